@@ -1,0 +1,109 @@
+// Command neardup finds near-duplicate documents.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/alecthomas/kong"
+
+	_ "github.com/apache/beam/sdks/v2/go/pkg/beam/runners/direct"
+	_ "github.com/apache/beam/sdks/v2/go/pkg/beam/runners/prism"
+
+	"github.com/neardup/neardup/internal/beamcli"
+	"github.com/neardup/neardup/pipelines/dedup"
+)
+
+// Exit statuses.
+const (
+	statusDone       = 0
+	statusFailed     = 1
+	statusUsage      = 2
+	statusExists     = 3 // the output exists or is locked
+	statusUnreadable = 4 // too many unreadable records
+)
+
+func main() {
+	os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
+}
+
+// run runs one command line and returns its exit status.
+func run(args []string, stdout, stderr io.Writer) int {
+	log.SetFlags(0)
+	log.SetOutput(stderr)
+	log.SetPrefix("neardup: ")
+	slog.SetLogLoggerLevel(slog.LevelWarn)
+
+	if beamcli.IsWorker(args) {
+		return exit(beamcli.Init(args), stderr) // does not return unless it fails
+	}
+	own, options := beamcli.Split(args)
+	var cli commands
+	parser, err := newParser(&cli, stdout, stderr)
+	if err != nil {
+		return exit(err, stderr)
+	}
+	command, status, err := parse(parser, own)
+	if err != nil || status >= 0 {
+		return max(status, exit(err, stderr))
+	}
+	if err := beamcli.Init(options); err != nil {
+		return exit(&dedup.UsageError{Err: err}, stderr)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	command.BindTo(ctx, (*context.Context)(nil))
+	return exit(command.Run(streams{stdout, stderr}), stderr)
+}
+
+// streams are where a command writes: results to Out, progress and logs to Err.
+type streams struct{ Out, Err io.Writer }
+
+// parse parses the command line. A status of 0 or more means that all is done: --help.
+func parse(parser *kong.Kong, args []string) (command *kong.Context, status int, err error) {
+	status = -1
+	parser.Exit = func(code int) { status = code }
+	command, err = parser.Parse(args)
+	var mistake *kong.ParseError
+	if errors.As(err, &mistake) && status < 0 {
+		return nil, statusUsage, &dedup.UsageError{Err: fmt.Errorf("%w; see neardup %s--help", err, subcommand(mistake.Context))}
+	}
+	return command, status, err
+}
+
+func subcommand(c *kong.Context) string {
+	if c == nil || c.Selected() == nil {
+		return ""
+	}
+	return c.Selected().Name + " "
+}
+
+// exit prints an error and returns the exit status it stands for.
+func exit(err error, stderr io.Writer) int {
+	if err == nil {
+		return statusDone
+	}
+	fmt.Fprintf(stderr, "neardup: %v\n", err)
+	var (
+		usage      *dedup.UsageError
+		exists     *dedup.OutputExistsError
+		unreadable *dedup.TooManyUnreadableError
+	)
+	switch {
+	case errors.As(err, &usage):
+		return statusUsage
+	case errors.As(err, &exists):
+		return statusExists
+	case errors.As(err, &unreadable):
+		return statusUnreadable
+	default:
+		return statusFailed
+	}
+}

@@ -1,0 +1,103 @@
+// Package codec says what a file format has to know: where records begin and end in a
+// stream of bytes, and which document a record holds.
+//
+// A codec is pure: it sees slices of bytes and never a file, so the same code serves whole
+// files, byte-range splits, compressed streams and archives. Records, the filler between
+// them and the header tile a file: every byte belongs to exactly one of the three, which is
+// what lets a corpus be written back byte for byte. Package codectest holds the suite every
+// codec passes, and in it the smallest reader that uses one correctly.
+package codec
+
+// Fields names what a codec takes out of a record. Column names mean what the format says:
+// JSON keys or dotted paths, TSV column names, SGML elements and attributes.
+type Fields struct {
+	// Text lists the text columns in order; their values are joined by one space.
+	Text []string
+	// ID is the id column; "" means the format's own default, or none.
+	ID string
+}
+
+// Document is what Decode takes out of a record. Decode overwrites every field and reuses
+// the slices, so a caller keeps one Document and copies what it wants to keep.
+type Document struct {
+	ID    []byte
+	HasID bool
+	Text  []byte
+	// NoText says that the record, though well formed, has no text at all, such as a Reuters
+	// article without BODY: the document is not compared. An empty text is not NoText.
+	NoText bool
+}
+
+// Reset empties doc and keeps its memory. Decode begins with it.
+func (doc *Document) Reset() {
+	*doc = Document{ID: doc.ID[:0], Text: doc.Text[:0]}
+}
+
+// Codec finds and reads the records of one format. A Codec is immutable: all methods may be
+// called concurrently (Decode with distinct Documents).
+//
+// The searching methods take a window of the file, data, and whether the file ends with it.
+// ok=false asks for a longer window, or at the end of the file says that there is nothing.
+type Codec interface {
+	// Header returns the length of what stands before the first record of a file and is no
+	// filler: a byte order mark, a line of column names, a doctype. data begins the file.
+	// ok is always true at the end of the file. A header has no upper length of its own; the
+	// caller sets one.
+	Header(data []byte, atEOF bool) (n int, ok bool)
+
+	// WithHeader returns the codec for a file with this header, which is where column names
+	// become indexes. An error names the missing column and lists those there are. An empty
+	// header, as of an empty file, is no error.
+	WithHeader(header []byte) (Codec, error)
+
+	// Start finds the next record: data[n:] begins with it. data begins after the header, at
+	// what Sync returned, after a record, or after what Start itself let go. With ok=false
+	// the first n bytes are filler and can be dropped; at the end of the file n is then
+	// len(data). Start always gets on: for 4 KiB or more it returns ok or n > 0.
+	Start(data []byte, atEOF bool) (n int, ok bool)
+
+	// End returns the length of the record data begins with, its terminator included. At the
+	// end of the file all that is left is the record. End is a pure search: it finds the same
+	// end when data is a later part of the record, provided that the last 16 bytes of every
+	// window without an end are kept before what is read next. So the middle of an over-long
+	// record can be dropped.
+	End(data []byte, atEOF bool) (n int, ok bool)
+
+	// Sync returns the offset of the first place where a record of a split may begin; data
+	// begins one byte before the split, and Start goes on from there. ok=false: not in data,
+	// none of which is needed any more. A record belongs to the split its first byte lies in.
+	// The split that begins at the header's end does not sync. Only for splittable formats.
+	Sync(data []byte, atEOF bool) (n int, ok bool)
+
+	// Decode takes id and text out of one record. An error, always an *Error, means that the
+	// record is unreadable; doc then holds the id if one was found.
+	Decode(record []byte, doc *Document) error
+
+	// Splittable says whether records can be found from any byte offset.
+	Splittable() bool
+}
+
+// Reasons why a record is unreadable. They are column values in rejected/ and keys of
+// counters, and therefore frozen.
+const (
+	BrokenJSON       = "broken json"                  // not valid by RFC 8259, or nested too deeply
+	NotAnObject      = "not an object"                // valid JSON, but not {...}
+	NoTextField      = "no text field"                // a text column is missing or null
+	TextNotString    = "text is not a string"         // nor a number
+	IDNotString      = "id is not a string or number" // but neither missing nor null
+	WrongColumnCount = "wrong column count"           // a row longer or shorter than the header
+	BrokenSGML       = "broken sgml"                  // a tag that is not closed
+)
+
+// Error says why a record is unreadable.
+type Error struct {
+	Reason string // one of the constants above
+	Detail string // what exactly and where, for the user; may be empty
+}
+
+func (e *Error) Error() string {
+	if e.Detail == "" {
+		return e.Reason
+	}
+	return e.Reason + ": " + e.Detail
+}

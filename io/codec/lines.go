@@ -1,0 +1,45 @@
+package codec
+
+import "bytes"
+
+// Lines is the part of Codec that formats with a record per line share. They embed it.
+//
+// A line ends with LF; a CR before it belongs to the terminator. The last line of a file may
+// lack its terminator.
+type Lines struct{}
+
+// End finds the end of the line.
+func (Lines) End(data []byte, atEOF bool) (n int, ok bool) {
+	if i := bytes.IndexByte(data, '\n'); i >= 0 {
+		return i + 1, true
+	}
+	return len(data), atEOF
+}
+
+// Sync finds the first line that begins inside the split.
+func (Lines) Sync(data []byte, _ bool) (n int, ok bool) {
+	i := bytes.IndexByte(data, '\n')
+	return i + 1, i >= 0
+}
+
+// Splittable is true: every LF ends a line.
+func (Lines) Splittable() bool { return true }
+
+// TrimNewline returns line without its terminator.
+func TrimNewline(line []byte) []byte {
+	if rest, ok := bytes.CutSuffix(line, []byte("\n")); ok {
+		return bytes.TrimSuffix(rest, []byte("\r"))
+	}
+	return line
+}
+
+var byteOrderMark = []byte("\xEF\xBB\xBF")
+
+// BOM returns the length of the UTF-8 byte order mark a file begins with: 3 or 0. ok=false:
+// data is too short to tell.
+func BOM(data []byte, atEOF bool) (n int, ok bool) {
+	if bytes.HasPrefix(data, byteOrderMark) {
+		return len(byteOrderMark), true
+	}
+	return 0, atEOF || !bytes.HasPrefix(byteOrderMark, data)
+}

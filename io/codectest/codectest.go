@@ -1,0 +1,246 @@
+// Package codectest is the conformance suite of codecs.
+//
+// A test of a codec calls Run with a sample file, and a fuzz target calls Fuzz, for the ways
+// to cut a file into windows and splits must agree on files that make no sense, too.
+package codectest
+
+import (
+	"bytes"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/neardup/neardup/io/codec"
+)
+
+// Want is a document that a sample holds, or a record that cannot be read.
+type Want struct {
+	Position int64
+	ID       string // "" for none
+	Text     string
+	NoText   bool
+	Reason   string // of the error, if the record is unreadable; ID may still be set
+}
+
+// Run checks that c reads want out of sample and is true to the contract of codec.Codec.
+//
+// It does so with the sample as it stands, with CRLF for LF, without its last newline and
+// with a byte order mark. The sample therefore is ASCII or UTF-8, has LF only, and does not
+// end with an empty line. It should have a few hundred bytes, some filler, an unreadable
+// record if the format knows one, and a last record that is good. The subtests share c and
+// are parallel, which lets the race detector see that it is immutable.
+func Run(t *testing.T, c codec.Codec, sample []byte, want []Want) {
+	t.Helper()
+	t.Run("as it stands", func(t *testing.T) {
+		t.Parallel()
+		check(t, c, sample, want)
+	})
+	t.Run("CRLF", func(t *testing.T) {
+		t.Parallel()
+		want := slices.Clone(want)
+		for i := range want {
+			want[i].Position += int64(bytes.Count(sample[:want[i].Position], []byte("\n")))
+		}
+		check(t, withoutCR{c}, bytes.ReplaceAll(sample, []byte("\n"), []byte("\r\n")), want)
+	})
+	t.Run("no last newline", func(t *testing.T) {
+		t.Parallel()
+		check(t, c, bytes.TrimSuffix(sample, []byte("\n")), want)
+	})
+	t.Run("byte order mark", func(t *testing.T) {
+		t.Parallel()
+		const mark = "\xEF\xBB\xBF"
+		want := slices.Clone(want)
+		for i := range want {
+			want[i].Position += int64(len(mark))
+		}
+		check(t, c, append([]byte(mark), sample...), want)
+	})
+	t.Run("empty", func(t *testing.T) {
+		t.Parallel()
+		check(t, c, nil, nil)
+	})
+}
+
+// withoutCR drops CR from texts: a text may span lines, and CRLF inside it is kept.
+type withoutCR struct{ codec.Codec }
+
+func (c withoutCR) WithHeader(header []byte) (codec.Codec, error) {
+	inner, err := c.Codec.WithHeader(header)
+	return withoutCR{inner}, err
+}
+
+func (c withoutCR) Decode(record []byte, doc *codec.Document) error {
+	err := c.Codec.Decode(record, doc)
+	doc.Text = bytes.ReplaceAll(doc.Text, []byte("\r"), nil)
+	return err
+}
+
+func check(t *testing.T, c codec.Codec, file []byte, want []Want) {
+	t.Helper()
+	header := readHeader(t, c, file, len(file))
+	with, err := c.WithHeader(file[:header])
+	if err != nil {
+		t.Fatalf("WithHeader(%q): %v", file[:header], err)
+	}
+	var got []Want
+	var doc codec.Document
+	for _, r := range read(t, with, file, header, len(file), reading{step: len(file)}) {
+		got = append(got, decode(t, with, file, r, &doc))
+	}
+	for i := range max(len(got), len(want)) {
+		switch {
+		case i >= len(want):
+			t.Errorf("record %d: got %+v, want none", i, got[i])
+		case i >= len(got):
+			t.Errorf("record %d: got none, want %+v", i, want[i])
+		case got[i] != want[i]:
+			t.Errorf("record %d:\n got %+v\nwant %+v", i, got[i], want[i])
+		}
+	}
+	Invariants(t, c, file)
+}
+
+// decode returns what with makes of a record.
+func decode(t testing.TB, with codec.Codec, file []byte, r record, doc *codec.Document) Want {
+	t.Helper()
+	raw := bytes.Clone(file[r.begin:r.end])
+	err := with.Decode(raw, doc)
+	clear(raw) // what doc still shares with it would be lost
+	got := Want{Position: int64(r.begin), ID: string(doc.ID)}
+	if !doc.HasID && got.ID != "" {
+		t.Errorf("record at %d has an id %q and no id", r.begin, got.ID)
+	}
+	if err != nil {
+		var unreadable *codec.Error
+		if !errors.As(err, &unreadable) || unreadable.Reason == "" {
+			t.Fatalf("record at %d: error %v (%T), want a *codec.Error with a reason", r.begin, err, err)
+		}
+		got.Reason = unreadable.Reason
+		return got
+	}
+	got.Text, got.NoText = string(doc.Text), doc.NoText
+	if got.NoText && got.Text != "" {
+		t.Errorf("record at %d has the text %q and no text", r.begin, got.Text)
+	}
+	return got
+}
+
+// Fuzz calls Invariants with the files it finds.
+func Fuzz(f *testing.F, c codec.Codec, seeds ...string) {
+	f.Helper()
+	for _, seed := range seeds {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, file []byte) {
+		// Invariants takes the square of the size, and a short file shows as much.
+		if len(file) <= 512 {
+			Invariants(t, c, file)
+		}
+	})
+}
+
+// Invariants checks what holds of any file, however broken: windows of every size find the
+// same records; the middle of an over-long record can be dropped; of two splits each record
+// is in exactly one; and a file from which records and filler were left out has the records
+// that are left. A file whose header c does not like is not looked at.
+func Invariants(t testing.TB, c codec.Codec, file []byte) {
+	t.Helper()
+	header := readHeader(t, c, file, len(file))
+	with, err := c.WithHeader(file[:header])
+	if err != nil {
+		return
+	}
+	whole := read(t, with, file, header, len(file), reading{step: len(file)})
+	tile(t, file, header, whole)
+	decodeAfresh(t, with, file, whole)
+
+	for _, step := range []int{1, 2, 3, 7, 61} {
+		if got := readHeader(t, c, file, step); got != header {
+			t.Errorf("windows growing by %d: header of %d bytes, want %d", step, got, header)
+		}
+		for _, limit := range []int{0, overlap + 1, overlap + 9} {
+			how := reading{step: step, limit: limit}
+			same(t, file, read(t, with, file, header, len(file), how), whole, "%+v", how)
+		}
+	}
+	if with.Splittable() {
+		// A split at each offset costs the square of the size; long files have a few hundred.
+		stride := 1 + len(file)/512
+		for at := header + 1; at < len(file); at += stride {
+			how := reading{step: 1 + at%64}
+			both := slices.Concat(
+				read(t, with, file, header, at, how),
+				readSplit(t, with, file, at, len(file), how))
+			same(t, file, both, whole, "split at %d", at)
+		}
+	}
+	leaveOut(t, c, file, header, whole)
+}
+
+// tile checks that the records are in order and do not overlap.
+func tile(t testing.TB, file []byte, header int, records []record) {
+	t.Helper()
+	end := header
+	for _, r := range records {
+		if r.begin < end || r.end <= r.begin || r.end > len(file) {
+			t.Fatalf("records %v do not tile %q with a header of %d bytes", records, file, header)
+		}
+		end = r.end
+	}
+}
+
+// decodeAfresh checks that a Document that was used before makes no difference.
+func decodeAfresh(t testing.TB, with codec.Codec, file []byte, records []record) {
+	t.Helper()
+	used := codec.Document{ID: []byte("used"), HasID: true, Text: []byte("used"), NoText: true}
+	for _, r := range records {
+		fresh := decode(t, with, file, r, new(codec.Document))
+		if again := decode(t, with, file, r, &used); again != fresh {
+			t.Errorf("record %q: got %+v in a used document, want %+v", file[r.begin:r.end], again, fresh)
+		}
+	}
+}
+
+// leaveOut checks that what is left of a file when filler and every second record are taken
+// out is a file with the other records: a corpus without its near-duplicates.
+func leaveOut(t testing.TB, c codec.Codec, file []byte, header int, records []record) {
+	t.Helper()
+	const mark = "\xEF\xBB\xBF"
+	if bytes.Contains(file[header:], []byte(mark)) {
+		return // it might come first now, where it is a header
+	}
+	left := bytes.Clone(file[:header])
+	var want []record
+	for i := 0; i < len(records); i += 2 {
+		r := records[i]
+		want = append(want, record{len(left), len(left) + r.end - r.begin})
+		left = append(left, file[r.begin:r.end]...)
+	}
+	if got := readHeader(t, c, left, len(left)); got != header {
+		t.Fatalf("%q has a header of %d bytes, want %d", left, got, header)
+	}
+	with, err := c.WithHeader(left[:header])
+	if err != nil {
+		t.Fatalf("header %q: %v", left[:header], err)
+	}
+	same(t, left, read(t, with, left, header, len(left), reading{step: len(left)}), want, "records left out of %q", file)
+}
+
+func same(t testing.TB, file []byte, got, want []record, format string, args ...any) {
+	t.Helper()
+	if slices.Equal(got, want) {
+		return
+	}
+	t.Errorf(format, args...)
+	t.Fatalf("got records\n%s\nwant\n%s", list(file, got), list(file, want))
+}
+
+func list(file []byte, records []record) string {
+	var b strings.Builder
+	for _, r := range records {
+		b.WriteString(r.quote(file))
+	}
+	return b.String()
+}

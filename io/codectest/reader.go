@@ -1,0 +1,129 @@
+package codectest
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/neardup/neardup/io/codec"
+)
+
+const (
+	// overlap is how much of a window without the end of a record is kept.
+	overlap = 16
+	// progress is the length of a window in which Start must get on.
+	progress = 4096
+)
+
+// record is the place of a record in a file.
+type record struct{ begin, end int }
+
+func (r record) quote(file []byte) string {
+	return fmt.Sprintf("\t[%d, %d) %q\n", r.begin, r.end, file[r.begin:r.end])
+}
+
+// reading is how a file is read.
+type reading struct {
+	step  int // how many bytes a window grows by
+	limit int // records are dropped to this many bytes while they have no end; 0: never
+}
+
+// window is what a reader has of a file. It learns that the file has ended as most readers
+// do, by asking for more once too often.
+type window struct {
+	file       []byte
+	begin, end int
+	step       int
+	atEOF      bool
+}
+
+// bytes has no capacity beyond its length, so that a codec cannot look further.
+func (w *window) bytes() []byte { return w.file[w.begin:w.end:w.end] }
+
+func (w *window) grow() {
+	w.atEOF = w.end == len(w.file)
+	w.end = min(w.end+w.step, len(w.file))
+}
+
+// readHeader returns the length of the header of a file.
+func readHeader(t testing.TB, c codec.Codec, file []byte, step int) int {
+	t.Helper()
+	w := window{file: file, step: step}
+	for {
+		n, ok := c.Header(w.bytes(), w.atEOF)
+		if ok {
+			return n
+		}
+		if w.atEOF {
+			t.Fatalf("no header at the end of %q", file)
+		}
+		w.grow()
+	}
+}
+
+// readSplit returns the records that begin in [from, to), from being past the header's end.
+func readSplit(t testing.TB, c codec.Codec, file []byte, from, to int, how reading) []record {
+	t.Helper()
+	w := window{file: file, begin: from - 1, end: from - 1, step: how.step}
+	for {
+		n, ok := c.Sync(w.bytes(), w.atEOF)
+		if ok {
+			return read(t, c, file, w.begin+n, to, how)
+		}
+		if w.atEOF {
+			return nil
+		}
+		w.begin = w.end
+		w.grow()
+	}
+}
+
+// read returns the records that begin in [from, to), from being where Start may begin.
+func read(t testing.TB, c codec.Codec, file []byte, from, to int, how reading) (records []record) {
+	t.Helper()
+	w := window{file: file, begin: from, end: from, step: how.step}
+	for {
+		begin, ok := start(t, c, &w)
+		if !ok || begin >= to {
+			return records
+		}
+		w.begin = end(t, c, &w, how.limit)
+		records = append(records, record{begin, w.begin})
+	}
+}
+
+// start moves w to the next record and returns its place.
+func start(t testing.TB, c codec.Codec, w *window) (int, bool) {
+	t.Helper()
+	for {
+		n, ok := c.Start(w.bytes(), w.atEOF)
+		if !ok && n == 0 && len(w.bytes()) >= progress {
+			t.Fatalf("Start is stuck in %d bytes at %d", len(w.bytes()), w.begin)
+		}
+		if !ok && w.atEOF && n != len(w.bytes()) {
+			t.Fatalf("Start leaves %q at the end of the file, want all of it dropped", w.bytes()[n:])
+		}
+		w.begin += n
+		if ok || w.atEOF {
+			return w.begin, ok
+		}
+		w.grow()
+	}
+}
+
+// end returns where the record that w begins with ends.
+func end(t testing.TB, c codec.Codec, w *window, limit int) int {
+	t.Helper()
+	for {
+		n, ok := c.End(w.bytes(), w.atEOF)
+		if ok {
+			return w.begin + n
+		}
+		if w.atEOF {
+			t.Fatalf("no end at the end of the file: %q", w.bytes())
+		}
+		if limit > 0 && len(w.bytes()) >= limit {
+			w.begin = w.end - overlap
+		}
+		w.grow()
+	}
+}

@@ -1,0 +1,132 @@
+package jsonl_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/neardup/neardup/io/codec"
+	"github.com/neardup/neardup/io/codectest"
+	"github.com/neardup/neardup/io/jsonl"
+)
+
+func FuzzJSONL(f *testing.F) {
+	codectest.Fuzz(f, jsonl.New(defaults),
+		"{\"text\":\"a\"}\n\n \r\n{\"text\":1}\r\n{",
+		"\xEF\xBB\xBF{\"id\":\"a\"}\n\r")
+}
+
+// TestStringBytes puts each byte at each place of a string that is scanned by words.
+func TestStringBytes(t *testing.T) {
+	for size := range 20 {
+		for at := range size {
+			for b := range 256 {
+				text := bytes.Repeat([]byte("."), size)
+				text[at] = byte(b)
+				agree(t, slices.Concat([]byte(`{"text":"`), text, []byte(`"}`)))
+			}
+		}
+	}
+}
+
+// FuzzDecode holds the scanner against encoding/json: what is valid, and what the columns
+// are.
+func FuzzDecode(f *testing.F) {
+	for _, line := range []string{
+		`{"text":"a","id":1,"m":{"t":-0.5e+3,"x":[true,false,null,{}]},"m.t":"b"}`,
+		`{"text":"\ud83d\ude00\ud83d\n\u0041","text":"\\\"","m":{"t":"a"},"m":{}}`,
+		`{"te\u0078t":"0123456789abcdef","id":{"a":[[]]}}`,
+		" \t[1, 2.0E-1,\"\x7F\xFF\"]\r", `"a`, `{"":0e}`, `nul`, `-`, "",
+	} {
+		f.Add([]byte(line))
+	}
+	f.Fuzz(agree)
+}
+
+// agree checks that Decode and encoding/json make the same of line.
+func agree(t *testing.T, line []byte) {
+	t.Helper()
+	for _, fields := range []codec.Fields{
+		{Text: []string{"text"}, ID: "id"},
+		{Text: []string{"m.t", "text"}, ID: "m"},
+	} {
+		var got codec.Document
+		err := jsonl.New(fields).Decode(line, &got)
+		var unreadable *codec.Error
+		reason := ""
+		if errors.As(err, &unreadable) {
+			reason = unreadable.Reason
+		} else if err != nil {
+			t.Fatalf("%q: error %v of type %T", line, err, err)
+		}
+		if valid := json.Valid(line); valid == (reason == codec.BrokenJSON) {
+			t.Fatalf("%q: json.Valid says %v, Decode %v", line, valid, err)
+		}
+		if reason == codec.BrokenJSON || !utf8.Valid(line) {
+			continue
+		}
+		want, wantReason := plain(line, fields)
+		if reason != wantReason {
+			t.Fatalf("%q %v: got reason %q, want %q", line, fields, reason, wantReason)
+		}
+		if got.HasID != want.HasID || !bytes.Equal(got.ID, want.ID) {
+			t.Fatalf("%q %v: got id %q, want %q", line, fields, got.ID, want.ID)
+		}
+		if reason == "" && !bytes.Equal(got.Text, want.Text) {
+			t.Fatalf("%q %v: got text %q, want %q", line, fields, got.Text, want.Text)
+		}
+	}
+}
+
+// plain decodes as Decode does, the plain way.
+func plain(line []byte, fields codec.Fields) (doc codec.Document, reason string) {
+	decoder := json.NewDecoder(bytes.NewReader(line))
+	decoder.UseNumber()
+	var v any
+	if err := decoder.Decode(&v); err != nil {
+		panic(err)
+	}
+	top, ok := v.(map[string]any)
+	if !ok {
+		return doc, codec.NotAnObject
+	}
+	find := func(name string) any {
+		if v, ok := top[name]; ok {
+			return v
+		}
+		var v any = top
+		for key := range strings.SplitSeq(name, ".") {
+			object, _ := v.(map[string]any)
+			v = object[key]
+		}
+		return v
+	}
+	switch id := find(fields.ID).(type) {
+	case nil:
+	case string:
+		doc.ID, doc.HasID = []byte(id), true
+	case json.Number:
+		doc.ID, doc.HasID = []byte(id), true
+	default:
+		return doc, codec.IDNotString
+	}
+	var texts []string
+	for _, name := range fields.Text {
+		switch text := find(name).(type) {
+		case nil:
+			return doc, codec.NoTextField
+		case string:
+			texts = append(texts, text)
+		case json.Number:
+			texts = append(texts, text.String())
+		default:
+			return doc, codec.TextNotString
+		}
+	}
+	doc.Text = []byte(strings.Join(texts, " "))
+	return doc, ""
+}

@@ -1,0 +1,136 @@
+// Package jsonl reads JSON Lines: one JSON object a line.
+//
+// Lines end with LF or CRLF. Lines of nothing but blanks are filler. The whole line must be
+// valid by RFC 8259, so that what is accepted here is accepted by every reader after us, but
+// only the columns asked for are decoded: one pass over the bytes, no maps, no allocation.
+// Of a key that stands in an object twice the last one counts, as most readers have it.
+package jsonl
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/neardup/neardup/io/codec"
+)
+
+// New returns the codec that takes the given columns out of each object.
+//
+// A column is a key of the object, or a dotted path: "meta.title" is the key "meta.title" of
+// the object or else the key "title" of the object under "meta". A string is taken unescaped,
+// with U+FFFD for a lone surrogate and bytes that are not UTF-8 as they stand; a number is
+// taken as it is written. A text column of another type, null, or missing makes the record
+// unreadable; a missing or null id is no id, one of another type makes the record unreadable.
+func New(fields codec.Fields) codec.Codec {
+	c := &jsonl{names: fields.Text}
+	for _, name := range fields.Text {
+		c.text = append(c.text, c.add(name))
+	}
+	if fields.ID != "" {
+		c.hasID = true
+		c.id = c.add(fields.ID)
+	}
+	return c
+}
+
+type jsonl struct {
+	codec.Lines
+	names []string // of the text columns
+	text  []column
+	id    column
+	hasID bool
+
+	root  node // the keys asked for
+	slots int  // how many of them hold a column
+}
+
+// column says in which slots the value of a column may be found: under its name as one key,
+// which goes first, or under its name as a path. Without a dot the two are one.
+type column struct{ key, path int }
+
+func (c *jsonl) add(name string) column {
+	return column{
+		key:  c.slot(c.root.child(name)),
+		path: c.slot(c.root.descend(strings.Split(name, "."))),
+	}
+}
+
+// slot returns the slot for the values at n.
+func (c *jsonl) slot(n *node) int {
+	if n.slot == none {
+		n.slot = c.slots
+		c.slots++
+	}
+	return n.slot
+}
+
+func (*jsonl) Header(data []byte, atEOF bool) (int, bool) { return codec.BOM(data, atEOF) }
+
+func (c *jsonl) WithHeader([]byte) (codec.Codec, error) { return c, nil }
+
+// maxBlank bounds how far Start looks into a line to see whether it is blank. A longer run
+// of blanks begins a record, or a file of spaces would have to be held in memory whole.
+const maxBlank = 1024
+
+// Start skips blank lines. A record begins where its line begins, not at its brace: else a
+// split between the two would lose it.
+func (*jsonl) Start(data []byte, atEOF bool) (n int, ok bool) {
+	for i, b := range data {
+		switch {
+		case b == '\n':
+			n = i + 1
+		case b != ' ' && b != '\t' && b != '\r', i-n >= maxBlank:
+			return n, true
+		}
+	}
+	if atEOF {
+		return len(data), false
+	}
+	return n, false
+}
+
+func (c *jsonl) Decode(record []byte, doc *codec.Document) error {
+	doc.Reset()
+	var few [8]value
+	found := few[:]
+	if c.slots > len(few) {
+		found = make([]value, c.slots)
+	}
+	line := codec.TrimNewline(record)
+	s := scanner{data: line, found: found}
+	if err := s.line(&c.root); err != nil {
+		return err
+	}
+	if c.hasID {
+		v := c.id.pick(found)
+		switch v.kind {
+		case absent, null:
+		case str, number:
+			doc.HasID = true
+			doc.ID = v.appendTo(doc.ID, line)
+		default:
+			return &codec.Error{Reason: codec.IDNotString, Detail: "it is " + v.kind.String()}
+		}
+	}
+	for i, column := range c.text {
+		v := column.pick(found)
+		switch v.kind {
+		case absent, null:
+			return &codec.Error{Reason: codec.NoTextField, Detail: fmt.Sprintf("%q is %v", c.names[i], v.kind)}
+		case str, number:
+			if i > 0 {
+				doc.Text = append(doc.Text, ' ')
+			}
+			doc.Text = v.appendTo(doc.Text, line)
+		default:
+			return &codec.Error{Reason: codec.TextNotString, Detail: fmt.Sprintf("%q is %v", c.names[i], v.kind)}
+		}
+	}
+	return nil
+}
+
+func (c column) pick(found []value) value {
+	if v := found[c.key]; v.kind != absent {
+		return v
+	}
+	return found[c.path]
+}

@@ -1,0 +1,244 @@
+package jsonl_test
+
+import (
+	"bytes"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/neardup/neardup/io/codec"
+	"github.com/neardup/neardup/io/codectest"
+	"github.com/neardup/neardup/io/jsonl"
+)
+
+var defaults = codec.Fields{Text: []string{"text"}, ID: "id"}
+
+func TestJSONL(t *testing.T) {
+	const sample = `{"id": "a", "text": "one\ntwo"}` + "\n" + // 32 bytes
+		"\n \t\n" + // 4: filler
+		`{"id": 12.50, "text": "", "more": [1, {"text": 2}]}` + "\n" + // 52
+		`  {"text": -1e5} ` + "\n" + // 18
+		`{"id": "b", "text": "broken}` + "\n" + // 29
+		`{"id": "c"}` + "\n" + // 12
+		`["text"]` + "\n" + // 9
+		`{"id": "d", "text": "last"}` + "\n"
+	codectest.Run(t, jsonl.New(defaults), []byte(sample), []codectest.Want{
+		{Position: 0, ID: "a", Text: "one\ntwo"},
+		{Position: 36, ID: "12.50", Text: ""},
+		{Position: 88, Text: "-1e5"},
+		{Position: 106, Reason: codec.BrokenJSON},
+		{Position: 135, ID: "c", Reason: codec.NoTextField},
+		{Position: 147, Reason: codec.NotAnObject},
+		{Position: 156, ID: "d", Text: "last"},
+	})
+}
+
+func TestColumns(t *testing.T) {
+	for _, c := range []struct {
+		text, id string // columns; text ones by comma
+		line     string
+		want     string // text, or id=text
+	}{
+		{"text", "id", `{"text":"a","id":"b"}`, "b=a"},
+		{"text", "", `{"text":"a","id":"b"}`, "a"},
+		{"text", "id", `{"text":"a","id":""}`, "=a"},
+		{"text", "id", `{"text":"a","id":null}`, "a"},
+		{"text", "id", `{"text":"a","id":12345678901234567890}`, "12345678901234567890=a"},
+		{"text", "id", `{"text":"a","id":1,"id":null}`, "a"},
+		{"title,text", "", `{"text":"a","title":"b"}`, "b a"},
+		{"text,text", "text", `{"text":"a"}`, "a=a a"},
+
+		// Of two the last.
+		{"text", "", `{"text":"a","text":"b"}`, "b"},
+		{"text", "", `{"text":[],"text":"b"}`, "b"},
+		{"m.t", "", `{"m":{"t":"a"},"m":{"t":"b"}}`, "b"},
+		{"m.t", "m.i", `{"m":{"t":"a","i":"1"},"m":{"t":"b"}}`, "b"},
+
+		// Dotted paths.
+		{"m.t", "", `{"m":{"t":"a","u":"b"},"t":"c"}`, "a"},
+		{"m.t", "", `{"m.t":"a","m":{"t":"b"}}`, "a"},
+		{"m.t", "", `{"m":{"t":"b"},"m.t":"a"}`, "a"},
+		{"a.b.c.d", "a.b", `{"a":{"b":{"c":{"d":"e"}}},"a.b":1}`, "1=e"},
+		{"a.b,a", "", `{"a":"x","a.b":"y"}`, "y x"},
+		{"m.t", "", `{"m":[{"t":"b"}],"m":{"x":[{"t":"c"}],"t":"d"}}`, "d"},
+		{".", "", `{"":{"":"a"}}`, "a"},
+		{"t", "", `{"m":{"t":"b"},"t":"a"}`, "a"},
+
+		// Escapes, in keys too.
+		{"text", "", `{"\u0074e\u0078t":"a"}`, "a"},
+		{"a\"b", "", `{"a\"b":"c"}`, "c"},
+		{"text", "id", `{"text":"\"\\\/\b\f\n\r\t","id":"\u00E9"}`, "é=\"\\/\b\f\n\r\t"},
+		{"text", "", `{"text":"\ud83d\ude00"}`, "😀"},
+		{"text", "", `{"text":"\ud83d"}`, "\uFFFD"},
+		{"text", "", `{"text":"\ud83dx\ude00"}`, "\uFFFDx\uFFFD"},
+		{"text", "", `{"text":"\ud83d\ud83d\ude00"}`, "\uFFFD😀"},
+		{"text", "", `{"text":"\ud83d\u0041"}`, "\uFFFDA"},
+		{"text", "", `{"text":"\u0000"}`, "\x00"},
+		{"text", "", `{"text":"\u09AF\u09af\ud800"}`, "\u09AF\u09AF\uFFFD"},
+		{"text", "", "{\"text\":\"\xFF\x80é\u2028\x7F\"}", "\xFF\x80é\u2028\x7F"},
+	} {
+		var doc codec.Document
+		fields := codec.Fields{Text: strings.Split(c.text, ","), ID: c.id}
+		if err := jsonl.New(fields).Decode([]byte(c.line), &doc); err != nil {
+			t.Errorf("%+v: %v", c, err)
+			continue
+		}
+		got := string(doc.Text)
+		if doc.HasID {
+			got = string(doc.ID) + "=" + got
+		}
+		if got != c.want {
+			t.Errorf("%+v: got %q", c, got)
+		}
+	}
+}
+
+func TestErrors(t *testing.T) {
+	for _, c := range []struct{ line, want string }{
+		{`{"a":1}}`, `broken json: column 8: invalid character '}' after top-level value`},
+		{`{"abc"}`, `broken json: column 7: invalid character '}' after object key`},
+		{`{"a":1 2}`, `broken json: column 8: invalid character '2' after object key:value pair`},
+		{`{"a":}`, `broken json: column 6: invalid character '}' looking for beginning of value`},
+		{`{'a':1}`, `broken json: column 2: invalid character '\'' looking for beginning of object key string`},
+		{`{"a":1,}`, `broken json: column 8: invalid character '}' looking for beginning of object key string`},
+		{`{"a":[1 2]}`, `broken json: column 9: invalid character '2' after array element`},
+		{`{"a":[1,]}`, `broken json: column 9: invalid character ']' looking for beginning of value`},
+		{`{"a":"b` + "\t" + `"}`, `broken json: column 8: invalid character '\t' in string literal`},
+		{`{"a":"\x"}`, `broken json: column 8: invalid character 'x' in string escape code`},
+		{`{"a":"\u12g4"}`, `broken json: column 11: invalid character 'g' in \u hexadecimal character escape`},
+		{`{"a":nul}`, `broken json: column 9: invalid character '}' in literal null`},
+		{`{"a":tRue}`, `broken json: column 7: invalid character 'R' in literal true`},
+		{`{"a":fals`, `broken json: column 10: unexpected end of line`},
+		{`{"a":-}`, `broken json: column 7: invalid character '}' in numeric literal`},
+		{`{"a":01}`, `broken json: column 7: invalid character '1' after object key:value pair`},
+		{`{"a":1.}`, `broken json: column 8: invalid character '}' after decimal point in numeric literal`},
+		{`{"a":1e+}`, `broken json: column 9: invalid character '}' in exponent of numeric literal`},
+		{"{\"a\":\xC3}", `broken json: column 6: invalid character '\xc3' looking for beginning of value`},
+		{`{"a`, `broken json: column 4: unexpected end of line`},
+		{"{\r\n", `broken json: column 2: unexpected end of line`},
+		{"   ", `broken json: column 4: unexpected end of line`},
+		{`[]`, `not an object: it is an array`},
+		{`"text"`, `not an object: it is a string`},
+		{` null `, `not an object: it is null`},
+		{`{}`, `no text field: "text" is missing`},
+		{`{"text":null}`, `no text field: "text" is null`},
+		{`{"text":"a","text":null}`, `no text field: "text" is null`},
+		{`{"Text":"a"}`, `no text field: "text" is missing`},
+		{`{"text":true}`, `text is not a string: "text" is a boolean`},
+		{`{"text":["a"]}`, `text is not a string: "text" is an array`},
+		{`{"text":{"text":"a"}}`, `text is not a string: "text" is an object`},
+		{`{"text":"a","id":false}`, `id is not a string or number: it is a boolean`},
+		{`{"text":"a","id":{}}`, `id is not a string or number: it is an object`},
+	} {
+		var doc codec.Document
+		err := jsonl.New(defaults).Decode([]byte(c.line), &doc)
+		if err == nil || err.Error() != c.want {
+			t.Errorf("%s\n got %v\nwant %v", c.line, err, c.want)
+		}
+	}
+}
+
+// A path that ends in a duplicate of its object is missing, not what stood there before.
+func TestDuplicateForgets(t *testing.T) {
+	for _, line := range []string{
+		`{"m":{"t":"a"},"m":{}}`,
+		`{"m":{"t":"a"},"m":1}`,
+		`{"m":{"t":"a"},"m":[{"t":"a"}]}`,
+	} {
+		var unreadable *codec.Error
+		err := jsonl.New(codec.Fields{Text: []string{"m.t"}}).Decode([]byte(line), new(codec.Document))
+		if !errors.As(err, &unreadable) || unreadable.Reason != codec.NoTextField {
+			t.Errorf("%s: %v", line, err)
+		}
+	}
+}
+
+func TestSecondTextColumnMissing(t *testing.T) {
+	fields := codec.Fields{Text: []string{"text", "m.more"}}
+	const want = `no text field: "m.more" is missing`
+	err := jsonl.New(fields).Decode([]byte(`{"text":"a","m":1}`), new(codec.Document))
+	if err == nil || err.Error() != want {
+		t.Errorf("got %v, want %v", err, want)
+	}
+}
+
+func TestManyColumns(t *testing.T) {
+	var fields codec.Fields
+	var line, want []byte
+	for i := range 20 {
+		key := strings.Repeat("k", i+1)
+		fields.Text = append(fields.Text, key)
+		line = append(line, `,"`+key+`":"`+key+`"`...)
+		want = append(want, " "+key...)
+	}
+	line[0] = '{'
+	var doc codec.Document
+	if err := jsonl.New(fields).Decode(append(line, '}'), &doc); err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(doc.Text, want[1:]) {
+		t.Errorf("got %q, want %q", doc.Text, want[1:])
+	}
+}
+
+func TestDepth(t *testing.T) {
+	nested := func(depth int) []byte {
+		return []byte(`{"text":"a","more":` + strings.Repeat("[", depth-1) + strings.Repeat("]", depth-1) + "}")
+	}
+	c := jsonl.New(defaults)
+	if err := c.Decode(nested(10000), new(codec.Document)); err != nil {
+		t.Errorf("10000 deep: %v", err)
+	}
+	const want = "broken json: column 10019: nested more than 10000 deep"
+	if err := c.Decode(nested(10001), new(codec.Document)); err == nil || err.Error() != want {
+		t.Errorf("10001 deep: got %v, want %v", err, want)
+	}
+}
+
+// A line of blanks is filler unless it is long, or the window would grow with it.
+func TestLongBlankLine(t *testing.T) {
+	c := jsonl.New(defaults)
+	for _, blanks := range []int{0, 1, 1000, 5000} {
+		file := []byte("\n" + strings.Repeat(" ", blanks) + "\n" + `{"text":""}`)
+		codectest.Invariants(t, c, file)
+		wantRecord := blanks > 1024
+		n, ok := c.Start(file[:len(file)-11], true)
+		if ok != wantRecord || ok && n != 1 {
+			t.Errorf("%d blanks: Start = %d, %v", blanks, n, ok)
+		}
+	}
+}
+
+func TestDecodeDoesNotAllocate(t *testing.T) {
+	c := jsonl.New(codec.Fields{Text: []string{"title", "m.text"}, ID: "id"})
+	line := []byte(`{"id":7,"title":"a\tb","m":{"text":"\u00e9","m":[1,null]},"k\u0065y":{}}` + "\n")
+	var doc codec.Document
+	if n := testing.AllocsPerRun(100, func() {
+		if err := c.Decode(line, &doc); err != nil {
+			t.Fatal(err)
+		}
+	}); n != 0 {
+		t.Errorf("%v allocations per record", n)
+	}
+}
+
+func BenchmarkDecode(b *testing.B) {
+	text := strings.Repeat("The quick brown fox jumps over the lazy dog. ", 40)
+	for name, text := range map[string]string{
+		"plain":   text,
+		"escaped": strings.ReplaceAll(text, ". ", `.\n\"`),
+	} {
+		b.Run(name, func(b *testing.B) {
+			c := jsonl.New(defaults)
+			line := []byte(`{"id":"7","url":"https://example.org/","text":"` + text + `","score":0.5}` + "\n")
+			b.SetBytes(int64(len(line)))
+			b.ReportAllocs()
+			var doc codec.Document
+			for b.Loop() {
+				if err := c.Decode(line, &doc); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

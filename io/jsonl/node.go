@@ -1,0 +1,62 @@
+package jsonl
+
+import "bytes"
+
+// node is a place in the objects of a file that leads to a column, a trie over their keys.
+// All other places are a nil node, and their values are checked but not looked at.
+type node struct {
+	key      string
+	children []*node
+	slot     int // of the column that has its value here, or none
+}
+
+// none is the slot of a node that no column has its value at.
+const none = -1
+
+// child returns the child for key and makes it first if need be.
+func (n *node) child(key string) *node {
+	for _, c := range n.children {
+		if c.key == key {
+			return c
+		}
+	}
+	c := &node{key: key, slot: none}
+	n.children = append(n.children, c)
+	return c
+}
+
+// descend returns the node at path below n and makes it first if need be.
+func (n *node) descend(path []string) *node {
+	for _, key := range path {
+		n = n.child(key)
+	}
+	return n
+}
+
+// lookup returns the child for a key as it stands between its quotes, or nil.
+func (n *node) lookup(quoted []byte) *node {
+	if n == nil {
+		return nil
+	}
+	if bytes.IndexByte(quoted, '\\') >= 0 {
+		var buf [64]byte
+		quoted = appendUnescaped(buf[:0], quoted)
+	}
+	for _, c := range n.children {
+		if c.key == string(quoted) {
+			return c
+		}
+	}
+	return nil
+}
+
+// forget empties the slots at and below n: an earlier value of a key met again is void, with
+// all that was found inside it.
+func (n *node) forget(found []value) {
+	if n.slot != none {
+		found[n.slot] = value{}
+	}
+	for _, c := range n.children {
+		c.forget(found)
+	}
+}

@@ -1,0 +1,307 @@
+package jsonl
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math/bits"
+	"strconv"
+
+	"github.com/neardup/neardup/io/codec"
+)
+
+// maxDepth is how deeply values may be nested, as in encoding/json: the scanner recurses.
+const maxDepth = 10000
+
+// scanner checks one line and notes the values of the columns on its way.
+type scanner struct {
+	data  []byte
+	pos   int
+	depth int
+	found []value
+}
+
+// line scans the whole line, which must be one object.
+func (s *scanner) line(root *node) error {
+	s.blanks()
+	v, err := s.value(root)
+	if err != nil {
+		return err
+	}
+	s.blanks()
+	if s.pos < len(s.data) {
+		return s.unexpected("after top-level value")
+	}
+	if v.kind != object {
+		return &codec.Error{Reason: codec.NotAnObject, Detail: "it is " + v.kind.String()}
+	}
+	return nil
+}
+
+// value scans the value that begins at pos. It leads to columns below n unless n is nil.
+func (s *scanner) value(n *node) (value, error) {
+	begin := s.pos
+	switch b := s.peek(); {
+	case b == '"':
+		err := s.str()
+		return value{kind: str, begin: begin + 1, end: s.pos - 1}, err
+	case b == '{':
+		return value{kind: object}, s.object(n)
+	case b == '[':
+		return value{kind: array}, s.array()
+	case b == '-', isDigit(b):
+		err := s.number()
+		return value{kind: number, begin: begin, end: s.pos}, err
+	case b == 't':
+		return value{kind: boolean}, s.literal("true")
+	case b == 'f':
+		return value{kind: boolean}, s.literal("false")
+	case b == 'n':
+		return value{kind: null}, s.literal("null")
+	default:
+		return value{}, s.unexpected("looking for beginning of value")
+	}
+}
+
+// object scans the object that begins at pos.
+func (s *scanner) object(n *node) error {
+	if err := s.enter(); err != nil {
+		return err
+	}
+	s.blanks()
+	if s.take('}') {
+		s.depth--
+		return nil
+	}
+	for {
+		if s.peek() != '"' {
+			return s.unexpected("looking for beginning of object key string")
+		}
+		begin := s.pos
+		if err := s.str(); err != nil {
+			return err
+		}
+		key := s.data[begin+1 : s.pos-1]
+		s.blanks()
+		if !s.take(':') {
+			return s.unexpected("after object key")
+		}
+		s.blanks()
+		child := n.lookup(key)
+		if child != nil {
+			child.forget(s.found)
+		}
+		v, err := s.value(child)
+		if err != nil {
+			return err
+		}
+		if child != nil && child.slot != none {
+			s.found[child.slot] = v
+		}
+		s.blanks()
+		if s.take('}') {
+			s.depth--
+			return nil
+		}
+		if !s.take(',') {
+			return s.unexpected("after object key:value pair")
+		}
+		s.blanks()
+	}
+}
+
+// array scans the array that begins at pos. No path leads into an array.
+func (s *scanner) array() error {
+	if err := s.enter(); err != nil {
+		return err
+	}
+	s.blanks()
+	if s.take(']') {
+		s.depth--
+		return nil
+	}
+	for {
+		if _, err := s.value(nil); err != nil {
+			return err
+		}
+		s.blanks()
+		if s.take(']') {
+			s.depth--
+			return nil
+		}
+		if !s.take(',') {
+			return s.unexpected("after array element")
+		}
+		s.blanks()
+	}
+}
+
+// enter steps over an opening bracket.
+func (s *scanner) enter() error {
+	if s.depth == maxDepth {
+		return s.broken(fmt.Sprintf("nested more than %d deep", maxDepth))
+	}
+	s.depth++
+	s.pos++
+	return nil
+}
+
+// str scans the string that begins at pos.
+func (s *scanner) str() error {
+	s.pos++
+	for {
+		s.plain()
+		switch s.peek() {
+		case '"':
+			s.pos++
+			return nil
+		case '\\':
+			s.pos++
+			if err := s.escape(); err != nil {
+				return err
+			}
+		default:
+			return s.unexpected("in string literal")
+		}
+	}
+}
+
+// plain steps over the bytes of a string that stand for themselves: all but a quote, a
+// backslash and control characters. Most bytes of a corpus pass here, so it takes eight at a
+// time; of each test below only the lowest bit set is exact, and only that one is used.
+func (s *scanner) plain() {
+	const ones, highs = 0x0101010101010101, 0x8080808080808080
+	for ; s.pos+8 <= len(s.data); s.pos += 8 {
+		w := binary.LittleEndian.Uint64(s.data[s.pos:])
+		quote := w ^ ones*'"'
+		slash := w ^ ones*'\\'
+		stop := ((w-ones*' ')&^w | (quote-ones)&^quote | (slash-ones)&^slash) & highs
+		if stop != 0 {
+			s.pos += bits.TrailingZeros64(stop) / 8
+			return
+		}
+	}
+	for s.pos < len(s.data) {
+		if b := s.data[s.pos]; b < ' ' || b == '"' || b == '\\' {
+			return
+		}
+		s.pos++
+	}
+}
+
+// escape scans what follows a backslash.
+func (s *scanner) escape() error {
+	switch s.peek() {
+	case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
+		s.pos++
+		return nil
+	case 'u':
+		s.pos++
+		for range 4 {
+			if !isHex(s.peek()) {
+				return s.unexpected("in \\u hexadecimal character escape")
+			}
+			s.pos++
+		}
+		return nil
+	default:
+		return s.unexpected("in string escape code")
+	}
+}
+
+// number scans the number that begins at pos.
+func (s *scanner) number() error {
+	s.take('-')
+	if !s.take('0') {
+		if err := s.digits("in numeric literal"); err != nil {
+			return err
+		}
+	}
+	if s.take('.') {
+		if err := s.digits("after decimal point in numeric literal"); err != nil {
+			return err
+		}
+	}
+	if s.take('e') || s.take('E') {
+		if !s.take('+') {
+			s.take('-')
+		}
+		return s.digits("in exponent of numeric literal")
+	}
+	return nil
+}
+
+// digits scans one digit or more.
+func (s *scanner) digits(context string) error {
+	if !isDigit(s.peek()) {
+		return s.unexpected(context)
+	}
+	for isDigit(s.peek()) {
+		s.pos++
+	}
+	return nil
+}
+
+// literal scans want, the first byte of which is at pos.
+func (s *scanner) literal(want string) error {
+	for i := range len(want) {
+		if !s.take(want[i]) {
+			return s.unexpected("in literal " + want)
+		}
+	}
+	return nil
+}
+
+// blanks steps over white space.
+func (s *scanner) blanks() {
+	for s.pos < len(s.data) {
+		switch s.data[s.pos] {
+		case ' ', '\t', '\r', '\n':
+			s.pos++
+		default:
+			return
+		}
+	}
+}
+
+// take steps over b if it stands at pos.
+func (s *scanner) take(b byte) bool {
+	if s.pos < len(s.data) && s.data[s.pos] == b {
+		s.pos++
+		return true
+	}
+	return false
+}
+
+// peek returns the byte at pos, or at the end of the line NUL, which no rule of JSON takes.
+func (s *scanner) peek() byte {
+	if s.pos < len(s.data) {
+		return s.data[s.pos]
+	}
+	return 0
+}
+
+// unexpected says that what stands at pos cannot stand there.
+func (s *scanner) unexpected(context string) error {
+	if s.pos >= len(s.data) {
+		return s.broken("unexpected end of line")
+	}
+	// Quoted as a byte: pos may be in the midst of a character.
+	b := s.data[s.pos]
+	if b == '\'' {
+		return s.broken(`invalid character '\'' ` + context)
+	}
+	quoted := strconv.Quote(string([]byte{b}))
+	return s.broken("invalid character '" + quoted[1:len(quoted)-1] + "' " + context)
+}
+
+// broken says that the line is not JSON because of what stands at pos. Columns are counted
+// in bytes from 1.
+func (s *scanner) broken(what string) error {
+	return &codec.Error{Reason: codec.BrokenJSON, Detail: fmt.Sprintf("column %d: %s", s.pos+1, what)}
+}
+
+func isDigit(b byte) bool { return '0' <= b && b <= '9' }
+
+func isHex(b byte) bool {
+	return isDigit(b) || 'a' <= b && b <= 'f' || 'A' <= b && b <= 'F'
+}

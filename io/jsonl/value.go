@@ -1,0 +1,101 @@
+package jsonl
+
+import (
+	"bytes"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// kind is the type of a JSON value.
+type kind uint8
+
+const (
+	absent kind = iota
+	null
+	boolean
+	number
+	str
+	array
+	object
+)
+
+func (k kind) String() string {
+	return [...]string{"missing", "null", "a boolean", "a number", "a string", "an array", "an object"}[k]
+}
+
+// value is what was found for a column. It holds places, not slices, so that the compiler
+// sees that the values of a line can live on the stack.
+type value struct {
+	kind       kind
+	begin, end int // of a number, or of a string between its quotes, in the line
+}
+
+// appendTo appends the text of a string or number of line to dst.
+func (v value) appendTo(dst, line []byte) []byte {
+	if v.kind == number {
+		return append(dst, line[v.begin:v.end]...)
+	}
+	return appendUnescaped(dst, line[v.begin:v.end])
+}
+
+// appendUnescaped appends the string that stands between two quotes to dst. The scanner has
+// checked its escapes.
+func appendUnescaped(dst, quoted []byte) []byte {
+	for {
+		i := bytes.IndexByte(quoted, '\\')
+		if i < 0 {
+			return append(dst, quoted...)
+		}
+		dst = append(dst, quoted[:i]...)
+		escape := quoted[i+1]
+		quoted = quoted[i+2:]
+		switch escape {
+		case 'b':
+			dst = append(dst, '\b')
+		case 'f':
+			dst = append(dst, '\f')
+		case 'n':
+			dst = append(dst, '\n')
+		case 'r':
+			dst = append(dst, '\r')
+		case 't':
+			dst = append(dst, '\t')
+		case 'u':
+			r := hex4(quoted)
+			quoted = quoted[4:]
+			if utf16.IsSurrogate(r) {
+				r, quoted = surrogatePair(r, quoted)
+			}
+			dst = utf8.AppendRune(dst, r)
+		default: // a quote, a slash, a backslash
+			dst = append(dst, escape)
+		}
+	}
+}
+
+// surrogatePair returns the rune that high and an escape at the beginning of rest make, and
+// what follows. When they make none, high alone becomes U+FFFD.
+func surrogatePair(high rune, rest []byte) (rune, []byte) {
+	if low, ok := bytes.CutPrefix(rest, []byte(`\u`)); ok {
+		if r := utf16.DecodeRune(high, hex4(low)); r != utf8.RuneError {
+			return r, low[4:]
+		}
+	}
+	return utf8.RuneError, rest
+}
+
+// hex4 returns the number its first four bytes, hexadecimal digits, spell.
+func hex4(digits []byte) (r rune) {
+	for _, b := range digits[:4] {
+		switch {
+		case b <= '9':
+			b -= '0'
+		case b <= 'F':
+			b -= 'A' - 10
+		default:
+			b -= 'a' - 10
+		}
+		r = r<<4 | rune(b)
+	}
+	return r
+}

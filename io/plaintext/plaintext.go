@@ -1,0 +1,50 @@
+// Package plaintext reads text files without structure: a document per line, or per file.
+//
+// The text is what stands in the file, byte for byte, without the terminator of the line. A
+// UTF-8 byte order mark is header. There are no ids, and no record is unreadable.
+package plaintext
+
+import "github.com/neardup/neardup/io/codec"
+
+// Lines returns the codec of files with a document per line. An empty line is a document
+// with an empty text; the newline that ends a file begins none.
+func Lines() codec.Codec { return lines{} }
+
+// File returns the codec of files that are one document each. It is not splittable. An empty
+// file holds no document, for there is no byte a record could begin with.
+func File() codec.Codec { return file{} }
+
+type lines struct{ codec.Lines }
+
+func (lines) Header(data []byte, atEOF bool) (int, bool) { return codec.BOM(data, atEOF) }
+
+func (c lines) WithHeader([]byte) (codec.Codec, error) { return c, nil }
+
+func (lines) Start(data []byte, _ bool) (int, bool) { return 0, len(data) > 0 }
+
+func (lines) Decode(record []byte, doc *codec.Document) error {
+	doc.Reset()
+	doc.Text = append(doc.Text, codec.TrimNewline(record)...)
+	return nil
+}
+
+type file struct{}
+
+func (file) Header(data []byte, atEOF bool) (int, bool) { return codec.BOM(data, atEOF) }
+
+func (c file) WithHeader([]byte) (codec.Codec, error) { return c, nil }
+
+func (file) Start(data []byte, _ bool) (int, bool) { return 0, len(data) > 0 }
+
+func (file) End(data []byte, atEOF bool) (int, bool) { return len(data), atEOF }
+
+// Sync finds nothing: the only record begins in the first split.
+func (file) Sync([]byte, bool) (int, bool) { return 0, false }
+
+func (file) Decode(record []byte, doc *codec.Document) error {
+	doc.Reset()
+	doc.Text = append(doc.Text, record...)
+	return nil
+}
+
+func (file) Splittable() bool { return false }

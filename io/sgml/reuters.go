@@ -1,0 +1,231 @@
+// Package sgml reads the articles of Reuters-21578, which is SGML of a simple kind.
+//
+// A record is an article, from "<REUTERS " to "</REUTERS>" and the newline after it. An
+// article that is not closed ends where the next one begins, so that a split which sees only
+// that beginning agrees. The files are one byte a character, ISO 8859-1, and become UTF-8.
+package sgml
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/neardup/neardup/io/codec"
+)
+
+const (
+	articleOpen  = "<REUTERS "
+	articleClose = "</REUTERS>"
+)
+
+// NewReuters returns the codec of Reuters-21578.
+//
+// Text columns name elements, in any case: BODY, TITLE, DATELINE, AUTHOR, TOPICS and so on.
+// None at all, or "text", means BODY. An element that an article lacks is empty; an article
+// that lacks all of them, as those of TYPE="BRIEF" and "UNPROC" lack BODY, has no text. Of an
+// element that occurs twice the first is taken, and each tag inside it becomes a space.
+//
+// The id names an attribute of REUTERS, in any case; none, or "id", means OLDID, the number
+// the article had in the collection this one was made from. An empty id is none.
+//
+// The entities lt, gt, amp, quot and apos and numeric character references are decoded,
+// those to control characters too: &#3; becomes U+0003. Other references stay as they stand.
+func NewReuters(fields codec.Fields) codec.Codec {
+	c := &reuters{id: "OLDID"}
+	if fields.ID != "" && fields.ID != "id" {
+		c.id = fields.ID
+	}
+	names := fields.Text
+	if len(names) == 0 {
+		names = []string{"text"}
+	}
+	for _, name := range names {
+		c.text = append(c.text, newElement(name))
+	}
+	return c
+}
+
+type reuters struct {
+	text []element
+	id   string
+}
+
+// Header is the doctype, up to its ">" and the newline after it. Declarations inside a
+// doctype are filler.
+func (*reuters) Header(data []byte, atEOF bool) (n int, ok bool) {
+	bom, ok := codec.BOM(data, atEOF)
+	if !ok {
+		return 0, false
+	}
+	doctype := data[bom:]
+	const mark = "<!"
+	if len(doctype) < len(mark) && !atEOF {
+		return 0, false
+	}
+	if !bytes.HasPrefix(doctype, []byte(mark)) {
+		return bom, true
+	}
+	// A doctype that is not closed must not take the first article with it.
+	i := bytes.IndexAny(doctype[len(mark):], "<>")
+	switch {
+	case i < 0 && !atEOF:
+		return 0, false
+	case i < 0:
+		return len(data), true
+	case doctype[len(mark)+i] == '<':
+		return bom + len(mark) + i, true
+	}
+	return withNewline(data, bom+len(mark)+i+1, atEOF)
+}
+
+func (c *reuters) WithHeader([]byte) (codec.Codec, error) { return c, nil }
+
+func (*reuters) Start(data []byte, atEOF bool) (n int, ok bool) {
+	if i := bytes.Index(data, []byte(articleOpen)); i >= 0 {
+		return i, true
+	}
+	if atEOF {
+		return len(data), false
+	}
+	// What a later byte may complete is kept.
+	return max(0, len(data)-len(articleOpen)+1), false
+}
+
+func (*reuters) End(data []byte, atEOF bool) (n int, ok bool) {
+	end := bytes.Index(data, []byte(articleClose))
+	before := data
+	if end >= 0 {
+		before = data[:end]
+	}
+	// The record's own beginning, if data has it, is at 0.
+	if len(before) > 0 {
+		if next := bytes.Index(before[1:], []byte(articleOpen)); next >= 0 {
+			return 1 + next, true
+		}
+	}
+	if end < 0 {
+		return len(data), atEOF
+	}
+	return withNewline(data, end+len(articleClose), atEOF)
+}
+
+// Sync lets Start search from the first byte of the split.
+func (*reuters) Sync(data []byte, _ bool) (n int, ok bool) { return 1, len(data) > 0 }
+
+func (*reuters) Splittable() bool { return true }
+
+func (c *reuters) Decode(record []byte, doc *codec.Document) error {
+	doc.Reset()
+	attributes, content, ok := bytes.Cut(bytes.TrimPrefix(record, []byte(articleOpen)), []byte(">"))
+	if !ok {
+		return broken("the tag <REUTERS is not closed")
+	}
+	if id := attribute(attributes, c.id); len(id) > 0 {
+		doc.ID = appendText(doc.ID, id)
+		doc.HasID = true
+	}
+	content, _, ok = bytes.Cut(content, []byte(articleClose))
+	if !ok {
+		return broken("no " + articleClose)
+	}
+	doc.NoText = true
+	for i, e := range c.text {
+		if i > 0 {
+			doc.Text = append(doc.Text, ' ')
+		}
+		inner, found, err := e.find(content)
+		if err != nil {
+			return err
+		}
+		if found {
+			doc.NoText = false
+			doc.Text = appendText(doc.Text, inner)
+		}
+	}
+	if doc.NoText {
+		doc.Text = doc.Text[:0]
+	}
+	return nil
+}
+
+// withNewline returns n and the length of the newline at data[n:].
+func withNewline(data []byte, n int, atEOF bool) (int, bool) {
+	rest := data[n:]
+	for _, newline := range []string{"\n", "\r\n"} {
+		if bytes.HasPrefix(rest, []byte(newline)) {
+			return n + len(newline), true
+		}
+	}
+	if len(rest) == 0 || string(rest) == "\r" {
+		return n, atEOF
+	}
+	return n, true
+}
+
+// attribute returns the value of the attribute called name, or nil.
+func attribute(tag []byte, name string) []byte {
+	for {
+		key, rest, ok := bytes.Cut(tag, []byte("="))
+		if !ok {
+			return nil
+		}
+		rest = bytes.TrimLeft(rest, " \t\r\n")
+		if len(rest) == 0 {
+			return nil
+		}
+		var value []byte
+		if quote := rest[0]; quote == '"' || quote == '\'' {
+			value, tag, _ = bytes.Cut(rest[1:], rest[:1])
+		} else {
+			end := bytes.IndexAny(rest, " \t\r\n")
+			if end < 0 {
+				end = len(rest)
+			}
+			value, tag = rest[:end], rest[end:]
+		}
+		if strings.EqualFold(string(bytes.TrimSpace(key)), name) {
+			return value
+		}
+	}
+}
+
+// element finds the content of one kind of element.
+type element struct{ open, shut string }
+
+func newElement(name string) element {
+	name = strings.ToUpper(name)
+	if name == "TEXT" {
+		// The default column. The element TEXT holds the title and the dateline besides.
+		name = "BODY"
+	}
+	return element{open: "<" + name, shut: "</" + name + ">"}
+}
+
+// find returns what stands in the first such element of content.
+func (e element) find(content []byte) (inner []byte, found bool, err error) {
+	for {
+		i := bytes.Index(content, []byte(e.open))
+		if i < 0 {
+			return nil, false, nil
+		}
+		content = content[i+len(e.open):]
+		// <D and <DATE begin alike.
+		if len(content) > 0 && slices.Contains([]byte("> \t\r\n"), content[0]) {
+			break
+		}
+	}
+	_, content, ok := bytes.Cut(content, []byte(">"))
+	if !ok {
+		return nil, false, broken(fmt.Sprintf("the tag %s is not closed", e.open))
+	}
+	inner, _, ok = bytes.Cut(content, []byte(e.shut))
+	if !ok {
+		return nil, false, broken("no " + e.shut)
+	}
+	return inner, true, nil
+}
+
+func broken(detail string) error {
+	return &codec.Error{Reason: codec.BrokenSGML, Detail: detail}
+}

@@ -1,0 +1,131 @@
+package sink
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/apache/beam/sdks/v2/go/pkg/beam"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
+
+	"github.com/neardup/neardup/io/source"
+	"github.com/neardup/neardup/io/storage"
+	"github.com/neardup/neardup/records"
+)
+
+func init() {
+	register.DoFn4x1[context.Context, int64, func(*[]byte) bool, func([]byte), error](&corpusFn{})
+}
+
+// Corpus reads the input a third time and writes it to Output/corpus without the dropped
+// records: raw bytes, in the format and the compression of the source.
+//
+//	KV<piece, keys of dropped records> → facts
+//
+// One GroupByKey by piece.
+func Corpus(s beam.Scope, dropped beam.PCollection, p Params, options source.Options) (facts beam.PCollection) {
+	s = s.Scope("sink.Corpus")
+	pieces := beam.GroupByKey(s, beam.Flatten(s, dropped, marks(s, p.Inputs, true)))
+	return beam.ParDo(s, &corpusFn{Params: p, Options: options}, pieces)
+}
+
+type corpusFn struct {
+	Params  Params
+	Options source.Options
+}
+
+func (f *corpusFn) ProcessElement(_ context.Context, number int64, blocks func(*[]byte) bool, facts func([]byte)) error {
+	in, err := storage.Shared[records.Inputs](f.Params.Inputs)
+	if err != nil {
+		return err
+	}
+	var dropped []records.Key
+	var block []byte
+	for blocks(&block) {
+		d := records.NewDecoder(block)
+		for !d.Done() {
+			dropped = append(dropped, d.Key())
+		}
+		if err := d.Err(); err != nil {
+			return err
+		}
+	}
+	slices.Sort(dropped)
+
+	piece := in.Pieces[number]
+	file := &in.Files[piece.File]
+	if file.IDIsSource && len(dropped) > 0 {
+		return nil // the file was the document
+	}
+	name := pieceName(file.Source, piece)
+	var kept int64
+	written, err := storage.WriteFile(join(f.Params.Output, "corpus", name), func(w io.Writer) (err error) {
+		kept, err = f.write(w, in, piece, dropped)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return emitFact(facts, records.FactCorpus, join("corpus", name), written, map[string]int64{records.CountRows: kept})
+}
+
+// write copies the piece without the dropped records and returns how many it kept.
+func (f *corpusFn) write(w io.Writer, in *records.Inputs, piece records.Span, dropped []records.Key) (kept int64, err error) {
+	r, err := source.Open(in, piece, f.Options.Fields, f.Options.MaxRecord())
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, r.Close()) }()
+	file := &in.Files[piece.File]
+	out, err := source.Compress(w, file.Compression)
+	if err != nil {
+		return 0, err
+	}
+	if _, err := out.Write(file.Header); err != nil {
+		return 0, err
+	}
+	drop := false
+	for {
+		part, err := r.Next()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return 0, err
+		}
+		switch {
+		case part.Filler:
+			drop = false
+		case !part.Continued:
+			key := records.NewKey(piece.File, part.Position)
+			if drop = len(dropped) > 0 && dropped[0] == key; drop {
+				dropped = dropped[1:]
+			} else {
+				kept++
+			}
+		}
+		if drop {
+			continue
+		}
+		if _, err := out.Write(part.Raw); err != nil {
+			return 0, err
+		}
+	}
+	if len(dropped) > 0 {
+		return 0, fmt.Errorf("%s: no record begins at %d, where one was removed", file.Path, dropped[0].Position())
+	}
+	return kept, out.Close()
+}
+
+// pieceName is the name of a corpus file: the source's, with its part if it is cut.
+func pieceName(name string, piece records.Span) string {
+	if piece.Parts == 0 {
+		return name
+	}
+	ending := path.Ext(name)
+	return fmt.Sprintf("%s-%05d-of-%05d%s", strings.TrimSuffix(name, ending), piece.Part, piece.Parts, ending)
+}

@@ -1,0 +1,177 @@
+// Package sink writes what a job found: tables as Parquet (Table), the corpus without what was
+// removed (Corpus), and the ledger from which the launcher takes its totals (Ledger). Names are
+// deterministic and files are whole or absent, so a retry or a second worker changes nothing.
+package sink
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"slices"
+
+	"github.com/apache/beam/sdks/v2/go/pkg/beam"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
+
+	"github.com/neardup/neardup/io/storage"
+	"github.com/neardup/neardup/records"
+)
+
+func init() {
+	register.Function2x0(withKeyZero)
+	register.DoFn3x1[context.Context, []byte, func(int64, []byte), error](&marksFn{})
+	register.DoFn3x1[context.Context, int64, func(*[]byte) bool, error](&ledgerFn{})
+	register.DoFn3x1[context.Context, int64, func(*[]byte) bool, error](&gateFn{})
+	register.Emitter1[[]byte]()
+	register.Emitter2[int64, []byte]()
+	register.Iter1[[]byte]()
+}
+
+// Params tell the workers where outputs go.
+type Params struct {
+	// Inputs is the path of the shared records.Inputs.
+	Inputs string
+	// Output is the folder of the job's output.
+	Output string
+	// Write names the tables to be written.
+	Write []string
+	// Metadata are the key-value pairs that each Parquet file carries.
+	Metadata map[string]string
+}
+
+func withKeyZero(value []byte, emit func(int64, []byte)) { emit(0, value) }
+
+// marks emits an empty block for each number, so that a file is written for it even if no row
+// has that key.
+func marks(s beam.Scope, inputs string, corpus bool) beam.PCollection {
+	return beam.ParDo(s, &marksFn{Inputs: inputs, Corpus: corpus}, beam.Impulse(s))
+}
+
+// marksFn lists the table shards, or the pieces of the corpus.
+type marksFn struct {
+	Inputs string
+	Corpus bool
+}
+
+func (f *marksFn) ProcessElement(_ context.Context, _ []byte, emit func(int64, []byte)) error {
+	in, err := storage.Shared[records.Inputs](f.Inputs)
+	if err != nil {
+		return err
+	}
+	n := in.Shards
+	if f.Corpus {
+		n = len(in.Pieces)
+	}
+	for i := range n {
+		emit(int64(i), []byte{})
+	}
+	return nil
+}
+
+// Ledger writes all facts as JSON lines to the file path, for ReadLedger: when it is there, the
+// job is complete.
+func Ledger(s beam.Scope, path string, facts ...beam.PCollection) {
+	s = s.Scope("sink.Ledger")
+	beam.ParDo0(s, &ledgerFn{Path: path}, together(s, facts))
+}
+
+func together(s beam.Scope, facts []beam.PCollection) beam.PCollection {
+	return beam.GroupByKey(s, beam.ParDo(s, withKeyZero, beam.Flatten(s, facts...)))
+}
+
+type ledgerFn struct{ Path string }
+
+func (f *ledgerFn) ProcessElement(_ context.Context, _ int64, facts func(*[]byte) bool) error {
+	_, err := storage.WriteFile(f.Path, func(w io.Writer) error {
+		var line []byte
+		for facts(&line) {
+			if _, err := fmt.Fprintf(w, "%s\n", line); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return err
+}
+
+// ReadLedger returns the facts that Ledger wrote, by kind and name.
+func ReadLedger(r io.Reader) (facts []records.Fact, err error) {
+	decoder := json.NewDecoder(r)
+	for {
+		var fact records.Fact
+		if err := decoder.Decode(&fact); err == io.EOF {
+			break
+		} else if err != nil {
+			return nil, err
+		}
+		facts = append(facts, fact)
+	}
+	slices.SortFunc(facts, func(a, b records.Fact) int { return a.Compare(b) })
+	return facts, nil
+}
+
+// Exceeded is what Gate writes when it ends a job.
+type Exceeded struct {
+	Records, Unreadable int64
+}
+
+// Limit is how many records may be unreadable: so many, and so many per cent of all.
+type Limit struct {
+	Records int64
+	Percent float64
+}
+
+// ErrUnreadable ends a job that has too many unreadable records.
+var ErrUnreadable = errors.New("too many unreadable records")
+
+// Gate ends the job with ErrUnreadable once everything is read, and the rejected rows are
+// written, if there are more unreadable records than limit. The counts are then in the file
+// path. read are the facts of source.Read, written those of the table rejected.
+func Gate(s beam.Scope, path string, limit Limit, read, written beam.PCollection) {
+	s = s.Scope("sink.Gate")
+	beam.ParDo0(s, &gateFn{Path: path, Limit: limit}, together(s, []beam.PCollection{read, written}))
+}
+
+type gateFn struct {
+	Path  string
+	Limit Limit
+}
+
+func (f *gateFn) ProcessElement(_ context.Context, _ int64, facts func(*[]byte) bool) error {
+	var sum Exceeded
+	var line []byte
+	for facts(&line) {
+		var fact records.Fact
+		if err := json.Unmarshal(line, &fact); err != nil {
+			return err
+		}
+		if fact.Kind == records.FactRead {
+			sum.Records += fact.Counts[records.CountRecords]
+			sum.Unreadable += fact.Counts[records.CountUnreadable]
+		}
+	}
+	if sum.Unreadable <= f.Limit.Records || float64(sum.Unreadable) <= f.Limit.Percent/100*float64(sum.Records) {
+		return nil
+	}
+	if err := storage.WriteShared(f.Path, sum); err != nil {
+		return err
+	}
+	return ErrUnreadable
+}
+
+// emitFact emits what one file's writing came to.
+func emitFact(emit func([]byte), kind records.FactKind, name string, written storage.Written, counts map[string]int64) error {
+	line, err := json.Marshal(records.Fact{
+		Kind: kind, Name: name, Bytes: written.Bytes, SHA256: written.SHA256, Counts: counts,
+	})
+	if err == nil {
+		emit(line)
+	}
+	return err
+}
+
+func join(output string, names ...string) string {
+	return path.Join(append([]string{output}, names...)...)
+}

@@ -1,0 +1,87 @@
+package source
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
+)
+
+// Compressions as they stand in records.File.
+const (
+	gzipped = "gzip"
+	zstded  = "zstd"
+)
+
+// magics are the first bytes of what is, or might be taken for, a compressed file.
+var magics = []struct {
+	prefix      []byte
+	compression string
+	unsupported string
+}{
+	{prefix: []byte{0x1f, 0x8b}, compression: gzipped},
+	{prefix: []byte{0x28, 0xb5, 0x2f, 0xfd}, compression: zstded},
+	{prefix: []byte("BZh"), unsupported: "bzip2"},
+	{prefix: []byte{0xfd, '7', 'z', 'X', 'Z', 0}, unsupported: "xz"},
+	{prefix: []byte{0x04, 0x22, 0x4d, 0x18}, unsupported: "lz4"},
+	{prefix: []byte("PK\x03\x04"), unsupported: "zip"},
+	{prefix: []byte("PAR1"), unsupported: "parquet"},
+}
+
+// compressionOf tells a file's compression by its first bytes; names lie.
+func compressionOf(r io.ReaderAt) (string, error) {
+	head := make([]byte, 8)
+	n, err := r.ReadAt(head, 0)
+	if err != nil && err != io.EOF {
+		return "", err
+	}
+	for _, m := range magics {
+		if bytes.HasPrefix(head[:n], m.prefix) {
+			if m.unsupported != "" {
+				return "", fmt.Errorf("%s files cannot be read; unpack it first, or recompress it with gzip or zstd", m.unsupported)
+			}
+			return m.compression, nil
+		}
+	}
+	return "", nil
+}
+
+// decompress returns the plain bytes of r.
+func decompress(r io.Reader, compression string) (io.ReadCloser, error) {
+	switch compression {
+	case gzipped:
+		return gzip.NewReader(r)
+	case zstded:
+		// One goroutine a file: splits and files already fill the cores.
+		d, err := zstd.NewReader(r, zstd.WithDecoderConcurrency(1))
+		if err != nil {
+			return nil, err
+		}
+		return d.IOReadCloser(), nil
+	default:
+		return io.NopCloser(r), nil
+	}
+}
+
+// The level is fixed, so that a corpus is byte-identical in every run.
+const gzipLevel = gzip.DefaultCompression
+
+// Compress returns a writer that compresses as the file it mirrors was, at a fixed level.
+// Closing it does not close w.
+func Compress(w io.Writer, compression string) (io.WriteCloser, error) {
+	switch compression {
+	case gzipped:
+		return gzip.NewWriterLevel(w, gzipLevel)
+	case zstded:
+		// One goroutine: blocks cut by several would depend on their timing.
+		return zstd.NewWriter(w, zstd.WithEncoderConcurrency(1))
+	default:
+		return nopWriteCloser{w}, nil
+	}
+}
+
+type nopWriteCloser struct{ io.Writer }
+
+func (nopWriteCloser) Close() error { return nil }

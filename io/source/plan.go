@@ -1,0 +1,276 @@
+package source
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/neardup/neardup/io/codec"
+	"github.com/neardup/neardup/io/storage"
+	"github.com/neardup/neardup/records"
+)
+
+// Options say how inputs are read.
+type Options struct {
+	Format string // a name of Formats, or "": by each file's name
+	Fields codec.Fields
+	// MaxDocument is the size in bytes above which a text is not compared.
+	MaxDocument int64
+	// SplitBytes is the size of a split of a file that can be split; 0: the usual.
+	SplitBytes int64
+	// Limit ends the input after that many readable documents; 0: no limit.
+	Limit int64
+}
+
+const (
+	usualSplit = 16 << 20
+	pieceBytes = 256 << 20 // a larger file's corpus is written in pieces of so much input
+	shardBytes = 64 << 20  // listed input bytes of a table shard
+	maxShards  = 4096
+)
+
+// MaxRecord is the size in bytes above which a record is read in parts only: an escaped text
+// may be six times as long as it is, and a record has other fields.
+func (o Options) MaxRecord() int { return int(8*o.MaxDocument + 1<<20) }
+
+// Listing is what Plan found.
+type Listing struct {
+	Inputs *records.Inputs
+	// Skipped are files in input folders whose names are of no asked format.
+	Skipped []string
+	// Repeated are files that were named more than once, and are read once.
+	Repeated []string
+}
+
+// Plan lists the files that args name, in input order: the order of args, then by path. It
+// looks into each file for compression and header, and cuts the input into splits and pieces.
+func Plan(args []string, o Options) (*Listing, error) {
+	listing := &Listing{Inputs: &records.Inputs{}}
+	var roots []string
+	seen := map[string]bool{}
+	for _, arg := range args {
+		entries, err := storage.List(arg)
+		if err != nil {
+			return nil, err
+		}
+		folder := isFolder(arg)
+		files, skipped, err := choose(entries, o.Format, folder)
+		if err != nil {
+			return nil, err
+		}
+		if len(files) == 0 {
+			return nil, fmt.Errorf("%s: no file of a known format among %d; give --format (%s)", arg, len(entries), strings.Join(Formats(), ", "))
+		}
+		listing.Skipped = append(listing.Skipped, skipped...)
+		for _, f := range files {
+			f.Path, err = filepath.Abs(f.Path)
+			if err != nil {
+				return nil, err
+			}
+			if seen[f.Path] {
+				listing.Repeated = append(listing.Repeated, f.Path)
+				continue
+			}
+			seen[f.Path] = true
+			listing.Inputs.Files = append(listing.Inputs.Files, f)
+			if !folder {
+				roots = append(roots, filepath.Dir(f.Path))
+			}
+		}
+		if folder {
+			root, err := filepath.Abs(arg)
+			if err != nil {
+				return nil, err
+			}
+			roots = append(roots, root)
+		}
+	}
+	if n := len(listing.Inputs.Files); n > records.MaxFiles {
+		return nil, fmt.Errorf("%d input files, at most %d can be read; join small ones, or run on parts", n, records.MaxFiles)
+	}
+	return listing, arrange(listing.Inputs, commonRoot(roots), o)
+}
+
+func isFolder(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}
+
+// choose gives each file its format. In a folder, files of another format are skipped, unless
+// none is of the one asked for: then the folder's names say nothing, and all are taken.
+func choose(entries []storage.Entry, name string, folder bool) (files []records.File, skipped []string, err error) {
+	slices.SortFunc(entries, func(a, b storage.Entry) int { return cmp.Compare(a.Path, b.Path) })
+	var asked format
+	if name != "" {
+		if asked, err = formatNamed(name); err != nil {
+			return nil, nil, err
+		}
+	}
+	matches := func(path string) bool {
+		f, ok := formatOf(path)
+		return ok && (name == "" || f.name == name)
+	}
+	takeAll := name != "" && (!folder || asked.extensions == nil ||
+		!slices.ContainsFunc(entries, func(e storage.Entry) bool { return matches(e.Path) }))
+	for _, e := range entries {
+		f := asked
+		switch {
+		case name == "" && !folder:
+			var ok bool
+			if f, ok = formatOf(e.Path); !ok {
+				return nil, nil, fmt.Errorf("%s: the name tells no format; give --format (%s)", e.Path, strings.Join(Formats(), ", "))
+			}
+		case !takeAll && !matches(e.Path):
+			skipped = append(skipped, e.Path)
+			continue
+		case name == "":
+			f, _ = formatOf(e.Path)
+		}
+		files = append(files, records.File{
+			Path: e.Path, Size: e.Size, Identity: e.Identity,
+			Format: f.name, IDIsSource: f.idIsSource,
+		})
+	}
+	return files, skipped, nil
+}
+
+// commonRoot is the longest folder that is, or is above, every one of folders.
+func commonRoot(folders []string) string {
+	root := folders[0]
+	for _, folder := range folders[1:] {
+		for root != folder && !strings.HasPrefix(folder, strings.TrimSuffix(root, "/")+"/") {
+			root = filepath.Dir(root)
+		}
+	}
+	return root
+}
+
+// arrange fills in what follows from the files and their order.
+func arrange(in *records.Inputs, root string, o Options) error {
+	in.Root = root
+	var offset int64
+	for i := range in.Files {
+		file := &in.Files[i]
+		source, err := filepath.Rel(root, file.Path)
+		if err != nil {
+			return err
+		}
+		file.Source, file.Offset = filepath.ToSlash(source), offset
+		offset += file.Size
+		if err := inspect(file, o.Fields); err != nil {
+			return err
+		}
+		in.Splits = append(in.Splits, spans(i, file, cmp.Or(o.SplitBytes, usualSplit))...)
+		in.Pieces = append(in.Pieces, pieces(i, file)...)
+	}
+	in.Shards = int(min(max(1, (offset+shardBytes-1)/shardBytes), maxShards))
+	if o.Limit > 0 {
+		return limit(in, o)
+	}
+	return nil
+}
+
+// inspect finds a file's compression and its header, which all its splits need.
+func inspect(file *records.File, fields codec.Fields) error {
+	f, err := storage.Open(file.Path, file.Identity)
+	if err != nil {
+		return err
+	}
+	file.Compression, err = compressionOf(f)
+	if err := errors.Join(err, f.Close()); err != nil {
+		return fmt.Errorf("%s: %w", file.Path, err)
+	}
+	r, err := open(*file, fields)
+	if err != nil {
+		return err
+	}
+	defer r.file.Close()
+	for {
+		n, ok := r.codec.Header(r.buf[r.lo:r.hi], r.eof)
+		if ok {
+			file.Header = slices.Clone(r.buf[r.lo : r.lo+n])
+			if _, err := r.codec.WithHeader(file.Header); err != nil {
+				return fmt.Errorf("%s: %w", file.Path, err)
+			}
+			return nil
+		}
+		if err := r.fill(); err != nil {
+			return err
+		}
+	}
+}
+
+func splittable(file *records.File) bool {
+	format, err := formatNamed(file.Format)
+	return err == nil && file.Compression == "" && format.codec(codec.Fields{}).Splittable()
+}
+
+// pieces are the corpus files that file becomes.
+func pieces(ordinal int, file *records.File) []records.Span {
+	pieces := spans(ordinal, file, pieceBytes)
+	if len(pieces) > 1 {
+		for i := range pieces {
+			pieces[i].Part, pieces[i].Parts = i, len(pieces)
+		}
+	}
+	return pieces
+}
+
+// spans cuts file at multiples of size, if it can be cut.
+func spans(ordinal int, file *records.File, size int64) (spans []records.Span) {
+	start := int64(0)
+	if splittable(file) {
+		for ; file.Size-start > size; start += size {
+			spans = append(spans, records.Span{File: ordinal, Start: start, End: start + size})
+		}
+	}
+	return append(spans, records.Span{File: ordinal, Start: start, End: records.End})
+}
+
+// limit ends the input after the first o.Limit readable documents.
+func limit(in *records.Inputs, o Options) error {
+	left := o.Limit
+	for i, split := range in.Splits {
+		r, err := Open(in, split, o.Fields, o.MaxRecord())
+		if err != nil {
+			return err
+		}
+		end, err := r.count(&left)
+		if err := errors.Join(err, r.Close()); err != nil {
+			return err
+		}
+		if left == 0 {
+			last := records.NewKey(split.File, end)
+			in.Splits = in.Splits[:i+1]
+			in.Splits[i].End = end
+			in.Pieces = in.Pieces[:in.Piece(last-1)+1]
+			in.Pieces[len(in.Pieces)-1].End = end
+			return nil
+		}
+	}
+	return nil
+}
+
+// count reads until left readable documents are seen, and returns where the last ends.
+func (r *Reader) count(left *int64) (end int64, err error) {
+	var doc codec.Document
+	for *left > 0 {
+		piece, err := r.Next()
+		if err == io.EOF {
+			return end, nil
+		}
+		if err != nil {
+			return 0, err
+		}
+		end = piece.Position + int64(len(piece.Raw))
+		if !piece.Filler && !piece.Continued && (piece.Long || r.Decode(piece, &doc) == nil) {
+			*left--
+		}
+	}
+	return end, nil
+}

@@ -1,0 +1,232 @@
+package source
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math"
+
+	"github.com/neardup/neardup/io/codec"
+	"github.com/neardup/neardup/io/storage"
+	"github.com/neardup/neardup/records"
+)
+
+const (
+	readBytes = 256 << 10
+	// A part of an over-long record overlaps the next by as much as any record's end is long.
+	endOverlap = 16
+	// Past this distance a jump costs less than reading on.
+	jumpBytes = 256 << 10
+)
+
+// Reader reads the records of a span of one file, and what stands between them: together its
+// pieces are the bytes of the file from the first record that begins in the span to the end of
+// the last, nothing left out.
+type Reader struct {
+	file      *storage.File
+	plain     io.ReadCloser // nil: file is not compressed
+	src       io.Reader
+	codec     codec.Codec
+	path      string
+	ordinal   int // of the file, where the reader has a span of the inputs
+	end       int64
+	maxRecord int
+
+	buf    []byte // buf[lo:hi] is read and not yet handed out
+	lo, hi int
+	given  int   // bytes of buf that the last call handed out
+	pos    int64 // position of buf[lo]
+	eof    bool
+	inside bool // an over-long record is being handed out
+}
+
+// Piece is a part of a file: a record, or what stands between two.
+type Piece struct {
+	Position int64
+	Raw      []byte // valid until the next call
+	// Filler stands outside of records.
+	Filler bool
+	// Long: the record does not end here; its rest follows in pieces that are Continued.
+	Long      bool
+	Continued bool
+}
+
+// Decode decodes the record of a piece into doc.
+func (r *Reader) Decode(p Piece, doc *codec.Document) error { return r.codec.Decode(p.Raw, doc) }
+
+// Open opens span of in for reading. Records of more than maxRecord bytes come in parts.
+func Open(in *records.Inputs, span records.Span, fields codec.Fields, maxRecord int) (*Reader, error) {
+	file := in.Files[span.File]
+	r, err := open(file, fields)
+	if err != nil {
+		return nil, err
+	}
+	r.ordinal, r.end, r.maxRecord = span.File, span.End, maxRecord
+	if err := r.seekStart(file, span.Start); err != nil {
+		return nil, errors.Join(err, r.file.Close())
+	}
+	return r, nil
+}
+
+// open opens file at its first byte, its header not yet passed.
+func open(file records.File, fields codec.Fields) (*Reader, error) {
+	format, err := formatNamed(file.Format)
+	if err != nil {
+		return nil, err
+	}
+	c := format.codec(fields)
+	if file.Header != nil {
+		if c, err = c.WithHeader(file.Header); err != nil {
+			return nil, fmt.Errorf("%s: %w", file.Path, err)
+		}
+	}
+	f, err := storage.Open(file.Path, file.Identity)
+	if err != nil {
+		return nil, err
+	}
+	r := &Reader{file: f, src: f, codec: c, path: file.Path, end: records.End, maxRecord: math.MaxInt}
+	if file.Compression != "" {
+		if r.plain, err = decompress(f, file.Compression); err != nil {
+			return nil, errors.Join(r.failed(err), f.Close())
+		}
+		r.src = r.plain
+	}
+	return r, nil
+}
+
+// seekStart moves to the first place where a record of the span may begin.
+func (r *Reader) seekStart(file records.File, start int64) error {
+	if start == 0 {
+		for r.hi-r.lo < len(file.Header) && !r.eof {
+			if err := r.fill(); err != nil {
+				return err
+			}
+		}
+		r.drop(min(len(file.Header), r.hi-r.lo))
+		return nil
+	}
+	r.jump(start - 1)
+	for {
+		n, ok := r.codec.Sync(r.buf[r.lo:r.hi], r.eof)
+		if ok {
+			r.drop(n)
+			return nil
+		}
+		if r.eof {
+			r.drop(r.hi - r.lo)
+			return nil
+		}
+		if err := r.fill(); err != nil {
+			return err
+		}
+	}
+}
+
+// SkipTo moves on to the record that begins at position, which must not lie behind. In a
+// compressed file it does nothing: there is no way but through.
+func (r *Reader) SkipTo(position int64) {
+	if r.plain == nil && position-(r.pos+int64(r.given)) > jumpBytes {
+		r.jump(position)
+	}
+}
+
+func (r *Reader) jump(position int64) {
+	r.src = io.NewSectionReader(r.file, position, math.MaxInt64-position)
+	r.lo, r.hi, r.given, r.pos, r.eof = 0, 0, 0, position, false
+}
+
+// Next returns the next piece, or io.EOF after the last of the span.
+func (r *Reader) Next() (Piece, error) {
+	r.drop(r.given)
+	r.given = 0
+	for {
+		data := r.buf[r.lo:r.hi]
+		if r.inside {
+			n, ok := r.codec.End(data, r.eof)
+			switch {
+			case ok:
+				r.inside = false
+				return r.give(n, Piece{Continued: true}), nil
+			case len(data) > endOverlap:
+				return r.give(len(data)-endOverlap, Piece{Continued: true}), nil
+			}
+		} else {
+			if r.pos >= r.end {
+				return Piece{}, io.EOF
+			}
+			n, found := r.codec.Start(data, r.eof)
+			if n > 0 {
+				return r.give(int(min(int64(n), r.end-r.pos)), Piece{Filler: true}), nil
+			}
+			if found {
+				if r.pos >= records.MaxPosition {
+					return Piece{}, fmt.Errorf("%s: more than %d bytes; split the file", r.path, int64(records.MaxPosition))
+				}
+				n, ok := r.codec.End(data, r.eof)
+				switch {
+				case ok:
+					return r.give(n, Piece{}), nil
+				case len(data) >= r.maxRecord:
+					r.inside = true
+					return r.give(len(data)-endOverlap, Piece{Long: true}), nil
+				}
+			} else if r.eof {
+				return Piece{}, io.EOF
+			}
+		}
+		if err := r.fill(); err != nil {
+			return Piece{}, err
+		}
+	}
+}
+
+func (r *Reader) give(n int, p Piece) Piece {
+	p.Position, p.Raw, r.given = r.pos, r.buf[r.lo:r.lo+n], n
+	return p
+}
+
+func (r *Reader) drop(n int) {
+	r.lo += n
+	r.pos += int64(n)
+}
+
+// fill reads more bytes behind those that are there.
+func (r *Reader) fill() error {
+	if r.lo > 0 {
+		r.hi = copy(r.buf, r.buf[r.lo:r.hi])
+		r.lo = 0
+	}
+	if r.hi == len(r.buf) {
+		r.buf = append(r.buf, make([]byte, max(readBytes, len(r.buf)))...)
+	}
+	n, err := r.src.Read(r.buf[r.hi:])
+	r.hi += n
+	if err == io.EOF {
+		r.eof = true
+		return nil
+	}
+	if err != nil {
+		return r.failed(err)
+	}
+	return nil
+}
+
+// failed says where reading broke off and what that mostly means.
+func (r *Reader) failed(err error) error {
+	where := fmt.Sprintf("%s: at byte %d", r.path, r.pos+int64(r.hi-r.lo))
+	if r.plain == nil {
+		return fmt.Errorf("%s: %w", where, err)
+	}
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		return fmt.Errorf("%s of its content: the compressed data ends early; fetch the file again", where)
+	}
+	return fmt.Errorf("%s of its content: %w; fetch the file again, or leave it out", where, err)
+}
+
+// Close closes the file and returns an error if it changed while it was read.
+func (r *Reader) Close() error {
+	if r.plain != nil {
+		r.plain.Close() // it only held buffers
+	}
+	return errors.Join(r.file.Unchanged(), r.file.Close())
+}

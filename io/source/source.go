@@ -1,0 +1,227 @@
+// Package source reads documents: it plans what is read (Plan), samples it (Sample), reads all
+// of it (Read) and reads again the documents that are needed (Fetch). Formats are codecs of
+// their own packages; this one knows files, splits, compression and blocks.
+package source
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+
+	"github.com/apache/beam/sdks/v2/go/pkg/beam"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
+
+	"github.com/neardup/neardup/io/codec"
+	"github.com/neardup/neardup/io/storage"
+	"github.com/neardup/neardup/records"
+)
+
+func init() {
+	register.DoFn3x1[context.Context, []byte, func(int64), error](&splitsFn{})
+	register.DoFn7x1[context.Context, int64, func([]byte), func([]byte), func(int64, []byte), func(int64, []byte), func([]byte), error](&readFn{})
+	register.Emitter1[int64]()
+	register.Emitter1[[]byte]()
+	register.Emitter2[int64, []byte]()
+}
+
+var (
+	recordsRead = beam.NewCounter("read", "records")
+	unreadable  = beam.NewCounter("read", "unreadable")
+	bytesRead   = beam.NewCounter("read", "bytes")
+)
+
+// Params tell the workers what to read.
+type Params struct {
+	// Inputs is the path of the shared records.Inputs.
+	Inputs  string
+	Options Options
+}
+
+// Documents is what Read reads.
+type Documents struct {
+	Blocks   beam.PCollection // blocks of documents
+	Rejected beam.PCollection // KV<table shard, rejected rows>
+	Dropped  beam.PCollection // KV<corpus piece, keys> of unreadable records
+	Facts    beam.PCollection // one of each split
+}
+
+// Read reads all documents.
+//
+//	Impulse → Documents
+//
+// Records that are unreadable and documents that have no text or too much of it become rejected
+// rows. The blocks of a large file that cannot be split go through a Reshuffle, so that what
+// follows is done on all cores; the others stay where they were read.
+func Read(s beam.Scope, p Params) Documents {
+	s = s.Scope("source.Read")
+	splits := beam.Reshuffle(s, beam.ParDo(s, &splitsFn{Inputs: p.Inputs}, beam.Impulse(s)))
+	near, far, rejected, dropped, facts := beam.ParDo5(s, &readFn{Params: p}, splits)
+	return Documents{
+		Blocks:   beam.Flatten(s, near, beam.Reshuffle(s, far)),
+		Rejected: rejected, Dropped: dropped, Facts: facts,
+	}
+}
+
+// splitsFn lists the splits' numbers.
+type splitsFn struct{ Inputs string }
+
+func (f *splitsFn) ProcessElement(_ context.Context, _ []byte, emit func(int64)) error {
+	in, err := storage.Shared[records.Inputs](f.Inputs)
+	if err != nil {
+		return err
+	}
+	for i := range in.Splits {
+		emit(int64(i))
+	}
+	return nil
+}
+
+// readFn decodes the records of a split.
+type readFn struct {
+	Params Params
+}
+
+// A compressed file larger than this is worth spreading its blocks.
+const farBytes = 1 << 20
+
+func (f *readFn) ProcessElement(ctx context.Context, number int64, near, far func([]byte), rejected, dropped func(int64, []byte), facts func([]byte)) error {
+	in, err := storage.Shared[records.Inputs](f.Params.Inputs)
+	if err != nil {
+		return err
+	}
+	split := in.Splits[number]
+	file := &in.Files[split.File]
+	emit := near
+	if file.Compression != "" && file.Size > farBytes {
+		emit = far
+	}
+	out := blockWriter{near: near, emit: emit}
+	rows := rejecter{in: in, emit: rejected, buffers: records.NewBuffers()}
+	drops := records.NewBuffers()
+	fact := records.Fact{Kind: records.FactRead, Name: strconv.FormatInt(number, 10), Counts: map[string]int64{}}
+
+	r, err := Open(in, split, f.Params.Options.Fields, f.Params.Options.MaxRecord())
+	if err != nil {
+		return err
+	}
+	var doc codec.Document
+	for {
+		piece, err := r.Next()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return errors.Join(err, r.Close())
+		}
+		fact.Bytes += int64(len(piece.Raw))
+		if piece.Filler || piece.Continued {
+			continue
+		}
+		fact.Counts[records.CountRecords]++
+		if !f.read(r, piece, &doc, &out, &rows) {
+			fact.Counts[records.CountUnreadable]++
+			key := records.NewKey(split.File, piece.Position)
+			drops.Add(int64(in.Piece(key)), func(block []byte) []byte { return records.AppendKey(block, key) }, dropped)
+		}
+	}
+	if err := r.Close(); err != nil {
+		return err
+	}
+	out.flush()
+	rows.flush()
+	drops.Flush(dropped)
+	recordsRead.Inc(ctx, fact.Counts[records.CountRecords])
+	unreadable.Inc(ctx, fact.Counts[records.CountUnreadable])
+	bytesRead.Inc(ctx, fact.Bytes)
+	line, err := json.Marshal(fact)
+	if err != nil {
+		return err
+	}
+	facts(line)
+	return nil
+}
+
+// read puts one record into a block or among the rejected, and reports whether it is readable.
+func (f *readFn) read(r *Reader, piece Piece, doc *codec.Document, out *blockWriter, rows *rejecter) bool {
+	key := records.NewKey(r.ordinal, piece.Position)
+	limit := f.Params.Options.MaxDocument
+	if piece.Long {
+		rows.add(key, records.Rejected{
+			Reason: records.ReasonTooLarge,
+			Detail: fmt.Sprintf("the record is larger than %d bytes; raise --max-doc-bytes to compare it", f.Params.Options.MaxRecord()),
+		})
+		return true
+	}
+	if err := r.Decode(piece, doc); err != nil {
+		reason, detail := "unreadable", err.Error()
+		if e := (*codec.Error)(nil); errors.As(err, &e) {
+			reason, detail = e.Reason, e.Detail
+		}
+		rows.add(key, records.Rejected{
+			Reason: reason,
+			Detail: fmt.Sprintf("%s (%d bytes)", detail, len(piece.Raw)),
+			Raw:    piece.Raw[:min(len(piece.Raw), records.MaxRaw)],
+		})
+		return false
+	}
+	id := rows.in.ID(key, doc.ID, doc.HasID)
+	switch {
+	case doc.NoText:
+		rows.add(key, records.Rejected{ID: &id, Reason: records.ReasonNoText})
+	case int64(len(doc.Text)) > limit:
+		rows.add(key, records.Rejected{
+			ID: &id, Reason: records.ReasonTooLarge,
+			Detail: fmt.Sprintf("%d bytes of text, --max-doc-bytes is %d", len(doc.Text), limit),
+		})
+	default:
+		out.add(&records.Document{Key: key, ID: doc.ID, HasID: doc.HasID, Text: doc.Text})
+	}
+	return true
+}
+
+// blockWriter packs documents into blocks.
+type blockWriter struct {
+	// emit takes full blocks; near those that are too large to travel.
+	emit, near func([]byte)
+	block      []byte
+}
+
+func (w *blockWriter) add(doc *records.Document) {
+	if len(doc.Text) > records.BlockBytes {
+		w.near(records.AppendDocument(nil, doc))
+		return
+	}
+	if w.block == nil {
+		w.block = make([]byte, 0, records.BlockBytes+records.BlockBytes/4)
+	}
+	w.block = records.AppendDocument(w.block, doc)
+	if len(w.block) >= records.BlockBytes {
+		w.flush()
+	}
+}
+
+func (w *blockWriter) flush() {
+	if len(w.block) > 0 {
+		w.emit(w.block)
+		w.block = nil
+	}
+}
+
+// rejecter packs rejected rows by table shard.
+type rejecter struct {
+	in      *records.Inputs
+	emit    func(int64, []byte)
+	buffers *records.Buffers
+}
+
+func (r *rejecter) add(key records.Key, row records.Rejected) {
+	row.Source, row.Position = r.in.Source(key), key.Position()
+	r.buffers.Add(int64(r.in.Shard(key)), func(block []byte) []byte {
+		return records.AppendRow(block, key, key, &row)
+	}, r.emit)
+}
+
+func (r *rejecter) flush() { r.buffers.Flush(r.emit) }

@@ -1,0 +1,100 @@
+// Package hash is the one 64-bit hash of neardup.
+//
+// Signatures, set hashes and band keys are stored and compared between
+// machines and years, so every function here is frozen: it depends on nothing
+// but its arguments, reads bytes in little-endian order on every platform, and
+// changes only together with the format id of what is built on it. The vectors
+// in testdata come from a second implementation, in Python, of the definitions
+// written beside each function.
+//
+// None of this resists an adversary: there is no key, and who knows the
+// constants can construct collisions.
+package hash
+
+import (
+	"encoding/binary"
+	"math/bits"
+
+	"github.com/zeebo/xxh3"
+)
+
+// The constants are consecutive words of the fraction of π, which nobody chose;
+// the multipliers are odd ones among them. Read as little-endian bytes,
+// maskLow is not valid UTF-8 (0xD3 0x08), so no text makes the first factor in
+// Bytes zero.
+const (
+	maskLow  = 0x243f6a8885a308d3 // π words 0…7 in this order; words 1 and 3
+	maskIn   = 0xa4093822299f31d0 // are left out.
+	maskHigh = 0x452821e638d01377
+	maskOut  = 0xbe5466cf34e90c6c
+	mulOut   = 0xc0ac29b7c97c50dd
+	mulIn    = 0x3f84d5b5b5470917
+)
+
+// Fold returns the exclusive or of the two halves of the 128-bit product a·b.
+// A zero factor gives zero, so callers mask what they do not control.
+func Fold(a, b uint64) uint64 {
+	high, low := bits.Mul64(a, b)
+	return high ^ low
+}
+
+// Mix spreads x over all 64 bits:
+//
+//	Fold(Fold(x ^ maskIn, mulIn) ^ maskOut, mulOut)
+//
+// One multiplication would leave sequential integers on a lattice, which biases
+// MinHash; two do not. Mix behaves like a random function and is not
+// invertible.
+func Mix(x uint64) uint64 {
+	return Fold(Fold(x^maskIn, mulIn)^maskOut, mulOut)
+}
+
+// Bytes returns the hash of b. Up to 16 bytes it is
+//
+//	Fold(Fold(low ^ maskLow, high ^ maskHigh) ^ maskOut ^ len(b), mulOut)
+//
+// where, up to 8 bytes, low is b as a little-endian integer and high is zero,
+// and beyond that they are the first and the last 8 bytes of b, which may
+// overlap. Longer inputs have their XXH3 hash (64 bits, seed 0), frozen since
+// its release 0.8.0.
+func Bytes(b []byte) uint64 {
+	var low, high uint64
+	switch n := len(b); {
+	case n > 16:
+		return xxh3.Hash(b)
+	case n > 8:
+		low = binary.LittleEndian.Uint64(b)
+		high = binary.LittleEndian.Uint64(b[n-8:])
+	case n >= 4:
+		// The two loads overlap in place: shared bytes meet themselves.
+		low = uint64(binary.LittleEndian.Uint32(b)) |
+			uint64(binary.LittleEndian.Uint32(b[n-4:]))<<(8*(n-4))
+	case n > 0:
+		// First, middle and last byte are all there are.
+		low = uint64(b[0]) | uint64(b[n/2])<<(8*(n/2)) | uint64(b[n-1])<<(8*(n-1))
+	}
+	return Fold(Fold(low^maskLow, high^maskHigh)^maskOut^uint64(len(b)), mulOut)
+}
+
+// Sum128 is a 128-bit hash: wide enough that equal sums are taken for equal
+// sequences (10^10 of them expect 10^-19 false equalities).
+type Sum128 struct{ Hi, Lo uint64 }
+
+// Sequence returns the hash of values in their order. Two chains start from
+// maskLow and maskHigh, and each value v moves them to
+//
+//	hi = Fold(hi ^ v, mulIn)
+//	lo = Fold(lo + v, mulOut)
+//
+// The sum is Mix(hi ^ n), Mix(lo + n) for n values. One chain adds where the
+// other takes the exclusive or, so that values which meet in one do not, for
+// the same reason, meet in the other.
+func Sequence(values []uint64) Sum128 {
+	hi, lo := uint64(maskLow), uint64(maskHigh)
+	for _, v := range values {
+		hi = Fold(hi^v, mulIn)
+		lo = Fold(lo+v, mulOut)
+	}
+	n := uint64(len(values))
+	return Sum128{Hi: Mix(hi ^ n), Lo: Mix(lo + n)}
+}

@@ -1,0 +1,63 @@
+// Package lsh finds candidates for similar pairs by banding signatures: two
+// documents whose signatures agree in all rows of any band share that band's
+// key (Keys). Sets of Jaccard similarity j do so with probability
+// 1−(1−j^rows)^bands (SCurve), and Solve chooses the two numbers.
+package lsh
+
+import "github.com/neardup/neardup/kernels/hash"
+
+// SCurve returns the probability 1−(1−j^r)^b that two sets of Jaccard
+// similarity j agree in all r rows of at least one of b bands. It is the same
+// to the last bit on every platform.
+func SCurve(j float64, b, r int) float64 {
+	return 1 - power(1-power(j, r), b)
+}
+
+// power returns x^n for n ≥ 0. Parameters and with them the output of a job
+// hang on comparisons of these values: math.Pow differs between platforms, and
+// without the conversions arm64 would fuse products with sums.
+func power(x float64, n int) float64 {
+	p := 1.
+	for ; n > 0; n >>= 1 {
+		if n&1 == 1 {
+			p = float64(p * x)
+		}
+		x = float64(x * x)
+	}
+	return p
+}
+
+// Keys returns the keys of b bands of r rows of a signature, of which it needs
+// the first b·r components. It overwrites dst and uses its storage if that
+// suffices. Keys of different bands do not meet: the chain of each starts from
+// the number of its band.
+func Keys(dst, sig []uint64, b, r int) []uint64 {
+	dst = dst[:0]
+	for band := range b {
+		dst = append(dst, chain(uint64(band), sig[band*r:(band+1)*r]))
+	}
+	return dst
+}
+
+// WholeKey returns one key of a whole signature, equal for equal signatures
+// only (and once in 2^64 others).
+func WholeKey(sig []uint64) uint64 {
+	return chain(wholeBand, sig)
+}
+
+const (
+	// wholeBand is the number that stands for no band.
+	wholeBand = ^uint64(0)
+
+	multiplier = 0xd1342543de82ef95
+)
+
+// chain folds whole values, for their low bits differ where the high ones are
+// the round that filled the bin, often the same.
+func chain(band uint64, values []uint64) uint64 {
+	key := hash.Mix(band)
+	for _, v := range values {
+		key = hash.Fold(key^v, multiplier)
+	}
+	return key
+}

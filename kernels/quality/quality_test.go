@@ -1,0 +1,111 @@
+package quality
+
+import (
+	"math"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// Values of SciPy 1.17.1: scipy.stats.beta.ppf(confidence, misses+1, total-misses).
+func TestUpperBound(t *testing.T) {
+	for _, c := range []struct {
+		misses, total    int
+		confidence, want float64
+	}{
+		{0, 1, 0.95, 0.95},
+		{0, 100, 0.95, 0.029513049607039925},
+		{0, 3000, 0.95, 0.0009980790119965865},
+		{0, 1000000000, 0.999, 6.907755255123594e-09},
+		{1, 2, 0.95, 0.9746794344808963},
+		{1, 1000, 0.95, 0.004734993575499777},
+		{3, 50, 0.99, 0.18720925616529482},
+		{49, 50, 0.95, 0.9989746601327679},
+		{5, 10, 0.5, 0.5483058437763368},
+		{500, 1000, 0.95, 0.5264822687643087},
+		{17, 326878, 0.95, 7.800738678060703e-05},
+		{123456, 1000000, 0.999, 0.12447558602318878},
+		{2, 1000000, 0.95, 6.295780099210489e-06},
+		// By definition, where the beta distribution degenerates.
+		{0, 0, 0.95, 1},
+		{1, 1, 0.9, 1},
+		{50, 50, 0.95, 1},
+	} {
+		if got := UpperBound(c.misses, c.total, c.confidence); math.Abs(got/c.want-1) > 1e-9 {
+			t.Errorf("UpperBound(%d, %d, %v) = %v, want %v", c.misses, c.total, c.confidence, got, c.want)
+		}
+	}
+}
+
+// At the bound p, seeing so few misses has probability 1 − confidence: the
+// definition, with the binomial distribution built up trial by trial.
+func TestUpperBoundSolvesTheTail(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		total := rapid.IntRange(1, 200).Draw(t, "total")
+		misses := rapid.IntRange(0, total-1).Draw(t, "misses")
+		confidence := rapid.Float64Range(.001, .999).Draw(t, "confidence")
+		p := UpperBound(misses, total, confidence)
+		dist := make([]float64, total+1)
+		dist[0] = 1
+		for range total {
+			for i := total; i > 0; i-- {
+				dist[i] = dist[i]*(1-p) + dist[i-1]*p
+			}
+			dist[0] *= 1 - p
+		}
+		tail := 0.
+		for _, d := range dist[:misses+1] {
+			tail += d
+		}
+		if math.Abs(tail-(1-confidence)) > 1e-10 {
+			t.Fatalf("bound %v: tail %v, want %v", p, tail, 1-confidence)
+		}
+	})
+}
+
+// Values of SciPy 1.17.1:
+// scipy.stats.binomtest(found, total).proportion_ci(confidence, method='wilson').
+func TestWilson(t *testing.T) {
+	for _, c := range []struct {
+		found, total          int
+		confidence, low, high float64
+	}{
+		{0, 10, 0.95, 0.0, 0.27753279986288926},
+		{10, 10, 0.95, 0.7224672001371109, 1.0},
+		{1, 2, 0.95, 0.09453120573423074, 0.9054687942657693},
+		{998, 1000, 0.95, 0.9927371921365078, 0.9994513564118792},
+		{300, 1000, 0.9, 0.27672951842964066, 0.3243497788662635},
+		{326861, 326878, 0.99, 0.9999038080472588, 0.9999718823576637},
+		{5, 7, 0.5, 0.5888476947007163, 0.8135702240753943},
+		{0, 0, 0.95, 0, 1},
+	} {
+		low, high := Wilson(c.found, c.total, c.confidence)
+		if math.Abs(low-c.low) > 1e-12 || math.Abs(high-c.high) > 1e-12 {
+			t.Errorf("Wilson(%d, %d, %v) = %v, %v; want %v, %v", c.found, c.total, c.confidence, low, high, c.low, c.high)
+		}
+		if low < 0 || high > 1 || c.found == 0 && low != 0 || c.found == c.total && high != 1 {
+			t.Errorf("Wilson(%d, %d, %v) = %v, %v excludes or exceeds what is possible", c.found, c.total, c.confidence, low, high)
+		}
+	}
+}
+
+func TestPanics(t *testing.T) {
+	for _, c := range []struct {
+		count, total int
+		confidence   float64
+	}{{-1, 3, .9}, {4, 3, .9}, {1, 3, 0}, {1, 3, 1}, {1, 3, math.NaN()}} {
+		for name, f := range map[string]func(){
+			"UpperBound": func() { UpperBound(c.count, c.total, c.confidence) },
+			"Wilson":     func() { Wilson(c.count, c.total, c.confidence) },
+		} {
+			func() {
+				defer func() {
+					if recover() == nil {
+						t.Errorf("%s(%d, %d, %v) did not panic", name, c.count, c.total, c.confidence)
+					}
+				}()
+				f()
+			}()
+		}
+	}
+}

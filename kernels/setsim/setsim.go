@@ -1,0 +1,83 @@
+// Package setsim compares shingle sets exactly and finds all similar pairs of
+// a group.
+//
+// A set is a sorted slice of distinct 64-bit hashes. Its similarity to another
+// is Jaccard's, |A∩B| / |A∪B|; whether it reaches a threshold is decided in
+// integers (Threshold). SelfJoin finds every pair at or above a threshold;
+// BruteForce does the same by definition and is the oracle beside it.
+package setsim
+
+// Overlap returns the number of elements that a and b share.
+func Overlap(a, b []uint64) int {
+	shared, i, j := 0, 0, 0
+	for i < len(a) && j < len(b) {
+		x, y := a[i], b[j]
+		// Which side is behind is as good as random, so nothing branches on it.
+		shared += one(x == y)
+		i += one(x <= y)
+		j += one(y <= x)
+	}
+	return shared
+}
+
+// one is compiled to a move of the flag.
+func one(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// overlapAtLeast returns the number of elements that a and b share, or false
+// as soon as it must be below need. Either list can afford to skip only so
+// many elements as it has beyond need; a pair well below the threshold spends
+// them early.
+func overlapAtLeast[T uint32 | uint64](a, b []T, need int) (shared int, ok bool) {
+	spareA, spareB := len(a)-need, len(b)-need
+	if spareA < 0 || spareB < 0 {
+		return 0, false
+	}
+	i, j := 0, 0
+	for i < len(a) && j < len(b) {
+		switch x, y := a[i], b[j]; {
+		case x == y:
+			shared++
+			i++
+			j++
+		case x < y:
+			if spareA--; spareA < 0 {
+				return 0, false
+			}
+			i++
+		default:
+			if spareB--; spareB < 0 {
+				return 0, false
+			}
+			j++
+		}
+	}
+	return shared, shared >= need
+}
+
+// Similarity returns the Jaccard similarity of sets of a and b elements that
+// share so many, and 0 for two empty ones. It is for display and ranking;
+// Threshold decides.
+func Similarity(shared, a, b int) float64 {
+	if union := a + b - shared; union > 0 {
+		return float64(shared) / float64(union)
+	}
+	return 0
+}
+
+// BruteForce calls emit for the same pairs as SelfJoin, ordered by i and then
+// j, after comparing all of them. A false from emit ends it.
+func BruteForce(sets [][]uint64, t Threshold, emit func(i, j, shared int) bool) {
+	for i, a := range sets {
+		for j := i + 1; j < len(sets); j++ {
+			shared := Overlap(a, sets[j])
+			if t.Reached(shared, len(a), len(sets[j])) && !emit(i, j, shared) {
+				return
+			}
+		}
+	}
+}

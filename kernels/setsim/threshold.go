@@ -1,0 +1,60 @@
+package setsim
+
+import (
+	"fmt"
+	"math"
+)
+
+// thresholdScale is the denominator before reduction: six decimals. It keeps
+// the product with the sizes of two sets far from 2^64.
+const thresholdScale = 1_000_000
+
+// A Threshold is a least Jaccard similarity, the reduced fraction Num/Den with
+// 0 < Num ≤ Den. Integers decide everywhere: in floating point .8·5 or a ceil
+// of t·n may fall on the wrong side, and a pair at exactly t is lost.
+type Threshold struct{ Num, Den uint64 }
+
+// ParseThreshold returns t as a fraction. It refuses values outside (0, 1] and
+// those that are not decimals of at most six digits.
+func ParseThreshold(t float64) (Threshold, error) {
+	if !(t > 0 && t <= 1) {
+		return Threshold{}, fmt.Errorf("threshold %v: must be above 0 and at most 1", t)
+	}
+	scaled := math.Round(t * thresholdScale)
+	// A quotient of two exact integers is rounded like the decimal it denotes,
+	// so equality means that t was written with six digits or fewer.
+	if scaled/thresholdScale != t {
+		return Threshold{}, fmt.Errorf("threshold %v: must have at most six decimal places", t)
+	}
+	num := uint64(scaled)
+	d := gcd(num, thresholdScale)
+	return Threshold{num / d, thresholdScale / d}, nil
+}
+
+// MinOverlap returns the least number of shared elements with which sets of a
+// and b elements reach t: ⌈t(a+b)/(1+t)⌉. It is 1 for two empty sets, which
+// resemble nothing.
+func (t Threshold) MinOverlap(a, b int) int {
+	return max(1, ceilDiv(t.Num*uint64(a+b), t.Num+t.Den))
+}
+
+// MinSize returns the size of the smallest set that can reach t with one of n
+// elements: ⌈t·n⌉, and 1 for n = 0.
+func (t Threshold) MinSize(n int) int {
+	return max(1, ceilDiv(t.Num*uint64(n), t.Den))
+}
+
+// Reached reports whether sets of a and b elements that share so many have a
+// Jaccard similarity of at least t.
+func (t Threshold) Reached(shared, a, b int) bool {
+	return shared >= t.MinOverlap(a, b)
+}
+
+func ceilDiv(a, b uint64) int { return int((a + b - 1) / b) }
+
+func gcd(a, b uint64) uint64 {
+	for b != 0 {
+		a, b = b, a%b
+	}
+	return a
+}

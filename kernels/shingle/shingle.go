@@ -1,0 +1,91 @@
+// Package shingle turns a text into the hashes of its shingles: the windows of
+// k consecutive tokens, over which documents are compared as sets.
+package shingle
+
+import (
+	"bytes"
+	"unicode"
+
+	"github.com/neardup/neardup/kernels/hash"
+	"github.com/neardup/neardup/kernels/textnorm"
+	"github.com/neardup/neardup/kernels/token"
+)
+
+// FormatID names how a text becomes shingle hashes: normaliser, tokeniser,
+// token hash and shingle hash. It is stored with whatever is built from
+// shingles, and what bears different ids must not be compared. The number
+// rises with any change to kernels/hash, textnorm, token or shingle, or to the
+// versions of their libraries, that changes a hash; the Unicode version comes
+// with the Go release.
+const FormatID = "neardup-text-1/unicode-" + unicode.Version
+
+// multiplier is the base of the polynomial: 2^64 over the golden ratio, odd,
+// and 5 mod 8, which makes its powers as many as they can be.
+const multiplier = 0x9e3779b97f4a7c15
+
+// A Shingler cuts texts into shingles. It keeps its buffers from text to text,
+// so it serves one goroutine.
+type Shingler struct {
+	config Config
+	policy textnorm.Policy
+	power  uint64 // multiplier^K, what a token has grown to when it leaves
+	text   []byte
+	tokens []uint64
+}
+
+// New returns a Shingler for a Config from Parse.
+func New(c Config, p textnorm.Policy) *Shingler {
+	s := &Shingler{config: c, policy: p, power: 1}
+	for range c.K {
+		s.power *= multiplier
+	}
+	return s
+}
+
+// Shingles appends to dst the hash of each shingle of text, in text order and
+// with repetitions.
+//
+// The shingle of tokens t₁…t_K is Mix(Σ tᵢ·multiplier^(K−i)), modulo 2^64. The
+// low bits of such a sum depend on nothing but the low bits of the tokens, and
+// MinHash takes its bins from low bits: hence the Mix.
+//
+// A text of 1…K−1 tokens, m say, has one shingle, all of it: Mix(h ^ m) where
+// h is as above; the second Mix sets it apart from shingles of K tokens. Only
+// a text without a token has none. White space alone counts as no token.
+func (s *Shingler) Shingles(dst []uint64, text []byte) []uint64 {
+	tokens := s.tokenise(text)
+	k := s.config.K
+	if len(tokens) == 0 {
+		return dst
+	}
+	var sum uint64
+	for _, t := range tokens[:min(k, len(tokens))] {
+		sum = sum*multiplier + t
+	}
+	if len(tokens) < k {
+		return append(dst, hash.Mix(hash.Mix(sum)^uint64(len(tokens))))
+	}
+	dst = append(dst, hash.Mix(sum))
+	leaving := tokens[:len(tokens)-k]
+	for i, t := range tokens[k:] {
+		sum = sum*multiplier + t - leaving[i]*s.power
+		dst = append(dst, hash.Mix(sum))
+	}
+	return dst
+}
+
+// tokenise returns the tokens of text, valid until the next call.
+func (s *Shingler) tokenise(text []byte) []uint64 {
+	s.text = s.policy.Append(s.text[:0], text)
+	s.tokens = s.tokens[:0]
+	switch {
+	case s.config.Kind == Word:
+		s.tokens = token.Words(s.tokens, s.text)
+	case len(bytes.TrimSpace(s.text)) == 0:
+	case s.config.Kind == Char:
+		s.tokens = token.Runes(s.tokens, s.text)
+	case s.config.Kind == Byte:
+		s.tokens = token.Bytes(s.tokens, s.text)
+	}
+	return s.tokens
+}

@@ -1,0 +1,322 @@
+package shingle
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"unicode"
+
+	"golang.org/x/text/unicode/norm"
+	"pgregory.net/rapid"
+
+	"github.com/neardup/neardup/kernels/hash"
+	"github.com/neardup/neardup/kernels/textnorm"
+)
+
+var configs = []string{"word:1", "word:2", "word:5", "char:1", "char:9", "byte:13"}
+
+func shingler(t testing.TB, config, policy string) *Shingler {
+	t.Helper()
+	c, err := Parse(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := textnorm.Parse(policy)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return New(c, p)
+}
+
+func set(s *Shingler, text string) []uint64 {
+	return Set(s.Shingles(nil, []byte(text)))
+}
+
+// jaccard is by the definition: it is the measure here, not what is tested.
+func jaccard[T comparable](a, b []T) (shared, union int) {
+	in := map[T]bool{}
+	for _, v := range a {
+		in[v] = true
+	}
+	union = len(in)
+	seen := map[T]bool{}
+	for _, v := range b {
+		switch {
+		case seen[v]:
+		case in[v]:
+			shared++
+		default:
+			union++
+		}
+		seen[v] = true
+	}
+	return shared, union
+}
+
+func TestVectors(t *testing.T) {
+	table, err := os.ReadFile("testdata/vectors.tsv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(table)) {
+		field := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
+		if len(field) != 3 {
+			t.Fatalf("line %q has %d fields, want 3", line, len(field))
+		}
+		var got []string
+		for _, h := range shingler(t, field[0], "default").Shingles(nil, []byte(field[1])) {
+			got = append(got, fmt.Sprintf("%016x", h))
+		}
+		if got := strings.Join(got, ","); got != field[2] {
+			t.Errorf("%s of %q:\n got %s\nwant %s", field[0], field[1], got, field[2])
+		}
+	}
+}
+
+// FormatID names one Unicode version, so both sources of tables must have it.
+func TestOneUnicodeVersion(t *testing.T) {
+	if norm.Version != unicode.Version {
+		t.Errorf("golang.org/x/text has Unicode %s, package unicode %s: FormatID must name both", norm.Version, unicode.Version)
+	}
+}
+
+func TestTextsThatAreTheSame(t *testing.T) {
+	for _, c := range []struct{ name, config, a, b string }{
+		{"case and punctuation", "word:5",
+			"The Committee met on Monday, and (as expected) it adjourned.",
+			"the committee met on monday -- and as expected it adjourned"},
+		{"composed and decomposed", "word:2", "Le caf\u00e9 o\u00f9 l'on go\u00fbte", "Le cafe\u0301 ou\u0300 l'on gou\u0302te"},
+		{"composed and decomposed", "char:3", "caf\u00e9 na\u00efve \u1e69", "cafe\u0301 nai\u0308ve s\u0307\u0323"},
+		{"composed and decomposed", "byte:3", "caf\u00e9 na\u00efve", "cafe\u0301 nai\u0308ve"},
+		{"Hangul", "word:1", "한국어 문서", "\u1112\u1161\u11ab\u1100\u116e\u11a8\u110b\u1165 \u1106\u116e\u11ab\u1109\u1165"},
+		{"width", "word:2", "ＡＢＣ １２３ ｶﾞ", "abc 123 ガ"},
+		{"one word", "word:5", "Hello", "hello!"},
+		{"three words", "word:5", "one two three", "One, two; three."},
+		{"Thai", "word:5", "ภาษาไทยไม่มีช่องว่าง", "ภาษาไทยไม่มีช่องว่าง!"},
+		{"Chinese", "word:5", "中文文本没有空格", "中文文本没有空格。"},
+	} {
+		s := shingler(t, c.config, "default")
+		a, b := set(s, c.a), set(s, c.b)
+		if len(a) == 0 || !slices.Equal(a, b) {
+			t.Errorf("%s, %s: %q and %q have sets of %d and %d", c.name, c.config, c.a, c.b, len(a), len(b))
+		}
+	}
+}
+
+func TestTextsWithoutToken(t *testing.T) {
+	for _, config := range []string{"word:1", "word:5", "char:1", "char:9", "byte:13"} {
+		for _, text := range []string{"", " \t\r\n", "!!!", "...", "…—«»", "\u3000\u00a0", "\xff\xfe"} {
+			if got := shingler(t, config, "default").Shingles(nil, []byte(text)); len(got) != 0 {
+				t.Errorf("%s of %q under default: %d shingles, want none", config, text, len(got))
+			}
+		}
+		if got := shingler(t, config, "none").Shingles(nil, []byte(" \n")); len(got) != 0 {
+			t.Errorf("%s of white space under none: %d shingles, want none", config, len(got))
+		}
+	}
+	for config, want := range map[string]int{"word:1": 0, "char:1": 3, "byte:2": 2} {
+		if got := shingler(t, config, "none").Shingles(nil, []byte("!!!")); len(got) != want {
+			t.Errorf("%s of !!! under none: %d shingles, want %d", config, len(got), want)
+		}
+	}
+}
+
+// Short texts match themselves and nothing else: not each other, and not the
+// shingles of K tokens that longer texts have.
+func TestShortTexts(t *testing.T) {
+	s := shingler(t, "word:5", "default")
+	seen := map[uint64]string{}
+	for _, text := range []string{
+		"a", "b", "a a", "a b", "b a", "a a a", "a b c", "a b c d", "a a a a",
+		"a b c d e", "a a a a a", "a a a a b", "b a a a a",
+	} {
+		got := set(s, text)
+		if len(got) != 1 {
+			t.Fatalf("%q has %d shingles, want 1", text, len(got))
+		}
+		if other, ok := seen[got[0]]; ok {
+			t.Errorf("%q and %q have the same shingle", text, other)
+		}
+		seen[got[0]] = text
+	}
+}
+
+func TestFormLettersStayApart(t *testing.T) {
+	letter := "Dear customer %d, your invoice %d of %d euros is due on day %d of month %d. Pay to account %d, please."
+	s := shingler(t, "word:5", "default")
+	a := set(s, fmt.Sprintf(letter, 101, 2001, 350, 4, 7, 88001))
+	b := set(s, fmt.Sprintf(letter, 102, 2002, 351, 5, 8, 88002))
+	// 22 words make 18 windows, and "euros is due on day" is the only one
+	// without a number.
+	shared, union := jaccard(a, b)
+	if shared != 1 || union != 18+18-1 {
+		t.Errorf("share %d of %d, want 1 of 35", shared, union)
+	}
+}
+
+func TestOneChineseCharacterInEighty(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	text := make([]rune, 80)
+	for i := range text {
+		text[i] = 0x4e00 + rune(i)*7
+	}
+	rng.Shuffle(len(text), func(i, j int) { text[i], text[j] = text[j], text[i] })
+	changed := slices.Clone(text)
+	changed[40] = '变'
+	s := shingler(t, "word:5", "default")
+	shared, union := jaccard(set(s, string(text)), set(s, string(changed)))
+	// 76 windows, 5 of them hold the character.
+	if shared != 71 || union != 81 {
+		t.Errorf("share %d of %d, want 71 of 81", shared, union)
+	}
+}
+
+// direct hashes each window from scratch.
+func (s *Shingler) direct(text []byte) []uint64 {
+	tokens := s.tokenise(text)
+	polynomial := func(window []uint64) uint64 {
+		var sum uint64
+		power := uint64(1)
+		for _, t := range slices.Backward(window) {
+			sum += t * power
+			power *= multiplier
+		}
+		return sum
+	}
+	var shingles []uint64
+	if m := len(tokens); 0 < m && m < s.config.K {
+		return []uint64{hash.Mix(hash.Mix(polynomial(tokens)) ^ uint64(m))}
+	}
+	for i := 0; i+s.config.K <= len(tokens); i++ {
+		shingles = append(shingles, hash.Mix(polynomial(tokens[i:i+s.config.K])))
+	}
+	return shingles
+}
+
+func FuzzShinglesEqualDirect(f *testing.F) {
+	f.Add([]byte("The quick brown fox jumps over the lazy dog."), uint8(1), uint8(5), false)
+	f.Add([]byte("a rose is a rose is a rose"), uint8(2), uint8(9), true)
+	f.Add([]byte("近似重复 caf\u00e9 \xff"), uint8(3), uint8(13), false)
+	f.Add([]byte("!!!"), uint8(2), uint8(2), true)
+	f.Fuzz(func(t *testing.T, text []byte, kind, k uint8, raw bool) {
+		c := Config{Word + Kind(kind%3), 1 + int(k)}
+		policy := "default"
+		if raw {
+			policy = "none"
+		}
+		s := shingler(t, c.String(), policy)
+		got := s.Shingles([]uint64{7}, text)
+		if got[0] != 7 {
+			t.Fatal("what was there is gone")
+		}
+		if want := s.direct(text); !slices.Equal(got[1:], want) {
+			t.Errorf("%s of %q:\nrolling %x\n direct %x", c, text, got[1:], want)
+		}
+	})
+}
+
+// windows is the exact oracle: the shingles of tokens as strings.
+func windows(tokens []string, k int) []string {
+	if m := len(tokens); m < k {
+		if m == 0 {
+			return nil
+		}
+		return []string{strconv.Itoa(m) + "\x00" + strings.Join(tokens, "\x00")}
+	}
+	var shingles []string
+	for i := 0; i+k <= len(tokens); i++ {
+		shingles = append(shingles, strconv.Itoa(k)+"\x00"+strings.Join(tokens[i:i+k], "\x00"))
+	}
+	return shingles
+}
+
+// Sets of hashes have the sizes and the Jaccard similarity of the sets of
+// strings they stand for. A false equality has probability under 10^-15 a run.
+func TestSimilarityIsThatOfStrings(t *testing.T) {
+	// Few words, so that texts share windows and repeat their own.
+	texts := rapid.Map(rapid.SliceOfN(rapid.SampledFrom([]string{
+		"a", "b", "ab", "rose", "is", "café", "中", "文", "42",
+	}), 0, 60), func(words []string) string { return strings.Join(words, " ") })
+
+	split := map[Kind]func(string) []string{
+		Word: strings.Fields,
+		Char: func(s string) []string { return strings.Split(s, "") },
+		Byte: func(s string) []string {
+			var tokens []string
+			for i := range len(s) {
+				tokens = append(tokens, s[i:i+1])
+			}
+			return tokens
+		},
+	}
+	for _, config := range configs {
+		t.Run(config, func(t *testing.T) {
+			s := shingler(t, config, "default")
+			rapid.Check(t, func(t *rapid.T) {
+				a, b := texts.Draw(t, "a"), texts.Draw(t, "b")
+				wantA := windows(split[s.config.Kind](a), s.config.K)
+				wantB := windows(split[s.config.Kind](b), s.config.K)
+				gotA, gotB := set(s, a), set(s, b)
+
+				shared, union := jaccard(gotA, gotB)
+				wantShared, wantUnion := jaccard(wantA, wantB)
+				if shared != wantShared || union != wantUnion {
+					t.Fatalf("%q and %q share %d of %d hashes, %d of %d strings", a, b, shared, union, wantShared, wantUnion)
+				}
+				// Against nothing, what is left is the size of the set itself.
+				if _, size := jaccard(wantA, nil); len(gotA) != size {
+					t.Fatalf("%q has %d hashes, %d strings", a, len(gotA), size)
+				}
+			})
+		})
+	}
+}
+
+func TestShinglesDoNotAllocate(t *testing.T) {
+	text := []byte(english(3000))
+	for _, config := range configs {
+		s := shingler(t, config, "default")
+		dst := s.Shingles(nil, text)
+		if n := testing.AllocsPerRun(20, func() { dst = Set(s.Shingles(dst[:0], text)) }); n != 0 {
+			t.Errorf("%s: %v allocations, want none", config, n)
+		}
+	}
+}
+
+// english is a text of n bytes with words of the lengths English has.
+func english(n int) string {
+	const letters = "etaoinshrdlucmfwygpbvk"
+	rng := rand.New(rand.NewPCG(1, 1))
+	var b strings.Builder
+	for b.Len() < n {
+		for range 1 + rng.IntN(4) + rng.IntN(5) {
+			b.WriteByte(letters[rng.IntN(len(letters))])
+		}
+		b.WriteString([]string{" ", " ", " ", " ", ", ", ". "}[rng.IntN(6)])
+	}
+	return b.String()[:n]
+}
+
+func BenchmarkShingles(b *testing.B) {
+	texts := map[string]string{
+		"ascii": english(3000),
+		"mixed": strings.Repeat("Ein Café in Zürich; Москва и Київ — 東京の人々, ภาษาไทย. ", 32),
+	}
+	for _, config := range []string{"word:5", "char:9", "byte:13"} {
+		for _, name := range []string{"ascii", "mixed"} {
+			b.Run(config+"/"+name, func(b *testing.B) {
+				s, text := shingler(b, config, "default"), []byte(texts[name])
+				var dst []uint64
+				b.SetBytes(int64(len(text)))
+				b.ReportAllocs()
+				for b.Loop() {
+					dst = s.Shingles(dst[:0], text)
+				}
+			})
+		}
+	}
+}

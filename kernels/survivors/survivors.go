@@ -1,0 +1,48 @@
+// Package survivors chooses which of similar documents are kept.
+package survivors
+
+import "slices"
+
+// Pair says that items I and J, I before J in the order of preference, are similar.
+type Pair struct {
+	I, J       int
+	Similarity float64
+}
+
+// Choice is what becomes of an item: it is kept (By is its own index), or removed in favour of
+// By, which is kept and Similarity similar to it.
+type Choice struct {
+	By         int
+	Similarity float64
+}
+
+// Star goes through items 0 … n−1 in order and keeps each unless a kept one is similar to it;
+// the kept one named is then the most similar, the earliest of equals. So no pair has both items
+// kept, and every removed item has a pair with the kept one named. pairs lists each similar pair
+// once, in any order.
+//
+// This is the greedy maximal independent set in the given order; time is O(n + |pairs| log |pairs|).
+func Star(n int, pairs []Pair) []Choice {
+	sorted := slices.SortedFunc(slices.Values(pairs), func(a, b Pair) int {
+		if a.J != b.J {
+			return a.J - b.J
+		}
+		return a.I - b.I
+	})
+	choices := make([]Choice, n)
+	for j := range n {
+		choices[j] = Choice{By: j, Similarity: 1}
+		kept := true
+		for ; len(sorted) > 0 && sorted[0].J == j; sorted = sorted[1:] {
+			p := sorted[0]
+			if choices[p.I].By != p.I {
+				continue // not kept itself
+			}
+			if kept || p.Similarity > choices[j].Similarity {
+				choices[j] = Choice{By: p.I, Similarity: p.Similarity}
+				kept = false
+			}
+		}
+	}
+	return choices
+}

@@ -1,0 +1,65 @@
+package survivors_test
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/neardup/neardup/kernels/survivors"
+)
+
+func TestStarChain(t *testing.T) {
+	// a–b–c–d, each similar to the next only: b falls to a, c stays, d falls to c.
+	pairs := []survivors.Pair{{I: 2, J: 3, Similarity: .9}, {I: 0, J: 1, Similarity: .8}, {I: 1, J: 2, Similarity: .85}}
+	want := []survivors.Choice{{By: 0, Similarity: 1}, {By: 0, Similarity: .8}, {By: 2, Similarity: 1}, {By: 2, Similarity: .9}}
+	if diff := cmp.Diff(want, survivors.Star(4, pairs)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestStarNamesTheMostSimilar(t *testing.T) {
+	pairs := []survivors.Pair{{I: 0, J: 3, Similarity: .8}, {I: 1, J: 3, Similarity: .9}, {I: 2, J: 3, Similarity: .9}}
+	if got := survivors.Star(4, pairs)[3]; got != (survivors.Choice{By: 1, Similarity: .9}) {
+		t.Errorf("item 3 falls to %+v, want item 1 at .9", got)
+	}
+}
+
+// The promise of star, whatever the pairs: checked from the pairs alone.
+func TestStarPromise(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(0, 30).Draw(t, "n")
+		var pairs []survivors.Pair
+		similar := map[[2]int]float64{}
+		for j := range n {
+			for i := range j {
+				if rapid.IntRange(0, 3).Draw(t, "similar") == 0 {
+					s := float64(rapid.IntRange(50, 99).Draw(t, "similarity")) / 100
+					pairs = append(pairs, survivors.Pair{I: i, J: j, Similarity: s})
+					similar[[2]int{i, j}] = s
+				}
+			}
+		}
+		rand.Shuffle(len(pairs), func(i, j int) { pairs[i], pairs[j] = pairs[j], pairs[i] })
+		choices := survivors.Star(n, pairs)
+		kept := func(i int) bool { return choices[i].By == i }
+		for j, c := range choices {
+			best := 0.
+			for i := range j {
+				s, ok := similar[[2]int{i, j}]
+				if ok && kept(i) && s > best {
+					best = s
+				}
+			}
+			switch {
+			case best > 0 && kept(j):
+				t.Errorf("item %d is kept though a kept item is %v similar to it", j, best)
+			case best == 0 && !kept(j):
+				t.Errorf("item %d is removed for %d, which is not a kept similar item", j, c.By)
+			case !kept(j) && (!kept(c.By) || c.Similarity != best || similar[[2]int{c.By, j}] != best):
+				t.Errorf("item %d is removed for %+v, most similar kept one is at %v", j, c, best)
+			}
+		}
+	})
+}

@@ -1,0 +1,291 @@
+// Package textnorm rewrites a text so that differences that do not matter are
+// gone before it is cut into tokens.
+//
+// A [Policy] names the steps; they are always taken in this order:
+//
+//   - NFKC
+//   - lower case, rune by rune with the simple mapping of Unicode, whatever the
+//     language
+//   - accents off: the non-spacing marks (Mn) of the decomposed text are dropped
+//   - letters only: every rune but letters and marks becomes a blank; or
+//     punctuation out: every rune of categories P and S becomes one blank
+//   - digits to zero: every decimal digit (Nd) of any script becomes '0'
+//   - spaces: each run of white space becomes one U+0020, also at the ends; or
+//     white space is dropped
+//
+// Lower case can undo a composition ("H̱" has no composed form, "ẖ" has one), so
+// where NFKC was asked for, and after accents were taken off, the text is
+// composed again before the next step. The outcome of `default` is therefore in
+// NFKC, and normalising it again changes nothing. No-space is the one step for
+// which the last does not hold: dropping a blank between a letter and a stray
+// combining mark makes them neighbours.
+//
+// Each byte that is not part of valid UTF-8 becomes U+FFFD, except under the
+// policy `none`, which changes nothing at all. The Unicode tables are those of
+// package unicode and golang.org/x/text.
+package textnorm
+
+import (
+	"encoding/binary"
+	"slices"
+	"sync/atomic"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
+)
+
+// Append appends the normalised src to dst and returns the extended slice. It
+// keeps nothing of src.
+//
+// Most runes neither change with their neighbours nor change those: ASCII goes
+// through a table of bytes, the others of this kind through one of runes. The
+// rest takes the plain way together with the rune before it, which it may
+// combine with.
+func (p Policy) Append(dst, src []byte) []byte {
+	if p.steps == 0 {
+		return append(dst, src...)
+	}
+	start := len(dst)
+	dst = slices.Grow(dst, len(src))
+	for i := 0; i < len(src); {
+		// The rune taken last begins at src[from], its image at dst[to].
+		from, to := i, len(dst)
+		if n := asciiPrefix(src[i:]); n > 0 {
+			dst = appendMapped(dst, src[i:i+n], &asciiTables[p.steps&asciiSteps])
+			i += n
+			from, to = i-1, len(dst)-1
+		}
+		for i < len(src) && src[i] >= utf8.RuneSelf {
+			r, n := utf8.DecodeRune(src[i:])
+			image := p.image(r)
+			if image < 0 {
+				break
+			}
+			from, to = i, len(dst)
+			dst = utf8.AppendRune(dst, image)
+			i += n
+		}
+		end := i + p.dependentPrefix(src[i:])
+		if end > i {
+			dst = p.appendPlain(dst[:to], src[from:end])
+			i = end
+		}
+	}
+	return p.space(dst, start)
+}
+
+// dependentPrefix returns the length of the runes without an image b begins
+// with.
+func (p Policy) dependentPrefix(b []byte) int {
+	i := 0
+	for i < len(b) && b[i] >= utf8.RuneSelf {
+		r, n := utf8.DecodeRune(b[i:])
+		if p.image(r) >= 0 {
+			break
+		}
+		i += n
+	}
+	return i
+}
+
+// asciiPrefix returns the length of the ASCII bytes b begins with.
+func asciiPrefix(b []byte) int {
+	n := 0
+	for len(b)-n >= 8 && binary.LittleEndian.Uint64(b[n:])&0x8080808080808080 == 0 {
+		n += 8
+	}
+	for n < len(b) && b[n] < utf8.RuneSelf {
+		n++
+	}
+	return n
+}
+
+func appendMapped(dst, ascii []byte, table *[256]byte) []byte {
+	n := len(dst)
+	dst = slices.Grow(dst, len(ascii))[:n+len(ascii)]
+	out := dst[n:]
+	for i, c := range ascii {
+		out[i] = table[c]
+	}
+	return dst
+}
+
+// asciiTables holds the image of each ASCII byte under each combination of
+// asciiSteps, as the plain way has it. The upper halves are never read; they
+// spare a bounds check.
+var asciiTables = func() (tables [asciiSteps + 1][256]byte) {
+	for steps := range tables {
+		for c := range utf8.RuneSelf {
+			image := Policy{step(steps)}.appendPlain(nil, []byte{byte(c)})
+			tables[steps][c] = image[0]
+		}
+	}
+	return tables
+}()
+
+// A page holds the images of 256 runes in a row, negative where there is none.
+type page [256]rune
+
+// pages are those of the Basic Multilingual Plane under each combination of
+// runeSteps, built when first used: a job has one policy and few scripts.
+var pages [runeSteps + 1][256]atomic.Pointer[page]
+
+// image returns what r becomes under all steps but those of spaces, whatever
+// its neighbours, or a negative number if they may matter or if r becomes
+// anything but one rune.
+func (p Policy) image(r rune) rune {
+	if r > 0xffff {
+		return -1
+	}
+	slot := &pages[p.steps&runeSteps][r>>8]
+	images := slot.Load()
+	if images == nil {
+		// Two goroutines may both come here; they store the same.
+		images = p.newPage(r &^ 0xff)
+		slot.Store(images)
+	}
+	return images[r&0xff]
+}
+
+// newPage asks the plain way about each rune on its own. That is the answer in
+// any text if the image does not combine with what is before it: the runes that
+// do are letters and marks, and the steps make nothing else of those. A rune
+// that combines with what comes after it finds nothing there, because what has
+// an image does not look back either.
+func (p Policy) newPage(first rune) *page {
+	images := new(page)
+	for i := range images {
+		images[i] = -1
+		image := p.appendPlain(nil, []byte(string(first+rune(i))))
+		r, n := utf8.DecodeRune(image)
+		if n > 0 && n == len(image) && norm.NFKC.Properties(image).BoundaryBefore() {
+			images[i] = r
+		}
+	}
+	return images
+}
+
+// appendPlain is Append without the space steps and without a fast path.
+func (p Policy) appendPlain(dst, src []byte) []byte {
+	start := len(dst)
+	dst = appendValid(dst, src)
+	if p.steps.has(nfkc) {
+		dst = compose(dst, start, norm.NFKC)
+	}
+	if p.steps.has(lower) {
+		dst = mapRunes(dst, start, unicode.ToLower)
+	}
+	if p.steps.has(stripAccents) {
+		dst = compose(dst, start, norm.NFD)
+		dst = mapRunes(dst, start, withoutMark)
+	}
+	if p.steps.has(stripAccents) || p.steps.has(nfkc|lower) {
+		// After NFKC there is nothing for the K to do.
+		dst = compose(dst, start, norm.NFC)
+	}
+	if p.steps.has(punctuation) {
+		dst = mapRunes(dst, start, punctuationToBlank)
+	}
+	if p.steps.has(lettersOnly) {
+		dst = mapRunes(dst, start, othersToBlank)
+	}
+	if p.steps.has(digitsZero) {
+		dst = mapRunes(dst, start, digitToZero)
+	}
+	return dst
+}
+
+func appendValid(dst, src []byte) []byte {
+	if utf8.Valid(src) {
+		return append(dst, src...)
+	}
+	for len(src) > 0 {
+		r, n := utf8.DecodeRune(src)
+		dst = utf8.AppendRune(dst, r)
+		src = src[n:]
+	}
+	return dst
+}
+
+// compose brings dst[start:] to the given form.
+func compose(dst []byte, start int, form norm.Form) []byte {
+	text := dst[start:]
+	if form.QuickSpan(text) == len(text) {
+		return dst
+	}
+	// An empty first argument, here the capacity behind the text, is the cheap
+	// case of norm.
+	end := len(dst)
+	return append(dst[:start], form.Append(dst[end:], text...)...)
+}
+
+// mapRunes replaces each rune of dst[start:] by its image, or drops it where
+// that is negative. An image can be longer than its rune, so the new text is
+// written behind the old one and then moved.
+func mapRunes(dst []byte, start int, image func(rune) rune) []byte {
+	end := len(dst)
+	for i := start; i < end; {
+		r, n := utf8.DecodeRune(dst[i:end])
+		if to := image(r); to >= 0 {
+			dst = utf8.AppendRune(dst, to)
+		}
+		i += n
+	}
+	return append(dst[:start], dst[end:]...)
+}
+
+func withoutMark(r rune) rune {
+	if unicode.Is(unicode.Mn, r) {
+		return -1
+	}
+	return r
+}
+
+func punctuationToBlank(r rune) rune {
+	if unicode.IsPunct(r) || unicode.IsSymbol(r) {
+		return ' '
+	}
+	return r
+}
+
+func othersToBlank(r rune) rune {
+	if unicode.IsLetter(r) || unicode.IsMark(r) {
+		return r
+	}
+	return ' '
+}
+
+func digitToZero(r rune) rune {
+	if unicode.IsDigit(r) {
+		return '0'
+	}
+	return r
+}
+
+// space takes the space steps on dst[start:], in place: no run of white space
+// is shorter than what stands for it.
+func (p Policy) space(dst []byte, start int) []byte {
+	if p.steps&(collapseSpace|noSpace) == 0 {
+		return dst
+	}
+	blank := p.steps.has(collapseSpace)
+	end, inRun := start, false
+	for i := start; i < len(dst); {
+		r, n := rune(dst[i]), 1
+		if r >= utf8.RuneSelf {
+			r, n = utf8.DecodeRune(dst[i:])
+		}
+		switch {
+		case !unicode.IsSpace(r):
+			end += copy(dst[end:], dst[i:i+n])
+			inRun = false
+		case !inRun && blank:
+			dst[end] = ' '
+			end++
+			inRun = true
+		}
+		i += n
+	}
+	return dst[:end]
+}

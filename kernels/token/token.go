@@ -1,0 +1,176 @@
+// Package token cuts a text into tokens, each a 64-bit value: words, code
+// points or bytes.
+//
+// Words are those of Unicode Standard Annex #29 that hold a letter or a number,
+// with one change that makes a single default right for all scripts: where a
+// segment begins with a letter of a script written without spaces (Han,
+// Hiragana and those of South-East Asia) the token is one grapheme. Katakana
+// words, Hangul between spaces and numbers of any script stay whole.
+//
+// The values do not depend on the machine; the annex's tables are those of
+// github.com/clipperhouse/uax29/v2, letters and numbers those of package
+// unicode.
+package token
+
+import (
+	"bytes"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/clipperhouse/uax29/v2/graphemes"
+	"github.com/clipperhouse/uax29/v2/words"
+	"golang.org/x/text/unicode/rangetable"
+
+	"github.com/neardup/neardup/kernels/hash"
+)
+
+// Words appends to dst the hash of each word of text. Bytes that are not valid
+// UTF-8 stand in no word of their own, but may end one.
+//
+// A segment of ASCII letters and digits is found by a table, and so are the
+// bytes between; whatever could join on to something takes the plain way for
+// that segment. Both ways start a segment afresh, so they can take turns.
+func Words(dst []uint64, text []byte) []uint64 {
+	for i := 0; i < len(text); {
+		switch ascii[text[i]] {
+		case alphanumeric:
+			end := i + 1
+			for end < len(text) && ascii[text[end]] == alphanumeric {
+				end++
+			}
+			if breaksWord(text[end:]) {
+				dst = append(dst, hash.Bytes(text[i:end]))
+				i = end
+				continue
+			}
+		case joiner, other:
+			// No rule joins these to ASCII behind them, except white space, CR
+			// and LF among themselves, which are in no word.
+			if i+1 == len(text) || text[i+1] < utf8.RuneSelf {
+				i++
+				continue
+			}
+		}
+		n := segment(text[i:])
+		dst = appendWord(dst, text[i:i+n])
+		i += n
+	}
+	return dst
+}
+
+// breaksWord reports whether a word of ASCII letters and digits surely ends
+// before rest, which does not begin with another of them.
+func breaksWord(rest []byte) bool {
+	if len(rest) == 0 {
+		return true
+	}
+	switch ascii[rest[0]] {
+	case other:
+		return true
+	case joiner:
+		// It joins only letters or digits on both sides of it.
+		return len(rest) == 1 || ascii[rest[1]] == other || ascii[rest[1]] == joiner
+	}
+	return false
+}
+
+type class uint8
+
+const (
+	nonASCII class = iota
+	alphanumeric
+	joiner     // may join what it stands between: rules WB6, 7, 11 and 12
+	underscore // joins what it touches: rules WB13a and 13b
+	other
+)
+
+// ascii is the class of each byte.
+var ascii = func() (classes [256]class) {
+	for c := range utf8.RuneSelf {
+		classes[c] = other
+		if isWord([]byte{byte(c)}) {
+			classes[c] = alphanumeric
+		}
+	}
+	for _, c := range []byte(`'.,:;`) {
+		classes[c] = joiner
+	}
+	classes['_'] = underscore
+	return classes
+}()
+
+// segment returns the length of the first segment of text: a grapheme in
+// scripts written without spaces, else a word of the annex.
+func segment(text []byte) int {
+	split := words.SplitFunc
+	if r, _ := utf8.DecodeRune(text); unicode.Is(unspaced, r) && unicode.IsLetter(r) {
+		split = graphemes.SplitFunc
+	}
+	// With all of the text at hand neither asks for more nor fails.
+	n, _, _ := split(text, true)
+	return n
+}
+
+// unspaced are the scripts whose words are not set apart: Han, Hiragana, and
+// those of Line_Break=Complex_Context, for which the annex has no rules.
+var unspaced = rangetable.Merge(
+	unicode.Han, unicode.Hiragana,
+	unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar,
+	unicode.Tai_Le, unicode.New_Tai_Lue, unicode.Tai_Tham, unicode.Tai_Viet, unicode.Ahom,
+)
+
+// appendWord appends the hash of segment if that is a word. White space can
+// stand in front (rules WB3d, 4 and 3c make one segment of blanks, a joiner and
+// U+2139, which is a letter and a pictograph); it is no part of the word.
+func appendWord(dst []uint64, segment []byte) []uint64 {
+	if isWord(segment) {
+		dst = append(dst, hash.Bytes(bytes.TrimLeftFunc(segment, unicode.IsSpace)))
+	}
+	return dst
+}
+
+func isWord(segment []byte) bool {
+	for len(segment) > 0 {
+		r, n := utf8.DecodeRune(segment)
+		if unicode.IsLetter(r) || unicode.IsNumber(r) {
+			return true
+		}
+		segment = segment[n:]
+	}
+	return false
+}
+
+// Runes appends to dst one value for each code point of text. A byte that is
+// not part of valid UTF-8 is a code point of its own, beyond those of Unicode.
+func Runes(dst []uint64, text []byte) []uint64 {
+	for i := 0; i < len(text); {
+		if c := text[i]; c < utf8.RuneSelf {
+			dst = append(dst, mixed[c])
+			i++
+			continue
+		}
+		r, n := utf8.DecodeRune(text[i:])
+		value := uint64(r)
+		if r == utf8.RuneError && n == 1 {
+			value = unicode.MaxRune + 1 + uint64(text[i])
+		}
+		dst = append(dst, hash.Mix(value))
+		i += n
+	}
+	return dst
+}
+
+// Bytes appends to dst one value for each byte of text.
+func Bytes(dst []uint64, text []byte) []uint64 {
+	for _, c := range text {
+		dst = append(dst, mixed[c])
+	}
+	return dst
+}
+
+var mixed = func() (values [256]uint64) {
+	for c := range values {
+		values[c] = hash.Mix(uint64(c))
+	}
+	return values
+}()

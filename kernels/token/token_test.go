@@ -1,0 +1,189 @@
+package token
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"pgregory.net/rapid"
+
+	"github.com/neardup/neardup/kernels/hash"
+)
+
+func hashes(tokens []string) []uint64 {
+	var values []uint64
+	for _, token := range tokens {
+		values = append(values, hash.Bytes([]byte(token)))
+	}
+	return values
+}
+
+func TestWords(t *testing.T) {
+	for _, c := range []struct {
+		text string
+		want string // tokens, parted by |
+	}{
+		{"", ""},
+		{" \t\r\n!?…", ""},
+		{"...", ""},
+		{"_ __", ""},
+		{"\u0301 \u200d", ""},
+		{"👍 🇨🇭 ©", ""},
+		{"one", "one"},
+		{"a quick  brown\nfox", "a|quick|brown|fox"},
+		{"5 apples, 10% off", "5|apples|10|off"},
+		{"mp3 2nd", "mp3|2nd"},
+		// Rules WB6, 7, 11, 12: joined between letters or between digits only.
+		{"it's e.g. 3.14, 1,000; a:b 1:2", "it's|e.g|3.14|1,000|a:b|1|2"},
+		{"a,b a;b 1;2 x.1 1.x", "a|b|a|b|1;2|x|1|1|x"},
+		{"end. Next 'quoted' a..b a'.b", "end|Next|quoted|a|b|a|b"},
+		// WB13a, 13b.
+		{"snake_case __init__ _1", "snake_case|__init__|_1"},
+		{"well-known a/b a@b.org", "well|known|a|b|a|b.org"},
+		// WB4: marks and format characters stay with what they follow.
+		{"cafe\u0301 na\u00efve", "cafe\u0301|na\u00efve"},
+		{"soft\u00adhyphen a.\u0301b", "soft\u00adhyphen|a.\u0301b"},
+		{"  \u200dℹ", "\u200dℹ"},
+		{"слово за словом", "слово|за|словом"},
+		{"aб б1", "aб|б1"},
+		{"שלום מ״מ", "שלום|מ״מ"}, // WB7b, 7c
+		{"近似重复", "近|似|重|复"},
+		{"中文and English混排", "中|文|and|English|混|排"},
+		{"人々の道", "人|々|の|道"},
+		{"ひらがな と カタカナ", "ひ|ら|が|な|と|カタカナ"},
+		{"か\u3099", "か\u3099"},
+		{"한국어 문서", "한국어|문서"},
+		{"ภาษาไทย", "ภ|า|ษ|า|ไ|ท|ย"},
+		{"ที่นี่", "ที่|นี่"},
+		{"น้ำ", "น้ำ"},             // SARA AM belongs to the grapheme, not to the word of the annex
+		{"ລາວ ၁၂", "ລ|າ|ວ|၁၂"},     // digits are numbers, not letters
+		{"a\xff b\xe4", "a|b\xe4"}, // uax29 lets a cut-off rune end the text's last segment
+	} {
+		var want []string
+		if c.want != "" {
+			want = strings.Split(c.want, "|")
+		}
+		if got := Words(nil, []byte(c.text)); !slices.Equal(got, hashes(want)) {
+			t.Errorf("Words(%q) has %d tokens, not %q", c.text, len(got), want)
+		}
+	}
+}
+
+func TestAppends(t *testing.T) {
+	for name, tokens := range map[string]func([]uint64, []byte) []uint64{"Words": Words, "Runes": Runes, "Bytes": Bytes} {
+		if got := tokens([]uint64{7}, []byte("x")); len(got) != 2 || got[0] != 7 {
+			t.Errorf("%s after [7] is %x", name, got)
+		}
+	}
+}
+
+// plain is Words without its fast path.
+func plain(dst []uint64, text []byte) []uint64 {
+	for len(text) > 0 {
+		n := segment(text)
+		dst = appendWord(dst, text[:n])
+		text = text[n:]
+	}
+	return dst
+}
+
+func FuzzWordsEqualPlain(f *testing.F) {
+	for _, seed := range []string{
+		"it's 3.14, e.g. a_b 'x' a..b 1,a a:1", "a.\u0301b \u200dℹ  \u3000x \uff9e", "中a文 の1",
+		"a\xff\xe4b\xe4", "שלום מ״מ \"a\"", "\r\n\u0301a\r", "  \u200dℹ", "a\u2019b. \u0301c", "น้ำ1",
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		if got, want := Words(nil, text), plain(nil, text); !slices.Equal(got, want) {
+			t.Errorf("Words(%+q):\n fast %x\nplain %x", text, got, want)
+		}
+	})
+}
+
+// Fuzzing seldom finds several joiners in a row; this draws nothing else.
+func TestWordsEqualPlainAmongJoiners(t *testing.T) {
+	pieces := []string{
+		"a", "Z", "7", "'", ".", ",", ":", ";", "_", "\"", " ", "\n", "\r", "-", "@", "\x00",
+		"\u0301", "\u200d", "\u00ad", "\u2019", "\u00b7", "é", "א", "中", "の", "カ", "ภ", "\u0e33", "١", "ℹ", "👍", "🇨", "\uff9e", "\u3000", "\xff", "\xe4",
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		text := []byte(strings.Join(rapid.SliceOf(rapid.SampledFrom(pieces)).Draw(t, "text"), ""))
+		if got, want := Words(nil, text), plain(nil, text); !slices.Equal(got, want) {
+			t.Fatalf("Words(%+q):\n fast %x\nplain %x", text, got, want)
+		}
+	})
+}
+
+// In ASCII without joiners words are the runs of letters and digits.
+func TestWordsOfPlainASCII(t *testing.T) {
+	separators := " \t\n-/!?(){}<>&%$#@*+=~^|`\\\""
+	rapid.Check(t, func(t *rapid.T) {
+		text := rapid.StringOf(rapid.SampledFrom([]rune("abcXYZ019"+separators))).Draw(t, "text")
+		want := strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(separators, r) })
+		if got := Words(nil, []byte(text)); !slices.Equal(got, hashes(want)) {
+			t.Fatalf("Words(%q) is not %q", text, want)
+		}
+	})
+}
+
+func TestRunesAndBytes(t *testing.T) {
+	text := []byte("aé中\U0001f44da\xe4\xff")
+	runes := Runes(nil, text)
+	want := []uint64{'a', 'é', '中', 0x1f44d, 'a', 0x110000 + 0xe4, 0x110000 + 0xff}
+	for i := range want {
+		want[i] = hash.Mix(want[i])
+	}
+	if !slices.Equal(runes, want) {
+		t.Errorf("Runes(%q) = %x, want %x", text, runes, want)
+	}
+	values := Bytes(nil, text)
+	if len(values) != len(text) {
+		t.Fatalf("Bytes gives %d values for %d bytes", len(values), len(text))
+	}
+	for i, c := range text {
+		if values[i] != hash.Mix(uint64(c)) {
+			t.Errorf("byte %d is %x, want %x", i, values[i], hash.Mix(uint64(c)))
+		}
+	}
+	if n := utf8.RuneCount(text); len(runes) != n {
+		t.Errorf("%d values for %d code points", len(runes), n)
+	}
+}
+
+func BenchmarkTokens(b *testing.B) {
+	letters := "etaoinshrdlucmfwygpbvk"
+	rng := rand.New(rand.NewPCG(1, 1))
+	var english bytes.Buffer
+	for english.Len() < 3000 {
+		// Lengths of English words: mean 4.5, as in running text.
+		for range 1 + rng.IntN(4) + rng.IntN(5) {
+			english.WriteByte(letters[rng.IntN(len(letters))])
+		}
+		english.WriteByte(' ')
+	}
+	mixed := strings.Repeat("ein café in zürich москва и київ 東京の人々 ภาษาไทย ", 40)
+	for _, c := range []struct {
+		name string
+		f    func([]uint64, []byte) []uint64
+		text []byte
+	}{
+		{"words/ascii", Words, english.Bytes()},
+		{"words/mixed", Words, []byte(mixed)},
+		{"runes/ascii", Runes, english.Bytes()},
+		{"runes/mixed", Runes, []byte(mixed)},
+		{"bytes", Bytes, english.Bytes()},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			var dst []uint64
+			b.SetBytes(int64(len(c.text)))
+			b.ReportAllocs()
+			for b.Loop() {
+				dst = c.f(dst[:0], c.text)
+			}
+		})
+	}
+}

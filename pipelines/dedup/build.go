@@ -1,0 +1,92 @@
+package dedup
+
+import (
+	"path"
+	"strconv"
+
+	"github.com/apache/beam/sdks/v2/go/pkg/beam"
+
+	"github.com/neardup/neardup/io/sink"
+	"github.com/neardup/neardup/io/source"
+	"github.com/neardup/neardup/kernels/minhash"
+	"github.com/neardup/neardup/kernels/shingle"
+	"github.com/neardup/neardup/records"
+	"github.com/neardup/neardup/transforms/candidates"
+	"github.com/neardup/neardup/transforms/components"
+	"github.com/neardup/neardup/transforms/decide"
+	"github.com/neardup/neardup/transforms/signature"
+	"github.com/neardup/neardup/transforms/verify"
+)
+
+// Files of a run's temporary folder.
+const (
+	inputsFile   = "inputs.json"
+	ledgerFile   = "ledger.jsonl"
+	exceededFile = "exceeded.json"
+)
+
+// Build builds the pipeline, as docs/architecture.md draws it. temp is the run's temporary
+// folder, where the shared inputs are; the ledger will be there when the job is complete.
+func Build(s beam.Scope, p *Plan, output, temp string) {
+	inputs := path.Join(temp, inputsFile)
+	reading := source.Params{Inputs: inputs, Options: p.Config.Source()}
+	writing := sink.Params{Inputs: inputs, Output: output, Write: p.Config.Write, Metadata: p.metadata()}
+
+	docs := source.Read(s, reading)
+	bands, copies, notCompared := signature.MinHash(s, docs.Blocks, p.signature(inputs))
+	edges := beam.Flatten(s, copies, candidates.Buckets(s, bands))
+	members := components.Connect(s, edges, components.Params{Inputs: inputs, Parts: p.parts()})
+	again := source.Fetch(s, members, reading)
+	sets, profiles := verify.Sets(s, again, p.Text)
+	pairs := verify.Jaccard(s, sets, p.Threshold)
+	rows := decide.Star(s, profiles, pairs, inputs)
+
+	rejected := sink.Table[records.Rejected](s, "rejected", beam.Flatten(s, docs.Rejected, notCompared), writing)
+	facts := []beam.PCollection{
+		docs.Facts,
+		rejected,
+		sink.Table[records.Pair](s, "pairs", rows.Pairs, writing),
+		sink.Table[records.Clustered](s, "clusters", rows.Clusters, writing),
+		sink.Table[records.Removed](s, "removed", rows.Removed, writing),
+	}
+	if p.Config.writes("corpus") {
+		dropped := beam.Flatten(s, docs.Dropped, rows.Dropped)
+		facts = append(facts, sink.Corpus(s, dropped, writing, p.Config.Source()))
+	}
+	sink.Gate(s, path.Join(temp, exceededFile), sink.Limit(p.Config.MaxRejected), docs.Facts, rejected)
+	sink.Ledger(s, path.Join(temp, ledgerFile), facts...)
+}
+
+func (p *Plan) signature(inputs string) signature.Params {
+	return signature.Params{
+		Inputs: inputs, Text: p.Text,
+		Signature: p.Choice.Signature, Bands: p.Choice.Bands, Rows: p.Choice.Rows,
+		Seed: p.Config.Seed, Exact: p.Config.Method == "exact", ShardBits: p.shardBits(),
+	}
+}
+
+// Formats are the ids of what decides output bytes.
+func Formats() records.Formats {
+	return records.Formats{Text: shingle.FormatID, Signature: minhash.FormatID, Tables: records.Tables}
+}
+
+// metadata is what each Parquet file says of how it came to be.
+func (p *Plan) metadata() map[string]string {
+	ids := Formats()
+	return map[string]string{
+		"measure":                  "jaccard",
+		"neardup.threshold":        strconv.FormatFloat(p.Config.Threshold, 'g', -1, 64),
+		"neardup.shingle":          p.Text.Shingle.String(),
+		"neardup.normalize":        p.Text.Normalize.String(),
+		"neardup.method":           p.Config.Method,
+		"neardup.cluster":          p.Config.Cluster,
+		"neardup.keep":             p.Config.Keep,
+		"neardup.signature":        p.Config.Signature,
+		"neardup.seed":             strconv.FormatUint(p.Config.Seed, 10),
+		"neardup.bands":            strconv.Itoa(p.Choice.Bands),
+		"neardup.rows":             strconv.Itoa(p.Choice.Rows),
+		"neardup.format.text":      ids.Text,
+		"neardup.format.signature": ids.Signature,
+		"neardup.format.tables":    ids.Tables,
+	}
+}

@@ -1,0 +1,211 @@
+// Package dedup is the main job: documents in, verified near-duplicates and a clean corpus out.
+//
+// A Config says what is asked (it is at once the command line's flags and the keys of a job
+// file), a Plan what follows from it and the input, Build the pipeline, and Run the whole job:
+// plan, lock, build, run, check, commit.
+package dedup
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/neardup/neardup/io/codec"
+	"github.com/neardup/neardup/io/sink"
+	"github.com/neardup/neardup/io/source"
+	"github.com/neardup/neardup/kernels/setsim"
+	"github.com/neardup/neardup/kernels/shingle"
+	"github.com/neardup/neardup/kernels/textnorm"
+)
+
+// Config is what a user asks of the job.
+type Config struct {
+	Inputs []string `arg:"" name:"input" help:"Files, folders or patterns to read, in order; - is standard input." json:"input"`
+	Output string   `short:"o" required:"" placeholder:"DIR" help:"Folder for the results; must be new, or one of an unfinished run." json:"output"`
+
+	Format string   `help:"Format of the input: ${formats} (default: by file name)." placeholder:"NAME" group:"Input" json:"format"`
+	Text   []string `default:"text" sep:"none" placeholder:"COLUMN" help:"Text column; give it again to join several by one blank. Dotted paths reach nested fields." group:"Input" json:"text"`
+	ID     string   `default:"id" placeholder:"COLUMN" help:"Id column; documents without one are named source@position." group:"Input" json:"id"`
+	Limit  int64    `placeholder:"N" help:"Read the first N readable documents only." group:"Input" json:"limit"`
+
+	Threshold float64 `short:"t" default:"0.8" help:"Jaccard similarity from which two documents are near-duplicates, in (0, 1]." group:"Similarity" json:"threshold"`
+	Shingle   string  `default:"word:5" placeholder:"KIND:K" help:"What is compared: sets of K consecutive words, characters or bytes (word:5, char:9, byte:13)." group:"Similarity" json:"shingle"`
+	Normalize string  `default:"default" placeholder:"STEPS" help:"default (NFKC, lower case, punctuation out), none, or a comma list of ${normalizations}." group:"Similarity" json:"normalize"`
+
+	Method    string  `default:"minhash" enum:"minhash,exact" help:"minhash (near-duplicates) or exact (copies only)." group:"Search" json:"method"`
+	Recall    float64 `default:"0.999" help:"Least probability of finding a pair of exactly threshold similarity; more similar ones have a higher one." group:"Search" json:"recall"`
+	Bands     int     `placeholder:"B" help:"Number of bands, with --rows, instead of what --recall would choose." group:"Search" json:"bands"`
+	Rows      int     `placeholder:"R" help:"Rows of a band, with --bands." group:"Search" json:"rows"`
+	Signature string  `default:"fss" enum:"fss" help:"Kind of signature: fss (Fast Similarity Sketching)." group:"Search" json:"signature"`
+	Seed      uint64  `default:"1" help:"Seed of the signature." group:"Search" json:"seed"`
+
+	Cluster string   `default:"star" enum:"star" help:"star: a document is removed only if a kept one is threshold similar to it." group:"Decision" json:"cluster"`
+	Keep    string   `default:"first" enum:"first" help:"Which document of a cluster is kept: first in input order." group:"Decision" json:"keep"`
+	Write   []string `default:"pairs,clusters,removed,rejected,corpus" enum:"pairs,clusters,removed,rejected,corpus" help:"What to write: any of ${enum}." group:"Output" json:"write"`
+
+	MaxDocBytes Bytes     `default:"16MiB" placeholder:"SIZE" help:"Texts larger than this are not compared (they stay in the corpus)." group:"Input" json:"max_doc_bytes"`
+	MaxRejected Tolerance `default:"0" placeholder:"N|P%" help:"How many unreadable records to accept, a number or a per cent; the job ends with status 4 if there are more." group:"Input" json:"max_rejected"`
+	Runner      string    `default:"prism" enum:"prism,direct" help:"Beam runner: prism or direct, in this process." group:"Run" json:"runner"`
+	TempDir     string    `placeholder:"DIR" help:"Folder for temporary files (default: a hidden one in the output)." group:"Run" json:"temp_dir"`
+	DryRun      bool      `help:"Plan only: list, sample, choose, print." group:"Run" json:"dry_run"`
+	Overwrite   bool      `help:"Replace a finished output." group:"Run" json:"overwrite"`
+	ForceUnlock bool      `help:"Take the output's lock from a run that is gone." group:"Run" json:"force_unlock"`
+
+	// SplitBytes is the size of the ranges that large files are read in; results do not depend
+	// on it. 0: the usual.
+	SplitBytes int64 `kong:"-" json:"-"`
+}
+
+// UsageError is a mistake in what was asked: exit status 2.
+type UsageError struct{ Err error }
+
+func (e *UsageError) Error() string { return e.Err.Error() }
+
+func (e *UsageError) Unwrap() error { return e.Err }
+
+func usage(format string, args ...any) error {
+	return &UsageError{fmt.Errorf(format, args...)}
+}
+
+// Validate returns a *UsageError for what cannot be meant.
+func (c *Config) Validate() error {
+	switch {
+	case len(c.Inputs) == 0:
+		return usage("no input: give files, folders or patterns")
+	case c.Output == "" && !c.DryRun:
+		return usage("no output: give --output DIR")
+	case c.Format != "" && !slices.Contains(source.Formats(), c.Format):
+		return usage("--format %s: not one of %s", c.Format, strings.Join(source.Formats(), ", "))
+	case len(c.Text) == 0:
+		return usage("no text column: give --text COLUMN")
+	case !(c.Recall > 0 && c.Recall <= 1):
+		return usage("--recall %v: must be above 0 and below 1", c.Recall)
+	case c.Recall == 1:
+		return usage("--recall 1: no number of bands finds every pair for certain; give a recall below 1, such as 0.9999")
+	case (c.Bands == 0) != (c.Rows == 0):
+		return usage("--bands and --rows go together: give both, or neither and --recall")
+	case c.Bands < 0 || c.Rows < 0 || c.Bands*c.Rows > maxSignature:
+		return usage("--bands %d --rows %d: both must be at least 1, and bands × rows at most %d", c.Bands, c.Rows, maxSignature)
+	case c.Limit < 0:
+		return usage("--limit %d: must be at least 1", c.Limit)
+	case c.MaxDocBytes < 1 || c.MaxDocBytes > maxDocBytes:
+		return usage("--max-doc-bytes %d: must be between 1 and %d", c.MaxDocBytes, int64(maxDocBytes))
+	case c.Signature != "fss" || c.Cluster != "star" || c.Keep != "first":
+		return usage("--signature, --cluster and --keep know fss, star and first")
+	case c.Method != "minhash" && c.Method != "exact":
+		return usage("--method %s: not one of minhash, exact", c.Method)
+	}
+	for _, name := range c.Write {
+		if !slices.Contains(outputs, name) {
+			return usage("--write %s: not one of %s", name, strings.Join(outputs, ", "))
+		}
+	}
+	if _, err := setsim.ParseThreshold(c.Threshold); err != nil {
+		return usage("--threshold: %w", err)
+	}
+	if _, err := c.text(); err != nil {
+		return &UsageError{err}
+	}
+	return nil
+}
+
+const (
+	maxSignature = 1024
+	maxDocBytes  = 1 << 30
+)
+
+// outputs are the names --write knows: the tables, and the corpus.
+var outputs = []string{"pairs", "clusters", "removed", "rejected", "corpus"}
+
+func (c *Config) writes(name string) bool { return slices.Contains(c.Write, name) }
+
+// text says how a text becomes shingles.
+func (c *Config) text() (spec shingle.Spec, err error) {
+	if spec.Shingle, err = shingle.Parse(c.Shingle); err != nil {
+		return spec, fmt.Errorf("--shingle: %w", err)
+	}
+	if spec.Normalize, err = textnorm.Parse(c.Normalize); err != nil {
+		return spec, fmt.Errorf("--normalize: %w", err)
+	}
+	return spec, nil
+}
+
+// Source says how the inputs are read.
+func (c *Config) Source() source.Options {
+	return source.Options{
+		Format:      c.Format,
+		Fields:      codec.Fields{Text: c.Text, ID: c.ID},
+		MaxDocument: int64(c.MaxDocBytes),
+		SplitBytes:  c.SplitBytes,
+		Limit:       c.Limit,
+	}
+}
+
+// Bytes is a size that is written with a unit: 512, 64KB, 16MiB.
+type Bytes int64
+
+var units = []struct {
+	suffix string
+	factor int64
+}{
+	{"KIB", 1 << 10}, {"MIB", 1 << 20}, {"GIB", 1 << 30},
+	{"KB", 1e3}, {"MB", 1e6}, {"GB", 1e9},
+	{"K", 1 << 10}, {"M", 1 << 20}, {"G", 1 << 30}, {"B", 1}, {"", 1},
+}
+
+// UnmarshalText reads a size.
+func (b *Bytes) UnmarshalText(text []byte) error {
+	upper := strings.ToUpper(strings.TrimSpace(string(text)))
+	for _, unit := range units {
+		number, ok := strings.CutSuffix(upper, unit.suffix)
+		if !ok {
+			continue
+		}
+		n, err := strconv.ParseInt(strings.TrimSpace(number), 10, 64)
+		if err != nil || n < 0 || n > math.MaxInt64/unit.factor {
+			break
+		}
+		*b = Bytes(n * unit.factor)
+		return nil
+	}
+	return fmt.Errorf("%q is not a size such as 512KB or 16MiB", text)
+}
+
+// Tolerance is how many unreadable records a job accepts: a number, or a per cent of all.
+type Tolerance sink.Limit
+
+// UnmarshalText reads "12" or "0.5%".
+func (t *Tolerance) UnmarshalText(text []byte) error {
+	if number, ok := strings.CutSuffix(string(text), "%"); ok {
+		percent, err := strconv.ParseFloat(number, 64)
+		if err != nil || !(percent >= 0 && percent <= 100) {
+			return fmt.Errorf("%q is not a per cent between 0%% and 100%%", text)
+		}
+		*t = Tolerance{Percent: percent}
+		return nil
+	}
+	n, err := strconv.ParseInt(string(text), 10, 64)
+	if err != nil || n < 0 {
+		return fmt.Errorf("%q is not a number of records, or a per cent such as 0.1%%", text)
+	}
+	*t = Tolerance{Records: n}
+	return nil
+}
+
+// MarshalText writes what UnmarshalText reads.
+func (t Tolerance) MarshalText() ([]byte, error) {
+	if t.Percent > 0 {
+		return append(strconv.AppendFloat(nil, t.Percent, 'g', -1, 64), '%'), nil
+	}
+	return strconv.AppendInt(nil, t.Records, 10), nil
+}
+
+// Vars are the values that the help texts of Config refer to.
+func Vars() map[string]string {
+	return map[string]string{
+		"formats":        strings.Join(source.Formats(), ", "),
+		"normalizations": "nfkc, lower, strip-accents, letters-only, collapse-space, no-space, digits-zero",
+	}
+}

@@ -1,0 +1,196 @@
+package dedup
+
+import (
+	"cmp"
+	"math/bits"
+	"slices"
+
+	"github.com/neardup/neardup/io/source"
+	"github.com/neardup/neardup/kernels/hash"
+	"github.com/neardup/neardup/kernels/lsh"
+	"github.com/neardup/neardup/kernels/setsim"
+	"github.com/neardup/neardup/kernels/shingle"
+	"github.com/neardup/neardup/records"
+)
+
+// Plan is a Config and what follows from it and the input, before any of it is read in earnest.
+type Plan struct {
+	Config  Config
+	Listing *source.Listing
+	// Documents is the estimate of their number that sizes the groups.
+	Documents int64
+	Threshold setsim.Threshold
+	Text      shingle.Spec
+	Choice    lsh.Choice
+}
+
+// NewPlan lists the input, samples it and chooses the parameters. It depends on Config and the
+// input alone.
+func NewPlan(c Config) (*Plan, error) {
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	listing, err := source.Plan(c.Inputs, c.Source())
+	if err != nil {
+		return nil, &UsageError{err}
+	}
+	p := &Plan{Config: c, Listing: listing}
+	if p.Text, err = c.text(); err != nil {
+		return nil, err
+	}
+	if p.Threshold, err = setsim.ParseThreshold(c.Threshold); err != nil {
+		return nil, err
+	}
+	sets, sampled, err := p.sample()
+	if err != nil {
+		return nil, err
+	}
+	if sampled.Bytes > 0 {
+		p.Documents = int64(float64(sampled.Documents) / float64(sampled.Bytes) * float64(listing.Inputs.Bytes()))
+	}
+	p.Documents = max(p.Documents, sampled.Documents, 1)
+	if c.Limit > 0 {
+		p.Documents = min(p.Documents, c.Limit)
+	}
+	return p, p.choose(sets)
+}
+
+// sampleSets is how many sets the background is estimated from: those of smallest hash, which
+// are as good as drawn by lot and do not depend on the order of reading.
+const sampleSets = 2000
+
+// sample returns the distinct shingle sets of the planner's sample.
+func (p *Plan) sample() ([][]uint64, source.Sampled, error) {
+	shingler := p.Text.New()
+	type hashed struct {
+		hash hash.Sum128
+		set  []uint64
+	}
+	byHash := map[hash.Sum128][]uint64{}
+	var shingles []uint64
+	sampled, err := source.Sample(p.Listing.Inputs, p.Config.Source(), func(text []byte) {
+		shingles = shingler.Shingles(shingles[:0], text)
+		if len(shingles) > 0 {
+			set := shingle.Set(shingles)
+			sum := hash.Sequence(set)
+			if byHash[sum] == nil {
+				byHash[sum] = slices.Clone(set)
+			}
+		}
+	})
+	if err != nil {
+		return nil, sampled, err
+	}
+	var all []hashed
+	for sum, set := range byHash {
+		all = append(all, hashed{sum, set})
+	}
+	slices.SortFunc(all, func(a, b hashed) int {
+		return cmp.Or(cmp.Compare(a.hash.Hi, b.hash.Hi), cmp.Compare(a.hash.Lo, b.hash.Lo))
+	})
+	var sets [][]uint64
+	for _, h := range all[:min(len(all), sampleSets)] {
+		sets = append(sets, h.set)
+	}
+	return sets, sampled, nil
+}
+
+// choose sets the number of bands and rows.
+func (p *Plan) choose(sets [][]uint64) (err error) {
+	c := &p.Config
+	switch {
+	case c.Method == "exact":
+		// One key, of the whole signature: equal sets always share it, and verification at t = 1
+		// has the last word.
+		p.Threshold = setsim.Threshold{Num: 1, Den: 1}
+		p.Choice = lsh.Choice{
+			Params:         lsh.Params{Bands: 1, Rows: exactSignature, Signature: exactSignature},
+			ExpectedRecall: 1, Reason: "method exact: one key, the whole signature",
+		}
+	default:
+		in := lsh.Input{
+			Threshold: c.Threshold, Recall: c.Recall, Documents: p.Documents,
+			Background: background(sets, c.Threshold/2),
+		}
+		if c.Bands > 0 {
+			p.Choice, err = lsh.Assess(in, c.Bands, c.Rows)
+		} else {
+			p.Choice, err = lsh.Solve(in)
+		}
+		if err != nil {
+			return &UsageError{err}
+		}
+	}
+	return nil
+}
+
+const exactSignature = 64
+
+// negligible is a probability that comes to nothing over all documents and bands.
+const negligible = 1e-18
+
+// background returns E(r), the mean of J^r over pairs of sets with J below limit (pairs above
+// are families, not background), for r from 0 to the longest signature.
+func background(sets [][]uint64, limit float64) []float64 {
+	sums := make([]float64, maxSignature+1)
+	pairs := 0.
+	postings := map[uint64][]int32{}
+	shared := make([]int32, len(sets))
+	for i, set := range sets {
+		clear(shared)
+		for _, s := range set {
+			for _, j := range postings[s] {
+				shared[j]++
+			}
+			postings[s] = append(postings[s], int32(i))
+		}
+		for j, n := range shared[:i] {
+			similarity := setsim.Similarity(int(n), len(set), len(sets[j]))
+			if similarity >= limit {
+				continue
+			}
+			pairs++
+			for r, power := 1, similarity; r <= maxSignature && power > negligible; r++ {
+				sums[r] += power
+				power = float64(power * similarity)
+			}
+		}
+	}
+	if pairs > 0 {
+		for r := range sums {
+			sums[r] /= pairs
+		}
+	}
+	sums[0] = 1
+	return sums
+}
+
+// Groups are sized so that each is a few megabytes.
+const (
+	groupBytes = 4 << 20
+	entryBytes = 9
+	edgeBytes  = 16
+	// Edges are mostly far fewer than documents; among copies each band repeats them.
+	edgesPerDocument = 4
+	maxShardBits     = 12
+)
+
+// shardBits: each band's entries are spread over 1<<shardBits groups.
+func (p *Plan) shardBits() int {
+	groups := p.Documents * entryBytes / groupBytes
+	return min(bits.Len64(uint64(groups)), maxShardBits)
+}
+
+// parts is the number of groups that edges are spread over.
+func (p *Plan) parts() int {
+	return int(max(1, p.Documents*edgeBytes*edgesPerDocument/groupBytes))
+}
+
+// chosen is what run.json says of the choice.
+func (p *Plan) chosen() records.Chosen {
+	return records.Chosen{
+		Bands: p.Choice.Bands, Rows: p.Choice.Rows, Signature: p.Choice.Signature,
+		ExpectedRecall: p.Choice.ExpectedRecall, Documents: p.Documents,
+		BackgroundEdges: p.Choice.BackgroundEdges, Reason: p.Choice.Reason,
+	}
+}

@@ -1,0 +1,512 @@
+package dedup
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/apache/beam/sdks/v2/go/pkg/beam"
+
+	"github.com/neardup/neardup/io/sink"
+	"github.com/neardup/neardup/io/storage"
+	"github.com/neardup/neardup/records"
+)
+
+// Files of an output, besides the tables and the corpus.
+const (
+	runFile      = "run.json"
+	manifestFile = "manifest.json"
+	successFile  = "_SUCCESS"
+	lockFile     = ".lock"
+	tempPrefix   = ".tmp-"
+)
+
+// TooManyUnreadableError ends a run whose input has more unreadable records than it accepts.
+type TooManyUnreadableError struct {
+	sink.Exceeded
+	Output string
+}
+
+func (e *TooManyUnreadableError) Error() string {
+	return fmt.Sprintf("%d of %d records are unreadable; see %s for each, mend them or accept them with --max-rejected %d",
+		e.Unreadable, e.Records, filepath.Join(e.Output, "rejected"), e.Unreadable)
+}
+
+// Run does the whole job: plan, lock, build, run, check, commit. With DryRun it only plans. The
+// record of the run is returned as far as it got, also beside an error.
+func Run(ctx context.Context, c Config) (run *records.Run, err error) {
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	job, err := newJob(c)
+	if err != nil {
+		return nil, err
+	}
+	if c.DryRun {
+		return job.dryRun()
+	}
+	if err := job.open(); err != nil {
+		return nil, err
+	}
+	err = job.run(ctx)
+	return &job.record, job.close(err)
+}
+
+// job is one run of the pipeline, from the lock to _SUCCESS.
+type job struct {
+	config Config
+	output string // absolute
+	temp   string
+	lock   *storage.Lock
+	plan   *Plan
+	record records.Run
+}
+
+func newJob(c Config) (*job, error) {
+	output, err := filepath.Abs(c.Output)
+	if err != nil {
+		return nil, err
+	}
+	id := newID()
+	temp := filepath.Join(output, tempPrefix+id)
+	if c.TempDir != "" {
+		if temp, err = filepath.Abs(filepath.Join(c.TempDir, "neardup-"+id)); err != nil {
+			return nil, err
+		}
+	}
+	parameters, err := toMap(c)
+	if err != nil {
+		return nil, err
+	}
+	return &job{config: c, output: output, temp: temp, record: records.Run{
+		Status: "running", Job: id, Version: Version(), Started: time.Now().UTC(),
+		Runner: string(c.Runner), Parameters: parameters, Formats: Formats(),
+	}}, nil
+}
+
+func newID() string {
+	var random [4]byte
+	rand.Read(random[:]) // never fails
+	return time.Now().UTC().Format("20060102-150405-") + hex.EncodeToString(random[:])
+}
+
+func toMap(v any) (m map[string]any, err error) {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return nil, err
+	}
+	return m, json.Unmarshal(data, &m)
+}
+
+// Version is the version of the module this binary was built from.
+func Version() string {
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
+		return info.Main.Version
+	}
+	return "(devel)"
+}
+
+// dryRun plans, with a temporary folder of the system's in place of the output's.
+func (j *job) dryRun() (*records.Run, error) {
+	temp, err := os.MkdirTemp("", "neardup-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(temp)
+	j.temp = temp
+	if err := j.makePlan(); err != nil {
+		return nil, err
+	}
+	j.record.Status = "planned"
+	return &j.record, nil
+}
+
+// open makes the output this run's own: locked, empty of what an earlier run left, and marked.
+func (j *job) open() (err error) {
+	if err := j.separate(); err != nil {
+		return err
+	}
+	if err := checkFolder(j.output, j.config.Overwrite); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(j.output, 0o777); err != nil {
+		return err
+	}
+	var former *storage.Holder
+	j.lock, former, err = storage.Acquire(filepath.Join(j.output, lockFile), j.record.Job, j.config.ForceUnlock)
+	if locked := (*storage.LockedError)(nil); errors.As(err, &locked) {
+		return &OutputExistsError{locked.Error()}
+	}
+	if err != nil {
+		return err
+	}
+	if former != nil {
+		j.warn(fmt.Sprintf("took over the lock of job %s (process %d on %s)", former.Job, former.PID, former.Host))
+	}
+	err = checkFolder(j.output, j.config.Overwrite) // another run may have finished meanwhile
+	if err == nil {
+		err = clean(j.output)
+	}
+	if err == nil {
+		err = j.writeRecord()
+	}
+	if err == nil {
+		err = os.MkdirAll(j.temp, 0o777)
+	}
+	if err != nil {
+		return errors.Join(err, j.lock.Release())
+	}
+	return nil
+}
+
+// separate refuses an output below an input folder, which the next run would read, and inputs
+// below the output, which this run would replace.
+func (j *job) separate() error {
+	for _, input := range j.config.Inputs {
+		if input == "-" {
+			continue
+		}
+		path, err := filepath.Abs(input)
+		if err != nil {
+			return err
+		}
+		info, err := os.Stat(path)
+		if err == nil && info.IsDir() && below(j.output, path) {
+			return usage("the output %s is below the input folder %s, so the next run would read it; choose another", j.config.Output, input)
+		}
+		if below(path, j.output) {
+			return usage("the input %s is below the output %s, which would be replaced; choose another output", input, j.config.Output)
+		}
+	}
+	return nil
+}
+
+func below(path, folder string) bool {
+	rel, err := filepath.Rel(folder, path)
+	return err == nil && rel != ".." && !strings.HasPrefix(rel, "../")
+}
+
+// OutputExistsError says that an output is there already, or in use.
+type OutputExistsError struct{ Reason string }
+
+func (e *OutputExistsError) Error() string { return e.Reason }
+
+// checkFolder refuses a folder that is not ours to fill.
+func checkFolder(folder string, overwrite bool) error {
+	entries, err := os.ReadDir(folder)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	names := map[string]bool{}
+	others := false
+	for _, e := range entries {
+		names[e.Name()] = true
+		others = others || !strings.HasPrefix(e.Name(), lockFile) && !strings.HasPrefix(e.Name(), tempPrefix)
+	}
+	switch {
+	case names[successFile] && !overwrite:
+		return &OutputExistsError{folder + " holds a finished output; give --overwrite to replace it, or another --output"}
+	case others && !names[runFile]:
+		return &OutputExistsError{folder + " is not empty and no output of neardup; give another --output"}
+	}
+	return nil
+}
+
+// clean removes what an earlier run wrote: first the mark that it is whole, last the mark that
+// it is ours.
+func clean(output string) error {
+	names := append([]string{successFile, manifestFile}, outputs...)
+	for _, name := range append(names, runFile) {
+		if err := os.RemoveAll(filepath.Join(output, name)); err != nil {
+			return err
+		}
+	}
+	left, err := filepath.Glob(filepath.Join(output, tempPrefix+"*"))
+	if err != nil {
+		return err
+	}
+	for _, path := range left {
+		if err := os.RemoveAll(path); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (j *job) warn(text string) {
+	slog.Warn(text)
+	j.record.Warnings = append(j.record.Warnings, text)
+}
+
+func (j *job) writeRecord() error { return writeJSON(filepath.Join(j.output, runFile), &j.record) }
+
+func writeJSON(path string, v any) error {
+	_, err := storage.WriteFile(path, func(w io.Writer) error {
+		encoder := json.NewEncoder(w)
+		encoder.SetIndent("", "  ")
+		encoder.SetEscapeHTML(false)
+		return encoder.Encode(v)
+	})
+	return err
+}
+
+// makePlan plans and records what was chosen.
+func (j *job) makePlan() error {
+	config := j.config
+	var err error
+	if config.Inputs, err = j.spool(config.Inputs); err != nil {
+		return err
+	}
+	if j.plan, err = NewPlan(config); err != nil {
+		return err
+	}
+	listing := j.plan.Listing
+	j.record.Input = records.RunInput{
+		Root: listing.Inputs.Root, Files: len(listing.Inputs.Files), Bytes: listing.Inputs.Bytes(),
+		Splits: len(listing.Inputs.Splits), Skipped: len(listing.Skipped),
+	}
+	j.record.Chosen = j.plan.chosen()
+	if n := len(listing.Skipped); n > 0 {
+		j.warn(fmt.Sprintf("%d files in input folders are of no asked format and are not read, such as %s", n, listing.Skipped[0]))
+	}
+	for _, path := range listing.Repeated {
+		j.warn(path + " is named more than once and is read once")
+	}
+	return nil
+}
+
+// spool copies standard input to a file, since it is read more than once.
+func (j *job) spool(inputs []string) ([]string, error) {
+	i := slices.Index(inputs, "-")
+	if i < 0 {
+		return inputs, nil
+	}
+	if j.config.Format == "" {
+		return nil, usage("standard input has no name to tell its format; give --format")
+	}
+	path := filepath.Join(j.temp, "stdin")
+	if _, err := storage.WriteFile(path, func(w io.Writer) error {
+		_, err := io.Copy(w, os.Stdin)
+		return err
+	}); err != nil {
+		return nil, err
+	}
+	inputs = slices.Clone(inputs)
+	inputs[i] = path
+	return inputs, nil
+}
+
+// run plans, runs the pipeline, checks its totals and commits.
+func (j *job) run(ctx context.Context) error {
+	if err := j.makePlan(); err != nil {
+		return err
+	}
+	if err := j.checkSpace(); err != nil {
+		return err
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	inputs := filepath.Join(j.temp, inputsFile)
+	if err := storage.WriteShared(inputs, j.plan.Listing.Inputs); err != nil {
+		return err
+	}
+	defer storage.Forget(inputs)
+	pipeline, scope := beam.NewPipelineWithRoot()
+	Build(scope, j.plan, j.output, j.temp)
+	result, err := execute(ctx, string(j.config.Runner), pipeline)
+	if err != nil {
+		return j.cause(err)
+	}
+	j.record.Steps = counters(result)
+	facts, err := j.ledger()
+	if err != nil {
+		return err
+	}
+	j.record.Counts = totals(facts)
+	if err := j.checkLoss(); err != nil {
+		return err
+	}
+	return writeJSON(filepath.Join(j.output, manifestFile), manifest(facts))
+}
+
+// execute runs the pipeline, and returns when ctx is done even if the runner does not: prism
+// cannot be stopped in the middle of a bundle.
+func execute(ctx context.Context, runner string, p *beam.Pipeline) (beam.PipelineResult, error) {
+	type outcome struct {
+		result beam.PipelineResult
+		err    error
+	}
+	done := make(chan outcome, 1)
+	go func() {
+		result, err := beam.Run(ctx, runner, p)
+		done <- outcome{result, err}
+	}()
+	select {
+	case o := <-done:
+		return o.result, o.err
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+// cause finds out why the pipeline failed.
+func (j *job) cause(err error) error {
+	data, readErr := os.ReadFile(filepath.Join(j.temp, exceededFile))
+	if readErr != nil {
+		return err
+	}
+	exceeded := &TooManyUnreadableError{Output: j.config.Output}
+	if err := json.Unmarshal(data, &exceeded.Exceeded); err != nil {
+		return err
+	}
+	return exceeded
+}
+
+// checkSpace compares what the corpus may take with what is free.
+func (j *job) checkSpace() error {
+	var stat syscall.Statfs_t
+	if !j.config.writes("corpus") || syscall.Statfs(j.output, &stat) != nil {
+		return nil
+	}
+	need, free := uint64(j.plan.Listing.Inputs.Bytes()), stat.Bavail*uint64(stat.Bsize)
+	if need > free {
+		return fmt.Errorf("corpus/ may take %d bytes and %s has %d free; make room, choose another --output, or --write pairs,clusters,removed,rejected", need, j.output, free)
+	}
+	return nil
+}
+
+func (j *job) ledger() ([]records.Fact, error) {
+	f, err := os.Open(filepath.Join(j.temp, ledgerFile))
+	if err != nil {
+		return nil, fmt.Errorf("the pipeline ended without its ledger: %w", err)
+	}
+	defer f.Close()
+	return sink.ReadLedger(f)
+}
+
+// checkLoss holds the promise that nothing is lost.
+func (j *job) checkLoss() error {
+	n := j.record.Counts
+	if j.config.writes("corpus") && n[records.CountRecords] != n[records.CountCorpus]+n[records.CountRemoved]+n[records.CountUnreadable] {
+		return fmt.Errorf("lost records: %d were read, but %d in corpus + %d removed + %d unreadable; this is an error in neardup, please report it with run.json",
+			n[records.CountRecords], n[records.CountCorpus], n[records.CountRemoved], n[records.CountUnreadable])
+	}
+	return nil
+}
+
+// close ends the run: the mark of success last, or what went wrong, and no temporary files.
+func (j *job) close(err error) error {
+	j.record.Seconds = time.Since(j.record.Started).Seconds()
+	j.usage()
+	var exceeded *TooManyUnreadableError
+	switch {
+	case err == nil:
+		j.record.Status = "done"
+	case errors.As(err, &exceeded):
+		err = errors.Join(err, keepOnly(j.output, "rejected"))
+		j.record.Status, j.record.Error = "failed", exceeded.Error()
+		j.record.Counts = map[string]int64{records.CountRecords: exceeded.Records, records.CountUnreadable: exceeded.Unreadable}
+	default:
+		j.record.Status, j.record.Error = "failed", err.Error()
+	}
+	failed := err != nil
+	err = errors.Join(err, os.RemoveAll(j.temp), j.writeRecord())
+	if !failed && err == nil {
+		_, err = storage.WriteFile(filepath.Join(j.output, successFile), func(io.Writer) error { return nil })
+	}
+	return errors.Join(err, j.lock.Release())
+}
+
+// keepOnly removes all tables and the corpus but one.
+func keepOnly(output, name string) (err error) {
+	for _, other := range outputs {
+		if other != name {
+			err = errors.Join(err, os.RemoveAll(filepath.Join(output, other)))
+		}
+	}
+	return err
+}
+
+// usage records what the process took.
+func (j *job) usage() {
+	var usage syscall.Rusage
+	if syscall.Getrusage(syscall.RUSAGE_SELF, &usage) == nil {
+		seconds := func(t syscall.Timeval) float64 { return time.Duration(t.Nano()).Seconds() }
+		j.record.CPU = seconds(usage.Utime) + seconds(usage.Stime)
+		j.record.Peak = usage.Maxrss << 10 // Linux counts KiB
+	}
+}
+
+// counters are the runner's, summed over transforms.
+func counters(result beam.PipelineResult) map[string]int64 {
+	steps := map[string]int64{}
+	if result == nil {
+		return steps
+	}
+	for _, c := range result.Metrics().AllMetrics().Counters() {
+		steps[c.Key.Namespace+"/"+c.Key.Name] += c.Result()
+	}
+	for _, d := range result.Metrics().AllMetrics().Distributions() {
+		name := d.Key.Namespace + "/" + d.Key.Name + "_max"
+		steps[name] = max(steps[name], d.Result().Max)
+	}
+	return steps
+}
+
+// totals adds up what the facts say.
+func totals(facts []records.Fact) map[string]int64 {
+	n := map[string]int64{}
+	for _, f := range facts {
+		rows := f.Counts[records.CountRows]
+		table, _, _ := strings.Cut(f.Name, "/")
+		switch {
+		case f.Kind == records.FactRead:
+			n[records.CountRecords] += f.Counts[records.CountRecords]
+			n[records.CountUnreadable] += f.Counts[records.CountUnreadable]
+		case f.Kind == records.FactCorpus:
+			n[records.CountCorpus] += rows
+		case table == "rejected":
+			n[records.CountNotCompared] += f.Counts[records.CountNotCompared]
+		case table == "pairs":
+			n[records.CountPairs] += rows
+			n[records.CountNearPairs] += f.Counts[records.CountNear]
+		case table == "clusters":
+			n[records.CountClusters] += f.Counts[records.CountClusters]
+		case table == "removed":
+			n[records.CountRemoved] += rows
+			n[records.CountCopies] += f.Counts[records.CountCopies]
+			n[records.CountNear] += f.Counts[records.CountNear]
+		}
+	}
+	return n
+}
+
+// manifest lists the files that the facts tell of.
+func manifest(facts []records.Fact) *records.Manifest {
+	m := &records.Manifest{Version: 1}
+	for _, f := range facts {
+		if f.SHA256 != "" {
+			m.Files = append(m.Files, records.ManifestFile{
+				Path: f.Name, Bytes: f.Bytes, Rows: f.Counts[records.CountRows], SHA256: f.SHA256,
+			})
+		}
+	}
+	slices.SortFunc(m.Files, func(a, b records.ManifestFile) int { return strings.Compare(a.Path, b.Path) })
+	return m
+}

@@ -1,0 +1,101 @@
+package records
+
+import "encoding/binary"
+
+// BandEntry says that a document has a band key. The key is cut to 40 bits: band and shard are
+// those of the group it travels in, and a false equality is only one more edge.
+type BandEntry struct {
+	Key      uint64
+	Document Key
+}
+
+// A band block is segments of a header (file ordinal 4, base position 8, number of entries 4)
+// and entries of 9 bytes: key 5, position less base 4.
+const (
+	bandKeyBits  = 40
+	bandHeader   = 16
+	bandEntry    = 9
+	maxBandDelta = 1<<32 - 1
+)
+
+// BandWriter packs the entries of documents into one block for each (band, shard).
+type BandWriter struct {
+	shardBits int
+	blocks    []bandBlock // band << shardBits | shard
+	total     int
+	limit     int
+}
+
+type bandBlock struct {
+	data    []byte
+	segment int // where the open segment's header is
+	file    int
+	base    int64
+}
+
+// NewBandWriter returns a writer for 1<<shardBits shards a band.
+func NewBandWriter(bands, shardBits int) *BandWriter {
+	return &BandWriter{shardBits: shardBits, blocks: make([]bandBlock, bands<<shardBits), limit: bufferBytes}
+}
+
+// Add adds a document with its key of each band, and emits the blocks that are full.
+func (w *BandWriter) Add(doc Key, keys []uint64, emit func(group int64, block []byte)) {
+	for band, key := range keys {
+		group := band<<w.shardBits | int(key>>1>>(63-w.shardBits))
+		block := &w.blocks[group]
+		before := len(block.data)
+		block.add(doc, key<<w.shardBits>>(64-bandKeyBits))
+		w.total += len(block.data) - before
+		if len(block.data) >= BlockBytes {
+			w.flush(group, emit)
+		}
+	}
+	if w.total >= w.limit {
+		w.Flush(emit)
+	}
+}
+
+func (b *bandBlock) add(doc Key, key uint64) {
+	delta := doc.Position() - b.base
+	if len(b.data) == 0 || doc.File() != b.file || delta < 0 || delta > maxBandDelta {
+		b.segment, b.file, b.base, delta = len(b.data), doc.File(), doc.Position(), 0
+		b.data = AppendUint32(b.data, uint32(b.file))
+		b.data = AppendUint64(b.data, uint64(b.base))
+		b.data = AppendUint32(b.data, 0)
+	}
+	count := b.data[b.segment+bandHeader-4:]
+	binary.LittleEndian.PutUint32(count, binary.LittleEndian.Uint32(count)+1)
+	b.data = append(b.data, byte(key), byte(key>>8), byte(key>>16), byte(key>>24), byte(key>>32))
+	b.data = AppendUint32(b.data, uint32(delta))
+}
+
+func (w *BandWriter) flush(group int, emit func(int64, []byte)) {
+	block := &w.blocks[group]
+	w.total -= len(block.data)
+	emit(int64(group), block.data)
+	block.data = nil
+}
+
+// Flush emits what is left.
+func (w *BandWriter) Flush(emit func(group int64, block []byte)) {
+	for group := range w.blocks {
+		if len(w.blocks[group].data) > 0 {
+			w.flush(group, emit)
+		}
+	}
+}
+
+// DecodeBands appends the entries of a block to dst.
+func DecodeBands(dst []BandEntry, block []byte) ([]BandEntry, error) {
+	d := NewDecoder(block)
+	for !d.Done() {
+		file, base := int(d.Uint32()), int64(d.Uint64())
+		entries := d.Fixed(int(d.Uint32()) * bandEntry)
+		for ; len(entries) > 0; entries = entries[bandEntry:] {
+			key := uint64(binary.LittleEndian.Uint32(entries)) | uint64(entries[4])<<32
+			delta := binary.LittleEndian.Uint32(entries[5:])
+			dst = append(dst, BandEntry{Key: key, Document: NewKey(file, base+int64(delta))})
+		}
+	}
+	return dst, d.Err()
+}

@@ -1,0 +1,31 @@
+package records
+
+import "encoding/binary"
+
+// Document is one document on its way from a reader to the kernels.
+type Document struct {
+	Key   Key
+	ID    []byte
+	HasID bool
+	// Component is the component the document was read for, in the second read; 0 in the first.
+	Component Key
+	Text      []byte
+}
+
+// AppendDocument appends doc to a block of documents. A block is any number of documents one
+// after another, so that an element of the pipeline is worth its fixed cost.
+func AppendDocument(block []byte, doc *Document) []byte {
+	block = AppendKey(block, doc.Key)
+	block = binary.AppendUvarint(block, uint64(doc.Component))
+	block = AppendOptional(block, doc.ID, doc.HasID)
+	return AppendBytes(block, doc.Text)
+}
+
+// Document reads one document of a block; its bytes share memory with the block.
+func (d *Decoder) Document() (doc Document) {
+	doc.Key = d.Key()
+	doc.Component = Key(d.Uvarint())
+	doc.ID, doc.HasID = d.Optional()
+	doc.Text = d.Bytes()
+	return doc
+}

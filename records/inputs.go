@@ -1,0 +1,103 @@
+package records
+
+import (
+	"math"
+	"math/bits"
+	"sort"
+	"strconv"
+)
+
+// Inputs is what a run reads, fixed by the planner before anything is read in earnest: every
+// step that needs to know where a document comes from, or where its rows go, asks it.
+type Inputs struct {
+	// Root is the folder that all sources are relative to.
+	Root string `json:"root"`
+	// Files in input order; a file's index is its ordinal.
+	Files []File `json:"files"`
+	// Splits in input order. Together they hold each record once.
+	Splits []Span `json:"splits"`
+	// Pieces are the files of the corpus to be written, in input order.
+	Pieces []Span `json:"pieces"`
+	// Shards is the number of files of each output table, at least 1.
+	Shards int `json:"shards"`
+}
+
+// File is one input file.
+type File struct {
+	Path        string `json:"path"`
+	Source      string `json:"source"` // path below the common root, with slashes
+	Format      string `json:"format"`
+	Compression string `json:"compression,omitempty"` // gzip, zstd or none
+	Size        int64  `json:"size"`                  // bytes as listed (compressed)
+	Offset      int64  `json:"offset"`                // bytes of all files before this one
+	Identity    string `json:"identity"`              // what must not change while the run lasts
+	Header      []byte `json:"header,omitempty"`      // bytes before the first record
+	// IDIsSource: a document without an id of its own is named by its source alone (one
+	// document a file) rather than by source and position.
+	IDIsSource bool `json:"id_is_source,omitempty"`
+}
+
+// End of a span that reaches to the end of its file.
+const End = math.MaxInt64
+
+// Span is a range of one file: the records that begin at Start or later and before End, byte
+// positions in the decompressed file. A split is a span to be read by one call, a piece one to
+// be written as one corpus file.
+type Span struct {
+	File  int   `json:"file"`
+	Start int64 `json:"start"`
+	End   int64 `json:"end"`
+	// Part and Parts number the pieces of a file that is written as several; 0 of 0 otherwise.
+	Part  int `json:"part,omitempty"`
+	Parts int `json:"parts,omitempty"`
+}
+
+// Split returns the index of the split that holds key.
+func (in *Inputs) Split(key Key) int { return find(in.Splits, key) }
+
+// Piece returns the index of the corpus piece that holds key.
+func (in *Inputs) Piece(key Key) int { return find(in.Pieces, key) }
+
+// find returns the last span that begins at or before key.
+func find(spans []Span, key Key) int {
+	after := sort.Search(len(spans), func(i int) bool {
+		return NewKey(spans[i].File, spans[i].Start) > key
+	})
+	return after - 1
+}
+
+// Shard returns the table shard of key's rows: the slice of the listed input bytes it lies in,
+// so that shards read one after another are in input order. Positions beyond a file's listed
+// size (it is compressed) count as its last byte.
+func (in *Inputs) Shard(key Key) int {
+	total := in.Bytes()
+	if total == 0 {
+		return 0
+	}
+	file := in.Files[key.File()]
+	at := file.Offset + min(key.Position(), max(file.Size-1, 0))
+	hi, lo := bits.Mul64(uint64(at), uint64(in.Shards))
+	shard, _ := bits.Div64(hi, lo, uint64(total))
+	return min(int(shard), in.Shards-1) // an empty file may end the list
+}
+
+// Bytes is the listed size of all files.
+func (in *Inputs) Bytes() int64 {
+	last := in.Files[len(in.Files)-1]
+	return last.Offset + last.Size
+}
+
+// Source returns the path below the root of key's file.
+func (in *Inputs) Source(key Key) string { return in.Files[key.File()].Source }
+
+// ID returns the document's own id, or where it has none its source and position.
+func (in *Inputs) ID(key Key, id []byte, hasID bool) string {
+	switch file := in.Files[key.File()]; {
+	case hasID:
+		return string(id)
+	case file.IDIsSource:
+		return file.Source
+	default:
+		return file.Source + "@" + strconv.FormatInt(key.Position(), 10)
+	}
+}

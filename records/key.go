@@ -1,0 +1,35 @@
+// Package records holds the rows that flow through the pipelines and land in files: plain
+// values, their byte layouts, and nothing that acts. It imports the standard library only.
+//
+// The words used here (document, split, copy, cluster, kept, removed, ...) are those of
+// docs/glossary.md.
+package records
+
+import "fmt"
+
+// Limits of a document key: a run reads at most MaxFiles files, and a record begins before
+// MaxPosition in its (decompressed) file.
+const (
+	positionBits = 40
+	MaxFiles     = 1 << 23
+	MaxPosition  = 1 << positionBits
+)
+
+// Key identifies a document of a run: the file's ordinal in input order (23 bits) and the
+// record's byte position in the decompressed file (40 bits); the sign is 0. Keys therefore
+// sort in input order.
+type Key int64
+
+// NewKey returns the key of the record at position of file. Both must be within the limits,
+// which the planner and the reader check.
+func NewKey(file int, position int64) Key {
+	return Key(int64(file)<<positionBits | position)
+}
+
+// File is the ordinal of the document's file.
+func (k Key) File() int { return int(k >> positionBits) }
+
+// Position is the byte offset of the record in its decompressed file.
+func (k Key) Position() int64 { return int64(k) & (MaxPosition - 1) }
+
+func (k Key) String() string { return fmt.Sprintf("%d@%d", k.File(), k.Position()) }

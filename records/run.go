@@ -1,0 +1,125 @@
+package records
+
+import (
+	"cmp"
+	"time"
+)
+
+// Fact is what one call of a step reports once and for all: the ledger of a run, from which
+// the launcher takes every total that must be right. (Beam's counters count attempts: a
+// retried bundle counts twice.)
+type Fact struct {
+	Kind FactKind `json:"kind"`
+	// Name tells the fact from others of its kind: a path below the output, a split's number.
+	Name   string           `json:"name"`
+	Bytes  int64            `json:"bytes,omitempty"`
+	SHA256 string           `json:"sha256,omitempty"`
+	Counts map[string]int64 `json:"counts,omitempty"`
+}
+
+// FactKind says what a Fact is about.
+type FactKind string
+
+// The kinds of facts.
+const (
+	FactRead   FactKind = "read"   // a split was read: counts of its records
+	FactTable  FactKind = "table"  // a shard of a table was written
+	FactCorpus FactKind = "corpus" // a corpus file was written
+)
+
+// Counts of facts, and of Run.Counts.
+const (
+	CountRecords     = "records"      // records read, unreadable ones included
+	CountUnreadable  = "unreadable"   // records that are no document
+	CountNotCompared = "not_compared" // documents that have no token or are too large
+	CountRows        = "rows"         // rows of a table
+	CountCopies      = "copies"       // removed documents with reason copy; pairs of copies
+	CountNear        = "near"         // removed documents with reason near; near pairs
+	CountClusters    = "clusters"
+	CountPairs       = "pairs"      // rows of pairs/
+	CountNearPairs   = "near_pairs" // of them, those between representatives
+	CountRemoved     = "removed"
+	CountCorpus      = "corpus" // records in corpus/
+)
+
+// Manifest lists the files of a finished run; readers trust it alone. It is byte-identical in
+// every run of the same job.
+type Manifest struct {
+	Version int            `json:"version"`
+	Files   []ManifestFile `json:"files"` // by path
+}
+
+// ManifestFile is one Parquet or corpus file of the output.
+type ManifestFile struct {
+	Path   string `json:"path"` // below the output, with slashes
+	Bytes  int64  `json:"bytes"`
+	Rows   int64  `json:"rows"` // rows of a table, records of a corpus file
+	SHA256 string `json:"sha256"`
+}
+
+// Run is run.json: what a job was asked, what it chose and what it found.
+type Run struct {
+	Status   string    `json:"status"` // running, done, failed
+	Error    string    `json:"error,omitempty"`
+	Job      string    `json:"job"`
+	Version  string    `json:"version"`
+	Started  time.Time `json:"started"`
+	Seconds  float64   `json:"seconds"`
+	Runner   string    `json:"runner"`
+	Warnings []string  `json:"warnings,omitempty"`
+
+	Input      RunInput       `json:"input"`
+	Parameters map[string]any `json:"parameters"` // the flags in force
+	Chosen     Chosen         `json:"chosen"`
+	Formats    Formats        `json:"formats"`
+
+	Counts map[string]int64 `json:"counts"`
+	// Steps are the counters of each step as the runner saw them: attempts, for information.
+	Steps map[string]int64 `json:"steps,omitempty"`
+	CPU   float64          `json:"cpu_seconds,omitempty"`
+	Peak  int64            `json:"peak_memory_bytes,omitempty"`
+}
+
+// RunInput says what was read. Root is the folder that all sources are relative to.
+type RunInput struct {
+	Root    string `json:"root"`
+	Files   int    `json:"files"`
+	Bytes   int64  `json:"bytes"`
+	Splits  int    `json:"splits"`
+	Skipped int    `json:"skipped,omitempty"` // files in input folders that are of no asked format
+}
+
+// Chosen are the parameters that neardup derived from the input and the flags, and why.
+type Chosen struct {
+	Bands, Rows, Signature int
+	// ExpectedRecall is the probability that a pair of exactly threshold similarity shares a
+	// bucket; pairs more similar have a higher one.
+	ExpectedRecall float64
+	// Documents is the planner's estimate of their number.
+	Documents int64
+	// BackgroundEdges is the expected number of edges per document to unrelated documents.
+	BackgroundEdges float64
+	Reason          string
+}
+
+// Formats are the ids of everything that decides output bytes; artifacts of different ids
+// never mix.
+type Formats struct {
+	Text      string `json:"text"`      // normaliser, tokeniser, shingle hash
+	Signature string `json:"signature"` // constants and rounds of the signature
+	Tables    string `json:"tables"`    // schemas
+}
+
+// Tables is the format id of the output tables' schemas.
+const Tables = "neardup-tables-1"
+
+// Compare orders facts by kind and name.
+func (f Fact) Compare(o Fact) int {
+	return cmp.Or(cmp.Compare(f.Kind, o.Kind), cmp.Compare(f.Name, o.Name))
+}
+
+// Example is a near pair with the texts of its documents.
+type Example struct {
+	Pair         Pair
+	TextA, TextB string
+}

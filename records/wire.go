@@ -1,0 +1,117 @@
+package records
+
+import (
+	"encoding/binary"
+	"errors"
+	"math"
+)
+
+// ErrCorrupt is what a decoder reports for bytes that no encoder of this package wrote.
+var ErrCorrupt = errors.New("corrupt record block")
+
+// Decoder reads the values of a block in the order in which they were appended. After the
+// first value that does not fit it returns zeros, and Err says so; a loop over Done ends.
+type Decoder struct {
+	data   []byte
+	failed bool
+}
+
+// NewDecoder returns a decoder of data, which it does not copy.
+func NewDecoder(data []byte) *Decoder { return &Decoder{data: data} }
+
+// Done reports whether nothing is left to read.
+func (d *Decoder) Done() bool { return len(d.data) == 0 }
+
+// Err returns ErrCorrupt if a value did not fit.
+func (d *Decoder) Err() error {
+	if d.failed {
+		return ErrCorrupt
+	}
+	return nil
+}
+
+func (d *Decoder) fail() { d.data, d.failed = nil, true }
+
+// take returns the next n bytes, or nil and fails.
+func (d *Decoder) take(n uint64) []byte {
+	if n > uint64(len(d.data)) {
+		d.fail()
+		return nil
+	}
+	head := d.data[:n:n]
+	d.data = d.data[n:]
+	return head
+}
+
+// Uvarint reads what binary.AppendUvarint wrote.
+func (d *Decoder) Uvarint() uint64 {
+	v, n := binary.Uvarint(d.data)
+	if n <= 0 {
+		d.fail()
+		return 0
+	}
+	d.data = d.data[n:]
+	return v
+}
+
+// Uint32 reads four bytes, little endian.
+func (d *Decoder) Uint32() uint32 {
+	if b := d.take(4); b != nil {
+		return binary.LittleEndian.Uint32(b)
+	}
+	return 0
+}
+
+// Uint64 reads eight bytes, little endian.
+func (d *Decoder) Uint64() uint64 {
+	if b := d.take(8); b != nil {
+		return binary.LittleEndian.Uint64(b)
+	}
+	return 0
+}
+
+// Key reads a document key of eight bytes.
+func (d *Decoder) Key() Key { return Key(d.Uint64()) }
+
+// Fixed returns the next n bytes; they share memory with the block.
+func (d *Decoder) Fixed(n int) []byte { return d.take(uint64(n)) }
+
+// Bytes reads what AppendBytes wrote; the result shares memory with the block.
+func (d *Decoder) Bytes() []byte { return d.take(d.Uvarint()) }
+
+// Optional reads what AppendOptional wrote.
+func (d *Decoder) Optional() (value []byte, ok bool) {
+	n := d.Uvarint()
+	if n == 0 {
+		return nil, false
+	}
+	return d.take(n - 1), true
+}
+
+// Float64 reads what AppendFloat64 wrote.
+func (d *Decoder) Float64() float64 { return math.Float64frombits(d.Uint64()) }
+
+// AppendKey appends key as eight bytes.
+func AppendKey(dst []byte, key Key) []byte { return AppendUint64(dst, uint64(key)) }
+
+// AppendUint64 appends v as eight bytes, little endian.
+func AppendUint64(dst []byte, v uint64) []byte { return binary.LittleEndian.AppendUint64(dst, v) }
+
+// AppendUint32 appends v as four bytes, little endian.
+func AppendUint32(dst []byte, v uint32) []byte { return binary.LittleEndian.AppendUint32(dst, v) }
+
+// AppendBytes appends b with its length before it.
+func AppendBytes[T ~[]byte | ~string](dst []byte, b T) []byte {
+	return append(binary.AppendUvarint(dst, uint64(len(b))), b...)
+}
+
+// AppendOptional appends b, or the mark of its absence.
+func AppendOptional(dst, b []byte, ok bool) []byte {
+	if !ok {
+		return binary.AppendUvarint(dst, 0)
+	}
+	return append(binary.AppendUvarint(dst, uint64(len(b))+1), b...)
+}
+
+// AppendFloat64 appends the bits of v.
+func AppendFloat64(dst []byte, v float64) []byte { return AppendUint64(dst, math.Float64bits(v)) }

@@ -1,0 +1,115 @@
+package report
+
+import (
+	"strings"
+	"unicode/utf8"
+
+	"github.com/neardup/neardup/records"
+)
+
+// The example is a window on both texts: so many words, from a few before the first that
+// differs, in two columns.
+const (
+	windowWords = 90
+	leadWords   = 12
+	columnWidth = 46
+)
+
+// sideBySide prints a pair in two columns, words that the other text lacks in brackets.
+func sideBySide(out *printer, e *records.Example) {
+	out.printf("for example, %.3f similar (%d of %d shingles shared):\n\n", e.Pair.Similarity, e.Pair.Shared, e.Pair.SizeA+e.Pair.SizeB-e.Pair.Shared)
+	a, b := strings.Fields(e.TextA), strings.Fields(e.TextB)
+	start := 0
+	for start < len(a) && start < len(b) && a[start] == b[start] {
+		start++
+	}
+	start = max(0, start-leadWords)
+	a, b = window(a, start), window(b, start)
+	commonA, commonB := common(a, b)
+	left, right := column(a, commonA), column(b, commonB)
+	row(out, clip(e.Pair.IDA), clip(e.Pair.IDB))
+	row(out, strings.Repeat("─", columnWidth), strings.Repeat("─", columnWidth))
+	for i := range max(len(left), len(right)) {
+		row(out, line(left, i), line(right, i))
+	}
+}
+
+func row(out *printer, left, right string) {
+	pad := strings.Repeat(" ", max(0, columnWidth-utf8.RuneCountInString(left)))
+	out.printf("  %s\n", strings.TrimRight(left+pad+"  "+right, " "))
+}
+
+func line(lines []string, i int) string {
+	if i < len(lines) {
+		return lines[i]
+	}
+	return ""
+}
+
+func window(words []string, start int) []string {
+	return words[min(start, len(words)):min(start+windowWords, len(words))]
+}
+
+// common marks the words of a longest common subsequence.
+func common(a, b []string) (inA, inB []bool) {
+	length := make([][]int, len(a)+1)
+	for i := range length {
+		length[i] = make([]int, len(b)+1)
+	}
+	for i := len(a) - 1; i >= 0; i-- {
+		for j := len(b) - 1; j >= 0; j-- {
+			if a[i] == b[j] {
+				length[i][j] = length[i+1][j+1] + 1
+			} else {
+				length[i][j] = max(length[i+1][j], length[i][j+1])
+			}
+		}
+	}
+	inA, inB = make([]bool, len(a)), make([]bool, len(b))
+	for i, j := 0, 0; i < len(a) && j < len(b); {
+		switch {
+		case a[i] == b[j]:
+			inA[i], inB[j] = true, true
+			i, j = i+1, j+1
+		case length[i+1][j] >= length[i][j+1]:
+			i++
+		default:
+			j++
+		}
+	}
+	return inA, inB
+}
+
+// column wraps words to the column's width, those that are not common in brackets.
+func column(words []string, common []bool) (lines []string) {
+	var current string
+	for i, word := range words {
+		if !common[i] {
+			word = "[" + word + "]"
+		}
+		word = clip(word)
+		if current != "" && utf8.RuneCountInString(current)+1+utf8.RuneCountInString(word) > columnWidth {
+			lines = append(lines, current)
+			current = ""
+		}
+		if current != "" {
+			current += " "
+		}
+		current += word
+	}
+	return append(lines, current)
+}
+
+// clip shortens what is wider than a column, and takes out what a terminal would act on.
+func clip(s string) string {
+	s = strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 {
+			return '·'
+		}
+		return r
+	}, s)
+	if utf8.RuneCountInString(s) > columnWidth {
+		s = string([]rune(s)[:columnWidth-1]) + "…"
+	}
+	return s
+}

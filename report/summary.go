@@ -1,0 +1,100 @@
+// Package report shows a finished run to a person.
+package report
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/neardup/neardup/records"
+)
+
+// Plan prints what a run reads and which parameters it chose.
+func Plan(w io.Writer, run *records.Run) error {
+	out := &printer{w: w}
+	c := run.Chosen
+	out.printf("input       %s in %s, about %s below %s\n", Size(run.Input.Bytes), plural(run.Input.Files, "file"), plural(c.Documents, "document"), run.Input.Root)
+	out.printf("parameters  %s bands × %s rows of %s values; a pair at the threshold is found with probability %.5f\n",
+		count(int64(c.Bands)), count(int64(c.Rows)), count(int64(c.Signature)), c.ExpectedRecall)
+	out.printf("            %s\n", c.Reason)
+	return out.err
+}
+
+// Summary prints what a run found and where it lies; example may be nil.
+func Summary(w io.Writer, run *records.Run, dir string, example *records.Example) error {
+	out := &printer{w: w}
+	n := func(name string) string { return count(run.Counts[name]) }
+	documents := run.Counts[records.CountRecords] - run.Counts[records.CountUnreadable]
+
+	out.printf("documents   %s in %s, %s\n", count(documents), plural(run.Input.Files, "file"), Size(run.Input.Bytes))
+	if run.Counts[records.CountUnreadable] > 0 {
+		out.printf("unreadable  %s records\n", n(records.CountUnreadable))
+	}
+	if run.Counts[records.CountNotCompared] > 0 {
+		out.printf("left alone  %s documents not compared (no text or too large); they stay in the corpus\n", n(records.CountNotCompared))
+	}
+	out.printf("copies      %s documents with the same shingle set as an earlier one\n", count(run.Counts[records.CountPairs]-run.Counts[records.CountNearPairs]))
+	out.printf("near pairs  %s, each verified exactly\n", n(records.CountNearPairs))
+	out.printf("clusters    %s\n", n(records.CountClusters))
+	out.printf("removed     %s documents: %s copies, %s near-duplicates\n", n(records.CountRemoved), n(records.CountCopies), n(records.CountNear))
+	out.printf("kept        %s documents\n", count(documents-run.Counts[records.CountRemoved]))
+	out.printf("took        %s, %s CPU, peak memory %s\n", seconds(run.Seconds), seconds(run.CPU), Size(run.Peak))
+	if example != nil {
+		out.printf("\n")
+		sideBySide(out, example)
+	}
+	out.printf("\nresults in %s: pairs/ clusters/ removed/ rejected/ (Parquet), corpus/, run.json\n", dir)
+	return out.err
+}
+
+// printer remembers the first error, so that it is looked at once.
+type printer struct {
+	w   io.Writer
+	err error
+}
+
+func (p *printer) printf(format string, args ...any) {
+	if p.err == nil {
+		_, p.err = fmt.Fprintf(p.w, format, args...)
+	}
+}
+
+// count writes a number with commas between thousands.
+func count(n int64) string {
+	digits := strconv.FormatInt(n, 10)
+	var b strings.Builder
+	for i, d := range digits {
+		if i > 0 && (len(digits)-i)%3 == 0 && digits[i-1] != '-' {
+			b.WriteByte(',')
+		}
+		b.WriteRune(d)
+	}
+	return b.String()
+}
+
+func plural[N int | int64](n N, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return count(int64(n)) + " " + noun + "s"
+}
+
+// Size writes a number of bytes with a unit.
+func Size(n int64) string {
+	switch {
+	case n >= 1e9:
+		return fmt.Sprintf("%.1f GB", float64(n)/1e9)
+	case n >= 1e6:
+		return fmt.Sprintf("%.1f MB", float64(n)/1e6)
+	case n >= 1e3:
+		return fmt.Sprintf("%.1f kB", float64(n)/1e3)
+	default:
+		return fmt.Sprintf("%d B", n)
+	}
+}
+
+func seconds(s float64) string {
+	return time.Duration(s * float64(time.Second)).Round(10 * time.Millisecond).String()
+}

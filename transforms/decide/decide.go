@@ -1,0 +1,267 @@
+// Package decide says which documents are kept, and writes down why the others are not.
+package decide
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/apache/beam/sdks/v2/go/pkg/beam"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
+
+	"github.com/neardup/neardup/io/storage"
+	"github.com/neardup/neardup/kernels/setsim"
+	"github.com/neardup/neardup/kernels/survivors"
+	"github.com/neardup/neardup/kernels/unionfind"
+	"github.com/neardup/neardup/records"
+)
+
+func init() {
+	register.DoFn8x1[context.Context, int64, func(*[]byte) bool, func(*[]byte) bool, func(int64, []byte), func(int64, []byte), func(int64, []byte), func(int64, []byte), error](&starFn{})
+	register.Emitter2[int64, []byte]()
+	register.Iter1[[]byte]()
+}
+
+var (
+	clustersFound = beam.NewCounter("decide", "clusters")
+	keptCount     = beam.NewCounter("decide", "kept")
+	removedCount  = beam.NewCounter("decide", "removed")
+)
+
+// Rows are the rows of the output tables, each KV<table shard, rows>, and the keys of the
+// removed documents, KV<corpus piece, keys>.
+type Rows struct {
+	Pairs, Clusters, Removed, Dropped beam.PCollection
+}
+
+// Star decides each component: in input order a document is kept unless a kept one is at least
+// threshold similar to it. So no pair has both its documents kept, and each removed document is
+// that similar to the kept one that its row names.
+//
+//	KV<component, profiles>, KV<component, near pairs> → Rows
+//
+// A copy group stands at its first document's place; if the group is kept, that document is.
+// One CoGroupByKey; a component's profiles and pairs are held in memory. inputs is the path of
+// the shared records.Inputs.
+func Star(s beam.Scope, profiles, pairs beam.PCollection, inputs string) Rows {
+	s = s.Scope("decide.Star")
+	p, c, r, d := beam.ParDo4(s, &starFn{Inputs: inputs}, beam.CoGroupByKey(s, profiles, pairs))
+	return Rows{Pairs: p, Clusters: c, Removed: r, Dropped: d}
+}
+
+type starFn struct {
+	Inputs string
+
+	in                              *records.Inputs
+	pairs, clusters, removed, drops *records.Buffers
+}
+
+func (f *starFn) Setup() (err error) {
+	f.in, err = storage.Shared[records.Inputs](f.Inputs)
+	return err
+}
+
+func (f *starFn) StartBundle(_, _, _, _ func(int64, []byte)) {
+	f.pairs, f.clusters, f.removed, f.drops = records.NewBuffers(), records.NewBuffers(), records.NewBuffers(), records.NewBuffers()
+}
+
+func (f *starFn) ProcessElement(ctx context.Context, component int64, profiles, pairs func(*[]byte) bool, toPairs, toClusters, toRemoved, toDropped func(int64, []byte)) error {
+	c, err := gather(profiles, pairs)
+	if err != nil {
+		return fmt.Errorf("component %v: %w", records.Key(component), err)
+	}
+	row := func(buffers *records.Buffers, own, second records.Key, row records.Row, emit func(int64, []byte)) {
+		buffers.Add(int64(f.in.Shard(own)), func(block []byte) []byte {
+			return records.AppendRow(block, own, second, row)
+		}, emit)
+	}
+	for _, p := range c.pairRows(f.in) {
+		row(f.pairs, p.a, p.b, &p.Pair, toPairs)
+	}
+	verdicts := c.decide()
+	for _, v := range verdicts {
+		row(f.clusters, v.doc.Key, v.doc.Key, v.clustered(f.in), toClusters)
+		if v.doc == v.kept {
+			keptCount.Inc(ctx, 1)
+			continue
+		}
+		removedCount.Inc(ctx, 1)
+		row(f.removed, v.doc.Key, v.doc.Key, v.removed(f.in), toRemoved)
+		f.drops.Add(int64(f.in.Piece(v.doc.Key)), func(block []byte) []byte {
+			return records.AppendKey(block, v.doc.Key)
+		}, toDropped)
+	}
+	clustersFound.Inc(ctx, int64(c.clusterCount))
+	return nil
+}
+
+func (f *starFn) FinishBundle(toPairs, toClusters, toRemoved, toDropped func(int64, []byte)) {
+	f.pairs.Flush(toPairs)
+	f.clusters.Flush(toClusters)
+	f.removed.Flush(toRemoved)
+	f.drops.Flush(toDropped)
+}
+
+// component is what is known of one component.
+type component struct {
+	// groups are the copy groups in the order of their representatives, members in input order.
+	groups [][]*records.Profile
+	// near are the similar groups, by index.
+	near []nearGroups
+
+	clusterCount int
+}
+
+// nearGroups says that groups i and j, i before j, are similar.
+type nearGroups struct {
+	i, j, shared int
+	similarity   float64
+}
+
+func gather(profiles, pairs func(*[]byte) bool) (*component, error) {
+	var docs []*records.Profile
+	var block []byte
+	for profiles(&block) {
+		d := records.NewDecoder(block)
+		for !d.Done() {
+			p := d.Profile()
+			docs = append(docs, &p)
+		}
+		if err := d.Err(); err != nil {
+			return nil, err
+		}
+		block = nil // ids point into it
+	}
+	slices.SortFunc(docs, func(a, b *records.Profile) int { return cmp.Compare(a.Key, b.Key) })
+	c := &component{}
+	groupOf := map[records.SetHash]int{}
+	for _, doc := range docs {
+		g, ok := groupOf[doc.Hash]
+		if !ok {
+			g = len(c.groups)
+			groupOf[doc.Hash] = g
+			c.groups = append(c.groups, nil)
+		}
+		c.groups[g] = append(c.groups[g], doc)
+	}
+
+	byKey := make(map[records.Key]int, len(c.groups))
+	for g, members := range c.groups {
+		byKey[members[0].Key] = g
+	}
+	var near []records.NearPair
+	var err error
+	for pairs(&block) {
+		if near, err = records.DecodeNearPairs(near, block); err != nil {
+			return nil, err
+		}
+	}
+	for _, p := range near {
+		i, okA := byKey[p.A]
+		j, okB := byKey[p.B]
+		if !okA || !okB {
+			return nil, fmt.Errorf("a pair of %v and %v, of which one is no representative", p.A, p.B)
+		}
+		c.near = append(c.near, nearGroups{i: i, j: j, shared: p.Shared,
+			similarity: setsim.Similarity(p.Shared, c.groups[i][0].Size, c.groups[j][0].Size)})
+	}
+	return c, nil
+}
+
+// pairRow is a row of pairs/ with its sort key.
+type pairRow struct {
+	records.Pair
+	a, b records.Key
+}
+
+// pairRows links each copy to its representative, and lists the near pairs.
+func (c *component) pairRows(in *records.Inputs) (rows []pairRow) {
+	add := func(a, b *records.Profile, shared int, similarity float64) {
+		rows = append(rows, pairRow{a: a.Key, b: b.Key, Pair: records.Pair{
+			IDA: in.ID(a.Key, a.ID, a.HasID), IDB: in.ID(b.Key, b.ID, b.HasID),
+			SourceA: in.Source(a.Key), SourceB: in.Source(b.Key),
+			PositionA: a.Key.Position(), PositionB: b.Key.Position(),
+			Similarity: similarity, Shared: int32(shared), SizeA: int32(a.Size), SizeB: int32(b.Size),
+		}})
+	}
+	for _, members := range c.groups {
+		for _, copied := range members[1:] {
+			add(members[0], copied, copied.Size, 1)
+		}
+	}
+	for _, n := range c.near {
+		add(c.groups[n.i][0], c.groups[n.j][0], n.shared, n.similarity)
+	}
+	return rows
+}
+
+// verdict is what becomes of one document of a cluster.
+type verdict struct {
+	doc, kept  *records.Profile
+	cluster    records.Key
+	members    int
+	similarity float64
+	reason     string
+}
+
+// decide returns a verdict for each document of the component that is in a cluster.
+func (c *component) decide() (verdicts []verdict) {
+	var forest unionfind.Forest
+	pairs := make([]survivors.Pair, len(c.near))
+	for k, n := range c.near {
+		forest.Union(int64(n.i), int64(n.j))
+		pairs[k] = survivors.Pair{I: n.i, J: n.j, Similarity: n.similarity}
+	}
+	clusterOf := make([]int, len(c.groups))
+	members := make([]int, len(c.groups))
+	for g := range c.groups {
+		clusterOf[g] = g
+	}
+	for g, root := range forest.All() {
+		clusterOf[g] = int(root)
+	}
+	for g, root := range clusterOf {
+		members[root] += len(c.groups[g])
+	}
+	choices := survivors.Star(len(c.groups), pairs)
+	for g, docs := range c.groups {
+		root := clusterOf[g]
+		if members[root] < 2 {
+			continue
+		}
+		if root == g {
+			c.clusterCount++
+		}
+		kept := c.groups[choices[g].By][0]
+		for _, doc := range docs {
+			v := verdict{doc: doc, kept: kept, cluster: c.groups[root][0].Key, members: members[root],
+				similarity: choices[g].Similarity, reason: records.ReasonNear}
+			if choices[g].By == g {
+				v.reason = records.ReasonCopy
+			}
+			verdicts = append(verdicts, v)
+		}
+	}
+	return verdicts
+}
+
+func (v *verdict) clustered(in *records.Inputs) *records.Clustered {
+	return &records.Clustered{
+		Cluster: int64(v.cluster),
+		ID:      in.ID(v.doc.Key, v.doc.ID, v.doc.HasID),
+		Source:  in.Source(v.doc.Key), Position: v.doc.Key.Position(),
+		Size: int32(v.doc.Size), Members: int32(v.members), Kept: v.doc == v.kept,
+	}
+}
+
+func (v *verdict) removed(in *records.Inputs) *records.Removed {
+	return &records.Removed{
+		ID:     in.ID(v.doc.Key, v.doc.ID, v.doc.HasID),
+		Source: in.Source(v.doc.Key), Position: v.doc.Key.Position(),
+		Cluster:    int64(v.cluster),
+		KeptID:     in.ID(v.kept.Key, v.kept.ID, v.kept.HasID),
+		KeptSource: in.Source(v.kept.Key), KeptPosition: v.kept.Key.Position(),
+		Similarity: &v.similarity, Reason: v.reason,
+	}
+}

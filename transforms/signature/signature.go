@@ -1,0 +1,163 @@
+// Package signature turns documents into band keys.
+package signature
+
+import (
+	"context"
+
+	"github.com/apache/beam/sdks/v2/go/pkg/beam"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
+
+	"github.com/neardup/neardup/io/storage"
+	"github.com/neardup/neardup/kernels/hash"
+	"github.com/neardup/neardup/kernels/lsh"
+	"github.com/neardup/neardup/kernels/minhash"
+	"github.com/neardup/neardup/kernels/shingle"
+	"github.com/neardup/neardup/records"
+)
+
+func init() {
+	register.DoFn5x1[context.Context, []byte, func(int64, []byte), func([]byte), func(int64, []byte), error](&minHashFn{})
+	register.Emitter1[[]byte]()
+	register.Emitter2[int64, []byte]()
+}
+
+var (
+	documents = beam.NewCounter("sign", "documents")
+	collapsed = beam.NewCounter("sign", "collapsed")
+	noToken   = beam.NewCounter("sign", "no_token")
+)
+
+// Params are what decides a document's band keys.
+type Params struct {
+	// Inputs is the path of the shared records.Inputs.
+	Inputs string
+	// Text says how a text becomes shingles.
+	Text shingle.Spec
+	// Signature is its length n, Bands and Rows its use: Bands·Rows ≤ n.
+	Signature, Bands, Rows int
+	Seed                   uint64
+	// Exact: one band key, of the whole signature; documents share it if all n values agree.
+	Exact bool
+	// ShardBits: the groups of a band are 1<<ShardBits.
+	ShardBits int
+}
+
+// MinHash signs documents and emits their band keys.
+//
+//	blocks of documents → KV<band<<ShardBits | shard, band entries>, edges, KV<table shard, rejected rows>
+//
+// Two documents of similarity s share a bucket with probability 1−(1−s^r)^b (Leskovec, Rajaraman
+// and Ullman, Mining of Massive Datasets, §3.4). Documents of one bundle whose token sequences
+// are equal collapse at once: the later has an edge to the earlier and no band keys, which
+// connects the same documents as n equal keys would. Documents without a token are rejected.
+func MinHash(s beam.Scope, blocks beam.PCollection, p Params) (bands, edges, rejected beam.PCollection) {
+	s = s.Scope("signature.MinHash")
+	return beam.ParDo3(s, &minHashFn{Params: p}, blocks)
+}
+
+type minHashFn struct {
+	Params Params
+
+	inputs   *records.Inputs
+	shingler *shingle.Shingler
+	signer   *minhash.Signer
+	shingles []uint64
+	values   []uint64
+	keys     []uint64
+	seen     map[hash.Sum128]records.Key
+	bands    *records.BandWriter
+	edges    []byte
+	rejected *records.Buffers
+}
+
+// maxSeen bounds the memory of the collapse; what it forgets meets in the buckets.
+const maxSeen = 1 << 20
+
+func (f *minHashFn) Setup() (err error) {
+	if f.inputs, err = storage.Shared[records.Inputs](f.Params.Inputs); err != nil {
+		return err
+	}
+	f.shingler = f.Params.Text.New()
+	f.signer = minhash.New(f.Params.Signature, f.Params.Seed)
+	return nil
+}
+
+func (f *minHashFn) StartBundle(func(int64, []byte), func([]byte), func(int64, []byte)) {
+	f.seen = map[hash.Sum128]records.Key{}
+	f.bands = records.NewBandWriter(f.Params.Bands, f.Params.ShardBits)
+	f.rejected = records.NewBuffers()
+}
+
+func (f *minHashFn) ProcessElement(ctx context.Context, block []byte, bands func(int64, []byte), edges func([]byte), rejected func(int64, []byte)) error {
+	var signed, equal, none int64
+	d := records.NewDecoder(block)
+	for !d.Done() {
+		doc := d.Document()
+		if err := d.Err(); err != nil {
+			return err
+		}
+		f.shingles = f.shingler.Shingles(f.shingles[:0], doc.Text)
+		if len(f.shingles) == 0 {
+			none++
+			f.reject(&doc, rejected)
+			continue
+		}
+		signed++
+		if first, ok := f.collapse(doc.Key); ok {
+			equal++
+			f.edges = records.AppendEdge(f.edges, records.Edge{A: min(first, doc.Key), B: max(first, doc.Key)})
+			if len(f.edges) >= records.BlockBytes {
+				f.flushEdges(edges)
+			}
+			continue
+		}
+		f.values = f.signer.Sign(f.values, f.shingles)
+		if f.Params.Exact {
+			f.keys = append(f.keys[:0], lsh.WholeKey(f.values))
+		} else {
+			f.keys = lsh.Keys(f.keys[:0], f.values, f.Params.Bands, f.Params.Rows)
+		}
+		f.bands.Add(doc.Key, f.keys, bands)
+	}
+	documents.Inc(ctx, signed)
+	collapsed.Inc(ctx, equal)
+	noToken.Inc(ctx, none)
+	return nil
+}
+
+// collapse returns an earlier document of the bundle that has the current shingle sequence.
+func (f *minHashFn) collapse(key records.Key) (first records.Key, ok bool) {
+	sum := hash.Sequence(f.shingles)
+	if first, ok = f.seen[sum]; ok {
+		return first, true
+	}
+	if len(f.seen) == maxSeen {
+		clear(f.seen)
+	}
+	f.seen[sum] = key
+	return 0, false
+}
+
+func (f *minHashFn) reject(doc *records.Document, emit func(int64, []byte)) {
+	id := f.inputs.ID(doc.Key, doc.ID, doc.HasID)
+	row := records.Rejected{
+		Source: f.inputs.Source(doc.Key), Position: doc.Key.Position(),
+		ID: &id, Reason: records.ReasonNoToken,
+	}
+	f.rejected.Add(int64(f.inputs.Shard(doc.Key)), func(block []byte) []byte {
+		return records.AppendRow(block, doc.Key, doc.Key, &row)
+	}, emit)
+}
+
+func (f *minHashFn) flushEdges(emit func([]byte)) {
+	if len(f.edges) > 0 {
+		emit(f.edges)
+		f.edges = nil
+	}
+}
+
+func (f *minHashFn) FinishBundle(bands func(int64, []byte), edges func([]byte), rejected func(int64, []byte)) {
+	f.bands.Flush(bands)
+	f.flushEdges(edges)
+	f.rejected.Flush(rejected)
+}

@@ -1,0 +1,99 @@
+// Package verify finds the exact similarity of documents that were proposed as candidates.
+package verify
+
+import (
+	"context"
+
+	"github.com/apache/beam/sdks/v2/go/pkg/beam"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
+
+	"github.com/neardup/neardup/kernels/hash"
+	"github.com/neardup/neardup/kernels/shingle"
+	"github.com/neardup/neardup/records"
+)
+
+func init() {
+	register.DoFn4x1[context.Context, []byte, func(int64, []byte), func(int64, []byte), error](&setsFn{})
+	register.Emitter2[int64, []byte]()
+}
+
+var (
+	setsMade    = beam.NewCounter("sets", "documents")
+	setsShipped = beam.NewCounter("sets", "shipped")
+)
+
+// Sets makes the shingle sets of documents that were read for their components.
+//
+//	blocks of documents with components → KV<component, set part>, KV<component, profiles>
+//
+// Every document has a profile. A set is sent for the first document that has it only, as far
+// as a bundle can know: the representative of a copy group, its first document, is always sent.
+func Sets(s beam.Scope, blocks beam.PCollection, text shingle.Spec) (sets, profiles beam.PCollection) {
+	s = s.Scope("verify.Sets")
+	return beam.ParDo2(s, &setsFn{Text: text}, blocks)
+}
+
+type setsFn struct {
+	Text shingle.Spec
+
+	shingler *shingle.Shingler
+	shingles []uint64
+	sent     map[sentKey]records.Key
+	profiles *records.Buffers
+}
+
+// sentKey is a set that was sent for a component.
+type sentKey struct {
+	component records.Key
+	hash      records.SetHash
+}
+
+// maxSent bounds the memory of what was sent; what it forgets is sent once more.
+const maxSent = 1 << 20
+
+func (f *setsFn) Setup() { f.shingler = f.Text.New() }
+
+func (f *setsFn) StartBundle(_, _ func(int64, []byte)) {
+	f.sent = map[sentKey]records.Key{}
+	f.profiles = records.NewBuffers()
+}
+
+func (f *setsFn) ProcessElement(ctx context.Context, block []byte, sets, profiles func(int64, []byte)) error {
+	d := records.NewDecoder(block)
+	for !d.Done() {
+		doc := d.Document()
+		if err := d.Err(); err != nil {
+			return err
+		}
+		f.shingles = f.shingler.Shingles(f.shingles[:0], doc.Text)
+		set := shingle.Set(f.shingles)
+		profile := records.Profile{
+			Key: doc.Key, Hash: records.SetHash(hash.Sequence(set)), Size: len(set),
+			ID: doc.ID, HasID: doc.HasID,
+		}
+		component := int64(doc.Component)
+		f.profiles.Add(component, func(block []byte) []byte { return records.AppendProfile(block, &profile) }, profiles)
+		setsMade.Inc(ctx, 1)
+		if f.firstOf(doc.Component, &profile) {
+			setsShipped.Inc(ctx, 1)
+			records.SetParts(doc.Key, profile.Hash, set, func(part []byte) { sets(component, part) })
+		}
+	}
+	return nil
+}
+
+// firstOf reports whether no earlier document is known to have the same set. Splits may come in
+// any order, so an earlier document may follow: it is a first, too.
+func (f *setsFn) firstOf(component records.Key, p *records.Profile) bool {
+	key := sentKey{component, p.Hash}
+	if first, ok := f.sent[key]; ok && first < p.Key {
+		return false
+	}
+	if len(f.sent) >= maxSent {
+		clear(f.sent)
+	}
+	f.sent[key] = p.Key
+	return true
+}
+
+func (f *setsFn) FinishBundle(_, profiles func(int64, []byte)) { f.profiles.Flush(profiles) }
