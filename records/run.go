@@ -91,15 +91,17 @@ type RunInput struct {
 
 // Chosen are the parameters that neardup derived from the input and the flags, and why.
 type Chosen struct {
-	Bands, Rows, Signature int
+	Bands     int `json:"bands"`
+	Rows      int `json:"rows"`
+	Signature int `json:"signature"` // its length
 	// ExpectedRecall is the probability that a pair of exactly threshold similarity shares a
 	// bucket; pairs more similar have a higher one.
-	ExpectedRecall float64
+	ExpectedRecall float64 `json:"expected_recall"`
 	// Documents is the planner's estimate of their number.
-	Documents int64
+	Documents int64 `json:"documents"`
 	// BackgroundEdges is the expected number of edges per document to unrelated documents.
-	BackgroundEdges float64
-	Reason          string
+	BackgroundEdges float64 `json:"background_edges"`
+	Reason          string  `json:"reason"`
 }
 
 // Formats are the ids of everything that decides output bytes; artifacts of different ids

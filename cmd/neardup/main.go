@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log"
 	"log/slog"
 	"os"
 	"os/signal"
@@ -36,13 +35,9 @@ func main() {
 
 // run runs one command line and returns its exit status.
 func run(args []string, stdout, stderr io.Writer) int {
-	log.SetFlags(0)
-	log.SetOutput(stderr)
-	log.SetPrefix("neardup: ")
-	slog.SetLogLoggerLevel(slog.LevelWarn)
-
+	logger := slog.New(slog.NewTextHandler(stderr, nil))
 	if beamcli.IsWorker(args) {
-		return exit(beamcli.Init(args), stderr) // does not return unless it fails
+		return exit(beamcli.Init(args, logger), stderr) // does not return unless it fails
 	}
 	own, options := beamcli.Split(args)
 	var cli commands
@@ -54,7 +49,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 	if err != nil || status >= 0 {
 		return max(status, exit(err, stderr))
 	}
-	if err := beamcli.Init(options); err != nil {
+	if err := beamcli.Init(options, logger); err != nil {
 		return exit(&dedup.UsageError{Err: err}, stderr)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)

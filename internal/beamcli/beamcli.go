@@ -6,10 +6,12 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"log/slog"
 	"slices"
 	"strings"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
+	beamlog "github.com/apache/beam/sdks/v2/go/pkg/beam/log"
 )
 
 // Split parts neardup's own arguments from Beam's options after "--".
@@ -29,8 +31,11 @@ func IsWorker(args []string) bool {
 	}) && len(args) > 0 && strings.HasPrefix(args[0], "-")
 }
 
-// Init parses Beam's options and initialises Beam. In a worker it does not return.
-func Init(options []string) error {
+// Init parses Beam's options and initialises Beam. In a worker it does not return. Of Beam's own
+// logs only warnings are shown; logger is slog's default afterwards.
+func Init(options []string, logger *slog.Logger) error {
+	beamlog.SetupLogging("warn", "text")
+	slog.SetDefault(logger)
 	flag.CommandLine.Init("beam options", flag.ContinueOnError)
 	flag.CommandLine.SetOutput(io.Discard)
 	if err := flag.CommandLine.Parse(options); err != nil {

@@ -221,12 +221,16 @@ func pieces(ordinal int, file *records.File) []records.Span {
 	return pieces
 }
 
-// spans cuts file at multiples of size, if it can be cut.
+// spans cuts file at multiples of size, if it can be cut; never inside its header, where no
+// record can begin.
 func spans(ordinal int, file *records.File, size int64) (spans []records.Span) {
 	start := int64(0)
 	if splittable(file) {
-		for ; file.Size-start > size; start += size {
-			spans = append(spans, records.Span{File: ordinal, Start: start, End: start + size})
+		for end := size; end < file.Size; end += size {
+			if end > int64(len(file.Header)) {
+				spans = append(spans, records.Span{File: ordinal, Start: start, End: end})
+				start = end
+			}
 		}
 	}
 	return append(spans, records.Span{File: ordinal, Start: start, End: records.End})

@@ -19,9 +19,9 @@ const (
 	jumpBytes = 256 << 10
 )
 
-// Reader reads the records of a span of one file, and what stands between them: together its
-// pieces are the bytes of the file from the first record that begins in the span to the end of
-// the last, nothing left out.
+// Reader reads the records of a span of one file, and what stands between them, the filler.
+// Filler belongs to the record before it, or to the header: so the pieces of all spans of a file,
+// one after another, are the file less its header, whatever the spans.
 type Reader struct {
 	file      *storage.File
 	plain     io.ReadCloser // nil: file is not compressed
@@ -38,6 +38,8 @@ type Reader struct {
 	pos    int64 // position of buf[lo]
 	eof    bool
 	inside bool // an over-long record is being handed out
+	begun  bool // a record of the span was handed out, or the span begins the file
+	whole  bool // the file is one document, even if it is empty
 }
 
 // Piece is a part of a file: a record, or what stands between two.
@@ -84,7 +86,10 @@ func open(file records.File, fields codec.Fields) (*Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Reader{file: f, src: f, codec: c, path: file.Path, end: records.End, maxRecord: math.MaxInt}
+	r := &Reader{
+		file: f, src: f, codec: c, path: file.Path,
+		end: records.End, maxRecord: math.MaxInt, whole: file.IDIsSource,
+	}
 	if file.Compression != "" {
 		if r.plain, err = decompress(f, file.Compression); err != nil {
 			return nil, errors.Join(r.failed(err), f.Close())
@@ -97,6 +102,7 @@ func open(file records.File, fields codec.Fields) (*Reader, error) {
 // seekStart moves to the first place where a record of the span may begin.
 func (r *Reader) seekStart(file records.File, start int64) error {
 	if start == 0 {
+		r.begun = !r.whole
 		for r.hi-r.lo < len(file.Header) && !r.eof {
 			if err := r.fill(); err != nil {
 				return err
@@ -130,6 +136,7 @@ func (r *Reader) SkipTo(position int64) {
 	}
 }
 
+// jump goes on reading at position.
 func (r *Reader) jump(position int64) {
 	r.src = io.NewSectionReader(r.file, position, math.MaxInt64-position)
 	r.lo, r.hi, r.given, r.pos, r.eof = 0, 0, 0, position, false
@@ -151,26 +158,33 @@ func (r *Reader) Next() (Piece, error) {
 				return r.give(len(data)-endOverlap, Piece{Continued: true}), nil
 			}
 		} else {
-			if r.pos >= r.end {
-				return Piece{}, io.EOF
-			}
 			n, found := r.codec.Start(data, r.eof)
-			if n > 0 {
-				return r.give(int(min(int64(n), r.end-r.pos)), Piece{Filler: true}), nil
+			if n > 0 && r.begun {
+				return r.give(n, Piece{Filler: true}), nil
 			}
+			r.drop(n) // filler of an earlier span
 			if found {
+				if r.pos >= r.end {
+					return Piece{}, io.EOF
+				}
 				if r.pos >= records.MaxPosition {
 					return Piece{}, fmt.Errorf("%s: more than %d bytes; split the file", r.path, int64(records.MaxPosition))
 				}
+				data := data[n:]
 				n, ok := r.codec.End(data, r.eof)
 				switch {
 				case ok:
+					r.begun = true
 					return r.give(n, Piece{}), nil
 				case len(data) >= r.maxRecord:
-					r.inside = true
+					r.inside, r.begun = true, true
 					return r.give(len(data)-endOverlap, Piece{Long: true}), nil
 				}
 			} else if r.eof {
+				if r.whole && r.pos == 0 && !r.begun {
+					r.begun = true
+					return Piece{}, nil
+				}
 				return Piece{}, io.EOF
 			}
 		}

@@ -108,9 +108,10 @@ func rankShared(sets [][]uint64, portion int) (lists [][]uint32, ranks int) {
 	return lists, len(ends)
 }
 
-// An elementSorter sorts entries by (hash, set), a portion of the hashes at a time: by
+// An elementSorter sorts entries by hash, a portion of the hashes at a time: by
 // one counting pass over the bits below those of the portion, then within each
-// bucket.
+// bucket. A width of 0 bits shifts by 64, which leaves 0: the only portion, or
+// the only bucket.
 type elementSorter struct {
 	portionBits, bucketBits int
 	entries, sorted         []entry
@@ -129,16 +130,14 @@ func newElementSorter(total, portion int) *elementSorter {
 
 func (s *elementSorter) portions() int { return 1 << s.portionBits }
 
-// A width of 0 shifts by 64, which leaves 0: the only portion, the only bucket.
-
 func (s *elementSorter) portion(hash uint64) int { return int(hash >> (64 - s.portionBits)) }
 
 func (s *elementSorter) bucket(hash uint64) int {
 	return int(hash << s.portionBits >> (64 - s.bucketBits))
 }
 
-// sort returns the entries gathered so far, sorted, and forgets them. They were
-// gathered in order of sets. The result is valid until the next call.
+// sort returns the entries gathered so far, sorted, and forgets them. The result
+// is valid until the next call.
 func (s *elementSorter) sort() []entry {
 	clear(s.counts)
 	for _, e := range s.entries {
@@ -153,50 +152,37 @@ func (s *elementSorter) sort() []entry {
 		s.sorted[*at] = e
 		*at++
 	}
+	s.entries = s.entries[:0]
 	start := 0
 	for _, end := range s.counts[:len(s.counts)-1] { // now the ends of the buckets
-		sortStable(s.sorted[start:end], s.entries)
+		sortByHash(s.sorted[start:end])
 		start = end
 	}
-	s.entries = s.entries[:0]
 	return s.sorted
 }
 
-// sortStable sorts by hash and leaves equals in their order. A bucket is short,
-// or most of it is one element that many sets have: near-duplicates make
-// nothing but such ones. So it is cut in three around a middle element, in
-// scratch of the same length, and the equals are done.
-func sortStable(b, scratch []entry) {
+// sortByHash sorts a bucket, which is short, or most of it is one element that
+// many sets have: near-duplicates make nothing but such ones. So it is cut in
+// three around its middle element, and the equals are done.
+func sortByHash(b []entry) {
 	for len(b) > shortSort {
 		pivot := b[len(b)/2].hash
-		less, equal := 0, 0
-		for _, e := range b {
-			if e.hash < pivot {
+		less, greater := 0, len(b)
+		for i := 0; i < greater; {
+			switch h := b[i].hash; {
+			case h < pivot:
+				b[i], b[less] = b[less], b[i]
 				less++
-			} else if e.hash == pivot {
-				equal++
-			}
-		}
-		if equal == len(b) {
-			return
-		}
-		copy(scratch, b)
-		l, m, g := 0, less, less+equal
-		for _, e := range scratch[:len(b)] {
-			switch {
-			case e.hash < pivot:
-				b[l] = e
-				l++
-			case e.hash == pivot:
-				b[m] = e
-				m++
+				i++
+			case h > pivot:
+				greater--
+				b[i], b[greater] = b[greater], b[i]
 			default:
-				b[g] = e
-				g++
+				i++
 			}
 		}
-		sortStable(b[:less], scratch)
-		b = b[less+equal:]
+		sortByHash(b[:less])
+		b = b[greater:]
 	}
 	for i := 1; i < len(b); i++ {
 		e := b[i]

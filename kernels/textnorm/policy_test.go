@@ -1,6 +1,7 @@
 package textnorm
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 
@@ -103,6 +104,14 @@ func TestStringReadsBack(t *testing.T) {
 		}
 		if back != p {
 			t.Fatalf("Parse(%q) = %s", p, back)
+		}
+		stored, err := json.Marshal(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var read Policy
+		if err := json.Unmarshal(stored, &read); err != nil || read != p {
+			t.Fatalf("%s reads back as %s, %v", stored, read, err)
 		}
 	})
 }

@@ -14,8 +14,7 @@ import (
 // The zero Forest is empty and ready to use. It must not be copied after the
 // first Union, and is not safe for concurrent use, Find included.
 //
-// It takes 16 to 28 bytes a key, half as much again while it grows, in slices
-// without pointers.
+// It takes 17 to 26 bytes a key, in three slices without pointers.
 type Forest struct {
 	keys    []int64  // by id, in order of arrival
 	parents []uint32 // by id; a root is its own
