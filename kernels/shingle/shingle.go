@@ -51,7 +51,8 @@ func New(c Config, p textnorm.Policy) *Shingler {
 //
 // A text of 1…K−1 tokens, m say, has one shingle, all of it: Mix(h ^ m) where
 // h is as above; the second Mix sets it apart from shingles of K tokens. Only
-// a text without a token has none. White space alone counts as no token.
+// a text without a token has none. What cannot be seen, white space, control and
+// format characters, alone counts as no token.
 func (s *Shingler) Shingles(dst []uint64, text []byte) []uint64 {
 	tokens := s.tokenise(text)
 	k := s.config.K
@@ -81,11 +82,15 @@ func (s *Shingler) tokenise(text []byte) []uint64 {
 	switch {
 	case s.config.Kind == Word:
 		s.tokens = token.Words(s.tokens, s.text)
-	case len(bytes.TrimSpace(s.text)) == 0:
+	case bytes.IndexFunc(s.text, visible) < 0:
 	case s.config.Kind == Char:
 		s.tokens = token.Runes(s.tokens, s.text)
 	case s.config.Kind == Byte:
 		s.tokens = token.Bytes(s.tokens, s.text)
 	}
 	return s.tokens
+}
+
+func visible(r rune) bool {
+	return !unicode.IsSpace(r) && !unicode.IsControl(r) && !unicode.Is(unicode.Cf, r)
 }

@@ -130,10 +130,19 @@ const exactSignature = 64
 const negligible = 1e-18
 
 // background returns E(r), the mean of J^r over pairs of sets with J below limit (pairs above
-// are families, not background), for r from 0 to the longest signature.
+// are families, not background), for r from 0 to the longest signature. One pair at the limit is
+// added to those seen: a sample that shares nothing does not prove that the corpus does not.
 func background(sets [][]uint64, limit float64) []float64 {
 	sums := make([]float64, maxSignature+1)
-	pairs := 0.
+	pairs := 0
+	add := func(similarity float64) {
+		pairs++
+		for r, power := 1, similarity; r <= maxSignature && power > negligible; r++ {
+			sums[r] += power
+			power = float64(power * similarity)
+		}
+	}
+	add(limit)
 	postings := map[uint64][]int32{}
 	shared := make([]int32, len(sets))
 	for i, set := range sets {
@@ -145,21 +154,13 @@ func background(sets [][]uint64, limit float64) []float64 {
 			postings[s] = append(postings[s], int32(i))
 		}
 		for j, n := range shared[:i] {
-			similarity := setsim.Similarity(int(n), len(set), len(sets[j]))
-			if similarity >= limit {
-				continue
-			}
-			pairs++
-			for r, power := 1, similarity; r <= maxSignature && power > negligible; r++ {
-				sums[r] += power
-				power = float64(power * similarity)
+			if similarity := setsim.Similarity(int(n), len(set), len(sets[j])); similarity < limit {
+				add(similarity)
 			}
 		}
 	}
-	if pairs > 0 {
-		for r := range sums {
-			sums[r] /= pairs
-		}
+	for r := range sums {
+		sums[r] /= float64(pairs)
 	}
 	sums[0] = 1
 	return sums

@@ -1,0 +1,23 @@
+// Package beamtest runs tests that run pipelines.
+package beamtest
+
+import (
+	"flag"
+	"log/slog"
+	"os"
+	"testing"
+
+	_ "github.com/apache/beam/sdks/v2/go/pkg/beam/runners/prism" // the runner of tests
+
+	"github.com/neardup/neardup/internal/beamcli"
+)
+
+// Main is a package's TestMain: it initialises Beam, which a worker in the test's own process
+// needs too, and runs the tests.
+func Main(m *testing.M) {
+	flag.Parse()
+	if err := beamcli.Init(nil, slog.Default()); err != nil {
+		panic(err)
+	}
+	os.Exit(m.Run())
+}

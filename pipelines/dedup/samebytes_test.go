@@ -1,0 +1,145 @@
+package dedup_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/neardup/neardup/records"
+)
+
+// sameOutput compares the promised files of two outputs.
+func sameOutput(t *testing.T, name string, want, got map[string]string) {
+	t.Helper()
+	for path := range want {
+		if got[path] != want[path] {
+			t.Errorf("%s: %s has other bytes (%d, was %d)", name, path, len(got[path]), len(want[path]))
+		}
+	}
+	for path := range got {
+		if _, ok := want[path]; !ok {
+			t.Errorf("%s: %s is new", name, path)
+		}
+	}
+}
+
+// The bytes are the same from run to run, whatever the splits and the runner.
+func TestSameBytes(t *testing.T) {
+	base := ask(t, "../../testdata/tldr")
+	first := output(t, run(t, base))
+	if !strings.Contains(first["corpus/osx.jsonl"], `"id": "osx/`) {
+		t.Fatal("the corpus has no osx pages")
+	}
+	for _, split := range []int64{0, 64 << 10, 100_001, 1 << 20} {
+		for _, runner := range []string{"prism", "direct"} {
+			config := ask(t, "../../testdata/tldr")
+			config.SplitBytes, config.Runner = split, runner
+			sameOutput(t, fmt.Sprintf("%s, splits of %d", runner, split), first, output(t, run(t, config)))
+		}
+	}
+}
+
+// The order in which a store lists files does not matter: it is given to the planner shuffled in
+// package source; here files are created in another order, which changes the listing of most
+// file systems, and their times.
+func TestSameBytesFromAnotherListing(t *testing.T) {
+	var outputs []map[string]string
+	for range 3 {
+		folder := filepath.Join(t.TempDir(), "in")
+		files, err := filepath.Glob("../../testdata/tldr/*.jsonl")
+		if err != nil || len(files) == 0 {
+			t.Fatal("no test data", err)
+		}
+		rand.Shuffle(len(files), func(i, j int) { files[i], files[j] = files[j], files[i] })
+		if err := os.Mkdir(folder, 0o777); err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range files {
+			if err := os.WriteFile(filepath.Join(folder, filepath.Base(file)), []byte(read(t, file)), 0o666); err != nil {
+				t.Fatal(err)
+			}
+		}
+		outputs = append(outputs, output(t, run(t, ask(t, folder))))
+	}
+	sameOutput(t, "second", outputs[0], outputs[1])
+	sameOutput(t, "third", outputs[0], outputs[2])
+}
+
+// A compressed input gives the same tables but for the files' names, and a corpus that unpacks to
+// the same bytes.
+func TestCompressedInput(t *testing.T) {
+	plain := read(t, "../../testdata/tldr/osx.jsonl") + read(t, "../../testdata/tldr/linux.jsonl")
+	folder := t.TempDir()
+	path := filepath.Join(folder, "pages.jsonl")
+	if err := os.WriteFile(path, []byte(plain), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	want := run(t, ask(t, path))
+	wantCorpus := read(t, filepath.Join(want.Dir, "corpus", "pages.jsonl"))
+	if want.Run.Counts[records.CountRemoved] == 0 {
+		t.Fatal("nothing was removed")
+	}
+	pack := map[string]func(*bytes.Buffer) error{
+		"pages.jsonl.gz": func(b *bytes.Buffer) error {
+			w := gzip.NewWriter(b)
+			w.Write([]byte(plain))
+			return w.Close()
+		},
+		"pages.jsonl.zst": func(b *bytes.Buffer) error {
+			w, err := zstd.NewWriter(b)
+			if err != nil {
+				return err
+			}
+			w.Write([]byte(plain))
+			return w.Close()
+		},
+	}
+	unpack := map[string]func(string) string{
+		"pages.jsonl.gz": func(s string) string {
+			r, err := gzip.NewReader(strings.NewReader(s))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return readAll(t, r)
+		},
+		"pages.jsonl.zst": func(s string) string {
+			r, err := zstd.NewReader(strings.NewReader(s))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer r.Close()
+			return readAll(t, r)
+		},
+	}
+	for name, write := range pack {
+		var packed bytes.Buffer
+		if err := write(&packed); err != nil {
+			t.Fatal(err)
+		}
+		path := filepath.Join(folder, name)
+		if err := os.WriteFile(path, packed.Bytes(), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		got := run(t, ask(t, path))
+		if corpus := unpack[name](read(t, filepath.Join(got.Dir, "corpus", name))); corpus != wantCorpus {
+			t.Errorf("%s: the corpus unpacks to other bytes", name)
+		}
+		wantPairs, gotPairs := rows[records.Pair](t, want, "pairs"), rows[records.Pair](t, got, "pairs")
+		if len(wantPairs) != len(gotPairs) {
+			t.Fatalf("%s: %d pairs, want %d", name, len(gotPairs), len(wantPairs))
+		}
+		for i, w := range wantPairs {
+			w.SourceA, w.SourceB = name, name
+			if gotPairs[i] != w {
+				t.Errorf("%s: pair %d is %+v, want %+v", name, i, gotPairs[i], w)
+			}
+		}
+	}
+}

@@ -1,0 +1,345 @@
+package dedup_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+	"text/tabwriter"
+
+	"github.com/alecthomas/kong"
+
+	"github.com/neardup/neardup/internal/beamtest"
+	"github.com/neardup/neardup/kernels/quality"
+	"github.com/neardup/neardup/pipelines/dedup"
+	"github.com/neardup/neardup/pipelines/results"
+	"github.com/neardup/neardup/records"
+)
+
+func TestMain(m *testing.M) { beamtest.Main(m) }
+
+// ask returns what a command line with these inputs and no flags asks, to an output of its own.
+func ask(t *testing.T, inputs ...string) (config dedup.Config) {
+	t.Helper()
+	parser, err := kong.New(&config, kong.Vars(dedup.Vars()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := parser.Parse(append(inputs, "--output", filepath.Join(t.TempDir(), "out"))); err != nil {
+		t.Fatal(err)
+	}
+	return config
+}
+
+// run runs the job and holds its promises.
+func run(t *testing.T, config dedup.Config) *results.Results {
+	t.Helper()
+	if _, err := dedup.Run(context.Background(), config); err != nil {
+		t.Fatal(err)
+	}
+	r, err := results.Open(config.Output)
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkPromises(t, r, config.Threshold)
+	return r
+}
+
+// rows are all rows of a table.
+func rows[T any](t *testing.T, r *results.Results, table string) (all []T) {
+	t.Helper()
+	for row, err := range results.Rows[T](r, table) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, row)
+	}
+	return all
+}
+
+// document names a document as all tables do.
+type document struct {
+	source   string
+	position int64
+}
+
+// checkPromises holds what is true of every output: the tables agree with one another, nothing
+// is lost, no pair has both documents kept, and each removed document has a pair with the kept
+// one that its row names, at the similarity it names.
+func checkPromises(t *testing.T, r *results.Results, threshold float64) {
+	t.Helper()
+	counts := r.Run.Counts
+	if got := counts[records.CountCorpus] + counts[records.CountRemoved] + counts[records.CountUnreadable]; got != counts[records.CountRecords] {
+		t.Errorf("%d records were read, %d are in corpus, removed or unreadable", counts[records.CountRecords], got)
+	}
+	similar := map[[2]document]float64{}
+	representative := map[document]document{}
+	for _, p := range rows[records.Pair](t, r, "pairs") {
+		a, b := document{p.SourceA, p.PositionA}, document{p.SourceB, p.PositionB}
+		if p.Similarity < threshold || p.Similarity > 1 {
+			t.Errorf("pair %v %v: similarity %v, threshold %v", a, b, p.Similarity, threshold)
+		}
+		if want := float64(p.Shared) / float64(p.SizeA+p.SizeB-p.Shared); p.Similarity != want {
+			t.Errorf("pair %v %v: similarity %v, its counts say %v", a, b, p.Similarity, want)
+		}
+		if _, twice := similar[[2]document{a, b}]; twice {
+			t.Errorf("pair %v %v twice", a, b)
+		}
+		similar[[2]document{a, b}], similar[[2]document{b, a}] = p.Similarity, p.Similarity
+		if p.Similarity == 1 {
+			representative[b] = a
+		}
+	}
+	original := func(d document) document {
+		if r, ok := representative[d]; ok {
+			return r
+		}
+		return d
+	}
+	removed := map[document]records.Removed{}
+	for _, row := range rows[records.Removed](t, r, "removed") {
+		removed[document{row.Source, row.Position}] = row
+	}
+	if int64(len(removed)) != counts[records.CountRemoved] {
+		t.Errorf("%d distinct removed documents, run.json says %d", len(removed), counts[records.CountRemoved])
+	}
+	for pair := range similar {
+		_, a := removed[pair[0]]
+		_, b := removed[pair[1]]
+		if !a && !b {
+			t.Errorf("pair %v %v: both are kept", pair[0], pair[1])
+		}
+	}
+	for d, row := range removed {
+		kept := document{row.KeptSource, row.KeptPosition}
+		if _, ok := removed[kept]; ok {
+			t.Errorf("%v was removed for %v, which was removed too", d, kept)
+		}
+		want := 1.
+		if original(d) != kept {
+			want = similar[[2]document{original(d), kept}]
+		}
+		if row.Similarity == nil || *row.Similarity != want || want < threshold {
+			t.Errorf("%v was removed for %v, similarity %v, pairs say %v", d, kept, row.Similarity, want)
+		}
+		if (row.Reason == records.ReasonCopy) != (want == 1) {
+			t.Errorf("%v was removed as %s at similarity %v", d, row.Reason, want)
+		}
+	}
+	members := map[int64]int{}
+	clusterOf := map[document]int64{}
+	for _, row := range rows[records.Clustered](t, r, "clusters") {
+		d := document{row.Source, row.Position}
+		if _, gone := removed[d]; gone == row.Kept {
+			t.Errorf("%v: kept is %v in clusters, removed says otherwise", d, row.Kept)
+		}
+		members[row.Cluster]++
+		clusterOf[d] = row.Cluster
+		defer func() {
+			if members[row.Cluster] != int(row.Members) {
+				t.Errorf("cluster %d has %d rows, members says %d", row.Cluster, members[row.Cluster], row.Members)
+			}
+		}()
+	}
+	for pair := range similar {
+		if c, ok := clusterOf[pair[0]]; !ok || c != clusterOf[pair[1]] {
+			t.Errorf("pair %v %v is not in one cluster", pair[0], pair[1])
+		}
+	}
+	for d, row := range removed {
+		if clusterOf[d] != row.Cluster {
+			t.Errorf("%v is in cluster %d, removed says %d", d, clusterOf[d], row.Cluster)
+		}
+	}
+	if int64(len(members)) != counts[records.CountClusters] {
+		t.Errorf("%d clusters, run.json says %d", len(members), counts[records.CountClusters])
+	}
+	checkManifest(t, r)
+}
+
+// checkManifest compares the manifest with the files that are there.
+func checkManifest(t *testing.T, r *results.Results) {
+	t.Helper()
+	listed := map[string]bool{"run.json": true, "manifest.json": true, "_SUCCESS": true}
+	for _, f := range r.Manifest.Files {
+		listed[f.Path] = true
+	}
+	err := filepath.WalkDir(r.Dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		name, err := filepath.Rel(r.Dir, path)
+		if !listed[name] {
+			t.Errorf("%s is in the output and not in the manifest", name)
+		}
+		delete(listed, name)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name := range listed {
+		t.Errorf("%s is missing from the output", name)
+	}
+}
+
+// TestTruth compares what the job finds with the oracle. Its table, with -v, is the answer to
+// "how many does it find, and is it ever wrong":
+//
+//	go test ./pipelines/dedup -run TestTruth -v
+func TestTruth(t *testing.T) {
+	var table bytes.Buffer
+	out := tabwriter.NewWriter(&table, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(out, "corpus\tt\tdocuments\tcopies\tnear pairs\tseeds\tfound\tmissed\twrong\tprecision\tbands × rows\t")
+	const recall = 0.999
+	const seeds = 10 // one seed has too few pairs to prove a rate of one in a thousand
+	var all comparison
+	for _, c := range []corpus{reuters(t), kijiji(t), articles(t, "100"), articles(t, "1000"), articles(t, "2500")} {
+		sets := make([]map[string]bool, len(c.texts))
+		for i, text := range c.texts {
+			sets[i] = wordShingles(text, 5)
+		}
+		o := newOracle(sets)
+		for _, threshold := range []float64{0.5, 0.8} {
+			var sum comparison
+			var chosen records.Chosen
+			for seed := range uint64(seeds) {
+				config := c.config
+				config.Output = filepath.Join(t.TempDir(), "out")
+				config.Threshold, config.Recall, config.Shingle, config.Seed = threshold, recall, "word:5", seed+1
+				r := run(t, config)
+				chosen = r.Run.Chosen
+				sum.add(compare(t, c, o, r, threshold))
+			}
+			all.add(sum)
+			precision := float64(sum.found) / float64(sum.found+sum.wrong)
+			fmt.Fprintf(out, "%s\t%v\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%v\t%d × %d\t\n", c.name, threshold, len(c.texts), sum.copies/seeds,
+				len(o.near(threshold)), seeds, sum.found, sum.missed, sum.wrong, precision, chosen.Bands, chosen.Rows)
+			if precision != 1 {
+				t.Errorf("%s at %v: precision %v, must be 1", c.name, threshold, precision)
+			}
+		}
+	}
+	total := all.found + all.missed
+	bound := quality.UpperBound(all.missed, total, 0.95)
+	out.Flush()
+	t.Logf("\n%spooled: %d of %d near pairs missed, 95 %% upper bound of the miss rate %.5f, allowed %.5f", table.String(), all.missed, total, bound, 1-recall)
+	if bound > 1-recall {
+		t.Errorf("missed %d of %d near pairs: the miss rate may be %.5f, more than %.5f", all.missed, total, bound, 1-recall)
+	}
+}
+
+type comparison struct{ copies, found, missed, wrong int }
+
+func (c *comparison) add(o comparison) {
+	c.copies += o.copies
+	c.found += o.found
+	c.missed += o.missed
+	c.wrong += o.wrong
+}
+
+// compare holds the tables against the oracle: copies and similarities must agree exactly.
+func compare(t *testing.T, c corpus, o *oracle, r *results.Results, threshold float64) (got comparison) {
+	t.Helper()
+	index := map[string]int{}
+	for i, id := range c.ids {
+		index[id] = i
+	}
+	if len(index) != len(c.ids) {
+		t.Fatalf("%s: ids are not unique", c.name)
+	}
+	truth := o.near(threshold)
+	left := map[[2]int]bool{}
+	for pair := range truth {
+		left[pair] = true
+	}
+	copies := map[int]int{}
+	for _, p := range rows[records.Pair](t, r, "pairs") {
+		a, okA := index[p.IDA]
+		b, okB := index[p.IDB]
+		if !okA || !okB {
+			t.Fatalf("%s: unknown id in pair %q %q", c.name, p.IDA, p.IDB)
+		}
+		if p.Similarity == 1 {
+			copies[b] = a
+			continue
+		}
+		want, ok := truth[[2]int{a, b}]
+		switch {
+		case !ok:
+			got.wrong++
+			t.Errorf("%s at %v: %s and %s are reported %v similar, the oracle says %v", c.name, threshold, p.IDA, p.IDB, p.Similarity, o.similarity(a, b))
+		case p.Similarity != want || int(p.Shared) != o.shared[[2]int{a, b}] || int(p.SizeA) != len(o.sets[a]) || int(p.SizeB) != len(o.sets[b]):
+			t.Errorf("%s at %v: pair %+v, the oracle has similarity %v, sizes %d and %d", c.name, threshold, p, want, len(o.sets[a]), len(o.sets[b]))
+			fallthrough
+		default:
+			got.found++
+			delete(left, [2]int{a, b})
+		}
+	}
+	got.missed = len(left)
+	for j, i := range o.copyOf {
+		if i != j {
+			got.copies++
+			if copies[j] != i {
+				t.Errorf("%s: %s is a copy of %s, pairs say of %s", c.name, c.ids[j], c.ids[i], c.ids[copies[j]])
+			}
+			delete(copies, j)
+		}
+	}
+	for j, i := range copies {
+		t.Errorf("%s: %s is reported as a copy of %s", c.name, c.ids[j], c.ids[i])
+	}
+	removed := map[string]bool{}
+	clusterOf := map[string]int64{}
+	for _, row := range rows[records.Clustered](t, r, "clusters") {
+		clusterOf[row.ID] = row.Cluster
+		removed[row.ID] = !row.Kept
+	}
+	for _, p := range c.planted {
+		if clusterOf[p[0]] == 0 && clusterOf[p[1]] == 0 || clusterOf[p[0]] != clusterOf[p[1]] || removed[p[0]] == removed[p[1]] {
+			t.Errorf("%s at %v: the planted pair %v was not found", c.name, threshold, p)
+		}
+	}
+	notCompared := map[string]bool{}
+	for _, row := range rows[records.Rejected](t, r, "rejected") {
+		if row.ID != nil && row.Raw == nil {
+			notCompared[*row.ID] = true
+		}
+	}
+	for i, set := range o.sets {
+		if (set == nil) != notCompared[c.ids[i]] {
+			t.Errorf("%s: document %s: %d words, in rejected: %v", c.name, c.ids[i], len(set), notCompared[c.ids[i]])
+		}
+	}
+	return got
+}
+
+// output reads every file whose bytes are promised to be the same in every run.
+func output(t *testing.T, r *results.Results) map[string]string {
+	t.Helper()
+	files := map[string]string{"manifest.json": read(t, filepath.Join(r.Dir, "manifest.json"))}
+	for _, f := range r.Manifest.Files {
+		files[f.Path] = read(t, filepath.Join(r.Dir, f.Path))
+	}
+	return files
+}
+
+// writeJSONL writes documents of text, each with its index as id.
+func writeJSONL(t *testing.T, path string, texts []string) {
+	t.Helper()
+	var lines bytes.Buffer
+	encoder := json.NewEncoder(&lines)
+	for i, text := range texts {
+		if err := encoder.Encode(map[string]any{"id": fmt.Sprint(i), "text": text}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(path, lines.Bytes(), 0o666); err != nil {
+		t.Fatal(err)
+	}
+}
