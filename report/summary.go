@@ -45,8 +45,21 @@ func Summary(w io.Writer, run *records.Run, dir string, example *records.Example
 		out.printf("\n")
 		sideBySide(out, example)
 	}
-	out.printf("\nresults in %s: pairs/ clusters/ removed/ rejected/ (Parquet), corpus/, run.json\n", dir)
+	out.printf("\nresults in %s: %s\n", dir, strings.Join(written(run), ", "))
 	return out.err
+}
+
+// written lists what the run wrote.
+func written(run *records.Run) (names []string) {
+	asked, _ := run.Parameters["write"].([]any)
+	for _, name := range asked {
+		kind := " (Parquet)"
+		if name == "corpus" {
+			kind = ""
+		}
+		names = append(names, fmt.Sprintf("%v/%s", name, kind))
+	}
+	return append(names, "run.json")
 }
 
 // printer remembers the first error, so that it is looked at once.

@@ -66,9 +66,12 @@ func parse(parser *kong.Kong, args []string) (command *kong.Context, status int,
 	status = -1
 	parser.Exit = func(code int) { status = code }
 	command, err = parser.Parse(args)
+	if status >= 0 {
+		return nil, status, nil
+	}
 	var mistake *kong.ParseError
-	if errors.As(err, &mistake) && status < 0 {
-		return nil, statusUsage, &dedup.UsageError{Err: fmt.Errorf("%w; see neardup %s--help", err, subcommand(mistake.Context))}
+	if errors.As(err, &mistake) {
+		err = &dedup.UsageError{Err: fmt.Errorf("%w; see neardup %s--help", err, subcommand(mistake.Context))}
 	}
 	return command, status, err
 }

@@ -1,21 +1,30 @@
-// Package archtest holds the layers of the tree: which package may import which, as
+// Package archtest holds the tree and its layers: which package may import which, as
 // docs/architecture.md draws them.
 package archtest
 
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"io"
+	"io/fs"
+	"os"
 	"os/exec"
 	"path"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
 
-const module = "github.com/neardup/neardup/"
-
-// beamPath is the Beam SDK.
-const beamPath = "github.com/apache/beam/sdks/v2/"
+const (
+	module   = "github.com/neardup/neardup/"
+	beamPath = "github.com/apache/beam/sdks/v2/"
+	root     = "../.."
+)
 
 // layer says what the packages that match may import. Patterns are those of path.Match on whole
 // import paths, with "..." at the end for anything below.
@@ -30,23 +39,29 @@ type layer struct {
 	why   string
 }
 
+// Imports that would make a package act on the world, or be told by it what to do.
+var (
+	world  = []string{"os/...", "syscall/...", "log/...", "flag", "net/..."}
+	chance = []string{"time", "math/rand/...", "crypto/rand"}
+)
+
 var layers = []layer{
 	{
 		packages: []string{"records"},
-		not:      []string{"io", "os", "log...", "flag", "net...", "context"},
+		not:      slices.Concat(world, []string{"io/...", "context"}),
 		why:      "a row is not a behaviour",
 	},
 	{
 		packages: []string{"kernels/..."},
 		may:      []string{module + "kernels/...", "golang.org/x/text/...", "github.com/zeebo/xxh3", "github.com/clipperhouse/uax29/v2/..."},
-		not:      []string{"io", "os", "log...", "flag", "net...", "context"},
+		not:      slices.Concat(world, chance, []string{"io/...", "context"}),
 		never:    []string{beamPath + "..."},
 		why:      "kernels are usable anywhere and tested in an instant",
 	},
 	{
 		packages: []string{"io/codec", "io/codectest", "io/jsonl", "io/delimited", "io/plaintext", "io/sgml"},
 		may:      []string{module + "io/codec", module + "io/codectest", module + "records"},
-		not:      []string{"os", "log...", "flag", "net...", "context"},
+		not:      slices.Concat(world, chance, []string{"context"}),
 		never:    []string{beamPath + "...", module + "kernels/..."},
 		why:      "a format can be tested with a slice of bytes",
 	},
@@ -66,6 +81,7 @@ var layers = []layer{
 	{
 		packages: []string{"transforms/..."},
 		may:      []string{beamPath + "...", module + "kernels/...", module + "records", module + "io/storage"},
+		not:      slices.Concat(world, chance),
 		never: []string{module + "io/source", module + "io/sink", module + "io/codec", module + "io/jsonl",
 			module + "pipelines/..."},
 		why: "a step works with any source",
@@ -91,7 +107,7 @@ var layers = []layer{
 	},
 	{
 		packages: []string{"internal/..."},
-		may:      []string{beamPath + "...", module + "records"},
+		may:      []string{beamPath + "...", module + "records", module + "internal/..."},
 		why:      "internal packages serve the others",
 	},
 }
@@ -99,49 +115,187 @@ var layers = []layer{
 // goPackage is what go list tells of a package.
 type goPackage struct {
 	ImportPath string
+	Dir        string
+	GoFiles    []string
 	Standard   bool
 	Imports    []string
 	Deps       []string
 }
 
+func (p goPackage) name() string { return strings.TrimPrefix(p.ImportPath, module) }
+
+// TestLayers holds every package to its layer.
 func TestLayers(t *testing.T) {
 	packages, standard := list(t)
 	for _, p := range packages {
-		name := strings.TrimPrefix(p.ImportPath, module)
-		l, ok := layerOf(name)
-		if !ok {
-			t.Errorf("%s is in no layer: put it where it belongs, or draw the layer here and in docs/architecture.md", name)
-			continue
+		for _, violation := range violations(p, standard) {
+			t.Error(violation)
 		}
-		for _, imported := range p.Imports {
-			switch {
-			case standard[imported] && matchAny(l.not, imported),
-				!standard[imported] && !matchAny(l.may, imported):
-				t.Errorf("%s imports %s: %s", name, imported, l.why)
+	}
+}
+
+// violations says what p imports or reaches and must not.
+func violations(p goPackage, standard map[string]bool) (found []string) {
+	name := p.name()
+	l, ok := layerOf(name)
+	if !ok {
+		return []string{name + " is in no layer: put it where it belongs, or draw the layer here and in docs/architecture.md"}
+	}
+	for _, imported := range p.Imports {
+		switch {
+		case standard[imported] && matchAny(l.not, imported),
+			!standard[imported] && !matchAny(l.may, imported):
+			found = append(found, fmt.Sprintf("%s imports %s: %s", name, imported, l.why))
+		}
+	}
+	for _, reached := range p.Deps {
+		if matchAny(l.never, reached) && !slices.Contains(p.Imports, reached) {
+			found = append(found, fmt.Sprintf("%s reaches %s by way of its imports (go list -deps tells which): %s", name, reached, l.why))
+		}
+	}
+	return found
+}
+
+// TestRulesBite shows that the rules see what they are there for.
+func TestRulesBite(t *testing.T) {
+	standard := map[string]bool{"os": true, "os/exec": true, "io": true, "io/fs": true, "log/slog": true, "math/rand/v2": true, "time": true, "flag": true, "strings": true}
+	for _, c := range []struct {
+		name, imported string
+		deps           []string
+		bad            bool
+	}{
+		{"records", "strings", nil, false},
+		{"records", "io", nil, true},
+		{"records", module + "kernels/hash", nil, true},
+		{"records", "github.com/parquet-go/parquet-go", nil, true},
+		{"kernels/minhash", module + "kernels/hash", nil, false},
+		{"kernels/minhash", "os", nil, true},
+		{"kernels/minhash", "os/exec", nil, true},
+		{"kernels/minhash", "io/fs", nil, true},
+		{"kernels/minhash", "log/slog", nil, true},
+		{"kernels/minhash", "math/rand/v2", nil, true},
+		{"kernels/minhash", "time", nil, true},
+		{"kernels/minhash", module + "records", nil, true},
+		{"kernels/minhash", "github.com/zeebo/xxh3", []string{beamPath + "go/pkg/beam"}, true},
+		{"io/jsonl", "io", nil, false},
+		{"io/jsonl", module + "io/codec", []string{module + "kernels/hash"}, true},
+		{"io/jsonl", module + "io/storage", nil, true},
+		{"io/source", module + "kernels/hash", nil, true},
+		{"transforms/verify", module + "io/storage", nil, false},
+		{"transforms/verify", module + "io/source", nil, true},
+		{"transforms/verify", "os", nil, true},
+		{"pipelines/dedup", "flag", nil, true},
+		{"pipelines/dedup", module + "report", nil, true},
+		{"pipelines/dedup", beamPath + "go/pkg/beam/runners/prism", nil, true},
+		{"report", module + "kernels/setsim", nil, true},
+		{"cmd/neardup", module + "kernels/setsim", nil, true},
+		{"cmd/neardup", module + "transforms/verify", nil, true},
+		{"somewhere/else", "strings", nil, true},
+	} {
+		p := goPackage{ImportPath: module + c.name, Imports: []string{c.imported}, Deps: append(c.deps, c.imported)}
+		if got := violations(p, standard); len(got) > 0 != c.bad {
+			t.Errorf("%s importing %s (deps %v): got %q, want violations: %v", c.name, c.imported, c.deps, got, c.bad)
+		}
+	}
+}
+
+// TestEveryLayerHasPackages fails for a rule that matches nothing and so holds nothing, and for
+// one that docs/architecture.md does not show.
+func TestEveryLayerHasPackages(t *testing.T) {
+	packages, _ := list(t)
+	doc, err := os.ReadFile(filepath.Join(root, "docs/architecture.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range layers {
+		for _, pattern := range l.packages {
+			if !slices.ContainsFunc(packages, func(p goPackage) bool { return match(pattern, p.name()) }) {
+				t.Errorf("no package matches %s", pattern)
+			}
+			if !strings.Contains(string(doc), "`"+pattern+"`") {
+				t.Errorf("docs/architecture.md has no layer `%s`", pattern)
 			}
 		}
-		for _, reached := range p.Deps {
-			if matchAny(l.never, reached) {
-				t.Errorf("%s reaches %s by way of its imports: %s", name, reached, l.why)
+		if l.why == "" || !strings.Contains(string(doc), l.why) {
+			t.Errorf("docs/architecture.md does not say of %v: %s", l.packages, l.why)
+		}
+	}
+}
+
+// TestTree fails for a folder at the top that docs/architecture.md does not show.
+func TestTree(t *testing.T) {
+	doc, err := os.ReadFile(filepath.Join(root, "docs/architecture.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	entries, err := os.ReadDir(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		name := e.Name()
+		if !e.IsDir() || strings.HasPrefix(name, ".") || name == "bin" || name == "out" { // built, not kept
+			continue
+		}
+		if !strings.Contains(string(doc), "\n"+name+"/") {
+			t.Errorf("docs/architecture.md shows no folder %s/ in its tree", name)
+		}
+	}
+}
+
+// mayExit are the packages that may end the process: the command, and the TestMain of tests.
+var mayExit = []string{"cmd/...", "internal/beamtest"}
+
+// TestExitInCmdOnly fails for a package that ends the process under the feet of its caller.
+func TestExitInCmdOnly(t *testing.T) {
+	packages, _ := list(t)
+	files := token.NewFileSet()
+	for _, p := range packages {
+		if matchAny(mayExit, p.name()) {
+			continue
+		}
+		for _, name := range p.GoFiles {
+			file, err := parser.ParseFile(files, filepath.Join(p.Dir, name), nil, parser.SkipObjectResolution)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, call := range exits(file) {
+				t.Errorf("%s calls %s; return an error, and let cmd end the process", files.Position(call.Pos()), selector(call))
 			}
 		}
 	}
 }
 
-// A rule that matches nothing holds nothing.
-func TestEveryLayerHasPackages(t *testing.T) {
-	packages, _ := list(t)
-	for _, l := range layers {
-		for _, pattern := range l.packages {
-			found := false
-			for _, p := range packages {
-				found = found || match(module+pattern, p.ImportPath)
-			}
-			if !found {
-				t.Errorf("no package matches %s", pattern)
+// TestExitIsSeen shows that TestExitInCmdOnly sees what it is there for.
+func TestExitIsSeen(t *testing.T) {
+	const code = "package p\nimport (\"log\"; \"os\")\nfunc f() { os.Exit(1); log.Fatalf(\"\"); os.Getpid(); log.Println() }"
+	file, err := parser.ParseFile(token.NewFileSet(), "p.go", code, parser.SkipObjectResolution)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := len(exits(file)); got != 2 {
+		t.Errorf("%d calls that exit, want 2", got)
+	}
+}
+
+// exits returns the uses of os.Exit and log.Fatal.
+func exits(file *ast.File) (found []*ast.SelectorExpr) {
+	ast.Inspect(file, func(n ast.Node) bool {
+		if s, ok := n.(*ast.SelectorExpr); ok {
+			if name := selector(s); name == "os.Exit" || strings.HasPrefix(name, "log.Fatal") {
+				found = append(found, s)
 			}
 		}
+		return true
+	})
+	return found
+}
+
+func selector(s *ast.SelectorExpr) string {
+	if x, ok := s.X.(*ast.Ident); ok {
+		return x.Name + "." + s.Sel.Name
 	}
+	return ""
 }
 
 func layerOf(name string) (layer, bool) {
@@ -173,7 +327,8 @@ func match(pattern, name string) bool {
 // list returns the module's packages, and which import paths are the standard library's.
 func list(t *testing.T) (ours []goPackage, standard map[string]bool) {
 	t.Helper()
-	out, err := exec.Command("go", "list", "-deps", "-json=ImportPath,Standard,Imports,Deps", module+"...").Output()
+	touch(t)
+	out, err := exec.Command("go", "list", "-deps", "-json=ImportPath,Dir,GoFiles,Standard,Imports,Deps", module+"...").Output()
 	if err != nil {
 		var exit *exec.ExitError
 		if errors.As(err, &exit) {
@@ -184,7 +339,7 @@ func list(t *testing.T) (ours []goPackage, standard map[string]bool) {
 	standard = map[string]bool{"C": true, "unsafe": true}
 	for decoder := json.NewDecoder(strings.NewReader(string(out))); ; {
 		var p goPackage
-		if err := decoder.Decode(&p); err == io.EOF {
+		if err := decoder.Decode(&p); errors.Is(err, io.EOF) {
 			return ours, standard
 		} else if err != nil {
 			t.Fatal(err)
@@ -195,5 +350,23 @@ func list(t *testing.T) (ours []goPackage, standard map[string]bool) {
 		if strings.HasPrefix(p.ImportPath, module) {
 			ours = append(ours, p)
 		}
+	}
+}
+
+// touch looks at every folder of the tree. This test imports nothing of the module, so go test
+// would take its result from the cache whatever changes elsewhere; but what a test opens counts.
+func touch(t *testing.T) {
+	t.Helper()
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !d.IsDir() {
+			return err
+		}
+		if name := d.Name(); path != root && (strings.HasPrefix(name, ".") || name == "bin" || name == "out" || name == "testdata") {
+			return fs.SkipDir
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 }

@@ -7,7 +7,9 @@ import (
 	"os"
 	"testing"
 
-	_ "github.com/apache/beam/sdks/v2/go/pkg/beam/runners/prism" // the runner of tests
+	// The runners of tests.
+	_ "github.com/apache/beam/sdks/v2/go/pkg/beam/runners/direct"
+	_ "github.com/apache/beam/sdks/v2/go/pkg/beam/runners/prism"
 
 	"github.com/neardup/neardup/internal/beamcli"
 )

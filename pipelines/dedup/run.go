@@ -13,7 +13,6 @@ import (
 	"path/filepath"
 	"runtime/debug"
 	"slices"
-	"strings"
 	"syscall"
 	"time"
 
@@ -22,15 +21,6 @@ import (
 	"github.com/neardup/neardup/io/sink"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/records"
-)
-
-// Files of an output, besides the tables and the corpus.
-const (
-	runFile      = "run.json"
-	manifestFile = "manifest.json"
-	successFile  = "_SUCCESS"
-	lockFile     = ".lock"
-	tempPrefix   = ".tmp-"
 )
 
 // TooManyUnreadableError ends a run whose input has more unreadable records than it accepts.
@@ -55,7 +45,7 @@ func Run(ctx context.Context, c Config) (run *records.Run, err error) {
 		return nil, err
 	}
 	if c.DryRun {
-		return job.dryRun()
+		return job.dryRun(ctx)
 	}
 	if err := job.open(); err != nil {
 		return nil, err
@@ -92,7 +82,7 @@ func newJob(c Config) (*job, error) {
 	}
 	return &job{config: c, output: output, temp: temp, record: records.Run{
 		Status: "running", Job: id, Version: Version(), Started: time.Now().UTC(),
-		Runner: string(c.Runner), Parameters: parameters, Formats: Formats(),
+		Runner: c.Runner, Parameters: parameters, Formats: Formats(),
 	}}, nil
 }
 
@@ -119,14 +109,14 @@ func Version() string {
 }
 
 // dryRun plans, with a temporary folder of the system's in place of the output's.
-func (j *job) dryRun() (*records.Run, error) {
+func (j *job) dryRun(ctx context.Context) (*records.Run, error) {
 	temp, err := os.MkdirTemp("", "neardup-")
 	if err != nil {
 		return nil, err
 	}
 	defer os.RemoveAll(temp)
 	j.temp = temp
-	if err := j.makePlan(); err != nil {
+	if err := j.makePlan(ctx); err != nil {
 		return nil, err
 	}
 	j.record.Status = "planned"
@@ -135,7 +125,7 @@ func (j *job) dryRun() (*records.Run, error) {
 
 // open makes the output this run's own: locked, empty of what an earlier run left, and marked.
 func (j *job) open() (err error) {
-	if err := j.separate(); err != nil {
+	if err := separate(j.config.Inputs, j.output); err != nil {
 		return err
 	}
 	if err := checkFolder(j.output, j.config.Overwrite); err != nil {
@@ -171,83 +161,6 @@ func (j *job) open() (err error) {
 	return nil
 }
 
-// separate refuses an output below an input folder, which the next run would read, and inputs
-// below the output, which this run would replace.
-func (j *job) separate() error {
-	for _, input := range j.config.Inputs {
-		if input == "-" {
-			continue
-		}
-		path, err := filepath.Abs(input)
-		if err != nil {
-			return err
-		}
-		info, err := os.Stat(path)
-		if err == nil && info.IsDir() && below(j.output, path) {
-			return usage("the output %s is below the input folder %s, so the next run would read it; choose another", j.config.Output, input)
-		}
-		if below(path, j.output) {
-			return usage("the input %s is below the output %s, which would be replaced; choose another output", input, j.config.Output)
-		}
-	}
-	return nil
-}
-
-func below(path, folder string) bool {
-	rel, err := filepath.Rel(folder, path)
-	return err == nil && rel != ".." && !strings.HasPrefix(rel, "../")
-}
-
-// OutputExistsError says that an output is there already, or in use.
-type OutputExistsError struct{ Reason string }
-
-func (e *OutputExistsError) Error() string { return e.Reason }
-
-// checkFolder refuses a folder that is not ours to fill.
-func checkFolder(folder string, overwrite bool) error {
-	entries, err := os.ReadDir(folder)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	names := map[string]bool{}
-	others := false
-	for _, e := range entries {
-		names[e.Name()] = true
-		others = others || !strings.HasPrefix(e.Name(), lockFile) && !strings.HasPrefix(e.Name(), tempPrefix)
-	}
-	switch {
-	case names[successFile] && !overwrite:
-		return &OutputExistsError{folder + " holds a finished output; give --overwrite to replace it, or another --output"}
-	case others && !names[runFile]:
-		return &OutputExistsError{folder + " is not empty and no output of neardup; give another --output"}
-	}
-	return nil
-}
-
-// clean removes what an earlier run wrote: first the mark that it is whole, last the mark that
-// it is ours.
-func clean(output string) error {
-	names := append([]string{successFile, manifestFile}, outputs...)
-	for _, name := range append(names, runFile) {
-		if err := os.RemoveAll(filepath.Join(output, name)); err != nil {
-			return err
-		}
-	}
-	left, err := filepath.Glob(filepath.Join(output, tempPrefix+"*"))
-	if err != nil {
-		return err
-	}
-	for _, path := range left {
-		if err := os.RemoveAll(path); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 func (j *job) warn(text string) {
 	slog.Warn(text)
 	j.record.Warnings = append(j.record.Warnings, text)
@@ -266,13 +179,15 @@ func writeJSON(path string, v any) error {
 }
 
 // makePlan plans and records what was chosen.
-func (j *job) makePlan() error {
-	config := j.config
-	var err error
-	if config.Inputs, err = j.spool(config.Inputs); err != nil {
-		return err
-	}
-	if j.plan, err = NewPlan(config); err != nil {
+func (j *job) makePlan(ctx context.Context) (err error) {
+	config, stdin := j.config, filepath.Join(j.temp, "stdin")
+	j.plan, err = await(ctx, func() (_ *Plan, err error) {
+		if config.Inputs, err = spool(config, stdin); err != nil {
+			return nil, err
+		}
+		return NewPlan(config)
+	})
+	if err != nil {
 		return err
 	}
 	listing := j.plan.Listing
@@ -290,36 +205,32 @@ func (j *job) makePlan() error {
 	return nil
 }
 
-// spool copies standard input to a file, since it is read more than once.
-func (j *job) spool(inputs []string) ([]string, error) {
-	i := slices.Index(inputs, "-")
+// spool copies standard input, which is read more than once, to the file path.
+func spool(c Config, path string) (inputs []string, err error) {
+	i := slices.Index(c.Inputs, "-")
 	if i < 0 {
-		return inputs, nil
+		return c.Inputs, nil
 	}
-	if j.config.Format == "" {
+	if c.Format == "" {
 		return nil, usage("standard input has no name to tell its format; give --format")
 	}
-	path := filepath.Join(j.temp, "stdin")
 	if _, err := storage.WriteFile(path, func(w io.Writer) error {
 		_, err := io.Copy(w, os.Stdin)
 		return err
 	}); err != nil {
 		return nil, err
 	}
-	inputs = slices.Clone(inputs)
+	inputs = slices.Clone(c.Inputs)
 	inputs[i] = path
 	return inputs, nil
 }
 
 // run plans, runs the pipeline, checks its totals and commits.
 func (j *job) run(ctx context.Context) error {
-	if err := j.makePlan(); err != nil {
+	if err := j.makePlan(ctx); err != nil {
 		return err
 	}
 	if err := j.checkSpace(); err != nil {
-		return err
-	}
-	if err := ctx.Err(); err != nil {
 		return err
 	}
 	inputs := filepath.Join(j.temp, inputsFile)
@@ -329,7 +240,9 @@ func (j *job) run(ctx context.Context) error {
 	defer storage.Forget(inputs)
 	pipeline, scope := beam.NewPipelineWithRoot()
 	Build(scope, j.plan, j.output, j.temp)
-	result, err := execute(ctx, string(j.config.Runner), pipeline)
+	result, err := await(ctx, func() (beam.PipelineResult, error) {
+		return beam.Run(ctx, j.config.Runner, pipeline)
+	})
 	if err != nil {
 		return j.cause(err)
 	}
@@ -345,24 +258,32 @@ func (j *job) run(ctx context.Context) error {
 	return writeJSON(filepath.Join(j.output, manifestFile), manifest(facts))
 }
 
-// execute runs the pipeline, and returns when ctx is done even if the runner does not: prism
-// cannot be stopped in the middle of a bundle.
-func execute(ctx context.Context, runner string, p *beam.Pipeline) (beam.PipelineResult, error) {
+// patience is how long an interrupted run waits for the runner to stop by itself.
+const patience = 2 * time.Second
+
+// await returns what do returns or, when ctx is done and do does not end, ctx's error: neither a
+// read of standard input nor prism in the middle of a bundle can be stopped.
+func await[T any](ctx context.Context, do func() (T, error)) (T, error) {
 	type outcome struct {
-		result beam.PipelineResult
-		err    error
+		value T
+		err   error
 	}
 	done := make(chan outcome, 1)
 	go func() {
-		result, err := beam.Run(ctx, runner, p)
-		done <- outcome{result, err}
+		value, err := do()
+		done <- outcome{value, err}
 	}()
 	select {
 	case o := <-done:
-		return o.result, o.err
+		return o.value, o.err
 	case <-ctx.Done():
-		return nil, context.Cause(ctx)
 	}
+	select {
+	case <-done:
+	case <-time.After(patience):
+	}
+	var none T
+	return none, ctx.Err()
 }
 
 // cause finds out why the pipeline failed.
@@ -433,16 +354,6 @@ func (j *job) close(err error) error {
 	return errors.Join(err, j.lock.Release())
 }
 
-// keepOnly removes all tables and the corpus but one.
-func keepOnly(output, name string) (err error) {
-	for _, other := range outputs {
-		if other != name {
-			err = errors.Join(err, os.RemoveAll(filepath.Join(output, other)))
-		}
-	}
-	return err
-}
-
 // usage records what the process took.
 func (j *job) usage() {
 	var usage syscall.Rusage
@@ -451,62 +362,4 @@ func (j *job) usage() {
 		j.record.CPU = seconds(usage.Utime) + seconds(usage.Stime)
 		j.record.Peak = usage.Maxrss << 10 // Linux counts KiB
 	}
-}
-
-// counters are the runner's, summed over transforms.
-func counters(result beam.PipelineResult) map[string]int64 {
-	steps := map[string]int64{}
-	if result == nil {
-		return steps
-	}
-	for _, c := range result.Metrics().AllMetrics().Counters() {
-		steps[c.Key.Namespace+"/"+c.Key.Name] += c.Result()
-	}
-	for _, d := range result.Metrics().AllMetrics().Distributions() {
-		name := d.Key.Namespace + "/" + d.Key.Name + "_max"
-		steps[name] = max(steps[name], d.Result().Max)
-	}
-	return steps
-}
-
-// totals adds up what the facts say.
-func totals(facts []records.Fact) map[string]int64 {
-	n := map[string]int64{}
-	for _, f := range facts {
-		rows := f.Counts[records.CountRows]
-		table, _, _ := strings.Cut(f.Name, "/")
-		switch {
-		case f.Kind == records.FactRead:
-			n[records.CountRecords] += f.Counts[records.CountRecords]
-			n[records.CountUnreadable] += f.Counts[records.CountUnreadable]
-		case f.Kind == records.FactCorpus:
-			n[records.CountCorpus] += rows
-		case table == "rejected":
-			n[records.CountNotCompared] += f.Counts[records.CountNotCompared]
-		case table == "pairs":
-			n[records.CountPairs] += rows
-			n[records.CountNearPairs] += f.Counts[records.CountNear]
-		case table == "clusters":
-			n[records.CountClusters] += f.Counts[records.CountClusters]
-		case table == "removed":
-			n[records.CountRemoved] += rows
-			n[records.CountCopies] += f.Counts[records.CountCopies]
-			n[records.CountNear] += f.Counts[records.CountNear]
-		}
-	}
-	return n
-}
-
-// manifest lists the files that the facts tell of.
-func manifest(facts []records.Fact) *records.Manifest {
-	m := &records.Manifest{Version: 1}
-	for _, f := range facts {
-		if f.SHA256 != "" {
-			m.Files = append(m.Files, records.ManifestFile{
-				Path: f.Name, Bytes: f.Bytes, Rows: f.Counts[records.CountRows], SHA256: f.SHA256,
-			})
-		}
-	}
-	slices.SortFunc(m.Files, func(a, b records.ManifestFile) int { return strings.Compare(a.Path, b.Path) })
-	return m
 }

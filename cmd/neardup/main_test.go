@@ -1,0 +1,128 @@
+package main
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/alecthomas/kong"
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+var update = flag.Bool("update", false, "write docs/reference.md anew")
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"neardup": main})
+}
+
+// TestScript runs the command lines of testdata/script as a user would.
+func TestScript(t *testing.T) {
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata/script",
+		Setup: func(env *testscript.Env) error {
+			env.Setenv("ROOT", root)
+			return nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"status": status,
+		},
+	})
+}
+
+// status runs a command line and holds its exit status: status 2 neardup dedup ...
+func status(ts *testscript.TestScript, _ bool, args []string) {
+	err := ts.Exec(args[1], args[2:]...)
+	got := "0"
+	if err != nil {
+		got = strings.TrimPrefix(err.Error(), "exit status ")
+	}
+	if got != args[0] {
+		ts.Fatalf("exit status %s, want %s", got, args[0])
+	}
+}
+
+// TestReference holds docs/reference.md to the flags that there are. Run it with -update to
+// write the page.
+func TestReference(t *testing.T) {
+	const path = "../../docs/reference.md"
+	page := reference(t)
+	if *update {
+		if err := os.WriteFile(path, page, 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, page) {
+		t.Errorf("%s is not what the flags say; run go test ./cmd/neardup -run TestReference -update", path)
+	}
+}
+
+// reference renders all commands and flags as Markdown.
+func reference(t *testing.T) []byte {
+	var cli commands
+	parser, err := newParser(&cli, os.Stdout, os.Stderr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var page bytes.Buffer
+	page.WriteString("# Reference\n\nGenerated from the flags (`go test ./cmd/neardup -run TestReference -update`). Every flag is also a key of a `--config` file, by its name; the command line wins.\n\n" +
+		"Flags may follow inputs. What stands after `--` are options of Beam's own.\n\n" +
+		"| exit status | meaning |\n|---|---|\n| 0 | done |\n| 1 | failed |\n| 2 | wrong usage |\n| 3 | the output exists or is locked |\n| 4 | too many unreadable records |\n")
+	for _, command := range parser.Model.Leaves(true) {
+		fmt.Fprintf(&page, "\n## neardup %s\n\n%s\n", command.Name, command.Help)
+		for _, arg := range command.Positional {
+			fmt.Fprintf(&page, "\n`%s`: %s\n", strings.ToUpper(arg.Name), arg.Help)
+		}
+		title := ""
+		for _, flags := range command.AllFlags(true) {
+			for _, f := range flags {
+				if f.Name == "help" {
+					continue
+				}
+				if group := groupTitle(f); group != title || title == "" {
+					title = group
+					fmt.Fprintf(&page, "\n**%s**\n\n| flag | default | meaning |\n|---|---|---|\n", title)
+				}
+				fmt.Fprintf(&page, "| %s | %s | %s |\n", flagName(f), defaultOf(f), strings.ReplaceAll(f.Help, "|", `\|`))
+			}
+		}
+	}
+	return page.Bytes()
+}
+
+func groupTitle(f *kong.Flag) string {
+	if f.Group != nil {
+		return f.Group.Title
+	}
+	return "Required"
+}
+
+func flagName(f *kong.Flag) string {
+	name := "`--" + f.Name
+	if !f.IsBool() {
+		name += "=" + f.FormatPlaceHolder()
+	}
+	name += "`"
+	if f.Short != 0 {
+		name += fmt.Sprintf(", `-%c`", f.Short)
+	}
+	return strings.ReplaceAll(name, "|", `\|`)
+}
+
+func defaultOf(f *kong.Flag) string {
+	if !f.HasDefault {
+		return ""
+	}
+	return "`" + f.Default + "`"
+}

@@ -1,0 +1,79 @@
+package dedup_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/neardup/neardup/pipelines/dedup"
+)
+
+// failed runs a job that must fail, and holds what must then be true: an error that says text,
+// no mark of success, no lock, no temporary files.
+func failed(t *testing.T, ctx context.Context, config dedup.Config, text string) error {
+	t.Helper()
+	_, err := dedup.Run(ctx, config)
+	if err == nil {
+		t.Fatal("the job did not fail")
+	}
+	if !strings.Contains(err.Error(), text) {
+		t.Errorf("the error does not say %q: %v", text, err)
+	}
+	entries, _ := os.ReadDir(config.Output)
+	for _, e := range entries {
+		if e.Name() == "_SUCCESS" || strings.HasPrefix(e.Name(), ".") {
+			t.Errorf("%s is left in the output of a failed job", e.Name())
+		}
+	}
+	return err
+}
+
+func TestTruncatedGzip(t *testing.T) {
+	var packed bytes.Buffer
+	w := gzip.NewWriter(&packed)
+	w.Write([]byte(read(t, "../../testdata/tldr/linux.jsonl")))
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "cut.jsonl.gz")
+	if err := os.WriteFile(path, packed.Bytes()[:packed.Len()/2], 0o666); err != nil {
+		t.Fatal(err)
+	}
+	failed(t, context.Background(), ask(t, path), path)
+}
+
+func TestInterrupted(t *testing.T) {
+	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
+	defer cancel()
+	err := failed(t, ctx, ask(t, "../../testdata/tldr", "--bands=1024", "--rows=1"), "context")
+	if !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("the error is %v", err)
+	}
+}
+
+func TestOutputThatCannotBeWritten(t *testing.T) {
+	folder := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(folder, nil, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	config := ask(t, "../../testdata/tldr")
+	config.Output = filepath.Join(folder, "out")
+	if _, err := dedup.Run(context.Background(), config); err == nil {
+		t.Error("wrote below a file")
+	}
+}
+
+// A run that failed leaves an output that the next run may fill.
+func TestRunAgainAfterFailure(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	config := ask(t, "../../testdata/tldr")
+	failed(t, ctx, config, "canceled")
+	run(t, config)
+}
