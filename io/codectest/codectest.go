@@ -51,11 +51,16 @@ func Run(t *testing.T, c codec.Codec, sample []byte, want []Want) {
 	t.Run("byte order mark", func(t *testing.T) {
 		t.Parallel()
 		const mark = "\xEF\xBB\xBF"
+		marked := append([]byte(mark), sample...)
+		header, ok := c.Header(marked, true)
+		if !ok || header == 0 {
+			return // the format takes the mark for content; its own tests say what becomes of it
+		}
 		want := slices.Clone(want)
 		for i := range want {
 			want[i].Position += int64(len(mark))
 		}
-		check(t, c, append([]byte(mark), sample...), want)
+		check(t, c, marked, want)
 	})
 	t.Run("empty", func(t *testing.T) {
 		t.Parallel()

@@ -1,7 +1,8 @@
 // Package plaintext reads text files without structure: a document per line, or per file.
 //
-// The text is what stands in the file, byte for byte, without the terminator of the line. A
-// UTF-8 byte order mark is header. There are no ids, and no record is unreadable.
+// The text is what stands in the file, byte for byte: of a line without its terminator, and
+// without the UTF-8 byte order mark that may stand before the first. There are no ids, and no
+// record is unreadable.
 package plaintext
 
 import "github.com/neardup/neardup/io/codec"
@@ -30,7 +31,8 @@ func (lines) Decode(record []byte, doc *codec.Document) error {
 
 type file struct{}
 
-func (file) Header(data []byte, atEOF bool) (int, bool) { return codec.BOM(data, atEOF) }
+// Header is empty: the document is the file, byte order mark and all.
+func (file) Header([]byte, bool) (int, bool) { return 0, true }
 
 func (c file) WithHeader([]byte) (codec.Codec, error) { return c, nil }
 

@@ -29,9 +29,13 @@ func TestFile(t *testing.T) {
 	}
 }
 
-func TestFileKeepsNewline(t *testing.T) {
+func TestFileIsContentAsItStands(t *testing.T) {
+	const content = "\xEF\xBB\xBFa\r\n"
+	if n, ok := plaintext.File().Header([]byte(content), true); n != 0 || !ok {
+		t.Errorf("the header has %d bytes (%v), want none: a mark is part of the document", n, ok)
+	}
 	var doc codec.Document
-	if err := plaintext.File().Decode([]byte("a\r\n"), &doc); err != nil || string(doc.Text) != "a\r\n" {
+	if err := plaintext.File().Decode([]byte(content), &doc); err != nil || string(doc.Text) != content {
 		t.Errorf("got %q, %v", doc.Text, err)
 	}
 }
