@@ -1,0 +1,30 @@
+package dedup_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/apache/beam/sdks/v2/go/pkg/beam"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/runners/vet"
+
+	"github.com/neardup/neardup/pipelines/dedup"
+)
+
+// Everything in the pipeline is registered: on a cluster there is no other way, and without it
+// each element would go through reflection.
+func TestEverythingIsRegistered(t *testing.T) {
+	plan, err := dedup.NewPlan(ask(t, "../../testdata/tldr"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, s := beam.NewPipelineWithRoot()
+	dedup.Build(s, plan, t.TempDir(), t.TempDir())
+	verdict, err := vet.Evaluate(context.Background(), p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !verdict.Performant() {
+		verdict.Generate("shims")
+		t.Errorf("not registered:\n%s", verdict.Bytes())
+	}
+}

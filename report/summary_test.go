@@ -1,0 +1,66 @@
+package report_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/neardup/neardup/records"
+	"github.com/neardup/neardup/report"
+)
+
+func TestSummary(t *testing.T) {
+	run := &records.Run{
+		Input:   records.RunInput{Files: 2, Bytes: 1_234_567},
+		Seconds: 61.234, CPU: 100.5, Peak: 2_500_000_000,
+		Parameters: map[string]any{"write": []any{"pairs", "corpus"}},
+		Counts: map[string]int64{
+			records.CountRecords: 1_000_010, records.CountUnreadable: 10, records.CountNotCompared: 3,
+			records.CountPairs: 50, records.CountNearPairs: 20, records.CountClusters: 25,
+			records.CountRemoved: 40, records.CountCopies: 30, records.CountNear: 10,
+		},
+	}
+	var got strings.Builder
+	if err := report.Summary(&got, run, "out", nil); err != nil {
+		t.Fatal(err)
+	}
+	want := `documents   1,000,000 in 2 files, 1.2 MB
+unreadable  10 records
+left alone  3 documents not compared (no text or too large); they stay in the corpus
+copies      30 documents with the same shingle set as an earlier one
+near pairs  20, each verified exactly
+clusters    25
+removed     40 documents: 30 copies, 10 near-duplicates
+kept        999,960 documents
+took        1m1.23s, 1m40.5s CPU, peak memory 2.5 GB
+
+results in out: pairs/ (Parquet), corpus/, run.json
+`
+	if diff := cmp.Diff(want, got.String()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestExampleSideBySide(t *testing.T) {
+	example := &records.Example{
+		Pair:  records.Pair{IDA: "left", IDB: "right\x1b[31m", Similarity: 0.875, Shared: 7, SizeA: 8, SizeB: 7},
+		TextA: "the committee met on Monday to discuss the budget",
+		TextB: "the committee met on Tuesday to discuss a budget",
+	}
+	run := &records.Run{Counts: map[string]int64{}, Parameters: map[string]any{}}
+	var got strings.Builder
+	if err := report.Summary(&got, run, "out", example); err != nil {
+		t.Fatal(err)
+	}
+	want := `for example, 0.875 similar (7 of 8 shingles shared):
+
+  left                                            right·[31m
+  ──────────────────────────────────────────────  ──────────────────────────────────────────────
+  the committee met on [Monday] to discuss [the]  the committee met on [Tuesday] to discuss [a]
+  budget                                          budget
+`
+	if !strings.Contains(got.String(), want) {
+		t.Errorf("no\n%s\nin\n%s", want, got.String())
+	}
+}

@@ -1,0 +1,94 @@
+package candidates
+
+import (
+	"context"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/neardup/neardup/records"
+)
+
+// blocksOf hands blocks out one by one, as a grouped value does.
+func blocksOf(blocks [][]byte) func(*[]byte) bool {
+	return func(block *[]byte) bool {
+		if len(blocks) == 0 {
+			return false
+		}
+		*block, blocks = blocks[0], blocks[1:]
+		return true
+	}
+}
+
+func TestBucketsAreChained(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(0, 300).Draw(t, "documents")
+		keys := rapid.IntRange(1, 60).Draw(t, "keys")
+		documents := map[uint64][]records.Key{}
+		var blocks [][]byte
+		writer := records.NewBandWriter(1, 0)
+		emit := func(_ int64, block []byte) { blocks = append(blocks, block) }
+		for i := range n {
+			// Keys at both ends of the range, so that the counting pass has empty and full runs.
+			key := uint64(rapid.IntRange(0, keys-1).Draw(t, "key")) * 0x9e3779b97f4a7c15
+			doc := records.NewKey(i%3, int64(i))
+			documents[key>>24] = append(documents[key>>24], doc)
+			writer.Add(doc, []uint64{key}, emit)
+			if rapid.IntRange(0, 20).Draw(t, "flush") == 0 {
+				writer.Flush(emit)
+			}
+		}
+		writer.Flush(emit)
+		rand.Shuffle(len(blocks), func(i, j int) { blocks[i], blocks[j] = blocks[j], blocks[i] })
+
+		var want []records.Edge
+		for _, bucket := range documents {
+			slices.Sort(bucket)
+			for i := 1; i < len(bucket); i++ {
+				want = append(want, records.Edge{A: bucket[i-1], B: bucket[i]})
+			}
+		}
+		var got []records.Edge
+		err := (&bucketsFn{}).ProcessElement(context.Background(), 0, blocksOf(blocks), func(block []byte) {
+			var err error
+			if got, err = records.DecodeEdges(got, block); err != nil {
+				t.Fatal(err)
+			}
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		slices.SortFunc(want, records.Edge.Compare)
+		slices.SortFunc(got, records.Edge.Compare)
+		if !slices.Equal(want, got) {
+			t.Errorf("got %d edges, want %d", len(got), len(want))
+		}
+	})
+}
+
+func TestCorruptBlock(t *testing.T) {
+	err := (&bucketsFn{}).ProcessElement(context.Background(), 0, blocksOf([][]byte{{1, 2, 3}}), func([]byte) {})
+	if err == nil {
+		t.Error("a corrupt block was read")
+	}
+}
+
+func BenchmarkBuckets(b *testing.B) {
+	r := rand.New(rand.NewPCG(1, 1))
+	var blocks [][]byte
+	writer := records.NewBandWriter(1, 0)
+	emit := func(_ int64, block []byte) { blocks = append(blocks, block) }
+	const n = 1 << 18
+	for i := range n {
+		writer.Add(records.NewKey(0, int64(i)), []uint64{r.Uint64()}, emit)
+	}
+	writer.Flush(emit)
+	for b.Loop() {
+		if err := (&bucketsFn{}).ProcessElement(context.Background(), 0, blocksOf(blocks), func([]byte) {}); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/n, "ns/entry")
+}

@@ -1,0 +1,88 @@
+package components
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"testing"
+
+	"github.com/apache/beam/sdks/v2/go/pkg/beam"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/testing/passert"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/testing/ptest"
+
+	"github.com/neardup/neardup/internal/beamtest"
+	"github.com/neardup/neardup/io/storage"
+	"github.com/neardup/neardup/records"
+)
+
+func TestMain(m *testing.M) { beamtest.Main(m) }
+
+func init() { register.Function3x1(spell) }
+
+// spell writes the members of a block out, with the split they were sent to.
+func spell(split int64, block []byte, emit func(string)) error {
+	members, err := records.DecodeMembers(nil, block)
+	for _, m := range members {
+		emit(fmt.Sprintf("split %d: %v in %v", split, m.Key, m.Component))
+	}
+	return err
+}
+
+// Components are those of naive label propagation, in whatever number of parts the edges come.
+func TestConnect(t *testing.T) {
+	inputs := &records.Inputs{Files: []records.File{{Source: "a", Size: 1000}, {Source: "b", Size: 1000, Offset: 1000}}}
+	for file := range 2 {
+		for start := int64(0); start < 1000; start += 100 {
+			inputs.Splits = append(inputs.Splits, records.Span{File: file, Start: start, End: start + 100})
+		}
+	}
+	path := filepath.Join(t.TempDir(), "inputs.json")
+	if err := storage.WriteShared(path, inputs); err != nil {
+		t.Fatal(err)
+	}
+	for _, parts := range []int{1, 2, 9, 70} {
+		r := rand.New(rand.NewPCG(uint64(parts), 1))
+		label := map[records.Key]records.Key{}
+		var blocks [][]byte
+		for range 40 {
+			var block []byte
+			for range r.IntN(12) {
+				a, b := randomKey(r), randomKey(r)
+				edge := records.Edge{A: min(a, b), B: max(a, b)}
+				for range 1 + r.IntN(2) { // equal edges are one
+					block = records.AppendEdge(block, edge)
+				}
+				join(label, a, b)
+			}
+			blocks = append(blocks, block)
+		}
+		want := make([]any, 0, len(label))
+		for key, component := range label {
+			want = append(want, fmt.Sprintf("split %d: %v in %v", inputs.Split(key), key, component))
+		}
+		p, s := beam.NewPipelineWithRoot()
+		members := Connect(s, beam.CreateList(s, blocks), Params{Inputs: path, Parts: parts})
+		passert.Equals(s, beam.ParDo(s, spell, members), want...)
+		if err := ptest.Run(p); err != nil {
+			t.Errorf("%d parts: %v", parts, err)
+		}
+	}
+}
+
+func randomKey(r *rand.Rand) records.Key { return records.NewKey(r.IntN(2), r.Int64N(1000)) }
+
+// join gives all documents of two components the smaller label.
+func join(label map[records.Key]records.Key, a, b records.Key) {
+	for _, key := range []records.Key{a, b} {
+		if _, ok := label[key]; !ok {
+			label[key] = key
+		}
+	}
+	from, to := max(label[a], label[b]), min(label[a], label[b])
+	for key, l := range label {
+		if l == from {
+			label[key] = to
+		}
+	}
+}

@@ -1,0 +1,161 @@
+package signature
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/neardup/neardup/io/storage"
+	"github.com/neardup/neardup/kernels/lsh"
+	"github.com/neardup/neardup/kernels/minhash"
+	"github.com/neardup/neardup/kernels/shingle"
+	"github.com/neardup/neardup/kernels/textnorm"
+	"github.com/neardup/neardup/records"
+)
+
+func spec(t *testing.T) shingle.Spec {
+	t.Helper()
+	normalize, err := textnorm.Parse("default")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return shingle.Spec{Shingle: shingle.Config{Kind: shingle.Word, K: 5}, Normalize: normalize}
+}
+
+// signed is what one bundle emits.
+type signed struct {
+	bands    map[int64][]records.BandEntry
+	edges    []records.Edge
+	rejected []records.Rejected
+}
+
+// sign runs documents, in blocks of two, through one bundle.
+func sign(t *testing.T, p Params, docs []records.Document) (out signed) {
+	t.Helper()
+	p.Inputs = filepath.Join(t.TempDir(), "inputs.json")
+	inputs := &records.Inputs{Files: []records.File{{Source: "a.jsonl", Size: 1000}}, Shards: 1}
+	if err := storage.WriteShared(p.Inputs, inputs); err != nil {
+		t.Fatal(err)
+	}
+	out.bands = map[int64][]records.BandEntry{}
+	bands := func(group int64, block []byte) {
+		var err error
+		if out.bands[group], err = records.DecodeBands(out.bands[group], block); err != nil {
+			t.Fatal(err)
+		}
+	}
+	edges := func(block []byte) {
+		var err error
+		if out.edges, err = records.DecodeEdges(out.edges, block); err != nil {
+			t.Fatal(err)
+		}
+	}
+	rejected := func(_ int64, block []byte) {
+		for d := records.NewDecoder(block); !d.Done(); {
+			d.Key()
+			d.Key()
+			var row records.Rejected
+			row.DecodeFields(records.NewDecoder(d.Bytes()))
+			out.rejected = append(out.rejected, row)
+		}
+	}
+	f := &minHashFn{Params: p}
+	if err := f.Setup(); err != nil {
+		t.Fatal(err)
+	}
+	f.StartBundle(bands, edges, rejected)
+	var block []byte
+	for i := range docs {
+		block = records.AppendDocument(block, &docs[i])
+		if i%2 == 1 || i == len(docs)-1 {
+			if err := f.ProcessElement(context.Background(), block, bands, edges, rejected); err != nil {
+				t.Fatal(err)
+			}
+			block = nil
+		}
+	}
+	f.FinishBundle(bands, edges, rejected)
+	return out
+}
+
+func document(position int64, text string) records.Document {
+	return records.Document{Key: records.NewKey(0, position), ID: fmt.Append(nil, position), HasID: true, Text: []byte(text)}
+}
+
+func params(t *testing.T) Params {
+	return Params{Text: spec(t), Signature: 128, Bands: 18, Rows: 5, Seed: 1, ShardBits: 3}
+}
+
+// Each document has one entry a band, in the group and with the key that its signature says.
+func TestBandEntries(t *testing.T) {
+	p := params(t)
+	texts := []string{"one two three four five six seven", "eight nine ten eleven twelve", "single"}
+	var docs []records.Document
+	for i, text := range texts {
+		docs = append(docs, document(int64(10*i), text))
+	}
+	out := sign(t, p, docs)
+	total := 0
+	for _, entries := range out.bands {
+		total += len(entries)
+	}
+	if want := len(texts) * p.Bands; total != want {
+		t.Errorf("%d band entries, want %d", total, want)
+	}
+	shingler, signer := p.Text.New(), minhash.New(p.Signature, p.Seed)
+	for i, text := range texts {
+		values := signer.Sign(nil, shingler.Shingles(nil, []byte(text)))
+		for band, key := range lsh.Keys(nil, values, p.Bands, p.Rows) {
+			group := int64(band)<<3 | int64(key>>61)
+			found := false
+			for _, e := range out.bands[group] {
+				found = found || e.Document == docs[i].Key && e.Key == key<<3>>24
+			}
+			if !found {
+				t.Errorf("document %d has no entry for its key of band %d", i, band)
+			}
+		}
+	}
+}
+
+func TestEqualSequencesCollapse(t *testing.T) {
+	out := sign(t, params(t), []records.Document{
+		document(0, "one two three four five six"),
+		document(10, "seven eight nine ten eleven twelve"),
+		document(20, "One, two, THREE four five six!"),
+	})
+	want := records.Edge{A: records.NewKey(0, 0), B: records.NewKey(0, 20)}
+	if len(out.edges) != 1 || out.edges[0] != want {
+		t.Errorf("edges %v, want %v", out.edges, want)
+	}
+	for _, entries := range out.bands {
+		for _, e := range entries {
+			if e.Document == want.B {
+				t.Fatal("the collapsed document has band entries")
+			}
+		}
+	}
+}
+
+func TestNoTokenIsRejected(t *testing.T) {
+	out := sign(t, params(t), []records.Document{document(0, "..."), document(5, "word")})
+	if len(out.rejected) != 1 {
+		t.Fatalf("%d rejected rows, want 1", len(out.rejected))
+	}
+	row := out.rejected[0]
+	if row.Reason != records.ReasonNoToken || row.Unreadable() || row.ID == nil || *row.ID != "0" || row.Source != "a.jsonl" || row.Position != 0 {
+		t.Errorf("rejected %+v", row)
+	}
+}
+
+func TestExactHasOneKey(t *testing.T) {
+	p := params(t)
+	p.Exact, p.Bands, p.ShardBits = true, 1, 0
+	long := strings.Repeat("all work and no play makes jack a dull boy ", 20)
+	out := sign(t, p, []records.Document{document(0, long), document(9000, long+" indeed")})
+	if len(out.bands) != 1 || len(out.bands[0]) != 2 || out.bands[0][0].Key == out.bands[0][1].Key {
+		t.Errorf("band entries %v, want one for each document, with different keys", out.bands)
+	}
+}

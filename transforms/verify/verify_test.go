@@ -1,0 +1,180 @@
+package verify
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/neardup/neardup/kernels/setsim"
+	"github.com/neardup/neardup/kernels/shingle"
+	"github.com/neardup/neardup/records"
+)
+
+func blocksOf(blocks [][]byte) func(*[]byte) bool {
+	return func(block *[]byte) bool {
+		if len(blocks) == 0 {
+			return false
+		}
+		*block, blocks = blocks[0], blocks[1:]
+		return true
+	}
+}
+
+// joined runs the join of one component.
+func joined(t *testing.T, parts [][]byte, threshold setsim.Threshold) (pairs []records.NearPair) {
+	t.Helper()
+	f := &joinFn{Threshold: threshold}
+	err := f.ProcessElement(context.Background(), 1, blocksOf(parts), func(component int64, block []byte) {
+		if component != 1 {
+			t.Errorf("pairs for component %d", component)
+		}
+		var err error
+		if pairs, err = records.DecodeNearPairs(pairs, block); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.SortFunc(pairs, func(a, b records.NearPair) int {
+		return records.Edge{A: a.A, B: a.B}.Compare(records.Edge{A: b.A, B: b.B})
+	})
+	return pairs
+}
+
+// Parts may come in any order and a set may come for several of its documents; pairs are between
+// the first documents of distinct sets, and are those of two nested loops.
+func TestJoinOfParts(t *testing.T) {
+	threshold := setsim.Threshold{Num: 1, Den: 2}
+	for seed := range uint64(20) {
+		r := rand.New(rand.NewPCG(seed, 2))
+		var parts [][]byte
+		first := map[records.SetHash]records.Key{}
+		sets := map[records.Key]map[uint64]bool{}
+		for i := range 40 {
+			key := records.NewKey(0, int64(i))
+			set := map[uint64]bool{}
+			for len(set) < 8 {
+				set[uint64(r.IntN(14))<<60|1] = true
+			}
+			var sorted []uint64
+			for s := range set {
+				sorted = append(sorted, s)
+			}
+			slices.Sort(sorted)
+			hash := records.SetHash{}
+			for _, s := range sorted {
+				hash.Lo = hash.Lo*31 + s>>60
+			}
+			if _, ok := first[hash]; !ok {
+				first[hash] = key
+				sets[key] = set
+			}
+			records.SetParts(key, hash, sorted, func(part []byte) { parts = append(parts, part) })
+		}
+		rand.Shuffle(len(parts), func(i, j int) { parts[i], parts[j] = parts[j], parts[i] })
+		var want []records.NearPair
+		for a := range sets {
+			for b := range sets {
+				shared := 0
+				for s := range sets[a] {
+					if sets[b][s] {
+						shared++
+					}
+				}
+				if a < b && 2*shared >= 16-shared {
+					want = append(want, records.NearPair{A: a, B: b, Shared: shared})
+				}
+			}
+		}
+		slices.SortFunc(want, func(a, b records.NearPair) int {
+			return records.Edge{A: a.A, B: a.B}.Compare(records.Edge{A: b.A, B: b.B})
+		})
+		if diff := cmp.Diff(want, joined(t, parts, threshold)); diff != "" {
+			t.Errorf("seed %d: %s", seed, diff)
+		}
+	}
+}
+
+// A set above 512 KB travels in parts of at most that and arrives whole.
+func TestLargeSetsTravelInParts(t *testing.T) {
+	large := make([]uint64, 200_000)
+	for i := range large {
+		large[i] = uint64(i) << 40
+	}
+	var parts [][]byte
+	for i, set := range [][]uint64{large, large[1:]} {
+		records.SetParts(records.NewKey(0, int64(i)), records.SetHash{Lo: uint64(i)}, set, func(part []byte) {
+			if len(part) > 1<<20 {
+				t.Errorf("a part of %d bytes", len(part))
+			}
+			parts = append(parts, part)
+		})
+	}
+	if len(parts) < 4 {
+		t.Fatalf("%d parts", len(parts))
+	}
+	slices.Reverse(parts)
+	want := []records.NearPair{{A: records.NewKey(0, 0), B: records.NewKey(0, 1), Shared: 199_999}}
+	if diff := cmp.Diff(want, joined(t, parts, setsim.Threshold{Num: 99, Den: 100})); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// Whatever the order in which splits come, the set of a copy group's first document is sent, and
+// not that of each copy.
+func TestSetsOfFirstDocumentsAreSent(t *testing.T) {
+	var docs []records.Document
+	for i := range 60 {
+		docs = append(docs, records.Document{
+			Key: records.NewKey(0, int64(i)), Component: records.NewKey(0, int64(i%2)),
+			Text: []byte(strings.Repeat(fmt.Sprintf("text number %d of the family ", i%6), 2)),
+		})
+	}
+	for _, order := range []string{"ascending", "late split first"} {
+		f := &setsFn{Text: shingle.Spec{Shingle: shingle.Config{Kind: shingle.Word, K: 3}}}
+		f.Setup()
+		sent := map[records.Key]bool{}
+		profiles := 0
+		toSets := func(_ int64, block []byte) {
+			part := records.NewDecoder(block).SetPart()
+			sent[part.Key] = true
+		}
+		toProfiles := func(_ int64, block []byte) {
+			for d := records.NewDecoder(block); !d.Done(); profiles++ {
+				d.Profile()
+			}
+		}
+		f.StartBundle(toSets, toProfiles)
+		halves := [][]records.Document{docs[:30], docs[30:]}
+		if order != "ascending" {
+			slices.Reverse(halves)
+		}
+		for _, half := range halves {
+			var block []byte
+			for _, doc := range half {
+				block = records.AppendDocument(block, &doc)
+			}
+			if err := f.ProcessElement(context.Background(), block, toSets, toProfiles); err != nil {
+				t.Fatal(err)
+			}
+		}
+		f.FinishBundle(toSets, toProfiles)
+		if profiles != len(docs) {
+			t.Errorf("%s: %d profiles, want %d", order, profiles, len(docs))
+		}
+		for i := range 6 { // six distinct texts, the first of each in its component
+			if !sent[docs[i].Key] {
+				t.Errorf("%s: the set of the first document %d was not sent", order, i)
+			}
+		}
+		if len(sent) > 12 {
+			t.Errorf("%s: %d sets were sent for 6 distinct ones in two splits", order, len(sent))
+		}
+	}
+}
