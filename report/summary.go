@@ -28,18 +28,18 @@ func Summary(w io.Writer, run *records.Run, dir string, example *records.Example
 	n := func(name string) string { return count(run.Counts[name]) }
 	documents := run.Counts[records.CountRecords] - run.Counts[records.CountUnreadable]
 
-	out.printf("documents   %s in %s, %s\n", count(documents), plural(run.Input.Files, "file"), Size(run.Input.Bytes))
+	out.printf("read        %s in %s, %s\n", plural(documents, "document"), plural(run.Input.Files, "file"), Size(run.Input.Bytes))
 	if run.Counts[records.CountUnreadable] > 0 {
-		out.printf("unreadable  %s records\n", n(records.CountUnreadable))
+		out.printf("unreadable  %s\n", plural(run.Counts[records.CountUnreadable], "record"))
 	}
 	if run.Counts[records.CountNotCompared] > 0 {
-		out.printf("left alone  %s documents not compared (no text or too large); they stay in the corpus\n", n(records.CountNotCompared))
+		out.printf("left alone  %s not compared (no text or too large), kept in the corpus\n", plural(run.Counts[records.CountNotCompared], "document"))
 	}
-	out.printf("copies      %s documents with the same shingle set as an earlier one\n", count(run.Counts[records.CountPairs]-run.Counts[records.CountNearPairs]))
+	out.printf("copies      %s with the same shingle set as an earlier one\n", plural(run.Counts[records.CountPairs]-run.Counts[records.CountNearPairs], "document"))
 	out.printf("near pairs  %s, each verified exactly\n", n(records.CountNearPairs))
 	out.printf("clusters    %s\n", n(records.CountClusters))
-	out.printf("removed     %s documents: %s copies, %s near-duplicates\n", n(records.CountRemoved), n(records.CountCopies), n(records.CountNear))
-	out.printf("kept        %s documents\n", count(documents-run.Counts[records.CountRemoved]))
+	out.printf("removed     %s: copies %s, near-duplicates %s\n", plural(run.Counts[records.CountRemoved], "document"), n(records.CountCopies), n(records.CountNear))
+	out.printf("kept        %s\n", plural(documents-run.Counts[records.CountRemoved], "document"))
 	out.printf("took        %s, %s CPU, peak memory %s\n", seconds(run.Seconds), seconds(run.CPU), Size(run.Peak))
 	if example != nil {
 		out.printf("\n")

@@ -25,13 +25,13 @@ func TestSummary(t *testing.T) {
 	if err := report.Summary(&got, run, "out", nil); err != nil {
 		t.Fatal(err)
 	}
-	want := `documents   1,000,000 in 2 files, 1.2 MB
+	want := `read        1,000,000 documents in 2 files, 1.2 MB
 unreadable  10 records
-left alone  3 documents not compared (no text or too large); they stay in the corpus
+left alone  3 documents not compared (no text or too large), kept in the corpus
 copies      30 documents with the same shingle set as an earlier one
 near pairs  20, each verified exactly
 clusters    25
-removed     40 documents: 30 copies, 10 near-duplicates
+removed     40 documents: copies 30, near-duplicates 10
 kept        999,960 documents
 took        1m1.23s, 1m40.5s CPU, peak memory 2.5 GB
 

@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"log/slog"
+	"slices"
 
 	"github.com/alecthomas/kong"
 
@@ -24,6 +24,11 @@ type dedupCmd struct {
 // Run runs the job and prints what it found.
 func (c *dedupCmd) Run(ctx context.Context, s streams) error {
 	run, err := dedup.Run(ctx, c.Config)
+	if run != nil {
+		for _, warning := range run.Warnings {
+			fmt.Fprintf(s.Err, "neardup: warning: %s\n", warning)
+		}
+	}
 	if errors.Is(err, context.Canceled) {
 		return fmt.Errorf("interrupted; %s holds no finished output, run again to fill it", c.Output)
 	}
@@ -38,21 +43,21 @@ func (c *dedupCmd) Run(ctx context.Context, s streams) error {
 	case c.DryRun:
 		return report.Plan(s.Out, run)
 	}
-	return report.Summary(s.Out, run, c.Output, c.example(run))
+	example, err := c.example(run)
+	if err != nil {
+		fmt.Fprintf(s.Err, "neardup: warning: no example pair can be shown: %v\n", err)
+	}
+	return report.Summary(s.Out, run, c.Output, example)
 }
 
-// example is a pair to show; a summary without one is better than none.
-func (c *dedupCmd) example(run *records.Run) *records.Example {
-	if run.Counts[records.CountNearPairs] == 0 {
-		return nil
+// example is a pair to show, nil if there is none.
+func (c *dedupCmd) example(run *records.Run) (*records.Example, error) {
+	if run.Counts[records.CountNearPairs] == 0 || !slices.Contains(c.Write, "pairs") {
+		return nil, nil
 	}
 	r, err := results.Open(c.Output)
-	if err == nil {
-		var example *records.Example
-		if example, err = r.Example(); err == nil {
-			return example
-		}
+	if err != nil {
+		return nil, err
 	}
-	slog.Warn("no example pair to show: " + err.Error())
-	return nil
+	return r.Example()
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"os"
 	"os/signal"
 	"syscall"
@@ -35,9 +34,8 @@ func main() {
 
 // run runs one command line and returns its exit status.
 func run(args []string, stdout, stderr io.Writer) int {
-	logger := slog.New(slog.NewTextHandler(stderr, nil))
 	if beamcli.IsWorker(args) {
-		return exit(beamcli.Init(args, logger), stderr) // does not return unless it fails
+		return exit(beamcli.Work(args), stderr)
 	}
 	own, options := beamcli.Split(args)
 	var cli commands
@@ -49,7 +47,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 	if err != nil || status >= 0 {
 		return max(status, exit(err, stderr))
 	}
-	if err := beamcli.Init(options, logger); err != nil {
+	if err := beamcli.Init(options); err != nil {
 		return exit(&dedup.UsageError{Err: err}, stderr)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)

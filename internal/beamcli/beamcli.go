@@ -31,19 +31,36 @@ func IsWorker(args []string) bool {
 	}) && len(args) > 0 && strings.HasPrefix(args[0], "-")
 }
 
-// Init parses Beam's options and initialises Beam. In a worker it does not return. Of Beam's own
-// logs only warnings are shown; logger is slog's default afterwards.
-func Init(options []string, logger *slog.Logger) error {
-	beamlog.SetupLogging("warn", "text")
-	slog.SetDefault(logger)
+// Work runs this process as a worker. It returns only if Beam's flags are wrong.
+func Work(args []string) error {
+	if err := parse(args); err != nil {
+		return err
+	}
+	beam.Init()
+	return nil
+}
+
+// Init parses Beam's options and initialises Beam for launching pipelines. Beam and its
+// in-process runners log through slog's default, which is silenced: what matters comes back as
+// the job's error.
+func Init(options []string) error {
+	if err := parse(options); err != nil {
+		return err
+	}
+	beam.Init()
+	beamlog.SetupLogging("error", "text")
+	slog.SetDefault(slog.New(slog.DiscardHandler))
+	return nil
+}
+
+func parse(args []string) error {
 	flag.CommandLine.Init("beam options", flag.ContinueOnError)
 	flag.CommandLine.SetOutput(io.Discard)
-	if err := flag.CommandLine.Parse(options); err != nil {
+	if err := flag.CommandLine.Parse(args); err != nil {
 		return fmt.Errorf("beam option: %w", err)
 	}
 	if flag.NArg() > 0 {
 		return fmt.Errorf("beam option: %q is not an option; inputs stand before --", flag.Arg(0))
 	}
-	beam.Init()
 	return nil
 }

@@ -2,8 +2,6 @@
 package beamtest
 
 import (
-	"flag"
-	"log/slog"
 	"os"
 	"testing"
 
@@ -17,8 +15,7 @@ import (
 // Main is a package's TestMain: it initialises Beam, which a worker in the test's own process
 // needs too, and runs the tests.
 func Main(m *testing.M) {
-	flag.Parse()
-	if err := beamcli.Init(nil, slog.Default()); err != nil {
+	if err := beamcli.Init(os.Args[1:]); err != nil {
 		panic(err)
 	}
 	os.Exit(m.Run())

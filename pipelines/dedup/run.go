@@ -8,11 +8,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"runtime/debug"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -45,10 +45,10 @@ func Run(ctx context.Context, c Config) (run *records.Run, err error) {
 		return nil, err
 	}
 	if c.DryRun {
-		return job.dryRun(ctx)
+		return &job.record, job.dryRun(ctx)
 	}
 	if err := job.open(); err != nil {
-		return nil, err
+		return &job.record, err
 	}
 	err = job.run(ctx)
 	return &job.record, job.close(err)
@@ -109,18 +109,12 @@ func Version() string {
 }
 
 // dryRun plans, with a temporary folder of the system's in place of the output's.
-func (j *job) dryRun(ctx context.Context) (*records.Run, error) {
-	temp, err := os.MkdirTemp("", "neardup-")
-	if err != nil {
-		return nil, err
-	}
-	defer os.RemoveAll(temp)
-	j.temp = temp
-	if err := j.makePlan(ctx); err != nil {
-		return nil, err
+func (j *job) dryRun(ctx context.Context) (err error) {
+	if j.temp, err = os.MkdirTemp("", "neardup-"); err != nil {
+		return err
 	}
 	j.record.Status = "planned"
-	return &j.record, nil
+	return errors.Join(j.makePlan(ctx), os.RemoveAll(j.temp))
 }
 
 // open makes the output this run's own: locked, empty of what an earlier run left, and marked.
@@ -161,10 +155,7 @@ func (j *job) open() (err error) {
 	return nil
 }
 
-func (j *job) warn(text string) {
-	slog.Warn(text)
-	j.record.Warnings = append(j.record.Warnings, text)
-}
+func (j *job) warn(text string) { j.record.Warnings = append(j.record.Warnings, text) }
 
 func (j *job) writeRecord() error { return writeJSON(filepath.Join(j.output, runFile), &j.record) }
 
@@ -290,7 +281,7 @@ func await[T any](ctx context.Context, do func() (T, error)) (T, error) {
 func (j *job) cause(err error) error {
 	data, readErr := os.ReadFile(filepath.Join(j.temp, exceededFile))
 	if readErr != nil {
-		return err
+		return &PipelineError{err}
 	}
 	exceeded := &TooManyUnreadableError{Output: j.config.Output}
 	if err := json.Unmarshal(data, &exceeded.Exceeded); err != nil {
@@ -298,6 +289,21 @@ func (j *job) cause(err error) error {
 	}
 	return exceeded
 }
+
+// PipelineError is the error of a step, as the runner reports it: Error gives the step's own
+// words, Unwrap all of it.
+type PipelineError struct{ err error }
+
+func (e *PipelineError) Error() string {
+	const mark = "] failed:\n" // ends Beam's account of the DoFn and its plan
+	text := e.err.Error()
+	if i := strings.LastIndex(text, mark); i >= 0 {
+		return text[i+len(mark):]
+	}
+	return text
+}
+
+func (e *PipelineError) Unwrap() error { return e.err }
 
 // checkSpace compares what the corpus may take with what is free.
 func (j *job) checkSpace() error {
@@ -345,6 +351,9 @@ func (j *job) close(err error) error {
 		j.record.Counts = map[string]int64{records.CountRecords: exceeded.Records, records.CountUnreadable: exceeded.Unreadable}
 	default:
 		j.record.Status, j.record.Error = "failed", err.Error()
+		if pipeline := (*PipelineError)(nil); errors.As(err, &pipeline) {
+			j.record.Error = pipeline.err.Error()
+		}
 	}
 	failed := err != nil
 	err = errors.Join(err, os.RemoveAll(j.temp), j.writeRecord())

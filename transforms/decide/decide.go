@@ -79,20 +79,21 @@ func (f *starFn) ProcessElement(ctx context.Context, component int64, profiles, 
 	for _, p := range c.pairRows(f.in) {
 		row(f.pairs, p.a, p.b, &p.Pair, toPairs)
 	}
-	verdicts := c.decide()
+	verdicts, kept := c.decide(), int64(0)
 	for _, v := range verdicts {
 		row(f.clusters, v.doc.Key, v.doc.Key, v.clustered(f.in), toClusters)
 		if v.doc == v.kept {
-			keptCount.Inc(ctx, 1)
+			kept++
 			continue
 		}
-		removedCount.Inc(ctx, 1)
 		row(f.removed, v.doc.Key, v.doc.Key, v.removed(f.in), toRemoved)
 		f.drops.Add(int64(f.in.Piece(v.doc.Key)), func(block []byte) []byte {
 			return records.AppendKey(block, v.doc.Key)
 		}, toDropped)
 	}
 	clustersFound.Inc(ctx, int64(c.clusterCount))
+	keptCount.Inc(ctx, kept)
+	removedCount.Inc(ctx, int64(len(verdicts))-kept)
 	return nil
 }
 

@@ -59,6 +59,7 @@ func (f *setsFn) StartBundle(_, _ func(int64, []byte)) {
 }
 
 func (f *setsFn) ProcessElement(ctx context.Context, block []byte, sets, profiles func(int64, []byte)) error {
+	var made, shipped int64
 	d := records.NewDecoder(block)
 	for !d.Done() {
 		doc := d.Document()
@@ -73,12 +74,14 @@ func (f *setsFn) ProcessElement(ctx context.Context, block []byte, sets, profile
 		}
 		component := int64(doc.Component)
 		f.profiles.Add(component, func(block []byte) []byte { return records.AppendProfile(block, &profile) }, profiles)
-		setsMade.Inc(ctx, 1)
+		made++
 		if f.firstOf(doc.Component, &profile) {
-			setsShipped.Inc(ctx, 1)
+			shipped++
 			records.SetParts(doc.Key, profile.Hash, set, func(part []byte) { sets(component, part) })
 		}
 	}
+	setsMade.Inc(ctx, made)
+	setsShipped.Inc(ctx, shipped)
 	return nil
 }
 
