@@ -72,9 +72,9 @@ func checkFolder(folder string, overwrite bool) error {
 	return nil
 }
 
-// clean removes what an earlier run wrote: first the mark that it is whole, last the mark that
-// it is ours.
-func clean(output string) error {
+// clean removes what earlier runs wrote, but temp: first the mark that it is whole, last the mark
+// that it is ours.
+func clean(output, temp string) error {
 	names := append([]string{successFile, manifestFile}, outputs...)
 	for _, name := range append(names, runFile) {
 		if err := os.RemoveAll(filepath.Join(output, name)); err != nil {
@@ -86,6 +86,9 @@ func clean(output string) error {
 		return err
 	}
 	for _, path := range left {
+		if path == temp {
+			continue
+		}
 		if err := os.RemoveAll(path); err != nil {
 			return err
 		}

@@ -60,6 +60,7 @@ type job struct {
 	output string // absolute
 	temp   string
 	lock   *storage.Lock
+	begun  bool // the output is this run's own
 	plan   *Plan
 	record records.Run
 }
@@ -117,7 +118,7 @@ func (j *job) dryRun(ctx context.Context) (err error) {
 	return errors.Join(j.makePlan(ctx), os.RemoveAll(j.temp))
 }
 
-// open makes the output this run's own: locked, empty of what an earlier run left, and marked.
+// open takes the output's lock. What an earlier run left there stays until begin.
 func (j *job) open() (err error) {
 	if err := separate(j.config.Inputs, j.output); err != nil {
 		return err
@@ -141,18 +142,21 @@ func (j *job) open() (err error) {
 	}
 	err = checkFolder(j.output, j.config.Overwrite) // another run may have finished meanwhile
 	if err == nil {
-		err = clean(j.output)
-	}
-	if err == nil {
-		err = j.writeRecord()
-	}
-	if err == nil {
 		err = os.MkdirAll(j.temp, 0o777)
 	}
 	if err != nil {
-		return errors.Join(err, j.lock.Release())
+		return j.close(err)
 	}
 	return nil
+}
+
+// begin makes the output this run's own: empty of what an earlier run left, and marked.
+func (j *job) begin() error {
+	if err := clean(j.output, j.temp); err != nil {
+		return err
+	}
+	j.begun = true
+	return j.writeRecord()
 }
 
 func (j *job) warn(text string) { j.record.Warnings = append(j.record.Warnings, text) }
@@ -222,6 +226,9 @@ func (j *job) run(ctx context.Context) error {
 		return err
 	}
 	if err := j.checkSpace(); err != nil {
+		return err
+	}
+	if err := j.begin(); err != nil {
 		return err
 	}
 	inputs := filepath.Join(j.temp, inputsFile)
@@ -339,6 +346,11 @@ func (j *job) checkLoss() error {
 
 // close ends the run: the mark of success last, or what went wrong, and no temporary files.
 func (j *job) close(err error) error {
+	if !j.begun {
+		err = errors.Join(err, os.RemoveAll(j.temp), j.lock.Release())
+		os.Remove(j.output) // if it is empty; it is then as it was
+		return err
+	}
 	j.record.Seconds = time.Since(j.record.Started).Seconds()
 	j.usage()
 	var exceeded *TooManyUnreadableError
