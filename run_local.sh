@@ -1,19 +1,23 @@
 #!/usr/bin/env bash
 # Builds neardup and runs it on this machine. Without arguments it deduplicates the bundled
-# documents of testdata/tldr into out/tldr; arguments are passed to `neardup dedup` as they are.
+# documents of testdata/tldr into out/tldr and prints what it found; arguments are passed to
+# `neardup dedup` as they are, paths being those of the folder you call it from.
 set -euo pipefail
+unset CDPATH
 start=$PWD
 cd "$(dirname "${BASH_SOURCE[0]}")"
+root=$PWD
 if ! command -v go >/dev/null; then
-  echo "run_local.sh: needs the Go toolchain (see go.mod for the version); install it and run again" >&2
+  echo "run_local.sh: needs the Go toolchain (go.mod names the version); install it and run again" >&2
   exit 1
 fi
-[ -x bin/neardup ] || echo "building neardup (the first build takes a few minutes) ..." >&2
+[ -x bin/neardup ] || echo "building bin/neardup (the first build takes a few minutes) ..." >&2
 go build -o bin/neardup ./cmd/neardup
-neardup=$PWD/bin/neardup
+cd "$start"
 if [ $# -gt 0 ]; then
-  cd "$start"
-  exec "$neardup" dedup "$@"
+  exec "$root/bin/neardup" dedup "$@"
 fi
-echo "deduplicating testdata/tldr: help pages of command-line programs, one file a platform" >&2
-exec "$neardup" dedup testdata/tldr --output out/tldr --overwrite
+[ "$start" = "$root" ] && at="" || at=$root/
+echo "deduplicating ${at}testdata/tldr: help pages of command-line programs, one file a platform" >&2
+"$root/bin/neardup" dedup "${at}testdata/tldr" --output "${at}out/tldr" --overwrite
+echo "next: ${at:-./}run_local.sh YOUR.jsonl --output DIR, or ${at:-./}run_local.sh --help" >&2

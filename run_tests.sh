@@ -1,9 +1,11 @@
 #!/usr/bin/env bash
-# Passes all tests. Arguments are passed to `go test`, such as -run TestTruth.
+# Runs go vet and all tests. Arguments are passed to `go test`, such as -run TestLayers or -v.
+# Tests on larger corpora, which are in ../shared/data if present, are skipped otherwise.
 set -euo pipefail
+unset CDPATH
 cd "$(dirname "${BASH_SOURCE[0]}")"
 if ! command -v go >/dev/null; then
-  echo "run_tests.sh: needs the Go toolchain (see go.mod for the version); install it and run again" >&2
+  echo "run_tests.sh: needs the Go toolchain (go.mod names the version); install it and run again" >&2
   exit 1
 fi
 go vet ./...

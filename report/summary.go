@@ -38,7 +38,7 @@ func Summary(w io.Writer, run *records.Run, dir string, example *records.Example
 	out.printf("copies      %s with the same shingle set as an earlier one\n", plural(run.Counts[records.CountPairs]-run.Counts[records.CountNearPairs], "document"))
 	out.printf("near pairs  %s, each verified exactly\n", n(records.CountNearPairs))
 	out.printf("clusters    %s\n", n(records.CountClusters))
-	out.printf("removed     %s: copies %s, near-duplicates %s\n", plural(run.Counts[records.CountRemoved], "document"), n(records.CountCopies), n(records.CountNear))
+	out.printf("removed     %s: %s as copies of the kept one, %s as near-duplicates of it\n", plural(run.Counts[records.CountRemoved], "document"), n(records.CountCopies), n(records.CountNear))
 	out.printf("kept        %s\n", plural(documents-run.Counts[records.CountRemoved], "document"))
 	out.printf("took        %s, %s CPU, peak memory %s\n", seconds(run.Seconds), seconds(run.CPU), Size(run.Peak))
 	if example != nil {

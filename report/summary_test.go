@@ -31,7 +31,7 @@ left alone  3 documents not compared (no text or too large), kept in the corpus
 copies      30 documents with the same shingle set as an earlier one
 near pairs  20, each verified exactly
 clusters    25
-removed     40 documents: copies 30, near-duplicates 10
+removed     40 documents: 30 as copies of the kept one, 10 as near-duplicates of it
 kept        999,960 documents
 took        1m1.23s, 1m40.5s CPU, peak memory 2.5 GB
 

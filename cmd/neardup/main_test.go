@@ -84,16 +84,23 @@ func reference(t *testing.T) []byte {
 		for _, arg := range command.Positional {
 			fmt.Fprintf(&page, "\n`%s`: %s\n", strings.ToUpper(arg.Name), arg.Help)
 		}
-		title := ""
+		groups := map[string][]*kong.Flag{}
+		var titles []string
 		for _, flags := range command.AllFlags(true) {
 			for _, f := range flags {
 				if f.Name == "help" {
 					continue
 				}
-				if group := groupTitle(f); group != title || title == "" {
-					title = group
-					fmt.Fprintf(&page, "\n**%s**\n\n| flag | default | meaning |\n|---|---|---|\n", title)
+				title := groupTitle(f)
+				if groups[title] == nil {
+					titles = append(titles, title)
 				}
+				groups[title] = append(groups[title], f)
+			}
+		}
+		for _, title := range titles {
+			fmt.Fprintf(&page, "\n**%s**\n\n| flag | default | meaning |\n|---|---|---|\n", title)
+			for _, f := range groups[title] {
 				fmt.Fprintf(&page, "| %s | %s | %s |\n", flagName(f), defaultOf(f), strings.ReplaceAll(f.Help, "|", `\|`))
 			}
 		}

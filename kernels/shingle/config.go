@@ -9,6 +9,7 @@ import (
 // Kind is what a shingle is made of.
 type Kind uint8
 
+// The kinds of shingles.
 const (
 	Word Kind = 1 + iota // words of package token
 	Char                 // code points of the normalised text, blanks included

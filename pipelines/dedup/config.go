@@ -25,10 +25,12 @@ type Config struct {
 	Inputs []string `arg:"" name:"input" help:"Files, folders or patterns to read, in order; - is standard input." json:"input"`
 	Output string   `short:"o" required:"" placeholder:"DIR" help:"Folder for the results; must be new, or one of an unfinished run." json:"output"`
 
-	Format string   `help:"Format of the input: ${formats} (default: by file name)." placeholder:"NAME" group:"Input" json:"format"`
-	Text   []string `default:"text" sep:"none" placeholder:"COLUMN" help:"Text column; give it again to join several by one blank. Dotted paths reach nested fields." group:"Input" json:"text"`
-	ID     string   `default:"id" placeholder:"COLUMN" help:"Id column; documents without one are named source@position." group:"Input" json:"id"`
-	Limit  int64    `placeholder:"N" help:"Read the first N readable documents only." group:"Input" json:"limit"`
+	Format      string    `help:"Format of the input: ${formats} (default: by file name)." placeholder:"NAME" group:"Input" json:"format"`
+	Text        []string  `default:"text" sep:"none" placeholder:"COLUMN" help:"Text column; give it again to join several by one blank. Dotted paths reach nested fields." group:"Input" json:"text"`
+	ID          string    `default:"id" placeholder:"COLUMN" help:"Id column; documents without one are named source@position." group:"Input" json:"id"`
+	Limit       int64     `placeholder:"N" help:"Read the first N readable documents only." group:"Input" json:"limit"`
+	MaxDocBytes Bytes     `default:"16MiB" placeholder:"SIZE" help:"Texts larger than this are not compared (they stay in the corpus)." group:"Input" json:"max_doc_bytes"`
+	MaxRejected Tolerance `default:"0" placeholder:"N|P%" help:"How many unreadable records to accept, a number or a per cent; the job ends with status 4 if there are more." group:"Input" json:"max_rejected"`
 
 	Threshold float64 `short:"t" default:"0.8" help:"Jaccard similarity from which two documents are near-duplicates, in (0, 1]." group:"Similarity" json:"threshold"`
 	Shingle   string  `default:"word:5" placeholder:"KIND:K" help:"What is compared: sets of K consecutive words, characters or bytes (word:5, char:9, byte:13)." group:"Similarity" json:"shingle"`
@@ -43,15 +45,13 @@ type Config struct {
 
 	Cluster string   `default:"star" enum:"star" help:"star: a document is removed only if a kept one is threshold similar to it." group:"Decision" json:"cluster"`
 	Keep    string   `default:"first" enum:"first" help:"Which document of a cluster is kept: first in input order." group:"Decision" json:"keep"`
-	Write   []string `default:"pairs,clusters,removed,rejected,corpus" enum:"pairs,clusters,removed,rejected,corpus" help:"What to write: any of ${enum}." group:"Output" json:"write"`
+	Write   []string `default:"pairs,clusters,removed,rejected,corpus" enum:"pairs,clusters,removed,rejected,corpus" placeholder:"NAME,..." help:"What to write: any of ${enum}." group:"Output" json:"write"`
 
-	MaxDocBytes Bytes     `default:"16MiB" placeholder:"SIZE" help:"Texts larger than this are not compared (they stay in the corpus)." group:"Input" json:"max_doc_bytes"`
-	MaxRejected Tolerance `default:"0" placeholder:"N|P%" help:"How many unreadable records to accept, a number or a per cent; the job ends with status 4 if there are more." group:"Input" json:"max_rejected"`
-	Runner      string    `default:"prism" enum:"prism,direct" help:"Beam runner: prism or direct, in this process." group:"Run" json:"runner"`
-	TempDir     string    `placeholder:"DIR" help:"Folder for temporary files (default: a hidden one in the output)." group:"Run" json:"temp_dir"`
-	DryRun      bool      `help:"Plan only: list, sample, choose, print." group:"Run" json:"dry_run"`
-	Overwrite   bool      `help:"Replace a finished output." group:"Run" json:"overwrite"`
-	ForceUnlock bool      `help:"Take the output's lock from a run that is gone." group:"Run" json:"force_unlock"`
+	Runner      string `default:"prism" enum:"prism,direct" help:"Beam runner: prism or direct, in this process." group:"Run" json:"runner"`
+	TempDir     string `placeholder:"DIR" help:"Folder for temporary files (default: a hidden one in the output)." group:"Run" json:"temp_dir"`
+	DryRun      bool   `help:"Plan only: list, sample, choose, print." group:"Run" json:"dry_run"`
+	Overwrite   bool   `help:"Replace a finished output." group:"Run" json:"overwrite"`
+	ForceUnlock bool   `help:"Take the output's lock from a run that is gone." group:"Run" json:"force_unlock"`
 
 	// SplitBytes is the size of the ranges that large files are read in; results do not depend
 	// on it. 0: the usual.

@@ -98,8 +98,8 @@ func (p *Plan) sample() ([][]uint64, source.Sampled, error) {
 // choose sets the number of bands and rows.
 func (p *Plan) choose(sets [][]uint64) (err error) {
 	c := &p.Config
-	switch {
-	case c.Method == "exact":
+	switch c.Method {
+	case "exact":
 		// One key, of the whole signature: equal sets always share it, and verification at t = 1
 		// has the last word.
 		p.Threshold = setsim.Threshold{Num: 1, Den: 1}

@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -381,6 +382,9 @@ func (j *job) usage() {
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &usage) == nil {
 		seconds := func(t syscall.Timeval) float64 { return time.Duration(t.Nano()).Seconds() }
 		j.record.CPU = seconds(usage.Utime) + seconds(usage.Stime)
-		j.record.Peak = usage.Maxrss << 10 // Linux counts KiB
+		j.record.Peak = usage.Maxrss
+		if runtime.GOOS != "darwin" {
+			j.record.Peak <<= 10 // counted in KiB
+		}
 	}
 }

@@ -77,7 +77,7 @@ func fileRows[T any](path string, yield func(T, error) bool) bool {
 				return false
 			}
 		}
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return true
 		}
 		if err != nil {
