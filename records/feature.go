@@ -63,10 +63,14 @@ func (d *Decoder) SetPart() (p SetPart) {
 	p.Hash = SetHash{Hi: d.Uint64(), Lo: d.Uint64()}
 	p.Total, p.First = int(d.Uint32()), int(d.Uint32())
 	p.Values = d.Fixed(len(d.data))
+	if len(p.Values)%8 != 0 || p.First+len(p.Values)/8 > p.Total {
+		d.fail()
+		return SetPart{}
+	}
 	return p
 }
 
-// CopyTo writes the part's shingles to their places in set.
+// CopyTo writes the part's shingles to their places in set, which has Total.
 func (p *SetPart) CopyTo(set []uint64) {
 	for i := range len(p.Values) / 8 {
 		set[p.First+i] = binary.LittleEndian.Uint64(p.Values[8*i:])

@@ -1,10 +1,13 @@
 package records
 
 import (
+	"fmt"
 	"math"
 	"math/bits"
+	"path"
 	"sort"
 	"strconv"
+	"strings"
 )
 
 // Inputs is what a run reads, fixed by the planner before anything is read in earnest: every
@@ -57,6 +60,18 @@ func (in *Inputs) Split(key Key) int { return find(in.Splits, key) }
 
 // Piece returns the index of the corpus piece that holds key.
 func (in *Inputs) Piece(key Key) int { return find(in.Pieces, key) }
+
+// PieceName returns the name below corpus/ of the file that a piece becomes: its source's, with
+// the part before its ending if the source is cut.
+func (in *Inputs) PieceName(piece int) string {
+	span := in.Pieces[piece]
+	name := in.Files[span.File].Source
+	if span.Parts == 0 {
+		return name
+	}
+	ending := path.Ext(name)
+	return fmt.Sprintf("%s-%05d-of-%05d%s", strings.TrimSuffix(name, ending), span.Part, span.Parts, ending)
+}
 
 // find returns the last span that begins at or before key.
 func find(spans []Span, key Key) int {

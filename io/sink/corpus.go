@@ -7,7 +7,6 @@ import (
 	"io"
 	"path"
 	"slices"
-	"strings"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
@@ -61,16 +60,16 @@ func (f *corpusFn) ProcessElement(_ context.Context, number int64, blocks func(*
 	if file.IDIsSource && len(dropped) > 0 {
 		return nil // the file was the document
 	}
-	name := pieceName(file.Source, piece)
+	name := path.Join("corpus", in.PieceName(int(number)))
 	var kept int64
-	written, err := storage.WriteFile(join(f.Params.Output, "corpus", name), func(w io.Writer) (err error) {
+	written, err := storage.WriteFile(path.Join(f.Params.Output, name), func(w io.Writer) (err error) {
 		kept, err = f.write(w, in, piece, dropped)
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	return emitFact(facts, records.FactCorpus, join("corpus", name), written, map[string]int64{records.CountRows: kept})
+	return emitFact(facts, records.FactCorpus, name, written, map[string]int64{records.CountRows: kept})
 }
 
 // write copies the piece without the dropped records and returns how many it kept.
@@ -119,13 +118,4 @@ func (f *corpusFn) write(w io.Writer, in *records.Inputs, piece records.Span, dr
 		return 0, fmt.Errorf("%s: no record begins at %d, where one was removed", file.Path, dropped[0].Position())
 	}
 	return kept, out.Close()
-}
-
-// pieceName is the name of a corpus file: the source's, with its part if it is cut.
-func pieceName(name string, piece records.Span) string {
-	if piece.Parts == 0 {
-		return name
-	}
-	ending := path.Ext(name)
-	return fmt.Sprintf("%s-%05d-of-%05d%s", strings.TrimSuffix(name, ending), piece.Part, piece.Parts, ending)
 }

@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"path"
 	"slices"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
@@ -170,8 +169,4 @@ func emitFact(emit func([]byte), kind records.FactKind, name string, written sto
 		emit(line)
 	}
 	return err
-}
-
-func join(output string, names ...string) string {
-	return path.Join(append([]string{output}, names...)...)
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"path"
 	"slices"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
@@ -79,7 +80,7 @@ func (f *tableFn[T, R]) ProcessElement(_ context.Context, shard int64, blocks fu
 	counts := map[string]int64{records.CountRows: int64(len(rows))}
 	var written storage.Written
 	if slices.Contains(f.Params.Write, f.Name) {
-		written, err = storage.WriteFile(join(f.Params.Output, name), func(w io.Writer) error {
+		written, err = storage.WriteFile(path.Join(f.Params.Output, name), func(w io.Writer) error {
 			return f.write(w, rows, counts)
 		})
 	} else {

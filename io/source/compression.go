@@ -18,12 +18,14 @@ const (
 // magics are the first bytes of what is, or might be taken for, a compressed file.
 var magics = []struct {
 	prefix      []byte
+	at          int // where it stands
 	compression string
 	unsupported string
 }{
 	{prefix: []byte{0x1f, 0x8b}, compression: gzipped},
 	{prefix: []byte{0x28, 0xb5, 0x2f, 0xfd}, compression: zstded},
-	{prefix: []byte("BZh"), unsupported: "bzip2"},
+	{prefix: []byte{0x2a, 0x4d, 0x18}, at: 1, compression: zstded}, // a skippable frame goes first
+	{prefix: []byte("1AY&SY"), at: 4, unsupported: "bzip2"},        // BZh alone may be text
 	{prefix: []byte{0xfd, '7', 'z', 'X', 'Z', 0}, unsupported: "xz"},
 	{prefix: []byte{0x04, 0x22, 0x4d, 0x18}, unsupported: "lz4"},
 	{prefix: []byte("PK\x03\x04"), unsupported: "zip"},
@@ -32,15 +34,15 @@ var magics = []struct {
 
 // compressionOf tells a file's compression by its first bytes; names lie.
 func compressionOf(r io.ReaderAt) (string, error) {
-	head := make([]byte, 8)
+	head := make([]byte, 16)
 	n, err := r.ReadAt(head, 0)
 	if err != nil && err != io.EOF {
 		return "", err
 	}
 	for _, m := range magics {
-		if bytes.HasPrefix(head[:n], m.prefix) {
+		if bytes.HasPrefix(head[min(m.at, n):n], m.prefix) {
 			if m.unsupported != "" {
-				return "", fmt.Errorf("%s files cannot be read; unpack it first, or recompress it with gzip or zstd", m.unsupported)
+				return "", fmt.Errorf("%s files cannot be read; unpack or convert it first, or leave it out", m.unsupported)
 			}
 			return m.compression, nil
 		}
@@ -52,7 +54,11 @@ func compressionOf(r io.ReaderAt) (string, error) {
 func decompress(r io.Reader, compression string) (io.ReadCloser, error) {
 	switch compression {
 	case gzipped:
-		return gzip.NewReader(r)
+		z, err := gzip.NewReader(r)
+		if err != nil {
+			return nil, err // not z, which would be an interface of nothing
+		}
+		return z, nil
 	case zstded:
 		// One goroutine a file: splits and files already fill the cores.
 		d, err := zstd.NewReader(r, zstd.WithDecoderConcurrency(1))

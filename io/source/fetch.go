@@ -83,7 +83,9 @@ func (f *fetchFn) fetch(r *Reader, wanted []records.Member, emit func([]byte)) e
 
 // seek returns the record at position, which must not lie behind.
 func (r *Reader) seek(position int64) (Piece, error) {
-	r.SkipTo(position)
+	if err := r.skipTo(position); err != nil {
+		return Piece{}, err
+	}
 	for {
 		piece, err := r.Next()
 		switch {
@@ -91,7 +93,7 @@ func (r *Reader) seek(position int64) (Piece, error) {
 			return Piece{}, errors.New("the file ends before it")
 		case err != nil:
 			return Piece{}, err
-		case piece.Position == position && !piece.Filler:
+		case piece.Position == position && !piece.Filler && !piece.Continued:
 			return piece, nil
 		case piece.Position > position:
 			return Piece{}, errors.New("no record begins there")

@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/neardup/neardup/io/codec"
 	"github.com/neardup/neardup/io/storage"
@@ -58,8 +58,7 @@ func Plan(args []string, o Options) (*Listing, error) {
 		if err != nil {
 			return nil, err
 		}
-		folder := isFolder(arg)
-		files, skipped, err := choose(entries, o.Format, folder)
+		files, skipped, err := choose(entries, o.Format)
 		if err != nil {
 			return nil, err
 		}
@@ -68,8 +67,7 @@ func Plan(args []string, o Options) (*Listing, error) {
 		}
 		listing.Skipped = append(listing.Skipped, skipped...)
 		for _, f := range files {
-			f.Path, err = filepath.Abs(f.Path)
-			if err != nil {
+			if f.Path, err = filepath.Abs(f.Path); err != nil {
 				return nil, err
 			}
 			if seen[f.Path] {
@@ -77,15 +75,12 @@ func Plan(args []string, o Options) (*Listing, error) {
 				continue
 			}
 			seen[f.Path] = true
-			listing.Inputs.Files = append(listing.Inputs.Files, f)
-			if !folder {
-				roots = append(roots, filepath.Dir(f.Path))
-			}
-		}
-		if folder {
-			root, err := filepath.Abs(arg)
-			if err != nil {
-				return nil, err
+			listing.Inputs.Files = append(listing.Inputs.Files, f.File)
+			root := filepath.Dir(f.Path)
+			if f.folder != "" {
+				if root, err = filepath.Abs(f.folder); err != nil {
+					return nil, err
+				}
 			}
 			roots = append(roots, root)
 		}
@@ -96,14 +91,15 @@ func Plan(args []string, o Options) (*Listing, error) {
 	return listing, arrange(listing.Inputs, commonRoot(roots), o)
 }
 
-func isFolder(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && info.IsDir()
+// chosen is a file to be read.
+type chosen struct {
+	records.File
+	folder string // it was found below; "": it was named itself
 }
 
-// choose gives each file its format. In a folder, files of another format are skipped, unless
-// none is of the one asked for: then the folder's names say nothing, and all are taken.
-func choose(entries []storage.Entry, name string, folder bool) (files []records.File, skipped []string, err error) {
+// choose gives each file its format, in path order. Below a folder, files of another format are
+// skipped, unless none is of the one asked for: then the names say nothing, and all are taken.
+func choose(entries []storage.Entry, name string) (files []chosen, skipped []string, err error) {
 	slices.SortFunc(entries, func(a, b storage.Entry) int { return cmp.Compare(a.Path, b.Path) })
 	var asked format
 	if name != "" {
@@ -111,30 +107,24 @@ func choose(entries []storage.Entry, name string, folder bool) (files []records.
 			return nil, nil, err
 		}
 	}
-	matches := func(path string) bool {
-		f, ok := formatOf(path)
-		return ok && (name == "" || f.name == name)
-	}
-	takeAll := name != "" && (!folder || asked.extensions == nil ||
-		!slices.ContainsFunc(entries, func(e storage.Entry) bool { return matches(e.Path) }))
+	takeAll := !slices.ContainsFunc(entries, func(e storage.Entry) bool {
+		f, ok := formatOf(e.Path)
+		return e.Folder != "" && ok && f.name == name
+	})
 	for _, e := range entries {
-		f := asked
+		f, known := formatOf(e.Path)
 		switch {
-		case name == "" && !folder:
-			var ok bool
-			if f, ok = formatOf(e.Path); !ok {
-				return nil, nil, fmt.Errorf("%s: the name tells no format; give --format (%s)", e.Path, strings.Join(Formats(), ", "))
-			}
-		case !takeAll && !matches(e.Path):
+		case name != "" && (takeAll || e.Folder == ""):
+			f = asked
+		case known && (name == "" || f.name == name):
+		case e.Folder == "":
+			return nil, nil, fmt.Errorf("%s: the name tells no format; give --format (%s)", e.Path, strings.Join(Formats(), ", "))
+		default:
 			skipped = append(skipped, e.Path)
 			continue
-		case name == "":
-			f, _ = formatOf(e.Path)
 		}
-		files = append(files, records.File{
-			Path: e.Path, Size: e.Size, Identity: e.Identity,
-			Format: f.name, IDIsSource: f.idIsSource,
-		})
+		file := records.File{Path: e.Path, Size: e.Size, Identity: e.Identity, Format: f.name, IDIsSource: f.idIsSource}
+		files = append(files, chosen{file, e.Folder})
 	}
 	return files, skipped, nil
 }
@@ -162,6 +152,12 @@ func arrange(in *records.Inputs, root string, o Options) error {
 		}
 		file.Source, file.Offset = filepath.ToSlash(source), offset
 		offset += file.Size
+		switch {
+		case !utf8.ValidString(file.Path):
+			return fmt.Errorf("%q: the name is not UTF-8, and could not be told apart in the output; rename it", file.Path)
+		case file.Size > records.MaxPosition:
+			return fmt.Errorf("%s: %d bytes, at most %d can be read; split the file", file.Path, file.Size, int64(records.MaxPosition))
+		}
 		if err := inspect(file, o.Fields); err != nil {
 			return err
 		}
@@ -170,13 +166,30 @@ func arrange(in *records.Inputs, root string, o Options) error {
 	}
 	in.Shards = int(min(max(1, (offset+shardBytes-1)/shardBytes), maxShards))
 	if o.Limit > 0 {
-		return limit(in, o)
+		if err := limit(in, o); err != nil {
+			return err
+		}
+	}
+	return distinct(in)
+}
+
+// distinct refuses two corpus files of one name, of which one would be lost: a large file's
+// piece may be called what another file is called.
+func distinct(in *records.Inputs) error {
+	seen := map[string]int{}
+	for i, piece := range in.Pieces {
+		name := in.PieceName(i)
+		if other, ok := seen[name]; ok {
+			return fmt.Errorf("%s and %s would both be written as corpus/%s; rename one",
+				in.Files[in.Pieces[other].File].Path, in.Files[piece.File].Path, name)
+		}
+		seen[name] = i
 	}
 	return nil
 }
 
 // inspect finds a file's compression and its header, which all its splits need.
-func inspect(file *records.File, fields codec.Fields) error {
+func inspect(file *records.File, fields codec.Fields) (err error) {
 	f, err := storage.Open(file.Path, file.Identity)
 	if err != nil {
 		return err
@@ -189,7 +202,7 @@ func inspect(file *records.File, fields codec.Fields) error {
 	if err != nil {
 		return err
 	}
-	defer r.file.Close()
+	defer func() { err = errors.Join(err, r.Close()) }()
 	for {
 		n, ok := r.codec.Header(r.buf[r.lo:r.hi], r.eof)
 		if ok {
@@ -198,6 +211,9 @@ func inspect(file *records.File, fields codec.Fields) error {
 				return fmt.Errorf("%s: %w", file.Path, err)
 			}
 			return nil
+		}
+		if r.hi-r.lo >= maxHeader {
+			return fmt.Errorf("%s: no end of its header in %d bytes; is it a %s file?", file.Path, r.hi-r.lo, file.Format)
 		}
 		if err := r.fill(); err != nil {
 			return err
@@ -213,12 +229,18 @@ func splittable(file *records.File) bool {
 // pieces are the corpus files that file becomes.
 func pieces(ordinal int, file *records.File) []records.Span {
 	pieces := spans(ordinal, file, pieceBytes)
-	if len(pieces) > 1 {
-		for i := range pieces {
-			pieces[i].Part, pieces[i].Parts = i, len(pieces)
-		}
-	}
+	number(pieces)
 	return pieces
+}
+
+// number numbers the pieces of one file.
+func number(pieces []records.Span) {
+	for i := range pieces {
+		pieces[i].Part, pieces[i].Parts = i, len(pieces)
+	}
+	if len(pieces) == 1 {
+		pieces[0].Parts = 0
+	}
 }
 
 // spans cuts file at multiples of size, if it can be cut; never inside its header, where no
@@ -244,37 +266,43 @@ func limit(in *records.Inputs, o Options) error {
 		if err != nil {
 			return err
 		}
-		end, err := r.count(&left)
+		last, err := r.count(&left)
 		if err := errors.Join(err, r.Close()); err != nil {
 			return err
 		}
 		if left == 0 {
-			last := records.NewKey(split.File, end)
-			in.Splits = in.Splits[:i+1]
-			in.Splits[i].End = end
-			in.Pieces = in.Pieces[:in.Piece(last-1)+1]
-			in.Pieces[len(in.Pieces)-1].End = end
+			end(in, i, last)
 			return nil
 		}
 	}
 	return nil
 }
 
-// count reads until left readable documents are seen, and returns where the last ends.
-func (r *Reader) count(left *int64) (end int64, err error) {
+// count reads until left readable documents are seen, and returns where the last begins.
+func (r *Reader) count(left *int64) (last int64, err error) {
 	var doc codec.Document
 	for *left > 0 {
 		piece, err := r.Next()
 		if err == io.EOF {
-			return end, nil
+			return 0, nil
 		}
 		if err != nil {
 			return 0, err
 		}
-		end = piece.Position + int64(len(piece.Raw))
 		if !piece.Filler && !piece.Continued && (piece.Long || r.Decode(piece, &doc) == nil) {
+			last = piece.Position
 			*left--
 		}
 	}
-	return end, nil
+	return last, nil
+}
+
+// end ends the input with the record that begins at last in a split.
+func end(in *records.Inputs, split int, last int64) {
+	in.Splits = in.Splits[:split+1]
+	in.Splits[split].End = last + 1
+	in.Pieces = in.Pieces[:in.Piece(records.NewKey(in.Splits[split].File, last))+1]
+	piece := &in.Pieces[len(in.Pieces)-1]
+	piece.End = last + 1
+	number(in.Pieces[len(in.Pieces)-1-piece.Part:])
 }

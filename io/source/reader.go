@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 
 	"github.com/neardup/neardup/io/codec"
 	"github.com/neardup/neardup/io/storage"
@@ -13,6 +14,8 @@ import (
 
 const (
 	readBytes = 256 << 10
+	// A header travels with each split, so it is bounded.
+	maxHeader = 1 << 20
 	// A part of an over-long record overlaps the next by as much as any record's end is long.
 	endOverlap = 16
 	// Past this distance a jump costs less than reading on.
@@ -23,14 +26,15 @@ const (
 // Filler belongs to the record before it, or to the header: so the pieces of all spans of a file,
 // one after another, are the file less its header, whatever the spans.
 type Reader struct {
-	file      *storage.File
-	plain     io.ReadCloser // nil: file is not compressed
-	src       io.Reader
-	codec     codec.Codec
-	path      string
-	ordinal   int // of the file, where the reader has a span of the inputs
-	end       int64
-	maxRecord int
+	file        *storage.File
+	plain       io.ReadCloser // nil: file is not compressed
+	src         io.Reader
+	codec       codec.Codec
+	path        string
+	compression string
+	ordinal     int // of the file, where the reader has a span of the inputs
+	end         int64
+	maxRecord   int
 
 	buf    []byte // buf[lo:hi] is read and not yet handed out
 	lo, hi int
@@ -56,16 +60,17 @@ type Piece struct {
 // Decode decodes the record of a piece into doc.
 func (r *Reader) Decode(p Piece, doc *codec.Document) error { return r.codec.Decode(p.Raw, doc) }
 
-// Open opens span of in for reading. Records of more than maxRecord bytes come in parts.
+// Open opens span of in for reading. Records of more than maxRecord bytes come in parts: those
+// and no others, wherever the span begins, since what becomes of them is seen in the output.
 func Open(in *records.Inputs, span records.Span, fields codec.Fields, maxRecord int) (*Reader, error) {
 	file := in.Files[span.File]
 	r, err := open(file, fields)
 	if err != nil {
 		return nil, err
 	}
-	r.ordinal, r.end, r.maxRecord = span.File, span.End, maxRecord
+	r.ordinal, r.end, r.maxRecord = span.File, span.End, max(maxRecord, endOverlap)
 	if err := r.seekStart(file, span.Start); err != nil {
-		return nil, errors.Join(err, r.file.Close())
+		return nil, errors.Join(err, r.Close())
 	}
 	return r, nil
 }
@@ -87,8 +92,8 @@ func open(file records.File, fields codec.Fields) (*Reader, error) {
 		return nil, err
 	}
 	r := &Reader{
-		file: f, src: f, codec: c, path: file.Path,
-		end: records.End, maxRecord: math.MaxInt, whole: file.IDIsSource,
+		file: f, src: f, codec: c, path: file.Path, compression: file.Compression,
+		end: records.End, maxRecord: maxHeader, whole: file.IDIsSource,
 	}
 	if file.Compression != "" {
 		if r.plain, err = decompress(f, file.Compression); err != nil {
@@ -103,23 +108,31 @@ func open(file records.File, fields codec.Fields) (*Reader, error) {
 func (r *Reader) seekStart(file records.File, start int64) error {
 	if start == 0 {
 		r.begun = !r.whole
-		for r.hi-r.lo < len(file.Header) && !r.eof {
+		header := int64(len(file.Header))
+		for {
+			r.drop(int(min(header-r.pos, int64(r.hi-r.lo))))
+			if r.pos == header || r.eof {
+				return nil
+			}
 			if err := r.fill(); err != nil {
 				return err
 			}
 		}
-		r.drop(min(len(file.Header), r.hi-r.lo))
-		return nil
 	}
-	r.jump(start - 1)
+	return r.sync(start)
+}
+
+// sync goes on reading at the first place from position on where a record may begin.
+func (r *Reader) sync(position int64) error {
+	r.jump(position - 1)
 	for {
 		n, ok := r.codec.Sync(r.buf[r.lo:r.hi], r.eof)
 		if ok {
 			r.drop(n)
 			return nil
 		}
-		if r.eof {
-			r.drop(r.hi - r.lo)
+		r.drop(r.hi - r.lo)
+		if r.eof || r.pos >= r.end {
 			return nil
 		}
 		if err := r.fill(); err != nil {
@@ -128,18 +141,19 @@ func (r *Reader) seekStart(file records.File, start int64) error {
 	}
 }
 
-// SkipTo moves on to the record that begins at position, which must not lie behind. In a
-// compressed file it does nothing: there is no way but through.
-func (r *Reader) SkipTo(position int64) {
-	if r.plain == nil && position-(r.pos+int64(r.given)) > jumpBytes {
-		r.jump(position)
+// skipTo moves on towards position, which must not lie behind: to it if that is far. In a
+// compressed file there is no way but through.
+func (r *Reader) skipTo(position int64) error {
+	if r.compression == "" && position-(r.pos+int64(r.given)) > jumpBytes {
+		return r.sync(position)
 	}
+	return nil
 }
 
 // jump goes on reading at position.
 func (r *Reader) jump(position int64) {
 	r.src = io.NewSectionReader(r.file, position, math.MaxInt64-position)
-	r.lo, r.hi, r.given, r.pos, r.eof = 0, 0, 0, position, false
+	r.lo, r.hi, r.given, r.pos, r.eof, r.inside = 0, 0, 0, position, false, false
 }
 
 // Next returns the next piece, or io.EOF after the last of the span.
@@ -147,6 +161,9 @@ func (r *Reader) Next() (Piece, error) {
 	r.drop(r.given)
 	r.given = 0
 	for {
+		if !r.begun && r.pos >= r.end {
+			return Piece{}, io.EOF // no record begins in the span, however far the next one is
+		}
 		data := r.buf[r.lo:r.hi]
 		if r.inside {
 			n, ok := r.codec.End(data, r.eof)
@@ -172,18 +189,24 @@ func (r *Reader) Next() (Piece, error) {
 				}
 				data := data[n:]
 				n, ok := r.codec.End(data, r.eof)
+				if !ok {
+					n = len(data) - endOverlap // the end is not before
+				}
 				switch {
+				case n > r.maxRecord:
+					r.inside, r.begun = true, true
+					if ok {
+						n -= endOverlap // the last part finds the end again
+					}
+					return r.give(n, Piece{Long: true}), nil
 				case ok:
 					r.begun = true
 					return r.give(n, Piece{}), nil
-				case len(data) >= r.maxRecord:
-					r.inside, r.begun = true, true
-					return r.give(len(data)-endOverlap, Piece{Long: true}), nil
 				}
 			} else if r.eof {
-				if r.whole && r.pos == 0 && !r.begun {
+				if r.whole && !r.begun {
 					r.begun = true
-					return Piece{}, nil
+					return r.give(0, Piece{}), nil
 				}
 				return Piece{}, io.EOF
 			}
@@ -204,23 +227,25 @@ func (r *Reader) drop(n int) {
 	r.pos += int64(n)
 }
 
-// fill reads more bytes behind those that are there.
+// fill reads more bytes behind those that are there: as many again, since a record without an
+// end so far is searched from its start each time, but no more than it takes to call it long.
 func (r *Reader) fill() error {
-	if r.lo > 0 {
-		r.hi = copy(r.buf, r.buf[r.lo:r.hi])
-		r.lo = 0
+	r.hi = copy(r.buf, r.buf[r.lo:r.hi])
+	r.lo = 0
+	want := min(r.hi+max(readBytes, r.hi), r.maxRecord+endOverlap+readBytes)
+	if len(r.buf) < want {
+		r.buf = slices.Grow(r.buf[:r.hi], want-r.hi)[:want]
 	}
-	if r.hi == len(r.buf) {
-		r.buf = append(r.buf, make([]byte, max(readBytes, len(r.buf)))...)
-	}
-	n, err := r.src.Read(r.buf[r.hi:])
-	r.hi += n
-	if err == io.EOF {
-		r.eof = true
-		return nil
-	}
-	if err != nil {
-		return r.failed(err)
+	for r.hi < want {
+		n, err := r.src.Read(r.buf[r.hi:want])
+		r.hi += n
+		if err == io.EOF {
+			r.eof = true
+			return nil
+		}
+		if err != nil {
+			return r.failed(err)
+		}
 	}
 	return nil
 }
@@ -228,10 +253,10 @@ func (r *Reader) fill() error {
 // failed says where reading broke off and what that mostly means.
 func (r *Reader) failed(err error) error {
 	where := fmt.Sprintf("%s: at byte %d", r.path, r.pos+int64(r.hi-r.lo))
-	if r.plain == nil {
+	if r.compression == "" {
 		return fmt.Errorf("%s: %w", where, err)
 	}
-	if errors.Is(err, io.ErrUnexpectedEOF) {
+	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
 		return fmt.Errorf("%s of its content: the compressed data ends early; fetch the file again", where)
 	}
 	return fmt.Errorf("%s of its content: %w; fetch the file again, or leave it out", where, err)

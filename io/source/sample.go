@@ -3,7 +3,6 @@ package source
 import (
 	"errors"
 	"io"
-	"slices"
 
 	"github.com/neardup/neardup/io/codec"
 	"github.com/neardup/neardup/records"
@@ -23,8 +22,8 @@ type Sampled struct {
 }
 
 // Sample calls see with the texts of a sample of the input: the readable documents that begin
-// in one of 64 windows of 64 KiB. A file that can only be read from its start has its windows
-// there. Text is valid only during the call.
+// in one of 64 windows of 64 KiB, which of a small input are all there are. A file that can only
+// be read from its start has its windows there. Text is valid only during the call.
 func Sample(in *records.Inputs, o Options, see func(text []byte)) (Sampled, error) {
 	var sampled Sampled
 	for _, span := range sampleSpans(in) {
@@ -35,33 +34,33 @@ func Sample(in *records.Inputs, o Options, see func(text []byte)) (Sampled, erro
 	return sampled, nil
 }
 
-// sampleSpans are the windows, those of a file that touch made one.
+// sampleSpans cuts the windows along the files. Of a file that can only be read from its start
+// as many bytes are read there as the windows have of it, and all of it if that is all.
 func sampleSpans(in *records.Inputs) (spans []records.Span) {
-	total := in.Bytes()
-	for i := range int64(sampleWindows) {
-		at := total / sampleWindows * i
-		n, _ := slices.BinarySearchFunc(in.Files, at+1, func(f records.File, at int64) int {
-			if f.Offset+f.Size < at {
-				return -1
+	// Windows do not overlap; those of a small input touch and are all of it.
+	step := max((in.Bytes()+sampleWindows-1)/sampleWindows, sampleBytes)
+	for i := range in.Files {
+		file := &in.Files[i]
+		end := file.Offset + file.Size
+		first, covered := len(spans), int64(0)
+		for at := file.Offset / step * step; at < end; at += step {
+			from, to := max(at, file.Offset), min(at+sampleBytes, end)
+			if from >= to {
+				continue
 			}
-			return 1
-		})
-		if n == len(in.Files) {
-			continue
+			covered += to - from
+			if last := len(spans) - 1; last >= first && spans[last].End == from-file.Offset {
+				spans[last].End = to - file.Offset
+			} else {
+				spans = append(spans, records.Span{File: i, Start: from - file.Offset, End: to - file.Offset})
+			}
 		}
-		file := &in.Files[n]
-		start := at - file.Offset
-		last := len(spans) - 1
-		sameFile := last >= 0 && spans[last].File == n
-		switch {
-		case !splittable(file) && sameFile:
-			spans[last].End += sampleBytes
-		case !splittable(file):
-			spans = append(spans, records.Span{File: n, End: sampleBytes})
-		case sameFile && spans[last].End >= start:
-			spans[last].End = start + sampleBytes
-		default:
-			spans = append(spans, records.Span{File: n, Start: start, End: start + sampleBytes})
+		if covered > 0 && !splittable(file) {
+			whole := records.Span{File: i, End: covered}
+			if covered == file.Size {
+				whole.End = records.End // of what it decompresses to
+			}
+			spans = append(spans[:first], whole)
 		}
 	}
 	return spans
@@ -98,7 +97,7 @@ func sampleSpan(in *records.Inputs, span records.Span, o Options, see func([]byt
 			}
 		}
 	}
-	if r.plain != nil {
+	if r.compression != "" {
 		// Listed bytes are compressed ones: the file's offset tells how many stand for the sample.
 		if read, err = r.file.Seek(0, io.SeekCurrent); err != nil {
 			return err

@@ -167,13 +167,12 @@ func (f *readFn) read(r *Reader, piece Piece, doc *codec.Document, out *blockWri
 		})
 		return false
 	}
-	id := rows.in.ID(key, doc.ID, doc.HasID)
 	switch {
 	case doc.NoText:
-		rows.add(key, records.Rejected{ID: &id, Reason: records.ReasonNoText})
+		rows.add(key, records.Rejected{ID: rows.id(key, doc), Reason: records.ReasonNoText})
 	case int64(len(doc.Text)) > limit:
 		rows.add(key, records.Rejected{
-			ID: &id, Reason: records.ReasonTooLarge,
+			ID: rows.id(key, doc), Reason: records.ReasonTooLarge,
 			Detail: fmt.Sprintf("%d bytes of text, --max-doc-bytes is %d", len(doc.Text), limit),
 		})
 	default:
@@ -222,6 +221,11 @@ func (r *rejecter) add(key records.Key, row records.Rejected) {
 	r.buffers.Add(int64(r.in.Shard(key)), func(block []byte) []byte {
 		return records.AppendRow(block, key, key, &row)
 	}, r.emit)
+}
+
+func (r *rejecter) id(key records.Key, doc *codec.Document) *string {
+	id := r.in.ID(key, doc.ID, doc.HasID)
+	return &id
 }
 
 func (r *rejecter) flush() { r.buffers.Flush(r.emit) }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"sync"
@@ -49,43 +50,61 @@ type Lock struct {
 // is any with force; the former holder is then returned too.
 func Acquire(path, job string, force bool) (lock *Lock, former *Holder, err error) {
 	host, _ := os.Hostname()
-	lock = &Lock{path: path, holder: Holder{Host: host, PID: os.Getpid(), Job: job}, stop: make(chan struct{})}
-	err = lock.create()
-	if errors.Is(err, fs.ErrExist) {
-		former, err = readHolder(path)
-		switch {
-		case errors.Is(err, fs.ErrNotExist): // released meanwhile
-		case err != nil:
-			return nil, nil, err
-		case !force && !stale(*former, host):
-			return nil, nil, &LockedError{Path: path, Holder: *former}
-		}
-		// Two may find the same stale lock: the name they move it to is one's alone.
-		aside := fmt.Sprintf("%s.stale-%s", path, job)
-		if err := os.Rename(path, aside); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return nil, nil, err
-		}
-		os.Remove(aside)
-		err = lock.create()
-	}
+	f, err := exclusive(path, os.O_CREATE)
 	if err != nil {
 		return nil, nil, err
+	}
+	defer f.Close()
+	former, err = readHolder(f)
+	switch {
+	case err != nil:
+		return nil, nil, err
+	case former != nil && !force && !stale(*former, host):
+		return nil, nil, &LockedError{Path: path, Holder: *former}
+	}
+	lock = &Lock{path: path, holder: Holder{Host: host, PID: os.Getpid(), Job: job}, stop: make(chan struct{})}
+	if err := lock.write(f); err != nil {
+		return nil, nil, errors.Join(err, os.Remove(path))
 	}
 	lock.done.Go(lock.beat)
 	return lock, former, nil
 }
 
-func (l *Lock) create() error {
-	f, err := os.OpenFile(l.path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666)
+// exclusive opens the lock file for one process at a time, until it is closed: whoever reads it
+// to decide and then writes or removes it, does so through here. So of two that find the same
+// stale lock one takes it over and the other then reads who did. A file system without flock
+// leaves a race of microseconds, which must do.
+func exclusive(path string, flag int) (*os.File, error) {
+	for {
+		f, err := os.OpenFile(path, os.O_RDWR|flag, 0o666)
+		if err != nil {
+			return nil, err
+		}
+		for errors.Is(syscall.Flock(int(f.Fd()), syscall.LOCK_EX), syscall.EINTR) {
+		}
+		mine, err := f.Stat()
+		if err != nil {
+			return nil, errors.Join(err, f.Close())
+		}
+		if there, err := os.Stat(path); err == nil && os.SameFile(mine, there) {
+			return f, nil
+		}
+		f.Close() // released while we waited: what we have open is no longer the lock
+	}
+}
+
+// write makes the lock file say who holds it. A heartbeat writes as many bytes as there were,
+// at once, so that one who only looks never sees less than a holder.
+func (l *Lock) write(f *os.File) error {
+	l.holder.Beat = time.Now().UTC().Truncate(time.Second)
+	data, err := json.Marshal(l.holder)
 	if err != nil {
 		return err
 	}
-	return errors.Join(l.write(f), f.Close())
-}
-
-func (l *Lock) write(f *os.File) error {
-	l.holder.Beat = time.Now().UTC().Truncate(time.Second)
-	return json.NewEncoder(f).Encode(l.holder)
+	if _, err := f.WriteAt(data, 0); err != nil {
+		return err
+	}
+	return f.Truncate(int64(len(data)))
 }
 
 // beat keeps the lock fresh until Release. A beat that fails is left to the next: the lock is a
@@ -98,34 +117,53 @@ func (l *Lock) beat() {
 		case <-l.stop:
 			return
 		case <-tick.C:
-			if f, err := os.OpenFile(l.path, os.O_WRONLY|os.O_TRUNC, 0); err == nil {
-				_ = l.write(f)
-				f.Close()
-			}
+			_ = l.own(l.write)
 		}
 	}
 }
 
-// Release drops the lock.
+// Release drops the lock. It returns an error, and leaves the file alone, if another job took
+// the lock over meanwhile: then both may have written to the output.
 func (l *Lock) Release() error {
 	close(l.stop)
 	l.done.Wait()
-	return os.Remove(l.path)
+	return l.own(func(*os.File) error { return os.Remove(l.path) })
 }
 
-func readHolder(path string) (*Holder, error) {
-	data, err := os.ReadFile(path)
+// own calls do with the lock file, if the lock is still held.
+func (l *Lock) own(do func(*os.File) error) error {
+	f, err := exclusive(l.path, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%s: the lock of job %s was removed while it ran; run again if another job wrote to the same output", l.path, l.holder.Job)
+	}
 	if err != nil {
+		return err
+	}
+	defer f.Close()
+	holder, err := readHolder(f)
+	if err != nil {
+		return err
+	}
+	if holder == nil || holder.Job != l.holder.Job || holder.PID != l.holder.PID || holder.Host != l.holder.Host {
+		return fmt.Errorf("%s: the lock of job %s was taken over while it ran; run again once no other job writes to the same output", l.path, l.holder.Job)
+	}
+	return do(f)
+}
+
+// readHolder returns who holds the lock, nil if nobody has written it yet.
+func readHolder(f *os.File) (*Holder, error) {
+	data, err := io.ReadAll(f)
+	if err != nil || len(data) == 0 {
 		return nil, err
 	}
 	holder := &Holder{}
 	if json.Unmarshal(data, holder) != nil {
-		// Being written this moment, or cut short by a crash: its age tells.
-		info, err := os.Stat(path)
+		// Cut short by a crash: its age tells.
+		info, err := f.Stat()
 		if err != nil {
 			return nil, err
 		}
-		holder.Beat = info.ModTime()
+		*holder = Holder{Job: "unknown", Host: "unknown", Beat: info.ModTime().UTC()}
 	}
 	return holder, nil
 }

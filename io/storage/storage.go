@@ -4,6 +4,9 @@
 package storage
 
 import (
+	"bufio"
+	"cmp"
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -14,6 +17,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 )
@@ -21,64 +25,82 @@ import (
 // Entry is a file as listed.
 type Entry struct {
 	Path     string
+	Folder   string // the folder it was found below; "": it was named itself
 	Size     int64
 	Identity string
 }
 
-// List returns the files that arg names: a file itself, the files below a folder (in path
-// order; names that begin with a dot or an underscore are left out, as data lakes use them for
-// what is not data), or the matches of a pattern.
-func List(arg string) ([]Entry, error) {
+// List returns the files that arg names, by path: a file itself, the files below a folder, or
+// the matches of a pattern, which may be folders too. Names that begin with a dot or an
+// underscore are left out unless they are given, as data lakes use them for what is not data;
+// so are links to folders below a folder, which could lead in circles.
+func List(arg string) (entries []Entry, err error) {
 	if err := local(arg); err != nil {
 		return nil, err
 	}
-	info, err := os.Stat(arg)
+	names := []string{arg}
+	_, err = os.Stat(arg)
 	switch {
-	case err == nil && info.IsDir():
-		return listFolder(arg)
-	case err == nil:
-		entry, err := newEntry(arg, info)
-		return []Entry{entry}, err
-	case !errors.Is(err, fs.ErrNotExist) || !strings.ContainsAny(arg, "*?["):
+	case err == nil: // a name, not a pattern, even if it has a star in it
+	case errors.Is(err, fs.ErrNotExist) && strings.ContainsAny(arg, "*?["):
+		if names, err = match(arg); err != nil {
+			return nil, err
+		}
+	default:
 		return nil, err
 	}
-	matches, err := filepath.Glob(arg)
-	if err != nil {
-		return nil, fmt.Errorf("pattern %s: %w", arg, err)
-	}
-	if len(matches) == 0 {
-		return nil, fmt.Errorf("pattern %s: %w", arg, fs.ErrNotExist)
-	}
-	var entries []Entry
-	for _, match := range matches {
-		// A match is a name, not a pattern, even if it has a star in it.
-		info, err := os.Stat(match)
+	for _, name := range names {
+		info, err := os.Stat(name)
 		if err != nil {
 			return nil, err
 		}
+		var found []Entry
 		if info.IsDir() {
-			below, err := listFolder(match)
-			if err != nil {
-				return nil, err
-			}
-			entries = append(entries, below...)
-			continue
+			found, err = listFolder(name)
+		} else {
+			found = make([]Entry, 1)
+			found[0], err = newEntry(name, info)
 		}
-		entry, err := newEntry(match, info)
 		if err != nil {
 			return nil, err
 		}
-		entries = append(entries, entry)
+		entries = append(entries, found...)
 	}
+	slices.SortFunc(entries, func(a, b Entry) int { return cmp.Compare(a.Path, b.Path) })
 	return entries, nil
 }
 
+// match returns the names that match pattern, at least one.
+func match(pattern string) ([]string, error) {
+	names, err := filepath.Glob(pattern)
+	if err != nil {
+		return nil, fmt.Errorf("pattern %s: %w", pattern, err)
+	}
+	asked := strings.Split(filepath.Clean(pattern), "/")
+	names = slices.DeleteFunc(names, func(name string) bool {
+		for i, element := range strings.Split(filepath.Clean(name), "/") {
+			if hidden(element) && asked[i][0] != element[0] {
+				return true
+			}
+		}
+		return false
+	})
+	if len(names) == 0 {
+		return nil, fmt.Errorf("pattern %s: %w", pattern, fs.ErrNotExist)
+	}
+	return names, nil
+}
+
+func hidden(name string) bool { return name != "" && strings.IndexByte("._", name[0]) >= 0 }
+
 func listFolder(root string) (entries []Entry, err error) {
-	err = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+	// The slash makes WalkDir follow root itself if it is a link.
+	top := strings.TrimSuffix(root, "/") + "/"
+	err = filepath.WalkDir(top, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
-		if path != root && strings.ContainsRune("._", rune(d.Name()[0])) {
+		if path != top && hidden(d.Name()) {
 			if d.IsDir() {
 				return fs.SkipDir
 			}
@@ -88,13 +110,11 @@ func listFolder(root string) (entries []Entry, err error) {
 			return nil
 		}
 		info, err := os.Stat(path) // follows links, as opening does
-		if err != nil {
+		if err != nil || info.IsDir() {
 			return err
 		}
-		if info.IsDir() {
-			return nil // a link to a folder could lead in circles
-		}
 		entry, err := newEntry(path, info)
+		entry.Folder = root
 		entries = append(entries, entry)
 		return err
 	})
@@ -154,7 +174,7 @@ func (f *File) Unchanged() error {
 		return err
 	}
 	if identity(info) != f.identity {
-		return fmt.Errorf("%s changed while it was read; run again once nothing writes to it", f.path)
+		return fmt.Errorf("%s changed since it was listed; run again once nothing writes to it", f.path)
 	}
 	return nil
 }
@@ -167,41 +187,38 @@ type Written struct {
 
 // WriteFile writes a file that is either whole or absent: write fills a hidden file beside it,
 // which takes the name only when it is complete. A retry, or two workers at once, are harmless.
-func WriteFile(path string, write func(io.Writer) error) (Written, error) {
+func WriteFile(path string, write func(io.Writer) error) (written Written, err error) {
 	if err := local(path); err != nil {
 		return Written{}, err
 	}
-	dir, name := filepath.Split(path)
+	dir := filepath.Dir(path)
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return Written{}, err
 	}
-	f, err := os.CreateTemp(dir, "."+name+".tmp-*")
+	// Not os.CreateTemp, whose files are private: outputs are to be as readable as any file the
+	// user makes. The name does not hold path's, which may be as long as a name can be.
+	temp := filepath.Join(dir, ".neardup-"+rand.Text())
+	f, err := os.OpenFile(temp, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666)
 	if err != nil {
-		return Written{}, err
+		return Written{}, fmt.Errorf("writing %s: %w", path, err)
 	}
 	sum := &summed{file: f, hash: sha256.New()}
-	err = write(sum)
-	if err == nil {
-		err = f.Chmod(0o666 &^ umask)
+	buffer := bufio.NewWriterSize(sum, writeBytes)
+	if err = write(buffer); err == nil {
+		err = buffer.Flush()
 	}
 	err = errors.Join(err, f.Close())
 	if err == nil {
-		err = os.Rename(f.Name(), path)
+		err = os.Rename(temp, path)
 	}
 	if err != nil {
-		os.Remove(f.Name())
-		return Written{}, fmt.Errorf("writing %s: %w", path, err)
+		return Written{}, fmt.Errorf("writing %s: %w", path, errors.Join(err, os.Remove(temp)))
 	}
 	return Written{Bytes: sum.bytes, SHA256: hex.EncodeToString(sum.hash.Sum(nil))}, nil
 }
 
-// umask is read once: os.CreateTemp makes private files, and outputs are to be as readable as
-// any file the user makes.
-var umask = func() os.FileMode {
-	mask := syscall.Umask(0)
-	syscall.Umask(mask)
-	return os.FileMode(mask)
-}()
+// Corpora are written a record at a time.
+const writeBytes = 128 << 10
 
 // summed writes to a file and sums up what it writes.
 type summed struct {

@@ -1,0 +1,277 @@
+package sink
+
+import (
+	"bytes"
+	"compress/gzip"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/neardup/neardup/io/codec"
+	"github.com/neardup/neardup/io/source"
+	"github.com/neardup/neardup/records"
+)
+
+// part is a record, or what stands between two.
+type part struct {
+	raw    string
+	filler bool
+}
+
+// parts are what a file of each format may hold after its header.
+var parts = map[string]struct {
+	header string
+	parts  []part
+}{
+	"jsonl": {"\xEF\xBB\xBF", []part{
+		{"\n", true}, {"{\"text\":\"one\"}\n", false}, {" \n\n", true}, {"{\"text\":\"two\"}\r\n", false},
+		{"{broken\n", false}, {"{\"text\":\"" + strings.Repeat("long ", 300_000) + "\"}\n", false}, {"{\"text\":\"last\"}", false},
+	}},
+	"tsv": {"id\ttext\n", []part{
+		{"1\tone\n", false}, {"\n", true}, {"2\ttwo\n", false}, {"3\n", false}, {"4\tfour\r\n", false}, {"\r\n", true},
+	}},
+	"lines": {"", []part{{"one\n", false}, {"\n", false}, {"three\n", false}, {"four\n", false}, {"five", false}}},
+	"reuters": {"<!DOCTYPE lewis>\n", []part{
+		{"\n", true}, {"<REUTERS OLDID=\"1\"><BODY>one</BODY></REUTERS>\n", false}, {"<!-- -->\n", true},
+		{"<REUTERS OLDID=\"2\"><BODY>two</BODY></REUTERS>\n", false}, {"<REUTERS OLDID=\"3\">", false},
+		{"<REUTERS OLDID=\"4\"></REUTERS>", false}, {" \n", true},
+	}},
+	"files": {"", []part{{"the whole\nfile", false}}},
+}
+
+var options = source.Options{Fields: codec.Fields{Text: []string{"text"}}, MaxDocument: 100}
+
+// plant writes a file and plans it.
+func plant(t *testing.T, name, format string, content []byte) *records.Inputs {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, content, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	o := options
+	o.Format = format
+	listing, err := source.Plan([]string{path}, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return listing.Inputs
+}
+
+func pack(t *testing.T, content []byte, compression string) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	var w io.WriteCloser
+	switch compression {
+	case "gzip":
+		w = gzip.NewWriter(&b)
+	case "zstd":
+		encoder, err := zstd.NewWriter(&b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w = encoder
+	default:
+		return content
+	}
+	if _, err := w.Write(content); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+func unpack(t *testing.T, content []byte, compression string) string {
+	t.Helper()
+	var r io.Reader = bytes.NewReader(content)
+	var err error
+	switch compression {
+	case "gzip":
+		r, err = gzip.NewReader(r)
+	case "zstd":
+		r, err = zstd.NewReader(r)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	plain, err := io.ReadAll(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(plain)
+}
+
+// writeCorpus writes all pieces of in without dropped and returns them by name, as they stand,
+// and how many records they have.
+func writeCorpus(t *testing.T, in *records.Inputs, dropped []records.Key) (files map[string][]byte, kept int64) {
+	t.Helper()
+	f := &corpusFn{Params: Params{Inputs: share(t, in), Output: t.TempDir()}, Options: options}
+	blocks := map[int][][]byte{}
+	for i := len(dropped) - 1; i >= 0; i-- { // in any order
+		piece := in.Piece(dropped[i])
+		blocks[piece] = append(blocks[piece], records.AppendKey(nil, dropped[i]), nil)
+	}
+	files = map[string][]byte{}
+	for i := range in.Pieces {
+		emit, fact := oneFact(t)
+		if err := f.ProcessElement(t.Context(), int64(i), iterate(append(blocks[i], []byte{})...), emit); err != nil {
+			t.Fatal(err)
+		}
+		if fact.Kind == "" {
+			continue // nothing is left
+		}
+		content, err := os.ReadFile(filepath.Join(f.Params.Output, fact.Name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if fact.Kind != records.FactCorpus || fact.Bytes != int64(len(content)) {
+			t.Errorf("fact %+v of a file of %d bytes", fact, len(content))
+		}
+		kept += fact.Counts[records.CountRows]
+		files[fact.Name] = content
+	}
+	return files, kept
+}
+
+// TestCorpus: the corpus is the input less the records that are dropped, whichever these are.
+func TestCorpus(t *testing.T) {
+	for format, f := range parts {
+		for _, compression := range []string{"", "gzip", "zstd"} {
+			t.Run(format+" "+compression, func(t *testing.T) {
+				t.Parallel()
+				whole := f.header
+				for _, p := range f.parts {
+					whole += p.raw
+				}
+				in := plant(t, "sub name.ext", format, pack(t, []byte(whole), compression))
+				for drop := range 1 << len(f.parts) {
+					want, position, total := f.header, int64(len(f.header)), int64(0)
+					var dropped []records.Key
+					skip := false
+					for i, p := range f.parts {
+						if out := drop>>i&1 == 1; out && p.filler {
+							skip = true // only records are dropped
+						} else if out {
+							dropped = append(dropped, records.NewKey(0, position))
+						} else {
+							want += p.raw
+							if !p.filler {
+								total++
+							}
+						}
+						position += int64(len(p.raw))
+					}
+					if skip || len(whole) > 1<<20 && drop%5 != 0 {
+						continue
+					}
+					files, kept := writeCorpus(t, in, dropped)
+					if format == "files" && len(dropped) > 0 {
+						if len(files) != 0 {
+							t.Errorf("a dropped file was written: %v", files)
+						}
+						continue
+					}
+					got := unpack(t, files["corpus/sub name.ext"], compression)
+					if got != want || kept != total || len(files) != 1 {
+						t.Errorf("dropped %v: %d records in %d bytes, want %d in %d", dropped, kept, len(got), total, len(want))
+					}
+				}
+			})
+		}
+	}
+}
+
+// TestCorpusPieces: a file that is written as several is the same one after another, each with
+// the header.
+func TestCorpusPieces(t *testing.T) {
+	f := parts["tsv"]
+	whole := f.header
+	for _, p := range f.parts {
+		whole += p.raw
+	}
+	in := plant(t, "t.tsv", "tsv", []byte(whole))
+	for size := int64(9); size < 30; size++ {
+		in.Pieces = nil
+		for start := int64(0); start < int64(len(whole)); start += size {
+			in.Pieces = append(in.Pieces, records.Span{Start: start, End: start + size, Part: len(in.Pieces)})
+		}
+		in.Pieces[len(in.Pieces)-1].End = records.End
+		for i := range in.Pieces {
+			in.Pieces[i].Parts = len(in.Pieces)
+		}
+		second := records.NewKey(0, int64(strings.Index(whole, "2\ttwo")))
+		files, kept := writeCorpus(t, in, []records.Key{second})
+		got := f.header
+		for i := range in.Pieces {
+			name := fmt.Sprintf("corpus/t-%05d-of-%05d.tsv", i, len(in.Pieces))
+			rest, ok := strings.CutPrefix(string(files[name]), f.header)
+			if !ok {
+				t.Errorf("pieces of %d: %s begins %.20q", size, name, files[name])
+			}
+			got += rest
+		}
+		if want := strings.Replace(whole, "2\ttwo\n", "", 1); got != want || kept != 3 {
+			t.Errorf("pieces of %d: %q with %d records, want %q with 3", size, got, kept, want)
+		}
+	}
+}
+
+// TestCorpusIsDeterministic for blocks in any order, here the worst of both.
+func TestCorpusIsDeterministic(t *testing.T) {
+	for _, compression := range []string{"gzip", "zstd"} {
+		var content bytes.Buffer
+		var dropped []records.Key
+		for i := range 20_000 {
+			if i%7 == 0 {
+				dropped = append(dropped, records.NewKey(0, int64(content.Len())))
+			}
+			fmt.Fprintf(&content, "line %d of many, %d\n", i, i*i%977)
+		}
+		in := plant(t, "x", "lines", pack(t, content.Bytes(), compression))
+		first, _ := writeCorpus(t, in, dropped)
+		for i, j := 0, len(dropped)-1; i < j; i, j = i+1, j-1 {
+			dropped[i], dropped[j] = dropped[j], dropped[i]
+		}
+		if again, _ := writeCorpus(t, in, dropped); !reflect.DeepEqual(again, first) {
+			t.Errorf("%s: other bytes", compression)
+		}
+	}
+}
+
+func TestCorpusErrors(t *testing.T) {
+	in := plant(t, "x", "lines", []byte("one\ntwo\n"))
+	path := in.Files[0].Path
+	for name, tt := range map[string]struct {
+		block []byte
+		want  string
+	}{
+		"no record there":       {records.AppendKey(nil, records.NewKey(0, 1)), path + ": no record begins at 1, where one was removed"},
+		"dropped behind":        {records.AppendKey(records.AppendKey(nil, 4), 9), path + ": no record begins at 9"},
+		"dropped twice":         {records.AppendKey(records.AppendKey(nil, 4), 4), path + ": no record begins at 4"},
+		"keys that are cut off": {[]byte{1, 2, 3}, "corrupt"},
+	} {
+		f := &corpusFn{Params: Params{Inputs: share(t, in), Output: t.TempDir()}, Options: options}
+		err := f.ProcessElement(t.Context(), 0, iterate(tt.block), func([]byte) { t.Errorf("%s: a fact", name) })
+		if err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: error %v, want %q", name, err, tt.want)
+		}
+		if left, err := os.ReadDir(filepath.Join(f.Params.Output, "corpus")); err == nil && len(left) != 0 {
+			t.Errorf("%s: left behind %v", name, left)
+		}
+	}
+	if err := os.WriteFile(path, []byte("one\ntwo\nthree\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	f := &corpusFn{Params: Params{Inputs: share(t, in), Output: t.TempDir()}, Options: options}
+	err := f.ProcessElement(t.Context(), 0, iterate(), func([]byte) { t.Error("a fact") })
+	if err == nil || !strings.Contains(err.Error(), path+" changed") {
+		t.Errorf("of a file that grew: error %v", err)
+	}
+}

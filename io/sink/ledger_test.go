@@ -1,0 +1,99 @@
+package sink
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/neardup/neardup/records"
+)
+
+func lines(t *testing.T, facts ...records.Fact) (lines [][]byte) {
+	t.Helper()
+	for _, fact := range facts {
+		line, err := json.Marshal(fact)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+func TestLedger(t *testing.T) {
+	facts := []records.Fact{ // by kind and name
+		{Kind: records.FactCorpus, Name: "corpus/a\n.jsonl", Bytes: 7, SHA256: "ab", Counts: map[string]int64{"rows": 1}},
+		{Kind: records.FactRead, Name: "0", Counts: map[string]int64{"records": 1}},
+		{Kind: records.FactRead, Name: "1", Counts: map[string]int64{"records": 2}},
+		{Kind: records.FactTable, Name: "pairs/part-00000-of-00001.parquet"},
+	}
+	path := filepath.Join(t.TempDir(), "ledger")
+	f := &ledgerFn{Path: path}
+	shuffled := lines(t, facts[2], facts[0], facts[3], facts[1])
+	if err := f.ProcessElement(t.Context(), 0, iterate(shuffled...)); err != nil {
+		t.Fatal(err)
+	}
+	ledger, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ledger.Close()
+	if got, err := ReadLedger(ledger); err != nil || !reflect.DeepEqual(got, facts) {
+		t.Errorf("got %+v, %v, want %+v", got, err, facts)
+	}
+	if _, err := ReadLedger(strings.NewReader(`{"kind":"read"}` + "\n" + `{"kind":`)); err == nil {
+		t.Error("a ledger that is cut short: no error")
+	}
+	if got, err := ReadLedger(strings.NewReader("")); err != nil || len(got) != 0 {
+		t.Errorf("an empty ledger: %v, %v", got, err)
+	}
+}
+
+func TestGate(t *testing.T) {
+	facts := func(total, unreadable int64) []records.Fact {
+		return []records.Fact{
+			{Kind: records.FactRead, Name: "0", Counts: map[string]int64{"records": total - 1, "unreadable": unreadable}},
+			{Kind: records.FactRead, Name: "1", Counts: map[string]int64{"records": 1}},
+			// The table counts the same records again.
+			{Kind: records.FactTable, Name: "rejected", Counts: map[string]int64{"rows": 99, "unreadable": unreadable}},
+		}
+	}
+	for _, tt := range []struct {
+		limit               Limit
+		records, unreadable int64
+		passes              bool
+	}{
+		{Limit{}, 10, 0, true},
+		{Limit{}, 10, 1, false},
+		{Limit{Records: 1}, 10, 1, true},
+		{Limit{Records: 1}, 10, 2, false},
+		{Limit{Percent: 10}, 10, 1, true},
+		{Limit{Percent: 10}, 10, 2, false},
+		{Limit{Percent: 10}, 9, 1, false},
+		{Limit{Percent: 100}, 10, 10, true},
+	} {
+		path := filepath.Join(t.TempDir(), "exceeded")
+		f := &gateFn{Path: path, Limit: tt.limit}
+		err := f.ProcessElement(t.Context(), 0, iterate(lines(t, facts(tt.records, tt.unreadable)...)...))
+		data, readErr := os.ReadFile(path)
+		if tt.passes {
+			if err != nil || readErr == nil {
+				t.Errorf("%+v, %d of %d: error %v, file %q", tt.limit, tt.unreadable, tt.records, err, data)
+			}
+			continue
+		}
+		var got Exceeded
+		if !errors.Is(err, ErrUnreadable) || readErr != nil || json.Unmarshal(data, &got) != nil ||
+			got != (Exceeded{Records: tt.records, Unreadable: tt.unreadable}) {
+			t.Errorf("%+v, %d of %d: error %v, file %q", tt.limit, tt.unreadable, tt.records, err, data)
+		}
+	}
+	f := &gateFn{Path: filepath.Join(t.TempDir(), "exceeded")}
+	if err := f.ProcessElement(t.Context(), 0, iterate([]byte("{"))); err == nil || errors.Is(err, ErrUnreadable) {
+		t.Errorf("a fact that is cut short: error %v", err)
+	}
+}

@@ -1,0 +1,294 @@
+package sink
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/parquet-go/parquet-go"
+
+	"github.com/neardup/neardup/io/storage"
+	"github.com/neardup/neardup/records"
+)
+
+// share hands in to the workers and returns the path it is at.
+func share(t *testing.T, in *records.Inputs) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "inputs")
+	if err := storage.WriteShared(path, in); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { storage.Forget(path) })
+	return path
+}
+
+// iterate hands out blocks as a grouped value does.
+func iterate(blocks ...[]byte) func(*[]byte) bool {
+	return func(block *[]byte) bool {
+		if len(blocks) == 0 {
+			return false
+		}
+		*block, blocks = blocks[0], blocks[1:]
+		return true
+	}
+}
+
+// oneFact returns the function that takes a step's facts, and the only one it was given.
+func oneFact(t *testing.T) (func([]byte), *records.Fact) {
+	t.Helper()
+	fact := &records.Fact{}
+	return func(line []byte) {
+		if fact.Kind != "" {
+			t.Error("two facts")
+		}
+		if err := json.Unmarshal(line, fact); err != nil {
+			t.Error(err)
+		}
+	}, fact
+}
+
+// shards are inputs that say no more than how many shards there are.
+func shards(n int) *records.Inputs {
+	return &records.Inputs{Shards: n, Files: []records.File{{}}}
+}
+
+// travelling is a row that can be packed, too.
+type travelling[T any] interface {
+	row[T]
+	records.Row
+}
+
+// writeTable writes rows in blocks, in an order drawn with seed, and returns the file and fact.
+func writeTable[T any, R travelling[T]](t *testing.T, name string, rows []T, seed uint64, metadata map[string]string) ([]byte, *records.Fact) {
+	t.Helper()
+	random := rand.New(rand.NewPCG(seed, seed))
+	blocks := make([][]byte, 1+random.IntN(5))
+	for _, i := range random.Perm(len(rows)) {
+		b := random.IntN(len(blocks))
+		// Only both keys together tell rows apart. The first is the document's: a cluster of that
+		// name begins with it.
+		blocks[b] = records.AppendRow(blocks[b], records.Key(i/3), records.Key(i%3), R(&rows[i]))
+	}
+	f := &tableFn[T, R]{Name: name, Params: Params{
+		Inputs: share(t, shards(4)), Output: t.TempDir(), Write: []string{name}, Metadata: metadata,
+	}}
+	emit, fact := oneFact(t)
+	if err := f.ProcessElement(t.Context(), 2, iterate(blocks...), emit); err != nil {
+		t.Fatal(err)
+	}
+	file, err := os.ReadFile(filepath.Join(f.Params.Output, name, "part-00002-of-00004.parquet"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := name + "/part-00002-of-00004.parquet"; fact.Kind != records.FactTable || fact.Name != want || fact.Bytes != int64(len(file)) {
+		t.Errorf("fact %+v, want of %s and %d bytes", fact, want, len(file))
+	}
+	return file, fact
+}
+
+func readTable[T any](t *testing.T, file []byte) []T {
+	t.Helper()
+	rows, err := parquet.Read[T](bytes.NewReader(file), int64(len(file)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rows
+}
+
+// check writes rows, reads them back and does so again in other orders.
+func check[T any, R travelling[T]](t *testing.T, name string, rows []T, counts map[string]int64) {
+	t.Helper()
+	metadata := map[string]string{"measure": "jaccard", "a": "1", "z": "26", "threshold": "0.8"}
+	file, fact := writeTable[T, R](t, name, rows, 1, metadata)
+	if got := readTable[T](t, file); !reflect.DeepEqual(got, rows) {
+		t.Errorf("%s: %d rows came back, unlike the %d written", name, len(got), len(rows))
+	}
+	if !reflect.DeepEqual(fact.Counts, counts) {
+		t.Errorf("%s: counts %v, want %v", name, fact.Counts, counts)
+	}
+	for seed := range uint64(5) {
+		if again, other := writeTable[T, R](t, name, rows, seed+2, metadata); !bytes.Equal(again, file) || other.SHA256 != fact.SHA256 {
+			t.Errorf("%s: %d other bytes for rows in another order", name, len(again))
+		}
+	}
+	f, err := parquet.OpenFile(bytes.NewReader(file), int64(len(file)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for key, want := range metadata {
+		if got, ok := f.Lookup(key); !ok || got != want {
+			t.Errorf("%s: metadata %s is %q, want %q", name, key, got, want)
+		}
+	}
+}
+
+// few is enough rows for several batches and pages.
+const few = 3000
+
+func TestTables(t *testing.T) {
+	var pairs []records.Pair
+	var clusters []records.Clustered
+	var removed []records.Removed
+	var rejected []records.Rejected
+	for i := range few {
+		id, source := fmt.Sprintf("id %d", i), fmt.Sprintf("part/%d.jsonl", i/100)
+		similarity := 1 - float64(i%10)/20
+		pairs = append(pairs, records.Pair{
+			IDA: id, IDB: id + "b", SourceA: source, SourceB: "b", PositionA: int64(i), PositionB: 1 << 39,
+			Similarity: similarity, Shared: int32(i), SizeA: int32(i + 1), SizeB: int32(i + 2),
+		})
+		clusters = append(clusters, records.Clustered{
+			Cluster: int64(i/3 + i%3), ID: id, Source: source, Position: int64(i), Size: 7, Members: 3, Kept: i%3 == 0,
+		})
+		r := records.Removed{
+			ID: id, Source: source, Position: int64(i), Cluster: 5, KeptID: "kept", KeptSource: source, KeptPosition: 9,
+			Reason: records.ReasonNear, Similarity: &similarity,
+		}
+		if i%4 == 0 {
+			r.Reason = records.ReasonCopy
+		}
+		if i%5 == 0 {
+			r.Similarity = nil
+		}
+		removed = append(removed, r)
+		row := records.Rejected{Source: source, Position: int64(i), Reason: records.ReasonNoToken}
+		switch i % 3 {
+		case 0:
+			row.ID = &id
+		case 1:
+			row.Reason, row.Detail, row.Raw = "broken json", "column 1", []byte{'{', 0, 0xff, byte(i)}
+		}
+		rejected = append(rejected, row)
+	}
+	check(t, "pairs", pairs, map[string]int64{"rows": few, "copies": few / 10, "near": few - few/10})
+	check(t, "clusters", clusters, map[string]int64{"rows": few, "clusters": few / 3})
+	check(t, "removed", removed, map[string]int64{"rows": few, "copies": few / 4, "near": few - few/4})
+	check(t, "rejected", rejected, map[string]int64{"rows": few, "unreadable": few / 3, "not_compared": few - few/3})
+	check(t, "pairs", []records.Pair{}, map[string]int64{"rows": 0})
+}
+
+// TestSchemas holds the tables to the contract, DESIGN.md §9, written out here once more.
+func TestSchemas(t *testing.T) {
+	for name, tt := range map[string]struct {
+		schema *parquet.Schema
+		want   string
+	}{
+		"pairs": {written[records.Pair](t, "pairs"), `
+			id_a string, id_b string, source_a string, source_b string, position_a int64, position_b int64,
+			similarity double, shared int32, size_a int32, size_b int32`},
+		"clusters": {written[records.Clustered](t, "clusters"), `
+			cluster int64, id string, source string, position int64, size int32, members int32, kept bool`},
+		"removed": {written[records.Removed](t, "removed"), `
+			id string, source string, position int64, cluster int64, kept_id string, kept_source string,
+			kept_position int64, similarity double null, reason string`},
+		"rejected": {written[records.Rejected](t, "rejected"), `
+			source string, position int64, id string null, reason string, detail string, raw bytes null`},
+	} {
+		var columns []string
+		for _, field := range tt.schema.Fields() {
+			column := field.Name() + " " + columnType(field)
+			if field.Optional() {
+				column += " null"
+			}
+			columns = append(columns, column)
+		}
+		if got, want := strings.Join(columns, ", "), strings.Join(strings.Fields(tt.want), " "); got != want {
+			t.Errorf("%s has\n%s\nwant\n%s", name, got, want)
+		}
+	}
+}
+
+// written is the schema that a table's file has.
+func written[T any, R travelling[T]](t *testing.T, name string) *parquet.Schema {
+	t.Helper()
+	file, _ := writeTable[T, R](t, name, nil, 1, nil)
+	f, err := parquet.OpenFile(bytes.NewReader(file), int64(len(file)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f.Schema()
+}
+
+func columnType(field parquet.Field) string {
+	if field.Type().String() == "STRING" {
+		return "string"
+	}
+	switch field.Type().Kind() {
+	case parquet.Boolean:
+		return "bool"
+	case parquet.Int32:
+		return "int32"
+	case parquet.Int64:
+		return "int64"
+	case parquet.Double:
+		return "double"
+	case parquet.ByteArray:
+		return "bytes"
+	default:
+		return field.Type().String()
+	}
+}
+
+// TestTableNotWritten: a table that was not asked for is counted.
+func TestTableNotWritten(t *testing.T) {
+	output := t.TempDir()
+	f := &tableFn[records.Clustered, *records.Clustered]{
+		Name:   "clusters",
+		Params: Params{Inputs: share(t, shards(1)), Output: output, Write: []string{"pairs"}},
+	}
+	emit, fact := oneFact(t)
+	block := records.AppendRow(nil, 7, 7, &records.Clustered{Cluster: 7})
+	if err := f.ProcessElement(t.Context(), 0, iterate(block, nil, []byte{}), emit); err != nil {
+		t.Fatal(err)
+	}
+	if fact.Bytes != 0 || fact.SHA256 != "" || !reflect.DeepEqual(fact.Counts, map[string]int64{"rows": 1, "clusters": 1}) {
+		t.Errorf("fact %+v", fact)
+	}
+	if left, err := os.ReadDir(output); err != nil || len(left) != 0 {
+		t.Errorf("the output holds %v, %v", left, err)
+	}
+}
+
+func TestTableCorruptBlocks(t *testing.T) {
+	whole := records.AppendRow(nil, 7, 7, &records.Clustered{Cluster: 7, ID: "id"})
+	fields := records.AppendBytes(records.AppendKey(records.AppendKey(nil, 7), 7), "not fields")
+	output := t.TempDir()
+	f := &tableFn[records.Clustered, *records.Clustered]{
+		Name:   "clusters",
+		Params: Params{Inputs: share(t, shards(1)), Output: output, Write: []string{"clusters"}},
+	}
+	for name, block := range map[string][]byte{"cut short": whole[:len(whole)-1], "of another kind": fields} {
+		err := f.ProcessElement(t.Context(), 0, iterate(whole, block), func([]byte) { t.Errorf("%s: a fact", name) })
+		if !errors.Is(err, records.ErrCorrupt) {
+			t.Errorf("%s: error %v", name, err)
+		}
+		if left, err := filepath.Glob(filepath.Join(output, "clusters", ".*")); err != nil || len(left) != 0 {
+			t.Errorf("%s: left behind %v, %v", name, left, err)
+		}
+	}
+}
+
+func TestMarks(t *testing.T) {
+	in := &records.Inputs{Shards: 2, Pieces: make([]records.Span, 3)}
+	for corpus, want := range map[bool][]int64{false: {0, 1}, true: {0, 1, 2}} {
+		var got []int64
+		f := &marksFn{Inputs: share(t, in), Corpus: corpus}
+		err := f.ProcessElement(t.Context(), nil, func(i int64, block []byte) {
+			if len(block) != 0 {
+				t.Errorf("mark %d has %d bytes", i, len(block))
+			}
+			got = append(got, i)
+		})
+		if err != nil || !slices.Equal(got, want) {
+			t.Errorf("marks %v, %v, want %v", got, err, want)
+		}
+	}
+}

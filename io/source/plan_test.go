@@ -1,0 +1,412 @@
+package source
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/neardup/neardup/io/storage"
+	"github.com/neardup/neardup/records"
+)
+
+const oneDocument = `{"text":"one"}` + "\n"
+
+// plant writes files of one document each below a new folder and goes there.
+func plant(t *testing.T, names ...string) (root string) {
+	t.Helper()
+	root = t.TempDir()
+	t.Chdir(root)
+	for _, name := range names {
+		write(t, "", name, []byte(oneDocument))
+	}
+	return root
+}
+
+// sources are the files of in as the output calls them.
+func sources(in *records.Inputs) (names []string) {
+	for _, f := range in.Files {
+		names = append(names, f.Source)
+	}
+	return names
+}
+
+func TestPlanOrder(t *testing.T) {
+	root := plant(t, "b/2.jsonl", "b/10.jsonl", "b/sub/1.jsonl", "b/sub-1.jsonl", "a.jsonl", "c.ndjson", "b/README", "b/x.csv")
+	for _, tt := range []struct {
+		args     string
+		root     string
+		sources  string
+		skipped  string
+		repeated string
+	}{
+		{"b", "b", "10.jsonl 2.jsonl sub-1.jsonl sub/1.jsonl", "b/README b/x.csv", ""},
+		{"c.ndjson b a.jsonl", "", "c.ndjson b/10.jsonl b/2.jsonl b/sub-1.jsonl b/sub/1.jsonl a.jsonl", "b/README b/x.csv", ""},
+		{"b/sub b/2.jsonl", "b", "sub/1.jsonl 2.jsonl", "", ""},
+		{"b/sub/1.jsonl b/sub", "b/sub", "1.jsonl", "", "b/sub/1.jsonl"},
+		{"b/sub/../2.jsonl b", "b", "2.jsonl 10.jsonl sub-1.jsonl sub/1.jsonl", "b/README b/x.csv", "b/2.jsonl"},
+		{"b/s*", "b", "sub-1.jsonl sub/1.jsonl", "", ""},
+		{"?", "b", "10.jsonl 2.jsonl sub-1.jsonl sub/1.jsonl", "b/README b/x.csv", ""}, // a folder that a pattern matches is a folder
+		{"b/2.jsonl", "b", "2.jsonl", "", ""},
+	} {
+		listing, err := Plan(strings.Fields(tt.args), Options{Fields: fields})
+		if err != nil {
+			t.Errorf("%s: %v", tt.args, err)
+			continue
+		}
+		relative := func(paths []string) string {
+			var names []string
+			for _, path := range paths {
+				names = append(names, strings.TrimPrefix(path, root+"/"))
+			}
+			return strings.Join(names, " ")
+		}
+		in := listing.Inputs
+		if got := filepath.Join(root, tt.root); in.Root != got {
+			t.Errorf("%s: root %s, want %s", tt.args, in.Root, got)
+		}
+		if got := strings.Join(sources(in), " "); got != tt.sources {
+			t.Errorf("%s: files\n%s\nwant\n%s", tt.args, got, tt.sources)
+		}
+		if got := relative(listing.Skipped); got != tt.skipped {
+			t.Errorf("%s: skipped %s, want %s", tt.args, got, tt.skipped)
+		}
+		if got := relative(listing.Repeated); got != tt.repeated {
+			t.Errorf("%s: repeated %s, want %s", tt.args, got, tt.repeated)
+		}
+	}
+}
+
+func TestCommonRoot(t *testing.T) {
+	for _, tt := range []struct{ folders, want string }{
+		{"/a", "/a"},
+		{"/a /a", "/a"},
+		{"/a/b /a", "/a"},
+		{"/a /a/b", "/a"},
+		{"/a/b /a/bc", "/a"},
+		{"/a/b/c /a/d /a/b", "/a"},
+		{"/a /b", "/"},
+		{"/ /b", "/"},
+		{"/b /", "/"},
+	} {
+		if got := commonRoot(strings.Fields(tt.folders)); got != tt.want {
+			t.Errorf("common root of %s is %s, want %s", tt.folders, got, tt.want)
+		}
+	}
+}
+
+func TestFormats(t *testing.T) {
+	all := "a.jsonl b.tsv c.sgm d.txt e"
+	for _, tt := range []struct {
+		format string
+		files  string // in the folder
+		want   string // name=format
+	}{
+		{"", all, "a.jsonl=jsonl b.tsv=tsv c.sgm=reuters"},
+		{"", "A.JSON B.Tab c.SGML d.ndjson.GZ e.tsv.zst f.jsonl.zstd g.sgm.gzip", "A.JSON=jsonl B.Tab=tsv c.SGML=reuters d.ndjson.GZ=jsonl e.tsv.zst=tsv f.jsonl.zstd=jsonl g.sgm.gzip=reuters"},
+		{"jsonl", all, "a.jsonl=jsonl"},
+		{"tsv", all, "b.tsv=tsv"},
+		{"jsonl", "d.txt e", "d.txt=jsonl e=jsonl"}, // names that say nothing
+		{"lines", all, "a.jsonl=lines b.tsv=lines c.sgm=lines d.txt=lines e=lines"},
+		{"files", "d.txt e.jsonl", "d.txt=files e.jsonl=files"},
+	} {
+		plant(t)
+		for _, name := range strings.Fields(tt.files) {
+			write(t, "in", name, []byte("id\ttext\n"))
+		}
+		for _, arg := range []string{"in", "i*"} {
+			var got []string
+			for _, f := range inputs(t, Options{Format: tt.format, Fields: fields}, arg).Files {
+				if f.IDIsSource != (f.Format == "files") {
+					t.Errorf("%s is named by its source: %v", f.Source, f.IDIsSource)
+				}
+				got = append(got, f.Source+"="+f.Format)
+			}
+			if got := strings.Join(got, " "); got != tt.want {
+				t.Errorf("--format %q, folder of %s: %s, want %s", tt.format, tt.files, got, tt.want)
+			}
+		}
+	}
+	// A file that is named is read as asked for, whatever it is called.
+	plant(t, "b.tsv", "a.jsonl")
+	for _, f := range inputs(t, Options{Format: "jsonl", Fields: fields}, "b.tsv", "*.jsonl").Files {
+		if f.Format != "jsonl" {
+			t.Errorf("%s is read as %s", f.Source, f.Format)
+		}
+	}
+}
+
+func TestPlanErrors(t *testing.T) {
+	plant(t, "in/README", "notes.txt", "folder/x.jsonl", "caf\xe9.jsonl", "tie/x-00000-of-00002.jsonl")
+	if err := os.Mkdir("empty", 0o777); err != nil {
+		t.Fatal(err)
+	}
+	write(t, "", "t.tsv", []byte("id\tBody \nrow\t1\n"))
+	write(t, "", "long.tsv", []byte(strings.Repeat("column\t", 1<<20)))
+	for name, content := range map[string]string{
+		"zip": "PK\x03\x04....", "xz": "\xfd7zXZ\x00..", "parquet": "PAR1....", "bzip2": "BZh91AY&SY....", "lz4": "\x04\x22\x4d\x18....",
+	} {
+		write(t, "", name+".jsonl", []byte(content))
+	}
+	for _, tt := range []struct {
+		arg, format string
+		want        []string
+	}{
+		{"missing", "", []string{"missing", "no such file"}},
+		{"notes.txt", "", []string{"notes.txt: the name tells no format; give --format (jsonl, "}},
+		{"note*", "", []string{"notes.txt: the name tells no format; give --format (jsonl, "}},
+		{"in", "", []string{"in: no file of a known format among 1; give --format (jsonl, "}},
+		{"empty", "lines", []string{"empty: no file of a known format among 0"}},
+		{"folder", "csv", []string{`format "csv" is not one of jsonl, tsv, lines, files, reuters`}},
+		{"t.tsv", "", []string{"/t.tsv: ", `no column "text"`, `["id" "Body "]`}},
+		{"long.tsv", "", []string{"/long.tsv: no end of its header", "is it a tsv file?"}},
+		{"caf*", "", []string{`caf\xe9.jsonl": the name is not UTF-8`, "rename it"}},
+		{"zip.jsonl", "", []string{"/zip.jsonl: zip files cannot be read; unpack"}},
+		{"xz.jsonl", "", []string{"/xz.jsonl: xz files cannot be read; unpack"}},
+		{"parquet.jsonl", "", []string{"/parquet.jsonl: parquet files cannot be read; unpack or convert"}},
+		{"bzip2.jsonl", "", []string{"/bzip2.jsonl: bzip2 files cannot be read"}},
+		{"lz4.jsonl", "", []string{"/lz4.jsonl: lz4 files cannot be read"}},
+	} {
+		_, err := Plan([]string{tt.arg}, Options{Format: tt.format, Fields: fields})
+		if err == nil {
+			t.Errorf("%s: no error, want %q", tt.arg, tt.want)
+			continue
+		}
+		for _, want := range tt.want {
+			if !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: error %v, want %q in it", tt.arg, err, want)
+			}
+		}
+	}
+}
+
+// TestCompressionByContent: names lie.
+func TestCompressionByContent(t *testing.T) {
+	plant(t)
+	write(t, "", "plain.jsonl.gz", []byte(oneDocument))
+	write(t, "", "packed.jsonl", pack(t, []byte(oneDocument), zstded))
+	write(t, "", "empty.jsonl.gz", nil)
+	write(t, "", "BZh.jsonl", []byte("BZh is how this begins\n"))
+	for path, want := range map[string]string{"plain.jsonl.gz": "", "packed.jsonl": zstded, "empty.jsonl.gz": "", "BZh.jsonl": ""} {
+		if got := inputs(t, Options{Fields: fields}, path).Files[0].Compression; got != want {
+			t.Errorf("%s: compression %q, want %q", path, got, want)
+		}
+	}
+}
+
+// TestShuffledListing: a store may list files as it likes.
+func TestShuffledListing(t *testing.T) {
+	plant(t, "in/b.jsonl", "in/a.jsonl", "in/sub/c.jsonl", "in/README", "in/sub-2/d.jsonl")
+	entries, err := storage.List("in")
+	if err != nil {
+		t.Fatal(err)
+	}
+	arranged := func(entries []storage.Entry) (*records.Inputs, []string) {
+		files, skipped, err := choose(entries, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		in := &records.Inputs{}
+		for _, f := range files {
+			in.Files = append(in.Files, f.File)
+		}
+		if err := arrange(in, "in", Options{Fields: fields, SplitBytes: 4}); err != nil {
+			t.Fatal(err)
+		}
+		return in, skipped
+	}
+	want, wantSkipped := arranged(slices.Clone(entries))
+	random := rand.New(rand.NewPCG(1, 1))
+	for range 20 {
+		random.Shuffle(len(entries), func(i, j int) { entries[i], entries[j] = entries[j], entries[i] })
+		got, skipped := arranged(slices.Clone(entries))
+		if !reflect.DeepEqual(got, want) || !slices.Equal(skipped, wantSkipped) {
+			t.Fatalf("got\n%+v %v\nwant\n%+v %v", got, skipped, want, wantSkipped)
+		}
+	}
+}
+
+// TestSpans: cuts are at multiples of the size, and never where the header is.
+func TestSpans(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		file := &records.File{
+			Format: "lines",
+			Size:   rapid.Int64Range(0, 100).Draw(t, "size"),
+			Header: make([]byte, rapid.IntRange(0, 20).Draw(t, "header")),
+		}
+		size := rapid.Int64Range(1, 120).Draw(t, "span")
+		var want []int64
+		for at := int64(1); at < file.Size; at++ {
+			if at%size == 0 && at > int64(len(file.Header)) {
+				want = append(want, at)
+			}
+		}
+		cuts := spans(3, file, size)
+		for i, span := range cuts {
+			start, end := int64(0), int64(records.End)
+			if i > 0 {
+				start = want[i-1]
+			}
+			if i < len(want) {
+				end = want[i]
+			}
+			if (span != records.Span{File: 3, Start: start, End: end}) {
+				t.Fatalf("span %d is %+v, want from %d to %d", i, span, start, end)
+			}
+		}
+		if len(cuts) != len(want)+1 {
+			t.Fatalf("%d spans, want %d", len(cuts), len(want)+1)
+		}
+	})
+}
+
+// TestPlanCuts plans files of more than a piece; they have holes.
+func TestPlanCuts(t *testing.T) {
+	plant(t, "a.jsonl")
+	for name, size := range map[string]int64{"b.jsonl": 600 << 20, "c.jsonl": 256 << 20} {
+		write(t, "", name, nil)
+		if err := os.Truncate(name, size); err != nil {
+			t.Fatal(err)
+		}
+	}
+	in := inputs(t, Options{Fields: fields}, "a.jsonl", "b.jsonl", "c.jsonl")
+	small := int64(len(oneDocument))
+	for i, want := range []int64{0, small, small + 600<<20} {
+		if got := in.Files[i].Offset; got != want {
+			t.Errorf("file %d is at %d, want %d", i, got, want)
+		}
+	}
+	const mib = 1 << 20
+	wantPieces := []records.Span{
+		{File: 0, End: records.End},
+		{File: 1, Start: 0, End: 256 * mib, Part: 0, Parts: 3},
+		{File: 1, Start: 256 * mib, End: 512 * mib, Part: 1, Parts: 3},
+		{File: 1, Start: 512 * mib, End: records.End, Part: 2, Parts: 3},
+		{File: 2, End: records.End},
+	}
+	if !slices.Equal(in.Pieces, wantPieces) {
+		t.Errorf("pieces %+v\nwant %+v", in.Pieces, wantPieces)
+	}
+	if got, want := len(in.Splits), 1+(600+15)/16+256/16; got != want {
+		t.Errorf("%d splits, want %d", got, want)
+	}
+	if got, want := in.Shards, 1+(600+256)/64; got != want { // a.jsonl takes the last, all but empty
+		t.Errorf("%d shards, want %d", got, want)
+	}
+
+	write(t, "", "b-00001-of-00003.jsonl", []byte(oneDocument))
+	_, err := Plan([]string{"b.jsonl", "b-00001-of-00003.jsonl"}, Options{Fields: fields})
+	if err == nil || !strings.Contains(err.Error(), "would both be written as corpus/b-00001-of-00003.jsonl; rename one") {
+		t.Errorf("two corpus files of one name: error %v", err)
+	}
+}
+
+// TestLimit: the input ends with the Nth readable document, be it in another split or file, and
+// with it the corpus.
+func TestLimit(t *testing.T) {
+	const bad = "{}\n"
+	file := func(contents ...string) []byte { return []byte(strings.Join(contents, "")) }
+	plant(t)
+	write(t, "", "a.jsonl", file("\n", oneDocument, bad, "\n", oneDocument, bad))
+	write(t, "", "b.jsonl", file(bad, bad))
+	write(t, "", "c.jsonl", pack(t, file(bad, oneDocument, oneDocument, bad), gzipped))
+	for _, splitBytes := range []int64{0, 1, 7, 20} {
+		for _, tt := range []struct {
+			limit       int64
+			good, files int
+			all         int // records
+		}{
+			{1, 1, 1, 1}, {2, 2, 1, 3}, {3, 3, 3, 8}, {4, 4, 3, 9}, {5, 4, 3, 10}, {0, 4, 3, 10},
+		} {
+			o := Options{Fields: fields, MaxDocument: 1 << 20, SplitBytes: splitBytes, Limit: tt.limit}
+			in := inputs(t, o, "a.jsonl", "b.jsonl", "c.jsonl")
+			for name, spans := range map[string][]records.Span{"splits": in.Splits, "pieces": in.Pieces} {
+				var good, all int
+				for _, span := range spans {
+					found, _ := readAll(t, in, span, anyLength)
+					for _, rec := range found {
+						all++
+						if !rec.unreadable {
+							good++
+						}
+					}
+				}
+				if good != tt.good || all != tt.all {
+					t.Errorf("--limit %d, splits of %d: %s have %d documents of %d records, want %d of %d",
+						tt.limit, splitBytes, name, good, all, tt.good, tt.all)
+				}
+			}
+			if got := len(in.Pieces); got != tt.files {
+				t.Errorf("--limit %d: %d corpus files, want %d", tt.limit, got, tt.files)
+			}
+		}
+	}
+}
+
+// TestLimitOfFiles: an empty file is a document as others are.
+func TestLimitOfFiles(t *testing.T) {
+	plant(t)
+	for i, content := range []string{"", "x", "", "\xEF\xBB\xBF", "y"} {
+		write(t, "in", fmt.Sprint(i), []byte(content))
+	}
+	for limit := int64(1); limit <= 6; limit++ {
+		in := inputs(t, Options{Format: "files", Fields: fields, Limit: limit}, "in")
+		want := int(min(limit, 5))
+		for name, spans := range map[string][]records.Span{"splits": in.Splits, "pieces": in.Pieces} {
+			documents := 0
+			for _, span := range spans {
+				found, _ := readAll(t, in, span, anyLength)
+				documents += len(found)
+			}
+			if documents != want || len(spans) != want {
+				t.Errorf("--limit %d: %d %s with %d documents, want %d", limit, len(spans), name, documents, want)
+			}
+		}
+	}
+}
+
+// TestLimitCutsPieces: where the limit leaves fewer pieces of a file, their names say so.
+func TestLimitCutsPieces(t *testing.T) {
+	for _, tt := range []struct {
+		last int64
+		want []records.Span
+	}{
+		{5, []records.Span{{File: 0, End: records.End}, {File: 1, End: 6}}},
+		{15, []records.Span{{File: 0, End: records.End}, {File: 1, End: 10, Parts: 2}, {File: 1, Start: 10, End: 16, Part: 1, Parts: 2}}},
+	} {
+		in := &records.Inputs{
+			Splits: []records.Span{{File: 0, End: records.End}, {File: 1, End: records.End}, {File: 2, End: records.End}},
+			Pieces: []records.Span{{File: 0, End: records.End}},
+		}
+		for i := range int64(3) {
+			in.Pieces = append(in.Pieces, records.Span{File: 1, Start: 10 * i, End: 10 * (i + 1), Part: int(i), Parts: 3})
+		}
+		in.Pieces = append(in.Pieces, records.Span{File: 2, End: records.End})
+		end(in, 1, tt.last)
+		if !slices.Equal(in.Pieces, tt.want) {
+			t.Errorf("ended at %d: pieces %+v, want %+v", tt.last, in.Pieces, tt.want)
+		}
+		if want := (records.Span{File: 1, End: tt.last + 1}); len(in.Splits) != 2 || in.Splits[1] != want {
+			t.Errorf("ended at %d: splits %+v, want the last to be %+v", tt.last, in.Splits, want)
+		}
+	}
+}
+
+func TestMaxRecord(t *testing.T) {
+	// A text within the limit fits even if every character of it is written as \u0000.
+	const most = 1000
+	f := &file{}
+	text := strings.Repeat("\x01", most)
+	f.record(`{"text":"`+strings.Repeat(`\u0001`, most)+"\"}\n", "", text)
+	in := inputs(t, Options{Fields: fields, MaxDocument: most}, write(t, t.TempDir(), "x.jsonl", f.content))
+	found, _ := readAll(t, in, in.Splits[0], Options{MaxDocument: most}.MaxRecord())
+	if len(found) != 1 || found[0].text != text {
+		t.Errorf("the document was not read whole")
+	}
+}

@@ -1,0 +1,150 @@
+package source
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/neardup/neardup/records"
+)
+
+// sampleOf returns the texts of the sample.
+func sampleOf(t testing.TB, in *records.Inputs, o Options) (texts []string, sampled Sampled) {
+	t.Helper()
+	sampled, err := Sample(in, o, func(text []byte) { texts = append(texts, string(text)) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	return texts, sampled
+}
+
+// TestSampleOfSmallInput: all of it, in input order, empty files or not.
+func TestSampleOfSmallInput(t *testing.T) {
+	for _, compression := range []string{"", gzipped, zstded} {
+		root := t.TempDir()
+		var want []string
+		for i := range 200 {
+			var content strings.Builder
+			for j := range i % 4 {
+				text := fmt.Sprintf("file %d, line %d: %s", i, j, strings.Repeat("x", i*j))
+				want = append(want, text)
+				fmt.Fprintf(&content, "{\"text\":%q}\n", text)
+			}
+			write(t, root, fmt.Sprintf("%03d.jsonl", i), pack(t, []byte(content.String()), compression))
+		}
+		o := Options{Fields: fields, MaxDocument: 1 << 20}
+		in := inputs(t, o, root)
+		got, sampled := sampleOf(t, in, o)
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: a sample of %d documents, want all %d", compression, len(got), len(want))
+		}
+		if sampled.Documents != int64(len(want)) {
+			t.Errorf("%s: %d documents, want %d", compression, sampled.Documents, len(want))
+		}
+		if compression == "" && sampled.Bytes != in.Bytes() {
+			t.Errorf("%d bytes stand for the sample, want %d", sampled.Bytes, in.Bytes())
+		}
+	}
+}
+
+func TestSampleOfFiles(t *testing.T) {
+	root := t.TempDir()
+	for i := range 300 {
+		write(t, root, fmt.Sprintf("%03d", i), []byte(strings.Repeat("x", i%3)))
+	}
+	o := Options{Format: "files", Fields: fields, MaxDocument: 1}
+	in := inputs(t, o, root)
+	texts, sampled := sampleOf(t, in, o)
+	if len(texts) != 100 || sampled != (Sampled{Documents: 200, Bytes: 300}) {
+		t.Errorf("%d texts, sampled %+v; want 100 of one byte among 200 documents of 300 bytes", len(texts), sampled)
+	}
+	in = inputs(t, o, write(t, t.TempDir(), "empty", nil))
+	if texts, sampled := sampleOf(t, in, o); len(texts) != 0 || sampled.Bytes != 0 {
+		t.Errorf("of an empty file: %d texts, sampled %+v", len(texts), sampled)
+	}
+}
+
+// TestSampleSpans: windows are where they are whatever the files, together no more than they may
+// be, and all of a small input.
+func TestSampleSpans(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		in := &records.Inputs{}
+		var offset int64
+		for range rapid.IntRange(1, 20).Draw(t, "files") {
+			f := records.File{Format: "lines", Offset: offset}
+			f.Size = rapid.OneOf(rapid.Just(int64(0)), rapid.Int64Range(0, 1<<16), rapid.Int64Range(0, 1<<30)).Draw(t, "size")
+			if rapid.Bool().Draw(t, "compressed") {
+				f.Compression = gzipped
+			}
+			offset += f.Size
+			in.Files = append(in.Files, f)
+		}
+		whole := &records.Inputs{Files: []records.File{{Format: "lines", Size: offset}}}
+		inWindow := func(at int64) bool {
+			return slices.ContainsFunc(sampleSpans(whole), func(s records.Span) bool { return s.Start <= at && at < s.End })
+		}
+		var bytes int64
+		spans := sampleSpans(in)
+		for i, span := range spans {
+			file := in.Files[span.File]
+			n := span.End - span.Start
+			if span.End == records.End {
+				n = file.Size
+			}
+			bytes += n
+			if n <= 0 || n > file.Size {
+				t.Errorf("span %+v of a file of %d bytes", span, file.Size)
+			}
+			if i > 0 && (span.File < spans[i-1].File || span.File == spans[i-1].File && span.Start <= spans[i-1].End) {
+				t.Errorf("spans %+v and %+v", spans[i-1], span)
+			}
+			if file.Compression != "" {
+				if span.Start != 0 {
+					t.Errorf("span %+v of a compressed file", span)
+				}
+				continue
+			}
+			for _, at := range []int64{span.Start - 1, span.Start, span.End - 1, span.End} {
+				inside := span.Start <= at && at < span.End
+				if at >= 0 && at < file.Size && inWindow(file.Offset+at) != inside {
+					t.Errorf("span %+v: byte %d is in a window: %v", span, at, !inside)
+				}
+			}
+		}
+		if want := min(offset, sampleWindows*sampleBytes); bytes > want || offset <= want && bytes != offset {
+			t.Errorf("%d bytes are sampled of %d", bytes, offset)
+		}
+	})
+}
+
+// TestSampleDependsOnInputAlone, not on how it is split.
+func TestSampleDependsOnInputAlone(t *testing.T) {
+	lengths := slices.Repeat([]int{300, 5000, 100_000, 40, 20}, 60) // 6 MB: windows have gaps
+	f := big("lines", lengths...)
+	o := Options{Format: "lines", Fields: fields, MaxDocument: 50_000}
+	path := write(t, t.TempDir(), "file", f.content)
+	var want []string
+	for _, splitBytes := range []int64{0, 1 << 12, 99_991} {
+		o.SplitBytes = splitBytes
+		texts, sampled := sampleOf(t, inputs(t, o, path), o)
+		if want == nil {
+			want = texts
+		}
+		if !slices.Equal(texts, want) {
+			t.Errorf("splits of %d: another sample", splitBytes)
+		}
+		// The mean size of a record is known: the sample tells it to a quarter, say.
+		mean := float64(sampled.Bytes) / float64(sampled.Documents)
+		if real := float64(len(f.content)) / float64(len(lengths)); mean < real*3/4 || mean > real*5/4 {
+			t.Errorf("mean record of %.0f bytes, want about %.0f", mean, real)
+		}
+	}
+	for _, text := range want {
+		if len(text) > 50_000 {
+			t.Errorf("a text of %d bytes", len(text))
+		}
+	}
+}

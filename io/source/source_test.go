@@ -1,0 +1,346 @@
+package source
+
+import (
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/neardup/neardup/io/codec"
+	"github.com/neardup/neardup/io/storage"
+	"github.com/neardup/neardup/records"
+)
+
+// share hands in to the workers.
+func share(t *testing.T, in *records.Inputs, o Options) Params {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "inputs")
+	if err := storage.WriteShared(path, in); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { storage.Forget(path) })
+	return Params{Inputs: path, Options: o}
+}
+
+// output is what readFn emitted.
+type output struct {
+	near, far []records.Document
+	rejected  map[int64][]records.Rejected // by shard
+	dropped   map[int64][]records.Key      // by piece
+	facts     []records.Fact
+}
+
+// run reads all splits.
+func run(t *testing.T, in *records.Inputs, o Options) output {
+	t.Helper()
+	f := &readFn{Params: share(t, in, o)}
+	out := output{rejected: map[int64][]records.Rejected{}, dropped: map[int64][]records.Key{}}
+	for i := range in.Splits {
+		err := f.ProcessElement(t.Context(), int64(i),
+			func(block []byte) { out.near = append(out.near, documents(t, block)...) },
+			func(block []byte) { out.far = append(out.far, documents(t, block)...) },
+			func(shard int64, block []byte) {
+				out.rejected[shard] = append(out.rejected[shard], rejected(t, block)...)
+			},
+			func(piece int64, block []byte) { out.dropped[piece] = append(out.dropped[piece], keys(t, block)...) },
+			func(line []byte) {
+				var fact records.Fact
+				if err := json.Unmarshal(line, &fact); err != nil {
+					t.Fatal(err)
+				}
+				out.facts = append(out.facts, fact)
+			})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return out
+}
+
+func documents(t *testing.T, block []byte) (docs []records.Document) {
+	t.Helper()
+	d := records.NewDecoder(block)
+	for !d.Done() {
+		docs = append(docs, d.Document())
+	}
+	if d.Err() != nil || len(docs) == 0 || len(block) > 1<<20 && len(docs) > 1 {
+		t.Fatalf("a block of %d documents in %d bytes, error %v", len(docs), len(block), d.Err())
+	}
+	return docs
+}
+
+func keys(t *testing.T, block []byte) (keys []records.Key) {
+	t.Helper()
+	d := records.NewDecoder(block)
+	for !d.Done() {
+		keys = append(keys, d.Key())
+	}
+	if d.Err() != nil {
+		t.Fatal(d.Err())
+	}
+	return keys
+}
+
+func rejected(t *testing.T, block []byte) (rows []records.Rejected) {
+	t.Helper()
+	d := records.NewDecoder(block)
+	for !d.Done() {
+		own, second := d.Key(), d.Key()
+		fields := records.NewDecoder(d.Bytes())
+		var row records.Rejected
+		row.DecodeFields(fields)
+		if own != second || own.Position() != row.Position || fields.Err() != nil || d.Err() != nil {
+			t.Fatalf("row %+v with sort key %v, %v", row, own, second)
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+// TestRead: every record is a document or among the rejected, whatever the splits.
+func TestRead(t *testing.T) {
+	for _, f := range samples() {
+		for _, splitBytes := range []int64{0, 1, 10} {
+			o := f.options()
+			o.SplitBytes = splitBytes
+			in := inputs(t, o, write(t, t.TempDir(), "file"+f.ending, f.content))
+			out := run(t, in, o)
+			var want []records.Document
+			var bad []int64
+			for _, rec := range f.records {
+				if rec.unreadable {
+					bad = append(bad, rec.position)
+					continue
+				}
+				want = append(want, records.Document{
+					Key: records.NewKey(0, rec.position), ID: []byte(rec.id), HasID: rec.id != "", Text: []byte(rec.text),
+				})
+			}
+			same := func(a, b records.Document) bool {
+				return a.Key == b.Key && a.HasID == b.HasID && string(a.ID) == string(b.ID) && string(a.Text) == string(b.Text) && a.Component == 0
+			}
+			if !slices.EqualFunc(out.near, want, same) || len(out.far) != 0 {
+				t.Errorf("%s: documents %+v\nwant %+v", f.format, out.near, want)
+			}
+			var rows, drops []int64
+			for _, row := range out.rejected[0] {
+				rows = append(rows, row.Position)
+				rec := f.records[slices.IndexFunc(f.records, func(r record) bool { return r.position == row.Position })]
+				if row.Source != "file"+f.ending || string(row.Raw) != rec.raw || !strings.HasSuffix(row.Detail, fmt.Sprintf("(%d bytes)", len(rec.raw))) {
+					t.Errorf("%s: row %+v of %+v", f.format, row, rec)
+				}
+			}
+			for _, key := range out.dropped[0] {
+				drops = append(drops, key.Position())
+			}
+			if !slices.Equal(rows, bad) || !slices.Equal(drops, bad) {
+				t.Errorf("%s: rejected %v, dropped %v, want %v", f.format, rows, drops, bad)
+			}
+			sum := map[string]int64{}
+			var bytes int64
+			for i, fact := range out.facts {
+				if fact.Kind != records.FactRead || fact.Name != fmt.Sprint(i) {
+					t.Errorf("fact %d is %+v", i, fact)
+				}
+				for name, n := range fact.Counts {
+					sum[name] += n
+				}
+				bytes += fact.Bytes
+			}
+			if sum[records.CountRecords] != int64(len(f.records)) || sum[records.CountUnreadable] != int64(len(bad)) ||
+				bytes != int64(len(f.content)-f.header) || len(out.facts) != len(in.Splits) {
+				t.Errorf("%s: counts %v of %d bytes in %d facts", f.format, sum, bytes, len(out.facts))
+			}
+		}
+	}
+}
+
+// TestReadRejects: what becomes of records that are unreadable, too large or have no text.
+func TestReadRejects(t *testing.T) {
+	const most = 1000 // bytes of text
+	o := Options{Fields: fields, MaxDocument: most}
+	limit := o.MaxRecord()
+	f := &file{}
+	f.record(`{"id":"fits","text":"`+strings.Repeat("x", most)+"\"}\n", "", "")
+	f.record(`{"id":"large","text":"`+strings.Repeat("x", most+1)+"\"}\n", "", "")
+	f.record(`{"text":"`+strings.Repeat("x", most+1)+"\"}\n", "", "")
+	f.record(`{"text":"x","id":"`+strings.Repeat("i", limit)+"\"}\n", "", "")
+	broken := `{"text":"` + strings.Repeat("y", records.MaxRaw) + "\n"
+	f.record(broken, "", "")
+	f.record(`{"id":"last","text":"x"}`, "", "")
+	root := t.TempDir()
+	write(t, root, "a.jsonl", f.content)
+	write(t, root, "b.sgm", []byte(`<REUTERS OLDID="7"><TITLE>only</TITLE></REUTERS>`))
+	in := inputs(t, o, root)
+	in.Shards = 2
+	out := run(t, in, o)
+
+	var ids []string
+	for _, doc := range out.near {
+		ids = append(ids, string(doc.ID))
+	}
+	if want := []string{"fits", "last"}; !slices.Equal(ids, want) {
+		t.Errorf("documents %q, want %q", ids, want)
+	}
+	type row struct {
+		source, id, reason, detail string
+		raw                        int
+	}
+	var got []row
+	for shard := range int64(2) {
+		for _, r := range out.rejected[shard] {
+			if want := in.Shard(records.NewKey(slices.Index(sources(in), r.Source), r.Position)); shard != int64(want) {
+				t.Errorf("the row at %d of %s is in shard %d, want %d", r.Position, r.Source, shard, want)
+			}
+			id := "null"
+			if r.ID != nil {
+				id = *r.ID
+			}
+			got = append(got, row{r.Source, id, r.Reason, r.Detail, len(r.Raw)})
+		}
+	}
+	at := func(i int) string { return fmt.Sprintf("a.jsonl@%d", f.records[i].position) }
+	want := []row{
+		{"a.jsonl", "large", "too large", "1001 bytes of text, --max-doc-bytes is 1000", 0},
+		{"a.jsonl", at(2), "too large", "1001 bytes of text, --max-doc-bytes is 1000", 0},
+		{"a.jsonl", "null", "too large", fmt.Sprintf("the record is larger than %d bytes; raise --max-doc-bytes to compare it", limit), 0},
+		{"a.jsonl", "null", codec.BrokenJSON, fmt.Sprintf("column %d: unexpected end of line (%d bytes)", len(broken), len(broken)), 1 << 20},
+		{"b.sgm", "7", "no text", "", 0},
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("rejected\n%+v\nwant\n%+v", got, want)
+	}
+	if got, want := out.dropped[0], []records.Key{records.NewKey(0, f.records[4].position)}; !slices.Equal(got, want) || len(out.dropped) != 1 {
+		t.Errorf("dropped %v, want %v", out.dropped, want)
+	}
+	if got := out.facts[0].Counts; got[records.CountRecords] != 6 || got[records.CountUnreadable] != 1 {
+		t.Errorf("counts %v", got)
+	}
+}
+
+// TestReadFar: blocks of a large compressed file are spread, but for documents that are too large
+// to travel.
+func TestReadFar(t *testing.T) {
+	var lines strings.Builder
+	noise := uint32(1)
+	for range 25_000 {
+		for range 10 {
+			noise = noise*1664525 + 1013904223
+			fmt.Fprintf(&lines, "%08x", noise)
+		}
+		lines.WriteString("\n")
+	}
+	lines.WriteString(strings.Repeat("x", records.BlockBytes+1) + "\n")
+	o := Options{Format: "lines", Fields: fields, MaxDocument: 1 << 20}
+	for _, tt := range []struct {
+		compression string
+		near, far   int
+	}{{"", 25_001, 0}, {zstded, 1, 25_000}} {
+		in := inputs(t, o, write(t, t.TempDir(), "file", pack(t, []byte(lines.String()), tt.compression)))
+		if tt.compression != "" && in.Files[0].Size <= farBytes {
+			t.Fatalf("the file has %d bytes only", in.Files[0].Size)
+		}
+		out := run(t, in, o)
+		if len(out.near) != tt.near || len(out.far) != tt.far {
+			t.Errorf("%q: %d documents stay and %d travel, want %d and %d", tt.compression, len(out.near), len(out.far), tt.near, tt.far)
+		}
+	}
+}
+
+func TestReadErrors(t *testing.T) {
+	o := Options{Fields: fields, MaxDocument: 1000}
+	path := write(t, t.TempDir(), "file.jsonl", []byte(oneDocument))
+	in := inputs(t, o, path)
+	write(t, "", path, []byte(oneDocument+oneDocument))
+	none := func([]byte) { t.Error("something was emitted") }
+	none2 := func(int64, []byte) { t.Error("something was emitted") }
+	f := &readFn{Params: share(t, in, o)}
+	if err := f.ProcessElement(t.Context(), 0, none, none, none2, none2, none); err == nil || !strings.HasPrefix(err.Error(), path) {
+		t.Errorf("of a file that grew: error %v", err)
+	}
+	f = &readFn{Params: Params{Inputs: path + ".missing"}}
+	if err := f.ProcessElement(t.Context(), 0, none, none, none2, none2, none); err == nil {
+		t.Error("without inputs: no error")
+	}
+}
+
+func TestSplitsFn(t *testing.T) {
+	in := &records.Inputs{Splits: make([]records.Span, 3)}
+	var got []int64
+	f := &splitsFn{Inputs: share(t, in, Options{}).Inputs}
+	if err := f.ProcessElement(t.Context(), nil, func(i int64) { got = append(got, i) }); err != nil {
+		t.Fatal(err)
+	}
+	if want := []int64{0, 1, 2}; !slices.Equal(got, want) {
+		t.Errorf("splits %v, want %v", got, want)
+	}
+}
+
+// iterate hands out blocks as a grouped value does.
+func iterate(blocks ...[]byte) func(*[]byte) bool {
+	return func(block *[]byte) bool {
+		if len(blocks) == 0 {
+			return false
+		}
+		*block, blocks = blocks[0], blocks[1:]
+		return true
+	}
+}
+
+// TestFetch reads documents again, asked for in any order.
+func TestFetch(t *testing.T) {
+	var lengths []int
+	for i := range 300 {
+		lengths = append(lengths, 200+i*i%10_000)
+	}
+	f := big("jsonl", lengths...)
+	for _, compression := range []string{"", gzipped} {
+		o := Options{Format: "jsonl", Fields: fields, MaxDocument: 1 << 20, SplitBytes: 1 << 20}
+		in := inputs(t, o, write(t, t.TempDir(), "file", pack(t, f.content, compression)))
+		if compression == "" && len(in.Splits) < 2 {
+			t.Fatal("one split only")
+		}
+		members := map[int64][][]byte{}
+		wanted := map[records.Key]string{}
+		for i := len(f.records) - 1; i >= 0; i -= 1 + i%70 {
+			key := records.NewKey(0, f.records[i].position)
+			wanted[key] = f.records[i].text
+			split := int64(in.Split(key))
+			members[split] = append(members[split], records.AppendMember(nil, records.Member{Key: key, Component: key / 2}))
+		}
+		fn := &fetchFn{Params: share(t, in, o)}
+		for split, blocks := range members {
+			err := fn.ProcessElement(t.Context(), split, iterate(blocks...), func(block []byte) {
+				for _, doc := range documents(t, block) {
+					if text, ok := wanted[doc.Key]; !ok || string(doc.Text) != text || doc.Component != doc.Key/2 {
+						t.Errorf("document %v of %d bytes for %v was wanted: %v", doc.Key, len(doc.Text), doc.Component, ok)
+					}
+					delete(wanted, doc.Key)
+				}
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		if len(wanted) != 0 {
+			t.Errorf("%d documents are missing", len(wanted))
+		}
+		text, err := Text(in, records.NewKey(0, f.records[150].position), o)
+		if err != nil || text != f.records[150].text {
+			t.Errorf("Text: %d bytes, error %v", len(text), err)
+		}
+		if _, err := Text(in, records.NewKey(0, f.records[150].position+1), o); err == nil || !strings.Contains(err.Error(), "no record begins there") {
+			t.Errorf("Text of no document: error %v", err)
+		}
+		wrong := records.AppendMember(nil, records.Member{Key: records.NewKey(0, 1)})
+		err = fn.ProcessElement(t.Context(), 0, iterate(wrong), func([]byte) {})
+		if err == nil || !strings.Contains(err.Error(), in.Files[0].Path+" again: document at 1: no record begins there") {
+			t.Errorf("a document that is not there: error %v", err)
+		}
+		if err := fn.ProcessElement(t.Context(), 0, iterate([]byte("x")), func([]byte) {}); err == nil {
+			t.Error("a corrupt block of members: no error")
+		}
+	}
+}

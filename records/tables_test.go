@@ -1,0 +1,151 @@
+package records_test
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/neardup/neardup/records"
+)
+
+// row is a pointer to a row that can be read back.
+type row[T any] interface {
+	*T
+	records.Row
+	DecodeFields(*records.Decoder)
+}
+
+// read reads one row and its sort key.
+func read[T any, R row[T]](d *records.Decoder) (own, second records.Key, got T, err error) {
+	own, second = d.Key(), d.Key()
+	fields := records.NewDecoder(d.Bytes())
+	R(&got).DecodeFields(fields)
+	if err = d.Err(); err == nil {
+		err = fields.Err()
+	}
+	return own, second, got, err
+}
+
+func roundTrip[T any, R row[T]](t *testing.T, anyRow *rapid.Generator[T]) {
+	t.Helper()
+	rapid.Check(t, func(t *rapid.T) {
+		rows := rapid.SliceOfN(anyRow, 1, 4).Draw(t, "rows")
+		a, b := anyKey.Draw(t, "own"), anyKey.Draw(t, "second")
+		var block []byte
+		for i := range rows {
+			block = records.AppendRow(block, a, b, R(&rows[i]))
+		}
+		d := records.NewDecoder(block)
+		for _, want := range rows {
+			own, second, got, err := read[T, R](d)
+			if err != nil || own != a || second != b || !reflect.DeepEqual(got, want) {
+				t.Fatalf("got %v, %v, %+v, error %v, want %v, %v, %+v", own, second, got, err, a, b, want)
+			}
+		}
+		exhausted(t, d)
+	})
+}
+
+func TestPairsRoundTrip(t *testing.T) {
+	roundTrip(t, rapid.Custom(func(t *rapid.T) records.Pair {
+		return records.Pair{
+			IDA: anyText.Draw(t, "id_a"), IDB: anyText.Draw(t, "id_b"),
+			SourceA: anyText.Draw(t, "source_a"), SourceB: anyText.Draw(t, "source_b"),
+			PositionA: rapid.Int64().Draw(t, "position_a"), PositionB: rapid.Int64().Draw(t, "position_b"),
+			Similarity: rapid.Float64().Draw(t, "similarity"), Shared: rapid.Int32().Draw(t, "shared"),
+			SizeA: rapid.Int32().Draw(t, "size_a"), SizeB: rapid.Int32().Draw(t, "size_b"),
+		}
+	}))
+}
+
+func TestClusteredRoundTrip(t *testing.T) {
+	roundTrip(t, rapid.Custom(func(t *rapid.T) records.Clustered {
+		return records.Clustered{
+			Cluster: rapid.Int64().Draw(t, "cluster"), ID: anyText.Draw(t, "id"), Source: anyText.Draw(t, "source"),
+			Position: rapid.Int64().Draw(t, "position"), Size: rapid.Int32().Draw(t, "size"),
+			Members: rapid.Int32().Draw(t, "members"), Kept: rapid.Bool().Draw(t, "kept"),
+		}
+	}))
+}
+
+func TestRemovedRoundTrip(t *testing.T) {
+	roundTrip(t, rapid.Custom(func(t *rapid.T) records.Removed {
+		return records.Removed{
+			ID: anyText.Draw(t, "id"), Source: anyText.Draw(t, "source"), Position: rapid.Int64().Draw(t, "position"),
+			Cluster: rapid.Int64().Draw(t, "cluster"), KeptID: anyText.Draw(t, "kept_id"),
+			KeptSource: anyText.Draw(t, "kept_source"), KeptPosition: rapid.Int64().Draw(t, "kept_position"),
+			Similarity: optional(rapid.Float64()).Draw(t, "similarity"), Reason: anyText.Draw(t, "reason"),
+		}
+	}))
+}
+
+func TestRejectedRoundTrip(t *testing.T) {
+	roundTrip(t, rapid.Custom(func(t *rapid.T) records.Rejected {
+		r := records.Rejected{
+			Source: anyText.Draw(t, "source"), Position: rapid.Int64().Draw(t, "position"),
+			ID: optional(anyText).Draw(t, "id"), Reason: anyText.Draw(t, "reason"), Detail: anyText.Draw(t, "detail"),
+		}
+		if rapid.Bool().Draw(t, "unreadable") {
+			r.Raw = append([]byte{}, anyBytes.Draw(t, "raw")...)
+		}
+		return r
+	}))
+}
+
+// TestStringColumnsAreUTF8: ids and file names may be any bytes, a Parquet string may not.
+func TestStringColumnsAreUTF8(t *testing.T) {
+	const latin, want = "caf\xe9\xff au lait", "caf\uFFFD au lait"
+	raw := []byte(latin)
+	var block []byte
+	for _, r := range []records.Row{
+		&records.Pair{IDA: latin, IDB: latin, SourceA: latin, SourceB: latin},
+		&records.Clustered{ID: latin, Source: latin},
+		&records.Removed{ID: latin, Source: latin, KeptID: latin, KeptSource: latin, Reason: latin},
+		&records.Rejected{Source: latin, ID: new(latin), Reason: latin, Detail: latin, Raw: raw},
+	} {
+		block = records.AppendRow(block, 0, 0, r)
+	}
+	d := records.NewDecoder(block)
+	_, _, pair, _ := read[records.Pair](d)
+	_, _, clustered, _ := read[records.Clustered](d)
+	_, _, removed, _ := read[records.Removed](d)
+	_, _, rejected, err := read[records.Rejected](d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, got := range map[string]string{
+		"id_a": pair.IDA, "id_b": pair.IDB, "source_a": pair.SourceA, "source_b": pair.SourceB,
+		"clustered id": clustered.ID, "clustered source": clustered.Source,
+		"removed id": removed.ID, "removed source": removed.Source, "kept_id": removed.KeptID,
+		"kept_source": removed.KeptSource, "removed reason": removed.Reason,
+		"rejected source": rejected.Source, "rejected id": *rejected.ID,
+		"rejected reason": rejected.Reason, "detail": rejected.Detail,
+	} {
+		if got != want {
+			t.Errorf("%s is %q, want %q", name, got, want)
+		}
+	}
+	if string(rejected.Raw) != latin {
+		t.Errorf("raw is %q, want it untouched", rejected.Raw)
+	}
+}
+
+func TestTallies(t *testing.T) {
+	const first, later = records.Key(3), records.Key(5)
+	for name, got := range map[string][2]string{
+		"pair of copies":    {(&records.Pair{Similarity: 1}).Tally(first), records.CountCopies},
+		"near pair":         {(&records.Pair{Similarity: 0.99}).Tally(first), records.CountNear},
+		"cluster's first":   {(&records.Clustered{Cluster: int64(first)}).Tally(first), records.CountClusters},
+		"cluster's second":  {(&records.Clustered{Cluster: int64(first)}).Tally(later), ""},
+		"removed copy":      {(&records.Removed{Reason: records.ReasonCopy}).Tally(first), records.CountCopies},
+		"removed near":      {(&records.Removed{Reason: records.ReasonNear}).Tally(first), records.CountNear},
+		"unreadable record": {(&records.Rejected{Raw: []byte(strings.Repeat("x", 3))}).Tally(first), records.CountUnreadable},
+		"not compared":      {(&records.Rejected{Reason: records.ReasonNoToken}).Tally(first), records.CountNotCompared},
+	} {
+		if got[0] != got[1] {
+			t.Errorf("%s counts as %q, want %q", name, got[0], got[1])
+		}
+	}
+}

@@ -1,0 +1,314 @@
+package records_test
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"math"
+	"reflect"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/neardup/neardup/records"
+)
+
+var (
+	anyKey = rapid.Custom(func(t *rapid.T) records.Key {
+		return records.NewKey(
+			rapid.IntRange(0, records.MaxFiles-1).Draw(t, "file"),
+			rapid.Int64Range(0, records.MaxPosition-1).Draw(t, "position"))
+	})
+	anyBytes = rapid.SliceOf(rapid.Byte())
+	anyText  = rapid.String()
+	anyHash  = rapid.Custom(func(t *rapid.T) records.SetHash {
+		return records.SetHash{Hi: rapid.Uint64().Draw(t, "hi"), Lo: rapid.Uint64().Draw(t, "lo")}
+	})
+)
+
+// optional generates pointers, nil among them.
+func optional[T any](value *rapid.Generator[T]) *rapid.Generator[*T] {
+	return rapid.Custom(func(t *rapid.T) *T {
+		if !rapid.Bool().Draw(t, "there") {
+			return nil
+		}
+		v := value.Draw(t, "value")
+		return &v
+	})
+}
+
+func TestDocumentsRoundTrip(t *testing.T) {
+	anyDocument := rapid.Custom(func(t *rapid.T) records.Document {
+		doc := records.Document{
+			Key: anyKey.Draw(t, "key"), Component: anyKey.Draw(t, "component"),
+			HasID: rapid.Bool().Draw(t, "has id"), Text: anyBytes.Draw(t, "text"),
+		}
+		if doc.HasID {
+			doc.ID = anyBytes.Draw(t, "id")
+		}
+		return doc
+	})
+	rapid.Check(t, func(t *rapid.T) {
+		docs := rapid.SliceOf(anyDocument).Draw(t, "documents")
+		var block []byte
+		for i := range docs {
+			block = records.AppendDocument(block, &docs[i])
+		}
+		d := records.NewDecoder(block)
+		for _, want := range docs {
+			got := d.Document()
+			if got.Key != want.Key || got.Component != want.Component || got.HasID != want.HasID ||
+				!bytes.Equal(got.ID, want.ID) || !bytes.Equal(got.Text, want.Text) {
+				t.Fatalf("got %+v, want %+v", got, want)
+			}
+		}
+		exhausted(t, d)
+	})
+}
+
+func TestProfilesRoundTrip(t *testing.T) {
+	anyProfile := rapid.Custom(func(t *rapid.T) records.Profile {
+		p := records.Profile{
+			Key: anyKey.Draw(t, "key"), Hash: anyHash.Draw(t, "hash"),
+			Size: rapid.IntRange(0, math.MaxInt).Draw(t, "size"), HasID: rapid.Bool().Draw(t, "has id"),
+		}
+		if p.HasID {
+			p.ID = append([]byte{}, anyBytes.Draw(t, "id")...)
+		}
+		return p
+	})
+	rapid.Check(t, func(t *rapid.T) {
+		profiles := rapid.SliceOf(anyProfile).Draw(t, "profiles")
+		var block []byte
+		for i := range profiles {
+			block = records.AppendProfile(block, &profiles[i])
+		}
+		d := records.NewDecoder(block)
+		for _, want := range profiles {
+			if got := d.Profile(); !reflect.DeepEqual(got, want) {
+				t.Fatalf("got %+v, want %+v", got, want)
+			}
+		}
+		exhausted(t, d)
+	})
+}
+
+// exhausted checks that a block was read to its end.
+func exhausted(t *rapid.T, d *records.Decoder) {
+	t.Helper()
+	if !d.Done() || d.Err() != nil {
+		t.Fatalf("bytes left: %v, error %v", !d.Done(), d.Err())
+	}
+}
+
+func TestPackedKeysRoundTrip(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		keys := rapid.SliceOf(anyKey).Draw(t, "keys")
+		var members []records.Member
+		var edges []records.Edge
+		var pairs []records.NearPair
+		var memberBlock, edgeBlock, pairBlock []byte
+		for i := 0; i+1 < len(keys); i += 2 {
+			m, e := records.Member{Key: keys[i], Component: keys[i+1]}, records.Edge{A: keys[i], B: keys[i+1]}
+			p := records.NearPair{A: keys[i], B: keys[i+1], Shared: rapid.IntRange(0, math.MaxInt).Draw(t, "shared")}
+			members, edges, pairs = append(members, m), append(edges, e), append(pairs, p)
+			memberBlock = records.AppendMember(memberBlock, m)
+			edgeBlock = records.AppendEdge(edgeBlock, e)
+			pairBlock = records.AppendNearPair(pairBlock, p)
+		}
+		if got, err := records.DecodeMembers(nil, memberBlock); err != nil || !slices.Equal(got, members) {
+			t.Errorf("members %v, %v, want %v", got, err, members)
+		}
+		if got, err := records.DecodeEdges(nil, edgeBlock); err != nil || !slices.Equal(got, edges) {
+			t.Errorf("edges %v, %v, want %v", got, err, edges)
+		}
+		if got, err := records.DecodeNearPairs(nil, pairBlock); err != nil || !slices.Equal(got, pairs) {
+			t.Errorf("pairs %v, %v, want %v", got, err, pairs)
+		}
+	})
+}
+
+func TestSetPartsRoundTrip(t *testing.T) {
+	const limit = 1 << 20 // of an element
+	for _, size := range []int{1, 2, 64<<10 - 1, 64 << 10, 64<<10 + 1, 200_000} {
+		set := make([]uint64, size)
+		for i := range set {
+			set[i] = uint64(i) * 0x9e3779b97f4a7c15
+		}
+		key, hash := records.NewKey(7, 1<<39), records.SetHash{Hi: 1, Lo: 2}
+		got := make([]uint64, size)
+		records.SetParts(key, hash, set, func(block []byte) {
+			if len(block) > limit {
+				t.Errorf("size %d: a part of %d bytes", size, len(block))
+			}
+			d := records.NewDecoder(block)
+			part := d.SetPart()
+			if d.Err() != nil || part.Key != key || part.Hash != hash || part.Total != size {
+				t.Fatalf("size %d: part %v of %d, hash %v, error %v", size, part.Key, part.Total, part.Hash, d.Err())
+			}
+			part.CopyTo(got)
+		})
+		if !slices.Equal(got, set) {
+			t.Errorf("size %d: the parts are not the set", size)
+		}
+	}
+}
+
+// TestSetPartOutOfBounds: a part that CopyTo would write beyond the set is corrupt.
+func TestSetPartOutOfBounds(t *testing.T) {
+	part := func(total, first uint32, values ...byte) []byte {
+		block := make([]byte, 8+16)
+		return append(records.AppendUint32(records.AppendUint32(block, total), first), values...)
+	}
+	for name, block := range map[string][]byte{
+		"longer than the set": part(1, 0, make([]byte, 16)...),
+		"begins beyond it":    part(2, 2, make([]byte, 8)...),
+		"half a shingle":      part(2, 0, make([]byte, 12)...),
+		"first near overflow": part(2, math.MaxUint32, make([]byte, 8)...),
+	} {
+		d := records.NewDecoder(block)
+		if got := d.SetPart(); !errors.Is(d.Err(), records.ErrCorrupt) {
+			t.Errorf("%s: got %+v, error %v", name, got, d.Err())
+		}
+	}
+}
+
+// kind is a block of one kind, with what reads it.
+type kind struct {
+	block []byte
+	read  func(*records.Decoder)
+}
+
+// kinds are one of each.
+func kinds(t *rapid.T) map[string]kind {
+	key := anyKey.Draw(t, "key")
+	id, text := anyBytes.Draw(t, "id"), anyBytes.Draw(t, "text")
+	raw := append([]byte{'{'}, text...)
+	name := anyText.Draw(t, "name")
+	similarity := 0.5
+	row := func(row records.Row, fields func(*records.Decoder)) kind {
+		return kind{records.AppendRow(nil, key, key, row), func(d *records.Decoder) {
+			d.Key()
+			d.Key()
+			inner := records.NewDecoder(d.Bytes())
+			fields(inner)
+			if inner.Err() != nil && d.Err() == nil {
+				t.Fatal("the frame is whole and the fields are not")
+			}
+		}}
+	}
+	return map[string]kind{
+		"document": {
+			records.AppendDocument(nil, &records.Document{Key: key, ID: id, HasID: true, Text: text}),
+			func(d *records.Decoder) { d.Document() },
+		},
+		"profile": {
+			records.AppendProfile(nil, &records.Profile{Key: key, Size: 300, ID: id, HasID: true}),
+			func(d *records.Decoder) { d.Profile() },
+		},
+		"pair":      row(&records.Pair{IDA: name, SourceB: name}, new(records.Pair).DecodeFields),
+		"clustered": row(&records.Clustered{ID: name, Kept: true}, new(records.Clustered).DecodeFields),
+		"removed":   row(&records.Removed{ID: name, Similarity: &similarity}, new(records.Removed).DecodeFields),
+		"rejected":  row(&records.Rejected{ID: &name, Raw: raw}, new(records.Rejected).DecodeFields),
+	}
+}
+
+// TestTruncated: of a block that is cut short anywhere, the decoder says so.
+func TestTruncated(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		for name, kind := range kinds(t) {
+			for n := 1; n < len(kind.block); n++ {
+				d := records.NewDecoder(kind.block[:n])
+				if kind.read(d); !errors.Is(d.Err(), records.ErrCorrupt) {
+					t.Fatalf("%s cut to %d of %d bytes: error %v", name, n, len(kind.block), d.Err())
+				}
+				if !d.Done() {
+					t.Fatalf("%s cut to %d bytes: a loop over Done would not end", name, n)
+				}
+			}
+		}
+		key := anyKey.Draw(t, "key")
+		pair := records.AppendNearPair(nil, records.NearPair{A: key, B: key, Shared: 300})
+		edge := records.AppendEdge(nil, records.Edge{A: key, B: key})
+		for n := 1; n < len(pair); n++ {
+			if _, err := records.DecodeNearPairs(nil, pair[:n]); !errors.Is(err, records.ErrCorrupt) {
+				t.Fatalf("pair cut to %d bytes: error %v", n, err)
+			}
+		}
+		for n := 1; n < len(edge); n++ {
+			if _, err := records.DecodeEdges(nil, edge[:n]); !errors.Is(err, records.ErrCorrupt) {
+				t.Fatalf("edge cut to %d bytes: error %v", n, err)
+			}
+			if _, err := records.DecodeMembers(nil, edge[:n]); !errors.Is(err, records.ErrCorrupt) {
+				t.Fatalf("member cut to %d bytes: error %v", n, err)
+			}
+		}
+	})
+}
+
+// FuzzDecoder: no bytes make a decoder panic, read on without end or take more memory than they
+// are worth.
+func FuzzDecoder(f *testing.F) {
+	huge := binary.AppendUvarint(nil, math.MaxUint64)
+	for _, prefix := range []int{0, 8, 9, 10, 24, 25, 32} {
+		f.Add(append(make([]byte, prefix), huge...))
+	}
+	f.Add(bytes.Repeat([]byte{0xff}, 64))
+	f.Add([]byte{1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff}) // 4 G band entries
+	f.Fuzz(func(t *testing.T, data []byte) {
+		for _, read := range []func(*records.Decoder){
+			func(d *records.Decoder) { d.Document() },
+			func(d *records.Decoder) { d.Profile() },
+			func(d *records.Decoder) { d.Optional() },
+			func(d *records.Decoder) { new(records.Pair).DecodeFields(d) },
+			func(d *records.Decoder) { new(records.Clustered).DecodeFields(d) },
+			func(d *records.Decoder) { new(records.Removed).DecodeFields(d) },
+			func(d *records.Decoder) { new(records.Rejected).DecodeFields(d) },
+			func(d *records.Decoder) {
+				if part := d.SetPart(); part.Total <= 1<<16 {
+					part.CopyTo(make([]uint64, part.Total))
+				}
+			},
+		} {
+			d := records.NewDecoder(data)
+			for steps := 0; !d.Done(); steps++ {
+				if read(d); steps > len(data) {
+					t.Fatal("a loop over Done does not end")
+				}
+			}
+		}
+		for _, decode := range []func() (int, error){
+			func() (int, error) { v, err := records.DecodeBands(nil, data); return len(v), err },
+			func() (int, error) { v, err := records.DecodeEdges(nil, data); return len(v), err },
+			func() (int, error) { v, err := records.DecodeMembers(nil, data); return len(v), err },
+			func() (int, error) { v, err := records.DecodeNearPairs(nil, data); return len(v), err },
+		} {
+			if n, _ := decode(); n > len(data) {
+				t.Fatalf("%d values out of %d bytes", n, len(data))
+			}
+		}
+	})
+}
+
+func TestDecoderLengths(t *testing.T) {
+	for _, length := range []uint64{4, 1 << 31, 1 << 32, 1<<63 - 1, 1 << 63, math.MaxUint64} {
+		data := append(binary.AppendUvarint(nil, length), "abc"...)
+		d := records.NewDecoder(data)
+		if b := d.Bytes(); b != nil || d.Err() == nil {
+			t.Errorf("Bytes of length %d in 3: %q, error %v", length, b, d.Err())
+		}
+		d = records.NewDecoder(data)
+		if b, _ := d.Optional(); length != 4 && (b != nil || d.Err() == nil) {
+			t.Errorf("Optional of length %d in 3: %q, error %v", length-1, b, d.Err())
+		}
+		d = records.NewDecoder(data)
+		if b := d.Fixed(int(length)); length != 4 && (b != nil || d.Err() == nil) {
+			t.Errorf("Fixed(%d) of 5 or more: %q, error %v", int(length), b, d.Err())
+		}
+	}
+	d := records.NewDecoder(bytes.Repeat([]byte{0xff}, 11)) // more than 64 bits
+	if v := d.Uvarint(); v != 0 || d.Err() == nil {
+		t.Errorf("Uvarint of eleven bytes: %d, error %v", v, d.Err())
+	}
+}
