@@ -52,8 +52,8 @@ func (c *dedupCmd) Run(ctx context.Context, s streams) error {
 
 // example is a pair to show, nil if there is none.
 func (c *dedupCmd) example(run *records.Run) (*records.Example, error) {
-	if run.Counts[records.CountNearPairs] == 0 || !slices.Contains(c.Write, "pairs") {
-		return nil, nil
+	if run.Counts[records.CountNearPairs] == 0 || !slices.Contains(c.Write, "pairs") || slices.Contains(c.Inputs, "-") {
+		return nil, nil // texts of standard input are gone
 	}
 	r, err := results.Open(c.Output)
 	if err != nil {

@@ -11,8 +11,9 @@ import "github.com/neardup/neardup/io/codec"
 // with an empty text; the newline that ends a file begins none.
 func Lines() codec.Codec { return lines{} }
 
-// File returns the codec of files that are one document each. It is not splittable. An empty
-// file holds no document, for there is no byte a record could begin with.
+// File returns the codec of files that are one document each. It is not splittable. In
+// an empty file Start finds no record, for there is no byte it could begin with; the document is
+// there all the same, and the reader's to see.
 func File() codec.Codec { return file{} }
 
 type lines struct{ codec.Lines }

@@ -37,7 +37,7 @@ type corpusFn struct {
 	Options source.Options
 }
 
-func (f *corpusFn) ProcessElement(_ context.Context, number int64, blocks func(*[]byte) bool, facts func([]byte)) error {
+func (f *corpusFn) ProcessElement(ctx context.Context, number int64, blocks func(*[]byte) bool, facts func([]byte)) error {
 	in, err := storage.Shared[records.Inputs](f.Params.Inputs)
 	if err != nil {
 		return err
@@ -63,7 +63,7 @@ func (f *corpusFn) ProcessElement(_ context.Context, number int64, blocks func(*
 	name := path.Join("corpus", in.PieceName(int(number)))
 	var kept int64
 	written, err := storage.WriteFile(path.Join(f.Params.Output, name), func(w io.Writer) (err error) {
-		kept, err = f.write(w, in, piece, dropped)
+		kept, err = f.write(ctx, w, in, piece, dropped)
 		return err
 	})
 	if err != nil {
@@ -73,7 +73,7 @@ func (f *corpusFn) ProcessElement(_ context.Context, number int64, blocks func(*
 }
 
 // write copies the piece without the dropped records and returns how many it kept.
-func (f *corpusFn) write(w io.Writer, in *records.Inputs, piece records.Span, dropped []records.Key) (kept int64, err error) {
+func (f *corpusFn) write(ctx context.Context, w io.Writer, in *records.Inputs, piece records.Span, dropped []records.Key) (kept int64, err error) {
 	r, err := source.Open(in, piece, f.Options.Fields, f.Options.MaxRecord())
 	if err != nil {
 		return 0, err
@@ -92,6 +92,9 @@ func (f *corpusFn) write(w io.Writer, in *records.Inputs, piece records.Span, dr
 		part, err := r.Next()
 		if err == io.EOF {
 			break
+		}
+		if err == nil {
+			err = ctx.Err()
 		}
 		if err != nil {
 			return 0, err

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -25,6 +26,8 @@ type Options struct {
 	SplitBytes int64
 	// Limit ends the input after that many readable documents; 0: no limit.
 	Limit int64
+	// Stdin is the file that standard input, the argument "-", was copied to.
+	Stdin string
 }
 
 const (
@@ -54,7 +57,18 @@ func Plan(args []string, o Options) (*Listing, error) {
 	var roots []string
 	seen := map[string]bool{}
 	for _, arg := range args {
+		if arg == "-" {
+			file, err := stdin(o)
+			if err != nil {
+				return nil, err
+			}
+			listing.Inputs.Files = append(listing.Inputs.Files, file)
+			continue
+		}
 		entries, err := storage.List(arg)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("%s: no such file or folder; check the path, or quote a pattern", arg)
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -89,6 +103,26 @@ func Plan(args []string, o Options) (*Listing, error) {
 		return nil, fmt.Errorf("%d input files, at most %d can be read; join small ones, or run on parts", n, records.MaxFiles)
 	}
 	return listing, arrange(listing.Inputs, commonRoot(roots), o)
+}
+
+// stdin is the file that stands for standard input.
+func stdin(o Options) (records.File, error) {
+	f, err := formatNamed(o.Format)
+	if err != nil {
+		return records.File{}, fmt.Errorf("standard input has no name to tell its format; give --format (%s)", strings.Join(Formats(), ", "))
+	}
+	entries, err := storage.List(o.Stdin)
+	if err != nil {
+		return records.File{}, err
+	}
+	ending := ".txt"
+	if f.extensions != nil {
+		ending = f.extensions[0]
+	}
+	return records.File{
+		Path: o.Stdin, Source: "stdin" + ending, Size: entries[0].Size, Identity: entries[0].Identity,
+		Format: f.name, IDIsSource: f.idIsSource,
+	}, nil
 }
 
 // chosen is a file to be read.
@@ -129,8 +163,11 @@ func choose(entries []storage.Entry, name string) (files []chosen, skipped []str
 	return files, skipped, nil
 }
 
-// commonRoot is the longest folder that is, or is above, every one of folders.
+// commonRoot is the longest folder that is, or is above, every one of folders; "" for none.
 func commonRoot(folders []string) string {
+	if len(folders) == 0 {
+		return ""
+	}
 	root := folders[0]
 	for _, folder := range folders[1:] {
 		for root != folder && !strings.HasPrefix(folder, strings.TrimSuffix(root, "/")+"/") {
@@ -146,11 +183,14 @@ func arrange(in *records.Inputs, root string, o Options) error {
 	var offset int64
 	for i := range in.Files {
 		file := &in.Files[i]
-		source, err := filepath.Rel(root, file.Path)
-		if err != nil {
-			return err
+		if file.Source == "" {
+			source, err := filepath.Rel(root, file.Path)
+			if err != nil {
+				return err
+			}
+			file.Source = filepath.ToSlash(source)
 		}
-		file.Source, file.Offset = filepath.ToSlash(source), offset
+		file.Offset = offset
 		offset += file.Size
 		switch {
 		case !utf8.ValidString(file.Path):

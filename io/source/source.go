@@ -113,6 +113,9 @@ func (f *readFn) ProcessElement(ctx context.Context, number int64, near, far fun
 		if err == io.EOF {
 			break
 		}
+		if err == nil {
+			err = ctx.Err() // a large file is one element, and a job may be interrupted
+		}
 		if err != nil {
 			return errors.Join(err, r.Close())
 		}
@@ -160,11 +163,15 @@ func (f *readFn) read(r *Reader, piece Piece, doc *codec.Document, out *blockWri
 		if e := (*codec.Error)(nil); errors.As(err, &e) {
 			reason, detail = e.Reason, e.Detail
 		}
-		rows.add(key, records.Rejected{
+		row := records.Rejected{
 			Reason: reason,
 			Detail: fmt.Sprintf("%s (%d bytes)", detail, len(piece.Raw)),
 			Raw:    piece.Raw[:min(len(piece.Raw), records.MaxRaw)],
-		})
+		}
+		if doc.HasID {
+			row.ID = rows.id(key, doc)
+		}
+		rows.add(key, row)
 		return false
 	}
 	switch {

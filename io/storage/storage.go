@@ -91,7 +91,11 @@ func match(pattern string) ([]string, error) {
 	return names, nil
 }
 
-func hidden(name string) bool { return name != "" && strings.IndexByte("._", name[0]) >= 0 }
+// hidden names are what users and data lakes keep beside their data: those that begin with a dot,
+// or with an underscore and have no ending (_SUCCESS, _temporary, but not __init__.py).
+func hidden(name string) bool {
+	return strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_") && filepath.Ext(name) == ""
+}
 
 func listFolder(root string) (entries []Entry, err error) {
 	// The slash makes WalkDir follow root itself if it is a link.

@@ -56,6 +56,8 @@ type Config struct {
 	// SplitBytes is the size of the ranges that large files are read in; results do not depend
 	// on it. 0: the usual.
 	SplitBytes int64 `kong:"-" json:"-"`
+
+	stdin string // the file that standard input is copied to
 }
 
 // UsageError is a mistake in what was asked: exit status 2.
@@ -140,6 +142,7 @@ func (c *Config) Source() source.Options {
 		MaxDocument: int64(c.MaxDocBytes),
 		SplitBytes:  c.SplitBytes,
 		Limit:       c.Limit,
+		Stdin:       c.stdin,
 	}
 }
 

@@ -176,9 +176,10 @@ func writeJSON(path string, v any) error {
 
 // makePlan plans and records what was chosen.
 func (j *job) makePlan(ctx context.Context) (err error) {
-	config, stdin := j.config, filepath.Join(j.temp, "stdin")
-	j.plan, err = await(ctx, func() (_ *Plan, err error) {
-		if config.Inputs, err = spool(config, stdin); err != nil {
+	config := j.config
+	config.stdin = filepath.Join(j.temp, "stdin")
+	j.plan, err = await(ctx, func() (*Plan, error) {
+		if err := spool(config); err != nil {
 			return nil, err
 		}
 		return NewPlan(config)
@@ -201,24 +202,19 @@ func (j *job) makePlan(ctx context.Context) (err error) {
 	return nil
 }
 
-// spool copies standard input, which is read more than once, to the file path.
-func spool(c Config, path string) (inputs []string, err error) {
-	i := slices.Index(c.Inputs, "-")
-	if i < 0 {
-		return c.Inputs, nil
+// spool copies standard input, which is read more than once, to a file.
+func spool(c Config) error {
+	if !slices.Contains(c.Inputs, "-") {
+		return nil
 	}
 	if c.Format == "" {
-		return nil, usage("standard input has no name to tell its format; give --format")
+		return usage("standard input has no name to tell its format; give --format")
 	}
-	if _, err := storage.WriteFile(path, func(w io.Writer) error {
+	_, err := storage.WriteFile(c.stdin, func(w io.Writer) error {
 		_, err := io.Copy(w, os.Stdin)
 		return err
-	}); err != nil {
-		return nil, err
-	}
-	inputs = slices.Clone(c.Inputs)
-	inputs[i] = path
-	return inputs, nil
+	})
+	return err
 }
 
 // run plans, runs the pipeline, checks its totals and commits.
