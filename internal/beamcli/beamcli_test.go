@@ -1,0 +1,41 @@
+package beamcli
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestSplit(t *testing.T) {
+	for line, want := range map[string][2]string{
+		"dedup in -o out":             {"dedup in -o out", ""},
+		"dedup in -- --endpoint=x":    {"dedup in", "--endpoint=x"},
+		"dedup -- --a -- --b":         {"dedup", "--a -- --b"},
+		"--":                          {"", ""},
+		"dedup in --o=out --parallel": {"dedup in --o=out --parallel", ""},
+	} {
+		own, options := Split(strings.Fields(line))
+		if !slices.Equal(own, strings.Fields(want[0])) || !slices.Equal(options, strings.Fields(want[1])) {
+			t.Errorf("%q is split into %q and %q, want %q", line, own, options, want)
+		}
+	}
+}
+
+// A runner's container starts the binary with Beam's flags alone; a user's command line begins
+// with a subcommand, whatever else it says.
+func TestIsWorker(t *testing.T) {
+	for line, want := range map[string]bool{
+		"--worker=true --id=1-1 --control_endpoint=localhost:1": true,
+		"-worker --id=1-1":             true,
+		"--id=1-1 --worker=true":       true,
+		"--worker=false":               false,
+		"--workers=2":                  false,
+		"dedup worker -o --worker":     false,
+		"dedup in.jsonl -- --worker=1": false,
+		"":                             false,
+	} {
+		if got := IsWorker(strings.Fields(line)); got != want {
+			t.Errorf("%q: worker is %v, want %v", line, got, want)
+		}
+	}
+}
