@@ -89,12 +89,12 @@ func (f *corpusFn) write(ctx context.Context, w io.Writer, in *records.Inputs, p
 	}
 	drop := false
 	for {
+		if err := ctx.Err(); err != nil {
+			return 0, err
+		}
 		part, err := r.Next()
 		if err == io.EOF {
 			break
-		}
-		if err == nil {
-			err = ctx.Err()
 		}
 		if err != nil {
 			return 0, err

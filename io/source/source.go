@@ -109,12 +109,12 @@ func (f *readFn) ProcessElement(ctx context.Context, number int64, near, far fun
 	}
 	var doc codec.Document
 	for {
+		if err := ctx.Err(); err != nil { // a large file is one element, and a job may be interrupted
+			return errors.Join(err, r.Close())
+		}
 		piece, err := r.Next()
 		if err == io.EOF {
 			break
-		}
-		if err == nil {
-			err = ctx.Err() // a large file is one element, and a job may be interrupted
 		}
 		if err != nil {
 			return errors.Join(err, r.Close())
