@@ -15,6 +15,8 @@ type Fact struct {
 	Bytes  int64            `json:"bytes,omitempty"`
 	SHA256 string           `json:"sha256,omitempty"`
 	Counts map[string]int64 `json:"counts,omitempty"`
+	// Note is what a person should know of it: the first unreadable record of a split.
+	Note string `json:"note,omitempty"`
 }
 
 // FactKind says what a Fact is about.
@@ -40,6 +42,13 @@ const (
 	CountNearPairs   = "near_pairs" // of them, those between representatives
 	CountRemoved     = "removed"
 	CountCorpus      = "corpus" // records in corpus/
+)
+
+// Files of an output, besides the tables and the corpus.
+const (
+	RunFile      = "run.json"
+	ManifestName = "manifest.json"
+	SuccessFile  = "_SUCCESS" // there once all others are whole
 )
 
 // Manifest lists the files of a finished run; readers trust it alone. It is byte-identical in

@@ -2,6 +2,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strconv"
@@ -15,9 +16,9 @@ import (
 func Plan(w io.Writer, run *records.Run) error {
 	out := &printer{w: w}
 	c := run.Chosen
-	out.printf("input       %s in %s, about %s below %s\n", Size(run.Input.Bytes), plural(run.Input.Files, "file"), plural(c.Documents, "document"), run.Input.Root)
-	out.printf("parameters  %s bands × %s rows of %s values; a pair at the threshold is found with probability %.5f\n",
-		count(int64(c.Bands)), count(int64(c.Rows)), count(int64(c.Signature)), c.ExpectedRecall)
+	out.printf("input       %s in %s, about %s, below %s\n", Size(run.Input.Bytes), plural(run.Input.Files, "file"), plural(c.Documents, "document"), cmp.Or(run.Input.Root, "-"))
+	out.printf("parameters  bands × rows %d × %d of %d values; a pair at the threshold is found with probability %.5f\n",
+		c.Bands, c.Rows, c.Signature, c.ExpectedRecall)
 	out.printf("            %s\n", c.Reason)
 	return out.err
 }
@@ -33,7 +34,7 @@ func Summary(w io.Writer, run *records.Run, dir string, example *records.Example
 		out.printf("unreadable  %s\n", plural(run.Counts[records.CountUnreadable], "record"))
 	}
 	if run.Counts[records.CountNotCompared] > 0 {
-		out.printf("left alone  %s not compared (no text or too large), kept in the corpus\n", plural(run.Counts[records.CountNotCompared], "document"))
+		out.printf("left alone  %s not compared (no word in them, or too large), kept in the corpus\n", plural(run.Counts[records.CountNotCompared], "document"))
 	}
 	out.printf("copies      %s with the same shingle set as an earlier one\n", plural(run.Counts[records.CountPairs]-run.Counts[records.CountNearPairs], "document"))
 	out.printf("near pairs  %s, each verified exactly\n", n(records.CountNearPairs))

@@ -62,5 +62,10 @@ func (f jobFile) Validate(app *kong.Application) error {
 
 // Resolve returns the file's value for a flag.
 func (f jobFile) Resolve(_ *kong.Context, _ *kong.Path, flag *kong.Flag) (any, error) {
-	return f[flag.Name], nil
+	switch value := f[flag.Name].(type) {
+	case int64, float64: // as on the command line: a size or a tolerance may be a bare number
+		return fmt.Sprint(value), nil
+	default:
+		return value, nil
+	}
 }

@@ -9,7 +9,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"slices"
+	"strconv"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
@@ -114,6 +116,7 @@ func ReadLedger(r io.Reader) (facts []records.Fact, err error) {
 // Exceeded is what Gate writes when it ends a job.
 type Exceeded struct {
 	Records, Unreadable int64
+	First               string // the first unreadable record, and why it is
 }
 
 // Limit is how many records may be unreadable: so many, and so many per cent of all.
@@ -140,15 +143,24 @@ type gateFn struct {
 
 func (f *gateFn) ProcessElement(_ context.Context, _ int64, facts func(*[]byte) bool) error {
 	var sum Exceeded
+	first := math.MaxInt
 	var line []byte
 	for facts(&line) {
 		var fact records.Fact
 		if err := json.Unmarshal(line, &fact); err != nil {
 			return err
 		}
-		if fact.Kind == records.FactRead {
-			sum.Records += fact.Counts[records.CountRecords]
-			sum.Unreadable += fact.Counts[records.CountUnreadable]
+		if fact.Kind != records.FactRead {
+			continue
+		}
+		sum.Records += fact.Counts[records.CountRecords]
+		sum.Unreadable += fact.Counts[records.CountUnreadable]
+		split, err := strconv.Atoi(fact.Name)
+		if err != nil {
+			return err
+		}
+		if fact.Note != "" && split < first {
+			first, sum.First = split, fact.Note
 		}
 	}
 	if sum.Unreadable <= f.Limit.Records || float64(sum.Unreadable) <= f.Limit.Percent/100*float64(sum.Records) {

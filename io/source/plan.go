@@ -58,6 +58,9 @@ func Plan(args []string, o Options) (*Listing, error) {
 	seen := map[string]bool{}
 	for _, arg := range args {
 		if arg == "-" {
+			if slices.ContainsFunc(listing.Inputs.Files, func(f records.File) bool { return f.Path == o.Stdin }) {
+				return nil, errors.New("standard input (-) is given twice")
+			}
 			file, err := stdin(o)
 			if err != nil {
 				return nil, err
@@ -75,6 +78,9 @@ func Plan(args []string, o Options) (*Listing, error) {
 		files, skipped, err := choose(entries, o.Format)
 		if err != nil {
 			return nil, err
+		}
+		if len(entries) == 0 {
+			return nil, fmt.Errorf("%s: no files in it", arg)
 		}
 		if len(files) == 0 {
 			return nil, fmt.Errorf("%s: no file of a known format among %d; give --format (%s)", arg, len(entries), strings.Join(Formats(), ", "))

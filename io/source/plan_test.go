@@ -162,7 +162,7 @@ func TestPlanErrors(t *testing.T) {
 		{"notes.txt", "", []string{"notes.txt: the name tells no format; give --format (jsonl, "}},
 		{"note*", "", []string{"notes.txt: the name tells no format; give --format (jsonl, "}},
 		{"in", "", []string{"in: no file of a known format among 1; give --format (jsonl, "}},
-		{"empty", "lines", []string{"empty: no file of a known format among 0"}},
+		{"empty", "lines", []string{"empty: no files in it"}},
 		{"folder", "csv", []string{`format "csv" is not one of jsonl, tsv, lines, files, reuters`}},
 		{"t.tsv", "", []string{"/t.tsv: ", `no column "text"`, `["id" "Body "]`}},
 		{"long.tsv", "", []string{"/long.tsv: no end of its header", "is it a tsv file?"}},

@@ -250,16 +250,25 @@ func (r *Reader) fill() error {
 	return nil
 }
 
+// ReadError says that the content of a file could not be read to its end.
+type ReadError struct{ err error }
+
+func (e *ReadError) Error() string { return e.err.Error() }
+
+func (e *ReadError) Unwrap() error { return e.err }
+
 // failed says where reading broke off and what that mostly means.
 func (r *Reader) failed(err error) error {
 	where := fmt.Sprintf("%s: at byte %d", r.path, r.pos+int64(r.hi-r.lo))
-	if r.compression == "" {
-		return fmt.Errorf("%s: %w", where, err)
+	switch {
+	case r.compression == "":
+		err = fmt.Errorf("%s: %w", where, err)
+	case errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF):
+		err = fmt.Errorf("%s of its content: the compressed data ends early, or other bytes follow it; fetch the file again", where)
+	default:
+		err = fmt.Errorf("%s of its content: %w; fetch the file again, or leave it out", where, err)
 	}
-	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
-		return fmt.Errorf("%s of its content: the compressed data ends early; fetch the file again", where)
-	}
-	return fmt.Errorf("%s of its content: %w; fetch the file again, or leave it out", where, err)
+	return &ReadError{err}
 }
 
 // Close closes the file and returns an error if it changed while it was read.

@@ -345,13 +345,13 @@ func TestBrokenFiles(t *testing.T) {
 		content []byte
 		want    string
 	}{
-		"gzip truncated":           {gz[:len(gz)/2], "of its content: the compressed data ends early; fetch the file again"},
-		"gzip without its trailer": {gz[:len(gz)-8], "the compressed data ends early; fetch the file again"},
-		"gzip's magic alone":       {gz[:2], "at byte 0 of its content: the compressed data ends early; fetch"},
+		"gzip truncated":           {gz[:len(gz)/2], "of its content: the compressed data ends early, or other bytes follow it; fetch the file again"},
+		"gzip without its trailer": {gz[:len(gz)-8], "the compressed data ends early, or other bytes follow it; fetch the file again"},
+		"gzip's magic alone":       {gz[:2], "at byte 0 of its content: the compressed data ends early, or other bytes follow it; fetch"},
 		"gzip and garbage":         {append(slices.Clone(gz), "garbage, and more"...), "invalid header; fetch the file again, or leave it out"},
 		"gzip damaged":             {damaged, "invalid checksum; fetch the file again, or leave it out"},
-		"zstd truncated":           {zst[:len(zst)/2], "of its content: the compressed data ends early; fetch the file again"},
-		"zstd's magic alone":       {zst[:4], "at byte 0 of its content: the compressed data ends early; fetch"},
+		"zstd truncated":           {zst[:len(zst)/2], "of its content: the compressed data ends early, or other bytes follow it; fetch the file again"},
+		"zstd's magic alone":       {zst[:4], "at byte 0 of its content: the compressed data ends early, or other bytes follow it; fetch"},
 		"zstd and garbage":         {append(slices.Clone(zst), "garbage, and more"...), "fetch the file again, or leave it out"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -126,6 +126,9 @@ func (f *readFn) ProcessElement(ctx context.Context, number int64, near, far fun
 		fact.Counts[records.CountRecords]++
 		if !f.read(r, piece, &doc, &out, &rows) {
 			fact.Counts[records.CountUnreadable]++
+			if fact.Note == "" {
+				fact.Note = rows.last
+			}
 			key := records.NewKey(split.File, piece.Position)
 			drops.Add(int64(in.Piece(key)), func(block []byte) []byte { return records.AppendKey(block, key) }, dropped)
 		}
@@ -171,6 +174,7 @@ func (f *readFn) read(r *Reader, piece Piece, doc *codec.Document, out *blockWri
 		if doc.HasID {
 			row.ID = rows.id(key, doc)
 		}
+		rows.last = fmt.Sprintf("%s at byte %d, %s: %s", rows.in.Source(key), piece.Position, reason, detail)
 		rows.add(key, row)
 		return false
 	}
@@ -218,6 +222,7 @@ func (w *blockWriter) flush() {
 
 // rejecter packs rejected rows by table shard.
 type rejecter struct {
+	last    string // the last unreadable record, and why it is
 	in      *records.Inputs
 	emit    func(int64, []byte)
 	buffers *records.Buffers

@@ -114,8 +114,11 @@ func listFolder(root string) (entries []Entry, err error) {
 			return nil
 		}
 		info, err := os.Stat(path) // follows links, as opening does
-		if err != nil || info.IsDir() {
-			return err
+		if errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("%s: the link leads nowhere; mend or remove it", path)
+		}
+		if err != nil || !info.Mode().IsRegular() {
+			return err // pipes and sockets hold no documents
 		}
 		entry, err := newEntry(path, info)
 		entry.Folder = root

@@ -28,7 +28,7 @@ func power(x float64, n int) float64 {
 }
 
 // Keys returns the keys of b bands of r rows of a signature, of which it needs
-// the first b·r components. It overwrites dst and uses its storage if that
+// the first b·r values. It overwrites dst and uses its storage if that
 // suffices. Keys of different bands do not meet: the chain of each starts from
 // the number of its band.
 func Keys(dst, sig []uint64, b, r int) []uint64 {

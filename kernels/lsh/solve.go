@@ -11,10 +11,10 @@ import (
 // grows a giant component, and all that is in it would be joined with itself.
 const MaxBackgroundEdges = 0.1
 
-const (
-	minSignature = 64
-	maxSignature = 1024
-)
+// MaxSignature is the most values that a signature has.
+const MaxSignature = 1024
+
+const minSignature = 64
 
 // The cost of a document in nanoseconds, measured on 800,000 generated
 // documents in one process. Only the ratios matter.
@@ -23,9 +23,9 @@ const (
 	// record in the sorted group (1.03 s for 14.3 million records).
 	bandCost = 70
 
-	// componentCost is that of a component of the signature (1.0 to 1.25 µs
+	// valueCost is that of a value of the signature (1.0 to 1.25 µs
 	// for 128 of them).
-	componentCost = 8
+	valueCost = 8
 
 	// edgeCost is that of one background edge per document. An edge makes its
 	// two documents be read again, 5.3 µs each, and be compared, .9 µs; it
@@ -34,7 +34,7 @@ const (
 )
 
 // Params says how signatures are made and cut: Bands·Rows ≤ Signature, the
-// number of components.
+// number of values.
 type Params struct{ Bands, Rows, Signature int }
 
 // An Input is what the choice of Params depends on.
@@ -87,11 +87,11 @@ func Solve(in Input) (Choice, error) {
 		return Choice{}, err
 	}
 	if !(in.Recall > 0 && in.Recall < 1) {
-		return Choice{}, fmt.Errorf("recall %v: must be above 0 and below 1; all pairs are found by method complete", in.Recall)
+		return Choice{}, fmt.Errorf("recall %v: must be above 0 and below 1", in.Recall)
 	}
 	var cheapest, selective Choice
 	least := math.Inf(1)
-	for rows := 1; rows <= maxSignature; rows++ {
+	for rows := 1; rows <= MaxSignature; rows++ {
 		bands, ok := in.fewestBands(rows)
 		if !ok {
 			break // with more rows it takes more bands, and fewer fit
@@ -108,8 +108,8 @@ func Solve(in Input) (Choice, error) {
 	}
 	switch {
 	case selective.Bands == 0:
-		return Choice{}, fmt.Errorf("threshold %v, recall %v: no signature of up to %d components reaches this; lower the recall or use method complete",
-			in.Threshold, in.Recall, maxSignature)
+		return Choice{}, fmt.Errorf("threshold %v, recall %v: no signature of up to %d values reaches this; lower the recall or raise the threshold",
+			in.Threshold, in.Recall, MaxSignature)
 	case cheapest.Bands == 0:
 		selective.Reason = fmt.Sprintf("no bands and rows that reach recall %v at threshold %v keep unrelated documents below %v edges each; these have the most rows. Longer shingles or a higher threshold help",
 			in.Recall, in.Threshold, MaxBackgroundEdges)
@@ -126,8 +126,8 @@ func Assess(in Input, bands, rows int) (Choice, error) {
 	if err := in.validate(); err != nil {
 		return Choice{}, err
 	}
-	if bands < 1 || rows < 1 || bands > maxSignature/rows {
-		return Choice{}, fmt.Errorf("%d bands of %d rows: must be at least 1 each, and at most %d components together", bands, rows, maxSignature)
+	if bands < 1 || rows < 1 || bands > MaxSignature/rows {
+		return Choice{}, fmt.Errorf("%d bands of %d rows: must be at least 1 each, and at most %d values together", bands, rows, MaxSignature)
 	}
 	c := in.assess(bands, rows)
 	c.Reason = "bands and rows were given"
@@ -151,7 +151,7 @@ func (in Input) validate() error {
 
 // fewestBands returns the least number of bands that reaches the recall.
 func (in Input) fewestBands(rows int) (bands int, ok bool) {
-	for b := 1; b*rows <= maxSignature; b++ {
+	for b := 1; b*rows <= MaxSignature; b++ {
 		if SCurve(in.Threshold, b, rows) >= in.Recall {
 			return b, true
 		}
@@ -185,5 +185,5 @@ func (in Input) background(rows int) float64 {
 }
 
 func (c Choice) cost() float64 {
-	return float64(bandCost*c.Bands+componentCost*c.Signature) + float64(edgeCost*c.BackgroundEdges)
+	return float64(bandCost*c.Bands+valueCost*c.Signature) + float64(edgeCost*c.BackgroundEdges)
 }

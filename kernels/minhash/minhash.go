@@ -1,5 +1,5 @@
 // Package minhash computes Fast Similarity Sketching signatures (Dahlgaard,
-// Knudsen and Thorup, 2017): n components per set, so that two sets agree in
+// Knudsen and Thorup, 2017): n values per set, so that two sets agree in
 // an expected J·n of them, J being their Jaccard similarity.
 //
 // Classic MinHash evaluates n hash functions per shingle. Here a shingle is
@@ -64,12 +64,12 @@ type Signer struct {
 	spare  []uint64       // d
 }
 
-// New returns a Signer for n components, a power of two from 64 to 1024.
+// New returns a Signer for n values, a power of two from 64 to 1024.
 // Different seeds give independent signatures; seed 0 is the fastest. It
 // panics for any other n, which callers validate with their options.
 func New(n int, seed uint64) *Signer {
 	if n < minN || n > maxN || bits.OnesCount(uint(n)) != 1 {
-		panic(fmt.Sprintf("minhash: %d components; want a power of two from %d to %d", n, minN, maxN))
+		panic(fmt.Sprintf("minhash: %d values; want a power of two from %d to %d", n, minN, maxN))
 	}
 	s := &Signer{seed: seed, spare: make([]uint64, n)}
 	next := splitMix64(seed)
@@ -156,12 +156,12 @@ func (s *Signer) fillSpare(sig, shingles []uint64) {
 	}
 }
 
-// Estimate returns the share of equal components, an unbiased estimate of the
+// Estimate returns the share of equal values, an unbiased estimate of the
 // Jaccard similarity of the signed sets, and 0 if neither has a signature. It
 // panics if the lengths differ.
 func Estimate(a, b []uint64) float64 {
 	if len(a) != len(b) {
-		panic(fmt.Sprintf("minhash: signatures of %d and %d components", len(a), len(b)))
+		panic(fmt.Sprintf("minhash: signatures of %d and %d values", len(a), len(b)))
 	}
 	if len(a) == 0 {
 		return 0

@@ -31,6 +31,9 @@ func ParseThreshold(t float64) (Threshold, error) {
 	return Threshold{num / d, thresholdScale / d}, nil
 }
 
+// Float is the threshold as it was written: the nearest floating-point number.
+func (t Threshold) Float() float64 { return float64(t.Num) / float64(t.Den) }
+
 // MinOverlap returns the least number of shared elements with which sets of a
 // and b elements reach t: ⌈t(a+b)/(1+t)⌉. It is 1 for two empty sets, which
 // resemble nothing.

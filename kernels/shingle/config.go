@@ -18,6 +18,9 @@ const (
 
 var kindNames = map[Kind]string{Word: "word", Char: "char", Byte: "byte"}
 
+// maxK is beyond what anybody would compare as one shingle.
+const maxK = 1 << 20
+
 // Config says what a shingle is: K consecutive tokens of a kind.
 type Config struct {
 	Kind Kind
@@ -35,8 +38,8 @@ func Parse(s string) (Config, error) {
 			continue
 		}
 		k, err := strconv.Atoi(count)
-		if err != nil || k < 1 {
-			return Config{}, fmt.Errorf("shingle %q: %q is not a whole number of at least 1, as in %s:5", s, count, name)
+		if err != nil || k < 1 || k > maxK {
+			return Config{}, fmt.Errorf("shingle %q: %q is not a whole number from 1 to %d, as in %s:5", s, count, maxK, name)
 		}
 		return Config{kind, k}, nil
 	}

@@ -24,16 +24,17 @@ func TestParse(t *testing.T) {
 
 func TestParseErrors(t *testing.T) {
 	for in, says := range map[string]string{
-		"":           `unknown kind ""`,
-		"words:5":    `unknown kind "words"`,
-		"Word:5":     `unknown kind "Word"`,
-		"word":       `"" is not a whole number`,
-		"word:":      `"" is not a whole number`,
-		"word:0":     `"0" is not a whole number of at least 1`,
-		"char:-3":    `"-3" is not`,
-		"byte:1.5":   `"1.5" is not`,
-		"word:5:5":   `"5:5" is not`,
-		"stopword:3": "not available",
+		"":             `unknown kind ""`,
+		"words:5":      `unknown kind "words"`,
+		"Word:5":       `unknown kind "Word"`,
+		"word":         `"" is not a whole number`,
+		"word:":        `"" is not a whole number`,
+		"word:0":       `"0" is not a whole number from 1 to`,
+		"word:1048577": `is not a whole number from 1 to 1048576`,
+		"char:-3":      `"-3" is not`,
+		"byte:1.5":     `"1.5" is not`,
+		"word:5:5":     `"5:5" is not`,
+		"stopword:3":   "not available",
 	} {
 		got, err := Parse(in)
 		if err == nil {

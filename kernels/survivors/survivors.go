@@ -17,9 +17,9 @@ type Choice struct {
 }
 
 // Star goes through items 0 … n−1 in order and keeps each unless a kept one is similar to it;
-// the kept one named is then the most similar, the earliest of equals. So no pair has both items
-// kept, and every removed item has a pair with the kept one named. pairs lists each similar pair
-// once, in any order.
+// the kept one named is then the most similar of those before it, the earliest of equals. So no
+// pair has both items kept, and every removed item has a pair with the kept one named. pairs lists
+// each similar pair once, in any order.
 //
 // This is the greedy maximal independent set in the given order; time is O(n + |pairs| log |pairs|).
 func Star(n int, pairs []Pair) []Choice {

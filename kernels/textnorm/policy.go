@@ -56,7 +56,7 @@ func Parse(s string) (Policy, error) {
 	for name := range strings.SplitSeq(s, ",") {
 		found, ok := lookup(strings.TrimSpace(name))
 		if !ok {
-			return Policy{}, fmt.Errorf("normalize %q: unknown step %q; use none, or a comma list of %s", s, name, itemNames())
+			return Policy{}, fmt.Errorf("normalize %q: unknown step %q; use none, or a comma list of %s", s, name, strings.Join(Steps(), ", "))
 		}
 		steps |= found
 	}
@@ -79,12 +79,13 @@ func lookup(name string) (step, bool) {
 	return 0, false
 }
 
-func itemNames() string {
+// Steps lists the names that a list may hold, in the order the steps are taken.
+func Steps() []string {
 	names := make([]string, len(items))
 	for i, item := range items {
 		names[i] = item.name
 	}
-	return strings.Join(names, ", ")
+	return names
 }
 
 // String returns the canonical form of p, which Parse reads back.

@@ -75,7 +75,7 @@ func (p *Plan) metadata() map[string]string {
 	ids := Formats()
 	return map[string]string{
 		"measure":                  "jaccard",
-		"neardup.threshold":        strconv.FormatFloat(p.Config.Threshold, 'g', -1, 64),
+		"neardup.threshold":        strconv.FormatFloat(p.Threshold.Float(), 'g', -1, 64),
 		"neardup.shingle":          p.Text.Shingle.String(),
 		"neardup.normalize":        p.Text.Normalize.String(),
 		"neardup.method":           p.Config.Method,

@@ -23,18 +23,18 @@ import (
 // Config is what a user asks of the job.
 type Config struct {
 	Inputs []string `arg:"" name:"input" help:"Files, folders or patterns to read, in order; - is standard input." json:"input"`
-	Output string   `short:"o" required:"" placeholder:"DIR" help:"Folder for the results; must be new, or one of an unfinished run." json:"output"`
+	Output string   `short:"o" placeholder:"DIR" help:"Folder for the results; must be new, or one of an unfinished run. Required, but for --dry-run." group:"Output" json:"output"`
 
 	Format      string    `help:"Format of the input: ${formats} (default: by file name)." placeholder:"NAME" group:"Input" json:"format"`
-	Text        []string  `default:"text" sep:"none" placeholder:"COLUMN" help:"Text column; give it again to join several by one blank. Dotted paths reach nested fields." group:"Input" json:"text"`
-	ID          string    `default:"id" placeholder:"COLUMN" help:"Id column; documents without one are named source@position." group:"Input" json:"id"`
+	Text        []string  `default:"text" sep:"none" placeholder:"COLUMN" help:"Text column; give it again to join several by one blank. Dotted paths reach nested fields (default: ${default})." group:"Input" json:"text"`
+	ID          string    `default:"id" placeholder:"COLUMN" help:"Id column; documents without one are named source@position (default: ${default})." group:"Input" json:"id"`
 	Limit       int64     `placeholder:"N" help:"Read the first N readable documents only." group:"Input" json:"limit"`
-	MaxDocBytes Bytes     `default:"16MiB" placeholder:"SIZE" help:"Texts larger than this are not compared (they stay in the corpus)." group:"Input" json:"max_doc_bytes"`
-	MaxRejected Tolerance `default:"0" placeholder:"N|P%" help:"How many unreadable records to accept, a number or a per cent; the job ends with status 4 if there are more." group:"Input" json:"max_rejected"`
+	MaxDocBytes Bytes     `default:"16MiB" placeholder:"SIZE" help:"Texts larger than this are not compared, and stay in the corpus (default: ${default})." group:"Input" json:"max_doc_bytes"`
+	MaxRejected Tolerance `default:"0" placeholder:"N|P%" help:"How many unreadable records to accept, a number or a per cent; the job ends with status 4 if there are more (default: ${default})." group:"Input" json:"max_rejected"`
 
-	Threshold float64 `short:"t" default:"0.8" help:"Jaccard similarity from which two documents are near-duplicates, in (0, 1]." group:"Similarity" json:"threshold"`
-	Shingle   string  `default:"word:5" placeholder:"KIND:K" help:"What is compared: sets of K consecutive words, characters or bytes (word:5, char:9, byte:13)." group:"Similarity" json:"shingle"`
-	Normalize string  `default:"default" placeholder:"STEPS" help:"default (NFKC, lower case, punctuation out), none, or a comma list of ${normalizations}." group:"Similarity" json:"normalize"`
+	Threshold float64 `short:"t" default:"0.8" help:"Jaccard similarity from which two documents are near-duplicates, in (0, 1]; no use with --method=exact." group:"Similarity" json:"threshold"`
+	Shingle   string  `default:"word:5" placeholder:"KIND:K" help:"What is compared: sets of K consecutive words, characters or bytes: word:5, char:9, byte:13 (default: ${default})." group:"Similarity" json:"shingle"`
+	Normalize string  `default:"default" placeholder:"STEPS" help:"none, or a comma list of ${normalizations}; default is NFKC, lower case, punctuation out." group:"Similarity" json:"normalize"`
 
 	Method    string  `default:"minhash" enum:"minhash,exact" help:"minhash (near-duplicates) or exact (copies only)." group:"Search" json:"method"`
 	Recall    float64 `default:"0.999" help:"Least probability of finding a pair of exactly threshold similarity; more similar ones have a higher one." group:"Search" json:"recall"`
@@ -45,7 +45,7 @@ type Config struct {
 
 	Cluster string   `default:"star" enum:"star" help:"star: a document is removed only if a kept one is threshold similar to it." group:"Decision" json:"cluster"`
 	Keep    string   `default:"first" enum:"first" help:"Which document of a cluster is kept: first in input order." group:"Decision" json:"keep"`
-	Write   []string `default:"pairs,clusters,removed,rejected,corpus" enum:"pairs,clusters,removed,rejected,corpus" placeholder:"NAME,..." help:"What to write: any of ${enum}." group:"Output" json:"write"`
+	Write   []string `default:"pairs,clusters,removed,rejected,corpus" enum:"pairs,clusters,removed,rejected,corpus" placeholder:"NAME" help:"What to write: any of ${enum} (default: all)." group:"Output" json:"write"`
 
 	Runner      string `default:"prism" enum:"prism,direct" help:"Beam runner: prism or direct, in this process." group:"Run" json:"runner"`
 	TempDir     string `placeholder:"DIR" help:"Folder for temporary files (default: a hidden one in the output)." group:"Run" json:"temp_dir"`
@@ -80,16 +80,16 @@ func (c *Config) Validate() error {
 		return usage("no output: give --output DIR")
 	case c.Format != "" && !slices.Contains(source.Formats(), c.Format):
 		return usage("--format %s: not one of %s", c.Format, strings.Join(source.Formats(), ", "))
-	case len(c.Text) == 0:
+	case len(c.Text) == 0 || slices.Contains(c.Text, ""):
 		return usage("no text column: give --text COLUMN")
+	case len(c.Write) == 0:
+		return usage("nothing to write: give --write, any of %s", strings.Join(outputs, ", "))
 	case !(c.Recall > 0 && c.Recall <= 1):
 		return usage("--recall %v: must be above 0 and below 1", c.Recall)
 	case c.Recall == 1:
 		return usage("--recall 1: no number of bands finds every pair for certain; give a recall below 1, such as 0.9999")
 	case (c.Bands == 0) != (c.Rows == 0):
 		return usage("--bands and --rows go together: give both, or neither and --recall")
-	case c.Bands < 0 || c.Rows < 0 || c.Bands*c.Rows > maxSignature:
-		return usage("--bands %d --rows %d: both must be at least 1, and bands × rows at most %d", c.Bands, c.Rows, maxSignature)
 	case c.Limit < 0:
 		return usage("--limit %d: must be at least 1", c.Limit)
 	case c.MaxDocBytes < 1 || c.MaxDocBytes > maxDocBytes:
@@ -113,10 +113,7 @@ func (c *Config) Validate() error {
 	return nil
 }
 
-const (
-	maxSignature = 1024
-	maxDocBytes  = 1 << 30
-)
+const maxDocBytes = 1 << 30
 
 // outputs are the names --write knows: the tables, and the corpus.
 var outputs = []string{"pairs", "clusters", "removed", "rejected", "corpus"}
@@ -209,6 +206,6 @@ func (t Tolerance) MarshalText() ([]byte, error) {
 func Vars() map[string]string {
 	return map[string]string{
 		"formats":        strings.Join(source.Formats(), ", "),
-		"normalizations": "nfkc, lower, strip-accents, letters-only, collapse-space, no-space, digits-zero",
+		"normalizations": strings.Join(textnorm.Steps(), ", "),
 	}
 }

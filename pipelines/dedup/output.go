@@ -5,37 +5,70 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/neardup/neardup/records"
 )
 
-// Files of an output, besides the tables and the corpus.
+// Names in an output that only a running job has.
 const (
-	runFile      = "run.json"
-	manifestFile = "manifest.json"
-	successFile  = "_SUCCESS"
-	lockFile     = ".lock"
-	tempPrefix   = ".tmp-"
+	lockFile   = ".lock"
+	tempPrefix = ".tmp-"
 )
 
-// separate refuses an output below an input folder, which the next run would read, and inputs
-// below the output, which this run would replace.
-func separate(inputs []string, output string) error {
+// outside refuses an output below an input folder, which the next run would read.
+func outside(inputs []string, output string) error {
+	output, err := resolved(output)
+	if err != nil {
+		return err
+	}
 	for _, input := range inputs {
-		if input == "-" {
-			continue
-		}
-		path, err := filepath.Abs(input)
+		folder, err := resolved(input)
 		if err != nil {
 			return err
 		}
-		info, err := os.Stat(path)
-		if err == nil && info.IsDir() && below(output, path) {
+		if info, err := os.Stat(folder); err == nil && info.IsDir() && below(output, folder) {
 			return usage("the output %s is below the input folder %s, so the next run would read it; choose another", output, input)
-		}
-		if below(path, output) {
-			return usage("the input %s is below the output %s, which would be replaced; choose another output", input, output)
 		}
 	}
 	return nil
+}
+
+// apart refuses input files below the output, which this run would replace. temp is where
+// standard input may have been copied to.
+func apart(files []records.File, output, temp string) error {
+	output, err := resolved(output)
+	if err != nil {
+		return err
+	}
+	for _, file := range files {
+		path, err := resolved(file.Path)
+		if err != nil {
+			return err
+		}
+		if below(path, output) && !below(file.Path, temp) {
+			return usage("the input %s is below the output %s, which would be replaced; choose another output", file.Path, output)
+		}
+	}
+	return nil
+}
+
+// resolved is the absolute path without links, as far as it exists.
+func resolved(path string) (string, error) {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return "", err
+	}
+	rest := ""
+	for {
+		real, err := filepath.EvalSymlinks(path)
+		if err == nil {
+			return filepath.Join(real, rest), nil
+		}
+		if !errors.Is(err, os.ErrNotExist) {
+			return "", err
+		}
+		path, rest = filepath.Dir(path), filepath.Join(filepath.Base(path), rest)
+	}
 }
 
 func below(path, folder string) bool {
@@ -64,9 +97,9 @@ func checkFolder(folder string, overwrite bool) error {
 		others = others || !strings.HasPrefix(e.Name(), lockFile) && !strings.HasPrefix(e.Name(), tempPrefix)
 	}
 	switch {
-	case names[successFile] && !overwrite:
+	case names[records.SuccessFile] && !overwrite:
 		return &OutputExistsError{folder + " holds a finished output; give --overwrite to replace it, or another --output"}
-	case others && !names[runFile]:
+	case others && !names[records.RunFile]:
 		return &OutputExistsError{folder + " is not empty and no output of neardup; give another --output"}
 	}
 	return nil
@@ -75,8 +108,8 @@ func checkFolder(folder string, overwrite bool) error {
 // clean removes what earlier runs wrote, but temp: first the mark that it is whole, last the mark
 // that it is ours.
 func clean(output, temp string) error {
-	names := append([]string{successFile, manifestFile}, outputs...)
-	for _, name := range append(names, runFile) {
+	names := append([]string{records.SuccessFile, records.ManifestName}, outputs...)
+	for _, name := range append(names, records.RunFile) {
 		if err := os.RemoveAll(filepath.Join(output, name)); err != nil {
 			return err
 		}

@@ -2,6 +2,7 @@ package dedup
 
 import (
 	"cmp"
+	"errors"
 	"math/bits"
 	"slices"
 
@@ -31,6 +32,9 @@ func NewPlan(c Config) (*Plan, error) {
 		return nil, err
 	}
 	listing, err := source.Plan(c.Inputs, c.Source())
+	if broken := (*source.ReadError)(nil); errors.As(err, &broken) {
+		return nil, err
+	}
 	if err != nil {
 		return nil, &UsageError{err}
 	}
@@ -133,11 +137,11 @@ const negligible = 1e-18
 // are families, not background), for r from 0 to the longest signature. One pair at the limit is
 // added to those seen: a sample that shares nothing does not prove that the corpus does not.
 func background(sets [][]uint64, limit float64) []float64 {
-	sums := make([]float64, maxSignature+1)
+	sums := make([]float64, lsh.MaxSignature+1)
 	pairs := 0
 	add := func(similarity float64) {
 		pairs++
-		for r, power := 1, similarity; r <= maxSignature && power > negligible; r++ {
+		for r, power := 1, similarity; r <= lsh.MaxSignature && power > negligible; r++ {
 			sums[r] += power
 			power = float64(power * similarity)
 		}

@@ -27,12 +27,16 @@ import (
 // TooManyUnreadableError ends a run whose input has more unreadable records than it accepts.
 type TooManyUnreadableError struct {
 	sink.Exceeded
-	Output string
+	Rejected string // the table that lists them; "" if it was not asked for
 }
 
 func (e *TooManyUnreadableError) Error() string {
-	return fmt.Sprintf("%d of %d records are unreadable; see %s for each, mend them or accept them with --max-rejected %d",
-		e.Unreadable, e.Records, filepath.Join(e.Output, "rejected"), e.Unreadable)
+	see := "write the table rejected to see them all"
+	if e.Rejected != "" {
+		see = "all are in " + e.Rejected
+	}
+	return fmt.Sprintf("%d of %d records are unreadable, the first: %s; %s; mend them, or accept them with --max-rejected %d",
+		e.Unreadable, e.Records, e.First, see, e.Unreadable)
 }
 
 // Run does the whole job: plan, lock, build, run, check, commit. With DryRun it only plans. The
@@ -112,19 +116,29 @@ func Version() string {
 
 // dryRun plans, with a temporary folder of the system's in place of the output's.
 func (j *job) dryRun(ctx context.Context) (err error) {
-	if j.temp, err = os.MkdirTemp("", "neardup-"); err != nil {
+	if j.config.Output != "" {
+		if err := j.checkOutput(); err != nil {
+			return err
+		}
+	}
+	if j.temp, err = os.MkdirTemp(j.config.TempDir, "neardup-"); err != nil {
 		return err
 	}
 	j.record.Status = "planned"
 	return errors.Join(j.makePlan(ctx), os.RemoveAll(j.temp))
 }
 
-// open takes the output's lock. What an earlier run left there stays until begin.
-func (j *job) open() (err error) {
-	if err := separate(j.config.Inputs, j.output); err != nil {
+// checkOutput refuses an output that is not to be filled.
+func (j *job) checkOutput() error {
+	if err := outside(j.config.Inputs, j.output); err != nil {
 		return err
 	}
-	if err := checkFolder(j.output, j.config.Overwrite); err != nil {
+	return checkFolder(j.output, j.config.Overwrite)
+}
+
+// open takes the output's lock. What an earlier run left there stays until begin.
+func (j *job) open() (err error) {
+	if err := j.checkOutput(); err != nil {
 		return err
 	}
 	if err := os.MkdirAll(j.output, 0o777); err != nil {
@@ -162,7 +176,9 @@ func (j *job) begin() error {
 
 func (j *job) warn(text string) { j.record.Warnings = append(j.record.Warnings, text) }
 
-func (j *job) writeRecord() error { return writeJSON(filepath.Join(j.output, runFile), &j.record) }
+func (j *job) writeRecord() error {
+	return writeJSON(filepath.Join(j.output, records.RunFile), &j.record)
+}
 
 func writeJSON(path string, v any) error {
 	_, err := storage.WriteFile(path, func(w io.Writer) error {
@@ -188,13 +204,19 @@ func (j *job) makePlan(ctx context.Context) (err error) {
 		return err
 	}
 	listing := j.plan.Listing
+	if err := apart(listing.Inputs.Files, j.output, j.temp); err != nil && j.config.Output != "" {
+		return err
+	}
 	j.record.Input = records.RunInput{
 		Root: listing.Inputs.Root, Files: len(listing.Inputs.Files), Bytes: listing.Inputs.Bytes(),
 		Splits: len(listing.Inputs.Splits), Skipped: len(listing.Skipped),
 	}
 	j.record.Chosen = j.plan.chosen()
 	if n := len(listing.Skipped); n > 0 {
-		j.warn(fmt.Sprintf("%d files in input folders are of no asked format and are not read, such as %s", n, listing.Skipped[0]))
+		j.warn(fmt.Sprintf("not read, since the names are of no asked format: %d of the files in input folders, such as %s", n, listing.Skipped[0]))
+	}
+	if j.plan.Choice.Percolates {
+		j.warn(j.plan.Choice.Reason)
 	}
 	for _, path := range listing.Repeated {
 		j.warn(path + " is named more than once and is read once")
@@ -250,7 +272,7 @@ func (j *job) run(ctx context.Context) error {
 	if err := j.checkLoss(); err != nil {
 		return err
 	}
-	return writeJSON(filepath.Join(j.output, manifestFile), manifest(facts))
+	return writeJSON(filepath.Join(j.output, records.ManifestName), manifest(facts))
 }
 
 // patience is how long an interrupted run waits for the runner to stop by itself.
@@ -287,7 +309,10 @@ func (j *job) cause(err error) error {
 	if readErr != nil {
 		return &PipelineError{err}
 	}
-	exceeded := &TooManyUnreadableError{Output: j.config.Output}
+	exceeded := &TooManyUnreadableError{}
+	if j.config.writes("rejected") {
+		exceeded.Rejected = filepath.Join(j.config.Output, "rejected")
+	}
 	if err := json.Unmarshal(data, &exceeded.Exceeded); err != nil {
 		return err
 	}
@@ -367,7 +392,7 @@ func (j *job) close(err error) error {
 	failed := err != nil
 	err = errors.Join(err, os.RemoveAll(j.temp), j.writeRecord())
 	if !failed && err == nil {
-		_, err = storage.WriteFile(filepath.Join(j.output, successFile), func(io.Writer) error { return nil })
+		_, err = storage.WriteFile(filepath.Join(j.output, records.SuccessFile), func(io.Writer) error { return nil })
 	}
 	return errors.Join(err, j.lock.Release())
 }

@@ -29,13 +29,13 @@ type Results struct {
 // Open opens the output folder dir. An output without _SUCCESS is not finished, and refused.
 func Open(dir string) (*Results, error) {
 	r := &Results{Dir: dir}
-	if _, err := os.Stat(filepath.Join(dir, "_SUCCESS")); err != nil {
+	if _, err := os.Stat(filepath.Join(dir, records.SuccessFile)); err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("%s is no finished output: it has no _SUCCESS", dir)
+			return nil, fmt.Errorf("%s is no finished output: it has no %s", dir, records.SuccessFile)
 		}
 		return nil, err
 	}
-	for name, into := range map[string]any{"run.json": &r.Run, "manifest.json": &r.Manifest} {
+	for name, into := range map[string]any{records.RunFile: &r.Run, records.ManifestName: &r.Manifest} {
 		data, err := os.ReadFile(filepath.Join(dir, name))
 		if err != nil {
 			return nil, err
