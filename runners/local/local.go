@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"runtime"
 	"runtime/debug"
+	"strings"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/core/graph"
@@ -105,23 +106,34 @@ func translate(p *beam.Pipeline) (*plan.Plan, error) {
 	if len(edges) == 0 {
 		return &plan.Plan{}, nil
 	}
-	if err := refuseExternal(edges); err != nil {
-		return nil, err
+	refused, external := refuseEdges(edges)
+	if external { // the rest has no model
+		return nil, plan.Refusal(refused)
 	}
 	model, err := graphx.Marshal(edges, &graphx.Options{Environment: &pipepb.Environment{Urn: "beam:env:default:v1"}})
 	if err != nil {
 		return nil, err
 	}
+	if err := plan.Refusal(append(refused, plan.Refuse(model)...)); err != nil {
+		return nil, err
+	}
 	return plan.New(model)
 }
 
-// refuseExternal names cross-language transforms, which would not get through Marshal.
-func refuseExternal(edges []*graph.MultiEdge) error {
-	var found []error
+// refuseEdges names what the model of the pipeline does not show, or what would not get into it.
+func refuseEdges(edges []*graph.MultiEdge) (refused []error, external bool) {
 	for _, e := range edges {
+		name := strings.TrimPrefix(e.Scope().String()+"/"+e.Name(), "root/")
 		if e.External != nil {
-			found = append(found, fmt.Errorf("the local runner cannot run this pipeline: transform %q is from another language, which is not supported", e.Scope().String()+"/"+e.Name()))
+			external = true
+			refused = append(refused, fmt.Errorf("transform %q is from another language, which is not supported", name))
+		}
+		if e.DoFn == nil {
+			continue
+		}
+		if _, resumes := e.DoFn.ProcessElementFn().ProcessContinuation(); resumes {
+			refused = append(refused, fmt.Errorf("transform %q asks to be resumed later (a ProcessContinuation), which is not supported", name))
 		}
 	}
-	return errors.Join(found...)
+	return refused, external
 }

@@ -86,16 +86,18 @@ func (j *job) bundle(s *stage, task int) error {
 	return nil
 }
 
-// down takes the stage's DoFns down, and gathers their counters.
+// down takes the stage's DoFns down, and gathers their counters. After a failure those that
+// failed only fail again.
 func (j *job) down(s *stage) error {
 	j.mu.Lock()
 	all := s.all
 	s.all, s.idle = nil, nil
+	healthy := j.err == nil && j.ctx.Err() == nil
 	j.mu.Unlock()
 	var failed error
 	for _, i := range all {
 		// Teardown has to work after a cancellation, too.
-		if err := i.plan.Down(context.WithoutCancel(i.ctx)); err != nil {
+		if err := i.plan.Down(context.WithoutCancel(i.ctx)); err != nil && healthy {
 			failed = errors.Join(failed, fmt.Errorf("stage %q: teardown: %w", s.Name, err))
 		}
 		j.metrics.add(metrics.GetStore(i.ctx))

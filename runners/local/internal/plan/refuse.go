@@ -10,7 +10,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-const urnMergingSessions = "beam:window_fn:session_windows:v1"
+const urnSessions = "beam:window_fn:session_windows:v1"
 
 // supported are the transforms that are executed, composites aside.
 var supported = map[string]bool{
@@ -18,9 +18,17 @@ var supported = map[string]bool{
 	urnMapWindows: true, urnReshuffle: true, urnCombinePerKey: true, urnToString: true,
 }
 
-// refuse names all that the runner cannot run, before anything has run.
-func refuse(p *pipepb.Pipeline) error {
-	var found []error
+// Refusal is the error of a pipeline that cannot be run, with a line for each reason; nil if there
+// is none.
+func Refusal(reasons []error) error {
+	if len(reasons) == 0 {
+		return nil
+	}
+	return fmt.Errorf("the local runner cannot run this pipeline: %w", errors.Join(reasons...))
+}
+
+// Refuse names all of a pipeline that the runner cannot run.
+func Refuse(p *pipepb.Pipeline) (found []error) {
 	comps := p.GetComponents()
 	for _, id := range slices.Sorted(maps.Keys(comps.GetTransforms())) {
 		t := comps.GetTransforms()[id]
@@ -40,17 +48,14 @@ func refuse(p *pipepb.Pipeline) error {
 		if reshuffled[id] {
 			continue
 		}
-		if w.GetWindowFn().GetUrn() == urnMergingSessions {
+		if w.GetWindowFn().GetUrn() == urnSessions {
 			found = append(found, errors.New("session windows are not supported; use fixed or sliding windows"))
 		}
 		if !batchTrigger(w.GetTrigger()) {
 			found = append(found, errors.New("triggers are not supported: a batch fires once, at its end"))
 		}
 	}
-	if len(found) == 0 {
-		return nil
-	}
-	return fmt.Errorf("the local runner cannot run this pipeline: %w", errors.Join(found...))
+	return found
 }
 
 func unsupported(t *pipepb.PTransform) string {
@@ -82,7 +87,7 @@ func unsupported(t *pipepb.PTransform) string {
 // batchTrigger says whether a trigger means the same as none where all data is there at once.
 func batchTrigger(t *pipepb.Trigger) bool {
 	switch t.GetTrigger().(type) {
-	case nil, *pipepb.Trigger_Default_, *pipepb.Trigger_Never_:
+	case nil, *pipepb.Trigger_Default_:
 		return true
 	}
 	return false

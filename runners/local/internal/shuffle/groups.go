@@ -236,7 +236,7 @@ type Values struct {
 
 // Lookup returns the values of a key of an indexed store. It must be closed.
 func (s *Store) Lookup(key []byte) (*Values, error) {
-	partition := int(partitionOf(nil, key))
+	partition := partitionOf(key)
 	cursors, runs := s.cursors(partition)
 	v := &Values{key: key, prefix: prefixOf(key), store: s, runs: runs}
 	for _, c := range cursors {

@@ -125,19 +125,19 @@ func prefixOf(key []byte) uint64 {
 }
 
 // partitionOf spreads keys. It is the same in every process, and so is the order of groups.
-func partitionOf(first, second []byte) byte {
-	return byte(hash(hash(0, first), second) >> (64 - 6))
-}
-
-func hash(h uint64, b []byte) uint64 {
-	const a, c = 0xa0761d6478bd642f, 0xe7037ed1a0b428db
-	for ; len(b) >= 8; b = b[8:] {
-		hi, lo := bits.Mul64(h^binary.LittleEndian.Uint64(b)^a, c)
-		h = hi ^ lo
+func partitionOf(key []byte) int {
+	const a, b = 0xa0761d6478bd642f, 0xe7037ed1a0b428db
+	h, size := uint64(a), uint64(len(key))
+	for ; len(key) >= 8; key = key[8:] {
+		h = mix(h^binary.LittleEndian.Uint64(key), b)
 	}
 	var tail [8]byte
-	copy(tail[:], b)
-	hi, lo := bits.Mul64(h^binary.LittleEndian.Uint64(tail[:])^a, c^uint64(len(b)))
-	hi, lo = bits.Mul64(hi^lo^c, a)
-	return hi ^ lo
+	copy(tail[:], key)
+	h = mix(h^binary.LittleEndian.Uint64(tail[:]), b)
+	return int(mix(h^size, a) % Partitions)
+}
+
+func mix(a, b uint64) uint64 {
+	high, low := bits.Mul64(a, b)
+	return high ^ low
 }

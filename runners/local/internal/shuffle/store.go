@@ -84,11 +84,13 @@ func (w *Writer) Append(keyFirst, keySecond, value []byte) error {
 		}
 		last = len(w.run.chunks) - 1
 	}
-	p := partitionOf(keyFirst, keySecond)
-	c := append(w.run.chunks[last], p)
-	c = appendUvarint(c, keySize)
+	c := w.run.chunks[last]
+	start := len(c)
+	c = appendUvarint(append(c, 0), keySize)
 	c = append(c, keyFirst...)
 	c = append(c, keySecond...)
+	p := partitionOf(c[len(c)-keySize:])
+	c[start] = byte(p)
 	c = appendUvarint(c, len(value))
 	w.run.chunks[last] = append(c, value...)
 	w.run.counts[p]++
