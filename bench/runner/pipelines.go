@@ -1,8 +1,6 @@
 package main
 
 import (
-	"encoding/binary"
-
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
 )
@@ -74,21 +72,36 @@ const (
 // blocks emits documents in blocks.
 type blocks struct{ Documents int64 }
 
-// ProcessElement emits a split's share, of bytes that compress about as text does.
+// ProcessElement emits a split's share: words of a vocabulary, so that blocks compress about as
+// text does.
 func (f *blocks) ProcessElement(split int64, emit func(int64, []byte)) {
 	n := f.Documents * documentSize / blockSize
 	state := uint64(split)*0x9e3779b97f4a7c15 + 1
 	for i := split; i < n; i += sources {
 		block := make([]byte, blockSize)
-		for at := 0; at < len(block); at += 8 {
+		for at := 0; at < len(block); {
 			state ^= state << 13
 			state ^= state >> 7
 			state ^= state << 17
-			binary.LittleEndian.PutUint64(block[at:], state&0x0f0f0f0f0f0f0f0f|0x6060606060606060)
+			word := vocabulary[state%uint64(len(vocabulary))]
+			at += copy(block[at:], word)
 		}
 		emit(i%blockKeys, block)
 	}
 }
+
+// vocabulary are 4,096 words of 2 to 9 letters and a blank.
+var vocabulary = func() (words [4096][]byte) {
+	state := uint64(1)
+	for i := range words {
+		for range 2 + i%8 {
+			state = state*6364136223846793005 + 1442695040888963407
+			words[i] = append(words[i], 'a'+byte(state>>33%26))
+		}
+		words[i] = append(words[i], ' ')
+	}
+	return words
+}()
 
 func pass(k int64, v []byte, emit func(int64, []byte)) { emit(k, v) }
 

@@ -15,7 +15,6 @@ type blockWriter struct {
 	file    *spill.File
 	indexed bool
 	block   []byte
-	scratch []byte
 	blocks  []spill.Ref
 	firsts  [][]byte
 }
@@ -38,7 +37,7 @@ func (w *blockWriter) flush() error {
 	if len(w.block) == 0 {
 		return nil
 	}
-	ref, err := w.file.Write(w.block, &w.scratch)
+	ref, err := w.file.Write(w.block)
 	if err != nil {
 		return err
 	}

@@ -11,7 +11,7 @@ import (
 // the record it stands at, valid until it moves.
 type cursor struct {
 	key, value []byte
-	prefix     uint64
+	prefix     prefix
 
 	run     *run
 	entries []entry // the record it stands at, and those after it
@@ -126,12 +126,14 @@ func (m mark) cursor() (*cursor, error) {
 
 // below orders cursors by key.
 func (c *cursor) below(o *cursor) bool {
-	if c.prefix != o.prefix || byte(c.prefix) <= prefixBytes {
-		return c.prefix < o.prefix
+	order := c.prefix.compare(o.prefix)
+	if order == 0 && !c.prefix.whole() {
+		order = bytes.Compare(c.key, o.key)
 	}
-	return bytes.Compare(c.key, o.key) < 0
+	return order < 0
 }
 
-func (c *cursor) at(prefix uint64, key []byte) bool {
-	return c.prefix == prefix && (byte(prefix) <= prefixBytes || bytes.Equal(c.key, key))
+// at says whether the record has the key, of which prefix is the prefix.
+func (c *cursor) at(prefix prefix, key []byte) bool {
+	return c.prefix == prefix && (prefix.whole() || bytes.Equal(c.key, key))
 }

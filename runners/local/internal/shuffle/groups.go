@@ -3,8 +3,6 @@ package shuffle
 import (
 	"bytes"
 	"io"
-
-	"github.com/neardup/neardup/runners/local/internal/spill"
 )
 
 // widest is how many runs on disk are merged at once; each costs a block of memory.
@@ -16,7 +14,7 @@ type Groups struct {
 	runs   []*run    // kept in memory while they are read
 	heap   []*cursor // by key; the first stands at the next record
 	key    []byte
-	prefix uint64
+	prefix prefix
 	passed bool // the first cursor's record has been returned
 	value  []byte
 	err    error
@@ -45,7 +43,7 @@ func (s *Store) cursors(partition int) (cursors []*cursor, runs []*run) {
 	var disk []*cursor
 	for _, on := range s.spilled {
 		if on.counts[partition] > 0 {
-			c := diskCursor(s.file, on.blocks[partition])
+			c := diskCursor(on.file, on.blocks[partition])
 			c.firsts = on.firsts[partition]
 			disk = append(disk, c)
 		}
@@ -82,18 +80,18 @@ func (s *Store) narrow(cursors []*cursor) ([]*cursor, error) {
 		if err := merged.fill(batch); err != nil {
 			return nil, err
 		}
-		blocks, err := merged.rewrite()
+		c, err := merged.rewrite()
 		if err != nil {
 			return nil, err
 		}
-		cursors = append([]*cursor{diskCursor(s.file, blocks)}, cursors...)
+		cursors = append([]*cursor{c}, cursors...)
 	}
 	return cursors, nil
 }
 
-// rewrite writes all groups to disk as one run.
-func (g *Groups) rewrite() ([]spill.Ref, error) {
-	file, err := g.store.openFile()
+// rewrite writes all groups to disk as one run, and returns a cursor for it.
+func (g *Groups) rewrite() (*cursor, error) {
+	file, err := g.store.borrow()
 	if err != nil {
 		return nil, err
 	}
@@ -109,7 +107,10 @@ func (g *Groups) rewrite() ([]spill.Ref, error) {
 		return nil, g.err
 	}
 	blocks, _, err := w.finish()
-	return blocks, err
+	if err != nil {
+		return nil, err
+	}
+	return diskCursor(file, blocks), g.store.giveBack(file)
 }
 
 func (g *Groups) fill(cursors []*cursor) error {
@@ -228,7 +229,7 @@ func (g *Groups) Close() {
 // Values are the values of one key, in no order.
 type Values struct {
 	key    []byte
-	prefix uint64
+	prefix prefix
 	marks  []mark
 	store  *Store
 	runs   []*run

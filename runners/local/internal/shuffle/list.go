@@ -122,16 +122,23 @@ func (l *List) evict() (bool, error) {
 		l.file = f
 	}
 	err := l.mem.spilling(l.inMemory.Load(), func() error {
-		var scratch []byte
+		var written []*block
 		for _, b := range l.blocks {
 			if b.data == nil {
 				continue
 			}
-			ref, err := l.file.Write(b.data, &scratch)
+			ref, err := l.file.Write(b.data)
 			if err != nil {
 				return err
 			}
-			b.ref, b.data = ref, nil
+			b.ref = ref
+			written = append(written, b)
+		}
+		if err := l.file.Flush(); err != nil {
+			return err
+		}
+		for _, b := range written {
+			b.data = nil
 			l.forget(b)
 		}
 		return nil

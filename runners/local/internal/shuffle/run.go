@@ -25,11 +25,11 @@ const Partitions = 64
 
 // entry is a record in a run: enough of its key to decide most comparisons, and its place.
 type entry struct {
-	prefix     uint64
+	prefix     prefix
 	chunk, off uint32 // off is that of the key's size
 }
 
-const entrySize = 16
+const entrySize = 24
 
 // run is records in memory, in the order of writing until a partition is asked for.
 type run struct {
@@ -57,8 +57,8 @@ func (r *run) part(p int) []entry {
 	r.once.Do(r.distribute)
 	r.sorted[p].Do(func() {
 		slices.SortFunc(r.parts[p], func(a, b entry) int {
-			if a.prefix != b.prefix || byte(a.prefix) < prefixBytes+1 {
-				return cmp.Compare(a.prefix, b.prefix)
+			if c := a.prefix.compare(b.prefix); c != 0 || a.prefix.whole() {
+				return c
 			}
 			return bytes.Compare(r.key(a), r.key(b))
 		})
@@ -110,18 +110,30 @@ func cut(b []byte) (first, rest []byte) {
 	return b[n:end:end], b[end:]
 }
 
-const prefixBytes = 7
+// prefix is a number of 128 bits that orders keys as bytes.Compare does: their first 15 bytes,
+// and then their length up to 16. Keys of equal prefix are equal unless they are longer than that.
+type prefix struct{ high, low uint64 }
 
-// prefixOf returns a number that orders keys as bytes.Compare does: their first 7 bytes, and
-// then their length up to 8. Keys of equal prefix are equal unless they are longer than 7 bytes.
-func prefixOf(key []byte) uint64 {
+const prefixBytes = 15
+
+func prefixOf(key []byte) prefix {
 	if len(key) > prefixBytes {
-		return binary.BigEndian.Uint64(key)&^0xff | (prefixBytes + 1)
+		return prefix{binary.BigEndian.Uint64(key), binary.BigEndian.Uint64(key[8:])&^0xff | (prefixBytes + 1)}
 	}
-	var b [8]byte
+	var b [16]byte
 	copy(b[:prefixBytes], key)
-	b[7] = byte(len(key))
-	return binary.BigEndian.Uint64(b[:])
+	b[15] = byte(len(key))
+	return prefix{binary.BigEndian.Uint64(b[:]), binary.BigEndian.Uint64(b[8:])}
+}
+
+// whole says that there is nothing of the key behind the prefix.
+func (p prefix) whole() bool { return byte(p.low) <= prefixBytes }
+
+func (p prefix) compare(o prefix) int {
+	if p.high != o.high {
+		return cmp.Compare(p.high, o.high)
+	}
+	return cmp.Compare(p.low, o.low)
 }
 
 // partitionOf spreads keys. It is the same in every process, and so is the order of groups.

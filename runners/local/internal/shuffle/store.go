@@ -1,6 +1,7 @@
 package shuffle
 
 import (
+	"errors"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -19,13 +20,15 @@ type Store struct {
 	parked  []*run // may be added to again
 	full    []*run
 	spilled []*segments
-	file    *spill.File
+	files   []*spill.File
+	unused  []*spill.File // of those, what nobody writes to
 	records int64
 	bytes   int64
 }
 
 // segments is a run on disk: for each partition, sorted blocks.
 type segments struct {
+	file   *spill.File
 	blocks [Partitions][]spill.Ref
 	firsts [Partitions][][]byte // the first key of each block, where the store is indexed
 	counts [Partitions]int
@@ -218,11 +221,11 @@ func (s *Store) reclaim(r *run) {
 
 // write writes a run to disk, sorted.
 func (s *Store) write(r *run) (*segments, error) {
-	file, err := s.openFile()
+	file, err := s.borrow()
 	if err != nil {
 		return nil, err
 	}
-	on := &segments{counts: r.counts, bytes: r.bytes}
+	on := &segments{file: file, counts: r.counts, bytes: r.bytes}
 	w := blockWriter{file: file, indexed: s.indexed}
 	for p := range Partitions {
 		for _, e := range r.part(p) {
@@ -235,21 +238,35 @@ func (s *Store) write(r *run) (*segments, error) {
 			return nil, err
 		}
 	}
-	return on, nil
+	return on, s.giveBack(file)
 }
 
-func (s *Store) openFile() (*spill.File, error) {
+// borrow returns a file that nobody writes to.
+func (s *Store) borrow() (*spill.File, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.file != nil {
-		return s.file, nil
+	if last := len(s.unused) - 1; last >= 0 {
+		f := s.unused[last]
+		s.unused = s.unused[:last]
+		return f, nil
 	}
 	f, err := s.dir.Create()
 	if err != nil {
 		return nil, err
 	}
-	s.file = f
+	s.files = append(s.files, f)
 	return f, nil
+}
+
+// giveBack makes what was written readable.
+func (s *Store) giveBack(f *spill.File) error {
+	if err := f.Flush(); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	s.unused = append(s.unused, f)
+	s.mu.Unlock()
+	return nil
 }
 
 // Finish ends the writing for good. All writers have been parked.
@@ -287,14 +304,15 @@ func (s *Store) Close() error {
 	for _, r := range runs {
 		s.drop(r)
 	}
-	file := s.file
-	s.file, s.spilled = nil, nil
+	files := s.files
+	s.files, s.unused, s.spilled = nil, nil, nil
 	s.mu.Unlock()
 	for _, r := range runs {
 		s.mem.unregister(idleRun{s, r})
 	}
-	if file == nil {
-		return nil
+	var err error
+	for _, f := range files {
+		err = errors.Join(err, f.Close())
 	}
-	return file.Close()
+	return err
 }

@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync/atomic"
 
 	"github.com/klauspost/compress/s2"
@@ -84,13 +85,18 @@ func (d *Dir) Create() (*File, error) {
 	return &File{dir: d, path: path, storage: s}, nil
 }
 
-// File is a sequence of blocks. It may be used concurrently.
+// File is a sequence of blocks. One goroutine writes at a time: the system makes those that write
+// to one file wait for each other, at a high price. What was flushed may be read concurrently.
 type File struct {
 	dir     *Dir
 	path    string
 	storage Storage
-	end     atomic.Int64
+	end     int64  // of what is in the file
+	pending []byte // what is not yet
 }
+
+// flushSize is about how many bytes are written at a time.
+const flushSize = 256 << 10
 
 // Ref is where a block lies in its file.
 type Ref struct {
@@ -98,25 +104,37 @@ type Ref struct {
 	size int32
 }
 
-// Size is how many bytes the block takes in the file.
-func (r Ref) Size() int64 { return int64(r.size) }
-
-// Write appends a block. scratch is room to work in that is kept between calls.
-func (f *File) Write(block []byte, scratch *[]byte) (Ref, error) {
-	if need := headerSize + s2.MaxEncodedLen(len(block)); cap(*scratch) < need {
-		*scratch = make([]byte, need)
+// Write appends a block, which is not in the file before Flush.
+func (f *File) Write(block []byte) (Ref, error) {
+	start := len(f.pending)
+	need := start + headerSize + s2.MaxEncodedLen(len(block))
+	if cap(f.pending) < need {
+		f.pending = slices.Grow(f.pending, need-start)
 	}
-	room := (*scratch)[:cap(*scratch)]
-	packed := s2.Encode(room[headerSize:], block)
-	stored := room[:headerSize+len(packed)]
-	ref := Ref{f.end.Add(int64(len(stored))) - int64(len(stored)), int32(len(stored))}
+	packed := s2.Encode(f.pending[start+headerSize:cap(f.pending)], block)
+	f.pending = f.pending[:start+headerSize+len(packed)]
+	stored := f.pending[start:]
+	ref := Ref{f.end + int64(start), int32(len(stored))}
 	binary.LittleEndian.PutUint32(stored[4:], uint32(len(block)))
 	binary.LittleEndian.PutUint32(stored, checksum(ref.at, stored))
-	if _, err := f.storage.WriteAt(stored, ref.at); err != nil {
-		return Ref{}, fmt.Errorf("cannot spill to disk: %w; make room there, choose another folder, or give more memory", err)
+	if len(f.pending) >= flushSize {
+		return ref, f.Flush()
 	}
-	f.dir.written.Add(ref.Size())
 	return ref, nil
+}
+
+// Flush writes what is pending, and keeps no memory for it.
+func (f *File) Flush() error {
+	if len(f.pending) == 0 {
+		return nil
+	}
+	if _, err := f.storage.WriteAt(f.pending, f.end); err != nil {
+		return fmt.Errorf("cannot spill to disk: %w; make room there, choose another folder, or give more memory", err)
+	}
+	f.dir.written.Add(int64(len(f.pending)))
+	f.end += int64(len(f.pending))
+	f.pending = f.pending[:0]
+	return nil
 }
 
 // Read returns a block, in dst where that is large enough.
