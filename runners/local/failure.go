@@ -6,6 +6,12 @@ import (
 	"io"
 	"regexp"
 	"strings"
+
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/core/runtime/graphx"
+	v1pb "github.com/apache/beam/sdks/v2/go/pkg/beam/core/runtime/graphx/v1"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/core/util/protox"
+	pipepb "github.com/apache/beam/sdks/v2/go/pkg/beam/model/pipeline_v1"
+	"google.golang.org/protobuf/proto"
 )
 
 // failure is the error of a stage: short to read, with the SDK's long one below it.
@@ -34,18 +40,63 @@ func (j *job) explain(s *stage, err error) error {
 		f.transform, f.doFn, f.cause = j.names[m[1]], m[2], m[3]
 	}
 	if f.transform == "" {
-		var root error
-		for root = err; errors.Unwrap(root) != nil; {
-			root = errors.Unwrap(root)
+		root := err
+		for next := root; next != nil; next = errors.Unwrap(root) {
+			root = next
 		}
 		f.cause = root.Error()
+		if value, stack, ok := strings.Cut(f.cause, " goroutine "); ok && strings.HasPrefix(value, "panic: ") {
+			f.transform, f.doFn = j.culprit(s, stack)
+			f.cause = value + "\ngoroutine " + stack
+		}
 	}
 	f.cause = strings.TrimSpace(f.cause)
 	return f
 }
 
+// culprit finds the DoFn of a stage that comes first in the stack of a panic, which the SDK does
+// not name.
+func (j *job) culprit(s *stage, stack string) (transform, doFn string) {
+	first := len(stack)
+	for id, t := range s.Descriptor.GetTransforms() {
+		name := doFnName(t)
+		if name == "" {
+			continue
+		}
+		dot := strings.LastIndex(name, ".")
+		for _, frame := range []string{name + "(", name + ".", name[:dot+1] + "(*" + name[dot+1:] + ")."} {
+			if i := strings.Index(stack, frame); i >= 0 && i < first {
+				first, transform, doFn = i, j.names[id], name
+			}
+		}
+	}
+	return transform, doFn
+}
+
+// doFnName is the name of the DoFn or CombineFn of a transform, empty if it has none.
+func doFnName(t *pipepb.PTransform) string {
+	var parDo pipepb.ParDoPayload
+	var combine pipepb.CombinePayload
+	var data []byte
+	switch {
+	case proto.Unmarshal(t.GetSpec().GetPayload(), &parDo) == nil && len(parDo.GetDoFn().GetPayload()) > 0:
+		data = parDo.GetDoFn().GetPayload()
+	case proto.Unmarshal(t.GetSpec().GetPayload(), &combine) == nil:
+		data = combine.GetCombineFn().GetPayload()
+	}
+	var payload v1pb.TransformPayload
+	if err := protox.DecodeBase64(string(data), &payload); err != nil || payload.GetEdge() == nil {
+		return ""
+	}
+	_, fn, _, _, _, err := graphx.DecodeMultiEdge(payload.GetEdge())
+	if err != nil || fn == nil {
+		return ""
+	}
+	return fn.Name()
+}
+
 // watched makes an error of the runner's own the job's, before the SDK wraps it into one of the
-// DoFn that happened to read or write.
+// DoFn that happened to read.
 type watched struct {
 	job *job
 	io.ReadCloser

@@ -38,7 +38,7 @@ type job struct {
 // run runs all stages and cleans up.
 func run(ctx context.Context, p *plan.Plan, options Options) (*Result, error) {
 	begun := time.Now()
-	dir, err := spill.NewDir(options.TempDir)
+	dir, err := spill.NewDir(options.TempDir, options.opened)
 	if err != nil {
 		return nil, fmt.Errorf("local runner: %w", err)
 	}

@@ -22,6 +22,7 @@ import (
 	pipepb "github.com/apache/beam/sdks/v2/go/pkg/beam/model/pipeline_v1"
 
 	"github.com/neardup/neardup/runners/local/internal/plan"
+	"github.com/neardup/neardup/runners/local/internal/spill"
 )
 
 func init() { beam.RegisterRunner("local", Execute) }
@@ -44,7 +45,10 @@ type Options struct {
 	// pipeline has ended.
 	Progress func(Progress)
 
-	buffers int64 // tests: bytes for data between stages, instead of half of Memory
+	// For tests: bytes for data between stages, instead of half of Memory, and what is put
+	// between the runner and its files.
+	buffers int64
+	opened  func(spill.Storage) spill.Storage
 }
 
 type optionsKey struct{}

@@ -37,16 +37,16 @@ type Storage interface {
 
 // Dir is a folder of temporary files. It may be used concurrently.
 type Dir struct {
-	path string
-	// Open creates a file; tests replace it by one that fails.
-	Open    func(path string) (Storage, error)
+	path    string
+	opened  func(Storage) Storage
 	files   atomic.Int64
 	written atomic.Int64
 }
 
 // NewDir creates a folder of its own below parent, which is created where it is missing; an empty
-// parent is the system's folder for temporary files.
-func NewDir(parent string) (*Dir, error) {
+// parent is the system's folder for temporary files. opened, unless it is nil, may put something
+// between a File and the file below it.
+func NewDir(parent string, opened func(Storage) Storage) (*Dir, error) {
 	if parent != "" {
 		if err := os.MkdirAll(parent, 0o777); err != nil {
 			return nil, fmt.Errorf("temporary folder: %w", err)
@@ -56,7 +56,7 @@ func NewDir(parent string) (*Dir, error) {
 	if err != nil {
 		return nil, fmt.Errorf("temporary folder: %w", err)
 	}
-	return &Dir{path: path, Open: openFile}, nil
+	return &Dir{path: path, opened: opened}, nil
 }
 
 func openFile(path string) (Storage, error) {
@@ -78,9 +78,12 @@ func (d *Dir) Close() error { return os.RemoveAll(d.path) }
 // Create begins a file.
 func (d *Dir) Create() (*File, error) {
 	path := filepath.Join(d.path, fmt.Sprintf("%06d", d.files.Add(1)))
-	s, err := d.Open(path)
+	s, err := openFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("cannot spill to disk: %w", err)
+	}
+	if d.opened != nil {
+		s = d.opened(s)
 	}
 	return &File{dir: d, path: path, storage: s}, nil
 }
