@@ -28,7 +28,7 @@ import (
 func init() { beam.RegisterRunner("local", Execute) }
 
 // MinMemory is the least memory that may be asked for.
-const MinMemory = 256 << 20
+const MinMemory = 256_000_000
 
 // Options are how to run a pipeline.
 type Options struct {
