@@ -47,7 +47,7 @@ type Config struct {
 	Keep    string   `default:"first" enum:"first" help:"Which document of a cluster is kept: first in input order." group:"Decision" json:"keep"`
 	Write   []string `default:"pairs,clusters,removed,rejected,corpus" enum:"pairs,clusters,removed,rejected,corpus" placeholder:"NAME" help:"What to write: any of ${enum} (default: all)." group:"Output" json:"write"`
 
-	Runner      string `default:"local" enum:"local,prism,direct" help:"Beam runner, in this process: local (all cores, bounded memory), or Beam's own prism or direct to compare with." group:"Run" json:"runner"`
+	Runner      string `default:"prism" enum:"prism,direct,local" help:"Beam runner, in this process: Beam's prism or direct, or local, our own on all cores and in bounded memory, which is new and on trial." group:"Run" json:"runner"`
 	Workers     int    `placeholder:"N" help:"Bundles that the local runner executes at a time (default: one a core)." group:"Run" json:"workers"`
 	Memory      Bytes  `placeholder:"SIZE" help:"Memory that the local runner keeps the process to, at least 256MB (default: half of what the machine or the control group has)." group:"Run" json:"memory"`
 	TempDir     string `placeholder:"DIR" help:"Folder for temporary files (default: a hidden one in the output)." group:"Run" json:"temp_dir"`

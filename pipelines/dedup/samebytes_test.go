@@ -45,7 +45,7 @@ func TestSameBytes(t *testing.T) {
 		}
 	}
 	for _, workers := range []int{1, 2, 8} {
-		config := ask(t, "../../testdata/tldr", "--memory=256MB")
+		config := ask(t, "../../testdata/tldr", "--runner=local", "--memory=256MB")
 		config.Workers, config.SplitBytes = workers, 64<<10
 		sameOutput(t, fmt.Sprintf("%d workers, 256 MB", workers), first, output(t, run(t, config)))
 	}
