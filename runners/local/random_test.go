@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"sync"
 	"testing"
@@ -357,10 +358,10 @@ func sorted(pairs []pair) []pair {
 // TestRandomPipelines compares the runner, in all settings, with a plain model on slices, and now
 // and then the model with prism.
 func TestRandomPipelines(t *testing.T) {
-	pipelines := 60
-	if testing.Short() {
-		pipelines = 15
+	if os.Getenv("NEARDUP_NIGHTLY") == "" {
+		t.Skip("takes minutes: .ci/nightly runs it")
 	}
+	const pipelines = 60
 	for seed := range pipelines {
 		ops, made := randomOperations(rand.New(rand.NewPCG(uint64(seed), 2)))
 		want := model(ops)
