@@ -33,7 +33,11 @@ type taken struct {
 	Wall, CPU float64 // seconds
 	Peak      int64   // bytes
 	Spilled   int64
+	GaveUp    bool
 }
+
+// patience is how long a cell may take.
+const patience = 3 * time.Minute
 
 var works = map[string]func(beam.Scope, int64){"small": small, "large": large, "chain": chain}
 
@@ -71,7 +75,14 @@ func measureCell(c cell) (t taken, err error) {
 		return t, err
 	}
 	var out strings.Builder
-	if t, err = measureCommand(exec.Command(self, "-cell", string(text)), &out); err != nil {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	t, err = measureCommand(exec.CommandContext(ctx, self, "-cell", string(text)), &out)
+	if ctx.Err() != nil {
+		t.GaveUp = true // what it took so far is a lower bound
+		return t, nil
+	}
+	if err != nil {
 		return t, err
 	}
 	wholeCPU, peak := t.CPU, t.Peak
@@ -87,13 +98,17 @@ func measureCommand(command *exec.Cmd, out io.Writer) (taken, error) {
 	var messages strings.Builder
 	command.Stdout, command.Stderr = out, &messages
 	begun := time.Now()
-	if err := command.Run(); err != nil {
-		return taken{}, fmt.Errorf("%v: %w: %s", command.Args, err, messages.String())
-	}
+	err := command.Run()
 	state := command.ProcessState
+	if state == nil {
+		return taken{}, fmt.Errorf("%v: %w", command.Args, err)
+	}
 	t := taken{Wall: time.Since(begun).Seconds(), CPU: (state.UserTime() + state.SystemTime()).Seconds()}
 	if usage, ok := state.SysUsage().(*syscall.Rusage); ok {
 		t.Peak = usage.Maxrss << 10
 	}
-	return t, nil
+	if err != nil {
+		err = fmt.Errorf("%v: %w: %s", command.Args, err, messages.String())
+	}
+	return t, err
 }

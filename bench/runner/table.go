@@ -5,7 +5,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"text/tabwriter"
 )
 
 // table measures all cells and prints them beside what is to be reached.
@@ -14,8 +13,8 @@ func table(w io.Writer, quick bool, neardup, corpus string) error {
 	if quick {
 		scale = 10
 	}
-	t := &printer{tab: tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)}
-	fmt.Fprintln(t.tab, "work\trunner\twall s\tCPU s\tpeak MB\tspilled MB\tgoal\treached")
+	t := &printer{out: w}
+	fmt.Fprintln(w, "| work | runner | wall s | CPU s | peak MB | spilled MB |\n|---|---|---|---|---|---|")
 	const million = 1_000_000
 
 	ours := t.cell("8 M small elements", cell{Work: "small", N: 8 * million / scale, Runner: "local"})
@@ -45,15 +44,12 @@ func table(w io.Writer, quick bool, neardup, corpus string) error {
 	if neardup != "" {
 		t.command(neardup, corpus)
 	}
-	if t.err != nil {
-		return t.err
-	}
-	return t.tab.Flush()
+	return t.err
 }
 
 // printer prints rows, up to the first error.
 type printer struct {
-	tab *tabwriter.Writer
+	out io.Writer
 	err error
 }
 
@@ -67,8 +63,11 @@ func (p *printer) cell(name string, c cell) (t taken) {
 }
 
 func (p *printer) row(name, runner string, t taken) {
+	if t.GaveUp {
+		runner += ", stopped"
+	}
 	if p.err == nil {
-		fmt.Fprintf(p.tab, "%s\t%s\t%.2f\t%.2f\t%d\t%d\t\t\n", name, runner, t.Wall, t.CPU, t.Peak>>20, t.Spilled>>20)
+		fmt.Fprintf(p.out, "| %s | %s | %.2f | %.2f | %d | %d |\n", name, runner, t.Wall, t.CPU, t.Peak>>20, t.Spilled>>20)
 	}
 }
 
@@ -78,7 +77,7 @@ func (p *printer) goal(name string, value, most float64) {
 		reached = "NO"
 	}
 	if p.err == nil {
-		fmt.Fprintf(p.tab, "  %s\t\t\t\t\t\t≤ %.2f\t%.2f %s\n", name, most, value, reached)
+		fmt.Fprintf(p.out, "| → %s: **%.2f** (goal ≤ %.2f: %s) | | | | | |\n", name, value, most, reached)
 	}
 }
 

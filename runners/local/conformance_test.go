@@ -3,6 +3,7 @@ package local
 import (
 	"context"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
@@ -35,7 +36,7 @@ var conformance = []struct {
 	{"ParDoSideInput", primitives.ParDoSideInput, ""},
 	{"ParDoKVSideInput", primitives.ParDoKVSideInput, ""},
 	{"ParDoMultiMapSideInput", primitives.ParDoMultiMapSideInput, ""},
-	{"ParDoPipelineOptions", primitives.ParDoPipelineOptions, ""},
+	{"ParDoPipelineOptions", sync.OnceValue(primitives.ParDoPipelineOptions), ""}, // defines flags
 	{"ValidateWindowedSideInputs", built(primitives.ValidateWindowedSideInputs), ""},
 
 	{"WindowSums_Lifted", built(primitives.WindowSums_Lifted), "session windows"}, // among others, which TestWindows covers

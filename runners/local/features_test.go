@@ -49,12 +49,12 @@ func TestWindows(t *testing.T) {
 		want   []any
 	}{
 		{"fixed", window.NewFixedWindows(4 * time.Millisecond), []any{
-			"0 until 3[0 2]", "0 until 7[4 6]", "0 until 11[8]",
-			"1 until 3[1 3]", "1 until 7[5 7]", "1 until 11[9]",
+			"0 until 3 [0 2]", "0 until 7 [4 6]", "0 until 11 [8]",
+			"1 until 3 [1 3]", "1 until 7 [5 7]", "1 until 11 [9]",
 		}},
 		{"sliding", window.NewSlidingWindows(4*time.Millisecond, 8*time.Millisecond), []any{
-			"0 until 3[0 2]", "0 until 7[0 2 4 6]", "0 until 11[4 6 8]", "0 until 15[8]",
-			"1 until 3[1 3]", "1 until 7[1 3 5 7]", "1 until 11[5 7 9]", "1 until 15[9]",
+			"0 until 3 [0 2]", "0 until 7 [0 2 4 6]", "0 until 11 [4 6 8]", "0 until 15 [8]",
+			"1 until 3 [1 3]", "1 until 7 [1 3 5 7]", "1 until 11 [5 7 9]", "1 until 15 [9]",
 		}},
 	} {
 		for _, setting := range settings {

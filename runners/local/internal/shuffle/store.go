@@ -24,6 +24,8 @@ type Store struct {
 	unused  []*spill.File // of those, what nobody writes to
 	records int64
 	bytes   int64
+	closed  bool
+	evicted sync.WaitGroup // runs that others are sending to disk
 }
 
 // segments is a run on disk: for each partition, sorted blocks.
@@ -177,12 +179,16 @@ func (i idleRun) held() int64 { return i.run.size }
 func (i idleRun) evict() (bool, error) {
 	s, r := i.store, i.run
 	s.mu.Lock()
-	there := !r.gone && (slices.Contains(s.parked, r) || slices.Contains(s.full, r))
-	r.busy = there
+	there := !s.closed && !r.gone && (slices.Contains(s.parked, r) || slices.Contains(s.full, r))
+	if there {
+		r.busy = true
+		s.evicted.Add(1)
+	}
 	s.mu.Unlock()
 	if !there {
 		return false, nil
 	}
+	defer s.evicted.Done()
 	return true, s.spill(r)
 }
 
@@ -299,6 +305,10 @@ func (s *Store) Bytes(partition int) (n int64) {
 
 // Close frees all memory and removes the file. Nobody reads any more.
 func (s *Store) Close() error {
+	s.mu.Lock()
+	s.closed = true
+	s.mu.Unlock()
+	s.evicted.Wait()
 	s.mu.Lock()
 	runs := slices.Concat(s.parked, s.full)
 	for _, r := range runs {
