@@ -20,3 +20,14 @@ func Main(m *testing.M) {
 	}
 	os.Exit(m.Run())
 }
+
+// Values hands out blocks one by one, as a DoFn meets the values of a group.
+func Values(blocks ...[]byte) func(*[]byte) bool {
+	return func(block *[]byte) bool {
+		if len(blocks) == 0 {
+			return false
+		}
+		*block, blocks = blocks[0], blocks[1:]
+		return true
+	}
+}

@@ -8,19 +8,9 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/neardup/neardup/internal/beamtest"
 	"github.com/neardup/neardup/records"
 )
-
-// blocksOf hands blocks out one by one, as a grouped value does.
-func blocksOf(blocks [][]byte) func(*[]byte) bool {
-	return func(block *[]byte) bool {
-		if len(blocks) == 0 {
-			return false
-		}
-		*block, blocks = blocks[0], blocks[1:]
-		return true
-	}
-}
 
 func TestBucketsAreChained(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -51,7 +41,7 @@ func TestBucketsAreChained(t *testing.T) {
 			}
 		}
 		var got []records.Edge
-		err := (&bucketsFn{}).ProcessElement(context.Background(), 0, blocksOf(blocks), func(block []byte) {
+		err := (&bucketsFn{}).ProcessElement(context.Background(), 0, beamtest.Values(blocks...), func(block []byte) {
 			var err error
 			if got, err = records.DecodeEdges(got, block); err != nil {
 				t.Fatal(err)
@@ -69,7 +59,7 @@ func TestBucketsAreChained(t *testing.T) {
 }
 
 func TestCorruptBlock(t *testing.T) {
-	err := (&bucketsFn{}).ProcessElement(context.Background(), 0, blocksOf([][]byte{{1, 2, 3}}), func([]byte) {})
+	err := (&bucketsFn{}).ProcessElement(context.Background(), 0, beamtest.Values([]byte{1, 2, 3}), func([]byte) {})
 	if err == nil {
 		t.Error("a corrupt block was read")
 	}
@@ -86,7 +76,7 @@ func BenchmarkBuckets(b *testing.B) {
 	}
 	writer.Flush(emit)
 	for b.Loop() {
-		if err := (&bucketsFn{}).ProcessElement(context.Background(), 0, blocksOf(blocks), func([]byte) {}); err != nil {
+		if err := (&bucketsFn{}).ProcessElement(context.Background(), 0, beamtest.Values(blocks...), func([]byte) {}); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -10,26 +10,17 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/neardup/neardup/internal/beamtest"
 	"github.com/neardup/neardup/kernels/setsim"
 	"github.com/neardup/neardup/kernels/shingle"
 	"github.com/neardup/neardup/records"
 )
 
-func blocksOf(blocks [][]byte) func(*[]byte) bool {
-	return func(block *[]byte) bool {
-		if len(blocks) == 0 {
-			return false
-		}
-		*block, blocks = blocks[0], blocks[1:]
-		return true
-	}
-}
-
 // joined runs the join of one component.
 func joined(t *testing.T, parts [][]byte, threshold setsim.Threshold) (pairs []records.NearPair) {
 	t.Helper()
 	f := &joinFn{Threshold: threshold}
-	err := f.ProcessElement(context.Background(), 1, blocksOf(parts), func(component int64, block []byte) {
+	err := f.ProcessElement(context.Background(), 1, beamtest.Values(parts...), func(component int64, block []byte) {
 		if component != 1 {
 			t.Errorf("pairs for component %d", component)
 		}
