@@ -85,8 +85,21 @@ type Run struct {
 	Counts map[string]int64 `json:"counts"`
 	// Steps are the counters of each step as the runner saw them: attempts, for information.
 	Steps map[string]int64 `json:"steps,omitempty"`
-	CPU   float64          `json:"cpu_seconds,omitempty"`
-	Peak  int64            `json:"peak_memory_bytes,omitempty"`
+	// Stages are the runner's account of its work, where it gives one.
+	Stages []Stage `json:"stages,omitempty"`
+	CPU    float64 `json:"cpu_seconds,omitempty"`
+	Peak   int64   `json:"peak_memory_bytes,omitempty"`
+}
+
+// Stage is what one fused stage of the pipeline took.
+type Stage struct {
+	Name     string  `json:"name"` // of its first transform
+	Elements int64   `json:"elements"`
+	Written  int64   `json:"written"` // elements that left it for another stage
+	Bytes    int64   `json:"bytes"`   // of those
+	Spilled  int64   `json:"spilled_bytes"`
+	CPU      float64 `json:"cpu_seconds"`
+	Seconds  float64 `json:"seconds"`
 }
 
 // RunInput says what was read. Root is the folder that all sources are relative to.

@@ -23,7 +23,7 @@ type dedupCmd struct {
 
 // Run runs the job and prints what it found.
 func (c *dedupCmd) Run(ctx context.Context, s streams) error {
-	run, err := dedup.Run(ctx, c.Config)
+	run, err := dedup.Run(ctx, c.Config, c.launch(s.Err))
 	if run != nil {
 		for _, warning := range run.Warnings {
 			fmt.Fprintf(s.Err, "neardup: warning: %s\n", warning)

@@ -52,6 +52,11 @@ func run(args []string, stdout, stderr io.Writer) int {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	// What is being done may take a while to stop; a second interrupt ends the process as usual.
+	defer context.AfterFunc(ctx, func() {
+		stop()
+		fmt.Fprintln(stderr, "neardup: stopping; interrupt again to end at once")
+	})()
 	command.BindTo(ctx, (*context.Context)(nil))
 	return exit(command.Run(streams{stdout, stderr}), stderr)
 }

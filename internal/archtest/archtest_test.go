@@ -94,6 +94,18 @@ var layers = []layer{
 		why: "a job is a value that a test can run",
 	},
 	{
+		packages: []string{"runners/local/..."},
+		may: []string{beamPath + "...", module + "runners/local/...", "github.com/klauspost/compress/...",
+			"github.com/zeebo/xxh3", "google.golang.org/protobuf/..."},
+		never: []string{module + "records", module + "kernels/...", module + "io/...", module + "transforms/...", module + "pipelines/..."},
+		why:   "the runner knows Beam, and nothing of documents",
+	},
+	{
+		packages: []string{"bench/..."},
+		may:      []string{beamPath + "...", module + "runners/local"},
+		why:      "a benchmark measures what users use",
+	},
+	{
 		packages: []string{"report"},
 		may:      []string{module + "records"},
 		never:    []string{beamPath + "...", module + "kernels/...", module + "io/...", module + "pipelines/..."},
@@ -102,12 +114,12 @@ var layers = []layer{
 	{
 		packages: []string{"cmd/..."},
 		may: []string{module + "pipelines/...", module + "report", module + "records", module + "internal/...",
-			beamPath + "go/pkg/beam/runners/...", "github.com/alecthomas/kong", "github.com/BurntSushi/toml"},
+			beamPath + "go/pkg/beam", beamPath + "go/pkg/beam/runners/...", module + "runners/local", "github.com/alecthomas/kong", "github.com/BurntSushi/toml"},
 		why: "the command line only joins the parts",
 	},
 	{
 		packages: []string{"internal/..."},
-		may:      []string{beamPath + "...", module + "records", module + "internal/..."},
+		may:      []string{beamPath + "...", module + "records", module + "internal/...", module + "runners/local"},
 		why:      "internal packages serve the others",
 	},
 }
@@ -243,8 +255,8 @@ func TestTree(t *testing.T) {
 	}
 }
 
-// mayExit are the packages that may end the process: the command, and the TestMain of tests.
-var mayExit = []string{"cmd/...", "internal/beamtest"}
+// mayExit are the packages that may end the process: commands, and the TestMain of tests.
+var mayExit = []string{"cmd/...", "bench/...", "internal/beamtest"}
 
 // TestExitInCmdOnly fails for a package that ends the process under the feet of its caller.
 func TestExitInCmdOnly(t *testing.T) {

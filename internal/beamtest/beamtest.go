@@ -2,14 +2,19 @@
 package beamtest
 
 import (
+	"context"
 	"os"
 	"testing"
+
+	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 
 	// The runners of tests.
 	_ "github.com/apache/beam/sdks/v2/go/pkg/beam/runners/direct" //nolint:staticcheck // deprecated, but a second runner to compare with
 	_ "github.com/apache/beam/sdks/v2/go/pkg/beam/runners/prism"
 
 	"github.com/neardup/neardup/internal/beamcli"
+	"github.com/neardup/neardup/records"
+	"github.com/neardup/neardup/runners/local"
 )
 
 // Main is a package's TestMain: it initialises Beam, which a worker in the test's own process
@@ -19,6 +24,15 @@ func Main(m *testing.M) {
 		panic(err)
 	}
 	os.Exit(m.Run())
+}
+
+// Launch returns a dedup.Launch of a runner; options are those of the local one.
+func Launch(runner string, options local.Options) func(context.Context, *beam.Pipeline, string) (beam.PipelineResult, []records.Stage, error) {
+	return func(ctx context.Context, p *beam.Pipeline, temp string) (beam.PipelineResult, []records.Stage, error) {
+		options.TempDir = temp
+		result, err := beam.Run(local.WithOptions(ctx, options), runner, p)
+		return result, nil, err
+	}
 }
 
 // Values hands out blocks one by one, as a DoFn meets the values of a group.

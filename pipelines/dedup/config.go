@@ -47,7 +47,9 @@ type Config struct {
 	Keep    string   `default:"first" enum:"first" help:"Which document of a cluster is kept: first in input order." group:"Decision" json:"keep"`
 	Write   []string `default:"pairs,clusters,removed,rejected,corpus" enum:"pairs,clusters,removed,rejected,corpus" placeholder:"NAME" help:"What to write: any of ${enum} (default: all)." group:"Output" json:"write"`
 
-	Runner      string `default:"prism" enum:"prism,direct" help:"Beam runner: prism or direct, in this process." group:"Run" json:"runner"`
+	Runner      string `default:"local" enum:"local,prism,direct" help:"Beam runner, in this process: local is ours, on all cores and in bounded memory; prism and direct are Beam's." group:"Run" json:"runner"`
+	Workers     int    `placeholder:"N" help:"Bundles that the local runner executes at a time (default: one a core)." group:"Run" json:"workers"`
+	Memory      Bytes  `placeholder:"SIZE" help:"Memory that the local runner keeps the process to, at least 256MB (default: half of what the machine or the control group has)." group:"Run" json:"memory"`
 	TempDir     string `placeholder:"DIR" help:"Folder for temporary files (default: a hidden one in the output)." group:"Run" json:"temp_dir"`
 	DryRun      bool   `help:"Plan only: list, sample, choose, print." group:"Run" json:"dry_run"`
 	Overwrite   bool   `help:"Replace a finished output." group:"Run" json:"overwrite"`
@@ -90,6 +92,10 @@ func (c *Config) Validate() error {
 		return usage("--recall 1: no number of bands finds every pair for certain; give a recall below 1, such as 0.9999")
 	case (c.Bands == 0) != (c.Rows == 0):
 		return usage("--bands and --rows go together: give both, or neither and --recall")
+	case c.Workers < 0:
+		return usage("--workers %d: must be at least 1", c.Workers)
+	case c.Memory != 0 && c.Memory < minMemory:
+		return usage("--memory %d: must be at least 256MB", c.Memory)
 	case c.Limit < 0:
 		return usage("--limit %d: must be at least 1", c.Limit)
 	case c.MaxDocBytes < 1 || c.MaxDocBytes > maxDocBytes:
@@ -113,7 +119,10 @@ func (c *Config) Validate() error {
 	return nil
 }
 
-const maxDocBytes = 1 << 30
+const (
+	maxDocBytes = 1 << 30
+	minMemory   = 256_000_000
+)
 
 // outputs are the names --write knows: the tables, and the corpus.
 var outputs = []string{"pairs", "clusters", "removed", "rejected", "corpus"}

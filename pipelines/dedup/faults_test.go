@@ -18,7 +18,7 @@ import (
 // no mark of success, no lock, no temporary files.
 func failed(t *testing.T, ctx context.Context, config dedup.Config, text string) error {
 	t.Helper()
-	_, err := dedup.Run(ctx, config)
+	_, err := dedup.Run(ctx, config, launch(config))
 	if err == nil {
 		t.Fatal("the job did not fail")
 	}
@@ -64,7 +64,7 @@ func TestOutputThatCannotBeWritten(t *testing.T) {
 	}
 	config := ask(t, "../../testdata/tldr")
 	config.Output = filepath.Join(folder, "out")
-	if _, err := dedup.Run(context.Background(), config); err == nil {
+	if _, err := dedup.Run(context.Background(), config, launch(config)); err == nil {
 		t.Error("wrote below a file")
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -39,9 +40,13 @@ func (e *TooManyUnreadableError) Error() string {
 		e.Unreadable, e.Records, e.First, see, e.Unreadable)
 }
 
+// Launch runs a pipeline on the runner that the Config names; temp is the run's folder for
+// temporary files. Stages are what the runner tells of its work, if it does.
+type Launch func(ctx context.Context, p *beam.Pipeline, temp string) (result beam.PipelineResult, stages []records.Stage, err error)
+
 // Run does the whole job: plan, lock, build, run, check, commit. With DryRun it only plans. The
 // record of the run is returned as far as it got, also beside an error.
-func Run(ctx context.Context, c Config) (run *records.Run, err error) {
+func Run(ctx context.Context, c Config, launch Launch) (run *records.Run, err error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
@@ -55,7 +60,7 @@ func Run(ctx context.Context, c Config) (run *records.Run, err error) {
 	if err := job.open(); err != nil {
 		return &job.record, err
 	}
-	err = job.run(ctx)
+	err = job.run(ctx, launch)
 	return &job.record, job.close(err)
 }
 
@@ -194,7 +199,7 @@ func writeJSON(path string, v any) error {
 func (j *job) makePlan(ctx context.Context) (err error) {
 	config := j.config
 	config.stdin = filepath.Join(j.temp, "stdin")
-	j.plan, err = await(ctx, func() (*Plan, error) {
+	j.plan, err = await(ctx, patience, func() (*Plan, error) {
 		if err := spool(config); err != nil {
 			return nil, err
 		}
@@ -240,7 +245,7 @@ func spool(c Config) error {
 }
 
 // run plans, runs the pipeline, checks its totals and commits.
-func (j *job) run(ctx context.Context) error {
+func (j *job) run(ctx context.Context, launch Launch) error {
 	if err := j.makePlan(ctx); err != nil {
 		return err
 	}
@@ -257,13 +262,14 @@ func (j *job) run(ctx context.Context) error {
 	defer storage.Forget(inputs)
 	pipeline, scope := beam.NewPipelineWithRoot()
 	Build(scope, j.plan, j.output, j.temp)
-	result, err := await(ctx, func() (beam.PipelineResult, error) {
-		return beam.Run(ctx, j.config.Runner, pipeline)
+	ended, err := await(ctx, j.config.patience(), func() (outcome, error) {
+		result, stages, err := launch(ctx, pipeline, j.temp)
+		return outcome{result, stages}, err
 	})
 	if err != nil {
 		return j.cause(err)
 	}
-	j.record.Steps = counters(result)
+	j.record.Steps, j.record.Stages = counters(ended.result), ended.stages
 	facts, err := j.ledger()
 	if err != nil {
 		return err
@@ -275,20 +281,35 @@ func (j *job) run(ctx context.Context) error {
 	return writeJSON(filepath.Join(j.output, records.ManifestName), manifest(facts))
 }
 
-// patience is how long an interrupted run waits for the runner to stop by itself.
+// outcome is what Launch returns.
+type outcome struct {
+	result beam.PipelineResult
+	stages []records.Stage
+}
+
+// patience is how long an interrupted run waits for what may not stop by itself.
 const patience = 2 * time.Second
 
-// await returns what do returns or, when ctx is done and do does not end, ctx's error: neither a
-// read of standard input nor prism in the middle of a bundle can be stopped.
-func await[T any](ctx context.Context, do func() (T, error)) (T, error) {
-	type outcome struct {
+// patience is how long an interrupted run waits for the runner: the local one stops by itself, and
+// has files to remove.
+func (c *Config) patience() time.Duration {
+	if c.Runner == "local" {
+		return math.MaxInt64
+	}
+	return patience
+}
+
+// await returns what do returns or, when ctx is done and do does not end in time, ctx's error:
+// neither a read of standard input nor prism in the middle of a bundle can be stopped.
+func await[T any](ctx context.Context, patience time.Duration, do func() (T, error)) (T, error) {
+	type returned struct {
 		value T
 		err   error
 	}
-	done := make(chan outcome, 1)
+	done := make(chan returned, 1)
 	go func() {
 		value, err := do()
-		done <- outcome{value, err}
+		done <- returned{value, err}
 	}()
 	select {
 	case o := <-done:

@@ -38,11 +38,16 @@ func TestSameBytes(t *testing.T) {
 		t.Fatal("the corpus has no osx pages")
 	}
 	for _, split := range []int64{0, 64 << 10, 100_001, 1 << 20} {
-		for _, runner := range []string{"prism", "direct"} {
+		for _, runner := range []string{"local", "prism", "direct"} {
 			config := ask(t, "../../testdata/tldr")
 			config.SplitBytes, config.Runner = split, runner
 			sameOutput(t, fmt.Sprintf("%s, splits of %d", runner, split), first, output(t, run(t, config)))
 		}
+	}
+	for _, workers := range []int{1, 2, 8} {
+		config := ask(t, "../../testdata/tldr", "--runner=local", "--memory=256MB")
+		config.Workers, config.SplitBytes = workers, 64<<10
+		sameOutput(t, fmt.Sprintf("%d workers, 256 MB", workers), first, output(t, run(t, config)))
 	}
 }
 

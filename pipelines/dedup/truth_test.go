@@ -18,6 +18,7 @@ import (
 	"github.com/neardup/neardup/pipelines/dedup"
 	"github.com/neardup/neardup/pipelines/results"
 	"github.com/neardup/neardup/records"
+	"github.com/neardup/neardup/runners/local"
 )
 
 func TestMain(m *testing.M) { beamtest.Main(m) }
@@ -35,10 +36,15 @@ func ask(t *testing.T, inputs ...string) (config dedup.Config) {
 	return config
 }
 
+// launch starts the runner that config names.
+func launch(config dedup.Config) dedup.Launch {
+	return beamtest.Launch(config.Runner, local.Options{Workers: config.Workers, Memory: int64(config.Memory)})
+}
+
 // run runs the job and holds its promises.
 func run(t *testing.T, config dedup.Config) *results.Results {
 	t.Helper()
-	if _, err := dedup.Run(context.Background(), config); err != nil {
+	if _, err := dedup.Run(context.Background(), config, launch(config)); err != nil {
 		t.Fatal(err)
 	}
 	r, err := results.Open(config.Output)

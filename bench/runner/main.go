@@ -1,0 +1,31 @@
+// Command runner measures the local runner beside Beam's own, side by side in one run:
+//
+//	go run ./bench/runner
+//
+// prints the table; docs/local-runner.md says what is to be reached. Each cell is a process of its
+// own, so that its peak memory is its own.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+)
+
+func main() {
+	one := flag.String("cell", "", "run only this cell, and print what it took (what the program calls itself with)")
+	quick := flag.Bool("quick", false, "a tenth of the elements: to see that it works")
+	neardup := flag.String("neardup", "", "the neardup binary to measure, too")
+	corpus := flag.String("corpus", "", "what it is to deduplicate")
+	flag.Parse()
+	var err error
+	if *one != "" {
+		err = runCell(*one)
+	} else {
+		err = table(os.Stdout, *quick, *neardup, *corpus)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "runner:", err)
+		os.Exit(1)
+	}
+}

@@ -1,0 +1,141 @@
+package local
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"sync"
+
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/core/runtime/exec"
+
+	"github.com/neardup/neardup/runners/local/internal/plan"
+	"github.com/neardup/neardup/runners/local/internal/shuffle"
+)
+
+// longestBundle is after how many bytes a bundle takes no more tasks: DoFns that hold something
+// back until the bundle's end should not hold back all.
+const longestBundle = 64 << 20
+
+// bundle is what a stage's DoFns read from and write to in one bundle: the data of its input,
+// side inputs and the rest of long groups, and its sinks.
+type bundle struct {
+	job   *job
+	stage *stage
+	task  int
+
+	ctx    context.Context
+	cancel context.CancelFunc
+	feeder sync.WaitGroup
+	data   chan exec.Elements
+	buffer []byte
+	free   func() // gives back what the elements being processed lie in
+	rest   *shuffle.Values
+	noState
+}
+
+func newBundle(j *job, s *stage, ctx context.Context, task int) *bundle {
+	b := &bundle{job: j, stage: s, task: task, data: make(chan exec.Elements)}
+	b.ctx, b.cancel = context.WithCancel(ctx)
+	return b
+}
+
+// close waits for the feeder and frees what it has left.
+func (b *bundle) close() {
+	b.cancel()
+	b.feeder.Wait()
+	b.release()
+}
+
+// OpenElementChan begins to feed the bundle.
+func (b *bundle) OpenElementChan(context.Context, exec.StreamID, []string) (<-chan exec.Elements, error) {
+	b.feeder.Go(func() { b.job.guard(b.feed) })
+	return b.data, nil
+}
+
+// feed sends the elements of one task after another. A task is taken only when the bundle asks for
+// more, so that no worker waits while another has two.
+func (b *bundle) feed() error {
+	var size int64
+	for task, ok := b.task, true; ok; task, ok = b.stage.source.take() {
+		n, err := b.stage.source.read(task, b)
+		if err != nil {
+			return b.unless(err)
+		}
+		if size += n; size >= longestBundle {
+			break
+		}
+		if err := b.ask(); err != nil {
+			return b.unless(err)
+		}
+	}
+	close(b.data)
+	return nil
+}
+
+// unless drops an error that only says that the bundle has ended.
+func (b *bundle) unless(err error) error {
+	if b.ctx.Err() != nil {
+		return nil
+	}
+	return fmt.Errorf("stage %q: %w", b.stage.Name, err)
+}
+
+// ask waits until the bundle is through with what it was sent.
+func (b *bundle) ask() error {
+	if err := b.pass(exec.Elements{}); err != nil {
+		return err
+	}
+	b.release()
+	return nil
+}
+
+func (b *bundle) send(data []byte) error { return b.pass(exec.Elements{Data: data}) }
+
+func (b *bundle) pass(e exec.Elements) error {
+	select {
+	case b.data <- e:
+		return nil
+	case <-b.ctx.Done():
+		return b.ctx.Err()
+	}
+}
+
+// later keeps what is to be done when the bundle is through with a task.
+func (b *bundle) later(free func()) { b.free = free }
+
+func (b *bundle) release() {
+	if b.free != nil {
+		b.free()
+		b.free = nil
+	}
+}
+
+// OpenWrite opens a sink.
+func (b *bundle) OpenWrite(_ context.Context, id exec.StreamID) (io.WriteCloser, error) {
+	return b.job.data[b.stage.Outputs[id.PtransformID]].writer(b.job), nil
+}
+
+// OpenIterable reads the rest of a long group.
+func (b *bundle) OpenIterable(context.Context, exec.StreamID, []byte) (io.ReadCloser, error) {
+	return b.job.watch(b.rest.Reader(nil)), nil
+}
+
+// OpenIterableSideInput reads a side input of a window.
+func (b *bundle) OpenIterableSideInput(_ context.Context, id exec.StreamID, input string, window []byte) (io.ReadCloser, error) {
+	return b.side(id, input, window)
+}
+
+// OpenMultiMapSideInput reads the values of a key of a side input of a window.
+func (b *bundle) OpenMultiMapSideInput(_ context.Context, id exec.StreamID, input string, key, window []byte) (io.ReadCloser, error) {
+	return b.side(id, input, append(window[:len(window):len(window)], key...))
+}
+
+func (b *bundle) side(id exec.StreamID, input string, key []byte) (io.ReadCloser, error) {
+	c := b.stage.Sides[plan.SideInput{Transform: id.PtransformID, Input: input}]
+	values, err := b.job.data[c].store.Lookup(key)
+	if err != nil {
+		b.job.fail(err)
+		return nil, err
+	}
+	return b.job.watch(values.Reader(values.Close)), nil
+}

@@ -1,0 +1,285 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+
+	"github.com/apache/beam/sdks/v2/go/pkg/beam"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
+	"go.uber.org/goleak"
+
+	"github.com/neardup/neardup/runners/local/internal/spill"
+)
+
+func init() {
+	register.DoFn2x0[[]byte, func(int64, []byte)](&fill{})
+	register.DoFn3x1[int64, func(*[]byte) bool, func(int64), error](&drain{})
+	register.DoFn3x1[context.Context, []byte, func(int64, []byte), error](&failing{})
+	register.Emitter2[int64, []byte]()
+	register.Emitter1[int64]()
+	register.Iter1[[]byte]()
+}
+
+// fill emits N values of Size bytes under Keys keys.
+type fill struct{ N, Size, Keys int }
+
+func (f *fill) ProcessElement(_ []byte, emit func(int64, []byte)) {
+	reached("source")
+	value := make([]byte, f.Size)
+	for i := range f.N {
+		emit(int64(i%f.Keys), value)
+	}
+}
+
+// drain counts values; it fails at a group where it is told to.
+type drain struct{ Fail string }
+
+func (f *drain) ProcessElement(key int64, values func(*[]byte) bool, emit func(int64)) error {
+	reached("group")
+	var v []byte
+	var n int64
+	for values(&v) {
+		n++
+	}
+	switch f.Fail {
+	case "error":
+		return errOfTest
+	case "panic":
+		panic(errOfTest)
+	}
+	emit(n)
+	return nil
+}
+
+var errOfTest = errors.New("the disk of dreams is full")
+
+// failing is a source that fails in its Phase.
+type failing struct{ Phase, How string }
+
+func (f *failing) at(phase string) error {
+	if f.Phase != phase {
+		return nil
+	}
+	if f.How == "panic" {
+		panic(errOfTest)
+	}
+	return errOfTest
+}
+
+func (f *failing) Setup() error                                           { return f.at("Setup") }
+func (f *failing) StartBundle(context.Context, func(int64, []byte)) error { return f.at("StartBundle") }
+func (f *failing) FinishBundle(context.Context, func(int64, []byte)) error {
+	return f.at("FinishBundle")
+}
+func (f *failing) Teardown() error { return f.at("Teardown") }
+func (f *failing) ProcessElement(_ context.Context, _ []byte, emit func(int64, []byte)) error {
+	emit(1, nil)
+	return f.at("ProcessElement")
+}
+
+// reached is called by DoFns at points of interest; a test may listen.
+func reached(point string) {
+	if f := listener.Load(); f != nil {
+		(*f)(point)
+	}
+}
+
+var listener atomic.Pointer[func(string)]
+
+func listen(t *testing.T, f func(string)) {
+	t.Helper()
+	listener.Store(&f)
+	t.Cleanup(func() { listener.Store(nil) })
+}
+
+// spilling is a pipeline that does not fit into a tiny budget.
+func spilling(fail string) *beam.Pipeline {
+	p, s := beam.NewPipelineWithRoot()
+	in := beam.ParDo(s.Scope("in"), &fill{N: 3000, Size: 1000, Keys: 7}, beam.Impulse(s))
+	beam.ParDo(s.Scope("out"), &drain{Fail: fail}, beam.GroupByKey(s, in))
+	return p
+}
+
+// tidy returns a folder for temporary files, and fails the test for goroutines or files that it
+// leaves.
+func tidy(t *testing.T) (dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	before := goleak.IgnoreCurrent()
+	t.Cleanup(func() {
+		if err := goleak.Find(before); err != nil {
+			t.Error(err)
+		}
+		if left, err := filepath.Glob(filepath.Join(dir, "*")); err != nil || len(left) > 0 {
+			t.Errorf("left behind: %v %v", left, err)
+		}
+	})
+	return dir
+}
+
+func runIn(ctx context.Context, dir string, p *beam.Pipeline) error {
+	_, err := Execute(WithOptions(ctx, Options{Workers: 3, TempDir: dir, buffers: 64 << 10}), p)
+	return err
+}
+
+func TestErrorsOfDoFns(t *testing.T) {
+	for _, phase := range []string{"Setup", "StartBundle", "ProcessElement", "FinishBundle", "Teardown"} {
+		for _, how := range []string{"error", "panic"} {
+			t.Run(phase+" "+how, func(t *testing.T) {
+				dir := tidy(t)
+				p, s := beam.NewPipelineWithRoot()
+				in := beam.ParDo(s.Scope("in"), &failing{Phase: phase, How: how}, beam.Impulse(s))
+				beam.ParDo(s.Scope("out"), &drain{}, beam.GroupByKey(s, in))
+				err := runIn(context.Background(), dir, p)
+				if err == nil || !strings.Contains(err.Error(), errOfTest.Error()) {
+					t.Fatalf("got %v, want %v", err, errOfTest)
+				}
+				for _, part := range []string{"in", "failing"} { // path and name
+					if !strings.Contains(err.Error(), part) {
+						t.Errorf("%q does not name %s", err, part)
+					}
+				}
+			})
+		}
+	}
+}
+
+func TestErrorsBehindAShuffle(t *testing.T) {
+	for _, how := range []string{"error", "panic"} {
+		err := runIn(context.Background(), tidy(t), spilling(how))
+		if err == nil {
+			t.Fatal("no error")
+		}
+		first, _, _ := strings.Cut(err.Error(), "\n")
+		for _, part := range []string{`"out/`, "local.drain", errOfTest.Error()} {
+			if !strings.Contains(first, part) {
+				t.Errorf("%s: first line %q does not contain %s", how, first, part)
+			}
+		}
+	}
+}
+
+func TestSpillSucceeds(t *testing.T) {
+	dir := tidy(t)
+	result, err := Execute(WithOptions(context.Background(), Options{Workers: 3, TempDir: dir, buffers: 64 << 10}), spilling(""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if result.(*Result).Report().Spilled == 0 {
+		t.Error("nothing was spilled: the tests of faults test nothing")
+	}
+}
+
+func TestCancel(t *testing.T) {
+	for _, phase := range []string{"before", "source", "group"} {
+		t.Run(phase, func(t *testing.T) {
+			dir := tidy(t)
+			ctx, cancel := context.WithCancel(context.Background())
+			defer cancel()
+			if phase == "before" {
+				cancel()
+			}
+			listen(t, func(point string) {
+				if point == phase {
+					cancel()
+				}
+			})
+			if err := runIn(ctx, dir, spilling("")); !errors.Is(err, context.Canceled) {
+				t.Errorf("got %v, want %v", err, context.Canceled)
+			}
+		})
+	}
+}
+
+// storage fails, or spoils what is read, as a test wants it.
+type storage struct {
+	spill.Storage
+	left    *atomic.Int64 // bytes that may be written
+	spoilt  bool
+	dropped bool
+}
+
+func (s *storage) WriteAt(b []byte, at int64) (int, error) {
+	if s.left.Add(-int64(len(b))) < 0 {
+		return 0, syscall.ENOSPC
+	}
+	return s.Storage.WriteAt(b, at)
+}
+
+func (s *storage) ReadAt(b []byte, at int64) (int, error) {
+	if s.dropped {
+		return 0, syscall.EIO
+	}
+	n, err := s.Storage.ReadAt(b, at)
+	if s.spoilt && n > 0 {
+		b[n/2] ^= 1
+	}
+	return n, err
+}
+
+func TestFaultyDisk(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		left int64
+		with storage
+		want error
+		text string
+	}{
+		{"full", 4 << 10, storage{}, syscall.ENOSPC, "no space left"},
+		{"spoilt", 1 << 30, storage{spoilt: true}, spill.ErrCorrupt, "checksum"},
+		{"unreadable", 1 << 30, storage{dropped: true}, syscall.EIO, "input/output error"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			dir := tidy(t)
+			var left atomic.Int64
+			left.Store(c.left)
+			o, err := Options{Workers: 3, TempDir: dir, buffers: 64 << 10}.resolve()
+			if err != nil {
+				t.Fatal(err)
+			}
+			o.opened = func(s spill.Storage) spill.Storage {
+				f := c.with
+				f.Storage, f.left = s, &left
+				return &f
+			}
+			_, err = Execute(WithOptions(context.Background(), o), spilling(""))
+			if !errors.Is(err, c.want) || !strings.Contains(err.Error(), c.text) {
+				t.Errorf("got %v, want %v", err, c.want)
+			}
+		})
+	}
+}
+
+func TestTempDirRemoved(t *testing.T) {
+	dir := tidy(t)
+	var once atomic.Bool
+	p, s := beam.NewPipelineWithRoot()
+	in := beam.ParDo(s, &vanish{}, beam.Impulse(s))
+	beam.ParDo(s, &drain{}, beam.GroupByKey(s, in))
+	listen(t, func(point string) {
+		if point == "vanish" && once.CompareAndSwap(false, true) {
+			if err := os.RemoveAll(dir); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	if err := runIn(context.Background(), dir, p); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("got %v, want that the folder does not exist", err)
+	}
+}
+
+func init() { register.DoFn2x0[[]byte, func(int64, []byte)](&vanish{}) }
+
+// vanish lets the test remove the folder before anything is spilled.
+type vanish struct{ fill }
+
+func (f *vanish) ProcessElement(b []byte, emit func(int64, []byte)) {
+	reached("vanish")
+	(&fill{N: 3000, Size: 1000, Keys: 7}).ProcessElement(b, emit)
+}

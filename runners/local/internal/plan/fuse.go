@@ -1,0 +1,295 @@
+package plan
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	fnpb "github.com/apache/beam/sdks/v2/go/pkg/beam/model/fnexecution_v1"
+	pipepb "github.com/apache/beam/sdks/v2/go/pkg/beam/model/pipeline_v1"
+	"google.golang.org/protobuf/proto"
+)
+
+const (
+	urnSource = "beam:runner:source:v1"
+	urnSink   = "beam:runner:sink:v1"
+
+	sourceID = "source" // the one data source of a stage
+)
+
+// fuser grows stages: each transform joins the stage that makes its main input, unless it must
+// wait for a side input that the same stage leads to.
+type fuser struct {
+	*graph
+	stages []*Stage
+	homes  map[string][]*Stage // stages that make a collection; several make parts of a Flatten's
+	blocks map[string]*Collection
+	sides  map[sideKey]*Collection
+}
+
+type sideKey struct {
+	pcollection string
+	keyed       bool
+}
+
+func newFuser(g *graph) *fuser {
+	return &fuser{graph: g, homes: map[string][]*Stage{}, blocks: map[string]*Collection{}, sides: map[sideKey]*Collection{}}
+}
+
+func (f *fuser) add(n *node) error {
+	urn := n.GetSpec().GetUrn()
+	if barrier := urn == urnGroupByKey || urn == urnReshuffle || urn == urnFlatten; barrier && f.consumers[n.outputs[0]] == 0 {
+		return nil
+	}
+	switch urn {
+	case urnImpulse:
+		f.open(n.outputs[0], nil)
+	case urnGroupByKey:
+		return f.group(n)
+	case urnReshuffle:
+		f.open(n.outputs[0], f.materialise(n.main, Blocks))
+	case urnFlatten:
+		f.flatten(n)
+	default:
+		return f.fuse(n)
+	}
+	return nil
+}
+
+// open begins a stage that reads input and emits it as a collection.
+func (f *fuser) open(pcollection string, input *Collection) *Stage {
+	s := &Stage{Input: input, source: pcollection, Outputs: map[string]*Collection{}, Sides: map[SideInput]*Collection{}, After: map[*Stage]bool{}}
+	if input != nil {
+		input.Readers = append(input.Readers, s)
+		for _, w := range input.Writers {
+			s.After[w] = true
+		}
+	}
+	f.stages = append(f.stages, s)
+	f.homes[pcollection] = append(f.homes[pcollection], s)
+	return s
+}
+
+// collect makes the stages that make a collection write it to c, too.
+func (f *fuser) collect(pcollection, coder string, c *Collection) {
+	p := f.comps.GetPcollections()[pcollection]
+	window := f.comps.GetWindowingStrategies()[p.GetWindowingStrategyId()].GetWindowCoderId()
+	c.Interval = f.comps.GetCoders()[window].GetSpec().GetUrn() == coderInterval
+	c.Name = producer(f.comps, pcollection)
+	c.Writers = slices.Clone(f.homes[pcollection])
+	for _, s := range c.Writers {
+		s.sinks = append(s.sinks, sink{pcollection, f.windowed(coder, pcollection), c})
+	}
+}
+
+// windowed is the coder of a collection's elements with their headers.
+func (f *fuser) windowed(coder, pcollection string) string {
+	strategy := f.comps.GetPcollections()[pcollection].GetWindowingStrategyId()
+	return f.coder(coderWindowed, coder, f.comps.GetWindowingStrategies()[strategy].GetWindowCoderId())
+}
+
+// materialise keeps a collection between stages as it is.
+func (f *fuser) materialise(pcollection string, kind Kind) *Collection {
+	c := &Collection{Kind: kind}
+	f.collect(pcollection, f.comps.GetPcollections()[pcollection].GetCoderId(), c)
+	return c
+}
+
+func (f *fuser) group(n *node) error {
+	coder := f.comps.GetPcollections()[n.main].GetCoderId()
+	if urn := f.comps.GetCoders()[coder].GetSpec().GetUrn(); urn != coderKV {
+		return fmt.Errorf("transform %q groups elements of coder %s, which have no key", n.name, urn)
+	}
+	sized, size, wrapped := f.keyed(coder)
+	c := &Collection{Kind: Groups, KeySize: size}
+	f.collect(n.main, sized, c)
+	s := f.open(n.outputs[0], c)
+	s.Name = n.name
+	if wrapped {
+		// The groups have the key's prefix as well.
+		grouped := f.comps.GetCoders()[f.comps.GetPcollections()[n.outputs[0]].GetCoderId()]
+		key := f.comps.GetCoders()[sized].GetComponentCoderIds()[0]
+		f.comps.GetPcollections()[n.outputs[0]].CoderId = f.coder(coderKV, key, grouped.GetComponentCoderIds()[1])
+	}
+	return nil
+}
+
+// flatten puts into each stage that makes some of the inputs a Flatten of those.
+func (f *fuser) flatten(n *node) {
+	parts := map[*Stage]map[string]string{}
+	for _, local := range slices.Sorted(maps.Keys(n.GetInputs())) {
+		in := n.GetInputs()[local]
+		for _, s := range f.homes[in] {
+			if parts[s] == nil {
+				parts[s] = map[string]string{}
+			}
+			parts[s][fmt.Sprintf("i%d", len(parts[s]))] = in
+		}
+	}
+	out := n.outputs[0]
+	for _, s := range f.stages {
+		if inputs := parts[s]; inputs != nil {
+			part := proto.Clone(n.PTransform).(*pipepb.PTransform)
+			part.Inputs = inputs
+			s.nodes = append(s.nodes, &node{id: n.id, name: n.name, PTransform: part})
+			f.homes[out] = append(f.homes[out], s)
+		}
+	}
+}
+
+func (f *fuser) fuse(n *node) error {
+	var sides []*Collection
+	for _, input := range slices.Sorted(maps.Keys(n.sides)) {
+		sides = append(sides, f.side(n, input))
+	}
+	s := f.host(n.main, sides)
+	s.nodes = append(s.nodes, n)
+	if s.Name == "" {
+		s.Name = n.name
+	}
+	for i, input := range slices.Sorted(maps.Keys(n.sides)) {
+		s.Sides[SideInput{n.id, input}] = sides[i]
+		if !slices.Contains(sides[i].Readers, s) {
+			sides[i].Readers = append(sides[i].Readers, s)
+		}
+		for _, w := range sides[i].Writers {
+			s.After[w] = true
+		}
+	}
+	for _, out := range n.outputs {
+		f.homes[out] = []*Stage{s}
+	}
+	return nil
+}
+
+// side keeps a collection as a side input.
+func (f *fuser) side(n *node, input string) *Collection {
+	key := sideKey{n.sides[input], n.keyed[input]}
+	if c := f.sides[key]; c != nil {
+		return c
+	}
+	c := &Collection{Kind: Side}
+	coder := f.comps.GetPcollections()[key.pcollection].GetCoderId()
+	if key.keyed {
+		c.Kind = KeyedSide
+		coder, c.KeySize, c.StripKey = f.keyed(coder)
+	}
+	f.collect(key.pcollection, coder, c)
+	f.sides[key] = c
+	return c
+}
+
+// host finds a stage for a transform that reads a collection beside side inputs.
+func (f *fuser) host(pcollection string, sides []*Collection) *Stage {
+	var candidates []*Stage
+	if homes := f.homes[pcollection]; len(homes) == 1 {
+		candidates = homes
+	}
+	if c := f.blocks[pcollection]; c != nil {
+		candidates = append(slices.Clone(candidates), c.Readers...)
+	}
+	for _, s := range candidates {
+		if !slices.ContainsFunc(sides, func(c *Collection) bool { return leads(s, c.Writers) }) {
+			return s
+		}
+	}
+	c := f.blocks[pcollection]
+	if c == nil {
+		c = f.materialise(pcollection, Blocks)
+		f.blocks[pcollection] = c
+	}
+	homes := f.homes[pcollection]
+	s := f.open(pcollection, c)
+	f.homes[pcollection] = homes // the reader repeats the collection and does not make it
+	return s
+}
+
+// leads says whether one of to is s, or waits for it.
+func leads(s *Stage, to []*Stage) bool {
+	seen, queue := map[*Stage]bool{}, slices.Clone(to)
+	for len(queue) > 0 {
+		t := queue[0]
+		queue = queue[1:]
+		if t == s {
+			return true
+		}
+		if !seen[t] {
+			seen[t] = true
+			queue = slices.AppendSeq(queue, maps.Keys(t.After))
+		}
+	}
+	return false
+}
+
+// finish orders the stages and writes their descriptors.
+func (f *fuser) finish() []*Stage {
+	var ordered []*Stage
+	done := map[*Stage]bool{}
+	for len(ordered) < len(f.stages) {
+		for _, s := range f.stages {
+			ready := !done[s]
+			for a := range s.After {
+				ready = ready && done[a]
+			}
+			if ready {
+				done[s] = true
+				s.Index = len(ordered)
+				ordered = append(ordered, s)
+			}
+		}
+	}
+	for _, s := range ordered {
+		f.describe(s)
+	}
+	return ordered
+}
+
+func (f *fuser) describe(s *Stage) {
+	if s.Name == "" {
+		s.Name = producer(f.comps, s.source)
+	}
+	s.Name = strings.TrimSuffix(s.Name, "/Impulse")
+	d := &fnpb.ProcessBundleDescriptor{
+		Id:                  fmt.Sprintf("stage%d", s.Index),
+		Transforms:          map[string]*pipepb.PTransform{},
+		Pcollections:        map[string]*pipepb.PCollection{},
+		WindowingStrategies: f.comps.GetWindowingStrategies(),
+		Coders:              f.comps.GetCoders(),
+	}
+	add := func(id string, t *pipepb.PTransform) {
+		d.Transforms[id] = t
+		for _, side := range []map[string]string{t.GetInputs(), t.GetOutputs()} {
+			for _, p := range side {
+				d.Pcollections[p] = f.comps.GetPcollections()[p]
+			}
+		}
+	}
+	coder := f.windowed(f.comps.GetPcollections()[s.source].GetCoderId(), s.source)
+	add(sourceID, &pipepb.PTransform{
+		UniqueName: sourceID,
+		Spec:       port(urnSource, coder),
+		Outputs:    map[string]string{"i0": s.source},
+	})
+	for _, n := range s.nodes {
+		add(n.id, n.PTransform)
+	}
+	for i, k := range s.sinks {
+		id := fmt.Sprintf("sink%d", i)
+		add(id, &pipepb.PTransform{
+			UniqueName: id,
+			Spec:       port(urnSink, k.coder),
+			Inputs:     map[string]string{"i0": k.pcollection},
+		})
+		s.Outputs[id] = k.to
+	}
+	s.Descriptor = d
+}
+
+func port(urn, coder string) *pipepb.FunctionSpec {
+	payload, err := proto.Marshal(&fnpb.RemoteGrpcPort{CoderId: coder})
+	if err != nil {
+		panic(err) // a message of one string
+	}
+	return &pipepb.FunctionSpec{Urn: urn, Payload: payload}
+}

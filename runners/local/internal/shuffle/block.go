@@ -1,0 +1,72 @@
+package shuffle
+
+import (
+	"encoding/binary"
+
+	"github.com/neardup/neardup/runners/local/internal/spill"
+)
+
+// blockSize is about what a block on disk holds: small enough that a merge of many runs keeps one
+// of each in memory.
+const blockSize = 64 << 10
+
+// blockWriter writes records to blocks.
+type blockWriter struct {
+	file    *spill.File
+	indexed bool
+	block   []byte
+	blocks  []spill.Ref
+	firsts  [][]byte
+}
+
+func (w *blockWriter) append(key, value []byte) error {
+	if len(w.block) > 0 && len(w.block)+len(key)+len(value) > blockSize {
+		if err := w.flush(); err != nil {
+			return err
+		}
+	}
+	if len(w.block) == 0 && w.indexed {
+		w.firsts = append(w.firsts, append([]byte(nil), key...))
+	}
+	w.block = append(appendUvarint(w.block, len(key)), key...)
+	w.block = append(appendUvarint(w.block, len(value)), value...)
+	return nil
+}
+
+func (w *blockWriter) flush() error {
+	if len(w.block) == 0 {
+		return nil
+	}
+	ref, err := w.file.Write(w.block)
+	if err != nil {
+		return err
+	}
+	w.blocks = append(w.blocks, ref)
+	w.block = w.block[:0]
+	return nil
+}
+
+// finish returns the blocks since the last finish.
+func (w *blockWriter) finish() (blocks []spill.Ref, firsts [][]byte, err error) {
+	if err := w.flush(); err != nil {
+		return nil, nil, err
+	}
+	blocks, firsts = w.blocks, w.firsts
+	w.blocks, w.firsts = nil, nil
+	return blocks, firsts, nil
+}
+
+func appendUvarint(b []byte, n int) []byte {
+	if n < 0x80 { // nearly always
+		return append(b, byte(n))
+	}
+	return binary.AppendUvarint(b, uint64(n))
+}
+
+func uvarintSize(n int) int {
+	size := 1
+	for ; n >= 0x80; n >>= 7 {
+		size++
+	}
+	return size
+}

@@ -1,0 +1,315 @@
+package shuffle
+
+import (
+	"bytes"
+	"io"
+)
+
+// widest is how many runs on disk are merged at once; each costs a block of memory.
+const widest = 64
+
+// Groups goes through the groups of a partition in the order of their keys.
+type Groups struct {
+	store  *Store
+	runs   []*run    // kept in memory while they are read
+	heap   []*cursor // by key; the first stands at the next record
+	key    []byte
+	prefix prefix
+	passed bool // the first cursor's record has been returned
+	value  []byte
+	err    error
+}
+
+// Open returns the groups of a partition. The store is finished.
+func (s *Store) Open(partition int) (*Groups, error) {
+	g := &Groups{store: s}
+	cursors, runs := s.cursors(partition)
+	g.runs = runs
+	cursors, err := s.narrow(cursors)
+	if err == nil {
+		err = g.fill(cursors)
+	}
+	if err != nil {
+		g.Close()
+		return nil, err
+	}
+	return g, nil
+}
+
+// cursors returns a cursor for each run that has records of the partition. The runs in memory
+// must be left.
+func (s *Store) cursors(partition int) (cursors []*cursor, runs []*run) {
+	s.mu.Lock()
+	var disk []*cursor
+	for _, on := range s.spilled {
+		if on.counts[partition] > 0 {
+			c := diskCursor(on.file, on.blocks[partition])
+			c.firsts = on.firsts[partition]
+			disk = append(disk, c)
+		}
+	}
+	for _, r := range s.full {
+		if r.counts[partition] > 0 {
+			r.readers++
+			runs = append(runs, r)
+		}
+	}
+	s.mu.Unlock()
+	for _, r := range runs {
+		cursors = append(cursors, memoryCursor(r, r.part(partition)))
+	}
+	return append(cursors, disk...), runs
+}
+
+// leave gives runs back.
+func (s *Store) leave(runs []*run) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, r := range runs {
+		r.readers--
+		s.reclaim(r)
+	}
+}
+
+// narrow merges runs on disk, oldest first, until there are few enough to read at once.
+func (s *Store) narrow(cursors []*cursor) ([]*cursor, error) {
+	for len(cursors) > widest {
+		batch := cursors[len(cursors)-widest:]
+		cursors = cursors[:len(cursors)-widest]
+		merged := &Groups{store: s}
+		if err := merged.fill(batch); err != nil {
+			return nil, err
+		}
+		c, err := merged.rewrite()
+		if err != nil {
+			return nil, err
+		}
+		cursors = append([]*cursor{c}, cursors...)
+	}
+	return cursors, nil
+}
+
+// rewrite writes all groups to disk as one run, and returns a cursor for it.
+func (g *Groups) rewrite() (*cursor, error) {
+	file, err := g.store.borrow()
+	if err != nil {
+		return nil, err
+	}
+	w := blockWriter{file: file}
+	for g.Next() {
+		for g.NextValue() {
+			if err := w.append(g.key, g.value); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if g.err != nil {
+		return nil, g.err
+	}
+	blocks, _, err := w.finish()
+	if err != nil {
+		return nil, err
+	}
+	return diskCursor(file, blocks), g.store.giveBack(file)
+}
+
+func (g *Groups) fill(cursors []*cursor) error {
+	for _, c := range cursors {
+		ok, err := c.start()
+		if err != nil {
+			return err
+		}
+		if ok {
+			g.heap = append(g.heap, c)
+		}
+	}
+	for i := len(g.heap)/2 - 1; i >= 0; i-- {
+		g.sink(i)
+	}
+	return nil
+}
+
+func (g *Groups) sink(i int) {
+	h := g.heap
+	for {
+		child := 2*i + 1
+		if child >= len(h) {
+			return
+		}
+		if child+1 < len(h) && h[child+1].below(h[child]) {
+			child++
+		}
+		if !h[child].below(h[i]) {
+			return
+		}
+		h[i], h[child] = h[child], h[i]
+		i = child
+	}
+}
+
+// settle moves on from the record that has been returned.
+func (g *Groups) settle() {
+	if !g.passed {
+		return
+	}
+	g.passed = false
+	ok, err := g.heap[0].next()
+	if err != nil {
+		g.err = err
+		g.heap = nil
+		return
+	}
+	if !ok {
+		last := len(g.heap) - 1
+		g.heap[0] = g.heap[last]
+		g.heap = g.heap[:last]
+	}
+	if len(g.heap) > 1 {
+		g.sink(0)
+	}
+}
+
+// Next moves to the next group, over what is left of this one. It returns false behind the last
+// and after an error.
+func (g *Groups) Next() bool {
+	if g.key != nil {
+		for g.NextValue() {
+		}
+	}
+	if len(g.heap) == 0 {
+		return false
+	}
+	g.prefix = g.heap[0].prefix
+	g.key = append(g.key[:0], g.heap[0].key...)
+	if g.key == nil {
+		g.key = []byte{}
+	}
+	return true
+}
+
+// NextValue moves to the next value of the group.
+func (g *Groups) NextValue() bool {
+	g.settle()
+	if len(g.heap) == 0 || !g.heap[0].at(g.prefix, g.key) {
+		return false
+	}
+	g.value = g.heap[0].value
+	g.passed = true
+	return true
+}
+
+// Key is the key of the group, valid until the next.
+func (g *Groups) Key() []byte { return g.key }
+
+// Value is the value, valid until the next.
+func (g *Groups) Value() []byte { return g.value }
+
+// Err is what ended the groups too early.
+func (g *Groups) Err() error { return g.err }
+
+// Rest returns the values of the group that have not been gone through, to be read any number of
+// times while the Groups are open. The Groups may move on meanwhile.
+func (g *Groups) Rest() *Values {
+	g.settle()
+	v := &Values{key: bytes.Clone(g.key), prefix: g.prefix}
+	for _, c := range g.heap {
+		if c.at(g.prefix, g.key) {
+			v.marks = append(v.marks, c.mark())
+		}
+	}
+	return v
+}
+
+// Close gives the memory back.
+func (g *Groups) Close() {
+	g.store.leave(g.runs)
+	g.runs, g.heap = nil, nil
+}
+
+// Values are the values of one key, in no order.
+type Values struct {
+	key    []byte
+	prefix prefix
+	marks  []mark
+	store  *Store
+	runs   []*run
+}
+
+// Lookup returns the values of a key of an indexed store. It must be closed.
+func (s *Store) Lookup(key []byte) (*Values, error) {
+	partition := partitionOf(key)
+	cursors, runs := s.cursors(partition)
+	v := &Values{key: key, prefix: prefixOf(key), store: s, runs: runs}
+	for _, c := range cursors {
+		ok, err := c.seek(key)
+		if err != nil {
+			v.Close()
+			return nil, err
+		}
+		if ok && c.at(v.prefix, key) {
+			v.marks = append(v.marks, c.mark())
+		}
+	}
+	return v, nil
+}
+
+// Close gives the memory back.
+func (v *Values) Close() {
+	if v.store != nil {
+		v.store.leave(v.runs)
+	}
+}
+
+// Reader returns a reader of all values, one after another. close is called when it is closed.
+func (v *Values) Reader(close func()) io.ReadCloser {
+	return &reader{values: v, marks: v.marks, close: close}
+}
+
+type reader struct {
+	values *Values
+	marks  []mark // those not begun
+	cursor *cursor
+	rest   []byte // of the value being read
+	close  func()
+}
+
+func (r *reader) Read(p []byte) (int, error) {
+	for len(r.rest) == 0 {
+		if err := r.next(); err != nil {
+			return 0, err
+		}
+	}
+	n := copy(p, r.rest)
+	r.rest = r.rest[n:]
+	return n, nil
+}
+
+// next finds the next value.
+func (r *reader) next() (err error) {
+	ok := false
+	if r.cursor != nil {
+		if ok, err = r.cursor.next(); err != nil {
+			return err
+		}
+	}
+	if !ok || !r.cursor.at(r.values.prefix, r.values.key) {
+		if len(r.marks) == 0 {
+			r.cursor = nil
+			return io.EOF
+		}
+		if r.cursor, err = r.marks[0].cursor(); err != nil {
+			return err
+		}
+		r.marks = r.marks[1:]
+	}
+	r.rest = r.cursor.value
+	return nil
+}
+
+func (r *reader) Close() error {
+	if r.close != nil {
+		r.close()
+		r.close = nil
+	}
+	return nil
+}

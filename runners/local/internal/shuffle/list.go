@@ -1,0 +1,234 @@
+package shuffle
+
+import (
+	"sync"
+	"sync/atomic"
+
+	"github.com/neardup/neardup/runners/local/internal/spill"
+)
+
+// List holds encoded elements in blocks, in no order. Writers fill it; when Finish was called,
+// each of its readers gets each block once, whichever worker asks first.
+type List struct {
+	mem *Memory
+	dir *spill.Dir
+
+	mu       sync.Mutex
+	blocks   []*block
+	file     *spill.File
+	elements int64
+	bytes    int64
+	inMemory atomic.Int64
+	readers  int
+	closed   bool
+}
+
+type block struct {
+	data    []byte // nil: on disk, or read by all
+	ref     spill.Ref
+	size    int64
+	readers int // that have yet to read it
+}
+
+// NewList returns an empty list.
+func NewList(m *Memory, dir *spill.Dir) *List { return &List{mem: m, dir: dir} }
+
+// ListWriter adds elements to a list. It belongs to one goroutine.
+type ListWriter struct {
+	list     *List
+	data     []byte
+	elements int
+	most     int // elements of this block
+}
+
+// Writer returns a writer.
+func (l *List) Writer() *ListWriter { return &ListWriter{list: l} }
+
+// Append adds an element.
+func (w *ListWriter) Append(element []byte) error {
+	if w.elements > 0 && (w.elements >= w.most || len(w.data)+len(element) > cap(w.data)) {
+		if err := w.Park(); err != nil {
+			return err
+		}
+	}
+	if w.elements == 0 {
+		if len(element) > cap(w.data) {
+			w.data = w.list.mem.get(len(element))
+		}
+		w.most = w.list.granularity()
+	}
+	w.data = append(w.data, element...)
+	w.elements++
+	return nil
+}
+
+// spread is how many blocks there are of each size: few elements may stand for much work, and
+// must reach all workers, so blocks begin with one element and double.
+const spread = 64
+
+func (l *List) granularity() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return 1 << min(len(l.blocks)/spread, 30)
+}
+
+// Park ends the block that is being written.
+func (w *ListWriter) Park() error {
+	if w.elements == 0 {
+		return nil
+	}
+	data := w.data
+	if 2*len(data) < cap(data) {
+		data = append(make([]byte, 0, len(data)), data...)
+		w.data = w.data[:0]
+	} else {
+		w.data = nil
+	}
+	n := w.elements
+	w.elements = 0
+	return w.list.add(data, n)
+}
+
+func (l *List) add(data []byte, elements int) error {
+	size := int64(cap(data))
+	over := l.mem.charge(size)
+	l.mu.Lock()
+	l.blocks = append(l.blocks, &block{data: data, size: size})
+	l.elements += int64(elements)
+	l.bytes += int64(len(data))
+	l.inMemory.Add(size)
+	l.mu.Unlock()
+	l.mem.register(l)
+	if over {
+		return l.mem.relieve(nil)
+	}
+	return nil
+}
+
+func (l *List) held() int64 { return l.inMemory.Load() }
+
+// evict writes all blocks in memory to disk.
+func (l *List) evict() (bool, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.inMemory.Load() == 0 || l.closed {
+		return false, nil
+	}
+	if l.file == nil {
+		f, err := l.dir.Create()
+		if err != nil {
+			return false, err
+		}
+		l.file = f
+	}
+	err := l.mem.spilling(l.inMemory.Load(), func() error {
+		var written []*block
+		for _, b := range l.blocks {
+			if b.data == nil {
+				continue
+			}
+			ref, err := l.file.Write(b.data)
+			if err != nil {
+				return err
+			}
+			b.ref = ref
+			written = append(written, b)
+		}
+		if err := l.file.Flush(); err != nil {
+			return err
+		}
+		for _, b := range written {
+			b.data = nil
+			l.forget(b)
+		}
+		return nil
+	})
+	return true, err
+}
+
+// forget accounts for a block that has left the memory.
+func (l *List) forget(b *block) {
+	l.mem.release(b.size)
+	l.inMemory.Add(-b.size)
+}
+
+// Finish ends the writing for good. The list will be read by as many readers.
+func (l *List) Finish(readers int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, b := range l.blocks {
+		b.readers = readers
+	}
+}
+
+// Totals are how many elements were written, and their bytes.
+func (l *List) Totals() (elements, bytes int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.elements, l.bytes
+}
+
+// ListReader hands out each block once. It may be used concurrently.
+type ListReader struct {
+	list *List
+	next atomic.Int64
+}
+
+// Reader returns a reader. The list is finished.
+func (l *List) Reader() *ListReader { return &ListReader{list: l} }
+
+// Take reserves the next block, and returns false behind the last.
+func (r *ListReader) Take() (int, bool) {
+	i := int(r.next.Add(1)) - 1
+	return i, i < r.Len()
+}
+
+// Len is the number of blocks.
+func (r *ListReader) Len() int { return len(r.list.blocks) }
+
+// Read returns the elements of a block that was taken, which are the caller's until Done.
+func (r *ListReader) Read(i int) ([]byte, error) {
+	l := r.list
+	l.mu.Lock()
+	b := l.blocks[i]
+	data, ref, file := b.data, b.ref, l.file
+	l.mu.Unlock()
+	if data != nil {
+		return data, nil
+	}
+	var scratch []byte
+	return file.Read(ref, nil, &scratch)
+}
+
+// Done gives a block back.
+func (r *ListReader) Done(i int) {
+	l := r.list
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	b := l.blocks[i]
+	if b.readers--; b.readers == 0 && b.data != nil {
+		b.data = nil
+		l.forget(b)
+	}
+}
+
+// Close frees all memory and removes the file. Nobody reads any more.
+func (l *List) Close() error {
+	l.mem.unregister(l)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.closed = true
+	for _, b := range l.blocks {
+		if b.data != nil {
+			b.data = nil
+			l.forget(b)
+		}
+	}
+	l.blocks = nil
+	if l.file == nil {
+		return nil
+	}
+	err := l.file.Close()
+	l.file = nil
+	return err
+}

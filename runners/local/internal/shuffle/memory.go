@@ -1,0 +1,169 @@
+// Package shuffle keeps the data between stages: in memory while there is room, on disk when
+// there is none. Stores are partitioned by a hash of the key and sorted by key; lists keep blocks of
+// elements as they came.
+package shuffle
+
+import (
+	"sync"
+	"sync/atomic"
+)
+
+// Memory is the budget that all stores and lists of a job share. It may be used concurrently.
+type Memory struct {
+	limit int64
+	chunk int
+	used  atomic.Int64 // bytes held
+	going atomic.Int64 // of those, bytes that are being written to disk
+
+	mu      sync.Mutex
+	eased   sync.Cond // a spill has ended
+	idle    map[holder]struct{}
+	writers map[*Writer]struct{}
+	free    [][]byte
+}
+
+// holder is data that nobody adds to, which can go to disk at any time.
+type holder interface {
+	held() int64
+	// evict moves the data to disk, and returns false if it is gone or being moved already.
+	evict() (bool, error)
+}
+
+const (
+	smallestChunk = 4 << 10
+	largestChunk  = 256 << 10
+)
+
+// NewMemory returns a budget of limit bytes for a number of workers.
+func NewMemory(limit int64, workers int) *Memory {
+	chunk := largestChunk
+	for chunk > smallestChunk && int64(chunk*workers)*32 > limit {
+		chunk /= 2
+	}
+	m := &Memory{limit: limit, chunk: chunk, idle: map[holder]struct{}{}, writers: map[*Writer]struct{}{}}
+	m.eased.L = &m.mu
+	return m
+}
+
+// charge takes n bytes from the budget and returns whether something must go to disk for them.
+func (m *Memory) charge(n int64) bool { return m.used.Add(n)-m.going.Load() > m.limit }
+
+func (m *Memory) release(n int64) { m.used.Add(-n) }
+
+func (m *Memory) over() bool { return m.used.Load()-m.going.Load() > m.limit }
+
+// get returns an empty chunk with room for n bytes. The caller charges for it.
+func (m *Memory) get(n int) []byte {
+	if n > m.chunk {
+		return make([]byte, 0, n)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if last := len(m.free) - 1; last >= 0 {
+		c := m.free[last]
+		m.free = m.free[:last]
+		return c
+	}
+	return make([]byte, 0, m.chunk)
+}
+
+// recycle takes back chunks that nobody reads any more.
+func (m *Memory) recycle(chunks [][]byte) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, c := range chunks {
+		if cap(c) == m.chunk && int64(len(m.free)*m.chunk) < m.limit {
+			m.free = append(m.free, c[:0])
+		}
+	}
+}
+
+func (m *Memory) register(h holder) {
+	m.mu.Lock()
+	m.idle[h] = struct{}{}
+	m.mu.Unlock()
+}
+
+func (m *Memory) unregister(h holder) {
+	m.mu.Lock()
+	delete(m.idle, h)
+	m.mu.Unlock()
+}
+
+// relieve brings the budget back below its limit. self is the writer that needs more; nil if it
+// has nothing that could be spilled.
+func (m *Memory) relieve(self *Writer) error {
+	for m.over() {
+		var own int64
+		if self != nil {
+			own = self.run.held()
+		}
+		h := m.largest(own)
+		switch {
+		case h != nil:
+			if _, err := h.evict(); err != nil {
+				return err
+			}
+		case own >= m.limit/64+1:
+			if err := self.spill(); err != nil {
+				return err
+			}
+		default:
+			m.ask()
+			return nil // this chunk is granted beyond the limit; those asked will give way
+		}
+	}
+	m.wait()
+	return nil
+}
+
+// spilling runs a spill of n bytes, and accounts for it.
+func (m *Memory) spilling(n int64, spill func() error) error {
+	m.going.Add(n)
+	err := spill()
+	m.going.Add(-n)
+	m.mu.Lock()
+	m.eased.Broadcast()
+	m.mu.Unlock()
+	return err
+}
+
+// wait holds back a fast producer while others write to a slow disk for it.
+func (m *Memory) wait() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for m.going.Load() > 0 && m.used.Load() > m.limit+m.limit/4 {
+		m.eased.Wait()
+	}
+}
+
+// largest returns the idle holder of most bytes, if it holds more than least.
+func (m *Memory) largest(least int64) holder {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var found holder
+	for h := range m.idle {
+		if n := h.held(); n > least {
+			found, least = h, n
+		}
+	}
+	if found != nil {
+		delete(m.idle, found)
+	}
+	return found
+}
+
+// ask tells the writer that holds most to spill as soon as it writes again.
+func (m *Memory) ask() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var found *Writer
+	for w := range m.writers {
+		if found == nil || w.size.Load() > found.size.Load() {
+			found = w
+		}
+	}
+	if found != nil {
+		found.asked.Store(true)
+	}
+}

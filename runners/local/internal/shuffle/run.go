@@ -1,0 +1,155 @@
+package shuffle
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/binary"
+	"math/bits"
+	"slices"
+	"sync"
+)
+
+// Partitions is how many parts a store has, each read by one worker at a time. It is fixed so
+// that the order of groups does not depend on the number of workers.
+const Partitions = 64
+
+// A record in memory is
+//
+//	partition    1 byte
+//	key size     uvarint
+//	key
+//	value size   uvarint
+//	value
+//
+// and on disk the same without the partition.
+
+// entry is a record in a run: enough of its key to decide most comparisons, and its place.
+type entry struct {
+	prefix     prefix
+	chunk, off uint32 // off is that of the key's size
+}
+
+const entrySize = 24
+
+// run is records in memory, in the order of writing until a partition is asked for.
+type run struct {
+	chunks [][]byte
+	counts [Partitions]int
+	bytes  [Partitions]int64
+	size   int64 // charged to the budget
+
+	once   sync.Once
+	parts  [Partitions][]entry
+	sorted [Partitions]sync.Once
+
+	// Guarded by the store's mutex.
+	readers int
+	gone    bool // on disk, or not wanted any more
+	busy    bool // being written to disk
+}
+
+func (r *run) held() int64 { return r.size }
+
+func (r *run) empty() bool { return len(r.chunks) == 0 }
+
+// part returns the entries of a partition in the order of their keys.
+func (r *run) part(p int) []entry {
+	r.once.Do(r.distribute)
+	r.sorted[p].Do(func() {
+		slices.SortFunc(r.parts[p], func(a, b entry) int {
+			if c := a.prefix.compare(b.prefix); c != 0 || a.prefix.whole() {
+				return c
+			}
+			return bytes.Compare(r.key(a), r.key(b))
+		})
+	})
+	return r.parts[p]
+}
+
+// distribute indexes the records by partition.
+func (r *run) distribute() {
+	total := 0
+	for _, n := range r.counts {
+		total += n
+	}
+	all := make([]entry, total)
+	for p, n := range r.counts {
+		r.parts[p], all = all[:0:n], all[n:]
+	}
+	for i, chunk := range r.chunks {
+		for at := 0; at < len(chunk); {
+			p := chunk[at]
+			start := at + 1
+			key, rest := cut(chunk[start:])
+			_, rest = cut(rest)
+			r.parts[p] = append(r.parts[p], entry{prefixOf(key), uint32(i), uint32(start)})
+			at = len(chunk) - len(rest)
+		}
+	}
+}
+
+func (r *run) key(e entry) []byte {
+	key, _ := cut(r.chunks[e.chunk][e.off:])
+	return key
+}
+
+func (r *run) record(e entry) (key, value []byte) {
+	key, rest := cut(r.chunks[e.chunk][e.off:])
+	value, _ = cut(rest)
+	return key, value
+}
+
+// cut parts the length-prefixed bytes that b begins with from the rest.
+func cut(b []byte) (first, rest []byte) {
+	if b[0] < 0x80 { // nearly always
+		n := 1 + int(b[0])
+		return b[1:n:n], b[n:]
+	}
+	size, n := binary.Uvarint(b)
+	end := n + int(size)
+	return b[n:end:end], b[end:]
+}
+
+// prefix is a number of 128 bits that orders keys as bytes.Compare does: their first 15 bytes,
+// and then their length up to 16. Keys of equal prefix are equal unless they are longer than that.
+type prefix struct{ high, low uint64 }
+
+const prefixBytes = 15
+
+func prefixOf(key []byte) prefix {
+	if len(key) > prefixBytes {
+		return prefix{binary.BigEndian.Uint64(key), binary.BigEndian.Uint64(key[8:])&^0xff | (prefixBytes + 1)}
+	}
+	var b [16]byte
+	copy(b[:prefixBytes], key)
+	b[15] = byte(len(key))
+	return prefix{binary.BigEndian.Uint64(b[:]), binary.BigEndian.Uint64(b[8:])}
+}
+
+// whole says that there is nothing of the key behind the prefix.
+func (p prefix) whole() bool { return byte(p.low) <= prefixBytes }
+
+func (p prefix) compare(o prefix) int {
+	if p.high != o.high {
+		return cmp.Compare(p.high, o.high)
+	}
+	return cmp.Compare(p.low, o.low)
+}
+
+// partitionOf spreads keys. It is the same in every process, and so is the order of groups.
+func partitionOf(key []byte) int {
+	const a, b = 0xa0761d6478bd642f, 0xe7037ed1a0b428db
+	h, size := uint64(a), uint64(len(key))
+	for ; len(key) >= 8; key = key[8:] {
+		h = mix(h^binary.LittleEndian.Uint64(key), b)
+	}
+	var tail [8]byte
+	copy(tail[:], key)
+	h = mix(h^binary.LittleEndian.Uint64(tail[:]), b)
+	return int(mix(h^size, a) % Partitions)
+}
+
+func mix(a, b uint64) uint64 {
+	high, low := bits.Mul64(a, b)
+	return high ^ low
+}

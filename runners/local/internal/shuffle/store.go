@@ -1,0 +1,328 @@
+package shuffle
+
+import (
+	"errors"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/neardup/neardup/runners/local/internal/spill"
+)
+
+// Store holds values by key. Writers fill it; when Finish was called, it is read by partition or
+// by key, concurrently.
+type Store struct {
+	mem     *Memory
+	dir     *spill.Dir
+	indexed bool // read by key
+
+	mu      sync.Mutex
+	parked  []*run // may be added to again
+	full    []*run
+	spilled []*segments
+	files   []*spill.File
+	unused  []*spill.File // of those, what nobody writes to
+	records int64
+	bytes   int64
+	closed  bool
+	evicted sync.WaitGroup // runs that others are sending to disk
+}
+
+// segments is a run on disk: for each partition, sorted blocks.
+type segments struct {
+	file   *spill.File
+	blocks [Partitions][]spill.Ref
+	firsts [Partitions][][]byte // the first key of each block, where the store is indexed
+	counts [Partitions]int
+	bytes  [Partitions]int64
+}
+
+// NewStore returns an empty store. An indexed one is read by key.
+func NewStore(m *Memory, dir *spill.Dir, indexed bool) *Store {
+	return &Store{mem: m, dir: dir, indexed: indexed}
+}
+
+// Writer adds records to a store. It belongs to one goroutine.
+type Writer struct {
+	store *Store
+	run   *run
+	fresh int64 // records not yet charged for
+
+	records, bytes int64
+
+	asked atomic.Bool  // another writer needs the memory
+	size  atomic.Int64 // that of the run, for others to see
+}
+
+// Writer returns a writer, which continues where one that was parked stopped.
+func (s *Store) Writer() *Writer {
+	w := &Writer{store: s}
+	s.mu.Lock()
+	for i, r := range s.parked {
+		if !r.busy {
+			s.parked = slices.Delete(s.parked, i, i+1)
+			w.run = r
+			break
+		}
+	}
+	s.mu.Unlock()
+	if w.run == nil {
+		w.run = &run{}
+	} else {
+		s.mem.unregister(idleRun{s, w.run})
+	}
+	w.size.Store(w.run.size)
+	s.mem.mu.Lock()
+	s.mem.writers[w] = struct{}{}
+	s.mem.mu.Unlock()
+	return w
+}
+
+// Append adds a record. The key is that of two parts one after the other.
+func (w *Writer) Append(keyFirst, keySecond, value []byte) error {
+	keySize := len(keyFirst) + len(keySecond)
+	need := 1 + uvarintSize(keySize) + keySize + uvarintSize(len(value)) + len(value)
+	last := len(w.run.chunks) - 1
+	if last < 0 || cap(w.run.chunks[last])-len(w.run.chunks[last]) < need {
+		if err := w.grow(need); err != nil {
+			return err
+		}
+		last = len(w.run.chunks) - 1
+	}
+	c := w.run.chunks[last]
+	start := len(c)
+	c = appendUvarint(append(c, 0), keySize)
+	c = append(c, keyFirst...)
+	c = append(c, keySecond...)
+	p := partitionOf(c[len(c)-keySize:])
+	c[start] = byte(p)
+	c = appendUvarint(c, len(value))
+	w.run.chunks[last] = append(c, value...)
+	w.run.counts[p]++
+	w.run.bytes[p] += int64(need)
+	w.fresh++
+	w.records++
+	w.bytes += int64(need)
+	return nil
+}
+
+// grow adds a chunk to the run, after a spill where the budget asks for one.
+func (w *Writer) grow(need int) error {
+	m := w.store.mem
+	w.settle()
+	if w.asked.Load() {
+		w.asked.Store(false)
+		if err := w.spill(); err != nil {
+			return err
+		}
+	}
+	n := int64(max(need, m.chunk))
+	if m.charge(n) {
+		if err := m.relieve(w); err != nil {
+			m.release(n)
+			return err
+		}
+	}
+	w.run.chunks = append(w.run.chunks, m.get(need))
+	w.run.size += n
+	w.size.Store(w.run.size)
+	return nil
+}
+
+// settle charges for the entries that sorting the run will need.
+func (w *Writer) settle() {
+	w.store.mem.charge(w.fresh * entrySize)
+	w.run.size += w.fresh * entrySize
+	w.fresh = 0
+}
+
+// spill writes the run to disk and begins another.
+func (w *Writer) spill() error {
+	w.settle()
+	r := w.run
+	if r.empty() {
+		return nil
+	}
+	w.run = &run{}
+	w.size.Store(0)
+	return w.store.spill(r)
+}
+
+// Park ends the writing for now: another writer may continue, or the records may go to disk.
+func (w *Writer) Park() {
+	m, s := w.store.mem, w.store
+	m.mu.Lock()
+	delete(m.writers, w)
+	m.mu.Unlock()
+	w.settle()
+	s.mu.Lock()
+	s.records += w.records
+	s.bytes += w.bytes
+	parked := !w.run.empty()
+	if parked {
+		s.parked = append(s.parked, w.run)
+	}
+	s.mu.Unlock()
+	if parked {
+		m.register(idleRun{s, w.run})
+	}
+}
+
+// idleRun lets the budget send a run to disk that nobody writes to.
+type idleRun struct {
+	store *Store
+	run   *run
+}
+
+func (i idleRun) held() int64 { return i.run.size }
+
+func (i idleRun) evict() (bool, error) {
+	s, r := i.store, i.run
+	s.mu.Lock()
+	there := !s.closed && !r.gone && (slices.Contains(s.parked, r) || slices.Contains(s.full, r))
+	if there {
+		r.busy = true
+		s.evicted.Add(1)
+	}
+	s.mu.Unlock()
+	if !there {
+		return false, nil
+	}
+	defer s.evicted.Done()
+	return true, s.spill(r)
+}
+
+// spill writes a run to disk and puts the result in its place.
+func (s *Store) spill(r *run) error {
+	return s.mem.spilling(r.size, func() error {
+		on, err := s.write(r)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		r.busy = false
+		if err != nil {
+			return err
+		}
+		s.spilled = append(s.spilled, on)
+		s.drop(r)
+		return nil
+	})
+}
+
+// drop takes a run out of the store. Its memory is free when the last reader has left.
+func (s *Store) drop(r *run) {
+	is := func(o *run) bool { return o == r }
+	s.parked = slices.DeleteFunc(s.parked, is)
+	s.full = slices.DeleteFunc(s.full, is)
+	r.gone = true
+	s.reclaim(r)
+}
+
+func (s *Store) reclaim(r *run) {
+	if r.gone && r.readers == 0 && r.chunks != nil {
+		s.mem.release(r.size)
+		s.mem.recycle(r.chunks)
+		r.chunks = nil
+	}
+}
+
+// write writes a run to disk, sorted.
+func (s *Store) write(r *run) (*segments, error) {
+	file, err := s.borrow()
+	if err != nil {
+		return nil, err
+	}
+	on := &segments{file: file, counts: r.counts, bytes: r.bytes}
+	w := blockWriter{file: file, indexed: s.indexed}
+	for p := range Partitions {
+		for _, e := range r.part(p) {
+			key, value := r.record(e)
+			if err := w.append(key, value); err != nil {
+				return nil, err
+			}
+		}
+		if on.blocks[p], on.firsts[p], err = w.finish(); err != nil {
+			return nil, err
+		}
+	}
+	return on, s.giveBack(file)
+}
+
+// borrow returns a file that nobody writes to.
+func (s *Store) borrow() (*spill.File, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if last := len(s.unused) - 1; last >= 0 {
+		f := s.unused[last]
+		s.unused = s.unused[:last]
+		return f, nil
+	}
+	f, err := s.dir.Create()
+	if err != nil {
+		return nil, err
+	}
+	s.files = append(s.files, f)
+	return f, nil
+}
+
+// giveBack makes what was written readable.
+func (s *Store) giveBack(f *spill.File) error {
+	if err := f.Flush(); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	s.unused = append(s.unused, f)
+	s.mu.Unlock()
+	return nil
+}
+
+// Finish ends the writing for good. All writers have been parked.
+func (s *Store) Finish() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.full = append(s.full, s.parked...)
+	s.parked = nil
+}
+
+// Totals are how many records were written, and their bytes.
+func (s *Store) Totals() (records, bytes int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.records, s.bytes
+}
+
+// Bytes is the size of a partition.
+func (s *Store) Bytes(partition int) (n int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, r := range s.full {
+		n += r.bytes[partition]
+	}
+	for _, on := range s.spilled {
+		n += on.bytes[partition]
+	}
+	return n
+}
+
+// Close frees all memory and removes the file. Nobody reads any more.
+func (s *Store) Close() error {
+	s.mu.Lock()
+	s.closed = true
+	s.mu.Unlock()
+	s.evicted.Wait()
+	s.mu.Lock()
+	runs := slices.Concat(s.parked, s.full)
+	for _, r := range runs {
+		s.drop(r)
+	}
+	files := s.files
+	s.files, s.unused, s.spilled = nil, nil, nil
+	s.mu.Unlock()
+	for _, r := range runs {
+		s.mem.unregister(idleRun{s, r})
+	}
+	var err error
+	for _, f := range files {
+		err = errors.Join(err, f.Close())
+	}
+	return err
+}

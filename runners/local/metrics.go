@@ -1,0 +1,64 @@
+package local
+
+import (
+	"sync"
+	"time"
+
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/core/metrics"
+)
+
+// collector sums up what DoFns counted. It may be used concurrently.
+type collector struct {
+	names map[string]string
+
+	mu            sync.Mutex
+	counters      map[metrics.StepKey]int64
+	distributions map[metrics.StepKey]metrics.DistributionValue
+	gauges        map[metrics.StepKey]metrics.GaugeValue
+}
+
+func newCollector(names map[string]string) *collector {
+	return &collector{
+		names:         names,
+		counters:      map[metrics.StepKey]int64{},
+		distributions: map[metrics.StepKey]metrics.DistributionValue{},
+		gauges:        map[metrics.StepKey]metrics.GaugeValue{},
+	}
+}
+
+// add adds what one instance of a stage counted.
+func (c *collector) add(s *metrics.Store) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	_ = metrics.Extractor{ // fails where nothing is asked for
+		SumInt64: func(l metrics.Labels, v int64) { c.counters[c.key(l)] += v },
+		DistributionInt64: func(l metrics.Labels, count, sum, smallest, largest int64) {
+			d, ok := c.distributions[c.key(l)]
+			if ok {
+				smallest, largest = min(d.Min, smallest), max(d.Max, largest)
+			}
+			c.distributions[c.key(l)] = metrics.DistributionValue{Count: d.Count + count, Sum: d.Sum + sum, Min: smallest, Max: largest}
+		},
+		GaugeInt64: func(l metrics.Labels, v int64, at time.Time) {
+			if g, ok := c.gauges[c.key(l)]; !ok || at.After(g.Timestamp) {
+				c.gauges[c.key(l)] = metrics.GaugeValue{Value: v, Timestamp: at}
+			}
+		},
+	}.ExtractFrom(s)
+}
+
+func (c *collector) key(l metrics.Labels) metrics.StepKey {
+	return metrics.StepKey{Step: c.names[l.Transform()], Namespace: l.Namespace(), Name: l.Name()}
+}
+
+// results are the counts so far, as Beam has them. All of them are committed: a bundle that fails
+// fails the pipeline.
+func (c *collector) results() metrics.Results {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return *metrics.NewResults(
+		metrics.MergeCounters(c.counters, c.counters),
+		metrics.MergeDistributions(c.distributions, c.distributions),
+		metrics.MergeGauges(c.gauges, c.gauges),
+		nil, nil)
+}

@@ -1,0 +1,81 @@
+package local
+
+import (
+	"encoding/binary"
+	"io"
+
+	"github.com/neardup/neardup/runners/local/internal/plan"
+	"github.com/neardup/neardup/runners/local/internal/shuffle"
+)
+
+// writer returns what a bundle's data sink writes to: each Write is one element.
+func (c *collection) writer(j *job) io.WriteCloser {
+	if c.list != nil {
+		return &listSink{job: j, writer: c.list.Writer()}
+	}
+	return &storeSink{job: j, plan: c.Collection, writer: c.store.Writer()}
+}
+
+type listSink struct {
+	job    *job
+	writer *shuffle.ListWriter
+}
+
+func (s *listSink) Write(element []byte) (int, error) {
+	return len(element), s.job.own(s.writer.Append(element))
+}
+
+func (s *listSink) Close() error { return s.job.own(s.writer.Park()) }
+
+// own makes an error of the runner's the job's, before the SDK wraps it into one of the DoFn that
+// happened to write.
+func (j *job) own(err error) error {
+	if err != nil {
+		j.fail(err)
+	}
+	return err
+}
+
+// storeSink keeps what an element is by window and key.
+type storeSink struct {
+	job    *job
+	plan   *plan.Collection
+	writer *shuffle.Writer
+}
+
+func (s *storeSink) Write(b []byte) (int, error) {
+	count, windows, element, err := parseHeader(b, s.plan.Interval)
+	if err != nil {
+		return 0, err
+	}
+	var key []byte
+	value := element
+	if s.plan.KeySize != nil {
+		n := s.plan.KeySize(element)
+		if n < 0 {
+			return 0, errHeader
+		}
+		key, value = element[:n], element[n:]
+	}
+	if s.plan.StripKey {
+		_, n := binary.Uvarint(key)
+		key = key[n:]
+	}
+	if !s.plan.Interval {
+		return len(b), s.job.own(s.writer.Append(nil, key, value))
+	}
+	// An element in several windows is grouped in each.
+	for range count {
+		n := windowSize(windows)
+		if err := s.writer.Append(windows[:n], key, value); err != nil {
+			return 0, s.job.own(err)
+		}
+		windows = windows[n:]
+	}
+	return len(b), nil
+}
+
+func (s *storeSink) Close() error {
+	s.writer.Park()
+	return nil
+}

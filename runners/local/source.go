@@ -1,0 +1,174 @@
+package local
+
+import (
+	"encoding/binary"
+	"math"
+	"sync/atomic"
+
+	"github.com/neardup/neardup/runners/local/internal/plan"
+	"github.com/neardup/neardup/runners/local/internal/shuffle"
+)
+
+// source is the input of a stage, in tasks. It may be used concurrently.
+type source interface {
+	// take reserves a task for the caller, and returns false when none is left.
+	take() (task int, ok bool)
+	// read feeds the elements of a task to a bundle, and returns how many bytes they are.
+	read(task int, to *bundle) (int64, error)
+	// progress returns how many tasks were taken, of how many.
+	progress() (taken, all int)
+}
+
+// open returns the input of a stage that is complete.
+func (j *job) open(s *stage) source {
+	switch c := j.data[s.Input]; {
+	case s.Input == nil:
+		return &impulseSource{}
+	case s.Input.Kind == plan.Blocks:
+		return &listSource{reader: c.list.Reader()}
+	default:
+		return &groupSource{store: c.store, interval: c.Interval}
+	}
+}
+
+type impulseSource struct{ taken atomic.Bool }
+
+func (s *impulseSource) take() (int, bool) { return 0, s.taken.CompareAndSwap(false, true) }
+
+func (s *impulseSource) read(_ int, to *bundle) (int64, error) { return 0, to.send(impulse) }
+
+func (s *impulseSource) progress() (taken, all int) {
+	if s.taken.Load() {
+		return 1, 1
+	}
+	return 0, 1
+}
+
+// listSource has a task for each block.
+type listSource struct {
+	reader *shuffle.ListReader
+	taken  atomic.Int64
+}
+
+func (s *listSource) take() (int, bool) {
+	task, ok := s.reader.Take()
+	if ok {
+		s.taken.Add(1)
+	}
+	return task, ok
+}
+
+func (s *listSource) read(task int, to *bundle) (int64, error) {
+	data, err := s.reader.Read(task)
+	if err != nil {
+		return 0, err
+	}
+	to.later(func() { s.reader.Done(task) })
+	return int64(len(data)), to.send(data)
+}
+
+func (s *listSource) progress() (taken, all int) { return int(s.taken.Load()), s.reader.Len() }
+
+// groupSource has a task for each partition.
+type groupSource struct {
+	store    *shuffle.Store
+	interval bool
+	taken    atomic.Int64
+}
+
+func (s *groupSource) take() (int, bool) {
+	for {
+		task := int(s.taken.Add(1)) - 1
+		if task >= shuffle.Partitions {
+			return 0, false
+		}
+		if s.store.Bytes(task) > 0 {
+			return task, true
+		}
+	}
+}
+
+func (s *groupSource) progress() (taken, all int) {
+	return min(int(s.taken.Load()), shuffle.Partitions), shuffle.Partitions
+}
+
+const (
+	// batch is about how many bytes of elements are fed at a time.
+	batch = 256 << 10
+	// longest is the size of a group from which on the rest of its values is streamed.
+	longest = 1 << 20
+)
+
+func (s *groupSource) read(task int, to *bundle) (int64, error) {
+	groups, err := s.store.Open(task)
+	if err != nil {
+		return 0, err
+	}
+	to.later(groups.Close)
+	var total int64
+	buffer := to.buffer[:0]
+	for groups.Next() {
+		start := len(buffer)
+		window, key := s.split(groups.Key())
+		buffer = groupHeader(buffer, window)
+		buffer = append(buffer, key...)
+		values, long := 0, false
+		count := len(buffer)
+		buffer = append(buffer, 0, 0, 0, 0)
+		for groups.NextValue() {
+			buffer = append(buffer, groups.Value()...)
+			values++
+			if long = len(buffer)-start >= longest; long {
+				break
+			}
+		}
+		if long {
+			buffer = stream(buffer, count, values)
+			to.rest = groups.Rest()
+		} else {
+			binary.BigEndian.PutUint32(buffer[count:], uint32(values))
+		}
+		if long || len(buffer) >= batch {
+			total += int64(len(buffer))
+			if err := to.send(buffer); err != nil {
+				return total, err
+			}
+			// The bundle is through with the buffer when it asks for more.
+			if err := to.ask(); err != nil {
+				return total, err
+			}
+			buffer = buffer[:0]
+		}
+	}
+	to.buffer = buffer
+	if err := groups.Err(); err != nil {
+		return total, err
+	}
+	if len(buffer) == 0 {
+		return total, nil
+	}
+	return total + int64(len(buffer)), to.send(buffer)
+}
+
+// stream turns a counted iterable into one in chunks, the second of which is kept by the runner:
+// -1 for chunks, the size of the first, its values, and then -1 for a token, its size and itself.
+func stream(buffer []byte, count, values int) []byte {
+	var size [binary.MaxVarintLen64]byte
+	n := binary.PutUvarint(size[:], uint64(values))
+	buffer = append(buffer, size[:n]...)
+	first := count + 4
+	copy(buffer[first+n:], buffer[first:])
+	copy(buffer[first:], size[:n])
+	binary.BigEndian.PutUint32(buffer[count:], math.MaxUint32)
+	buffer = binary.AppendUvarint(buffer, math.MaxUint64)
+	return append(buffer, 0) // there is one such iterable at a time, and it needs no name
+}
+
+// split parts the window from the key.
+func (s *groupSource) split(key []byte) (window, rest []byte) {
+	if !s.interval {
+		return nil, key
+	}
+	n := windowSize(key)
+	return key[:n], key[n:]
+}

@@ -1,0 +1,106 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/core/metrics"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/core/runtime/exec"
+
+	"github.com/neardup/neardup/runners/local/internal/plan"
+)
+
+// stage is a planned stage while it runs. The job's mutex guards what changes.
+type stage struct {
+	*plan.Stage
+	source  source // nil before the stage may begin
+	waits   int    // stages that must end first
+	begun   time.Time
+	active  int  // bundles being executed
+	drained bool // the source has no more tasks
+	all     []*instance
+	idle    []*instance // those that no bundle uses
+	ended   bool
+	report  StageReport
+}
+
+// instance is a copy of a stage's DoFns, which one bundle uses at a time.
+type instance struct {
+	plan *exec.Plan
+	ctx  context.Context // holds the counters of all its bundles
+	busy bool            // a bundle is being executed; the job's mutex guards it
+}
+
+// instance returns a copy of the stage's DoFns that nobody uses.
+func (j *job) instance(s *stage) (*instance, error) {
+	j.mu.Lock()
+	if last := len(s.idle) - 1; last >= 0 {
+		i := s.idle[last]
+		s.idle = s.idle[:last]
+		i.busy = true
+		j.mu.Unlock()
+		return i, nil
+	}
+	n := len(s.all)
+	j.mu.Unlock()
+	p, err := exec.UnmarshalPlan(s.Descriptor, nil)
+	if err != nil {
+		return nil, fmt.Errorf("stage %q: %w", s.Name, err)
+	}
+	i := &instance{plan: p, busy: true, ctx: metrics.SetBundleID(j.ctx, fmt.Sprintf("%s-%d", s.Descriptor.GetId(), n))}
+	j.mu.Lock()
+	s.all = append(s.all, i)
+	j.mu.Unlock()
+	return i, nil
+}
+
+// bundle executes a bundle of a stage that begins with a task, and takes further tasks.
+func (j *job) bundle(s *stage, task int) error {
+	i, err := j.instance(s)
+	if err != nil {
+		return err
+	}
+	b := newBundle(j, s, i.ctx, task)
+	j.meter.enter(s)
+	err = i.plan.Execute(i.ctx, "", exec.DataContext{Data: b, State: b})
+	b.close()
+	j.meter.leave(s)
+	if err == nil {
+		err = j.ctx.Err() // the data source takes it for the end
+	}
+	if err != nil {
+		return j.explain(s, err)
+	}
+	if err := i.plan.Finalize(); err != nil {
+		return fmt.Errorf("stage %q: bundle finalizer: %w", s.Name, err)
+	}
+	snapshot, _ := i.plan.Progress()
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	s.report.Elements += snapshot.Source.Count
+	s.report.Bundles++
+	i.busy = false
+	s.idle = append(s.idle, i)
+	return nil
+}
+
+// down takes the stage's DoFns down, and gathers their counters. After a failure those that
+// failed only fail again.
+func (j *job) down(s *stage) error {
+	j.mu.Lock()
+	all := s.all
+	s.all, s.idle = nil, nil
+	healthy := j.err == nil && j.ctx.Err() == nil
+	j.mu.Unlock()
+	var failed error
+	for _, i := range all {
+		// Teardown has to work after a cancellation, too.
+		if err := i.plan.Down(context.WithoutCancel(i.ctx)); err != nil && healthy {
+			failed = errors.Join(failed, fmt.Errorf("stage %q: teardown: %w", s.Name, err))
+		}
+		j.metrics.add(metrics.GetStore(i.ctx))
+	}
+	return failed
+}
