@@ -28,7 +28,8 @@ type bundle struct {
 	feeder sync.WaitGroup
 	data   chan exec.Elements
 	buffer []byte
-	free   func() // gives back what the elements being processed lie in
+	free   func() // gives back what the elements of the task lie in
+	fed    int64  // elements
 	rest   *shuffle.Values
 	noState
 }
@@ -64,9 +65,10 @@ func (b *bundle) feed() error {
 		if size += n; size >= longestBundle {
 			break
 		}
-		if err := b.ask(); err != nil {
+		if err := b.through(); err != nil {
 			return b.unless(err)
 		}
+		b.release()
 	}
 	close(b.data)
 	return nil
@@ -80,16 +82,13 @@ func (b *bundle) unless(err error) error {
 	return fmt.Errorf("stage %q: %w", b.stage.Name, err)
 }
 
-// ask waits until the bundle is through with what it was sent.
-func (b *bundle) ask() error {
-	if err := b.pass(exec.Elements{}); err != nil {
-		return err
-	}
-	b.release()
-	return nil
-}
+// through waits until the bundle is through with what it was sent.
+func (b *bundle) through() error { return b.pass(exec.Elements{}) }
 
-func (b *bundle) send(data []byte) error { return b.pass(exec.Elements{Data: data}) }
+func (b *bundle) send(data []byte, elements int) error {
+	b.fed += int64(elements)
+	return b.pass(exec.Elements{Data: data})
+}
 
 func (b *bundle) pass(e exec.Elements) error {
 	select {

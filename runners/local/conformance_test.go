@@ -106,7 +106,7 @@ var settings = []struct {
 }{
 	{"1 worker", Options{Workers: 1}},
 	{"4 workers", Options{Workers: 4}},
-	{"spilling", Options{Workers: 3, buffers: 1}},
+	{"spilling", Options{Workers: 3, buffers: 1, message: 64}},
 }
 
 func TestConformance(t *testing.T) {

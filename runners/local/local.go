@@ -45,9 +45,10 @@ type Options struct {
 	// pipeline has ended.
 	Progress func(Progress)
 
-	// For tests: bytes for data between stages, instead of half of Memory, and what is put
-	// between the runner and its files.
+	// For tests: bytes for data between stages, instead of half of Memory, about how many are fed
+	// to a bundle at a time, and what is put between the runner and its files.
 	buffers int64
+	message int
 	opened  func(spill.Storage) spill.Storage
 }
 
@@ -75,6 +76,9 @@ func (o Options) resolve() (Options, error) {
 			memory = max(machineMemory()/2, MinMemory)
 		}
 		o.buffers = memory / 2
+	}
+	if o.message == 0 {
+		o.message = messageSize
 	}
 	return o, nil
 }

@@ -358,10 +358,10 @@ func sorted(pairs []pair) []pair {
 // TestRandomPipelines compares the runner, in all settings, with a plain model on slices, and now
 // and then the model with prism.
 func TestRandomPipelines(t *testing.T) {
-	if os.Getenv("NEARDUP_NIGHTLY") == "" {
-		t.Skip("takes minutes: .ci/nightly runs it")
+	pipelines := 12
+	if os.Getenv("NEARDUP_NIGHTLY") != "" {
+		pipelines = 200
 	}
-	const pipelines = 60
 	for seed := range pipelines {
 		ops, made := randomOperations(rand.New(rand.NewPCG(uint64(seed), 2)))
 		want := model(ops)

@@ -35,7 +35,7 @@ type impulseSource struct{ taken atomic.Bool }
 
 func (s *impulseSource) take() (int, bool) { return 0, s.taken.CompareAndSwap(false, true) }
 
-func (s *impulseSource) read(_ int, to *bundle) (int64, error) { return 0, to.send(impulse) }
+func (s *impulseSource) read(_ int, to *bundle) (int64, error) { return 0, to.send(impulse, 1) }
 
 func (s *impulseSource) progress() (taken, all int) {
 	if s.taken.Load() {
@@ -59,12 +59,12 @@ func (s *listSource) take() (int, bool) {
 }
 
 func (s *listSource) read(task int, to *bundle) (int64, error) {
-	data, err := s.reader.Read(task)
+	data, elements, err := s.reader.Read(task)
 	if err != nil {
 		return 0, err
 	}
 	to.later(func() { s.reader.Done(task) })
-	return int64(len(data)), to.send(data)
+	return int64(len(data)), to.send(data, elements)
 }
 
 func (s *listSource) progress() (taken, all int) { return int(s.taken.Load()), s.reader.Len() }
@@ -92,12 +92,8 @@ func (s *groupSource) progress() (taken, all int) {
 	return min(int(s.taken.Load()), shuffle.Partitions), shuffle.Partitions
 }
 
-const (
-	// batch is about how many bytes of elements are fed at a time.
-	batch = 256 << 10
-	// longest is the size of a group from which on the rest of its values is streamed.
-	longest = 1 << 20
-)
+// messageSize is about how many bytes of elements are fed at a time.
+const messageSize = 256 << 10
 
 func (s *groupSource) read(task int, to *bundle) (int64, error) {
 	groups, err := s.store.Open(task)
@@ -105,7 +101,10 @@ func (s *groupSource) read(task int, to *bundle) (int64, error) {
 		return 0, err
 	}
 	to.later(groups.Close)
+	message := to.job.options.message
+	longest := 4 * message // of a longer group the rest is streamed
 	var total int64
+	elements := 0
 	buffer := to.buffer[:0]
 	for groups.Next() {
 		start := len(buffer)
@@ -128,16 +127,17 @@ func (s *groupSource) read(task int, to *bundle) (int64, error) {
 		} else {
 			binary.BigEndian.PutUint32(buffer[count:], uint32(values))
 		}
-		if long || len(buffer) >= batch {
+		elements++
+		if long || len(buffer) >= message {
 			total += int64(len(buffer))
-			if err := to.send(buffer); err != nil {
+			if err := to.send(buffer, elements); err != nil {
 				return total, err
 			}
-			// The bundle is through with the buffer when it asks for more.
-			if err := to.ask(); err != nil {
+			// The buffer is used again, and the merge moves on from the rest of a long group.
+			if err := to.through(); err != nil {
 				return total, err
 			}
-			buffer = buffer[:0]
+			buffer, elements = buffer[:0], 0
 		}
 	}
 	to.buffer = buffer
@@ -147,7 +147,7 @@ func (s *groupSource) read(task int, to *bundle) (int64, error) {
 	if len(buffer) == 0 {
 		return total, nil
 	}
-	return total + int64(len(buffer)), to.send(buffer)
+	return total + int64(len(buffer)), to.send(buffer, elements)
 }
 
 // stream turns a counted iterable into one in chunks, the second of which is kept by the runner:

@@ -77,6 +77,9 @@ func (j *job) bundle(s *stage, task int) error {
 		return fmt.Errorf("stage %q: bundle finalizer: %w", s.Name, err)
 	}
 	snapshot, _ := i.plan.Progress()
+	if snapshot.Source.Count != b.fed {
+		return fmt.Errorf("local runner: internal error, please report it: stage %q was fed %d elements and processed %d", s.Name, b.fed, snapshot.Source.Count)
+	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	s.report.Elements += snapshot.Source.Count

@@ -12,6 +12,7 @@ import (
 type cursor struct {
 	key, value []byte
 	prefix     prefix
+	records    int // all it goes through, before it starts
 
 	run     *run
 	entries []entry // the record it stands at, and those after it
@@ -26,9 +27,13 @@ type cursor struct {
 	scratch []byte
 }
 
-func memoryCursor(r *run, entries []entry) *cursor { return &cursor{run: r, entries: entries} }
+func memoryCursor(r *run, entries []entry) *cursor {
+	return &cursor{run: r, entries: entries, records: len(entries)}
+}
 
-func diskCursor(f *spill.File, blocks []spill.Ref) *cursor { return &cursor{file: f, blocks: blocks} }
+func diskCursor(f *spill.File, blocks []spill.Ref, records int) *cursor {
+	return &cursor{file: f, blocks: blocks, records: records}
+}
 
 // start moves to the first record, and returns false if there is none.
 func (c *cursor) start() (bool, error) {

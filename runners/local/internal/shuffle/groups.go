@@ -2,6 +2,7 @@ package shuffle
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 )
 
@@ -13,6 +14,7 @@ type Groups struct {
 	store  *Store
 	runs   []*run    // kept in memory while they are read
 	heap   []*cursor // by key; the first stands at the next record
+	left   int       // records not gone through
 	key    []byte
 	prefix prefix
 	passed bool // the first cursor's record has been returned
@@ -43,7 +45,7 @@ func (s *Store) cursors(partition int) (cursors []*cursor, runs []*run) {
 	var disk []*cursor
 	for _, on := range s.spilled {
 		if on.counts[partition] > 0 {
-			c := diskCursor(on.file, on.blocks[partition])
+			c := diskCursor(on.file, on.blocks[partition], on.counts[partition])
 			c.firsts = on.firsts[partition]
 			disk = append(disk, c)
 		}
@@ -96,6 +98,7 @@ func (g *Groups) rewrite() (*cursor, error) {
 		return nil, err
 	}
 	w := blockWriter{file: file}
+	records := g.left
 	for g.Next() {
 		for g.NextValue() {
 			if err := w.append(g.key, g.value); err != nil {
@@ -110,7 +113,7 @@ func (g *Groups) rewrite() (*cursor, error) {
 	if err != nil {
 		return nil, err
 	}
-	return diskCursor(file, blocks), g.store.giveBack(file)
+	return diskCursor(file, blocks, records), g.store.giveBack(file)
 }
 
 func (g *Groups) fill(cursors []*cursor) error {
@@ -119,6 +122,7 @@ func (g *Groups) fill(cursors []*cursor) error {
 		if err != nil {
 			return err
 		}
+		g.left += c.records
 		if ok {
 			g.heap = append(g.heap, c)
 		}
@@ -153,6 +157,7 @@ func (g *Groups) settle() {
 		return
 	}
 	g.passed = false
+	g.left--
 	ok, err := g.heap[0].next()
 	if err != nil {
 		g.err = err
@@ -170,13 +175,16 @@ func (g *Groups) settle() {
 }
 
 // Next moves to the next group, over what is left of this one. It returns false behind the last
-// and after an error.
+// and after an error; the end before the last record is one.
 func (g *Groups) Next() bool {
 	if g.key != nil {
 		for g.NextValue() {
 		}
 	}
 	if len(g.heap) == 0 {
+		if g.err == nil && g.left != 0 {
+			g.err = fmt.Errorf("local runner: internal error, please report it: a merge ended %d records too early", g.left)
+		}
 		return false
 	}
 	g.prefix = g.heap[0].prefix

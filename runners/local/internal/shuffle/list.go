@@ -24,10 +24,11 @@ type List struct {
 }
 
 type block struct {
-	data    []byte // nil: on disk, or read by all
-	ref     spill.Ref
-	size    int64
-	readers int // that have yet to read it
+	data     []byte // nil: on disk, or read by all
+	elements int
+	ref      spill.Ref
+	size     int64
+	readers  int // that have yet to read it
 }
 
 // NewList returns an empty list.
@@ -93,7 +94,7 @@ func (l *List) add(data []byte, elements int) error {
 	size := int64(cap(data))
 	over := l.mem.charge(size)
 	l.mu.Lock()
-	l.blocks = append(l.blocks, &block{data: data, size: size})
+	l.blocks = append(l.blocks, &block{data: data, elements: elements, size: size})
 	l.elements += int64(elements)
 	l.bytes += int64(len(data))
 	l.inMemory.Add(size)
@@ -186,18 +187,21 @@ func (r *ListReader) Take() (int, bool) {
 // Len is the number of blocks.
 func (r *ListReader) Len() int { return len(r.list.blocks) }
 
-// Read returns the elements of a block that was taken, which are the caller's until Done.
-func (r *ListReader) Read(i int) ([]byte, error) {
+// Read returns the elements of a block that was taken, which are the caller's until Done, and
+// their number.
+func (r *ListReader) Read(i int) (data []byte, elements int, err error) {
 	l := r.list
 	l.mu.Lock()
 	b := l.blocks[i]
-	data, ref, file := b.data, b.ref, l.file
+	var ref spill.Ref
+	var file *spill.File
+	data, ref, file = b.data, b.ref, l.file
 	l.mu.Unlock()
-	if data != nil {
-		return data, nil
+	if data == nil {
+		var scratch []byte
+		data, err = file.Read(ref, nil, &scratch)
 	}
-	var scratch []byte
-	return file.Read(ref, nil, &scratch)
+	return data, b.elements, err
 }
 
 // Done gives a block back.
