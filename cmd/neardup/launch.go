@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"os"
+	"strings"
 	"time"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
@@ -21,7 +23,7 @@ func (c *dedupCmd) launch(progress io.Writer) dedup.Launch {
 			return result, nil, err
 		}
 		ctx = local.WithOptions(ctx, local.Options{
-			Workers: c.Workers, Memory: int64(c.Memory), TempDir: temp, Progress: every(10*time.Second, progress),
+			Workers: c.Workers, Memory: int64(c.Memory), TempDir: temp, Progress: showProgress(progress),
 		})
 		result, err := local.Execute(ctx, p)
 		if err != nil {
@@ -31,20 +33,60 @@ func (c *dedupCmd) launch(progress io.Writer) dedup.Launch {
 	}
 }
 
-// every prints how far the pipeline is, a line each interval.
-func every(interval time.Duration, w io.Writer) func(local.Progress) {
+// showProgress returns what shows how far the pipeline is: on a terminal a line that is written
+// over, elsewhere a line every 10 seconds.
+func showProgress(w io.Writer) func(local.Progress) {
+	if terminal(w) {
+		return func(p local.Progress) {
+			const begin, erase = "\r", "\x1b[K"
+			if p.Done == p.Stages {
+				fmt.Fprint(w, begin+erase)
+				return
+			}
+			fmt.Fprint(w, begin+describe(p)+erase)
+		}
+	}
+	const interval = 10 * time.Second
 	next := interval
 	return func(p local.Progress) {
-		if p.Elapsed < next || p.Done == p.Stages {
-			return
+		if p.Elapsed >= next && p.Done < p.Stages {
+			next = p.Elapsed + interval
+			fmt.Fprintln(w, "neardup: "+describe(p))
 		}
-		next = p.Elapsed + interval
-		fmt.Fprintf(w, "neardup: %s, %d of %d stages done", p.Elapsed.Round(time.Second), p.Done, p.Stages)
-		for _, s := range p.Running {
-			fmt.Fprintf(w, "; %s %.0f %%", s.Name, 100*s.Fraction)
-		}
-		fmt.Fprintln(w)
 	}
+}
+
+func terminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}
+
+// describe says how far the pipeline is, and the stage that will take longest of those that run.
+func describe(p local.Progress) string {
+	var read int64
+	for _, c := range p.Metrics.AllMetrics().Counters() {
+		if c.Namespace() == "read" && c.Name() == "records" {
+			read += c.Committed
+		}
+	}
+	text := fmt.Sprintf("%s, %d records read, %d of %d stages done", p.Elapsed.Round(time.Second), read, p.Done, p.Stages)
+	var longest string
+	var most time.Duration
+	for _, s := range p.Running {
+		if s.Fraction > 0 && s.Elapsed > time.Second {
+			left := time.Duration(float64(s.Elapsed) * (1 - s.Fraction) / s.Fraction)
+			if left >= most {
+				most = left
+				step, _, _ := strings.Cut(s.Name, "/")
+				longest = fmt.Sprintf("; %s %.0f %%, about %s left in it", step, 100*s.Fraction, left.Round(time.Second))
+			}
+		}
+	}
+	return text + longest
 }
 
 func stages(result beam.PipelineResult) (all []records.Stage) {

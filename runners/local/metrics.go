@@ -1,6 +1,7 @@
 package local
 
 import (
+	"maps"
 	"sync"
 	"time"
 
@@ -49,6 +50,20 @@ func (c *collector) add(s *metrics.Store) {
 
 func (c *collector) key(l metrics.Labels) metrics.StepKey {
 	return metrics.StepKey{Step: c.names[l.Transform()], Namespace: l.Namespace(), Name: l.Name()}
+}
+
+// and returns a collector of what c has and what stores have besides.
+func (c *collector) and(stores []*metrics.Store) *collector {
+	all := newCollector(c.names)
+	c.mu.Lock()
+	maps.Copy(all.counters, c.counters)
+	maps.Copy(all.distributions, c.distributions)
+	maps.Copy(all.gauges, c.gauges)
+	c.mu.Unlock()
+	for _, s := range stores {
+		all.add(s)
+	}
+	return all
 }
 
 // results are the counts so far, as Beam has them. All of them are committed: a bundle that fails

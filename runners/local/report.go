@@ -46,11 +46,13 @@ type Progress struct {
 	Done    int // stages that have ended
 	Stages  int
 	Running []StageProgress
+	Metrics metrics.Results // what DoFns counted so far
 }
 
 // StageProgress is how far a stage is.
 type StageProgress struct {
 	Name     string
+	Elapsed  time.Duration
 	Elements int64   // read so far
 	Fraction float64 // of its input that was taken up, 0 to 1
 }
@@ -83,13 +85,17 @@ func (j *job) report() (stop func()) {
 func (j *job) progress(elapsed time.Duration) Progress {
 	j.mu.Lock()
 	defer j.mu.Unlock()
+	var stores []*metrics.Store
 	p := Progress{Elapsed: elapsed, Done: len(j.stages) - j.left, Stages: len(j.stages)}
 	for _, s := range j.stages {
+		for _, i := range s.all {
+			stores = append(stores, metrics.GetStore(i.ctx))
+		}
 		if s.source == nil || s.ended {
 			continue
 		}
 		taken, all := s.source.progress()
-		running := StageProgress{Name: s.Name, Elements: s.report.Elements, Fraction: float64(taken) / float64(max(all, 1))}
+		running := StageProgress{Name: s.Name, Elapsed: time.Since(s.begun), Elements: s.report.Elements, Fraction: float64(taken) / float64(max(all, 1))}
 		for _, i := range s.all {
 			if i.busy {
 				snapshot, _ := i.plan.Progress()
@@ -98,6 +104,7 @@ func (j *job) progress(elapsed time.Duration) Progress {
 		}
 		p.Running = append(p.Running, running)
 	}
+	p.Metrics = j.metrics.and(stores).results()
 	return p
 }
 

@@ -1,0 +1,40 @@
+package main
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/core/metrics"
+
+	"github.com/neardup/neardup/runners/local"
+)
+
+// A line each ten seconds, with the stage that has most ahead of it: a quarter of it took 6 s, so
+// 18 s are left.
+func TestShowProgress(t *testing.T) {
+	var out strings.Builder
+	show := showProgress(&out)
+	counters := map[metrics.StepKey]int64{
+		{Step: "source.Read/readFn", Namespace: "read", Name: "records"}: 1200,
+		{Step: "signature.MinHash", Namespace: "sign", Name: "records"}:  7,
+	}
+	p := local.Progress{
+		Done: 2, Stages: 20, Metrics: *metrics.NewResults(metrics.MergeCounters(counters, counters), nil, nil, nil, nil),
+		Running: []local.StageProgress{
+			{Name: "source.Read/readFn", Elapsed: 6 * time.Second, Fraction: 0.25},
+			{Name: "candidates.Buckets/CoGBK", Elapsed: 9 * time.Second, Fraction: 0.9},
+			{Name: "sink.Ledger/CoGBK", Elapsed: 9 * time.Second},
+		},
+	}
+	for _, elapsed := range []time.Duration{9 * time.Second, 11 * time.Second, 12 * time.Second} {
+		p.Elapsed = elapsed
+		show(p)
+	}
+	p.Elapsed, p.Done = time.Minute, 20
+	show(p)
+	want := "neardup: 11s, 1200 records read, 2 of 20 stages done; source.Read 25 %, about 18s left in it\n"
+	if out.String() != want {
+		t.Errorf("got %q, want %q", out.String(), want)
+	}
+}
