@@ -25,17 +25,7 @@ const directLimit = 32
 // and so are those that cannot share enough behind the place where they met
 // (Xiao et al. 2008). An index allocates some 16 bytes per element of the sets.
 func SelfJoin(sets [][]uint64, t Threshold, emit func(i, j, shared int) bool) {
-	order := make([]int, len(sets))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortFunc(order, func(i, j int) int {
-		return cmp.Or(cmp.Compare(len(sets[i]), len(sets[j])), cmp.Compare(i, j))
-	})
-	ordered := make([][]uint64, len(sets))
-	for k, i := range order {
-		ordered[k] = sets[i]
-	}
+	order, ordered := bySize(sets)
 	emitOrdered := func(x, y, shared int) bool {
 		i, j := order[x], order[y]
 		return emit(min(i, j), max(i, j), shared)
@@ -45,6 +35,23 @@ func SelfJoin(sets [][]uint64, t Threshold, emit func(i, j, shared int) bool) {
 	} else {
 		indexJoin(ordered, t, emitOrdered)
 	}
+}
+
+// bySize returns the sets in ascending order of size, equal sizes by place, and
+// the place of each.
+func bySize(sets [][]uint64) (order []int, ordered [][]uint64) {
+	order = make([]int, len(sets))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(i, j int) int {
+		return cmp.Or(cmp.Compare(len(sets[i]), len(sets[j])), cmp.Compare(i, j))
+	})
+	ordered = make([][]uint64, len(sets))
+	for k, i := range order {
+		ordered[k] = sets[i]
+	}
+	return order, ordered
 }
 
 // directJoin emits the pairs y < x of sets of ascending size by comparing each
@@ -69,6 +76,58 @@ func directJoin(sets [][]uint64, t Threshold, emit func(x, y, shared int) bool) 
 // and where.
 type posting struct{ set, pos uint32 }
 
+// prefixLists are the postings of sets of ascending size, in one slice: those
+// of element w at starts[w]:ends[w].
+//
+// An element that occurs in one set only is the rarest there is. It takes a
+// place at the front of the order and nothing else: set k starts with
+// len(sets[k]) − len(lists[k]) of them.
+type prefixLists struct {
+	sets         [][]uint64
+	t            Threshold
+	lists        [][]uint32 // of ranks, as rankShared returns them
+	postings     []posting
+	starts, ends []int // by rank
+}
+
+// newPrefixLists returns lists with room for the postings of all sets and none
+// of them in it.
+func newPrefixLists(sets [][]uint64, t Threshold) *prefixLists {
+	p := &prefixLists{sets: sets, t: t}
+	var ranks int
+	p.lists, ranks = rankShared(sets, portionSize)
+	ends := make([]int, ranks+1)
+	for x := range p.lists {
+		for _, w := range p.indexed(x) {
+			ends[w+1]++
+		}
+	}
+	for w := range ranks {
+		ends[w+1] += ends[w]
+	}
+	p.postings = make([]posting, ends[ranks])
+	p.ends = ends[:ranks] // from here on the end of w's postings so far
+	p.starts = slices.Clone(p.ends)
+	return p
+}
+
+// indexed returns the prefix in which x is looked for by larger sets. It needs
+// only the overlap of two sets of its own size; a smaller partner looks for
+// itself.
+func (p *prefixLists) indexed(x int) []uint32 {
+	size := len(p.sets[x])
+	return prefix(p.lists[x], size, p.t.MinOverlap(size, size))
+}
+
+// add appends the postings of x, which is the next larger set.
+func (p *prefixLists) add(x int) {
+	single := len(p.sets[x]) - len(p.lists[x])
+	for i, w := range p.indexed(x) {
+		p.postings[p.ends[w]] = posting{uint32(x), uint32(single + i)}
+		p.ends[w]++
+	}
+}
+
 // A candidate is what the probing set knows of an earlier one: how many
 // elements their prefixes shared so far, and how many the sets must share.
 type candidate struct{ shared, need int32 }
@@ -78,32 +137,9 @@ const ruledOut = -1
 
 // indexJoin emits the pairs y < x of sets of ascending size by means of an
 // index of their prefixes.
-//
-// An element that occurs in one set only is the rarest there is. It takes a
-// place at the front of the order and nothing else: set k starts with
-// len(sets[k]) − len(lists[k]) of them.
 func indexJoin(sets [][]uint64, t Threshold, emit func(x, y, shared int) bool) {
-	lists, ranks := rankShared(sets, portionSize)
-
-	// The prefix in which a set is looked for by larger ones needs only the
-	// overlap of two sets of its own size; a smaller partner looks for itself.
-	indexed := func(x int) []uint32 {
-		size := len(sets[x])
-		return prefix(lists[x], size, t.MinOverlap(size, size))
-	}
-	ends := make([]int, ranks+1)
-	for x := range lists {
-		for _, w := range indexed(x) {
-			ends[w+1]++
-		}
-	}
-	for w := range ranks {
-		ends[w+1] += ends[w]
-	}
-	postings := make([]posting, ends[ranks])
-	ends = ends[:ranks] // from here on the end of w's postings so far
-	starts := slices.Clone(ends)
-
+	index := newPrefixLists(sets, t)
+	lists, postings, starts, ends := index.lists, index.postings, index.starts, index.ends
 	seen := make([]candidate, len(sets))
 	var met []uint32
 	for x, list := range lists {
@@ -146,10 +182,7 @@ func indexJoin(sets [][]uint64, t Threshold, emit func(x, y, shared int) bool) {
 			}
 		}
 		met = met[:0]
-		for i, w := range indexed(x) {
-			postings[ends[w]] = posting{uint32(x), uint32(single + i)}
-			ends[w]++
-		}
+		index.add(x)
 	}
 }
 
