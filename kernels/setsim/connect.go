@@ -1,0 +1,179 @@
+package setsim
+
+import "slices"
+
+// hubs is the number of sets that Connect compares every set with before it
+// builds an index. So many that fail cost a set less than the index does, and one
+// that succeeds may save all others.
+const hubs = 8
+
+// Connect calls link for pairs i < j of sets, by their places in the slice,
+// whose Jaccard similarity is at least t: so many that the links connect what
+// all such pairs connect, and no more, so fewer than there are sets. Which pairs
+// these are depends on nothing but the sets, and is not promised otherwise.
+//
+// Two sets that links connect already are not compared. In a crowd of similar
+// sets, most are compared once. What costs as many comparisons as SelfJoin makes
+// is sets that have their rarest shared elements in common and still are not
+// similar. An index allocates what SelfJoin's does and 4 bytes per posting; if
+// the sets are connected without, there is none.
+func Connect(sets [][]uint64, t Threshold, link func(i, j int)) {
+	order, ordered := bySize(sets)
+	f := newForest(ordered, t, func(x, y int) {
+		i, j := order[x], order[y]
+		link(min(i, j), max(i, j))
+	})
+	if len(sets) <= directLimit {
+		f.connectDirectly()
+		return
+	}
+	f.connectToHubs()
+	if f.trees > 1 {
+		f.connectByIndex()
+	}
+}
+
+// A forest keeps the trees of links between sets of ascending size, by their
+// places: kernels/unionfind would hash a key for each posting passed over.
+type forest struct {
+	sets    [][]uint64
+	t       Threshold
+	link    func(x, y int)
+	parents []uint32 // by set; a root is its own
+	trees   int
+}
+
+func newForest(sets [][]uint64, t Threshold, link func(x, y int)) *forest {
+	f := &forest{sets: sets, t: t, link: link, parents: make([]uint32, len(sets)), trees: len(sets)}
+	for x := range f.parents {
+		f.parents[x] = uint32(x)
+	}
+	return f
+}
+
+func (f *forest) root(x uint32) uint32 {
+	for f.parents[x] != x {
+		f.parents[x] = f.parents[f.parents[x]]
+		x = f.parents[x]
+	}
+	return x
+}
+
+// join links y and x, which are similar and of different trees. The smaller
+// root stays one, as in kernels/unionfind.
+func (f *forest) join(x, y int) {
+	a, b := f.root(uint32(x)), f.root(uint32(y))
+	f.parents[max(a, b)] = min(a, b)
+	f.trees--
+	f.link(x, y)
+}
+
+// compare links y and x if they are similar and of different trees, and reports
+// whether it did.
+func (f *forest) compare(x, y int) bool {
+	if f.root(uint32(x)) == f.root(uint32(y)) {
+		return false
+	}
+	a, b := f.sets[x], f.sets[y]
+	_, ok := overlapAtLeast(a, b, f.t.MinOverlap(len(a), len(b)))
+	if ok {
+		f.join(x, y)
+	}
+	return ok
+}
+
+// connectDirectly compares each set with all that are not too small for it.
+func (f *forest) connectDirectly() {
+	first := 0
+	for x, a := range f.sets {
+		for first < x && len(f.sets[first]) < f.t.MinSize(len(a)) {
+			first++
+		}
+		for y := first; y < x && f.trees > 1; y++ {
+			f.compare(x, y)
+		}
+	}
+}
+
+// connectToHubs compares each set with a few earlier ones, and misses links. A
+// set similar to none of them becomes a hub. The hubs are in order of their last
+// success, and a new one enters halfway: those that fail only push out each
+// other.
+func (f *forest) connectToHubs() {
+	list := make([]int, 0, hubs+1)
+	for x, a := range f.sets {
+		smallest := f.t.MinSize(len(a))
+		// Sizes ascend, so a hub too small for this set is so for all later.
+		list = slices.DeleteFunc(list, func(y int) bool { return len(f.sets[y]) < smallest })
+		linked := false
+		for k, y := range list {
+			if f.compare(x, y) {
+				linked = true
+				copy(list[1:], list[:k])
+				list[0] = y
+			}
+		}
+		if !linked {
+			list = slices.Insert(list, min(len(list), hubs/2), x)
+			list = list[:min(len(list), hubs)]
+		}
+	}
+}
+
+// connectByIndex links what is still to be linked by means of the index of
+// indexJoin.
+//
+// A candidate is compared where its prefix and that of the probing set first
+// meet: behind it they must share all that they need, and most sets are linked
+// before other candidates are so much as met. Postings of sets of one tree stay
+// so whatever is joined later, so a run of them is passed over in one step by
+// whoever belongs to the tree.
+func (f *forest) connectByIndex() {
+	sets, t := f.sets, f.t
+	index := newPrefixLists(sets, t)
+	lists, postings, starts, ends := index.lists, index.postings, index.starts, index.ends
+
+	skips := make([]uint32, len(postings)) // how many from here on are known to be of one tree, 0 for 1
+	seen := make([]uint32, len(sets))      // x+1 for a set compared with x
+	for x, list := range lists {
+		size := len(sets[x])
+		smallest := t.MinSize(size)
+		root := f.root(uint32(x))
+		for i, w := range prefix(list, size, smallest) {
+			// Sizes ascend, so a set too small for this one is so for all later.
+			for starts[w] < ends[w] && len(sets[postings[starts[w]].set]) < smallest {
+				k := starts[w]
+				if skips[k] > 1 {
+					skips[k+1] = max(skips[k+1], skips[k]-1)
+				}
+				starts[w]++
+			}
+			for k := starts[w]; k < ends[w]; {
+				run := k
+				for k < ends[w] && f.root(postings[k].set) == root {
+					k += max(1, int(skips[k]))
+				}
+				if k > run {
+					skips[run] = uint32(k - run)
+					continue
+				}
+				p := postings[k]
+				k++
+				if seen[p.set] == uint32(x)+1 {
+					continue
+				}
+				seen[p.set] = uint32(x) + 1
+				partner := len(sets[p.set])
+				behind := lists[p.set][int(p.pos)-(partner-len(lists[p.set])):]
+				if _, ok := overlapAtLeast(list[i:], behind, t.MinOverlap(size, partner)); !ok {
+					continue
+				}
+				if f.join(x, int(p.set)); f.trees == 1 {
+					return
+				}
+				root = f.root(uint32(x))
+			}
+		}
+		index.add(x)
+	}
+}
