@@ -4,8 +4,9 @@
 // A set is a sorted slice of distinct 64-bit hashes. Its similarity to another
 // is Jaccard's, |A∩B| / |A∪B|; whether it reaches a threshold is decided in
 // integers (Threshold). SelfJoin finds every pair at or above a threshold, and
-// Connect as few of them as connect the same sets; BruteForce finds every pair
-// by definition and is the oracle beside both.
+// Connect as few of them as connect the same sets; an Index finds the earlier
+// sets similar to one. BruteForce finds every pair by definition and is the
+// oracle beside them.
 package setsim
 
 // Overlap returns the number of elements that a and b share.

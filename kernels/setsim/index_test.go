@@ -1,0 +1,164 @@
+package setsim
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// Sets queried and added in turn, or only queried, against a comparison with
+// all that were added.
+func TestIndexEqualsBruteForce(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		sets := rapid.OneOf(families, crowds).Draw(t, "sets")
+		keep := rapid.SampledFrom([]float64{.1, .5, 1}).Draw(t, "keep")
+		seed := rapid.Uint64().Draw(t, "seed")
+		for _, v := range []float64{.000001, .05, .3, .5, .7, .8, .9, 1} {
+			rng := rand.New(rand.NewPCG(seed, 2))
+			th := threshold(t, v)
+			index := NewIndex(th)
+			var added [][]uint64
+			for _, s := range sets {
+				var got, want []hit
+				index.Similar(s, func(i, shared int) { got = append(got, hit{i, shared}) })
+				for i, other := range added {
+					if shared := Overlap(s, other); th.Reached(shared, len(s), len(other)) {
+						want = append(want, hit{i, shared})
+					}
+				}
+				if !slices.Equal(got, want) {
+					t.Fatalf("t=%v, %d sets: %v, want %v", v, len(added), got, want)
+				}
+				if rng.Float64() < keep {
+					if number := index.Add(s); number != len(added) {
+						t.Fatalf("number %d of set %d", number, len(added))
+					}
+					added = append(added, s)
+				}
+			}
+		}
+	})
+}
+
+// The join of an index with itself has the pairs of the brute force.
+func TestIndexAsSelfJoin(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		sets := families.Draw(t, "sets")
+		th := threshold(t, float64(rapid.IntRange(1, 1000).Draw(t, "thousandths"))/1000)
+		var got []pair
+		index := NewIndex(th)
+		for j, s := range sets {
+			index.Similar(s, func(i, shared int) { got = append(got, pair{i, j, shared}) })
+			index.Add(s)
+		}
+		slices.SortFunc(got, comparePairs)
+		if want := collect(BruteForce, sets, th); !slices.Equal(got, want) {
+			t.Fatalf("t=%v: %v, want %v", th, got, want)
+		}
+	})
+}
+
+// Elements that belong in one slot, many of them with the same high half, are told
+// apart.
+func TestIndexSlots(t *testing.T) {
+	index := NewIndex(Threshold{1, 1})
+	var sets [][]uint64
+	for high := range uint64(40) {
+		for low := range uint64(40) {
+			sets = append(sets, []uint64{high<<32 | low<<20, 1<<63 | high})
+		}
+	}
+	for _, s := range sets {
+		index.Add(s)
+	}
+	for k, s := range sets {
+		var got []hit
+		index.Similar(s, func(i, shared int) { got = append(got, hit{i, shared}) })
+		if !slices.Equal(got, []hit{{k, 2}}) {
+			t.Fatalf("%x: %v, want %d", s, got, k)
+		}
+	}
+}
+
+func TestIndexBytes(t *testing.T) {
+	index := NewIndex(Threshold{7, 10})
+	empty := index.Bytes()
+	sets := variants(1000, 300, 300)
+	for _, s := range sets {
+		index.Add(s)
+	}
+	// 91 of 300 elements are indexed; postings have up to a quarter to spare.
+	least := 1000 * (24 + 8 + 8*300 + 91*(12+10))
+	if got := index.Bytes() - empty; got < least || got > least+1000*91*(12/4+11)+10_000 {
+		t.Errorf("%d bytes, want %d or somewhat more", got, least)
+	}
+}
+
+func TestSimilarAllocatesNothing(t *testing.T) {
+	index := NewIndex(Threshold{7, 10})
+	sets := variants(100, 300, 15)
+	for _, s := range sets {
+		index.Add(s)
+	}
+	hits := 0
+	found := func(int, int) { hits++ }
+	if n := testing.AllocsPerRun(100, func() { index.Similar(sets[7], found) }); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+	if hits == 0 {
+		t.Error("no hits")
+	}
+}
+
+// 10,000 queries of 300 elements against 100 kept sets: variants of one template
+// with so many edits, all similar (15), few (30) or none (90); or of templates of
+// their own. Beside it a comparison with every kept set.
+func BenchmarkIndex(b *testing.B) {
+	th := Threshold{7, 10}
+	for _, c := range []struct {
+		name    string
+		queries [][]uint64
+		kept    [][]uint64
+	}{
+		{"edits=15", variants(10_000, 300, 15), nil},
+		{"edits=30", variants(10_000, 300, 30), nil},
+		{"edits=90", variants(10_000, 300, 90), nil},
+		{"unlike", variants(10_000, 300, 15), variants(100, 300, 300)},
+	} {
+		if c.kept == nil {
+			c.kept, c.queries = c.queries[:100], c.queries[100:]
+		}
+		b.Run(fmt.Sprintf("%s/index", c.name), func(b *testing.B) {
+			b.ReportAllocs()
+			index := NewIndex(th)
+			for _, s := range c.kept {
+				index.Add(s)
+			}
+			hits := 0
+			for b.Loop() {
+				hits = 0
+				for _, s := range c.queries {
+					index.Similar(s, func(int, int) { hits++ })
+				}
+			}
+			b.ReportMetric(float64(hits), "hits")
+			b.ReportMetric(float64(index.Bytes())/float64(len(c.kept)), "B/set")
+		})
+		b.Run(fmt.Sprintf("%s/direct", c.name), func(b *testing.B) {
+			hits := 0
+			for b.Loop() {
+				hits = 0
+				for _, s := range c.queries {
+					for _, other := range c.kept {
+						_, ok := overlapAtLeast(s, other, th.MinOverlap(len(s), len(other)))
+						hits += one(ok)
+					}
+				}
+			}
+			b.ReportMetric(float64(hits), "hits")
+		})
+	}
+}
