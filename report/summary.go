@@ -46,7 +46,7 @@ func Summary(w io.Writer, run *records.Run, dir string, example *records.Example
 	out.printf("removed     %s: %s as copies of the kept one, %s as near-duplicates of it%s\n",
 		plural(run.Counts[records.CountRemoved], "document"), n(records.CountCopies), count(run.Counts[records.CountNear]-chained), byChains)
 	if chained > 0 {
-		out.printf("chains      %s removed that do not resemble the kept one, only others between; --cluster star removes no such\n", plural(chained, "document"))
+		out.printf("chains      %s removed without resembling the kept one, only others between; --cluster star removes no such\n", plural(chained, "document"))
 	}
 	out.printf("kept        %s\n", plural(documents-run.Counts[records.CountRemoved], "document"))
 	out.printf("took        %s, %s CPU, peak memory %s\n", seconds(run.Seconds), seconds(run.CPU), Size(run.Peak))

@@ -52,7 +52,7 @@ func TestSummaryOfChains(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := `removed     7 documents: 1 as copies of the kept one, 4 as near-duplicates of it, 2 by chains
-chains      2 documents removed that do not resemble the kept one, only others between; --cluster star removes no such
+chains      2 documents removed without resembling the kept one, only others between; --cluster star removes no such
 kept        3 documents
 `
 	if !strings.Contains(got.String(), want) {
