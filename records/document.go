@@ -9,7 +9,10 @@ type Document struct {
 	HasID bool
 	// Component is the component the document was read for, in the second read; 0 in the first.
 	Component Key
-	Text      []byte
+	// Rank orders documents for the decision, where the order of the input does not; in the second
+	// read.
+	Rank []byte
+	Text []byte
 }
 
 // AppendDocument appends doc to a block of documents. A block is any number of documents one
@@ -18,6 +21,7 @@ func AppendDocument(block []byte, doc *Document) []byte {
 	block = AppendKey(block, doc.Key)
 	block = binary.AppendUvarint(block, uint64(doc.Component))
 	block = AppendOptional(block, doc.ID, doc.HasID)
+	block = AppendBytes(block, doc.Rank)
 	return AppendBytes(block, doc.Text)
 }
 
@@ -26,6 +30,7 @@ func (d *Decoder) Document() (doc Document) {
 	doc.Key = d.Key()
 	doc.Component = Key(d.Uvarint())
 	doc.ID, doc.HasID = d.Optional()
+	doc.Rank = d.Bytes()
 	doc.Text = d.Bytes()
 	return doc
 }

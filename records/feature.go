@@ -12,6 +12,7 @@ type Profile struct {
 	Size  int // distinct shingles
 	ID    []byte
 	HasID bool
+	Rank  []byte
 }
 
 // AppendProfile appends a profile to a block.
@@ -19,15 +20,17 @@ func AppendProfile(block []byte, p *Profile) []byte {
 	block = AppendKey(block, p.Key)
 	block = AppendUint64(AppendUint64(block, p.Hash.Hi), p.Hash.Lo)
 	block = binary.AppendUvarint(block, uint64(p.Size))
-	return AppendOptional(block, p.ID, p.HasID)
+	block = AppendOptional(block, p.ID, p.HasID)
+	return AppendBytes(block, p.Rank)
 }
 
-// Profile reads one profile of a block; its id shares memory with the block.
+// Profile reads one profile of a block; its bytes share memory with the block.
 func (d *Decoder) Profile() (p Profile) {
 	p.Key = d.Key()
 	p.Hash = SetHash{Hi: d.Uint64(), Lo: d.Uint64()}
 	p.Size = int(d.Uvarint())
 	p.ID, p.HasID = d.Optional()
+	p.Rank = d.Bytes()
 	return p
 }
 

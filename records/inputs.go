@@ -38,6 +38,8 @@ type File struct {
 	// IDIsSource: a document without an id of its own is named by its source alone (one
 	// document a file) rather than by source and position.
 	IDIsSource bool `json:"id_is_source,omitempty"`
+	// Preference orders documents for the decision before anything else: lower is kept rather.
+	Preference int `json:"preference,omitempty"`
 }
 
 // End of a span that reaches to the end of its file.

@@ -37,6 +37,7 @@ const (
 	CountRows        = "rows"         // rows of a table
 	CountCopies      = "copies"       // removed documents with reason copy; pairs of copies
 	CountNear        = "near"         // removed documents with reason near; near pairs
+	CountChained     = "chained"      // of the removed, those that are no pair with the kept one
 	CountClusters    = "clusters"
 	CountPairs       = "pairs"      // rows of pairs/
 	CountNearPairs   = "near_pairs" // of them, those between representatives

@@ -34,7 +34,7 @@ type Clustered struct {
 // Why a document was removed.
 const (
 	ReasonCopy = "copy" // same shingle set as the kept document
-	ReasonNear = "near" // at least threshold similar to the kept document
+	ReasonNear = "near" // at least threshold similar to the kept document, or linked to it by pairs
 )
 
 // Removed is a row of removed/: one document that is not in corpus/, and the kept one.
@@ -208,12 +208,16 @@ func (c *Clustered) Tally(own Key) string {
 	return ""
 }
 
-// Tally counts removed documents by reason.
+// Tally counts removed documents by what the kept one is to them.
 func (r *Removed) Tally(Key) string {
-	if r.Reason == ReasonCopy {
+	switch {
+	case r.Reason == ReasonCopy:
 		return CountCopies
+	case r.Similarity == nil:
+		return CountChained
+	default:
+		return CountNear
 	}
-	return CountNear
 }
 
 // Tally counts rejected rows by what becomes of the record.

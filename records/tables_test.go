@@ -140,7 +140,8 @@ func TestTallies(t *testing.T) {
 		"cluster's first":   {(&records.Clustered{Cluster: int64(first)}).Tally(first), records.CountClusters},
 		"cluster's second":  {(&records.Clustered{Cluster: int64(first)}).Tally(later), ""},
 		"removed copy":      {(&records.Removed{Reason: records.ReasonCopy}).Tally(first), records.CountCopies},
-		"removed near":      {(&records.Removed{Reason: records.ReasonNear}).Tally(first), records.CountNear},
+		"removed near":      {(&records.Removed{Reason: records.ReasonNear, Similarity: new(0.9)}).Tally(first), records.CountNear},
+		"removed by chains": {(&records.Removed{Reason: records.ReasonNear}).Tally(first), records.CountChained},
 		"unreadable record": {(&records.Rejected{Raw: []byte(strings.Repeat("x", 3))}).Tally(first), records.CountUnreadable},
 		"not compared":      {(&records.Rejected{Reason: records.ReasonNoToken}).Tally(first), records.CountNotCompared},
 	} {

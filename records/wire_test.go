@@ -42,7 +42,7 @@ func TestDocumentsRoundTrip(t *testing.T) {
 	anyDocument := rapid.Custom(func(t *rapid.T) records.Document {
 		doc := records.Document{
 			Key: anyKey.Draw(t, "key"), Component: anyKey.Draw(t, "component"),
-			HasID: rapid.Bool().Draw(t, "has id"), Text: anyBytes.Draw(t, "text"),
+			HasID: rapid.Bool().Draw(t, "has id"), Rank: anyBytes.Draw(t, "rank"), Text: anyBytes.Draw(t, "text"),
 		}
 		if doc.HasID {
 			doc.ID = anyBytes.Draw(t, "id")
@@ -59,7 +59,7 @@ func TestDocumentsRoundTrip(t *testing.T) {
 		for _, want := range docs {
 			got := d.Document()
 			if got.Key != want.Key || got.Component != want.Component || got.HasID != want.HasID ||
-				!bytes.Equal(got.ID, want.ID) || !bytes.Equal(got.Text, want.Text) {
+				!bytes.Equal(got.ID, want.ID) || !bytes.Equal(got.Rank, want.Rank) || !bytes.Equal(got.Text, want.Text) {
 				t.Fatalf("got %+v, want %+v", got, want)
 			}
 		}
@@ -72,6 +72,7 @@ func TestProfilesRoundTrip(t *testing.T) {
 		p := records.Profile{
 			Key: anyKey.Draw(t, "key"), Hash: anyHash.Draw(t, "hash"),
 			Size: rapid.IntRange(0, math.MaxInt).Draw(t, "size"), HasID: rapid.Bool().Draw(t, "has id"),
+			Rank: append([]byte{}, anyBytes.Draw(t, "rank")...),
 		}
 		if p.HasID {
 			p.ID = append([]byte{}, anyBytes.Draw(t, "id")...)
@@ -200,11 +201,11 @@ func kinds(t *rapid.T) map[string]kind {
 	}
 	return map[string]kind{
 		"document": {
-			records.AppendDocument(nil, &records.Document{Key: key, ID: id, HasID: true, Text: text}),
+			records.AppendDocument(nil, &records.Document{Key: key, ID: id, HasID: true, Rank: text, Text: text}),
 			func(d *records.Decoder) { d.Document() },
 		},
 		"profile": {
-			records.AppendProfile(nil, &records.Profile{Key: key, Size: 300, ID: id, HasID: true}),
+			records.AppendProfile(nil, &records.Profile{Key: key, Size: 300, ID: id, HasID: true, Rank: text}),
 			func(d *records.Decoder) { d.Profile() },
 		},
 		"pair":      row(&records.Pair{IDA: name, SourceB: name}, new(records.Pair).DecodeFields),

@@ -39,7 +39,15 @@ func Summary(w io.Writer, run *records.Run, dir string, example *records.Example
 	out.printf("copies      %s with the same shingle set as an earlier one\n", plural(run.Counts[records.CountPairs]-run.Counts[records.CountNearPairs], "document"))
 	out.printf("near pairs  %s, each verified exactly\n", n(records.CountNearPairs))
 	out.printf("clusters    %s\n", n(records.CountClusters))
-	out.printf("removed     %s: %s as copies of the kept one, %s as near-duplicates of it\n", plural(run.Counts[records.CountRemoved], "document"), n(records.CountCopies), n(records.CountNear))
+	chained, byChains := run.Counts[records.CountChained], ""
+	if chained > 0 {
+		byChains = fmt.Sprintf(", %s by chains", count(chained))
+	}
+	out.printf("removed     %s: %s as copies of the kept one, %s as near-duplicates of it%s\n",
+		plural(run.Counts[records.CountRemoved], "document"), n(records.CountCopies), count(run.Counts[records.CountNear]-chained), byChains)
+	if chained > 0 {
+		out.printf("chains      %s removed without resembling the kept one, only others between; --cluster star removes no such\n", plural(chained, "document"))
+	}
 	out.printf("kept        %s\n", plural(documents-run.Counts[records.CountRemoved], "document"))
 	out.printf("took        %s, %s CPU, peak memory %s\n", seconds(run.Seconds), seconds(run.CPU), Size(run.Peak))
 	if example != nil {

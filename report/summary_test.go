@@ -42,6 +42,24 @@ results in out: pairs/ (Parquet), corpus/, run.json
 	}
 }
 
+// A removed document need not resemble the kept one, and the summary says so.
+func TestSummaryOfChains(t *testing.T) {
+	run := &records.Run{Counts: map[string]int64{
+		records.CountRecords: 10, records.CountRemoved: 7, records.CountCopies: 1, records.CountNear: 6, records.CountChained: 2,
+	}}
+	var got strings.Builder
+	if err := report.Summary(&got, run, "out", nil); err != nil {
+		t.Fatal(err)
+	}
+	want := `removed     7 documents: 1 as copies of the kept one, 4 as near-duplicates of it, 2 by chains
+chains      2 documents removed without resembling the kept one, only others between; --cluster star removes no such
+kept        3 documents
+`
+	if !strings.Contains(got.String(), want) {
+		t.Errorf("no\n%s\nin\n%s", want, got.String())
+	}
+}
+
 func TestExampleSideBySide(t *testing.T) {
 	example := &records.Example{
 		Pair:  records.Pair{IDA: "left", IDB: "right\x1b[31m", Similarity: 0.875, Shared: 7, SizeA: 8, SizeB: 7},

@@ -8,6 +8,8 @@
 // codec passes, and in it the smallest reader that uses one correctly.
 package codec
 
+import "github.com/neardup/neardup/records"
+
 // Fields names what a codec takes out of a record. Column names mean what the format says:
 // JSON keys or dotted paths, TSV column names, SGML elements and attributes.
 type Fields struct {
@@ -15,6 +17,8 @@ type Fields struct {
 	Text []string
 	// ID is the id column; "" means the format's own default, or none.
 	ID string
+	// Value is the column whose value documents are ordered by; "" means none.
+	Value string
 }
 
 // Document is what Decode takes out of a record. Decode overwrites every field and reuses
@@ -26,11 +30,14 @@ type Document struct {
 	// NoText says that the record, though well formed, has no text at all, such as a Reuters
 	// article without BODY: the document is not compared. An empty text is not NoText.
 	NoText bool
+	// Value is that of the column asked for, typed where the format has types. A column that a
+	// record lacks, or of a type without an order, is no value and never an error.
+	Value records.Value
 }
 
 // Reset empties doc and keeps its memory. Decode begins with it.
 func (doc *Document) Reset() {
-	*doc = Document{ID: doc.ID[:0], Text: doc.Text[:0]}
+	*doc = Document{ID: doc.ID[:0], Text: doc.Text[:0], Value: records.Value{Text: doc.Value.Text[:0]}}
 }
 
 // Codec finds and reads the records of one format. A Codec is immutable: all methods may be
@@ -69,7 +76,7 @@ type Codec interface {
 	// The split that begins at the header's end does not sync. Only for splittable formats.
 	Sync(data []byte, atEOF bool) (n int, ok bool)
 
-	// Decode takes id and text out of one record. An error, always an *Error, means that the
+	// Decode takes id, text and value out of one record. An error, always an *Error, means that the
 	// record is unreadable; doc then holds the id if one was found.
 	Decode(record []byte, doc *Document) error
 

@@ -11,6 +11,7 @@ import (
 	"github.com/neardup/neardup/io/jsonl"
 	"github.com/neardup/neardup/io/plaintext"
 	"github.com/neardup/neardup/io/sgml"
+	"github.com/neardup/neardup/records"
 )
 
 // TestFormatsAgree writes thirty documents in every format and reads them back.
@@ -49,5 +50,63 @@ func TestFormatsAgree(t *testing.T) {
 			}
 			codectest.Run(t, format.codec, file, want)
 		})
+	}
+}
+
+// TestValues: what each format takes for the value of a column, in a document that had another.
+func TestValues(t *testing.T) {
+	number := func(text string) records.Value { return records.Value{Kind: records.NumberValue, Text: []byte(text)} }
+	str := func(text string) records.Value { return records.Value{Kind: records.StringValue, Text: []byte(text)} }
+	none := records.Value{}
+	json := func(value string) string { return `{"text": "a", "n": {"v": ` + value + `}}` }
+	article := func(attributes, elements string) string {
+		return `<REUTERS ` + attributes + `>` + elements + `<BODY>a</BODY></REUTERS>`
+	}
+	for _, c := range []struct {
+		new    func(codec.Fields) codec.Codec
+		column string
+		header string
+		record string
+		want   records.Value
+	}{
+		{jsonl.New, "n.v", "", json(`-9007199254740993`), number("-9007199254740993")},
+		{jsonl.New, "n.v", "", json(`1.50e+3`), number("1.50e+3")},
+		{jsonl.New, "n.v", "", json(`"15"`), str("15")},
+		{jsonl.New, "n.v", "", json(`"\u00e9\n"`), str("é\n")},
+		{jsonl.New, "n.v", "", json(`""`), str("")},
+		{jsonl.New, "n.v", "", json(`null`), none},
+		{jsonl.New, "n.v", "", json(`true`), none},
+		{jsonl.New, "n.v", "", json(`[1]`), none},
+		{jsonl.New, "n.v", "", json(`{}`), none},
+		{jsonl.New, "n.v", "", `{"text": "a", "n": 1}`, none},
+		{jsonl.New, "n.v", "", `{"text": "a", "n.v": 1, "n": {"v": 2}}`, number("1")},
+		{jsonl.New, "text", "", json(`1`), str("a")},
+		{delimited.NewTSV, "v", "v\ttext\n", "15\ta", number("15")},
+		{delimited.NewTSV, "#2", "text\tv\n", "a\t2024-01-31\n", str("2024-01-31")},
+		{delimited.NewTSV, "v", "text\tv\n", "a\t\n", none},
+		{sgml.NewReuters, "date", "", article(`NEWID="7"`, "<DATE>26-FEB-1987</DATE>"), str("26-FEB-1987")},
+		{sgml.NewReuters, "newid", "", article(`OLDID="1" NEWID="7"`, ""), number("7")},
+		{sgml.NewReuters, "topics", "", article(`TOPICS="YES"`, "<TOPICS>tea&amp;</TOPICS>"), str("tea&")},
+		{sgml.NewReuters, "topics", "", article(`TOPICS="YES"`, ""), str("YES")},
+		{sgml.NewReuters, "topics", "", article(``, "<TOPICS></TOPICS>"), none},
+		{sgml.NewReuters, "date", "", article(``, "<DATE>not closed"), none},
+		{sgml.NewReuters, "date", "", article(``, ""), none},
+	} {
+		with, err := c.new(codec.Fields{Text: []string{"text"}, ID: "id", Value: c.column}).WithHeader([]byte(c.header))
+		if err != nil {
+			t.Errorf("%+v: %v", c, err)
+			continue
+		}
+		doc := codec.Document{Value: number("used")}
+		raw := []byte(c.record)
+		err = with.Decode(raw, &doc)
+		clear(raw) // what doc still shares with it would be lost
+		if err != nil || doc.Value.Kind != c.want.Kind || string(doc.Value.Text) != string(c.want.Text) || string(doc.Text) != "a" {
+			t.Errorf("%s of %q: %d %q of %q, error %v, want %d %q", c.column, c.record, doc.Value.Kind, doc.Value.Text, doc.Text, err, c.want.Kind, c.want.Text)
+		}
+	}
+	_, err := delimited.NewTSV(codec.Fields{Text: []string{"text"}, Value: "v"}).WithHeader([]byte("text\tw\n"))
+	if want := `column to keep by: no column "v"; there are ["text" "w"]`; err == nil || err.Error() != want {
+		t.Errorf("a table without the column: %v, want %s", err, want)
 	}
 }

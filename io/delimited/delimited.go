@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/neardup/neardup/io/codec"
+	"github.com/neardup/neardup/records"
 )
 
 // NewTSV returns the codec of tab-separated files.
@@ -20,11 +21,11 @@ import (
 // A column is found by its exact name, else by its name without the spaces around it, else,
 // written #2, by its number counted from 1. A text column that is not there, or whose name
 // stands there twice, is an error of WithHeader; so is the id column, except that a file
-// need not have a column "id", the default: then its documents have no id. TSV knows no
-// null, so an empty id is none.
-func NewTSV(fields codec.Fields) codec.Codec { return tsv{fields: fields, id: none} }
+// need not have a column "id", the default: then its documents have no id; and the value column.
+// TSV knows neither null nor types, so an empty id is none, and a value a number if it reads as one.
+func NewTSV(fields codec.Fields) codec.Codec { return tsv{fields: fields, id: none, value: none} }
 
-// none is the index of the id column where there is none.
+// none is the index of the id or value column where there is none.
 const none = -1
 
 type tsv struct {
@@ -35,6 +36,7 @@ type tsv struct {
 	columns int
 	text    []int // indexes of fields.Text
 	id      int
+	value   int
 }
 
 // Header is the first line, a byte order mark included.
@@ -56,12 +58,16 @@ func (c tsv) WithHeader(header []byte) (codec.Codec, error) {
 			return nil, fmt.Errorf("text column: %w", err)
 		}
 	}
-	if c.fields.ID == "" || c.fields.ID == "id" && !has(names, "id") {
-		return c, nil
-	}
 	var err error
-	if c.id, err = find(names, c.fields.ID); err != nil {
-		return nil, fmt.Errorf("id column: %w", err)
+	if c.fields.ID != "" && (c.fields.ID != "id" || has(names, "id")) {
+		if c.id, err = find(names, c.fields.ID); err != nil {
+			return nil, fmt.Errorf("id column: %w", err)
+		}
+	}
+	if c.fields.Value != "" {
+		if c.value, err = find(names, c.fields.Value); err != nil {
+			return nil, fmt.Errorf("column to keep by: %w", err)
+		}
 	}
 	return c, nil
 }
@@ -133,6 +139,9 @@ func (c tsv) Decode(record []byte, doc *codec.Document) error {
 			doc.Text = append(doc.Text, ' ')
 		}
 		doc.Text = append(doc.Text, column(row, index)...)
+	}
+	if c.value != none {
+		doc.Value = records.Untyped(append(doc.Value.Text, column(row, c.value)...))
 	}
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/neardup/neardup/io/codec"
+	"github.com/neardup/neardup/records"
 )
 
 // New returns the codec that takes the given columns out of each object.
@@ -19,7 +20,8 @@ import (
 // the object or else the key "title" of the object under "meta". A string is taken unescaped,
 // with U+FFFD for a lone surrogate and bytes that are not UTF-8 as they stand; a number is
 // taken as it is written. A text column of another type, null, or missing makes the record
-// unreadable; a missing or null id is no id, one of another type makes the record unreadable.
+// unreadable; a missing or null id is no id, one of another type makes the record unreadable. The
+// value column is a number or a string as JSON has it; else there is no value.
 func New(fields codec.Fields) codec.Codec {
 	c := &jsonl{names: fields.Text}
 	for _, name := range fields.Text {
@@ -29,15 +31,21 @@ func New(fields codec.Fields) codec.Codec {
 		c.hasID = true
 		c.id = c.add(fields.ID)
 	}
+	if fields.Value != "" {
+		c.hasValue = true
+		c.value = c.add(fields.Value)
+	}
 	return c
 }
 
 type jsonl struct {
 	codec.Lines
-	names []string // of the text columns
-	text  []column
-	id    column
-	hasID bool
+	names    []string // of the text columns
+	text     []column
+	id       column
+	hasID    bool
+	value    column
+	hasValue bool
 
 	root  node // the keys asked for
 	slots int  // how many of them hold a column
@@ -123,6 +131,14 @@ func (c *jsonl) Decode(record []byte, doc *codec.Document) error {
 			doc.Text = v.appendTo(doc.Text, line)
 		default:
 			return &codec.Error{Reason: codec.TextNotString, Detail: fmt.Sprintf("%q is %v", c.names[i], v.kind)}
+		}
+	}
+	if c.hasValue {
+		switch v := c.value.pick(found); v.kind {
+		case number:
+			doc.Value = records.Value{Kind: records.NumberValue, Text: v.appendTo(doc.Value.Text, line)}
+		case str:
+			doc.Value = records.Value{Kind: records.StringValue, Text: v.appendTo(doc.Value.Text, line)}
 		}
 	}
 	return nil

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/neardup/neardup/io/codec"
+	"github.com/neardup/neardup/records"
 )
 
 const (
@@ -29,6 +30,9 @@ const (
 // The id names an attribute of REUTERS, in any case; none, or "id", means OLDID, the number
 // the article had in the collection this one was made from. An empty id is none.
 //
+// The value is that of the element of the column's name or, where an article has none, of the
+// attribute; a number if it reads as one, and none if it is empty.
+//
 // The entities lt, gt, amp, quot and apos and numeric character references are decoded,
 // those to control characters too: &#3; becomes U+0003. Other references stay as they stand.
 func NewReuters(fields codec.Fields) codec.Codec {
@@ -43,12 +47,17 @@ func NewReuters(fields codec.Fields) codec.Codec {
 	for _, name := range names {
 		c.text = append(c.text, newElement(name))
 	}
+	if fields.Value != "" {
+		c.value, c.element = fields.Value, newElement(fields.Value)
+	}
 	return c
 }
 
 type reuters struct {
-	text []element
-	id   string
+	text    []element
+	id      string
+	value   string // "" for none
+	element element
 }
 
 // Header is the doctype, up to its ">" and the newline after it. Declarations inside a
@@ -145,6 +154,13 @@ func (c *reuters) Decode(record []byte, doc *codec.Document) error {
 	}
 	if doc.NoText {
 		doc.Text = doc.Text[:0]
+	}
+	if c.value != "" {
+		value, found, err := c.element.find(content)
+		if !found || err != nil {
+			value = attribute(attributes, c.value)
+		}
+		doc.Value = records.Untyped(appendText(doc.Value.Text, value))
 	}
 	return nil
 }

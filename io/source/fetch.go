@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
@@ -20,12 +21,15 @@ func init() {
 	register.Iter1[[]byte]()
 }
 
-var fetchDocuments = beam.NewCounter("fetch", "documents")
+var (
+	fetchDocuments = beam.NewCounter("fetch", "documents")
+	fetchValues    = beam.NewCounter("fetch", "values")
+)
 
 // Fetch reads the documents of components a second time: the input does not change, and reading
 // it again is cheaper than carrying every text along.
 //
-//	KV<split, members> → blocks of documents, each with its component
+//	KV<split, members> → blocks of documents, each with its component and rank
 //
 // One GroupByKey by split.
 func Fetch(s beam.Scope, members beam.PCollection, p Params) beam.PCollection {
@@ -52,33 +56,53 @@ func (f *fetchFn) ProcessElement(ctx context.Context, number int64, blocks func(
 	slices.SortFunc(wanted, records.Member.Compare)
 
 	split := in.Splits[number]
-	r, err := Open(in, split, f.Params.Options.Fields, f.Params.Options.MaxRecord())
+	r, err := Open(in, split, f.Params.Options.ranked(), f.Params.Options.MaxRecord())
 	if err != nil {
 		return err
 	}
-	err = f.fetch(r, wanted, emit)
+	values, err := f.fetch(r, wanted, emit)
 	if err := errors.Join(err, r.Close()); err != nil {
 		return err
 	}
 	fetchDocuments.Inc(ctx, int64(len(wanted)))
+	fetchValues.Inc(ctx, values)
 	return nil
 }
 
-func (f *fetchFn) fetch(r *Reader, wanted []records.Member, emit func([]byte)) error {
+// fetch emits the documents wanted and returns how many have a value in the column to rank by.
+func (f *fetchFn) fetch(r *Reader, wanted []records.Member, emit func([]byte)) (values int64, err error) {
 	out := blockWriter{near: emit, emit: emit}
 	var doc codec.Document
+	var rank []byte
 	for _, m := range wanted {
 		piece, err := r.seek(m.Key.Position())
 		if err == nil {
 			err = r.Decode(piece, &doc)
 		}
 		if err != nil {
-			return fmt.Errorf("reading %s again: document at %d: %w", r.path, m.Key.Position(), err)
+			return 0, fmt.Errorf("reading %s again: document at %d: %w", r.path, m.Key.Position(), err)
 		}
-		out.add(&records.Document{Key: m.Key, ID: doc.ID, HasID: doc.HasID, Component: m.Component, Text: doc.Text})
+		if doc.Value.Kind != records.NoValue {
+			values++
+		}
+		rank = f.Params.Options.Rank.append(rank[:0], &doc)
+		out.add(&records.Document{Key: m.Key, ID: doc.ID, HasID: doc.HasID, Component: m.Component, Rank: rank, Text: doc.Text})
 	}
 	out.flush()
-	return nil
+	return values, nil
+}
+
+// append appends the rank of doc.
+func (r Rank) append(dst []byte, doc *codec.Document) []byte {
+	switch {
+	case r.Column != "":
+		return records.AppendRank(dst, doc.Value, r.Largest)
+	case r.Length:
+		length := strconv.AppendInt(nil, int64(len(doc.Text)), 10)
+		return records.AppendRank(dst, records.Value{Kind: records.NumberValue, Text: length}, r.Largest)
+	default:
+		return dst
+	}
 }
 
 // seek returns the record at position, which must not lie behind.

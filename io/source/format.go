@@ -19,14 +19,15 @@ type format struct {
 	extensions []string // by which it is known; none: only when asked for
 	codec      func(codec.Fields) codec.Codec
 	idIsSource bool // one document a file, named by its path
+	plain      bool // a record is its text, and has no columns
 }
 
 // formats is the one list of what can be read.
 var formats = []format{
 	{name: "jsonl", extensions: []string{".jsonl", ".ndjson", ".json"}, codec: jsonl.New},
 	{name: "tsv", extensions: []string{".tsv", ".tab"}, codec: delimited.NewTSV},
-	{name: "lines", codec: func(codec.Fields) codec.Codec { return plaintext.Lines() }},
-	{name: "files", codec: func(codec.Fields) codec.Codec { return plaintext.File() }, idIsSource: true},
+	{name: "lines", codec: func(codec.Fields) codec.Codec { return plaintext.Lines() }, plain: true},
+	{name: "files", codec: func(codec.Fields) codec.Codec { return plaintext.File() }, idIsSource: true, plain: true},
 	{name: "reuters", extensions: []string{".sgm", ".sgml"}, codec: sgml.NewReuters},
 }
 

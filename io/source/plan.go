@@ -20,6 +20,7 @@ import (
 type Options struct {
 	Format string // a name of Formats, or "": by each file's name
 	Fields codec.Fields
+	Rank   Rank
 	// MaxDocument is the size in bytes above which a text is not compared.
 	MaxDocument int64
 	// SplitBytes is the size of a split of a file that can be split; 0: the usual.
@@ -28,6 +29,13 @@ type Options struct {
 	Limit int64
 	// Stdin is the file that standard input, the argument "-", was copied to.
 	Stdin string
+}
+
+// Rank says what Fetch ranks documents by. The zero Rank gives them none: input order is all.
+type Rank struct {
+	Column  string // its value
+	Length  bool   // bytes of text
+	Largest bool   // the largest first, not the smallest
 }
 
 const (
@@ -40,6 +48,13 @@ const (
 // MaxRecord is the size in bytes above which a record is read in parts only: an escaped text
 // may be six times as long as it is, and a record has other fields.
 func (o Options) MaxRecord() int { return int(8*o.MaxDocument + 1<<20) }
+
+// ranked are the fields with the column to rank by.
+func (o Options) ranked() codec.Fields {
+	fields := o.Fields
+	fields.Value = o.Rank.Column
+	return fields
+}
 
 // Listing is what Plan found.
 type Listing struct {
@@ -204,7 +219,7 @@ func arrange(in *records.Inputs, root string, o Options) error {
 		case file.Size > records.MaxPosition:
 			return fmt.Errorf("%s: %d bytes, at most %d can be read; split the file", file.Path, file.Size, int64(records.MaxPosition))
 		}
-		if err := inspect(file, o.Fields); err != nil {
+		if err := inspect(file, o); err != nil {
 			return err
 		}
 		in.Splits = append(in.Splits, spans(i, file, cmp.Or(o.SplitBytes, usualSplit))...)
@@ -235,7 +250,10 @@ func distinct(in *records.Inputs) error {
 }
 
 // inspect finds a file's compression and its header, which all its splits need.
-func inspect(file *records.File, fields codec.Fields) (err error) {
+func inspect(file *records.File, o Options) (err error) {
+	if format, err := formatNamed(file.Format); err == nil && format.plain && o.Rank.Column != "" {
+		return fmt.Errorf("%s: format %s has no columns, and none is called %q; keep first, longest or prefer:GLOB", file.Path, file.Format, o.Rank.Column)
+	}
 	f, err := storage.Open(file.Path, file.Identity)
 	if err != nil {
 		return err
@@ -244,7 +262,7 @@ func inspect(file *records.File, fields codec.Fields) (err error) {
 	if err := errors.Join(err, f.Close()); err != nil {
 		return fmt.Errorf("%s: %w", file.Path, err)
 	}
-	r, err := open(*file, fields)
+	r, err := open(*file, o.ranked())
 	if err != nil {
 		return err
 	}

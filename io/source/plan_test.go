@@ -148,6 +148,7 @@ func TestPlanErrors(t *testing.T) {
 		t.Fatal(err)
 	}
 	write(t, "", "t.tsv", []byte("id\tBody \nrow\t1\n"))
+	write(t, "", "date.tsv", []byte("id\ttext\n"))
 	write(t, "", "long.tsv", []byte(strings.Repeat("column\t", 1<<20)))
 	for name, content := range map[string]string{
 		"zip": "PK\x03\x04....", "xz": "\xfd7zXZ\x00..", "parquet": "PAR1....", "bzip2": "BZh91AY&SY....", "lz4": "\x04\x22\x4d\x18....",
@@ -172,8 +173,11 @@ func TestPlanErrors(t *testing.T) {
 		{"parquet.jsonl", "", []string{"/parquet.jsonl: parquet files cannot be read; unpack or convert"}},
 		{"bzip2.jsonl", "", []string{"/bzip2.jsonl: bzip2 files cannot be read"}},
 		{"lz4.jsonl", "", []string{"/lz4.jsonl: lz4 files cannot be read"}},
+		{"notes.txt", "lines", []string{"/notes.txt: format lines has no columns", `"Date"`, "keep first, longest or"}},
+		{"notes.txt", "files", []string{"/notes.txt: format files has no columns"}},
+		{"date.tsv", "", []string{"/date.tsv: ", `column to keep by: no column "Date"`, `["id" "text"]`}},
 	} {
-		_, err := Plan([]string{tt.arg}, Options{Format: tt.format, Fields: fields})
+		_, err := Plan([]string{tt.arg}, Options{Format: tt.format, Fields: fields, Rank: Rank{Column: "Date"}})
 		if err == nil {
 			t.Errorf("%s: no error, want %q", tt.arg, tt.want)
 			continue

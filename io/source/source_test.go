@@ -1,6 +1,7 @@
 package source
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"path/filepath"
@@ -341,6 +342,53 @@ func TestFetch(t *testing.T) {
 		}
 		if err := fn.ProcessElement(t.Context(), 0, iterate([]byte("x")), func([]byte) {}); err == nil {
 			t.Error("a corrupt block of members: no error")
+		}
+	}
+}
+
+// TestFetchRanks: documents sort by rank as they are asked to, and cost nothing if they are not.
+func TestFetchRanks(t *testing.T) {
+	path := write(t, t.TempDir(), "a.jsonl", []byte(`{"id":"a","text":"xx","n":{"v":"7"}}
+{"id":"b","text":"xxxxxxxxxx","n":{"v":-7}}
+{"id":"c","text":"","n":{"v":null}}
+{"id":"d","text":"éé","n":{"v":70}}
+`))
+	for _, tt := range []struct {
+		rank Rank
+		want string
+	}{
+		{Rank{Column: "n.v"}, "bdac"},
+		{Rank{Column: "n.v", Largest: true}, "dbac"},
+		{Rank{Length: true}, "cadb"},
+		{Rank{Length: true, Largest: true}, "bdac"},
+		{Rank{}, "abcd"},
+	} {
+		o := Options{Fields: fields, MaxDocument: 1 << 20, Rank: tt.rank}
+		in := inputs(t, o, path)
+		var members []byte
+		for _, doc := range run(t, in, o).near {
+			if len(doc.Rank) > 0 {
+				t.Errorf("%+v: the first read ranks", tt.rank)
+			}
+			members = records.AppendMember(members, records.Member{Key: doc.Key})
+		}
+		var docs []records.Document
+		err := (&fetchFn{Params: share(t, in, o)}).ProcessElement(t.Context(), 0, iterate(members), func(block []byte) {
+			docs = append(docs, documents(t, block)...)
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		slices.SortStableFunc(docs, func(a, b records.Document) int { return bytes.Compare(a.Rank, b.Rank) })
+		got := ""
+		for _, doc := range docs {
+			got += string(doc.ID)
+			if tt.rank == (Rank{}) && len(doc.Rank) > 0 {
+				t.Errorf("document %s has a rank of %d bytes", doc.ID, len(doc.Rank))
+			}
+		}
+		if got != tt.want {
+			t.Errorf("%+v: order %s, want %s", tt.rank, got, tt.want)
 		}
 	}
 }

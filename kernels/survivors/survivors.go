@@ -1,7 +1,11 @@
 // Package survivors chooses which of similar documents are kept.
 package survivors
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/neardup/neardup/kernels/unionfind"
+)
 
 // Pair says that items I and J, I before J in the order of preference, are similar.
 type Pair struct {
@@ -10,7 +14,7 @@ type Pair struct {
 }
 
 // Choice is what becomes of an item: it is kept (By is its own index), or removed in favour of
-// By, which is kept and Similarity similar to it.
+// By, which is kept. Similarity is that of the two, 0 if they are no pair.
 type Choice struct {
 	By         int
 	Similarity float64
@@ -42,6 +46,30 @@ func Star(n int, pairs []Pair) []Choice {
 				choices[j] = Choice{By: p.I, Similarity: p.Similarity}
 				kept = false
 			}
+		}
+	}
+	return choices
+}
+
+// Components keeps of items 0 … n−1 the first of each connected component of pairs, in favour of
+// which all others of the component are removed, be they similar to it or not. pairs lists each
+// similar pair once, in any order.
+func Components(n int, pairs []Pair) []Choice {
+	var forest unionfind.Forest
+	for _, p := range pairs {
+		forest.Union(int64(p.I), int64(p.J))
+	}
+	choices := make([]Choice, n)
+	for j := range n {
+		first := int(forest.Find(int64(j))) // the root of a tree is its smallest key
+		choices[j].By = first
+		if first == j {
+			choices[j].Similarity = 1
+		}
+	}
+	for _, p := range pairs {
+		if choices[p.J].By == p.I {
+			choices[p.J].Similarity = p.Similarity
 		}
 	}
 	return choices

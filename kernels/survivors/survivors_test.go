@@ -1,7 +1,6 @@
 package survivors_test
 
 import (
-	"math/rand/v2"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -29,19 +28,7 @@ func TestStarNamesTheMostSimilar(t *testing.T) {
 // The promise of star, whatever the pairs: checked from the pairs alone.
 func TestStarPromise(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		n := rapid.IntRange(0, 30).Draw(t, "n")
-		var pairs []survivors.Pair
-		similar := map[[2]int]float64{}
-		for j := range n {
-			for i := range j {
-				if rapid.IntRange(0, 3).Draw(t, "similar") == 0 {
-					s := float64(rapid.IntRange(50, 99).Draw(t, "similarity")) / 100
-					pairs = append(pairs, survivors.Pair{I: i, J: j, Similarity: s})
-					similar[[2]int{i, j}] = s
-				}
-			}
-		}
-		rand.Shuffle(len(pairs), func(i, j int) { pairs[i], pairs[j] = pairs[j], pairs[i] })
+		n, pairs, similar := anyPairs(t)
 		choices := survivors.Star(n, pairs)
 		kept := func(i int) bool { return choices[i].By == i }
 		for j, c := range choices {
@@ -62,4 +49,49 @@ func TestStarPromise(t *testing.T) {
 			}
 		}
 	})
+}
+
+// Components against the definition: what is kept is what no earlier item reaches over pairs.
+func TestComponents(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n, pairs, similar := anyPairs(t)
+		want := make([]survivors.Choice, n)
+		for j := range n {
+			reached := map[int]bool{j: true}
+			for range n {
+				for pair := range similar {
+					if reached[pair[0]] || reached[pair[1]] {
+						reached[pair[0]], reached[pair[1]] = true, true
+					}
+				}
+			}
+			for !reached[want[j].By] {
+				want[j].By++
+			}
+			want[j].Similarity = similar[[2]int{want[j].By, j}]
+			if want[j].By == j {
+				want[j].Similarity = 1
+			}
+		}
+		if diff := cmp.Diff(want, survivors.Components(n, pairs)); diff != "" {
+			t.Fatal(diff)
+		}
+	})
+}
+
+// anyPairs are pairs of n items, some of them many and some few, and the same as a map.
+func anyPairs(t *rapid.T) (n int, pairs []survivors.Pair, similar map[[2]int]float64) {
+	n = rapid.IntRange(0, 30).Draw(t, "n")
+	similar = map[[2]int]float64{}
+	rare := rapid.IntRange(3, 15).Draw(t, "rare")
+	for j := range n {
+		for i := range j {
+			if rapid.IntRange(0, rare).Draw(t, "similar") == 0 {
+				s := float64(rapid.IntRange(50, 99).Draw(t, "similarity")) / 100
+				pairs = append(pairs, survivors.Pair{I: i, J: j, Similarity: s})
+				similar[[2]int{i, j}] = s
+			}
+		}
+	}
+	return n, rapid.Permutation(pairs).Draw(t, "order"), similar
 }

@@ -39,7 +39,7 @@ func Build(s beam.Scope, p *Plan, output, temp string) {
 	again := source.Fetch(s, members, reading)
 	sets, profiles := verify.Sets(s, again, p.Text)
 	pairs := verify.Jaccard(s, sets, p.Threshold)
-	rows := decide.Star(s, profiles, pairs, inputs)
+	rows := decide.Survivors(s, profiles, pairs, decide.Params{Inputs: inputs, Components: p.Config.Cluster == "components"})
 
 	rejected := sink.Table[records.Rejected](s, "rejected", beam.Flatten(s, docs.Rejected, notCompared), writing)
 	facts := []beam.PCollection{

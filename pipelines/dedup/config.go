@@ -43,8 +43,8 @@ type Config struct {
 	Signature string  `default:"fss" enum:"fss" help:"Kind of signature: fss (Fast Similarity Sketching)." group:"Search" json:"signature"`
 	Seed      uint64  `default:"1" help:"Seed of the signature." group:"Search" json:"seed"`
 
-	Cluster string   `default:"star" enum:"star" help:"star: a document is removed only if a kept one is threshold similar to it." group:"Decision" json:"cluster"`
-	Keep    string   `default:"first" enum:"first" help:"Which document of a cluster is kept: first in input order." group:"Decision" json:"keep"`
+	Cluster string   `default:"star" enum:"star,components" help:"star: a document is removed only if a kept one is threshold similar to it; components: one document of each cluster is kept, and chains of similar documents remove others that do not resemble it." group:"Decision" json:"cluster"`
+	Keep    string   `default:"first" placeholder:"POLICY" help:"Which of similar documents is kept: first in input order, longest (bytes of text), max:COLUMN or min:COLUMN (numbers before strings, none last), or prefer:GLOB,... (of the files that the first pattern matches, then the second, then others); ties: first in input order (default: ${default})." group:"Decision" json:"keep"`
 	Write   []string `default:"pairs,clusters,removed,rejected,corpus" enum:"pairs,clusters,removed,rejected,corpus" placeholder:"NAME" help:"What to write: any of ${enum} (default: all)." group:"Output" json:"write"`
 
 	Runner      string `default:"local" enum:"local,prism,direct" help:"Beam runner, in this process: local is ours, on all cores and in bounded memory; prism and direct are Beam's." group:"Run" json:"runner"`
@@ -100,8 +100,10 @@ func (c *Config) Validate() error {
 		return usage("--limit %d: must be at least 1", c.Limit)
 	case c.MaxDocBytes < 1 || c.MaxDocBytes > maxDocBytes:
 		return usage("--max-doc-bytes %d: must be between 1 and %d", c.MaxDocBytes, int64(maxDocBytes))
-	case c.Signature != "fss" || c.Cluster != "star" || c.Keep != "first":
-		return usage("--signature, --cluster and --keep know fss, star and first")
+	case c.Signature != "fss":
+		return usage("--signature %s: not one of fss", c.Signature)
+	case c.Cluster != "star" && c.Cluster != "components":
+		return usage("--cluster %s: not one of star, components", c.Cluster)
 	case c.Method != "minhash" && c.Method != "exact":
 		return usage("--method %s: not one of minhash, exact", c.Method)
 	}
@@ -116,7 +118,8 @@ func (c *Config) Validate() error {
 	if _, err := c.text(); err != nil {
 		return &UsageError{err}
 	}
-	return nil
+	_, err := parseKeep(c.Keep)
+	return err
 }
 
 const (
@@ -142,9 +145,11 @@ func (c *Config) text() (spec shingle.Spec, err error) {
 
 // Source says how the inputs are read.
 func (c *Config) Source() source.Options {
+	keep, _ := parseKeep(c.Keep) // Validate has the error
 	return source.Options{
 		Format:      c.Format,
 		Fields:      codec.Fields{Text: c.Text, ID: c.ID},
+		Rank:        keep.rank,
 		MaxDocument: int64(c.MaxDocBytes),
 		SplitBytes:  c.SplitBytes,
 		Limit:       c.Limit,

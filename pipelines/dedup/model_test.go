@@ -3,7 +3,9 @@ package dedup_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -37,27 +39,107 @@ func family(r *rand.Rand, n int) (texts []string) {
 	return texts
 }
 
+// values are what the column that documents may be ranked by holds, as JSON, the least first;
+// those of one line are equal. Strings and then all else follow numbers in either direction.
+var values = struct{ numbers, strings, none [][]string }{
+	numbers: [][]string{
+		{"-1e3"}, {"-0.5", "-5e-1"}, {"0", "-0", "0.00"}, {"2"}, {"10", "1e1", "10.0"},
+		{"9007199254740992"}, {"9007199254740993", "9007199254740993.0"}, {"123456789012345678901234567890"}, {"1e400"},
+	},
+	strings: [][]string{{`""`}, {`"10"`, `"\u0031\u0030"`}, {`"9"`}, {`"a"`}, {`"é"`}},
+	none:    [][]string{{"null", "true", "[1]", `{"n":1}`}},
+}
+
+// placesOf says which place each value has in the order of max or min.
+func placesOf(largest bool) (all []string, places map[string]int) {
+	places = map[string]int{}
+	lines := slices.Concat(values.numbers, values.strings, values.none)
+	if largest {
+		lines = nil
+		for _, kind := range [][][]string{values.numbers, values.strings, values.none} {
+			kind = slices.Clone(kind)
+			slices.Reverse(kind)
+			lines = append(lines, kind...)
+		}
+	}
+	for place, line := range lines {
+		for _, value := range line {
+			places[value] = place
+			all = append(all, value)
+		}
+	}
+	return all, places
+}
+
+// drawn is a family in files, with a column.
+type drawn struct {
+	texts, values, sources []string
+}
+
+func draw(r *rand.Rand) (d drawn) {
+	all, _ := placesOf(false)
+	d.texts = family(r, 20+r.IntN(120))
+	for i := range d.texts {
+		d.values = append(d.values, all[r.IntN(len(all))])
+		d.sources = append(d.sources, []string{"a.jsonl", "b/b.jsonl", "b/c.jsonl"}[i*3/len(d.texts)])
+	}
+	return d
+}
+
+// write writes the files, each document with its index as id.
+func (d *drawn) write(t *testing.T, folder string) {
+	t.Helper()
+	files := map[string][]byte{}
+	for i, text := range d.texts {
+		files[d.sources[i]] = fmt.Appendf(files[d.sources[i]], `{"id":"%d","text":%q,"meta":{"n":%s}}`+"\n", i, text, d.values[i])
+	}
+	for name, content := range files {
+		path := filepath.Join(folder, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, content, 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// order lists the documents as a policy prefers them.
+func (d *drawn) order(keep string) (order []int) {
+	for i := range d.texts {
+		order = append(order, i)
+	}
+	_, rising := placesOf(false)
+	_, falling := placesOf(true)
+	slices.SortStableFunc(order, map[string]func(i, j int) int{
+		"first":         func(_, _ int) int { return 0 },
+		"longest":       func(i, j int) int { return len(d.texts[j]) - len(d.texts[i]) },
+		"min:meta.n":    func(i, j int) int { return rising[d.values[i]] - rising[d.values[j]] },
+		"max:meta.n":    func(i, j int) int { return falling[d.values[i]] - falling[d.values[j]] },
+		"prefer:b/c*,b": func(i, j int) int { return strings.Compare(d.sources[j], d.sources[i]) }, // c, b, a
+	}[keep])
+	return order
+}
+
 // fate is what the tables say of a document.
 type fate struct {
 	Cluster, Members int
 	KeptBy           int
-	Similarity       float64
+	Similarity       float64 // 0 for none
 	Reason           string
 }
 
-// model decides from the oracle alone, by the definitions: in input order a document is kept
-// unless an earlier kept one is t similar, and copies share the fate of their first; a cluster is
-// what pairs connect.
-func model(o *oracle, t float64) map[int]fate {
+// model decides from the oracle alone, by the definitions: in the order of preference a document
+// is kept unless an earlier kept one is t similar, and copies share the fate of the first of them;
+// a cluster is what pairs connect. Or of each cluster the first is kept.
+func model(o *oracle, t float64, order []int, components bool) map[int]fate {
 	n := len(o.sets)
 	near := o.near(t)
-	similar := func(i, j int) (float64, bool) {
-		if o.copyOf[i] == o.copyOf[j] {
-			return 1, true
+	similarity := func(i, j int) float64 {
+		if i, j = o.copyOf[i], o.copyOf[j]; i == j {
+			return 1
 		}
-		i, j = o.copyOf[i], o.copyOf[j]
-		s, ok := near[[2]int{min(i, j), max(i, j)}]
-		return s, ok
+		return near[[2]int{min(i, j), max(i, j)}]
 	}
 	cluster := make([]int, n)
 	for i := range cluster {
@@ -67,7 +149,7 @@ func model(o *oracle, t float64) map[int]fate {
 		changed = false
 		for i := range n {
 			for j := range n {
-				if _, ok := similar(i, j); ok && cluster[j] < cluster[i] {
+				if similarity(i, j) > 0 && cluster[j] < cluster[i] {
 					cluster[i], changed = cluster[j], true
 				}
 			}
@@ -79,16 +161,19 @@ func model(o *oracle, t float64) map[int]fate {
 	}
 	fates := map[int]fate{}
 	kept := map[int]bool{}
-	for j := range n {
-		f := fate{Cluster: cluster[j], Members: members[cluster[j]], KeptBy: j, Similarity: 1}
-		first := o.copyOf[j]
-		for i := range first {
-			if s, ok := similar(i, j); ok && kept[i] && (f.KeptBy == j || s > f.Similarity) {
-				f.KeptBy, f.Similarity = i, s
+	for _, j := range order {
+		first := slices.IndexFunc(order, func(i int) bool { return o.copyOf[i] == o.copyOf[j] })
+		f := fate{Cluster: cluster[j], Members: members[cluster[j]], KeptBy: order[first], Similarity: 1}
+		if components {
+			f.KeptBy = order[slices.IndexFunc(order, func(i int) bool { return cluster[i] == cluster[j] })]
+			f.Similarity = similarity(f.KeptBy, j)
+		} else {
+			highest := 0.
+			for _, i := range order[:first] {
+				if s := similarity(i, j); kept[i] && s > highest {
+					f.KeptBy, f.Similarity, highest = i, s, s
+				}
 			}
-		}
-		if f.KeptBy == j {
-			f.KeptBy = first
 		}
 		kept[j] = f.KeptBy == j
 		if !kept[j] {
@@ -105,71 +190,88 @@ func model(o *oracle, t float64) map[int]fate {
 }
 
 // TestAgainstModel compares every table with a plain model on small families, searched with so
-// many bands that nothing at the threshold can be missed (probability below 2^-500 a pair).
+// many bands that nothing at the threshold can be missed (probability below 2^-500 a pair), for
+// each policy.
 func TestAgainstModel(t *testing.T) {
-	for seed := range uint64(15) {
-		r := rand.New(rand.NewPCG(seed, 1))
-		texts := family(r, 20+r.IntN(120))
-		threshold := []float64{0.5, 0.6, 0.8}[seed%3]
-		path := filepath.Join(t.TempDir(), "family.jsonl")
-		writeJSONL(t, path, texts)
-		config := ask(t, path)
-		config.Threshold, config.Bands, config.Rows = threshold, 1024, 1
-		got := run(t, config)
+	for _, keep := range []string{"first", "longest", "max:meta.n", "min:meta.n", "prefer:b/c*,b"} {
+		for _, cluster := range []string{"star", "components"} {
+			for seed := range uint64(6) {
+				againstModel(t, keep, cluster, seed)
+			}
+		}
+	}
+}
 
-		sets := make([]map[string]bool, len(texts))
-		for i, text := range texts {
-			sets[i] = wordShingles(text, 5)
+func againstModel(t *testing.T, keep, cluster string, seed uint64) {
+	name := fmt.Sprintf("%s, %s, seed %d", keep, cluster, seed)
+	d := draw(rand.New(rand.NewPCG(seed, 1)))
+	threshold := []float64{0.5, 0.6, 0.8}[seed%3]
+	folder := t.TempDir()
+	d.write(t, folder)
+	config := ask(t, folder, "--keep="+keep, "--cluster="+cluster)
+	config.Threshold, config.Bands, config.Rows = threshold, 1024, 1
+	got := run(t, config)
+
+	sets := make([]map[string]bool, len(d.texts))
+	index, files := map[string]int{}, map[string]int{}
+	for i, text := range d.texts {
+		sets[i] = wordShingles(text, 5)
+		index[fmt.Sprint(i)] = i
+		if _, ok := files[d.sources[i]]; !ok {
+			files[d.sources[i]] = len(files)
 		}
-		o := newOracle(sets)
-		want := model(o, threshold)
-		index := map[string]int{}
-		for i := range texts {
-			index[fmt.Sprint(i)] = i
-		}
-		positions := map[int]int64{}
-		fates := map[int]fate{}
-		firstOf := map[int64]int{} // clusters are in input order
-		for _, row := range rows[records.Clustered](t, got, "clusters") {
-			i := index[row.ID]
-			positions[i] = row.Position
-			if _, ok := firstOf[row.Cluster]; !ok {
-				firstOf[row.Cluster] = i
-				if row.Cluster != row.Position { // the only file has ordinal 0
-					t.Errorf("seed %d: cluster %d is not named by its first document at %d", seed, row.Cluster, row.Position)
-				}
-			}
-			fates[i] = fate{Cluster: firstOf[row.Cluster], Members: int(row.Members), KeptBy: i, Similarity: 1}
-		}
-		for _, row := range rows[records.Removed](t, got, "removed") {
-			f := fates[index[row.ID]]
-			f.KeptBy, f.Similarity, f.Reason = index[row.KeptID], *row.Similarity, row.Reason
-			fates[index[row.ID]] = f
-		}
-		if diff := cmp.Diff(want, fates); diff != "" {
-			t.Errorf("seed %d, %d texts, threshold %v: model and tables differ:\n%s", seed, len(texts), threshold, diff)
-		}
-		pairs := map[[2]int]float64{}
-		for j, i := range o.copyOf {
-			if i != j {
-				pairs[[2]int{i, j}] = 1
+	}
+	o := newOracle(sets)
+	want := model(o, threshold, d.order(keep), cluster == "components")
+	fates := map[int]fate{}
+	firstOf := map[int64]int{} // clusters are in input order
+	for _, row := range rows[records.Clustered](t, got, "clusters") {
+		i := index[row.ID]
+		if _, ok := firstOf[row.Cluster]; !ok {
+			firstOf[row.Cluster] = i
+			if key := records.NewKey(files[row.Source], row.Position); row.Cluster != int64(key) {
+				t.Errorf("%s: cluster %d is not named by its first document %v", name, row.Cluster, key)
 			}
 		}
-		for pair, s := range o.near(threshold) {
-			pairs[pair] = s
+		fates[i] = fate{Cluster: firstOf[row.Cluster], Members: int(row.Members), KeptBy: i, Similarity: 1}
+	}
+	chained := int64(0)
+	for _, row := range rows[records.Removed](t, got, "removed") {
+		f := fates[index[row.ID]]
+		f.KeptBy, f.Similarity, f.Reason = index[row.KeptID], 0, row.Reason
+		if row.Similarity != nil {
+			f.Similarity = *row.Similarity
+		} else {
+			chained++
 		}
-		gotPairs := map[[2]int]float64{}
-		last := records.Edge{A: -1}
-		for _, row := range rows[records.Pair](t, got, "pairs") {
-			gotPairs[[2]int{index[row.IDA], index[row.IDB]}] = row.Similarity
-			order := records.Edge{A: records.Key(row.PositionA), B: records.Key(row.PositionB)}
-			if last.Compare(order) >= 0 || order.A >= order.B {
-				t.Errorf("seed %d: pair %v after %v", seed, order, last)
-			}
-			last = order
+		fates[index[row.ID]] = f
+	}
+	if diff := cmp.Diff(want, fates); diff != "" {
+		t.Errorf("%s: %d texts, threshold %v: model and tables differ:\n%s", name, len(d.texts), threshold, diff)
+	}
+	if got := got.Run.Counts[records.CountChained]; got != chained {
+		t.Errorf("%s: %d removed by chains, run.json says %d", name, chained, got)
+	}
+	pairs := map[[2]int]float64{}
+	for j, i := range o.copyOf {
+		if i != j {
+			pairs[[2]int{i, j}] = 1
 		}
-		if diff := cmp.Diff(pairs, gotPairs); diff != "" {
-			t.Errorf("seed %d: pairs differ:\n%s", seed, diff)
+	}
+	for pair, s := range o.near(threshold) {
+		pairs[pair] = s
+	}
+	gotPairs := map[[2]int]float64{}
+	last := records.Edge{A: -1}
+	for _, row := range rows[records.Pair](t, got, "pairs") {
+		gotPairs[[2]int{index[row.IDA], index[row.IDB]}] = row.Similarity
+		order := records.Edge{A: records.NewKey(files[row.SourceA], row.PositionA), B: records.NewKey(files[row.SourceB], row.PositionB)}
+		if last.Compare(order) >= 0 || order.A >= order.B {
+			t.Errorf("%s: pair %v after %v", name, order, last)
 		}
+		last = order
+	}
+	if diff := cmp.Diff(pairs, gotPairs); diff != "" {
+		t.Errorf("%s: pairs differ:\n%s", name, diff)
 	}
 }

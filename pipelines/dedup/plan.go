@@ -23,6 +23,8 @@ type Plan struct {
 	Threshold setsim.Threshold
 	Text      shingle.Spec
 	Choice    lsh.Choice
+	// Idle are the patterns to prefer files by that match none.
+	Idle []string
 }
 
 // NewPlan lists the input, samples it and chooses the parameters. It depends on Config and the
@@ -45,6 +47,11 @@ func NewPlan(c Config) (*Plan, error) {
 	if p.Threshold, err = setsim.ParseThreshold(c.Threshold); err != nil {
 		return nil, err
 	}
+	keep, err := parseKeep(c.Keep)
+	if err != nil {
+		return nil, err
+	}
+	p.Idle = keep.prefer(listing.Inputs.Files)
 	sets, sampled, err := p.sample()
 	if err != nil {
 		return nil, err

@@ -223,6 +223,9 @@ func (j *job) makePlan(ctx context.Context) (err error) {
 	if j.plan.Choice.Percolates {
 		j.warn(j.plan.Choice.Reason)
 	}
+	for _, glob := range j.plan.Idle {
+		j.warn(fmt.Sprintf("--keep %s: %s matches no input file; patterns are matched with paths below %s", j.config.Keep, glob, listing.Inputs.Root))
+	}
 	for _, path := range listing.Repeated {
 		j.warn(path + " is named more than once and is read once")
 	}
@@ -270,6 +273,9 @@ func (j *job) run(ctx context.Context, launch Launch) error {
 		return j.cause(err)
 	}
 	j.record.Steps, j.record.Stages = counters(ended.result), ended.stages
+	if column := j.config.Source().Rank.Column; column != "" && j.record.Steps["fetch/documents"] > 0 && j.record.Steps["fetch/values"] == 0 {
+		j.warn(fmt.Sprintf("--keep %s: no document that was compared has a number or a string in column %q, so input order decided", j.config.Keep, column))
+	}
 	facts, err := j.ledger()
 	if err != nil {
 		return err

@@ -51,6 +51,27 @@ func TestSameBytes(t *testing.T) {
 	}
 }
 
+// So they are under every policy, each of which comes to another corpus.
+func TestSameBytesOfPolicies(t *testing.T) {
+	seen := map[string]string{}
+	for _, flags := range [][]string{
+		{}, {"--keep=longest", "--cluster=components"}, {"--keep=max:id"}, {"--keep=min:text", "--cluster=components"}, {"--keep=prefer:windows*,linux.jsonl"},
+	} {
+		name := strings.Join(flags, " ")
+		first := output(t, run(t, ask(t, append(flags, "../../testdata/tldr")...)))
+		corpus := fmt.Sprint(first["corpus/linux.jsonl"], first["corpus/osx.jsonl"], first["corpus/windows.jsonl"])
+		if other, ok := seen[corpus]; ok {
+			t.Errorf("%q gives the corpus of %q", name, other)
+		}
+		seen[corpus] = name
+		for _, runner := range []string{"local", "prism", "direct"} {
+			config := ask(t, append(flags, "../../testdata/tldr")...)
+			config.SplitBytes, config.Runner = 100_001, runner
+			sameOutput(t, fmt.Sprintf("%s, %s", name, runner), first, output(t, run(t, config)))
+		}
+	}
+}
+
 // The order in which a store lists files does not matter: it is given to the planner shuffled in
 // package source; here files are created in another order, which changes the listing of most
 // file systems, and their times.

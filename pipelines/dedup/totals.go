@@ -47,7 +47,8 @@ func totals(facts []records.Fact) map[string]int64 {
 		case table == "removed":
 			n[records.CountRemoved] += rows
 			n[records.CountCopies] += f.Counts[records.CountCopies]
-			n[records.CountNear] += f.Counts[records.CountNear]
+			n[records.CountNear] += f.Counts[records.CountNear] + f.Counts[records.CountChained]
+			n[records.CountChained] += f.Counts[records.CountChained]
 		}
 	}
 	return n

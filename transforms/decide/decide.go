@@ -2,6 +2,7 @@
 package decide
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"fmt"
@@ -18,7 +19,7 @@ import (
 )
 
 func init() {
-	register.DoFn8x1[context.Context, int64, func(*[]byte) bool, func(*[]byte) bool, func(int64, []byte), func(int64, []byte), func(int64, []byte), func(int64, []byte), error](&starFn{})
+	register.DoFn8x1[context.Context, int64, func(*[]byte) bool, func(*[]byte) bool, func(int64, []byte), func(int64, []byte), func(int64, []byte), func(int64, []byte), error](&decideFn{})
 	register.Emitter2[int64, []byte]()
 	register.Iter1[[]byte]()
 }
@@ -35,38 +36,47 @@ type Rows struct {
 	Pairs, Clusters, Removed, Dropped beam.PCollection
 }
 
-// Star decides each component: in input order a document is kept unless a kept one is at least
-// threshold similar to it. So no pair has both its documents kept, and each removed document is
-// that similar to the kept one that its row names.
+// Params say how to decide.
+type Params struct {
+	// Inputs is the path of the shared records.Inputs.
+	Inputs string
+	// Components keeps one document of each cluster; otherwise those are kept that no kept one is
+	// similar to.
+	Components bool
+}
+
+// Survivors decides each component, in the order of preference: by the preference of the file,
+// then rank, then input order. A document is kept unless a kept one is at least threshold similar
+// to it: so no pair has both its documents kept, and each removed document is that similar to the
+// kept one that its row names. Or, with Components, only the first of a cluster is kept.
 //
 //	KV<component, profiles>, KV<component, near pairs> → Rows
 //
-// A copy group stands at its first document's place; if the group is kept, that document is.
-// One CoGroupByKey; a component's profiles and pairs are held in memory. inputs is the path of
-// the shared records.Inputs.
-func Star(s beam.Scope, profiles, pairs beam.PCollection, inputs string) Rows {
-	s = s.Scope("decide.Star")
-	p, c, r, d := beam.ParDo4(s, &starFn{Inputs: inputs}, beam.CoGroupByKey(s, profiles, pairs))
-	return Rows{Pairs: p, Clusters: c, Removed: r, Dropped: d}
+// A copy group stands at the place of the document to be preferred; if the group is kept, that
+// document is. One CoGroupByKey; a component's profiles and pairs are held in memory.
+func Survivors(s beam.Scope, profiles, pairs beam.PCollection, p Params) Rows {
+	s = s.Scope("decide.Survivors")
+	near, clusters, removed, dropped := beam.ParDo4(s, &decideFn{Params: p}, beam.CoGroupByKey(s, profiles, pairs))
+	return Rows{Pairs: near, Clusters: clusters, Removed: removed, Dropped: dropped}
 }
 
-type starFn struct {
-	Inputs string
+type decideFn struct {
+	Params Params
 
 	in                              *records.Inputs
 	pairs, clusters, removed, drops *records.Buffers
 }
 
-func (f *starFn) Setup() (err error) {
-	f.in, err = storage.Shared[records.Inputs](f.Inputs)
+func (f *decideFn) Setup() (err error) {
+	f.in, err = storage.Shared[records.Inputs](f.Params.Inputs)
 	return err
 }
 
-func (f *starFn) StartBundle(_, _, _, _ func(int64, []byte)) {
+func (f *decideFn) StartBundle(_, _, _, _ func(int64, []byte)) {
 	f.pairs, f.clusters, f.removed, f.drops = records.NewBuffers(), records.NewBuffers(), records.NewBuffers(), records.NewBuffers()
 }
 
-func (f *starFn) ProcessElement(ctx context.Context, component int64, profiles, pairs func(*[]byte) bool, toPairs, toClusters, toRemoved, toDropped func(int64, []byte)) error {
+func (f *decideFn) ProcessElement(ctx context.Context, component int64, profiles, pairs func(*[]byte) bool, toPairs, toClusters, toRemoved, toDropped func(int64, []byte)) error {
 	c, err := gather(profiles, pairs)
 	if err != nil {
 		return fmt.Errorf("component %v: %w", records.Key(component), err)
@@ -79,7 +89,7 @@ func (f *starFn) ProcessElement(ctx context.Context, component int64, profiles, 
 	for _, p := range c.pairRows(f.in) {
 		row(f.pairs, p.a, p.b, &p.Pair, toPairs)
 	}
-	verdicts, kept := c.decide(), int64(0)
+	verdicts, kept := c.decide(f.preferred, f.Params.Components), int64(0)
 	for _, v := range verdicts {
 		row(f.clusters, v.doc.Key, v.doc.Key, v.clustered(f.in), toClusters)
 		if v.doc == v.kept {
@@ -97,11 +107,19 @@ func (f *starFn) ProcessElement(ctx context.Context, component int64, profiles, 
 	return nil
 }
 
-func (f *starFn) FinishBundle(toPairs, toClusters, toRemoved, toDropped func(int64, []byte)) {
+func (f *decideFn) FinishBundle(toPairs, toClusters, toRemoved, toDropped func(int64, []byte)) {
 	f.pairs.Flush(toPairs)
 	f.clusters.Flush(toClusters)
 	f.removed.Flush(toRemoved)
 	f.drops.Flush(toDropped)
+}
+
+// preferred compares documents: those that come first are kept rather.
+func (f *decideFn) preferred(a, b *records.Profile) int {
+	return cmp.Or(
+		cmp.Compare(f.in.Files[a.Key.File()].Preference, f.in.Files[b.Key.File()].Preference),
+		bytes.Compare(a.Rank, b.Rank),
+		cmp.Compare(a.Key, b.Key))
 }
 
 // component is what is known of one component.
@@ -132,7 +150,7 @@ func gather(profiles, pairs func(*[]byte) bool) (*component, error) {
 		if err := d.Err(); err != nil {
 			return nil, err
 		}
-		block = nil // ids point into it
+		block = nil // ids and ranks point into it
 	}
 	slices.SortFunc(docs, func(a, b *records.Profile) int { return cmp.Compare(a.Key, b.Key) })
 	c := &component{}
@@ -202,17 +220,34 @@ type verdict struct {
 	doc, kept  *records.Profile
 	cluster    records.Key
 	members    int
-	similarity float64
+	similarity float64 // 0: they are no pair
 	reason     string
 }
 
+// arrange puts the groups in the order of their best members: order is from place to group, place
+// from group to place.
+func (c *component) arrange(preferred func(a, b *records.Profile) int) (best []*records.Profile, order, place []int) {
+	best = make([]*records.Profile, len(c.groups))
+	order, place = make([]int, len(c.groups)), make([]int, len(c.groups))
+	for g, members := range c.groups {
+		best[g], order[g] = slices.MinFunc(members, preferred), g
+	}
+	slices.SortFunc(order, func(g, h int) int { return preferred(best[g], best[h]) })
+	for i, g := range order {
+		place[g] = i
+	}
+	return best, order, place
+}
+
 // decide returns a verdict for each document of the component that is in a cluster.
-func (c *component) decide() (verdicts []verdict) {
+func (c *component) decide(preferred func(a, b *records.Profile) int, components bool) (verdicts []verdict) {
+	best, order, place := c.arrange(preferred)
 	var forest unionfind.Forest
 	pairs := make([]survivors.Pair, len(c.near))
 	for k, n := range c.near {
 		forest.Union(int64(n.i), int64(n.j))
-		pairs[k] = survivors.Pair{I: n.i, J: n.j, Similarity: n.similarity}
+		i, j := place[n.i], place[n.j]
+		pairs[k] = survivors.Pair{I: min(i, j), J: max(i, j), Similarity: n.similarity}
 	}
 	clusterOf := make([]int, len(c.groups))
 	members := make([]int, len(c.groups))
@@ -225,7 +260,11 @@ func (c *component) decide() (verdicts []verdict) {
 	for g, root := range clusterOf {
 		members[root] += len(c.groups[g])
 	}
-	choices := survivors.Star(len(c.groups), pairs)
+	choose := survivors.Star
+	if components {
+		choose = survivors.Components
+	}
+	choices := choose(len(c.groups), pairs)
 	for g, docs := range c.groups {
 		root := clusterOf[g]
 		if members[root] < 2 {
@@ -234,11 +273,12 @@ func (c *component) decide() (verdicts []verdict) {
 		if root == g {
 			c.clusterCount++
 		}
-		kept := c.groups[choices[g].By][0]
+		choice := choices[place[g]]
+		by := order[choice.By]
 		for _, doc := range docs {
-			v := verdict{doc: doc, kept: kept, cluster: c.groups[root][0].Key, members: members[root],
-				similarity: choices[g].Similarity, reason: records.ReasonNear}
-			if choices[g].By == g {
+			v := verdict{doc: doc, kept: best[by], cluster: c.groups[root][0].Key, members: members[root],
+				similarity: choice.Similarity, reason: records.ReasonNear}
+			if by == g {
 				v.reason = records.ReasonCopy
 			}
 			verdicts = append(verdicts, v)
@@ -257,12 +297,16 @@ func (v *verdict) clustered(in *records.Inputs) *records.Clustered {
 }
 
 func (v *verdict) removed(in *records.Inputs) *records.Removed {
-	return &records.Removed{
+	row := &records.Removed{
 		ID:     in.ID(v.doc.Key, v.doc.ID, v.doc.HasID),
 		Source: in.Source(v.doc.Key), Position: v.doc.Key.Position(),
 		Cluster:    int64(v.cluster),
 		KeptID:     in.ID(v.kept.Key, v.kept.ID, v.kept.HasID),
 		KeptSource: in.Source(v.kept.Key), KeptPosition: v.kept.Key.Position(),
-		Similarity: &v.similarity, Reason: v.reason,
+		Reason: v.reason,
 	}
+	if v.similarity > 0 {
+		row.Similarity = &v.similarity
+	}
+	return row
 }

@@ -1,70 +1,381 @@
 package decide
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"fmt"
-	"path/filepath"
+	"math/big"
 	"slices"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
 
-	"github.com/neardup/neardup/io/storage"
+	"github.com/neardup/neardup/internal/beamtest"
 	"github.com/neardup/neardup/records"
 )
+
+// tables are the rows that one component came to, sorted.
+type tables struct {
+	Pairs    []records.Pair
+	Clusters []records.Clustered
+	Removed  []records.Removed
+	Dropped  []records.Key
+}
+
+// decided runs the decision of one component.
+func decided(in *records.Inputs, components bool, profiles, pairs [][]byte) (out tables, err error) {
+	toPairs := func(_ int64, block []byte) { out.Pairs = append(out.Pairs, rows[records.Pair](block)...) }
+	toClusters := func(_ int64, block []byte) { out.Clusters = append(out.Clusters, rows[records.Clustered](block)...) }
+	toRemoved := func(_ int64, block []byte) { out.Removed = append(out.Removed, rows[records.Removed](block)...) }
+	toDropped := func(_ int64, block []byte) {
+		for d := records.NewDecoder(block); !d.Done(); {
+			out.Dropped = append(out.Dropped, d.Key())
+		}
+	}
+	f := &decideFn{Params: Params{Components: components}, in: in}
+	f.StartBundle(toPairs, toClusters, toRemoved, toDropped)
+	err = f.ProcessElement(context.Background(), 0, beamtest.Values(profiles...), beamtest.Values(pairs...), toPairs, toClusters, toRemoved, toDropped)
+	f.FinishBundle(toPairs, toClusters, toRemoved, toDropped)
+	out.sort()
+	return out, err
+}
+
+func (t *tables) sort() {
+	slices.SortFunc(t.Pairs, func(a, b records.Pair) int {
+		return cmp.Or(cmp.Compare(a.IDA, b.IDA), cmp.Compare(a.IDB, b.IDB))
+	})
+	slices.SortFunc(t.Clusters, func(a, b records.Clustered) int { return cmp.Compare(a.ID, b.ID) })
+	slices.SortFunc(t.Removed, func(a, b records.Removed) int { return cmp.Compare(a.ID, b.ID) })
+	slices.Sort(t.Dropped)
+}
+
+// rows are the rows of a block.
+func rows[T any, R interface {
+	*T
+	DecodeFields(*records.Decoder)
+}](block []byte) (all []T) {
+	for d := records.NewDecoder(block); !d.Done(); {
+		d.Key()
+		d.Key()
+		var row T
+		R(&row).DecodeFields(records.NewDecoder(d.Bytes()))
+		all = append(all, row)
+	}
+	return all
+}
+
+var oneFile = &records.Inputs{
+	Files:  []records.File{{Source: "a.jsonl", Size: 100}},
+	Pieces: []records.Span{{End: records.End}}, Shards: 1,
+}
 
 // The component, worked out by hand. Documents by position; equal letters are copies:
 //
 //	0 a   10 b   20 a   30 c   40 b   50 d   60 d
 //
 // a–b share 8 of 10 (8/12), b–c share 9 of 10 (9/11); d has copies only. So a is kept, b falls to
-// a, c stays since b is not kept, d's first is kept. Copies go with their group.
-func TestStar(t *testing.T) {
-	doc := func(position int64, set uint64) *records.Profile {
-		return &records.Profile{Key: records.NewKey(0, position), Hash: records.SetHash{Lo: set}, Size: 10, ID: fmt.Append(nil, position), HasID: true}
-	}
+// a, and c, which is similar to b only, stays with star and falls to a with components. Of d the
+// first is kept. Copies go with their group.
+func TestByHand(t *testing.T) {
 	const a, b, c, d = 1, 2, 3, 4
-	var profiles []byte
-	for _, p := range []*records.Profile{doc(60, d), doc(0, a), doc(10, b), doc(30, c), doc(20, a), doc(50, d), doc(40, b)} {
-		profiles = records.AppendProfile(profiles, p)
+	var profiles, pairs []byte
+	for position, set := range map[int64]uint64{0: a, 10: b, 20: a, 30: c, 40: b, 50: d, 60: d} {
+		profiles = records.AppendProfile(profiles, &records.Profile{
+			Key: records.NewKey(0, position), Hash: records.SetHash{Lo: set}, Size: 10, ID: fmt.Append(nil, position), HasID: true,
+		})
 	}
-	var pairs []byte
 	pairs = records.AppendNearPair(pairs, records.NearPair{A: records.NewKey(0, 10), B: records.NewKey(0, 30), Shared: 9})
 	pairs = records.AppendNearPair(pairs, records.NearPair{A: records.NewKey(0, 0), B: records.NewKey(0, 10), Shared: 8})
 
-	rows, err := star(t, profiles, pairs)
-	if err != nil {
-		t.Fatal(err)
-	}
-	wantPairs := []string{"0 20 1", "0 10 0.6666666666666666", "10 40 1", "10 30 0.8181818181818182", "50 60 1"}
-	slices.Sort(wantPairs)
-	if diff := cmp.Diff(wantPairs, rows.pairs); diff != "" {
-		t.Errorf("pairs: %s", diff)
-	}
-	wantClusters := []string{"0 in 0 of 5 kept", "10 in 0 of 5", "20 in 0 of 5", "30 in 0 of 5 kept", "40 in 0 of 5", "50 in 50 of 2 kept", "60 in 50 of 2"}
-	if diff := cmp.Diff(wantClusters, rows.clusters); diff != "" {
-		t.Errorf("clusters: %s", diff)
-	}
-	wantRemoved := []string{
-		"10 for 0 near 0.6666666666666666", "20 for 0 copy 1", "40 for 0 near 0.6666666666666666", "60 for 50 copy 1",
-	}
-	if diff := cmp.Diff(wantRemoved, rows.removed); diff != "" {
-		t.Errorf("removed: %s", diff)
-	}
-	if diff := cmp.Diff([]int64{10, 20, 40, 60}, rows.dropped); diff != "" {
-		t.Errorf("dropped: %s", diff)
+	for _, tt := range []struct {
+		components                       bool
+		wantPairs, wantKept, wantRemoved []string
+	}{
+		{
+			false,
+			[]string{"0 10 0.6666666666666666", "0 20 1", "10 30 0.8181818181818182", "10 40 1", "50 60 1"},
+			[]string{"0 in 0 of 5", "30 in 0 of 5", "50 in 50 of 2"},
+			[]string{"10 for 0 near 0.6666666666666666", "20 for 0 copy 1", "40 for 0 near 0.6666666666666666", "60 for 50 copy 1"},
+		},
+		{
+			true,
+			[]string{"0 10 0.6666666666666666", "0 20 1", "10 30 0.8181818181818182", "10 40 1", "50 60 1"},
+			[]string{"0 in 0 of 5", "50 in 50 of 2"},
+			[]string{"10 for 0 near 0.6666666666666666", "20 for 0 copy 1", "30 for 0 near null", "40 for 0 near 0.6666666666666666", "60 for 50 copy 1"},
+		},
+	} {
+		got, err := decided(oneFile, tt.components, [][]byte{profiles}, [][]byte{pairs})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var gotPairs, gotKept, gotRemoved []string
+		for _, p := range got.Pairs {
+			gotPairs = append(gotPairs, fmt.Sprint(p.IDA, " ", p.IDB, " ", p.Similarity))
+		}
+		for _, c := range got.Clusters {
+			if c.Kept {
+				gotKept = append(gotKept, fmt.Sprintf("%s in %d of %d", c.ID, c.Cluster, c.Members))
+			}
+		}
+		for _, r := range got.Removed {
+			similarity := "null"
+			if r.Similarity != nil {
+				similarity = fmt.Sprint(*r.Similarity)
+			}
+			gotRemoved = append(gotRemoved, fmt.Sprintf("%s for %s %s %s", r.ID, r.KeptID, r.Reason, similarity))
+		}
+		for name, diff := range map[string]string{
+			"pairs": gocmp.Diff(tt.wantPairs, gotPairs), "kept": gocmp.Diff(tt.wantKept, gotKept), "removed": gocmp.Diff(tt.wantRemoved, gotRemoved),
+		} {
+			if diff != "" {
+				t.Errorf("components %v: %s: %s", tt.components, name, diff)
+			}
+		}
 	}
 }
 
+// doc is a document as the model knows it.
+type doc struct {
+	key        records.Key
+	id         string
+	preference int
+	value      records.Value
+	set        int
+}
+
+// world is a component for the model: documents in input order, and how many shingles sets share;
+// all sets have 20.
+type world struct {
+	docs    []doc
+	shared  map[[2]int]int
+	largest bool
+}
+
+const setSize = 20
+
+func anyWorld(t *rapid.T) (w world, in *records.Inputs) {
+	in = &records.Inputs{Shards: 1}
+	for file := range 3 {
+		in.Files = append(in.Files, records.File{
+			Source: fmt.Sprintf("%c.txt", 'a'+file), Size: 1000, Offset: int64(file) * 1000,
+			Preference: rapid.IntRange(0, 1).Draw(t, "preference"),
+		})
+		in.Pieces = append(in.Pieces, records.Span{File: file, End: records.End})
+	}
+	value := rapid.SampledFrom([]records.Value{
+		{}, {}, {Kind: records.StringValue, Text: []byte("5")}, {Kind: records.StringValue}, {Kind: records.StringValue, Text: []byte("5a")},
+		{Kind: records.NumberValue, Text: []byte("-5")}, {Kind: records.NumberValue, Text: []byte("10")}, {Kind: records.NumberValue, Text: []byte("9")},
+		{Kind: records.NumberValue, Text: []byte("1e1")}, {Kind: records.NumberValue, Text: []byte("9007199254740993")},
+		{Kind: records.NumberValue, Text: []byte("9007199254740992")},
+	})
+	sets := rapid.IntRange(1, 10).Draw(t, "sets")
+	for i := range rapid.IntRange(1, 20).Draw(t, "documents") {
+		key := records.NewKey(i*3/20, int64(i))
+		w.docs = append(w.docs, doc{
+			key: key, id: in.ID(key, nil, false), preference: in.Files[key.File()].Preference,
+			value: value.Draw(t, "value"), set: rapid.IntRange(1, sets).Draw(t, "set"),
+		})
+	}
+	w.largest = rapid.Bool().Draw(t, "largest")
+	w.shared = map[[2]int]int{}
+	rare := rapid.IntRange(1, 6).Draw(t, "rare")
+	for i := range sets {
+		for j := range i {
+			if rapid.IntRange(0, rare).Draw(t, "near") == 0 {
+				w.shared[[2]int{j + 1, i + 1}] = rapid.IntRange(10, 19).Draw(t, "shared")
+			}
+		}
+	}
+	return w, in
+}
+
+// similarity is that of two documents if it reaches the threshold, else 0.
+func (w *world) similarity(a, b doc) float64 {
+	if a.set == b.set {
+		return 1
+	}
+	shared := w.shared[[2]int{min(a.set, b.set), max(a.set, b.set)}]
+	return float64(shared) / float64(2*setSize-shared)
+}
+
+// before is the order of preference, from its definition.
+func (w *world) before(a, b doc) bool {
+	if a.preference != b.preference {
+		return a.preference < b.preference
+	}
+	if a.value.Kind != b.value.Kind {
+		return a.value.Kind == records.NumberValue || b.value.Kind == records.NoValue
+	}
+	c := 0
+	switch a.value.Kind {
+	case records.NumberValue:
+		x, _ := new(big.Rat).SetString(string(a.value.Text))
+		y, _ := new(big.Rat).SetString(string(b.value.Text))
+		c = x.Cmp(y)
+	case records.StringValue:
+		c = bytes.Compare(a.value.Text, b.value.Text)
+	}
+	if c != 0 {
+		return c < 0 != w.largest
+	}
+	return a.key < b.key
+}
+
+// tables decides document by document.
+func (w *world) tables(in *records.Inputs, components bool) (want tables) {
+	first := func(is func(doc) bool, before func(a, b doc) bool) (found doc) {
+		for _, d := range w.docs {
+			if is(d) && (found.id == "" || before(d, found)) {
+				found = d
+			}
+		}
+		return found
+	}
+	byKey := func(a, b doc) bool { return a.key < b.key }
+	cluster := map[records.Key]records.Key{}
+	for _, d := range w.docs {
+		cluster[d.key] = d.key
+	}
+	for range w.docs {
+		for _, a := range w.docs {
+			for _, b := range w.docs {
+				if w.similarity(a, b) > 0 {
+					cluster[a.key] = min(cluster[a.key], cluster[b.key])
+				}
+			}
+		}
+	}
+	keptFor := map[records.Key]doc{} // the kept document that stands for each
+	ordered := slices.SortedFunc(slices.Values(w.docs), func(a, b doc) int {
+		if w.before(a, b) {
+			return -1
+		}
+		return 1
+	})
+	for _, d := range ordered {
+		best := first(func(o doc) bool { return o.set == d.set }, w.before)
+		keptFor[d.key] = best
+		if components {
+			keptFor[d.key] = first(func(o doc) bool { return cluster[o.key] == cluster[d.key] }, w.before)
+			continue
+		}
+		// A copy shares the fate of its best: only those before that count.
+		highest := 0.
+		for _, o := range ordered[:slices.IndexFunc(ordered, func(o doc) bool { return o.key == best.key })] {
+			if s := w.similarity(o, d); keptFor[o.key].key == o.key && s > highest {
+				keptFor[d.key], highest = o, s
+			}
+		}
+	}
+	for _, d := range w.docs {
+		members := 0
+		for _, o := range w.docs {
+			if cluster[o.key] == cluster[d.key] {
+				members++
+			}
+		}
+		if members < 2 {
+			continue
+		}
+		kept := keptFor[d.key]
+		want.Clusters = append(want.Clusters, records.Clustered{
+			Cluster: int64(cluster[d.key]), ID: d.id, Source: in.Source(d.key), Position: d.key.Position(),
+			Size: setSize, Members: int32(members), Kept: kept.key == d.key,
+		})
+		if kept.key == d.key {
+			continue
+		}
+		row := records.Removed{
+			ID: d.id, Source: in.Source(d.key), Position: d.key.Position(), Cluster: int64(cluster[d.key]),
+			KeptID: kept.id, KeptSource: in.Source(kept.key), KeptPosition: kept.key.Position(), Reason: records.ReasonNear,
+		}
+		if s := w.similarity(d, kept); s > 0 {
+			row.Similarity = &s
+		}
+		if d.set == kept.set {
+			row.Reason = records.ReasonCopy
+		}
+		want.Removed = append(want.Removed, row)
+		want.Dropped = append(want.Dropped, d.key)
+	}
+	pair := func(a, b doc, shared int) {
+		want.Pairs = append(want.Pairs, records.Pair{
+			IDA: a.id, IDB: b.id, SourceA: in.Source(a.key), SourceB: in.Source(b.key),
+			PositionA: a.key.Position(), PositionB: b.key.Position(),
+			Similarity: w.similarity(a, b), Shared: int32(shared), SizeA: setSize, SizeB: setSize,
+		})
+	}
+	for i, a := range w.docs {
+		for _, b := range w.docs[i+1:] {
+			firstA := first(func(o doc) bool { return o.set == a.set }, byKey)
+			firstB := first(func(o doc) bool { return o.set == b.set }, byKey)
+			switch {
+			case a.set == b.set && a.key == firstA.key:
+				pair(a, b, setSize)
+			case a.set != b.set && a.key == firstA.key && b.key == firstB.key && w.similarity(a, b) > 0:
+				pair(a, b, w.shared[[2]int{min(a.set, b.set), max(a.set, b.set)}])
+			}
+		}
+	}
+	want.sort()
+	return want
+}
+
+// TestAgainstModel: every table is as a model has it that goes through documents, not groups,
+// whatever the order of values in the group and their cut into blocks.
+func TestAgainstModel(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w, in := anyWorld(t)
+		representative := map[int]records.Key{}
+		var profiles, pairs [][]byte
+		for _, d := range w.docs {
+			if _, ok := representative[d.set]; !ok {
+				representative[d.set] = d.key
+			}
+			profiles = append(profiles, records.AppendProfile(nil, &records.Profile{
+				Key: d.key, Hash: records.SetHash{Lo: uint64(d.set)}, Size: setSize, Rank: records.AppendRank(nil, d.value, w.largest),
+			}))
+		}
+		for sets, shared := range w.shared {
+			a, okA := representative[sets[0]]
+			b, okB := representative[sets[1]]
+			if okA && okB {
+				pairs = append(pairs, records.AppendNearPair(nil, records.NearPair{A: min(a, b), B: max(a, b), Shared: shared}))
+			}
+		}
+		for _, components := range []bool{false, true} {
+			got, err := decided(in, components, blocks(t, profiles), blocks(t, pairs))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := gocmp.Diff(w.tables(in, components), got); diff != "" {
+				t.Fatalf("components %v: %s", components, diff)
+			}
+		}
+	})
+}
+
+// blocks packs values in any order.
+func blocks(t *rapid.T, values [][]byte) (packed [][]byte) {
+	values = rapid.Permutation(values).Draw(t, "order")
+	size := rapid.IntRange(1, 5).Draw(t, "values of a block")
+	for chunk := range slices.Chunk(values, size) {
+		packed = append(packed, slices.Concat(chunk...))
+	}
+	return packed
+}
+
 // A component of false edges only leaves no trace.
-func TestStarOfStrangers(t *testing.T) {
+func TestStrangers(t *testing.T) {
 	profiles := records.AppendProfile(nil, &records.Profile{Key: 1, Hash: records.SetHash{Lo: 1}, Size: 3})
 	profiles = records.AppendProfile(profiles, &records.Profile{Key: 2, Hash: records.SetHash{Lo: 2}, Size: 3})
-	rows, err := star(t, profiles, nil)
+	rows, err := decided(oneFile, false, [][]byte{profiles}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(tables{}, rows, cmp.AllowUnexported(tables{})); diff != "" {
+	if diff := gocmp.Diff(tables{}, rows); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -72,80 +383,7 @@ func TestStarOfStrangers(t *testing.T) {
 func TestPairOfUnknownDocument(t *testing.T) {
 	profiles := records.AppendProfile(nil, &records.Profile{Key: 1, Size: 3})
 	pairs := records.AppendNearPair(nil, records.NearPair{A: 1, B: 9, Shared: 3})
-	if _, err := star(t, profiles, pairs); err == nil {
+	if _, err := decided(oneFile, false, [][]byte{profiles}, [][]byte{pairs}); err == nil {
 		t.Error("a pair of an unknown document was taken")
 	}
-}
-
-// tables are the rows that one component came to, spelt out and sorted by position.
-type tables struct {
-	pairs, clusters, removed []string
-	dropped                  []int64
-}
-
-func star(t *testing.T, profiles, pairs []byte) (out tables, err error) {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "inputs.json")
-	inputs := &records.Inputs{
-		Files:  []records.File{{Source: "a.jsonl", Size: 100}},
-		Pieces: []records.Span{{End: records.End}}, Shards: 1,
-	}
-	if err := storage.WriteShared(path, inputs); err != nil {
-		t.Fatal(err)
-	}
-	one := func(block []byte) func(*[]byte) bool {
-		return func(b *[]byte) bool {
-			*b, block = block, nil
-			return len(*b) > 0
-		}
-	}
-	each := func(block []byte, row func(fields *records.Decoder)) {
-		for d := records.NewDecoder(block); !d.Done(); {
-			d.Key()
-			d.Key()
-			row(records.NewDecoder(d.Bytes()))
-		}
-	}
-	toPairs := func(_ int64, block []byte) {
-		each(block, func(d *records.Decoder) {
-			var p records.Pair
-			p.DecodeFields(d)
-			out.pairs = append(out.pairs, fmt.Sprint(p.IDA, " ", p.IDB, " ", p.Similarity))
-		})
-		slices.Sort(out.pairs)
-	}
-	toClusters := func(_ int64, block []byte) {
-		each(block, func(d *records.Decoder) {
-			var c records.Clustered
-			c.DecodeFields(d)
-			text := fmt.Sprintf("%s in %d of %d", c.ID, c.Cluster, c.Members)
-			if c.Kept {
-				text += " kept"
-			}
-			out.clusters = append(out.clusters, text)
-		})
-		slices.Sort(out.clusters)
-	}
-	toRemoved := func(_ int64, block []byte) {
-		each(block, func(d *records.Decoder) {
-			var r records.Removed
-			r.DecodeFields(d)
-			out.removed = append(out.removed, fmt.Sprintf("%s for %s %s %v", r.ID, r.KeptID, r.Reason, *r.Similarity))
-		})
-		slices.Sort(out.removed)
-	}
-	toDropped := func(_ int64, block []byte) {
-		for d := records.NewDecoder(block); !d.Done(); {
-			out.dropped = append(out.dropped, d.Key().Position())
-		}
-		slices.Sort(out.dropped)
-	}
-	f := &starFn{Inputs: path}
-	if err := f.Setup(); err != nil {
-		t.Fatal(err)
-	}
-	f.StartBundle(toPairs, toClusters, toRemoved, toDropped)
-	err = f.ProcessElement(context.Background(), 0, one(profiles), one(pairs), toPairs, toClusters, toRemoved, toDropped)
-	f.FinishBundle(toPairs, toClusters, toRemoved, toDropped)
-	return out, err
 }

@@ -70,7 +70,7 @@ func (f *setsFn) ProcessElement(ctx context.Context, block []byte, sets, profile
 		set := shingle.Set(f.shingles)
 		profile := records.Profile{
 			Key: doc.Key, Hash: records.SetHash(hash.Sequence(set)), Size: len(set),
-			ID: doc.ID, HasID: doc.HasID,
+			ID: doc.ID, HasID: doc.HasID, Rank: doc.Rank,
 		}
 		component := int64(doc.Component)
 		f.profiles.Add(component, func(block []byte) []byte { return records.AppendProfile(block, &profile) }, profiles)

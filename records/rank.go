@@ -1,0 +1,140 @@
+package records
+
+import (
+	"bytes"
+	"encoding/binary"
+	"regexp"
+	"slices"
+	"strconv"
+)
+
+// Value is the value of a column by which documents are ordered.
+type Value struct {
+	Kind Kind
+	Text []byte // a number as it is written, or the bytes of a string
+}
+
+// Kind is the type of a Value.
+type Kind uint8
+
+// The kinds of values. All that is neither number nor string has no order and is no value.
+const (
+	NoValue Kind = iota
+	NumberValue
+	StringValue
+)
+
+var decimal = regexp.MustCompile(`^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$`)
+
+// Untyped is the value that text is in a format without types: a number if it reads as a decimal
+// one, none if it is empty.
+func Untyped(text []byte) Value {
+	switch {
+	case len(text) == 0:
+		return Value{}
+	case decimal.Match(text):
+		return Value{Kind: NumberValue, Text: text}
+	default:
+		return Value{Kind: StringValue, Text: text}
+	}
+}
+
+// A rank begins with what kind of value it stands for: numbers go before strings before none,
+// be the smallest first or the largest.
+const (
+	numberRank = 1 + iota
+	stringRank
+	noRank
+)
+
+// AppendRank appends the rank of v: bytes that sort as the values do, numbers by what they are
+// worth, exactly, and strings by their bytes; the smallest first or, if so asked, the largest.
+func AppendRank(dst []byte, v Value, largest bool) []byte {
+	kind := len(dst)
+	switch v.Kind {
+	case NumberValue:
+		dst = appendNumber(append(dst, numberRank), v.Text)
+	case StringValue:
+		dst = appendString(append(dst, stringRank), v.Text)
+	default:
+		dst = append(dst, noRank)
+	}
+	if largest {
+		complement(dst[kind+1:])
+	}
+	return dst
+}
+
+// complement turns the order of byte strings round, if none begins with another.
+func complement(b []byte) {
+	for i := range b {
+		b[i] = ^b[i]
+	}
+}
+
+// appendString appends s and an end that sorts before all that could follow.
+func appendString(dst, s []byte) []byte {
+	return append(append(dst, bytes.ReplaceAll(s, []byte{0}, []byte{0, 1})...), 0, 0)
+}
+
+// The signs of numbers.
+const (
+	negative = iota
+	zero
+	positive
+)
+
+// exponentBits bound exponents: a larger one counts as the largest, so that sums do not overflow.
+const exponentBits = 62
+
+// appendNumber appends a number that is ±0.d₁d₂d₃… · 10^e with d₁ ≠ 0: sign, e, and the digits
+// two by two up to the last that is not 0. Those of a negative number sort the other way round.
+func appendNumber(dst, text []byte) []byte {
+	sign := positive
+	if text[0] == '-' {
+		sign = negative
+	}
+	mantissa, exponent := bytes.TrimLeft(text, "+-"), int64(0)
+	if i := bytes.IndexAny(mantissa, "eE"); i >= 0 {
+		// Out of range, ParseInt returns the nearest in range.
+		exponent, _ = strconv.ParseInt(string(mantissa[i+1:]), 10, exponentBits)
+		mantissa = mantissa[:i]
+	}
+	whole, fraction, _ := bytes.Cut(mantissa, []byte("."))
+	all := slices.Concat(whole, fraction)
+	digits := bytes.TrimLeft(all, "0")
+	exponent += int64(len(whole) - (len(all) - len(digits)))
+	digits = bytes.TrimRight(digits, "0")
+	if len(digits) == 0 {
+		return append(dst, zero)
+	}
+	dst = append(dst, byte(sign))
+	begin := len(dst)
+	dst = appendExponent(dst, exponent)
+	for pair := range slices.Chunk(digits, 2) {
+		value := 10 * (pair[0] - '0')
+		if len(pair) == 2 {
+			value += pair[1] - '0'
+		}
+		dst = append(dst, 1+value)
+	}
+	dst = append(dst, 0)
+	if sign == negative {
+		complement(dst[begin:])
+	}
+	return dst
+}
+
+// appendExponent appends an exponent: usual ones as a byte, others as nine.
+func appendExponent(dst []byte, e int64) []byte {
+	const far = 0x7F
+	switch {
+	case e <= -far:
+		dst = append(dst, 0)
+	case e >= far:
+		dst = append(dst, 0xFF)
+	default:
+		return append(dst, byte(0x80+e))
+	}
+	return binary.BigEndian.AppendUint64(dst, uint64(e)^1<<63)
+}

@@ -1,0 +1,103 @@
+package records_test
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"math/big"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/neardup/neardup/records"
+)
+
+func number(text string) records.Value {
+	return records.Value{Kind: records.NumberValue, Text: []byte(text)}
+}
+
+// anyNumber is one of few, written in many ways, or one of many.
+var anyNumber = rapid.Custom(func(t *rapid.T) records.Value {
+	sign := rapid.SampledFrom([]string{"", "-", "+"}).Draw(t, "sign")
+	digits := rapid.OneOf(rapid.StringMatching(`[0-9]{1,3}`), rapid.StringMatching(`[0-9]{1,25}`)).Draw(t, "digits")
+	fraction := rapid.SampledFrom([]string{"", ".", ".0", ".00", ".5", ".50", ".05", ".123456789012345678901"}).Draw(t, "fraction")
+	exponent := rapid.SampledFrom([]string{"", "e0", "E+1", "e-1", "e-2", "e125", "e126", "e127", "e128", "e-125", "e-128", "e1000"}).Draw(t, "exponent")
+	return number(sign + digits + fraction + exponent)
+})
+
+var anyValue = rapid.OneOf(anyNumber, rapid.Custom(func(t *rapid.T) records.Value {
+	few := rapid.SliceOfN(rapid.SampledFrom([]byte{0, 1, 2, 'a', 0xFE, 0xFF}), 0, 4)
+	return records.Value{Kind: records.StringValue, Text: few.Draw(t, "string")}
+}), rapid.Just(records.Value{}))
+
+// compareValues is what the order is defined to be.
+func compareValues(a, b records.Value, largest bool) int {
+	place := func(k records.Kind) int { return (int(k) + 2) % 3 } // number, string, none
+	if c := cmp.Compare(place(a.Kind), place(b.Kind)); c != 0 {
+		return c
+	}
+	c := 0
+	switch a.Kind {
+	case records.NumberValue:
+		c = rational(a).Cmp(rational(b))
+	case records.StringValue:
+		c = bytes.Compare(a.Text, b.Text)
+	}
+	if largest {
+		return -c
+	}
+	return c
+}
+
+func rational(v records.Value) *big.Rat {
+	r, ok := new(big.Rat).SetString(string(v.Text))
+	if !ok {
+		panic(fmt.Sprintf("%q is no number", v.Text))
+	}
+	return r
+}
+
+// TestRanksSortAsValues: numbers that are equal have equal ranks, however they are written.
+func TestRanksSortAsValues(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		a, b := anyValue.Draw(t, "a"), anyValue.Draw(t, "b")
+		largest := rapid.Bool().Draw(t, "largest")
+		got := bytes.Compare(records.AppendRank(nil, a, largest), records.AppendRank([]byte("x"), b, largest)[1:])
+		if want := compareValues(a, b, largest); got != want {
+			t.Fatalf("%d %q against %d %q, largest first %v: %d, want %d", a.Kind, a.Text, b.Kind, b.Text, largest, got, want)
+		}
+	})
+}
+
+// Each is more than the one before, where floating point or int64 would see no difference, and
+// even where the exponent alone is beyond any number's.
+func TestRanksAreExact(t *testing.T) {
+	rising := []string{
+		"-1e99999999999999999999", "-9007199254740993", "-9007199254740992", "-0.30000000000000004", "-0.3",
+		"-1e-99999999999999999999", "-0", "1e-99999999999999999999", "1e-400", "0.1", "0.10000000000000000001",
+		"9007199254740992", "9007199254740993", "9223372036854775807", "9223372036854775808", "18446744073709551616",
+		"1e308", "1e309", "1.5e309", "1e99999999999999999999",
+	}
+	for i := range rising[1:] {
+		for _, largest := range []bool{false, true} {
+			a, b := records.AppendRank(nil, number(rising[i]), largest), records.AppendRank(nil, number(rising[i+1]), largest)
+			if (bytes.Compare(a, b) < 0) == largest || bytes.Equal(a, b) {
+				t.Errorf("%s and %s, largest first %v: ranks %x and %x", rising[i], rising[i+1], largest, a, b)
+			}
+		}
+	}
+}
+
+func TestUntyped(t *testing.T) {
+	for text, want := range map[string]records.Kind{
+		"": records.NoValue, " ": records.StringValue, "0": records.NumberValue, "-007.50": records.NumberValue,
+		"+5": records.NumberValue, ".5": records.NumberValue, "5.": records.NumberValue, "1E-5": records.NumberValue,
+		".": records.StringValue, "-": records.StringValue, "1e": records.StringValue, "1,5": records.StringValue,
+		" 1": records.StringValue, "0x1F": records.StringValue, "NaN": records.StringValue, "Inf": records.StringValue,
+		"1_000": records.StringValue, "2024-01-31": records.StringValue, "1\n": records.StringValue, "٣": records.StringValue,
+	} {
+		if got := records.Untyped([]byte(text)); got.Kind != want || string(got.Text) != text {
+			t.Errorf("%q is %d %q, want %d", text, got.Kind, got.Text, want)
+		}
+	}
+}
