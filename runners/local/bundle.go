@@ -34,7 +34,7 @@ type bundle struct {
 	noState
 }
 
-func newBundle(j *job, s *stage, ctx context.Context, task int) *bundle {
+func newBundle(ctx context.Context, j *job, s *stage, task int) *bundle {
 	b := &bundle{job: j, stage: s, task: task, data: make(chan exec.Elements)}
 	b.ctx, b.cancel = context.WithCancel(ctx)
 	return b

@@ -129,6 +129,16 @@ func TestConformance(t *testing.T) {
 	}
 }
 
+func TestExternalTransformsAreRefused(t *testing.T) {
+	p, s := beam.NewPipelineWithRoot()
+	beam.External(s.Scope("there"), "beam:transform:other:v1", nil, []beam.PCollection{beam.Impulse(s)}, nil, true)
+	_, err := beam.Run(context.Background(), "local", p)
+	want := `the local runner cannot run this pipeline: transform "there/External" has the kind beam:transform:other:v1, which is not supported; cross-language transforms never are`
+	if err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
 func TestBundleFinalizers(t *testing.T) {
 	for _, c := range []struct {
 		name  string

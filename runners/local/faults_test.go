@@ -57,6 +57,9 @@ func (f *drain) ProcessElement(key int64, values func(*[]byte) bool, emit func(i
 	return nil
 }
 
+func (f *drain) Setup()    { reached("setup") }
+func (f *drain) Teardown() { reached("teardown") }
+
 var errOfTest = errors.New("the disk of dreams is full")
 
 // failing is a source that fails in its Phase.
@@ -177,7 +180,7 @@ func TestSpillSucceeds(t *testing.T) {
 }
 
 func TestCancel(t *testing.T) {
-	for _, phase := range []string{"before", "source", "group"} {
+	for _, phase := range []string{"before", "source", "spill", "setup", "merge", "group", "teardown"} {
 		t.Run(phase, func(t *testing.T) {
 			dir := tidy(t)
 			ctx, cancel := context.WithCancel(context.Background())
@@ -185,16 +188,35 @@ func TestCancel(t *testing.T) {
 			if phase == "before" {
 				cancel()
 			}
+			var there atomic.Bool
 			listen(t, func(point string) {
 				if point == phase {
+					there.Store(true)
 					cancel()
 				}
 			})
-			if err := runIn(ctx, dir, spilling("")); !errors.Is(err, context.Canceled) {
+			o := Options{Workers: 3, TempDir: dir, buffers: 64 << 10, opened: func(s spill.Storage) spill.Storage { return watchedStorage{s} }}
+			if _, err := Execute(WithOptions(ctx, o), spilling("")); !errors.Is(err, context.Canceled) {
 				t.Errorf("got %v, want %v", err, context.Canceled)
+			}
+			if phase != "before" && !there.Load() {
+				t.Error("never got there")
 			}
 		})
 	}
+}
+
+// watchedStorage tells when it is used.
+type watchedStorage struct{ spill.Storage }
+
+func (s watchedStorage) WriteAt(b []byte, at int64) (int, error) {
+	reached("spill")
+	return s.Storage.WriteAt(b, at)
+}
+
+func (s watchedStorage) ReadAt(b []byte, at int64) (int, error) {
+	reached("merge")
+	return s.Storage.ReadAt(b, at)
 }
 
 // storage fails, or spoils what is read, as a test wants it.

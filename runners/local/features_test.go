@@ -3,8 +3,12 @@ package local
 import (
 	"context"
 	"fmt"
+	"hash/maphash"
+	"math/rand/v2"
+	"reflect"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -15,6 +19,9 @@ import (
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/io/rtrackers/offsetrange"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/testing/passert"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/transforms/stats"
+
+	"github.com/neardup/neardup/runners/local/internal/shuffle"
 )
 
 func init() {
@@ -23,6 +30,14 @@ func init() {
 	register.DoFn3x0[*sdf.LockRTracker, int64, func(int64, int64)](&ranged{})
 	register.DoFn3x0[context.Context, int64, int64](&counting{})
 	register.Emitter3[beam.EventTime, int64, int64]()
+	beam.RegisterType(reflect.TypeFor[place]())
+	register.Function1x2(placed)
+	register.Function2x1(sumPlace)
+	register.Function3x1(sumPlaceBeside)
+	register.Function2x0(sizedGroup)
+	register.DoFn2x1[string, func(*[]byte) bool, string](&digest{})
+	register.Function3x1(digestBoth)
+	register.Emitter2[string, []byte]()
 }
 
 // stamped emits 0 to 9 at these milliseconds, under the keys 0 and 1.
@@ -187,5 +202,151 @@ func TestEmptyPipeline(t *testing.T) {
 	}
 	if _, err := beam.Run(context.Background(), "local", beam.NewPipeline()); err != nil {
 		t.Errorf("no transform at all: %v", err)
+	}
+}
+
+// place is a key whose coder, that of rows, does not tell its size.
+type place struct {
+	Street string
+	Number int64
+}
+
+func placed(v int64) (place, int64) { return place{"High Street", v % 3}, v }
+
+func sumPlace(k place, values func(*int64) bool) int64 { return totalOf(k.Number, list(values)).V }
+
+func sumPlaceBeside(k place, values func(*int64) bool, largest int64) int64 {
+	return sumPlace(k, values) - largest
+}
+
+// TestGroupsReadByTwoStages reads groups again for a DoFn that waits for what comes of them.
+func TestGroupsReadByTwoStages(t *testing.T) {
+	for _, setting := range settings {
+		t.Run(setting.name, func(t *testing.T) {
+			p, s := beam.NewPipelineWithRoot()
+			groups := beam.GroupByKey(s, beam.ParDo(s, placed, beam.Create(s, int64(1), int64(2), int64(3), int64(4))))
+			sums := beam.ParDo(s, sumPlace, groups)
+			passert.Equals(s, sums, int64(1+4)*31+2, int64(2*31+1), int64(3*31+1))
+			beside := beam.ParDo(s, sumPlaceBeside, groups, beam.SideInput{Input: beam.Create(s, int64(7))})
+			passert.Equals(s, beside, int64(1+4)*31+2-7, int64(2*31+1-7), int64(3*31+1-7))
+			last := stats.Max(s, sums)
+			passert.Equals(s, beam.ParDo(s, sumPlaceBeside, groups, beam.SideInput{Input: last}), int64(0), int64(2*31+1-157), int64(3*31+1-157))
+			if _, err := beam.Run(WithOptions(context.Background(), setting.options), "local", p); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+}
+
+// sizesOfGroup are those of the values of a group: every third is longer than what is streamed
+// from, the others go several to a message, or one to several.
+func sizesOfGroup(i int64) (sizes []int) {
+	random := rand.New(rand.NewPCG(uint64(i), 3))
+	if i%3 == 0 {
+		for total := 0; total < 6*messageSize; total += sizes[len(sizes)-1] {
+			sizes = append(sizes, 1+random.IntN(300_000))
+		}
+		return append(sizes, 0)
+	}
+	for range 1 + random.IntN(5) {
+		sizes = append(sizes, 1+random.IntN(1<<random.IntN(19)))
+	}
+	return sizes
+}
+
+func valuesOfGroup(i int64) (values [][]byte) {
+	random := rand.NewChaCha8([32]byte{byte(i)})
+	for _, size := range sizesOfGroup(i) {
+		value := make([]byte, size)
+		_, _ = random.Read(value) // never fails
+		values = append(values, value)
+	}
+	return values
+}
+
+func sizedGroup(i int64, emit func(string, []byte)) {
+	key := inOnePartition()[i]
+	for _, value := range valuesOfGroup(i) {
+		emit(key, value)
+	}
+}
+
+// inOnePartition returns keys, in their order, that all lie in the first partition.
+var inOnePartition = sync.OnceValue(func() (keys []string) {
+	mem := shuffle.NewMemory(1<<20, 1)
+	for i := 0; len(keys) < 60; i++ {
+		key := fmt.Sprintf("%06d", i)
+		s := shuffle.NewStore(mem, nil, false)
+		w := s.Writer()
+		if err := w.Append([]byte{byte(len(key))}, []byte(key), nil); err != nil {
+			panic(err)
+		}
+		w.Park()
+		s.Finish()
+		if s.Bytes(0) > 0 {
+			keys = append(keys, key)
+		}
+		if err := s.Close(); err != nil {
+			panic(err)
+		}
+	}
+	return keys
+})
+
+var digestSeed = maphash.MakeSeed()
+
+func digestOf(key string, values [][]byte) string {
+	var size int
+	var sum uint64 // in any order
+	for _, v := range values {
+		size += len(v)
+		sum += maphash.Bytes(digestSeed, v)
+	}
+	return fmt.Sprintf("%s: %d values, %d bytes, %x", key, len(values), size, sum)
+}
+
+// digest tells of the values of a group, or how many there are of the first so many.
+type digest struct{ First int }
+
+func (f *digest) ProcessElement(key string, values func(*[]byte) bool) string {
+	var all [][]byte
+	for v := []byte(nil); (f.First == 0 || len(all) < f.First) && values(&v); {
+		all = append(all, v)
+	}
+	if f.First > 0 {
+		return fmt.Sprint(key, len(all))
+	}
+	return digestOf(key, all)
+}
+
+func digestBoth(key string, first, second func(*[]byte) bool) string {
+	var whole digest
+	return whole.ProcessElement(key, first) + " " + whole.ProcessElement(key, second)
+}
+
+// TestLongAndShortGroupsInOnePartition takes many messages for one partition, in which long groups
+// come before short ones. Each is read by two DoFns, one of which stops early, and by a join, which
+// goes through it for each of its sides.
+func TestLongAndShortGroupsInOnePartition(t *testing.T) {
+	var in, begun, whole, joined []any
+	for i := range int64(len(inOnePartition())) {
+		key, values := inOnePartition()[i], valuesOfGroup(i)
+		in = append(in, i)
+		begun = append(begun, fmt.Sprint(key, min(3, len(values))))
+		whole = append(whole, digestOf(key, values))
+		joined = append(joined, digestOf(key, values)+" "+digestOf(key, values))
+	}
+	for _, o := range []Options{{Workers: 2}, {Workers: 2, buffers: 1 << 20}} {
+		t.Run(fmt.Sprint(o.buffers), func(t *testing.T) {
+			p, s := beam.NewPipelineWithRoot()
+			pairs := beam.ParDo(s, sizedGroup, beam.Create(s, in...))
+			groups := beam.GroupByKey(s, pairs)
+			passert.Equals(s, beam.ParDo(s, &digest{First: 3}, groups), begun...)
+			passert.Equals(s, beam.ParDo(s, &digest{}, groups), whole...)
+			passert.Equals(s, beam.ParDo(s, digestBoth, beam.CoGroupByKey(s, pairs, pairs)), joined...)
+			if _, err := beam.Run(WithOptions(context.Background(), o), "local", p); err != nil {
+				t.Fatal(err)
+			}
+		})
 	}
 }

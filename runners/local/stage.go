@@ -62,7 +62,7 @@ func (j *job) bundle(s *stage, task int) error {
 	if err != nil {
 		return err
 	}
-	b := newBundle(j, s, i.ctx, task)
+	b := newBundle(i.ctx, j, s, task)
 	j.meter.enter(s)
 	err = i.plan.Execute(i.ctx, "", exec.DataContext{Data: b, State: b})
 	b.close()

@@ -23,8 +23,8 @@ const (
 type fuser struct {
 	*graph
 	stages []*Stage
-	homes  map[string][]*Stage // stages that make a collection; several make parts of a Flatten's
-	blocks map[string]*Collection
+	homes  map[string][]*Stage    // stages that make a collection; several make parts of a Flatten's
+	inputs map[string]*Collection // what a stage reads to emit a collection
 	sides  map[sideKey]*Collection
 }
 
@@ -34,7 +34,7 @@ type sideKey struct {
 }
 
 func newFuser(g *graph) *fuser {
-	return &fuser{graph: g, homes: map[string][]*Stage{}, blocks: map[string]*Collection{}, sides: map[sideKey]*Collection{}}
+	return &fuser{graph: g, homes: map[string][]*Stage{}, inputs: map[string]*Collection{}, sides: map[sideKey]*Collection{}}
 }
 
 func (f *fuser) add(n *node) error {
@@ -57,8 +57,9 @@ func (f *fuser) add(n *node) error {
 	return nil
 }
 
-// open begins a stage that reads input and emits it as a collection.
+// open begins a stage that reads input and emits it as a collection. So may further stages.
 func (f *fuser) open(pcollection string, input *Collection) *Stage {
+	f.inputs[pcollection] = input
 	s := &Stage{Input: input, source: pcollection, Outputs: map[string]*Collection{}, Sides: map[SideInput]*Collection{}, After: map[*Stage]bool{}}
 	if input != nil {
 		input.Readers = append(input.Readers, s)
@@ -186,7 +187,7 @@ func (f *fuser) host(pcollection string, sides []*Collection) *Stage {
 	if homes := f.homes[pcollection]; len(homes) == 1 {
 		candidates = homes
 	}
-	if c := f.blocks[pcollection]; c != nil {
+	if c := f.inputs[pcollection]; c != nil {
 		candidates = append(slices.Clone(candidates), c.Readers...)
 	}
 	for _, s := range candidates {
@@ -194,10 +195,9 @@ func (f *fuser) host(pcollection string, sides []*Collection) *Stage {
 			return s
 		}
 	}
-	c := f.blocks[pcollection]
+	c := f.inputs[pcollection]
 	if c == nil {
 		c = f.materialise(pcollection, Blocks)
-		f.blocks[pcollection] = c
 	}
 	homes := f.homes[pcollection]
 	s := f.open(pcollection, c)

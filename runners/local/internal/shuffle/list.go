@@ -19,7 +19,6 @@ type List struct {
 	elements int64
 	bytes    int64
 	inMemory atomic.Int64
-	readers  int
 	closed   bool
 }
 

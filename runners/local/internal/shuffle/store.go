@@ -61,6 +61,7 @@ func (s *Store) Writer() *Writer {
 	for i, r := range s.parked {
 		if !r.busy {
 			s.parked = slices.Delete(s.parked, i, i+1)
+			s.mem.unregister(idleRun{s, r})
 			w.run = r
 			break
 		}
@@ -68,8 +69,6 @@ func (s *Store) Writer() *Writer {
 	s.mu.Unlock()
 	if w.run == nil {
 		w.run = &run{}
-	} else {
-		s.mem.unregister(idleRun{s, w.run})
 	}
 	w.size.Store(w.run.size)
 	s.mem.mu.Lock()
@@ -158,14 +157,11 @@ func (w *Writer) Park() {
 	s.mu.Lock()
 	s.records += w.records
 	s.bytes += w.bytes
-	parked := !w.run.empty()
-	if parked {
+	if !w.run.empty() {
 		s.parked = append(s.parked, w.run)
+		m.register(idleRun{s, w.run}) // before another writer may take it
 	}
 	s.mu.Unlock()
-	if parked {
-		m.register(idleRun{s, w.run})
-	}
 }
 
 // idleRun lets the budget send a run to disk that nobody writes to.
@@ -179,7 +175,7 @@ func (i idleRun) held() int64 { return i.run.size }
 func (i idleRun) evict() (bool, error) {
 	s, r := i.store, i.run
 	s.mu.Lock()
-	there := !s.closed && !r.gone && (slices.Contains(s.parked, r) || slices.Contains(s.full, r))
+	there := !s.closed && !r.gone && !r.busy && (slices.Contains(s.parked, r) || slices.Contains(s.full, r))
 	if there {
 		r.busy = true
 		s.evicted.Add(1)
