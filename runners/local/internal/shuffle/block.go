@@ -19,17 +19,21 @@ type blockWriter struct {
 	firsts  [][]byte
 }
 
-func (w *blockWriter) append(key, value []byte) error {
-	if len(w.block) > 0 && len(w.block)+len(key)+len(value) > blockSize {
+// append adds an encoded record. One that is a block of its own is not copied.
+func (w *blockWriter) append(record []byte) error {
+	if len(w.block) > 0 && len(w.block)+len(record) > blockSize {
 		if err := w.flush(); err != nil {
 			return err
 		}
 	}
 	if len(w.block) == 0 && w.indexed {
+		key, _ := cut(record)
 		w.firsts = append(w.firsts, append([]byte(nil), key...))
 	}
-	w.block = append(appendUvarint(w.block, len(key)), key...)
-	w.block = append(appendUvarint(w.block, len(value)), value...)
+	if len(record) >= blockSize {
+		return w.write(record)
+	}
+	w.block = append(w.block, record...)
 	return nil
 }
 
@@ -37,13 +41,17 @@ func (w *blockWriter) flush() error {
 	if len(w.block) == 0 {
 		return nil
 	}
-	ref, err := w.file.Write(w.block)
-	if err != nil {
-		return err
-	}
-	w.blocks = append(w.blocks, ref)
+	err := w.write(w.block)
 	w.block = w.block[:0]
-	return nil
+	return err
+}
+
+func (w *blockWriter) write(block []byte) error {
+	ref, err := w.file.Write(block)
+	if err == nil {
+		w.blocks = append(w.blocks, ref)
+	}
+	return err
 }
 
 // finish returns the blocks since the last finish.

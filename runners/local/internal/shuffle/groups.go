@@ -99,9 +99,12 @@ func (g *Groups) rewrite() (*cursor, error) {
 	}
 	w := blockWriter{file: file}
 	records := g.left
+	var record []byte
 	for g.Next() {
 		for g.NextValue() {
-			if err := w.append(g.key, g.value); err != nil {
+			record = append(appendUvarint(record[:0], len(g.key)), g.key...)
+			record = append(appendUvarint(record, len(g.value)), g.value...)
+			if err := w.append(record); err != nil {
 				return nil, err
 			}
 		}

@@ -54,11 +54,12 @@ func (m *Memory) over() bool { return m.used.Load()-m.going.Load() > m.limit }
 
 // get returns an empty chunk with room for n bytes. The caller charges for it.
 func (m *Memory) get(n int) []byte {
-	if n > m.chunk {
-		return make([]byte, 0, n)
-	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if n > m.chunk {
+		m.shrink()
+		return make([]byte, 0, n)
+	}
 	if last := len(m.free) - 1; last >= 0 {
 		c := m.free[last]
 		m.free = m.free[:last]
@@ -72,9 +73,19 @@ func (m *Memory) recycle(chunks [][]byte) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, c := range chunks {
-		if cap(c) == m.chunk && int64(len(m.free)*m.chunk) < m.limit {
+		if cap(c) == m.chunk {
 			m.free = append(m.free, c[:0])
 		}
+	}
+	m.shrink()
+}
+
+// shrink lets go of free chunks: they are part of the budget, too.
+func (m *Memory) shrink() {
+	keep := max(0, m.limit-m.used.Load()) / int64(m.chunk)
+	if n := int(min(keep, int64(len(m.free)))); n < len(m.free) {
+		clear(m.free[n:])
+		m.free = m.free[:n]
 	}
 }
 

@@ -93,6 +93,14 @@ func (r *run) key(e entry) []byte {
 	return key
 }
 
+// encoded is a record as it stands on disk.
+func (r *run) encoded(e entry) []byte {
+	from := r.chunks[e.chunk][e.off:]
+	_, rest := cut(from)
+	_, rest = cut(rest)
+	return from[:len(from)-len(rest)]
+}
+
 func (r *run) record(e entry) (key, value []byte) {
 	key, rest := cut(r.chunks[e.chunk][e.off:])
 	value, _ = cut(rest)

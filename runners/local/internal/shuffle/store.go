@@ -231,8 +231,7 @@ func (s *Store) write(r *run) (*segments, error) {
 	w := blockWriter{file: file, indexed: s.indexed}
 	for p := range Partitions {
 		for _, e := range r.part(p) {
-			key, value := r.record(e)
-			if err := w.append(key, value); err != nil {
+			if err := w.append(r.encoded(e)); err != nil {
 				return nil, err
 			}
 		}
