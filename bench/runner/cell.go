@@ -9,13 +9,13 @@ import (
 	"os"
 	"os/exec"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 	_ "github.com/apache/beam/sdks/v2/go/pkg/beam/runners/direct" //nolint:staticcheck // deprecated, but a second runner to compare with
 	_ "github.com/apache/beam/sdks/v2/go/pkg/beam/runners/prism"
 
+	"github.com/neardup/neardup/bench/internal/process"
 	"github.com/neardup/neardup/runners/local"
 )
 
@@ -30,10 +30,9 @@ type cell struct {
 
 // taken is what a cell took.
 type taken struct {
-	Wall, CPU float64 // seconds
-	Peak      int64   // bytes
-	Spilled   int64
-	GaveUp    bool
+	process.Taken
+	Spilled int64
+	GaveUp  bool
 }
 
 // patience is how long a cell may take.
@@ -57,7 +56,8 @@ func runCell(text string) error {
 	if err != nil {
 		return err
 	}
-	t := taken{Wall: time.Since(begun).Seconds()}
+	var t taken
+	t.Wall = time.Since(begun).Seconds()
 	if r, ok := result.(*local.Result); ok {
 		t.Spilled = r.Report().Spilled
 	}
@@ -77,7 +77,7 @@ func measureCell(c cell) (t taken, err error) {
 	var out strings.Builder
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	t, err = measureCommand(exec.CommandContext(ctx, self, "-cell", string(text)), &out)
+	t.Taken, err = process.Measure(exec.CommandContext(ctx, self, "-cell", string(text)), &out)
 	if ctx.Err() != nil {
 		t.GaveUp = true // what it took so far is a lower bound
 		return t, nil
@@ -91,24 +91,4 @@ func measureCell(c cell) (t taken, err error) {
 	}
 	t.CPU, t.Peak = wholeCPU, peak
 	return t, nil
-}
-
-// measureCommand runs a command.
-func measureCommand(command *exec.Cmd, out io.Writer) (taken, error) {
-	var messages strings.Builder
-	command.Stdout, command.Stderr = out, &messages
-	begun := time.Now()
-	err := command.Run()
-	state := command.ProcessState
-	if state == nil {
-		return taken{}, fmt.Errorf("%v: %w", command.Args, err)
-	}
-	t := taken{Wall: time.Since(begun).Seconds(), CPU: (state.UserTime() + state.SystemTime()).Seconds()}
-	if usage, ok := state.SysUsage().(*syscall.Rusage); ok {
-		t.Peak = usage.Maxrss << 10
-	}
-	if err != nil {
-		err = fmt.Errorf("%v: %w: %s", command.Args, err, messages.String())
-	}
-	return t, err
 }

@@ -5,6 +5,8 @@ import (
 	"io"
 	"os"
 	"os/exec"
+
+	"github.com/neardup/neardup/bench/internal/process"
 )
 
 // table measures all cells and prints them beside what is to be reached.
@@ -93,7 +95,7 @@ func (p *printer) command(neardup, corpus string) {
 			return
 		}
 		var t taken
-		t, p.err = measureCommand(exec.Command(neardup, "dedup", corpus, "--runner="+runner, "--output", output, "--overwrite"), io.Discard)
+		t.Taken, p.err = process.Measure(exec.Command(neardup, "dedup", corpus, "--runner="+runner, "--output", output, "--overwrite"), io.Discard)
 		p.row("neardup dedup", runner, t)
 		if err := os.RemoveAll(output); err != nil && p.err == nil {
 			p.err = err

@@ -102,7 +102,7 @@ var layers = []layer{
 	},
 	{
 		packages: []string{"bench/..."},
-		may:      []string{beamPath + "...", module + "runners/local"},
+		may:      []string{beamPath + "...", module + "runners/local", module + "bench/internal/...", module + "internal/corpusgen"},
 		why:      "a benchmark measures what users use",
 	},
 	{

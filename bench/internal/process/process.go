@@ -1,0 +1,37 @@
+// Package process measures what a command takes.
+package process
+
+import (
+	"fmt"
+	"io"
+	"os/exec"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// Taken is what a process took.
+type Taken struct {
+	Wall, CPU float64 // seconds
+	Peak      int64   // bytes
+}
+
+// Measure runs a command, whose output goes to out. What it took is returned beside an error, too.
+func Measure(command *exec.Cmd, out io.Writer) (Taken, error) {
+	var messages strings.Builder
+	command.Stdout, command.Stderr = out, &messages
+	begun := time.Now()
+	err := command.Run()
+	state := command.ProcessState
+	if state == nil {
+		return Taken{}, fmt.Errorf("%v: %w", command.Args, err)
+	}
+	t := Taken{Wall: time.Since(begun).Seconds(), CPU: (state.UserTime() + state.SystemTime()).Seconds()}
+	if usage, ok := state.SysUsage().(*syscall.Rusage); ok {
+		t.Peak = usage.Maxrss << 10
+	}
+	if err != nil {
+		err = fmt.Errorf("%v: %w: %s", command.Args, err, messages.String())
+	}
+	return t, err
+}
