@@ -7,8 +7,10 @@ type Document struct {
 	Key   Key
 	ID    []byte
 	HasID bool
-	// Component is the component the document was read for, in the second read; 0 in the first.
+	// Component is the component the document was read for, in the second read, and Of how many
+	// documents that has; 0 in the first.
 	Component Key
+	Of        int
 	// Rank orders documents for the decision, where the order of the input does not; in the second
 	// read.
 	Rank []byte
@@ -19,7 +21,7 @@ type Document struct {
 // after another, so that an element of the pipeline is worth its fixed cost.
 func AppendDocument(block []byte, doc *Document) []byte {
 	block = AppendKey(block, doc.Key)
-	block = binary.AppendUvarint(block, uint64(doc.Component))
+	block = binary.AppendUvarint(binary.AppendUvarint(block, uint64(doc.Component)), uint64(doc.Of))
 	block = AppendOptional(block, doc.ID, doc.HasID)
 	block = AppendBytes(block, doc.Rank)
 	return AppendBytes(block, doc.Text)
@@ -28,7 +30,7 @@ func AppendDocument(block []byte, doc *Document) []byte {
 // Document reads one document of a block; its bytes share memory with the block.
 func (d *Decoder) Document() (doc Document) {
 	doc.Key = d.Key()
-	doc.Component = Key(d.Uvarint())
+	doc.Component, doc.Of = Key(d.Uvarint()), int(d.Uvarint())
 	doc.ID, doc.HasID = d.Optional()
 	doc.Rank = d.Bytes()
 	doc.Text = d.Bytes()

@@ -1,6 +1,10 @@
 package records
 
-import "encoding/binary"
+import (
+	"bytes"
+	"cmp"
+	"encoding/binary"
+)
 
 // SetHash is the 128-bit hash of a shingle set: documents with equal hashes are copies.
 type SetHash struct{ Hi, Lo uint64 }
@@ -13,6 +17,14 @@ type Profile struct {
 	ID    []byte
 	HasID bool
 	Rank  []byte
+}
+
+// Preferred compares documents: those that come first are kept rather.
+func (in *Inputs) Preferred(a, b *Profile) int {
+	return cmp.Or(
+		cmp.Compare(in.Files[a.Key.File()].Preference, in.Files[b.Key.File()].Preference),
+		bytes.Compare(a.Rank, b.Rank),
+		cmp.Compare(a.Key, b.Key))
 }
 
 // AppendProfile appends a profile to a block.

@@ -3,9 +3,10 @@ package records
 import "cmp"
 
 // Member says that a document belongs to a component. A component's name is the key of its
-// first document.
+// first document; Of is how many documents it has.
 type Member struct {
 	Key, Component Key
+	Of             int
 }
 
 // Compare orders members by document.
@@ -13,14 +14,14 @@ func (m Member) Compare(o Member) int { return cmp.Compare(m.Key, o.Key) }
 
 // AppendMember appends a member to a block.
 func AppendMember(block []byte, m Member) []byte {
-	return AppendKey(AppendKey(block, m.Key), m.Component)
+	return AppendUint32(AppendKey(AppendKey(block, m.Key), m.Component), uint32(m.Of))
 }
 
 // DecodeMembers appends the members of a block to dst.
 func DecodeMembers(dst []Member, block []byte) ([]Member, error) {
 	d := NewDecoder(block)
 	for !d.Done() {
-		dst = append(dst, Member{Key: d.Key(), Component: d.Key()})
+		dst = append(dst, Member{Key: d.Key(), Component: d.Key(), Of: int(d.Uint32())})
 	}
 	return dst, d.Err()
 }

@@ -27,6 +27,7 @@ const (
 	FactRead   FactKind = "read"   // a split was read: counts of its records
 	FactTable  FactKind = "table"  // a shard of a table was written
 	FactCorpus FactKind = "corpus" // a corpus file was written
+	FactCrowd  FactKind = "crowd"  // a component has more pairs than the budget
 )
 
 // Counts of facts, and of Run.Counts.
@@ -43,6 +44,9 @@ const (
 	CountNearPairs   = "near_pairs" // of them, those between representatives
 	CountRemoved     = "removed"
 	CountCorpus      = "corpus" // records in corpus/
+
+	CountPairsPartial    = "pairs_partial"   // crowds, of which pairs/ lists the pairs with kept documents only
+	CountRepresentatives = "representatives" // distinct sets of a crowd
 )
 
 // Files of an output, besides the tables and the corpus.

@@ -22,6 +22,9 @@ func NewDecoder(data []byte) *Decoder { return &Decoder{data: data} }
 // Done reports whether nothing is left to read.
 func (d *Decoder) Done() bool { return len(d.data) == 0 }
 
+// Left is how many bytes are left to read.
+func (d *Decoder) Left() int { return len(d.data) }
+
 // Err returns ErrCorrupt if a value did not fit.
 func (d *Decoder) Err() error {
 	if d.failed {

@@ -41,7 +41,7 @@ func optional[T any](value *rapid.Generator[T]) *rapid.Generator[*T] {
 func TestDocumentsRoundTrip(t *testing.T) {
 	anyDocument := rapid.Custom(func(t *rapid.T) records.Document {
 		doc := records.Document{
-			Key: anyKey.Draw(t, "key"), Component: anyKey.Draw(t, "component"),
+			Key: anyKey.Draw(t, "key"), Component: anyKey.Draw(t, "component"), Of: rapid.IntRange(0, 1<<31).Draw(t, "of"),
 			HasID: rapid.Bool().Draw(t, "has id"), Rank: anyBytes.Draw(t, "rank"), Text: anyBytes.Draw(t, "text"),
 		}
 		if doc.HasID {
@@ -58,7 +58,7 @@ func TestDocumentsRoundTrip(t *testing.T) {
 		d := records.NewDecoder(block)
 		for _, want := range docs {
 			got := d.Document()
-			if got.Key != want.Key || got.Component != want.Component || got.HasID != want.HasID ||
+			if got.Key != want.Key || got.Component != want.Component || got.Of != want.Of || got.HasID != want.HasID ||
 				!bytes.Equal(got.ID, want.ID) || !bytes.Equal(got.Rank, want.Rank) || !bytes.Equal(got.Text, want.Text) {
 				t.Fatalf("got %+v, want %+v", got, want)
 			}
@@ -111,7 +111,7 @@ func TestPackedKeysRoundTrip(t *testing.T) {
 		var pairs []records.NearPair
 		var memberBlock, edgeBlock, pairBlock []byte
 		for i := 0; i+1 < len(keys); i += 2 {
-			m, e := records.Member{Key: keys[i], Component: keys[i+1]}, records.Edge{A: keys[i], B: keys[i+1]}
+			m, e := records.Member{Key: keys[i], Component: keys[i+1], Of: i}, records.Edge{A: keys[i], B: keys[i+1]}
 			p := records.NearPair{A: keys[i], B: keys[i+1], Shared: rapid.IntRange(0, math.MaxInt).Draw(t, "shared")}
 			members, edges, pairs = append(members, m), append(edges, e), append(pairs, p)
 			memberBlock = records.AppendMember(memberBlock, m)

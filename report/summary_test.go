@@ -17,7 +17,7 @@ func TestSummary(t *testing.T) {
 		Parameters: map[string]any{"write": []any{"pairs", "corpus"}},
 		Counts: map[string]int64{
 			records.CountRecords: 1_000_010, records.CountUnreadable: 10, records.CountNotCompared: 3,
-			records.CountPairs: 50, records.CountNearPairs: 20, records.CountClusters: 25,
+			records.CountPairs: 50, records.CountPairsPartial: 2, records.CountNearPairs: 20, records.CountClusters: 25,
 			records.CountRemoved: 40, records.CountCopies: 30, records.CountNear: 10,
 		},
 	}
@@ -30,6 +30,7 @@ unreadable  10 records
 left alone  3 documents not compared (no word in them, or too large), kept in the corpus
 copies      30 documents with the same shingle set as an earlier one
 near pairs  20, each verified exactly
+crowds      2 components with more pairs than --pair-budget, of which those with a kept document are listed
 clusters    25
 removed     40 documents: 30 as copies of the kept one, 10 as near-duplicates of it
 kept        999,960 documents

@@ -86,7 +86,7 @@ func (f *fetchFn) fetch(r *Reader, wanted []records.Member, emit func([]byte)) (
 			values++
 		}
 		rank = f.Params.Options.Rank.append(rank[:0], &doc)
-		out.add(&records.Document{Key: m.Key, ID: doc.ID, HasID: doc.HasID, Component: m.Component, Rank: rank, Text: doc.Text})
+		out.add(&records.Document{Key: m.Key, ID: doc.ID, HasID: doc.HasID, Component: m.Component, Of: m.Of, Rank: rank, Text: doc.Text})
 	}
 	out.flush()
 	return values, nil

@@ -192,6 +192,14 @@ type Written struct {
 	SHA256 string
 }
 
+// ReadFile reads a file that WriteFile wrote.
+func ReadFile(path string) ([]byte, error) {
+	if err := local(path); err != nil {
+		return nil, err
+	}
+	return os.ReadFile(path)
+}
+
 // WriteFile writes a file that is either whole or absent: write fills a hidden file beside it,
 // which takes the name only when it is complete. A retry, or two workers at once, are harmless.
 func WriteFile(path string, write func(io.Writer) error) (written Written, err error) {

@@ -10,17 +10,17 @@ import (
 //
 // Sets x and y that reach t share at least MinSize(|x|) elements and MinSize(|y|),
 // for |x∩y| ≥ t·|x∪y|, which is no less than t·|x| and t·|y|: a partner of just
-// that size, a subset, is the least favourable. So the smallest element that they
-// share has MinSize(|x|)−1 others behind it in x, and it is among the first
-// |x|−MinSize(|x|)+1 of x; likewise of y. Those of every added set are indexed,
-// and those of a set are looked for (Chaudhuri et al. 2006). Hashes are as good
-// as a random order; one by frequency, as in SelfJoin, would have to be known in
-// advance.
+// that size, a subset, is the least favourable. So in any one order of all elements
+// the first that they share has MinSize(|x|)−1 others behind it in x, and it is
+// among the first |x|−MinSize(|x|)+1 of x; likewise of y. Those of every added set
+// are indexed, and those of a set are looked for (Chaudhuri et al. 2006). The order
+// is by frequency, rare first, and equals by hash.
 //
-// Beside the sets it takes 12 to 15 bytes per indexed element of each, and 11 to
+// Beside the sets it takes 16 to 20 bytes per indexed element of each, and 11 to
 // 21 per distinct one.
 type Index struct {
 	t        Threshold
+	common   *Frequencies
 	sets     [][]uint64
 	elements int // of all sets
 	postings []chained
@@ -29,11 +29,13 @@ type Index struct {
 	queries  uint64
 	seen     []uint64 // by set, the last query that met it
 	hits     []hit    // of a query, kept for the next one
+	order    []uint64 // of a set's elements, kept for the next one
 }
 
-// A chained posting says that a set has an element in its prefix, and where, and
-// leads to the previous one of that element: its number plus 1, or 0.
-type chained struct{ set, pos, previous uint32 }
+// A chained posting says that a set has an element in its prefix, at which place of
+// it and where in the set, and leads to the previous one of that element: its number
+// plus 1, or 0.
+type chained struct{ set, place, at, previous uint32 }
 
 // A slot leads to the postings of one element. The hash stands in the sets; its
 // high half stands here too, so that hardly any other one is looked up.
@@ -45,8 +47,9 @@ type slot struct {
 type hit struct{ set, shared int }
 
 // NewIndex returns an index without sets for Jaccard similarities of at least t.
-func NewIndex(t Threshold) *Index {
-	return &Index{t: t, slots: make([]slot, 8)}
+// What is common decides its speed, not what it finds.
+func NewIndex(t Threshold, common *Frequencies) *Index {
+	return &Index{t: t, common: common, slots: make([]slot, 8)}
 }
 
 // Add adds a set and returns its number: 0, 1, 2 … in the order of calls. The
@@ -56,7 +59,8 @@ func (x *Index) Add(set []uint64) int {
 	x.sets = append(x.sets, set)
 	x.seen = append(x.seen, 0)
 	x.elements += len(set)
-	for pos, hash := range x.prefix(set) {
+	for place, at := range x.prefix(set) {
+		hash := set[uint32(at)]
 		if 4*x.used >= 3*len(x.slots) {
 			x.grow()
 		}
@@ -65,7 +69,7 @@ func (x *Index) Add(set []uint64) int {
 			s.high = uint32(hash >> 32)
 			x.used++
 		}
-		x.postings = append(x.postings, chained{uint32(number), uint32(pos), s.head})
+		x.postings = append(x.postings, chained{uint32(number), uint32(place), uint32(at), s.head})
 		s.head = uint32(len(x.postings))
 	}
 	return number
@@ -79,23 +83,25 @@ func (x *Index) Similar(set []uint64, found func(i, shared int)) {
 	x.queries++
 	x.hits = x.hits[:0]
 	unmet := len(x.sets)
-	for pos, hash := range x.prefix(set) {
+	for place, at := range x.prefix(set) {
 		if unmet == 0 {
 			break // in a crowd long before the end of the prefix
 		}
-		for at := x.slot(hash).head; at > 0; {
-			p := x.postings[at-1]
-			at = p.previous
+		for next := x.slot(set[uint32(at)]).head; next > 0; {
+			p := x.postings[next-1]
+			next = p.previous
 			if x.seen[p.set] == x.queries {
 				continue
 			}
-			// Here the two meet first: they share nothing before. A partner of
-			// impossible size, or with too little behind, has nothing to spare.
+			// Here the two meet first: they share nothing before.
 			x.seen[p.set] = x.queries
 			unmet--
 			partner := x.sets[p.set]
 			need := x.t.MinOverlap(len(set), len(partner))
-			if shared, ok := overlapAtLeast(set[pos:], partner[p.pos:], need); ok {
+			if min(len(set)-place, len(partner)-int(p.place)) < need {
+				continue
+			}
+			if shared, ok := overlapAtLeast(set, partner, need); ok {
 				x.hits = append(x.hits, hit{int(p.set), shared})
 			}
 		}
@@ -108,15 +114,20 @@ func (x *Index) Similar(set []uint64, found func(i, shared int)) {
 
 // Bytes returns about how many bytes the index holds, the sets included.
 func (x *Index) Bytes() int {
-	const header, element, stamp, perPosting, perSlot, perHit = 24, 8, 8, 12, 8, 16
+	const header, element, stamp, perPosting, perSlot, perHit = 24, 8, 8, 16, 8, 16
 	return header*cap(x.sets) + element*x.elements + stamp*cap(x.seen) +
 		perPosting*cap(x.postings) + perSlot*len(x.slots) + perHit*cap(x.hits)
 }
 
-// prefix returns the elements one of which whoever is similar to set has in its
-// own prefix.
+// prefix returns where those elements of set are, one of which whoever is similar to it has in
+// its own prefix: in the low halves, rare ones first, valid until the next call.
 func (x *Index) prefix(set []uint64) []uint64 {
-	return set[:max(0, len(set)-x.t.MinSize(len(set))+1)]
+	x.order = x.order[:0]
+	for at, hash := range set {
+		x.order = append(x.order, uint64(x.common.of(hash))<<32|uint64(at))
+	}
+	slices.Sort(x.order)
+	return x.order[:max(0, len(set)-x.t.MinSize(len(set))+1)]
 }
 
 // grow doubles the slots.
@@ -144,5 +155,31 @@ func (x *Index) slot(hash uint64) *slot {
 // hash returns the hash of a slot that is not free.
 func (x *Index) hash(s *slot) uint64 {
 	p := x.postings[s.head-1]
-	return x.sets[p.set][p.pos]
+	return x.sets[p.set][p.at]
+}
+
+// Frequencies tell which elements many sets have: the bound of a count-min sketch
+// with one row (Cormode and Muthukrishnan 2005), never less than the truth. The
+// zero value knows of none.
+type Frequencies struct{ counts []uint32 }
+
+// frequencyBits is the size of a sketch, 4 MB: little beside a large group's sets,
+// and enough to tell common elements from rare ones.
+const frequencyBits = 20
+
+// Count counts the elements of a set.
+func (f *Frequencies) Count(set []uint64) {
+	if f.counts == nil {
+		f.counts = make([]uint32, 1<<frequencyBits)
+	}
+	for _, hash := range set {
+		f.counts[hash>>(64-frequencyBits)]++
+	}
+}
+
+func (f *Frequencies) of(hash uint64) uint32 {
+	if f.counts == nil {
+		return 0
+	}
+	return f.counts[hash>>(64-frequencyBits)]
 }

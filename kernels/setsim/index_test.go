@@ -19,7 +19,7 @@ func TestIndexEqualsBruteForce(t *testing.T) {
 		for _, v := range []float64{.000001, .05, .3, .5, .7, .8, .9, 1} {
 			rng := rand.New(rand.NewPCG(seed, 2))
 			th := threshold(t, v)
-			index := NewIndex(th)
+			index := NewIndex(th, frequencies(t, sets))
 			var added [][]uint64
 			for _, s := range sets {
 				var got, want []hit
@@ -43,13 +43,33 @@ func TestIndexEqualsBruteForce(t *testing.T) {
 	})
 }
 
+// frequencies are those of the sets, of other ones or none: they must not matter.
+func frequencies(t *rapid.T, sets [][]uint64) *Frequencies {
+	switch rapid.IntRange(0, 2).Draw(t, "frequencies of") {
+	case 0:
+		return &Frequencies{}
+	case 1:
+		return counted(sets)
+	default:
+		return counted(sets[:len(sets)/2])
+	}
+}
+
+func counted(sets [][]uint64) *Frequencies {
+	f := &Frequencies{}
+	for _, set := range sets {
+		f.Count(set)
+	}
+	return f
+}
+
 // The join of an index with itself has the pairs of the brute force.
 func TestIndexAsSelfJoin(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		sets := families.Draw(t, "sets")
 		th := threshold(t, float64(rapid.IntRange(1, 1000).Draw(t, "thousandths"))/1000)
 		var got []pair
-		index := NewIndex(th)
+		index := NewIndex(th, frequencies(t, sets))
 		for j, s := range sets {
 			index.Similar(s, func(i, shared int) { got = append(got, pair{i, j, shared}) })
 			index.Add(s)
@@ -64,7 +84,7 @@ func TestIndexAsSelfJoin(t *testing.T) {
 // Elements that belong in one slot, many of them with the same high half, are told
 // apart.
 func TestIndexSlots(t *testing.T) {
-	index := NewIndex(Threshold{1, 1})
+	index := NewIndex(Threshold{1, 1}, &Frequencies{})
 	var sets [][]uint64
 	for high := range uint64(40) {
 		for low := range uint64(40) {
@@ -84,7 +104,7 @@ func TestIndexSlots(t *testing.T) {
 }
 
 func TestIndexBytes(t *testing.T) {
-	index := NewIndex(Threshold{7, 10})
+	index := NewIndex(Threshold{7, 10}, &Frequencies{})
 	empty := index.Bytes()
 	sets := variants(1000, 300, 300)
 	for _, s := range sets {
@@ -98,7 +118,7 @@ func TestIndexBytes(t *testing.T) {
 }
 
 func TestSimilarAllocatesNothing(t *testing.T) {
-	index := NewIndex(Threshold{7, 10})
+	index := NewIndex(Threshold{7, 10}, &Frequencies{})
 	sets := variants(100, 300, 15)
 	for _, s := range sets {
 		index.Add(s)
@@ -133,7 +153,7 @@ func BenchmarkIndex(b *testing.B) {
 		}
 		b.Run(fmt.Sprintf("%s/index", c.name), func(b *testing.B) {
 			b.ReportAllocs()
-			index := NewIndex(th)
+			index := NewIndex(th, counted(c.kept))
 			for _, s := range c.kept {
 				index.Add(s)
 			}

@@ -30,10 +30,28 @@ func SelfJoin(sets [][]uint64, t Threshold, emit func(i, j, shared int) bool) {
 		i, j := order[x], order[y]
 		return emit(min(i, j), max(i, j), shared)
 	}
+	joinOrdered(ordered, 0, t, emitOrdered)
+}
+
+// CrossJoin calls emit like SelfJoin, but for pairs of a set i of small and a set j of large only. No
+// set of small may have more elements than one of large.
+func CrossJoin(small, large [][]uint64, t Threshold, emit func(i, j, shared int) bool) {
+	if len(small) == 0 {
+		return
+	}
+	order, ordered := bySize(slices.Concat(small, large))
+	joinOrdered(ordered, len(small), t, func(x, y, shared int) bool {
+		return emit(order[y], order[x]-len(small), shared)
+	})
+}
+
+// joinOrdered emits the pairs y < x of sets of ascending size or, unless border is 0, those with
+// y < border ≤ x.
+func joinOrdered(sets [][]uint64, border int, t Threshold, emit func(x, y, shared int) bool) {
 	if len(sets) <= directLimit {
-		directJoin(ordered, t, emitOrdered)
+		directJoin(sets, border, t, emit)
 	} else {
-		indexJoin(ordered, t, emitOrdered)
+		indexJoin(sets, border, t, emit)
 	}
 }
 
@@ -54,15 +72,21 @@ func bySize(sets [][]uint64) (order []int, ordered [][]uint64) {
 	return order, ordered
 }
 
-// directJoin emits the pairs y < x of sets of ascending size by comparing each
-// set with all that are not too small for it.
-func directJoin(sets [][]uint64, t Threshold, emit func(x, y, shared int) bool) {
+// directJoin joins by comparing each set with all that are not too small for it.
+func directJoin(sets [][]uint64, border int, t Threshold, emit func(x, y, shared int) bool) {
 	first := 0
 	for x, a := range sets {
 		for first < x && len(sets[first]) < t.MinSize(len(a)) {
 			first++
 		}
-		for y := first; y < x; y++ {
+		end := x
+		if border > 0 {
+			end = border
+		}
+		if x < border {
+			continue
+		}
+		for y := first; y < end; y++ {
 			b := sets[y]
 			shared, ok := overlapAtLeast(a, b, t.MinOverlap(len(a), len(b)))
 			if ok && !emit(x, y, shared) {
@@ -135,14 +159,17 @@ type candidate struct{ shared, need int32 }
 // ruledOut in candidate.shared marks a set that cannot reach the threshold.
 const ruledOut = -1
 
-// indexJoin emits the pairs y < x of sets of ascending size by means of an
-// index of their prefixes.
-func indexJoin(sets [][]uint64, t Threshold, emit func(x, y, shared int) bool) {
+// indexJoin joins by means of an index of prefixes.
+func indexJoin(sets [][]uint64, border int, t Threshold, emit func(x, y, shared int) bool) {
 	index := newPrefixLists(sets, t)
 	lists, postings, starts, ends := index.lists, index.postings, index.starts, index.ends
 	seen := make([]candidate, len(sets))
 	var met []uint32
 	for x, list := range lists {
+		if x < border {
+			index.add(x)
+			continue
+		}
 		size := len(sets[x])
 		single := size - len(list)
 		smallest := t.MinSize(size)
@@ -182,7 +209,9 @@ func indexJoin(sets [][]uint64, t Threshold, emit func(x, y, shared int) bool) {
 			}
 		}
 		met = met[:0]
-		index.add(x)
+		if border == 0 {
+			index.add(x)
+		}
 	}
 }
 

@@ -153,10 +153,10 @@ func TestSelfJoinEqualsBruteForce(t *testing.T) {
 }
 
 // ofSorted makes a join of sets of ascending size one of sets in any order.
-func ofSorted(j join) join {
+func ofSorted(j func(sets [][]uint64, border int, t Threshold, emit func(x, y, shared int) bool)) join {
 	return func(sets [][]uint64, t Threshold, emit func(i, j, shared int) bool) {
 		order, ordered := bySize(sets)
-		j(ordered, t, func(x, y, shared int) bool {
+		j(ordered, 0, t, func(x, y, shared int) bool {
 			return emit(min(order[x], order[y]), max(order[x], order[y]), shared)
 		})
 	}

@@ -53,7 +53,8 @@ func Star(n int, pairs []Pair) []Choice {
 
 // Components keeps of items 0 … n−1 the first of each connected component of pairs, in favour of
 // which all others of the component are removed, be they similar to it or not. pairs lists each
-// similar pair once, in any order.
+// similar pair once, in any order; before them it may list links, of similarity 0, which only
+// connect.
 func Components(n int, pairs []Pair) []Choice {
 	var forest unionfind.Forest
 	for _, p := range pairs {

@@ -37,13 +37,16 @@ func Build(s beam.Scope, p *Plan, output, temp string) {
 	edges := beam.Flatten(s, copies, candidates.Buckets(s, bands))
 	members := components.Connect(s, edges, components.Params{Inputs: inputs, Parts: p.parts()})
 	again := source.Fetch(s, members, reading)
-	sets, profiles := verify.Sets(s, again, p.Text)
-	pairs := verify.Jaccard(s, sets, p.Threshold)
-	rows := decide.Survivors(s, profiles, pairs, decide.Params{Inputs: inputs, Components: p.Config.Cluster == "components"})
+	comparing := p.verify(inputs, temp)
+	features := verify.Sets(s, again, p.Text, comparing)
+	found := verify.Jaccard(s, features, comparing)
+	profiles := beam.Flatten(s, features.Profiles, features.LargeProfiles)
+	rows := decide.Survivors(s, profiles, found.Pairs, found.Links, decide.Params{Inputs: inputs, Components: p.Config.Cluster == "components"})
 
 	rejected := sink.Table[records.Rejected](s, "rejected", beam.Flatten(s, docs.Rejected, notCompared), writing)
 	facts := []beam.PCollection{
 		docs.Facts,
+		found.Facts,
 		rejected,
 		sink.Table[records.Pair](s, "pairs", rows.Pairs, writing),
 		sink.Table[records.Clustered](s, "clusters", rows.Clusters, writing),
@@ -62,6 +65,13 @@ func (p *Plan) signature(inputs string) signature.Params {
 		Inputs: inputs, Text: p.Text,
 		Signature: p.Choice.Signature, Bands: p.Choice.Bands, Rows: p.Choice.Rows,
 		Seed: p.Config.Seed, Exact: p.Config.Method == "exact", ShardBits: p.shardBits(),
+	}
+}
+
+func (p *Plan) verify(inputs, temp string) verify.Params {
+	return verify.Params{
+		Inputs: inputs, Threshold: p.Threshold, CellBytes: p.Config.cellBytes(), PairBudget: p.Config.PairBudget,
+		WorkBytes: verify.DefaultWorkBytes, Temp: temp,
 	}
 }
 

@@ -6,8 +6,10 @@
 package dedup
 
 import (
+	"cmp"
 	"fmt"
 	"math"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,6 +20,7 @@ import (
 	"github.com/neardup/neardup/kernels/setsim"
 	"github.com/neardup/neardup/kernels/shingle"
 	"github.com/neardup/neardup/kernels/textnorm"
+	"github.com/neardup/neardup/transforms/verify"
 )
 
 // Config is what a user asks of the job.
@@ -43,9 +46,10 @@ type Config struct {
 	Signature string  `default:"fss" enum:"fss" help:"Kind of signature: fss (Fast Similarity Sketching)." group:"Search" json:"signature"`
 	Seed      uint64  `default:"1" help:"Seed of the signature." group:"Search" json:"seed"`
 
-	Cluster string   `default:"star" enum:"star,components" help:"star: a document is removed only if a kept one is threshold similar to it; components: one document of each cluster is kept, and chains of similar documents remove others that do not resemble it." group:"Decision" json:"cluster"`
-	Keep    string   `default:"first" placeholder:"POLICY" help:"Which of similar documents is kept: first in input order, longest (bytes of text), max:COLUMN or min:COLUMN (numbers before strings, none last), or prefer:GLOB,... (of the files that the first pattern matches, then the second, then others); ties: first in input order (default: ${default})." group:"Decision" json:"keep"`
-	Write   []string `default:"pairs,clusters,removed,rejected,corpus" enum:"pairs,clusters,removed,rejected,corpus" placeholder:"NAME" help:"What to write: any of ${enum} (default: all)." group:"Output" json:"write"`
+	Cluster    string   `default:"star" enum:"star,components" help:"star: a document is removed only if a kept one is threshold similar to it; components: one document of each cluster is kept, and chains of similar documents remove others that do not resemble it." group:"Decision" json:"cluster"`
+	Keep       string   `default:"first" placeholder:"POLICY" help:"Which of similar documents is kept: first in input order, longest (bytes of text), max:COLUMN or min:COLUMN (numbers before strings, none last), or prefer:GLOB,... (of the files that the first pattern matches, then the second, then others); ties: first in input order (default: ${default})." group:"Decision" json:"keep"`
+	Write      []string `default:"pairs,clusters,removed,rejected,corpus" enum:"pairs,clusters,removed,rejected,corpus" placeholder:"NAME" help:"What to write: any of ${enum} (default: all)." group:"Output" json:"write"`
+	PairBudget int      `default:"262144" placeholder:"N" help:"Pairs of a component above which only those with a kept document are listed." group:"Decision" json:"pair_budget"`
 
 	Runner      string `default:"local" enum:"local,prism,direct" help:"Beam runner, in this process: local is ours, on all cores and in bounded memory; prism and direct are Beam's." group:"Run" json:"runner"`
 	Workers     int    `placeholder:"N" help:"Bundles that the local runner executes at a time (default: one a core)." group:"Run" json:"workers"`
@@ -55,6 +59,9 @@ type Config struct {
 	Overwrite   bool   `help:"Replace a finished output." group:"Run" json:"overwrite"`
 	ForceUnlock bool   `help:"Take the output's lock from a run that is gone." group:"Run" json:"force_unlock"`
 
+	// CellBytes is the size of the shingle sets that are compared at once in large components;
+	// results do not depend on it. 0: by --memory.
+	CellBytes int `kong:"-" json:"-"`
 	// SplitBytes is the size of the ranges that large files are read in; results do not depend
 	// on it. 0: the usual.
 	SplitBytes int64 `kong:"-" json:"-"`
@@ -92,6 +99,8 @@ func (c *Config) Validate() error {
 		return usage("--recall 1: no number of bands finds every pair for certain; give a recall below 1, such as 0.9999")
 	case (c.Bands == 0) != (c.Rows == 0):
 		return usage("--bands and --rows go together: give both, or neither and --recall")
+	case c.PairBudget < 1:
+		return usage("--pair-budget %d: must be at least 1", c.PairBudget)
 	case c.Workers < 0:
 		return usage("--workers %d: must be at least 1", c.Workers)
 	case c.Memory != 0 && c.Memory < minMemory:
@@ -221,5 +230,17 @@ func Vars() map[string]string {
 	return map[string]string{
 		"formats":        strings.Join(source.Formats(), ", "),
 		"normalizations": strings.Join(textnorm.Steps(), ", "),
+	}
+}
+
+// cellBytes leaves each worker room for two cells as they arrive, as sets and with an index.
+func (c *Config) cellBytes() int {
+	switch workers := cmp.Or(c.Workers, runtime.GOMAXPROCS(0)); {
+	case c.CellBytes > 0:
+		return c.CellBytes
+	case c.Memory > 0:
+		return min(int(c.Memory)/(32*workers), verify.DefaultCellBytes)
+	default:
+		return verify.DefaultCellBytes
 	}
 }

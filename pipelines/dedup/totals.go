@@ -37,6 +37,8 @@ func totals(facts []records.Fact) map[string]int64 {
 			n[records.CountUnreadable] += f.Counts[records.CountUnreadable]
 		case f.Kind == records.FactCorpus:
 			n[records.CountCorpus] += rows
+		case f.Kind == records.FactCrowd:
+			n[records.CountPairsPartial]++
 		case table == "rejected":
 			n[records.CountNotCompared] += f.Counts[records.CountNotCompared]
 		case table == "pairs":

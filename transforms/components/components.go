@@ -123,9 +123,11 @@ func (f *membersFn) ProcessElement(ctx context.Context, _ int64, blocks func(*[]
 	}
 	out := records.NewBuffers()
 	count := map[int64]int64{}
-	for key, root := range forest.All() {
+	for _, root := range forest.All() {
 		count[root]++
-		m := records.Member{Key: records.Key(key), Component: records.Key(root)}
+	}
+	for key, root := range forest.All() {
+		m := records.Member{Key: records.Key(key), Component: records.Key(root), Of: int(count[root])}
 		out.Add(int64(in.Split(m.Key)), func(block []byte) []byte { return records.AppendMember(block, m) }, emit)
 	}
 	out.Flush(emit)

@@ -24,7 +24,7 @@ func init() { register.Function3x1(spell) }
 func spell(split int64, block []byte, emit func(string)) error {
 	members, err := records.DecodeMembers(nil, block)
 	for _, m := range members {
-		emit(fmt.Sprintf("split %d: %v in %v", split, m.Key, m.Component))
+		emit(fmt.Sprintf("split %d: %v in %v of %d", split, m.Key, m.Component, m.Of))
 	}
 	return err
 }
@@ -57,9 +57,13 @@ func TestConnect(t *testing.T) {
 			}
 			blocks = append(blocks, block)
 		}
+		of := map[records.Key]int{}
+		for _, component := range label {
+			of[component]++
+		}
 		want := make([]any, 0, len(label))
 		for key, component := range label {
-			want = append(want, fmt.Sprintf("split %d: %v in %v", inputs.Split(key), key, component))
+			want = append(want, fmt.Sprintf("split %d: %v in %v of %d", inputs.Split(key), key, component, of[component]))
 		}
 		p, s := beam.NewPipelineWithRoot()
 		members := Connect(s, beam.CreateList(s, blocks), Params{Inputs: path, Parts: parts})

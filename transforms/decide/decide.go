@@ -2,7 +2,6 @@
 package decide
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"fmt"
@@ -19,7 +18,7 @@ import (
 )
 
 func init() {
-	register.DoFn8x1[context.Context, int64, func(*[]byte) bool, func(*[]byte) bool, func(int64, []byte), func(int64, []byte), func(int64, []byte), func(int64, []byte), error](&decideFn{})
+	register.DoFn9x1[context.Context, int64, func(*[]byte) bool, func(*[]byte) bool, func(*[]byte) bool, func(int64, []byte), func(int64, []byte), func(int64, []byte), func(int64, []byte), error](&decideFn{})
 	register.Emitter2[int64, []byte]()
 	register.Iter1[[]byte]()
 }
@@ -50,13 +49,15 @@ type Params struct {
 // to it: so no pair has both its documents kept, and each removed document is that similar to the
 // kept one that its row names. Or, with Components, only the first of a cluster is kept.
 //
-//	KV<component, profiles>, KV<component, near pairs> → Rows
+//	KV<component, profiles>, KV<component, near pairs>, KV<component, links> → Rows
+//
+// Links connect clusters as pairs do, and are no rows.
 //
 // A copy group stands at the place of the document to be preferred; if the group is kept, that
 // document is. One CoGroupByKey; a component's profiles and pairs are held in memory.
-func Survivors(s beam.Scope, profiles, pairs beam.PCollection, p Params) Rows {
+func Survivors(s beam.Scope, profiles, pairs, links beam.PCollection, p Params) Rows {
 	s = s.Scope("decide.Survivors")
-	near, clusters, removed, dropped := beam.ParDo4(s, &decideFn{Params: p}, beam.CoGroupByKey(s, profiles, pairs))
+	near, clusters, removed, dropped := beam.ParDo4(s, &decideFn{Params: p}, beam.CoGroupByKey(s, profiles, pairs, links))
 	return Rows{Pairs: near, Clusters: clusters, Removed: removed, Dropped: dropped}
 }
 
@@ -76,8 +77,8 @@ func (f *decideFn) StartBundle(_, _, _, _ func(int64, []byte)) {
 	f.pairs, f.clusters, f.removed, f.drops = records.NewBuffers(), records.NewBuffers(), records.NewBuffers(), records.NewBuffers()
 }
 
-func (f *decideFn) ProcessElement(ctx context.Context, component int64, profiles, pairs func(*[]byte) bool, toPairs, toClusters, toRemoved, toDropped func(int64, []byte)) error {
-	c, err := gather(profiles, pairs)
+func (f *decideFn) ProcessElement(ctx context.Context, component int64, profiles, pairs, links func(*[]byte) bool, toPairs, toClusters, toRemoved, toDropped func(int64, []byte)) error {
+	c, err := gather(profiles, pairs, links)
 	if err != nil {
 		return fmt.Errorf("component %v: %w", records.Key(component), err)
 	}
@@ -89,7 +90,7 @@ func (f *decideFn) ProcessElement(ctx context.Context, component int64, profiles
 	for _, p := range c.pairRows(f.in) {
 		row(f.pairs, p.a, p.b, &p.Pair, toPairs)
 	}
-	verdicts, kept := c.decide(f.preferred, f.Params.Components), int64(0)
+	verdicts, kept := c.decide(f.in.Preferred, f.Params.Components), int64(0)
 	for _, v := range verdicts {
 		row(f.clusters, v.doc.Key, v.doc.Key, v.clustered(f.in), toClusters)
 		if v.doc == v.kept {
@@ -114,20 +115,14 @@ func (f *decideFn) FinishBundle(toPairs, toClusters, toRemoved, toDropped func(i
 	f.drops.Flush(toDropped)
 }
 
-// preferred compares documents: those that come first are kept rather.
-func (f *decideFn) preferred(a, b *records.Profile) int {
-	return cmp.Or(
-		cmp.Compare(f.in.Files[a.Key.File()].Preference, f.in.Files[b.Key.File()].Preference),
-		bytes.Compare(a.Rank, b.Rank),
-		cmp.Compare(a.Key, b.Key))
-}
-
 // component is what is known of one component.
 type component struct {
 	// groups are the copy groups in the order of their representatives, members in input order.
 	groups [][]*records.Profile
 	// near are the similar groups, by index.
 	near []nearGroups
+	// links are groups of one cluster.
+	links [][2]int
 
 	clusterCount int
 }
@@ -138,7 +133,7 @@ type nearGroups struct {
 	similarity   float64
 }
 
-func gather(profiles, pairs func(*[]byte) bool) (*component, error) {
+func gather(profiles, pairs, links func(*[]byte) bool) (*component, error) {
 	var docs []*records.Profile
 	var block []byte
 	for profiles(&block) {
@@ -169,23 +164,32 @@ func gather(profiles, pairs func(*[]byte) bool) (*component, error) {
 	for g, members := range c.groups {
 		byKey[members[0].Key] = g
 	}
-	var near []records.NearPair
-	var err error
-	for pairs(&block) {
-		if near, err = records.DecodeNearPairs(near, block); err != nil {
-			return nil, err
+	each := func(blocks func(*[]byte) bool, found func(i, j, shared int)) error {
+		var near []records.NearPair
+		var err error
+		for blocks(&block) {
+			if near, err = records.DecodeNearPairs(near[:0], block); err != nil {
+				return err
+			}
+			for _, p := range near {
+				i, okA := byKey[p.A]
+				j, okB := byKey[p.B]
+				if !okA || !okB {
+					return fmt.Errorf("a pair of %v and %v, of which one is no representative", p.A, p.B)
+				}
+				found(i, j, p.Shared)
+			}
 		}
+		return nil
 	}
-	for _, p := range near {
-		i, okA := byKey[p.A]
-		j, okB := byKey[p.B]
-		if !okA || !okB {
-			return nil, fmt.Errorf("a pair of %v and %v, of which one is no representative", p.A, p.B)
-		}
-		c.near = append(c.near, nearGroups{i: i, j: j, shared: p.Shared,
-			similarity: setsim.Similarity(p.Shared, c.groups[i][0].Size, c.groups[j][0].Size)})
+	err := each(pairs, func(i, j, shared int) {
+		c.near = append(c.near, nearGroups{i: i, j: j, shared: shared,
+			similarity: setsim.Similarity(shared, c.groups[i][0].Size, c.groups[j][0].Size)})
+	})
+	if err != nil {
+		return nil, err
 	}
-	return c, nil
+	return c, each(links, func(i, j, _ int) { c.links = append(c.links, [2]int{i, j}) })
 }
 
 // pairRow is a row of pairs/ with its sort key.
@@ -249,6 +253,12 @@ func (c *component) decide(preferred func(a, b *records.Profile) int, components
 		i, j := place[n.i], place[n.j]
 		pairs[k] = survivors.Pair{I: min(i, j), J: max(i, j), Similarity: n.similarity}
 	}
+	var links []survivors.Pair
+	for _, l := range c.links {
+		forest.Union(int64(l[0]), int64(l[1]))
+		i, j := place[l[0]], place[l[1]]
+		links = append(links, survivors.Pair{I: min(i, j), J: max(i, j)})
+	}
 	clusterOf := make([]int, len(c.groups))
 	members := make([]int, len(c.groups))
 	for g := range c.groups {
@@ -260,11 +270,12 @@ func (c *component) decide(preferred func(a, b *records.Profile) int, components
 	for g, root := range clusterOf {
 		members[root] += len(c.groups[g])
 	}
-	choose := survivors.Star
+	var choices []survivors.Choice
 	if components {
-		choose = survivors.Components
+		choices = survivors.Components(len(c.groups), append(links, pairs...))
+	} else {
+		choices = survivors.Star(len(c.groups), pairs)
 	}
-	choices := choose(len(c.groups), pairs)
 	for g, docs := range c.groups {
 		root := clusterOf[g]
 		if members[root] < 2 {

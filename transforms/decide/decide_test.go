@@ -25,7 +25,7 @@ type tables struct {
 }
 
 // decided runs the decision of one component.
-func decided(in *records.Inputs, components bool, profiles, pairs [][]byte) (out tables, err error) {
+func decided(in *records.Inputs, components bool, profiles, pairs, links [][]byte) (out tables, err error) {
 	toPairs := func(_ int64, block []byte) { out.Pairs = append(out.Pairs, rows[records.Pair](block)...) }
 	toClusters := func(_ int64, block []byte) { out.Clusters = append(out.Clusters, rows[records.Clustered](block)...) }
 	toRemoved := func(_ int64, block []byte) { out.Removed = append(out.Removed, rows[records.Removed](block)...) }
@@ -36,7 +36,7 @@ func decided(in *records.Inputs, components bool, profiles, pairs [][]byte) (out
 	}
 	f := &decideFn{Params: Params{Components: components}, in: in}
 	f.StartBundle(toPairs, toClusters, toRemoved, toDropped)
-	err = f.ProcessElement(context.Background(), 0, beamtest.Values(profiles...), beamtest.Values(pairs...), toPairs, toClusters, toRemoved, toDropped)
+	err = f.ProcessElement(context.Background(), 0, beamtest.Values(profiles...), beamtest.Values(pairs...), beamtest.Values(links...), toPairs, toClusters, toRemoved, toDropped)
 	f.FinishBundle(toPairs, toClusters, toRemoved, toDropped)
 	out.sort()
 	return out, err
@@ -106,7 +106,7 @@ func TestByHand(t *testing.T) {
 			[]string{"10 for 0 near 0.6666666666666666", "20 for 0 copy 1", "30 for 0 near null", "40 for 0 near 0.6666666666666666", "60 for 50 copy 1"},
 		},
 	} {
-		got, err := decided(oneFile, tt.components, [][]byte{profiles}, [][]byte{pairs})
+		got, err := decided(oneFile, tt.components, [][]byte{profiles}, [][]byte{pairs}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -345,15 +345,46 @@ func TestAgainstModel(t *testing.T) {
 				pairs = append(pairs, records.AppendNearPair(nil, records.NearPair{A: min(a, b), B: max(a, b), Shared: shared}))
 			}
 		}
+		star := w.tables(in, false)
+		var kept [][]byte
+		for _, pair := range pairs {
+			d := records.NewDecoder(pair)
+			if groupKept(&w, in, star, d.Key()) || groupKept(&w, in, star, d.Key()) {
+				kept = append(kept, pair)
+			}
+		}
 		for _, components := range []bool{false, true} {
-			got, err := decided(in, components, blocks(t, profiles), blocks(t, pairs))
+			got, err := decided(in, components, blocks(t, profiles), blocks(t, pairs), nil)
 			if err != nil {
 				t.Fatal(err)
 			}
 			if diff := gocmp.Diff(w.tables(in, components), got); diff != "" {
 				t.Fatalf("components %v: %s", components, diff)
 			}
+			// Of a crowd only the pairs with what star keeps are known, and links for the rest.
+			whole := got
+			got, err = decided(in, components, blocks(t, profiles), blocks(t, kept), blocks(t, pairs))
+			if err != nil {
+				t.Fatal(err)
+			}
+			whole.Pairs, got.Pairs = nil, nil
+			if diff := gocmp.Diff(whole, got); diff != "" {
+				t.Fatalf("a crowd, components %v: %s", components, diff)
+			}
 		}
+	})
+}
+
+// groupKept says whether a document with the set of key's is kept.
+func groupKept(w *world, in *records.Inputs, t tables, key records.Key) bool {
+	sets := map[records.Key]int{}
+	for _, d := range w.docs {
+		sets[d.key] = d.set
+	}
+	return slices.ContainsFunc(w.docs, func(d doc) bool {
+		return d.set == sets[key] && slices.ContainsFunc(t.Clusters, func(c records.Clustered) bool {
+			return c.Kept && c.Source == in.Source(d.key) && c.Position == d.key.Position()
+		})
 	})
 }
 
@@ -371,7 +402,7 @@ func blocks(t *rapid.T, values [][]byte) (packed [][]byte) {
 func TestStrangers(t *testing.T) {
 	profiles := records.AppendProfile(nil, &records.Profile{Key: 1, Hash: records.SetHash{Lo: 1}, Size: 3})
 	profiles = records.AppendProfile(profiles, &records.Profile{Key: 2, Hash: records.SetHash{Lo: 2}, Size: 3})
-	rows, err := decided(oneFile, false, [][]byte{profiles}, nil)
+	rows, err := decided(oneFile, false, [][]byte{profiles}, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -383,7 +414,7 @@ func TestStrangers(t *testing.T) {
 func TestPairOfUnknownDocument(t *testing.T) {
 	profiles := records.AppendProfile(nil, &records.Profile{Key: 1, Size: 3})
 	pairs := records.AppendNearPair(nil, records.NearPair{A: 1, B: 9, Shared: 3})
-	if _, err := decided(oneFile, false, [][]byte{profiles}, [][]byte{pairs}); err == nil {
+	if _, err := decided(oneFile, false, [][]byte{profiles}, [][]byte{pairs}, nil); err == nil {
 		t.Error("a pair of an unknown document was taken")
 	}
 }

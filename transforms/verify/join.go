@@ -13,7 +13,7 @@ import (
 )
 
 func init() {
-	register.DoFn4x1[context.Context, int64, func(*[]byte) bool, func(int64, []byte), error](&joinFn{})
+	register.DoFn6x1[context.Context, int64, func(*[]byte) bool, func(int64, []byte), func(int64, []byte), func(int64, []byte), error](&joinFn{})
 	register.Iter1[[]byte]()
 }
 
@@ -22,60 +22,91 @@ var (
 	pairsFound      = beam.NewCounter("verify", "pairs")
 )
 
-// Jaccard finds every pair of representatives of a component whose Jaccard similarity is at
-// least t, with the exact number of shared shingles.
+// small joins the sets of small components.
 //
-//	KV<component, set part> → KV<component, near pairs>
+//	KV<component, set part> → KV<component, near pairs>, KV<document, set part>, KV<component, profiles>
 //
-// One GroupByKey; the sets of a component are held in memory.
-func Jaccard(s beam.Scope, sets beam.PCollection, t setsim.Threshold) beam.PCollection {
-	s = s.Scope("verify.Jaccard")
-	return beam.ParDo(s, &joinFn{Threshold: t}, beam.GroupByKey(s, sets))
+// A component whose sets are larger than a cell goes on as if it were a large one.
+func small(s beam.Scope, f Features, p Params) (pairs, sets, profiles beam.PCollection) {
+	s = s.Scope("Small")
+	return beam.ParDo3(s, &joinFn{Threshold: p.Threshold, CellBytes: p.CellBytes}, beam.GroupByKey(s, f.Sets))
 }
 
 type joinFn struct {
 	Threshold setsim.Threshold
+	CellBytes int
 }
 
-func (f *joinFn) ProcessElement(ctx context.Context, component int64, parts func(*[]byte) bool, emit func(int64, []byte)) error {
-	keys, sets, err := assemble(parts)
+func (f *joinFn) ProcessElement(ctx context.Context, component int64, parts func(*[]byte) bool, pairs, sets, profiles func(int64, []byte)) error {
+	var held [][]byte
+	var block []byte
+	size := 0
+	for size <= f.CellBytes && parts(&block) {
+		held, block = append(held, block), nil
+		size += len(held[len(held)-1])
+	}
+	if size > f.CellBytes {
+		return passOn(component, held, parts, sets, profiles)
+	}
+	group, err := assemble(held)
 	if err != nil {
 		return err
 	}
-	var pairs []byte
-	found := int64(0)
-	setsim.SelfJoin(sets, f.Threshold, func(i, j, shared int) bool {
-		found++
-		pairs = records.AppendNearPair(pairs, records.NearPair{A: keys[i], B: keys[j], Shared: shared})
-		if len(pairs) >= records.BlockBytes {
-			emit(component, pairs)
-			pairs = nil
-		}
+	out := pairWriter{component: component, emit: pairs}
+	setsim.SelfJoin(group.sets, f.Threshold, func(i, j, shared int) bool {
+		out.add(group.keys[i], group.keys[j], shared)
 		return true
 	})
-	if len(pairs) > 0 {
-		emit(component, pairs)
-	}
-	representatives.Inc(ctx, int64(len(sets)))
-	pairsFound.Inc(ctx, found)
+	out.flush()
+	representatives.Inc(ctx, int64(len(group.sets)))
+	pairsFound.Inc(ctx, out.written)
 	return nil
 }
 
-// assemble returns the distinct sets of a component in input order, each with the key of its
-// first document.
-func assemble(parts func(*[]byte) bool) (keys []records.Key, sets [][]uint64, err error) {
+// passOn sends what one call cannot hold to be cut into cells.
+func passOn(component int64, held [][]byte, more func(*[]byte) bool, sets, profiles func(int64, []byte)) error {
+	buffers := records.NewBuffers()
+	var block []byte
+	for len(held) > 0 || more(&block) {
+		if len(held) > 0 {
+			block, held = held[0], held[1:]
+		}
+		d := records.NewDecoder(block)
+		part := d.SetPart()
+		if err := d.Err(); err != nil {
+			return err
+		}
+		if part.First == 0 {
+			buffers.Add(component, func(b []byte) []byte {
+				return records.AppendProfile(b, &records.Profile{Key: part.Key, Hash: part.Hash, Size: part.Total})
+			}, profiles)
+		}
+		sets(int64(part.Key), block)
+		block = nil
+	}
+	buffers.Flush(profiles)
+	return nil
+}
+
+// group is the distinct sets of documents in input order, each with the key of its first document.
+type group struct {
+	keys []records.Key
+	sets [][]uint64
+}
+
+// assemble makes sets of their parts.
+func assemble(parts [][]byte) (g group, err error) {
 	type member struct {
 		key  records.Key
 		hash records.SetHash
 		set  []uint64
 	}
 	byKey := map[records.Key]*member{}
-	var block []byte
-	for parts(&block) {
+	for _, block := range parts {
 		d := records.NewDecoder(block)
 		part := d.SetPart()
 		if err := d.Err(); err != nil {
-			return nil, nil, err
+			return g, err
 		}
 		m := byKey[part.Key]
 		if m == nil {
@@ -93,8 +124,31 @@ func assemble(parts func(*[]byte) bool) (keys []records.Key, sets [][]uint64, er
 	for _, m := range members {
 		if !seen[m.hash] {
 			seen[m.hash] = true
-			keys, sets = append(keys, m.key), append(sets, m.set)
+			g.keys, g.sets = append(g.keys, m.key), append(g.sets, m.set)
 		}
 	}
-	return keys, sets, nil
+	return g, nil
+}
+
+// pairWriter packs the pairs of a component into blocks.
+type pairWriter struct {
+	component int64
+	emit      func(int64, []byte)
+	block     []byte
+	written   int64
+}
+
+func (w *pairWriter) add(a, b records.Key, shared int) {
+	w.block = records.AppendNearPair(w.block, records.NearPair{A: min(a, b), B: max(a, b), Shared: shared})
+	w.written++
+	if len(w.block) >= records.BlockBytes {
+		w.flush()
+	}
+}
+
+func (w *pairWriter) flush() {
+	if len(w.block) > 0 {
+		w.emit(w.component, w.block)
+		w.block = nil
+	}
 }

@@ -13,7 +13,7 @@ import (
 )
 
 func init() {
-	register.DoFn4x1[context.Context, []byte, func(int64, []byte), func(int64, []byte), error](&setsFn{})
+	register.DoFn6x1[context.Context, []byte, func(int64, []byte), func(int64, []byte), func(int64, []byte), func(int64, []byte), error](&setsFn{})
 	register.Emitter2[int64, []byte]()
 }
 
@@ -22,24 +22,34 @@ var (
 	setsShipped = beam.NewCounter("sets", "shipped")
 )
 
+// Features are what is known of documents that were read for their components.
+type Features struct {
+	// Of small components, which one call joins: KV<component, set part>, KV<component, profiles>.
+	Sets, Profiles beam.PCollection
+	// Of large ones, which are cut into cells: KV<document, set part>, KV<component, profiles>.
+	LargeSets, LargeProfiles beam.PCollection
+}
+
 // Sets makes the shingle sets of documents that were read for their components.
 //
-//	blocks of documents with components → KV<component, set part>, KV<component, profiles>
+//	blocks of documents with components → Features
 //
 // Every document has a profile. A set is sent for the first document that has it only, as far
 // as a bundle can know: the representative of a copy group, its first document, is always sent.
-func Sets(s beam.Scope, blocks beam.PCollection, text shingle.Spec) (sets, profiles beam.PCollection) {
+func Sets(s beam.Scope, blocks beam.PCollection, text shingle.Spec, p Params) Features {
 	s = s.Scope("verify.Sets")
-	return beam.ParDo2(s, &setsFn{Text: text}, blocks)
+	sets, profiles, largeSets, largeProfiles := beam.ParDo4(s, &setsFn{Text: text, Small: p.small()}, blocks)
+	return Features{Sets: sets, Profiles: profiles, LargeSets: largeSets, LargeProfiles: largeProfiles}
 }
 
 type setsFn struct {
-	Text shingle.Spec
+	Text  shingle.Spec
+	Small int // documents of the largest small component
 
-	shingler *shingle.Shingler
-	shingles []uint64
-	sent     map[sentKey]records.Key
-	profiles *records.Buffers
+	shingler                *shingle.Shingler
+	shingles                []uint64
+	sent                    map[sentKey]records.Key
+	profiles, largeProfiles *records.Buffers
 }
 
 // sentKey is a set that was sent for a component.
@@ -53,12 +63,12 @@ const maxSent = 1 << 20
 
 func (f *setsFn) Setup() { f.shingler = f.Text.New() }
 
-func (f *setsFn) StartBundle(_, _ func(int64, []byte)) {
+func (f *setsFn) StartBundle(_, _, _, _ func(int64, []byte)) {
 	f.sent = map[sentKey]records.Key{}
-	f.profiles = records.NewBuffers()
+	f.profiles, f.largeProfiles = records.NewBuffers(), records.NewBuffers()
 }
 
-func (f *setsFn) ProcessElement(ctx context.Context, block []byte, sets, profiles func(int64, []byte)) error {
+func (f *setsFn) ProcessElement(ctx context.Context, block []byte, sets, profiles, largeSets, largeProfiles func(int64, []byte)) error {
 	var made, shipped int64
 	d := records.NewDecoder(block)
 	for !d.Done() {
@@ -73,11 +83,15 @@ func (f *setsFn) ProcessElement(ctx context.Context, block []byte, sets, profile
 			ID: doc.ID, HasID: doc.HasID, Rank: doc.Rank,
 		}
 		component := int64(doc.Component)
-		f.profiles.Add(component, func(block []byte) []byte { return records.AppendProfile(block, &profile) }, profiles)
+		buffers, toProfiles, toSets, group := f.profiles, profiles, sets, component
+		if doc.Of > f.Small {
+			buffers, toProfiles, toSets, group = f.largeProfiles, largeProfiles, largeSets, int64(doc.Key)
+		}
+		buffers.Add(component, func(block []byte) []byte { return records.AppendProfile(block, &profile) }, toProfiles)
 		made++
 		if f.firstOf(doc.Component, &profile) {
 			shipped++
-			records.SetParts(doc.Key, profile.Hash, set, func(part []byte) { sets(component, part) })
+			records.SetParts(doc.Key, profile.Hash, set, func(part []byte) { toSets(group, part) })
 		}
 	}
 	setsMade.Inc(ctx, made)
@@ -99,4 +113,7 @@ func (f *setsFn) firstOf(component records.Key, p *records.Profile) bool {
 	return true
 }
 
-func (f *setsFn) FinishBundle(_, profiles func(int64, []byte)) { f.profiles.Flush(profiles) }
+func (f *setsFn) FinishBundle(_, profiles, _, largeProfiles func(int64, []byte)) {
+	f.profiles.Flush(profiles)
+	f.largeProfiles.Flush(largeProfiles)
+}

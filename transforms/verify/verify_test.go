@@ -19,7 +19,8 @@ import (
 // joined runs the join of one component.
 func joined(t *testing.T, parts [][]byte, threshold setsim.Threshold) (pairs []records.NearPair) {
 	t.Helper()
-	f := &joinFn{Threshold: threshold}
+	f := &joinFn{Threshold: threshold, CellBytes: 1 << 30}
+	passedOn := func(int64, []byte) { t.Error("a component that one call can hold was passed on") }
 	err := f.ProcessElement(context.Background(), 1, beamtest.Values(parts...), func(component int64, block []byte) {
 		if component != 1 {
 			t.Errorf("pairs for component %d", component)
@@ -28,7 +29,7 @@ func joined(t *testing.T, parts [][]byte, threshold setsim.Threshold) (pairs []r
 		if pairs, err = records.DecodeNearPairs(pairs, block); err != nil {
 			t.Fatal(err)
 		}
-	})
+	}, passedOn, passedOn)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -123,25 +124,34 @@ func TestSetsOfFirstDocumentsAreSent(t *testing.T) {
 	var docs []records.Document
 	for i := range 60 {
 		docs = append(docs, records.Document{
-			Key: records.NewKey(0, int64(i)), Component: records.NewKey(0, int64(i%2)),
+			Key: records.NewKey(0, int64(i)), Component: records.NewKey(0, int64(i%2)), Of: 30,
 			Text: []byte(strings.Repeat(fmt.Sprintf("text number %d of the family ", i%6), 2)),
 		})
 	}
-	for _, order := range []string{"ascending", "late split first"} {
-		f := &setsFn{Text: shingle.Spec{Shingle: shingle.Config{Kind: shingle.Word, K: 3}}}
+	for _, order := range []string{"ascending", "late split first", "large"} {
+		f := &setsFn{Text: shingle.Spec{Shingle: shingle.Config{Kind: shingle.Word, K: 3}}, Small: 30}
 		f.Setup()
 		sent := map[records.Key]bool{}
 		profiles := 0
-		toSets := func(_ int64, block []byte) {
+		toSets := func(group int64, block []byte) {
 			part := records.NewDecoder(block).SetPart()
 			sent[part.Key] = true
+			if want := int64(part.Key); order == "large" && group != want {
+				t.Errorf("%s: a set of document %d was sent to %d", order, want, group)
+			}
 		}
 		toProfiles := func(_ int64, block []byte) {
 			for d := records.NewDecoder(block); !d.Done(); profiles++ {
 				d.Profile()
 			}
 		}
-		f.StartBundle(toSets, toProfiles)
+		none := func(int64, []byte) { t.Errorf("%s: sent to the wrong place", order) }
+		to := []func(int64, []byte){toSets, toProfiles, none, none}
+		if order == "large" {
+			f.Small = 29
+			to = []func(int64, []byte){none, none, toSets, toProfiles}
+		}
+		f.StartBundle(to[0], to[1], to[2], to[3])
 		halves := [][]records.Document{docs[:30], docs[30:]}
 		if order != "ascending" {
 			slices.Reverse(halves)
@@ -151,11 +161,11 @@ func TestSetsOfFirstDocumentsAreSent(t *testing.T) {
 			for _, doc := range half {
 				block = records.AppendDocument(block, &doc)
 			}
-			if err := f.ProcessElement(context.Background(), block, toSets, toProfiles); err != nil {
+			if err := f.ProcessElement(context.Background(), block, to[0], to[1], to[2], to[3]); err != nil {
 				t.Fatal(err)
 			}
 		}
-		f.FinishBundle(toSets, toProfiles)
+		f.FinishBundle(to[0], to[1], to[2], to[3])
 		if profiles != len(docs) {
 			t.Errorf("%s: %d profiles, want %d", order, profiles, len(docs))
 		}

@@ -1,0 +1,323 @@
+package verify
+
+import (
+	"cmp"
+	"context"
+	"encoding/binary"
+	"fmt"
+	"slices"
+
+	"github.com/apache/beam/sdks/v2/go/pkg/beam"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
+
+	"github.com/neardup/neardup/kernels/hash"
+	"github.com/neardup/neardup/kernels/setsim"
+	"github.com/neardup/neardup/records"
+)
+
+func init() {
+	register.DoFn4x1[context.Context, int64, func(*[]byte) bool, func(int64, []byte), error](&cutFn{})
+	register.DoFn5x1[context.Context, int64, func(*[]byte) bool, func(*[]byte) bool, func(int64, []byte), error](&routeFn{})
+	register.DoFn4x1[context.Context, int64, func(*[]byte) bool, func(int64, []byte), error](&cellPairFn{})
+}
+
+var (
+	cellsCut    = beam.NewCounter("cells", "cells")
+	cellPairs   = beam.NewCounter("cells", "pairs_of_cells")
+	cellBytes   = beam.NewCounter("cells", "bytes")        // of the sets of large components
+	routedBytes = beam.NewCounter("cells", "routed_bytes") // of those sent to pairs of cells
+	largest     = beam.NewDistribution("cells", "component_bytes")
+)
+
+// cells joins the sets of large components.
+//
+//	KV<document, set part>, KV<component, profiles> → KV<component, near pairs>
+//
+// The representatives of a component are ordered by size and cut into cells; each pair of cells
+// that may hold similar sets is a group. One that has more pairs than the budget sends instead
+// pairs that connect what all would, after a mark: a pair of a document with itself.
+func cells(s beam.Scope, sets, profiles beam.PCollection, p Params) beam.PCollection {
+	s = s.Scope("Cells")
+	places := beam.ParDo(s, &cutFn{Threshold: p.Threshold, CellBytes: p.CellBytes, WorkBytes: p.WorkBytes}, beam.GroupByKey(s, profiles))
+	routed := beam.ParDo(s, &routeFn{}, beam.CoGroupByKey(s, sets, places))
+	return beam.ParDo(s, &cellPairFn{Threshold: p.Threshold, PairBudget: p.PairBudget}, beam.GroupByKey(s, routed))
+}
+
+// TooMuchWorkError ends a job before the join of a component that would take too long.
+type TooMuchWorkError struct {
+	Documents, Distinct int
+	Bytes, Routed       int64
+}
+
+func (e *TooMuchWorkError) Error() string {
+	return fmt.Sprintf("%d documents (%d different ones, %d MB of shingles) hang together as candidates, and comparing them all would move %d GB: "+
+		"longer shingles (--shingle), a higher --threshold or more --rows separate documents that are not alike",
+		e.Documents, e.Distinct, e.Bytes>>20, e.Routed>>30)
+}
+
+// cutFn cuts components into cells.
+//
+//	KV<component, profiles> → KV<document, place>
+type cutFn struct {
+	Threshold setsim.Threshold
+	CellBytes int
+	WorkBytes int64
+}
+
+// shingleBytes is the size of a shingle in a set.
+const shingleBytes = 8
+
+func (f *cutFn) ProcessElement(ctx context.Context, component int64, profiles func(*[]byte) bool, emit func(int64, []byte)) error {
+	byKey := func(a, b *records.Profile) int { return cmp.Compare(a.Key, b.Key) }
+	ordered, documents, err := distinct(profiles, byKey)
+	if err != nil {
+		return err
+	}
+	slices.SortFunc(ordered, func(a, b representative) int {
+		return cmp.Or(cmp.Compare(a.size, b.size), cmp.Compare(a.key, b.key))
+	})
+	sizes := make([]int, len(ordered))
+	for i, r := range ordered {
+		sizes[i] = r.size
+	}
+	cut := setsim.Cells(sizes, f.CellBytes/shingleBytes, f.Threshold)
+	if err := f.count(ctx, documents, sizes, cut); err != nil {
+		return err
+	}
+	// The cells before c that c is joined with are those that reach it: they are a stretch, too.
+	reaches := 0
+	for c, cell := range cut {
+		for cut[reaches].Last < c {
+			reaches++
+		}
+		place := place{component: records.Key(component), lowest: reaches, cell: c, last: cell.Last}
+		for _, r := range ordered[cell.First:cell.End] {
+			emit(int64(r.key), place.append(nil))
+		}
+	}
+	return nil
+}
+
+// representative is the first document of a copy group.
+type representative struct {
+	key  records.Key
+	size int
+	best records.Profile // of the group, to be kept rather than the others
+}
+
+// distinct returns the representatives of a component, in no order, and how many documents it has.
+func distinct(profiles func(*[]byte) bool, preferred func(a, b *records.Profile) int) (all []representative, documents int, err error) {
+	first := map[records.SetHash]representative{}
+	var block []byte
+	for profiles(&block) {
+		d := records.NewDecoder(block)
+		for !d.Done() {
+			p := d.Profile()
+			p.ID = nil // which would keep it in memory
+			documents++
+			r, ok := first[p.Hash]
+			if !ok || p.Key < r.key {
+				r.key, r.size = p.Key, p.Size
+			}
+			if !ok || preferred(&p, &r.best) < 0 {
+				r.best = p
+			}
+			first[p.Hash] = r
+		}
+		if err := d.Err(); err != nil {
+			return nil, 0, err
+		}
+		block = nil // ranks point into it
+	}
+	for _, r := range first {
+		all = append(all, r)
+	}
+	return all, documents, nil
+}
+
+// count counts the work of a component, and refuses too much of it.
+func (f *cutFn) count(ctx context.Context, documents int, sizes []int, cut []setsim.Cell) error {
+	bytes := make([]int64, len(cut)+1) // of the cells before each
+	for c, cell := range cut {
+		bytes[c+1] = bytes[c]
+		for _, size := range sizes[cell.First:cell.End] {
+			bytes[c+1] += shingleBytes * int64(size)
+		}
+	}
+	var routed, pairs int64
+	for c, cell := range cut {
+		own := bytes[c+1] - bytes[c]
+		others := int64(cell.Last - c)
+		routed += own + own*others + bytes[cell.Last+1] - bytes[c+1]
+		pairs += 1 + others
+	}
+	all := bytes[len(cut)]
+	if routed > f.WorkBytes {
+		return &TooMuchWorkError{Documents: documents, Distinct: len(sizes), Bytes: all, Routed: routed}
+	}
+	cellsCut.Inc(ctx, int64(len(cut)))
+	cellPairs.Inc(ctx, pairs)
+	cellBytes.Inc(ctx, all)
+	routedBytes.Inc(ctx, routed)
+	largest.Update(ctx, all)
+	return nil
+}
+
+// place says to which pairs of cells a representative belongs: those of its cell with the cells
+// from lowest to last.
+type place struct {
+	component          records.Key
+	lowest, cell, last int
+}
+
+func (p place) append(block []byte) []byte {
+	block = records.AppendKey(block, p.component)
+	for _, n := range []int{p.lowest, p.cell, p.last} {
+		block = binary.AppendUvarint(block, uint64(n))
+	}
+	return block
+}
+
+func decodePlace(block []byte) (p place, err error) {
+	d := records.NewDecoder(block)
+	p = place{component: d.Key(), lowest: int(d.Uvarint()), cell: int(d.Uvarint()), last: int(d.Uvarint())}
+	return p, d.Err()
+}
+
+// routeFn sends each set to the pairs of cells of its document. A document without a place is a
+// copy.
+//
+//	KV<document, set parts, places> → KV<pair of cells, cell pair and set part>
+type routeFn struct{}
+
+func (f *routeFn) ProcessElement(ctx context.Context, _ int64, parts, places func(*[]byte) bool, emit func(int64, []byte)) error {
+	var at []place
+	var block []byte
+	for places(&block) {
+		p, err := decodePlace(block)
+		if err != nil {
+			return err
+		}
+		at = append(at, p)
+	}
+	for parts(&block) {
+		for _, p := range at {
+			for other := p.lowest; other <= p.last; other++ {
+				c := cellPair{p.component, min(p.cell, other), max(p.cell, other)}
+				value := append(make([]byte, 0, 24+len(block)), c.append(nil)...)
+				value = append(value, boolByte(p.cell == c.second))
+				emit(c.group(), append(value, block...))
+			}
+		}
+	}
+	return nil
+}
+
+func boolByte(b bool) byte {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// cellPair names two cells of a component, first ≤ second.
+type cellPair struct {
+	component     records.Key
+	first, second int
+}
+
+func (c cellPair) append(block []byte) []byte {
+	block = records.AppendKey(block, c.component)
+	return records.AppendUint32(records.AppendUint32(block, uint32(c.first)), uint32(c.second))
+}
+
+// group is the key of the pair's group. Others may have the same one.
+func (c cellPair) group() int64 {
+	h := hash.Mix(hash.Mix(hash.Mix(uint64(c.component))+uint64(c.first)) + uint64(c.second))
+	return int64(h >> 1)
+}
+
+// cellPairFn joins the two cells of each pair in a group, or a cell with itself.
+type cellPairFn struct {
+	Threshold  setsim.Threshold
+	PairBudget int
+}
+
+// halves are the parts of the sets of a pair of cells.
+type halves [2][][]byte
+
+func (f *cellPairFn) ProcessElement(ctx context.Context, _ int64, values func(*[]byte) bool, emit func(int64, []byte)) error {
+	pairs := map[cellPair]*halves{}
+	var block []byte
+	for values(&block) {
+		d := records.NewDecoder(block)
+		c := cellPair{component: d.Key(), first: int(d.Uint32()), second: int(d.Uint32())}
+		half := d.Fixed(1)
+		if err := d.Err(); err != nil {
+			return err
+		}
+		if pairs[c] == nil {
+			pairs[c] = &halves{}
+		}
+		pairs[c][half[0]] = append(pairs[c][half[0]], block[len(block)-d.Left():])
+		block = nil
+	}
+	for _, c := range sortedPairs(pairs) {
+		if err := f.join(ctx, c, pairs[c], emit); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func sortedPairs(pairs map[cellPair]*halves) (sorted []cellPair) {
+	for c := range pairs {
+		sorted = append(sorted, c)
+	}
+	slices.SortFunc(sorted, func(a, b cellPair) int {
+		return cmp.Or(cmp.Compare(a.component, b.component), cmp.Compare(a.first, b.first), cmp.Compare(a.second, b.second))
+	})
+	return sorted
+}
+
+func (f *cellPairFn) join(ctx context.Context, c cellPair, h *halves, emit func(int64, []byte)) error {
+	// A cell with itself comes as second half only.
+	first, err := assemble(h[0])
+	if err != nil {
+		return err
+	}
+	second, err := assemble(h[1])
+	if err != nil {
+		return err
+	}
+	out := pairWriter{component: int64(c.component)}
+	var blocks [][]byte
+	out.emit = func(_ int64, block []byte) { blocks = append(blocks, block) }
+	crowd := false
+	take := func(a, b records.Key, shared int) bool {
+		crowd = out.written == int64(f.PairBudget)
+		out.add(a, b, shared)
+		return !crowd
+	}
+	if c.first == c.second {
+		setsim.SelfJoin(second.sets, f.Threshold, func(i, j, shared int) bool { return take(second.keys[i], second.keys[j], shared) })
+	} else {
+		setsim.CrossJoin(first.sets, second.sets, f.Threshold, func(i, j, shared int) bool { return take(first.keys[i], second.keys[j], shared) })
+	}
+	out.flush()
+	pairsFound.Inc(ctx, out.written)
+	if c.first == c.second {
+		representatives.Inc(ctx, int64(len(second.sets)))
+	}
+	if crowd {
+		blocks = nil
+		out.add(c.component, c.component, 0)
+		keys, sets := slices.Concat(first.keys, second.keys), slices.Concat(first.sets, second.sets)
+		setsim.Connect(sets, f.Threshold, func(i, j int) { out.add(keys[i], keys[j], 0) })
+		out.flush()
+	}
+	for _, block := range blocks {
+		emit(int64(c.component), block)
+	}
+	return nil
+}

@@ -1,0 +1,256 @@
+package verify
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/apache/beam/sdks/v2/go/pkg/beam"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/testing/ptest"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/neardup/neardup/internal/beamtest"
+	"github.com/neardup/neardup/io/storage"
+	"github.com/neardup/neardup/kernels/setsim"
+	"github.com/neardup/neardup/kernels/shingle"
+	"github.com/neardup/neardup/kernels/survivors"
+	"github.com/neardup/neardup/kernels/unionfind"
+	"github.com/neardup/neardup/records"
+)
+
+func TestMain(m *testing.M) { beamtest.Main(m) }
+
+func init() { register.DoFn2x1[int64, []byte, error](&gatherFn{}) }
+
+// gathered is what the pipelines of tests found, by name.
+var gathered = struct {
+	sync.Mutex
+	pairs map[string][]records.NearPair
+}{pairs: map[string][]records.NearPair{}}
+
+type gatherFn struct{ Name string }
+
+func (f *gatherFn) ProcessElement(_ int64, block []byte) (err error) {
+	gathered.Lock()
+	defer gathered.Unlock()
+	gathered.pairs[f.Name], err = records.DecodeNearPairs(gathered.pairs[f.Name], block)
+	return err
+}
+
+// take returns the distinct pairs gathered under a name, sorted, with what they share.
+func take(name string) (pairs []records.NearPair) {
+	gathered.Lock()
+	defer gathered.Unlock()
+	pairs = gathered.pairs[name]
+	delete(gathered.pairs, name)
+	slices.SortFunc(pairs, comparePairs)
+	return pairs
+}
+
+func comparePairs(a, b records.NearPair) int {
+	return records.Edge{A: a.A, B: a.B}.Compare(records.Edge{A: b.A, B: b.B})
+}
+
+// families are documents of two components: texts of words, many of them variants or copies of
+// one another, and of very different length.
+func families(seed uint64) (docs []records.Document) {
+	r := rand.New(rand.NewPCG(seed, 7))
+	words := func(n int) (text []string) {
+		for range n {
+			text = append(text, fmt.Sprint("w", r.IntN(3000)))
+		}
+		return text
+	}
+	for component := range 2 {
+		first := records.NewKey(component, 0)
+		position := int64(0)
+		for range 6 {
+			template := words(8 << r.IntN(4))
+			for range 1 + r.IntN(9) {
+				text := slices.Clone(template)
+				for range r.IntN(4) {
+					text[r.IntN(len(text))] = fmt.Sprint("x", r.IntN(3000))
+				}
+				docs = append(docs, records.Document{
+					Key: records.NewKey(component, position), Component: first, Text: []byte(strings.Join(text, " ")),
+				})
+				position += int64(1 + r.IntN(50))
+			}
+		}
+	}
+	of := map[records.Key]int{}
+	for _, d := range docs {
+		of[d.Component]++
+	}
+	for i := range docs {
+		docs[i].Of = of[docs[i].Component]
+	}
+	return docs
+}
+
+// everyPair compares all representatives of each component with each other, and returns the
+// representatives in input order.
+func everyPair(docs []records.Document, text shingle.Spec, t setsim.Threshold) (pairs []records.NearPair, keys []records.Key) {
+	shingler := text.New()
+	type member struct {
+		records.Document
+		set []uint64
+	}
+	var members []member
+	for _, d := range docs {
+		set := slices.Clone(shingle.Set(shingler.Shingles(nil, d.Text)))
+		if !slices.ContainsFunc(members, func(m member) bool { return m.Component == d.Component && slices.Equal(m.set, set) }) {
+			members = append(members, member{d, set})
+			keys = append(keys, d.Key)
+		}
+	}
+	for i, a := range members {
+		for _, b := range members[i+1:] {
+			shared := setsim.Overlap(a.set, b.set)
+			if a.Component == b.Component && t.Reached(shared, len(a.set), len(b.set)) {
+				pairs = append(pairs, records.NearPair{A: a.Key, B: b.Key, Shared: shared})
+			}
+		}
+	}
+	slices.SortFunc(pairs, comparePairs)
+	return pairs, keys
+}
+
+var words2 = shingle.Spec{Shingle: shingle.Config{Kind: shingle.Word, K: 2}}
+
+// found runs the steps of this package.
+func found(t *testing.T, docs []records.Document, p Params) (pairs, links []records.NearPair) {
+	t.Helper()
+	p.Temp = t.TempDir()
+	p.Inputs = filepath.Join(p.Temp, "inputs.json")
+	inputs := &records.Inputs{Files: []records.File{{Source: "a"}, {Source: "b"}}}
+	if err := storage.WriteShared(p.Inputs, inputs); err != nil {
+		t.Fatal(err)
+	}
+	var blocks [][]byte
+	for i := 0; i < len(docs); i += 7 {
+		var block []byte
+		for _, d := range docs[i:min(i+7, len(docs))] {
+			block = records.AppendDocument(block, &d)
+		}
+		blocks = append(blocks, block)
+	}
+	pipeline, s := beam.NewPipelineWithRoot()
+	all := Jaccard(s, Sets(s, beam.Reshuffle(s, beam.CreateList(s, blocks)), words2, p), p)
+	beam.ParDo0(s, &gatherFn{Name: t.Name() + "pairs"}, all.Pairs)
+	beam.ParDo0(s, &gatherFn{Name: t.Name() + "links"}, all.Links)
+	if err := ptest.Run(pipeline); err != nil {
+		t.Fatal(err)
+	}
+	return take(t.Name() + "pairs"), take(t.Name() + "links")
+}
+
+// The pairs are all there are, whether a cell holds one document or everything.
+func TestCellsDoNotMatter(t *testing.T) {
+	for seed := range uint64(3) {
+		docs := families(seed)
+		half := setsim.Threshold{Num: 1, Den: 2}
+		want, _ := everyPair(docs, words2, half)
+		if len(want) < 20 {
+			t.Fatalf("only %d pairs", len(want))
+		}
+		for _, cell := range []int{1, 600, 4000, 1 << 20} {
+			for _, budget := range []int{1 << 30, most(want)} { // by one call, or by pairs of cells
+				got, links := found(t, docs, Params{Threshold: half, CellBytes: cell, PairBudget: budget, WorkBytes: 1 << 40})
+				if diff := cmp.Diff(want, got); diff != "" {
+					t.Errorf("seed %d, cells of %d bytes, budget %d: %s", seed, cell, budget, diff)
+				}
+				if len(links) > 0 {
+					t.Errorf("seed %d, cells of %d bytes, budget %d: links of no crowd: %v", seed, cell, budget, links)
+				}
+			}
+		}
+	}
+}
+
+// What is kept and the clusters of a crowd are those of all its pairs, and how it was cut does not
+// show in the pairs.
+func TestCrowds(t *testing.T) {
+	for seed := range uint64(3) {
+		docs := families(seed)
+		half := setsim.Threshold{Num: 1, Den: 2}
+		want, keys := everyPair(docs, words2, half)
+		var first []records.NearPair
+		for _, cell := range []int{1, 600, 1 << 20} {
+			got, links := found(t, docs, Params{Threshold: half, CellBytes: cell, PairBudget: 10, WorkBytes: 1 << 40})
+			if len(links) == 0 || len(got) >= len(want) {
+				t.Fatalf("seed %d, cells of %d bytes: %d pairs of %d, %d links: no crowd", seed, cell, len(got), len(want), len(links))
+			}
+			for _, p := range got {
+				if !slices.Contains(want, p) {
+					t.Errorf("seed %d, cells of %d bytes: %v is no pair", seed, cell, p)
+				}
+			}
+			if diff := cmp.Diff(star(keys, want), star(keys, got)); diff != "" {
+				t.Errorf("seed %d, cells of %d bytes: what is kept: %s", seed, cell, diff)
+			}
+			if diff := cmp.Diff(clusters(want), clusters(slices.Concat(got, links))); diff != "" {
+				t.Errorf("seed %d, cells of %d bytes: clusters: %s", seed, cell, diff)
+			}
+			if first == nil {
+				first = got
+			}
+			if diff := cmp.Diff(first, got); diff != "" {
+				t.Errorf("seed %d, cells of %d bytes: other pairs than with the first cells: %s", seed, cell, diff)
+			}
+		}
+	}
+}
+
+// most is the number of pairs of the component that has most.
+func most(pairs []records.NearPair) (n int) {
+	of := map[int]int{}
+	for _, p := range pairs {
+		of[p.A.File()]++
+		n = max(n, of[p.A.File()])
+	}
+	return n
+}
+
+func star(keys []records.Key, near []records.NearPair) []survivors.Choice {
+	var pairs []survivors.Pair
+	for _, p := range near {
+		i, _ := slices.BinarySearch(keys, p.A)
+		j, _ := slices.BinarySearch(keys, p.B)
+		pairs = append(pairs, survivors.Pair{I: i, J: j, Similarity: float64(p.Shared)})
+	}
+	return survivors.Star(len(keys), pairs)
+}
+
+func clusters(pairs []records.NearPair) map[int64]int64 {
+	var forest unionfind.Forest
+	for _, p := range pairs {
+		forest.Union(int64(p.A), int64(p.B))
+	}
+	return maps.Collect(forest.All())
+}
+
+// A component beyond the work limit ends the job with what to change.
+func TestWorkLimit(t *testing.T) {
+	var block []byte
+	for i := range 100 {
+		block = records.AppendProfile(block, &records.Profile{Key: records.NewKey(0, int64(i)), Hash: records.SetHash{Lo: uint64(i)}, Size: 1000})
+	}
+	// 100 cells of 8,000 bytes, each sent to 100 pairs of cells: 80 MB.
+	f := &cutFn{Threshold: setsim.Threshold{Num: 1, Den: 2}, CellBytes: 8000, WorkBytes: 80_000_000}
+	emit := func(int64, []byte) {}
+	if err := f.ProcessElement(t.Context(), 1, beamtest.Values(block), emit); err != nil {
+		t.Error(err)
+	}
+	f.WorkBytes--
+	err := f.ProcessElement(t.Context(), 1, beamtest.Values(block), emit)
+	if err == nil || !strings.Contains(err.Error(), "100 documents") || !strings.Contains(err.Error(), "--threshold") {
+		t.Errorf("got %v", err)
+	}
+}

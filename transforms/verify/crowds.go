@@ -1,0 +1,382 @@
+package verify
+
+import (
+	"cmp"
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"io"
+	"path"
+	"slices"
+
+	"github.com/apache/beam/sdks/v2/go/pkg/beam"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
+
+	"github.com/neardup/neardup/io/storage"
+	"github.com/neardup/neardup/kernels/hash"
+	"github.com/neardup/neardup/kernels/setsim"
+	"github.com/neardup/neardup/kernels/unionfind"
+	"github.com/neardup/neardup/records"
+)
+
+func init() {
+	register.DoFn8x1[context.Context, int64, func(*[]byte) bool, func(*[]byte) bool, func(int64, []byte), func(int64, []byte), func([]byte), func(int64, []byte), error](&tallyFn{})
+	register.DoFn4x1[int64, func(*[]byte) bool, func(*[]byte) bool, func(int64, []byte), error](&rankedFn{})
+	register.DoFn3x1[int64, func(*[]byte) bool, func(int64, []byte), error](&spoolFn{})
+	register.DoFn4x1[context.Context, int64, func(*[]byte) bool, func(int64, []byte), error](&passFn{})
+	register.Emitter1[[]byte]()
+}
+
+var (
+	crowdsFound = beam.NewCounter("crowds", "crowds")
+	crowdKept   = beam.NewCounter("crowds", "kept")
+	crowdChunks = beam.NewCounter("crowds", "kept_chunks_on_disk")
+)
+
+// tally finds the crowds among large components.
+//
+//	KV<component, profiles>, KV<component, near pairs> →
+//	KV<component, near pairs>, KV<component, links>, facts, KV<document, rank>
+//
+// The pairs of what is no crowd go on as they are. Those of a crowd depend on how it was cut, so
+// they only connect its clusters; its representatives are ranked by preference.
+func tally(s beam.Scope, profiles, pairs beam.PCollection, p Params) (whole, links, facts, ranks beam.PCollection) {
+	s = s.Scope("Tally")
+	return beam.ParDo4(s, &tallyFn{Inputs: p.Inputs, PairBudget: p.PairBudget, BlockBytes: p.CellBytes}, beam.CoGroupByKey(s, profiles, pairs))
+}
+
+type tallyFn struct {
+	Inputs     string
+	PairBudget int
+	BlockBytes int
+
+	in *records.Inputs
+}
+
+func (f *tallyFn) Setup() (err error) {
+	f.in, err = storage.Shared[records.Inputs](f.Inputs)
+	return err
+}
+
+func (f *tallyFn) ProcessElement(ctx context.Context, component int64, profiles, pairs func(*[]byte) bool, whole, links func(int64, []byte), facts func([]byte), ranks func(int64, []byte)) error {
+	var held [][]byte
+	var near []records.NearPair
+	var err error
+	var forest unionfind.Forest
+	count, crowd := 0, false
+	var block []byte
+	for pairs(&block) {
+		if near, err = records.DecodeNearPairs(near[:0], block); err != nil {
+			return err
+		}
+		count += len(near)
+		for _, n := range near {
+			crowd = crowd || n.A == n.B
+			forest.Union(int64(n.A), int64(n.B))
+		}
+		if crowd = crowd || count > f.PairBudget; crowd {
+			held = nil
+			continue
+		}
+		held, block = append(held, block), nil
+	}
+	if !crowd {
+		for _, block := range held {
+			whole(component, block)
+		}
+		return nil
+	}
+	out := pairWriter{component: component, emit: links}
+	for key, root := range forest.All() {
+		if key != root {
+			out.add(records.Key(root), records.Key(key), 0)
+		}
+	}
+	out.flush()
+	order, _, err := distinct(profiles, f.in.Preferred)
+	if err != nil {
+		return err
+	}
+	slices.SortFunc(order, func(a, b representative) int { return f.in.Preferred(&a.best, &b.best) })
+	crowdsFound.Inc(ctx, 1)
+	fact, err := json.Marshal(records.Fact{
+		Kind: records.FactCrowd, Name: fmt.Sprint(component),
+		Counts: map[string]int64{records.CountRepresentatives: int64(len(order))},
+	})
+	if err != nil {
+		return err
+	}
+	facts(fact)
+	sent := 0
+	for i, r := range order {
+		rank := rank{component: records.Key(component), block: sent / f.BlockBytes, place: i}
+		ranks(int64(r.key), rank.append(nil))
+		sent += shingleBytes * r.size
+	}
+	return nil
+}
+
+// rank says where a representative stands in the order of its crowd, and in which block of it.
+type rank struct {
+	component    records.Key
+	block, place int
+}
+
+func (r rank) append(block []byte) []byte {
+	block = records.AppendKey(block, r.component)
+	return records.AppendUint32(records.AppendUint32(block, uint32(r.block)), uint32(r.place))
+}
+
+func decodeRank(d *records.Decoder) rank {
+	return rank{component: d.Key(), block: int(d.Uint32()), place: int(d.Uint32())}
+}
+
+// crowds lists the pairs of crowds with a kept document.
+//
+//	KV<document, set part>, KV<document, rank> → KV<component, near pairs>
+//
+// The sets are written to files in the order of preference, and one call goes through those of a
+// crowd as survivors.Star does.
+func crowds(s beam.Scope, sets, ranks beam.PCollection, p Params) beam.PCollection {
+	s = s.Scope("Crowds")
+	folder := path.Join(p.Temp, "crowds")
+	ranked := beam.ParDo(s, &rankedFn{}, beam.CoGroupByKey(s, sets, ranks))
+	files := beam.ParDo(s, &spoolFn{Folder: folder}, beam.GroupByKey(s, ranked))
+	return beam.ParDo(s, &passFn{Folder: folder, Threshold: p.Threshold, ChunkBytes: p.CellBytes}, beam.GroupByKey(s, files))
+}
+
+// rankedFn sends the sets of crowds to their blocks.
+//
+//	KV<document, set parts, ranks> → KV<block, rank and set part>
+type rankedFn struct{}
+
+func (f *rankedFn) ProcessElement(_ int64, parts, ranks func(*[]byte) bool, emit func(int64, []byte)) error {
+	var prefix, block []byte
+	if !ranks(&prefix) {
+		return nil // a copy, or in no crowd
+	}
+	d := records.NewDecoder(prefix)
+	r := decodeRank(d)
+	if err := d.Err(); err != nil {
+		return err
+	}
+	group := int64(hash.Mix(hash.Mix(uint64(r.component))+uint64(r.block)) >> 1)
+	for parts(&block) {
+		emit(group, slices.Concat(prefix, block))
+	}
+	return nil
+}
+
+// spoolFn writes blocks of crowds to files.
+//
+//	KV<block, ranks and set parts> → KV<component, number of a block>
+type spoolFn struct{ Folder string }
+
+func (f *spoolFn) ProcessElement(_ int64, values func(*[]byte) bool, emit func(int64, []byte)) error {
+	type content struct {
+		parts  [][]byte
+		places map[records.Key]int
+	}
+	blocks := map[rank]*content{} // of place 0; more than one only by accident
+	var value []byte
+	for values(&value) {
+		d := records.NewDecoder(value)
+		r := decodeRank(d)
+		part := value[len(value)-d.Left():]
+		key := d.SetPart().Key
+		if err := d.Err(); err != nil {
+			return err
+		}
+		of := rank{component: r.component, block: r.block}
+		if blocks[of] == nil {
+			blocks[of] = &content{places: map[records.Key]int{}}
+		}
+		blocks[of].parts = append(blocks[of].parts, part)
+		blocks[of].places[key] = r.place
+		value = nil
+	}
+	for of, c := range blocks {
+		g, err := assemble(c.parts)
+		if err != nil {
+			return err
+		}
+		sort := make([]int, len(g.keys))
+		for i := range sort {
+			sort[i] = i
+		}
+		slices.SortFunc(sort, func(i, j int) int { return cmp.Compare(c.places[g.keys[i]], c.places[g.keys[j]]) })
+		var ordered group
+		for _, i := range sort {
+			ordered.keys, ordered.sets = append(ordered.keys, g.keys[i]), append(ordered.sets, g.sets[i])
+		}
+		if err := ordered.write(blockFile(f.Folder, of.component, of.block)); err != nil {
+			return err
+		}
+		emit(int64(of.component), records.AppendUint32(nil, uint32(of.block)))
+	}
+	return nil
+}
+
+func blockFile(folder string, component records.Key, block int) string {
+	return path.Join(folder, fmt.Sprintf("%d-%d", int64(component), block))
+}
+
+// keptFile is that of a chunk of a crowd's kept sets.
+func keptFile(folder string, component records.Key, chunk int) string {
+	return path.Join(folder, fmt.Sprintf("%d-kept-%d", int64(component), chunk))
+}
+
+// write writes the sets to a file, for readGroup.
+func (g group) write(name string) error {
+	_, err := storage.WriteFile(name, func(w io.Writer) error {
+		var buffer []byte
+		for i, set := range g.sets {
+			buffer = records.AppendUint32(records.AppendKey(buffer[:0], g.keys[i]), uint32(len(set)))
+			for _, v := range set {
+				buffer = binary.LittleEndian.AppendUint64(buffer, v)
+			}
+			if _, err := w.Write(buffer); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return err
+}
+
+func readGroup(name string) (g group, err error) {
+	data, err := storage.ReadFile(name)
+	if err != nil {
+		return g, err
+	}
+	d := records.NewDecoder(data)
+	for !d.Done() {
+		key := d.Key()
+		values := d.Fixed(shingleBytes * int(d.Uint32()))
+		set := make([]uint64, len(values)/shingleBytes)
+		for i := range set {
+			set[i] = binary.LittleEndian.Uint64(values[shingleBytes*i:])
+		}
+		g.keys, g.sets = append(g.keys, key), append(g.sets, set)
+	}
+	return g, d.Err()
+}
+
+// passFn goes through crowds in the order of preference, and lists the pairs of each document
+// with those kept before it. It holds a block and a chunk of the kept in memory.
+//
+//	KV<component, numbers of blocks> → KV<component, near pairs>
+type passFn struct {
+	Folder     string
+	Threshold  setsim.Threshold
+	ChunkBytes int
+}
+
+func (f *passFn) ProcessElement(ctx context.Context, component int64, numbers func(*[]byte) bool, emit func(int64, []byte)) error {
+	var blocks []int
+	var number []byte
+	for numbers(&number) {
+		d := records.NewDecoder(number)
+		blocks = append(blocks, int(d.Uint32()))
+		if err := d.Err(); err != nil {
+			return err
+		}
+	}
+	slices.Sort(blocks)
+	p := pass{passFn: f, component: records.Key(component), out: pairWriter{component: component, emit: emit}}
+	p.chunk = p.newChunk()
+	each := func(do func(group) error) error {
+		for _, b := range blocks {
+			g, err := readGroup(blockFile(f.Folder, p.component, b))
+			if err == nil {
+				err = do(g)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	err := each(func(g group) error {
+		for _, set := range g.sets {
+			p.common.Count(set)
+		}
+		return nil
+	})
+	if err == nil {
+		err = each(p.block)
+	}
+	if err != nil {
+		return err
+	}
+	p.out.flush()
+	crowdKept.Inc(ctx, p.kept)
+	crowdChunks.Inc(ctx, int64(p.full))
+	pairsFound.Inc(ctx, p.out.written)
+	return nil
+}
+
+// pass is the state of going through a crowd.
+type pass struct {
+	*passFn
+	component records.Key
+	out       pairWriter
+	full      int   // chunks of kept sets that were written to files
+	chunk     chunk // those kept since
+	kept      int64
+	common    setsim.Frequencies // of the elements of the whole crowd
+}
+
+// chunk is kept sets with an index.
+type chunk struct {
+	group
+	index *setsim.Index
+}
+
+func (p *pass) newChunk() chunk { return chunk{index: setsim.NewIndex(p.Threshold, &p.common)} }
+
+func (c *chunk) add(key records.Key, set []uint64) {
+	c.keys, c.sets = append(c.keys, key), append(c.sets, set)
+	c.index.Add(set)
+}
+
+// block goes through the next sets.
+func (p *pass) block(g group) error {
+	removed := make([]bool, len(g.keys))
+	compare := func(c *chunk, i int) {
+		c.index.Similar(g.sets[i], func(k, shared int) {
+			removed[i] = true
+			p.out.add(c.keys[k], g.keys[i], shared)
+		})
+	}
+	for n := range p.full {
+		kept, err := readGroup(keptFile(p.Folder, p.component, n))
+		if err != nil {
+			return err
+		}
+		c := p.newChunk()
+		for i, key := range kept.keys {
+			c.add(key, kept.sets[i])
+		}
+		for i := range g.keys {
+			compare(&c, i)
+		}
+	}
+	for i, key := range g.keys {
+		compare(&p.chunk, i)
+		if !removed[i] {
+			p.chunk.add(key, g.sets[i])
+			p.kept++
+		}
+	}
+	if p.chunk.index.Bytes() < p.ChunkBytes {
+		return nil
+	}
+	if err := p.chunk.write(keptFile(p.Folder, p.component, p.full)); err != nil {
+		return err
+	}
+	p.full++
+	p.chunk = p.newChunk()
+	return nil
+}

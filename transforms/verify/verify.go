@@ -1,0 +1,67 @@
+// Package verify finds the exact similarity of documents that were proposed as candidates.
+//
+// A small component is joined by one call. A large one is cut into cells (setsim.Cells), and pairs
+// of cells are joined; a crowd, a large component with more pairs than the budget, is gone through
+// in order of preference instead, which lists the pairs with kept documents only.
+package verify
+
+import (
+	"github.com/apache/beam/sdks/v2/go/pkg/beam"
+
+	"github.com/neardup/neardup/kernels/setsim"
+)
+
+// Params are what pairs are, and the bounds of the work.
+type Params struct {
+	// Inputs is the path of the shared records.Inputs.
+	Inputs    string
+	Threshold setsim.Threshold
+	// CellBytes is the size of the sets that a cell holds. The result does not depend on it.
+	CellBytes int
+	// PairBudget is the number of pairs above which a component is a crowd.
+	PairBudget int
+	// WorkBytes is the size of the sets that may be sent to the cell pairs of a component.
+	WorkBytes int64
+	// Temp is the folder for a crowd's sets, which are gone through in order.
+	Temp string
+}
+
+// DefaultWorkBytes is some hours of joining on a few cores.
+const DefaultWorkBytes = 64 << 30
+
+// DefaultCellBytes suits a worker of a cluster.
+const DefaultCellBytes = 16 << 20
+
+// largestSmall bounds the sets that one call gets when sets are of usual size.
+const largestSmall = 1024
+
+// small returns how many documents a component has at most that is joined by one call: it cannot
+// be a crowd.
+func (p Params) small() int {
+	n := 1
+	for n < largestSmall && (n+1)*n/2 <= p.PairBudget {
+		n++
+	}
+	return n
+}
+
+// Found is what is known of all components.
+type Found struct {
+	// Pairs are KV<component, near pairs>: all of them, or of a crowd those with a kept document.
+	Pairs beam.PCollection
+	// Links are KV<component, near pairs> that connect the clusters of crowds as all pairs would.
+	Links beam.PCollection
+	// Facts tell of crowds, encoded as records.Fact.
+	Facts beam.PCollection
+}
+
+// Jaccard finds the pairs of representatives of each component whose Jaccard similarity is at
+// least the threshold, with the exact number of shared shingles.
+func Jaccard(s beam.Scope, f Features, p Params) Found {
+	s = s.Scope("verify.Jaccard")
+	pairs, tooLarge, tooLargeProfiles := small(s, f, p)
+	cellPairs := cells(s, beam.Flatten(s, f.LargeSets, tooLarge), beam.Flatten(s, f.LargeProfiles, tooLargeProfiles), p)
+	whole, links, facts, ranked := tally(s, f.LargeProfiles, cellPairs, p)
+	kept := crowds(s, f.LargeSets, ranked, p)
+	return Found{Pairs: beam.Flatten(s, pairs, whole, kept), Links: links, Facts: facts}
+}
