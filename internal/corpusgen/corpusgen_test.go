@@ -77,10 +77,11 @@ func TestSameBytes(t *testing.T) {
 		}
 		return b.String()
 	}
-	if write(1) != write(1) {
+	first := write(1)
+	if write(1) != first {
 		t.Error("other bytes for the same Spec")
 	}
-	if write(1) == write(2) {
+	if write(2) == first {
 		t.Error("the same bytes for another seed")
 	}
 }
