@@ -1,86 +1,11 @@
 package dedup_test
 
 import (
-	"archive/tar"
-	"compress/gzip"
 	"encoding/json"
-	"io"
-	"os"
 	"path/filepath"
-	"sort"
-	"strconv"
 	"strings"
 	"testing"
 )
-
-// byteShingles are the sets of k consecutive bytes.
-func byteShingles(text string, k int) map[string]bool {
-	if strings.TrimSpace(text) == "" {
-		return nil
-	}
-	set := map[string]bool{}
-	for i := 0; i == 0 || i+k <= len(text); i++ {
-		set[text[i:min(i+k, len(text))]] = true
-	}
-	return set
-}
-
-// licenses unpacks one text a file.
-func licenses(t *testing.T) corpus {
-	f, err := os.Open(filepath.Join(found(t, "license_texts"), "spdx_license_texts.tar.gz"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	unzipped, err := gzip.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	folder := t.TempDir()
-	c := corpus{name: "license_texts", config: ask(t, folder, "--format=files")}
-	texts := map[string]string{}
-	for archive := tar.NewReader(unzipped); ; {
-		header, err := archive.Next()
-		if err == io.EOF {
-			break
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		if header.Typeflag != tar.TypeReg {
-			continue
-		}
-		path := filepath.Join(folder, header.Name)
-		texts[header.Name] = readAll(t, archive)
-		if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(texts[header.Name]), 0o666); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for name := range texts {
-		c.ids = append(c.ids, name)
-	}
-	sort.Strings(c.ids)
-	for _, name := range c.ids {
-		c.texts = append(c.texts, texts[name])
-	}
-	return c
-}
-
-// messages reads a file of one message a line, its label included.
-func messages(t *testing.T) corpus {
-	path := filepath.Join(found(t, "sms_spam"), "sms.tsv")
-	c := corpus{name: "sms_spam", config: ask(t, path, "--format=lines")}
-	position := 0
-	for line := range strings.Lines(read(t, path)) {
-		c.ids = append(c.ids, "sms.tsv@"+strconv.Itoa(position))
-		c.texts = append(c.texts, strings.TrimRight(line, "\r\n"))
-		position += len(line)
-	}
-	return c
-}
 
 // pages are the bundled help pages.
 func pages(t *testing.T) corpus {
@@ -106,11 +31,7 @@ func pages(t *testing.T) corpus {
 func TestTruthOfBytes(t *testing.T) {
 	for _, load := range []func(*testing.T) corpus{pages, messages, licenses} {
 		c := load(t)
-		sets := make([]map[string]bool, len(c.texts))
-		for i, text := range c.texts {
-			sets[i] = byteShingles(text, 13)
-		}
-		o := newOracle(sets)
+		o := newOracle(c.texts, func(text string) map[string]bool { return byteShingles(text, 13) }, 0.6)
 		for _, threshold := range []float64{0.6, 0.8, 0.95} {
 			config := c.config
 			config.Output = filepath.Join(t.TempDir(), "out")

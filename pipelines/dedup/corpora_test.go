@@ -1,14 +1,21 @@
 package dedup_test
 
 import (
+	"archive/tar"
 	"bytes"
+	"compress/gzip"
+	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/klauspost/compress/zstd"
 
 	"github.com/neardup/neardup/pipelines/dedup"
 )
@@ -119,6 +126,134 @@ func articles(t *testing.T, size string) corpus {
 	}
 	if err := os.WriteFile(path, tsv.Bytes(), 0o666); err != nil {
 		t.Fatal(err)
+	}
+	return c
+}
+
+// unpacked are the texts of a .tar.gz of files, by name.
+func unpacked(t *testing.T, path string) map[string]string {
+	t.Helper()
+	unzipped, err := gzip.NewReader(strings.NewReader(read(t, path)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	texts := map[string]string{}
+	for archive := tar.NewReader(unzipped); ; {
+		header, err := archive.Next()
+		if err == io.EOF {
+			return texts
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if header.Typeflag == tar.TypeReg {
+			texts[header.Name] = readAll(t, archive)
+		}
+	}
+}
+
+// files writes texts to a folder, one a file.
+func files(t *testing.T, name string, texts map[string]string) corpus {
+	t.Helper()
+	folder := t.TempDir()
+	c := corpus{name: name, config: ask(t, folder, "--format=files")}
+	for _, id := range slices.Sorted(maps.Keys(texts)) {
+		c.ids, c.texts = append(c.ids, id), append(c.texts, texts[id])
+		path := filepath.Join(folder, id)
+		if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(texts[id]), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return c
+}
+
+func licenses(t *testing.T) corpus {
+	return files(t, "license_texts", unpacked(t, filepath.Join(found(t, "license_texts"), "spdx_license_texts.tar.gz")))
+}
+
+func bbc(t *testing.T) corpus {
+	return files(t, "bbc_news", unpacked(t, filepath.Join(found(t, "bbc_news"), "bbc.tar.gz")))
+}
+
+// tldr are 12,000 of the pages, at equal distances, so that all languages are among them.
+func tldr(t *testing.T) corpus {
+	const some = 12_000
+	texts := unpacked(t, filepath.Join(found(t, "tldr_pages"), "tldr_pages.tar.gz"))
+	all := slices.Sorted(maps.Keys(texts))
+	c := corpus{name: "tldr_pages"}
+	for i := range some {
+		id := all[i*len(all)/some]
+		c.ids, c.texts = append(c.ids, id), append(c.texts, texts[id])
+	}
+	return asJSON(t, c)
+}
+
+// imdb are the first 20,000 reviews.
+func imdb(t *testing.T) corpus {
+	const some = 20_000
+	packed := read(t, filepath.Join(found(t, "imdb_reviews"), "imdb.jsonl.zst"))
+	r, err := zstd.NewReader(strings.NewReader(packed))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	c := corpus{name: "imdb_reviews"}
+	for d := json.NewDecoder(r); len(c.ids) < some; {
+		var review struct{ ID, Text string }
+		if err := d.Decode(&review); err != nil {
+			t.Fatal(err)
+		}
+		c.ids, c.texts = append(c.ids, review.ID), append(c.texts, review.Text)
+	}
+	return asJSON(t, c)
+}
+
+// asJSON writes the corpus to a file.
+func asJSON(t *testing.T, c corpus) corpus {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), c.name+".jsonl")
+	c.config = ask(t, path)
+	var lines bytes.Buffer
+	encoder := json.NewEncoder(&lines)
+	for i, id := range c.ids {
+		if err := encoder.Encode(map[string]string{"id": id, "text": c.texts[i]}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(path, lines.Bytes(), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// messages reads a file of one message a line, its label included.
+func messages(t *testing.T) corpus {
+	return lines(t, "sms_spam", filepath.Join(found(t, "sms_spam"), "sms.tsv"))
+}
+
+func thai(t *testing.T) corpus {
+	folder := found(t, "wisesight_thai")
+	var paths []string
+	for _, name := range []string{"neg.txt", "neu.txt", "pos.txt", "q.txt"} {
+		paths = append(paths, filepath.Join(folder, name))
+	}
+	return lines(t, "wisesight_thai", paths...)
+}
+
+// lines reads files of one text a line.
+func lines(t *testing.T, name string, paths ...string) corpus {
+	t.Helper()
+	c := corpus{name: name, config: ask(t, append([]string{"--format=lines"}, paths...)...)}
+	for _, path := range paths {
+		position := 0
+		for line := range strings.Lines(read(t, path)) {
+			c.ids = append(c.ids, fmt.Sprintf("%s@%d", filepath.Base(path), position))
+			c.texts = append(c.texts, strings.TrimRight(line, "\r\n"))
+			position += len(line)
+		}
 	}
 	return c
 }

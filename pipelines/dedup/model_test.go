@@ -212,16 +212,14 @@ func againstModel(t *testing.T, keep, cluster string, seed uint64) {
 	config.Threshold, config.Bands, config.Rows = threshold, 1024, 1
 	got := run(t, config)
 
-	sets := make([]map[string]bool, len(d.texts))
 	index, files := map[string]int{}, map[string]int{}
-	for i, text := range d.texts {
-		sets[i] = wordShingles(text, 5)
+	for i := range d.texts {
 		index[fmt.Sprint(i)] = i
 		if _, ok := files[d.sources[i]]; !ok {
 			files[d.sources[i]] = len(files)
 		}
 	}
-	o := newOracle(sets)
+	o := newOracle(d.texts, func(text string) map[string]bool { return wordShingles(text, 5) }, threshold)
 	want := model(o, threshold, d.order(keep), cluster == "components")
 	fates := map[int]fate{}
 	firstOf := map[int64]int{} // clusters are in input order

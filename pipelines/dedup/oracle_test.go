@@ -1,6 +1,8 @@
 package dedup_test
 
 import (
+	"encoding/binary"
+	"slices"
 	"strings"
 	"testing"
 	"unicode"
@@ -8,30 +10,68 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// oracle is the truth about a list of texts, from the definition alone: shingles are strings of
-// words, sets are Go maps, and every pair is counted. It shares no code with the kernels.
-type oracle struct {
-	sets []map[string]bool // nil: no word, not compared
-	// copyOf is the first text with the same set; its own index if that is itself.
-	copyOf []int
-	// shared counts common shingles of representatives i < j that have any.
-	shared map[[2]int]int
+// normalised is a text under `--normalize default`: NFKC, lower case, and a blank for each code
+// point of punctuation or symbols. Lower case may leave something to compose.
+func normalised(text string) string {
+	text = norm.NFKC.String(string([]rune(text))) // what is not UTF-8 becomes U+FFFD
+	text = norm.NFC.String(strings.ToLower(text))
+	return strings.Map(func(r rune) rune {
+		if unicode.IsPunct(r) || unicode.IsSymbol(r) {
+			return ' '
+		}
+		return r
+	}, text)
 }
 
-// wordShingles are the sets of k consecutive words: maximal runs of letters, digits and the marks
-// on them, of the text in NFKC and lower case, which for alphabetic scripts is what UAX #29 says
-// once punctuation is blank. A mark without a letter (NFKC makes one of "¨") is no word. A text
-// of fewer than k words has one shingle.
-func wordShingles(text string, k int) map[string]bool {
-	lower := strings.ToLower(norm.NFKC.String(text))
-	var words []string
-	for _, word := range strings.FieldsFunc(lower, func(r rune) bool {
-		return !unicode.IsLetter(r) && !unicode.IsNumber(r) && !unicode.IsMark(r)
-	}) {
-		if word = strings.TrimLeftFunc(word, unicode.IsMark); word != "" {
-			words = append(words, word)
+// words cuts a normalised text as UAX #29 does once punctuation is blank: maximal runs of letters
+// and numbers with the marks and format characters on them. Katakana is apart from other scripts,
+// and in those written without spaces each letter with its marks is a word.
+func words(text string) (words []string) {
+	const (
+		none = iota
+		letters
+		katakana
+		unspaced
+	)
+	var word strings.Builder
+	open := none // what the word so far is made of
+	end := func() {
+		if word.Len() > 0 {
+			words = append(words, word.String())
+		}
+		word.Reset()
+		open = none
+	}
+	for _, r := range text {
+		kind := none
+		switch {
+		case unicode.IsMark(r), r == '\u200c', r == '\u200d',
+			unicode.Is(unicode.Cf, r) && r != '\u200b' && open != unspaced:
+			if open != none {
+				word.WriteRune(r)
+			}
+			continue
+		case unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar) && unicode.IsLetter(r):
+			kind = unspaced
+		case unicode.Is(unicode.Katakana, r), r == 'ー':
+			kind = katakana
+		case unicode.IsLetter(r), unicode.IsNumber(r):
+			kind = letters
+		}
+		if kind != open || kind == unspaced {
+			end()
+		}
+		if open = kind; kind != none {
+			word.WriteRune(r)
 		}
 	}
+	end()
+	return words
+}
+
+// wordShingles are the sets of k consecutive words. A text of fewer than k has one shingle.
+func wordShingles(text string, k int) map[string]bool {
+	words := words(normalised(text))
 	if len(words) == 0 {
 		return nil
 	}
@@ -42,78 +82,227 @@ func wordShingles(text string, k int) map[string]bool {
 	return set
 }
 
-func newOracle(sets []map[string]bool) *oracle {
-	o := &oracle{sets: sets, copyOf: make([]int, len(sets)), shared: map[[2]int]int{}}
-	holders := map[string][]int{} // representatives by shingle
-	for j, set := range sets {
+// charShingles are the sets of k consecutive code points, blanks as they are.
+func charShingles(text string, k int) map[string]bool {
+	text = normalised(text)
+	if invisible(text) {
+		return nil
+	}
+	var starts []int
+	for i := range text {
+		starts = append(starts, i)
+	}
+	n := len(starts)
+	starts = append(starts, len(text))
+	set := map[string]bool{}
+	for i := 0; i == 0 || i+k <= n; i++ {
+		set[text[starts[i]:starts[min(i+k, n)]]] = true
+	}
+	return set
+}
+
+// byteShingles are the sets of k consecutive bytes of the text as it stands.
+func byteShingles(text string, k int) map[string]bool {
+	if invisible(text) {
+		return nil
+	}
+	set := map[string]bool{}
+	for i := 0; i == 0 || i+k <= len(text); i++ {
+		set[text[i:min(i+k, len(text))]] = true
+	}
+	return set
+}
+
+// invisible texts have no token, whatever the shingles.
+func invisible(text string) bool {
+	return strings.TrimFunc(text, func(r rune) bool {
+		return unicode.IsSpace(r) || unicode.IsControl(r) || unicode.Is(unicode.Cf, r)
+	}) == ""
+}
+
+// oracle is the truth about a list of texts, from the definition alone: shingles are strings, and
+// every pair is found and counted. It shares no code with the kernels.
+type oracle struct {
+	// sets are the shingles of each text, numbered, rare ones first; nil: not compared.
+	sets [][]int
+	// copyOf is the first text with the same set; its own index if that is itself.
+	copyOf []int
+	// shared counts the common shingles of representatives i < j that are at least as similar as
+	// the oracle was asked for.
+	shared map[[2]int]int
+}
+
+// newOracle finds the pairs of at least the least similarity.
+func newOracle(texts []string, shingles func(string) map[string]bool, least float64) *oracle {
+	o := &oracle{sets: make([][]int, len(texts)), copyOf: make([]int, len(texts)), shared: map[[2]int]int{}}
+	numbers := map[string]int{}
+	var holders []int // of each number
+	for i, text := range texts {
+		for s := range shingles(text) {
+			n, ok := numbers[s]
+			if !ok {
+				n = len(holders)
+				numbers[s], holders = n, append(holders, 0)
+			}
+			holders[n]++
+			o.sets[i] = append(o.sets[i], n)
+		}
+	}
+	byRarity := make([]int, len(holders))
+	for n := range byRarity {
+		byRarity[n] = n
+	}
+	slices.SortFunc(byRarity, func(a, b int) int { return holders[a] - holders[b] })
+	rank := make([]int, len(holders))
+	for r, n := range byRarity {
+		rank[n] = r
+	}
+
+	var bySize []int // representatives
+	first := map[string]int{}
+	var key []byte
+	for j, set := range o.sets {
 		o.copyOf[j] = j
-		common := map[int]int{}
-		for s := range set {
-			for _, i := range holders[s] {
-				common[i]++
-			}
-		}
-		for i, n := range common {
-			if n == len(set) && n == len(sets[i]) {
-				o.copyOf[j] = i
-			}
-		}
-		if o.copyOf[j] != j {
+		if set == nil {
 			continue
 		}
-		for i, n := range common {
-			o.shared[[2]int{i, j}] = n
+		key = key[:0]
+		for i, n := range set {
+			set[i] = rank[n]
 		}
-		for s := range set {
-			holders[s] = append(holders[s], j)
+		slices.Sort(set)
+		for _, n := range set {
+			key = binary.LittleEndian.AppendUint32(key, uint32(n))
+		}
+		if i, ok := first[string(key)]; ok {
+			o.copyOf[j] = i
+			continue
+		}
+		first[string(key)] = j
+		bySize = append(bySize, j)
+	}
+	slices.SortStableFunc(bySize, func(i, j int) int { return len(o.sets[i]) - len(o.sets[j]) })
+
+	// Two sets of which one has at most least of the other's shingles in common are not similar:
+	// of a similar pair all but so many of either, the rarest, must have one in common.
+	rare := make([][]int, len(holders))
+	for _, j := range bySize {
+		set := o.sets[j]
+		need := int(least * float64(len(set)))
+		seen := map[int]bool{}
+		for _, n := range set[:len(set)-max(need-1, 0)] {
+			for _, i := range rare[n] {
+				if seen[i] || len(o.sets[i]) < need {
+					continue
+				}
+				seen[i] = true
+				if o.similarity(i, j) >= least {
+					o.shared[[2]int{min(i, j), max(i, j)}] = common(o.sets[i], set)
+				}
+			}
+			rare[n] = append(rare[n], j)
 		}
 	}
 	return o
 }
 
-// similarity is the Jaccard similarity of representatives i and j.
+// common counts the numbers in both of two sorted lists.
+func common(a, b []int) (n int) {
+	for len(a) > 0 && len(b) > 0 {
+		switch {
+		case a[0] < b[0]:
+			a = a[1:]
+		case a[0] > b[0]:
+			b = b[1:]
+		default:
+			a, b, n = a[1:], b[1:], n+1
+		}
+	}
+	return n
+}
+
+// similarity is the Jaccard similarity of texts i and j.
 func (o *oracle) similarity(i, j int) float64 {
-	shared := o.shared[[2]int{min(i, j), max(i, j)}]
+	shared := common(o.sets[i], o.sets[j])
 	return float64(shared) / float64(len(o.sets[i])+len(o.sets[j])-shared)
 }
 
-// near lists the pairs of representatives that are at least t similar.
+// near lists the pairs of representatives that are at least t similar, t not below what the
+// oracle was asked for.
 func (o *oracle) near(t float64) map[[2]int]float64 {
 	near := map[[2]int]float64{}
-	for pair := range o.shared {
-		if s := o.similarity(pair[0], pair[1]); s >= t {
+	for pair, shared := range o.shared {
+		if s := float64(shared) / float64(len(o.sets[pair[0]])+len(o.sets[pair[1]])-shared); s >= t {
 			near[pair] = s
 		}
 	}
 	return near
 }
 
-// The oracle against two nested loops over its sets.
+// The oracle against two nested loops over sets of strings.
 func TestOracleAgainstBruteForce(t *testing.T) {
-	texts := kijiji(t).texts[:800]
-	sets := make([]map[string]bool, len(texts))
-	for i, text := range texts {
-		sets[i] = wordShingles(text, 5)
-	}
-	o := newOracle(sets)
-	for j := range sets {
-		firstEqual := j
-		for i := j - 1; i >= 0; i-- {
-			shared := 0
-			for s := range sets[i] {
-				if sets[j][s] {
-					shared++
+	texts := kijiji(t).texts[:300]
+	for name, shingles := range map[string]func(string) map[string]bool{
+		"word:5": func(text string) map[string]bool { return wordShingles(text, 5) },
+		"char:9": func(text string) map[string]bool { return charShingles(text, 9) },
+	} {
+		sets := make([]map[string]bool, len(texts))
+		for i, text := range texts {
+			sets[i] = shingles(text)
+		}
+		for _, least := range []float64{0.3, 0.5, 0.8} {
+			o := newOracle(texts, shingles, least)
+			pairs := 0
+			for j := range sets {
+				firstEqual := j
+				for i := j - 1; i >= 0; i-- {
+					shared := 0
+					for s := range sets[i] {
+						if sets[j][s] {
+							shared++
+						}
+					}
+					if shared == len(sets[i]) && shared == len(sets[j]) {
+						firstEqual = i
+					}
+					if float64(shared)/float64(len(sets[i])+len(sets[j])-shared) < least || o.copyOf[i] != i || o.copyOf[j] != j {
+						shared = 0
+					} else {
+						pairs++
+					}
+					if got := o.shared[[2]int{i, j}]; got != shared {
+						t.Fatalf("%s at %v: texts %d and %d share %d shingles, the oracle says %d", name, least, i, j, shared, got)
+					}
+				}
+				if o.copyOf[j] != firstEqual {
+					t.Fatalf("%s: text %d is a copy of %d, the oracle says %d", name, j, firstEqual, o.copyOf[j])
 				}
 			}
-			if shared == len(sets[i]) && shared == len(sets[j]) {
-				firstEqual = i
-			}
-			if o.copyOf[i] == i && o.copyOf[j] == j && o.shared[[2]int{i, j}] != shared {
-				t.Fatalf("texts %d and %d share %d shingles, the oracle says %d", i, j, shared, o.shared[[2]int{i, j}])
+			if pairs == 0 || pairs != len(o.shared) {
+				t.Errorf("%s at %v: %d pairs, the oracle has %d", name, least, pairs, len(o.shared))
 			}
 		}
-		if o.copyOf[j] != firstEqual {
-			t.Fatalf("text %d is a copy of %d, the oracle says %d", j, firstEqual, o.copyOf[j])
+	}
+}
+
+// What is a word and what is a shingle, by hand.
+func TestShinglesOfOracle(t *testing.T) {
+	for text, want := range map[string]string{
+		"It's a TEST_case, 3.5 ﬁles": "it s a test case 3 5 files",
+		"naïve cafe\u0301 ¨":         "naïve café",
+		"ภาษาที่":                    "ภ า ษ า ที่",
+		"近似2重カタカナーと English한국어 문서":   "近 似 2 重 カタカナー と english한국어 문서",
+		"": "",
+	} {
+		if got := strings.Join(words(normalised(text)), " "); got != want {
+			t.Errorf("words of %q: %q, want %q", text, got, want)
 		}
+	}
+	got := charShingles("Ab–Çd", 4)
+	if len(got) != 2 || !got["ab ç"] || !got["b çd"] {
+		t.Errorf("shingles %v", got)
+	}
+	if got := charShingles("ab", 4); len(got) != 1 || !got["ab"] {
+		t.Errorf("shingles of a short text: %v", got)
 	}
 }
