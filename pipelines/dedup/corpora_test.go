@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -83,7 +84,11 @@ func reuters(t *testing.T) corpus {
 					case "&amp;":
 						return "&"
 					}
-					return " " // control characters
+					n, err := strconv.Atoi(e[len("&#") : len(e)-len(";")])
+					if err != nil {
+						t.Fatal(err)
+					}
+					return string(rune(n)) // control characters
 				})
 			}
 			c.ids, c.texts = append(c.ids, m[1]), append(c.texts, content)

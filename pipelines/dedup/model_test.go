@@ -133,7 +133,7 @@ type fate struct {
 // is kept unless an earlier kept one is t similar, and copies share the fate of the first of them;
 // a cluster is what pairs connect. Or of each cluster the first is kept.
 func model(o *oracle, t float64, order []int, components bool) map[int]fate {
-	n := len(o.sets)
+	n := len(o.sizes)
 	near := o.near(t)
 	similarity := func(i, j int) float64 {
 		if i, j = o.copyOf[i], o.copyOf[j]; i == j {

@@ -1,8 +1,6 @@
 package dedup_test
 
 import (
-	"encoding/binary"
-	"slices"
 	"strings"
 	"testing"
 	"unicode"
@@ -121,10 +119,9 @@ func invisible(text string) bool {
 }
 
 // oracle is the truth about a list of texts, from the definition alone: shingles are strings, and
-// every pair is found and counted. It shares no code with the kernels.
+// the common ones of every pair are counted. It shares no code with the kernels.
 type oracle struct {
-	// sets are the shingles of each text, numbered, rare ones first; nil: not compared.
-	sets [][]int
+	sizes []int // of the sets; 0: not compared
 	// copyOf is the first text with the same set; its own index if that is itself.
 	copyOf []int
 	// shared counts the common shingles of representatives i < j that are at least as similar as
@@ -134,97 +131,50 @@ type oracle struct {
 
 // newOracle finds the pairs of at least the least similarity.
 func newOracle(texts []string, shingles func(string) map[string]bool, least float64) *oracle {
-	o := &oracle{sets: make([][]int, len(texts)), copyOf: make([]int, len(texts)), shared: map[[2]int]int{}}
+	o := &oracle{sizes: make([]int, len(texts)), copyOf: make([]int, len(texts)), shared: map[[2]int]int{}}
 	numbers := map[string]int{}
-	var holders []int // of each number
-	for i, text := range texts {
+	var holders [][]int32 // representatives, by the number of a shingle
+	common := make([]int, len(texts))
+	for j, text := range texts {
+		var set []int
 		for s := range shingles(text) {
 			n, ok := numbers[s]
 			if !ok {
 				n = len(holders)
-				numbers[s], holders = n, append(holders, 0)
+				numbers[s], holders = n, append(holders, nil)
 			}
-			holders[n]++
-			o.sets[i] = append(o.sets[i], n)
+			set = append(set, n)
 		}
-	}
-	byRarity := make([]int, len(holders))
-	for n := range byRarity {
-		byRarity[n] = n
-	}
-	slices.SortFunc(byRarity, func(a, b int) int { return holders[a] - holders[b] })
-	rank := make([]int, len(holders))
-	for r, n := range byRarity {
-		rank[n] = r
-	}
-
-	var bySize []int // representatives
-	first := map[string]int{}
-	var key []byte
-	for j, set := range o.sets {
-		o.copyOf[j] = j
-		if set == nil {
-			continue
-		}
-		key = key[:0]
-		for i, n := range set {
-			set[i] = rank[n]
-		}
-		slices.Sort(set)
+		o.sizes[j], o.copyOf[j] = len(set), j
+		clear(common[:j])
 		for _, n := range set {
-			key = binary.LittleEndian.AppendUint32(key, uint32(n))
+			for _, i := range holders[n] {
+				common[i]++
+			}
 		}
-		if i, ok := first[string(key)]; ok {
-			o.copyOf[j] = i
+		for i, n := range common[:j] {
+			if n > 0 && n == len(set) && n == o.sizes[i] {
+				o.copyOf[j] = i
+			}
+		}
+		if o.copyOf[j] != j {
 			continue
 		}
-		first[string(key)] = j
-		bySize = append(bySize, j)
-	}
-	slices.SortStableFunc(bySize, func(i, j int) int { return len(o.sets[i]) - len(o.sets[j]) })
-
-	// Two sets of which one has at most least of the other's shingles in common are not similar:
-	// of a similar pair all but so many of either, the rarest, must have one in common.
-	rare := make([][]int, len(holders))
-	for _, j := range bySize {
-		set := o.sets[j]
-		need := int(least * float64(len(set)))
-		seen := map[int]bool{}
-		for _, n := range set[:len(set)-max(need-1, 0)] {
-			for _, i := range rare[n] {
-				if seen[i] || len(o.sets[i]) < need {
-					continue
-				}
-				seen[i] = true
-				if o.similarity(i, j) >= least {
-					o.shared[[2]int{min(i, j), max(i, j)}] = common(o.sets[i], set)
-				}
+		for i, n := range common[:j] {
+			if n > 0 && o.similarity(i, j, n) >= least {
+				o.shared[[2]int{i, j}] = n
 			}
-			rare[n] = append(rare[n], j)
+		}
+		for _, n := range set {
+			holders[n] = append(holders[n], int32(j))
 		}
 	}
 	return o
 }
 
-// common counts the numbers in both of two sorted lists.
-func common(a, b []int) (n int) {
-	for len(a) > 0 && len(b) > 0 {
-		switch {
-		case a[0] < b[0]:
-			a = a[1:]
-		case a[0] > b[0]:
-			b = b[1:]
-		default:
-			a, b, n = a[1:], b[1:], n+1
-		}
-	}
-	return n
-}
-
-// similarity is the Jaccard similarity of texts i and j.
-func (o *oracle) similarity(i, j int) float64 {
-	shared := common(o.sets[i], o.sets[j])
-	return float64(shared) / float64(len(o.sets[i])+len(o.sets[j])-shared)
+// similarity is the Jaccard similarity of texts i and j, which share so many shingles.
+func (o *oracle) similarity(i, j, shared int) float64 {
+	return float64(shared) / float64(o.sizes[i]+o.sizes[j]-shared)
 }
 
 // near lists the pairs of representatives that are at least t similar, t not below what the
@@ -232,7 +182,7 @@ func (o *oracle) similarity(i, j int) float64 {
 func (o *oracle) near(t float64) map[[2]int]float64 {
 	near := map[[2]int]float64{}
 	for pair, shared := range o.shared {
-		if s := float64(shared) / float64(len(o.sets[pair[0]])+len(o.sets[pair[1]])-shared); s >= t {
+		if s := o.similarity(pair[0], pair[1], shared); s >= t {
 			near[pair] = s
 		}
 	}
