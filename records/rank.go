@@ -48,7 +48,8 @@ const (
 )
 
 // AppendRank appends the rank of v: bytes that sort as the values do, numbers by what they are
-// worth, exactly, and strings by their bytes; the smallest first or, if so asked, the largest.
+// worth, exactly, and strings by their first 1,024 bytes; the smallest first or, if so asked, the
+// largest.
 func AppendRank(dst []byte, v Value, largest bool) []byte {
 	kind := len(dst)
 	switch v.Kind {
@@ -72,8 +73,12 @@ func complement(b []byte) {
 	}
 }
 
-// appendString appends s and an end that sorts before all that could follow.
+// rankedBytes is how much of a string counts: a rank travels with each document.
+const rankedBytes = 1 << 10
+
+// appendString appends the first bytes of s and an end that sorts before all that could follow.
 func appendString(dst, s []byte) []byte {
+	s = s[:min(len(s), rankedBytes)]
 	return append(append(dst, bytes.ReplaceAll(s, []byte{0}, []byte{0, 1})...), 0, 0)
 }
 

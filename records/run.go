@@ -45,7 +45,7 @@ const (
 	CountRemoved     = "removed"
 	CountCorpus      = "corpus" // records in corpus/
 
-	CountPairsPartial    = "pairs_partial"   // crowds, of which pairs/ lists the pairs with kept documents only
+	CountPairsPartial    = "pairs_partial"   // crowds, of which pairs/ lists some pairs with kept documents only
 	CountRepresentatives = "representatives" // distinct sets of a crowd
 )
 

@@ -39,7 +39,7 @@ func Summary(w io.Writer, run *records.Run, dir string, example *records.Example
 	out.printf("copies      %s with the same shingle set as an earlier one\n", plural(run.Counts[records.CountPairs]-run.Counts[records.CountNearPairs], "document"))
 	out.printf("near pairs  %s, each verified exactly\n", n(records.CountNearPairs))
 	if crowds := run.Counts[records.CountPairsPartial]; crowds > 0 {
-		out.printf("crowds      %s with more pairs than --pair-budget, of which those with a kept document are listed\n", plural(crowds, "component"))
+		out.printf("crowds      %s with more pairs than --pair-budget, of which only some with kept documents are listed\n", plural(crowds, "component"))
 	}
 	out.printf("clusters    %s\n", n(records.CountClusters))
 	chained, byChains := run.Counts[records.CountChained], ""

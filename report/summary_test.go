@@ -30,7 +30,7 @@ unreadable  10 records
 left alone  3 documents not compared (no word in them, or too large), kept in the corpus
 copies      30 documents with the same shingle set as an earlier one
 near pairs  20, each verified exactly
-crowds      2 components with more pairs than --pair-budget, of which those with a kept document are listed
+crowds      2 components with more pairs than --pair-budget, of which only some with kept documents are listed
 clusters    25
 removed     40 documents: 30 as copies of the kept one, 10 as near-duplicates of it
 kept        999,960 documents

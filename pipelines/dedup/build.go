@@ -1,6 +1,7 @@
 package dedup
 
 import (
+	"cmp"
 	"path"
 	"strconv"
 
@@ -70,7 +71,7 @@ func (p *Plan) signature(inputs string) signature.Params {
 
 func (p *Plan) verify(inputs, temp string) verify.Params {
 	return verify.Params{
-		Inputs: inputs, Threshold: p.Threshold, CellBytes: p.Config.cellBytes(), PairBudget: p.Config.PairBudget,
+		Inputs: inputs, Threshold: p.Threshold, CellBytes: p.Config.cellBytes(), ChunkBytes: cmp.Or(p.Config.CellBytes, verify.DefaultCellBytes), PairBudget: p.Config.PairBudget,
 		WorkBytes: verify.DefaultWorkBytes, Temp: temp,
 	}
 }

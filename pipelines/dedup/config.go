@@ -49,7 +49,7 @@ type Config struct {
 	Cluster    string   `default:"star" enum:"star,components" help:"star: a document is removed only if a kept one is threshold similar to it; components: one document of each cluster is kept, and chains of similar documents remove others that do not resemble it." group:"Decision" json:"cluster"`
 	Keep       string   `default:"first" placeholder:"POLICY" help:"Which of similar documents is kept: first in input order, longest (bytes of text), max:COLUMN or min:COLUMN (numbers before strings, none last), or prefer:GLOB,... (of the files that the first pattern matches, then the second, then others); ties: first in input order (default: ${default})." group:"Decision" json:"keep"`
 	Write      []string `default:"pairs,clusters,removed,rejected,corpus" enum:"pairs,clusters,removed,rejected,corpus" placeholder:"NAME" help:"What to write: any of ${enum} (default: all)." group:"Output" json:"write"`
-	PairBudget int      `default:"262144" placeholder:"N" help:"Pairs of a component above which only those with a kept document are listed." group:"Decision" json:"pair_budget"`
+	PairBudget int      `default:"262144" placeholder:"N" help:"Pairs of a component above which only those of each document with some kept before it are listed." group:"Decision" json:"pair_budget"`
 
 	Runner      string `default:"local" enum:"local,prism,direct" help:"Beam runner, in this process: local is ours, on all cores and in bounded memory; prism and direct are Beam's." group:"Run" json:"runner"`
 	Workers     int    `placeholder:"N" help:"Bundles that the local runner executes at a time (default: one a core)." group:"Run" json:"workers"`
@@ -233,13 +233,16 @@ func Vars() map[string]string {
 	}
 }
 
+// smallestCell: the smaller the cells, the more often each set is sent.
+const smallestCell = 1 << 20
+
 // cellBytes leaves each worker room for two cells as they arrive, as sets and with an index.
 func (c *Config) cellBytes() int {
 	switch workers := cmp.Or(c.Workers, runtime.GOMAXPROCS(0)); {
 	case c.CellBytes > 0:
 		return c.CellBytes
 	case c.Memory > 0:
-		return min(int(c.Memory)/(32*workers), verify.DefaultCellBytes)
+		return max(smallestCell, min(int(c.Memory)/(32*workers), verify.DefaultCellBytes))
 	default:
 		return verify.DefaultCellBytes
 	}

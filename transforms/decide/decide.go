@@ -87,9 +87,7 @@ func (f *decideFn) ProcessElement(ctx context.Context, component int64, profiles
 			return records.AppendRow(block, own, second, row)
 		}, emit)
 	}
-	for _, p := range c.pairRows(f.in) {
-		row(f.pairs, p.a, p.b, &p.Pair, toPairs)
-	}
+	c.pairRows(f.in, func(a, b records.Key, pair *records.Pair) { row(f.pairs, a, b, pair, toPairs) })
 	verdicts, kept := c.decide(f.in.Preferred, f.Params.Components), int64(0)
 	for _, v := range verdicts {
 		row(f.clusters, v.doc.Key, v.doc.Key, v.clustered(f.in), toClusters)
@@ -192,21 +190,16 @@ func gather(profiles, pairs, links func(*[]byte) bool) (*component, error) {
 	return c, each(links, func(i, j, _ int) { c.links = append(c.links, [2]int{i, j}) })
 }
 
-// pairRow is a row of pairs/ with its sort key.
-type pairRow struct {
-	records.Pair
-	a, b records.Key
-}
-
-// pairRows links each copy to its representative, and lists the near pairs.
-func (c *component) pairRows(in *records.Inputs) (rows []pairRow) {
+// pairRows links each copy to its representative, and lists the near pairs: one by one, for they
+// are many times as large as what they are made of.
+func (c *component) pairRows(in *records.Inputs, yield func(a, b records.Key, row *records.Pair)) {
 	add := func(a, b *records.Profile, shared int, similarity float64) {
-		rows = append(rows, pairRow{a: a.Key, b: b.Key, Pair: records.Pair{
+		yield(a.Key, b.Key, &records.Pair{
 			IDA: in.ID(a.Key, a.ID, a.HasID), IDB: in.ID(b.Key, b.ID, b.HasID),
 			SourceA: in.Source(a.Key), SourceB: in.Source(b.Key),
 			PositionA: a.Key.Position(), PositionB: b.Key.Position(),
 			Similarity: similarity, Shared: int32(shared), SizeA: int32(a.Size), SizeB: int32(b.Size),
-		}})
+		})
 	}
 	for _, members := range c.groups {
 		for _, copied := range members[1:] {
@@ -216,7 +209,6 @@ func (c *component) pairRows(in *records.Inputs) (rows []pairRow) {
 	for _, n := range c.near {
 		add(c.groups[n.i][0], c.groups[n.j][0], n.shared, n.similarity)
 	}
-	return rows
 }
 
 // verdict is what becomes of one document of a cluster.

@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/binary"
@@ -68,8 +69,8 @@ type cutFn struct {
 const shingleBytes = 8
 
 func (f *cutFn) ProcessElement(ctx context.Context, component int64, profiles func(*[]byte) bool, emit func(int64, []byte)) error {
-	byKey := func(a, b *records.Profile) int { return cmp.Compare(a.Key, b.Key) }
-	ordered, documents, err := distinct(profiles, byKey)
+	none := func(a, b *records.Profile) int { return 0 }
+	ordered, documents, err := distinct(profiles, none)
 	if err != nil {
 		return err
 	}
@@ -80,10 +81,18 @@ func (f *cutFn) ProcessElement(ctx context.Context, component int64, profiles fu
 	for i, r := range ordered {
 		sizes[i] = r.size
 	}
-	cut := setsim.Cells(sizes, f.CellBytes/shingleBytes, f.Threshold)
-	if err := f.count(ctx, documents, sizes, cut); err != nil {
-		return err
+	// Whether it is too much depends on the input alone, and not on the memory there is.
+	usual := measure(sizes, setsim.Cells(sizes, DefaultCellBytes/shingleBytes, f.Threshold))
+	if usual.routed > f.WorkBytes {
+		return &TooMuchWorkError{Documents: documents, Distinct: len(sizes), Bytes: usual.all, Routed: usual.routed}
 	}
+	cut := setsim.Cells(sizes, f.CellBytes/shingleBytes, f.Threshold)
+	w := measure(sizes, cut)
+	cellsCut.Inc(ctx, int64(len(cut)))
+	cellPairs.Inc(ctx, w.pairs)
+	cellBytes.Inc(ctx, w.all)
+	routedBytes.Inc(ctx, w.routed)
+	largest.Update(ctx, w.all)
 	// The cells before c that c is joined with are those that reach it: they are a stretch, too.
 	reaches := 0
 	for c, cell := range cut {
@@ -113,21 +122,19 @@ func distinct(profiles func(*[]byte) bool, preferred func(a, b *records.Profile)
 		d := records.NewDecoder(block)
 		for !d.Done() {
 			p := d.Profile()
-			p.ID = nil // which would keep it in memory
 			documents++
 			r, ok := first[p.Hash]
 			if !ok || p.Key < r.key {
 				r.key, r.size = p.Key, p.Size
 			}
 			if !ok || preferred(&p, &r.best) < 0 {
-				r.best = p
+				r.best = records.Profile{Key: p.Key, Rank: bytes.Clone(p.Rank)} // and not the block
 			}
 			first[p.Hash] = r
 		}
 		if err := d.Err(); err != nil {
 			return nil, 0, err
 		}
-		block = nil // ranks point into it
 	}
 	for _, r := range first {
 		all = append(all, r)
@@ -135,8 +142,13 @@ func distinct(profiles func(*[]byte) bool, preferred func(a, b *records.Profile)
 	return all, documents, nil
 }
 
-// count counts the work of a component, and refuses too much of it.
-func (f *cutFn) count(ctx context.Context, documents int, sizes []int, cut []setsim.Cell) error {
+// work is what joining a component comes to.
+type work struct {
+	pairs       int64 // of cells
+	all, routed int64 // bytes of the sets, and of those sent to pairs of cells
+}
+
+func measure(sizes []int, cut []setsim.Cell) (w work) {
 	bytes := make([]int64, len(cut)+1) // of the cells before each
 	for c, cell := range cut {
 		bytes[c+1] = bytes[c]
@@ -144,23 +156,14 @@ func (f *cutFn) count(ctx context.Context, documents int, sizes []int, cut []set
 			bytes[c+1] += shingleBytes * int64(size)
 		}
 	}
-	var routed, pairs int64
 	for c, cell := range cut {
 		own := bytes[c+1] - bytes[c]
 		others := int64(cell.Last - c)
-		routed += own + own*others + bytes[cell.Last+1] - bytes[c+1]
-		pairs += 1 + others
+		w.routed += own + own*others + bytes[cell.Last+1] - bytes[c+1]
+		w.pairs += 1 + others
 	}
-	all := bytes[len(cut)]
-	if routed > f.WorkBytes {
-		return &TooMuchWorkError{Documents: documents, Distinct: len(sizes), Bytes: all, Routed: routed}
-	}
-	cellsCut.Inc(ctx, int64(len(cut)))
-	cellPairs.Inc(ctx, pairs)
-	cellBytes.Inc(ctx, all)
-	routedBytes.Inc(ctx, routed)
-	largest.Update(ctx, all)
-	return nil
+	w.all = bytes[len(cut)]
+	return w
 }
 
 // place says to which pairs of cells a representative belongs: those of its cell with the cells

@@ -95,8 +95,8 @@ func families(seed uint64) (docs []records.Document) {
 }
 
 // everyPair compares all representatives of each component with each other, and returns the
-// representatives in input order.
-func everyPair(docs []records.Document, text shingle.Spec, t setsim.Threshold) (pairs []records.NearPair, keys []records.Key) {
+// representatives in input order with the sizes of their sets.
+func everyPair(docs []records.Document, text shingle.Spec, t setsim.Threshold) (pairs []records.NearPair, all representativeSets) {
 	shingler := text.New()
 	type member struct {
 		records.Document
@@ -107,7 +107,7 @@ func everyPair(docs []records.Document, text shingle.Spec, t setsim.Threshold) (
 		set := slices.Clone(shingle.Set(shingler.Shingles(nil, d.Text)))
 		if !slices.ContainsFunc(members, func(m member) bool { return m.Component == d.Component && slices.Equal(m.set, set) }) {
 			members = append(members, member{d, set})
-			keys = append(keys, d.Key)
+			all.keys, all.sizes = append(all.keys, d.Key), append(all.sizes, len(set))
 		}
 	}
 	for i, a := range members {
@@ -119,7 +119,12 @@ func everyPair(docs []records.Document, text shingle.Spec, t setsim.Threshold) (
 		}
 	}
 	slices.SortFunc(pairs, comparePairs)
-	return pairs, keys
+	return pairs, all
+}
+
+type representativeSets struct {
+	keys  []records.Key
+	sizes []int
 }
 
 var words2 = shingle.Spec{Shingle: shingle.Config{Kind: shingle.Word, K: 2}}
@@ -127,7 +132,7 @@ var words2 = shingle.Spec{Shingle: shingle.Config{Kind: shingle.Word, K: 2}}
 // found runs the steps of this package.
 func found(t *testing.T, docs []records.Document, p Params) (pairs, links []records.NearPair) {
 	t.Helper()
-	p.Temp = t.TempDir()
+	p.Temp, p.ChunkBytes = t.TempDir(), p.CellBytes
 	p.Inputs = filepath.Join(p.Temp, "inputs.json")
 	inputs := &records.Inputs{Files: []records.File{{Source: "a"}, {Source: "b"}}}
 	if err := storage.WriteShared(p.Inputs, inputs); err != nil {
@@ -180,7 +185,7 @@ func TestCrowds(t *testing.T) {
 	for seed := range uint64(3) {
 		docs := families(seed)
 		half := setsim.Threshold{Num: 1, Den: 2}
-		want, keys := everyPair(docs, words2, half)
+		want, all := everyPair(docs, words2, half)
 		var first []records.NearPair
 		for _, cell := range []int{1, 600, 1 << 20} {
 			got, links := found(t, docs, Params{Threshold: half, CellBytes: cell, PairBudget: 10, WorkBytes: 1 << 40})
@@ -192,7 +197,7 @@ func TestCrowds(t *testing.T) {
 					t.Errorf("seed %d, cells of %d bytes: %v is no pair", seed, cell, p)
 				}
 			}
-			if diff := cmp.Diff(star(keys, want), star(keys, got)); diff != "" {
+			if diff := cmp.Diff(star(all, want), star(all, got)); diff != "" {
 				t.Errorf("seed %d, cells of %d bytes: what is kept: %s", seed, cell, diff)
 			}
 			if diff := cmp.Diff(clusters(want), clusters(slices.Concat(got, links))); diff != "" {
@@ -218,14 +223,14 @@ func most(pairs []records.NearPair) (n int) {
 	return n
 }
 
-func star(keys []records.Key, near []records.NearPair) []survivors.Choice {
+func star(all representativeSets, near []records.NearPair) []survivors.Choice {
 	var pairs []survivors.Pair
 	for _, p := range near {
-		i, _ := slices.BinarySearch(keys, p.A)
-		j, _ := slices.BinarySearch(keys, p.B)
-		pairs = append(pairs, survivors.Pair{I: i, J: j, Similarity: float64(p.Shared)})
+		i, _ := slices.BinarySearch(all.keys, p.A)
+		j, _ := slices.BinarySearch(all.keys, p.B)
+		pairs = append(pairs, survivors.Pair{I: i, J: j, Similarity: setsim.Similarity(p.Shared, all.sizes[i], all.sizes[j])})
 	}
-	return survivors.Star(len(keys), pairs)
+	return survivors.Star(len(all.keys), pairs)
 }
 
 func clusters(pairs []records.NearPair) map[int64]int64 {
@@ -240,10 +245,11 @@ func clusters(pairs []records.NearPair) map[int64]int64 {
 func TestWorkLimit(t *testing.T) {
 	var block []byte
 	for i := range 100 {
-		block = records.AppendProfile(block, &records.Profile{Key: records.NewKey(0, int64(i)), Hash: records.SetHash{Lo: uint64(i)}, Size: 1000})
+		block = records.AppendProfile(block, &records.Profile{Key: records.NewKey(0, int64(i)), Hash: records.SetHash{Lo: uint64(i)}, Size: DefaultCellBytes / shingleBytes})
 	}
-	// 100 cells of 8,000 bytes, each sent to 100 pairs of cells: 80 MB.
-	f := &cutFn{Threshold: setsim.Threshold{Num: 1, Den: 2}, CellBytes: 8000, WorkBytes: 80_000_000}
+	// Each set fills a cell of the usual size, and each of the 100 is sent to 100 pairs of cells,
+	// whatever the size of those in use.
+	f := &cutFn{Threshold: setsim.Threshold{Num: 1, Den: 2}, CellBytes: 1 << 40, WorkBytes: 100 * 100 * DefaultCellBytes}
 	emit := func(int64, []byte) {}
 	if err := f.ProcessElement(t.Context(), 1, beamtest.Values(block), emit); err != nil {
 		t.Error(err)
@@ -252,5 +258,48 @@ func TestWorkLimit(t *testing.T) {
 	err := f.ProcessElement(t.Context(), 1, beamtest.Values(block), emit)
 	if err == nil || !strings.Contains(err.Error(), "100 documents") || !strings.Contains(err.Error(), "--threshold") {
 		t.Errorf("got %v", err)
+	}
+}
+
+// Where many kept documents resemble a removed one, few of the pairs are listed, and the one with
+// the most similar is among them: 100 pages that have a template and much else, the 91st less of
+// it, and after them four that have the template only.
+func TestCrowdOfWhichMuchIsKept(t *testing.T) {
+	words := func(prefix string, n int) string {
+		var text strings.Builder
+		for i := range n {
+			fmt.Fprintf(&text, "%s%d ", prefix, i)
+		}
+		return text.String()
+	}
+	const pages, removed = 100, 4
+	var docs []records.Document
+	for i := range pages + removed {
+		text := words("t", 80-max(0, i-pages))
+		if i < pages {
+			own := 70
+			if i == 90 {
+				own = 50
+			}
+			text += words(fmt.Sprint("own", i, "x"), own)
+		}
+		docs = append(docs, records.Document{Key: records.NewKey(0, int64(i)), Of: pages + removed, Text: []byte(text)})
+	}
+	half := setsim.Threshold{Num: 1, Den: 2}
+	want, all := everyPair(docs, words2, half)
+	for _, cell := range []int{3000, 1 << 20} {
+		got, links := found(t, docs, Params{Threshold: half, CellBytes: cell, PairBudget: 10, WorkBytes: 1 << 40})
+		if len(got) != removed*(listed+1) {
+			t.Errorf("%d pairs are listed, want %d for each of %d", len(got), listed+1, removed)
+		}
+		if diff := cmp.Diff(star(all, want), star(all, got)); diff != "" {
+			t.Errorf("what is kept: %s", diff)
+		}
+		if diff := cmp.Diff(clusters(want), clusters(slices.Concat(got, links))); diff != "" {
+			t.Errorf("clusters: %s", diff)
+		}
+		if by := star(all, got)[pages].By; by != 90 {
+			t.Errorf("the first of the removed falls to %d, not to the most similar", by)
+		}
 	}
 }

@@ -43,7 +43,7 @@ var (
 // they only connect its clusters; its representatives are ranked by preference.
 func tally(s beam.Scope, profiles, pairs beam.PCollection, p Params) (whole, links, facts, ranks beam.PCollection) {
 	s = s.Scope("Tally")
-	return beam.ParDo4(s, &tallyFn{Inputs: p.Inputs, PairBudget: p.PairBudget, BlockBytes: p.CellBytes}, beam.CoGroupByKey(s, profiles, pairs))
+	return beam.ParDo4(s, &tallyFn{Inputs: p.Inputs, PairBudget: p.PairBudget, BlockBytes: p.ChunkBytes}, beam.CoGroupByKey(s, profiles, pairs))
 }
 
 type tallyFn struct {
@@ -143,7 +143,7 @@ func crowds(s beam.Scope, sets, ranks beam.PCollection, p Params) beam.PCollecti
 	folder := path.Join(p.Temp, "crowds")
 	ranked := beam.ParDo(s, &rankedFn{}, beam.CoGroupByKey(s, sets, ranks))
 	files := beam.ParDo(s, &spoolFn{Folder: folder}, beam.GroupByKey(s, ranked))
-	return beam.ParDo(s, &passFn{Folder: folder, Threshold: p.Threshold, ChunkBytes: p.CellBytes}, beam.GroupByKey(s, files))
+	return beam.ParDo(s, &passFn{Folder: folder, Threshold: p.Threshold, ChunkBytes: p.ChunkBytes}, beam.GroupByKey(s, files))
 }
 
 // rankedFn sends the sets of crowds to their blocks.
@@ -288,6 +288,9 @@ func (f *passFn) ProcessElement(ctx context.Context, component int64, numbers fu
 	p.chunk = p.newChunk()
 	each := func(do func(group) error) error {
 		for _, b := range blocks {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
 			g, err := readGroup(blockFile(f.Folder, p.component, b))
 			if err == nil {
 				err = do(g)
@@ -305,7 +308,7 @@ func (f *passFn) ProcessElement(ctx context.Context, component int64, numbers fu
 		return nil
 	})
 	if err == nil {
-		err = each(p.block)
+		err = each(func(g group) error { return p.block(ctx, g) })
 	}
 	if err != nil {
 		return err
@@ -341,16 +344,40 @@ func (c *chunk) add(key records.Key, set []uint64) {
 	c.index.Add(set)
 }
 
+// listed is how many pairs of a document with kept ones are listed, those first in the order of
+// preference; the one with the most similar of all is listed beside them. So a crowd of which
+// much is kept has no more than so many pairs for each document.
+const listed = 64
+
+// match is what is known of a document's pairs with kept ones.
+type match struct {
+	pairs      int
+	key        records.Key // of the most similar
+	shared     int
+	similarity float64
+	unlisted   bool
+}
+
 // block goes through the next sets.
-func (p *pass) block(g group) error {
-	removed := make([]bool, len(g.keys))
+func (p *pass) block(ctx context.Context, g group) error {
+	matches := make([]match, len(g.keys))
 	compare := func(c *chunk, i int) {
+		m := &matches[i]
 		c.index.Similar(g.sets[i], func(k, shared int) {
-			removed[i] = true
-			p.out.add(c.keys[k], g.keys[i], shared)
+			m.pairs++
+			if m.pairs <= listed {
+				p.out.add(c.keys[k], g.keys[i], shared)
+			}
+			// As survivors.Star decides: of equals the earliest.
+			if s := setsim.Similarity(shared, len(c.sets[k]), len(g.sets[i])); s > m.similarity {
+				*m = match{pairs: m.pairs, key: c.keys[k], shared: shared, similarity: s, unlisted: m.pairs > listed}
+			}
 		})
 	}
 	for n := range p.full {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		kept, err := readGroup(keptFile(p.Folder, p.component, n))
 		if err != nil {
 			return err
@@ -364,10 +391,16 @@ func (p *pass) block(g group) error {
 		}
 	}
 	for i, key := range g.keys {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		compare(&p.chunk, i)
-		if !removed[i] {
+		switch m := &matches[i]; {
+		case m.pairs == 0:
 			p.chunk.add(key, g.sets[i])
 			p.kept++
+		case m.unlisted:
+			p.out.add(m.key, key, m.shared)
 		}
 	}
 	if p.chunk.index.Bytes() < p.ChunkBytes {

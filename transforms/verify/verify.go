@@ -18,6 +18,9 @@ type Params struct {
 	Threshold setsim.Threshold
 	// CellBytes is the size of the sets that a cell holds. The result does not depend on it.
 	CellBytes int
+	// ChunkBytes is the size of a crowd's sets that are gone through at once, and of the kept ones they
+	// are compared with. The result does not depend on it.
+	ChunkBytes int
 	// PairBudget is the number of pairs above which a component is a crowd.
 	PairBudget int
 	// WorkBytes is the size of the sets that may be sent to the cell pairs of a component.
