@@ -9,6 +9,11 @@ import (
 // SetHash is the 128-bit hash of a shingle set: documents with equal hashes are copies.
 type SetHash struct{ Hi, Lo uint64 }
 
+// Compare orders hashes.
+func (h SetHash) Compare(o SetHash) int {
+	return cmp.Or(cmp.Compare(h.Hi, o.Hi), cmp.Compare(h.Lo, o.Lo))
+}
+
 // Profile is what the decision needs to know of a document.
 type Profile struct {
 	Key   Key

@@ -28,6 +28,7 @@ const (
 	FactTable  FactKind = "table"  // a shard of a table was written
 	FactCorpus FactKind = "corpus" // a corpus file was written
 	FactCrowd  FactKind = "crowd"  // a component has more pairs than the budget
+	FactSample FactKind = "sample" // documents were drawn to measure the recall
 )
 
 // Counts of facts, and of Run.Counts.
@@ -46,7 +47,8 @@ const (
 	CountCorpus      = "corpus" // records in corpus/
 
 	CountPairsPartial    = "pairs_partial"   // crowds, of which pairs/ lists some pairs with kept documents only
-	CountRepresentatives = "representatives" // distinct sets of a crowd
+	CountRepresentatives = "representatives" // distinct sets of a crowd, of a sample
+	CountCrowded         = "crowded"         // distinct sets of crowds, left out of a sample
 )
 
 // Files of an output, besides the tables and the corpus.
@@ -88,12 +90,31 @@ type Run struct {
 	Formats    Formats        `json:"formats"`
 
 	Counts map[string]int64 `json:"counts"`
+	Recall *Recall          `json:"recall,omitempty"`
 	// Steps are the counters of each step as the runner saw them: attempts, for information.
 	Steps map[string]int64 `json:"steps,omitempty"`
 	// Stages are the runner's account of its work, where it gives one.
 	Stages []Stage `json:"stages,omitempty"`
 	CPU    float64 `json:"cpu_seconds,omitempty"`
 	Peak   int64   `json:"peak_memory_bytes,omitempty"`
+}
+
+// Recall is what is known of the share of the near pairs that the run found. Pairs of crowds,
+// which it did not look for, are left out.
+type Recall struct {
+	Measured *MeasuredRecall `json:"measured,omitempty"`
+}
+
+// MeasuredRecall is that of the pairs of a sample, which was compared with all documents.
+type MeasuredRecall struct {
+	Sample  int64   `json:"sample"`  // documents, of distinct sets
+	Crowded int64   `json:"crowded"` // that were drawn too, and left out since they are in crowds
+	True    int64   `json:"true"`    // near pairs of the sample with any document
+	Found   int64   `json:"found"`   // of those, in pairs/
+	Recall  float64 `json:"recall"`  // found of true; 1 if there is none
+	// Low and High are the ends of the 95 % interval (Wilson).
+	Low  float64 `json:"low"`
+	High float64 `json:"high"`
 }
 
 // Stage is what one fused stage of the pipeline took.

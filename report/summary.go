@@ -52,6 +52,9 @@ func Summary(w io.Writer, run *records.Run, dir string, example *records.Example
 		out.printf("chains      %s removed without resembling the kept one, only others between; --cluster star removes no such\n", plural(chained, "document"))
 	}
 	out.printf("kept        %s\n", plural(documents-run.Counts[records.CountRemoved], "document"))
+	if run.Recall != nil {
+		recall(out, run.Recall)
+	}
 	out.printf("took        %s, %s CPU, peak memory %s\n", seconds(run.Seconds), seconds(run.CPU), Size(run.Peak))
 	if example != nil {
 		out.printf("\n")
@@ -59,6 +62,16 @@ func Summary(w io.Writer, run *records.Run, dir string, example *records.Example
 	}
 	out.printf("\nresults in %s: %s\n", dir, strings.Join(written(run), ", "))
 	return out.err
+}
+
+func recall(out *printer, r *records.Recall) {
+	if m := r.Measured; m != nil {
+		out.printf("recall      %.4f measured, 95 %% interval %.4f to %.4f: found %s of the %s of %s drawn and compared with all\n",
+			m.Recall, m.Low, m.High, count(m.Found), plural(m.True, "near pair"), plural(m.Sample, "document"))
+		if m.Crowded > 0 {
+			out.printf("            %s more drawn and left out: not all pairs of their crowds are looked for\n", plural(m.Crowded, "document"))
+		}
+	}
 }
 
 // written lists what the run wrote.

@@ -57,8 +57,27 @@ func Build(s beam.Scope, p *Plan, output, temp string) {
 		dropped := beam.Flatten(s, docs.Dropped, rows.Dropped)
 		facts = append(facts, sink.Corpus(s, dropped, writing, p.Config.Source()))
 	}
+	if p.Config.MeasureRecall > 0 {
+		measuring := p.measuring(temp)
+		sample := source.Fetch(s, measuring.Choose(s, docs.Blocks), reading)
+		facts = append(facts, measuring.Keep(s, sample, found.Crowded))
+	}
 	sink.Gate(s, path.Join(temp, exceededFile), sink.Limit(p.Config.MaxRejected), docs.Facts, rejected)
 	sink.Ledger(s, path.Join(temp, ledgerFile), facts...)
+}
+
+// buildMeasurement builds the pipeline that compares the sample, which that of Build has written,
+// with all documents.
+func buildMeasurement(s beam.Scope, p *Plan, temp string) {
+	reading := source.Params{Inputs: path.Join(temp, inputsFile), Options: p.Config.Source()}
+	p.measuring(temp).Join(s, source.Read(s, reading).Blocks)
+}
+
+func (p *Plan) measuring(temp string) verify.Measuring {
+	return verify.Measuring{
+		Inputs: path.Join(temp, inputsFile), Text: p.Text, Threshold: p.Threshold,
+		Sample: p.Config.MeasureRecall, Temp: temp,
+	}
 }
 
 func (p *Plan) signature(inputs string) signature.Params {

@@ -46,6 +46,8 @@ type Config struct {
 	Signature string  `default:"fss" enum:"fss" help:"Kind of signature: fss (Fast Similarity Sketching)." group:"Search" json:"signature"`
 	Seed      uint64  `default:"1" help:"Seed of the signature." group:"Search" json:"seed"`
 
+	MeasureRecall int `placeholder:"N" help:"Measure the recall: read the input once more and compare N documents, those of smallest set hash, with all others; the summary says how many of their pairs were found." group:"Search" json:"measure_recall"`
+
 	Cluster    string   `default:"star" enum:"star,components" help:"star: a document is removed only if a kept one is threshold similar to it; components: one document of each cluster is kept, and chains of similar documents remove others that do not resemble it." group:"Decision" json:"cluster"`
 	Keep       string   `default:"first" placeholder:"POLICY" help:"Which of similar documents is kept: first in input order, longest (bytes of text), max:COLUMN or min:COLUMN (numbers before strings, none last), or prefer:GLOB,... (of the files that the first pattern matches, then the second, then others); ties: first in input order (default: ${default})." group:"Decision" json:"keep"`
 	Write      []string `default:"pairs,clusters,removed,rejected,corpus" enum:"pairs,clusters,removed,rejected,corpus" placeholder:"NAME" help:"What to write: any of ${enum} (default: all)." group:"Output" json:"write"`
@@ -99,6 +101,12 @@ func (c *Config) Validate() error {
 		return usage("--recall 1: no number of bands finds every pair for certain; give a recall below 1, such as 0.9999")
 	case (c.Bands == 0) != (c.Rows == 0):
 		return usage("--bands and --rows go together: give both, or neither and --recall")
+	case c.MeasureRecall < 0 || c.MeasureRecall > maxMeasureRecall:
+		return usage("--measure-recall %d: must be between 1 and %d", c.MeasureRecall, maxMeasureRecall)
+	case c.MeasureRecall > 0 && c.Method == "exact":
+		return usage("--measure-recall: --method exact looks for copies only, and finds them all")
+	case c.MeasureRecall > 0 && !c.writes("pairs"):
+		return usage("--measure-recall looks for pairs in the table pairs; add it to --write")
 	case c.PairBudget < 1:
 		return usage("--pair-budget %d: must be at least 1", c.PairBudget)
 	case c.Workers < 0:
@@ -134,6 +142,8 @@ func (c *Config) Validate() error {
 const (
 	maxDocBytes = 1 << 30
 	minMemory   = 256_000_000
+	// Each worker holds the sets of the sample in memory.
+	maxMeasureRecall = 100_000
 )
 
 // outputs are the names --write knows: the tables, and the corpus.

@@ -265,12 +265,9 @@ func (j *job) run(ctx context.Context, launch Launch) error {
 	defer storage.Forget(inputs)
 	pipeline, scope := beam.NewPipelineWithRoot()
 	Build(scope, j.plan, j.output, j.temp)
-	ended, err := await(ctx, j.config.patience(), func() (outcome, error) {
-		result, stages, err := launch(ctx, pipeline, j.temp)
-		return outcome{result, stages}, err
-	})
+	ended, err := j.launch(ctx, launch, pipeline)
 	if err != nil {
-		return j.cause(err)
+		return err
 	}
 	j.record.Steps, j.record.Stages = counters(ended.result), ended.stages
 	if column := j.config.Source().Rank.Column; column != "" && j.record.Steps["fetch/documents"] > 0 && j.record.Steps["fetch/values"] == 0 {
@@ -284,7 +281,24 @@ func (j *job) run(ctx context.Context, launch Launch) error {
 	if err := j.checkLoss(); err != nil {
 		return err
 	}
-	return writeJSON(filepath.Join(j.output, records.ManifestName), manifest(facts))
+	files := manifest(facts)
+	if j.config.MeasureRecall > 0 {
+		if err := j.measure(ctx, launch, facts, files); err != nil {
+			return err
+		}
+	}
+	return writeJSON(filepath.Join(j.output, records.ManifestName), files)
+}
+
+func (j *job) launch(ctx context.Context, launch Launch, pipeline *beam.Pipeline) (outcome, error) {
+	ended, err := await(ctx, j.config.patience(), func() (outcome, error) {
+		result, stages, err := launch(ctx, pipeline, j.temp)
+		return outcome{result, stages}, err
+	})
+	if err != nil {
+		return outcome{}, j.cause(err)
+	}
+	return ended, nil
 }
 
 // outcome is what Launch returns.

@@ -56,6 +56,8 @@ type Found struct {
 	Links beam.PCollection
 	// Facts tell of crowds, encoded as records.Fact.
 	Facts beam.PCollection
+	// Crowded are KV<document, rank>: the representatives of crowds.
+	Crowded beam.PCollection
 }
 
 // Jaccard finds the pairs of representatives of each component whose Jaccard similarity is at
@@ -66,5 +68,5 @@ func Jaccard(s beam.Scope, f Features, p Params) Found {
 	cellPairs := cells(s, beam.Flatten(s, f.LargeSets, tooLarge), beam.Flatten(s, f.LargeProfiles, tooLargeProfiles), p)
 	whole, links, facts, ranked := tally(s, f.LargeProfiles, cellPairs, p)
 	kept := crowds(s, f.LargeSets, ranked, p)
-	return Found{Pairs: beam.Flatten(s, pairs, whole, kept), Links: links, Facts: facts}
+	return Found{Pairs: beam.Flatten(s, pairs, whole, kept), Links: links, Facts: facts, Crowded: ranked}
 }

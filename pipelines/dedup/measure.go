@@ -1,0 +1,75 @@
+package dedup
+
+import (
+	"cmp"
+	"context"
+
+	"github.com/apache/beam/sdks/v2/go/pkg/beam"
+
+	"github.com/neardup/neardup/kernels/quality"
+	"github.com/neardup/neardup/pipelines/results"
+	"github.com/neardup/neardup/records"
+)
+
+// confidence is that of the interval around the measured recall.
+const confidence = 0.95
+
+// measure finds the true pairs of the sample that the main pipeline has drawn, and how many of them
+// are in its table of pairs.
+func (j *job) measure(ctx context.Context, launch Launch, facts []records.Fact, files *records.Manifest) error {
+	m := &records.MeasuredRecall{Recall: 1}
+	for _, f := range facts {
+		if f.Kind == records.FactSample {
+			m.Sample, m.Crowded = f.Counts[records.CountRepresentatives], f.Counts[records.CountCrowded]
+		}
+	}
+	var truth []records.Edge
+	if m.Sample > 0 {
+		pipeline, scope := beam.NewPipelineWithRoot()
+		buildMeasurement(scope, j.plan, j.temp)
+		ended, err := j.launch(ctx, launch, pipeline)
+		if err != nil {
+			return err
+		}
+		j.record.Stages = append(j.record.Stages, ended.stages...)
+		if truth, err = j.plan.measuring(j.temp).Truth(); err != nil {
+			return err
+		}
+	}
+	found, err := j.found(ctx, truth, files)
+	if err != nil {
+		return err
+	}
+	m.True, m.Found = int64(len(truth)), int64(found)
+	if m.True > 0 {
+		m.Recall = float64(m.Found) / float64(m.True)
+	}
+	m.Low, m.High = quality.Wilson(found, len(truth), confidence)
+	j.record.Recall = &records.Recall{Measured: m}
+	return nil
+}
+
+// found counts those of the pairs that are in the table.
+func (j *job) found(ctx context.Context, pairs []records.Edge, files *records.Manifest) (found int, err error) {
+	wanted := make(map[records.Edge]bool, len(pairs))
+	for _, p := range pairs {
+		wanted[p] = true
+	}
+	ordinals := map[string]int{}
+	for i, file := range j.plan.Listing.Inputs.Files {
+		ordinals[file.Source] = i
+	}
+	output := &results.Results{Dir: j.output, Manifest: *files}
+	for row, err := range results.Rows[records.Pair](output, "pairs") {
+		if err := cmp.Or(err, ctx.Err()); err != nil {
+			return 0, err
+		}
+		if wanted[records.Edge{
+			A: records.NewKey(ordinals[row.SourceA], row.PositionA),
+			B: records.NewKey(ordinals[row.SourceB], row.PositionB),
+		}] {
+			found++
+		}
+	}
+	return found, nil
+}

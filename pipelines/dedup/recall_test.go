@@ -1,0 +1,167 @@
+package dedup_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/neardup/neardup/internal/corpusgen"
+	"github.com/neardup/neardup/kernels/quality"
+	"github.com/neardup/neardup/pipelines/dedup"
+	"github.com/neardup/neardup/pipelines/results"
+	"github.com/neardup/neardup/records"
+)
+
+// A sample that is all of the corpus measures what the oracle knows, and any sample is the same
+// whatever the splits and the runner.
+func TestMeasuredRecall(t *testing.T) {
+	texts := family(rand.New(rand.NewPCG(1, 2)), 400)
+	folder := t.TempDir()
+	writeJSONL(t, filepath.Join(folder, "a.jsonl"), texts[:150])
+	writeJSONL(t, filepath.Join(folder, "b.jsonl"), texts[150:])
+	sets := make([]map[string]bool, len(texts))
+	for i, text := range texts {
+		sets[i] = wordShingles(text, 5)
+	}
+	o := newOracle(sets)
+	distinct := int64(0)
+	for i, first := range o.copyOf {
+		if first == i {
+			distinct++
+		}
+	}
+	const threshold = 0.5
+	measured := func(sample int, flags ...string) records.MeasuredRecall {
+		config := ask(t, append(flags, folder)...)
+		config.Threshold, config.Bands, config.Rows, config.MeasureRecall = threshold, 3, 4, sample
+		config.SplitBytes = int64(1000 * len(flags))
+		r := run(t, config)
+		found := int64(0)
+		for _, row := range rows[records.Pair](t, r, "pairs") {
+			if row.Similarity < 1 {
+				found++
+			}
+		}
+		got := *r.Run.Recall.Measured
+		if int64(sample) >= distinct {
+			want := records.MeasuredRecall{Sample: distinct, True: int64(len(o.near(threshold))), Found: found}
+			want.Recall = float64(want.Found) / float64(want.True)
+			want.Low, want.High = quality.Wilson(int(want.Found), int(want.True), 0.95)
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("%v: of all documents:\n%s", flags, diff)
+			}
+			if want.Found == want.True || want.Found == 0 {
+				t.Errorf("%d of %d were found, which tests little", want.Found, want.True)
+			}
+		}
+		return got
+	}
+	for _, sample := range []int{len(texts), 40} {
+		want := measured(sample)
+		for _, runner := range []string{"local", "prism", "direct"} {
+			if got := measured(sample, "--runner="+runner); got != want {
+				t.Errorf("%s, sample of %d: %+v, want %+v", runner, sample, got, want)
+			}
+		}
+	}
+}
+
+// Documents of crowds are left out, and without documents nothing is true.
+func TestMeasuredRecallWithoutSample(t *testing.T) {
+	var crowd []string
+	r := rand.New(rand.NewPCG(3, 4))
+	template := make([]string, 200)
+	for range 60 {
+		text := ""
+		for i := range template {
+			word := fmt.Sprint("w", i)
+			if r.IntN(100) == 0 {
+				word = "other"
+			}
+			text += word + " "
+		}
+		crowd = append(crowd, text)
+	}
+	for _, c := range []struct {
+		texts []string
+		want  records.MeasuredRecall
+	}{
+		{crowd, records.MeasuredRecall{Crowded: 20, Recall: 1, High: 1}},
+		{[]string{"", "!"}, records.MeasuredRecall{Recall: 1, High: 1}},
+		{[]string{"a word", "another word"}, records.MeasuredRecall{Sample: 2, Recall: 1, High: 1}},
+	} {
+		path := filepath.Join(t.TempDir(), "a.jsonl")
+		writeJSONL(t, path, c.texts)
+		config := ask(t, path)
+		config.PairBudget, config.MeasureRecall, config.Threshold, config.Bands, config.Rows = 100, 20, 0.5, 64, 2
+		got := run(t, config)
+		if diff := cmp.Diff(&c.want, got.Run.Recall.Measured); diff != "" {
+			t.Errorf("%d texts, %d crowds:\n%s", len(c.texts), got.Run.Counts[records.CountPairsPartial], diff)
+		}
+	}
+}
+
+// TestRecallCovered compares what runs say of their recall with the oracle, over corpora that have
+// most of their pairs near the threshold.
+func TestRecallCovered(t *testing.T) {
+	seeds := uint64(10)
+	if os.Getenv("NEARDUP_NIGHTLY") != "" {
+		seeds = 200
+	}
+	const threshold = 0.7
+	for _, target := range []float64{0.6, 0.8, 0.9} {
+		covered, width, pairs := 0, 0., int64(0)
+		for seed := range seeds {
+			path, near := nearThreshold(t, seed, threshold)
+			config := ask(t, path, "--write=pairs")
+			config.Threshold, config.Recall, config.Seed, config.MeasureRecall = threshold, target, seed+1, 150
+			if _, err := dedup.Run(context.Background(), config, launch(config)); err != nil {
+				t.Fatal(err)
+			}
+			r, err := results.Open(config.Output)
+			if err != nil {
+				t.Fatal(err)
+			}
+			truth := float64(r.Run.Counts[records.CountNearPairs]) / float64(near)
+			m := r.Run.Recall.Measured
+			if m.Low <= truth && truth <= m.High {
+				covered++
+			}
+			width += (m.High - m.Low) / float64(seeds)
+			pairs += m.True
+			if testing.Verbose() {
+				t.Log(target, truth, near, *m, r.Run.Chosen.Bands, r.Run.Chosen.Rows)
+			}
+		}
+		t.Logf("target %v: %d of %d intervals, %.3f wide and of %d pairs on average, cover the truth", target, covered, seeds, width, pairs/int64(seeds))
+	}
+}
+
+// nearThreshold writes a corpus of small families and returns how many near pairs it has.
+func nearThreshold(t *testing.T, seed uint64, threshold float64) (path string, near int) {
+	t.Helper()
+	var lines bytes.Buffer
+	if err := corpusgen.Write(&lines, corpusgen.Spec{Documents: 1000, Words: 60, Near: 0.4, Edits: 0.035, Copies: 0.05, Seed: seed}); err != nil {
+		t.Fatal(err)
+	}
+	var sets []map[string]bool
+	for d := json.NewDecoder(bytes.NewReader(lines.Bytes())); d.More(); {
+		var doc struct{ Text string }
+		if err := d.Decode(&doc); err != nil {
+			t.Fatal(err)
+		}
+		sets = append(sets, wordShingles(doc.Text, 5))
+	}
+	path = filepath.Join(t.TempDir(), "a.jsonl")
+	if err := os.WriteFile(path, lines.Bytes(), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	return path, len(newOracle(sets).near(threshold))
+}
