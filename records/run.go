@@ -29,6 +29,8 @@ const (
 	FactCorpus FactKind = "corpus" // a corpus file was written
 	FactCrowd  FactKind = "crowd"  // a component has more pairs than the budget
 	FactSample FactKind = "sample" // documents were drawn to measure the recall
+	// How many pairs some components have, as those found tell.
+	FactEstimate FactKind = "estimate"
 )
 
 // Counts of facts, and of Run.Counts.
@@ -48,6 +50,7 @@ const (
 
 	CountPairsPartial    = "pairs_partial"   // crowds, of which pairs/ lists some pairs with kept documents only
 	CountRepresentatives = "representatives" // distinct sets of a crowd, of a sample
+	CountMillionths      = "millionths"      // of a pair, estimated
 	CountCrowded         = "crowded"         // distinct sets of crowds, left out of a sample
 )
 
@@ -102,7 +105,16 @@ type Run struct {
 // Recall is what is known of the share of the near pairs that the run found. Pairs of crowds,
 // which it did not look for, are left out.
 type Recall struct {
-	Measured *MeasuredRecall `json:"measured,omitempty"`
+	Crowds    int64            `json:"crowds,omitempty"` // how many there are
+	Estimated *EstimatedRecall `json:"estimated,omitempty"`
+	Measured  *MeasuredRecall  `json:"measured,omitempty"`
+}
+
+// EstimatedRecall is what the pairs found tell of those missed: how likely each was to share a bucket.
+type EstimatedRecall struct {
+	Found  int64   `json:"found"`
+	True   float64 `json:"true"`   // the estimate of all, no less than found
+	Recall float64 `json:"recall"` // found of true; 1 if there is none
 }
 
 // MeasuredRecall is that of the pairs of a sample, which was compared with all documents.

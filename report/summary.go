@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -65,12 +66,15 @@ func Summary(w io.Writer, run *records.Run, dir string, example *records.Example
 }
 
 func recall(out *printer, r *records.Recall) {
+	if e := r.Estimated; e != nil && e.Found > 0 {
+		out.printf("recall      %.4f by an estimate: found %s of about %s\n", e.Recall, count(e.Found), plural(int64(math.Round(e.True)), "near pair"))
+	}
 	if m := r.Measured; m != nil {
 		out.printf("recall      %.4f measured, 95 %% interval %.4f to %.4f: found %s of the %s of %s drawn and compared with all\n",
 			m.Recall, m.Low, m.High, count(m.Found), plural(m.True, "near pair"), plural(m.Sample, "document"))
-		if m.Crowded > 0 {
-			out.printf("            %s more drawn and left out: not all pairs of their crowds are looked for\n", plural(m.Crowded, "document"))
-		}
+	}
+	if r.Crowds > 0 {
+		out.printf("            without the pairs of %s, of which not all are looked for\n", plural(r.Crowds, "crowd"))
 	}
 }
 

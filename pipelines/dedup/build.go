@@ -89,9 +89,13 @@ func (p *Plan) signature(inputs string) signature.Params {
 }
 
 func (p *Plan) verify(inputs, temp string) verify.Params {
+	var banding verify.Banding
+	if p.Config.Method == "minhash" {
+		banding = verify.Banding{Signature: p.Choice.Signature, Bands: p.Choice.Bands, Rows: p.Choice.Rows, Seed: p.Config.Seed}
+	}
 	return verify.Params{
 		Inputs: inputs, Threshold: p.Threshold, CellBytes: p.Config.cellBytes(), ChunkBytes: cmp.Or(p.Config.CellBytes, verify.DefaultCellBytes), PairBudget: p.Config.PairBudget,
-		WorkBytes: verify.DefaultWorkBytes, Temp: temp,
+		WorkBytes: verify.DefaultWorkBytes, Banding: banding, Temp: temp,
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -109,19 +110,29 @@ func TestMeasuredRecallWithoutSample(t *testing.T) {
 }
 
 // TestRecallCovered compares what runs say of their recall with the oracle, over corpora that have
-// most of their pairs near the threshold.
+// most of their pairs near the threshold: 95 % of the measured intervals cover the truth, and the
+// estimates are right on average.
 func TestRecallCovered(t *testing.T) {
-	seeds := uint64(10)
+	seeds := 10
 	if os.Getenv("NEARDUP_NIGHTLY") != "" {
 		seeds = 200
 	}
-	const threshold = 0.7
-	for _, target := range []float64{0.6, 0.8, 0.9} {
-		covered, width, pairs := 0, 0., int64(0)
+	const (
+		threshold = 0.7
+		sure      = 1 - 1e-6 // that a failure is none of chance
+		atLeast   = 0.94     // what is coverage of about 95 %
+		wide      = 0.2
+		off       = 0.03 // some five standard errors of the estimate over 10 seeds
+	)
+	covered, runs := 0, 0
+	for k, target := range []float64{0.6, 0.8, 0.9} {
+		here, width, error, square := 0, 0., 0., 0.
 		for seed := range seeds {
-			path, near := nearThreshold(t, seed, threshold)
+			number := uint64(3*seed + k)
+			path, near := nearThreshold(t, number, threshold)
 			config := ask(t, path, "--write=pairs")
-			config.Threshold, config.Recall, config.Seed, config.MeasureRecall = threshold, target, seed+1, 150
+			config.Threshold, config.Recall, config.Seed, config.MeasureRecall = threshold, target, number, 250
+			config.CellBytes = []int{0, 1 << 10}[seed%2] // large components, too
 			if _, err := dedup.Run(context.Background(), config, launch(config)); err != nil {
 				t.Fatal(err)
 			}
@@ -129,18 +140,30 @@ func TestRecallCovered(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			truth := float64(r.Run.Counts[records.CountNearPairs]) / float64(near)
-			m := r.Run.Recall.Measured
-			if m.Low <= truth && truth <= m.High {
-				covered++
+			found := r.Run.Counts[records.CountNearPairs]
+			truth, recall := float64(found)/float64(near), r.Run.Recall
+			if m := recall.Measured; m.Low <= truth && truth <= m.High {
+				here++
 			}
-			width += (m.High - m.Low) / float64(seeds)
-			pairs += m.True
-			if testing.Verbose() {
-				t.Log(target, truth, near, *m, r.Run.Chosen.Bands, r.Run.Chosen.Rows)
+			if e := recall.Estimated; e.Found != found {
+				t.Errorf("target %v, seed %d: the estimate is of %d pairs found, not of %d", target, number, e.Found, found)
 			}
+			width += recall.Measured.High - recall.Measured.Low
+			error += recall.Estimated.Recall - truth
+			square += (recall.Estimated.Recall - truth) * (recall.Estimated.Recall - truth)
 		}
-		t.Logf("target %v: %d of %d intervals, %.3f wide and of %d pairs on average, cover the truth", target, covered, seeds, width, pairs/int64(seeds))
+		n := float64(seeds)
+		t.Logf("target %v: %d of %d intervals cover the truth, %.3f wide on average; the estimate is off by %+.4f on average, by %.4f usually", target, here, seeds, width/n, error/n, math.Sqrt(square/n))
+		if width/n > wide {
+			t.Errorf("target %v: intervals are %.3f wide on average, which says little", target, width/n)
+		}
+		if math.Abs(error/n) > off {
+			t.Errorf("target %v: the estimates are off by %+.4f on average", target, error/n)
+		}
+		covered, runs = covered+here, runs+seeds
+	}
+	if quality.UpperBound(covered, runs, sure) < atLeast {
+		t.Errorf("%d of %d intervals cover the truth, fewer than 95 %% of them allow", covered, runs)
 	}
 }
 
@@ -148,7 +171,7 @@ func TestRecallCovered(t *testing.T) {
 func nearThreshold(t *testing.T, seed uint64, threshold float64) (path string, near int) {
 	t.Helper()
 	var lines bytes.Buffer
-	if err := corpusgen.Write(&lines, corpusgen.Spec{Documents: 1000, Words: 60, Near: 0.4, Edits: 0.035, Copies: 0.05, Seed: seed}); err != nil {
+	if err := corpusgen.Write(&lines, corpusgen.Spec{Documents: 3000, Words: 60, Near: 0.4, Edits: 0.035, Copies: 0.05, Seed: seed}); err != nil {
 		t.Fatal(err)
 	}
 	var sets []map[string]bool

@@ -278,6 +278,9 @@ func (j *job) run(ctx context.Context, launch Launch) error {
 		return err
 	}
 	j.record.Counts = totals(facts)
+	if j.config.Method == "minhash" {
+		j.record.Recall = estimatedRecall(facts)
+	}
 	if err := j.checkLoss(); err != nil {
 		return err
 	}

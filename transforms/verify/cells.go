@@ -19,7 +19,7 @@ import (
 func init() {
 	register.DoFn4x1[context.Context, int64, func(*[]byte) bool, func(int64, []byte), error](&cutFn{})
 	register.DoFn5x1[context.Context, int64, func(*[]byte) bool, func(*[]byte) bool, func(int64, []byte), error](&routeFn{})
-	register.DoFn4x1[context.Context, int64, func(*[]byte) bool, func(int64, []byte), error](&cellPairFn{})
+	register.DoFn5x1[context.Context, int64, func(*[]byte) bool, func(int64, []byte), func(int64, []byte), error](&cellPairFn{})
 }
 
 var (
@@ -32,16 +32,16 @@ var (
 
 // cells joins the sets of large components.
 //
-//	KV<document, set part>, KV<component, profiles> → KV<component, near pairs>
+//	KV<document, set part>, KV<component, profiles> → KV<component, near pairs>, KV<component, estimate>
 //
 // The representatives of a component are ordered by size and cut into cells; each pair of cells
 // that may hold similar sets is a group. One that has more pairs than the budget sends instead
 // pairs that connect what all would, after a mark: a pair of a document with itself.
-func cells(s beam.Scope, sets, profiles beam.PCollection, p Params) beam.PCollection {
+func cells(s beam.Scope, sets, profiles beam.PCollection, p Params) (pairs, estimates beam.PCollection) {
 	s = s.Scope("Cells")
 	places := beam.ParDo(s, &cutFn{Threshold: p.Threshold, CellBytes: p.CellBytes, WorkBytes: p.WorkBytes}, beam.GroupByKey(s, profiles))
 	routed := beam.ParDo(s, &routeFn{}, beam.CoGroupByKey(s, sets, places))
-	return beam.ParDo(s, &cellPairFn{Threshold: p.Threshold, PairBudget: p.PairBudget}, beam.GroupByKey(s, routed))
+	return beam.ParDo2(s, &cellPairFn{Threshold: p.Threshold, PairBudget: p.PairBudget, Banding: p.Banding}, beam.GroupByKey(s, routed))
 }
 
 // TooMuchWorkError ends a job before the join of a component that would take too long.
@@ -244,12 +244,17 @@ func (c cellPair) group() int64 {
 type cellPairFn struct {
 	Threshold  setsim.Threshold
 	PairBudget int
+	Banding    Banding
+
+	estimator *estimator
 }
+
+func (f *cellPairFn) Setup() { f.estimator = newEstimator(f.Banding) }
 
 // halves are the parts of the sets of a pair of cells.
 type halves [2][][]byte
 
-func (f *cellPairFn) ProcessElement(ctx context.Context, _ int64, values func(*[]byte) bool, emit func(int64, []byte)) error {
+func (f *cellPairFn) ProcessElement(ctx context.Context, _ int64, values func(*[]byte) bool, emit, estimates func(int64, []byte)) error {
 	pairs := map[cellPair]*halves{}
 	var block []byte
 	for values(&block) {
@@ -266,7 +271,7 @@ func (f *cellPairFn) ProcessElement(ctx context.Context, _ int64, values func(*[
 		block = nil
 	}
 	for _, c := range sortedPairs(pairs) {
-		if err := f.join(ctx, c, pairs[c], emit); err != nil {
+		if err := f.join(ctx, c, pairs[c], emit, estimates); err != nil {
 			return err
 		}
 	}
@@ -283,7 +288,7 @@ func sortedPairs(pairs map[cellPair]*halves) (sorted []cellPair) {
 	return sorted
 }
 
-func (f *cellPairFn) join(ctx context.Context, c cellPair, h *halves, emit func(int64, []byte)) error {
+func (f *cellPairFn) join(ctx context.Context, c cellPair, h *halves, emit, estimates func(int64, []byte)) error {
 	// A cell with itself comes as second half only.
 	first, err := assemble(h[0])
 	if err != nil {
@@ -297,15 +302,18 @@ func (f *cellPairFn) join(ctx context.Context, c cellPair, h *halves, emit func(
 	var blocks [][]byte
 	out.emit = func(_ int64, block []byte) { blocks = append(blocks, block) }
 	crowd := false
-	take := func(a, b records.Key, shared int) bool {
+	keys, sets := slices.Concat(first.keys, second.keys), slices.Concat(first.sets, second.sets)
+	estimate := f.estimator.of(sets)
+	take := func(i, j, shared int) bool {
 		crowd = out.written == int64(f.PairBudget)
-		out.add(a, b, shared)
+		out.add(keys[i], keys[j], shared)
+		estimate.pair(i, j, shared)
 		return !crowd
 	}
 	if c.first == c.second {
-		setsim.SelfJoin(second.sets, f.Threshold, func(i, j, shared int) bool { return take(second.keys[i], second.keys[j], shared) })
+		setsim.SelfJoin(second.sets, f.Threshold, take)
 	} else {
-		setsim.CrossJoin(first.sets, second.sets, f.Threshold, func(i, j, shared int) bool { return take(first.keys[i], second.keys[j], shared) })
+		setsim.CrossJoin(first.sets, second.sets, f.Threshold, func(i, j, shared int) bool { return take(i, len(first.sets)+j, shared) })
 	}
 	out.flush()
 	pairsFound.Inc(ctx, out.written)
@@ -315,12 +323,12 @@ func (f *cellPairFn) join(ctx context.Context, c cellPair, h *halves, emit func(
 	if crowd {
 		blocks = nil
 		out.add(c.component, c.component, 0)
-		keys, sets := slices.Concat(first.keys, second.keys), slices.Concat(first.sets, second.sets)
 		setsim.Connect(sets, f.Threshold, func(i, j int) { out.add(keys[i], keys[j], 0) })
 		out.flush()
 	}
 	for _, block := range blocks {
 		emit(int64(c.component), block)
 	}
+	estimates(int64(c.component), estimate.append(nil))
 	return nil
 }

@@ -21,7 +21,7 @@ import (
 )
 
 func init() {
-	register.DoFn8x1[context.Context, int64, func(*[]byte) bool, func(*[]byte) bool, func(int64, []byte), func(int64, []byte), func([]byte), func(int64, []byte), error](&tallyFn{})
+	register.DoFn9x1[context.Context, int64, func(*[]byte) bool, func(*[]byte) bool, func(*[]byte) bool, func(int64, []byte), func(int64, []byte), func([]byte), func(int64, []byte), error](&tallyFn{})
 	register.DoFn4x1[int64, func(*[]byte) bool, func(*[]byte) bool, func(int64, []byte), error](&rankedFn{})
 	register.DoFn3x1[int64, func(*[]byte) bool, func(int64, []byte), error](&spoolFn{})
 	register.DoFn4x1[context.Context, int64, func(*[]byte) bool, func(int64, []byte), error](&passFn{})
@@ -36,14 +36,14 @@ var (
 
 // tally finds the crowds among large components.
 //
-//	KV<component, profiles>, KV<component, near pairs> →
+//	KV<component, profiles>, KV<component, near pairs>, KV<component, estimate> →
 //	KV<component, near pairs>, KV<component, links>, facts, KV<document, rank>
 //
 // The pairs of what is no crowd go on as they are. Those of a crowd depend on how it was cut, so
 // they only connect its clusters; its representatives are ranked by preference.
-func tally(s beam.Scope, profiles, pairs beam.PCollection, p Params) (whole, links, facts, ranks beam.PCollection) {
+func tally(s beam.Scope, profiles, pairs, estimates beam.PCollection, p Params) (whole, links, facts, ranks beam.PCollection) {
 	s = s.Scope("Tally")
-	return beam.ParDo4(s, &tallyFn{Inputs: p.Inputs, PairBudget: p.PairBudget, BlockBytes: p.ChunkBytes}, beam.CoGroupByKey(s, profiles, pairs))
+	return beam.ParDo4(s, &tallyFn{Inputs: p.Inputs, PairBudget: p.PairBudget, BlockBytes: p.ChunkBytes}, beam.CoGroupByKey(s, profiles, pairs, estimates))
 }
 
 type tallyFn struct {
@@ -51,7 +51,16 @@ type tallyFn struct {
 	PairBudget int
 	BlockBytes int
 
-	in *records.Inputs
+	in        *records.Inputs
+	estimates bundleEstimate
+}
+
+func (f *tallyFn) StartBundle(_, _ func(int64, []byte), _ func([]byte), _ func(int64, []byte)) {
+	f.estimates = bundleEstimate{}
+}
+
+func (f *tallyFn) FinishBundle(_, _ func(int64, []byte), facts func([]byte), _ func(int64, []byte)) error {
+	return f.estimates.emit(facts)
 }
 
 func (f *tallyFn) Setup() (err error) {
@@ -59,7 +68,7 @@ func (f *tallyFn) Setup() (err error) {
 	return err
 }
 
-func (f *tallyFn) ProcessElement(ctx context.Context, component int64, profiles, pairs func(*[]byte) bool, whole, links func(int64, []byte), facts func([]byte), ranks func(int64, []byte)) error {
+func (f *tallyFn) ProcessElement(ctx context.Context, component int64, profiles, pairs, estimates func(*[]byte) bool, whole, links func(int64, []byte), facts func([]byte), ranks func(int64, []byte)) error {
 	var held [][]byte
 	var near []records.NearPair
 	var err error
@@ -85,7 +94,7 @@ func (f *tallyFn) ProcessElement(ctx context.Context, component int64, profiles,
 		for _, block := range held {
 			whole(component, block)
 		}
-		return nil
+		return f.estimate(component, estimates)
 	}
 	out := pairWriter{component: component, emit: links}
 	for key, root := range forest.All() {
@@ -113,6 +122,19 @@ func (f *tallyFn) ProcessElement(ctx context.Context, component int64, profiles,
 		rank := rank{component: records.Key(component), block: sent / f.BlockBytes, place: i}
 		ranks(int64(r.key), rank.append(nil))
 		sent += shingleBytes * r.size
+	}
+	return nil
+}
+
+// estimate adds up what the pairs of cells of a component tell.
+func (f *tallyFn) estimate(component int64, estimates func(*[]byte) bool) error {
+	var block []byte
+	for estimates(&block) {
+		e, err := decodeEstimate(block)
+		if err != nil {
+			return err
+		}
+		f.estimates.add(component, e)
 	}
 	return nil
 }

@@ -13,7 +13,7 @@ import (
 )
 
 func init() {
-	register.DoFn6x1[context.Context, int64, func(*[]byte) bool, func(int64, []byte), func(int64, []byte), func(int64, []byte), error](&joinFn{})
+	register.DoFn7x1[context.Context, int64, func(*[]byte) bool, func(int64, []byte), func(int64, []byte), func(int64, []byte), func([]byte), error](&joinFn{})
 	register.Iter1[[]byte]()
 }
 
@@ -24,20 +24,34 @@ var (
 
 // small joins the sets of small components.
 //
-//	KV<component, set part> → KV<component, near pairs>, KV<document, set part>, KV<component, profiles>
+//	KV<component, set part> → KV<component, near pairs>, KV<document, set part>, KV<component, profiles>, facts
 //
 // A component whose sets are larger than a cell goes on as if it were a large one.
-func small(s beam.Scope, f Features, p Params) (pairs, sets, profiles beam.PCollection) {
+func small(s beam.Scope, f Features, p Params) (pairs, sets, profiles, facts beam.PCollection) {
 	s = s.Scope("Small")
-	return beam.ParDo3(s, &joinFn{Threshold: p.Threshold, CellBytes: p.CellBytes}, beam.GroupByKey(s, f.Sets))
+	return beam.ParDo4(s, &joinFn{Threshold: p.Threshold, CellBytes: p.CellBytes, Banding: p.Banding}, beam.GroupByKey(s, f.Sets))
 }
 
 type joinFn struct {
 	Threshold setsim.Threshold
 	CellBytes int
+	Banding   Banding
+
+	estimator *estimator
+	estimates bundleEstimate
 }
 
-func (f *joinFn) ProcessElement(ctx context.Context, component int64, parts func(*[]byte) bool, pairs, sets, profiles func(int64, []byte)) error {
+func (f *joinFn) Setup() { f.estimator = newEstimator(f.Banding) }
+
+func (f *joinFn) StartBundle(_, _, _ func(int64, []byte), _ func([]byte)) {
+	f.estimates = bundleEstimate{}
+}
+
+func (f *joinFn) FinishBundle(_, _, _ func(int64, []byte), facts func([]byte)) error {
+	return f.estimates.emit(facts)
+}
+
+func (f *joinFn) ProcessElement(ctx context.Context, component int64, parts func(*[]byte) bool, pairs, sets, profiles func(int64, []byte), _ func([]byte)) error {
 	var held [][]byte
 	var block []byte
 	size := 0
@@ -53,11 +67,14 @@ func (f *joinFn) ProcessElement(ctx context.Context, component int64, parts func
 		return err
 	}
 	out := pairWriter{component: component, emit: pairs}
+	estimate := f.estimator.of(group.sets)
 	setsim.SelfJoin(group.sets, f.Threshold, func(i, j, shared int) bool {
 		out.add(group.keys[i], group.keys[j], shared)
+		estimate.pair(i, j, shared)
 		return true
 	})
 	out.flush()
+	f.estimates.add(component, estimate.estimate)
 	representatives.Inc(ctx, int64(len(group.sets)))
 	pairsFound.Inc(ctx, out.written)
 	return nil

@@ -25,6 +25,8 @@ type Params struct {
 	PairBudget int
 	// WorkBytes is the size of the sets that may be sent to the cell pairs of a component.
 	WorkBytes int64
+	// Banding tells how likely a pair was to be found.
+	Banding Banding
 	// Temp is the folder for a crowd's sets, which are gone through in order.
 	Temp string
 }
@@ -54,7 +56,8 @@ type Found struct {
 	Pairs beam.PCollection
 	// Links are KV<component, near pairs> that connect the clusters of crowds as all pairs would.
 	Links beam.PCollection
-	// Facts tell of crowds, encoded as records.Fact.
+	// Facts tell of crowds, and estimate how many pairs other components have; encoded as
+	// records.Fact.
 	Facts beam.PCollection
 	// Crowded are KV<document, rank>: the representatives of crowds.
 	Crowded beam.PCollection
@@ -64,9 +67,9 @@ type Found struct {
 // least the threshold, with the exact number of shared shingles.
 func Jaccard(s beam.Scope, f Features, p Params) Found {
 	s = s.Scope("verify.Jaccard")
-	pairs, tooLarge, tooLargeProfiles := small(s, f, p)
-	cellPairs := cells(s, beam.Flatten(s, f.LargeSets, tooLarge), beam.Flatten(s, f.LargeProfiles, tooLargeProfiles), p)
-	whole, links, facts, ranked := tally(s, f.LargeProfiles, cellPairs, p)
+	pairs, tooLarge, tooLargeProfiles, estimates := small(s, f, p)
+	cellPairs, cellEstimates := cells(s, beam.Flatten(s, f.LargeSets, tooLarge), beam.Flatten(s, f.LargeProfiles, tooLargeProfiles), p)
+	whole, links, facts, ranked := tally(s, f.LargeProfiles, cellPairs, cellEstimates, p)
 	kept := crowds(s, f.LargeSets, ranked, p)
-	return Found{Pairs: beam.Flatten(s, pairs, whole, kept), Links: links, Facts: facts, Crowded: ranked}
+	return Found{Pairs: beam.Flatten(s, pairs, whole, kept), Links: links, Facts: beam.Flatten(s, estimates, facts), Crowded: ranked}
 }

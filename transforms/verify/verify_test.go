@@ -20,6 +20,7 @@ import (
 func joined(t *testing.T, parts [][]byte, threshold setsim.Threshold) (pairs []records.NearPair) {
 	t.Helper()
 	f := &joinFn{Threshold: threshold, CellBytes: 1 << 30}
+	f.Setup()
 	passedOn := func(int64, []byte) { t.Error("a component that one call can hold was passed on") }
 	err := f.ProcessElement(context.Background(), 1, beamtest.Values(parts...), func(component int64, block []byte) {
 		if component != 1 {
@@ -29,7 +30,7 @@ func joined(t *testing.T, parts [][]byte, threshold setsim.Threshold) (pairs []r
 		if pairs, err = records.DecodeNearPairs(pairs, block); err != nil {
 			t.Fatal(err)
 		}
-	}, passedOn, passedOn)
+	}, passedOn, passedOn, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

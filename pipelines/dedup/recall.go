@@ -11,6 +11,27 @@ import (
 	"github.com/neardup/neardup/records"
 )
 
+// estimatedRecall is what the facts tell of the recall of a search for near pairs.
+func estimatedRecall(facts []records.Fact) *records.Recall {
+	e, r := &records.EstimatedRecall{Recall: 1}, &records.Recall{}
+	millionths := int64(0)
+	for _, f := range facts {
+		switch f.Kind {
+		case records.FactEstimate:
+			e.Found += f.Counts[records.CountNear]
+			millionths += f.Counts[records.CountMillionths]
+		case records.FactCrowd:
+			r.Crowds++
+		}
+	}
+	e.True = max(float64(e.Found), float64(millionths)/1e6)
+	if e.Found > 0 {
+		e.Recall = float64(e.Found) / e.True
+	}
+	r.Estimated = e
+	return r
+}
+
 // confidence is that of the interval around the measured recall.
 const confidence = 0.95
 
@@ -45,7 +66,7 @@ func (j *job) measure(ctx context.Context, launch Launch, facts []records.Fact, 
 		m.Recall = float64(m.Found) / float64(m.True)
 	}
 	m.Low, m.High = quality.Wilson(found, len(truth), confidence)
-	j.record.Recall = &records.Recall{Measured: m}
+	j.record.Recall.Measured = m
 	return nil
 }
 
