@@ -102,9 +102,9 @@ func TestMeasuredRecallWithoutSample(t *testing.T) {
 		writeJSONL(t, path, c.texts)
 		config := ask(t, path)
 		config.PairBudget, config.MeasureRecall, config.Threshold, config.Bands, config.Rows = 100, 20, 0.5, 64, 2
-		got := run(t, config)
-		if diff := cmp.Diff(&c.want, got.Run.Recall.Measured); diff != "" {
-			t.Errorf("%d texts, %d crowds:\n%s", len(c.texts), got.Run.Counts[records.CountPairsPartial], diff)
+		want := &records.Recall{Crowds: min(c.want.Crowded, 1), Estimated: &records.EstimatedRecall{Recall: 1}, Measured: &c.want}
+		if diff := cmp.Diff(want, run(t, config).Run.Recall); diff != "" {
+			t.Errorf("%d texts:\n%s", len(c.texts), diff)
 		}
 	}
 }
