@@ -27,11 +27,7 @@ func TestMeasuredRecall(t *testing.T) {
 	folder := t.TempDir()
 	writeJSONL(t, filepath.Join(folder, "a.jsonl"), texts[:150])
 	writeJSONL(t, filepath.Join(folder, "b.jsonl"), texts[150:])
-	sets := make([]map[string]bool, len(texts))
-	for i, text := range texts {
-		sets[i] = wordShingles(text, 5)
-	}
-	o := newOracle(sets)
+	o := newOracle(texts, func(text string) map[string]bool { return wordShingles(text, 5) }, 0.5)
 	distinct := int64(0)
 	for i, first := range o.copyOf {
 		if first == i {
@@ -174,17 +170,18 @@ func nearThreshold(t *testing.T, seed uint64, threshold float64) (path string, n
 	if err := corpusgen.Write(&lines, corpusgen.Spec{Documents: 3000, Words: 60, Near: 0.4, Edits: 0.035, Copies: 0.05, Seed: seed}); err != nil {
 		t.Fatal(err)
 	}
-	var sets []map[string]bool
+	var texts []string
 	for d := json.NewDecoder(bytes.NewReader(lines.Bytes())); d.More(); {
 		var doc struct{ Text string }
 		if err := d.Decode(&doc); err != nil {
 			t.Fatal(err)
 		}
-		sets = append(sets, wordShingles(doc.Text, 5))
+		texts = append(texts, doc.Text)
 	}
 	path = filepath.Join(t.TempDir(), "a.jsonl")
 	if err := os.WriteFile(path, lines.Bytes(), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	return path, len(newOracle(sets).near(threshold))
+	o := newOracle(texts, func(text string) map[string]bool { return wordShingles(text, 5) }, threshold)
+	return path, len(o.near(threshold))
 }
