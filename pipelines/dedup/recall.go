@@ -1,7 +1,6 @@
 package dedup
 
 import (
-	"cmp"
 	"context"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
@@ -82,7 +81,10 @@ func (j *job) found(ctx context.Context, pairs []records.Edge, files *records.Ma
 	}
 	output := &results.Results{Dir: j.output, Manifest: *files}
 	for row, err := range results.Rows[records.Pair](output, "pairs") {
-		if err := cmp.Or(err, ctx.Err()); err != nil {
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err != nil {
 			return 0, err
 		}
 		if wanted[records.Edge{
