@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"os/exec"
+	"runtime"
 	"strings"
 	"time"
 
@@ -24,7 +25,7 @@ type cell struct {
 	Work    string
 	N       int64
 	Runner  string
-	Workers int
+	Workers int // and cores; 0 for all
 	Memory  int64
 }
 
@@ -48,6 +49,9 @@ func runCell(text string) error {
 	}
 	slog.SetDefault(slog.New(slog.NewTextHandler(io.Discard, nil)))
 	beam.Init()
+	if c.Workers > 0 {
+		runtime.GOMAXPROCS(c.Workers) // or the garbage collector takes another core
+	}
 	p, s := beam.NewPipelineWithRoot()
 	works[c.Work](s, c.N)
 	ctx := local.WithOptions(context.Background(), local.Options{Workers: c.Workers, Memory: c.Memory})

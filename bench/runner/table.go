@@ -36,8 +36,8 @@ func table(w io.Writer, quick bool, neardup, corpus string) error {
 	t.goal("CPU with 512 MB / in memory", spilling.CPU/free.CPU, 2)
 	t.goal("peak with 512 MB, MB", float64(spilling.Peak)/(1<<20), 612)
 
-	one := t.cell("8 M small elements, 1 worker", cell{Work: "small", N: 8 * million / scale, Runner: "local", Workers: 1})
-	two := t.cell("8 M small elements, 2 workers", cell{Work: "small", N: 8 * million / scale, Runner: "local", Workers: 2})
+	one := t.cell("8 M small elements, 1 worker, 1 core", cell{Work: "small", N: 8 * million / scale, Runner: "local", Workers: 1})
+	two := t.cell("8 M small elements, 2 workers, 2 cores", cell{Work: "small", N: 8 * million / scale, Runner: "local", Workers: 2})
 	t.goal("wall of 2 workers / 1 (1.8 times as fast is 0.56)", two.Wall/one.Wall, 1/1.8)
 
 	chain := t.cell("20 empty stages", cell{Work: "chain", Runner: "local"})
