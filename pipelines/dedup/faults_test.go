@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/neardup/neardup/internal/corpusgen"
 	"github.com/neardup/neardup/pipelines/dedup"
 )
 
@@ -46,6 +47,30 @@ func TestTruncatedGzip(t *testing.T) {
 		t.Fatal(err)
 	}
 	failed(t, context.Background(), ask(t, path), path)
+}
+
+// A step that fails says it in its own words, whatever the runner wraps them in: a file that is cut
+// behind what the planner's sample reads.
+func TestErrorOfStep(t *testing.T) {
+	var packed bytes.Buffer
+	w, err := gzip.NewWriterLevel(&packed, gzip.NoCompression)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(corpusgen.Write(w, corpusgen.Spec{Documents: 20_000}), w.Close()); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "cut.jsonl.gz")
+	if err := os.WriteFile(path, packed.Bytes()[:packed.Len()-100], 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for _, runner := range []string{"local", "prism", "direct"} {
+		err := failed(t, context.Background(), ask(t, "--runner="+runner, path), "fetch the file again")
+		var pipeline *dedup.PipelineError
+		if !errors.As(err, &pipeline) || !strings.HasPrefix(err.Error(), path+": at byte ") {
+			t.Errorf("%s: not in the step's own words: %v", runner, err)
+		}
+	}
 }
 
 func TestInterrupted(t *testing.T) {

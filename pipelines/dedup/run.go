@@ -368,6 +368,11 @@ func (j *job) cause(err error) error {
 type PipelineError struct{ err error }
 
 func (e *PipelineError) Error() string {
+	// The local runner tells the step's words from its own.
+	var step interface{ Cause() string }
+	if errors.As(e.err, &step) {
+		return step.Cause()
+	}
 	const mark = "] failed:\n" // ends Beam's account of the DoFn and its plan
 	text := e.err.Error()
 	if i := strings.LastIndex(text, mark); i >= 0 {

@@ -29,6 +29,9 @@ func (f *failure) Error() string {
 
 func (f *failure) Unwrap() error { return f.err }
 
+// Cause is what the DoFn itself said.
+func (f *failure) Cause() string { return f.cause }
+
 // doFnFailed is how the SDK writes that a DoFn failed. It has no other form.
 var doFnFailed = regexp.MustCompile(`DoFn\[UID:\d+, PID:([^,]*), Name: ([^\]]*)\] failed:\n(?s:(.*))`)
 
