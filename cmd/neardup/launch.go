@@ -39,7 +39,7 @@ func showProgress(w io.Writer) func(local.Progress) {
 	if terminal(w) {
 		return func(p local.Progress) {
 			const begin, erase = "\r", "\x1b[K"
-			if p.Done == p.Stages {
+			if p.Ended {
 				fmt.Fprint(w, begin+erase)
 				return
 			}
@@ -49,7 +49,7 @@ func showProgress(w io.Writer) func(local.Progress) {
 	const interval = 10 * time.Second
 	next := interval
 	return func(p local.Progress) {
-		if p.Elapsed >= next && p.Done < p.Stages {
+		if p.Elapsed >= next && !p.Ended {
 			next = p.Elapsed + interval
 			fmt.Fprintln(w, "neardup: "+describe(p))
 		}

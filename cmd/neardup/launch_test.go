@@ -31,7 +31,7 @@ func TestShowProgress(t *testing.T) {
 		p.Elapsed = elapsed
 		show(p)
 	}
-	p.Elapsed, p.Done = time.Minute, 20
+	p.Elapsed, p.Done, p.Ended = time.Minute, 20, true
 	show(p)
 	want := "neardup: 11s, 1200 records read, 2 of 20 stages done; source.Read 25 %, about 18s left in it\n"
 	if out.String() != want {

@@ -55,6 +55,9 @@ func run(args []string, stdout, stderr io.Writer) int {
 	// What is being done may take a while to stop; a second interrupt ends the process as usual.
 	defer context.AfterFunc(ctx, func() {
 		stop()
+		if terminal(stderr) {
+			fmt.Fprintln(stderr) // ends the line of progress
+		}
 		fmt.Fprintln(stderr, "neardup: stopping; interrupt again to end at once")
 	})()
 	command.BindTo(ctx, (*context.Context)(nil))

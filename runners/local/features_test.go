@@ -148,7 +148,12 @@ func TestMetricsAndReport(t *testing.T) {
 			beam.ParDo0(s.Scope("here"), &counting{}, beam.Reshuffle(s, in))
 			var last Progress
 			o := setting.options
-			o.Progress = func(p Progress) { last = p }
+			o.Progress = func(p Progress) {
+				if last.Ended {
+					t.Error("a report after the last")
+				}
+				last = p
+			}
 			result, err := beam.Run(WithOptions(context.Background(), o), "local", p)
 			if err != nil {
 				t.Fatal(err)
@@ -162,7 +167,7 @@ func TestMetricsAndReport(t *testing.T) {
 				distributions[0].Result().Min != 0 || distributions[0].Result().Max != 999 {
 				t.Errorf("distributions %+v, want that of 0 to 999", distributions)
 			}
-			if last.Done != last.Stages || last.Stages == 0 || len(last.Running) != 0 {
+			if !last.Ended || last.Done != last.Stages || last.Stages == 0 || len(last.Running) != 0 {
 				t.Errorf("last progress %+v, want all stages done", last)
 			}
 			stages := result.(*Result).Report().Stages

@@ -47,6 +47,7 @@ type Progress struct {
 	Stages  int
 	Running []StageProgress
 	Metrics metrics.Results // what DoFns counted so far
+	Ended   bool            // this is the last report, be it of success or failure
 }
 
 // StageProgress is how far a stage is.
@@ -74,7 +75,9 @@ func (j *job) report() (stop func()) {
 				hook(j.progress(time.Since(begun)))
 			case <-done:
 				ticker.Stop()
-				hook(j.progress(time.Since(begun)))
+				last := j.progress(time.Since(begun))
+				last.Ended = true
+				hook(last)
 				return
 			}
 		}
