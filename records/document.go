@@ -1,6 +1,9 @@
 package records
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"iter"
+)
 
 // Document is one document on its way from a reader to the kernels.
 type Document struct {
@@ -35,4 +38,16 @@ func (d *Decoder) Document() (doc Document) {
 	doc.Rank = d.Bytes()
 	doc.Text = d.Bytes()
 	return doc
+}
+
+// Documents goes through the documents of a block, up to one that does not fit; Err is to be asked
+// then.
+func (d *Decoder) Documents() iter.Seq[Document] {
+	return func(yield func(Document) bool) {
+		for !d.Done() {
+			if doc := d.Document(); d.failed || !yield(doc) {
+				return
+			}
+		}
+	}
 }

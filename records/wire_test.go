@@ -313,3 +313,24 @@ func TestDecoderLengths(t *testing.T) {
 		t.Errorf("Uvarint of eleven bytes: %d, error %v", v, d.Err())
 	}
 }
+
+// Of a block that is cut off the whole documents come, and an error.
+func TestDocumentsOfCutBlock(t *testing.T) {
+	first := records.AppendDocument(nil, &records.Document{Key: 1, Text: []byte("one")})
+	both := records.AppendDocument(first, &records.Document{Key: 2, Text: []byte("two")})
+	for n := range len(both) + 1 {
+		d := records.NewDecoder(both[:n])
+		var keys []records.Key
+		for doc := range d.Documents() {
+			keys = append(keys, doc.Key)
+		}
+		whole := n == 0 || n == len(first) || n == len(both)
+		want := []records.Key{1, 2}[:min(n/len(first), 2)]
+		if n < len(both) {
+			want = want[:min(len(want), 1)]
+		}
+		if !slices.Equal(keys, want) || whole != (d.Err() == nil) {
+			t.Errorf("%d of %d bytes: documents %v, want %v, error %v", n, len(both), keys, want, d.Err())
+		}
+	}
+}

@@ -91,11 +91,7 @@ func (f *minHashFn) StartBundle(func(int64, []byte), func([]byte), func(int64, [
 func (f *minHashFn) ProcessElement(ctx context.Context, block []byte, bands func(int64, []byte), edges func([]byte), rejected func(int64, []byte)) error {
 	var signed, equal, none int64
 	d := records.NewDecoder(block)
-	for !d.Done() {
-		doc := d.Document()
-		if err := d.Err(); err != nil {
-			return err
-		}
+	for doc := range d.Documents() {
 		f.shingles = f.shingler.Shingles(f.shingles[:0], doc.Text)
 		if len(f.shingles) == 0 {
 			none++
@@ -122,7 +118,7 @@ func (f *minHashFn) ProcessElement(ctx context.Context, block []byte, bands func
 	documents.Inc(ctx, signed)
 	collapsed.Inc(ctx, equal)
 	noToken.Inc(ctx, none)
-	return nil
+	return d.Err()
 }
 
 // collapse returns an earlier document of the bundle that has the current shingle sequence.

@@ -18,7 +18,7 @@ import (
 
 func init() {
 	register.DoFn4x1[context.Context, int64, func(*[]byte) bool, func(int64, []byte), error](&cutFn{})
-	register.DoFn5x1[context.Context, int64, func(*[]byte) bool, func(*[]byte) bool, func(int64, []byte), error](&routeFn{})
+	register.DoFn4x1[int64, func(*[]byte) bool, func(*[]byte) bool, func(int64, []byte), error](&routeFn{})
 	register.DoFn5x1[context.Context, int64, func(*[]byte) bool, func(int64, []byte), func(int64, []byte), error](&cellPairFn{})
 }
 
@@ -42,18 +42,6 @@ func cells(s beam.Scope, sets, profiles beam.PCollection, p Params) (pairs, esti
 	places := beam.ParDo(s, &cutFn{Threshold: p.Threshold, CellBytes: p.CellBytes, WorkBytes: p.WorkBytes}, beam.GroupByKey(s, profiles))
 	routed := beam.ParDo(s, &routeFn{}, beam.CoGroupByKey(s, sets, places))
 	return beam.ParDo2(s, &cellPairFn{Threshold: p.Threshold, PairBudget: p.PairBudget, Banding: p.Banding}, beam.GroupByKey(s, routed))
-}
-
-// TooMuchWorkError ends a job before the join of a component that would take too long.
-type TooMuchWorkError struct {
-	Documents, Distinct int
-	Bytes, Routed       int64
-}
-
-func (e *TooMuchWorkError) Error() string {
-	return fmt.Sprintf("%d documents (%d different ones, %d MB of shingles) hang together as candidates, and comparing them all would move %d GB: "+
-		"longer shingles (--shingle), a higher --threshold or more --rows separate documents that are not alike",
-		e.Documents, e.Distinct, e.Bytes>>20, e.Routed>>30)
 }
 
 // cutFn cuts components into cells.
@@ -84,7 +72,9 @@ func (f *cutFn) ProcessElement(ctx context.Context, component int64, profiles fu
 	// Whether it is too much depends on the input alone, and not on the memory there is.
 	usual := measure(sizes, setsim.Cells(sizes, DefaultCellBytes/shingleBytes, f.Threshold))
 	if usual.routed > f.WorkBytes {
-		return &TooMuchWorkError{Documents: documents, Distinct: len(sizes), Bytes: usual.all, Routed: usual.routed}
+		return fmt.Errorf("%d documents (%d different ones, %d MB of shingles) hang together as candidates, and comparing them all would move %d GB: "+
+			"longer shingles (--shingle), a higher --threshold or more --rows separate documents that are not alike",
+			documents, len(sizes), usual.all>>20, usual.routed>>30)
 	}
 	cut := setsim.Cells(sizes, f.CellBytes/shingleBytes, f.Threshold)
 	w := measure(sizes, cut)
@@ -193,7 +183,7 @@ func decodePlace(block []byte) (p place, err error) {
 //	KV<document, set parts, places> → KV<pair of cells, cell pair and set part>
 type routeFn struct{}
 
-func (f *routeFn) ProcessElement(ctx context.Context, _ int64, parts, places func(*[]byte) bool, emit func(int64, []byte)) error {
+func (f *routeFn) ProcessElement(_ int64, parts, places func(*[]byte) bool, emit func(int64, []byte)) error {
 	var at []place
 	var block []byte
 	for places(&block) {

@@ -13,7 +13,6 @@ import (
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
 
 	"github.com/neardup/neardup/io/storage"
-	"github.com/neardup/neardup/kernels/hash"
 	"github.com/neardup/neardup/kernels/setsim"
 	"github.com/neardup/neardup/kernels/shingle"
 	"github.com/neardup/neardup/records"
@@ -174,17 +173,13 @@ func (f *smallestFn) StartBundle(func(int64, []byte)) { f.smallest = newSmallest
 
 func (f *smallestFn) ProcessElement(block []byte, _ func(int64, []byte)) error {
 	d := records.NewDecoder(block)
-	for !d.Done() {
-		doc := d.Document()
-		if err := d.Err(); err != nil {
-			return err
-		}
+	for doc := range d.Documents() {
 		f.shingles = f.shingler.Shingles(f.shingles[:0], doc.Text)
 		if len(f.shingles) > 0 {
 			f.smallest.add(holder{setHash(shingle.Set(f.shingles)), doc.Key})
 		}
 	}
-	return nil
+	return d.Err()
 }
 
 func (f *smallestFn) FinishBundle(emit func(int64, []byte)) {
@@ -194,8 +189,6 @@ func (f *smallestFn) FinishBundle(emit func(int64, []byte)) {
 	}
 	out.Flush(emit)
 }
-
-func setHash(set []uint64) records.SetHash { return records.SetHash(hash.Sequence(set)) }
 
 // chooseFn chooses the smallest of all.
 //
@@ -233,15 +226,11 @@ func (f *sampleFn) Setup() { f.shingler = f.Measuring.Text.New() }
 
 func (f *sampleFn) ProcessElement(block []byte, emit func(int64, []byte)) error {
 	d := records.NewDecoder(block)
-	for !d.Done() {
-		doc := d.Document()
-		if err := d.Err(); err != nil {
-			return err
-		}
+	for doc := range d.Documents() {
 		set := shingle.Set(f.shingler.Shingles(nil, doc.Text))
 		records.SetParts(doc.Key, setHash(set), set, func(part []byte) { emit(int64(doc.Key), part) })
 	}
-	return nil
+	return d.Err()
 }
 
 // leaveOutFn sends the sets of a sample that are in no crowd, and for each other an empty part.
@@ -338,11 +327,7 @@ func (f *againstFn) StartBundle(func(int64, []byte)) { f.first = map[met]records
 
 func (f *againstFn) ProcessElement(block []byte, emit func(int64, []byte)) error {
 	d := records.NewDecoder(block)
-	for !d.Done() {
-		doc := d.Document()
-		if err := d.Err(); err != nil {
-			return err
-		}
+	for doc := range d.Documents() {
 		f.shingles = f.shingler.Shingles(f.shingles[:0], doc.Text)
 		set := shingle.Set(f.shingles)
 		var sum records.SetHash
@@ -362,7 +347,7 @@ func (f *againstFn) ProcessElement(block []byte, emit func(int64, []byte)) error
 			f.flush(emit)
 		}
 	}
-	return nil
+	return d.Err()
 }
 
 func (f *againstFn) FinishBundle(emit func(int64, []byte)) { f.flush(emit) }

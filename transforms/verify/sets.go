@@ -1,4 +1,3 @@
-// Package verify finds the exact similarity of documents that were proposed as candidates.
 package verify
 
 import (
@@ -71,15 +70,11 @@ func (f *setsFn) StartBundle(_, _, _, _ func(int64, []byte)) {
 func (f *setsFn) ProcessElement(ctx context.Context, block []byte, sets, profiles, largeSets, largeProfiles func(int64, []byte)) error {
 	var made, shipped int64
 	d := records.NewDecoder(block)
-	for !d.Done() {
-		doc := d.Document()
-		if err := d.Err(); err != nil {
-			return err
-		}
+	for doc := range d.Documents() {
 		f.shingles = f.shingler.Shingles(f.shingles[:0], doc.Text)
 		set := shingle.Set(f.shingles)
 		profile := records.Profile{
-			Key: doc.Key, Hash: records.SetHash(hash.Sequence(set)), Size: len(set),
+			Key: doc.Key, Hash: setHash(set), Size: len(set),
 			ID: doc.ID, HasID: doc.HasID, Rank: doc.Rank,
 		}
 		component := int64(doc.Component)
@@ -96,8 +91,10 @@ func (f *setsFn) ProcessElement(ctx context.Context, block []byte, sets, profile
 	}
 	setsMade.Inc(ctx, made)
 	setsShipped.Inc(ctx, shipped)
-	return nil
+	return d.Err()
 }
+
+func setHash(set []uint64) records.SetHash { return records.SetHash(hash.Sequence(set)) }
 
 // firstOf reports whether no earlier document is known to have the same set. Splits may come in
 // any order, so an earlier document may follow: it is a first, too.

@@ -2,7 +2,7 @@
 //
 // A small component is joined by one call. A large one is cut into cells (setsim.Cells), and pairs
 // of cells are joined; a crowd, a large component with more pairs than the budget, is gone through
-// in order of preference instead, which lists the pairs with kept documents only.
+// in order of preference instead, which lists for each document some pairs with kept ones only.
 package verify
 
 import (
@@ -52,7 +52,7 @@ func (p Params) small() int {
 
 // Found is what is known of all components.
 type Found struct {
-	// Pairs are KV<component, near pairs>: all of them, or of a crowd those with a kept document.
+	// Pairs are KV<component, near pairs>: all of them, or of a crowd, for each document, some with those kept before it.
 	Pairs beam.PCollection
 	// Links are KV<component, near pairs> that connect the clusters of crowds as all pairs would.
 	Links beam.PCollection
