@@ -17,12 +17,17 @@ import (
 
 type dedupCmd struct {
 	dedup.Config
-	Job  kong.ConfigFlag `name:"config" placeholder:"FILE" help:"TOML file with values for flags, by their names; the command line wins." group:"Run"`
-	JSON bool            `name:"json" help:"Print run.json instead of the summary." group:"Output"`
+	Job      kong.ConfigFlag `name:"config" placeholder:"FILE" help:"TOML file with values for flags, by their names; the command line wins." group:"Run"`
+	JSON     bool            `name:"json" help:"Print run.json instead of the summary." group:"Output"`
+	Profiles profiles        `embed:""`
 }
 
 // Run runs the job and prints what it found.
 func (c *dedupCmd) Run(ctx context.Context, s streams) error {
+	return c.Profiles.record(func() error { return c.run(ctx, s) })
+}
+
+func (c *dedupCmd) run(ctx context.Context, s streams) error {
 	run, err := dedup.Run(ctx, c.Config, c.launch(s.Err))
 	if run != nil {
 		for _, warning := range run.Warnings {
