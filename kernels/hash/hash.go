@@ -73,7 +73,12 @@ func Bytes(b []byte) uint64 {
 		// First, middle and last byte are all there are.
 		low = uint64(b[0]) | uint64(b[n/2])<<(8*(n/2)) | uint64(b[n-1])<<(8*(n-1))
 	}
-	return Fold(Fold(low^maskLow, high^maskHigh)^maskOut^uint64(len(b)), mulOut)
+	return Short(low, high, len(b))
+}
+
+// Short is Bytes of n ≤ 16 bytes that are at hand as the integers low and high.
+func Short(low, high uint64, n int) uint64 {
+	return Fold(Fold(low^maskLow, high^maskHigh)^maskOut^uint64(n), mulOut)
 }
 
 // Sum128 is a 128-bit hash: wide enough that equal sums are taken for equal

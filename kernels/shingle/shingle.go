@@ -4,7 +4,9 @@ package shingle
 
 import (
 	"bytes"
+	"slices"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/neardup/neardup/kernels/hash"
 	"github.com/neardup/neardup/kernels/textnorm"
@@ -77,8 +79,12 @@ func (s *Shingler) Shingles(dst []uint64, text []byte) []uint64 {
 
 // tokenise returns the tokens of text, valid until the next call.
 func (s *Shingler) tokenise(text []byte) []uint64 {
-	s.text = s.policy.Append(s.text[:0], text)
 	s.tokens = s.tokens[:0]
+	if s.config.Kind == Word && s.policy.FoldsASCII() {
+		s.foldedWords(text)
+		return s.tokens
+	}
+	s.text = s.policy.Append(s.text[:0], text)
 	switch {
 	case s.config.Kind == Word:
 		s.tokens = token.Words(s.tokens, s.text)
@@ -89,6 +95,47 @@ func (s *Shingler) tokenise(text []byte) []uint64 {
 		s.tokens = token.Bytes(s.tokens, s.text)
 	}
 	return s.tokens
+}
+
+// foldedWords appends the words of text, by the plain way only where it is not ASCII.
+//
+// Before an ASCII byte that is no letter or digit any text can be cut: what the policy makes of it
+// is a blank or a control character, which composes with nothing before it and is in no word.
+func (s *Shingler) foldedWords(text []byte) {
+	for {
+		var n int
+		if s.tokens, n = token.FoldedASCII(s.tokens, text); n == len(text) {
+			return
+		}
+		text = text[n:]
+		n = wide(text)
+		s.text = s.policy.Append(s.text[:0], text[:n])
+		s.tokens = token.Words(s.tokens, s.text)
+		text = text[n:]
+	}
+}
+
+// wide returns the length of what text, which is not all ASCII, begins with up to a place to cut
+// behind which there is some ASCII: to change ways for a few bytes is dearer than the plain way.
+func wide(text []byte) int {
+	const some = 64
+	for end := 0; ; {
+		for end < len(text) && text[end] < utf8.RuneSelf {
+			end++
+		}
+		for end < len(text) && !cuts(text[end]) {
+			end++
+		}
+		ahead := text[end:min(end+some, len(text))]
+		if !slices.ContainsFunc(ahead, func(b byte) bool { return b >= utf8.RuneSelf }) {
+			return end
+		}
+	}
+}
+
+func cuts(b byte) bool {
+	letter := b|0x20 >= 'a' && b|0x20 <= 'z'
+	return b < utf8.RuneSelf && !letter && (b < '0' || b > '9')
 }
 
 func visible(r rune) bool {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/neardup/neardup/kernels/hash"
 	"github.com/neardup/neardup/kernels/textnorm"
+	"github.com/neardup/neardup/kernels/token"
 )
 
 var configs = []string{"word:1", "word:2", "word:5", "char:1", "char:9", "byte:13"}
@@ -318,5 +319,51 @@ func BenchmarkShingles(b *testing.B) {
 				}
 			})
 		}
+	}
+}
+
+// plainWords is foldedWords without the fast way.
+func plainWords(s *Shingler, text []byte) []uint64 {
+	return token.Words(nil, s.policy.Append(nil, text))
+}
+
+func FuzzFoldedWordsEqualPlain(f *testing.F) {
+	for _, text := range []string{
+		"The QUICK brown_fox, 9 o'clock 1,000.5 a.b.c internationalization incomprehensibilities",
+		"Café crème — naïve = \u0338 x=\u0338y \u3000 \u200dℹ a\u00adb",
+		"Это русский текст, with some English in it, и снова русский; then a long stretch of English that goes on for more than 64 bytes.",
+		"中文, abc. \xff\xfe \xe4a b\u0301\u0301 c\x00\u0301 \r\n\u0308",
+	} {
+		f.Add([]byte(text))
+	}
+	shinglers := []*Shingler{shingler(f, "word:1", "default"), shingler(f, "word:1", "lower,nfkc,strip-accents,default")}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		for _, s := range shinglers {
+			s.tokens = s.tokens[:0]
+			s.foldedWords(text)
+			if want := plainWords(s, text); !slices.Equal(s.tokens, want) {
+				t.Errorf("%s of %+q:\n fast %x\nplain %x", s.policy, text, s.tokens, want)
+			}
+		}
+	})
+}
+
+// Pieces that end, join, compose and change the way, at every offset in the blocks of 64 bytes.
+func TestFoldedWordsEqualPlain(t *testing.T) {
+	pieces := []string{
+		"a", "Z", "word", "UPPER", "abcdefgh", "abcdefghi", "sixteen_letters_", "abcdefghijklmnop", "ABCDEFGHIJKLMNOPQ", strings.Repeat("long", 40),
+		"0", "12345678", " ", "  ", "\t", "\r\n", "'", ".", ",", ":", "_", "-", "=", "@", "[", "`", "{", "/", "\x00", "\x7f",
+		"é", "e\u0301", "\u0301", "\u0338", "\u00ad", "\u200d", "\u2139", "\u3000", "\u00a0", "ß", "İ", "Σ", "ж", "中", "が", "\u3099", "ภ", "\u0e33", "한", "👍", "\xff", "\xe4\xb8",
+		strings.Repeat(" ascii words", 6),
+	}
+	for _, policy := range []string{"default", "default,strip-accents", "lower,nfkc", "default,letters-only", "default,digits-zero"} {
+		s := shingler(t, "word:1", policy)
+		rapid.Check(t, func(t *rapid.T) {
+			text := strings.Repeat("x ", rapid.IntRange(0, 40).Draw(t, "before")) +
+				strings.Join(rapid.SliceOf(rapid.SampledFrom(pieces)).Draw(t, "pieces"), "")
+			if got, want := s.tokenise([]byte(text)), plainWords(s, []byte(text)); !slices.Equal(got, want) {
+				t.Fatalf("%s of %+q:\n fast %x\nplain %x", policy, text, got, want)
+			}
+		})
 	}
 }

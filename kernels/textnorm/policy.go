@@ -107,6 +107,12 @@ func (p Policy) String() string {
 // has reports whether s contains every step of other.
 func (s step) has(other step) bool { return s&other == other }
 
+// FoldsASCII reports whether p makes ASCII letters small and other ASCII but digits no part of a
+// word, and no more: white space stays as it is.
+func (p Policy) FoldsASCII() bool {
+	return p.steps&^(nfkc|stripAccents) == lower|punctuation
+}
+
 // MarshalText writes the canonical form of p.
 func (p Policy) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
 

@@ -1,0 +1,114 @@
+package token
+
+import (
+	"encoding/binary"
+	"math/bits"
+
+	"github.com/neardup/neardup/kernels/hash"
+)
+
+// FoldedASCII appends to dst the hash of each run of ASCII letters and digits
+// in text, letters in lower case, up to where text stops being ASCII: it returns
+// the length of what it took, all of text or up to a byte that is no letter or
+// digit. These are the words of text once its case and punctuation are taken out.
+//
+// It works on 64 bytes at a time: a bit for each byte says whether it is in a
+// word, and a word is loaded as one or two integers, without a copy.
+func FoldedASCII(dst []uint64, text []byte) (tokens []uint64, n int) {
+	var (
+		start  int    // of the word that is open
+		inside uint64 // 1 if one is
+		tail   [blockBytes]byte
+	)
+	for base := 0; base < len(text); base += blockBytes {
+		block := text[base:]
+		if len(block) < blockBytes {
+			copy(tail[:], block)
+			block = tail[:]
+		}
+		in, wide := classify((*[blockBytes]byte)(block))
+		ascii := blockBytes
+		if wide != 0 {
+			ascii = bits.TrailingZeros64(wide)
+		}
+		before := in<<1 | inside
+		starts := in &^ before
+		ends := before &^ in
+		if ascii < blockBytes {
+			ends &= 1<<ascii - 1
+		}
+		if inside == 0 {
+			start = base + bits.TrailingZeros64(starts)
+			starts &= starts - 1
+		}
+		for ; ends != 0; ends &= ends - 1 {
+			end := base + bits.TrailingZeros64(ends)
+			dst = append(dst, folded(text, start, end))
+			start = base + bits.TrailingZeros64(starts)
+			starts &= starts - 1
+		}
+		if wide != 0 {
+			// Back to the last byte that is in no word.
+			if out := ^in & (1<<ascii - 1); out != 0 {
+				return dst, base + bits.Len64(out) - 1
+			}
+			if inside == 0 {
+				start = base
+			}
+			return dst, max(start-1, 0)
+		}
+		inside = in >> (blockBytes - 1)
+	}
+	if inside != 0 {
+		dst = append(dst, folded(text, start, len(text)))
+	}
+	return dst, len(text)
+}
+
+const blockBytes = 64
+
+// classify returns which bytes are ASCII letters or digits, and which are not ASCII.
+func classify(block *[blockBytes]byte) (in, wide uint64) {
+	for i := 0; i < blockBytes; i += 8 {
+		w := binary.LittleEndian.Uint64(block[i:])
+		// In 7 bits no sum carries into the next byte.
+		low := w &^ high
+		letter := low | ones*0x20
+		isWord := (letter+ones*(0x80-'a'))&^(letter+ones*(0x7f-'z')) |
+			(low+ones*(0x80-'0'))&^(low+ones*(0x7f-'9'))
+		in |= gather(isWord&^w) << i
+		wide |= gather(w) << i
+	}
+	return in, wide
+}
+
+const (
+	ones = 0x0101010101010101
+	high = 0x80 * ones
+)
+
+// gather returns the top bits of the eight bytes of w, as eight bits.
+func gather(w uint64) uint64 {
+	return (w & high >> 7) * 0x0102040810204080 >> 56
+}
+
+// folded returns the hash of the word text[start:end] in lower case.
+func folded(text []byte, start, end int) uint64 {
+	// The bit that makes a letter small is set in every digit.
+	const small = 0x20 * ones
+	switch n := end - start; {
+	case n <= 8 && start+8 <= len(text):
+		low := (binary.LittleEndian.Uint64(text[start:]) | small) & (^uint64(0) >> ((64 - 8*n) & 63))
+		return hash.Short(low, 0, n)
+	case n > 8 && n <= 16:
+		low := binary.LittleEndian.Uint64(text[start:]) | small
+		return hash.Short(low, binary.LittleEndian.Uint64(text[end-8:])|small, n)
+	default:
+		var room [blockBytes]byte
+		word := append(room[:0], text[start:end]...)
+		for i := range word {
+			word[i] |= small & 0xff
+		}
+		return hash.Bytes(word)
+	}
+}
