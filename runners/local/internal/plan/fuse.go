@@ -18,12 +18,13 @@ const (
 	sourceID = "source" // the one data source of a stage
 )
 
-// fuser grows stages: each transform joins the stage that makes its main input, unless it must
-// wait for a side input that the same stage leads to.
+// fuser grows stages: each transform joins the stages that make its main input (several make parts
+// of a Flatten's, and each has the transform for its part), unless it must wait for a side input
+// that one of them leads to.
 type fuser struct {
 	*graph
 	stages []*Stage
-	homes  map[string][]*Stage    // stages that make a collection; several make parts of a Flatten's
+	homes  map[string][]*Stage    // stages that make a collection, each a part of it
 	inputs map[string]*Collection // what a stage reads to emit a collection
 	sides  map[sideKey]*Collection
 }
@@ -144,22 +145,24 @@ func (f *fuser) fuse(n *node) error {
 	for _, input := range slices.Sorted(maps.Keys(n.sides)) {
 		sides = append(sides, f.side(n, input))
 	}
-	s := f.host(n.main, sides)
-	s.nodes = append(s.nodes, n)
-	if s.Name == "" {
-		s.Name = n.name
-	}
-	for i, input := range slices.Sorted(maps.Keys(n.sides)) {
-		s.Sides[SideInput{n.id, input}] = sides[i]
-		if !slices.Contains(sides[i].Readers, s) {
-			sides[i].Readers = append(sides[i].Readers, s)
+	hosts := f.hosts(n.main, sides)
+	for _, s := range hosts {
+		s.nodes = append(s.nodes, n)
+		if s.Name == "" {
+			s.Name = n.name
 		}
-		for _, w := range sides[i].Writers {
-			s.After[w] = true
+		for i, input := range slices.Sorted(maps.Keys(n.sides)) {
+			s.Sides[SideInput{n.id, input}] = sides[i]
+			if !slices.Contains(sides[i].Readers, s) {
+				sides[i].Readers = append(sides[i].Readers, s)
+			}
+			for _, w := range sides[i].Writers {
+				s.After[w] = true
+			}
 		}
 	}
 	for _, out := range n.outputs {
-		f.homes[out] = []*Stage{s}
+		f.homes[out] = hosts
 	}
 	return nil
 }
@@ -181,18 +184,18 @@ func (f *fuser) side(n *node, input string) *Collection {
 	return c
 }
 
-// host finds a stage for a transform that reads a collection beside side inputs.
-func (f *fuser) host(pcollection string, sides []*Collection) *Stage {
-	var candidates []*Stage
-	if homes := f.homes[pcollection]; len(homes) == 1 {
-		candidates = homes
+// hosts finds stages for a transform that reads a collection beside side inputs: those that make
+// the collection, each a part of it, or one that reads it.
+func (f *fuser) hosts(pcollection string, sides []*Collection) []*Stage {
+	waits := func(s *Stage) bool {
+		return slices.ContainsFunc(sides, func(c *Collection) bool { return leads(s, c.Writers) })
+	}
+	if homes := f.homes[pcollection]; !slices.ContainsFunc(homes, waits) {
+		return homes
 	}
 	if c := f.inputs[pcollection]; c != nil {
-		candidates = append(slices.Clone(candidates), c.Readers...)
-	}
-	for _, s := range candidates {
-		if !slices.ContainsFunc(sides, func(c *Collection) bool { return leads(s, c.Writers) }) {
-			return s
+		if i := slices.IndexFunc(c.Readers, func(s *Stage) bool { return !waits(s) }); i >= 0 {
+			return c.Readers[i : i+1 : i+1]
 		}
 	}
 	c := f.inputs[pcollection]
@@ -202,7 +205,7 @@ func (f *fuser) host(pcollection string, sides []*Collection) *Stage {
 	homes := f.homes[pcollection]
 	s := f.open(pcollection, c)
 	f.homes[pcollection] = homes // the reader repeats the collection and does not make it
-	return s
+	return []*Stage{s}
 }
 
 // leads says whether one of to is s, or waits for it.

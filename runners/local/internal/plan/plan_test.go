@@ -226,13 +226,21 @@ func TestFusion(t *testing.T) {
 			in := source(s)
 			beam.ParDo(s.Scope("a"), pass, beam.Flatten(s, in, in))
 		}, []string{"impulse: a flatten*2 start"}},
-		{"a flatten of two stages is in both", func(s beam.Scope) {
+		{"a flatten of two stages, and what follows, is in both", func(s beam.Scope) {
 			in, other := source(s), beam.ParDo(s.Scope("other"), start, beam.Impulse(s))
-			beam.ParDo(s.Scope("a"), pass, beam.Flatten(s, in, other, in))
+			beam.ParDo(s.Scope("b"), group, beam.GroupByKey(s, beam.ParDo(s.Scope("a"), pass, beam.Flatten(s, in, other, in))))
+		}, []string{
+			"groups: b after other start",
+			"impulse: a flatten*1 other > groups for b",
+			"impulse: a flatten*2 start > groups for b",
+		}},
+		{"a flatten of two stages one of which leads to a side input is kept", func(s beam.Scope) {
+			in, other := source(s), beam.ParDo(s.Scope("other"), start, beam.Impulse(s))
+			beam.ParDo(s.Scope("a"), beside, beam.Flatten(s, in, other), side(other))
 		}, []string{
 			"blocks: a after other start",
-			"impulse: flatten*1 other > blocks for a",
-			"impulse: flatten*2 start > blocks for a",
+			"impulse: flatten*1 other > blocks for a > side for a",
+			"impulse: flatten*1 start > blocks for a",
 		}},
 		{"a combine is lifted", func(s beam.Scope) {
 			beam.ParDo(s.Scope("a"), pass, beam.CombinePerKey(s, add, source(s)))
