@@ -1,6 +1,9 @@
 package records
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"slices"
+)
 
 // BandEntry says that a document has a band key. The key is cut to 40 bits: band and shard are
 // those of the group it travels in, and a false equality is only one more edge.
@@ -91,6 +94,7 @@ func DecodeBands(dst []BandEntry, block []byte) ([]BandEntry, error) {
 	for !d.Done() {
 		file, base := int(d.Uint32()), int64(d.Uint64())
 		entries := d.Fixed(int(d.Uint32()) * bandEntry)
+		dst = slices.Grow(dst, len(entries)/bandEntry)
 		for ; len(entries) > 0; entries = entries[bandEntry:] {
 			key := uint64(binary.LittleEndian.Uint32(entries)) | uint64(entries[4])<<32
 			delta := binary.LittleEndian.Uint32(entries[5:])

@@ -18,8 +18,10 @@ const (
 	maxHeader = 1 << 20
 	// A part of an over-long record overlaps the next by as much as any record's end is long.
 	endOverlap = 16
-	// Past this distance a jump costs less than reading on.
+	// Past this distance a jump costs less than reading on, from a disk or over a network too.
 	jumpBytes = 256 << 10
+	// Past this distance records are not looked at on the way.
+	nearBytes = 4 << 10
 )
 
 // Reader reads the records of a span of one file, and what stands between them, the filler.
@@ -122,9 +124,24 @@ func (r *Reader) seekStart(file records.File, start int64) error {
 	return r.sync(start)
 }
 
-// sync goes on reading at the first place from position on where a record may begin.
+// sync goes on reading at the first place from position on where a record may begin. In a
+// compressed file there is no way but through.
 func (r *Reader) sync(position int64) error {
-	r.jump(position - 1)
+	r.drop(r.given)
+	r.given, r.inside = 0, false
+	before := position - 1
+	if r.compression == "" && before-r.pos > jumpBytes {
+		r.jump(before)
+	}
+	for {
+		r.drop(int(min(before-r.pos, int64(r.hi-r.lo))))
+		if r.pos == before || r.eof {
+			break
+		}
+		if err := r.fill(); err != nil {
+			return err
+		}
+	}
 	for {
 		n, ok := r.codec.Sync(r.buf[r.lo:r.hi], r.eof)
 		if ok {
@@ -141,10 +158,9 @@ func (r *Reader) sync(position int64) error {
 	}
 }
 
-// skipTo moves on towards position, which must not lie behind: to it if that is far. In a
-// compressed file there is no way but through.
+// skipTo moves on towards position, which must not lie behind: to it if that is not near.
 func (r *Reader) skipTo(position int64) error {
-	if r.compression == "" && position-(r.pos+int64(r.given)) > jumpBytes {
+	if position-(r.pos+int64(r.given)) > nearBytes {
 		return r.sync(position)
 	}
 	return nil
@@ -153,7 +169,7 @@ func (r *Reader) skipTo(position int64) error {
 // jump goes on reading at position.
 func (r *Reader) jump(position int64) {
 	r.src = io.NewSectionReader(r.file, position, math.MaxInt64-position)
-	r.lo, r.hi, r.given, r.pos, r.eof, r.inside = 0, 0, 0, position, false, false
+	r.lo, r.hi, r.pos, r.eof = 0, 0, position, false
 }
 
 // Next returns the next piece, or io.EOF after the last of the span.

@@ -38,18 +38,21 @@ func Buckets(s beam.Scope, bands beam.PCollection) beam.PCollection {
 	return beam.ParDo(s, &bucketsFn{}, beam.GroupByKey(s, bands))
 }
 
-type bucketsFn struct{}
+type bucketsFn struct {
+	entries, sorted []records.BandEntry
+	ends            []int32
+}
 
 func (f *bucketsFn) ProcessElement(ctx context.Context, _ int64, blocks func(*[]byte) bool, emit func([]byte)) error {
-	var entries []records.BandEntry
+	f.entries = f.entries[:0]
 	var block []byte
 	var err error
 	for blocks(&block) {
-		if entries, err = records.DecodeBands(entries, block); err != nil {
+		if f.entries, err = records.DecodeBands(f.entries, block); err != nil {
 			return err
 		}
 	}
-	sortEntries(entries)
+	entries := f.sort()
 	var edges []byte
 	var made, buckets int64
 	for start, end := 0, 0; start < len(entries); start = end {
@@ -75,31 +78,58 @@ func (f *bucketsFn) ProcessElement(ctx context.Context, _ int64, blocks func(*[]
 	return nil
 }
 
-// sortEntries sorts by key, then document. Keys are uniform, so one counting pass on their top
-// bits leaves runs of a few entries; equal keys make longer ones, which the library sorts.
-func sortEntries(entries []records.BandEntry) {
-	const keyBits = 40
-	shift := keyBits - min(bits.Len(uint(len(entries))), 20)
-	starts := make([]int, 1<<(keyBits-shift)+1)
-	for _, e := range entries {
-		starts[e.Key>>shift+1]++
+// sort returns the entries by key, then document. Keys are uniform, so one counting pass on their
+// top bits leaves runs of a few entries; equal keys make longer ones, which the library sorts.
+func (f *bucketsFn) sort() []records.BandEntry {
+	const (
+		keyBits   = 40
+		mostBits  = 16 // counters that stay in the cache
+		entryRun  = 4  // a run, about
+		insertion = 24
+	)
+	n := len(f.entries)
+	width := min(bits.Len(uint(n/entryRun)), mostBits)
+	shift := keyBits - width
+	f.ends = slices.Grow(f.ends[:0], 1<<width)[:1<<width]
+	clear(f.ends)
+	f.sorted = slices.Grow(f.sorted[:0], n)[:n]
+	for i := range f.entries {
+		f.ends[f.entries[i].Key>>shift]++
 	}
-	for i := range len(starts) - 1 {
-		starts[i+1] += starts[i]
+	end := int32(0)
+	for i, n := range f.ends {
+		f.ends[i] = end // its beginning, and its end when all are in their places
+		end += n
 	}
-	sorted := make([]records.BandEntry, len(entries))
-	next := slices.Clone(starts)
-	for _, e := range entries {
-		run := e.Key >> shift
-		sorted[next[run]] = e
-		next[run]++
+	for _, e := range f.entries {
+		at := &f.ends[e.Key>>shift]
+		f.sorted[*at] = e
+		*at++
 	}
-	copy(entries, sorted)
-	for i := range len(starts) - 1 {
-		if run := entries[starts[i]:starts[i+1]]; len(run) > 1 {
-			slices.SortFunc(run, func(a, b records.BandEntry) int {
-				return cmp.Or(cmp.Compare(a.Key, b.Key), cmp.Compare(a.Document, b.Document))
-			})
+	start := int32(0)
+	for _, end := range f.ends {
+		run := f.sorted[start:end]
+		start = end
+		if len(run) > insertion {
+			slices.SortFunc(run, compareEntries)
+			continue
+		}
+		for i := 1; i < len(run); i++ {
+			e := run[i]
+			j := i
+			for ; j > 0 && before(e, run[j-1]); j-- {
+				run[j] = run[j-1]
+			}
+			run[j] = e
 		}
 	}
+	return f.sorted
+}
+
+func before(a, b records.BandEntry) bool {
+	return a.Key < b.Key || a.Key == b.Key && a.Document < b.Document
+}
+
+func compareEntries(a, b records.BandEntry) int {
+	return cmp.Or(cmp.Compare(a.Key, b.Key), cmp.Compare(a.Document, b.Document))
 }

@@ -73,6 +73,9 @@ type minHashFn struct {
 // maxSeen bounds the memory of the collapse; what it forgets meets in the buckets.
 const maxSeen = 1 << 20
 
+// usualSeen spares most bundles the growth.
+const usualSeen = 1 << 15
+
 func (f *minHashFn) Setup() (err error) {
 	if f.inputs, err = storage.Shared[records.Inputs](f.Params.Inputs); err != nil {
 		return err
@@ -83,7 +86,10 @@ func (f *minHashFn) Setup() (err error) {
 }
 
 func (f *minHashFn) StartBundle(func(int64, []byte), func([]byte), func(int64, []byte)) {
-	f.seen = map[hash.Sum128]records.Key{}
+	if f.seen == nil {
+		f.seen = make(map[hash.Sum128]records.Key, usualSeen)
+	}
+	clear(f.seen)
 	f.bands = records.NewBandWriter(f.Params.Bands, f.Params.ShardBits)
 	f.rejected = records.NewBuffers()
 }
