@@ -1,10 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"runtime"
 	"slices"
 
 	"github.com/alecthomas/kong"
@@ -20,11 +23,25 @@ type dedupCmd struct {
 	Job      kong.ConfigFlag `name:"config" placeholder:"FILE" help:"TOML file with values for flags, by their names; the command line wins." group:"Run"`
 	JSON     bool            `name:"json" help:"Print run.json instead of the summary." group:"Output"`
 	Profiles profiles        `embed:""`
+	Floor    bool            `hidden:"" help:"Stop after the shingles: what is left is the least that reading costs."`
 }
 
 // Run runs the job and prints what it found.
 func (c *dedupCmd) Run(ctx context.Context, s streams) error {
-	return c.Profiles.record(func() error { return c.run(ctx, s) })
+	return c.Profiles.record(func() error {
+		if c.Floor {
+			return c.floor(ctx, s.Out)
+		}
+		return c.run(ctx, s)
+	})
+}
+
+func (c *dedupCmd) floor(ctx context.Context, w io.Writer) error {
+	documents, shingles, err := dedup.Floor(ctx, c.Config, cmp.Or(c.Workers, runtime.GOMAXPROCS(0)))
+	if err == nil {
+		_, err = fmt.Fprintf(w, "%d documents, %d shingles\n", documents, shingles)
+	}
+	return err
 }
 
 func (c *dedupCmd) run(ctx context.Context, s streams) error {

@@ -1,0 +1,83 @@
+package dedup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+
+	"github.com/neardup/neardup/io/codec"
+	"github.com/neardup/neardup/io/source"
+)
+
+// Floor reads, decodes and shingles the input and does nothing with it, on so many goroutines as
+// there are workers. It is the least that any way to compare documents costs, which the whole job
+// is measured against. It returns the number of documents and shingles.
+func Floor(ctx context.Context, c Config, workers int) (documents, shingles int64, err error) {
+	if err := c.Validate(); err != nil {
+		return 0, 0, err
+	}
+	listing, err := source.Plan(c.Inputs, c.Source())
+	if err != nil {
+		return 0, 0, err
+	}
+	text, err := c.text()
+	if err != nil {
+		return 0, 0, err
+	}
+	splits := make(chan int)
+	var mu sync.Mutex
+	var group sync.WaitGroup
+	for range workers {
+		group.Go(func() {
+			shingler := text.New()
+			var found []uint64
+			for number := range splits {
+				var docs, count int64
+				failed := eachText(ctx, listing, number, c.Source(), func(text []byte) {
+					found = shingler.Shingles(found[:0], text)
+					docs++
+					count += int64(len(found))
+				})
+				mu.Lock()
+				documents, shingles, err = documents+docs, shingles+count, errors.Join(err, failed)
+				mu.Unlock()
+			}
+		})
+	}
+	for number := range listing.Inputs.Splits {
+		splits <- number
+	}
+	close(splits)
+	group.Wait()
+	return documents, shingles, err
+}
+
+// eachText calls do with the text of each readable document of a split.
+func eachText(ctx context.Context, listing *source.Listing, number int, o source.Options, do func(text []byte)) error {
+	r, err := source.Open(listing.Inputs, listing.Inputs.Splits[number], o.Fields, o.MaxRecord())
+	if err != nil {
+		return err
+	}
+	var doc codec.Document
+	for {
+		piece, err := r.Next()
+		if err == io.EOF {
+			return r.Close()
+		}
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err != nil {
+			return errors.Join(err, r.Close())
+		}
+		if piece.Filler || piece.Continued || piece.Long {
+			continue
+		}
+		if err := r.Decode(piece, &doc); err != nil {
+			return errors.Join(fmt.Errorf("a record is unreadable: %w", err), r.Close())
+		}
+		do(doc.Text)
+	}
+}
