@@ -16,6 +16,10 @@ const (
 	// below; others only sort slower.
 	bucketSize = 4
 	shortSort  = 24
+
+	// slotsPerEntry decides how many elements of one set only are sorted after
+	// all: one of eight. With a portion the slots still fit a core's own cache.
+	slotsPerEntry = 8
 )
 
 // An entry is one element of one set.
@@ -116,6 +120,7 @@ type elementSorter struct {
 	portionBits, bucketBits int
 	entries, sorted         []entry
 	counts                  []int
+	once, twice             []uint64 // bits by the low bits of a hash
 }
 
 func newElementSorter(total, portion int) *elementSorter {
@@ -125,6 +130,8 @@ func newElementSorter(total, portion int) *elementSorter {
 	}
 	s.counts = make([]int, 1<<s.bucketBits+1)
 	s.entries = make([]entry, 0, min(total, portion+portion/8))
+	words := 1 << bits.Len(uint(min(total, portion)*slotsPerEntry/64))
+	s.once, s.twice = make([]uint64, words), make([]uint64, words)
 	return s
 }
 
@@ -136,9 +143,31 @@ func (s *elementSorter) bucket(hash uint64) int {
 	return int(hash << s.portionBits >> (64 - s.bucketBits))
 }
 
-// sort returns the entries gathered so far, sorted, and forgets them. The result
-// is valid until the next call.
+// dropSingles forgets most of the entries that no other has the hash of. In most
+// corpora those are most of all.
+func (s *elementSorter) dropSingles() {
+	clear(s.once)
+	clear(s.twice)
+	mask := uint64(len(s.once)*64 - 1)
+	for i := range s.entries {
+		slot := s.entries[i].hash & mask
+		word, bit := slot/64, uint64(1)<<(slot%64)
+		s.twice[word] |= s.once[word] & bit
+		s.once[word] |= bit
+	}
+	kept := 0
+	for _, e := range s.entries {
+		slot := e.hash & mask
+		s.entries[kept] = e
+		kept += int(s.twice[slot/64] >> (slot % 64) & 1)
+	}
+	s.entries = s.entries[:kept]
+}
+
+// sort returns the entries gathered so far, sorted and less such as are alone,
+// and forgets them. The result is valid until the next call.
 func (s *elementSorter) sort() []entry {
+	s.dropSingles()
 	clear(s.counts)
 	for _, e := range s.entries {
 		s.counts[s.bucket(e.hash)+1]++
