@@ -34,7 +34,10 @@ type File struct {
 	Size        int64  `json:"size"`                  // bytes as listed (compressed)
 	Offset      int64  `json:"offset"`                // bytes of all files before this one
 	Identity    string `json:"identity"`              // what must not change while the run lasts
-	Header      []byte `json:"header,omitempty"`      // bytes before the first record
+	// Spool is where the first to read a compressed file leaves its plain bytes for those who
+	// read it again; "" if nobody is to.
+	Spool  string `json:"spool,omitempty"`
+	Header []byte `json:"header,omitempty"` // bytes before the first record
 	// IDIsSource: a document without an id of its own is named by its source alone (one
 	// document a file) rather than by source and position.
 	IDIsSource bool `json:"id_is_source,omitempty"`

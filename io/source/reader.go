@@ -65,12 +65,20 @@ func (r *Reader) Decode(p Piece, doc *codec.Document) error { return r.codec.Dec
 // Open opens span of in for reading. Records of more than maxRecord bytes come in parts: those
 // and no others, wherever the span begins, since what becomes of them is seen in the output.
 func Open(in *records.Inputs, span records.Span, fields codec.Fields, maxRecord int) (*Reader, error) {
+	return openSpan(in, span, fields, maxRecord, nil)
+}
+
+// openSpan is Open, and copies the plain bytes that it reads to spool, unless that is nil.
+func openSpan(in *records.Inputs, span records.Span, fields codec.Fields, maxRecord int, spool io.Writer) (*Reader, error) {
 	file := in.Files[span.File]
 	r, err := open(file, fields)
 	if err != nil {
 		return nil, err
 	}
 	r.ordinal, r.end, r.maxRecord = span.File, span.End, max(maxRecord, endOverlap)
+	if spool != nil {
+		r.src = io.TeeReader(r.src, spool)
+	}
 	if err := r.seekStart(file, span.Start); err != nil {
 		return nil, errors.Join(err, r.Close())
 	}
@@ -89,7 +97,11 @@ func open(file records.File, fields codec.Fields) (*Reader, error) {
 			return nil, fmt.Errorf("%s: %w", file.Path, err)
 		}
 	}
-	f, err := storage.Open(file.Path, file.Identity)
+	path, identity := file.Path, file.Identity
+	if spooled, ok := spooled(file); ok {
+		path, identity, file.Compression = spooled.Path, spooled.Identity, ""
+	}
+	f, err := storage.Open(path, identity)
 	if err != nil {
 		return nil, err
 	}
@@ -104,6 +116,18 @@ func open(file records.File, fields codec.Fields) (*Reader, error) {
 		r.src = r.plain
 	}
 	return r, nil
+}
+
+// spooled returns the plain bytes of file, if they were left by the first to read it.
+func spooled(file records.File) (storage.Entry, bool) {
+	if file.Spool == "" {
+		return storage.Entry{}, false
+	}
+	entries, err := storage.List(file.Spool)
+	if err != nil || len(entries) != 1 {
+		return storage.Entry{}, false
+	}
+	return entries[0], true
 }
 
 // seekStart moves to the first place where a record of the span may begin.

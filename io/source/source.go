@@ -4,11 +4,13 @@
 package source
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"reflect"
 	"strconv"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
@@ -20,8 +22,8 @@ import (
 )
 
 func init() {
-	register.DoFn3x1[context.Context, []byte, func(int64), error](&splitsFn{})
-	register.DoFn7x1[context.Context, int64, func([]byte), func([]byte), func(int64, []byte), func(int64, []byte), func([]byte), error](&readFn{})
+	beam.RegisterDoFn(reflect.TypeFor[splitsFn]())
+	beam.RegisterDoFn(reflect.TypeFor[readFn]())
 	register.Emitter1[int64]()
 	register.Emitter1[[]byte]()
 	register.Emitter2[int64, []byte]()
@@ -94,6 +96,37 @@ func (f *readFn) ProcessElement(ctx context.Context, number int64, near, far fun
 	}
 	split := in.Splits[number]
 	file := &in.Files[split.File]
+	read := func(spool io.Writer) error {
+		return f.readSplit(ctx, in, number, spool, near, far, rejected, dropped, facts)
+	}
+	if _, ok := spooled(*file); file.Spool == "" || ok {
+		return read(nil)
+	}
+	// Without its plain bytes a file is decompressed again: what prevents the writing does no harm.
+	storage.WriteFile(file.Spool, func(w io.Writer) error {
+		spool := &spooler{w: w}
+		err = read(spool)
+		return cmp.Or(err, spool.err)
+	})
+	return err
+}
+
+// spooler writes until that fails.
+type spooler struct {
+	w   io.Writer
+	err error
+}
+
+func (s *spooler) Write(p []byte) (int, error) {
+	if s.err == nil {
+		_, s.err = s.w.Write(p)
+	}
+	return len(p), nil
+}
+
+func (f *readFn) readSplit(ctx context.Context, in *records.Inputs, number int64, spool io.Writer, near, far func([]byte), rejected, dropped func(int64, []byte), facts func([]byte)) error {
+	split := in.Splits[number]
+	file := &in.Files[split.File]
 	emit := near
 	if file.Compression != "" && file.Size > farBytes {
 		emit = far
@@ -103,7 +136,7 @@ func (f *readFn) ProcessElement(ctx context.Context, number int64, near, far fun
 	drops := records.NewBuffers()
 	fact := records.Fact{Kind: records.FactRead, Name: strconv.FormatInt(number, 10), Counts: map[string]int64{}}
 
-	r, err := Open(in, split, f.Params.Options.Fields, f.Params.Options.MaxRecord())
+	r, err := openSpan(in, split, f.Params.Options.Fields, f.Params.Options.MaxRecord(), spool)
 	if err != nil {
 		return err
 	}

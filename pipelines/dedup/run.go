@@ -14,6 +14,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -258,6 +259,7 @@ func (j *job) run(ctx context.Context, launch Launch) error {
 	if err := j.begin(); err != nil {
 		return err
 	}
+	j.spoolCompressed()
 	inputs := filepath.Join(j.temp, inputsFile)
 	if err := storage.WriteShared(inputs, j.plan.Listing.Inputs); err != nil {
 		return err
@@ -382,6 +384,28 @@ func (e *PipelineError) Error() string {
 }
 
 func (e *PipelineError) Unwrap() error { return e.err }
+
+// spoolCompressed has the plain bytes of large compressed files kept for those who read them again,
+// where there is ample room. They are not worth it where workers are elsewhere, or where the first
+// to read a file does not read all of it.
+func (j *job) spoolCompressed() {
+	const (
+		large = 1 << 20
+		ample = 20 // times the compressed size: text mostly takes a tenth to a third of its size
+	)
+	var stat syscall.Statfs_t
+	if j.config.Runner != "local" || j.config.Limit > 0 || syscall.Statfs(j.temp, &stat) != nil {
+		return
+	}
+	free := int64(stat.Bavail) * stat.Bsize
+	files := j.plan.Listing.Inputs.Files
+	for i := range files {
+		if f := &files[i]; f.Compression != "" && f.Size > large && f.Size*ample < free {
+			f.Spool = filepath.Join(j.temp, "plain", strconv.Itoa(i))
+			free -= f.Size * ample
+		}
+	}
+}
 
 // checkSpace compares what the corpus may take with what is free.
 func (j *job) checkSpace() error {
