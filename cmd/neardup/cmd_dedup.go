@@ -23,7 +23,14 @@ type dedupCmd struct {
 
 // Run runs the job and prints what it found.
 func (c *dedupCmd) Run(ctx context.Context, s streams) error {
-	run, err := dedup.Run(ctx, c.Config, c.launch(s.Err))
+	if err := c.Validate(); err != nil {
+		return err
+	}
+	launch, err := c.launch(ctx, s.Err)
+	if err != nil {
+		return err
+	}
+	run, err := dedup.Run(ctx, c.Config, launch)
 	if run != nil {
 		for _, warning := range run.Warnings {
 			fmt.Fprintf(s.Err, "neardup: warning: %s\n", warning)

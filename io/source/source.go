@@ -22,6 +22,7 @@ import (
 func init() {
 	register.DoFn3x1[context.Context, []byte, func(int64), error](&splitsFn{})
 	register.DoFn7x1[context.Context, int64, func([]byte), func([]byte), func(int64, []byte), func(int64, []byte), func([]byte), error](&readFn{})
+	register.Function1x1(asTheyAre)
 	register.Emitter1[int64]()
 	register.Emitter1[[]byte]()
 	register.Emitter2[int64, []byte]()
@@ -60,10 +61,14 @@ func Read(s beam.Scope, p Params) Documents {
 	splits := beam.Reshuffle(s, beam.ParDo(s, &splitsFn{Inputs: p.Inputs}, beam.Impulse(s)))
 	near, far, rejected, dropped, facts := beam.ParDo5(s, &readFn{Params: p}, splits)
 	return Documents{
-		Blocks:   beam.Flatten(s, near, beam.Reshuffle(s, far)),
+		Blocks:   beam.Flatten(s, near, beam.ParDo(s, asTheyAre, beam.Reshuffle(s, far))),
 		Rejected: rejected, Dropped: dropped, Facts: facts,
 	}
 }
+
+// asTheyAre stands between a Reshuffle and a Flatten. Flink's runner refuses a Flatten of what a step
+// wrote and what the cluster itself did ("consumed but never produced").
+func asTheyAre(block []byte) []byte { return block }
 
 // splitsFn lists the splits' numbers.
 type splitsFn struct{ Inputs string }
