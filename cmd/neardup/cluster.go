@@ -48,7 +48,7 @@ func (c *dedupCmd) onCluster(ctx context.Context, progress io.Writer) (dedup.Lau
 
 // clusterOptions are what the flags say of the cluster; Beam's own, after --, win.
 func (c *dedupCmd) clusterOptions() (o jobserver.Options, err error) {
-	o = jobserver.Options{Address: c.JobServer, Name: "neardup-dedup", Worker: c.WorkerBin, Parallelism: c.Workers}
+	o = jobserver.Options{Address: c.JobServer, Name: "neardup", Worker: c.WorkerBin, Parallelism: c.Workers}
 	if c.Environment != "" {
 		if o.Environment, err = jobserver.ParseEnvironment(c.Environment); err != nil {
 			return o, fmt.Errorf("--environment %w", err)
