@@ -77,7 +77,7 @@ serve() {
 # ready PORT LOG: waits until the server that was started last accepts connections.
 ready() {
   local pid=${pids[-1]}
-  for _ in $(seq 600); do
+  for _ in $(seq 1800); do
     kill -0 "$pid" 2>/dev/null || { tail -40 "$work/logs/$2" >&2; fail "the server ended; its log is above"; }
     if (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null; then return; fi
     sleep 0.1

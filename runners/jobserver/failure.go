@@ -21,7 +21,7 @@ var (
 	// the one.
 	doFnFailed = regexp.MustCompile(`(?s)^.*DoFn\[UID:\d+, PID:[^\]]*\] failed:\n`)
 	// panicked begins what it says of one that panicked; the stack follows.
-	panicked = regexp.MustCompile(`(?s)panic: (.*?)(?: Full error:|\s+goroutine \d+ \[)`)
+	panicked = regexp.MustCompile(`(?s)panic: (.*?)\s+(?:Full error:|goroutine \d+ \[)`)
 	javaName = regexp.MustCompile(`^(?:[a-z]\w*\.)+[A-Z]\w*(?:Exception|Error): `)
 	javaLine = regexp.MustCompile(`\n\s+(?:at [\w.$/]+\(|\.\.\. \d+ more)`)
 )
