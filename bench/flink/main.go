@@ -63,13 +63,16 @@ func (b *bench) run(w io.Writer, corpus string) (err error) {
 	fmt.Fprintln(w, "| input | runner | wall s | CPU s |\n|---|---|---|---|")
 	cpu := map[string]float64{}
 	for _, input := range []string{few, once, fourfold} {
-		for name, measure := range map[string]func(string) (process.Taken, error){"local": b.local, "flink": b.flink} {
-			taken, err := measure(input)
+		for _, runner := range []struct {
+			name    string
+			measure func(string) (process.Taken, error)
+		}{{"local", b.local}, {"flink", b.flink}} {
+			taken, err := runner.measure(input)
 			if err != nil {
 				return err
 			}
-			cpu[name+input] = taken.CPU
-			fmt.Fprintf(w, "| %s | %s | %.1f | %.1f |\n", filepath.Base(input), name, taken.Wall, taken.CPU)
+			cpu[runner.name+input] = taken.CPU
+			fmt.Fprintf(w, "| %s | %s | %.1f | %.1f |\n", filepath.Base(input), runner.name, taken.Wall, taken.CPU)
 		}
 	}
 	local, flink := cpu["local"+fourfold]-cpu["local"+once], cpu["flink"+fourfold]-cpu["flink"+once]
@@ -136,7 +139,7 @@ func repeat(path, corpus string, copies, documents int) (err error) {
 	return w.Flush()
 }
 
-// rewrite writes the documents with a letter for each copy at the end of every word.
+// rewrite writes the documents with a letter for each copy before every word.
 func rewrite(w io.Writer, corpus string, copy, documents int) error {
 	in, err := os.Open(corpus)
 	if err != nil {
@@ -162,7 +165,7 @@ func rewrite(w io.Writer, corpus string, copy, documents int) error {
 		words := strings.Fields(document.Text)
 		line, err := json.Marshal(map[string]string{
 			"id":   letter + string(bytes.Trim(document.ID, `"`)),
-			"text": strings.Join(words, letter+" ") + letter,
+			"text": letter + strings.Join(words, " "+letter),
 		})
 		if err != nil {
 			return err

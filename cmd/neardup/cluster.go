@@ -30,11 +30,7 @@ func (c *dedupCmd) onCluster(ctx context.Context, progress io.Writer) (dedup.Lau
 		fmt.Fprintf(progress, "neardup: %s runs job %s\n", options.Address, job)
 	}
 	options.Progress = func(p jobserver.Progress) {
-		text := fmt.Sprintf("%s on %s", p.State, options.Address)
-		if n := recordsRead(p.Metrics); n > 0 {
-			text += fmt.Sprintf(", %d records read", n)
-		}
-		show(p.Elapsed, p.Ended, text)
+		show(p.Elapsed, p.Ended, fmt.Sprintf("the job on %s is %s", options.Address, p.State))
 	}
 	server, err := jobserver.Connect(ctx, options)
 	if err != nil {
@@ -42,6 +38,9 @@ func (c *dedupCmd) onCluster(ctx context.Context, progress io.Writer) (dedup.Lau
 	}
 	return func(ctx context.Context, p *beam.Pipeline, _ string) (beam.PipelineResult, []records.Stage, error) {
 		result, err := server.Execute(ctx, p)
+		if err != nil && ctx.Err() != nil && err.Error() != ctx.Err().Error() {
+			fmt.Fprintf(progress, "neardup: %v\n", err) // an interrupted run looks no further
+		}
 		return result, nil, err
 	}, nil
 }

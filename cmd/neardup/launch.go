@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
-	"github.com/apache/beam/sdks/v2/go/pkg/beam/core/metrics"
 
 	"github.com/neardup/neardup/pipelines/dedup"
 	"github.com/neardup/neardup/records"
@@ -81,7 +80,13 @@ func terminal(w io.Writer) bool {
 
 // describe says how far the pipeline is, and the stage that will take longest of those that run.
 func describe(p local.Progress) string {
-	text := fmt.Sprintf("%d records read, %d of %d stages done", recordsRead(p.Metrics), p.Done, p.Stages)
+	var read int64
+	for _, c := range p.Metrics.AllMetrics().Counters() {
+		if c.Namespace() == "read" && c.Name() == "records" {
+			read += c.Committed
+		}
+	}
+	text := fmt.Sprintf("%d records read, %d of %d stages done", read, p.Done, p.Stages)
 	var longest string
 	var most time.Duration
 	for _, s := range p.Running {
@@ -95,16 +100,6 @@ func describe(p local.Progress) string {
 		}
 	}
 	return text + longest
-}
-
-// recordsRead is how many records the first read has met so far.
-func recordsRead(m metrics.Results) (n int64) {
-	for _, c := range m.AllMetrics().Counters() {
-		if c.Namespace() == "read" && c.Name() == "records" {
-			n += c.Result()
-		}
-	}
-	return n
 }
 
 func stages(result beam.PipelineResult) (all []records.Stage) {

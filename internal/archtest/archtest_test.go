@@ -108,9 +108,9 @@ var layers = []layer{
 	},
 	{
 		packages: []string{"bench/..."},
-		may:      []string{beamPath + "...", module + "runners/local", module + "bench/internal/...", module + "internal/corpusgen",
+		may: []string{beamPath + "...", module + "runners/local", module + "bench/internal/...", module + "internal/corpusgen",
 			"github.com/klauspost/compress/zstd"},
-		why:      "a benchmark measures what users use",
+		why: "a benchmark measures what users use",
 	},
 	{
 		packages: []string{"report"},
@@ -121,7 +121,7 @@ var layers = []layer{
 	{
 		packages: []string{"cmd/..."},
 		may: []string{module + "pipelines/...", module + "report", module + "records", module + "internal/...",
-			beamPath + "go/pkg/beam", beamPath + "go/pkg/beam/core/metrics", beamPath + "go/pkg/beam/runners/...", module + "runners/...", "github.com/alecthomas/kong", "github.com/BurntSushi/toml"},
+			beamPath + "go/pkg/beam", beamPath + "go/pkg/beam/runners/...", module + "runners/...", "github.com/alecthomas/kong", "github.com/BurntSushi/toml"},
 		why: "the command line only joins the parts",
 	},
 	{

@@ -21,10 +21,8 @@ type job struct {
 	begun  time.Time
 }
 
-// Intervals of what is asked again and again.
 const (
-	tick   = 500 * time.Millisecond
-	recall = 5 * time.Second // of counters, which cost the server some work
+	tick = 500 * time.Millisecond // between reports of progress
 	// grace is how long messages are waited for when the job has ended, and the end when it was
 	// cancelled.
 	grace = 15 * time.Second
@@ -55,7 +53,6 @@ func (j *job) wait(ctx context.Context) (*Result, error) {
 	var (
 		end       jobpb.JobState_Enum // once it is known
 		messages  []string            // errors, the latest last
-		counted   time.Time
 		interrupt = ctx.Done()
 		deadline  <-chan time.Time
 	)
@@ -79,12 +76,6 @@ func (j *job) wait(ctx context.Context) (*Result, error) {
 			}
 		case <-ticker.C:
 			now.Elapsed = time.Since(j.begun)
-			if time.Since(counted) > recall {
-				if metrics, err := j.metrics(ctx); err == nil {
-					now.Metrics = metrics.metrics
-				}
-				counted = time.Now()
-			}
 			progress(now)
 		case <-interrupt:
 			interrupt, deadline = nil, time.After(grace)
@@ -110,7 +101,7 @@ func (j *job) ended(ctx context.Context, end jobpb.JobState_Enum, messages []str
 	case end == 0:
 		return nil, fmt.Errorf("lost sight of job %s: %w; it may still run on the cluster", j.id, broken)
 	case end == jobpb.JobState_DONE:
-		result, err := j.metrics(context.WithoutCancel(ctx))
+		result, err := j.result(context.WithoutCancel(ctx))
 		if err != nil {
 			return nil, fmt.Errorf("job %s is done, but its counters cannot be had: %w", j.id, err)
 		}
@@ -147,7 +138,7 @@ func (j *job) follow(ctx context.Context, updates chan<- update) {
 		if s := response.GetStateResponse(); s != nil {
 			send(update{state: s.GetState()})
 		}
-		if m := response.GetMessageResponse(); m.GetImportance() >= jobpb.JobMessage_JOB_MESSAGE_ERROR {
+		if m := response.GetMessageResponse(); m.GetImportance() >= jobpb.JobMessage_JOB_MESSAGE_ERROR && m.GetMessageText() != "" {
 			send(update{message: m.GetMessageText()})
 		}
 	}
@@ -161,8 +152,8 @@ func terminal(s jobpb.JobState_Enum) bool {
 	return s == jobpb.JobState_DONE || s == jobpb.JobState_FAILED || s == jobpb.JobState_CANCELLED
 }
 
-// metrics asks for the job's counters.
-func (j *job) metrics(ctx context.Context) (*Result, error) {
+// result asks for the job's counters, which Flink's server tells at the end only.
+func (j *job) result(ctx context.Context) (*Result, error) {
 	ctx, cancel := context.WithTimeout(ctx, grace)
 	defer cancel()
 	response, err := j.server.client.GetJobMetrics(ctx, &jobpb.GetJobMetricsRequest{JobId: j.id})

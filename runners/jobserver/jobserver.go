@@ -47,9 +47,8 @@ type Options struct {
 // Progress is how far a job is.
 type Progress struct {
 	Elapsed time.Duration
-	State   string          // as the server calls it: RUNNING
-	Metrics metrics.Results // what DoFns counted so far, if the server tells it before the end
-	Ended   bool            // this is the last report, be it of success or failure
+	State   string // as the server calls it: RUNNING
+	Ended   bool   // this is the last report, be it of success or failure
 }
 
 // Result is what a job returns.
