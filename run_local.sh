@@ -12,6 +12,7 @@ if ! command -v go >/dev/null; then
   exit 1
 fi
 [ -x bin/neardup ] || echo "building bin/neardup (the first build takes a few minutes) ..." >&2
+export CGO_ENABLED=0 # a static binary can also be sent to the workers of a cluster
 go build -o bin/neardup ./cmd/neardup
 cd "$start"
 if [ $# -gt 0 ]; then

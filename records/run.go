@@ -85,6 +85,7 @@ type Run struct {
 	Started  time.Time `json:"started"`
 	Seconds  float64   `json:"seconds"`
 	Runner   string    `json:"runner"`
+	Jobs     []string  `json:"runner_jobs,omitempty"` // the run's jobs, as a cluster calls them
 	Warnings []string  `json:"warnings,omitempty"`
 
 	Input      RunInput       `json:"input"`

@@ -45,7 +45,14 @@ func (c *dedupCmd) floor(ctx context.Context, w io.Writer) error {
 }
 
 func (c *dedupCmd) run(ctx context.Context, s streams) error {
-	run, err := dedup.Run(ctx, c.Config, c.launch(s.Err))
+	if err := c.Validate(); err != nil {
+		return err
+	}
+	launch, err := c.launch(ctx, s.Err)
+	if err != nil {
+		return err
+	}
+	run, err := dedup.Run(ctx, c.Config, launch)
 	if run != nil {
 		for _, warning := range run.Warnings {
 			fmt.Fprintf(s.Err, "neardup: warning: %s\n", warning)

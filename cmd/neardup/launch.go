@@ -15,15 +15,28 @@ import (
 	"github.com/neardup/neardup/runners/local"
 )
 
-// launch returns how the runner that was asked for is started.
-func (c *dedupCmd) launch(progress io.Writer) dedup.Launch {
+// launch returns how the runner that was asked for is started. It fails if a cluster cannot be
+// reached, before the run has touched anything.
+func (c *dedupCmd) launch(ctx context.Context, progress io.Writer) (dedup.Launch, error) {
+	switch {
+	case c.OnCluster() && !c.DryRun:
+		return c.onCluster(ctx, progress)
+	case c.Runner == "local":
+		return c.locally(progress), nil
+	}
+	return func(ctx context.Context, p *beam.Pipeline, _ string) (beam.PipelineResult, []records.Stage, error) {
+		result, err := beam.Run(ctx, c.Runner, p)
+		return result, nil, err
+	}, nil
+}
+
+// locally returns how the local runner is started.
+func (c *dedupCmd) locally(progress io.Writer) dedup.Launch {
+	show := showProgress(progress)
 	return func(ctx context.Context, p *beam.Pipeline, temp string) (beam.PipelineResult, []records.Stage, error) {
-		if c.Runner != "local" {
-			result, err := beam.Run(ctx, c.Runner, p)
-			return result, nil, err
-		}
 		ctx = local.WithOptions(ctx, local.Options{
-			Workers: c.Workers, Memory: int64(c.Memory), TempDir: temp, Progress: showProgress(progress),
+			Workers: c.Workers, Memory: int64(c.Memory), TempDir: temp,
+			Progress: func(p local.Progress) { show(p.Elapsed, p.Ended, describe(p)) },
 		})
 		result, err := local.Execute(ctx, p)
 		if err != nil {
@@ -35,23 +48,23 @@ func (c *dedupCmd) launch(progress io.Writer) dedup.Launch {
 
 // showProgress returns what shows how far the pipeline is: on a terminal a line that is written
 // over, elsewhere a line every 10 seconds.
-func showProgress(w io.Writer) func(local.Progress) {
+func showProgress(w io.Writer) func(elapsed time.Duration, ended bool, text string) {
 	if terminal(w) {
-		return func(p local.Progress) {
+		return func(elapsed time.Duration, ended bool, text string) {
 			const begin, erase = "\r", "\x1b[K"
-			if p.Ended {
+			if ended {
 				fmt.Fprint(w, begin+erase)
 				return
 			}
-			fmt.Fprint(w, begin+describe(p)+erase)
+			fmt.Fprintf(w, "%s%v, %s%s", begin, elapsed.Round(time.Second), text, erase)
 		}
 	}
 	const interval = 10 * time.Second
 	next := interval
-	return func(p local.Progress) {
-		if p.Elapsed >= next && !p.Ended {
-			next = p.Elapsed + interval
-			fmt.Fprintln(w, "neardup: "+describe(p))
+	return func(elapsed time.Duration, ended bool, text string) {
+		if elapsed >= next && !ended {
+			next = elapsed + interval
+			fmt.Fprintf(w, "neardup: %v, %s\n", elapsed.Round(time.Second), text)
 		}
 	}
 }
@@ -73,7 +86,7 @@ func describe(p local.Progress) string {
 			read += c.Committed
 		}
 	}
-	text := fmt.Sprintf("%s, %d records read, %d of %d stages done", p.Elapsed.Round(time.Second), read, p.Done, p.Stages)
+	text := fmt.Sprintf("%d records read, %d of %d stages done", read, p.Done, p.Stages)
 	var longest string
 	var most time.Duration
 	for _, s := range p.Running {

@@ -14,7 +14,8 @@ import (
 // 18 s are left.
 func TestShowProgress(t *testing.T) {
 	var out strings.Builder
-	show := showProgress(&out)
+	line := showProgress(&out)
+	show := func(p local.Progress) { line(p.Elapsed, p.Ended, describe(p)) }
 	counters := map[metrics.StepKey]int64{
 		{Step: "source.Read/readFn", Namespace: "read", Name: "records"}: 1200,
 		{Step: "signature.MinHash", Namespace: "sign", Name: "records"}:  7,

@@ -35,6 +35,10 @@ func main() {
 // run runs one command line and returns its exit status.
 func run(args []string, stdout, stderr io.Writer) int {
 	if beamcli.IsWorker(args) {
+		go func() {
+			beamcli.AwaitBoot()
+			os.Exit(statusDone)
+		}()
 		return exit(beamcli.Work(args), stderr)
 	}
 	own, options := beamcli.Split(args)

@@ -101,9 +101,16 @@ var layers = []layer{
 		why:   "the runner knows Beam, and nothing of documents",
 	},
 	{
+		packages: []string{"runners/jobserver"},
+		may:      []string{beamPath + "...", "google.golang.org/grpc/..."},
+		never:    []string{module + "..."},
+		why:      "a cluster is handed any pipeline",
+	},
+	{
 		packages: []string{"bench/..."},
-		may:      []string{beamPath + "...", module + "runners/local", module + "bench/internal/...", module + "internal/corpusgen"},
-		why:      "a benchmark measures what users use",
+		may: []string{beamPath + "...", module + "runners/local", module + "bench/internal/...", module + "internal/corpusgen",
+			"github.com/klauspost/compress/zstd"},
+		why: "a benchmark measures what users use",
 	},
 	{
 		packages: []string{"report"},
@@ -114,12 +121,12 @@ var layers = []layer{
 	{
 		packages: []string{"cmd/..."},
 		may: []string{module + "pipelines/...", module + "report", module + "records", module + "internal/...",
-			beamPath + "go/pkg/beam", beamPath + "go/pkg/beam/runners/...", module + "runners/local", "github.com/alecthomas/kong", "github.com/BurntSushi/toml"},
+			beamPath + "go/pkg/beam", beamPath + "go/pkg/beam/runners/...", module + "runners/...", "github.com/alecthomas/kong", "github.com/BurntSushi/toml"},
 		why: "the command line only joins the parts",
 	},
 	{
 		packages: []string{"internal/..."},
-		may:      []string{beamPath + "...", module + "records", module + "internal/...", module + "runners/local"},
+		may:      []string{beamPath + "...", module + "records", module + "internal/...", module + "runners/..."},
 		why:      "internal packages serve the others",
 	},
 }

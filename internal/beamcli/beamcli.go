@@ -7,8 +7,11 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 	beamlog "github.com/apache/beam/sdks/v2/go/pkg/beam/log"
@@ -38,6 +41,23 @@ func Work(args []string) error {
 	}
 	beam.Init()
 	return nil
+}
+
+// AwaitBoot returns when the process that started this worker is gone. A boot program that is ended
+// with its job, as Flink does it, leaves its worker behind, which Beam's SDK lets wait for ever, and
+// the copy of the binary that it made for this worker: that is removed.
+func AwaitBoot() {
+	for boot := os.Getppid(); os.Getppid() == boot; time.Sleep(time.Second) {
+	}
+	if self, err := os.Executable(); err == nil && bootCopy(self) {
+		os.RemoveAll(filepath.Dir(self))
+	}
+}
+
+// bootCopy reports whether a path is one that Beam's boot program copies a worker's binary to.
+func bootCopy(path string) bool {
+	ok, err := filepath.Match("/tmp/bin[0-9]*/worker", path)
+	return ok && err == nil
 }
 
 // Init parses Beam's options and initialises Beam for launching pipelines. Beam and its

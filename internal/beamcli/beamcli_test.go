@@ -39,3 +39,21 @@ func TestIsWorker(t *testing.T) {
 		}
 	}
 }
+
+// A worker removes the copy of itself that boot made, and no other binary.
+func TestBootCopy(t *testing.T) {
+	for path, want := range map[string]bool{
+		"/tmp/bin1003573624/worker":         true,
+		"/tmp/binaries/worker":              false,
+		"/tmp/bin1003573624/neardup":        false,
+		"/tmp/bin1/deeper/worker":           false,
+		"/home/user/tmp/bin10/worker":       false,
+		"/opt/neardup/bin1/worker":          false,
+		"/tmp/bin/worker":                   false,
+		"/usr/local/bin/neardup/bin/worker": false,
+	} {
+		if got := bootCopy(path); got != want {
+			t.Errorf("%s: %v, want %v", path, got, want)
+		}
+	}
+}

@@ -53,8 +53,11 @@ type Config struct {
 	Write      []string `default:"pairs,clusters,removed,rejected,corpus" enum:"pairs,clusters,removed,rejected,corpus" placeholder:"NAME" help:"What to write: any of ${enum} (default: all)." group:"Output" json:"write"`
 	PairBudget int      `default:"262144" placeholder:"N" help:"Pairs of a component above which only those of each document with some kept before it are listed." group:"Decision" json:"pair_budget"`
 
-	Runner      string `default:"local" enum:"local,prism,direct" help:"Beam runner, in this process: local is ours, on all cores and in bounded memory; prism and direct are Beam's." group:"Run" json:"runner"`
-	Workers     int    `placeholder:"N" help:"Bundles that the local runner executes at a time (default: one a core)." group:"Run" json:"workers"`
+	Runner      string `default:"local" enum:"local,flink,spark,prism,direct" help:"Beam runner. In this process: local is ours, on all cores and in bounded memory; prism and direct are Beam's. On a cluster: flink and spark, by way of --job-server." group:"Run" json:"runner"`
+	JobServer   string `aliases:"flink-job-server" placeholder:"HOST:PORT" help:"Beam job server of the cluster, for --runner flink or spark; also --flink-job-server." group:"Run" json:"job_server"`
+	Environment string `placeholder:"KIND[:CONFIG]" help:"What runs the steps of a job on a cluster: loopback (this process), process:COMMAND (a boot program on the workers' machines), external:HOST:PORT (a worker pool there) or docker:IMAGE (default: loopback, if the job server is on this machine)." group:"Run" json:"environment"`
+	WorkerBin   string `name:"worker-binary" placeholder:"FILE" help:"neardup as a static Linux binary, which is sent to the workers (default: the running one, if it is that)." group:"Run" json:"worker_binary"`
+	Workers     int    `placeholder:"N" help:"Bundles that the local runner executes at a time (default: one a core); the parallelism of a job on a cluster (default: what the cluster is set to)." group:"Run" json:"workers"`
 	Memory      Bytes  `placeholder:"SIZE" help:"Memory that the local runner keeps the process to, at least 256MB (default: half of what the machine or the control group has)." group:"Run" json:"memory"`
 	TempDir     string `placeholder:"DIR" help:"Folder for temporary files (default: a hidden one in the output)." group:"Run" json:"temp_dir"`
 	DryRun      bool   `help:"Plan only: list, sample, choose, print." group:"Run" json:"dry_run"`
@@ -111,6 +114,10 @@ func (c *Config) Validate() error {
 		return usage("--pair-budget %d: must be at least 1", c.PairBudget)
 	case c.Workers < 0:
 		return usage("--workers %d: must be at least 1", c.Workers)
+	case !c.OnCluster() && c.JobServer+c.Environment+c.WorkerBin != "":
+		return usage("--job-server, --environment and --worker-binary are for jobs on a cluster: add --runner flink")
+	case c.OnCluster() && c.Memory != 0:
+		return usage("--memory is for the local runner; on a cluster it is set where the workers start (docs/flink.md)")
 	case c.Memory != 0 && c.Memory < minMemory:
 		return usage("--memory %d: must be at least 256MB", c.Memory)
 	case c.Limit < 0:
@@ -138,6 +145,9 @@ func (c *Config) Validate() error {
 	_, err := parseKeep(c.Keep)
 	return err
 }
+
+// OnCluster reports whether the job runs on other machines than this one, or might.
+func (c *Config) OnCluster() bool { return c.Runner == "flink" || c.Runner == "spark" }
 
 const (
 	maxDocBytes = 1 << 30

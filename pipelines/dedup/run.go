@@ -272,6 +272,9 @@ func (j *job) run(ctx context.Context, launch Launch) error {
 		return err
 	}
 	j.record.Steps, j.record.Stages = counters(ended.result), ended.stages
+	if len(j.record.Steps) == 0 {
+		j.warn("the runner returned no counters, so run.json has no steps")
+	}
 	if column := j.config.Source().Rank.Column; column != "" && j.record.Steps["fetch/documents"] > 0 && j.record.Steps["fetch/values"] == 0 {
 		j.warn(fmt.Sprintf("--keep %s: no document that was compared has a number or a string in column %q, so input order decided", j.config.Keep, column))
 	}
@@ -303,6 +306,9 @@ func (j *job) launch(ctx context.Context, launch Launch, pipeline *beam.Pipeline
 	if err != nil {
 		return outcome{}, j.cause(err)
 	}
+	if id := ended.result.JobID(); id != "" {
+		j.record.Jobs = append(j.record.Jobs, id)
+	}
 	return ended, nil
 }
 
@@ -316,9 +322,9 @@ type outcome struct {
 const patience = 2 * time.Second
 
 // patience is how long an interrupted run waits for the runner: the local one stops by itself, and
-// has files to remove.
+// has files to remove; a job on a cluster is cancelled there.
 func (c *Config) patience() time.Duration {
-	if c.Runner == "local" {
+	if c.Runner == "local" || c.OnCluster() {
 		return math.MaxInt64
 	}
 	return patience
@@ -370,7 +376,7 @@ func (j *job) cause(err error) error {
 type PipelineError struct{ err error }
 
 func (e *PipelineError) Error() string {
-	// The local runner tells the step's words from its own.
+	// Our runners tell the step's words from their own.
 	var step interface{ Cause() string }
 	if errors.As(e.err, &step) {
 		return step.Cause()

@@ -1,0 +1,116 @@
+package main
+
+import (
+	"context"
+	"debug/buildinfo"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"runtime"
+	"runtime/debug"
+
+	"github.com/apache/beam/sdks/v2/go/pkg/beam"
+
+	"github.com/neardup/neardup/internal/beamcli"
+	"github.com/neardup/neardup/pipelines/dedup"
+	"github.com/neardup/neardup/records"
+	"github.com/neardup/neardup/runners/jobserver"
+)
+
+// onCluster returns how the job is started on a cluster, whose job server has answered.
+func (c *dedupCmd) onCluster(ctx context.Context, progress io.Writer) (dedup.Launch, error) {
+	options, err := c.clusterOptions()
+	if err != nil {
+		return nil, &dedup.UsageError{Err: err}
+	}
+	show := showProgress(progress)
+	options.Submitted = func(job string) {
+		fmt.Fprintf(progress, "neardup: %s runs job %s\n", options.Address, job)
+	}
+	options.Progress = func(p jobserver.Progress) {
+		show(p.Elapsed, p.Ended, fmt.Sprintf("the job on %s is %s", options.Address, p.State))
+	}
+	server, err := jobserver.Connect(ctx, options)
+	if err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context, p *beam.Pipeline, _ string) (beam.PipelineResult, []records.Stage, error) {
+		result, err := server.Execute(ctx, p)
+		if err != nil && ctx.Err() != nil && err.Error() != ctx.Err().Error() {
+			fmt.Fprintf(progress, "neardup: %v\n", err) // an interrupted run looks no further
+		}
+		return result, nil, err
+	}, nil
+}
+
+// clusterOptions are what the flags say of the cluster; Beam's own, after --, win.
+func (c *dedupCmd) clusterOptions() (o jobserver.Options, err error) {
+	o = jobserver.Options{Address: c.JobServer, Name: "neardup", Worker: c.WorkerBin, Parallelism: c.Workers}
+	if c.Environment != "" {
+		if o.Environment, err = jobserver.ParseEnvironment(c.Environment); err != nil {
+			return o, fmt.Errorf("--environment %w", err)
+		}
+	}
+	if o, err = beamcli.Cluster(o); err != nil {
+		return o, err
+	}
+	if o.Address == "" {
+		return o, fmt.Errorf("--runner %s: give the address of its Beam job server, as in --job-server localhost:8099", c.Runner)
+	}
+	if o.Environment.Kind == "" {
+		if !here(o.Address) {
+			return o, fmt.Errorf("--job-server %s is another machine: say with --environment what runs the steps there, as in --environment process:/opt/neardup/boot (docs/flink.md)", o.Address)
+		}
+		o.Environment.Kind = jobserver.Loopback
+	}
+	if o.Environment.Kind != jobserver.Loopback {
+		o.Worker, err = workerBinary(o.Worker)
+	}
+	return o, err
+}
+
+// here reports whether an address is this machine's by its name.
+func here(address string) bool {
+	host, _, err := net.SplitHostPort(address)
+	return err == nil && (host == "localhost" || net.ParseIP(host).IsLoopback())
+}
+
+const buildWorker = "build a static one for the workers' platform, CGO_ENABLED=0 GOOS=linux GOARCH=amd64 go build -o neardup-worker ./cmd/neardup, and give it as --worker-binary neardup-worker"
+
+// workerBinary returns the binary that is sent to the workers: the one given, or this one.
+func workerBinary(given string) (string, error) {
+	if given == "" {
+		self, err := os.Executable()
+		if err != nil {
+			return "", err
+		}
+		if err := jobserver.CheckWorker(self, runtime.GOARCH); err != nil {
+			return "", fmt.Errorf("this binary cannot be sent to the workers: %w; %s", err, buildWorker)
+		}
+		return self, nil
+	}
+	path, err := filepath.Abs(given)
+	if err != nil {
+		return "", err
+	}
+	if err := jobserver.CheckWorker(path, ""); err != nil {
+		return "", fmt.Errorf("--worker-binary: %w; %s", err, buildWorker)
+	}
+	return path, sameProgram(path)
+}
+
+// sameProgram holds that a binary is this program: the workers of another would not know the steps of
+// the pipeline, or do something else in them.
+func sameProgram(path string) error {
+	other, err := buildinfo.ReadFile(path)
+	if err != nil {
+		return fmt.Errorf("--worker-binary %s: %w; %s", path, err, buildWorker)
+	}
+	own, ok := debug.ReadBuildInfo()
+	if ok && (other.Path != own.Path || other.Main.Version != own.Main.Version) {
+		return fmt.Errorf("--worker-binary %s is %s %s, and this is %s %s; %s", path, other.Path, other.Main.Version, own.Path, own.Main.Version, buildWorker)
+	}
+	return nil
+}

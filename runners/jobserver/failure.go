@@ -1,0 +1,66 @@
+package jobserver
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+)
+
+// failure is the error of a job: short to read, with all that the server said below it.
+type failure struct {
+	job, cause, said string
+}
+
+func (f *failure) Error() string { return fmt.Sprintf("job %s failed:\n%s", f.job, f.said) }
+
+// Cause is what the DoFn itself said or, where none could, what is known.
+func (f *failure) Cause() string { return f.cause }
+
+var (
+	// doFnFailed ends what the SDK says of a DoFn that failed, and of those around it: the last is
+	// the one.
+	doFnFailed = regexp.MustCompile(`(?s)^.*DoFn\[UID:\d+, PID:[^\]]*\] failed:\n`)
+	// panicked begins what it says of one that panicked; the stack follows.
+	panicked = regexp.MustCompile(`(?s)panic: (.*?)\s+(?:Full error:|goroutine \d+ \[)`)
+	javaName = regexp.MustCompile(`^(?:[a-z]\w*\.)+[A-Z]\w*(?:Exception|Error): `)
+	javaLine = regexp.MustCompile(`\n\s+(?:at [\w.$/]+\(|\.\.\. \d+ more)`)
+)
+
+// Where a worker's own output lies, by environment.
+var outputs = map[string]string{
+	Loopback:   "it is this process, see above",
+	"process":  "it is what the boot program writes, on the machine of the task manager; Flink throws it away unless the command keeps it (docs/flink.md)",
+	"external": "it is with the worker pool's",
+	"docker":   "docker logs shows it on the machine of the task manager, with -- --retain_docker_containers",
+}
+
+// explain finds in what the server said what the user needs of it.
+func (j *job) explain(said string) error {
+	f := &failure{job: j.id, said: said}
+	environment := j.server.options.Environment
+	text := said
+	if stack := javaLine.FindStringIndex(text); stack != nil {
+		text = text[:stack[0]]
+	}
+	for javaName.MatchString(text) {
+		text = javaName.ReplaceAllString(text, "")
+	}
+	switch text = strings.TrimSpace(text); {
+	case doFnFailed.MatchString(text):
+		f.cause = doFnFailed.ReplaceAllString(text, "")
+	case panicked.MatchString(said):
+		f.cause = "a step panicked: " + panicked.FindStringSubmatch(said)[1]
+	case strings.Contains(text, "CANCELLED: client cancelled"), strings.Contains(text, "UNAVAILABLE: Network closed"):
+		f.cause = fmt.Sprintf("a worker died without a word, as when memory runs out (%s); look at its output: %s", text, outputs[environment.Kind])
+	case strings.HasPrefix(text, "Process died with exit code"):
+		f.cause = fmt.Sprintf("the worker's boot program did not start: %s; look at its output: %s", text, outputs[environment.Kind])
+	case environment.Kind == "external" && strings.Contains(text, "Connection refused"):
+		f.cause = fmt.Sprintf("no worker pool answers at %s, as the task managers see it: %s; start boot --worker_pool there", environment.Config, text)
+	case text == "":
+		f.cause = fmt.Sprintf("job %s failed, and the server does not say why; its log may", j.id)
+	default:
+		f.cause = text
+	}
+	f.cause = strings.TrimSpace(f.cause)
+	return f
+}

@@ -1,0 +1,49 @@
+package jobserver
+
+import (
+	"os"
+	"strings"
+	"testing"
+)
+
+// What a user reads of what Flink's job server said. The texts are as Beam 2.62.0 on Flink 1.19.0
+// gave them.
+func TestExplain(t *testing.T) {
+	doFn, err := os.ReadFile("testdata/dofn.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const died = "org.apache.beam.vendor.grpc.v1p60p1.io.grpc.StatusRuntimeException: org.apache.beam.vendor.grpc.v1p60p1.io.grpc.StatusRuntimeException: CANCELLED: client cancelled"
+	for _, c := range []struct {
+		environment Environment
+		said        string
+		want        []string
+	}{
+		{Environment{Kind: "process"}, string(doFn), []string{"=open /data/in/osx.jsonl: no such file or directory"}},
+		{Environment{Kind: "process"}, died, []string{"a worker died", "memory", "CANCELLED: client cancelled", "the command keeps it"}},
+		{Environment{Kind: "external"}, died, []string{"a worker died", "the worker pool's"}},
+		{Environment{Kind: "docker"}, died, []string{"docker logs"}},
+		{Environment{Kind: "process"}, "java.lang.IllegalStateException: Process died with exit code 7", []string{"boot program did not start: Process died with exit code 7;"}},
+		{
+			Environment{Kind: "external", Config: "localhost:50000"}, "java.net.ConnectException: java.net.ConnectException: finishConnect(..) failed: Connection refused",
+			[]string{"no worker pool answers at localhost:50000", "boot --worker_pool"},
+		},
+		{
+			Environment{Kind: "process"},
+			"java.lang.IllegalArgumentException: PCollectionNodes [n4] were consumed but never produced\n\tat org.apache.beam.Pipeline.run(Pipeline.java:3)\n\t... 3 more",
+			[]string{"=PCollectionNodes [n4] were consumed but never produced"},
+		},
+		{Environment{Kind: "process"}, "", []string{"does not say why"}},
+	} {
+		j := &job{id: "job-1", server: &Server{options: Options{Environment: c.environment}}}
+		f := j.explain(c.said).(*failure) //nolint:errorlint // it is
+		for _, want := range c.want {
+			if whole, ok := strings.CutPrefix(want, "="); ok && f.Cause() != whole || !ok && !strings.Contains(f.Cause(), want) {
+				t.Errorf("%.80q is explained as %q, want %q", c.said, f.Cause(), want)
+			}
+		}
+		if !strings.Contains(f.Error(), c.said) || !strings.Contains(f.Error(), "job-1") {
+			t.Errorf("%.80q: the whole error is %q", c.said, f.Error())
+		}
+	}
+}

@@ -1,0 +1,165 @@
+package jobserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/core/runtime/metricsx"
+	jobpb "github.com/apache/beam/sdks/v2/go/pkg/beam/model/jobmanagement_v1"
+	pipepb "github.com/apache/beam/sdks/v2/go/pkg/beam/model/pipeline_v1"
+)
+
+// job is a pipeline that was submitted.
+type job struct {
+	server *Server
+	id     string
+	model  *pipepb.Pipeline
+	begun  time.Time
+}
+
+const (
+	tick = 500 * time.Millisecond // between reports of progress
+	// grace is how long messages are waited for when the job has ended, and the end when it was
+	// cancelled.
+	grace = 15 * time.Second
+)
+
+// wait follows the job to its end, and cancels it when ctx ends.
+func (j *job) wait(ctx context.Context) (*Result, error) {
+	if f := j.server.options.Submitted; f != nil {
+		f(j.id)
+	}
+	// The job outlives ctx: its end is waited for when it was cancelled, too.
+	following, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	updates := make(chan update)
+	go j.follow(following, updates)
+
+	progress := j.server.options.Progress
+	if progress == nil {
+		progress = func(Progress) {}
+	}
+	now := Progress{State: jobpb.JobState_STARTING.String()}
+	defer func() {
+		now.Elapsed, now.Ended = time.Since(j.begun), true
+		progress(now)
+	}()
+	ticker := time.NewTicker(tick)
+	defer ticker.Stop()
+	var (
+		end       jobpb.JobState_Enum // once it is known
+		messages  []string            // errors, the latest last
+		interrupt = ctx.Done()
+		deadline  <-chan time.Time
+	)
+	for {
+		select {
+		case u := <-updates:
+			switch {
+			case u.err != nil:
+				return j.ended(ctx, end, messages, u.err)
+			case u.message != "":
+				messages = append(messages, u.message)
+			default:
+				now.State = u.state.String()
+				if terminal(u.state) && end == 0 {
+					end = u.state
+					deadline = time.After(grace)
+				}
+			}
+			if end != 0 && (end != jobpb.JobState_FAILED || len(messages) > 0) {
+				return j.ended(ctx, end, messages, nil)
+			}
+		case <-ticker.C:
+			now.Elapsed = time.Since(j.begun)
+			progress(now)
+		case <-interrupt:
+			interrupt, deadline = nil, time.After(grace)
+			cancel, done := context.WithTimeout(following, grace)
+			_, err := j.server.client.Cancel(cancel, &jobpb.CancelJobRequest{JobId: j.id})
+			done()
+			if err != nil {
+				return nil, fmt.Errorf("%w; job %s could not be cancelled: %w; it may still run", ctx.Err(), j.id, err)
+			}
+		case <-deadline:
+			return j.ended(ctx, end, messages, fmt.Errorf("job %s did not end within %v of being cancelled", j.id, grace))
+		}
+	}
+}
+
+// ended returns what the job's end means; broken says why nothing more is heard of it.
+func (j *job) ended(ctx context.Context, end jobpb.JobState_Enum, messages []string, broken error) (*Result, error) {
+	switch {
+	case ctx.Err() != nil && end == 0:
+		return nil, fmt.Errorf("%w; %w; it may still run", ctx.Err(), broken)
+	case ctx.Err() != nil && end != jobpb.JobState_DONE:
+		return nil, ctx.Err()
+	case end == 0:
+		return nil, fmt.Errorf("lost sight of job %s: %w; it may still run on the cluster", j.id, broken)
+	case end == jobpb.JobState_DONE:
+		result, err := j.result(context.WithoutCancel(ctx))
+		if err != nil {
+			return nil, fmt.Errorf("job %s is done, but its counters cannot be had: %w", j.id, err)
+		}
+		return result, nil
+	case end == jobpb.JobState_CANCELLED:
+		return nil, fmt.Errorf("job %s was cancelled on the cluster", j.id)
+	default:
+		return nil, j.explain(strings.Join(messages, "\n"))
+	}
+}
+
+// update is what the server tells of a job: a state, the text of an error, or why no more is to
+// come.
+type update struct {
+	state   jobpb.JobState_Enum
+	message string
+	err     error
+}
+
+// follow sends what the server tells of the job, up to an error.
+func (j *job) follow(ctx context.Context, updates chan<- update) {
+	send := func(u update) {
+		select {
+		case updates <- u:
+		case <-ctx.Done():
+		}
+	}
+	stream, err := j.server.client.GetMessageStream(ctx, &jobpb.JobMessagesRequest{JobId: j.id})
+	for err == nil {
+		var response *jobpb.JobMessagesResponse
+		if response, err = stream.Recv(); err != nil {
+			break
+		}
+		if s := response.GetStateResponse(); s != nil {
+			send(update{state: s.GetState()})
+		}
+		if m := response.GetMessageResponse(); m.GetImportance() >= jobpb.JobMessage_JOB_MESSAGE_ERROR && m.GetMessageText() != "" {
+			send(update{message: m.GetMessageText()})
+		}
+	}
+	if errors.Is(err, io.EOF) {
+		err = errors.New("the job server ended the conversation")
+	}
+	send(update{err: err})
+}
+
+func terminal(s jobpb.JobState_Enum) bool {
+	return s == jobpb.JobState_DONE || s == jobpb.JobState_FAILED || s == jobpb.JobState_CANCELLED
+}
+
+// result asks for the job's counters, which Flink's server tells at the end only.
+func (j *job) result(ctx context.Context) (*Result, error) {
+	ctx, cancel := context.WithTimeout(ctx, grace)
+	defer cancel()
+	response, err := j.server.client.GetJobMetrics(ctx, &jobpb.GetJobMetricsRequest{JobId: j.id})
+	if err != nil {
+		return nil, err
+	}
+	m := response.GetMetrics()
+	return &Result{job: j.id, metrics: *metricsx.FromMonitoringInfos(j.model, m.GetAttempted(), m.GetCommitted())}, nil
+}

@@ -1,0 +1,86 @@
+package jobserver
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/apache/beam/sdks/v2/go/container/tools"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/core/runtime"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/core/util/hooks"
+	jobpb "github.com/apache/beam/sdks/v2/go/pkg/beam/model/jobmanagement_v1"
+	pipepb "github.com/apache/beam/sdks/v2/go/pkg/beam/model/pipeline_v1"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/runners/universal/runnerlib"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/util/grpcx"
+)
+
+// pipelineOptions are what the server is told of a job. The SDK's own type has no field for the last
+// two, and they are no flags of Beam's.
+type pipelineOptions struct {
+	Options          runtime.RawOptions `json:"beam:option:go_options:v1"`
+	Name             string             `json:"beam:option:app_name:v1"`
+	Experiments      []string           `json:"beam:option:experiments:v1"`
+	RetainContainers bool               `json:"beam:option:retain_docker_containers:v1"`
+	Parallelism      int                `json:"beam:option:parallelism:v1"`
+	// Without it a worker ends with each stage, and the next stage stages and starts it anew.
+	EnvironmentCache int64 `json:"beam:option:environment_cache_millis:v1"`
+	// Elements are encoded bytes, which nobody changes; Flink need not copy them between operators.
+	FasterCopy bool `json:"beam:option:faster_copy:v1"`
+}
+
+// idleWorker is how long a worker waits for the next stage, or ends after the last, in milliseconds.
+const idleWorker = 10_000
+
+// submit hands the server a job and the files it needs, and returns the job's id.
+func (s *Server) submit(ctx context.Context, model *pipepb.Pipeline) (id string, err error) {
+	address := s.options.Address
+	request, err := s.options.request(model)
+	if err != nil {
+		return "", err
+	}
+	prepared, err := s.client.Prepare(ctx, request)
+	if err != nil {
+		return "", fmt.Errorf("the job server at %s refused the job: %w", address, err)
+	}
+	staging := prepared.GetArtifactStagingEndpoint().GetUrl()
+	if err := s.stage(ctx, prepared, staging); err != nil {
+		return "", fmt.Errorf("the worker binary could not be sent to %s, where the job server wants it: %w", staging, err)
+	}
+	job, err := s.client.Run(ctx, &jobpb.RunJobRequest{
+		PreparationId: prepared.GetPreparationId(), RetrievalToken: prepared.GetStagingSessionToken(),
+	})
+	if err != nil {
+		return "", fmt.Errorf("the job server at %s did not start the job: %w", address, err)
+	}
+	return job.GetJobId(), nil
+}
+
+// request is the first thing that the server is told.
+func (o *Options) request(model *pipepb.Pipeline) (*jobpb.PrepareJobRequest, error) {
+	hooks.SerializeHooksToOptions()
+	beam.PipelineOptions.LoadOptionsFromFlags(nil)
+	parallelism := o.Parallelism
+	if parallelism == 0 {
+		parallelism = -1 // Beam's word for what the cluster is set to
+	}
+	options, err := tools.OptionsToProto(pipelineOptions{
+		Options: beam.PipelineOptions.Export(), Name: o.Name, RetainContainers: o.RetainContainers,
+		Experiments: append([]string{"beam_fn_api"}, o.Experiments...), Parallelism: parallelism,
+		EnvironmentCache: idleWorker, FasterCopy: true,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("pipeline options: %w", err)
+	}
+	return &jobpb.PrepareJobRequest{Pipeline: model, PipelineOptions: options, JobName: o.Name}, nil
+}
+
+// stage sends the files that the job depends on. The server asks for them, also if there are none.
+func (s *Server) stage(ctx context.Context, prepared *jobpb.PrepareJobResponse, address string) error {
+	conn, err := dial(address)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	ctx = grpcx.WriteWorkerID(ctx, prepared.GetPreparationId())
+	return runnerlib.StageViaPortableAPI(ctx, conn, s.options.Worker, prepared.GetStagingSessionToken())
+}

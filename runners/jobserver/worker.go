@@ -1,0 +1,31 @@
+package jobserver
+
+import (
+	"debug/elf"
+	"fmt"
+)
+
+// machines are the ELF names of Go's architectures that clusters are made of.
+var machines = map[string]elf.Machine{"amd64": elf.EM_X86_64, "arm64": elf.EM_AARCH64}
+
+// CheckWorker returns why a binary cannot run on any Linux machine of an architecture; "" is for
+// either that workers have. A dynamic one asks for the C library of the machine that it was built on.
+func CheckWorker(path, arch string) error {
+	f, err := elf.Open(path)
+	if err != nil {
+		return fmt.Errorf("%s is no Linux binary: %w", path, err)
+	}
+	defer f.Close()
+	if f.OSABI != elf.ELFOSABI_NONE && f.OSABI != elf.ELFOSABI_LINUX {
+		return fmt.Errorf("%s is for %v, not for Linux", path, f.OSABI)
+	}
+	if want, ok := machines[arch]; ok && f.Machine != want {
+		return fmt.Errorf("%s is for %v, and not for %s", path, f.Machine, arch)
+	}
+	for _, p := range f.Progs {
+		if p.Type == elf.PT_INTERP {
+			return fmt.Errorf("%s is linked dynamically", path)
+		}
+	}
+	return nil
+}
