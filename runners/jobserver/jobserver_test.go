@@ -1,13 +1,13 @@
 package jobserver
 
 import (
-	"reflect"
 	"context"
 	"errors"
 	"fmt"
 	"net"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 

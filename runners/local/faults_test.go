@@ -1,11 +1,11 @@
 package local
 
 import (
-	"reflect"
 	"context"
 	"errors"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"sync/atomic"
 	"syscall"

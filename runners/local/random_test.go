@@ -1,12 +1,12 @@
 package local
 
 import (
-	"reflect"
 	"cmp"
 	"context"
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"reflect"
 	"slices"
 	"sync"
 	"testing"

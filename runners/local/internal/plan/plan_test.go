@@ -1,9 +1,9 @@
 package plan
 
 import (
-	"reflect"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
