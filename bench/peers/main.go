@@ -75,7 +75,10 @@ func run(o options) error {
 	if err != nil {
 		return err
 	}
-	t := table{Machine: machine(), Workers: o.workers, Rounds: o.rounds, Tools: tools}
+	t := table{Date: time.Now().Format(time.DateOnly), Machine: machine(), Workers: o.workers, Rounds: o.rounds, Tools: tools}
+	if err := t.writeHead(os.Stdout); err != nil {
+		return err
+	}
 	for _, recipe := range chosenCorpora {
 		c, err := recipe.prepare(o.quick)
 		if err != nil {
@@ -89,12 +92,16 @@ func run(o options) error {
 		if err != nil {
 			return err
 		}
-		t.Corpora = append(t.Corpora, measured{*c, cells})
+		m := measured{*c, cells}
+		if err := m.write(os.Stdout); err != nil {
+			return err
+		}
+		t.Corpora = append(t.Corpora, m)
 	}
 	if err := t.writeJSON(o.json); err != nil {
 		return err
 	}
-	if err := t.writeMarkdown(os.Stdout); err != nil {
+	if err := t.writeTail(os.Stdout); err != nil {
 		return err
 	}
 	return t.failures()

@@ -183,7 +183,9 @@ func TestLosses(t *testing.T) {
 		t.Error(diff)
 	}
 	var b strings.Builder
-	m.write(&b)
+	if err := m.write(&b); err != nil {
+		t.Fatal(err)
+	}
 	for _, row := range []string{
 		"| neardup | 2.00 | 3.00 | 2000.0 | 5.00 | 6.00 | 64 | 0.9000 of 10 | – of 0 | 0 | – |",
 		"| stopped | stopped after 1s | | | | | 0 | | | | |",

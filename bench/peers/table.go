@@ -13,6 +13,7 @@ import (
 
 // table is all that was measured.
 type table struct {
+	Date    string
 	Machine string
 	Workers int
 	Rounds  int
@@ -34,23 +35,26 @@ func (t table) writeJSON(path string) error {
 	})
 }
 
-func (t table) writeMarkdown(w io.Writer) error {
+// writeHead writes what stands above the corpora.
+func (t table) writeHead(w io.Writer) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s. Threads of each tool: %d. Rounds, by turns: %d, of which the least and the median.\n\n", t.Machine, t.Workers, t.Rounds)
+	fmt.Fprintf(&b, "## Measured on %s\n\n%s. Threads of each tool: %d. Rounds, by turns: %d, of which the least and the median.\n\n",
+		t.Date, t.Machine, t.Workers, t.Rounds)
 	b.WriteString("| tool | version | |\n|---|---|---|\n")
 	for _, tool := range t.Tools {
 		fmt.Fprintf(&b, "| %s | %s | %s |\n", tool.Name, tool.Version, tool.Parameters)
 	}
-	for _, m := range t.Corpora {
-		m.write(&b)
-	}
-	b.WriteString("\n## Ratios\n\nOf the least of the rounds.\n\n" + items(t.ratios()))
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// writeTail writes what stands below them.
+func (t table) writeTail(w io.Writer) error {
 	losses := items(t.losses())
 	if losses == "" {
 		losses = "Nowhere in this run.\n"
 	}
-	b.WriteString("\n## Where neardup loses\n\n" + losses)
-	_, err := io.WriteString(w, b.String())
+	_, err := fmt.Fprintf(w, "\n### Ratios\n\nOf the least of the rounds.\n\n%s\n### Where neardup loses\n\n%s", items(t.ratios()), losses)
 	return err
 }
 
@@ -78,23 +82,26 @@ func (t table) failures() error {
 	return nil
 }
 
-func (m measured) write(b *strings.Builder) {
-	fmt.Fprintf(b, "\n## %s\n\n%d documents, %.1f MB of text in a file of %.1f MB.", m.Name, m.Documents, float64(m.TextBytes)/1e6, float64(m.FileBytes)/1e6)
+func (m measured) write(w io.Writer) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "\n### %s\n\n%d documents, %.1f MB of text in a file of %.1f MB.", m.Name, m.Documents, float64(m.TextBytes)/1e6, float64(m.FileBytes)/1e6)
 	b.WriteString("\n\n| tool | CPU s | median | per GB of text | wall s | median | peak MB | recall | of pairs below 0.9 | removed | rightly |\n|---|---|---|---|---|---|---|---|---|---|---|\n")
 	for _, c := range m.Cells {
 		if c.Failed != "" {
-			fmt.Fprintf(b, "| %s | %s | | | | | %.0f | | | | |\n", c.Tool, strings.ReplaceAll(c.Failed, "|", "\\|"), c.least(peak)/(1<<20))
+			fmt.Fprintf(&b, "| %s | %s | | | | | %.0f | | | | |\n", c.Tool, strings.ReplaceAll(c.Failed, "|", "\\|"), c.least(peak)/(1<<20))
 			continue
 		}
-		fmt.Fprintf(b, "| %s | %.2f | %.2f | %.1f | %.2f | %.2f | %.0f |", c.Tool, c.least(cpu), c.median(cpu),
+		fmt.Fprintf(&b, "| %s | %.2f | %.2f | %.1f | %.2f | %.2f | %.0f |", c.Tool, c.least(cpu), c.median(cpu),
 			c.least(cpu)/float64(m.TextBytes)*1e9, c.least(wall), c.median(wall), c.least(peak)/(1<<20))
 		if q := c.Quality; q != nil {
-			fmt.Fprintf(b, " %s of %d | %s of %d | %d | %s |\n", share(q.PairsFound, q.Pairs), q.Pairs, share(q.NearFound, q.Near), q.Near,
+			fmt.Fprintf(&b, " %s of %d | %s of %d | %d | %s |\n", share(q.PairsFound, q.Pairs), q.Pairs, share(q.NearFound, q.Near), q.Near,
 				q.Removed, share(q.RemovedRightly, q.Removed))
 		} else {
 			b.WriteString(" | | | |\n")
 		}
 	}
+	_, err := io.WriteString(w, b.String())
+	return err
 }
 
 // share shows a part of a whole, rounded down: 1 is all.
