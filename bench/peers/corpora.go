@@ -1,0 +1,253 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"html"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/neardup/neardup/internal/corpusgen"
+)
+
+const (
+	workFolder   = ".cache/bench"
+	sharedFolder = "../shared/data"
+	imdb         = sharedFolder + "/imdb_reviews/imdb.jsonl.zst"
+	reuters      = sharedFolder + "/reuters21578"
+)
+
+// quicker is how many times smaller a corpus is for -quick.
+const quicker = 100
+
+// corpus is what the tools are run on.
+type corpus struct {
+	Name      string
+	File      string // what they read
+	Documents int
+	TextBytes int64
+	FileBytes int64
+	plain     string // the same documents as JSON lines, for the exact join
+	ids       map[string]int
+}
+
+// recipe makes a corpus.
+type recipe struct {
+	Name  string
+	needs string // the file or folder that it is made of; a corpus without it is left out
+	write func(w io.Writer, quick bool) error
+	asIs  bool // the tools read what it needs, and not what is written
+}
+
+func (r recipe) name() string { return r.Name }
+
+var corpora = []recipe{
+	{Name: "imdb_reviews", needs: imdb, write: writeIMDB},
+	{Name: "imdb_reviews.zst", needs: imdb, write: writeIMDB, asIs: true},
+	{Name: "reuters21578", needs: reuters, write: writeReuters},
+	{Name: "generated", write: generate(corpusgen.Spec{Documents: 1_000_000, Seed: 1, Copies: 0.15, Near: 0.15, Edits: 0.015})},
+	{Name: crowd, write: generate(corpusgen.Spec{Documents: 10_000, Words: 250, Seed: 1, Crowd: 6_000, CrowdEdits: 0.005})},
+	{Name: unrelated, write: generate(corpusgen.Spec{Documents: 10_000, Words: 250, Seed: 1})},
+}
+
+// The two corpora that are compared with each other.
+const (
+	crowd     = "crowd"
+	unrelated = "unrelated"
+)
+
+// prepare writes the corpus; it returns nil if what it needs is not there.
+func (r recipe) prepare(quick bool) (*corpus, error) {
+	if r.needs != "" {
+		if _, err := os.Stat(r.needs); errors.Is(err, fs.ErrNotExist) {
+			return nil, nil
+		}
+	}
+	c := &corpus{Name: r.Name, plain: filepath.Join(workFolder, r.Name+".jsonl")}
+	if err := writeFile(c.plain, func(w io.Writer) error { return r.write(w, quick) }); err != nil {
+		return nil, err
+	}
+	c.File = c.plain
+	if r.asIs {
+		c.File = r.needs
+		if quick { // the same documents as the exact join has
+			c.File = filepath.Join(workFolder, r.Name+".jsonl.zst")
+			if err := compress(c.File, c.plain); err != nil {
+				return nil, err
+			}
+		}
+	}
+	info, err := os.Stat(c.File)
+	if err != nil {
+		return nil, err
+	}
+	c.FileBytes = info.Size()
+	c.ids = map[string]int{}
+	err = eachDocument(c.plain, func(d document) error {
+		if _, twice := c.ids[d.ID]; twice {
+			return fmt.Errorf("%s: two documents have the id %q", c.plain, d.ID)
+		}
+		c.ids[d.ID] = c.Documents
+		c.Documents++
+		c.TextBytes += int64(len(d.Text))
+		return nil
+	})
+	return c, err
+}
+
+// document is a line of a corpus.
+type document struct {
+	ID   string `json:"id"`
+	Text string `json:"text"`
+}
+
+func eachDocument(path string, each func(document) error) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	for decoder := json.NewDecoder(bufio.NewReaderSize(f, 1<<20)); ; {
+		var d document
+		if err := decoder.Decode(&d); err == io.EOF {
+			return nil
+		} else if err != nil {
+			return fmt.Errorf("%s: %w", path, err)
+		}
+		if err := each(d); err != nil {
+			return err
+		}
+	}
+}
+
+// writeFile creates a file and what folders it needs.
+func writeFile(path string, write func(io.Writer) error) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	f, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	out := bufio.NewWriterSize(f, 1<<20)
+	if err := write(out); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	if err := out.Flush(); err != nil {
+		return err
+	}
+	return f.Close()
+}
+
+func compress(to, from string) error {
+	return writeFile(to, func(w io.Writer) error {
+		f, err := os.Open(from)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		encoder, err := zstd.NewWriter(w)
+		if err != nil {
+			return err
+		}
+		if _, err := io.Copy(encoder, f); err != nil {
+			return err
+		}
+		return encoder.Close()
+	})
+}
+
+func generate(spec corpusgen.Spec) func(io.Writer, bool) error {
+	return func(w io.Writer, quick bool) error {
+		s := spec
+		if quick {
+			s.Documents /= quicker
+			s.Crowd /= quicker
+		}
+		return corpusgen.Write(w, s)
+	}
+}
+
+func writeIMDB(w io.Writer, quick bool) error {
+	f, err := os.Open(imdb)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	decoder, err := zstd.NewReader(f)
+	if err != nil {
+		return err
+	}
+	defer decoder.Close()
+	if !quick {
+		_, err = io.Copy(w, decoder)
+		return err
+	}
+	lines := bufio.NewReaderSize(decoder, 1<<20)
+	for range 100_000 / quicker {
+		line, err := lines.ReadSlice('\n')
+		if err != nil {
+			return err
+		}
+		if _, err := w.Write(line); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// writeReuters writes the articles that have a body, of one file of 22 if quick.
+func writeReuters(w io.Writer, quick bool) error {
+	files, err := filepath.Glob(filepath.Join(reuters, "*.sgm"))
+	if err != nil {
+		return err
+	}
+	if len(files) == 0 {
+		return fmt.Errorf("there are no .sgm files in %s", reuters)
+	}
+	if quick {
+		files = files[:1]
+	}
+	encoder := json.NewEncoder(w)
+	encoder.SetEscapeHTML(false)
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			return err
+		}
+		for _, d := range articles(data) {
+			if err := encoder.Encode(d); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+var article = regexp.MustCompile(`(?s)<REUTERS[^>]* NEWID="(\d+)">(.*?)</REUTERS>`)
+
+// articles returns those with a body of a file of Reuters-21578, which is ISO 8859-1.
+func articles(data []byte) (found []document) {
+	var text strings.Builder
+	for _, b := range data {
+		text.WriteRune(rune(b))
+	}
+	for _, m := range article.FindAllStringSubmatch(text.String(), -1) {
+		_, body, ok := strings.Cut(m[2], "<BODY>")
+		if !ok {
+			continue
+		}
+		body, _, _ = strings.Cut(body, "</BODY>")
+		found = append(found, document{m[1], html.UnescapeString(body)})
+	}
+	return found
+}

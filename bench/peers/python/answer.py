@@ -1,0 +1,82 @@
+"""What all peers share: the corpus is read, documents found similar are put together, and the answer is written.
+
+    NAME_peer.py answer CORPUS FILE BANDS ROWS   the measured run: FILE gets a line for each document that is to go
+    NAME_peer.py words CORPUS FILE               what the peer compares: FILE gets a line for each document
+
+CORPUS is JSON lines with id and text, perhaps as zstd. A line of the answer is an id, a tab, and the id of the first
+document of the same cluster, which stays. A line of words is an id, a tab, and the words, with blanks between them.
+"""
+
+import io
+import itertools
+import os
+import sys
+
+# Before a peer is imported, which takes as many threads as there are cores.
+os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: int(os.environ.get("WORKERS", "2"))])
+
+import orjson
+import zstandard
+
+SHINGLE = 5
+BATCH = 4096
+
+
+def documents(path):
+    """Yields id and text of each document."""
+    with open(path, "rb") as f:
+        if path.endswith(".zst"):
+            f = io.BufferedReader(zstandard.ZstdDecompressor().stream_reader(f), 1 << 20)
+        for line in f:
+            record = orjson.loads(line)
+            yield record["id"], record["text"]
+
+
+def batches(path):
+    """Yields lists of ids and of texts."""
+    stream = documents(path)
+    while batch := list(itertools.islice(stream, BATCH)):
+        yield [i for i, _ in batch], [text for _, text in batch]
+
+
+def shingles(words):
+    """Returns the runs of words; of fewer words than a run has, all of them as one."""
+    if len(words) < SHINGLE:
+        return [" ".join(words)] if words else []
+    return [" ".join(words[i : i + SHINGLE]) for i in range(len(words) - SHINGLE + 1)]
+
+
+class Clusters:
+    """Documents, by number, that are connected. The root of a cluster is its first document."""
+
+    def __init__(self):
+        self.parents = {}
+
+    def root(self, x):
+        parents = self.parents
+        while (parent := parents.get(x, x)) != x:
+            parents[x] = parents.get(parent, parent)
+            x = parent
+        return x
+
+    def join(self, x, y):
+        x, y = self.root(x), self.root(y)
+        if x != y:
+            self.parents[max(x, y)] = min(x, y)
+
+    def write(self, path, ids):
+        with open(path, "w", encoding="utf-8") as f:
+            for x in sorted(self.parents):
+                f.write(f"{ids[x]}\t{ids[self.root(x)]}\n")
+
+
+def main(answer, words):
+    """Runs a peer: answer(corpus, bands, rows) returns Clusters and ids, words(corpus) yields ids and lists of words."""
+    task, corpus, path, *parameters = sys.argv[1:]
+    if task == "answer":
+        clusters, ids = answer(corpus, *map(int, parameters))
+        clusters.write(path, ids)
+    else:
+        with open(path, "w", encoding="utf-8") as f:
+            for i, line in words(corpus):
+                f.write(f"{i}\t{' '.join(line)}\n")
