@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -20,7 +21,7 @@ import (
 )
 
 func init() {
-	register.DoFn3x1[context.Context, []byte, func(string), error](&speak{})
+	beam.RegisterDoFn(reflect.TypeFor[speak]())
 	register.Emitter1[string]()
 }
 
