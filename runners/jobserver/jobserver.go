@@ -70,8 +70,12 @@ type Server struct {
 	client  jobpb.JobServiceClient
 }
 
-// patience is how long a server may take to answer at first.
-const patience = 5 * time.Second
+// How long a server may take at first: to accept a connection, and to answer. One that has just
+// begun, on a busy machine, takes its time.
+const (
+	acceptPatience = 5 * time.Second
+	answerPatience = 30 * time.Second
+)
 
 // Connect returns the job server of the options, once it has answered.
 func Connect(ctx context.Context, o Options) (*Server, error) {
@@ -86,21 +90,28 @@ func Connect(ctx context.Context, o Options) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{options: o, conn: conn, client: jobpb.NewJobServiceClient(conn)}
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	_, err = s.client.GetJobs(ctx, &jobpb.GetJobsRequest{})
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("no job server answers at %s: %w; start it (docs/flink.md), or correct the address", o.Address, reason(ctx, err)), conn.Close())
+	if err := s.probe(ctx); err != nil {
+		return nil, errors.Join(fmt.Errorf("no job server answers at %s: %w; start it (docs/flink.md), or correct the address", o.Address, err), conn.Close())
 	}
 	return s, nil
 }
 
-// reason is err, in plain words if it is that nothing came in time.
-func reason(ctx context.Context, err error) error {
-	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		return fmt.Errorf("nothing came within %v", patience)
+// probe returns why the server cannot be spoken to.
+func (s *Server) probe(ctx context.Context) error {
+	dialer := net.Dialer{Timeout: acceptPatience}
+	conn, err := dialer.DialContext(ctx, "tcp", s.options.Address)
+	if err != nil {
+		return err
 	}
-	return errors.New(status.Convert(err).Message())
+	if err := conn.Close(); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, answerPatience)
+	defer cancel()
+	if _, err := s.client.GetJobs(ctx, &jobpb.GetJobsRequest{}); err != nil {
+		return errors.New(status.Convert(err).Message())
+	}
+	return nil
 }
 
 func dial(address string) (*grpc.ClientConn, error) {
