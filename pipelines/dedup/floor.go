@@ -63,7 +63,7 @@ func eachText(ctx context.Context, listing *source.Listing, number int, o source
 	var doc codec.Document
 	for {
 		piece, err := r.Next()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return r.Close()
 		}
 		if err == nil {
