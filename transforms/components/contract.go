@@ -1,12 +1,12 @@
 package components
 
 import (
-	"reflect"
 	"cmp"
 	"context"
 	"fmt"
 	"maps"
 	"math"
+	"reflect"
 	"slices"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
