@@ -36,7 +36,7 @@ type Config struct {
 	MaxRejected Tolerance `default:"0" placeholder:"N|P%" help:"How many unreadable records to accept, a number or a per cent; the job ends with status 4 if there are more (default: ${default})." group:"Input" json:"max_rejected"`
 
 	Threshold float64 `short:"t" default:"0.8" help:"Jaccard similarity from which two documents are near-duplicates, in (0, 1]; no use with --method=exact." group:"Similarity" json:"threshold"`
-	Shingle   string  `default:"word:5" placeholder:"KIND:K" help:"What is compared: sets of K consecutive words, characters or bytes: word:5, char:9, byte:13 (default: ${default})." group:"Similarity" json:"shingle"`
+	Shingle   string  `default:"word:5" placeholder:"KIND:K" help:"What is compared: sets of K consecutive words, characters or bytes: word:5, char:9, byte:13; char32:9 hashes them to 4 bytes; stopword:3, or stopword:3:it of another language than English, takes a stop word and the words after it only (default: ${default})." group:"Similarity" json:"shingle"`
 	Normalize string  `default:"default" placeholder:"STEPS" help:"none, or a comma list of ${normalizations}; default is NFKC, lower case, punctuation out." group:"Similarity" json:"normalize"`
 
 	Method    string  `default:"minhash" enum:"minhash,exact" help:"minhash (near-duplicates) or exact (copies only)." group:"Search" json:"method"`
