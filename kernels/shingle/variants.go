@@ -58,3 +58,20 @@ func cutTo32(hashes []uint64, first int) []uint64 {
 	}
 	return hashes
 }
+
+// A WordCounter counts the words of texts. It serves one goroutine.
+type WordCounter struct {
+	shingler *Shingler
+	shingles []uint64
+}
+
+// NewWordCounter returns a WordCounter for texts that are normalised by a policy.
+func NewWordCounter(p textnorm.Policy) *WordCounter {
+	return &WordCounter{shingler: New(Config{Kind: Word, K: 1}, p)}
+}
+
+// Words returns the number of words of text after normalising, whatever shingles are made of.
+func (c *WordCounter) Words(text []byte) int {
+	c.shingles = c.shingler.Shingles(c.shingles[:0], text)
+	return len(c.shingles)
+}

@@ -23,6 +23,7 @@ import (
 	"github.com/neardup/neardup/io/sink"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/records"
+	"github.com/neardup/neardup/transforms/signature"
 )
 
 // TooManyUnreadableError ends a run whose input has more unreadable records than it accepts.
@@ -93,7 +94,7 @@ func newJob(c Config) (*job, error) {
 	}
 	return &job{config: c, output: output, temp: temp, record: records.Run{
 		Status: "running", Job: id, Version: Version(), Started: time.Now().UTC(),
-		Runner: c.Runner, Parameters: parameters, Formats: Formats(),
+		Runner: c.Runner, Parameters: parameters, Formats: Formats(c.Signature),
 	}}, nil
 }
 
@@ -263,13 +264,17 @@ func (j *job) run(ctx context.Context, launch Launch) error {
 		return err
 	}
 	defer storage.Forget(inputs)
+	defer j.plan.dictionary(j.temp).Forget()
+	if err := j.numberShingles(ctx, launch); err != nil {
+		return err
+	}
 	pipeline, scope := beam.NewPipelineWithRoot()
 	Build(scope, j.plan, j.output, j.temp)
 	ended, err := j.launch(ctx, launch, pipeline)
 	if err != nil {
 		return err
 	}
-	j.record.Steps, j.record.Stages = counters(ended.result), ended.stages
+	j.record.Steps, j.record.Stages = counters(ended.result), append(j.record.Stages, ended.stages...)
 	if column := j.config.Source().Rank.Column; column != "" && j.record.Steps["fetch/documents"] > 0 && j.record.Steps["fetch/values"] == 0 {
 		j.warn(fmt.Sprintf("--keep %s: no document that was compared has a number or a string in column %q, so input order decided", j.config.Keep, column))
 	}
@@ -280,6 +285,9 @@ func (j *job) run(ctx context.Context, launch Launch) error {
 	j.record.Counts = totals(facts)
 	if j.config.Method == "minhash" {
 		j.record.Recall = estimatedRecall(facts)
+		if !j.config.estimates() {
+			j.record.Recall.Estimated = nil
+		}
 	}
 	if err := j.checkLoss(); err != nil {
 		return err
@@ -291,6 +299,21 @@ func (j *job) run(ctx context.Context, launch Launch) error {
 		}
 	}
 	return writeJSON(filepath.Join(j.output, records.ManifestName), files)
+}
+
+// numberShingles writes the dictionary that the signature classic needs.
+func (j *job) numberShingles(ctx context.Context, launch Launch) error {
+	if j.config.Signature != string(signature.Classic) {
+		return nil
+	}
+	pipeline, scope := beam.NewPipelineWithRoot()
+	BuildDictionary(scope, j.plan, j.temp)
+	ended, err := j.launch(ctx, launch, pipeline)
+	if err != nil {
+		return err
+	}
+	j.record.Stages = ended.stages
+	return j.plan.CheckDictionary(j.temp)
 }
 
 func (j *job) launch(ctx context.Context, launch Launch, pipeline *beam.Pipeline) (outcome, error) {
