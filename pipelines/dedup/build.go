@@ -35,7 +35,7 @@ const (
 func Build(s beam.Scope, p *Plan, output, temp string) {
 	inputs := path.Join(temp, inputsFile)
 	reading := source.Params{Inputs: inputs, Options: p.Config.Source()}
-	writing := sink.Params{Inputs: inputs, Output: output, Write: p.Config.Write, Metadata: p.metadata()}
+	writing := sink.Params{Inputs: inputs, Output: output, Write: p.Config.Write, Metadata: p.Metadata()}
 
 	docs := source.Read(s, reading)
 	blocks, notCompared := p.compared(s, docs.Blocks, inputs)
@@ -74,16 +74,11 @@ func Build(s beam.Scope, p *Plan, output, temp string) {
 // buildMeasurement builds the pipeline that compares the sample, which that of Build has written,
 // with all documents.
 func buildMeasurement(s beam.Scope, p *Plan, temp string) {
-	p.measuring(temp).Join(s, p.Compared(s, temp))
+	blocks, _ := p.Compared(s, temp)
+	p.measuring(temp).Join(s, blocks)
 }
 
-// BuildDictionary builds the pipeline that numbers the shingles of all documents, which Build needs
-// to be complete if the signature is classic.
-func BuildDictionary(s beam.Scope, p *Plan, temp string) {
-	p.dictionary(temp).Build(s, p.Compared(s, temp), p.Text)
-}
-
-// CheckDictionary says whether the pipeline of BuildDictionary found shingles enough.
+// CheckDictionary says whether a dictionary that was built has shingles enough.
 func (p *Plan) CheckDictionary(temp string) error {
 	params := p.Signature(temp)
 	if err := params.Check(); err != nil {
@@ -92,12 +87,12 @@ func (p *Plan) CheckDictionary(temp string) error {
 	return nil
 }
 
-// Compared reads the documents that are to be compared, as blocks.
-func (p *Plan) Compared(s beam.Scope, temp string) beam.PCollection {
+// Compared reads the documents that are to be compared, as blocks; rejected are the rows of others.
+func (p *Plan) Compared(s beam.Scope, temp string) (blocks beam.PCollection, rejected []beam.PCollection) {
 	inputs := path.Join(temp, inputsFile)
 	docs := source.Read(s, source.Params{Inputs: inputs, Options: p.Config.Source()})
-	blocks, _ := p.compared(s, docs.Blocks, inputs)
-	return blocks
+	blocks, rejected = p.compared(s, docs.Blocks, inputs)
+	return blocks, append(rejected, docs.Rejected)
 }
 
 // compared leaves out documents of too few words; rejected are their rows.
@@ -119,13 +114,14 @@ func (p *Plan) measuring(temp string) verify.Measuring {
 // Signature says how documents are signed; temp is the run's temporary folder.
 func (p *Plan) Signature(temp string) signature.Params {
 	return signature.Params{
-		Inputs: path.Join(temp, inputsFile), Text: p.Text, Family: signature.Family(p.Config.Signature), Dictionary: p.dictionary(temp),
+		Inputs: path.Join(temp, inputsFile), Text: p.Text, Family: signature.Family(p.Config.Signature), Dictionary: p.Dictionary(temp),
 		Signature: p.Choice.Signature, Bands: p.Choice.Bands, Rows: p.Choice.Rows,
 		Seed: p.Config.Seed, Exact: p.Config.Method == "exact", ShardBits: p.shardBits(),
 	}
 }
 
-func (p *Plan) dictionary(temp string) signature.Dictionary {
+// Dictionary is where the signature classic finds the numbers of shingles.
+func (p *Plan) Dictionary(temp string) signature.Dictionary {
 	ranges, groups := p.dictionaryGroups()
 	return signature.Dictionary{Path: path.Join(temp, dictionaryFile), Ranges: ranges, Groups: groups}
 }
@@ -149,8 +145,8 @@ func Formats(signature string) records.Formats {
 
 var signatureIDs = map[string]string{"fss": minhash.FormatID, "classic": classic.FormatID, "salted": salted.FormatID}
 
-// metadata is what each Parquet file says of how it came to be.
-func (p *Plan) metadata() map[string]string {
+// Metadata is what each Parquet file says of how it came to be.
+func (p *Plan) Metadata() map[string]string {
 	ids := Formats(p.Config.Signature)
 	return map[string]string{
 		"measure":                  "jaccard",

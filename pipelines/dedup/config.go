@@ -27,8 +27,12 @@ import (
 // Config is what a user asks of the job.
 type Config struct {
 	Input
-	Output string `short:"o" placeholder:"DIR" help:"Folder for the results; must be new, or one of an unfinished run. Required, but for --dry-run." group:"Output" json:"output"`
+	Output      string    `short:"o" placeholder:"DIR" help:"Folder for the results; must be new, or one of an unfinished run. Required, but for --dry-run." group:"Output" json:"output"`
+	MaxRejected Tolerance `default:"0" placeholder:"N|P%" help:"How many unreadable records to accept, a number or a per cent; the job ends with status 4 if there are more (default: ${default})." group:"Input" json:"max_rejected"`
+
 	Similarity
+
+	Method string `default:"minhash" enum:"minhash,exact" help:"minhash (near-duplicates) or exact (copies only)." group:"Search" json:"method"`
 	Search
 
 	MeasureRecall int `placeholder:"N" help:"Measure the recall: read the input once more and compare N documents, those of smallest set hash, with all others; the summary says how many of their pairs were found." group:"Search" json:"measure_recall"`
@@ -55,13 +59,12 @@ type Config struct {
 type Input struct {
 	Inputs []string `arg:"" name:"input" help:"Files, folders or patterns to read, in order; - is standard input." json:"input"`
 
-	Format      string    `help:"Format of the input: ${formats} (default: by file name)." placeholder:"NAME" group:"Input" json:"format"`
-	Text        []string  `default:"text" sep:"none" placeholder:"COLUMN" help:"Text column; give it again to join several by one blank. Dotted paths reach nested fields (default: ${default})." group:"Input" json:"text"`
-	ID          string    `default:"id" placeholder:"COLUMN" help:"Id column; documents without one are named source@position (default: ${default})." group:"Input" json:"id"`
-	Limit       int64     `placeholder:"N" help:"Read the first N readable documents only." group:"Input" json:"limit"`
-	MaxDocBytes Bytes     `default:"16MiB" placeholder:"SIZE" help:"Texts larger than this are not compared, and stay in the corpus (default: ${default})." group:"Input" json:"max_doc_bytes"`
-	MinWords    int       `placeholder:"N" help:"Documents of fewer words than this, after normalising, are not compared, and stay in the corpus." group:"Input" json:"min_words"`
-	MaxRejected Tolerance `default:"0" placeholder:"N|P%" help:"How many unreadable records to accept, a number or a per cent; the job ends with status 4 if there are more (default: ${default})." group:"Input" json:"max_rejected"`
+	Format      string   `help:"Format of the input: ${formats} (default: by file name)." placeholder:"NAME" group:"Input" json:"format"`
+	Text        []string `default:"text" sep:"none" placeholder:"COLUMN" help:"Text column; give it again to join several by one blank. Dotted paths reach nested fields (default: ${default})." group:"Input" json:"text"`
+	ID          string   `default:"id" placeholder:"COLUMN" help:"Id column; documents without one are named source@position (default: ${default})." group:"Input" json:"id"`
+	Limit       int64    `placeholder:"N" help:"Read the first N readable documents only." group:"Input" json:"limit"`
+	MaxDocBytes Bytes    `default:"16MiB" placeholder:"SIZE" help:"Texts larger than this are not compared, and stay in the corpus (default: ${default})." group:"Input" json:"max_doc_bytes"`
+	MinWords    int      `placeholder:"N" help:"Documents of fewer words than this, after normalising, are not compared, and stay in the corpus." group:"Input" json:"min_words"`
 
 	// SplitBytes is the size of the ranges that large files are read in; results do not depend
 	// on it. 0: the usual.
@@ -77,7 +80,6 @@ type Similarity struct {
 
 // Search says how similar documents are searched for.
 type Search struct {
-	Method    string  `default:"minhash" enum:"minhash,exact" help:"minhash (near-duplicates) or exact (copies only)." group:"Search" json:"method"`
 	Recall    float64 `default:"0.999" help:"Least probability of finding a pair of exactly threshold similarity; more similar ones have a higher one." group:"Search" json:"recall"`
 	Bands     int     `placeholder:"B" help:"Number of bands, with --rows, instead of what --recall would choose." group:"Search" json:"bands"`
 	Rows      int     `placeholder:"R" help:"Rows of a band, with --bands." group:"Search" json:"rows"`
@@ -90,7 +92,7 @@ type Running struct {
 	Runner  string `default:"local" enum:"local,prism,direct" help:"Beam runner, in this process: local is ours, on all cores and in bounded memory; prism and direct are Beam's." group:"Run" json:"runner"`
 	Workers int    `placeholder:"N" help:"Bundles that the local runner executes at a time (default: one a core)." group:"Run" json:"workers"`
 	Memory  Bytes  `placeholder:"SIZE" help:"Memory that the local runner keeps the process to, at least 256MB (default: half of what the machine or the control group has)." group:"Run" json:"memory"`
-	TempDir string `placeholder:"DIR" help:"Folder for temporary files (default: a hidden one in the output)." group:"Run" json:"temp_dir"`
+	TempDir string `placeholder:"DIR" help:"Folder for temporary files (default: a hidden one in an output folder, else the system's)." group:"Run" json:"temp_dir"`
 }
 
 // UsageError is a mistake in what was asked: exit status 2.
