@@ -31,6 +31,20 @@ func LabelKeys(dst, sig []uint64, b, r int) []uint64 {
 	return dst
 }
 
+// A Banding says how signatures become keys: by Keys or, if Labels, by LabelKeys.
+type Banding struct {
+	Bands, Rows int
+	Labels      bool
+}
+
+// Keys returns the keys of a signature. It overwrites dst and uses its storage if that suffices.
+func (b Banding) Keys(dst, sig []uint64) []uint64 {
+	if b.Labels {
+		return LabelKeys(dst, sig, b.Bands, b.Rows)
+	}
+	return Keys(dst, sig, b.Bands, b.Rows)
+}
+
 // SumBucket returns the bucket of a band by the simplest of hashes: the sum of its values modulo
 // the number of buckets.
 func SumBucket(values []uint64, buckets uint64) uint64 {

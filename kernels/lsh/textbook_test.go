@@ -5,7 +5,9 @@ import (
 	"hash/crc32"
 	"math"
 	"math/rand/v2"
+	"os"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/neardup/neardup/kernels/classic"
@@ -76,6 +78,29 @@ func TestTextbookTables(t *testing.T) {
 	// Example 3.19: a (.2, .6, .8, .4)-sensitive family becomes (.2, .6, .8785, .0985)-sensitive.
 	if p1, p2 := Sensitivity(.2, .6, 4, 4); math.Abs(p1-.8785) > 5e-5 || math.Abs(p2-.0985) > 5e-5 {
 		t.Errorf("Sensitivity(.2, .6, 4, 4) = %v, %v; want .8785, .0985", p1, p2)
+	}
+}
+
+// The table of docs/algorithms/lsh.md, whose numbers come from another language.
+func TestDocumentedSensitivity(t *testing.T) {
+	page, err := os.ReadFile("../../docs/algorithms/lsh.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := 0
+	for line := range strings.Lines(string(page)) {
+		var b, r int
+		var d1, d2, p1, p2 float64
+		if n, _ := fmt.Sscanf(line, "| %d × %d | %f | %f | %f | %f |", &b, &r, &d1, &d2, &p1, &p2); n < 6 {
+			continue
+		}
+		rows++
+		if got1, got2 := Sensitivity(d1, d2, b, r); math.Abs(got1-p1) > 5.1e-5 || math.Abs(got2-p2) > 5.1e-5 {
+			t.Errorf("%d bands of %d rows: (%v, %v, %.4f, %.4f), the page says %s", b, r, d1, d2, got1, got2, line)
+		}
+	}
+	if rows != 7 {
+		t.Errorf("%d rows, want 7", rows)
 	}
 }
 

@@ -172,7 +172,7 @@ func (j *job) pairs(ctx context.Context, method string) ([]records.Edge, error) 
 	} else {
 		signing := j.plan.Signature(j.temp)
 		signed, _ := signature.Values(scope, blocks, signing)
-		textbook.Signatures(scope, signed, signing, j.plan.Threshold, path)
+		textbook.Signatures(scope, signed, signing.Banding(), j.plan.Threshold, path)
 	}
 	if _, err := j.config.Execute(ctx, j.launch, pipeline, j.temp); err != nil {
 		return nil, err

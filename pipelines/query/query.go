@@ -267,7 +267,7 @@ func (j *job) search(ctx context.Context, key records.Key, text []byte) (*neares
 	pipeline, scope := beam.NewPipelineWithRoot()
 	blocks, _ := j.plan.Compared(scope, j.temp)
 	signed, _ := signature.Values(scope, blocks, signing)
-	nearest.Find(scope, signed, nearest.Params{Signature: signing, Query: query, Answer: path, Most: j.config.Most})
+	nearest.Find(scope, signed, nearest.Params{Banding: signing.Banding(), Query: query, Answer: path, Most: j.config.Most})
 	if _, err := j.config.Execute(ctx, j.launch, pipeline, j.temp); err != nil {
 		return nil, err
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
 
 	"github.com/neardup/neardup/io/storage"
+	"github.com/neardup/neardup/kernels/lsh"
 	"github.com/neardup/neardup/records"
-	"github.com/neardup/neardup/transforms/signature"
 )
 
 func init() {
@@ -70,7 +70,8 @@ func (n *Nearest) cut(most int) {
 
 // Params say what is searched for, and where the answer goes.
 type Params struct {
-	Signature signature.Params
+	// Banding says how signatures become band keys.
+	Banding lsh.Banding
 	// Query is the path of the shared Query, Answer that of the Nearest.
 	Query, Answer string
 	// Most is how many of the nearest there will be.
@@ -107,7 +108,7 @@ func (f *nearFn) Setup() (err error) {
 	if f.query, err = storage.Shared[Query](f.Params.Query); err != nil {
 		return err
 	}
-	f.wanted = f.Params.Signature.Keys(nil, f.query.Values)
+	f.wanted = f.Params.Banding.Keys(nil, f.query.Values)
 	return nil
 }
 
@@ -123,7 +124,7 @@ func (f *nearFn) ProcessElement(block []byte, _ func(int64, []byte)) error {
 		if key == f.query.Key {
 			continue
 		}
-		f.keys = f.Params.Signature.Keys(f.keys, f.values)
+		f.keys = f.Params.Banding.Keys(f.keys, f.values)
 		if equals(f.keys, f.wanted) > 0 {
 			f.nearest.add(Near{key, equals(f.values, f.query.Values)}, f.Params.Most)
 		}

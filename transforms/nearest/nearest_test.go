@@ -10,8 +10,8 @@ import (
 
 	"github.com/neardup/neardup/internal/beamtest"
 	"github.com/neardup/neardup/io/storage"
+	"github.com/neardup/neardup/kernels/lsh"
 	"github.com/neardup/neardup/records"
-	"github.com/neardup/neardup/transforms/signature"
 )
 
 // Whatever the bundles, the nearest are those of a plain search through all documents.
@@ -19,8 +19,8 @@ func TestNearestEqualsPlainSearch(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 5))
 	for round := range 50 {
 		p := Params{
-			Signature: signature.Params{Family: signature.Salted, Signature: 6, Bands: 3, Rows: 2},
-			Query:     filepath.Join(t.TempDir(), "query"), Answer: filepath.Join(t.TempDir(), "answer"), Most: 1 + r.IntN(4),
+			Banding: lsh.Banding{Bands: 3, Rows: 2},
+			Query:   filepath.Join(t.TempDir(), "query"), Answer: filepath.Join(t.TempDir(), "answer"), Most: 1 + r.IntN(4),
 		}
 		values := func() (v []uint64) {
 			for range 6 {

@@ -193,7 +193,7 @@ func TestKeysOfFamilies(t *testing.T) {
 		Classic: lsh.LabelKeys(nil, values, 2, 2), Salted: lsh.Keys(nil, values, 2, 2), FSS: lsh.Keys(nil, values, 2, 2),
 	} {
 		p := Params{Family: family, Bands: 2, Rows: 2}
-		if got := p.Keys(nil, values); !slices.Equal(got, want) {
+		if got := p.Banding().Keys(nil, values); !slices.Equal(got, want) {
 			t.Errorf("%s: keys %x, want %x", family, got, want)
 		}
 	}

@@ -57,12 +57,9 @@ func Values(s beam.Scope, blocks beam.PCollection, p Params) (signed, rejected b
 	return beam.ParDo2(s, &valuesFn{Params: p}, blocks)
 }
 
-// Keys appends the band keys of a signature to dst[:0].
-func (p *Params) Keys(dst, values []uint64) []uint64 {
-	if p.Family == Classic {
-		return lsh.LabelKeys(dst, values, p.Bands, p.Rows)
-	}
-	return lsh.Keys(dst, values, p.Bands, p.Rows)
+// Banding says how signatures become band keys.
+func (p *Params) Banding() lsh.Banding {
+	return lsh.Banding{Bands: p.Bands, Rows: p.Rows, Labels: p.Family == Classic}
 }
 
 // signer signs texts of the families that need nothing but the text.
@@ -160,7 +157,7 @@ func (f *keysFn) ProcessElement(block []byte, bands func(int64, []byte)) error {
 		if key, f.values = d.Numbers(f.values[:0]); d.Err() != nil {
 			break
 		}
-		f.keys = f.Params.Keys(f.keys, f.values)
+		f.keys = f.Params.Banding().Keys(f.keys, f.values)
 		f.bands.Add(key, f.keys, bands)
 	}
 	return d.Err()

@@ -15,10 +15,10 @@ import (
 
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/kernels/hash"
+	"github.com/neardup/neardup/kernels/lsh"
 	"github.com/neardup/neardup/kernels/setsim"
 	"github.com/neardup/neardup/kernels/shingle"
 	"github.com/neardup/neardup/records"
-	"github.com/neardup/neardup/transforms/signature"
 )
 
 func init() {
@@ -150,9 +150,9 @@ func addPair(out *records.Buffers, a, b records.Key, emit func(int64, []byte)) {
 // signatures the sets of values reach the threshold. Nothing is verified on the documents.
 //
 //	blocks of signatures → nothing
-func Signatures(s beam.Scope, signed beam.PCollection, p signature.Params, t setsim.Threshold, path string) {
+func Signatures(s beam.Scope, signed beam.PCollection, banding lsh.Banding, t setsim.Threshold, path string) {
 	s = s.Scope("textbook.Signatures")
-	buckets := beam.ParDo(s, &bucketsFn{Params: p}, signed)
+	buckets := beam.ParDo(s, &bucketsFn{Banding: banding}, signed)
 	pairs := beam.ParDo(s, &bucketPairsFn{t}, beam.GroupByKey(s, buckets))
 	beam.ParDo0(s, &writePairsFn{path}, beam.GroupByKey(s, pairs))
 }
@@ -161,7 +161,7 @@ func Signatures(s beam.Scope, signed beam.PCollection, p signature.Params, t set
 //
 //	blocks of signatures → KV<group of buckets, documents with band, key and signature>
 type bucketsFn struct {
-	Params signature.Params
+	Banding lsh.Banding
 
 	values, keys []uint64
 	out          *records.Buffers
@@ -179,7 +179,7 @@ func (f *bucketsFn) ProcessElement(block []byte, emit func(int64, []byte)) error
 		if doc, f.values = d.Numbers(f.values[:0]); d.Err() != nil {
 			break
 		}
-		f.keys = f.Params.Keys(f.keys, f.values)
+		f.keys = f.Banding.Keys(f.keys, f.values)
 		for band, key := range f.keys {
 			group := int64(hash.Mix(key^uint64(band)) % bucketGroups)
 			entry := append([]uint64{uint64(band), key}, f.values...)

@@ -10,10 +10,10 @@ import (
 	"testing"
 
 	"github.com/neardup/neardup/internal/beamtest"
+	"github.com/neardup/neardup/kernels/lsh"
 	"github.com/neardup/neardup/kernels/setsim"
 	"github.com/neardup/neardup/kernels/shingle"
 	"github.com/neardup/neardup/records"
-	"github.com/neardup/neardup/transforms/signature"
 )
 
 // groups gathers what a DoFn emits, as a GroupByKey would.
@@ -114,7 +114,6 @@ func TestSignaturesEqualDefinition(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := signature.Params{Family: signature.Classic, Signature: 6, Bands: 3, Rows: 2}
 	for round := range 50 {
 		var block []byte
 		var signatures [][]uint64
@@ -151,7 +150,7 @@ func TestSignaturesEqualDefinition(t *testing.T) {
 			}
 		}
 		buckets, edges := groups{}, groups{}
-		f := &bucketsFn{Params: p}
+		f := &bucketsFn{Banding: lsh.Banding{Bands: 3, Rows: 2, Labels: round%2 == 0}}
 		f.StartBundle(nil)
 		if err := f.ProcessElement(block, buckets.emit); err != nil {
 			t.Fatal(err)
