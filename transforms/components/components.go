@@ -3,6 +3,7 @@ package components
 
 import (
 	"context"
+	"reflect"
 	"slices"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
@@ -15,9 +16,9 @@ import (
 )
 
 func init() {
-	register.DoFn2x1[[]byte, func(int64, []byte), error](&spreadFn{})
-	register.DoFn4x1[context.Context, int64, func(*[]byte) bool, func(int64, []byte), error](&forestFn{})
-	register.DoFn4x1[context.Context, int64, func(*[]byte) bool, func(int64, []byte), error](&membersFn{})
+	beam.RegisterDoFn(reflect.TypeFor[spreadFn]())
+	beam.RegisterDoFn(reflect.TypeFor[forestFn]())
+	beam.RegisterDoFn(reflect.TypeFor[membersFn]())
 	register.Emitter2[int64, []byte]()
 	register.Iter1[[]byte]()
 }

@@ -2,6 +2,7 @@ package nearest
 
 import (
 	"cmp"
+	"reflect"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -15,10 +16,10 @@ import (
 )
 
 func init() {
-	register.DoFn2x1[[]byte, func(int64, []byte), error](&lookupFn{})
-	register.DoFn3x1[int64, []byte, func(int64, []byte), error](&lookupRejectedFn{})
-	register.DoFn2x1[int64, func(*[]byte) bool, error](&mergeLookupFn{})
-	register.DoFn2x1[[]byte, func([]byte), error](&textFn{})
+	beam.RegisterDoFn(reflect.TypeFor[lookupFn]())
+	beam.RegisterDoFn(reflect.TypeFor[lookupRejectedFn]())
+	beam.RegisterDoFn(reflect.TypeFor[mergeLookupFn]())
+	beam.RegisterDoFn(reflect.TypeFor[textFn]())
 	register.Emitter1[[]byte]()
 }
 

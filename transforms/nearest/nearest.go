@@ -5,6 +5,7 @@ package nearest
 import (
 	"cmp"
 	"encoding/json"
+	"reflect"
 	"slices"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
@@ -16,9 +17,9 @@ import (
 )
 
 func init() {
-	register.DoFn2x1[[]byte, func(int64, []byte), error](&nearFn{})
-	register.DoFn2x1[int64, func(*[]byte) bool, error](&mergeNearFn{})
-	register.Function2x0(empty)
+	beam.RegisterDoFn(reflect.TypeFor[nearFn]())
+	beam.RegisterDoFn(reflect.TypeFor[mergeNearFn]())
+	beam.RegisterFunction(empty)
 	register.Emitter2[int64, []byte]()
 	register.Iter1[[]byte]()
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math/bits"
+	"reflect"
 	"slices"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
@@ -18,13 +19,13 @@ import (
 )
 
 func init() {
-	register.DoFn2x1[[]byte, func(int64, []byte), error](&distinctFn{})
-	register.DoFn3x1[int64, func(*[]byte) bool, func(int64, []byte), error](&partFn{})
-	register.DoFn2x1[int64, func(*[]byte) bool, error](&offsetsFn{})
-	register.Function2x0(emptyPart)
-	register.DoFn3x1[[]byte, func(int64, []byte), func(int64, []byte), error](&lookupFn{})
-	register.DoFn3x1[int64, func(*[]byte) bool, func(int64, []byte), error](&rankFn{})
-	register.DoFn3x1[int64, func(*[]byte) bool, func([]byte), error](&classicFn{})
+	beam.RegisterDoFn(reflect.TypeFor[distinctFn]())
+	beam.RegisterDoFn(reflect.TypeFor[partFn]())
+	beam.RegisterDoFn(reflect.TypeFor[offsetsFn]())
+	beam.RegisterFunction(emptyPart)
+	beam.RegisterDoFn(reflect.TypeFor[lookupFn]())
+	beam.RegisterDoFn(reflect.TypeFor[rankFn]())
+	beam.RegisterDoFn(reflect.TypeFor[classicFn]())
 	register.Iter1[[]byte]()
 }
 

@@ -2,9 +2,9 @@ package signature
 
 import (
 	"fmt"
+	"reflect"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
-	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
 
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/kernels/shingle"
@@ -13,7 +13,7 @@ import (
 )
 
 func init() {
-	register.DoFn3x1[[]byte, func([]byte), func(int64, []byte), error](&longEnoughFn{})
+	beam.RegisterDoFn(reflect.TypeFor[longEnoughFn]())
 }
 
 // reject adds a document that is not compared to the rejected rows.

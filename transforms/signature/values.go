@@ -2,10 +2,10 @@ package signature
 
 import (
 	"context"
+	"reflect"
 	"slices"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
-	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
 
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/kernels/lsh"
@@ -16,8 +16,8 @@ import (
 )
 
 func init() {
-	register.DoFn4x1[context.Context, []byte, func([]byte), func(int64, []byte), error](&valuesFn{})
-	register.DoFn2x1[[]byte, func(int64, []byte), error](&keysFn{})
+	beam.RegisterDoFn(reflect.TypeFor[valuesFn]())
+	beam.RegisterDoFn(reflect.TypeFor[keysFn]())
 }
 
 // Family is a kind of signature.

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"reflect"
 	"slices"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
@@ -22,11 +23,11 @@ import (
 )
 
 func init() {
-	register.DoFn2x1[[]byte, func(int64, []byte), error](&cellsFn{})
-	register.DoFn3x1[int64, func(*[]byte) bool, func(int64, []byte), error](&bruteFn{})
-	register.DoFn2x1[[]byte, func(int64, []byte), error](&bucketsFn{})
-	register.DoFn3x1[int64, func(*[]byte) bool, func(int64, []byte), error](&bucketPairsFn{})
-	register.DoFn2x1[int64, func(*[]byte) bool, error](&writePairsFn{})
+	beam.RegisterDoFn(reflect.TypeFor[cellsFn]())
+	beam.RegisterDoFn(reflect.TypeFor[bruteFn]())
+	beam.RegisterDoFn(reflect.TypeFor[bucketsFn]())
+	beam.RegisterDoFn(reflect.TypeFor[bucketPairsFn]())
+	beam.RegisterDoFn(reflect.TypeFor[writePairsFn]())
 	register.Emitter2[int64, []byte]()
 	register.Iter1[[]byte]()
 }
