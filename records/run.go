@@ -37,7 +37,7 @@ const (
 const (
 	CountRecords     = "records"      // records read, unreadable ones included
 	CountUnreadable  = "unreadable"   // records that are no document
-	CountNotCompared = "not_compared" // documents that have no token or are too large
+	CountNotCompared = "not_compared" // documents that have no token or too few, or are too large
 	CountRows        = "rows"         // rows of a table
 	CountCopies      = "copies"       // removed documents with reason copy; pairs of copies
 	CountNear        = "near"         // removed documents with reason near; near pairs

@@ -68,6 +68,7 @@ const MaxRaw = 1 << 20
 const (
 	ReasonNoText   = "no text"
 	ReasonNoToken  = "no token"
+	ReasonTooShort = "too few words"
 	ReasonTooLarge = "too large"
 )
 

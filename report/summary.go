@@ -35,7 +35,7 @@ func Summary(w io.Writer, run *records.Run, dir string, example *records.Example
 		out.printf("unreadable  %s\n", plural(run.Counts[records.CountUnreadable], "record"))
 	}
 	if run.Counts[records.CountNotCompared] > 0 {
-		out.printf("left alone  %s not compared (no word in them, or too large), kept in the corpus\n", plural(run.Counts[records.CountNotCompared], "document"))
+		out.printf("left alone  %s not compared (too few words in them, or too large), kept in the corpus\n", plural(run.Counts[records.CountNotCompared], "document"))
 	}
 	out.printf("copies      %s with the same shingle set as an earlier one\n", plural(run.Counts[records.CountPairs]-run.Counts[records.CountNearPairs], "document"))
 	out.printf("near pairs  %s, each verified exactly\n", n(records.CountNearPairs))

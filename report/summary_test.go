@@ -27,7 +27,7 @@ func TestSummary(t *testing.T) {
 	}
 	want := `read        1,000,000 documents in 2 files, 1.2 MB
 unreadable  10 records
-left alone  3 documents not compared (no word in them, or too large), kept in the corpus
+left alone  3 documents not compared (too few words in them, or too large), kept in the corpus
 copies      30 documents with the same shingle set as an earlier one
 near pairs  20, each verified exactly
 crowds      2 components with more pairs than --pair-budget, of which only some with kept documents are listed

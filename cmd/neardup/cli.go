@@ -15,6 +15,8 @@ import (
 // commands are the subcommands, one file each.
 type commands struct {
 	Dedup   dedupCmd   `cmd:"" help:"Find near-duplicate documents, and write the corpus without them."`
+	Query   queryCmd   `cmd:"" help:"Find the documents nearest to one, by its id or its text."`
+	Compare compareCmd `cmd:"" help:"Find the similar pairs of a small collection in several ways, and print how they agree."`
 	Version versionCmd `cmd:"" help:"Print the version and the ids of the formats it writes."`
 }
 

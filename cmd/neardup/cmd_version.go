@@ -11,7 +11,7 @@ type versionCmd struct{}
 
 // Run prints the version.
 func (versionCmd) Run(s streams) error {
-	ids := dedup.Formats()
+	ids := dedup.Formats("fss")
 	_, err := fmt.Fprintf(s.Out, "neardup %s\n%s %s/%s\nformats: text %s, signature %s, tables %s\n",
 		dedup.Version(), runtime.Version(), runtime.GOOS, runtime.GOARCH, ids.Text, ids.Signature, ids.Tables)
 	return err

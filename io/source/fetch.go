@@ -128,18 +128,6 @@ func (r *Reader) seek(position int64) (Piece, error) {
 
 // Text reads the text of one document.
 func Text(in *records.Inputs, key records.Key, o Options) (text string, err error) {
-	r, err := Open(in, in.Splits[in.Split(key)], o.Fields, o.MaxRecord())
-	if err != nil {
-		return "", err
-	}
-	defer func() { err = errors.Join(err, r.Close()) }()
-	piece, err := r.seek(key.Position())
-	if err != nil {
-		return "", fmt.Errorf("%s: document at %d: %w", r.path, key.Position(), err)
-	}
-	var doc codec.Document
-	if err := r.Decode(piece, &doc); err != nil {
-		return "", err
-	}
-	return string(doc.Text), nil
+	err = Lookup(in, []records.Key{key}, o, func(doc records.Document) { text = string(doc.Text) })
+	return text, err
 }

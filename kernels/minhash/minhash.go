@@ -72,7 +72,7 @@ func New(n int, seed uint64) *Signer {
 		panic(fmt.Sprintf("minhash: %d values; want a power of two from %d to %d", n, minN, maxN))
 	}
 	s := &Signer{seed: seed, spare: make([]uint64, n)}
-	next := splitMix64(seed)
+	next := hash.SplitMix64(seed)
 	s.mask = next()
 	for r := 1; r < rounds; r++ {
 		s.throws[r] = next()
@@ -173,15 +173,4 @@ func Estimate(a, b []uint64) float64 {
 		}
 	}
 	return float64(equal) / float64(len(a))
-}
-
-// splitMix64 returns Steele, Lea and Flood's generator of 2014.
-func splitMix64(state uint64) func() uint64 {
-	return func() uint64 {
-		state += 0x9e3779b97f4a7c15
-		z := state
-		z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
-		z = (z ^ z>>27) * 0x94d049bb133111eb
-		return z ^ z>>31
-	}
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/neardup/neardup/kernels/stopwords"
 )
 
 // Kind is what a shingle is made of.
@@ -11,12 +13,19 @@ type Kind uint8
 
 // The kinds of shingles.
 const (
-	Word Kind = 1 + iota // words of package token
-	Char                 // code points of the normalised text, blanks included
-	Byte                 // bytes of the normalised text
+	Word   Kind = 1 + iota // words of package token
+	Char                   // code points of the normalised text, blanks included
+	Byte                   // bytes of the normalised text
+	Stop                   // words, and only the shingles that begin with a stop word
+	Char32                 // code points as of Char, and of a shingle's hash 4 bytes
 )
 
-var kindNames = map[Kind]string{Word: "word", Char: "char", Byte: "byte"}
+var kindNames = map[Kind]string{Word: "word", Char: "char", Byte: "byte", Stop: "stopword", Char32: "char32"}
+
+const kindsHelp = "use word:K, char:K, byte:K, char32:K, stopword:K or stopword:K:LANGUAGE"
+
+// defaultLanguage is that of stop words where none is named.
+const defaultLanguage = "en"
 
 // maxK is beyond what anybody would compare as one shingle.
 const maxK = 1 << 20
@@ -25,13 +34,23 @@ const maxK = 1 << 20
 type Config struct {
 	Kind Kind
 	K    int // at least 1
+	// Language of the stop words, of kind Stop only.
+	Language string
 }
 
-// Parse reads a configuration such as "word:5", "char:9" or "byte:13".
+// Parse reads a configuration such as "word:5", "char:9", "byte:13", "char32:9", "stopword:3" or
+// "stopword:3:it".
 func Parse(s string) (Config, error) {
 	name, count, _ := strings.Cut(s, ":")
-	if name == "stopword" {
-		return Config{}, fmt.Errorf("shingle %q: stopword shingles are not available yet; use word:K, char:K or byte:K", s)
+	language := ""
+	if name == kindNames[Stop] {
+		var named bool
+		if count, language, named = strings.Cut(count, ":"); !named {
+			language = defaultLanguage
+		}
+		if _, err := stopwords.Words(language); err != nil {
+			return Config{}, fmt.Errorf("shingle %q: %w", s, err)
+		}
 	}
 	for kind, kindName := range kindNames {
 		if kindName != name {
@@ -41,12 +60,16 @@ func Parse(s string) (Config, error) {
 		if err != nil || k < 1 || k > maxK {
 			return Config{}, fmt.Errorf("shingle %q: %q is not a whole number from 1 to %d, as in %s:5", s, count, maxK, name)
 		}
-		return Config{kind, k}, nil
+		return Config{kind, k, language}, nil
 	}
-	return Config{}, fmt.Errorf("shingle %q: unknown kind %q; use word:K, char:K or byte:K", s, name)
+	return Config{}, fmt.Errorf("shingle %q: unknown kind %q; %s", s, name, kindsHelp)
 }
 
 // String returns the form that Parse reads.
 func (c Config) String() string {
-	return kindNames[c.Kind] + ":" + strconv.Itoa(c.K)
+	s := kindNames[c.Kind] + ":" + strconv.Itoa(c.K)
+	if c.Language != "" && c.Language != defaultLanguage {
+		s += ":" + c.Language
+	}
+	return s
 }

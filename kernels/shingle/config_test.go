@@ -7,10 +7,13 @@ import (
 
 func TestParse(t *testing.T) {
 	for in, want := range map[string]Config{
-		"word:5":  {Word, 5},
-		"word:1":  {Word, 1},
-		"char:9":  {Char, 9},
-		"byte:13": {Byte, 13},
+		"word:5":        {Kind: Word, K: 5},
+		"word:1":        {Kind: Word, K: 1},
+		"char:9":        {Kind: Char, K: 9},
+		"byte:13":       {Kind: Byte, K: 13},
+		"char32:9":      {Kind: Char32, K: 9},
+		"stopword:3":    {Kind: Stop, K: 3, Language: "en"},
+		"stopword:4:it": {Kind: Stop, K: 4, Language: "it"},
 	} {
 		got, err := Parse(in)
 		if err != nil || got != want {
@@ -34,7 +37,11 @@ func TestParseErrors(t *testing.T) {
 		"char:-3":      `"-3" is not`,
 		"byte:1.5":     `"1.5" is not`,
 		"word:5:5":     `"5:5" is not`,
-		"stopword:3":   "not available",
+		"word:5:it":    `"5:it" is not`,
+		"stopword":     `"" is not a whole number`,
+		"stopword:3:":  `no stop words of language ""`,
+		"stopword:3:x": `no stop words of language "x"; use one of da`,
+		"stopword:0":   `"0" is not a whole number`,
 	} {
 		got, err := Parse(in)
 		if err == nil {

@@ -14,10 +14,10 @@ import (
 )
 
 // FormatID names how a text becomes shingle hashes: normaliser, tokeniser,
-// token hash and shingle hash. It is stored with whatever is built from
+// token hash, shingle hash and stop words. It is stored with whatever is built from
 // shingles, and what bears different ids must not be compared. The number
-// rises with any change to kernels/hash, textnorm, token or shingle, or to the
-// versions of their libraries, that changes a hash; the Unicode version comes
+// rises with any change to kernels/hash, textnorm, token, shingle or stopwords,
+// or to the versions of their libraries, that changes a hash; the Unicode version comes
 // with the Go release.
 const FormatID = "neardup-text-1/unicode-" + unicode.Version
 
@@ -33,6 +33,7 @@ type Shingler struct {
 	power  uint64 // multiplier^K, what a token has grown to when it leaves
 	text   []byte
 	tokens []uint64
+	stop   map[uint64]bool // the tokens that begin a shingle, of kind Stop
 }
 
 // New returns a Shingler for a Config from Parse.
@@ -40,6 +41,9 @@ func New(c Config, p textnorm.Policy) *Shingler {
 	s := &Shingler{config: c, policy: p, power: 1}
 	for range c.K {
 		s.power *= multiplier
+	}
+	if c.Kind == Stop {
+		s.stop = stopTokens(c.Language, p)
 	}
 	return s
 }
@@ -55,8 +59,23 @@ func New(c Config, p textnorm.Policy) *Shingler {
 // h is as above; the second Mix sets it apart from shingles of K tokens. Only
 // a text without a token has none. What cannot be seen, white space, control and
 // format characters, alone counts as no token.
+//
+// Kind Stop has of these the shingles that begin with a stop word, and if there
+// is none that one of the whole text. Kind Char32 keeps 4 bytes of each hash.
 func (s *Shingler) Shingles(dst []uint64, text []byte) []uint64 {
-	tokens := s.tokenise(text)
+	switch s.config.Kind {
+	case Stop:
+		return s.anchored(dst, s.tokenise(text))
+	case Char32:
+		first := len(dst)
+		return cutTo32(s.windows(dst, s.tokenise(text)), first)
+	default:
+		return s.windows(dst, s.tokenise(text))
+	}
+}
+
+// windows appends the hash of every window of K tokens.
+func (s *Shingler) windows(dst, tokens []uint64) []uint64 {
 	k := s.config.K
 	if len(tokens) == 0 {
 		return dst
@@ -66,7 +85,7 @@ func (s *Shingler) Shingles(dst []uint64, text []byte) []uint64 {
 		sum = sum*multiplier + t
 	}
 	if len(tokens) < k {
-		return append(dst, hash.Mix(hash.Mix(sum)^uint64(len(tokens))))
+		return append(dst, wholeText(sum, len(tokens)))
 	}
 	dst = append(dst, hash.Mix(sum))
 	leaving := tokens[:len(tokens)-k]
@@ -75,6 +94,11 @@ func (s *Shingler) Shingles(dst []uint64, text []byte) []uint64 {
 		dst = append(dst, hash.Mix(sum))
 	}
 	return dst
+}
+
+// wholeText is the hash of the one shingle of a text, from the sum over its tokens.
+func wholeText(sum uint64, tokens int) uint64 {
+	return hash.Mix(hash.Mix(sum) ^ uint64(tokens))
 }
 
 // tokenise returns the tokens of text, valid until the next call.
@@ -86,10 +110,10 @@ func (s *Shingler) tokenise(text []byte) []uint64 {
 	}
 	s.text = s.policy.Append(s.text[:0], text)
 	switch {
-	case s.config.Kind == Word:
+	case s.config.Kind == Word || s.config.Kind == Stop:
 		s.tokens = token.Words(s.tokens, s.text)
 	case bytes.IndexFunc(s.text, visible) < 0:
-	case s.config.Kind == Char:
+	case s.config.Kind == Char || s.config.Kind == Char32:
 		s.tokens = token.Runes(s.tokens, s.text)
 	case s.config.Kind == Byte:
 		s.tokens = token.Bytes(s.tokens, s.text)

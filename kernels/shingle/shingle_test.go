@@ -20,6 +20,8 @@ import (
 
 var configs = []string{"word:1", "word:2", "word:5", "char:1", "char:9", "byte:13"}
 
+var allConfigs = append(slices.Clone(configs), "stopword:3", "stopword:2:it", "char32:9")
+
 func shingler(t testing.TB, config, policy string) *Shingler {
 	t.Helper()
 	c, err := Parse(config)
@@ -189,11 +191,18 @@ func (s *Shingler) direct(text []byte) []uint64 {
 		return sum
 	}
 	var shingles []uint64
-	if m := len(tokens); 0 < m && m < s.config.K {
-		return []uint64{hash.Mix(hash.Mix(polynomial(tokens)) ^ uint64(m))}
-	}
 	for i := 0; i+s.config.K <= len(tokens); i++ {
-		shingles = append(shingles, hash.Mix(polynomial(tokens[i:i+s.config.K])))
+		if s.config.Kind != Stop || s.stop[tokens[i]] {
+			shingles = append(shingles, hash.Mix(polynomial(tokens[i:i+s.config.K])))
+		}
+	}
+	if len(shingles) == 0 && len(tokens) > 0 {
+		shingles = []uint64{hash.Mix(hash.Mix(polynomial(tokens)) ^ uint64(len(tokens)))}
+	}
+	if s.config.Kind == Char32 {
+		for i, h := range shingles {
+			shingles[i] = hash.Mix(h >> 32)
+		}
 	}
 	return shingles
 }
@@ -203,8 +212,10 @@ func FuzzShinglesEqualDirect(f *testing.F) {
 	f.Add([]byte("a rose is a rose is a rose"), uint8(2), uint8(9), true)
 	f.Add([]byte("近似重复 caf\u00e9 \xff"), uint8(3), uint8(13), false)
 	f.Add([]byte("!!!"), uint8(2), uint8(2), true)
+	f.Add([]byte("The cat sat on the mat, and that was that"), uint8(3), uint8(2), false)
+	f.Add([]byte("The cat"), uint8(4), uint8(9), false)
 	f.Fuzz(func(t *testing.T, text []byte, kind, k uint8, raw bool) {
-		c := Config{Word + Kind(kind%3), 1 + int(k)}
+		c := Config{Kind: Word + Kind(kind%5), K: 1 + int(k)}
 		policy := "default"
 		if raw {
 			policy = "none"
@@ -279,7 +290,7 @@ func TestSimilarityIsThatOfStrings(t *testing.T) {
 
 func TestShinglesDoNotAllocate(t *testing.T) {
 	text := []byte(english(3000))
-	for _, config := range configs {
+	for _, config := range allConfigs {
 		s := shingler(t, config, "default")
 		dst := s.Shingles(nil, text)
 		if n := testing.AllocsPerRun(20, func() { dst = Set(s.Shingles(dst[:0], text)) }); n != 0 {

@@ -9,7 +9,9 @@ import (
 
 	"github.com/neardup/neardup/io/sink"
 	"github.com/neardup/neardup/io/source"
+	"github.com/neardup/neardup/kernels/classic"
 	"github.com/neardup/neardup/kernels/minhash"
+	"github.com/neardup/neardup/kernels/salted"
 	"github.com/neardup/neardup/kernels/shingle"
 	"github.com/neardup/neardup/records"
 	"github.com/neardup/neardup/transforms/candidates"
@@ -24,6 +26,8 @@ const (
 	inputsFile   = "inputs.json"
 	ledgerFile   = "ledger.jsonl"
 	exceededFile = "exceeded.json"
+	// The dictionary of the signature classic: its offsets, and with a number the parts.
+	dictionaryFile = "dictionary"
 )
 
 // Build builds the pipeline, as docs/architecture.md draws it. temp is the run's temporary
@@ -31,11 +35,12 @@ const (
 func Build(s beam.Scope, p *Plan, output, temp string) {
 	inputs := path.Join(temp, inputsFile)
 	reading := source.Params{Inputs: inputs, Options: p.Config.Source()}
-	writing := sink.Params{Inputs: inputs, Output: output, Write: p.Config.Write, Metadata: p.metadata()}
+	writing := sink.Params{Inputs: inputs, Output: output, Write: p.Config.Write, Metadata: p.Metadata()}
 
 	docs := source.Read(s, reading)
-	bands, copies, notCompared := signature.MinHash(s, docs.Blocks, p.signature(inputs))
-	edges := beam.Flatten(s, copies, candidates.Buckets(s, bands))
+	blocks, notCompared := p.compared(s, docs.Blocks, inputs)
+	bands, copies, noToken := signature.Sign(s, blocks, p.Signature(temp))
+	edges := beam.Flatten(s, append(copies, candidates.Buckets(s, bands))...)
 	members := components.Connect(s, edges, p.components(inputs))
 	again := source.Fetch(s, members, reading)
 	comparing := p.verify(inputs, temp)
@@ -44,7 +49,7 @@ func Build(s beam.Scope, p *Plan, output, temp string) {
 	profiles := beam.Flatten(s, features.Profiles, features.LargeProfiles)
 	rows := decide.Survivors(s, profiles, found.Pairs, found.Links, decide.Params{Inputs: inputs, Components: p.Config.Cluster == "components"})
 
-	rejected := sink.Table[records.Rejected](s, "rejected", beam.Flatten(s, docs.Rejected, notCompared), writing)
+	rejected := sink.Table[records.Rejected](s, "rejected", beam.Flatten(s, append(notCompared, docs.Rejected, noToken)...), writing)
 	facts := []beam.PCollection{
 		docs.Facts,
 		found.Facts,
@@ -59,7 +64,7 @@ func Build(s beam.Scope, p *Plan, output, temp string) {
 	}
 	if p.Config.MeasureRecall > 0 {
 		measuring := p.measuring(temp)
-		sample := source.Fetch(s, measuring.Choose(s, docs.Blocks), reading)
+		sample := source.Fetch(s, measuring.Choose(s, blocks), reading)
 		facts = append(facts, measuring.Keep(s, sample, found.Crowded))
 	}
 	sink.Gate(s, path.Join(temp, exceededFile), sink.Limit(p.Config.MaxRejected), docs.Facts, rejected)
@@ -69,8 +74,34 @@ func Build(s beam.Scope, p *Plan, output, temp string) {
 // buildMeasurement builds the pipeline that compares the sample, which that of Build has written,
 // with all documents.
 func buildMeasurement(s beam.Scope, p *Plan, temp string) {
-	reading := source.Params{Inputs: path.Join(temp, inputsFile), Options: p.Config.Source()}
-	p.measuring(temp).Join(s, source.Read(s, reading).Blocks)
+	blocks, _ := p.Compared(s, temp)
+	p.measuring(temp).Join(s, blocks)
+}
+
+// CheckDictionary says whether a dictionary that was built has shingles enough.
+func (p *Plan) CheckDictionary(temp string) error {
+	params := p.Signature(temp)
+	if err := params.Check(); err != nil {
+		return usage("--signature classic with %d bands of %d rows: %w; give fewer --bands and --rows, shorter shingles, or --signature fss", p.Choice.Bands, p.Choice.Rows, err)
+	}
+	return nil
+}
+
+// Compared reads the documents that are to be compared, as blocks; rejected are the rows of others.
+func (p *Plan) Compared(s beam.Scope, temp string) (blocks beam.PCollection, rejected []beam.PCollection) {
+	inputs := path.Join(temp, inputsFile)
+	docs := source.Read(s, source.Params{Inputs: inputs, Options: p.Config.Source()})
+	blocks, rejected = p.compared(s, docs.Blocks, inputs)
+	return blocks, append(rejected, docs.Rejected)
+}
+
+// compared leaves out documents of too few words; rejected are their rows.
+func (p *Plan) compared(s beam.Scope, blocks beam.PCollection, inputs string) (long beam.PCollection, rejected []beam.PCollection) {
+	if p.Config.MinWords == 0 {
+		return blocks, nil
+	}
+	long, short := signature.LongEnough(s, blocks, inputs, p.Text.Normalize, p.Config.MinWords)
+	return long, []beam.PCollection{short}
 }
 
 func (p *Plan) measuring(temp string) verify.Measuring {
@@ -80,9 +111,10 @@ func (p *Plan) measuring(temp string) verify.Measuring {
 	}
 }
 
-func (p *Plan) signature(inputs string) signature.Params {
+// Signature says how documents are signed; temp is the run's temporary folder.
+func (p *Plan) Signature(temp string) signature.Params {
 	return signature.Params{
-		Inputs: inputs, Text: p.Text,
+		Inputs: path.Join(temp, inputsFile), Text: p.Text, Family: signature.Family(p.Config.Signature), Dictionary: p.Dictionary(temp),
 		Signature: p.Choice.Signature, Bands: p.Choice.Bands, Rows: p.Choice.Rows,
 		Seed: p.Config.Seed, Exact: p.Config.Method == "exact", ShardBits: p.shardBits(),
 	}
@@ -95,9 +127,15 @@ func (p *Plan) components(inputs string) components.Params {
 	}
 }
 
+// Dictionary is where the signature classic finds the numbers of shingles.
+func (p *Plan) Dictionary(temp string) signature.Dictionary {
+	ranges, groups := p.dictionaryGroups()
+	return signature.Dictionary{Path: path.Join(temp, dictionaryFile), Ranges: ranges, Groups: groups}
+}
+
 func (p *Plan) verify(inputs, temp string) verify.Params {
 	var banding verify.Banding
-	if p.Config.Method == "minhash" {
+	if p.Config.estimates() {
 		banding = verify.Banding{Signature: p.Choice.Signature, Bands: p.Choice.Bands, Rows: p.Choice.Rows, Seed: p.Config.Seed}
 	}
 	return verify.Params{
@@ -106,14 +144,17 @@ func (p *Plan) verify(inputs, temp string) verify.Params {
 	}
 }
 
-// Formats are the ids of what decides output bytes.
-func Formats() records.Formats {
-	return records.Formats{Text: shingle.FormatID, Signature: minhash.FormatID, Tables: records.Tables}
+// Formats are the ids of what decides output bytes; signature is one of those that --signature
+// names.
+func Formats(signature string) records.Formats {
+	return records.Formats{Text: shingle.FormatID, Signature: signatureIDs[signature], Tables: records.Tables}
 }
 
-// metadata is what each Parquet file says of how it came to be.
-func (p *Plan) metadata() map[string]string {
-	ids := Formats()
+var signatureIDs = map[string]string{"fss": minhash.FormatID, "classic": classic.FormatID, "salted": salted.FormatID}
+
+// Metadata is what each Parquet file says of how it came to be.
+func (p *Plan) Metadata() map[string]string {
+	ids := Formats(p.Config.Signature)
 	return map[string]string{
 		"measure":                  "jaccard",
 		"neardup.threshold":        strconv.FormatFloat(p.Threshold.Float(), 'g', -1, 64),

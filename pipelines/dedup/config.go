@@ -20,31 +20,20 @@ import (
 	"github.com/neardup/neardup/kernels/setsim"
 	"github.com/neardup/neardup/kernels/shingle"
 	"github.com/neardup/neardup/kernels/textnorm"
+	"github.com/neardup/neardup/transforms/signature"
 	"github.com/neardup/neardup/transforms/verify"
 )
 
 // Config is what a user asks of the job.
 type Config struct {
-	Inputs []string `arg:"" name:"input" help:"Files, folders or patterns to read, in order; - is standard input." json:"input"`
-	Output string   `short:"o" placeholder:"DIR" help:"Folder for the results; must be new, or one of an unfinished run. Required, but for --dry-run." group:"Output" json:"output"`
-
-	Format      string    `help:"Format of the input: ${formats} (default: by file name)." placeholder:"NAME" group:"Input" json:"format"`
-	Text        []string  `default:"text" sep:"none" placeholder:"COLUMN" help:"Text column; give it again to join several by one blank. Dotted paths reach nested fields (default: ${default})." group:"Input" json:"text"`
-	ID          string    `default:"id" placeholder:"COLUMN" help:"Id column; documents without one are named source@position (default: ${default})." group:"Input" json:"id"`
-	Limit       int64     `placeholder:"N" help:"Read the first N readable documents only." group:"Input" json:"limit"`
-	MaxDocBytes Bytes     `default:"16MiB" placeholder:"SIZE" help:"Texts larger than this are not compared, and stay in the corpus (default: ${default})." group:"Input" json:"max_doc_bytes"`
+	Input
+	Output      string    `short:"o" placeholder:"DIR" help:"Folder for the results; must be new, or one of an unfinished run. Required, but for --dry-run." group:"Output" json:"output"`
 	MaxRejected Tolerance `default:"0" placeholder:"N|P%" help:"How many unreadable records to accept, a number or a per cent; the job ends with status 4 if there are more (default: ${default})." group:"Input" json:"max_rejected"`
 
-	Threshold float64 `short:"t" default:"0.8" help:"Jaccard similarity from which two documents are near-duplicates, in (0, 1]; no use with --method=exact." group:"Similarity" json:"threshold"`
-	Shingle   string  `default:"word:5" placeholder:"KIND:K" help:"What is compared: sets of K consecutive words, characters or bytes: word:5, char:9, byte:13 (default: ${default})." group:"Similarity" json:"shingle"`
-	Normalize string  `default:"default" placeholder:"STEPS" help:"none, or a comma list of ${normalizations}; default is NFKC, lower case, punctuation out." group:"Similarity" json:"normalize"`
+	Similarity
 
-	Method    string  `default:"minhash" enum:"minhash,exact" help:"minhash (near-duplicates) or exact (copies only)." group:"Search" json:"method"`
-	Recall    float64 `default:"0.999" help:"Least probability of finding a pair of exactly threshold similarity; more similar ones have a higher one." group:"Search" json:"recall"`
-	Bands     int     `placeholder:"B" help:"Number of bands, with --rows, instead of what --recall would choose." group:"Search" json:"bands"`
-	Rows      int     `placeholder:"R" help:"Rows of a band, with --bands." group:"Search" json:"rows"`
-	Signature string  `default:"fss" enum:"fss" help:"Kind of signature: fss (Fast Similarity Sketching)." group:"Search" json:"signature"`
-	Seed      uint64  `default:"1" help:"Seed of the signature." group:"Search" json:"seed"`
+	Method string `default:"minhash" enum:"minhash,exact" help:"minhash (near-duplicates) or exact (copies only)." group:"Search" json:"method"`
+	Search
 
 	MeasureRecall int `placeholder:"N" help:"Measure the recall: read the input once more and compare N documents, those of smallest set hash, with all others; the summary says how many of their pairs were found." group:"Search" json:"measure_recall"`
 
@@ -53,29 +42,69 @@ type Config struct {
 	Write      []string `default:"pairs,clusters,removed,rejected,corpus" enum:"pairs,clusters,removed,rejected,corpus" placeholder:"NAME" help:"What to write: any of ${enum} (default: all)." group:"Output" json:"write"`
 	PairBudget int      `default:"262144" placeholder:"N" help:"Pairs of a component above which only those of each document with some kept before it are listed." group:"Decision" json:"pair_budget"`
 
-	Runner      string `default:"local" enum:"local,flink,spark,prism,direct" help:"Beam runner. In this process: local is ours, on all cores and in bounded memory; prism and direct are Beam's. On a cluster: flink and spark, by way of --job-server." group:"Run" json:"runner"`
-	JobServer   string `aliases:"flink-job-server" placeholder:"HOST:PORT" help:"Beam job server of the cluster, for --runner flink or spark; also --flink-job-server." group:"Run" json:"job_server"`
-	Environment string `placeholder:"KIND[:CONFIG]" help:"What runs the steps of a job on a cluster: loopback (this process), process:COMMAND (a boot program on the workers' machines), external:HOST:PORT (a worker pool there) or docker:IMAGE (default: loopback, if the job server is on this machine)." group:"Run" json:"environment"`
-	WorkerBin   string `name:"worker-binary" placeholder:"FILE" help:"neardup as a static Linux binary, which is sent to the workers (default: the running one, if it is that)." group:"Run" json:"worker_binary"`
-	Workers     int    `placeholder:"N" help:"Bundles that the local runner executes at a time (default: one a core); the parallelism of a job on a cluster (default: what the cluster is set to)." group:"Run" json:"workers"`
-	Memory      Bytes  `placeholder:"SIZE" help:"Memory that the local runner keeps the process to, at least 256MB (default: half of what the machine or the control group has)." group:"Run" json:"memory"`
-	TempDir     string `placeholder:"DIR" help:"Folder for temporary files (default: a hidden one in the output)." group:"Run" json:"temp_dir"`
-	DryRun      bool   `help:"Plan only: list, sample, choose, print." group:"Run" json:"dry_run"`
-	Overwrite   bool   `help:"Replace a finished output." group:"Run" json:"overwrite"`
-	ForceUnlock bool   `help:"Take the output's lock from a run that is gone." group:"Run" json:"force_unlock"`
+	Running
+	Remote
+
+	DryRun      bool `help:"Plan only: list, sample, choose, print." group:"Run" json:"dry_run"`
+	Overwrite   bool `help:"Replace a finished output." group:"Run" json:"overwrite"`
+	ForceUnlock bool `help:"Take the output's lock from a run that is gone." group:"Run" json:"force_unlock"`
 
 	// CellBytes is the size of the shingle sets that are compared at once in large components;
 	// results do not depend on it. 0: by --memory.
 	CellBytes int `kong:"-" json:"-"`
-	// SplitBytes is the size of the ranges that large files are read in; results do not depend
-	// on it. 0: the usual.
-	SplitBytes int64 `kong:"-" json:"-"`
 
 	// ConnectDocuments is how many documents one worker connects at most; results do not depend on
 	// it. 0: the usual.
 	ConnectDocuments int64 `kong:"-" json:"-"`
 
 	stdin string // the file that standard input is copied to
+}
+
+// Input says what is read, and what of it is compared.
+type Input struct {
+	Inputs []string `arg:"" name:"input" help:"Files, folders or patterns to read, in order; - is standard input." json:"input"`
+
+	Format      string   `help:"Format of the input: ${formats} (default: by file name)." placeholder:"NAME" group:"Input" json:"format"`
+	Text        []string `default:"text" sep:"none" placeholder:"COLUMN" help:"Text column; give it again to join several by one blank. Dotted paths reach nested fields (default: ${default})." group:"Input" json:"text"`
+	ID          string   `default:"id" placeholder:"COLUMN" help:"Id column; documents without one are named source@position (default: ${default})." group:"Input" json:"id"`
+	Limit       int64    `placeholder:"N" help:"Read the first N readable documents only." group:"Input" json:"limit"`
+	MaxDocBytes Bytes    `default:"16MiB" placeholder:"SIZE" help:"Texts larger than this are not compared, and stay in the corpus (default: ${default})." group:"Input" json:"max_doc_bytes"`
+	MinWords    int      `placeholder:"N" help:"Documents of fewer words than this, after normalising, are not compared, and stay in the corpus." group:"Input" json:"min_words"`
+
+	// SplitBytes is the size of the ranges that large files are read in; results do not depend
+	// on it. 0: the usual.
+	SplitBytes int64 `kong:"-" json:"-"`
+}
+
+// Similarity says which documents are similar.
+type Similarity struct {
+	Threshold float64 `short:"t" default:"0.8" help:"Jaccard similarity from which two documents are near-duplicates, in (0, 1]; no use with --method=exact." group:"Similarity" json:"threshold"`
+	Shingle   string  `default:"word:5" placeholder:"KIND:K" help:"What is compared: sets of K consecutive words, characters or bytes: word:5, char:9, byte:13; char32:9 hashes them to 4 bytes; stopword:3, or stopword:3:it of another language than English, takes a stop word and the words after it only (default: ${default})." group:"Similarity" json:"shingle"`
+	Normalize string  `default:"default" placeholder:"STEPS" help:"none, or a comma list of ${normalizations}; default is NFKC, lower case, punctuation out." group:"Similarity" json:"normalize"`
+}
+
+// Search says how similar documents are searched for.
+type Search struct {
+	Recall    float64 `default:"0.999" help:"Least probability of finding a pair of exactly threshold similarity; more similar ones have a higher one." group:"Search" json:"recall"`
+	Bands     int     `placeholder:"B" help:"Number of bands, with --rows, instead of what --recall would choose." group:"Search" json:"bands"`
+	Rows      int     `placeholder:"R" help:"Rows of a band, with --bands." group:"Search" json:"rows"`
+	Signature string  `default:"fss" enum:"fss,classic,salted" help:"Kind of signature: fss (Fast Similarity Sketching) or, of the textbooks and slower, classic (universal hashing of the shingles' numbers in a dictionary, which takes one more read) or salted (SHA-1 of the shingles' text)." group:"Search" json:"signature"`
+	Seed      uint64  `default:"1" help:"Seed of the signature." group:"Search" json:"seed"`
+}
+
+// Running says how a job is run.
+type Running struct {
+	Runner  string `default:"local" enum:"local,flink,spark,prism,direct" help:"Beam runner. In this process: local is ours, on all cores and in bounded memory; prism and direct are Beam's. On a cluster, for dedup: flink and spark, by way of --job-server." group:"Run" json:"runner"`
+	Workers int    `placeholder:"N" help:"Bundles that the local runner executes at a time (default: one a core); the parallelism of a job on a cluster (default: what the cluster is set to)." group:"Run" json:"workers"`
+	Memory  Bytes  `placeholder:"SIZE" help:"Memory that the local runner keeps the process to, at least 256MB (default: half of what the machine or the control group has)." group:"Run" json:"memory"`
+	TempDir string `placeholder:"DIR" help:"Folder for temporary files (default: a hidden one in an output folder, else the system's)." group:"Run" json:"temp_dir"`
+}
+
+// Remote says where and how a job on a cluster is run.
+type Remote struct {
+	JobServer   string `aliases:"flink-job-server" placeholder:"HOST:PORT" help:"Beam job server of the cluster, for --runner flink or spark; also --flink-job-server." group:"Run" json:"job_server"`
+	Environment string `placeholder:"KIND[:CONFIG]" help:"What runs the steps of a job on a cluster: loopback (this process), process:COMMAND (a boot program on the workers' machines), external:HOST:PORT (a worker pool there) or docker:IMAGE (default: loopback, if the job server is on this machine)." group:"Run" json:"environment"`
+	WorkerBin   string `name:"worker-binary" placeholder:"FILE" help:"neardup as a static Linux binary, which is sent to the workers (default: the running one, if it is that)." group:"Run" json:"worker_binary"`
 }
 
 // UsageError is a mistake in what was asked: exit status 2.
@@ -128,8 +157,12 @@ func (c *Config) Validate() error {
 		return usage("--limit %d: must be at least 1", c.Limit)
 	case c.MaxDocBytes < 1 || c.MaxDocBytes > maxDocBytes:
 		return usage("--max-doc-bytes %d: must be between 1 and %d", c.MaxDocBytes, int64(maxDocBytes))
-	case c.Signature != "fss":
-		return usage("--signature %s: not one of fss", c.Signature)
+	case c.MinWords < 0:
+		return usage("--min-words %d: must be at least 1", c.MinWords)
+	case !slices.Contains(signatures, c.Signature):
+		return usage("--signature %s: not one of %s", c.Signature, strings.Join(signatures, ", "))
+	case c.Method == "exact" && c.Signature != "fss":
+		return usage("--signature %s: --method exact looks for copies only, by one key of a whole signature; drop one of the two", c.Signature)
 	case c.Cluster != "star" && c.Cluster != "components":
 		return usage("--cluster %s: not one of star, components", c.Cluster)
 	case c.Method != "minhash" && c.Method != "exact":
@@ -151,7 +184,7 @@ func (c *Config) Validate() error {
 }
 
 // OnCluster reports whether the job runs on other machines than this one, or might.
-func (c *Config) OnCluster() bool { return c.Runner == "flink" || c.Runner == "spark" }
+func (r *Running) OnCluster() bool { return r.Runner == "flink" || r.Runner == "spark" }
 
 const (
 	maxDocBytes = 1 << 30
@@ -159,6 +192,9 @@ const (
 	// Each worker holds the sets of the sample in memory.
 	maxMeasureRecall = 100_000
 )
+
+// signatures are the names --signature knows.
+var signatures = []string{string(signature.FSS), string(signature.Classic), string(signature.Salted)}
 
 // outputs are the names --write knows: the tables, and the corpus.
 var outputs = []string{"pairs", "clusters", "removed", "rejected", "corpus"}

@@ -59,11 +59,13 @@ var (
 	entity  = regexp.MustCompile(`&(lt|gt|amp|#\d+);`)
 )
 
-// reuters reads the bodies with regular expressions.
-func reuters(t *testing.T) corpus {
-	folder := found(t, "reuters21578")
-	c := corpus{name: "reuters21578", config: ask(t, folder, "--format=reuters")}
-	files, err := filepath.Glob(filepath.Join(folder, "*.sgm"))
+func reuters(t *testing.T) corpus { return reutersFiles(t, "*.sgm") }
+
+// reutersFiles reads the bodies with regular expressions.
+func reutersFiles(t *testing.T, pattern string) corpus {
+	pattern = filepath.Join(found(t, "reuters21578"), pattern)
+	c := corpus{name: "reuters21578", config: ask(t, pattern, "--format=reuters")}
+	files, err := filepath.Glob(pattern)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,6 +20,8 @@ type Plan struct {
 	Listing *source.Listing
 	// Documents is the estimate of their number that sizes the groups.
 	Documents int64
+	// Shingles is the estimate of the sum of their sets' sizes.
+	Shingles  int64
 	Threshold setsim.Threshold
 	Text      shingle.Spec
 	Choice    lsh.Choice
@@ -52,12 +54,13 @@ func NewPlan(c Config) (*Plan, error) {
 		return nil, err
 	}
 	p.Idle = keep.prefer(listing.Inputs.Files)
-	sets, sampled, err := p.sample()
+	sets, shingles, sampled, err := p.sample()
 	if err != nil {
 		return nil, err
 	}
 	if sampled.Bytes > 0 {
 		p.Documents = int64(float64(sampled.Documents) / float64(sampled.Bytes) * float64(listing.Inputs.Bytes()))
+		p.Shingles = int64(float64(shingles) / float64(sampled.Bytes) * float64(listing.Inputs.Bytes()))
 	}
 	p.Documents = max(p.Documents, sampled.Documents, 1)
 	if c.Limit > 0 {
@@ -70,8 +73,8 @@ func NewPlan(c Config) (*Plan, error) {
 // are as good as drawn by lot and do not depend on the order of reading.
 const sampleSets = 2000
 
-// sample returns the distinct shingle sets of the planner's sample.
-func (p *Plan) sample() ([][]uint64, source.Sampled, error) {
+// sample returns the distinct shingle sets of the planner's sample, and the sum of all sets' sizes.
+func (p *Plan) sample() (sets [][]uint64, size int, sampled source.Sampled, err error) {
 	shingler := p.Text.New()
 	type hashed struct {
 		hash hash.Sum128
@@ -79,10 +82,11 @@ func (p *Plan) sample() ([][]uint64, source.Sampled, error) {
 	}
 	byHash := map[hash.Sum128][]uint64{}
 	var shingles []uint64
-	sampled, err := source.Sample(p.Listing.Inputs, p.Config.Source(), func(text []byte) {
+	sampled, err = source.Sample(p.Listing.Inputs, p.Config.Source(), func(text []byte) {
 		shingles = shingler.Shingles(shingles[:0], text)
 		if len(shingles) > 0 {
 			set := shingle.Set(shingles)
+			size += len(set)
 			sum := hash.Sequence(set)
 			if byHash[sum] == nil {
 				byHash[sum] = slices.Clone(set)
@@ -90,7 +94,7 @@ func (p *Plan) sample() ([][]uint64, source.Sampled, error) {
 		}
 	})
 	if err != nil {
-		return nil, sampled, err
+		return nil, 0, sampled, err
 	}
 	var all []hashed
 	for sum, set := range byHash {
@@ -99,11 +103,10 @@ func (p *Plan) sample() ([][]uint64, source.Sampled, error) {
 	slices.SortFunc(all, func(a, b hashed) int {
 		return cmp.Or(cmp.Compare(a.hash.Hi, b.hash.Hi), cmp.Compare(a.hash.Lo, b.hash.Lo))
 	})
-	var sets [][]uint64
 	for _, h := range all[:min(len(all), sampleSets)] {
 		sets = append(sets, h.set)
 	}
-	return sets, sampled, nil
+	return sets, size, sampled, nil
 }
 
 // choose sets the number of bands and rows.
@@ -130,6 +133,9 @@ func (p *Plan) choose(sets [][]uint64) (err error) {
 		}
 		if err != nil {
 			return &UsageError{err}
+		}
+		if c.Signature != "fss" { // only those need a power of two
+			p.Choice.Signature = p.Choice.Bands * p.Choice.Rows
 		}
 	}
 	return nil
@@ -199,6 +205,10 @@ const (
 	// Edges are mostly far fewer than documents; among copies each band repeats them.
 	edgesPerDocument = 4
 	maxShardBits     = 12
+	// A shingle on its way to the dictionary and back.
+	shingleBytes = 10
+	leastGroups  = 8 // so that there is work for several workers
+	mostGroups   = 1 << 16
 )
 
 // shardBits: each band's entries are spread over 1<<shardBits groups.
@@ -210,6 +220,12 @@ func (p *Plan) shardBits() int {
 // parts is the number of groups that edges are spread over.
 func (p *Plan) parts() int {
 	return int(max(1, p.Documents*edgeBytes*edgesPerDocument/groupBytes))
+}
+
+// dictionaryGroups are the numbers of groups that shingles are spread over, by hash and by document.
+func (p *Plan) dictionaryGroups() (ranges, groups int) {
+	n := int(max(leastGroups, min(p.Shingles*shingleBytes/groupBytes, mostGroups)))
+	return n, n
 }
 
 // chosen is what run.json says of the choice.

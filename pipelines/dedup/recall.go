@@ -10,6 +10,10 @@ import (
 	"github.com/neardup/neardup/records"
 )
 
+// estimates reports whether the recall is estimated: the joins sign sets of shingle hashes again,
+// which no other signature is made of.
+func (c *Config) estimates() bool { return c.Method == "minhash" && c.Signature == "fss" }
+
 // estimatedRecall is what the facts tell of the recall of a search for near pairs.
 func estimatedRecall(facts []records.Fact) *records.Recall {
 	e, r := &records.EstimatedRecall{Recall: 1}, &records.Recall{}

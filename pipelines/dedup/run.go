@@ -24,6 +24,7 @@ import (
 	"github.com/neardup/neardup/io/sink"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/records"
+	"github.com/neardup/neardup/transforms/signature"
 )
 
 // TooManyUnreadableError ends a run whose input has more unreadable records than it accepts.
@@ -94,7 +95,7 @@ func newJob(c Config) (*job, error) {
 	}
 	return &job{config: c, output: output, temp: temp, record: records.Run{
 		Status: "running", Job: id, Version: Version(), Started: time.Now().UTC(),
-		Runner: c.Runner, Parameters: parameters, Formats: Formats(),
+		Runner: c.Runner, Parameters: parameters, Formats: Formats(c.Signature),
 	}}, nil
 }
 
@@ -196,17 +197,31 @@ func writeJSON(path string, v any) error {
 	return err
 }
 
-// makePlan plans and records what was chosen.
-func (j *job) makePlan(ctx context.Context) (err error) {
-	config := j.config
-	config.stdin = filepath.Join(j.temp, "stdin")
-	j.plan, err = await(ctx, patience, func() (*Plan, error) {
-		if err := spool(config); err != nil {
+// MakePlan is NewPlan with what standard input holds, if that is an input, copied to the folder temp.
+func MakePlan(ctx context.Context, c Config, temp string) (*Plan, error) {
+	c.stdin = filepath.Join(temp, "stdin")
+	return await(ctx, patience, func() (*Plan, error) {
+		if err := spool(c); err != nil {
 			return nil, err
 		}
-		return NewPlan(config)
+		return NewPlan(c)
 	})
-	if err != nil {
+}
+
+// Share writes to the folder temp what the workers of a pipeline need to know of the plan.
+func (p *Plan) Share(temp string) error {
+	return storage.WriteShared(filepath.Join(temp, inputsFile), p.Listing.Inputs)
+}
+
+// Forget drops what this process keeps of what workers need to know.
+func (p *Plan) Forget(temp string) {
+	storage.Forget(filepath.Join(temp, inputsFile))
+	p.Dictionary(temp).Forget()
+}
+
+// makePlan plans and records what was chosen.
+func (j *job) makePlan(ctx context.Context) (err error) {
+	if j.plan, err = MakePlan(ctx, j.config, j.temp); err != nil {
 		return err
 	}
 	listing := j.plan.Listing
@@ -260,18 +275,20 @@ func (j *job) run(ctx context.Context, launch Launch) error {
 		return err
 	}
 	j.spoolCompressed()
-	inputs := filepath.Join(j.temp, inputsFile)
-	if err := storage.WriteShared(inputs, j.plan.Listing.Inputs); err != nil {
+	if err := j.plan.Share(j.temp); err != nil {
 		return err
 	}
-	defer storage.Forget(inputs)
+	defer j.plan.Forget(j.temp)
+	if err := j.numberShingles(ctx, launch); err != nil {
+		return err
+	}
 	pipeline, scope := beam.NewPipelineWithRoot()
 	Build(scope, j.plan, j.output, j.temp)
 	ended, err := j.launch(ctx, launch, pipeline)
 	if err != nil {
 		return err
 	}
-	j.record.Steps, j.record.Stages = counters(ended.result), ended.stages
+	j.record.Steps, j.record.Stages = counters(ended.result), append(j.record.Stages, ended.stages...)
 	if len(j.record.Steps) == 0 {
 		j.warn("the runner returned no counters, so run.json has no steps")
 	}
@@ -285,6 +302,9 @@ func (j *job) run(ctx context.Context, launch Launch) error {
 	j.record.Counts = totals(facts)
 	if j.config.Method == "minhash" {
 		j.record.Recall = estimatedRecall(facts)
+		if !j.config.estimates() {
+			j.record.Recall.Estimated = nil
+		}
 	}
 	if err := j.checkLoss(); err != nil {
 		return err
@@ -298,13 +318,26 @@ func (j *job) run(ctx context.Context, launch Launch) error {
 	return writeJSON(filepath.Join(j.output, records.ManifestName), files)
 }
 
-func (j *job) launch(ctx context.Context, launch Launch, pipeline *beam.Pipeline) (outcome, error) {
-	ended, err := await(ctx, j.config.patience(), func() (outcome, error) {
-		result, stages, err := launch(ctx, pipeline, j.temp)
-		return outcome{result, stages}, err
-	})
+// numberShingles writes the dictionary that the signature classic needs.
+func (j *job) numberShingles(ctx context.Context, launch Launch) error {
+	if j.config.Signature != string(signature.Classic) {
+		return nil
+	}
+	pipeline, scope := beam.NewPipelineWithRoot()
+	blocks, _ := j.plan.Compared(scope, j.temp)
+	j.plan.Dictionary(j.temp).Build(scope, blocks, j.plan.Text)
+	ended, err := j.launch(ctx, launch, pipeline)
 	if err != nil {
-		return outcome{}, j.cause(err)
+		return err
+	}
+	j.record.Stages = ended.stages
+	return j.plan.CheckDictionary(j.temp)
+}
+
+func (j *job) launch(ctx context.Context, launch Launch, pipeline *beam.Pipeline) (Outcome, error) {
+	ended, err := j.config.Execute(ctx, launch, pipeline, j.temp)
+	if err != nil {
+		return Outcome{}, j.cause(err)
 	}
 	if id := ended.result.JobID(); id != "" {
 		j.record.Jobs = append(j.record.Jobs, id)
@@ -312,10 +345,22 @@ func (j *job) launch(ctx context.Context, launch Launch, pipeline *beam.Pipeline
 	return ended, nil
 }
 
-// outcome is what Launch returns.
-type outcome struct {
+// Outcome is what Launch returns.
+type Outcome struct {
 	result beam.PipelineResult
 	stages []records.Stage
+}
+
+// Execute runs a pipeline, and waits for it to stop when ctx is done.
+func (r *Running) Execute(ctx context.Context, launch Launch, pipeline *beam.Pipeline, temp string) (Outcome, error) {
+	ended, err := await(ctx, r.patience(), func() (Outcome, error) {
+		result, stages, err := launch(ctx, pipeline, temp)
+		return Outcome{result, stages}, err
+	})
+	if err != nil {
+		err = &PipelineError{err}
+	}
+	return ended, err
 }
 
 // patience is how long an interrupted run waits for what may not stop by itself.
@@ -323,8 +368,8 @@ const patience = 2 * time.Second
 
 // patience is how long an interrupted run waits for the runner: the local one stops by itself, and
 // has files to remove; a job on a cluster is cancelled there.
-func (c *Config) patience() time.Duration {
-	if c.Runner == "local" || c.OnCluster() {
+func (r *Running) patience() time.Duration {
+	if r.Runner == "local" || r.OnCluster() {
 		return math.MaxInt64
 	}
 	return patience
@@ -359,7 +404,7 @@ func await[T any](ctx context.Context, patience time.Duration, do func() (T, err
 func (j *job) cause(err error) error {
 	data, readErr := os.ReadFile(filepath.Join(j.temp, exceededFile))
 	if readErr != nil {
-		return &PipelineError{err}
+		return err
 	}
 	exceeded := &TooManyUnreadableError{}
 	if j.config.writes("rejected") {

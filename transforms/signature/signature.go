@@ -34,6 +34,8 @@ type Params struct {
 	Inputs string
 	// Text says how a text becomes shingles.
 	Text shingle.Spec
+	// Family is the kind of signature.
+	Family Family
 	// Signature is its length n, Bands and Rows its use: Bands·Rows ≤ n.
 	Signature, Bands, Rows int
 	Seed                   uint64
@@ -41,6 +43,8 @@ type Params struct {
 	Exact bool
 	// ShardBits: the groups of a band are 1<<ShardBits.
 	ShardBits int
+	// Dictionary numbers the shingles, for the family Classic.
+	Dictionary Dictionary
 }
 
 // MinHash signs documents and emits their band keys.
@@ -102,7 +106,7 @@ func (f *minHashFn) ProcessElement(ctx context.Context, block []byte, bands func
 		f.shingles = f.shingler.Shingles(f.shingles[:0], doc.Text)
 		if len(f.shingles) == 0 {
 			none++
-			f.reject(&doc, rejected)
+			reject(f.rejected, f.inputs, &doc, records.ReasonNoToken, "", rejected)
 			continue
 		}
 		signed++
@@ -139,17 +143,6 @@ func (f *minHashFn) collapse(key records.Key) (first records.Key, ok bool) {
 	}
 	f.seen[sum] = key
 	return 0, false
-}
-
-func (f *minHashFn) reject(doc *records.Document, emit func(int64, []byte)) {
-	id := f.inputs.ID(doc.Key, doc.ID, doc.HasID)
-	row := records.Rejected{
-		Source: f.inputs.Source(doc.Key), Position: doc.Key.Position(),
-		ID: &id, Reason: records.ReasonNoToken,
-	}
-	f.rejected.Add(int64(f.inputs.Shard(doc.Key)), func(block []byte) []byte {
-		return records.AppendRow(block, doc.Key, doc.Key, &row)
-	}, emit)
 }
 
 func (f *minHashFn) flushEdges(emit func([]byte)) {

@@ -1,0 +1,41 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+
+	"github.com/alecthomas/kong"
+
+	"github.com/neardup/neardup/pipelines/compare"
+	"github.com/neardup/neardup/pipelines/dedup"
+	"github.com/neardup/neardup/report"
+)
+
+type compareCmd struct {
+	compare.Config
+	Job  kong.ConfigFlag `name:"config" placeholder:"FILE" help:"TOML file with values for flags, by their names; the command line wins." group:"Run"`
+	JSON bool            `name:"json" help:"Print the result for machines instead of as a table." group:"Comparison"`
+}
+
+// Run finds the pairs in each way and prints how they agree.
+func (c *compareCmd) Run(ctx context.Context, s streams) error {
+	runner := dedupCmd{Config: dedup.Config{Running: c.Running}}
+	launch, err := runner.launch(ctx, s.Err)
+	if err != nil {
+		return err
+	}
+	comparison, err := compare.Run(ctx, c.Config, launch)
+	if errors.Is(err, context.Canceled) {
+		return errors.New("interrupted")
+	}
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		encoder := json.NewEncoder(s.Out)
+		encoder.SetIndent("", "  ")
+		return encoder.Encode(comparison)
+	}
+	return report.Comparison(s.Out, comparison)
+}

@@ -1,0 +1,46 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/alecthomas/kong"
+
+	"github.com/neardup/neardup/pipelines/dedup"
+	"github.com/neardup/neardup/pipelines/query"
+	"github.com/neardup/neardup/report"
+)
+
+type queryCmd struct {
+	query.Config
+	Job  kong.ConfigFlag `name:"config" placeholder:"FILE" help:"TOML file with values for flags, by their names; the command line wins." group:"Run"`
+	JSON bool            `name:"json" help:"Print the result for machines instead of as a table." group:"Query"`
+}
+
+// Run looks for the nearest documents and prints them.
+func (c *queryCmd) Run(ctx context.Context, s streams) error {
+	runner := dedupCmd{Config: dedup.Config{Running: c.Running}}
+	launch, err := runner.launch(ctx, s.Err)
+	if err != nil {
+		return err
+	}
+	answer, err := query.Run(ctx, c.Config, launch)
+	if errors.Is(err, context.Canceled) {
+		return errors.New("interrupted")
+	}
+	if err != nil {
+		return err
+	}
+	for _, warning := range answer.Warnings {
+		fmt.Fprintf(s.Err, "neardup: warning: %s\n", warning)
+	}
+	if c.JSON {
+		encoder := json.NewEncoder(s.Out)
+		encoder.SetIndent("", "  ")
+		encoder.SetEscapeHTML(false)
+		return encoder.Encode(answer)
+	}
+	return report.Neighbours(s.Out, answer)
+}

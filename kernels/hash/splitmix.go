@@ -1,0 +1,13 @@
+package hash
+
+// SplitMix64 returns the generator of Steele, Lea and Flood (2014), which constants and other
+// numbers that follow from a seed are drawn with.
+func SplitMix64(state uint64) func() uint64 {
+	return func() uint64 {
+		state += 0x9e3779b97f4a7c15
+		z := state
+		z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
+		z = (z ^ z>>27) * 0x94d049bb133111eb
+		return z ^ z>>31
+	}
+}

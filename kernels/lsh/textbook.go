@@ -1,0 +1,64 @@
+package lsh
+
+import (
+	"hash/crc32"
+	"strconv"
+)
+
+// Label returns the values of a band as a string, joined by _ (15_355_89_2).
+func Label(values []uint64) string { return string(appendLabel(nil, values)) }
+
+func appendLabel(dst []byte, values []uint64) []byte {
+	for i, v := range values {
+		if i > 0 {
+			dst = append(dst, '_')
+		}
+		dst = strconv.AppendUint(dst, v, 10)
+	}
+	return dst
+}
+
+// LabelKeys returns the keys of b bands of r rows, as Keys does, but each is the CRC-32 (IEEE) of
+// the band's label, in its upper half: those are the bits that tell buckets apart. Keys of
+// different bands can meet, so a bucket is known by its band and key.
+func LabelKeys(dst, sig []uint64, b, r int) []uint64 {
+	dst = dst[:0]
+	var label []byte
+	for band := range b {
+		label = appendLabel(label[:0], sig[band*r:(band+1)*r])
+		dst = append(dst, uint64(crc32.ChecksumIEEE(label))<<32)
+	}
+	return dst
+}
+
+// A Banding says how signatures become keys: by Keys or, if Labels, by LabelKeys.
+type Banding struct {
+	Bands, Rows int
+	Labels      bool
+}
+
+// Keys returns the keys of a signature. It overwrites dst and uses its storage if that suffices.
+func (b Banding) Keys(dst, sig []uint64) []uint64 {
+	if b.Labels {
+		return LabelKeys(dst, sig, b.Bands, b.Rows)
+	}
+	return Keys(dst, sig, b.Bands, b.Rows)
+}
+
+// SumBucket returns the bucket of a band by the simplest of hashes: the sum of its values modulo
+// the number of buckets.
+func SumBucket(values []uint64, buckets uint64) uint64 {
+	sum := uint64(0)
+	for _, v := range values {
+		sum = (sum + v%buckets) % buckets
+	}
+	return sum
+}
+
+// Sensitivity returns the p1 and p2 of b bands of r rows for Jaccard distances d1 < d2: MinHash
+// is a (d1, d2, 1−d1, 1−d2)-sensitive family, and banding makes of it one that is
+// (d1, d2, p1, p2)-sensitive. Sets at most d1 apart share a bucket with probability p1 or more,
+// sets at least d2 apart with p2 or less.
+func Sensitivity(d1, d2 float64, b, r int) (p1, p2 float64) {
+	return SCurve(1-d1, b, r), SCurve(1-d2, b, r)
+}

@@ -1,0 +1,69 @@
+package salted
+
+import (
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+func shingles(texts ...string) func(func([]byte) bool) {
+	return func(yield func([]byte) bool) {
+		for _, text := range texts {
+			if !yield([]byte(text)) {
+				return
+			}
+		}
+	}
+}
+
+// The vectors are those of a second implementation, testdata/vectors.py.
+func TestVectors(t *testing.T) {
+	table, err := os.ReadFile("testdata/vectors.tsv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(table)) {
+		field := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
+		n, err := strconv.Atoi(field[1])
+		if err != nil {
+			t.Fatal(err)
+		}
+		seed, err := strconv.ParseUint(field[2], 10, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, v := range New(n, seed).Sign(nil, shingles(strings.Split(field[0], "|")...)) {
+			got = append(got, strconv.FormatUint(v, 10))
+		}
+		if got := strings.Join(got, ","); got != field[3] {
+			t.Errorf("%d functions of seed %d, shingles %q:\n got %s\nwant %s", n, seed, field[0], got, field[3])
+		}
+	}
+}
+
+func TestNoShingleHasNoSignature(t *testing.T) {
+	if got := New(10, 1).Sign(make([]uint64, 3), shingles()); len(got) != 0 {
+		t.Errorf("no shingle: %v", got)
+	}
+}
+
+// The signature of a union is the lesser of each two values; neither order nor repetition matters.
+func TestUnionIsMinimum(t *testing.T) {
+	texts := rapid.SliceOfN(rapid.StringN(0, 12, -1), 1, 8)
+	rapid.Check(t, func(t *rapid.T) {
+		s := New(rapid.IntRange(1, 12).Draw(t, "n"), rapid.Uint64().Draw(t, "seed"))
+		a, b := texts.Draw(t, "a"), texts.Draw(t, "b")
+		want := s.Sign(nil, shingles(a...))
+		for i, v := range s.Sign(nil, shingles(b...)) {
+			want[i] = min(want[i], v)
+		}
+		if got := s.Sign(nil, shingles(slices.Concat(b, a, b)...)); !slices.Equal(got, want) {
+			t.Fatalf("union %v, minimum %v", got, want)
+		}
+	})
+}

@@ -1,0 +1,80 @@
+package shingle
+
+import (
+	"iter"
+	"unicode/utf8"
+
+	"github.com/neardup/neardup/kernels/token"
+)
+
+// Texts are the distinct shingles of text as UTF-8, by their first place: the words of one joined
+// by a blank, or its characters or bytes as the normalised text has them. They are those that
+// Shingles hashes. One is valid until the next.
+func (s *Shingler) Texts(text []byte) iter.Seq[[]byte] {
+	return func(yield func([]byte) bool) {
+		hashes := s.Shingles(nil, text)
+		if len(hashes) == 0 {
+			return
+		}
+		normal := s.policy.Append(nil, text)
+		tokens, separator := s.pieces(normal)
+		// Words are matched with their hashes, which say where shingles begin.
+		var words []uint64
+		if s.config.Kind == Stop {
+			words = token.Words(nil, normal)
+		}
+		seen := make(map[uint64]bool, len(hashes))
+		var joined []byte
+		give := func(tokens [][]byte) bool {
+			h := hashes[0]
+			hashes = hashes[1:]
+			if seen[h] {
+				return true
+			}
+			seen[h] = true
+			joined = joined[:0]
+			for i, t := range tokens {
+				if i > 0 {
+					joined = append(joined, separator...)
+				}
+				joined = append(joined, t...)
+			}
+			return yield(joined)
+		}
+		whole := true
+		for i := 0; i+s.config.K <= len(tokens); i++ {
+			if s.config.Kind == Stop && !s.stop[words[i]] {
+				continue
+			}
+			whole = false
+			if !give(tokens[i : i+s.config.K]) {
+				return
+			}
+		}
+		if whole {
+			give(tokens)
+		}
+	}
+}
+
+// pieces cuts a normalised text into tokens, and says what stands between two in a shingle.
+func (s *Shingler) pieces(text []byte) (tokens [][]byte, separator string) {
+	switch s.config.Kind {
+	case Word, Stop:
+		for word := range token.Segments(text) {
+			tokens = append(tokens, word)
+		}
+		return tokens, " "
+	case Byte:
+		for i := range text {
+			tokens = append(tokens, text[i:i+1])
+		}
+	default:
+		for len(text) > 0 {
+			_, n := utf8.DecodeRune(text)
+			tokens = append(tokens, text[:n])
+			text = text[n:]
+		}
+	}
+	return tokens, ""
+}

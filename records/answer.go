@@ -1,0 +1,31 @@
+package records
+
+// Neighbour is a document that shares a bucket with the one in question: a row of the table that a
+// query writes.
+type Neighbour struct {
+	ID       string `parquet:"id" json:"id"`
+	Source   string `parquet:"source,dict" json:"source"`
+	Position int64  `parquet:"position" json:"position"`
+	// Estimate is the share of equal values of the two signatures.
+	Estimate float64 `parquet:"estimate" json:"estimate"`
+	// Similarity is exact, of the shingle sets: Shared of Size (this document's) and the asked one's.
+	Similarity float64 `parquet:"similarity" json:"similarity"`
+	Shared     int32   `parquet:"shared" json:"shared"`
+	Size       int32   `parquet:"size" json:"size"`
+}
+
+// Answer is what a query found.
+type Answer struct {
+	// Of is the id of the document in question, or the name of the file with its text.
+	Of       string `json:"of"`
+	Source   string `json:"source,omitempty"`
+	Position int64  `json:"position"`
+	Size     int32  `json:"size"` // shingles of its set
+	// Asked is how many neighbours were asked for, Candidates how many share a bucket with it.
+	Asked      int         `json:"asked"`
+	Candidates int64       `json:"candidates"`
+	Neighbours []Neighbour `json:"neighbours"`
+
+	Parameters map[string]string `json:"parameters"`
+	Warnings   []string          `json:"warnings,omitempty"`
+}

@@ -1,0 +1,194 @@
+package nearest
+
+import (
+	"cmp"
+	"reflect"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/apache/beam/sdks/v2/go/pkg/beam"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
+
+	"github.com/neardup/neardup/io/storage"
+	"github.com/neardup/neardup/kernels/edit"
+	"github.com/neardup/neardup/records"
+)
+
+func init() {
+	beam.RegisterDoFn(reflect.TypeFor[lookupFn]())
+	beam.RegisterDoFn(reflect.TypeFor[lookupRejectedFn]())
+	beam.RegisterDoFn(reflect.TypeFor[mergeLookupFn]())
+	beam.RegisterDoFn(reflect.TypeFor[textFn]())
+	register.Emitter1[[]byte]()
+}
+
+// Lookup says which id is looked up.
+type Lookup struct {
+	// Inputs is the path of the shared records.Inputs.
+	Inputs string
+	ID     string
+	// Answer is the path that Found is written to.
+	Answer string
+}
+
+// Found is what there is of an id.
+type Found struct {
+	// Keys of the documents that have it, in input order.
+	Keys []records.Key
+	// Rejected are the rows of records that have it and are not compared.
+	Rejected []records.Rejected
+	// Closest are other ids that may have been meant.
+	Closest []Close
+}
+
+// Close is an id and how far it is from another.
+type Close struct {
+	ID       string
+	Distance int
+}
+
+// mostClosest is how many are worth reading.
+const mostClosest = 5
+
+// Find writes the documents that have the id to a file.
+//
+//	blocks of documents, KV<table shard, rejected rows> … → nothing
+func (l Lookup) Find(s beam.Scope, blocks beam.PCollection, rejected ...beam.PCollection) {
+	s = s.Scope("nearest.Lookup")
+	found := []beam.PCollection{beam.ParDo(s, &lookupFn{Lookup: l}, blocks)}
+	for _, rows := range rejected {
+		found = append(found, beam.ParDo(s, &lookupRejectedFn{l}, rows))
+	}
+	beam.ParDo0(s, &mergeLookupFn{l}, gather(s, found...))
+}
+
+// lookupFn looks through documents.
+//
+//	blocks of documents → KV<together, Found>
+type lookupFn struct {
+	Lookup Lookup
+
+	inputs *records.Inputs
+	found  Found
+}
+
+func (f *lookupFn) Setup() (err error) {
+	f.inputs, err = storage.Shared[records.Inputs](f.Lookup.Inputs)
+	return err
+}
+
+func (f *lookupFn) StartBundle(func(int64, []byte)) { f.found = Found{} }
+
+func (f *lookupFn) ProcessElement(block []byte, _ func(int64, []byte)) error {
+	d := records.NewDecoder(block)
+	for doc := range d.Documents() {
+		id := f.inputs.ID(doc.Key, doc.ID, doc.HasID)
+		if id == f.Lookup.ID {
+			f.found.Keys = append(f.found.Keys, doc.Key)
+		} else {
+			f.found.consider(id, f.Lookup.ID)
+		}
+	}
+	return d.Err()
+}
+
+func (f *lookupFn) FinishBundle(emit func(int64, []byte)) error { return emitJSON(&f.found, emit) }
+
+// consider keeps an id if it is among the closest to that looked up, and at least half of that is
+// in it. One that begins with it is as close as one with a wrong letter.
+func (f *Found) consider(id, wanted string) {
+	length := utf8.RuneCountInString(wanted)
+	limit := (length + 1) / 2
+	if len(f.Closest) == mostClosest {
+		limit = min(limit, f.Closest[mostClosest-1].Distance)
+	}
+	distance := 1
+	if !strings.HasPrefix(id, wanted) {
+		if apart := utf8.RuneCountInString(id) - length; max(apart, -apart) > limit {
+			return
+		}
+		distance = edit.Distance(id, wanted)
+	}
+	if distance <= limit {
+		f.close(Close{id, distance})
+	}
+}
+
+func (f *Found) close(c Close) {
+	at, known := slices.BinarySearchFunc(f.Closest, c, func(a, b Close) int {
+		return cmp.Or(cmp.Compare(a.Distance, b.Distance), cmp.Compare(a.ID, b.ID))
+	})
+	if !known {
+		f.Closest = slices.Insert(f.Closest, at, c)
+		f.Closest = f.Closest[:min(len(f.Closest), mostClosest)]
+	}
+}
+
+// lookupRejectedFn looks through what is not compared.
+//
+//	KV<table shard, rejected rows> → KV<together, Found>
+type lookupRejectedFn struct{ Lookup Lookup }
+
+func (f *lookupRejectedFn) ProcessElement(_ int64, block []byte, emit func(int64, []byte)) error {
+	var found Found
+	for d := records.NewDecoder(block); !d.Done(); {
+		d.Key()
+		d.Key()
+		fields := records.NewDecoder(d.Bytes())
+		var row records.Rejected
+		if row.DecodeFields(fields); d.Err() != nil || fields.Err() != nil {
+			return records.ErrCorrupt
+		}
+		if row.ID != nil && *row.ID == f.Lookup.ID {
+			row.Raw = nil
+			found.Rejected = append(found.Rejected, row)
+		}
+	}
+	if found.Rejected == nil {
+		return nil
+	}
+	return emitJSON(&found, emit)
+}
+
+// mergeLookupFn writes what all bundles found.
+//
+//	KV<together, Found> → nothing
+type mergeLookupFn struct{ Lookup Lookup }
+
+func (f *mergeLookupFn) ProcessElement(_ int64, parts func(*[]byte) bool) error {
+	var all Found
+	err := eachJSON(parts, func(part *Found) {
+		all.Keys = append(all.Keys, part.Keys...)
+		all.Rejected = append(all.Rejected, part.Rejected...)
+		for _, c := range part.Closest {
+			all.close(c)
+		}
+	})
+	if err != nil {
+		return err
+	}
+	slices.Sort(all.Keys)
+	slices.SortFunc(all.Rejected, func(a, b records.Rejected) int {
+		return cmp.Or(cmp.Compare(a.Source, b.Source), cmp.Compare(a.Position, b.Position))
+	})
+	return storage.WriteShared(f.Lookup.Answer, &all)
+}
+
+// Text makes a block of the one document that the file path holds as text, beside those that are
+// read.
+//
+//	Impulse → block of documents
+func Text(s beam.Scope, path string) beam.PCollection {
+	return beam.ParDo(s.Scope("nearest.Text"), &textFn{path}, beam.Impulse(s))
+}
+
+type textFn struct{ Path string }
+
+func (f *textFn) ProcessElement(_ []byte, emit func([]byte)) error {
+	text, err := storage.ReadFile(f.Path)
+	if err == nil {
+		emit(records.AppendDocument(nil, &records.Document{Text: text}))
+	}
+	return err
+}

@@ -1,0 +1,158 @@
+package nearest
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/neardup/neardup/internal/beamtest"
+	"github.com/neardup/neardup/io/storage"
+	"github.com/neardup/neardup/kernels/lsh"
+	"github.com/neardup/neardup/records"
+)
+
+// Whatever the bundles, the nearest are those of a plain search through all documents.
+func TestNearestEqualsPlainSearch(t *testing.T) {
+	r := rand.New(rand.NewPCG(4, 5))
+	for round := range 50 {
+		p := Params{
+			Banding: lsh.Banding{Bands: 3, Rows: 2},
+			Query:   filepath.Join(t.TempDir(), "query"), Answer: filepath.Join(t.TempDir(), "answer"), Most: 1 + r.IntN(4),
+		}
+		values := func() (v []uint64) {
+			for range 6 {
+				v = append(v, uint64(r.IntN(2)))
+			}
+			return v
+		}
+		query := Query{Key: records.NewKey(0, 3), Values: values()}
+		if round%2 == 0 {
+			query.Key = None
+		}
+		if err := storage.WriteShared(p.Query, &query); err != nil {
+			t.Fatal(err)
+		}
+		var want Nearest
+		var parts [][]byte
+		for bundle := range 1 + r.IntN(4) {
+			f := &nearFn{Params: p}
+			if err := f.Setup(); err != nil {
+				t.Fatal(err)
+			}
+			f.StartBundle(nil)
+			var block []byte
+			for i := range r.IntN(12) {
+				key, v := records.NewKey(0, int64(100*bundle+i)), values()
+				block = records.AppendNumbers(block, key, v)
+				shared, equal := false, 0
+				for band := range 3 {
+					shared = shared || slices.Equal(v[2*band:2*band+2], query.Values[2*band:2*band+2])
+				}
+				for i := range v {
+					if v[i] == query.Values[i] {
+						equal++
+					}
+				}
+				if shared && key != query.Key {
+					want.Candidates++
+					want.Near = append(want.Near, Near{key, equal})
+				}
+			}
+			if err := f.ProcessElement(block, nil); err != nil {
+				t.Fatal(err)
+			}
+			if err := f.FinishBundle(func(_ int64, part []byte) { parts = append(parts, part) }); err != nil {
+				t.Fatal(err)
+			}
+		}
+		r.Shuffle(len(parts), func(i, j int) { parts[i], parts[j] = parts[j], parts[i] })
+		if err := (&mergeNearFn{p}).ProcessElement(together, beamtest.Values(append(parts, nil)...)); err != nil {
+			t.Fatal(err)
+		}
+		slices.SortStableFunc(want.Near, func(a, b Near) int { return b.Equal - a.Equal }) // keys ascend
+		want.Near = want.Near[:min(len(want.Near), p.Most)]
+		got, err := storage.Shared[Nearest](p.Answer)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got.Candidates != want.Candidates || !slices.Equal(got.Near, want.Near) {
+			t.Fatalf("round %d, the %d nearest: %+v, want %+v", round, p.Most, got, want)
+		}
+		storage.Forget(p.Query)
+		storage.Forget(p.Answer)
+	}
+}
+
+// The closest ids do not depend on the order in which they come.
+func TestClosest(t *testing.T) {
+	ids := []string{"alpha", "alpha-1", "alpha-2", "alhpa", "aleph", "beta", "alph", "alp", "alphabet", "", "x"}
+	for range 20 {
+		rand.Shuffle(len(ids), func(i, j int) { ids[i], ids[j] = ids[j], ids[i] })
+		var found Found
+		for _, id := range ids {
+			if id != "alph" {
+				found.consider(id, "alph")
+			}
+		}
+		if got := fmt.Sprint(found.Closest); got != "[{aleph 1} {alp 1} {alpha 1} {alpha-1 1} {alpha-2 1}]" {
+			t.Fatalf("closest %v", got)
+		}
+	}
+	var found Found
+	found.consider("wholly different", "alph")
+	if len(found.Closest) != 0 {
+		t.Errorf("closest %v, want none", found.Closest)
+	}
+}
+
+// The id is found in documents and in rejected rows, with its positions.
+func TestLookup(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "inputs")
+	inputs := &records.Inputs{Files: []records.File{{Source: "a.jsonl", Size: 1000}}, Shards: 1}
+	if err := storage.WriteShared(path, inputs); err != nil {
+		t.Fatal(err)
+	}
+	l := Lookup{Inputs: path, ID: "x", Answer: filepath.Join(t.TempDir(), "found")}
+	f := &lookupFn{Lookup: l}
+	if err := f.Setup(); err != nil {
+		t.Fatal(err)
+	}
+	var block []byte
+	for i, id := range []string{"x", "y", "x", "xy"} {
+		block = records.AppendDocument(block, &records.Document{Key: records.NewKey(0, int64(10*i)), ID: []byte(id), HasID: true})
+	}
+	var parts [][]byte
+	emit := func(_ int64, part []byte) { parts = append(parts, part) }
+	f.StartBundle(nil)
+	if err := f.ProcessElement(block, nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.FinishBundle(emit); err != nil {
+		t.Fatal(err)
+	}
+	var rows []byte
+	for i, id := range []string{"x", "z"} {
+		key := records.NewKey(0, int64(500+i))
+		rows = records.AppendRow(rows, key, key, &records.Rejected{Source: "a.jsonl", Position: key.Position(), ID: &id, Reason: records.ReasonNoText})
+	}
+	if err := (&lookupRejectedFn{l}).ProcessElement(0, rows, emit); err != nil {
+		t.Fatal(err)
+	}
+	if err := (&mergeLookupFn{l}).ProcessElement(together, beamtest.Values(parts...)); err != nil {
+		t.Fatal(err)
+	}
+	got, err := storage.Shared[Found](l.Answer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := json.Marshal(got.Keys)
+	if err != nil || string(data) != "[0,20]" || len(got.Rejected) != 1 || got.Rejected[0].Position != 500 || got.Rejected[0].Reason != records.ReasonNoText {
+		t.Errorf("found %+v, %v", got, err)
+	}
+	if len(got.Closest) != 2 || got.Closest[0].ID != "xy" || got.Closest[1].ID != "y" {
+		t.Errorf("closest %+v", got.Closest)
+	}
+}

@@ -1,0 +1,387 @@
+package signature
+
+import (
+	"encoding/binary"
+	"fmt"
+	"io"
+	"math/bits"
+	"reflect"
+	"slices"
+
+	"github.com/apache/beam/sdks/v2/go/pkg/beam"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
+
+	"github.com/neardup/neardup/io/storage"
+	"github.com/neardup/neardup/kernels/classic"
+	"github.com/neardup/neardup/kernels/hash"
+	"github.com/neardup/neardup/kernels/shingle"
+	"github.com/neardup/neardup/records"
+)
+
+func init() {
+	beam.RegisterDoFn(reflect.TypeFor[distinctFn]())
+	beam.RegisterDoFn(reflect.TypeFor[partFn]())
+	beam.RegisterDoFn(reflect.TypeFor[offsetsFn]())
+	beam.RegisterFunction(emptyPart)
+	beam.RegisterDoFn(reflect.TypeFor[lookupFn]())
+	beam.RegisterDoFn(reflect.TypeFor[rankFn]())
+	beam.RegisterDoFn(reflect.TypeFor[classicFn]())
+	register.Iter1[[]byte]()
+}
+
+// Dictionary numbers the distinct shingles of all documents, 0 … N−1 in the order of their hashes.
+// It is never in one place: hashes are cut into ranges, each with a sorted file of those that
+// occur, and the number of a shingle is its place in the file plus the number of shingles in
+// ranges before. So numbers do not depend on how many ranges there are.
+type Dictionary struct {
+	// Path begins the paths of the ranges' files, and is that of the offsets.
+	Path string
+	// Ranges of hashes, and Groups of documents, are how many groups the shingles are spread over.
+	Ranges, Groups int
+}
+
+// Offsets are the number of distinct shingles before each range and, last, that of all.
+type Offsets []uint64
+
+// Distinct is N, the number of distinct shingles.
+func (o Offsets) Distinct() uint64 { return o[len(o)-1] }
+
+func (d Dictionary) part(number int64) string { return fmt.Sprintf("%s-%05d", d.Path, number) }
+
+// rangeOf returns the range that a hash is in: ranges are of equal width, in the order of hashes.
+func (d Dictionary) rangeOf(h uint64) int64 {
+	high, _ := bits.Mul64(h, uint64(d.Ranges))
+	return int64(high)
+}
+
+// Offsets returns those that Build wrote.
+func (d Dictionary) Offsets() (Offsets, error) {
+	offsets, err := storage.Shared[Offsets](d.Path)
+	if err != nil {
+		return nil, err
+	}
+	return *offsets, nil
+}
+
+// Forget drops what this process keeps of the dictionary.
+func (d Dictionary) Forget() { storage.Forget(d.Path) }
+
+// Build writes the dictionary of documents. It is a job of its own, before the one that signs.
+//
+//	blocks of documents → nothing
+func (d Dictionary) Build(s beam.Scope, blocks beam.PCollection, text shingle.Spec) {
+	s = s.Scope("signature.Dictionary")
+	hashes := beam.ParDo(s, &distinctFn{Dictionary: d, Text: text}, blocks)
+	counts := beam.ParDo(s, &partFn{d}, beam.GroupByKey(s, hashes))
+	// Of no shingle at all there are offsets, too.
+	mark := beam.ParDo(s, emptyPart, beam.Impulse(s))
+	beam.ParDo0(s, &offsetsFn{d}, beam.GroupByKey(s, beam.Flatten(s, counts, mark)))
+}
+
+func emptyPart(_ []byte, emit func(int64, []byte)) { emit(together, []byte{}) }
+
+// together is the key of what one call gathers.
+const together = 0
+
+// distinctFn sends the distinct shingles of many documents at a time.
+//
+//	blocks of documents → KV<range, hashes>
+type distinctFn struct {
+	Dictionary Dictionary
+	Text       shingle.Spec
+
+	shingler *shingle.Shingler
+	hashes   []uint64
+	out      *records.Buffers
+}
+
+// maxHashes are 8 MB.
+const maxHashes = 1 << 20
+
+func (f *distinctFn) Setup() { f.shingler = f.Text.New() }
+
+func (f *distinctFn) StartBundle(func(int64, []byte)) {
+	f.hashes, f.out = f.hashes[:0], records.NewBuffers()
+}
+
+func (f *distinctFn) ProcessElement(block []byte, emit func(int64, []byte)) error {
+	d := records.NewDecoder(block)
+	for doc := range d.Documents() {
+		if f.hashes = f.shingler.Shingles(f.hashes, doc.Text); len(f.hashes) >= maxHashes {
+			f.flush(emit)
+		}
+	}
+	return d.Err()
+}
+
+func (f *distinctFn) FinishBundle(emit func(int64, []byte)) {
+	f.flush(emit)
+	f.out.Flush(emit)
+}
+
+func (f *distinctFn) flush(emit func(int64, []byte)) {
+	for _, h := range shingle.Set(f.hashes) {
+		f.out.Add(f.Dictionary.rangeOf(h), func(block []byte) []byte { return records.AppendUint64(block, h) }, emit)
+	}
+	f.hashes = f.hashes[:0]
+}
+
+// partFn writes the distinct shingles of a range, and counts them.
+//
+//	KV<range, hashes> → KV<together, (range, count)>
+type partFn struct{ Dictionary Dictionary }
+
+func (f *partFn) ProcessElement(number int64, blocks func(*[]byte) bool, emit func(int64, []byte)) error {
+	var hashes []uint64
+	compact := maxHashes
+	var block []byte
+	for blocks(&block) {
+		hashes = appendHashes(hashes, block)
+		if len(hashes) >= compact { // memory is bounded by the distinct ones
+			hashes = shingle.Set(hashes)
+			compact = max(maxHashes, 2*len(hashes))
+		}
+	}
+	hashes = shingle.Set(hashes)
+	_, err := storage.WriteFile(f.Dictionary.part(number), func(w io.Writer) error {
+		return binary.Write(w, binary.LittleEndian, hashes)
+	})
+	emit(together, binary.AppendUvarint(binary.AppendUvarint(nil, uint64(number)), uint64(len(hashes))))
+	return err
+}
+
+func appendHashes(dst []uint64, block []byte) []uint64 {
+	for ; len(block) >= 8; block = block[8:] {
+		dst = append(dst, binary.LittleEndian.Uint64(block))
+	}
+	return dst
+}
+
+// offsetsFn adds up the counts of ranges.
+//
+//	KV<together, (range, count)> → nothing
+type offsetsFn struct{ Dictionary Dictionary }
+
+func (f *offsetsFn) ProcessElement(_ int64, counts func(*[]byte) bool) error {
+	offsets := make(Offsets, f.Dictionary.Ranges+1)
+	var block []byte
+	for counts(&block) {
+		if len(block) == 0 {
+			continue
+		}
+		d := records.NewDecoder(block)
+		number, count := d.Uvarint(), d.Uvarint()
+		if d.Err() != nil || number >= uint64(f.Dictionary.Ranges) {
+			return records.ErrCorrupt
+		}
+		offsets[number+1] = count
+	}
+	for i := range f.Dictionary.Ranges {
+		offsets[i+1] += offsets[i]
+	}
+	return storage.WriteShared(f.Dictionary.Path, offsets)
+}
+
+// open returns the shingles of a range, sorted.
+func (d Dictionary) open(number int64) ([]uint64, error) {
+	data, err := storage.ReadFile(d.part(number))
+	return appendHashes(make([]uint64, 0, len(data)/8), data), err
+}
+
+// rankIn appends to dst the numbers of sorted shingles that are in one range.
+func rankIn(dst, part []uint64, offset uint64, shingles []uint64) ([]uint64, error) {
+	at := 0
+	for _, h := range shingles {
+		i, found := slices.BinarySearch(part[at:], h)
+		if !found {
+			return nil, fmt.Errorf("shingle %016x is not in the dictionary, though it was made of the same input", h)
+		}
+		at += i
+		dst = append(dst, offset+uint64(at))
+	}
+	return dst, nil
+}
+
+// eachRange calls do with the part of sorted shingles that each range has.
+func (d Dictionary) eachRange(shingles []uint64, do func(number int64, shingles []uint64) error) error {
+	for len(shingles) > 0 {
+		number, n := d.rangeOf(shingles[0]), 1
+		for n < len(shingles) && d.rangeOf(shingles[n]) == number {
+			n++
+		}
+		if err := do(number, shingles[:n]); err != nil {
+			return err
+		}
+		shingles = shingles[n:]
+	}
+	return nil
+}
+
+// ranks returns the numbers of a few sorted shingles, in this process.
+func (d Dictionary) ranks(shingles []uint64) (ranks []uint64, err error) {
+	offsets, err := d.Offsets()
+	if err != nil {
+		return nil, err
+	}
+	err = d.eachRange(shingles, func(number int64, shingles []uint64) error {
+		part, err := d.open(number)
+		if err == nil {
+			ranks, err = rankIn(ranks, part, offsets[number], shingles)
+		}
+		return err
+	})
+	return ranks, err
+}
+
+// classic returns the family of functions for the dictionary's size.
+func (p *Params) classic() (*classic.Signer, error) {
+	offsets, err := p.Dictionary.Offsets()
+	if err != nil {
+		return nil, err
+	}
+	return classic.New(p.Signature, offsets.Distinct(), p.Seed)
+}
+
+// Check says whether the documents have shingles enough for the functions of the family Classic,
+// once there is a dictionary.
+func (p *Params) Check() error {
+	_, err := p.classic()
+	return err
+}
+
+// classicValues joins the shingles of documents with their numbers, and signs those. Two
+// GroupByKeys: by range of hashes, and back by document.
+func classicValues(s beam.Scope, blocks beam.PCollection, p Params) (signed, rejected beam.PCollection) {
+	sought, rejected := beam.ParDo2(s, &lookupFn{Params: p}, blocks)
+	ranked := beam.ParDo(s, &rankFn{p.Dictionary}, beam.GroupByKey(s, sought))
+	return beam.ParDo(s, &classicFn{Params: p}, beam.GroupByKey(s, ranked)), rejected
+}
+
+// lookupFn sends the shingles of documents to their ranges.
+//
+//	blocks of documents → KV<range, documents with hashes>, KV<table shard, rejected rows>
+type lookupFn struct {
+	Params Params
+
+	inputs        *records.Inputs
+	shingler      *shingle.Shingler
+	shingles      []uint64
+	out, rejected *records.Buffers
+}
+
+// maxRun keeps an element small, whatever the document.
+const maxRun = 8 << 10
+
+func (f *lookupFn) Setup() (err error) {
+	f.shingler = f.Params.Text.New()
+	f.inputs, err = storage.Shared[records.Inputs](f.Params.Inputs)
+	return err
+}
+
+func (f *lookupFn) StartBundle(_, _ func(int64, []byte)) {
+	f.out, f.rejected = records.NewBuffers(), records.NewBuffers()
+}
+
+func (f *lookupFn) ProcessElement(block []byte, sought, rejected func(int64, []byte)) error {
+	d := records.NewDecoder(block)
+	for doc := range d.Documents() {
+		f.shingles = shingle.Set(f.shingler.Shingles(f.shingles[:0], doc.Text))
+		if len(f.shingles) == 0 {
+			reject(f.rejected, f.inputs, &doc, records.ReasonNoToken, "", rejected)
+			continue
+		}
+		err := f.Params.Dictionary.eachRange(f.shingles, func(number int64, shingles []uint64) error {
+			for run := range slices.Chunk(shingles, maxRun) {
+				f.out.Add(number, func(block []byte) []byte { return records.AppendNumbers(block, doc.Key, run) }, sought)
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return d.Err()
+}
+
+func (f *lookupFn) FinishBundle(sought, rejected func(int64, []byte)) {
+	f.out.Flush(sought)
+	f.rejected.Flush(rejected)
+}
+
+// rankFn gives the shingles of a range their numbers. A shingle that all documents have makes its
+// group large, so it streams through; the dictionary's part is what is held.
+//
+//	KV<range, documents with hashes> → KV<group of documents, documents with numbers>
+type rankFn struct{ Dictionary Dictionary }
+
+func (f *rankFn) ProcessElement(number int64, blocks func(*[]byte) bool, emit func(int64, []byte)) error {
+	offsets, err := f.Dictionary.Offsets()
+	if err != nil {
+		return err
+	}
+	part, err := f.Dictionary.open(number)
+	if err != nil {
+		return err
+	}
+	out := records.NewBuffers()
+	var hashes, ranks []uint64
+	var block []byte
+	for blocks(&block) {
+		d := records.NewDecoder(block)
+		for !d.Done() {
+			var key records.Key
+			if key, hashes = d.Numbers(hashes[:0]); d.Err() != nil {
+				return d.Err()
+			}
+			if ranks, err = rankIn(ranks[:0], part, offsets[number], hashes); err != nil {
+				return err
+			}
+			high, _ := bits.Mul64(hash.Mix(uint64(key)), uint64(f.Dictionary.Groups))
+			out.Add(int64(high), func(block []byte) []byte { return records.AppendNumbers(block, key, ranks) }, emit)
+		}
+	}
+	out.Flush(emit)
+	return nil
+}
+
+// classicFn signs documents by the numbers of their shingles.
+//
+//	KV<group of documents, documents with numbers> → blocks of signatures
+type classicFn struct {
+	Params Params
+
+	family *classic.Signer
+	values []uint64
+}
+
+func (f *classicFn) Setup() (err error) {
+	f.family, err = f.Params.classic()
+	return err
+}
+
+func (f *classicFn) ProcessElement(_ int64, blocks func(*[]byte) bool, signed func([]byte)) error {
+	ranks := map[records.Key][]uint64{}
+	var block []byte
+	for blocks(&block) {
+		d := records.NewDecoder(block)
+		for !d.Done() {
+			key, some := d.Numbers(nil)
+			if d.Err() != nil {
+				return d.Err()
+			}
+			ranks[key] = append(ranks[key], some...)
+		}
+	}
+	var out []byte
+	for key, elements := range ranks {
+		f.values = f.family.Sign(f.values, elements)
+		if out = records.AppendNumbers(out, key, f.values); len(out) >= records.BlockBytes {
+			signed(out)
+			out = nil
+		}
+	}
+	if len(out) > 0 {
+		signed(out)
+	}
+	return nil
+}

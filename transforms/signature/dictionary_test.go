@@ -1,0 +1,243 @@
+package signature
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"maps"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/neardup/neardup/internal/beamtest"
+	"github.com/neardup/neardup/io/storage"
+	"github.com/neardup/neardup/kernels/classic"
+	"github.com/neardup/neardup/kernels/lsh"
+	"github.com/neardup/neardup/kernels/salted"
+	"github.com/neardup/neardup/kernels/shingle"
+	"github.com/neardup/neardup/records"
+)
+
+// groups gathers what a DoFn emits, as a GroupByKey would.
+type groups map[int64][][]byte
+
+func (g groups) emit(key int64, block []byte) { g[key] = append(g[key], block) }
+
+// each calls a DoFn for each group, its values in another order than they came.
+func (g groups) each(t *testing.T, do func(key int64, blocks func(*[]byte) bool) error) {
+	t.Helper()
+	for _, key := range slices.Sorted(maps.Keys(g)) {
+		blocks := slices.Clone(g[key])
+		slices.Reverse(blocks)
+		if err := do(key, beamtest.Values(blocks...)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func writeInputs(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "inputs.json")
+	inputs := &records.Inputs{Files: []records.File{{Source: "a.jsonl", Size: 1000}}, Shards: 1}
+	if err := storage.WriteShared(path, inputs); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// build runs the steps of Dictionary.Build over bundles of blocks.
+func build(t *testing.T, p Params, bundles ...[]byte) {
+	t.Helper()
+	hashes, counts := groups{}, groups{}
+	for _, block := range bundles {
+		f := &distinctFn{Dictionary: p.Dictionary, Text: p.Text}
+		f.Setup()
+		f.StartBundle(nil)
+		if err := f.ProcessElement(block, hashes.emit); err != nil {
+			t.Fatal(err)
+		}
+		f.FinishBundle(hashes.emit)
+	}
+	emptyPart(nil, counts.emit)
+	hashes.each(t, func(number int64, blocks func(*[]byte) bool) error {
+		return (&partFn{p.Dictionary}).ProcessElement(number, blocks, counts.emit)
+	})
+	counts.each(t, func(key int64, blocks func(*[]byte) bool) error {
+		return (&offsetsFn{p.Dictionary}).ProcessElement(key, blocks)
+	})
+}
+
+// signClassic runs the steps of classicValues.
+func signClassic(t *testing.T, p Params, bundles ...[]byte) (signatures map[records.Key][]uint64, rejected int) {
+	t.Helper()
+	sought, ranked, rows := groups{}, groups{}, groups{}
+	for _, block := range bundles {
+		f := &lookupFn{Params: p}
+		if err := f.Setup(); err != nil {
+			t.Fatal(err)
+		}
+		f.StartBundle(nil, nil)
+		if err := f.ProcessElement(block, sought.emit, rows.emit); err != nil {
+			t.Fatal(err)
+		}
+		f.FinishBundle(sought.emit, rows.emit)
+	}
+	sought.each(t, func(number int64, blocks func(*[]byte) bool) error {
+		return (&rankFn{p.Dictionary}).ProcessElement(number, blocks, ranked.emit)
+	})
+	signatures = map[records.Key][]uint64{}
+	f := &classicFn{Params: p}
+	if err := f.Setup(); err != nil {
+		t.Fatal(err)
+	}
+	ranked.each(t, func(key int64, blocks func(*[]byte) bool) error {
+		return f.ProcessElement(key, blocks, func(block []byte) {
+			for d := records.NewDecoder(block); !d.Done(); {
+				key, values := d.Numbers(nil)
+				signatures[key] = values
+			}
+		})
+	})
+	return signatures, len(rows)
+}
+
+// The signatures are those of a dictionary in one map, however many ranges and groups there are.
+func TestDictionaryEqualsMap(t *testing.T) {
+	r := rand.New(rand.NewPCG(2, 3))
+	for round := range 20 {
+		var bundles [][]byte
+		texts := map[records.Key]string{}
+		for b := range 1 + r.IntN(3) {
+			var block []byte
+			for i := range 1 + r.IntN(20) {
+				var words []string
+				for range r.IntN(60) {
+					words = append(words, fmt.Sprintf("w%d", r.IntN(30)))
+				}
+				doc := records.Document{Key: records.NewKey(0, int64(1000*b+i)), Text: []byte(strings.Join(words, " "))}
+				texts[doc.Key] = string(doc.Text)
+				block = records.AppendDocument(block, &doc)
+			}
+			bundles = append(bundles, block)
+		}
+		p := Params{
+			Inputs: writeInputs(t), Text: spec(t), Family: Classic, Signature: 6, Bands: 3, Rows: 2, Seed: uint64(round),
+			Dictionary: Dictionary{Path: filepath.Join(t.TempDir(), "dictionary"), Ranges: 1 + r.IntN(40), Groups: 1 + r.IntN(9)},
+		}
+		p.Text.Shingle.K = 2
+		sets := map[records.Key][]uint64{}
+		var all []uint64
+		for key, text := range texts {
+			sets[key] = shingle.Set(p.Text.New().Shingles(nil, []byte(text)))
+			all = append(all, sets[key]...)
+		}
+		slices.Sort(all)
+		numbers := map[uint64]uint64{}
+		for i, h := range slices.Compact(all) {
+			numbers[h] = uint64(i)
+		}
+		build(t, p, bundles...)
+		if len(numbers) < p.Signature {
+			if err := p.Check(); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("N = %d", len(numbers))) {
+				t.Errorf("%d shingles, %d functions: %v", len(numbers), p.Signature, err)
+			}
+			continue
+		}
+		family, err := classic.New(p.Signature, uint64(len(numbers)), p.Seed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, _ := signClassic(t, p, bundles...)
+		for key, set := range sets {
+			var elements []uint64
+			for _, h := range set {
+				elements = append(elements, numbers[h])
+			}
+			want := family.Sign(nil, elements)
+			if !slices.Equal(got[key], want) {
+				t.Fatalf("round %d: %q has the signature %v, want %v", round, texts[key], got[key], want)
+			}
+			alone, err := p.Of([]byte(texts[key]))
+			if err != nil || !slices.Equal(alone, want) {
+				t.Fatalf("round %d: %q alone has the signature %v, want %v, %v", round, texts[key], alone, want, err)
+			}
+			delete(got, key)
+		}
+		for key := range got {
+			t.Fatalf("round %d: an unknown document %v", round, key)
+		}
+		p.Dictionary.Forget()
+	}
+}
+
+// A text that the dictionary was not made of has no numbers.
+func TestShingleOutsideOfDictionary(t *testing.T) {
+	p := Params{
+		Inputs: writeInputs(t), Text: spec(t), Family: Classic, Signature: 2, Bands: 1, Rows: 2,
+		Dictionary: Dictionary{Path: filepath.Join(t.TempDir(), "dictionary"), Ranges: 1, Groups: 1},
+	}
+	doc := document(0, "one two three four five six seven")
+	build(t, p, records.AppendDocument(nil, &doc))
+	defer p.Dictionary.Forget()
+	if _, err := p.Of([]byte("eight nine ten eleven twelve")); err == nil || !strings.Contains(err.Error(), "not in the dictionary") {
+		t.Errorf("a shingle that is not in the dictionary: %v", err)
+	}
+}
+
+// Keys of values are those of the family: labels for classic, else chains of hashes.
+func TestKeysOfFamilies(t *testing.T) {
+	values := []uint64{15, 355, 89, 2}
+	for family, want := range map[Family][]uint64{
+		Classic: lsh.LabelKeys(nil, values, 2, 2), Salted: lsh.Keys(nil, values, 2, 2), FSS: lsh.Keys(nil, values, 2, 2),
+	} {
+		p := Params{Family: family, Bands: 2, Rows: 2}
+		if got := p.Banding().Keys(nil, values); !slices.Equal(got, want) {
+			t.Errorf("%s: keys %x, want %x", family, got, want)
+		}
+	}
+}
+
+func sequence(texts ...string) iter.Seq[[]byte] {
+	return func(yield func([]byte) bool) {
+		for _, text := range texts {
+			if !yield([]byte(text)) {
+				return
+			}
+		}
+	}
+}
+
+// valuesFn signs each document by its text and rejects those without a token.
+func TestSaltedValues(t *testing.T) {
+	p := Params{Inputs: writeInputs(t), Text: spec(t), Family: Salted, Signature: 10, Seed: 4}
+	docs := []records.Document{document(0, "a rose is a rose is a rose"), document(10, "..."), document(20, "two words")}
+	var block []byte
+	for i := range docs {
+		block = records.AppendDocument(block, &docs[i])
+	}
+	f := &valuesFn{Params: p}
+	if err := f.Setup(); err != nil {
+		t.Fatal(err)
+	}
+	rows := groups{}
+	var signed []byte
+	f.StartBundle(nil, nil)
+	if err := f.ProcessElement(context.Background(), block, func(block []byte) { signed = append(signed, block...) }, rows.emit); err != nil {
+		t.Fatal(err)
+	}
+	f.FinishBundle(nil, rows.emit)
+	d := records.NewDecoder(signed)
+	key, values := d.Numbers(nil)
+	if want := salted.New(10, 4).Sign(nil, sequence("a rose is a rose", "rose is a rose is", "is a rose is a")); key != docs[0].Key || !slices.Equal(values, want) {
+		t.Errorf("%v: %v, want %v", key, values, want)
+	}
+	key, values = d.Numbers(nil)
+	if want := salted.New(10, 4).Sign(nil, sequence("two words")); key != docs[2].Key || !slices.Equal(values, want) {
+		t.Errorf("%v: %v, want %v", key, values, want)
+	}
+	if !d.Done() || len(rows) != 1 {
+		t.Errorf("%d bytes left, %d groups of rejected rows", d.Left(), len(rows))
+	}
+}

@@ -1,0 +1,83 @@
+package signature
+
+import (
+	"fmt"
+	"reflect"
+
+	"github.com/apache/beam/sdks/v2/go/pkg/beam"
+
+	"github.com/neardup/neardup/io/storage"
+	"github.com/neardup/neardup/kernels/shingle"
+	"github.com/neardup/neardup/kernels/textnorm"
+	"github.com/neardup/neardup/records"
+)
+
+func init() {
+	beam.RegisterDoFn(reflect.TypeFor[longEnoughFn]())
+}
+
+// reject adds a document that is not compared to the rejected rows.
+func reject(rows *records.Buffers, in *records.Inputs, doc *records.Document, reason, detail string, emit func(int64, []byte)) {
+	id := in.ID(doc.Key, doc.ID, doc.HasID)
+	row := records.Rejected{
+		Source: in.Source(doc.Key), Position: doc.Key.Position(),
+		ID: &id, Reason: reason, Detail: detail,
+	}
+	rows.Add(int64(in.Shard(doc.Key)), func(block []byte) []byte {
+		return records.AppendRow(block, doc.Key, doc.Key, &row)
+	}, emit)
+}
+
+// LongEnough passes on the documents whose normalised text has at least so many words; the others
+// are rejected.
+//
+//	blocks of documents → blocks of documents, KV<table shard, rejected rows>
+func LongEnough(s beam.Scope, blocks beam.PCollection, inputs string, normalize textnorm.Policy, words int) (long, rejected beam.PCollection) {
+	s = s.Scope("signature.LongEnough")
+	return beam.ParDo2(s, &longEnoughFn{Inputs: inputs, Normalize: normalize, Least: words}, blocks)
+}
+
+type longEnoughFn struct {
+	Inputs    string
+	Normalize textnorm.Policy
+	Least     int
+
+	inputs   *records.Inputs
+	counter  *shingle.WordCounter
+	rejected *records.Buffers
+}
+
+func (f *longEnoughFn) Setup() (err error) {
+	f.counter = shingle.NewWordCounter(f.Normalize)
+	f.inputs, err = storage.Shared[records.Inputs](f.Inputs)
+	return err
+}
+
+func (f *longEnoughFn) StartBundle(func([]byte), func(int64, []byte)) {
+	f.rejected = records.NewBuffers()
+}
+
+func (f *longEnoughFn) ProcessElement(block []byte, long func([]byte), rejected func(int64, []byte)) error {
+	var out []byte
+	all := true
+	d := records.NewDecoder(block)
+	for doc := range d.Documents() {
+		if words := f.counter.Words(doc.Text); words < f.Least {
+			all = false
+			reject(f.rejected, f.inputs, &doc, records.ReasonTooShort, fmt.Sprintf("%d words, --min-words is %d", words, f.Least), rejected)
+			continue
+		}
+		out = records.AppendDocument(out, &doc)
+	}
+	switch {
+	case all:
+		long(block)
+	case len(out) > 0:
+		long(out)
+	}
+	return d.Err()
+}
+
+func (f *longEnoughFn) FinishBundle(_ func([]byte), rejected func(int64, []byte)) {
+	f.rejected.Flush(rejected)
+}

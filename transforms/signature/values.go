@@ -1,0 +1,187 @@
+package signature
+
+import (
+	"context"
+	"reflect"
+	"slices"
+
+	"github.com/apache/beam/sdks/v2/go/pkg/beam"
+
+	"github.com/neardup/neardup/io/storage"
+	"github.com/neardup/neardup/kernels/lsh"
+	"github.com/neardup/neardup/kernels/minhash"
+	"github.com/neardup/neardup/kernels/salted"
+	"github.com/neardup/neardup/kernels/shingle"
+	"github.com/neardup/neardup/records"
+)
+
+func init() {
+	beam.RegisterDoFn(reflect.TypeFor[valuesFn]())
+	beam.RegisterDoFn(reflect.TypeFor[keysFn]())
+}
+
+// Family is a kind of signature.
+type Family string
+
+// The families. Signatures of FSS are made of shingle hashes, of Salted of the shingles' text, and
+// of Classic of the shingles' numbers in a dictionary of all documents.
+const (
+	FSS     Family = "fss"
+	Classic Family = "classic"
+	Salted  Family = "salted"
+)
+
+// Sign signs documents of any family and emits their band keys; see MinHash. Of equal token
+// sequences, only FSS makes edges.
+//
+//	blocks of documents → KV<band<<ShardBits | shard, band entries>, edges, KV<table shard, rejected rows>
+func Sign(s beam.Scope, blocks beam.PCollection, p Params) (bands beam.PCollection, edges []beam.PCollection, rejected beam.PCollection) {
+	if p.Family == FSS {
+		bands, equal, rejected := MinHash(s, blocks, p)
+		return bands, []beam.PCollection{equal}, rejected
+	}
+	signed, rejected := Values(s, blocks, p)
+	return beam.ParDo(s.Scope("signature.Keys"), &keysFn{Params: p}, signed), nil, rejected
+}
+
+// Values signs documents, each on its own.
+//
+//	blocks of documents → blocks of signatures, KV<table shard, rejected rows>
+//
+// Documents without a token are rejected.
+func Values(s beam.Scope, blocks beam.PCollection, p Params) (signed, rejected beam.PCollection) {
+	s = s.Scope("signature.Values")
+	if p.Family == Classic {
+		return classicValues(s, blocks, p)
+	}
+	return beam.ParDo2(s, &valuesFn{Params: p}, blocks)
+}
+
+// Banding says how signatures become band keys.
+func (p *Params) Banding() lsh.Banding {
+	return lsh.Banding{Bands: p.Bands, Rows: p.Rows, Labels: p.Family == Classic}
+}
+
+// signer signs texts of the families that need nothing but the text.
+type signer struct {
+	shingler *shingle.Shingler
+	fss      *minhash.Signer
+	salted   *salted.Signer
+	shingles []uint64
+}
+
+func (p *Params) signer() *signer {
+	s := &signer{shingler: p.Text.New()}
+	if p.Family == Salted {
+		s.salted = salted.New(p.Signature, p.Seed)
+	} else {
+		s.fss = minhash.New(p.Signature, p.Seed)
+	}
+	return s
+}
+
+// sign returns the signature of a text, of length 0 if it has no token.
+func (s *signer) sign(dst []uint64, text []byte) []uint64 {
+	if s.salted != nil {
+		return s.salted.Sign(dst, s.shingler.Texts(text))
+	}
+	s.shingles = s.shingler.Shingles(s.shingles[:0], text)
+	return s.fss.Sign(dst, s.shingles)
+}
+
+// valuesFn signs the documents of a block.
+type valuesFn struct {
+	Params Params
+
+	inputs   *records.Inputs
+	signer   *signer
+	values   []uint64
+	rejected *records.Buffers
+}
+
+func (f *valuesFn) Setup() (err error) {
+	f.signer = f.Params.signer()
+	f.inputs, err = storage.Shared[records.Inputs](f.Params.Inputs)
+	return err
+}
+
+func (f *valuesFn) StartBundle(func([]byte), func(int64, []byte)) { f.rejected = records.NewBuffers() }
+
+func (f *valuesFn) ProcessElement(ctx context.Context, block []byte, signed func([]byte), rejected func(int64, []byte)) error {
+	var out []byte
+	var made, none int64
+	d := records.NewDecoder(block)
+	for doc := range d.Documents() {
+		f.values = f.signer.sign(f.values, doc.Text)
+		if len(f.values) == 0 {
+			none++
+			reject(f.rejected, f.inputs, &doc, records.ReasonNoToken, "", rejected)
+			continue
+		}
+		made++
+		if out = records.AppendNumbers(out, doc.Key, f.values); len(out) >= records.BlockBytes {
+			signed(out)
+			out = nil
+		}
+	}
+	if len(out) > 0 {
+		signed(out)
+	}
+	documents.Inc(ctx, made)
+	noToken.Inc(ctx, none)
+	return d.Err()
+}
+
+func (f *valuesFn) FinishBundle(_ func([]byte), rejected func(int64, []byte)) {
+	f.rejected.Flush(rejected)
+}
+
+// keysFn makes the band keys of signatures.
+//
+//	blocks of signatures → KV<band<<ShardBits | shard, band entries>
+type keysFn struct {
+	Params Params
+
+	values, keys []uint64
+	bands        *records.BandWriter
+}
+
+func (f *keysFn) StartBundle(func(int64, []byte)) {
+	f.bands = records.NewBandWriter(f.Params.Bands, f.Params.ShardBits)
+}
+
+func (f *keysFn) ProcessElement(block []byte, bands func(int64, []byte)) error {
+	d := records.NewDecoder(block)
+	for !d.Done() {
+		var key records.Key
+		if key, f.values = d.Numbers(f.values[:0]); d.Err() != nil {
+			break
+		}
+		f.keys = f.Params.Banding().Keys(f.keys, f.values)
+		f.bands.Add(key, f.keys, bands)
+	}
+	return d.Err()
+}
+
+func (f *keysFn) FinishBundle(bands func(int64, []byte)) { f.bands.Flush(bands) }
+
+// Of returns the signature of one text, in this process; of length 0 if it has no token. For the
+// family Classic every shingle of it must be in the dictionary.
+func (p *Params) Of(text []byte) ([]uint64, error) {
+	if p.Family != Classic {
+		return slices.Clone(p.signer().sign(nil, text)), nil
+	}
+	shingles := shingle.Set(p.Text.New().Shingles(nil, text))
+	if len(shingles) == 0 {
+		return nil, nil
+	}
+	ranks, err := p.Dictionary.ranks(shingles)
+	if err != nil {
+		return nil, err
+	}
+	family, err := p.classic()
+	if err != nil {
+		return nil, err
+	}
+	return family.Sign(nil, ranks), nil
+}

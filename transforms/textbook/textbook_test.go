@@ -1,0 +1,166 @@
+package textbook
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/neardup/neardup/internal/beamtest"
+	"github.com/neardup/neardup/kernels/lsh"
+	"github.com/neardup/neardup/kernels/setsim"
+	"github.com/neardup/neardup/kernels/shingle"
+	"github.com/neardup/neardup/records"
+)
+
+// groups gathers what a DoFn emits, as a GroupByKey would.
+type groups map[int64][][]byte
+
+func (g groups) emit(key int64, block []byte) { g[key] = append(g[key], block) }
+
+func (g groups) each(t *testing.T, do func(key int64, blocks func(*[]byte) bool) error) {
+	t.Helper()
+	for _, key := range slices.Sorted(maps.Keys(g)) {
+		if err := do(key, beamtest.Values(g[key]...)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// written returns the pairs that writePairsFn writes.
+func written(t *testing.T, edges groups) []records.Edge {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "pairs")
+	edges.each(t, func(key int64, blocks func(*[]byte) bool) error {
+		return (&writePairsFn{path}).ProcessElement(key, blocks)
+	})
+	pairs, err := Pairs(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pairs
+}
+
+// Each pair that reaches the threshold is found once, however many cells there are.
+func TestBruteForceEqualsDefinition(t *testing.T) {
+	r := rand.New(rand.NewPCG(8, 9))
+	text := shingle.Spec{Shingle: shingle.Config{Kind: shingle.Word, K: 1}}
+	threshold, err := setsim.ParseThreshold(0.5)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for round := range 30 {
+		var block []byte
+		var sets []map[string]bool
+		for i := range r.IntN(25) {
+			set := map[string]bool{}
+			for range r.IntN(6) {
+				set[fmt.Sprintf("w%d", r.IntN(7))] = true
+			}
+			sets = append(sets, set)
+			words := strings.Join(slices.Sorted(maps.Keys(set)), " ")
+			block = records.AppendDocument(block, &records.Document{Key: records.NewKey(0, int64(i)), Text: []byte(words)})
+		}
+		var want []records.Edge
+		for i, a := range sets {
+			for j, b := range sets[i+1:] {
+				shared := 0
+				for w := range a {
+					if b[w] {
+						shared++
+					}
+				}
+				if union := len(a) + len(b) - shared; shared > 0 && 2*shared >= union {
+					want = append(want, records.Edge{A: records.NewKey(0, int64(i)), B: records.NewKey(0, int64(i+1+j))})
+				}
+			}
+		}
+		for _, cells := range []int{1, 2, 5} {
+			parts, edges := groups{}, groups{}
+			f := &cellsFn{Text: text, Cells: cells}
+			f.Setup()
+			f.StartBundle(nil)
+			if err := f.ProcessElement(block, parts.emit); err != nil {
+				t.Fatal(err)
+			}
+			f.FinishBundle(parts.emit)
+			parts.each(t, func(key int64, blocks func(*[]byte) bool) error {
+				return (&bruteFn{threshold, cells}).ProcessElement(key, blocks, edges.emit)
+			})
+			total := 0
+			for _, blocks := range edges {
+				for _, b := range blocks {
+					e, err := records.DecodeEdges(nil, b)
+					if err != nil {
+						t.Fatal(err)
+					}
+					total += len(e)
+				}
+			}
+			if got := written(t, edges); !slices.Equal(got, want) || total != len(want) {
+				t.Fatalf("round %d, %d cells: %d pairs in %d edges, want %d", round, cells, len(got), total, len(want))
+			}
+		}
+	}
+}
+
+// Pairs share a bucket, and the sets of their signatures' values reach the threshold.
+func TestSignaturesEqualDefinition(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 9))
+	threshold, err := setsim.ParseThreshold(0.6)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for round := range 50 {
+		var block []byte
+		var signatures [][]uint64
+		for i := range r.IntN(20) {
+			var values []uint64
+			for range 6 {
+				values = append(values, uint64(r.IntN(4)))
+			}
+			signatures = append(signatures, values)
+			block = records.AppendNumbers(block, records.NewKey(0, int64(i)), values)
+		}
+		var want []records.Edge
+		for i, a := range signatures {
+			for j, b := range signatures[i+1:] {
+				bucket, in := false, map[uint64]int{}
+				for band := range 3 {
+					bucket = bucket || slices.Equal(a[2*band:2*band+2], b[2*band:2*band+2])
+				}
+				for _, v := range a {
+					in[v] |= 1
+				}
+				for _, v := range b {
+					in[v] |= 2
+				}
+				shared := 0
+				for _, sides := range in {
+					if sides == 3 {
+						shared++
+					}
+				}
+				if bucket && 5*shared >= 3*len(in) {
+					want = append(want, records.Edge{A: records.NewKey(0, int64(i)), B: records.NewKey(0, int64(i+1+j))})
+				}
+			}
+		}
+		buckets, edges := groups{}, groups{}
+		f := &bucketsFn{Banding: lsh.Banding{Bands: 3, Rows: 2, Labels: round%2 == 0}}
+		f.StartBundle(nil)
+		if err := f.ProcessElement(block, buckets.emit); err != nil {
+			t.Fatal(err)
+		}
+		f.FinishBundle(buckets.emit)
+		buckets.each(t, func(key int64, blocks func(*[]byte) bool) error {
+			return (&bucketPairsFn{threshold}).ProcessElement(key, blocks, edges.emit)
+		})
+		if got := written(t, edges); !slices.Equal(got, want) {
+			t.Fatalf("round %d: pairs %v, want %v", round, got, want)
+		}
+	}
+}
