@@ -81,7 +81,9 @@ func (in *Inputs) PieceName(piece int) string {
 // find returns the last span that begins at or before key.
 func find(spans []Span, key Key) int {
 	after := sort.Search(len(spans), func(i int) bool {
-		return NewKey(spans[i].File, spans[i].Start) > key
+		// Not as keys: a span may begin where no key reaches, in a file too large to be read.
+		s := spans[i]
+		return s.File > key.File() || s.File == key.File() && s.Start > key.Position()
 	})
 	return after - 1
 }
