@@ -36,7 +36,7 @@ func Build(s beam.Scope, p *Plan, output, temp string) {
 	docs := source.Read(s, reading)
 	bands, copies, notCompared := signature.MinHash(s, docs.Blocks, p.signature(inputs))
 	edges := beam.Flatten(s, copies, candidates.Buckets(s, bands))
-	members := components.Connect(s, edges, components.Params{Inputs: inputs, Parts: p.parts()})
+	members := components.Connect(s, edges, p.components(inputs))
 	again := source.Fetch(s, members, reading)
 	comparing := p.verify(inputs, temp)
 	features := verify.Sets(s, again, p.Text, comparing)
@@ -85,6 +85,13 @@ func (p *Plan) signature(inputs string) signature.Params {
 		Inputs: inputs, Text: p.Text,
 		Signature: p.Choice.Signature, Bands: p.Choice.Bands, Rows: p.Choice.Rows,
 		Seed: p.Config.Seed, Exact: p.Config.Method == "exact", ShardBits: p.shardBits(),
+	}
+}
+
+func (p *Plan) components(inputs string) components.Params {
+	return components.Params{
+		Inputs: inputs, Parts: p.parts(), Documents: p.Documents,
+		Limit: cmp.Or(p.Config.ConnectDocuments, components.DefaultLimit),
 	}
 }
 

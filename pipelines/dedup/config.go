@@ -68,6 +68,10 @@ type Config struct {
 	// on it. 0: the usual.
 	SplitBytes int64 `kong:"-" json:"-"`
 
+	// ConnectDocuments is how many documents one worker connects at most; results do not depend on
+	// it. 0: the usual.
+	ConnectDocuments int64 `kong:"-" json:"-"`
+
 	stdin string // the file that standard input is copied to
 }
 

@@ -51,6 +51,18 @@ func TestSameBytes(t *testing.T) {
 	}
 }
 
+// So they are if no worker could hold the components of the bundled pages.
+func TestSameBytesOfContraction(t *testing.T) {
+	first := output(t, run(t, ask(t, "../../testdata/tldr")))
+	for _, limit := range []int64{100, 1000} {
+		for _, runner := range []string{"local", "prism"} {
+			config := ask(t, "../../testdata/tldr")
+			config.ConnectDocuments, config.Runner, config.SplitBytes = limit, runner, 100_001
+			sameOutput(t, fmt.Sprintf("%s, %d documents in a group", runner, limit), first, output(t, run(t, config)))
+		}
+	}
+}
+
 // So they are under every policy, each of which comes to another corpus.
 func TestSameBytesOfPolicies(t *testing.T) {
 	seen := map[string]string{}

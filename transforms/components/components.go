@@ -1,9 +1,13 @@
 // Package components connects documents by edges.
+//
+// Up to a limit, forests of parts of the edges are merged in a tree of groups, and the last group
+// holds every document that has an edge. Above it, the graph is first contracted on all workers
+// (contract.go) until the tree can hold what is left of it.
 package components
 
 import (
 	"context"
-	"slices"
+	"iter"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
@@ -15,7 +19,7 @@ import (
 )
 
 func init() {
-	register.DoFn2x1[[]byte, func(int64, []byte), error](&spreadFn{})
+	register.DoFn3x1[context.Context, []byte, func(int64, []byte), error](&spreadFn{})
 	register.DoFn4x1[context.Context, int64, func(*[]byte) bool, func(int64, []byte), error](&forestFn{})
 	register.DoFn4x1[context.Context, int64, func(*[]byte) bool, func(int64, []byte), error](&membersFn{})
 	register.Emitter2[int64, []byte]()
@@ -23,8 +27,8 @@ func init() {
 }
 
 var (
-	distinctEdges = beam.NewCounter("components", "distinct_edges")
-	forestEdges   = beam.NewCounter("components", "forest_edges")
+	edgesSeen     = beam.NewCounter("components", "edges")
+	edgesShuffled = beam.NewCounter("shuffled", "edges") // bytes, all groupings together
 	members       = beam.NewCounter("components", "documents")
 	components    = beam.NewCounter("components", "components")
 	sizes         = beam.NewDistribution("components", "size")
@@ -36,101 +40,168 @@ type Params struct {
 	Inputs string
 	// Parts is the number of groups that edges are spread over at first.
 	Parts int
+	// Documents is about how many may have an edge.
+	Documents int64
+	// Limit is how many documents the last group of a tree may hold: DefaultLimit, but in tests.
+	// The result does not depend on it.
+	Limit int64
 }
 
-// fanIn groups become one at each level of the tree.
-const fanIn = 8
+// DefaultLimit keeps any group of a tree to 64 MB: fanIn forests with an edge of 16 bytes for each
+// document.
+const DefaultLimit = 1 << 20
+
+// fanIn groups become one at each level of a tree.
+const fanIn = 4
 
 // Connect finds the connected components of edges.
 //
 //	edges → KV<split, members>
 //
-// A component is named by its first document; documents without an edge are in none. Edges are
-// spread by their first document, so equal ones meet and only distinct ones count; each group
-// keeps a spanning forest of its own, and forests are merged in a tree of GroupByKeys (union-find
-// is commutative and idempotent: order and retries do not matter). The last group holds every
-// document that has an edge.
+// A component is named by its first document; documents without an edge are in none. Each bundle,
+// and each group that edges are spread over, keeps a spanning forest of its own: union-find is
+// commutative and idempotent, so order and retries do not matter, and every group is bounded by
+// the documents in it and not by their edges. One GroupByKey for each level of the tree; above the
+// limit also two for each round of contraction, and four.
 func Connect(s beam.Scope, edges beam.PCollection, p Params) beam.PCollection {
 	s = s.Scope("components.Connect")
-	groups := beam.GroupByKey(s, beam.ParDo(s, &spreadFn{Parts: p.Parts}, edges))
-	for parts, first := p.Parts, true; parts > 1; first = false {
-		groups = beam.GroupByKey(s, beam.ParDo(s, &forestFn{First: first}, groups))
-		parts = (parts + fanIn - 1) / fanIn
+	if p.Documents > p.Limit {
+		return contracted(s, edges, p)
 	}
-	return beam.ParDo(s, &membersFn{Inputs: p.Inputs, First: p.Parts <= 1}, groups)
+	spread := beam.ParDo(s, &spreadFn{Parts: p.Parts}, edges)
+	return beam.ParDo(s, &membersFn{Inputs: p.Inputs}, tree(s, spread, p.Parts))
 }
 
-// spreadFn distributes edges by their first document.
+// tree merges the forests of so many parts until one group has all edges.
+func tree(s beam.Scope, edges beam.PCollection, parts int) beam.PCollection {
+	groups := beam.GroupByKey(s, edges)
+	for ; parts > 1; parts = (parts + fanIn - 1) / fanIn {
+		groups = beam.GroupByKey(s, beam.ParDo(s, &forestFn{}, groups))
+	}
+	return groups
+}
+
+// part returns the part that a document belongs to.
+func part(key records.Key, parts int) int64 {
+	return int64(hash.Mix(uint64(key)) % uint64(parts))
+}
+
+// spreadFn distributes edges by their later document: of those, unlike of earlier ones, a forest has
+// one edge each, so no group is large because one document has many.
 type spreadFn struct {
 	Parts int
+	// Roots: the first document of a tree, which is no edge's later one, gets an edge to itself.
+	Roots bool
 
-	edges   []records.Edge
-	buffers *records.Buffers
+	edges  []records.Edge
+	forest unionfind.Forest
 }
 
-func (f *spreadFn) StartBundle(func(int64, []byte)) { f.buffers = records.NewBuffers() }
+// mostKeys bounds the memory of a bundle's forest.
+const mostKeys = 1 << 20
 
-func (f *spreadFn) ProcessElement(block []byte, emit func(int64, []byte)) (err error) {
+func (f *spreadFn) StartBundle(func(int64, []byte)) { f.forest = unionfind.Forest{} }
+
+func (f *spreadFn) ProcessElement(ctx context.Context, block []byte, emit func(int64, []byte)) (err error) {
 	if f.edges, err = records.DecodeEdges(f.edges[:0], block); err != nil {
 		return err
 	}
 	for _, e := range f.edges {
-		part := int64(hash.Mix(uint64(e.A)) % uint64(f.Parts))
-		f.buffers.Add(part, func(block []byte) []byte { return records.AppendEdge(block, e) }, emit)
+		f.forest.Union(int64(e.A), int64(e.B))
+	}
+	edgesSeen.Inc(ctx, int64(len(f.edges)))
+	if f.forest.Len() >= mostKeys {
+		f.FinishBundle(ctx, emit)
 	}
 	return nil
 }
 
-func (f *spreadFn) FinishBundle(emit func(int64, []byte)) { f.buffers.Flush(emit) }
-
-// forestFn replaces the edges of a group by a spanning forest.
-type forestFn struct {
-	// First: the edges are not yet known to be distinct.
-	First bool
+func (f *spreadFn) FinishBundle(ctx context.Context, emit func(int64, []byte)) {
+	out := newSender(emit)
+	for e := range forestEdges(&f.forest, f.Roots) {
+		out.edge(part(e.B, f.Parts), e)
+	}
+	edgesShuffled.Inc(ctx, out.flush())
+	f.forest = unionfind.Forest{}
 }
 
-func (f *forestFn) ProcessElement(ctx context.Context, part int64, blocks func(*[]byte) bool, emit func(int64, []byte)) error {
-	forest, err := connect(ctx, blocks, f.First)
-	if err != nil {
-		return err
-	}
-	out := records.NewBuffers()
-	for key, root := range forest.All() {
-		if key != root {
-			out.Add(part/fanIn, func(block []byte) []byte {
-				return records.AppendEdge(block, records.Edge{A: records.Key(root), B: records.Key(key)})
-			}, emit)
+// forestEdges are the edges of a forest, each from a root to another document of its tree; with
+// roots, also each root's to itself.
+func forestEdges(f *unionfind.Forest, roots bool) iter.Seq[records.Edge] {
+	return func(yield func(records.Edge) bool) {
+		for key, root := range f.All() {
+			if (roots || key != root) && !yield(records.Edge{A: records.Key(root), B: records.Key(key)}) {
+				return
+			}
 		}
 	}
-	out.Flush(emit)
+}
+
+// sender packs values by the group they go to, and counts bytes.
+type sender struct {
+	buffers *records.Buffers
+	emit    func(int64, []byte)
+	bytes   int64
+}
+
+func newSender(emit func(int64, []byte)) *sender {
+	s := &sender{buffers: records.NewBuffers()}
+	s.emit = func(part int64, block []byte) {
+		s.bytes += int64(len(block))
+		emit(part, block)
+	}
+	return s
+}
+
+func (s *sender) add(to int64, add func(block []byte) []byte) { s.buffers.Add(to, add, s.emit) }
+
+func (s *sender) edge(to int64, e records.Edge) {
+	s.add(to, func(block []byte) []byte { return records.AppendEdge(block, e) })
+}
+
+// flush sends what is left and returns how many bytes were sent in all.
+func (s *sender) flush() int64 {
+	s.buffers.Flush(s.emit)
+	return s.bytes
+}
+
+// forestFn replaces the edges of a group by a spanning forest.
+type forestFn struct{}
+
+func (f *forestFn) ProcessElement(ctx context.Context, part int64, blocks func(*[]byte) bool, emit func(int64, []byte)) error {
+	var forest unionfind.Forest
+	if err := connect(&forest, blocks); err != nil {
+		return err
+	}
+	out := newSender(emit)
+	for e := range forestEdges(&forest, false) {
+		out.edge(part/fanIn, e)
+	}
+	edgesShuffled.Inc(ctx, out.flush())
 	return nil
 }
 
 // membersFn turns the last forest into members, by split.
-type membersFn struct {
-	Inputs string
-	First  bool
-}
+type membersFn struct{ Inputs string }
 
 func (f *membersFn) ProcessElement(ctx context.Context, _ int64, blocks func(*[]byte) bool, emit func(int64, []byte)) error {
 	in, err := storage.Shared[records.Inputs](f.Inputs)
 	if err != nil {
 		return err
 	}
-	forest, err := connect(ctx, blocks, f.First)
-	if err != nil {
+	var forest unionfind.Forest
+	if err := connect(&forest, blocks); err != nil {
 		return err
 	}
-	out := records.NewBuffers()
+	out := newSender(emit)
 	count := map[int64]int64{}
 	for _, root := range forest.All() {
 		count[root]++
 	}
 	for key, root := range forest.All() {
-		m := records.Member{Key: records.Key(key), Component: records.Key(root), Of: int(count[root])}
-		out.Add(int64(in.Split(m.Key)), func(block []byte) []byte { return records.AppendMember(block, m) }, emit)
+		out.member(in, records.Member{Key: records.Key(key), Component: records.Key(root), Of: int(count[root])})
 	}
-	out.Flush(emit)
+	out.flush()
 	members.Inc(ctx, int64(forest.Len()))
 	components.Inc(ctx, int64(len(count)))
 	for _, n := range count {
@@ -139,26 +210,27 @@ func (f *membersFn) ProcessElement(ctx context.Context, _ int64, blocks func(*[]
 	return nil
 }
 
-// connect joins the edges of a group, each distinct one once.
-func connect(ctx context.Context, blocks func(*[]byte) bool, first bool) (*unionfind.Forest, error) {
+func (s *sender) member(in *records.Inputs, m records.Member) {
+	s.add(int64(in.Split(m.Key)), func(block []byte) []byte { return records.AppendMember(block, m) })
+}
+
+// connect adds the edges of a group to a forest.
+func connect(forest *unionfind.Forest, blocks func(*[]byte) bool) error {
+	return eachEdge(blocks, func(e records.Edge) { forest.Union(int64(e.A), int64(e.B)) })
+}
+
+// eachEdge calls do for the edges of a group, block by block.
+func eachEdge(blocks func(*[]byte) bool, do func(records.Edge)) error {
 	var edges []records.Edge
 	var block []byte
 	var err error
 	for blocks(&block) {
-		if edges, err = records.DecodeEdges(edges, block); err != nil {
-			return nil, err
+		if edges, err = records.DecodeEdges(edges[:0], block); err != nil {
+			return err
+		}
+		for _, e := range edges {
+			do(e)
 		}
 	}
-	slices.SortFunc(edges, records.Edge.Compare)
-	edges = slices.Compact(edges)
-	counter := forestEdges
-	if first {
-		counter = distinctEdges
-	}
-	counter.Inc(ctx, int64(len(edges)))
-	var forest unionfind.Forest
-	for _, e := range edges {
-		forest.Union(int64(e.A), int64(e.B))
-	}
-	return &forest, nil
+	return nil
 }

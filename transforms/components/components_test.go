@@ -66,7 +66,7 @@ func TestConnect(t *testing.T) {
 			want = append(want, fmt.Sprintf("split %d: %v in %v of %d", inputs.Split(key), key, component, of[component]))
 		}
 		p, s := beam.NewPipelineWithRoot()
-		members := Connect(s, beam.CreateList(s, blocks), Params{Inputs: path, Parts: parts})
+		members := Connect(s, beam.CreateList(s, blocks), Params{Inputs: path, Parts: parts, Documents: 2000, Limit: DefaultLimit})
 		passert.Equals(s, beam.ParDo(s, spell, members), want...)
 		if err := ptest.Run(p); err != nil {
 			t.Errorf("%d parts: %v", parts, err)

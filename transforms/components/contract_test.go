@@ -1,0 +1,168 @@
+package components
+
+import (
+	"context"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/apache/beam/sdks/v2/go/pkg/beam"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
+
+	"github.com/neardup/neardup/internal/beamtest"
+	"github.com/neardup/neardup/io/storage"
+	"github.com/neardup/neardup/kernels/unionfind"
+	"github.com/neardup/neardup/records"
+)
+
+func init() { register.Function3x1(gather) }
+
+// gathered are the members that a pipeline of this process came to.
+var gathered struct {
+	sync.Mutex
+	members []records.Member
+}
+
+func gather(_ int64, block []byte, _ func(string)) (err error) {
+	gathered.Lock()
+	defer gathered.Unlock()
+	gathered.members, err = records.DecodeMembers(gathered.members, block)
+	return err
+}
+
+const most = 200_000
+
+// shared writes inputs of one file with a key for each byte.
+func shared(t *testing.T) string {
+	inputs := &records.Inputs{Files: []records.File{{Source: "a", Size: most}}}
+	for start := int64(0); start < most; start += most / 4 {
+		inputs.Splits = append(inputs.Splits, records.Span{Start: start, End: start + most/4})
+	}
+	path := filepath.Join(t.TempDir(), "inputs.json")
+	if err := storage.WriteShared(path, inputs); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// connected returns what Connect says of edges between numbers.
+func connected(t *testing.T, runner string, edges [][2]int, p Params) ([]records.Member, error) {
+	t.Helper()
+	var blocks [][]byte
+	for chunk := range slices.Chunk(edges, 2000) {
+		var block []byte
+		for _, e := range chunk {
+			block = records.AppendEdge(block, records.Edge{A: records.Key(min(e[0], e[1])), B: records.Key(max(e[0], e[1]))})
+		}
+		blocks = append(blocks, block)
+	}
+	p.Inputs = shared(t)
+	pipeline, s := beam.NewPipelineWithRoot()
+	beam.ParDo(s, gather, Connect(s, beam.CreateList(s, blocks), p))
+	gathered.members = nil
+	_, err := beam.Run(context.Background(), runner, pipeline)
+	slices.SortFunc(gathered.members, records.Member.Compare)
+	return gathered.members, err
+}
+
+// expected is the same by one forest.
+func expected(edges [][2]int) (all []records.Member) {
+	var forest unionfind.Forest
+	for _, e := range edges {
+		forest.Union(int64(e[0]), int64(e[1]))
+	}
+	of := map[int64]int{}
+	for _, root := range forest.All() {
+		of[root]++
+	}
+	for key, root := range forest.All() {
+		all = append(all, records.Member{Key: records.Key(key), Component: records.Key(root), Of: of[root]})
+	}
+	return all
+}
+
+// graphs are hard ones, of n documents.
+func graphs(n int, r *rand.Rand) map[string][][2]int {
+	var chain, shuffled, starFirst, starLast, hubs, tree, sparse, dense, families [][2]int
+	order := r.Perm(n)
+	for i := range n - 1 {
+		chain = append(chain, [2]int{i, i + 1})
+		shuffled = append(shuffled, [2]int{order[i], order[i+1]})
+		starFirst = append(starFirst, [2]int{0, i + 1})
+		starLast = append(starLast, [2]int{i, n - 1})
+		tree = append(tree, [2]int{order[r.IntN(i+1)], order[i+1]})
+		if i%100 == 0 { // a chain of documents with many neighbours each
+			hubs = append(hubs, [2]int{order[i], order[(i+100)%n]})
+		} else {
+			hubs = append(hubs, [2]int{order[i-i%100], order[i]})
+		}
+		if i%5 != 0 {
+			families = append(families, [2]int{order[i-1], order[i]})
+		}
+		if i%2 == 0 {
+			sparse = append(sparse, [2]int{r.IntN(n), r.IntN(n)})
+		}
+		dense = append(dense, [2]int{r.IntN(n), r.IntN(n)}, [2]int{r.IntN(n), r.IntN(n)}, [2]int{r.IntN(n), r.IntN(n)})
+	}
+	return map[string][][2]int{
+		"chain": chain, "shuffled chain": shuffled, "star of the first": starFirst, "star of the last": starLast,
+		"hubs": hubs, "tree": tree, "sparse": sparse, "dense": dense, "families": families, "nothing": nil,
+	}
+}
+
+// Components that no group may hold are those of one forest.
+func TestContracted(t *testing.T) {
+	for _, tt := range []struct {
+		runner    string
+		documents int
+		limit     int64
+		parts     int
+	}{
+		{"local", 100_000, 1000, 16},
+		{"local", 10_000, 10_000 - 1, 3},
+		{"local", 2000, 10, 1},
+		{"prism", 500, 50, 5},
+	} {
+		r := rand.New(rand.NewPCG(uint64(tt.documents), 7))
+		for name, edges := range graphs(tt.documents, r) {
+			got, err := connected(t, tt.runner, edges, Params{Parts: tt.parts, Documents: int64(tt.documents), Limit: tt.limit})
+			if err != nil {
+				t.Fatalf("%+v, %s: %v", tt, name, err)
+			}
+			if want := expected(edges); !slices.Equal(got, want) {
+				t.Errorf("%+v, %s: %d members, want %d, or others", tt, name, len(got), len(want))
+			}
+		}
+	}
+}
+
+// A graph that is still too large is not taken for one that is done.
+func TestNotConverged(t *testing.T) {
+	var block []byte
+	for i := range records.Key(10) {
+		block = records.AppendEdge(block, records.Edge{A: i, B: i + 1})
+	}
+	emit := func(int64, []byte) {}
+	err := (&rootsFn{Parts: 1, Limit: 10, Rounds: 3}).ProcessElement(t.Context(), 0, beamtest.Values(block), emit)
+	if err == nil || !strings.Contains(err.Error(), "not converged: after 3 rounds of contraction 11 groups") {
+		t.Errorf("error %v", err)
+	}
+	if err := (&rootsFn{Parts: 1, Limit: 11, Rounds: 3}).ProcessElement(t.Context(), 0, beamtest.Values(block), emit); err != nil {
+		t.Error(err)
+	}
+}
+
+// As many rounds as it takes at 0.6 each, and the spare ones.
+func TestRounds(t *testing.T) {
+	for _, tt := range []struct {
+		documents, limit int64
+		want             int
+	}{{11, 10, 1 + spareRounds}, {100, 60, 1 + spareRounds}, {1000, 216, 3 + spareRounds}, {1_000_000_000, 1 << 20, 14 + spareRounds}} {
+		if got := rounds(tt.documents, tt.limit); got != tt.want {
+			t.Errorf("%d documents, limit %d: %d rounds, want %d", tt.documents, tt.limit, got, tt.want)
+		}
+	}
+}
