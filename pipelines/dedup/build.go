@@ -31,7 +31,7 @@ const (
 func Build(s beam.Scope, p *Plan, output, temp string) {
 	inputs := path.Join(temp, inputsFile)
 	reading := source.Params{Inputs: inputs, Options: p.Config.Source()}
-	writing := sink.Params{Inputs: inputs, Output: output, Write: p.Config.Write, Metadata: p.metadata()}
+	writing := sink.Params{Inputs: inputs, Output: output, Temp: temp, Write: p.Config.Write, Metadata: p.metadata()}
 
 	docs := source.Read(s, reading)
 	bands, copies, notCompared := signature.MinHash(s, docs.Blocks, p.signature(inputs))
@@ -44,14 +44,14 @@ func Build(s beam.Scope, p *Plan, output, temp string) {
 	profiles := beam.Flatten(s, features.Profiles, features.LargeProfiles)
 	rows := decide.Survivors(s, profiles, found.Pairs, found.Links, decide.Params{Inputs: inputs, Components: p.Config.Cluster == "components"})
 
-	rejected := sink.Table[records.Rejected](s, "rejected", beam.Flatten(s, docs.Rejected, notCompared), writing)
+	rejected := sink.Table[records.Rejected](s, "rejected", beam.Flatten(s, docs.Rejected, notCompared), 1, writing)
 	facts := []beam.PCollection{
 		docs.Facts,
 		found.Facts,
 		rejected,
-		sink.Table[records.Pair](s, "pairs", rows.Pairs, writing),
-		sink.Table[records.Clustered](s, "clusters", rows.Clusters, writing),
-		sink.Table[records.Removed](s, "removed", rows.Removed, writing),
+		sink.Table[records.Pair](s, "pairs", rows.Pairs, p.slices(pairsPerDocument), writing),
+		sink.Table[records.Clustered](s, "clusters", rows.Clusters, p.slices(1), writing),
+		sink.Table[records.Removed](s, "removed", rows.Removed, p.slices(1), writing),
 	}
 	if p.Config.writes("corpus") {
 		dropped := beam.Flatten(s, docs.Dropped, rows.Dropped)

@@ -76,7 +76,7 @@ func sign(t *testing.T, p Params, docs []records.Document) (out signed) {
 			block = nil
 		}
 	}
-	f.FinishBundle(bands, edges, rejected)
+	f.FinishBundle(context.Background(), bands, edges, rejected)
 	return out
 }
 
