@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"io"
 	"path"
+	"reflect"
 	"slices"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
-	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
 
 	"github.com/neardup/neardup/io/source"
 	"github.com/neardup/neardup/io/storage"
@@ -17,7 +17,7 @@ import (
 )
 
 func init() {
-	register.DoFn4x1[context.Context, int64, func(*[]byte) bool, func([]byte), error](&corpusFn{})
+	beam.RegisterDoFn(reflect.TypeFor[corpusFn]())
 }
 
 // Corpus reads the input a third time and writes it to Output/corpus without the dropped

@@ -5,20 +5,20 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 	"io"
 	"iter"
 	"path"
+	"reflect"
 	"slices"
-
-	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
 
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/records"
 )
 
 func init() {
-	register.DoFn3x1[int64, []byte, func(int64, []byte), error](&sliceFn{})
-	register.DoFn3x1[int64, func(*[]byte) bool, func(int64, []byte), error](&runFn{})
+	beam.RegisterDoFn(reflect.TypeFor[sliceFn]())
+	beam.RegisterDoFn(reflect.TypeFor[runFn]())
 }
 
 // sliceFn spreads the rows of a shard over its slices: evenly, also those of one document.

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"reflect"
 	"slices"
 	"strconv"
 
@@ -21,10 +22,10 @@ import (
 )
 
 func init() {
-	register.Function2x0(withKeyZero)
-	register.DoFn3x1[context.Context, []byte, func(int64, []byte), error](&marksFn{})
-	register.DoFn3x1[context.Context, int64, func(*[]byte) bool, error](&ledgerFn{})
-	register.DoFn3x1[context.Context, int64, func(*[]byte) bool, error](&gateFn{})
+	beam.RegisterFunction(withKeyZero)
+	beam.RegisterDoFn(reflect.TypeFor[marksFn]())
+	beam.RegisterDoFn(reflect.TypeFor[ledgerFn]())
+	beam.RegisterDoFn(reflect.TypeFor[gateFn]())
 	register.Emitter1[[]byte]()
 	register.Emitter2[int64, []byte]()
 	register.Iter1[[]byte]()

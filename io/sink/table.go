@@ -7,10 +7,10 @@ import (
 	"iter"
 	"maps"
 	"path"
+	"reflect"
 	"slices"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
-	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
 	"github.com/parquet-go/parquet-go"
 
 	"github.com/neardup/neardup/io/storage"
@@ -25,7 +25,7 @@ func init() {
 }
 
 func registerTable[T any, R row[T]]() {
-	register.DoFn4x1[context.Context, int64, func(*[]byte) bool, func([]byte), error](&tableFn[T, R]{})
+	beam.RegisterDoFn(reflect.TypeFor[tableFn[T, R]]())
 }
 
 // row is a table's row type as the sink needs it.

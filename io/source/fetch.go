@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"reflect"
 	"slices"
 	"strconv"
 
@@ -17,7 +18,7 @@ import (
 )
 
 func init() {
-	register.DoFn4x1[context.Context, int64, func(*[]byte) bool, func([]byte), error](&fetchFn{})
+	beam.RegisterDoFn(reflect.TypeFor[fetchFn]())
 	register.Iter1[[]byte]()
 }
 

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"reflect"
 	"strconv"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
@@ -20,8 +21,8 @@ import (
 )
 
 func init() {
-	register.DoFn3x1[context.Context, []byte, func(int64), error](&splitsFn{})
-	register.DoFn7x1[context.Context, int64, func([]byte), func([]byte), func(int64, []byte), func(int64, []byte), func([]byte), error](&readFn{})
+	beam.RegisterDoFn(reflect.TypeFor[splitsFn]())
+	beam.RegisterDoFn(reflect.TypeFor[readFn]())
 	register.Emitter1[int64]()
 	register.Emitter1[[]byte]()
 	register.Emitter2[int64, []byte]()

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -18,9 +19,9 @@ import (
 )
 
 func init() {
-	register.DoFn2x0[[]byte, func(int64, []byte)](&fill{})
-	register.DoFn3x1[int64, func(*[]byte) bool, func(int64), error](&drain{})
-	register.DoFn3x1[context.Context, []byte, func(int64, []byte), error](&failing{})
+	beam.RegisterDoFn(reflect.TypeFor[fill]())
+	beam.RegisterDoFn(reflect.TypeFor[drain]())
+	beam.RegisterDoFn(reflect.TypeFor[failing]())
 	register.Emitter2[int64, []byte]()
 	register.Emitter1[int64]()
 	register.Iter1[[]byte]()
@@ -296,7 +297,7 @@ func TestTempDirRemoved(t *testing.T) {
 	}
 }
 
-func init() { register.DoFn2x0[[]byte, func(int64, []byte)](&vanish{}) }
+func init() { beam.RegisterDoFn(reflect.TypeFor[vanish]()) }
 
 // vanish lets the test remove the folder before anything is spilled.
 type vanish struct{ fill }

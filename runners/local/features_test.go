@@ -25,18 +25,18 @@ import (
 )
 
 func init() {
-	register.DoFn2x0[[]byte, func(beam.EventTime, int64, int64)](&stamped{})
-	register.DoFn4x0[beam.Window, int64, func(*int64) bool, func(string)](&showWindow{})
-	register.DoFn3x0[*sdf.LockRTracker, int64, func(int64, int64)](&ranged{})
-	register.DoFn3x0[context.Context, int64, int64](&counting{})
+	beam.RegisterDoFn(reflect.TypeFor[stamped]())
+	beam.RegisterDoFn(reflect.TypeFor[showWindow]())
+	beam.RegisterDoFn(reflect.TypeFor[ranged]())
+	beam.RegisterDoFn(reflect.TypeFor[counting]())
 	register.Emitter3[beam.EventTime, int64, int64]()
 	beam.RegisterType(reflect.TypeFor[place]())
-	register.Function1x2(placed)
-	register.Function2x1(sumPlace)
-	register.Function3x1(sumPlaceBeside)
-	register.Function2x0(sizedGroup)
-	register.DoFn2x1[string, func(*[]byte) bool, string](&digest{})
-	register.Function3x1(digestBoth)
+	beam.RegisterFunction(placed)
+	beam.RegisterFunction(sumPlace)
+	beam.RegisterFunction(sumPlaceBeside)
+	beam.RegisterFunction(sizedGroup)
+	beam.RegisterDoFn(reflect.TypeFor[digest]())
+	beam.RegisterFunction(digestBoth)
 	register.Emitter2[string, []byte]()
 }
 

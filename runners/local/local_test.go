@@ -11,8 +11,8 @@ import (
 )
 
 func init() {
-	register.Function2x0(square)
-	register.Function3x0(sumGroup)
+	beam.RegisterFunction(square)
+	beam.RegisterFunction(sumGroup)
 	register.Emitter2[int64, int64]()
 	register.Emitter1[string]()
 	register.Iter1[int64]()

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"reflect"
 	"slices"
 	"sync"
 	"testing"
@@ -16,14 +17,14 @@ import (
 )
 
 func init() {
-	register.DoFn2x0[[]byte, func(int64, int64)](&generate{})
-	register.DoFn3x0[int64, int64, func(int64, int64)](&affine{})
-	register.DoFn4x0[int64, int64, func(int64, int64), func(int64, int64)](&part{})
-	register.DoFn3x0[int64, func(*int64) bool, func(int64, int64)](&reduce{})
-	register.DoFn4x0[int64, func(*int64) bool, func(*int64) bool, func(int64, int64)](&join{})
-	register.DoFn4x0[int64, int64, func(*int64, *int64) bool, func(int64, int64)](&withAll{})
-	register.DoFn4x0[int64, int64, func(int64) func(*int64) bool, func(int64, int64)](&withKey{})
-	register.DoFn2x0[int64, int64](&gather{})
+	beam.RegisterDoFn(reflect.TypeFor[generate]())
+	beam.RegisterDoFn(reflect.TypeFor[affine]())
+	beam.RegisterDoFn(reflect.TypeFor[part]())
+	beam.RegisterDoFn(reflect.TypeFor[reduce]())
+	beam.RegisterDoFn(reflect.TypeFor[join]())
+	beam.RegisterDoFn(reflect.TypeFor[withAll]())
+	beam.RegisterDoFn(reflect.TypeFor[withKey]())
+	beam.RegisterDoFn(reflect.TypeFor[gather]())
 	register.Combiner3[sumCount, int64, int64](&total{})
 	register.Emitter2[int64, int64]()
 	register.Iter1[int64]()

@@ -18,12 +18,11 @@ import (
 	"time"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
-	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
 
 	"github.com/neardup/neardup/runners/local/internal/spill"
 )
 
-func init() { register.Function3x0(inflate) }
+func init() { beam.RegisterFunction(inflate) }
 
 // inflate emits a megabyte for each element.
 func inflate(k, _ int64, emit func(int64, []byte)) {

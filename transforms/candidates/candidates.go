@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"math/bits"
+	"reflect"
 	"slices"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
@@ -14,7 +15,7 @@ import (
 )
 
 func init() {
-	register.DoFn4x1[context.Context, int64, func(*[]byte) bool, func([]byte), error](&bucketsFn{})
+	beam.RegisterDoFn(reflect.TypeFor[bucketsFn]())
 	register.Emitter1[[]byte]()
 	register.Iter1[[]byte]()
 }

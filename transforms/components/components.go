@@ -8,6 +8,7 @@ package components
 import (
 	"context"
 	"iter"
+	"reflect"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
@@ -19,9 +20,9 @@ import (
 )
 
 func init() {
-	register.DoFn3x1[context.Context, []byte, func(int64, []byte), error](&spreadFn{})
-	register.DoFn4x1[context.Context, int64, func(*[]byte) bool, func(int64, []byte), error](&forestFn{})
-	register.DoFn4x1[context.Context, int64, func(*[]byte) bool, func(int64, []byte), error](&membersFn{})
+	beam.RegisterDoFn(reflect.TypeFor[spreadFn]())
+	beam.RegisterDoFn(reflect.TypeFor[forestFn]())
+	beam.RegisterDoFn(reflect.TypeFor[membersFn]())
 	register.Emitter2[int64, []byte]()
 	register.Iter1[[]byte]()
 }

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
-	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/testing/passert"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/testing/ptest"
 
@@ -18,7 +17,7 @@ import (
 
 func TestMain(m *testing.M) { beamtest.Main(m) }
 
-func init() { register.Function3x1(spell) }
+func init() { beam.RegisterFunction(spell) }
 
 // spell writes the members of a block out, with the split they were sent to.
 func spell(split int64, block []byte, emit func(string)) error {

@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"reflect"
 	"slices"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
-	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
 
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/kernels/hash"
@@ -18,14 +18,14 @@ import (
 )
 
 func init() {
-	register.DoFn6x1[context.Context, int64, func(*[]byte) bool, func(int64, []byte), func(int64, []byte), func(int64, []byte), error](&openFn{})
-	register.DoFn4x1[context.Context, int64, func(*[]byte) bool, func(int64, []byte), error](&hookFn{})
-	register.DoFn8x1[context.Context, int64, func(*[]byte) bool, func(*[]byte) bool, func(*[]byte) bool, func(int64, []byte), func(int64, []byte), func(int64, []byte), error](&contractFn{})
-	register.DoFn4x1[context.Context, int64, func(*[]byte) bool, func(int64, []byte), error](&rootsFn{})
-	register.DoFn5x1[context.Context, int64, func(*[]byte) bool, func(*[]byte) bool, func(int64, []byte), error](&resolveFn{})
-	register.DoFn6x1[context.Context, int64, func(*[]byte) bool, func(*[]byte) bool, func(int64, []byte), func(int64, []byte), error](&countFn{})
-	register.DoFn4x1[context.Context, int64, func(*[]byte) bool, func(int64, []byte), error](&totalFn{})
-	register.DoFn5x1[context.Context, int64, func(*[]byte) bool, func(*[]byte) bool, func(int64, []byte), error](&placedFn{})
+	beam.RegisterDoFn(reflect.TypeFor[openFn]())
+	beam.RegisterDoFn(reflect.TypeFor[hookFn]())
+	beam.RegisterDoFn(reflect.TypeFor[contractFn]())
+	beam.RegisterDoFn(reflect.TypeFor[rootsFn]())
+	beam.RegisterDoFn(reflect.TypeFor[resolveFn]())
+	beam.RegisterDoFn(reflect.TypeFor[countFn]())
+	beam.RegisterDoFn(reflect.TypeFor[totalFn]())
+	beam.RegisterDoFn(reflect.TypeFor[placedFn]())
 }
 
 // A round leaves no more than about 0.56 of the labels of any graph that was tried, chains being

@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
-	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
 
 	"github.com/neardup/neardup/internal/beamtest"
 	"github.com/neardup/neardup/io/storage"
@@ -18,7 +17,7 @@ import (
 	"github.com/neardup/neardup/records"
 )
 
-func init() { register.Function3x1(gather) }
+func init() { beam.RegisterFunction(gather) }
 
 // gathered are the members that a pipeline of this process came to.
 var gathered struct {

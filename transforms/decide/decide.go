@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"reflect"
 	"slices"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
@@ -18,7 +19,7 @@ import (
 )
 
 func init() {
-	register.DoFn9x1[context.Context, int64, func(*[]byte) bool, func(*[]byte) bool, func(*[]byte) bool, func(int64, []byte), func(int64, []byte), func(int64, []byte), func(int64, []byte), error](&decideFn{})
+	beam.RegisterDoFn(reflect.TypeFor[decideFn]())
 	register.Emitter2[int64, []byte]()
 	register.Iter1[[]byte]()
 }

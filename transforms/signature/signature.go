@@ -3,6 +3,7 @@ package signature
 
 import (
 	"context"
+	"reflect"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
@@ -16,7 +17,7 @@ import (
 )
 
 func init() {
-	register.DoFn5x1[context.Context, []byte, func(int64, []byte), func([]byte), func(int64, []byte), error](&minHashFn{})
+	beam.RegisterDoFn(reflect.TypeFor[minHashFn]())
 	register.Emitter1[[]byte]()
 	register.Emitter2[int64, []byte]()
 }

@@ -6,10 +6,10 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
+	"reflect"
 	"slices"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
-	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
 
 	"github.com/neardup/neardup/kernels/hash"
 	"github.com/neardup/neardup/kernels/setsim"
@@ -17,9 +17,9 @@ import (
 )
 
 func init() {
-	register.DoFn4x1[context.Context, int64, func(*[]byte) bool, func(int64, []byte), error](&cutFn{})
-	register.DoFn4x1[int64, func(*[]byte) bool, func(*[]byte) bool, func(int64, []byte), error](&routeFn{})
-	register.DoFn5x1[context.Context, int64, func(*[]byte) bool, func(int64, []byte), func(int64, []byte), error](&cellPairFn{})
+	beam.RegisterDoFn(reflect.TypeFor[cutFn]())
+	beam.RegisterDoFn(reflect.TypeFor[routeFn]())
+	beam.RegisterDoFn(reflect.TypeFor[cellPairFn]())
 }
 
 var (

@@ -5,13 +5,13 @@ import (
 	"maps"
 	"math/rand/v2"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
-	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/testing/ptest"
 	"github.com/google/go-cmp/cmp"
 
@@ -26,7 +26,7 @@ import (
 
 func TestMain(m *testing.M) { beamtest.Main(m) }
 
-func init() { register.DoFn2x1[int64, []byte, error](&gatherFn{}) }
+func init() { beam.RegisterDoFn(reflect.TypeFor[gatherFn]()) }
 
 // gathered is what the pipelines of tests found, by name.
 var gathered = struct {

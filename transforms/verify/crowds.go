@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"path"
+	"reflect"
 	"slices"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
@@ -21,10 +22,10 @@ import (
 )
 
 func init() {
-	register.DoFn9x1[context.Context, int64, func(*[]byte) bool, func(*[]byte) bool, func(*[]byte) bool, func(int64, []byte), func(int64, []byte), func([]byte), func(int64, []byte), error](&tallyFn{})
-	register.DoFn4x1[int64, func(*[]byte) bool, func(*[]byte) bool, func(int64, []byte), error](&rankedFn{})
-	register.DoFn3x1[int64, func(*[]byte) bool, func(int64, []byte), error](&spoolFn{})
-	register.DoFn4x1[context.Context, int64, func(*[]byte) bool, func(int64, []byte), error](&passFn{})
+	beam.RegisterDoFn(reflect.TypeFor[tallyFn]())
+	beam.RegisterDoFn(reflect.TypeFor[rankedFn]())
+	beam.RegisterDoFn(reflect.TypeFor[spoolFn]())
+	beam.RegisterDoFn(reflect.TypeFor[passFn]())
 	register.Emitter1[[]byte]()
 }
 

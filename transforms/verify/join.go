@@ -3,6 +3,7 @@ package verify
 import (
 	"cmp"
 	"context"
+	"reflect"
 	"slices"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
@@ -13,7 +14,7 @@ import (
 )
 
 func init() {
-	register.DoFn7x1[context.Context, int64, func(*[]byte) bool, func(int64, []byte), func(int64, []byte), func(int64, []byte), func([]byte), error](&joinFn{})
+	beam.RegisterDoFn(reflect.TypeFor[joinFn]())
 	register.Iter1[[]byte]()
 }
 

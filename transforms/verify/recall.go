@@ -7,10 +7,10 @@ import (
 	"io/fs"
 	"maps"
 	"path"
+	"reflect"
 	"slices"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
-	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
 
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/kernels/setsim"
@@ -19,14 +19,14 @@ import (
 )
 
 func init() {
-	register.DoFn2x1[[]byte, func(int64, []byte), error](&smallestFn{})
-	register.DoFn3x1[int64, func(*[]byte) bool, func(int64, []byte), error](&chooseFn{})
-	register.DoFn2x1[[]byte, func(int64, []byte), error](&sampleFn{})
-	register.DoFn4x1[int64, func(*[]byte) bool, func(*[]byte) bool, func(int64, []byte), error](&leaveOutFn{})
-	register.DoFn3x1[int64, func(*[]byte) bool, func([]byte), error](&writeSampleFn{})
-	register.DoFn2x1[[]byte, func(int64, []byte), error](&againstFn{})
-	register.DoFn3x1[int64, func(*[]byte) bool, func(int64, []byte), error](&onceFn{})
-	register.DoFn2x1[int64, func(*[]byte) bool, error](&writeTruthFn{})
+	beam.RegisterDoFn(reflect.TypeFor[smallestFn]())
+	beam.RegisterDoFn(reflect.TypeFor[chooseFn]())
+	beam.RegisterDoFn(reflect.TypeFor[sampleFn]())
+	beam.RegisterDoFn(reflect.TypeFor[leaveOutFn]())
+	beam.RegisterDoFn(reflect.TypeFor[writeSampleFn]())
+	beam.RegisterDoFn(reflect.TypeFor[againstFn]())
+	beam.RegisterDoFn(reflect.TypeFor[onceFn]())
+	beam.RegisterDoFn(reflect.TypeFor[writeTruthFn]())
 }
 
 // Measuring says how the recall of a run is measured: all true pairs of a sample of documents are

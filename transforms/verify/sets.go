@@ -2,6 +2,7 @@ package verify
 
 import (
 	"context"
+	"reflect"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
@@ -12,7 +13,7 @@ import (
 )
 
 func init() {
-	register.DoFn6x1[context.Context, []byte, func(int64, []byte), func(int64, []byte), func(int64, []byte), func(int64, []byte), error](&setsFn{})
+	beam.RegisterDoFn(reflect.TypeFor[setsFn]())
 	register.Emitter2[int64, []byte]()
 }
 

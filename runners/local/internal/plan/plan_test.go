@@ -3,6 +3,7 @@ package plan
 import (
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -19,15 +20,15 @@ import (
 )
 
 func init() {
-	register.Function1x2(start)
-	register.Function2x2(pass)
-	register.Function4x0(fork)
-	register.Function3x2(beside)
-	register.Function3x2(lookUp)
-	register.Function2x2(group)
-	register.Function3x2(groupBeside)
-	register.Function2x1(add)
-	register.DoFn3x0[*sdf.LockRTracker, []byte, func(int64, int64)](&ranged{})
+	beam.RegisterFunction(start)
+	beam.RegisterFunction(pass)
+	beam.RegisterFunction(fork)
+	beam.RegisterFunction(beside)
+	beam.RegisterFunction(lookUp)
+	beam.RegisterFunction(group)
+	beam.RegisterFunction(groupBeside)
+	beam.RegisterFunction(add)
+	beam.RegisterDoFn(reflect.TypeFor[ranged]())
 	register.Emitter2[int64, int64]()
 	register.Iter1[int64]()
 	register.Iter2[int64, int64]()
