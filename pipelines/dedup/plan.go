@@ -160,36 +160,13 @@ func background(sets [][]uint64, limit float64) []float64 {
 		}
 	}
 	add(limit)
-	// Most shingles stand in one set: only those whose slot of a small table was hit before can
-	// stand in more, and need a list.
-	const slotBits = 22
-	hit, again := make([]bool, 1<<slotBits), make([]bool, 1<<slotBits)
-	for _, set := range sets {
-		for _, s := range set {
-			slot := s >> (64 - slotBits)
-			again[slot] = hit[slot]
-			hit[slot] = true
-		}
-	}
-	postings := map[uint64][]int32{}
-	shared := make([]int32, len(sets))
-	for i, set := range sets {
-		clear(shared)
-		for _, s := range set {
-			if !again[s>>(64-slotBits)] {
-				continue
-			}
-			for _, j := range postings[s] {
-				shared[j]++
-			}
-			postings[s] = append(postings[s], int32(i))
-		}
-		for j, n := range shared[:i] {
-			if similarity := setsim.Similarity(int(n), len(set), len(sets[j])); similarity < limit {
+	setsim.Overlaps(sets, func(i int, shared []int32) {
+		for j, n := range shared {
+			if similarity := setsim.Similarity(int(n), len(sets[i]), len(sets[j])); similarity < limit {
 				add(similarity)
 			}
 		}
-	}
+	})
 	for r := range sums {
 		sums[r] /= float64(pairs)
 	}

@@ -1,0 +1,32 @@
+package setsim
+
+import (
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+func TestOverlaps(t *testing.T) {
+	elements := rapid.SliceOf(rapid.OneOf(rapid.Uint64Range(0, 30), rapid.Uint64()))
+	rapid.Check(t, func(t *rapid.T) {
+		var sets [][]uint64
+		for _, s := range rapid.SliceOfN(elements, 0, 40).Draw(t, "sets") {
+			sets = append(sets, set(s...))
+		}
+		visited := 0
+		Overlaps(sets, func(i int, shared []int32) {
+			if i != visited || len(shared) != i {
+				t.Fatalf("visit %d is of set %d with %d numbers", visited, i, len(shared))
+			}
+			visited++
+			for j, n := range shared {
+				if want := overlapByMap(sets[i], sets[j]); int(n) != want {
+					t.Fatalf("sets %d and %d share %d, want %d", i, j, n, want)
+				}
+			}
+		})
+		if visited != len(sets) {
+			t.Fatalf("%d of %d sets were visited", visited, len(sets))
+		}
+	})
+}
