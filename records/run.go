@@ -134,8 +134,10 @@ type MeasuredRecall struct {
 type Stage struct {
 	Name     string  `json:"name"` // of its first transform
 	Elements int64   `json:"elements"`
-	Written  int64   `json:"written"` // elements that left it for another stage
-	Bytes    int64   `json:"bytes"`   // of those
+	Written  int64   `json:"written"`               // elements that left it for another stage
+	Bytes    int64   `json:"bytes"`                 // of those
+	Element  int64   `json:"largest_element_bytes"` // of those
+	Group    int64   `json:"largest_group_bytes"`   // of the groups read, their values
 	Spilled  int64   `json:"spilled_bytes"`
 	CPU      float64 `json:"cpu_seconds"`
 	Seconds  float64 `json:"seconds"`

@@ -1,6 +1,11 @@
 package records
 
-import "strings"
+import (
+	"bytes"
+	"cmp"
+	"encoding/binary"
+	"strings"
+)
 
 // The rows of the output tables. Names and types are a contract: docs/formats.md.
 
@@ -81,10 +86,79 @@ type Row interface {
 	appendFields(dst []byte) []byte
 }
 
-// AppendRow appends a row and its sort key to a block.
+// RowPart is a row or, of a large one, a part of its fields.
+type RowPart struct {
+	Order  Edge // the sort key
+	Left   int  // bytes of the row's fields that follow in other parts
+	Fields []byte
+}
+
+// Compare orders the parts of a table by row, and those of a row as they follow one another.
+func (p RowPart) Compare(o RowPart) int {
+	return cmp.Or(p.Order.Compare(o.Order), cmp.Compare(o.Left, p.Left))
+}
+
+// rowPart is the size above which the fields of a row travel in parts.
+const rowPart = 512 << 10
+
+// AddRow adds a row to a shard's block, a large one in parts.
+func AddRow(b *Buffers, shard int64, own, second Key, row Row, emit func(int64, []byte)) {
+	fields := row.appendFields(nil)
+	for more := true; more; more = len(fields) > 0 {
+		size := min(len(fields), rowPart)
+		part := RowPart{Order: Edge{A: own, B: second}, Left: len(fields) - size, Fields: fields[:size]}
+		b.Add(shard, part.Append, emit)
+		fields = fields[size:]
+	}
+}
+
+// AppendRow appends a whole row and its sort key to a block.
 func AppendRow(block []byte, own, second Key, row Row) []byte {
-	block = AppendKey(AppendKey(block, own), second)
-	return AppendBytes(block, row.appendFields(nil))
+	return RowPart{Order: Edge{A: own, B: second}, Fields: row.appendFields(nil)}.Append(block)
+}
+
+// Append appends the part to a block.
+func (p RowPart) Append(block []byte) []byte {
+	block = binary.AppendUvarint(AppendEdge(block, p.Order), uint64(p.Left))
+	return AppendBytes(block, p.Fields)
+}
+
+// RowPart reads what Append wrote; its bytes share memory with the block.
+func (d *Decoder) RowPart() RowPart {
+	return RowPart{Order: Edge{A: d.Key(), B: d.Key()}, Left: int(d.Uvarint()), Fields: d.Bytes()}
+}
+
+// A RowJoiner makes rows of their parts, of which those of one row come in order. The zero value
+// is ready.
+type RowJoiner struct{ begun map[Edge]RowPart }
+
+// Add returns the row that the part is the last of, if it is.
+func (j *RowJoiner) Add(part RowPart) (row RowPart, whole bool, err error) {
+	if begun, ok := j.begun[part.Order]; ok {
+		if begun.Left != part.Left+len(part.Fields) {
+			return part, false, ErrCorrupt
+		}
+		part.Fields = append(begun.Fields, part.Fields...)
+		delete(j.begun, part.Order)
+	} else if part.Left > 0 {
+		part.Fields = bytes.Clone(part.Fields) // the parts to come are appended
+	}
+	if part.Left == 0 {
+		return part, true, nil
+	}
+	if j.begun == nil {
+		j.begun = map[Edge]RowPart{}
+	}
+	j.begun[part.Order] = part
+	return part, false, nil
+}
+
+// Close fails if a row lacks parts.
+func (j *RowJoiner) Close() error {
+	if len(j.begun) > 0 {
+		return ErrCorrupt
+	}
+	return nil
 }
 
 func (p *Pair) appendFields(dst []byte) []byte {

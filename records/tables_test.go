@@ -19,8 +19,9 @@ type row[T any] interface {
 
 // read reads one row and its sort key.
 func read[T any, R row[T]](d *records.Decoder) (own, second records.Key, got T, err error) {
-	own, second = d.Key(), d.Key()
-	fields := records.NewDecoder(d.Bytes())
+	part := d.RowPart()
+	own, second = part.Order.A, part.Order.B
+	fields := records.NewDecoder(part.Fields)
 	R(&got).DecodeFields(fields)
 	if err = d.Err(); err == nil {
 		err = fields.Err()

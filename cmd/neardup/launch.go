@@ -109,7 +109,7 @@ func stages(result beam.PipelineResult) (all []records.Stage) {
 	}
 	for _, s := range r.Report().Stages {
 		all = append(all, records.Stage{
-			Name: s.Name, Elements: s.Elements, Written: s.Written, Bytes: s.Bytes,
+			Name: s.Name, Elements: s.Elements, Written: s.Written, Bytes: s.Bytes, Element: s.Element, Group: s.Group,
 			Spilled: s.Spilled, CPU: s.CPU, Seconds: s.Seconds,
 		})
 	}

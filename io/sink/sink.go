@@ -37,6 +37,8 @@ type Params struct {
 	Inputs string
 	// Output is the folder of the job's output.
 	Output string
+	// Temp is the folder for rows that are too many for one group.
+	Temp string
 	// Write names the tables to be written.
 	Write []string
 	// Metadata are the key-value pairs that each Parquet file carries.

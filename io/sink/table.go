@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"iter"
 	"maps"
 	"path"
 	"reflect"
@@ -39,9 +40,15 @@ type row[T any] interface {
 //
 //	KV<shard, rows> → facts
 //
-// One GroupByKey by shard; a shard's rows are held in memory.
-func Table[T any, R row[T]](s beam.Scope, name string, rows beam.PCollection, p Params) (facts beam.PCollection) {
+// One GroupByKey by shard; a shard's rows are held in memory. Where they may be too many, there
+// are several slices of a shard: then it is one GroupByKey by slice, whose rows are held in memory
+// and, if they are many, sorted into a file below p.Temp, and one by shard.
+func Table[T any, R row[T]](s beam.Scope, name string, rows beam.PCollection, slices int, p Params) (facts beam.PCollection) {
 	s = s.Scope("sink.Table." + name)
+	if slices > 1 {
+		sliced := beam.GroupByKey(s, beam.ParDo(s, &sliceFn{Slices: int64(slices)}, rows))
+		rows = beam.ParDo(s, &runFn{Folder: path.Join(p.Temp, "rows", name), Slices: int64(slices)}, sliced)
+	}
 	shards := beam.GroupByKey(s, beam.Flatten(s, rows, marks(s, p.Inputs, false)))
 	return beam.ParDo(s, &tableFn[T, R]{Name: name, Params: p}, shards)
 }
@@ -51,33 +58,17 @@ type tableFn[T any, R row[T]] struct {
 	Params Params
 }
 
-// sorted is a row that is not yet decoded, with its sort key.
-type sorted struct {
-	order  records.Edge
-	fields []byte
-}
-
 func (f *tableFn[T, R]) ProcessElement(_ context.Context, shard int64, blocks func(*[]byte) bool, facts func([]byte)) error {
 	in, err := storage.Shared[records.Inputs](f.Params.Inputs)
 	if err != nil {
 		return err
 	}
-	var rows []sorted
-	var block []byte
-	for blocks(&block) {
-		for d := records.NewDecoder(block); !d.Done(); {
-			r := sorted{order: records.Edge{A: d.Key(), B: d.Key()}, fields: d.Bytes()}
-			if err := d.Err(); err != nil {
-				return err
-			}
-			rows = append(rows, r)
-		}
-		block = nil // rows point into it
+	rows, err := merged(blocks)
+	if err != nil {
+		return err
 	}
-	slices.SortFunc(rows, func(a, b sorted) int { return a.order.Compare(b.order) })
-
 	name := fmt.Sprintf("%s/part-%05d-of-%05d.parquet", f.Name, shard, in.Shards)
-	counts := map[string]int64{records.CountRows: int64(len(rows))}
+	counts := map[string]int64{records.CountRows: 0}
 	var written storage.Written
 	if slices.Contains(f.Params.Write, f.Name) {
 		written, err = storage.WriteFile(path.Join(f.Params.Output, name), func(w io.Writer) error {
@@ -98,7 +89,7 @@ const (
 	rowGroups = 1 << 20
 )
 
-func (f *tableFn[T, R]) write(w io.Writer, rows []sorted, counts map[string]int64) error {
+func (f *tableFn[T, R]) write(w io.Writer, rows iter.Seq2[records.RowPart, error], counts map[string]int64) error {
 	options := []parquet.WriterOption{
 		parquet.Compression(&parquet.Zstd),
 		parquet.CreatedBy("neardup", records.Tables, ""),
@@ -109,19 +100,29 @@ func (f *tableFn[T, R]) write(w io.Writer, rows []sorted, counts map[string]int6
 	}
 	out := parquet.NewGenericWriter[T](w, options...)
 	batch := make([]T, 0, rowBatch)
-	for chunk := range slices.Chunk(rows, rowBatch) {
-		batch = batch[:len(chunk)]
-		for i, r := range chunk {
-			d := records.NewDecoder(r.fields)
-			decoded := R(&batch[i])
-			decoded.DecodeFields(d)
-			if err := d.Err(); err != nil {
+	for r, err := range rows {
+		if err != nil {
+			return err
+		}
+		batch = batch[:len(batch)+1]
+		d := records.NewDecoder(r.Fields)
+		decoded := R(&batch[len(batch)-1])
+		decoded.DecodeFields(d)
+		if err := d.Err(); err != nil {
+			return err
+		}
+		counts[records.CountRows]++
+		if tally := decoded.Tally(r.Order.A); tally != "" {
+			counts[tally]++
+		}
+		if len(batch) == rowBatch {
+			if _, err := out.Write(batch); err != nil {
 				return err
 			}
-			if tally := decoded.Tally(r.order.A); tally != "" {
-				counts[tally]++
-			}
+			batch = batch[:0]
 		}
+	}
+	if len(batch) > 0 {
 		if _, err := out.Write(batch); err != nil {
 			return err
 		}

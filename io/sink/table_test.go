@@ -259,7 +259,7 @@ func TestTableNotWritten(t *testing.T) {
 
 func TestTableCorruptBlocks(t *testing.T) {
 	whole := records.AppendRow(nil, 7, 7, &records.Clustered{Cluster: 7, ID: "id"})
-	fields := records.AppendBytes(records.AppendKey(records.AppendKey(nil, 7), 7), "not fields")
+	fields := records.RowPart{Order: records.Edge{A: 7, B: 7}, Fields: []byte("not fields")}.Append(nil)
 	output := t.TempDir()
 	f := &tableFn[records.Clustered, *records.Clustered]{
 		Name:   "clusters",

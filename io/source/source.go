@@ -268,9 +268,7 @@ type rejecter struct {
 
 func (r *rejecter) add(key records.Key, row records.Rejected) {
 	row.Source, row.Position = r.in.Source(key), key.Position()
-	r.buffers.Add(int64(r.in.Shard(key)), func(block []byte) []byte {
-		return records.AppendRow(block, key, key, &row)
-	}, r.emit)
+	records.AddRow(r.buffers, int64(r.in.Shard(key)), key, key, &row, r.emit)
 }
 
 func (r *rejecter) id(key records.Key, doc *codec.Document) *string {

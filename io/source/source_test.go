@@ -37,13 +37,14 @@ type output struct {
 func run(t *testing.T, in *records.Inputs, o Options) output {
 	t.Helper()
 	f := &readFn{Params: share(t, in, o)}
+	var rows records.RowJoiner
 	out := output{rejected: map[int64][]records.Rejected{}, dropped: map[int64][]records.Key{}}
 	for i := range in.Splits {
 		err := f.ProcessElement(t.Context(), int64(i),
 			func(block []byte) { out.near = append(out.near, documents(t, block)...) },
 			func(block []byte) { out.far = append(out.far, documents(t, block)...) },
 			func(shard int64, block []byte) {
-				out.rejected[shard] = append(out.rejected[shard], rejected(t, block)...)
+				out.rejected[shard] = append(out.rejected[shard], rejected(t, &rows, block)...)
 			},
 			func(piece int64, block []byte) { out.dropped[piece] = append(out.dropped[piece], keys(t, block)...) },
 			func(line []byte) {
@@ -56,6 +57,9 @@ func run(t *testing.T, in *records.Inputs, o Options) output {
 		if err != nil {
 			t.Fatal(err)
 		}
+	}
+	if err := rows.Close(); err != nil {
+		t.Fatal(err)
 	}
 	return out
 }
@@ -84,12 +88,19 @@ func keys(t *testing.T, block []byte) (keys []records.Key) {
 	return keys
 }
 
-func rejected(t *testing.T, block []byte) (rows []records.Rejected) {
+func rejected(t *testing.T, parts *records.RowJoiner, block []byte) (rows []records.Rejected) {
 	t.Helper()
 	d := records.NewDecoder(block)
 	for !d.Done() {
-		own, second := d.Key(), d.Key()
-		fields := records.NewDecoder(d.Bytes())
+		part, whole, err := parts.Add(d.RowPart())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !whole {
+			continue
+		}
+		own, second := part.Order.A, part.Order.B
+		fields := records.NewDecoder(part.Fields)
 		var row records.Rejected
 		row.DecodeFields(fields)
 		if own != second || own.Position() != row.Position || fields.Err() != nil || d.Err() != nil {

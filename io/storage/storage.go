@@ -200,6 +200,14 @@ func ReadFile(path string) ([]byte, error) {
 	return os.ReadFile(path)
 }
 
+// OpenFile opens a file that WriteFile wrote, to be read from its start.
+func OpenFile(path string) (io.ReadCloser, error) {
+	if err := local(path); err != nil {
+		return nil, err
+	}
+	return os.Open(path)
+}
+
 // WriteFile writes a file that is either whole or absent: write fills a hidden file beside it,
 // which takes the name only when it is complete. A retry, or two workers at once, are harmless.
 func WriteFile(path string, write func(io.Writer) error) (written Written, err error) {

@@ -57,6 +57,10 @@ type Config struct {
 	// it. 0: the usual.
 	ConnectDocuments int64 `kong:"-" json:"-"`
 
+	// SliceRows is about how many rows of a table one worker sorts at most; results do not depend on
+	// it. 0: the usual.
+	SliceRows int64 `kong:"-" json:"-"`
+
 	stdin string // the file that standard input is copied to
 }
 

@@ -198,6 +198,16 @@ func tldr(t *testing.T) corpus {
 	return asJSON(t, c)
 }
 
+// allPages are all of the pages.
+func allPages(t *testing.T) corpus {
+	c := corpus{name: "tldr_pages"}
+	texts := unpacked(t, filepath.Join(found(t, "tldr_pages"), "tldr_pages.tar.gz"))
+	for _, id := range slices.Sorted(maps.Keys(texts)) {
+		c.ids, c.texts = append(c.ids, id), append(c.texts, texts[id])
+	}
+	return asJSON(t, c)
+}
+
 // imdb are the first 20,000 reviews.
 func imdb(t *testing.T) corpus {
 	const some = 20_000

@@ -205,6 +205,30 @@ func (p *Plan) dictionaryGroups() (ranges, groups int) {
 	return n, n
 }
 
+const (
+	// A row of a table is some ids, sources and numbers.
+	rowBytes = 128
+	// Crowds list so many pairs for each document, and no other component has more than the budget.
+	pairsPerDocument = 66
+	sliceBytes       = 32 << 20
+	maxSlices        = 64
+)
+
+// slices is the number of groups that the rows of a table shard are spread over, if each document
+// may have so many.
+func (p *Plan) slices(rowsPerDocument int64) int {
+	in := p.Listing.Inputs
+	documents := p.Documents
+	// In compressed files, positions beyond the listed size are in one shard.
+	if !slices.ContainsFunc(in.Files, func(f records.File) bool { return f.Compression != "" }) {
+		documents /= int64(in.Shards)
+	}
+	if p.Config.SliceRows > 0 {
+		return int(max(1, min(documents*rowsPerDocument/p.Config.SliceRows, maxSlices)))
+	}
+	return int(max(1, min(documents*rowsPerDocument*rowBytes/sliceBytes, maxSlices)))
+}
+
 // chosen is what run.json says of the choice.
 func (p *Plan) chosen() records.Chosen {
 	return records.Chosen{

@@ -63,6 +63,17 @@ func TestSameBytesOfContraction(t *testing.T) {
 	}
 }
 
+// So they are in how many slices the rows of a table are sorted.
+func TestSameBytesOfSlices(t *testing.T) {
+	flags := []string{"../../testdata/tldr", "--shingle=char:5", "--threshold=0.5"}
+	first := output(t, run(t, ask(t, flags...)))
+	for _, rows := range []int64{100, 10_000} {
+		config := ask(t, flags...)
+		config.SliceRows = rows
+		sameOutput(t, fmt.Sprintf("%d rows in a slice", rows), first, output(t, run(t, config)))
+	}
+}
+
 // So they are under every policy, each of which comes to another corpus.
 func TestSameBytesOfPolicies(t *testing.T) {
 	seen := map[string]string{}

@@ -2,6 +2,7 @@ package local
 
 import (
 	"sync"
+	"sync/atomic"
 
 	"github.com/neardup/neardup/runners/local/internal/plan"
 	"github.com/neardup/neardup/runners/local/internal/shuffle"
@@ -15,10 +16,19 @@ type collection struct {
 	list  *shuffle.List
 	store *shuffle.Store
 
+	largest peak // bytes of an element
 	mu      sync.Mutex
 	writers int // stages that have not ended
 	readers int
 	closed  bool
+}
+
+// peak is the largest of some numbers. It may be used concurrently.
+type peak struct{ atomic.Int64 }
+
+func (p *peak) raise(n int64) {
+	for old := p.Load(); n > old && !p.CompareAndSwap(old, n); old = p.Load() {
+	}
 }
 
 func newCollection(c *plan.Collection, mem *shuffle.Memory, dir *spill.Dir) *collection {

@@ -20,6 +20,8 @@ type StageReport struct {
 	Elements int64   `json:"elements"` // read: for a group one
 	Written  int64   `json:"written"`  // elements that left the stage for another
 	Bytes    int64   `json:"bytes"`    // of those, encoded
+	Element  int64   `json:"element"`  // bytes of the largest of those
+	Group    int64   `json:"group"`    // bytes of the values of the largest group read
 	Spilled  int64   `json:"spilled"`  // bytes written to disk while it ran, compressed
 	CPU      float64 `json:"cpu"`      // seconds of the process; shared evenly by bundles that ran at a time
 	Seconds  float64 `json:"seconds"`  // from its first bundle to its end
@@ -127,6 +129,10 @@ func (j *job) result(elapsed time.Duration) *Result {
 			elements, bytes := j.data[c].totals()
 			s.report.Written += elements
 			s.report.Bytes += bytes
+			s.report.Element = max(s.report.Element, j.data[c].largest.Load())
+		}
+		if groups, ok := s.source.(*groupSource); ok {
+			s.report.Group = groups.largest.Load()
 		}
 		s.report.CPU, s.report.Spilled = j.meter.of(s)
 		r.report.Stages = append(r.report.Stages, s.report)

@@ -11,21 +11,27 @@ import (
 // writer returns what a bundle's data sink writes to: each Write is one element.
 func (c *collection) writer(j *job) io.WriteCloser {
 	if c.list != nil {
-		return &listSink{job: j, writer: c.list.Writer()}
+		return &listSink{job: j, to: c, writer: c.list.Writer()}
 	}
-	return &storeSink{job: j, plan: c.Collection, writer: c.store.Writer()}
+	return &storeSink{job: j, to: c, plan: c.Collection, writer: c.store.Writer()}
 }
 
 type listSink struct {
-	job    *job
-	writer *shuffle.ListWriter
+	job     *job
+	to      *collection
+	writer  *shuffle.ListWriter
+	largest int
 }
 
 func (s *listSink) Write(element []byte) (int, error) {
+	s.largest = max(s.largest, len(element))
 	return len(element), s.job.own(s.writer.Append(element))
 }
 
-func (s *listSink) Close() error { return s.job.own(s.writer.Park()) }
+func (s *listSink) Close() error {
+	s.to.largest.raise(int64(s.largest))
+	return s.job.own(s.writer.Park())
+}
 
 // own makes an error of the runner's the job's, before the SDK wraps it into one of the DoFn that
 // happened to write.
@@ -38,12 +44,15 @@ func (j *job) own(err error) error {
 
 // storeSink keeps what an element is by window and key.
 type storeSink struct {
-	job    *job
-	plan   *plan.Collection
-	writer *shuffle.Writer
+	job     *job
+	to      *collection
+	plan    *plan.Collection
+	writer  *shuffle.Writer
+	largest int
 }
 
 func (s *storeSink) Write(b []byte) (int, error) {
+	s.largest = max(s.largest, len(b))
 	count, windows, element, err := parseHeader(b, s.plan.Interval)
 	if err != nil {
 		return 0, err
@@ -76,6 +85,7 @@ func (s *storeSink) Write(b []byte) (int, error) {
 }
 
 func (s *storeSink) Close() error {
+	s.to.largest.raise(int64(s.largest))
 	s.writer.Park()
 	return nil
 }

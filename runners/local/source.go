@@ -74,6 +74,7 @@ type groupSource struct {
 	store    *shuffle.Store
 	interval bool
 	taken    atomic.Int64
+	largest  peak // bytes of the values of a group
 }
 
 func (s *groupSource) take() (int, bool) {
@@ -141,6 +142,7 @@ func (s *groupSource) read(task int, to *bundle) (int64, error) {
 		}
 	}
 	to.buffer = buffer
+	s.largest.raise(groups.Largest())
 	if err := groups.Err(); err != nil {
 		return total, err
 	}

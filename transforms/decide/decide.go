@@ -84,9 +84,7 @@ func (f *decideFn) ProcessElement(ctx context.Context, component int64, profiles
 		return fmt.Errorf("component %v: %w", records.Key(component), err)
 	}
 	row := func(buffers *records.Buffers, own, second records.Key, row records.Row, emit func(int64, []byte)) {
-		buffers.Add(int64(f.in.Shard(own)), func(block []byte) []byte {
-			return records.AppendRow(block, own, second, row)
-		}, emit)
+		records.AddRow(buffers, int64(f.in.Shard(own)), own, second, row, emit)
 	}
 	c.pairRows(f.in, func(a, b records.Key, pair *records.Pair) { row(f.pairs, a, b, pair, toPairs) })
 	verdicts, kept := c.decide(f.in.Preferred, f.Params.Components), int64(0)

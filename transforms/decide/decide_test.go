@@ -57,10 +57,8 @@ func rows[T any, R interface {
 	DecodeFields(*records.Decoder)
 }](block []byte) (all []T) {
 	for d := records.NewDecoder(block); !d.Done(); {
-		d.Key()
-		d.Key()
 		var row T
-		R(&row).DecodeFields(records.NewDecoder(d.Bytes()))
+		R(&row).DecodeFields(records.NewDecoder(d.RowPart().Fields))
 		all = append(all, row)
 	}
 	return all

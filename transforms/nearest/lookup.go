@@ -58,7 +58,7 @@ func (l Lookup) Find(s beam.Scope, blocks beam.PCollection, rejected ...beam.PCo
 	s = s.Scope("nearest.Lookup")
 	found := []beam.PCollection{beam.ParDo(s, &lookupFn{Lookup: l}, blocks)}
 	for _, rows := range rejected {
-		found = append(found, beam.ParDo(s, &lookupRejectedFn{l}, rows))
+		found = append(found, beam.ParDo(s, &lookupRejectedFn{Lookup: l}, rows))
 	}
 	beam.ParDo0(s, &mergeLookupFn{l}, gather(s, found...))
 }
@@ -128,14 +128,25 @@ func (f *Found) close(c Close) {
 // lookupRejectedFn looks through what is not compared.
 //
 //	KV<table shard, rejected rows> → KV<together, Found>
-type lookupRejectedFn struct{ Lookup Lookup }
+type lookupRejectedFn struct {
+	Lookup Lookup
+
+	rows records.RowJoiner
+}
+
+func (f *lookupRejectedFn) StartBundle(func(int64, []byte)) { f.rows = records.RowJoiner{} }
 
 func (f *lookupRejectedFn) ProcessElement(_ int64, block []byte, emit func(int64, []byte)) error {
 	var found Found
 	for d := records.NewDecoder(block); !d.Done(); {
-		d.Key()
-		d.Key()
-		fields := records.NewDecoder(d.Bytes())
+		part, whole, err := f.rows.Add(d.RowPart())
+		if err != nil {
+			return err
+		}
+		if !whole {
+			continue
+		}
+		fields := records.NewDecoder(part.Fields)
 		var row records.Rejected
 		if row.DecodeFields(fields); d.Err() != nil || fields.Err() != nil {
 			return records.ErrCorrupt
@@ -150,6 +161,8 @@ func (f *lookupRejectedFn) ProcessElement(_ int64, block []byte, emit func(int64
 	}
 	return emitJSON(&found, emit)
 }
+
+func (f *lookupRejectedFn) FinishBundle(func(int64, []byte)) error { return f.rows.Close() }
 
 // mergeLookupFn writes what all bundles found.
 //

@@ -138,7 +138,7 @@ func TestLookup(t *testing.T) {
 		key := records.NewKey(0, int64(500+i))
 		rows = records.AppendRow(rows, key, key, &records.Rejected{Source: "a.jsonl", Position: key.Position(), ID: &id, Reason: records.ReasonNoText})
 	}
-	if err := (&lookupRejectedFn{l}).ProcessElement(0, rows, emit); err != nil {
+	if err := (&lookupRejectedFn{Lookup: l}).ProcessElement(0, rows, emit); err != nil {
 		t.Fatal(err)
 	}
 	if err := (&mergeLookupFn{l}).ProcessElement(together, beamtest.Values(parts...)); err != nil {

@@ -23,9 +23,7 @@ func reject(rows *records.Buffers, in *records.Inputs, doc *records.Document, re
 		Source: in.Source(doc.Key), Position: doc.Key.Position(),
 		ID: &id, Reason: reason, Detail: detail,
 	}
-	rows.Add(int64(in.Shard(doc.Key)), func(block []byte) []byte {
-		return records.AppendRow(block, doc.Key, doc.Key, &row)
-	}, emit)
+	records.AddRow(rows, int64(in.Shard(doc.Key)), doc.Key, doc.Key, &row, emit)
 }
 
 // LongEnough passes on the documents whose normalised text has at least so many words; the others

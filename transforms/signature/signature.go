@@ -25,6 +25,7 @@ func init() {
 var (
 	documents = beam.NewCounter("sign", "documents")
 	collapsed = beam.NewCounter("sign", "collapsed")
+	shuffled  = beam.NewCounter("shuffled", "bands") // bytes
 	noToken   = beam.NewCounter("sign", "no_token")
 )
 
@@ -101,6 +102,7 @@ func (f *minHashFn) StartBundle(func(int64, []byte), func([]byte), func(int64, [
 
 func (f *minHashFn) ProcessElement(ctx context.Context, block []byte, bands func(int64, []byte), edges func([]byte), rejected func(int64, []byte)) error {
 	var signed, equal, none int64
+	bands = counted(ctx, bands)
 	d := records.NewDecoder(block)
 	for doc := range d.Documents() {
 		f.shingles = f.shingler.Shingles(f.shingles[:0], doc.Text)
@@ -152,8 +154,16 @@ func (f *minHashFn) flushEdges(emit func([]byte)) {
 	}
 }
 
-func (f *minHashFn) FinishBundle(bands func(int64, []byte), edges func([]byte), rejected func(int64, []byte)) {
-	f.bands.Flush(bands)
+// counted counts the bytes of band entries.
+func counted(ctx context.Context, emit func(int64, []byte)) func(int64, []byte) {
+	return func(group int64, block []byte) {
+		shuffled.Inc(ctx, int64(len(block)))
+		emit(group, block)
+	}
+}
+
+func (f *minHashFn) FinishBundle(ctx context.Context, bands func(int64, []byte), edges func([]byte), rejected func(int64, []byte)) {
+	f.bands.Flush(counted(ctx, bands))
 	f.flushEdges(edges)
 	f.rejected.Flush(rejected)
 }

@@ -54,10 +54,8 @@ func sign(t *testing.T, p Params, docs []records.Document) (out signed) {
 	}
 	rejected := func(_ int64, block []byte) {
 		for d := records.NewDecoder(block); !d.Done(); {
-			d.Key()
-			d.Key()
 			var row records.Rejected
-			row.DecodeFields(records.NewDecoder(d.Bytes()))
+			row.DecodeFields(records.NewDecoder(d.RowPart().Fields))
 			out.rejected = append(out.rejected, row)
 		}
 	}
@@ -76,7 +74,7 @@ func sign(t *testing.T, p Params, docs []records.Document) (out signed) {
 			block = nil
 		}
 	}
-	f.FinishBundle(bands, edges, rejected)
+	f.FinishBundle(context.Background(), bands, edges, rejected)
 	return out
 }
 

@@ -19,6 +19,7 @@ func init() {
 
 var (
 	setsMade    = beam.NewCounter("sets", "documents")
+	setBytes    = beam.NewCounter("shuffled", "sets")
 	setsShipped = beam.NewCounter("sets", "shipped")
 )
 
@@ -69,7 +70,7 @@ func (f *setsFn) StartBundle(_, _, _, _ func(int64, []byte)) {
 }
 
 func (f *setsFn) ProcessElement(ctx context.Context, block []byte, sets, profiles, largeSets, largeProfiles func(int64, []byte)) error {
-	var made, shipped int64
+	var made, shipped, bytes int64
 	d := records.NewDecoder(block)
 	for doc := range d.Documents() {
 		f.shingles = f.shingler.Shingles(f.shingles[:0], doc.Text)
@@ -87,10 +88,14 @@ func (f *setsFn) ProcessElement(ctx context.Context, block []byte, sets, profile
 		made++
 		if f.firstOf(doc.Component, &profile) {
 			shipped++
-			records.SetParts(doc.Key, profile.Hash, set, func(part []byte) { toSets(group, part) })
+			records.SetParts(doc.Key, profile.Hash, set, func(part []byte) {
+				bytes += int64(len(part))
+				toSets(group, part)
+			})
 		}
 	}
 	setsMade.Inc(ctx, made)
+	setBytes.Inc(ctx, bytes)
 	setsShipped.Inc(ctx, shipped)
 	return d.Err()
 }

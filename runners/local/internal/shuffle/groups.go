@@ -20,6 +20,8 @@ type Groups struct {
 	passed bool // the first cursor's record has been returned
 	value  []byte
 	err    error
+
+	size, largest int64 // bytes of the values of this group so far, and of the largest
 }
 
 // Open returns the groups of a partition. The store is finished.
@@ -192,6 +194,7 @@ func (g *Groups) Next() bool {
 	}
 	g.prefix = g.heap[0].prefix
 	g.key = append(g.key[:0], g.heap[0].key...)
+	g.size = 0
 	if g.key == nil {
 		g.key = []byte{}
 	}
@@ -206,6 +209,8 @@ func (g *Groups) NextValue() bool {
 	}
 	g.value = g.heap[0].value
 	g.passed = true
+	g.size += int64(len(g.value))
+	g.largest = max(g.largest, g.size)
 	return true
 }
 
@@ -214,6 +219,9 @@ func (g *Groups) Key() []byte { return g.key }
 
 // Value is the value, valid until the next.
 func (g *Groups) Value() []byte { return g.value }
+
+// Largest is the most bytes that the values of a group gone through have.
+func (g *Groups) Largest() int64 { return g.largest }
 
 // Err is what ended the groups too early.
 func (g *Groups) Err() error { return g.err }

@@ -1,0 +1,263 @@
+package sink
+
+import (
+	"bufio"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"path"
+	"reflect"
+	"slices"
+
+	"github.com/apache/beam/sdks/v2/go/pkg/beam"
+
+	"github.com/neardup/neardup/io/storage"
+	"github.com/neardup/neardup/records"
+)
+
+func init() {
+	beam.RegisterDoFn(reflect.TypeFor[sliceFn]())
+	beam.RegisterDoFn(reflect.TypeFor[runFn]())
+}
+
+// sliceFn spreads the rows of a shard over its slices: evenly, also those of one document.
+//
+//	KV<shard, rows> → KV<slice, rows>
+type sliceFn struct {
+	Slices int64
+
+	buffers *records.Buffers
+}
+
+func (f *sliceFn) StartBundle(func(int64, []byte)) { f.buffers = records.NewBuffers() }
+
+func (f *sliceFn) ProcessElement(shard int64, block []byte, emit func(int64, []byte)) error {
+	d := records.NewDecoder(block)
+	for !d.Done() {
+		part := d.RowPart()
+		if err := d.Err(); err != nil {
+			return err
+		}
+		f.buffers.Add(shard*f.Slices+f.slice(part.Order), part.Append, emit)
+	}
+	return nil
+}
+
+// slice draws a slice by Fibonacci hashing, twice.
+func (f *sliceFn) slice(order records.Edge) int64 {
+	const golden = 0x9e3779b97f4a7c15
+	mixed := uint64(order.A) * golden
+	mixed = (mixed ^ mixed>>32 ^ uint64(order.B)) * golden
+	return int64((mixed >> 32) % uint64(f.Slices))
+}
+
+func (f *sliceFn) FinishBundle(emit func(int64, []byte)) { f.buffers.Flush(emit) }
+
+// runFn sorts the rows of a slice. Few go on as they are, more in a file that is told of by a row
+// without an order.
+//
+//	KV<slice, rows> → KV<shard, rows>
+type runFn struct {
+	Folder string
+	Slices int64
+}
+
+// fewRows is how many bytes of rows of a slice go on to the shard's one call.
+const fewRows = 512 << 10
+
+// inFile is the order of what names a file of rows.
+var inFile = records.Edge{A: -1, B: -1}
+
+func (f *runFn) ProcessElement(slice int64, blocks func(*[]byte) bool, emit func(int64, []byte)) error {
+	rows, size, err := gather(blocks)
+	if err != nil {
+		return err
+	}
+	if size > fewRows {
+		name := path.Join(f.Folder, fmt.Sprint(slice))
+		if err := writeRun(name, rows); err != nil {
+			return err
+		}
+		rows = []records.RowPart{{Order: inFile, Fields: []byte(name)}}
+	}
+	buffers := records.NewBuffers()
+	for _, part := range rows {
+		buffers.Add(slice/f.Slices, part.Append, emit)
+	}
+	buffers.Flush(emit)
+	return nil
+}
+
+// gather returns the parts of a group's rows in order, and how many bytes they came in.
+func gather(blocks func(*[]byte) bool) (rows []records.RowPart, size int, err error) {
+	var block []byte
+	for blocks(&block) {
+		size += len(block)
+		for d := records.NewDecoder(block); !d.Done(); {
+			part := d.RowPart()
+			if err := d.Err(); err != nil {
+				return nil, 0, err
+			}
+			rows = append(rows, part)
+		}
+		block = nil // rows point into it
+	}
+	slices.SortFunc(rows, records.RowPart.Compare)
+	return rows, size, nil
+}
+
+// writeRun writes parts to a file, each with its length before it.
+func writeRun(name string, rows []records.RowPart) error {
+	_, err := storage.WriteFile(name, func(w io.Writer) error {
+		var part, length []byte
+		for _, r := range rows {
+			part = r.Append(part[:0])
+			length = binary.AppendUvarint(length[:0], uint64(len(part)))
+			if _, err := w.Write(length); err != nil {
+				return err
+			}
+			if _, err := w.Write(part); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return err
+}
+
+// readRun calls yield for the parts in a file.
+func readRun(name string) iter.Seq2[records.RowPart, error] {
+	return func(yield func(records.RowPart, error) bool) {
+		file, err := storage.OpenFile(name)
+		if err != nil {
+			yield(records.RowPart{}, err)
+			return
+		}
+		defer file.Close()
+		for r := bufio.NewReaderSize(file, 64<<10); ; {
+			length, err := binary.ReadUvarint(r)
+			if errors.Is(err, io.EOF) {
+				return
+			}
+			data := make([]byte, length)
+			if err == nil {
+				_, err = io.ReadFull(r, data)
+			}
+			d := records.NewDecoder(data)
+			part := d.RowPart()
+			if err := errors.Join(err, d.Err()); !yield(part, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// cursor goes through a run.
+type cursor struct {
+	part records.RowPart
+	next func() (records.RowPart, error, bool)
+	stop func()
+}
+
+// merged yields the whole rows of a shard in order: of those that came as they are, and of files.
+func merged(blocks func(*[]byte) bool) (iter.Seq2[records.RowPart, error], error) {
+	rows, _, err := gather(blocks)
+	if err != nil {
+		return nil, err
+	}
+	files := 0
+	for files < len(rows) && rows[files].Order == inFile {
+		files++
+	}
+	names, rows := rows[:files], rows[files:]
+	return joined(func(yield func(records.RowPart, error) bool) {
+		runs := []iter.Seq2[records.RowPart, error]{func(yield func(records.RowPart, error) bool) {
+			for _, r := range rows {
+				if !yield(r, nil) {
+					return
+				}
+			}
+		}}
+		for _, name := range names {
+			runs = append(runs, readRun(string(name.Fields)))
+		}
+		merge(runs, yield)
+	}), nil
+}
+
+// merge yields the parts of sorted runs in order.
+func merge(runs []iter.Seq2[records.RowPart, error], yield func(records.RowPart, error) bool) {
+	if len(runs) == 1 {
+		runs[0](yield)
+		return
+	}
+	var cursors []*cursor
+	defer func() {
+		for _, c := range cursors {
+			c.stop()
+		}
+	}()
+	// advance moves a cursor on, and reports whether it stands at a part.
+	advance := func(c *cursor) (there bool, err error) {
+		c.part, err, there = c.next()
+		return there, err
+	}
+	var live []*cursor
+	for _, run := range runs {
+		c := &cursor{}
+		c.next, c.stop = iter.Pull2(run)
+		cursors = append(cursors, c)
+		there, err := advance(c)
+		if err != nil {
+			yield(records.RowPart{}, err)
+			return
+		}
+		if there {
+			live = append(live, c)
+		}
+	}
+	for len(live) > 0 {
+		least := 0 // runs are few
+		for i, c := range live {
+			if c.part.Compare(live[least].part) < 0 {
+				least = i
+			}
+		}
+		if !yield(live[least].part, nil) {
+			return
+		}
+		there, err := advance(live[least])
+		if err != nil {
+			yield(records.RowPart{}, err)
+			return
+		}
+		if !there {
+			live = slices.Delete(live, least, least+1)
+		}
+	}
+}
+
+// joined makes rows of their parts.
+func joined(parts iter.Seq2[records.RowPart, error]) iter.Seq2[records.RowPart, error] {
+	return func(yield func(records.RowPart, error) bool) {
+		var rows records.RowJoiner
+		for part, err := range parts {
+			whole := false
+			if err == nil {
+				part, whole, err = rows.Add(part)
+			}
+			if err != nil {
+				yield(part, err)
+				return
+			}
+			if whole && !yield(part, nil) {
+				return
+			}
+		}
+		if err := rows.Close(); err != nil {
+			yield(records.RowPart{}, err)
+		}
+	}
+}

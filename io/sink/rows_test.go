@@ -1,0 +1,94 @@
+package sink
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/neardup/neardup/records"
+)
+
+// spread returns the blocks of values by key.
+func spread(to map[int64][][]byte) func(int64, []byte) {
+	return func(key int64, block []byte) { to[key] = append(to[key], block) }
+}
+
+// The file of a shard has the same bytes in how many slices its rows come, and be they sorted in
+// files or not; rows in parts are rows.
+func TestSlices(t *testing.T) {
+	const shard = 2
+	for name, text := range map[string]string{"few": "x", "many": strings.Repeat("many bytes ", 200), "large": strings.Repeat("a large row", 100_000)} {
+		n := 3000
+		if name == "large" {
+			n = 5
+		}
+		buffers, whole := records.NewBuffers(), map[int64][][]byte{}
+		for i := range n {
+			// Most rows have one first document.
+			own, second := records.Key(max(0, i*7%n-n/2)), records.Key(i*11%n)
+			row := &records.Clustered{Cluster: int64(own), ID: fmt.Sprint(text, i), Source: "s"}
+			records.AddRow(buffers, shard, own, second, row, spread(whole))
+		}
+		buffers.Flush(spread(whole))
+		for key, blocks := range whole {
+			for _, block := range blocks {
+				if key != shard || len(block) > 1<<20 {
+					t.Errorf("%s: a block of %d bytes for shard %d", name, len(block), key)
+				}
+			}
+		}
+		var want []byte
+		for _, slices := range []int64{1, 2, 7} {
+			temp, rows := t.TempDir(), whole[shard]
+			if slices > 1 {
+				sliced, sorted := map[int64][][]byte{}, map[int64][][]byte{}
+				f := &sliceFn{Slices: slices}
+				f.StartBundle(nil)
+				for _, block := range rows {
+					if err := f.ProcessElement(shard, block, spread(sliced)); err != nil {
+						t.Fatal(err)
+					}
+				}
+				f.FinishBundle(spread(sliced))
+				if len(sliced) != int(slices) && n > 100 {
+					t.Errorf("%s: rows in %d slices of %d", name, len(sliced), slices)
+				}
+				for slice, blocks := range sliced {
+					if err := (&runFn{Folder: temp, Slices: slices}).ProcessElement(slice, iterate(blocks...), spread(sorted)); err != nil {
+						t.Fatal(err)
+					}
+				}
+				files, err := os.ReadDir(temp)
+				if err != nil || (len(files) > 0) != (name != "few") {
+					t.Errorf("%s in %d slices: %d files, error %v", name, slices, len(files), err)
+				}
+				if len(sorted) != 1 {
+					t.Errorf("%s: rows of %d shards", name, len(sorted))
+				}
+				rows = sorted[shard]
+			}
+			f := &tableFn[records.Clustered, *records.Clustered]{Name: "clusters", Params: Params{
+				Inputs: share(t, shards(4)), Output: t.TempDir(), Write: []string{"clusters"},
+			}}
+			emit, fact := oneFact(t)
+			if err := f.ProcessElement(t.Context(), shard, iterate(rows...), emit); err != nil {
+				t.Fatal(err)
+			}
+			if fact.Counts[records.CountRows] != int64(n) {
+				t.Errorf("%s in %d slices: %d rows, want %d", name, slices, fact.Counts[records.CountRows], n)
+			}
+			file, err := os.ReadFile(filepath.Join(f.Params.Output, "clusters", "part-00002-of-00004.parquet"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if want == nil {
+				want = file
+			} else if !bytes.Equal(file, want) {
+				t.Errorf("%s in %d slices: other bytes", name, slices)
+			}
+		}
+	}
+}
