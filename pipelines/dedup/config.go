@@ -32,7 +32,7 @@ type Config struct {
 
 	Similarity
 
-	Method string `default:"minhash" enum:"minhash,exact" help:"minhash (near-duplicates) or exact (copies only)." group:"Search" json:"method"`
+	Method string `default:"minhash" enum:"minhash,exact" help:"minhash (near-duplicates) or exact (copies only: --threshold has no use)." group:"Search" json:"method"`
 	Search
 
 	MeasureRecall int `placeholder:"N" help:"Measure the recall: read the input once more and compare N documents, those of smallest set hash, with all others; the summary says how many of their pairs were found." group:"Search" json:"measure_recall"`
@@ -82,7 +82,7 @@ type Input struct {
 
 // Similarity says which documents are similar.
 type Similarity struct {
-	Threshold float64 `short:"t" default:"0.8" help:"Jaccard similarity from which two documents are near-duplicates, in (0, 1]; no use with --method=exact." group:"Similarity" json:"threshold"`
+	Threshold float64 `short:"t" default:"0.8" help:"Jaccard similarity from which two documents are near-duplicates, in (0, 1]." group:"Similarity" json:"threshold"`
 	Shingle   string  `default:"word:5" placeholder:"KIND:K" help:"What is compared: sets of K consecutive words, characters or bytes: word:5, char:9, byte:13; char32:9 hashes them to 4 bytes; stopword:3, or stopword:3:it of another language than English, takes a stop word and the words after it only (default: ${default})." group:"Similarity" json:"shingle"`
 	Normalize string  `default:"default" placeholder:"STEPS" help:"none, or a comma list of ${normalizations}; default is NFKC, lower case, punctuation out." group:"Similarity" json:"normalize"`
 }
