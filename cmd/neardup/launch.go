@@ -62,7 +62,10 @@ func showProgress(w io.Writer) func(elapsed time.Duration, ended bool, text stri
 	const interval = 10 * time.Second
 	next := interval
 	return func(elapsed time.Duration, ended bool, text string) {
-		if elapsed >= next && !ended {
+		switch {
+		case ended:
+			next = interval // of the next pipeline
+		case elapsed >= next:
 			next = elapsed + interval
 			fmt.Fprintf(w, "neardup: %v, %s\n", elapsed.Round(time.Second), text)
 		}

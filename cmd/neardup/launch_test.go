@@ -34,8 +34,10 @@ func TestShowProgress(t *testing.T) {
 	}
 	p.Elapsed, p.Done, p.Ended = time.Minute, 20, true
 	show(p)
+	p.Elapsed, p.Ended = 11*time.Second, false // of a command's second pipeline
+	show(p)
 	want := "neardup: 11s, 1200 records read, 2 of 20 stages done; source.Read 25 %, about 18s left in it\n"
-	if out.String() != want {
+	if want += strings.Replace(want, "2 of 20", "20 of 20", 1); out.String() != want {
 		t.Errorf("got %q, want %q", out.String(), want)
 	}
 }

@@ -62,7 +62,7 @@ func (f *corpusFn) ProcessElement(ctx context.Context, number int64, blocks func
 	}
 	name := path.Join("corpus", in.PieceName(int(number)))
 	var kept int64
-	written, err := storage.WriteFile(path.Join(f.Params.Output, name), func(w io.Writer) (err error) {
+	written, err := storage.WriteBelow(f.Params.Output, path.Join(f.Params.Output, name), func(w io.Writer) (err error) {
 		kept, err = f.write(ctx, w, in, piece, dropped)
 		return err
 	})

@@ -10,6 +10,8 @@ import (
 	"path"
 	"reflect"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 
@@ -60,12 +62,13 @@ func (f *sliceFn) FinishBundle(emit func(int64, []byte)) { f.buffers.Flush(emit)
 //
 //	KV<slice, rows> → KV<shard, rows>
 type runFn struct {
-	Folder string
-	Slices int64
+	Temp, Name string // the run's temporary folder, and the table's name
+	Slices     int64
+	Few        int // how many bytes of rows go on
 }
 
-// fewRows is how many bytes of rows of a slice go on to the shard's one call.
-const fewRows = 512 << 10
+// shardRows is how many bytes of rows of all slices may go on to the shard's one call.
+const shardRows = 32 << 20
 
 // inFile is the order of what names a file of rows.
 var inFile = records.Edge{A: -1, B: -1}
@@ -75,12 +78,12 @@ func (f *runFn) ProcessElement(slice int64, blocks func(*[]byte) bool, emit func
 	if err != nil {
 		return err
 	}
-	if size > fewRows {
-		name := path.Join(f.Folder, fmt.Sprint(slice))
-		if err := writeRun(name, rows); err != nil {
+	if size > f.Few {
+		name := path.Join(f.Temp, "rows", f.Name, fmt.Sprint(slice))
+		if err := writeRun(f.Temp, name, rows); err != nil {
 			return err
 		}
-		rows = []records.RowPart{{Order: inFile, Fields: []byte(name)}}
+		rows = []records.RowPart{{Order: inFile, Fields: fmt.Appendf(nil, "%d %s", len(rows), name)}}
 	}
 	buffers := records.NewBuffers()
 	for _, part := range rows {
@@ -108,9 +111,9 @@ func gather(blocks func(*[]byte) bool) (rows []records.RowPart, size int, err er
 	return rows, size, nil
 }
 
-// writeRun writes parts to a file, each with its length before it.
-func writeRun(name string, rows []records.RowPart) error {
-	_, err := storage.WriteFile(name, func(w io.Writer) error {
+// writeRun writes parts to a file below the folder temp, each with its length before it.
+func writeRun(temp, name string, rows []records.RowPart) error {
+	_, err := storage.WriteBelow(temp, name, func(w io.Writer) error {
 		var part, length []byte
 		for _, r := range rows {
 			part = r.Append(part[:0])
@@ -127,31 +130,67 @@ func writeRun(name string, rows []records.RowPart) error {
 	return err
 }
 
-// readRun calls yield for the parts in a file.
-func readRun(name string) iter.Seq2[records.RowPart, error] {
+// readRun calls yield for the parts in the file that fields tell of: how many there are, and its
+// name.
+func readRun(fields []byte) iter.Seq2[records.RowPart, error] {
 	return func(yield func(records.RowPart, error) bool) {
+		count, name, _ := strings.Cut(string(fields), " ")
+		parts, err := strconv.Atoi(count)
+		if err != nil {
+			yield(records.RowPart{}, records.ErrCorrupt)
+			return
+		}
 		file, err := storage.OpenFile(name)
 		if err != nil {
 			yield(records.RowPart{}, err)
 			return
 		}
 		defer file.Close()
-		for r := bufio.NewReaderSize(file, 64<<10); ; {
-			length, err := binary.ReadUvarint(r)
-			if errors.Is(err, io.EOF) {
-				return
+		r := bufio.NewReaderSize(file, 64<<10)
+		for range parts {
+			part, err := readPart(r)
+			if err != nil {
+				err = fmt.Errorf("sorted rows %s: %w", name, err)
 			}
-			data := make([]byte, length)
-			if err == nil {
-				_, err = io.ReadFull(r, data)
-			}
-			d := records.NewDecoder(data)
-			part := d.RowPart()
-			if err := errors.Join(err, d.Err()); !yield(part, err) || err != nil {
+			if !yield(part, err) || err != nil {
 				return
 			}
 		}
+		if _, err := r.ReadByte(); !errors.Is(err, io.EOF) {
+			yield(records.RowPart{}, fmt.Errorf("sorted rows %s: more than %d parts: %w", name, parts, errors.Join(records.ErrCorrupt, err)))
+		}
 	}
+}
+
+// mostPart is the size of a part that no element exceeds.
+const mostPart = 1 << 20
+
+func readPart(r *bufio.Reader) (part records.RowPart, err error) {
+	length, err := binary.ReadUvarint(r)
+	if err != nil {
+		return part, noEOF(err)
+	}
+	if length > mostPart {
+		return part, records.ErrCorrupt
+	}
+	data := make([]byte, length)
+	if _, err := io.ReadFull(r, data); err != nil {
+		return part, noEOF(err)
+	}
+	d := records.NewDecoder(data)
+	part = d.RowPart()
+	if d.Err() == nil && !d.Done() {
+		return part, records.ErrCorrupt
+	}
+	return part, d.Err()
+}
+
+// noEOF makes the end of a file that is too short an error like others.
+func noEOF(err error) error {
+	if errors.Is(err, io.EOF) {
+		return io.ErrUnexpectedEOF
+	}
+	return err
 }
 
 // cursor goes through a run.
@@ -167,11 +206,11 @@ func merged(blocks func(*[]byte) bool) (iter.Seq2[records.RowPart, error], error
 	if err != nil {
 		return nil, err
 	}
-	files := 0
-	for files < len(rows) && rows[files].Order == inFile {
-		files++
+	n := 0
+	for n < len(rows) && rows[n].Order == inFile {
+		n++
 	}
-	names, rows := rows[:files], rows[files:]
+	files, rows := rows[:n], rows[n:]
 	return joined(func(yield func(records.RowPart, error) bool) {
 		runs := []iter.Seq2[records.RowPart, error]{func(yield func(records.RowPart, error) bool) {
 			for _, r := range rows {
@@ -180,8 +219,8 @@ func merged(blocks func(*[]byte) bool) (iter.Seq2[records.RowPart, error], error
 				}
 			}
 		}}
-		for _, name := range names {
-			runs = append(runs, readRun(string(name.Fields)))
+		for _, file := range files {
+			runs = append(runs, readRun(file.Fields))
 		}
 		merge(runs, yield)
 	}), nil

@@ -57,12 +57,11 @@ func TestSlices(t *testing.T) {
 					t.Errorf("%s: rows in %d slices of %d", name, len(sliced), slices)
 				}
 				for slice, blocks := range sliced {
-					if err := (&runFn{Folder: temp, Slices: slices}).ProcessElement(slice, iterate(blocks...), spread(sorted)); err != nil {
+					if err := (&runFn{Temp: temp, Name: "rows", Slices: slices, Few: 512 << 10}).ProcessElement(slice, iterate(blocks...), spread(sorted)); err != nil {
 						t.Fatal(err)
 					}
 				}
-				files, err := os.ReadDir(temp)
-				if err != nil || (len(files) > 0) != (name != "few") {
+				if files, err := filepath.Glob(filepath.Join(temp, "rows", "rows", "*")); err != nil || (len(files) > 0) != (name != "few") {
 					t.Errorf("%s in %d slices: %d files, error %v", name, slices, len(files), err)
 				}
 				if len(sorted) != 1 {
@@ -90,5 +89,56 @@ func TestSlices(t *testing.T) {
 				t.Errorf("%s in %d slices: other bytes", name, slices)
 			}
 		}
+	}
+}
+
+// A file of sorted rows that is not what was written is an error, whatever is wrong with it.
+func TestBrokenRun(t *testing.T) {
+	temp := t.TempDir()
+	var rows []records.RowPart
+	for i := range 100 {
+		rows = append(rows, records.RowPart{Order: records.Edge{A: records.Key(i)}, Fields: []byte("fields")})
+	}
+	path := filepath.Join(temp, "run")
+	if err := writeRun(temp, path, rows); err != nil {
+		t.Fatal(err)
+	}
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	read := func(parts int, data []byte) (n int, err error) {
+		if err := os.WriteFile(path, data, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		for part, err := range readRun(fmt.Appendf(nil, "%d %s", parts, path)) {
+			if err != nil {
+				return n, err
+			}
+			if part.Compare(rows[n]) != 0 {
+				t.Fatalf("part %d is %v", n, part)
+			}
+			n++
+		}
+		return n, nil
+	}
+	if n, err := read(len(rows), whole); n != len(rows) || err != nil {
+		t.Fatalf("%d of %d parts, error %v", n, len(rows), err)
+	}
+	row := len(whole) / len(rows)
+	for name, data := range map[string][]byte{
+		"empty": nil, "cut behind a row": whole[:50*row], "cut in a row": whole[:50*row+3], "longer": append(bytes.Clone(whole), whole[:row]...),
+		"huge length":                append(bytes.Clone(whole[:row]), 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f),
+		"a part with more behind it": append([]byte{byte(row)}, append(bytes.Clone(whole[1:row]), 0)...),
+	} {
+		if n, err := read(len(rows), data); err == nil || !strings.Contains(err.Error(), path) {
+			t.Errorf("%s: %d parts, error %v", name, n, err)
+		}
+	}
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	if err := writeRun(filepath.Join(temp, "gone"), filepath.Join(temp, "gone", "run"), rows); err == nil {
+		t.Error("rows are written below a folder that is gone")
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"path"
 	"reflect"
 	"slices"
 	"strconv"
@@ -37,8 +38,10 @@ type Params struct {
 	Inputs string
 	// Output is the folder of the job's output.
 	Output string
-	// Temp is the folder for rows that are too many for one group.
-	Temp string
+	// Temp is the folder for rows that are too many for one group, RowFiles whether all go there
+	// that are in slices.
+	Temp     string
+	RowFiles bool
 	// Write names the tables to be written.
 	Write []string
 	// Metadata are the key-value pairs that each Parquet file carries.
@@ -88,7 +91,7 @@ func together(s beam.Scope, facts []beam.PCollection) beam.PCollection {
 type ledgerFn struct{ Path string }
 
 func (f *ledgerFn) ProcessElement(_ context.Context, _ int64, facts func(*[]byte) bool) error {
-	_, err := storage.WriteFile(f.Path, func(w io.Writer) error {
+	_, err := storage.WriteBelow(path.Dir(f.Path), f.Path, func(w io.Writer) error {
 		var line []byte
 		for facts(&line) {
 			if _, err := fmt.Fprintf(w, "%s\n", line); err != nil {

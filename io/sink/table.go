@@ -45,9 +45,13 @@ type row[T any] interface {
 // and, if they are many, sorted into a file below p.Temp, and one by shard.
 func Table[T any, R row[T]](s beam.Scope, name string, rows beam.PCollection, slices int, p Params) (facts beam.PCollection) {
 	s = s.Scope("sink.Table." + name)
+	few := shardRows / slices
+	if p.RowFiles {
+		few = 0
+	}
 	if slices > 1 {
 		sliced := beam.GroupByKey(s, beam.ParDo(s, &sliceFn{Slices: int64(slices)}, rows))
-		rows = beam.ParDo(s, &runFn{Folder: path.Join(p.Temp, "rows", name), Slices: int64(slices)}, sliced)
+		rows = beam.ParDo(s, &runFn{Temp: p.Temp, Name: name, Slices: int64(slices), Few: few}, sliced)
 	}
 	shards := beam.GroupByKey(s, beam.Flatten(s, rows, marks(s, p.Inputs, false)))
 	return beam.ParDo(s, &tableFn[T, R]{Name: name, Params: p}, shards)
@@ -71,7 +75,7 @@ func (f *tableFn[T, R]) ProcessElement(_ context.Context, shard int64, blocks fu
 	counts := map[string]int64{records.CountRows: 0}
 	var written storage.Written
 	if slices.Contains(f.Params.Write, f.Name) {
-		written, err = storage.WriteFile(path.Join(f.Params.Output, name), func(w io.Writer) error {
+		written, err = storage.WriteBelow(f.Params.Output, path.Join(f.Params.Output, name), func(w io.Writer) error {
 			return f.write(w, rows, counts)
 		})
 	} else {

@@ -19,6 +19,7 @@ const (
 type Sampled struct {
 	Documents int64 // readable documents seen
 	Bytes     int64 // listed bytes they stand for
+	IDs       int64 // bytes of their ids
 }
 
 // Sample calls see with the texts of a sample of the input: the readable documents that begin
@@ -92,6 +93,7 @@ func sampleSpan(in *records.Inputs, span records.Span, o Options, see func([]byt
 		}
 		if r.Decode(piece, &doc) == nil {
 			sampled.Documents++
+			sampled.IDs += int64(len(in.ID(records.NewKey(span.File, piece.Position), doc.ID, doc.HasID)))
 			if !doc.NoText && int64(len(doc.Text)) <= o.MaxDocument {
 				see(doc.Text)
 			}

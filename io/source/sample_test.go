@@ -58,7 +58,7 @@ func TestSampleOfFiles(t *testing.T) {
 	o := Options{Format: "files", Fields: fields, MaxDocument: 1}
 	in := inputs(t, o, root)
 	texts, sampled := sampleOf(t, in, o)
-	if len(texts) != 100 || sampled != (Sampled{Documents: 200, Bytes: 300}) {
+	if len(texts) != 100 || sampled != (Sampled{Documents: 200, Bytes: 300, IDs: 200 * 3}) {
 		t.Errorf("%d texts, sampled %+v; want 100 of one byte among 200 documents of 300 bytes", len(texts), sampled)
 	}
 	in = inputs(t, o, write(t, t.TempDir(), "empty", nil))

@@ -5,12 +5,13 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"sync"
 )
 
-// WriteShared writes value as a small file for Shared to load.
+// WriteShared writes value as a small file for Shared to load, in a folder that is there.
 func WriteShared(path string, value any) error {
-	_, err := WriteFile(path, func(w io.Writer) error { return json.NewEncoder(w).Encode(value) })
+	_, err := WriteBelow(filepath.Dir(path), path, func(w io.Writer) error { return json.NewEncoder(w).Encode(value) })
 	return err
 }
 
@@ -20,8 +21,12 @@ var shared struct {
 }
 
 // Shared returns the value of type T that the small file path holds, loaded once per process:
-// this is how all workers come to know what the launcher decided. Callers must not change it.
+// this is how all workers come to know what the launcher decided. Callers must not change it. It
+// fails when the file is gone, as after the run: a worker of a cancelled job then ends.
 func Shared[T any](path string) (*T, error) {
+	if _, err := os.Stat(path); err != nil {
+		return nil, err
+	}
 	shared.Lock()
 	defer shared.Unlock()
 	if value, ok := shared.values[path].(*T); ok {

@@ -240,6 +240,15 @@ func WriteFile(path string, write func(io.Writer) error) (written Written, err e
 	return Written{Bytes: sum.bytes, SHA256: hex.EncodeToString(sum.hash.Sum(nil))}, nil
 }
 
+// WriteBelow is WriteFile for workers: it fails if root, a folder above path, is gone. Then the run
+// has ended, and whoever still works for it must not leave anything.
+func WriteBelow(root, path string, write func(io.Writer) error) (Written, error) {
+	if _, err := os.Stat(root); err != nil {
+		return Written{}, fmt.Errorf("writing %s: the run has ended: %w", path, err)
+	}
+	return WriteFile(path, write)
+}
+
 // Corpora are written a record at a time.
 const writeBytes = 128 << 10
 

@@ -35,7 +35,7 @@ const (
 func Build(s beam.Scope, p *Plan, output, temp string) {
 	inputs := path.Join(temp, inputsFile)
 	reading := source.Params{Inputs: inputs, Options: p.Config.Source()}
-	writing := sink.Params{Inputs: inputs, Output: output, Temp: temp, Write: p.Config.Write, Metadata: p.Metadata()}
+	writing := sink.Params{Inputs: inputs, Output: output, Temp: temp, RowFiles: p.Config.SliceRows > 0, Write: p.Config.Write, Metadata: p.Metadata()}
 
 	docs := source.Read(s, reading)
 	blocks, notCompared := p.compared(s, docs.Blocks, inputs)
@@ -49,12 +49,12 @@ func Build(s beam.Scope, p *Plan, output, temp string) {
 	profiles := beam.Flatten(s, features.Profiles, features.LargeProfiles)
 	rows := decide.Survivors(s, profiles, found.Pairs, found.Links, decide.Params{Inputs: inputs, Components: p.Config.Cluster == "components"})
 
-	rejected := sink.Table[records.Rejected](s, "rejected", beam.Flatten(s, append(notCompared, docs.Rejected, noToken)...), 1, writing)
+	rejected := sink.Table[records.Rejected](s, "rejected", beam.Flatten(s, append(notCompared, docs.Rejected, noToken)...), p.slices(1), writing)
 	facts := []beam.PCollection{
 		docs.Facts,
 		found.Facts,
 		rejected,
-		sink.Table[records.Pair](s, "pairs", rows.Pairs, p.slices(pairsPerDocument), writing),
+		sink.Table[records.Pair](s, "pairs", rows.Pairs, p.slices(p.pairsPerDocument()), writing),
 		sink.Table[records.Clustered](s, "clusters", rows.Clusters, p.slices(1), writing),
 		sink.Table[records.Removed](s, "removed", rows.Removed, p.slices(1), writing),
 	}

@@ -105,9 +105,9 @@ func checkFolder(folder string, overwrite bool) error {
 	return nil
 }
 
-// clean removes what earlier runs wrote, but temp: first the mark that it is whole, last the mark
-// that it is ours.
-func clean(output, temp string) error {
+// clean removes what earlier runs wrote, but the folder work: first the mark that it is whole, last
+// the mark that it is ours.
+func clean(output, work string) error {
 	names := append([]string{records.SuccessFile, records.ManifestName}, outputs...)
 	for _, name := range append(names, records.RunFile) {
 		if err := os.RemoveAll(filepath.Join(output, name)); err != nil {
@@ -119,7 +119,7 @@ func clean(output, temp string) error {
 		return err
 	}
 	for _, path := range left {
-		if path == temp {
+		if path == work {
 			continue
 		}
 		if err := os.RemoveAll(path); err != nil {
@@ -129,12 +129,13 @@ func clean(output, temp string) error {
 	return nil
 }
 
-// keepOnly removes all tables and the corpus but one.
-func keepOnly(output, name string) (err error) {
-	for _, other := range outputs {
-		if other != name {
-			err = errors.Join(err, os.RemoveAll(filepath.Join(output, other)))
+// publish moves tables and corpus from the folder made, where workers wrote them, to the output.
+func publish(made, output string, names ...string) error {
+	for _, name := range names {
+		err := os.Rename(filepath.Join(made, name), filepath.Join(output, name))
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			return err
 		}
 	}
-	return err
+	return nil
 }

@@ -3,6 +3,7 @@ package dedup
 import (
 	"cmp"
 	"errors"
+	"math"
 	"math/bits"
 	"slices"
 
@@ -27,6 +28,8 @@ type Plan struct {
 	Choice    lsh.Choice
 	// Idle are the patterns to prefer files by that match none.
 	Idle []string
+
+	idBytes int // of an id, on average
 }
 
 // NewPlan lists the input, samples it and chooses the parameters. It depends on Config and the
@@ -63,6 +66,7 @@ func NewPlan(c Config) (*Plan, error) {
 		p.Shingles = int64(float64(shingles) / float64(sampled.Bytes) * float64(listing.Inputs.Bytes()))
 	}
 	p.Documents = max(p.Documents, sampled.Documents, 1)
+	p.idBytes = int(sampled.IDs / max(sampled.Documents, 1))
 	if c.Limit > 0 {
 		p.Documents = min(p.Documents, c.Limit)
 	}
@@ -206,27 +210,37 @@ func (p *Plan) dictionaryGroups() (ranges, groups int) {
 }
 
 const (
-	// A row of a table is some ids, sources and numbers.
-	rowBytes = 128
-	// Crowds list so many pairs for each document, and no other component has more than the budget.
-	pairsPerDocument = 66
-	sliceBytes       = 32 << 20
-	maxSlices        = 64
+	rowBytes   = 64 // of a row, beside two ids and two sources
+	sliceBytes = 16 << 20
+	maxSlices  = 256
+	// Crowds list so many pairs for each document (verify).
+	crowdPairs = 66
 )
+
+// pairsPerDocument is the most that pairs/ lists of each document on average: a component of fewer
+// pairs than the budget has all of them, of a larger one those of crowds are listed.
+func (p *Plan) pairsPerDocument() float64 {
+	return max(crowdPairs, min(math.Sqrt(float64(p.Config.PairBudget)/2), float64(p.Documents)/2))
+}
 
 // slices is the number of groups that the rows of a table shard are spread over, if each document
 // may have so many.
-func (p *Plan) slices(rowsPerDocument int64) int {
+func (p *Plan) slices(rowsPerDocument float64) int {
 	in := p.Listing.Inputs
-	documents := p.Documents
+	rows := float64(p.Documents) * rowsPerDocument
 	// In compressed files, positions beyond the listed size are in one shard.
 	if !slices.ContainsFunc(in.Files, func(f records.File) bool { return f.Compression != "" }) {
-		documents /= int64(in.Shards)
+		rows /= float64(in.Shards)
 	}
+	source := 0
+	for i := range in.Files {
+		source = max(source, len(in.Files[i].Source))
+	}
+	n := rows * float64(rowBytes+2*(p.idBytes+source)) / sliceBytes
 	if p.Config.SliceRows > 0 {
-		return int(max(1, min(documents*rowsPerDocument/p.Config.SliceRows, maxSlices)))
+		n = rows / float64(p.Config.SliceRows)
 	}
-	return int(max(1, min(documents*rowsPerDocument*rowBytes/sliceBytes, maxSlices)))
+	return int(max(1, min(math.Ceil(n), maxSlices)))
 }
 
 // chosen is what run.json says of the choice.

@@ -83,7 +83,7 @@ func (j *job) found(ctx context.Context, pairs []records.Edge, files *records.Ma
 	for i, file := range j.plan.Listing.Inputs.Files {
 		ordinals[file.Source] = i
 	}
-	output := &results.Results{Dir: j.output, Manifest: *files}
+	output := &results.Results{Dir: j.made(), Manifest: *files}
 	for row, err := range results.Rows[records.Pair](output, "pairs") {
 		if err == nil {
 			err = ctx.Err()

@@ -70,6 +70,7 @@ func Run(ctx context.Context, c Config, launch Launch) (run *records.Run, err er
 type job struct {
 	config Config
 	output string // absolute
+	work   string // a folder in the output that only this run has
 	temp   string
 	lock   *storage.Lock
 	begun  bool // the output is this run's own
@@ -83,7 +84,8 @@ func newJob(c Config) (*job, error) {
 		return nil, err
 	}
 	id := newID()
-	temp := filepath.Join(output, tempPrefix+id)
+	work := filepath.Join(output, tempPrefix+id)
+	temp := work
 	if c.TempDir != "" {
 		if temp, err = filepath.Abs(filepath.Join(c.TempDir, "neardup-"+id)); err != nil {
 			return nil, err
@@ -93,7 +95,7 @@ func newJob(c Config) (*job, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &job{config: c, output: output, temp: temp, record: records.Run{
+	return &job{config: c, output: output, work: work, temp: temp, record: records.Run{
 		Status: "running", Job: id, Version: Version(), Started: time.Now().UTC(),
 		Runner: c.Runner, Parameters: parameters, Formats: Formats(c.Signature),
 	}}, nil
@@ -164,7 +166,7 @@ func (j *job) open() (err error) {
 	}
 	err = checkFolder(j.output, j.config.Overwrite) // another run may have finished meanwhile
 	if err == nil {
-		err = os.MkdirAll(j.temp, 0o777)
+		err = errors.Join(os.MkdirAll(j.temp, 0o777), os.MkdirAll(j.made(), 0o777))
 	}
 	if err != nil {
 		return j.close(err)
@@ -172,9 +174,13 @@ func (j *job) open() (err error) {
 	return nil
 }
 
+// made is the folder where workers write tables and corpus. They come to their place in the output
+// when all is done, and no worker that outlives its run can reach them there.
+func (j *job) made() string { return filepath.Join(j.work, "out") }
+
 // begin makes the output this run's own: empty of what an earlier run left, and marked.
 func (j *job) begin() error {
-	if err := clean(j.output, j.temp); err != nil {
+	if err := clean(j.output, j.work); err != nil {
 		return err
 	}
 	j.begun = true
@@ -283,7 +289,7 @@ func (j *job) run(ctx context.Context, launch Launch) error {
 		return err
 	}
 	pipeline, scope := beam.NewPipelineWithRoot()
-	Build(scope, j.plan, j.output, j.temp)
+	Build(scope, j.plan, j.made(), j.temp)
 	ended, err := j.launch(ctx, launch, pipeline)
 	if err != nil {
 		return err
@@ -314,6 +320,9 @@ func (j *job) run(ctx context.Context, launch Launch) error {
 		if err := j.measure(ctx, launch, facts, files); err != nil {
 			return err
 		}
+	}
+	if err := publish(j.made(), j.output, outputs...); err != nil {
+		return err
 	}
 	return writeJSON(filepath.Join(j.output, records.ManifestName), files)
 }
@@ -493,7 +502,7 @@ func (j *job) checkLoss() error {
 // close ends the run: the mark of success last, or what went wrong, and no temporary files.
 func (j *job) close(err error) error {
 	if !j.begun {
-		err = errors.Join(err, os.RemoveAll(j.temp), j.lock.Release())
+		err = errors.Join(err, os.RemoveAll(j.temp), os.RemoveAll(j.work), j.lock.Release())
 		os.Remove(j.output) // if it is empty; it is then as it was
 		return err
 	}
@@ -504,7 +513,7 @@ func (j *job) close(err error) error {
 	case err == nil:
 		j.record.Status = "done"
 	case errors.As(err, &exceeded):
-		err = errors.Join(err, keepOnly(j.output, "rejected"))
+		err = errors.Join(err, publish(j.made(), j.output, "rejected"))
 		j.record.Status, j.record.Error = "failed", exceeded.Error()
 		j.record.Counts = map[string]int64{records.CountRecords: exceeded.Records, records.CountUnreadable: exceeded.Unreadable}
 	default:
@@ -514,7 +523,7 @@ func (j *job) close(err error) error {
 		}
 	}
 	failed := err != nil
-	err = errors.Join(err, os.RemoveAll(j.temp), j.writeRecord())
+	err = errors.Join(err, os.RemoveAll(j.temp), os.RemoveAll(j.work), j.writeRecord())
 	if !failed && err == nil {
 		_, err = storage.WriteFile(filepath.Join(j.output, records.SuccessFile), func(io.Writer) error { return nil })
 	}

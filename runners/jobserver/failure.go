@@ -23,6 +23,8 @@ var (
 	// panicked begins what it says of one that panicked; the stack follows.
 	panicked = regexp.MustCompile(`(?s)panic: (.*?)\s+(?:Full error:|goroutine \d+ \[)`)
 	javaName = regexp.MustCompile(`^(?:[a-z]\w*\.)+[A-Z]\w*(?:Exception|Error): `)
+	// broken is what gRPC says when the conversation with a worker ends before the worker does.
+	broken   = regexp.MustCompile(`^(?:CANCELLED|UNAVAILABLE): `)
 	javaLine = regexp.MustCompile(`\n\s+(?:at [\w.$/]+\(|\.\.\. \d+ more)`)
 )
 
@@ -50,12 +52,12 @@ func (j *job) explain(said string) error {
 		f.cause = doFnFailed.ReplaceAllString(text, "")
 	case panicked.MatchString(said):
 		f.cause = "a step panicked: " + panicked.FindStringSubmatch(said)[1]
-	case strings.Contains(text, "CANCELLED: client cancelled"), strings.Contains(text, "UNAVAILABLE: Network closed"):
+	case environment.Kind == "external" && strings.Contains(text, "Connection refused"):
+		f.cause = fmt.Sprintf("no worker pool answers at %s, as the task managers see it: %s; start boot --worker_pool there", environment.Config, text)
+	case broken.MatchString(text):
 		f.cause = fmt.Sprintf("a worker died without a word, as when memory runs out (%s); look at its output: %s", text, outputs[environment.Kind])
 	case strings.HasPrefix(text, "Process died with exit code"):
 		f.cause = fmt.Sprintf("the worker's boot program did not start: %s; look at its output: %s", text, outputs[environment.Kind])
-	case environment.Kind == "external" && strings.Contains(text, "Connection refused"):
-		f.cause = fmt.Sprintf("no worker pool answers at %s, as the task managers see it: %s; start boot --worker_pool there", environment.Config, text)
 	case text == "":
 		f.cause = fmt.Sprintf("job %s failed, and the server does not say why; its log may", j.id)
 	default:

@@ -21,6 +21,11 @@ func TestExplain(t *testing.T) {
 	}{
 		{Environment{Kind: "process"}, string(doFn), []string{"=open /data/in/osx.jsonl: no such file or directory"}},
 		{Environment{Kind: "process"}, died, []string{"a worker died", "memory", "CANCELLED: client cancelled", "the command keeps it"}},
+		{ // of one that was killed
+			Environment{Kind: "process"},
+			"java.lang.RuntimeException: CANCELLED: call already cancelled. Use ServerCallStreamObserver.setOnCancelHandler() to disable this exception",
+			[]string{"a worker died", "call already cancelled", "the command keeps it"},
+		},
 		{Environment{Kind: "external"}, died, []string{"a worker died", "the worker pool's"}},
 		{Environment{Kind: "docker"}, died, []string{"docker logs"}},
 		{Environment{Kind: "process"}, "java.lang.IllegalStateException: Process died with exit code 7", []string{"boot program did not start: Process died with exit code 7;"}},

@@ -3,6 +3,7 @@ package jobserver
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/apache/beam/sdks/v2/go/container/tools"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
@@ -31,6 +32,9 @@ type pipelineOptions struct {
 // idleWorker is how long a worker waits for the next stage, or ends after the last, in milliseconds.
 const idleWorker = 10_000
 
+// startup is how long the server may take to start a job that it has all files of.
+const startup = 2 * time.Minute
+
 // submit hands the server a job and the files it needs, and returns the job's id.
 func (s *Server) submit(ctx context.Context, model *pipepb.Pipeline) (id string, err error) {
 	address := s.options.Address
@@ -46,7 +50,10 @@ func (s *Server) submit(ctx context.Context, model *pipepb.Pipeline) (id string,
 	if err := s.stage(ctx, prepared, staging); err != nil {
 		return "", fmt.Errorf("the worker binary could not be sent to %s, where the job server wants it: %w", staging, err)
 	}
-	job, err := s.client.Run(ctx, &jobpb.RunJobRequest{
+	// If ctx ends now the server may start the job all the same: whoever waits for it cancels it.
+	starting, done := context.WithTimeout(context.WithoutCancel(ctx), startup)
+	defer done()
+	job, err := s.client.Run(starting, &jobpb.RunJobRequest{
 		PreparationId: prepared.GetPreparationId(), RetrievalToken: prepared.GetStagingSessionToken(),
 	})
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math/bits"
+	"path"
 	"reflect"
 	"slices"
 
@@ -143,7 +144,7 @@ func (f *partFn) ProcessElement(number int64, blocks func(*[]byte) bool, emit fu
 		}
 	}
 	hashes = shingle.Set(hashes)
-	_, err := storage.WriteFile(f.Dictionary.part(number), func(w io.Writer) error {
+	_, err := storage.WriteBelow(path.Dir(f.Dictionary.Path), f.Dictionary.part(number), func(w io.Writer) error {
 		return binary.Write(w, binary.LittleEndian, hashes)
 	})
 	emit(together, binary.AppendUvarint(binary.AppendUvarint(nil, uint64(number)), uint64(len(hashes))))

@@ -233,7 +233,7 @@ func (f *spoolFn) ProcessElement(_ int64, values func(*[]byte) bool, emit func(i
 		for _, i := range sort {
 			ordered.keys, ordered.sets = append(ordered.keys, g.keys[i]), append(ordered.sets, g.sets[i])
 		}
-		if err := ordered.write(blockFile(f.Folder, of.component, of.block)); err != nil {
+		if err := ordered.write(path.Dir(f.Folder), blockFile(f.Folder, of.component, of.block)); err != nil {
 			return err
 		}
 		emit(int64(of.component), records.AppendUint32(nil, uint32(of.block)))
@@ -250,9 +250,9 @@ func keptFile(folder string, component records.Key, chunk int) string {
 	return path.Join(folder, fmt.Sprintf("%d-kept-%d", int64(component), chunk))
 }
 
-// write writes the sets to a file, for readGroup.
-func (g group) write(name string) error {
-	_, err := storage.WriteFile(name, func(w io.Writer) error {
+// write writes the sets to a file below the folder temp, for readGroup.
+func (g group) write(temp, name string) error {
+	_, err := storage.WriteBelow(temp, name, func(w io.Writer) error {
 		var buffer []byte
 		for i, set := range g.sets {
 			buffer = records.AppendUint32(records.AppendKey(buffer[:0], g.keys[i]), uint32(len(set)))
@@ -429,7 +429,7 @@ func (p *pass) block(ctx context.Context, g group) error {
 	if p.chunk.index.Bytes() < p.ChunkBytes {
 		return nil
 	}
-	if err := p.chunk.write(keptFile(p.Folder, p.component, p.full)); err != nil {
+	if err := p.chunk.write(path.Dir(p.Folder), keptFile(p.Folder, p.component, p.full)); err != nil {
 		return err
 	}
 	p.full++

@@ -272,7 +272,7 @@ func (f *writeSampleFn) ProcessElement(_ int64, values func(*[]byte) bool, facts
 	if err != nil {
 		return err
 	}
-	if err := sample.write(f.Measuring.sampleFile()); err != nil {
+	if err := sample.write(f.Measuring.Temp, f.Measuring.sampleFile()); err != nil {
 		return err
 	}
 	fact, err := json.Marshal(records.Fact{Kind: records.FactSample, Name: "recall", Counts: map[string]int64{
@@ -401,7 +401,7 @@ func (f *writeTruthFn) ProcessElement(_ int64, blocks func(*[]byte) bool) error 
 		}
 	}
 	slices.SortFunc(edges, records.Edge.Compare)
-	_, err = storage.WriteFile(f.Measuring.truthFile(), func(w io.Writer) error {
+	_, err = storage.WriteBelow(f.Measuring.Temp, f.Measuring.truthFile(), func(w io.Writer) error {
 		var buffer []byte
 		for _, e := range slices.Compact(edges) {
 			buffer = records.AppendEdge(buffer[:0], e)
