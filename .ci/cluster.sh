@@ -58,8 +58,13 @@ build() {
   mkdir "$work/staged"
   cat >"$work/boot.sh" <<BOOT
 #!/bin/sh
+dir=\$(mktemp -d '$work/staged/XXXXXX') && cd "\$dir" || exit 1
+trap 'kill "\$boot"; wait "\$boot"; rm -rf "\$dir"' EXIT
+trap 'exit 143' TERM INT
 export GOMEMLIMIT=1GiB
-exec '$PWD/.cache/cluster/boot' --semi_persist_dir='$work/staged' "\$@" >>'$work/logs/worker.log' 2>&1
+'$PWD/.cache/cluster/boot' --semi_persist_dir="\$dir" "\$@" >>'$work/logs/worker.log' 2>&1 &
+boot=\$!
+wait "\$boot"
 BOOT
   chmod +x "$work/boot.sh"
 }

@@ -185,6 +185,40 @@ func TestElementsAndGroups(t *testing.T) {
 	}
 }
 
+// So it is with more rows of a table than most corpora have: components just below the pair budget,
+// copies below a long path, and short lines that have no word.
+func TestElementsAndGroupsOfRows(t *testing.T) {
+	if !nightly() {
+		t.Skip("takes a minute; NEARDUP_NIGHTLY=1 runs it")
+	}
+	root := t.TempDir()
+	families := filepath.Join(root, "families.jsonl")
+	var texts []string
+	for family := range 11 {
+		for i := range 718 { // 257,403 pairs, the budget is 262,144
+			var text strings.Builder
+			for word := range 60 {
+				fmt.Fprintf(&text, "w%dx%d ", family, word)
+			}
+			texts = append(texts, fmt.Sprint(text.String(), "variant", i))
+		}
+	}
+	writeJSONL(t, families, texts)
+	walk(t, "families", ask(t, families, "--shingle=word:1"), 0)
+
+	deep := filepath.Join(root, strings.Repeat(strings.Repeat("d", 50)+"/", 4))
+	if err := os.MkdirAll(deep, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	for name, line := range map[string]string{"copies.txt": "one and the same line\n", "marks.txt": "!\n"} {
+		path := filepath.Join(deep, name)
+		if err := os.WriteFile(path, bytes.Repeat([]byte(line), 1_000_000), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	walk(t, "lines", ask(t, filepath.Join(root, strings.Repeat("d", 50)), "--format=lines", "--memory=1GB"), 0)
+}
+
 // So it is where most pages hang together.
 func TestElementsAndGroupsOfPages(t *testing.T) {
 	if nightly() {

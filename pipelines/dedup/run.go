@@ -269,6 +269,9 @@ func spool(c Config) error {
 	return err
 }
 
+// misled is how many times the estimate of documents makes it wrong enough to be told.
+const misled = 4
+
 // run plans, runs the pipeline, checks its totals and commits.
 func (j *job) run(ctx context.Context, launch Launch) error {
 	if err := j.makePlan(ctx); err != nil {
@@ -306,6 +309,9 @@ func (j *job) run(ctx context.Context, launch Launch) error {
 		return err
 	}
 	j.record.Counts = totals(facts)
+	if n, expected := j.record.Counts[records.CountRecords], j.plan.Documents; n > misled*expected {
+		j.warn(fmt.Sprintf("%d records were read where the sample let expect %d: groups, and memory, may have been larger than planned", n, expected))
+	}
 	if j.config.Method == "minhash" {
 		j.record.Recall = estimatedRecall(facts)
 		if !j.config.estimates() {
