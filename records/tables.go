@@ -101,20 +101,23 @@ func (p RowPart) Compare(o RowPart) int {
 // rowPart is the size above which the fields of a row travel in parts.
 const rowPart = 512 << 10
 
-// AddRow adds a row to a shard's block, a large one in parts.
-func AddRow(b *Buffers, shard int64, own, second Key, row Row, emit func(int64, []byte)) {
-	fields := row.appendFields(nil)
-	for more := true; more; more = len(fields) > 0 {
-		size := min(len(fields), rowPart)
-		part := RowPart{Order: Edge{A: own, B: second}, Left: len(fields) - size, Fields: fields[:size]}
-		b.Add(shard, part.Append, emit)
-		fields = fields[size:]
-	}
+// NewRow returns a row in one part.
+func NewRow(own, second Key, row Row) RowPart {
+	return RowPart{Order: Edge{A: own, B: second}, Fields: row.appendFields(nil)}
 }
 
-// AppendRow appends a whole row and its sort key to a block.
-func AppendRow(block []byte, own, second Key, row Row) []byte {
-	return RowPart{Order: Edge{A: own, B: second}, Fields: row.appendFields(nil)}.Append(block)
+// AddRow adds a row to a shard's block, a large one in parts.
+func AddRow(b *Buffers, shard int64, own, second Key, row Row, emit func(int64, []byte)) {
+	part := NewRow(own, second, row)
+	for fields := part.Fields; ; {
+		size := min(len(fields), rowPart)
+		part.Fields, fields = fields[:size], fields[size:]
+		part.Left = len(fields)
+		b.Add(shard, part.Append, emit)
+		if part.Left == 0 {
+			return
+		}
+	}
 }
 
 // Append appends the part to a block.
@@ -170,7 +173,7 @@ func (p *Pair) appendFields(dst []byte) []byte {
 	return AppendUint32(AppendUint32(dst, uint32(p.SizeA)), uint32(p.SizeB))
 }
 
-// DecodeFields fills the row from what AppendRow wrote of its fields.
+// DecodeFields fills the row from what a RowPart has of its fields.
 func (p *Pair) DecodeFields(d *Decoder) {
 	*p = Pair{
 		IDA: string(d.Bytes()), IDB: string(d.Bytes()),
@@ -189,7 +192,7 @@ func (c *Clustered) appendFields(dst []byte) []byte {
 	return appendBool(dst, c.Kept)
 }
 
-// DecodeFields fills the row from what AppendRow wrote of its fields.
+// DecodeFields fills the row from what a RowPart has of its fields.
 func (c *Clustered) DecodeFields(d *Decoder) {
 	*c = Clustered{
 		Cluster: int64(d.Uint64()),
@@ -210,7 +213,7 @@ func (r *Removed) appendFields(dst []byte) []byte {
 	return appendText(dst, r.Reason)
 }
 
-// DecodeFields fills the row from what AppendRow wrote of its fields.
+// DecodeFields fills the row from what a RowPart has of its fields.
 func (r *Removed) DecodeFields(d *Decoder) {
 	*r = Removed{
 		ID: string(d.Bytes()), Source: string(d.Bytes()),
@@ -235,7 +238,7 @@ func (r *Rejected) appendFields(dst []byte) []byte {
 	return AppendOptional(dst, r.Raw, r.Raw != nil)
 }
 
-// DecodeFields fills the row from what AppendRow wrote of its fields.
+// DecodeFields fills the row from what a RowPart has of its fields.
 func (r *Rejected) DecodeFields(d *Decoder) {
 	*r = Rejected{Source: string(d.Bytes()), Position: int64(d.Uint64())}
 	if id, ok := d.Optional(); ok {
