@@ -37,14 +37,16 @@ func main() {
 	neardup := flag.String("neardup", "bin/neardup", "the binary to measure")
 	most := flag.Int("most", 1_000_000, "documents of the largest corpora")
 	memory := flag.String("memory", "2GB", "what the runs are given")
+	only := flag.String("only", "", "the name of one kind of corpus, instead of all")
+	words := flag.Int("words", 100, "words of a document on average")
 	flag.Parse()
-	if err := table(os.Stdout, *neardup, *most, *memory); err != nil {
+	if err := table(os.Stdout, *neardup, *only, *most, *words, *memory); err != nil {
 		fmt.Fprintln(os.Stderr, "scale:", err)
 		os.Exit(1)
 	}
 }
 
-func table(w io.Writer, neardup string, most int, memory string) error {
+func table(w io.Writer, neardup, only string, most, words int, memory string) error {
 	folder, err := os.MkdirTemp("", "bench-scale-")
 	if err != nil {
 		return err
@@ -52,9 +54,12 @@ func table(w io.Writer, neardup string, most int, memory string) error {
 	defer os.RemoveAll(folder)
 	fmt.Fprintf(w, "| corpus | documents | MB | CPU s | µs of CPU a document | peak MB | removed | pairs | crowds |\n|---|---|---|---|---|---|---|---|---|\n")
 	for _, c := range corpora {
+		if only != "" && c.name != only {
+			continue
+		}
 		for n := 10_000; n <= most; n *= 10 {
 			spec := c.spec(n)
-			spec.Documents, spec.Seed = n, 1
+			spec.Documents, spec.Words, spec.Seed = n, words, 1
 			spec.Near, spec.Edits = 0.02, 0.01
 			size, taken, counts, err := measure(folder, neardup, memory, spec)
 			if err != nil {

@@ -120,8 +120,8 @@ func dial(address string) (*grpc.ClientConn, error) {
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(math.MaxInt32)))
 }
 
-// Close ends the connection.
-func (s *Server) Close() error { return s.conn.Close() }
+// close ends the connection.
+func (s *Server) close() error { return s.conn.Close() }
 
 // Execute runs a pipeline and returns when it has ended. When ctx ends, the job is cancelled.
 func (s *Server) Execute(ctx context.Context, p *beam.Pipeline) (_ *Result, err error) {
