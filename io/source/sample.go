@@ -9,10 +9,11 @@ import (
 )
 
 // The sample of the planner: this many windows of so many bytes, at even distances over the
-// listed bytes. It depends on the input alone.
+// listed bytes, for each begun GiB of up to 16. It depends on the input alone.
 const (
 	sampleWindows = 64
 	sampleBytes   = 64 << 10
+	mostWindows   = 16 * sampleWindows
 )
 
 // Sampled is what Sample read.
@@ -23,7 +24,7 @@ type Sampled struct {
 }
 
 // Sample calls see with the texts of a sample of the input: the readable documents that begin
-// in one of 64 windows of 64 KiB, which of a small input are all there are. A file that can only
+// in one of 64 windows of 64 KiB (1024 of a large input), which of a small one are all there are. A file that can only
 // be read from its start has its windows there. Text is valid only during the call.
 func Sample(in *records.Inputs, o Options, see func(text []byte)) (Sampled, error) {
 	var sampled Sampled
@@ -39,7 +40,8 @@ func Sample(in *records.Inputs, o Options, see func(text []byte)) (Sampled, erro
 // as many bytes are read there as the windows have of it, and all of it if that is all.
 func sampleSpans(in *records.Inputs) (spans []records.Span) {
 	// Windows do not overlap; those of a small input touch and are all of it.
-	step := max((in.Bytes()+sampleWindows-1)/sampleWindows, sampleBytes)
+	windows := min(sampleWindows*(1+max(in.Bytes()-1, 0)>>30), mostWindows)
+	step := max((in.Bytes()+windows-1)/windows, sampleBytes)
 	for i := range in.Files {
 		file := &in.Files[i]
 		end := file.Offset + file.Size

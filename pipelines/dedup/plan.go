@@ -70,14 +70,19 @@ func NewPlan(c Config) (*Plan, error) {
 	if c.Limit > 0 {
 		p.Documents = min(p.Documents, c.Limit)
 	}
-	return p, p.choose(sets)
+	return p, p.choose(sets[:min(len(sets), p.sampleSets())])
 }
 
 // sampleSets is how many sets the background is estimated from: those of smallest hash, which
-// are as good as drawn by lot and do not depend on the order of reading.
-const sampleSets = 2000
+// are as good as drawn by lot and do not depend on the order of reading. Their pairs grow as the
+// documents do: else what is not known of the background would decide the choice for many of these.
+func (p *Plan) sampleSets() int {
+	const sets, documents = 2000, 1_000_000
+	return int(sets * math.Sqrt(max(1, float64(p.Documents)/documents)))
+}
 
-// sample returns the distinct shingle sets of the planner's sample, and the sum of all sets' sizes.
+// sample returns the distinct shingle sets of the planner's sample, by hash, and the sum of all
+// sets' sizes.
 func (p *Plan) sample() (sets [][]uint64, size int, sampled source.Sampled, err error) {
 	shingler := p.Text.New()
 	type hashed struct {
@@ -107,7 +112,7 @@ func (p *Plan) sample() (sets [][]uint64, size int, sampled source.Sampled, err 
 	slices.SortFunc(all, func(a, b hashed) int {
 		return cmp.Or(cmp.Compare(a.hash.Hi, b.hash.Hi), cmp.Compare(a.hash.Lo, b.hash.Lo))
 	})
-	for _, h := range all[:min(len(all), sampleSets)] {
+	for _, h := range all {
 		sets = append(sets, h.set)
 	}
 	return sets, size, sampled, nil
