@@ -2,8 +2,10 @@ package compare_test
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/alecthomas/kong"
@@ -19,6 +21,15 @@ func TestMain(m *testing.M) { beamtest.Main(m) }
 
 func run(t *testing.T, args ...string) *records.Comparison {
 	t.Helper()
+	comparison, err := try(t, args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return comparison
+}
+
+func try(t *testing.T, args ...string) (*records.Comparison, error) {
+	t.Helper()
 	var config compare.Config
 	parser, err := kong.New(&config, kong.Vars(dedup.Vars()))
 	if err != nil {
@@ -27,11 +38,27 @@ func run(t *testing.T, args ...string) *records.Comparison {
 	if _, err := parser.Parse(args); err != nil {
 		t.Fatal(err)
 	}
-	comparison, err := compare.Run(context.Background(), config, beamtest.Launch(config.Runner, local.Options{}))
-	if err != nil {
+	return compare.Run(context.Background(), config, beamtest.Launch(config.Runner, local.Options{}))
+}
+
+// 4,473 equal documents have 10,001,628 pairs, more than are held, whatever finds them.
+func TestTooManyPairs(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "same.jsonl")
+	line := `{"text": "the same five words again"}` + "\n"
+	if err := os.WriteFile(path, []byte(strings.Repeat(line, 4473)), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	return comparison
+	for _, methods := range []string{"brute-force,minhash", "minhash,signatures", "signatures,minhash"} {
+		_, err := try(t, path, "--bands=2", "--rows=1", "--signature=salted", "--methods="+methods)
+		first, _, _ := strings.Cut(methods, ",")
+		if usage := (*dedup.UsageError)(nil); !errors.As(err, &usage) || !strings.Contains(err.Error(), "--methods "+first+": more than 10000000 pairs") || !strings.Contains(err.Error(), "--limit") {
+			t.Errorf("--methods %s: %v", methods, err)
+		}
+	}
+	// One document fewer has 9,997,156.
+	if c := run(t, path, "--bands=2", "--rows=1", "--limit=4472", "--methods=minhash,brute-force"); c.Methods[0].Pairs != 9_997_156 || c.Methods[1].Common != 9_997_156 {
+		t.Errorf("with --limit 4472: %+v", c.Methods)
+	}
 }
 
 // With bands enough to miss nothing, minhash finds the pairs of brute force and no other: on the

@@ -67,8 +67,9 @@ func NewPlan(c Config) (*Plan, error) {
 	}
 	p.Documents = max(p.Documents, sampled.Documents, 1)
 	p.idBytes = int(sampled.IDs / max(sampled.Documents, 1))
-	if c.Limit > 0 {
-		p.Documents = min(p.Documents, c.Limit)
+	if c.Limit > 0 && c.Limit < p.Documents {
+		p.Shingles = int64(float64(p.Shingles) / float64(p.Documents) * float64(c.Limit))
+		p.Documents = c.Limit
 	}
 	return p, p.choose(sets)
 }
