@@ -151,7 +151,12 @@ func (j *job) run(ctx context.Context) (*records.Comparison, error) {
 		m.Recall, m.Precision = share(m.Common, len(truth)), share(m.Common, len(pairs))
 		comparison.Methods = append(comparison.Methods, m)
 	}
-	return comparison, nil
+	comparison.Warnings = j.plan.Warnings()
+	unreadable, err := j.plan.Unreadable(j.temp)
+	if unreadable != "" {
+		comparison.Warnings = append(comparison.Warnings, unreadable)
+	}
+	return comparison, err
 }
 
 // share is 1 of none.

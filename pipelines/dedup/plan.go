@@ -3,6 +3,7 @@ package dedup
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"math"
 	"math/bits"
 	"slices"
@@ -26,10 +27,9 @@ type Plan struct {
 	Threshold setsim.Threshold
 	Text      shingle.Spec
 	Choice    lsh.Choice
-	// Idle are the patterns to prefer files by that match none.
-	Idle []string
 
-	idBytes int // of an id, on average
+	idle    []string // patterns to prefer files by that match none
+	idBytes int      // of an id, on average
 }
 
 // NewPlan lists the input, samples it and chooses the parameters. It depends on Config and the
@@ -56,7 +56,7 @@ func NewPlan(c Config) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.Idle = keep.prefer(listing.Inputs.Files)
+	p.idle = keep.prefer(listing.Inputs.Files)
 	sets, shingles, sampled, err := p.sample()
 	if err != nil {
 		return nil, err
@@ -242,6 +242,24 @@ func (p *Plan) slices(rowsPerDocument float64) int {
 		n = rows / float64(p.Config.SliceRows)
 	}
 	return int(max(1, min(math.Ceil(n), maxSlices)))
+}
+
+// Warnings say what of the input or of the choice may not be as it was meant.
+func (p *Plan) Warnings() (warnings []string) {
+	warn := func(format string, args ...any) { warnings = append(warnings, fmt.Sprintf(format, args...)) }
+	if n := len(p.Listing.Skipped); n > 0 {
+		warn("not read, since the names are of no asked format: %d of the files in input folders, such as %s", n, p.Listing.Skipped[0])
+	}
+	if p.Choice.Percolates {
+		warn("%s", p.Choice.Reason)
+	}
+	for _, glob := range p.idle {
+		warn("--keep %s: %s matches no input file; patterns are matched with paths below %s", p.Config.Keep, glob, p.Listing.Inputs.Root)
+	}
+	for _, path := range p.Listing.Repeated {
+		warn("%s is named more than once and is read once", path)
+	}
+	return warnings
 }
 
 // chosen is what run.json says of the choice.

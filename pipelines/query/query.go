@@ -123,9 +123,7 @@ type job struct {
 
 func (j *job) run(ctx context.Context) (*records.Answer, error) {
 	j.answer = records.Answer{Of: j.config.Of, Asked: j.config.Most, Parameters: j.parameters(), Neighbours: []records.Neighbour{}}
-	if n := len(j.plan.Listing.Skipped); n > 0 {
-		j.answer.Warnings = append(j.answer.Warnings, fmt.Sprintf("not read, since the names are of no asked format: %d of the files in input folders, such as %s", n, j.plan.Listing.Skipped[0]))
-	}
+	j.answer.Warnings = j.plan.Warnings()
 	key, text, err := nearest.None, []byte(nil), error(nil)
 	if j.config.File != "" {
 		if text, err = j.readText(); err != nil {
@@ -146,6 +144,13 @@ func (j *job) run(ctx context.Context) (*records.Answer, error) {
 	}
 	if err := j.compare(text, found); err != nil {
 		return nil, err
+	}
+	unreadable, err := j.plan.Unreadable(j.temp)
+	if err != nil {
+		return nil, err
+	}
+	if unreadable != "" {
+		j.answer.Warnings = append(j.answer.Warnings, unreadable)
 	}
 	return &j.answer, j.write()
 }
@@ -233,6 +238,13 @@ func (j *job) document() (records.Key, []byte, error) {
 		row := found.Rejected[0]
 		return 0, nil, usage("--of %s: the document at byte %d of %s is not compared: %s", j.config.Of, row.Position, row.Source, strings.TrimSuffix(row.Reason+", "+row.Detail, ", "))
 	case len(found.Keys) == 0:
+		unreadable, err := j.plan.Unreadable(j.temp)
+		if err != nil {
+			return 0, nil, err
+		}
+		if unreadable != "" {
+			unreadable = "; " + unreadable
+		}
 		closest := "; no id resembles it"
 		if len(found.Closest) > 0 {
 			var ids []string
@@ -241,7 +253,7 @@ func (j *job) document() (records.Key, []byte, error) {
 			}
 			closest = "; the closest are " + strings.Join(ids, ", ")
 		}
-		return 0, nil, usage("--of %s: no document has this id%s", j.config.Of, closest)
+		return 0, nil, usage("--of %s: no document has this id%s%s", j.config.Of, closest, unreadable)
 	}
 	key := found.Keys[0]
 	j.answer.Source, j.answer.Position = inputs.Source(key), key.Position()
