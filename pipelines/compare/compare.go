@@ -92,6 +92,9 @@ func Run(ctx context.Context, c Config, launch dedup.Launch) (comparison *record
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
+	if err := dedup.TempOutside(c.Inputs, cmp.Or(c.TempDir, os.TempDir())); err != nil {
+		return nil, err
+	}
 	j := &job{config: c, launch: launch}
 	if j.temp, err = os.MkdirTemp(c.TempDir, "neardup-"); err != nil {
 		return nil, err
