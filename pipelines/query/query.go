@@ -179,6 +179,11 @@ func (j *job) readText() (text []byte, err error) {
 	if int64(len(text)) > limit {
 		return nil, usage("--file %s: more than --max-doc-bytes %d", j.config.File, limit)
 	}
+	if least := j.config.MinWords; least > 0 {
+		if words := shingle.NewWordCounter(j.plan.Text.Normalize).Words(text); words < least {
+			return nil, usage("--file %s: the text is not compared: %s, %d words, --min-words is %d", j.config.File, records.ReasonTooShort, words, least)
+		}
+	}
 	_, err = storage.WriteFile(filepath.Join(j.temp, textFile), func(w io.Writer) error {
 		_, err := w.Write(text)
 		return err
@@ -225,7 +230,7 @@ func (j *job) document() (records.Key, []byte, error) {
 	defer storage.Forget(path)
 	inputs := j.plan.Listing.Inputs
 	switch {
-	case len(found.Keys)+len(found.Rejected) > 1:
+	case found.Documents > 1:
 		var places []string
 		for _, key := range found.Keys {
 			places = append(places, fmt.Sprintf("%s@%d", inputs.Source(key), key.Position()))
@@ -233,7 +238,11 @@ func (j *job) document() (records.Key, []byte, error) {
 		for _, row := range found.Rejected {
 			places = append(places, fmt.Sprintf("%s@%d (not compared: %s)", row.Source, row.Position, row.Reason))
 		}
-		return 0, nil, usage("--of %s: %d documents have this id: %s; give the text of one by --file", j.config.Of, len(places), strings.Join(places, ", "))
+		first := ""
+		if int64(len(places)) < found.Documents {
+			first = ", the first"
+		}
+		return 0, nil, usage("--of %s: %d documents have this id%s: %s; give the text of one by --file", j.config.Of, found.Documents, first, strings.Join(places, ", "))
 	case len(found.Rejected) == 1:
 		row := found.Rejected[0]
 		return 0, nil, usage("--of %s: the document at byte %d of %s is not compared: %s", j.config.Of, row.Position, row.Source, strings.TrimSuffix(row.Reason+", "+row.Detail, ", "))
