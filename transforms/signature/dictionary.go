@@ -1,9 +1,11 @@
 package signature
 
 import (
+	"context"
 	"encoding/binary"
 	"fmt"
 	"io"
+	"maps"
 	"math/bits"
 	"path"
 	"reflect"
@@ -283,14 +285,17 @@ func (f *lookupFn) StartBundle(_, _ func(int64, []byte)) {
 	f.out, f.rejected = records.NewBuffers(), records.NewBuffers()
 }
 
-func (f *lookupFn) ProcessElement(block []byte, sought, rejected func(int64, []byte)) error {
+func (f *lookupFn) ProcessElement(ctx context.Context, block []byte, sought, rejected func(int64, []byte)) error {
+	var some, none int64
 	d := records.NewDecoder(block)
 	for doc := range d.Documents() {
 		f.shingles = shingle.Set(f.shingler.Shingles(f.shingles[:0], doc.Text))
 		if len(f.shingles) == 0 {
+			none++
 			reject(f.rejected, f.inputs, &doc, records.ReasonNoToken, "", rejected)
 			continue
 		}
+		some++
 		err := f.Params.Dictionary.eachRange(f.shingles, func(number int64, shingles []uint64) error {
 			for run := range slices.Chunk(shingles, maxRun) {
 				f.out.Add(number, func(block []byte) []byte { return records.AppendNumbers(block, doc.Key, run) }, sought)
@@ -301,6 +306,8 @@ func (f *lookupFn) ProcessElement(block []byte, sought, rejected func(int64, []b
 			return err
 		}
 	}
+	documents.Inc(ctx, some)
+	noToken.Inc(ctx, none)
 	return d.Err()
 }
 
@@ -374,8 +381,8 @@ func (f *classicFn) ProcessElement(_ int64, blocks func(*[]byte) bool, signed fu
 		}
 	}
 	var out []byte
-	for key, elements := range ranks {
-		f.values = f.family.Sign(f.values, elements)
+	for _, key := range slices.Sorted(maps.Keys(ranks)) { // so that blocks are the same in each run
+		f.values = f.family.Sign(f.values, ranks[key])
 		if out = records.AppendNumbers(out, key, f.values); len(out) >= records.BlockBytes {
 			signed(out)
 			out = nil

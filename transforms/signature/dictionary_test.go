@@ -79,7 +79,7 @@ func signClassic(t *testing.T, p Params, bundles ...[]byte) (signatures map[reco
 			t.Fatal(err)
 		}
 		f.StartBundle(nil, nil)
-		if err := f.ProcessElement(block, sought.emit, rows.emit); err != nil {
+		if err := f.ProcessElement(context.Background(), block, sought.emit, rows.emit); err != nil {
 			t.Fatal(err)
 		}
 		f.FinishBundle(sought.emit, rows.emit)
@@ -93,9 +93,14 @@ func signClassic(t *testing.T, p Params, bundles ...[]byte) (signatures map[reco
 		t.Fatal(err)
 	}
 	ranked.each(t, func(key int64, blocks func(*[]byte) bool) error {
+		last := records.Key(-1)
 		return f.ProcessElement(key, blocks, func(block []byte) {
 			for d := records.NewDecoder(block); !d.Done(); {
 				key, values := d.Numbers(nil)
+				if key <= last {
+					t.Errorf("%d is signed after %d: blocks depend on chance", key, last)
+				}
+				last = key
 				signatures[key] = values
 			}
 		})

@@ -150,7 +150,8 @@ func (f *keysFn) StartBundle(func(int64, []byte)) {
 	f.bands = records.NewBandWriter(f.Params.Bands, f.Params.ShardBits)
 }
 
-func (f *keysFn) ProcessElement(block []byte, bands func(int64, []byte)) error {
+func (f *keysFn) ProcessElement(ctx context.Context, block []byte, bands func(int64, []byte)) error {
+	bands = counted(ctx, bands)
 	d := records.NewDecoder(block)
 	for !d.Done() {
 		var key records.Key
@@ -163,7 +164,9 @@ func (f *keysFn) ProcessElement(block []byte, bands func(int64, []byte)) error {
 	return d.Err()
 }
 
-func (f *keysFn) FinishBundle(bands func(int64, []byte)) { f.bands.Flush(bands) }
+func (f *keysFn) FinishBundle(ctx context.Context, bands func(int64, []byte)) {
+	f.bands.Flush(counted(ctx, bands))
+}
 
 // Of returns the signature of one text, in this process; of length 0 if it has no token. For the
 // family Classic every shingle of it must be in the dictionary.
