@@ -120,8 +120,12 @@ var families = []family{
 		}
 		return s.Sign(nil, elements)
 	}},
-	{"salted", func(_ *testing.T, n int, seed uint64, elements []uint64) []uint64 {
-		return salted.New(n, seed).Sign(nil, func(yield func([]byte) bool) {
+	{"salted", func(t *testing.T, n int, seed uint64, elements []uint64) []uint64 {
+		s, err := salted.New(n, seed>>16) // salts have 64 bits
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s.Sign(nil, func(yield func([]byte) bool) {
 			var text []byte
 			for _, x := range elements {
 				if text = fmt.Appendf(text[:0], "shingle %d", x); !yield(text) {

@@ -11,9 +11,11 @@ import (
 	"github.com/neardup/neardup/io/source"
 	"github.com/neardup/neardup/kernels/hash"
 	"github.com/neardup/neardup/kernels/lsh"
+	"github.com/neardup/neardup/kernels/salted"
 	"github.com/neardup/neardup/kernels/setsim"
 	"github.com/neardup/neardup/kernels/shingle"
 	"github.com/neardup/neardup/records"
+	"github.com/neardup/neardup/transforms/signature"
 )
 
 // Plan is a Config and what follows from it and the input, before any of it is read in earnest.
@@ -141,6 +143,11 @@ func (p *Plan) choose(sets [][]uint64) (err error) {
 		}
 		if c.Signature != "fss" { // only those need a power of two
 			p.Choice.Signature = p.Choice.Bands * p.Choice.Rows
+		}
+	}
+	if c.Signature == string(signature.Salted) {
+		if _, err := salted.New(p.Choice.Signature, c.Seed); err != nil {
+			return usage("--signature salted: %w", err)
 		}
 	}
 	return nil

@@ -234,12 +234,16 @@ func TestSaltedValues(t *testing.T) {
 	}
 	f.FinishBundle(nil, rows.emit)
 	d := records.NewDecoder(signed)
+	family, err := salted.New(10, 4)
+	if err != nil {
+		t.Fatal(err)
+	}
 	key, values := d.Numbers(nil)
-	if want := salted.New(10, 4).Sign(nil, sequence("a rose is a rose", "rose is a rose is", "is a rose is a")); key != docs[0].Key || !slices.Equal(values, want) {
+	if want := family.Sign(nil, sequence("a rose is a rose", "rose is a rose is", "is a rose is a")); key != docs[0].Key || !slices.Equal(values, want) {
 		t.Errorf("%v: %v, want %v", key, values, want)
 	}
 	key, values = d.Numbers(nil)
-	if want := salted.New(10, 4).Sign(nil, sequence("two words")); key != docs[2].Key || !slices.Equal(values, want) {
+	if want := family.Sign(nil, sequence("two words")); key != docs[2].Key || !slices.Equal(values, want) {
 		t.Errorf("%v: %v, want %v", key, values, want)
 	}
 	if !d.Done() || len(rows) != 1 {

@@ -70,14 +70,14 @@ type signer struct {
 	shingles []uint64
 }
 
-func (p *Params) signer() *signer {
-	s := &signer{shingler: p.Text.New()}
+func (p *Params) signer() (s *signer, err error) {
+	s = &signer{shingler: p.Text.New()}
 	if p.Family == Salted {
-		s.salted = salted.New(p.Signature, p.Seed)
+		s.salted, err = salted.New(p.Signature, p.Seed)
 	} else {
 		s.fss = minhash.New(p.Signature, p.Seed)
 	}
-	return s
+	return s, err
 }
 
 // sign returns the signature of a text, of length 0 if it has no token.
@@ -100,7 +100,9 @@ type valuesFn struct {
 }
 
 func (f *valuesFn) Setup() (err error) {
-	f.signer = f.Params.signer()
+	if f.signer, err = f.Params.signer(); err != nil {
+		return err
+	}
 	f.inputs, err = storage.Shared[records.Inputs](f.Params.Inputs)
 	return err
 }
@@ -172,7 +174,11 @@ func (f *keysFn) FinishBundle(ctx context.Context, bands func(int64, []byte)) {
 // family Classic every shingle of it must be in the dictionary.
 func (p *Params) Of(text []byte) ([]uint64, error) {
 	if p.Family != Classic {
-		return slices.Clone(p.signer().sign(nil, text)), nil
+		signer, err := p.signer()
+		if err != nil {
+			return nil, err
+		}
+		return slices.Clone(signer.sign(nil, text)), nil
 	}
 	shingles := shingle.Set(p.Text.New().Shingles(nil, text))
 	if len(shingles) == 0 {
