@@ -43,11 +43,11 @@ type Dictionary struct {
 	Ranges, Groups int
 }
 
-// Offsets are the number of distinct shingles before each range and, last, that of all.
-type Offsets []uint64
+// rangeOffsets are the number of distinct shingles before each range and, last, that of all.
+type rangeOffsets []uint64
 
-// Distinct is N, the number of distinct shingles.
-func (o Offsets) Distinct() uint64 { return o[len(o)-1] }
+// distinct is N, the number of distinct shingles.
+func (o rangeOffsets) distinct() uint64 { return o[len(o)-1] }
 
 func (d Dictionary) part(number int64) string { return fmt.Sprintf("%s-%05d", d.Path, number) }
 
@@ -57,9 +57,9 @@ func (d Dictionary) rangeOf(h uint64) int64 {
 	return int64(high)
 }
 
-// Offsets returns those that Build wrote.
-func (d Dictionary) Offsets() (Offsets, error) {
-	offsets, err := storage.Shared[Offsets](d.Path)
+// offsets returns those that Build wrote.
+func (d Dictionary) offsets() (rangeOffsets, error) {
+	offsets, err := storage.Shared[rangeOffsets](d.Path)
 	if err != nil {
 		return nil, err
 	}
@@ -166,7 +166,7 @@ func appendHashes(dst []uint64, block []byte) []uint64 {
 type offsetsFn struct{ Dictionary Dictionary }
 
 func (f *offsetsFn) ProcessElement(_ int64, counts func(*[]byte) bool) error {
-	offsets := make(Offsets, f.Dictionary.Ranges+1)
+	offsets := make(rangeOffsets, f.Dictionary.Ranges+1)
 	var block []byte
 	for counts(&block) {
 		if len(block) == 0 {
@@ -222,7 +222,7 @@ func (d Dictionary) eachRange(shingles []uint64, do func(number int64, shingles 
 
 // ranks returns the numbers of a few sorted shingles, in this process.
 func (d Dictionary) ranks(shingles []uint64) (ranks []uint64, err error) {
-	offsets, err := d.Offsets()
+	offsets, err := d.offsets()
 	if err != nil {
 		return nil, err
 	}
@@ -238,11 +238,11 @@ func (d Dictionary) ranks(shingles []uint64) (ranks []uint64, err error) {
 
 // classic returns the family of functions for the dictionary's size.
 func (p *Params) classic() (*classic.Signer, error) {
-	offsets, err := p.Dictionary.Offsets()
+	offsets, err := p.Dictionary.offsets()
 	if err != nil {
 		return nil, err
 	}
-	return classic.New(p.Signature, offsets.Distinct(), p.Seed)
+	return classic.New(p.Signature, offsets.distinct(), p.Seed)
 }
 
 // Check says whether the documents have shingles enough for the functions of the family Classic,
@@ -323,7 +323,7 @@ func (f *lookupFn) FinishBundle(sought, rejected func(int64, []byte)) {
 type rankFn struct{ Dictionary Dictionary }
 
 func (f *rankFn) ProcessElement(number int64, blocks func(*[]byte) bool, emit func(int64, []byte)) error {
-	offsets, err := f.Dictionary.Offsets()
+	offsets, err := f.Dictionary.offsets()
 	if err != nil {
 		return err
 	}

@@ -194,8 +194,9 @@ func TestShingleOutsideOfDictionary(t *testing.T) {
 // Keys of values are those of the family: labels for classic, else chains of hashes.
 func TestKeysOfFamilies(t *testing.T) {
 	values := []uint64{15, 355, 89, 2}
+	labels := lsh.Banding{Bands: 2, Rows: 2, Labels: true}
 	for family, want := range map[Family][]uint64{
-		Classic: lsh.LabelKeys(nil, values, 2, 2), Salted: lsh.Keys(nil, values, 2, 2), FSS: lsh.Keys(nil, values, 2, 2),
+		Classic: labels.Keys(nil, values), Salted: lsh.Keys(nil, values, 2, 2), FSS: lsh.Keys(nil, values, 2, 2),
 	} {
 		p := Params{Family: family, Bands: 2, Rows: 2}
 		if got := p.Banding().Keys(nil, values); !slices.Equal(got, want) {

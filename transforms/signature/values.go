@@ -31,13 +31,13 @@ const (
 	Salted  Family = "salted"
 )
 
-// Sign signs documents of any family and emits their band keys; see MinHash. Of equal token
+// Sign signs documents of any family and emits their band keys; see minHash. Of equal token
 // sequences, only FSS makes edges.
 //
 //	blocks of documents → KV<band<<ShardBits | shard, band entries>, edges, KV<table shard, rejected rows>
 func Sign(s beam.Scope, blocks beam.PCollection, p Params) (bands beam.PCollection, edges []beam.PCollection, rejected beam.PCollection) {
 	if p.Family == FSS {
-		bands, equal, rejected := MinHash(s, blocks, p)
+		bands, equal, rejected := minHash(s, blocks, p)
 		return bands, []beam.PCollection{equal}, rejected
 	}
 	signed, rejected := Values(s, blocks, p)
