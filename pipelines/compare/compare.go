@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -69,7 +68,7 @@ func (c *Config) dedup(output string) dedup.Config {
 	return dedup.Config{
 		Input: c.Input, Similarity: c.Similarity, Search: c.Search, Running: c.Running,
 		Output: output, DryRun: output == "", MaxRejected: dedup.Tolerance{Percent: 100},
-		Method: "minhash", Cluster: "star", Keep: "first", Write: []string{"pairs"}, PairBudget: math.MaxInt,
+		Method: "minhash", Cluster: "star", Keep: "first", Write: []string{"pairs"}, PairBudget: maxPairs + 1,
 	}
 }
 
@@ -236,8 +235,12 @@ func cells(numbers int64) int {
 // copies resemble each other and whatever their representative resembles.
 func (j *job) deduplicated(ctx context.Context) ([]records.Edge, error) {
 	output := filepath.Join(j.temp, "dedup")
-	if _, err := dedup.Run(ctx, j.config.dedup(output), j.launch); err != nil {
+	run, err := dedup.Run(ctx, j.config.dedup(output), j.launch)
+	if err != nil {
 		return nil, err
+	}
+	if run.Counts[records.CountPairsPartial] > 0 { // a component has more than the budget
+		return nil, tooMany("minhash")
 	}
 	r, err := results.Open(output)
 	if err != nil {

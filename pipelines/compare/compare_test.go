@@ -47,6 +47,25 @@ func try(t *testing.T, args ...string) (*records.Comparison, error) {
 	return compare.Run(context.Background(), config, beamtest.Launch(config.Runner, local.Options{}))
 }
 
+// 4,480 documents that differ in one of 41 words have 10,032,960 pairs, and are a crowd.
+func TestTooManyNearPairs(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "near.jsonl")
+	var lines, common strings.Builder
+	for i := range 40 {
+		fmt.Fprintf(&common, "w%d ", i)
+	}
+	for i := range 4480 {
+		fmt.Fprintf(&lines, `{"text": "%s own%d"}`+"\n", common.String(), i)
+	}
+	if err := os.WriteFile(path, []byte(lines.String()), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	_, err := try(t, path, "--shingle=word:1", "--bands=20", "--rows=2", "--methods=minhash,brute-force")
+	if usage := (*dedup.UsageError)(nil); !errors.As(err, &usage) || !strings.Contains(err.Error(), "--methods minhash: more than 10000000 pairs") {
+		t.Error(err)
+	}
+}
+
 // 4,473 equal documents have 10,001,628 pairs, more than are held, whatever finds them.
 func TestTooManyPairs(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "same.jsonl")
