@@ -7,6 +7,7 @@ type Comparison struct {
 	Bands     int      `json:"bands"`
 	Rows      int      `json:"rows"`
 	Methods   []Method `json:"methods"`
+	Warnings  []string `json:"warnings,omitempty"`
 }
 
 // Method is one of them. The first is what others are measured by.

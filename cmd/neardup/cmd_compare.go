@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 
 	"github.com/alecthomas/kong"
 
@@ -31,6 +32,9 @@ func (c *compareCmd) Run(ctx context.Context, s streams) error {
 	}
 	if err != nil {
 		return err
+	}
+	for _, warning := range comparison.Warnings {
+		fmt.Fprintf(s.Err, "neardup: warning: %s\n", warning)
 	}
 	if c.JSON {
 		encoder := json.NewEncoder(s.Out)

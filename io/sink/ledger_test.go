@@ -86,9 +86,9 @@ func TestGate(t *testing.T) {
 			}
 			continue
 		}
-		var got Exceeded
+		var got ReadTotals
 		if !errors.Is(err, ErrUnreadable) || readErr != nil || json.Unmarshal(data, &got) != nil ||
-			got != (Exceeded{Records: tt.records, Unreadable: tt.unreadable}) {
+			got != (ReadTotals{Records: tt.records, Unreadable: tt.unreadable}) {
 			t.Errorf("%+v, %d of %d: error %v, file %q", tt.limit, tt.unreadable, tt.records, err, data)
 		}
 	}

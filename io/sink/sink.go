@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"path"
 	"reflect"
 	"slices"
@@ -119,10 +118,30 @@ func ReadLedger(r io.Reader) (facts []records.Fact, err error) {
 	return facts, nil
 }
 
-// Exceeded is what Gate writes when it ends a job.
-type Exceeded struct {
+// ReadTotals are what the facts of source.Read come to.
+type ReadTotals struct {
 	Records, Unreadable int64
 	First               string // the first unreadable record, and why it is
+
+	split int // where First is
+}
+
+func (t ReadTotals) String() string {
+	return fmt.Sprintf("%d of %d records are unreadable, the first: %s", t.Unreadable, t.Records, t.First)
+}
+
+// Add adds what a split had, of facts in any order.
+func (t *ReadTotals) Add(fact records.Fact) error {
+	if fact.Kind != records.FactRead {
+		return nil
+	}
+	t.Records += fact.Counts[records.CountRecords]
+	t.Unreadable += fact.Counts[records.CountUnreadable]
+	split, err := strconv.Atoi(fact.Name)
+	if fact.Note != "" && (t.First == "" || split < t.split) {
+		t.split, t.First = split, fact.Note
+	}
+	return err
 }
 
 // Limit is how many records may be unreadable: so many, and so many per cent of all.
@@ -135,7 +154,7 @@ type Limit struct {
 var ErrUnreadable = errors.New("too many unreadable records")
 
 // Gate ends the job with ErrUnreadable once everything is read, and the rejected rows are
-// written, if there are more unreadable records than limit. The counts are then in the file
+// written, if there are more unreadable records than limit. The ReadTotals are then in the file
 // path. read are the facts of source.Read, written those of the table rejected.
 func Gate(s beam.Scope, path string, limit Limit, read, written beam.PCollection) {
 	s = s.Scope("sink.Gate")
@@ -148,25 +167,15 @@ type gateFn struct {
 }
 
 func (f *gateFn) ProcessElement(_ context.Context, _ int64, facts func(*[]byte) bool) error {
-	var sum Exceeded
-	first := math.MaxInt
+	var sum ReadTotals
 	var line []byte
 	for facts(&line) {
 		var fact records.Fact
 		if err := json.Unmarshal(line, &fact); err != nil {
 			return err
 		}
-		if fact.Kind != records.FactRead {
-			continue
-		}
-		sum.Records += fact.Counts[records.CountRecords]
-		sum.Unreadable += fact.Counts[records.CountUnreadable]
-		split, err := strconv.Atoi(fact.Name)
-		if err != nil {
+		if err := sum.Add(fact); err != nil {
 			return err
-		}
-		if fact.Note != "" && split < first {
-			first, sum.First = split, fact.Note
 		}
 	}
 	if sum.Unreadable <= f.Limit.Records || float64(sum.Unreadable) <= f.Limit.Percent/100*float64(sum.Records) {

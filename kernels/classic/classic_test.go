@@ -3,6 +3,7 @@ package classic
 import (
 	"fmt"
 	"math"
+	"math/big"
 	"slices"
 	"strings"
 	"testing"
@@ -128,6 +129,35 @@ func TestSmallEqualsLarge(t *testing.T) {
 		s.signSmall(small, elements)
 		if !slices.Equal(small, large) {
 			t.Fatalf("c = %d: %v and %v", s.c, small, large)
+		}
+	})
+}
+
+// Above 2^32 products have up to 124 bits: Sign is the definition in integers of any size.
+func TestSignLargeEqualsDefinition(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		low := uint64(1) << rapid.IntRange(32, 61).Draw(t, "bits")
+		distinct := low + rapid.Uint64Range(0, low).Draw(t, "more")
+		s, err := New(5, distinct, rapid.Uint64().Draw(t, "seed"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		near := rapid.Map(rapid.Uint64Range(1, 1000), func(back uint64) uint64 { return distinct - back })
+		elements := rapid.SliceOfN(rapid.OneOf(rapid.Uint64Range(0, distinct-1), near), 1, 10).Draw(t, "elements")
+		number := func(v uint64) *big.Int { return new(big.Int).SetUint64(v) }
+		got := s.Sign(nil, elements)
+		for i := range s.a {
+			least := number(s.c)
+			for _, x := range elements {
+				value := new(big.Int).Mul(number(s.a[i]), number(x))
+				value.Add(value, number(s.b[i])).Mod(value, number(s.c))
+				if value.Cmp(least) < 0 {
+					least = value
+				}
+			}
+			if least.Cmp(number(got[i])) != 0 {
+				t.Fatalf("N = %d, c = %d, a = %d, b = %d, elements %v: %d, want %d", distinct, s.c, s.a[i], s.b[i], elements, got[i], least)
+			}
 		}
 	})
 }

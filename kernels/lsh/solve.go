@@ -131,6 +131,9 @@ func Assess(in Input, bands, rows int) (Choice, error) {
 	}
 	c := in.assess(bands, rows)
 	c.Reason = "bands and rows were given"
+	if c.Percolates {
+		c.Reason += fmt.Sprintf("; with them unrelated documents have more than %v edges each. More rows, longer shingles or fewer bands help", MaxBackgroundEdges)
+	}
 	return c, nil
 }
 

@@ -5,9 +5,7 @@ import (
 	"strconv"
 )
 
-// Label returns the values of a band as a string, joined by _ (15_355_89_2).
-func Label(values []uint64) string { return string(appendLabel(nil, values)) }
-
+// appendLabel appends the values of a band, joined by _ (15_355_89_2).
 func appendLabel(dst []byte, values []uint64) []byte {
 	for i, v := range values {
 		if i > 0 {
@@ -18,10 +16,10 @@ func appendLabel(dst []byte, values []uint64) []byte {
 	return dst
 }
 
-// LabelKeys returns the keys of b bands of r rows, as Keys does, but each is the CRC-32 (IEEE) of
+// labelKeys returns the keys of b bands of r rows, as Keys does, but each is the CRC-32 (IEEE) of
 // the band's label, in its upper half: those are the bits that tell buckets apart. Keys of
 // different bands can meet, so a bucket is known by its band and key.
-func LabelKeys(dst, sig []uint64, b, r int) []uint64 {
+func labelKeys(dst, sig []uint64, b, r int) []uint64 {
 	dst = dst[:0]
 	var label []byte
 	for band := range b {
@@ -31,7 +29,7 @@ func LabelKeys(dst, sig []uint64, b, r int) []uint64 {
 	return dst
 }
 
-// A Banding says how signatures become keys: by Keys or, if Labels, by LabelKeys.
+// A Banding says how signatures become keys: by Keys or, if Labels, by labelKeys.
 type Banding struct {
 	Bands, Rows int
 	Labels      bool
@@ -40,7 +38,7 @@ type Banding struct {
 // Keys returns the keys of a signature. It overwrites dst and uses its storage if that suffices.
 func (b Banding) Keys(dst, sig []uint64) []uint64 {
 	if b.Labels {
-		return LabelKeys(dst, sig, b.Bands, b.Rows)
+		return labelKeys(dst, sig, b.Bands, b.Rows)
 	}
 	return Keys(dst, sig, b.Bands, b.Rows)
 }

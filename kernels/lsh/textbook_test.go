@@ -22,7 +22,7 @@ func TestLabel(t *testing.T) {
 		"0":                      {0},
 		"18446744073709551615_1": {math.MaxUint64, 1},
 	} {
-		if got := Label(values); got != want {
+		if got := string(appendLabel(nil, values)); got != want {
 			t.Errorf("%v: %s, want %s", values, got, want)
 		}
 	}
@@ -31,9 +31,9 @@ func TestLabel(t *testing.T) {
 // The bucket of 15_355_89_2 as Python's zlib has it: '%08x' % zlib.crc32(b'15_355_89_2').
 func TestLabelKeys(t *testing.T) {
 	sig := []uint64{15, 355, 89, 2, 15, 355, 89, 2, 15, 355, 892, 1}
-	keys := LabelKeys([]uint64{1, 2, 3, 4, 5}, sig, 3, 4)
+	keys := labelKeys([]uint64{1, 2, 3, 4, 5}, sig, 3, 4)
 	if got := fmt.Sprintf("%08x", keys[0]>>32); got != "556eecce" {
-		t.Errorf("bucket of %s: %s", Label(sig[:4]), got)
+		t.Errorf("bucket of 15_355_89_2: %s", got)
 	}
 	if len(keys) != 3 || keys[0] != keys[1] || keys[0] == keys[2] {
 		t.Errorf("keys %x: the first two bands are equal, the third is not", keys)
@@ -120,8 +120,12 @@ var families = []family{
 		}
 		return s.Sign(nil, elements)
 	}},
-	{"salted", func(_ *testing.T, n int, seed uint64, elements []uint64) []uint64 {
-		return salted.New(n, seed).Sign(nil, func(yield func([]byte) bool) {
+	{"salted", func(t *testing.T, n int, seed uint64, elements []uint64) []uint64 {
+		s, err := salted.New(n, seed>>16) // salts have 64 bits
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s.Sign(nil, func(yield func([]byte) bool) {
 			var text []byte
 			for _, x := range elements {
 				if text = fmt.Appendf(text[:0], "shingle %d", x); !yield(text) {
@@ -190,7 +194,7 @@ func TestFamiliesFollowSCurve(t *testing.T) {
 	for _, f := range families {
 		keys := Keys
 		if f.name == "classic" {
-			keys = LabelKeys
+			keys = labelKeys
 		}
 		shapes := [][2]int{{16, 4}, {12, 5}, {8, 8}, {32, 2}}
 		hits := make([]int, len(shapes))

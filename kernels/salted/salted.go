@@ -3,8 +3,8 @@
 // that of the last 8 hexadecimal digits, so 32 bits. Value i of a signature is the least over the
 // shingles of a text.
 //
-// The salts of n functions are seed·n … seed·n + n−1, so families of different seeds share no
-// function, and that of seed 0 has the salts 0 … n−1.
+// The salts of n functions are seed·n … seed·n + n−1, of 64 bits, so families of n functions and
+// different seeds share no function, and that of seed 0 has the salts 0 … n−1.
 //
 // It hashes texts and not shingle hashes, n times each: slow, and the same in every language.
 package salted
@@ -28,13 +28,20 @@ type Signer struct {
 	text  []byte
 }
 
-// New returns a Signer of n functions.
-func New(n int, seed uint64) *Signer {
+// New returns a Signer of n functions. A seed whose salts have more than 64 bits is an error.
+func New(n int, seed uint64) (*Signer, error) {
+	if n < 1 {
+		return nil, fmt.Errorf("%d hash functions: must be at least 1", n)
+	}
+	last := uint64(n) - 1
+	if largest := (math.MaxUint64 - last) / uint64(n); seed > largest {
+		return nil, fmt.Errorf("seed %d: must be at most %d, so that the salts of %d functions have 64 bits", seed, largest, n)
+	}
 	s := &Signer{}
 	for i := range uint64(n) {
 		s.salts = fmt.Appendf(s.salts, "%0*d", saltDigits, seed*uint64(n)+i)
 	}
-	return s
+	return s, nil
 }
 
 // Sign returns the least value of each function over shingles; repetitions do not change it. It

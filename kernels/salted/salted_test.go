@@ -1,6 +1,9 @@
 package salted
 
 import (
+	"fmt"
+	"math"
+	"math/big"
 	"os"
 	"slices"
 	"strconv"
@@ -37,7 +40,11 @@ func TestVectors(t *testing.T) {
 			t.Fatal(err)
 		}
 		var got []string
-		for _, v := range New(n, seed).Sign(nil, shingles(strings.Split(field[0], "|")...)) {
+		s, err := New(n, seed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, v := range s.Sign(nil, shingles(strings.Split(field[0], "|")...)) {
 			got = append(got, strconv.FormatUint(v, 10))
 		}
 		if got := strings.Join(got, ","); got != field[3] {
@@ -47,16 +54,41 @@ func TestVectors(t *testing.T) {
 }
 
 func TestNoShingleHasNoSignature(t *testing.T) {
-	if got := New(10, 1).Sign(make([]uint64, 3), shingles()); len(got) != 0 {
+	s, err := New(10, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := s.Sign(make([]uint64, 3), shingles()); len(got) != 0 {
 		t.Errorf("no shingle: %v", got)
 	}
+}
+
+// A seed is refused if and only if the last salt has more than 64 bits.
+func TestLargestSeed(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(1, 1024).Draw(t, "n")
+		near := rapid.Map(rapid.Uint64Range(0, 4), func(back uint64) uint64 { return math.MaxUint64/uint64(n) - back })
+		seed := rapid.OneOf(rapid.Uint64(), near).Draw(t, "seed")
+		last := new(big.Int).SetUint64(seed)
+		last.Mul(last, big.NewInt(int64(n))).Add(last, big.NewInt(int64(n-1)))
+		s, err := New(n, seed)
+		if fits := last.BitLen() <= 64; fits != (err == nil) {
+			t.Fatalf("%d functions of seed %d, last salt %v: %v", n, seed, last, err)
+		}
+		if err == nil && !strings.HasSuffix(string(s.salts), fmt.Sprintf("%020d", last)) {
+			t.Fatalf("%d functions of seed %d: salts %s, want %v last", n, seed, s.salts, last)
+		}
+	})
 }
 
 // The signature of a union is the lesser of each two values; neither order nor repetition matters.
 func TestUnionIsMinimum(t *testing.T) {
 	texts := rapid.SliceOfN(rapid.StringN(0, 12, -1), 1, 8)
 	rapid.Check(t, func(t *rapid.T) {
-		s := New(rapid.IntRange(1, 12).Draw(t, "n"), rapid.Uint64().Draw(t, "seed"))
+		s, err := New(rapid.IntRange(1, 12).Draw(t, "n"), rapid.Uint64Range(0, math.MaxUint64/12-1).Draw(t, "seed"))
+		if err != nil {
+			t.Fatal(err)
+		}
 		a, b := texts.Draw(t, "a"), texts.Draw(t, "b")
 		want := s.Sign(nil, shingles(a...))
 		for i, v := range s.Sign(nil, shingles(b...)) {

@@ -15,13 +15,13 @@ var lists embed.FS
 func Words(language string) ([]string, error) {
 	list, err := lists.ReadFile("lists/" + language + ".txt")
 	if err != nil {
-		return nil, fmt.Errorf("no stop words of language %q; use one of %s", language, strings.Join(Languages(), ", "))
+		return nil, fmt.Errorf("no stop words of language %q; use one of %s", language, strings.Join(languages(), ", "))
 	}
 	return strings.Fields(string(list)), nil
 }
 
-// Languages are the codes of the languages that there are lists of.
-func Languages() (codes []string) {
+// languages are the codes of the languages that there are lists of.
+func languages() (codes []string) {
 	files, _ := lists.ReadDir("lists") // embedded, so it is there
 	for _, file := range files {
 		codes = append(codes, strings.TrimSuffix(file.Name(), ".txt"))

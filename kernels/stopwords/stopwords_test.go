@@ -24,7 +24,7 @@ func TestLists(t *testing.T) {
 				t.Errorf("%s: %q is not a word in lower case", language, word)
 			}
 		}
-		if !slices.Contains(Languages(), language) {
+		if !slices.Contains(languages(), language) {
 			t.Errorf("%s is not listed", language)
 		}
 	}

@@ -3,10 +3,10 @@
 package compare
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -26,7 +26,7 @@ import (
 type Config struct {
 	dedup.Input
 
-	Methods []string `default:"brute-force,minhash" enum:"brute-force,minhash,signatures" placeholder:"NAME" help:"Ways to find the pairs, in order; the first is what others are measured by. brute-force: the shingle sets of all documents are compared; minhash: as dedup does, each pair verified exactly; signatures: as textbooks do, pairs that share a bucket and whose signatures' sets of values reach the threshold (default: ${default})." group:"Comparison"`
+	Methods []string `default:"brute-force,minhash" enum:"brute-force,minhash,signatures" placeholder:"NAME" help:"Ways to find the pairs, in order; the first is what others are measured by. brute-force: the shingle sets of all documents are compared; minhash: as dedup does, each pair verified exactly; signatures: as textbooks do, pairs that share a bucket and whose signatures' sets of values reach the threshold. Refused for more than 100,000 documents, 64 million shingles (brute-force) or values of signatures (signatures), or 10 million pairs by any of them: give --limit then (default: ${default})." group:"Comparison"`
 
 	dedup.Similarity
 	dedup.Search
@@ -68,16 +68,30 @@ func (c *Config) dedup(output string) dedup.Config {
 	return dedup.Config{
 		Input: c.Input, Similarity: c.Similarity, Search: c.Search, Running: c.Running,
 		Output: output, DryRun: output == "", MaxRejected: dedup.Tolerance{Percent: 100},
-		Method: "minhash", Cluster: "star", Keep: "first", Write: []string{"pairs"}, PairBudget: math.MaxInt,
+		Method: "minhash", Cluster: "star", Keep: "first", Write: []string{"pairs"}, PairBudget: maxPairs + 1,
 	}
 }
 
 // maxDocuments keeps all pairs to some hours of comparing.
 const maxDocuments = 100_000
 
+// maxNumbers keeps the shingle sets, or the signatures, of all documents to half a gigabyte: each
+// goes to as many pairs of cells as there are cells, which are at most 61 then.
+const maxNumbers = 64_000_000
+
+// maxPairs keeps the pairs of a method, which are held in memory, to 160 MB.
+const maxPairs = 10_000_000
+
+func tooMany(method string) error {
+	return usage("--methods %s: more than %d pairs, too many to hold; give --limit to read fewer documents", method, maxPairs)
+}
+
 // Run does the whole job.
 func Run(ctx context.Context, c Config, launch dedup.Launch) (comparison *records.Comparison, err error) {
 	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	if err := dedup.TempOutside(c.Inputs, cmp.Or(c.TempDir, os.TempDir())); err != nil {
 		return nil, err
 	}
 	j := &job{config: c, launch: launch}
@@ -91,11 +105,27 @@ func Run(ctx context.Context, c Config, launch dedup.Launch) (comparison *record
 	if j.plan.Documents > maxDocuments {
 		return nil, usage("about %d documents have %d pairs, too many to look at each; give --limit %d", j.plan.Documents, j.plan.Documents*(j.plan.Documents-1)/2, maxDocuments)
 	}
+	if err := j.checkNumbers(); err != nil {
+		return nil, err
+	}
 	if err := j.plan.Share(j.temp); err != nil {
 		return nil, err
 	}
 	defer j.plan.Forget(j.temp)
 	return j.run(ctx)
+}
+
+func (j *job) checkNumbers() error {
+	for _, m := range []struct {
+		method, what string
+		numbers      int64
+	}{{"brute-force", "shingles", j.plan.Shingles}, {"signatures", "values of signatures", j.values()}} {
+		if slices.Contains(j.config.Methods, m.method) && m.numbers > maxNumbers {
+			fewer := int64(float64(j.plan.Documents) * maxNumbers / float64(m.numbers))
+			return usage("--methods %s: about %d %s are too many to compare all with all, at most %d; give --limit %d", m.method, m.numbers, m.what, maxNumbers, fewer)
+		}
+	}
+	return nil
 }
 
 // job is one comparison.
@@ -123,7 +153,12 @@ func (j *job) run(ctx context.Context) (*records.Comparison, error) {
 		m.Recall, m.Precision = share(m.Common, len(truth)), share(m.Common, len(pairs))
 		comparison.Methods = append(comparison.Methods, m)
 	}
-	return comparison, nil
+	comparison.Warnings = j.plan.Warnings()
+	unreadable, err := j.plan.Unreadable(j.temp)
+	if unreadable != "" {
+		comparison.Warnings = append(comparison.Warnings, unreadable)
+	}
+	return comparison, err
 }
 
 // share is 1 of none.
@@ -169,31 +204,43 @@ func (j *job) pairs(ctx context.Context, method string) ([]records.Edge, error) 
 	}
 	pipeline, scope := beam.NewPipelineWithRoot()
 	blocks, _ := j.plan.Compared(scope, j.temp)
+	params := textbook.Params{Threshold: j.plan.Threshold, Path: path, Most: maxPairs}
 	if method == "brute-force" {
-		textbook.BruteForce(scope, blocks, j.plan.Text, j.plan.Threshold, j.cells(), path)
+		params.Cells = cells(j.plan.Shingles)
+		textbook.BruteForce(scope, blocks, j.plan.Text, params)
 	} else {
+		params.Cells = cells(j.values())
 		signing := j.plan.Signature(j.temp)
 		signed, _ := signature.Values(scope, blocks, signing)
-		textbook.Signatures(scope, signed, signing.Banding(), j.plan.Threshold, path)
+		textbook.Signatures(scope, signed, signing.Banding(), params)
 	}
-	if _, err := j.config.Execute(ctx, j.launch, pipeline, j.temp); err != nil {
-		return nil, err
+	_, failed := j.config.Execute(ctx, j.launch, pipeline, j.temp)
+	pairs, err := textbook.Pairs(path)
+	if errors.Is(err, textbook.ErrTooMany) {
+		return nil, tooMany(method)
 	}
-	return textbook.Pairs(path)
+	return pairs, cmp.Or(failed, err)
 }
 
-// cells is how many parts of some megabytes the sets of all documents make.
-func (j *job) cells() int {
-	const shingleBytes, cellBytes, least = 8, 8 << 20, 3
-	return int(max(least, j.plan.Shingles*shingleBytes/cellBytes))
+// values are those of all signatures.
+func (j *job) values() int64 { return j.plan.Documents * int64(j.plan.Choice.Signature) }
+
+// cells is how many parts of some megabytes so many numbers make.
+func cells(numbers int64) int {
+	const numberBytes, cellBytes, least = 8, 8 << 20, 3
+	return int(max(least, numbers*numberBytes/cellBytes))
 }
 
 // deduplicated runs the job dedup and lists all pairs of documents that its table stands for:
 // copies resemble each other and whatever their representative resembles.
 func (j *job) deduplicated(ctx context.Context) ([]records.Edge, error) {
 	output := filepath.Join(j.temp, "dedup")
-	if _, err := dedup.Run(ctx, j.config.dedup(output), j.launch); err != nil {
+	run, err := dedup.Run(ctx, j.config.dedup(output), j.launch)
+	if err != nil {
 		return nil, err
+	}
+	if run.Counts[records.CountPairsPartial] > 0 { // a component has more than the budget
+		return nil, tooMany("minhash")
 	}
 	r, err := results.Open(output)
 	if err != nil {
@@ -205,9 +252,13 @@ func (j *job) deduplicated(ctx context.Context) ([]records.Edge, error) {
 	}
 	copies := map[records.Key][]records.Key{} // by representative, which is not among them
 	var near, all []records.Edge
+	rows := 0
 	for row, err := range results.Rows[records.Pair](r, "pairs") {
 		if err != nil {
 			return nil, err
+		}
+		if rows++; rows > maxPairs {
+			return nil, tooMany("minhash")
 		}
 		a, b := records.NewKey(ordinals[row.SourceA], row.PositionA), records.NewKey(ordinals[row.SourceB], row.PositionB)
 		if row.Similarity == 1 {
@@ -218,6 +269,17 @@ func (j *job) deduplicated(ctx context.Context) ([]records.Edge, error) {
 	}
 	group := func(representative records.Key) []records.Key {
 		return append([]records.Key{representative}, copies[representative]...)
+	}
+	total := 0
+	for _, others := range copies {
+		n := len(others)
+		total += n * (n + 1) / 2
+	}
+	for _, pair := range near {
+		total += (1 + len(copies[pair.A])) * (1 + len(copies[pair.B]))
+	}
+	if total > maxPairs {
+		return nil, tooMany("minhash")
 	}
 	for representative := range copies {
 		same := group(representative)

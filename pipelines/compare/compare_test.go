@@ -2,8 +2,16 @@ package compare_test
 
 import (
 	"context"
+	"crypto/sha1"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/alecthomas/kong"
@@ -19,6 +27,15 @@ func TestMain(m *testing.M) { beamtest.Main(m) }
 
 func run(t *testing.T, args ...string) *records.Comparison {
 	t.Helper()
+	comparison, err := try(t, args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return comparison
+}
+
+func try(t *testing.T, args ...string) (*records.Comparison, error) {
+	t.Helper()
 	var config compare.Config
 	parser, err := kong.New(&config, kong.Vars(dedup.Vars()))
 	if err != nil {
@@ -27,11 +44,46 @@ func run(t *testing.T, args ...string) *records.Comparison {
 	if _, err := parser.Parse(args); err != nil {
 		t.Fatal(err)
 	}
-	comparison, err := compare.Run(context.Background(), config, beamtest.Launch(config.Runner, local.Options{}))
-	if err != nil {
+	return compare.Run(context.Background(), config, beamtest.Launch(config.Runner, local.Options{}))
+}
+
+// 4,480 documents that differ in one of 41 words have 10,032,960 pairs, and are a crowd.
+func TestTooManyNearPairs(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "near.jsonl")
+	var lines, common strings.Builder
+	for i := range 40 {
+		fmt.Fprintf(&common, "w%d ", i)
+	}
+	for i := range 4480 {
+		fmt.Fprintf(&lines, `{"text": "%s own%d"}`+"\n", common.String(), i)
+	}
+	if err := os.WriteFile(path, []byte(lines.String()), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	return comparison
+	_, err := try(t, path, "--shingle=word:1", "--bands=20", "--rows=2", "--methods=minhash,brute-force")
+	if usage := (*dedup.UsageError)(nil); !errors.As(err, &usage) || !strings.Contains(err.Error(), "--methods minhash: more than 10000000 pairs") {
+		t.Error(err)
+	}
+}
+
+// 4,473 equal documents have 10,001,628 pairs, more than are held, whatever finds them.
+func TestTooManyPairs(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "same.jsonl")
+	line := `{"text": "the same five words again"}` + "\n"
+	if err := os.WriteFile(path, []byte(strings.Repeat(line, 4473)), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for _, methods := range []string{"brute-force,minhash", "minhash,signatures", "signatures,minhash"} {
+		_, err := try(t, path, "--bands=2", "--rows=1", "--signature=salted", "--methods="+methods)
+		first, _, _ := strings.Cut(methods, ",")
+		if usage := (*dedup.UsageError)(nil); !errors.As(err, &usage) || !strings.Contains(err.Error(), "--methods "+first+": more than 10000000 pairs") || !strings.Contains(err.Error(), "--limit") {
+			t.Errorf("--methods %s: %v", methods, err)
+		}
+	}
+	// One document fewer has 9,997,156.
+	if c := run(t, path, "--bands=2", "--rows=1", "--limit=4472", "--methods=minhash,brute-force"); c.Methods[0].Pairs != 9_997_156 || c.Methods[1].Common != 9_997_156 {
+		t.Errorf("with --limit 4472: %+v", c.Methods)
+	}
 }
 
 // With bands enough to miss nothing, minhash finds the pairs of brute force and no other: on the
@@ -50,6 +102,64 @@ func TestMinHashIsBruteForce(t *testing.T) {
 	}
 }
 
+var white = regexp.MustCompile(`[\s\v\x{85}\pZ]+`)
+
+// signaturesOf counts what the method signatures finds of texts by the published definition, and the
+// pairs of it that are as similar as their signatures: sets of 10 characters, 10 bands of 5 of the
+// functions SHA-1 of the shingle and a salt of 0 … 49, a share of 4/5.
+func signaturesOf(texts []string) (pairs, common int) {
+	const bands, rows = 10, 5
+	type document struct {
+		shingles map[string]bool
+		values   [bands * rows]uint32
+		set      map[uint32]bool
+	}
+	var documents []document
+	for _, text := range texts {
+		characters := []rune(white.ReplaceAllString(strings.ToLower(text), " "))
+		d := document{shingles: map[string]bool{}, set: map[uint32]bool{}}
+		for i := 0; i == 0 || i+10 <= len(characters); i++ {
+			d.shingles[string(characters[i:min(i+10, len(characters))])] = true
+		}
+		for i := range d.values {
+			d.values[i] = math.MaxUint32
+			salt := fmt.Sprintf("%020d", i)
+			for shingle := range d.shingles {
+				sum := sha1.Sum([]byte(shingle + salt))
+				d.values[i] = min(d.values[i], binary.BigEndian.Uint32(sum[16:]))
+			}
+			d.set[d.values[i]] = true
+		}
+		documents = append(documents, d)
+	}
+	for i, a := range documents {
+		for _, b := range documents[:i] {
+			bucket := false
+			for at := 0; at < bands*rows; at += rows {
+				bucket = bucket || slices.Equal(a.values[at:at+rows], b.values[at:at+rows])
+			}
+			if bucket && similar(a.set, b.set) {
+				pairs++
+				if similar(a.shingles, b.shingles) {
+					common++
+				}
+			}
+		}
+	}
+	return pairs, common
+}
+
+// similar says whether two sets share 4/5 of their union.
+func similar[T comparable](a, b map[T]bool) bool {
+	shared := 0
+	for x := range a {
+		if b[x] {
+			shared++
+		}
+	}
+	return 5*shared >= 4*(len(a)+len(b)-shared)
+}
+
 // Classified ads, with the published parameters.
 func TestClassifiedAds(t *testing.T) {
 	path := filepath.Join("../../../shared/data/kijiji_rome", "dataset_rent_rome_kijiji.tsv")
@@ -63,5 +173,18 @@ func TestClassifiedAds(t *testing.T) {
 	}
 	if m := c.Methods[1]; m.Precision != 1 || m.Recall < .98 || c.Methods[0].Pairs == 0 {
 		t.Errorf("minhash %+v", m)
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var texts []string
+	for _, line := range strings.Split(strings.TrimSuffix(string(data), "\n"), "\n")[1:] {
+		title, rest, _ := strings.Cut(line, "\t")
+		description, _, _ := strings.Cut(rest, "\t")
+		texts = append(texts, title+" "+description)
+	}
+	if pairs, common := signaturesOf(texts); c.Methods[2].Pairs != pairs || c.Methods[2].Common != common {
+		t.Errorf("signatures %+v; by the definition %d pairs, %d common", c.Methods[2], pairs, common)
 	}
 }

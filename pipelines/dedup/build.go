@@ -26,6 +26,7 @@ const (
 	inputsFile   = "inputs.json"
 	ledgerFile   = "ledger.jsonl"
 	exceededFile = "exceeded.json"
+	readFile     = "read.jsonl"
 	// The dictionary of the signature classic: its offsets, and with a number the parts.
 	dictionaryFile = "dictionary"
 )
@@ -74,7 +75,7 @@ func Build(s beam.Scope, p *Plan, output, temp string) {
 // buildMeasurement builds the pipeline that compares the sample, which that of Build has written,
 // with all documents.
 func buildMeasurement(s beam.Scope, p *Plan, temp string) {
-	blocks, _ := p.Compared(s, temp)
+	_, blocks, _ := p.read(s, temp)
 	p.measuring(temp).Join(s, blocks)
 }
 
@@ -88,11 +89,37 @@ func (p *Plan) CheckDictionary(temp string) error {
 }
 
 // Compared reads the documents that are to be compared, as blocks; rejected are the rows of others.
+// When the job is complete, Unreadable says what could not be read.
 func (p *Plan) Compared(s beam.Scope, temp string) (blocks beam.PCollection, rejected []beam.PCollection) {
-	inputs := path.Join(temp, inputsFile)
-	docs := source.Read(s, source.Params{Inputs: inputs, Options: p.Config.Source()})
-	blocks, rejected = p.compared(s, docs.Blocks, inputs)
+	docs, blocks, rejected := p.read(s, temp)
+	sink.Ledger(s, path.Join(temp, readFile), docs.Facts)
 	return blocks, append(rejected, docs.Rejected)
+}
+
+func (p *Plan) read(s beam.Scope, temp string) (docs source.Documents, blocks beam.PCollection, rejected []beam.PCollection) {
+	inputs := path.Join(temp, inputsFile)
+	docs = source.Read(s, source.Params{Inputs: inputs, Options: p.Config.Source()})
+	blocks, rejected = p.compared(s, docs.Blocks, inputs)
+	return docs, blocks, rejected
+}
+
+// Unreadable says how many records are, and which is the first, after a job of Compared; "" if all
+// could be read.
+func (p *Plan) Unreadable(temp string) (string, error) {
+	facts, err := ledger(path.Join(temp, readFile))
+	if err != nil {
+		return "", err
+	}
+	var sum sink.ReadTotals
+	for _, fact := range facts {
+		if err := sum.Add(fact); err != nil {
+			return "", err
+		}
+	}
+	if sum.Unreadable == 0 {
+		return "", nil
+	}
+	return sum.String(), nil
 }
 
 // compared leaves out documents of too few words; rejected are their rows.

@@ -17,20 +17,38 @@ const (
 
 // outside refuses an output below an input folder, which the next run would read.
 func outside(inputs []string, output string) error {
-	output, err := resolved(output)
+	input, err := folderAbove(output, inputs)
+	if err == nil && input != "" {
+		return usage("the output %s is below the input folder %s, so the next run would read it; choose another", output, input)
+	}
+	return err
+}
+
+// TempOutside refuses temporary files below an input folder, of a job that lists its input again.
+func TempOutside(inputs []string, temp string) error {
+	input, err := folderAbove(temp, inputs)
+	if err == nil && input != "" {
+		return usage("--temp-dir %s: temporary files there would be below the input folder %s and be read as input; give a folder elsewhere", temp, input)
+	}
+	return err
+}
+
+// folderAbove returns the input folder that a path is below, or "".
+func folderAbove(path string, inputs []string) (string, error) {
+	path, err := resolved(path)
 	if err != nil {
-		return err
+		return "", err
 	}
 	for _, input := range inputs {
 		folder, err := resolved(input)
 		if err != nil {
-			return err
+			return "", err
 		}
-		if info, err := os.Stat(folder); err == nil && info.IsDir() && below(output, folder) {
-			return usage("the output %s is below the input folder %s, so the next run would read it; choose another", output, input)
+		if info, err := os.Stat(folder); err == nil && info.IsDir() && below(path, folder) {
+			return input, nil
 		}
 	}
-	return nil
+	return "", nil
 }
 
 // apart refuses input files below the output, which this run would replace. temp is where

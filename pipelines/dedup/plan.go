@@ -3,6 +3,7 @@ package dedup
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"math"
 	"math/bits"
 	"slices"
@@ -10,9 +11,11 @@ import (
 	"github.com/neardup/neardup/io/source"
 	"github.com/neardup/neardup/kernels/hash"
 	"github.com/neardup/neardup/kernels/lsh"
+	"github.com/neardup/neardup/kernels/salted"
 	"github.com/neardup/neardup/kernels/setsim"
 	"github.com/neardup/neardup/kernels/shingle"
 	"github.com/neardup/neardup/records"
+	"github.com/neardup/neardup/transforms/signature"
 )
 
 // Plan is a Config and what follows from it and the input, before any of it is read in earnest.
@@ -26,10 +29,9 @@ type Plan struct {
 	Threshold setsim.Threshold
 	Text      shingle.Spec
 	Choice    lsh.Choice
-	// Idle are the patterns to prefer files by that match none.
-	Idle []string
 
-	idBytes int // of an id, on average
+	idle    []string // patterns to prefer files by that match none
+	idBytes int      // of an id, on average
 }
 
 // NewPlan lists the input, samples it and chooses the parameters. It depends on Config and the
@@ -56,7 +58,7 @@ func NewPlan(c Config) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.Idle = keep.prefer(listing.Inputs.Files)
+	p.idle = keep.prefer(listing.Inputs.Files)
 	sets, shingles, sampled, err := p.sample()
 	if err != nil {
 		return nil, err
@@ -67,8 +69,9 @@ func NewPlan(c Config) (*Plan, error) {
 	}
 	p.Documents = max(p.Documents, sampled.Documents, 1)
 	p.idBytes = int(sampled.IDs / max(sampled.Documents, 1))
-	if c.Limit > 0 {
-		p.Documents = min(p.Documents, c.Limit)
+	if c.Limit > 0 && c.Limit < p.Documents {
+		p.Shingles = int64(float64(p.Shingles) / float64(p.Documents) * float64(c.Limit))
+		p.Documents = c.Limit
 	}
 	return p, p.choose(sets[:min(len(sets), p.sampleSets())])
 }
@@ -145,6 +148,11 @@ func (p *Plan) choose(sets [][]uint64) (err error) {
 		}
 		if c.Signature != "fss" { // only those need a power of two
 			p.Choice.Signature = p.Choice.Bands * p.Choice.Rows
+		}
+	}
+	if c.Signature == string(signature.Salted) {
+		if _, err := salted.New(p.Choice.Signature, c.Seed); err != nil {
+			return usage("--signature salted: %w", err)
 		}
 	}
 	return nil
@@ -246,6 +254,24 @@ func (p *Plan) slices(rowsPerDocument float64) int {
 		n = rows / float64(p.Config.SliceRows)
 	}
 	return int(max(1, min(math.Ceil(n), maxSlices)))
+}
+
+// Warnings say what of the input or of the choice may not be as it was meant.
+func (p *Plan) Warnings() (warnings []string) {
+	warn := func(format string, args ...any) { warnings = append(warnings, fmt.Sprintf(format, args...)) }
+	if n := len(p.Listing.Skipped); n > 0 {
+		warn("not read, since the names are of no asked format: %d of the files in input folders, such as %s", n, p.Listing.Skipped[0])
+	}
+	if p.Choice.Percolates {
+		warn("%s", p.Choice.Reason)
+	}
+	for _, glob := range p.idle {
+		warn("--keep %s: %s matches no input file; patterns are matched with paths below %s", p.Config.Keep, glob, p.Listing.Inputs.Root)
+	}
+	for _, path := range p.Listing.Repeated {
+		warn("%s is named more than once and is read once", path)
+	}
+	return warnings
 }
 
 // chosen is what run.json says of the choice.

@@ -29,7 +29,7 @@ import (
 
 // TooManyUnreadableError ends a run whose input has more unreadable records than it accepts.
 type TooManyUnreadableError struct {
-	sink.Exceeded
+	sink.ReadTotals
 	Rejected string // the table that lists them; "" if it was not asked for
 }
 
@@ -38,8 +38,7 @@ func (e *TooManyUnreadableError) Error() string {
 	if e.Rejected != "" {
 		see = "all are in " + e.Rejected
 	}
-	return fmt.Sprintf("%d of %d records are unreadable, the first: %s; %s; mend them, or accept them with --max-rejected %d",
-		e.Unreadable, e.Records, e.First, see, e.Unreadable)
+	return fmt.Sprintf("%v; %s; mend them, or accept them with --max-rejected %d", e.ReadTotals, see, e.Unreadable)
 }
 
 // Launch runs a pipeline on the runner that the Config names; temp is the run's folder for
@@ -239,18 +238,7 @@ func (j *job) makePlan(ctx context.Context) (err error) {
 		Splits: len(listing.Inputs.Splits), Skipped: len(listing.Skipped),
 	}
 	j.record.Chosen = j.plan.chosen()
-	if n := len(listing.Skipped); n > 0 {
-		j.warn(fmt.Sprintf("not read, since the names are of no asked format: %d of the files in input folders, such as %s", n, listing.Skipped[0]))
-	}
-	if j.plan.Choice.Percolates {
-		j.warn(j.plan.Choice.Reason)
-	}
-	for _, glob := range j.plan.Idle {
-		j.warn(fmt.Sprintf("--keep %s: %s matches no input file; patterns are matched with paths below %s", j.config.Keep, glob, listing.Inputs.Root))
-	}
-	for _, path := range listing.Repeated {
-		j.warn(path + " is named more than once and is read once")
-	}
+	j.record.Warnings = append(j.record.Warnings, j.plan.Warnings()...)
 	return nil
 }
 
@@ -304,7 +292,7 @@ func (j *job) run(ctx context.Context, launch Launch) error {
 	if column := j.config.Source().Rank.Column; column != "" && j.record.Steps["fetch/documents"] > 0 && j.record.Steps["fetch/values"] == 0 {
 		j.warn(fmt.Sprintf("--keep %s: no document that was compared has a number or a string in column %q, so input order decided", j.config.Keep, column))
 	}
-	facts, err := j.ledger()
+	facts, err := ledger(filepath.Join(j.temp, ledgerFile))
 	if err != nil {
 		return err
 	}
@@ -339,7 +327,7 @@ func (j *job) numberShingles(ctx context.Context, launch Launch) error {
 		return nil
 	}
 	pipeline, scope := beam.NewPipelineWithRoot()
-	blocks, _ := j.plan.Compared(scope, j.temp)
+	_, blocks, _ := j.plan.read(scope, j.temp)
 	j.plan.Dictionary(j.temp).Build(scope, blocks, j.plan.Text)
 	ended, err := j.launch(ctx, launch, pipeline)
 	if err != nil {
@@ -425,7 +413,7 @@ func (j *job) cause(err error) error {
 	if j.config.writes("rejected") {
 		exceeded.Rejected = filepath.Join(j.config.Output, "rejected")
 	}
-	if err := json.Unmarshal(data, &exceeded.Exceeded); err != nil {
+	if err := json.Unmarshal(data, &exceeded.ReadTotals); err != nil {
 		return err
 	}
 	return exceeded
@@ -486,8 +474,8 @@ func (j *job) checkSpace() error {
 	return nil
 }
 
-func (j *job) ledger() ([]records.Fact, error) {
-	f, err := os.Open(filepath.Join(j.temp, ledgerFile))
+func ledger(path string) ([]records.Fact, error) {
+	f, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("the pipeline ended without its ledger: %w", err)
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -35,6 +36,22 @@ func TestSameBytesOfSignatures(t *testing.T) {
 		}
 		config := ask(t, append(flags, "--memory=256MB", "--workers=3")...)
 		sameOutput(t, family+", 3 workers", first, output(t, run(t, config)))
+	}
+}
+
+// What is signed, what is not and what it takes is counted alike, whatever the signature.
+func TestCountersOfSignatures(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "in.jsonl")
+	text := `{"text":"one two three four"}` + "\n" + `{"text":"five six seven eight"}` + "\n" + `{"text":"..."}` + "\n" + `{"text":"nine ten eleven twelve"}` + "\n"
+	if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for _, family := range []string{"fss", "classic", "salted"} {
+		steps := run(t, ask(t, path, "--signature="+family, "--shingle=word:1", "--bands=2", "--rows=2")).Run.Steps
+		// An entry is a document and a key of four bytes at least.
+		if steps["sign/documents"] != 3 || steps["sign/no_token"] != 1 || steps["shuffled/bands"] < 3*2*5 {
+			t.Errorf("%s: %v", family, steps)
+		}
 	}
 }
 

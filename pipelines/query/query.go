@@ -123,9 +123,7 @@ type job struct {
 
 func (j *job) run(ctx context.Context) (*records.Answer, error) {
 	j.answer = records.Answer{Of: j.config.Of, Asked: j.config.Most, Parameters: j.parameters(), Neighbours: []records.Neighbour{}}
-	if n := len(j.plan.Listing.Skipped); n > 0 {
-		j.answer.Warnings = append(j.answer.Warnings, fmt.Sprintf("not read, since the names are of no asked format: %d of the files in input folders, such as %s", n, j.plan.Listing.Skipped[0]))
-	}
+	j.answer.Warnings = j.plan.Warnings()
 	key, text, err := nearest.None, []byte(nil), error(nil)
 	if j.config.File != "" {
 		if text, err = j.readText(); err != nil {
@@ -146,6 +144,13 @@ func (j *job) run(ctx context.Context) (*records.Answer, error) {
 	}
 	if err := j.compare(text, found); err != nil {
 		return nil, err
+	}
+	unreadable, err := j.plan.Unreadable(j.temp)
+	if err != nil {
+		return nil, err
+	}
+	if unreadable != "" {
+		j.answer.Warnings = append(j.answer.Warnings, unreadable)
 	}
 	return &j.answer, j.write()
 }
@@ -173,6 +178,11 @@ func (j *job) readText() (text []byte, err error) {
 	}
 	if int64(len(text)) > limit {
 		return nil, usage("--file %s: more than --max-doc-bytes %d", j.config.File, limit)
+	}
+	if least := j.config.MinWords; least > 0 {
+		if words := shingle.NewWordCounter(j.plan.Text.Normalize).Words(text); words < least {
+			return nil, usage("--file %s: the text is not compared: %s, %d words, --min-words is %d", j.config.File, records.ReasonTooShort, words, least)
+		}
 	}
 	_, err = storage.WriteFile(filepath.Join(j.temp, textFile), func(w io.Writer) error {
 		_, err := w.Write(text)
@@ -220,7 +230,7 @@ func (j *job) document() (records.Key, []byte, error) {
 	defer storage.Forget(path)
 	inputs := j.plan.Listing.Inputs
 	switch {
-	case len(found.Keys)+len(found.Rejected) > 1:
+	case found.Documents > 1:
 		var places []string
 		for _, key := range found.Keys {
 			places = append(places, fmt.Sprintf("%s@%d", inputs.Source(key), key.Position()))
@@ -228,11 +238,22 @@ func (j *job) document() (records.Key, []byte, error) {
 		for _, row := range found.Rejected {
 			places = append(places, fmt.Sprintf("%s@%d (not compared: %s)", row.Source, row.Position, row.Reason))
 		}
-		return 0, nil, usage("--of %s: %d documents have this id: %s; give the text of one by --file", j.config.Of, len(places), strings.Join(places, ", "))
+		first := ""
+		if int64(len(places)) < found.Documents {
+			first = ", the first"
+		}
+		return 0, nil, usage("--of %s: %d documents have this id%s: %s; give the text of one by --file", j.config.Of, found.Documents, first, strings.Join(places, ", "))
 	case len(found.Rejected) == 1:
 		row := found.Rejected[0]
 		return 0, nil, usage("--of %s: the document at byte %d of %s is not compared: %s", j.config.Of, row.Position, row.Source, strings.TrimSuffix(row.Reason+", "+row.Detail, ", "))
 	case len(found.Keys) == 0:
+		unreadable, err := j.plan.Unreadable(j.temp)
+		if err != nil {
+			return 0, nil, err
+		}
+		if unreadable != "" {
+			unreadable = "; " + unreadable
+		}
 		closest := "; no id resembles it"
 		if len(found.Closest) > 0 {
 			var ids []string
@@ -241,7 +262,7 @@ func (j *job) document() (records.Key, []byte, error) {
 			}
 			closest = "; the closest are " + strings.Join(ids, ", ")
 		}
-		return 0, nil, usage("--of %s: no document has this id%s", j.config.Of, closest)
+		return 0, nil, usage("--of %s: no document has this id%s%s", j.config.Of, closest, unreadable)
 	}
 	key := found.Keys[0]
 	j.answer.Source, j.answer.Position = inputs.Source(key), key.Position()

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -184,8 +185,38 @@ func TestParquet(t *testing.T) {
 	}
 }
 
-// Reuters: neighbours of an article by its OLDID, textbook style. All that it says is held against
-// the texts: neighbours resemble the article, and come by estimate.
+var (
+	oldID      = regexp.MustCompile(`OLDID="([0-9]+)"`)
+	body       = regexp.MustCompile(`(?s)<BODY>(.*?)</BODY>`)
+	notLetters = regexp.MustCompile(`[^\pL\pM]+`)
+)
+
+// reutersSets are the sets of three words of the articles in a file, by OLDID.
+func reutersSets(t *testing.T, path string) map[string]map[string]bool {
+	t.Helper()
+	var text strings.Builder
+	for _, b := range []byte(readFile(t, path)) { // Latin-1
+		text.WriteRune(rune(b))
+	}
+	decode := strings.NewReplacer("&lt;", "<", "&gt;", ">", "&amp;", "&") // others have no letters
+	sets := map[string]map[string]bool{}
+	for _, article := range strings.SplitAfter(text.String(), "</REUTERS>") {
+		id, content := oldID.FindStringSubmatch(article), body.FindStringSubmatch(article)
+		if id == nil || content == nil {
+			continue
+		}
+		words := strings.Fields(notLetters.ReplaceAllString(strings.ToLower(decode.Replace(content[1])), " "))
+		set := map[string]bool{}
+		for i := range len(words) - 2 {
+			set[strings.Join(words[i:i+3], " ")] = true
+		}
+		sets[id[1]] = set
+	}
+	return sets
+}
+
+// Reuters: neighbours of an article by its OLDID, textbook style. Sizes, what is shared and
+// similarities are those of sets made here of the files, and neighbours come by estimate.
 func TestReuters(t *testing.T) {
 	folder := "../../../shared/data/reuters21578"
 	if _, err := os.Stat(folder); err != nil {
@@ -195,19 +226,38 @@ func TestReuters(t *testing.T) {
 		filepath.Join(folder, "reut2-000.sgm"), filepath.Join(folder, "reut2-001.sgm"), "--format=reuters", "--normalize=lower,letters-only,collapse-space",
 		"--shingle=word:3", "--min-words=8", "--signature=classic", "--bands=20", "--rows=1", "-n5",
 	}
-	answer, err := run(t, append(flags, "--of=5544")...)
-	if err != nil {
-		t.Fatal(err)
+	sets := map[string]map[string]map[string]bool{}
+	for _, name := range []string{"reut2-000.sgm", "reut2-001.sgm"} {
+		sets[name] = reutersSets(t, filepath.Join(folder, name))
 	}
-	if answer.Source == "" || answer.Size == 0 || len(answer.Neighbours) == 0 {
-		t.Errorf("answer %+v", answer)
-	}
-	for i, n := range answer.Neighbours {
-		if i > 0 && n.Estimate > answer.Neighbours[i-1].Estimate || n.Estimate < 1./20 {
-			t.Errorf("neighbour %d: %+v", i, n)
+	// The first has one neighbour, the second more than are asked for.
+	for id, neighbours := range map[string]int{"5544": 1, "12793": 5} {
+		answer, err := run(t, append(flags, "--of="+id)...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		own := sets[answer.Source][id]
+		if len(own) == 0 || int(answer.Size) != len(own) || len(answer.Neighbours) != neighbours {
+			t.Errorf("answer %+v, want %d shingles, %d neighbours", answer, len(own), neighbours)
+		}
+		for i, n := range answer.Neighbours {
+			set, shared := sets[n.Source][n.ID], 0
+			for words := range set {
+				if own[words] {
+					shared++
+				}
+			}
+			similarity := float64(shared) / float64(len(own)+len(set)-shared)
+			// Functions are permutations, so who has an equal value has a shingle of the article.
+			if int(n.Size) != len(set) || int(n.Shared) != shared || shared == 0 || n.Similarity != similarity {
+				t.Errorf("neighbour %d of %s: %+v; %d of %d shingles are shared, similarity %v", i, id, n, shared, len(set), similarity)
+			}
+			if i > 0 && n.Estimate > answer.Neighbours[i-1].Estimate || n.Estimate < 1./20 {
+				t.Errorf("neighbour %d of %s: %+v", i, id, n)
+			}
 		}
 	}
-	_, err = run(t, append(flags, "--of=55444444")...)
+	_, err := run(t, append(flags, "--of=55444444")...)
 	if err == nil || !strings.Contains(fmt.Sprint(err), "no document has this id") {
 		t.Errorf("an unknown id: %v", err)
 	}

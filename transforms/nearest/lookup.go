@@ -34,9 +34,11 @@ type Lookup struct {
 
 // Found is what there is of an id.
 type Found struct {
-	// Keys of the documents that have it, in input order.
+	// Documents are how many have it, those that are not compared included.
+	Documents int64
+	// Keys are those of the first that are compared, in input order.
 	Keys []records.Key
-	// Rejected are the rows of records that have it and are not compared.
+	// Rejected are the rows of the first that are not.
 	Rejected []records.Rejected
 	// Closest are other ids that may have been meant.
 	Closest []Close
@@ -46,6 +48,30 @@ type Found struct {
 type Close struct {
 	ID       string
 	Distance int
+}
+
+// mostPlaces is how many documents of one id, compared and not, are worth reading.
+const mostPlaces = 10
+
+func (f *Found) addKeys(keys ...records.Key) {
+	if f.Keys = append(f.Keys, keys...); len(f.Keys) >= 2*mostPlaces {
+		f.cut()
+	}
+}
+
+func (f *Found) addRejected(rows ...records.Rejected) {
+	if f.Rejected = append(f.Rejected, rows...); len(f.Rejected) >= 2*mostPlaces {
+		f.cut()
+	}
+}
+
+func (f *Found) cut() {
+	slices.Sort(f.Keys)
+	f.Keys = f.Keys[:min(len(f.Keys), mostPlaces)]
+	slices.SortFunc(f.Rejected, func(a, b records.Rejected) int {
+		return cmp.Or(cmp.Compare(a.Source, b.Source), cmp.Compare(a.Position, b.Position))
+	})
+	f.Rejected = f.Rejected[:min(len(f.Rejected), mostPlaces)]
 }
 
 // mostClosest is how many are worth reading.
@@ -85,7 +111,8 @@ func (f *lookupFn) ProcessElement(block []byte, _ func(int64, []byte)) error {
 	for doc := range d.Documents() {
 		id := f.inputs.ID(doc.Key, doc.ID, doc.HasID)
 		if id == f.Lookup.ID {
-			f.found.Keys = append(f.found.Keys, doc.Key)
+			f.found.Documents++
+			f.found.addKeys(doc.Key)
 		} else {
 			f.found.consider(id, f.Lookup.ID)
 		}
@@ -93,7 +120,10 @@ func (f *lookupFn) ProcessElement(block []byte, _ func(int64, []byte)) error {
 	return d.Err()
 }
 
-func (f *lookupFn) FinishBundle(emit func(int64, []byte)) error { return emitJSON(&f.found, emit) }
+func (f *lookupFn) FinishBundle(emit func(int64, []byte)) error {
+	f.found.cut()
+	return emitJSON(&f.found, emit)
+}
 
 // consider keeps an id if it is among the closest to that looked up, and at least half of that is
 // in it. One that begins with it is as close as one with a wrong letter.
@@ -153,12 +183,14 @@ func (f *lookupRejectedFn) ProcessElement(_ int64, block []byte, emit func(int64
 		}
 		if row.ID != nil && *row.ID == f.Lookup.ID {
 			row.Raw = nil
-			found.Rejected = append(found.Rejected, row)
+			found.Documents++
+			found.addRejected(row)
 		}
 	}
-	if found.Rejected == nil {
+	if found.Documents == 0 {
 		return nil
 	}
+	found.cut()
 	return emitJSON(&found, emit)
 }
 
@@ -172,8 +204,9 @@ type mergeLookupFn struct{ Lookup Lookup }
 func (f *mergeLookupFn) ProcessElement(_ int64, parts func(*[]byte) bool) error {
 	var all Found
 	err := eachJSON(parts, func(part *Found) {
-		all.Keys = append(all.Keys, part.Keys...)
-		all.Rejected = append(all.Rejected, part.Rejected...)
+		all.Documents += part.Documents
+		all.addKeys(part.Keys...)
+		all.addRejected(part.Rejected...)
 		for _, c := range part.Closest {
 			all.close(c)
 		}
@@ -181,10 +214,7 @@ func (f *mergeLookupFn) ProcessElement(_ int64, parts func(*[]byte) bool) error 
 	if err != nil {
 		return err
 	}
-	slices.Sort(all.Keys)
-	slices.SortFunc(all.Rejected, func(a, b records.Rejected) int {
-		return cmp.Or(cmp.Compare(a.Source, b.Source), cmp.Compare(a.Position, b.Position))
-	})
+	all.cut()
 	return storage.WriteShared(f.Lookup.Answer, &all)
 }
 

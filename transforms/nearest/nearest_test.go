@@ -156,3 +156,62 @@ func TestLookup(t *testing.T) {
 		t.Errorf("closest %+v", got.Closest)
 	}
 }
+
+// Of an id that is everywhere, the first documents are kept, however bundles come, and all are counted.
+func TestLookupOfMany(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "inputs")
+	inputs := &records.Inputs{Files: []records.File{{Source: "a.jsonl", Size: 1 << 20}}, Shards: 1}
+	if err := storage.WriteShared(path, inputs); err != nil {
+		t.Fatal(err)
+	}
+	l := Lookup{Inputs: path, ID: "x", Answer: filepath.Join(t.TempDir(), "found")}
+	var parts [][]byte
+	emit := func(_ int64, part []byte) { parts = append(parts, part) }
+	for _, bundle := range rand.Perm(20) {
+		f := &lookupFn{Lookup: l}
+		if err := f.Setup(); err != nil {
+			t.Fatal(err)
+		}
+		f.StartBundle(nil)
+		for _, i := range rand.Perm(50) {
+			key := records.NewKey(0, int64(bundle*50+i))
+			if err := f.ProcessElement(records.AppendDocument(nil, &records.Document{Key: key, ID: []byte("x"), HasID: true}), nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := f.FinishBundle(emit); err != nil {
+			t.Fatal(err)
+		}
+		var rows []byte
+		for i := range 50 {
+			key, id := records.NewKey(0, int64(2000+bundle*50+i)), "x"
+			rows = records.AppendRow(rows, key, key, &records.Rejected{Source: "a.jsonl", Position: key.Position(), ID: &id, Reason: records.ReasonNoText})
+		}
+		if err := (&lookupRejectedFn{Lookup: l}).ProcessElement(0, rows, emit); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, part := range parts {
+		if len(part) > 2000 {
+			t.Errorf("a bundle tells %d bytes", len(part))
+		}
+	}
+	if err := (&mergeLookupFn{l}).ProcessElement(together, beamtest.Values(parts...)); err != nil {
+		t.Fatal(err)
+	}
+	got, err := storage.Shared[Found](l.Answer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var places []int64
+	for _, key := range got.Keys {
+		places = append(places, key.Position())
+	}
+	for _, row := range got.Rejected {
+		places = append(places, row.Position-2000)
+	}
+	want := []int64{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}
+	if got.Documents != 2000 || !slices.Equal(places, append(want, want...)) {
+		t.Errorf("%d documents, the first at %v", got.Documents, places)
+	}
+}

@@ -1,9 +1,11 @@
 package signature
 
 import (
+	"context"
 	"encoding/binary"
 	"fmt"
 	"io"
+	"maps"
 	"math/bits"
 	"path"
 	"reflect"
@@ -41,11 +43,11 @@ type Dictionary struct {
 	Ranges, Groups int
 }
 
-// Offsets are the number of distinct shingles before each range and, last, that of all.
-type Offsets []uint64
+// rangeOffsets are the number of distinct shingles before each range and, last, that of all.
+type rangeOffsets []uint64
 
-// Distinct is N, the number of distinct shingles.
-func (o Offsets) Distinct() uint64 { return o[len(o)-1] }
+// distinct is N, the number of distinct shingles.
+func (o rangeOffsets) distinct() uint64 { return o[len(o)-1] }
 
 func (d Dictionary) part(number int64) string { return fmt.Sprintf("%s-%05d", d.Path, number) }
 
@@ -55,9 +57,9 @@ func (d Dictionary) rangeOf(h uint64) int64 {
 	return int64(high)
 }
 
-// Offsets returns those that Build wrote.
-func (d Dictionary) Offsets() (Offsets, error) {
-	offsets, err := storage.Shared[Offsets](d.Path)
+// offsets returns those that Build wrote.
+func (d Dictionary) offsets() (rangeOffsets, error) {
+	offsets, err := storage.Shared[rangeOffsets](d.Path)
 	if err != nil {
 		return nil, err
 	}
@@ -164,7 +166,7 @@ func appendHashes(dst []uint64, block []byte) []uint64 {
 type offsetsFn struct{ Dictionary Dictionary }
 
 func (f *offsetsFn) ProcessElement(_ int64, counts func(*[]byte) bool) error {
-	offsets := make(Offsets, f.Dictionary.Ranges+1)
+	offsets := make(rangeOffsets, f.Dictionary.Ranges+1)
 	var block []byte
 	for counts(&block) {
 		if len(block) == 0 {
@@ -220,7 +222,7 @@ func (d Dictionary) eachRange(shingles []uint64, do func(number int64, shingles 
 
 // ranks returns the numbers of a few sorted shingles, in this process.
 func (d Dictionary) ranks(shingles []uint64) (ranks []uint64, err error) {
-	offsets, err := d.Offsets()
+	offsets, err := d.offsets()
 	if err != nil {
 		return nil, err
 	}
@@ -236,11 +238,11 @@ func (d Dictionary) ranks(shingles []uint64) (ranks []uint64, err error) {
 
 // classic returns the family of functions for the dictionary's size.
 func (p *Params) classic() (*classic.Signer, error) {
-	offsets, err := p.Dictionary.Offsets()
+	offsets, err := p.Dictionary.offsets()
 	if err != nil {
 		return nil, err
 	}
-	return classic.New(p.Signature, offsets.Distinct(), p.Seed)
+	return classic.New(p.Signature, offsets.distinct(), p.Seed)
 }
 
 // Check says whether the documents have shingles enough for the functions of the family Classic,
@@ -283,14 +285,17 @@ func (f *lookupFn) StartBundle(_, _ func(int64, []byte)) {
 	f.out, f.rejected = records.NewBuffers(), records.NewBuffers()
 }
 
-func (f *lookupFn) ProcessElement(block []byte, sought, rejected func(int64, []byte)) error {
+func (f *lookupFn) ProcessElement(ctx context.Context, block []byte, sought, rejected func(int64, []byte)) error {
+	var some, none int64
 	d := records.NewDecoder(block)
 	for doc := range d.Documents() {
 		f.shingles = shingle.Set(f.shingler.Shingles(f.shingles[:0], doc.Text))
 		if len(f.shingles) == 0 {
+			none++
 			reject(f.rejected, f.inputs, &doc, records.ReasonNoToken, "", rejected)
 			continue
 		}
+		some++
 		err := f.Params.Dictionary.eachRange(f.shingles, func(number int64, shingles []uint64) error {
 			for run := range slices.Chunk(shingles, maxRun) {
 				f.out.Add(number, func(block []byte) []byte { return records.AppendNumbers(block, doc.Key, run) }, sought)
@@ -301,6 +306,8 @@ func (f *lookupFn) ProcessElement(block []byte, sought, rejected func(int64, []b
 			return err
 		}
 	}
+	documents.Inc(ctx, some)
+	noToken.Inc(ctx, none)
 	return d.Err()
 }
 
@@ -316,7 +323,7 @@ func (f *lookupFn) FinishBundle(sought, rejected func(int64, []byte)) {
 type rankFn struct{ Dictionary Dictionary }
 
 func (f *rankFn) ProcessElement(number int64, blocks func(*[]byte) bool, emit func(int64, []byte)) error {
-	offsets, err := f.Dictionary.Offsets()
+	offsets, err := f.Dictionary.offsets()
 	if err != nil {
 		return err
 	}
@@ -374,8 +381,8 @@ func (f *classicFn) ProcessElement(_ int64, blocks func(*[]byte) bool, signed fu
 		}
 	}
 	var out []byte
-	for key, elements := range ranks {
-		f.values = f.family.Sign(f.values, elements)
+	for _, key := range slices.Sorted(maps.Keys(ranks)) { // so that blocks are the same in each run
+		f.values = f.family.Sign(f.values, ranks[key])
 		if out = records.AppendNumbers(out, key, f.values); len(out) >= records.BlockBytes {
 			signed(out)
 			out = nil

@@ -79,7 +79,7 @@ func signClassic(t *testing.T, p Params, bundles ...[]byte) (signatures map[reco
 			t.Fatal(err)
 		}
 		f.StartBundle(nil, nil)
-		if err := f.ProcessElement(block, sought.emit, rows.emit); err != nil {
+		if err := f.ProcessElement(context.Background(), block, sought.emit, rows.emit); err != nil {
 			t.Fatal(err)
 		}
 		f.FinishBundle(sought.emit, rows.emit)
@@ -93,9 +93,14 @@ func signClassic(t *testing.T, p Params, bundles ...[]byte) (signatures map[reco
 		t.Fatal(err)
 	}
 	ranked.each(t, func(key int64, blocks func(*[]byte) bool) error {
+		last := records.Key(-1)
 		return f.ProcessElement(key, blocks, func(block []byte) {
 			for d := records.NewDecoder(block); !d.Done(); {
 				key, values := d.Numbers(nil)
+				if key <= last {
+					t.Errorf("%d is signed after %d: blocks depend on chance", key, last)
+				}
+				last = key
 				signatures[key] = values
 			}
 		})
@@ -189,8 +194,9 @@ func TestShingleOutsideOfDictionary(t *testing.T) {
 // Keys of values are those of the family: labels for classic, else chains of hashes.
 func TestKeysOfFamilies(t *testing.T) {
 	values := []uint64{15, 355, 89, 2}
+	labels := lsh.Banding{Bands: 2, Rows: 2, Labels: true}
 	for family, want := range map[Family][]uint64{
-		Classic: lsh.LabelKeys(nil, values, 2, 2), Salted: lsh.Keys(nil, values, 2, 2), FSS: lsh.Keys(nil, values, 2, 2),
+		Classic: labels.Keys(nil, values), Salted: lsh.Keys(nil, values, 2, 2), FSS: lsh.Keys(nil, values, 2, 2),
 	} {
 		p := Params{Family: family, Bands: 2, Rows: 2}
 		if got := p.Banding().Keys(nil, values); !slices.Equal(got, want) {
@@ -229,12 +235,16 @@ func TestSaltedValues(t *testing.T) {
 	}
 	f.FinishBundle(nil, rows.emit)
 	d := records.NewDecoder(signed)
+	family, err := salted.New(10, 4)
+	if err != nil {
+		t.Fatal(err)
+	}
 	key, values := d.Numbers(nil)
-	if want := salted.New(10, 4).Sign(nil, sequence("a rose is a rose", "rose is a rose is", "is a rose is a")); key != docs[0].Key || !slices.Equal(values, want) {
+	if want := family.Sign(nil, sequence("a rose is a rose", "rose is a rose is", "is a rose is a")); key != docs[0].Key || !slices.Equal(values, want) {
 		t.Errorf("%v: %v, want %v", key, values, want)
 	}
 	key, values = d.Numbers(nil)
-	if want := salted.New(10, 4).Sign(nil, sequence("two words")); key != docs[2].Key || !slices.Equal(values, want) {
+	if want := family.Sign(nil, sequence("two words")); key != docs[2].Key || !slices.Equal(values, want) {
 		t.Errorf("%v: %v, want %v", key, values, want)
 	}
 	if !d.Done() || len(rows) != 1 {

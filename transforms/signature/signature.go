@@ -48,7 +48,7 @@ type Params struct {
 	Dictionary Dictionary
 }
 
-// MinHash signs documents and emits their band keys.
+// minHash signs documents and emits their band keys.
 //
 //	blocks of documents → KV<band<<ShardBits | shard, band entries>, edges, KV<table shard, rejected rows>
 //
@@ -56,7 +56,7 @@ type Params struct {
 // and Ullman, Mining of Massive Datasets, §3.4). Documents of one bundle whose token sequences
 // are equal collapse at once: the later has an edge to the earlier and no band keys, which
 // connects the same documents as n equal keys would. Documents without a token are rejected.
-func MinHash(s beam.Scope, blocks beam.PCollection, p Params) (bands, edges, rejected beam.PCollection) {
+func minHash(s beam.Scope, blocks beam.PCollection, p Params) (bands, edges, rejected beam.PCollection) {
 	s = s.Scope("signature.MinHash")
 	return beam.ParDo3(s, &minHashFn{Params: p}, blocks)
 }

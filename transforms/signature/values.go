@@ -31,13 +31,13 @@ const (
 	Salted  Family = "salted"
 )
 
-// Sign signs documents of any family and emits their band keys; see MinHash. Of equal token
+// Sign signs documents of any family and emits their band keys; see minHash. Of equal token
 // sequences, only FSS makes edges.
 //
 //	blocks of documents → KV<band<<ShardBits | shard, band entries>, edges, KV<table shard, rejected rows>
 func Sign(s beam.Scope, blocks beam.PCollection, p Params) (bands beam.PCollection, edges []beam.PCollection, rejected beam.PCollection) {
 	if p.Family == FSS {
-		bands, equal, rejected := MinHash(s, blocks, p)
+		bands, equal, rejected := minHash(s, blocks, p)
 		return bands, []beam.PCollection{equal}, rejected
 	}
 	signed, rejected := Values(s, blocks, p)
@@ -70,14 +70,14 @@ type signer struct {
 	shingles []uint64
 }
 
-func (p *Params) signer() *signer {
-	s := &signer{shingler: p.Text.New()}
+func (p *Params) signer() (s *signer, err error) {
+	s = &signer{shingler: p.Text.New()}
 	if p.Family == Salted {
-		s.salted = salted.New(p.Signature, p.Seed)
+		s.salted, err = salted.New(p.Signature, p.Seed)
 	} else {
 		s.fss = minhash.New(p.Signature, p.Seed)
 	}
-	return s
+	return s, err
 }
 
 // sign returns the signature of a text, of length 0 if it has no token.
@@ -100,7 +100,9 @@ type valuesFn struct {
 }
 
 func (f *valuesFn) Setup() (err error) {
-	f.signer = f.Params.signer()
+	if f.signer, err = f.Params.signer(); err != nil {
+		return err
+	}
 	f.inputs, err = storage.Shared[records.Inputs](f.Params.Inputs)
 	return err
 }
@@ -150,7 +152,8 @@ func (f *keysFn) StartBundle(func(int64, []byte)) {
 	f.bands = records.NewBandWriter(f.Params.Bands, f.Params.ShardBits)
 }
 
-func (f *keysFn) ProcessElement(block []byte, bands func(int64, []byte)) error {
+func (f *keysFn) ProcessElement(ctx context.Context, block []byte, bands func(int64, []byte)) error {
+	bands = counted(ctx, bands)
 	d := records.NewDecoder(block)
 	for !d.Done() {
 		var key records.Key
@@ -163,13 +166,19 @@ func (f *keysFn) ProcessElement(block []byte, bands func(int64, []byte)) error {
 	return d.Err()
 }
 
-func (f *keysFn) FinishBundle(bands func(int64, []byte)) { f.bands.Flush(bands) }
+func (f *keysFn) FinishBundle(ctx context.Context, bands func(int64, []byte)) {
+	f.bands.Flush(counted(ctx, bands))
+}
 
 // Of returns the signature of one text, in this process; of length 0 if it has no token. For the
 // family Classic every shingle of it must be in the dictionary.
 func (p *Params) Of(text []byte) ([]uint64, error) {
 	if p.Family != Classic {
-		return slices.Clone(p.signer().sign(nil, text)), nil
+		signer, err := p.signer()
+		if err != nil {
+			return nil, err
+		}
+		return slices.Clone(signer.sign(nil, text)), nil
 	}
 	shingles := shingle.Set(p.Text.New().Shingles(nil, text))
 	if len(shingles) == 0 {

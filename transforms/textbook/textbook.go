@@ -8,6 +8,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"maps"
 	"reflect"
 	"slices"
 
@@ -23,10 +24,10 @@ import (
 )
 
 func init() {
-	beam.RegisterDoFn(reflect.TypeFor[cellsFn]())
+	beam.RegisterDoFn(reflect.TypeFor[setsFn]())
 	beam.RegisterDoFn(reflect.TypeFor[bruteFn]())
+	beam.RegisterDoFn(reflect.TypeFor[signaturesFn]())
 	beam.RegisterDoFn(reflect.TypeFor[bucketsFn]())
-	beam.RegisterDoFn(reflect.TypeFor[bucketPairsFn]())
 	beam.RegisterDoFn(reflect.TypeFor[writePairsFn]())
 	register.Emitter2[int64, []byte]()
 	register.Iter1[[]byte]()
@@ -35,210 +36,253 @@ func init() {
 // together is the key of what one call gathers.
 const together = 0
 
-// BruteForce compares the shingle sets of all documents, and writes the pairs that reach the
-// threshold to the file path. Documents are spread over cells, and each two cells are compared by
-// one call.
-//
-//	blocks of documents → nothing
-func BruteForce(s beam.Scope, blocks beam.PCollection, text shingle.Spec, t setsim.Threshold, cells int, path string) {
-	s = s.Scope("textbook.BruteForce")
-	sets := beam.ParDo(s, &cellsFn{Text: text, Cells: cells}, blocks)
-	pairs := beam.ParDo(s, &bruteFn{Threshold: t, Cells: cells}, beam.GroupByKey(s, sets))
-	beam.ParDo0(s, &writePairsFn{path}, beam.GroupByKey(s, pairs))
+// Params say how pairs are found, and where they go.
+type Params struct {
+	// Threshold is what the pairs reach.
+	Threshold setsim.Threshold
+	// Cells are what documents are spread over; each two cells are compared by one call.
+	Cells int
+	// Path is the file of the pairs.
+	Path string
+	// Most is how many pairs there may be: more end the job, and Pairs returns ErrTooMany.
+	Most int
 }
 
-func cellOf(key records.Key, cells int) int { return int(hash.Mix(uint64(key)) % uint64(cells)) }
+// BruteForce compares the shingle sets of all documents, and writes the pairs that reach the
+// threshold to a file.
+//
+//	blocks of documents → nothing
+func BruteForce(s beam.Scope, blocks beam.PCollection, text shingle.Spec, p Params) {
+	s = s.Scope("textbook.BruteForce")
+	sets := beam.ParDo(s, &setsFn{Params: p, Text: text}, blocks)
+	pairs := beam.ParDo(s, &bruteFn{p}, beam.GroupByKey(s, sets))
+	beam.ParDo0(s, &writePairsFn{p}, beam.GroupByKey(s, pairs))
+}
 
-// number numbers the pairs of cells i ≤ j.
-func number(i, j int) int64 { return int64(j)*int64(j+1)/2 + int64(i) }
+// Signatures writes to a file the pairs of documents that share a bucket and of whose signatures
+// the sets of values reach the threshold. Nothing is verified on the documents.
+//
+//	blocks of signatures → nothing
+func Signatures(s beam.Scope, signed beam.PCollection, banding lsh.Banding, p Params) {
+	s = s.Scope("textbook.Signatures")
+	signatures := beam.ParDo(s, &signaturesFn{Params: p}, signed)
+	pairs := beam.ParDo(s, &bucketsFn{Params: p, Banding: banding}, beam.GroupByKey(s, signatures))
+	beam.ParDo0(s, &writePairsFn{p}, beam.GroupByKey(s, pairs))
+}
 
-// cellsFn sends the set of each document to all pairs of cells that have its own.
+// cellOf returns the cell of a document.
+func (p *Params) cellOf(key records.Key) int { return int(hash.Mix(uint64(key)) % uint64(p.Cells)) }
+
+// number numbers the pairs of cells.
+func number(one, other int) int64 {
+	i, j := int64(min(one, other)), int64(max(one, other))
+	return j*(j+1)/2 + i
+}
+
+// maxRun keeps an element small, whatever the document.
+const maxRun = 8 << 10
+
+// send sends numbers of a document to all pairs of cells that have its own.
+func (p *Params) send(out *records.Buffers, key records.Key, numbers []uint64, emit func(int64, []byte)) {
+	own := p.cellOf(key)
+	for other := range p.Cells {
+		for run := range slices.Chunk(numbers, maxRun) {
+			out.Add(number(own, other), func(block []byte) []byte {
+				return records.AppendNumbers(block, key, run)
+			}, emit)
+		}
+	}
+}
+
+// member is a document in a group of two cells.
+type member struct {
+	doc  records.Key
+	cell int
+	keys []uint64 // of the signature's bands
+	set  []uint64
+}
+
+// members gathers the documents of a group, in input order.
+func (p *Params) members(blocks func(*[]byte) bool) (members []*member, err error) {
+	byKey := map[records.Key]*member{}
+	var block []byte
+	for blocks(&block) {
+		d := records.NewDecoder(block)
+		for !d.Done() {
+			key, numbers := d.Numbers(nil)
+			if d.Err() != nil {
+				return nil, d.Err()
+			}
+			if byKey[key] == nil {
+				byKey[key] = &member{doc: key, cell: p.cellOf(key)}
+			}
+			byKey[key].set = append(byKey[key].set, numbers...)
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(byKey)) {
+		members = append(members, byKey[key])
+	}
+	return members, nil
+}
+
+// found are the pairs of one call.
+type found struct {
+	params Params
+	cells  int64 // that are compared
+	n      int
+	out    *records.Buffers
+	emit   func(int64, []byte)
+}
+
+func (p *Params) found(cells int64, emit func(int64, []byte)) *found {
+	return &found{params: *p, cells: cells, out: records.NewBuffers(), emit: emit}
+}
+
+// compare adds two documents, a before b, if their sets reach the threshold. Two of one cell come
+// together in several calls, and count in one.
+func (f *found) compare(a, b *member) error {
+	if number(a.cell, b.cell) != f.cells || !f.params.Threshold.Reached(setsim.Overlap(a.set, b.set), len(a.set), len(b.set)) {
+		return nil
+	}
+	if f.n++; f.n > f.params.Most {
+		return f.params.tooMany()
+	}
+	f.out.Add(together, func(block []byte) []byte { return records.AppendEdge(block, records.Edge{A: a.doc, B: b.doc}) }, f.emit)
+	return nil
+}
+
+// setsFn sends the shingle sets of documents to their cells.
 //
 //	blocks of documents → KV<pair of cells, documents with shingles>
-type cellsFn struct {
-	Text  shingle.Spec
-	Cells int
+type setsFn struct {
+	Params Params
+	Text   shingle.Spec
 
 	shingler *shingle.Shingler
 	shingles []uint64
 	out      *records.Buffers
 }
 
-// maxRun keeps an element small, whatever the document.
-const maxRun = 8 << 10
+func (f *setsFn) Setup() { f.shingler = f.Text.New() }
 
-func (f *cellsFn) Setup() { f.shingler = f.Text.New() }
+func (f *setsFn) StartBundle(func(int64, []byte)) { f.out = records.NewBuffers() }
 
-func (f *cellsFn) StartBundle(func(int64, []byte)) { f.out = records.NewBuffers() }
-
-func (f *cellsFn) ProcessElement(block []byte, emit func(int64, []byte)) error {
+func (f *setsFn) ProcessElement(block []byte, emit func(int64, []byte)) error {
 	d := records.NewDecoder(block)
 	for doc := range d.Documents() {
 		f.shingles = shingle.Set(f.shingler.Shingles(f.shingles[:0], doc.Text))
-		own := cellOf(doc.Key, f.Cells)
-		for other := range f.Cells {
-			for run := range slices.Chunk(f.shingles, maxRun) {
-				f.out.Add(number(min(own, other), max(own, other)), func(block []byte) []byte {
-					return records.AppendNumbers(block, doc.Key, run)
-				}, emit)
-			}
-		}
+		f.Params.send(f.out, doc.Key, f.shingles, emit)
 	}
 	return d.Err()
 }
 
-func (f *cellsFn) FinishBundle(emit func(int64, []byte)) { f.out.Flush(emit) }
+func (f *setsFn) FinishBundle(emit func(int64, []byte)) { f.out.Flush(emit) }
 
 // bruteFn compares all sets of two cells.
 //
 //	KV<pair of cells, documents with shingles> → KV<together, edges>
-type bruteFn struct {
-	Threshold setsim.Threshold
-	Cells     int
-}
+type bruteFn struct{ Params Params }
 
 func (f *bruteFn) ProcessElement(cells int64, blocks func(*[]byte) bool, emit func(int64, []byte)) error {
-	byKey, err := numbers(blocks)
+	members, err := f.Params.members(blocks)
 	if err != nil {
 		return err
 	}
-	var keys []records.Key
-	for key, set := range byKey {
-		slices.Sort(set) // its runs came in any order
-		keys = append(keys, key)
+	for _, m := range members {
+		slices.Sort(m.set) // its runs came in any order
 	}
-	slices.Sort(keys)
-	out := records.NewBuffers()
-	for i, a := range keys {
-		for _, b := range keys[i+1:] {
-			one, other := cellOf(a, f.Cells), cellOf(b, f.Cells)
-			if number(min(one, other), max(one, other)) != cells {
-				continue // both are in one cell, and met there
-			}
-			x, y := byKey[a], byKey[b]
-			if f.Threshold.Reached(setsim.Overlap(x, y), len(x), len(y)) {
-				addPair(out, a, b, emit)
+	found := f.Params.found(cells, emit)
+	for i, a := range members {
+		for _, b := range members[i+1:] {
+			if err := found.compare(a, b); err != nil {
+				return err
 			}
 		}
 	}
-	out.Flush(emit)
+	found.out.Flush(emit)
 	return nil
 }
 
-// numbers gathers those of each document in a group.
-func numbers(blocks func(*[]byte) bool) (map[records.Key][]uint64, error) {
-	byKey := map[records.Key][]uint64{}
-	var block []byte
-	for blocks(&block) {
-		d := records.NewDecoder(block)
-		for !d.Done() {
-			key, some := d.Numbers(nil)
-			if d.Err() != nil {
-				return nil, d.Err()
-			}
-			byKey[key] = append(byKey[key], some...)
-		}
-	}
-	return byKey, nil
-}
-
-// addPair adds two documents, a before b.
-func addPair(out *records.Buffers, a, b records.Key, emit func(int64, []byte)) {
-	out.Add(together, func(block []byte) []byte { return records.AppendEdge(block, records.Edge{A: a, B: b}) }, emit)
-}
-
-// Signatures writes to the file path the pairs of documents that share a bucket and of whose
-// signatures the sets of values reach the threshold. Nothing is verified on the documents.
+// signaturesFn sends signatures to their cells.
 //
-//	blocks of signatures → nothing
-func Signatures(s beam.Scope, signed beam.PCollection, banding lsh.Banding, t setsim.Threshold, path string) {
-	s = s.Scope("textbook.Signatures")
-	buckets := beam.ParDo(s, &bucketsFn{Banding: banding}, signed)
-	pairs := beam.ParDo(s, &bucketPairsFn{t}, beam.GroupByKey(s, buckets))
-	beam.ParDo0(s, &writePairsFn{path}, beam.GroupByKey(s, pairs))
+//	blocks of signatures → KV<pair of cells, documents with signature>
+type signaturesFn struct {
+	Params Params
+
+	values []uint64
+	out    *records.Buffers
 }
 
-// bucketsFn sends a signature with each of its band keys.
-//
-//	blocks of signatures → KV<group of buckets, documents with band, key and signature>
-type bucketsFn struct {
-	Banding lsh.Banding
+func (f *signaturesFn) StartBundle(func(int64, []byte)) { f.out = records.NewBuffers() }
 
-	values, keys []uint64
-	out          *records.Buffers
-}
-
-// bucketGroups are the groups that buckets are spread over.
-const bucketGroups = 64
-
-func (f *bucketsFn) StartBundle(func(int64, []byte)) { f.out = records.NewBuffers() }
-
-func (f *bucketsFn) ProcessElement(block []byte, emit func(int64, []byte)) error {
+func (f *signaturesFn) ProcessElement(block []byte, emit func(int64, []byte)) error {
 	d := records.NewDecoder(block)
 	for !d.Done() {
-		var doc records.Key
-		if doc, f.values = d.Numbers(f.values[:0]); d.Err() != nil {
+		var key records.Key
+		if key, f.values = d.Numbers(f.values[:0]); d.Err() != nil {
 			break
 		}
-		f.keys = f.Banding.Keys(f.keys, f.values)
-		for band, key := range f.keys {
-			group := int64(hash.Mix(key^uint64(band)) % bucketGroups)
-			entry := append([]uint64{uint64(band), key}, f.values...)
-			f.out.Add(group, func(block []byte) []byte { return records.AppendNumbers(block, doc, entry) }, emit)
-		}
+		f.Params.send(f.out, key, f.values, emit)
 	}
 	return d.Err()
 }
 
-func (f *bucketsFn) FinishBundle(emit func(int64, []byte)) { f.out.Flush(emit) }
+func (f *signaturesFn) FinishBundle(emit func(int64, []byte)) { f.out.Flush(emit) }
 
-// bucketPairsFn compares all signatures of each bucket.
+// bucketsFn compares the signatures of two cells that share a bucket, in the first that they share.
 //
-//	KV<group of buckets, documents with band, key and signature> → KV<together, edges>
-type bucketPairsFn struct{ Threshold setsim.Threshold }
-
-// member is a document in a bucket, with the set of its signature's values.
-type member struct {
-	band, key uint64
-	doc       records.Key
-	values    []uint64
+//	KV<pair of cells, documents with signature> → KV<together, edges>
+type bucketsFn struct {
+	Params  Params
+	Banding lsh.Banding
 }
 
-func (f *bucketPairsFn) ProcessElement(_ int64, blocks func(*[]byte) bool, emit func(int64, []byte)) error {
-	var members []member
-	var block []byte
-	for blocks(&block) {
-		d := records.NewDecoder(block)
-		for !d.Done() {
-			doc, entry := d.Numbers(nil)
-			if d.Err() != nil || len(entry) < 2 {
-				return records.ErrCorrupt
+func (f *bucketsFn) ProcessElement(cells int64, blocks func(*[]byte) bool, emit func(int64, []byte)) error {
+	members, err := f.Params.members(blocks)
+	if err != nil {
+		return err
+	}
+	for _, m := range members {
+		m.keys = f.Banding.Keys(nil, m.set) // in the signature's order still
+		m.set = shingle.Set(m.set)
+	}
+	found := f.Params.found(cells, emit)
+	for band := range f.Banding.Bands {
+		slices.SortFunc(members, func(a, b *member) int {
+			return cmp.Or(cmp.Compare(a.keys[band], b.keys[band]), cmp.Compare(a.doc, b.doc))
+		})
+		for i, a := range members {
+			for _, b := range members[i+1:] {
+				if a.keys[band] != b.keys[band] {
+					break
+				}
+				if anyEqual(a.keys[:band], b.keys[:band]) {
+					continue
+				}
+				if err := found.compare(a, b); err != nil {
+					return err
+				}
 			}
-			members = append(members, member{entry[0], entry[1], doc, shingle.Set(entry[2:])})
 		}
 	}
-	slices.SortFunc(members, func(a, b member) int {
-		return cmp.Or(cmp.Compare(a.band, b.band), cmp.Compare(a.key, b.key), cmp.Compare(a.doc, b.doc))
-	})
-	out := records.NewBuffers()
-	for i, a := range members {
-		for _, b := range members[i+1:] {
-			if a.band != b.band || a.key != b.key {
-				break
-			}
-			if f.Threshold.Reached(setsim.Overlap(a.values, b.values), len(a.values), len(b.values)) {
-				addPair(out, a.doc, b.doc, emit)
-			}
-		}
-	}
-	out.Flush(emit)
+	found.out.Flush(emit)
 	return nil
 }
 
-// writePairsFn writes pairs to a file, sorted, each once.
+// anyEqual says whether two lists agree at any place.
+func anyEqual(a, b []uint64) bool {
+	for i := range a {
+		if a[i] == b[i] {
+			return true
+		}
+	}
+	return false
+}
+
+// writePairsFn writes pairs to a file, sorted.
 //
 //	KV<together, edges> → nothing
-type writePairsFn struct{ Path string }
+type writePairsFn struct{ Params Params }
 
 func (f *writePairsFn) ProcessElement(_ int64, blocks func(*[]byte) bool) error {
 	var edges []records.Edge
@@ -248,11 +292,14 @@ func (f *writePairsFn) ProcessElement(_ int64, blocks func(*[]byte) bool) error 
 		if edges, err = records.DecodeEdges(edges, block); err != nil {
 			return err
 		}
+		if len(edges) > f.Params.Most {
+			return f.Params.tooMany()
+		}
 	}
 	slices.SortFunc(edges, records.Edge.Compare)
-	_, err = storage.WriteFile(f.Path, func(w io.Writer) error {
+	_, err = storage.WriteFile(f.Params.Path, func(w io.Writer) error {
 		var buffer []byte
-		for _, e := range slices.Compact(edges) {
+		for _, e := range edges {
 			buffer = records.AppendEdge(buffer[:0], e)
 			if _, err := w.Write(buffer); err != nil {
 				return err
@@ -263,9 +310,23 @@ func (f *writePairsFn) ProcessElement(_ int64, blocks func(*[]byte) bool) error 
 	return err
 }
 
-// Pairs returns the pairs in a file that BruteForce or Signatures wrote, sorted; without a pair
+// ErrTooMany says that there are more pairs than Params.Most.
+var ErrTooMany = errors.New("too many pairs")
+
+// tooMany ends the job, and leaves word for Pairs: of a step's error only the text comes back.
+func (p *Params) tooMany() error {
+	_, err := storage.WriteFile(p.Path+exceeded, func(io.Writer) error { return nil })
+	return errors.Join(ErrTooMany, err)
+}
+
+const exceeded = ".exceeded"
+
+// Pairs returns the pairs in the file that BruteForce or Signatures wrote, sorted; without a pair
 // there is no file.
 func Pairs(path string) ([]records.Edge, error) {
+	if _, err := storage.ReadFile(path + exceeded); !errors.Is(err, fs.ErrNotExist) {
+		return nil, cmp.Or(err, ErrTooMany)
+	}
 	data, err := storage.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil

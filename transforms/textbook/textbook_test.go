@@ -1,6 +1,7 @@
 package textbook
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -30,12 +31,30 @@ func (g groups) each(t *testing.T, do func(key int64, blocks func(*[]byte) bool)
 	}
 }
 
+// most is more than any test has.
+const most = 1000
+
+// count counts the edges.
+func (g groups) count(t *testing.T) (n int) {
+	t.Helper()
+	for _, blocks := range g {
+		for _, b := range blocks {
+			edges, err := records.DecodeEdges(nil, b)
+			if err != nil {
+				t.Fatal(err)
+			}
+			n += len(edges)
+		}
+	}
+	return n
+}
+
 // written returns the pairs that writePairsFn writes.
 func written(t *testing.T, edges groups) []records.Edge {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "pairs")
 	edges.each(t, func(key int64, blocks func(*[]byte) bool) error {
-		return (&writePairsFn{path}).ProcessElement(key, blocks)
+		return (&writePairsFn{Params{Path: path, Most: most}}).ProcessElement(key, blocks)
 	})
 	pairs, err := Pairs(path)
 	if err != nil {
@@ -80,7 +99,8 @@ func TestBruteForceEqualsDefinition(t *testing.T) {
 		}
 		for _, cells := range []int{1, 2, 5} {
 			parts, edges := groups{}, groups{}
-			f := &cellsFn{Text: text, Cells: cells}
+			p := Params{Threshold: threshold, Cells: cells, Most: most}
+			f := &setsFn{Params: p, Text: text}
 			f.Setup()
 			f.StartBundle(nil)
 			if err := f.ProcessElement(block, parts.emit); err != nil {
@@ -88,20 +108,10 @@ func TestBruteForceEqualsDefinition(t *testing.T) {
 			}
 			f.FinishBundle(parts.emit)
 			parts.each(t, func(key int64, blocks func(*[]byte) bool) error {
-				return (&bruteFn{threshold, cells}).ProcessElement(key, blocks, edges.emit)
+				return (&bruteFn{p}).ProcessElement(key, blocks, edges.emit)
 			})
-			total := 0
-			for _, blocks := range edges {
-				for _, b := range blocks {
-					e, err := records.DecodeEdges(nil, b)
-					if err != nil {
-						t.Fatal(err)
-					}
-					total += len(e)
-				}
-			}
-			if got := written(t, edges); !slices.Equal(got, want) || total != len(want) {
-				t.Fatalf("round %d, %d cells: %d pairs in %d edges, want %d", round, cells, len(got), total, len(want))
+			if got := written(t, edges); !slices.Equal(got, want) || edges.count(t) != len(want) {
+				t.Fatalf("round %d, %d cells: %d pairs in %d edges, want %d", round, cells, len(got), edges.count(t), len(want))
 			}
 		}
 	}
@@ -149,18 +159,59 @@ func TestSignaturesEqualDefinition(t *testing.T) {
 				}
 			}
 		}
-		buckets, edges := groups{}, groups{}
-		f := &bucketsFn{Banding: lsh.Banding{Bands: 3, Rows: 2, Labels: round%2 == 0}}
-		f.StartBundle(nil)
-		if err := f.ProcessElement(block, buckets.emit); err != nil {
-			t.Fatal(err)
+		for _, cells := range []int{1, 2, 5} {
+			parts, edges := groups{}, groups{}
+			p := Params{Threshold: threshold, Cells: cells, Most: most}
+			f := &signaturesFn{Params: p}
+			f.StartBundle(nil)
+			if err := f.ProcessElement(block, parts.emit); err != nil {
+				t.Fatal(err)
+			}
+			f.FinishBundle(parts.emit)
+			banding := lsh.Banding{Bands: 3, Rows: 2, Labels: round%2 == 0}
+			parts.each(t, func(key int64, blocks func(*[]byte) bool) error {
+				return (&bucketsFn{p, banding}).ProcessElement(key, blocks, edges.emit)
+			})
+			if got := written(t, edges); !slices.Equal(got, want) || edges.count(t) != len(want) {
+				t.Fatalf("round %d, %d cells: pairs %v in %d edges, want %v", round, cells, got, edges.count(t), want)
+			}
 		}
-		f.FinishBundle(buckets.emit)
-		buckets.each(t, func(key int64, blocks func(*[]byte) bool) error {
-			return (&bucketPairsFn{threshold}).ProcessElement(key, blocks, edges.emit)
-		})
-		if got := written(t, edges); !slices.Equal(got, want) {
-			t.Fatalf("round %d: pairs %v, want %v", round, got, want)
+	}
+}
+
+// A pair more than there may be ends the job, be it of one call or of all, and Pairs tells why.
+func TestTooManyPairs(t *testing.T) {
+	threshold, err := setsim.ParseThreshold(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var block []byte
+	for i := range 4 { // six pairs
+		block = records.AppendNumbers(block, records.NewKey(0, int64(i)), []uint64{1, 2})
+	}
+	for most, want := range map[int]error{5: ErrTooMany, 6: nil} {
+		none := func(int64, []byte) {}
+		calls := map[string]func(p Params) error{
+			"bruteFn": func(p Params) error { return (&bruteFn{p}).ProcessElement(0, beamtest.Values(block), none) },
+			"bucketsFn": func(p Params) error {
+				return (&bucketsFn{p, lsh.Banding{Bands: 2, Rows: 1}}).ProcessElement(0, beamtest.Values(block), none)
+			},
+			"writePairsFn": func(p Params) error {
+				var three []byte
+				for i := range 3 {
+					three = records.AppendEdge(three, records.Edge{A: 0, B: records.NewKey(0, int64(i+1))})
+				}
+				return (&writePairsFn{p}).ProcessElement(together, beamtest.Values(three, three))
+			},
+		}
+		for name, call := range calls {
+			p := Params{Threshold: threshold, Cells: 1, Most: most, Path: filepath.Join(t.TempDir(), "pairs")}
+			if err := call(p); !errors.Is(err, want) {
+				t.Errorf("%s, at most %d pairs: %v, want %v", name, most, err, want)
+			}
+			if _, err := Pairs(p.Path); !errors.Is(err, want) {
+				t.Errorf("%s, at most %d pairs: Pairs returns %v, want %v", name, most, err, want)
+			}
 		}
 	}
 }

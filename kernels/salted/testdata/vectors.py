@@ -19,5 +19,5 @@ for shingles, n, seed in [
     (["abc"], 3, 2**62),
     ([""], 2, 0),
 ]:
-    salts = [(seed * n + i) % 2**64 for i in range(n)]
+    salts = [seed * n + i for i in range(n)]
     print("|".join(shingles), n, seed, ",".join(str(min(value(s, salt) for s in shingles)) for salt in salts), sep="\t")
