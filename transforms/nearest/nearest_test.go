@@ -185,7 +185,7 @@ func TestLookupOfMany(t *testing.T) {
 		var rows []byte
 		for i := range 50 {
 			key, id := records.NewKey(0, int64(2000+bundle*50+i)), "x"
-			rows = records.AppendRow(rows, key, key, &records.Rejected{Source: "a.jsonl", Position: key.Position(), ID: &id, Reason: records.ReasonNoText})
+			rows = records.NewRow(key, key, &records.Rejected{Source: "a.jsonl", Position: key.Position(), ID: &id, Reason: records.ReasonNoText}).Append(rows)
 		}
 		if err := (&lookupRejectedFn{Lookup: l}).ProcessElement(0, rows, emit); err != nil {
 			t.Fatal(err)
