@@ -50,8 +50,9 @@ func compressionOf(r io.ReaderAt) (string, error) {
 	return "", nil
 }
 
-// decompress returns the plain bytes of r.
-func decompress(r io.Reader, compression string) (io.ReadCloser, error) {
+// decompress returns the plain bytes of r. It may read ahead of what is asked for: two thirds of the
+// CPU, and half of the time where there is but one file; how far depends on timing.
+func decompress(r io.Reader, compression string, ahead bool) (io.ReadCloser, error) {
 	switch compression {
 	case gzipped:
 		z, err := gzip.NewReader(r)
@@ -60,8 +61,11 @@ func decompress(r io.Reader, compression string) (io.ReadCloser, error) {
 		}
 		return z, nil
 	case zstded:
-		// One goroutine a file: splits and files already fill the cores.
-		d, err := zstd.NewReader(r, zstd.WithDecoderConcurrency(1))
+		concurrency := 1
+		if ahead {
+			concurrency = 2
+		}
+		d, err := zstd.NewReader(r, zstd.WithDecoderConcurrency(concurrency))
 		if err != nil {
 			return nil, err
 		}

@@ -262,7 +262,7 @@ func inspect(file *records.File, o Options) (err error) {
 	if err := errors.Join(err, f.Close()); err != nil {
 		return fmt.Errorf("%s: %w", file.Path, err)
 	}
-	r, err := open(*file, o.ranked())
+	r, err := open(*file, o.ranked(), false)
 	if err != nil {
 		return err
 	}

@@ -71,7 +71,8 @@ func Open(in *records.Inputs, span records.Span, fields codec.Fields, maxRecord 
 // openSpan is Open, and copies the plain bytes that it reads to spool, unless that is nil.
 func openSpan(in *records.Inputs, span records.Span, fields codec.Fields, maxRecord int, spool io.Writer) (*Reader, error) {
 	file := in.Files[span.File]
-	r, err := open(file, fields)
+	// The sample, which does not read to the end, asks how much was read.
+	r, err := open(file, fields, span.End == records.End)
 	if err != nil {
 		return nil, err
 	}
@@ -85,8 +86,9 @@ func openSpan(in *records.Inputs, span records.Span, fields codec.Fields, maxRec
 	return r, nil
 }
 
-// open opens file at its first byte, its header not yet passed.
-func open(file records.File, fields codec.Fields) (*Reader, error) {
+// open opens file at its first byte, its header not yet passed. Ahead says whether to read more than
+// is asked for.
+func open(file records.File, fields codec.Fields, ahead bool) (*Reader, error) {
 	format, err := formatNamed(file.Format)
 	if err != nil {
 		return nil, err
@@ -110,7 +112,7 @@ func open(file records.File, fields codec.Fields) (*Reader, error) {
 		end: records.End, maxRecord: maxHeader, whole: file.IDIsSource,
 	}
 	if file.Compression != "" {
-		if r.plain, err = decompress(f, file.Compression); err != nil {
+		if r.plain, err = decompress(f, file.Compression, ahead); err != nil {
 			return nil, errors.Join(r.failed(err), f.Close())
 		}
 		r.src = r.plain

@@ -1,7 +1,9 @@
 package source
 
 import (
+	"bytes"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -146,6 +148,32 @@ func TestSampleDependsOnInputAlone(t *testing.T) {
 	for _, text := range want {
 		if len(text) > 50_000 {
 			t.Errorf("a text of %d bytes", len(text))
+		}
+	}
+}
+
+// TestSampleOfCompressed: how much of a file is read for the sample is the same each time, which it
+// would not be if the decompressor read ahead.
+func TestSampleOfCompressed(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	var lines bytes.Buffer
+	for lines.Len() < 24<<20 {
+		fmt.Fprintf(&lines, "%x\n", []uint64{random.Uint64(), random.Uint64(), random.Uint64()})
+	}
+	for _, compression := range []string{gzipped, zstded} {
+		o := Options{Format: "lines", Fields: fields, MaxDocument: 1 << 20}
+		in := inputs(t, o, write(t, t.TempDir(), "file", pack(t, lines.Bytes(), compression)))
+		if in.Bytes() < 2*sampleWindows*sampleBytes {
+			t.Fatalf("%s: all of %d bytes are the sample", compression, in.Bytes())
+		}
+		_, first := sampleOf(t, in, o)
+		if first.Bytes == 0 || first.Bytes >= in.Bytes() {
+			t.Errorf("%s: a sample of %d bytes of %d", compression, first.Bytes, in.Bytes())
+		}
+		for range 10 {
+			if _, again := sampleOf(t, in, o); again != first {
+				t.Errorf("%s: %+v, before %+v", compression, again, first)
+			}
 		}
 	}
 }
