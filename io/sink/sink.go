@@ -35,7 +35,7 @@ func init() {
 type Params struct {
 	// Inputs is the path of the shared records.Inputs.
 	Inputs string
-	// Output is the folder of the job's output.
+	// Output is the folder that tables and corpus are written below.
 	Output string
 	// Temp is the folder for rows that are too many for one group, RowFiles whether all go there
 	// that are in slices.

@@ -9,6 +9,7 @@ import (
 	"io"
 	"io/fs"
 	"maps"
+	"path"
 	"reflect"
 	"slices"
 
@@ -297,7 +298,7 @@ func (f *writePairsFn) ProcessElement(_ int64, blocks func(*[]byte) bool) error 
 		}
 	}
 	slices.SortFunc(edges, records.Edge.Compare)
-	_, err = storage.WriteFile(f.Params.Path, func(w io.Writer) error {
+	_, err = storage.WriteBelow(path.Dir(f.Params.Path), f.Params.Path, func(w io.Writer) error {
 		var buffer []byte
 		for _, e := range edges {
 			buffer = records.AppendEdge(buffer[:0], e)
