@@ -1,6 +1,7 @@
 package records
 
 import (
+	"bytes"
 	"encoding/binary"
 	"slices"
 )
@@ -75,8 +76,8 @@ func (b *bandBlock) add(doc Key, key uint64) {
 func (w *BandWriter) flush(group int, emit func(int64, []byte)) {
 	block := &w.blocks[group]
 	w.total -= len(block.data)
-	emit(int64(group), block.data)
-	block.data = nil
+	emit(int64(group), bytes.Clone(block.data))
+	block.data = block.data[:0]
 }
 
 // Flush emits what is left.

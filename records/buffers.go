@@ -1,18 +1,21 @@
 package records
 
 import (
+	"bytes"
 	"maps"
 	"slices"
 )
 
 // Buffers packs small values under the key they will be grouped by into blocks, so that one
 // element carries many. A key's block is handed on when it reaches BlockBytes, all of them
-// when together they reach TotalBytes, and what is left by Flush. Blocks are never reused.
+// when together they reach TotalBytes, and what is left by Flush. Blocks that are handed on are
+// never reused: a runner may hold them.
 type Buffers struct {
 	BlockBytes, TotalBytes int
 
-	blocks map[int64][]byte
+	blocks map[int64]*[]byte
 	total  int
+	fields []byte // of the row that is added
 }
 
 // Sizes of packed blocks: small beside the limit of 1 MB for an element, and together small
@@ -29,18 +32,22 @@ func NewBuffers() *Buffers { return &Buffers{BlockBytes: BlockBytes, TotalBytes:
 // Add lets add append a value to key's block, and emits what is full afterwards.
 func (b *Buffers) Add(key int64, add func(block []byte) []byte, emit func(int64, []byte)) {
 	if b.blocks == nil {
-		b.blocks = map[int64][]byte{}
+		b.blocks = map[int64]*[]byte{}
 	}
-	before := b.blocks[key]
-	block := add(before)
-	b.total += len(block) - len(before)
-	if len(block) >= b.BlockBytes {
-		delete(b.blocks, key)
-		b.total -= len(block)
-		emit(key, block)
+	block := b.blocks[key]
+	if block == nil {
+		block = new([]byte)
+		b.blocks[key] = block
+	}
+	before := len(*block)
+	*block = add(*block)
+	b.total += len(*block) - before
+	if len(*block) >= b.BlockBytes {
+		b.total -= len(*block)
+		emit(key, bytes.Clone(*block))
+		*block = (*block)[:0] // to grow once
 		return
 	}
-	b.blocks[key] = block
 	if b.total >= b.TotalBytes {
 		b.Flush(emit)
 	}
@@ -49,7 +56,9 @@ func (b *Buffers) Add(key int64, add func(block []byte) []byte, emit func(int64,
 // Flush emits all blocks, in key order, and leaves the buffers empty.
 func (b *Buffers) Flush(emit func(int64, []byte)) {
 	for _, key := range slices.Sorted(maps.Keys(b.blocks)) {
-		emit(key, b.blocks[key])
+		if block := *b.blocks[key]; len(block) > 0 {
+			emit(key, block)
+		}
 	}
 	clear(b.blocks)
 	b.total = 0

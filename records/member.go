@@ -33,7 +33,12 @@ type Edge struct {
 }
 
 // Compare orders edges by A, then B.
-func (e Edge) Compare(o Edge) int { return cmp.Or(cmp.Compare(e.A, o.A), cmp.Compare(e.B, o.B)) }
+func (e Edge) Compare(o Edge) int {
+	if e.A != o.A {
+		return cmp.Compare(e.A, o.A)
+	}
+	return cmp.Compare(e.B, o.B)
+}
 
 // AppendEdge appends an edge to a block.
 func AppendEdge(block []byte, e Edge) []byte { return AppendKey(AppendKey(block, e.A), e.B) }

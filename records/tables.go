@@ -88,27 +88,36 @@ type Row interface {
 
 // RowPart is a row or, of a large one, a part of its fields.
 type RowPart struct {
-	Order  Edge // the sort key
-	Left   int  // bytes of the row's fields that follow in other parts
+	RowPlace
 	Fields []byte
 }
 
+// RowPlace is where a part stands among those of a table.
+type RowPlace struct {
+	Order Edge // the row's sort key
+	Left  int  // bytes of the row's fields that follow in other parts
+}
+
 // Compare orders the parts of a table by row, and those of a row as they follow one another.
-func (p RowPart) Compare(o RowPart) int {
-	return cmp.Or(p.Order.Compare(o.Order), cmp.Compare(o.Left, p.Left))
+func (p RowPlace) Compare(o RowPlace) int {
+	if p.Order != o.Order {
+		return p.Order.Compare(o.Order)
+	}
+	return cmp.Compare(o.Left, p.Left)
 }
 
 // rowPart is the size above which the fields of a row travel in parts.
 const rowPart = 512 << 10
 
-// NewRow returns a row in one part.
-func NewRow(own, second Key, row Row) RowPart {
-	return RowPart{Order: Edge{A: own, B: second}, Fields: row.appendFields(nil)}
+// NewRow returns a row in one part, whose fields are appended to an empty slice.
+func NewRow(fields []byte, own, second Key, row Row) RowPart {
+	return RowPart{RowPlace{Order: Edge{A: own, B: second}}, row.appendFields(fields)}
 }
 
 // AddRow adds a row to a shard's block, a large one in parts.
 func AddRow(b *Buffers, shard int64, own, second Key, row Row, emit func(int64, []byte)) {
-	part := NewRow(own, second, row)
+	part := NewRow(b.fields[:0], own, second, row)
+	b.fields = part.Fields
 	for fields := part.Fields; ; {
 		size := min(len(fields), rowPart)
 		part.Fields, fields = fields[:size], fields[size:]
@@ -128,7 +137,7 @@ func (p RowPart) Append(block []byte) []byte {
 
 // RowPart reads what Append wrote; its bytes share memory with the block.
 func (d *Decoder) RowPart() RowPart {
-	return RowPart{Order: Edge{A: d.Key(), B: d.Key()}, Left: int(d.Uvarint()), Fields: d.Bytes()}
+	return RowPart{RowPlace{Order: Edge{A: d.Key(), B: d.Key()}, Left: int(d.Uvarint())}, d.Bytes()}
 }
 
 // A RowJoiner makes rows of their parts, of which those of one row come in order. The zero value

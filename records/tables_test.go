@@ -36,7 +36,7 @@ func roundTrip[T any, R row[T]](t *testing.T, anyRow *rapid.Generator[T]) {
 		a, b := anyKey.Draw(t, "own"), anyKey.Draw(t, "second")
 		var block []byte
 		for i := range rows {
-			block = records.NewRow(a, b, R(&rows[i])).Append(block)
+			block = records.NewRow(nil, a, b, R(&rows[i])).Append(block)
 		}
 		d := records.NewDecoder(block)
 		for _, want := range rows {
@@ -106,7 +106,7 @@ func TestStringColumnsAreUTF8(t *testing.T) {
 		&records.Removed{ID: latin, Source: latin, KeptID: latin, KeptSource: latin, Reason: latin},
 		&records.Rejected{Source: latin, ID: new(latin), Reason: latin, Detail: latin, Raw: raw},
 	} {
-		block = records.NewRow(0, 0, r).Append(block)
+		block = records.NewRow(nil, 0, 0, r).Append(block)
 	}
 	d := records.NewDecoder(block)
 	_, _, pair, _ := read[records.Pair](d)

@@ -189,7 +189,7 @@ func kinds(t *rapid.T) map[string]kind {
 	name := anyText.Draw(t, "name")
 	similarity := 0.5
 	row := func(row records.Row, fields func(*records.Decoder)) kind {
-		return kind{records.NewRow(key, key, row).Append(nil), func(d *records.Decoder) {
+		return kind{records.NewRow(nil, key, key, row).Append(nil), func(d *records.Decoder) {
 			inner := records.NewDecoder(d.RowPart().Fields)
 			fields(inner)
 			if inner.Err() != nil && d.Err() == nil {

@@ -74,48 +74,85 @@ const shardRows = 32 << 20
 var inFile = records.Edge{A: -1, B: -1}
 
 func (f *runFn) ProcessElement(slice int64, blocks func(*[]byte) bool, emit func(int64, []byte)) error {
-	rows, size, err := gather(blocks)
+	all, size := collect(blocks)
+	if size <= f.Few {
+		for _, block := range all {
+			emit(slice/f.Slices, block)
+		}
+		return nil
+	}
+	rows, err := sort(all, size)
 	if err != nil {
 		return err
 	}
-	if size > f.Few {
-		name := path.Join(f.Temp, "rows", f.Name, fmt.Sprint(slice))
-		if err := writeRun(f.Temp, name, rows); err != nil {
-			return err
-		}
-		rows = []records.RowPart{{Order: inFile, Fields: fmt.Appendf(nil, "%d %s", len(rows), name)}}
+	name := path.Join(f.Temp, "rows", f.Name, fmt.Sprint(slice))
+	if err := writeRun(f.Temp, name, rows.all()); err != nil {
+		return err
 	}
-	buffers := records.NewBuffers()
-	for _, part := range rows {
-		buffers.Add(slice/f.Slices, part.Append, emit)
-	}
-	buffers.Flush(emit)
+	run := records.RowPart{RowPlace: records.RowPlace{Order: inFile}, Fields: fmt.Appendf(nil, "%d %s", len(rows.refs), name)}
+	emit(slice/f.Slices, run.Append(nil))
 	return nil
 }
 
-// gather returns the parts of a group's rows in order, and how many bytes they came in.
-func gather(blocks func(*[]byte) bool) (rows []records.RowPart, size int, err error) {
+// collect returns the blocks of a group, and how many bytes they are.
+func collect(blocks func(*[]byte) bool) (all [][]byte, size int) {
 	var block []byte
 	for blocks(&block) {
+		all = append(all, block)
 		size += len(block)
+		block = nil // it is held
+	}
+	return all, size
+}
+
+// sorted are the parts of a group's rows in order. They stay in their blocks, for what is sorted had
+// better be small, and hold no pointers.
+type sorted struct {
+	blocks [][]byte
+	refs   []ref
+}
+
+// ref says where a part is.
+type ref struct {
+	records.RowPlace
+	block, at uint32
+}
+
+// sort sorts the parts in blocks, which are size bytes.
+func sort(blocks [][]byte, size int) (*sorted, error) {
+	s := &sorted{blocks: blocks}
+	for i, block := range blocks {
 		for d := records.NewDecoder(block); !d.Done(); {
+			at := len(block) - d.Left()
 			part := d.RowPart()
 			if err := d.Err(); err != nil {
-				return nil, 0, err
+				return nil, err
 			}
-			rows = append(rows, part)
+			if s.refs == nil { // the others are about as large
+				s.refs = make([]ref, 0, size/(len(block)-d.Left())+1)
+			}
+			s.refs = append(s.refs, ref{part.RowPlace, uint32(i), uint32(at)})
 		}
-		block = nil // rows point into it
 	}
-	slices.SortFunc(rows, records.RowPart.Compare)
-	return rows, size, nil
+	slices.SortFunc(s.refs, func(a, b ref) int { return a.Compare(b.RowPlace) })
+	return s, nil
+}
+
+func (s *sorted) all() iter.Seq[records.RowPart] {
+	return func(yield func(records.RowPart) bool) {
+		for _, r := range s.refs {
+			if d := records.NewDecoder(s.blocks[r.block][r.at:]); !yield(d.RowPart()) {
+				return
+			}
+		}
+	}
 }
 
 // writeRun writes parts to a file below the folder temp, each with its length before it.
-func writeRun(temp, name string, rows []records.RowPart) error {
+func writeRun(temp, name string, rows iter.Seq[records.RowPart]) error {
 	_, err := storage.WriteBelow(temp, name, func(w io.Writer) error {
 		var part, length []byte
-		for _, r := range rows {
+		for r := range rows {
 			part = r.Append(part[:0])
 			length = binary.AppendUvarint(length[:0], uint64(len(part)))
 			if _, err := w.Write(length); err != nil {
@@ -202,28 +239,25 @@ type cursor struct {
 
 // merged yields the whole rows of a shard in order: of those that came as they are, and of files.
 func merged(blocks func(*[]byte) bool) (iter.Seq2[records.RowPart, error], error) {
-	rows, _, err := gather(blocks)
+	rows, err := sort(collect(blocks))
 	if err != nil {
 		return nil, err
 	}
-	n := 0
-	for n < len(rows) && rows[n].Order == inFile {
-		n++
-	}
-	files, rows := rows[:n], rows[n:]
-	return joined(func(yield func(records.RowPart, error) bool) {
-		runs := []iter.Seq2[records.RowPart, error]{func(yield func(records.RowPart, error) bool) {
-			for _, r := range rows {
-				if !yield(r, nil) {
-					return
-				}
+	runs := []iter.Seq2[records.RowPart, error]{func(yield func(records.RowPart, error) bool) {
+		for r := range rows.all() {
+			if !yield(r, nil) {
+				return
 			}
-		}}
-		for _, file := range files {
-			runs = append(runs, readRun(file.Fields))
 		}
-		merge(runs, yield)
-	}), nil
+	}}
+	for file := range rows.all() {
+		if file.Order != inFile {
+			break
+		}
+		runs = append(runs, readRun(file.Fields))
+	}
+	rows.refs = rows.refs[len(runs)-1:]
+	return joined(func(yield func(records.RowPart, error) bool) { merge(runs, yield) }), nil
 }
 
 // merge yields the parts of sorted runs in order.
@@ -260,7 +294,7 @@ func merge(runs []iter.Seq2[records.RowPart, error], yield func(records.RowPart,
 	for len(live) > 0 {
 		least := 0 // runs are few
 		for i, c := range live {
-			if c.part.Compare(live[least].part) < 0 {
+			if c.part.Compare(live[least].part.RowPlace) < 0 {
 				least = i
 			}
 		}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -97,10 +98,10 @@ func TestBrokenRun(t *testing.T) {
 	temp := t.TempDir()
 	var rows []records.RowPart
 	for i := range 100 {
-		rows = append(rows, records.RowPart{Order: records.Edge{A: records.Key(i)}, Fields: []byte("fields")})
+		rows = append(rows, records.RowPart{RowPlace: records.RowPlace{Order: records.Edge{A: records.Key(i)}}, Fields: []byte("fields")})
 	}
 	path := filepath.Join(temp, "run")
-	if err := writeRun(temp, path, rows); err != nil {
+	if err := writeRun(temp, path, slices.Values(rows)); err != nil {
 		t.Fatal(err)
 	}
 	whole, err := os.ReadFile(path)
@@ -115,7 +116,7 @@ func TestBrokenRun(t *testing.T) {
 			if err != nil {
 				return n, err
 			}
-			if part.Compare(rows[n]) != 0 {
+			if part.Compare(rows[n].RowPlace) != 0 {
 				t.Fatalf("part %d is %v", n, part)
 			}
 			n++
@@ -138,7 +139,7 @@ func TestBrokenRun(t *testing.T) {
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
 	}
-	if err := writeRun(filepath.Join(temp, "gone"), filepath.Join(temp, "gone", "run"), rows); err == nil {
+	if err := writeRun(filepath.Join(temp, "gone"), filepath.Join(temp, "gone", "run"), slices.Values(rows)); err == nil {
 		t.Error("rows are written below a folder that is gone")
 	}
 }

@@ -79,7 +79,7 @@ func (f *tableFn[T, R]) ProcessElement(_ context.Context, shard int64, blocks fu
 			return f.write(w, rows, counts)
 		})
 	} else {
-		err = f.write(io.Discard, rows, counts)
+		err = f.count(rows, counts)
 	}
 	if err != nil {
 		return err
@@ -109,15 +109,8 @@ func (f *tableFn[T, R]) write(w io.Writer, rows iter.Seq2[records.RowPart, error
 			return err
 		}
 		batch = batch[:len(batch)+1]
-		d := records.NewDecoder(r.Fields)
-		decoded := R(&batch[len(batch)-1])
-		decoded.DecodeFields(d)
-		if err := d.Err(); err != nil {
+		if err := decode(R(&batch[len(batch)-1]), r, counts); err != nil {
 			return err
-		}
-		counts[records.CountRows]++
-		if tally := decoded.Tally(r.Order.A); tally != "" {
-			counts[tally]++
 		}
 		if len(batch) == rowBatch {
 			if _, err := out.Write(batch); err != nil {
@@ -132,4 +125,32 @@ func (f *tableFn[T, R]) write(w io.Writer, rows iter.Seq2[records.RowPart, error
 		}
 	}
 	return out.Close()
+}
+
+// count counts the rows of a table that is not to be written.
+func (f *tableFn[T, R]) count(rows iter.Seq2[records.RowPart, error], counts map[string]int64) error {
+	var decoded T
+	for r, err := range rows {
+		if err != nil {
+			return err
+		}
+		if err := decode(R(&decoded), r, counts); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// decode decodes and counts a row.
+func decode[T any, R row[T]](decoded R, r records.RowPart, counts map[string]int64) error {
+	d := records.NewDecoder(r.Fields)
+	decoded.DecodeFields(d)
+	if err := d.Err(); err != nil {
+		return err
+	}
+	counts[records.CountRows]++
+	if tally := decoded.Tally(r.Order.A); tally != "" {
+		counts[tally]++
+	}
+	return nil
 }

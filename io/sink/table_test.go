@@ -75,7 +75,7 @@ func writeTable[T any, R travelling[T]](t *testing.T, name string, rows []T, see
 		b := random.IntN(len(blocks))
 		// Only both keys together tell rows apart. The first is the document's: a cluster of that
 		// name begins with it.
-		blocks[b] = records.NewRow(records.Key(i/3), records.Key(i%3), R(&rows[i])).Append(blocks[b])
+		blocks[b] = records.NewRow(nil, records.Key(i/3), records.Key(i%3), R(&rows[i])).Append(blocks[b])
 	}
 	f := &tableFn[T, R]{Name: name, Params: Params{
 		Inputs: share(t, shards(4)), Output: t.TempDir(), Write: []string{name}, Metadata: metadata,
@@ -245,7 +245,7 @@ func TestTableNotWritten(t *testing.T) {
 		Params: Params{Inputs: share(t, shards(1)), Output: output, Write: []string{"pairs"}},
 	}
 	emit, fact := oneFact(t)
-	block := records.NewRow(7, 7, &records.Clustered{Cluster: 7}).Append(nil)
+	block := records.NewRow(nil, 7, 7, &records.Clustered{Cluster: 7}).Append(nil)
 	if err := f.ProcessElement(t.Context(), 0, iterate(block, nil, []byte{}), emit); err != nil {
 		t.Fatal(err)
 	}
@@ -258,8 +258,8 @@ func TestTableNotWritten(t *testing.T) {
 }
 
 func TestTableCorruptBlocks(t *testing.T) {
-	whole := records.NewRow(7, 7, &records.Clustered{Cluster: 7, ID: "id"}).Append(nil)
-	fields := records.RowPart{Order: records.Edge{A: 7, B: 7}, Fields: []byte("not fields")}.Append(nil)
+	whole := records.NewRow(nil, 7, 7, &records.Clustered{Cluster: 7, ID: "id"}).Append(nil)
+	fields := records.RowPart{RowPlace: records.RowPlace{Order: records.Edge{A: 7, B: 7}}, Fields: []byte("not fields")}.Append(nil)
 	output := t.TempDir()
 	f := &tableFn[records.Clustered, *records.Clustered]{
 		Name:   "clusters",

@@ -30,7 +30,7 @@ var (
 // Fetch reads the documents of components a second time: the input does not change, and reading
 // it again is cheaper than carrying every text along.
 //
-//	KV<split, members> → blocks of documents, each with its component and rank
+//	KV<split, members> → blocks of documents, each with its component and rank, as Read's
 //
 // One GroupByKey by split.
 func Fetch(s beam.Scope, members beam.PCollection, p Params) beam.PCollection {
@@ -40,6 +40,8 @@ func Fetch(s beam.Scope, members beam.PCollection, p Params) beam.PCollection {
 
 type fetchFn struct {
 	Params Params
+
+	out blockWriter
 }
 
 func (f *fetchFn) ProcessElement(ctx context.Context, number int64, blocks func(*[]byte) bool, emit func([]byte)) error {
@@ -72,7 +74,7 @@ func (f *fetchFn) ProcessElement(ctx context.Context, number int64, blocks func(
 
 // fetch emits the documents wanted and returns how many have a value in the column to rank by.
 func (f *fetchFn) fetch(r *Reader, wanted []records.Member, emit func([]byte)) (values int64, err error) {
-	out := blockWriter{near: emit, emit: emit}
+	f.out.begin(emit, nil)
 	var doc codec.Document
 	var rank []byte
 	for _, m := range wanted {
@@ -87,9 +89,9 @@ func (f *fetchFn) fetch(r *Reader, wanted []records.Member, emit func([]byte)) (
 			values++
 		}
 		rank = f.Params.Options.Rank.append(rank[:0], &doc)
-		out.add(&records.Document{Key: m.Key, ID: doc.ID, HasID: doc.HasID, Component: m.Component, Of: m.Of, Rank: rank, Text: doc.Text})
+		f.out.add(&records.Document{Key: m.Key, ID: doc.ID, HasID: doc.HasID, Component: m.Component, Of: m.Of, Rank: rank, Text: doc.Text})
 	}
-	out.flush()
+	f.out.flush()
 	return values, nil
 }
 

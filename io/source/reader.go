@@ -6,6 +6,7 @@ import (
 	"io"
 	"math"
 	"slices"
+	"sync"
 
 	"github.com/neardup/neardup/io/codec"
 	"github.com/neardup/neardup/io/storage"
@@ -22,7 +23,12 @@ const (
 	jumpBytes = 256 << 10
 	// Past this distance records are not looked at on the way.
 	nearBytes = 4 << 10
+	// So much is read behind a span for the rest of its last record.
+	tailBytes = 16 << 10
 )
+
+// buffers are those of closed readers.
+var buffers sync.Pool
 
 // Reader reads the records of a span of one file, and what stands between them, the filler.
 // Filler belongs to the record before it, or to the header: so the pieces of all spans of a file,
@@ -274,7 +280,14 @@ func (r *Reader) drop(n int) {
 func (r *Reader) fill() error {
 	r.hi = copy(r.buf, r.buf[r.lo:r.hi])
 	r.lo = 0
-	want := min(r.hi+max(readBytes, r.hi), r.maxRecord+endOverlap+readBytes)
+	most := readBytes
+	if left := r.end - r.pos - int64(r.hi); left < readBytes-tailBytes {
+		most = int(max(left, 0)) + tailBytes
+	}
+	want := min(r.hi+max(most, r.hi), r.maxRecord+endOverlap+readBytes)
+	if r.buf == nil {
+		r.buf, _ = buffers.Get().([]byte)
+	}
 	if len(r.buf) < want {
 		r.buf = slices.Grow(r.buf[:r.hi], want-r.hi)[:want]
 	}
@@ -315,6 +328,10 @@ func (r *Reader) failed(err error) error {
 
 // Close closes the file and returns an error if it changed while it was read.
 func (r *Reader) Close() error {
+	if len(r.buf) > 0 && len(r.buf) <= 2*readBytes {
+		buffers.Put(r.buf) //nolint:staticcheck // a slice's header is little beside what is read
+	}
+	r.buf = nil
 	if r.plain != nil {
 		r.plain.Close() // it only held buffers
 	}

@@ -45,7 +45,7 @@ type Params struct {
 
 // Documents is what Read reads.
 type Documents struct {
-	Blocks   beam.PCollection // blocks of documents
+	Blocks   beam.PCollection // blocks of documents, each valid until the call that takes it returns
 	Rejected beam.PCollection // KV<table shard, rejected rows>
 	Dropped  beam.PCollection // KV<corpus piece, keys> of unreadable records
 	Facts    beam.PCollection // one of each split
@@ -89,6 +89,8 @@ func (f *splitsFn) ProcessElement(_ context.Context, _ []byte, emit func(int64))
 // readFn decodes the records of a split.
 type readFn struct {
 	Params Params
+
+	out blockWriter
 }
 
 // A compressed file larger than this is worth spreading its blocks.
@@ -132,11 +134,10 @@ func (s *spooler) Write(p []byte) (int, error) {
 func (f *readFn) readSplit(ctx context.Context, in *records.Inputs, number int64, spool io.Writer, near, far func([]byte), rejected, dropped func(int64, []byte), facts func([]byte)) error {
 	split := in.Splits[number]
 	file := &in.Files[split.File]
-	emit := near
-	if file.Compression != "" && file.Size > farBytes {
-		emit = far
+	if file.Compression == "" || file.Size <= farBytes {
+		far = nil
 	}
-	out := blockWriter{near: near, emit: emit}
+	f.out.begin(near, far)
 	rows := rejecter{in: in, emit: rejected, buffers: records.NewBuffers()}
 	drops := records.NewBuffers()
 	fact := records.Fact{Kind: records.FactRead, Name: strconv.FormatInt(number, 10), Counts: map[string]int64{}}
@@ -162,7 +163,7 @@ func (f *readFn) readSplit(ctx context.Context, in *records.Inputs, number int64
 			continue
 		}
 		fact.Counts[records.CountRecords]++
-		if !f.read(r, piece, &doc, &out, &rows) {
+		if !f.read(r, piece, &doc, &rows) {
 			fact.Counts[records.CountUnreadable]++
 			if fact.Note == "" {
 				fact.Note = rows.last
@@ -174,7 +175,7 @@ func (f *readFn) readSplit(ctx context.Context, in *records.Inputs, number int64
 	if err := r.Close(); err != nil {
 		return err
 	}
-	out.flush()
+	f.out.flush()
 	rows.flush()
 	drops.Flush(dropped)
 	recordsRead.Inc(ctx, fact.Counts[records.CountRecords])
@@ -189,7 +190,7 @@ func (f *readFn) readSplit(ctx context.Context, in *records.Inputs, number int64
 }
 
 // read puts one record into a block or among the rejected, and reports whether it is readable.
-func (f *readFn) read(r *Reader, piece Piece, doc *codec.Document, out *blockWriter, rows *rejecter) bool {
+func (f *readFn) read(r *Reader, piece Piece, doc *codec.Document, rows *rejecter) bool {
 	key := records.NewKey(r.ordinal, piece.Position)
 	limit := f.Params.Options.MaxDocument
 	if piece.Long {
@@ -225,16 +226,20 @@ func (f *readFn) read(r *Reader, piece Piece, doc *codec.Document, out *blockWri
 			Detail: fmt.Sprintf("%d bytes of text, --max-doc-bytes is %d", len(doc.Text), limit),
 		})
 	default:
-		out.add(&records.Document{Key: key, ID: doc.ID, HasID: doc.HasID, Text: doc.Text})
+		f.out.add(&records.Document{Key: key, ID: doc.ID, HasID: doc.HasID, Text: doc.Text})
 	}
 	return true
 }
 
-// blockWriter packs documents into blocks.
+// blockWriter packs documents into blocks. Those that stay near are used again.
 type blockWriter struct {
-	// emit takes full blocks; near those that are too large to travel.
-	emit, near func([]byte)
-	block      []byte
+	// far takes full blocks, near those that are too large to travel; or near takes all, if far is nil.
+	near, far func([]byte)
+	block     []byte
+}
+
+func (w *blockWriter) begin(near, far func([]byte)) {
+	w.near, w.far, w.block = near, far, w.block[:0]
 }
 
 func (w *blockWriter) add(doc *records.Document) {
@@ -252,9 +257,14 @@ func (w *blockWriter) add(doc *records.Document) {
 }
 
 func (w *blockWriter) flush() {
-	if len(w.block) > 0 {
-		w.emit(w.block)
-		w.block = nil
+	switch {
+	case len(w.block) == 0:
+	case w.far != nil:
+		w.far(w.block)
+		w.block = nil // a Reshuffle may hold it
+	default:
+		w.near(w.block)
+		w.block = w.block[:0]
 	}
 }
 

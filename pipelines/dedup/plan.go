@@ -80,7 +80,7 @@ func NewPlan(c Config) (*Plan, error) {
 // are as good as drawn by lot and do not depend on the order of reading. Their pairs grow as the
 // documents do: else what is not known of the background would decide the choice for many of these.
 func (p *Plan) sampleSets() int {
-	const sets, documents = 2000, 1_000_000
+	const sets, documents = 2000, 300_000
 	return int(sets * math.Sqrt(max(1, float64(p.Documents)/documents)))
 }
 

@@ -67,6 +67,7 @@ type decideFn struct {
 
 	in                              *records.Inputs
 	pairs, clusters, removed, drops *records.Buffers
+	component                       component
 }
 
 func (f *decideFn) Setup() (err error) {
@@ -79,22 +80,27 @@ func (f *decideFn) StartBundle(_, _, _, _ func(int64, []byte)) {
 }
 
 func (f *decideFn) ProcessElement(ctx context.Context, component int64, profiles, pairs, links func(*[]byte) bool, toPairs, toClusters, toRemoved, toDropped func(int64, []byte)) error {
-	c, err := gather(profiles, pairs, links)
-	if err != nil {
+	c := &f.component
+	if err := c.gather(f.in, profiles, pairs, links); err != nil {
 		return fmt.Errorf("component %v: %w", records.Key(component), err)
 	}
 	row := func(buffers *records.Buffers, own, second records.Key, row records.Row, emit func(int64, []byte)) {
 		records.AddRow(buffers, int64(f.in.Shard(own)), own, second, row, emit)
 	}
 	c.pairRows(f.in, func(a, b records.Key, pair *records.Pair) { row(f.pairs, a, b, pair, toPairs) })
-	verdicts, kept := c.decide(f.in.Preferred, f.Params.Components), int64(0)
-	for _, v := range verdicts {
-		row(f.clusters, v.doc.Key, v.doc.Key, v.clustered(f.in), toClusters)
+	verdicts, kept := c.decide(f.in, f.Params.Components), int64(0)
+	var clustered records.Clustered
+	var removed records.Removed
+	for i := range verdicts {
+		v := &verdicts[i]
+		v.fillClustered(&clustered, f.in)
+		row(f.clusters, v.doc.Key, v.doc.Key, &clustered, toClusters)
 		if v.doc == v.kept {
 			kept++
 			continue
 		}
-		row(f.removed, v.doc.Key, v.doc.Key, v.removed(f.in), toRemoved)
+		v.fillRemoved(&removed, f.in)
+		row(f.removed, v.doc.Key, v.doc.Key, &removed, toRemoved)
 		f.drops.Add(int64(f.in.Piece(v.doc.Key)), func(block []byte) []byte {
 			return records.AppendKey(block, v.doc.Key)
 		}, toDropped)
@@ -112,16 +118,27 @@ func (f *decideFn) FinishBundle(toPairs, toClusters, toRemoved, toDropped func(i
 	f.drops.Flush(toDropped)
 }
 
-// component is what is known of one component.
+// document is one of a component.
+type document struct {
+	records.Profile
+	id string
+}
+
+// component is what is known of one component. Its storage serves the next.
 type component struct {
 	// groups are the copy groups in the order of their representatives, members in input order.
-	groups [][]*records.Profile
+	groups [][]*document
 	// near are the similar groups, by index.
 	near []nearGroups
 	// links are groups of one cluster.
 	links [][2]int
 
 	clusterCount int
+
+	documents []document
+	docs      []*document
+	groupOf   map[records.SetHash]int
+	byKey     map[records.Key]int
 }
 
 // nearGroups says that groups i and j, i before j, are similar.
@@ -130,37 +147,50 @@ type nearGroups struct {
 	similarity   float64
 }
 
-func gather(profiles, pairs, links func(*[]byte) bool) (*component, error) {
-	var docs []*records.Profile
+// usualDocuments is up to how many documents a component's storage is kept for the next.
+const usualDocuments = 1 << 10
+
+func (c *component) gather(in *records.Inputs, profiles, pairs, links func(*[]byte) bool) error {
+	if len(c.docs) > usualDocuments || c.groupOf == nil {
+		*c = component{groupOf: map[records.SetHash]int{}, byKey: map[records.Key]int{}}
+	}
+	clear(c.groupOf)
+	clear(c.byKey)
+	c.groups, c.near, c.links, c.clusterCount = c.groups[:0], c.near[:0], c.links[:0], 0
+	c.documents, c.docs = c.documents[:0], c.docs[:0]
+
 	var block []byte
 	for profiles(&block) {
 		d := records.NewDecoder(block)
 		for !d.Done() {
 			p := d.Profile()
-			docs = append(docs, &p)
+			if err := d.Err(); err != nil {
+				return err
+			}
+			c.documents = append(c.documents, document{p, in.ID(p.Key, p.ID, p.HasID)})
 		}
-		if err := d.Err(); err != nil {
-			return nil, err
-		}
-		block = nil // ids and ranks point into it
+		block = nil // ranks point into it
 	}
-	slices.SortFunc(docs, func(a, b *records.Profile) int { return cmp.Compare(a.Key, b.Key) })
-	c := &component{}
-	groupOf := map[records.SetHash]int{}
-	for _, doc := range docs {
-		g, ok := groupOf[doc.Hash]
+	for i := range c.documents {
+		c.docs = append(c.docs, &c.documents[i])
+	}
+	slices.SortFunc(c.docs, func(a, b *document) int { return cmp.Compare(a.Key, b.Key) })
+	for _, doc := range c.docs {
+		g, ok := c.groupOf[doc.Hash]
 		if !ok {
 			g = len(c.groups)
-			groupOf[doc.Hash] = g
-			c.groups = append(c.groups, nil)
+			c.groupOf[doc.Hash] = g
+			c.byKey[doc.Key] = g
+			if g < cap(c.groups) {
+				c.groups = c.groups[:g+1]
+				c.groups[g] = c.groups[g][:0]
+			} else {
+				c.groups = append(c.groups, nil)
+			}
 		}
 		c.groups[g] = append(c.groups[g], doc)
 	}
 
-	byKey := make(map[records.Key]int, len(c.groups))
-	for g, members := range c.groups {
-		byKey[members[0].Key] = g
-	}
 	each := func(blocks func(*[]byte) bool, found func(i, j, shared int)) error {
 		var near []records.NearPair
 		var err error
@@ -169,8 +199,8 @@ func gather(profiles, pairs, links func(*[]byte) bool) (*component, error) {
 				return err
 			}
 			for _, p := range near {
-				i, okA := byKey[p.A]
-				j, okB := byKey[p.B]
+				i, okA := c.byKey[p.A]
+				j, okB := c.byKey[p.B]
 				if !okA || !okB {
 					return fmt.Errorf("a pair of %v and %v, of which one is no representative", p.A, p.B)
 				}
@@ -184,21 +214,22 @@ func gather(profiles, pairs, links func(*[]byte) bool) (*component, error) {
 			similarity: setsim.Similarity(shared, c.groups[i][0].Size, c.groups[j][0].Size)})
 	})
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return c, each(links, func(i, j, _ int) { c.links = append(c.links, [2]int{i, j}) })
+	return each(links, func(i, j, _ int) { c.links = append(c.links, [2]int{i, j}) })
 }
 
 // pairRows links each copy to its representative, and lists the near pairs: one by one, for they
 // are many times as large as what they are made of.
 func (c *component) pairRows(in *records.Inputs, yield func(a, b records.Key, row *records.Pair)) {
-	add := func(a, b *records.Profile, shared int, similarity float64) {
-		yield(a.Key, b.Key, &records.Pair{
-			IDA: in.ID(a.Key, a.ID, a.HasID), IDB: in.ID(b.Key, b.ID, b.HasID),
-			SourceA: in.Source(a.Key), SourceB: in.Source(b.Key),
+	var row records.Pair
+	add := func(a, b *document, shared int, similarity float64) {
+		row = records.Pair{
+			IDA: a.id, IDB: b.id, SourceA: in.Source(a.Key), SourceB: in.Source(b.Key),
 			PositionA: a.Key.Position(), PositionB: b.Key.Position(),
 			Similarity: similarity, Shared: int32(shared), SizeA: int32(a.Size), SizeB: int32(b.Size),
-		})
+		}
+		yield(a.Key, b.Key, &row)
 	}
 	for _, members := range c.groups {
 		for _, copied := range members[1:] {
@@ -212,7 +243,7 @@ func (c *component) pairRows(in *records.Inputs, yield func(a, b records.Key, ro
 
 // verdict is what becomes of one document of a cluster.
 type verdict struct {
-	doc, kept  *records.Profile
+	doc, kept  *document
 	cluster    records.Key
 	members    int
 	similarity float64 // 0: they are no pair
@@ -221,8 +252,9 @@ type verdict struct {
 
 // arrange puts the groups in the order of their best members: order is from place to group, place
 // from group to place.
-func (c *component) arrange(preferred func(a, b *records.Profile) int) (best []*records.Profile, order, place []int) {
-	best = make([]*records.Profile, len(c.groups))
+func (c *component) arrange(in *records.Inputs) (best []*document, order, place []int) {
+	preferred := func(a, b *document) int { return in.Preferred(&a.Profile, &b.Profile) }
+	best = make([]*document, len(c.groups))
 	order, place = make([]int, len(c.groups)), make([]int, len(c.groups))
 	for g, members := range c.groups {
 		best[g], order[g] = slices.MinFunc(members, preferred), g
@@ -235,8 +267,8 @@ func (c *component) arrange(preferred func(a, b *records.Profile) int) (best []*
 }
 
 // decide returns a verdict for each document of the component that is in a cluster.
-func (c *component) decide(preferred func(a, b *records.Profile) int, components bool) (verdicts []verdict) {
-	best, order, place := c.arrange(preferred)
+func (c *component) decide(in *records.Inputs, components bool) (verdicts []verdict) {
+	best, order, place := c.arrange(in)
 	var forest unionfind.Forest
 	pairs := make([]survivors.Pair, len(c.near))
 	for k, n := range c.near {
@@ -289,26 +321,22 @@ func (c *component) decide(preferred func(a, b *records.Profile) int, components
 	return verdicts
 }
 
-func (v *verdict) clustered(in *records.Inputs) *records.Clustered {
-	return &records.Clustered{
-		Cluster: int64(v.cluster),
-		ID:      in.ID(v.doc.Key, v.doc.ID, v.doc.HasID),
-		Source:  in.Source(v.doc.Key), Position: v.doc.Key.Position(),
+func (v *verdict) fillClustered(row *records.Clustered, in *records.Inputs) {
+	*row = records.Clustered{
+		Cluster: int64(v.cluster), ID: v.doc.id,
+		Source: in.Source(v.doc.Key), Position: v.doc.Key.Position(),
 		Size: int32(v.doc.Size), Members: int32(v.members), Kept: v.doc == v.kept,
 	}
 }
 
-func (v *verdict) removed(in *records.Inputs) *records.Removed {
-	row := &records.Removed{
-		ID:     in.ID(v.doc.Key, v.doc.ID, v.doc.HasID),
-		Source: in.Source(v.doc.Key), Position: v.doc.Key.Position(),
-		Cluster:    int64(v.cluster),
-		KeptID:     in.ID(v.kept.Key, v.kept.ID, v.kept.HasID),
-		KeptSource: in.Source(v.kept.Key), KeptPosition: v.kept.Key.Position(),
+func (v *verdict) fillRemoved(row *records.Removed, in *records.Inputs) {
+	*row = records.Removed{
+		ID: v.doc.id, Source: in.Source(v.doc.Key), Position: v.doc.Key.Position(),
+		Cluster: int64(v.cluster),
+		KeptID:  v.kept.id, KeptSource: in.Source(v.kept.Key), KeptPosition: v.kept.Key.Position(),
 		Reason: v.reason,
 	}
 	if v.similarity > 0 {
 		row.Similarity = &v.similarity
 	}
-	return row
 }

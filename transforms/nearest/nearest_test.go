@@ -136,7 +136,7 @@ func TestLookup(t *testing.T) {
 	var rows []byte
 	for i, id := range []string{"x", "z"} {
 		key := records.NewKey(0, int64(500+i))
-		rows = records.NewRow(key, key, &records.Rejected{Source: "a.jsonl", Position: key.Position(), ID: &id, Reason: records.ReasonNoText}).Append(rows)
+		rows = records.NewRow(nil, key, key, &records.Rejected{Source: "a.jsonl", Position: key.Position(), ID: &id, Reason: records.ReasonNoText}).Append(rows)
 	}
 	if err := (&lookupRejectedFn{Lookup: l}).ProcessElement(0, rows, emit); err != nil {
 		t.Fatal(err)
@@ -185,7 +185,7 @@ func TestLookupOfMany(t *testing.T) {
 		var rows []byte
 		for i := range 50 {
 			key, id := records.NewKey(0, int64(2000+bundle*50+i)), "x"
-			rows = records.NewRow(key, key, &records.Rejected{Source: "a.jsonl", Position: key.Position(), ID: &id, Reason: records.ReasonNoText}).Append(rows)
+			rows = records.NewRow(nil, key, key, &records.Rejected{Source: "a.jsonl", Position: key.Position(), ID: &id, Reason: records.ReasonNoText}).Append(rows)
 		}
 		if err := (&lookupRejectedFn{Lookup: l}).ProcessElement(0, rows, emit); err != nil {
 			t.Fatal(err)

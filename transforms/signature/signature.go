@@ -9,7 +9,6 @@ import (
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
 
 	"github.com/neardup/neardup/io/storage"
-	"github.com/neardup/neardup/kernels/hash"
 	"github.com/neardup/neardup/kernels/lsh"
 	"github.com/neardup/neardup/kernels/minhash"
 	"github.com/neardup/neardup/kernels/shingle"
@@ -53,8 +52,8 @@ type Params struct {
 //	blocks of documents → KV<band<<ShardBits | shard, band entries>, edges, KV<table shard, rejected rows>
 //
 // Two documents of similarity s share a bucket with probability 1−(1−s^r)^b (Leskovec, Rajaraman
-// and Ullman, Mining of Massive Datasets, §3.4). Documents of one bundle whose token sequences
-// are equal collapse at once: the later has an edge to the earlier and no band keys, which
+// and Ullman, Mining of Massive Datasets, §3.4). Documents of one bundle that have the same shingles,
+// each as often, collapse at once: the later has an edge to the earlier and no band keys, which
 // connects the same documents as n equal keys would. Documents without a token are rejected.
 func minHash(s beam.Scope, blocks beam.PCollection, p Params) (bands, edges, rejected beam.PCollection) {
 	s = s.Scope("signature.MinHash")
@@ -70,17 +69,11 @@ type minHashFn struct {
 	shingles []uint64
 	values   []uint64
 	keys     []uint64
-	seen     map[hash.Sum128]records.Key
+	seen     copies
 	bands    *records.BandWriter
 	edges    []byte
 	rejected *records.Buffers
 }
-
-// maxSeen bounds the memory of the collapse; what it forgets meets in the buckets.
-const maxSeen = 1 << 20
-
-// usualSeen spares most bundles the growth.
-const usualSeen = 1 << 15
 
 func (f *minHashFn) Setup() (err error) {
 	if f.inputs, err = storage.Shared[records.Inputs](f.Params.Inputs); err != nil {
@@ -88,15 +81,12 @@ func (f *minHashFn) Setup() (err error) {
 	}
 	f.shingler = f.Params.Text.New()
 	f.signer = minhash.New(f.Params.Signature, f.Params.Seed)
+	f.bands = records.NewBandWriter(f.Params.Bands, f.Params.ShardBits)
 	return nil
 }
 
 func (f *minHashFn) StartBundle(func(int64, []byte), func([]byte), func(int64, []byte)) {
-	if f.seen == nil {
-		f.seen = make(map[hash.Sum128]records.Key, usualSeen)
-	}
-	clear(f.seen)
-	f.bands = records.NewBandWriter(f.Params.Bands, f.Params.ShardBits)
+	f.seen.reset()
 	f.rejected = records.NewBuffers()
 }
 
@@ -112,7 +102,7 @@ func (f *minHashFn) ProcessElement(ctx context.Context, block []byte, bands func
 			continue
 		}
 		signed++
-		if first, ok := f.collapse(doc.Key); ok {
+		if first, ok := f.seen.first(f.shingles, doc.Key); ok {
 			equal++
 			f.edges = records.AppendEdge(f.edges, records.Edge{A: min(first, doc.Key), B: max(first, doc.Key)})
 			if len(f.edges) >= records.BlockBytes {
@@ -132,19 +122,6 @@ func (f *minHashFn) ProcessElement(ctx context.Context, block []byte, bands func
 	collapsed.Inc(ctx, equal)
 	noToken.Inc(ctx, none)
 	return d.Err()
-}
-
-// collapse returns an earlier document of the bundle that has the current shingle sequence.
-func (f *minHashFn) collapse(key records.Key) (first records.Key, ok bool) {
-	sum := hash.Sequence(f.shingles)
-	if first, ok = f.seen[sum]; ok {
-		return first, true
-	}
-	if len(f.seen) == maxSeen {
-		clear(f.seen)
-	}
-	f.seen[sum] = key
-	return 0, false
 }
 
 func (f *minHashFn) flushEdges(emit func([]byte)) {

@@ -1,0 +1,59 @@
+package signature
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/neardup/neardup/records"
+)
+
+// TestCopies compares the table with a map from sorted shingles, over several growths and a bundle's
+// end: documents are copies that have the same shingles, each as often, in any order.
+func TestCopies(t *testing.T) {
+	random := rand.New(rand.NewPCG(7, 7))
+	var seen copies
+	for bundle := range 2 {
+		seen.reset()
+		model := map[[3]uint64]records.Key{}
+		copied := 0
+		for i := range 5 * usualSeen {
+			// Few different ones at first, so that some are copies; all values are hashes.
+			doc := [3]uint64{hashed(random.Uint64N(1 << 18)), hashed(random.Uint64N(2)), hashed(random.Uint64N(2))}
+			sorted := doc
+			slices.Sort(sorted[:])
+			key := records.NewKey(0, int64(i))
+			want, isCopy := model[sorted]
+			if got, ok := seen.first(doc[:], key); ok != isCopy || got != want {
+				t.Fatalf("bundle %d, document %d: copy of %v, %v; want %v, %v", bundle, i, got, ok, want, isCopy)
+			}
+			if isCopy {
+				copied++
+			} else {
+				model[sorted] = key
+			}
+		}
+		if copied == 0 || len(model) < 2*usualSeen {
+			t.Fatalf("%d copies of %d documents: nothing is shown", copied, len(model))
+		}
+	}
+}
+
+func hashed(x uint64) uint64 { return x * 0x9e3779b97f4a7c15 }
+
+// TestCopiesAreBounded: a full table forgets, and goes on.
+func TestCopiesAreBounded(t *testing.T) {
+	var seen copies
+	seen.reset()
+	for i := range maxSeen + 1 {
+		if _, ok := seen.first([]uint64{hashed(uint64(i))}, records.NewKey(0, int64(i))); ok {
+			t.Fatalf("document %d is taken for a copy", i)
+		}
+	}
+	if len(seen.slots) > 2*maxSeen {
+		t.Errorf("%d slots", len(seen.slots))
+	}
+	if first, ok := seen.first([]uint64{hashed(maxSeen)}, 0); !ok || first.Position() != maxSeen {
+		t.Errorf("the last document is forgotten: %v, %v", first, ok)
+	}
+}
