@@ -20,6 +20,10 @@ const (
 	// slotsPerEntry decides how many elements of one set only are sorted after
 	// all: one of eight. With a portion the slots still fit a core's own cache.
 	slotsPerEntry = 8
+
+	// stretch is how many portions are gathered in one visit of all sets: each set is a miss of
+	// the cache, and each portion has but a few elements of it.
+	stretch = 4
 )
 
 // An entry is one element of one set.
@@ -40,23 +44,20 @@ func rankShared(sets [][]uint64, portion int) (lists [][]uint32, ranks int) {
 		total += len(s)
 	}
 
-	// Runs of equal hashes, in hash order: run k is the sets
-	// members[ends[k-1]:ends[k]].
+	// Runs of equal hashes, in hash order: the sets of each one after another, and how many they are.
 	members := make([]uint32, 0, total)
-	var ends []int
+	var runs []uint32
 	lengths := make([]int, len(sets)) // of the lists
 	most := 0                         // sets in a run
 	sorter := newElementSorter(total, portion)
 	cursors := make([]int, len(sets))
 	for p := range sorter.portions() {
-		for i, s := range sets {
-			c := cursors[i]
-			for ; c < len(s) && sorter.portion(s[c]) == p; c++ {
-				sorter.entries = append(sorter.entries, entry{s[c], uint32(i)})
+		if p%stretch == 0 {
+			for i, s := range sets {
+				cursors[i] += sorter.gather(s[cursors[i]:], uint32(i), p)
 			}
-			cursors[i] = c
 		}
-		entries := sorter.sort()
+		entries := sorter.sort(p % stretch)
 		for len(entries) > 0 {
 			n := 1
 			for n < len(entries) && entries[n].hash == entries[0].hash {
@@ -67,7 +68,7 @@ func rankShared(sets [][]uint64, portion int) (lists [][]uint32, ranks int) {
 					members = append(members, e.set)
 					lengths[e.set]++
 				}
-				ends = append(ends, len(members))
+				runs = append(runs, uint32(n))
 				most = max(most, n)
 			}
 			entries = entries[n:]
@@ -78,20 +79,19 @@ func rankShared(sets [][]uint64, portion int) (lists [][]uint32, ranks int) {
 	// order of hashes among equals. Handing out the ranks in their own order
 	// leaves every list sorted.
 	firsts := make([]int, most+2)
-	start := 0
-	for _, end := range ends {
-		firsts[end-start+1]++
-		start = end
+	for _, n := range runs {
+		firsts[n+1]++
 	}
 	for n := range most + 1 {
 		firsts[n+1] += firsts[n]
 	}
-	byRank := make([]int, len(ends))
-	start = 0
-	for k, end := range ends {
-		byRank[firsts[end-start]] = k
-		firsts[end-start]++
-		start = end
+	type span struct{ start, end int }
+	byRank := make([]span, len(runs)) // of members
+	start := 0
+	for _, n := range runs {
+		byRank[firsts[n]] = span{start, start + int(n)}
+		firsts[n]++
+		start += int(n)
 	}
 	flat := make([]uint32, 0, len(members))
 	lists = make([][]uint32, len(sets))
@@ -100,16 +100,12 @@ func rankShared(sets [][]uint64, portion int) (lists [][]uint32, ranks int) {
 		flat = flat[:at+n]
 		lists[i] = flat[at:at:len(flat)]
 	}
-	for rank, k := range byRank {
-		start := 0
-		if k > 0 {
-			start = ends[k-1]
-		}
-		for _, i := range members[start:ends[k]] {
+	for rank, run := range byRank {
+		for _, i := range members[run.start:run.end] {
 			lists[i] = append(lists[i], uint32(rank))
 		}
 	}
-	return lists, len(ends)
+	return lists, len(runs)
 }
 
 // An elementSorter sorts entries by hash, a portion of the hashes at a time: by
@@ -118,7 +114,8 @@ func rankShared(sets [][]uint64, portion int) (lists [][]uint32, ranks int) {
 // the only bucket.
 type elementSorter struct {
 	portionBits, bucketBits int
-	entries, sorted         []entry
+	gathered                [][]entry // of a stretch of portions
+	sorted                  []entry
 	counts                  []int
 	once, twice             []uint64 // bits by the low bits of a hash
 }
@@ -129,7 +126,10 @@ func newElementSorter(total, portion int) *elementSorter {
 		bucketBits:  bits.Len(uint(min(total, portion) / bucketSize)),
 	}
 	s.counts = make([]int, 1<<s.bucketBits+1)
-	s.entries = make([]entry, 0, min(total, portion+portion/8))
+	s.gathered = make([][]entry, min(stretch, s.portions()))
+	for p := range s.gathered {
+		s.gathered[p] = make([]entry, 0, min(total, portion+portion/8))
+	}
 	words := 1 << bits.Len(uint(min(total, portion)*slotsPerEntry/64))
 	s.once, s.twice = make([]uint64, words), make([]uint64, words)
 	return s
@@ -143,45 +143,57 @@ func (s *elementSorter) bucket(hash uint64) int {
 	return int(hash << s.portionBits >> (64 - s.bucketBits))
 }
 
-// dropSingles forgets most of the entries that no other has the hash of. In most
+// gather gathers the first elements of a set, or of what is left of it, that belong to the stretch
+// of portions from first on, and returns how many they are.
+func (s *elementSorter) gather(set []uint64, number uint32, first int) (n int) {
+	for k, entries := range s.gathered {
+		for ; n < len(set) && s.portion(set[n]) == first+k; n++ {
+			entries = append(entries, entry{set[n], number})
+		}
+		s.gathered[k] = entries
+	}
+	return n
+}
+
+// dropSingles leaves out most of the entries that no other has the hash of. In most
 // corpora those are most of all.
-func (s *elementSorter) dropSingles() {
+func (s *elementSorter) dropSingles(entries []entry) []entry {
 	clear(s.once)
 	clear(s.twice)
 	mask := uint64(len(s.once)*64 - 1)
-	for i := range s.entries {
-		slot := s.entries[i].hash & mask
+	for i := range entries {
+		slot := entries[i].hash & mask
 		word, bit := slot/64, uint64(1)<<(slot%64)
 		s.twice[word] |= s.once[word] & bit
 		s.once[word] |= bit
 	}
 	kept := 0
-	for _, e := range s.entries {
+	for _, e := range entries {
 		slot := e.hash & mask
-		s.entries[kept] = e
+		entries[kept] = e
 		kept += int(s.twice[slot/64] >> (slot % 64) & 1)
 	}
-	s.entries = s.entries[:kept]
+	return entries[:kept]
 }
 
-// sort returns the entries gathered so far, sorted and less such as are alone,
-// and forgets them. The result is valid until the next call.
-func (s *elementSorter) sort() []entry {
-	s.dropSingles()
+// sort returns the entries gathered of the k-th portion of the stretch, sorted and less such as are
+// alone, and forgets them. The result is valid until the next call.
+func (s *elementSorter) sort(k int) []entry {
+	entries := s.dropSingles(s.gathered[k])
+	s.gathered[k] = entries[:0]
 	clear(s.counts)
-	for _, e := range s.entries {
+	for _, e := range entries {
 		s.counts[s.bucket(e.hash)+1]++
 	}
 	for b := range len(s.counts) - 1 {
 		s.counts[b+1] += s.counts[b]
 	}
-	s.sorted = slices.Grow(s.sorted[:0], len(s.entries))[:len(s.entries)]
-	for _, e := range s.entries {
+	s.sorted = slices.Grow(s.sorted[:0], len(entries))[:len(entries)]
+	for _, e := range entries {
 		at := &s.counts[s.bucket(e.hash)]
 		s.sorted[*at] = e
 		*at++
 	}
-	s.entries = s.entries[:0]
 	start := 0
 	for _, end := range s.counts[:len(s.counts)-1] { // now the ends of the buckets
 		sortByHash(s.sorted[start:end])
