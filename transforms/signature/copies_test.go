@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/neardup/neardup/kernels/hash"
 	"github.com/neardup/neardup/records"
 )
 
@@ -39,7 +40,8 @@ func TestCopies(t *testing.T) {
 	}
 }
 
-func hashed(x uint64) uint64 { return x * 0x9e3779b97f4a7c15 }
+// hashed is as a shingle is: sums of values that are not mixed meet by chance of another kind.
+func hashed(x uint64) uint64 { return hash.Mix(x) }
 
 // TestCopiesAreBounded: a full table forgets, and goes on.
 func TestCopiesAreBounded(t *testing.T) {
