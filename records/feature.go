@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/binary"
+	"slices"
 )
 
 // SetHash is the 128-bit hash of a shingle set: documents with equal hashes are copies.
@@ -63,11 +64,12 @@ type SetPart struct {
 // setPart is the number of shingles above which a set travels in parts: 512 KB.
 const setPart = 64 << 10
 
-// SetParts calls emit with the encoded parts of a document's set, each an element of its own.
-func SetParts(key Key, hash SetHash, set []uint64, emit func([]byte)) {
+// SetParts calls emit with the encoded parts of a document's set, made in buffer as far as it has
+// room: with none, each is an element of its own.
+func SetParts(buffer []byte, key Key, hash SetHash, set []uint64, emit func([]byte)) {
 	for first := 0; first < len(set); first += setPart {
 		values := set[first:min(first+setPart, len(set))]
-		block := make([]byte, 0, 8+16+8+8*len(values))
+		block := slices.Grow(buffer[:0], 8+16+8+8*len(values))
 		block = AppendUint64(AppendUint64(AppendKey(block, key), hash.Hi), hash.Lo)
 		block = AppendUint32(AppendUint32(block, uint32(len(set))), uint32(first))
 		for _, v := range values {

@@ -139,7 +139,7 @@ func TestSetPartsRoundTrip(t *testing.T) {
 		}
 		key, hash := records.NewKey(7, 1<<39), records.SetHash{Hi: 1, Lo: 2}
 		got := make([]uint64, size)
-		records.SetParts(key, hash, set, func(block []byte) {
+		records.SetParts(nil, key, hash, set, func(block []byte) {
 			if len(block) > limit {
 				t.Errorf("size %d: a part of %d bytes", size, len(block))
 			}

@@ -47,8 +47,7 @@ func Build(s beam.Scope, p *Plan, output, temp string) {
 	comparing := p.verify(inputs, temp)
 	features := verify.Sets(s, again, p.Text, comparing)
 	found := verify.Jaccard(s, features, comparing)
-	profiles := beam.Flatten(s, features.Profiles, features.LargeProfiles)
-	rows := decide.Survivors(s, profiles, found.Pairs, found.Links, decide.Params{Inputs: inputs, Components: p.Config.Cluster == "components"})
+	rows := decide.Survivors(s, features.Profiles, found.Pairs, found.Links, decide.Params{Inputs: inputs, Components: p.Config.Cluster == "components"})
 
 	rejected := sink.Table[records.Rejected](s, "rejected", beam.Flatten(s, append(notCompared, docs.Rejected, noToken)...), p.slices(1), writing)
 	facts := []beam.PCollection{
@@ -167,7 +166,7 @@ func (p *Plan) verify(inputs, temp string) verify.Params {
 	}
 	return verify.Params{
 		Inputs: inputs, Threshold: p.Threshold, CellBytes: p.Config.cellBytes(), ChunkBytes: cmp.Or(p.Config.CellBytes, verify.DefaultCellBytes), PairBudget: p.Config.PairBudget,
-		WorkBytes: verify.DefaultWorkBytes, Banding: banding, Temp: temp,
+		WorkBytes: verify.DefaultWorkBytes, Groups: p.componentGroups(), Banding: banding, Temp: temp,
 	}
 }
 

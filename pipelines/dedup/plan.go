@@ -16,6 +16,7 @@ import (
 	"github.com/neardup/neardup/kernels/shingle"
 	"github.com/neardup/neardup/records"
 	"github.com/neardup/neardup/transforms/signature"
+	"github.com/neardup/neardup/transforms/verify"
 )
 
 // Plan is a Config and what follows from it and the input, before any of it is read in earnest.
@@ -214,6 +215,12 @@ func (p *Plan) shardBits() int {
 // parts is the number of groups that edges are spread over.
 func (p *Plan) parts() int {
 	return int(max(1, p.Documents*edgeBytes*edgesPerDocument/groupBytes))
+}
+
+// componentGroups is the number of groups of components: few megabytes each, even if all documents
+// are compared.
+func (p *Plan) componentGroups() verify.Groups {
+	return verify.Groups(max(leastGroups, min(8*p.Shingles/groupBytes, mostGroups)))
 }
 
 // dictionaryGroups are the numbers of groups that shingles are spread over, by hash and by document.

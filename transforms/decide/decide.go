@@ -45,17 +45,18 @@ type Params struct {
 	Components bool
 }
 
-// Survivors decides each component, in the order of preference: by the preference of the file,
+// Survivors decides groups of components, in the order of preference: by the preference of the file,
 // then rank, then input order. A document is kept unless a kept one is at least threshold similar
 // to it: so no pair has both its documents kept, and each removed document is that similar to the
 // kept one that its row names. Or, with Components, only the first of a cluster is kept.
 //
-//	KV<component, profiles>, KV<component, near pairs>, KV<component, links> → Rows
+//	KV<group, profiles>, KV<group, near pairs>, KV<group, links> → Rows
 //
+// A group is whole components, which nothing connects: deciding them together is deciding each.
 // Links connect clusters as pairs do, and are no rows.
 //
 // A copy group stands at the place of the document to be preferred; if the group is kept, that
-// document is. One CoGroupByKey; a component's profiles and pairs are held in memory.
+// document is. One CoGroupByKey; a group's profiles and pairs are held in memory.
 func Survivors(s beam.Scope, profiles, pairs, links beam.PCollection, p Params) Rows {
 	s = s.Scope("decide.Survivors")
 	near, clusters, removed, dropped := beam.ParDo4(s, &decideFn{Params: p}, beam.CoGroupByKey(s, profiles, pairs, links))
@@ -67,7 +68,7 @@ type decideFn struct {
 
 	in                              *records.Inputs
 	pairs, clusters, removed, drops *records.Buffers
-	component                       component
+	group                           group
 }
 
 func (f *decideFn) Setup() (err error) {
@@ -79,10 +80,10 @@ func (f *decideFn) StartBundle(_, _, _, _ func(int64, []byte)) {
 	f.pairs, f.clusters, f.removed, f.drops = records.NewBuffers(), records.NewBuffers(), records.NewBuffers(), records.NewBuffers()
 }
 
-func (f *decideFn) ProcessElement(ctx context.Context, component int64, profiles, pairs, links func(*[]byte) bool, toPairs, toClusters, toRemoved, toDropped func(int64, []byte)) error {
-	c := &f.component
+func (f *decideFn) ProcessElement(ctx context.Context, number int64, profiles, pairs, links func(*[]byte) bool, toPairs, toClusters, toRemoved, toDropped func(int64, []byte)) error {
+	c := &f.group
 	if err := c.gather(f.in, profiles, pairs, links); err != nil {
-		return fmt.Errorf("component %v: %w", records.Key(component), err)
+		return fmt.Errorf("group %d of components: %w", number, err)
 	}
 	row := func(buffers *records.Buffers, own, second records.Key, row records.Row, emit func(int64, []byte)) {
 		records.AddRow(buffers, int64(f.in.Shard(own)), own, second, row, emit)
@@ -118,14 +119,14 @@ func (f *decideFn) FinishBundle(toPairs, toClusters, toRemoved, toDropped func(i
 	f.drops.Flush(toDropped)
 }
 
-// document is one of a component.
+// document is one of a group.
 type document struct {
 	records.Profile
 	id string
 }
 
-// component is what is known of one component. Its storage serves the next.
-type component struct {
+// group is what is known of some components. Its storage serves the next.
+type group struct {
 	// groups are the copy groups in the order of their representatives, members in input order.
 	groups [][]*document
 	// near are the similar groups, by index.
@@ -147,12 +148,12 @@ type nearGroups struct {
 	similarity   float64
 }
 
-// usualDocuments is up to how many documents a component's storage is kept for the next.
-const usualDocuments = 1 << 10
+// usualDocuments is up to how many documents a group's storage is kept for the next.
+const usualDocuments = 1 << 16
 
-func (c *component) gather(in *records.Inputs, profiles, pairs, links func(*[]byte) bool) error {
+func (c *group) gather(in *records.Inputs, profiles, pairs, links func(*[]byte) bool) error {
 	if len(c.docs) > usualDocuments || c.groupOf == nil {
-		*c = component{groupOf: map[records.SetHash]int{}, byKey: map[records.Key]int{}}
+		*c = group{groupOf: map[records.SetHash]int{}, byKey: map[records.Key]int{}}
 	}
 	clear(c.groupOf)
 	clear(c.byKey)
@@ -221,7 +222,7 @@ func (c *component) gather(in *records.Inputs, profiles, pairs, links func(*[]by
 
 // pairRows links each copy to its representative, and lists the near pairs: one by one, for they
 // are many times as large as what they are made of.
-func (c *component) pairRows(in *records.Inputs, yield func(a, b records.Key, row *records.Pair)) {
+func (c *group) pairRows(in *records.Inputs, yield func(a, b records.Key, row *records.Pair)) {
 	var row records.Pair
 	add := func(a, b *document, shared int, similarity float64) {
 		row = records.Pair{
@@ -252,7 +253,7 @@ type verdict struct {
 
 // arrange puts the groups in the order of their best members: order is from place to group, place
 // from group to place.
-func (c *component) arrange(in *records.Inputs) (best []*document, order, place []int) {
+func (c *group) arrange(in *records.Inputs) (best []*document, order, place []int) {
 	preferred := func(a, b *document) int { return in.Preferred(&a.Profile, &b.Profile) }
 	best = make([]*document, len(c.groups))
 	order, place = make([]int, len(c.groups)), make([]int, len(c.groups))
@@ -266,8 +267,8 @@ func (c *component) arrange(in *records.Inputs) (best []*document, order, place 
 	return best, order, place
 }
 
-// decide returns a verdict for each document of the component that is in a cluster.
-func (c *component) decide(in *records.Inputs, components bool) (verdicts []verdict) {
+// decide returns a verdict for each document that is in a cluster.
+func (c *group) decide(in *records.Inputs, components bool) (verdicts []verdict) {
 	best, order, place := c.arrange(in)
 	var forest unionfind.Forest
 	pairs := make([]survivors.Pair, len(c.near))

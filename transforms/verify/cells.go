@@ -288,7 +288,7 @@ func (f *cellPairFn) join(ctx context.Context, c cellPair, h *halves, emit, esti
 	if err != nil {
 		return err
 	}
-	out := pairWriter{component: int64(c.component)}
+	out := pairWriter{key: int64(c.component)}
 	var blocks [][]byte
 	out.emit = func(_ int64, block []byte) { blocks = append(blocks, block) }
 	crowd := false

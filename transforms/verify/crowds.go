@@ -38,19 +38,20 @@ var (
 // tally finds the crowds among large components.
 //
 //	KV<component, profiles>, KV<component, near pairs>, KV<component, estimate> →
-//	KV<component, near pairs>, KV<component, links>, facts, KV<document, rank>
+//	KV<group, near pairs>, KV<group, links>, facts, KV<document, rank>
 //
 // The pairs of what is no crowd go on as they are. Those of a crowd depend on how it was cut, so
 // they only connect its clusters; its representatives are ranked by preference.
 func tally(s beam.Scope, profiles, pairs, estimates beam.PCollection, p Params) (whole, links, facts, ranks beam.PCollection) {
 	s = s.Scope("Tally")
-	return beam.ParDo4(s, &tallyFn{Inputs: p.Inputs, PairBudget: p.PairBudget, BlockBytes: p.ChunkBytes}, beam.CoGroupByKey(s, profiles, pairs, estimates))
+	return beam.ParDo4(s, &tallyFn{Inputs: p.Inputs, PairBudget: p.PairBudget, BlockBytes: p.ChunkBytes, Groups: p.Groups}, beam.CoGroupByKey(s, profiles, pairs, estimates))
 }
 
 type tallyFn struct {
 	Inputs     string
 	PairBudget int
 	BlockBytes int
+	Groups     Groups
 
 	in        *records.Inputs
 	estimates bundleEstimate
@@ -93,11 +94,11 @@ func (f *tallyFn) ProcessElement(ctx context.Context, component int64, profiles,
 	}
 	if !crowd {
 		for _, block := range held {
-			whole(component, block)
+			whole(f.Groups.of(component), block)
 		}
 		return f.estimate(component, estimates)
 	}
-	out := pairWriter{component: component, emit: links}
+	out := pairWriter{key: f.Groups.of(component), emit: links}
 	for key, root := range forest.All() {
 		if key != root {
 			out.add(records.Key(root), records.Key(key), 0)
@@ -157,7 +158,7 @@ func decodeRank(d *records.Decoder) rank {
 
 // crowds lists the pairs of crowds with a kept document.
 //
-//	KV<document, set part>, KV<document, rank> → KV<component, near pairs>
+//	KV<document, set part>, KV<document, rank> → KV<group, near pairs>
 //
 // The sets are written to files in the order of preference, and one call goes through those of a
 // crowd as survivors.Star does.
@@ -166,7 +167,7 @@ func crowds(s beam.Scope, sets, ranks beam.PCollection, p Params) beam.PCollecti
 	folder := path.Join(p.Temp, "crowds")
 	ranked := beam.ParDo(s, &rankedFn{}, beam.CoGroupByKey(s, sets, ranks))
 	files := beam.ParDo(s, &spoolFn{Folder: folder}, beam.GroupByKey(s, ranked))
-	return beam.ParDo(s, &passFn{Folder: folder, Threshold: p.Threshold, ChunkBytes: p.ChunkBytes}, beam.GroupByKey(s, files))
+	return beam.ParDo(s, &passFn{Folder: folder, Threshold: p.Threshold, ChunkBytes: p.ChunkBytes, Groups: p.Groups}, beam.GroupByKey(s, files))
 }
 
 // rankedFn sends the sets of crowds to their blocks.
@@ -289,11 +290,12 @@ func readGroup(name string) (g group, err error) {
 // passFn goes through crowds in the order of preference, and lists the pairs of each document
 // with those kept before it. It holds a block and a chunk of the kept in memory.
 //
-//	KV<component, numbers of blocks> → KV<component, near pairs>
+//	KV<component, numbers of blocks> → KV<group, near pairs>
 type passFn struct {
 	Folder     string
 	Threshold  setsim.Threshold
 	ChunkBytes int
+	Groups     Groups
 }
 
 func (f *passFn) ProcessElement(ctx context.Context, component int64, numbers func(*[]byte) bool, emit func(int64, []byte)) error {
@@ -307,7 +309,7 @@ func (f *passFn) ProcessElement(ctx context.Context, component int64, numbers fu
 		}
 	}
 	slices.Sort(blocks)
-	p := pass{passFn: f, component: records.Key(component), out: pairWriter{component: component, emit: emit}}
+	p := pass{passFn: f, component: records.Key(component), out: pairWriter{key: f.Groups.of(component), emit: emit}}
 	p.chunk = p.newChunk()
 	each := func(do func(group) error) error {
 		for _, b := range blocks {

@@ -3,6 +3,7 @@ package verify
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/neardup/neardup/kernels/lsh"
 	"github.com/neardup/neardup/kernels/minhash"
@@ -63,6 +64,8 @@ type estimator struct {
 	signer   *minhash.Signer
 	values   []uint64
 	bandKeys []uint64
+	cut      []uint32 // band keys of the sets of a group
+	signed   []bool   // which of them are there
 }
 
 func newEstimator(b Banding) *estimator {
@@ -72,16 +75,18 @@ func newEstimator(b Banding) *estimator {
 	return &estimator{banding: b, signer: minhash.New(b.Signature, b.Seed)}
 }
 
-// of returns an estimate of the pairs of sets, which are to be added.
+// of returns an estimate of the pairs of sets, which are to be added before the next call.
 func (e *estimator) of(sets [][]uint64) *groupEstimate {
-	return &groupEstimate{estimator: e, sets: sets, keys: make([][]uint32, len(sets))}
+	e.cut = slices.Grow(e.cut[:0], len(sets)*e.banding.Bands)[:len(sets)*e.banding.Bands]
+	e.signed = slices.Grow(e.signed[:0], len(sets))[:len(sets)]
+	clear(e.signed)
+	return &groupEstimate{estimator: e, sets: sets}
 }
 
 type groupEstimate struct {
 	*estimator
 	estimate
 	sets [][]uint64
-	keys [][]uint32 // of bands, for sets in a pair
 }
 
 // leastProbability keeps what is rounded to 0 from standing for infinitely many.
@@ -101,15 +106,16 @@ func (g *groupEstimate) pair(i, j, shared int) {
 
 // keysOf signs a set again, which few need: those are the keys that its document had.
 func (g *groupEstimate) keysOf(i int) []uint32 {
-	if g.keys[i] == nil {
+	keys := g.cut[i*g.banding.Bands:][:g.banding.Bands]
+	if !g.signed[i] {
+		g.signed[i] = true
 		g.values = g.signer.Sign(g.values, g.sets[i])
 		g.bandKeys = lsh.Keys(g.bandKeys, g.values, g.banding.Bands, g.banding.Rows)
-		g.keys[i] = make([]uint32, len(g.bandKeys))
 		for band, key := range g.bandKeys {
-			g.keys[i][band] = uint32(key)
+			keys[band] = uint32(key)
 		}
 	}
-	return g.keys[i]
+	return keys
 }
 
 // meet reports whether two documents share a bucket.

@@ -23,11 +23,12 @@ var (
 	pairsFound      = beam.NewCounter("verify", "pairs")
 )
 
-// small joins the sets of small components.
+// small joins the sets of small components, each for itself.
 //
-//	KV<component, set part> → KV<component, near pairs>, KV<document, set part>, KV<component, profiles>, facts
+//	KV<group, set parts with components> → KV<group, near pairs>, KV<document, set part>, KV<component, profiles>, facts
 //
-// A component whose sets are larger than a cell goes on as if it were a large one.
+// A component whose sets are larger than a cell goes on as if it were a large one. A group is held in
+// memory.
 func small(s beam.Scope, f Features, p Params) (pairs, sets, profiles, facts beam.PCollection) {
 	s = s.Scope("Small")
 	return beam.ParDo4(s, &joinFn{Threshold: p.Threshold, CellBytes: p.CellBytes, Banding: p.Banding}, beam.GroupByKey(s, f.Sets))
@@ -40,6 +41,8 @@ type joinFn struct {
 
 	estimator *estimator
 	estimates bundleEstimate
+	assembler assembler
+	members   []memberPart
 }
 
 func (f *joinFn) Setup() { f.estimator = newEstimator(f.Banding) }
@@ -52,43 +55,83 @@ func (f *joinFn) FinishBundle(_, _, _ func(int64, []byte), facts func([]byte)) e
 	return f.estimates.emit(facts)
 }
 
-func (f *joinFn) ProcessElement(ctx context.Context, component int64, parts func(*[]byte) bool, pairs, sets, profiles func(int64, []byte), _ func([]byte)) error {
-	var held [][]byte
+// memberPart is a part of the set of a document of a component.
+type memberPart struct {
+	component, key records.Key
+	part           []byte
+}
+
+func appendMemberPart(block []byte, component records.Key, part []byte) []byte {
+	return records.AppendBytes(records.AppendKey(block, component), part)
+}
+
+func (f *joinFn) ProcessElement(ctx context.Context, number int64, blocks func(*[]byte) bool, pairs, sets, profiles func(int64, []byte), _ func([]byte)) error {
+	f.members = f.members[:0]
 	var block []byte
-	size := 0
-	for size <= f.CellBytes && parts(&block) {
-		held, block = append(held, block), nil
-		size += len(held[len(held)-1])
+	for blocks(&block) {
+		for d := records.NewDecoder(block); !d.Done(); {
+			m := memberPart{component: d.Key(), part: d.Bytes()}
+			m.key = records.NewDecoder(m.part).Key()
+			if err := d.Err(); err != nil {
+				return err
+			}
+			f.members = append(f.members, m)
+		}
+		block = nil // the parts are in it
 	}
-	if size > f.CellBytes {
-		return passOn(component, held, parts, sets, profiles)
-	}
-	group, err := assemble(held)
-	if err != nil {
-		return err
-	}
-	out := pairWriter{component: component, emit: pairs}
-	estimate := f.estimator.of(group.sets)
-	setsim.SelfJoin(group.sets, f.Threshold, func(i, j, shared int) bool {
-		out.add(group.keys[i], group.keys[j], shared)
-		estimate.pair(i, j, shared)
-		return true
+	slices.SortFunc(f.members, func(a, b memberPart) int {
+		if a.component != b.component {
+			return cmp.Compare(a.component, b.component)
+		}
+		return cmp.Compare(a.key, b.key)
 	})
+	out := pairWriter{key: number, emit: pairs}
+	var parts [][]byte
+	joined := 0
+	for left := f.members; len(left) > 0; left = left[len(parts):] {
+		component, size := left[0].component, 0
+		parts = parts[:0]
+		for _, m := range left {
+			if m.component != component {
+				break
+			}
+			parts = append(parts, m.part)
+			size += len(m.part)
+		}
+		if size > f.CellBytes {
+			if err := passOn(int64(component), parts, sets, profiles); err != nil {
+				return err
+			}
+			continue
+		}
+		group, err := f.assembler.assemble(parts)
+		if err != nil {
+			return err
+		}
+		f.join(int64(component), group, &out)
+		joined += len(group.sets)
+	}
 	out.flush()
-	f.estimates.add(component, estimate.estimate)
-	representatives.Inc(ctx, int64(len(group.sets)))
+	representatives.Inc(ctx, int64(joined))
 	pairsFound.Inc(ctx, out.written)
 	return nil
 }
 
+// join joins the sets of a component.
+func (f *joinFn) join(component int64, g group, out *pairWriter) {
+	estimate := f.estimator.of(g.sets)
+	setsim.SelfJoin(g.sets, f.Threshold, func(i, j, shared int) bool {
+		out.add(g.keys[i], g.keys[j], shared)
+		estimate.pair(i, j, shared)
+		return true
+	})
+	f.estimates.add(component, estimate.estimate)
+}
+
 // passOn sends what one call cannot hold to be cut into cells.
-func passOn(component int64, held [][]byte, more func(*[]byte) bool, sets, profiles func(int64, []byte)) error {
+func passOn(component int64, parts [][]byte, sets, profiles func(int64, []byte)) error {
 	buffers := records.NewBuffers()
-	var block []byte
-	for len(held) > 0 || more(&block) {
-		if len(held) > 0 {
-			block, held = held[0], held[1:]
-		}
+	for _, block := range parts {
 		d := records.NewDecoder(block)
 		part := d.SetPart()
 		if err := d.Err(); err != nil {
@@ -100,7 +143,6 @@ func passOn(component int64, held [][]byte, more func(*[]byte) bool, sets, profi
 			}, profiles)
 		}
 		sets(int64(part.Key), block)
-		block = nil
 	}
 	buffers.Flush(profiles)
 	return nil
@@ -112,48 +154,65 @@ type group struct {
 	sets [][]uint64
 }
 
-// assemble makes sets of their parts.
-func assemble(parts [][]byte) (g group, err error) {
-	type member struct {
-		key  records.Key
-		hash records.SetHash
-		set  []uint64
-	}
-	byKey := map[records.Key]*member{}
-	for _, block := range parts {
+// assembler makes sets of their parts. What it made is valid until the next call.
+type assembler struct {
+	group group
+	room  []uint64 // of the sets
+	parts []records.SetPart
+	seen  map[records.SetHash]bool
+}
+
+// assemble makes sets of their parts, which may come in any order.
+func assemble(parts [][]byte) (group, error) { return new(assembler).assemble(parts) }
+
+func (a *assembler) assemble(blocks [][]byte) (group, error) {
+	a.parts = a.parts[:0]
+	for _, block := range blocks {
 		d := records.NewDecoder(block)
-		part := d.SetPart()
+		a.parts = append(a.parts, d.SetPart())
 		if err := d.Err(); err != nil {
-			return g, err
-		}
-		m := byKey[part.Key]
-		if m == nil {
-			m = &member{key: part.Key, hash: part.Hash, set: make([]uint64, part.Total)}
-			byKey[part.Key] = m
-		}
-		part.CopyTo(m.set)
-	}
-	members := make([]*member, 0, len(byKey))
-	for _, m := range byKey {
-		members = append(members, m)
-	}
-	slices.SortFunc(members, func(a, b *member) int { return cmp.Compare(a.key, b.key) })
-	seen := map[records.SetHash]bool{}
-	for _, m := range members {
-		if !seen[m.hash] {
-			seen[m.hash] = true
-			g.keys, g.sets = append(g.keys, m.key), append(g.sets, m.set)
+			return group{}, err
 		}
 	}
+	slices.SortFunc(a.parts, func(a, b records.SetPart) int {
+		return cmp.Or(cmp.Compare(a.Key, b.Key), cmp.Compare(a.First, b.First))
+	})
+	if a.seen == nil {
+		a.seen = map[records.SetHash]bool{}
+	}
+	clear(a.seen)
+	total := 0
+	for _, p := range a.parts {
+		total += len(p.Values) / shingleBytes
+	}
+	a.room = slices.Grow(a.room[:0], total)
+	g := group{keys: a.group.keys[:0], sets: a.group.sets[:0]}
+	var set []uint64 // of the document whose parts come
+	for i, p := range a.parts {
+		if i == 0 || p.Key != a.parts[i-1].Key {
+			set = nil
+			if !a.seen[p.Hash] {
+				a.seen[p.Hash] = true
+				at := len(a.room)
+				a.room = a.room[:at+p.Total]
+				set = a.room[at:len(a.room):len(a.room)]
+				g.keys, g.sets = append(g.keys, p.Key), append(g.sets, set)
+			}
+		}
+		if set != nil {
+			p.CopyTo(set)
+		}
+	}
+	a.group = g
 	return g, nil
 }
 
-// pairWriter packs the pairs of a component into blocks.
+// pairWriter packs the pairs of a group into blocks.
 type pairWriter struct {
-	component int64
-	emit      func(int64, []byte)
-	block     []byte
-	written   int64
+	key     int64
+	emit    func(int64, []byte)
+	block   []byte
+	written int64
 }
 
 func (w *pairWriter) add(a, b records.Key, shared int) {
@@ -166,7 +225,7 @@ func (w *pairWriter) add(a, b records.Key, shared int) {
 
 func (w *pairWriter) flush() {
 	if len(w.block) > 0 {
-		w.emit(w.component, w.block)
+		w.emit(w.key, w.block)
 		w.block = nil
 	}
 }

@@ -228,7 +228,7 @@ func (f *sampleFn) ProcessElement(block []byte, emit func(int64, []byte)) error 
 	d := records.NewDecoder(block)
 	for doc := range d.Documents() {
 		set := shingle.Set(f.shingler.Shingles(nil, doc.Text))
-		records.SetParts(doc.Key, setHash(set), set, func(part []byte) { emit(int64(doc.Key), part) })
+		records.SetParts(nil, doc.Key, setHash(set), set, func(part []byte) { emit(int64(doc.Key), part) })
 	}
 	return d.Err()
 }

@@ -25,8 +25,10 @@ var (
 
 // Features are what is known of documents that were read for their components.
 type Features struct {
-	// Of small components, which one call joins: KV<component, set part>, KV<component, profiles>.
-	Sets, Profiles beam.PCollection
+	// Profiles are those of all: KV<group, profiles>.
+	Profiles beam.PCollection
+	// Sets are those of small components, which one call joins: KV<group, set parts with components>.
+	Sets beam.PCollection
 	// Of large ones, which are cut into cells: KV<document, set part>, KV<component, profiles>.
 	LargeSets, LargeProfiles beam.PCollection
 }
@@ -39,18 +41,20 @@ type Features struct {
 // as a bundle can know: the representative of a copy group, its first document, is always sent.
 func Sets(s beam.Scope, blocks beam.PCollection, text shingle.Spec, p Params) Features {
 	s = s.Scope("verify.Sets")
-	sets, profiles, largeSets, largeProfiles := beam.ParDo4(s, &setsFn{Text: text, Small: p.small()}, blocks)
+	sets, profiles, largeSets, largeProfiles := beam.ParDo4(s, &setsFn{Text: text, Small: p.small(), Groups: p.Groups}, blocks)
 	return Features{Sets: sets, Profiles: profiles, LargeSets: largeSets, LargeProfiles: largeProfiles}
 }
 
 type setsFn struct {
-	Text  shingle.Spec
-	Small int // documents of the largest small component
+	Text   shingle.Spec
+	Small  int // documents of the largest small component
+	Groups Groups
 
-	shingler                *shingle.Shingler
-	shingles                []uint64
-	sent                    map[sentKey]records.Key
-	profiles, largeProfiles *records.Buffers
+	shingler                      *shingle.Shingler
+	shingles                      []uint64
+	part                          []byte
+	sent                          map[sentKey]records.Key
+	sets, profiles, largeProfiles *records.Buffers
 }
 
 // sentKey is a set that was sent for a component.
@@ -66,7 +70,7 @@ func (f *setsFn) Setup() { f.shingler = f.Text.New() }
 
 func (f *setsFn) StartBundle(_, _, _, _ func(int64, []byte)) {
 	f.sent = map[sentKey]records.Key{}
-	f.profiles, f.largeProfiles = records.NewBuffers(), records.NewBuffers()
+	f.sets, f.profiles, f.largeProfiles = records.NewBuffers(), records.NewBuffers(), records.NewBuffers()
 }
 
 func (f *setsFn) ProcessElement(ctx context.Context, block []byte, sets, profiles, largeSets, largeProfiles func(int64, []byte)) error {
@@ -80,19 +84,29 @@ func (f *setsFn) ProcessElement(ctx context.Context, block []byte, sets, profile
 			ID: doc.ID, HasID: doc.HasID, Rank: doc.Rank,
 		}
 		component := int64(doc.Component)
-		buffers, toProfiles, toSets, group := f.profiles, profiles, sets, component
-		if doc.Of > f.Small {
-			buffers, toProfiles, toSets, group = f.largeProfiles, largeProfiles, largeSets, int64(doc.Key)
+		group, large := f.Groups.of(component), doc.Of > f.Small
+		appendProfile := func(block []byte) []byte { return records.AppendProfile(block, &profile) }
+		f.profiles.Add(group, appendProfile, profiles)
+		if large {
+			f.largeProfiles.Add(component, appendProfile, largeProfiles)
 		}
-		buffers.Add(component, func(block []byte) []byte { return records.AppendProfile(block, &profile) }, toProfiles)
 		made++
-		if f.firstOf(doc.Component, &profile) {
-			shipped++
-			records.SetParts(doc.Key, profile.Hash, set, func(part []byte) {
-				bytes += int64(len(part))
-				toSets(group, part)
-			})
+		if !f.firstOf(doc.Component, &profile) {
+			continue
 		}
+		shipped++
+		if large {
+			records.SetParts(nil, doc.Key, profile.Hash, set, func(part []byte) {
+				bytes += int64(len(part))
+				largeSets(int64(doc.Key), part)
+			})
+			continue
+		}
+		records.SetParts(f.part, doc.Key, profile.Hash, set, func(part []byte) {
+			f.part = part[:0]
+			bytes += int64(len(part))
+			f.sets.Add(group, func(block []byte) []byte { return appendMemberPart(block, doc.Component, part) }, sets)
+		})
 	}
 	setsMade.Inc(ctx, made)
 	setBytes.Inc(ctx, bytes)
@@ -116,7 +130,8 @@ func (f *setsFn) firstOf(component records.Key, p *records.Profile) bool {
 	return true
 }
 
-func (f *setsFn) FinishBundle(_, profiles, _, largeProfiles func(int64, []byte)) {
+func (f *setsFn) FinishBundle(sets, profiles, _, largeProfiles func(int64, []byte)) {
+	f.sets.Flush(sets)
 	f.profiles.Flush(profiles)
 	f.largeProfiles.Flush(largeProfiles)
 }

@@ -8,6 +8,7 @@ package verify
 import (
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 
+	"github.com/neardup/neardup/kernels/hash"
 	"github.com/neardup/neardup/kernels/setsim"
 )
 
@@ -25,6 +26,9 @@ type Params struct {
 	PairBudget int
 	// WorkBytes is the size of the sets that may be sent to the cell pairs of a component.
 	WorkBytes int64
+	// Groups is the number of groups that components are put into by a hash of their names: small
+	// ones to be joined, all of them to be decided. The result does not depend on it.
+	Groups Groups
 	// Banding tells how likely a pair was to be found.
 	Banding Banding
 	// Temp is the folder for a crowd's sets, which are gone through in order.
@@ -50,11 +54,19 @@ func (p Params) small() int {
 	return n
 }
 
+// Groups is a number of groups of components.
+type Groups int
+
+// of returns the group of a component.
+func (g Groups) of(component int64) int64 {
+	return int64(hash.Mix(uint64(component)) % uint64(max(1, g)))
+}
+
 // Found is what is known of all components.
 type Found struct {
-	// Pairs are KV<component, near pairs>: all of them, or of a crowd, for each document, some with those kept before it.
+	// Pairs are KV<group, near pairs>: all of them, or of a crowd, for each document, some with those kept before it.
 	Pairs beam.PCollection
-	// Links are KV<component, near pairs> that connect the clusters of crowds as all pairs would.
+	// Links are KV<group, near pairs> that connect the clusters of crowds as all pairs would.
 	Links beam.PCollection
 	// Facts tell of crowds, and estimate how many pairs other components have; encoded as
 	// records.Fact.

@@ -16,15 +16,23 @@ import (
 	"github.com/neardup/neardup/records"
 )
 
-// joined runs the join of one component.
+// joined runs the join of a group of several components that all have the same parts.
 func joined(t *testing.T, parts [][]byte, threshold setsim.Threshold) (pairs []records.NearPair) {
 	t.Helper()
 	f := &joinFn{Threshold: threshold, CellBytes: 1 << 30}
 	f.Setup()
 	passedOn := func(int64, []byte) { t.Error("a component that one call can hold was passed on") }
-	err := f.ProcessElement(context.Background(), 1, beamtest.Values(parts...), func(component int64, block []byte) {
-		if component != 1 {
-			t.Errorf("pairs for component %d", component)
+	const components = 3
+	blocks := make([][]byte, 5)
+	for i, part := range parts {
+		for c := range components {
+			b := &blocks[(i+c)%len(blocks)]
+			*b = appendMemberPart(*b, records.Key(c), part)
+		}
+	}
+	err := f.ProcessElement(context.Background(), 1, beamtest.Values(blocks...), func(group int64, block []byte) {
+		if group != 1 {
+			t.Errorf("pairs for group %d", group)
 		}
 		var err error
 		if pairs, err = records.DecodeNearPairs(pairs, block); err != nil {
@@ -34,6 +42,17 @@ func joined(t *testing.T, parts [][]byte, threshold setsim.Threshold) (pairs []r
 	if err != nil {
 		t.Fatal(err)
 	}
+	// Each component has all pairs, and none with another.
+	if len(pairs)%components != 0 {
+		t.Fatalf("%d pairs of %d components", len(pairs), components)
+	}
+	each := len(pairs) / components
+	for c := range components {
+		if !slices.Equal(pairs[c*each:][:each], pairs[:each]) {
+			t.Fatalf("component %d has other pairs than the first", c)
+		}
+	}
+	pairs = pairs[:each]
 	slices.SortFunc(pairs, func(a, b records.NearPair) int {
 		return records.Edge{A: a.A, B: a.B}.Compare(records.Edge{A: b.A, B: b.B})
 	})
@@ -68,7 +87,7 @@ func TestJoinOfParts(t *testing.T) {
 				first[hash] = key
 				sets[key] = set
 			}
-			records.SetParts(key, hash, sorted, func(part []byte) { parts = append(parts, part) })
+			records.SetParts(nil, key, hash, sorted, func(part []byte) { parts = append(parts, part) })
 		}
 		rand.Shuffle(len(parts), func(i, j int) { parts[i], parts[j] = parts[j], parts[i] })
 		var want []records.NearPair
@@ -102,7 +121,7 @@ func TestLargeSetsTravelInParts(t *testing.T) {
 	}
 	var parts [][]byte
 	for i, set := range [][]uint64{large, large[1:]} {
-		records.SetParts(records.NewKey(0, int64(i)), records.SetHash{Lo: uint64(i)}, set, func(part []byte) {
+		records.SetParts(nil, records.NewKey(0, int64(i)), records.SetHash{Lo: uint64(i)}, set, func(part []byte) {
 			if len(part) > 1<<20 {
 				t.Errorf("a part of %d bytes", len(part))
 			}
@@ -130,27 +149,44 @@ func TestSetsOfFirstDocumentsAreSent(t *testing.T) {
 		})
 	}
 	for _, order := range []string{"ascending", "late split first", "large"} {
-		f := &setsFn{Text: shingle.Spec{Shingle: shingle.Config{Kind: shingle.Word, K: 3}}, Small: 30}
+		f := &setsFn{Text: shingle.Spec{Shingle: shingle.Config{Kind: shingle.Word, K: 3}}, Small: 30, Groups: 5}
 		f.Setup()
 		sent := map[records.Key]bool{}
 		profiles := 0
+		largeProfiles := 0
 		toSets := func(group int64, block []byte) {
+			for d := records.NewDecoder(block); !d.Done(); {
+				component := d.Key()
+				part := records.NewDecoder(d.Bytes()).SetPart()
+				if want := docs[part.Key.Position()].Component; component != want || group != f.Groups.of(int64(want)) {
+					t.Errorf("%s: a set of document %v was sent to component %v in group %d", order, part.Key, component, group)
+				}
+				sent[part.Key] = true
+			}
+		}
+		toLargeSets := func(document int64, block []byte) {
 			part := records.NewDecoder(block).SetPart()
 			sent[part.Key] = true
-			if want := int64(part.Key); order == "large" && group != want {
-				t.Errorf("%s: a set of document %d was sent to %d", order, want, group)
+			if document != int64(part.Key) {
+				t.Errorf("%s: a set of document %v was sent to %d", order, part.Key, document)
 			}
 		}
-		toProfiles := func(_ int64, block []byte) {
-			for d := records.NewDecoder(block); !d.Done(); profiles++ {
-				d.Profile()
+		count := func(n *int, key func(component int64) int64) func(int64, []byte) {
+			return func(to int64, block []byte) {
+				for d := records.NewDecoder(block); !d.Done(); *n++ {
+					if p := d.Profile(); to != key(int64(docs[p.Key.Position()].Component)) {
+						t.Errorf("%s: the profile of %v was sent to %d", order, p.Key, to)
+					}
+				}
 			}
 		}
+		toProfiles := count(&profiles, f.Groups.of)
+		toLargeProfiles := count(&largeProfiles, func(component int64) int64 { return component })
 		none := func(int64, []byte) { t.Errorf("%s: sent to the wrong place", order) }
 		to := []func(int64, []byte){toSets, toProfiles, none, none}
 		if order == "large" {
 			f.Small = 29
-			to = []func(int64, []byte){none, none, toSets, toProfiles}
+			to = []func(int64, []byte){none, toProfiles, toLargeSets, toLargeProfiles}
 		}
 		f.StartBundle(to[0], to[1], to[2], to[3])
 		halves := [][]records.Document{docs[:30], docs[30:]}
@@ -167,8 +203,8 @@ func TestSetsOfFirstDocumentsAreSent(t *testing.T) {
 			}
 		}
 		f.FinishBundle(to[0], to[1], to[2], to[3])
-		if profiles != len(docs) {
-			t.Errorf("%s: %d profiles, want %d", order, profiles, len(docs))
+		if profiles != len(docs) || largeProfiles != len(docs) && order == "large" {
+			t.Errorf("%s: %d profiles, %d of large components, want %d", order, profiles, largeProfiles, len(docs))
 		}
 		for i := range 6 { // six distinct texts, the first of each in its component
 			if !sent[docs[i].Key] {
