@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"runtime"
 	"syscall"
 
 	"github.com/alecthomas/kong"
@@ -29,8 +30,16 @@ const (
 )
 
 func main() {
-	os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
+	reserve := make([]byte, heapReserve)
+	status := run(os.Args[1:], os.Stdout, os.Stderr)
+	runtime.KeepAlive(reserve)
+	os.Exit(status)
 }
+
+// heapReserve is a part of the heap that is never touched, and so takes no memory: the collector runs
+// when the heap has doubled, and so leaves the first megabytes alone. Collecting those took 8 % of the
+// CPU of a job on 100,000 reviews.
+const heapReserve = 32 << 20
 
 // run runs one command line and returns its exit status.
 func run(args []string, stdout, stderr io.Writer) int {
