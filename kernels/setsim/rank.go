@@ -23,7 +23,7 @@ const (
 
 	// stretch is how many portions are gathered in one visit of all sets: each set is a miss of
 	// the cache, and each portion has but a few elements of it.
-	stretch = 4
+	stretch = 8
 )
 
 // An entry is one element of one set.
@@ -127,8 +127,9 @@ func newElementSorter(total, portion int) *elementSorter {
 	}
 	s.counts = make([]int, 1<<s.bucketBits+1)
 	s.gathered = make([][]entry, min(stretch, s.portions()))
+	usual := total >> s.portionBits
 	for p := range s.gathered {
-		s.gathered[p] = make([]entry, 0, min(total, portion+portion/8))
+		s.gathered[p] = make([]entry, 0, usual+usual/8)
 	}
 	words := 1 << bits.Len(uint(min(total, portion)*slotsPerEntry/64))
 	s.once, s.twice = make([]uint64, words), make([]uint64, words)
