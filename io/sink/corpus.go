@@ -21,7 +21,8 @@ func init() {
 }
 
 // Corpus reads the input a third time and writes it to Output/corpus without the dropped
-// records: raw bytes, in the format and the compression of the source.
+// records: raw bytes, in the format and the compression of the source. A compressed file that nothing
+// is dropped of is copied as it is, and so are frames of zstd that tell their size.
 //
 //	KV<piece, keys of dropped records> → facts
 //
@@ -80,11 +81,28 @@ func (f *corpusFn) write(ctx context.Context, w io.Writer, in *records.Inputs, p
 	}
 	defer func() { err = errors.Join(err, r.Close()) }()
 	file := &in.Files[piece.File]
-	out, err := source.Compress(w, file.Compression)
-	if err != nil {
-		return 0, err
+	put, end := plainly(w), func() error { return nil }
+	if file.Compression != "" {
+		packed, failed := storage.Open(file.Path, file.Identity)
+		if failed != nil {
+			return 0, failed
+		}
+		defer func() { err = errors.Join(err, packed.Unchanged(), packed.Close()) }()
+		if len(dropped) == 0 {
+			put = nowhere
+			end = func() error { _, err := io.Copy(w, packed); return err }
+		} else {
+			p := &repacker{w: w, packed: packed, compression: file.Compression, frames: source.Frames(packed, file.Compression)}
+			put, end = p.put, p.finish
+		}
 	}
-	if _, err := out.Write(file.Header); err != nil {
+	next := func() int64 {
+		if len(dropped) == 0 {
+			return records.End
+		}
+		return dropped[0].Position()
+	}
+	if err := put(file.Header, false, next()); err != nil {
 		return 0, err
 	}
 	drop := false
@@ -110,15 +128,25 @@ func (f *corpusFn) write(ctx context.Context, w io.Writer, in *records.Inputs, p
 				kept++
 			}
 		}
-		if drop {
-			continue
-		}
-		if _, err := out.Write(part.Raw); err != nil {
+		if err := put(part.Raw, drop, next()); err != nil {
 			return 0, err
 		}
 	}
 	if len(dropped) > 0 {
 		return 0, fmt.Errorf("%s: no record begins at %d, where one was removed", file.Path, dropped[0].Position())
 	}
-	return kept, out.Close()
+	return kept, end()
 }
+
+// plainly returns what writes the bytes that are not dropped.
+func plainly(w io.Writer) func(raw []byte, dropped bool, next int64) error {
+	return func(raw []byte, dropped bool, _ int64) error {
+		if dropped {
+			return nil
+		}
+		_, err := w.Write(raw)
+		return err
+	}
+}
+
+func nowhere([]byte, bool, int64) error { return nil }

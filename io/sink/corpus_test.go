@@ -5,9 +5,11 @@ import (
 	"compress/gzip"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -185,6 +187,96 @@ func TestCorpus(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// TestCorpusFrames: frames of zstd that nothing is dropped of are copied byte by byte, also where
+// records reach over their ends, and the corpus is what it would be without frames.
+func TestCorpusFrames(t *testing.T) {
+	random := rand.New(rand.NewPCG(3, 4))
+	encoder, err := zstd.NewWriter(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	copied, anew := 0, 0
+	for range 300 {
+		var plain []byte
+		var starts []int64
+		for i := range random.IntN(30) {
+			starts = append(starts, int64(len(plain)))
+			plain = fmt.Appendf(plain, "line %d of %s\n", i, strings.Repeat("many ", random.IntN(200)))
+		}
+		type frame struct {
+			packed     []byte
+			start, end int64
+		}
+		var frames []frame
+		var packed []byte
+		for left := plain; len(left) > 0; {
+			n := min(len(left), 256+random.IntN(2000))
+			f := frame{start: int64(len(plain) - len(left)), end: int64(len(plain) - len(left) + n)}
+			f.packed = encoder.EncodeAll(left[:n], nil)
+			if random.IntN(20) == 0 { // does not tell its size, which all behind it feel
+				f.packed = pack(t, left[:n], "zstd")
+			}
+			frames, packed, left = append(frames, f), append(packed, f.packed...), left[n:]
+			if random.IntN(5) == 0 {
+				packed = append(packed, "\x5a\x2a\x4d\x18\x03\x00\x00\x00abc"...) // to be skipped
+			}
+		}
+		var dropped []records.Key
+		gone := make([]bool, len(plain))
+		var want []byte
+		for i, start := range starts {
+			end := int64(len(plain))
+			if i+1 < len(starts) {
+				end = starts[i+1]
+			}
+			if random.IntN(8) == 0 {
+				dropped = append(dropped, records.NewKey(0, start))
+				for p := start; p < end; p++ {
+					gone[p] = true
+				}
+			} else {
+				want = append(want, plain[start:end]...)
+			}
+		}
+		in := plant(t, "x.zst", "lines", packed)
+		files, kept := writeCorpus(t, in, dropped)
+		got := files["corpus/x.zst"]
+		if kept != int64(len(starts)-len(dropped)) || len(packed) > 0 && unpack(t, got, "zstd") != string(want) {
+			t.Fatalf("%d frames, dropped %v: %d records, %q, want %q", len(frames), dropped, kept, unpack(t, got, "zstd"), want)
+		}
+		if len(dropped) == 0 {
+			if !bytes.Equal(got, packed) {
+				t.Fatal("a file that nothing is dropped of is not as it was")
+			}
+			continue
+		}
+		for _, f := range frames {
+			if bytes.Count(packed, f.packed) > 1 {
+				continue
+			}
+			whole := !slices.Contains(gone[f.start:f.end], true)
+			var h zstd.Header
+			if err := h.Decode(f.packed); err != nil {
+				t.Fatal(err)
+			}
+			if !h.HasFCS {
+				break
+			}
+			switch {
+			case whole && !bytes.Contains(got, f.packed):
+				t.Fatalf("frame %q is not copied", plain[f.start:f.end])
+			case whole:
+				copied++
+			default:
+				anew++
+			}
+		}
+	}
+	if copied < 100 || anew < 100 {
+		t.Errorf("%d frames were copied, %d packed anew: little is shown", copied, anew)
 	}
 }
 

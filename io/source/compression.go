@@ -86,7 +86,7 @@ func Compress(w io.Writer, compression string) (io.WriteCloser, error) {
 		return gzip.NewWriterLevel(w, gzipLevel)
 	case zstded:
 		// One goroutine: blocks cut by several would depend on their timing.
-		return zstd.NewWriter(w, zstd.WithEncoderConcurrency(1))
+		return zstd.NewWriter(w, zstd.WithEncoderConcurrency(1), zstd.WithZeroFrames(true))
 	default:
 		return nopWriteCloser{w}, nil
 	}
