@@ -47,7 +47,7 @@ func Build(s beam.Scope, p *Plan, output, temp string) {
 	comparing := p.verify(inputs, temp)
 	features := verify.Sets(s, again, p.Text, comparing)
 	found := verify.Jaccard(s, features, comparing)
-	rows := decide.Survivors(s, features.Profiles, found.Pairs, found.Links, decide.Params{Inputs: inputs, Components: p.Config.Cluster == "components"})
+	rows := decide.Survivors(s, features.Profiles, found.Pairs, found.Links, decide.Params{Inputs: inputs, Components: p.Config.Cluster == "components", Clusters: p.Config.writes("clusters")})
 
 	rejected := sink.Table[records.Rejected](s, "rejected", beam.Flatten(s, append(notCompared, docs.Rejected, noToken)...), p.slices(1), writing)
 	facts := []beam.PCollection{

@@ -117,6 +117,29 @@ func TestNoiseChangesNothing(t *testing.T) {
 	}
 }
 
+// What is written changes neither the bytes of other tables nor what is counted.
+func TestWriteChangesNoCounts(t *testing.T) {
+	c := generate(t, mixture).corpus(t)
+	all := run(t, ask(t, c.config.Inputs...))
+	files := output(t, all)
+	for _, table := range []string{"pairs", "clusters", "removed", "rejected"} {
+		config := ask(t, append([]string{"--write=" + table}, c.config.Inputs...)...)
+		if _, err := dedup.Run(t.Context(), config, launch(config)); err != nil {
+			t.Fatal(err)
+		}
+		one, err := results.Open(config.Output)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := maps.Clone(all.Run.Counts)
+		delete(want, records.CountCorpus)
+		if !maps.Equal(one.Run.Counts, want) || want[records.CountClusters] == 0 {
+			t.Errorf("--write %s: counts %v, want %v", table, one.Run.Counts, want)
+		}
+		sameOutput(t, table, tables(files, table), tables(output(t, one), "pairs", "clusters", "removed", "rejected", "corpus"))
+	}
+}
+
 // What is kept has no pair left that the same search would find, so deduplicating it removes
 // nothing and gives the same bytes.
 func TestTwiceIsOnce(t *testing.T) {

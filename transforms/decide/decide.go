@@ -43,6 +43,9 @@ type Params struct {
 	// Components keeps one document of each cluster; otherwise those are kept that no kept one is
 	// similar to.
 	Components bool
+	// Clusters: the rows of clusters/ are wanted. Else there is one of each cluster, that of its first
+	// document, by which they are counted.
+	Clusters bool
 }
 
 // Survivors decides groups of components, in the order of preference: by the preference of the file,
@@ -94,8 +97,10 @@ func (f *decideFn) ProcessElement(ctx context.Context, number int64, profiles, p
 	var removed records.Removed
 	for i := range verdicts {
 		v := &verdicts[i]
-		v.fillClustered(&clustered, f.in)
-		row(f.clusters, v.doc.Key, v.doc.Key, &clustered, toClusters)
+		if f.Params.Clusters || v.doc.Key == v.cluster {
+			v.fillClustered(&clustered, f.in)
+			row(f.clusters, v.doc.Key, v.doc.Key, &clustered, toClusters)
+		}
 		if v.doc == v.kept {
 			kept++
 			continue

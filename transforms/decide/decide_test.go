@@ -34,7 +34,7 @@ func decided(in *records.Inputs, components bool, profiles, pairs, links [][]byt
 			out.Dropped = append(out.Dropped, d.Key())
 		}
 	}
-	f := &decideFn{Params: Params{Components: components}, in: in}
+	f := &decideFn{Params: Params{Components: components, Clusters: true}, in: in}
 	f.StartBundle(toPairs, toClusters, toRemoved, toDropped)
 	err = f.ProcessElement(context.Background(), 0, beamtest.Values(profiles...), beamtest.Values(pairs...), beamtest.Values(links...), toPairs, toClusters, toRemoved, toDropped)
 	f.FinishBundle(toPairs, toClusters, toRemoved, toDropped)
