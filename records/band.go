@@ -77,16 +77,18 @@ func (w *BandWriter) flush(group int, emit func(int64, []byte)) {
 	block := &w.blocks[group]
 	w.total -= len(block.data)
 	emit(int64(group), bytes.Clone(block.data))
-	block.data = block.data[:0]
+	block.data = block.data[:0] // to grow once
 }
 
 // Flush emits what is left.
 func (w *BandWriter) Flush(emit func(group int64, block []byte)) {
 	for group := range w.blocks {
-		if len(w.blocks[group].data) > 0 {
-			w.flush(group, emit)
+		if block := &w.blocks[group]; len(block.data) > 0 {
+			emit(int64(group), block.data)
+			block.data = nil
 		}
 	}
+	w.total = 0
 }
 
 // DecodeBands appends the entries of a block to dst.

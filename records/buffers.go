@@ -8,13 +8,14 @@ import (
 
 // Buffers packs small values under the key they will be grouped by into blocks, so that one
 // element carries many. A key's block is handed on when it reaches BlockBytes, all of them
-// when together they reach TotalBytes, and what is left by Flush. Blocks that are handed on are
+// when together they take TotalBytes, and what is left by Flush. Blocks that are handed on are
 // never reused: a runner may hold them.
 type Buffers struct {
 	BlockBytes, TotalBytes int
 
 	blocks map[int64]*[]byte
-	total  int
+	total  int    // bytes that the blocks take
+	spare  []byte // storage of a block that was handed on
 	fields []byte // of the row that is added
 }
 
@@ -36,16 +37,19 @@ func (b *Buffers) Add(key int64, add func(block []byte) []byte, emit func(int64,
 	}
 	block := b.blocks[key]
 	if block == nil {
-		block = new([]byte)
+		block = &[]byte{}
+		*block, b.spare = b.spare, nil
+		b.total += cap(*block)
 		b.blocks[key] = block
 	}
-	before := len(*block)
+	before := cap(*block)
 	*block = add(*block)
-	b.total += len(*block) - before
+	b.total += cap(*block) - before
 	if len(*block) >= b.BlockBytes {
-		b.total -= len(*block)
+		b.total -= cap(*block)
 		emit(key, bytes.Clone(*block))
-		*block = (*block)[:0] // to grow once
+		b.spare = (*block)[:0]
+		delete(b.blocks, key)
 		return
 	}
 	if b.total >= b.TotalBytes {
@@ -56,9 +60,7 @@ func (b *Buffers) Add(key int64, add func(block []byte) []byte, emit func(int64,
 // Flush emits all blocks, in key order, and leaves the buffers empty.
 func (b *Buffers) Flush(emit func(int64, []byte)) {
 	for _, key := range slices.Sorted(maps.Keys(b.blocks)) {
-		if block := *b.blocks[key]; len(block) > 0 {
-			emit(key, block)
-		}
+		emit(key, *b.blocks[key])
 	}
 	clear(b.blocks)
 	b.total = 0

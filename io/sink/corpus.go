@@ -88,7 +88,7 @@ func (f *corpusFn) write(ctx context.Context, w io.Writer, in *records.Inputs, p
 			return 0, failed
 		}
 		defer func() { err = errors.Join(err, packed.Unchanged(), packed.Close()) }()
-		if len(dropped) == 0 {
+		if len(dropped) == 0 && piece.End == records.End {
 			put = nowhere
 			end = func() error { _, err := io.Copy(w, packed); return err }
 		} else {
@@ -96,9 +96,9 @@ func (f *corpusFn) write(ctx context.Context, w io.Writer, in *records.Inputs, p
 			put, end = p.put, p.finish
 		}
 	}
-	next := func() int64 {
+	next := func() int64 { // what --limit cuts off is as good as dropped
 		if len(dropped) == 0 {
-			return records.End
+			return piece.End
 		}
 		return dropped[0].Position()
 	}

@@ -280,6 +280,51 @@ func TestCorpusFrames(t *testing.T) {
 	}
 }
 
+// TestCorpusOfSome: what lies behind the records that --limit takes is not written, compressed or not,
+// in frames or not, with something dropped or not.
+func TestCorpusOfSome(t *testing.T) {
+	encoder, err := zstd.NewWriter(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	line := strings.Repeat("many words ", 40)
+	var whole []byte
+	var ends []int
+	for i := range 12 {
+		whole = fmt.Appendf(whole, "line %d of %s\n", i, line)
+		ends = append(ends, len(whole))
+	}
+	var frames []byte
+	for part := range slices.Chunk(whole, ends[3]+100) { // lines reach over the frames' ends
+		frames = encoder.EncodeAll(part, frames)
+	}
+	for name, packed := range map[string][]byte{
+		"": whole, "gzip": pack(t, whole, "gzip"), "zstd": pack(t, whole, "zstd"), "zstd frames": frames,
+	} {
+		compression, _, _ := strings.Cut(name, " ")
+		in := plant(t, "x", "lines", packed)
+		for limit := 1; limit <= len(ends); limit++ {
+			for _, drop := range []int{-1, 0, limit - 1} {
+				in.Pieces[0].End = int64(ends[limit-1] - 1) // as the plan has it: behind the last record's begin
+				var dropped []records.Key
+				want, kept := whole[:ends[limit-1]], int64(limit)
+				if drop >= 0 {
+					begin := 0
+					if drop > 0 {
+						begin = ends[drop-1]
+					}
+					dropped = []records.Key{records.NewKey(0, int64(begin))}
+					want, kept = slices.Concat(want[:begin], want[ends[drop]:]), kept-1
+				}
+				files, got := writeCorpus(t, in, dropped)
+				if text := unpack(t, files["corpus/x"], compression); text != string(want) || got != kept {
+					t.Errorf("%q, %d lines less %d: %d records of %d bytes, want %d of %d", name, limit, drop, got, len(text), kept, len(want))
+				}
+			}
+		}
+	}
+}
+
 // TestCorpusPieces: a file that is written as several is the same one after another, each with
 // the header.
 func TestCorpusPieces(t *testing.T) {

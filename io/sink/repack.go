@@ -17,7 +17,8 @@ type repacker struct {
 	position int64 // in the plain bytes
 	entered  bool  // some of the first frame was put
 	copied   bool  // and so it was written
-	out      io.WriteCloser
+	out      source.Compressor
+	begun    bool // out has a frame that is not ended
 	written  bool
 }
 
@@ -66,10 +67,15 @@ func (p *repacker) copy(frame source.Frame) error {
 
 // open begins a frame, unless one is begun.
 func (p *repacker) open() (err error) {
-	if p.out == nil {
-		p.written = true
+	switch {
+	case p.begun:
+		return nil
+	case p.out == nil:
 		p.out, err = source.Compress(p.w, p.compression)
+	default:
+		p.out.Reset(p.w)
 	}
+	p.begun, p.written = true, true
 	return err
 }
 
@@ -85,10 +91,9 @@ func (p *repacker) finish() error {
 
 // end ends the frame that was begun.
 func (p *repacker) end() error {
-	if p.out == nil {
+	if !p.begun {
 		return nil
 	}
-	err := p.out.Close()
-	p.out = nil
-	return err
+	p.begun = false
+	return p.out.Close()
 }

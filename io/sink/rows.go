@@ -118,6 +118,9 @@ type ref struct {
 	block, at uint32
 }
 
+// usualRows is up to how many rows there is room for before they are counted.
+const usualRows = 1 << 17
+
 // sort sorts the parts in blocks, which are size bytes.
 func sort(blocks [][]byte, size int) (*sorted, error) {
 	s := &sorted{blocks: blocks}
@@ -128,8 +131,8 @@ func sort(blocks [][]byte, size int) (*sorted, error) {
 			if err := d.Err(); err != nil {
 				return nil, err
 			}
-			if s.refs == nil { // the others are about as large
-				s.refs = make([]ref, 0, size/(len(block)-d.Left())+1)
+			if s.refs == nil { // the others may be about as large
+				s.refs = make([]ref, 0, min(size/(len(block)-d.Left())+1, usualRows))
 			}
 			s.refs = append(s.refs, ref{part.RowPlace, uint32(i), uint32(at)})
 		}

@@ -78,9 +78,15 @@ func decompress(r io.Reader, compression string, ahead bool) (io.ReadCloser, err
 // The level is fixed, so that a corpus is byte-identical in every run.
 const gzipLevel = gzip.DefaultCompression
 
-// Compress returns a writer that compresses as the file it mirrors was, at a fixed level.
-// Closing it does not close w.
-func Compress(w io.Writer, compression string) (io.WriteCloser, error) {
+// Compressor compresses what is written to it. Reset begins anew, after Close.
+type Compressor interface {
+	io.WriteCloser
+	Reset(w io.Writer)
+}
+
+// Compress returns a compressor as the file it mirrors has seen, at a fixed level. Closing it does
+// not close w.
+func Compress(w io.Writer, compression string) (Compressor, error) {
 	switch compression {
 	case gzipped:
 		return gzip.NewWriterLevel(w, gzipLevel)
@@ -88,10 +94,6 @@ func Compress(w io.Writer, compression string) (io.WriteCloser, error) {
 		// One goroutine: blocks cut by several would depend on their timing.
 		return zstd.NewWriter(w, zstd.WithEncoderConcurrency(1), zstd.WithZeroFrames(true))
 	default:
-		return nopWriteCloser{w}, nil
+		return nil, fmt.Errorf("no compression %q", compression)
 	}
 }
-
-type nopWriteCloser struct{ io.Writer }
-
-func (nopWriteCloser) Close() error { return nil }

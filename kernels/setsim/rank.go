@@ -21,9 +21,9 @@ const (
 	// all: one of eight. With a portion the slots still fit a core's own cache.
 	slotsPerEntry = 8
 
-	// stretch is how many portions are gathered in one visit of all sets: each set is a miss of
-	// the cache, and each portion has but a few elements of it.
-	stretch = 8
+	// visits is how often all sets are visited to gather many portions, several each time: each set
+	// is a miss of the cache, and a portion has but a few elements of it.
+	visits = 8
 )
 
 // An entry is one element of one set.
@@ -52,6 +52,7 @@ func rankShared(sets [][]uint64, portion int) (lists [][]uint32, ranks int) {
 	sorter := newElementSorter(total, portion)
 	cursors := make([]int, len(sets))
 	for p := range sorter.portions() {
+		stretch := len(sorter.gathered)
 		if p%stretch == 0 {
 			for i, s := range sets {
 				cursors[i] += sorter.gather(s[cursors[i]:], uint32(i), p)
@@ -126,7 +127,7 @@ func newElementSorter(total, portion int) *elementSorter {
 		bucketBits:  bits.Len(uint(min(total, portion) / bucketSize)),
 	}
 	s.counts = make([]int, 1<<s.bucketBits+1)
-	s.gathered = make([][]entry, min(stretch, s.portions()))
+	s.gathered = make([][]entry, max(1, s.portions()/visits))
 	usual := total >> s.portionBits
 	for p := range s.gathered {
 		s.gathered[p] = make([]entry, 0, usual+usual/8)

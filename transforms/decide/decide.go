@@ -140,6 +140,7 @@ type group struct {
 	links [][2]int
 
 	clusterCount int
+	astray       bool // a pair is of a document that is no representative
 
 	documents []document
 	docs      []*document
@@ -162,7 +163,8 @@ func (c *group) gather(in *records.Inputs, profiles, pairs, links func(*[]byte) 
 	}
 	clear(c.groupOf)
 	clear(c.byKey)
-	c.groups, c.near, c.links, c.clusterCount = c.groups[:0], c.near[:0], c.links[:0], 0
+	c.groups, c.near, c.links, c.clusterCount, c.astray = c.groups[:0], c.near[:0], c.links[:0], 0, false
+	clear(c.documents) // they hold blocks
 	c.documents, c.docs = c.documents[:0], c.docs[:0]
 
 	var block []byte
@@ -205,12 +207,14 @@ func (c *group) gather(in *records.Inputs, profiles, pairs, links func(*[]byte) 
 				return err
 			}
 			for _, p := range near {
-				i, okA := c.byKey[p.A]
-				j, okB := c.byKey[p.B]
+				i, okA := c.of(p.A)
+				j, okB := c.of(p.B)
 				if !okA || !okB {
-					return fmt.Errorf("a pair of %v and %v, of which one is no representative", p.A, p.B)
+					return fmt.Errorf("a pair of %v and %v, of which one has no profile", p.A, p.B)
 				}
-				found(i, j, p.Shared)
+				if i != j {
+					found(min(i, j), max(i, j), p.Shared)
+				}
 			}
 		}
 		return nil
@@ -222,7 +226,25 @@ func (c *group) gather(in *records.Inputs, profiles, pairs, links func(*[]byte) 
 	if err != nil {
 		return err
 	}
+	if c.astray {
+		slices.SortFunc(c.near, func(a, b nearGroups) int { return cmp.Or(cmp.Compare(a.i, b.i), cmp.Compare(a.j, b.j)) })
+		c.near = slices.Compact(c.near)
+	}
 	return each(links, func(i, j, _ int) { c.links = append(c.links, [2]int{i, j}) })
+}
+
+// of returns the group of a document. Two components have the same set only if the first read took a
+// document for a copy that is none (signature.copies): then pairs may name either's representative.
+func (c *group) of(key records.Key) (g int, ok bool) {
+	if g, ok = c.byKey[key]; ok {
+		return g, true
+	}
+	i, ok := slices.BinarySearchFunc(c.docs, key, func(doc *document, key records.Key) int { return cmp.Compare(doc.Key, key) })
+	if !ok {
+		return 0, false
+	}
+	c.astray = true
+	return c.groupOf[c.docs[i].Hash], true
 }
 
 // pairRows links each copy to its representative, and lists the near pairs: one by one, for they

@@ -134,6 +134,31 @@ func TestByHand(t *testing.T) {
 	}
 }
 
+// Documents of two components that have the same set are copies of one another, and pairs may name
+// either: it takes a false sum of the first read to leave them apart.
+func TestCopiesOfTwoComponents(t *testing.T) {
+	const same, near = 1, 2
+	var profiles, pairs []byte
+	for position, set := range []uint64{same, same, near, near} {
+		profiles = records.AppendProfile(profiles, &records.Profile{Key: records.NewKey(0, int64(position)), Hash: records.SetHash{Lo: set}, Size: 10})
+	}
+	for _, pair := range [][2]int64{{0, 2}, {1, 3}, {1, 2}} {
+		pairs = records.AppendNearPair(pairs, records.NearPair{A: records.NewKey(0, pair[0]), B: records.NewKey(0, pair[1]), Shared: 9})
+	}
+	got, err := decided(oneFile, false, [][]byte{profiles}, [][]byte{pairs}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var rows []string
+	for _, p := range got.Pairs {
+		rows = append(rows, fmt.Sprint(p.PositionA, " ", p.PositionB, " ", p.Shared))
+	}
+	slices.Sort(rows)
+	if want := []string{"0 1 10", "0 2 9", "2 3 10"}; !slices.Equal(rows, want) || len(got.Removed) != 3 {
+		t.Errorf("pairs %v and %d removed, want %v and 3", rows, len(got.Removed), want)
+	}
+}
+
 // doc is a document as the model knows it.
 type doc struct {
 	key        records.Key

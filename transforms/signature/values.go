@@ -31,8 +31,8 @@ const (
 	Salted  Family = "salted"
 )
 
-// Sign signs documents of any family and emits their band keys; see minHash. Of equal token
-// sequences, only FSS makes edges.
+// Sign signs documents of any family and emits their band keys; see minHash. Of documents with
+// the same shingles, only FSS makes edges.
 //
 //	blocks of documents → KV<band<<ShardBits | shard, band entries>, edges, KV<table shard, rejected rows>
 func Sign(s beam.Scope, blocks beam.PCollection, p Params) (bands beam.PCollection, edges []beam.PCollection, rejected beam.PCollection) {

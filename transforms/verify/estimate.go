@@ -64,8 +64,8 @@ type estimator struct {
 	signer   *minhash.Signer
 	values   []uint64
 	bandKeys []uint64
-	cut      []uint32 // band keys of the sets of a group
-	signed   []bool   // which of them are there
+	cut      []uint32 // band keys of the sets of a group that are in a pair
+	places   []int    // of the sets' keys in cut, and one; 0: not yet there
 }
 
 func newEstimator(b Banding) *estimator {
@@ -77,9 +77,9 @@ func newEstimator(b Banding) *estimator {
 
 // of returns an estimate of the pairs of sets, which are to be added before the next call.
 func (e *estimator) of(sets [][]uint64) *groupEstimate {
-	e.cut = slices.Grow(e.cut[:0], len(sets)*e.banding.Bands)[:len(sets)*e.banding.Bands]
-	e.signed = slices.Grow(e.signed[:0], len(sets))[:len(sets)]
-	clear(e.signed)
+	e.cut = e.cut[:0]
+	e.places = slices.Grow(e.places[:0], len(sets))[:len(sets)]
+	clear(e.places)
 	return &groupEstimate{estimator: e, sets: sets}
 }
 
@@ -106,16 +106,15 @@ func (g *groupEstimate) pair(i, j, shared int) {
 
 // keysOf signs a set again, which few need: those are the keys that its document had.
 func (g *groupEstimate) keysOf(i int) []uint32 {
-	keys := g.cut[i*g.banding.Bands:][:g.banding.Bands]
-	if !g.signed[i] {
-		g.signed[i] = true
+	if g.places[i] == 0 {
+		g.places[i] = len(g.cut) + 1
 		g.values = g.signer.Sign(g.values, g.sets[i])
 		g.bandKeys = lsh.Keys(g.bandKeys, g.values, g.banding.Bands, g.banding.Rows)
-		for band, key := range g.bandKeys {
-			keys[band] = uint32(key)
+		for _, key := range g.bandKeys {
+			g.cut = append(g.cut, uint32(key))
 		}
 	}
-	return keys
+	return g.cut[g.places[i]-1:][:g.banding.Bands]
 }
 
 // meet reports whether two documents share a bucket.

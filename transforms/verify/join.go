@@ -1,8 +1,10 @@
 package verify
 
 import (
+	"bytes"
 	"cmp"
 	"context"
+	"fmt"
 	"reflect"
 	"slices"
 
@@ -27,8 +29,8 @@ var (
 //
 //	KV<group, set parts with components> → KV<group, near pairs>, KV<document, set part>, KV<component, profiles>, facts
 //
-// A component whose sets are larger than a cell goes on as if it were a large one. A group is held in
-// memory.
+// A component whose sets are larger than a cell goes on as if it were a large one; the others of a
+// group are held in memory.
 func small(s beam.Scope, f Features, p Params) (pairs, sets, profiles, facts beam.PCollection) {
 	s = s.Scope("Small")
 	return beam.ParDo4(s, &joinFn{Threshold: p.Threshold, CellBytes: p.CellBytes, Banding: p.Banding}, beam.GroupByKey(s, f.Sets))
@@ -66,19 +68,10 @@ func appendMemberPart(block []byte, component records.Key, part []byte) []byte {
 }
 
 func (f *joinFn) ProcessElement(ctx context.Context, number int64, blocks func(*[]byte) bool, pairs, sets, profiles func(int64, []byte), _ func([]byte)) error {
-	f.members = f.members[:0]
-	var block []byte
-	for blocks(&block) {
-		for d := records.NewDecoder(block); !d.Done(); {
-			m := memberPart{component: d.Key(), part: d.Bytes()}
-			m.key = records.NewDecoder(m.part).Key()
-			if err := d.Err(); err != nil {
-				return err
-			}
-			f.members = append(f.members, m)
-		}
-		block = nil // the parts are in it
+	if err := f.gather(blocks, sets, profiles); err != nil {
+		return err
 	}
+	defer func() { clear(f.members) }() // their blocks are not needed
 	slices.SortFunc(f.members, func(a, b memberPart) int {
 		if a.component != b.component {
 			return cmp.Compare(a.component, b.component)
@@ -89,20 +82,13 @@ func (f *joinFn) ProcessElement(ctx context.Context, number int64, blocks func(*
 	var parts [][]byte
 	joined := 0
 	for left := f.members; len(left) > 0; left = left[len(parts):] {
-		component, size := left[0].component, 0
+		component := left[0].component
 		parts = parts[:0]
 		for _, m := range left {
 			if m.component != component {
 				break
 			}
 			parts = append(parts, m.part)
-			size += len(m.part)
-		}
-		if size > f.CellBytes {
-			if err := passOn(int64(component), parts, sets, profiles); err != nil {
-				return err
-			}
-			continue
 		}
 		group, err := f.assembler.assemble(parts)
 		if err != nil {
@@ -117,6 +103,48 @@ func (f *joinFn) ProcessElement(ctx context.Context, number int64, blocks func(*
 	return nil
 }
 
+// gather holds the parts of components that one call can join, and passes those of others on.
+func (f *joinFn) gather(blocks func(*[]byte) bool, sets, profiles func(int64, []byte)) error {
+	f.members = f.members[:0]
+	sizes := map[records.Key]int{}
+	buffers := records.NewBuffers()
+	var block []byte
+	for blocks(&block) {
+		for d := records.NewDecoder(block); !d.Done(); {
+			m := memberPart{component: d.Key(), part: d.Bytes()}
+			m.key = records.NewDecoder(m.part).Key()
+			if err := d.Err(); err != nil {
+				return err
+			}
+			before := sizes[m.component]
+			sizes[m.component] += len(m.part)
+			if before > f.CellBytes {
+				if err := passOn(m, buffers, sets, profiles); err != nil {
+					return err
+				}
+				continue
+			}
+			f.members = append(f.members, m)
+			if sizes[m.component] <= f.CellBytes {
+				continue
+			}
+			kept := f.members[:0]
+			for _, held := range f.members {
+				if held.component != m.component {
+					kept = append(kept, held)
+				} else if err := passOn(held, buffers, sets, profiles); err != nil {
+					return err
+				}
+			}
+			clear(f.members[len(kept):])
+			f.members = kept
+		}
+		block = nil // the parts are in it
+	}
+	buffers.Flush(profiles)
+	return nil
+}
+
 // join joins the sets of a component.
 func (f *joinFn) join(component int64, g group, out *pairWriter) {
 	estimate := f.estimator.of(g.sets)
@@ -128,23 +156,19 @@ func (f *joinFn) join(component int64, g group, out *pairWriter) {
 	f.estimates.add(component, estimate.estimate)
 }
 
-// passOn sends what one call cannot hold to be cut into cells.
-func passOn(component int64, parts [][]byte, sets, profiles func(int64, []byte)) error {
-	buffers := records.NewBuffers()
-	for _, block := range parts {
-		d := records.NewDecoder(block)
-		part := d.SetPart()
-		if err := d.Err(); err != nil {
-			return err
-		}
-		if part.First == 0 {
-			buffers.Add(component, func(b []byte) []byte {
-				return records.AppendProfile(b, &records.Profile{Key: part.Key, Hash: part.Hash, Size: part.Total})
-			}, profiles)
-		}
-		sets(int64(part.Key), block)
+// passOn sends a part of a set of a component that one call cannot hold to be cut into cells.
+func passOn(m memberPart, buffers *records.Buffers, sets, profiles func(int64, []byte)) error {
+	d := records.NewDecoder(m.part)
+	part := d.SetPart()
+	if err := d.Err(); err != nil {
+		return err
 	}
-	buffers.Flush(profiles)
+	if part.First == 0 {
+		buffers.Add(int64(m.component), func(b []byte) []byte {
+			return records.AppendProfile(b, &records.Profile{Key: part.Key, Hash: part.Hash, Size: part.Total})
+		}, profiles)
+	}
+	sets(int64(part.Key), bytes.Clone(m.part))
 	return nil
 }
 
@@ -187,22 +211,28 @@ func (a *assembler) assemble(blocks [][]byte) (group, error) {
 	}
 	a.room = slices.Grow(a.room[:0], total)
 	g := group{keys: a.group.keys[:0], sets: a.group.sets[:0]}
-	var set []uint64 // of the document whose parts come
-	for i, p := range a.parts {
-		if i == 0 || p.Key != a.parts[i-1].Key {
-			set = nil
-			if !a.seen[p.Hash] {
-				a.seen[p.Hash] = true
-				at := len(a.room)
-				a.room = a.room[:at+p.Total]
-				set = a.room[at:len(a.room):len(a.room)]
-				g.keys, g.sets = append(g.keys, p.Key), append(g.sets, set)
+	for parts := a.parts; len(parts) > 0; {
+		first, n, size := parts[0], 0, 0
+		for n < len(parts) && parts[n].Key == first.Key {
+			size += len(parts[n].Values) / shingleBytes
+			n++
+		}
+		if size != first.Total {
+			return group{}, fmt.Errorf("%d of %d shingles of document %v: %w", size, first.Total, first.Key, records.ErrCorrupt)
+		}
+		if !a.seen[first.Hash] {
+			a.seen[first.Hash] = true
+			at := len(a.room)
+			a.room = a.room[:at+size]
+			set := a.room[at:len(a.room):len(a.room)]
+			for _, p := range parts[:n] {
+				p.CopyTo(set)
 			}
+			g.keys, g.sets = append(g.keys, first.Key), append(g.sets, set)
 		}
-		if set != nil {
-			p.CopyTo(set)
-		}
+		parts = parts[n:]
 	}
+	clear(a.parts) // their blocks are not needed
 	a.group = g
 	return g, nil
 }

@@ -2,6 +2,7 @@ package verify
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -214,5 +215,71 @@ func TestSetsOfFirstDocumentsAreSent(t *testing.T) {
 		if len(sent) > 12 {
 			t.Errorf("%s: %d sets were sent for 6 distinct ones in two splits", order, len(sent))
 		}
+	}
+}
+
+// A lost part is an error, and not a set with what was there before.
+func TestLostPart(t *testing.T) {
+	large := make([]uint64, 200_000)
+	for i := range large {
+		large[i] = uint64(i)
+	}
+	var parts [][]byte
+	records.SetParts(nil, 7, records.SetHash{Lo: 1}, large, func(part []byte) { parts = append(parts, part) })
+	for i := range parts {
+		if _, err := assemble(slices.Delete(slices.Clone(parts), i, i+1)); !errors.Is(err, records.ErrCorrupt) {
+			t.Errorf("without part %d: error %v", i, err)
+		}
+	}
+	if g, err := assemble(parts); err != nil || len(g.sets) != 1 || !slices.Equal(g.sets[0], large) {
+		t.Errorf("the whole set: error %v", err)
+	}
+}
+
+// Components that are larger than a cell are passed on whole, whatever comes between their parts, and
+// the others of the group are joined.
+func TestLargeComponentsArePassedOn(t *testing.T) {
+	const documents = 20
+	r := rand.New(rand.NewPCG(1, 1))
+	var entries [][]byte
+	for c := range 3 {
+		for i := range documents {
+			set := make([]uint64, 10+90*(c%2)) // those of component 1 are large
+			for k := range set {
+				set[k] = uint64(k)
+			}
+			key := records.NewKey(c, int64(i))
+			records.SetParts(nil, key, records.SetHash{Hi: uint64(c), Lo: uint64(i)}, set, func(part []byte) {
+				entries = append(entries, appendMemberPart(nil, records.Key(c), part))
+			})
+		}
+	}
+	r.Shuffle(len(entries), func(i, j int) { entries[i], entries[j] = entries[j], entries[i] })
+	f := &joinFn{Threshold: setsim.Threshold{Num: 1, Den: 2}, CellBytes: 5000}
+	f.Setup()
+	var pairs []records.NearPair
+	profiles, sets := 0, map[int64]bool{}
+	err := f.ProcessElement(context.Background(), 0, beamtest.Values(entries...), func(_ int64, block []byte) {
+		var err error
+		if pairs, err = records.DecodeNearPairs(pairs, block); err != nil {
+			t.Fatal(err)
+		}
+	}, func(document int64, block []byte) {
+		if part := records.NewDecoder(block).SetPart(); int64(part.Key) != document || part.Key.File() != 1 {
+			t.Errorf("part of %v for %d", part.Key, document)
+		}
+		sets[document] = true
+	}, func(component int64, block []byte) {
+		for d := records.NewDecoder(block); !d.Done(); profiles++ {
+			if p := d.Profile(); component != 1 || p.Key.File() != 1 || p.Size != 100 {
+				t.Errorf("profile %+v of component %d", p, component)
+			}
+		}
+	}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := 2 * documents * (documents - 1) / 2; len(pairs) != want || profiles != documents || len(sets) != documents {
+		t.Errorf("%d pairs, %d profiles, %d sets; want %d, %d, %d", len(pairs), profiles, len(sets), want, documents, documents)
 	}
 }
