@@ -24,31 +24,53 @@ func init() {
 	beam.RegisterDoFn(reflect.TypeFor[runFn]())
 }
 
-// sliceFn spreads the rows of a shard over its slices: evenly, also those of one document.
+// sliceFn spreads the rows of a shard over its slices: a stretch of them to one, and the next to the
+// next, so that few rows are few blocks.
 //
 //	KV<shard, rows> → KV<slice, rows>
 type sliceFn struct {
 	Slices int64
 
 	buffers *records.Buffers
+	at      map[int64]*stretch // by shard
 }
 
-func (f *sliceFn) StartBundle(func(int64, []byte)) { f.buffers = records.NewBuffers() }
+// stretch is where the next rows of a shard go to.
+type stretch struct {
+	slice int64
+	left  int // bytes, then it is the next slice's turn
+}
+
+// stretchBytes is little beside what a slice may have: bundles begin with slices drawn by lot.
+const stretchBytes = 1 << 20
+
+func (f *sliceFn) StartBundle(func(int64, []byte)) {
+	f.buffers, f.at = records.NewBuffers(), map[int64]*stretch{}
+}
 
 func (f *sliceFn) ProcessElement(shard int64, block []byte, emit func(int64, []byte)) error {
+	at := f.at[shard]
 	d := records.NewDecoder(block)
 	for !d.Done() {
+		before := d.Left()
 		part := d.RowPart()
 		if err := d.Err(); err != nil {
 			return err
 		}
-		f.buffers.Add(shard*f.Slices+f.slice(part.Order), part.Append, emit)
+		if at == nil {
+			at = &stretch{slice: f.draw(part.Order), left: stretchBytes}
+			f.at[shard] = at
+		}
+		f.buffers.Add(shard*f.Slices+at.slice, part.Append, emit)
+		if at.left -= before - d.Left(); at.left <= 0 {
+			*at = stretch{slice: (at.slice + 1) % f.Slices, left: stretchBytes}
+		}
 	}
 	return nil
 }
 
-// slice draws a slice by Fibonacci hashing, twice.
-func (f *sliceFn) slice(order records.Edge) int64 {
+// draw draws a slice by Fibonacci hashing, twice.
+func (f *sliceFn) draw(order records.Edge) int64 {
 	const golden = 0x9e3779b97f4a7c15
 	mixed := uint64(order.A) * golden
 	mixed = (mixed ^ mixed>>32 ^ uint64(order.B)) * golden

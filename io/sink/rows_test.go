@@ -54,8 +54,13 @@ func TestSlices(t *testing.T) {
 					}
 				}
 				f.FinishBundle(spread(sliced))
-				if len(sliced) != int(slices) && n > 100 {
-					t.Errorf("%s: rows in %d slices of %d", name, len(sliced), slices)
+				total, most := 0, 0
+				for _, blocks := range sliced {
+					size := len(bytes.Join(blocks, nil))
+					total, most = total+size, max(most, size)
+				}
+				if most > total/int(slices)+2*stretchBytes || len(sliced) < min(int(slices), total/(2*stretchBytes)) {
+					t.Errorf("%s: rows of %d bytes in %d slices of %d, %d in one", name, total, len(sliced), slices, most)
 				}
 				for slice, blocks := range sliced {
 					if err := (&runFn{Temp: temp, Name: "rows", Slices: slices, Few: 512 << 10}).ProcessElement(slice, iterate(blocks...), spread(sorted)); err != nil {
