@@ -41,6 +41,8 @@ type Params struct {
 	// Inputs is the path of the shared records.Inputs.
 	Inputs  string
 	Options Options
+	// Workers is about how many bundles are worked on at a time.
+	Workers int
 }
 
 // Documents is what Read reads.
@@ -56,8 +58,9 @@ type Documents struct {
 //	Impulse → Documents
 //
 // Records that are unreadable and documents that have no text or too much of it become rejected
-// rows. The blocks of a large file that cannot be split go through a Reshuffle, so that what
-// follows is done on all cores; the others stay where they were read.
+// rows. The blocks of a file that cannot be split go through a Reshuffle if there are more workers
+// than such files keep busy, so that what follows is done on all cores; the others stay where they
+// were read.
 func Read(s beam.Scope, p Params) Documents {
 	s = s.Scope("source.Read")
 	splits := beam.Reshuffle(s, beam.ParDo(s, &splitsFn{Inputs: p.Inputs}, beam.Impulse(s)))
@@ -95,6 +98,12 @@ type readFn struct {
 
 // A compressed file larger than this is worth spreading its blocks.
 const farBytes = 1 << 20
+
+// spread reports whether a file's blocks are to be spread. A file that is not has two cores: one
+// unpacks ahead of the one that works on the blocks, and nothing is moved.
+func (f *readFn) spread(in *records.Inputs, file *records.File) bool {
+	return file.Compression != "" && file.Size > max(farBytes, 2*in.Bytes()/int64(max(1, f.Params.Workers)))
+}
 
 func (f *readFn) ProcessElement(ctx context.Context, number int64, near, far func([]byte), rejected, dropped func(int64, []byte), facts func([]byte)) error {
 	in, err := storage.Shared[records.Inputs](f.Params.Inputs)
@@ -134,7 +143,7 @@ func (s *spooler) Write(p []byte) (int, error) {
 func (f *readFn) readSplit(ctx context.Context, in *records.Inputs, number int64, spool io.Writer, near, far func([]byte), rejected, dropped func(int64, []byte), facts func([]byte)) error {
 	split := in.Splits[number]
 	file := &in.Files[split.File]
-	if file.Compression == "" || file.Size <= farBytes {
+	if !f.spread(in, file) {
 		far = nil
 	}
 	f.out.begin(near, far)

@@ -36,7 +36,13 @@ type output struct {
 // run reads all splits.
 func run(t *testing.T, in *records.Inputs, o Options) output {
 	t.Helper()
+	return runWith(t, in, o, 1)
+}
+
+func runWith(t *testing.T, in *records.Inputs, o Options, workers int) output {
+	t.Helper()
 	f := &readFn{Params: share(t, in, o)}
+	f.Params.Workers = workers
 	var rows records.RowJoiner
 	out := output{rejected: map[int64][]records.Rejected{}, dropped: map[int64][]records.Key{}}
 	for i := range in.Splits {
@@ -247,16 +253,16 @@ func TestReadFar(t *testing.T) {
 	lines.WriteString(strings.Repeat("x", records.BlockBytes+1) + "\n")
 	o := Options{Format: "lines", Fields: fields, MaxDocument: 1 << 20}
 	for _, tt := range []struct {
-		compression string
-		near, far   int
-	}{{"", 25_001, 0}, {zstded, 1, 25_000}} {
+		compression        string
+		workers, near, far int
+	}{{"", 100, 25_001, 0}, {zstded, 3, 1, 25_000}, {zstded, 2, 25_001, 0}} {
 		in := inputs(t, o, write(t, t.TempDir(), "file", pack(t, []byte(lines.String()), tt.compression)))
 		if tt.compression != "" && in.Files[0].Size <= farBytes {
 			t.Fatalf("the file has %d bytes only", in.Files[0].Size)
 		}
-		out := run(t, in, o)
+		out := runWith(t, in, o, tt.workers)
 		if len(out.near) != tt.near || len(out.far) != tt.far {
-			t.Errorf("%q: %d documents stay and %d travel, want %d and %d", tt.compression, len(out.near), len(out.far), tt.near, tt.far)
+			t.Errorf("%q with %d workers: %d documents stay and %d travel, want %d and %d", tt.compression, tt.workers, len(out.near), len(out.far), tt.near, tt.far)
 		}
 	}
 }

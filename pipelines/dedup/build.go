@@ -3,6 +3,7 @@ package dedup
 import (
 	"cmp"
 	"path"
+	"runtime"
 	"strconv"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
@@ -35,7 +36,7 @@ const (
 // folder, where the shared inputs are; the ledger will be there when the job is complete.
 func Build(s beam.Scope, p *Plan, output, temp string) {
 	inputs := path.Join(temp, inputsFile)
-	reading := source.Params{Inputs: inputs, Options: p.Config.Source()}
+	reading := p.reading(inputs)
 	writing := sink.Params{Inputs: inputs, Output: output, Temp: temp, RowFiles: p.Config.SliceRows > 0, Write: p.Config.Write, Metadata: p.Metadata()}
 
 	docs := source.Read(s, reading)
@@ -95,9 +96,21 @@ func (p *Plan) Compared(s beam.Scope, temp string) (blocks beam.PCollection, rej
 	return blocks, append(rejected, docs.Rejected)
 }
 
+// aCluster is about how many workers a cluster has that does not say so.
+const aCluster = 64
+
+// reading says what is read, and how wide it is to be spread.
+func (p *Plan) reading(inputs string) source.Params {
+	workers := cmp.Or(p.Config.Workers, runtime.GOMAXPROCS(0))
+	if p.Config.OnCluster() {
+		workers = cmp.Or(p.Config.Workers, aCluster)
+	}
+	return source.Params{Inputs: inputs, Options: p.Config.Source(), Workers: workers}
+}
+
 func (p *Plan) read(s beam.Scope, temp string) (docs source.Documents, blocks beam.PCollection, rejected []beam.PCollection) {
 	inputs := path.Join(temp, inputsFile)
-	docs = source.Read(s, source.Params{Inputs: inputs, Options: p.Config.Source()})
+	docs = source.Read(s, p.reading(inputs))
 	blocks, rejected = p.compared(s, docs.Blocks, inputs)
 	return docs, blocks, rejected
 }
