@@ -81,6 +81,7 @@ func (f *corpusFn) write(ctx context.Context, w io.Writer, in *records.Inputs, p
 	}
 	defer func() { err = errors.Join(err, r.Close()) }()
 	file := &in.Files[piece.File]
+	w = whileIn{ctx, w} // a file may be one copy
 	put, end := plainly(w), func() error { return nil }
 	if file.Compression != "" {
 		packed, failed := storage.Open(file.Path, file.Identity)
@@ -136,6 +137,19 @@ func (f *corpusFn) write(ctx context.Context, w io.Writer, in *records.Inputs, p
 		return 0, fmt.Errorf("%s: no record begins at %d, where one was removed", file.Path, dropped[0].Position())
 	}
 	return kept, end()
+}
+
+// whileIn writes as long as its context is not done.
+type whileIn struct {
+	ctx context.Context
+	w   io.Writer
+}
+
+func (w whileIn) Write(p []byte) (int, error) {
+	if err := w.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return w.w.Write(p)
 }
 
 // plainly returns what writes the bytes that are not dropped.

@@ -3,6 +3,8 @@ package sink
 import (
 	"bytes"
 	"compress/gzip"
+	"context"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -321,6 +323,35 @@ func TestCorpusOfSome(t *testing.T) {
 					t.Errorf("%q, %d lines less %d: %d records of %d bytes, want %d of %d", name, limit, drop, got, len(text), kept, len(want))
 				}
 			}
+		}
+	}
+}
+
+// endsAfter is a context that is done when it was asked so often.
+type endsAfter struct {
+	context.Context
+	left int
+}
+
+func (c *endsAfter) Err() error {
+	if c.left--; c.left < 0 {
+		return context.Canceled
+	}
+	return nil
+}
+
+// TestCorpusInterrupted: also where a file is copied in one, which comes after its last record.
+func TestCorpusInterrupted(t *testing.T) {
+	in := plant(t, "x", "lines", pack(t, []byte("one\ntwo\n"), "gzip"))
+	// Before each of two records and the end, and before the bytes.
+	for _, left := range []int{0, 2, 3} {
+		f := &corpusFn{Params: Params{Inputs: share(t, in), Output: t.TempDir()}, Options: options}
+		err := f.ProcessElement(&endsAfter{t.Context(), left}, 0, iterate(), func([]byte) { t.Error("a fact") })
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("after %d: error %v", left, err)
+		}
+		if files, err := filepath.Glob(filepath.Join(f.Params.Output, "corpus", "*")); err != nil || len(files) > 0 {
+			t.Errorf("after %d: files %v, %v", left, files, err)
 		}
 	}
 }

@@ -268,20 +268,21 @@ func merged(blocks func(*[]byte) bool) (iter.Seq2[records.RowPart, error], error
 	if err != nil {
 		return nil, err
 	}
-	runs := []iter.Seq2[records.RowPart, error]{func(yield func(records.RowPart, error) bool) {
-		for r := range rows.all() {
-			if !yield(r, nil) {
-				return
-			}
-		}
-	}}
-	for file := range rows.all() {
+	var runs []iter.Seq2[records.RowPart, error]
+	for file := range rows.all() { // they come first
 		if file.Order != inFile {
 			break
 		}
 		runs = append(runs, readRun(file.Fields))
 	}
-	rows.refs = rows.refs[len(runs)-1:]
+	rows.refs = rows.refs[len(runs):]
+	runs = append(runs, func(yield func(records.RowPart, error) bool) {
+		for r := range rows.all() {
+			if !yield(r, nil) {
+				return
+			}
+		}
+	})
 	return joined(func(yield func(records.RowPart, error) bool) { merge(runs, yield) }), nil
 }
 

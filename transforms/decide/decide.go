@@ -71,7 +71,7 @@ type decideFn struct {
 
 	in                              *records.Inputs
 	pairs, clusters, removed, drops *records.Buffers
-	group                           group
+	components                      components
 }
 
 func (f *decideFn) Setup() (err error) {
@@ -84,7 +84,7 @@ func (f *decideFn) StartBundle(_, _, _, _ func(int64, []byte)) {
 }
 
 func (f *decideFn) ProcessElement(ctx context.Context, number int64, profiles, pairs, links func(*[]byte) bool, toPairs, toClusters, toRemoved, toDropped func(int64, []byte)) error {
-	c := &f.group
+	c := &f.components
 	if err := c.gather(f.in, profiles, pairs, links); err != nil {
 		return fmt.Errorf("group %d of components: %w", number, err)
 	}
@@ -124,14 +124,14 @@ func (f *decideFn) FinishBundle(toPairs, toClusters, toRemoved, toDropped func(i
 	f.drops.Flush(toDropped)
 }
 
-// document is one of a group.
+// document is one of the components that are decided together.
 type document struct {
 	records.Profile
 	id string
 }
 
-// group is what is known of some components. Its storage serves the next.
-type group struct {
+// components are what is known of those of a group. Their storage serves the next.
+type components struct {
 	// groups are the copy groups in the order of their representatives, members in input order.
 	groups [][]*document
 	// near are the similar groups, by index.
@@ -157,9 +157,9 @@ type nearGroups struct {
 // usualDocuments is up to how many documents a group's storage is kept for the next.
 const usualDocuments = 1 << 16
 
-func (c *group) gather(in *records.Inputs, profiles, pairs, links func(*[]byte) bool) error {
+func (c *components) gather(in *records.Inputs, profiles, pairs, links func(*[]byte) bool) error {
 	if len(c.docs) > usualDocuments || c.groupOf == nil {
-		*c = group{groupOf: map[records.SetHash]int{}, byKey: map[records.Key]int{}}
+		*c = components{groupOf: map[records.SetHash]int{}, byKey: map[records.Key]int{}}
 	}
 	clear(c.groupOf)
 	clear(c.byKey)
@@ -233,9 +233,9 @@ func (c *group) gather(in *records.Inputs, profiles, pairs, links func(*[]byte) 
 	return each(links, func(i, j, _ int) { c.links = append(c.links, [2]int{i, j}) })
 }
 
-// of returns the group of a document. Two components have the same set only if the first read took a
+// of returns the copy group of a document. Two components have the same set only if the first read took a
 // document for a copy that is none (signature.copies): then pairs may name either's representative.
-func (c *group) of(key records.Key) (g int, ok bool) {
+func (c *components) of(key records.Key) (g int, ok bool) {
 	if g, ok = c.byKey[key]; ok {
 		return g, true
 	}
@@ -249,7 +249,7 @@ func (c *group) of(key records.Key) (g int, ok bool) {
 
 // pairRows links each copy to its representative, and lists the near pairs: one by one, for they
 // are many times as large as what they are made of.
-func (c *group) pairRows(in *records.Inputs, yield func(a, b records.Key, row *records.Pair)) {
+func (c *components) pairRows(in *records.Inputs, yield func(a, b records.Key, row *records.Pair)) {
 	var row records.Pair
 	add := func(a, b *document, shared int, similarity float64) {
 		row = records.Pair{
@@ -280,7 +280,7 @@ type verdict struct {
 
 // arrange puts the groups in the order of their best members: order is from place to group, place
 // from group to place.
-func (c *group) arrange(in *records.Inputs) (best []*document, order, place []int) {
+func (c *components) arrange(in *records.Inputs) (best []*document, order, place []int) {
 	preferred := func(a, b *document) int { return in.Preferred(&a.Profile, &b.Profile) }
 	best = make([]*document, len(c.groups))
 	order, place = make([]int, len(c.groups)), make([]int, len(c.groups))
@@ -295,7 +295,7 @@ func (c *group) arrange(in *records.Inputs) (best []*document, order, place []in
 }
 
 // decide returns a verdict for each document that is in a cluster.
-func (c *group) decide(in *records.Inputs, components bool) (verdicts []verdict) {
+func (c *components) decide(in *records.Inputs, components bool) (verdicts []verdict) {
 	best, order, place := c.arrange(in)
 	var forest unionfind.Forest
 	pairs := make([]survivors.Pair, len(c.near))
