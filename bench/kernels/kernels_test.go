@@ -16,7 +16,7 @@ import (
 	"github.com/zeebo/xxh3"
 
 	"github.com/neardup/neardup/kernels/lsh"
-	"github.com/neardup/neardup/kernels/minhash"
+	"github.com/neardup/neardup/kernels/minhash/fss"
 	"github.com/neardup/neardup/kernels/shingle"
 	"github.com/neardup/neardup/kernels/textnorm"
 )
@@ -108,7 +108,7 @@ func BenchmarkScan(b *testing.B) {
 
 // BenchmarkChain is all of it, from the text to the band keys.
 func BenchmarkChain(b *testing.B) {
-	shingler, signer := spec(b, "word:5").New(), minhash.New(n, 1)
+	shingler, signer := spec(b, "word:5").New(), fss.New(n, 1)
 	var shingles, values, keys []uint64
 	run(b, func(text []byte) {
 		shingles = shingler.Shingles(shingles[:0], text)

@@ -36,12 +36,12 @@ func Launch(runner string, options local.Options) func(context.Context, *beam.Pi
 }
 
 // Values hands out blocks one by one, as a DoFn meets the values of a group.
-func Values(blocks ...[]byte) func(*[]byte) bool {
+func Values(packed ...[]byte) func(*[]byte) bool {
 	return func(block *[]byte) bool {
-		if len(blocks) == 0 {
+		if len(packed) == 0 {
 			return false
 		}
-		*block, blocks = blocks[0], blocks[1:]
+		*block, packed = packed[0], packed[1:]
 		return true
 	}
 }

@@ -38,14 +38,14 @@ type corpusFn struct {
 	Options source.Options
 }
 
-func (f *corpusFn) ProcessElement(ctx context.Context, number int64, blocks func(*[]byte) bool, facts func([]byte)) error {
+func (f *corpusFn) ProcessElement(ctx context.Context, number int64, packed func(*[]byte) bool, facts func([]byte)) error {
 	in, err := storage.Shared[records.Inputs](f.Params.Inputs)
 	if err != nil {
 		return err
 	}
 	var dropped []records.Key
 	var block []byte
-	for blocks(&block) {
+	for packed(&block) {
 		d := records.NewDecoder(block)
 		for !d.Done() {
 			dropped = append(dropped, d.Key())

@@ -117,15 +117,15 @@ func unpack(t *testing.T, content []byte, compression string) string {
 func writeCorpus(t *testing.T, in *records.Inputs, dropped []records.Key) (files map[string][]byte, kept int64) {
 	t.Helper()
 	f := &corpusFn{Params: Params{Inputs: share(t, in), Output: t.TempDir()}, Options: options}
-	blocks := map[int][][]byte{}
+	packed := map[int][][]byte{}
 	for i := len(dropped) - 1; i >= 0; i-- { // in any order
 		piece := in.Piece(dropped[i])
-		blocks[piece] = append(blocks[piece], records.AppendKey(nil, dropped[i]), nil)
+		packed[piece] = append(packed[piece], records.AppendKey(nil, dropped[i]), nil)
 	}
 	files = map[string][]byte{}
 	for i := range in.Pieces {
 		emit, fact := oneFact(t)
-		if err := f.ProcessElement(t.Context(), int64(i), iterate(append(blocks[i], []byte{})...), emit); err != nil {
+		if err := f.ProcessElement(t.Context(), int64(i), iterate(append(packed[i], []byte{})...), emit); err != nil {
 			t.Fatal(err)
 		}
 		if fact.Kind == "" {

@@ -95,8 +95,8 @@ const shardRows = 32 << 20
 // inFile is the order of what names a file of rows.
 var inFile = records.Edge{A: -1, B: -1}
 
-func (f *runFn) ProcessElement(slice int64, blocks func(*[]byte) bool, emit func(int64, []byte)) error {
-	all, size := collect(blocks)
+func (f *runFn) ProcessElement(slice int64, packed func(*[]byte) bool, emit func(int64, []byte)) error {
+	all, size := collect(packed)
 	if size <= f.Few {
 		for _, block := range all {
 			emit(slice/f.Slices, block)
@@ -117,9 +117,9 @@ func (f *runFn) ProcessElement(slice int64, blocks func(*[]byte) bool, emit func
 }
 
 // collect returns the blocks of a group, and how many bytes they are.
-func collect(blocks func(*[]byte) bool) (all [][]byte, size int) {
+func collect(packed func(*[]byte) bool) (all [][]byte, size int) {
 	var block []byte
-	for blocks(&block) {
+	for packed(&block) {
 		all = append(all, block)
 		size += len(block)
 		block = nil // it is held
@@ -144,9 +144,9 @@ type ref struct {
 const usualRows = 1 << 17
 
 // sort sorts the parts in blocks, which are size bytes.
-func sort(blocks [][]byte, size int) (*sorted, error) {
-	s := &sorted{blocks: blocks}
-	for i, block := range blocks {
+func sort(packed [][]byte, size int) (*sorted, error) {
+	s := &sorted{blocks: packed}
+	for i, block := range packed {
 		for d := records.NewDecoder(block); !d.Done(); {
 			at := len(block) - d.Left()
 			part := d.RowPart()
@@ -263,8 +263,8 @@ type cursor struct {
 }
 
 // merged yields the whole rows of a shard in order: of those that came as they are, and of files.
-func merged(blocks func(*[]byte) bool) (iter.Seq2[records.RowPart, error], error) {
-	rows, err := sort(collect(blocks))
+func merged(packed func(*[]byte) bool) (iter.Seq2[records.RowPart, error], error) {
+	rows, err := sort(collect(packed))
 	if err != nil {
 		return nil, err
 	}

@@ -34,8 +34,8 @@ func TestSlices(t *testing.T) {
 			records.AddRow(buffers, shard, own, second, row, spread(whole))
 		}
 		buffers.Flush(spread(whole))
-		for key, blocks := range whole {
-			for _, block := range blocks {
+		for key, packed := range whole {
+			for _, block := range packed {
 				if key != shard || len(block) > 1<<20 {
 					t.Errorf("%s: a block of %d bytes for shard %d", name, len(block), key)
 				}
@@ -55,15 +55,15 @@ func TestSlices(t *testing.T) {
 				}
 				f.FinishBundle(spread(sliced))
 				total, most := 0, 0
-				for _, blocks := range sliced {
-					size := len(bytes.Join(blocks, nil))
+				for _, packed := range sliced {
+					size := len(bytes.Join(packed, nil))
 					total, most = total+size, max(most, size)
 				}
 				if most > total/int(slices)+2*stretchBytes || len(sliced) < min(int(slices), total/(2*stretchBytes)) {
 					t.Errorf("%s: rows of %d bytes in %d slices of %d, %d in one", name, total, len(sliced), slices, most)
 				}
-				for slice, blocks := range sliced {
-					if err := (&runFn{Temp: temp, Name: "rows", Slices: slices, Few: 512 << 10}).ProcessElement(slice, iterate(blocks...), spread(sorted)); err != nil {
+				for slice, packed := range sliced {
+					if err := (&runFn{Temp: temp, Name: "rows", Slices: slices, Few: 512 << 10}).ProcessElement(slice, iterate(packed...), spread(sorted)); err != nil {
 						t.Fatal(err)
 					}
 				}

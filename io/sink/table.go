@@ -62,12 +62,12 @@ type tableFn[T any, R row[T]] struct {
 	Params Params
 }
 
-func (f *tableFn[T, R]) ProcessElement(_ context.Context, shard int64, blocks func(*[]byte) bool, facts func([]byte)) error {
+func (f *tableFn[T, R]) ProcessElement(_ context.Context, shard int64, packed func(*[]byte) bool, facts func([]byte)) error {
 	in, err := storage.Shared[records.Inputs](f.Params.Inputs)
 	if err != nil {
 		return err
 	}
-	rows, err := merged(blocks)
+	rows, err := merged(packed)
 	if err != nil {
 		return err
 	}

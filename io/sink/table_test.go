@@ -31,12 +31,12 @@ func share(t *testing.T, in *records.Inputs) string {
 }
 
 // iterate hands out blocks as a grouped value does.
-func iterate(blocks ...[]byte) func(*[]byte) bool {
+func iterate(packed ...[]byte) func(*[]byte) bool {
 	return func(block *[]byte) bool {
-		if len(blocks) == 0 {
+		if len(packed) == 0 {
 			return false
 		}
-		*block, blocks = blocks[0], blocks[1:]
+		*block, packed = packed[0], packed[1:]
 		return true
 	}
 }
@@ -70,18 +70,18 @@ type travelling[T any] interface {
 func writeTable[T any, R travelling[T]](t *testing.T, name string, rows []T, seed uint64, metadata map[string]string) ([]byte, *records.Fact) {
 	t.Helper()
 	random := rand.New(rand.NewPCG(seed, seed))
-	blocks := make([][]byte, 1+random.IntN(5))
+	packed := make([][]byte, 1+random.IntN(5))
 	for _, i := range random.Perm(len(rows)) {
-		b := random.IntN(len(blocks))
+		b := random.IntN(len(packed))
 		// Only both keys together tell rows apart. The first is the document's: a cluster of that
 		// name begins with it.
-		blocks[b] = records.NewRow(nil, records.Key(i/3), records.Key(i%3), R(&rows[i])).Append(blocks[b])
+		packed[b] = records.NewRow(nil, records.Key(i/3), records.Key(i%3), R(&rows[i])).Append(packed[b])
 	}
 	f := &tableFn[T, R]{Name: name, Params: Params{
 		Inputs: share(t, shards(4)), Output: t.TempDir(), Write: []string{name}, Metadata: metadata,
 	}}
 	emit, fact := oneFact(t)
-	if err := f.ProcessElement(t.Context(), 2, iterate(blocks...), emit); err != nil {
+	if err := f.ProcessElement(t.Context(), 2, iterate(packed...), emit); err != nil {
 		t.Fatal(err)
 	}
 	file, err := os.ReadFile(filepath.Join(f.Params.Output, name, "part-00002-of-00004.parquet"))

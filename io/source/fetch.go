@@ -44,14 +44,14 @@ type fetchFn struct {
 	out blockWriter
 }
 
-func (f *fetchFn) ProcessElement(ctx context.Context, number int64, blocks func(*[]byte) bool, emit func([]byte)) error {
+func (f *fetchFn) ProcessElement(ctx context.Context, number int64, packed func(*[]byte) bool, emit func([]byte)) error {
 	in, err := storage.Shared[records.Inputs](f.Params.Inputs)
 	if err != nil {
 		return err
 	}
 	var wanted []records.Member
 	var block []byte
-	for blocks(&block) {
+	for packed(&block) {
 		if wanted, err = records.DecodeMembers(wanted, block); err != nil {
 			return err
 		}

@@ -297,12 +297,12 @@ func TestSplitsFn(t *testing.T) {
 }
 
 // iterate hands out blocks as a grouped value does.
-func iterate(blocks ...[]byte) func(*[]byte) bool {
+func iterate(packed ...[]byte) func(*[]byte) bool {
 	return func(block *[]byte) bool {
-		if len(blocks) == 0 {
+		if len(packed) == 0 {
 			return false
 		}
-		*block, blocks = blocks[0], blocks[1:]
+		*block, packed = packed[0], packed[1:]
 		return true
 	}
 }
@@ -329,8 +329,8 @@ func TestFetch(t *testing.T) {
 			members[split] = append(members[split], records.AppendMember(nil, records.Member{Key: key, Component: key / 2}))
 		}
 		fn := &fetchFn{Params: share(t, in, o)}
-		for split, blocks := range members {
-			err := fn.ProcessElement(t.Context(), split, iterate(blocks...), func(block []byte) {
+		for split, packed := range members {
+			err := fn.ProcessElement(t.Context(), split, iterate(packed...), func(block []byte) {
 				for _, doc := range documents(t, block) {
 					if text, ok := wanted[doc.Key]; !ok || string(doc.Text) != text || doc.Component != doc.Key/2 {
 						t.Errorf("document %v of %d bytes for %v was wanted: %v", doc.Key, len(doc.Text), doc.Component, ok)

@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/neardup/neardup/kernels/hash"
-	"github.com/neardup/neardup/kernels/minhash"
+	"github.com/neardup/neardup/kernels/minhash/fss"
 )
 
 // The curve against its definition in 300-bit arithmetic.
@@ -101,7 +101,7 @@ func TestKeysReusesStorage(t *testing.T) {
 // with probability 2e-8, and there are 16 of them.
 func TestKeysAreUniform(t *testing.T) {
 	const documents = 50_000
-	signer := minhash.New(64, 0)
+	signer := fss.New(64, 0)
 	for _, r := range []int{1, 5} {
 		var counts [8][256]float64
 		var sig, shingles, keys []uint64
@@ -136,7 +136,7 @@ func TestKeysAreUniform(t *testing.T) {
 // .03 is one seed in 10^7 for each cell; seeds are fixed.
 func TestBandingFollowsSCurve(t *testing.T) {
 	const pairs = 8000
-	signer := minhash.New(128, 0)
+	signer := fss.New(128, 0)
 	for _, p := range []Params{{18, 5, 128}, {16, 8, 128}} {
 		for _, c := range []struct{ both, only int }{{14, 3}, {10, 10}, {40, 10}, {160, 40}, {100, 100}, {400, 100}} {
 			union := c.both + c.only

@@ -10,10 +10,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/neardup/neardup/kernels/classic"
+	"github.com/neardup/neardup/kernels/minhash/classic"
 	"github.com/neardup/neardup/kernels/hash"
-	"github.com/neardup/neardup/kernels/minhash"
-	"github.com/neardup/neardup/kernels/salted"
+	"github.com/neardup/neardup/kernels/minhash/fss"
+	"github.com/neardup/neardup/kernels/minhash/salted"
 )
 
 func TestLabel(t *testing.T) {
@@ -139,7 +139,7 @@ var families = []family{
 		for i, x := range elements {
 			mixed[i] = hash.Mix(x)
 		}
-		return minhash.New(n, seed).Sign(nil, mixed)
+		return fss.New(n, seed).Sign(nil, mixed)
 	}},
 }
 
@@ -173,7 +173,7 @@ func TestEstimatorVariance(t *testing.T) {
 		for range m {
 			a, b := drawPair(r)
 			seed := r.Uint64()
-			estimate := minhash.Estimate(f.sign(t, n, seed, a), f.sign(t, n, seed, b))
+			estimate := fss.Estimate(f.sign(t, n, seed, a), f.sign(t, n, seed, b))
 			sum += estimate
 			squares += (estimate - pairSimilarity) * (estimate - pairSimilarity)
 		}

@@ -193,8 +193,8 @@ func (j *job) pairs(ctx context.Context, method string) ([]records.Edge, error) 
 	path := filepath.Join(j.temp, method)
 	if method == "signatures" && j.config.Signature == string(signature.Classic) {
 		pipeline, scope := beam.NewPipelineWithRoot()
-		blocks, _ := j.plan.Compared(scope, j.temp)
-		j.plan.Dictionary(j.temp).Build(scope, blocks, j.plan.Text)
+		docs, _ := j.plan.Compared(scope, j.temp)
+		j.plan.Dictionary(j.temp).Build(scope, docs, j.plan.Text)
 		if _, err := j.config.Execute(ctx, j.launch, pipeline, j.temp); err != nil {
 			return nil, err
 		}
@@ -203,15 +203,15 @@ func (j *job) pairs(ctx context.Context, method string) ([]records.Edge, error) 
 		}
 	}
 	pipeline, scope := beam.NewPipelineWithRoot()
-	blocks, _ := j.plan.Compared(scope, j.temp)
+	docs, _ := j.plan.Compared(scope, j.temp)
 	params := textbook.Params{Threshold: j.plan.Threshold, Path: path, Most: maxPairs}
 	if method == "brute-force" {
 		params.Cells = cells(j.plan.Shingles)
-		textbook.BruteForce(scope, blocks, j.plan.Text, params)
+		textbook.BruteForce(scope, docs, j.plan.Text, params)
 	} else {
 		params.Cells = cells(j.values())
 		signing := j.plan.Signature(j.temp)
-		signed, _ := signature.Values(scope, blocks, signing)
+		signed, _ := signature.Values(scope, docs, signing)
 		textbook.Signatures(scope, signed, signing.Banding(), params)
 	}
 	_, failed := j.config.Execute(ctx, j.launch, pipeline, j.temp)

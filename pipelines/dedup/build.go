@@ -10,9 +10,9 @@ import (
 
 	"github.com/neardup/neardup/io/sink"
 	"github.com/neardup/neardup/io/source"
-	"github.com/neardup/neardup/kernels/classic"
-	"github.com/neardup/neardup/kernels/minhash"
-	"github.com/neardup/neardup/kernels/salted"
+	"github.com/neardup/neardup/kernels/minhash/classic"
+	"github.com/neardup/neardup/kernels/minhash/fss"
+	"github.com/neardup/neardup/kernels/minhash/salted"
 	"github.com/neardup/neardup/kernels/shingle"
 	"github.com/neardup/neardup/records"
 	"github.com/neardup/neardup/transforms/candidates"
@@ -40,8 +40,8 @@ func Build(s beam.Scope, p *Plan, output, temp string) {
 	writing := sink.Params{Inputs: inputs, Output: output, Temp: temp, RowFiles: p.Config.SliceRows > 0, Write: p.Config.Write, Metadata: p.Metadata()}
 
 	docs := source.Read(s, reading)
-	blocks, notCompared := p.compared(s, docs.Blocks, inputs)
-	bands, copies, noToken := signature.Sign(s, blocks, p.Signature(temp))
+	packed, notCompared := p.compared(s, docs.Blocks, inputs)
+	bands, copies, noToken := signature.Sign(s, packed, p.Signature(temp))
 	edges := beam.Flatten(s, append(copies, candidates.Buckets(s, bands))...)
 	members := components.Connect(s, edges, p.components(inputs))
 	again := source.Fetch(s, members, reading)
@@ -65,7 +65,7 @@ func Build(s beam.Scope, p *Plan, output, temp string) {
 	}
 	if p.Config.MeasureRecall > 0 {
 		measuring := p.measuring(temp)
-		sample := source.Fetch(s, measuring.Choose(s, blocks), reading)
+		sample := source.Fetch(s, measuring.Choose(s, packed), reading)
 		facts = append(facts, measuring.Keep(s, sample, found.Crowded))
 	}
 	sink.Gate(s, path.Join(temp, exceededFile), sink.Limit(p.Config.MaxRejected), docs.Facts, rejected)
@@ -75,8 +75,8 @@ func Build(s beam.Scope, p *Plan, output, temp string) {
 // buildMeasurement builds the pipeline that compares the sample, which that of Build has written,
 // with all documents.
 func buildMeasurement(s beam.Scope, p *Plan, temp string) {
-	_, blocks, _ := p.read(s, temp)
-	p.measuring(temp).Join(s, blocks)
+	_, docs, _ := p.read(s, temp)
+	p.measuring(temp).Join(s, docs)
 }
 
 // CheckDictionary says whether a dictionary that was built has shingles enough.
@@ -90,10 +90,10 @@ func (p *Plan) CheckDictionary(temp string) error {
 
 // Compared reads the documents that are to be compared, as blocks; rejected are the rows of others.
 // When the job is complete, Unreadable says what could not be read.
-func (p *Plan) Compared(s beam.Scope, temp string) (blocks beam.PCollection, rejected []beam.PCollection) {
-	docs, blocks, rejected := p.read(s, temp)
+func (p *Plan) Compared(s beam.Scope, temp string) (packed beam.PCollection, rejected []beam.PCollection) {
+	docs, packed, rejected := p.read(s, temp)
 	sink.Ledger(s, path.Join(temp, readFile), docs.Facts)
-	return blocks, append(rejected, docs.Rejected)
+	return packed, append(rejected, docs.Rejected)
 }
 
 // aCluster is about how many workers a cluster has that does not say so.
@@ -108,11 +108,11 @@ func (p *Plan) reading(inputs string) source.Params {
 	return source.Params{Inputs: inputs, Options: p.Config.Source(), Workers: workers}
 }
 
-func (p *Plan) read(s beam.Scope, temp string) (docs source.Documents, blocks beam.PCollection, rejected []beam.PCollection) {
+func (p *Plan) read(s beam.Scope, temp string) (docs source.Documents, packed beam.PCollection, rejected []beam.PCollection) {
 	inputs := path.Join(temp, inputsFile)
 	docs = source.Read(s, p.reading(inputs))
-	blocks, rejected = p.compared(s, docs.Blocks, inputs)
-	return docs, blocks, rejected
+	packed, rejected = p.compared(s, docs.Blocks, inputs)
+	return docs, packed, rejected
 }
 
 // Unreadable says how many records are, and which is the first, after a job of Compared; "" if all
@@ -135,11 +135,11 @@ func (p *Plan) Unreadable(temp string) (string, error) {
 }
 
 // compared leaves out documents of too few words; rejected are their rows.
-func (p *Plan) compared(s beam.Scope, blocks beam.PCollection, inputs string) (long beam.PCollection, rejected []beam.PCollection) {
+func (p *Plan) compared(s beam.Scope, docs beam.PCollection, inputs string) (long beam.PCollection, rejected []beam.PCollection) {
 	if p.Config.MinWords == 0 {
-		return blocks, nil
+		return docs, nil
 	}
-	long, short := signature.LongEnough(s, blocks, inputs, p.Text.Normalize, p.Config.MinWords)
+	long, short := signature.LongEnough(s, docs, inputs, p.Text.Normalize, p.Config.MinWords)
 	return long, []beam.PCollection{short}
 }
 
@@ -189,7 +189,7 @@ func Formats(signature string) records.Formats {
 	return records.Formats{Text: shingle.FormatID, Signature: signatureIDs[signature], Tables: records.Tables}
 }
 
-var signatureIDs = map[string]string{"fss": minhash.FormatID, "classic": classic.FormatID, "salted": salted.FormatID}
+var signatureIDs = map[string]string{"fss": fss.FormatID, "classic": classic.FormatID, "salted": salted.FormatID}
 
 // Metadata is what each Parquet file says of how it came to be.
 func (p *Plan) Metadata() map[string]string {

@@ -11,7 +11,7 @@ import (
 	"github.com/neardup/neardup/io/source"
 	"github.com/neardup/neardup/kernels/hash"
 	"github.com/neardup/neardup/kernels/lsh"
-	"github.com/neardup/neardup/kernels/salted"
+	"github.com/neardup/neardup/kernels/minhash/salted"
 	"github.com/neardup/neardup/kernels/setsim"
 	"github.com/neardup/neardup/kernels/shingle"
 	"github.com/neardup/neardup/records"

@@ -327,8 +327,8 @@ func (j *job) numberShingles(ctx context.Context, launch Launch) error {
 		return nil
 	}
 	pipeline, scope := beam.NewPipelineWithRoot()
-	_, blocks, _ := j.plan.read(scope, j.temp)
-	j.plan.Dictionary(j.temp).Build(scope, blocks, j.plan.Text)
+	_, docs, _ := j.plan.read(scope, j.temp)
+	j.plan.Dictionary(j.temp).Build(scope, docs, j.plan.Text)
 	ended, err := j.launch(ctx, launch, pipeline)
 	if err != nil {
 		return err

@@ -199,17 +199,17 @@ func (j *job) prepare(ctx context.Context) error {
 		return nil
 	}
 	pipeline, scope := beam.NewPipelineWithRoot()
-	blocks, rejected := j.plan.Compared(scope, j.temp)
+	docs, rejected := j.plan.Compared(scope, j.temp)
 	if j.config.Of != "" {
 		nearest.Lookup{
 			Inputs: j.plan.Signature(j.temp).Inputs, ID: j.config.Of, Answer: filepath.Join(j.temp, foundFile),
-		}.Find(scope, blocks, rejected...)
+		}.Find(scope, docs, rejected...)
 	}
 	if numbered {
 		if j.config.File != "" {
-			blocks = beam.Flatten(scope, blocks, nearest.Text(scope, filepath.Join(j.temp, textFile)))
+			docs = beam.Flatten(scope, docs, nearest.Text(scope, filepath.Join(j.temp, textFile)))
 		}
-		j.plan.Dictionary(j.temp).Build(scope, blocks, j.plan.Text)
+		j.plan.Dictionary(j.temp).Build(scope, docs, j.plan.Text)
 	}
 	if _, err := j.config.Execute(ctx, j.launch, pipeline, j.temp); err != nil {
 		return err
@@ -288,8 +288,8 @@ func (j *job) search(ctx context.Context, key records.Key, text []byte) (*neares
 	path := filepath.Join(j.temp, nearestFile)
 	defer storage.Forget(path)
 	pipeline, scope := beam.NewPipelineWithRoot()
-	blocks, _ := j.plan.Compared(scope, j.temp)
-	signed, _ := signature.Values(scope, blocks, signing)
+	docs, _ := j.plan.Compared(scope, j.temp)
+	signed, _ := signature.Values(scope, docs, signing)
 	nearest.Find(scope, signed, nearest.Params{Banding: signing.Banding(), Query: query, Answer: path, Most: j.config.Most})
 	if _, err := j.config.Execute(ctx, j.launch, pipeline, j.temp); err != nil {
 		return nil, err

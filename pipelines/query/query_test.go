@@ -20,7 +20,7 @@ import (
 
 	"github.com/neardup/neardup/internal/beamtest"
 	"github.com/neardup/neardup/kernels/lsh"
-	"github.com/neardup/neardup/kernels/minhash"
+	"github.com/neardup/neardup/kernels/minhash/fss"
 	"github.com/neardup/neardup/kernels/setsim"
 	"github.com/neardup/neardup/kernels/shingle"
 	"github.com/neardup/neardup/kernels/textnorm"
@@ -54,7 +54,7 @@ func TestAnswerEqualsPlainSearch(t *testing.T) {
 		t.Fatal(err)
 	}
 	shingler := shingle.New(shingle.Config{Kind: shingle.Word, K: 1}, normalize)
-	signer := minhash.New(64, 7)
+	signer := fss.New(64, 7)
 	type document struct {
 		ID, Text string
 		set      []uint64
@@ -91,7 +91,7 @@ func TestAnswerEqualsPlainSearch(t *testing.T) {
 			candidates++
 			shared := setsim.Overlap(own.set, d.set)
 			want = append(want, records.Neighbour{
-				ID: d.ID, Source: "osx.jsonl", Estimate: minhash.Estimate(own.sig, d.sig),
+				ID: d.ID, Source: "osx.jsonl", Estimate: fss.Estimate(own.sig, d.sig),
 				Similarity: setsim.Similarity(shared, len(own.set), len(d.set)), Shared: int32(shared), Size: int32(len(d.set)),
 			})
 		}

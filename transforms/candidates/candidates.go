@@ -44,11 +44,11 @@ type bucketsFn struct {
 	ends            []int32
 }
 
-func (f *bucketsFn) ProcessElement(ctx context.Context, _ int64, blocks func(*[]byte) bool, emit func([]byte)) error {
+func (f *bucketsFn) ProcessElement(ctx context.Context, _ int64, packed func(*[]byte) bool, emit func([]byte)) error {
 	f.entries = f.entries[:0]
 	var block []byte
 	var err error
-	for blocks(&block) {
+	for packed(&block) {
 		if f.entries, err = records.DecodeBands(f.entries, block); err != nil {
 			return err
 		}

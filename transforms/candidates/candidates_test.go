@@ -17,9 +17,9 @@ func TestBucketsAreChained(t *testing.T) {
 		n := rapid.IntRange(0, 300).Draw(t, "documents")
 		keys := rapid.IntRange(1, 60).Draw(t, "keys")
 		documents := map[uint64][]records.Key{}
-		var blocks [][]byte
+		var packed [][]byte
 		writer := records.NewBandWriter(1, 0)
-		emit := func(_ int64, block []byte) { blocks = append(blocks, block) }
+		emit := func(_ int64, block []byte) { packed = append(packed, block) }
 		for i := range n {
 			// Keys at both ends of the range, so that the counting pass has empty and full runs.
 			key := uint64(rapid.IntRange(0, keys-1).Draw(t, "key")) * 0x9e3779b97f4a7c15
@@ -31,7 +31,7 @@ func TestBucketsAreChained(t *testing.T) {
 			}
 		}
 		writer.Flush(emit)
-		rand.Shuffle(len(blocks), func(i, j int) { blocks[i], blocks[j] = blocks[j], blocks[i] })
+		rand.Shuffle(len(packed), func(i, j int) { packed[i], packed[j] = packed[j], packed[i] })
 
 		var want []records.Edge
 		for _, bucket := range documents {
@@ -41,7 +41,7 @@ func TestBucketsAreChained(t *testing.T) {
 			}
 		}
 		var got []records.Edge
-		err := (&bucketsFn{}).ProcessElement(context.Background(), 0, beamtest.Values(blocks...), func(block []byte) {
+		err := (&bucketsFn{}).ProcessElement(context.Background(), 0, beamtest.Values(packed...), func(block []byte) {
 			var err error
 			if got, err = records.DecodeEdges(got, block); err != nil {
 				t.Fatal(err)
@@ -67,16 +67,16 @@ func TestCorruptBlock(t *testing.T) {
 
 func BenchmarkBuckets(b *testing.B) {
 	r := rand.New(rand.NewPCG(1, 1))
-	var blocks [][]byte
+	var packed [][]byte
 	writer := records.NewBandWriter(1, 0)
-	emit := func(_ int64, block []byte) { blocks = append(blocks, block) }
+	emit := func(_ int64, block []byte) { packed = append(packed, block) }
 	const n = 1 << 18
 	for i := range n {
 		writer.Add(records.NewKey(0, int64(i)), []uint64{r.Uint64()}, emit)
 	}
 	writer.Flush(emit)
 	for b.Loop() {
-		if err := (&bucketsFn{}).ProcessElement(context.Background(), 0, beamtest.Values(blocks...), func([]byte) {}); err != nil {
+		if err := (&bucketsFn{}).ProcessElement(context.Background(), 0, beamtest.Values(packed...), func([]byte) {}); err != nil {
 			b.Fatal(err)
 		}
 	}

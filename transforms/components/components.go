@@ -169,9 +169,9 @@ func (s *sender) flush() int64 {
 // forestFn replaces the edges of a group by a spanning forest.
 type forestFn struct{}
 
-func (f *forestFn) ProcessElement(ctx context.Context, part int64, blocks func(*[]byte) bool, emit func(int64, []byte)) error {
+func (f *forestFn) ProcessElement(ctx context.Context, part int64, packed func(*[]byte) bool, emit func(int64, []byte)) error {
 	var forest unionfind.Forest
-	if err := connect(&forest, blocks); err != nil {
+	if err := connect(&forest, packed); err != nil {
 		return err
 	}
 	out := newSender(emit)
@@ -185,13 +185,13 @@ func (f *forestFn) ProcessElement(ctx context.Context, part int64, blocks func(*
 // membersFn turns the last forest into members, by split.
 type membersFn struct{ Inputs string }
 
-func (f *membersFn) ProcessElement(ctx context.Context, _ int64, blocks func(*[]byte) bool, emit func(int64, []byte)) error {
+func (f *membersFn) ProcessElement(ctx context.Context, _ int64, packed func(*[]byte) bool, emit func(int64, []byte)) error {
 	in, err := storage.Shared[records.Inputs](f.Inputs)
 	if err != nil {
 		return err
 	}
 	var forest unionfind.Forest
-	if err := connect(&forest, blocks); err != nil {
+	if err := connect(&forest, packed); err != nil {
 		return err
 	}
 	out := newSender(emit)
@@ -216,16 +216,16 @@ func (s *sender) member(in *records.Inputs, m records.Member) {
 }
 
 // connect adds the edges of a group to a forest.
-func connect(forest *unionfind.Forest, blocks func(*[]byte) bool) error {
-	return eachEdge(blocks, func(e records.Edge) { forest.Union(int64(e.A), int64(e.B)) })
+func connect(forest *unionfind.Forest, packed func(*[]byte) bool) error {
+	return eachEdge(packed, func(e records.Edge) { forest.Union(int64(e.A), int64(e.B)) })
 }
 
 // eachEdge calls do for the edges of a group, block by block.
-func eachEdge(blocks func(*[]byte) bool, do func(records.Edge)) error {
+func eachEdge(packed func(*[]byte) bool, do func(records.Edge)) error {
 	var edges []records.Edge
 	var block []byte
 	var err error
-	for blocks(&block) {
+	for packed(&block) {
 		if edges, err = records.DecodeEdges(edges[:0], block); err != nil {
 			return err
 		}

@@ -43,7 +43,7 @@ func TestConnect(t *testing.T) {
 	for _, parts := range []int{1, 2, 9, 70} {
 		r := rand.New(rand.NewPCG(uint64(parts), 1))
 		label := map[records.Key]records.Key{}
-		var blocks [][]byte
+		var packed [][]byte
 		for range 40 {
 			var block []byte
 			for range r.IntN(12) {
@@ -54,7 +54,7 @@ func TestConnect(t *testing.T) {
 				}
 				join(label, a, b)
 			}
-			blocks = append(blocks, block)
+			packed = append(packed, block)
 		}
 		of := map[records.Key]int{}
 		for _, component := range label {
@@ -65,7 +65,7 @@ func TestConnect(t *testing.T) {
 			want = append(want, fmt.Sprintf("split %d: %v in %v of %d", inputs.Split(key), key, component, of[component]))
 		}
 		p, s := beam.NewPipelineWithRoot()
-		members := Connect(s, beam.CreateList(s, blocks), Params{Inputs: path, Parts: parts, Documents: 2000, Limit: DefaultLimit})
+		members := Connect(s, beam.CreateList(s, packed), Params{Inputs: path, Parts: parts, Documents: 2000, Limit: DefaultLimit})
 		passert.Equals(s, beam.ParDo(s, spell, members), want...)
 		if err := ptest.Run(p); err != nil {
 			t.Errorf("%d parts: %v", parts, err)

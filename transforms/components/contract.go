@@ -104,9 +104,9 @@ func (q question) append(block []byte) []byte {
 	return records.AppendUint32(records.AppendKey(records.AppendKey(block, q.label), q.best), uint32(q.from))
 }
 
-func eachQuestion(blocks func(*[]byte) bool, do func(question)) error {
+func eachQuestion(packed func(*[]byte) bool, do func(question)) error {
 	var block []byte
-	for blocks(&block) {
+	for packed(&block) {
 		for d := records.NewDecoder(block); !d.Done(); {
 			q := question{label: d.Key(), best: d.Key(), from: int64(d.Uint32())}
 			if err := d.Err(); err != nil {
@@ -196,10 +196,10 @@ type openFn struct {
 	Next  order // of the next round
 }
 
-func (f *openFn) ProcessElement(ctx context.Context, part int64, blocks func(*[]byte) bool, edges, places, questions func(int64, []byte)) error {
+func (f *openFn) ProcessElement(ctx context.Context, part int64, packed func(*[]byte) bool, edges, places, questions func(int64, []byte)) error {
 	var forest unionfind.Forest
 	documents := map[records.Key]bool{} // of this part: the later ones of edges
-	err := eachEdge(blocks, func(e records.Edge) {
+	err := eachEdge(packed, func(e records.Edge) {
 		documents[e.B] = true
 		forest.Union(int64(e.A), int64(e.B))
 	})
@@ -219,10 +219,10 @@ func (f *openFn) ProcessElement(ctx context.Context, part int64, blocks func(*[]
 //	KV<part, questions> → KV<asking part, answers>
 type hookFn struct{ Order order }
 
-func (f *hookFn) ProcessElement(ctx context.Context, _ int64, blocks func(*[]byte) bool, emit func(int64, []byte)) error {
+func (f *hookFn) ProcessElement(ctx context.Context, _ int64, packed func(*[]byte) bool, emit func(int64, []byte)) error {
 	var asked []question
 	best := labels{}
-	err := eachQuestion(blocks, func(q question) {
+	err := eachQuestion(packed, func(q question) {
 		asked = append(asked, q)
 		best[q.label] = f.Order.first(best.of(q.label), q.best)
 	})
@@ -249,7 +249,7 @@ type contractFn struct {
 	Last bool
 }
 
-func (f *contractFn) ProcessElement(ctx context.Context, at int64, blocks, placed, answers func(*[]byte) bool, edges, places, questions func(int64, []byte)) error {
+func (f *contractFn) ProcessElement(ctx context.Context, at int64, packed, placed, answers func(*[]byte) bool, edges, places, questions func(int64, []byte)) error {
 	now, err := readAnswers(answers)
 	if err != nil {
 		return err
@@ -259,7 +259,7 @@ func (f *contractFn) ProcessElement(ctx context.Context, at int64, blocks, place
 		return err
 	}
 	var forest unionfind.Forest
-	err = eachEdge(blocks, func(e records.Edge) {
+	err = eachEdge(packed, func(e records.Edge) {
 		if a, b := now.of(e.A), now.of(e.B); a != b {
 			forest.Union(int64(a), int64(b))
 		}
@@ -284,9 +284,9 @@ type rootsFn struct {
 	Rounds int
 }
 
-func (f *rootsFn) ProcessElement(ctx context.Context, _ int64, blocks func(*[]byte) bool, emit func(int64, []byte)) error {
+func (f *rootsFn) ProcessElement(ctx context.Context, _ int64, packed func(*[]byte) bool, emit func(int64, []byte)) error {
 	var forest unionfind.Forest
-	if err := connect(&forest, blocks); err != nil {
+	if err := connect(&forest, packed); err != nil {
 		return err
 	}
 	if n := int64(forest.Len()); n > f.Limit {
@@ -334,9 +334,9 @@ func (c count) append(block []byte) []byte {
 	return records.AppendUint32(records.AppendUint32(block, uint32(c.documents)), uint32(c.from))
 }
 
-func eachCount(blocks func(*[]byte) bool, do func(count)) error {
+func eachCount(packed func(*[]byte) bool, do func(count)) error {
 	var block []byte
-	for blocks(&block) {
+	for packed(&block) {
 		for d := records.NewDecoder(block); !d.Done(); {
 			c := count{label: d.Key(), first: d.Key(), documents: int(d.Uint32()), from: int64(d.Uint32())}
 			if err := d.Err(); err != nil {
@@ -395,10 +395,10 @@ func (f *countFn) ProcessElement(ctx context.Context, at int64, placed, answers 
 //	KV<part, counts> → KV<asking part, counts>
 type totalFn struct{}
 
-func (f *totalFn) ProcessElement(ctx context.Context, _ int64, blocks func(*[]byte) bool, emit func(int64, []byte)) error {
+func (f *totalFn) ProcessElement(ctx context.Context, _ int64, packed func(*[]byte) bool, emit func(int64, []byte)) error {
 	var asked []count
 	sums := tally{}
-	err := eachCount(blocks, func(c count) {
+	err := eachCount(packed, func(c count) {
 		asked = append(asked, c)
 		sums.add(c)
 	})

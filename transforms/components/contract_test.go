@@ -50,17 +50,17 @@ func shared(t *testing.T) string {
 // connected returns what Connect says of edges between numbers.
 func connected(t *testing.T, runner string, edges [][2]int, p Params) ([]records.Member, error) {
 	t.Helper()
-	var blocks [][]byte
+	var packed [][]byte
 	for chunk := range slices.Chunk(edges, 2000) {
 		var block []byte
 		for _, e := range chunk {
 			block = records.AppendEdge(block, records.Edge{A: records.Key(min(e[0], e[1])), B: records.Key(max(e[0], e[1]))})
 		}
-		blocks = append(blocks, block)
+		packed = append(packed, block)
 	}
 	p.Inputs = shared(t)
 	pipeline, s := beam.NewPipelineWithRoot()
-	beam.ParDo(s, gather, Connect(s, beam.CreateList(s, blocks), p))
+	beam.ParDo(s, gather, Connect(s, beam.CreateList(s, packed), p))
 	gathered.members = nil
 	_, err := beam.Run(context.Background(), runner, pipeline)
 	slices.SortFunc(gathered.members, records.Member.Compare)

@@ -199,10 +199,10 @@ func (c *components) gather(in *records.Inputs, profiles, pairs, links func(*[]b
 		c.groups[g] = append(c.groups[g], doc)
 	}
 
-	each := func(blocks func(*[]byte) bool, found func(i, j, shared int)) error {
+	each := func(packed func(*[]byte) bool, found func(i, j, shared int)) error {
 		var near []records.NearPair
 		var err error
-		for blocks(&block) {
+		for packed(&block) {
 			if near, err = records.DecodeNearPairs(near[:0], block); err != nil {
 				return err
 			}

@@ -378,7 +378,7 @@ func TestAgainstModel(t *testing.T) {
 			}
 		}
 		for _, components := range []bool{false, true} {
-			got, err := decided(in, components, blocks(t, profiles), blocks(t, pairs), nil)
+			got, err := decided(in, components, packed(t, profiles), packed(t, pairs), nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -387,7 +387,7 @@ func TestAgainstModel(t *testing.T) {
 			}
 			// Of a crowd only the pairs with what star keeps are known, and links for the rest.
 			whole := got
-			got, err = decided(in, components, blocks(t, profiles), blocks(t, kept), blocks(t, pairs))
+			got, err = decided(in, components, packed(t, profiles), packed(t, kept), packed(t, pairs))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -413,7 +413,7 @@ func groupKept(w *world, in *records.Inputs, t tables, key records.Key) bool {
 }
 
 // blocks packs values in any order.
-func blocks(t *rapid.T, values [][]byte) (packed [][]byte) {
+func packed(t *rapid.T, values [][]byte) (packed [][]byte) {
 	values = rapid.Permutation(values).Draw(t, "order")
 	size := rapid.IntRange(1, 5).Draw(t, "values of a block")
 	for chunk := range slices.Chunk(values, size) {

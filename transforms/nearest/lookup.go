@@ -80,9 +80,9 @@ const mostClosest = 5
 // Find writes the documents that have the id to a file.
 //
 //	blocks of documents, KV<table shard, rejected rows> … → nothing
-func (l Lookup) Find(s beam.Scope, blocks beam.PCollection, rejected ...beam.PCollection) {
+func (l Lookup) Find(s beam.Scope, docs beam.PCollection, rejected ...beam.PCollection) {
 	s = s.Scope("nearest.Lookup")
-	found := []beam.PCollection{beam.ParDo(s, &lookupFn{Lookup: l}, blocks)}
+	found := []beam.PCollection{beam.ParDo(s, &lookupFn{Lookup: l}, docs)}
 	for _, rows := range rejected {
 		found = append(found, beam.ParDo(s, &lookupRejectedFn{Lookup: l}, rows))
 	}

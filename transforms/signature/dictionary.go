@@ -15,7 +15,7 @@ import (
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
 
 	"github.com/neardup/neardup/io/storage"
-	"github.com/neardup/neardup/kernels/classic"
+	"github.com/neardup/neardup/kernels/minhash/classic"
 	"github.com/neardup/neardup/kernels/hash"
 	"github.com/neardup/neardup/kernels/shingle"
 	"github.com/neardup/neardup/records"
@@ -72,9 +72,9 @@ func (d Dictionary) Forget() { storage.Forget(d.Path) }
 // Build writes the dictionary of documents. It is a job of its own, before the one that signs.
 //
 //	blocks of documents → nothing
-func (d Dictionary) Build(s beam.Scope, blocks beam.PCollection, text shingle.Spec) {
+func (d Dictionary) Build(s beam.Scope, docs beam.PCollection, text shingle.Spec) {
 	s = s.Scope("signature.Dictionary")
-	hashes := beam.ParDo(s, &distinctFn{Dictionary: d, Text: text}, blocks)
+	hashes := beam.ParDo(s, &distinctFn{Dictionary: d, Text: text}, docs)
 	counts := beam.ParDo(s, &partFn{d}, beam.GroupByKey(s, hashes))
 	// Of no shingle at all there are offsets, too.
 	mark := beam.ParDo(s, emptyPart, beam.Impulse(s))
@@ -134,11 +134,11 @@ func (f *distinctFn) flush(emit func(int64, []byte)) {
 //	KV<range, hashes> → KV<together, (range, count)>
 type partFn struct{ Dictionary Dictionary }
 
-func (f *partFn) ProcessElement(number int64, blocks func(*[]byte) bool, emit func(int64, []byte)) error {
+func (f *partFn) ProcessElement(number int64, packed func(*[]byte) bool, emit func(int64, []byte)) error {
 	var hashes []uint64
 	compact := maxHashes
 	var block []byte
-	for blocks(&block) {
+	for packed(&block) {
 		hashes = appendHashes(hashes, block)
 		if len(hashes) >= compact { // memory is bounded by the distinct ones
 			hashes = shingle.Set(hashes)
@@ -254,8 +254,8 @@ func (p *Params) Check() error {
 
 // classicValues joins the shingles of documents with their numbers, and signs those. Two
 // GroupByKeys: by range of hashes, and back by document.
-func classicValues(s beam.Scope, blocks beam.PCollection, p Params) (signed, rejected beam.PCollection) {
-	sought, rejected := beam.ParDo2(s, &lookupFn{Params: p}, blocks)
+func classicValues(s beam.Scope, docs beam.PCollection, p Params) (signed, rejected beam.PCollection) {
+	sought, rejected := beam.ParDo2(s, &lookupFn{Params: p}, docs)
 	ranked := beam.ParDo(s, &rankFn{p.Dictionary}, beam.GroupByKey(s, sought))
 	return beam.ParDo(s, &classicFn{Params: p}, beam.GroupByKey(s, ranked)), rejected
 }
@@ -322,7 +322,7 @@ func (f *lookupFn) FinishBundle(sought, rejected func(int64, []byte)) {
 //	KV<range, documents with hashes> → KV<group of documents, documents with numbers>
 type rankFn struct{ Dictionary Dictionary }
 
-func (f *rankFn) ProcessElement(number int64, blocks func(*[]byte) bool, emit func(int64, []byte)) error {
+func (f *rankFn) ProcessElement(number int64, packed func(*[]byte) bool, emit func(int64, []byte)) error {
 	offsets, err := f.Dictionary.offsets()
 	if err != nil {
 		return err
@@ -334,7 +334,7 @@ func (f *rankFn) ProcessElement(number int64, blocks func(*[]byte) bool, emit fu
 	out := records.NewBuffers()
 	var hashes, ranks []uint64
 	var block []byte
-	for blocks(&block) {
+	for packed(&block) {
 		d := records.NewDecoder(block)
 		for !d.Done() {
 			var key records.Key
@@ -367,10 +367,10 @@ func (f *classicFn) Setup() (err error) {
 	return err
 }
 
-func (f *classicFn) ProcessElement(_ int64, blocks func(*[]byte) bool, signed func([]byte)) error {
+func (f *classicFn) ProcessElement(_ int64, packed func(*[]byte) bool, signed func([]byte)) error {
 	ranks := map[records.Key][]uint64{}
 	var block []byte
-	for blocks(&block) {
+	for packed(&block) {
 		d := records.NewDecoder(block)
 		for !d.Done() {
 			key, some := d.Numbers(nil)

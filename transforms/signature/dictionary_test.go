@@ -13,9 +13,9 @@ import (
 
 	"github.com/neardup/neardup/internal/beamtest"
 	"github.com/neardup/neardup/io/storage"
-	"github.com/neardup/neardup/kernels/classic"
+	"github.com/neardup/neardup/kernels/minhash/classic"
 	"github.com/neardup/neardup/kernels/lsh"
-	"github.com/neardup/neardup/kernels/salted"
+	"github.com/neardup/neardup/kernels/minhash/salted"
 	"github.com/neardup/neardup/kernels/shingle"
 	"github.com/neardup/neardup/records"
 )
@@ -26,12 +26,12 @@ type groups map[int64][][]byte
 func (g groups) emit(key int64, block []byte) { g[key] = append(g[key], block) }
 
 // each calls a DoFn for each group, its values in another order than they came.
-func (g groups) each(t *testing.T, do func(key int64, blocks func(*[]byte) bool) error) {
+func (g groups) each(t *testing.T, do func(key int64, packed func(*[]byte) bool) error) {
 	t.Helper()
 	for _, key := range slices.Sorted(maps.Keys(g)) {
-		blocks := slices.Clone(g[key])
-		slices.Reverse(blocks)
-		if err := do(key, beamtest.Values(blocks...)); err != nil {
+		packed := slices.Clone(g[key])
+		slices.Reverse(packed)
+		if err := do(key, beamtest.Values(packed...)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -61,11 +61,11 @@ func build(t *testing.T, p Params, bundles ...[]byte) {
 		f.FinishBundle(hashes.emit)
 	}
 	emptyPart(nil, counts.emit)
-	hashes.each(t, func(number int64, blocks func(*[]byte) bool) error {
-		return (&partFn{p.Dictionary}).ProcessElement(number, blocks, counts.emit)
+	hashes.each(t, func(number int64, packed func(*[]byte) bool) error {
+		return (&partFn{p.Dictionary}).ProcessElement(number, packed, counts.emit)
 	})
-	counts.each(t, func(key int64, blocks func(*[]byte) bool) error {
-		return (&offsetsFn{p.Dictionary}).ProcessElement(key, blocks)
+	counts.each(t, func(key int64, packed func(*[]byte) bool) error {
+		return (&offsetsFn{p.Dictionary}).ProcessElement(key, packed)
 	})
 }
 
@@ -84,17 +84,17 @@ func signClassic(t *testing.T, p Params, bundles ...[]byte) (signatures map[reco
 		}
 		f.FinishBundle(sought.emit, rows.emit)
 	}
-	sought.each(t, func(number int64, blocks func(*[]byte) bool) error {
-		return (&rankFn{p.Dictionary}).ProcessElement(number, blocks, ranked.emit)
+	sought.each(t, func(number int64, packed func(*[]byte) bool) error {
+		return (&rankFn{p.Dictionary}).ProcessElement(number, packed, ranked.emit)
 	})
 	signatures = map[records.Key][]uint64{}
 	f := &classicFn{Params: p}
 	if err := f.Setup(); err != nil {
 		t.Fatal(err)
 	}
-	ranked.each(t, func(key int64, blocks func(*[]byte) bool) error {
+	ranked.each(t, func(key int64, packed func(*[]byte) bool) error {
 		last := records.Key(-1)
-		return f.ProcessElement(key, blocks, func(block []byte) {
+		return f.ProcessElement(key, packed, func(block []byte) {
 			for d := records.NewDecoder(block); !d.Done(); {
 				key, values := d.Numbers(nil)
 				if key <= last {

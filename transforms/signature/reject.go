@@ -30,9 +30,9 @@ func reject(rows *records.Buffers, in *records.Inputs, doc *records.Document, re
 // are rejected.
 //
 //	blocks of documents → blocks of documents, KV<table shard, rejected rows>
-func LongEnough(s beam.Scope, blocks beam.PCollection, inputs string, normalize textnorm.Policy, words int) (long, rejected beam.PCollection) {
+func LongEnough(s beam.Scope, docs beam.PCollection, inputs string, normalize textnorm.Policy, words int) (long, rejected beam.PCollection) {
 	s = s.Scope("signature.LongEnough")
-	return beam.ParDo2(s, &longEnoughFn{Inputs: inputs, Normalize: normalize, Least: words}, blocks)
+	return beam.ParDo2(s, &longEnoughFn{Inputs: inputs, Normalize: normalize, Least: words}, docs)
 }
 
 type longEnoughFn struct {

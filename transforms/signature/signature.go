@@ -10,7 +10,7 @@ import (
 
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/kernels/lsh"
-	"github.com/neardup/neardup/kernels/minhash"
+	"github.com/neardup/neardup/kernels/minhash/fss"
 	"github.com/neardup/neardup/kernels/shingle"
 	"github.com/neardup/neardup/records"
 )
@@ -55,9 +55,9 @@ type Params struct {
 // and Ullman, Mining of Massive Datasets, §3.4). Documents of one bundle that have the same shingles,
 // each as often, collapse at once: the later has an edge to the earlier and no band keys, which
 // connects the same documents as n equal keys would. Documents without a token are rejected.
-func minHash(s beam.Scope, blocks beam.PCollection, p Params) (bands, edges, rejected beam.PCollection) {
+func minHash(s beam.Scope, docs beam.PCollection, p Params) (bands, edges, rejected beam.PCollection) {
 	s = s.Scope("signature.MinHash")
-	return beam.ParDo3(s, &minHashFn{Params: p}, blocks)
+	return beam.ParDo3(s, &minHashFn{Params: p}, docs)
 }
 
 type minHashFn struct {
@@ -65,7 +65,7 @@ type minHashFn struct {
 
 	inputs   *records.Inputs
 	shingler *shingle.Shingler
-	signer   *minhash.Signer
+	signer   *fss.Signer
 	shingles []uint64
 	values   []uint64
 	keys     []uint64
@@ -80,7 +80,7 @@ func (f *minHashFn) Setup() (err error) {
 		return err
 	}
 	f.shingler = f.Params.Text.New()
-	f.signer = minhash.New(f.Params.Signature, f.Params.Seed)
+	f.signer = fss.New(f.Params.Signature, f.Params.Seed)
 	f.bands = records.NewBandWriter(f.Params.Bands, f.Params.ShardBits)
 	return nil
 }

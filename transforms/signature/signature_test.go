@@ -9,7 +9,7 @@ import (
 
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/kernels/lsh"
-	"github.com/neardup/neardup/kernels/minhash"
+	"github.com/neardup/neardup/kernels/minhash/fss"
 	"github.com/neardup/neardup/kernels/shingle"
 	"github.com/neardup/neardup/kernels/textnorm"
 	"github.com/neardup/neardup/records"
@@ -102,7 +102,7 @@ func TestBandEntries(t *testing.T) {
 	if want := len(texts) * p.Bands; total != want {
 		t.Errorf("%d band entries, want %d", total, want)
 	}
-	shingler, signer := p.Text.New(), minhash.New(p.Signature, p.Seed)
+	shingler, signer := p.Text.New(), fss.New(p.Signature, p.Seed)
 	for i, text := range texts {
 		values := signer.Sign(nil, shingler.Shingles(nil, []byte(text)))
 		for band, key := range lsh.Keys(nil, values, p.Bands, p.Rows) {

@@ -9,8 +9,8 @@ import (
 
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/kernels/lsh"
-	"github.com/neardup/neardup/kernels/minhash"
-	"github.com/neardup/neardup/kernels/salted"
+	"github.com/neardup/neardup/kernels/minhash/fss"
+	"github.com/neardup/neardup/kernels/minhash/salted"
 	"github.com/neardup/neardup/kernels/shingle"
 	"github.com/neardup/neardup/records"
 )
@@ -35,12 +35,12 @@ const (
 // the same shingles, only FSS makes edges.
 //
 //	blocks of documents → KV<band<<ShardBits | shard, band entries>, edges, KV<table shard, rejected rows>
-func Sign(s beam.Scope, blocks beam.PCollection, p Params) (bands beam.PCollection, edges []beam.PCollection, rejected beam.PCollection) {
+func Sign(s beam.Scope, docs beam.PCollection, p Params) (bands beam.PCollection, edges []beam.PCollection, rejected beam.PCollection) {
 	if p.Family == FSS {
-		bands, equal, rejected := minHash(s, blocks, p)
+		bands, equal, rejected := minHash(s, docs, p)
 		return bands, []beam.PCollection{equal}, rejected
 	}
-	signed, rejected := Values(s, blocks, p)
+	signed, rejected := Values(s, docs, p)
 	return beam.ParDo(s.Scope("signature.Keys"), &keysFn{Params: p}, signed), nil, rejected
 }
 
@@ -49,12 +49,12 @@ func Sign(s beam.Scope, blocks beam.PCollection, p Params) (bands beam.PCollecti
 //	blocks of documents → blocks of signatures, KV<table shard, rejected rows>
 //
 // Documents without a token are rejected.
-func Values(s beam.Scope, blocks beam.PCollection, p Params) (signed, rejected beam.PCollection) {
+func Values(s beam.Scope, docs beam.PCollection, p Params) (signed, rejected beam.PCollection) {
 	s = s.Scope("signature.Values")
 	if p.Family == Classic {
-		return classicValues(s, blocks, p)
+		return classicValues(s, docs, p)
 	}
-	return beam.ParDo2(s, &valuesFn{Params: p}, blocks)
+	return beam.ParDo2(s, &valuesFn{Params: p}, docs)
 }
 
 // Banding says how signatures become band keys.
@@ -65,7 +65,7 @@ func (p *Params) Banding() lsh.Banding {
 // signer signs texts of the families that need nothing but the text.
 type signer struct {
 	shingler *shingle.Shingler
-	fss      *minhash.Signer
+	fss      *fss.Signer
 	salted   *salted.Signer
 	shingles []uint64
 }
@@ -75,7 +75,7 @@ func (p *Params) signer() (s *signer, err error) {
 	if p.Family == Salted {
 		s.salted, err = salted.New(p.Signature, p.Seed)
 	} else {
-		s.fss = minhash.New(p.Signature, p.Seed)
+		s.fss = fss.New(p.Signature, p.Seed)
 	}
 	return s, err
 }

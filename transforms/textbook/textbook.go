@@ -53,9 +53,9 @@ type Params struct {
 // threshold to a file.
 //
 //	blocks of documents → nothing
-func BruteForce(s beam.Scope, blocks beam.PCollection, text shingle.Spec, p Params) {
+func BruteForce(s beam.Scope, docs beam.PCollection, text shingle.Spec, p Params) {
 	s = s.Scope("textbook.BruteForce")
-	sets := beam.ParDo(s, &setsFn{Params: p, Text: text}, blocks)
+	sets := beam.ParDo(s, &setsFn{Params: p, Text: text}, docs)
 	pairs := beam.ParDo(s, &bruteFn{p}, beam.GroupByKey(s, sets))
 	beam.ParDo0(s, &writePairsFn{p}, beam.GroupByKey(s, pairs))
 }
@@ -104,10 +104,10 @@ type member struct {
 }
 
 // members gathers the documents of a group, in input order.
-func (p *Params) members(blocks func(*[]byte) bool) (members []*member, err error) {
+func (p *Params) members(packed func(*[]byte) bool) (members []*member, err error) {
 	byKey := map[records.Key]*member{}
 	var block []byte
-	for blocks(&block) {
+	for packed(&block) {
 		d := records.NewDecoder(block)
 		for !d.Done() {
 			key, numbers := d.Numbers(nil)
@@ -184,8 +184,8 @@ func (f *setsFn) FinishBundle(emit func(int64, []byte)) { f.out.Flush(emit) }
 //	KV<pair of cells, documents with shingles> → KV<together, edges>
 type bruteFn struct{ Params Params }
 
-func (f *bruteFn) ProcessElement(cells int64, blocks func(*[]byte) bool, emit func(int64, []byte)) error {
-	members, err := f.Params.members(blocks)
+func (f *bruteFn) ProcessElement(cells int64, packed func(*[]byte) bool, emit func(int64, []byte)) error {
+	members, err := f.Params.members(packed)
 	if err != nil {
 		return err
 	}
@@ -238,8 +238,8 @@ type bucketsFn struct {
 	Banding lsh.Banding
 }
 
-func (f *bucketsFn) ProcessElement(cells int64, blocks func(*[]byte) bool, emit func(int64, []byte)) error {
-	members, err := f.Params.members(blocks)
+func (f *bucketsFn) ProcessElement(cells int64, packed func(*[]byte) bool, emit func(int64, []byte)) error {
+	members, err := f.Params.members(packed)
 	if err != nil {
 		return err
 	}
@@ -285,11 +285,11 @@ func anyEqual(a, b []uint64) bool {
 //	KV<together, edges> → nothing
 type writePairsFn struct{ Params Params }
 
-func (f *writePairsFn) ProcessElement(_ int64, blocks func(*[]byte) bool) error {
+func (f *writePairsFn) ProcessElement(_ int64, packed func(*[]byte) bool) error {
 	var edges []records.Edge
 	var block []byte
 	var err error
-	for blocks(&block) {
+	for packed(&block) {
 		if edges, err = records.DecodeEdges(edges, block); err != nil {
 			return err
 		}

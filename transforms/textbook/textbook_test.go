@@ -22,7 +22,7 @@ type groups map[int64][][]byte
 
 func (g groups) emit(key int64, block []byte) { g[key] = append(g[key], block) }
 
-func (g groups) each(t *testing.T, do func(key int64, blocks func(*[]byte) bool) error) {
+func (g groups) each(t *testing.T, do func(key int64, packed func(*[]byte) bool) error) {
 	t.Helper()
 	for _, key := range slices.Sorted(maps.Keys(g)) {
 		if err := do(key, beamtest.Values(g[key]...)); err != nil {
@@ -37,8 +37,8 @@ const most = 1000
 // count counts the edges.
 func (g groups) count(t *testing.T) (n int) {
 	t.Helper()
-	for _, blocks := range g {
-		for _, b := range blocks {
+	for _, packed := range g {
+		for _, b := range packed {
 			edges, err := records.DecodeEdges(nil, b)
 			if err != nil {
 				t.Fatal(err)
@@ -53,8 +53,8 @@ func (g groups) count(t *testing.T) (n int) {
 func written(t *testing.T, edges groups) []records.Edge {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "pairs")
-	edges.each(t, func(key int64, blocks func(*[]byte) bool) error {
-		return (&writePairsFn{Params{Path: path, Most: most}}).ProcessElement(key, blocks)
+	edges.each(t, func(key int64, packed func(*[]byte) bool) error {
+		return (&writePairsFn{Params{Path: path, Most: most}}).ProcessElement(key, packed)
 	})
 	pairs, err := Pairs(path)
 	if err != nil {
@@ -107,8 +107,8 @@ func TestBruteForceEqualsDefinition(t *testing.T) {
 				t.Fatal(err)
 			}
 			f.FinishBundle(parts.emit)
-			parts.each(t, func(key int64, blocks func(*[]byte) bool) error {
-				return (&bruteFn{p}).ProcessElement(key, blocks, edges.emit)
+			parts.each(t, func(key int64, packed func(*[]byte) bool) error {
+				return (&bruteFn{p}).ProcessElement(key, packed, edges.emit)
 			})
 			if got := written(t, edges); !slices.Equal(got, want) || edges.count(t) != len(want) {
 				t.Fatalf("round %d, %d cells: %d pairs in %d edges, want %d", round, cells, len(got), edges.count(t), len(want))
@@ -169,8 +169,8 @@ func TestSignaturesEqualDefinition(t *testing.T) {
 			}
 			f.FinishBundle(parts.emit)
 			banding := lsh.Banding{Bands: 3, Rows: 2, Labels: round%2 == 0}
-			parts.each(t, func(key int64, blocks func(*[]byte) bool) error {
-				return (&bucketsFn{p, banding}).ProcessElement(key, blocks, edges.emit)
+			parts.each(t, func(key int64, packed func(*[]byte) bool) error {
+				return (&bucketsFn{p, banding}).ProcessElement(key, packed, edges.emit)
 			})
 			if got := written(t, edges); !slices.Equal(got, want) || edges.count(t) != len(want) {
 				t.Fatalf("round %d, %d cells: pairs %v in %d edges, want %v", round, cells, got, edges.count(t), want)

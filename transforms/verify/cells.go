@@ -289,8 +289,8 @@ func (f *cellPairFn) join(ctx context.Context, c cellPair, h *halves, emit, esti
 		return err
 	}
 	out := pairWriter{key: int64(c.component)}
-	var blocks [][]byte
-	out.emit = func(_ int64, block []byte) { blocks = append(blocks, block) }
+	var packed [][]byte
+	out.emit = func(_ int64, block []byte) { packed = append(packed, block) }
 	crowd := false
 	keys, sets := slices.Concat(first.keys, second.keys), slices.Concat(first.sets, second.sets)
 	estimate := f.estimator.of(sets)
@@ -311,12 +311,12 @@ func (f *cellPairFn) join(ctx context.Context, c cellPair, h *halves, emit, esti
 		representatives.Inc(ctx, int64(len(second.sets)))
 	}
 	if crowd {
-		blocks = nil
+		packed = nil
 		out.add(c.component, c.component, 0)
 		setsim.Connect(sets, f.Threshold, func(i, j int) { out.add(keys[i], keys[j], 0) })
 		out.flush()
 	}
-	for _, block := range blocks {
+	for _, block := range packed {
 		emit(int64(c.component), block)
 	}
 	estimates(int64(c.component), estimate.append(nil))

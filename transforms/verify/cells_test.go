@@ -138,16 +138,16 @@ func found(t *testing.T, docs []records.Document, p Params) (pairs, links []reco
 	if err := storage.WriteShared(p.Inputs, inputs); err != nil {
 		t.Fatal(err)
 	}
-	var blocks [][]byte
+	var packed [][]byte
 	for i := 0; i < len(docs); i += 7 {
 		var block []byte
 		for _, d := range docs[i:min(i+7, len(docs))] {
 			block = records.AppendDocument(block, &d)
 		}
-		blocks = append(blocks, block)
+		packed = append(packed, block)
 	}
 	pipeline, s := beam.NewPipelineWithRoot()
-	all := Jaccard(s, Sets(s, beam.Reshuffle(s, beam.CreateList(s, blocks)), words2, p), p)
+	all := Jaccard(s, Sets(s, beam.Reshuffle(s, beam.CreateList(s, packed)), words2, p), p)
 	beam.ParDo0(s, &gatherFn{Name: t.Name() + "pairs"}, all.Pairs)
 	beam.ParDo0(s, &gatherFn{Name: t.Name() + "links"}, all.Links)
 	if err := ptest.Run(pipeline); err != nil {

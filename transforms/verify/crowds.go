@@ -202,7 +202,7 @@ func (f *spoolFn) ProcessElement(_ int64, values func(*[]byte) bool, emit func(i
 		parts  [][]byte
 		places map[records.Key]int
 	}
-	blocks := map[rank]*content{} // of place 0; more than one only by accident
+	packed := map[rank]*content{} // of place 0; more than one only by accident
 	var value []byte
 	for values(&value) {
 		d := records.NewDecoder(value)
@@ -213,14 +213,14 @@ func (f *spoolFn) ProcessElement(_ int64, values func(*[]byte) bool, emit func(i
 			return err
 		}
 		of := rank{component: r.component, block: r.block}
-		if blocks[of] == nil {
-			blocks[of] = &content{places: map[records.Key]int{}}
+		if packed[of] == nil {
+			packed[of] = &content{places: map[records.Key]int{}}
 		}
-		blocks[of].parts = append(blocks[of].parts, part)
-		blocks[of].places[key] = r.place
+		packed[of].parts = append(packed[of].parts, part)
+		packed[of].places[key] = r.place
 		value = nil
 	}
-	for of, c := range blocks {
+	for of, c := range packed {
 		g, err := assemble(c.parts)
 		if err != nil {
 			return err
@@ -299,20 +299,20 @@ type passFn struct {
 }
 
 func (f *passFn) ProcessElement(ctx context.Context, component int64, numbers func(*[]byte) bool, emit func(int64, []byte)) error {
-	var blocks []int
+	var packed []int
 	var number []byte
 	for numbers(&number) {
 		d := records.NewDecoder(number)
-		blocks = append(blocks, int(d.Uint32()))
+		packed = append(packed, int(d.Uint32()))
 		if err := d.Err(); err != nil {
 			return err
 		}
 	}
-	slices.Sort(blocks)
+	slices.Sort(packed)
 	p := pass{passFn: f, component: records.Key(component), out: pairWriter{key: f.Groups.of(component), emit: emit}}
 	p.chunk = p.newChunk()
 	each := func(do func(group) error) error {
-		for _, b := range blocks {
+		for _, b := range packed {
 			if err := ctx.Err(); err != nil {
 				return err
 			}

@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/neardup/neardup/kernels/lsh"
-	"github.com/neardup/neardup/kernels/minhash"
+	"github.com/neardup/neardup/kernels/minhash/fss"
 	"github.com/neardup/neardup/kernels/setsim"
 	"github.com/neardup/neardup/records"
 )
@@ -61,7 +61,7 @@ func (b *bundleEstimate) emit(facts func([]byte)) error {
 // estimator makes estimates from the sets of groups.
 type estimator struct {
 	banding  Banding
-	signer   *minhash.Signer
+	signer   *fss.Signer
 	values   []uint64
 	bandKeys []uint64
 	cut      []uint32 // band keys of the sets of a group that are in a pair
@@ -72,7 +72,7 @@ func newEstimator(b Banding) *estimator {
 	if b.Bands == 0 {
 		return &estimator{}
 	}
-	return &estimator{banding: b, signer: minhash.New(b.Signature, b.Seed)}
+	return &estimator{banding: b, signer: fss.New(b.Signature, b.Seed)}
 }
 
 // of returns an estimate of the pairs of sets, which are to be added before the next call.

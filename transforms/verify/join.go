@@ -67,8 +67,8 @@ func appendMemberPart(block []byte, component records.Key, part []byte) []byte {
 	return records.AppendBytes(records.AppendKey(block, component), part)
 }
 
-func (f *joinFn) ProcessElement(ctx context.Context, number int64, blocks func(*[]byte) bool, pairs, sets, profiles func(int64, []byte), _ func([]byte)) error {
-	if err := f.gather(blocks, sets, profiles); err != nil {
+func (f *joinFn) ProcessElement(ctx context.Context, number int64, packed func(*[]byte) bool, pairs, sets, profiles func(int64, []byte), _ func([]byte)) error {
+	if err := f.gather(packed, sets, profiles); err != nil {
 		return err
 	}
 	defer func() { clear(f.members) }() // their blocks are not needed
@@ -104,12 +104,12 @@ func (f *joinFn) ProcessElement(ctx context.Context, number int64, blocks func(*
 }
 
 // gather holds the parts of components that one call can join, and passes those of others on.
-func (f *joinFn) gather(blocks func(*[]byte) bool, sets, profiles func(int64, []byte)) error {
+func (f *joinFn) gather(packed func(*[]byte) bool, sets, profiles func(int64, []byte)) error {
 	f.members = f.members[:0]
 	sizes := map[records.Key]int{}
 	buffers := records.NewBuffers()
 	var block []byte
-	for blocks(&block) {
+	for packed(&block) {
 		for d := records.NewDecoder(block); !d.Done(); {
 			m := memberPart{component: d.Key(), part: d.Bytes()}
 			m.key = records.NewDecoder(m.part).Key()
@@ -189,9 +189,9 @@ type assembler struct {
 // assemble makes sets of their parts, which may come in any order.
 func assemble(parts [][]byte) (group, error) { return new(assembler).assemble(parts) }
 
-func (a *assembler) assemble(blocks [][]byte) (group, error) {
+func (a *assembler) assemble(packed [][]byte) (group, error) {
 	a.parts = a.parts[:0]
-	for _, block := range blocks {
+	for _, block := range packed {
 		d := records.NewDecoder(block)
 		a.parts = append(a.parts, d.SetPart())
 		if err := d.Err(); err != nil {

@@ -52,18 +52,18 @@ const together = 0
 // Choose chooses the sample, by the first document of each set.
 //
 //	blocks of documents → KV<split, members>
-func (m Measuring) Choose(s beam.Scope, blocks beam.PCollection) beam.PCollection {
+func (m Measuring) Choose(s beam.Scope, docs beam.PCollection) beam.PCollection {
 	s = s.Scope("verify.Choose")
-	return beam.ParDo(s, &chooseFn{m}, beam.GroupByKey(s, beam.ParDo(s, &smallestFn{Measuring: m}, blocks)))
+	return beam.ParDo(s, &chooseFn{m}, beam.GroupByKey(s, beam.ParDo(s, &smallestFn{Measuring: m}, docs)))
 }
 
 // Keep writes the sets of the sample to a file, but those of crowds: not all their pairs are
 // looked for.
 //
 //	blocks of the sample's documents, KV<document, rank> of crowds → facts
-func (m Measuring) Keep(s beam.Scope, blocks, crowded beam.PCollection) (facts beam.PCollection) {
+func (m Measuring) Keep(s beam.Scope, docs, crowded beam.PCollection) (facts beam.PCollection) {
 	s = s.Scope("verify.Keep")
-	sets := beam.ParDo(s, &sampleFn{Measuring: m}, blocks)
+	sets := beam.ParDo(s, &sampleFn{Measuring: m}, docs)
 	kept := beam.ParDo(s, &leaveOutFn{}, beam.CoGroupByKey(s, sets, crowded))
 	return beam.ParDo(s, &writeSampleFn{m}, beam.GroupByKey(s, kept))
 }
@@ -72,9 +72,9 @@ func (m Measuring) Keep(s beam.Scope, blocks, crowded beam.PCollection) (facts b
 // its own, after the one that wrote the sample.
 //
 //	blocks of documents → nothing
-func (m Measuring) Join(s beam.Scope, blocks beam.PCollection) {
+func (m Measuring) Join(s beam.Scope, docs beam.PCollection) {
 	s = s.Scope("verify.Join")
-	similar := beam.ParDo(s, &againstFn{Measuring: m}, blocks)
+	similar := beam.ParDo(s, &againstFn{Measuring: m}, docs)
 	pairs := beam.ParDo(s, &onceFn{}, beam.GroupByKey(s, similar))
 	beam.ParDo0(s, &writeTruthFn{m}, beam.GroupByKey(s, pairs))
 }
@@ -102,9 +102,9 @@ func (h holder) append(block []byte) []byte {
 }
 
 // eachHolder calls do for the holders in a group.
-func eachHolder(blocks func(*[]byte) bool, do func(holder)) error {
+func eachHolder(packed func(*[]byte) bool, do func(holder)) error {
 	var block []byte
-	for blocks(&block) {
+	for packed(&block) {
 		d := records.NewDecoder(block)
 		for !d.Done() {
 			do(holder{key: d.Key(), hash: records.SetHash{Hi: d.Uint64(), Lo: d.Uint64()}})
@@ -195,13 +195,13 @@ func (f *smallestFn) FinishBundle(emit func(int64, []byte)) {
 //	KV<together, holders> → KV<split, members>
 type chooseFn struct{ Measuring Measuring }
 
-func (f *chooseFn) ProcessElement(_ int64, blocks func(*[]byte) bool, emit func(int64, []byte)) error {
+func (f *chooseFn) ProcessElement(_ int64, packed func(*[]byte) bool, emit func(int64, []byte)) error {
 	in, err := storage.Shared[records.Inputs](f.Measuring.Inputs)
 	if err != nil {
 		return err
 	}
 	all := newSmallest(f.Measuring.Sample)
-	if err := eachHolder(blocks, all.add); err != nil {
+	if err := eachHolder(packed, all.add); err != nil {
 		return err
 	}
 	out := records.NewBuffers()
@@ -366,9 +366,9 @@ func (f *againstFn) flush(emit func(int64, []byte)) {
 //	KV<document of the sample, holders> → KV<together, edges>
 type onceFn struct{}
 
-func (f *onceFn) ProcessElement(document int64, blocks func(*[]byte) bool, emit func(int64, []byte)) error {
+func (f *onceFn) ProcessElement(document int64, packed func(*[]byte) bool, emit func(int64, []byte)) error {
 	first := map[records.SetHash]records.Key{}
-	err := eachHolder(blocks, func(h holder) {
+	err := eachHolder(packed, func(h holder) {
 		if key, ok := first[h.hash]; !ok || h.key < key {
 			first[h.hash] = h.key
 		}
@@ -391,11 +391,11 @@ func (f *onceFn) ProcessElement(document int64, blocks func(*[]byte) bool, emit 
 //	KV<together, edges> → nothing
 type writeTruthFn struct{ Measuring Measuring }
 
-func (f *writeTruthFn) ProcessElement(_ int64, blocks func(*[]byte) bool) error {
+func (f *writeTruthFn) ProcessElement(_ int64, packed func(*[]byte) bool) error {
 	var edges []records.Edge
 	var block []byte
 	var err error
-	for blocks(&block) {
+	for packed(&block) {
 		if edges, err = records.DecodeEdges(edges, block); err != nil {
 			return err
 		}

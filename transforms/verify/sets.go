@@ -39,9 +39,9 @@ type Features struct {
 //
 // Every document has a profile. A set is sent for the first document that has it only, as far
 // as a bundle can know: the representative of a copy group, its first document, is always sent.
-func Sets(s beam.Scope, blocks beam.PCollection, text shingle.Spec, p Params) Features {
+func Sets(s beam.Scope, docs beam.PCollection, text shingle.Spec, p Params) Features {
 	s = s.Scope("verify.Sets")
-	sets, profiles, largeSets, largeProfiles := beam.ParDo4(s, &setsFn{Text: text, Small: p.small(), Groups: p.Groups}, blocks)
+	sets, profiles, largeSets, largeProfiles := beam.ParDo4(s, &setsFn{Text: text, Small: p.small(), Groups: p.Groups}, docs)
 	return Features{Sets: sets, Profiles: profiles, LargeSets: largeSets, LargeProfiles: largeProfiles}
 }
 

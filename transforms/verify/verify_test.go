@@ -24,14 +24,14 @@ func joined(t *testing.T, parts [][]byte, threshold setsim.Threshold) (pairs []r
 	f.Setup()
 	passedOn := func(int64, []byte) { t.Error("a component that one call can hold was passed on") }
 	const components = 3
-	blocks := make([][]byte, 5)
+	packed := make([][]byte, 5)
 	for i, part := range parts {
 		for c := range components {
-			b := &blocks[(i+c)%len(blocks)]
+			b := &packed[(i+c)%len(packed)]
 			*b = appendMemberPart(*b, records.Key(c), part)
 		}
 	}
-	err := f.ProcessElement(context.Background(), 1, beamtest.Values(blocks...), func(group int64, block []byte) {
+	err := f.ProcessElement(context.Background(), 1, beamtest.Values(packed...), func(group int64, block []byte) {
 		if group != 1 {
 			t.Errorf("pairs for group %d", group)
 		}

@@ -1,4 +1,4 @@
-// Package minhash computes Fast Similarity Sketching signatures (Dahlgaard,
+// Package fss computes Fast Similarity Sketching signatures (Dahlgaard,
 // Knudsen and Thorup, 2017): n values per set, so that two sets agree in
 // an expected J·n of them, J being their Jaccard similarity.
 //
@@ -27,7 +27,7 @@
 //
 // Shingles have to be well mixed already, for seed 0 takes them as the first
 // round's throws: sequential integers would bias the estimate.
-package minhash
+package fss
 
 import (
 	"fmt"
@@ -69,7 +69,7 @@ type Signer struct {
 // panics for any other n, which callers validate with their options.
 func New(n int, seed uint64) *Signer {
 	if n < minN || n > maxN || bits.OnesCount(uint(n)) != 1 {
-		panic(fmt.Sprintf("minhash: %d values; want a power of two from %d to %d", n, minN, maxN))
+		panic(fmt.Sprintf("fss: %d values; want a power of two from %d to %d", n, minN, maxN))
 	}
 	s := &Signer{seed: seed, spare: make([]uint64, n)}
 	next := hash.SplitMix64(seed)
@@ -161,7 +161,7 @@ func (s *Signer) fillSpare(sig, shingles []uint64) {
 // panics if the lengths differ.
 func Estimate(a, b []uint64) float64 {
 	if len(a) != len(b) {
-		panic(fmt.Sprintf("minhash: signatures of %d and %d values", len(a), len(b)))
+		panic(fmt.Sprintf("fss: signatures of %d and %d values", len(a), len(b)))
 	}
 	if len(a) == 0 {
 		return 0

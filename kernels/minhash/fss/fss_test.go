@@ -1,4 +1,4 @@
-package minhash
+package fss
 
 import (
 	"crypto/sha256"
