@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/neardup/neardup/pipelines/results"
+	"github.com/neardup/neardup/output"
 	"github.com/neardup/neardup/records"
 )
 
@@ -158,11 +158,11 @@ func loud(name string, arguments ...string) error {
 
 // readResults reads an output folder of neardup: documents of a pair are in one cluster.
 func readResults(path string, a *answer) error {
-	r, err := results.Open(path)
+	r, err := output.Open(path)
 	if err != nil {
 		return err
 	}
-	for pair, err := range results.Rows[records.Pair](r, "pairs") {
+	for pair, err := range output.Rows[records.Pair](r, "pairs") {
 		if err != nil {
 			return err
 		}
@@ -170,7 +170,7 @@ func readResults(path string, a *answer) error {
 			return err
 		}
 	}
-	for row, err := range results.Rows[records.Removed](r, "removed") {
+	for row, err := range output.Rows[records.Removed](r, "removed") {
 		if err != nil {
 			return err
 		}

@@ -12,8 +12,8 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"github.com/neardup/neardup/output"
 	"github.com/neardup/neardup/pipelines/dedup"
-	"github.com/neardup/neardup/pipelines/results"
 	"github.com/neardup/neardup/records"
 	"github.com/neardup/neardup/report"
 )
@@ -84,7 +84,7 @@ func (c *dedupCmd) example(run *records.Run) (*records.Example, error) {
 	if run.Counts[records.CountNearPairs] == 0 || !slices.Contains(c.Write, "pairs") || slices.Contains(c.Inputs, "-") {
 		return nil, nil // texts of standard input are gone
 	}
-	r, err := results.Open(c.Output)
+	r, err := output.Open(c.Output)
 	if err != nil {
 		return nil, err
 	}

@@ -8,8 +8,6 @@
 // codec passes, and in it the smallest reader that uses one correctly.
 package codec
 
-import "github.com/neardup/neardup/records"
-
 // Fields names what a codec takes out of a record. Column names mean what the format says:
 // JSON keys or dotted paths, TSV column names, SGML elements and attributes.
 type Fields struct {
@@ -32,12 +30,12 @@ type Document struct {
 	NoText bool
 	// Value is that of the column asked for, typed where the format has types. A column that a
 	// record lacks, or of a type without an order, is no value and never an error.
-	Value records.Value
+	Value Value
 }
 
 // Reset empties doc and keeps its memory. Decode begins with it.
 func (doc *Document) Reset() {
-	*doc = Document{ID: doc.ID[:0], Text: doc.Text[:0], Value: records.Value{Text: doc.Value.Text[:0]}}
+	*doc = Document{ID: doc.ID[:0], Text: doc.Text[:0], Value: Value{Text: doc.Value.Text[:0]}}
 }
 
 // Codec finds and reads the records of one format. A Codec is immutable: all methods may be

@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	"github.com/neardup/neardup/io/codec"
-	"github.com/neardup/neardup/records"
 )
 
 func TestTrimNewline(t *testing.T) {
@@ -55,11 +54,11 @@ func TestError(t *testing.T) {
 func TestResetKeepsMemory(t *testing.T) {
 	doc := codec.Document{
 		ID: []byte("id"), HasID: true, Text: []byte("text"), NoText: true,
-		Value: records.Value{Kind: records.StringValue, Text: []byte("value")},
+		Value: codec.Value{Kind: codec.StringValue, Text: []byte("value")},
 	}
 	id, text, value := &doc.ID[0], &doc.Text[0], &doc.Value.Text[0]
 	doc.Reset()
-	if len(doc.ID) != 0 || doc.HasID || len(doc.Text) != 0 || doc.NoText || doc.Value.Kind != records.NoValue || len(doc.Value.Text) != 0 {
+	if len(doc.ID) != 0 || doc.HasID || len(doc.Text) != 0 || doc.NoText || doc.Value.Kind != codec.NoValue || len(doc.Value.Text) != 0 {
 		t.Errorf("not empty: %+v", doc)
 	}
 	if &doc.ID[:1][0] != id || &doc.Text[:1][0] != text || &doc.Value.Text[:1][0] != value {

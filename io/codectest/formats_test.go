@@ -11,7 +11,6 @@ import (
 	"github.com/neardup/neardup/io/jsonl"
 	"github.com/neardup/neardup/io/plaintext"
 	"github.com/neardup/neardup/io/sgml"
-	"github.com/neardup/neardup/records"
 )
 
 // TestFormatsAgree writes thirty documents in every format and reads them back.
@@ -55,9 +54,9 @@ func TestFormatsAgree(t *testing.T) {
 
 // TestValues: what each format takes for the value of a column, in a document that had another.
 func TestValues(t *testing.T) {
-	number := func(text string) records.Value { return records.Value{Kind: records.NumberValue, Text: []byte(text)} }
-	str := func(text string) records.Value { return records.Value{Kind: records.StringValue, Text: []byte(text)} }
-	none := records.Value{}
+	number := func(text string) codec.Value { return codec.Value{Kind: codec.NumberValue, Text: []byte(text)} }
+	str := func(text string) codec.Value { return codec.Value{Kind: codec.StringValue, Text: []byte(text)} }
+	none := codec.Value{}
 	json := func(value string) string { return `{"text": "a", "n": {"v": ` + value + `}}` }
 	article := func(attributes, elements string) string {
 		return `<REUTERS ` + attributes + `>` + elements + `<BODY>a</BODY></REUTERS>`
@@ -67,7 +66,7 @@ func TestValues(t *testing.T) {
 		column string
 		header string
 		record string
-		want   records.Value
+		want   codec.Value
 	}{
 		{jsonl.New, "n.v", "", json(`-9007199254740993`), number("-9007199254740993")},
 		{jsonl.New, "n.v", "", json(`1.50e+3`), number("1.50e+3")},

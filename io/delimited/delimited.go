@@ -13,7 +13,6 @@ import (
 	"strings"
 
 	"github.com/neardup/neardup/io/codec"
-	"github.com/neardup/neardup/records"
 )
 
 // NewTSV returns the codec of tab-separated files.
@@ -141,7 +140,7 @@ func (c tsv) Decode(record []byte, doc *codec.Document) error {
 		doc.Text = append(doc.Text, column(row, index)...)
 	}
 	if c.value != none {
-		doc.Value = records.Untyped(append(doc.Value.Text, column(row, c.value)...))
+		doc.Value = codec.Untyped(append(doc.Value.Text, column(row, c.value)...))
 	}
 	return nil
 }

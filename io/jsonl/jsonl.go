@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"github.com/neardup/neardup/io/codec"
-	"github.com/neardup/neardup/records"
 )
 
 // New returns the codec that takes the given columns out of each object.
@@ -136,9 +135,9 @@ func (c *jsonl) Decode(record []byte, doc *codec.Document) error {
 	if c.hasValue {
 		switch v := c.value.pick(found); v.kind {
 		case number:
-			doc.Value = records.Value{Kind: records.NumberValue, Text: v.appendTo(doc.Value.Text, line)}
+			doc.Value = codec.Value{Kind: codec.NumberValue, Text: v.appendTo(doc.Value.Text, line)}
 		case str:
-			doc.Value = records.Value{Kind: records.StringValue, Text: v.appendTo(doc.Value.Text, line)}
+			doc.Value = codec.Value{Kind: codec.StringValue, Text: v.appendTo(doc.Value.Text, line)}
 		}
 	}
 	return nil

@@ -12,7 +12,6 @@ import (
 	"strings"
 
 	"github.com/neardup/neardup/io/codec"
-	"github.com/neardup/neardup/records"
 )
 
 const (
@@ -160,7 +159,7 @@ func (c *reuters) Decode(record []byte, doc *codec.Document) error {
 		if !found || err != nil {
 			value = attribute(attributes, c.value)
 		}
-		doc.Value = records.Untyped(appendText(doc.Value.Text, value))
+		doc.Value = codec.Untyped(appendText(doc.Value.Text, value))
 	}
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 
+	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/io/source"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/records"
@@ -39,14 +40,14 @@ type corpusFn struct {
 }
 
 func (f *corpusFn) ProcessElement(ctx context.Context, number int64, packed func(*[]byte) bool, facts func([]byte)) error {
-	in, err := storage.Shared[records.Inputs](f.Params.Inputs)
+	in, err := storage.Shared[blocks.Inputs](f.Params.Inputs)
 	if err != nil {
 		return err
 	}
-	var dropped []records.Key
+	var dropped []blocks.Key
 	var block []byte
 	for packed(&block) {
-		d := records.NewDecoder(block)
+		d := blocks.NewDecoder(block)
 		for !d.Done() {
 			dropped = append(dropped, d.Key())
 		}
@@ -70,11 +71,11 @@ func (f *corpusFn) ProcessElement(ctx context.Context, number int64, packed func
 	if err != nil {
 		return err
 	}
-	return emitFact(facts, records.FactCorpus, name, written, map[string]int64{records.CountRows: kept})
+	return emitFact(facts, blocks.FactCorpus, name, written, map[string]int64{records.CountRows: kept})
 }
 
 // write copies the piece without the dropped records and returns how many it kept.
-func (f *corpusFn) write(ctx context.Context, w io.Writer, in *records.Inputs, piece records.Span, dropped []records.Key) (kept int64, err error) {
+func (f *corpusFn) write(ctx context.Context, w io.Writer, in *blocks.Inputs, piece blocks.Span, dropped []blocks.Key) (kept int64, err error) {
 	r, err := source.Open(in, piece, f.Options.Fields, f.Options.MaxRecord())
 	if err != nil {
 		return 0, err
@@ -89,7 +90,7 @@ func (f *corpusFn) write(ctx context.Context, w io.Writer, in *records.Inputs, p
 			return 0, failed
 		}
 		defer func() { err = errors.Join(err, packed.Unchanged(), packed.Close()) }()
-		if len(dropped) == 0 && piece.End == records.End {
+		if len(dropped) == 0 && piece.End == blocks.End {
 			put = nowhere
 			end = func() error { _, err := io.Copy(w, packed); return err }
 		} else {
@@ -122,7 +123,7 @@ func (f *corpusFn) write(ctx context.Context, w io.Writer, in *records.Inputs, p
 		case part.Filler:
 			drop = false
 		case !part.Continued:
-			key := records.NewKey(piece.File, part.Position)
+			key := blocks.NewKey(piece.File, part.Position)
 			if drop = len(dropped) > 0 && dropped[0] == key; drop {
 				dropped = dropped[1:]
 			} else {

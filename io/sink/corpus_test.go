@@ -17,6 +17,7 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
+	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/io/codec"
 	"github.com/neardup/neardup/io/source"
 	"github.com/neardup/neardup/records"
@@ -52,7 +53,7 @@ var parts = map[string]struct {
 var options = source.Options{Fields: codec.Fields{Text: []string{"text"}}, MaxDocument: 100}
 
 // plant writes a file and plans it.
-func plant(t *testing.T, name, format string, content []byte) *records.Inputs {
+func plant(t *testing.T, name, format string, content []byte) *blocks.Inputs {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
 	if err := os.WriteFile(path, content, 0o666); err != nil {
@@ -114,13 +115,13 @@ func unpack(t *testing.T, content []byte, compression string) string {
 
 // writeCorpus writes all pieces of in without dropped and returns them by name, as they stand,
 // and how many records they have.
-func writeCorpus(t *testing.T, in *records.Inputs, dropped []records.Key) (files map[string][]byte, kept int64) {
+func writeCorpus(t *testing.T, in *blocks.Inputs, dropped []blocks.Key) (files map[string][]byte, kept int64) {
 	t.Helper()
 	f := &corpusFn{Params: Params{Inputs: share(t, in), Output: t.TempDir()}, Options: options}
 	packed := map[int][][]byte{}
 	for i := len(dropped) - 1; i >= 0; i-- { // in any order
 		piece := in.Piece(dropped[i])
-		packed[piece] = append(packed[piece], records.AppendKey(nil, dropped[i]), nil)
+		packed[piece] = append(packed[piece], blocks.AppendKey(nil, dropped[i]), nil)
 	}
 	files = map[string][]byte{}
 	for i := range in.Pieces {
@@ -135,7 +136,7 @@ func writeCorpus(t *testing.T, in *records.Inputs, dropped []records.Key) (files
 		if err != nil {
 			t.Fatal(err)
 		}
-		if fact.Kind != records.FactCorpus || fact.Bytes != int64(len(content)) {
+		if fact.Kind != blocks.FactCorpus || fact.Bytes != int64(len(content)) {
 			t.Errorf("fact %+v of a file of %d bytes", fact, len(content))
 		}
 		kept += fact.Counts[records.CountRows]
@@ -157,13 +158,13 @@ func TestCorpus(t *testing.T) {
 				in := plant(t, "sub name.ext", format, pack(t, []byte(whole), compression))
 				for drop := range 1 << len(f.parts) {
 					want, position, total := f.header, int64(len(f.header)), int64(0)
-					var dropped []records.Key
+					var dropped []blocks.Key
 					skip := false
 					for i, p := range f.parts {
 						if out := drop>>i&1 == 1; out && p.filler {
 							skip = true // only records are dropped
 						} else if out {
-							dropped = append(dropped, records.NewKey(0, position))
+							dropped = append(dropped, blocks.NewKey(0, position))
 						} else {
 							want += p.raw
 							if !p.filler {
@@ -226,7 +227,7 @@ func TestCorpusFrames(t *testing.T) {
 				packed = append(packed, "\x5a\x2a\x4d\x18\x03\x00\x00\x00abc"...) // to be skipped
 			}
 		}
-		var dropped []records.Key
+		var dropped []blocks.Key
 		gone := make([]bool, len(plain))
 		var want []byte
 		for i, start := range starts {
@@ -235,7 +236,7 @@ func TestCorpusFrames(t *testing.T) {
 				end = starts[i+1]
 			}
 			if random.IntN(8) == 0 {
-				dropped = append(dropped, records.NewKey(0, start))
+				dropped = append(dropped, blocks.NewKey(0, start))
 				for p := start; p < end; p++ {
 					gone[p] = true
 				}
@@ -308,14 +309,14 @@ func TestCorpusOfSome(t *testing.T) {
 		for limit := 1; limit <= len(ends); limit++ {
 			for _, drop := range []int{-1, 0, limit - 1} {
 				in.Pieces[0].End = int64(ends[limit-1] - 1) // as the plan has it: behind the last record's begin
-				var dropped []records.Key
+				var dropped []blocks.Key
 				want, kept := whole[:ends[limit-1]], int64(limit)
 				if drop >= 0 {
 					begin := 0
 					if drop > 0 {
 						begin = ends[drop-1]
 					}
-					dropped = []records.Key{records.NewKey(0, int64(begin))}
+					dropped = []blocks.Key{blocks.NewKey(0, int64(begin))}
 					want, kept = slices.Concat(want[:begin], want[ends[drop]:]), kept-1
 				}
 				files, got := writeCorpus(t, in, dropped)
@@ -368,14 +369,14 @@ func TestCorpusPieces(t *testing.T) {
 	for size := int64(9); size < 30; size++ {
 		in.Pieces = nil
 		for start := int64(0); start < int64(len(whole)); start += size {
-			in.Pieces = append(in.Pieces, records.Span{Start: start, End: start + size, Part: len(in.Pieces)})
+			in.Pieces = append(in.Pieces, blocks.Span{Start: start, End: start + size, Part: len(in.Pieces)})
 		}
-		in.Pieces[len(in.Pieces)-1].End = records.End
+		in.Pieces[len(in.Pieces)-1].End = blocks.End
 		for i := range in.Pieces {
 			in.Pieces[i].Parts = len(in.Pieces)
 		}
-		second := records.NewKey(0, int64(strings.Index(whole, "2\ttwo")))
-		files, kept := writeCorpus(t, in, []records.Key{second})
+		second := blocks.NewKey(0, int64(strings.Index(whole, "2\ttwo")))
+		files, kept := writeCorpus(t, in, []blocks.Key{second})
 		got := f.header
 		for i := range in.Pieces {
 			name := fmt.Sprintf("corpus/t-%05d-of-%05d.tsv", i, len(in.Pieces))
@@ -395,10 +396,10 @@ func TestCorpusPieces(t *testing.T) {
 func TestCorpusIsDeterministic(t *testing.T) {
 	for _, compression := range []string{"gzip", "zstd"} {
 		var content bytes.Buffer
-		var dropped []records.Key
+		var dropped []blocks.Key
 		for i := range 20_000 {
 			if i%7 == 0 {
-				dropped = append(dropped, records.NewKey(0, int64(content.Len())))
+				dropped = append(dropped, blocks.NewKey(0, int64(content.Len())))
 			}
 			fmt.Fprintf(&content, "line %d of many, %d\n", i, i*i%977)
 		}
@@ -420,9 +421,9 @@ func TestCorpusErrors(t *testing.T) {
 		block []byte
 		want  string
 	}{
-		"no record there":       {records.AppendKey(nil, records.NewKey(0, 1)), path + ": no record begins at 1, where one was removed"},
-		"dropped behind":        {records.AppendKey(records.AppendKey(nil, 4), 9), path + ": no record begins at 9"},
-		"dropped twice":         {records.AppendKey(records.AppendKey(nil, 4), 4), path + ": no record begins at 4"},
+		"no record there":       {blocks.AppendKey(nil, blocks.NewKey(0, 1)), path + ": no record begins at 1, where one was removed"},
+		"dropped behind":        {blocks.AppendKey(blocks.AppendKey(nil, 4), 9), path + ": no record begins at 9"},
+		"dropped twice":         {blocks.AppendKey(blocks.AppendKey(nil, 4), 4), path + ": no record begins at 4"},
 		"keys that are cut off": {[]byte{1, 2, 3}, "corrupt"},
 	} {
 		f := &corpusFn{Params: Params{Inputs: share(t, in), Output: t.TempDir()}, Options: options}

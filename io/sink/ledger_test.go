@@ -9,10 +9,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/neardup/neardup/records"
+	"github.com/neardup/neardup/blocks"
 )
 
-func lines(t *testing.T, facts ...records.Fact) (lines [][]byte) {
+func lines(t *testing.T, facts ...blocks.Fact) (lines [][]byte) {
 	t.Helper()
 	for _, fact := range facts {
 		line, err := json.Marshal(fact)
@@ -25,11 +25,11 @@ func lines(t *testing.T, facts ...records.Fact) (lines [][]byte) {
 }
 
 func TestLedger(t *testing.T) {
-	facts := []records.Fact{ // by kind and name
-		{Kind: records.FactCorpus, Name: "corpus/a\n.jsonl", Bytes: 7, SHA256: "ab", Counts: map[string]int64{"rows": 1}},
-		{Kind: records.FactRead, Name: "0", Counts: map[string]int64{"records": 1}},
-		{Kind: records.FactRead, Name: "1", Counts: map[string]int64{"records": 2}},
-		{Kind: records.FactTable, Name: "pairs/part-00000-of-00001.parquet"},
+	facts := []blocks.Fact{ // by kind and name
+		{Kind: blocks.FactCorpus, Name: "corpus/a\n.jsonl", Bytes: 7, SHA256: "ab", Counts: map[string]int64{"rows": 1}},
+		{Kind: blocks.FactRead, Name: "0", Counts: map[string]int64{"records": 1}},
+		{Kind: blocks.FactRead, Name: "1", Counts: map[string]int64{"records": 2}},
+		{Kind: blocks.FactTable, Name: "pairs/part-00000-of-00001.parquet"},
 	}
 	path := filepath.Join(t.TempDir(), "ledger")
 	f := &ledgerFn{Path: path}
@@ -54,12 +54,12 @@ func TestLedger(t *testing.T) {
 }
 
 func TestGate(t *testing.T) {
-	facts := func(total, unreadable int64) []records.Fact {
-		return []records.Fact{
-			{Kind: records.FactRead, Name: "0", Counts: map[string]int64{"records": total - 1, "unreadable": unreadable}},
-			{Kind: records.FactRead, Name: "1", Counts: map[string]int64{"records": 1}},
+	facts := func(total, unreadable int64) []blocks.Fact {
+		return []blocks.Fact{
+			{Kind: blocks.FactRead, Name: "0", Counts: map[string]int64{"records": total - 1, "unreadable": unreadable}},
+			{Kind: blocks.FactRead, Name: "1", Counts: map[string]int64{"records": 1}},
 			// The table counts the same records again.
-			{Kind: records.FactTable, Name: "rejected", Counts: map[string]int64{"rows": 99, "unreadable": unreadable}},
+			{Kind: blocks.FactTable, Name: "rejected", Counts: map[string]int64{"rows": 99, "unreadable": unreadable}},
 		}
 	}
 	for _, tt := range []struct {

@@ -15,8 +15,8 @@ import (
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 
+	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/io/storage"
-	"github.com/neardup/neardup/records"
 )
 
 func init() {
@@ -31,7 +31,7 @@ func init() {
 type sliceFn struct {
 	Slices int64
 
-	buffers *records.Buffers
+	buffers *blocks.Buffers
 	at      map[int64]*stretch // by shard
 }
 
@@ -45,12 +45,12 @@ type stretch struct {
 const stretchBytes = 1 << 20
 
 func (f *sliceFn) StartBundle(func(int64, []byte)) {
-	f.buffers, f.at = records.NewBuffers(), map[int64]*stretch{}
+	f.buffers, f.at = blocks.NewBuffers(), map[int64]*stretch{}
 }
 
 func (f *sliceFn) ProcessElement(shard int64, block []byte, emit func(int64, []byte)) error {
 	at := f.at[shard]
-	d := records.NewDecoder(block)
+	d := blocks.NewDecoder(block)
 	for !d.Done() {
 		before := d.Left()
 		part := d.RowPart()
@@ -70,7 +70,7 @@ func (f *sliceFn) ProcessElement(shard int64, block []byte, emit func(int64, []b
 }
 
 // draw draws a slice by Fibonacci hashing, twice.
-func (f *sliceFn) draw(order records.Edge) int64 {
+func (f *sliceFn) draw(order blocks.Edge) int64 {
 	const golden = 0x9e3779b97f4a7c15
 	mixed := uint64(order.A) * golden
 	mixed = (mixed ^ mixed>>32 ^ uint64(order.B)) * golden
@@ -93,7 +93,7 @@ type runFn struct {
 const shardRows = 32 << 20
 
 // inFile is the order of what names a file of rows.
-var inFile = records.Edge{A: -1, B: -1}
+var inFile = blocks.Edge{A: -1, B: -1}
 
 func (f *runFn) ProcessElement(slice int64, packed func(*[]byte) bool, emit func(int64, []byte)) error {
 	all, size := collect(packed)
@@ -111,7 +111,7 @@ func (f *runFn) ProcessElement(slice int64, packed func(*[]byte) bool, emit func
 	if err := writeRun(f.Temp, name, rows.all()); err != nil {
 		return err
 	}
-	run := records.RowPart{RowPlace: records.RowPlace{Order: inFile}, Fields: fmt.Appendf(nil, "%d %s", len(rows.refs), name)}
+	run := blocks.RowPart{RowPlace: blocks.RowPlace{Order: inFile}, Fields: fmt.Appendf(nil, "%d %s", len(rows.refs), name)}
 	emit(slice/f.Slices, run.Append(nil))
 	return nil
 }
@@ -136,7 +136,7 @@ type sorted struct {
 
 // ref says where a part is.
 type ref struct {
-	records.RowPlace
+	blocks.RowPlace
 	block, at uint32
 }
 
@@ -147,7 +147,7 @@ const usualRows = 1 << 17
 func sort(packed [][]byte, size int) (*sorted, error) {
 	s := &sorted{blocks: packed}
 	for i, block := range packed {
-		for d := records.NewDecoder(block); !d.Done(); {
+		for d := blocks.NewDecoder(block); !d.Done(); {
 			at := len(block) - d.Left()
 			part := d.RowPart()
 			if err := d.Err(); err != nil {
@@ -163,10 +163,10 @@ func sort(packed [][]byte, size int) (*sorted, error) {
 	return s, nil
 }
 
-func (s *sorted) all() iter.Seq[records.RowPart] {
-	return func(yield func(records.RowPart) bool) {
+func (s *sorted) all() iter.Seq[blocks.RowPart] {
+	return func(yield func(blocks.RowPart) bool) {
 		for _, r := range s.refs {
-			if d := records.NewDecoder(s.blocks[r.block][r.at:]); !yield(d.RowPart()) {
+			if d := blocks.NewDecoder(s.blocks[r.block][r.at:]); !yield(d.RowPart()) {
 				return
 			}
 		}
@@ -174,7 +174,7 @@ func (s *sorted) all() iter.Seq[records.RowPart] {
 }
 
 // writeRun writes parts to a file below the folder temp, each with its length before it.
-func writeRun(temp, name string, rows iter.Seq[records.RowPart]) error {
+func writeRun(temp, name string, rows iter.Seq[blocks.RowPart]) error {
 	_, err := storage.WriteBelow(temp, name, func(w io.Writer) error {
 		var part, length []byte
 		for r := range rows {
@@ -194,17 +194,17 @@ func writeRun(temp, name string, rows iter.Seq[records.RowPart]) error {
 
 // readRun calls yield for the parts in the file that fields tell of: how many there are, and its
 // name.
-func readRun(fields []byte) iter.Seq2[records.RowPart, error] {
-	return func(yield func(records.RowPart, error) bool) {
+func readRun(fields []byte) iter.Seq2[blocks.RowPart, error] {
+	return func(yield func(blocks.RowPart, error) bool) {
 		count, name, _ := strings.Cut(string(fields), " ")
 		parts, err := strconv.Atoi(count)
 		if err != nil {
-			yield(records.RowPart{}, records.ErrCorrupt)
+			yield(blocks.RowPart{}, blocks.ErrCorrupt)
 			return
 		}
 		file, err := storage.OpenFile(name)
 		if err != nil {
-			yield(records.RowPart{}, err)
+			yield(blocks.RowPart{}, err)
 			return
 		}
 		defer file.Close()
@@ -219,7 +219,7 @@ func readRun(fields []byte) iter.Seq2[records.RowPart, error] {
 			}
 		}
 		if _, err := r.ReadByte(); !errors.Is(err, io.EOF) {
-			yield(records.RowPart{}, fmt.Errorf("sorted rows %s: more than %d parts: %w", name, parts, errors.Join(records.ErrCorrupt, err)))
+			yield(blocks.RowPart{}, fmt.Errorf("sorted rows %s: more than %d parts: %w", name, parts, errors.Join(blocks.ErrCorrupt, err)))
 		}
 	}
 }
@@ -227,22 +227,22 @@ func readRun(fields []byte) iter.Seq2[records.RowPart, error] {
 // mostPart is the size of a part that no element exceeds.
 const mostPart = 1 << 20
 
-func readPart(r *bufio.Reader) (part records.RowPart, err error) {
+func readPart(r *bufio.Reader) (part blocks.RowPart, err error) {
 	length, err := binary.ReadUvarint(r)
 	if err != nil {
 		return part, noEOF(err)
 	}
 	if length > mostPart {
-		return part, records.ErrCorrupt
+		return part, blocks.ErrCorrupt
 	}
 	data := make([]byte, length)
 	if _, err := io.ReadFull(r, data); err != nil {
 		return part, noEOF(err)
 	}
-	d := records.NewDecoder(data)
+	d := blocks.NewDecoder(data)
 	part = d.RowPart()
 	if d.Err() == nil && !d.Done() {
-		return part, records.ErrCorrupt
+		return part, blocks.ErrCorrupt
 	}
 	return part, d.Err()
 }
@@ -257,18 +257,18 @@ func noEOF(err error) error {
 
 // cursor goes through a run.
 type cursor struct {
-	part records.RowPart
-	next func() (records.RowPart, error, bool)
+	part blocks.RowPart
+	next func() (blocks.RowPart, error, bool)
 	stop func()
 }
 
 // merged yields the whole rows of a shard in order: of those that came as they are, and of files.
-func merged(packed func(*[]byte) bool) (iter.Seq2[records.RowPart, error], error) {
+func merged(packed func(*[]byte) bool) (iter.Seq2[blocks.RowPart, error], error) {
 	rows, err := sort(collect(packed))
 	if err != nil {
 		return nil, err
 	}
-	var runs []iter.Seq2[records.RowPart, error]
+	var runs []iter.Seq2[blocks.RowPart, error]
 	for file := range rows.all() { // they come first
 		if file.Order != inFile {
 			break
@@ -276,18 +276,18 @@ func merged(packed func(*[]byte) bool) (iter.Seq2[records.RowPart, error], error
 		runs = append(runs, readRun(file.Fields))
 	}
 	rows.refs = rows.refs[len(runs):]
-	runs = append(runs, func(yield func(records.RowPart, error) bool) {
+	runs = append(runs, func(yield func(blocks.RowPart, error) bool) {
 		for r := range rows.all() {
 			if !yield(r, nil) {
 				return
 			}
 		}
 	})
-	return joined(func(yield func(records.RowPart, error) bool) { merge(runs, yield) }), nil
+	return joined(func(yield func(blocks.RowPart, error) bool) { merge(runs, yield) }), nil
 }
 
 // merge yields the parts of sorted runs in order.
-func merge(runs []iter.Seq2[records.RowPart, error], yield func(records.RowPart, error) bool) {
+func merge(runs []iter.Seq2[blocks.RowPart, error], yield func(blocks.RowPart, error) bool) {
 	if len(runs) == 1 {
 		runs[0](yield)
 		return
@@ -310,7 +310,7 @@ func merge(runs []iter.Seq2[records.RowPart, error], yield func(records.RowPart,
 		cursors = append(cursors, c)
 		there, err := advance(c)
 		if err != nil {
-			yield(records.RowPart{}, err)
+			yield(blocks.RowPart{}, err)
 			return
 		}
 		if there {
@@ -329,7 +329,7 @@ func merge(runs []iter.Seq2[records.RowPart, error], yield func(records.RowPart,
 		}
 		there, err := advance(live[least])
 		if err != nil {
-			yield(records.RowPart{}, err)
+			yield(blocks.RowPart{}, err)
 			return
 		}
 		if !there {
@@ -339,9 +339,9 @@ func merge(runs []iter.Seq2[records.RowPart, error], yield func(records.RowPart,
 }
 
 // joined makes rows of their parts.
-func joined(parts iter.Seq2[records.RowPart, error]) iter.Seq2[records.RowPart, error] {
-	return func(yield func(records.RowPart, error) bool) {
-		var rows records.RowJoiner
+func joined(parts iter.Seq2[blocks.RowPart, error]) iter.Seq2[blocks.RowPart, error] {
+	return func(yield func(blocks.RowPart, error) bool) {
+		var rows blocks.RowJoiner
 		for part, err := range parts {
 			whole := false
 			if err == nil {
@@ -356,7 +356,7 @@ func joined(parts iter.Seq2[records.RowPart, error]) iter.Seq2[records.RowPart, 
 			}
 		}
 		if err := rows.Close(); err != nil {
-			yield(records.RowPart{}, err)
+			yield(blocks.RowPart{}, err)
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/records"
 )
 
@@ -26,12 +27,12 @@ func TestSlices(t *testing.T) {
 		if name == "large" {
 			n = 5
 		}
-		buffers, whole := records.NewBuffers(), map[int64][][]byte{}
+		buffers, whole := blocks.NewBuffers(), map[int64][][]byte{}
 		for i := range n {
 			// Most rows have one first document.
-			own, second := records.Key(max(0, i*7%n-n/2)), records.Key(i*11%n)
+			own, second := blocks.Key(max(0, i*7%n-n/2)), blocks.Key(i*11%n)
 			row := &records.Clustered{Cluster: int64(own), ID: fmt.Sprint(text, i), Source: "s"}
-			records.AddRow(buffers, shard, own, second, row, spread(whole))
+			blocks.AddRow(buffers, shard, own, second, row, spread(whole))
 		}
 		buffers.Flush(spread(whole))
 		for key, packed := range whole {
@@ -75,7 +76,7 @@ func TestSlices(t *testing.T) {
 				}
 				rows = sorted[shard]
 			}
-			f := &tableFn[records.Clustered, *records.Clustered]{Name: "clusters", Params: Params{
+			f := &tableFn[records.Clustered]{Name: "clusters", Params: Params{
 				Inputs: share(t, shards(4)), Output: t.TempDir(), Write: []string{"clusters"},
 			}}
 			emit, fact := oneFact(t)
@@ -101,9 +102,9 @@ func TestSlices(t *testing.T) {
 // A file of sorted rows that is not what was written is an error, whatever is wrong with it.
 func TestBrokenRun(t *testing.T) {
 	temp := t.TempDir()
-	var rows []records.RowPart
+	var rows []blocks.RowPart
 	for i := range 100 {
-		rows = append(rows, records.RowPart{RowPlace: records.RowPlace{Order: records.Edge{A: records.Key(i)}}, Fields: []byte("fields")})
+		rows = append(rows, blocks.RowPart{RowPlace: blocks.RowPlace{Order: blocks.Edge{A: blocks.Key(i)}}, Fields: []byte("fields")})
 	}
 	path := filepath.Join(temp, "run")
 	if err := writeRun(temp, path, slices.Values(rows)); err != nil {

@@ -17,6 +17,7 @@ import (
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
 
+	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/records"
 )
@@ -33,7 +34,7 @@ func init() {
 
 // Params tell the workers where outputs go.
 type Params struct {
-	// Inputs is the path of the shared records.Inputs.
+	// Inputs is the path of the shared blocks.Inputs.
 	Inputs string
 	// Output is the folder that tables and corpus are written below.
 	Output string
@@ -62,7 +63,7 @@ type marksFn struct {
 }
 
 func (f *marksFn) ProcessElement(_ context.Context, _ []byte, emit func(int64, []byte)) error {
-	in, err := storage.Shared[records.Inputs](f.Inputs)
+	in, err := storage.Shared[blocks.Inputs](f.Inputs)
 	if err != nil {
 		return err
 	}
@@ -103,10 +104,10 @@ func (f *ledgerFn) ProcessElement(_ context.Context, _ int64, facts func(*[]byte
 }
 
 // ReadLedger returns the facts that Ledger wrote, by kind and name.
-func ReadLedger(r io.Reader) (facts []records.Fact, err error) {
+func ReadLedger(r io.Reader) (facts []blocks.Fact, err error) {
 	decoder := json.NewDecoder(r)
 	for {
-		var fact records.Fact
+		var fact blocks.Fact
 		if err := decoder.Decode(&fact); err == io.EOF {
 			break
 		} else if err != nil {
@@ -114,7 +115,7 @@ func ReadLedger(r io.Reader) (facts []records.Fact, err error) {
 		}
 		facts = append(facts, fact)
 	}
-	slices.SortFunc(facts, func(a, b records.Fact) int { return a.Compare(b) })
+	slices.SortFunc(facts, func(a, b blocks.Fact) int { return a.Compare(b) })
 	return facts, nil
 }
 
@@ -131,8 +132,8 @@ func (t ReadTotals) String() string {
 }
 
 // Add adds what a split had, of facts in any order.
-func (t *ReadTotals) Add(fact records.Fact) error {
-	if fact.Kind != records.FactRead {
+func (t *ReadTotals) Add(fact blocks.Fact) error {
+	if fact.Kind != blocks.FactRead {
 		return nil
 	}
 	t.Records += fact.Counts[records.CountRecords]
@@ -170,7 +171,7 @@ func (f *gateFn) ProcessElement(_ context.Context, _ int64, facts func(*[]byte) 
 	var sum ReadTotals
 	var line []byte
 	for facts(&line) {
-		var fact records.Fact
+		var fact blocks.Fact
 		if err := json.Unmarshal(line, &fact); err != nil {
 			return err
 		}
@@ -188,8 +189,8 @@ func (f *gateFn) ProcessElement(_ context.Context, _ int64, facts func(*[]byte) 
 }
 
 // emitFact emits what one file's writing came to.
-func emitFact(emit func([]byte), kind records.FactKind, name string, written storage.Written, counts map[string]int64) error {
-	line, err := json.Marshal(records.Fact{
+func emitFact(emit func([]byte), kind blocks.FactKind, name string, written storage.Written, counts map[string]int64) error {
+	line, err := json.Marshal(blocks.Fact{
 		Kind: kind, Name: name, Bytes: written.Bytes, SHA256: written.SHA256, Counts: counts,
 	})
 	if err == nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 	"github.com/parquet-go/parquet-go"
 
+	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/records"
 )
@@ -24,15 +25,8 @@ func init() {
 	registerTable[records.Rejected]()
 }
 
-func registerTable[T any, R row[T]]() {
-	beam.RegisterDoFn(reflect.TypeFor[tableFn[T, R]]())
-}
-
-// row is a table's row type as the sink needs it.
-type row[T any] interface {
-	*T
-	DecodeFields(*records.Decoder)
-	Tally(own records.Key) string
+func registerTable[T blocks.Row]() {
+	beam.RegisterDoFn(reflect.TypeFor[tableFn[T]]())
 }
 
 // Table writes the rows of one table to Output/name, a Parquet file a shard, rows in the order
@@ -43,7 +37,7 @@ type row[T any] interface {
 // One GroupByKey by shard; a shard's rows are held in memory. Where they may be too many, there
 // are several slices of a shard: then it is one GroupByKey by slice, whose rows are held in memory
 // and, if they are many, sorted into a file below p.Temp, and one by shard.
-func Table[T any, R row[T]](s beam.Scope, name string, rows beam.PCollection, slices int, p Params) (facts beam.PCollection) {
+func Table[T blocks.Row](s beam.Scope, name string, rows beam.PCollection, slices int, p Params) (facts beam.PCollection) {
 	s = s.Scope("sink.Table." + name)
 	few := shardRows / slices
 	if p.RowFiles {
@@ -54,16 +48,16 @@ func Table[T any, R row[T]](s beam.Scope, name string, rows beam.PCollection, sl
 		rows = beam.ParDo(s, &runFn{Temp: p.Temp, Name: name, Slices: int64(slices), Few: few}, sliced)
 	}
 	shards := beam.GroupByKey(s, beam.Flatten(s, rows, marks(s, p.Inputs, false)))
-	return beam.ParDo(s, &tableFn[T, R]{Name: name, Params: p}, shards)
+	return beam.ParDo(s, &tableFn[T]{Name: name, Params: p}, shards)
 }
 
-type tableFn[T any, R row[T]] struct {
+type tableFn[T blocks.Row] struct {
 	Name   string
 	Params Params
 }
 
-func (f *tableFn[T, R]) ProcessElement(_ context.Context, shard int64, packed func(*[]byte) bool, facts func([]byte)) error {
-	in, err := storage.Shared[records.Inputs](f.Params.Inputs)
+func (f *tableFn[T]) ProcessElement(_ context.Context, shard int64, packed func(*[]byte) bool, facts func([]byte)) error {
+	in, err := storage.Shared[blocks.Inputs](f.Params.Inputs)
 	if err != nil {
 		return err
 	}
@@ -84,7 +78,7 @@ func (f *tableFn[T, R]) ProcessElement(_ context.Context, shard int64, packed fu
 	if err != nil {
 		return err
 	}
-	return emitFact(facts, records.FactTable, name, written, counts)
+	return emitFact(facts, blocks.FactTable, name, written, counts)
 }
 
 // Rows are written in batches: a row group is held until it is full, the decoded rows are not.
@@ -93,7 +87,7 @@ const (
 	rowGroups = 1 << 20
 )
 
-func (f *tableFn[T, R]) write(w io.Writer, rows iter.Seq2[records.RowPart, error], counts map[string]int64) error {
+func (f *tableFn[T]) write(w io.Writer, rows iter.Seq2[blocks.RowPart, error], counts map[string]int64) error {
 	options := []parquet.WriterOption{
 		parquet.Compression(&parquet.Zstd),
 		parquet.CreatedBy("neardup", records.Tables, ""),
@@ -109,7 +103,7 @@ func (f *tableFn[T, R]) write(w io.Writer, rows iter.Seq2[records.RowPart, error
 			return err
 		}
 		batch = batch[:len(batch)+1]
-		if err := decode(R(&batch[len(batch)-1]), r, counts); err != nil {
+		if err := decode(&batch[len(batch)-1], r, counts); err != nil {
 			return err
 		}
 		if len(batch) == rowBatch {
@@ -128,13 +122,13 @@ func (f *tableFn[T, R]) write(w io.Writer, rows iter.Seq2[records.RowPart, error
 }
 
 // count counts the rows of a table that is not to be written.
-func (f *tableFn[T, R]) count(rows iter.Seq2[records.RowPart, error], counts map[string]int64) error {
+func (f *tableFn[T]) count(rows iter.Seq2[blocks.RowPart, error], counts map[string]int64) error {
 	var decoded T
 	for r, err := range rows {
 		if err != nil {
 			return err
 		}
-		if err := decode(R(&decoded), r, counts); err != nil {
+		if err := decode(&decoded, r, counts); err != nil {
 			return err
 		}
 	}
@@ -142,15 +136,15 @@ func (f *tableFn[T, R]) count(rows iter.Seq2[records.RowPart, error], counts map
 }
 
 // decode decodes and counts a row.
-func decode[T any, R row[T]](decoded R, r records.RowPart, counts map[string]int64) error {
-	d := records.NewDecoder(r.Fields)
-	decoded.DecodeFields(d)
+func decode[T blocks.Row](decoded *T, r blocks.RowPart, counts map[string]int64) error {
+	d := blocks.NewDecoder(r.Fields)
+	blocks.DecodeFields(d, decoded)
 	if err := d.Err(); err != nil {
 		return err
 	}
 	counts[records.CountRows]++
-	if tally := decoded.Tally(r.Order.A); tally != "" {
-		counts[tally]++
+	if name := blocks.CountName(decoded, r.Order.A); name != "" {
+		counts[name]++
 	}
 	return nil
 }

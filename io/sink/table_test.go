@@ -15,12 +15,13 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 
+	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/records"
 )
 
 // share hands in to the workers and returns the path it is at.
-func share(t *testing.T, in *records.Inputs) string {
+func share(t *testing.T, in *blocks.Inputs) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "inputs")
 	if err := storage.WriteShared(path, in); err != nil {
@@ -42,9 +43,9 @@ func iterate(packed ...[]byte) func(*[]byte) bool {
 }
 
 // oneFact returns the function that takes a step's facts, and the only one it was given.
-func oneFact(t *testing.T) (func([]byte), *records.Fact) {
+func oneFact(t *testing.T) (func([]byte), *blocks.Fact) {
 	t.Helper()
-	fact := &records.Fact{}
+	fact := &blocks.Fact{}
 	return func(line []byte) {
 		if fact.Kind != "" {
 			t.Error("two facts")
@@ -56,18 +57,12 @@ func oneFact(t *testing.T) (func([]byte), *records.Fact) {
 }
 
 // shards are inputs that say no more than how many shards there are.
-func shards(n int) *records.Inputs {
-	return &records.Inputs{Shards: n, Files: []records.File{{}}}
-}
-
-// travelling is a row that can be packed, too.
-type travelling[T any] interface {
-	row[T]
-	records.Row
+func shards(n int) *blocks.Inputs {
+	return &blocks.Inputs{Shards: n, Files: []blocks.File{{}}}
 }
 
 // writeTable writes rows in blocks, in an order drawn with seed, and returns the file and fact.
-func writeTable[T any, R travelling[T]](t *testing.T, name string, rows []T, seed uint64, metadata map[string]string) ([]byte, *records.Fact) {
+func writeTable[T blocks.Row](t *testing.T, name string, rows []T, seed uint64, metadata map[string]string) ([]byte, *blocks.Fact) {
 	t.Helper()
 	random := rand.New(rand.NewPCG(seed, seed))
 	packed := make([][]byte, 1+random.IntN(5))
@@ -75,9 +70,9 @@ func writeTable[T any, R travelling[T]](t *testing.T, name string, rows []T, see
 		b := random.IntN(len(packed))
 		// Only both keys together tell rows apart. The first is the document's: a cluster of that
 		// name begins with it.
-		packed[b] = records.NewRow(nil, records.Key(i/3), records.Key(i%3), R(&rows[i])).Append(packed[b])
+		packed[b] = blocks.NewRow(nil, blocks.Key(i/3), blocks.Key(i%3), &rows[i]).Append(packed[b])
 	}
-	f := &tableFn[T, R]{Name: name, Params: Params{
+	f := &tableFn[T]{Name: name, Params: Params{
 		Inputs: share(t, shards(4)), Output: t.TempDir(), Write: []string{name}, Metadata: metadata,
 	}}
 	emit, fact := oneFact(t)
@@ -88,7 +83,7 @@ func writeTable[T any, R travelling[T]](t *testing.T, name string, rows []T, see
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := name + "/part-00002-of-00004.parquet"; fact.Kind != records.FactTable || fact.Name != want || fact.Bytes != int64(len(file)) {
+	if want := name + "/part-00002-of-00004.parquet"; fact.Kind != blocks.FactTable || fact.Name != want || fact.Bytes != int64(len(file)) {
 		t.Errorf("fact %+v, want of %s and %d bytes", fact, want, len(file))
 	}
 	return file, fact
@@ -104,10 +99,10 @@ func readTable[T any](t *testing.T, file []byte) []T {
 }
 
 // check writes rows, reads them back and does so again in other orders.
-func check[T any, R travelling[T]](t *testing.T, name string, rows []T, counts map[string]int64) {
+func check[T blocks.Row](t *testing.T, name string, rows []T, counts map[string]int64) {
 	t.Helper()
 	metadata := map[string]string{"measure": "jaccard", "a": "1", "z": "26", "threshold": "0.8"}
-	file, fact := writeTable[T, R](t, name, rows, 1, metadata)
+	file, fact := writeTable[T](t, name, rows, 1, metadata)
 	if got := readTable[T](t, file); !reflect.DeepEqual(got, rows) {
 		t.Errorf("%s: %d rows came back, unlike the %d written", name, len(got), len(rows))
 	}
@@ -115,7 +110,7 @@ func check[T any, R travelling[T]](t *testing.T, name string, rows []T, counts m
 		t.Errorf("%s: counts %v, want %v", name, fact.Counts, counts)
 	}
 	for seed := range uint64(5) {
-		if again, other := writeTable[T, R](t, name, rows, seed+2, metadata); !bytes.Equal(again, file) || other.SHA256 != fact.SHA256 {
+		if again, other := writeTable[T](t, name, rows, seed+2, metadata); !bytes.Equal(again, file) || other.SHA256 != fact.SHA256 {
 			t.Errorf("%s: %d other bytes for rows in another order", name, len(again))
 		}
 	}
@@ -207,9 +202,9 @@ func TestSchemas(t *testing.T) {
 }
 
 // written is the schema that a table's file has.
-func written[T any, R travelling[T]](t *testing.T, name string) *parquet.Schema {
+func written[T blocks.Row](t *testing.T, name string) *parquet.Schema {
 	t.Helper()
-	file, _ := writeTable[T, R](t, name, nil, 1, nil)
+	file, _ := writeTable[T](t, name, nil, 1, nil)
 	f, err := parquet.OpenFile(bytes.NewReader(file), int64(len(file)))
 	if err != nil {
 		t.Fatal(err)
@@ -240,12 +235,12 @@ func columnType(field parquet.Field) string {
 // TestTableNotWritten: a table that was not asked for is counted.
 func TestTableNotWritten(t *testing.T) {
 	output := t.TempDir()
-	f := &tableFn[records.Clustered, *records.Clustered]{
+	f := &tableFn[records.Clustered]{
 		Name:   "clusters",
 		Params: Params{Inputs: share(t, shards(1)), Output: output, Write: []string{"pairs"}},
 	}
 	emit, fact := oneFact(t)
-	block := records.NewRow(nil, 7, 7, &records.Clustered{Cluster: 7}).Append(nil)
+	block := blocks.NewRow(nil, 7, 7, &records.Clustered{Cluster: 7}).Append(nil)
 	if err := f.ProcessElement(t.Context(), 0, iterate(block, nil, []byte{}), emit); err != nil {
 		t.Fatal(err)
 	}
@@ -258,16 +253,16 @@ func TestTableNotWritten(t *testing.T) {
 }
 
 func TestTableCorruptBlocks(t *testing.T) {
-	whole := records.NewRow(nil, 7, 7, &records.Clustered{Cluster: 7, ID: "id"}).Append(nil)
-	fields := records.RowPart{RowPlace: records.RowPlace{Order: records.Edge{A: 7, B: 7}}, Fields: []byte("not fields")}.Append(nil)
+	whole := blocks.NewRow(nil, 7, 7, &records.Clustered{Cluster: 7, ID: "id"}).Append(nil)
+	fields := blocks.RowPart{RowPlace: blocks.RowPlace{Order: blocks.Edge{A: 7, B: 7}}, Fields: []byte("not fields")}.Append(nil)
 	output := t.TempDir()
-	f := &tableFn[records.Clustered, *records.Clustered]{
+	f := &tableFn[records.Clustered]{
 		Name:   "clusters",
 		Params: Params{Inputs: share(t, shards(1)), Output: output, Write: []string{"clusters"}},
 	}
 	for name, block := range map[string][]byte{"cut short": whole[:len(whole)-1], "of another kind": fields} {
 		err := f.ProcessElement(t.Context(), 0, iterate(whole, block), func([]byte) { t.Errorf("%s: a fact", name) })
-		if !errors.Is(err, records.ErrCorrupt) {
+		if !errors.Is(err, blocks.ErrCorrupt) {
 			t.Errorf("%s: error %v", name, err)
 		}
 		if left, err := filepath.Glob(filepath.Join(output, "clusters", ".*")); err != nil || len(left) != 0 {
@@ -277,7 +272,7 @@ func TestTableCorruptBlocks(t *testing.T) {
 }
 
 func TestMarks(t *testing.T) {
-	in := &records.Inputs{Shards: 2, Pieces: make([]records.Span, 3)}
+	in := &blocks.Inputs{Shards: 2, Pieces: make([]blocks.Span, 3)}
 	for corpus, want := range map[bool][]int64{false: {0, 1}, true: {0, 1, 2}} {
 		var got []int64
 		f := &marksFn{Inputs: share(t, in), Corpus: corpus}

@@ -9,7 +9,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// Compressions as they stand in records.File.
+// Compressions as they stand in blocks.File.
 const (
 	gzipped = "gzip"
 	zstded  = "zstd"

@@ -12,9 +12,9 @@ import (
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
 
+	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/io/codec"
 	"github.com/neardup/neardup/io/storage"
-	"github.com/neardup/neardup/records"
 )
 
 func init() {
@@ -45,18 +45,18 @@ type fetchFn struct {
 }
 
 func (f *fetchFn) ProcessElement(ctx context.Context, number int64, packed func(*[]byte) bool, emit func([]byte)) error {
-	in, err := storage.Shared[records.Inputs](f.Params.Inputs)
+	in, err := storage.Shared[blocks.Inputs](f.Params.Inputs)
 	if err != nil {
 		return err
 	}
-	var wanted []records.Member
+	var wanted []blocks.Member
 	var block []byte
 	for packed(&block) {
-		if wanted, err = records.DecodeMembers(wanted, block); err != nil {
+		if wanted, err = blocks.DecodeMembers(wanted, block); err != nil {
 			return err
 		}
 	}
-	slices.SortFunc(wanted, records.Member.Compare)
+	slices.SortFunc(wanted, blocks.Member.Compare)
 
 	split := in.Splits[number]
 	r, err := Open(in, split, f.Params.Options.ranked(), f.Params.Options.MaxRecord())
@@ -73,7 +73,7 @@ func (f *fetchFn) ProcessElement(ctx context.Context, number int64, packed func(
 }
 
 // fetch emits the documents wanted and returns how many have a value in the column to rank by.
-func (f *fetchFn) fetch(r *Reader, wanted []records.Member, emit func([]byte)) (values int64, err error) {
+func (f *fetchFn) fetch(r *Reader, wanted []blocks.Member, emit func([]byte)) (values int64, err error) {
 	f.out.begin(emit, nil)
 	var doc codec.Document
 	var rank []byte
@@ -85,11 +85,11 @@ func (f *fetchFn) fetch(r *Reader, wanted []records.Member, emit func([]byte)) (
 		if err != nil {
 			return 0, fmt.Errorf("reading %s again: document at %d: %w", r.path, m.Key.Position(), err)
 		}
-		if doc.Value.Kind != records.NoValue {
+		if doc.Value.Kind != codec.NoValue {
 			values++
 		}
 		rank = f.Params.Options.Rank.append(rank[:0], &doc)
-		f.out.add(&records.Document{Key: m.Key, ID: doc.ID, HasID: doc.HasID, Component: m.Component, Of: m.Of, Rank: rank, Text: doc.Text})
+		f.out.add(&blocks.Document{Key: m.Key, ID: doc.ID, HasID: doc.HasID, Component: m.Component, Of: m.Of, Rank: rank, Text: doc.Text})
 	}
 	f.out.flush()
 	return values, nil
@@ -99,10 +99,10 @@ func (f *fetchFn) fetch(r *Reader, wanted []records.Member, emit func([]byte)) (
 func (r Rank) append(dst []byte, doc *codec.Document) []byte {
 	switch {
 	case r.Column != "":
-		return records.AppendRank(dst, doc.Value, r.Largest)
+		return codec.AppendRank(dst, doc.Value, r.Largest)
 	case r.Length:
 		length := strconv.AppendInt(nil, int64(len(doc.Text)), 10)
-		return records.AppendRank(dst, records.Value{Kind: records.NumberValue, Text: length}, r.Largest)
+		return codec.AppendRank(dst, codec.Value{Kind: codec.NumberValue, Text: length}, r.Largest)
 	default:
 		return dst
 	}
@@ -129,7 +129,7 @@ func (r *Reader) seek(position int64) (Piece, error) {
 }
 
 // Text reads the text of one document.
-func Text(in *records.Inputs, key records.Key, o Options) (text string, err error) {
-	err = Lookup(in, []records.Key{key}, o, func(doc records.Document) { text = string(doc.Text) })
+func Text(in *blocks.Inputs, key blocks.Key, o Options) (text string, err error) {
+	err = Lookup(in, []blocks.Key{key}, o, func(doc blocks.Document) { text = string(doc.Text) })
 	return text, err
 }

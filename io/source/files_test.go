@@ -9,9 +9,9 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
+	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/io/codec"
 	"github.com/neardup/neardup/io/storage"
-	"github.com/neardup/neardup/records"
 )
 
 // file is a file under construction, with what a reader is to find in it.
@@ -141,7 +141,7 @@ func write(t testing.TB, folder, name string, content []byte) string {
 }
 
 // inputs plans args, which must succeed.
-func inputs(t testing.TB, o Options, args ...string) *records.Inputs {
+func inputs(t testing.TB, o Options, args ...string) *blocks.Inputs {
 	t.Helper()
 	listing, err := Plan(args, o)
 	if err != nil {

@@ -5,7 +5,7 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
-	"github.com/neardup/neardup/records"
+	"github.com/neardup/neardup/blocks"
 )
 
 // Frame is a part of a compressed file that is unpacked without the others.
@@ -15,7 +15,7 @@ type Frame struct {
 }
 
 // Frames returns the frames of a compressed file as far as they tell how many plain bytes they have.
-// What follows those, which may be all, is one frame up to records.End.
+// What follows those, which may be all, is one frame up to blocks.End.
 func Frames(file io.ReaderAt, compression string) (frames []Frame) {
 	var at, plain int64
 	for compression == zstded {
@@ -28,7 +28,7 @@ func Frames(file io.ReaderAt, compression string) (frames []Frame) {
 		}
 		at, plain = frame.End, frame.PlainEnd
 	}
-	return append(frames, Frame{Start: at, End: records.End, PlainEnd: records.End})
+	return append(frames, Frame{Start: at, End: blocks.End, PlainEnd: blocks.End})
 }
 
 // nextFrame reads what the frame at a place says of its size (RFC 8878, §3.1).

@@ -5,13 +5,13 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/io/codec"
-	"github.com/neardup/neardup/records"
 )
 
 // Lookup reads a few documents, in this process, and calls see with each, in input order. Their
 // bytes are valid only during the call.
-func Lookup(in *records.Inputs, keys []records.Key, o Options, see func(records.Document)) error {
+func Lookup(in *blocks.Inputs, keys []blocks.Key, o Options, see func(blocks.Document)) error {
 	keys = slices.Sorted(slices.Values(keys))
 	for len(keys) > 0 {
 		split, n := in.Split(keys[0]), 1
@@ -27,7 +27,7 @@ func Lookup(in *records.Inputs, keys []records.Key, o Options, see func(records.
 }
 
 // lookup reads documents of one split.
-func lookup(in *records.Inputs, split records.Span, keys []records.Key, o Options, see func(records.Document)) (err error) {
+func lookup(in *blocks.Inputs, split blocks.Span, keys []blocks.Key, o Options, see func(blocks.Document)) (err error) {
 	r, err := Open(in, split, o.Fields, o.MaxRecord())
 	if err != nil {
 		return err
@@ -42,7 +42,7 @@ func lookup(in *records.Inputs, split records.Span, keys []records.Key, o Option
 		if err != nil {
 			return fmt.Errorf("%s: document at %d: %w", r.path, key.Position(), err)
 		}
-		see(records.Document{Key: key, ID: doc.ID, HasID: doc.HasID, Text: doc.Text})
+		see(blocks.Document{Key: key, ID: doc.ID, HasID: doc.HasID, Text: doc.Text})
 	}
 	return nil
 }

@@ -11,9 +11,9 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/io/codec"
 	"github.com/neardup/neardup/io/storage"
-	"github.com/neardup/neardup/records"
 )
 
 // Options say how inputs are read.
@@ -58,7 +58,7 @@ func (o Options) ranked() codec.Fields {
 
 // Listing is what Plan found.
 type Listing struct {
-	Inputs *records.Inputs
+	Inputs *blocks.Inputs
 	// Skipped are files in input folders whose names are of no asked format.
 	Skipped []string
 	// Repeated are files that were named more than once, and are read once.
@@ -68,12 +68,12 @@ type Listing struct {
 // Plan lists the files that args name, in input order: the order of args, then by path. It
 // looks into each file for compression and header, and cuts the input into splits and pieces.
 func Plan(args []string, o Options) (*Listing, error) {
-	listing := &Listing{Inputs: &records.Inputs{}}
+	listing := &Listing{Inputs: &blocks.Inputs{}}
 	var roots []string
 	seen := map[string]bool{}
 	for _, arg := range args {
 		if arg == "-" {
-			if slices.ContainsFunc(listing.Inputs.Files, func(f records.File) bool { return f.Path == o.Stdin }) {
+			if slices.ContainsFunc(listing.Inputs.Files, func(f blocks.File) bool { return f.Path == o.Stdin }) {
 				return nil, errors.New("standard input (-) is given twice")
 			}
 			file, err := stdin(o)
@@ -120,27 +120,27 @@ func Plan(args []string, o Options) (*Listing, error) {
 			roots = append(roots, root)
 		}
 	}
-	if n := len(listing.Inputs.Files); n > records.MaxFiles {
-		return nil, fmt.Errorf("%d input files, at most %d can be read; join small ones, or run on parts", n, records.MaxFiles)
+	if n := len(listing.Inputs.Files); n > blocks.MaxFiles {
+		return nil, fmt.Errorf("%d input files, at most %d can be read; join small ones, or run on parts", n, blocks.MaxFiles)
 	}
 	return listing, arrange(listing.Inputs, commonRoot(roots), o)
 }
 
 // stdin is the file that stands for standard input.
-func stdin(o Options) (records.File, error) {
+func stdin(o Options) (blocks.File, error) {
 	f, err := formatNamed(o.Format)
 	if err != nil {
-		return records.File{}, fmt.Errorf("standard input has no name to tell its format; give --format (%s)", strings.Join(Formats(), ", "))
+		return blocks.File{}, fmt.Errorf("standard input has no name to tell its format; give --format (%s)", strings.Join(Formats(), ", "))
 	}
 	entries, err := storage.List(o.Stdin)
 	if err != nil {
-		return records.File{}, err
+		return blocks.File{}, err
 	}
 	ending := ".txt"
 	if f.extensions != nil {
 		ending = f.extensions[0]
 	}
-	return records.File{
+	return blocks.File{
 		Path: o.Stdin, Source: "stdin" + ending, Size: entries[0].Size, Identity: entries[0].Identity,
 		Format: f.name, IDIsSource: f.idIsSource,
 	}, nil
@@ -148,7 +148,7 @@ func stdin(o Options) (records.File, error) {
 
 // chosen is a file to be read.
 type chosen struct {
-	records.File
+	blocks.File
 	folder string // it was found below; "": it was named itself
 }
 
@@ -178,7 +178,7 @@ func choose(entries []storage.Entry, name string) (files []chosen, skipped []str
 			skipped = append(skipped, e.Path)
 			continue
 		}
-		file := records.File{Path: e.Path, Size: e.Size, Identity: e.Identity, Format: f.name, IDIsSource: f.idIsSource}
+		file := blocks.File{Path: e.Path, Size: e.Size, Identity: e.Identity, Format: f.name, IDIsSource: f.idIsSource}
 		files = append(files, chosen{file, e.Folder})
 	}
 	return files, skipped, nil
@@ -199,7 +199,7 @@ func commonRoot(folders []string) string {
 }
 
 // arrange fills in what follows from the files and their order.
-func arrange(in *records.Inputs, root string, o Options) error {
+func arrange(in *blocks.Inputs, root string, o Options) error {
 	in.Root = root
 	var offset int64
 	for i := range in.Files {
@@ -216,8 +216,8 @@ func arrange(in *records.Inputs, root string, o Options) error {
 		switch {
 		case !utf8.ValidString(file.Path):
 			return fmt.Errorf("%q: the name is not UTF-8, and could not be told apart in the output; rename it", file.Path)
-		case file.Size > records.MaxPosition:
-			return fmt.Errorf("%s: %d bytes, at most %d can be read; split the file", file.Path, file.Size, int64(records.MaxPosition))
+		case file.Size > blocks.MaxPosition:
+			return fmt.Errorf("%s: %d bytes, at most %d can be read; split the file", file.Path, file.Size, int64(blocks.MaxPosition))
 		}
 		if err := inspect(file, o); err != nil {
 			return err
@@ -236,7 +236,7 @@ func arrange(in *records.Inputs, root string, o Options) error {
 
 // distinct refuses two corpus files of one name, of which one would be lost: a large file's
 // piece may be called what another file is called.
-func distinct(in *records.Inputs) error {
+func distinct(in *blocks.Inputs) error {
 	seen := map[string]int{}
 	for i, piece := range in.Pieces {
 		name := in.PieceName(i)
@@ -250,7 +250,7 @@ func distinct(in *records.Inputs) error {
 }
 
 // inspect finds a file's compression and its header, which all its splits need.
-func inspect(file *records.File, o Options) (err error) {
+func inspect(file *blocks.File, o Options) (err error) {
 	if format, err := formatNamed(file.Format); err == nil && format.plain && o.Rank.Column != "" {
 		return fmt.Errorf("%s: format %s has no columns, and none is called %q; keep first, longest or prefer:GLOB", file.Path, file.Format, o.Rank.Column)
 	}
@@ -285,20 +285,20 @@ func inspect(file *records.File, o Options) (err error) {
 	}
 }
 
-func splittable(file *records.File) bool {
+func splittable(file *blocks.File) bool {
 	format, err := formatNamed(file.Format)
 	return err == nil && file.Compression == "" && format.codec(codec.Fields{}).Splittable()
 }
 
 // pieces are the corpus files that file becomes.
-func pieces(ordinal int, file *records.File) []records.Span {
+func pieces(ordinal int, file *blocks.File) []blocks.Span {
 	pieces := spans(ordinal, file, pieceBytes)
 	number(pieces)
 	return pieces
 }
 
 // number numbers the pieces of one file.
-func number(pieces []records.Span) {
+func number(pieces []blocks.Span) {
 	for i := range pieces {
 		pieces[i].Part, pieces[i].Parts = i, len(pieces)
 	}
@@ -309,21 +309,21 @@ func number(pieces []records.Span) {
 
 // spans cuts file at multiples of size, if it can be cut; never inside its header, where no
 // record can begin.
-func spans(ordinal int, file *records.File, size int64) (spans []records.Span) {
+func spans(ordinal int, file *blocks.File, size int64) (spans []blocks.Span) {
 	start := int64(0)
 	if splittable(file) {
 		for end := size; end < file.Size; end += size {
 			if end > int64(len(file.Header)) {
-				spans = append(spans, records.Span{File: ordinal, Start: start, End: end})
+				spans = append(spans, blocks.Span{File: ordinal, Start: start, End: end})
 				start = end
 			}
 		}
 	}
-	return append(spans, records.Span{File: ordinal, Start: start, End: records.End})
+	return append(spans, blocks.Span{File: ordinal, Start: start, End: blocks.End})
 }
 
 // limit ends the input after the first o.Limit readable documents.
-func limit(in *records.Inputs, o Options) error {
+func limit(in *blocks.Inputs, o Options) error {
 	left := o.Limit
 	for i, split := range in.Splits {
 		r, err := Open(in, split, o.Fields, o.MaxRecord())
@@ -362,10 +362,10 @@ func (r *Reader) count(left *int64) (last int64, err error) {
 }
 
 // end ends the input with the record that begins at last in a split.
-func end(in *records.Inputs, split int, last int64) {
+func end(in *blocks.Inputs, split int, last int64) {
 	in.Splits = in.Splits[:split+1]
 	in.Splits[split].End = last + 1
-	in.Pieces = in.Pieces[:in.Piece(records.NewKey(in.Splits[split].File, last))+1]
+	in.Pieces = in.Pieces[:in.Piece(blocks.NewKey(in.Splits[split].File, last))+1]
 	piece := &in.Pieces[len(in.Pieces)-1]
 	piece.End = last + 1
 	number(in.Pieces[len(in.Pieces)-1-piece.Part:])

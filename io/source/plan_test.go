@@ -12,8 +12,8 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/io/storage"
-	"github.com/neardup/neardup/records"
 )
 
 const oneDocument = `{"text":"one"}` + "\n"
@@ -30,7 +30,7 @@ func plant(t *testing.T, names ...string) (root string) {
 }
 
 // sources are the files of in as the output calls them.
-func sources(in *records.Inputs) (names []string) {
+func sources(in *blocks.Inputs) (names []string) {
 	for _, f := range in.Files {
 		names = append(names, f.Source)
 	}
@@ -211,12 +211,12 @@ func TestShuffledListing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	arranged := func(entries []storage.Entry) (*records.Inputs, []string) {
+	arranged := func(entries []storage.Entry) (*blocks.Inputs, []string) {
 		files, skipped, err := choose(entries, "")
 		if err != nil {
 			t.Fatal(err)
 		}
-		in := &records.Inputs{}
+		in := &blocks.Inputs{}
 		for _, f := range files {
 			in.Files = append(in.Files, f.File)
 		}
@@ -239,7 +239,7 @@ func TestShuffledListing(t *testing.T) {
 // TestSpans: cuts are at multiples of the size, and never where the header is.
 func TestSpans(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		file := &records.File{
+		file := &blocks.File{
 			Format: "lines",
 			Size:   rapid.Int64Range(0, 100).Draw(t, "size"),
 			Header: make([]byte, rapid.IntRange(0, 20).Draw(t, "header")),
@@ -253,14 +253,14 @@ func TestSpans(t *testing.T) {
 		}
 		cuts := spans(3, file, size)
 		for i, span := range cuts {
-			start, end := int64(0), int64(records.End)
+			start, end := int64(0), int64(blocks.End)
 			if i > 0 {
 				start = want[i-1]
 			}
 			if i < len(want) {
 				end = want[i]
 			}
-			if (span != records.Span{File: 3, Start: start, End: end}) {
+			if (span != blocks.Span{File: 3, Start: start, End: end}) {
 				t.Fatalf("span %d is %+v, want from %d to %d", i, span, start, end)
 			}
 		}
@@ -287,12 +287,12 @@ func TestPlanCuts(t *testing.T) {
 		}
 	}
 	const mib = 1 << 20
-	wantPieces := []records.Span{
-		{File: 0, End: records.End},
+	wantPieces := []blocks.Span{
+		{File: 0, End: blocks.End},
 		{File: 1, Start: 0, End: 256 * mib, Part: 0, Parts: 3},
 		{File: 1, Start: 256 * mib, End: 512 * mib, Part: 1, Parts: 3},
-		{File: 1, Start: 512 * mib, End: records.End, Part: 2, Parts: 3},
-		{File: 2, End: records.End},
+		{File: 1, Start: 512 * mib, End: blocks.End, Part: 2, Parts: 3},
+		{File: 2, End: blocks.End},
 	}
 	if !slices.Equal(in.Pieces, wantPieces) {
 		t.Errorf("pieces %+v\nwant %+v", in.Pieces, wantPieces)
@@ -330,7 +330,7 @@ func TestLimit(t *testing.T) {
 		} {
 			o := Options{Fields: fields, MaxDocument: 1 << 20, SplitBytes: splitBytes, Limit: tt.limit}
 			in := inputs(t, o, "a.jsonl", "b.jsonl", "c.jsonl")
-			for name, spans := range map[string][]records.Span{"splits": in.Splits, "pieces": in.Pieces} {
+			for name, spans := range map[string][]blocks.Span{"splits": in.Splits, "pieces": in.Pieces} {
 				var good, all int
 				for _, span := range spans {
 					found, _ := readAll(t, in, span, anyLength)
@@ -362,7 +362,7 @@ func TestLimitOfFiles(t *testing.T) {
 	for limit := int64(1); limit <= 6; limit++ {
 		in := inputs(t, Options{Format: "files", Fields: fields, Limit: limit}, "in")
 		want := int(min(limit, 5))
-		for name, spans := range map[string][]records.Span{"splits": in.Splits, "pieces": in.Pieces} {
+		for name, spans := range map[string][]blocks.Span{"splits": in.Splits, "pieces": in.Pieces} {
 			documents := 0
 			for _, span := range spans {
 				found, _ := readAll(t, in, span, anyLength)
@@ -379,24 +379,24 @@ func TestLimitOfFiles(t *testing.T) {
 func TestLimitCutsPieces(t *testing.T) {
 	for _, tt := range []struct {
 		last int64
-		want []records.Span
+		want []blocks.Span
 	}{
-		{5, []records.Span{{File: 0, End: records.End}, {File: 1, End: 6}}},
-		{15, []records.Span{{File: 0, End: records.End}, {File: 1, End: 10, Parts: 2}, {File: 1, Start: 10, End: 16, Part: 1, Parts: 2}}},
+		{5, []blocks.Span{{File: 0, End: blocks.End}, {File: 1, End: 6}}},
+		{15, []blocks.Span{{File: 0, End: blocks.End}, {File: 1, End: 10, Parts: 2}, {File: 1, Start: 10, End: 16, Part: 1, Parts: 2}}},
 	} {
-		in := &records.Inputs{
-			Splits: []records.Span{{File: 0, End: records.End}, {File: 1, End: records.End}, {File: 2, End: records.End}},
-			Pieces: []records.Span{{File: 0, End: records.End}},
+		in := &blocks.Inputs{
+			Splits: []blocks.Span{{File: 0, End: blocks.End}, {File: 1, End: blocks.End}, {File: 2, End: blocks.End}},
+			Pieces: []blocks.Span{{File: 0, End: blocks.End}},
 		}
 		for i := range int64(3) {
-			in.Pieces = append(in.Pieces, records.Span{File: 1, Start: 10 * i, End: 10 * (i + 1), Part: int(i), Parts: 3})
+			in.Pieces = append(in.Pieces, blocks.Span{File: 1, Start: 10 * i, End: 10 * (i + 1), Part: int(i), Parts: 3})
 		}
-		in.Pieces = append(in.Pieces, records.Span{File: 2, End: records.End})
+		in.Pieces = append(in.Pieces, blocks.Span{File: 2, End: blocks.End})
 		end(in, 1, tt.last)
 		if !slices.Equal(in.Pieces, tt.want) {
 			t.Errorf("ended at %d: pieces %+v, want %+v", tt.last, in.Pieces, tt.want)
 		}
-		if want := (records.Span{File: 1, End: tt.last + 1}); len(in.Splits) != 2 || in.Splits[1] != want {
+		if want := (blocks.Span{File: 1, End: tt.last + 1}); len(in.Splits) != 2 || in.Splits[1] != want {
 			t.Errorf("ended at %d: splits %+v, want the last to be %+v", tt.last, in.Splits, want)
 		}
 	}

@@ -8,9 +8,9 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/io/codec"
 	"github.com/neardup/neardup/io/storage"
-	"github.com/neardup/neardup/records"
 )
 
 const (
@@ -70,15 +70,15 @@ func (r *Reader) Decode(p Piece, doc *codec.Document) error { return r.codec.Dec
 
 // Open opens span of in for reading. Records of more than maxRecord bytes come in parts: those
 // and no others, wherever the span begins, since what becomes of them is seen in the output.
-func Open(in *records.Inputs, span records.Span, fields codec.Fields, maxRecord int) (*Reader, error) {
+func Open(in *blocks.Inputs, span blocks.Span, fields codec.Fields, maxRecord int) (*Reader, error) {
 	return openSpan(in, span, fields, maxRecord, nil)
 }
 
 // openSpan is Open, and copies the plain bytes that it reads to spool, unless that is nil.
-func openSpan(in *records.Inputs, span records.Span, fields codec.Fields, maxRecord int, spool io.Writer) (*Reader, error) {
+func openSpan(in *blocks.Inputs, span blocks.Span, fields codec.Fields, maxRecord int, spool io.Writer) (*Reader, error) {
 	file := in.Files[span.File]
 	// The sample, which does not read to the end, asks how much was read.
-	r, err := open(file, fields, span.End == records.End)
+	r, err := open(file, fields, span.End == blocks.End)
 	if err != nil {
 		return nil, err
 	}
@@ -94,7 +94,7 @@ func openSpan(in *records.Inputs, span records.Span, fields codec.Fields, maxRec
 
 // open opens file at its first byte, its header not yet passed. Ahead says whether to read more than
 // is asked for.
-func open(file records.File, fields codec.Fields, ahead bool) (*Reader, error) {
+func open(file blocks.File, fields codec.Fields, ahead bool) (*Reader, error) {
 	format, err := formatNamed(file.Format)
 	if err != nil {
 		return nil, err
@@ -115,7 +115,7 @@ func open(file records.File, fields codec.Fields, ahead bool) (*Reader, error) {
 	}
 	r := &Reader{
 		file: f, src: f, codec: c, path: file.Path, compression: file.Compression,
-		end: records.End, maxRecord: maxHeader, whole: file.IDIsSource,
+		end: blocks.End, maxRecord: maxHeader, whole: file.IDIsSource,
 	}
 	if file.Compression != "" {
 		if r.plain, err = decompress(f, file.Compression, ahead); err != nil {
@@ -127,7 +127,7 @@ func open(file records.File, fields codec.Fields, ahead bool) (*Reader, error) {
 }
 
 // spooled returns the plain bytes of file, if they were left by the first to read it.
-func spooled(file records.File) (storage.Entry, bool) {
+func spooled(file blocks.File) (storage.Entry, bool) {
 	if file.Spool == "" {
 		return storage.Entry{}, false
 	}
@@ -139,7 +139,7 @@ func spooled(file records.File) (storage.Entry, bool) {
 }
 
 // seekStart moves to the first place where a record of the span may begin.
-func (r *Reader) seekStart(file records.File, start int64) error {
+func (r *Reader) seekStart(file blocks.File, start int64) error {
 	if start == 0 {
 		r.begun = !r.whole
 		header := int64(len(file.Header))
@@ -232,8 +232,8 @@ func (r *Reader) Next() (Piece, error) {
 				if r.pos >= r.end {
 					return Piece{}, io.EOF
 				}
-				if r.pos >= records.MaxPosition {
-					return Piece{}, fmt.Errorf("%s: more than %d bytes; split the file", r.path, int64(records.MaxPosition))
+				if r.pos >= blocks.MaxPosition {
+					return Piece{}, fmt.Errorf("%s: more than %d bytes; split the file", r.path, int64(blocks.MaxPosition))
 				}
 				data := data[n:]
 				n, ok := r.codec.End(data, r.eof)

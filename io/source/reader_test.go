@@ -14,14 +14,14 @@ import (
 	"github.com/klauspost/compress/zstd"
 	"pgregory.net/rapid"
 
+	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/io/codec"
-	"github.com/neardup/neardup/records"
 )
 
 const anyLength = 1 << 30
 
 // readAll returns the records of a span, parts of long ones joined, and all bytes of its pieces.
-func readAll(t testing.TB, in *records.Inputs, span records.Span, maxRecord int) (found []record, content []byte) {
+func readAll(t testing.TB, in *blocks.Inputs, span blocks.Span, maxRecord int) (found []record, content []byte) {
 	t.Helper()
 	r, err := Open(in, span, fields, maxRecord)
 	if err != nil {
@@ -212,7 +212,7 @@ func TestReaderDoesNotSearchOn(t *testing.T) {
 	for _, format := range []string{"lines", "reuters"} {
 		f := big(format, 20<<20, 40)
 		in := inputs(t, f.options(), write(t, t.TempDir(), "file", f.content))
-		for _, span := range []records.Span{{Start: 1 << 20, End: 2 << 20}, {Start: 1, End: 2}} {
+		for _, span := range []blocks.Span{{Start: 1 << 20, End: 2 << 20}, {Start: 1, End: 2}} {
 			r, err := Open(in, span, fields, anyLength)
 			if err != nil {
 				t.Fatal(err)
@@ -237,7 +237,7 @@ func TestReaderLongAtWindowEdge(t *testing.T) {
 	f := big("reuters", 2*readBytes-most-1)
 	text := strings.Repeat("x", most-len("<REUTERS ><BODY></BODY></REUTERS>"))
 	f.record("<REUTERS ><BODY>"+text+"</BODY></REUTERS>", "", text)
-	f.filler("x")
+	f.filler("\rx")
 	in := inputs(t, f.options(), write(t, t.TempDir(), "file", f.content))
 	if found, _ := readAll(t, in, in.Splits[0], most); !slices.Equal(found, f.records) {
 		t.Errorf("%d records, the last with %d bytes of text, want %d", len(found), len(found[len(found)-1].text), len(text))
@@ -423,7 +423,7 @@ func TestPositionLimit(t *testing.T) {
 	if len(found) != 1 || found[0].text != "last" || found[0].position != limit-5 {
 		t.Errorf("found %+v", found)
 	}
-	key := records.NewKey(0, found[0].position)
+	key := blocks.NewKey(0, found[0].position)
 	if got := in.Splits[in.Split(key)]; got != in.Splits[1] {
 		t.Errorf("the last key is in split %+v", got)
 	}
@@ -441,7 +441,7 @@ func TestPositionLimit(t *testing.T) {
 		t.Fatal(err)
 	}
 	grown.Files[0].Path, grown.Files[0].Identity, grown.Files[0].Size = path, identityOf(t, path), info.Size()
-	r, err := Open(grown, records.Span{Start: limit - 5, End: records.End}, fields, anyLength)
+	r, err := Open(grown, blocks.Span{Start: limit - 5, End: blocks.End}, fields, anyLength)
 	if err != nil {
 		t.Fatal(err)
 	}

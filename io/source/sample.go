@@ -4,8 +4,8 @@ import (
 	"errors"
 	"io"
 
+	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/io/codec"
-	"github.com/neardup/neardup/records"
 )
 
 // The sample of the planner: this many windows of so many bytes, at even distances over the
@@ -26,7 +26,7 @@ type Sampled struct {
 // Sample calls see with the texts of a sample of the input: the readable documents that begin
 // in one of 64 windows of 64 KiB (1024 of a large input), which of a small one are all there are. A file that can only
 // be read from its start has its windows there. Text is valid only during the call.
-func Sample(in *records.Inputs, o Options, see func(text []byte)) (Sampled, error) {
+func Sample(in *blocks.Inputs, o Options, see func(text []byte)) (Sampled, error) {
 	var sampled Sampled
 	for _, span := range sampleSpans(in) {
 		if err := sampleSpan(in, span, o, see, &sampled); err != nil {
@@ -38,7 +38,7 @@ func Sample(in *records.Inputs, o Options, see func(text []byte)) (Sampled, erro
 
 // sampleSpans cuts the windows along the files. Of a file that can only be read from its start
 // as many bytes are read there as the windows have of it, and all of it if that is all.
-func sampleSpans(in *records.Inputs) (spans []records.Span) {
+func sampleSpans(in *blocks.Inputs) (spans []blocks.Span) {
 	// Windows do not overlap; those of a small input touch and are all of it.
 	windows := min(sampleWindows*(1+max(in.Bytes()-1, 0)>>30), mostWindows)
 	step := max((in.Bytes()+windows-1)/windows, sampleBytes)
@@ -55,13 +55,13 @@ func sampleSpans(in *records.Inputs) (spans []records.Span) {
 			if last := len(spans) - 1; last >= first && spans[last].End == from-file.Offset {
 				spans[last].End = to - file.Offset
 			} else {
-				spans = append(spans, records.Span{File: i, Start: from - file.Offset, End: to - file.Offset})
+				spans = append(spans, blocks.Span{File: i, Start: from - file.Offset, End: to - file.Offset})
 			}
 		}
 		if covered > 0 && !splittable(file) {
-			whole := records.Span{File: i, End: covered}
+			whole := blocks.Span{File: i, End: covered}
 			if covered == file.Size {
-				whole.End = records.End // of what it decompresses to
+				whole.End = blocks.End // of what it decompresses to
 			}
 			spans = append(spans[:first], whole)
 		}
@@ -69,7 +69,7 @@ func sampleSpans(in *records.Inputs) (spans []records.Span) {
 	return spans
 }
 
-func sampleSpan(in *records.Inputs, span records.Span, o Options, see func([]byte), sampled *Sampled) (err error) {
+func sampleSpan(in *blocks.Inputs, span blocks.Span, o Options, see func([]byte), sampled *Sampled) (err error) {
 	r, err := Open(in, span, o.Fields, o.MaxRecord())
 	if err != nil {
 		return err
@@ -95,7 +95,7 @@ func sampleSpan(in *records.Inputs, span records.Span, o Options, see func([]byt
 		}
 		if r.Decode(piece, &doc) == nil {
 			sampled.Documents++
-			sampled.IDs += int64(len(in.ID(records.NewKey(span.File, piece.Position), doc.ID, doc.HasID)))
+			sampled.IDs += int64(len(in.ID(blocks.NewKey(span.File, piece.Position), doc.ID, doc.HasID)))
 			if !doc.NoText && int64(len(doc.Text)) <= o.MaxDocument {
 				see(doc.Text)
 			}

@@ -10,11 +10,11 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/neardup/neardup/records"
+	"github.com/neardup/neardup/blocks"
 )
 
 // sampleOf returns the texts of the sample.
-func sampleOf(t testing.TB, in *records.Inputs, o Options) (texts []string, sampled Sampled) {
+func sampleOf(t testing.TB, in *blocks.Inputs, o Options) (texts []string, sampled Sampled) {
 	t.Helper()
 	sampled, err := Sample(in, o, func(text []byte) { texts = append(texts, string(text)) })
 	if err != nil {
@@ -73,10 +73,10 @@ func TestSampleOfFiles(t *testing.T) {
 // be, and all of a small input.
 func TestSampleSpans(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		in := &records.Inputs{}
+		in := &blocks.Inputs{}
 		var offset int64
 		for range rapid.IntRange(1, 20).Draw(t, "files") {
-			f := records.File{Format: "lines", Offset: offset}
+			f := blocks.File{Format: "lines", Offset: offset}
 			f.Size = rapid.OneOf(rapid.Just(int64(0)), rapid.Int64Range(0, 1<<16), rapid.Int64Range(0, 1<<30)).Draw(t, "size")
 			if rapid.Bool().Draw(t, "compressed") {
 				f.Compression = gzipped
@@ -84,16 +84,16 @@ func TestSampleSpans(t *testing.T) {
 			offset += f.Size
 			in.Files = append(in.Files, f)
 		}
-		whole := &records.Inputs{Files: []records.File{{Format: "lines", Size: offset}}}
+		whole := &blocks.Inputs{Files: []blocks.File{{Format: "lines", Size: offset}}}
 		inWindow := func(at int64) bool {
-			return slices.ContainsFunc(sampleSpans(whole), func(s records.Span) bool { return s.Start <= at && at < s.End })
+			return slices.ContainsFunc(sampleSpans(whole), func(s blocks.Span) bool { return s.Start <= at && at < s.End })
 		}
 		var bytes int64
 		spans := sampleSpans(in)
 		for i, span := range spans {
 			file := in.Files[span.File]
 			n := span.End - span.Start
-			if span.End == records.End {
+			if span.End == blocks.End {
 				n = file.Size
 			}
 			bytes += n

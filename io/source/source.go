@@ -16,6 +16,7 @@ import (
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
 
+	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/io/codec"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/records"
@@ -38,7 +39,7 @@ var (
 
 // Params tell the workers what to read.
 type Params struct {
-	// Inputs is the path of the shared records.Inputs.
+	// Inputs is the path of the shared blocks.Inputs.
 	Inputs  string
 	Options Options
 	// Workers is about how many bundles are worked on at a time.
@@ -79,7 +80,7 @@ func asTheyAre(block []byte) []byte { return block }
 type splitsFn struct{ Inputs string }
 
 func (f *splitsFn) ProcessElement(_ context.Context, _ []byte, emit func(int64)) error {
-	in, err := storage.Shared[records.Inputs](f.Inputs)
+	in, err := storage.Shared[blocks.Inputs](f.Inputs)
 	if err != nil {
 		return err
 	}
@@ -101,12 +102,12 @@ const farBytes = 1 << 20
 
 // spread reports whether a file's blocks are to be spread. A file that is not has two cores: one
 // unpacks ahead of the one that works on the blocks, and nothing is moved.
-func (f *readFn) spread(in *records.Inputs, file *records.File) bool {
+func (f *readFn) spread(in *blocks.Inputs, file *blocks.File) bool {
 	return file.Compression != "" && file.Size > max(farBytes, 2*in.Bytes()/int64(max(1, f.Params.Workers)))
 }
 
 func (f *readFn) ProcessElement(ctx context.Context, number int64, near, far func([]byte), rejected, dropped func(int64, []byte), facts func([]byte)) error {
-	in, err := storage.Shared[records.Inputs](f.Params.Inputs)
+	in, err := storage.Shared[blocks.Inputs](f.Params.Inputs)
 	if err != nil {
 		return err
 	}
@@ -140,16 +141,16 @@ func (s *spooler) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func (f *readFn) readSplit(ctx context.Context, in *records.Inputs, number int64, spool io.Writer, near, far func([]byte), rejected, dropped func(int64, []byte), facts func([]byte)) error {
+func (f *readFn) readSplit(ctx context.Context, in *blocks.Inputs, number int64, spool io.Writer, near, far func([]byte), rejected, dropped func(int64, []byte), facts func([]byte)) error {
 	split := in.Splits[number]
 	file := &in.Files[split.File]
 	if !f.spread(in, file) {
 		far = nil
 	}
 	f.out.begin(near, far)
-	rows := rejecter{in: in, emit: rejected, buffers: records.NewBuffers()}
-	drops := records.NewBuffers()
-	fact := records.Fact{Kind: records.FactRead, Name: strconv.FormatInt(number, 10), Counts: map[string]int64{}}
+	rows := rejecter{in: in, emit: rejected, buffers: blocks.NewBuffers()}
+	drops := blocks.NewBuffers()
+	fact := blocks.Fact{Kind: blocks.FactRead, Name: strconv.FormatInt(number, 10), Counts: map[string]int64{}}
 
 	r, err := openSpan(in, split, f.Params.Options.Fields, f.Params.Options.MaxRecord(), spool)
 	if err != nil {
@@ -177,8 +178,8 @@ func (f *readFn) readSplit(ctx context.Context, in *records.Inputs, number int64
 			if fact.Note == "" {
 				fact.Note = rows.last
 			}
-			key := records.NewKey(split.File, piece.Position)
-			drops.Add(int64(in.Piece(key)), func(block []byte) []byte { return records.AppendKey(block, key) }, dropped)
+			key := blocks.NewKey(split.File, piece.Position)
+			drops.Add(int64(in.Piece(key)), func(block []byte) []byte { return blocks.AppendKey(block, key) }, dropped)
 		}
 	}
 	if err := r.Close(); err != nil {
@@ -200,7 +201,7 @@ func (f *readFn) readSplit(ctx context.Context, in *records.Inputs, number int64
 
 // read puts one record into a block or among the rejected, and reports whether it is readable.
 func (f *readFn) read(r *Reader, piece Piece, doc *codec.Document, rows *rejecter) bool {
-	key := records.NewKey(r.ordinal, piece.Position)
+	key := blocks.NewKey(r.ordinal, piece.Position)
 	limit := f.Params.Options.MaxDocument
 	if piece.Long {
 		rows.add(key, records.Rejected{
@@ -235,7 +236,7 @@ func (f *readFn) read(r *Reader, piece Piece, doc *codec.Document, rows *rejecte
 			Detail: fmt.Sprintf("%d bytes of text, --max-doc-bytes is %d", len(doc.Text), limit),
 		})
 	default:
-		f.out.add(&records.Document{Key: key, ID: doc.ID, HasID: doc.HasID, Text: doc.Text})
+		f.out.add(&blocks.Document{Key: key, ID: doc.ID, HasID: doc.HasID, Text: doc.Text})
 	}
 	return true
 }
@@ -251,16 +252,16 @@ func (w *blockWriter) begin(near, far func([]byte)) {
 	w.near, w.far, w.block = near, far, w.block[:0]
 }
 
-func (w *blockWriter) add(doc *records.Document) {
-	if len(doc.Text) > records.BlockBytes {
-		w.near(records.AppendDocument(nil, doc))
+func (w *blockWriter) add(doc *blocks.Document) {
+	if len(doc.Text) > blocks.BlockBytes {
+		w.near(blocks.AppendDocument(nil, doc))
 		return
 	}
 	if w.block == nil {
-		w.block = make([]byte, 0, records.BlockBytes+records.BlockBytes/4)
+		w.block = make([]byte, 0, blocks.BlockBytes+blocks.BlockBytes/4)
 	}
-	w.block = records.AppendDocument(w.block, doc)
-	if len(w.block) >= records.BlockBytes {
+	w.block = blocks.AppendDocument(w.block, doc)
+	if len(w.block) >= blocks.BlockBytes {
 		w.flush()
 	}
 }
@@ -280,17 +281,17 @@ func (w *blockWriter) flush() {
 // rejecter packs rejected rows by table shard.
 type rejecter struct {
 	last    string // the last unreadable record, and why it is
-	in      *records.Inputs
+	in      *blocks.Inputs
 	emit    func(int64, []byte)
-	buffers *records.Buffers
+	buffers *blocks.Buffers
 }
 
-func (r *rejecter) add(key records.Key, row records.Rejected) {
+func (r *rejecter) add(key blocks.Key, row records.Rejected) {
 	row.Source, row.Position = r.in.Source(key), key.Position()
-	records.AddRow(r.buffers, int64(r.in.Shard(key)), key, key, &row, r.emit)
+	blocks.AddRow(r.buffers, int64(r.in.Shard(key)), key, key, &row, r.emit)
 }
 
-func (r *rejecter) id(key records.Key, doc *codec.Document) *string {
+func (r *rejecter) id(key blocks.Key, doc *codec.Document) *string {
 	id := r.in.ID(key, doc.ID, doc.HasID)
 	return &id
 }

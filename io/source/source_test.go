@@ -9,13 +9,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/io/codec"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/records"
 )
 
 // share hands in to the workers.
-func share(t *testing.T, in *records.Inputs, o Options) Params {
+func share(t *testing.T, in *blocks.Inputs, o Options) Params {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "inputs")
 	if err := storage.WriteShared(path, in); err != nil {
@@ -27,24 +28,24 @@ func share(t *testing.T, in *records.Inputs, o Options) Params {
 
 // output is what readFn emitted.
 type output struct {
-	near, far []records.Document
+	near, far []blocks.Document
 	rejected  map[int64][]records.Rejected // by shard
-	dropped   map[int64][]records.Key      // by piece
-	facts     []records.Fact
+	dropped   map[int64][]blocks.Key       // by piece
+	facts     []blocks.Fact
 }
 
 // run reads all splits.
-func run(t *testing.T, in *records.Inputs, o Options) output {
+func run(t *testing.T, in *blocks.Inputs, o Options) output {
 	t.Helper()
 	return runWith(t, in, o, 1)
 }
 
-func runWith(t *testing.T, in *records.Inputs, o Options, workers int) output {
+func runWith(t *testing.T, in *blocks.Inputs, o Options, workers int) output {
 	t.Helper()
 	f := &readFn{Params: share(t, in, o)}
 	f.Params.Workers = workers
-	var rows records.RowJoiner
-	out := output{rejected: map[int64][]records.Rejected{}, dropped: map[int64][]records.Key{}}
+	var rows blocks.RowJoiner
+	out := output{rejected: map[int64][]records.Rejected{}, dropped: map[int64][]blocks.Key{}}
 	for i := range in.Splits {
 		err := f.ProcessElement(t.Context(), int64(i),
 			func(block []byte) { out.near = append(out.near, documents(t, block)...) },
@@ -54,7 +55,7 @@ func runWith(t *testing.T, in *records.Inputs, o Options, workers int) output {
 			},
 			func(piece int64, block []byte) { out.dropped[piece] = append(out.dropped[piece], keys(t, block)...) },
 			func(line []byte) {
-				var fact records.Fact
+				var fact blocks.Fact
 				if err := json.Unmarshal(line, &fact); err != nil {
 					t.Fatal(err)
 				}
@@ -70,9 +71,9 @@ func runWith(t *testing.T, in *records.Inputs, o Options, workers int) output {
 	return out
 }
 
-func documents(t *testing.T, block []byte) (docs []records.Document) {
+func documents(t *testing.T, block []byte) (docs []blocks.Document) {
 	t.Helper()
-	d := records.NewDecoder(bytes.Clone(block)) // a block is used again
+	d := blocks.NewDecoder(bytes.Clone(block)) // a block is used again
 	for !d.Done() {
 		docs = append(docs, d.Document())
 	}
@@ -82,9 +83,9 @@ func documents(t *testing.T, block []byte) (docs []records.Document) {
 	return docs
 }
 
-func keys(t *testing.T, block []byte) (keys []records.Key) {
+func keys(t *testing.T, block []byte) (keys []blocks.Key) {
 	t.Helper()
-	d := records.NewDecoder(block)
+	d := blocks.NewDecoder(block)
 	for !d.Done() {
 		keys = append(keys, d.Key())
 	}
@@ -94,9 +95,9 @@ func keys(t *testing.T, block []byte) (keys []records.Key) {
 	return keys
 }
 
-func rejected(t *testing.T, parts *records.RowJoiner, block []byte) (rows []records.Rejected) {
+func rejected(t *testing.T, parts *blocks.RowJoiner, block []byte) (rows []records.Rejected) {
 	t.Helper()
-	d := records.NewDecoder(block)
+	d := blocks.NewDecoder(block)
 	for !d.Done() {
 		part, whole, err := parts.Add(d.RowPart())
 		if err != nil {
@@ -106,9 +107,9 @@ func rejected(t *testing.T, parts *records.RowJoiner, block []byte) (rows []reco
 			continue
 		}
 		own, second := part.Order.A, part.Order.B
-		fields := records.NewDecoder(part.Fields)
+		fields := blocks.NewDecoder(part.Fields)
 		var row records.Rejected
-		row.DecodeFields(fields)
+		blocks.DecodeFields(fields, &row)
 		if own != second || own.Position() != row.Position || fields.Err() != nil || d.Err() != nil {
 			t.Fatalf("row %+v with sort key %v, %v", row, own, second)
 		}
@@ -125,18 +126,18 @@ func TestRead(t *testing.T) {
 			o.SplitBytes = splitBytes
 			in := inputs(t, o, write(t, t.TempDir(), "file"+f.ending, f.content))
 			out := run(t, in, o)
-			var want []records.Document
+			var want []blocks.Document
 			var bad []int64
 			for _, rec := range f.records {
 				if rec.unreadable {
 					bad = append(bad, rec.position)
 					continue
 				}
-				want = append(want, records.Document{
-					Key: records.NewKey(0, rec.position), ID: []byte(rec.id), HasID: rec.id != "", Text: []byte(rec.text),
+				want = append(want, blocks.Document{
+					Key: blocks.NewKey(0, rec.position), ID: []byte(rec.id), HasID: rec.id != "", Text: []byte(rec.text),
 				})
 			}
-			same := func(a, b records.Document) bool {
+			same := func(a, b blocks.Document) bool {
 				return a.Key == b.Key && a.HasID == b.HasID && string(a.ID) == string(b.ID) && string(a.Text) == string(b.Text) && a.Component == 0
 			}
 			if !slices.EqualFunc(out.near, want, same) || len(out.far) != 0 {
@@ -159,7 +160,7 @@ func TestRead(t *testing.T) {
 			sum := map[string]int64{}
 			var bytes int64
 			for i, fact := range out.facts {
-				if fact.Kind != records.FactRead || fact.Name != fmt.Sprint(i) {
+				if fact.Kind != blocks.FactRead || fact.Name != fmt.Sprint(i) {
 					t.Errorf("fact %d is %+v", i, fact)
 				}
 				for name, n := range fact.Counts {
@@ -209,7 +210,7 @@ func TestReadRejects(t *testing.T) {
 	var got []row
 	for shard := range int64(2) {
 		for _, r := range out.rejected[shard] {
-			if want := in.Shard(records.NewKey(slices.Index(sources(in), r.Source), r.Position)); shard != int64(want) {
+			if want := in.Shard(blocks.NewKey(slices.Index(sources(in), r.Source), r.Position)); shard != int64(want) {
 				t.Errorf("the row at %d of %s is in shard %d, want %d", r.Position, r.Source, shard, want)
 			}
 			id := "null"
@@ -230,7 +231,7 @@ func TestReadRejects(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("rejected\n%+v\nwant\n%+v", got, want)
 	}
-	if got, want := out.dropped[0], []records.Key{records.NewKey(0, f.records[4].position)}; !slices.Equal(got, want) || len(out.dropped) != 1 {
+	if got, want := out.dropped[0], []blocks.Key{blocks.NewKey(0, f.records[4].position)}; !slices.Equal(got, want) || len(out.dropped) != 1 {
 		t.Errorf("dropped %v, want %v", out.dropped, want)
 	}
 	if got := out.facts[0].Counts; got[records.CountRecords] != 6 || got[records.CountUnreadable] != 1 {
@@ -250,7 +251,7 @@ func TestReadFar(t *testing.T) {
 		}
 		lines.WriteString("\n")
 	}
-	lines.WriteString(strings.Repeat("x", records.BlockBytes+1) + "\n")
+	lines.WriteString(strings.Repeat("x", blocks.BlockBytes+1) + "\n")
 	o := Options{Format: "lines", Fields: fields, MaxDocument: 1 << 20}
 	for _, tt := range []struct {
 		compression        string
@@ -285,7 +286,7 @@ func TestReadErrors(t *testing.T) {
 }
 
 func TestSplitsFn(t *testing.T) {
-	in := &records.Inputs{Splits: make([]records.Span, 3)}
+	in := &blocks.Inputs{Splits: make([]blocks.Span, 3)}
 	var got []int64
 	f := &splitsFn{Inputs: share(t, in, Options{}).Inputs}
 	if err := f.ProcessElement(t.Context(), nil, func(i int64) { got = append(got, i) }); err != nil {
@@ -321,12 +322,12 @@ func TestFetch(t *testing.T) {
 			t.Fatal("one split only")
 		}
 		members := map[int64][][]byte{}
-		wanted := map[records.Key]string{}
+		wanted := map[blocks.Key]string{}
 		for i := len(f.records) - 1; i >= 0; i -= 1 + i%70 {
-			key := records.NewKey(0, f.records[i].position)
+			key := blocks.NewKey(0, f.records[i].position)
 			wanted[key] = f.records[i].text
 			split := int64(in.Split(key))
-			members[split] = append(members[split], records.AppendMember(nil, records.Member{Key: key, Component: key / 2}))
+			members[split] = append(members[split], blocks.AppendMember(nil, blocks.Member{Key: key, Component: key / 2}))
 		}
 		fn := &fetchFn{Params: share(t, in, o)}
 		for split, packed := range members {
@@ -345,14 +346,14 @@ func TestFetch(t *testing.T) {
 		if len(wanted) != 0 {
 			t.Errorf("%d documents are missing", len(wanted))
 		}
-		text, err := Text(in, records.NewKey(0, f.records[150].position), o)
+		text, err := Text(in, blocks.NewKey(0, f.records[150].position), o)
 		if err != nil || text != f.records[150].text {
 			t.Errorf("Text: %d bytes, error %v", len(text), err)
 		}
-		if _, err := Text(in, records.NewKey(0, f.records[150].position+1), o); err == nil || !strings.Contains(err.Error(), "no record begins there") {
+		if _, err := Text(in, blocks.NewKey(0, f.records[150].position+1), o); err == nil || !strings.Contains(err.Error(), "no record begins there") {
 			t.Errorf("Text of no document: error %v", err)
 		}
-		wrong := records.AppendMember(nil, records.Member{Key: records.NewKey(0, 1)})
+		wrong := blocks.AppendMember(nil, blocks.Member{Key: blocks.NewKey(0, 1)})
 		err = fn.ProcessElement(t.Context(), 0, iterate(wrong), func([]byte) {})
 		if err == nil || !strings.Contains(err.Error(), in.Files[0].Path+" again: document at 1: no record begins there") {
 			t.Errorf("a document that is not there: error %v", err)
@@ -387,16 +388,16 @@ func TestFetchRanks(t *testing.T) {
 			if len(doc.Rank) > 0 {
 				t.Errorf("%+v: the first read ranks", tt.rank)
 			}
-			members = records.AppendMember(members, records.Member{Key: doc.Key})
+			members = blocks.AppendMember(members, blocks.Member{Key: doc.Key})
 		}
-		var docs []records.Document
+		var docs []blocks.Document
 		err := (&fetchFn{Params: share(t, in, o)}).ProcessElement(t.Context(), 0, iterate(members), func(block []byte) {
 			docs = append(docs, documents(t, block)...)
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
-		slices.SortStableFunc(docs, func(a, b records.Document) int { return bytes.Compare(a.Rank, b.Rank) })
+		slices.SortStableFunc(docs, func(a, b blocks.Document) int { return bytes.Compare(a.Rank, b.Rank) })
 		got := ""
 		for _, doc := range docs {
 			got += string(doc.ID)

@@ -15,11 +15,12 @@ import (
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 
+	"github.com/neardup/neardup/blocks"
+	"github.com/neardup/neardup/output"
 	"github.com/neardup/neardup/pipelines/dedup"
-	"github.com/neardup/neardup/pipelines/results"
 	"github.com/neardup/neardup/records"
+	"github.com/neardup/neardup/transforms/baseline"
 	"github.com/neardup/neardup/transforms/signature"
-	"github.com/neardup/neardup/transforms/textbook"
 )
 
 // Config is what a user asks of the job.
@@ -138,7 +139,7 @@ type job struct {
 
 func (j *job) run(ctx context.Context) (*records.Comparison, error) {
 	comparison := &records.Comparison{Threshold: j.plan.Threshold.Float(), Bands: j.plan.Choice.Bands, Rows: j.plan.Choice.Rows, Signature: j.config.Signature}
-	var truth []records.Edge
+	var truth []blocks.Edge
 	for i, name := range j.config.Methods {
 		started := time.Now()
 		pairs, err := j.pairs(ctx, name)
@@ -170,7 +171,7 @@ func share(part, whole int) float64 {
 }
 
 // common counts the pairs in both lists, which are sorted.
-func common(a, b []records.Edge) (n int) {
+func common(a, b []blocks.Edge) (n int) {
 	for len(a) > 0 && len(b) > 0 {
 		switch c := a[0].Compare(b[0]); {
 		case c == 0:
@@ -186,7 +187,7 @@ func common(a, b []records.Edge) (n int) {
 }
 
 // pairs finds the pairs of documents in one way, sorted.
-func (j *job) pairs(ctx context.Context, method string) ([]records.Edge, error) {
+func (j *job) pairs(ctx context.Context, method string) ([]blocks.Edge, error) {
 	if method == "minhash" {
 		return j.deduplicated(ctx)
 	}
@@ -204,19 +205,19 @@ func (j *job) pairs(ctx context.Context, method string) ([]records.Edge, error) 
 	}
 	pipeline, scope := beam.NewPipelineWithRoot()
 	docs, _ := j.plan.Compared(scope, j.temp)
-	params := textbook.Params{Threshold: j.plan.Threshold, Path: path, Most: maxPairs}
+	params := baseline.Params{Threshold: j.plan.Threshold, Path: path, Most: maxPairs}
 	if method == "brute-force" {
 		params.Cells = cells(j.plan.Shingles)
-		textbook.BruteForce(scope, docs, j.plan.Text, params)
+		baseline.BruteForce(scope, docs, j.plan.Text, params)
 	} else {
 		params.Cells = cells(j.values())
 		signing := j.plan.Signature(j.temp)
 		signed, _ := signature.Values(scope, docs, signing)
-		textbook.Signatures(scope, signed, signing.Banding(), params)
+		baseline.Signatures(scope, signed, signing.Banding(), params)
 	}
 	_, failed := j.config.Execute(ctx, j.launch, pipeline, j.temp)
-	pairs, err := textbook.Pairs(path)
-	if errors.Is(err, textbook.ErrTooMany) {
+	pairs, err := baseline.Pairs(path)
+	if errors.Is(err, baseline.ErrTooMany) {
 		return nil, tooMany(method)
 	}
 	return pairs, cmp.Or(failed, err)
@@ -233,16 +234,16 @@ func cells(numbers int64) int {
 
 // deduplicated runs the job dedup and lists all pairs of documents that its table stands for:
 // copies resemble each other and whatever their representative resembles.
-func (j *job) deduplicated(ctx context.Context) ([]records.Edge, error) {
-	output := filepath.Join(j.temp, "dedup")
-	run, err := dedup.Run(ctx, j.config.dedup(output), j.launch)
+func (j *job) deduplicated(ctx context.Context) ([]blocks.Edge, error) {
+	dir := filepath.Join(j.temp, "dedup")
+	run, err := dedup.Run(ctx, j.config.dedup(dir), j.launch)
 	if err != nil {
 		return nil, err
 	}
 	if run.Counts[records.CountPairsPartial] > 0 { // a component has more than the budget
 		return nil, tooMany("minhash")
 	}
-	r, err := results.Open(output)
+	r, err := output.Open(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -250,25 +251,25 @@ func (j *job) deduplicated(ctx context.Context) ([]records.Edge, error) {
 	for i, file := range j.plan.Listing.Inputs.Files {
 		ordinals[file.Source] = i
 	}
-	copies := map[records.Key][]records.Key{} // by representative, which is not among them
-	var near, all []records.Edge
+	copies := map[blocks.Key][]blocks.Key{} // by representative, which is not among them
+	var near, all []blocks.Edge
 	rows := 0
-	for row, err := range results.Rows[records.Pair](r, "pairs") {
+	for row, err := range output.Rows[records.Pair](r, "pairs") {
 		if err != nil {
 			return nil, err
 		}
 		if rows++; rows > maxPairs {
 			return nil, tooMany("minhash")
 		}
-		a, b := records.NewKey(ordinals[row.SourceA], row.PositionA), records.NewKey(ordinals[row.SourceB], row.PositionB)
+		a, b := blocks.NewKey(ordinals[row.SourceA], row.PositionA), blocks.NewKey(ordinals[row.SourceB], row.PositionB)
 		if row.Similarity == 1 {
 			copies[a] = append(copies[a], b)
 		} else {
-			near = append(near, records.Edge{A: a, B: b})
+			near = append(near, blocks.Edge{A: a, B: b})
 		}
 	}
-	group := func(representative records.Key) []records.Key {
-		return append([]records.Key{representative}, copies[representative]...)
+	group := func(representative blocks.Key) []blocks.Key {
+		return append([]blocks.Key{representative}, copies[representative]...)
 	}
 	total := 0
 	for _, others := range copies {
@@ -285,17 +286,17 @@ func (j *job) deduplicated(ctx context.Context) ([]records.Edge, error) {
 		same := group(representative)
 		for i, a := range same {
 			for _, b := range same[i+1:] {
-				all = append(all, records.Edge{A: min(a, b), B: max(a, b)})
+				all = append(all, blocks.Edge{A: min(a, b), B: max(a, b)})
 			}
 		}
 	}
 	for _, pair := range near {
 		for _, a := range group(pair.A) {
 			for _, b := range group(pair.B) {
-				all = append(all, records.Edge{A: min(a, b), B: max(a, b)})
+				all = append(all, blocks.Edge{A: min(a, b), B: max(a, b)})
 			}
 		}
 	}
-	slices.SortFunc(all, records.Edge.Compare)
+	slices.SortFunc(all, blocks.Edge.Compare)
 	return all, nil
 }

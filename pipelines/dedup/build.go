@@ -18,6 +18,7 @@ import (
 	"github.com/neardup/neardup/transforms/candidates"
 	"github.com/neardup/neardup/transforms/components"
 	"github.com/neardup/neardup/transforms/decide"
+	"github.com/neardup/neardup/transforms/recall"
 	"github.com/neardup/neardup/transforms/signature"
 	"github.com/neardup/neardup/transforms/verify"
 )
@@ -143,8 +144,8 @@ func (p *Plan) compared(s beam.Scope, docs beam.PCollection, inputs string) (lon
 	return long, []beam.PCollection{short}
 }
 
-func (p *Plan) measuring(temp string) verify.Measuring {
-	return verify.Measuring{
+func (p *Plan) measuring(temp string) recall.Params {
+	return recall.Params{
 		Inputs: path.Join(temp, inputsFile), Text: p.Text, Threshold: p.Threshold,
 		Sample: p.Config.MeasureRecall, Temp: temp,
 	}

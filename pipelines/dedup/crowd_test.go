@@ -48,11 +48,11 @@ func TestCrowd(t *testing.T) {
 			t.Errorf("%s: %d near pairs with the budget, %d without", name, some, all)
 		}
 		folders := []string{"clusters", "removed", "corpus"}
-		want := tables(output(t, whole), folders...)
+		want := tables(promised(t, whole), folders...)
 		if len(want) < len(folders) {
 			t.Errorf("%s: files %v", name, want)
 		}
-		sameOutput(t, name, want, tables(output(t, part), folders...))
+		sameOutput(t, name, want, tables(promised(t, part), folders...))
 		// What is listed is true.
 		pairs := outcomeOf(t, whole).Pairs
 		for pair, n := range outcomeOf(t, part).Pairs {
@@ -77,9 +77,9 @@ func TestSameBytesOfCells(t *testing.T) {
 					t.Errorf("a budget of %d pairs: %d crowds", budget, n)
 				}
 				if first == nil {
-					first = output(t, r)
+					first = promised(t, r)
 				}
-				sameOutput(t, fmt.Sprintf("cells of %d, budget %d, %v", cell, budget, flags), first, output(t, r))
+				sameOutput(t, fmt.Sprintf("cells of %d, budget %d, %v", cell, budget, flags), first, promised(t, r))
 			}
 		}
 	}

@@ -4,8 +4,8 @@ import (
 	"path"
 	"strings"
 
+	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/io/source"
-	"github.com/neardup/neardup/records"
 )
 
 // keep is what --keep says.
@@ -49,7 +49,7 @@ func parsePrefer(policy string, globs []string) (keep, error) {
 
 // prefer gives each file its place in the order of the patterns, and returns those patterns that
 // match none.
-func (k keep) prefer(files []records.File) (idle []string) {
+func (k keep) prefer(files []blocks.File) (idle []string) {
 	matched := make([]bool, len(k.globs))
 	for i := range files {
 		files[i].Preference = len(k.globs)

@@ -15,8 +15,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/neardup/neardup/internal/corpusgen"
+	"github.com/neardup/neardup/output"
 	"github.com/neardup/neardup/pipelines/dedup"
-	"github.com/neardup/neardup/pipelines/results"
 	"github.com/neardup/neardup/records"
 )
 
@@ -65,7 +65,7 @@ type outcome struct {
 	Clusters map[string]string      // the cluster's first id
 }
 
-func outcomeOf(t *testing.T, r *results.Results) outcome {
+func outcomeOf(t *testing.T, r *output.Finished) outcome {
 	t.Helper()
 	o := outcome{map[[2]string][3]int32{}, map[string][2]string{}, map[string]string{}}
 	for _, p := range rows[records.Pair](t, r, "pairs") {
@@ -121,13 +121,13 @@ func TestNoiseChangesNothing(t *testing.T) {
 func TestWriteChangesNoCounts(t *testing.T) {
 	c := generate(t, mixture).corpus(t)
 	all := run(t, ask(t, c.config.Inputs...))
-	files := output(t, all)
+	files := promised(t, all)
 	for _, table := range []string{"pairs", "clusters", "removed", "rejected"} {
 		config := ask(t, append([]string{"--write=" + table}, c.config.Inputs...)...)
 		if _, err := dedup.Run(t.Context(), config, launch(config)); err != nil {
 			t.Fatal(err)
 		}
-		one, err := results.Open(config.Output)
+		one, err := output.Open(config.Output)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -136,7 +136,7 @@ func TestWriteChangesNoCounts(t *testing.T) {
 		if !maps.Equal(one.Run.Counts, want) || want[records.CountClusters] == 0 {
 			t.Errorf("--write %s: counts %v, want %v", table, one.Run.Counts, want)
 		}
-		sameOutput(t, table, tables(files, table), tables(output(t, one), "pairs", "clusters", "removed", "rejected", "corpus"))
+		sameOutput(t, table, tables(files, table), tables(promised(t, one), "pairs", "clusters", "removed", "rejected", "corpus"))
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/records"
 )
 
@@ -227,7 +228,7 @@ func againstModel(t *testing.T, keep, cluster string, seed uint64) {
 		i := index[row.ID]
 		if _, ok := firstOf[row.Cluster]; !ok {
 			firstOf[row.Cluster] = i
-			if key := records.NewKey(files[row.Source], row.Position); row.Cluster != int64(key) {
+			if key := blocks.NewKey(files[row.Source], row.Position); row.Cluster != int64(key) {
 				t.Errorf("%s: cluster %d is not named by its first document %v", name, row.Cluster, key)
 			}
 		}
@@ -260,10 +261,10 @@ func againstModel(t *testing.T, keep, cluster string, seed uint64) {
 		pairs[pair] = s
 	}
 	gotPairs := map[[2]int]float64{}
-	last := records.Edge{A: -1}
+	last := blocks.Edge{A: -1}
 	for _, row := range rows[records.Pair](t, got, "pairs") {
 		gotPairs[[2]int{index[row.IDA], index[row.IDB]}] = row.Similarity
-		order := records.Edge{A: records.NewKey(files[row.SourceA], row.PositionA), B: records.NewKey(files[row.SourceB], row.PositionB)}
+		order := blocks.Edge{A: blocks.NewKey(files[row.SourceA], row.PositionA), B: blocks.NewKey(files[row.SourceB], row.PositionB)}
 		if last.Compare(order) >= 0 || order.A >= order.B {
 			t.Errorf("%s: pair %v after %v", name, order, last)
 		}

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/records"
 )
 
@@ -53,7 +54,7 @@ func folderAbove(path string, inputs []string) (string, error) {
 
 // apart refuses input files below the output, which this run would replace. temp is where
 // standard input may have been copied to.
-func apart(files []records.File, output, temp string) error {
+func apart(files []blocks.File, output, temp string) error {
 	output, err := resolved(output)
 	if err != nil {
 		return err

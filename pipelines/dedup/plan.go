@@ -8,6 +8,7 @@ import (
 	"math/bits"
 	"slices"
 
+	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/io/source"
 	"github.com/neardup/neardup/kernels/hash"
 	"github.com/neardup/neardup/kernels/lsh"
@@ -249,7 +250,7 @@ func (p *Plan) slices(rowsPerDocument float64) int {
 	in := p.Listing.Inputs
 	rows := float64(p.Documents) * rowsPerDocument
 	// In compressed files, positions beyond the listed size are in one shard.
-	if !slices.ContainsFunc(in.Files, func(f records.File) bool { return f.Compression != "" }) {
+	if !slices.ContainsFunc(in.Files, func(f blocks.File) bool { return f.Compression != "" }) {
 		rows /= float64(in.Shards)
 	}
 	source := 0

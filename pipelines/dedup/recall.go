@@ -5,8 +5,9 @@ import (
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 
+	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/kernels/quality"
-	"github.com/neardup/neardup/pipelines/results"
+	"github.com/neardup/neardup/output"
 	"github.com/neardup/neardup/records"
 )
 
@@ -15,15 +16,15 @@ import (
 func (c *Config) estimates() bool { return c.Method == "minhash" && c.Signature == "fss" }
 
 // estimatedRecall is what the facts tell of the recall of a search for near pairs.
-func estimatedRecall(facts []records.Fact) *records.Recall {
+func estimatedRecall(facts []blocks.Fact) *records.Recall {
 	e, r := &records.EstimatedRecall{Recall: 1}, &records.Recall{}
 	millionths := int64(0)
 	for _, f := range facts {
 		switch f.Kind {
-		case records.FactEstimate:
+		case blocks.FactEstimate:
 			e.Found += f.Counts[records.CountNear]
 			millionths += f.Counts[records.CountMillionths]
-		case records.FactCrowd:
+		case blocks.FactCrowd:
 			r.Crowds++
 		}
 	}
@@ -40,14 +41,14 @@ const confidence = 0.95
 
 // measure finds the true pairs of the sample that the main pipeline has drawn, and how many of them
 // are in its table of pairs.
-func (j *job) measure(ctx context.Context, launch Launch, facts []records.Fact, files *records.Manifest) error {
+func (j *job) measure(ctx context.Context, launch Launch, facts []blocks.Fact, files *records.Manifest) error {
 	m := &records.MeasuredRecall{Recall: 1}
 	for _, f := range facts {
-		if f.Kind == records.FactSample {
+		if f.Kind == blocks.FactSample {
 			m.Sample, m.Crowded = f.Counts[records.CountRepresentatives], f.Counts[records.CountCrowded]
 		}
 	}
-	var truth []records.Edge
+	var truth []blocks.Edge
 	if m.Sample > 0 {
 		pipeline, scope := beam.NewPipelineWithRoot()
 		buildMeasurement(scope, j.plan, j.temp)
@@ -74,8 +75,8 @@ func (j *job) measure(ctx context.Context, launch Launch, facts []records.Fact, 
 }
 
 // found counts those of the pairs that are in the table.
-func (j *job) found(ctx context.Context, pairs []records.Edge, files *records.Manifest) (found int, err error) {
-	wanted := make(map[records.Edge]bool, len(pairs))
+func (j *job) found(ctx context.Context, pairs []blocks.Edge, files *records.Manifest) (found int, err error) {
+	wanted := make(map[blocks.Edge]bool, len(pairs))
 	for _, p := range pairs {
 		wanted[p] = true
 	}
@@ -83,17 +84,17 @@ func (j *job) found(ctx context.Context, pairs []records.Edge, files *records.Ma
 	for i, file := range j.plan.Listing.Inputs.Files {
 		ordinals[file.Source] = i
 	}
-	output := &results.Results{Dir: j.made(), Manifest: *files}
-	for row, err := range results.Rows[records.Pair](output, "pairs") {
+	made := &output.Finished{Dir: j.made(), Manifest: *files}
+	for row, err := range output.Rows[records.Pair](made, "pairs") {
 		if err == nil {
 			err = ctx.Err()
 		}
 		if err != nil {
 			return 0, err
 		}
-		if wanted[records.Edge{
-			A: records.NewKey(ordinals[row.SourceA], row.PositionA),
-			B: records.NewKey(ordinals[row.SourceB], row.PositionB),
+		if wanted[blocks.Edge{
+			A: blocks.NewKey(ordinals[row.SourceA], row.PositionA),
+			B: blocks.NewKey(ordinals[row.SourceB], row.PositionB),
 		}] {
 			found++
 		}

@@ -15,8 +15,8 @@ import (
 
 	"github.com/neardup/neardup/internal/corpusgen"
 	"github.com/neardup/neardup/kernels/quality"
+	"github.com/neardup/neardup/output"
 	"github.com/neardup/neardup/pipelines/dedup"
-	"github.com/neardup/neardup/pipelines/results"
 	"github.com/neardup/neardup/records"
 )
 
@@ -132,7 +132,7 @@ func TestRecallCovered(t *testing.T) {
 			if _, err := dedup.Run(context.Background(), config, launch(config)); err != nil {
 				t.Fatal(err)
 			}
-			r, err := results.Open(config.Output)
+			r, err := output.Open(config.Output)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -21,6 +21,7 @@ import (
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 
+	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/io/sink"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/records"
@@ -474,7 +475,7 @@ func (j *job) checkSpace() error {
 	return nil
 }
 
-func ledger(path string) ([]records.Fact, error) {
+func ledger(path string) ([]blocks.Fact, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("the pipeline ended without its ledger: %w", err)

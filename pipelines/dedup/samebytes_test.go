@@ -33,7 +33,7 @@ func sameOutput(t *testing.T, name string, want, got map[string]string) {
 // The bytes are the same from run to run, whatever the splits and the runner.
 func TestSameBytes(t *testing.T) {
 	base := ask(t, "../../testdata/tldr")
-	first := output(t, run(t, base))
+	first := promised(t, run(t, base))
 	if !strings.Contains(first["corpus/osx.jsonl"], `"id": "osx/`) {
 		t.Fatal("the corpus has no osx pages")
 	}
@@ -41,24 +41,24 @@ func TestSameBytes(t *testing.T) {
 		for _, runner := range []string{"local", "prism", "direct"} {
 			config := ask(t, "../../testdata/tldr")
 			config.SplitBytes, config.Runner = split, runner
-			sameOutput(t, fmt.Sprintf("%s, splits of %d", runner, split), first, output(t, run(t, config)))
+			sameOutput(t, fmt.Sprintf("%s, splits of %d", runner, split), first, promised(t, run(t, config)))
 		}
 	}
 	for _, workers := range []int{1, 2, 8} {
 		config := ask(t, "../../testdata/tldr", "--runner=local", "--memory=256MB")
 		config.Workers, config.SplitBytes = workers, 64<<10
-		sameOutput(t, fmt.Sprintf("%d workers, 256 MB", workers), first, output(t, run(t, config)))
+		sameOutput(t, fmt.Sprintf("%d workers, 256 MB", workers), first, promised(t, run(t, config)))
 	}
 }
 
 // So they are if no worker could hold the components of the bundled pages.
 func TestSameBytesOfContraction(t *testing.T) {
-	first := output(t, run(t, ask(t, "../../testdata/tldr")))
+	first := promised(t, run(t, ask(t, "../../testdata/tldr")))
 	for _, limit := range []int64{100, 1000} {
 		for _, runner := range []string{"local", "prism"} {
 			config := ask(t, "../../testdata/tldr")
 			config.ConnectDocuments, config.Runner, config.SplitBytes = limit, runner, 100_001
-			sameOutput(t, fmt.Sprintf("%s, %d documents in a group", runner, limit), first, output(t, run(t, config)))
+			sameOutput(t, fmt.Sprintf("%s, %d documents in a group", runner, limit), first, promised(t, run(t, config)))
 		}
 	}
 }
@@ -66,11 +66,11 @@ func TestSameBytesOfContraction(t *testing.T) {
 // So they are in how many slices the rows of a table are sorted.
 func TestSameBytesOfSlices(t *testing.T) {
 	flags := []string{"../../testdata/tldr", "--shingle=char:5", "--threshold=0.5"}
-	first := output(t, run(t, ask(t, flags...)))
+	first := promised(t, run(t, ask(t, flags...)))
 	for _, rows := range []int64{100, 10_000} {
 		config := ask(t, flags...)
 		config.SliceRows = rows
-		sameOutput(t, fmt.Sprintf("%d rows in a slice", rows), first, output(t, run(t, config)))
+		sameOutput(t, fmt.Sprintf("%d rows in a slice", rows), first, promised(t, run(t, config)))
 	}
 }
 
@@ -81,7 +81,7 @@ func TestSameBytesOfPolicies(t *testing.T) {
 		{}, {"--keep=longest", "--cluster=components"}, {"--keep=max:id"}, {"--keep=min:text", "--cluster=components"}, {"--keep=prefer:windows*,linux.jsonl"},
 	} {
 		name := strings.Join(flags, " ")
-		first := output(t, run(t, ask(t, append(flags, "../../testdata/tldr")...)))
+		first := promised(t, run(t, ask(t, append(flags, "../../testdata/tldr")...)))
 		corpus := fmt.Sprint(first["corpus/linux.jsonl"], first["corpus/osx.jsonl"], first["corpus/windows.jsonl"])
 		if other, ok := seen[corpus]; ok {
 			t.Errorf("%q gives the corpus of %q", name, other)
@@ -90,7 +90,7 @@ func TestSameBytesOfPolicies(t *testing.T) {
 		for _, runner := range []string{"local", "prism", "direct"} {
 			config := ask(t, append(flags, "../../testdata/tldr")...)
 			config.SplitBytes, config.Runner = 100_001, runner
-			sameOutput(t, fmt.Sprintf("%s, %s", name, runner), first, output(t, run(t, config)))
+			sameOutput(t, fmt.Sprintf("%s, %s", name, runner), first, promised(t, run(t, config)))
 		}
 	}
 }
@@ -115,7 +115,7 @@ func TestSameBytesFromAnotherListing(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		outputs = append(outputs, output(t, run(t, ask(t, folder))))
+		outputs = append(outputs, promised(t, run(t, ask(t, folder))))
 	}
 	sameOutput(t, "second", outputs[0], outputs[1])
 	sameOutput(t, "third", outputs[0], outputs[2])

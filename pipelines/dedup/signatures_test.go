@@ -26,16 +26,16 @@ func TestSameBytesOfSignatures(t *testing.T) {
 		if want.Run.Counts[records.CountNearPairs] == 0 || want.Run.Counts[records.CountNotCompared] == 0 {
 			t.Fatalf("%s: counts %v", family, want.Run.Counts)
 		}
-		first := output(t, want)
+		first := promised(t, want)
 		for _, split := range []int64{0, 100_001} {
 			for _, runner := range []string{"local", "prism", "direct"} {
 				config := ask(t, flags...)
 				config.SplitBytes, config.Runner = split, runner
-				sameOutput(t, fmt.Sprintf("%s, %s, splits of %d", family, runner, split), first, output(t, run(t, config)))
+				sameOutput(t, fmt.Sprintf("%s, %s, splits of %d", family, runner, split), first, promised(t, run(t, config)))
 			}
 		}
 		config := ask(t, append(flags, "--memory=256MB", "--workers=3")...)
-		sameOutput(t, family+", 3 workers", first, output(t, run(t, config)))
+		sameOutput(t, family+", 3 workers", first, promised(t, run(t, config)))
 	}
 }
 

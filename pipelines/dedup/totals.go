@@ -6,6 +6,7 @@ import (
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 
+	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/records"
 )
 
@@ -26,18 +27,18 @@ func counters(result beam.PipelineResult) map[string]int64 {
 }
 
 // totals adds up what the facts say.
-func totals(facts []records.Fact) map[string]int64 {
+func totals(facts []blocks.Fact) map[string]int64 {
 	n := map[string]int64{}
 	for _, f := range facts {
 		rows := f.Counts[records.CountRows]
 		table, _, _ := strings.Cut(f.Name, "/")
 		switch {
-		case f.Kind == records.FactRead:
+		case f.Kind == blocks.FactRead:
 			n[records.CountRecords] += f.Counts[records.CountRecords]
 			n[records.CountUnreadable] += f.Counts[records.CountUnreadable]
-		case f.Kind == records.FactCorpus:
+		case f.Kind == blocks.FactCorpus:
 			n[records.CountCorpus] += rows
-		case f.Kind == records.FactCrowd:
+		case f.Kind == blocks.FactCrowd:
 			n[records.CountPairsPartial]++
 		case table == "rejected":
 			n[records.CountNotCompared] += f.Counts[records.CountNotCompared]
@@ -57,7 +58,7 @@ func totals(facts []records.Fact) map[string]int64 {
 }
 
 // manifest lists the files that the facts tell of.
-func manifest(facts []records.Fact) *records.Manifest {
+func manifest(facts []blocks.Fact) *records.Manifest {
 	m := &records.Manifest{Version: 1}
 	for _, f := range facts {
 		if f.SHA256 != "" {

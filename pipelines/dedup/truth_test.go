@@ -16,8 +16,8 @@ import (
 
 	"github.com/neardup/neardup/internal/beamtest"
 	"github.com/neardup/neardup/kernels/quality"
+	"github.com/neardup/neardup/output"
 	"github.com/neardup/neardup/pipelines/dedup"
-	"github.com/neardup/neardup/pipelines/results"
 	"github.com/neardup/neardup/records"
 	"github.com/neardup/neardup/runners/local"
 )
@@ -43,12 +43,12 @@ func launch(config dedup.Config) dedup.Launch {
 }
 
 // run runs the job and holds its promises.
-func run(t *testing.T, config dedup.Config) *results.Results {
+func run(t *testing.T, config dedup.Config) *output.Finished {
 	t.Helper()
 	if _, err := dedup.Run(context.Background(), config, launch(config)); err != nil {
 		t.Fatal(err)
 	}
-	r, err := results.Open(config.Output)
+	r, err := output.Open(config.Output)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,9 +57,9 @@ func run(t *testing.T, config dedup.Config) *results.Results {
 }
 
 // rows are all rows of a table.
-func rows[T any](t *testing.T, r *results.Results, table string) (all []T) {
+func rows[T any](t *testing.T, r *output.Finished, table string) (all []T) {
 	t.Helper()
-	for row, err := range results.Rows[T](r, table) {
+	for row, err := range output.Rows[T](r, table) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -78,7 +78,7 @@ type document struct {
 // is lost, no pair and no two copies are both kept, and each removed document has a pair with the
 // kept one that its row names, at the similarity it names; or, with --cluster components, is in a
 // cluster of which that alone is kept.
-func checkPromises(t *testing.T, r *results.Results, threshold float64) {
+func checkPromises(t *testing.T, r *output.Finished, threshold float64) {
 	t.Helper()
 	counts := r.Run.Counts
 	if got := counts[records.CountCorpus] + counts[records.CountRemoved] + counts[records.CountUnreadable]; got != counts[records.CountRecords] {
@@ -193,7 +193,7 @@ func checkPromises(t *testing.T, r *results.Results, threshold float64) {
 }
 
 // checkManifest compares the manifest with the files that are there.
-func checkManifest(t *testing.T, r *results.Results) {
+func checkManifest(t *testing.T, r *output.Finished) {
 	t.Helper()
 	listed := map[string]bool{"run.json": true, "manifest.json": true, "_SUCCESS": true}
 	for _, f := range r.Manifest.Files {
@@ -292,7 +292,7 @@ func (c *comparison) add(o comparison) {
 }
 
 // compare holds the tables against the oracle: copies and similarities must agree exactly.
-func compare(t *testing.T, c corpus, o *oracle, r *results.Results, threshold float64) (got comparison) {
+func compare(t *testing.T, c corpus, o *oracle, r *output.Finished, threshold float64) (got comparison) {
 	t.Helper()
 	index := map[string]int{}
 	for i, id := range c.ids {
@@ -368,8 +368,8 @@ func compare(t *testing.T, c corpus, o *oracle, r *results.Results, threshold fl
 	return got
 }
 
-// output reads every file whose bytes are promised to be the same in every run.
-func output(t *testing.T, r *results.Results) map[string]string {
+// promised reads every file whose bytes are promised to be the same in every run.
+func promised(t *testing.T, r *output.Finished) map[string]string {
 	t.Helper()
 	files := map[string]string{"manifest.json": read(t, filepath.Join(r.Dir, "manifest.json"))}
 	for _, f := range r.Manifest.Files {

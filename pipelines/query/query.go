@@ -17,6 +17,7 @@ import (
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 	"github.com/parquet-go/parquet-go"
 
+	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/io/source"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/kernels/setsim"
@@ -221,7 +222,7 @@ func (j *job) prepare(ctx context.Context) error {
 }
 
 // document returns the one document of the id.
-func (j *job) document() (records.Key, []byte, error) {
+func (j *job) document() (blocks.Key, []byte, error) {
 	path := filepath.Join(j.temp, foundFile)
 	found, err := storage.Shared[nearest.Found](path)
 	if err != nil {
@@ -271,7 +272,7 @@ func (j *job) document() (records.Key, []byte, error) {
 }
 
 // search finds the documents that share a bucket with the text.
-func (j *job) search(ctx context.Context, key records.Key, text []byte) (*nearest.Nearest, error) {
+func (j *job) search(ctx context.Context, key blocks.Key, text []byte) (*nearest.Nearest, error) {
 	signing := j.plan.Signature(j.temp)
 	values, err := signing.Of(text)
 	if err != nil {
@@ -303,12 +304,12 @@ func (j *job) compare(text []byte, found *nearest.Nearest) error {
 	own := shingle.Set(shingler.Shingles(nil, text))
 	j.answer.Size, j.answer.Candidates = int32(len(own)), found.Candidates
 	inputs := j.plan.Listing.Inputs
-	var keys []records.Key
+	var keys []blocks.Key
 	for _, n := range found.Near {
 		keys = append(keys, n.Key)
 	}
-	rows := map[records.Key]records.Neighbour{}
-	err := source.Lookup(inputs, keys, j.plan.Config.Source(), func(doc records.Document) {
+	rows := map[blocks.Key]records.Neighbour{}
+	err := source.Lookup(inputs, keys, j.plan.Config.Source(), func(doc blocks.Document) {
 		set := shingle.Set(shingler.Shingles(nil, doc.Text))
 		shared := setsim.Overlap(own, set)
 		rows[doc.Key] = records.Neighbour{

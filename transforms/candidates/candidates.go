@@ -11,7 +11,7 @@ import (
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
 
-	"github.com/neardup/neardup/records"
+	"github.com/neardup/neardup/blocks"
 )
 
 func init() {
@@ -40,7 +40,7 @@ func Buckets(s beam.Scope, bands beam.PCollection) beam.PCollection {
 }
 
 type bucketsFn struct {
-	entries, sorted []records.BandEntry
+	entries, sorted []blocks.BandEntry
 	ends            []int32
 }
 
@@ -49,7 +49,7 @@ func (f *bucketsFn) ProcessElement(ctx context.Context, _ int64, packed func(*[]
 	var block []byte
 	var err error
 	for packed(&block) {
-		if f.entries, err = records.DecodeBands(f.entries, block); err != nil {
+		if f.entries, err = blocks.DecodeBands(f.entries, block); err != nil {
 			return err
 		}
 	}
@@ -58,9 +58,9 @@ func (f *bucketsFn) ProcessElement(ctx context.Context, _ int64, packed func(*[]
 	var made, buckets int64
 	for start, end := 0, 0; start < len(entries); start = end {
 		for end = start + 1; end < len(entries) && entries[end].Key == entries[start].Key; end++ {
-			edges = records.AppendEdge(edges, records.Edge{A: entries[end-1].Document, B: entries[end].Document})
+			edges = blocks.AppendEdge(edges, blocks.Edge{A: entries[end-1].Document, B: entries[end].Document})
 			made++
-			if len(edges) >= records.BlockBytes {
+			if len(edges) >= blocks.BlockBytes {
 				emit(edges)
 				edges = nil
 			}
@@ -81,7 +81,7 @@ func (f *bucketsFn) ProcessElement(ctx context.Context, _ int64, packed func(*[]
 
 // sort returns the entries by key, then document. Keys are uniform, so one counting pass on their
 // top bits leaves runs of a few entries; equal keys make longer ones, which the library sorts.
-func (f *bucketsFn) sort() []records.BandEntry {
+func (f *bucketsFn) sort() []blocks.BandEntry {
 	const (
 		keyBits   = 40
 		mostBits  = 16 // counters that stay in the cache
@@ -127,10 +127,10 @@ func (f *bucketsFn) sort() []records.BandEntry {
 	return f.sorted
 }
 
-func before(a, b records.BandEntry) bool {
+func before(a, b blocks.BandEntry) bool {
 	return a.Key < b.Key || a.Key == b.Key && a.Document < b.Document
 }
 
-func compareEntries(a, b records.BandEntry) int {
+func compareEntries(a, b blocks.BandEntry) int {
 	return cmp.Or(cmp.Compare(a.Key, b.Key), cmp.Compare(a.Document, b.Document))
 }

@@ -8,22 +8,22 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/internal/beamtest"
-	"github.com/neardup/neardup/records"
 )
 
 func TestBucketsAreChained(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(0, 300).Draw(t, "documents")
 		keys := rapid.IntRange(1, 60).Draw(t, "keys")
-		documents := map[uint64][]records.Key{}
+		documents := map[uint64][]blocks.Key{}
 		var packed [][]byte
-		writer := records.NewBandWriter(1, 0)
+		writer := blocks.NewBandWriter(1, 0)
 		emit := func(_ int64, block []byte) { packed = append(packed, block) }
 		for i := range n {
 			// Keys at both ends of the range, so that the counting pass has empty and full runs.
 			key := uint64(rapid.IntRange(0, keys-1).Draw(t, "key")) * 0x9e3779b97f4a7c15
-			doc := records.NewKey(i%3, int64(i))
+			doc := blocks.NewKey(i%3, int64(i))
 			documents[key>>24] = append(documents[key>>24], doc)
 			writer.Add(doc, []uint64{key}, emit)
 			if rapid.IntRange(0, 20).Draw(t, "flush") == 0 {
@@ -33,25 +33,25 @@ func TestBucketsAreChained(t *testing.T) {
 		writer.Flush(emit)
 		rand.Shuffle(len(packed), func(i, j int) { packed[i], packed[j] = packed[j], packed[i] })
 
-		var want []records.Edge
+		var want []blocks.Edge
 		for _, bucket := range documents {
 			slices.Sort(bucket)
 			for i := 1; i < len(bucket); i++ {
-				want = append(want, records.Edge{A: bucket[i-1], B: bucket[i]})
+				want = append(want, blocks.Edge{A: bucket[i-1], B: bucket[i]})
 			}
 		}
-		var got []records.Edge
+		var got []blocks.Edge
 		err := (&bucketsFn{}).ProcessElement(context.Background(), 0, beamtest.Values(packed...), func(block []byte) {
 			var err error
-			if got, err = records.DecodeEdges(got, block); err != nil {
+			if got, err = blocks.DecodeEdges(got, block); err != nil {
 				t.Fatal(err)
 			}
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
-		slices.SortFunc(want, records.Edge.Compare)
-		slices.SortFunc(got, records.Edge.Compare)
+		slices.SortFunc(want, blocks.Edge.Compare)
+		slices.SortFunc(got, blocks.Edge.Compare)
 		if !slices.Equal(want, got) {
 			t.Errorf("got %d edges, want %d", len(got), len(want))
 		}
@@ -68,11 +68,11 @@ func TestCorruptBlock(t *testing.T) {
 func BenchmarkBuckets(b *testing.B) {
 	r := rand.New(rand.NewPCG(1, 1))
 	var packed [][]byte
-	writer := records.NewBandWriter(1, 0)
+	writer := blocks.NewBandWriter(1, 0)
 	emit := func(_ int64, block []byte) { packed = append(packed, block) }
 	const n = 1 << 18
 	for i := range n {
-		writer.Add(records.NewKey(0, int64(i)), []uint64{r.Uint64()}, emit)
+		writer.Add(blocks.NewKey(0, int64(i)), []uint64{r.Uint64()}, emit)
 	}
 	writer.Flush(emit)
 	for b.Loop() {

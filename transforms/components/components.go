@@ -13,10 +13,10 @@ import (
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
 
+	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/kernels/hash"
 	"github.com/neardup/neardup/kernels/unionfind"
-	"github.com/neardup/neardup/records"
 )
 
 func init() {
@@ -37,7 +37,7 @@ var (
 
 // Params size the work.
 type Params struct {
-	// Inputs is the path of the shared records.Inputs.
+	// Inputs is the path of the shared blocks.Inputs.
 	Inputs string
 	// Parts is the number of groups that edges are spread over at first.
 	Parts int
@@ -83,7 +83,7 @@ func tree(s beam.Scope, edges beam.PCollection, parts int) beam.PCollection {
 }
 
 // part returns the part that a document belongs to.
-func part(key records.Key, parts int) int64 {
+func part(key blocks.Key, parts int) int64 {
 	return int64(hash.Mix(uint64(key)) % uint64(parts))
 }
 
@@ -94,7 +94,7 @@ type spreadFn struct {
 	// Roots: the first document of a tree, which is no edge's later one, gets an edge to itself.
 	Roots bool
 
-	edges  []records.Edge
+	edges  []blocks.Edge
 	forest unionfind.Forest
 }
 
@@ -104,7 +104,7 @@ const mostKeys = 1 << 20
 func (f *spreadFn) StartBundle(func(int64, []byte)) { f.forest = unionfind.Forest{} }
 
 func (f *spreadFn) ProcessElement(ctx context.Context, block []byte, emit func(int64, []byte)) (err error) {
-	if f.edges, err = records.DecodeEdges(f.edges[:0], block); err != nil {
+	if f.edges, err = blocks.DecodeEdges(f.edges[:0], block); err != nil {
 		return err
 	}
 	for _, e := range f.edges {
@@ -128,10 +128,10 @@ func (f *spreadFn) FinishBundle(ctx context.Context, emit func(int64, []byte)) {
 
 // forestEdges are the edges of a forest, each from a root to another document of its tree; with
 // roots, also each root's to itself.
-func forestEdges(f *unionfind.Forest, roots bool) iter.Seq[records.Edge] {
-	return func(yield func(records.Edge) bool) {
+func forestEdges(f *unionfind.Forest, roots bool) iter.Seq[blocks.Edge] {
+	return func(yield func(blocks.Edge) bool) {
 		for key, root := range f.All() {
-			if (roots || key != root) && !yield(records.Edge{A: records.Key(root), B: records.Key(key)}) {
+			if (roots || key != root) && !yield(blocks.Edge{A: blocks.Key(root), B: blocks.Key(key)}) {
 				return
 			}
 		}
@@ -140,13 +140,13 @@ func forestEdges(f *unionfind.Forest, roots bool) iter.Seq[records.Edge] {
 
 // sender packs values by the group they go to, and counts bytes.
 type sender struct {
-	buffers *records.Buffers
+	buffers *blocks.Buffers
 	emit    func(int64, []byte)
 	bytes   int64
 }
 
 func newSender(emit func(int64, []byte)) *sender {
-	s := &sender{buffers: records.NewBuffers()}
+	s := &sender{buffers: blocks.NewBuffers()}
 	s.emit = func(part int64, block []byte) {
 		s.bytes += int64(len(block))
 		emit(part, block)
@@ -156,8 +156,8 @@ func newSender(emit func(int64, []byte)) *sender {
 
 func (s *sender) add(to int64, add func(block []byte) []byte) { s.buffers.Add(to, add, s.emit) }
 
-func (s *sender) edge(to int64, e records.Edge) {
-	s.add(to, func(block []byte) []byte { return records.AppendEdge(block, e) })
+func (s *sender) edge(to int64, e blocks.Edge) {
+	s.add(to, func(block []byte) []byte { return blocks.AppendEdge(block, e) })
 }
 
 // flush sends what is left and returns how many bytes were sent in all.
@@ -186,7 +186,7 @@ func (f *forestFn) ProcessElement(ctx context.Context, part int64, packed func(*
 type membersFn struct{ Inputs string }
 
 func (f *membersFn) ProcessElement(ctx context.Context, _ int64, packed func(*[]byte) bool, emit func(int64, []byte)) error {
-	in, err := storage.Shared[records.Inputs](f.Inputs)
+	in, err := storage.Shared[blocks.Inputs](f.Inputs)
 	if err != nil {
 		return err
 	}
@@ -200,7 +200,7 @@ func (f *membersFn) ProcessElement(ctx context.Context, _ int64, packed func(*[]
 		count[root]++
 	}
 	for key, root := range forest.All() {
-		out.member(in, records.Member{Key: records.Key(key), Component: records.Key(root), Of: int(count[root])})
+		out.member(in, blocks.Member{Key: blocks.Key(key), Component: blocks.Key(root), Of: int(count[root])})
 	}
 	out.flush()
 	members.Inc(ctx, int64(forest.Len()))
@@ -211,22 +211,22 @@ func (f *membersFn) ProcessElement(ctx context.Context, _ int64, packed func(*[]
 	return nil
 }
 
-func (s *sender) member(in *records.Inputs, m records.Member) {
-	s.add(int64(in.Split(m.Key)), func(block []byte) []byte { return records.AppendMember(block, m) })
+func (s *sender) member(in *blocks.Inputs, m blocks.Member) {
+	s.add(int64(in.Split(m.Key)), func(block []byte) []byte { return blocks.AppendMember(block, m) })
 }
 
 // connect adds the edges of a group to a forest.
 func connect(forest *unionfind.Forest, packed func(*[]byte) bool) error {
-	return eachEdge(packed, func(e records.Edge) { forest.Union(int64(e.A), int64(e.B)) })
+	return eachEdge(packed, func(e blocks.Edge) { forest.Union(int64(e.A), int64(e.B)) })
 }
 
 // eachEdge calls do for the edges of a group, block by block.
-func eachEdge(packed func(*[]byte) bool, do func(records.Edge)) error {
-	var edges []records.Edge
+func eachEdge(packed func(*[]byte) bool, do func(blocks.Edge)) error {
+	var edges []blocks.Edge
 	var block []byte
 	var err error
 	for packed(&block) {
-		if edges, err = records.DecodeEdges(edges[:0], block); err != nil {
+		if edges, err = blocks.DecodeEdges(edges[:0], block); err != nil {
 			return err
 		}
 		for _, e := range edges {

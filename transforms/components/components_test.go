@@ -10,9 +10,9 @@ import (
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/testing/passert"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/testing/ptest"
 
+	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/internal/beamtest"
 	"github.com/neardup/neardup/io/storage"
-	"github.com/neardup/neardup/records"
 )
 
 func TestMain(m *testing.M) { beamtest.Main(m) }
@@ -21,7 +21,7 @@ func init() { beam.RegisterFunction(spell) }
 
 // spell writes the members of a block out, with the split they were sent to.
 func spell(split int64, block []byte, emit func(string)) error {
-	members, err := records.DecodeMembers(nil, block)
+	members, err := blocks.DecodeMembers(nil, block)
 	for _, m := range members {
 		emit(fmt.Sprintf("split %d: %v in %v of %d", split, m.Key, m.Component, m.Of))
 	}
@@ -30,10 +30,10 @@ func spell(split int64, block []byte, emit func(string)) error {
 
 // Components are those of naive label propagation, in whatever number of parts the edges come.
 func TestConnect(t *testing.T) {
-	inputs := &records.Inputs{Files: []records.File{{Source: "a", Size: 1000}, {Source: "b", Size: 1000, Offset: 1000}}}
+	inputs := &blocks.Inputs{Files: []blocks.File{{Source: "a", Size: 1000}, {Source: "b", Size: 1000, Offset: 1000}}}
 	for file := range 2 {
 		for start := int64(0); start < 1000; start += 100 {
-			inputs.Splits = append(inputs.Splits, records.Span{File: file, Start: start, End: start + 100})
+			inputs.Splits = append(inputs.Splits, blocks.Span{File: file, Start: start, End: start + 100})
 		}
 	}
 	path := filepath.Join(t.TempDir(), "inputs.json")
@@ -42,21 +42,21 @@ func TestConnect(t *testing.T) {
 	}
 	for _, parts := range []int{1, 2, 9, 70} {
 		r := rand.New(rand.NewPCG(uint64(parts), 1))
-		label := map[records.Key]records.Key{}
+		label := map[blocks.Key]blocks.Key{}
 		var packed [][]byte
 		for range 40 {
 			var block []byte
 			for range r.IntN(12) {
 				a, b := randomKey(r), randomKey(r)
-				edge := records.Edge{A: min(a, b), B: max(a, b)}
+				edge := blocks.Edge{A: min(a, b), B: max(a, b)}
 				for range 1 + r.IntN(2) { // equal edges are one
-					block = records.AppendEdge(block, edge)
+					block = blocks.AppendEdge(block, edge)
 				}
 				join(label, a, b)
 			}
 			packed = append(packed, block)
 		}
-		of := map[records.Key]int{}
+		of := map[blocks.Key]int{}
 		for _, component := range label {
 			of[component]++
 		}
@@ -73,11 +73,11 @@ func TestConnect(t *testing.T) {
 	}
 }
 
-func randomKey(r *rand.Rand) records.Key { return records.NewKey(r.IntN(2), r.Int64N(1000)) }
+func randomKey(r *rand.Rand) blocks.Key { return blocks.NewKey(r.IntN(2), r.Int64N(1000)) }
 
 // join gives all documents of two components the smaller label.
-func join(label map[records.Key]records.Key, a, b records.Key) {
-	for _, key := range []records.Key{a, b} {
+func join(label map[blocks.Key]blocks.Key, a, b blocks.Key) {
+	for _, key := range []blocks.Key{a, b} {
 		if _, ok := label[key]; !ok {
 			label[key] = key
 		}

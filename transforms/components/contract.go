@@ -11,10 +11,10 @@ import (
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 
+	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/kernels/hash"
 	"github.com/neardup/neardup/kernels/unionfind"
-	"github.com/neardup/neardup/records"
 )
 
 func init() {
@@ -84,30 +84,30 @@ type order uint64
 func orderOf(round int) order { return order(round / 2) }
 
 // first returns the one of two labels that comes first.
-func (o order) first(a, b records.Key) records.Key {
+func (o order) first(a, b blocks.Key) blocks.Key {
 	if cmp.Or(cmp.Compare(o.rank(a), o.rank(b)), cmp.Compare(a, b)) <= 0 {
 		return a
 	}
 	return b
 }
 
-func (o order) rank(label records.Key) uint64 { return hash.Mix(hash.Mix(uint64(o)) ^ uint64(label)) }
+func (o order) rank(label blocks.Key) uint64 { return hash.Mix(hash.Mix(uint64(o)) ^ uint64(label)) }
 
 // question asks for the new label of a label.
 type question struct {
-	label records.Key
-	best  records.Key // the first of the label and those neighbours that the asking part knows
-	from  int64       // the asking part
+	label blocks.Key
+	best  blocks.Key // the first of the label and those neighbours that the asking part knows
+	from  int64      // the asking part
 }
 
 func (q question) append(block []byte) []byte {
-	return records.AppendUint32(records.AppendKey(records.AppendKey(block, q.label), q.best), uint32(q.from))
+	return blocks.AppendUint32(blocks.AppendKey(blocks.AppendKey(block, q.label), q.best), uint32(q.from))
 }
 
 func eachQuestion(packed func(*[]byte) bool, do func(question)) error {
 	var block []byte
 	for packed(&block) {
-		for d := records.NewDecoder(block); !d.Done(); {
+		for d := blocks.NewDecoder(block); !d.Done(); {
 			q := question{label: d.Key(), best: d.Key(), from: int64(d.Uint32())}
 			if err := d.Err(); err != nil {
 				return err
@@ -119,14 +119,14 @@ func eachQuestion(packed func(*[]byte) bool, do func(question)) error {
 }
 
 // labels are the new labels of some; the others stay.
-type labels map[records.Key]records.Key
+type labels map[blocks.Key]blocks.Key
 
 func readAnswers(answers func(*[]byte) bool) (labels, error) {
 	l := labels{}
-	return l, eachEdge(answers, func(e records.Edge) { l[e.B] = e.A })
+	return l, eachEdge(answers, func(e blocks.Edge) { l[e.B] = e.A })
 }
 
-func (l labels) of(key records.Key) records.Key {
+func (l labels) of(key blocks.Key) blocks.Key {
 	if label, ok := l[key]; ok {
 		return label
 	}
@@ -138,27 +138,27 @@ type outputs struct {
 	part                     int64
 	edges, places, questions *sender
 	next                     order
-	best                     map[records.Key]records.Key // of each label of the part
+	best                     map[blocks.Key]blocks.Key // of each label of the part
 }
 
 func newOutputs(part int64, next order, edges, places, questions func(int64, []byte)) *outputs {
 	return &outputs{
 		part: part, next: next, edges: newSender(edges), places: newSender(places), questions: newSender(questions),
-		best: map[records.Key]records.Key{},
+		best: map[blocks.Key]blocks.Key{},
 	}
 }
 
 // place keeps a document with its label.
-func (o *outputs) place(label, document records.Key) {
-	o.places.edge(o.part, records.Edge{A: label, B: document})
+func (o *outputs) place(label, document blocks.Key) {
+	o.places.edge(o.part, blocks.Edge{A: label, B: document})
 	if _, ok := o.best[label]; !ok {
 		o.best[label] = label
 	}
 }
 
 // send sends the edges to the parts that to names, and asks for the labels.
-func (o *outputs) send(ctx context.Context, forest *unionfind.Forest, parts int, to func(records.Edge) int64) {
-	meet := func(label, neighbour records.Key) {
+func (o *outputs) send(ctx context.Context, forest *unionfind.Forest, parts int, to func(blocks.Edge) int64) {
+	meet := func(label, neighbour blocks.Key) {
 		best, ok := o.best[label]
 		if !ok {
 			best = label
@@ -168,10 +168,10 @@ func (o *outputs) send(ctx context.Context, forest *unionfind.Forest, parts int,
 	// The labels that hang together here become a star of their first: it is what they become next.
 	centres := labels{}
 	for key, root := range forest.All() {
-		centres[records.Key(root)] = o.next.first(centres.of(records.Key(root)), records.Key(key))
+		centres[blocks.Key(root)] = o.next.first(centres.of(blocks.Key(root)), blocks.Key(key))
 	}
 	for key, root := range forest.All() {
-		e := records.Edge{A: centres[records.Key(root)], B: records.Key(key)}
+		e := blocks.Edge{A: centres[blocks.Key(root)], B: blocks.Key(key)}
 		if e.A == e.B {
 			continue
 		}
@@ -186,7 +186,7 @@ func (o *outputs) send(ctx context.Context, forest *unionfind.Forest, parts int,
 	edgesShuffled.Inc(ctx, o.edges.flush()+o.places.flush()+o.questions.flush())
 }
 
-func (o *outputs) stay(records.Edge) int64 { return o.part }
+func (o *outputs) stay(blocks.Edge) int64 { return o.part }
 
 // openFn begins: each document that has an edge is its own label.
 //
@@ -198,8 +198,8 @@ type openFn struct {
 
 func (f *openFn) ProcessElement(ctx context.Context, part int64, packed func(*[]byte) bool, edges, places, questions func(int64, []byte)) error {
 	var forest unionfind.Forest
-	documents := map[records.Key]bool{} // of this part: the later ones of edges
-	err := eachEdge(packed, func(e records.Edge) {
+	documents := map[blocks.Key]bool{} // of this part: the later ones of edges
+	err := eachEdge(packed, func(e blocks.Edge) {
 		documents[e.B] = true
 		forest.Union(int64(e.A), int64(e.B))
 	})
@@ -232,7 +232,7 @@ func (f *hookFn) ProcessElement(ctx context.Context, _ int64, packed func(*[]byt
 	out := newSender(emit)
 	for _, q := range asked {
 		if to := best[q.label]; to != q.label {
-			out.edge(q.from, records.Edge{A: to, B: q.label})
+			out.edge(q.from, blocks.Edge{A: to, B: q.label})
 		}
 	}
 	edgesShuffled.Inc(ctx, out.flush())
@@ -255,11 +255,11 @@ func (f *contractFn) ProcessElement(ctx context.Context, at int64, packed, place
 		return err
 	}
 	out := newOutputs(at, f.Next, edges, places, questions)
-	if err := eachEdge(placed, func(e records.Edge) { out.place(now.of(e.A), e.B) }); err != nil {
+	if err := eachEdge(placed, func(e blocks.Edge) { out.place(now.of(e.A), e.B) }); err != nil {
 		return err
 	}
 	var forest unionfind.Forest
-	err = eachEdge(packed, func(e records.Edge) {
+	err = eachEdge(packed, func(e blocks.Edge) {
 		if a, b := now.of(e.A), now.of(e.B); a != b {
 			forest.Union(int64(a), int64(b))
 		}
@@ -269,7 +269,7 @@ func (f *contractFn) ProcessElement(ctx context.Context, at int64, packed, place
 	}
 	to := out.stay
 	if f.Last {
-		to = func(e records.Edge) int64 { return part(e.B, lastParts) }
+		to = func(e blocks.Edge) int64 { return part(e.B, lastParts) }
 	}
 	out.send(ctx, &forest, f.Parts, to)
 	return nil
@@ -315,7 +315,7 @@ func (f *resolveFn) ProcessElement(ctx context.Context, _ int64, questions, answ
 	out := newSender(emit)
 	err = eachQuestion(questions, func(q question) {
 		if to := now.of(q.label); to != q.label {
-			out.edge(q.from, records.Edge{A: to, B: q.label})
+			out.edge(q.from, blocks.Edge{A: to, B: q.label})
 		}
 	})
 	edgesShuffled.Inc(ctx, out.flush())
@@ -324,20 +324,20 @@ func (f *resolveFn) ProcessElement(ctx context.Context, _ int64, questions, answ
 
 // count is how many documents have a label, and the first of them: in a part or, from none, in all.
 type count struct {
-	label, first records.Key
+	label, first blocks.Key
 	documents    int
 	from         int64
 }
 
 func (c count) append(block []byte) []byte {
-	block = records.AppendKey(records.AppendKey(block, c.label), c.first)
-	return records.AppendUint32(records.AppendUint32(block, uint32(c.documents)), uint32(c.from))
+	block = blocks.AppendKey(blocks.AppendKey(block, c.label), c.first)
+	return blocks.AppendUint32(blocks.AppendUint32(block, uint32(c.documents)), uint32(c.from))
 }
 
 func eachCount(packed func(*[]byte) bool, do func(count)) error {
 	var block []byte
 	for packed(&block) {
-		for d := records.NewDecoder(block); !d.Done(); {
+		for d := blocks.NewDecoder(block); !d.Done(); {
 			c := count{label: d.Key(), first: d.Key(), documents: int(d.Uint32()), from: int64(d.Uint32())}
 			if err := d.Err(); err != nil {
 				return err
@@ -349,7 +349,7 @@ func eachCount(packed func(*[]byte) bool, do func(count)) error {
 }
 
 // tally adds up counts by label.
-type tally map[records.Key]count
+type tally map[blocks.Key]count
 
 func (t tally) add(c count) {
 	sum, ok := t[c.label]
@@ -373,9 +373,9 @@ func (f *countFn) ProcessElement(ctx context.Context, at int64, placed, answers 
 	}
 	toPlaces, toCounts := newSender(places), newSender(counts)
 	sums := tally{}
-	err = eachEdge(placed, func(e records.Edge) {
+	err = eachEdge(placed, func(e blocks.Edge) {
 		label := now.of(e.A)
-		toPlaces.edge(at, records.Edge{A: label, B: e.B})
+		toPlaces.edge(at, blocks.Edge{A: label, B: e.B})
 		sums.add(count{label: label, first: e.B, documents: 1})
 	})
 	if err != nil {
@@ -423,7 +423,7 @@ func (f *totalFn) ProcessElement(ctx context.Context, _ int64, packed func(*[]by
 type placedFn struct{ Inputs string }
 
 func (f *placedFn) ProcessElement(ctx context.Context, _ int64, placed, counts func(*[]byte) bool, emit func(int64, []byte)) error {
-	in, err := storage.Shared[records.Inputs](f.Inputs)
+	in, err := storage.Shared[blocks.Inputs](f.Inputs)
 	if err != nil {
 		return err
 	}
@@ -433,9 +433,9 @@ func (f *placedFn) ProcessElement(ctx context.Context, _ int64, placed, counts f
 	}
 	out := newSender(emit)
 	documents := int64(0)
-	err = eachEdge(placed, func(e records.Edge) {
+	err = eachEdge(placed, func(e blocks.Edge) {
 		total := totals[e.A]
-		out.member(in, records.Member{Key: e.B, Component: total.first, Of: total.documents})
+		out.member(in, blocks.Member{Key: e.B, Component: total.first, Of: total.documents})
 		documents++
 	})
 	out.flush()

@@ -11,10 +11,10 @@ import (
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 
+	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/internal/beamtest"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/kernels/unionfind"
-	"github.com/neardup/neardup/records"
 )
 
 func init() { beam.RegisterFunction(gather) }
@@ -22,13 +22,13 @@ func init() { beam.RegisterFunction(gather) }
 // gathered are the members that a pipeline of this process came to.
 var gathered struct {
 	sync.Mutex
-	members []records.Member
+	members []blocks.Member
 }
 
 func gather(_ int64, block []byte, _ func(string)) (err error) {
 	gathered.Lock()
 	defer gathered.Unlock()
-	gathered.members, err = records.DecodeMembers(gathered.members, block)
+	gathered.members, err = blocks.DecodeMembers(gathered.members, block)
 	return err
 }
 
@@ -36,9 +36,9 @@ const most = 200_000
 
 // shared writes inputs of one file with a key for each byte.
 func shared(t *testing.T) string {
-	inputs := &records.Inputs{Files: []records.File{{Source: "a", Size: most}}}
+	inputs := &blocks.Inputs{Files: []blocks.File{{Source: "a", Size: most}}}
 	for start := int64(0); start < most; start += most / 4 {
-		inputs.Splits = append(inputs.Splits, records.Span{Start: start, End: start + most/4})
+		inputs.Splits = append(inputs.Splits, blocks.Span{Start: start, End: start + most/4})
 	}
 	path := filepath.Join(t.TempDir(), "inputs.json")
 	if err := storage.WriteShared(path, inputs); err != nil {
@@ -48,13 +48,13 @@ func shared(t *testing.T) string {
 }
 
 // connected returns what Connect says of edges between numbers.
-func connected(t *testing.T, runner string, edges [][2]int, p Params) ([]records.Member, error) {
+func connected(t *testing.T, runner string, edges [][2]int, p Params) ([]blocks.Member, error) {
 	t.Helper()
 	var packed [][]byte
 	for chunk := range slices.Chunk(edges, 2000) {
 		var block []byte
 		for _, e := range chunk {
-			block = records.AppendEdge(block, records.Edge{A: records.Key(min(e[0], e[1])), B: records.Key(max(e[0], e[1]))})
+			block = blocks.AppendEdge(block, blocks.Edge{A: blocks.Key(min(e[0], e[1])), B: blocks.Key(max(e[0], e[1]))})
 		}
 		packed = append(packed, block)
 	}
@@ -63,12 +63,12 @@ func connected(t *testing.T, runner string, edges [][2]int, p Params) ([]records
 	beam.ParDo(s, gather, Connect(s, beam.CreateList(s, packed), p))
 	gathered.members = nil
 	_, err := beam.Run(context.Background(), runner, pipeline)
-	slices.SortFunc(gathered.members, records.Member.Compare)
+	slices.SortFunc(gathered.members, blocks.Member.Compare)
 	return gathered.members, err
 }
 
 // expected is the same by one forest.
-func expected(edges [][2]int) (all []records.Member) {
+func expected(edges [][2]int) (all []blocks.Member) {
 	var forest unionfind.Forest
 	for _, e := range edges {
 		forest.Union(int64(e[0]), int64(e[1]))
@@ -78,7 +78,7 @@ func expected(edges [][2]int) (all []records.Member) {
 		of[root]++
 	}
 	for key, root := range forest.All() {
-		all = append(all, records.Member{Key: records.Key(key), Component: records.Key(root), Of: of[root]})
+		all = append(all, blocks.Member{Key: blocks.Key(key), Component: blocks.Key(root), Of: of[root]})
 	}
 	return all
 }
@@ -141,8 +141,8 @@ func TestContracted(t *testing.T) {
 // A graph that is still too large is not taken for one that is done.
 func TestNotConverged(t *testing.T) {
 	var block []byte
-	for i := range records.Key(10) {
-		block = records.AppendEdge(block, records.Edge{A: i, B: i + 1})
+	for i := range blocks.Key(10) {
+		block = blocks.AppendEdge(block, blocks.Edge{A: i, B: i + 1})
 	}
 	emit := func(int64, []byte) {}
 	err := (&rootsFn{Parts: 1, Limit: 10, Rounds: 3}).ProcessElement(t.Context(), 0, beamtest.Values(block), emit)

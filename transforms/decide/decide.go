@@ -11,6 +11,7 @@ import (
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
 
+	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/kernels/setsim"
 	"github.com/neardup/neardup/kernels/survivors"
@@ -38,7 +39,7 @@ type Rows struct {
 
 // Params say how to decide.
 type Params struct {
-	// Inputs is the path of the shared records.Inputs.
+	// Inputs is the path of the shared blocks.Inputs.
 	Inputs string
 	// Components keeps one document of each cluster; otherwise those are kept that no kept one is
 	// similar to.
@@ -69,18 +70,18 @@ func Survivors(s beam.Scope, profiles, pairs, links beam.PCollection, p Params) 
 type decideFn struct {
 	Params Params
 
-	in                              *records.Inputs
-	pairs, clusters, removed, drops *records.Buffers
+	in                              *blocks.Inputs
+	pairs, clusters, removed, drops *blocks.Buffers
 	components                      components
 }
 
 func (f *decideFn) Setup() (err error) {
-	f.in, err = storage.Shared[records.Inputs](f.Params.Inputs)
+	f.in, err = storage.Shared[blocks.Inputs](f.Params.Inputs)
 	return err
 }
 
 func (f *decideFn) StartBundle(_, _, _, _ func(int64, []byte)) {
-	f.pairs, f.clusters, f.removed, f.drops = records.NewBuffers(), records.NewBuffers(), records.NewBuffers(), records.NewBuffers()
+	f.pairs, f.clusters, f.removed, f.drops = blocks.NewBuffers(), blocks.NewBuffers(), blocks.NewBuffers(), blocks.NewBuffers()
 }
 
 func (f *decideFn) ProcessElement(ctx context.Context, number int64, profiles, pairs, links func(*[]byte) bool, toPairs, toClusters, toRemoved, toDropped func(int64, []byte)) error {
@@ -88,10 +89,8 @@ func (f *decideFn) ProcessElement(ctx context.Context, number int64, profiles, p
 	if err := c.gather(f.in, profiles, pairs, links); err != nil {
 		return fmt.Errorf("group %d of components: %w", number, err)
 	}
-	row := func(buffers *records.Buffers, own, second records.Key, row records.Row, emit func(int64, []byte)) {
-		records.AddRow(buffers, int64(f.in.Shard(own)), own, second, row, emit)
-	}
-	c.pairRows(f.in, func(a, b records.Key, pair *records.Pair) { row(f.pairs, a, b, pair, toPairs) })
+	shard := func(own blocks.Key) int64 { return int64(f.in.Shard(own)) }
+	c.pairRows(f.in, func(a, b blocks.Key, pair *records.Pair) { blocks.AddRow(f.pairs, shard(a), a, b, pair, toPairs) })
 	verdicts, kept := c.decide(f.in, f.Params.Components), int64(0)
 	var clustered records.Clustered
 	var removed records.Removed
@@ -99,16 +98,16 @@ func (f *decideFn) ProcessElement(ctx context.Context, number int64, profiles, p
 		v := &verdicts[i]
 		if f.Params.Clusters || v.doc.Key == v.cluster {
 			v.fillClustered(&clustered, f.in)
-			row(f.clusters, v.doc.Key, v.doc.Key, &clustered, toClusters)
+			blocks.AddRow(f.clusters, shard(v.doc.Key), v.doc.Key, v.doc.Key, &clustered, toClusters)
 		}
 		if v.doc == v.kept {
 			kept++
 			continue
 		}
 		v.fillRemoved(&removed, f.in)
-		row(f.removed, v.doc.Key, v.doc.Key, &removed, toRemoved)
+		blocks.AddRow(f.removed, shard(v.doc.Key), v.doc.Key, v.doc.Key, &removed, toRemoved)
 		f.drops.Add(int64(f.in.Piece(v.doc.Key)), func(block []byte) []byte {
-			return records.AppendKey(block, v.doc.Key)
+			return blocks.AppendKey(block, v.doc.Key)
 		}, toDropped)
 	}
 	clustersFound.Inc(ctx, int64(c.clusterCount))
@@ -126,7 +125,7 @@ func (f *decideFn) FinishBundle(toPairs, toClusters, toRemoved, toDropped func(i
 
 // document is one of the components that are decided together.
 type document struct {
-	records.Profile
+	blocks.Profile
 	id string
 }
 
@@ -144,8 +143,8 @@ type components struct {
 
 	documents []document
 	docs      []*document
-	groupOf   map[records.SetHash]int
-	byKey     map[records.Key]int
+	groupOf   map[blocks.SetHash]int
+	byKey     map[blocks.Key]int
 }
 
 // nearGroups says that groups i and j, i before j, are similar.
@@ -157,9 +156,9 @@ type nearGroups struct {
 // usualDocuments is up to how many documents a group's storage is kept for the next.
 const usualDocuments = 1 << 16
 
-func (c *components) gather(in *records.Inputs, profiles, pairs, links func(*[]byte) bool) error {
+func (c *components) gather(in *blocks.Inputs, profiles, pairs, links func(*[]byte) bool) error {
 	if len(c.docs) > usualDocuments || c.groupOf == nil {
-		*c = components{groupOf: map[records.SetHash]int{}, byKey: map[records.Key]int{}}
+		*c = components{groupOf: map[blocks.SetHash]int{}, byKey: map[blocks.Key]int{}}
 	}
 	clear(c.groupOf)
 	clear(c.byKey)
@@ -169,7 +168,7 @@ func (c *components) gather(in *records.Inputs, profiles, pairs, links func(*[]b
 
 	var block []byte
 	for profiles(&block) {
-		d := records.NewDecoder(block)
+		d := blocks.NewDecoder(block)
 		for !d.Done() {
 			p := d.Profile()
 			if err := d.Err(); err != nil {
@@ -200,10 +199,10 @@ func (c *components) gather(in *records.Inputs, profiles, pairs, links func(*[]b
 	}
 
 	each := func(packed func(*[]byte) bool, found func(i, j, shared int)) error {
-		var near []records.NearPair
+		var near []blocks.NearPair
 		var err error
 		for packed(&block) {
-			if near, err = records.DecodeNearPairs(near[:0], block); err != nil {
+			if near, err = blocks.DecodeNearPairs(near[:0], block); err != nil {
 				return err
 			}
 			for _, p := range near {
@@ -235,11 +234,11 @@ func (c *components) gather(in *records.Inputs, profiles, pairs, links func(*[]b
 
 // of returns the copy group of a document. Two components have the same set only if the first read took a
 // document for a copy that is none (signature.copies): then pairs may name either's representative.
-func (c *components) of(key records.Key) (g int, ok bool) {
+func (c *components) of(key blocks.Key) (g int, ok bool) {
 	if g, ok = c.byKey[key]; ok {
 		return g, true
 	}
-	i, ok := slices.BinarySearchFunc(c.docs, key, func(doc *document, key records.Key) int { return cmp.Compare(doc.Key, key) })
+	i, ok := slices.BinarySearchFunc(c.docs, key, func(doc *document, key blocks.Key) int { return cmp.Compare(doc.Key, key) })
 	if !ok {
 		return 0, false
 	}
@@ -249,7 +248,7 @@ func (c *components) of(key records.Key) (g int, ok bool) {
 
 // pairRows links each copy to its representative, and lists the near pairs: one by one, for they
 // are many times as large as what they are made of.
-func (c *components) pairRows(in *records.Inputs, yield func(a, b records.Key, row *records.Pair)) {
+func (c *components) pairRows(in *blocks.Inputs, yield func(a, b blocks.Key, row *records.Pair)) {
 	var row records.Pair
 	add := func(a, b *document, shared int, similarity float64) {
 		row = records.Pair{
@@ -272,7 +271,7 @@ func (c *components) pairRows(in *records.Inputs, yield func(a, b records.Key, r
 // verdict is what becomes of one document of a cluster.
 type verdict struct {
 	doc, kept  *document
-	cluster    records.Key
+	cluster    blocks.Key
 	members    int
 	similarity float64 // 0: they are no pair
 	reason     string
@@ -280,7 +279,7 @@ type verdict struct {
 
 // arrange puts the groups in the order of their best members: order is from place to group, place
 // from group to place.
-func (c *components) arrange(in *records.Inputs) (best []*document, order, place []int) {
+func (c *components) arrange(in *blocks.Inputs) (best []*document, order, place []int) {
 	preferred := func(a, b *document) int { return in.Preferred(&a.Profile, &b.Profile) }
 	best = make([]*document, len(c.groups))
 	order, place = make([]int, len(c.groups)), make([]int, len(c.groups))
@@ -295,7 +294,7 @@ func (c *components) arrange(in *records.Inputs) (best []*document, order, place
 }
 
 // decide returns a verdict for each document that is in a cluster.
-func (c *components) decide(in *records.Inputs, components bool) (verdicts []verdict) {
+func (c *components) decide(in *blocks.Inputs, components bool) (verdicts []verdict) {
 	best, order, place := c.arrange(in)
 	var forest unionfind.Forest
 	pairs := make([]survivors.Pair, len(c.near))
@@ -349,7 +348,7 @@ func (c *components) decide(in *records.Inputs, components bool) (verdicts []ver
 	return verdicts
 }
 
-func (v *verdict) fillClustered(row *records.Clustered, in *records.Inputs) {
+func (v *verdict) fillClustered(row *records.Clustered, in *blocks.Inputs) {
 	*row = records.Clustered{
 		Cluster: int64(v.cluster), ID: v.doc.id,
 		Source: in.Source(v.doc.Key), Position: v.doc.Key.Position(),
@@ -357,7 +356,7 @@ func (v *verdict) fillClustered(row *records.Clustered, in *records.Inputs) {
 	}
 }
 
-func (v *verdict) fillRemoved(row *records.Removed, in *records.Inputs) {
+func (v *verdict) fillRemoved(row *records.Removed, in *blocks.Inputs) {
 	*row = records.Removed{
 		ID: v.doc.id, Source: in.Source(v.doc.Key), Position: v.doc.Key.Position(),
 		Cluster: int64(v.cluster),

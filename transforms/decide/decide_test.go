@@ -12,7 +12,9 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/internal/beamtest"
+	"github.com/neardup/neardup/io/codec"
 	"github.com/neardup/neardup/records"
 )
 
@@ -21,16 +23,16 @@ type tables struct {
 	Pairs    []records.Pair
 	Clusters []records.Clustered
 	Removed  []records.Removed
-	Dropped  []records.Key
+	Dropped  []blocks.Key
 }
 
 // decided runs the decision of one component.
-func decided(in *records.Inputs, components bool, profiles, pairs, links [][]byte) (out tables, err error) {
+func decided(in *blocks.Inputs, components bool, profiles, pairs, links [][]byte) (out tables, err error) {
 	toPairs := func(_ int64, block []byte) { out.Pairs = append(out.Pairs, rows[records.Pair](block)...) }
 	toClusters := func(_ int64, block []byte) { out.Clusters = append(out.Clusters, rows[records.Clustered](block)...) }
 	toRemoved := func(_ int64, block []byte) { out.Removed = append(out.Removed, rows[records.Removed](block)...) }
 	toDropped := func(_ int64, block []byte) {
-		for d := records.NewDecoder(block); !d.Done(); {
+		for d := blocks.NewDecoder(block); !d.Done(); {
 			out.Dropped = append(out.Dropped, d.Key())
 		}
 	}
@@ -52,21 +54,18 @@ func (t *tables) sort() {
 }
 
 // rows are the rows of a block.
-func rows[T any, R interface {
-	*T
-	DecodeFields(*records.Decoder)
-}](block []byte) (all []T) {
-	for d := records.NewDecoder(block); !d.Done(); {
+func rows[T blocks.Row](block []byte) (all []T) {
+	for d := blocks.NewDecoder(block); !d.Done(); {
 		var row T
-		R(&row).DecodeFields(records.NewDecoder(d.RowPart().Fields))
+		blocks.DecodeFields(blocks.NewDecoder(d.RowPart().Fields), &row)
 		all = append(all, row)
 	}
 	return all
 }
 
-var oneFile = &records.Inputs{
-	Files:  []records.File{{Source: "a.jsonl", Size: 100}},
-	Pieces: []records.Span{{End: records.End}}, Shards: 1,
+var oneFile = &blocks.Inputs{
+	Files:  []blocks.File{{Source: "a.jsonl", Size: 100}},
+	Pieces: []blocks.Span{{End: blocks.End}}, Shards: 1,
 }
 
 // The component, worked out by hand. Documents by position; equal letters are copies:
@@ -80,12 +79,12 @@ func TestByHand(t *testing.T) {
 	const a, b, c, d = 1, 2, 3, 4
 	var profiles, pairs []byte
 	for position, set := range map[int64]uint64{0: a, 10: b, 20: a, 30: c, 40: b, 50: d, 60: d} {
-		profiles = records.AppendProfile(profiles, &records.Profile{
-			Key: records.NewKey(0, position), Hash: records.SetHash{Lo: set}, Size: 10, ID: fmt.Append(nil, position), HasID: true,
+		profiles = blocks.AppendProfile(profiles, &blocks.Profile{
+			Key: blocks.NewKey(0, position), Hash: blocks.SetHash{Lo: set}, Size: 10, ID: fmt.Append(nil, position), HasID: true,
 		})
 	}
-	pairs = records.AppendNearPair(pairs, records.NearPair{A: records.NewKey(0, 10), B: records.NewKey(0, 30), Shared: 9})
-	pairs = records.AppendNearPair(pairs, records.NearPair{A: records.NewKey(0, 0), B: records.NewKey(0, 10), Shared: 8})
+	pairs = blocks.AppendNearPair(pairs, blocks.NearPair{A: blocks.NewKey(0, 10), B: blocks.NewKey(0, 30), Shared: 9})
+	pairs = blocks.AppendNearPair(pairs, blocks.NearPair{A: blocks.NewKey(0, 0), B: blocks.NewKey(0, 10), Shared: 8})
 
 	for _, tt := range []struct {
 		components                       bool
@@ -140,10 +139,10 @@ func TestCopiesOfTwoComponents(t *testing.T) {
 	const same, near = 1, 2
 	var profiles, pairs []byte
 	for position, set := range []uint64{same, same, near, near} {
-		profiles = records.AppendProfile(profiles, &records.Profile{Key: records.NewKey(0, int64(position)), Hash: records.SetHash{Lo: set}, Size: 10})
+		profiles = blocks.AppendProfile(profiles, &blocks.Profile{Key: blocks.NewKey(0, int64(position)), Hash: blocks.SetHash{Lo: set}, Size: 10})
 	}
 	for _, pair := range [][2]int64{{0, 2}, {1, 3}, {1, 2}} {
-		pairs = records.AppendNearPair(pairs, records.NearPair{A: records.NewKey(0, pair[0]), B: records.NewKey(0, pair[1]), Shared: 9})
+		pairs = blocks.AppendNearPair(pairs, blocks.NearPair{A: blocks.NewKey(0, pair[0]), B: blocks.NewKey(0, pair[1]), Shared: 9})
 	}
 	got, err := decided(oneFile, false, [][]byte{profiles}, [][]byte{pairs}, nil)
 	if err != nil {
@@ -161,10 +160,10 @@ func TestCopiesOfTwoComponents(t *testing.T) {
 
 // doc is a document as the model knows it.
 type doc struct {
-	key        records.Key
+	key        blocks.Key
 	id         string
 	preference int
-	value      records.Value
+	value      codec.Value
 	set        int
 }
 
@@ -178,24 +177,24 @@ type world struct {
 
 const setSize = 20
 
-func anyWorld(t *rapid.T) (w world, in *records.Inputs) {
-	in = &records.Inputs{Shards: 1}
+func anyWorld(t *rapid.T) (w world, in *blocks.Inputs) {
+	in = &blocks.Inputs{Shards: 1}
 	for file := range 3 {
-		in.Files = append(in.Files, records.File{
+		in.Files = append(in.Files, blocks.File{
 			Source: fmt.Sprintf("%c.txt", 'a'+file), Size: 1000, Offset: int64(file) * 1000,
 			Preference: rapid.IntRange(0, 1).Draw(t, "preference"),
 		})
-		in.Pieces = append(in.Pieces, records.Span{File: file, End: records.End})
+		in.Pieces = append(in.Pieces, blocks.Span{File: file, End: blocks.End})
 	}
-	value := rapid.SampledFrom([]records.Value{
-		{}, {}, {Kind: records.StringValue, Text: []byte("5")}, {Kind: records.StringValue}, {Kind: records.StringValue, Text: []byte("5a")},
-		{Kind: records.NumberValue, Text: []byte("-5")}, {Kind: records.NumberValue, Text: []byte("10")}, {Kind: records.NumberValue, Text: []byte("9")},
-		{Kind: records.NumberValue, Text: []byte("1e1")}, {Kind: records.NumberValue, Text: []byte("9007199254740993")},
-		{Kind: records.NumberValue, Text: []byte("9007199254740992")},
+	value := rapid.SampledFrom([]codec.Value{
+		{}, {}, {Kind: codec.StringValue, Text: []byte("5")}, {Kind: codec.StringValue}, {Kind: codec.StringValue, Text: []byte("5a")},
+		{Kind: codec.NumberValue, Text: []byte("-5")}, {Kind: codec.NumberValue, Text: []byte("10")}, {Kind: codec.NumberValue, Text: []byte("9")},
+		{Kind: codec.NumberValue, Text: []byte("1e1")}, {Kind: codec.NumberValue, Text: []byte("9007199254740993")},
+		{Kind: codec.NumberValue, Text: []byte("9007199254740992")},
 	})
 	sets := rapid.IntRange(1, 10).Draw(t, "sets")
 	for i := range rapid.IntRange(1, 20).Draw(t, "documents") {
-		key := records.NewKey(i*3/20, int64(i))
+		key := blocks.NewKey(i*3/20, int64(i))
 		w.docs = append(w.docs, doc{
 			key: key, id: in.ID(key, nil, false), preference: in.Files[key.File()].Preference,
 			value: value.Draw(t, "value"), set: rapid.IntRange(1, sets).Draw(t, "set"),
@@ -229,15 +228,15 @@ func (w *world) before(a, b doc) bool {
 		return a.preference < b.preference
 	}
 	if a.value.Kind != b.value.Kind {
-		return a.value.Kind == records.NumberValue || b.value.Kind == records.NoValue
+		return a.value.Kind == codec.NumberValue || b.value.Kind == codec.NoValue
 	}
 	c := 0
 	switch a.value.Kind {
-	case records.NumberValue:
+	case codec.NumberValue:
 		x, _ := new(big.Rat).SetString(string(a.value.Text))
 		y, _ := new(big.Rat).SetString(string(b.value.Text))
 		c = x.Cmp(y)
-	case records.StringValue:
+	case codec.StringValue:
 		c = bytes.Compare(a.value.Text, b.value.Text)
 	}
 	if c != 0 {
@@ -247,7 +246,7 @@ func (w *world) before(a, b doc) bool {
 }
 
 // tables decides document by document.
-func (w *world) tables(in *records.Inputs, components bool) (want tables) {
+func (w *world) tables(in *blocks.Inputs, components bool) (want tables) {
 	first := func(is func(doc) bool, before func(a, b doc) bool) (found doc) {
 		for _, d := range w.docs {
 			if is(d) && (found.id == "" || before(d, found)) {
@@ -257,7 +256,7 @@ func (w *world) tables(in *records.Inputs, components bool) (want tables) {
 		return found
 	}
 	byKey := func(a, b doc) bool { return a.key < b.key }
-	cluster := map[records.Key]records.Key{}
+	cluster := map[blocks.Key]blocks.Key{}
 	for _, d := range w.docs {
 		cluster[d.key] = d.key
 	}
@@ -270,7 +269,7 @@ func (w *world) tables(in *records.Inputs, components bool) (want tables) {
 			}
 		}
 	}
-	keptFor := map[records.Key]doc{} // the kept document that stands for each
+	keptFor := map[blocks.Key]doc{} // the kept document that stands for each
 	ordered := slices.SortedFunc(slices.Values(w.docs), func(a, b doc) int {
 		if w.before(a, b) {
 			return -1
@@ -351,27 +350,27 @@ func (w *world) tables(in *records.Inputs, components bool) (want tables) {
 func TestAgainstModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w, in := anyWorld(t)
-		representative := map[int]records.Key{}
+		representative := map[int]blocks.Key{}
 		var profiles, pairs [][]byte
 		for _, d := range w.docs {
 			if _, ok := representative[d.set]; !ok {
 				representative[d.set] = d.key
 			}
-			profiles = append(profiles, records.AppendProfile(nil, &records.Profile{
-				Key: d.key, Hash: records.SetHash{Lo: uint64(d.set)}, Size: setSize, Rank: records.AppendRank(nil, d.value, w.largest),
+			profiles = append(profiles, blocks.AppendProfile(nil, &blocks.Profile{
+				Key: d.key, Hash: blocks.SetHash{Lo: uint64(d.set)}, Size: setSize, Rank: codec.AppendRank(nil, d.value, w.largest),
 			}))
 		}
 		for sets, shared := range w.shared {
 			a, okA := representative[sets[0]]
 			b, okB := representative[sets[1]]
 			if okA && okB {
-				pairs = append(pairs, records.AppendNearPair(nil, records.NearPair{A: min(a, b), B: max(a, b), Shared: shared}))
+				pairs = append(pairs, blocks.AppendNearPair(nil, blocks.NearPair{A: min(a, b), B: max(a, b), Shared: shared}))
 			}
 		}
 		star := w.tables(in, false)
 		var kept [][]byte
 		for _, pair := range pairs {
-			d := records.NewDecoder(pair)
+			d := blocks.NewDecoder(pair)
 			a, b := d.Key(), d.Key()
 			if groupKept(&w, in, star, a) || groupKept(&w, in, star, b) {
 				kept = append(kept, pair)
@@ -400,8 +399,8 @@ func TestAgainstModel(t *testing.T) {
 }
 
 // groupKept says whether a document with the set of key's is kept.
-func groupKept(w *world, in *records.Inputs, t tables, key records.Key) bool {
-	sets := map[records.Key]int{}
+func groupKept(w *world, in *blocks.Inputs, t tables, key blocks.Key) bool {
+	sets := map[blocks.Key]int{}
 	for _, d := range w.docs {
 		sets[d.key] = d.set
 	}
@@ -424,8 +423,8 @@ func packed(t *rapid.T, values [][]byte) (packed [][]byte) {
 
 // A component of false edges only leaves no trace.
 func TestStrangers(t *testing.T) {
-	profiles := records.AppendProfile(nil, &records.Profile{Key: 1, Hash: records.SetHash{Lo: 1}, Size: 3})
-	profiles = records.AppendProfile(profiles, &records.Profile{Key: 2, Hash: records.SetHash{Lo: 2}, Size: 3})
+	profiles := blocks.AppendProfile(nil, &blocks.Profile{Key: 1, Hash: blocks.SetHash{Lo: 1}, Size: 3})
+	profiles = blocks.AppendProfile(profiles, &blocks.Profile{Key: 2, Hash: blocks.SetHash{Lo: 2}, Size: 3})
 	rows, err := decided(oneFile, false, [][]byte{profiles}, nil, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -436,8 +435,8 @@ func TestStrangers(t *testing.T) {
 }
 
 func TestPairOfUnknownDocument(t *testing.T) {
-	profiles := records.AppendProfile(nil, &records.Profile{Key: 1, Size: 3})
-	pairs := records.AppendNearPair(nil, records.NearPair{A: 1, B: 9, Shared: 3})
+	profiles := blocks.AppendProfile(nil, &blocks.Profile{Key: 1, Size: 3})
+	pairs := blocks.AppendNearPair(nil, blocks.NearPair{A: 1, B: 9, Shared: 3})
 	if _, err := decided(oneFile, false, [][]byte{profiles}, [][]byte{pairs}, nil); err == nil {
 		t.Error("a pair of an unknown document was taken")
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
 
+	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/kernels/edit"
 	"github.com/neardup/neardup/records"
@@ -25,7 +26,7 @@ func init() {
 
 // Lookup says which id is looked up.
 type Lookup struct {
-	// Inputs is the path of the shared records.Inputs.
+	// Inputs is the path of the shared blocks.Inputs.
 	Inputs string
 	ID     string
 	// Answer is the path that Found is written to.
@@ -37,7 +38,7 @@ type Found struct {
 	// Documents are how many have it, those that are not compared included.
 	Documents int64
 	// Keys are those of the first that are compared, in input order.
-	Keys []records.Key
+	Keys []blocks.Key
 	// Rejected are the rows of the first that are not.
 	Rejected []records.Rejected
 	// Closest are other ids that may have been meant.
@@ -53,7 +54,7 @@ type Close struct {
 // mostPlaces is how many documents of one id, compared and not, are worth reading.
 const mostPlaces = 10
 
-func (f *Found) addKeys(keys ...records.Key) {
+func (f *Found) addKeys(keys ...blocks.Key) {
 	if f.Keys = append(f.Keys, keys...); len(f.Keys) >= 2*mostPlaces {
 		f.cut()
 	}
@@ -95,19 +96,19 @@ func (l Lookup) Find(s beam.Scope, docs beam.PCollection, rejected ...beam.PColl
 type lookupFn struct {
 	Lookup Lookup
 
-	inputs *records.Inputs
+	inputs *blocks.Inputs
 	found  Found
 }
 
 func (f *lookupFn) Setup() (err error) {
-	f.inputs, err = storage.Shared[records.Inputs](f.Lookup.Inputs)
+	f.inputs, err = storage.Shared[blocks.Inputs](f.Lookup.Inputs)
 	return err
 }
 
 func (f *lookupFn) StartBundle(func(int64, []byte)) { f.found = Found{} }
 
 func (f *lookupFn) ProcessElement(block []byte, _ func(int64, []byte)) error {
-	d := records.NewDecoder(block)
+	d := blocks.NewDecoder(block)
 	for doc := range d.Documents() {
 		id := f.inputs.ID(doc.Key, doc.ID, doc.HasID)
 		if id == f.Lookup.ID {
@@ -161,14 +162,14 @@ func (f *Found) close(c Close) {
 type lookupRejectedFn struct {
 	Lookup Lookup
 
-	rows records.RowJoiner
+	rows blocks.RowJoiner
 }
 
-func (f *lookupRejectedFn) StartBundle(func(int64, []byte)) { f.rows = records.RowJoiner{} }
+func (f *lookupRejectedFn) StartBundle(func(int64, []byte)) { f.rows = blocks.RowJoiner{} }
 
 func (f *lookupRejectedFn) ProcessElement(_ int64, block []byte, emit func(int64, []byte)) error {
 	var found Found
-	for d := records.NewDecoder(block); !d.Done(); {
+	for d := blocks.NewDecoder(block); !d.Done(); {
 		part, whole, err := f.rows.Add(d.RowPart())
 		if err != nil {
 			return err
@@ -176,10 +177,10 @@ func (f *lookupRejectedFn) ProcessElement(_ int64, block []byte, emit func(int64
 		if !whole {
 			continue
 		}
-		fields := records.NewDecoder(part.Fields)
+		fields := blocks.NewDecoder(part.Fields)
 		var row records.Rejected
-		if row.DecodeFields(fields); d.Err() != nil || fields.Err() != nil {
-			return records.ErrCorrupt
+		if blocks.DecodeFields(fields, &row); d.Err() != nil || fields.Err() != nil {
+			return blocks.ErrCorrupt
 		}
 		if row.ID != nil && *row.ID == f.Lookup.ID {
 			row.Raw = nil
@@ -231,7 +232,7 @@ type textFn struct{ Path string }
 func (f *textFn) ProcessElement(_ []byte, emit func([]byte)) error {
 	text, err := storage.ReadFile(f.Path)
 	if err == nil {
-		emit(records.AppendDocument(nil, &records.Document{Text: text}))
+		emit(blocks.AppendDocument(nil, &blocks.Document{Text: text}))
 	}
 	return err
 }

@@ -11,9 +11,9 @@ import (
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
 
+	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/kernels/lsh"
-	"github.com/neardup/neardup/records"
 )
 
 func init() {
@@ -33,16 +33,16 @@ func empty(_ []byte, emit func(int64, []byte)) { emit(together, []byte{}) }
 // Query is the document that others are compared with.
 type Query struct {
 	// Key is its own; None if it is not among those that are read.
-	Key    records.Key
+	Key    blocks.Key
 	Values []uint64 // its signature
 }
 
 // None is the key of no document.
-const None records.Key = -1
+const None blocks.Key = -1
 
 // Near is a document that shares a bucket with the one in question.
 type Near struct {
-	Key   records.Key
+	Key   blocks.Key
 	Equal int // values of the signatures that are equal
 }
 
@@ -116,9 +116,9 @@ func (f *nearFn) Setup() (err error) {
 func (f *nearFn) StartBundle(func(int64, []byte)) { f.nearest = Nearest{} }
 
 func (f *nearFn) ProcessElement(block []byte, _ func(int64, []byte)) error {
-	d := records.NewDecoder(block)
+	d := blocks.NewDecoder(block)
 	for !d.Done() {
-		var key records.Key
+		var key blocks.Key
 		if key, f.values = d.Numbers(f.values[:0]); d.Err() != nil {
 			break
 		}

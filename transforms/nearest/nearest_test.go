@@ -8,6 +8,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/internal/beamtest"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/kernels/lsh"
@@ -28,7 +29,7 @@ func TestNearestEqualsPlainSearch(t *testing.T) {
 			}
 			return v
 		}
-		query := Query{Key: records.NewKey(0, 3), Values: values()}
+		query := Query{Key: blocks.NewKey(0, 3), Values: values()}
 		if round%2 == 0 {
 			query.Key = None
 		}
@@ -45,8 +46,8 @@ func TestNearestEqualsPlainSearch(t *testing.T) {
 			f.StartBundle(nil)
 			var block []byte
 			for i := range r.IntN(12) {
-				key, v := records.NewKey(0, int64(100*bundle+i)), values()
-				block = records.AppendNumbers(block, key, v)
+				key, v := blocks.NewKey(0, int64(100*bundle+i)), values()
+				block = blocks.AppendNumbers(block, key, v)
 				shared, equal := false, 0
 				for band := range 3 {
 					shared = shared || slices.Equal(v[2*band:2*band+2], query.Values[2*band:2*band+2])
@@ -111,7 +112,7 @@ func TestClosest(t *testing.T) {
 // The id is found in documents and in rejected rows, with its positions.
 func TestLookup(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "inputs")
-	inputs := &records.Inputs{Files: []records.File{{Source: "a.jsonl", Size: 1000}}, Shards: 1}
+	inputs := &blocks.Inputs{Files: []blocks.File{{Source: "a.jsonl", Size: 1000}}, Shards: 1}
 	if err := storage.WriteShared(path, inputs); err != nil {
 		t.Fatal(err)
 	}
@@ -122,7 +123,7 @@ func TestLookup(t *testing.T) {
 	}
 	var block []byte
 	for i, id := range []string{"x", "y", "x", "xy"} {
-		block = records.AppendDocument(block, &records.Document{Key: records.NewKey(0, int64(10*i)), ID: []byte(id), HasID: true})
+		block = blocks.AppendDocument(block, &blocks.Document{Key: blocks.NewKey(0, int64(10*i)), ID: []byte(id), HasID: true})
 	}
 	var parts [][]byte
 	emit := func(_ int64, part []byte) { parts = append(parts, part) }
@@ -135,8 +136,8 @@ func TestLookup(t *testing.T) {
 	}
 	var rows []byte
 	for i, id := range []string{"x", "z"} {
-		key := records.NewKey(0, int64(500+i))
-		rows = records.NewRow(nil, key, key, &records.Rejected{Source: "a.jsonl", Position: key.Position(), ID: &id, Reason: records.ReasonNoText}).Append(rows)
+		key := blocks.NewKey(0, int64(500+i))
+		rows = blocks.NewRow(nil, key, key, &records.Rejected{Source: "a.jsonl", Position: key.Position(), ID: &id, Reason: records.ReasonNoText}).Append(rows)
 	}
 	if err := (&lookupRejectedFn{Lookup: l}).ProcessElement(0, rows, emit); err != nil {
 		t.Fatal(err)
@@ -160,7 +161,7 @@ func TestLookup(t *testing.T) {
 // Of an id that is everywhere, the first documents are kept, however bundles come, and all are counted.
 func TestLookupOfMany(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "inputs")
-	inputs := &records.Inputs{Files: []records.File{{Source: "a.jsonl", Size: 1 << 20}}, Shards: 1}
+	inputs := &blocks.Inputs{Files: []blocks.File{{Source: "a.jsonl", Size: 1 << 20}}, Shards: 1}
 	if err := storage.WriteShared(path, inputs); err != nil {
 		t.Fatal(err)
 	}
@@ -174,8 +175,8 @@ func TestLookupOfMany(t *testing.T) {
 		}
 		f.StartBundle(nil)
 		for _, i := range rand.Perm(50) {
-			key := records.NewKey(0, int64(bundle*50+i))
-			if err := f.ProcessElement(records.AppendDocument(nil, &records.Document{Key: key, ID: []byte("x"), HasID: true}), nil); err != nil {
+			key := blocks.NewKey(0, int64(bundle*50+i))
+			if err := f.ProcessElement(blocks.AppendDocument(nil, &blocks.Document{Key: key, ID: []byte("x"), HasID: true}), nil); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -184,8 +185,8 @@ func TestLookupOfMany(t *testing.T) {
 		}
 		var rows []byte
 		for i := range 50 {
-			key, id := records.NewKey(0, int64(2000+bundle*50+i)), "x"
-			rows = records.NewRow(nil, key, key, &records.Rejected{Source: "a.jsonl", Position: key.Position(), ID: &id, Reason: records.ReasonNoText}).Append(rows)
+			key, id := blocks.NewKey(0, int64(2000+bundle*50+i)), "x"
+			rows = blocks.NewRow(nil, key, key, &records.Rejected{Source: "a.jsonl", Position: key.Position(), ID: &id, Reason: records.ReasonNoText}).Append(rows)
 		}
 		if err := (&lookupRejectedFn{Lookup: l}).ProcessElement(0, rows, emit); err != nil {
 			t.Fatal(err)

@@ -1,6 +1,6 @@
 package signature
 
-import "github.com/neardup/neardup/records"
+import "github.com/neardup/neardup/blocks"
 
 // copies finds documents of a bundle with the same shingles as an earlier one, in whatever order:
 // a table of open addressing, for a map costs several times as much for each document.
@@ -14,7 +14,7 @@ type copies struct {
 
 type seenSlot struct {
 	sum  uint64
-	next records.Key // the document's key and one, so that 0 is an empty slot
+	next blocks.Key // the document's key and one, so that 0 is an empty slot
 }
 
 const (
@@ -36,7 +36,7 @@ func newSlots(n int) []seenSlot {
 }
 
 // first returns the earlier document with these shingles, if there is one, and else remembers key.
-func (c *copies) first(shingles []uint64, key records.Key) (first records.Key, ok bool) {
+func (c *copies) first(shingles []uint64, key blocks.Key) (first blocks.Key, ok bool) {
 	sum := multiset(shingles)
 	slot := c.slot(sum)
 	if slot.next != 0 {

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/kernels/hash"
-	"github.com/neardup/neardup/records"
 )
 
 // TestCopies compares the table with a map from sorted shingles, over several growths and a bundle's
@@ -16,14 +16,14 @@ func TestCopies(t *testing.T) {
 	var seen copies
 	for bundle := range 2 {
 		seen.reset()
-		model := map[[3]uint64]records.Key{}
+		model := map[[3]uint64]blocks.Key{}
 		copied := 0
 		for i := range 5 * usualSeen {
 			// Few different ones at first, so that some are copies; all values are hashes.
 			doc := [3]uint64{hashed(random.Uint64N(1 << 18)), hashed(random.Uint64N(2)), hashed(random.Uint64N(2))}
 			sorted := doc
 			slices.Sort(sorted[:])
-			key := records.NewKey(0, int64(i))
+			key := blocks.NewKey(0, int64(i))
 			want, isCopy := model[sorted]
 			if got, ok := seen.first(doc[:], key); ok != isCopy || got != want {
 				t.Fatalf("bundle %d, document %d: copy of %v, %v; want %v, %v", bundle, i, got, ok, want, isCopy)
@@ -48,7 +48,7 @@ func TestCopiesAreBounded(t *testing.T) {
 	var seen copies
 	seen.reset()
 	for i := range maxSeen + 1 {
-		if _, ok := seen.first([]uint64{hashed(uint64(i))}, records.NewKey(0, int64(i))); ok {
+		if _, ok := seen.first([]uint64{hashed(uint64(i))}, blocks.NewKey(0, int64(i))); ok {
 			t.Fatalf("document %d is taken for a copy", i)
 		}
 	}

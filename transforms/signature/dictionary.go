@@ -14,9 +14,10 @@ import (
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
 
+	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/io/storage"
-	"github.com/neardup/neardup/kernels/minhash/classic"
 	"github.com/neardup/neardup/kernels/hash"
+	"github.com/neardup/neardup/kernels/minhash/classic"
 	"github.com/neardup/neardup/kernels/shingle"
 	"github.com/neardup/neardup/records"
 )
@@ -95,7 +96,7 @@ type distinctFn struct {
 
 	shingler *shingle.Shingler
 	hashes   []uint64
-	out      *records.Buffers
+	out      *blocks.Buffers
 }
 
 // maxHashes are 8 MB.
@@ -104,11 +105,11 @@ const maxHashes = 1 << 20
 func (f *distinctFn) Setup() { f.shingler = f.Text.New() }
 
 func (f *distinctFn) StartBundle(func(int64, []byte)) {
-	f.hashes, f.out = f.hashes[:0], records.NewBuffers()
+	f.hashes, f.out = f.hashes[:0], blocks.NewBuffers()
 }
 
 func (f *distinctFn) ProcessElement(block []byte, emit func(int64, []byte)) error {
-	d := records.NewDecoder(block)
+	d := blocks.NewDecoder(block)
 	for doc := range d.Documents() {
 		if f.hashes = f.shingler.Shingles(f.hashes, doc.Text); len(f.hashes) >= maxHashes {
 			f.flush(emit)
@@ -124,7 +125,7 @@ func (f *distinctFn) FinishBundle(emit func(int64, []byte)) {
 
 func (f *distinctFn) flush(emit func(int64, []byte)) {
 	for _, h := range shingle.Set(f.hashes) {
-		f.out.Add(f.Dictionary.rangeOf(h), func(block []byte) []byte { return records.AppendUint64(block, h) }, emit)
+		f.out.Add(f.Dictionary.rangeOf(h), func(block []byte) []byte { return blocks.AppendUint64(block, h) }, emit)
 	}
 	f.hashes = f.hashes[:0]
 }
@@ -172,10 +173,10 @@ func (f *offsetsFn) ProcessElement(_ int64, counts func(*[]byte) bool) error {
 		if len(block) == 0 {
 			continue
 		}
-		d := records.NewDecoder(block)
+		d := blocks.NewDecoder(block)
 		number, count := d.Uvarint(), d.Uvarint()
 		if d.Err() != nil || number >= uint64(f.Dictionary.Ranges) {
-			return records.ErrCorrupt
+			return blocks.ErrCorrupt
 		}
 		offsets[number+1] = count
 	}
@@ -266,10 +267,10 @@ func classicValues(s beam.Scope, docs beam.PCollection, p Params) (signed, rejec
 type lookupFn struct {
 	Params Params
 
-	inputs        *records.Inputs
+	inputs        *blocks.Inputs
 	shingler      *shingle.Shingler
 	shingles      []uint64
-	out, rejected *records.Buffers
+	out, rejected *blocks.Buffers
 }
 
 // maxRun keeps an element small, whatever the document.
@@ -277,17 +278,17 @@ const maxRun = 8 << 10
 
 func (f *lookupFn) Setup() (err error) {
 	f.shingler = f.Params.Text.New()
-	f.inputs, err = storage.Shared[records.Inputs](f.Params.Inputs)
+	f.inputs, err = storage.Shared[blocks.Inputs](f.Params.Inputs)
 	return err
 }
 
 func (f *lookupFn) StartBundle(_, _ func(int64, []byte)) {
-	f.out, f.rejected = records.NewBuffers(), records.NewBuffers()
+	f.out, f.rejected = blocks.NewBuffers(), blocks.NewBuffers()
 }
 
 func (f *lookupFn) ProcessElement(ctx context.Context, block []byte, sought, rejected func(int64, []byte)) error {
 	var some, none int64
-	d := records.NewDecoder(block)
+	d := blocks.NewDecoder(block)
 	for doc := range d.Documents() {
 		f.shingles = shingle.Set(f.shingler.Shingles(f.shingles[:0], doc.Text))
 		if len(f.shingles) == 0 {
@@ -298,7 +299,7 @@ func (f *lookupFn) ProcessElement(ctx context.Context, block []byte, sought, rej
 		some++
 		err := f.Params.Dictionary.eachRange(f.shingles, func(number int64, shingles []uint64) error {
 			for run := range slices.Chunk(shingles, maxRun) {
-				f.out.Add(number, func(block []byte) []byte { return records.AppendNumbers(block, doc.Key, run) }, sought)
+				f.out.Add(number, func(block []byte) []byte { return blocks.AppendNumbers(block, doc.Key, run) }, sought)
 			}
 			return nil
 		})
@@ -331,13 +332,13 @@ func (f *rankFn) ProcessElement(number int64, packed func(*[]byte) bool, emit fu
 	if err != nil {
 		return err
 	}
-	out := records.NewBuffers()
+	out := blocks.NewBuffers()
 	var hashes, ranks []uint64
 	var block []byte
 	for packed(&block) {
-		d := records.NewDecoder(block)
+		d := blocks.NewDecoder(block)
 		for !d.Done() {
-			var key records.Key
+			var key blocks.Key
 			if key, hashes = d.Numbers(hashes[:0]); d.Err() != nil {
 				return d.Err()
 			}
@@ -345,7 +346,7 @@ func (f *rankFn) ProcessElement(number int64, packed func(*[]byte) bool, emit fu
 				return err
 			}
 			high, _ := bits.Mul64(hash.Mix(uint64(key)), uint64(f.Dictionary.Groups))
-			out.Add(int64(high), func(block []byte) []byte { return records.AppendNumbers(block, key, ranks) }, emit)
+			out.Add(int64(high), func(block []byte) []byte { return blocks.AppendNumbers(block, key, ranks) }, emit)
 		}
 	}
 	out.Flush(emit)
@@ -368,10 +369,10 @@ func (f *classicFn) Setup() (err error) {
 }
 
 func (f *classicFn) ProcessElement(_ int64, packed func(*[]byte) bool, signed func([]byte)) error {
-	ranks := map[records.Key][]uint64{}
+	ranks := map[blocks.Key][]uint64{}
 	var block []byte
 	for packed(&block) {
-		d := records.NewDecoder(block)
+		d := blocks.NewDecoder(block)
 		for !d.Done() {
 			key, some := d.Numbers(nil)
 			if d.Err() != nil {
@@ -383,7 +384,7 @@ func (f *classicFn) ProcessElement(_ int64, packed func(*[]byte) bool, signed fu
 	var out []byte
 	for _, key := range slices.Sorted(maps.Keys(ranks)) { // so that blocks are the same in each run
 		f.values = f.family.Sign(f.values, ranks[key])
-		if out = records.AppendNumbers(out, key, f.values); len(out) >= records.BlockBytes {
+		if out = blocks.AppendNumbers(out, key, f.values); len(out) >= blocks.BlockBytes {
 			signed(out)
 			out = nil
 		}

@@ -11,13 +11,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/internal/beamtest"
 	"github.com/neardup/neardup/io/storage"
-	"github.com/neardup/neardup/kernels/minhash/classic"
 	"github.com/neardup/neardup/kernels/lsh"
+	"github.com/neardup/neardup/kernels/minhash/classic"
 	"github.com/neardup/neardup/kernels/minhash/salted"
 	"github.com/neardup/neardup/kernels/shingle"
-	"github.com/neardup/neardup/records"
 )
 
 // groups gathers what a DoFn emits, as a GroupByKey would.
@@ -40,7 +40,7 @@ func (g groups) each(t *testing.T, do func(key int64, packed func(*[]byte) bool)
 func writeInputs(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "inputs.json")
-	inputs := &records.Inputs{Files: []records.File{{Source: "a.jsonl", Size: 1000}}, Shards: 1}
+	inputs := &blocks.Inputs{Files: []blocks.File{{Source: "a.jsonl", Size: 1000}}, Shards: 1}
 	if err := storage.WriteShared(path, inputs); err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +70,7 @@ func build(t *testing.T, p Params, bundles ...[]byte) {
 }
 
 // signClassic runs the steps of classicValues.
-func signClassic(t *testing.T, p Params, bundles ...[]byte) (signatures map[records.Key][]uint64, rejected int) {
+func signClassic(t *testing.T, p Params, bundles ...[]byte) (signatures map[blocks.Key][]uint64, rejected int) {
 	t.Helper()
 	sought, ranked, rows := groups{}, groups{}, groups{}
 	for _, block := range bundles {
@@ -87,15 +87,15 @@ func signClassic(t *testing.T, p Params, bundles ...[]byte) (signatures map[reco
 	sought.each(t, func(number int64, packed func(*[]byte) bool) error {
 		return (&rankFn{p.Dictionary}).ProcessElement(number, packed, ranked.emit)
 	})
-	signatures = map[records.Key][]uint64{}
+	signatures = map[blocks.Key][]uint64{}
 	f := &classicFn{Params: p}
 	if err := f.Setup(); err != nil {
 		t.Fatal(err)
 	}
 	ranked.each(t, func(key int64, packed func(*[]byte) bool) error {
-		last := records.Key(-1)
+		last := blocks.Key(-1)
 		return f.ProcessElement(key, packed, func(block []byte) {
-			for d := records.NewDecoder(block); !d.Done(); {
+			for d := blocks.NewDecoder(block); !d.Done(); {
 				key, values := d.Numbers(nil)
 				if key <= last {
 					t.Errorf("%d is signed after %d: blocks depend on chance", key, last)
@@ -113,7 +113,7 @@ func TestDictionaryEqualsMap(t *testing.T) {
 	r := rand.New(rand.NewPCG(2, 3))
 	for round := range 20 {
 		var bundles [][]byte
-		texts := map[records.Key]string{}
+		texts := map[blocks.Key]string{}
 		for b := range 1 + r.IntN(3) {
 			var block []byte
 			for i := range 1 + r.IntN(20) {
@@ -121,9 +121,9 @@ func TestDictionaryEqualsMap(t *testing.T) {
 				for range r.IntN(60) {
 					words = append(words, fmt.Sprintf("w%d", r.IntN(30)))
 				}
-				doc := records.Document{Key: records.NewKey(0, int64(1000*b+i)), Text: []byte(strings.Join(words, " "))}
+				doc := blocks.Document{Key: blocks.NewKey(0, int64(1000*b+i)), Text: []byte(strings.Join(words, " "))}
 				texts[doc.Key] = string(doc.Text)
-				block = records.AppendDocument(block, &doc)
+				block = blocks.AppendDocument(block, &doc)
 			}
 			bundles = append(bundles, block)
 		}
@@ -132,7 +132,7 @@ func TestDictionaryEqualsMap(t *testing.T) {
 			Dictionary: Dictionary{Path: filepath.Join(t.TempDir(), "dictionary"), Ranges: 1 + r.IntN(40), Groups: 1 + r.IntN(9)},
 		}
 		p.Text.Shingle.K = 2
-		sets := map[records.Key][]uint64{}
+		sets := map[blocks.Key][]uint64{}
 		var all []uint64
 		for key, text := range texts {
 			sets[key] = shingle.Set(p.Text.New().Shingles(nil, []byte(text)))
@@ -184,7 +184,7 @@ func TestShingleOutsideOfDictionary(t *testing.T) {
 		Dictionary: Dictionary{Path: filepath.Join(t.TempDir(), "dictionary"), Ranges: 1, Groups: 1},
 	}
 	doc := document(0, "one two three four five six seven")
-	build(t, p, records.AppendDocument(nil, &doc))
+	build(t, p, blocks.AppendDocument(nil, &doc))
 	defer p.Dictionary.Forget()
 	if _, err := p.Of([]byte("eight nine ten eleven twelve")); err == nil || !strings.Contains(err.Error(), "not in the dictionary") {
 		t.Errorf("a shingle that is not in the dictionary: %v", err)
@@ -218,10 +218,10 @@ func sequence(texts ...string) iter.Seq[[]byte] {
 // valuesFn signs each document by its text and rejects those without a token.
 func TestSaltedValues(t *testing.T) {
 	p := Params{Inputs: writeInputs(t), Text: spec(t), Family: Salted, Signature: 10, Seed: 4}
-	docs := []records.Document{document(0, "a rose is a rose is a rose"), document(10, "..."), document(20, "two words")}
+	docs := []blocks.Document{document(0, "a rose is a rose is a rose"), document(10, "..."), document(20, "two words")}
 	var block []byte
 	for i := range docs {
-		block = records.AppendDocument(block, &docs[i])
+		block = blocks.AppendDocument(block, &docs[i])
 	}
 	f := &valuesFn{Params: p}
 	if err := f.Setup(); err != nil {
@@ -234,7 +234,7 @@ func TestSaltedValues(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.FinishBundle(nil, rows.emit)
-	d := records.NewDecoder(signed)
+	d := blocks.NewDecoder(signed)
 	family, err := salted.New(10, 4)
 	if err != nil {
 		t.Fatal(err)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 
+	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/kernels/shingle"
 	"github.com/neardup/neardup/kernels/textnorm"
@@ -17,13 +18,13 @@ func init() {
 }
 
 // reject adds a document that is not compared to the rejected rows.
-func reject(rows *records.Buffers, in *records.Inputs, doc *records.Document, reason, detail string, emit func(int64, []byte)) {
+func reject(rows *blocks.Buffers, in *blocks.Inputs, doc *blocks.Document, reason, detail string, emit func(int64, []byte)) {
 	id := in.ID(doc.Key, doc.ID, doc.HasID)
 	row := records.Rejected{
 		Source: in.Source(doc.Key), Position: doc.Key.Position(),
 		ID: &id, Reason: reason, Detail: detail,
 	}
-	records.AddRow(rows, int64(in.Shard(doc.Key)), doc.Key, doc.Key, &row, emit)
+	blocks.AddRow(rows, int64(in.Shard(doc.Key)), doc.Key, doc.Key, &row, emit)
 }
 
 // LongEnough passes on the documents whose normalised text has at least so many words; the others
@@ -40,32 +41,32 @@ type longEnoughFn struct {
 	Normalize textnorm.Policy
 	Least     int
 
-	inputs   *records.Inputs
+	inputs   *blocks.Inputs
 	counter  *shingle.WordCounter
-	rejected *records.Buffers
+	rejected *blocks.Buffers
 }
 
 func (f *longEnoughFn) Setup() (err error) {
 	f.counter = shingle.NewWordCounter(f.Normalize)
-	f.inputs, err = storage.Shared[records.Inputs](f.Inputs)
+	f.inputs, err = storage.Shared[blocks.Inputs](f.Inputs)
 	return err
 }
 
 func (f *longEnoughFn) StartBundle(func([]byte), func(int64, []byte)) {
-	f.rejected = records.NewBuffers()
+	f.rejected = blocks.NewBuffers()
 }
 
 func (f *longEnoughFn) ProcessElement(block []byte, long func([]byte), rejected func(int64, []byte)) error {
 	var out []byte
 	all := true
-	d := records.NewDecoder(block)
+	d := blocks.NewDecoder(block)
 	for doc := range d.Documents() {
 		if words := f.counter.Words(doc.Text); words < f.Least {
 			all = false
 			reject(f.rejected, f.inputs, &doc, records.ReasonTooShort, fmt.Sprintf("%d words, --min-words is %d", words, f.Least), rejected)
 			continue
 		}
-		out = records.AppendDocument(out, &doc)
+		out = blocks.AppendDocument(out, &doc)
 	}
 	switch {
 	case all:

@@ -8,6 +8,7 @@ import (
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
 
+	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/kernels/lsh"
 	"github.com/neardup/neardup/kernels/minhash/fss"
@@ -30,7 +31,7 @@ var (
 
 // Params are what decides a document's band keys.
 type Params struct {
-	// Inputs is the path of the shared records.Inputs.
+	// Inputs is the path of the shared blocks.Inputs.
 	Inputs string
 	// Text says how a text becomes shingles.
 	Text shingle.Spec
@@ -63,37 +64,37 @@ func minHash(s beam.Scope, docs beam.PCollection, p Params) (bands, edges, rejec
 type minHashFn struct {
 	Params Params
 
-	inputs   *records.Inputs
+	inputs   *blocks.Inputs
 	shingler *shingle.Shingler
 	signer   *fss.Signer
 	shingles []uint64
 	values   []uint64
 	keys     []uint64
 	seen     copies
-	bands    *records.BandWriter
+	bands    *blocks.BandWriter
 	edges    []byte
-	rejected *records.Buffers
+	rejected *blocks.Buffers
 }
 
 func (f *minHashFn) Setup() (err error) {
-	if f.inputs, err = storage.Shared[records.Inputs](f.Params.Inputs); err != nil {
+	if f.inputs, err = storage.Shared[blocks.Inputs](f.Params.Inputs); err != nil {
 		return err
 	}
 	f.shingler = f.Params.Text.New()
 	f.signer = fss.New(f.Params.Signature, f.Params.Seed)
-	f.bands = records.NewBandWriter(f.Params.Bands, f.Params.ShardBits)
+	f.bands = blocks.NewBandWriter(f.Params.Bands, f.Params.ShardBits)
 	return nil
 }
 
 func (f *minHashFn) StartBundle(func(int64, []byte), func([]byte), func(int64, []byte)) {
 	f.seen.reset()
-	f.rejected = records.NewBuffers()
+	f.rejected = blocks.NewBuffers()
 }
 
 func (f *minHashFn) ProcessElement(ctx context.Context, block []byte, bands func(int64, []byte), edges func([]byte), rejected func(int64, []byte)) error {
 	var signed, equal, none int64
 	bands = counted(ctx, bands)
-	d := records.NewDecoder(block)
+	d := blocks.NewDecoder(block)
 	for doc := range d.Documents() {
 		f.shingles = f.shingler.Shingles(f.shingles[:0], doc.Text)
 		if len(f.shingles) == 0 {
@@ -104,8 +105,8 @@ func (f *minHashFn) ProcessElement(ctx context.Context, block []byte, bands func
 		signed++
 		if first, ok := f.seen.first(f.shingles, doc.Key); ok {
 			equal++
-			f.edges = records.AppendEdge(f.edges, records.Edge{A: min(first, doc.Key), B: max(first, doc.Key)})
-			if len(f.edges) >= records.BlockBytes {
+			f.edges = blocks.AppendEdge(f.edges, blocks.Edge{A: min(first, doc.Key), B: max(first, doc.Key)})
+			if len(f.edges) >= blocks.BlockBytes {
 				f.flushEdges(edges)
 			}
 			continue

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/kernels/lsh"
 	"github.com/neardup/neardup/kernels/minhash/fss"
@@ -26,36 +27,36 @@ func spec(t *testing.T) shingle.Spec {
 
 // signed is what one bundle emits.
 type signed struct {
-	bands    map[int64][]records.BandEntry
-	edges    []records.Edge
+	bands    map[int64][]blocks.BandEntry
+	edges    []blocks.Edge
 	rejected []records.Rejected
 }
 
 // sign runs documents, in blocks of two, through one bundle.
-func sign(t *testing.T, p Params, docs []records.Document) (out signed) {
+func sign(t *testing.T, p Params, docs []blocks.Document) (out signed) {
 	t.Helper()
 	p.Inputs = filepath.Join(t.TempDir(), "inputs.json")
-	inputs := &records.Inputs{Files: []records.File{{Source: "a.jsonl", Size: 1000}}, Shards: 1}
+	inputs := &blocks.Inputs{Files: []blocks.File{{Source: "a.jsonl", Size: 1000}}, Shards: 1}
 	if err := storage.WriteShared(p.Inputs, inputs); err != nil {
 		t.Fatal(err)
 	}
-	out.bands = map[int64][]records.BandEntry{}
+	out.bands = map[int64][]blocks.BandEntry{}
 	bands := func(group int64, block []byte) {
 		var err error
-		if out.bands[group], err = records.DecodeBands(out.bands[group], block); err != nil {
+		if out.bands[group], err = blocks.DecodeBands(out.bands[group], block); err != nil {
 			t.Fatal(err)
 		}
 	}
 	edges := func(block []byte) {
 		var err error
-		if out.edges, err = records.DecodeEdges(out.edges, block); err != nil {
+		if out.edges, err = blocks.DecodeEdges(out.edges, block); err != nil {
 			t.Fatal(err)
 		}
 	}
 	rejected := func(_ int64, block []byte) {
-		for d := records.NewDecoder(block); !d.Done(); {
+		for d := blocks.NewDecoder(block); !d.Done(); {
 			var row records.Rejected
-			row.DecodeFields(records.NewDecoder(d.RowPart().Fields))
+			blocks.DecodeFields(blocks.NewDecoder(d.RowPart().Fields), &row)
 			out.rejected = append(out.rejected, row)
 		}
 	}
@@ -66,7 +67,7 @@ func sign(t *testing.T, p Params, docs []records.Document) (out signed) {
 	f.StartBundle(bands, edges, rejected)
 	var block []byte
 	for i := range docs {
-		block = records.AppendDocument(block, &docs[i])
+		block = blocks.AppendDocument(block, &docs[i])
 		if i%2 == 1 || i == len(docs)-1 {
 			if err := f.ProcessElement(context.Background(), block, bands, edges, rejected); err != nil {
 				t.Fatal(err)
@@ -78,8 +79,8 @@ func sign(t *testing.T, p Params, docs []records.Document) (out signed) {
 	return out
 }
 
-func document(position int64, text string) records.Document {
-	return records.Document{Key: records.NewKey(0, position), ID: fmt.Append(nil, position), HasID: true, Text: []byte(text)}
+func document(position int64, text string) blocks.Document {
+	return blocks.Document{Key: blocks.NewKey(0, position), ID: fmt.Append(nil, position), HasID: true, Text: []byte(text)}
 }
 
 func params(t *testing.T) Params {
@@ -90,7 +91,7 @@ func params(t *testing.T) Params {
 func TestBandEntries(t *testing.T) {
 	p := params(t)
 	texts := []string{"one two three four five six seven", "eight nine ten eleven twelve", "single"}
-	var docs []records.Document
+	var docs []blocks.Document
 	for i, text := range texts {
 		docs = append(docs, document(int64(10*i), text))
 	}
@@ -119,12 +120,12 @@ func TestBandEntries(t *testing.T) {
 }
 
 func TestEqualSequencesCollapse(t *testing.T) {
-	out := sign(t, params(t), []records.Document{
+	out := sign(t, params(t), []blocks.Document{
 		document(0, "one two three four five six"),
 		document(10, "seven eight nine ten eleven twelve"),
 		document(20, "One, two, THREE four five six!"),
 	})
-	want := records.Edge{A: records.NewKey(0, 0), B: records.NewKey(0, 20)}
+	want := blocks.Edge{A: blocks.NewKey(0, 0), B: blocks.NewKey(0, 20)}
 	if len(out.edges) != 1 || out.edges[0] != want {
 		t.Errorf("edges %v, want %v", out.edges, want)
 	}
@@ -138,7 +139,7 @@ func TestEqualSequencesCollapse(t *testing.T) {
 }
 
 func TestNoTokenIsRejected(t *testing.T) {
-	out := sign(t, params(t), []records.Document{document(0, "..."), document(5, "word")})
+	out := sign(t, params(t), []blocks.Document{document(0, "..."), document(5, "word")})
 	if len(out.rejected) != 1 {
 		t.Fatalf("%d rejected rows, want 1", len(out.rejected))
 	}
@@ -152,7 +153,7 @@ func TestExactHasOneKey(t *testing.T) {
 	p := params(t)
 	p.Exact, p.Bands, p.ShardBits = true, 1, 0
 	long := strings.Repeat("all work and no play makes jack a dull boy ", 20)
-	out := sign(t, p, []records.Document{document(0, long), document(9000, long+" indeed")})
+	out := sign(t, p, []blocks.Document{document(0, long), document(9000, long+" indeed")})
 	if len(out.bands) != 1 || len(out.bands[0]) != 2 || out.bands[0][0].Key == out.bands[0][1].Key {
 		t.Errorf("band entries %v, want one for each document, with different keys", out.bands)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 
+	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/kernels/lsh"
 	"github.com/neardup/neardup/kernels/minhash/fss"
@@ -93,26 +94,26 @@ func (s *signer) sign(dst []uint64, text []byte) []uint64 {
 type valuesFn struct {
 	Params Params
 
-	inputs   *records.Inputs
+	inputs   *blocks.Inputs
 	signer   *signer
 	values   []uint64
-	rejected *records.Buffers
+	rejected *blocks.Buffers
 }
 
 func (f *valuesFn) Setup() (err error) {
 	if f.signer, err = f.Params.signer(); err != nil {
 		return err
 	}
-	f.inputs, err = storage.Shared[records.Inputs](f.Params.Inputs)
+	f.inputs, err = storage.Shared[blocks.Inputs](f.Params.Inputs)
 	return err
 }
 
-func (f *valuesFn) StartBundle(func([]byte), func(int64, []byte)) { f.rejected = records.NewBuffers() }
+func (f *valuesFn) StartBundle(func([]byte), func(int64, []byte)) { f.rejected = blocks.NewBuffers() }
 
 func (f *valuesFn) ProcessElement(ctx context.Context, block []byte, signed func([]byte), rejected func(int64, []byte)) error {
 	var out []byte
 	var made, none int64
-	d := records.NewDecoder(block)
+	d := blocks.NewDecoder(block)
 	for doc := range d.Documents() {
 		f.values = f.signer.sign(f.values, doc.Text)
 		if len(f.values) == 0 {
@@ -121,7 +122,7 @@ func (f *valuesFn) ProcessElement(ctx context.Context, block []byte, signed func
 			continue
 		}
 		made++
-		if out = records.AppendNumbers(out, doc.Key, f.values); len(out) >= records.BlockBytes {
+		if out = blocks.AppendNumbers(out, doc.Key, f.values); len(out) >= blocks.BlockBytes {
 			signed(out)
 			out = nil
 		}
@@ -145,18 +146,18 @@ type keysFn struct {
 	Params Params
 
 	values, keys []uint64
-	bands        *records.BandWriter
+	bands        *blocks.BandWriter
 }
 
 func (f *keysFn) StartBundle(func(int64, []byte)) {
-	f.bands = records.NewBandWriter(f.Params.Bands, f.Params.ShardBits)
+	f.bands = blocks.NewBandWriter(f.Params.Bands, f.Params.ShardBits)
 }
 
 func (f *keysFn) ProcessElement(ctx context.Context, block []byte, bands func(int64, []byte)) error {
 	bands = counted(ctx, bands)
-	d := records.NewDecoder(block)
+	d := blocks.NewDecoder(block)
 	for !d.Done() {
-		var key records.Key
+		var key blocks.Key
 		if key, f.values = d.Numbers(f.values[:0]); d.Err() != nil {
 			break
 		}

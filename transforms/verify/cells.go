@@ -11,9 +11,9 @@ import (
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 
+	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/kernels/hash"
 	"github.com/neardup/neardup/kernels/setsim"
-	"github.com/neardup/neardup/records"
 )
 
 func init() {
@@ -57,7 +57,7 @@ type cutFn struct {
 const shingleBytes = 8
 
 func (f *cutFn) ProcessElement(ctx context.Context, component int64, profiles func(*[]byte) bool, emit func(int64, []byte)) error {
-	none := func(a, b *records.Profile) int { return 0 }
+	none := func(a, b *blocks.Profile) int { return 0 }
 	ordered, documents, err := distinct(profiles, none)
 	if err != nil {
 		return err
@@ -89,7 +89,7 @@ func (f *cutFn) ProcessElement(ctx context.Context, component int64, profiles fu
 		for cut[reaches].Last < c {
 			reaches++
 		}
-		place := place{component: records.Key(component), lowest: reaches, cell: c, last: cell.Last}
+		place := place{component: blocks.Key(component), lowest: reaches, cell: c, last: cell.Last}
 		for _, r := range ordered[cell.First:cell.End] {
 			emit(int64(r.key), place.append(nil))
 		}
@@ -99,17 +99,17 @@ func (f *cutFn) ProcessElement(ctx context.Context, component int64, profiles fu
 
 // representative is the first document of a copy group.
 type representative struct {
-	key  records.Key
+	key  blocks.Key
 	size int
-	best records.Profile // of the group, to be kept rather than the others
+	best blocks.Profile // of the group, to be kept rather than the others
 }
 
 // distinct returns the representatives of a component, in no order, and how many documents it has.
-func distinct(profiles func(*[]byte) bool, preferred func(a, b *records.Profile) int) (all []representative, documents int, err error) {
-	first := map[records.SetHash]representative{}
+func distinct(profiles func(*[]byte) bool, preferred func(a, b *blocks.Profile) int) (all []representative, documents int, err error) {
+	first := map[blocks.SetHash]representative{}
 	var block []byte
 	for profiles(&block) {
-		d := records.NewDecoder(block)
+		d := blocks.NewDecoder(block)
 		for !d.Done() {
 			p := d.Profile()
 			documents++
@@ -118,7 +118,7 @@ func distinct(profiles func(*[]byte) bool, preferred func(a, b *records.Profile)
 				r.key, r.size = p.Key, p.Size
 			}
 			if !ok || preferred(&p, &r.best) < 0 {
-				r.best = records.Profile{Key: p.Key, Rank: bytes.Clone(p.Rank)} // and not the block
+				r.best = blocks.Profile{Key: p.Key, Rank: bytes.Clone(p.Rank)} // and not the block
 			}
 			first[p.Hash] = r
 		}
@@ -159,12 +159,12 @@ func measure(sizes []int, cut []setsim.Cell) (w work) {
 // place says to which pairs of cells a representative belongs: those of its cell with the cells
 // from lowest to last.
 type place struct {
-	component          records.Key
+	component          blocks.Key
 	lowest, cell, last int
 }
 
 func (p place) append(block []byte) []byte {
-	block = records.AppendKey(block, p.component)
+	block = blocks.AppendKey(block, p.component)
 	for _, n := range []int{p.lowest, p.cell, p.last} {
 		block = binary.AppendUvarint(block, uint64(n))
 	}
@@ -172,7 +172,7 @@ func (p place) append(block []byte) []byte {
 }
 
 func decodePlace(block []byte) (p place, err error) {
-	d := records.NewDecoder(block)
+	d := blocks.NewDecoder(block)
 	p = place{component: d.Key(), lowest: int(d.Uvarint()), cell: int(d.Uvarint()), last: int(d.Uvarint())}
 	return p, d.Err()
 }
@@ -215,13 +215,13 @@ func boolByte(b bool) byte {
 
 // cellPair names two cells of a component, first ≤ second.
 type cellPair struct {
-	component     records.Key
+	component     blocks.Key
 	first, second int
 }
 
 func (c cellPair) append(block []byte) []byte {
-	block = records.AppendKey(block, c.component)
-	return records.AppendUint32(records.AppendUint32(block, uint32(c.first)), uint32(c.second))
+	block = blocks.AppendKey(block, c.component)
+	return blocks.AppendUint32(blocks.AppendUint32(block, uint32(c.first)), uint32(c.second))
 }
 
 // group is the key of the pair's group. Others may have the same one.
@@ -248,7 +248,7 @@ func (f *cellPairFn) ProcessElement(ctx context.Context, _ int64, values func(*[
 	pairs := map[cellPair]*halves{}
 	var block []byte
 	for values(&block) {
-		d := records.NewDecoder(block)
+		d := blocks.NewDecoder(block)
 		c := cellPair{component: d.Key(), first: int(d.Uint32()), second: int(d.Uint32())}
 		half := d.Fixed(1)
 		if err := d.Err(); err != nil {
@@ -280,11 +280,11 @@ func sortedPairs(pairs map[cellPair]*halves) (sorted []cellPair) {
 
 func (f *cellPairFn) join(ctx context.Context, c cellPair, h *halves, emit, estimates func(int64, []byte)) error {
 	// A cell with itself comes as second half only.
-	first, err := assemble(h[0])
+	first, err := blocks.AssembleSets(h[0])
 	if err != nil {
 		return err
 	}
-	second, err := assemble(h[1])
+	second, err := blocks.AssembleSets(h[1])
 	if err != nil {
 		return err
 	}
@@ -292,7 +292,7 @@ func (f *cellPairFn) join(ctx context.Context, c cellPair, h *halves, emit, esti
 	var packed [][]byte
 	out.emit = func(_ int64, block []byte) { packed = append(packed, block) }
 	crowd := false
-	keys, sets := slices.Concat(first.keys, second.keys), slices.Concat(first.sets, second.sets)
+	keys, sets := slices.Concat(first.Keys, second.Keys), slices.Concat(first.Sets, second.Sets)
 	estimate := f.estimator.of(sets)
 	take := func(i, j, shared int) bool {
 		crowd = out.written == int64(f.PairBudget)
@@ -301,14 +301,14 @@ func (f *cellPairFn) join(ctx context.Context, c cellPair, h *halves, emit, esti
 		return !crowd
 	}
 	if c.first == c.second {
-		setsim.SelfJoin(second.sets, f.Threshold, take)
+		setsim.SelfJoin(second.Sets, f.Threshold, take)
 	} else {
-		setsim.CrossJoin(first.sets, second.sets, f.Threshold, func(i, j, shared int) bool { return take(i, len(first.sets)+j, shared) })
+		setsim.CrossJoin(first.Sets, second.Sets, f.Threshold, func(i, j, shared int) bool { return take(i, len(first.Sets)+j, shared) })
 	}
 	out.flush()
 	pairsFound.Inc(ctx, out.written)
 	if c.first == c.second {
-		representatives.Inc(ctx, int64(len(second.sets)))
+		representatives.Inc(ctx, int64(len(second.Sets)))
 	}
 	if crowd {
 		packed = nil

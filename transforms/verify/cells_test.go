@@ -15,13 +15,13 @@ import (
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/testing/ptest"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/internal/beamtest"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/kernels/setsim"
 	"github.com/neardup/neardup/kernels/shingle"
 	"github.com/neardup/neardup/kernels/survivors"
 	"github.com/neardup/neardup/kernels/unionfind"
-	"github.com/neardup/neardup/records"
 )
 
 func TestMain(m *testing.M) { beamtest.Main(m) }
@@ -31,20 +31,20 @@ func init() { beam.RegisterDoFn(reflect.TypeFor[gatherFn]()) }
 // gathered is what the pipelines of tests found, by name.
 var gathered = struct {
 	sync.Mutex
-	pairs map[string][]records.NearPair
-}{pairs: map[string][]records.NearPair{}}
+	pairs map[string][]blocks.NearPair
+}{pairs: map[string][]blocks.NearPair{}}
 
 type gatherFn struct{ Name string }
 
 func (f *gatherFn) ProcessElement(_ int64, block []byte) (err error) {
 	gathered.Lock()
 	defer gathered.Unlock()
-	gathered.pairs[f.Name], err = records.DecodeNearPairs(gathered.pairs[f.Name], block)
+	gathered.pairs[f.Name], err = blocks.DecodeNearPairs(gathered.pairs[f.Name], block)
 	return err
 }
 
 // take returns the distinct pairs gathered under a name, sorted, with what they share.
-func take(name string) (pairs []records.NearPair) {
+func take(name string) (pairs []blocks.NearPair) {
 	gathered.Lock()
 	defer gathered.Unlock()
 	pairs = gathered.pairs[name]
@@ -53,13 +53,13 @@ func take(name string) (pairs []records.NearPair) {
 	return pairs
 }
 
-func comparePairs(a, b records.NearPair) int {
-	return records.Edge{A: a.A, B: a.B}.Compare(records.Edge{A: b.A, B: b.B})
+func comparePairs(a, b blocks.NearPair) int {
+	return blocks.Edge{A: a.A, B: a.B}.Compare(blocks.Edge{A: b.A, B: b.B})
 }
 
 // families are documents of two components: texts of words, many of them variants or copies of
 // one another, and of very different length.
-func families(seed uint64) (docs []records.Document) {
+func families(seed uint64) (docs []blocks.Document) {
 	r := rand.New(rand.NewPCG(seed, 7))
 	words := func(n int) (text []string) {
 		for range n {
@@ -68,7 +68,7 @@ func families(seed uint64) (docs []records.Document) {
 		return text
 	}
 	for component := range 2 {
-		first := records.NewKey(component, 0)
+		first := blocks.NewKey(component, 0)
 		position := int64(0)
 		for range 6 {
 			template := words(8 << r.IntN(4))
@@ -77,14 +77,14 @@ func families(seed uint64) (docs []records.Document) {
 				for range r.IntN(4) {
 					text[r.IntN(len(text))] = fmt.Sprint("x", r.IntN(3000))
 				}
-				docs = append(docs, records.Document{
-					Key: records.NewKey(component, position), Component: first, Text: []byte(strings.Join(text, " ")),
+				docs = append(docs, blocks.Document{
+					Key: blocks.NewKey(component, position), Component: first, Text: []byte(strings.Join(text, " ")),
 				})
 				position += int64(1 + r.IntN(50))
 			}
 		}
 	}
-	of := map[records.Key]int{}
+	of := map[blocks.Key]int{}
 	for _, d := range docs {
 		of[d.Component]++
 	}
@@ -96,10 +96,10 @@ func families(seed uint64) (docs []records.Document) {
 
 // everyPair compares all representatives of each component with each other, and returns the
 // representatives in input order with the sizes of their sets.
-func everyPair(docs []records.Document, text shingle.Spec, t setsim.Threshold) (pairs []records.NearPair, all representativeSets) {
+func everyPair(docs []blocks.Document, text shingle.Spec, t setsim.Threshold) (pairs []blocks.NearPair, all representativeSets) {
 	shingler := text.New()
 	type member struct {
-		records.Document
+		blocks.Document
 		set []uint64
 	}
 	var members []member
@@ -114,7 +114,7 @@ func everyPair(docs []records.Document, text shingle.Spec, t setsim.Threshold) (
 		for _, b := range members[i+1:] {
 			shared := setsim.Overlap(a.set, b.set)
 			if a.Component == b.Component && t.Reached(shared, len(a.set), len(b.set)) {
-				pairs = append(pairs, records.NearPair{A: a.Key, B: b.Key, Shared: shared})
+				pairs = append(pairs, blocks.NearPair{A: a.Key, B: b.Key, Shared: shared})
 			}
 		}
 	}
@@ -123,18 +123,18 @@ func everyPair(docs []records.Document, text shingle.Spec, t setsim.Threshold) (
 }
 
 type representativeSets struct {
-	keys  []records.Key
+	keys  []blocks.Key
 	sizes []int
 }
 
 var words2 = shingle.Spec{Shingle: shingle.Config{Kind: shingle.Word, K: 2}}
 
 // found runs the steps of this package.
-func found(t *testing.T, docs []records.Document, p Params) (pairs, links []records.NearPair) {
+func found(t *testing.T, docs []blocks.Document, p Params) (pairs, links []blocks.NearPair) {
 	t.Helper()
 	p.Temp, p.ChunkBytes = t.TempDir(), p.CellBytes
 	p.Inputs = filepath.Join(p.Temp, "inputs.json")
-	inputs := &records.Inputs{Files: []records.File{{Source: "a"}, {Source: "b"}}}
+	inputs := &blocks.Inputs{Files: []blocks.File{{Source: "a"}, {Source: "b"}}}
 	if err := storage.WriteShared(p.Inputs, inputs); err != nil {
 		t.Fatal(err)
 	}
@@ -142,7 +142,7 @@ func found(t *testing.T, docs []records.Document, p Params) (pairs, links []reco
 	for i := 0; i < len(docs); i += 7 {
 		var block []byte
 		for _, d := range docs[i:min(i+7, len(docs))] {
-			block = records.AppendDocument(block, &d)
+			block = blocks.AppendDocument(block, &d)
 		}
 		packed = append(packed, block)
 	}
@@ -186,7 +186,7 @@ func TestCrowds(t *testing.T) {
 		docs := families(seed)
 		half := setsim.Threshold{Num: 1, Den: 2}
 		want, all := everyPair(docs, words2, half)
-		var first []records.NearPair
+		var first []blocks.NearPair
 		for _, cell := range []int{1, 600, 1 << 20} {
 			got, links := found(t, docs, Params{Threshold: half, CellBytes: cell, PairBudget: 10, WorkBytes: 1 << 40})
 			if len(links) == 0 || len(got) >= len(want) {
@@ -214,7 +214,7 @@ func TestCrowds(t *testing.T) {
 }
 
 // most is the number of pairs of the component that has most.
-func most(pairs []records.NearPair) (n int) {
+func most(pairs []blocks.NearPair) (n int) {
 	of := map[int]int{}
 	for _, p := range pairs {
 		of[p.A.File()]++
@@ -223,7 +223,7 @@ func most(pairs []records.NearPair) (n int) {
 	return n
 }
 
-func star(all representativeSets, near []records.NearPair) []survivors.Choice {
+func star(all representativeSets, near []blocks.NearPair) []survivors.Choice {
 	var pairs []survivors.Pair
 	for _, p := range near {
 		i, _ := slices.BinarySearch(all.keys, p.A)
@@ -233,7 +233,7 @@ func star(all representativeSets, near []records.NearPair) []survivors.Choice {
 	return survivors.Star(len(all.keys), pairs)
 }
 
-func clusters(pairs []records.NearPair) map[int64]int64 {
+func clusters(pairs []blocks.NearPair) map[int64]int64 {
 	var forest unionfind.Forest
 	for _, p := range pairs {
 		forest.Union(int64(p.A), int64(p.B))
@@ -245,7 +245,7 @@ func clusters(pairs []records.NearPair) map[int64]int64 {
 func TestWorkLimit(t *testing.T) {
 	var block []byte
 	for i := range 100 {
-		block = records.AppendProfile(block, &records.Profile{Key: records.NewKey(0, int64(i)), Hash: records.SetHash{Lo: uint64(i)}, Size: DefaultCellBytes / shingleBytes})
+		block = blocks.AppendProfile(block, &blocks.Profile{Key: blocks.NewKey(0, int64(i)), Hash: blocks.SetHash{Lo: uint64(i)}, Size: DefaultCellBytes / shingleBytes})
 	}
 	// Each set fills a cell of the usual size, and each of the 100 is sent to 100 pairs of cells,
 	// whatever the size of those in use.
@@ -273,7 +273,7 @@ func TestCrowdOfWhichMuchIsKept(t *testing.T) {
 		return text.String()
 	}
 	const pages, removed = 100, 4
-	var docs []records.Document
+	var docs []blocks.Document
 	for i := range pages + removed {
 		text := words("t", 80-max(0, i-pages))
 		if i < pages {
@@ -283,7 +283,7 @@ func TestCrowdOfWhichMuchIsKept(t *testing.T) {
 			}
 			text += words(fmt.Sprint("own", i, "x"), own)
 		}
-		docs = append(docs, records.Document{Key: records.NewKey(0, int64(i)), Of: pages + removed, Text: []byte(text)})
+		docs = append(docs, blocks.Document{Key: blocks.NewKey(0, int64(i)), Of: pages + removed, Text: []byte(text)})
 	}
 	half := setsim.Threshold{Num: 1, Den: 2}
 	want, all := everyPair(docs, words2, half)

@@ -3,10 +3,8 @@ package verify
 import (
 	"cmp"
 	"context"
-	"encoding/binary"
 	"encoding/json"
 	"fmt"
-	"io"
 	"path"
 	"reflect"
 	"slices"
@@ -14,6 +12,7 @@ import (
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
 
+	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/kernels/hash"
 	"github.com/neardup/neardup/kernels/setsim"
@@ -53,7 +52,7 @@ type tallyFn struct {
 	BlockBytes int
 	Groups     Groups
 
-	in        *records.Inputs
+	in        *blocks.Inputs
 	estimates bundleEstimate
 }
 
@@ -66,19 +65,19 @@ func (f *tallyFn) FinishBundle(_, _ func(int64, []byte), facts func([]byte), _ f
 }
 
 func (f *tallyFn) Setup() (err error) {
-	f.in, err = storage.Shared[records.Inputs](f.Inputs)
+	f.in, err = storage.Shared[blocks.Inputs](f.Inputs)
 	return err
 }
 
 func (f *tallyFn) ProcessElement(ctx context.Context, component int64, profiles, pairs, estimates func(*[]byte) bool, whole, links func(int64, []byte), facts func([]byte), ranks func(int64, []byte)) error {
 	var held [][]byte
-	var near []records.NearPair
+	var near []blocks.NearPair
 	var err error
 	var forest unionfind.Forest
 	count, crowd := 0, false
 	var block []byte
 	for pairs(&block) {
-		if near, err = records.DecodeNearPairs(near[:0], block); err != nil {
+		if near, err = blocks.DecodeNearPairs(near[:0], block); err != nil {
 			return err
 		}
 		count += len(near)
@@ -101,7 +100,7 @@ func (f *tallyFn) ProcessElement(ctx context.Context, component int64, profiles,
 	out := pairWriter{key: f.Groups.of(component), emit: links}
 	for key, root := range forest.All() {
 		if key != root {
-			out.add(records.Key(root), records.Key(key), 0)
+			out.add(blocks.Key(root), blocks.Key(key), 0)
 		}
 	}
 	out.flush()
@@ -111,8 +110,8 @@ func (f *tallyFn) ProcessElement(ctx context.Context, component int64, profiles,
 	}
 	slices.SortFunc(order, func(a, b representative) int { return f.in.Preferred(&a.best, &b.best) })
 	crowdsFound.Inc(ctx, 1)
-	fact, err := json.Marshal(records.Fact{
-		Kind: records.FactCrowd, Name: fmt.Sprint(component),
+	fact, err := json.Marshal(blocks.Fact{
+		Kind: blocks.FactCrowd, Name: fmt.Sprint(component),
 		Counts: map[string]int64{records.CountRepresentatives: int64(len(order))},
 	})
 	if err != nil {
@@ -121,7 +120,7 @@ func (f *tallyFn) ProcessElement(ctx context.Context, component int64, profiles,
 	facts(fact)
 	sent := 0
 	for i, r := range order {
-		rank := rank{component: records.Key(component), block: sent / f.BlockBytes, place: i}
+		rank := rank{component: blocks.Key(component), block: sent / f.BlockBytes, place: i}
 		ranks(int64(r.key), rank.append(nil))
 		sent += shingleBytes * r.size
 	}
@@ -143,16 +142,16 @@ func (f *tallyFn) estimate(component int64, estimates func(*[]byte) bool) error 
 
 // rank says where a representative stands in the order of its crowd, and in which block of it.
 type rank struct {
-	component    records.Key
+	component    blocks.Key
 	block, place int
 }
 
 func (r rank) append(block []byte) []byte {
-	block = records.AppendKey(block, r.component)
-	return records.AppendUint32(records.AppendUint32(block, uint32(r.block)), uint32(r.place))
+	block = blocks.AppendKey(block, r.component)
+	return blocks.AppendUint32(blocks.AppendUint32(block, uint32(r.block)), uint32(r.place))
 }
 
-func decodeRank(d *records.Decoder) rank {
+func decodeRank(d *blocks.Decoder) rank {
 	return rank{component: d.Key(), block: int(d.Uint32()), place: int(d.Uint32())}
 }
 
@@ -180,7 +179,7 @@ func (f *rankedFn) ProcessElement(_ int64, parts, ranks func(*[]byte) bool, emit
 	if !ranks(&prefix) {
 		return nil // a copy, or in no crowd
 	}
-	d := records.NewDecoder(prefix)
+	d := blocks.NewDecoder(prefix)
 	r := decodeRank(d)
 	if err := d.Err(); err != nil {
 		return err
@@ -200,12 +199,12 @@ type spoolFn struct{ Folder string }
 func (f *spoolFn) ProcessElement(_ int64, values func(*[]byte) bool, emit func(int64, []byte)) error {
 	type content struct {
 		parts  [][]byte
-		places map[records.Key]int
+		places map[blocks.Key]int
 	}
 	packed := map[rank]*content{} // of place 0; more than one only by accident
 	var value []byte
 	for values(&value) {
-		d := records.NewDecoder(value)
+		d := blocks.NewDecoder(value)
 		r := decodeRank(d)
 		part := value[len(value)-d.Left():]
 		key := d.SetPart().Key
@@ -214,77 +213,55 @@ func (f *spoolFn) ProcessElement(_ int64, values func(*[]byte) bool, emit func(i
 		}
 		of := rank{component: r.component, block: r.block}
 		if packed[of] == nil {
-			packed[of] = &content{places: map[records.Key]int{}}
+			packed[of] = &content{places: map[blocks.Key]int{}}
 		}
 		packed[of].parts = append(packed[of].parts, part)
 		packed[of].places[key] = r.place
 		value = nil
 	}
 	for of, c := range packed {
-		g, err := assemble(c.parts)
+		g, err := blocks.AssembleSets(c.parts)
 		if err != nil {
 			return err
 		}
-		sort := make([]int, len(g.keys))
+		sort := make([]int, len(g.Keys))
 		for i := range sort {
 			sort[i] = i
 		}
-		slices.SortFunc(sort, func(i, j int) int { return cmp.Compare(c.places[g.keys[i]], c.places[g.keys[j]]) })
-		var ordered group
+		slices.SortFunc(sort, func(i, j int) int { return cmp.Compare(c.places[g.Keys[i]], c.places[g.Keys[j]]) })
+		var ordered blocks.Sets
 		for _, i := range sort {
-			ordered.keys, ordered.sets = append(ordered.keys, g.keys[i]), append(ordered.sets, g.sets[i])
+			ordered.Keys, ordered.Sets = append(ordered.Keys, g.Keys[i]), append(ordered.Sets, g.Sets[i])
 		}
-		if err := ordered.write(path.Dir(f.Folder), blockFile(f.Folder, of.component, of.block)); err != nil {
+		if err := writeSets(path.Dir(f.Folder), blockFile(f.Folder, of.component, of.block), ordered); err != nil {
 			return err
 		}
-		emit(int64(of.component), records.AppendUint32(nil, uint32(of.block)))
+		emit(int64(of.component), blocks.AppendUint32(nil, uint32(of.block)))
 	}
 	return nil
 }
 
-func blockFile(folder string, component records.Key, block int) string {
+func blockFile(folder string, component blocks.Key, block int) string {
 	return path.Join(folder, fmt.Sprintf("%d-%d", int64(component), block))
 }
 
 // keptFile is that of a chunk of a crowd's kept sets.
-func keptFile(folder string, component records.Key, chunk int) string {
+func keptFile(folder string, component blocks.Key, chunk int) string {
 	return path.Join(folder, fmt.Sprintf("%d-kept-%d", int64(component), chunk))
 }
 
-// write writes the sets to a file below the folder temp, for readGroup.
-func (g group) write(temp, name string) error {
-	_, err := storage.WriteBelow(temp, name, func(w io.Writer) error {
-		var buffer []byte
-		for i, set := range g.sets {
-			buffer = records.AppendUint32(records.AppendKey(buffer[:0], g.keys[i]), uint32(len(set)))
-			for _, v := range set {
-				buffer = binary.LittleEndian.AppendUint64(buffer, v)
-			}
-			if _, err := w.Write(buffer); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+// writeSets writes sets to a file below the folder temp, for readSets.
+func writeSets(temp, name string, sets blocks.Sets) error {
+	_, err := storage.WriteBelow(temp, name, sets.Write)
 	return err
 }
 
-func readGroup(name string) (g group, err error) {
+func readSets(name string) (blocks.Sets, error) {
 	data, err := storage.ReadFile(name)
 	if err != nil {
-		return g, err
+		return blocks.Sets{}, err
 	}
-	d := records.NewDecoder(data)
-	for !d.Done() {
-		key := d.Key()
-		values := d.Fixed(shingleBytes * int(d.Uint32()))
-		set := make([]uint64, len(values)/shingleBytes)
-		for i := range set {
-			set[i] = binary.LittleEndian.Uint64(values[shingleBytes*i:])
-		}
-		g.keys, g.sets = append(g.keys, key), append(g.sets, set)
-	}
-	return g, d.Err()
+	return blocks.DecodeSets(data)
 }
 
 // passFn goes through crowds in the order of preference, and lists the pairs of each document
@@ -302,21 +279,21 @@ func (f *passFn) ProcessElement(ctx context.Context, component int64, numbers fu
 	var packed []int
 	var number []byte
 	for numbers(&number) {
-		d := records.NewDecoder(number)
+		d := blocks.NewDecoder(number)
 		packed = append(packed, int(d.Uint32()))
 		if err := d.Err(); err != nil {
 			return err
 		}
 	}
 	slices.Sort(packed)
-	p := pass{passFn: f, component: records.Key(component), out: pairWriter{key: f.Groups.of(component), emit: emit}}
+	p := pass{passFn: f, component: blocks.Key(component), out: pairWriter{key: f.Groups.of(component), emit: emit}}
 	p.chunk = p.newChunk()
-	each := func(do func(group) error) error {
+	each := func(do func(blocks.Sets) error) error {
 		for _, b := range packed {
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			g, err := readGroup(blockFile(f.Folder, p.component, b))
+			g, err := readSets(blockFile(f.Folder, p.component, b))
 			if err == nil {
 				err = do(g)
 			}
@@ -326,14 +303,14 @@ func (f *passFn) ProcessElement(ctx context.Context, component int64, numbers fu
 		}
 		return nil
 	}
-	err := each(func(g group) error {
-		for _, set := range g.sets {
+	err := each(func(g blocks.Sets) error {
+		for _, set := range g.Sets {
 			p.common.Count(set)
 		}
 		return nil
 	})
 	if err == nil {
-		err = each(func(g group) error { return p.block(ctx, g) })
+		err = each(func(g blocks.Sets) error { return p.block(ctx, g) })
 	}
 	if err != nil {
 		return err
@@ -348,7 +325,7 @@ func (f *passFn) ProcessElement(ctx context.Context, component int64, numbers fu
 // pass is the state of going through a crowd.
 type pass struct {
 	*passFn
-	component records.Key
+	component blocks.Key
 	out       pairWriter
 	full      int   // chunks of kept sets that were written to files
 	chunk     chunk // those kept since
@@ -358,14 +335,14 @@ type pass struct {
 
 // chunk is kept sets with an index.
 type chunk struct {
-	group
+	kept  blocks.Sets
 	index *setsim.Index
 }
 
 func (p *pass) newChunk() chunk { return chunk{index: setsim.NewIndex(p.Threshold, &p.common)} }
 
-func (c *chunk) add(key records.Key, set []uint64) {
-	c.keys, c.sets = append(c.keys, key), append(c.sets, set)
+func (c *chunk) add(key blocks.Key, set []uint64) {
+	c.kept.Keys, c.kept.Sets = append(c.kept.Keys, key), append(c.kept.Sets, set)
 	c.index.Add(set)
 }
 
@@ -377,25 +354,25 @@ const listed = 64
 // match is what is known of a document's pairs with kept ones.
 type match struct {
 	pairs      int
-	key        records.Key // of the most similar
+	key        blocks.Key // of the most similar
 	shared     int
 	similarity float64
 	unlisted   bool
 }
 
 // block goes through the next sets.
-func (p *pass) block(ctx context.Context, g group) error {
-	matches := make([]match, len(g.keys))
+func (p *pass) block(ctx context.Context, g blocks.Sets) error {
+	matches := make([]match, len(g.Keys))
 	compare := func(c *chunk, i int) {
 		m := &matches[i]
-		c.index.Similar(g.sets[i], func(k, shared int) {
+		c.index.Similar(g.Sets[i], func(k, shared int) {
 			m.pairs++
 			if m.pairs <= listed {
-				p.out.add(c.keys[k], g.keys[i], shared)
+				p.out.add(c.kept.Keys[k], g.Keys[i], shared)
 			}
 			// As survivors.Star decides: of equals the earliest.
-			if s := setsim.Similarity(shared, len(c.sets[k]), len(g.sets[i])); s > m.similarity {
-				*m = match{pairs: m.pairs, key: c.keys[k], shared: shared, similarity: s, unlisted: m.pairs > listed}
+			if s := setsim.Similarity(shared, len(c.kept.Sets[k]), len(g.Sets[i])); s > m.similarity {
+				*m = match{pairs: m.pairs, key: c.kept.Keys[k], shared: shared, similarity: s, unlisted: m.pairs > listed}
 			}
 		})
 	}
@@ -403,26 +380,26 @@ func (p *pass) block(ctx context.Context, g group) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		kept, err := readGroup(keptFile(p.Folder, p.component, n))
+		kept, err := readSets(keptFile(p.Folder, p.component, n))
 		if err != nil {
 			return err
 		}
 		c := p.newChunk()
-		for i, key := range kept.keys {
-			c.add(key, kept.sets[i])
+		for i, key := range kept.Keys {
+			c.add(key, kept.Sets[i])
 		}
-		for i := range g.keys {
+		for i := range g.Keys {
 			compare(&c, i)
 		}
 	}
-	for i, key := range g.keys {
+	for i, key := range g.Keys {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
 		compare(&p.chunk, i)
 		switch m := &matches[i]; {
 		case m.pairs == 0:
-			p.chunk.add(key, g.sets[i])
+			p.chunk.add(key, g.Sets[i])
 			p.kept++
 		case m.unlisted:
 			p.out.add(m.key, key, m.shared)
@@ -431,7 +408,7 @@ func (p *pass) block(ctx context.Context, g group) error {
 	if p.chunk.index.Bytes() < p.ChunkBytes {
 		return nil
 	}
-	if err := p.chunk.write(path.Dir(p.Folder), keptFile(p.Folder, p.component, p.full)); err != nil {
+	if err := writeSets(path.Dir(p.Folder), keptFile(p.Folder, p.component, p.full), p.chunk.kept); err != nil {
 		return err
 	}
 	p.full++

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/kernels/lsh"
 	"github.com/neardup/neardup/kernels/minhash/fss"
 	"github.com/neardup/neardup/kernels/setsim"
@@ -49,7 +50,7 @@ func (b *bundleEstimate) emit(facts func([]byte)) error {
 	if b.sum.found == 0 {
 		return nil
 	}
-	fact, err := json.Marshal(records.Fact{Kind: records.FactEstimate, Name: fmt.Sprint(b.first), Counts: map[string]int64{
+	fact, err := json.Marshal(blocks.Fact{Kind: blocks.FactEstimate, Name: fmt.Sprint(b.first), Counts: map[string]int64{
 		records.CountNear: b.sum.found, records.CountMillionths: b.sum.millionths,
 	}})
 	if err == nil {
@@ -128,11 +129,11 @@ func meet(a, b []uint32) bool {
 }
 
 func (e estimate) append(block []byte) []byte {
-	return records.AppendUint64(records.AppendUint64(block, uint64(e.found)), uint64(e.millionths))
+	return blocks.AppendUint64(blocks.AppendUint64(block, uint64(e.found)), uint64(e.millionths))
 }
 
 func decodeEstimate(block []byte) (estimate, error) {
-	d := records.NewDecoder(block)
+	d := blocks.NewDecoder(block)
 	e := estimate{found: int64(d.Uint64()), millionths: int64(d.Uint64())}
 	return e, d.Err()
 }

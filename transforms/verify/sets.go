@@ -7,9 +7,9 @@ import (
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
 
+	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/kernels/hash"
 	"github.com/neardup/neardup/kernels/shingle"
-	"github.com/neardup/neardup/records"
 )
 
 func init() {
@@ -53,14 +53,14 @@ type setsFn struct {
 	shingler                      *shingle.Shingler
 	shingles                      []uint64
 	part                          []byte
-	sent                          map[sentKey]records.Key
-	sets, profiles, largeProfiles *records.Buffers
+	sent                          map[sentKey]blocks.Key
+	sets, profiles, largeProfiles *blocks.Buffers
 }
 
 // sentKey is a set that was sent for a component.
 type sentKey struct {
-	component records.Key
-	hash      records.SetHash
+	component blocks.Key
+	hash      blocks.SetHash
 }
 
 // maxSent bounds the memory of what was sent; what it forgets is sent once more.
@@ -69,23 +69,23 @@ const maxSent = 1 << 20
 func (f *setsFn) Setup() { f.shingler = f.Text.New() }
 
 func (f *setsFn) StartBundle(_, _, _, _ func(int64, []byte)) {
-	f.sent = map[sentKey]records.Key{}
-	f.sets, f.profiles, f.largeProfiles = records.NewBuffers(), records.NewBuffers(), records.NewBuffers()
+	f.sent = map[sentKey]blocks.Key{}
+	f.sets, f.profiles, f.largeProfiles = blocks.NewBuffers(), blocks.NewBuffers(), blocks.NewBuffers()
 }
 
 func (f *setsFn) ProcessElement(ctx context.Context, block []byte, sets, profiles, largeSets, largeProfiles func(int64, []byte)) error {
 	var made, shipped, bytes int64
-	d := records.NewDecoder(block)
+	d := blocks.NewDecoder(block)
 	for doc := range d.Documents() {
 		f.shingles = f.shingler.Shingles(f.shingles[:0], doc.Text)
 		set := shingle.Set(f.shingles)
-		profile := records.Profile{
+		profile := blocks.Profile{
 			Key: doc.Key, Hash: setHash(set), Size: len(set),
 			ID: doc.ID, HasID: doc.HasID, Rank: doc.Rank,
 		}
 		component := int64(doc.Component)
 		group, large := f.Groups.of(component), doc.Of > f.Small
-		appendProfile := func(block []byte) []byte { return records.AppendProfile(block, &profile) }
+		appendProfile := func(block []byte) []byte { return blocks.AppendProfile(block, &profile) }
 		f.profiles.Add(group, appendProfile, profiles)
 		if large {
 			f.largeProfiles.Add(component, appendProfile, largeProfiles)
@@ -96,13 +96,13 @@ func (f *setsFn) ProcessElement(ctx context.Context, block []byte, sets, profile
 		}
 		shipped++
 		if large {
-			records.SetParts(nil, doc.Key, profile.Hash, set, func(part []byte) {
+			blocks.SetParts(nil, doc.Key, profile.Hash, set, func(part []byte) {
 				bytes += int64(len(part))
 				largeSets(int64(doc.Key), part)
 			})
 			continue
 		}
-		records.SetParts(f.part, doc.Key, profile.Hash, set, func(part []byte) {
+		blocks.SetParts(f.part, doc.Key, profile.Hash, set, func(part []byte) {
 			f.part = part[:0]
 			bytes += int64(len(part))
 			f.sets.Add(group, func(block []byte) []byte { return appendMemberPart(block, doc.Component, part) }, sets)
@@ -114,11 +114,11 @@ func (f *setsFn) ProcessElement(ctx context.Context, block []byte, sets, profile
 	return d.Err()
 }
 
-func setHash(set []uint64) records.SetHash { return records.SetHash(hash.Sequence(set)) }
+func setHash(set []uint64) blocks.SetHash { return blocks.SetHash(hash.Sequence(set)) }
 
 // firstOf reports whether no earlier document is known to have the same set. Splits may come in
 // any order, so an earlier document may follow: it is a first, too.
-func (f *setsFn) firstOf(component records.Key, p *records.Profile) bool {
+func (f *setsFn) firstOf(component blocks.Key, p *blocks.Profile) bool {
 	key := sentKey{component, p.Hash}
 	if first, ok := f.sent[key]; ok && first < p.Key {
 		return false

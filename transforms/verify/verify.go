@@ -14,7 +14,7 @@ import (
 
 // Params are what pairs are, and the bounds of the work.
 type Params struct {
-	// Inputs is the path of the shared records.Inputs.
+	// Inputs is the path of the shared blocks.Inputs.
 	Inputs    string
 	Threshold setsim.Threshold
 	// CellBytes is the size of the sets that a cell holds. The result does not depend on it.
@@ -69,7 +69,7 @@ type Found struct {
 	// Links are KV<group, near pairs> that connect the clusters of crowds as all pairs would.
 	Links beam.PCollection
 	// Facts tell of crowds, and estimate how many pairs other components have; encoded as
-	// records.Fact.
+	// blocks.Fact.
 	Facts beam.PCollection
 	// Crowded are KV<document, rank>: the representatives of crowds.
 	Crowded beam.PCollection

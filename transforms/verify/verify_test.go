@@ -11,14 +11,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/internal/beamtest"
 	"github.com/neardup/neardup/kernels/setsim"
 	"github.com/neardup/neardup/kernels/shingle"
-	"github.com/neardup/neardup/records"
 )
 
 // joined runs the join of a group of several components that all have the same parts.
-func joined(t *testing.T, parts [][]byte, threshold setsim.Threshold) (pairs []records.NearPair) {
+func joined(t *testing.T, parts [][]byte, threshold setsim.Threshold) (pairs []blocks.NearPair) {
 	t.Helper()
 	f := &joinFn{Threshold: threshold, CellBytes: 1 << 30}
 	f.Setup()
@@ -28,7 +28,7 @@ func joined(t *testing.T, parts [][]byte, threshold setsim.Threshold) (pairs []r
 	for i, part := range parts {
 		for c := range components {
 			b := &packed[(i+c)%len(packed)]
-			*b = appendMemberPart(*b, records.Key(c), part)
+			*b = appendMemberPart(*b, blocks.Key(c), part)
 		}
 	}
 	err := f.ProcessElement(context.Background(), 1, beamtest.Values(packed...), func(group int64, block []byte) {
@@ -36,7 +36,7 @@ func joined(t *testing.T, parts [][]byte, threshold setsim.Threshold) (pairs []r
 			t.Errorf("pairs for group %d", group)
 		}
 		var err error
-		if pairs, err = records.DecodeNearPairs(pairs, block); err != nil {
+		if pairs, err = blocks.DecodeNearPairs(pairs, block); err != nil {
 			t.Fatal(err)
 		}
 	}, passedOn, passedOn, nil)
@@ -54,8 +54,8 @@ func joined(t *testing.T, parts [][]byte, threshold setsim.Threshold) (pairs []r
 		}
 	}
 	pairs = pairs[:each]
-	slices.SortFunc(pairs, func(a, b records.NearPair) int {
-		return records.Edge{A: a.A, B: a.B}.Compare(records.Edge{A: b.A, B: b.B})
+	slices.SortFunc(pairs, func(a, b blocks.NearPair) int {
+		return blocks.Edge{A: a.A, B: a.B}.Compare(blocks.Edge{A: b.A, B: b.B})
 	})
 	return pairs
 }
@@ -67,10 +67,10 @@ func TestJoinOfParts(t *testing.T) {
 	for seed := range uint64(20) {
 		r := rand.New(rand.NewPCG(seed, 2))
 		var parts [][]byte
-		first := map[records.SetHash]records.Key{}
-		sets := map[records.Key]map[uint64]bool{}
+		first := map[blocks.SetHash]blocks.Key{}
+		sets := map[blocks.Key]map[uint64]bool{}
 		for i := range 40 {
-			key := records.NewKey(0, int64(i))
+			key := blocks.NewKey(0, int64(i))
 			set := map[uint64]bool{}
 			for len(set) < 8 {
 				set[uint64(r.IntN(14))<<60|1] = true
@@ -80,7 +80,7 @@ func TestJoinOfParts(t *testing.T) {
 				sorted = append(sorted, s)
 			}
 			slices.Sort(sorted)
-			hash := records.SetHash{}
+			hash := blocks.SetHash{}
 			for _, s := range sorted {
 				hash.Lo = hash.Lo*31 + s>>60
 			}
@@ -88,10 +88,10 @@ func TestJoinOfParts(t *testing.T) {
 				first[hash] = key
 				sets[key] = set
 			}
-			records.SetParts(nil, key, hash, sorted, func(part []byte) { parts = append(parts, part) })
+			blocks.SetParts(nil, key, hash, sorted, func(part []byte) { parts = append(parts, part) })
 		}
 		rand.Shuffle(len(parts), func(i, j int) { parts[i], parts[j] = parts[j], parts[i] })
-		var want []records.NearPair
+		var want []blocks.NearPair
 		for a := range sets {
 			for b := range sets {
 				shared := 0
@@ -101,12 +101,12 @@ func TestJoinOfParts(t *testing.T) {
 					}
 				}
 				if a < b && 2*shared >= 16-shared {
-					want = append(want, records.NearPair{A: a, B: b, Shared: shared})
+					want = append(want, blocks.NearPair{A: a, B: b, Shared: shared})
 				}
 			}
 		}
-		slices.SortFunc(want, func(a, b records.NearPair) int {
-			return records.Edge{A: a.A, B: a.B}.Compare(records.Edge{A: b.A, B: b.B})
+		slices.SortFunc(want, func(a, b blocks.NearPair) int {
+			return blocks.Edge{A: a.A, B: a.B}.Compare(blocks.Edge{A: b.A, B: b.B})
 		})
 		if diff := cmp.Diff(want, joined(t, parts, threshold)); diff != "" {
 			t.Errorf("seed %d: %s", seed, diff)
@@ -122,7 +122,7 @@ func TestLargeSetsTravelInParts(t *testing.T) {
 	}
 	var parts [][]byte
 	for i, set := range [][]uint64{large, large[1:]} {
-		records.SetParts(nil, records.NewKey(0, int64(i)), records.SetHash{Lo: uint64(i)}, set, func(part []byte) {
+		blocks.SetParts(nil, blocks.NewKey(0, int64(i)), blocks.SetHash{Lo: uint64(i)}, set, func(part []byte) {
 			if len(part) > 1<<20 {
 				t.Errorf("a part of %d bytes", len(part))
 			}
@@ -133,7 +133,7 @@ func TestLargeSetsTravelInParts(t *testing.T) {
 		t.Fatalf("%d parts", len(parts))
 	}
 	slices.Reverse(parts)
-	want := []records.NearPair{{A: records.NewKey(0, 0), B: records.NewKey(0, 1), Shared: 199_999}}
+	want := []blocks.NearPair{{A: blocks.NewKey(0, 0), B: blocks.NewKey(0, 1), Shared: 199_999}}
 	if diff := cmp.Diff(want, joined(t, parts, setsim.Threshold{Num: 99, Den: 100})); diff != "" {
 		t.Error(diff)
 	}
@@ -142,23 +142,23 @@ func TestLargeSetsTravelInParts(t *testing.T) {
 // Whatever the order in which splits come, the set of a copy group's first document is sent, and
 // not that of each copy.
 func TestSetsOfFirstDocumentsAreSent(t *testing.T) {
-	var docs []records.Document
+	var docs []blocks.Document
 	for i := range 60 {
-		docs = append(docs, records.Document{
-			Key: records.NewKey(0, int64(i)), Component: records.NewKey(0, int64(i%2)), Of: 30,
+		docs = append(docs, blocks.Document{
+			Key: blocks.NewKey(0, int64(i)), Component: blocks.NewKey(0, int64(i%2)), Of: 30,
 			Text: []byte(strings.Repeat(fmt.Sprintf("text number %d of the family ", i%6), 2)),
 		})
 	}
 	for _, order := range []string{"ascending", "late split first", "large"} {
 		f := &setsFn{Text: shingle.Spec{Shingle: shingle.Config{Kind: shingle.Word, K: 3}}, Small: 30, Groups: 5}
 		f.Setup()
-		sent := map[records.Key]bool{}
+		sent := map[blocks.Key]bool{}
 		profiles := 0
 		largeProfiles := 0
 		toSets := func(group int64, block []byte) {
-			for d := records.NewDecoder(block); !d.Done(); {
+			for d := blocks.NewDecoder(block); !d.Done(); {
 				component := d.Key()
-				part := records.NewDecoder(d.Bytes()).SetPart()
+				part := blocks.NewDecoder(d.Bytes()).SetPart()
 				if want := docs[part.Key.Position()].Component; component != want || group != f.Groups.of(int64(want)) {
 					t.Errorf("%s: a set of document %v was sent to component %v in group %d", order, part.Key, component, group)
 				}
@@ -166,7 +166,7 @@ func TestSetsOfFirstDocumentsAreSent(t *testing.T) {
 			}
 		}
 		toLargeSets := func(document int64, block []byte) {
-			part := records.NewDecoder(block).SetPart()
+			part := blocks.NewDecoder(block).SetPart()
 			sent[part.Key] = true
 			if document != int64(part.Key) {
 				t.Errorf("%s: a set of document %v was sent to %d", order, part.Key, document)
@@ -174,7 +174,7 @@ func TestSetsOfFirstDocumentsAreSent(t *testing.T) {
 		}
 		count := func(n *int, key func(component int64) int64) func(int64, []byte) {
 			return func(to int64, block []byte) {
-				for d := records.NewDecoder(block); !d.Done(); *n++ {
+				for d := blocks.NewDecoder(block); !d.Done(); *n++ {
 					if p := d.Profile(); to != key(int64(docs[p.Key.Position()].Component)) {
 						t.Errorf("%s: the profile of %v was sent to %d", order, p.Key, to)
 					}
@@ -190,14 +190,14 @@ func TestSetsOfFirstDocumentsAreSent(t *testing.T) {
 			to = []func(int64, []byte){none, toProfiles, toLargeSets, toLargeProfiles}
 		}
 		f.StartBundle(to[0], to[1], to[2], to[3])
-		halves := [][]records.Document{docs[:30], docs[30:]}
+		halves := [][]blocks.Document{docs[:30], docs[30:]}
 		if order != "ascending" {
 			slices.Reverse(halves)
 		}
 		for _, half := range halves {
 			var block []byte
 			for _, doc := range half {
-				block = records.AppendDocument(block, &doc)
+				block = blocks.AppendDocument(block, &doc)
 			}
 			if err := f.ProcessElement(context.Background(), block, to[0], to[1], to[2], to[3]); err != nil {
 				t.Fatal(err)
@@ -225,13 +225,13 @@ func TestLostPart(t *testing.T) {
 		large[i] = uint64(i)
 	}
 	var parts [][]byte
-	records.SetParts(nil, 7, records.SetHash{Lo: 1}, large, func(part []byte) { parts = append(parts, part) })
+	blocks.SetParts(nil, 7, blocks.SetHash{Lo: 1}, large, func(part []byte) { parts = append(parts, part) })
 	for i := range parts {
-		if _, err := assemble(slices.Delete(slices.Clone(parts), i, i+1)); !errors.Is(err, records.ErrCorrupt) {
+		if _, err := blocks.AssembleSets(slices.Delete(slices.Clone(parts), i, i+1)); !errors.Is(err, blocks.ErrCorrupt) {
 			t.Errorf("without part %d: error %v", i, err)
 		}
 	}
-	if g, err := assemble(parts); err != nil || len(g.sets) != 1 || !slices.Equal(g.sets[0], large) {
+	if g, err := blocks.AssembleSets(parts); err != nil || len(g.Sets) != 1 || !slices.Equal(g.Sets[0], large) {
 		t.Errorf("the whole set: error %v", err)
 	}
 }
@@ -248,29 +248,29 @@ func TestLargeComponentsArePassedOn(t *testing.T) {
 			for k := range set {
 				set[k] = uint64(k)
 			}
-			key := records.NewKey(c, int64(i))
-			records.SetParts(nil, key, records.SetHash{Hi: uint64(c), Lo: uint64(i)}, set, func(part []byte) {
-				entries = append(entries, appendMemberPart(nil, records.Key(c), part))
+			key := blocks.NewKey(c, int64(i))
+			blocks.SetParts(nil, key, blocks.SetHash{Hi: uint64(c), Lo: uint64(i)}, set, func(part []byte) {
+				entries = append(entries, appendMemberPart(nil, blocks.Key(c), part))
 			})
 		}
 	}
 	r.Shuffle(len(entries), func(i, j int) { entries[i], entries[j] = entries[j], entries[i] })
 	f := &joinFn{Threshold: setsim.Threshold{Num: 1, Den: 2}, CellBytes: 5000}
 	f.Setup()
-	var pairs []records.NearPair
+	var pairs []blocks.NearPair
 	profiles, sets := 0, map[int64]bool{}
 	err := f.ProcessElement(context.Background(), 0, beamtest.Values(entries...), func(_ int64, block []byte) {
 		var err error
-		if pairs, err = records.DecodeNearPairs(pairs, block); err != nil {
+		if pairs, err = blocks.DecodeNearPairs(pairs, block); err != nil {
 			t.Fatal(err)
 		}
 	}, func(document int64, block []byte) {
-		if part := records.NewDecoder(block).SetPart(); int64(part.Key) != document || part.Key.File() != 1 {
+		if part := blocks.NewDecoder(block).SetPart(); int64(part.Key) != document || part.Key.File() != 1 {
 			t.Errorf("part of %v for %d", part.Key, document)
 		}
 		sets[document] = true
 	}, func(component int64, block []byte) {
-		for d := records.NewDecoder(block); !d.Done(); profiles++ {
+		for d := blocks.NewDecoder(block); !d.Done(); profiles++ {
 			if p := d.Profile(); component != 1 || p.Key.File() != 1 || p.Size != 100 {
 				t.Errorf("profile %+v of component %d", p, component)
 			}

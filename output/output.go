@@ -1,5 +1,5 @@
-// Package results reads the output of a finished job back.
-package results
+// Package output reads the output of a finished job back.
+package output
 
 import (
 	"encoding/json"
@@ -15,20 +15,21 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 
+	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/io/source"
 	"github.com/neardup/neardup/records"
 )
 
-// Results is a finished output folder.
-type Results struct {
+// Finished is a finished output folder.
+type Finished struct {
 	Dir      string
 	Run      records.Run
 	Manifest records.Manifest
 }
 
 // Open opens the output folder dir. An output without _SUCCESS is not finished, and refused.
-func Open(dir string) (*Results, error) {
-	r := &Results{Dir: dir}
+func Open(dir string) (*Finished, error) {
+	r := &Finished{Dir: dir}
 	if _, err := os.Stat(filepath.Join(dir, records.SuccessFile)); err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil, fmt.Errorf("%s is no finished output: it has no %s", dir, records.SuccessFile)
@@ -48,7 +49,7 @@ func Open(dir string) (*Results, error) {
 }
 
 // Rows reads the rows of a table in their order, from the files that the manifest lists.
-func Rows[T any](r *Results, table string) iter.Seq2[T, error] {
+func Rows[T any](r *Finished, table string) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		for _, file := range r.Manifest.Files {
 			if name, _, _ := strings.Cut(file.Path, "/"); name != table {
@@ -96,7 +97,7 @@ const (
 // Example returns the pair that shows best what a near-duplicate is here, with its texts: a near
 // pair of about 60 shingles whose similarity is midway between the threshold and 1. It returns
 // nil if there is no near pair.
-func (r *Results) Example() (*records.Example, error) {
+func (r *Finished) Example() (*records.Example, error) {
 	threshold, _ := r.Run.Parameters["threshold"].(float64)
 	best := math.Inf(1)
 	var example *records.Example
@@ -128,7 +129,7 @@ func (r *Results) Example() (*records.Example, error) {
 }
 
 // text reads the text of one document again.
-func (r *Results) text(from string, position int64) (string, error) {
+func (r *Finished) text(from string, position int64) (string, error) {
 	var options source.Options
 	if err := r.parameters(&options); err != nil {
 		return "", err
@@ -137,11 +138,11 @@ func (r *Results) text(from string, position int64) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return source.Text(listing.Inputs, records.NewKey(0, position), options)
+	return source.Text(listing.Inputs, blocks.NewKey(0, position), options)
 }
 
 // parameters fills in how the job's inputs were read.
-func (r *Results) parameters(o *source.Options) error {
+func (r *Finished) parameters(o *source.Options) error {
 	data, err := json.Marshal(r.Run.Parameters)
 	if err != nil {
 		return err

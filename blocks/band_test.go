@@ -1,4 +1,4 @@
-package records_test
+package blocks_test
 
 import (
 	"errors"
@@ -8,16 +8,16 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/neardup/neardup/records"
+	"github.com/neardup/neardup/blocks"
 )
 
 // TestBandsRoundTrip: each document is once in the group of each of its keys, and the group and
 // the entry's key together are the top bits of the whole key.
 func TestBandsRoundTrip(t *testing.T) {
 	// Few files and positions far apart, so that segments open for every reason there is.
-	farKey := rapid.Custom(func(t *rapid.T) records.Key {
-		return records.NewKey(
-			rapid.SampledFrom([]int{0, 1, 2, records.MaxFiles - 1}).Draw(t, "file"),
+	farKey := rapid.Custom(func(t *rapid.T) blocks.Key {
+		return blocks.NewKey(
+			rapid.SampledFrom([]int{0, 1, 2, blocks.MaxFiles - 1}).Draw(t, "file"),
 			rapid.SampledFrom([]int64{0, 1 << 31, 1<<32 - 1, 1 << 32, 1 << 39}).Draw(t, "base")+
 				rapid.Int64Range(0, 2).Draw(t, "offset"))
 	})
@@ -25,14 +25,14 @@ func TestBandsRoundTrip(t *testing.T) {
 		bands := rapid.IntRange(1, 5).Draw(t, "bands")
 		shardBits := rapid.IntRange(0, 12).Draw(t, "shardBits")
 		docs := rapid.SliceOfN(farKey, 0, 30).Draw(t, "documents")
-		writer := records.NewBandWriter(bands, shardBits)
+		writer := blocks.NewBandWriter(bands, shardBits)
 		type entry struct {
 			group int64
-			records.BandEntry
+			blocks.BandEntry
 		}
 		var got, want []entry
 		emit := func(group int64, block []byte) {
-			entries, err := records.DecodeBands(nil, block)
+			entries, err := blocks.DecodeBands(nil, block)
 			if err != nil || len(entries) == 0 {
 				t.Fatalf("group %d: %d entries, error %v", group, len(entries), err)
 			}
@@ -47,7 +47,7 @@ func TestBandsRoundTrip(t *testing.T) {
 				top := key >> (64 - 40 - shardBits)
 				want = append(want, entry{
 					group:     int64(band)*int64(1<<shardBits) + int64(top>>40),
-					BandEntry: records.BandEntry{Key: top % (1 << 40), Document: doc},
+					BandEntry: blocks.BandEntry{Key: top % (1 << 40), Document: doc},
 				})
 			}
 		}
@@ -67,13 +67,13 @@ func TestBandsRoundTrip(t *testing.T) {
 func TestBandWriterCaps(t *testing.T) {
 	const documents, bands, shardBits = 200_000, 20, 6
 	random := rand.New(rand.NewPCG(1, 2))
-	writer := records.NewBandWriter(bands, shardBits)
+	writer := blocks.NewBandWriter(bands, shardBits)
 	var emitted, added, most int
 	emit := func(_ int64, block []byte) {
-		if len(block) > records.BlockBytes+100 {
+		if len(block) > blocks.BlockBytes+100 {
 			t.Fatalf("a block of %d bytes", len(block))
 		}
-		entries, err := records.DecodeBands(nil, block)
+		entries, err := blocks.DecodeBands(nil, block)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -84,7 +84,7 @@ func TestBandWriterCaps(t *testing.T) {
 		for b := range keys {
 			keys[b] = random.Uint64()
 		}
-		writer.Add(records.NewKey(0, int64(i)), keys, emit)
+		writer.Add(blocks.NewKey(0, int64(i)), keys, emit)
 		added += bands
 		most = max(most, added-emitted)
 	}
@@ -98,20 +98,20 @@ func TestBandWriterCaps(t *testing.T) {
 }
 
 func TestDecodeBandsTruncated(t *testing.T) {
-	writer := records.NewBandWriter(1, 0)
+	writer := blocks.NewBandWriter(1, 0)
 	var block []byte
 	for i := range 3 {
-		writer.Add(records.NewKey(i/2, int64(i)), []uint64{7}, nil)
+		writer.Add(blocks.NewKey(i/2, int64(i)), []uint64{7}, nil)
 	}
 	writer.Flush(func(_ int64, b []byte) { block = b })
 	whole := map[int]int{16 + 2*9: 2, 2*16 + 3*9: 3} // length at a segment's end → entries before it
 	for n := 1; n <= len(block); n++ {
-		entries, err := records.DecodeBands(nil, block[:n])
+		entries, err := blocks.DecodeBands(nil, block[:n])
 		if want, ok := whole[n]; ok {
 			if err != nil || len(entries) != want {
 				t.Errorf("%d of %d bytes: %d entries, error %v, want %d", n, len(block), len(entries), err, want)
 			}
-		} else if !errors.Is(err, records.ErrCorrupt) {
+		} else if !errors.Is(err, blocks.ErrCorrupt) {
 			t.Errorf("%d of %d bytes: error %v", n, len(block), err)
 		}
 	}

@@ -1,4 +1,4 @@
-package records_test
+package blocks_test
 
 import (
 	"runtime"
@@ -7,14 +7,14 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/neardup/neardup/records"
+	"github.com/neardup/neardup/blocks"
 )
 
 // TestBuffers: nothing is lost or reordered, and neither a block nor all of them outgrow the caps
 // by more than the value that did it.
 func TestBuffers(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		b := &records.Buffers{
+		b := &blocks.Buffers{
 			BlockBytes: rapid.IntRange(1, 40).Draw(t, "BlockBytes"),
 			TotalBytes: rapid.OneOf(rapid.IntRange(1, 100), rapid.IntRange(1000, 2000)).Draw(t, "TotalBytes"),
 		}
@@ -84,8 +84,8 @@ func TestBuffers(t *testing.T) {
 
 // TestBuffersTakeLittle: also of very many keys that each have a full block at some time.
 func TestBuffersTakeLittle(t *testing.T) {
-	b := records.NewBuffers()
-	value := make([]byte, records.BlockBytes+1)
+	b := blocks.NewBuffers()
+	value := make([]byte, blocks.BlockBytes+1)
 	emitted := 0
 	emit := func(int64, []byte) { emitted++ }
 	var before, after runtime.MemStats

@@ -1,4 +1,4 @@
-package records
+package blocks
 
 import "encoding/binary"
 

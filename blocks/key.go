@@ -1,9 +1,10 @@
-// Package records holds the rows that flow through the pipelines and land in files: plain
-// values, their byte layouts, and nothing that acts. It imports the standard library only.
+// Package blocks holds what flows between the steps of a pipeline: document keys, the inputs as all
+// steps share them, and the values that travel packed in blocks, with their byte layouts. They are
+// free to change from version to version; what lands in files is package records.
 //
 // The words used here (document, split, copy, cluster, kept, removed, ...) are those of
 // docs/glossary.md.
-package records
+package blocks
 
 import "fmt"
 

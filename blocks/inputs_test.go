@@ -1,4 +1,4 @@
-package records_test
+package blocks_test
 
 import (
 	"cmp"
@@ -7,11 +7,11 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/neardup/neardup/records"
+	"github.com/neardup/neardup/blocks"
 )
 
 func TestKeyOrder(t *testing.T) {
-	last := records.NewKey(records.MaxFiles-1, records.MaxPosition-1)
+	last := blocks.NewKey(blocks.MaxFiles-1, blocks.MaxPosition-1)
 	if last < 0 {
 		t.Errorf("the last key is %d, want the sign to be 0", int64(last))
 	}
@@ -24,18 +24,18 @@ func TestKeyOrder(t *testing.T) {
 		if got := cmp.Compare(a, b); got != want {
 			t.Errorf("%v compares to %v as %d, want %d", a, b, got, want)
 		}
-		if again := records.NewKey(a.File(), a.Position()); again != a {
+		if again := blocks.NewKey(a.File(), a.Position()); again != a {
 			t.Errorf("%v made anew is %v", a, again)
 		}
 	})
 }
 
 // anyInputs are files of any size, 0 among them, cut at multiples of anything.
-var anyInputs = rapid.Custom(func(t *rapid.T) *records.Inputs {
-	in := &records.Inputs{Shards: rapid.IntRange(1, 20).Draw(t, "shards")}
+var anyInputs = rapid.Custom(func(t *rapid.T) *blocks.Inputs {
+	in := &blocks.Inputs{Shards: rapid.IntRange(1, 20).Draw(t, "shards")}
 	for i := range rapid.IntRange(1, 6).Draw(t, "files") {
-		size := rapid.OneOf(rapid.Int64Range(0, 40), rapid.Int64Range(0, records.MaxPosition)).Draw(t, "size")
-		file := records.File{Source: string(rune('a' + i)), Size: size}
+		size := rapid.OneOf(rapid.Int64Range(0, 40), rapid.Int64Range(0, blocks.MaxPosition)).Draw(t, "size")
+		file := blocks.File{Source: string(rune('a' + i)), Size: size}
 		if i > 0 {
 			file.Offset = in.Files[i-1].Offset + in.Files[i-1].Size
 		}
@@ -46,12 +46,12 @@ var anyInputs = rapid.Custom(func(t *rapid.T) *records.Inputs {
 	return in
 })
 
-func cut(t *rapid.T, file int, size int64) (spans []records.Span) {
+func cut(t *rapid.T, file int, size int64) (spans []blocks.Span) {
 	ends := rapid.SliceOfNDistinct(rapid.Int64Range(1, max(size, 1)), 0, 5, rapid.ID).Draw(t, "ends")
 	slices.Sort(ends)
 	start := int64(0)
-	for _, end := range append(ends, records.End) {
-		spans = append(spans, records.Span{File: file, Start: start, End: end})
+	for _, end := range append(ends, blocks.End) {
+		spans = append(spans, blocks.Span{File: file, Start: start, End: end})
 		start = end
 	}
 	return spans
@@ -62,7 +62,7 @@ func TestSpanOfKey(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		in := anyInputs.Draw(t, "inputs")
 		key := keyOf(t, in)
-		for name, spans := range map[string][]records.Span{"split": in.Splits, "piece": in.Pieces} {
+		for name, spans := range map[string][]blocks.Span{"split": in.Splits, "piece": in.Pieces} {
 			got := in.Split(key)
 			if name == "piece" {
 				got = in.Piece(key)
@@ -79,7 +79,7 @@ func TestSpanOfKey(t *testing.T) {
 
 // keyOf draws a key of a file: near the edges, or anywhere, also beyond the listed size, as
 // compressed files have them.
-func keyOf(t *rapid.T, in *records.Inputs) records.Key {
+func keyOf(t *rapid.T, in *blocks.Inputs) blocks.Key {
 	file := rapid.IntRange(0, len(in.Files)-1).Draw(t, "file")
 	edges := []int64{0, in.Files[file].Size}
 	for _, s := range slices.Concat(in.Splits, in.Pieces) {
@@ -91,9 +91,9 @@ func keyOf(t *rapid.T, in *records.Inputs) records.Key {
 		rapid.Custom(func(t *rapid.T) int64 {
 			return rapid.SampledFrom(edges).Draw(t, "edge") + rapid.Int64Range(-1, 1).Draw(t, "beside")
 		}),
-		rapid.Int64Range(0, records.MaxPosition-1),
+		rapid.Int64Range(0, blocks.MaxPosition-1),
 	).Draw(t, "position")
-	return records.NewKey(file, min(max(position, 0), records.MaxPosition-1))
+	return blocks.NewKey(file, min(max(position, 0), blocks.MaxPosition-1))
 }
 
 // TestShards: read one after another, shards are in input order; each has its share of the bytes.
@@ -117,9 +117,9 @@ func TestShards(t *testing.T) {
 }
 
 func TestShardShares(t *testing.T) {
-	in := &records.Inputs{
+	in := &blocks.Inputs{
 		Shards: 4,
-		Files:  []records.File{{Size: 60}, {Size: 0, Offset: 60}, {Size: 20, Offset: 60}, {Size: 0, Offset: 80}},
+		Files:  []blocks.File{{Size: 60}, {Size: 0, Offset: 60}, {Size: 20, Offset: 60}, {Size: 0, Offset: 80}},
 	}
 	for _, tt := range []struct {
 		file     int
@@ -129,20 +129,20 @@ func TestShardShares(t *testing.T) {
 		{0, 0, 0}, {0, 19, 0}, {0, 20, 1}, {0, 59, 2}, {0, 1 << 39, 2}, // the third shard is bytes 40 to 59
 		{1, 0, 3}, {2, 0, 3}, {2, 1 << 39, 3}, {3, 0, 3},
 	} {
-		if got := in.Shard(records.NewKey(tt.file, tt.position)); got != tt.want {
+		if got := in.Shard(blocks.NewKey(tt.file, tt.position)); got != tt.want {
 			t.Errorf("file %d, position %d: shard %d, want %d", tt.file, tt.position, got, tt.want)
 		}
 	}
-	empty := &records.Inputs{Shards: 4, Files: []records.File{{}, {}}}
-	if got := empty.Shard(records.NewKey(1, 0)); got != 0 {
+	empty := &blocks.Inputs{Shards: 4, Files: []blocks.File{{}, {}}}
+	if got := empty.Shard(blocks.NewKey(1, 0)); got != 0 {
 		t.Errorf("of empty files: shard %d, want 0", got)
 	}
 }
 
 func TestNames(t *testing.T) {
-	in := &records.Inputs{
-		Files: []records.File{{Source: "news/a.jsonl"}, {Source: "b.txt", IDIsSource: true}, {Source: "v1.2/noending"}},
-		Pieces: []records.Span{
+	in := &blocks.Inputs{
+		Files: []blocks.File{{Source: "news/a.jsonl"}, {Source: "b.txt", IDIsSource: true}, {Source: "v1.2/noending"}},
+		Pieces: []blocks.Span{
 			{File: 0, Part: 0, Parts: 12}, {File: 0, Part: 11, Parts: 12}, {File: 1}, {File: 2, Part: 1, Parts: 2},
 		},
 	}
@@ -154,15 +154,15 @@ func TestNames(t *testing.T) {
 		}
 	}
 	for _, tt := range []struct {
-		key   records.Key
+		key   blocks.Key
 		id    string
 		hasID bool
 		want  string
 	}{
-		{records.NewKey(0, 17), "own", true, "own"},
-		{records.NewKey(0, 17), "", true, ""}, // an empty id is one
-		{records.NewKey(0, 17), "", false, "news/a.jsonl@17"},
-		{records.NewKey(1, 0), "", false, "b.txt"},
+		{blocks.NewKey(0, 17), "own", true, "own"},
+		{blocks.NewKey(0, 17), "", true, ""}, // an empty id is one
+		{blocks.NewKey(0, 17), "", false, "news/a.jsonl@17"},
+		{blocks.NewKey(1, 0), "", false, "b.txt"},
 	} {
 		if got := in.ID(tt.key, []byte(tt.id), tt.hasID); got != tt.want {
 			t.Errorf("id of %v is %q, want %q", tt.key, got, tt.want)

@@ -1,4 +1,4 @@
-package records_test
+package blocks_test
 
 import (
 	"bytes"
@@ -11,19 +11,20 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/records"
 )
 
 var (
-	anyKey = rapid.Custom(func(t *rapid.T) records.Key {
-		return records.NewKey(
-			rapid.IntRange(0, records.MaxFiles-1).Draw(t, "file"),
-			rapid.Int64Range(0, records.MaxPosition-1).Draw(t, "position"))
+	anyKey = rapid.Custom(func(t *rapid.T) blocks.Key {
+		return blocks.NewKey(
+			rapid.IntRange(0, blocks.MaxFiles-1).Draw(t, "file"),
+			rapid.Int64Range(0, blocks.MaxPosition-1).Draw(t, "position"))
 	})
 	anyBytes = rapid.SliceOf(rapid.Byte())
 	anyText  = rapid.String()
-	anyHash  = rapid.Custom(func(t *rapid.T) records.SetHash {
-		return records.SetHash{Hi: rapid.Uint64().Draw(t, "hi"), Lo: rapid.Uint64().Draw(t, "lo")}
+	anyHash  = rapid.Custom(func(t *rapid.T) blocks.SetHash {
+		return blocks.SetHash{Hi: rapid.Uint64().Draw(t, "hi"), Lo: rapid.Uint64().Draw(t, "lo")}
 	})
 )
 
@@ -39,8 +40,8 @@ func optional[T any](value *rapid.Generator[T]) *rapid.Generator[*T] {
 }
 
 func TestDocumentsRoundTrip(t *testing.T) {
-	anyDocument := rapid.Custom(func(t *rapid.T) records.Document {
-		doc := records.Document{
+	anyDocument := rapid.Custom(func(t *rapid.T) blocks.Document {
+		doc := blocks.Document{
 			Key: anyKey.Draw(t, "key"), Component: anyKey.Draw(t, "component"), Of: rapid.IntRange(0, 1<<31).Draw(t, "of"),
 			HasID: rapid.Bool().Draw(t, "has id"), Rank: anyBytes.Draw(t, "rank"), Text: anyBytes.Draw(t, "text"),
 		}
@@ -53,9 +54,9 @@ func TestDocumentsRoundTrip(t *testing.T) {
 		docs := rapid.SliceOf(anyDocument).Draw(t, "documents")
 		var block []byte
 		for i := range docs {
-			block = records.AppendDocument(block, &docs[i])
+			block = blocks.AppendDocument(block, &docs[i])
 		}
-		d := records.NewDecoder(block)
+		d := blocks.NewDecoder(block)
 		for _, want := range docs {
 			got := d.Document()
 			if got.Key != want.Key || got.Component != want.Component || got.Of != want.Of || got.HasID != want.HasID ||
@@ -68,8 +69,8 @@ func TestDocumentsRoundTrip(t *testing.T) {
 }
 
 func TestProfilesRoundTrip(t *testing.T) {
-	anyProfile := rapid.Custom(func(t *rapid.T) records.Profile {
-		p := records.Profile{
+	anyProfile := rapid.Custom(func(t *rapid.T) blocks.Profile {
+		p := blocks.Profile{
 			Key: anyKey.Draw(t, "key"), Hash: anyHash.Draw(t, "hash"),
 			Size: rapid.IntRange(0, math.MaxInt).Draw(t, "size"), HasID: rapid.Bool().Draw(t, "has id"),
 			Rank: append([]byte{}, anyBytes.Draw(t, "rank")...),
@@ -83,9 +84,9 @@ func TestProfilesRoundTrip(t *testing.T) {
 		profiles := rapid.SliceOf(anyProfile).Draw(t, "profiles")
 		var block []byte
 		for i := range profiles {
-			block = records.AppendProfile(block, &profiles[i])
+			block = blocks.AppendProfile(block, &profiles[i])
 		}
-		d := records.NewDecoder(block)
+		d := blocks.NewDecoder(block)
 		for _, want := range profiles {
 			if got := d.Profile(); !reflect.DeepEqual(got, want) {
 				t.Fatalf("got %+v, want %+v", got, want)
@@ -96,7 +97,7 @@ func TestProfilesRoundTrip(t *testing.T) {
 }
 
 // exhausted checks that a block was read to its end.
-func exhausted(t *rapid.T, d *records.Decoder) {
+func exhausted(t *rapid.T, d *blocks.Decoder) {
 	t.Helper()
 	if !d.Done() || d.Err() != nil {
 		t.Fatalf("bytes left: %v, error %v", !d.Done(), d.Err())
@@ -106,25 +107,25 @@ func exhausted(t *rapid.T, d *records.Decoder) {
 func TestPackedKeysRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		keys := rapid.SliceOf(anyKey).Draw(t, "keys")
-		var members []records.Member
-		var edges []records.Edge
-		var pairs []records.NearPair
+		var members []blocks.Member
+		var edges []blocks.Edge
+		var pairs []blocks.NearPair
 		var memberBlock, edgeBlock, pairBlock []byte
 		for i := 0; i+1 < len(keys); i += 2 {
-			m, e := records.Member{Key: keys[i], Component: keys[i+1], Of: i}, records.Edge{A: keys[i], B: keys[i+1]}
-			p := records.NearPair{A: keys[i], B: keys[i+1], Shared: rapid.IntRange(0, math.MaxInt).Draw(t, "shared")}
+			m, e := blocks.Member{Key: keys[i], Component: keys[i+1], Of: i}, blocks.Edge{A: keys[i], B: keys[i+1]}
+			p := blocks.NearPair{A: keys[i], B: keys[i+1], Shared: rapid.IntRange(0, math.MaxInt).Draw(t, "shared")}
 			members, edges, pairs = append(members, m), append(edges, e), append(pairs, p)
-			memberBlock = records.AppendMember(memberBlock, m)
-			edgeBlock = records.AppendEdge(edgeBlock, e)
-			pairBlock = records.AppendNearPair(pairBlock, p)
+			memberBlock = blocks.AppendMember(memberBlock, m)
+			edgeBlock = blocks.AppendEdge(edgeBlock, e)
+			pairBlock = blocks.AppendNearPair(pairBlock, p)
 		}
-		if got, err := records.DecodeMembers(nil, memberBlock); err != nil || !slices.Equal(got, members) {
+		if got, err := blocks.DecodeMembers(nil, memberBlock); err != nil || !slices.Equal(got, members) {
 			t.Errorf("members %v, %v, want %v", got, err, members)
 		}
-		if got, err := records.DecodeEdges(nil, edgeBlock); err != nil || !slices.Equal(got, edges) {
+		if got, err := blocks.DecodeEdges(nil, edgeBlock); err != nil || !slices.Equal(got, edges) {
 			t.Errorf("edges %v, %v, want %v", got, err, edges)
 		}
-		if got, err := records.DecodeNearPairs(nil, pairBlock); err != nil || !slices.Equal(got, pairs) {
+		if got, err := blocks.DecodeNearPairs(nil, pairBlock); err != nil || !slices.Equal(got, pairs) {
 			t.Errorf("pairs %v, %v, want %v", got, err, pairs)
 		}
 	})
@@ -137,13 +138,13 @@ func TestSetPartsRoundTrip(t *testing.T) {
 		for i := range set {
 			set[i] = uint64(i) * 0x9e3779b97f4a7c15
 		}
-		key, hash := records.NewKey(7, 1<<39), records.SetHash{Hi: 1, Lo: 2}
+		key, hash := blocks.NewKey(7, 1<<39), blocks.SetHash{Hi: 1, Lo: 2}
 		got := make([]uint64, size)
-		records.SetParts(nil, key, hash, set, func(block []byte) {
+		blocks.SetParts(nil, key, hash, set, func(block []byte) {
 			if len(block) > limit {
 				t.Errorf("size %d: a part of %d bytes", size, len(block))
 			}
-			d := records.NewDecoder(block)
+			d := blocks.NewDecoder(block)
 			part := d.SetPart()
 			if d.Err() != nil || part.Key != key || part.Hash != hash || part.Total != size {
 				t.Fatalf("size %d: part %v of %d, hash %v, error %v", size, part.Key, part.Total, part.Hash, d.Err())
@@ -160,7 +161,7 @@ func TestSetPartsRoundTrip(t *testing.T) {
 func TestSetPartOutOfBounds(t *testing.T) {
 	part := func(total, first uint32, values ...byte) []byte {
 		block := make([]byte, 8+16)
-		return append(records.AppendUint32(records.AppendUint32(block, total), first), values...)
+		return append(blocks.AppendUint32(blocks.AppendUint32(block, total), first), values...)
 	}
 	for name, block := range map[string][]byte{
 		"longer than the set": part(1, 0, make([]byte, 16)...),
@@ -168,8 +169,8 @@ func TestSetPartOutOfBounds(t *testing.T) {
 		"half a shingle":      part(2, 0, make([]byte, 12)...),
 		"first near overflow": part(2, math.MaxUint32, make([]byte, 8)...),
 	} {
-		d := records.NewDecoder(block)
-		if got := d.SetPart(); !errors.Is(d.Err(), records.ErrCorrupt) {
+		d := blocks.NewDecoder(block)
+		if got := d.SetPart(); !errors.Is(d.Err(), blocks.ErrCorrupt) {
 			t.Errorf("%s: got %+v, error %v", name, got, d.Err())
 		}
 	}
@@ -178,7 +179,18 @@ func TestSetPartOutOfBounds(t *testing.T) {
 // kind is a block of one kind, with what reads it.
 type kind struct {
 	block []byte
-	read  func(*records.Decoder)
+	read  func(*blocks.Decoder)
+}
+
+// rowKind is a block of one row.
+func rowKind[R blocks.Row](t *rapid.T, key blocks.Key, row *R) kind {
+	return kind{blocks.NewRow(nil, key, key, row).Append(nil), func(d *blocks.Decoder) {
+		inner := blocks.NewDecoder(d.RowPart().Fields)
+		blocks.DecodeFields(inner, new(R))
+		if inner.Err() != nil && d.Err() == nil {
+			t.Fatal("the frame is whole and the fields are not")
+		}
+	}}
 }
 
 // kinds are one of each.
@@ -188,28 +200,19 @@ func kinds(t *rapid.T) map[string]kind {
 	raw := append([]byte{'{'}, text...)
 	name := anyText.Draw(t, "name")
 	similarity := 0.5
-	row := func(row records.Row, fields func(*records.Decoder)) kind {
-		return kind{records.NewRow(nil, key, key, row).Append(nil), func(d *records.Decoder) {
-			inner := records.NewDecoder(d.RowPart().Fields)
-			fields(inner)
-			if inner.Err() != nil && d.Err() == nil {
-				t.Fatal("the frame is whole and the fields are not")
-			}
-		}}
-	}
 	return map[string]kind{
 		"document": {
-			records.AppendDocument(nil, &records.Document{Key: key, ID: id, HasID: true, Rank: text, Text: text}),
-			func(d *records.Decoder) { d.Document() },
+			blocks.AppendDocument(nil, &blocks.Document{Key: key, ID: id, HasID: true, Rank: text, Text: text}),
+			func(d *blocks.Decoder) { d.Document() },
 		},
 		"profile": {
-			records.AppendProfile(nil, &records.Profile{Key: key, Size: 300, ID: id, HasID: true, Rank: text}),
-			func(d *records.Decoder) { d.Profile() },
+			blocks.AppendProfile(nil, &blocks.Profile{Key: key, Size: 300, ID: id, HasID: true, Rank: text}),
+			func(d *blocks.Decoder) { d.Profile() },
 		},
-		"pair":      row(&records.Pair{IDA: name, SourceB: name}, new(records.Pair).DecodeFields),
-		"clustered": row(&records.Clustered{ID: name, Kept: true}, new(records.Clustered).DecodeFields),
-		"removed":   row(&records.Removed{ID: name, Similarity: &similarity}, new(records.Removed).DecodeFields),
-		"rejected":  row(&records.Rejected{ID: &name, Raw: raw}, new(records.Rejected).DecodeFields),
+		"pair":      rowKind(t, key, &records.Pair{IDA: name, SourceB: name}),
+		"clustered": rowKind(t, key, &records.Clustered{ID: name, Kept: true}),
+		"removed":   rowKind(t, key, &records.Removed{ID: name, Similarity: &similarity}),
+		"rejected":  rowKind(t, key, &records.Rejected{ID: &name, Raw: raw}),
 	}
 }
 
@@ -218,8 +221,8 @@ func TestTruncated(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		for name, kind := range kinds(t) {
 			for n := 1; n < len(kind.block); n++ {
-				d := records.NewDecoder(kind.block[:n])
-				if kind.read(d); !errors.Is(d.Err(), records.ErrCorrupt) {
+				d := blocks.NewDecoder(kind.block[:n])
+				if kind.read(d); !errors.Is(d.Err(), blocks.ErrCorrupt) {
 					t.Fatalf("%s cut to %d of %d bytes: error %v", name, n, len(kind.block), d.Err())
 				}
 				if !d.Done() {
@@ -228,18 +231,18 @@ func TestTruncated(t *testing.T) {
 			}
 		}
 		key := anyKey.Draw(t, "key")
-		pair := records.AppendNearPair(nil, records.NearPair{A: key, B: key, Shared: 300})
-		edge := records.AppendEdge(nil, records.Edge{A: key, B: key})
+		pair := blocks.AppendNearPair(nil, blocks.NearPair{A: key, B: key, Shared: 300})
+		edge := blocks.AppendEdge(nil, blocks.Edge{A: key, B: key})
 		for n := 1; n < len(pair); n++ {
-			if _, err := records.DecodeNearPairs(nil, pair[:n]); !errors.Is(err, records.ErrCorrupt) {
+			if _, err := blocks.DecodeNearPairs(nil, pair[:n]); !errors.Is(err, blocks.ErrCorrupt) {
 				t.Fatalf("pair cut to %d bytes: error %v", n, err)
 			}
 		}
 		for n := 1; n < len(edge); n++ {
-			if _, err := records.DecodeEdges(nil, edge[:n]); !errors.Is(err, records.ErrCorrupt) {
+			if _, err := blocks.DecodeEdges(nil, edge[:n]); !errors.Is(err, blocks.ErrCorrupt) {
 				t.Fatalf("edge cut to %d bytes: error %v", n, err)
 			}
-			if _, err := records.DecodeMembers(nil, edge[:n]); !errors.Is(err, records.ErrCorrupt) {
+			if _, err := blocks.DecodeMembers(nil, edge[:n]); !errors.Is(err, blocks.ErrCorrupt) {
 				t.Fatalf("member cut to %d bytes: error %v", n, err)
 			}
 		}
@@ -256,21 +259,21 @@ func FuzzDecoder(f *testing.F) {
 	f.Add(bytes.Repeat([]byte{0xff}, 64))
 	f.Add([]byte{1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff}) // 4 G band entries
 	f.Fuzz(func(t *testing.T, data []byte) {
-		for _, read := range []func(*records.Decoder){
-			func(d *records.Decoder) { d.Document() },
-			func(d *records.Decoder) { d.Profile() },
-			func(d *records.Decoder) { d.Optional() },
-			func(d *records.Decoder) { new(records.Pair).DecodeFields(d) },
-			func(d *records.Decoder) { new(records.Clustered).DecodeFields(d) },
-			func(d *records.Decoder) { new(records.Removed).DecodeFields(d) },
-			func(d *records.Decoder) { new(records.Rejected).DecodeFields(d) },
-			func(d *records.Decoder) {
+		for _, read := range []func(*blocks.Decoder){
+			func(d *blocks.Decoder) { d.Document() },
+			func(d *blocks.Decoder) { d.Profile() },
+			func(d *blocks.Decoder) { d.Optional() },
+			func(d *blocks.Decoder) { blocks.DecodeFields(d, new(records.Pair)) },
+			func(d *blocks.Decoder) { blocks.DecodeFields(d, new(records.Clustered)) },
+			func(d *blocks.Decoder) { blocks.DecodeFields(d, new(records.Removed)) },
+			func(d *blocks.Decoder) { blocks.DecodeFields(d, new(records.Rejected)) },
+			func(d *blocks.Decoder) {
 				if part := d.SetPart(); part.Total <= 1<<16 {
 					part.CopyTo(make([]uint64, part.Total))
 				}
 			},
 		} {
-			d := records.NewDecoder(data)
+			d := blocks.NewDecoder(data)
 			for steps := 0; !d.Done(); steps++ {
 				if read(d); steps > len(data) {
 					t.Fatal("a loop over Done does not end")
@@ -278,10 +281,10 @@ func FuzzDecoder(f *testing.F) {
 			}
 		}
 		for _, decode := range []func() (int, error){
-			func() (int, error) { v, err := records.DecodeBands(nil, data); return len(v), err },
-			func() (int, error) { v, err := records.DecodeEdges(nil, data); return len(v), err },
-			func() (int, error) { v, err := records.DecodeMembers(nil, data); return len(v), err },
-			func() (int, error) { v, err := records.DecodeNearPairs(nil, data); return len(v), err },
+			func() (int, error) { v, err := blocks.DecodeBands(nil, data); return len(v), err },
+			func() (int, error) { v, err := blocks.DecodeEdges(nil, data); return len(v), err },
+			func() (int, error) { v, err := blocks.DecodeMembers(nil, data); return len(v), err },
+			func() (int, error) { v, err := blocks.DecodeNearPairs(nil, data); return len(v), err },
 		} {
 			if n, _ := decode(); n > len(data) {
 				t.Fatalf("%d values out of %d bytes", n, len(data))
@@ -293,20 +296,20 @@ func FuzzDecoder(f *testing.F) {
 func TestDecoderLengths(t *testing.T) {
 	for _, length := range []uint64{4, 1 << 31, 1 << 32, 1<<63 - 1, 1 << 63, math.MaxUint64} {
 		data := append(binary.AppendUvarint(nil, length), "abc"...)
-		d := records.NewDecoder(data)
+		d := blocks.NewDecoder(data)
 		if b := d.Bytes(); b != nil || d.Err() == nil {
 			t.Errorf("Bytes of length %d in 3: %q, error %v", length, b, d.Err())
 		}
-		d = records.NewDecoder(data)
+		d = blocks.NewDecoder(data)
 		if b, _ := d.Optional(); length != 4 && (b != nil || d.Err() == nil) {
 			t.Errorf("Optional of length %d in 3: %q, error %v", length-1, b, d.Err())
 		}
-		d = records.NewDecoder(data)
+		d = blocks.NewDecoder(data)
 		if b := d.Fixed(int(length)); length != 4 && (b != nil || d.Err() == nil) {
 			t.Errorf("Fixed(%d) of 5 or more: %q, error %v", int(length), b, d.Err())
 		}
 	}
-	d := records.NewDecoder(bytes.Repeat([]byte{0xff}, 11)) // more than 64 bits
+	d := blocks.NewDecoder(bytes.Repeat([]byte{0xff}, 11)) // more than 64 bits
 	if v := d.Uvarint(); v != 0 || d.Err() == nil {
 		t.Errorf("Uvarint of eleven bytes: %d, error %v", v, d.Err())
 	}
@@ -314,16 +317,16 @@ func TestDecoderLengths(t *testing.T) {
 
 // Of a block that is cut off the whole documents come, and an error.
 func TestDocumentsOfCutBlock(t *testing.T) {
-	first := records.AppendDocument(nil, &records.Document{Key: 1, Text: []byte("one")})
-	both := records.AppendDocument(first, &records.Document{Key: 2, Text: []byte("two")})
+	first := blocks.AppendDocument(nil, &blocks.Document{Key: 1, Text: []byte("one")})
+	both := blocks.AppendDocument(first, &blocks.Document{Key: 2, Text: []byte("two")})
 	for n := range len(both) + 1 {
-		d := records.NewDecoder(both[:n])
-		var keys []records.Key
+		d := blocks.NewDecoder(both[:n])
+		var keys []blocks.Key
 		for doc := range d.Documents() {
 			keys = append(keys, doc.Key)
 		}
 		whole := n == 0 || n == len(first) || n == len(both)
-		want := []records.Key{1, 2}[:min(n/len(first), 2)]
+		want := []blocks.Key{1, 2}[:min(n/len(first), 2)]
 		if n < len(both) {
 			want = want[:min(len(want), 1)]
 		}

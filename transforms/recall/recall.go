@@ -1,4 +1,6 @@
-package verify
+// Package recall measures the recall of a run: it finds all pairs of a sample of documents, by comparing
+// it with every document.
+package recall
 
 import (
 	"encoding/json"
@@ -12,7 +14,9 @@ import (
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 
+	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/io/storage"
+	"github.com/neardup/neardup/kernels/hash"
 	"github.com/neardup/neardup/kernels/setsim"
 	"github.com/neardup/neardup/kernels/shingle"
 	"github.com/neardup/neardup/records"
@@ -29,10 +33,10 @@ func init() {
 	beam.RegisterDoFn(reflect.TypeFor[writeTruthFn]())
 }
 
-// Measuring says how the recall of a run is measured: all true pairs of a sample of documents are
+// Params say how the recall of a run is measured: all true pairs of a sample of documents are
 // found by comparing it with every document, and counted among those that the run found.
-type Measuring struct {
-	// Inputs is the path of the shared records.Inputs.
+type Params struct {
+	// Inputs is the path of the shared blocks.Inputs.
 	Inputs    string
 	Text      shingle.Spec
 	Threshold setsim.Threshold
@@ -43,8 +47,8 @@ type Measuring struct {
 	Temp string
 }
 
-func (m Measuring) sampleFile() string { return path.Join(m.Temp, "recall-sample") }
-func (m Measuring) truthFile() string  { return path.Join(m.Temp, "recall-truth") }
+func (p Params) sampleFile() string { return path.Join(p.Temp, "recall-sample") }
+func (p Params) truthFile() string  { return path.Join(p.Temp, "recall-truth") }
 
 // together is the key of what one call gathers.
 const together = 0
@@ -52,62 +56,62 @@ const together = 0
 // Choose chooses the sample, by the first document of each set.
 //
 //	blocks of documents → KV<split, members>
-func (m Measuring) Choose(s beam.Scope, docs beam.PCollection) beam.PCollection {
-	s = s.Scope("verify.Choose")
-	return beam.ParDo(s, &chooseFn{m}, beam.GroupByKey(s, beam.ParDo(s, &smallestFn{Measuring: m}, docs)))
+func (p Params) Choose(s beam.Scope, docs beam.PCollection) beam.PCollection {
+	s = s.Scope("recall.Choose")
+	return beam.ParDo(s, &chooseFn{p}, beam.GroupByKey(s, beam.ParDo(s, &smallestFn{Params: p}, docs)))
 }
 
 // Keep writes the sets of the sample to a file, but those of crowds: not all their pairs are
 // looked for.
 //
 //	blocks of the sample's documents, KV<document, rank> of crowds → facts
-func (m Measuring) Keep(s beam.Scope, docs, crowded beam.PCollection) (facts beam.PCollection) {
-	s = s.Scope("verify.Keep")
-	sets := beam.ParDo(s, &sampleFn{Measuring: m}, docs)
+func (p Params) Keep(s beam.Scope, docs, crowded beam.PCollection) (facts beam.PCollection) {
+	s = s.Scope("recall.Keep")
+	sets := beam.ParDo(s, &sampleFn{Params: p}, docs)
 	kept := beam.ParDo(s, &leaveOutFn{}, beam.CoGroupByKey(s, sets, crowded))
-	return beam.ParDo(s, &writeSampleFn{m}, beam.GroupByKey(s, kept))
+	return beam.ParDo(s, &writeSampleFn{p}, beam.GroupByKey(s, kept))
 }
 
 // Join compares the sample with every document and writes its true pairs to a file. It is a job of
 // its own, after the one that wrote the sample.
 //
 //	blocks of documents → nothing
-func (m Measuring) Join(s beam.Scope, docs beam.PCollection) {
-	s = s.Scope("verify.Join")
-	similar := beam.ParDo(s, &againstFn{Measuring: m}, docs)
+func (p Params) Join(s beam.Scope, docs beam.PCollection) {
+	s = s.Scope("recall.Join")
+	similar := beam.ParDo(s, &againstFn{Params: p}, docs)
 	pairs := beam.ParDo(s, &onceFn{}, beam.GroupByKey(s, similar))
-	beam.ParDo0(s, &writeTruthFn{m}, beam.GroupByKey(s, pairs))
+	beam.ParDo0(s, &writeTruthFn{p}, beam.GroupByKey(s, pairs))
 }
 
 // Truth returns the pairs of representatives that Join found, ordered.
-func (m Measuring) Truth() ([]records.Edge, error) {
-	data, err := storage.ReadFile(m.truthFile())
+func (p Params) Truth() ([]blocks.Edge, error) {
+	data, err := storage.ReadFile(p.truthFile())
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil // no group, no file
 	}
 	if err != nil {
 		return nil, err
 	}
-	return records.DecodeEdges(nil, data)
+	return blocks.DecodeEdges(nil, data)
 }
 
 // holder says that a document has the set of a hash.
 type holder struct {
-	hash records.SetHash
-	key  records.Key
+	hash blocks.SetHash
+	key  blocks.Key
 }
 
 func (h holder) append(block []byte) []byte {
-	return records.AppendUint64(records.AppendUint64(records.AppendKey(block, h.key), h.hash.Hi), h.hash.Lo)
+	return blocks.AppendUint64(blocks.AppendUint64(blocks.AppendKey(block, h.key), h.hash.Hi), h.hash.Lo)
 }
 
 // eachHolder calls do for the holders in a group.
 func eachHolder(packed func(*[]byte) bool, do func(holder)) error {
 	var block []byte
 	for packed(&block) {
-		d := records.NewDecoder(block)
+		d := blocks.NewDecoder(block)
 		for !d.Done() {
-			do(holder{key: d.Key(), hash: records.SetHash{Hi: d.Uint64(), Lo: d.Uint64()}})
+			do(holder{key: d.Key(), hash: blocks.SetHash{Hi: d.Uint64(), Lo: d.Uint64()}})
 		}
 		if err := d.Err(); err != nil {
 			return err
@@ -119,13 +123,13 @@ func eachHolder(packed func(*[]byte) bool, do func(holder)) error {
 // smallest keeps the first documents of the sets of smallest hash.
 type smallest struct {
 	limit int
-	first map[records.SetHash]records.Key // up to twice the limit
+	first map[blocks.SetHash]blocks.Key // up to twice the limit
 	full  bool
-	last  records.SetHash // once full, larger ones are none of the smallest
+	last  blocks.SetHash // once full, larger ones are none of the smallest
 }
 
 func newSmallest(limit int) *smallest {
-	return &smallest{limit: limit, first: map[records.SetHash]records.Key{}}
+	return &smallest{limit: limit, first: map[blocks.SetHash]blocks.Key{}}
 }
 
 func (s *smallest) add(h holder) {
@@ -142,7 +146,7 @@ func (s *smallest) add(h holder) {
 
 // sorted forgets all but the smallest and returns them.
 func (s *smallest) sorted() (all []holder) {
-	hashes := slices.SortedFunc(maps.Keys(s.first), records.SetHash.Compare)
+	hashes := slices.SortedFunc(maps.Keys(s.first), blocks.SetHash.Compare)
 	for i, h := range hashes {
 		if i < s.limit {
 			all = append(all, holder{h, s.first[h]})
@@ -160,30 +164,30 @@ func (s *smallest) sorted() (all []holder) {
 //
 //	blocks of documents → KV<together, holders>
 type smallestFn struct {
-	Measuring Measuring
+	Params Params
 
 	shingler *shingle.Shingler
 	shingles []uint64
 	smallest *smallest
 }
 
-func (f *smallestFn) Setup() { f.shingler = f.Measuring.Text.New() }
+func (f *smallestFn) Setup() { f.shingler = f.Params.Text.New() }
 
-func (f *smallestFn) StartBundle(func(int64, []byte)) { f.smallest = newSmallest(f.Measuring.Sample) }
+func (f *smallestFn) StartBundle(func(int64, []byte)) { f.smallest = newSmallest(f.Params.Sample) }
 
 func (f *smallestFn) ProcessElement(block []byte, _ func(int64, []byte)) error {
-	d := records.NewDecoder(block)
+	d := blocks.NewDecoder(block)
 	for doc := range d.Documents() {
 		f.shingles = f.shingler.Shingles(f.shingles[:0], doc.Text)
 		if len(f.shingles) > 0 {
-			f.smallest.add(holder{setHash(shingle.Set(f.shingles)), doc.Key})
+			f.smallest.add(holder{blocks.SetHash(hash.Sequence(shingle.Set(f.shingles))), doc.Key})
 		}
 	}
 	return d.Err()
 }
 
 func (f *smallestFn) FinishBundle(emit func(int64, []byte)) {
-	out := records.NewBuffers()
+	out := blocks.NewBuffers()
 	for _, h := range f.smallest.sorted() {
 		out.Add(together, h.append, emit)
 	}
@@ -193,21 +197,21 @@ func (f *smallestFn) FinishBundle(emit func(int64, []byte)) {
 // chooseFn chooses the smallest of all.
 //
 //	KV<together, holders> → KV<split, members>
-type chooseFn struct{ Measuring Measuring }
+type chooseFn struct{ Params Params }
 
 func (f *chooseFn) ProcessElement(_ int64, packed func(*[]byte) bool, emit func(int64, []byte)) error {
-	in, err := storage.Shared[records.Inputs](f.Measuring.Inputs)
+	in, err := storage.Shared[blocks.Inputs](f.Params.Inputs)
 	if err != nil {
 		return err
 	}
-	all := newSmallest(f.Measuring.Sample)
+	all := newSmallest(f.Params.Sample)
 	if err := eachHolder(packed, all.add); err != nil {
 		return err
 	}
-	out := records.NewBuffers()
+	out := blocks.NewBuffers()
 	for _, h := range all.sorted() {
-		member := records.Member{Key: h.key, Component: h.key, Of: 1}
-		out.Add(int64(in.Split(h.key)), func(block []byte) []byte { return records.AppendMember(block, member) }, emit)
+		member := blocks.Member{Key: h.key, Component: h.key, Of: 1}
+		out.Add(int64(in.Split(h.key)), func(block []byte) []byte { return blocks.AppendMember(block, member) }, emit)
 	}
 	out.Flush(emit)
 	return nil
@@ -217,18 +221,18 @@ func (f *chooseFn) ProcessElement(_ int64, packed func(*[]byte) bool, emit func(
 //
 //	blocks of documents → KV<document, set part>
 type sampleFn struct {
-	Measuring Measuring
+	Params Params
 
 	shingler *shingle.Shingler
 }
 
-func (f *sampleFn) Setup() { f.shingler = f.Measuring.Text.New() }
+func (f *sampleFn) Setup() { f.shingler = f.Params.Text.New() }
 
 func (f *sampleFn) ProcessElement(block []byte, emit func(int64, []byte)) error {
-	d := records.NewDecoder(block)
+	d := blocks.NewDecoder(block)
 	for doc := range d.Documents() {
 		set := shingle.Set(f.shingler.Shingles(nil, doc.Text))
-		records.SetParts(nil, doc.Key, setHash(set), set, func(part []byte) { emit(int64(doc.Key), part) })
+		blocks.SetParts(nil, doc.Key, blocks.SetHash(hash.Sequence(set)), set, func(part []byte) { emit(int64(doc.Key), part) })
 	}
 	return d.Err()
 }
@@ -255,7 +259,7 @@ func (f *leaveOutFn) ProcessElement(_ int64, parts, ranks func(*[]byte) bool, em
 // writeSampleFn writes the sample.
 //
 //	KV<together, set parts> → facts
-type writeSampleFn struct{ Measuring Measuring }
+type writeSampleFn struct{ Params Params }
 
 func (f *writeSampleFn) ProcessElement(_ int64, values func(*[]byte) bool, facts func([]byte)) error {
 	var parts [][]byte
@@ -268,15 +272,15 @@ func (f *writeSampleFn) ProcessElement(_ int64, values func(*[]byte) bool, facts
 		}
 		parts, part = append(parts, part), nil
 	}
-	sample, err := assemble(parts)
+	sample, err := blocks.AssembleSets(parts)
 	if err != nil {
 		return err
 	}
-	if err := sample.write(f.Measuring.Temp, f.Measuring.sampleFile()); err != nil {
+	if _, err := storage.WriteBelow(f.Params.Temp, f.Params.sampleFile(), sample.Write); err != nil {
 		return err
 	}
-	fact, err := json.Marshal(records.Fact{Kind: records.FactSample, Name: "recall", Counts: map[string]int64{
-		records.CountRepresentatives: int64(len(sample.keys)), records.CountCrowded: int64(crowded),
+	fact, err := json.Marshal(blocks.Fact{Kind: blocks.FactSample, Name: "recall", Counts: map[string]int64{
+		records.CountRepresentatives: int64(len(sample.Keys)), records.CountCrowded: int64(crowded),
 	}})
 	if err != nil {
 		return err
@@ -289,54 +293,58 @@ func (f *writeSampleFn) ProcessElement(_ int64, values func(*[]byte) bool, facts
 //
 //	blocks of documents → KV<document of the sample, holders>
 type againstFn struct {
-	Measuring Measuring
+	Params Params
 
 	shingler *shingle.Shingler
 	shingles []uint64
-	sample   group
+	sample   blocks.Sets
 	index    *setsim.Index // not safe for concurrent use, so each worker has one
-	first    map[met]records.Key
+	first    map[met]blocks.Key
 }
 
 // met says that a member of the sample is similar to a set.
 type met struct {
 	member int
-	hash   records.SetHash
+	hash   blocks.SetHash
 }
 
 // maxMet bounds the memory of what a bundle has met.
 const maxMet = 1 << 20
 
 func (f *againstFn) Setup() (err error) {
-	f.shingler = f.Measuring.Text.New()
-	if f.sample, err = readGroup(f.Measuring.sampleFile()); err != nil {
+	f.shingler = f.Params.Text.New()
+	data, err := storage.ReadFile(f.Params.sampleFile())
+	if err != nil {
+		return err
+	}
+	if f.sample, err = blocks.DecodeSets(data); err != nil {
 		return err
 	}
 	var common setsim.Frequencies
-	for _, set := range f.sample.sets {
+	for _, set := range f.sample.Sets {
 		common.Count(set)
 	}
-	f.index = setsim.NewIndex(f.Measuring.Threshold, &common)
-	for _, set := range f.sample.sets {
+	f.index = setsim.NewIndex(f.Params.Threshold, &common)
+	for _, set := range f.sample.Sets {
 		f.index.Add(set)
 	}
 	return nil
 }
 
-func (f *againstFn) StartBundle(func(int64, []byte)) { f.first = map[met]records.Key{} }
+func (f *againstFn) StartBundle(func(int64, []byte)) { f.first = map[met]blocks.Key{} }
 
 func (f *againstFn) ProcessElement(block []byte, emit func(int64, []byte)) error {
-	d := records.NewDecoder(block)
+	d := blocks.NewDecoder(block)
 	for doc := range d.Documents() {
 		f.shingles = f.shingler.Shingles(f.shingles[:0], doc.Text)
 		set := shingle.Set(f.shingles)
-		var sum records.SetHash
+		var sum blocks.SetHash
 		f.index.Similar(set, func(i, shared int) {
-			if shared == len(set) && shared == len(f.sample.sets[i]) {
+			if shared == len(set) && shared == len(f.sample.Sets[i]) {
 				return // the same set
 			}
-			if sum == (records.SetHash{}) {
-				sum = setHash(set)
+			if sum == (blocks.SetHash{}) {
+				sum = blocks.SetHash(hash.Sequence(set))
 			}
 			m := met{i, sum}
 			if key, ok := f.first[m]; !ok || doc.Key < key {
@@ -353,9 +361,9 @@ func (f *againstFn) ProcessElement(block []byte, emit func(int64, []byte)) error
 func (f *againstFn) FinishBundle(emit func(int64, []byte)) { f.flush(emit) }
 
 func (f *againstFn) flush(emit func(int64, []byte)) {
-	out := records.NewBuffers()
+	out := blocks.NewBuffers()
 	for m, key := range f.first {
-		out.Add(int64(f.sample.keys[m.member]), holder{m.hash, key}.append, emit)
+		out.Add(int64(f.sample.Keys[m.member]), holder{m.hash, key}.append, emit)
 	}
 	out.Flush(emit)
 	clear(f.first)
@@ -367,7 +375,7 @@ func (f *againstFn) flush(emit func(int64, []byte)) {
 type onceFn struct{}
 
 func (f *onceFn) ProcessElement(document int64, packed func(*[]byte) bool, emit func(int64, []byte)) error {
-	first := map[records.SetHash]records.Key{}
+	first := map[blocks.SetHash]blocks.Key{}
 	err := eachHolder(packed, func(h holder) {
 		if key, ok := first[h.hash]; !ok || h.key < key {
 			first[h.hash] = h.key
@@ -376,11 +384,11 @@ func (f *onceFn) ProcessElement(document int64, packed func(*[]byte) bool, emit 
 	if err != nil {
 		return err
 	}
-	out := records.NewBuffers()
-	own := records.Key(document)
+	out := blocks.NewBuffers()
+	own := blocks.Key(document)
 	for _, key := range first {
-		edge := records.Edge{A: min(own, key), B: max(own, key)}
-		out.Add(together, func(block []byte) []byte { return records.AppendEdge(block, edge) }, emit)
+		edge := blocks.Edge{A: min(own, key), B: max(own, key)}
+		out.Add(together, func(block []byte) []byte { return blocks.AppendEdge(block, edge) }, emit)
 	}
 	out.Flush(emit)
 	return nil
@@ -389,22 +397,22 @@ func (f *onceFn) ProcessElement(document int64, packed func(*[]byte) bool, emit 
 // writeTruthFn writes the pairs, those of two members of the sample once.
 //
 //	KV<together, edges> → nothing
-type writeTruthFn struct{ Measuring Measuring }
+type writeTruthFn struct{ Params Params }
 
 func (f *writeTruthFn) ProcessElement(_ int64, packed func(*[]byte) bool) error {
-	var edges []records.Edge
+	var edges []blocks.Edge
 	var block []byte
 	var err error
 	for packed(&block) {
-		if edges, err = records.DecodeEdges(edges, block); err != nil {
+		if edges, err = blocks.DecodeEdges(edges, block); err != nil {
 			return err
 		}
 	}
-	slices.SortFunc(edges, records.Edge.Compare)
-	_, err = storage.WriteBelow(f.Measuring.Temp, f.Measuring.truthFile(), func(w io.Writer) error {
+	slices.SortFunc(edges, blocks.Edge.Compare)
+	_, err = storage.WriteBelow(f.Params.Temp, f.Params.truthFile(), func(w io.Writer) error {
 		var buffer []byte
 		for _, e := range slices.Compact(edges) {
-			buffer = records.AppendEdge(buffer[:0], e)
+			buffer = blocks.AppendEdge(buffer[:0], e)
 			if _, err := w.Write(buffer); err != nil {
 				return err
 			}

@@ -1,10 +1,9 @@
-package records
+package blocks
 
 import (
 	"bytes"
 	"cmp"
 	"encoding/binary"
-	"slices"
 )
 
 // SetHash is the 128-bit hash of a shingle set: documents with equal hashes are copies.
@@ -50,53 +49,6 @@ func (d *Decoder) Profile() (p Profile) {
 	p.ID, p.HasID = d.Optional()
 	p.Rank = d.Bytes()
 	return p
-}
-
-// SetPart is a shingle set or, of a large one, a part.
-type SetPart struct {
-	Key    Key
-	Hash   SetHash
-	Total  int // shingles of the whole set
-	First  int // index of the part's first
-	Values []byte
-}
-
-// setPart is the number of shingles above which a set travels in parts: 512 KB.
-const setPart = 64 << 10
-
-// SetParts calls emit with the encoded parts of a document's set, made in buffer as far as it has
-// room: with none, each is an element of its own.
-func SetParts(buffer []byte, key Key, hash SetHash, set []uint64, emit func([]byte)) {
-	for first := 0; first < len(set); first += setPart {
-		values := set[first:min(first+setPart, len(set))]
-		block := slices.Grow(buffer[:0], 8+16+8+8*len(values))
-		block = AppendUint64(AppendUint64(AppendKey(block, key), hash.Hi), hash.Lo)
-		block = AppendUint32(AppendUint32(block, uint32(len(set))), uint32(first))
-		for _, v := range values {
-			block = AppendUint64(block, v)
-		}
-		emit(block)
-	}
-}
-
-// SetPart reads the rest of a block as a part of a set.
-func (d *Decoder) SetPart() (p SetPart) {
-	p.Key = d.Key()
-	p.Hash = SetHash{Hi: d.Uint64(), Lo: d.Uint64()}
-	p.Total, p.First = int(d.Uint32()), int(d.Uint32())
-	p.Values = d.Fixed(len(d.data))
-	if len(p.Values)%8 != 0 || p.First+len(p.Values)/8 > p.Total {
-		d.fail()
-		return SetPart{}
-	}
-	return p
-}
-
-// CopyTo writes the part's shingles to their places in set, which has Total.
-func (p *SetPart) CopyTo(set []uint64) {
-	for i := range len(p.Values) / 8 {
-		set[p.First+i] = binary.LittleEndian.Uint64(p.Values[8*i:])
-	}
 }
 
 // NearPair is a pair of representatives whose similarity was found exactly.

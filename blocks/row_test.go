@@ -1,4 +1,4 @@
-package records_test
+package blocks_test
 
 import (
 	"reflect"
@@ -7,40 +7,34 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/records"
 )
 
-// row is a pointer to a row that can be read back.
-type row[T any] interface {
-	*T
-	records.Row
-	DecodeFields(*records.Decoder)
-}
-
 // read reads one row and its sort key.
-func read[T any, R row[T]](d *records.Decoder) (own, second records.Key, got T, err error) {
+func read[T blocks.Row](d *blocks.Decoder) (own, second blocks.Key, got T, err error) {
 	part := d.RowPart()
 	own, second = part.Order.A, part.Order.B
-	fields := records.NewDecoder(part.Fields)
-	R(&got).DecodeFields(fields)
+	fields := blocks.NewDecoder(part.Fields)
+	blocks.DecodeFields(fields, &got)
 	if err = d.Err(); err == nil {
 		err = fields.Err()
 	}
 	return own, second, got, err
 }
 
-func roundTrip[T any, R row[T]](t *testing.T, anyRow *rapid.Generator[T]) {
+func roundTrip[T blocks.Row](t *testing.T, anyRow *rapid.Generator[T]) {
 	t.Helper()
 	rapid.Check(t, func(t *rapid.T) {
 		rows := rapid.SliceOfN(anyRow, 1, 4).Draw(t, "rows")
 		a, b := anyKey.Draw(t, "own"), anyKey.Draw(t, "second")
 		var block []byte
 		for i := range rows {
-			block = records.NewRow(nil, a, b, R(&rows[i])).Append(block)
+			block = blocks.NewRow(nil, a, b, &rows[i]).Append(block)
 		}
-		d := records.NewDecoder(block)
+		d := blocks.NewDecoder(block)
 		for _, want := range rows {
-			own, second, got, err := read[T, R](d)
+			own, second, got, err := read[T](d)
 			if err != nil || own != a || second != b || !reflect.DeepEqual(got, want) {
 				t.Fatalf("got %v, %v, %+v, error %v, want %v, %v, %+v", own, second, got, err, a, b, want)
 			}
@@ -100,15 +94,11 @@ func TestStringColumnsAreUTF8(t *testing.T) {
 	const latin, want = "caf\xe9\xff au lait", "caf\uFFFD au lait"
 	raw := []byte(latin)
 	var block []byte
-	for _, r := range []records.Row{
-		&records.Pair{IDA: latin, IDB: latin, SourceA: latin, SourceB: latin},
-		&records.Clustered{ID: latin, Source: latin},
-		&records.Removed{ID: latin, Source: latin, KeptID: latin, KeptSource: latin, Reason: latin},
-		&records.Rejected{Source: latin, ID: new(latin), Reason: latin, Detail: latin, Raw: raw},
-	} {
-		block = records.NewRow(nil, 0, 0, r).Append(block)
-	}
-	d := records.NewDecoder(block)
+	block = blocks.NewRow(nil, 0, 0, &records.Pair{IDA: latin, IDB: latin, SourceA: latin, SourceB: latin}).Append(block)
+	block = blocks.NewRow(nil, 0, 0, &records.Clustered{ID: latin, Source: latin}).Append(block)
+	block = blocks.NewRow(nil, 0, 0, &records.Removed{ID: latin, Source: latin, KeptID: latin, KeptSource: latin, Reason: latin}).Append(block)
+	block = blocks.NewRow(nil, 0, 0, &records.Rejected{Source: latin, ID: new(latin), Reason: latin, Detail: latin, Raw: raw}).Append(block)
+	d := blocks.NewDecoder(block)
 	_, _, pair, _ := read[records.Pair](d)
 	_, _, clustered, _ := read[records.Clustered](d)
 	_, _, removed, _ := read[records.Removed](d)
@@ -134,17 +124,17 @@ func TestStringColumnsAreUTF8(t *testing.T) {
 }
 
 func TestTallies(t *testing.T) {
-	const first, later = records.Key(3), records.Key(5)
+	const first, later = blocks.Key(3), blocks.Key(5)
 	for name, got := range map[string][2]string{
-		"pair of copies":    {(&records.Pair{Similarity: 1}).Tally(first), records.CountCopies},
-		"near pair":         {(&records.Pair{Similarity: 0.99}).Tally(first), records.CountNear},
-		"cluster's first":   {(&records.Clustered{Cluster: int64(first)}).Tally(first), records.CountClusters},
-		"cluster's second":  {(&records.Clustered{Cluster: int64(first)}).Tally(later), ""},
-		"removed copy":      {(&records.Removed{Reason: records.ReasonCopy}).Tally(first), records.CountCopies},
-		"removed near":      {(&records.Removed{Reason: records.ReasonNear, Similarity: new(0.9)}).Tally(first), records.CountNear},
-		"removed by chains": {(&records.Removed{Reason: records.ReasonNear}).Tally(first), records.CountChained},
-		"unreadable record": {(&records.Rejected{Raw: []byte(strings.Repeat("x", 3))}).Tally(first), records.CountUnreadable},
-		"not compared":      {(&records.Rejected{Reason: records.ReasonNoToken}).Tally(first), records.CountNotCompared},
+		"pair of copies":    {blocks.CountName(&records.Pair{Similarity: 1}, first), records.CountCopies},
+		"near pair":         {blocks.CountName(&records.Pair{Similarity: 0.99}, first), records.CountNear},
+		"cluster's first":   {blocks.CountName(&records.Clustered{Cluster: int64(first)}, first), records.CountClusters},
+		"cluster's second":  {blocks.CountName(&records.Clustered{Cluster: int64(first)}, later), ""},
+		"removed copy":      {blocks.CountName(&records.Removed{Reason: records.ReasonCopy}, first), records.CountCopies},
+		"removed near":      {blocks.CountName(&records.Removed{Reason: records.ReasonNear, Similarity: new(0.9)}, first), records.CountNear},
+		"removed by chains": {blocks.CountName(&records.Removed{Reason: records.ReasonNear}, first), records.CountChained},
+		"unreadable record": {blocks.CountName(&records.Rejected{Raw: []byte(strings.Repeat("x", 3))}, first), records.CountUnreadable},
+		"not compared":      {blocks.CountName(&records.Rejected{Reason: records.ReasonNoToken}, first), records.CountNotCompared},
 	} {
 		if got[0] != got[1] {
 			t.Errorf("%s counts as %q, want %q", name, got[0], got[1])

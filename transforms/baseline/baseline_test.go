@@ -1,4 +1,4 @@
-package textbook
+package baseline
 
 import (
 	"errors"
@@ -10,11 +10,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/internal/beamtest"
 	"github.com/neardup/neardup/kernels/lsh"
 	"github.com/neardup/neardup/kernels/setsim"
 	"github.com/neardup/neardup/kernels/shingle"
-	"github.com/neardup/neardup/records"
 )
 
 // groups gathers what a DoFn emits, as a GroupByKey would.
@@ -39,7 +39,7 @@ func (g groups) count(t *testing.T) (n int) {
 	t.Helper()
 	for _, packed := range g {
 		for _, b := range packed {
-			edges, err := records.DecodeEdges(nil, b)
+			edges, err := blocks.DecodeEdges(nil, b)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -50,7 +50,7 @@ func (g groups) count(t *testing.T) (n int) {
 }
 
 // written returns the pairs that writePairsFn writes.
-func written(t *testing.T, edges groups) []records.Edge {
+func written(t *testing.T, edges groups) []blocks.Edge {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "pairs")
 	edges.each(t, func(key int64, packed func(*[]byte) bool) error {
@@ -81,9 +81,9 @@ func TestBruteForceEqualsDefinition(t *testing.T) {
 			}
 			sets = append(sets, set)
 			words := strings.Join(slices.Sorted(maps.Keys(set)), " ")
-			block = records.AppendDocument(block, &records.Document{Key: records.NewKey(0, int64(i)), Text: []byte(words)})
+			block = blocks.AppendDocument(block, &blocks.Document{Key: blocks.NewKey(0, int64(i)), Text: []byte(words)})
 		}
-		var want []records.Edge
+		var want []blocks.Edge
 		for i, a := range sets {
 			for j, b := range sets[i+1:] {
 				shared := 0
@@ -93,7 +93,7 @@ func TestBruteForceEqualsDefinition(t *testing.T) {
 					}
 				}
 				if union := len(a) + len(b) - shared; shared > 0 && 2*shared >= union {
-					want = append(want, records.Edge{A: records.NewKey(0, int64(i)), B: records.NewKey(0, int64(i+1+j))})
+					want = append(want, blocks.Edge{A: blocks.NewKey(0, int64(i)), B: blocks.NewKey(0, int64(i+1+j))})
 				}
 			}
 		}
@@ -133,9 +133,9 @@ func TestSignaturesEqualDefinition(t *testing.T) {
 				values = append(values, uint64(r.IntN(4)))
 			}
 			signatures = append(signatures, values)
-			block = records.AppendNumbers(block, records.NewKey(0, int64(i)), values)
+			block = blocks.AppendNumbers(block, blocks.NewKey(0, int64(i)), values)
 		}
-		var want []records.Edge
+		var want []blocks.Edge
 		for i, a := range signatures {
 			for j, b := range signatures[i+1:] {
 				bucket, in := false, map[uint64]int{}
@@ -155,7 +155,7 @@ func TestSignaturesEqualDefinition(t *testing.T) {
 					}
 				}
 				if bucket && 5*shared >= 3*len(in) {
-					want = append(want, records.Edge{A: records.NewKey(0, int64(i)), B: records.NewKey(0, int64(i+1+j))})
+					want = append(want, blocks.Edge{A: blocks.NewKey(0, int64(i)), B: blocks.NewKey(0, int64(i+1+j))})
 				}
 			}
 		}
@@ -187,7 +187,7 @@ func TestTooManyPairs(t *testing.T) {
 	}
 	var block []byte
 	for i := range 4 { // six pairs
-		block = records.AppendNumbers(block, records.NewKey(0, int64(i)), []uint64{1, 2})
+		block = blocks.AppendNumbers(block, blocks.NewKey(0, int64(i)), []uint64{1, 2})
 	}
 	for most, want := range map[int]error{5: ErrTooMany, 6: nil} {
 		none := func(int64, []byte) {}
@@ -199,7 +199,7 @@ func TestTooManyPairs(t *testing.T) {
 			"writePairsFn": func(p Params) error {
 				var three []byte
 				for i := range 3 {
-					three = records.AppendEdge(three, records.Edge{A: 0, B: records.NewKey(0, int64(i+1))})
+					three = blocks.AppendEdge(three, blocks.Edge{A: 0, B: blocks.NewKey(0, int64(i+1))})
 				}
 				return (&writePairsFn{p}).ProcessElement(together, beamtest.Values(three, three))
 			},

@@ -1,7 +1,7 @@
-// Package textbook finds similar pairs as textbooks do, to compare with: by comparing all documents
+// Package baseline finds similar pairs as textbooks do, to compare with: by comparing all documents
 // (BruteForce), and by the signatures of those that share a bucket (Signatures). Both look at every
 // pair on its own, which no large collection allows.
-package textbook
+package baseline
 
 import (
 	"cmp"
@@ -16,12 +16,12 @@ import (
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
 
+	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/kernels/hash"
 	"github.com/neardup/neardup/kernels/lsh"
 	"github.com/neardup/neardup/kernels/setsim"
 	"github.com/neardup/neardup/kernels/shingle"
-	"github.com/neardup/neardup/records"
 )
 
 func init() {
@@ -54,7 +54,7 @@ type Params struct {
 //
 //	blocks of documents → nothing
 func BruteForce(s beam.Scope, docs beam.PCollection, text shingle.Spec, p Params) {
-	s = s.Scope("textbook.BruteForce")
+	s = s.Scope("baseline.BruteForce")
 	sets := beam.ParDo(s, &setsFn{Params: p, Text: text}, docs)
 	pairs := beam.ParDo(s, &bruteFn{p}, beam.GroupByKey(s, sets))
 	beam.ParDo0(s, &writePairsFn{p}, beam.GroupByKey(s, pairs))
@@ -65,14 +65,14 @@ func BruteForce(s beam.Scope, docs beam.PCollection, text shingle.Spec, p Params
 //
 //	blocks of signatures → nothing
 func Signatures(s beam.Scope, signed beam.PCollection, banding lsh.Banding, p Params) {
-	s = s.Scope("textbook.Signatures")
+	s = s.Scope("baseline.Signatures")
 	signatures := beam.ParDo(s, &signaturesFn{Params: p}, signed)
 	pairs := beam.ParDo(s, &bucketsFn{Params: p, Banding: banding}, beam.GroupByKey(s, signatures))
 	beam.ParDo0(s, &writePairsFn{p}, beam.GroupByKey(s, pairs))
 }
 
 // cellOf returns the cell of a document.
-func (p *Params) cellOf(key records.Key) int { return int(hash.Mix(uint64(key)) % uint64(p.Cells)) }
+func (p *Params) cellOf(key blocks.Key) int { return int(hash.Mix(uint64(key)) % uint64(p.Cells)) }
 
 // number numbers the pairs of cells.
 func number(one, other int) int64 {
@@ -84,12 +84,12 @@ func number(one, other int) int64 {
 const maxRun = 8 << 10
 
 // send sends numbers of a document to all pairs of cells that have its own.
-func (p *Params) send(out *records.Buffers, key records.Key, numbers []uint64, emit func(int64, []byte)) {
+func (p *Params) send(out *blocks.Buffers, key blocks.Key, numbers []uint64, emit func(int64, []byte)) {
 	own := p.cellOf(key)
 	for other := range p.Cells {
 		for run := range slices.Chunk(numbers, maxRun) {
 			out.Add(number(own, other), func(block []byte) []byte {
-				return records.AppendNumbers(block, key, run)
+				return blocks.AppendNumbers(block, key, run)
 			}, emit)
 		}
 	}
@@ -97,7 +97,7 @@ func (p *Params) send(out *records.Buffers, key records.Key, numbers []uint64, e
 
 // member is a document in a group of two cells.
 type member struct {
-	doc  records.Key
+	doc  blocks.Key
 	cell int
 	keys []uint64 // of the signature's bands
 	set  []uint64
@@ -105,10 +105,10 @@ type member struct {
 
 // members gathers the documents of a group, in input order.
 func (p *Params) members(packed func(*[]byte) bool) (members []*member, err error) {
-	byKey := map[records.Key]*member{}
+	byKey := map[blocks.Key]*member{}
 	var block []byte
 	for packed(&block) {
-		d := records.NewDecoder(block)
+		d := blocks.NewDecoder(block)
 		for !d.Done() {
 			key, numbers := d.Numbers(nil)
 			if d.Err() != nil {
@@ -131,12 +131,12 @@ type found struct {
 	params Params
 	cells  int64 // that are compared
 	n      int
-	out    *records.Buffers
+	out    *blocks.Buffers
 	emit   func(int64, []byte)
 }
 
 func (p *Params) found(cells int64, emit func(int64, []byte)) *found {
-	return &found{params: *p, cells: cells, out: records.NewBuffers(), emit: emit}
+	return &found{params: *p, cells: cells, out: blocks.NewBuffers(), emit: emit}
 }
 
 // compare adds two documents, a before b, if their sets reach the threshold. Two of one cell come
@@ -148,7 +148,7 @@ func (f *found) compare(a, b *member) error {
 	if f.n++; f.n > f.params.Most {
 		return f.params.tooMany()
 	}
-	f.out.Add(together, func(block []byte) []byte { return records.AppendEdge(block, records.Edge{A: a.doc, B: b.doc}) }, f.emit)
+	f.out.Add(together, func(block []byte) []byte { return blocks.AppendEdge(block, blocks.Edge{A: a.doc, B: b.doc}) }, f.emit)
 	return nil
 }
 
@@ -161,15 +161,15 @@ type setsFn struct {
 
 	shingler *shingle.Shingler
 	shingles []uint64
-	out      *records.Buffers
+	out      *blocks.Buffers
 }
 
 func (f *setsFn) Setup() { f.shingler = f.Text.New() }
 
-func (f *setsFn) StartBundle(func(int64, []byte)) { f.out = records.NewBuffers() }
+func (f *setsFn) StartBundle(func(int64, []byte)) { f.out = blocks.NewBuffers() }
 
 func (f *setsFn) ProcessElement(block []byte, emit func(int64, []byte)) error {
-	d := records.NewDecoder(block)
+	d := blocks.NewDecoder(block)
 	for doc := range d.Documents() {
 		f.shingles = shingle.Set(f.shingler.Shingles(f.shingles[:0], doc.Text))
 		f.Params.send(f.out, doc.Key, f.shingles, emit)
@@ -211,15 +211,15 @@ type signaturesFn struct {
 	Params Params
 
 	values []uint64
-	out    *records.Buffers
+	out    *blocks.Buffers
 }
 
-func (f *signaturesFn) StartBundle(func(int64, []byte)) { f.out = records.NewBuffers() }
+func (f *signaturesFn) StartBundle(func(int64, []byte)) { f.out = blocks.NewBuffers() }
 
 func (f *signaturesFn) ProcessElement(block []byte, emit func(int64, []byte)) error {
-	d := records.NewDecoder(block)
+	d := blocks.NewDecoder(block)
 	for !d.Done() {
-		var key records.Key
+		var key blocks.Key
 		if key, f.values = d.Numbers(f.values[:0]); d.Err() != nil {
 			break
 		}
@@ -286,22 +286,22 @@ func anyEqual(a, b []uint64) bool {
 type writePairsFn struct{ Params Params }
 
 func (f *writePairsFn) ProcessElement(_ int64, packed func(*[]byte) bool) error {
-	var edges []records.Edge
+	var edges []blocks.Edge
 	var block []byte
 	var err error
 	for packed(&block) {
-		if edges, err = records.DecodeEdges(edges, block); err != nil {
+		if edges, err = blocks.DecodeEdges(edges, block); err != nil {
 			return err
 		}
 		if len(edges) > f.Params.Most {
 			return f.Params.tooMany()
 		}
 	}
-	slices.SortFunc(edges, records.Edge.Compare)
+	slices.SortFunc(edges, blocks.Edge.Compare)
 	_, err = storage.WriteBelow(path.Dir(f.Params.Path), f.Params.Path, func(w io.Writer) error {
 		var buffer []byte
 		for _, e := range edges {
-			buffer = records.AppendEdge(buffer[:0], e)
+			buffer = blocks.AppendEdge(buffer[:0], e)
 			if _, err := w.Write(buffer); err != nil {
 				return err
 			}
@@ -324,7 +324,7 @@ const exceeded = ".exceeded"
 
 // Pairs returns the pairs in the file that BruteForce or Signatures wrote, sorted; without a pair
 // there is no file.
-func Pairs(path string) ([]records.Edge, error) {
+func Pairs(path string) ([]blocks.Edge, error) {
 	if _, err := storage.ReadFile(path + exceeded); !errors.Is(err, fs.ErrNotExist) {
 		return nil, cmp.Or(err, ErrTooMany)
 	}
@@ -335,5 +335,5 @@ func Pairs(path string) ([]records.Edge, error) {
 	if err != nil {
 		return nil, err
 	}
-	return records.DecodeEdges(nil, data)
+	return blocks.DecodeEdges(nil, data)
 }

@@ -1,4 +1,4 @@
-package records_test
+package codec_test
 
 import (
 	"bytes"
@@ -9,15 +9,15 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/neardup/neardup/records"
+	"github.com/neardup/neardup/io/codec"
 )
 
-func number(text string) records.Value {
-	return records.Value{Kind: records.NumberValue, Text: []byte(text)}
+func number(text string) codec.Value {
+	return codec.Value{Kind: codec.NumberValue, Text: []byte(text)}
 }
 
 // anyNumber is one of few, written in many ways, or one of many.
-var anyNumber = rapid.Custom(func(t *rapid.T) records.Value {
+var anyNumber = rapid.Custom(func(t *rapid.T) codec.Value {
 	sign := rapid.SampledFrom([]string{"", "-", "+"}).Draw(t, "sign")
 	digits := rapid.OneOf(rapid.StringMatching(`[0-9]{1,3}`), rapid.StringMatching(`[0-9]{1,25}`)).Draw(t, "digits")
 	fraction := rapid.SampledFrom([]string{"", ".", ".0", ".00", ".5", ".50", ".05", ".123456789012345678901"}).Draw(t, "fraction")
@@ -25,22 +25,22 @@ var anyNumber = rapid.Custom(func(t *rapid.T) records.Value {
 	return number(sign + digits + fraction + exponent)
 })
 
-var anyValue = rapid.OneOf(anyNumber, rapid.Custom(func(t *rapid.T) records.Value {
+var anyValue = rapid.OneOf(anyNumber, rapid.Custom(func(t *rapid.T) codec.Value {
 	few := rapid.SliceOfN(rapid.SampledFrom([]byte{0, 1, 2, 'a', 0xFE, 0xFF}), 0, 4)
-	return records.Value{Kind: records.StringValue, Text: few.Draw(t, "string")}
-}), rapid.Just(records.Value{}))
+	return codec.Value{Kind: codec.StringValue, Text: few.Draw(t, "string")}
+}), rapid.Just(codec.Value{}))
 
 // compareValues is what the order is defined to be.
-func compareValues(a, b records.Value, largest bool) int {
-	place := func(k records.Kind) int { return (int(k) + 2) % 3 } // number, string, none
+func compareValues(a, b codec.Value, largest bool) int {
+	place := func(k codec.Kind) int { return (int(k) + 2) % 3 } // number, string, none
 	if c := cmp.Compare(place(a.Kind), place(b.Kind)); c != 0 {
 		return c
 	}
 	c := 0
 	switch a.Kind {
-	case records.NumberValue:
+	case codec.NumberValue:
 		c = rational(a).Cmp(rational(b))
-	case records.StringValue:
+	case codec.StringValue:
 		c = bytes.Compare(a.Text, b.Text)
 	}
 	if largest {
@@ -49,7 +49,7 @@ func compareValues(a, b records.Value, largest bool) int {
 	return c
 }
 
-func rational(v records.Value) *big.Rat {
+func rational(v codec.Value) *big.Rat {
 	r, ok := new(big.Rat).SetString(string(v.Text))
 	if !ok {
 		panic(fmt.Sprintf("%q is no number", v.Text))
@@ -62,7 +62,7 @@ func TestRanksSortAsValues(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a, b := anyValue.Draw(t, "a"), anyValue.Draw(t, "b")
 		largest := rapid.Bool().Draw(t, "largest")
-		got := bytes.Compare(records.AppendRank(nil, a, largest), records.AppendRank([]byte("x"), b, largest)[1:])
+		got := bytes.Compare(codec.AppendRank(nil, a, largest), codec.AppendRank([]byte("x"), b, largest)[1:])
 		if want := compareValues(a, b, largest); got != want {
 			t.Fatalf("%d %q against %d %q, largest first %v: %d, want %d", a.Kind, a.Text, b.Kind, b.Text, largest, got, want)
 		}
@@ -80,7 +80,7 @@ func TestRanksAreExact(t *testing.T) {
 	}
 	for i := range rising[1:] {
 		for _, largest := range []bool{false, true} {
-			a, b := records.AppendRank(nil, number(rising[i]), largest), records.AppendRank(nil, number(rising[i+1]), largest)
+			a, b := codec.AppendRank(nil, number(rising[i]), largest), codec.AppendRank(nil, number(rising[i+1]), largest)
 			if (bytes.Compare(a, b) < 0) == largest || bytes.Equal(a, b) {
 				t.Errorf("%s and %s, largest first %v: ranks %x and %x", rising[i], rising[i+1], largest, a, b)
 			}
@@ -89,14 +89,14 @@ func TestRanksAreExact(t *testing.T) {
 }
 
 func TestUntyped(t *testing.T) {
-	for text, want := range map[string]records.Kind{
-		"": records.NoValue, " ": records.StringValue, "0": records.NumberValue, "-007.50": records.NumberValue,
-		"+5": records.NumberValue, ".5": records.NumberValue, "5.": records.NumberValue, "1E-5": records.NumberValue,
-		".": records.StringValue, "-": records.StringValue, "1e": records.StringValue, "1,5": records.StringValue,
-		" 1": records.StringValue, "0x1F": records.StringValue, "NaN": records.StringValue, "Inf": records.StringValue,
-		"1_000": records.StringValue, "2024-01-31": records.StringValue, "1\n": records.StringValue, "٣": records.StringValue,
+	for text, want := range map[string]codec.Kind{
+		"": codec.NoValue, " ": codec.StringValue, "0": codec.NumberValue, "-007.50": codec.NumberValue,
+		"+5": codec.NumberValue, ".5": codec.NumberValue, "5.": codec.NumberValue, "1E-5": codec.NumberValue,
+		".": codec.StringValue, "-": codec.StringValue, "1e": codec.StringValue, "1,5": codec.StringValue,
+		" 1": codec.StringValue, "0x1F": codec.StringValue, "NaN": codec.StringValue, "Inf": codec.StringValue,
+		"1_000": codec.StringValue, "2024-01-31": codec.StringValue, "1\n": codec.StringValue, "٣": codec.StringValue,
 	} {
-		if got := records.Untyped([]byte(text)); got.Kind != want || string(got.Text) != text {
+		if got := codec.Untyped([]byte(text)); got.Kind != want || string(got.Text) != text {
 			t.Errorf("%q is %d %q, want %d", text, got.Kind, got.Text, want)
 		}
 	}

@@ -1,0 +1,36 @@
+package blocks
+
+import "cmp"
+
+// Fact is what one call of a step reports once and for all: the ledger of a run, from which
+// the launcher takes every total that must be right. (Beam's counters count attempts: a
+// retried bundle counts twice.)
+type Fact struct {
+	Kind FactKind `json:"kind"`
+	// Name tells the fact from others of its kind: a path below the output, a split's number.
+	Name   string           `json:"name"`
+	Bytes  int64            `json:"bytes,omitempty"`
+	SHA256 string           `json:"sha256,omitempty"`
+	Counts map[string]int64 `json:"counts,omitempty"`
+	// Note is what a person should know of it: the first unreadable record of a split.
+	Note string `json:"note,omitempty"`
+}
+
+// FactKind says what a Fact is about.
+type FactKind string
+
+// The kinds of facts.
+const (
+	FactRead   FactKind = "read"   // a split was read: counts of its records
+	FactTable  FactKind = "table"  // a shard of a table was written
+	FactCorpus FactKind = "corpus" // a corpus file was written
+	FactCrowd  FactKind = "crowd"  // a component has more pairs than the budget
+	FactSample FactKind = "sample" // documents were drawn to measure the recall
+	// How many pairs some components have, as those found tell.
+	FactEstimate FactKind = "estimate"
+)
+
+// Compare orders facts by kind and name.
+func (f Fact) Compare(o Fact) int {
+	return cmp.Or(cmp.Compare(f.Kind, o.Kind), cmp.Compare(f.Name, o.Name))
+}

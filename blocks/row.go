@@ -1,0 +1,263 @@
+package blocks
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/binary"
+	"strings"
+
+	"github.com/neardup/neardup/records"
+)
+
+// Row is a row of an output table. It travels behind a sort key of two document keys: the row's own
+// document, then b of a pair or the row's document again.
+type Row interface {
+	records.Pair | records.Clustered | records.Removed | records.Rejected
+}
+
+// RowPart is a row or, of a large one, a part of its fields.
+type RowPart struct {
+	RowPlace
+	Fields []byte
+}
+
+// RowPlace is where a part stands among those of a table.
+type RowPlace struct {
+	Order Edge // the row's sort key
+	Left  int  // bytes of the row's fields that follow in other parts
+}
+
+// Compare orders the parts of a table by row, and those of a row as they follow one another.
+func (p RowPlace) Compare(o RowPlace) int {
+	if p.Order != o.Order {
+		return p.Order.Compare(o.Order)
+	}
+	return cmp.Compare(o.Left, p.Left)
+}
+
+// rowPart is the size above which the fields of a row travel in parts.
+const rowPart = 512 << 10
+
+// NewRow returns a row in one part, whose fields are appended to an empty slice.
+func NewRow[R Row](fields []byte, own, second Key, row *R) RowPart {
+	return RowPart{RowPlace{Order: Edge{A: own, B: second}}, appendFields(fields, row)}
+}
+
+// AddRow adds a row to a shard's block, a large one in parts.
+func AddRow[R Row](b *Buffers, shard int64, own, second Key, row *R, emit func(int64, []byte)) {
+	part := NewRow(b.fields[:0], own, second, row)
+	b.fields = part.Fields
+	for fields := part.Fields; ; {
+		size := min(len(fields), rowPart)
+		part.Fields, fields = fields[:size], fields[size:]
+		part.Left = len(fields)
+		b.Add(shard, part.Append, emit)
+		if part.Left == 0 {
+			return
+		}
+	}
+}
+
+// Append appends the part to a block.
+func (p RowPart) Append(block []byte) []byte {
+	block = binary.AppendUvarint(AppendEdge(block, p.Order), uint64(p.Left))
+	return AppendBytes(block, p.Fields)
+}
+
+// RowPart reads what Append wrote; its bytes share memory with the block.
+func (d *Decoder) RowPart() RowPart {
+	return RowPart{RowPlace{Order: Edge{A: d.Key(), B: d.Key()}, Left: int(d.Uvarint())}, d.Bytes()}
+}
+
+// A RowJoiner makes rows of their parts, of which those of one row come in order. The zero value
+// is ready.
+type RowJoiner struct{ begun map[Edge]RowPart }
+
+// Add returns the row that the part is the last of, if it is.
+func (j *RowJoiner) Add(part RowPart) (row RowPart, whole bool, err error) {
+	if begun, ok := j.begun[part.Order]; ok {
+		if begun.Left != part.Left+len(part.Fields) {
+			return part, false, ErrCorrupt
+		}
+		part.Fields = append(begun.Fields, part.Fields...)
+		delete(j.begun, part.Order)
+	} else if part.Left > 0 {
+		part.Fields = bytes.Clone(part.Fields) // the parts to come are appended
+	}
+	if part.Left == 0 {
+		return part, true, nil
+	}
+	if j.begun == nil {
+		j.begun = map[Edge]RowPart{}
+	}
+	j.begun[part.Order] = part
+	return part, false, nil
+}
+
+// Close fails if a row lacks parts.
+func (j *RowJoiner) Close() error {
+	if len(j.begun) > 0 {
+		return ErrCorrupt
+	}
+	return nil
+}
+
+func appendFields[R Row](dst []byte, row *R) []byte {
+	switch row := any(row).(type) {
+	case *records.Pair:
+		return appendPair(dst, row)
+	case *records.Clustered:
+		return appendClustered(dst, row)
+	case *records.Removed:
+		return appendRemoved(dst, row)
+	case *records.Rejected:
+		return appendRejected(dst, row)
+	}
+	return dst // there is no other
+}
+
+// DecodeFields fills row from the fields of a whole RowPart.
+func DecodeFields[R Row](d *Decoder, row *R) {
+	switch row := any(row).(type) {
+	case *records.Pair:
+		decodePair(d, row)
+	case *records.Clustered:
+		decodeClustered(d, row)
+	case *records.Removed:
+		decodeRemoved(d, row)
+	case *records.Rejected:
+		decodeRejected(d, row)
+	}
+}
+
+func appendPair(dst []byte, p *records.Pair) []byte {
+	dst = appendText(appendText(dst, p.IDA), p.IDB)
+	dst = appendText(appendText(dst, p.SourceA), p.SourceB)
+	dst = AppendUint64(AppendUint64(dst, uint64(p.PositionA)), uint64(p.PositionB))
+	dst = AppendFloat64(dst, p.Similarity)
+	dst = AppendUint32(dst, uint32(p.Shared))
+	return AppendUint32(AppendUint32(dst, uint32(p.SizeA)), uint32(p.SizeB))
+}
+
+func decodePair(d *Decoder, p *records.Pair) {
+	*p = records.Pair{
+		IDA: string(d.Bytes()), IDB: string(d.Bytes()),
+		SourceA: string(d.Bytes()), SourceB: string(d.Bytes()),
+		PositionA: int64(d.Uint64()), PositionB: int64(d.Uint64()),
+		Similarity: d.Float64(),
+		Shared:     int32(d.Uint32()), SizeA: int32(d.Uint32()), SizeB: int32(d.Uint32()),
+	}
+}
+
+func appendClustered(dst []byte, c *records.Clustered) []byte {
+	dst = AppendUint64(dst, uint64(c.Cluster))
+	dst = appendText(appendText(dst, c.ID), c.Source)
+	dst = AppendUint64(dst, uint64(c.Position))
+	dst = AppendUint32(AppendUint32(dst, uint32(c.Size)), uint32(c.Members))
+	return appendBool(dst, c.Kept)
+}
+
+func decodeClustered(d *Decoder, c *records.Clustered) {
+	*c = records.Clustered{
+		Cluster: int64(d.Uint64()),
+		ID:      string(d.Bytes()), Source: string(d.Bytes()), Position: int64(d.Uint64()),
+		Size: int32(d.Uint32()), Members: int32(d.Uint32()), Kept: d.bool(),
+	}
+}
+
+func appendRemoved(dst []byte, r *records.Removed) []byte {
+	dst = appendText(appendText(dst, r.ID), r.Source)
+	dst = AppendUint64(AppendUint64(dst, uint64(r.Position)), uint64(r.Cluster))
+	dst = appendText(appendText(dst, r.KeptID), r.KeptSource)
+	dst = AppendUint64(dst, uint64(r.KeptPosition))
+	dst = appendBool(dst, r.Similarity != nil)
+	if r.Similarity != nil {
+		dst = AppendFloat64(dst, *r.Similarity)
+	}
+	return appendText(dst, r.Reason)
+}
+
+func decodeRemoved(d *Decoder, r *records.Removed) {
+	*r = records.Removed{
+		ID: string(d.Bytes()), Source: string(d.Bytes()),
+		Position: int64(d.Uint64()), Cluster: int64(d.Uint64()),
+		KeptID: string(d.Bytes()), KeptSource: string(d.Bytes()), KeptPosition: int64(d.Uint64()),
+	}
+	if d.bool() {
+		similarity := d.Float64()
+		r.Similarity = &similarity
+	}
+	r.Reason = string(d.Bytes())
+}
+
+func appendRejected(dst []byte, r *records.Rejected) []byte {
+	dst = AppendUint64(appendText(dst, r.Source), uint64(r.Position))
+	if r.ID == nil {
+		dst = AppendOptional(dst, nil, false)
+	} else {
+		dst = AppendOptional(dst, []byte(validText(*r.ID)), true)
+	}
+	dst = appendText(appendText(dst, r.Reason), r.Detail)
+	return AppendOptional(dst, r.Raw, r.Raw != nil)
+}
+
+func decodeRejected(d *Decoder, r *records.Rejected) {
+	*r = records.Rejected{Source: string(d.Bytes()), Position: int64(d.Uint64())}
+	if id, ok := d.Optional(); ok {
+		text := string(id)
+		r.ID = &text
+	}
+	r.Reason, r.Detail = string(d.Bytes()), string(d.Bytes())
+	if raw, ok := d.Optional(); ok {
+		r.Raw = append([]byte{}, raw...)
+	}
+}
+
+// appendText appends a string column, which Parquet requires to be UTF-8: user ids and file
+// names need not be.
+func appendText(dst []byte, s string) []byte { return AppendBytes(dst, validText(s)) }
+
+func validText(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
+
+func appendBool(dst []byte, v bool) []byte {
+	if v {
+		return append(dst, 1)
+	}
+	return append(dst, 0)
+}
+
+func (d *Decoder) bool() bool {
+	b := d.Fixed(1)
+	return b != nil && b[0] != 0
+}
+
+// CountName names the count of a run that the row adds one to, "" for none. own is the key of the
+// row's own document.
+func CountName[R Row](row *R, own Key) string {
+	switch row := any(row).(type) {
+	case *records.Pair:
+		if row.Similarity == 1 { // equal sets: between representatives there are none
+			return records.CountCopies
+		}
+		return records.CountNear
+	case *records.Clustered: // a cluster counts once, with its first document
+		if row.Cluster == int64(own) {
+			return records.CountClusters
+		}
+	case *records.Removed: // by what the kept document is to it
+		switch {
+		case row.Reason == records.ReasonCopy:
+			return records.CountCopies
+		case row.Similarity == nil:
+			return records.CountChained
+		default:
+			return records.CountNear
+		}
+	case *records.Rejected: // by what becomes of the record
+		if row.Unreadable() {
+			return records.CountUnreadable
+		}
+		return records.CountNotCompared
+	}
+	return ""
+}

@@ -1,0 +1,157 @@
+package blocks
+
+import (
+	"cmp"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"slices"
+)
+
+// valueBytes is the size of a shingle in a set.
+const valueBytes = 8
+
+// SetPart is a shingle set or, of a large one, a part.
+type SetPart struct {
+	Key    Key
+	Hash   SetHash
+	Total  int // shingles of the whole set
+	First  int // index of the part's first
+	Values []byte
+}
+
+// setPart is the number of shingles above which a set travels in parts: 512 KB.
+const setPart = 64 << 10
+
+// SetParts calls emit with the encoded parts of a document's set, made in buffer as far as it has
+// room: with none, each is an element of its own.
+func SetParts(buffer []byte, key Key, hash SetHash, set []uint64, emit func([]byte)) {
+	for first := 0; first < len(set); first += setPart {
+		values := set[first:min(first+setPart, len(set))]
+		block := slices.Grow(buffer[:0], 8+16+8+valueBytes*len(values))
+		block = AppendUint64(AppendUint64(AppendKey(block, key), hash.Hi), hash.Lo)
+		block = AppendUint32(AppendUint32(block, uint32(len(set))), uint32(first))
+		for _, v := range values {
+			block = AppendUint64(block, v)
+		}
+		emit(block)
+	}
+}
+
+// SetPart reads the rest of a block as a part of a set.
+func (d *Decoder) SetPart() (p SetPart) {
+	p.Key = d.Key()
+	p.Hash = SetHash{Hi: d.Uint64(), Lo: d.Uint64()}
+	p.Total, p.First = int(d.Uint32()), int(d.Uint32())
+	p.Values = d.Fixed(len(d.data))
+	if len(p.Values)%valueBytes != 0 || p.First+len(p.Values)/valueBytes > p.Total {
+		d.fail()
+		return SetPart{}
+	}
+	return p
+}
+
+// CopyTo writes the part's shingles to their places in set, which has Total.
+func (p *SetPart) CopyTo(set []uint64) {
+	for i := range len(p.Values) / valueBytes {
+		set[p.First+i] = binary.LittleEndian.Uint64(p.Values[valueBytes*i:])
+	}
+}
+
+// Sets are the distinct shingle sets of documents in input order, each with the key of its first
+// document.
+type Sets struct {
+	Keys []Key
+	Sets [][]uint64
+}
+
+// SetAssembler makes sets of their parts and uses its storage again: what it made is valid until the
+// next call.
+type SetAssembler struct {
+	sets  Sets
+	room  []uint64 // of the sets
+	parts []SetPart
+	seen  map[SetHash]bool
+}
+
+// AssembleSets makes sets of their encoded parts, which may come in any order.
+func AssembleSets(parts [][]byte) (Sets, error) { return new(SetAssembler).Assemble(parts) }
+
+// Assemble is AssembleSets.
+func (a *SetAssembler) Assemble(parts [][]byte) (Sets, error) {
+	a.parts = a.parts[:0]
+	for _, block := range parts {
+		d := NewDecoder(block)
+		a.parts = append(a.parts, d.SetPart())
+		if err := d.Err(); err != nil {
+			return Sets{}, err
+		}
+	}
+	slices.SortFunc(a.parts, func(a, b SetPart) int {
+		return cmp.Or(cmp.Compare(a.Key, b.Key), cmp.Compare(a.First, b.First))
+	})
+	if a.seen == nil {
+		a.seen = map[SetHash]bool{}
+	}
+	clear(a.seen)
+	total := 0
+	for _, p := range a.parts {
+		total += len(p.Values) / valueBytes
+	}
+	a.room = slices.Grow(a.room[:0], total)
+	g := Sets{Keys: a.sets.Keys[:0], Sets: a.sets.Sets[:0]}
+	for parts := a.parts; len(parts) > 0; {
+		first, n, size := parts[0], 0, 0
+		for n < len(parts) && parts[n].Key == first.Key {
+			size += len(parts[n].Values) / valueBytes
+			n++
+		}
+		if size != first.Total {
+			return Sets{}, fmt.Errorf("%d of %d shingles of document %v: %w", size, first.Total, first.Key, ErrCorrupt)
+		}
+		if !a.seen[first.Hash] {
+			a.seen[first.Hash] = true
+			at := len(a.room)
+			a.room = a.room[:at+size]
+			set := a.room[at:len(a.room):len(a.room)]
+			for _, p := range parts[:n] {
+				p.CopyTo(set)
+			}
+			g.Keys, g.Sets = append(g.Keys, first.Key), append(g.Sets, set)
+		}
+		parts = parts[n:]
+	}
+	clear(a.parts) // their blocks are not needed
+	a.sets = g
+	return g, nil
+}
+
+// Write writes the sets as DecodeSets reads them.
+func (s Sets) Write(w io.Writer) error {
+	var buffer []byte
+	for i, set := range s.Sets {
+		buffer = AppendUint32(AppendKey(buffer[:0], s.Keys[i]), uint32(len(set)))
+		for _, v := range set {
+			buffer = AppendUint64(buffer, v)
+		}
+		if _, err := w.Write(buffer); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// DecodeSets reads what Write wrote.
+func DecodeSets(data []byte) (s Sets, err error) {
+	d := NewDecoder(data)
+	for !d.Done() {
+		key := d.Key()
+		values := d.Fixed(valueBytes * int(d.Uint32()))
+		set := make([]uint64, len(values)/valueBytes)
+		for i := range set {
+			set[i] = binary.LittleEndian.Uint64(values[valueBytes*i:])
+		}
+		s.Keys, s.Sets = append(s.Keys, key), append(s.Sets, set)
+	}
+	return s, d.Err()
+}
