@@ -2,6 +2,7 @@
 package output
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -97,7 +98,7 @@ const (
 // Example returns the pair that shows best what a near-duplicate is here, with its texts: a near
 // pair of about 60 shingles whose similarity is midway between the threshold and 1. It returns
 // nil if there is no near pair.
-func (r *Finished) Example() (*records.Example, error) {
+func (r *Finished) Example(ctx context.Context) (*records.Example, error) {
 	threshold, _ := r.Run.Parameters["threshold"].(float64)
 	best := math.Inf(1)
 	var example *records.Example
@@ -121,24 +122,24 @@ func (r *Finished) Example() (*records.Example, error) {
 		return nil, nil
 	}
 	var err error
-	if example.TextA, err = r.text(example.Pair.SourceA, example.Pair.PositionA); err != nil {
+	if example.TextA, err = r.text(ctx, example.Pair.SourceA, example.Pair.PositionA); err != nil {
 		return nil, err
 	}
-	example.TextB, err = r.text(example.Pair.SourceB, example.Pair.PositionB)
+	example.TextB, err = r.text(ctx, example.Pair.SourceB, example.Pair.PositionB)
 	return example, err
 }
 
 // text reads the text of one document again.
-func (r *Finished) text(from string, position int64) (string, error) {
+func (r *Finished) text(ctx context.Context, from string, position int64) (string, error) {
 	var options source.Options
 	if err := r.parameters(&options); err != nil {
 		return "", err
 	}
-	listing, err := source.Plan([]string{filepath.Join(r.Run.Input.Root, from)}, options)
+	listing, err := source.Plan(ctx, []string{filepath.Join(r.Run.Input.Root, from)}, options)
 	if err != nil {
 		return "", err
 	}
-	return source.Text(listing.Inputs, blocks.NewKey(0, position), options)
+	return source.Text(ctx, listing.Inputs, blocks.NewKey(0, position), options)
 }
 
 // parameters fills in how the job's inputs were read.

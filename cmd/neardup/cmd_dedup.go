@@ -72,7 +72,7 @@ func (c *dedupCmd) run(ctx context.Context, s streams) error {
 	case c.DryRun:
 		return report.Plan(s.Out, run)
 	}
-	example, err := c.example(run)
+	example, err := c.example(ctx, run)
 	if err != nil {
 		fmt.Fprintf(s.Err, "neardup: warning: no example pair can be shown: %v\n", err)
 	}
@@ -80,7 +80,7 @@ func (c *dedupCmd) run(ctx context.Context, s streams) error {
 }
 
 // example is a pair to show, nil if there is none.
-func (c *dedupCmd) example(run *records.Run) (*records.Example, error) {
+func (c *dedupCmd) example(ctx context.Context, run *records.Run) (*records.Example, error) {
 	if run.Counts[records.CountNearPairs] == 0 || !slices.Contains(c.Write, "pairs") || slices.Contains(c.Inputs, "-") {
 		return nil, nil // texts of standard input are gone
 	}
@@ -88,5 +88,5 @@ func (c *dedupCmd) example(run *records.Run) (*records.Example, error) {
 	if err != nil {
 		return nil, err
 	}
-	return r.Example()
+	return r.Example(ctx)
 }

@@ -40,7 +40,7 @@ type corpusFn struct {
 }
 
 func (f *corpusFn) ProcessElement(ctx context.Context, number int64, packed func(*[]byte) bool, facts func([]byte)) error {
-	in, err := storage.Shared[blocks.Inputs](f.Params.Inputs)
+	in, err := storage.Shared[blocks.Inputs](ctx, f.Params.Inputs)
 	if err != nil {
 		return err
 	}
@@ -64,7 +64,7 @@ func (f *corpusFn) ProcessElement(ctx context.Context, number int64, packed func
 	}
 	name := path.Join("corpus", in.PieceName(int(number)))
 	var kept int64
-	written, err := storage.WriteBelow(f.Params.Output, path.Join(f.Params.Output, name), func(w io.Writer) (err error) {
+	written, err := storage.WriteBelow(ctx, f.Params.Output, path.Join(f.Params.Output, name), func(w io.Writer) (err error) {
 		kept, err = f.write(ctx, w, in, piece, dropped)
 		return err
 	})
@@ -76,7 +76,7 @@ func (f *corpusFn) ProcessElement(ctx context.Context, number int64, packed func
 
 // write copies the piece without the dropped records and returns how many it kept.
 func (f *corpusFn) write(ctx context.Context, w io.Writer, in *blocks.Inputs, piece blocks.Span, dropped []blocks.Key) (kept int64, err error) {
-	r, err := source.Open(in, piece, f.Options.Fields, f.Options.MaxRecord())
+	r, err := source.Open(ctx, in, piece, f.Options.Fields, f.Options.MaxRecord())
 	if err != nil {
 		return 0, err
 	}
@@ -85,7 +85,7 @@ func (f *corpusFn) write(ctx context.Context, w io.Writer, in *blocks.Inputs, pi
 	w = whileIn{ctx, w} // a file may be one copy
 	put, end := plainly(w), func() error { return nil }
 	if file.Compression != "" {
-		packed, failed := storage.Open(file.Path, file.Identity)
+		packed, failed := storage.Open(ctx, file.Path, file.Identity)
 		if failed != nil {
 			return 0, failed
 		}

@@ -61,7 +61,7 @@ func plant(t *testing.T, name, format string, content []byte) *blocks.Inputs {
 	}
 	o := options
 	o.Format = format
-	listing, err := source.Plan([]string{path}, o)
+	listing, err := source.Plan(t.Context(), []string{path}, o)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,6 +2,7 @@ package sink
 
 import (
 	"bufio"
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -95,7 +96,7 @@ const shardRows = 32 << 20
 // inFile is the order of what names a file of rows.
 var inFile = blocks.Edge{A: -1, B: -1}
 
-func (f *runFn) ProcessElement(slice int64, packed func(*[]byte) bool, emit func(int64, []byte)) error {
+func (f *runFn) ProcessElement(ctx context.Context, slice int64, packed func(*[]byte) bool, emit func(int64, []byte)) error {
 	all, size := collect(packed)
 	if size <= f.Few {
 		for _, block := range all {
@@ -108,7 +109,7 @@ func (f *runFn) ProcessElement(slice int64, packed func(*[]byte) bool, emit func
 		return err
 	}
 	name := path.Join(f.Temp, "rows", f.Name, fmt.Sprint(slice))
-	if err := writeRun(f.Temp, name, rows.all()); err != nil {
+	if err := writeRun(ctx, f.Temp, name, rows.all()); err != nil {
 		return err
 	}
 	run := blocks.RowPart{RowPlace: blocks.RowPlace{Order: inFile}, Fields: fmt.Appendf(nil, "%d %s", len(rows.refs), name)}
@@ -174,8 +175,8 @@ func (s *sorted) all() iter.Seq[blocks.RowPart] {
 }
 
 // writeRun writes parts to a file below the folder temp, each with its length before it.
-func writeRun(temp, name string, rows iter.Seq[blocks.RowPart]) error {
-	_, err := storage.WriteBelow(temp, name, func(w io.Writer) error {
+func writeRun(ctx context.Context, temp, name string, rows iter.Seq[blocks.RowPart]) error {
+	_, err := storage.WriteBelow(ctx, temp, name, func(w io.Writer) error {
 		var part, length []byte
 		for r := range rows {
 			part = r.Append(part[:0])
@@ -194,7 +195,7 @@ func writeRun(temp, name string, rows iter.Seq[blocks.RowPart]) error {
 
 // readRun calls yield for the parts in the file that fields tell of: how many there are, and its
 // name.
-func readRun(fields []byte) iter.Seq2[blocks.RowPart, error] {
+func readRun(ctx context.Context, fields []byte) iter.Seq2[blocks.RowPart, error] {
 	return func(yield func(blocks.RowPart, error) bool) {
 		count, name, _ := strings.Cut(string(fields), " ")
 		parts, err := strconv.Atoi(count)
@@ -202,7 +203,7 @@ func readRun(fields []byte) iter.Seq2[blocks.RowPart, error] {
 			yield(blocks.RowPart{}, blocks.ErrCorrupt)
 			return
 		}
-		file, err := storage.OpenFile(name)
+		file, err := storage.OpenFile(ctx, name)
 		if err != nil {
 			yield(blocks.RowPart{}, err)
 			return
@@ -263,7 +264,7 @@ type cursor struct {
 }
 
 // merged yields the whole rows of a shard in order: of those that came as they are, and of files.
-func merged(packed func(*[]byte) bool) (iter.Seq2[blocks.RowPart, error], error) {
+func merged(ctx context.Context, packed func(*[]byte) bool) (iter.Seq2[blocks.RowPart, error], error) {
 	rows, err := sort(collect(packed))
 	if err != nil {
 		return nil, err
@@ -273,7 +274,7 @@ func merged(packed func(*[]byte) bool) (iter.Seq2[blocks.RowPart, error], error)
 		if file.Order != inFile {
 			break
 		}
-		runs = append(runs, readRun(file.Fields))
+		runs = append(runs, readRun(ctx, file.Fields))
 	}
 	rows.refs = rows.refs[len(runs):]
 	runs = append(runs, func(yield func(blocks.RowPart, error) bool) {

@@ -64,7 +64,7 @@ func TestSlices(t *testing.T) {
 					t.Errorf("%s: rows of %d bytes in %d slices of %d, %d in one", name, total, len(sliced), slices, most)
 				}
 				for slice, packed := range sliced {
-					if err := (&runFn{Temp: temp, Name: "rows", Slices: slices, Few: 512 << 10}).ProcessElement(slice, iterate(packed...), spread(sorted)); err != nil {
+					if err := (&runFn{Temp: temp, Name: "rows", Slices: slices, Few: 512 << 10}).ProcessElement(t.Context(), slice, iterate(packed...), spread(sorted)); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -107,7 +107,7 @@ func TestBrokenRun(t *testing.T) {
 		rows = append(rows, blocks.RowPart{RowPlace: blocks.RowPlace{Order: blocks.Edge{A: blocks.Key(i)}}, Fields: []byte("fields")})
 	}
 	path := filepath.Join(temp, "run")
-	if err := writeRun(temp, path, slices.Values(rows)); err != nil {
+	if err := writeRun(t.Context(), temp, path, slices.Values(rows)); err != nil {
 		t.Fatal(err)
 	}
 	whole, err := os.ReadFile(path)
@@ -118,7 +118,7 @@ func TestBrokenRun(t *testing.T) {
 		if err := os.WriteFile(path, data, 0o666); err != nil {
 			t.Fatal(err)
 		}
-		for part, err := range readRun(fmt.Appendf(nil, "%d %s", parts, path)) {
+		for part, err := range readRun(t.Context(), fmt.Appendf(nil, "%d %s", parts, path)) {
 			if err != nil {
 				return n, err
 			}
@@ -145,7 +145,7 @@ func TestBrokenRun(t *testing.T) {
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
 	}
-	if err := writeRun(filepath.Join(temp, "gone"), filepath.Join(temp, "gone", "run"), slices.Values(rows)); err == nil {
+	if err := writeRun(t.Context(), filepath.Join(temp, "gone"), filepath.Join(temp, "gone", "run"), slices.Values(rows)); err == nil {
 		t.Error("rows are written below a folder that is gone")
 	}
 }

@@ -62,8 +62,8 @@ type marksFn struct {
 	Corpus bool
 }
 
-func (f *marksFn) ProcessElement(_ context.Context, _ []byte, emit func(int64, []byte)) error {
-	in, err := storage.Shared[blocks.Inputs](f.Inputs)
+func (f *marksFn) ProcessElement(ctx context.Context, _ []byte, emit func(int64, []byte)) error {
+	in, err := storage.Shared[blocks.Inputs](ctx, f.Inputs)
 	if err != nil {
 		return err
 	}
@@ -90,8 +90,8 @@ func together(s beam.Scope, facts []beam.PCollection) beam.PCollection {
 
 type ledgerFn struct{ Path string }
 
-func (f *ledgerFn) ProcessElement(_ context.Context, _ int64, facts func(*[]byte) bool) error {
-	_, err := storage.WriteBelow(path.Dir(f.Path), f.Path, func(w io.Writer) error {
+func (f *ledgerFn) ProcessElement(ctx context.Context, _ int64, facts func(*[]byte) bool) error {
+	_, err := storage.WriteBelow(ctx, path.Dir(f.Path), f.Path, func(w io.Writer) error {
 		var line []byte
 		for facts(&line) {
 			if _, err := fmt.Fprintf(w, "%s\n", line); err != nil {
@@ -167,7 +167,7 @@ type gateFn struct {
 	Limit Limit
 }
 
-func (f *gateFn) ProcessElement(_ context.Context, _ int64, facts func(*[]byte) bool) error {
+func (f *gateFn) ProcessElement(ctx context.Context, _ int64, facts func(*[]byte) bool) error {
 	var sum ReadTotals
 	var line []byte
 	for facts(&line) {
@@ -182,7 +182,7 @@ func (f *gateFn) ProcessElement(_ context.Context, _ int64, facts func(*[]byte) 
 	if sum.Unreadable <= f.Limit.Records || float64(sum.Unreadable) <= f.Limit.Percent/100*float64(sum.Records) {
 		return nil
 	}
-	if err := storage.WriteShared(f.Path, sum); err != nil {
+	if err := storage.WriteShared(ctx, f.Path, sum); err != nil {
 		return err
 	}
 	return ErrUnreadable

@@ -56,12 +56,12 @@ type tableFn[T blocks.Row] struct {
 	Params Params
 }
 
-func (f *tableFn[T]) ProcessElement(_ context.Context, shard int64, packed func(*[]byte) bool, facts func([]byte)) error {
-	in, err := storage.Shared[blocks.Inputs](f.Params.Inputs)
+func (f *tableFn[T]) ProcessElement(ctx context.Context, shard int64, packed func(*[]byte) bool, facts func([]byte)) error {
+	in, err := storage.Shared[blocks.Inputs](ctx, f.Params.Inputs)
 	if err != nil {
 		return err
 	}
-	rows, err := merged(packed)
+	rows, err := merged(ctx, packed)
 	if err != nil {
 		return err
 	}
@@ -69,7 +69,7 @@ func (f *tableFn[T]) ProcessElement(_ context.Context, shard int64, packed func(
 	counts := map[string]int64{records.CountRows: 0}
 	var written storage.Written
 	if slices.Contains(f.Params.Write, f.Name) {
-		written, err = storage.WriteBelow(f.Params.Output, path.Join(f.Params.Output, name), func(w io.Writer) error {
+		written, err = storage.WriteBelow(ctx, f.Params.Output, path.Join(f.Params.Output, name), func(w io.Writer) error {
 			return f.write(w, rows, counts)
 		})
 	} else {

@@ -24,7 +24,7 @@ import (
 func share(t *testing.T, in *blocks.Inputs) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "inputs")
-	if err := storage.WriteShared(path, in); err != nil {
+	if err := storage.WriteShared(t.Context(), path, in); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { storage.Forget(path) })

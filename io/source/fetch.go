@@ -45,7 +45,7 @@ type fetchFn struct {
 }
 
 func (f *fetchFn) ProcessElement(ctx context.Context, number int64, packed func(*[]byte) bool, emit func([]byte)) error {
-	in, err := storage.Shared[blocks.Inputs](f.Params.Inputs)
+	in, err := storage.Shared[blocks.Inputs](ctx, f.Params.Inputs)
 	if err != nil {
 		return err
 	}
@@ -59,7 +59,7 @@ func (f *fetchFn) ProcessElement(ctx context.Context, number int64, packed func(
 	slices.SortFunc(wanted, blocks.Member.Compare)
 
 	split := in.Splits[number]
-	r, err := Open(in, split, f.Params.Options.ranked(), f.Params.Options.MaxRecord())
+	r, err := Open(ctx, in, split, f.Params.Options.ranked(), f.Params.Options.MaxRecord())
 	if err != nil {
 		return err
 	}
@@ -129,7 +129,7 @@ func (r *Reader) seek(position int64) (Piece, error) {
 }
 
 // Text reads the text of one document.
-func Text(in *blocks.Inputs, key blocks.Key, o Options) (text string, err error) {
-	err = Lookup(in, []blocks.Key{key}, o, func(doc blocks.Document) { text = string(doc.Text) })
+func Text(ctx context.Context, in *blocks.Inputs, key blocks.Key, o Options) (text string, err error) {
+	err = Lookup(ctx, in, []blocks.Key{key}, o, func(doc blocks.Document) { text = string(doc.Text) })
 	return text, err
 }

@@ -143,7 +143,7 @@ func write(t testing.TB, folder, name string, content []byte) string {
 // inputs plans args, which must succeed.
 func inputs(t testing.TB, o Options, args ...string) *blocks.Inputs {
 	t.Helper()
-	listing, err := Plan(args, o)
+	listing, err := Plan(t.Context(), args, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -153,7 +153,7 @@ func inputs(t testing.TB, o Options, args ...string) *blocks.Inputs {
 // identityOf is what List says of a file now.
 func identityOf(t testing.TB, path string) string {
 	t.Helper()
-	entries, err := storage.List(path)
+	entries, err := storage.List(t.Context(), path)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package source
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -11,14 +12,14 @@ import (
 
 // Lookup reads a few documents, in this process, and calls see with each, in input order. Their
 // bytes are valid only during the call.
-func Lookup(in *blocks.Inputs, keys []blocks.Key, o Options, see func(blocks.Document)) error {
+func Lookup(ctx context.Context, in *blocks.Inputs, keys []blocks.Key, o Options, see func(blocks.Document)) error {
 	keys = slices.Sorted(slices.Values(keys))
 	for len(keys) > 0 {
 		split, n := in.Split(keys[0]), 1
 		for n < len(keys) && in.Split(keys[n]) == split {
 			n++
 		}
-		if err := lookup(in, in.Splits[split], keys[:n], o, see); err != nil {
+		if err := lookup(ctx, in, in.Splits[split], keys[:n], o, see); err != nil {
 			return err
 		}
 		keys = keys[n:]
@@ -27,8 +28,8 @@ func Lookup(in *blocks.Inputs, keys []blocks.Key, o Options, see func(blocks.Doc
 }
 
 // lookup reads documents of one split.
-func lookup(in *blocks.Inputs, split blocks.Span, keys []blocks.Key, o Options, see func(blocks.Document)) (err error) {
-	r, err := Open(in, split, o.Fields, o.MaxRecord())
+func lookup(ctx context.Context, in *blocks.Inputs, split blocks.Span, keys []blocks.Key, o Options, see func(blocks.Document)) (err error) {
+	r, err := Open(ctx, in, split, o.Fields, o.MaxRecord())
 	if err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package source
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -67,7 +68,7 @@ type Listing struct {
 
 // Plan lists the files that args name, in input order: the order of args, then by path. It
 // looks into each file for compression and header, and cuts the input into splits and pieces.
-func Plan(args []string, o Options) (*Listing, error) {
+func Plan(ctx context.Context, args []string, o Options) (*Listing, error) {
 	listing := &Listing{Inputs: &blocks.Inputs{}}
 	var roots []string
 	seen := map[string]bool{}
@@ -76,14 +77,14 @@ func Plan(args []string, o Options) (*Listing, error) {
 			if slices.ContainsFunc(listing.Inputs.Files, func(f blocks.File) bool { return f.Path == o.Stdin }) {
 				return nil, errors.New("standard input (-) is given twice")
 			}
-			file, err := stdin(o)
+			file, err := stdin(ctx, o)
 			if err != nil {
 				return nil, err
 			}
 			listing.Inputs.Files = append(listing.Inputs.Files, file)
 			continue
 		}
-		entries, err := storage.List(arg)
+		entries, err := storage.List(ctx, arg)
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil, fmt.Errorf("%s: no such file or folder; check the path, or quote a pattern", arg)
 		}
@@ -123,16 +124,16 @@ func Plan(args []string, o Options) (*Listing, error) {
 	if n := len(listing.Inputs.Files); n > blocks.MaxFiles {
 		return nil, fmt.Errorf("%d input files, at most %d can be read; join small ones, or run on parts", n, blocks.MaxFiles)
 	}
-	return listing, arrange(listing.Inputs, commonRoot(roots), o)
+	return listing, arrange(ctx, listing.Inputs, commonRoot(roots), o)
 }
 
 // stdin is the file that stands for standard input.
-func stdin(o Options) (blocks.File, error) {
+func stdin(ctx context.Context, o Options) (blocks.File, error) {
 	f, err := formatNamed(o.Format)
 	if err != nil {
 		return blocks.File{}, fmt.Errorf("standard input has no name to tell its format; give --format (%s)", strings.Join(Formats(), ", "))
 	}
-	entries, err := storage.List(o.Stdin)
+	entries, err := storage.List(ctx, o.Stdin)
 	if err != nil {
 		return blocks.File{}, err
 	}
@@ -199,7 +200,7 @@ func commonRoot(folders []string) string {
 }
 
 // arrange fills in what follows from the files and their order.
-func arrange(in *blocks.Inputs, root string, o Options) error {
+func arrange(ctx context.Context, in *blocks.Inputs, root string, o Options) error {
 	in.Root = root
 	var offset int64
 	for i := range in.Files {
@@ -219,7 +220,7 @@ func arrange(in *blocks.Inputs, root string, o Options) error {
 		case file.Size > blocks.MaxPosition:
 			return fmt.Errorf("%s: %d bytes, at most %d can be read; split the file", file.Path, file.Size, int64(blocks.MaxPosition))
 		}
-		if err := inspect(file, o); err != nil {
+		if err := inspect(ctx, file, o); err != nil {
 			return err
 		}
 		in.Splits = append(in.Splits, spans(i, file, cmp.Or(o.SplitBytes, usualSplit))...)
@@ -227,7 +228,7 @@ func arrange(in *blocks.Inputs, root string, o Options) error {
 	}
 	in.Shards = int(min(max(1, (offset+shardBytes-1)/shardBytes), maxShards))
 	if o.Limit > 0 {
-		if err := limit(in, o); err != nil {
+		if err := limit(ctx, in, o); err != nil {
 			return err
 		}
 	}
@@ -250,11 +251,11 @@ func distinct(in *blocks.Inputs) error {
 }
 
 // inspect finds a file's compression and its header, which all its splits need.
-func inspect(file *blocks.File, o Options) (err error) {
+func inspect(ctx context.Context, file *blocks.File, o Options) (err error) {
 	if format, err := formatNamed(file.Format); err == nil && format.plain && o.Rank.Column != "" {
 		return fmt.Errorf("%s: format %s has no columns, and none is called %q; keep first, longest or prefer:GLOB", file.Path, file.Format, o.Rank.Column)
 	}
-	f, err := storage.Open(file.Path, file.Identity)
+	f, err := storage.Open(ctx, file.Path, file.Identity)
 	if err != nil {
 		return err
 	}
@@ -262,7 +263,7 @@ func inspect(file *blocks.File, o Options) (err error) {
 	if err := errors.Join(err, f.Close()); err != nil {
 		return fmt.Errorf("%s: %w", file.Path, err)
 	}
-	r, err := open(*file, o.ranked(), false)
+	r, err := open(ctx, *file, o.ranked(), false)
 	if err != nil {
 		return err
 	}
@@ -323,10 +324,10 @@ func spans(ordinal int, file *blocks.File, size int64) (spans []blocks.Span) {
 }
 
 // limit ends the input after the first o.Limit readable documents.
-func limit(in *blocks.Inputs, o Options) error {
+func limit(ctx context.Context, in *blocks.Inputs, o Options) error {
 	left := o.Limit
 	for i, split := range in.Splits {
-		r, err := Open(in, split, o.Fields, o.MaxRecord())
+		r, err := Open(ctx, in, split, o.Fields, o.MaxRecord())
 		if err != nil {
 			return err
 		}

@@ -55,7 +55,7 @@ func TestPlanOrder(t *testing.T) {
 		{"?", "b", "10.jsonl 2.jsonl sub-1.jsonl sub/1.jsonl", "b/README b/x.csv", ""}, // a folder that a pattern matches is a folder
 		{"b/2.jsonl", "b", "2.jsonl", "", ""},
 	} {
-		listing, err := Plan(strings.Fields(tt.args), Options{Fields: fields})
+		listing, err := Plan(t.Context(), strings.Fields(tt.args), Options{Fields: fields})
 		if err != nil {
 			t.Errorf("%s: %v", tt.args, err)
 			continue
@@ -177,7 +177,7 @@ func TestPlanErrors(t *testing.T) {
 		{"notes.txt", "files", []string{"/notes.txt: format files has no columns"}},
 		{"date.tsv", "", []string{"/date.tsv: ", `column to keep by: no column "Date"`, `["id" "text"]`}},
 	} {
-		_, err := Plan([]string{tt.arg}, Options{Format: tt.format, Fields: fields, Rank: Rank{Column: "Date"}})
+		_, err := Plan(t.Context(), []string{tt.arg}, Options{Format: tt.format, Fields: fields, Rank: Rank{Column: "Date"}})
 		if err == nil {
 			t.Errorf("%s: no error, want %q", tt.arg, tt.want)
 			continue
@@ -207,7 +207,7 @@ func TestCompressionByContent(t *testing.T) {
 // TestShuffledListing: a store may list files as it likes.
 func TestShuffledListing(t *testing.T) {
 	plant(t, "in/b.jsonl", "in/a.jsonl", "in/sub/c.jsonl", "in/README", "in/sub-2/d.jsonl")
-	entries, err := storage.List("in")
+	entries, err := storage.List(t.Context(), "in")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -220,7 +220,7 @@ func TestShuffledListing(t *testing.T) {
 		for _, f := range files {
 			in.Files = append(in.Files, f.File)
 		}
-		if err := arrange(in, "in", Options{Fields: fields, SplitBytes: 4}); err != nil {
+		if err := arrange(t.Context(), in, "in", Options{Fields: fields, SplitBytes: 4}); err != nil {
 			t.Fatal(err)
 		}
 		return in, skipped
@@ -305,7 +305,7 @@ func TestPlanCuts(t *testing.T) {
 	}
 
 	write(t, "", "b-00001-of-00003.jsonl", []byte(oneDocument))
-	_, err := Plan([]string{"b.jsonl", "b-00001-of-00003.jsonl"}, Options{Fields: fields})
+	_, err := Plan(t.Context(), []string{"b.jsonl", "b-00001-of-00003.jsonl"}, Options{Fields: fields})
 	if err == nil || !strings.Contains(err.Error(), "would both be written as corpus/b-00001-of-00003.jsonl; rename one") {
 		t.Errorf("two corpus files of one name: error %v", err)
 	}

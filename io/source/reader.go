@@ -1,6 +1,7 @@
 package source
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -70,15 +71,15 @@ func (r *Reader) Decode(p Piece, doc *codec.Document) error { return r.codec.Dec
 
 // Open opens span of in for reading. Records of more than maxRecord bytes come in parts: those
 // and no others, wherever the span begins, since what becomes of them is seen in the output.
-func Open(in *blocks.Inputs, span blocks.Span, fields codec.Fields, maxRecord int) (*Reader, error) {
-	return openSpan(in, span, fields, maxRecord, nil)
+func Open(ctx context.Context, in *blocks.Inputs, span blocks.Span, fields codec.Fields, maxRecord int) (*Reader, error) {
+	return openSpan(ctx, in, span, fields, maxRecord, nil)
 }
 
 // openSpan is Open, and copies the plain bytes that it reads to spool, unless that is nil.
-func openSpan(in *blocks.Inputs, span blocks.Span, fields codec.Fields, maxRecord int, spool io.Writer) (*Reader, error) {
+func openSpan(ctx context.Context, in *blocks.Inputs, span blocks.Span, fields codec.Fields, maxRecord int, spool io.Writer) (*Reader, error) {
 	file := in.Files[span.File]
 	// The sample, which does not read to the end, asks how much was read.
-	r, err := open(file, fields, span.End == blocks.End)
+	r, err := open(ctx, file, fields, span.End == blocks.End)
 	if err != nil {
 		return nil, err
 	}
@@ -94,7 +95,7 @@ func openSpan(in *blocks.Inputs, span blocks.Span, fields codec.Fields, maxRecor
 
 // open opens file at its first byte, its header not yet passed. Ahead says whether to read more than
 // is asked for.
-func open(file blocks.File, fields codec.Fields, ahead bool) (*Reader, error) {
+func open(ctx context.Context, file blocks.File, fields codec.Fields, ahead bool) (*Reader, error) {
 	format, err := formatNamed(file.Format)
 	if err != nil {
 		return nil, err
@@ -106,10 +107,10 @@ func open(file blocks.File, fields codec.Fields, ahead bool) (*Reader, error) {
 		}
 	}
 	path, identity := file.Path, file.Identity
-	if spooled, ok := spooled(file); ok {
+	if spooled, ok := spooled(ctx, file); ok {
 		path, identity, file.Compression = spooled.Path, spooled.Identity, ""
 	}
-	f, err := storage.Open(path, identity)
+	f, err := storage.Open(ctx, path, identity)
 	if err != nil {
 		return nil, err
 	}
@@ -127,11 +128,11 @@ func open(file blocks.File, fields codec.Fields, ahead bool) (*Reader, error) {
 }
 
 // spooled returns the plain bytes of file, if they were left by the first to read it.
-func spooled(file blocks.File) (storage.Entry, bool) {
+func spooled(ctx context.Context, file blocks.File) (storage.Entry, bool) {
 	if file.Spool == "" {
 		return storage.Entry{}, false
 	}
-	entries, err := storage.List(file.Spool)
+	entries, err := storage.List(ctx, file.Spool)
 	if err != nil || len(entries) != 1 {
 		return storage.Entry{}, false
 	}

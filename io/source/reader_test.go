@@ -23,7 +23,7 @@ const anyLength = 1 << 30
 // readAll returns the records of a span, parts of long ones joined, and all bytes of its pieces.
 func readAll(t testing.TB, in *blocks.Inputs, span blocks.Span, maxRecord int) (found []record, content []byte) {
 	t.Helper()
-	r, err := Open(in, span, fields, maxRecord)
+	r, err := Open(t.Context(), in, span, fields, maxRecord)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,7 +140,7 @@ func TestReaderLongRecords(t *testing.T) {
 					var found []record
 					var long []bool
 					for _, span := range spans(0, &file, size) {
-						r, err := Open(in, span, fields, most)
+						r, err := Open(t.Context(), in, span, fields, most)
 						if err != nil {
 							t.Fatal(err)
 						}
@@ -213,7 +213,7 @@ func TestReaderDoesNotSearchOn(t *testing.T) {
 		f := big(format, 20<<20, 40)
 		in := inputs(t, f.options(), write(t, t.TempDir(), "file", f.content))
 		for _, span := range []blocks.Span{{Start: 1 << 20, End: 2 << 20}, {Start: 1, End: 2}} {
-			r, err := Open(in, span, fields, anyLength)
+			r, err := Open(t.Context(), in, span, fields, anyLength)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -255,7 +255,7 @@ func TestSeek(t *testing.T) {
 	for _, compression := range []string{"", zstded} {
 		in := inputs(t, f.options(), write(t, t.TempDir(), "file", pack(t, f.content, compression)))
 		rapid.Check(t, func(t *rapid.T) {
-			r, err := Open(in, in.Splits[0], fields, 1<<19)
+			r, err := Open(t.Context(), in, in.Splits[0], fields, 1<<19)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -274,7 +274,7 @@ func TestSeek(t *testing.T) {
 	}
 	in := inputs(t, f.options(), write(t, t.TempDir(), "file", f.content))
 	for position, want := range map[int64]string{1: "no record begins there", int64(len(f.content)) + 1<<20: "the file ends before it"} {
-		r, err := Open(in, in.Splits[0], fields, 1<<19)
+		r, err := Open(t.Context(), in, in.Splits[0], fields, 1<<19)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -357,11 +357,11 @@ func TestBrokenFiles(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			path := write(t, t.TempDir(), "broken", tt.content)
 			err := func() error {
-				listing, err := Plan([]string{path}, f.options())
+				listing, err := Plan(t.Context(), []string{path}, f.options())
 				if err != nil {
 					return err
 				}
-				r, err := Open(listing.Inputs, listing.Inputs.Splits[0], fields, anyLength)
+				r, err := Open(t.Context(), listing.Inputs, listing.Inputs.Splits[0], fields, anyLength)
 				if err != nil {
 					return err
 				}
@@ -384,7 +384,7 @@ func TestReadingMovingFiles(t *testing.T) {
 		f := big("lines", 100_000, 200_000, 300_000)
 		path := write(t, t.TempDir(), "file", pack(t, f.content, compression))
 		in := inputs(t, f.options(), path)
-		r, err := Open(in, in.Splits[0], fields, anyLength)
+		r, err := Open(t.Context(), in, in.Splits[0], fields, anyLength)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -396,7 +396,7 @@ func TestReadingMovingFiles(t *testing.T) {
 		if err := r.Close(); err == nil || !strings.HasPrefix(err.Error(), path+want) {
 			t.Errorf("%s: Close after a change: error %v", compression, err)
 		}
-		if _, err := Open(in, in.Splits[0], fields, anyLength); err == nil || !strings.HasPrefix(err.Error(), path+want) {
+		if _, err := Open(t.Context(), in, in.Splits[0], fields, anyLength); err == nil || !strings.HasPrefix(err.Error(), path+want) {
 			t.Errorf("%s: Open after a change: error %v", compression, err)
 		}
 	}
@@ -431,7 +431,7 @@ func TestPositionLimit(t *testing.T) {
 	if _, err := f.WriteAt([]byte("x\n"), limit); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Plan([]string{path}, o); err == nil || !strings.Contains(err.Error(), "split the file") {
+	if _, err := Plan(t.Context(), []string{path}, o); err == nil || !strings.Contains(err.Error(), "split the file") {
 		t.Errorf("a larger file is planned: error %v", err)
 	}
 	// Of a compressed file the planner cannot know.
@@ -441,7 +441,7 @@ func TestPositionLimit(t *testing.T) {
 		t.Fatal(err)
 	}
 	grown.Files[0].Path, grown.Files[0].Identity, grown.Files[0].Size = path, identityOf(t, path), info.Size()
-	r, err := Open(grown, blocks.Span{Start: limit - 5, End: blocks.End}, fields, anyLength)
+	r, err := Open(t.Context(), grown, blocks.Span{Start: limit - 5, End: blocks.End}, fields, anyLength)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -529,7 +529,7 @@ func BenchmarkReader(b *testing.B) {
 			in := inputs(b, f.options(), write(b, b.TempDir(), "file", pack(b, f.content, compression)))
 			b.SetBytes(int64(len(f.content)))
 			for b.Loop() {
-				r, err := Open(in, in.Splits[0], fields, anyLength)
+				r, err := Open(b.Context(), in, in.Splits[0], fields, anyLength)
 				if err != nil {
 					b.Fatal(err)
 				}

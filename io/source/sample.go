@@ -1,6 +1,7 @@
 package source
 
 import (
+	"context"
 	"errors"
 	"io"
 
@@ -26,10 +27,10 @@ type Sampled struct {
 // Sample calls see with the texts of a sample of the input: the readable documents that begin
 // in one of 64 windows of 64 KiB (1024 of a large input), which of a small one are all there are. A file that can only
 // be read from its start has its windows there. Text is valid only during the call.
-func Sample(in *blocks.Inputs, o Options, see func(text []byte)) (Sampled, error) {
+func Sample(ctx context.Context, in *blocks.Inputs, o Options, see func(text []byte)) (Sampled, error) {
 	var sampled Sampled
 	for _, span := range sampleSpans(in) {
-		if err := sampleSpan(in, span, o, see, &sampled); err != nil {
+		if err := sampleSpan(ctx, in, span, o, see, &sampled); err != nil {
 			return Sampled{}, err
 		}
 	}
@@ -69,8 +70,8 @@ func sampleSpans(in *blocks.Inputs) (spans []blocks.Span) {
 	return spans
 }
 
-func sampleSpan(in *blocks.Inputs, span blocks.Span, o Options, see func([]byte), sampled *Sampled) (err error) {
-	r, err := Open(in, span, o.Fields, o.MaxRecord())
+func sampleSpan(ctx context.Context, in *blocks.Inputs, span blocks.Span, o Options, see func([]byte), sampled *Sampled) (err error) {
+	r, err := Open(ctx, in, span, o.Fields, o.MaxRecord())
 	if err != nil {
 		return err
 	}

@@ -79,8 +79,8 @@ func asTheyAre(block []byte) []byte { return block }
 // splitsFn lists the splits' numbers.
 type splitsFn struct{ Inputs string }
 
-func (f *splitsFn) ProcessElement(_ context.Context, _ []byte, emit func(int64)) error {
-	in, err := storage.Shared[blocks.Inputs](f.Inputs)
+func (f *splitsFn) ProcessElement(ctx context.Context, _ []byte, emit func(int64)) error {
+	in, err := storage.Shared[blocks.Inputs](ctx, f.Inputs)
 	if err != nil {
 		return err
 	}
@@ -107,7 +107,7 @@ func (f *readFn) spread(in *blocks.Inputs, file *blocks.File) bool {
 }
 
 func (f *readFn) ProcessElement(ctx context.Context, number int64, near, far func([]byte), rejected, dropped func(int64, []byte), facts func([]byte)) error {
-	in, err := storage.Shared[blocks.Inputs](f.Params.Inputs)
+	in, err := storage.Shared[blocks.Inputs](ctx, f.Params.Inputs)
 	if err != nil {
 		return err
 	}
@@ -116,11 +116,11 @@ func (f *readFn) ProcessElement(ctx context.Context, number int64, near, far fun
 	read := func(spool io.Writer) error {
 		return f.readSplit(ctx, in, number, spool, near, far, rejected, dropped, facts)
 	}
-	if _, ok := spooled(*file); file.Spool == "" || ok {
+	if _, ok := spooled(ctx, *file); file.Spool == "" || ok {
 		return read(nil)
 	}
 	// Without its plain bytes a file is decompressed again: what prevents the writing does no harm.
-	storage.WriteFile(file.Spool, func(w io.Writer) error {
+	storage.WriteFile(ctx, file.Spool, func(w io.Writer) error {
 		spool := &spooler{w: w}
 		err = read(spool)
 		return cmp.Or(err, spool.err)
@@ -152,7 +152,7 @@ func (f *readFn) readSplit(ctx context.Context, in *blocks.Inputs, number int64,
 	drops := blocks.NewBuffers()
 	fact := blocks.Fact{Kind: blocks.FactRead, Name: strconv.FormatInt(number, 10), Counts: map[string]int64{}}
 
-	r, err := openSpan(in, split, f.Params.Options.Fields, f.Params.Options.MaxRecord(), spool)
+	r, err := openSpan(ctx, in, split, f.Params.Options.Fields, f.Params.Options.MaxRecord(), spool)
 	if err != nil {
 		return err
 	}

@@ -19,7 +19,7 @@ import (
 func share(t *testing.T, in *blocks.Inputs, o Options) Params {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "inputs")
-	if err := storage.WriteShared(path, in); err != nil {
+	if err := storage.WriteShared(t.Context(), path, in); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { storage.Forget(path) })
@@ -346,11 +346,11 @@ func TestFetch(t *testing.T) {
 		if len(wanted) != 0 {
 			t.Errorf("%d documents are missing", len(wanted))
 		}
-		text, err := Text(in, blocks.NewKey(0, f.records[150].position), o)
+		text, err := Text(t.Context(), in, blocks.NewKey(0, f.records[150].position), o)
 		if err != nil || text != f.records[150].text {
 			t.Errorf("Text: %d bytes, error %v", len(text), err)
 		}
-		if _, err := Text(in, blocks.NewKey(0, f.records[150].position+1), o); err == nil || !strings.Contains(err.Error(), "no record begins there") {
+		if _, err := Text(t.Context(), in, blocks.NewKey(0, f.records[150].position+1), o); err == nil || !strings.Contains(err.Error(), "no record begins there") {
 			t.Errorf("Text of no document: error %v", err)
 		}
 		wrong := blocks.AppendMember(nil, blocks.Member{Key: blocks.NewKey(0, 1)})

@@ -1,6 +1,7 @@
 package storage
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -48,7 +49,7 @@ type Lock struct {
 // Acquire takes the lock file path for job, or returns a *LockedError. A lock whose process on
 // this host is dead, or that had no heartbeat for five minutes, is stale and taken over, and so
 // is any with force; the former holder is then returned too.
-func Acquire(path, job string, force bool) (lock *Lock, former *Holder, err error) {
+func Acquire(ctx context.Context, path, job string, force bool) (lock *Lock, former *Holder, err error) {
 	host, _ := os.Hostname()
 	f, err := exclusive(path, os.O_CREATE)
 	if err != nil {

@@ -91,7 +91,7 @@ func TestAcquire(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := lockFile(t, tt.former)
-			lock, former, err := Acquire(path, "mine", tt.force)
+			lock, former, err := Acquire(t.Context(), path, "mine", tt.force)
 			if tt.held {
 				var locked *LockedError
 				if !errors.As(err, &locked) || locked.Holder != *tt.former || locked.Path != path {
@@ -112,7 +112,7 @@ func TestAcquire(t *testing.T) {
 			if mine.Job != "mine" || mine.PID != here.PID || mine.Host != here.Host || time.Since(mine.Beat) > time.Minute {
 				t.Errorf("the lock says %+v", mine)
 			}
-			if _, _, err := Acquire(path, "other", false); err == nil {
+			if _, _, err := Acquire(t.Context(), path, "other", false); err == nil {
 				t.Error("taken by two")
 			}
 			if err := lock.Release(); err != nil {
@@ -131,14 +131,14 @@ func TestAcquireTorn(t *testing.T) {
 	if err := os.WriteFile(path, []byte(`{"host":"h","pid":`), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := Acquire(path, "mine", false); !errors.As(err, new(*LockedError)) {
+	if _, _, err := Acquire(t.Context(), path, "mine", false); !errors.As(err, new(*LockedError)) {
 		t.Errorf("fresh: error %v, want a LockedError", err)
 	}
 	old := time.Now().Add(-6 * time.Minute)
 	if err := os.Chtimes(path, old, old); err != nil {
 		t.Fatal(err)
 	}
-	lock, former, err := Acquire(path, "mine", false)
+	lock, former, err := Acquire(t.Context(), path, "mine", false)
 	if err != nil || former == nil {
 		t.Fatalf("old: former %v, error %v", former, err)
 	}
@@ -173,7 +173,7 @@ func TestAcquireRace(t *testing.T) {
 					racers.Go(func() {
 						<-start
 						var err error
-						locks[i], _, err = Acquire(path, string(rune('a'+i)), false)
+						locks[i], _, err = Acquire(t.Context(), path, string(rune('a'+i)), false)
 						if err != nil && !errors.As(err, new(*LockedError)) {
 							t.Error(err)
 						}
@@ -212,7 +212,7 @@ func TestHandOver(t *testing.T) {
 	for i := range 4 {
 		racers.Go(func() {
 			for got := 0; got < 50; {
-				lock, _, err := Acquire(path, string(rune('a'+i)), false)
+				lock, _, err := Acquire(t.Context(), path, string(rune('a'+i)), false)
 				if errors.As(err, new(*LockedError)) {
 					continue
 				}
@@ -272,11 +272,11 @@ func TestReleasedWhileWaiting(t *testing.T) {
 // TestTakenOver: a holder that was thought dead neither renews nor removes its successor's lock.
 func TestTakenOver(t *testing.T) {
 	path := lockFile(t, nil)
-	slept, _, err := Acquire(path, "slept", false)
+	slept, _, err := Acquire(t.Context(), path, "slept", false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	successor, former, err := Acquire(path, "successor", true)
+	successor, former, err := Acquire(t.Context(), path, "successor", true)
 	if err != nil || former == nil || former.Job != "slept" {
 		t.Fatalf("former %v, error %v", former, err)
 	}
@@ -296,7 +296,7 @@ func TestTakenOver(t *testing.T) {
 	if err := os.Remove(path); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the lock is still there: %v", err)
 	}
-	removed, _, err := Acquire(path, "removed", false)
+	removed, _, err := Acquire(t.Context(), path, "removed", false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -311,7 +311,7 @@ func TestTakenOver(t *testing.T) {
 // TestBeatIsWhole: who looks at the lock while it is renewed sees a holder.
 func TestBeatIsWhole(t *testing.T) {
 	path := lockFile(t, nil)
-	lock, _, err := Acquire(path, "mine", false)
+	lock, _, err := Acquire(t.Context(), path, "mine", false)
 	if err != nil {
 		t.Fatal(err)
 	}

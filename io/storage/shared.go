@@ -1,6 +1,7 @@
 package storage
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -10,8 +11,8 @@ import (
 )
 
 // WriteShared writes value as a small file for Shared to load, in a folder that is there.
-func WriteShared(path string, value any) error {
-	_, err := WriteBelow(filepath.Dir(path), path, func(w io.Writer) error { return json.NewEncoder(w).Encode(value) })
+func WriteShared(ctx context.Context, path string, value any) error {
+	_, err := WriteBelow(ctx, filepath.Dir(path), path, func(w io.Writer) error { return json.NewEncoder(w).Encode(value) })
 	return err
 }
 
@@ -23,7 +24,7 @@ var shared struct {
 // Shared returns the value of type T that the small file path holds, loaded once per process:
 // this is how all workers come to know what the launcher decided. Callers must not change it. It
 // fails when the file is gone, as after the run: a worker of a cancelled job then ends.
-func Shared[T any](path string) (*T, error) {
+func Shared[T any](ctx context.Context, path string) (*T, error) {
 	if _, err := os.Stat(path); err != nil {
 		return nil, err
 	}

@@ -6,6 +6,7 @@ package storage
 import (
 	"bufio"
 	"cmp"
+	"context"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
@@ -34,7 +35,7 @@ type Entry struct {
 // the matches of a pattern, which may be folders too. Names that begin with a dot or an
 // underscore are left out unless they are given, as data lakes use them for what is not data;
 // so are links to folders below a folder, which could lead in circles.
-func List(arg string) (entries []Entry, err error) {
+func List(ctx context.Context, arg string) (entries []Entry, err error) {
 	if err := local(arg); err != nil {
 		return nil, err
 	}
@@ -160,7 +161,7 @@ type File struct {
 }
 
 // Open opens the input file path and checks that it is still the one that was listed.
-func Open(path, identity string) (*File, error) {
+func Open(ctx context.Context, path, identity string) (*File, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
@@ -193,7 +194,7 @@ type Written struct {
 }
 
 // ReadFile reads a file that WriteFile wrote.
-func ReadFile(path string) ([]byte, error) {
+func ReadFile(ctx context.Context, path string) ([]byte, error) {
 	if err := local(path); err != nil {
 		return nil, err
 	}
@@ -201,7 +202,7 @@ func ReadFile(path string) ([]byte, error) {
 }
 
 // OpenFile opens a file that WriteFile wrote, to be read from its start.
-func OpenFile(path string) (io.ReadCloser, error) {
+func OpenFile(ctx context.Context, path string) (io.ReadCloser, error) {
 	if err := local(path); err != nil {
 		return nil, err
 	}
@@ -210,7 +211,7 @@ func OpenFile(path string) (io.ReadCloser, error) {
 
 // WriteFile writes a file that is either whole or absent: write fills a hidden file beside it,
 // which takes the name only when it is complete. A retry, or two workers at once, are harmless.
-func WriteFile(path string, write func(io.Writer) error) (written Written, err error) {
+func WriteFile(ctx context.Context, path string, write func(io.Writer) error) (written Written, err error) {
 	if err := local(path); err != nil {
 		return Written{}, err
 	}
@@ -242,11 +243,11 @@ func WriteFile(path string, write func(io.Writer) error) (written Written, err e
 
 // WriteBelow is WriteFile for workers: it fails if root, a folder above path, is gone. Then the run
 // has ended, and whoever still works for it must not leave anything.
-func WriteBelow(root, path string, write func(io.Writer) error) (Written, error) {
+func WriteBelow(ctx context.Context, root, path string, write func(io.Writer) error) (Written, error) {
 	if _, err := os.Stat(root); err != nil {
 		return Written{}, fmt.Errorf("writing %s: the run has ended: %w", path, err)
 	}
-	return WriteFile(path, write)
+	return WriteFile(ctx, path, write)
 }
 
 // Corpora are written a record at a time.

@@ -46,7 +46,7 @@ func link(t *testing.T, target, name string) {
 // list returns the paths that List returns.
 func list(t *testing.T, arg string) (paths []string) {
 	t.Helper()
-	entries, err := storage.List(arg)
+	entries, err := storage.List(t.Context(), arg)
 	if err != nil {
 		t.Fatalf("List(%q): %v", arg, err)
 	}
@@ -99,7 +99,7 @@ func TestListEntries(t *testing.T) {
 		"y":  {Path: "y", Size: 1},
 		"?":  {Path: "y", Size: 1},
 	} {
-		got, err := storage.List(arg)
+		got, err := storage.List(t.Context(), arg)
 		if err != nil || len(got) != 1 {
 			t.Fatalf("List(%q): %d entries, %v", arg, len(got), err)
 		}
@@ -124,17 +124,17 @@ func TestListErrors(t *testing.T) {
 		"gs://bucket/*":   "gs://bucket/*: paths that begin with gs:// are not supported; copy the files to a local disk first",
 		"s3://bucket/key": "paths that begin with s3://",
 	} {
-		if _, err := storage.List(arg); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := storage.List(t.Context(), arg); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("List(%q): error %v, want %q in it", arg, err, want)
 		}
 	}
 	for _, arg := range []string{"missing", "missing/*"} {
-		if _, err := storage.List(arg); !errors.Is(err, fs.ErrNotExist) {
+		if _, err := storage.List(t.Context(), arg); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("List(%q): error %v, want one that is fs.ErrNotExist", arg, err)
 		}
 	}
 	link(t, "nowhere", "in/dangling")
-	if _, err := storage.List("in"); err == nil || !strings.Contains(err.Error(), "in/dangling") {
+	if _, err := storage.List(t.Context(), "in"); err == nil || !strings.Contains(err.Error(), "in/dangling") {
 		t.Errorf("a folder with a dangling link: error %v, want one that names it", err)
 	}
 }
@@ -166,11 +166,11 @@ func TestUnchanged(t *testing.T) {
 			if err := os.Chtimes("file", past, past); err != nil {
 				t.Fatal(err)
 			}
-			entries, err := storage.List("file")
+			entries, err := storage.List(t.Context(), "file")
 			if err != nil {
 				t.Fatal(err)
 			}
-			f, err := storage.Open("file", entries[0].Identity)
+			f, err := storage.Open(t.Context(), "file", entries[0].Identity)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -185,7 +185,7 @@ func TestUnchanged(t *testing.T) {
 			if err := f.Unchanged(); (err == nil) != (name == "replaced") {
 				t.Errorf("while it is open: error %v", err)
 			}
-			f, err = storage.Open("file", entries[0].Identity)
+			f, err = storage.Open(t.Context(), "file", entries[0].Identity)
 			if err == nil {
 				f.Close()
 			}
@@ -199,7 +199,7 @@ func TestUnchanged(t *testing.T) {
 func TestWriteFile(t *testing.T) {
 	plant(t)
 	content := strings.Repeat("a line\n", 100_000)
-	written, err := storage.WriteFile("new/folder/file", func(w io.Writer) error {
+	written, err := storage.WriteFile(t.Context(), "new/folder/file", func(w io.Writer) error {
 		for line := range strings.Lines(content) { // many small writes
 			if _, err := io.WriteString(w, line); err != nil {
 				return err
@@ -240,14 +240,14 @@ func TestWriteFileNames(t *testing.T) {
 	plant(t)
 	longest := strings.Repeat("n", 255)
 	for _, path := range []string{"bare", "./dotted", "a*b", longest, filepath.Join("folder", longest)} {
-		if _, err := storage.WriteFile(path, func(io.Writer) error { return nil }); err != nil {
+		if _, err := storage.WriteFile(t.Context(), path, func(io.Writer) error { return nil }); err != nil {
 			t.Errorf("WriteFile(%.20q): %v", path, err)
 		}
 		if _, err := os.Stat(path); err != nil {
 			t.Error(err)
 		}
 	}
-	if _, err := storage.WriteFile("gs://bucket/file", nil); err == nil || !strings.Contains(err.Error(), "gs://") {
+	if _, err := storage.WriteFile(t.Context(), "gs://bucket/file", nil); err == nil || !strings.Contains(err.Error(), "gs://") {
 		t.Errorf("WriteFile to gs://: error %v", err)
 	}
 }
@@ -255,7 +255,7 @@ func TestWriteFileNames(t *testing.T) {
 func TestWriteFileFails(t *testing.T) {
 	plant(t, "out/kept", "out/folder/x")
 	broken := errors.New("broken")
-	_, err := storage.WriteFile("out/kept", func(w io.Writer) error {
+	_, err := storage.WriteFile(t.Context(), "out/kept", func(w io.Writer) error {
 		if _, err := io.WriteString(w, "half"); err != nil {
 			return err
 		}
@@ -267,7 +267,7 @@ func TestWriteFileFails(t *testing.T) {
 	if got, err := os.ReadFile("out/kept"); err != nil || string(got) != "out/kept" {
 		t.Errorf("the file is now %q, %v", got, err)
 	}
-	if _, err := storage.WriteFile("out/folder", func(io.Writer) error { return nil }); err == nil {
+	if _, err := storage.WriteFile(t.Context(), "out/folder", func(io.Writer) error { return nil }); err == nil {
 		t.Error("a folder was replaced")
 	}
 	nothingElse(t, "out", "folder", "kept")
@@ -277,7 +277,7 @@ func TestWriteFileFollowsUmask(t *testing.T) {
 	plant(t)
 	for _, mask := range []int{0o022, 0o077, 0o002} {
 		before := syscall.Umask(mask)
-		_, err := storage.WriteFile("file", func(io.Writer) error { return nil })
+		_, err := storage.WriteFile(t.Context(), "file", func(io.Writer) error { return nil })
 		syscall.Umask(before)
 		if err != nil {
 			t.Fatal(err)
@@ -299,7 +299,7 @@ func TestWriteFileConcurrently(t *testing.T) {
 	for i := range 8 {
 		workers.Go(func() {
 			content := bytes.Repeat([]byte{byte('a' + i)}, 1<<19)
-			if _, err := storage.WriteFile("file", func(w io.Writer) error {
+			if _, err := storage.WriteFile(t.Context(), "file", func(w io.Writer) error {
 				_, err := w.Write(content)
 				return err
 			}); err != nil {
@@ -318,7 +318,7 @@ func TestWriteFileConcurrently(t *testing.T) {
 func TestShared(t *testing.T) {
 	plant(t)
 	type value struct{ N int }
-	if err := storage.WriteShared("value", value{N: 7}); err != nil {
+	if err := storage.WriteShared(t.Context(), "value", value{N: 7}); err != nil {
 		t.Fatal(err)
 	}
 	var workers sync.WaitGroup
@@ -326,7 +326,7 @@ func TestShared(t *testing.T) {
 	for i := range got {
 		workers.Go(func() {
 			var err error
-			if got[i], err = storage.Shared[value]("value"); err != nil {
+			if got[i], err = storage.Shared[value](t.Context(), "value"); err != nil {
 				t.Error(err)
 			}
 		})
@@ -337,24 +337,24 @@ func TestShared(t *testing.T) {
 			t.Errorf("got %v at %p, want one value of 7", v, v)
 		}
 	}
-	if err := storage.WriteShared("value", value{N: 8}); err != nil {
+	if err := storage.WriteShared(t.Context(), "value", value{N: 8}); err != nil {
 		t.Fatal(err)
 	}
-	if v, err := storage.Shared[value]("value"); err != nil || v.N != 7 {
+	if v, err := storage.Shared[value](t.Context(), "value"); err != nil || v.N != 7 {
 		t.Errorf("loaded again: %v, %v, want what was loaded first", v, err)
 	}
 	storage.Forget("value")
-	if v, err := storage.Shared[value]("value"); err != nil || v.N != 8 {
+	if v, err := storage.Shared[value](t.Context(), "value"); err != nil || v.N != 8 {
 		t.Errorf("forgotten and loaded: %v, %v, want 8", v, err)
 	}
 	storage.Forget("value")
-	if _, err := storage.Shared[value]("missing"); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := storage.Shared[value](t.Context(), "missing"); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("missing: error %v", err)
 	}
 	if err := os.WriteFile("broken", []byte("{"), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := storage.Shared[value]("broken"); err == nil || !strings.Contains(err.Error(), "broken:") {
+	if _, err := storage.Shared[value](t.Context(), "broken"); err == nil || !strings.Contains(err.Error(), "broken:") {
 		t.Errorf("broken: error %v, want one that names the file", err)
 	}
 }

@@ -109,7 +109,7 @@ func Run(ctx context.Context, c Config, launch dedup.Launch) (comparison *record
 	if err := j.checkNumbers(); err != nil {
 		return nil, err
 	}
-	if err := j.plan.Share(j.temp); err != nil {
+	if err := j.plan.Share(ctx, j.temp); err != nil {
 		return nil, err
 	}
 	defer j.plan.Forget(j.temp)
@@ -199,7 +199,7 @@ func (j *job) pairs(ctx context.Context, method string) ([]blocks.Edge, error) {
 		if _, err := j.config.Execute(ctx, j.launch, pipeline, j.temp); err != nil {
 			return nil, err
 		}
-		if err := j.plan.CheckDictionary(j.temp); err != nil {
+		if err := j.plan.CheckDictionary(ctx, j.temp); err != nil {
 			return nil, err
 		}
 	}
@@ -216,7 +216,7 @@ func (j *job) pairs(ctx context.Context, method string) ([]blocks.Edge, error) {
 		baseline.Signatures(scope, signed, signing.Banding(), params)
 	}
 	_, failed := j.config.Execute(ctx, j.launch, pipeline, j.temp)
-	pairs, err := baseline.Pairs(path)
+	pairs, err := baseline.Pairs(ctx, path)
 	if errors.Is(err, baseline.ErrTooMany) {
 		return nil, tooMany(method)
 	}

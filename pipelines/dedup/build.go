@@ -2,6 +2,7 @@ package dedup
 
 import (
 	"cmp"
+	"context"
 	"path"
 	"runtime"
 	"strconv"
@@ -81,9 +82,9 @@ func buildMeasurement(s beam.Scope, p *Plan, temp string) {
 }
 
 // CheckDictionary says whether a dictionary that was built has shingles enough.
-func (p *Plan) CheckDictionary(temp string) error {
+func (p *Plan) CheckDictionary(ctx context.Context, temp string) error {
 	params := p.Signature(temp)
-	if err := params.Check(); err != nil {
+	if err := params.Check(ctx); err != nil {
 		return usage("--signature classic with %d bands of %d rows: %w; give fewer --bands and --rows, shorter shingles, or --signature fss", p.Choice.Bands, p.Choice.Rows, err)
 	}
 	return nil

@@ -18,7 +18,7 @@ func Floor(ctx context.Context, c Config, workers int) (documents, shingles int6
 	if err := c.Validate(); err != nil {
 		return 0, 0, err
 	}
-	listing, err := source.Plan(c.Inputs, c.Source())
+	listing, err := source.Plan(ctx, c.Inputs, c.Source())
 	if err != nil {
 		return 0, 0, err
 	}
@@ -56,7 +56,7 @@ func Floor(ctx context.Context, c Config, workers int) (documents, shingles int6
 
 // eachText calls do with the text of each readable document of a split.
 func eachText(ctx context.Context, listing *source.Listing, number int, o source.Options, do func(text []byte)) error {
-	r, err := source.Open(listing.Inputs, listing.Inputs.Splits[number], o.Fields, o.MaxRecord())
+	r, err := source.Open(ctx, listing.Inputs, listing.Inputs.Splits[number], o.Fields, o.MaxRecord())
 	if err != nil {
 		return err
 	}

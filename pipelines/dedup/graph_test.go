@@ -41,7 +41,7 @@ func builds(t *testing.T) map[string]dedup.Config {
 // timers, no splittable DoFns, no coders of our own and none of JSON.
 func TestGraphIsPlain(t *testing.T) {
 	for name, config := range builds(t) {
-		plan, err := dedup.NewPlan(config)
+		plan, err := dedup.NewPlan(t.Context(), config)
 		if err != nil {
 			t.Fatal(err)
 		}

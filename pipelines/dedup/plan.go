@@ -2,6 +2,7 @@ package dedup
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -38,11 +39,11 @@ type Plan struct {
 
 // NewPlan lists the input, samples it and chooses the parameters. It depends on Config and the
 // input alone.
-func NewPlan(c Config) (*Plan, error) {
+func NewPlan(ctx context.Context, c Config) (*Plan, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	listing, err := source.Plan(c.Inputs, c.Source())
+	listing, err := source.Plan(ctx, c.Inputs, c.Source())
 	if broken := (*source.ReadError)(nil); errors.As(err, &broken) {
 		return nil, err
 	}
@@ -61,7 +62,7 @@ func NewPlan(c Config) (*Plan, error) {
 		return nil, err
 	}
 	p.idle = keep.prefer(listing.Inputs.Files)
-	sets, shingles, sampled, err := p.sample()
+	sets, shingles, sampled, err := p.sample(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -88,7 +89,7 @@ func (p *Plan) sampleSets() int {
 
 // sample returns the distinct shingle sets of the planner's sample, by hash, and the sum of all
 // sets' sizes.
-func (p *Plan) sample() (sets [][]uint64, size int, sampled source.Sampled, err error) {
+func (p *Plan) sample(ctx context.Context) (sets [][]uint64, size int, sampled source.Sampled, err error) {
 	shingler := p.Text.New()
 	type hashed struct {
 		hash hash.Sum128
@@ -96,7 +97,7 @@ func (p *Plan) sample() (sets [][]uint64, size int, sampled source.Sampled, err 
 	}
 	byHash := map[hash.Sum128][]uint64{}
 	var shingles []uint64
-	sampled, err = source.Sample(p.Listing.Inputs, p.Config.Source(), func(text []byte) {
+	sampled, err = source.Sample(ctx, p.Listing.Inputs, p.Config.Source(), func(text []byte) {
 		shingles = shingler.Shingles(shingles[:0], text)
 		if len(shingles) > 0 {
 			set := shingle.Set(shingles)

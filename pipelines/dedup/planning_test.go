@@ -17,7 +17,7 @@ func TestLimitScalesEstimates(t *testing.T) {
 		t.Fatal(err)
 	}
 	for limit, want := range map[int64]int64{0: 100, 1000: 100, 20: 20} {
-		plan, err := dedup.NewPlan(ask(t, path, "--shingle=word:1", fmt.Sprintf("--limit=%d", limit)))
+		plan, err := dedup.NewPlan(t.Context(), ask(t, path, "--shingle=word:1", fmt.Sprintf("--limit=%d", limit)))
 		if err != nil {
 			t.Fatal(err)
 		}

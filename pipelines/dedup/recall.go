@@ -57,7 +57,7 @@ func (j *job) measure(ctx context.Context, launch Launch, facts []blocks.Fact, f
 			return err
 		}
 		j.record.Stages = append(j.record.Stages, ended.stages...)
-		if truth, err = j.plan.measuring(j.temp).Truth(); err != nil {
+		if truth, err = j.plan.measuring(j.temp).Truth(ctx); err != nil {
 			return err
 		}
 	}

@@ -59,11 +59,11 @@ func Run(ctx context.Context, c Config, launch Launch) (run *records.Run, err er
 	if c.DryRun {
 		return &job.record, job.dryRun(ctx)
 	}
-	if err := job.open(); err != nil {
+	if err := job.open(ctx); err != nil {
 		return &job.record, err
 	}
 	err = job.run(ctx, launch)
-	return &job.record, job.close(err)
+	return &job.record, job.close(ctx, err)
 }
 
 // job is one run of the pipeline, from the lock to _SUCCESS.
@@ -146,7 +146,7 @@ func (j *job) checkOutput() error {
 }
 
 // open takes the output's lock. What an earlier run left there stays until begin.
-func (j *job) open() (err error) {
+func (j *job) open(ctx context.Context) (err error) {
 	if err := j.checkOutput(); err != nil {
 		return err
 	}
@@ -154,7 +154,7 @@ func (j *job) open() (err error) {
 		return err
 	}
 	var former *storage.Holder
-	j.lock, former, err = storage.Acquire(filepath.Join(j.output, lockFile), j.record.Job, j.config.ForceUnlock)
+	j.lock, former, err = storage.Acquire(ctx, filepath.Join(j.output, lockFile), j.record.Job, j.config.ForceUnlock)
 	if locked := (*storage.LockedError)(nil); errors.As(err, &locked) {
 		return &OutputExistsError{locked.Error()}
 	}
@@ -169,7 +169,7 @@ func (j *job) open() (err error) {
 		err = errors.Join(os.MkdirAll(j.temp, 0o777), os.MkdirAll(j.made(), 0o777))
 	}
 	if err != nil {
-		return j.close(err)
+		return j.close(ctx, err)
 	}
 	return nil
 }
@@ -179,22 +179,22 @@ func (j *job) open() (err error) {
 func (j *job) made() string { return filepath.Join(j.work, "out") }
 
 // begin makes the output this run's own: empty of what an earlier run left, and marked.
-func (j *job) begin() error {
+func (j *job) begin(ctx context.Context) error {
 	if err := clean(j.output, j.work); err != nil {
 		return err
 	}
 	j.begun = true
-	return j.writeRecord()
+	return j.writeRecord(ctx)
 }
 
 func (j *job) warn(text string) { j.record.Warnings = append(j.record.Warnings, text) }
 
-func (j *job) writeRecord() error {
-	return writeJSON(filepath.Join(j.output, records.RunFile), &j.record)
+func (j *job) writeRecord(ctx context.Context) error {
+	return writeJSON(ctx, filepath.Join(j.output, records.RunFile), &j.record)
 }
 
-func writeJSON(path string, v any) error {
-	_, err := storage.WriteFile(path, func(w io.Writer) error {
+func writeJSON(ctx context.Context, path string, v any) error {
+	_, err := storage.WriteFile(ctx, path, func(w io.Writer) error {
 		encoder := json.NewEncoder(w)
 		encoder.SetIndent("", "  ")
 		encoder.SetEscapeHTML(false)
@@ -207,16 +207,16 @@ func writeJSON(path string, v any) error {
 func MakePlan(ctx context.Context, c Config, temp string) (*Plan, error) {
 	c.stdin = filepath.Join(temp, "stdin")
 	return await(ctx, patience, func() (*Plan, error) {
-		if err := spool(c); err != nil {
+		if err := spool(ctx, c); err != nil {
 			return nil, err
 		}
-		return NewPlan(c)
+		return NewPlan(ctx, c)
 	})
 }
 
 // Share writes to the folder temp what the workers of a pipeline need to know of the plan.
-func (p *Plan) Share(temp string) error {
-	return storage.WriteShared(filepath.Join(temp, inputsFile), p.Listing.Inputs)
+func (p *Plan) Share(ctx context.Context, temp string) error {
+	return storage.WriteShared(ctx, filepath.Join(temp, inputsFile), p.Listing.Inputs)
 }
 
 // Forget drops what this process keeps of what workers need to know.
@@ -244,14 +244,14 @@ func (j *job) makePlan(ctx context.Context) (err error) {
 }
 
 // spool copies standard input, which is read more than once, to a file.
-func spool(c Config) error {
+func spool(ctx context.Context, c Config) error {
 	if !slices.Contains(c.Inputs, "-") {
 		return nil
 	}
 	if c.Format == "" {
 		return usage("standard input has no name to tell its format; give --format")
 	}
-	_, err := storage.WriteFile(c.stdin, func(w io.Writer) error {
+	_, err := storage.WriteFile(ctx, c.stdin, func(w io.Writer) error {
 		_, err := io.Copy(w, os.Stdin)
 		return err
 	})
@@ -269,11 +269,11 @@ func (j *job) run(ctx context.Context, launch Launch) error {
 	if err := j.checkSpace(); err != nil {
 		return err
 	}
-	if err := j.begin(); err != nil {
+	if err := j.begin(ctx); err != nil {
 		return err
 	}
 	j.spoolCompressed()
-	if err := j.plan.Share(j.temp); err != nil {
+	if err := j.plan.Share(ctx, j.temp); err != nil {
 		return err
 	}
 	defer j.plan.Forget(j.temp)
@@ -319,7 +319,7 @@ func (j *job) run(ctx context.Context, launch Launch) error {
 	if err := publish(j.made(), j.output, outputs...); err != nil {
 		return err
 	}
-	return writeJSON(filepath.Join(j.output, records.ManifestName), files)
+	return writeJSON(ctx, filepath.Join(j.output, records.ManifestName), files)
 }
 
 // numberShingles writes the dictionary that the signature classic needs.
@@ -335,7 +335,7 @@ func (j *job) numberShingles(ctx context.Context, launch Launch) error {
 		return err
 	}
 	j.record.Stages = ended.stages
-	return j.plan.CheckDictionary(j.temp)
+	return j.plan.CheckDictionary(ctx, j.temp)
 }
 
 func (j *job) launch(ctx context.Context, launch Launch, pipeline *beam.Pipeline) (Outcome, error) {
@@ -495,7 +495,7 @@ func (j *job) checkLoss() error {
 }
 
 // close ends the run: the mark of success last, or what went wrong, and no temporary files.
-func (j *job) close(err error) error {
+func (j *job) close(ctx context.Context, err error) error {
 	if !j.begun {
 		err = errors.Join(err, os.RemoveAll(j.temp), os.RemoveAll(j.work), j.lock.Release())
 		os.Remove(j.output) // if it is empty; it is then as it was
@@ -518,9 +518,9 @@ func (j *job) close(err error) error {
 		}
 	}
 	failed := err != nil
-	err = errors.Join(err, os.RemoveAll(j.temp), os.RemoveAll(j.work), j.writeRecord())
+	err = errors.Join(err, os.RemoveAll(j.temp), os.RemoveAll(j.work), j.writeRecord(ctx))
 	if !failed && err == nil {
-		_, err = storage.WriteFile(filepath.Join(j.output, records.SuccessFile), func(io.Writer) error { return nil })
+		_, err = storage.WriteFile(ctx, filepath.Join(j.output, records.SuccessFile), func(io.Writer) error { return nil })
 	}
 	return errors.Join(err, j.lock.Release())
 }

@@ -96,7 +96,7 @@ func Run(ctx context.Context, c Config, launch dedup.Launch) (answer *records.An
 	if j.plan, err = dedup.MakePlan(ctx, c.dedup(), j.temp); err != nil {
 		return nil, err
 	}
-	if err := j.plan.Share(j.temp); err != nil {
+	if err := j.plan.Share(ctx, j.temp); err != nil {
 		return nil, err
 	}
 	defer j.plan.Forget(j.temp)
@@ -127,7 +127,7 @@ func (j *job) run(ctx context.Context) (*records.Answer, error) {
 	j.answer.Warnings = j.plan.Warnings()
 	key, text, err := nearest.None, []byte(nil), error(nil)
 	if j.config.File != "" {
-		if text, err = j.readText(); err != nil {
+		if text, err = j.readText(ctx); err != nil {
 			return nil, err
 		}
 	}
@@ -135,7 +135,7 @@ func (j *job) run(ctx context.Context) (*records.Answer, error) {
 		return nil, err
 	}
 	if j.config.Of != "" {
-		if key, text, err = j.document(); err != nil {
+		if key, text, err = j.document(ctx); err != nil {
 			return nil, err
 		}
 	}
@@ -143,7 +143,7 @@ func (j *job) run(ctx context.Context) (*records.Answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := j.compare(text, found); err != nil {
+	if err := j.compare(ctx, text, found); err != nil {
 		return nil, err
 	}
 	unreadable, err := j.plan.Unreadable(j.temp)
@@ -153,7 +153,7 @@ func (j *job) run(ctx context.Context) (*records.Answer, error) {
 	if unreadable != "" {
 		j.answer.Warnings = append(j.answer.Warnings, unreadable)
 	}
-	return &j.answer, j.write()
+	return &j.answer, j.write(ctx)
 }
 
 func (j *job) parameters() map[string]string {
@@ -165,7 +165,7 @@ func (j *job) parameters() map[string]string {
 }
 
 // readText reads the text that stands in a file, and leaves a copy for the workers.
-func (j *job) readText() (text []byte, err error) {
+func (j *job) readText(ctx context.Context) (text []byte, err error) {
 	in := os.Stdin
 	if j.answer.Of = j.config.File; j.config.File != "-" {
 		if in, err = os.Open(j.config.File); err != nil {
@@ -185,7 +185,7 @@ func (j *job) readText() (text []byte, err error) {
 			return nil, usage("--file %s: the text is not compared: %s, %d words, --min-words is %d", j.config.File, records.ReasonTooShort, words, least)
 		}
 	}
-	_, err = storage.WriteFile(filepath.Join(j.temp, textFile), func(w io.Writer) error {
+	_, err = storage.WriteFile(ctx, filepath.Join(j.temp, textFile), func(w io.Writer) error {
 		_, err := w.Write(text)
 		return err
 	})
@@ -216,15 +216,15 @@ func (j *job) prepare(ctx context.Context) error {
 		return err
 	}
 	if numbered {
-		return j.plan.CheckDictionary(j.temp)
+		return j.plan.CheckDictionary(ctx, j.temp)
 	}
 	return nil
 }
 
 // document returns the one document of the id.
-func (j *job) document() (blocks.Key, []byte, error) {
+func (j *job) document(ctx context.Context) (blocks.Key, []byte, error) {
 	path := filepath.Join(j.temp, foundFile)
-	found, err := storage.Shared[nearest.Found](path)
+	found, err := storage.Shared[nearest.Found](ctx, path)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -267,14 +267,14 @@ func (j *job) document() (blocks.Key, []byte, error) {
 	}
 	key := found.Keys[0]
 	j.answer.Source, j.answer.Position = inputs.Source(key), key.Position()
-	text, err := source.Text(inputs, key, j.plan.Config.Source())
+	text, err := source.Text(ctx, inputs, key, j.plan.Config.Source())
 	return key, []byte(text), err
 }
 
 // search finds the documents that share a bucket with the text.
 func (j *job) search(ctx context.Context, key blocks.Key, text []byte) (*nearest.Nearest, error) {
 	signing := j.plan.Signature(j.temp)
-	values, err := signing.Of(text)
+	values, err := signing.Of(ctx, text)
 	if err != nil {
 		return nil, err
 	}
@@ -282,7 +282,7 @@ func (j *job) search(ctx context.Context, key blocks.Key, text []byte) (*nearest
 		return nil, usage("%s: the text has no token, so nothing resembles it", j.answer.Of)
 	}
 	query := filepath.Join(j.temp, queryFile)
-	if err := storage.WriteShared(query, nearest.Query{Key: key, Values: values}); err != nil {
+	if err := storage.WriteShared(ctx, query, nearest.Query{Key: key, Values: values}); err != nil {
 		return nil, err
 	}
 	defer storage.Forget(query)
@@ -295,11 +295,11 @@ func (j *job) search(ctx context.Context, key blocks.Key, text []byte) (*nearest
 	if _, err := j.config.Execute(ctx, j.launch, pipeline, j.temp); err != nil {
 		return nil, err
 	}
-	return storage.Shared[nearest.Nearest](path)
+	return storage.Shared[nearest.Nearest](ctx, path)
 }
 
 // compare reads the nearest documents, and finds how similar they are.
-func (j *job) compare(text []byte, found *nearest.Nearest) error {
+func (j *job) compare(ctx context.Context, text []byte, found *nearest.Nearest) error {
 	shingler := j.plan.Text.New()
 	own := shingle.Set(shingler.Shingles(nil, text))
 	j.answer.Size, j.answer.Candidates = int32(len(own)), found.Candidates
@@ -309,7 +309,7 @@ func (j *job) compare(text []byte, found *nearest.Nearest) error {
 		keys = append(keys, n.Key)
 	}
 	rows := map[blocks.Key]records.Neighbour{}
-	err := source.Lookup(inputs, keys, j.plan.Config.Source(), func(doc blocks.Document) {
+	err := source.Lookup(ctx, inputs, keys, j.plan.Config.Source(), func(doc blocks.Document) {
 		set := shingle.Set(shingler.Shingles(nil, doc.Text))
 		shared := setsim.Overlap(own, set)
 		rows[doc.Key] = records.Neighbour{
@@ -329,7 +329,7 @@ func (j *job) compare(text []byte, found *nearest.Nearest) error {
 }
 
 // write writes the neighbours as Parquet.
-func (j *job) write() error {
+func (j *job) write(ctx context.Context) error {
 	if j.config.Output == "" {
 		return nil
 	}
@@ -338,7 +338,7 @@ func (j *job) write() error {
 		options = append(options, parquet.KeyValueMetadata(name, j.answer.Parameters[name]))
 	}
 	options = append(options, parquet.KeyValueMetadata("neardup.of", j.answer.Of))
-	_, err := storage.WriteFile(j.config.Output, func(w io.Writer) error {
+	_, err := storage.WriteFile(ctx, j.config.Output, func(w io.Writer) error {
 		out := parquet.NewGenericWriter[records.Neighbour](w, options...)
 		if _, err := out.Write(j.answer.Neighbours); err != nil {
 			return err

@@ -5,6 +5,7 @@ package baseline
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"io"
 	"io/fs"
@@ -141,12 +142,12 @@ func (p *Params) found(cells int64, emit func(int64, []byte)) *found {
 
 // compare adds two documents, a before b, if their sets reach the threshold. Two of one cell come
 // together in several calls, and count in one.
-func (f *found) compare(a, b *member) error {
+func (f *found) compare(ctx context.Context, a, b *member) error {
 	if number(a.cell, b.cell) != f.cells || !f.params.Threshold.Reached(setsim.Overlap(a.set, b.set), len(a.set), len(b.set)) {
 		return nil
 	}
 	if f.n++; f.n > f.params.Most {
-		return f.params.tooMany()
+		return f.params.tooMany(ctx)
 	}
 	f.out.Add(together, func(block []byte) []byte { return blocks.AppendEdge(block, blocks.Edge{A: a.doc, B: b.doc}) }, f.emit)
 	return nil
@@ -184,7 +185,7 @@ func (f *setsFn) FinishBundle(emit func(int64, []byte)) { f.out.Flush(emit) }
 //	KV<pair of cells, documents with shingles> → KV<together, edges>
 type bruteFn struct{ Params Params }
 
-func (f *bruteFn) ProcessElement(cells int64, packed func(*[]byte) bool, emit func(int64, []byte)) error {
+func (f *bruteFn) ProcessElement(ctx context.Context, cells int64, packed func(*[]byte) bool, emit func(int64, []byte)) error {
 	members, err := f.Params.members(packed)
 	if err != nil {
 		return err
@@ -195,7 +196,7 @@ func (f *bruteFn) ProcessElement(cells int64, packed func(*[]byte) bool, emit fu
 	found := f.Params.found(cells, emit)
 	for i, a := range members {
 		for _, b := range members[i+1:] {
-			if err := found.compare(a, b); err != nil {
+			if err := found.compare(ctx, a, b); err != nil {
 				return err
 			}
 		}
@@ -238,7 +239,7 @@ type bucketsFn struct {
 	Banding lsh.Banding
 }
 
-func (f *bucketsFn) ProcessElement(cells int64, packed func(*[]byte) bool, emit func(int64, []byte)) error {
+func (f *bucketsFn) ProcessElement(ctx context.Context, cells int64, packed func(*[]byte) bool, emit func(int64, []byte)) error {
 	members, err := f.Params.members(packed)
 	if err != nil {
 		return err
@@ -260,7 +261,7 @@ func (f *bucketsFn) ProcessElement(cells int64, packed func(*[]byte) bool, emit 
 				if anyEqual(a.keys[:band], b.keys[:band]) {
 					continue
 				}
-				if err := found.compare(a, b); err != nil {
+				if err := found.compare(ctx, a, b); err != nil {
 					return err
 				}
 			}
@@ -285,7 +286,7 @@ func anyEqual(a, b []uint64) bool {
 //	KV<together, edges> → nothing
 type writePairsFn struct{ Params Params }
 
-func (f *writePairsFn) ProcessElement(_ int64, packed func(*[]byte) bool) error {
+func (f *writePairsFn) ProcessElement(ctx context.Context, _ int64, packed func(*[]byte) bool) error {
 	var edges []blocks.Edge
 	var block []byte
 	var err error
@@ -294,11 +295,11 @@ func (f *writePairsFn) ProcessElement(_ int64, packed func(*[]byte) bool) error 
 			return err
 		}
 		if len(edges) > f.Params.Most {
-			return f.Params.tooMany()
+			return f.Params.tooMany(ctx)
 		}
 	}
 	slices.SortFunc(edges, blocks.Edge.Compare)
-	_, err = storage.WriteBelow(path.Dir(f.Params.Path), f.Params.Path, func(w io.Writer) error {
+	_, err = storage.WriteBelow(ctx, path.Dir(f.Params.Path), f.Params.Path, func(w io.Writer) error {
 		var buffer []byte
 		for _, e := range edges {
 			buffer = blocks.AppendEdge(buffer[:0], e)
@@ -315,8 +316,8 @@ func (f *writePairsFn) ProcessElement(_ int64, packed func(*[]byte) bool) error 
 var ErrTooMany = errors.New("too many pairs")
 
 // tooMany ends the job, and leaves word for Pairs: of a step's error only the text comes back.
-func (p *Params) tooMany() error {
-	_, err := storage.WriteFile(p.Path+exceeded, func(io.Writer) error { return nil })
+func (p *Params) tooMany(ctx context.Context) error {
+	_, err := storage.WriteFile(ctx, p.Path+exceeded, func(io.Writer) error { return nil })
 	return errors.Join(ErrTooMany, err)
 }
 
@@ -324,11 +325,11 @@ const exceeded = ".exceeded"
 
 // Pairs returns the pairs in the file that BruteForce or Signatures wrote, sorted; without a pair
 // there is no file.
-func Pairs(path string) ([]blocks.Edge, error) {
-	if _, err := storage.ReadFile(path + exceeded); !errors.Is(err, fs.ErrNotExist) {
+func Pairs(ctx context.Context, path string) ([]blocks.Edge, error) {
+	if _, err := storage.ReadFile(ctx, path+exceeded); !errors.Is(err, fs.ErrNotExist) {
 		return nil, cmp.Or(err, ErrTooMany)
 	}
-	data, err := storage.ReadFile(path)
+	data, err := storage.ReadFile(ctx, path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

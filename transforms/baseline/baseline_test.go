@@ -54,9 +54,9 @@ func written(t *testing.T, edges groups) []blocks.Edge {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "pairs")
 	edges.each(t, func(key int64, packed func(*[]byte) bool) error {
-		return (&writePairsFn{Params{Path: path, Most: most}}).ProcessElement(key, packed)
+		return (&writePairsFn{Params{Path: path, Most: most}}).ProcessElement(t.Context(), key, packed)
 	})
-	pairs, err := Pairs(path)
+	pairs, err := Pairs(t.Context(), path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,7 +108,7 @@ func TestBruteForceEqualsDefinition(t *testing.T) {
 			}
 			f.FinishBundle(parts.emit)
 			parts.each(t, func(key int64, packed func(*[]byte) bool) error {
-				return (&bruteFn{p}).ProcessElement(key, packed, edges.emit)
+				return (&bruteFn{p}).ProcessElement(t.Context(), key, packed, edges.emit)
 			})
 			if got := written(t, edges); !slices.Equal(got, want) || edges.count(t) != len(want) {
 				t.Fatalf("round %d, %d cells: %d pairs in %d edges, want %d", round, cells, len(got), edges.count(t), len(want))
@@ -170,7 +170,7 @@ func TestSignaturesEqualDefinition(t *testing.T) {
 			f.FinishBundle(parts.emit)
 			banding := lsh.Banding{Bands: 3, Rows: 2, Labels: round%2 == 0}
 			parts.each(t, func(key int64, packed func(*[]byte) bool) error {
-				return (&bucketsFn{p, banding}).ProcessElement(key, packed, edges.emit)
+				return (&bucketsFn{p, banding}).ProcessElement(t.Context(), key, packed, edges.emit)
 			})
 			if got := written(t, edges); !slices.Equal(got, want) || edges.count(t) != len(want) {
 				t.Fatalf("round %d, %d cells: pairs %v in %d edges, want %v", round, cells, got, edges.count(t), want)
@@ -192,16 +192,18 @@ func TestTooManyPairs(t *testing.T) {
 	for most, want := range map[int]error{5: ErrTooMany, 6: nil} {
 		none := func(int64, []byte) {}
 		calls := map[string]func(p Params) error{
-			"bruteFn": func(p Params) error { return (&bruteFn{p}).ProcessElement(0, beamtest.Values(block), none) },
+			"bruteFn": func(p Params) error {
+				return (&bruteFn{p}).ProcessElement(t.Context(), 0, beamtest.Values(block), none)
+			},
 			"bucketsFn": func(p Params) error {
-				return (&bucketsFn{p, lsh.Banding{Bands: 2, Rows: 1}}).ProcessElement(0, beamtest.Values(block), none)
+				return (&bucketsFn{p, lsh.Banding{Bands: 2, Rows: 1}}).ProcessElement(t.Context(), 0, beamtest.Values(block), none)
 			},
 			"writePairsFn": func(p Params) error {
 				var three []byte
 				for i := range 3 {
 					three = blocks.AppendEdge(three, blocks.Edge{A: 0, B: blocks.NewKey(0, int64(i+1))})
 				}
-				return (&writePairsFn{p}).ProcessElement(together, beamtest.Values(three, three))
+				return (&writePairsFn{p}).ProcessElement(t.Context(), together, beamtest.Values(three, three))
 			},
 		}
 		for name, call := range calls {
@@ -209,7 +211,7 @@ func TestTooManyPairs(t *testing.T) {
 			if err := call(p); !errors.Is(err, want) {
 				t.Errorf("%s, at most %d pairs: %v, want %v", name, most, err, want)
 			}
-			if _, err := Pairs(p.Path); !errors.Is(err, want) {
+			if _, err := Pairs(t.Context(), p.Path); !errors.Is(err, want) {
 				t.Errorf("%s, at most %d pairs: Pairs returns %v, want %v", name, most, err, want)
 			}
 		}

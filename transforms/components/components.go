@@ -186,7 +186,7 @@ func (f *forestFn) ProcessElement(ctx context.Context, part int64, packed func(*
 type membersFn struct{ Inputs string }
 
 func (f *membersFn) ProcessElement(ctx context.Context, _ int64, packed func(*[]byte) bool, emit func(int64, []byte)) error {
-	in, err := storage.Shared[blocks.Inputs](f.Inputs)
+	in, err := storage.Shared[blocks.Inputs](ctx, f.Inputs)
 	if err != nil {
 		return err
 	}

@@ -37,7 +37,7 @@ func TestConnect(t *testing.T) {
 		}
 	}
 	path := filepath.Join(t.TempDir(), "inputs.json")
-	if err := storage.WriteShared(path, inputs); err != nil {
+	if err := storage.WriteShared(t.Context(), path, inputs); err != nil {
 		t.Fatal(err)
 	}
 	for _, parts := range []int{1, 2, 9, 70} {

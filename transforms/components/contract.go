@@ -423,7 +423,7 @@ func (f *totalFn) ProcessElement(ctx context.Context, _ int64, packed func(*[]by
 type placedFn struct{ Inputs string }
 
 func (f *placedFn) ProcessElement(ctx context.Context, _ int64, placed, counts func(*[]byte) bool, emit func(int64, []byte)) error {
-	in, err := storage.Shared[blocks.Inputs](f.Inputs)
+	in, err := storage.Shared[blocks.Inputs](ctx, f.Inputs)
 	if err != nil {
 		return err
 	}

@@ -41,7 +41,7 @@ func shared(t *testing.T) string {
 		inputs.Splits = append(inputs.Splits, blocks.Span{Start: start, End: start + most/4})
 	}
 	path := filepath.Join(t.TempDir(), "inputs.json")
-	if err := storage.WriteShared(path, inputs); err != nil {
+	if err := storage.WriteShared(t.Context(), path, inputs); err != nil {
 		t.Fatal(err)
 	}
 	return path

@@ -75,8 +75,8 @@ type decideFn struct {
 	components                      components
 }
 
-func (f *decideFn) Setup() (err error) {
-	f.in, err = storage.Shared[blocks.Inputs](f.Params.Inputs)
+func (f *decideFn) Setup(ctx context.Context) (err error) {
+	f.in, err = storage.Shared[blocks.Inputs](ctx, f.Params.Inputs)
 	return err
 }
 

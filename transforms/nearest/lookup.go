@@ -2,6 +2,7 @@ package nearest
 
 import (
 	"cmp"
+	"context"
 	"reflect"
 	"slices"
 	"strings"
@@ -100,8 +101,8 @@ type lookupFn struct {
 	found  Found
 }
 
-func (f *lookupFn) Setup() (err error) {
-	f.inputs, err = storage.Shared[blocks.Inputs](f.Lookup.Inputs)
+func (f *lookupFn) Setup(ctx context.Context) (err error) {
+	f.inputs, err = storage.Shared[blocks.Inputs](ctx, f.Lookup.Inputs)
 	return err
 }
 
@@ -202,7 +203,7 @@ func (f *lookupRejectedFn) FinishBundle(func(int64, []byte)) error { return f.ro
 //	KV<together, Found> → nothing
 type mergeLookupFn struct{ Lookup Lookup }
 
-func (f *mergeLookupFn) ProcessElement(_ int64, parts func(*[]byte) bool) error {
+func (f *mergeLookupFn) ProcessElement(ctx context.Context, _ int64, parts func(*[]byte) bool) error {
 	var all Found
 	err := eachJSON(parts, func(part *Found) {
 		all.Documents += part.Documents
@@ -216,7 +217,7 @@ func (f *mergeLookupFn) ProcessElement(_ int64, parts func(*[]byte) bool) error 
 		return err
 	}
 	all.cut()
-	return storage.WriteShared(f.Lookup.Answer, &all)
+	return storage.WriteShared(ctx, f.Lookup.Answer, &all)
 }
 
 // Text makes a block of the one document that the file path holds as text, beside those that are
@@ -229,8 +230,8 @@ func Text(s beam.Scope, path string) beam.PCollection {
 
 type textFn struct{ Path string }
 
-func (f *textFn) ProcessElement(_ []byte, emit func([]byte)) error {
-	text, err := storage.ReadFile(f.Path)
+func (f *textFn) ProcessElement(ctx context.Context, _ []byte, emit func([]byte)) error {
+	text, err := storage.ReadFile(ctx, f.Path)
 	if err == nil {
 		emit(blocks.AppendDocument(nil, &blocks.Document{Text: text}))
 	}

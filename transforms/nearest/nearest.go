@@ -4,6 +4,7 @@ package nearest
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"reflect"
 	"slices"
@@ -105,8 +106,8 @@ type nearFn struct {
 	nearest      Nearest
 }
 
-func (f *nearFn) Setup() (err error) {
-	if f.query, err = storage.Shared[Query](f.Params.Query); err != nil {
+func (f *nearFn) Setup(ctx context.Context) (err error) {
+	if f.query, err = storage.Shared[Query](ctx, f.Params.Query); err != nil {
 		return err
 	}
 	f.wanted = f.Params.Banding.Keys(nil, f.query.Values)
@@ -161,7 +162,7 @@ func emitJSON(v any, emit func(int64, []byte)) error {
 //	KV<together, Nearest> → nothing
 type mergeNearFn struct{ Params Params }
 
-func (f *mergeNearFn) ProcessElement(_ int64, parts func(*[]byte) bool) error {
+func (f *mergeNearFn) ProcessElement(ctx context.Context, _ int64, parts func(*[]byte) bool) error {
 	var all Nearest
 	err := eachJSON(parts, func(part *Nearest) {
 		candidates := all.Candidates + part.Candidates
@@ -174,7 +175,7 @@ func (f *mergeNearFn) ProcessElement(_ int64, parts func(*[]byte) bool) error {
 		return err
 	}
 	all.cut(f.Params.Most)
-	return storage.WriteShared(f.Params.Answer, &all)
+	return storage.WriteShared(ctx, f.Params.Answer, &all)
 }
 
 // eachJSON calls do with each value of a group but the empty ones.

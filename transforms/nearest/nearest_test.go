@@ -33,14 +33,14 @@ func TestNearestEqualsPlainSearch(t *testing.T) {
 		if round%2 == 0 {
 			query.Key = None
 		}
-		if err := storage.WriteShared(p.Query, &query); err != nil {
+		if err := storage.WriteShared(t.Context(), p.Query, &query); err != nil {
 			t.Fatal(err)
 		}
 		var want Nearest
 		var parts [][]byte
 		for bundle := range 1 + r.IntN(4) {
 			f := &nearFn{Params: p}
-			if err := f.Setup(); err != nil {
+			if err := f.Setup(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 			f.StartBundle(nil)
@@ -70,12 +70,12 @@ func TestNearestEqualsPlainSearch(t *testing.T) {
 			}
 		}
 		r.Shuffle(len(parts), func(i, j int) { parts[i], parts[j] = parts[j], parts[i] })
-		if err := (&mergeNearFn{p}).ProcessElement(together, beamtest.Values(append(parts, nil)...)); err != nil {
+		if err := (&mergeNearFn{p}).ProcessElement(t.Context(), together, beamtest.Values(append(parts, nil)...)); err != nil {
 			t.Fatal(err)
 		}
 		slices.SortStableFunc(want.Near, func(a, b Near) int { return b.Equal - a.Equal }) // keys ascend
 		want.Near = want.Near[:min(len(want.Near), p.Most)]
-		got, err := storage.Shared[Nearest](p.Answer)
+		got, err := storage.Shared[Nearest](t.Context(), p.Answer)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -113,12 +113,12 @@ func TestClosest(t *testing.T) {
 func TestLookup(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "inputs")
 	inputs := &blocks.Inputs{Files: []blocks.File{{Source: "a.jsonl", Size: 1000}}, Shards: 1}
-	if err := storage.WriteShared(path, inputs); err != nil {
+	if err := storage.WriteShared(t.Context(), path, inputs); err != nil {
 		t.Fatal(err)
 	}
 	l := Lookup{Inputs: path, ID: "x", Answer: filepath.Join(t.TempDir(), "found")}
 	f := &lookupFn{Lookup: l}
-	if err := f.Setup(); err != nil {
+	if err := f.Setup(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	var block []byte
@@ -142,10 +142,10 @@ func TestLookup(t *testing.T) {
 	if err := (&lookupRejectedFn{Lookup: l}).ProcessElement(0, rows, emit); err != nil {
 		t.Fatal(err)
 	}
-	if err := (&mergeLookupFn{l}).ProcessElement(together, beamtest.Values(parts...)); err != nil {
+	if err := (&mergeLookupFn{l}).ProcessElement(t.Context(), together, beamtest.Values(parts...)); err != nil {
 		t.Fatal(err)
 	}
-	got, err := storage.Shared[Found](l.Answer)
+	got, err := storage.Shared[Found](t.Context(), l.Answer)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -162,7 +162,7 @@ func TestLookup(t *testing.T) {
 func TestLookupOfMany(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "inputs")
 	inputs := &blocks.Inputs{Files: []blocks.File{{Source: "a.jsonl", Size: 1 << 20}}, Shards: 1}
-	if err := storage.WriteShared(path, inputs); err != nil {
+	if err := storage.WriteShared(t.Context(), path, inputs); err != nil {
 		t.Fatal(err)
 	}
 	l := Lookup{Inputs: path, ID: "x", Answer: filepath.Join(t.TempDir(), "found")}
@@ -170,7 +170,7 @@ func TestLookupOfMany(t *testing.T) {
 	emit := func(_ int64, part []byte) { parts = append(parts, part) }
 	for _, bundle := range rand.Perm(20) {
 		f := &lookupFn{Lookup: l}
-		if err := f.Setup(); err != nil {
+		if err := f.Setup(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		f.StartBundle(nil)
@@ -197,10 +197,10 @@ func TestLookupOfMany(t *testing.T) {
 			t.Errorf("a bundle tells %d bytes", len(part))
 		}
 	}
-	if err := (&mergeLookupFn{l}).ProcessElement(together, beamtest.Values(parts...)); err != nil {
+	if err := (&mergeLookupFn{l}).ProcessElement(t.Context(), together, beamtest.Values(parts...)); err != nil {
 		t.Fatal(err)
 	}
-	got, err := storage.Shared[Found](l.Answer)
+	got, err := storage.Shared[Found](t.Context(), l.Answer)
 	if err != nil {
 		t.Fatal(err)
 	}

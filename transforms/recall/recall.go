@@ -3,6 +3,7 @@
 package recall
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"io"
@@ -84,8 +85,8 @@ func (p Params) Join(s beam.Scope, docs beam.PCollection) {
 }
 
 // Truth returns the pairs of representatives that Join found, ordered.
-func (p Params) Truth() ([]blocks.Edge, error) {
-	data, err := storage.ReadFile(p.truthFile())
+func (p Params) Truth(ctx context.Context) ([]blocks.Edge, error) {
+	data, err := storage.ReadFile(ctx, p.truthFile())
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil // no group, no file
 	}
@@ -199,8 +200,8 @@ func (f *smallestFn) FinishBundle(emit func(int64, []byte)) {
 //	KV<together, holders> → KV<split, members>
 type chooseFn struct{ Params Params }
 
-func (f *chooseFn) ProcessElement(_ int64, packed func(*[]byte) bool, emit func(int64, []byte)) error {
-	in, err := storage.Shared[blocks.Inputs](f.Params.Inputs)
+func (f *chooseFn) ProcessElement(ctx context.Context, _ int64, packed func(*[]byte) bool, emit func(int64, []byte)) error {
+	in, err := storage.Shared[blocks.Inputs](ctx, f.Params.Inputs)
 	if err != nil {
 		return err
 	}
@@ -261,7 +262,7 @@ func (f *leaveOutFn) ProcessElement(_ int64, parts, ranks func(*[]byte) bool, em
 //	KV<together, set parts> → facts
 type writeSampleFn struct{ Params Params }
 
-func (f *writeSampleFn) ProcessElement(_ int64, values func(*[]byte) bool, facts func([]byte)) error {
+func (f *writeSampleFn) ProcessElement(ctx context.Context, _ int64, values func(*[]byte) bool, facts func([]byte)) error {
 	var parts [][]byte
 	crowded := 0
 	var part []byte
@@ -276,7 +277,7 @@ func (f *writeSampleFn) ProcessElement(_ int64, values func(*[]byte) bool, facts
 	if err != nil {
 		return err
 	}
-	if _, err := storage.WriteBelow(f.Params.Temp, f.Params.sampleFile(), sample.Write); err != nil {
+	if _, err := storage.WriteBelow(ctx, f.Params.Temp, f.Params.sampleFile(), sample.Write); err != nil {
 		return err
 	}
 	fact, err := json.Marshal(blocks.Fact{Kind: blocks.FactSample, Name: "recall", Counts: map[string]int64{
@@ -311,9 +312,9 @@ type met struct {
 // maxMet bounds the memory of what a bundle has met.
 const maxMet = 1 << 20
 
-func (f *againstFn) Setup() (err error) {
+func (f *againstFn) Setup(ctx context.Context) (err error) {
 	f.shingler = f.Params.Text.New()
-	data, err := storage.ReadFile(f.Params.sampleFile())
+	data, err := storage.ReadFile(ctx, f.Params.sampleFile())
 	if err != nil {
 		return err
 	}
@@ -399,7 +400,7 @@ func (f *onceFn) ProcessElement(document int64, packed func(*[]byte) bool, emit 
 //	KV<together, edges> → nothing
 type writeTruthFn struct{ Params Params }
 
-func (f *writeTruthFn) ProcessElement(_ int64, packed func(*[]byte) bool) error {
+func (f *writeTruthFn) ProcessElement(ctx context.Context, _ int64, packed func(*[]byte) bool) error {
 	var edges []blocks.Edge
 	var block []byte
 	var err error
@@ -409,7 +410,7 @@ func (f *writeTruthFn) ProcessElement(_ int64, packed func(*[]byte) bool) error 
 		}
 	}
 	slices.SortFunc(edges, blocks.Edge.Compare)
-	_, err = storage.WriteBelow(f.Params.Temp, f.Params.truthFile(), func(w io.Writer) error {
+	_, err = storage.WriteBelow(ctx, f.Params.Temp, f.Params.truthFile(), func(w io.Writer) error {
 		var buffer []byte
 		for _, e := range slices.Compact(edges) {
 			buffer = blocks.AppendEdge(buffer[:0], e)

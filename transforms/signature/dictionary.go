@@ -59,8 +59,8 @@ func (d Dictionary) rangeOf(h uint64) int64 {
 }
 
 // offsets returns those that Build wrote.
-func (d Dictionary) offsets() (rangeOffsets, error) {
-	offsets, err := storage.Shared[rangeOffsets](d.Path)
+func (d Dictionary) offsets(ctx context.Context) (rangeOffsets, error) {
+	offsets, err := storage.Shared[rangeOffsets](ctx, d.Path)
 	if err != nil {
 		return nil, err
 	}
@@ -135,7 +135,7 @@ func (f *distinctFn) flush(emit func(int64, []byte)) {
 //	KV<range, hashes> → KV<together, (range, count)>
 type partFn struct{ Dictionary Dictionary }
 
-func (f *partFn) ProcessElement(number int64, packed func(*[]byte) bool, emit func(int64, []byte)) error {
+func (f *partFn) ProcessElement(ctx context.Context, number int64, packed func(*[]byte) bool, emit func(int64, []byte)) error {
 	var hashes []uint64
 	compact := maxHashes
 	var block []byte
@@ -147,7 +147,7 @@ func (f *partFn) ProcessElement(number int64, packed func(*[]byte) bool, emit fu
 		}
 	}
 	hashes = shingle.Set(hashes)
-	_, err := storage.WriteBelow(path.Dir(f.Dictionary.Path), f.Dictionary.part(number), func(w io.Writer) error {
+	_, err := storage.WriteBelow(ctx, path.Dir(f.Dictionary.Path), f.Dictionary.part(number), func(w io.Writer) error {
 		return binary.Write(w, binary.LittleEndian, hashes)
 	})
 	emit(together, binary.AppendUvarint(binary.AppendUvarint(nil, uint64(number)), uint64(len(hashes))))
@@ -166,7 +166,7 @@ func appendHashes(dst []uint64, block []byte) []uint64 {
 //	KV<together, (range, count)> → nothing
 type offsetsFn struct{ Dictionary Dictionary }
 
-func (f *offsetsFn) ProcessElement(_ int64, counts func(*[]byte) bool) error {
+func (f *offsetsFn) ProcessElement(ctx context.Context, _ int64, counts func(*[]byte) bool) error {
 	offsets := make(rangeOffsets, f.Dictionary.Ranges+1)
 	var block []byte
 	for counts(&block) {
@@ -183,12 +183,12 @@ func (f *offsetsFn) ProcessElement(_ int64, counts func(*[]byte) bool) error {
 	for i := range f.Dictionary.Ranges {
 		offsets[i+1] += offsets[i]
 	}
-	return storage.WriteShared(f.Dictionary.Path, offsets)
+	return storage.WriteShared(ctx, f.Dictionary.Path, offsets)
 }
 
 // open returns the shingles of a range, sorted.
-func (d Dictionary) open(number int64) ([]uint64, error) {
-	data, err := storage.ReadFile(d.part(number))
+func (d Dictionary) open(ctx context.Context, number int64) ([]uint64, error) {
+	data, err := storage.ReadFile(ctx, d.part(number))
 	return appendHashes(make([]uint64, 0, len(data)/8), data), err
 }
 
@@ -222,13 +222,13 @@ func (d Dictionary) eachRange(shingles []uint64, do func(number int64, shingles 
 }
 
 // ranks returns the numbers of a few sorted shingles, in this process.
-func (d Dictionary) ranks(shingles []uint64) (ranks []uint64, err error) {
-	offsets, err := d.offsets()
+func (d Dictionary) ranks(ctx context.Context, shingles []uint64) (ranks []uint64, err error) {
+	offsets, err := d.offsets(ctx)
 	if err != nil {
 		return nil, err
 	}
 	err = d.eachRange(shingles, func(number int64, shingles []uint64) error {
-		part, err := d.open(number)
+		part, err := d.open(ctx, number)
 		if err == nil {
 			ranks, err = rankIn(ranks, part, offsets[number], shingles)
 		}
@@ -238,8 +238,8 @@ func (d Dictionary) ranks(shingles []uint64) (ranks []uint64, err error) {
 }
 
 // classic returns the family of functions for the dictionary's size.
-func (p *Params) classic() (*classic.Signer, error) {
-	offsets, err := p.Dictionary.offsets()
+func (p *Params) classic(ctx context.Context) (*classic.Signer, error) {
+	offsets, err := p.Dictionary.offsets(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -248,8 +248,8 @@ func (p *Params) classic() (*classic.Signer, error) {
 
 // Check says whether the documents have shingles enough for the functions of the family Classic,
 // once there is a dictionary.
-func (p *Params) Check() error {
-	_, err := p.classic()
+func (p *Params) Check(ctx context.Context) error {
+	_, err := p.classic(ctx)
 	return err
 }
 
@@ -276,9 +276,9 @@ type lookupFn struct {
 // maxRun keeps an element small, whatever the document.
 const maxRun = 8 << 10
 
-func (f *lookupFn) Setup() (err error) {
+func (f *lookupFn) Setup(ctx context.Context) (err error) {
 	f.shingler = f.Params.Text.New()
-	f.inputs, err = storage.Shared[blocks.Inputs](f.Params.Inputs)
+	f.inputs, err = storage.Shared[blocks.Inputs](ctx, f.Params.Inputs)
 	return err
 }
 
@@ -323,12 +323,12 @@ func (f *lookupFn) FinishBundle(sought, rejected func(int64, []byte)) {
 //	KV<range, documents with hashes> → KV<group of documents, documents with numbers>
 type rankFn struct{ Dictionary Dictionary }
 
-func (f *rankFn) ProcessElement(number int64, packed func(*[]byte) bool, emit func(int64, []byte)) error {
-	offsets, err := f.Dictionary.offsets()
+func (f *rankFn) ProcessElement(ctx context.Context, number int64, packed func(*[]byte) bool, emit func(int64, []byte)) error {
+	offsets, err := f.Dictionary.offsets(ctx)
 	if err != nil {
 		return err
 	}
-	part, err := f.Dictionary.open(number)
+	part, err := f.Dictionary.open(ctx, number)
 	if err != nil {
 		return err
 	}
@@ -363,8 +363,8 @@ type classicFn struct {
 	values []uint64
 }
 
-func (f *classicFn) Setup() (err error) {
-	f.family, err = f.Params.classic()
+func (f *classicFn) Setup(ctx context.Context) (err error) {
+	f.family, err = f.Params.classic(ctx)
 	return err
 }
 

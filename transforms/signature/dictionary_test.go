@@ -41,7 +41,7 @@ func writeInputs(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "inputs.json")
 	inputs := &blocks.Inputs{Files: []blocks.File{{Source: "a.jsonl", Size: 1000}}, Shards: 1}
-	if err := storage.WriteShared(path, inputs); err != nil {
+	if err := storage.WriteShared(t.Context(), path, inputs); err != nil {
 		t.Fatal(err)
 	}
 	return path
@@ -62,10 +62,10 @@ func build(t *testing.T, p Params, bundles ...[]byte) {
 	}
 	emptyPart(nil, counts.emit)
 	hashes.each(t, func(number int64, packed func(*[]byte) bool) error {
-		return (&partFn{p.Dictionary}).ProcessElement(number, packed, counts.emit)
+		return (&partFn{p.Dictionary}).ProcessElement(t.Context(), number, packed, counts.emit)
 	})
 	counts.each(t, func(key int64, packed func(*[]byte) bool) error {
-		return (&offsetsFn{p.Dictionary}).ProcessElement(key, packed)
+		return (&offsetsFn{p.Dictionary}).ProcessElement(t.Context(), key, packed)
 	})
 }
 
@@ -75,7 +75,7 @@ func signClassic(t *testing.T, p Params, bundles ...[]byte) (signatures map[bloc
 	sought, ranked, rows := groups{}, groups{}, groups{}
 	for _, block := range bundles {
 		f := &lookupFn{Params: p}
-		if err := f.Setup(); err != nil {
+		if err := f.Setup(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		f.StartBundle(nil, nil)
@@ -85,11 +85,11 @@ func signClassic(t *testing.T, p Params, bundles ...[]byte) (signatures map[bloc
 		f.FinishBundle(sought.emit, rows.emit)
 	}
 	sought.each(t, func(number int64, packed func(*[]byte) bool) error {
-		return (&rankFn{p.Dictionary}).ProcessElement(number, packed, ranked.emit)
+		return (&rankFn{p.Dictionary}).ProcessElement(t.Context(), number, packed, ranked.emit)
 	})
 	signatures = map[blocks.Key][]uint64{}
 	f := &classicFn{Params: p}
-	if err := f.Setup(); err != nil {
+	if err := f.Setup(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	ranked.each(t, func(key int64, packed func(*[]byte) bool) error {
@@ -145,7 +145,7 @@ func TestDictionaryEqualsMap(t *testing.T) {
 		}
 		build(t, p, bundles...)
 		if len(numbers) < p.Signature {
-			if err := p.Check(); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("N = %d", len(numbers))) {
+			if err := p.Check(t.Context()); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("N = %d", len(numbers))) {
 				t.Errorf("%d shingles, %d functions: %v", len(numbers), p.Signature, err)
 			}
 			continue
@@ -164,7 +164,7 @@ func TestDictionaryEqualsMap(t *testing.T) {
 			if !slices.Equal(got[key], want) {
 				t.Fatalf("round %d: %q has the signature %v, want %v", round, texts[key], got[key], want)
 			}
-			alone, err := p.Of([]byte(texts[key]))
+			alone, err := p.Of(t.Context(), []byte(texts[key]))
 			if err != nil || !slices.Equal(alone, want) {
 				t.Fatalf("round %d: %q alone has the signature %v, want %v, %v", round, texts[key], alone, want, err)
 			}
@@ -186,7 +186,7 @@ func TestShingleOutsideOfDictionary(t *testing.T) {
 	doc := document(0, "one two three four five six seven")
 	build(t, p, blocks.AppendDocument(nil, &doc))
 	defer p.Dictionary.Forget()
-	if _, err := p.Of([]byte("eight nine ten eleven twelve")); err == nil || !strings.Contains(err.Error(), "not in the dictionary") {
+	if _, err := p.Of(t.Context(), []byte("eight nine ten eleven twelve")); err == nil || !strings.Contains(err.Error(), "not in the dictionary") {
 		t.Errorf("a shingle that is not in the dictionary: %v", err)
 	}
 }
@@ -224,7 +224,7 @@ func TestSaltedValues(t *testing.T) {
 		block = blocks.AppendDocument(block, &docs[i])
 	}
 	f := &valuesFn{Params: p}
-	if err := f.Setup(); err != nil {
+	if err := f.Setup(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	rows := groups{}

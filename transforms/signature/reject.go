@@ -1,6 +1,7 @@
 package signature
 
 import (
+	"context"
 	"fmt"
 	"reflect"
 
@@ -46,9 +47,9 @@ type longEnoughFn struct {
 	rejected *blocks.Buffers
 }
 
-func (f *longEnoughFn) Setup() (err error) {
+func (f *longEnoughFn) Setup(ctx context.Context) (err error) {
 	f.counter = shingle.NewWordCounter(f.Normalize)
-	f.inputs, err = storage.Shared[blocks.Inputs](f.Inputs)
+	f.inputs, err = storage.Shared[blocks.Inputs](ctx, f.Inputs)
 	return err
 }
 

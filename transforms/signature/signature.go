@@ -76,8 +76,8 @@ type minHashFn struct {
 	rejected *blocks.Buffers
 }
 
-func (f *minHashFn) Setup() (err error) {
-	if f.inputs, err = storage.Shared[blocks.Inputs](f.Params.Inputs); err != nil {
+func (f *minHashFn) Setup(ctx context.Context) (err error) {
+	if f.inputs, err = storage.Shared[blocks.Inputs](ctx, f.Params.Inputs); err != nil {
 		return err
 	}
 	f.shingler = f.Params.Text.New()

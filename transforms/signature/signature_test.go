@@ -37,7 +37,7 @@ func sign(t *testing.T, p Params, docs []blocks.Document) (out signed) {
 	t.Helper()
 	p.Inputs = filepath.Join(t.TempDir(), "inputs.json")
 	inputs := &blocks.Inputs{Files: []blocks.File{{Source: "a.jsonl", Size: 1000}}, Shards: 1}
-	if err := storage.WriteShared(p.Inputs, inputs); err != nil {
+	if err := storage.WriteShared(t.Context(), p.Inputs, inputs); err != nil {
 		t.Fatal(err)
 	}
 	out.bands = map[int64][]blocks.BandEntry{}
@@ -61,7 +61,7 @@ func sign(t *testing.T, p Params, docs []blocks.Document) (out signed) {
 		}
 	}
 	f := &minHashFn{Params: p}
-	if err := f.Setup(); err != nil {
+	if err := f.Setup(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	f.StartBundle(bands, edges, rejected)

@@ -100,11 +100,11 @@ type valuesFn struct {
 	rejected *blocks.Buffers
 }
 
-func (f *valuesFn) Setup() (err error) {
+func (f *valuesFn) Setup(ctx context.Context) (err error) {
 	if f.signer, err = f.Params.signer(); err != nil {
 		return err
 	}
-	f.inputs, err = storage.Shared[blocks.Inputs](f.Params.Inputs)
+	f.inputs, err = storage.Shared[blocks.Inputs](ctx, f.Params.Inputs)
 	return err
 }
 
@@ -173,7 +173,7 @@ func (f *keysFn) FinishBundle(ctx context.Context, bands func(int64, []byte)) {
 
 // Of returns the signature of one text, in this process; of length 0 if it has no token. For the
 // family Classic every shingle of it must be in the dictionary.
-func (p *Params) Of(text []byte) ([]uint64, error) {
+func (p *Params) Of(ctx context.Context, text []byte) ([]uint64, error) {
 	if p.Family != Classic {
 		signer, err := p.signer()
 		if err != nil {
@@ -185,11 +185,11 @@ func (p *Params) Of(text []byte) ([]uint64, error) {
 	if len(shingles) == 0 {
 		return nil, nil
 	}
-	ranks, err := p.Dictionary.ranks(shingles)
+	ranks, err := p.Dictionary.ranks(ctx, shingles)
 	if err != nil {
 		return nil, err
 	}
-	family, err := p.classic()
+	family, err := p.classic(ctx)
 	if err != nil {
 		return nil, err
 	}

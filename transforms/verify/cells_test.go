@@ -135,7 +135,7 @@ func found(t *testing.T, docs []blocks.Document, p Params) (pairs, links []block
 	p.Temp, p.ChunkBytes = t.TempDir(), p.CellBytes
 	p.Inputs = filepath.Join(p.Temp, "inputs.json")
 	inputs := &blocks.Inputs{Files: []blocks.File{{Source: "a"}, {Source: "b"}}}
-	if err := storage.WriteShared(p.Inputs, inputs); err != nil {
+	if err := storage.WriteShared(t.Context(), p.Inputs, inputs); err != nil {
 		t.Fatal(err)
 	}
 	var packed [][]byte

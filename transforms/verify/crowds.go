@@ -64,8 +64,8 @@ func (f *tallyFn) FinishBundle(_, _ func(int64, []byte), facts func([]byte), _ f
 	return f.estimates.emit(facts)
 }
 
-func (f *tallyFn) Setup() (err error) {
-	f.in, err = storage.Shared[blocks.Inputs](f.Inputs)
+func (f *tallyFn) Setup(ctx context.Context) (err error) {
+	f.in, err = storage.Shared[blocks.Inputs](ctx, f.Inputs)
 	return err
 }
 
@@ -196,7 +196,7 @@ func (f *rankedFn) ProcessElement(_ int64, parts, ranks func(*[]byte) bool, emit
 //	KV<block, ranks and set parts> → KV<component, number of a block>
 type spoolFn struct{ Folder string }
 
-func (f *spoolFn) ProcessElement(_ int64, values func(*[]byte) bool, emit func(int64, []byte)) error {
+func (f *spoolFn) ProcessElement(ctx context.Context, _ int64, values func(*[]byte) bool, emit func(int64, []byte)) error {
 	type content struct {
 		parts  [][]byte
 		places map[blocks.Key]int
@@ -233,7 +233,7 @@ func (f *spoolFn) ProcessElement(_ int64, values func(*[]byte) bool, emit func(i
 		for _, i := range sort {
 			ordered.Keys, ordered.Sets = append(ordered.Keys, g.Keys[i]), append(ordered.Sets, g.Sets[i])
 		}
-		if err := writeSets(path.Dir(f.Folder), blockFile(f.Folder, of.component, of.block), ordered); err != nil {
+		if err := writeSets(ctx, path.Dir(f.Folder), blockFile(f.Folder, of.component, of.block), ordered); err != nil {
 			return err
 		}
 		emit(int64(of.component), blocks.AppendUint32(nil, uint32(of.block)))
@@ -251,13 +251,13 @@ func keptFile(folder string, component blocks.Key, chunk int) string {
 }
 
 // writeSets writes sets to a file below the folder temp, for readSets.
-func writeSets(temp, name string, sets blocks.Sets) error {
-	_, err := storage.WriteBelow(temp, name, sets.Write)
+func writeSets(ctx context.Context, temp, name string, sets blocks.Sets) error {
+	_, err := storage.WriteBelow(ctx, temp, name, sets.Write)
 	return err
 }
 
-func readSets(name string) (blocks.Sets, error) {
-	data, err := storage.ReadFile(name)
+func readSets(ctx context.Context, name string) (blocks.Sets, error) {
+	data, err := storage.ReadFile(ctx, name)
 	if err != nil {
 		return blocks.Sets{}, err
 	}
@@ -293,7 +293,7 @@ func (f *passFn) ProcessElement(ctx context.Context, component int64, numbers fu
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			g, err := readSets(blockFile(f.Folder, p.component, b))
+			g, err := readSets(ctx, blockFile(f.Folder, p.component, b))
 			if err == nil {
 				err = do(g)
 			}
@@ -380,7 +380,7 @@ func (p *pass) block(ctx context.Context, g blocks.Sets) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		kept, err := readSets(keptFile(p.Folder, p.component, n))
+		kept, err := readSets(ctx, keptFile(p.Folder, p.component, n))
 		if err != nil {
 			return err
 		}
@@ -408,7 +408,7 @@ func (p *pass) block(ctx context.Context, g blocks.Sets) error {
 	if p.chunk.index.Bytes() < p.ChunkBytes {
 		return nil
 	}
-	if err := writeSets(path.Dir(p.Folder), keptFile(p.Folder, p.component, p.full), p.chunk.kept); err != nil {
+	if err := writeSets(ctx, path.Dir(p.Folder), keptFile(p.Folder, p.component, p.full), p.chunk.kept); err != nil {
 		return err
 	}
 	p.full++
