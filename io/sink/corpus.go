@@ -12,6 +12,7 @@ import (
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 
 	"github.com/neardup/neardup/blocks"
+	"github.com/neardup/neardup/blocks/flow"
 	"github.com/neardup/neardup/io/source"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/records"
@@ -28,10 +29,13 @@ func init() {
 //	KV<piece, keys of dropped records> → facts
 //
 // One GroupByKey by piece.
-func Corpus(s beam.Scope, dropped beam.PCollection, p Params, options source.Options) (facts beam.PCollection) {
+func Corpus(s beam.Scope, p Params, options source.Options, dropped ...flow.Dropped) flow.Facts {
 	s = s.Scope("sink.Corpus")
-	pieces := beam.GroupByKey(s, beam.Flatten(s, dropped, marks(s, p.Inputs, true)))
-	return beam.ParDo(s, &corpusFn{Params: p, Options: options}, pieces)
+	all := []beam.PCollection{marks(s, p.Inputs, true)}
+	for _, d := range dropped {
+		all = append(all, beam.PCollection(d))
+	}
+	return flow.Facts(beam.ParDo(s, &corpusFn{Params: p, Options: options}, beam.GroupByKey(s, beam.Flatten(s, all...))))
 }
 
 type corpusFn struct {

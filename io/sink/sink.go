@@ -18,6 +18,7 @@ import (
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
 
 	"github.com/neardup/neardup/blocks"
+	"github.com/neardup/neardup/blocks/flow"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/records"
 )
@@ -79,13 +80,17 @@ func (f *marksFn) ProcessElement(ctx context.Context, _ []byte, emit func(int64,
 
 // Ledger writes all facts as JSON lines to the file path, for ReadLedger: when it is there, the
 // job is complete.
-func Ledger(s beam.Scope, path string, facts ...beam.PCollection) {
+func Ledger(s beam.Scope, path string, facts ...flow.Facts) {
 	s = s.Scope("sink.Ledger")
 	beam.ParDo0(s, &ledgerFn{Path: path}, together(s, facts))
 }
 
-func together(s beam.Scope, facts []beam.PCollection) beam.PCollection {
-	return beam.GroupByKey(s, beam.ParDo(s, withKeyZero, beam.Flatten(s, facts...)))
+func together(s beam.Scope, facts []flow.Facts) beam.PCollection {
+	var all []beam.PCollection
+	for _, f := range facts {
+		all = append(all, beam.PCollection(f))
+	}
+	return beam.GroupByKey(s, beam.ParDo(s, withKeyZero, beam.Flatten(s, all...)))
 }
 
 type ledgerFn struct{ Path string }
@@ -157,9 +162,9 @@ var ErrUnreadable = errors.New("too many unreadable records")
 // Gate ends the job with ErrUnreadable once everything is read, and the rejected rows are
 // written, if there are more unreadable records than limit. The ReadTotals are then in the file
 // path. read are the facts of source.Read, written those of the table rejected.
-func Gate(s beam.Scope, path string, limit Limit, read, written beam.PCollection) {
+func Gate(s beam.Scope, path string, limit Limit, read, written flow.Facts) {
 	s = s.Scope("sink.Gate")
-	beam.ParDo0(s, &gateFn{Path: path, Limit: limit}, together(s, []beam.PCollection{read, written}))
+	beam.ParDo0(s, &gateFn{Path: path, Limit: limit}, together(s, []flow.Facts{read, written}))
 }
 
 type gateFn struct {

@@ -14,6 +14,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"github.com/neardup/neardup/blocks"
+	"github.com/neardup/neardup/blocks/flow"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/records"
 )
@@ -37,18 +38,22 @@ func registerTable[T blocks.Row]() {
 // One GroupByKey by shard; a shard's rows are held in memory. Where they may be too many, there
 // are several slices of a shard: then it is one GroupByKey by slice, whose rows are held in memory
 // and, if they are many, sorted into a file below p.Temp, and one by shard.
-func Table[T blocks.Row](s beam.Scope, name string, rows beam.PCollection, slices int, p Params) (facts beam.PCollection) {
+func Table[T blocks.Row](s beam.Scope, name string, slices int, p Params, rows ...flow.Rows[T]) flow.Facts {
 	s = s.Scope("sink.Table." + name)
+	var all []beam.PCollection
+	for _, r := range rows {
+		all = append(all, beam.PCollection(r))
+	}
 	few := shardRows / slices
 	if p.RowFiles {
 		few = 0
 	}
 	if slices > 1 {
-		sliced := beam.GroupByKey(s, beam.ParDo(s, &sliceFn{Slices: int64(slices)}, rows))
-		rows = beam.ParDo(s, &runFn{Temp: p.Temp, Name: name, Slices: int64(slices), Few: few}, sliced)
+		sliced := beam.GroupByKey(s, beam.ParDo(s, &sliceFn{Slices: int64(slices)}, beam.Flatten(s, all...)))
+		all = []beam.PCollection{beam.ParDo(s, &runFn{Temp: p.Temp, Name: name, Slices: int64(slices), Few: few}, sliced)}
 	}
-	shards := beam.GroupByKey(s, beam.Flatten(s, rows, marks(s, p.Inputs, false)))
-	return beam.ParDo(s, &tableFn[T]{Name: name, Params: p}, shards)
+	shards := beam.GroupByKey(s, beam.Flatten(s, append(all, marks(s, p.Inputs, false))...))
+	return flow.Facts(beam.ParDo(s, &tableFn[T]{Name: name, Params: p}, shards))
 }
 
 type tableFn[T blocks.Row] struct {

@@ -13,6 +13,7 @@ import (
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
 
 	"github.com/neardup/neardup/blocks"
+	"github.com/neardup/neardup/blocks/flow"
 	"github.com/neardup/neardup/io/codec"
 	"github.com/neardup/neardup/io/storage"
 )
@@ -33,9 +34,9 @@ var (
 //	KV<split, members> → blocks of documents, each with its component and rank, as Read's
 //
 // One GroupByKey by split.
-func Fetch(s beam.Scope, members beam.PCollection, p Params) beam.PCollection {
+func Fetch(s beam.Scope, members flow.Members, p Params) flow.Fetched {
 	s = s.Scope("source.Fetch")
-	return beam.ParDo(s, &fetchFn{Params: p}, beam.GroupByKey(s, members))
+	return flow.Fetched(beam.ParDo(s, &fetchFn{Params: p}, beam.GroupByKey(s, beam.PCollection(members))))
 }
 
 type fetchFn struct {

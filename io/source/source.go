@@ -17,6 +17,7 @@ import (
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
 
 	"github.com/neardup/neardup/blocks"
+	"github.com/neardup/neardup/blocks/flow"
 	"github.com/neardup/neardup/io/codec"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/records"
@@ -48,10 +49,10 @@ type Params struct {
 
 // Documents is what Read reads.
 type Documents struct {
-	Blocks   beam.PCollection // blocks of documents, each valid until the call that takes it returns
-	Rejected beam.PCollection // KV<table shard, rejected rows>
-	Dropped  beam.PCollection // KV<corpus piece, keys> of unreadable records
-	Facts    beam.PCollection // one of each split
+	Blocks   flow.Documents // each block valid until the call that takes it returns
+	Rejected flow.Rows[records.Rejected]
+	Dropped  flow.Dropped // unreadable records
+	Facts    flow.Facts   // one for each split
 }
 
 // Read reads all documents.
@@ -67,8 +68,8 @@ func Read(s beam.Scope, p Params) Documents {
 	splits := beam.Reshuffle(s, beam.ParDo(s, &splitsFn{Inputs: p.Inputs}, beam.Impulse(s)))
 	near, far, rejected, dropped, facts := beam.ParDo5(s, &readFn{Params: p}, splits)
 	return Documents{
-		Blocks:   beam.Flatten(s, near, beam.ParDo(s, asTheyAre, beam.Reshuffle(s, far))),
-		Rejected: rejected, Dropped: dropped, Facts: facts,
+		Blocks:   flow.Documents(beam.Flatten(s, near, beam.ParDo(s, asTheyAre, beam.Reshuffle(s, far)))),
+		Rejected: flow.Rows[records.Rejected](rejected), Dropped: flow.Dropped(dropped), Facts: flow.Facts(facts),
 	}
 }
 

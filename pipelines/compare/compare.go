@@ -195,7 +195,7 @@ func (j *job) pairs(ctx context.Context, method string) ([]blocks.Edge, error) {
 	if method == "signatures" && j.config.Signature == string(signature.Classic) {
 		pipeline, scope := beam.NewPipelineWithRoot()
 		docs, _ := j.plan.Compared(scope, j.temp)
-		j.plan.Dictionary(j.temp).Build(scope, docs, j.plan.Text)
+		j.plan.Dictionary(j.temp).Build(scope, j.plan.Text, docs)
 		if _, err := j.config.Execute(ctx, j.launch, pipeline, j.temp); err != nil {
 			return nil, err
 		}

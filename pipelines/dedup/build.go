@@ -9,6 +9,7 @@ import (
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 
+	"github.com/neardup/neardup/blocks/flow"
 	"github.com/neardup/neardup/io/sink"
 	"github.com/neardup/neardup/io/source"
 	"github.com/neardup/neardup/kernels/minhash/classic"
@@ -42,32 +43,30 @@ func Build(s beam.Scope, p *Plan, output, temp string) {
 	writing := sink.Params{Inputs: inputs, Output: output, Temp: temp, RowFiles: p.Config.SliceRows > 0, Write: p.Config.Write, Metadata: p.Metadata()}
 
 	docs := source.Read(s, reading)
-	packed, notCompared := p.compared(s, docs.Blocks, inputs)
-	bands, copies, noToken := signature.Sign(s, packed, p.Signature(temp))
-	edges := beam.Flatten(s, append(copies, candidates.Buckets(s, bands))...)
-	members := components.Connect(s, edges, p.components(inputs))
+	compared, notCompared := p.compared(s, docs.Blocks, inputs)
+	bands, copies, noToken := signature.Sign(s, compared, p.Signature(temp))
+	members := components.Connect(s, p.components(inputs), append(copies, candidates.Buckets(s, bands))...)
 	again := source.Fetch(s, members, reading)
 	comparing := p.verify(inputs, temp)
 	features := verify.Sets(s, again, p.Text, comparing)
 	found := verify.Jaccard(s, features, comparing)
 	rows := decide.Survivors(s, features.Profiles, found.Pairs, found.Links, decide.Params{Inputs: inputs, Components: p.Config.Cluster == "components", Clusters: p.Config.writes("clusters")})
 
-	rejected := sink.Table[records.Rejected](s, "rejected", beam.Flatten(s, append(notCompared, docs.Rejected, noToken)...), p.slices(1), writing)
-	facts := []beam.PCollection{
+	rejected := sink.Table(s, "rejected", p.slices(1), writing, append(notCompared, docs.Rejected, noToken)...)
+	facts := []flow.Facts{
 		docs.Facts,
 		found.Facts,
 		rejected,
-		sink.Table[records.Pair](s, "pairs", rows.Pairs, p.slices(p.pairsPerDocument()), writing),
-		sink.Table[records.Clustered](s, "clusters", rows.Clusters, p.slices(1), writing),
-		sink.Table[records.Removed](s, "removed", rows.Removed, p.slices(1), writing),
+		sink.Table(s, "pairs", p.slices(p.pairsPerDocument()), writing, rows.Pairs),
+		sink.Table(s, "clusters", p.slices(1), writing, rows.Clusters),
+		sink.Table(s, "removed", p.slices(1), writing, rows.Removed),
 	}
 	if p.Config.writes("corpus") {
-		dropped := beam.Flatten(s, docs.Dropped, rows.Dropped)
-		facts = append(facts, sink.Corpus(s, dropped, writing, p.Config.Source()))
+		facts = append(facts, sink.Corpus(s, writing, p.Config.Source(), docs.Dropped, rows.Dropped))
 	}
 	if p.Config.MeasureRecall > 0 {
 		measuring := p.measuring(temp)
-		sample := source.Fetch(s, measuring.Choose(s, packed), reading)
+		sample := source.Fetch(s, measuring.Choose(s, compared), reading)
 		facts = append(facts, measuring.Keep(s, sample, found.Crowded))
 	}
 	sink.Gate(s, path.Join(temp, exceededFile), sink.Limit(p.Config.MaxRejected), docs.Facts, rejected)
@@ -92,10 +91,10 @@ func (p *Plan) CheckDictionary(ctx context.Context, temp string) error {
 
 // Compared reads the documents that are to be compared, as blocks; rejected are the rows of others.
 // When the job is complete, Unreadable says what could not be read.
-func (p *Plan) Compared(s beam.Scope, temp string) (packed beam.PCollection, rejected []beam.PCollection) {
-	docs, packed, rejected := p.read(s, temp)
+func (p *Plan) Compared(s beam.Scope, temp string) (compared flow.Documents, rejected []flow.Rows[records.Rejected]) {
+	docs, compared, rejected := p.read(s, temp)
 	sink.Ledger(s, path.Join(temp, readFile), docs.Facts)
-	return packed, append(rejected, docs.Rejected)
+	return compared, append(rejected, docs.Rejected)
 }
 
 // aCluster is about how many workers a cluster has that does not say so.
@@ -110,11 +109,11 @@ func (p *Plan) reading(inputs string) source.Params {
 	return source.Params{Inputs: inputs, Options: p.Config.Source(), Workers: workers}
 }
 
-func (p *Plan) read(s beam.Scope, temp string) (docs source.Documents, packed beam.PCollection, rejected []beam.PCollection) {
+func (p *Plan) read(s beam.Scope, temp string) (docs source.Documents, compared flow.Documents, rejected []flow.Rows[records.Rejected]) {
 	inputs := path.Join(temp, inputsFile)
 	docs = source.Read(s, p.reading(inputs))
-	packed, rejected = p.compared(s, docs.Blocks, inputs)
-	return docs, packed, rejected
+	compared, rejected = p.compared(s, docs.Blocks, inputs)
+	return docs, compared, rejected
 }
 
 // Unreadable says how many records are, and which is the first, after a job of Compared; "" if all
@@ -137,12 +136,12 @@ func (p *Plan) Unreadable(temp string) (string, error) {
 }
 
 // compared leaves out documents of too few words; rejected are their rows.
-func (p *Plan) compared(s beam.Scope, docs beam.PCollection, inputs string) (long beam.PCollection, rejected []beam.PCollection) {
+func (p *Plan) compared(s beam.Scope, docs flow.Documents, inputs string) (long flow.Documents, rejected []flow.Rows[records.Rejected]) {
 	if p.Config.MinWords == 0 {
 		return docs, nil
 	}
 	long, short := signature.LongEnough(s, docs, inputs, p.Text.Normalize, p.Config.MinWords)
-	return long, []beam.PCollection{short}
+	return long, []flow.Rows[records.Rejected]{short}
 }
 
 func (p *Plan) measuring(temp string) recall.Params {

@@ -329,7 +329,7 @@ func (j *job) numberShingles(ctx context.Context, launch Launch) error {
 	}
 	pipeline, scope := beam.NewPipelineWithRoot()
 	_, docs, _ := j.plan.read(scope, j.temp)
-	j.plan.Dictionary(j.temp).Build(scope, docs, j.plan.Text)
+	j.plan.Dictionary(j.temp).Build(scope, j.plan.Text, docs)
 	ended, err := j.launch(ctx, launch, pipeline)
 	if err != nil {
 		return err

@@ -18,6 +18,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"github.com/neardup/neardup/blocks"
+	"github.com/neardup/neardup/blocks/flow"
 	"github.com/neardup/neardup/io/source"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/kernels/setsim"
@@ -207,10 +208,11 @@ func (j *job) prepare(ctx context.Context) error {
 		}.Find(scope, docs, rejected...)
 	}
 	if numbered {
+		numbering := []flow.Documents{docs}
 		if j.config.File != "" {
-			docs = beam.Flatten(scope, docs, nearest.Text(scope, filepath.Join(j.temp, textFile)))
+			numbering = append(numbering, nearest.Text(scope, filepath.Join(j.temp, textFile)))
 		}
-		j.plan.Dictionary(j.temp).Build(scope, docs, j.plan.Text)
+		j.plan.Dictionary(j.temp).Build(scope, j.plan.Text, numbering...)
 	}
 	if _, err := j.config.Execute(ctx, j.launch, pipeline, j.temp); err != nil {
 		return err

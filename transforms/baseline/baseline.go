@@ -18,6 +18,7 @@ import (
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
 
 	"github.com/neardup/neardup/blocks"
+	"github.com/neardup/neardup/blocks/flow"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/kernels/hash"
 	"github.com/neardup/neardup/kernels/lsh"
@@ -54,9 +55,9 @@ type Params struct {
 // threshold to a file.
 //
 //	blocks of documents → nothing
-func BruteForce(s beam.Scope, docs beam.PCollection, text shingle.Spec, p Params) {
+func BruteForce(s beam.Scope, docs flow.Documents, text shingle.Spec, p Params) {
 	s = s.Scope("baseline.BruteForce")
-	sets := beam.ParDo(s, &setsFn{Params: p, Text: text}, docs)
+	sets := beam.ParDo(s, &setsFn{Params: p, Text: text}, beam.PCollection(docs))
 	pairs := beam.ParDo(s, &bruteFn{p}, beam.GroupByKey(s, sets))
 	beam.ParDo0(s, &writePairsFn{p}, beam.GroupByKey(s, pairs))
 }
@@ -65,9 +66,9 @@ func BruteForce(s beam.Scope, docs beam.PCollection, text shingle.Spec, p Params
 // the sets of values reach the threshold. Nothing is verified on the documents.
 //
 //	blocks of signatures → nothing
-func Signatures(s beam.Scope, signed beam.PCollection, banding lsh.Banding, p Params) {
+func Signatures(s beam.Scope, signed flow.Signatures, banding lsh.Banding, p Params) {
 	s = s.Scope("baseline.Signatures")
-	signatures := beam.ParDo(s, &signaturesFn{Params: p}, signed)
+	signatures := beam.ParDo(s, &signaturesFn{Params: p}, beam.PCollection(signed))
 	pairs := beam.ParDo(s, &bucketsFn{Params: p, Banding: banding}, beam.GroupByKey(s, signatures))
 	beam.ParDo0(s, &writePairsFn{p}, beam.GroupByKey(s, pairs))
 }

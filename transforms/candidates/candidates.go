@@ -12,6 +12,7 @@ import (
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
 
 	"github.com/neardup/neardup/blocks"
+	"github.com/neardup/neardup/blocks/flow"
 )
 
 func init() {
@@ -34,9 +35,9 @@ var (
 // A bucket of n documents has n−1 edges, each document to the next in input order, never the
 // clique: that keeps them connected, and the exact join inside a component finds every pair of
 // it. One GroupByKey.
-func Buckets(s beam.Scope, bands beam.PCollection) beam.PCollection {
+func Buckets(s beam.Scope, bands flow.Bands) flow.Edges {
 	s = s.Scope("candidates.Buckets")
-	return beam.ParDo(s, &bucketsFn{}, beam.GroupByKey(s, bands))
+	return flow.Edges(beam.ParDo(s, &bucketsFn{}, beam.GroupByKey(s, beam.PCollection(bands))))
 }
 
 type bucketsFn struct {

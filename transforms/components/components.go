@@ -14,6 +14,7 @@ import (
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
 
 	"github.com/neardup/neardup/blocks"
+	"github.com/neardup/neardup/blocks/flow"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/kernels/hash"
 	"github.com/neardup/neardup/kernels/unionfind"
@@ -64,13 +65,18 @@ const fanIn = 4
 // commutative and idempotent, so order and retries do not matter, and every group is bounded by
 // the documents in it and not by their edges. One GroupByKey for each level of the tree; above the
 // limit also two for each round of contraction, and four.
-func Connect(s beam.Scope, edges beam.PCollection, p Params) beam.PCollection {
+func Connect(s beam.Scope, p Params, found ...flow.Edges) flow.Members {
 	s = s.Scope("components.Connect")
+	var all []beam.PCollection
+	for _, edges := range found {
+		all = append(all, beam.PCollection(edges))
+	}
+	edges := beam.Flatten(s, all...)
 	if p.Documents > p.Limit {
 		return contracted(s, edges, p)
 	}
 	spread := beam.ParDo(s, &spreadFn{Parts: p.Parts}, edges)
-	return beam.ParDo(s, &membersFn{Inputs: p.Inputs}, tree(s, spread, p.Parts))
+	return flow.Members(beam.ParDo(s, &membersFn{Inputs: p.Inputs}, tree(s, spread, p.Parts)))
 }
 
 // tree merges the forests of so many parts until one group has all edges.

@@ -11,6 +11,7 @@ import (
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/testing/ptest"
 
 	"github.com/neardup/neardup/blocks"
+	"github.com/neardup/neardup/blocks/flow"
 	"github.com/neardup/neardup/internal/beamtest"
 	"github.com/neardup/neardup/io/storage"
 )
@@ -65,8 +66,8 @@ func TestConnect(t *testing.T) {
 			want = append(want, fmt.Sprintf("split %d: %v in %v of %d", inputs.Split(key), key, component, of[component]))
 		}
 		p, s := beam.NewPipelineWithRoot()
-		members := Connect(s, beam.CreateList(s, packed), Params{Inputs: path, Parts: parts, Documents: 2000, Limit: DefaultLimit})
-		passert.Equals(s, beam.ParDo(s, spell, members), want...)
+		members := Connect(s, Params{Inputs: path, Parts: parts, Documents: 2000, Limit: DefaultLimit}, flow.Edges(beam.CreateList(s, packed)))
+		passert.Equals(s, beam.ParDo(s, spell, beam.PCollection(members)), want...)
 		if err := ptest.Run(p); err != nil {
 			t.Errorf("%d parts: %v", parts, err)
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 
 	"github.com/neardup/neardup/blocks"
+	"github.com/neardup/neardup/blocks/flow"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/kernels/hash"
 	"github.com/neardup/neardup/kernels/unionfind"
@@ -54,7 +55,7 @@ const lastParts = fanIn * fanIn
 // A part that needs to know of a label asks the part that the label belongs to, once, however many
 // of its documents and edges have it: so no group is large because one document has many
 // neighbours.
-func contracted(s beam.Scope, edges beam.PCollection, p Params) beam.PCollection {
+func contracted(s beam.Scope, edges beam.PCollection, p Params) flow.Members {
 	s = s.Scope("Contracted")
 	spread := beam.ParDo(s, &spreadFn{Parts: p.Parts, Roots: true}, edges)
 	left, places, questions := beam.ParDo3(s, &openFn{Parts: p.Parts, Next: orderOf(0)}, beam.GroupByKey(s, spread))
@@ -68,7 +69,7 @@ func contracted(s beam.Scope, edges beam.PCollection, p Params) beam.PCollection
 	answers := beam.ParDo(s, &resolveFn{}, beam.CoGroupByKey(s, questions, roots))
 	places, counts := beam.ParDo2(s, &countFn{Parts: p.Parts}, beam.CoGroupByKey(s, places, answers))
 	totals := beam.ParDo(s, &totalFn{}, beam.GroupByKey(s, counts))
-	return beam.ParDo(s, &placedFn{Inputs: p.Inputs}, beam.CoGroupByKey(s, places, totals))
+	return flow.Members(beam.ParDo(s, &placedFn{Inputs: p.Inputs}, beam.CoGroupByKey(s, places, totals)))
 }
 
 // Places and answers travel as edges: a place from a document's label to the document, an answer

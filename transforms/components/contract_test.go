@@ -12,6 +12,7 @@ import (
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 
 	"github.com/neardup/neardup/blocks"
+	"github.com/neardup/neardup/blocks/flow"
 	"github.com/neardup/neardup/internal/beamtest"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/kernels/unionfind"
@@ -60,7 +61,7 @@ func connected(t *testing.T, runner string, edges [][2]int, p Params) ([]blocks.
 	}
 	p.Inputs = shared(t)
 	pipeline, s := beam.NewPipelineWithRoot()
-	beam.ParDo(s, gather, Connect(s, beam.CreateList(s, packed), p))
+	beam.ParDo(s, gather, beam.PCollection(Connect(s, p, flow.Edges(beam.CreateList(s, packed)))))
 	gathered.members = nil
 	_, err := beam.Run(context.Background(), runner, pipeline)
 	slices.SortFunc(gathered.members, blocks.Member.Compare)

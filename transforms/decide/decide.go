@@ -12,6 +12,7 @@ import (
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
 
 	"github.com/neardup/neardup/blocks"
+	"github.com/neardup/neardup/blocks/flow"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/kernels/setsim"
 	"github.com/neardup/neardup/kernels/survivors"
@@ -31,10 +32,12 @@ var (
 	removedCount  = beam.NewCounter("decide", "removed")
 )
 
-// Rows are the rows of the output tables, each KV<table shard, rows>, and the keys of the
-// removed documents, KV<corpus piece, keys>.
+// Rows are the rows of the output tables, and the keys of the removed documents.
 type Rows struct {
-	Pairs, Clusters, Removed, Dropped beam.PCollection
+	Pairs    flow.Rows[records.Pair]
+	Clusters flow.Rows[records.Clustered]
+	Removed  flow.Rows[records.Removed]
+	Dropped  flow.Dropped
 }
 
 // Params say how to decide.
@@ -61,10 +64,13 @@ type Params struct {
 //
 // A copy group stands at the place of the document to be preferred; if the group is kept, that
 // document is. One CoGroupByKey; a group's profiles and pairs are held in memory.
-func Survivors(s beam.Scope, profiles, pairs, links beam.PCollection, p Params) Rows {
+func Survivors(s beam.Scope, profiles flow.Profiles, pairs flow.NearPairs, links flow.Links, p Params) Rows {
 	s = s.Scope("decide.Survivors")
-	near, clusters, removed, dropped := beam.ParDo4(s, &decideFn{Params: p}, beam.CoGroupByKey(s, profiles, pairs, links))
-	return Rows{Pairs: near, Clusters: clusters, Removed: removed, Dropped: dropped}
+	near, clusters, removed, dropped := beam.ParDo4(s, &decideFn{Params: p}, beam.CoGroupByKey(s, beam.PCollection(profiles), beam.PCollection(pairs), beam.PCollection(links)))
+	return Rows{
+		Pairs: flow.Rows[records.Pair](near), Clusters: flow.Rows[records.Clustered](clusters),
+		Removed: flow.Rows[records.Removed](removed), Dropped: flow.Dropped(dropped),
+	}
 }
 
 type decideFn struct {

@@ -12,6 +12,7 @@ import (
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
 
 	"github.com/neardup/neardup/blocks"
+	"github.com/neardup/neardup/blocks/flow"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/kernels/edit"
 	"github.com/neardup/neardup/records"
@@ -82,11 +83,11 @@ const mostClosest = 5
 // Find writes the documents that have the id to a file.
 //
 //	blocks of documents, KV<table shard, rejected rows> … → nothing
-func (l Lookup) Find(s beam.Scope, docs beam.PCollection, rejected ...beam.PCollection) {
+func (l Lookup) Find(s beam.Scope, docs flow.Documents, rejected ...flow.Rows[records.Rejected]) {
 	s = s.Scope("nearest.Lookup")
-	found := []beam.PCollection{beam.ParDo(s, &lookupFn{Lookup: l}, docs)}
+	found := []beam.PCollection{beam.ParDo(s, &lookupFn{Lookup: l}, beam.PCollection(docs))}
 	for _, rows := range rejected {
-		found = append(found, beam.ParDo(s, &lookupRejectedFn{Lookup: l}, rows))
+		found = append(found, beam.ParDo(s, &lookupRejectedFn{Lookup: l}, beam.PCollection(rows)))
 	}
 	beam.ParDo0(s, &mergeLookupFn{l}, gather(s, found...))
 }
@@ -224,8 +225,8 @@ func (f *mergeLookupFn) ProcessElement(ctx context.Context, _ int64, parts func(
 // read.
 //
 //	Impulse → block of documents
-func Text(s beam.Scope, path string) beam.PCollection {
-	return beam.ParDo(s.Scope("nearest.Text"), &textFn{path}, beam.Impulse(s))
+func Text(s beam.Scope, path string) flow.Documents {
+	return flow.Documents(beam.ParDo(s.Scope("nearest.Text"), &textFn{path}, beam.Impulse(s)))
 }
 
 type textFn struct{ Path string }

@@ -13,6 +13,7 @@ import (
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
 
 	"github.com/neardup/neardup/blocks"
+	"github.com/neardup/neardup/blocks/flow"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/kernels/lsh"
 )
@@ -83,9 +84,9 @@ type Params struct {
 // Find writes the nearest documents to a file.
 //
 //	blocks of signatures → nothing
-func Find(s beam.Scope, signed beam.PCollection, p Params) {
+func Find(s beam.Scope, signed flow.Signatures, p Params) {
 	s = s.Scope("nearest.Find")
-	found := beam.ParDo(s, &nearFn{Params: p}, signed)
+	found := beam.ParDo(s, &nearFn{Params: p}, beam.PCollection(signed))
 	beam.ParDo0(s, &mergeNearFn{p}, gather(s, found))
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 
 	"github.com/neardup/neardup/blocks"
+	"github.com/neardup/neardup/blocks/flow"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/kernels/hash"
 	"github.com/neardup/neardup/kernels/setsim"
@@ -57,29 +58,29 @@ const together = 0
 // Choose chooses the sample, by the first document of each set.
 //
 //	blocks of documents → KV<split, members>
-func (p Params) Choose(s beam.Scope, docs beam.PCollection) beam.PCollection {
+func (p Params) Choose(s beam.Scope, docs flow.Documents) flow.Members {
 	s = s.Scope("recall.Choose")
-	return beam.ParDo(s, &chooseFn{p}, beam.GroupByKey(s, beam.ParDo(s, &smallestFn{Params: p}, docs)))
+	return flow.Members(beam.ParDo(s, &chooseFn{p}, beam.GroupByKey(s, beam.ParDo(s, &smallestFn{Params: p}, beam.PCollection(docs)))))
 }
 
 // Keep writes the sets of the sample to a file, but those of crowds: not all their pairs are
 // looked for.
 //
 //	blocks of the sample's documents, KV<document, rank> of crowds → facts
-func (p Params) Keep(s beam.Scope, docs, crowded beam.PCollection) (facts beam.PCollection) {
+func (p Params) Keep(s beam.Scope, docs flow.Fetched, crowded flow.Ranks) flow.Facts {
 	s = s.Scope("recall.Keep")
-	sets := beam.ParDo(s, &sampleFn{Params: p}, docs)
-	kept := beam.ParDo(s, &leaveOutFn{}, beam.CoGroupByKey(s, sets, crowded))
-	return beam.ParDo(s, &writeSampleFn{p}, beam.GroupByKey(s, kept))
+	sets := beam.ParDo(s, &sampleFn{Params: p}, beam.PCollection(docs))
+	kept := beam.ParDo(s, &leaveOutFn{}, beam.CoGroupByKey(s, sets, beam.PCollection(crowded)))
+	return flow.Facts(beam.ParDo(s, &writeSampleFn{p}, beam.GroupByKey(s, kept)))
 }
 
 // Join compares the sample with every document and writes its true pairs to a file. It is a job of
 // its own, after the one that wrote the sample.
 //
 //	blocks of documents → nothing
-func (p Params) Join(s beam.Scope, docs beam.PCollection) {
+func (p Params) Join(s beam.Scope, docs flow.Documents) {
 	s = s.Scope("recall.Join")
-	similar := beam.ParDo(s, &againstFn{Params: p}, docs)
+	similar := beam.ParDo(s, &againstFn{Params: p}, beam.PCollection(docs))
 	pairs := beam.ParDo(s, &onceFn{}, beam.GroupByKey(s, similar))
 	beam.ParDo0(s, &writeTruthFn{p}, beam.GroupByKey(s, pairs))
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
 
 	"github.com/neardup/neardup/blocks"
+	"github.com/neardup/neardup/blocks/flow"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/kernels/hash"
 	"github.com/neardup/neardup/kernels/minhash/classic"
@@ -73,9 +74,13 @@ func (d Dictionary) Forget() { storage.Forget(d.Path) }
 // Build writes the dictionary of documents. It is a job of its own, before the one that signs.
 //
 //	blocks of documents → nothing
-func (d Dictionary) Build(s beam.Scope, docs beam.PCollection, text shingle.Spec) {
+func (d Dictionary) Build(s beam.Scope, text shingle.Spec, docs ...flow.Documents) {
 	s = s.Scope("signature.Dictionary")
-	hashes := beam.ParDo(s, &distinctFn{Dictionary: d, Text: text}, docs)
+	var all []beam.PCollection
+	for _, some := range docs {
+		all = append(all, beam.PCollection(some))
+	}
+	hashes := beam.ParDo(s, &distinctFn{Dictionary: d, Text: text}, beam.Flatten(s, all...))
 	counts := beam.ParDo(s, &partFn{d}, beam.GroupByKey(s, hashes))
 	// Of no shingle at all there are offsets, too.
 	mark := beam.ParDo(s, emptyPart, beam.Impulse(s))
@@ -255,8 +260,8 @@ func (p *Params) Check(ctx context.Context) error {
 
 // classicValues joins the shingles of documents with their numbers, and signs those. Two
 // GroupByKeys: by range of hashes, and back by document.
-func classicValues(s beam.Scope, docs beam.PCollection, p Params) (signed, rejected beam.PCollection) {
-	sought, rejected := beam.ParDo2(s, &lookupFn{Params: p}, docs)
+func classicValues(s beam.Scope, docs flow.Documents, p Params) (signed, rejected beam.PCollection) {
+	sought, rejected := beam.ParDo2(s, &lookupFn{Params: p}, beam.PCollection(docs))
 	ranked := beam.ParDo(s, &rankFn{p.Dictionary}, beam.GroupByKey(s, sought))
 	return beam.ParDo(s, &classicFn{Params: p}, beam.GroupByKey(s, ranked)), rejected
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 
 	"github.com/neardup/neardup/blocks"
+	"github.com/neardup/neardup/blocks/flow"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/kernels/shingle"
 	"github.com/neardup/neardup/kernels/textnorm"
@@ -32,9 +33,10 @@ func reject(rows *blocks.Buffers, in *blocks.Inputs, doc *blocks.Document, reaso
 // are rejected.
 //
 //	blocks of documents → blocks of documents, KV<table shard, rejected rows>
-func LongEnough(s beam.Scope, docs beam.PCollection, inputs string, normalize textnorm.Policy, words int) (long, rejected beam.PCollection) {
+func LongEnough(s beam.Scope, docs flow.Documents, inputs string, normalize textnorm.Policy, words int) (flow.Documents, flow.Rows[records.Rejected]) {
 	s = s.Scope("signature.LongEnough")
-	return beam.ParDo2(s, &longEnoughFn{Inputs: inputs, Normalize: normalize, Least: words}, docs)
+	long, rejected := beam.ParDo2(s, &longEnoughFn{Inputs: inputs, Normalize: normalize, Least: words}, beam.PCollection(docs))
+	return flow.Documents(long), flow.Rows[records.Rejected](rejected)
 }
 
 type longEnoughFn struct {

@@ -9,6 +9,7 @@ import (
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
 
 	"github.com/neardup/neardup/blocks"
+	"github.com/neardup/neardup/blocks/flow"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/kernels/lsh"
 	"github.com/neardup/neardup/kernels/minhash/fss"
@@ -56,9 +57,10 @@ type Params struct {
 // and Ullman, Mining of Massive Datasets, §3.4). Documents of one bundle that have the same shingles,
 // each as often, collapse at once: the later has an edge to the earlier and no band keys, which
 // connects the same documents as n equal keys would. Documents without a token are rejected.
-func minHash(s beam.Scope, docs beam.PCollection, p Params) (bands, edges, rejected beam.PCollection) {
+func minHash(s beam.Scope, docs flow.Documents, p Params) (flow.Bands, flow.Edges, flow.Rows[records.Rejected]) {
 	s = s.Scope("signature.MinHash")
-	return beam.ParDo3(s, &minHashFn{Params: p}, docs)
+	bands, edges, rejected := beam.ParDo3(s, &minHashFn{Params: p}, beam.PCollection(docs))
+	return flow.Bands(bands), flow.Edges(edges), flow.Rows[records.Rejected](rejected)
 }
 
 type minHashFn struct {

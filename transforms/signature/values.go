@@ -8,6 +8,7 @@ import (
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 
 	"github.com/neardup/neardup/blocks"
+	"github.com/neardup/neardup/blocks/flow"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/kernels/lsh"
 	"github.com/neardup/neardup/kernels/minhash/fss"
@@ -36,13 +37,13 @@ const (
 // the same shingles, only FSS makes edges.
 //
 //	blocks of documents → KV<band<<ShardBits | shard, band entries>, edges, KV<table shard, rejected rows>
-func Sign(s beam.Scope, docs beam.PCollection, p Params) (bands beam.PCollection, edges []beam.PCollection, rejected beam.PCollection) {
+func Sign(s beam.Scope, docs flow.Documents, p Params) (bands flow.Bands, edges []flow.Edges, rejected flow.Rows[records.Rejected]) {
 	if p.Family == FSS {
 		bands, equal, rejected := minHash(s, docs, p)
-		return bands, []beam.PCollection{equal}, rejected
+		return bands, []flow.Edges{equal}, rejected
 	}
 	signed, rejected := Values(s, docs, p)
-	return beam.ParDo(s.Scope("signature.Keys"), &keysFn{Params: p}, signed), nil, rejected
+	return flow.Bands(beam.ParDo(s.Scope("signature.Keys"), &keysFn{Params: p}, beam.PCollection(signed))), nil, rejected
 }
 
 // Values signs documents, each on its own.
@@ -50,12 +51,15 @@ func Sign(s beam.Scope, docs beam.PCollection, p Params) (bands beam.PCollection
 //	blocks of documents → blocks of signatures, KV<table shard, rejected rows>
 //
 // Documents without a token are rejected.
-func Values(s beam.Scope, docs beam.PCollection, p Params) (signed, rejected beam.PCollection) {
+func Values(s beam.Scope, docs flow.Documents, p Params) (flow.Signatures, flow.Rows[records.Rejected]) {
 	s = s.Scope("signature.Values")
+	var signed, rejected beam.PCollection
 	if p.Family == Classic {
-		return classicValues(s, docs, p)
+		signed, rejected = classicValues(s, docs, p)
+	} else {
+		signed, rejected = beam.ParDo2(s, &valuesFn{Params: p}, beam.PCollection(docs))
 	}
-	return beam.ParDo2(s, &valuesFn{Params: p}, docs)
+	return flow.Signatures(signed), flow.Rows[records.Rejected](rejected)
 }
 
 // Banding says how signatures become band keys.

@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/neardup/neardup/blocks"
+	"github.com/neardup/neardup/blocks/flow"
 	"github.com/neardup/neardup/internal/beamtest"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/kernels/setsim"
@@ -147,9 +148,9 @@ func found(t *testing.T, docs []blocks.Document, p Params) (pairs, links []block
 		packed = append(packed, block)
 	}
 	pipeline, s := beam.NewPipelineWithRoot()
-	all := Jaccard(s, Sets(s, beam.Reshuffle(s, beam.CreateList(s, packed)), words2, p), p)
-	beam.ParDo0(s, &gatherFn{Name: t.Name() + "pairs"}, all.Pairs)
-	beam.ParDo0(s, &gatherFn{Name: t.Name() + "links"}, all.Links)
+	all := Jaccard(s, Sets(s, flow.Fetched(beam.Reshuffle(s, beam.CreateList(s, packed))), words2, p), p)
+	beam.ParDo0(s, &gatherFn{Name: t.Name() + "pairs"}, beam.PCollection(all.Pairs))
+	beam.ParDo0(s, &gatherFn{Name: t.Name() + "links"}, beam.PCollection(all.Links))
 	if err := ptest.Run(pipeline); err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
 
 	"github.com/neardup/neardup/blocks"
+	"github.com/neardup/neardup/blocks/flow"
 	"github.com/neardup/neardup/kernels/hash"
 	"github.com/neardup/neardup/kernels/shingle"
 )
@@ -25,8 +26,8 @@ var (
 
 // Features are what is known of documents that were read for their components.
 type Features struct {
-	// Profiles are those of all: KV<group, profiles>.
-	Profiles beam.PCollection
+	// Profiles are those of all.
+	Profiles flow.Profiles
 	// Sets are those of small components, which one call joins: KV<group, set parts with components>.
 	Sets beam.PCollection
 	// Of large ones, which are cut into cells: KV<document, set part>, KV<component, profiles>.
@@ -39,10 +40,10 @@ type Features struct {
 //
 // Every document has a profile. A set is sent for the first document that has it only, as far
 // as a bundle can know: the representative of a copy group, its first document, is always sent.
-func Sets(s beam.Scope, docs beam.PCollection, text shingle.Spec, p Params) Features {
+func Sets(s beam.Scope, docs flow.Fetched, text shingle.Spec, p Params) Features {
 	s = s.Scope("verify.Sets")
-	sets, profiles, largeSets, largeProfiles := beam.ParDo4(s, &setsFn{Text: text, Small: p.small(), Groups: p.Groups}, docs)
-	return Features{Sets: sets, Profiles: profiles, LargeSets: largeSets, LargeProfiles: largeProfiles}
+	sets, profiles, largeSets, largeProfiles := beam.ParDo4(s, &setsFn{Text: text, Small: p.small(), Groups: p.Groups}, beam.PCollection(docs))
+	return Features{Sets: sets, Profiles: flow.Profiles(profiles), LargeSets: largeSets, LargeProfiles: largeProfiles}
 }
 
 type setsFn struct {

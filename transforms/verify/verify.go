@@ -8,6 +8,7 @@ package verify
 import (
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 
+	"github.com/neardup/neardup/blocks/flow"
 	"github.com/neardup/neardup/kernels/hash"
 	"github.com/neardup/neardup/kernels/setsim"
 )
@@ -64,15 +65,15 @@ func (g Groups) of(component int64) int64 {
 
 // Found is what is known of all components.
 type Found struct {
-	// Pairs are KV<group, near pairs>: all of them, or of a crowd, for each document, some with those kept before it.
-	Pairs beam.PCollection
-	// Links are KV<group, near pairs> that connect the clusters of crowds as all pairs would.
-	Links beam.PCollection
+	// Pairs are all of them or, of a crowd, for each document some with those kept before it.
+	Pairs flow.NearPairs
+	// Links connect the clusters of crowds as all pairs would.
+	Links flow.Links
 	// Facts tell of crowds, and estimate how many pairs other components have; encoded as
 	// blocks.Fact.
-	Facts beam.PCollection
-	// Crowded are KV<document, rank>: the representatives of crowds.
-	Crowded beam.PCollection
+	Facts flow.Facts
+	// Crowded are the representatives of crowds.
+	Crowded flow.Ranks
 }
 
 // Jaccard finds the pairs of representatives of each component whose Jaccard similarity is at
@@ -83,5 +84,8 @@ func Jaccard(s beam.Scope, f Features, p Params) Found {
 	cellPairs, cellEstimates := cells(s, beam.Flatten(s, f.LargeSets, tooLarge), beam.Flatten(s, f.LargeProfiles, tooLargeProfiles), p)
 	whole, links, facts, ranked := tally(s, f.LargeProfiles, cellPairs, cellEstimates, p)
 	kept := crowds(s, f.LargeSets, ranked, p)
-	return Found{Pairs: beam.Flatten(s, pairs, whole, kept), Links: links, Facts: beam.Flatten(s, estimates, facts), Crowded: ranked}
+	return Found{
+		Pairs: flow.NearPairs(beam.Flatten(s, pairs, whole, kept)), Links: flow.Links(links),
+		Facts: flow.Facts(beam.Flatten(s, estimates, facts)), Crowded: flow.Ranks(ranked),
+	}
 }
