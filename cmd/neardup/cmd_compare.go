@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -37,9 +36,7 @@ func (c *compareCmd) Run(ctx context.Context, s streams) error {
 		fmt.Fprintf(s.Err, "neardup: warning: %s\n", warning)
 	}
 	if c.JSON {
-		encoder := json.NewEncoder(s.Out)
-		encoder.SetIndent("", "  ")
-		return encoder.Encode(comparison)
+		return printJSON(s.Out, comparison)
 	}
 	return report.Comparison(s.Out, comparison)
 }

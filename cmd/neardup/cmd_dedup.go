@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -66,9 +65,7 @@ func (c *dedupCmd) run(ctx context.Context, s streams) error {
 	}
 	switch {
 	case c.JSON:
-		encoder := json.NewEncoder(s.Out)
-		encoder.SetIndent("", "  ")
-		return encoder.Encode(run)
+		return printJSON(s.Out, run)
 	case c.DryRun:
 		return report.Plan(s.Out, run)
 	}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -37,10 +36,7 @@ func (c *queryCmd) Run(ctx context.Context, s streams) error {
 		fmt.Fprintf(s.Err, "neardup: warning: %s\n", warning)
 	}
 	if c.JSON {
-		encoder := json.NewEncoder(s.Out)
-		encoder.SetIndent("", "  ")
-		encoder.SetEscapeHTML(false)
-		return encoder.Encode(answer)
+		return printJSON(s.Out, answer)
 	}
 	return report.Neighbours(s.Out, answer)
 }
