@@ -5,8 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/alecthomas/kong"
-
+	"github.com/neardup/neardup/internal/configfile"
 	"github.com/neardup/neardup/pipelines/compare"
 	"github.com/neardup/neardup/pipelines/dedup"
 	"github.com/neardup/neardup/report"
@@ -14,7 +13,7 @@ import (
 
 type compareCmd struct {
 	compare.Config
-	Job  kong.ConfigFlag `name:"config" placeholder:"FILE" help:"TOML file with values for flags, by their names; the command line wins." group:"Run"`
+	Job  configfile.Flag `name:"config" placeholder:"FILE" help:"TOML file with values for flags, by their names; the command line wins." group:"Run"`
 	JSON bool            `name:"json" help:"Print the result for machines instead of as a table." group:"Comparison"`
 }
 

@@ -9,8 +9,7 @@ import (
 	"runtime"
 	"slices"
 
-	"github.com/alecthomas/kong"
-
+	"github.com/neardup/neardup/internal/configfile"
 	"github.com/neardup/neardup/pipelines/dedup"
 	"github.com/neardup/neardup/pipelines/results"
 	"github.com/neardup/neardup/records"
@@ -19,7 +18,7 @@ import (
 
 type dedupCmd struct {
 	dedup.Config
-	Job      kong.ConfigFlag `name:"config" placeholder:"FILE" help:"TOML file with values for flags, by their names; the command line wins." group:"Run"`
+	Job      configfile.Flag `name:"config" placeholder:"FILE" help:"TOML file with values for flags, by their names; the command line wins." group:"Run"`
 	JSON     bool            `name:"json" help:"Print run.json instead of the summary." group:"Output"`
 	Profiles profiles        `embed:""`
 	Floor    bool            `hidden:"" help:"Stop after the shingles: what is left is the least that reading costs."`

@@ -17,6 +17,7 @@ import (
 	_ "github.com/apache/beam/sdks/v2/go/pkg/beam/runners/prism"
 
 	"github.com/neardup/neardup/internal/beamcli"
+	"github.com/neardup/neardup/internal/configfile"
 	"github.com/neardup/neardup/pipelines/dedup"
 )
 
@@ -74,7 +75,11 @@ func run(args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintln(stderr, "neardup: stopping; interrupt again to end at once")
 	})()
 	command.BindTo(ctx, (*context.Context)(nil))
-	return exit(command.Run(streams{stdout, stderr}), stderr)
+	err = command.Run(streams{stdout, stderr})
+	if usage := (*dedup.UsageError)(nil); errors.As(err, &usage) {
+		err = configfile.Locate(command, err)
+	}
+	return exit(err, stderr)
 }
 
 // streams are where a command writes: results to Out, progress and logs to Err.
@@ -88,8 +93,13 @@ func parse(parser *kong.Kong, args []string) (command *kong.Context, status int,
 	if status >= 0 {
 		return nil, status, nil
 	}
+	var inFile *configfile.Error
+	if errors.As(err, &inFile) {
+		return nil, status, &dedup.UsageError{Err: inFile}
+	}
 	var mistake *kong.ParseError
 	if errors.As(err, &mistake) {
+		err = configfile.Locate(mistake.Context, err)
 		err = &dedup.UsageError{Err: fmt.Errorf("%w; see neardup %s--help", err, subcommand(mistake.Context))}
 	}
 	return command, status, err
