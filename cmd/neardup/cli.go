@@ -5,11 +5,14 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"github.com/neardup/neardup/internal/logging"
 	"github.com/neardup/neardup/pipelines/dedup"
 )
 
 // commands are the subcommands, one file each.
 type commands struct {
+	Log logging.Flags `embed:""`
+
 	Dedup   dedupCmd   `cmd:"" help:"Find near-duplicate documents, and write the corpus without them."`
 	Query   queryCmd   `cmd:"" help:"Find the documents nearest to one, by its id or its text."`
 	Compare compareCmd `cmd:"" help:"Find the similar pairs of a small collection in several ways, and print how they agree."`

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/neardup/neardup/internal/configfile"
 	"github.com/neardup/neardup/pipelines/compare"
@@ -31,9 +30,7 @@ func (c *compareCmd) Run(ctx context.Context, s streams) error {
 	if err != nil {
 		return err
 	}
-	for _, warning := range comparison.Warnings {
-		fmt.Fprintf(s.Err, "neardup: warning: %s\n", warning)
-	}
+	warn(comparison.Warnings)
 	if c.JSON {
 		return printJSON(s.Out, comparison)
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"runtime"
 	"slices"
 
@@ -52,9 +53,7 @@ func (c *dedupCmd) run(ctx context.Context, s streams) error {
 	}
 	run, err := dedup.Run(ctx, c.Config, launch)
 	if run != nil {
-		for _, warning := range run.Warnings {
-			fmt.Fprintf(s.Err, "neardup: warning: %s\n", warning)
-		}
+		warn(run.Warnings)
 	}
 	if errors.Is(err, context.Canceled) {
 		return fmt.Errorf("interrupted; %s holds no finished output, run again to fill it", c.Output)
@@ -70,7 +69,7 @@ func (c *dedupCmd) run(ctx context.Context, s streams) error {
 	}
 	example, err := c.example(run)
 	if err != nil {
-		fmt.Fprintf(s.Err, "neardup: warning: no example pair can be shown: %v\n", err)
+		slog.Warn(fmt.Sprintf("no example pair can be shown: %v", err))
 	}
 	return report.Summary(s.Out, run, c.Output, example)
 }

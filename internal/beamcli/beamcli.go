@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
-	beamlog "github.com/apache/beam/sdks/v2/go/pkg/beam/log"
 )
 
 // Split parts neardup's own arguments from Beam's options after "--".
@@ -61,15 +60,14 @@ func bootCopy(path string) bool {
 }
 
 // Init parses Beam's options and initialises Beam for launching pipelines. Beam and its
-// in-process runners log through slog's default, which is silenced: what matters comes back as
-// the job's error.
+// in-process runners log through slog's default, which stays what it is.
 func Init(options []string) error {
 	if err := parse(options); err != nil {
 		return err
 	}
-	beam.Init()
-	beamlog.SetupLogging("error", "text")
-	slog.SetDefault(slog.New(slog.DiscardHandler))
+	logger := slog.Default()
+	beam.Init() // sets a default of its own
+	slog.SetDefault(logger)
 	return nil
 }
 
