@@ -61,10 +61,12 @@ func run(args []string, stdout, stderr io.Writer) int {
 		return exit(err)
 	}
 	command, status, err := parse(parser, own)
+	if err == nil || cli.Log.JSON() { // which a job file may say, too
+		slog.SetDefault(cli.Log.Logger(stderr))
+	}
 	if err != nil || status >= 0 {
 		return max(status, exit(err))
 	}
-	slog.SetDefault(cli.Log.Logger(stderr))
 	if err := beamcli.Init(options); err != nil {
 		return exit(&dedup.UsageError{Err: err})
 	}

@@ -132,7 +132,7 @@ var layers = []layer{
 	},
 	{
 		packages: []string{"internal/..."},
-		may:      []string{beamPath + "...", module + "records", module + "internal/...", module + "runners/..."},
+		may:      []string{beamPath + "...", module + "records", module + "internal/...", module + "runners/...", "google.golang.org/grpc/grpclog"},
 		why:      "internal packages serve the others",
 	},
 }

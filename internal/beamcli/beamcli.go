@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
+	"google.golang.org/grpc/grpclog"
 )
 
 // Split parts neardup's own arguments from Beam's options after "--".
@@ -68,7 +69,15 @@ func Init(options []string) error {
 	logger := slog.Default()
 	beam.Init() // sets a default of its own
 	slog.SetDefault(logger)
+	logGRPC()
 	return nil
+}
+
+// logGRPC has gRPC, which the runners talk by, log its errors as all else does. They come back as errors
+// of the job, too.
+func logGRPC() {
+	errors := slog.NewLogLogger(slog.Default().Handler(), slog.LevelInfo).Writer()
+	grpclog.SetLoggerV2(grpclog.NewLoggerV2(io.Discard, io.Discard, errors))
 }
 
 func parse(args []string) error {

@@ -15,8 +15,8 @@ import (
 
 // Flags say how much is logged, and how.
 type Flags struct {
-	Verbose   int    `short:"v" type:"counter" help:"Log what the run does; -vv logs more, such as each stage of the local runner." group:"Logging"`
-	LogFormat string `default:"text" enum:"text,json" help:"Format of the lines on stderr: text, or json with one object a line (default: ${default})." group:"Logging"`
+	Verbose   int    `short:"v" type:"counter" help:"Log what the run does; -vv logs more, such as each stage of the local runner."`
+	LogFormat string `default:"text" enum:"text,json" help:"Format of the log: text, or json with one object per line (default: ${default})."`
 }
 
 // notice is the level of what is not wrong and is shown without --verbose, such as progress.
