@@ -92,7 +92,7 @@ func reference(t *testing.T) []byte {
 		t.Fatal(err)
 	}
 	var page bytes.Buffer
-	page.WriteString("# Reference\n\nGenerated from the flags (`go test ./cmd/neardup -run TestReference -update`). Every flag is also a key of a `--config` file, by its name; the command line wins.\n\n" +
+	page.WriteString("# Reference\n\nGenerated from the flags (`go test ./cmd/neardup -run TestReference -update`). Every flag but `--config` and `--help` is also a key of a `--config` file, by its name; the command line wins.\n\n" +
 		"Flags may follow inputs. What stands after `--` are options of Beam's own.\n\n" +
 		"| exit status | meaning |\n|---|---|\n| 0 | done |\n| 1 | failed |\n| 2 | wrong usage |\n| 3 | the output exists or is locked |\n| 4 | too many unreadable records |\n")
 	page.WriteString("\n## All commands\n\n")

@@ -72,6 +72,7 @@ func TestMistakes(t *testing.T) {
 		"text = '''\na\nb'''\nfoce = 1": `job.toml:4: unknown key "foce"; did you mean "force"?`,
 		"text = [\n'a',\n'b']\nx-y = 1": `job.toml:4: unknown key "x-y"; keys are the names of flags, see neardup dedup --help`,
 		"floor = true":                  `job.toml:1: unknown key "floor"; keys are the names of flags, see neardup dedup --help`,
+		"flor = true":                   `job.toml:1: unknown key "flor"; keys are the names of flags, see neardup dedup --help`,
 		"config = 'b.toml'":             `job.toml:1: unknown key "config"; keys are the names of flags, see neardup dedup --help`,
 		"help = true":                   `job.toml:1: unknown key "help"; keys are the names of flags, see neardup dedup --help`,
 		"\n[jobs]\nforce = true\n":      `job.toml:2: unknown key "jobs"; keys are the names of flags, see neardup dedup --help`,
