@@ -5,6 +5,7 @@ import (
 	"debug/buildinfo"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"os"
 	"path/filepath"
@@ -14,6 +15,7 @@ import (
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 
 	"github.com/neardup/neardup/internal/beamcli"
+	"github.com/neardup/neardup/internal/logging"
 	"github.com/neardup/neardup/pipelines/dedup"
 	"github.com/neardup/neardup/records"
 	"github.com/neardup/neardup/runners/jobserver"
@@ -27,7 +29,7 @@ func (c *dedupCmd) onCluster(ctx context.Context, progress io.Writer) (dedup.Lau
 	}
 	show := showProgress(progress)
 	options.Submitted = func(job string) {
-		fmt.Fprintf(progress, "neardup: %s runs job %s\n", options.Address, job)
+		logging.Notice(fmt.Sprintf("%s runs job %s", options.Address, job))
 	}
 	options.Progress = func(p jobserver.Progress) {
 		show(p.Elapsed, p.Ended, fmt.Sprintf("the job on %s is %s", options.Address, p.State))
@@ -39,7 +41,7 @@ func (c *dedupCmd) onCluster(ctx context.Context, progress io.Writer) (dedup.Lau
 	return func(ctx context.Context, p *beam.Pipeline, _ string) (beam.PipelineResult, []records.Stage, error) {
 		result, err := server.Execute(ctx, p)
 		if err != nil && ctx.Err() != nil && err.Error() != ctx.Err().Error() {
-			fmt.Fprintf(progress, "neardup: %v\n", err) // an interrupted run looks no further
+			slog.Error(err.Error()) // an interrupted run looks no further
 		}
 		return result, nil, err
 	}, nil

@@ -3,15 +3,14 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"runtime"
 	"slices"
 
-	"github.com/alecthomas/kong"
-
+	"github.com/neardup/neardup/internal/configfile"
 	"github.com/neardup/neardup/output"
 	"github.com/neardup/neardup/pipelines/dedup"
 	"github.com/neardup/neardup/records"
@@ -20,7 +19,7 @@ import (
 
 type dedupCmd struct {
 	dedup.Config
-	Job      kong.ConfigFlag `name:"config" placeholder:"FILE" help:"TOML file with values for flags, by their names; the command line wins." group:"Run"`
+	Job      configfile.Flag `name:"config" placeholder:"FILE" help:"TOML file with values for flags, by their names; the command line wins." group:"Run"`
 	JSON     bool            `name:"json" help:"Print run.json instead of the summary." group:"Output"`
 	Profiles profiles        `embed:""`
 	Floor    bool            `hidden:"" help:"Stop after the shingles: what is left is the least that reading costs."`
@@ -54,9 +53,7 @@ func (c *dedupCmd) run(ctx context.Context, s streams) error {
 	}
 	run, err := dedup.Run(ctx, c.Config, launch)
 	if run != nil {
-		for _, warning := range run.Warnings {
-			fmt.Fprintf(s.Err, "neardup: warning: %s\n", warning)
-		}
+		warn(run.Warnings)
 	}
 	if errors.Is(err, context.Canceled) {
 		return fmt.Errorf("interrupted; %s holds no finished output, run again to fill it", c.Output)
@@ -66,15 +63,13 @@ func (c *dedupCmd) run(ctx context.Context, s streams) error {
 	}
 	switch {
 	case c.JSON:
-		encoder := json.NewEncoder(s.Out)
-		encoder.SetIndent("", "  ")
-		return encoder.Encode(run)
+		return printJSON(s.Out, run)
 	case c.DryRun:
 		return report.Plan(s.Out, run)
 	}
 	example, err := c.example(ctx, run)
 	if err != nil {
-		fmt.Fprintf(s.Err, "neardup: warning: no example pair can be shown: %v\n", err)
+		slog.Warn(fmt.Sprintf("no example pair can be shown: %v", err))
 	}
 	return report.Summary(s.Out, run, c.Output, example)
 }

@@ -2,12 +2,9 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 
-	"github.com/alecthomas/kong"
-
+	"github.com/neardup/neardup/internal/configfile"
 	"github.com/neardup/neardup/pipelines/dedup"
 	"github.com/neardup/neardup/pipelines/query"
 	"github.com/neardup/neardup/report"
@@ -15,7 +12,7 @@ import (
 
 type queryCmd struct {
 	query.Config
-	Job  kong.ConfigFlag `name:"config" placeholder:"FILE" help:"TOML file with values for flags, by their names; the command line wins." group:"Run"`
+	Job  configfile.Flag `name:"config" placeholder:"FILE" help:"TOML file with values for flags, by their names; the command line wins." group:"Run"`
 	JSON bool            `name:"json" help:"Print the result for machines instead of as a table." group:"Query"`
 }
 
@@ -33,14 +30,9 @@ func (c *queryCmd) Run(ctx context.Context, s streams) error {
 	if err != nil {
 		return err
 	}
-	for _, warning := range answer.Warnings {
-		fmt.Fprintf(s.Err, "neardup: warning: %s\n", warning)
-	}
+	warn(answer.Warnings)
 	if c.JSON {
-		encoder := json.NewEncoder(s.Out)
-		encoder.SetIndent("", "  ")
-		encoder.SetEscapeHTML(false)
-		return encoder.Encode(answer)
+		return printJSON(s.Out, answer)
 	}
 	return report.Neighbours(s.Out, answer)
 }

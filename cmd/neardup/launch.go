@@ -4,12 +4,13 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
+	"log/slog"
 	"strings"
 	"time"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 
+	"github.com/neardup/neardup/internal/logging"
 	"github.com/neardup/neardup/pipelines/dedup"
 	"github.com/neardup/neardup/records"
 	"github.com/neardup/neardup/runners/local"
@@ -18,6 +19,20 @@ import (
 // launch returns how the runner that was asked for is started. It fails if a cluster cannot be
 // reached, before the run has touched anything.
 func (c *dedupCmd) launch(ctx context.Context, progress io.Writer) (dedup.Launch, error) {
+	start, err := c.runner(ctx, progress)
+	if err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context, p *beam.Pipeline, temp string) (beam.PipelineResult, []records.Stage, error) {
+		begun := time.Now()
+		slog.Info("pipeline started", "runner", c.Runner)
+		result, stages, err := start(ctx, p, temp)
+		slog.Info("pipeline ended", "seconds", time.Since(begun).Round(time.Millisecond).Seconds(), "failed", err != nil)
+		return result, stages, err
+	}, nil
+}
+
+func (c *dedupCmd) runner(ctx context.Context, progress io.Writer) (dedup.Launch, error) {
 	switch {
 	case c.OnCluster() && !c.DryRun:
 		return c.onCluster(ctx, progress)
@@ -47,9 +62,9 @@ func (c *dedupCmd) locally(progress io.Writer) dedup.Launch {
 }
 
 // showProgress returns what shows how far the pipeline is: on a terminal a line that is written
-// over, elsewhere a line every 10 seconds.
+// over, elsewhere one that is logged every 10 seconds.
 func showProgress(w io.Writer) func(elapsed time.Duration, ended bool, text string) {
-	if terminal(w) {
+	if logging.Terminal(w) {
 		return func(elapsed time.Duration, ended bool, text string) {
 			const begin, erase = "\r", "\x1b[K"
 			if ended {
@@ -67,18 +82,16 @@ func showProgress(w io.Writer) func(elapsed time.Duration, ended bool, text stri
 			next = interval // of the next pipeline
 		case elapsed >= next:
 			next = elapsed + interval
-			fmt.Fprintf(w, "neardup: %v, %s\n", elapsed.Round(time.Second), text)
+			logging.Notice(fmt.Sprintf("%v, %s", elapsed.Round(time.Second), text))
 		}
 	}
 }
 
-func terminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
-	if !ok {
-		return false
+// warn logs what a run warns of.
+func warn(texts []string) {
+	for _, text := range texts {
+		slog.Warn(text)
 	}
-	info, err := f.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
 // describe says how far the pipeline is, and the stage that will take longest of those that run.

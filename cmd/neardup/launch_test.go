@@ -1,12 +1,16 @@
 package main
 
 import (
+	"encoding/json"
+	"io"
+	"log/slog"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/core/metrics"
 
+	"github.com/neardup/neardup/internal/logging"
 	"github.com/neardup/neardup/runners/local"
 )
 
@@ -14,7 +18,10 @@ import (
 // 18 s are left.
 func TestShowProgress(t *testing.T) {
 	var out strings.Builder
-	line := showProgress(&out)
+	before := slog.Default()
+	t.Cleanup(func() { slog.SetDefault(before) })
+	slog.SetDefault(logging.Flags{}.Logger(&out))
+	line := showProgress(io.Discard)
 	show := func(p local.Progress) { line(p.Elapsed, p.Ended, describe(p)) }
 	counters := map[metrics.StepKey]int64{
 		{Step: "source.Read/readFn", Namespace: "read", Name: "records"}: 1200,
@@ -39,5 +46,18 @@ func TestShowProgress(t *testing.T) {
 	want := "neardup: 11s, 1200 records read, 2 of 20 stages done; source.Read 25 %, about 18s left in it\n"
 	if want += strings.Replace(want, "2 of 20", "20 of 20", 1); out.String() != want {
 		t.Errorf("got %q, want %q", out.String(), want)
+	}
+}
+
+// With --log-format json progress is a line of JSON.
+func TestShowProgressJSON(t *testing.T) {
+	var out strings.Builder
+	before := slog.Default()
+	t.Cleanup(func() { slog.SetDefault(before) })
+	slog.SetDefault(logging.Flags{LogFormat: "json"}.Logger(&out))
+	showProgress(io.Discard)(11*time.Second, false, "7 records read")
+	var line struct{ Level, Msg string }
+	if err := json.Unmarshal([]byte(out.String()), &line); err != nil || line.Level != "INFO" || line.Msg != "11s, 7 records read" {
+		t.Errorf("%q: %v", out.String(), err)
 	}
 }

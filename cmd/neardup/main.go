@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"os/signal"
 	"runtime"
@@ -17,6 +18,8 @@ import (
 	_ "github.com/apache/beam/sdks/v2/go/pkg/beam/runners/prism"
 
 	"github.com/neardup/neardup/internal/beamcli"
+	"github.com/neardup/neardup/internal/configfile"
+	"github.com/neardup/neardup/internal/logging"
 	"github.com/neardup/neardup/pipelines/dedup"
 )
 
@@ -43,41 +46,50 @@ const heapReserve = 32 << 20
 
 // run runs one command line and returns its exit status.
 func run(args []string, stdout, stderr io.Writer) int {
+	own, options := beamcli.Split(args)
+	slog.SetDefault(logging.Early(own).Logger(stderr))
 	if beamcli.IsWorker(args) {
 		go func() {
 			beamcli.AwaitBoot()
 			os.Exit(statusDone)
 		}()
-		return exit(beamcli.Work(args), stderr)
+		return exit(beamcli.Work(args))
 	}
-	own, options := beamcli.Split(args)
 	var cli commands
 	parser, err := newParser(&cli, stdout, stderr)
 	if err != nil {
-		return exit(err, stderr)
+		return exit(err)
 	}
 	command, status, err := parse(parser, own)
+	if err == nil || cli.Log.JSON() { // which a job file may say, too
+		slog.SetDefault(cli.Log.Logger(stderr))
+	}
 	if err != nil || status >= 0 {
-		return max(status, exit(err, stderr))
+		return max(status, exit(err))
 	}
 	if err := beamcli.Init(options); err != nil {
-		return exit(&dedup.UsageError{Err: err}, stderr)
+		return exit(&dedup.UsageError{Err: err})
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	// What is being done may take a while to stop; a second interrupt ends the process as usual.
 	defer context.AfterFunc(ctx, func() {
 		stop()
-		if terminal(stderr) {
-			fmt.Fprintln(stderr) // ends the line of progress
-		}
-		fmt.Fprintln(stderr, "neardup: stopping; interrupt again to end at once")
+		logging.Notice("stopping; interrupt again to end at once")
 	})()
 	command.BindTo(ctx, (*context.Context)(nil))
-	return exit(command.Run(streams{stdout, stderr}), stderr)
+	if cli.Log.JSON() {
+		stderr = io.Discard // no line of progress that is written over
+	}
+	err = command.Run(streams{stdout, stderr})
+	if usage := (*dedup.UsageError)(nil); errors.As(err, &usage) {
+		err = configfile.Locate(command, err)
+	}
+	return exit(err)
 }
 
-// streams are where a command writes: results to Out, progress and logs to Err.
+// streams are where a command writes: results to Out, and progress to Err if that is a terminal. The rest
+// is logged, by slog's default.
 type streams struct{ Out, Err io.Writer }
 
 // parse parses the command line. A status of 0 or more means that all is done: --help.
@@ -88,8 +100,13 @@ func parse(parser *kong.Kong, args []string) (command *kong.Context, status int,
 	if status >= 0 {
 		return nil, status, nil
 	}
+	var inFile *configfile.Error
+	if errors.As(err, &inFile) {
+		return nil, status, &dedup.UsageError{Err: inFile}
+	}
 	var mistake *kong.ParseError
 	if errors.As(err, &mistake) {
+		err = configfile.Locate(mistake.Context, err)
 		err = &dedup.UsageError{Err: fmt.Errorf("%w; see neardup %s--help", err, subcommand(mistake.Context))}
 	}
 	return command, status, err
@@ -102,12 +119,12 @@ func subcommand(c *kong.Context) string {
 	return c.Selected().Name + " "
 }
 
-// exit prints an error and returns the exit status it stands for.
-func exit(err error, stderr io.Writer) int {
+// exit logs an error and returns the exit status it stands for.
+func exit(err error) int {
 	if err == nil {
 		return statusDone
 	}
-	fmt.Fprintf(stderr, "neardup: %v\n", err)
+	slog.Error(err.Error())
 	var (
 		usage      *dedup.UsageError
 		exists     *dedup.OutputExistsError

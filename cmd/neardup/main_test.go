@@ -2,10 +2,12 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -32,7 +34,8 @@ func TestScript(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"status": status,
+			"status":    status,
+			"jsonlines": jsonLines,
 		},
 	})
 }
@@ -46,6 +49,19 @@ func status(ts *testscript.TestScript, _ bool, args []string) {
 	}
 	if got != args[0] {
 		ts.Fatalf("exit status %s, want %s", got, args[0])
+	}
+}
+
+// jsonLines holds that there are lines, and that each is a JSON object: jsonlines stderr
+func jsonLines(ts *testscript.TestScript, _ bool, args []string) {
+	text := ts.ReadFile(args[0])
+	if text == "" {
+		ts.Fatalf("%s is empty", args[0])
+	}
+	for line := range strings.Lines(text) {
+		if err := json.Unmarshal([]byte(line), &map[string]any{}); err != nil {
+			ts.Fatalf("%s: %v", line, err)
+		}
 	}
 }
 
@@ -76,9 +92,11 @@ func reference(t *testing.T) []byte {
 		t.Fatal(err)
 	}
 	var page bytes.Buffer
-	page.WriteString("# Reference\n\nGenerated from the flags (`go test ./cmd/neardup -run TestReference -update`). Every flag is also a key of a `--config` file, by its name; the command line wins.\n\n" +
+	page.WriteString("# Reference\n\nGenerated from the flags (`go test ./cmd/neardup -run TestReference -update`). Every flag but `--config` and `--help` is also a key of a `--config` file, by its name; the command line wins.\n\n" +
 		"Flags may follow inputs. What stands after `--` are options of Beam's own.\n\n" +
 		"| exit status | meaning |\n|---|---|\n| 0 | done |\n| 1 | failed |\n| 2 | wrong usage |\n| 3 | the output exists or is locked |\n| 4 | too many unreadable records |\n")
+	page.WriteString("\n## All commands\n\n")
+	writeFlags(&page, parser.Model.Flags)
 	for _, command := range parser.Model.Leaves(true) {
 		fmt.Fprintf(&page, "\n## neardup %s\n\n%s\n", command.Name, command.Help)
 		for _, arg := range command.Positional {
@@ -88,8 +106,8 @@ func reference(t *testing.T) []byte {
 		var titles []string
 		for _, flags := range command.AllFlags(true) {
 			for _, f := range flags {
-				if f.Name == "help" {
-					continue
+				if slices.Contains(parser.Model.Flags, f) {
+					continue // of all commands
 				}
 				title := groupTitle(f)
 				if groups[title] == nil {
@@ -99,13 +117,18 @@ func reference(t *testing.T) []byte {
 			}
 		}
 		for _, title := range titles {
-			fmt.Fprintf(&page, "\n**%s**\n\n| flag | default | meaning |\n|---|---|---|\n", title)
-			for _, f := range groups[title] {
-				fmt.Fprintf(&page, "| %s | %s | %s |\n", flagName(f), defaultOf(f), strings.ReplaceAll(f.Help, "|", `\|`))
-			}
+			fmt.Fprintf(&page, "\n**%s**\n\n", title)
+			writeFlags(&page, groups[title])
 		}
 	}
 	return page.Bytes()
+}
+
+func writeFlags(page *bytes.Buffer, flags []*kong.Flag) {
+	page.WriteString("| flag | default | meaning |\n|---|---|---|\n")
+	for _, f := range flags {
+		fmt.Fprintf(page, "| %s | %s | %s |\n", flagName(f), defaultOf(f), strings.ReplaceAll(f.Help, "|", `\|`))
+	}
 }
 
 func groupTitle(f *kong.Flag) string {
@@ -117,7 +140,7 @@ func groupTitle(f *kong.Flag) string {
 
 func flagName(f *kong.Flag) string {
 	name := "`--" + f.Name
-	if !f.IsBool() {
+	if !f.IsBool() && !f.IsCounter() {
 		name += "=" + f.FormatPlaceHolder()
 	}
 	name += "`"

@@ -140,12 +140,18 @@ var layers = []layer{
 	{
 		packages: []string{"cmd/..."},
 		may: []string{module + "pipelines/...", module + "report", module + "records", module + "output", module + "internal/...",
-			beamPath + "go/pkg/beam", beamPath + "go/pkg/beam/runners/...", module + "runners/...", "github.com/alecthomas/kong", "github.com/BurntSushi/toml"},
+			beamPath + "go/pkg/beam", beamPath + "go/pkg/beam/runners/...", module + "runners/...", "github.com/alecthomas/kong"},
 		why: "the command line only joins the parts",
 	},
 	{
+		packages: []string{"internal/configfile"},
+		may:      []string{module + "kernels/edit", "github.com/alecthomas/kong", "github.com/pelletier/go-toml/v2/..."},
+		never:    []string{beamPath + "...", module + "pipelines/..."},
+		why:      "a job file sets flags, of whatever job",
+	},
+	{
 		packages: []string{"internal/..."},
-		may:      []string{beamPath + "...", module + "records", module + "internal/...", module + "runners/..."},
+		may:      []string{beamPath + "...", module + "records", module + "internal/...", module + "runners/...", "google.golang.org/grpc/grpclog"},
 		why:      "internal packages serve the others",
 	},
 }

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
-	beamlog "github.com/apache/beam/sdks/v2/go/pkg/beam/log"
+	"google.golang.org/grpc/grpclog"
 )
 
 // Split parts neardup's own arguments from Beam's options after "--".
@@ -61,16 +61,23 @@ func bootCopy(path string) bool {
 }
 
 // Init parses Beam's options and initialises Beam for launching pipelines. Beam and its
-// in-process runners log through slog's default, which is silenced: what matters comes back as
-// the job's error.
+// in-process runners log through slog's default, which stays what it is.
 func Init(options []string) error {
 	if err := parse(options); err != nil {
 		return err
 	}
-	beam.Init()
-	beamlog.SetupLogging("error", "text")
-	slog.SetDefault(slog.New(slog.DiscardHandler))
+	logger := slog.Default()
+	beam.Init() // sets a default of its own
+	slog.SetDefault(logger)
+	logGRPC()
 	return nil
+}
+
+// logGRPC has gRPC, which the runners talk by, log its errors as all else does. They come back as errors
+// of the job, too.
+func logGRPC() {
+	errors := slog.NewLogLogger(slog.Default().Handler(), slog.LevelInfo).Writer()
+	grpclog.SetLoggerV2(grpclog.NewLoggerV2(io.Discard, io.Discard, errors))
 }
 
 func parse(args []string) error {

@@ -1,9 +1,12 @@
 package beamcli
 
 import (
+	"log/slog"
 	"slices"
 	"strings"
 	"testing"
+
+	"google.golang.org/grpc/grpclog"
 )
 
 func TestSplit(t *testing.T) {
@@ -55,5 +58,19 @@ func TestBootCopy(t *testing.T) {
 		if got := bootCopy(path); got != want {
 			t.Errorf("%s: %v, want %v", path, got, want)
 		}
+	}
+}
+
+// gRPC's errors are lines of the log, and its warnings are none.
+func TestLogGRPC(t *testing.T) {
+	var out strings.Builder
+	before := slog.Default()
+	t.Cleanup(func() { slog.SetDefault(before) })
+	slog.SetDefault(slog.New(slog.NewJSONHandler(&out, nil)))
+	logGRPC()
+	grpclog.Warning("retrying")
+	grpclog.Error("broken")
+	if got := out.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, `"level":"INFO"`) || !strings.Contains(got, "broken") {
+		t.Errorf("%q", got)
 	}
 }

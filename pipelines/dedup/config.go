@@ -8,7 +8,6 @@ package dedup
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"runtime"
 	"slices"
 	"strconv"
@@ -228,36 +227,6 @@ func (c *Config) Source() source.Options {
 		Limit:       c.Limit,
 		Stdin:       c.stdin,
 	}
-}
-
-// Bytes is a size that is written with a unit: 512, 64KB, 16MiB.
-type Bytes int64
-
-var units = []struct {
-	suffix string
-	factor int64
-}{
-	{"KIB", 1 << 10}, {"MIB", 1 << 20}, {"GIB", 1 << 30},
-	{"KB", 1e3}, {"MB", 1e6}, {"GB", 1e9},
-	{"K", 1 << 10}, {"M", 1 << 20}, {"G", 1 << 30}, {"B", 1}, {"", 1},
-}
-
-// UnmarshalText reads a size.
-func (b *Bytes) UnmarshalText(text []byte) error {
-	upper := strings.ToUpper(strings.TrimSpace(string(text)))
-	for _, unit := range units {
-		number, ok := strings.CutSuffix(upper, unit.suffix)
-		if !ok {
-			continue
-		}
-		n, err := strconv.ParseInt(strings.TrimSpace(number), 10, 64)
-		if err != nil || n < 0 || n > math.MaxInt64/unit.factor {
-			break
-		}
-		*b = Bytes(n * unit.factor)
-		return nil
-	}
-	return fmt.Errorf("%q is not a size such as 512KB or 16MiB", text)
 }
 
 // Tolerance is how many unreadable records a job accepts: a number, or a per cent of all.

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"math"
 	"os"
 	"path/filepath"
@@ -206,12 +207,18 @@ func writeJSON(ctx context.Context, path string, v any) error {
 // MakePlan is NewPlan with what standard input holds, if that is an input, copied to the folder temp.
 func MakePlan(ctx context.Context, c Config, temp string) (*Plan, error) {
 	c.stdin = filepath.Join(temp, "stdin")
-	return await(ctx, patience, func() (*Plan, error) {
+	plan, err := await(ctx, patience, func() (*Plan, error) {
 		if err := spool(ctx, c); err != nil {
 			return nil, err
 		}
 		return NewPlan(ctx, c)
 	})
+	if err == nil {
+		slog.Info("plan made", "files", len(plan.Listing.Inputs.Files), "bytes", plan.Listing.Inputs.Bytes(), "documents", plan.Documents,
+			"bands", plan.Choice.Bands, "rows", plan.Choice.Rows, "signature", plan.Choice.Signature)
+		slog.Debug("bands and rows chosen", "reason", plan.Choice.Reason)
+	}
+	return plan, err
 }
 
 // Share writes to the folder temp what the workers of a pipeline need to know of the plan.
@@ -319,6 +326,7 @@ func (j *job) run(ctx context.Context, launch Launch) error {
 	if err := publish(j.made(), j.output, outputs...); err != nil {
 		return err
 	}
+	slog.Info("files committed", "output", j.output, "files", len(files.Files))
 	return writeJSON(ctx, filepath.Join(j.output, records.ManifestName), files)
 }
 

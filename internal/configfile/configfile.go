@@ -1,0 +1,292 @@
+// Package configfile reads a job file: TOML with values for the flags of a command, by their names.
+package configfile
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/alecthomas/kong"
+	"github.com/pelletier/go-toml/v2"
+	"github.com/pelletier/go-toml/v2/unstable"
+
+	"github.com/neardup/neardup/kernels/edit"
+)
+
+// maxSize is what a job file may have: a larger one is a mistake, or has no end.
+const maxSize = 1 << 20
+
+// Flag is the flag that names the job file. What the command line sets wins over the file.
+type Flag struct{ file *file }
+
+// Error is a mistake in a job file.
+type Error struct{ err error }
+
+func (e *Error) Error() string { return e.err.Error() }
+
+func (e *Error) Unwrap() error { return e.err }
+
+// file is a job file.
+type file struct {
+	path   string
+	values map[string]any
+	keys   []string       // at the top of the file, in order; a table is one
+	lines  map[string]int // of the keys
+	used   map[string]bool
+}
+
+// Decode takes the path.
+func (f *Flag) Decode(ctx *kong.DecodeContext) error {
+	f.file = &file{lines: map[string]int{}, used: map[string]bool{}}
+	return ctx.Scan.PopValueInto("file", &f.file.path)
+}
+
+// BeforeResolve reads the file, once kong knows the command, and checks all of it.
+func (*Flag) BeforeResolve(ctx *kong.Context, trace *kong.Path) error {
+	f := ctx.FlagValue(trace.Flag).(Flag).file
+	err := f.read()
+	if err == nil {
+		err = f.check(ctx.Model, ctx.Selected())
+	}
+	if err != nil {
+		return &Error{err}
+	}
+	ctx.AddResolver(f)
+	return nil
+}
+
+func (f *file) read() error {
+	stream, err := os.Open(kong.ExpandPath(f.path))
+	if err != nil {
+		return fmt.Errorf("--config: %w", err)
+	}
+	defer stream.Close()
+	data, err := io.ReadAll(io.LimitReader(stream, maxSize+1))
+	switch {
+	case err != nil:
+		return fmt.Errorf("--config: %w", err)
+	case len(data) > maxSize:
+		return fmt.Errorf("--config: %s is larger than 1 MiB; is it a job file?", f.path)
+	}
+	return f.parse(data)
+}
+
+func (f *file) parse(data []byte) error {
+	if err := toml.Unmarshal(data, &f.values); err != nil {
+		var mistake *toml.DecodeError
+		if errors.As(err, &mistake) {
+			line, _ := mistake.Position()
+			return fmt.Errorf("%s:%d: %s", f.path, line, strings.TrimPrefix(mistake.Error(), "toml: "))
+		}
+		return fmt.Errorf("%s: %w", f.path, err)
+	}
+	// The decoder tells no lines of keys that it takes; the parser does.
+	var parser unstable.Parser
+	parser.Reset(data)
+	line, seen, inTable := 1, 0, false
+	for parser.NextExpression() {
+		node := parser.Expression()
+		if node.Kind == unstable.KeyValue && inTable {
+			continue
+		}
+		inTable = node.Kind != unstable.KeyValue
+		name := node.Key()
+		name.Next()
+		begin := int(name.Node().Raw.Offset)
+		line += bytes.Count(data[seen:begin], []byte("\n"))
+		seen = begin
+		key := string(name.Node().Data)
+		if _, again := f.lines[key]; !again {
+			f.keys = append(f.keys, key)
+			f.lines[key] = line
+		}
+	}
+	return nil
+}
+
+// check returns the first mistake in the keys and their values.
+func (f *file) check(app *kong.Application, command *kong.Node) error {
+	flags := flagsOf(command)
+	for _, key := range f.keys {
+		flag, known := flags[key]
+		if !known {
+			return fmt.Errorf("%s:%d: %s", f.path, f.lines[key], unknown(app, command, key))
+		}
+		if err := checkValue(flag, f.values[key]); err != nil {
+			return fmt.Errorf("%s:%d: %s: %w", f.path, f.lines[key], key, err)
+		}
+	}
+	return nil
+}
+
+// flagsOf returns the flags that a job file may set, by their names.
+func flagsOf(command *kong.Node) map[string]*kong.Flag {
+	flags := map[string]*kong.Flag{}
+	for _, group := range command.AllFlags(true) {
+		for _, flag := range group {
+			if flag.Name != "help" && flag.Target.Type() != reflect.TypeFor[Flag]() {
+				flags[flag.Name] = flag
+			}
+		}
+	}
+	return flags
+}
+
+// unknown says what may have been meant by a key that is none of the command.
+func unknown(app *kong.Application, command *kong.Node, key string) string {
+	var others []string
+	for _, other := range app.Leaves(true) {
+		if flagsOf(other)[key] != nil {
+			others = append(others, app.Name+" "+other.Name)
+		}
+	}
+	if len(others) > 0 {
+		return fmt.Sprintf("%q is a key of %s, not of %s", key, strings.Join(others, " and "), command.Name)
+	}
+	nearest, distance := "", len(key)/2+1 // of a key that resembles none, the nearest is no help
+	for name := range flagsOf(command) {
+		if d := edit.Distance(key, name); d < distance || d == distance && name < nearest {
+			nearest, distance = name, d
+		}
+	}
+	if nearest == "" {
+		return fmt.Sprintf("unknown key %q; keys are the names of flags, see %s %s --help", key, app.Name, command.Name)
+	}
+	return fmt.Sprintf("unknown key %q; did you mean %q?", key, nearest)
+}
+
+// checkValue parses a value as kong will, to tell what is wrong with it and where.
+func checkValue(flag *kong.Flag, value any) error {
+	given, ok := argument(flag, value)
+	if !ok {
+		return fmt.Errorf("must be %s, not %s", expected(flag), kindOf(value))
+	}
+	target := reflect.New(flag.Target.Type()).Elem()
+	scan := kong.Scan().PushTyped(given, kong.FlagValueToken)
+	if err := flag.Mapper.Decode(&kong.DecodeContext{Value: flag.Value, Scan: scan}, target); err != nil {
+		return errors.New(strings.TrimSuffix(err.Error(), " (string)"))
+	}
+	if flag.Enum == "" {
+		return nil
+	}
+	for _, one := range each(target) {
+		if !slices.Contains(flag.EnumSlice(), one) {
+			return fmt.Errorf("must be one of %s, not %q", strings.Join(flag.EnumSlice(), ", "), one)
+		}
+	}
+	return nil
+}
+
+// each returns the words of a value, or of its elements.
+func each(value reflect.Value) (words []string) {
+	if value.Kind() != reflect.Slice {
+		return []string{fmt.Sprint(value)}
+	}
+	for i := range value.Len() {
+		words = append(words, fmt.Sprint(value.Index(i)))
+	}
+	return words
+}
+
+// argument returns what kong takes for a value, if the flag can have one of this kind.
+func argument(flag *kong.Flag, value any) (any, bool) {
+	switch value := value.(type) {
+	case bool:
+		return value, flag.IsBool()
+	case []any:
+		words := make([]any, len(value))
+		for i, v := range value {
+			word, ok := scalar(v)
+			if !ok {
+				return nil, false
+			}
+			words[i] = word
+		}
+		return words, flag.IsSlice()
+	default:
+		word, ok := scalar(value)
+		return word, ok && (!flag.IsBool() || flag.IsCounter())
+	}
+}
+
+// scalar returns a string or number as it is written on the command line, where a size or a
+// tolerance may be a bare number.
+func scalar(value any) (string, bool) {
+	switch value := value.(type) {
+	case string:
+		return value, true
+	case int64:
+		return strconv.FormatInt(value, 10), true
+	case float64:
+		return strconv.FormatFloat(value, 'f', -1, 64), true
+	default:
+		return "", false
+	}
+}
+
+func expected(flag *kong.Flag) string {
+	switch {
+	case flag.IsCounter():
+		return "a number"
+	case flag.IsBool():
+		return "true or false"
+	case flag.IsSlice():
+		return "a string or an array of strings"
+	default:
+		return "a string or a number"
+	}
+}
+
+func kindOf(value any) string {
+	switch value.(type) {
+	case string:
+		return "a string"
+	case int64, float64:
+		return "a number"
+	case bool:
+		return fmt.Sprint(value)
+	case []any:
+		return "an array"
+	case map[string]any:
+		return "a table"
+	default:
+		return "a date or a time"
+	}
+}
+
+// Validate has nothing to do: BeforeResolve has seen all.
+func (*file) Validate(*kong.Application) error { return nil }
+
+// Resolve returns the file's value for a flag that the command line does not set.
+func (f *file) Resolve(_ *kong.Context, _ *kong.Path, flag *kong.Flag) (any, error) {
+	value, ok := f.values[flag.Name]
+	if !ok {
+		return nil, nil
+	}
+	f.used[flag.Name] = true
+	given, _ := argument(flag, value)
+	return given, nil
+}
+
+var flagName = regexp.MustCompile(`--([a-z-]+)`)
+
+// Locate adds the line of the job file to an error, if the first flag that it names has its value from there.
+func Locate(command *kong.Context, err error) error {
+	name := flagName.FindStringSubmatch(err.Error())
+	for _, path := range command.Path {
+		if path.Flag == nil || name == nil {
+			continue
+		}
+		if f, ok := command.FlagValue(path.Flag).(Flag); ok && f.file.used[name[1]] {
+			return fmt.Errorf("%s:%d: %w", f.file.path, f.file.lines[name[1]], err)
+		}
+	}
+	return err
+}

@@ -1,0 +1,175 @@
+package configfile
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/alecthomas/kong"
+	"github.com/google/go-cmp/cmp"
+)
+
+// size has a text of its own, as sizes and tolerances do.
+type size int
+
+func (s *size) UnmarshalText(text []byte) error {
+	_, err := fmt.Sscanf(string(text), "%dK", (*int)(s))
+	if err != nil {
+		return fmt.Errorf("%q is not a size such as 5K", text)
+	}
+	return nil
+}
+
+type job struct {
+	Threshold float64 `default:"0.8"`
+	MaxRows   int
+	Method    string `default:"minhash" enum:"minhash,exact"`
+	Size      size
+	Force     bool
+	Text      []string `sep:"none"`
+	Write     []string `default:"a,b" enum:"a,b,c"`
+	Floor     bool     `hidden:""`
+	Config    Flag
+}
+
+type cli struct {
+	Verbose int `type:"counter" short:"v"`
+	Dedup   job `cmd:""`
+	Query   struct {
+		Nearest int
+		Config  Flag
+	} `cmd:""`
+	Compare struct {
+		Nearest int
+		Methods string
+	} `cmd:""`
+}
+
+// parse parses a command line with a job file.
+func parse(t *testing.T, job string, args ...string) (c cli, context *kong.Context, err error) {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "job.toml"), []byte(job), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(dir)
+	parser, err := kong.New(&c, kong.Name("neardup"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	context, err = parser.Parse(args)
+	return c, context, err
+}
+
+func TestMistakes(t *testing.T) {
+	for job, want := range map[string]string{
+		"# a comment\n\ntreshold = 1\n": `job.toml:3: unknown key "treshold"; did you mean "threshold"?`,
+		"max_rows = 1":                  `job.toml:1: unknown key "max_rows"; did you mean "max-rows"?`,
+		"force = true\r\nzebra = 1":     `job.toml:2: unknown key "zebra"; keys are the names of flags, see neardup dedup --help`,
+		"text = '''\na\nb'''\nfoce = 1": `job.toml:4: unknown key "foce"; did you mean "force"?`,
+		"text = [\n'a',\n'b']\nx-y = 1": `job.toml:4: unknown key "x-y"; keys are the names of flags, see neardup dedup --help`,
+		"floor = true":                  `job.toml:1: unknown key "floor"; keys are the names of flags, see neardup dedup --help`,
+		"flor = true":                   `job.toml:1: unknown key "flor"; keys are the names of flags, see neardup dedup --help`,
+		"config = 'b.toml'":             `job.toml:1: unknown key "config"; keys are the names of flags, see neardup dedup --help`,
+		"help = true":                   `job.toml:1: unknown key "help"; keys are the names of flags, see neardup dedup --help`,
+		"\n[jobs]\nforce = true\n":      `job.toml:2: unknown key "jobs"; keys are the names of flags, see neardup dedup --help`,
+		"b = 1\na = 1":                  `job.toml:1: unknown key "b"; keys are the names of flags, see neardup dedup --help`,
+		"methods = 'x'":                 `job.toml:1: "methods" is a key of neardup compare, not of dedup`,
+		"\n\n\nnearest = 3":             `job.toml:4: "nearest" is a key of neardup query and neardup compare, not of dedup`,
+		"threshold = 'high'":            `job.toml:1: threshold: expected a float but got "high"`,
+		"threshold = [0.8]":             `job.toml:1: threshold: must be a string or a number, not an array`,
+		"threshold.x = 0.8":             `job.toml:1: threshold: must be a string or a number, not a table`,
+		"\nmax-rows = 1.5":              `job.toml:2: max-rows: expected a valid 64 bit int but got "1.5"`,
+		"method = 'fast'":               `job.toml:1: method: must be one of minhash, exact, not "fast"`,
+		"method = true":                 `job.toml:1: method: must be a string or a number, not true`,
+		"write = ['a', 'd']":            `job.toml:1: write: must be one of a, b, c, not "d"`,
+		"write = [['a']]":               `job.toml:1: write: must be a string or an array of strings, not an array`,
+		"force = 'yes'":                 `job.toml:1: force: must be true or false, not a string`,
+		"size = 7":                      `job.toml:1: size: "7" is not a size such as 5K`,
+		"method = 1979-05-27":           `job.toml:1: method: must be a string or a number, not a date or a time`,
+		"verbose = true":                `job.toml:1: verbose: must be a number, not true`,
+		"force = true\nforce = true":    `job.toml:2: key force is already defined`,
+		"force = true\nmethod = ":       `job.toml:2: expected value, not end of input`,
+		strings.Repeat("#", 1<<20+1):    `--config: job.toml is larger than 1 MiB; is it a job file?`,
+	} {
+		_, _, err := parse(t, job, "dedup", "--config", "job.toml")
+		if mistake := (*Error)(nil); !errors.As(err, &mistake) || err.Error() != want {
+			t.Errorf("%.40q:\n got %v\nwant %v", job, err, want)
+		}
+	}
+}
+
+// An unlimited file ends.
+func TestEndlessFile(t *testing.T) {
+	_, _, err := parse(t, "", "dedup", "--config", "/dev/zero")
+	if want := "--config: /dev/zero is larger than 1 MiB; is it a job file?"; err == nil || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
+	}
+	if _, _, err = parse(t, "", "dedup", "--config", "nowhere.toml"); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("%v, want that it does not exist", err)
+	}
+}
+
+func TestValues(t *testing.T) {
+	const all = `
+		threshold = 0.9
+		max-rows = 1_000
+		method = "exact"
+		size = "5K"
+		force = true
+		text = ["a,b", "c"]
+		write = "b,c"
+		verbose = 2`
+	c, _, err := parse(t, all, "dedup", "--config", "job.toml", "--method", "minhash", "--text", "d")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := job{Threshold: 0.9, MaxRows: 1000, Method: "minhash", Size: 5, Force: true, Text: []string{"d"}, Write: []string{"b", "c"}}
+	c.Dedup.Config = Flag{}
+	if diff := cmp.Diff(want, c.Dedup, cmp.AllowUnexported(Flag{})); diff != "" || c.Verbose != 2 {
+		t.Errorf("verbose %d, want 2; -want +got:\n%s", c.Verbose, diff)
+	}
+	if c, _, err = parse(t, all, "dedup", "--config", "job.toml"); err != nil || !cmp.Equal(c.Dedup.Text, []string{"a,b", "c"}) {
+		t.Errorf("text %q, %v", c.Dedup.Text, err)
+	}
+}
+
+// A whole number above a million is no float with an exponent to those who read it from text.
+func TestScalar(t *testing.T) {
+	for value, want := range map[any]string{"x": "x", int64(-3): "-3", 1.5e9: "1500000000", 0.1: "0.1"} {
+		if got, ok := scalar(value); got != want || !ok {
+			t.Errorf("%v: %q, %v, want %q", value, got, ok, want)
+		}
+	}
+}
+
+// What a command says of a value later has its line, if the file set it.
+func TestLocate(t *testing.T) {
+	for text, want := range map[string]string{
+		"--threshold 7: too large":         "job.toml:2: --threshold 7: too large",
+		"dedup: --threshold: too large":    "job.toml:2: dedup: --threshold: too large",
+		"--method x: needs --threshold":    "--method x: needs --threshold",
+		"--max-rows and --threshold clash": "--max-rows and --threshold clash",
+		"no output: give --output DIR":     "no output: give --output DIR",
+		"broken":                           "broken",
+	} {
+		_, context, err := parse(t, "\nthreshold = 7\nmethod = 'exact'", "dedup", "--config", "job.toml", "--method", "minhash")
+		if err != nil {
+			t.Fatal(err)
+		}
+		cause := errors.New(text)
+		if got := Locate(context, cause); got.Error() != want || !errors.Is(got, cause) {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+	_, context, err := parse(t, "", "compare")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := Locate(context, errors.New("--threshold")); got.Error() != "--threshold" {
+		t.Errorf("without a file: %q", got)
+	}
+}

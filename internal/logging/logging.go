@@ -1,0 +1,159 @@
+// Package logging writes what a run says on stderr, as lines for people or as JSON for programs.
+package logging
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"log/slog"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// Flags say how much is logged, and how.
+type Flags struct {
+	Verbose   int    `short:"v" type:"counter" help:"Log what the run does; -vv logs more, such as each stage of the local runner."`
+	LogFormat string `default:"text" enum:"text,json" help:"Format of the log: text, or json with one object per line (default: ${default})."`
+}
+
+// notice is the level of what is not wrong and is shown without --verbose, such as progress.
+const notice = slog.LevelInfo + 2
+
+// Notice logs what is not wrong and is shown without --verbose.
+func Notice(message string) { slog.Log(context.Background(), notice, message) }
+
+// JSON reports whether each line is to be JSON.
+func (f Flags) JSON() bool { return f.LogFormat == "json" }
+
+// Early returns the format that a command line asks for; it may be wrong elsewhere, and its mistakes are
+// logged in this format, too.
+func Early(args []string) (f Flags) {
+	const name = "--log-format"
+	for i, arg := range args {
+		if value, ok := strings.CutPrefix(arg, name+"="); ok {
+			f.LogFormat = value
+		} else if arg == name && i+1 < len(args) {
+			f.LogFormat = args[i+1]
+		}
+	}
+	return f
+}
+
+// Logger returns what logs to w.
+func (f Flags) Logger(w io.Writer) *slog.Logger {
+	least := notice
+	switch {
+	case f.Verbose == 1:
+		least = slog.LevelInfo
+	case f.Verbose > 1:
+		least = slog.LevelDebug
+	}
+	if f.JSON() {
+		return slog.New(quietBeam{slog.NewJSONHandler(w, &slog.HandlerOptions{Level: least, ReplaceAttr: nameNotice}), least})
+	}
+	return slog.New(quietBeam{newText(&lines{w: w, terminal: Terminal(w)}, least), least})
+}
+
+func newText(out *lines, least slog.Level) text {
+	return text{slog.NewTextHandler(&out.line, &slog.HandlerOptions{Level: least, ReplaceAttr: dropBuiltIn}), out}
+}
+
+// Terminal reports whether a person watches w.
+func Terminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}
+
+func nameNotice(groups []string, a slog.Attr) slog.Attr {
+	if level, ok := a.Value.Any().(slog.Level); ok && len(groups) == 0 && a.Key == slog.LevelKey && level == notice {
+		return slog.String(slog.LevelKey, slog.LevelInfo.String())
+	}
+	return a
+}
+
+// dropBuiltIn leaves what text does not write itself.
+func dropBuiltIn(groups []string, a slog.Attr) slog.Attr {
+	if len(groups) == 0 && slices.Contains([]string{slog.TimeKey, slog.LevelKey, slog.MessageKey}, a.Key) {
+		return slog.Attr{}
+	}
+	return a
+}
+
+// text writes lines as people read them: neardup: message key=value.
+type text struct {
+	slog.Handler // writes the attributes and the end of the line to out.line
+	out          *lines
+}
+
+// lines is where the handlers of one logger write.
+type lines struct {
+	mu       sync.Mutex
+	line     bytes.Buffer
+	w        io.Writer
+	terminal bool
+}
+
+func (t text) Handle(ctx context.Context, r slog.Record) error {
+	t.out.mu.Lock()
+	defer t.out.mu.Unlock()
+	t.out.line.Reset()
+	if t.out.terminal {
+		t.out.line.WriteString("\r\x1b[K") // the line of progress gives way, and comes again below
+	}
+	t.out.line.WriteString("neardup: ")
+	if r.Level == slog.LevelWarn {
+		t.out.line.WriteString("warning: ")
+	}
+	t.out.line.WriteString(r.Message)
+	message := t.out.line.Len()
+	if err := t.Handler.Handle(ctx, r); err != nil {
+		return err
+	}
+	line := t.out.line.Bytes()
+	if len(line) > message+1 { // there are attributes
+		line = slices.Insert(line, message, ' ')
+	}
+	_, err := t.out.w.Write(line)
+	return err
+}
+
+func (t text) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return text{t.Handler.WithAttrs(attrs), t.out}
+}
+
+func (t text) WithGroup(name string) slog.Handler { return text{t.Handler.WithGroup(name), t.out} }
+
+// quietBeam takes Beam's own lines less seriously than Beam does: what matters of them comes back as the
+// error of the job. Its errors and warnings are shown with -v, and the rest with -vv.
+type quietBeam struct {
+	slog.Handler
+	least slog.Level
+}
+
+func (q quietBeam) Handle(ctx context.Context, r slog.Record) error {
+	if fromBeam(r.PC) && min(r.Level-4, slog.LevelInfo) < q.least {
+		return nil
+	}
+	return q.Handler.Handle(ctx, r)
+}
+
+func (q quietBeam) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return quietBeam{q.Handler.WithAttrs(attrs), q.least}
+}
+
+func (q quietBeam) WithGroup(name string) slog.Handler {
+	return quietBeam{q.Handler.WithGroup(name), q.least}
+}
+
+// fromBeam reports whether a line of Beam's code logs.
+func fromBeam(pc uintptr) bool {
+	frame, _ := runtime.CallersFrames([]uintptr{pc}).Next()
+	return strings.HasPrefix(frame.Function, "github.com/apache/beam/")
+}
