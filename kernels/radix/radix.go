@@ -50,15 +50,14 @@ type entry[D Number] = struct {
 // keys make longer ones, such a run is cut in three around its middle key, and the equals are done.
 func (s *Sorter[E, D]) Sort(entries []E, skip int, order Order) []E {
 	n := len(entries)
-	// A width of 0 bits shifts by 64, which leaves 0: the only run.
-	width := min(bits.Len(uint(n/usualRun)), mostBits, 64-skip)
-	shift := 64 - width
+	width := max(1, min(bits.Len(uint(n/usualRun)), mostBits, 64-skip))
+	left, right := skip&63, (64-width)&63 // shifts that the compiler knows to be short
 	s.ends = slices.Grow(s.ends[:0], 1<<width)[:1<<width]
 	clear(s.ends)
 	s.sorted = slices.Grow(s.sorted[:0], n)[:n]
 	ends, sorted := s.ends, s.sorted
 	for i := range entries {
-		ends[entry[D](entries[i]).Key<<skip>>shift]++
+		ends[entry[D](entries[i]).Key<<(left&63)>>(right&63)]++
 	}
 	end := int32(0)
 	for i, n := range ends {
@@ -66,22 +65,25 @@ func (s *Sorter[E, D]) Sort(entries []E, skip int, order Order) []E {
 		end += n
 	}
 	for i := range entries {
-		at := &ends[entry[D](entries[i]).Key<<skip>>shift]
+		at := &ends[entry[D](entries[i]).Key<<(left&63)>>(right&63)]
 		sorted[*at] = entries[i]
 		*at++
 	}
 	start := int32(0)
 	for _, end := range ends {
-		if end-start > 1 {
-			sortRun[E, D](sorted[start:end], order)
-		}
+		run := sorted[start:end]
 		start = end
+		if len(run) > insertion {
+			sortLong[E, D](run, order)
+		} else if len(run) > 1 {
+			sortShort[E, D](run)
+		}
 	}
 	return sorted
 }
 
-// sortRun sorts a run, which is short, or most of it is a few keys that many entries have.
-func sortRun[E ~entry[D], D Number](run []E, order Order) {
+// sortLong sorts a run most of which is a few keys that many entries have.
+func sortLong[E ~entry[D], D Number](run []E, order Order) {
 	for len(run) > insertion {
 		pivot := entry[D](run[len(run)/2]).Key
 		less, greater := 0, len(run)
@@ -98,7 +100,7 @@ func sortRun[E ~entry[D], D Number](run []E, order Order) {
 				i++
 			}
 		}
-		sortRun[E, D](run[:less], order)
+		sortLong[E, D](run[:less], order)
 		if order == ByKeyAndDocument {
 			slices.SortFunc(run[less:greater], func(a, b E) int {
 				return cmp.Compare(entry[D](a).Document, entry[D](b).Document)
@@ -106,6 +108,10 @@ func sortRun[E ~entry[D], D Number](run []E, order Order) {
 		}
 		run = run[greater:]
 	}
+	sortShort[E, D](run)
+}
+
+func sortShort[E ~entry[D], D Number](run []E) {
 	for i := 1; i < len(run); i++ {
 		e := run[i]
 		j := i
