@@ -84,7 +84,7 @@ func TestSumEqualsDefinition(t *testing.T) {
 func TestUnbiased(t *testing.T) {
 	threshold := setsim.Threshold{Num: 1, Den: 2}
 	sets := families(rand.New(rand.NewPCG(3, 4)), 20, 6, 1000, 350)
-	const seeds = 200
+	const seeds = 100
 	b := lsh.Banding{Bands: 4, Rows: 5}
 	var estimates []float64
 	found, met := 0, 0
