@@ -3,6 +3,7 @@ package contract
 import (
 	"fmt"
 	"maps"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -252,6 +253,32 @@ func TestRoundsSuffice(t *testing.T) {
 					t.Errorf("other components than those of a forest")
 				}
 			})
+		}
+	}
+}
+
+// Each order serves two rounds: one each would cost a star many rounds, and one for all would leave
+// more of a chain (0.50 of its labels a round on average, and ever more).
+func TestOrders(t *testing.T) {
+	const documents, rounds = 30_000, 9
+	all := graphs(documents, rand.New(rand.NewPCG(5, 5)))
+	for _, parts := range []int{1, 8, 100} {
+		for _, name := range []string{"star of the first", "star of the last"} {
+			g := newGraph(parts, all[name])
+			g.round(0)
+			g.round(1)
+			if n := g.left(); n > 0 {
+				t.Errorf("%s in %d parts: two rounds leave %d labels", name, parts, n)
+			}
+		}
+	}
+	for _, name := range []string{"chain", "shuffled chain"} {
+		g := newGraph(8, all[name])
+		for round := range rounds {
+			g.round(round)
+		}
+		if share := math.Pow(float64(g.left())/documents, 1./rounds); share > .46 {
+			t.Errorf("%s: a round leaves %.3f of the labels on average", name, share)
 		}
 	}
 }

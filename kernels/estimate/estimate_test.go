@@ -140,6 +140,27 @@ func TestLeastProbability(t *testing.T) {
 	}
 }
 
+// Once the storage is there, a group allocates nothing.
+func TestStorageIsKept(t *testing.T) {
+	sets := families(rand.New(rand.NewPCG(5, 6)), 1, 20, 40, 10)
+	e := New(lsh.Banding{Bands: 4, Rows: 4}, minhash.New(64, 0).Sign)
+	group := func() {
+		e.Begin(sets)
+		for j := range sets {
+			for i := range j {
+				e.Pair(i, j, setsim.Overlap(sets[i], sets[j]))
+			}
+		}
+	}
+	group()
+	if n := testing.AllocsPerRun(50, group); n > 0 {
+		t.Errorf("%v allocations", n)
+	}
+	if n := len(e.cut); n != 4*len(sets) {
+		t.Errorf("%d keys of %d sets", n, len(sets))
+	}
+}
+
 func TestNoBands(t *testing.T) {
 	e := New(lsh.Banding{}, nil)
 	e.Begin([][]uint64{{1}, {1}})
