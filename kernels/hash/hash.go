@@ -12,6 +12,7 @@
 package hash
 
 import (
+	"cmp"
 	"encoding/binary"
 	"math/bits"
 
@@ -84,6 +85,11 @@ func Short(low, high uint64, n int) uint64 {
 // Sum128 is a 128-bit hash: wide enough that equal sums are taken for equal
 // sequences (10^10 of them expect 10^-19 false equalities).
 type Sum128 struct{ Hi, Lo uint64 }
+
+// Compare orders sums as numbers of 128 bits.
+func (s Sum128) Compare(o Sum128) int {
+	return cmp.Or(cmp.Compare(s.Hi, o.Hi), cmp.Compare(s.Lo, o.Lo))
+}
 
 // Sequence returns the hash of values in their order. Two chains start from
 // maskLow and maskHigh, and each value v moves them to

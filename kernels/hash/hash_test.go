@@ -2,6 +2,7 @@ package hash
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"encoding/hex"
 	"math"
@@ -243,6 +244,17 @@ func FuzzBytesReadsOnlyItsSlice(f *testing.F) {
 			t.Errorf("Bytes(%x) = %x, want %x", b, got, want)
 		}
 	})
+}
+
+func TestCompare(t *testing.T) {
+	ascending := []Sum128{{0, 0}, {0, 1}, {0, math.MaxUint64}, {1, 0}, {math.MaxUint64, 0}, {math.MaxUint64, 1}}
+	for i, a := range ascending {
+		for j, b := range ascending {
+			if got := a.Compare(b); got != cmp.Compare(i, j) {
+				t.Errorf("%v compared with %v is %d", a, b, got)
+			}
+		}
+	}
 }
 
 func BenchmarkBytes(b *testing.B) {

@@ -50,8 +50,8 @@ type Input struct {
 	Documents int64
 
 	// Background[r] is the mean of J^r over sampled pairs of documents with a
-	// similarity J below Threshold/2; those above are families, which are to be
-	// found. Background[0] is 1. For r beyond the table the last entry counts
+	// similarity J below Threshold/2 (setsim.Background); those above are families,
+	// which are to be found. Background[0] is 1. For r beyond the table the last entry counts
 	// times Threshold/2 for each further row, the most it can be. So an empty
 	// table stands for the worst of all backgrounds.
 	Background []float64

@@ -47,8 +47,47 @@ func TestCells(t *testing.T) {
 // be similar to, and 40 for 20.
 func TestCellsFarApart(t *testing.T) {
 	cells := Cells([]int{10, 10, 20, 40, 100}, 20, Threshold{1, 2})
-	want := []Cell{{0, 2, 1}, {2, 3, 2}, {3, 4, 2}, {4, 5, 3}}
+	want := []Cell{
+		{First: 0, End: 2, Lowest: 0, Last: 1}, {First: 2, End: 3, Lowest: 0, Last: 2},
+		{First: 3, End: 4, Lowest: 1, Last: 2}, {First: 4, End: 5, Lowest: 3, Last: 3},
+	}
 	if !slices.Equal(cells, want) {
 		t.Errorf("got %v, want %v", cells, want)
 	}
+}
+
+// The work is that of going through all pairs of cells.
+func TestCost(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		sizes := rapid.SliceOfN(rapid.IntRange(1, 60), 0, 40).Draw(t, "sizes")
+		slices.Sort(sizes)
+		cells := Cells(sizes, rapid.IntRange(1, 300).Draw(t, "elements"), Threshold{uint64(rapid.IntRange(1, 10).Draw(t, "tenths")), 10})
+		elements := func(c int) (sum int64) {
+			for _, size := range sizes[cells[c].First:cells[c].End] {
+				sum += int64(size)
+			}
+			return sum
+		}
+		var want Work
+		for c, cell := range cells {
+			want.Elements += elements(c)
+			for other := range cells {
+				joined := c <= other && other <= cell.Last
+				if back := other <= c && c <= cells[other].Last; back != (cell.Lowest <= other && other <= c) {
+					t.Fatalf("cell %d is %+v, and cell %d %+v", c, cell, other, cells[other])
+				}
+				switch {
+				case joined && c == other:
+					want.Pairs++
+					want.Routed += elements(c)
+				case joined:
+					want.Pairs++
+					want.Routed += elements(c) + elements(other)
+				}
+			}
+		}
+		if got := Cost(sizes, cells); got != want {
+			t.Errorf("got %+v, want %+v", got, want)
+		}
+	})
 }

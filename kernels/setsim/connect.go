@@ -1,6 +1,10 @@
 package setsim
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/neardup/neardup/kernels/unionfind"
+)
 
 // hubs is the number of sets that Connect compares every set with before it
 // builds an index. So many that fail cost a set less than the index does, and one
@@ -34,35 +38,27 @@ func Connect(sets [][]uint64, t Threshold, link func(i, j int)) {
 }
 
 // A forest keeps the trees of links between sets of ascending size, by their
-// places: kernels/unionfind would hash a key for each posting passed over.
+// places: unionfind.Forest would hash a key for each posting passed over.
 type forest struct {
 	sets    [][]uint64
 	t       Threshold
 	link    func(x, y int)
-	parents []uint32 // by set; a root is its own
+	parents unionfind.Parents // by set
 	trees   int
 }
 
 func newForest(sets [][]uint64, t Threshold, link func(x, y int)) *forest {
-	f := &forest{sets: sets, t: t, link: link, parents: make([]uint32, len(sets)), trees: len(sets)}
+	f := &forest{sets: sets, t: t, link: link, parents: make(unionfind.Parents, len(sets)), trees: len(sets)}
 	for x := range f.parents {
 		f.parents[x] = uint32(x)
 	}
 	return f
 }
 
-func (f *forest) root(x uint32) uint32 {
-	for f.parents[x] != x {
-		f.parents[x] = f.parents[f.parents[x]]
-		x = f.parents[x]
-	}
-	return x
-}
-
 // join links y and x, which are similar and of different trees. The smaller
-// root stays one, as in kernels/unionfind.
+// root stays one, as in unionfind.Forest.
 func (f *forest) join(x, y int) {
-	a, b := f.root(uint32(x)), f.root(uint32(y))
+	a, b := f.parents.Root(uint32(x)), f.parents.Root(uint32(y))
 	f.parents[max(a, b)] = min(a, b)
 	f.trees--
 	f.link(x, y)
@@ -71,7 +67,7 @@ func (f *forest) join(x, y int) {
 // compare links y and x if they are similar and of different trees, and reports
 // whether it did.
 func (f *forest) compare(x, y int) bool {
-	if f.root(uint32(x)) == f.root(uint32(y)) {
+	if f.parents.Root(uint32(x)) == f.parents.Root(uint32(y)) {
 		return false
 	}
 	a, b := f.sets[x], f.sets[y]
@@ -138,7 +134,7 @@ func (f *forest) connectByIndex() {
 	for x, list := range lists {
 		size := len(sets[x])
 		smallest := t.MinSize(size)
-		root := f.root(uint32(x))
+		root := f.parents.Root(uint32(x))
 		for i, w := range prefix(list, size, smallest) {
 			// Sizes ascend, so a set too small for this one is so for all later.
 			for starts[w] < ends[w] && len(sets[postings[starts[w]].set]) < smallest {
@@ -150,7 +146,7 @@ func (f *forest) connectByIndex() {
 			}
 			for k := starts[w]; k < ends[w]; {
 				run := k
-				for k < ends[w] && f.root(postings[k].set) == root {
+				for k < ends[w] && f.parents.Root(postings[k].set) == root {
 					k += max(1, int(skips[k]))
 				}
 				if k > run {
@@ -171,7 +167,7 @@ func (f *forest) connectByIndex() {
 				if f.join(x, int(p.set)); f.trees == 1 {
 					return
 				}
-				root = f.root(uint32(x))
+				root = f.parents.Root(uint32(x))
 			}
 		}
 		index.add(x)

@@ -2,7 +2,8 @@ package setsim
 
 import (
 	"math/bits"
-	"slices"
+
+	"github.com/neardup/neardup/kernels/radix"
 )
 
 const (
@@ -10,12 +11,6 @@ const (
 	// sets of a large group, but not so little that most of the time goes into
 	// visiting all sets for each portion.
 	portionSize = 1 << 19
-
-	// bucketSize is the expected size of a bucket of the counting pass, and
-	// shortSort the one up to which insertion sorts it. Mixed hashes stay
-	// below; others only sort slower.
-	bucketSize = 4
-	shortSort  = 24
 
 	// slotsPerEntry decides how many elements of one set only are sorted after
 	// all: one of eight. With a portion the slots still fit a core's own cache.
@@ -28,8 +23,8 @@ const (
 
 // An entry is one element of one set.
 type entry struct {
-	hash uint64
-	set  uint32
+	Key      uint64 // the element
+	Document uint32 // the number of the set
 }
 
 // rankShared replaces the elements that occur in two sets or more by their
@@ -61,13 +56,13 @@ func rankShared(sets [][]uint64, portion int) (lists [][]uint32, ranks int) {
 		entries := sorter.sort(p % stretch)
 		for len(entries) > 0 {
 			n := 1
-			for n < len(entries) && entries[n].hash == entries[0].hash {
+			for n < len(entries) && entries[n].Key == entries[0].Key {
 				n++
 			}
 			if n > 1 {
 				for _, e := range entries[:n] {
-					members = append(members, e.set)
-					lengths[e.set]++
+					members = append(members, e.Document)
+					lengths[e.Document]++
 				}
 				runs = append(runs, uint32(n))
 				most = max(most, n)
@@ -109,24 +104,17 @@ func rankShared(sets [][]uint64, portion int) (lists [][]uint32, ranks int) {
 	return lists, len(runs)
 }
 
-// An elementSorter sorts entries by hash, a portion of the hashes at a time: by
-// one counting pass over the bits below those of the portion, then within each
-// bucket. A width of 0 bits shifts by 64, which leaves 0: the only portion, or
-// the only bucket.
+// An elementSorter sorts entries by hash, a portion of the hashes at a time. A width of 0 bits
+// shifts by 64, which leaves 0: the only portion.
 type elementSorter struct {
-	portionBits, bucketBits int
-	gathered                [][]entry // of a stretch of portions
-	sorted                  []entry
-	counts                  []int
-	once, twice             []uint64 // bits by the low bits of a hash
+	portionBits int
+	gathered    [][]entry // of a stretch of portions
+	sorter      radix.Sorter[entry, uint32]
+	once, twice []uint64 // bits by the low bits of a hash
 }
 
 func newElementSorter(total, portion int) *elementSorter {
-	s := &elementSorter{
-		portionBits: bits.Len(uint(total / portion)),
-		bucketBits:  bits.Len(uint(min(total, portion) / bucketSize)),
-	}
-	s.counts = make([]int, 1<<s.bucketBits+1)
+	s := &elementSorter{portionBits: bits.Len(uint(total / portion))}
 	s.gathered = make([][]entry, max(1, s.portions()/visits))
 	usual := total >> s.portionBits
 	for p := range s.gathered {
@@ -140,10 +128,6 @@ func newElementSorter(total, portion int) *elementSorter {
 func (s *elementSorter) portions() int { return 1 << s.portionBits }
 
 func (s *elementSorter) portion(hash uint64) int { return int(hash >> (64 - s.portionBits)) }
-
-func (s *elementSorter) bucket(hash uint64) int {
-	return int(hash << s.portionBits >> (64 - s.bucketBits))
-}
 
 // gather gathers the first elements of a set, or of what is left of it, that belong to the stretch
 // of portions from first on, and returns how many they are.
@@ -164,14 +148,14 @@ func (s *elementSorter) dropSingles(entries []entry) []entry {
 	clear(s.twice)
 	mask := uint64(len(s.once)*64 - 1)
 	for i := range entries {
-		slot := entries[i].hash & mask
+		slot := entries[i].Key & mask
 		word, bit := slot/64, uint64(1)<<(slot%64)
 		s.twice[word] |= s.once[word] & bit
 		s.once[word] |= bit
 	}
 	kept := 0
 	for _, e := range entries {
-		slot := e.hash & mask
+		slot := e.Key & mask
 		entries[kept] = e
 		kept += int(s.twice[slot/64] >> (slot % 64) & 1)
 	}
@@ -183,56 +167,5 @@ func (s *elementSorter) dropSingles(entries []entry) []entry {
 func (s *elementSorter) sort(k int) []entry {
 	entries := s.dropSingles(s.gathered[k])
 	s.gathered[k] = entries[:0]
-	clear(s.counts)
-	for _, e := range entries {
-		s.counts[s.bucket(e.hash)+1]++
-	}
-	for b := range len(s.counts) - 1 {
-		s.counts[b+1] += s.counts[b]
-	}
-	s.sorted = slices.Grow(s.sorted[:0], len(entries))[:len(entries)]
-	for _, e := range entries {
-		at := &s.counts[s.bucket(e.hash)]
-		s.sorted[*at] = e
-		*at++
-	}
-	start := 0
-	for _, end := range s.counts[:len(s.counts)-1] { // now the ends of the buckets
-		sortByHash(s.sorted[start:end])
-		start = end
-	}
-	return s.sorted
-}
-
-// sortByHash sorts a bucket, which is short, or most of it is one element that
-// many sets have: near-duplicates make nothing but such ones. So it is cut in
-// three around its middle element, and the equals are done.
-func sortByHash(b []entry) {
-	for len(b) > shortSort {
-		pivot := b[len(b)/2].hash
-		less, greater := 0, len(b)
-		for i := 0; i < greater; {
-			switch h := b[i].hash; {
-			case h < pivot:
-				b[i], b[less] = b[less], b[i]
-				less++
-				i++
-			case h > pivot:
-				greater--
-				b[i], b[greater] = b[greater], b[i]
-			default:
-				i++
-			}
-		}
-		sortByHash(b[:less])
-		b = b[greater:]
-	}
-	for i := 1; i < len(b); i++ {
-		e := b[i]
-		j := i
-		for ; j > 0 && b[j-1].hash > e.hash; j-- {
-			b[j] = b[j-1]
-		}
-		b[j] = e
-	}
+	return s.sorter.Sort(entries, s.portionBits, radix.ByKey)
 }

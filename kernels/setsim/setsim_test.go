@@ -355,6 +355,31 @@ func BenchmarkSelfJoinOfComponent(b *testing.B) {
 	}
 }
 
+// BenchmarkRankShared ranks the elements of a large group, of a crowd around one template, and of a
+// small component.
+func BenchmarkRankShared(b *testing.B) {
+	for _, c := range []struct {
+		name string
+		sets [][]uint64
+	}{
+		{"recombined", recombined(20_000)},
+		{"crowd", variants(5000, 300, 15)},
+		{"component", variants(50, 300, 15)},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			b.ReportAllocs()
+			elements := 0
+			for _, s := range c.sets {
+				elements += len(s)
+			}
+			for b.Loop() {
+				rankShared(c.sets, portionSize)
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(elements), "ns/element")
+		})
+	}
+}
+
 func BenchmarkOverlap(b *testing.B) {
 	for _, both := range []int{91, 333, 444, 474} { // J = .1, .5, .8, .9
 		rng := rand.New(rand.NewPCG(9, 10))

@@ -8,6 +8,20 @@ import (
 	"github.com/neardup/neardup/kernels/hash"
 )
 
+// Parents are the parents of items 0 … n−1 in trees; a root is its own parent. Join two by making
+// one root the parent of the other.
+type Parents []uint32
+
+// Root returns the root of an item's tree, and halves the path to it: this alone keeps trees flat,
+// whichever root becomes the parent.
+func (p Parents) Root(item uint32) uint32 {
+	for p[item] != item {
+		p[item] = p[p[item]]
+		item = p[item]
+	}
+	return item
+}
+
 // A Forest is a set of disjoint trees of keys. The root of a tree is its
 // smallest key, so what a Forest says depends only on which keys were joined:
 // forests of parts of the edges, merged in any order and repeatedly, agree.
@@ -16,20 +30,19 @@ import (
 //
 // It takes 17 to 26 bytes a key, in three slices without pointers.
 type Forest struct {
-	keys    []int64  // by id, in order of arrival
-	parents []uint32 // by id; a root is its own
+	keys    []int64 // by id, in order of arrival
+	parents Parents
 	slots   []uint32 // id+1 at the key's hash or behind; 0 is free
 }
 
 // Union joins the trees of a and b, adding keys not seen before, and reports
 // whether they were two. Union(a, a) adds a as a tree of its own.
 func (f *Forest) Union(a, b int64) bool {
-	x, y := f.root(f.add(a)), f.root(f.add(b))
+	x, y := f.parents.Root(f.add(a)), f.parents.Root(f.add(b))
 	if x == y {
 		return false
 	}
-	// Linking by key instead of by size keeps the root the smallest key; path
-	// halving alone keeps the trees flat.
+	// Linking by key instead of by size keeps the root the smallest key.
 	if f.keys[x] > f.keys[y] {
 		x, y = y, x
 	}
@@ -47,7 +60,7 @@ func (f *Forest) Find(key int64) int64 {
 	if slot == 0 {
 		return key
 	}
-	return f.keys[f.root(slot-1)]
+	return f.keys[f.parents.Root(slot-1)]
 }
 
 // Len returns the number of keys.
@@ -65,14 +78,6 @@ func (f *Forest) All() iter.Seq2[int64, int64] {
 			}
 		}
 	}
-}
-
-func (f *Forest) root(id uint32) uint32 {
-	for f.parents[id] != id {
-		f.parents[id] = f.parents[f.parents[id]]
-		id = f.parents[id]
-	}
-	return id
 }
 
 // add returns the id of key.

@@ -1,0 +1,159 @@
+// Package contract finds the connected components of a graph that no worker can hold, by
+// contraction: this is what each part of the graph computes; its callers carry messages between
+// parts. Keys of documents and labels are int64.
+//
+// Every document has a label, at first itself, and edges run between labels. In a round, each label
+// that has a neighbour becomes the first of itself and its neighbours in an Order, so that labels
+// become fewer by about half, whatever the graph. When they are few enough, one forest connects
+// them. A round is:
+//
+//	each part      Part.Place, Part.Edge; then Part.Contract: its edges as stars, and a question for
+//	               each label it knows: what does this label become?
+//	for a label    Labels.Prefer, with the neighbour that each question names; Labels.Of is the answer
+//	each part      Labels.Of of the labels of its documents and of the ends of its edges
+//
+// A part asks for a label once, however many of its documents and edges have it. So no message is
+// large because one document has many neighbours.
+//
+// This is local contraction (Łącki, Mirrokni and Włodarczyk 2018), and more: labels that a part
+// knows to be connected are neighbours.
+package contract
+
+import (
+	"cmp"
+	"iter"
+	"maps"
+	"math"
+	"slices"
+
+	"github.com/neardup/neardup/kernels/hash"
+	"github.com/neardup/neardup/kernels/unionfind"
+)
+
+// A round leaves no more than about 0.56 of the labels of any graph that was tried, chains being
+// the worst; it is reckoned with more. Spare rounds are for a document of many neighbours, which
+// may cost one, and for more documents than were estimated.
+const (
+	leftByRound = 0.6
+	spareRounds = 2
+)
+
+// Rounds returns how many rounds contract a graph of more documents than the limit to at most limit
+// labels with a neighbour.
+func Rounds(documents, limit int64) int {
+	return int(math.Ceil(math.Log(float64(documents)/float64(limit))/-math.Log(leftByRound))) + spareRounds
+}
+
+// An Order is a pseudo-random total order of labels. (In the order of keys, a chain of documents
+// would lose one label a round.)
+type Order uint64
+
+// OrderOf returns the order of a round, from 0 on. Each serves two rounds. In the first of them
+// half of the neighbours of a document of many stay as they are, and in the second they all meet;
+// but an order that served for all would leave ever more of a chain, whose labels are those that
+// come first.
+func OrderOf(round int) Order { return Order(round / 2) }
+
+// first returns the one of two labels that comes first.
+func (o Order) first(a, b int64) int64 {
+	if cmp.Or(cmp.Compare(o.rank(a), o.rank(b)), cmp.Compare(a, b)) <= 0 {
+		return a
+	}
+	return b
+}
+
+func (o Order) rank(label int64) uint64 { return hash.Mix(hash.Mix(uint64(o)) ^ uint64(label)) }
+
+// Labels says what labels become; those that are not in it stay.
+type Labels map[int64]int64
+
+// Of returns what a label becomes.
+func (l Labels) Of(label int64) int64 {
+	if to, ok := l[label]; ok {
+		return to
+	}
+	return label
+}
+
+// Prefer makes a label become its neighbour if that comes before what it would become otherwise. It
+// is commutative and idempotent, and a label may be its own neighbour.
+func (l Labels) Prefer(o Order, label, neighbour int64) {
+	l[label] = o.first(l.Of(label), neighbour)
+}
+
+// A Part is what a part of the graph knows before a round. It must not be copied.
+type Part struct {
+	order  Order
+	best   Labels // of each label to ask for, what it becomes as far as the part knows
+	forest unionfind.Forest
+}
+
+// NewPart returns a part without documents and edges. The order is that of the coming round.
+func NewPart(o Order) *Part { return &Part{order: o, best: Labels{}} }
+
+// Place says that the part has documents of a label.
+func (p *Part) Place(label int64) {
+	if _, ok := p.best[label]; !ok {
+		p.best[label] = label
+	}
+}
+
+// Edge says that two labels are connected.
+func (p *Part) Edge(a, b int64) {
+	if a != b {
+		p.forest.Union(a, b)
+	}
+}
+
+// Contract calls edge for the edges that replace those of the part, and then question for each label
+// that the part has, ascending, with what it becomes as far as the part knows. It ends the use of
+// the part.
+//
+// Each connected set of labels becomes a star around the one that comes first, which is what they
+// become next unless another part knows better: edges lead from it to each other label.
+func (p *Part) Contract(edge func(centre, label int64), question func(label, best int64)) {
+	centres := Labels{} // by root
+	for label, root := range p.forest.All() {
+		centres.Prefer(p.order, root, label)
+	}
+	for label, root := range p.forest.All() {
+		centre := centres[root]
+		if label == centre {
+			continue
+		}
+		edge(centre, label)
+		p.best.Prefer(p.order, centre, label)
+		p.best.Prefer(p.order, label, centre)
+	}
+	for _, label := range slices.Sorted(maps.Keys(p.best)) {
+		question(label, p.best[label])
+	}
+}
+
+// A Size is how many documents have a label, and the first of them.
+type Size struct {
+	First     int64
+	Documents int
+}
+
+// Sizes are those of labels, summed up.
+type Sizes map[int64]Size
+
+// Add adds documents of a label that were not added before.
+func (s Sizes) Add(label int64, more Size) {
+	if sum, ok := s[label]; ok {
+		more = Size{First: min(sum.First, more.First), Documents: sum.Documents + more.Documents}
+	}
+	s[label] = more
+}
+
+// All yields the labels, ascending, with their sizes.
+func (s Sizes) All() iter.Seq2[int64, Size] {
+	return func(yield func(int64, Size) bool) {
+		for _, label := range slices.Sorted(maps.Keys(s)) {
+			if !yield(label, s[label]) {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,368 @@
+package contract
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/neardup/neardup/kernels/hash"
+	"github.com/neardup/neardup/kernels/unionfind"
+)
+
+type edge struct{ a, b int64 }
+
+// component is what is said of a document in the end.
+type component struct {
+	first     int64
+	documents int
+}
+
+// expected are the components by one forest.
+func expected(edges []edge) map[int64]component {
+	var forest unionfind.Forest
+	for _, e := range edges {
+		forest.Union(e.a, e.b)
+	}
+	documents := map[int64]int{}
+	for _, root := range forest.All() {
+		documents[root]++
+	}
+	all := map[int64]component{}
+	for key, root := range forest.All() {
+		all[key] = component{root, documents[root]}
+	}
+	return all
+}
+
+// question is asked by a part.
+type question struct {
+	label, best int64
+	from        int
+}
+
+// graph is one contracted in parts, as transforms/components does it with groups.
+type graph struct {
+	parts     int
+	edges     [][]edge         // by part, between labels
+	places    []map[int64]bool // by part, its documents ...
+	label     map[int64]int64  // ... and their labels
+	questions [][]question     // by the part of the label
+}
+
+func (g *graph) part(key int64) int { return int(hash.Mix(uint64(key)) % uint64(g.parts)) }
+
+// newGraph spreads edges over parts by one of their documents, as chance has it.
+func newGraph(parts int, edges []edge) *graph {
+	g := &graph{
+		parts: parts, edges: make([][]edge, parts), places: make([]map[int64]bool, parts),
+		label: map[int64]int64{}, questions: make([][]question, parts),
+	}
+	for p := range parts {
+		g.places[p] = map[int64]bool{}
+	}
+	for i, e := range edges {
+		if i%2 == 1 {
+			e = edge{e.b, e.a}
+		}
+		g.edges[g.part(e.a)] = append(g.edges[g.part(e.a)], e)
+		for _, document := range []int64{e.a, e.b} {
+			g.places[g.part(document)][document] = true
+			g.label[document] = document
+		}
+	}
+	g.contract(OrderOf(0))
+	return g
+}
+
+// contract lets each part contract and ask.
+func (g *graph) contract(o Order) {
+	g.questions = make([][]question, g.parts)
+	for from := range g.parts {
+		p := NewPart(o)
+		for document := range g.places[from] {
+			p.Place(g.label[document])
+		}
+		for _, e := range g.edges[from] {
+			p.Edge(e.a, e.b)
+		}
+		g.edges[from] = nil
+		p.Contract(func(centre, label int64) {
+			g.edges[from] = append(g.edges[from], edge{centre, label})
+		}, func(label, best int64) {
+			to := g.part(label)
+			g.questions[to] = append(g.questions[to], question{label, best, from})
+		})
+	}
+}
+
+// answer gives all parts the new labels of those that they ask for. Nothing else may reach them.
+func (g *graph) answer(of func(to int) Labels) {
+	answers := make([]Labels, g.parts)
+	for p := range answers {
+		answers[p] = Labels{}
+	}
+	for to := range g.parts {
+		now := of(to)
+		for _, q := range g.questions[to] {
+			answers[q.from][q.label] = now.Of(q.label)
+		}
+	}
+	for p, now := range answers {
+		for document := range g.places[p] {
+			g.label[document] = now.Of(g.label[document])
+		}
+		for i, e := range g.edges[p] {
+			g.edges[p][i] = edge{now.Of(e.a), now.Of(e.b)}
+		}
+	}
+}
+
+// round relabels by the order of a round, and contracts for the next one.
+func (g *graph) round(round int) {
+	g.answer(func(to int) Labels {
+		now := Labels{}
+		for _, q := range g.questions[to] {
+			now.Prefer(OrderOf(round), q.label, q.best)
+		}
+		return now
+	})
+	g.contract(OrderOf(round + 1))
+}
+
+// left is how many labels have a neighbour.
+func (g *graph) left() int {
+	labels := map[int64]bool{}
+	for _, edges := range g.edges {
+		for _, e := range edges {
+			labels[e.a], labels[e.b] = true, true
+		}
+	}
+	return len(labels)
+}
+
+// finish connects the labels that are left by one forest, and sums up.
+func (g *graph) finish() map[int64]component {
+	var forest unionfind.Forest
+	for _, edges := range g.edges {
+		for _, e := range edges {
+			forest.Union(e.a, e.b)
+		}
+	}
+	g.answer(func(int) Labels { return maps.Collect(forest.All()) })
+	total := Sizes{}
+	for p := range g.parts {
+		sizes := Sizes{}
+		for document := range g.places[p] {
+			sizes.Add(g.label[document], Size{First: document, Documents: 1})
+		}
+		for label, size := range sizes.All() {
+			total.Add(label, size)
+		}
+	}
+	all := map[int64]component{}
+	for document, label := range g.label {
+		all[document] = component{total[label].First, total[label].Documents}
+	}
+	return all
+}
+
+// Whatever the graph, the parts and the rounds, components are those of one forest.
+func TestContractionEqualsUnionFind(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		key := rapid.OneOf(rapid.Int64Range(0, 8), rapid.Int64Range(0, 200), rapid.SampledFrom([]int64{1 << 40, 1<<40 + 1, 1<<62 - 1}))
+		var edges []edge
+		for range rapid.IntRange(0, 150).Draw(t, "edges") {
+			edges = append(edges, edge{key.Draw(t, "a"), key.Draw(t, "b")})
+		}
+		for i := range rapid.Int64Range(0, 60).Draw(t, "chain") {
+			edges = append(edges, edge{300 + i, 301 + i})
+		}
+		for i := range rapid.Int64Range(0, 60).Draw(t, "star") {
+			edges = append(edges, edge{100 + i, 7})
+		}
+		g := newGraph(rapid.IntRange(1, 9).Draw(t, "parts"), edges)
+		for round := range rapid.IntRange(0, 6).Draw(t, "rounds") {
+			g.round(round)
+		}
+		if got, want := g.finish(), expected(edges); !maps.Equal(got, want) {
+			t.Fatalf("got %v, want %v", got, want)
+		}
+	})
+}
+
+// graphs are hard ones, of n documents.
+func graphs(n int, r *rand.Rand) map[string][]edge {
+	all := map[string][]edge{}
+	add := func(name string, a, b int) { all[name] = append(all[name], edge{int64(a), int64(b)}) }
+	order := r.Perm(n)
+	for i := range n - 1 {
+		add("chain", i, i+1)
+		add("shuffled chain", order[i], order[i+1])
+		add("star of the first", 0, i+1)
+		add("star of the last", i, n-1)
+		add("tree", order[r.IntN(i+1)], order[i+1])
+		add("binary tree", i/2, i+1)
+		if i%100 == 0 { // a chain of documents with many neighbours each
+			add("hubs", order[i], order[(i+100)%n])
+		} else {
+			add("hubs", order[i-i%100], order[i])
+		}
+		if i%5 != 0 {
+			add("families", order[i-1], order[i])
+		}
+		if i%2 == 0 {
+			add("sparse", r.IntN(n), r.IntN(n))
+		}
+		for range 3 {
+			add("dense", r.IntN(n), r.IntN(n))
+		}
+	}
+	return all
+}
+
+// As many rounds as Rounds says leave no more labels than the limit, and on the way there no more
+// than is reckoned with (and some, for few labels have no law of averages).
+func TestRoundsSuffice(t *testing.T) {
+	for _, tt := range []struct {
+		documents, limit int64
+		parts            int
+	}{{30_000, 300, 16}, {10_000, 9_999, 3}, {2000, 10, 1}, {2000, 10, 500}} {
+		r := rand.New(rand.NewPCG(uint64(tt.documents), 7))
+		for name, edges := range graphs(int(tt.documents), r) {
+			t.Run(fmt.Sprintf("%s/%+v", name, tt), func(t *testing.T) {
+				g := newGraph(tt.parts, edges)
+				most := float64(g.left())
+				for round := range Rounds(tt.documents, tt.limit) {
+					g.round(round)
+					if round < spareRounds {
+						continue // they are spare: a star needs one
+					}
+					if most *= leftByRound; float64(g.left()) > most+100 {
+						t.Errorf("round %d leaves %d labels, reckoned with %.0f", round+1, g.left(), most)
+					}
+				}
+				if n := g.left(); int64(n) > tt.limit {
+					t.Errorf("%d labels are left, more than %d", n, tt.limit)
+				}
+				if got, want := g.finish(), expected(edges); !maps.Equal(got, want) {
+					t.Errorf("other components than those of a forest")
+				}
+			})
+		}
+	}
+}
+
+// Each order serves two rounds: one each would cost a star many rounds, and one for all would leave
+// more of a chain (0.50 of its labels a round on average, and ever more).
+func TestOrders(t *testing.T) {
+	const documents, rounds = 30_000, 9
+	all := graphs(documents, rand.New(rand.NewPCG(5, 5)))
+	for _, parts := range []int{1, 8, 100} {
+		for _, name := range []string{"star of the first", "star of the last"} {
+			g := newGraph(parts, all[name])
+			g.round(0)
+			g.round(1)
+			if n := g.left(); n > 0 {
+				t.Errorf("%s in %d parts: two rounds leave %d labels", name, parts, n)
+			}
+		}
+	}
+	for _, name := range []string{"chain", "shuffled chain"} {
+		g := newGraph(8, all[name])
+		for round := range rounds {
+			g.round(round)
+		}
+		if share := math.Pow(float64(g.left())/documents, 1./rounds); share > .46 {
+			t.Errorf("%s: a round leaves %.3f of the labels on average", name, share)
+		}
+	}
+}
+
+// No part asks for a label twice, nor is told of more than it asks for: the messages of one label
+// are as many as there are parts, even those of a star's centre.
+func TestQuestionsAreFew(t *testing.T) {
+	const parts = 7
+	g := newGraph(parts, graphs(5000, rand.New(rand.NewPCG(1, 1)))["star of the last"])
+	for round := range 4 {
+		for _, questions := range g.questions {
+			type asked struct {
+				label int64
+				from  int
+			}
+			seen := map[asked]bool{}
+			for _, q := range questions {
+				if a := (asked{q.label, q.from}); seen[a] {
+					t.Fatalf("round %d: part %d asks for %d twice", round, q.from, q.label)
+				} else {
+					seen[a] = true
+				}
+			}
+		}
+		g.round(round)
+	}
+}
+
+// As many rounds as it takes at 0.6 each, and the spare ones.
+func TestRounds(t *testing.T) {
+	for _, tt := range []struct {
+		documents, limit int64
+		want             int
+	}{{11, 10, 1 + spareRounds}, {100, 60, 1 + spareRounds}, {1000, 216, 3 + spareRounds}, {1_000_000_000, 1 << 20, 14 + spareRounds}} {
+		if got := Rounds(tt.documents, tt.limit); got != tt.want {
+			t.Errorf("%d documents, limit %d: %d rounds, want %d", tt.documents, tt.limit, got, tt.want)
+		}
+	}
+}
+
+// A star has the edges of a spanning tree, all from the label that comes first.
+func TestStar(t *testing.T) {
+	for round := range 10 {
+		o := OrderOf(round)
+		p := NewPart(o)
+		labels := []int64{5, 17, 3, 1 << 40, 8}
+		for i := 1; i < len(labels); i++ {
+			p.Edge(labels[i-1], labels[i])
+		}
+		p.Edge(99, 99) // nobody's neighbour
+		p.Place(42)    // a label without an edge here
+		centre := labels[0]
+		for _, label := range labels {
+			centre = o.first(centre, label)
+		}
+		var leaves []int64
+		asked := map[int64]int64{}
+		p.Contract(func(from, label int64) {
+			if from != centre {
+				t.Errorf("round %d: an edge from %d, not from %d", round, from, centre)
+			}
+			leaves = append(leaves, label)
+		}, func(label, best int64) { asked[label] = best })
+		slices.Sort(labels)
+		if want := slices.DeleteFunc(labels, func(l int64) bool { return l == centre }); !slices.Equal(leaves, want) {
+			t.Errorf("round %d: edges to %v, want %v", round, leaves, want)
+		}
+		want := map[int64]int64{42: 42, 5: centre, 17: centre, 3: centre, 1 << 40: centre, 8: centre}
+		if !maps.Equal(asked, want) {
+			t.Errorf("round %d: questions %v, want %v", round, asked, want)
+		}
+	}
+}
+
+func BenchmarkContract(b *testing.B) {
+	const n = 1 << 18
+	edges := graphs(n, rand.New(rand.NewPCG(1, 2)))["tree"]
+	for b.Loop() {
+		p := NewPart(OrderOf(0))
+		for _, e := range edges {
+			p.Place(e.b)
+			p.Edge(e.a, e.b)
+		}
+		p.Contract(func(_, _ int64) {}, func(_, _ int64) {})
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/n, "ns/edge")
+}

@@ -1,0 +1,98 @@
+// Package estimate estimates from the pairs that were found how many there are.
+//
+// A pair of Jaccard similarity J shares a bucket with probability p(J), so each pair found that does
+// stands for 1/p(J) (Horvitz and Thompson 1952). Pairs found that share no bucket stand for none: in
+// another run, what connects their documents may be missing.
+package estimate
+
+import (
+	"github.com/neardup/neardup/kernels/lsh"
+	"github.com/neardup/neardup/kernels/setsim"
+)
+
+// A Sum is what pairs add up to: integers, for a sum that depends on no order.
+type Sum struct {
+	Found      int64 // pairs
+	Millionths int64 // of the pairs that they stand for
+}
+
+// Add adds another sum.
+func (s *Sum) Add(o Sum) {
+	s.Found += o.Found
+	s.Millionths += o.Millionths
+}
+
+// An Estimator makes sums of the pairs of groups of sets, one group after another. It is not safe
+// for concurrent use.
+type Estimator struct {
+	banding  lsh.Banding
+	sign     func(dst, set []uint64) []uint64
+	values   []uint64
+	bandKeys []uint64
+	sets     [][]uint64
+	cut      []uint32 // band keys of the sets of the group that are in a pair
+	places   []int    // of the sets' keys in cut, and one; 0: not yet there
+	sum      Sum
+}
+
+// New returns an Estimator of pairs that were found by these bands of signatures, which sign makes:
+// it overwrites dst and uses its storage if that suffices. Without bands there is nothing to
+// estimate, so all sums are zero, and sign is not called.
+func New(b lsh.Banding, sign func(dst, set []uint64) []uint64) *Estimator {
+	return &Estimator{banding: b, sign: sign}
+}
+
+// Begin begins a group. The sets must not change until the next one.
+func (e *Estimator) Begin(sets [][]uint64) {
+	e.sets, e.sum, e.cut = sets, Sum{}, e.cut[:0]
+	if cap(e.places) < len(sets) {
+		e.places = make([]int, len(sets))
+	}
+	e.places = e.places[:len(sets)]
+	clear(e.places)
+}
+
+// leastProbability keeps what is rounded to 0 from standing for infinitely many.
+const leastProbability = 1e-9
+
+// Pair adds the pair of sets i and j of the group, which share so many elements. Each pair is to be
+// added once.
+func (e *Estimator) Pair(i, j, shared int) {
+	if e.banding.Bands == 0 {
+		return
+	}
+	e.sum.Found++
+	if !meet(e.keysOf(i), e.keysOf(j)) {
+		return
+	}
+	similarity := setsim.Similarity(shared, len(e.sets[i]), len(e.sets[j]))
+	p := max(leastProbability, lsh.SCurve(similarity, e.banding.Bands, e.banding.Rows))
+	e.sum.Millionths += int64(1e6 / p)
+}
+
+// Sum returns the sum of the pairs of the group.
+func (e *Estimator) Sum() Sum { return e.sum }
+
+// keysOf returns the upper halves of the band keys of a set, those that tell buckets apart. It signs
+// the set again, which few need: these are the keys that its document had.
+func (e *Estimator) keysOf(i int) []uint32 {
+	if e.places[i] == 0 {
+		e.places[i] = len(e.cut) + 1
+		e.values = e.sign(e.values, e.sets[i])
+		e.bandKeys = e.banding.Keys(e.bandKeys, e.values)
+		for _, key := range e.bandKeys {
+			e.cut = append(e.cut, uint32(key>>32))
+		}
+	}
+	return e.cut[e.places[i]-1:][:e.banding.Bands]
+}
+
+// meet reports whether two sets share a bucket.
+func meet(a, b []uint32) bool {
+	for band, key := range a {
+		if key == b[band] {
+			return true
+		}
+	}
+	return false
+}

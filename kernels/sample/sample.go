@@ -1,0 +1,59 @@
+// Package sample draws shingle sets by their hashes: those of smallest hash are as good as drawn by
+// lot, and depend on the sets alone, not on the order in which they come, nor on how often
+// (bottom-k; Cohen and Kaplan 2007).
+package sample
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/neardup/neardup/kernels/hash"
+)
+
+// A Set is a set by its hash, and its first document: the one of smallest key.
+type Set[K ~int64] struct {
+	Hash  hash.Sum128
+	First K
+}
+
+// Smallest draws the sets of smallest hash. Those drawn from parts of the documents, added to
+// another Smallest in any order and repeatedly, lead to those of the whole.
+type Smallest[K ~int64] struct {
+	limit int
+	first map[hash.Sum128]K // up to twice the limit
+	full  bool
+	last  hash.Sum128 // once full, larger ones are none of the smallest
+}
+
+// NewSmallest returns a draw of at most limit ≥ 1 sets. It holds up to twice as many.
+func NewSmallest[K ~int64](limit int) *Smallest[K] {
+	return &Smallest[K]{limit: limit, first: map[hash.Sum128]K{}}
+}
+
+// Add says that a document has a set.
+func (s *Smallest[K]) Add(set hash.Sum128, document K) {
+	if s.full && set.Compare(s.last) > 0 {
+		return
+	}
+	if first, ok := s.first[set]; !ok || document < first {
+		s.first[set] = document
+	}
+	if len(s.first) >= 2*s.limit {
+		s.Sets()
+	}
+}
+
+// Sets returns the sets drawn, ascending by hash. More can be added afterwards.
+func (s *Smallest[K]) Sets() (all []Set[K]) {
+	for i, h := range slices.SortedFunc(maps.Keys(s.first), hash.Sum128.Compare) {
+		if i < s.limit {
+			all = append(all, Set[K]{h, s.first[h]})
+		} else {
+			delete(s.first, h)
+		}
+	}
+	if len(all) == s.limit {
+		s.full, s.last = true, all[s.limit-1].Hash
+	}
+	return all
+}

@@ -1,0 +1,97 @@
+package sample
+
+import (
+	"cmp"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/neardup/neardup/kernels/hash"
+)
+
+type document int64
+
+// sorted is the sample by sorting everything.
+func sorted(all []Set[document], limit int) []Set[document] {
+	all = slices.Clone(all)
+	slices.SortFunc(all, func(a, b Set[document]) int {
+		return cmp.Or(a.Hash.Compare(b.Hash), cmp.Compare(a.First, b.First))
+	})
+	all = slices.CompactFunc(all, func(a, b Set[document]) bool { return a.Hash == b.Hash })
+	return all[:min(len(all), limit)]
+}
+
+var documents = rapid.Custom(func(t *rapid.T) []Set[document] {
+	different := rapid.SampledFrom([]int{1, 3, 40, 1000}).Draw(t, "different")
+	rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))
+	var all []Set[document]
+	for range rapid.IntRange(0, 300).Draw(t, "documents") {
+		n := rng.Uint64N(uint64(different))
+		sum := hash.Sum128{Hi: hash.Mix(n / 2), Lo: hash.Mix(n)} // some differ in the lower half only
+		all = append(all, Set[document]{sum, document(rng.Int64N(1000))})
+	}
+	return all
+})
+
+func TestSmallestEqualsSorting(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		all := documents.Draw(t, "all")
+		limit := rapid.IntRange(1, 30).Draw(t, "limit")
+		s := NewSmallest[document](limit)
+		for i, d := range all {
+			s.Add(d.Hash, d.First)
+			if len(s.first) >= 2*limit {
+				t.Fatalf("%d sets are held", len(s.first))
+			}
+			if i == len(all)/2 { // asked early, it goes on all the same
+				if got, want := s.Sets(), sorted(all[:i+1], limit); !slices.Equal(got, want) {
+					t.Fatalf("halfway %v, want %v", got, want)
+				}
+			}
+		}
+		if got, want := s.Sets(), sorted(all, limit); !slices.Equal(got, want) {
+			t.Fatalf("got %v, want %v", got, want)
+		}
+	})
+}
+
+// Samples of parts, which may overlap, lead to that of the whole.
+func TestSamplesMerge(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		all := documents.Draw(t, "all")
+		limit := rapid.IntRange(1, 30).Draw(t, "limit")
+		parts := rapid.IntRange(1, 5).Draw(t, "parts")
+		merged := NewSmallest[document](limit)
+		for part := range parts {
+			s := NewSmallest[document](limit)
+			for i, d := range all {
+				if i%parts == part || i%7 == 0 {
+					s.Add(d.Hash, d.First)
+				}
+			}
+			for _, d := range s.Sets() {
+				merged.Add(d.Hash, d.First)
+			}
+		}
+		if got, want := merged.Sets(), sorted(all, limit); !slices.Equal(got, want) {
+			t.Fatalf("got %v, want %v", got, want)
+		}
+	})
+}
+
+func BenchmarkAdd(b *testing.B) {
+	sums := make([]hash.Sum128, 1<<16)
+	for i := range sums {
+		sums[i] = hash.Sequence([]uint64{uint64(i)})
+	}
+	for b.Loop() {
+		s := NewSmallest[document](1000)
+		for i, sum := range sums {
+			s.Add(sum, document(i))
+		}
+		s.Sets()
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(sums)), "ns/document")
+}
