@@ -16,7 +16,8 @@ type BandEntry struct {
 // A band block is segments of a header (file ordinal 4, base position 8, number of entries 4)
 // and entries of 9 bytes: key 5, position less base 4.
 const (
-	bandKeyBits  = 40
+	// BandKeyBits is the length of the key of an entry.
+	BandKeyBits  = 40
 	bandHeader   = 16
 	bandEntry    = 9
 	maxBandDelta = 1<<32 - 1
@@ -48,7 +49,7 @@ func (w *BandWriter) Add(doc Key, keys []uint64, emit func(group int64, block []
 		group := band<<w.shardBits | int(key>>1>>(63-w.shardBits))
 		block := &w.blocks[group]
 		before := len(block.data)
-		block.add(doc, key<<w.shardBits>>(64-bandKeyBits))
+		block.add(doc, key<<w.shardBits>>(64-BandKeyBits))
 		w.total += len(block.data) - before
 		if len(block.data) >= BlockBytes {
 			w.flush(group, emit)

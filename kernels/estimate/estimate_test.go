@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/neardup/neardup/kernels/lsh"
-	"github.com/neardup/neardup/kernels/minhash"
+	"github.com/neardup/neardup/kernels/minhash/fss"
 	"github.com/neardup/neardup/kernels/setsim"
 )
 
@@ -55,7 +55,7 @@ func TestSumEqualsDefinition(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))
 		b := lsh.Banding{Bands: rapid.IntRange(1, 8).Draw(t, "bands"), Rows: rapid.IntRange(1, 8).Draw(t, "rows"), Labels: rapid.Bool().Draw(t, "labels")}
-		sign := minhash.New(64, 5).Sign
+		sign := fss.New(64, 5).Sign
 		threshold := setsim.Threshold{Num: uint64(rapid.IntRange(1, 9).Draw(t, "tenths")), Den: 10}
 		e := New(b, sign)
 		if before != nil && before.banding == b {
@@ -89,7 +89,7 @@ func TestUnbiased(t *testing.T) {
 	var estimates []float64
 	found, met := 0, 0
 	for seed := range uint64(seeds) {
-		e := New(b, minhash.New(64, seed).Sign)
+		e := New(b, fss.New(64, seed).Sign)
 		e.Begin(sets)
 		setsim.SelfJoin(sets, threshold, func(i, j, shared int) bool {
 			before := e.Sum()
@@ -143,7 +143,7 @@ func TestLeastProbability(t *testing.T) {
 // Once the storage is there, a group allocates nothing.
 func TestStorageIsKept(t *testing.T) {
 	sets := families(rand.New(rand.NewPCG(5, 6)), 1, 20, 40, 10)
-	e := New(lsh.Banding{Bands: 4, Rows: 4}, minhash.New(64, 0).Sign)
+	e := New(lsh.Banding{Bands: 4, Rows: 4}, fss.New(64, 0).Sign)
 	group := func() {
 		e.Begin(sets)
 		for j := range sets {

@@ -1,7 +1,6 @@
 package dedup
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -115,9 +114,7 @@ func (p *Plan) sample(ctx context.Context) (sets [][]uint64, size int, sampled s
 	for sum, set := range byHash {
 		all = append(all, hashed{sum, set})
 	}
-	slices.SortFunc(all, func(a, b hashed) int {
-		return cmp.Or(cmp.Compare(a.hash.Hi, b.hash.Hi), cmp.Compare(a.hash.Lo, b.hash.Lo))
-	})
+	slices.SortFunc(all, func(a, b hashed) int { return a.hash.Compare(b.hash) })
 	for _, h := range all {
 		sets = append(sets, h.set)
 	}
@@ -139,7 +136,7 @@ func (p *Plan) choose(sets [][]uint64) (err error) {
 	default:
 		in := lsh.Input{
 			Threshold: c.Threshold, Recall: c.Recall, Documents: p.Documents,
-			Background: background(sets, c.Threshold/2),
+			Background: setsim.Background(sets, c.Threshold/2, lsh.MaxSignature),
 		}
 		if c.Bands > 0 {
 			p.Choice, err = lsh.Assess(in, c.Bands, c.Rows)
@@ -162,37 +159,6 @@ func (p *Plan) choose(sets [][]uint64) (err error) {
 }
 
 const exactSignature = 64
-
-// negligible is a probability that comes to nothing over all documents and bands.
-const negligible = 1e-18
-
-// background returns E(r), the mean of J^r over pairs of sets with J below limit (pairs above
-// are families, not background), for r from 0 to the longest signature. One pair at the limit is
-// added to those seen: a sample that shares nothing does not prove that the corpus does not.
-func background(sets [][]uint64, limit float64) []float64 {
-	sums := make([]float64, lsh.MaxSignature+1)
-	pairs := 0
-	add := func(similarity float64) {
-		pairs++
-		for r, power := 1, similarity; r <= lsh.MaxSignature && power > negligible; r++ {
-			sums[r] += power
-			power = float64(power * similarity)
-		}
-	}
-	add(limit)
-	setsim.Overlaps(sets, func(i int, shared []int32) {
-		for j, n := range shared {
-			if similarity := setsim.Similarity(int(n), len(sets[i]), len(sets[j])); similarity < limit {
-				add(similarity)
-			}
-		}
-	})
-	for r := range sums {
-		sums[r] /= float64(pairs)
-	}
-	sums[0] = 1
-	return sums
-}
 
 // Groups are sized so that each is a few megabytes.
 const (

@@ -47,7 +47,7 @@ func TestBackgroundEqualsAllPairs(t *testing.T) {
 			}
 		}
 	}
-	got := background(sets, limit)
+	got := setsim.Background(sets, limit, lsh.MaxSignature)
 	for rows := range lsh.MaxSignature + 1 {
 		sum := 0.
 		for _, j := range similarities {

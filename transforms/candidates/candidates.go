@@ -2,17 +2,15 @@
 package candidates
 
 import (
-	"cmp"
 	"context"
-	"math/bits"
 	"reflect"
-	"slices"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/blocks/flow"
+	"github.com/neardup/neardup/kernels/radix"
 )
 
 func init() {
@@ -41,8 +39,8 @@ func Buckets(s beam.Scope, bands flow.Bands) flow.Edges {
 }
 
 type bucketsFn struct {
-	entries, sorted []blocks.BandEntry
-	ends            []int32
+	entries []blocks.BandEntry
+	sorter  radix.Sorter[blocks.BandEntry, blocks.Key]
 }
 
 func (f *bucketsFn) ProcessElement(ctx context.Context, _ int64, packed func(*[]byte) bool, emit func([]byte)) error {
@@ -54,7 +52,7 @@ func (f *bucketsFn) ProcessElement(ctx context.Context, _ int64, packed func(*[]
 			return err
 		}
 	}
-	entries := f.sort()
+	entries := f.sorter.Sort(f.entries, 64-blocks.BandKeyBits, radix.ByKeyAndDocument)
 	var edges []byte
 	var made, buckets int64
 	for start, end := 0, 0; start < len(entries); start = end {
@@ -78,60 +76,4 @@ func (f *bucketsFn) ProcessElement(ctx context.Context, _ int64, packed func(*[]
 	bucketsFound.Inc(ctx, buckets)
 	edgesMade.Inc(ctx, made)
 	return nil
-}
-
-// sort returns the entries by key, then document. Keys are uniform, so one counting pass on their
-// top bits leaves runs of a few entries; equal keys make longer ones, which the library sorts.
-func (f *bucketsFn) sort() []blocks.BandEntry {
-	const (
-		keyBits   = 40
-		mostBits  = 16 // counters that stay in the cache
-		entryRun  = 4  // a run, about
-		insertion = 24
-	)
-	n := len(f.entries)
-	width := min(bits.Len(uint(n/entryRun)), mostBits)
-	shift := keyBits - width
-	f.ends = slices.Grow(f.ends[:0], 1<<width)[:1<<width]
-	clear(f.ends)
-	f.sorted = slices.Grow(f.sorted[:0], n)[:n]
-	for i := range f.entries {
-		f.ends[f.entries[i].Key>>shift]++
-	}
-	end := int32(0)
-	for i, n := range f.ends {
-		f.ends[i] = end // its beginning, and its end when all are in their places
-		end += n
-	}
-	for _, e := range f.entries {
-		at := &f.ends[e.Key>>shift]
-		f.sorted[*at] = e
-		*at++
-	}
-	start := int32(0)
-	for _, end := range f.ends {
-		run := f.sorted[start:end]
-		start = end
-		if len(run) > insertion {
-			slices.SortFunc(run, compareEntries)
-			continue
-		}
-		for i := 1; i < len(run); i++ {
-			e := run[i]
-			j := i
-			for ; j > 0 && before(e, run[j-1]); j-- {
-				run[j] = run[j-1]
-			}
-			run[j] = e
-		}
-	}
-	return f.sorted
-}
-
-func before(a, b blocks.BandEntry) bool {
-	return a.Key < b.Key || a.Key == b.Key && a.Document < b.Document
-}
-
-func compareEntries(a, b blocks.BandEntry) int {
-	return cmp.Or(cmp.Compare(a.Key, b.Key), cmp.Compare(a.Document, b.Document))
 }

@@ -1,11 +1,9 @@
 package components
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"maps"
-	"math"
 	"reflect"
 	"slices"
 
@@ -14,7 +12,7 @@ import (
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/blocks/flow"
 	"github.com/neardup/neardup/io/storage"
-	"github.com/neardup/neardup/kernels/hash"
+	"github.com/neardup/neardup/kernels/contract"
 	"github.com/neardup/neardup/kernels/unionfind"
 )
 
@@ -27,19 +25,6 @@ func init() {
 	beam.RegisterDoFn(reflect.TypeFor[countFn]())
 	beam.RegisterDoFn(reflect.TypeFor[totalFn]())
 	beam.RegisterDoFn(reflect.TypeFor[placedFn]())
-}
-
-// A round leaves no more than about 0.56 of the labels of any graph that was tried, chains being
-// the worst; it is reckoned with more. Spare rounds are for a document of many neighbours, which
-// may cost one, and for more documents than were estimated.
-const (
-	leftByRound = 0.6
-	spareRounds = 2
-)
-
-// rounds returns how many rounds contract a graph of so many documents to the limit.
-func rounds(documents, limit int64) int {
-	return int(math.Ceil(math.Log(float64(documents)/float64(limit))/-math.Log(leftByRound))) + spareRounds
 }
 
 // lastParts is the number of groups that the edges of the contracted graph are spread over.
@@ -58,12 +43,12 @@ const lastParts = fanIn * fanIn
 func contracted(s beam.Scope, edges beam.PCollection, p Params) flow.Members {
 	s = s.Scope("Contracted")
 	spread := beam.ParDo(s, &spreadFn{Parts: p.Parts, Roots: true}, edges)
-	left, places, questions := beam.ParDo3(s, &openFn{Parts: p.Parts, Next: orderOf(0)}, beam.GroupByKey(s, spread))
-	n := rounds(p.Documents, p.Limit)
+	left, places, questions := beam.ParDo3(s, &openFn{Parts: p.Parts, Next: contract.OrderOf(0)}, beam.GroupByKey(s, spread))
+	n := contract.Rounds(p.Documents, p.Limit)
 	for round := range n {
 		s := s.Scope(fmt.Sprintf("Round%d", round+1))
-		answers := beam.ParDo(s, &hookFn{Order: orderOf(round)}, beam.GroupByKey(s, questions))
-		left, places, questions = beam.ParDo3(s, &contractFn{Parts: p.Parts, Next: orderOf(round + 1), Last: round == n-1}, beam.CoGroupByKey(s, left, places, answers))
+		answers := beam.ParDo(s, &hookFn{Order: contract.OrderOf(round)}, beam.GroupByKey(s, questions))
+		left, places, questions = beam.ParDo3(s, &contractFn{Parts: p.Parts, Next: contract.OrderOf(round + 1), Last: round == n-1}, beam.CoGroupByKey(s, left, places, answers))
 	}
 	roots := beam.ParDo(s, &rootsFn{Parts: p.Parts, Limit: p.Limit, Rounds: n}, tree(s, left, lastParts))
 	answers := beam.ParDo(s, &resolveFn{}, beam.CoGroupByKey(s, questions, roots))
@@ -74,25 +59,6 @@ func contracted(s beam.Scope, edges beam.PCollection, p Params) flow.Members {
 
 // Places and answers travel as edges: a place from a document's label to the document, an answer
 // from a label's new one to itself.
-
-// order is an order of labels that is as good as drawn by lot. (With that of the input, a chain
-// of documents would lose one label a round.)
-type order uint64
-
-// orderOf returns the order of a round: each serves two. In the first of them half of the
-// neighbours of a document of many stay as they are, and in the second they all meet; but an order
-// that served for all would leave ever more of a chain, whose labels are those that come first.
-func orderOf(round int) order { return order(round / 2) }
-
-// first returns the one of two labels that comes first.
-func (o order) first(a, b blocks.Key) blocks.Key {
-	if cmp.Or(cmp.Compare(o.rank(a), o.rank(b)), cmp.Compare(a, b)) <= 0 {
-		return a
-	}
-	return b
-}
-
-func (o order) rank(label blocks.Key) uint64 { return hash.Mix(hash.Mix(uint64(o)) ^ uint64(label)) }
 
 // question asks for the new label of a label.
 type question struct {
@@ -119,71 +85,47 @@ func eachQuestion(packed func(*[]byte) bool, do func(question)) error {
 	return nil
 }
 
-// labels are the new labels of some; the others stay.
-type labels map[blocks.Key]blocks.Key
-
-func readAnswers(answers func(*[]byte) bool) (labels, error) {
-	l := labels{}
-	return l, eachEdge(answers, func(e blocks.Edge) { l[e.B] = e.A })
+func readAnswers(answers func(*[]byte) bool) (contract.Labels, error) {
+	l := contract.Labels{}
+	return l, eachEdge(answers, func(e blocks.Edge) { l[int64(e.B)] = int64(e.A) })
 }
 
-func (l labels) of(key blocks.Key) blocks.Key {
-	if label, ok := l[key]; ok {
-		return label
-	}
-	return key
+func readCounts(counts func(*[]byte) bool, sums contract.Sizes, do func(count)) error {
+	return eachCount(counts, func(c count) {
+		sums.Add(int64(c.label), contract.Size{First: int64(c.first), Documents: c.documents})
+		do(c)
+	})
 }
 
 // outputs are what a part sends after each round.
 type outputs struct {
 	part                     int64
 	edges, places, questions *sender
-	next                     order
-	best                     map[blocks.Key]blocks.Key // of each label of the part
+	graph                    *contract.Part
 }
 
-func newOutputs(part int64, next order, edges, places, questions func(int64, []byte)) *outputs {
+func newOutputs(part int64, next contract.Order, edges, places, questions func(int64, []byte)) *outputs {
 	return &outputs{
-		part: part, next: next, edges: newSender(edges), places: newSender(places), questions: newSender(questions),
-		best: map[blocks.Key]blocks.Key{},
+		part: part, edges: newSender(edges), places: newSender(places), questions: newSender(questions),
+		graph: contract.NewPart(next),
 	}
 }
 
 // place keeps a document with its label.
-func (o *outputs) place(label, document blocks.Key) {
-	o.places.edge(o.part, blocks.Edge{A: label, B: document})
-	if _, ok := o.best[label]; !ok {
-		o.best[label] = label
-	}
+func (o *outputs) place(label int64, document blocks.Key) {
+	o.places.edge(o.part, blocks.Edge{A: blocks.Key(label), B: document})
+	o.graph.Place(label)
 }
 
 // send sends the edges to the parts that to names, and asks for the labels.
-func (o *outputs) send(ctx context.Context, forest *unionfind.Forest, parts int, to func(blocks.Edge) int64) {
-	meet := func(label, neighbour blocks.Key) {
-		best, ok := o.best[label]
-		if !ok {
-			best = label
-		}
-		o.best[label] = o.next.first(best, neighbour)
-	}
-	// The labels that hang together here become a star of their first: it is what they become next.
-	centres := labels{}
-	for key, root := range forest.All() {
-		centres[blocks.Key(root)] = o.next.first(centres.of(blocks.Key(root)), blocks.Key(key))
-	}
-	for key, root := range forest.All() {
-		e := blocks.Edge{A: centres[blocks.Key(root)], B: blocks.Key(key)}
-		if e.A == e.B {
-			continue
-		}
+func (o *outputs) send(ctx context.Context, parts int, to func(blocks.Edge) int64) {
+	o.graph.Contract(func(centre, label int64) {
+		e := blocks.Edge{A: blocks.Key(centre), B: blocks.Key(label)}
 		o.edges.edge(to(e), e)
-		meet(e.A, e.B)
-		meet(e.B, e.A)
-	}
-	for _, label := range slices.Sorted(maps.Keys(o.best)) {
-		q := question{label: label, best: o.best[label], from: o.part}
-		o.questions.add(part(label, parts), q.append)
-	}
+	}, func(label, best int64) {
+		q := question{label: blocks.Key(label), best: blocks.Key(best), from: o.part}
+		o.questions.add(part(q.label, parts), q.append)
+	})
 	edgesShuffled.Inc(ctx, o.edges.flush()+o.places.flush()+o.questions.flush())
 }
 
@@ -194,45 +136,44 @@ func (o *outputs) stay(blocks.Edge) int64 { return o.part }
 //	KV<part, edges> → KV<part, edges>, KV<part, places>, KV<part, questions>
 type openFn struct {
 	Parts int
-	Next  order // of the next round
+	Next  contract.Order // of the next round
 }
 
 func (f *openFn) ProcessElement(ctx context.Context, part int64, packed func(*[]byte) bool, edges, places, questions func(int64, []byte)) error {
-	var forest unionfind.Forest
+	out := newOutputs(part, f.Next, edges, places, questions)
 	documents := map[blocks.Key]bool{} // of this part: the later ones of edges
 	err := eachEdge(packed, func(e blocks.Edge) {
 		documents[e.B] = true
-		forest.Union(int64(e.A), int64(e.B))
+		out.graph.Edge(int64(e.A), int64(e.B))
 	})
 	if err != nil {
 		return err
 	}
-	out := newOutputs(part, f.Next, edges, places, questions)
 	for _, key := range slices.Sorted(maps.Keys(documents)) {
-		out.place(key, key)
+		out.place(int64(key), key)
 	}
-	out.send(ctx, &forest, f.Parts, out.stay)
+	out.send(ctx, f.Parts, out.stay)
 	return nil
 }
 
 // hookFn finds the new labels of the labels of a part.
 //
 //	KV<part, questions> → KV<asking part, answers>
-type hookFn struct{ Order order }
+type hookFn struct{ Order contract.Order }
 
 func (f *hookFn) ProcessElement(ctx context.Context, _ int64, packed func(*[]byte) bool, emit func(int64, []byte)) error {
 	var asked []question
-	best := labels{}
+	now := contract.Labels{}
 	err := eachQuestion(packed, func(q question) {
 		asked = append(asked, q)
-		best[q.label] = f.Order.first(best.of(q.label), q.best)
+		now.Prefer(f.Order, int64(q.label), int64(q.best))
 	})
 	if err != nil {
 		return err
 	}
 	out := newSender(emit)
 	for _, q := range asked {
-		if to := best[q.label]; to != q.label {
+		if to := blocks.Key(now.Of(int64(q.label))); to != q.label {
 			out.edge(q.from, blocks.Edge{A: to, B: q.label})
 		}
 	}
@@ -245,7 +186,7 @@ func (f *hookFn) ProcessElement(ctx context.Context, _ int64, packed func(*[]byt
 //	KV<part, edges, places, answers> → KV<part, edges>, KV<part, places>, KV<part, questions>
 type contractFn struct {
 	Parts int
-	Next  order // of the next round
+	Next  contract.Order // of the next round
 	// Last: the edges go to a tree.
 	Last bool
 }
@@ -256,15 +197,10 @@ func (f *contractFn) ProcessElement(ctx context.Context, at int64, packed, place
 		return err
 	}
 	out := newOutputs(at, f.Next, edges, places, questions)
-	if err := eachEdge(placed, func(e blocks.Edge) { out.place(now.of(e.A), e.B) }); err != nil {
+	if err := eachEdge(placed, func(e blocks.Edge) { out.place(now.Of(int64(e.A)), e.B) }); err != nil {
 		return err
 	}
-	var forest unionfind.Forest
-	err = eachEdge(packed, func(e blocks.Edge) {
-		if a, b := now.of(e.A), now.of(e.B); a != b {
-			forest.Union(int64(a), int64(b))
-		}
-	})
+	err = eachEdge(packed, func(e blocks.Edge) { out.graph.Edge(now.Of(int64(e.A)), now.Of(int64(e.B))) })
 	if err != nil {
 		return err
 	}
@@ -272,7 +208,7 @@ func (f *contractFn) ProcessElement(ctx context.Context, at int64, packed, place
 	if f.Last {
 		to = func(e blocks.Edge) int64 { return part(e.B, lastParts) }
 	}
-	out.send(ctx, &forest, f.Parts, to)
+	out.send(ctx, f.Parts, to)
 	return nil
 }
 
@@ -315,7 +251,7 @@ func (f *resolveFn) ProcessElement(ctx context.Context, _ int64, questions, answ
 	}
 	out := newSender(emit)
 	err = eachQuestion(questions, func(q question) {
-		if to := now.of(q.label); to != q.label {
+		if to := blocks.Key(now.Of(int64(q.label))); to != q.label {
 			out.edge(q.from, blocks.Edge{A: to, B: q.label})
 		}
 	})
@@ -328,6 +264,10 @@ type count struct {
 	label, first blocks.Key
 	documents    int
 	from         int64
+}
+
+func newCount(label int64, s contract.Size, from int64) count {
+	return count{label: blocks.Key(label), first: blocks.Key(s.First), documents: s.Documents, from: from}
 }
 
 func (c count) append(block []byte) []byte {
@@ -349,19 +289,6 @@ func eachCount(packed func(*[]byte) bool, do func(count)) error {
 	return nil
 }
 
-// tally adds up counts by label.
-type tally map[blocks.Key]count
-
-func (t tally) add(c count) {
-	sum, ok := t[c.label]
-	if !ok {
-		sum.label, sum.first = c.label, c.first
-	}
-	sum.first = min(sum.first, c.first)
-	sum.documents += c.documents
-	t[c.label] = sum
-}
-
 // countFn gives the documents of a part their last labels, one for each component, and counts them.
 //
 //	KV<part, places, answers> → KV<part, places>, KV<part, counts>
@@ -373,19 +300,18 @@ func (f *countFn) ProcessElement(ctx context.Context, at int64, placed, answers 
 		return err
 	}
 	toPlaces, toCounts := newSender(places), newSender(counts)
-	sums := tally{}
+	sums := contract.Sizes{}
 	err = eachEdge(placed, func(e blocks.Edge) {
-		label := now.of(e.A)
-		toPlaces.edge(at, blocks.Edge{A: label, B: e.B})
-		sums.add(count{label: label, first: e.B, documents: 1})
+		label := now.Of(int64(e.A))
+		toPlaces.edge(at, blocks.Edge{A: blocks.Key(label), B: e.B})
+		sums.Add(label, contract.Size{First: int64(e.B), Documents: 1})
 	})
 	if err != nil {
 		return err
 	}
-	for _, label := range slices.Sorted(maps.Keys(sums)) {
-		sum := sums[label]
-		sum.from = at
-		toCounts.add(part(label, f.Parts), sum.append)
+	for label, sum := range sums.All() {
+		c := newCount(label, sum, at)
+		toCounts.add(part(c.label, f.Parts), c.append)
 	}
 	edgesShuffled.Inc(ctx, toPlaces.flush()+toCounts.flush())
 	return nil
@@ -398,22 +324,19 @@ type totalFn struct{}
 
 func (f *totalFn) ProcessElement(ctx context.Context, _ int64, packed func(*[]byte) bool, emit func(int64, []byte)) error {
 	var asked []count
-	sums := tally{}
-	err := eachCount(packed, func(c count) {
-		asked = append(asked, c)
-		sums.add(c)
-	})
+	sums := contract.Sizes{}
+	err := readCounts(packed, sums, func(c count) { asked = append(asked, c) })
 	if err != nil {
 		return err
 	}
 	out := newSender(emit)
 	for _, c := range asked {
-		out.add(c.from, sums[c.label].append)
+		out.add(c.from, newCount(int64(c.label), sums[int64(c.label)], 0).append)
 	}
 	edgesShuffled.Inc(ctx, out.flush())
 	components.Inc(ctx, int64(len(sums)))
 	for _, sum := range sums {
-		sizes.Update(ctx, int64(sum.documents))
+		sizes.Update(ctx, int64(sum.Documents))
 	}
 	return nil
 }
@@ -428,15 +351,15 @@ func (f *placedFn) ProcessElement(ctx context.Context, _ int64, placed, counts f
 	if err != nil {
 		return err
 	}
-	totals := tally{}
-	if err := eachCount(counts, totals.add); err != nil {
+	totals := contract.Sizes{}
+	if err := readCounts(counts, totals, func(count) {}); err != nil {
 		return err
 	}
 	out := newSender(emit)
 	documents := int64(0)
 	err = eachEdge(placed, func(e blocks.Edge) {
-		total := totals[e.A]
-		out.member(in, blocks.Member{Key: e.B, Component: total.first, Of: total.documents})
+		total := totals[int64(e.A)]
+		out.member(in, blocks.Member{Key: e.B, Component: blocks.Key(total.First), Of: total.Documents})
 		documents++
 	})
 	out.flush()

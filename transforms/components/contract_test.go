@@ -154,15 +154,3 @@ func TestNotConverged(t *testing.T) {
 		t.Error(err)
 	}
 }
-
-// As many rounds as it takes at 0.6 each, and the spare ones.
-func TestRounds(t *testing.T) {
-	for _, tt := range []struct {
-		documents, limit int64
-		want             int
-	}{{11, 10, 1 + spareRounds}, {100, 60, 1 + spareRounds}, {1000, 216, 3 + spareRounds}, {1_000_000_000, 1 << 20, 14 + spareRounds}} {
-		if got := rounds(tt.documents, tt.limit); got != tt.want {
-			t.Errorf("%d documents, limit %d: %d rounds, want %d", tt.documents, tt.limit, got, tt.want)
-		}
-	}
-}

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"io"
 	"io/fs"
-	"maps"
 	"path"
 	"reflect"
 	"slices"
@@ -19,6 +18,7 @@ import (
 	"github.com/neardup/neardup/blocks/flow"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/kernels/hash"
+	"github.com/neardup/neardup/kernels/sample"
 	"github.com/neardup/neardup/kernels/setsim"
 	"github.com/neardup/neardup/kernels/shingle"
 	"github.com/neardup/neardup/records"
@@ -122,46 +122,6 @@ func eachHolder(packed func(*[]byte) bool, do func(holder)) error {
 	return nil
 }
 
-// smallest keeps the first documents of the sets of smallest hash.
-type smallest struct {
-	limit int
-	first map[blocks.SetHash]blocks.Key // up to twice the limit
-	full  bool
-	last  blocks.SetHash // once full, larger ones are none of the smallest
-}
-
-func newSmallest(limit int) *smallest {
-	return &smallest{limit: limit, first: map[blocks.SetHash]blocks.Key{}}
-}
-
-func (s *smallest) add(h holder) {
-	if s.full && h.hash.Compare(s.last) > 0 {
-		return
-	}
-	if key, ok := s.first[h.hash]; !ok || h.key < key {
-		s.first[h.hash] = h.key
-	}
-	if len(s.first) >= 2*s.limit {
-		s.sorted()
-	}
-}
-
-// sorted forgets all but the smallest and returns them.
-func (s *smallest) sorted() (all []holder) {
-	hashes := slices.SortedFunc(maps.Keys(s.first), blocks.SetHash.Compare)
-	for i, h := range hashes {
-		if i < s.limit {
-			all = append(all, holder{h, s.first[h]})
-		} else {
-			delete(s.first, h)
-		}
-	}
-	if len(all) == s.limit {
-		s.full, s.last = true, all[s.limit-1].hash
-	}
-	return all
-}
-
 // smallestFn sends the smallest of a bundle.
 //
 //	blocks of documents → KV<together, holders>
@@ -170,19 +130,21 @@ type smallestFn struct {
 
 	shingler *shingle.Shingler
 	shingles []uint64
-	smallest *smallest
+	smallest *sample.Smallest[blocks.Key]
 }
 
 func (f *smallestFn) Setup() { f.shingler = f.Params.Text.New() }
 
-func (f *smallestFn) StartBundle(func(int64, []byte)) { f.smallest = newSmallest(f.Params.Sample) }
+func (f *smallestFn) StartBundle(func(int64, []byte)) {
+	f.smallest = sample.NewSmallest[blocks.Key](f.Params.Sample)
+}
 
 func (f *smallestFn) ProcessElement(block []byte, _ func(int64, []byte)) error {
 	d := blocks.NewDecoder(block)
 	for doc := range d.Documents() {
 		f.shingles = f.shingler.Shingles(f.shingles[:0], doc.Text)
 		if len(f.shingles) > 0 {
-			f.smallest.add(holder{blocks.SetHash(hash.Sequence(shingle.Set(f.shingles))), doc.Key})
+			f.smallest.Add(hash.Sequence(shingle.Set(f.shingles)), doc.Key)
 		}
 	}
 	return d.Err()
@@ -190,8 +152,8 @@ func (f *smallestFn) ProcessElement(block []byte, _ func(int64, []byte)) error {
 
 func (f *smallestFn) FinishBundle(emit func(int64, []byte)) {
 	out := blocks.NewBuffers()
-	for _, h := range f.smallest.sorted() {
-		out.Add(together, h.append, emit)
+	for _, s := range f.smallest.Sets() {
+		out.Add(together, holder{blocks.SetHash(s.Hash), s.First}.append, emit)
 	}
 	out.Flush(emit)
 }
@@ -206,14 +168,14 @@ func (f *chooseFn) ProcessElement(ctx context.Context, _ int64, packed func(*[]b
 	if err != nil {
 		return err
 	}
-	all := newSmallest(f.Params.Sample)
-	if err := eachHolder(packed, all.add); err != nil {
+	all := sample.NewSmallest[blocks.Key](f.Params.Sample)
+	if err := eachHolder(packed, func(h holder) { all.Add(hash.Sum128(h.hash), h.key) }); err != nil {
 		return err
 	}
 	out := blocks.NewBuffers()
-	for _, h := range all.sorted() {
-		member := blocks.Member{Key: h.key, Component: h.key, Of: 1}
-		out.Add(int64(in.Split(h.key)), func(block []byte) []byte { return blocks.AppendMember(block, member) }, emit)
+	for _, s := range all.Sets() {
+		member := blocks.Member{Key: s.First, Component: s.First, Of: 1}
+		out.Add(int64(in.Split(s.First)), func(block []byte) []byte { return blocks.AppendMember(block, member) }, emit)
 	}
 	out.Flush(emit)
 	return nil

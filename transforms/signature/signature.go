@@ -11,6 +11,7 @@ import (
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/blocks/flow"
 	"github.com/neardup/neardup/io/storage"
+	"github.com/neardup/neardup/kernels/copies"
 	"github.com/neardup/neardup/kernels/lsh"
 	"github.com/neardup/neardup/kernels/minhash/fss"
 	"github.com/neardup/neardup/kernels/shingle"
@@ -72,7 +73,7 @@ type minHashFn struct {
 	shingles []uint64
 	values   []uint64
 	keys     []uint64
-	seen     copies
+	seen     copies.Table[blocks.Key]
 	bands    *blocks.BandWriter
 	edges    []byte
 	rejected *blocks.Buffers
@@ -89,7 +90,7 @@ func (f *minHashFn) Setup(ctx context.Context) (err error) {
 }
 
 func (f *minHashFn) StartBundle(func(int64, []byte), func([]byte), func(int64, []byte)) {
-	f.seen.reset()
+	f.seen.Reset()
 	f.rejected = blocks.NewBuffers()
 }
 
@@ -105,7 +106,7 @@ func (f *minHashFn) ProcessElement(ctx context.Context, block []byte, bands func
 			continue
 		}
 		signed++
-		if first, ok := f.seen.first(f.shingles, doc.Key); ok {
+		if first, ok := f.seen.First(f.shingles, doc.Key); ok {
 			equal++
 			f.edges = blocks.AppendEdge(f.edges, blocks.Edge{A: min(first, doc.Key), B: max(first, doc.Key)})
 			if len(f.edges) >= blocks.BlockBytes {

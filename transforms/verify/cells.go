@@ -12,6 +12,7 @@ import (
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 
 	"github.com/neardup/neardup/blocks"
+	"github.com/neardup/neardup/kernels/estimate"
 	"github.com/neardup/neardup/kernels/hash"
 	"github.com/neardup/neardup/kernels/setsim"
 )
@@ -70,26 +71,21 @@ func (f *cutFn) ProcessElement(ctx context.Context, component int64, profiles fu
 		sizes[i] = r.size
 	}
 	// Whether it is too much depends on the input alone, and not on the memory there is.
-	usual := measure(sizes, setsim.Cells(sizes, DefaultCellBytes/shingleBytes, f.Threshold))
-	if usual.routed > f.WorkBytes {
+	usual := setsim.Cost(sizes, setsim.Cells(sizes, DefaultCellBytes/shingleBytes, f.Threshold))
+	if shingleBytes*usual.Routed > f.WorkBytes {
 		return fmt.Errorf("%d documents (%d different ones, %d MB of shingles) hang together as candidates, and comparing them all would move %d GB: "+
 			"longer shingles (--shingle), a higher --threshold or more --rows separate documents that are not alike",
-			documents, len(sizes), usual.all>>20, usual.routed>>30)
+			documents, len(sizes), shingleBytes*usual.Elements>>20, shingleBytes*usual.Routed>>30)
 	}
 	cut := setsim.Cells(sizes, f.CellBytes/shingleBytes, f.Threshold)
-	w := measure(sizes, cut)
+	w := setsim.Cost(sizes, cut)
 	cellsCut.Inc(ctx, int64(len(cut)))
-	cellPairs.Inc(ctx, w.pairs)
-	cellBytes.Inc(ctx, w.all)
-	routedBytes.Inc(ctx, w.routed)
-	largest.Update(ctx, w.all)
-	// The cells before c that c is joined with are those that reach it: they are a stretch, too.
-	reaches := 0
+	cellPairs.Inc(ctx, w.Pairs)
+	cellBytes.Inc(ctx, shingleBytes*w.Elements)
+	routedBytes.Inc(ctx, shingleBytes*w.Routed)
+	largest.Update(ctx, shingleBytes*w.Elements)
 	for c, cell := range cut {
-		for cut[reaches].Last < c {
-			reaches++
-		}
-		place := place{component: blocks.Key(component), lowest: reaches, cell: c, last: cell.Last}
+		place := place{component: blocks.Key(component), lowest: cell.Lowest, cell: c, last: cell.Last}
 		for _, r := range ordered[cell.First:cell.End] {
 			emit(int64(r.key), place.append(nil))
 		}
@@ -130,30 +126,6 @@ func distinct(profiles func(*[]byte) bool, preferred func(a, b *blocks.Profile) 
 		all = append(all, r)
 	}
 	return all, documents, nil
-}
-
-// work is what joining a component comes to.
-type work struct {
-	pairs       int64 // of cells
-	all, routed int64 // bytes of the sets, and of those sent to pairs of cells
-}
-
-func measure(sizes []int, cut []setsim.Cell) (w work) {
-	bytes := make([]int64, len(cut)+1) // of the cells before each
-	for c, cell := range cut {
-		bytes[c+1] = bytes[c]
-		for _, size := range sizes[cell.First:cell.End] {
-			bytes[c+1] += shingleBytes * int64(size)
-		}
-	}
-	for c, cell := range cut {
-		own := bytes[c+1] - bytes[c]
-		others := int64(cell.Last - c)
-		w.routed += own + own*others + bytes[cell.Last+1] - bytes[c+1]
-		w.pairs += 1 + others
-	}
-	w.all = bytes[len(cut)]
-	return w
 }
 
 // place says to which pairs of cells a representative belongs: those of its cell with the cells
@@ -236,10 +208,10 @@ type cellPairFn struct {
 	PairBudget int
 	Banding    Banding
 
-	estimator *estimator
+	estimator *estimate.Estimator
 }
 
-func (f *cellPairFn) Setup() { f.estimator = newEstimator(f.Banding) }
+func (f *cellPairFn) Setup() { f.estimator = f.Banding.estimator() }
 
 // halves are the parts of the sets of a pair of cells.
 type halves [2][][]byte
@@ -293,11 +265,11 @@ func (f *cellPairFn) join(ctx context.Context, c cellPair, h *halves, emit, esti
 	out.emit = func(_ int64, block []byte) { packed = append(packed, block) }
 	crowd := false
 	keys, sets := slices.Concat(first.Keys, second.Keys), slices.Concat(first.Sets, second.Sets)
-	estimate := f.estimator.of(sets)
+	f.estimator.Begin(sets)
 	take := func(i, j, shared int) bool {
 		crowd = out.written == int64(f.PairBudget)
 		out.add(keys[i], keys[j], shared)
-		estimate.pair(i, j, shared)
+		f.estimator.Pair(i, j, shared)
 		return !crowd
 	}
 	if c.first == c.second {
@@ -319,6 +291,6 @@ func (f *cellPairFn) join(ctx context.Context, c cellPair, h *halves, emit, esti
 	for _, block := range packed {
 		emit(int64(c.component), block)
 	}
-	estimates(int64(c.component), estimate.append(nil))
+	estimates(int64(c.component), appendEstimate(nil, f.estimator.Sum()))
 	return nil
 }

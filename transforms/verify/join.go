@@ -11,6 +11,7 @@ import (
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
 
 	"github.com/neardup/neardup/blocks"
+	"github.com/neardup/neardup/kernels/estimate"
 	"github.com/neardup/neardup/kernels/setsim"
 )
 
@@ -40,13 +41,13 @@ type joinFn struct {
 	CellBytes int
 	Banding   Banding
 
-	estimator *estimator
+	estimator *estimate.Estimator
 	estimates bundleEstimate
 	assembler blocks.SetAssembler
 	members   []memberPart
 }
 
-func (f *joinFn) Setup() { f.estimator = newEstimator(f.Banding) }
+func (f *joinFn) Setup() { f.estimator = f.Banding.estimator() }
 
 func (f *joinFn) StartBundle(_, _, _ func(int64, []byte), _ func([]byte)) {
 	f.estimates = bundleEstimate{}
@@ -146,13 +147,13 @@ func (f *joinFn) gather(packed func(*[]byte) bool, sets, profiles func(int64, []
 
 // join joins the sets of a component.
 func (f *joinFn) join(component int64, g blocks.Sets, out *pairWriter) {
-	estimate := f.estimator.of(g.Sets)
+	f.estimator.Begin(g.Sets)
 	setsim.SelfJoin(g.Sets, f.Threshold, func(i, j, shared int) bool {
 		out.add(g.Keys[i], g.Keys[j], shared)
-		estimate.pair(i, j, shared)
+		f.estimator.Pair(i, j, shared)
 		return true
 	})
-	f.estimates.add(component, estimate.estimate)
+	f.estimates.add(component, f.estimator.Sum())
 }
 
 // passOn sends a part of a set of a component that one call cannot hold to be cut into cells.
