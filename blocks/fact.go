@@ -34,3 +34,18 @@ const (
 func (f Fact) Compare(o Fact) int {
 	return cmp.Or(cmp.Compare(f.Kind, o.Kind), cmp.Compare(f.Name, o.Name))
 }
+
+// Counts of facts.
+const (
+	CountRecords         = "records"         // records read, unreadable ones included
+	CountUnreadable      = "unreadable"      // records that are no document
+	CountNotCompared     = "not_compared"    // documents that have no token or too few, or are too large
+	CountRows            = "rows"            // rows of a table, records of a corpus file
+	CountCopies          = "copies"          // removed documents with reason copy; pairs of copies
+	CountNear            = "near"            // removed documents with reason near; near pairs
+	CountChained         = "chained"         // of the removed, those that are no pair with the kept one
+	CountClusters        = "clusters"        // clusters
+	CountRepresentatives = "representatives" // distinct sets of a crowd, of a sample
+	CountMillionths      = "millionths"      // of a pair, estimated
+	CountCrowded         = "crowded"         // distinct sets of crowds, left out of a sample
+)

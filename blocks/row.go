@@ -237,27 +237,27 @@ func CountName[R Row](row *R, own Key) string {
 	switch row := any(row).(type) {
 	case *records.Pair:
 		if row.Similarity == 1 { // equal sets: between representatives there are none
-			return records.CountCopies
+			return CountCopies
 		}
-		return records.CountNear
+		return CountNear
 	case *records.Clustered: // a cluster counts once, with its first document
 		if row.Cluster == int64(own) {
-			return records.CountClusters
+			return CountClusters
 		}
 	case *records.Removed: // by what the kept document is to it
 		switch {
 		case row.Reason == records.ReasonCopy:
-			return records.CountCopies
+			return CountCopies
 		case row.Similarity == nil:
-			return records.CountChained
+			return CountChained
 		default:
-			return records.CountNear
+			return CountNear
 		}
 	case *records.Rejected: // by what becomes of the record
 		if row.Unreadable() {
-			return records.CountUnreadable
+			return CountUnreadable
 		}
-		return records.CountNotCompared
+		return CountNotCompared
 	}
 	return ""
 }

@@ -126,15 +126,15 @@ func TestStringColumnsAreUTF8(t *testing.T) {
 func TestTallies(t *testing.T) {
 	const first, later = blocks.Key(3), blocks.Key(5)
 	for name, got := range map[string][2]string{
-		"pair of copies":    {blocks.CountName(&records.Pair{Similarity: 1}, first), records.CountCopies},
-		"near pair":         {blocks.CountName(&records.Pair{Similarity: 0.99}, first), records.CountNear},
-		"cluster's first":   {blocks.CountName(&records.Clustered{Cluster: int64(first)}, first), records.CountClusters},
+		"pair of copies":    {blocks.CountName(&records.Pair{Similarity: 1}, first), blocks.CountCopies},
+		"near pair":         {blocks.CountName(&records.Pair{Similarity: 0.99}, first), blocks.CountNear},
+		"cluster's first":   {blocks.CountName(&records.Clustered{Cluster: int64(first)}, first), blocks.CountClusters},
 		"cluster's second":  {blocks.CountName(&records.Clustered{Cluster: int64(first)}, later), ""},
-		"removed copy":      {blocks.CountName(&records.Removed{Reason: records.ReasonCopy}, first), records.CountCopies},
-		"removed near":      {blocks.CountName(&records.Removed{Reason: records.ReasonNear, Similarity: new(0.9)}, first), records.CountNear},
-		"removed by chains": {blocks.CountName(&records.Removed{Reason: records.ReasonNear}, first), records.CountChained},
-		"unreadable record": {blocks.CountName(&records.Rejected{Raw: []byte(strings.Repeat("x", 3))}, first), records.CountUnreadable},
-		"not compared":      {blocks.CountName(&records.Rejected{Reason: records.ReasonNoToken}, first), records.CountNotCompared},
+		"removed copy":      {blocks.CountName(&records.Removed{Reason: records.ReasonCopy}, first), blocks.CountCopies},
+		"removed near":      {blocks.CountName(&records.Removed{Reason: records.ReasonNear, Similarity: new(0.9)}, first), blocks.CountNear},
+		"removed by chains": {blocks.CountName(&records.Removed{Reason: records.ReasonNear}, first), blocks.CountChained},
+		"unreadable record": {blocks.CountName(&records.Rejected{Raw: []byte(strings.Repeat("x", 3))}, first), blocks.CountUnreadable},
+		"not compared":      {blocks.CountName(&records.Rejected{Reason: records.ReasonNoToken}, first), blocks.CountNotCompared},
 	} {
 		if got[0] != got[1] {
 			t.Errorf("%s counts as %q, want %q", name, got[0], got[1])

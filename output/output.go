@@ -1,4 +1,5 @@
-// Package output reads the output of a finished job back.
+// Package output is the layout of an output folder: the names of its parts and files, the options of
+// its Parquet files, and reading a finished one back.
 package output
 
 import (
@@ -9,17 +10,72 @@ import (
 	"io"
 	"io/fs"
 	"iter"
-	"math"
-	"os"
-	"path/filepath"
+	"maps"
+	"path"
+	"slices"
 	"strings"
 
 	"github.com/parquet-go/parquet-go"
 
-	"github.com/neardup/neardup/blocks"
-	"github.com/neardup/neardup/io/source"
+	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/records"
 )
+
+// Part is a table, or the corpus: a folder of an output.
+type Part string
+
+// The parts.
+const (
+	Pairs    Part = "pairs"
+	Clusters Part = "clusters"
+	Removed  Part = "removed"
+	Rejected Part = "rejected"
+	Corpus   Part = "corpus"
+)
+
+// Parts are all of them.
+func Parts() []Part { return []Part{Pairs, Clusters, Removed, Rejected, Corpus} }
+
+// PartOf returns the part that a file of the manifest belongs to.
+func PartOf(file string) Part {
+	part, _, _ := strings.Cut(file, "/")
+	return Part(part)
+}
+
+// Files of an output, besides those of its parts.
+const (
+	RunFile      = "run.json"
+	ManifestFile = "manifest.json"
+	SuccessFile  = "_SUCCESS" // there once all others are whole
+)
+
+// TableFile is the name below the output of a shard of a table.
+func TableFile(table Part, shard int64, shards int) string {
+	return fmt.Sprintf("%s/part-%05d-of-%05d.parquet", table, shard, shards)
+}
+
+// CorpusFile is the name below the output of a corpus file.
+func CorpusFile(name string) string { return path.Join(string(Corpus), name) }
+
+// WriterOptions are those of every Parquet file, with its key-value metadata.
+func WriterOptions(metadata map[string]string) []parquet.WriterOption {
+	options := []parquet.WriterOption{parquet.Compression(&parquet.Zstd), parquet.CreatedBy("neardup", records.Tables, "")}
+	for _, key := range slices.Sorted(maps.Keys(metadata)) {
+		options = append(options, parquet.KeyValueMetadata(key, metadata[key]))
+	}
+	return options
+}
+
+// WriteJSON writes run.json or the manifest.
+func WriteJSON(ctx context.Context, file string, v any) error {
+	_, err := storage.WriteFile(ctx, file, func(w io.Writer) error {
+		encoder := json.NewEncoder(w)
+		encoder.SetIndent("", "  ")
+		encoder.SetEscapeHTML(false)
+		return encoder.Encode(v)
+	})
+	return err
+}
 
 // Finished is a finished output folder.
 type Finished struct {
@@ -29,48 +85,50 @@ type Finished struct {
 }
 
 // Open opens the output folder dir. An output without _SUCCESS is not finished, and refused.
-func Open(dir string) (*Finished, error) {
-	r := &Finished{Dir: dir}
-	if _, err := os.Stat(filepath.Join(dir, records.SuccessFile)); err != nil {
+func Open(ctx context.Context, dir string) (*Finished, error) {
+	f := &Finished{Dir: dir}
+	if _, err := storage.ReadFile(ctx, path.Join(dir, SuccessFile)); err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("%s is no finished output: it has no %s", dir, records.SuccessFile)
+			return nil, fmt.Errorf("%s is no finished output: it has no %s", dir, SuccessFile)
 		}
 		return nil, err
 	}
-	for name, into := range map[string]any{records.RunFile: &r.Run, records.ManifestName: &r.Manifest} {
-		data, err := os.ReadFile(filepath.Join(dir, name))
+	for name, into := range map[string]any{RunFile: &f.Run, ManifestFile: &f.Manifest} {
+		file := path.Join(dir, name)
+		data, err := storage.ReadFile(ctx, file)
 		if err != nil {
 			return nil, err
 		}
 		if err := json.Unmarshal(data, into); err != nil {
-			return nil, fmt.Errorf("%s: %w", filepath.Join(dir, name), err)
+			return nil, fmt.Errorf("%s: %w", file, err)
 		}
 	}
-	return r, nil
+	return f, nil
 }
 
 // Rows reads the rows of a table in their order, from the files that the manifest lists.
-func Rows[T any](r *Finished, table string) iter.Seq2[T, error] {
+func Rows[T any](ctx context.Context, f *Finished, table Part) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
-		for _, file := range r.Manifest.Files {
-			if name, _, _ := strings.Cut(file.Path, "/"); name != table {
-				continue
-			}
-			if !fileRows(filepath.Join(r.Dir, file.Path), yield) {
+		for _, file := range f.Manifest.Files {
+			if PartOf(file.Path) == table && !fileRows(ctx, path.Join(f.Dir, file.Path), file.Bytes, yield) {
 				return
 			}
 		}
 	}
 }
 
-func fileRows[T any](path string, yield func(T, error) bool) bool {
+func fileRows[T any](ctx context.Context, file string, size int64, yield func(T, error) bool) bool {
 	var none T
-	f, err := os.Open(path)
+	content, err := storage.OpenFile(ctx, file)
 	if err != nil {
 		return yield(none, err)
 	}
-	defer f.Close()
-	reader := parquet.NewGenericReader[T](f)
+	defer content.Close()
+	opened, err := parquet.OpenFile(content, size)
+	if err != nil {
+		return yield(none, fmt.Errorf("%s: %w", file, err))
+	}
+	reader := parquet.NewGenericReader[T](opened)
 	defer reader.Close()
 	for rows := make([]T, 256); ; {
 		n, err := reader.Read(rows)
@@ -83,80 +141,8 @@ func fileRows[T any](path string, yield func(T, error) bool) bool {
 			return true
 		}
 		if err != nil {
-			return yield(none, fmt.Errorf("%s: %w", path, err))
+			return yield(none, fmt.Errorf("%s: %w", file, err))
 		}
 		rows = make([]T, 256) // the reader reuses what it filled
 	}
-}
-
-// An example should be short enough to be read and long enough to be a document.
-const (
-	exampleShingles = 60
-	exampleRows     = 100_000 // of pairs/ that are looked at
-)
-
-// Example returns the pair that shows best what a near-duplicate is here, with its texts: a near
-// pair of about 60 shingles whose similarity is midway between the threshold and 1. It returns
-// nil if there is no near pair.
-func (r *Finished) Example(ctx context.Context) (*records.Example, error) {
-	threshold, _ := r.Run.Parameters["threshold"].(float64)
-	best := math.Inf(1)
-	var example *records.Example
-	looked := 0
-	for pair, err := range Rows[records.Pair](r, "pairs") {
-		if err != nil {
-			return nil, err
-		}
-		if looked++; looked > exampleRows {
-			break
-		}
-		if pair.Similarity == 1 {
-			continue
-		}
-		off := math.Abs(math.Log(float64(pair.SizeA)/exampleShingles)) + 4*math.Abs(pair.Similarity-(threshold+1)/2)
-		if off < best {
-			best, example = off, &records.Example{Pair: pair}
-		}
-	}
-	if example == nil {
-		return nil, nil
-	}
-	var err error
-	if example.TextA, err = r.text(ctx, example.Pair.SourceA, example.Pair.PositionA); err != nil {
-		return nil, err
-	}
-	example.TextB, err = r.text(ctx, example.Pair.SourceB, example.Pair.PositionB)
-	return example, err
-}
-
-// text reads the text of one document again.
-func (r *Finished) text(ctx context.Context, from string, position int64) (string, error) {
-	var options source.Options
-	if err := r.parameters(&options); err != nil {
-		return "", err
-	}
-	listing, err := source.Plan(ctx, []string{filepath.Join(r.Run.Input.Root, from)}, options)
-	if err != nil {
-		return "", err
-	}
-	return source.Text(ctx, listing.Inputs, blocks.NewKey(0, position), options)
-}
-
-// parameters fills in how the job's inputs were read.
-func (r *Finished) parameters(o *source.Options) error {
-	data, err := json.Marshal(r.Run.Parameters)
-	if err != nil {
-		return err
-	}
-	var p struct {
-		Format      string   `json:"format"`
-		Text        []string `json:"text"`
-		ID          string   `json:"id"`
-		MaxDocBytes int64    `json:"max_doc_bytes"`
-	}
-	if err := json.Unmarshal(data, &p); err != nil {
-		return err
-	}
-	o.Format, o.Fields.Text, o.Fields.ID, o.MaxDocument = p.Format, p.Text, p.ID, p.MaxDocBytes
-	return nil
 }

@@ -2,34 +2,6 @@ package records
 
 import "time"
 
-// Counts of facts, and of Run.Counts.
-const (
-	CountRecords     = "records"      // records read, unreadable ones included
-	CountUnreadable  = "unreadable"   // records that are no document
-	CountNotCompared = "not_compared" // documents that have no token or too few, or are too large
-	CountRows        = "rows"         // rows of a table
-	CountCopies      = "copies"       // removed documents with reason copy; pairs of copies
-	CountNear        = "near"         // removed documents with reason near; near pairs
-	CountChained     = "chained"      // of the removed, those that are no pair with the kept one
-	CountClusters    = "clusters"
-	CountPairs       = "pairs"      // rows of pairs/
-	CountNearPairs   = "near_pairs" // of them, those between representatives
-	CountRemoved     = "removed"
-	CountCorpus      = "corpus" // records in corpus/
-
-	CountPairsPartial    = "pairs_partial"   // crowds, of which pairs/ lists some pairs with kept documents only
-	CountRepresentatives = "representatives" // distinct sets of a crowd, of a sample
-	CountMillionths      = "millionths"      // of a pair, estimated
-	CountCrowded         = "crowded"         // distinct sets of crowds, left out of a sample
-)
-
-// Files of an output, besides the tables and the corpus.
-const (
-	RunFile      = "run.json"
-	ManifestName = "manifest.json"
-	SuccessFile  = "_SUCCESS" // there once all others are whole
-)
-
 // Manifest lists the files of a finished run; readers trust it alone. It is byte-identical in
 // every run of the same job.
 type Manifest struct {
@@ -57,19 +29,73 @@ type Run struct {
 	Jobs     []string  `json:"runner_jobs,omitempty"` // the run's jobs, as a cluster calls them
 	Warnings []string  `json:"warnings,omitempty"`
 
-	Input      RunInput       `json:"input"`
-	Parameters map[string]any `json:"parameters"` // the flags in force
-	Chosen     Chosen         `json:"chosen"`
-	Formats    Formats        `json:"formats"`
+	Input      RunInput   `json:"input"`
+	Parameters Parameters `json:"parameters"`
+	Chosen     Chosen     `json:"chosen"`
+	Formats    Formats    `json:"formats"`
 
-	Counts map[string]int64 `json:"counts"`
-	Recall *Recall          `json:"recall,omitempty"`
+	Counts Counts  `json:"counts"`
+	Recall *Recall `json:"recall,omitempty"`
 	// Steps are the counters of each step as the runner saw them: attempts, for information.
 	Steps map[string]int64 `json:"steps,omitempty"`
 	// Stages are the runner's account of its work, where it gives one.
 	Stages []Stage `json:"stages,omitempty"`
 	CPU    float64 `json:"cpu_seconds,omitempty"`
 	Peak   int64   `json:"peak_memory_bytes,omitempty"`
+}
+
+// Counts are what a run found and wrote.
+type Counts struct {
+	Records     int64 `json:"records"`      // records read, unreadable ones included
+	Unreadable  int64 `json:"unreadable"`   // records that are no document
+	NotCompared int64 `json:"not_compared"` // documents that have no token or too few, or are too large
+	Pairs       int64 `json:"pairs"`        // rows of pairs/
+	NearPairs   int64 `json:"near_pairs"`   // of them, those between representatives
+	// PairsPartial are the crowds, of which pairs/ lists some pairs with kept documents only.
+	PairsPartial int64 `json:"pairs_partial"`
+	Clusters     int64 `json:"clusters"`
+	Removed      int64 `json:"removed"`
+	Copies       int64 `json:"copies"`  // of the removed, those with reason copy
+	Near         int64 `json:"near"`    // of the removed, those with reason near
+	Chained      int64 `json:"chained"` // of those, the ones that are no pair with the kept one
+	Corpus       int64 `json:"corpus"`  // records in corpus/
+}
+
+// Parameters are the flags in force, by their names with _ for -.
+type Parameters struct {
+	Bands         int      `json:"bands"`
+	Cluster       string   `json:"cluster"`
+	DryRun        bool     `json:"dry_run"`
+	Environment   string   `json:"environment"`
+	ForceUnlock   bool     `json:"force_unlock"`
+	Format        string   `json:"format"`
+	ID            string   `json:"id"`
+	Inputs        []string `json:"inputs"`
+	JobServer     string   `json:"job_server"`
+	Keep          string   `json:"keep"`
+	Limit         int64    `json:"limit"`
+	MaxDocBytes   int64    `json:"max_doc_bytes"`
+	MaxRejected   string   `json:"max_rejected"`
+	MeasureRecall int      `json:"measure_recall"`
+	Memory        int64    `json:"memory"`
+	Method        string   `json:"method"`
+	MinWords      int      `json:"min_words"`
+	Normalize     string   `json:"normalize"`
+	Output        string   `json:"output"`
+	Overwrite     bool     `json:"overwrite"`
+	PairBudget    int      `json:"pair_budget"`
+	Recall        float64  `json:"recall"`
+	Rows          int      `json:"rows"`
+	Runner        string   `json:"runner"`
+	Seed          uint64   `json:"seed"`
+	Shingle       string   `json:"shingle"`
+	Signature     string   `json:"signature"`
+	TempDir       string   `json:"temp_dir"`
+	Text          []string `json:"text"`
+	Threshold     float64  `json:"threshold"`
+	WorkerBinary  string   `json:"worker_binary"`
+	Workers       int      `json:"workers"`
+	Write         []string `json:"write"`
 }
 
 // Recall is what is known of the share of the near pairs that the run found. Pairs of crowds,

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/neardup/neardup/output"
 	"github.com/neardup/neardup/records"
 )
 
@@ -27,32 +28,32 @@ func Plan(w io.Writer, run *records.Run) error {
 // Summary prints what a run found and where it lies; example may be nil.
 func Summary(w io.Writer, run *records.Run, dir string, example *records.Example) error {
 	out := &printer{w: w}
-	n := func(name string) string { return count(run.Counts[name]) }
-	documents := run.Counts[records.CountRecords] - run.Counts[records.CountUnreadable]
+	n := run.Counts
+	documents := n.Records - n.Unreadable
 
 	out.printf("read        %s in %s, %s\n", plural(documents, "document"), plural(run.Input.Files, "file"), Size(run.Input.Bytes))
-	if run.Counts[records.CountUnreadable] > 0 {
-		out.printf("unreadable  %s\n", plural(run.Counts[records.CountUnreadable], "record"))
+	if n.Unreadable > 0 {
+		out.printf("unreadable  %s\n", plural(n.Unreadable, "record"))
 	}
-	if run.Counts[records.CountNotCompared] > 0 {
-		out.printf("left alone  %s not compared (too few words in them, or too large), kept in the corpus\n", plural(run.Counts[records.CountNotCompared], "document"))
+	if n.NotCompared > 0 {
+		out.printf("left alone  %s not compared (too few words in them, or too large), kept in the corpus\n", plural(n.NotCompared, "document"))
 	}
-	out.printf("copies      %s with the same shingle set as an earlier one\n", plural(run.Counts[records.CountPairs]-run.Counts[records.CountNearPairs], "document"))
-	out.printf("near pairs  %s, each verified exactly\n", n(records.CountNearPairs))
-	if crowds := run.Counts[records.CountPairsPartial]; crowds > 0 {
+	out.printf("copies      %s with the same shingle set as an earlier one\n", plural(n.Pairs-n.NearPairs, "document"))
+	out.printf("near pairs  %s, each verified exactly\n", count(n.NearPairs))
+	if crowds := n.PairsPartial; crowds > 0 {
 		out.printf("crowds      %s with more pairs than --pair-budget, of which only some with kept documents are listed\n", plural(crowds, "component"))
 	}
-	out.printf("clusters    %s\n", n(records.CountClusters))
-	chained, byChains := run.Counts[records.CountChained], ""
+	out.printf("clusters    %s\n", count(n.Clusters))
+	chained, byChains := n.Chained, ""
 	if chained > 0 {
 		byChains = fmt.Sprintf(", %s by chains", count(chained))
 	}
 	out.printf("removed     %s: %s as copies of the kept one, %s as near-duplicates of it%s\n",
-		plural(run.Counts[records.CountRemoved], "document"), n(records.CountCopies), count(run.Counts[records.CountNear]-chained), byChains)
+		plural(n.Removed, "document"), count(n.Copies), count(n.Near-chained), byChains)
 	if chained > 0 {
 		out.printf("chains      %s removed without resembling the kept one, only others between; --cluster star removes no such\n", plural(chained, "document"))
 	}
-	out.printf("kept        %s\n", plural(documents-run.Counts[records.CountRemoved], "document"))
+	out.printf("kept        %s\n", plural(documents-n.Removed, "document"))
 	if run.Recall != nil {
 		recall(out, run.Recall)
 	}
@@ -80,10 +81,9 @@ func recall(out *printer, r *records.Recall) {
 
 // written lists what the run wrote.
 func written(run *records.Run) (names []string) {
-	asked, _ := run.Parameters["write"].([]any)
-	for _, name := range asked {
+	for _, name := range run.Parameters.Write {
 		kind := " (Parquet)"
-		if name == "corpus" {
+		if output.Part(name) == output.Corpus {
 			kind = ""
 		}
 		names = append(names, fmt.Sprintf("%v/%s", name, kind))

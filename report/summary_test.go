@@ -14,11 +14,11 @@ func TestSummary(t *testing.T) {
 	run := &records.Run{
 		Input:   records.RunInput{Files: 2, Bytes: 1_234_567},
 		Seconds: 61.234, CPU: 100.5, Peak: 2_500_000_000,
-		Parameters: map[string]any{"write": []any{"pairs", "corpus"}},
-		Counts: map[string]int64{
-			records.CountRecords: 1_000_010, records.CountUnreadable: 10, records.CountNotCompared: 3,
-			records.CountPairs: 50, records.CountPairsPartial: 2, records.CountNearPairs: 20, records.CountClusters: 25,
-			records.CountRemoved: 40, records.CountCopies: 30, records.CountNear: 10,
+		Parameters: records.Parameters{Write: []string{"pairs", "corpus"}},
+		Counts: records.Counts{
+			Records: 1_000_010, Unreadable: 10, NotCompared: 3,
+			Pairs: 50, PairsPartial: 2, NearPairs: 20, Clusters: 25,
+			Removed: 40, Copies: 30, Near: 10,
 		},
 	}
 	var got strings.Builder
@@ -45,8 +45,8 @@ results in out: pairs/ (Parquet), corpus/, run.json
 
 // A removed document need not resemble the kept one, and the summary says so.
 func TestSummaryOfChains(t *testing.T) {
-	run := &records.Run{Counts: map[string]int64{
-		records.CountRecords: 10, records.CountRemoved: 7, records.CountCopies: 1, records.CountNear: 6, records.CountChained: 2,
+	run := &records.Run{Counts: records.Counts{
+		Records: 10, Removed: 7, Copies: 1, Near: 6, Chained: 2,
 	}}
 	var got strings.Builder
 	if err := report.Summary(&got, run, "out", nil); err != nil {
@@ -86,7 +86,7 @@ func TestExampleSideBySide(t *testing.T) {
 		TextA: "the committee met on Monday to discuss the budget",
 		TextB: "the committee met on Tuesday to discuss a budget",
 	}
-	run := &records.Run{Counts: map[string]int64{}, Parameters: map[string]any{}}
+	run := &records.Run{}
 	var got strings.Builder
 	if err := report.Summary(&got, run, "out", example); err != nil {
 		t.Fatal(err)

@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"fmt"
 	"os"
 	"os/exec"
@@ -158,11 +159,11 @@ func loud(name string, arguments ...string) error {
 
 // readResults reads an output folder of neardup: documents of a pair are in one cluster.
 func readResults(path string, a *answer) error {
-	r, err := output.Open(path)
+	r, err := output.Open(context.Background(), path)
 	if err != nil {
 		return err
 	}
-	for pair, err := range output.Rows[records.Pair](r, "pairs") {
+	for pair, err := range output.Rows[records.Pair](context.Background(), r, output.Pairs) {
 		if err != nil {
 			return err
 		}
@@ -170,7 +171,7 @@ func readResults(path string, a *answer) error {
 			return err
 		}
 	}
-	for row, err := range output.Rows[records.Removed](r, "removed") {
+	for row, err := range output.Rows[records.Removed](context.Background(), r, output.Removed) {
 		if err != nil {
 			return err
 		}

@@ -16,16 +16,16 @@ import (
 
 	"github.com/neardup/neardup/internal/beamcli"
 	"github.com/neardup/neardup/internal/logging"
-	"github.com/neardup/neardup/pipelines/dedup"
+	"github.com/neardup/neardup/pipelines/job"
 	"github.com/neardup/neardup/records"
 	"github.com/neardup/neardup/runners/jobserver"
 )
 
-// onCluster returns how the job is started on a cluster, whose job server has answered.
-func (c *dedupCmd) onCluster(ctx context.Context, progress io.Writer) (dedup.Launch, error) {
-	options, err := c.clusterOptions()
+// onCluster returns how a job is started on a cluster, whose job server has answered.
+func onCluster(ctx context.Context, running job.Running, remote job.Remote, progress io.Writer) (job.Launch, error) {
+	options, err := clusterOptions(running, remote)
 	if err != nil {
-		return nil, &dedup.UsageError{Err: err}
+		return nil, &job.UsageError{Err: err}
 	}
 	show := showProgress(progress)
 	options.Submitted = func(job string) {
@@ -48,10 +48,10 @@ func (c *dedupCmd) onCluster(ctx context.Context, progress io.Writer) (dedup.Lau
 }
 
 // clusterOptions are what the flags say of the cluster; Beam's own, after --, win.
-func (c *dedupCmd) clusterOptions() (o jobserver.Options, err error) {
-	o = jobserver.Options{Address: c.JobServer, Name: "neardup", Worker: c.WorkerBin, Parallelism: c.Workers}
-	if c.Environment != "" {
-		if o.Environment, err = jobserver.ParseEnvironment(c.Environment); err != nil {
+func clusterOptions(running job.Running, remote job.Remote) (o jobserver.Options, err error) {
+	o = jobserver.Options{Address: remote.JobServer, Name: "neardup", Worker: remote.WorkerBin, Parallelism: running.Workers}
+	if remote.Environment != "" {
+		if o.Environment, err = jobserver.ParseEnvironment(remote.Environment); err != nil {
 			return o, fmt.Errorf("--environment %w", err)
 		}
 	}
@@ -59,10 +59,10 @@ func (c *dedupCmd) clusterOptions() (o jobserver.Options, err error) {
 		return o, err
 	}
 	if o.Address == "" {
-		return o, fmt.Errorf("--runner %s: give the address of its Beam job server, as in --job-server localhost:8099", c.Runner)
+		return o, fmt.Errorf("--runner %s: give the address of its Beam job server, as in --job-server localhost:8099", running.Runner)
 	}
 	if o.Environment.Kind == "" {
-		if !here(o.Address) {
+		if !loopback(o.Address) {
 			return o, fmt.Errorf("--job-server %s is another machine: say with --environment what runs the steps there, as in --environment process:/opt/neardup/boot (docs/flink.md)", o.Address)
 		}
 		o.Environment.Kind = jobserver.Loopback
@@ -73,8 +73,8 @@ func (c *dedupCmd) clusterOptions() (o jobserver.Options, err error) {
 	return o, err
 }
 
-// here reports whether an address is this machine's by its name.
-func here(address string) bool {
+// loopback reports whether an address is this machine's by its name.
+func loopback(address string) bool {
 	host, _, err := net.SplitHostPort(address)
 	return err == nil && (host == "localhost" || net.ParseIP(host).IsLoopback())
 }

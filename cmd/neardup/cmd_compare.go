@@ -6,7 +6,6 @@ import (
 
 	"github.com/neardup/neardup/internal/configfile"
 	"github.com/neardup/neardup/pipelines/compare"
-	"github.com/neardup/neardup/pipelines/dedup"
 	"github.com/neardup/neardup/report"
 )
 
@@ -18,12 +17,16 @@ type compareCmd struct {
 
 // Run finds the pairs in each way and prints how they agree.
 func (c *compareCmd) Run(ctx context.Context, s streams) error {
-	runner := dedupCmd{Config: dedup.Config{Running: c.Running}}
-	launch, err := runner.launch(ctx, s.Err)
+	c.Stdin = s.In
+	task, err := compare.New(c.Config)
 	if err != nil {
 		return err
 	}
-	comparison, err := compare.Run(ctx, c.Config, launch)
+	launch, err := here(c.Running, s.Err)
+	if err != nil {
+		return err
+	}
+	comparison, err := task.Run(ctx, launch)
 	if errors.Is(err, context.Canceled) {
 		return errors.New("interrupted")
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/neardup/neardup/internal/configfile"
 	"github.com/neardup/neardup/output"
 	"github.com/neardup/neardup/pipelines/dedup"
+	"github.com/neardup/neardup/pipelines/job"
 	"github.com/neardup/neardup/records"
 	"github.com/neardup/neardup/report"
 )
@@ -28,30 +29,32 @@ type dedupCmd struct {
 // Run runs the job and prints what it found.
 func (c *dedupCmd) Run(ctx context.Context, s streams) error {
 	return c.Profiles.record(func() error {
-		if c.Floor {
-			return c.floor(ctx, s.Out)
+		c.Stdin = s.In
+		task, err := dedup.New(c.Config)
+		if err != nil {
+			return err
 		}
-		return c.run(ctx, s)
+		if c.Floor {
+			return c.floor(ctx, task, s.Out)
+		}
+		return c.run(ctx, task, s)
 	})
 }
 
-func (c *dedupCmd) floor(ctx context.Context, w io.Writer) error {
-	documents, shingles, err := dedup.Floor(ctx, c.Config, cmp.Or(c.Workers, runtime.GOMAXPROCS(0)))
+func (c *dedupCmd) floor(ctx context.Context, task *dedup.Job, w io.Writer) error {
+	documents, shingles, err := task.Floor(ctx, cmp.Or(c.Workers, runtime.GOMAXPROCS(0)))
 	if err == nil {
 		_, err = fmt.Fprintf(w, "%d documents, %d shingles\n", documents, shingles)
 	}
 	return err
 }
 
-func (c *dedupCmd) run(ctx context.Context, s streams) error {
-	if err := c.Validate(); err != nil {
-		return err
-	}
+func (c *dedupCmd) run(ctx context.Context, task *dedup.Job, s streams) error {
 	launch, err := c.launch(ctx, s.Err)
 	if err != nil {
 		return err
 	}
-	run, err := dedup.Run(ctx, c.Config, launch)
+	run, err := task.Run(ctx, launch)
 	if run != nil {
 		warn(run.Warnings)
 	}
@@ -74,14 +77,23 @@ func (c *dedupCmd) run(ctx context.Context, s streams) error {
 	return report.Summary(s.Out, run, c.Output, example)
 }
 
+// launch returns how the runner that was asked for is started. It fails if a cluster cannot be
+// reached, before the run has touched anything.
+func (c *dedupCmd) launch(ctx context.Context, progress io.Writer) (job.Launch, error) {
+	if c.Runner.OnCluster() && !c.DryRun {
+		return onCluster(ctx, c.Running, c.Remote, progress)
+	}
+	return here(c.Running, progress)
+}
+
 // example is a pair to show, nil if there is none.
 func (c *dedupCmd) example(ctx context.Context, run *records.Run) (*records.Example, error) {
-	if run.Counts[records.CountNearPairs] == 0 || !slices.Contains(c.Write, "pairs") || slices.Contains(c.Inputs, "-") {
+	if run.Counts.NearPairs == 0 || !slices.Contains(c.Write, output.Pairs) || slices.Contains(c.Inputs, "-") {
 		return nil, nil // texts of standard input are gone
 	}
-	r, err := output.Open(c.Output)
+	finished, err := output.Open(ctx, c.Output)
 	if err != nil {
 		return nil, err
 	}
-	return r.Example(ctx)
+	return dedup.Example(ctx, finished)
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 
 	"github.com/neardup/neardup/internal/configfile"
-	"github.com/neardup/neardup/pipelines/dedup"
 	"github.com/neardup/neardup/pipelines/query"
 	"github.com/neardup/neardup/report"
 )
@@ -18,12 +17,16 @@ type queryCmd struct {
 
 // Run looks for the nearest documents and prints them.
 func (c *queryCmd) Run(ctx context.Context, s streams) error {
-	runner := dedupCmd{Config: dedup.Config{Running: c.Running}}
-	launch, err := runner.launch(ctx, s.Err)
+	c.Stdin = s.In
+	task, err := query.New(c.Config)
 	if err != nil {
 		return err
 	}
-	answer, err := query.Run(ctx, c.Config, launch)
+	launch, err := here(c.Running, s.Err)
+	if err != nil {
+		return err
+	}
+	answer, err := task.Run(ctx, launch)
 	if errors.Is(err, context.Canceled) {
 		return errors.New("interrupted")
 	}

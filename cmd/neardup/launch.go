@@ -11,46 +11,44 @@ import (
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 
 	"github.com/neardup/neardup/internal/logging"
-	"github.com/neardup/neardup/pipelines/dedup"
+	"github.com/neardup/neardup/pipelines/job"
 	"github.com/neardup/neardup/records"
 	"github.com/neardup/neardup/runners/local"
 )
 
-// launch returns how the runner that was asked for is started. It fails if a cluster cannot be
-// reached, before the run has touched anything.
-func (c *dedupCmd) launch(ctx context.Context, progress io.Writer) (dedup.Launch, error) {
-	start, err := c.runner(ctx, progress)
-	if err != nil {
-		return nil, err
+// here returns how a runner in this process is started.
+func here(running job.Running, progress io.Writer) (job.Launch, error) {
+	switch running.Runner {
+	case job.Local:
+		return logged(running.Runner, locally(running, progress)), nil
+	case job.Prism:
+		if !prismLinked {
+			return nil, job.Usage("--runner prism: this binary is built without it; build one with go build -tags prism ./cmd/neardup, or leave the flag out")
+		}
 	}
+	return logged(running.Runner, func(ctx context.Context, p *beam.Pipeline, _ string) (beam.PipelineResult, []records.Stage, error) {
+		result, err := beam.Run(ctx, string(running.Runner), p)
+		return result, nil, err
+	}), nil
+}
+
+// logged logs when a pipeline starts and ends.
+func logged(runner job.Runner, start job.Launch) job.Launch {
 	return func(ctx context.Context, p *beam.Pipeline, temp string) (beam.PipelineResult, []records.Stage, error) {
 		begun := time.Now()
-		slog.Info("pipeline started", "runner", c.Runner)
+		slog.Info("pipeline started", "runner", runner)
 		result, stages, err := start(ctx, p, temp)
 		slog.Info("pipeline ended", "seconds", time.Since(begun).Round(time.Millisecond).Seconds(), "failed", err != nil)
 		return result, stages, err
-	}, nil
-}
-
-func (c *dedupCmd) runner(ctx context.Context, progress io.Writer) (dedup.Launch, error) {
-	switch {
-	case c.OnCluster() && !c.DryRun:
-		return c.onCluster(ctx, progress)
-	case c.Runner == "local":
-		return c.locally(progress), nil
 	}
-	return func(ctx context.Context, p *beam.Pipeline, _ string) (beam.PipelineResult, []records.Stage, error) {
-		result, err := beam.Run(ctx, c.Runner, p)
-		return result, nil, err
-	}, nil
 }
 
 // locally returns how the local runner is started.
-func (c *dedupCmd) locally(progress io.Writer) dedup.Launch {
+func locally(running job.Running, progress io.Writer) job.Launch {
 	show := showProgress(progress)
 	return func(ctx context.Context, p *beam.Pipeline, temp string) (beam.PipelineResult, []records.Stage, error) {
 		ctx = local.WithOptions(ctx, local.Options{
-			Workers: c.Workers, Memory: int64(c.Memory), TempDir: temp,
+			Workers: running.Workers, Memory: int64(running.Memory), TempDir: temp,
 			Progress: func(p local.Progress) { show(p.Elapsed, p.Ended, describe(p)) },
 		})
 		result, err := local.Execute(ctx, p)

@@ -15,12 +15,12 @@ import (
 	"github.com/alecthomas/kong"
 
 	_ "github.com/apache/beam/sdks/v2/go/pkg/beam/runners/direct" //nolint:staticcheck // deprecated, but a second runner to compare with
-	_ "github.com/apache/beam/sdks/v2/go/pkg/beam/runners/prism"
 
 	"github.com/neardup/neardup/internal/beamcli"
 	"github.com/neardup/neardup/internal/configfile"
 	"github.com/neardup/neardup/internal/logging"
 	"github.com/neardup/neardup/pipelines/dedup"
+	"github.com/neardup/neardup/pipelines/job"
 )
 
 // Exit statuses.
@@ -34,7 +34,7 @@ const (
 
 func main() {
 	reserve := make([]byte, heapReserve)
-	status := run(os.Args[1:], os.Stdout, os.Stderr)
+	status := run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
 	runtime.KeepAlive(reserve)
 	os.Exit(status)
 }
@@ -45,7 +45,7 @@ func main() {
 const heapReserve = 32 << 20
 
 // run runs one command line and returns its exit status.
-func run(args []string, stdout, stderr io.Writer) int {
+func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	own, options := beamcli.Split(args)
 	slog.SetDefault(logging.Early(own).Logger(stderr))
 	if beamcli.IsWorker(args) {
@@ -68,7 +68,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 		return max(status, exit(err))
 	}
 	if err := beamcli.Init(options); err != nil {
-		return exit(&dedup.UsageError{Err: err})
+		return exit(&job.UsageError{Err: err})
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -81,16 +81,19 @@ func run(args []string, stdout, stderr io.Writer) int {
 	if cli.Log.JSON() {
 		stderr = io.Discard // no line of progress that is written over
 	}
-	err = command.Run(streams{stdout, stderr})
-	if usage := (*dedup.UsageError)(nil); errors.As(err, &usage) {
+	err = command.Run(streams{stdin, stdout, stderr})
+	if usage := (*job.UsageError)(nil); errors.As(err, &usage) {
 		err = configfile.Locate(command, err)
 	}
 	return exit(err)
 }
 
-// streams are where a command writes: results to Out, and progress to Err if that is a terminal. The rest
+// streams are what a command reads and where it writes: results to Out, and progress to Err if that is a terminal. The rest
 // is logged, by slog's default.
-type streams struct{ Out, Err io.Writer }
+type streams struct {
+	In       io.Reader
+	Out, Err io.Writer
+}
 
 // parse parses the command line. A status of 0 or more means that all is done: --help.
 func parse(parser *kong.Kong, args []string) (command *kong.Context, status int, err error) {
@@ -102,12 +105,12 @@ func parse(parser *kong.Kong, args []string) (command *kong.Context, status int,
 	}
 	var inFile *configfile.Error
 	if errors.As(err, &inFile) {
-		return nil, status, &dedup.UsageError{Err: inFile}
+		return nil, status, &job.UsageError{Err: inFile}
 	}
 	var mistake *kong.ParseError
 	if errors.As(err, &mistake) {
 		err = configfile.Locate(mistake.Context, err)
-		err = &dedup.UsageError{Err: fmt.Errorf("%w; see neardup %s--help", err, subcommand(mistake.Context))}
+		err = &job.UsageError{Err: fmt.Errorf("%w; see neardup %s--help", err, subcommand(mistake.Context))}
 	}
 	return command, status, err
 }
@@ -126,8 +129,8 @@ func exit(err error) int {
 	}
 	slog.Error(err.Error())
 	var (
-		usage      *dedup.UsageError
-		exists     *dedup.OutputExistsError
+		usage      *job.UsageError
+		exists     *job.OutputExistsError
 		unreadable *dedup.TooManyUnreadableError
 	)
 	switch {

@@ -92,7 +92,7 @@ var layers = []layer{
 	},
 	{
 		packages: []string{"io/source", "io/sink"},
-		may: []string{beamPath + "...", module + "io/...", module + "records", module + "blocks/...",
+		may: []string{beamPath + "...", module + "io/...", module + "records", module + "blocks/...", module + "output",
 			"github.com/klauspost/compress/...", "github.com/parquet-go/parquet-go"},
 		never: []string{module + "kernels/...", module + "transforms/...", module + "pipelines/..."},
 		why:   "formats know nothing of algorithms",
@@ -108,7 +108,7 @@ var layers = []layer{
 	{
 		packages: []string{"pipelines/..."},
 		may: []string{beamPath + "go/pkg/beam", beamPath + "go/pkg/beam/core/metrics", module + "transforms/...", module + "kernels/...",
-			module + "io/...", module + "records", module + "blocks/...", module + "output", module + "pipelines/...", "github.com/parquet-go/parquet-go"},
+			module + "io/...", module + "records", module + "blocks/...", module + "output", module + "pipelines/...", module + "internal/usage", "github.com/parquet-go/parquet-go"},
 		not: []string{"flag"},
 		why: "a job is a value that a test can run",
 	},

@@ -15,7 +15,7 @@ import (
 	"github.com/neardup/neardup/blocks/flow"
 	"github.com/neardup/neardup/io/source"
 	"github.com/neardup/neardup/io/storage"
-	"github.com/neardup/neardup/records"
+	"github.com/neardup/neardup/output"
 )
 
 func init() {
@@ -66,7 +66,7 @@ func (f *corpusFn) ProcessElement(ctx context.Context, number int64, packed func
 	if file.IDIsSource && len(dropped) > 0 {
 		return nil // the file was the document
 	}
-	name := path.Join("corpus", in.PieceName(int(number)))
+	name := output.CorpusFile(in.PieceName(int(number)))
 	var kept int64
 	written, err := storage.WriteBelow(ctx, f.Params.Output, path.Join(f.Params.Output, name), func(w io.Writer) (err error) {
 		kept, err = f.write(ctx, w, in, piece, dropped)
@@ -75,7 +75,7 @@ func (f *corpusFn) ProcessElement(ctx context.Context, number int64, packed func
 	if err != nil {
 		return err
 	}
-	return emitFact(facts, blocks.FactCorpus, name, written, map[string]int64{records.CountRows: kept})
+	return emitFact(facts, blocks.FactCorpus, name, written, map[string]int64{blocks.CountRows: kept})
 }
 
 // write copies the piece without the dropped records and returns how many it kept.

@@ -20,7 +20,6 @@ import (
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/io/codec"
 	"github.com/neardup/neardup/io/source"
-	"github.com/neardup/neardup/records"
 )
 
 // part is a record, or what stands between two.
@@ -139,7 +138,7 @@ func writeCorpus(t *testing.T, in *blocks.Inputs, dropped []blocks.Key) (files m
 		if fact.Kind != blocks.FactCorpus || fact.Bytes != int64(len(content)) {
 			t.Errorf("fact %+v of a file of %d bytes", fact, len(content))
 		}
-		kept += fact.Counts[records.CountRows]
+		kept += fact.Counts[blocks.CountRows]
 		files[fact.Name] = content
 	}
 	return files, kept

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/neardup/neardup/blocks"
+	"github.com/neardup/neardup/output"
 	"github.com/neardup/neardup/records"
 )
 
@@ -76,15 +77,15 @@ func TestSlices(t *testing.T) {
 				}
 				rows = sorted[shard]
 			}
-			f := &tableFn[records.Clustered]{Name: "clusters", Params: Params{
-				Inputs: share(t, shards(4)), Output: t.TempDir(), Write: []string{"clusters"},
+			f := &tableFn[records.Clustered]{Table: output.Clusters, Params: Params{
+				Inputs: share(t, shards(4)), Output: t.TempDir(), Write: []output.Part{output.Clusters},
 			}}
 			emit, fact := oneFact(t)
 			if err := f.ProcessElement(t.Context(), shard, iterate(rows...), emit); err != nil {
 				t.Fatal(err)
 			}
-			if fact.Counts[records.CountRows] != int64(n) {
-				t.Errorf("%s in %d slices: %d rows, want %d", name, slices, fact.Counts[records.CountRows], n)
+			if fact.Counts[blocks.CountRows] != int64(n) {
+				t.Errorf("%s in %d slices: %d rows, want %d", name, slices, fact.Counts[blocks.CountRows], n)
 			}
 			file, err := os.ReadFile(filepath.Join(f.Params.Output, "clusters", "part-00002-of-00004.parquet"))
 			if err != nil {

@@ -20,7 +20,7 @@ import (
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/blocks/flow"
 	"github.com/neardup/neardup/io/storage"
-	"github.com/neardup/neardup/records"
+	"github.com/neardup/neardup/output"
 )
 
 func init() {
@@ -44,7 +44,7 @@ type Params struct {
 	Temp     string
 	RowFiles bool
 	// Write names the tables to be written.
-	Write []string
+	Write []output.Part
 	// Metadata are the key-value pairs that each Parquet file carries.
 	Metadata map[string]string
 }
@@ -141,8 +141,8 @@ func (t *ReadTotals) Add(fact blocks.Fact) error {
 	if fact.Kind != blocks.FactRead {
 		return nil
 	}
-	t.Records += fact.Counts[records.CountRecords]
-	t.Unreadable += fact.Counts[records.CountUnreadable]
+	t.Records += fact.Counts[blocks.CountRecords]
+	t.Unreadable += fact.Counts[blocks.CountUnreadable]
 	split, err := strconv.Atoi(fact.Name)
 	if fact.Note != "" && (t.First == "" || split < t.split) {
 		t.split, t.First = split, fact.Note

@@ -2,10 +2,8 @@ package sink
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"iter"
-	"maps"
 	"path"
 	"reflect"
 	"slices"
@@ -16,6 +14,7 @@ import (
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/blocks/flow"
 	"github.com/neardup/neardup/io/storage"
+	"github.com/neardup/neardup/output"
 	"github.com/neardup/neardup/records"
 )
 
@@ -38,8 +37,8 @@ func registerTable[T blocks.Row]() {
 // One GroupByKey by shard; a shard's rows are held in memory. Where they may be too many, there
 // are several slices of a shard: then it is one GroupByKey by slice, whose rows are held in memory
 // and, if they are many, sorted into a file below p.Temp, and one by shard.
-func Table[T blocks.Row](s beam.Scope, name string, slices int, p Params, rows ...flow.Rows[T]) flow.Facts {
-	s = s.Scope("sink.Table." + name)
+func Table[T blocks.Row](s beam.Scope, table output.Part, slices int, p Params, rows ...flow.Rows[T]) flow.Facts {
+	s = s.Scope("sink.Table." + string(table))
 	var all []beam.PCollection
 	for _, r := range rows {
 		all = append(all, beam.PCollection(r))
@@ -50,14 +49,14 @@ func Table[T blocks.Row](s beam.Scope, name string, slices int, p Params, rows .
 	}
 	if slices > 1 {
 		sliced := beam.GroupByKey(s, beam.ParDo(s, &sliceFn{Slices: int64(slices)}, beam.Flatten(s, all...)))
-		all = []beam.PCollection{beam.ParDo(s, &runFn{Temp: p.Temp, Name: name, Slices: int64(slices), Few: few}, sliced)}
+		all = []beam.PCollection{beam.ParDo(s, &runFn{Temp: p.Temp, Name: string(table), Slices: int64(slices), Few: few}, sliced)}
 	}
 	shards := beam.GroupByKey(s, beam.Flatten(s, append(all, marks(s, p.Inputs, false))...))
-	return flow.Facts(beam.ParDo(s, &tableFn[T]{Name: name, Params: p}, shards))
+	return flow.Facts(beam.ParDo(s, &tableFn[T]{Table: table, Params: p}, shards))
 }
 
 type tableFn[T blocks.Row] struct {
-	Name   string
+	Table  output.Part
 	Params Params
 }
 
@@ -70,10 +69,10 @@ func (f *tableFn[T]) ProcessElement(ctx context.Context, shard int64, packed fun
 	if err != nil {
 		return err
 	}
-	name := fmt.Sprintf("%s/part-%05d-of-%05d.parquet", f.Name, shard, in.Shards)
-	counts := map[string]int64{records.CountRows: 0}
+	name := output.TableFile(f.Table, shard, in.Shards)
+	counts := map[string]int64{blocks.CountRows: 0}
 	var written storage.Written
-	if slices.Contains(f.Params.Write, f.Name) {
+	if slices.Contains(f.Params.Write, f.Table) {
 		written, err = storage.WriteBelow(ctx, f.Params.Output, path.Join(f.Params.Output, name), func(w io.Writer) error {
 			return f.write(w, rows, counts)
 		})
@@ -93,15 +92,7 @@ const (
 )
 
 func (f *tableFn[T]) write(w io.Writer, rows iter.Seq2[blocks.RowPart, error], counts map[string]int64) error {
-	options := []parquet.WriterOption{
-		parquet.Compression(&parquet.Zstd),
-		parquet.CreatedBy("neardup", records.Tables, ""),
-		parquet.MaxRowsPerRowGroup(rowGroups),
-	}
-	for _, key := range slices.Sorted(maps.Keys(f.Params.Metadata)) {
-		options = append(options, parquet.KeyValueMetadata(key, f.Params.Metadata[key]))
-	}
-	out := parquet.NewGenericWriter[T](w, options...)
+	out := parquet.NewGenericWriter[T](w, append(output.WriterOptions(f.Params.Metadata), parquet.MaxRowsPerRowGroup(rowGroups))...)
 	batch := make([]T, 0, rowBatch)
 	for r, err := range rows {
 		if err != nil {
@@ -147,7 +138,7 @@ func decode[T blocks.Row](decoded *T, r blocks.RowPart, counts map[string]int64)
 	if err := d.Err(); err != nil {
 		return err
 	}
-	counts[records.CountRows]++
+	counts[blocks.CountRows]++
 	if name := blocks.CountName(decoded, r.Order.A); name != "" {
 		counts[name]++
 	}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/io/storage"
+	"github.com/neardup/neardup/output"
 	"github.com/neardup/neardup/records"
 )
 
@@ -72,8 +73,8 @@ func writeTable[T blocks.Row](t *testing.T, name string, rows []T, seed uint64, 
 		// name begins with it.
 		packed[b] = blocks.NewRow(nil, blocks.Key(i/3), blocks.Key(i%3), &rows[i]).Append(packed[b])
 	}
-	f := &tableFn[T]{Name: name, Params: Params{
-		Inputs: share(t, shards(4)), Output: t.TempDir(), Write: []string{name}, Metadata: metadata,
+	f := &tableFn[T]{Table: output.Part(name), Params: Params{
+		Inputs: share(t, shards(4)), Output: t.TempDir(), Write: []output.Part{output.Part(name)}, Metadata: metadata,
 	}}
 	emit, fact := oneFact(t)
 	if err := f.ProcessElement(t.Context(), 2, iterate(packed...), emit); err != nil {
@@ -234,10 +235,10 @@ func columnType(field parquet.Field) string {
 
 // TestTableNotWritten: a table that was not asked for is counted.
 func TestTableNotWritten(t *testing.T) {
-	output := t.TempDir()
+	dir := t.TempDir()
 	f := &tableFn[records.Clustered]{
-		Name:   "clusters",
-		Params: Params{Inputs: share(t, shards(1)), Output: output, Write: []string{"pairs"}},
+		Table:  output.Clusters,
+		Params: Params{Inputs: share(t, shards(1)), Output: dir, Write: []output.Part{"pairs"}},
 	}
 	emit, fact := oneFact(t)
 	block := blocks.NewRow(nil, 7, 7, &records.Clustered{Cluster: 7}).Append(nil)
@@ -247,7 +248,7 @@ func TestTableNotWritten(t *testing.T) {
 	if fact.Bytes != 0 || fact.SHA256 != "" || !reflect.DeepEqual(fact.Counts, map[string]int64{"rows": 1, "clusters": 1}) {
 		t.Errorf("fact %+v", fact)
 	}
-	if left, err := os.ReadDir(output); err != nil || len(left) != 0 {
+	if left, err := os.ReadDir(dir); err != nil || len(left) != 0 {
 		t.Errorf("the output holds %v, %v", left, err)
 	}
 }
@@ -255,17 +256,17 @@ func TestTableNotWritten(t *testing.T) {
 func TestTableCorruptBlocks(t *testing.T) {
 	whole := blocks.NewRow(nil, 7, 7, &records.Clustered{Cluster: 7, ID: "id"}).Append(nil)
 	fields := blocks.RowPart{RowPlace: blocks.RowPlace{Order: blocks.Edge{A: 7, B: 7}}, Fields: []byte("not fields")}.Append(nil)
-	output := t.TempDir()
+	dir := t.TempDir()
 	f := &tableFn[records.Clustered]{
-		Name:   "clusters",
-		Params: Params{Inputs: share(t, shards(1)), Output: output, Write: []string{"clusters"}},
+		Table:  output.Clusters,
+		Params: Params{Inputs: share(t, shards(1)), Output: dir, Write: []output.Part{"clusters"}},
 	}
 	for name, block := range map[string][]byte{"cut short": whole[:len(whole)-1], "of another kind": fields} {
 		err := f.ProcessElement(t.Context(), 0, iterate(whole, block), func([]byte) { t.Errorf("%s: a fact", name) })
 		if !errors.Is(err, blocks.ErrCorrupt) {
 			t.Errorf("%s: error %v", name, err)
 		}
-		if left, err := filepath.Glob(filepath.Join(output, "clusters", ".*")); err != nil || len(left) != 0 {
+		if left, err := filepath.Glob(filepath.Join(dir, "clusters", ".*")); err != nil || len(left) != 0 {
 			t.Errorf("%s: left behind %v, %v", name, left, err)
 		}
 	}

@@ -173,9 +173,9 @@ func (f *readFn) readSplit(ctx context.Context, in *blocks.Inputs, number int64,
 		if piece.Filler || piece.Continued {
 			continue
 		}
-		fact.Counts[records.CountRecords]++
+		fact.Counts[blocks.CountRecords]++
 		if !f.read(r, piece, &doc, &rows) {
-			fact.Counts[records.CountUnreadable]++
+			fact.Counts[blocks.CountUnreadable]++
 			if fact.Note == "" {
 				fact.Note = rows.last
 			}
@@ -189,8 +189,8 @@ func (f *readFn) readSplit(ctx context.Context, in *blocks.Inputs, number int64,
 	f.out.flush()
 	rows.flush()
 	drops.Flush(dropped)
-	recordsRead.Inc(ctx, fact.Counts[records.CountRecords])
-	unreadable.Inc(ctx, fact.Counts[records.CountUnreadable])
+	recordsRead.Inc(ctx, fact.Counts[blocks.CountRecords])
+	unreadable.Inc(ctx, fact.Counts[blocks.CountUnreadable])
 	bytesRead.Inc(ctx, fact.Bytes)
 	line, err := json.Marshal(fact)
 	if err != nil {

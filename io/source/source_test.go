@@ -168,7 +168,7 @@ func TestRead(t *testing.T) {
 				}
 				bytes += fact.Bytes
 			}
-			if sum[records.CountRecords] != int64(len(f.records)) || sum[records.CountUnreadable] != int64(len(bad)) ||
+			if sum[blocks.CountRecords] != int64(len(f.records)) || sum[blocks.CountUnreadable] != int64(len(bad)) ||
 				bytes != int64(len(f.content)-f.header) || len(out.facts) != len(in.Splits) {
 				t.Errorf("%s: counts %v of %d bytes in %d facts", f.format, sum, bytes, len(out.facts))
 			}
@@ -234,7 +234,7 @@ func TestReadRejects(t *testing.T) {
 	if got, want := out.dropped[0], []blocks.Key{blocks.NewKey(0, f.records[4].position)}; !slices.Equal(got, want) || len(out.dropped) != 1 {
 		t.Errorf("dropped %v, want %v", out.dropped, want)
 	}
-	if got := out.facts[0].Counts; got[records.CountRecords] != 6 || got[records.CountUnreadable] != 1 {
+	if got := out.facts[0].Counts; got[blocks.CountRecords] != 6 || got[blocks.CountUnreadable] != 1 {
 		t.Errorf("counts %v", got)
 	}
 }

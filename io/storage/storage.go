@@ -202,7 +202,7 @@ func ReadFile(ctx context.Context, path string) ([]byte, error) {
 }
 
 // OpenFile opens a file that WriteFile wrote, to be read from its start.
-func OpenFile(ctx context.Context, path string) (io.ReadCloser, error) {
+func OpenFile(ctx context.Context, path string) (*os.File, error) {
 	if err := local(path); err != nil {
 		return nil, err
 	}

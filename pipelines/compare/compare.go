@@ -6,11 +6,9 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
@@ -18,6 +16,7 @@ import (
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/output"
 	"github.com/neardup/neardup/pipelines/dedup"
+	"github.com/neardup/neardup/pipelines/job"
 	"github.com/neardup/neardup/records"
 	"github.com/neardup/neardup/transforms/baseline"
 	"github.com/neardup/neardup/transforms/signature"
@@ -25,51 +24,67 @@ import (
 
 // Config is what a user asks of the job.
 type Config struct {
-	dedup.Input
+	job.Input
 
-	Methods []string `default:"brute-force,minhash" enum:"brute-force,minhash,signatures" placeholder:"NAME" help:"Ways to find the pairs, in order; the first is what others are measured by. brute-force: the shingle sets of all documents are compared; minhash: as dedup does, each pair verified exactly; signatures: as textbooks do, pairs that share a bucket and whose signatures' sets of values reach the threshold. Refused for more than 100,000 documents, 64 million shingles (brute-force) or values of signatures (signatures), or 10 million pairs by any of them: give --limit then (default: ${default})." group:"Comparison"`
+	Methods []Method `default:"brute-force,minhash" enum:"${comparisons}" placeholder:"NAME" help:"Ways to find the pairs, in order; the first is what others are measured by. brute-force: the shingle sets of all documents are compared; minhash: as dedup does, each pair verified exactly; signatures: as textbooks do, pairs that share a bucket and whose signatures' sets of values reach the threshold. Refused for more than 100,000 documents, 64 million shingles (brute-force) or values of signatures (signatures), or 10 million pairs by any of them: give --limit then (default: ${default})." group:"Comparison"`
 
-	dedup.Similarity
-	dedup.Search
-	dedup.Running
+	job.Similarity
+	job.Search
+	job.Running
 }
 
-var methods = []string{"brute-force", "minhash", "signatures"}
+// Method is a way to find the pairs.
+type Method string
 
-func usage(format string, args ...any) error {
-	return &dedup.UsageError{Err: fmt.Errorf(format, args...)}
+// The methods.
+const (
+	BruteForce Method = "brute-force"
+	MinHash    Method = "minhash"
+	Signatures Method = "signatures"
+)
+
+// Vars are the values that the tags of Config refer to.
+func Vars() map[string]string {
+	vars := job.Vars()
+	vars["comparisons"] = job.Names(BruteForce, MinHash, Signatures)
+	return vars
 }
 
-// Validate returns a *dedup.UsageError for what cannot be meant.
-func (c *Config) Validate() error {
-	seen := map[string]bool{}
+// validate returns a *job.UsageError for what cannot be meant.
+func (c *Config) validate() error {
+	shared := c.shared()
+	if err := shared.Validate(); err != nil {
+		return err
+	}
+	seen := map[Method]bool{}
 	for _, m := range c.Methods {
-		switch {
-		case !slices.Contains(methods, m):
-			return usage("--methods %s: not one of %s", m, strings.Join(methods, ", "))
-		case seen[m]:
-			return usage("--methods: %s is named twice", m)
+		if seen[m] {
+			return job.Usage("--methods: %s is named twice", m)
 		}
 		seen[m] = true
 	}
 	switch {
 	case len(c.Methods) < 2:
-		return usage("--methods %s: name two at least, of %s", strings.Join(c.Methods, ","), strings.Join(methods, ", "))
-	case c.OnCluster():
-		return usage("--runner %s: compare runs on this machine; leave it out", c.Runner)
+		return job.Usage("--methods %s: name two at least, of %s", job.Names(c.Methods...), job.Names(BruteForce, MinHash, Signatures))
+	case c.Runner.OnCluster():
+		return job.Usage("--runner %s: compare runs on this machine; leave it out", c.Runner)
 	case slices.Contains(c.Inputs, "-"):
-		return usage("compare reads its input several times, and standard input can be read once: give a file")
+		return job.Usage("compare reads its input several times, and standard input can be read once: give a file")
 	}
-	job := c.dedup("")
-	return job.Validate()
+	return nil
 }
 
-// dedup is the job that the method minhash is; without an output only its plan.
-func (c *Config) dedup(output string) dedup.Config {
+// shared is what every job is asked.
+func (c *Config) shared() job.Config {
+	return job.Config{Input: c.Input, Similarity: c.Similarity, Search: c.Search, Running: c.Running}
+}
+
+// dedup is the job that the method minhash is: every pair is wanted, and nothing else.
+func (c *Config) dedup(dir string) dedup.Config {
 	return dedup.Config{
 		Input: c.Input, Similarity: c.Similarity, Search: c.Search, Running: c.Running,
-		Output: output, DryRun: output == "", MaxRejected: dedup.Tolerance{Percent: 100},
-		Method: "minhash", Cluster: "star", Keep: "first", Write: []string{"pairs"}, PairBudget: maxPairs + 1,
+		Output: dir, MaxRejected: dedup.Tolerance{Percent: 100},
+		Method: dedup.MinHash, Cluster: dedup.Star, Write: []output.Part{output.Pairs}, PairBudget: maxPairs + 1,
 	}
 }
 
@@ -83,70 +98,76 @@ const maxNumbers = 64_000_000
 // maxPairs keeps the pairs of a method, which are held in memory, to 160 MB.
 const maxPairs = 10_000_000
 
-func tooMany(method string) error {
-	return usage("--methods %s: more than %d pairs, too many to hold; give --limit to read fewer documents", method, maxPairs)
+func tooMany(method Method) error {
+	return job.Usage("--methods %s: more than %d pairs, too many to hold; give --limit to read fewer documents", method, maxPairs)
+}
+
+// Job is a Config that can be meant.
+type Job struct{ config Config }
+
+// New checks what is asked; the error is a *job.UsageError.
+func New(c Config) (*Job, error) {
+	if err := c.validate(); err != nil {
+		return nil, err
+	}
+	return &Job{c}, job.CheckTempNotInInput(c.Inputs, cmp.Or(c.TempDir, os.TempDir()))
 }
 
 // Run does the whole job.
-func Run(ctx context.Context, c Config, launch dedup.Launch) (comparison *records.Comparison, err error) {
-	if err := c.Validate(); err != nil {
+func (j *Job) Run(ctx context.Context, launch job.Launch) (comparison *records.Comparison, err error) {
+	r := &run{config: j.config, launch: launch}
+	if r.temp, err = os.MkdirTemp(j.config.TempDir, "neardup-"); err != nil {
 		return nil, err
 	}
-	if err := dedup.TempOutside(c.Inputs, cmp.Or(c.TempDir, os.TempDir())); err != nil {
+	defer func() { err = errors.Join(err, os.RemoveAll(r.temp)) }()
+	if r.plan, err = job.NewPlan(ctx, job.Request{Config: j.config.shared()}, r.temp); err != nil {
 		return nil, err
 	}
-	j := &job{config: c, launch: launch}
-	if j.temp, err = os.MkdirTemp(c.TempDir, "neardup-"); err != nil {
+	if r.plan.Documents > maxDocuments {
+		return nil, job.Usage("about %d documents have %d pairs, too many to look at each; give --limit %d", r.plan.Documents, r.plan.Documents*(r.plan.Documents-1)/2, maxDocuments)
+	}
+	if err := r.checkNumbers(); err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(j.temp)) }()
-	if j.plan, err = dedup.MakePlan(ctx, c.dedup(""), j.temp); err != nil {
+	if err := r.plan.Share(ctx, r.temp); err != nil {
 		return nil, err
 	}
-	if j.plan.Documents > maxDocuments {
-		return nil, usage("about %d documents have %d pairs, too many to look at each; give --limit %d", j.plan.Documents, j.plan.Documents*(j.plan.Documents-1)/2, maxDocuments)
-	}
-	if err := j.checkNumbers(); err != nil {
-		return nil, err
-	}
-	if err := j.plan.Share(ctx, j.temp); err != nil {
-		return nil, err
-	}
-	defer j.plan.Forget(j.temp)
-	return j.run(ctx)
+	defer r.plan.Forget(r.temp)
+	return r.do(ctx)
 }
 
-func (j *job) checkNumbers() error {
+func (r *run) checkNumbers() error {
 	for _, m := range []struct {
-		method, what string
-		numbers      int64
-	}{{"brute-force", "shingles", j.plan.Shingles}, {"signatures", "values of signatures", j.values()}} {
-		if slices.Contains(j.config.Methods, m.method) && m.numbers > maxNumbers {
-			fewer := int64(float64(j.plan.Documents) * maxNumbers / float64(m.numbers))
-			return usage("--methods %s: about %d %s are too many to compare all with all, at most %d; give --limit %d", m.method, m.numbers, m.what, maxNumbers, fewer)
+		method  Method
+		what    string
+		numbers int64
+	}{{BruteForce, "shingles", r.plan.Shingles}, {Signatures, "values of signatures", r.values()}} {
+		if slices.Contains(r.config.Methods, m.method) && m.numbers > maxNumbers {
+			fewer := int64(float64(r.plan.Documents) * maxNumbers / float64(m.numbers))
+			return job.Usage("--methods %s: about %d %s are too many to compare all with all, at most %d; give --limit %d", m.method, m.numbers, m.what, maxNumbers, fewer)
 		}
 	}
 	return nil
 }
 
-// job is one comparison.
-type job struct {
+// run is one comparison.
+type run struct {
 	config Config
-	launch dedup.Launch
+	launch job.Launch
 	temp   string
-	plan   *dedup.Plan
+	plan   *job.Plan
 }
 
-func (j *job) run(ctx context.Context) (*records.Comparison, error) {
-	comparison := &records.Comparison{Threshold: j.plan.Threshold.Float(), Bands: j.plan.Choice.Bands, Rows: j.plan.Choice.Rows, Signature: j.config.Signature}
+func (r *run) do(ctx context.Context) (*records.Comparison, error) {
+	comparison := &records.Comparison{Threshold: r.plan.Threshold.Float(), Bands: r.plan.Choice.Bands, Rows: r.plan.Choice.Rows, Signature: string(r.config.Signature)}
 	var truth []blocks.Edge
-	for i, name := range j.config.Methods {
+	for i, name := range r.config.Methods {
 		started := time.Now()
-		pairs, err := j.pairs(ctx, name)
+		pairs, err := r.pairs(ctx, name)
 		if err != nil {
 			return nil, err
 		}
-		m := records.Method{Name: name, Seconds: time.Since(started).Seconds(), Pairs: len(pairs)}
+		m := records.Method{Name: string(name), Seconds: time.Since(started).Seconds(), Pairs: len(pairs)}
 		if i == 0 {
 			truth = pairs
 		}
@@ -154,8 +175,8 @@ func (j *job) run(ctx context.Context) (*records.Comparison, error) {
 		m.Recall, m.Precision = share(m.Common, len(truth)), share(m.Common, len(pairs))
 		comparison.Methods = append(comparison.Methods, m)
 	}
-	comparison.Warnings = j.plan.Warnings()
-	unreadable, err := j.plan.Unreadable(j.temp)
+	comparison.Warnings = r.plan.Warnings()
+	unreadable, err := r.plan.Unreadable(ctx, r.temp)
 	if unreadable != "" {
 		comparison.Warnings = append(comparison.Warnings, unreadable)
 	}
@@ -187,35 +208,29 @@ func common(a, b []blocks.Edge) (n int) {
 }
 
 // pairs finds the pairs of documents in one way, sorted.
-func (j *job) pairs(ctx context.Context, method string) ([]blocks.Edge, error) {
-	if method == "minhash" {
-		return j.deduplicated(ctx)
+func (r *run) pairs(ctx context.Context, method Method) ([]blocks.Edge, error) {
+	if method == MinHash {
+		return r.deduplicated(ctx)
 	}
-	path := filepath.Join(j.temp, method)
-	if method == "signatures" && j.config.Signature == string(signature.Classic) {
-		pipeline, scope := beam.NewPipelineWithRoot()
-		docs, _ := j.plan.Compared(scope, j.temp)
-		j.plan.Dictionary(j.temp).Build(scope, j.plan.Text, docs)
-		if _, err := j.config.Execute(ctx, j.launch, pipeline, j.temp); err != nil {
-			return nil, err
-		}
-		if err := j.plan.CheckDictionary(ctx, j.temp); err != nil {
+	path := filepath.Join(r.temp, string(method))
+	if method == Signatures && r.plan.NeedsDictionary() {
+		if _, err := r.plan.BuildDictionary(ctx, r.launch, r.temp); err != nil {
 			return nil, err
 		}
 	}
 	pipeline, scope := beam.NewPipelineWithRoot()
-	docs, _ := j.plan.Compared(scope, j.temp)
-	params := baseline.Params{Threshold: j.plan.Threshold, Path: path, Most: maxPairs}
-	if method == "brute-force" {
-		params.Cells = cells(j.plan.Shingles)
-		baseline.BruteForce(scope, docs, j.plan.Text, params)
+	docs, _ := r.plan.ReadAlone(scope, r.temp)
+	params := baseline.Params{Threshold: r.plan.Threshold, Path: path, Most: maxPairs}
+	if method == BruteForce {
+		params.Cells = cells(r.plan.Shingles)
+		baseline.BruteForce(scope, docs, r.plan.Text, params)
 	} else {
-		params.Cells = cells(j.values())
-		signing := j.plan.Signature(j.temp)
+		params.Cells = cells(r.values())
+		signing := r.plan.Signature(r.temp)
 		signed, _ := signature.Values(scope, docs, signing)
 		baseline.Signatures(scope, signed, signing.Banding(), params)
 	}
-	_, failed := j.config.Execute(ctx, j.launch, pipeline, j.temp)
+	_, failed := r.config.Execute(ctx, r.launch, pipeline, r.temp)
 	pairs, err := baseline.Pairs(ctx, path)
 	if errors.Is(err, baseline.ErrTooMany) {
 		return nil, tooMany(method)
@@ -224,7 +239,7 @@ func (j *job) pairs(ctx context.Context, method string) ([]blocks.Edge, error) {
 }
 
 // values are those of all signatures.
-func (j *job) values() int64 { return j.plan.Documents * int64(j.plan.Choice.Signature) }
+func (r *run) values() int64 { return r.plan.Documents * int64(r.plan.Choice.Signature) }
 
 // cells is how many parts of some megabytes so many numbers make.
 func cells(numbers int64) int {
@@ -234,34 +249,35 @@ func cells(numbers int64) int {
 
 // deduplicated runs the job dedup and lists all pairs of documents that its table stands for:
 // copies resemble each other and whatever their representative resembles.
-func (j *job) deduplicated(ctx context.Context) ([]blocks.Edge, error) {
-	dir := filepath.Join(j.temp, "dedup")
-	run, err := dedup.Run(ctx, j.config.dedup(dir), j.launch)
+func (r *run) deduplicated(ctx context.Context) ([]blocks.Edge, error) {
+	dir := filepath.Join(r.temp, "dedup")
+	task, err := dedup.New(r.config.dedup(dir))
 	if err != nil {
 		return nil, err
 	}
-	if run.Counts[records.CountPairsPartial] > 0 { // a component has more than the budget
-		return nil, tooMany("minhash")
-	}
-	r, err := output.Open(dir)
+	ran, err := task.Run(ctx, r.launch)
 	if err != nil {
 		return nil, err
 	}
-	ordinals := map[string]int{}
-	for i, file := range j.plan.Listing.Inputs.Files {
-		ordinals[file.Source] = i
+	if ran.Counts.PairsPartial > 0 { // a component has more than the budget
+		return nil, tooMany(MinHash)
 	}
+	finished, err := output.Open(ctx, dir)
+	if err != nil {
+		return nil, err
+	}
+	key := r.plan.Keys()
 	copies := map[blocks.Key][]blocks.Key{} // by representative, which is not among them
 	var near, all []blocks.Edge
 	rows := 0
-	for row, err := range output.Rows[records.Pair](r, "pairs") {
+	for row, err := range output.Rows[records.Pair](ctx, finished, output.Pairs) {
 		if err != nil {
 			return nil, err
 		}
 		if rows++; rows > maxPairs {
-			return nil, tooMany("minhash")
+			return nil, tooMany(MinHash)
 		}
-		a, b := blocks.NewKey(ordinals[row.SourceA], row.PositionA), blocks.NewKey(ordinals[row.SourceB], row.PositionB)
+		a, b := key(row.SourceA, row.PositionA), key(row.SourceB, row.PositionB)
 		if row.Similarity == 1 {
 			copies[a] = append(copies[a], b)
 		} else {
@@ -280,7 +296,7 @@ func (j *job) deduplicated(ctx context.Context) ([]blocks.Edge, error) {
 		total += (1 + len(copies[pair.A])) * (1 + len(copies[pair.B]))
 	}
 	if total > maxPairs {
-		return nil, tooMany("minhash")
+		return nil, tooMany(MinHash)
 	}
 	for representative := range copies {
 		same := group(representative)

@@ -18,7 +18,7 @@ import (
 
 	"github.com/neardup/neardup/internal/beamtest"
 	"github.com/neardup/neardup/pipelines/compare"
-	"github.com/neardup/neardup/pipelines/dedup"
+	"github.com/neardup/neardup/pipelines/job"
 	"github.com/neardup/neardup/records"
 	"github.com/neardup/neardup/runners/local"
 )
@@ -37,14 +37,18 @@ func run(t *testing.T, args ...string) *records.Comparison {
 func try(t *testing.T, args ...string) (*records.Comparison, error) {
 	t.Helper()
 	var config compare.Config
-	parser, err := kong.New(&config, kong.Vars(dedup.Vars()))
+	parser, err := kong.New(&config, kong.Vars(compare.Vars()))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := parser.Parse(args); err != nil {
 		t.Fatal(err)
 	}
-	return compare.Run(context.Background(), config, beamtest.Launch(config.Runner, local.Options{}))
+	task, err := compare.New(config)
+	if err != nil {
+		return nil, err
+	}
+	return task.Run(context.Background(), beamtest.Launch(string(config.Runner), local.Options{}))
 }
 
 // 4,480 documents that differ in one of 41 words have 10,032,960 pairs, and are a crowd.
@@ -61,7 +65,7 @@ func TestTooManyNearPairs(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := try(t, path, "--shingle=word:1", "--bands=20", "--rows=2", "--methods=minhash,brute-force")
-	if usage := (*dedup.UsageError)(nil); !errors.As(err, &usage) || !strings.Contains(err.Error(), "--methods minhash: more than 10000000 pairs") {
+	if usage := (*job.UsageError)(nil); !errors.As(err, &usage) || !strings.Contains(err.Error(), "--methods minhash: more than 10000000 pairs") {
 		t.Error(err)
 	}
 }
@@ -76,7 +80,7 @@ func TestTooManyPairs(t *testing.T) {
 	for _, methods := range []string{"brute-force,minhash", "minhash,signatures", "signatures,minhash"} {
 		_, err := try(t, path, "--bands=2", "--rows=1", "--signature=salted", "--methods="+methods)
 		first, _, _ := strings.Cut(methods, ",")
-		if usage := (*dedup.UsageError)(nil); !errors.As(err, &usage) || !strings.Contains(err.Error(), "--methods "+first+": more than 10000000 pairs") || !strings.Contains(err.Error(), "--limit") {
+		if usage := (*job.UsageError)(nil); !errors.As(err, &usage) || !strings.Contains(err.Error(), "--methods "+first+": more than 10000000 pairs") || !strings.Contains(err.Error(), "--limit") {
 			t.Errorf("--methods %s: %v", methods, err)
 		}
 	}

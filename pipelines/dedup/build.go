@@ -2,21 +2,18 @@ package dedup
 
 import (
 	"cmp"
-	"context"
+	"math"
 	"path"
-	"runtime"
-	"strconv"
+	"slices"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 
+	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/blocks/flow"
 	"github.com/neardup/neardup/io/sink"
 	"github.com/neardup/neardup/io/source"
-	"github.com/neardup/neardup/kernels/minhash/classic"
-	"github.com/neardup/neardup/kernels/minhash/fss"
-	"github.com/neardup/neardup/kernels/minhash/salted"
-	"github.com/neardup/neardup/kernels/shingle"
-	"github.com/neardup/neardup/records"
+	"github.com/neardup/neardup/output"
+	"github.com/neardup/neardup/pipelines/job"
 	"github.com/neardup/neardup/transforms/candidates"
 	"github.com/neardup/neardup/transforms/components"
 	"github.com/neardup/neardup/transforms/decide"
@@ -27,136 +24,63 @@ import (
 
 // Files of a run's temporary folder.
 const (
-	inputsFile   = "inputs.json"
 	ledgerFile   = "ledger.jsonl"
 	exceededFile = "exceeded.json"
-	readFile     = "read.jsonl"
-	// The dictionary of the signature classic: its offsets, and with a number the parts.
-	dictionaryFile = "dictionary"
 )
+
+// Plan is what the pipeline is built from.
+type Plan struct {
+	*job.Plan
+	Config Config
+}
 
 // Build builds the pipeline, as docs/architecture.md draws it. temp is the run's temporary
 // folder, where the shared inputs are; the ledger will be there when the job is complete.
-func Build(s beam.Scope, p *Plan, output, temp string) {
-	inputs := path.Join(temp, inputsFile)
-	reading := p.reading(inputs)
-	writing := sink.Params{Inputs: inputs, Output: output, Temp: temp, RowFiles: p.Config.SliceRows > 0, Write: p.Config.Write, Metadata: p.Metadata()}
+func Build(s beam.Scope, p *Plan, folder, temp string) {
+	inputs, reading := job.Inputs(temp), p.Source(temp)
+	writing := sink.Params{Inputs: inputs, Output: folder, Temp: temp, RowFiles: p.Config.SliceRows > 0, Write: p.Config.Write, Metadata: p.metadata()}
 
-	docs := source.Read(s, reading)
-	compared, notCompared := p.compared(s, docs.Blocks, inputs)
+	docs, compared, rejected := p.Read(s, temp)
 	bands, copies, noToken := signature.Sign(s, compared, p.Signature(temp))
 	members := components.Connect(s, p.components(inputs), append(copies, candidates.Buckets(s, bands))...)
 	again := source.Fetch(s, members, reading)
 	comparing := p.verify(inputs, temp)
 	features := verify.Sets(s, again, p.Text, comparing)
 	found := verify.Jaccard(s, features, comparing)
-	rows := decide.Survivors(s, features.Profiles, found.Pairs, found.Links, decide.Params{Inputs: inputs, Components: p.Config.Cluster == "components", Clusters: p.Config.writes("clusters")})
+	rows := decide.Survivors(s, features.Profiles, found.Pairs, found.Links, decide.Params{Inputs: inputs, Components: p.Config.Cluster == Components, Clusters: p.Config.writes(output.Clusters)})
 
-	rejected := sink.Table(s, "rejected", p.slices(1), writing, append(notCompared, docs.Rejected, noToken)...)
+	rejectedFacts := sink.Table(s, output.Rejected, p.slices(1), writing, append(rejected, noToken)...)
 	facts := []flow.Facts{
 		docs.Facts,
 		found.Facts,
-		rejected,
-		sink.Table(s, "pairs", p.slices(p.pairsPerDocument()), writing, rows.Pairs),
-		sink.Table(s, "clusters", p.slices(1), writing, rows.Clusters),
-		sink.Table(s, "removed", p.slices(1), writing, rows.Removed),
+		rejectedFacts,
+		sink.Table(s, output.Pairs, p.slices(p.pairsPerDocument()), writing, rows.Pairs),
+		sink.Table(s, output.Clusters, p.slices(1), writing, rows.Clusters),
+		sink.Table(s, output.Removed, p.slices(1), writing, rows.Removed),
 	}
-	if p.Config.writes("corpus") {
-		facts = append(facts, sink.Corpus(s, writing, p.Config.Source(), docs.Dropped, rows.Dropped))
+	if p.Config.writes(output.Corpus) {
+		facts = append(facts, sink.Corpus(s, writing, p.Reading(), docs.Dropped, rows.Dropped))
 	}
 	if p.Config.MeasureRecall > 0 {
 		measuring := p.measuring(temp)
 		sample := source.Fetch(s, measuring.Choose(s, compared), reading)
 		facts = append(facts, measuring.Keep(s, sample, found.Crowded))
 	}
-	sink.Gate(s, path.Join(temp, exceededFile), sink.Limit(p.Config.MaxRejected), docs.Facts, rejected)
+	sink.Gate(s, path.Join(temp, exceededFile), sink.Limit(p.Config.MaxRejected), docs.Facts, rejectedFacts)
 	sink.Ledger(s, path.Join(temp, ledgerFile), facts...)
 }
 
 // buildMeasurement builds the pipeline that compares the sample, which that of Build has written,
 // with all documents.
 func buildMeasurement(s beam.Scope, p *Plan, temp string) {
-	_, docs, _ := p.read(s, temp)
-	p.measuring(temp).Join(s, docs)
-}
-
-// CheckDictionary says whether a dictionary that was built has shingles enough.
-func (p *Plan) CheckDictionary(ctx context.Context, temp string) error {
-	params := p.Signature(temp)
-	if err := params.Check(ctx); err != nil {
-		return usage("--signature classic with %d bands of %d rows: %w; give fewer --bands and --rows, shorter shingles, or --signature fss", p.Choice.Bands, p.Choice.Rows, err)
-	}
-	return nil
-}
-
-// Compared reads the documents that are to be compared, as blocks; rejected are the rows of others.
-// When the job is complete, Unreadable says what could not be read.
-func (p *Plan) Compared(s beam.Scope, temp string) (compared flow.Documents, rejected []flow.Rows[records.Rejected]) {
-	docs, compared, rejected := p.read(s, temp)
-	sink.Ledger(s, path.Join(temp, readFile), docs.Facts)
-	return compared, append(rejected, docs.Rejected)
-}
-
-// aCluster is about how many workers a cluster has that does not say so.
-const aCluster = 64
-
-// reading says what is read, and how wide it is to be spread.
-func (p *Plan) reading(inputs string) source.Params {
-	workers := cmp.Or(p.Config.Workers, runtime.GOMAXPROCS(0))
-	if p.Config.OnCluster() {
-		workers = cmp.Or(p.Config.Workers, aCluster)
-	}
-	return source.Params{Inputs: inputs, Options: p.Config.Source(), Workers: workers}
-}
-
-func (p *Plan) read(s beam.Scope, temp string) (docs source.Documents, compared flow.Documents, rejected []flow.Rows[records.Rejected]) {
-	inputs := path.Join(temp, inputsFile)
-	docs = source.Read(s, p.reading(inputs))
-	compared, rejected = p.compared(s, docs.Blocks, inputs)
-	return docs, compared, rejected
-}
-
-// Unreadable says how many records are, and which is the first, after a job of Compared; "" if all
-// could be read.
-func (p *Plan) Unreadable(temp string) (string, error) {
-	facts, err := ledger(path.Join(temp, readFile))
-	if err != nil {
-		return "", err
-	}
-	var sum sink.ReadTotals
-	for _, fact := range facts {
-		if err := sum.Add(fact); err != nil {
-			return "", err
-		}
-	}
-	if sum.Unreadable == 0 {
-		return "", nil
-	}
-	return sum.String(), nil
-}
-
-// compared leaves out documents of too few words; rejected are their rows.
-func (p *Plan) compared(s beam.Scope, docs flow.Documents, inputs string) (long flow.Documents, rejected []flow.Rows[records.Rejected]) {
-	if p.Config.MinWords == 0 {
-		return docs, nil
-	}
-	long, short := signature.LongEnough(s, docs, inputs, p.Text.Normalize, p.Config.MinWords)
-	return long, []flow.Rows[records.Rejected]{short}
+	_, compared, _ := p.Read(s, temp)
+	p.measuring(temp).Join(s, compared)
 }
 
 func (p *Plan) measuring(temp string) recall.Params {
 	return recall.Params{
-		Inputs: path.Join(temp, inputsFile), Text: p.Text, Threshold: p.Threshold,
+		Inputs: job.Inputs(temp), Text: p.Text, Threshold: p.Threshold,
 		Sample: p.Config.MeasureRecall, Temp: temp,
-	}
-}
-
-// Signature says how documents are signed; temp is the run's temporary folder.
-func (p *Plan) Signature(temp string) signature.Params {
-	return signature.Params{
-		Inputs: path.Join(temp, inputsFile), Text: p.Text, Family: signature.Family(p.Config.Signature), Dictionary: p.Dictionary(temp),
-		Signature: p.Choice.Signature, Bands: p.Choice.Bands, Rows: p.Choice.Rows,
-		Seed: p.Config.Seed, Exact: p.Config.Method == "exact", ShardBits: p.shardBits(),
 	}
 }
 
@@ -165,12 +89,6 @@ func (p *Plan) components(inputs string) components.Params {
 		Inputs: inputs, Parts: p.parts(), Documents: p.Documents,
 		Limit: cmp.Or(p.Config.ConnectDocuments, components.DefaultLimit),
 	}
-}
-
-// Dictionary is where the signature classic finds the numbers of shingles.
-func (p *Plan) Dictionary(temp string) signature.Dictionary {
-	ranges, groups := p.dictionaryGroups()
-	return signature.Dictionary{Path: path.Join(temp, dictionaryFile), Ranges: ranges, Groups: groups}
 }
 
 func (p *Plan) verify(inputs, temp string) verify.Params {
@@ -184,31 +102,63 @@ func (p *Plan) verify(inputs, temp string) verify.Params {
 	}
 }
 
-// Formats are the ids of what decides output bytes; signature is one of those that --signature
-// names.
-func Formats(signature string) records.Formats {
-	return records.Formats{Text: shingle.FormatID, Signature: signatureIDs[signature], Tables: records.Tables}
+// metadata is what each Parquet file says of how it came to be.
+func (p *Plan) metadata() map[string]string {
+	return p.Metadata(map[string]string{
+		"neardup.method":  string(p.Config.Method),
+		"neardup.cluster": string(p.Config.Cluster),
+		"neardup.keep":    p.Config.Keep.String(),
+	})
 }
 
-var signatureIDs = map[string]string{"fss": fss.FormatID, "classic": classic.FormatID, "salted": salted.FormatID}
+const (
+	edgeBytes = 16
+	// Edges are mostly far fewer than documents; among copies each band repeats them.
+	edgesPerDocument = 4
+	shingleBytes     = 8
+)
 
-// Metadata is what each Parquet file says of how it came to be.
-func (p *Plan) Metadata() map[string]string {
-	ids := Formats(p.Config.Signature)
-	return map[string]string{
-		"measure":                  "jaccard",
-		"neardup.threshold":        strconv.FormatFloat(p.Threshold.Float(), 'g', -1, 64),
-		"neardup.shingle":          p.Text.Shingle.String(),
-		"neardup.normalize":        p.Text.Normalize.String(),
-		"neardup.method":           p.Config.Method,
-		"neardup.cluster":          p.Config.Cluster,
-		"neardup.keep":             p.Config.Keep,
-		"neardup.signature":        p.Config.Signature,
-		"neardup.seed":             strconv.FormatUint(p.Config.Seed, 10),
-		"neardup.bands":            strconv.Itoa(p.Choice.Bands),
-		"neardup.rows":             strconv.Itoa(p.Choice.Rows),
-		"neardup.format.text":      ids.Text,
-		"neardup.format.signature": ids.Signature,
-		"neardup.format.tables":    ids.Tables,
+// parts is the number of groups that edges are spread over.
+func (p *Plan) parts() int {
+	return int(max(1, p.Documents*edgeBytes*edgesPerDocument/job.GroupBytes))
+}
+
+// componentGroups is the number of groups of components: few megabytes each, even if all documents
+// are compared.
+func (p *Plan) componentGroups() verify.Groups {
+	return verify.Groups(max(job.LeastGroups, min(shingleBytes*p.Shingles/job.GroupBytes, job.MostGroups)))
+}
+
+const (
+	rowBytes   = 64 // of a row, beside two ids and two sources
+	sliceBytes = 16 << 20
+	maxSlices  = 256
+	// Crowds list so many pairs for each document (verify).
+	crowdPairs = 66
+)
+
+// pairsPerDocument is the most that pairs/ lists of each document on average: a component of fewer
+// pairs than the budget has all of them, of a larger one those of crowds are listed.
+func (p *Plan) pairsPerDocument() float64 {
+	return max(crowdPairs, min(math.Sqrt(float64(p.Config.PairBudget)/2), float64(p.Documents)/2))
+}
+
+// slices is the number of groups that the rows of a table shard are spread over, if each document
+// may have so many.
+func (p *Plan) slices(rowsPerDocument float64) int {
+	in := p.Listing.Inputs
+	rows := float64(p.Documents) * rowsPerDocument
+	// In compressed files, positions beyond the listed size are in one shard.
+	if !slices.ContainsFunc(in.Files, func(f blocks.File) bool { return f.Compression != "" }) {
+		rows /= float64(in.Shards)
 	}
+	source := 0
+	for i := range in.Files {
+		source = max(source, len(in.Files[i].Source))
+	}
+	n := rows * float64(rowBytes+2*(p.IDBytes+source)) / sliceBytes
+	if p.Config.SliceRows > 0 {
+		n = rows / float64(p.Config.SliceRows)
+	}
+	return int(max(1, min(math.Ceil(n), maxSlices)))
 }

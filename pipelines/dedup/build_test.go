@@ -12,7 +12,7 @@ import (
 
 // Every DoFn and type in the pipeline is registered: on a cluster there is no other way.
 func TestEverythingIsRegistered(t *testing.T) {
-	plan, err := dedup.NewPlan(t.Context(), ask(t, "../../testdata/tldr"))
+	plan, err := planOf(t, ask(t, "../../testdata/tldr"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -40,10 +40,10 @@ func TestCrowd(t *testing.T) {
 		config = ask(t, append(flags, c.config.Inputs...)...)
 		config.PairBudget = 500
 		part := run(t, config)
-		if a, b := whole.Run.Counts[records.CountPairsPartial], part.Run.Counts[records.CountPairsPartial]; a != 0 || b != 1 {
+		if a, b := whole.Run.Counts.PairsPartial, part.Run.Counts.PairsPartial; a != 0 || b != 1 {
 			t.Errorf("%s: pairs_partial is %d and %d, want 0 and 1", name, a, b)
 		}
-		all, some := whole.Run.Counts[records.CountNearPairs], part.Run.Counts[records.CountNearPairs]
+		all, some := whole.Run.Counts.NearPairs, part.Run.Counts.NearPairs
 		if some >= all || some == 0 {
 			t.Errorf("%s: %d near pairs with the budget, %d without", name, some, all)
 		}
@@ -73,7 +73,7 @@ func TestSameBytesOfCells(t *testing.T) {
 				config := ask(t, append(flags, c.config.Inputs...)...)
 				config.CellBytes, config.PairBudget = cell, budget
 				r := run(t, config)
-				if n := r.Run.Counts[records.CountPairsPartial]; n != 1 && budget == 100 || n != 0 && budget > 100 {
+				if n := r.Run.Counts.PairsPartial; n != 1 && budget == 100 || n != 0 && budget > 100 {
 					t.Errorf("a budget of %d pairs: %d crowds", budget, n)
 				}
 				if first == nil {
@@ -96,13 +96,12 @@ func TestCopiesOfOnePage(t *testing.T) {
 	}
 	for _, flags := range [][]string{{"--memory=256MB"}, {"--memory=256MB", "--cluster=components", "--pair-budget=1"}} {
 		r := run(t, ask(t, append(flags, docs.corpus(t).config.Inputs...)...))
-		for count, want := range map[string]int{
-			records.CountRemoved: len(copies), records.CountPairs: len(copies), records.CountNearPairs: 0,
-			records.CountClusters: 1, records.CountCorpus: len(docs) - len(copies), records.CountPairsPartial: 0,
-		} {
-			if got := r.Run.Counts[count]; got != int64(want) {
-				t.Errorf("%v: %s is %d, want %d", flags, count, got, want)
-			}
+		n := int64(len(copies))
+		want := records.Counts{
+			Records: int64(len(docs)), Pairs: n, Clusters: 1, Removed: n, Copies: n, Corpus: int64(len(docs)) - n,
+		}
+		if got := r.Run.Counts; got != want {
+			t.Errorf("%v: counts are %+v, want %+v", flags, got, want)
 		}
 		for id, kept := range outcomeOf(t, r).Removed {
 			if kept != [2]string{copies[id], records.ReasonCopy} {

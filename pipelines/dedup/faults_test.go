@@ -13,13 +13,14 @@ import (
 
 	"github.com/neardup/neardup/internal/corpusgen"
 	"github.com/neardup/neardup/pipelines/dedup"
+	"github.com/neardup/neardup/pipelines/job"
 )
 
 // failed runs a job that must fail, and holds what must then be true: an error that says text,
 // no mark of success, no lock, no temporary files.
 func failed(t *testing.T, ctx context.Context, config dedup.Config, text string) error {
 	t.Helper()
-	_, err := dedup.Run(ctx, config, launch(config))
+	_, err := runJob(ctx, config, launch(config))
 	if err == nil {
 		t.Fatal("the job did not fail")
 	}
@@ -66,7 +67,7 @@ func TestErrorOfStep(t *testing.T) {
 	}
 	for _, runner := range []string{"local", "prism", "direct"} {
 		err := failed(t, context.Background(), ask(t, "--runner="+runner, path), "fetch the file again")
-		var pipeline *dedup.PipelineError
+		var pipeline *job.PipelineError
 		if !errors.As(err, &pipeline) || !strings.HasPrefix(err.Error(), path+": at byte ") {
 			t.Errorf("%s: not in the step's own words: %v", runner, err)
 		}
@@ -89,7 +90,7 @@ func TestOutputThatCannotBeWritten(t *testing.T) {
 	}
 	config := ask(t, "../../testdata/tldr")
 	config.Output = filepath.Join(folder, "out")
-	if _, err := dedup.Run(context.Background(), config, launch(config)); err == nil {
+	if _, err := runJob(context.Background(), config, launch(config)); err == nil {
 		t.Error("wrote below a file")
 	}
 }

@@ -14,18 +14,14 @@ import (
 // Floor reads, decodes and shingles the input and does nothing with it, on so many goroutines as
 // there are workers. It is the least that any way to compare documents costs, which the whole job
 // is measured against. It returns the number of documents and shingles.
-func Floor(ctx context.Context, c Config, workers int) (documents, shingles int64, err error) {
-	if err := c.Validate(); err != nil {
-		return 0, 0, err
-	}
-	listing, err := source.Plan(ctx, c.Inputs, c.Source())
+func (j *Job) Floor(ctx context.Context, workers int) (documents, shingles int64, err error) {
+	request := j.config.request()
+	reading := request.Reading("")
+	listing, err := source.Plan(ctx, j.config.Inputs, reading)
 	if err != nil {
 		return 0, 0, err
 	}
-	text, err := c.text()
-	if err != nil {
-		return 0, 0, err
-	}
+	text := request.Spec()
 	splits := make(chan int)
 	var mu sync.Mutex
 	var group sync.WaitGroup
@@ -35,7 +31,7 @@ func Floor(ctx context.Context, c Config, workers int) (documents, shingles int6
 			var found []uint64
 			for number := range splits {
 				var docs, count int64
-				failed := eachText(ctx, listing, number, c.Source(), func(text []byte) {
+				failed := eachText(ctx, listing, number, reading, func(text []byte) {
 					found = shingler.Shingles(found[:0], text)
 					docs++
 					count += int64(len(found))

@@ -18,6 +18,7 @@ import (
 
 	"github.com/neardup/neardup/internal/corpusgen"
 	"github.com/neardup/neardup/pipelines/dedup"
+	"github.com/neardup/neardup/pipelines/job"
 	"github.com/neardup/neardup/records"
 	"github.com/neardup/neardup/runners/local"
 )
@@ -41,7 +42,7 @@ func builds(t *testing.T) map[string]dedup.Config {
 // timers, no splittable DoFns, no coders of our own and none of JSON.
 func TestGraphIsPlain(t *testing.T) {
 	for name, config := range builds(t) {
-		plan, err := dedup.NewPlan(t.Context(), config)
+		plan, err := planOf(t, config)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -99,7 +100,7 @@ func TestGraphIsPlain(t *testing.T) {
 func walk(t *testing.T, name string, config dedup.Config, document int64) {
 	t.Helper()
 	var report local.Report
-	run, err := dedup.Run(context.Background(), config, watched(config, &report))
+	run, err := runJob(context.Background(), config, watched(config, &report))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,7 +116,7 @@ func walk(t *testing.T, name string, config dedup.Config, document int64) {
 }
 
 // watched starts the local runner and keeps what it reports of the last pipeline.
-func watched(config dedup.Config, report *local.Report) dedup.Launch {
+func watched(config dedup.Config, report *local.Report) job.Launch {
 	return func(ctx context.Context, p *beam.Pipeline, temp string) (beam.PipelineResult, []records.Stage, error) {
 		options := local.Options{Workers: config.Workers, Memory: int64(config.Memory), TempDir: temp}
 		result, err := local.Execute(local.WithOptions(ctx, options), p)
@@ -223,7 +224,7 @@ func TestElementsAndGroupsOfRows(t *testing.T) {
 func TestElementsAndGroupsOfPages(t *testing.T) {
 	if nightly() {
 		c := allPages(t)
-		c.config.Shingle, c.config.Threshold = "char:5", 0.5
+		c.config.Shingle, c.config.Threshold = must[job.Shingle]("char:5"), must[job.Threshold](0.5)
 		walk(t, c.name, c.config, 0)
 	}
 	config := ask(t, "../../testdata/tldr", "--shingle=char:5", "--threshold=0.5")

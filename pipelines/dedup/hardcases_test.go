@@ -80,10 +80,10 @@ func TestWordlessTextsStayApart(t *testing.T) {
 	for _, shingle := range []string{"word:5", "char:9", "byte:13"} {
 		config := ask(t, path, "--shingle="+shingle)
 		r := run(t, config)
-		if n := r.Run.Counts[records.CountNotCompared]; n != 10 {
+		if n := r.Run.Counts.NotCompared; n != 10 {
 			t.Errorf("%s: %d of 10 texts were not compared", shingle, n)
 		}
-		if n := r.Run.Counts[records.CountCorpus]; n != 10 {
+		if n := r.Run.Counts.Corpus; n != 10 {
 			t.Errorf("%s: %d of 10 texts are in the corpus", shingle, n)
 		}
 	}

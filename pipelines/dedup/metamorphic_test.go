@@ -2,6 +2,7 @@ package dedup_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -17,6 +18,7 @@ import (
 	"github.com/neardup/neardup/internal/corpusgen"
 	"github.com/neardup/neardup/output"
 	"github.com/neardup/neardup/pipelines/dedup"
+	"github.com/neardup/neardup/pipelines/job"
 	"github.com/neardup/neardup/records"
 )
 
@@ -110,10 +112,10 @@ func TestNoiseChangesNothing(t *testing.T) {
 		noisy.ids, noisy.texts = append(noisy.ids, c.ids[i]), append(noisy.texts, c.texts[i])
 	}
 	noisy = asJSON(t, noisy)
-	for _, cluster := range []string{"star", "components"} {
+	for _, cluster := range []dedup.Cluster{dedup.Star, dedup.Components} {
 		c.config.Cluster, noisy.config.Cluster = cluster, cluster
 		c.config.Overwrite, noisy.config.Overwrite = true, true
-		sameOutcome(t, cluster, outcomeOf(t, run(t, so(c.config))), outcomeOf(t, run(t, so(noisy.config))))
+		sameOutcome(t, string(cluster), outcomeOf(t, run(t, so(c.config))), outcomeOf(t, run(t, so(noisy.config))))
 	}
 }
 
@@ -124,17 +126,17 @@ func TestWriteChangesNoCounts(t *testing.T) {
 	files := promised(t, all)
 	for _, table := range []string{"pairs", "clusters", "removed", "rejected"} {
 		config := ask(t, append([]string{"--write=" + table}, c.config.Inputs...)...)
-		if _, err := dedup.Run(t.Context(), config, launch(config)); err != nil {
+		if _, err := runJob(t.Context(), config, launch(config)); err != nil {
 			t.Fatal(err)
 		}
-		one, err := output.Open(config.Output)
+		one, err := output.Open(context.Background(), config.Output)
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := maps.Clone(all.Run.Counts)
-		delete(want, records.CountCorpus)
-		if !maps.Equal(one.Run.Counts, want) || want[records.CountClusters] == 0 {
-			t.Errorf("--write %s: counts %v, want %v", table, one.Run.Counts, want)
+		want := all.Run.Counts
+		want.Corpus = 0 // none is written
+		if one.Run.Counts != want || want.Clusters == 0 {
+			t.Errorf("--write %s: counts %+v, want %+v", table, one.Run.Counts, want)
 		}
 		sameOutput(t, table, tables(files, table), tables(promised(t, one), "pairs", "clusters", "removed", "rejected", "corpus"))
 	}
@@ -150,14 +152,12 @@ func TestTwiceIsOnce(t *testing.T) {
 		} {
 			name := fmt.Sprint(input, flags)
 			once := run(t, so(ask(t, append(flags, input)...)))
-			if once.Run.Counts[records.CountRemoved] == 0 {
+			if once.Run.Counts.Removed == 0 {
 				t.Errorf("%s: nothing was removed", name)
 			}
 			twice := run(t, so(ask(t, append(flags, filepath.Join(once.Dir, "corpus"))...)))
-			for _, count := range []string{records.CountRemoved, records.CountPairs} {
-				if n := twice.Run.Counts[count]; n != 0 {
-					t.Errorf("%s: the second run has %d %s", name, n, count)
-				}
+			if n := twice.Run.Counts; n.Removed != 0 || n.Pairs != 0 {
+				t.Errorf("%s: the second run has %d removed, %d pairs", name, n.Removed, n.Pairs)
 			}
 			files, err := filepath.Glob(filepath.Join(once.Dir, "corpus", "*"))
 			if err != nil || len(files) == 0 {
@@ -180,7 +180,7 @@ func TestHigherThresholdGivesSubset(t *testing.T) {
 		most := 0
 		for _, threshold := range []float64{0.5, 0.6, 0.7, 0.8, 0.9, 1} {
 			config := so(ask(t, input))
-			config.Threshold, config.PairBudget = threshold, math.MaxInt
+			config.Threshold, config.PairBudget = must[job.Threshold](threshold), math.MaxInt
 			got := outcomeOf(t, run(t, config))
 			if want.Pairs == nil {
 				want, most = got, len(got.Pairs)
@@ -258,7 +258,7 @@ func TestAppendedTextShiftsTheNumbersAlone(t *testing.T) {
 	}
 	// So many bands that no pair of that similarity is missed: (1-0.8^4)^200 is below 10^-45.
 	find := func(c corpus) outcome {
-		c.config.Threshold, c.config.Bands, c.config.Rows = threshold, 200, 4
+		c.config.Threshold, c.config.Bands, c.config.Rows = must[job.Threshold](threshold), 200, 4
 		return outcomeOf(t, run(t, c.config))
 	}
 	before, after := find(c), find(asJSON(t, longer))

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/neardup/neardup/blocks"
+	"github.com/neardup/neardup/pipelines/job"
 	"github.com/neardup/neardup/records"
 )
 
@@ -210,7 +211,7 @@ func againstModel(t *testing.T, keep, cluster string, seed uint64) {
 	folder := t.TempDir()
 	d.write(t, folder)
 	config := ask(t, folder, "--keep="+keep, "--cluster="+cluster)
-	config.Threshold, config.Bands, config.Rows = threshold, 1024, 1
+	config.Threshold, config.Bands, config.Rows = must[job.Threshold](threshold), 1024, 1
 	got := run(t, config)
 
 	index, files := map[string]int{}, map[string]int{}
@@ -248,7 +249,7 @@ func againstModel(t *testing.T, keep, cluster string, seed uint64) {
 	if diff := cmp.Diff(want, fates); diff != "" {
 		t.Errorf("%s: %d texts, threshold %v: model and tables differ:\n%s", name, len(d.texts), threshold, diff)
 	}
-	if got := got.Run.Counts[records.CountChained]; got != chained {
+	if got := got.Run.Counts.Chained; got != chained {
 		t.Errorf("%s: %d removed by chains, run.json says %d", name, chained, got)
 	}
 	pairs := map[[2]int]float64{}

@@ -6,8 +6,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/neardup/neardup/pipelines/dedup"
 )
 
 // What is read with --limit is what sizes the groups: of 100 equal documents, four shingles each.
@@ -17,7 +15,7 @@ func TestLimitScalesEstimates(t *testing.T) {
 		t.Fatal(err)
 	}
 	for limit, want := range map[int64]int64{0: 100, 1000: 100, 20: 20} {
-		plan, err := dedup.NewPlan(t.Context(), ask(t, path, "--shingle=word:1", fmt.Sprintf("--limit=%d", limit)))
+		plan, err := planOf(t, ask(t, path, "--shingle=word:1", fmt.Sprintf("--limit=%d", limit)))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
+	"github.com/neardup/neardup/pipelines/job"
 	"github.com/neardup/neardup/records"
 )
 
@@ -38,7 +39,7 @@ func TestSameBytes(t *testing.T) {
 		t.Fatal("the corpus has no osx pages")
 	}
 	for _, split := range []int64{0, 64 << 10, 100_001, 1 << 20} {
-		for _, runner := range []string{"local", "prism", "direct"} {
+		for _, runner := range []job.Runner{job.Local, job.Prism, job.Direct} {
 			config := ask(t, "../../testdata/tldr")
 			config.SplitBytes, config.Runner = split, runner
 			sameOutput(t, fmt.Sprintf("%s, splits of %d", runner, split), first, promised(t, run(t, config)))
@@ -55,7 +56,7 @@ func TestSameBytes(t *testing.T) {
 func TestSameBytesOfContraction(t *testing.T) {
 	first := promised(t, run(t, ask(t, "../../testdata/tldr")))
 	for _, limit := range []int64{100, 1000} {
-		for _, runner := range []string{"local", "prism"} {
+		for _, runner := range []job.Runner{job.Local, job.Prism} {
 			config := ask(t, "../../testdata/tldr")
 			config.ConnectDocuments, config.Runner, config.SplitBytes = limit, runner, 100_001
 			sameOutput(t, fmt.Sprintf("%s, %d documents in a group", runner, limit), first, promised(t, run(t, config)))
@@ -87,7 +88,7 @@ func TestSameBytesOfPolicies(t *testing.T) {
 			t.Errorf("%q gives the corpus of %q", name, other)
 		}
 		seen[corpus] = name
-		for _, runner := range []string{"local", "prism", "direct"} {
+		for _, runner := range []job.Runner{job.Local, job.Prism, job.Direct} {
 			config := ask(t, append(flags, "../../testdata/tldr")...)
 			config.SplitBytes, config.Runner = 100_001, runner
 			sameOutput(t, fmt.Sprintf("%s, %s", name, runner), first, promised(t, run(t, config)))
@@ -132,7 +133,7 @@ func TestCompressedInput(t *testing.T) {
 	}
 	want := run(t, ask(t, path))
 	wantCorpus := read(t, filepath.Join(want.Dir, "corpus", "pages.jsonl"))
-	if want.Run.Counts[records.CountRemoved] == 0 {
+	if want.Run.Counts.Removed == 0 {
 		t.Fatal("nothing was removed")
 	}
 	pack := map[string]func(*bytes.Buffer) error{

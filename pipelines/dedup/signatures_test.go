@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"github.com/neardup/neardup/kernels/lsh"
-	"github.com/neardup/neardup/pipelines/dedup"
+	"github.com/neardup/neardup/pipelines/job"
 	"github.com/neardup/neardup/records"
 )
 
@@ -23,12 +23,12 @@ func TestSameBytesOfSignatures(t *testing.T) {
 	for _, family := range []string{"classic", "salted"} {
 		flags := append([]string{"--signature=" + family, "--bands=8", "--rows=5", "--min-words=40"}, inputs...)
 		want := run(t, ask(t, flags...))
-		if want.Run.Counts[records.CountNearPairs] == 0 || want.Run.Counts[records.CountNotCompared] == 0 {
+		if want.Run.Counts.NearPairs == 0 || want.Run.Counts.NotCompared == 0 {
 			t.Fatalf("%s: counts %v", family, want.Run.Counts)
 		}
 		first := promised(t, want)
 		for _, split := range []int64{0, 100_001} {
-			for _, runner := range []string{"local", "prism", "direct"} {
+			for _, runner := range []job.Runner{job.Local, job.Prism, job.Direct} {
 				config := ask(t, flags...)
 				config.SplitBytes, config.Runner = split, runner
 				sameOutput(t, fmt.Sprintf("%s, %s, splits of %d", family, runner, split), first, promised(t, run(t, config)))
@@ -86,7 +86,7 @@ func TestClassifiedAds(t *testing.T) {
 	const threshold, bands, rows = 0.8, 10, 5
 	o := newOracle(c.texts, shingles, threshold)
 	config := c.config
-	config.Shingle, config.Normalize = "char:10", "lower,collapse-space"
+	config.Shingle, config.Normalize = must[job.Shingle]("char:10"), must[job.Normalization]("lower,collapse-space")
 	config.Signature, config.Bands, config.Rows, config.Seed = "salted", bands, rows, 0
 	r := run(t, config)
 	got := compare(t, c, o, r, threshold)
@@ -118,7 +118,7 @@ func TestReutersClassic(t *testing.T) {
 	const threshold = 0.8
 	o := newOracle(c.texts, shingles, threshold)
 	config := c.config
-	config.Shingle, config.Normalize, config.MinWords, config.Signature = "word:3", "lower,letters-only,collapse-space", 8, "classic"
+	config.Shingle, config.Normalize, config.MinWords, config.Signature = must[job.Shingle]("word:3"), must[job.Normalization]("lower,letters-only,collapse-space"), 8, "classic"
 	config.MeasureRecall = 2000
 	r := run(t, config)
 	got := compare(t, c, o, r, threshold)
@@ -147,7 +147,7 @@ func TestClassicSeeds(t *testing.T) {
 	found := map[int64]bool{}
 	for seed := range 6 {
 		r := run(t, ask(t, "../../testdata/tldr", "--signature=classic", "--bands=3", "--rows=6", fmt.Sprintf("--seed=%d", seed)))
-		found[r.Run.Counts[records.CountNearPairs]] = true
+		found[r.Run.Counts.NearPairs] = true
 	}
 	if len(found) == 1 {
 		t.Error("all seeds found as many pairs with 3 bands of 6 rows")
@@ -159,17 +159,17 @@ func TestTooFewShingles(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "few.jsonl")
 	writeJSONL(t, path, []string{"one two three four five six", "one two three four five seven", "..."})
 	config := ask(t, path, "--signature=classic", "--bands=2", "--rows=2")
-	_, err := dedup.Run(context.Background(), config, launch(config))
-	if usage := (*dedup.UsageError)(nil); !errors.As(err, &usage) || !strings.Contains(err.Error(), "N = 3") || !strings.Contains(err.Error(), "h = 4") {
+	_, err := runJob(context.Background(), config, launch(config))
+	if usage := (*job.UsageError)(nil); !errors.As(err, &usage) || !strings.Contains(err.Error(), "N = 3") || !strings.Contains(err.Error(), "h = 4") {
 		t.Errorf("3 shingles and 4 functions: %v", err)
 	}
 	config = ask(t, path, "--signature=classic", "--bands=1", "--rows=3", "--threshold=0.3")
-	if got := run(t, config).Run.Counts[records.CountNotCompared]; got != 1 {
+	if got := run(t, config).Run.Counts.NotCompared; got != 1 {
 		t.Errorf("%d documents not compared, want 1", got)
 	}
 	writeJSONL(t, path, nil)
 	config = ask(t, path, "--signature=classic", "--bands=1", "--rows=3")
-	if _, err := dedup.Run(context.Background(), config, launch(config)); err == nil || !strings.Contains(err.Error(), "N = 0") {
+	if _, err := runJob(context.Background(), config, launch(config)); err == nil || !strings.Contains(err.Error(), "N = 0") {
 		t.Errorf("no document: %v", err)
 	}
 }
@@ -191,7 +191,7 @@ func TestMinWords(t *testing.T) {
 		if !slices.Equal(ids, want) {
 			t.Errorf("%s: rejected %q, want %q", shingle, ids, want)
 		}
-		if got := r.Run.Counts[records.CountRemoved]; shingle == "word:2" && got != 1 {
+		if got := r.Run.Counts.Removed; shingle == "word:2" && got != 1 {
 			t.Errorf("%s: %d removed, want 1", shingle, got)
 		}
 	}

@@ -3,6 +3,7 @@ package dedup_test
 import (
 	"bytes"
 	"context"
+	"encoding"
 	"encoding/json"
 	"fmt"
 	"io/fs"
@@ -18,6 +19,7 @@ import (
 	"github.com/neardup/neardup/kernels/quality"
 	"github.com/neardup/neardup/output"
 	"github.com/neardup/neardup/pipelines/dedup"
+	"github.com/neardup/neardup/pipelines/job"
 	"github.com/neardup/neardup/records"
 	"github.com/neardup/neardup/runners/local"
 )
@@ -38,28 +40,56 @@ func ask(t *testing.T, inputs ...string) (config dedup.Config) {
 }
 
 // launch starts the runner that config names.
-func launch(config dedup.Config) dedup.Launch {
-	return beamtest.Launch(config.Runner, local.Options{Workers: config.Workers, Memory: int64(config.Memory)})
+func launch(config dedup.Config) job.Launch {
+	return beamtest.Launch(string(config.Runner), local.Options{Workers: config.Workers, Memory: int64(config.Memory)})
+}
+
+// runJob runs the job.
+func runJob(ctx context.Context, config dedup.Config, launch job.Launch) (*records.Run, error) {
+	task, err := dedup.New(config)
+	if err != nil {
+		return nil, err
+	}
+	return task.Run(ctx, launch)
+}
+
+// planOf plans the job.
+func planOf(t *testing.T, config dedup.Config) (*dedup.Plan, error) {
+	t.Helper()
+	request := job.Request{Config: job.Config{Input: config.Input, Similarity: config.Similarity, Search: config.Search, Running: config.Running}}
+	plan, err := job.NewPlan(t.Context(), request, t.TempDir())
+	return &dedup.Plan{Plan: plan, Config: config}, err
+}
+
+// must reads a flag's value.
+func must[T any, P interface {
+	*T
+	encoding.TextUnmarshaler
+}](text any) (value T) {
+	if err := P(&value).UnmarshalText(fmt.Append(nil, text)); err != nil {
+		panic(err)
+	}
+	return value
 }
 
 // run runs the job and holds its promises.
 func run(t *testing.T, config dedup.Config) *output.Finished {
 	t.Helper()
-	if _, err := dedup.Run(context.Background(), config, launch(config)); err != nil {
+	if _, err := runJob(context.Background(), config, launch(config)); err != nil {
 		t.Fatal(err)
 	}
-	r, err := output.Open(config.Output)
+	r, err := output.Open(context.Background(), config.Output)
 	if err != nil {
 		t.Fatal(err)
 	}
-	checkPromises(t, r, config.Threshold)
+	checkPromises(t, r, config.Threshold.Float())
 	return r
 }
 
 // rows are all rows of a table.
-func rows[T any](t *testing.T, r *output.Finished, table string) (all []T) {
+func rows[T any](t *testing.T, r *output.Finished, table output.Part) (all []T) {
 	t.Helper()
-	for row, err := range output.Rows[T](r, table) {
+	for row, err := range output.Rows[T](context.Background(), r, table) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -81,8 +111,8 @@ type document struct {
 func checkPromises(t *testing.T, r *output.Finished, threshold float64) {
 	t.Helper()
 	counts := r.Run.Counts
-	if got := counts[records.CountCorpus] + counts[records.CountRemoved] + counts[records.CountUnreadable]; got != counts[records.CountRecords] {
-		t.Errorf("%d records were read, %d are in corpus, removed or unreadable", counts[records.CountRecords], got)
+	if got := counts.Corpus + counts.Removed + counts.Unreadable; got != counts.Records {
+		t.Errorf("%d records were read, %d are in corpus, removed or unreadable", counts.Records, got)
 	}
 	similar := map[[2]document]float64{}
 	representative := map[document]document{}
@@ -112,8 +142,8 @@ func checkPromises(t *testing.T, r *output.Finished, threshold float64) {
 	for _, row := range rows[records.Removed](t, r, "removed") {
 		removed[document{row.Source, row.Position}] = row
 	}
-	if int64(len(removed)) != counts[records.CountRemoved] {
-		t.Errorf("%d distinct removed documents, run.json says %d", len(removed), counts[records.CountRemoved])
+	if int64(len(removed)) != counts.Removed {
+		t.Errorf("%d distinct removed documents, run.json says %d", len(removed), counts.Removed)
 	}
 	for pair := range similar {
 		_, a := removed[pair[0]]
@@ -122,7 +152,7 @@ func checkPromises(t *testing.T, r *output.Finished, threshold float64) {
 			t.Errorf("pair %v %v: both are kept", pair[0], pair[1])
 		}
 	}
-	components := r.Run.Parameters["cluster"] == "components"
+	components := r.Run.Parameters.Cluster == string(dedup.Components)
 	chained := int64(0)
 	for d, row := range removed {
 		kept := document{row.KeptSource, row.KeptPosition}
@@ -143,8 +173,8 @@ func checkPromises(t *testing.T, r *output.Finished, threshold float64) {
 			t.Errorf("%v was removed as %s at similarity %v", d, row.Reason, want)
 		}
 	}
-	if chained != counts[records.CountChained] {
-		t.Errorf("%d were removed that are no pair with the kept one, run.json says %d", chained, counts[records.CountChained])
+	if chained != counts.Chained {
+		t.Errorf("%d were removed that are no pair with the kept one, run.json says %d", chained, counts.Chained)
 	}
 	members, kept := map[int64]int{}, map[int64]int{}
 	keptCopies := map[document]int{}
@@ -186,8 +216,8 @@ func checkPromises(t *testing.T, r *output.Finished, threshold float64) {
 			t.Errorf("%v is in cluster %d, removed says %d", d, clusterOf[d], row.Cluster)
 		}
 	}
-	if int64(len(members)) != counts[records.CountClusters] {
-		t.Errorf("%d clusters, run.json says %d", len(members), counts[records.CountClusters])
+	if int64(len(members)) != counts.Clusters {
+		t.Errorf("%d clusters, run.json says %d", len(members), counts.Clusters)
 	}
 	checkManifest(t, r)
 }
@@ -259,7 +289,7 @@ func TestTruth(t *testing.T) {
 				for seed := range uint64(seeds) {
 					config := c.config
 					config.Output = filepath.Join(t.TempDir(), "out")
-					config.Threshold, config.Recall, config.Shingle, config.Seed = threshold, recall, shingle.name, seed+1
+					config.Threshold, config.Recall, config.Shingle, config.Seed = must[job.Threshold](threshold), recall, must[job.Shingle](shingle.name), seed+1
 					config.PairBudget = math.MaxInt // of a crowd not all pairs are listed
 					r := run(t, config)
 					chosen = r.Run.Chosen

@@ -24,7 +24,7 @@ import (
 	"github.com/neardup/neardup/kernels/setsim"
 	"github.com/neardup/neardup/kernels/shingle"
 	"github.com/neardup/neardup/kernels/textnorm"
-	"github.com/neardup/neardup/pipelines/dedup"
+	"github.com/neardup/neardup/pipelines/job"
 	"github.com/neardup/neardup/pipelines/query"
 	"github.com/neardup/neardup/records"
 	"github.com/neardup/neardup/runners/local"
@@ -35,14 +35,19 @@ func TestMain(m *testing.M) { beamtest.Main(m) }
 func run(t *testing.T, args ...string) (*records.Answer, error) {
 	t.Helper()
 	var config query.Config
-	parser, err := kong.New(&config, kong.Vars(dedup.Vars()))
+	parser, err := kong.New(&config, kong.Vars(job.Vars()))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := parser.Parse(args); err != nil {
 		t.Fatal(err)
 	}
-	return query.Run(context.Background(), config, beamtest.Launch(config.Runner, local.Options{}))
+	config.Stdin = strings.NewReader("")
+	task, err := query.New(config)
+	if err != nil {
+		return nil, err
+	}
+	return task.Run(context.Background(), beamtest.Launch(string(config.Runner), local.Options{}))
 }
 
 const pages = "../../testdata/tldr/osx.jsonl"
@@ -180,7 +185,7 @@ func TestParquet(t *testing.T) {
 		t.Errorf("%d rows: %s", len(rows), diff)
 	}
 	_, err = run(t, pages, "--of=osx/as", "-o", path)
-	if exists := (*dedup.OutputExistsError)(nil); !errors.As(err, &exists) {
+	if exists := (*job.OutputExistsError)(nil); !errors.As(err, &exists) {
 		t.Errorf("a second time: %v", err)
 	}
 }

@@ -21,7 +21,6 @@ import (
 	"github.com/neardup/neardup/kernels/sample"
 	"github.com/neardup/neardup/kernels/setsim"
 	"github.com/neardup/neardup/kernels/shingle"
-	"github.com/neardup/neardup/records"
 )
 
 func init() {
@@ -244,7 +243,7 @@ func (f *writeSampleFn) ProcessElement(ctx context.Context, _ int64, values func
 		return err
 	}
 	fact, err := json.Marshal(blocks.Fact{Kind: blocks.FactSample, Name: "recall", Counts: map[string]int64{
-		records.CountRepresentatives: int64(len(sample.Keys)), records.CountCrowded: int64(crowded),
+		blocks.CountRepresentatives: int64(len(sample.Keys)), blocks.CountCrowded: int64(crowded),
 	}})
 	if err != nil {
 		return err

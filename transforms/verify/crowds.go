@@ -17,7 +17,6 @@ import (
 	"github.com/neardup/neardup/kernels/hash"
 	"github.com/neardup/neardup/kernels/setsim"
 	"github.com/neardup/neardup/kernels/unionfind"
-	"github.com/neardup/neardup/records"
 )
 
 func init() {
@@ -112,7 +111,7 @@ func (f *tallyFn) ProcessElement(ctx context.Context, component int64, profiles,
 	crowdsFound.Inc(ctx, 1)
 	fact, err := json.Marshal(blocks.Fact{
 		Kind: blocks.FactCrowd, Name: fmt.Sprint(component),
-		Counts: map[string]int64{records.CountRepresentatives: int64(len(order))},
+		Counts: map[string]int64{blocks.CountRepresentatives: int64(len(order))},
 	})
 	if err != nil {
 		return err

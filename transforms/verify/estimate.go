@@ -8,7 +8,6 @@ import (
 	"github.com/neardup/neardup/kernels/estimate"
 	"github.com/neardup/neardup/kernels/lsh"
 	"github.com/neardup/neardup/kernels/minhash/fss"
-	"github.com/neardup/neardup/records"
 )
 
 // Banding is how candidates were found: bands of so many rows of a signature. Without bands there
@@ -45,7 +44,7 @@ func (b *bundleEstimate) emit(facts func([]byte)) error {
 		return nil
 	}
 	fact, err := json.Marshal(blocks.Fact{Kind: blocks.FactEstimate, Name: fmt.Sprint(b.first), Counts: map[string]int64{
-		records.CountNear: b.sum.Found, records.CountMillionths: b.sum.Millionths,
+		blocks.CountNear: b.sum.Found, blocks.CountMillionths: b.sum.Millionths,
 	}})
 	if err == nil {
 		facts(fact)

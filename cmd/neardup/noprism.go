@@ -1,0 +1,6 @@
+//go:build !prism
+
+package main
+
+// prismLinked: see prism.go.
+const prismLinked = false

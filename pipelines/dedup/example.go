@@ -1,0 +1,64 @@
+package dedup
+
+import (
+	"context"
+	"math"
+	"path"
+
+	"github.com/neardup/neardup/blocks"
+	"github.com/neardup/neardup/io/codec"
+	"github.com/neardup/neardup/io/source"
+	"github.com/neardup/neardup/output"
+	"github.com/neardup/neardup/records"
+)
+
+// An example should be short enough to be read and long enough to be a document.
+const (
+	exampleShingles = 60
+	exampleRows     = 100_000 // of pairs/ that are looked at
+)
+
+// Example returns the pair of a finished run that shows best what a near-duplicate is there, with its
+// texts: a near pair of about 60 shingles whose similarity is midway between the threshold and 1. It
+// returns nil if there is no near pair.
+func Example(ctx context.Context, f *output.Finished) (*records.Example, error) {
+	threshold := f.Run.Parameters.Threshold
+	best := math.Inf(1)
+	var example *records.Example
+	looked := 0
+	for pair, err := range output.Rows[records.Pair](ctx, f, output.Pairs) {
+		if err != nil {
+			return nil, err
+		}
+		if looked++; looked > exampleRows {
+			break
+		}
+		if pair.Similarity == 1 {
+			continue
+		}
+		off := math.Abs(math.Log(float64(pair.SizeA)/exampleShingles)) + 4*math.Abs(pair.Similarity-(threshold+1)/2)
+		if off < best {
+			best, example = off, &records.Example{Pair: pair}
+		}
+	}
+	if example == nil {
+		return nil, nil
+	}
+	var err error
+	if example.TextA, err = text(ctx, f, example.Pair.SourceA, example.Pair.PositionA); err != nil {
+		return nil, err
+	}
+	example.TextB, err = text(ctx, f, example.Pair.SourceB, example.Pair.PositionB)
+	return example, err
+}
+
+// text reads the text of one document again, as the run read it.
+func text(ctx context.Context, f *output.Finished, from string, position int64) (string, error) {
+	p := f.Run.Parameters
+	options := source.Options{Format: p.Format, Fields: codec.Fields{Text: p.Text, ID: p.ID}, MaxDocument: p.MaxDocBytes}
+	listing, err := source.Plan(ctx, []string{path.Join(f.Run.Input.Root, from)}, options)
+	if err != nil {
+		return "", err
+	}
+	return source.Text(ctx, listing.Inputs, blocks.NewKey(0, position), options)
+}

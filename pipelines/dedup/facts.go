@@ -1,0 +1,123 @@
+package dedup
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/apache/beam/sdks/v2/go/pkg/beam"
+
+	"github.com/neardup/neardup/blocks"
+	"github.com/neardup/neardup/output"
+	"github.com/neardup/neardup/pipelines/job"
+	"github.com/neardup/neardup/records"
+)
+
+// estimateTolerance is how many times as many records as were estimated make the estimate wrong enough
+// to be told.
+const estimateTolerance = 4
+
+// account records what the pipeline came to and checks that nothing is lost. It returns the files that
+// were written.
+func (r *run) account(ctx context.Context, launch job.Launch, ended job.Outcome) (*records.Manifest, error) {
+	r.record.Steps = counters(ended.Result)
+	if len(r.record.Steps) == 0 {
+		r.warn("the runner returned no counters, so run.json has no steps")
+	}
+	if column := r.config.Keep.rank.Column; column != "" && r.record.Steps["fetch/documents"] > 0 && r.record.Steps["fetch/values"] == 0 {
+		r.warn("--keep %s: no document that was compared has a number or a string in column %q, so input order decided", r.config.Keep, column)
+	}
+	facts, err := job.Ledger(ctx, path.Join(r.temp, ledgerFile))
+	if err != nil {
+		return nil, err
+	}
+	r.record.Counts = totals(facts)
+	if n, expected := r.record.Counts.Records, r.plan.Documents; n > estimateTolerance*expected {
+		r.warn("%d records were read where the sample let expect %d: groups, and memory, may have been larger than planned", n, expected)
+	}
+	if r.config.Method == MinHash {
+		r.record.Recall = estimatedRecall(facts)
+		if !r.config.estimates() {
+			r.record.Recall.Estimated = nil
+		}
+	}
+	if err := r.checkLoss(); err != nil {
+		return nil, err
+	}
+	files := manifest(facts)
+	if r.config.MeasureRecall > 0 {
+		return files, r.measureRecall(ctx, launch, facts, files)
+	}
+	return files, nil
+}
+
+// checkLoss holds the promise that nothing is lost.
+func (r *run) checkLoss() error {
+	n := r.record.Counts
+	if r.config.writes(output.Corpus) && n.Records != n.Corpus+n.Removed+n.Unreadable {
+		return fmt.Errorf("lost records: %d were read, but %d in corpus + %d removed + %d unreadable; this is an error in neardup, please report it with run.json",
+			n.Records, n.Corpus, n.Removed, n.Unreadable)
+	}
+	return nil
+}
+
+// counters are the runner's, summed over transforms.
+func counters(result beam.PipelineResult) map[string]int64 {
+	steps := map[string]int64{}
+	if result == nil {
+		return steps
+	}
+	for _, c := range result.Metrics().AllMetrics().Counters() {
+		steps[c.Key.Namespace+"/"+c.Key.Name] += c.Result()
+	}
+	for _, d := range result.Metrics().AllMetrics().Distributions() {
+		name := d.Key.Namespace + "/" + d.Key.Name + "_max"
+		steps[name] = max(steps[name], d.Result().Max)
+	}
+	return steps
+}
+
+// totals adds up what the facts say.
+func totals(facts []blocks.Fact) (n records.Counts) {
+	for _, f := range facts {
+		rows := f.Counts[blocks.CountRows]
+		switch part := output.PartOf(f.Name); {
+		case f.Kind == blocks.FactRead:
+			n.Records += f.Counts[blocks.CountRecords]
+			n.Unreadable += f.Counts[blocks.CountUnreadable]
+		case f.Kind == blocks.FactCorpus:
+			n.Corpus += rows
+		case f.Kind == blocks.FactCrowd:
+			n.PairsPartial++
+		case part == output.Rejected:
+			n.NotCompared += f.Counts[blocks.CountNotCompared]
+		case part == output.Pairs:
+			n.Pairs += rows
+			n.NearPairs += f.Counts[blocks.CountNear]
+		case part == output.Clusters:
+			n.Clusters += f.Counts[blocks.CountClusters]
+		case part == output.Removed:
+			n.Removed += rows
+			n.Copies += f.Counts[blocks.CountCopies]
+			n.Near += f.Counts[blocks.CountNear] + f.Counts[blocks.CountChained]
+			n.Chained += f.Counts[blocks.CountChained]
+		}
+	}
+	return n
+}
+
+// manifest lists the files that the facts tell of.
+func manifest(facts []blocks.Fact) *records.Manifest {
+	m := &records.Manifest{Version: 1}
+	for _, f := range facts {
+		if f.SHA256 != "" {
+			m.Files = append(m.Files, records.ManifestFile{
+				Path: f.Name, Bytes: f.Bytes, Rows: f.Counts[blocks.CountRows], SHA256: f.SHA256,
+			})
+		}
+	}
+	slices.SortFunc(m.Files, func(a, b records.ManifestFile) int { return strings.Compare(a.Path, b.Path) })
+	return m
+}

@@ -1,0 +1,46 @@
+package dedup
+
+import (
+	"fmt"
+	"path/filepath"
+	"strconv"
+	"syscall"
+
+	"github.com/neardup/neardup/output"
+	"github.com/neardup/neardup/pipelines/job"
+)
+
+// checkSpace compares what the corpus may take with what is free.
+func (r *run) checkSpace() error {
+	var stat syscall.Statfs_t
+	if !r.config.writes(output.Corpus) || syscall.Statfs(r.output, &stat) != nil {
+		return nil
+	}
+	need, free := uint64(r.plan.Listing.Inputs.Bytes()), stat.Bavail*uint64(stat.Bsize)
+	if need > free {
+		return fmt.Errorf("corpus/ may take %d bytes and %s has %d free; make room, choose another --output, or --write pairs,clusters,removed,rejected", need, r.output, free)
+	}
+	return nil
+}
+
+// spoolCompressed has the plain bytes of large compressed files kept for those who read them again,
+// where there is ample room. They are not worth it where workers are elsewhere, or where the first
+// to read a file does not read all of it.
+func (r *run) spoolCompressed() {
+	const (
+		large = 1 << 20
+		ample = 20 // times the compressed size: text mostly takes a tenth to a third of its size
+	)
+	var stat syscall.Statfs_t
+	if r.config.Runner != job.Local || r.config.Limit > 0 || syscall.Statfs(r.temp, &stat) != nil {
+		return
+	}
+	free := int64(stat.Bavail) * stat.Bsize
+	files := r.plan.Listing.Inputs.Files
+	for i := range files {
+		if f := &files[i]; f.Compression != "" && f.Size > large && f.Size*ample < free {
+			f.Spool = filepath.Join(r.temp, "plain", strconv.Itoa(i))
+			free -= f.Size * ample
+		}
+	}
+}

@@ -1,0 +1,210 @@
+// Package job is what the jobs dedup, query and compare share: what all of them are asked, the plan that
+// follows from it and the input, and how a pipeline of theirs is launched and interrupted.
+//
+// The fields of Input, Similarity, Search, Running and Remote are at once the flags of the command line
+// and the keys of a job file. They are parsed once, into typed values.
+package job
+
+import (
+	"encoding"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/neardup/neardup/io/source"
+	"github.com/neardup/neardup/kernels/setsim"
+	"github.com/neardup/neardup/kernels/shingle"
+	"github.com/neardup/neardup/kernels/textnorm"
+	"github.com/neardup/neardup/transforms/signature"
+)
+
+// Config is what every job is asked.
+type Config struct {
+	Input
+	Similarity
+	Search
+	Running
+}
+
+// Input says what is read, and what of it is compared.
+type Input struct {
+	Inputs []string `arg:"" name:"input" help:"Files, folders or patterns to read, in order; - is standard input."`
+
+	Format      Format   `help:"Format of the input: ${formats} (default: by file name)." placeholder:"NAME" group:"Input"`
+	Text        []string `default:"text" sep:"none" placeholder:"COLUMN" help:"Text column; give it again to join several by one blank. Dotted paths reach nested fields (default: ${default})." group:"Input"`
+	ID          string   `default:"id" placeholder:"COLUMN" help:"Id column; documents without one are named source@position (default: ${default})." group:"Input"`
+	Limit       int64    `placeholder:"N" help:"Read the first N readable documents only." group:"Input"`
+	MaxDocBytes Bytes    `default:"16MiB" placeholder:"SIZE" help:"Texts larger than this are not compared, and stay in the corpus (default: ${default})." group:"Input"`
+	MinWords    int      `placeholder:"N" help:"Documents of fewer words than this, after normalising, are not compared, and stay in the corpus." group:"Input"`
+
+	// SplitBytes is the size of the ranges that large files are read in; results do not depend
+	// on it. 0: the usual.
+	SplitBytes int64 `kong:"-"`
+	// Stdin is what the input - reads.
+	Stdin io.Reader `kong:"-"`
+}
+
+// Similarity says which documents are similar.
+type Similarity struct {
+	Threshold Threshold     `short:"t" default:"0.8" help:"Jaccard similarity from which two documents are near-duplicates, in (0, 1]." group:"Similarity"`
+	Shingle   Shingle       `default:"word:5" placeholder:"KIND:K" help:"What is compared: sets of K consecutive words, characters or bytes: word:5, char:9, byte:13; char32:9 hashes them to 4 bytes; stopword:3, or stopword:3:it of another language than English, takes a stop word and the words after it only (default: ${default})." group:"Similarity"`
+	Normalize Normalization `default:"default" placeholder:"STEPS" help:"none, or a comma list of ${normalizations}; default is NFKC, lower case, punctuation out." group:"Similarity"`
+}
+
+// Spec says how a text becomes shingles.
+func (s *Similarity) Spec() shingle.Spec {
+	return shingle.Spec{Shingle: s.Shingle.Config, Normalize: s.Normalize.Policy}
+}
+
+// Search says how similar documents are searched for.
+type Search struct {
+	Recall    float64          `default:"0.999" help:"Least probability of finding a pair of exactly threshold similarity; more similar ones have a higher one." group:"Search"`
+	Bands     int              `placeholder:"B" help:"Number of bands, with --rows, instead of what --recall would choose." group:"Search"`
+	Rows      int              `placeholder:"R" help:"Rows of a band, with --bands." group:"Search"`
+	Signature signature.Family `default:"fss" enum:"${signatures}" help:"Kind of signature: fss (Fast Similarity Sketching) or, of the textbooks and slower, classic (universal hashing of the shingles' numbers in a dictionary, which takes one more read) or salted (SHA-1 of the shingles' text)." group:"Search"`
+	Seed      uint64           `default:"1" help:"Seed of the signature." group:"Search"`
+}
+
+// Running says how a job is run.
+type Running struct {
+	Runner  Runner `default:"local" enum:"${runners}" help:"Beam runner. In this process: local is ours, on all cores and in bounded memory; direct is Beam's (and prism, in a binary built with the tag prism). On a cluster, for dedup: flink and spark, by way of --job-server." group:"Run"`
+	Workers int    `placeholder:"N" help:"Bundles that the local runner executes at a time (default: one a core); the parallelism of a job on a cluster (default: what the cluster is set to)." group:"Run"`
+	Memory  Bytes  `placeholder:"SIZE" help:"Memory that the local runner keeps the process to, at least 256MB (default: half of what the machine or the control group has)." group:"Run"`
+	TempDir string `placeholder:"DIR" help:"Folder for temporary files (default: a hidden one in an output folder, else the system's)." group:"Run"`
+}
+
+// Remote says where and how a job on a cluster is run.
+type Remote struct {
+	JobServer   string `aliases:"flink-job-server" placeholder:"HOST:PORT" help:"Beam job server of the cluster, for --runner flink or spark; also --flink-job-server." group:"Run"`
+	Environment string `placeholder:"KIND[:CONFIG]" help:"What runs the steps of a job on a cluster: loopback (this process), process:COMMAND (a boot program on the workers' machines), external:HOST:PORT (a worker pool there) or docker:IMAGE (default: loopback, if the job server is on this machine)." group:"Run"`
+	WorkerBin   string `name:"worker-binary" placeholder:"FILE" help:"neardup as a static Linux binary, which is sent to the workers (default: the running one, if it is that)." group:"Run"`
+}
+
+// Runner is what runs a pipeline.
+type Runner string
+
+// The runners.
+const (
+	Local  Runner = "local"
+	Flink  Runner = "flink"
+	Spark  Runner = "spark"
+	Prism  Runner = "prism"
+	Direct Runner = "direct"
+)
+
+// OnCluster reports whether the job runs on other machines than this one, or might.
+func (r Runner) OnCluster() bool { return r == Flink || r == Spark }
+
+// Format is a format of the input by its name; "" is that of each file's name.
+type Format string
+
+// UnmarshalText reads a name.
+func (f *Format) UnmarshalText(text []byte) error {
+	for _, name := range source.Formats() {
+		if string(text) == name {
+			*f = Format(name)
+			return nil
+		}
+	}
+	return fmt.Errorf("%q is not one of %s", text, strings.Join(source.Formats(), ", "))
+}
+
+// Threshold is the least similarity of a pair.
+type Threshold struct{ setsim.Threshold }
+
+// UnmarshalText reads a decimal number.
+func (t *Threshold) UnmarshalText(text []byte) error {
+	number, err := strconv.ParseFloat(string(text), 64)
+	if err != nil {
+		return fmt.Errorf("%q is not a number in (0, 1]", text)
+	}
+	t.Threshold, err = setsim.ParseThreshold(number)
+	return err
+}
+
+// Shingle is what texts are cut into.
+type Shingle struct{ shingle.Config }
+
+// UnmarshalText reads what shingle.Parse does.
+func (s *Shingle) UnmarshalText(text []byte) (err error) {
+	s.Config, err = shingle.Parse(string(text))
+	return err
+}
+
+// Normalization is what is done to a text before it is cut.
+type Normalization struct{ textnorm.Policy }
+
+// UnmarshalText reads what textnorm.Parse does.
+func (n *Normalization) UnmarshalText(text []byte) (err error) {
+	n.Policy, err = textnorm.Parse(string(text))
+	return err
+}
+
+var _ = []encoding.TextUnmarshaler{new(Format), new(Threshold), new(Shingle), new(Normalization), new(Bytes)}
+
+// Vars are the values that the tags of flags refer to: each list of names stands in one place.
+func Vars() map[string]string {
+	return map[string]string{
+		"formats":        strings.Join(source.Formats(), ", "),
+		"normalizations": strings.Join(textnorm.Steps(), ", "),
+		"signatures":     Names(signature.FSS, signature.Classic, signature.Salted),
+		"runners":        Names(Local, Flink, Spark, Prism, Direct),
+	}
+}
+
+// Names are the values of an enum as a tag lists them.
+func Names[T ~string](values ...T) string {
+	var names []string
+	for _, v := range values {
+		names = append(names, string(v))
+	}
+	return strings.Join(names, ",")
+}
+
+// UsageError is a mistake in what was asked: exit status 2.
+type UsageError struct{ Err error }
+
+func (e *UsageError) Error() string { return e.Err.Error() }
+
+func (e *UsageError) Unwrap() error { return e.Err }
+
+// Usage returns a *UsageError.
+func Usage(format string, args ...any) error {
+	return &UsageError{fmt.Errorf(format, args...)}
+}
+
+const (
+	maxDocBytes = 1 << 30
+	minMemory   = 256_000_000
+)
+
+// Validate returns a *UsageError for what cannot be meant.
+func (c *Config) Validate() error {
+	switch {
+	case len(c.Inputs) == 0:
+		return Usage("no input: give files, folders or patterns")
+	case len(c.Text) == 0 || slices.Contains(c.Text, ""):
+		return Usage("no text column: give --text COLUMN")
+	case !(c.Recall > 0 && c.Recall <= 1):
+		return Usage("--recall %v: must be above 0 and below 1", c.Recall)
+	case c.Recall == 1:
+		return Usage("--recall 1: no number of bands finds every pair for certain; give a recall below 1, such as 0.9999")
+	case (c.Bands == 0) != (c.Rows == 0):
+		return Usage("--bands and --rows go together: give both, or neither and --recall")
+	case c.Workers < 0:
+		return Usage("--workers %d: must be at least 1", c.Workers)
+	case c.Runner.OnCluster() && c.Memory != 0:
+		return Usage("--memory is for the local runner; on a cluster it is set where the workers start (docs/flink.md)")
+	case c.Memory != 0 && c.Memory < minMemory:
+		return Usage("--memory %d: must be at least 256MB", c.Memory)
+	case c.Limit < 0:
+		return Usage("--limit %d: must be at least 1", c.Limit)
+	case c.MaxDocBytes < 1 || c.MaxDocBytes > maxDocBytes:
+		return Usage("--max-doc-bytes %d: must be between 1 and %d", c.MaxDocBytes, int64(maxDocBytes))
+	case c.MinWords < 0:
+		return Usage("--min-words %d: must be at least 1", c.MinWords)
+	}
+	return nil
+}

@@ -1,0 +1,93 @@
+package job
+
+import (
+	"context"
+	"errors"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/apache/beam/sdks/v2/go/pkg/beam"
+
+	"github.com/neardup/neardup/records"
+)
+
+// Launch runs a pipeline on the runner that was asked for; temp is the run's folder for temporary
+// files. Stages are what the runner tells of its work, if it does.
+type Launch func(ctx context.Context, p *beam.Pipeline, temp string) (result beam.PipelineResult, stages []records.Stage, err error)
+
+// Outcome is what became of a pipeline.
+type Outcome struct {
+	Result beam.PipelineResult
+	Stages []records.Stage
+}
+
+// Execute runs a pipeline, and waits for it to stop when ctx is done. The error of a pipeline is a
+// *PipelineError.
+func (r *Running) Execute(ctx context.Context, launch Launch, pipeline *beam.Pipeline, temp string) (Outcome, error) {
+	ended, err := await(ctx, r.interruptGrace(), func() (Outcome, error) {
+		result, stages, err := launch(ctx, pipeline, temp)
+		return Outcome{result, stages}, err
+	})
+	if err != nil {
+		err = &PipelineError{err}
+	}
+	return ended, err
+}
+
+// interruptGrace is how long an interrupted run waits for what may not stop by itself.
+const interruptGrace = 2 * time.Second
+
+// interruptGrace is how long an interrupted run waits for the runner: the local one stops by itself, and
+// has files to remove; a job on a cluster is cancelled there.
+func (r *Running) interruptGrace() time.Duration {
+	if r.Runner == Local || r.Runner.OnCluster() {
+		return math.MaxInt64
+	}
+	return interruptGrace
+}
+
+// await returns what do returns or, when ctx is done and do does not end in time, ctx's error:
+// neither a read of standard input nor prism in the middle of a bundle can be stopped.
+func await[T any](ctx context.Context, grace time.Duration, do func() (T, error)) (T, error) {
+	type returned struct {
+		value T
+		err   error
+	}
+	done := make(chan returned, 1)
+	go func() {
+		value, err := do()
+		done <- returned{value, err}
+	}()
+	select {
+	case o := <-done:
+		return o.value, o.err
+	case <-ctx.Done():
+	}
+	select {
+	case <-done:
+	case <-time.After(grace):
+	}
+	var none T
+	return none, ctx.Err()
+}
+
+// PipelineError is the error of a step, as the runner reports it: Error gives the step's own
+// words, Unwrap all of it.
+type PipelineError struct{ err error }
+
+func (e *PipelineError) Error() string {
+	// Our runners tell the step's words from their own.
+	var step interface{ Cause() string }
+	if errors.As(e.err, &step) {
+		return step.Cause()
+	}
+	const mark = "] failed:\n" // ends Beam's account of the DoFn and its plan
+	text := e.err.Error()
+	if i := strings.LastIndex(text, mark); i >= 0 {
+		return text[i+len(mark):]
+	}
+	return text
+}
+
+func (e *PipelineError) Unwrap() error { return e.err }

@@ -1,0 +1,306 @@
+package job
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"maps"
+	"math"
+	"math/bits"
+	"path"
+	"slices"
+
+	"github.com/neardup/neardup/blocks"
+	"github.com/neardup/neardup/io/codec"
+	"github.com/neardup/neardup/io/source"
+	"github.com/neardup/neardup/io/storage"
+	"github.com/neardup/neardup/kernels/hash"
+	"github.com/neardup/neardup/kernels/lsh"
+	"github.com/neardup/neardup/kernels/minhash/salted"
+	"github.com/neardup/neardup/kernels/setsim"
+	"github.com/neardup/neardup/kernels/shingle"
+	"github.com/neardup/neardup/records"
+	"github.com/neardup/neardup/transforms/signature"
+)
+
+// Request is what a plan is made for: what every job is asked, and what one of them adds.
+type Request struct {
+	Config
+	// Exact: only copies are sought, by one key of a whole signature.
+	Exact bool
+	// Rank is what documents are ranked by when they are read again.
+	Rank source.Rank
+	// Prefer are patterns of files, in order of preference.
+	Prefer []string
+}
+
+// Reading says how the inputs are read; stdin is the file that standard input was copied to.
+func (r *Request) Reading(stdin string) source.Options {
+	return source.Options{
+		Format:      string(r.Format),
+		Fields:      codec.Fields{Text: r.Text, ID: r.ID},
+		Rank:        r.Rank,
+		MaxDocument: int64(r.MaxDocBytes),
+		SplitBytes:  r.SplitBytes,
+		Limit:       r.Limit,
+		Stdin:       stdin,
+	}
+}
+
+// Plan is a Request and what follows from it and the input, before any of it is read in earnest.
+type Plan struct {
+	Request Request
+	Listing *source.Listing
+	// Documents is the estimate of their number that sizes the groups.
+	Documents int64
+	// Shingles is the estimate of the sum of their sets' sizes.
+	Shingles  int64
+	Threshold setsim.Threshold
+	Text      shingle.Spec
+	Choice    lsh.Choice
+	// IDBytes are those of an id, on average.
+	IDBytes int
+
+	// Idle are the patterns of Prefer that match no file.
+	Idle []string
+
+	reading source.Options
+}
+
+// NewPlan lists the input, samples it and chooses the parameters. It depends on the request and the
+// input alone. Standard input, if that is an input, is copied to the folder temp. When ctx is done, the
+// plan is given up, even if a read of standard input does not return.
+func NewPlan(ctx context.Context, r Request, temp string) (*Plan, error) {
+	plan, err := await(ctx, interruptGrace, func() (*Plan, error) {
+		stdin := path.Join(temp, "stdin")
+		if err := spoolStdin(ctx, &r.Input, stdin); err != nil {
+			return nil, err
+		}
+		return makePlan(ctx, r, stdin)
+	})
+	if err == nil {
+		slog.Info("plan made", "files", len(plan.Listing.Inputs.Files), "bytes", plan.Listing.Inputs.Bytes(), "documents", plan.Documents,
+			"bands", plan.Choice.Bands, "rows", plan.Choice.Rows, "signature", plan.Choice.Signature)
+		slog.Debug("bands and rows chosen", "reason", plan.Choice.Reason)
+	}
+	return plan, err
+}
+
+// spoolStdin copies standard input, which is read more than once, to a file.
+func spoolStdin(ctx context.Context, in *Input, file string) error {
+	if !slices.Contains(in.Inputs, "-") {
+		return nil
+	}
+	if in.Format == "" {
+		return Usage("standard input has no name to tell its format; give --format")
+	}
+	_, err := storage.WriteFile(ctx, file, func(w io.Writer) error {
+		_, err := io.Copy(w, in.Stdin)
+		return err
+	})
+	return err
+}
+
+func makePlan(ctx context.Context, r Request, stdin string) (*Plan, error) {
+	p := &Plan{Request: r, Threshold: r.Threshold.Threshold, Text: r.Spec(), reading: r.Reading(stdin)}
+	var err error
+	p.Listing, err = source.Plan(ctx, r.Inputs, p.reading)
+	if broken := (*source.ReadError)(nil); errors.As(err, &broken) {
+		return nil, err
+	}
+	if err != nil {
+		return nil, &UsageError{err}
+	}
+	p.Idle = prefer(p.Listing.Inputs.Files, r.Prefer)
+	sets, shingles, sampled, err := p.sample(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if sampled.Bytes > 0 {
+		p.Documents = int64(float64(sampled.Documents) / float64(sampled.Bytes) * float64(p.Listing.Inputs.Bytes()))
+		p.Shingles = int64(float64(shingles) / float64(sampled.Bytes) * float64(p.Listing.Inputs.Bytes()))
+	}
+	p.Documents = max(p.Documents, sampled.Documents, 1)
+	p.IDBytes = int(sampled.IDs / max(sampled.Documents, 1))
+	if r.Limit > 0 && r.Limit < p.Documents {
+		p.Shingles = int64(float64(p.Shingles) / float64(p.Documents) * float64(r.Limit))
+		p.Documents = r.Limit
+	}
+	return p, p.choose(sets[:min(len(sets), p.sampleSets())])
+}
+
+// Reading says how the inputs are read.
+func (p *Plan) Reading() source.Options { return p.reading }
+
+// sampleSets is how many sets the background is estimated from: those of smallest hash, a uniform
+// sample that does not depend on the order of reading. Their pairs grow as the documents do: else what
+// is not known of the background would decide the choice for many of these.
+func (p *Plan) sampleSets() int {
+	const sets, documents = 2000, 300_000
+	return int(sets * math.Sqrt(max(1, float64(p.Documents)/documents)))
+}
+
+// sample returns the distinct shingle sets of the planner's sample, by hash, and the sum of all
+// sets' sizes.
+func (p *Plan) sample(ctx context.Context) (sets [][]uint64, size int, sampled source.Sampled, err error) {
+	shingler := p.Text.New()
+	byHash := map[hash.Sum128][]uint64{}
+	var shingles []uint64
+	sampled, err = source.Sample(ctx, p.Listing.Inputs, p.reading, func(text []byte) {
+		shingles = shingler.Shingles(shingles[:0], text)
+		if len(shingles) > 0 {
+			set := shingle.Set(shingles)
+			size += len(set)
+			sum := hash.Sequence(set)
+			if byHash[sum] == nil {
+				byHash[sum] = slices.Clone(set)
+			}
+		}
+	})
+	if err != nil {
+		return nil, 0, sampled, err
+	}
+	for _, sum := range slices.SortedFunc(maps.Keys(byHash), hash.Sum128.Compare) {
+		sets = append(sets, byHash[sum])
+	}
+	return sets, size, sampled, nil
+}
+
+const exactSignature = 64
+
+// choose sets the number of bands and rows.
+func (p *Plan) choose(sets [][]uint64) (err error) {
+	r := &p.Request
+	if r.Exact {
+		// One key, of the whole signature: equal sets always share it, and verification at t = 1
+		// has the last word.
+		p.Threshold = setsim.Threshold{Num: 1, Den: 1}
+		p.Choice = lsh.Choice{
+			Params:         lsh.Params{Bands: 1, Rows: exactSignature, Signature: exactSignature},
+			ExpectedRecall: 1, Reason: "method exact: one key, the whole signature",
+		}
+	} else {
+		t := p.Threshold.Float()
+		in := lsh.Input{
+			Threshold: t, Recall: r.Recall, Documents: p.Documents,
+			Background: setsim.Background(sets, t/2, lsh.MaxSignature),
+		}
+		if r.Bands > 0 {
+			p.Choice, err = lsh.Assess(in, r.Bands, r.Rows)
+		} else {
+			p.Choice, err = lsh.Solve(in)
+		}
+		if err != nil {
+			return &UsageError{err}
+		}
+		if r.Signature != signature.FSS { // only those need a power of two
+			p.Choice.Signature = p.Choice.Bands * p.Choice.Rows
+		}
+	}
+	if r.Signature == signature.Salted {
+		if _, err := salted.New(p.Choice.Signature, r.Seed); err != nil {
+			return Usage("--signature salted: %w", err)
+		}
+	}
+	return nil
+}
+
+// Groups are sized so that each is a few megabytes.
+const (
+	// GroupBytes is the usual size of a group.
+	GroupBytes = 4 << 20
+	// LeastGroups are enough for several workers, and MostGroups what a shuffle is spread over at most.
+	LeastGroups, MostGroups = 8, 1 << 16
+
+	entryBytes   = 9
+	maxShardBits = 12
+	// A shingle on its way to the dictionary and back.
+	shingleBytes = 10
+)
+
+// shardBits: each band's entries are spread over 1<<shardBits groups.
+func (p *Plan) shardBits() int {
+	groups := p.Documents * entryBytes / GroupBytes
+	return min(bits.Len64(uint64(groups)), maxShardBits)
+}
+
+// dictionaryGroups is the number of groups that shingles are spread over, by hash and by document.
+func (p *Plan) dictionaryGroups() int {
+	return int(max(LeastGroups, min(p.Shingles*shingleBytes/GroupBytes, MostGroups)))
+}
+
+// Warnings say what of the input or of the choice may not be as it was meant.
+func (p *Plan) Warnings() (warnings []string) {
+	warn := func(format string, args ...any) { warnings = append(warnings, fmt.Sprintf(format, args...)) }
+	if n := len(p.Listing.Skipped); n > 0 {
+		warn("not read, since the names are of no asked format: %d of the files in input folders, such as %s", n, p.Listing.Skipped[0])
+	}
+	if p.Choice.Percolates {
+		warn("%s", p.Choice.Reason)
+	}
+	for _, path := range p.Listing.Repeated {
+		warn("%s is named more than once and is read once", path)
+	}
+	return warnings
+}
+
+// Input is what run.json says of the input.
+func (p *Plan) Input() records.RunInput {
+	in := p.Listing.Inputs
+	return records.RunInput{
+		Root: in.Root, Files: len(in.Files), Bytes: in.Bytes(),
+		Splits: len(in.Splits), Skipped: len(p.Listing.Skipped),
+	}
+}
+
+// Chosen is what run.json says of the choice.
+func (p *Plan) Chosen() records.Chosen {
+	return records.Chosen{
+		Bands: p.Choice.Bands, Rows: p.Choice.Rows, Signature: p.Choice.Signature,
+		ExpectedRecall: p.Choice.ExpectedRecall, Documents: p.Documents,
+		BackgroundEdges: p.Choice.BackgroundEdges, Reason: p.Choice.Reason,
+	}
+}
+
+// Keys returns what finds a document's key by its source and position, as the output tables name it.
+func (p *Plan) Keys() func(source string, position int64) blocks.Key {
+	ordinals := map[string]int{}
+	for i, file := range p.Listing.Inputs.Files {
+		ordinals[file.Source] = i
+	}
+	return func(source string, position int64) blocks.Key { return blocks.NewKey(ordinals[source], position) }
+}
+
+// prefer gives each file its place in the order of the patterns, and returns those patterns that
+// match none.
+func prefer(files []blocks.File, globs []string) (idle []string) {
+	matched := make([]bool, len(globs))
+	for i := range files {
+		files[i].Preference = len(globs)
+		for g, glob := range globs {
+			if matches(glob, files[i].Source) {
+				matched[g] = true
+				files[i].Preference = min(files[i].Preference, g)
+			}
+		}
+	}
+	for g, glob := range globs {
+		if !matched[g] {
+			idle = append(idle, glob)
+		}
+	}
+	return idle
+}
+
+// matches reports whether glob matches source or a folder that it is in: as an input, such a
+// pattern would read it.
+func matches(glob, source string) bool {
+	for ; source != "."; source = path.Dir(source) {
+		if ok, err := path.Match(glob, source); ok && err == nil {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,178 @@
+package job
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"path"
+	"runtime"
+	"strconv"
+
+	"github.com/apache/beam/sdks/v2/go/pkg/beam"
+
+	"github.com/neardup/neardup/blocks"
+	"github.com/neardup/neardup/blocks/flow"
+	"github.com/neardup/neardup/io/sink"
+	"github.com/neardup/neardup/io/source"
+	"github.com/neardup/neardup/io/storage"
+	"github.com/neardup/neardup/kernels/minhash/classic"
+	"github.com/neardup/neardup/kernels/minhash/fss"
+	"github.com/neardup/neardup/kernels/minhash/salted"
+	"github.com/neardup/neardup/kernels/shingle"
+	"github.com/neardup/neardup/records"
+	"github.com/neardup/neardup/transforms/signature"
+)
+
+// Files of a run's temporary folder.
+const (
+	inputsFile = "inputs.json"
+	readFile   = "read.jsonl"
+	// The dictionary of the signature classic: its offsets, and with a number the parts.
+	dictionaryFile = "dictionary"
+)
+
+// Inputs is the path of the shared inputs in the temporary folder of a run.
+func Inputs(temp string) string { return path.Join(temp, inputsFile) }
+
+// Share writes to the folder temp what the workers of a pipeline need to know of the plan.
+func (p *Plan) Share(ctx context.Context, temp string) error {
+	return storage.WriteShared(ctx, Inputs(temp), p.Listing.Inputs)
+}
+
+// Forget drops what this process keeps of what workers need to know.
+func (p *Plan) Forget(temp string) {
+	storage.Forget(Inputs(temp))
+	p.Dictionary(temp).Forget()
+}
+
+// defaultClusterWorkers is about how many workers a cluster has that does not say so.
+const defaultClusterWorkers = 64
+
+// Source says what is read, and how wide it is to be spread.
+func (p *Plan) Source(temp string) source.Params {
+	workers := cmp.Or(p.Request.Workers, runtime.GOMAXPROCS(0))
+	if p.Request.Runner.OnCluster() {
+		workers = cmp.Or(p.Request.Workers, defaultClusterWorkers)
+	}
+	return source.Params{Inputs: Inputs(temp), Options: p.reading, Workers: workers}
+}
+
+// Read reads all documents. Compared are those that are to be compared, rejected the rows of others.
+func (p *Plan) Read(s beam.Scope, temp string) (docs source.Documents, compared flow.Documents, rejected []flow.Rows[records.Rejected]) {
+	docs = source.Read(s, p.Source(temp))
+	rejected = []flow.Rows[records.Rejected]{docs.Rejected}
+	if p.Request.MinWords == 0 {
+		return docs, docs.Blocks, rejected
+	}
+	compared, short := signature.LongEnough(s, docs.Blocks, Inputs(temp), p.Text.Normalize, p.Request.MinWords)
+	return docs, compared, append(rejected, short)
+}
+
+// ReadAlone is Read of a pipeline that has no ledger: when it is complete, Unreadable says what could
+// not be read.
+func (p *Plan) ReadAlone(s beam.Scope, temp string) (compared flow.Documents, rejected []flow.Rows[records.Rejected]) {
+	docs, compared, rejected := p.Read(s, temp)
+	sink.Ledger(s, path.Join(temp, readFile), docs.Facts)
+	return compared, rejected
+}
+
+// Unreadable says how many records are, and which is the first, after a pipeline of ReadAlone; "" if
+// all could be read.
+func (p *Plan) Unreadable(ctx context.Context, temp string) (string, error) {
+	facts, err := Ledger(ctx, path.Join(temp, readFile))
+	if err != nil {
+		return "", err
+	}
+	var sum sink.ReadTotals
+	for _, fact := range facts {
+		if err := sum.Add(fact); err != nil {
+			return "", err
+		}
+	}
+	if sum.Unreadable == 0 {
+		return "", nil
+	}
+	return sum.String(), nil
+}
+
+// Ledger returns the facts that a pipeline left in a file.
+func Ledger(ctx context.Context, file string) ([]blocks.Fact, error) {
+	f, err := storage.OpenFile(ctx, file)
+	if err != nil {
+		return nil, fmt.Errorf("the pipeline ended without its ledger: %w", err)
+	}
+	defer f.Close()
+	return sink.ReadLedger(f)
+}
+
+// Signature says how documents are signed; temp is the run's temporary folder.
+func (p *Plan) Signature(temp string) signature.Params {
+	return signature.Params{
+		Inputs: Inputs(temp), Text: p.Text, Family: p.Request.Signature, Dictionary: p.Dictionary(temp),
+		Signature: p.Choice.Signature, Bands: p.Choice.Bands, Rows: p.Choice.Rows,
+		Seed: p.Request.Seed, Exact: p.Request.Exact, ShardBits: p.shardBits(),
+	}
+}
+
+// Dictionary is where the signature classic finds the numbers of shingles.
+func (p *Plan) Dictionary(temp string) signature.Dictionary {
+	groups := p.dictionaryGroups()
+	return signature.Dictionary{Path: path.Join(temp, dictionaryFile), Ranges: groups, Groups: groups}
+}
+
+// NeedsDictionary reports whether a pipeline must build the dictionary before documents can be signed.
+func (p *Plan) NeedsDictionary() bool { return p.Request.Signature == signature.Classic }
+
+// BuildDictionary builds the dictionary of documents in a pipeline of its own.
+func (p *Plan) BuildDictionary(ctx context.Context, launch Launch, temp string) ([]records.Stage, error) {
+	pipeline, scope := beam.NewPipelineWithRoot()
+	_, compared, _ := p.Read(scope, temp)
+	p.Dictionary(temp).Build(scope, p.Text, compared)
+	ended, err := p.Request.Execute(ctx, launch, pipeline, temp)
+	if err != nil {
+		return nil, err
+	}
+	return ended.Stages, p.CheckDictionary(ctx, temp)
+}
+
+// CheckDictionary says whether a dictionary that was built has shingles enough.
+func (p *Plan) CheckDictionary(ctx context.Context, temp string) error {
+	params := p.Signature(temp)
+	if err := params.Check(ctx); err != nil {
+		return Usage("--signature classic with %d bands of %d rows: %w; give fewer --bands and --rows, shorter shingles, or --signature fss", p.Choice.Bands, p.Choice.Rows, err)
+	}
+	return nil
+}
+
+// Formats are the ids of what decides output bytes.
+func Formats(family signature.Family) records.Formats {
+	return records.Formats{Text: shingle.FormatID, Signature: signatureIDs[family], Tables: records.Tables}
+}
+
+// DefaultFormats are those of the default flags.
+func DefaultFormats() records.Formats { return Formats(signature.FSS) }
+
+var signatureIDs = map[signature.Family]string{
+	signature.FSS: fss.FormatID, signature.Classic: classic.FormatID, signature.Salted: salted.FormatID,
+}
+
+// Metadata is what a Parquet file says of how it came to be, with what a job has to add.
+func (p *Plan) Metadata(added map[string]string) map[string]string {
+	ids := Formats(p.Request.Signature)
+	all := map[string]string{
+		"measure":                  "jaccard",
+		"neardup.threshold":        strconv.FormatFloat(p.Threshold.Float(), 'g', -1, 64),
+		"neardup.shingle":          p.Text.Shingle.String(),
+		"neardup.normalize":        p.Text.Normalize.String(),
+		"neardup.signature":        string(p.Request.Signature),
+		"neardup.seed":             strconv.FormatUint(p.Request.Seed, 10),
+		"neardup.bands":            strconv.Itoa(p.Choice.Bands),
+		"neardup.rows":             strconv.Itoa(p.Choice.Rows),
+		"neardup.format.text":      ids.Text,
+		"neardup.format.signature": ids.Signature,
+		"neardup.format.tables":    ids.Tables,
+	}
+	maps.Copy(all, added)
+	return all
+}
