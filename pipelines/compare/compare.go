@@ -213,7 +213,7 @@ func (j *job) pairs(ctx context.Context, method string) ([]blocks.Edge, error) {
 		params.Cells = cells(j.values())
 		signing := j.plan.Signature(j.temp)
 		signed, _ := signature.Values(scope, docs, signing)
-		baseline.Signatures(scope, signed, signing.Banding(), params)
+		baseline.Signatures(scope, signed, signing.Banding, params)
 	}
 	_, failed := j.config.Execute(ctx, j.launch, pipeline, j.temp)
 	pairs, err := baseline.Pairs(ctx, path)

@@ -12,6 +12,7 @@ import (
 	"github.com/neardup/neardup/blocks/flow"
 	"github.com/neardup/neardup/io/sink"
 	"github.com/neardup/neardup/io/source"
+	"github.com/neardup/neardup/kernels/lsh"
 	"github.com/neardup/neardup/kernels/minhash/classic"
 	"github.com/neardup/neardup/kernels/minhash/fss"
 	"github.com/neardup/neardup/kernels/minhash/salted"
@@ -19,8 +20,10 @@ import (
 	"github.com/neardup/neardup/records"
 	"github.com/neardup/neardup/transforms/candidates"
 	"github.com/neardup/neardup/transforms/components"
+	"github.com/neardup/neardup/transforms/crowds"
 	"github.com/neardup/neardup/transforms/decide"
 	"github.com/neardup/neardup/transforms/recall"
+	"github.com/neardup/neardup/transforms/sets"
 	"github.com/neardup/neardup/transforms/signature"
 	"github.com/neardup/neardup/transforms/verify"
 )
@@ -47,15 +50,17 @@ func Build(s beam.Scope, p *Plan, output, temp string) {
 	bands, copies, noToken := signature.Sign(s, compared, p.Signature(temp))
 	members := components.Connect(s, p.components(inputs), append(copies, candidates.Buckets(s, bands))...)
 	again := source.Fetch(s, members, reading)
-	comparing := p.verify(inputs, temp)
-	features := verify.Sets(s, again, p.Text, comparing)
-	found := verify.Jaccard(s, features, comparing)
-	rows := decide.Survivors(s, features.Profiles, found.Pairs, found.Links, decide.Params{Inputs: inputs, Components: p.Config.Cluster == "components", Clusters: p.Config.writes("clusters")})
+	features := sets.Make(s, again, p.sets())
+	joined := verify.Jaccard(s, features, p.verify())
+	large := crowds.List(s, features, joined.LargePairs, joined.Estimates, p.crowds(inputs, temp))
+	near := flow.Flatten(s, joined.Pairs, large.Pairs)
+	rows := decide.Survivors(s, features.Profiles, near, large.Links, decide.Params{Inputs: inputs, OnePerCluster: p.Config.Cluster == "components", Clusters: p.Config.writes("clusters")})
 
 	rejected := sink.Table(s, "rejected", p.slices(1), writing, append(notCompared, docs.Rejected, noToken)...)
 	facts := []flow.Facts{
 		docs.Facts,
-		found.Facts,
+		joined.Facts,
+		large.Facts,
 		rejected,
 		sink.Table(s, "pairs", p.slices(p.pairsPerDocument()), writing, rows.Pairs),
 		sink.Table(s, "clusters", p.slices(1), writing, rows.Clusters),
@@ -67,7 +72,7 @@ func Build(s beam.Scope, p *Plan, output, temp string) {
 	if p.Config.MeasureRecall > 0 {
 		measuring := p.measuring(temp)
 		sample := source.Fetch(s, measuring.Choose(s, compared), reading)
-		facts = append(facts, measuring.Keep(s, sample, found.Crowded))
+		facts = append(facts, measuring.Keep(s, sample, large.Turns))
 	}
 	sink.Gate(s, path.Join(temp, exceededFile), sink.Limit(p.Config.MaxRejected), docs.Facts, rejected)
 	sink.Ledger(s, path.Join(temp, ledgerFile), facts...)
@@ -153,10 +158,11 @@ func (p *Plan) measuring(temp string) recall.Params {
 
 // Signature says how documents are signed; temp is the run's temporary folder.
 func (p *Plan) Signature(temp string) signature.Params {
+	banding := p.Choice.Banding
+	banding.AsText = p.Config.Signature == string(signature.Classic)
 	return signature.Params{
 		Inputs: path.Join(temp, inputsFile), Text: p.Text, Family: signature.Family(p.Config.Signature), Dictionary: p.Dictionary(temp),
-		Signature: p.Choice.Signature, Bands: p.Choice.Bands, Rows: p.Choice.Rows,
-		Seed: p.Config.Seed, Exact: p.Config.Method == "exact", ShardBits: p.shardBits(),
+		Banding: banding, Seed: p.Config.Seed, Exact: p.Config.Method == "exact", ShardBits: p.shardBits(),
 	}
 }
 
@@ -173,14 +179,25 @@ func (p *Plan) Dictionary(temp string) signature.Dictionary {
 	return signature.Dictionary{Path: path.Join(temp, dictionaryFile), Ranges: ranges, Groups: groups}
 }
 
-func (p *Plan) verify(inputs, temp string) verify.Params {
-	var banding verify.Banding
+func (p *Plan) sets() sets.Params {
+	return sets.Params{Text: p.Text, MaxSmallDocs: sets.MaxSmallDocs(p.Config.PairBudget), Shards: p.componentShards()}
+}
+
+func (p *Plan) verify() verify.Params {
+	var banding lsh.Banding
 	if p.Config.estimates() {
-		banding = verify.Banding{Signature: p.Choice.Signature, Bands: p.Choice.Bands, Rows: p.Choice.Rows, Seed: p.Config.Seed}
+		banding = p.Choice.Banding
 	}
 	return verify.Params{
-		Inputs: inputs, Threshold: p.Threshold, CellBytes: p.Config.cellBytes(), ChunkBytes: cmp.Or(p.Config.CellBytes, verify.DefaultCellBytes), PairBudget: p.Config.PairBudget,
-		WorkBytes: verify.DefaultWorkBytes, Groups: p.componentGroups(), Banding: banding, Temp: temp,
+		Threshold: p.Threshold, CellBytes: p.Config.cellBytes(), PairBudget: p.Config.PairBudget,
+		WorkBytes: verify.DefaultWorkBytes, Banding: banding, Seed: p.Config.Seed,
+	}
+}
+
+func (p *Plan) crowds(inputs, temp string) crowds.Params {
+	return crowds.Params{
+		Inputs: inputs, Threshold: p.Threshold, PairBudget: p.Config.PairBudget,
+		ChunkBytes: cmp.Or(p.Config.CellBytes, verify.DefaultCellBytes), Shards: p.componentShards(), Temp: temp,
 	}
 }
 

@@ -16,8 +16,8 @@ import (
 	"github.com/neardup/neardup/kernels/setsim"
 	"github.com/neardup/neardup/kernels/shingle"
 	"github.com/neardup/neardup/records"
+	"github.com/neardup/neardup/transforms/sets"
 	"github.com/neardup/neardup/transforms/signature"
-	"github.com/neardup/neardup/transforms/verify"
 )
 
 // Plan is a Config and what follows from it and the input, before any of it is read in earnest.
@@ -130,7 +130,7 @@ func (p *Plan) choose(sets [][]uint64) (err error) {
 		// has the last word.
 		p.Threshold = setsim.Threshold{Num: 1, Den: 1}
 		p.Choice = lsh.Choice{
-			Params:         lsh.Params{Bands: 1, Rows: exactSignature, Signature: exactSignature},
+			Banding:        lsh.Banding{Bands: 1, Rows: exactSignature, Signature: exactSignature},
 			ExpectedRecall: 1, Reason: "method exact: one key, the whole signature",
 		}
 	default:
@@ -185,10 +185,10 @@ func (p *Plan) parts() int {
 	return int(max(1, p.Documents*edgeBytes*edgesPerDocument/groupBytes))
 }
 
-// componentGroups is the number of groups of components: few megabytes each, even if all documents
-// are compared.
-func (p *Plan) componentGroups() verify.Groups {
-	return verify.Groups(max(leastGroups, min(8*p.Shingles/groupBytes, mostGroups)))
+// componentShards is the number of component shards: few megabytes each, even if all documents are
+// compared.
+func (p *Plan) componentShards() sets.ComponentShards {
+	return sets.ComponentShards(max(leastGroups, min(8*p.Shingles/groupBytes, mostGroups)))
 }
 
 // dictionaryGroups are the numbers of groups that shingles are spread over, by hash and by document.
@@ -201,7 +201,7 @@ const (
 	rowBytes   = 64 // of a row, beside two ids and two sources
 	sliceBytes = 16 << 20
 	maxSlices  = 256
-	// Crowds list so many pairs for each document (verify).
+	// Crowds list so many pairs for each document (crowds).
 	crowdPairs = 66
 )
 

@@ -293,7 +293,7 @@ func (j *job) search(ctx context.Context, key blocks.Key, text []byte) (*nearest
 	pipeline, scope := beam.NewPipelineWithRoot()
 	docs, _ := j.plan.Compared(scope, j.temp)
 	signed, _ := signature.Values(scope, docs, signing)
-	nearest.Find(scope, signed, nearest.Params{Banding: signing.Banding(), Query: query, Answer: path, Most: j.config.Most})
+	nearest.Find(scope, signed, nearest.Params{Banding: signing.Banding, Query: query, Answer: path, Most: j.config.Most})
 	if _, err := j.config.Execute(ctx, j.launch, pipeline, j.temp); err != nil {
 		return nil, err
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/kernels/lsh"
 	"github.com/neardup/neardup/records"
+	"github.com/neardup/neardup/transforms/gather"
 )
 
 // Whatever the bundles, the nearest are those of a plain search through all documents.
@@ -70,7 +71,7 @@ func TestNearestEqualsPlainSearch(t *testing.T) {
 			}
 		}
 		r.Shuffle(len(parts), func(i, j int) { parts[i], parts[j] = parts[j], parts[i] })
-		if err := (&mergeNearFn{p}).ProcessElement(t.Context(), together, beamtest.Values(append(parts, nil)...)); err != nil {
+		if err := (&mergeNearFn{p}).ProcessElement(t.Context(), gather.Key, beamtest.Values(append(parts, nil)...)); err != nil {
 			t.Fatal(err)
 		}
 		slices.SortStableFunc(want.Near, func(a, b Near) int { return b.Equal - a.Equal }) // keys ascend
@@ -142,7 +143,7 @@ func TestLookup(t *testing.T) {
 	if err := (&lookupRejectedFn{Lookup: l}).ProcessElement(0, rows, emit); err != nil {
 		t.Fatal(err)
 	}
-	if err := (&mergeLookupFn{l}).ProcessElement(t.Context(), together, beamtest.Values(parts...)); err != nil {
+	if err := (&mergeLookupFn{l}).ProcessElement(t.Context(), gather.Key, beamtest.Values(parts...)); err != nil {
 		t.Fatal(err)
 	}
 	got, err := storage.Shared[Found](t.Context(), l.Answer)
@@ -197,7 +198,7 @@ func TestLookupOfMany(t *testing.T) {
 			t.Errorf("a bundle tells %d bytes", len(part))
 		}
 	}
-	if err := (&mergeLookupFn{l}).ProcessElement(t.Context(), together, beamtest.Values(parts...)); err != nil {
+	if err := (&mergeLookupFn{l}).ProcessElement(t.Context(), gather.Key, beamtest.Values(parts...)); err != nil {
 		t.Fatal(err)
 	}
 	got, err := storage.Shared[Found](t.Context(), l.Answer)

@@ -39,9 +39,9 @@ type Params struct {
 	Text shingle.Spec
 	// Family is the kind of signature.
 	Family Family
-	// Signature is its length n, Bands and Rows its use: Bands·Rows ≤ n.
-	Signature, Bands, Rows int
-	Seed                   uint64
+	// Banding is its length and how it becomes band keys.
+	Banding lsh.Banding
+	Seed    uint64
 	// Exact: one band key, of the whole signature; documents share it if all n values agree.
 	Exact bool
 	// ShardBits: the groups of a band are 1<<ShardBits.
@@ -84,8 +84,8 @@ func (f *minHashFn) Setup(ctx context.Context) (err error) {
 		return err
 	}
 	f.shingler = f.Params.Text.New()
-	f.signer = fss.New(f.Params.Signature, f.Params.Seed)
-	f.bands = blocks.NewBandWriter(f.Params.Bands, f.Params.ShardBits)
+	f.signer = fss.New(f.Params.Banding.Signature, f.Params.Seed)
+	f.bands = blocks.NewBandWriter(f.Params.Banding.Bands, f.Params.ShardBits)
 	return nil
 }
 
@@ -118,7 +118,7 @@ func (f *minHashFn) ProcessElement(ctx context.Context, block []byte, bands func
 		if f.Params.Exact {
 			f.keys = append(f.keys[:0], lsh.WholeKey(f.values))
 		} else {
-			f.keys = lsh.Keys(f.keys[:0], f.values, f.Params.Bands, f.Params.Rows)
+			f.keys = f.Params.Banding.Keys(f.keys, f.values)
 		}
 		f.bands.Add(doc.Key, f.keys, bands)
 	}
