@@ -122,8 +122,8 @@ func (f *forest) connectToHubs() {
 // A candidate is compared where its prefix and that of the probing set first
 // meet: behind it they must share all that they need, and most sets are linked
 // before other candidates are so much as met. Postings of sets of one tree stay
-// so whatever is joined later, so a run of them is passed over in one step by
-// whoever belongs to the tree.
+// so whatever is joined later, so a set of the tree passes over a run of them
+// in one step.
 func (f *forest) connectByIndex() {
 	sets, t := f.sets, f.t
 	index := newPrefixLists(sets, t)

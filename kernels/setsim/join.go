@@ -109,28 +109,28 @@ type posting struct{ set, pos uint32 }
 type prefixLists struct {
 	sets         [][]uint64
 	t            Threshold
-	lists        [][]uint32 // of ranks, as rankShared returns them
+	lists        [][]uint32 // of numbers, as numberShared returns them
 	postings     []posting
-	starts, ends []int // by rank
+	starts, ends []int // by number
 }
 
 // newPrefixLists returns lists with room for the postings of all sets and none
 // of them in it.
 func newPrefixLists(sets [][]uint64, t Threshold) *prefixLists {
 	p := &prefixLists{sets: sets, t: t}
-	var ranks int
-	p.lists, ranks = rankShared(sets, portionSize)
-	ends := make([]int, ranks+1)
+	var numbers int
+	p.lists, numbers = numberShared(sets, portionSize)
+	ends := make([]int, numbers+1)
 	for x := range p.lists {
 		for _, w := range p.indexed(x) {
 			ends[w+1]++
 		}
 	}
-	for w := range ranks {
+	for w := range numbers {
 		ends[w+1] += ends[w]
 	}
-	p.postings = make([]posting, ends[ranks])
-	p.ends = ends[:ranks] // from here on the end of w's postings so far
+	p.postings = make([]posting, ends[numbers])
+	p.ends = ends[:numbers] // from here on the end of w's postings so far
 	p.starts = slices.Clone(p.ends)
 	return p
 }
@@ -216,7 +216,7 @@ func indexJoin(sets [][]uint64, border int, t Threshold, emit func(x, y, shared 
 }
 
 // prefix returns the shared elements among the first size−need+1 of a set.
-// Whoever shares need elements with the set shares one of those.
+// A set that shares need elements with it shares one of those.
 func prefix(list []uint32, size, need int) []uint32 {
 	single := size - len(list)
 	return list[:max(0, size-need+1-single)]

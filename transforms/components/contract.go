@@ -108,7 +108,7 @@ func newOutputs(part int64, next contract.Order, edges, documents, questions fun
 // label keeps a document with its label.
 func (o *outputs) label(document blocks.Key, label int64) {
 	o.documents.edge(o.part, blocks.Edge{A: blocks.Key(label), B: document})
-	o.graph.Place(label)
+	o.graph.Label(label)
 }
 
 // send sends the edges to the parts that to names, and asks for the labels.

@@ -91,8 +91,9 @@ func TestNearestEqualsPlainSearch(t *testing.T) {
 // The closest ids do not depend on the order in which they come.
 func TestClosest(t *testing.T) {
 	ids := []string{"alpha", "alpha-1", "alpha-2", "alhpa", "aleph", "beta", "alph", "alp", "alphabet", "", "x"}
+	r := rand.New(rand.NewPCG(1, 1))
 	for range 20 {
-		rand.Shuffle(len(ids), func(i, j int) { ids[i], ids[j] = ids[j], ids[i] })
+		r.Shuffle(len(ids), func(i, j int) { ids[i], ids[j] = ids[j], ids[i] })
 		var found Found
 		for _, id := range ids {
 			if id != "alph" {
@@ -169,13 +170,14 @@ func TestLookupOfMany(t *testing.T) {
 	l := Lookup{Inputs: path, ID: "x", Answer: filepath.Join(t.TempDir(), "found")}
 	var parts [][]byte
 	emit := func(_ int64, part []byte) { parts = append(parts, part) }
-	for _, bundle := range rand.Perm(20) {
+	r := rand.New(rand.NewPCG(2, 1))
+	for _, bundle := range r.Perm(20) {
 		f := &lookupFn{Lookup: l}
 		if err := f.Setup(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		f.StartBundle(nil)
-		for _, i := range rand.Perm(50) {
+		for _, i := range r.Perm(50) {
 			key := blocks.NewKey(0, int64(bundle*50+i))
 			if err := f.ProcessElement(blocks.AppendDocument(nil, &blocks.Document{Key: key, ID: []byte("x"), HasID: true}), nil); err != nil {
 				t.Fatal(err)
