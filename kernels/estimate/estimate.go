@@ -31,7 +31,7 @@ type Estimator struct {
 	bandKeys []uint64
 	sets     [][]uint64
 	cut      []uint32 // band keys of the sets of the group that are in a pair
-	places   []int    // of the sets' keys in cut, and one; 0: not yet there
+	offsets  []int    // of the sets' keys in cut, plus 1; 0: not yet signed
 	sum      Sum
 }
 
@@ -45,11 +45,11 @@ func New(b lsh.Banding, sign func(dst, set []uint64) []uint64) *Estimator {
 // Begin begins a group. The sets must not change until the next one.
 func (e *Estimator) Begin(sets [][]uint64) {
 	e.sets, e.sum, e.cut = sets, Sum{}, e.cut[:0]
-	if cap(e.places) < len(sets) {
-		e.places = make([]int, len(sets))
+	if cap(e.offsets) < len(sets) {
+		e.offsets = make([]int, len(sets))
 	}
-	e.places = e.places[:len(sets)]
-	clear(e.places)
+	e.offsets = e.offsets[:len(sets)]
+	clear(e.offsets)
 }
 
 // leastProbability keeps what is rounded to 0 from standing for infinitely many.
@@ -75,15 +75,15 @@ func (e *Estimator) Sum() Sum { return e.sum }
 // keysOf returns the upper halves of the band keys of a set, which tell buckets apart: those that its
 // document had. A set is signed when it is first in a pair.
 func (e *Estimator) keysOf(i int) []uint32 {
-	if e.places[i] == 0 {
-		e.places[i] = len(e.cut) + 1
+	if e.offsets[i] == 0 {
+		e.offsets[i] = len(e.cut) + 1
 		e.values = e.sign(e.values, e.sets[i])
 		e.bandKeys = e.banding.Keys(e.bandKeys, e.values)
 		for _, key := range e.bandKeys {
 			e.cut = append(e.cut, uint32(key>>32))
 		}
 	}
-	return e.cut[e.places[i]-1:][:e.banding.Bands]
+	return e.cut[e.offsets[i]-1:][:e.banding.Bands]
 }
 
 // shareBucket reports whether two sets share a bucket.

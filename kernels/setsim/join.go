@@ -10,19 +10,19 @@ import (
 // members.
 const directLimit = 32
 
-// SelfJoin calls emit once for every pair i < j of sets, by their places in
+// SelfJoin calls emit once for every pair i < j of sets, by their indexes in
 // the slice, whose Jaccard similarity is at least t, with the number of
 // elements they share. It misses none. A false from emit ends the join.
 //
 // Pairs come ordered by their larger set and then by the smaller one, where
-// sets are ordered by size and equal sizes by place; so the order depends on
+// sets are ordered by size and equal sizes by index; so the order depends on
 // nothing but the sets.
 //
 // Two sets that reach t share an element among the first few of each, in any
 // one order of all elements. The order is by frequency in the group, rare
 // first, and an index of those prefixes yields the candidates (Chaudhuri et
 // al. 2006; Bayardo et al. 2007). Partners of impossible size are passed over,
-// and so are those that cannot share enough behind the place where they met
+// and so are those that cannot share enough after the element at which they met
 // (Xiao et al. 2008). An index allocates some 20 bytes per element of the sets, of small groups up to 30.
 func SelfJoin(sets [][]uint64, t Threshold, emit func(i, j, shared int) bool) {
 	order, ordered := bySize(sets)
@@ -55,8 +55,8 @@ func joinOrdered(sets [][]uint64, border int, t Threshold, emit func(x, y, share
 	}
 }
 
-// bySize returns the sets in ascending order of size, equal sizes by place, and
-// the place of each.
+// bySize returns the sets in ascending order of size, equal sizes by index, and
+// the index of each.
 func bySize(sets [][]uint64) (order []int, ordered [][]uint64) {
 	order = make([]int, len(sets))
 	for i := range order {

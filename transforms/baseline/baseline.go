@@ -265,7 +265,7 @@ func (f *bucketsFn) ProcessElement(ctx context.Context, cells int64, packed func
 	return nil
 }
 
-// anyEqual says whether two lists agree at any place.
+// anyEqual reports whether two lists agree at any index.
 func anyEqual(a, b []uint64) bool {
 	for i := range a {
 		if a[i] == b[i] {

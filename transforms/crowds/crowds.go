@@ -27,7 +27,7 @@ import (
 func init() {
 	beam.RegisterDoFn(reflect.TypeFor[splitFn]())
 	beam.RegisterDoFn(reflect.TypeFor[turnsFn]())
-	beam.RegisterDoFn(reflect.TypeFor[blockFn]())
+	beam.RegisterDoFn(reflect.TypeFor[batchFn]())
 	beam.RegisterDoFn(reflect.TypeFor[passFn]())
 	register.Emitter1[[]byte]()
 	register.Emitter2[int64, []byte]()
@@ -48,7 +48,7 @@ type Params struct {
 	Threshold setsim.Threshold
 	// PairBudget is the number of pairs above which a component is a crowd.
 	PairBudget int
-	// ChunkBytes is the size of the sets of a block, and of a chunk of the kept ones that it is
+	// ChunkBytes is the size of the sets of a batch, and of a chunk of the kept ones that it is
 	// compared with. The result does not depend on it.
 	ChunkBytes int
 	Shards     sets.ComponentShards
@@ -56,7 +56,7 @@ type Params struct {
 	Temp string
 }
 
-// folder is where blocks and chunks are.
+// folder is where batches and chunks are.
 func (p *Params) folder() string { return path.Join(p.Temp, "crowds") }
 
 // Found is what is known of large components.
@@ -145,7 +145,7 @@ func (f *splitFn) ProcessElement(ctx context.Context, component int64, profiles,
 	crowdsFound.Inc(ctx, 1)
 	sent := 0
 	for i, r := range order {
-		turn := turn{crowd: blocks.Key(component), block: sent / f.Params.ChunkBytes, number: i}
+		turn := turn{crowd: blocks.Key(component), batch: sent / f.Params.ChunkBytes, number: i}
 		turns(int64(r.Key), turn.append(nil))
 		sent += blocks.ShingleBytes * r.Size
 	}
@@ -187,19 +187,19 @@ func (f *splitFn) FinishBundle(_, _ func(int64, []byte), facts func([]byte), _ f
 }
 
 // turn says when the pass visits a representative of a crowd: its number in the order of preference,
-// and the block of sets that has it.
+// and the batch of sets that has it.
 type turn struct {
 	crowd         blocks.Key
-	block, number int
+	batch, number int
 }
 
 func (t turn) append(block []byte) []byte {
 	block = blocks.AppendKey(block, t.crowd)
-	return blocks.AppendUint32(blocks.AppendUint32(block, uint32(t.block)), uint32(t.number))
+	return blocks.AppendUint32(blocks.AppendUint32(block, uint32(t.batch)), uint32(t.number))
 }
 
 func decodeTurn(d *blocks.Decoder) turn {
-	return turn{crowd: d.Key(), block: int(d.Uint32()), number: int(d.Uint32())}
+	return turn{crowd: d.Key(), batch: int(d.Uint32()), number: int(d.Uint32())}
 }
 
 // passThrough lists the pairs of crowds with a kept document.
@@ -208,13 +208,13 @@ func decodeTurn(d *blocks.Decoder) turn {
 func passThrough(s beam.Scope, large flow.LargeSets, turns flow.Turns, p Params) flow.NearPairs {
 	s = s.Scope("Pass")
 	ordered := beam.ParDo(s, &turnsFn{}, beam.CoGroupByKey(s, beam.PCollection(large), beam.PCollection(turns)))
-	files := beam.ParDo(s, &blockFn{Params: p}, beam.GroupByKey(s, ordered))
+	files := beam.ParDo(s, &batchFn{Params: p}, beam.GroupByKey(s, ordered))
 	return flow.NearPairs(beam.ParDo(s, &passFn{Params: p}, beam.GroupByKey(s, files)))
 }
 
-// turnsFn sends the sets of crowds to their blocks.
+// turnsFn sends the sets of crowds to their batches.
 //
-//	KV<document, set parts, turns> → KV<block, turn and set part>
+//	KV<document, set parts, turns> → KV<batch's hash, turn and set part>
 type turnsFn struct{}
 
 func (f *turnsFn) ProcessElement(_ int64, parts, turns func(*[]byte) bool, emit func(int64, []byte)) error {
@@ -227,19 +227,19 @@ func (f *turnsFn) ProcessElement(_ int64, parts, turns func(*[]byte) bool, emit 
 	if err := d.Err(); err != nil {
 		return err
 	}
-	group := int64(hash.Mix(hash.Mix(uint64(t.crowd))+uint64(t.block)) >> 1)
+	batch := int64(hash.Mix(hash.Mix(uint64(t.crowd))+uint64(t.batch)) >> 1)
 	for parts(&block) {
-		emit(group, slices.Concat(prefix, block))
+		emit(batch, slices.Concat(prefix, block))
 	}
 	return nil
 }
 
-// blockFn writes blocks of crowds to files.
+// batchFn writes batches of crowds' sets to files, in the order of their turns.
 //
-//	KV<block, turns and set parts> → KV<component, number of a block>
-type blockFn struct{ Params Params }
+//	KV<batch's hash, turns and set parts> → KV<component, number of a batch>
+type batchFn struct{ Params Params }
 
-func (f *blockFn) ProcessElement(ctx context.Context, _ int64, values func(*[]byte) bool, emit func(int64, []byte)) error {
+func (f *batchFn) ProcessElement(ctx context.Context, _ int64, values func(*[]byte) bool, emit func(int64, []byte)) error {
 	type content struct {
 		parts   [][]byte
 		numbers map[blocks.Key]int // of the turns
@@ -254,7 +254,7 @@ func (f *blockFn) ProcessElement(ctx context.Context, _ int64, values func(*[]by
 		if err := d.Err(); err != nil {
 			return err
 		}
-		of := turn{crowd: t.crowd, block: t.block}
+		of := turn{crowd: t.crowd, batch: t.batch}
 		if contents[of] == nil {
 			contents[of] = &content{numbers: map[blocks.Key]int{}}
 		}
@@ -276,16 +276,16 @@ func (f *blockFn) ProcessElement(ctx context.Context, _ int64, values func(*[]by
 		for _, i := range order {
 			ordered.Keys, ordered.Sets = append(ordered.Keys, g.Keys[i]), append(ordered.Sets, g.Sets[i])
 		}
-		if err := writeSets(ctx, f.Params.Temp, f.Params.blockFile(of.crowd, of.block), ordered); err != nil {
+		if err := writeSets(ctx, f.Params.Temp, f.Params.batchFile(of.crowd, of.batch), ordered); err != nil {
 			return err
 		}
-		emit(int64(of.crowd), blocks.AppendUint32(nil, uint32(of.block)))
+		emit(int64(of.crowd), blocks.AppendUint32(nil, uint32(of.batch)))
 	}
 	return nil
 }
 
-func (p *Params) blockFile(crowd blocks.Key, block int) string {
-	return path.Join(p.folder(), fmt.Sprintf("%d-%d", int64(crowd), block))
+func (p *Params) batchFile(crowd blocks.Key, batch int) string {
+	return path.Join(p.folder(), fmt.Sprintf("%d-%d", int64(crowd), batch))
 }
 
 // keptFile is that of a chunk of a crowd's kept sets.
@@ -308,9 +308,9 @@ func readSets(ctx context.Context, name string) (blocks.Sets, error) {
 }
 
 // passFn goes through crowds in the order of preference, and lists the pairs of each document
-// with those kept before it. It holds a block and a chunk of the kept in memory.
+// with those kept before it. It holds a batch and a chunk of the kept in memory.
 //
-//	KV<component, numbers of blocks> → KV<component shard, near pairs>
+//	KV<component, numbers of batches> → KV<component shard, near pairs>
 type passFn struct{ Params Params }
 
 func (f *passFn) ProcessElement(ctx context.Context, component int64, numbers func(*[]byte) bool, emit func(int64, []byte)) error {
@@ -327,7 +327,7 @@ func (f *passFn) ProcessElement(ctx context.Context, component int64, numbers fu
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			g, err := readSets(ctx, p.blockFile(crowd, b))
+			g, err := readSets(ctx, p.batchFile(crowd, b))
 			if err == nil {
 				err = do(g)
 			}
@@ -344,7 +344,7 @@ func (f *passFn) ProcessElement(ctx context.Context, component int64, numbers fu
 		return nil
 	})
 	if err == nil {
-		err = each(func(g blocks.Sets) error { return p.block(ctx, g) })
+		err = each(func(g blocks.Sets) error { return p.batch(ctx, g) })
 	}
 	if err != nil {
 		return err
@@ -393,8 +393,8 @@ type match struct {
 	unlisted   bool
 }
 
-// block visits the sets of the next block.
-func (p *pass) block(ctx context.Context, g blocks.Sets) error {
+// batch visits the sets of the next batch.
+func (p *pass) batch(ctx context.Context, g blocks.Sets) error {
 	matches := make([]match, len(g.Keys))
 	compare := func(c *chunk, i int) {
 		m := &matches[i]

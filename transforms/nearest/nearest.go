@@ -125,7 +125,7 @@ func (f *nearFn) ProcessElement(block []byte, _ func(int64, []byte)) error {
 	return d.Err()
 }
 
-// equals counts the places at which two lists agree.
+// equals counts the indexes at which two lists agree.
 func equals(a, b []uint64) (n int) {
 	for i := range a {
 		if a[i] == b[i] {
