@@ -109,8 +109,8 @@ func (p *Part) Edge(a, b int64) {
 // that the part has, ascending, with what it becomes as far as the part knows. It ends the use of
 // the part.
 //
-// Each connected set of labels becomes a star around the one that comes first, which is what they
-// become next unless another part knows better: edges lead from it to each other label.
+// Each connected set of labels becomes a star around its first label in the order: edges lead from it
+// to each other label. It is their label in the next round, unless another part knows an earlier one.
 func (p *Part) Contract(edge func(centre, label int64), question func(label, best int64)) {
 	centres := Labels{} // by root
 	for label, root := range p.forest.All() {
