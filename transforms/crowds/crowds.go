@@ -77,7 +77,7 @@ type Found struct {
 //	KV<document, set part>, KV<component, profiles>, KV<component, near pairs>, KV<component, estimate> →
 //	KV<component shard, near pairs>, KV<component shard, links>, facts, KV<document, turn>
 //
-// The sets of a crowd are written to files in the order of preference, and one call goes through them
+// The sets of a crowd are written to files in the order of preference, and one call visits them
 // as survivors.Star does. One CoGroupByKey; for the sets another one and two GroupByKeys.
 func List(s beam.Scope, f sets.Features, pairs flow.LargePairs, estimates flow.Estimates, p Params) Found {
 	s = s.Scope("crowds.List")
@@ -307,7 +307,7 @@ func readSets(ctx context.Context, name string) (blocks.Sets, error) {
 	return blocks.DecodeSets(data)
 }
 
-// passFn goes through crowds in the order of preference, and lists the pairs of each document
+// passFn visits the sets of a crowd in the order of preference, and lists the pairs of each document
 // with those kept before it. It holds a batch and a chunk of the kept in memory.
 //
 //	KV<component, numbers of batches> → KV<component shard, near pairs>
