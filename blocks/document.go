@@ -40,8 +40,7 @@ func (d *Decoder) Document() (doc Document) {
 	return doc
 }
 
-// Documents goes through the documents of a block, up to one that does not fit; Err is to be asked
-// then.
+// Documents yields the documents of a block, up to one that does not fit; ask Err afterwards.
 func (d *Decoder) Documents() iter.Seq[Document] {
 	return func(yield func(Document) bool) {
 		for !d.Done() {

@@ -1,6 +1,9 @@
 package blocks
 
-import "cmp"
+import (
+	"cmp"
+	"encoding/json"
+)
 
 // Fact is what one call of a step reports once and for all: the ledger of a run, from which
 // the launcher takes every total that must be right. (Beam's counters count attempts: a
@@ -33,6 +36,15 @@ const (
 // Compare orders facts by kind and name.
 func (f Fact) Compare(o Fact) int {
 	return cmp.Or(cmp.Compare(f.Kind, o.Kind), cmp.Compare(f.Name, o.Name))
+}
+
+// Emit emits the fact as JSON.
+func (f Fact) Emit(emit func([]byte)) error {
+	data, err := json.Marshal(f)
+	if err == nil {
+		emit(data)
+	}
+	return err
 }
 
 // Counts of facts.

@@ -50,23 +50,3 @@ func (d *Decoder) Profile() (p Profile) {
 	p.Rank = d.Bytes()
 	return p
 }
-
-// NearPair is a pair of representatives whose similarity was found exactly.
-type NearPair struct {
-	A, B   Key // A before B in input order
-	Shared int
-}
-
-// AppendNearPair appends a pair to a block.
-func AppendNearPair(block []byte, p NearPair) []byte {
-	return binary.AppendUvarint(AppendKey(AppendKey(block, p.A), p.B), uint64(p.Shared))
-}
-
-// DecodeNearPairs appends the pairs of a block to dst.
-func DecodeNearPairs(dst []NearPair, block []byte) ([]NearPair, error) {
-	d := NewDecoder(block)
-	for !d.Done() {
-		dst = append(dst, NearPair{A: d.Key(), B: d.Key(), Shared: int(d.Uvarint())})
-	}
-	return dst, d.Err()
-}

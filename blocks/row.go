@@ -69,7 +69,7 @@ func (d *Decoder) RowPart() RowPart {
 	return RowPart{RowPlace{Order: Edge{A: d.Key(), B: d.Key()}, Left: int(d.Uvarint())}, d.Bytes()}
 }
 
-// A RowJoiner makes rows of their parts, of which those of one row come in order. The zero value
+// A RowJoiner makes rows of their parts; the parts of a row must come in order. The zero value
 // is ready.
 type RowJoiner struct{ begun map[Edge]RowPart }
 

@@ -8,8 +8,8 @@ import (
 	"slices"
 )
 
-// valueBytes is the size of a shingle in a set.
-const valueBytes = 8
+// ShingleBytes is the size of a shingle in a set.
+const ShingleBytes = 8
 
 // SetPart is a shingle set or, of a large one, a part.
 type SetPart struct {
@@ -28,7 +28,7 @@ const setPart = 64 << 10
 func SetParts(buffer []byte, key Key, hash SetHash, set []uint64, emit func([]byte)) {
 	for first := 0; first < len(set); first += setPart {
 		values := set[first:min(first+setPart, len(set))]
-		block := slices.Grow(buffer[:0], 8+16+8+valueBytes*len(values))
+		block := slices.Grow(buffer[:0], 8+16+8+ShingleBytes*len(values))
 		block = AppendUint64(AppendUint64(AppendKey(block, key), hash.Hi), hash.Lo)
 		block = AppendUint32(AppendUint32(block, uint32(len(set))), uint32(first))
 		for _, v := range values {
@@ -44,17 +44,26 @@ func (d *Decoder) SetPart() (p SetPart) {
 	p.Hash = SetHash{Hi: d.Uint64(), Lo: d.Uint64()}
 	p.Total, p.First = int(d.Uint32()), int(d.Uint32())
 	p.Values = d.Fixed(len(d.data))
-	if len(p.Values)%valueBytes != 0 || p.First+len(p.Values)/valueBytes > p.Total {
+	if len(p.Values)%ShingleBytes != 0 || p.First+len(p.Values)/ShingleBytes > p.Total {
 		d.fail()
 		return SetPart{}
 	}
 	return p
 }
 
+// AppendComponentPart appends an encoded SetPart, with the component that its document belongs to, to
+// a block.
+func AppendComponentPart(block []byte, component Key, part []byte) []byte {
+	return AppendBytes(AppendKey(block, component), part)
+}
+
+// ComponentPart reads what AppendComponentPart wrote; part shares memory with the block.
+func (d *Decoder) ComponentPart() (component Key, part []byte) { return d.Key(), d.Bytes() }
+
 // CopyTo writes the part's shingles to their places in set, which has Total.
 func (p *SetPart) CopyTo(set []uint64) {
-	for i := range len(p.Values) / valueBytes {
-		set[p.First+i] = binary.LittleEndian.Uint64(p.Values[valueBytes*i:])
+	for i := range len(p.Values) / ShingleBytes {
+		set[p.First+i] = binary.LittleEndian.Uint64(p.Values[ShingleBytes*i:])
 	}
 }
 
@@ -96,14 +105,14 @@ func (a *SetAssembler) Assemble(parts [][]byte) (Sets, error) {
 	clear(a.seen)
 	total := 0
 	for _, p := range a.parts {
-		total += len(p.Values) / valueBytes
+		total += len(p.Values) / ShingleBytes
 	}
 	a.room = slices.Grow(a.room[:0], total)
 	g := Sets{Keys: a.sets.Keys[:0], Sets: a.sets.Sets[:0]}
 	for parts := a.parts; len(parts) > 0; {
 		first, n, size := parts[0], 0, 0
 		for n < len(parts) && parts[n].Key == first.Key {
-			size += len(parts[n].Values) / valueBytes
+			size += len(parts[n].Values) / ShingleBytes
 			n++
 		}
 		if size != first.Total {
@@ -146,10 +155,10 @@ func DecodeSets(data []byte) (s Sets, err error) {
 	d := NewDecoder(data)
 	for !d.Done() {
 		key := d.Key()
-		values := d.Fixed(valueBytes * int(d.Uint32()))
-		set := make([]uint64, len(values)/valueBytes)
+		values := d.Fixed(ShingleBytes * int(d.Uint32()))
+		set := make([]uint64, len(values)/ShingleBytes)
 		for i := range set {
-			set[i] = binary.LittleEndian.Uint64(values[valueBytes*i:])
+			set[i] = binary.LittleEndian.Uint64(values[ShingleBytes*i:])
 		}
 		s.Keys, s.Sets = append(s.Keys, key), append(s.Sets, set)
 	}

@@ -22,19 +22,42 @@ type (
 	Edges beam.PCollection
 	// Members are KV<split, members>: the documents to be read again.
 	Members beam.PCollection
-	// Profiles are KV<group, profiles>.
-	Profiles beam.PCollection
-	// NearPairs are KV<group, near pairs>.
-	NearPairs beam.PCollection
-	// Links are KV<group, near pairs> that connect clusters as pairs do, and are no rows.
-	Links beam.PCollection
-	// Ranks are KV<document, rank>: where the representatives of crowds stand.
-	Ranks beam.PCollection
 	// Dropped are KV<corpus piece, keys>: records that do not go into the corpus.
 	Dropped beam.PCollection
 	// Facts are facts for the ledger, as JSON.
 	Facts beam.PCollection
 )
 
+// What is known of components. Small ones travel together, by shard; large ones by themselves.
+type (
+	// Profiles are KV<component shard, profiles>, of all documents.
+	Profiles beam.PCollection
+	// Sets are KV<component shard, component parts>: shingle sets of small components.
+	Sets beam.PCollection
+	// LargeSets are KV<document, set part>: shingle sets of large components.
+	LargeSets beam.PCollection
+	// LargeProfiles are KV<component, profiles>: those of large components.
+	LargeProfiles beam.PCollection
+	// NearPairs are KV<component shard, near pairs>.
+	NearPairs beam.PCollection
+	// LargePairs are KV<component, near pairs>: those of large components.
+	LargePairs beam.PCollection
+	// Estimates are KV<component, estimate>: how many pairs large components have.
+	Estimates beam.PCollection
+	// Links are KV<component shard, near pairs> that connect clusters as pairs do, and are no rows.
+	Links beam.PCollection
+	// Turns are KV<document, turn>: when the pass through a crowd visits its representatives.
+	Turns beam.PCollection
+)
+
 // Rows are KV<table shard, rows of T>.
 type Rows[T blocks.Row] beam.PCollection
+
+// Flatten returns the elements of all collections, which are of one type.
+func Flatten[C Documents | Edges | Facts | NearPairs | LargeSets | LargeProfiles](s beam.Scope, all ...C) C {
+	plain := make([]beam.PCollection, len(all))
+	for i, c := range all {
+		plain[i] = beam.PCollection(c)
+	}
+	return C(beam.Flatten(s, plain...))
+}

@@ -99,7 +99,7 @@ var layers = []layer{
 	},
 	{
 		packages: []string{"transforms/..."},
-		may:      []string{beamPath + "...", module + "kernels/...", module + "records", module + "blocks/...", module + "io/storage"},
+		may:      []string{beamPath + "...", module + "transforms/...", module + "kernels/...", module + "records", module + "blocks/...", module + "io/storage"},
 		not:      slices.Concat(world, chance),
 		never: []string{module + "io/source", module + "io/sink", module + "io/codec", module + "io/jsonl",
 			module + "pipelines/..."},

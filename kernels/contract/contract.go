@@ -1,13 +1,13 @@
 // Package contract finds the connected components of a graph that no worker can hold, by
-// contraction: this is what each part of the graph computes; its callers carry messages between
-// parts. Keys of documents and labels are int64.
+// contraction. It is what each part of the graph computes; callers carry the messages between parts.
+// Keys of documents and labels are int64.
 //
 // Every document has a label, at first itself, and edges run between labels. In a round, each label
-// that has a neighbour becomes the first of itself and its neighbours in an Order, so that labels
-// become fewer by about half, whatever the graph. When they are few enough, one forest connects
+// that has a neighbour becomes the first of itself and its neighbours in an Order, so that
+// the number of labels about halves, whatever the graph. When they are few enough, one forest connects
 // them. A round is:
 //
-//	each part      Part.Place, Part.Edge; then Part.Contract: its edges as stars, and a question for
+//	each part      Part.Label, Part.Edge; then Part.Contract: its edges as stars, and a question for
 //	               each label it knows: what does this label become?
 //	for a label    Labels.Prefer, with the neighbour that each question names; Labels.Of is the answer
 //	each part      Labels.Of of the labels of its documents and of the ends of its edges
@@ -56,13 +56,13 @@ func OrderOf(round int) Order { return Order(round / 2) }
 
 // first returns the one of two labels that comes first.
 func (o Order) first(a, b int64) int64 {
-	if cmp.Or(cmp.Compare(o.rank(a), o.rank(b)), cmp.Compare(a, b)) <= 0 {
+	if cmp.Or(cmp.Compare(o.hash(a), o.hash(b)), cmp.Compare(a, b)) <= 0 {
 		return a
 	}
 	return b
 }
 
-func (o Order) rank(label int64) uint64 { return hash.Mix(hash.Mix(uint64(o)) ^ uint64(label)) }
+func (o Order) hash(label int64) uint64 { return hash.Mix(hash.Mix(uint64(o)) ^ uint64(label)) }
 
 // Labels says what labels become; those that are not in it stay.
 type Labels map[int64]int64
@@ -91,8 +91,8 @@ type Part struct {
 // NewPart returns a part without documents and edges. The order is that of the coming round.
 func NewPart(o Order) *Part { return &Part{order: o, best: Labels{}} }
 
-// Place says that the part has documents of a label.
-func (p *Part) Place(label int64) {
+// Label says that the part has documents of a label.
+func (p *Part) Label(label int64) {
 	if _, ok := p.best[label]; !ok {
 		p.best[label] = label
 	}
@@ -109,8 +109,8 @@ func (p *Part) Edge(a, b int64) {
 // that the part has, ascending, with what it becomes as far as the part knows. It ends the use of
 // the part.
 //
-// Each connected set of labels becomes a star around the one that comes first, which is what they
-// become next unless another part knows better: edges lead from it to each other label.
+// Each connected set of labels becomes a star around its first label in the order: edges lead from it
+// to each other label. It is their label in the next round, unless another part knows an earlier one.
 func (p *Part) Contract(edge func(centre, label int64), question func(label, best int64)) {
 	centres := Labels{} // by root
 	for label, root := range p.forest.All() {

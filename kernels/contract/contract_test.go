@@ -85,7 +85,7 @@ func (g *graph) contract(o Order) {
 	for from := range g.parts {
 		p := NewPart(o)
 		for document := range g.places[from] {
-			p.Place(g.label[document])
+			p.Label(g.label[document])
 		}
 		for _, e := range g.edges[from] {
 			p.Edge(e.a, e.b)
@@ -329,7 +329,7 @@ func TestStar(t *testing.T) {
 			p.Edge(labels[i-1], labels[i])
 		}
 		p.Edge(99, 99) // nobody's neighbour
-		p.Place(42)    // a label without an edge here
+		p.Label(42)    // a label without an edge here
 		centre := labels[0]
 		for _, label := range labels {
 			centre = o.first(centre, label)
@@ -359,7 +359,7 @@ func BenchmarkContract(b *testing.B) {
 	for b.Loop() {
 		p := NewPart(OrderOf(0))
 		for _, e := range edges {
-			p.Place(e.b)
+			p.Label(e.b)
 			p.Edge(e.a, e.b)
 		}
 		p.Contract(func(_, _ int64) {}, func(_, _ int64) {})

@@ -1,8 +1,8 @@
-// Package estimate estimates from the pairs that were found how many there are.
+// Package estimate estimates the number of similar pairs from those that were found.
 //
-// A pair of Jaccard similarity J shares a bucket with probability p(J), so each pair found that does
-// stands for 1/p(J) (Horvitz and Thompson 1952). Pairs found that share no bucket stand for none: in
-// another run, what connects their documents may be missing.
+// A pair of Jaccard similarity J shares a bucket with probability p(J), so each found pair that shares
+// one counts 1/p(J) times (Horvitz and Thompson 1952). Other found pairs count nothing: their documents
+// are connected by chance, by way of others.
 package estimate
 
 import (
@@ -10,10 +10,10 @@ import (
 	"github.com/neardup/neardup/kernels/setsim"
 )
 
-// A Sum is what pairs add up to: integers, for a sum that depends on no order.
+// A Sum is the sum over pairs, in integers so that it does not depend on their order.
 type Sum struct {
 	Found      int64 // pairs
-	Millionths int64 // of the pairs that they stand for
+	Millionths int64 // the estimate of all, times 10⁶
 }
 
 // Add adds another sum.
@@ -31,7 +31,7 @@ type Estimator struct {
 	bandKeys []uint64
 	sets     [][]uint64
 	cut      []uint32 // band keys of the sets of the group that are in a pair
-	places   []int    // of the sets' keys in cut, and one; 0: not yet there
+	offsets  []int    // of the sets' keys in cut, plus 1; 0: not yet signed
 	sum      Sum
 }
 
@@ -45,24 +45,23 @@ func New(b lsh.Banding, sign func(dst, set []uint64) []uint64) *Estimator {
 // Begin begins a group. The sets must not change until the next one.
 func (e *Estimator) Begin(sets [][]uint64) {
 	e.sets, e.sum, e.cut = sets, Sum{}, e.cut[:0]
-	if cap(e.places) < len(sets) {
-		e.places = make([]int, len(sets))
+	if cap(e.offsets) < len(sets) {
+		e.offsets = make([]int, len(sets))
 	}
-	e.places = e.places[:len(sets)]
-	clear(e.places)
+	e.offsets = e.offsets[:len(sets)]
+	clear(e.offsets)
 }
 
 // leastProbability keeps what is rounded to 0 from standing for infinitely many.
 const leastProbability = 1e-9
 
-// Pair adds the pair of sets i and j of the group, which share so many elements. Each pair is to be
-// added once.
+// Pair adds the pair of sets i and j of the group, which share so many elements. Add each pair once.
 func (e *Estimator) Pair(i, j, shared int) {
 	if e.banding.Bands == 0 {
 		return
 	}
 	e.sum.Found++
-	if !meet(e.keysOf(i), e.keysOf(j)) {
+	if !shareBucket(e.keysOf(i), e.keysOf(j)) {
 		return
 	}
 	similarity := setsim.Similarity(shared, len(e.sets[i]), len(e.sets[j]))
@@ -73,22 +72,22 @@ func (e *Estimator) Pair(i, j, shared int) {
 // Sum returns the sum of the pairs of the group.
 func (e *Estimator) Sum() Sum { return e.sum }
 
-// keysOf returns the upper halves of the band keys of a set, those that tell buckets apart. It signs
-// the set again, which few need: these are the keys that its document had.
+// keysOf returns the upper halves of the band keys of a set, which tell buckets apart: those that its
+// document had. A set is signed when it is first in a pair.
 func (e *Estimator) keysOf(i int) []uint32 {
-	if e.places[i] == 0 {
-		e.places[i] = len(e.cut) + 1
+	if e.offsets[i] == 0 {
+		e.offsets[i] = len(e.cut) + 1
 		e.values = e.sign(e.values, e.sets[i])
 		e.bandKeys = e.banding.Keys(e.bandKeys, e.values)
 		for _, key := range e.bandKeys {
 			e.cut = append(e.cut, uint32(key>>32))
 		}
 	}
-	return e.cut[e.places[i]-1:][:e.banding.Bands]
+	return e.cut[e.offsets[i]-1:][:e.banding.Bands]
 }
 
-// meet reports whether two sets share a bucket.
-func meet(a, b []uint32) bool {
+// shareBucket reports whether two sets share a bucket.
+func shareBucket(a, b []uint32) bool {
 	for band, key := range a {
 		if key == b[band] {
 			return true

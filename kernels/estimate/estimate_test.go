@@ -54,7 +54,7 @@ func TestSumEqualsDefinition(t *testing.T) {
 	var before *Estimator // one for several groups, so that storage is used again
 	rapid.Check(t, func(t *rapid.T) {
 		rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))
-		b := lsh.Banding{Bands: rapid.IntRange(1, 8).Draw(t, "bands"), Rows: rapid.IntRange(1, 8).Draw(t, "rows"), Labels: rapid.Bool().Draw(t, "labels")}
+		b := lsh.Banding{Bands: rapid.IntRange(1, 8).Draw(t, "bands"), Rows: rapid.IntRange(1, 8).Draw(t, "rows"), AsText: rapid.Bool().Draw(t, "as text")}
 		sign := fss.New(64, 5).Sign
 		threshold := setsim.Threshold{Num: uint64(rapid.IntRange(1, 9).Draw(t, "tenths")), Den: 10}
 		e := New(b, sign)

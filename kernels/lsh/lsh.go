@@ -39,6 +39,22 @@ func Keys(dst, sig []uint64, b, r int) []uint64 {
 	return dst
 }
 
+// A Banding says how signatures are cut and become keys.
+type Banding struct {
+	// Signature is the number n of values that a signature has; Bands·Rows ≤ n.
+	Signature, Bands, Rows int
+	// AsText: a key is the CRC-32 of the band's values as text, and not that of Keys.
+	AsText bool
+}
+
+// Keys returns the keys of a signature. It overwrites dst and uses its storage if that suffices.
+func (b Banding) Keys(dst, sig []uint64) []uint64 {
+	if b.AsText {
+		return textKeys(dst, sig, b.Bands, b.Rows)
+	}
+	return Keys(dst, sig, b.Bands, b.Rows)
+}
+
 // WholeKey returns one key of a whole signature, equal for equal signatures
 // only (and once in 2^64 others).
 func WholeKey(sig []uint64) uint64 {

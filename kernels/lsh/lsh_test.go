@@ -137,7 +137,7 @@ func TestKeysAreUniform(t *testing.T) {
 func TestBandingFollowsSCurve(t *testing.T) {
 	const pairs = 8000
 	signer := fss.New(128, 0)
-	for _, p := range []Params{{18, 5, 128}, {16, 8, 128}} {
+	for _, p := range []Banding{{Bands: 18, Rows: 5, Signature: 128}, {Bands: 16, Rows: 8, Signature: 128}} {
 		for _, c := range []struct{ both, only int }{{14, 3}, {10, 10}, {40, 10}, {160, 40}, {100, 100}, {400, 100}} {
 			union := c.both + c.only
 			half := c.both + c.only/2

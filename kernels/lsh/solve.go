@@ -33,11 +33,7 @@ const (
 	edgeCost = 6000
 )
 
-// Params says how signatures are made and cut: Bands·Rows ≤ Signature, the
-// number of values.
-type Params struct{ Bands, Rows, Signature int }
-
-// An Input is what the choice of Params depends on.
+// An Input is what the choice of a Banding depends on.
 type Input struct {
 	// Threshold is the least Jaccard similarity sought, 0 < Threshold ≤ 1.
 	Threshold float64
@@ -57,9 +53,9 @@ type Input struct {
 	Background []float64
 }
 
-// A Choice is a set of parameters and what they lead to.
+// A Choice is a Banding and what it leads to.
 type Choice struct {
-	Params
+	Banding
 
 	// ExpectedRecall is the probability that a pair at the threshold shares a
 	// key.
@@ -169,7 +165,7 @@ func (in Input) assess(bands, rows int) Choice {
 	}
 	edges := float64(float64(in.Documents) * float64(bands) * in.background(rows))
 	return Choice{
-		Params:          Params{Bands: bands, Rows: rows, Signature: n},
+		Banding:         Banding{Signature: n, Bands: bands, Rows: rows},
 		ExpectedRecall:  SCurve(in.Threshold, bands, rows),
 		BackgroundEdges: edges,
 		Percolates:      edges > MaxBackgroundEdges,

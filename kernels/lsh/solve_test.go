@@ -150,7 +150,7 @@ func TestSolveEqualsEnumeration(t *testing.T) {
 		got, err := Solve(in)
 		if best.b == 0 {
 			if err == nil {
-				t.Errorf("%s %+v: %+v, want an error", name, in, got.Params)
+				t.Errorf("%s %+v: %+v, want an error", name, in, got.Banding)
 			}
 			return
 		}
@@ -158,8 +158,8 @@ func TestSolveEqualsEnumeration(t *testing.T) {
 			t.Errorf("%s %+v: %v, want %+v", name, in, err, best)
 			return
 		}
-		if want := (Params{best.b, best.r, best.n}); got.Params != want || got.Percolates != percolates {
-			t.Errorf("%s %+v: %+v, percolates %v; want %+v, %v", name, in, got.Params, got.Percolates, want, percolates)
+		if want := (Banding{Bands: best.b, Rows: best.r, Signature: best.n}); got.Banding != want || got.Percolates != percolates {
+			t.Errorf("%s %+v: %+v, percolates %v; want %+v, %v", name, in, got.Banding, got.Percolates, want, percolates)
 		}
 		if want := edges(best); math.Abs(got.BackgroundEdges-want) > 1e-12*want {
 			t.Errorf("%s %+v: %v background edges, want %v", name, in, got.BackgroundEdges, want)
@@ -186,8 +186,8 @@ func TestSolveNews(t *testing.T) {
 			continue
 		}
 		c, err := Solve(Input{.8, .999, 1e5, p.background})
-		if want := (Params{18, 5, 128}); err != nil || c.Params != want {
-			t.Errorf("got %+v, %v; want %+v", c.Params, err, want)
+		if want := (Banding{Bands: 18, Rows: 5, Signature: 128}); err != nil || c.Banding != want {
+			t.Errorf("got %+v, %v; want %+v", c.Banding, err, want)
 		}
 	}
 }
@@ -220,12 +220,12 @@ func TestAssess(t *testing.T) {
 		t.Fatal(err)
 	}
 	// 1 − (3/4)^10; 1000·10·.01.
-	if c.Params != (Params{10, 2, 64}) || math.Abs(c.ExpectedRecall-.943686485) > 1e-9 || math.Abs(c.BackgroundEdges-100) > 1e-9 || !c.Percolates || c.Reason == "" {
+	if c.Banding != (Banding{Bands: 10, Rows: 2, Signature: 64}) || math.Abs(c.ExpectedRecall-.943686485) > 1e-9 || math.Abs(c.BackgroundEdges-100) > 1e-9 || !c.Percolates || c.Reason == "" {
 		t.Errorf("got %+v", c)
 	}
 	for _, given := range [][2]int{{0, 5}, {5, 0}, {1, 1025}, {513, 2}, {math.MaxInt, 2}} {
 		if c, err := Assess(in, given[0], given[1]); err == nil {
-			t.Errorf("%d × %d: %+v, want an error", given[0], given[1], c.Params)
+			t.Errorf("%d × %d: %+v, want an error", given[0], given[1], c.Banding)
 		}
 	}
 }

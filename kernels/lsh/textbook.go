@@ -5,8 +5,8 @@ import (
 	"strconv"
 )
 
-// appendLabel appends the values of a band, joined by _ (15_355_89_2).
-func appendLabel(dst []byte, values []uint64) []byte {
+// appendText appends the values of a band as text, joined by _ (15_355_89_2).
+func appendText(dst []byte, values []uint64) []byte {
 	for i, v := range values {
 		if i > 0 {
 			dst = append(dst, '_')
@@ -16,31 +16,17 @@ func appendLabel(dst []byte, values []uint64) []byte {
 	return dst
 }
 
-// labelKeys returns the keys of b bands of r rows, as Keys does, but each is the CRC-32 (IEEE) of
-// the band's label, in its upper half: those are the bits that tell buckets apart. Keys of
+// textKeys returns the keys of b bands of r rows, as Keys does, but each is the CRC-32 (IEEE) of
+// the band's values as text, in its upper half: those are the bits that tell buckets apart. Keys of
 // different bands can meet, so a bucket is known by its band and key.
-func labelKeys(dst, sig []uint64, b, r int) []uint64 {
+func textKeys(dst, sig []uint64, b, r int) []uint64 {
 	dst = dst[:0]
-	var label []byte
+	var text []byte
 	for band := range b {
-		label = appendLabel(label[:0], sig[band*r:(band+1)*r])
-		dst = append(dst, uint64(crc32.ChecksumIEEE(label))<<32)
+		text = appendText(text[:0], sig[band*r:(band+1)*r])
+		dst = append(dst, uint64(crc32.ChecksumIEEE(text))<<32)
 	}
 	return dst
-}
-
-// A Banding says how signatures become keys: by Keys or, if Labels, by labelKeys.
-type Banding struct {
-	Bands, Rows int
-	Labels      bool
-}
-
-// Keys returns the keys of a signature. It overwrites dst and uses its storage if that suffices.
-func (b Banding) Keys(dst, sig []uint64) []uint64 {
-	if b.Labels {
-		return labelKeys(dst, sig, b.Bands, b.Rows)
-	}
-	return Keys(dst, sig, b.Bands, b.Rows)
 }
 
 // SumBucket returns the bucket of a band by the simplest of hashes: the sum of its values modulo

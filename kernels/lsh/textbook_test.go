@@ -16,22 +16,22 @@ import (
 	"github.com/neardup/neardup/kernels/minhash/salted"
 )
 
-func TestLabel(t *testing.T) {
+func TestTextOfBand(t *testing.T) {
 	for want, values := range map[string][]uint64{
 		"15_355_89_2":            {15, 355, 89, 2},
 		"0":                      {0},
 		"18446744073709551615_1": {math.MaxUint64, 1},
 	} {
-		if got := string(appendLabel(nil, values)); got != want {
+		if got := string(appendText(nil, values)); got != want {
 			t.Errorf("%v: %s, want %s", values, got, want)
 		}
 	}
 }
 
 // The bucket of 15_355_89_2 as Python's zlib has it: '%08x' % zlib.crc32(b'15_355_89_2').
-func TestLabelKeys(t *testing.T) {
+func TestTextKeys(t *testing.T) {
 	sig := []uint64{15, 355, 89, 2, 15, 355, 89, 2, 15, 355, 892, 1}
-	keys := labelKeys([]uint64{1, 2, 3, 4, 5}, sig, 3, 4)
+	keys := textKeys([]uint64{1, 2, 3, 4, 5}, sig, 3, 4)
 	if got := fmt.Sprintf("%08x", keys[0]>>32); got != "556eecce" {
 		t.Errorf("bucket of 15_355_89_2: %s", got)
 	}
@@ -194,7 +194,7 @@ func TestFamiliesFollowSCurve(t *testing.T) {
 	for _, f := range families {
 		keys := Keys
 		if f.name == "classic" {
-			keys = labelKeys
+			keys = textKeys
 		}
 		shapes := [][2]int{{16, 4}, {12, 5}, {8, 8}, {32, 2}}
 		hits := make([]int, len(shapes))

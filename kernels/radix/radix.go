@@ -1,4 +1,4 @@
-// Package radix sorts entries by a key that is as good as random, such as a hash.
+// Package radix sorts entries by a uniformly distributed key, such as a hash.
 package radix
 
 import (
@@ -14,7 +14,7 @@ type Number interface{ ~int64 | ~uint32 }
 type Order int
 
 const (
-	// ByKey leaves the order of equal keys open.
+	// ByKey leaves entries of equal keys in any order.
 	ByKey Order = iota
 	// ByKeyAndDocument orders equal keys by document.
 	ByKeyAndDocument
@@ -23,7 +23,7 @@ const (
 const (
 	mostBits  = 16 // the counters stay in a core's own cache
 	usualRun  = 4  // entries of a run, about
-	insertion = 24 // entries that an insertion sort takes less time for than anything else
+	insertion = 24 // entries up to which an insertion sort is fastest
 )
 
 // A Sorter sorts entries. It keeps its storage, 4 bytes for each counter and as much as the entries
@@ -82,7 +82,7 @@ func (s *Sorter[E, D]) Sort(entries []E, skip int, order Order) []E {
 	return sorted
 }
 
-// sortLong sorts a run most of which is a few keys that many entries have.
+// sortLong sorts a run in which few keys have many entries each.
 func sortLong[E ~entry[D], D Number](run []E, order Order) {
 	for len(run) > insertion {
 		pivot := entry[D](run[len(run)/2]).Key

@@ -1,6 +1,5 @@
-// Package sample draws shingle sets by their hashes: those of smallest hash are as good as drawn by
-// lot, and depend on the sets alone, not on the order in which they come, nor on how often
-// (bottom-k; Cohen and Kaplan 2007).
+// Package sample draws shingle sets by their hashes: the sets of smallest hash are a uniform sample of
+// the distinct sets, independent of their order and frequency (bottom-k; Cohen and Kaplan 2007).
 package sample
 
 import (
@@ -16,8 +15,8 @@ type Set[K ~int64] struct {
 	First K
 }
 
-// Smallest draws the sets of smallest hash. Those drawn from parts of the documents, added to
-// another Smallest in any order and repeatedly, lead to those of the whole.
+// Smallest draws the sets of smallest hash. Draws from parts of the documents, added to another
+// Smallest in any order and repeatedly, give the draw from all.
 type Smallest[K ~int64] struct {
 	limit int
 	first map[hash.Sum128]K // up to twice the limit
@@ -30,7 +29,7 @@ func NewSmallest[K ~int64](limit int) *Smallest[K] {
 	return &Smallest[K]{limit: limit, first: map[hash.Sum128]K{}}
 }
 
-// Add says that a document has a set.
+// Add adds a document with the hash of its set.
 func (s *Smallest[K]) Add(set hash.Sum128, document K) {
 	if s.full && set.Compare(s.last) > 0 {
 		return

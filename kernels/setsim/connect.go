@@ -11,9 +11,9 @@ import (
 // that succeeds may save all others.
 const hubs = 8
 
-// Connect calls link for pairs i < j of sets, by their places in the slice,
-// whose Jaccard similarity is at least t: so many that the links connect what
-// all such pairs connect, and no more, so fewer than there are sets. Which pairs
+// Connect calls link for pairs i < j of sets, by their indexes in the slice,
+// whose Jaccard similarity is at least t: a spanning forest of the graph of all
+// such pairs, so fewer than there are sets. Which pairs
 // these are depends on nothing but the sets, and is not promised otherwise.
 //
 // Two sets that links connect already are not compared. In a crowd of similar
@@ -38,7 +38,7 @@ func Connect(sets [][]uint64, t Threshold, link func(i, j int)) {
 }
 
 // A forest keeps the trees of links between sets of ascending size, by their
-// places: unionfind.Forest would hash a key for each posting passed over.
+// indexes: unionfind.Forest would hash a key for each posting passed over.
 type forest struct {
 	sets    [][]uint64
 	t       Threshold
@@ -122,8 +122,8 @@ func (f *forest) connectToHubs() {
 // A candidate is compared where its prefix and that of the probing set first
 // meet: behind it they must share all that they need, and most sets are linked
 // before other candidates are so much as met. Postings of sets of one tree stay
-// so whatever is joined later, so a run of them is passed over in one step by
-// whoever belongs to the tree.
+// so whatever is joined later, so a set of the tree passes over a run of them
+// in one step.
 func (f *forest) connectByIndex() {
 	sets, t := f.sets, f.t
 	index := newPrefixLists(sets, t)

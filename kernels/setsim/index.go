@@ -119,8 +119,8 @@ func (x *Index) Bytes() int {
 		perPosting*cap(x.postings) + perSlot*len(x.slots) + perHit*cap(x.hits)
 }
 
-// prefix returns where those elements of set are, one of which whoever is similar to it has in
-// its own prefix: in the low halves, rare ones first, valid until the next call.
+// prefix returns the positions of set's prefix elements, in the low halves, rarest first; any similar
+// set has one of them in its own prefix. The result is valid until the next call.
 func (x *Index) prefix(set []uint64) []uint64 {
 	x.order = x.order[:0]
 	for at, hash := range set {

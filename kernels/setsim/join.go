@@ -10,19 +10,19 @@ import (
 // members.
 const directLimit = 32
 
-// SelfJoin calls emit once for every pair i < j of sets, by their places in
+// SelfJoin calls emit once for every pair i < j of sets, by their indexes in
 // the slice, whose Jaccard similarity is at least t, with the number of
 // elements they share. It misses none. A false from emit ends the join.
 //
 // Pairs come ordered by their larger set and then by the smaller one, where
-// sets are ordered by size and equal sizes by place; so the order depends on
+// sets are ordered by size and equal sizes by index; so the order depends on
 // nothing but the sets.
 //
 // Two sets that reach t share an element among the first few of each, in any
 // one order of all elements. The order is by frequency in the group, rare
 // first, and an index of those prefixes yields the candidates (Chaudhuri et
 // al. 2006; Bayardo et al. 2007). Partners of impossible size are passed over,
-// and so are those that cannot share enough behind the place where they met
+// and so are those that cannot share enough after the element at which they met
 // (Xiao et al. 2008). An index allocates some 20 bytes per element of the sets, of small groups up to 30.
 func SelfJoin(sets [][]uint64, t Threshold, emit func(i, j, shared int) bool) {
 	order, ordered := bySize(sets)
@@ -55,8 +55,8 @@ func joinOrdered(sets [][]uint64, border int, t Threshold, emit func(x, y, share
 	}
 }
 
-// bySize returns the sets in ascending order of size, equal sizes by place, and
-// the place of each.
+// bySize returns the sets in ascending order of size, equal sizes by index, and
+// the index of each.
 func bySize(sets [][]uint64) (order []int, ordered [][]uint64) {
 	order = make([]int, len(sets))
 	for i := range order {
@@ -109,28 +109,28 @@ type posting struct{ set, pos uint32 }
 type prefixLists struct {
 	sets         [][]uint64
 	t            Threshold
-	lists        [][]uint32 // of ranks, as rankShared returns them
+	lists        [][]uint32 // of numbers, as numberShared returns them
 	postings     []posting
-	starts, ends []int // by rank
+	starts, ends []int // by number
 }
 
 // newPrefixLists returns lists with room for the postings of all sets and none
 // of them in it.
 func newPrefixLists(sets [][]uint64, t Threshold) *prefixLists {
 	p := &prefixLists{sets: sets, t: t}
-	var ranks int
-	p.lists, ranks = rankShared(sets, portionSize)
-	ends := make([]int, ranks+1)
+	var numbers int
+	p.lists, numbers = numberShared(sets, portionSize)
+	ends := make([]int, numbers+1)
 	for x := range p.lists {
 		for _, w := range p.indexed(x) {
 			ends[w+1]++
 		}
 	}
-	for w := range ranks {
+	for w := range numbers {
 		ends[w+1] += ends[w]
 	}
-	p.postings = make([]posting, ends[ranks])
-	p.ends = ends[:ranks] // from here on the end of w's postings so far
+	p.postings = make([]posting, ends[numbers])
+	p.ends = ends[:numbers] // from here on the end of w's postings so far
 	p.starts = slices.Clone(p.ends)
 	return p
 }
@@ -216,7 +216,7 @@ func indexJoin(sets [][]uint64, border int, t Threshold, emit func(x, y, shared 
 }
 
 // prefix returns the shared elements among the first size−need+1 of a set.
-// Whoever shares need elements with the set shares one of those.
+// A set that shares need elements with it shares one of those.
 func prefix(list []uint32, size, need int) []uint32 {
 	single := size - len(list)
 	return list[:max(0, size-need+1-single)]

@@ -15,7 +15,7 @@ func Overlap(a, b []uint64) int {
 	shared, i, j := 0, 0, 0
 	for i < len(a) && j < len(b) {
 		x, y := a[i], b[j]
-		// Which side is behind is as good as random, so nothing branches on it.
+		// Which side is behind is unpredictable, so nothing branches on it.
 		shared += one(x == y)
 		i += one(x <= y)
 		j += one(y <= x)

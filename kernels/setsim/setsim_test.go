@@ -243,8 +243,8 @@ func distinct(rng *rand.Rand, n int) []uint64 {
 	return s
 }
 
-// Ranks against a count by map and a sort of everything.
-func TestRankShared(t *testing.T) {
+// Numbers against a count by map and a sort of everything.
+func TestNumberShared(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		sets := families.Draw(t, "sets")
 		frequency := make(map[uint64]int)
@@ -262,25 +262,25 @@ func TestRankShared(t *testing.T) {
 		slices.SortFunc(shared, func(x, y uint64) int {
 			return cmp.Or(cmp.Compare(frequency[x], frequency[y]), cmp.Compare(x, y))
 		})
-		ranks := make(map[uint64]uint32)
-		for rank, x := range shared {
-			ranks[x] = uint32(rank)
+		numbers := make(map[uint64]uint32)
+		for number, x := range shared {
+			numbers[x] = uint32(number)
 		}
 		portion := rapid.SampledFrom([]int{8, 100, portionSize}).Draw(t, "portion")
-		lists, n := rankShared(sets, portion)
+		lists, n := numberShared(sets, portion)
 		if n != len(shared) {
-			t.Fatalf("%d ranks, want %d", n, len(shared))
+			t.Fatalf("%d numbers, want %d", n, len(shared))
 		}
 		for i, s := range sets {
 			var want []uint32
 			for _, x := range s {
-				if rank, ok := ranks[x]; ok {
-					want = append(want, rank)
+				if number, ok := numbers[x]; ok {
+					want = append(want, number)
 				}
 			}
 			slices.Sort(want)
 			if !slices.Equal(lists[i], want) {
-				t.Fatalf("set %d: ranks %v, want %v", i, lists[i], want)
+				t.Fatalf("set %d: numbers %v, want %v", i, lists[i], want)
 			}
 		}
 	})
@@ -355,9 +355,9 @@ func BenchmarkSelfJoinOfComponent(b *testing.B) {
 	}
 }
 
-// BenchmarkRankShared ranks the elements of a large group, of a crowd around one template, and of a
+// BenchmarkNumberShared numbers the elements of a large group, of a crowd around one template, and of a
 // small component.
-func BenchmarkRankShared(b *testing.B) {
+func BenchmarkNumberShared(b *testing.B) {
 	for _, c := range []struct {
 		name string
 		sets [][]uint64
@@ -373,7 +373,7 @@ func BenchmarkRankShared(b *testing.B) {
 				elements += len(s)
 			}
 			for b.Loop() {
-				rankShared(c.sets, portionSize)
+				numberShared(c.sets, portionSize)
 			}
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(elements), "ns/element")
 		})

@@ -25,7 +25,7 @@ func Set(shingles []uint64) []uint64 {
 	return slices.Compact(shingles)
 }
 
-// sortUniform sorts s, the values of which agree in all but their low bits.
+// sortUniform sorts values that agree in all but their low bits.
 func sortUniform(s []uint64, low int) {
 	if len(s) <= smallMax {
 		sortSmall(s, low)

@@ -17,7 +17,7 @@ func (s *Shingler) Texts(text []byte) iter.Seq[[]byte] {
 			return
 		}
 		normal := s.policy.Append(nil, text)
-		tokens, separator := s.pieces(normal)
+		tokens, separator := s.cut(normal)
 		// Words are matched with their hashes, which say where shingles begin.
 		var words []uint64
 		if s.config.Kind == Stop {
@@ -57,8 +57,8 @@ func (s *Shingler) Texts(text []byte) iter.Seq[[]byte] {
 	}
 }
 
-// pieces cuts a normalised text into tokens, and says what stands between two in a shingle.
-func (s *Shingler) pieces(text []byte) (tokens [][]byte, separator string) {
+// cut cuts a normalised text into tokens; separator is what a shingle has between two.
+func (s *Shingler) cut(text []byte) (tokens [][]byte, separator string) {
 	switch s.config.Kind {
 	case Word, Stop:
 		for word := range token.Segments(text) {

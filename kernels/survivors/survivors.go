@@ -20,7 +20,7 @@ type Choice struct {
 	Similarity float64
 }
 
-// Star goes through items 0 … n−1 in order and keeps each unless a kept one is similar to it;
+// Star visits items 0 … n−1 in order and keeps each unless a kept one is similar to it;
 // the kept one named is then the most similar of those before it, the earliest of equals. So no
 // pair has both items kept, and every removed item has a pair with the kept one named. pairs lists
 // each similar pair once, in any order.

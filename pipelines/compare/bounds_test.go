@@ -22,7 +22,7 @@ func TestNumbersAreBounded(t *testing.T) {
 		{[]Method{MinHash, Signatures}, 62_500, 1 << 40, 1024, ""},
 		{[]Method{MinHash, Signatures}, 100_000, 0, 1000, "--methods signatures: about 100000000 values of signatures are too many to compare all with all, at most 64000000; give --limit 64000"},
 	} {
-		plan := &job.Plan{Documents: c.documents, Shingles: c.shingles, Choice: lsh.Choice{Params: lsh.Params{Signature: c.signature}}}
+		plan := &job.Plan{Documents: c.documents, Shingles: c.shingles, Choice: lsh.Choice{Banding: lsh.Banding{Signature: c.signature}}}
 		err := (&run{config: Config{Methods: c.methods}, plan: plan}).checkNumbers()
 		if c.want == "" {
 			if err != nil {

@@ -228,7 +228,7 @@ func (r *run) pairs(ctx context.Context, method Method) ([]blocks.Edge, error) {
 		params.Cells = cells(r.values())
 		signing := r.plan.Signature(r.temp)
 		signed, _ := signature.Values(scope, docs, signing)
-		baseline.Signatures(scope, signed, signing.Banding(), params)
+		baseline.Signatures(scope, signed, signing.Banding, params)
 	}
 	_, failed := r.config.Execute(ctx, r.launch, pipeline, r.temp)
 	pairs, err := baseline.Pairs(ctx, path)

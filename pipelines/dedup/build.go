@@ -12,12 +12,15 @@ import (
 	"github.com/neardup/neardup/blocks/flow"
 	"github.com/neardup/neardup/io/sink"
 	"github.com/neardup/neardup/io/source"
+	"github.com/neardup/neardup/kernels/lsh"
 	"github.com/neardup/neardup/output"
 	"github.com/neardup/neardup/pipelines/job"
 	"github.com/neardup/neardup/transforms/candidates"
 	"github.com/neardup/neardup/transforms/components"
+	"github.com/neardup/neardup/transforms/crowds"
 	"github.com/neardup/neardup/transforms/decide"
 	"github.com/neardup/neardup/transforms/recall"
+	"github.com/neardup/neardup/transforms/sets"
 	"github.com/neardup/neardup/transforms/signature"
 	"github.com/neardup/neardup/transforms/verify"
 )
@@ -44,15 +47,17 @@ func Build(s beam.Scope, p *Plan, folder, temp string) {
 	bands, copies, noToken := signature.Sign(s, compared, p.Signature(temp))
 	members := components.Connect(s, p.components(inputs), append(copies, candidates.Buckets(s, bands))...)
 	again := source.Fetch(s, members, reading)
-	comparing := p.verify(inputs, temp)
-	features := verify.Sets(s, again, p.Text, comparing)
-	found := verify.Jaccard(s, features, comparing)
-	rows := decide.Survivors(s, features.Profiles, found.Pairs, found.Links, decide.Params{Inputs: inputs, Components: p.Config.Cluster == Components, Clusters: p.Config.writes(output.Clusters)})
+	features := sets.Make(s, again, p.sets())
+	joined := verify.Jaccard(s, features, p.verify())
+	large := crowds.List(s, features, joined.LargePairs, joined.Estimates, p.crowds(inputs, temp))
+	near := flow.Flatten(s, joined.Pairs, large.Pairs)
+	rows := decide.Survivors(s, features.Profiles, near, large.Links, decide.Params{Inputs: inputs, OnePerCluster: p.Config.Cluster == Components, Clusters: p.Config.writes(output.Clusters)})
 
 	rejectedFacts := sink.Table(s, output.Rejected, p.slices(1), writing, append(rejected, noToken)...)
 	facts := []flow.Facts{
 		docs.Facts,
-		found.Facts,
+		joined.Facts,
+		large.Facts,
 		rejectedFacts,
 		sink.Table(s, output.Pairs, p.slices(p.pairsPerDocument()), writing, rows.Pairs),
 		sink.Table(s, output.Clusters, p.slices(1), writing, rows.Clusters),
@@ -64,7 +69,7 @@ func Build(s beam.Scope, p *Plan, folder, temp string) {
 	if p.Config.MeasureRecall > 0 {
 		measuring := p.measuring(temp)
 		sample := source.Fetch(s, measuring.Choose(s, compared), reading)
-		facts = append(facts, measuring.Keep(s, sample, found.Crowded))
+		facts = append(facts, measuring.Keep(s, sample, large.Turns))
 	}
 	sink.Gate(s, path.Join(temp, exceededFile), sink.Limit(p.Config.MaxRejected), docs.Facts, rejectedFacts)
 	sink.Ledger(s, path.Join(temp, ledgerFile), facts...)
@@ -91,14 +96,25 @@ func (p *Plan) components(inputs string) components.Params {
 	}
 }
 
-func (p *Plan) verify(inputs, temp string) verify.Params {
-	var banding verify.Banding
+func (p *Plan) sets() sets.Params {
+	return sets.Params{Text: p.Text, MaxSmallDocs: sets.MaxSmallDocs(p.Config.PairBudget), Shards: p.componentShards()}
+}
+
+func (p *Plan) verify() verify.Params {
+	var banding lsh.Banding
 	if p.Config.estimates() {
-		banding = verify.Banding{Signature: p.Choice.Signature, Bands: p.Choice.Bands, Rows: p.Choice.Rows, Seed: p.Config.Seed}
+		banding = p.Choice.Banding
 	}
 	return verify.Params{
-		Inputs: inputs, Threshold: p.Threshold, CellBytes: p.Config.cellBytes(), ChunkBytes: cmp.Or(p.Config.CellBytes, verify.DefaultCellBytes), PairBudget: p.Config.PairBudget,
-		WorkBytes: verify.DefaultWorkBytes, Groups: p.componentGroups(), Banding: banding, Temp: temp,
+		Threshold: p.Threshold, CellBytes: p.Config.cellBytes(), PairBudget: p.Config.PairBudget,
+		WorkBytes: verify.DefaultWorkBytes, Banding: banding, Seed: p.Config.Seed,
+	}
+}
+
+func (p *Plan) crowds(inputs, temp string) crowds.Params {
+	return crowds.Params{
+		Inputs: inputs, Threshold: p.Threshold, PairBudget: p.Config.PairBudget,
+		ChunkBytes: cmp.Or(p.Config.CellBytes, verify.DefaultCellBytes), Shards: p.componentShards(), Temp: temp,
 	}
 }
 
@@ -123,17 +139,17 @@ func (p *Plan) parts() int {
 	return int(max(1, p.Documents*edgeBytes*edgesPerDocument/job.GroupBytes))
 }
 
-// componentGroups is the number of groups of components: few megabytes each, even if all documents
-// are compared.
-func (p *Plan) componentGroups() verify.Groups {
-	return verify.Groups(max(job.LeastGroups, min(shingleBytes*p.Shingles/job.GroupBytes, job.MostGroups)))
+// componentShards is the number of component shards: few megabytes each, even if all documents are
+// compared.
+func (p *Plan) componentShards() sets.ComponentShards {
+	return sets.ComponentShards(max(job.LeastGroups, min(shingleBytes*p.Shingles/job.GroupBytes, job.MostGroups)))
 }
 
 const (
 	rowBytes   = 64 // of a row, beside two ids and two sources
 	sliceBytes = 16 << 20
 	maxSlices  = 256
-	// Crowds list so many pairs for each document (verify).
+	// Crowds list so many pairs for each document (crowds).
 	crowdPairs = 66
 )
 

@@ -178,7 +178,7 @@ func (p *Plan) choose(sets [][]uint64) (err error) {
 		// has the last word.
 		p.Threshold = setsim.Threshold{Num: 1, Den: 1}
 		p.Choice = lsh.Choice{
-			Params:         lsh.Params{Bands: 1, Rows: exactSignature, Signature: exactSignature},
+			Banding:        lsh.Banding{Bands: 1, Rows: exactSignature, Signature: exactSignature},
 			ExpectedRecall: 1, Reason: "method exact: one key, the whole signature",
 		}
 	} else {

@@ -108,10 +108,11 @@ func Ledger(ctx context.Context, file string) ([]blocks.Fact, error) {
 
 // Signature says how documents are signed; temp is the run's temporary folder.
 func (p *Plan) Signature(temp string) signature.Params {
+	banding := p.Choice.Banding
+	banding.AsText = p.NeedsDictionary()
 	return signature.Params{
 		Inputs: Inputs(temp), Text: p.Text, Family: p.Request.Signature, Dictionary: p.Dictionary(temp),
-		Signature: p.Choice.Signature, Bands: p.Choice.Bands, Rows: p.Choice.Rows,
-		Seed: p.Request.Seed, Exact: p.Request.Exact, ShardBits: p.shardBits(),
+		Banding: banding, Seed: p.Request.Seed, Exact: p.Request.Exact, ShardBits: p.shardBits(),
 	}
 }
 

@@ -288,7 +288,7 @@ func (r *run) search(ctx context.Context, key blocks.Key, text []byte) (*nearest
 	pipeline, scope := beam.NewPipelineWithRoot()
 	docs, _ := r.plan.ReadAlone(scope, r.temp)
 	signed, _ := signature.Values(scope, docs, signing)
-	nearest.Find(scope, signed, nearest.Params{Banding: signing.Banding(), Query: query, Answer: path, Most: r.config.Most})
+	nearest.Find(scope, signed, nearest.Params{Banding: signing.Banding, Query: query, Answer: path, Most: r.config.Most})
 	if _, err := r.config.Execute(ctx, r.launch, pipeline, r.temp); err != nil {
 		return nil, err
 	}

@@ -1,6 +1,6 @@
-// Package baseline finds similar pairs as textbooks do, to compare with: by comparing all documents
-// (BruteForce), and by the signatures of those that share a bucket (Signatures). Both look at every
-// pair on its own, which no large collection allows.
+// Package baseline finds similar pairs as textbooks do, for comparison: by comparing all documents
+// (BruteForce), or the signatures of those that share a bucket (Signatures). Both look at every pair,
+// so they suit small collections only.
 package baseline
 
 import (
@@ -10,7 +10,6 @@ import (
 	"io"
 	"io/fs"
 	"maps"
-	"path"
 	"reflect"
 	"slices"
 
@@ -24,6 +23,7 @@ import (
 	"github.com/neardup/neardup/kernels/lsh"
 	"github.com/neardup/neardup/kernels/setsim"
 	"github.com/neardup/neardup/kernels/shingle"
+	"github.com/neardup/neardup/transforms/gather"
 )
 
 func init() {
@@ -35,9 +35,6 @@ func init() {
 	register.Emitter2[int64, []byte]()
 	register.Iter1[[]byte]()
 }
-
-// together is the key of what one call gathers.
-const together = 0
 
 // Params say how pairs are found, and where they go.
 type Params struct {
@@ -62,8 +59,8 @@ func BruteForce(s beam.Scope, docs flow.Documents, text shingle.Spec, p Params) 
 	beam.ParDo0(s, &writePairsFn{p}, beam.GroupByKey(s, pairs))
 }
 
-// Signatures writes to a file the pairs of documents that share a bucket and of whose signatures
-// the sets of values reach the threshold. Nothing is verified on the documents.
+// Signatures writes to a file the pairs of documents that share a bucket, if the sets of their
+// signatures' values reach the threshold. The documents themselves are not compared.
 //
 //	blocks of signatures → nothing
 func Signatures(s beam.Scope, signed flow.Signatures, banding lsh.Banding, p Params) {
@@ -82,16 +79,16 @@ func number(one, other int) int64 {
 	return j*(j+1)/2 + i
 }
 
-// maxRun keeps an element small, whatever the document.
-const maxRun = 8 << 10
+// maxNumbers keeps an element small, whatever the document.
+const maxNumbers = 8 << 10
 
 // send sends numbers of a document to all pairs of cells that have its own.
 func (p *Params) send(out *blocks.Buffers, key blocks.Key, numbers []uint64, emit func(int64, []byte)) {
 	own := p.cellOf(key)
 	for other := range p.Cells {
-		for run := range slices.Chunk(numbers, maxRun) {
+		for some := range slices.Chunk(numbers, maxNumbers) {
 			out.Add(number(own, other), func(block []byte) []byte {
-				return blocks.AppendNumbers(block, key, run)
+				return blocks.AppendNumbers(block, key, some)
 			}, emit)
 		}
 	}
@@ -108,19 +105,15 @@ type member struct {
 // members gathers the documents of a group, in input order.
 func (p *Params) members(packed func(*[]byte) bool) (members []*member, err error) {
 	byKey := map[blocks.Key]*member{}
-	var block []byte
-	for packed(&block) {
-		d := blocks.NewDecoder(block)
-		for !d.Done() {
-			key, numbers := d.Numbers(nil)
-			if d.Err() != nil {
-				return nil, d.Err()
-			}
-			if byKey[key] == nil {
-				byKey[key] = &member{doc: key, cell: p.cellOf(key)}
-			}
-			byKey[key].set = append(byKey[key].set, numbers...)
+	err = gather.Each(packed, func(d *blocks.Decoder) {
+		key, numbers := d.Numbers(nil)
+		if byKey[key] == nil {
+			byKey[key] = &member{doc: key, cell: p.cellOf(key)}
 		}
+		byKey[key].set = append(byKey[key].set, numbers...)
+	})
+	if err != nil {
+		return nil, err
 	}
 	for _, key := range slices.Sorted(maps.Keys(byKey)) {
 		members = append(members, byKey[key])
@@ -128,8 +121,8 @@ func (p *Params) members(packed func(*[]byte) bool) (members []*member, err erro
 	return members, nil
 }
 
-// found are the pairs of one call.
-type found struct {
+// foundPairs are the pairs of one call.
+type foundPairs struct {
 	params Params
 	cells  int64 // that are compared
 	n      int
@@ -137,20 +130,20 @@ type found struct {
 	emit   func(int64, []byte)
 }
 
-func (p *Params) found(cells int64, emit func(int64, []byte)) *found {
-	return &found{params: *p, cells: cells, out: blocks.NewBuffers(), emit: emit}
+func (p *Params) found(cells int64, emit func(int64, []byte)) *foundPairs {
+	return &foundPairs{params: *p, cells: cells, out: blocks.NewBuffers(), emit: emit}
 }
 
-// compare adds two documents, a before b, if their sets reach the threshold. Two of one cell come
-// together in several calls, and count in one.
-func (f *found) compare(ctx context.Context, a, b *member) error {
+// compare adds two documents, a before b, if their sets reach the threshold. Several calls compare two
+// documents of one cell; one of them counts.
+func (f *foundPairs) compare(ctx context.Context, a, b *member) error {
 	if number(a.cell, b.cell) != f.cells || !f.params.Threshold.Reached(setsim.Overlap(a.set, b.set), len(a.set), len(b.set)) {
 		return nil
 	}
 	if f.n++; f.n > f.params.Most {
 		return f.params.tooMany(ctx)
 	}
-	f.out.Add(together, func(block []byte) []byte { return blocks.AppendEdge(block, blocks.Edge{A: a.doc, B: b.doc}) }, f.emit)
+	f.out.Add(gather.Key, func(block []byte) []byte { return blocks.AppendEdge(block, blocks.Edge{A: a.doc, B: b.doc}) }, f.emit)
 	return nil
 }
 
@@ -183,7 +176,7 @@ func (f *setsFn) FinishBundle(emit func(int64, []byte)) { f.out.Flush(emit) }
 
 // bruteFn compares all sets of two cells.
 //
-//	KV<pair of cells, documents with shingles> → KV<together, edges>
+//	KV<pair of cells, documents with shingles> → KV<gather.Key, edges>
 type bruteFn struct{ Params Params }
 
 func (f *bruteFn) ProcessElement(ctx context.Context, cells int64, packed func(*[]byte) bool, emit func(int64, []byte)) error {
@@ -192,7 +185,7 @@ func (f *bruteFn) ProcessElement(ctx context.Context, cells int64, packed func(*
 		return err
 	}
 	for _, m := range members {
-		slices.Sort(m.set) // its runs came in any order
+		slices.Sort(m.set) // its parts come in any order
 	}
 	found := f.Params.found(cells, emit)
 	for i, a := range members {
@@ -234,7 +227,7 @@ func (f *signaturesFn) FinishBundle(emit func(int64, []byte)) { f.out.Flush(emit
 
 // bucketsFn compares the signatures of two cells that share a bucket, in the first that they share.
 //
-//	KV<pair of cells, documents with signature> → KV<together, edges>
+//	KV<pair of cells, documents with signature> → KV<gather.Key, edges>
 type bucketsFn struct {
 	Params  Params
 	Banding lsh.Banding
@@ -272,7 +265,7 @@ func (f *bucketsFn) ProcessElement(ctx context.Context, cells int64, packed func
 	return nil
 }
 
-// anyEqual says whether two lists agree at any place.
+// anyEqual reports whether two lists agree at any index.
 func anyEqual(a, b []uint64) bool {
 	for i := range a {
 		if a[i] == b[i] {
@@ -284,7 +277,7 @@ func anyEqual(a, b []uint64) bool {
 
 // writePairsFn writes pairs to a file, sorted.
 //
-//	KV<together, edges> → nothing
+//	KV<gather.Key, edges> → nothing
 type writePairsFn struct{ Params Params }
 
 func (f *writePairsFn) ProcessElement(ctx context.Context, _ int64, packed func(*[]byte) bool) error {
@@ -299,24 +292,13 @@ func (f *writePairsFn) ProcessElement(ctx context.Context, _ int64, packed func(
 			return f.Params.tooMany(ctx)
 		}
 	}
-	slices.SortFunc(edges, blocks.Edge.Compare)
-	_, err = storage.WriteBelow(ctx, path.Dir(f.Params.Path), f.Params.Path, func(w io.Writer) error {
-		var buffer []byte
-		for _, e := range edges {
-			buffer = blocks.AppendEdge(buffer[:0], e)
-			if _, err := w.Write(buffer); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	return err
+	return gather.WriteEdges(ctx, f.Params.Path, edges)
 }
 
 // ErrTooMany says that there are more pairs than Params.Most.
 var ErrTooMany = errors.New("too many pairs")
 
-// tooMany ends the job, and leaves word for Pairs: of a step's error only the text comes back.
+// tooMany ends the job and leaves a file for Pairs: of a step's error the launcher sees only the text.
 func (p *Params) tooMany(ctx context.Context) error {
 	_, err := storage.WriteFile(ctx, p.Path+exceeded, func(io.Writer) error { return nil })
 	return errors.Join(ErrTooMany, err)
@@ -330,12 +312,5 @@ func Pairs(ctx context.Context, path string) ([]blocks.Edge, error) {
 	if _, err := storage.ReadFile(ctx, path+exceeded); !errors.Is(err, fs.ErrNotExist) {
 		return nil, cmp.Or(err, ErrTooMany)
 	}
-	data, err := storage.ReadFile(ctx, path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	return blocks.DecodeEdges(nil, data)
+	return gather.ReadEdges(ctx, path)
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/neardup/neardup/kernels/lsh"
 	"github.com/neardup/neardup/kernels/setsim"
 	"github.com/neardup/neardup/kernels/shingle"
+	"github.com/neardup/neardup/transforms/gather"
 )
 
 // groups gathers what a DoFn emits, as a GroupByKey would.
@@ -168,7 +169,7 @@ func TestSignaturesEqualDefinition(t *testing.T) {
 				t.Fatal(err)
 			}
 			f.FinishBundle(parts.emit)
-			banding := lsh.Banding{Bands: 3, Rows: 2, Labels: round%2 == 0}
+			banding := lsh.Banding{Bands: 3, Rows: 2, AsText: round%2 == 0}
 			parts.each(t, func(key int64, packed func(*[]byte) bool) error {
 				return (&bucketsFn{p, banding}).ProcessElement(t.Context(), key, packed, edges.emit)
 			})
@@ -203,7 +204,7 @@ func TestTooManyPairs(t *testing.T) {
 				for i := range 3 {
 					three = blocks.AppendEdge(three, blocks.Edge{A: 0, B: blocks.NewKey(0, int64(i+1))})
 				}
-				return (&writePairsFn{p}).ProcessElement(t.Context(), together, beamtest.Values(three, three))
+				return (&writePairsFn{p}).ProcessElement(t.Context(), gather.Key, beamtest.Values(three, three))
 			},
 		}
 		for name, call := range calls {

@@ -1,4 +1,4 @@
-// Package candidates finds the documents to be compared.
+// Package candidates connects documents that share a bucket.
 package candidates
 
 import (
@@ -28,16 +28,17 @@ var (
 
 // Buckets chains the documents of each bucket by edges.
 //
-//	KV<(band, shard), band entries> → edges
+//	KV<band and shard, band entries> → blocks of edges
 //
-// A bucket of n documents has n−1 edges, each document to the next in input order, never the
-// clique: that keeps them connected, and the exact join inside a component finds every pair of
-// it. One GroupByKey.
+// A bucket of n documents has n−1 edges, from each document to the next in input order, and not the
+// n(n−1)/2 of a clique: these connect the same documents, and the exact join of a component finds all
+// its pairs. One GroupByKey. Counters: buckets/entries, buckets/buckets, buckets/edges, buckets/size.
 func Buckets(s beam.Scope, bands flow.Bands) flow.Edges {
 	s = s.Scope("candidates.Buckets")
 	return flow.Edges(beam.ParDo(s, &bucketsFn{}, beam.GroupByKey(s, beam.PCollection(bands))))
 }
 
+// bucketsFn chains the buckets of a band's shard; see Buckets for the shapes.
 type bucketsFn struct {
 	entries []blocks.BandEntry
 	sorter  radix.Sorter[blocks.BandEntry, blocks.Key]

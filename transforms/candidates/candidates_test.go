@@ -31,7 +31,8 @@ func TestBucketsAreChained(t *testing.T) {
 			}
 		}
 		writer.Flush(emit)
-		rand.Shuffle(len(packed), func(i, j int) { packed[i], packed[j] = packed[j], packed[i] })
+		r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))
+		r.Shuffle(len(packed), func(i, j int) { packed[i], packed[j] = packed[j], packed[i] })
 
 		var want []blocks.Edge
 		for _, bucket := range documents {

@@ -18,6 +18,7 @@ import (
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/kernels/hash"
 	"github.com/neardup/neardup/kernels/unionfind"
+	"github.com/neardup/neardup/transforms/gather"
 )
 
 func init() {
@@ -40,16 +41,16 @@ var (
 type Params struct {
 	// Inputs is the path of the shared blocks.Inputs.
 	Inputs string
-	// Parts is the number of groups that edges are spread over at first.
+	// Parts is the number of parts of the graph, by a hash of documents: edges are grouped by part first.
 	Parts int
-	// Documents is about how many may have an edge.
+	// Documents is an estimate of how many may have an edge.
 	Documents int64
-	// Limit is how many documents the last group of a tree may hold: DefaultLimit, but in tests.
-	// The result does not depend on it.
+	// Limit is the number of documents that the last group of a tree may hold: DefaultLimit, except in
+	// tests. The result does not depend on it.
 	Limit int64
 }
 
-// DefaultLimit keeps any group of a tree to 64 MB: fanIn forests with an edge of 16 bytes for each
+// DefaultLimit bounds any group of a tree to 64 MB: fanIn forests, each with one edge of 16 bytes per
 // document.
 const DefaultLimit = 1 << 20
 
@@ -67,25 +68,30 @@ const fanIn = 4
 // limit also two for each round of contraction, and four.
 func Connect(s beam.Scope, p Params, found ...flow.Edges) flow.Members {
 	s = s.Scope("components.Connect")
-	var all []beam.PCollection
-	for _, edges := range found {
-		all = append(all, beam.PCollection(edges))
-	}
-	edges := beam.Flatten(s, all...)
+	edges := flow.Flatten(s, found...)
 	if p.Documents > p.Limit {
 		return contracted(s, edges, p)
 	}
-	spread := beam.ParDo(s, &spreadFn{Parts: p.Parts}, edges)
-	return flow.Members(beam.ParDo(s, &membersFn{Inputs: p.Inputs}, tree(s, spread, p.Parts)))
+	spread := partEdges(beam.ParDo(s, &spreadFn{Parts: p.Parts}, beam.PCollection(edges)))
+	return flow.Members(beam.ParDo(s, &membersFn{Inputs: p.Inputs}, beam.PCollection(tree(s, spread, p.Parts))))
 }
 
+type (
+	// partEdges are KV<part, edges>.
+	partEdges beam.PCollection
+	// allEdges is the one group of the last of a tree's levels: KV<0, group of edges>.
+	allEdges beam.PCollection
+)
+
 // tree merges the forests of so many parts until one group has all edges.
-func tree(s beam.Scope, edges beam.PCollection, parts int) beam.PCollection {
-	groups := beam.GroupByKey(s, edges)
+//
+//	KV<part, edges> → KV<0, group of edges>
+func tree(s beam.Scope, edges partEdges, parts int) allEdges {
+	groups := beam.GroupByKey(s, beam.PCollection(edges))
 	for ; parts > 1; parts = (parts + fanIn - 1) / fanIn {
 		groups = beam.GroupByKey(s, beam.ParDo(s, &forestFn{}, groups))
 	}
-	return groups
+	return allEdges(groups)
 }
 
 // part returns the part that a document belongs to.
@@ -93,11 +99,13 @@ func part(key blocks.Key, parts int) int64 {
 	return int64(hash.Mix(uint64(key)) % uint64(parts))
 }
 
-// spreadFn distributes edges by their later document: of those, unlike of earlier ones, a forest has
-// one edge each, so no group is large because one document has many.
+// spreadFn distributes edges by their later document. A forest has one edge for each of those, so no
+// group is large because one document has many edges.
+//
+//	blocks of edges → KV<part, edges>
 type spreadFn struct {
 	Parts int
-	// Roots: the first document of a tree, which is no edge's later one, gets an edge to itself.
+	// Roots: the first document of a tree, the later one of no edge, gets an edge to itself.
 	Roots bool
 
 	edges  []blocks.Edge
@@ -144,7 +152,7 @@ func forestEdges(f *unionfind.Forest, roots bool) iter.Seq[blocks.Edge] {
 	}
 }
 
-// sender packs values by the group they go to, and counts bytes.
+// sender packs values by key, and counts bytes.
 type sender struct {
 	buffers *blocks.Buffers
 	emit    func(int64, []byte)
@@ -173,6 +181,8 @@ func (s *sender) flush() int64 {
 }
 
 // forestFn replaces the edges of a group by a spanning forest.
+//
+//	KV<part, group of edges> → KV<part/fanIn, edges>
 type forestFn struct{}
 
 func (f *forestFn) ProcessElement(ctx context.Context, part int64, packed func(*[]byte) bool, emit func(int64, []byte)) error {
@@ -189,6 +199,8 @@ func (f *forestFn) ProcessElement(ctx context.Context, part int64, packed func(*
 }
 
 // membersFn turns the last forest into members, by split.
+//
+//	KV<0, group of edges> → KV<split, members>
 type membersFn struct{ Inputs string }
 
 func (f *membersFn) ProcessElement(ctx context.Context, _ int64, packed func(*[]byte) bool, emit func(int64, []byte)) error {
@@ -223,21 +235,5 @@ func (s *sender) member(in *blocks.Inputs, m blocks.Member) {
 
 // connect adds the edges of a group to a forest.
 func connect(forest *unionfind.Forest, packed func(*[]byte) bool) error {
-	return eachEdge(packed, func(e blocks.Edge) { forest.Union(int64(e.A), int64(e.B)) })
-}
-
-// eachEdge calls do for the edges of a group, block by block.
-func eachEdge(packed func(*[]byte) bool, do func(blocks.Edge)) error {
-	var edges []blocks.Edge
-	var block []byte
-	var err error
-	for packed(&block) {
-		if edges, err = blocks.DecodeEdges(edges[:0], block); err != nil {
-			return err
-		}
-		for _, e := range edges {
-			do(e)
-		}
-	}
-	return nil
+	return gather.Edges(packed, func(e blocks.Edge) { forest.Union(int64(e.A), int64(e.B)) })
 }

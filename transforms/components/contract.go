@@ -14,6 +14,7 @@ import (
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/kernels/contract"
 	"github.com/neardup/neardup/kernels/unionfind"
+	"github.com/neardup/neardup/transforms/gather"
 )
 
 func init() {
@@ -24,7 +25,7 @@ func init() {
 	beam.RegisterDoFn(reflect.TypeFor[resolveFn]())
 	beam.RegisterDoFn(reflect.TypeFor[countFn]())
 	beam.RegisterDoFn(reflect.TypeFor[totalFn]())
-	beam.RegisterDoFn(reflect.TypeFor[placedFn]())
+	beam.RegisterDoFn(reflect.TypeFor[labelledFn]())
 }
 
 // lastParts is the number of groups that the edges of the contracted graph are spread over.
@@ -32,33 +33,34 @@ const lastParts = fanIn * fanIn
 
 // contracted finds connected components that no worker can hold.
 //
-// Documents belong to parts by their hash. Each has a label, at first itself, that is kept with
-// it: its place. Edges run between labels. In each round, every label that has a neighbour becomes
-// the first of itself and its neighbours in an order drawn by lot, so that labels become fewer by
-// about half, whatever the graph. When they are few enough a tree connects them.
+//	blocks of edges → KV<split, members>
 //
-// A part that needs to know of a label asks the part that the label belongs to, once, however many
-// of its documents and edges have it: so no group is large because one document has many
-// neighbours.
-func contracted(s beam.Scope, edges beam.PCollection, p Params) flow.Members {
+// Documents belong to parts by their hash. Each has a label, at first itself, and edges run between
+// labels. In each round, every label that has a neighbour becomes the first of itself and its
+// neighbours in a pseudo-random order, which about halves the number of labels of any graph. When they
+// are few enough a tree connects them.
+//
+// A part asks for the new name of a label once, however many of its documents and edges have it: so no
+// group is large because one document has many neighbours.
+func contracted(s beam.Scope, edges flow.Edges, p Params) flow.Members {
 	s = s.Scope("Contracted")
-	spread := beam.ParDo(s, &spreadFn{Parts: p.Parts, Roots: true}, edges)
-	left, places, questions := beam.ParDo3(s, &openFn{Parts: p.Parts, Next: contract.OrderOf(0)}, beam.GroupByKey(s, spread))
+	spread := beam.ParDo(s, &spreadFn{Parts: p.Parts, Roots: true}, beam.PCollection(edges))
+	left, labelled, questions := beam.ParDo3(s, &openFn{Parts: p.Parts, Next: contract.OrderOf(0)}, beam.GroupByKey(s, spread))
 	n := contract.Rounds(p.Documents, p.Limit)
 	for round := range n {
 		s := s.Scope(fmt.Sprintf("Round%d", round+1))
 		answers := beam.ParDo(s, &hookFn{Order: contract.OrderOf(round)}, beam.GroupByKey(s, questions))
-		left, places, questions = beam.ParDo3(s, &contractFn{Parts: p.Parts, Next: contract.OrderOf(round + 1), Last: round == n-1}, beam.CoGroupByKey(s, left, places, answers))
+		left, labelled, questions = beam.ParDo3(s, &contractFn{Parts: p.Parts, Next: contract.OrderOf(round + 1), Last: round == n-1}, beam.CoGroupByKey(s, left, labelled, answers))
 	}
-	roots := beam.ParDo(s, &rootsFn{Parts: p.Parts, Limit: p.Limit, Rounds: n}, tree(s, left, lastParts))
+	roots := beam.ParDo(s, &rootsFn{Parts: p.Parts, Limit: p.Limit, Rounds: n}, beam.PCollection(tree(s, partEdges(left), lastParts)))
 	answers := beam.ParDo(s, &resolveFn{}, beam.CoGroupByKey(s, questions, roots))
-	places, counts := beam.ParDo2(s, &countFn{Parts: p.Parts}, beam.CoGroupByKey(s, places, answers))
+	labelled, counts := beam.ParDo2(s, &countFn{Parts: p.Parts}, beam.CoGroupByKey(s, labelled, answers))
 	totals := beam.ParDo(s, &totalFn{}, beam.GroupByKey(s, counts))
-	return flow.Members(beam.ParDo(s, &placedFn{Inputs: p.Inputs}, beam.CoGroupByKey(s, places, totals)))
+	return flow.Members(beam.ParDo(s, &labelledFn{Inputs: p.Inputs}, beam.CoGroupByKey(s, labelled, totals)))
 }
 
-// Places and answers travel as edges: a place from a document's label to the document, an answer
-// from a label's new one to itself.
+// Labelled documents and answers travel as edges: from a document's label to the document, and from a
+// label's new one to itself.
 
 // question asks for the new label of a label.
 type question struct {
@@ -72,22 +74,14 @@ func (q question) append(block []byte) []byte {
 }
 
 func eachQuestion(packed func(*[]byte) bool, do func(question)) error {
-	var block []byte
-	for packed(&block) {
-		for d := blocks.NewDecoder(block); !d.Done(); {
-			q := question{label: d.Key(), best: d.Key(), from: int64(d.Uint32())}
-			if err := d.Err(); err != nil {
-				return err
-			}
-			do(q)
-		}
-	}
-	return nil
+	return gather.Each(packed, func(d *blocks.Decoder) {
+		do(question{label: d.Key(), best: d.Key(), from: int64(d.Uint32())})
+	})
 }
 
 func readAnswers(answers func(*[]byte) bool) (contract.Labels, error) {
 	l := contract.Labels{}
-	return l, eachEdge(answers, func(e blocks.Edge) { l[int64(e.B)] = int64(e.A) })
+	return l, gather.Edges(answers, func(e blocks.Edge) { l[int64(e.B)] = int64(e.A) })
 }
 
 func readCounts(counts func(*[]byte) bool, sums contract.Sizes, do func(count)) error {
@@ -99,22 +93,22 @@ func readCounts(counts func(*[]byte) bool, sums contract.Sizes, do func(count)) 
 
 // outputs are what a part sends after each round.
 type outputs struct {
-	part                     int64
-	edges, places, questions *sender
-	graph                    *contract.Part
+	part                        int64
+	edges, documents, questions *sender
+	graph                       *contract.Part
 }
 
-func newOutputs(part int64, next contract.Order, edges, places, questions func(int64, []byte)) *outputs {
+func newOutputs(part int64, next contract.Order, edges, documents, questions func(int64, []byte)) *outputs {
 	return &outputs{
-		part: part, edges: newSender(edges), places: newSender(places), questions: newSender(questions),
+		part: part, edges: newSender(edges), documents: newSender(documents), questions: newSender(questions),
 		graph: contract.NewPart(next),
 	}
 }
 
-// place keeps a document with its label.
-func (o *outputs) place(label int64, document blocks.Key) {
-	o.places.edge(o.part, blocks.Edge{A: blocks.Key(label), B: document})
-	o.graph.Place(label)
+// label keeps a document with its label.
+func (o *outputs) label(document blocks.Key, label int64) {
+	o.documents.edge(o.part, blocks.Edge{A: blocks.Key(label), B: document})
+	o.graph.Label(label)
 }
 
 // send sends the edges to the parts that to names, and asks for the labels.
@@ -126,31 +120,31 @@ func (o *outputs) send(ctx context.Context, parts int, to func(blocks.Edge) int6
 		q := question{label: blocks.Key(label), best: blocks.Key(best), from: o.part}
 		o.questions.add(part(q.label, parts), q.append)
 	})
-	edgesShuffled.Inc(ctx, o.edges.flush()+o.places.flush()+o.questions.flush())
+	edgesShuffled.Inc(ctx, o.edges.flush()+o.documents.flush()+o.questions.flush())
 }
 
 func (o *outputs) stay(blocks.Edge) int64 { return o.part }
 
 // openFn begins: each document that has an edge is its own label.
 //
-//	KV<part, edges> → KV<part, edges>, KV<part, places>, KV<part, questions>
+//	KV<part, edges> → KV<part, edges>, KV<part, labelled documents>, KV<part, questions>
 type openFn struct {
 	Parts int
 	Next  contract.Order // of the next round
 }
 
-func (f *openFn) ProcessElement(ctx context.Context, part int64, packed func(*[]byte) bool, edges, places, questions func(int64, []byte)) error {
-	out := newOutputs(part, f.Next, edges, places, questions)
-	documents := map[blocks.Key]bool{} // of this part: the later ones of edges
-	err := eachEdge(packed, func(e blocks.Edge) {
-		documents[e.B] = true
+func (f *openFn) ProcessElement(ctx context.Context, part int64, packed func(*[]byte) bool, edges, documents, questions func(int64, []byte)) error {
+	out := newOutputs(part, f.Next, edges, documents, questions)
+	own := map[blocks.Key]bool{} // documents of this part: the later ones of edges
+	err := gather.Edges(packed, func(e blocks.Edge) {
+		own[e.B] = true
 		out.graph.Edge(int64(e.A), int64(e.B))
 	})
 	if err != nil {
 		return err
 	}
-	for _, key := range slices.Sorted(maps.Keys(documents)) {
-		out.place(int64(key), key)
+	for _, key := range slices.Sorted(maps.Keys(own)) {
+		out.label(key, int64(key))
 	}
 	out.send(ctx, f.Parts, out.stay)
 	return nil
@@ -183,7 +177,7 @@ func (f *hookFn) ProcessElement(ctx context.Context, _ int64, packed func(*[]byt
 
 // contractFn gives the edges and the documents of a part their new labels.
 //
-//	KV<part, edges, places, answers> → KV<part, edges>, KV<part, places>, KV<part, questions>
+//	KV<part, edges, labelled documents, answers> → KV<part, edges>, KV<part, labelled documents>, KV<part, questions>
 type contractFn struct {
 	Parts int
 	Next  contract.Order // of the next round
@@ -191,16 +185,16 @@ type contractFn struct {
 	Last bool
 }
 
-func (f *contractFn) ProcessElement(ctx context.Context, at int64, packed, placed, answers func(*[]byte) bool, edges, places, questions func(int64, []byte)) error {
+func (f *contractFn) ProcessElement(ctx context.Context, at int64, packed, labelled, answers func(*[]byte) bool, edges, documents, questions func(int64, []byte)) error {
 	now, err := readAnswers(answers)
 	if err != nil {
 		return err
 	}
-	out := newOutputs(at, f.Next, edges, places, questions)
-	if err := eachEdge(placed, func(e blocks.Edge) { out.place(now.Of(int64(e.A)), e.B) }); err != nil {
+	out := newOutputs(at, f.Next, edges, documents, questions)
+	if err := gather.Edges(labelled, func(e blocks.Edge) { out.label(e.B, now.Of(int64(e.A))) }); err != nil {
 		return err
 	}
-	err = eachEdge(packed, func(e blocks.Edge) { out.graph.Edge(now.Of(int64(e.A)), now.Of(int64(e.B))) })
+	err = gather.Edges(packed, func(e blocks.Edge) { out.graph.Edge(now.Of(int64(e.A)), now.Of(int64(e.B))) })
 	if err != nil {
 		return err
 	}
@@ -276,34 +270,26 @@ func (c count) append(block []byte) []byte {
 }
 
 func eachCount(packed func(*[]byte) bool, do func(count)) error {
-	var block []byte
-	for packed(&block) {
-		for d := blocks.NewDecoder(block); !d.Done(); {
-			c := count{label: d.Key(), first: d.Key(), documents: int(d.Uint32()), from: int64(d.Uint32())}
-			if err := d.Err(); err != nil {
-				return err
-			}
-			do(c)
-		}
-	}
-	return nil
+	return gather.Each(packed, func(d *blocks.Decoder) {
+		do(count{label: d.Key(), first: d.Key(), documents: int(d.Uint32()), from: int64(d.Uint32())})
+	})
 }
 
 // countFn gives the documents of a part their last labels, one for each component, and counts them.
 //
-//	KV<part, places, answers> → KV<part, places>, KV<part, counts>
+//	KV<part, labelled documents, answers> → KV<part, labelled documents>, KV<part, counts>
 type countFn struct{ Parts int }
 
-func (f *countFn) ProcessElement(ctx context.Context, at int64, placed, answers func(*[]byte) bool, places, counts func(int64, []byte)) error {
+func (f *countFn) ProcessElement(ctx context.Context, at int64, labelled, answers func(*[]byte) bool, documents, counts func(int64, []byte)) error {
 	now, err := readAnswers(answers)
 	if err != nil {
 		return err
 	}
-	toPlaces, toCounts := newSender(places), newSender(counts)
+	toDocuments, toCounts := newSender(documents), newSender(counts)
 	sums := contract.Sizes{}
-	err = eachEdge(placed, func(e blocks.Edge) {
+	err = gather.Edges(labelled, func(e blocks.Edge) {
 		label := now.Of(int64(e.A))
-		toPlaces.edge(at, blocks.Edge{A: blocks.Key(label), B: e.B})
+		toDocuments.edge(at, blocks.Edge{A: blocks.Key(label), B: e.B})
 		sums.Add(label, contract.Size{First: int64(e.B), Documents: 1})
 	})
 	if err != nil {
@@ -313,7 +299,7 @@ func (f *countFn) ProcessElement(ctx context.Context, at int64, placed, answers 
 		c := newCount(label, sum, at)
 		toCounts.add(part(c.label, f.Parts), c.append)
 	}
-	edgesShuffled.Inc(ctx, toPlaces.flush()+toCounts.flush())
+	edgesShuffled.Inc(ctx, toDocuments.flush()+toCounts.flush())
 	return nil
 }
 
@@ -341,12 +327,12 @@ func (f *totalFn) ProcessElement(ctx context.Context, _ int64, packed func(*[]by
 	return nil
 }
 
-// placedFn turns the documents of a part into members, by split.
+// labelledFn turns the documents of a part into members, by split.
 //
-//	KV<part, places, counts> → KV<split, members>
-type placedFn struct{ Inputs string }
+//	KV<part, labelled documents, counts> → KV<split, members>
+type labelledFn struct{ Inputs string }
 
-func (f *placedFn) ProcessElement(ctx context.Context, _ int64, placed, counts func(*[]byte) bool, emit func(int64, []byte)) error {
+func (f *labelledFn) ProcessElement(ctx context.Context, _ int64, labelled, counts func(*[]byte) bool, emit func(int64, []byte)) error {
 	in, err := storage.Shared[blocks.Inputs](ctx, f.Inputs)
 	if err != nil {
 		return err
@@ -357,7 +343,7 @@ func (f *placedFn) ProcessElement(ctx context.Context, _ int64, placed, counts f
 	}
 	out := newSender(emit)
 	documents := int64(0)
-	err = eachEdge(placed, func(e blocks.Edge) {
+	err = gather.Edges(labelled, func(e blocks.Edge) {
 		total := totals[int64(e.A)]
 		out.member(in, blocks.Member{Key: e.B, Component: blocks.Key(total.First), Of: total.Documents})
 		documents++

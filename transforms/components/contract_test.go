@@ -18,7 +18,7 @@ import (
 	"github.com/neardup/neardup/kernels/unionfind"
 )
 
-func init() { beam.RegisterFunction(gather) }
+func init() { beam.RegisterFunction(gatherFn) }
 
 // gathered are the members that a pipeline of this process came to.
 var gathered struct {
@@ -26,7 +26,7 @@ var gathered struct {
 	members []blocks.Member
 }
 
-func gather(_ int64, block []byte, _ func(string)) (err error) {
+func gatherFn(_ int64, block []byte, _ func(string)) (err error) {
 	gathered.Lock()
 	defer gathered.Unlock()
 	gathered.members, err = blocks.DecodeMembers(gathered.members, block)
@@ -61,7 +61,7 @@ func connected(t *testing.T, runner string, edges [][2]int, p Params) ([]blocks.
 	}
 	p.Inputs = shared(t)
 	pipeline, s := beam.NewPipelineWithRoot()
-	beam.ParDo(s, gather, beam.PCollection(Connect(s, p, flow.Edges(beam.CreateList(s, packed)))))
+	beam.ParDo(s, gatherFn, beam.PCollection(Connect(s, p, flow.Edges(beam.CreateList(s, packed)))))
 	gathered.members = nil
 	_, err := beam.Run(context.Background(), runner, pipeline)
 	slices.SortFunc(gathered.members, blocks.Member.Compare)

@@ -1,4 +1,4 @@
-// Package decide says which documents are kept, and writes down why the others are not.
+// Package decide decides which documents are kept, and makes the rows that say why.
 package decide
 
 import (
@@ -18,6 +18,7 @@ import (
 	"github.com/neardup/neardup/kernels/survivors"
 	"github.com/neardup/neardup/kernels/unionfind"
 	"github.com/neardup/neardup/records"
+	"github.com/neardup/neardup/transforms/gather"
 )
 
 func init() {
@@ -44,26 +45,27 @@ type Rows struct {
 type Params struct {
 	// Inputs is the path of the shared blocks.Inputs.
 	Inputs string
-	// Components keeps one document of each cluster; otherwise those are kept that no kept one is
-	// similar to.
-	Components bool
-	// Clusters: the rows of clusters/ are wanted. Else there is one of each cluster, that of its first
-	// document, by which they are counted.
+	// OnePerCluster keeps one document of each cluster, the policy "components"; otherwise a document is
+	// kept if it is similar to no kept one, the policy "star".
+	OnePerCluster bool
+	// Clusters: the rows of clusters/ are wanted. Otherwise there is one for each cluster, that of its
+	// first document, to count clusters by.
 	Clusters bool
 }
 
-// Survivors decides groups of components, in the order of preference: by the preference of the file,
-// then rank, then input order. A document is kept unless a kept one is at least threshold similar
-// to it: so no pair has both its documents kept, and each removed document is that similar to the
-// kept one that its row names. Or, with Components, only the first of a cluster is kept.
+// Survivors decides which documents are kept, in the order of preference: by the preference of the
+// file, then rank, then input order. A document is kept unless a kept one is similar to it: so no
+// pair has both its documents kept, and each removed document is similar to the kept one that its row
+// names. Or, with OnePerCluster, only the first of each cluster is kept.
 //
-//	KV<group, profiles>, KV<group, near pairs>, KV<group, links> → Rows
+//	KV<component shard, profiles>, KV<component shard, near pairs>, KV<component shard, links> →
+//	KV<table shard, rows> for each table, KV<corpus piece, keys>
 //
-// A group is whole components, which nothing connects: deciding them together is deciding each.
-// Links connect clusters as pairs do, and are no rows.
+// A shard has whole components, so it is decided at once. Links connect clusters as pairs do, and are
+// no rows. A copy group is visited at its preferred document, which is kept if the group is.
 //
-// A copy group stands at the place of the document to be preferred; if the group is kept, that
-// document is. One CoGroupByKey; a group's profiles and pairs are held in memory.
+// One CoGroupByKey; the profiles and pairs of a shard are held in memory. It fails if a pair names a
+// document without a profile. Counters: decide/clusters, decide/kept, decide/removed.
 func Survivors(s beam.Scope, profiles flow.Profiles, pairs flow.NearPairs, links flow.Links, p Params) Rows {
 	s = s.Scope("decide.Survivors")
 	near, clusters, removed, dropped := beam.ParDo4(s, &decideFn{Params: p}, beam.CoGroupByKey(s, beam.PCollection(profiles), beam.PCollection(pairs), beam.PCollection(links)))
@@ -73,12 +75,13 @@ func Survivors(s beam.Scope, profiles flow.Profiles, pairs flow.NearPairs, links
 	}
 }
 
+// decideFn decides a component shard; see Survivors for the shapes.
 type decideFn struct {
 	Params Params
 
 	in                              *blocks.Inputs
 	pairs, clusters, removed, drops *blocks.Buffers
-	components                      components
+	state                           groupState
 }
 
 func (f *decideFn) Setup(ctx context.Context) (err error) {
@@ -90,28 +93,28 @@ func (f *decideFn) StartBundle(_, _, _, _ func(int64, []byte)) {
 	f.pairs, f.clusters, f.removed, f.drops = blocks.NewBuffers(), blocks.NewBuffers(), blocks.NewBuffers(), blocks.NewBuffers()
 }
 
-func (f *decideFn) ProcessElement(ctx context.Context, number int64, profiles, pairs, links func(*[]byte) bool, toPairs, toClusters, toRemoved, toDropped func(int64, []byte)) error {
-	c := &f.components
+func (f *decideFn) ProcessElement(ctx context.Context, shard int64, profiles, pairs, links func(*[]byte) bool, toPairs, toClusters, toRemoved, toDropped func(int64, []byte)) error {
+	c := &f.state
 	if err := c.gather(f.in, profiles, pairs, links); err != nil {
-		return fmt.Errorf("group %d of components: %w", number, err)
+		return fmt.Errorf("component shard %d: %w", shard, err)
 	}
-	shard := func(own blocks.Key) int64 { return int64(f.in.Shard(own)) }
-	c.pairRows(f.in, func(a, b blocks.Key, pair *records.Pair) { blocks.AddRow(f.pairs, shard(a), a, b, pair, toPairs) })
-	verdicts, kept := c.decide(f.in, f.Params.Components), int64(0)
+	tableShard := func(own blocks.Key) int64 { return int64(f.in.Shard(own)) }
+	c.pairRows(f.in, func(a, b blocks.Key, pair *records.Pair) { blocks.AddRow(f.pairs, tableShard(a), a, b, pair, toPairs) })
+	verdicts, kept := c.decide(f.in, f.Params.OnePerCluster), int64(0)
 	var clustered records.Clustered
 	var removed records.Removed
 	for i := range verdicts {
 		v := &verdicts[i]
 		if f.Params.Clusters || v.doc.Key == v.cluster {
 			v.fillClustered(&clustered, f.in)
-			blocks.AddRow(f.clusters, shard(v.doc.Key), v.doc.Key, v.doc.Key, &clustered, toClusters)
+			blocks.AddRow(f.clusters, tableShard(v.doc.Key), v.doc.Key, v.doc.Key, &clustered, toClusters)
 		}
 		if v.doc == v.kept {
 			kept++
 			continue
 		}
 		v.fillRemoved(&removed, f.in)
-		blocks.AddRow(f.removed, shard(v.doc.Key), v.doc.Key, v.doc.Key, &removed, toRemoved)
+		blocks.AddRow(f.removed, tableShard(v.doc.Key), v.doc.Key, v.doc.Key, &removed, toRemoved)
 		f.drops.Add(int64(f.in.Piece(v.doc.Key)), func(block []byte) []byte {
 			return blocks.AppendKey(block, v.doc.Key)
 		}, toDropped)
@@ -129,23 +132,24 @@ func (f *decideFn) FinishBundle(toPairs, toClusters, toRemoved, toDropped func(i
 	f.drops.Flush(toDropped)
 }
 
-// document is one of the components that are decided together.
+// document is a profile with its id resolved.
 type document struct {
 	blocks.Profile
 	id string
 }
 
-// components are what is known of those of a group. Their storage serves the next.
-type components struct {
+// groupState is what is known of the documents of a component shard. Its storage serves the next.
+type groupState struct {
 	// groups are the copy groups in the order of their representatives, members in input order.
 	groups [][]*document
-	// near are the similar groups, by index.
+	// near are the pairs of similar groups, by index.
 	near []nearGroups
-	// links are groups of one cluster.
+	// links are pairs of groups of one cluster, by index.
 	links [][2]int
 
 	clusterCount int
-	astray       bool // a pair is of a document that is no representative
+	// hasNonRepresentative: a pair names a document that is no representative.
+	hasNonRepresentative bool
 
 	documents []document
 	docs      []*document
@@ -159,30 +163,29 @@ type nearGroups struct {
 	similarity   float64
 }
 
-// usualDocuments is up to how many documents a group's storage is kept for the next.
-const usualDocuments = 1 << 16
+// maxReused is the number of documents up to which storage is kept for the next shard.
+const maxReused = 1 << 16
 
-func (c *components) gather(in *blocks.Inputs, profiles, pairs, links func(*[]byte) bool) error {
-	if len(c.docs) > usualDocuments || c.groupOf == nil {
-		*c = components{groupOf: map[blocks.SetHash]int{}, byKey: map[blocks.Key]int{}}
+func (c *groupState) gather(in *blocks.Inputs, profiles, pairs, links func(*[]byte) bool) error {
+	if len(c.docs) > maxReused || c.groupOf == nil {
+		*c = groupState{groupOf: map[blocks.SetHash]int{}, byKey: map[blocks.Key]int{}}
 	}
 	clear(c.groupOf)
 	clear(c.byKey)
-	c.groups, c.near, c.links, c.clusterCount, c.astray = c.groups[:0], c.near[:0], c.links[:0], 0, false
+	c.groups, c.near, c.links, c.clusterCount, c.hasNonRepresentative = c.groups[:0], c.near[:0], c.links[:0], 0, false
 	clear(c.documents) // they hold blocks
 	c.documents, c.docs = c.documents[:0], c.docs[:0]
 
-	var block []byte
-	for profiles(&block) {
-		d := blocks.NewDecoder(block)
-		for !d.Done() {
-			p := d.Profile()
-			if err := d.Err(); err != nil {
-				return err
-			}
-			c.documents = append(c.documents, document{p, in.ID(p.Key, p.ID, p.HasID)})
-		}
-		block = nil // ranks point into it
+	err := gather.Each(profiles, func(d *blocks.Decoder) { // ranks share memory with the blocks
+		p := d.Profile()
+		c.documents = append(c.documents, document{Profile: p})
+	})
+	if err != nil {
+		return err
+	}
+	for i := range c.documents {
+		d := &c.documents[i]
+		d.id = in.ID(d.Key, d.ID, d.HasID)
 	}
 	for i := range c.documents {
 		c.docs = append(c.docs, &c.documents[i])
@@ -205,42 +208,36 @@ func (c *components) gather(in *blocks.Inputs, profiles, pairs, links func(*[]by
 	}
 
 	each := func(packed func(*[]byte) bool, found func(i, j, shared int)) error {
-		var near []blocks.NearPair
-		var err error
-		for packed(&block) {
-			if near, err = blocks.DecodeNearPairs(near[:0], block); err != nil {
-				return err
+		var unknown error
+		err := gather.NearPairs(packed, func(p blocks.NearPair) {
+			i, okA := c.of(p.A)
+			j, okB := c.of(p.B)
+			switch {
+			case !okA || !okB:
+				unknown = fmt.Errorf("a document of the pair %v, %v has no profile", p.A, p.B)
+			case i != j:
+				found(min(i, j), max(i, j), p.Shared)
 			}
-			for _, p := range near {
-				i, okA := c.of(p.A)
-				j, okB := c.of(p.B)
-				if !okA || !okB {
-					return fmt.Errorf("a pair of %v and %v, of which one has no profile", p.A, p.B)
-				}
-				if i != j {
-					found(min(i, j), max(i, j), p.Shared)
-				}
-			}
-		}
-		return nil
+		})
+		return cmp.Or(err, unknown)
 	}
-	err := each(pairs, func(i, j, shared int) {
+	err = each(pairs, func(i, j, shared int) {
 		c.near = append(c.near, nearGroups{i: i, j: j, shared: shared,
 			similarity: setsim.Similarity(shared, c.groups[i][0].Size, c.groups[j][0].Size)})
 	})
 	if err != nil {
 		return err
 	}
-	if c.astray {
+	if c.hasNonRepresentative {
 		slices.SortFunc(c.near, func(a, b nearGroups) int { return cmp.Or(cmp.Compare(a.i, b.i), cmp.Compare(a.j, b.j)) })
 		c.near = slices.Compact(c.near)
 	}
 	return each(links, func(i, j, _ int) { c.links = append(c.links, [2]int{i, j}) })
 }
 
-// of returns the copy group of a document. Two components have the same set only if the first read took a
-// document for a copy that is none (signature.copies): then pairs may name either's representative.
-func (c *components) of(key blocks.Key) (g int, ok bool) {
+// of returns the copy group of a document. Two components have the same set only if kernels/copies took
+// a document for a copy that it is not; then pairs may name the representative of either.
+func (c *groupState) of(key blocks.Key) (g int, ok bool) {
 	if g, ok = c.byKey[key]; ok {
 		return g, true
 	}
@@ -248,13 +245,13 @@ func (c *components) of(key blocks.Key) (g int, ok bool) {
 	if !ok {
 		return 0, false
 	}
-	c.astray = true
+	c.hasNonRepresentative = true
 	return c.groupOf[c.docs[i].Hash], true
 }
 
-// pairRows links each copy to its representative, and lists the near pairs: one by one, for they
-// are many times as large as what they are made of.
-func (c *components) pairRows(in *blocks.Inputs, yield func(a, b blocks.Key, row *records.Pair)) {
+// pairRows yields a row for each copy with its representative, and for each near pair: one by one, for
+// rows take many times the memory of what they are made of.
+func (c *groupState) pairRows(in *blocks.Inputs, yield func(a, b blocks.Key, row *records.Pair)) {
 	var row records.Pair
 	add := func(a, b *document, shared int, similarity float64) {
 		row = records.Pair{
@@ -274,7 +271,7 @@ func (c *components) pairRows(in *blocks.Inputs, yield func(a, b blocks.Key, row
 	}
 }
 
-// verdict is what becomes of one document of a cluster.
+// verdict says whether a document of a cluster is kept, or which one in its place.
 type verdict struct {
 	doc, kept  *document
 	cluster    blocks.Key
@@ -283,36 +280,36 @@ type verdict struct {
 	reason     string
 }
 
-// arrange puts the groups in the order of their best members: order is from place to group, place
-// from group to place.
-func (c *components) arrange(in *blocks.Inputs) (best []*document, order, place []int) {
+// inOrder puts the groups in the order of preference, by their best members: order[i] is the group that
+// is visited as number i, and number its inverse.
+func (c *groupState) inOrder(in *blocks.Inputs) (best []*document, order, number []int) {
 	preferred := func(a, b *document) int { return in.Preferred(&a.Profile, &b.Profile) }
 	best = make([]*document, len(c.groups))
-	order, place = make([]int, len(c.groups)), make([]int, len(c.groups))
+	order, number = make([]int, len(c.groups)), make([]int, len(c.groups))
 	for g, members := range c.groups {
 		best[g], order[g] = slices.MinFunc(members, preferred), g
 	}
 	slices.SortFunc(order, func(g, h int) int { return preferred(best[g], best[h]) })
 	for i, g := range order {
-		place[g] = i
+		number[g] = i
 	}
-	return best, order, place
+	return best, order, number
 }
 
 // decide returns a verdict for each document that is in a cluster.
-func (c *components) decide(in *blocks.Inputs, components bool) (verdicts []verdict) {
-	best, order, place := c.arrange(in)
+func (c *groupState) decide(in *blocks.Inputs, onePerCluster bool) (verdicts []verdict) {
+	best, order, number := c.inOrder(in)
 	var forest unionfind.Forest
 	pairs := make([]survivors.Pair, len(c.near))
 	for k, n := range c.near {
 		forest.Union(int64(n.i), int64(n.j))
-		i, j := place[n.i], place[n.j]
+		i, j := number[n.i], number[n.j]
 		pairs[k] = survivors.Pair{I: min(i, j), J: max(i, j), Similarity: n.similarity}
 	}
 	var links []survivors.Pair
 	for _, l := range c.links {
 		forest.Union(int64(l[0]), int64(l[1]))
-		i, j := place[l[0]], place[l[1]]
+		i, j := number[l[0]], number[l[1]]
 		links = append(links, survivors.Pair{I: min(i, j), J: max(i, j)})
 	}
 	clusterOf := make([]int, len(c.groups))
@@ -327,7 +324,7 @@ func (c *components) decide(in *blocks.Inputs, components bool) (verdicts []verd
 		members[root] += len(c.groups[g])
 	}
 	var choices []survivors.Choice
-	if components {
+	if onePerCluster {
 		choices = survivors.Components(len(c.groups), append(links, pairs...))
 	} else {
 		choices = survivors.Star(len(c.groups), pairs)
@@ -340,7 +337,7 @@ func (c *components) decide(in *blocks.Inputs, components bool) (verdicts []verd
 		if root == g {
 			c.clusterCount++
 		}
-		choice := choices[place[g]]
+		choice := choices[number[g]]
 		by := order[choice.By]
 		for _, doc := range docs {
 			v := verdict{doc: doc, kept: best[by], cluster: c.groups[root][0].Key, members: members[root],

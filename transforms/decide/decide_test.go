@@ -36,7 +36,7 @@ func decided(in *blocks.Inputs, components bool, profiles, pairs, links [][]byte
 			out.Dropped = append(out.Dropped, d.Key())
 		}
 	}
-	f := &decideFn{Params: Params{Components: components, Clusters: true}, in: in}
+	f := &decideFn{Params: Params{OnePerCluster: components, Clusters: true}, in: in}
 	f.StartBundle(toPairs, toClusters, toRemoved, toDropped)
 	err = f.ProcessElement(context.Background(), 0, beamtest.Values(profiles...), beamtest.Values(pairs...), beamtest.Values(links...), toPairs, toClusters, toRemoved, toDropped)
 	f.FinishBundle(toPairs, toClusters, toRemoved, toDropped)

@@ -16,6 +16,7 @@ import (
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/kernels/edit"
 	"github.com/neardup/neardup/records"
+	"github.com/neardup/neardup/transforms/gather"
 )
 
 func init() {
@@ -35,15 +36,15 @@ type Lookup struct {
 	Answer string
 }
 
-// Found is what there is of an id.
+// Found is what is known of an id.
 type Found struct {
-	// Documents are how many have it, those that are not compared included.
+	// Documents is the number that have it, rejected ones included.
 	Documents int64
 	// Keys are those of the first that are compared, in input order.
 	Keys []blocks.Key
 	// Rejected are the rows of the first that are not.
 	Rejected []records.Rejected
-	// Closest are other ids that may have been meant.
+	// Closest are similar ids, closest first.
 	Closest []Close
 }
 
@@ -53,48 +54,50 @@ type Close struct {
 	Distance int
 }
 
-// mostPlaces is how many documents of one id, compared and not, are worth reading.
-const mostPlaces = 10
+// mostDocuments is how many documents of one id, compared and not, are worth reading.
+const mostDocuments = 10
 
 func (f *Found) addKeys(keys ...blocks.Key) {
-	if f.Keys = append(f.Keys, keys...); len(f.Keys) >= 2*mostPlaces {
+	if f.Keys = append(f.Keys, keys...); len(f.Keys) >= 2*mostDocuments {
 		f.cut()
 	}
 }
 
 func (f *Found) addRejected(rows ...records.Rejected) {
-	if f.Rejected = append(f.Rejected, rows...); len(f.Rejected) >= 2*mostPlaces {
+	if f.Rejected = append(f.Rejected, rows...); len(f.Rejected) >= 2*mostDocuments {
 		f.cut()
 	}
 }
 
 func (f *Found) cut() {
 	slices.Sort(f.Keys)
-	f.Keys = f.Keys[:min(len(f.Keys), mostPlaces)]
+	f.Keys = f.Keys[:min(len(f.Keys), mostDocuments)]
 	slices.SortFunc(f.Rejected, func(a, b records.Rejected) int {
 		return cmp.Or(cmp.Compare(a.Source, b.Source), cmp.Compare(a.Position, b.Position))
 	})
-	f.Rejected = f.Rejected[:min(len(f.Rejected), mostPlaces)]
+	f.Rejected = f.Rejected[:min(len(f.Rejected), mostDocuments)]
 }
 
 // mostClosest is how many are worth reading.
 const mostClosest = 5
 
-// Find writes the documents that have the id to a file.
+// Find writes to a file which documents have the id.
 //
 //	blocks of documents, KV<table shard, rejected rows> … → nothing
+//
+// One GroupByKey, of at most one Found from each bundle and block of rows.
 func (l Lookup) Find(s beam.Scope, docs flow.Documents, rejected ...flow.Rows[records.Rejected]) {
 	s = s.Scope("nearest.Lookup")
-	found := []beam.PCollection{beam.ParDo(s, &lookupFn{Lookup: l}, beam.PCollection(docs))}
+	found := []gather.Values{gather.Values(beam.ParDo(s, &lookupFn{Lookup: l}, beam.PCollection(docs)))}
 	for _, rows := range rejected {
-		found = append(found, beam.ParDo(s, &lookupRejectedFn{Lookup: l}, beam.PCollection(rows)))
+		found = append(found, gather.Values(beam.ParDo(s, &lookupRejectedFn{Lookup: l}, beam.PCollection(rows))))
 	}
-	beam.ParDo0(s, &mergeLookupFn{l}, gather(s, found...))
+	beam.ParDo0(s, &mergeLookupFn{l}, beam.PCollection(gather.All(s, found...)))
 }
 
-// lookupFn looks through documents.
+// lookupFn looks for the id in documents.
 //
-//	blocks of documents → KV<together, Found>
+//	blocks of documents → KV<gather.Key, Found>
 type lookupFn struct {
 	Lookup Lookup
 
@@ -128,8 +131,8 @@ func (f *lookupFn) FinishBundle(emit func(int64, []byte)) error {
 	return emitJSON(&f.found, emit)
 }
 
-// consider keeps an id if it is among the closest to that looked up, and at least half of that is
-// in it. One that begins with it is as close as one with a wrong letter.
+// consider keeps an id if it is among the closest to the wanted one, no further from it than half its
+// length. An id that begins with it counts as one wrong letter.
 func (f *Found) consider(id, wanted string) {
 	length := utf8.RuneCountInString(wanted)
 	limit := (length + 1) / 2
@@ -158,9 +161,9 @@ func (f *Found) close(c Close) {
 	}
 }
 
-// lookupRejectedFn looks through what is not compared.
+// lookupRejectedFn looks for the id in rejected rows.
 //
-//	KV<table shard, rejected rows> → KV<together, Found>
+//	KV<table shard, rejected rows> → KV<gather.Key, Found>
 type lookupRejectedFn struct {
 	Lookup Lookup
 
@@ -201,7 +204,7 @@ func (f *lookupRejectedFn) FinishBundle(func(int64, []byte)) error { return f.ro
 
 // mergeLookupFn writes what all bundles found.
 //
-//	KV<together, Found> → nothing
+//	KV<gather.Key, Found> → nothing
 type mergeLookupFn struct{ Lookup Lookup }
 
 func (f *mergeLookupFn) ProcessElement(ctx context.Context, _ int64, parts func(*[]byte) bool) error {
@@ -221,14 +224,17 @@ func (f *mergeLookupFn) ProcessElement(ctx context.Context, _ int64, parts func(
 	return storage.WriteShared(ctx, f.Lookup.Answer, &all)
 }
 
-// Text makes a block of the one document that the file path holds as text, beside those that are
-// read.
+// Text makes a block of one document, of key 0 and without id: the text in the file path.
 //
 //	Impulse → block of documents
 func Text(s beam.Scope, path string) flow.Documents {
-	return flow.Documents(beam.ParDo(s.Scope("nearest.Text"), &textFn{path}, beam.Impulse(s)))
+	s = s.Scope("nearest.Text")
+	return flow.Documents(beam.ParDo(s, &textFn{path}, beam.Impulse(s)))
 }
 
+// textFn reads the text.
+//
+//	Impulse → block of documents
 type textFn struct{ Path string }
 
 func (f *textFn) ProcessElement(ctx context.Context, _ []byte, emit func([]byte)) error {

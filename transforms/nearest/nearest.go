@@ -1,5 +1,4 @@
-// Package nearest finds the documents that are likest one: those that share a bucket with it, by
-// their signatures.
+// Package nearest finds a document's nearest neighbours among those sharing a bucket with it.
 package nearest
 
 import (
@@ -16,21 +15,15 @@ import (
 	"github.com/neardup/neardup/blocks/flow"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/kernels/lsh"
+	"github.com/neardup/neardup/transforms/gather"
 )
 
 func init() {
 	beam.RegisterDoFn(reflect.TypeFor[nearFn]())
 	beam.RegisterDoFn(reflect.TypeFor[mergeNearFn]())
-	beam.RegisterFunction(empty)
 	register.Emitter2[int64, []byte]()
 	register.Iter1[[]byte]()
 }
-
-// together is the key of what one call gathers.
-const together = 0
-
-// empty makes a group of nothing, so that there is one of all that comes.
-func empty(_ []byte, emit func(int64, []byte)) { emit(together, []byte{}) }
 
 // Query is the document that others are compared with.
 type Query struct {
@@ -42,7 +35,7 @@ type Query struct {
 // None is the key of no document.
 const None blocks.Key = -1
 
-// Near is a document that shares a bucket with the one in question.
+// Near is a neighbour.
 type Near struct {
 	Key   blocks.Key
 	Equal int // values of the signatures that are equal
@@ -52,10 +45,10 @@ func (n Near) compare(o Near) int {
 	return cmp.Or(cmp.Compare(o.Equal, n.Equal), cmp.Compare(n.Key, o.Key))
 }
 
-// Nearest are those that share a bucket.
+// Nearest are the neighbours of the document in question.
 type Nearest struct {
-	Candidates int64  // how many there are
-	Near       []Near // the nearest of them, by equal values and then in input order
+	Candidates int64  // the number of all
+	Near       []Near // the nearest, by equal values and then in input order
 }
 
 func (n *Nearest) add(near Near, most int) {
@@ -77,27 +70,24 @@ type Params struct {
 	Banding lsh.Banding
 	// Query is the path of the shared Query, Answer that of the Nearest.
 	Query, Answer string
-	// Most is how many of the nearest there will be.
+	// Most is the number of neighbours wanted.
 	Most int
 }
 
-// Find writes the nearest documents to a file.
+// Find writes the nearest neighbours to a file, also if there are none.
 //
 //	blocks of signatures → nothing
+//
+// One GroupByKey, of at most Most neighbours from each bundle.
 func Find(s beam.Scope, signed flow.Signatures, p Params) {
 	s = s.Scope("nearest.Find")
-	found := beam.ParDo(s, &nearFn{Params: p}, beam.PCollection(signed))
-	beam.ParDo0(s, &mergeNearFn{p}, gather(s, found))
-}
-
-func gather(s beam.Scope, found ...beam.PCollection) beam.PCollection {
-	mark := beam.ParDo(s, empty, beam.Impulse(s))
-	return beam.GroupByKey(s, beam.Flatten(s, append(found, mark)...))
+	found := gather.Values(beam.ParDo(s, &nearFn{Params: p}, beam.PCollection(signed)))
+	beam.ParDo0(s, &mergeNearFn{p}, beam.PCollection(gather.All(s, found)))
 }
 
 // nearFn keeps the nearest of a bundle.
 //
-//	blocks of signatures → KV<together, Nearest>
+//	blocks of signatures → KV<gather.Key, Nearest>
 type nearFn struct {
 	Params Params
 
@@ -135,7 +125,7 @@ func (f *nearFn) ProcessElement(block []byte, _ func(int64, []byte)) error {
 	return d.Err()
 }
 
-// equals counts the places at which two lists agree.
+// equals counts the indexes at which two lists agree.
 func equals(a, b []uint64) (n int) {
 	for i := range a {
 		if a[i] == b[i] {
@@ -153,14 +143,14 @@ func (f *nearFn) FinishBundle(emit func(int64, []byte)) error {
 func emitJSON(v any, emit func(int64, []byte)) error {
 	data, err := json.Marshal(v)
 	if err == nil {
-		emit(together, data)
+		emit(gather.Key, data)
 	}
 	return err
 }
 
 // mergeNearFn writes the nearest of all bundles.
 //
-//	KV<together, Nearest> → nothing
+//	KV<gather.Key, Nearest> → nothing
 type mergeNearFn struct{ Params Params }
 
 func (f *mergeNearFn) ProcessElement(ctx context.Context, _ int64, parts func(*[]byte) bool) error {
@@ -179,7 +169,7 @@ func (f *mergeNearFn) ProcessElement(ctx context.Context, _ int64, parts func(*[
 	return storage.WriteShared(ctx, f.Params.Answer, &all)
 }
 
-// eachJSON calls do with each value of a group but the empty ones.
+// eachJSON calls do with each value of a group of gather.All.
 func eachJSON[T any](values func(*[]byte) bool, do func(*T)) error {
 	var data []byte
 	for values(&data) {

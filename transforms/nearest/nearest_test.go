@@ -13,6 +13,7 @@ import (
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/kernels/lsh"
 	"github.com/neardup/neardup/records"
+	"github.com/neardup/neardup/transforms/gather"
 )
 
 // Whatever the bundles, the nearest are those of a plain search through all documents.
@@ -70,7 +71,7 @@ func TestNearestEqualsPlainSearch(t *testing.T) {
 			}
 		}
 		r.Shuffle(len(parts), func(i, j int) { parts[i], parts[j] = parts[j], parts[i] })
-		if err := (&mergeNearFn{p}).ProcessElement(t.Context(), together, beamtest.Values(append(parts, nil)...)); err != nil {
+		if err := (&mergeNearFn{p}).ProcessElement(t.Context(), gather.Key, beamtest.Values(append(parts, nil)...)); err != nil {
 			t.Fatal(err)
 		}
 		slices.SortStableFunc(want.Near, func(a, b Near) int { return b.Equal - a.Equal }) // keys ascend
@@ -90,8 +91,9 @@ func TestNearestEqualsPlainSearch(t *testing.T) {
 // The closest ids do not depend on the order in which they come.
 func TestClosest(t *testing.T) {
 	ids := []string{"alpha", "alpha-1", "alpha-2", "alhpa", "aleph", "beta", "alph", "alp", "alphabet", "", "x"}
+	r := rand.New(rand.NewPCG(1, 1))
 	for range 20 {
-		rand.Shuffle(len(ids), func(i, j int) { ids[i], ids[j] = ids[j], ids[i] })
+		r.Shuffle(len(ids), func(i, j int) { ids[i], ids[j] = ids[j], ids[i] })
 		var found Found
 		for _, id := range ids {
 			if id != "alph" {
@@ -142,7 +144,7 @@ func TestLookup(t *testing.T) {
 	if err := (&lookupRejectedFn{Lookup: l}).ProcessElement(0, rows, emit); err != nil {
 		t.Fatal(err)
 	}
-	if err := (&mergeLookupFn{l}).ProcessElement(t.Context(), together, beamtest.Values(parts...)); err != nil {
+	if err := (&mergeLookupFn{l}).ProcessElement(t.Context(), gather.Key, beamtest.Values(parts...)); err != nil {
 		t.Fatal(err)
 	}
 	got, err := storage.Shared[Found](t.Context(), l.Answer)
@@ -168,13 +170,14 @@ func TestLookupOfMany(t *testing.T) {
 	l := Lookup{Inputs: path, ID: "x", Answer: filepath.Join(t.TempDir(), "found")}
 	var parts [][]byte
 	emit := func(_ int64, part []byte) { parts = append(parts, part) }
-	for _, bundle := range rand.Perm(20) {
+	r := rand.New(rand.NewPCG(2, 1))
+	for _, bundle := range r.Perm(20) {
 		f := &lookupFn{Lookup: l}
 		if err := f.Setup(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		f.StartBundle(nil)
-		for _, i := range rand.Perm(50) {
+		for _, i := range r.Perm(50) {
 			key := blocks.NewKey(0, int64(bundle*50+i))
 			if err := f.ProcessElement(blocks.AppendDocument(nil, &blocks.Document{Key: key, ID: []byte("x"), HasID: true}), nil); err != nil {
 				t.Fatal(err)
@@ -197,7 +200,7 @@ func TestLookupOfMany(t *testing.T) {
 			t.Errorf("a bundle tells %d bytes", len(part))
 		}
 	}
-	if err := (&mergeLookupFn{l}).ProcessElement(t.Context(), together, beamtest.Values(parts...)); err != nil {
+	if err := (&mergeLookupFn{l}).ProcessElement(t.Context(), gather.Key, beamtest.Values(parts...)); err != nil {
 		t.Fatal(err)
 	}
 	got, err := storage.Shared[Found](t.Context(), l.Answer)

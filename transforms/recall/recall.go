@@ -1,18 +1,14 @@
-// Package recall measures the recall of a run: it finds all pairs of a sample of documents, by comparing
-// it with every document.
+// Package recall measures the recall of a run: it finds all true pairs of a sample of documents by
+// comparing the sample with every document.
 package recall
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
-	"io"
-	"io/fs"
 	"path"
 	"reflect"
-	"slices"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/blocks/flow"
@@ -21,6 +17,7 @@ import (
 	"github.com/neardup/neardup/kernels/sample"
 	"github.com/neardup/neardup/kernels/setsim"
 	"github.com/neardup/neardup/kernels/shingle"
+	"github.com/neardup/neardup/transforms/gather"
 )
 
 func init() {
@@ -29,19 +26,21 @@ func init() {
 	beam.RegisterDoFn(reflect.TypeFor[sampleFn]())
 	beam.RegisterDoFn(reflect.TypeFor[leaveOutFn]())
 	beam.RegisterDoFn(reflect.TypeFor[writeSampleFn]())
-	beam.RegisterDoFn(reflect.TypeFor[againstFn]())
-	beam.RegisterDoFn(reflect.TypeFor[onceFn]())
+	beam.RegisterDoFn(reflect.TypeFor[probeFn]())
+	beam.RegisterDoFn(reflect.TypeFor[uniquePairsFn]())
 	beam.RegisterDoFn(reflect.TypeFor[writeTruthFn]())
+	register.Emitter1[[]byte]()
+	register.Emitter2[int64, []byte]()
+	register.Iter1[[]byte]()
 }
 
-// Params say how the recall of a run is measured: all true pairs of a sample of documents are
-// found by comparing it with every document, and counted among those that the run found.
+// Params say how the recall of a run is measured.
 type Params struct {
 	// Inputs is the path of the shared blocks.Inputs.
 	Inputs    string
 	Text      shingle.Spec
 	Threshold setsim.Threshold
-	// Sample is its number of distinct sets. Those of smallest hash are as good as drawn by lot,
+	// Sample is the number of distinct sets to draw. The sets of smallest hash are a uniform sample,
 	// and depend on the input alone.
 	Sample int
 	// Temp is the folder for the sample and its true pairs.
@@ -51,79 +50,68 @@ type Params struct {
 func (p Params) sampleFile() string { return path.Join(p.Temp, "recall-sample") }
 func (p Params) truthFile() string  { return path.Join(p.Temp, "recall-truth") }
 
-// together is the key of what one call gathers.
-const together = 0
-
-// Choose chooses the sample, by the first document of each set.
+// Choose draws the sample: the first document of each set drawn, as a component of its own.
 //
 //	blocks of documents → KV<split, members>
+//
+// One GroupByKey, of at most Sample hashes from each bundle.
 func (p Params) Choose(s beam.Scope, docs flow.Documents) flow.Members {
 	s = s.Scope("recall.Choose")
 	return flow.Members(beam.ParDo(s, &chooseFn{p}, beam.GroupByKey(s, beam.ParDo(s, &smallestFn{Params: p}, beam.PCollection(docs)))))
 }
 
-// Keep writes the sets of the sample to a file, but those of crowds: not all their pairs are
-// looked for.
+// Keep writes the sets of the sample to a file, except those of crowds, of whose pairs a run lists only
+// some.
 //
-//	blocks of the sample's documents, KV<document, rank> of crowds → facts
-func (p Params) Keep(s beam.Scope, docs flow.Fetched, crowded flow.Ranks) flow.Facts {
+//	blocks of the sample's documents, KV<document, turn> → facts
+//
+// One fact says how many sets the file has, and how many crowds had.
+func (p Params) Keep(s beam.Scope, docs flow.Fetched, crowded flow.Turns) flow.Facts {
 	s = s.Scope("recall.Keep")
 	sets := beam.ParDo(s, &sampleFn{Params: p}, beam.PCollection(docs))
 	kept := beam.ParDo(s, &leaveOutFn{}, beam.CoGroupByKey(s, sets, beam.PCollection(crowded)))
 	return flow.Facts(beam.ParDo(s, &writeSampleFn{p}, beam.GroupByKey(s, kept)))
 }
 
-// Join compares the sample with every document and writes its true pairs to a file. It is a job of
-// its own, after the one that wrote the sample.
+// Join compares the sample with every document and writes its true pairs to a file: pairs of a sampled
+// set and another set that is similar to it, by the first documents of both. It is a job of its own,
+// after the one of Keep.
 //
 //	blocks of documents → nothing
+//
+// Two GroupByKeys.
 func (p Params) Join(s beam.Scope, docs flow.Documents) {
 	s = s.Scope("recall.Join")
-	similar := beam.ParDo(s, &againstFn{Params: p}, beam.PCollection(docs))
-	pairs := beam.ParDo(s, &onceFn{}, beam.GroupByKey(s, similar))
+	similar := beam.ParDo(s, &probeFn{Params: p}, beam.PCollection(docs))
+	pairs := beam.ParDo(s, &uniquePairsFn{}, beam.GroupByKey(s, similar))
 	beam.ParDo0(s, &writeTruthFn{p}, beam.GroupByKey(s, pairs))
 }
 
-// Truth returns the pairs of representatives that Join found, ordered.
+// Truth returns the pairs that Join found, sorted.
 func (p Params) Truth(ctx context.Context) ([]blocks.Edge, error) {
-	data, err := storage.ReadFile(ctx, p.truthFile())
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil // no group, no file
-	}
-	if err != nil {
-		return nil, err
-	}
-	return blocks.DecodeEdges(nil, data)
+	return gather.ReadEdges(ctx, p.truthFile())
 }
 
-// holder says that a document has the set of a hash.
-type holder struct {
+// hashedDoc is a document with the hash of its set.
+type hashedDoc struct {
 	hash blocks.SetHash
 	key  blocks.Key
 }
 
-func (h holder) append(block []byte) []byte {
+func (h hashedDoc) append(block []byte) []byte {
 	return blocks.AppendUint64(blocks.AppendUint64(blocks.AppendKey(block, h.key), h.hash.Hi), h.hash.Lo)
 }
 
-// eachHolder calls do for the holders in a group.
-func eachHolder(packed func(*[]byte) bool, do func(holder)) error {
-	var block []byte
-	for packed(&block) {
-		d := blocks.NewDecoder(block)
-		for !d.Done() {
-			do(holder{key: d.Key(), hash: blocks.SetHash{Hi: d.Uint64(), Lo: d.Uint64()}})
-		}
-		if err := d.Err(); err != nil {
-			return err
-		}
-	}
-	return nil
+// eachHashed calls do with the hashed documents of a group.
+func eachHashed(packed func(*[]byte) bool, do func(hashedDoc)) error {
+	return gather.Each(packed, func(d *blocks.Decoder) {
+		do(hashedDoc{key: d.Key(), hash: blocks.SetHash{Hi: d.Uint64(), Lo: d.Uint64()}})
+	})
 }
 
-// smallestFn sends the smallest of a bundle.
+// smallestFn sends the documents of a bundle whose sets have the smallest hashes.
 //
-//	blocks of documents → KV<together, holders>
+//	blocks of documents → KV<gather.Key, hashed documents>
 type smallestFn struct {
 	Params Params
 
@@ -152,14 +140,14 @@ func (f *smallestFn) ProcessElement(block []byte, _ func(int64, []byte)) error {
 func (f *smallestFn) FinishBundle(emit func(int64, []byte)) {
 	out := blocks.NewBuffers()
 	for _, s := range f.smallest.Sets() {
-		out.Add(together, holder{blocks.SetHash(s.Hash), s.First}.append, emit)
+		out.Add(gather.Key, hashedDoc{blocks.SetHash(s.Hash), s.First}.append, emit)
 	}
 	out.Flush(emit)
 }
 
-// chooseFn chooses the smallest of all.
+// chooseFn draws those of smallest hash of all.
 //
-//	KV<together, holders> → KV<split, members>
+//	KV<gather.Key, hashed documents> → KV<split, members>
 type chooseFn struct{ Params Params }
 
 func (f *chooseFn) ProcessElement(ctx context.Context, _ int64, packed func(*[]byte) bool, emit func(int64, []byte)) error {
@@ -168,7 +156,7 @@ func (f *chooseFn) ProcessElement(ctx context.Context, _ int64, packed func(*[]b
 		return err
 	}
 	all := sample.NewSmallest[blocks.Key](f.Params.Sample)
-	if err := eachHolder(packed, func(h holder) { all.Add(hash.Sum128(h.hash), h.key) }); err != nil {
+	if err := eachHashed(packed, func(h hashedDoc) { all.Add(hash.Sum128(h.hash), h.key) }); err != nil {
 		return err
 	}
 	out := blocks.NewBuffers()
@@ -200,20 +188,20 @@ func (f *sampleFn) ProcessElement(block []byte, emit func(int64, []byte)) error 
 	return d.Err()
 }
 
-// leaveOutFn sends the sets of a sample that are in no crowd, and for each other an empty part.
+// leaveOutFn passes on the sampled sets that are in no crowd, and for each other one an empty part.
 //
-//	KV<document, set parts, ranks> → KV<together, set part>
+//	KV<document, set parts, turns> → KV<gather.Key, set part>
 type leaveOutFn struct{}
 
-func (f *leaveOutFn) ProcessElement(_ int64, parts, ranks func(*[]byte) bool, emit func(int64, []byte)) error {
-	var part, rank []byte
-	crowded := ranks(&rank)
+func (f *leaveOutFn) ProcessElement(_ int64, parts, turns func(*[]byte) bool, emit func(int64, []byte)) error {
+	var part, turn []byte
+	crowded := turns(&turn)
 	for parts(&part) {
 		if crowded {
-			emit(together, []byte{})
+			emit(gather.Key, []byte{})
 			return nil
 		}
-		emit(together, part)
+		emit(gather.Key, part)
 		part = nil
 	}
 	return nil
@@ -221,7 +209,7 @@ func (f *leaveOutFn) ProcessElement(_ int64, parts, ranks func(*[]byte) bool, em
 
 // writeSampleFn writes the sample.
 //
-//	KV<together, set parts> → facts
+//	KV<gather.Key, set parts> → facts
 type writeSampleFn struct{ Params Params }
 
 func (f *writeSampleFn) ProcessElement(ctx context.Context, _ int64, values func(*[]byte) bool, facts func([]byte)) error {
@@ -242,39 +230,34 @@ func (f *writeSampleFn) ProcessElement(ctx context.Context, _ int64, values func
 	if _, err := storage.WriteBelow(ctx, f.Params.Temp, f.Params.sampleFile(), sample.Write); err != nil {
 		return err
 	}
-	fact, err := json.Marshal(blocks.Fact{Kind: blocks.FactSample, Name: "recall", Counts: map[string]int64{
+	return blocks.Fact{Kind: blocks.FactSample, Name: "recall", Counts: map[string]int64{
 		blocks.CountRepresentatives: int64(len(sample.Keys)), blocks.CountCrowded: int64(crowded),
-	}})
-	if err != nil {
-		return err
-	}
-	facts(fact)
-	return nil
+	}}.Emit(facts)
 }
 
-// againstFn finds the members of the sample that documents are similar to.
+// probeFn looks documents up in an index of the sample.
 //
-//	blocks of documents → KV<document of the sample, holders>
-type againstFn struct {
+//	blocks of documents → KV<document of the sample, hashed documents>
+type probeFn struct {
 	Params Params
 
 	shingler *shingle.Shingler
 	shingles []uint64
 	sample   blocks.Sets
-	index    *setsim.Index // not safe for concurrent use, so each worker has one
-	first    map[met]blocks.Key
+	index    *setsim.Index        // not safe for concurrent use, so each worker has one
+	first    map[match]blocks.Key // of the documents with the set
 }
 
-// met says that a member of the sample is similar to a set.
-type met struct {
-	member int
-	hash   blocks.SetHash
+// match is a sampled set, by its index, and another one that is similar to it.
+type match struct {
+	sampled int
+	hash    blocks.SetHash
 }
 
-// maxMet bounds the memory of what a bundle has met.
-const maxMet = 1 << 20
+// maxMatches bounds the memory of a bundle.
+const maxMatches = 1 << 20
 
-func (f *againstFn) Setup(ctx context.Context) (err error) {
+func (f *probeFn) Setup(ctx context.Context) (err error) {
 	f.shingler = f.Params.Text.New()
 	data, err := storage.ReadFile(ctx, f.Params.sampleFile())
 	if err != nil {
@@ -294,9 +277,9 @@ func (f *againstFn) Setup(ctx context.Context) (err error) {
 	return nil
 }
 
-func (f *againstFn) StartBundle(func(int64, []byte)) { f.first = map[met]blocks.Key{} }
+func (f *probeFn) StartBundle(func(int64, []byte)) { f.first = map[match]blocks.Key{} }
 
-func (f *againstFn) ProcessElement(block []byte, emit func(int64, []byte)) error {
+func (f *probeFn) ProcessElement(block []byte, emit func(int64, []byte)) error {
 	d := blocks.NewDecoder(block)
 	for doc := range d.Documents() {
 		f.shingles = f.shingler.Shingles(f.shingles[:0], doc.Text)
@@ -309,37 +292,37 @@ func (f *againstFn) ProcessElement(block []byte, emit func(int64, []byte)) error
 			if sum == (blocks.SetHash{}) {
 				sum = blocks.SetHash(hash.Sequence(set))
 			}
-			m := met{i, sum}
+			m := match{i, sum}
 			if key, ok := f.first[m]; !ok || doc.Key < key {
 				f.first[m] = doc.Key
 			}
 		})
-		if len(f.first) >= maxMet {
+		if len(f.first) >= maxMatches {
 			f.flush(emit)
 		}
 	}
 	return d.Err()
 }
 
-func (f *againstFn) FinishBundle(emit func(int64, []byte)) { f.flush(emit) }
+func (f *probeFn) FinishBundle(emit func(int64, []byte)) { f.flush(emit) }
 
-func (f *againstFn) flush(emit func(int64, []byte)) {
+func (f *probeFn) flush(emit func(int64, []byte)) {
 	out := blocks.NewBuffers()
 	for m, key := range f.first {
-		out.Add(int64(f.sample.Keys[m.member]), holder{m.hash, key}.append, emit)
+		out.Add(int64(f.sample.Keys[m.sampled]), hashedDoc{m.hash, key}.append, emit)
 	}
 	out.Flush(emit)
 	clear(f.first)
 }
 
-// onceFn pairs a member of the sample with the first document of each set that is similar to it.
+// uniquePairsFn pairs a sampled document with the first document of each set that is similar to its own.
 //
-//	KV<document of the sample, holders> → KV<together, edges>
-type onceFn struct{}
+//	KV<document of the sample, hashed documents> → KV<gather.Key, edges>
+type uniquePairsFn struct{}
 
-func (f *onceFn) ProcessElement(document int64, packed func(*[]byte) bool, emit func(int64, []byte)) error {
+func (f *uniquePairsFn) ProcessElement(document int64, packed func(*[]byte) bool, emit func(int64, []byte)) error {
 	first := map[blocks.SetHash]blocks.Key{}
-	err := eachHolder(packed, func(h holder) {
+	err := eachHashed(packed, func(h hashedDoc) {
 		if key, ok := first[h.hash]; !ok || h.key < key {
 			first[h.hash] = h.key
 		}
@@ -351,36 +334,21 @@ func (f *onceFn) ProcessElement(document int64, packed func(*[]byte) bool, emit 
 	own := blocks.Key(document)
 	for _, key := range first {
 		edge := blocks.Edge{A: min(own, key), B: max(own, key)}
-		out.Add(together, func(block []byte) []byte { return blocks.AppendEdge(block, edge) }, emit)
+		out.Add(gather.Key, func(block []byte) []byte { return blocks.AppendEdge(block, edge) }, emit)
 	}
 	out.Flush(emit)
 	return nil
 }
 
-// writeTruthFn writes the pairs, those of two members of the sample once.
+// writeTruthFn writes the pairs, those of two sampled documents once.
 //
-//	KV<together, edges> → nothing
+//	KV<gather.Key, edges> → nothing
 type writeTruthFn struct{ Params Params }
 
 func (f *writeTruthFn) ProcessElement(ctx context.Context, _ int64, packed func(*[]byte) bool) error {
 	var edges []blocks.Edge
-	var block []byte
-	var err error
-	for packed(&block) {
-		if edges, err = blocks.DecodeEdges(edges, block); err != nil {
-			return err
-		}
+	if err := gather.Edges(packed, func(e blocks.Edge) { edges = append(edges, e) }); err != nil {
+		return err
 	}
-	slices.SortFunc(edges, blocks.Edge.Compare)
-	_, err = storage.WriteBelow(ctx, f.Params.Temp, f.Params.truthFile(), func(w io.Writer) error {
-		var buffer []byte
-		for _, e := range slices.Compact(edges) {
-			buffer = blocks.AppendEdge(buffer[:0], e)
-			if _, err := w.Write(buffer); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	return err
+	return gather.WriteEdges(ctx, f.Params.truthFile(), edges)
 }

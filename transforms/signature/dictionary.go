@@ -21,27 +21,28 @@ import (
 	"github.com/neardup/neardup/kernels/minhash/classic"
 	"github.com/neardup/neardup/kernels/shingle"
 	"github.com/neardup/neardup/records"
+	"github.com/neardup/neardup/transforms/gather"
 )
 
 func init() {
 	beam.RegisterDoFn(reflect.TypeFor[distinctFn]())
-	beam.RegisterDoFn(reflect.TypeFor[partFn]())
+	beam.RegisterDoFn(reflect.TypeFor[writeRangeFn]())
 	beam.RegisterDoFn(reflect.TypeFor[offsetsFn]())
-	beam.RegisterFunction(emptyPart)
 	beam.RegisterDoFn(reflect.TypeFor[lookupFn]())
-	beam.RegisterDoFn(reflect.TypeFor[rankFn]())
+	beam.RegisterDoFn(reflect.TypeFor[numberFn]())
 	beam.RegisterDoFn(reflect.TypeFor[classicFn]())
 	register.Iter1[[]byte]()
 }
 
 // Dictionary numbers the distinct shingles of all documents, 0 … N−1 in the order of their hashes.
-// It is never in one place: hashes are cut into ranges, each with a sorted file of those that
-// occur, and the number of a shingle is its place in the file plus the number of shingles in
-// ranges before. So numbers do not depend on how many ranges there are.
+// It is never in one file: hashes are cut into ranges, each with a sorted file of those that occur,
+// and the number of a shingle is its index in the file plus the number of shingles in earlier ranges.
+// So numbers do not depend on how many ranges there are.
 type Dictionary struct {
-	// Path begins the paths of the ranges' files, and is that of the offsets.
+	// Path is that of the offsets; a range's file has its number appended.
 	Path string
-	// Ranges of hashes, and Groups of documents, are how many groups the shingles are spread over.
+	// Ranges is the number of ranges of hashes, Groups the number of groups that documents are spread
+	// over when their shingles have numbers.
 	Ranges, Groups int
 }
 
@@ -51,7 +52,7 @@ type rangeOffsets []uint64
 // distinct is N, the number of distinct shingles.
 func (o rangeOffsets) distinct() uint64 { return o[len(o)-1] }
 
-func (d Dictionary) part(number int64) string { return fmt.Sprintf("%s-%05d", d.Path, number) }
+func (d Dictionary) rangeFile(number int64) string { return fmt.Sprintf("%s-%05d", d.Path, number) }
 
 // rangeOf returns the range that a hash is in: ranges are of equal width, in the order of hashes.
 func (d Dictionary) rangeOf(h uint64) int64 {
@@ -68,29 +69,20 @@ func (d Dictionary) offsets(ctx context.Context) (rangeOffsets, error) {
 	return *offsets, nil
 }
 
-// Forget drops what this process keeps of the dictionary.
+// Forget drops what this process holds of the dictionary.
 func (d Dictionary) Forget() { storage.Forget(d.Path) }
 
 // Build writes the dictionary of documents. It is a job of its own, before the one that signs.
 //
 //	blocks of documents → nothing
+//
+// Two GroupByKeys: of the distinct shingles of each bundle by range, and of a count for each range.
 func (d Dictionary) Build(s beam.Scope, text shingle.Spec, docs ...flow.Documents) {
 	s = s.Scope("signature.Dictionary")
-	var all []beam.PCollection
-	for _, some := range docs {
-		all = append(all, beam.PCollection(some))
-	}
-	hashes := beam.ParDo(s, &distinctFn{Dictionary: d, Text: text}, beam.Flatten(s, all...))
-	counts := beam.ParDo(s, &partFn{d}, beam.GroupByKey(s, hashes))
-	// Of no shingle at all there are offsets, too.
-	mark := beam.ParDo(s, emptyPart, beam.Impulse(s))
-	beam.ParDo0(s, &offsetsFn{d}, beam.GroupByKey(s, beam.Flatten(s, counts, mark)))
+	hashes := beam.ParDo(s, &distinctFn{Dictionary: d, Text: text}, beam.PCollection(flow.Flatten(s, docs...)))
+	counts := gather.Values(beam.ParDo(s, &writeRangeFn{d}, beam.GroupByKey(s, hashes)))
+	beam.ParDo0(s, &offsetsFn{d}, beam.PCollection(gather.All(s, counts)))
 }
-
-func emptyPart(_ []byte, emit func(int64, []byte)) { emit(together, []byte{}) }
-
-// together is the key of what one call gathers.
-const together = 0
 
 // distinctFn sends the distinct shingles of many documents at a time.
 //
@@ -135,12 +127,12 @@ func (f *distinctFn) flush(emit func(int64, []byte)) {
 	f.hashes = f.hashes[:0]
 }
 
-// partFn writes the distinct shingles of a range, and counts them.
+// writeRangeFn writes the distinct shingles of a range, and counts them.
 //
-//	KV<range, hashes> → KV<together, (range, count)>
-type partFn struct{ Dictionary Dictionary }
+//	KV<range, hashes> → KV<gather.Key, (range, count)>
+type writeRangeFn struct{ Dictionary Dictionary }
 
-func (f *partFn) ProcessElement(ctx context.Context, number int64, packed func(*[]byte) bool, emit func(int64, []byte)) error {
+func (f *writeRangeFn) ProcessElement(ctx context.Context, number int64, packed func(*[]byte) bool, emit func(int64, []byte)) error {
 	var hashes []uint64
 	compact := maxHashes
 	var block []byte
@@ -152,10 +144,10 @@ func (f *partFn) ProcessElement(ctx context.Context, number int64, packed func(*
 		}
 	}
 	hashes = shingle.Set(hashes)
-	_, err := storage.WriteBelow(ctx, path.Dir(f.Dictionary.Path), f.Dictionary.part(number), func(w io.Writer) error {
+	_, err := storage.WriteBelow(ctx, path.Dir(f.Dictionary.Path), f.Dictionary.rangeFile(number), func(w io.Writer) error {
 		return binary.Write(w, binary.LittleEndian, hashes)
 	})
-	emit(together, binary.AppendUvarint(binary.AppendUvarint(nil, uint64(number)), uint64(len(hashes))))
+	emit(gather.Key, binary.AppendUvarint(binary.AppendUvarint(nil, uint64(number)), uint64(len(hashes))))
 	return err
 }
 
@@ -168,7 +160,7 @@ func appendHashes(dst []uint64, block []byte) []uint64 {
 
 // offsetsFn adds up the counts of ranges.
 //
-//	KV<together, (range, count)> → nothing
+//	KV<gather.Key, (range, count)> → nothing
 type offsetsFn struct{ Dictionary Dictionary }
 
 func (f *offsetsFn) ProcessElement(ctx context.Context, _ int64, counts func(*[]byte) bool) error {
@@ -193,15 +185,15 @@ func (f *offsetsFn) ProcessElement(ctx context.Context, _ int64, counts func(*[]
 
 // open returns the shingles of a range, sorted.
 func (d Dictionary) open(ctx context.Context, number int64) ([]uint64, error) {
-	data, err := storage.ReadFile(ctx, d.part(number))
+	data, err := storage.ReadFile(ctx, d.rangeFile(number))
 	return appendHashes(make([]uint64, 0, len(data)/8), data), err
 }
 
-// rankIn appends to dst the numbers of sorted shingles that are in one range.
-func rankIn(dst, part []uint64, offset uint64, shingles []uint64) ([]uint64, error) {
+// numbersIn appends to dst the numbers of sorted shingles that are in one range of the dictionary.
+func numbersIn(dst, known []uint64, offset uint64, shingles []uint64) ([]uint64, error) {
 	at := 0
 	for _, h := range shingles {
-		i, found := slices.BinarySearch(part[at:], h)
+		i, found := slices.BinarySearch(known[at:], h)
 		if !found {
 			return nil, fmt.Errorf("shingle %016x is not in the dictionary, though it was made of the same input", h)
 		}
@@ -226,20 +218,20 @@ func (d Dictionary) eachRange(shingles []uint64, do func(number int64, shingles 
 	return nil
 }
 
-// ranks returns the numbers of a few sorted shingles, in this process.
-func (d Dictionary) ranks(ctx context.Context, shingles []uint64) (ranks []uint64, err error) {
+// numbers returns the numbers of a few sorted shingles, in this process.
+func (d Dictionary) numbers(ctx context.Context, shingles []uint64) (numbers []uint64, err error) {
 	offsets, err := d.offsets(ctx)
 	if err != nil {
 		return nil, err
 	}
 	err = d.eachRange(shingles, func(number int64, shingles []uint64) error {
-		part, err := d.open(ctx, number)
+		known, err := d.open(ctx, number)
 		if err == nil {
-			ranks, err = rankIn(ranks, part, offsets[number], shingles)
+			numbers, err = numbersIn(numbers, known, offsets[number], shingles)
 		}
 		return err
 	})
-	return ranks, err
+	return numbers, err
 }
 
 // classic returns the family of functions for the dictionary's size.
@@ -248,11 +240,11 @@ func (p *Params) classic(ctx context.Context) (*classic.Signer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return classic.New(p.Signature, offsets.distinct(), p.Seed)
+	return classic.New(p.Banding.Signature, offsets.distinct(), p.Seed)
 }
 
-// Check says whether the documents have shingles enough for the functions of the family Classic,
-// once there is a dictionary.
+// Check returns an error if the documents have too few shingles for the functions of the family
+// Classic. The dictionary must have been built.
 func (p *Params) Check(ctx context.Context) error {
 	_, err := p.classic(ctx)
 	return err
@@ -260,10 +252,10 @@ func (p *Params) Check(ctx context.Context) error {
 
 // classicValues joins the shingles of documents with their numbers, and signs those. Two
 // GroupByKeys: by range of hashes, and back by document.
-func classicValues(s beam.Scope, docs flow.Documents, p Params) (signed, rejected beam.PCollection) {
+func classicValues(s beam.Scope, docs flow.Documents, p Params) (flow.Signatures, flow.Rows[records.Rejected]) {
 	sought, rejected := beam.ParDo2(s, &lookupFn{Params: p}, beam.PCollection(docs))
-	ranked := beam.ParDo(s, &rankFn{p.Dictionary}, beam.GroupByKey(s, sought))
-	return beam.ParDo(s, &classicFn{Params: p}, beam.GroupByKey(s, ranked)), rejected
+	numbered := beam.ParDo(s, &numberFn{p.Dictionary}, beam.GroupByKey(s, sought))
+	return flow.Signatures(beam.ParDo(s, &classicFn{Params: p}, beam.GroupByKey(s, numbered))), flow.Rows[records.Rejected](rejected)
 }
 
 // lookupFn sends the shingles of documents to their ranges.
@@ -278,8 +270,8 @@ type lookupFn struct {
 	out, rejected *blocks.Buffers
 }
 
-// maxRun keeps an element small, whatever the document.
-const maxRun = 8 << 10
+// maxNumbers keeps an element small, whatever the document.
+const maxNumbers = 8 << 10
 
 func (f *lookupFn) Setup(ctx context.Context) (err error) {
 	f.shingler = f.Params.Text.New()
@@ -303,8 +295,8 @@ func (f *lookupFn) ProcessElement(ctx context.Context, block []byte, sought, rej
 		}
 		some++
 		err := f.Params.Dictionary.eachRange(f.shingles, func(number int64, shingles []uint64) error {
-			for run := range slices.Chunk(shingles, maxRun) {
-				f.out.Add(number, func(block []byte) []byte { return blocks.AppendNumbers(block, doc.Key, run) }, sought)
+			for some := range slices.Chunk(shingles, maxNumbers) {
+				f.out.Add(number, func(block []byte) []byte { return blocks.AppendNumbers(block, doc.Key, some) }, sought)
 			}
 			return nil
 		})
@@ -322,23 +314,23 @@ func (f *lookupFn) FinishBundle(sought, rejected func(int64, []byte)) {
 	f.rejected.Flush(rejected)
 }
 
-// rankFn gives the shingles of a range their numbers. A shingle that all documents have makes its
-// group large, so it streams through; the dictionary's part is what is held.
+// numberFn gives the shingles of a range their numbers. It holds the range of the dictionary, and not the
+// group: that is large if all documents have a shingle.
 //
 //	KV<range, documents with hashes> → KV<group of documents, documents with numbers>
-type rankFn struct{ Dictionary Dictionary }
+type numberFn struct{ Dictionary Dictionary }
 
-func (f *rankFn) ProcessElement(ctx context.Context, number int64, packed func(*[]byte) bool, emit func(int64, []byte)) error {
+func (f *numberFn) ProcessElement(ctx context.Context, number int64, packed func(*[]byte) bool, emit func(int64, []byte)) error {
 	offsets, err := f.Dictionary.offsets(ctx)
 	if err != nil {
 		return err
 	}
-	part, err := f.Dictionary.open(ctx, number)
+	known, err := f.Dictionary.open(ctx, number)
 	if err != nil {
 		return err
 	}
 	out := blocks.NewBuffers()
-	var hashes, ranks []uint64
+	var hashes, numbers []uint64
 	var block []byte
 	for packed(&block) {
 		d := blocks.NewDecoder(block)
@@ -347,11 +339,11 @@ func (f *rankFn) ProcessElement(ctx context.Context, number int64, packed func(*
 			if key, hashes = d.Numbers(hashes[:0]); d.Err() != nil {
 				return d.Err()
 			}
-			if ranks, err = rankIn(ranks[:0], part, offsets[number], hashes); err != nil {
+			if numbers, err = numbersIn(numbers[:0], known, offsets[number], hashes); err != nil {
 				return err
 			}
 			high, _ := bits.Mul64(hash.Mix(uint64(key)), uint64(f.Dictionary.Groups))
-			out.Add(int64(high), func(block []byte) []byte { return blocks.AppendNumbers(block, key, ranks) }, emit)
+			out.Add(int64(high), func(block []byte) []byte { return blocks.AppendNumbers(block, key, numbers) }, emit)
 		}
 	}
 	out.Flush(emit)
@@ -374,21 +366,17 @@ func (f *classicFn) Setup(ctx context.Context) (err error) {
 }
 
 func (f *classicFn) ProcessElement(_ int64, packed func(*[]byte) bool, signed func([]byte)) error {
-	ranks := map[blocks.Key][]uint64{}
-	var block []byte
-	for packed(&block) {
-		d := blocks.NewDecoder(block)
-		for !d.Done() {
-			key, some := d.Numbers(nil)
-			if d.Err() != nil {
-				return d.Err()
-			}
-			ranks[key] = append(ranks[key], some...)
-		}
+	numbers := map[blocks.Key][]uint64{}
+	err := gather.Each(packed, func(d *blocks.Decoder) {
+		key, some := d.Numbers(nil)
+		numbers[key] = append(numbers[key], some...)
+	})
+	if err != nil {
+		return err
 	}
 	var out []byte
-	for _, key := range slices.Sorted(maps.Keys(ranks)) { // so that blocks are the same in each run
-		f.values = f.family.Sign(f.values, ranks[key])
+	for _, key := range slices.Sorted(maps.Keys(numbers)) { // so that blocks are the same in each run
+		f.values = f.family.Sign(f.values, numbers[key])
 		if out = blocks.AppendNumbers(out, key, f.values); len(out) >= blocks.BlockBytes {
 			signed(out)
 			out = nil

@@ -18,6 +18,7 @@ import (
 	"github.com/neardup/neardup/kernels/minhash/classic"
 	"github.com/neardup/neardup/kernels/minhash/salted"
 	"github.com/neardup/neardup/kernels/shingle"
+	"github.com/neardup/neardup/transforms/gather"
 )
 
 // groups gathers what a DoFn emits, as a GroupByKey would.
@@ -60,9 +61,9 @@ func build(t *testing.T, p Params, bundles ...[]byte) {
 		}
 		f.FinishBundle(hashes.emit)
 	}
-	emptyPart(nil, counts.emit)
+	counts.emit(gather.Key, nil) // of gather.All
 	hashes.each(t, func(number int64, packed func(*[]byte) bool) error {
-		return (&partFn{p.Dictionary}).ProcessElement(t.Context(), number, packed, counts.emit)
+		return (&writeRangeFn{p.Dictionary}).ProcessElement(t.Context(), number, packed, counts.emit)
 	})
 	counts.each(t, func(key int64, packed func(*[]byte) bool) error {
 		return (&offsetsFn{p.Dictionary}).ProcessElement(t.Context(), key, packed)
@@ -85,7 +86,7 @@ func signClassic(t *testing.T, p Params, bundles ...[]byte) (signatures map[bloc
 		f.FinishBundle(sought.emit, rows.emit)
 	}
 	sought.each(t, func(number int64, packed func(*[]byte) bool) error {
-		return (&rankFn{p.Dictionary}).ProcessElement(t.Context(), number, packed, ranked.emit)
+		return (&numberFn{p.Dictionary}).ProcessElement(t.Context(), number, packed, ranked.emit)
 	})
 	signatures = map[blocks.Key][]uint64{}
 	f := &classicFn{Params: p}
@@ -128,7 +129,7 @@ func TestDictionaryEqualsMap(t *testing.T) {
 			bundles = append(bundles, block)
 		}
 		p := Params{
-			Inputs: writeInputs(t), Text: spec(t), Family: Classic, Signature: 6, Bands: 3, Rows: 2, Seed: uint64(round),
+			Inputs: writeInputs(t), Text: spec(t), Family: Classic, Banding: lsh.Banding{Signature: 6, Bands: 3, Rows: 2, AsText: true}, Seed: uint64(round),
 			Dictionary: Dictionary{Path: filepath.Join(t.TempDir(), "dictionary"), Ranges: 1 + r.IntN(40), Groups: 1 + r.IntN(9)},
 		}
 		p.Text.Shingle.K = 2
@@ -144,13 +145,13 @@ func TestDictionaryEqualsMap(t *testing.T) {
 			numbers[h] = uint64(i)
 		}
 		build(t, p, bundles...)
-		if len(numbers) < p.Signature {
+		if len(numbers) < p.Banding.Signature {
 			if err := p.Check(t.Context()); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("N = %d", len(numbers))) {
-				t.Errorf("%d shingles, %d functions: %v", len(numbers), p.Signature, err)
+				t.Errorf("%d shingles, %d functions: %v", len(numbers), p.Banding.Signature, err)
 			}
 			continue
 		}
-		family, err := classic.New(p.Signature, uint64(len(numbers)), p.Seed)
+		family, err := classic.New(p.Banding.Signature, uint64(len(numbers)), p.Seed)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -180,7 +181,7 @@ func TestDictionaryEqualsMap(t *testing.T) {
 // A text that the dictionary was not made of has no numbers.
 func TestShingleOutsideOfDictionary(t *testing.T) {
 	p := Params{
-		Inputs: writeInputs(t), Text: spec(t), Family: Classic, Signature: 2, Bands: 1, Rows: 2,
+		Inputs: writeInputs(t), Text: spec(t), Family: Classic, Banding: lsh.Banding{Signature: 2, Bands: 1, Rows: 2, AsText: true},
 		Dictionary: Dictionary{Path: filepath.Join(t.TempDir(), "dictionary"), Ranges: 1, Groups: 1},
 	}
 	doc := document(0, "one two three four five six seven")
@@ -191,15 +192,15 @@ func TestShingleOutsideOfDictionary(t *testing.T) {
 	}
 }
 
-// Keys of values are those of the family: labels for classic, else chains of hashes.
+// Keys of values are those of the banding: of their text, or chains of hashes.
 func TestKeysOfFamilies(t *testing.T) {
 	values := []uint64{15, 355, 89, 2}
-	labels := lsh.Banding{Bands: 2, Rows: 2, Labels: true}
+	asText := lsh.Banding{Bands: 2, Rows: 2, AsText: true}
 	for family, want := range map[Family][]uint64{
-		Classic: labels.Keys(nil, values), Salted: lsh.Keys(nil, values, 2, 2), FSS: lsh.Keys(nil, values, 2, 2),
+		Classic: asText.Keys(nil, values), Salted: lsh.Keys(nil, values, 2, 2), FSS: lsh.Keys(nil, values, 2, 2),
 	} {
-		p := Params{Family: family, Bands: 2, Rows: 2}
-		if got := p.Banding().Keys(nil, values); !slices.Equal(got, want) {
+		p := Params{Family: family, Banding: lsh.Banding{Bands: 2, Rows: 2, AsText: family == Classic}}
+		if got := p.Banding.Keys(nil, values); !slices.Equal(got, want) {
 			t.Errorf("%s: keys %x, want %x", family, got, want)
 		}
 	}
@@ -217,7 +218,7 @@ func sequence(texts ...string) iter.Seq[[]byte] {
 
 // valuesFn signs each document by its text and rejects those without a token.
 func TestSaltedValues(t *testing.T) {
-	p := Params{Inputs: writeInputs(t), Text: spec(t), Family: Salted, Signature: 10, Seed: 4}
+	p := Params{Inputs: writeInputs(t), Text: spec(t), Family: Salted, Banding: lsh.Banding{Signature: 10}, Seed: 4}
 	docs := []blocks.Document{document(0, "a rose is a rose is a rose"), document(10, "..."), document(20, "two words")}
 	var block []byte
 	for i := range docs {

@@ -19,7 +19,7 @@ func init() {
 	beam.RegisterDoFn(reflect.TypeFor[longEnoughFn]())
 }
 
-// reject adds a document that is not compared to the rejected rows.
+// reject adds a row for a document that is not compared.
 func reject(rows *blocks.Buffers, in *blocks.Inputs, doc *blocks.Document, reason, detail string, emit func(int64, []byte)) {
 	id := in.ID(doc.Key, doc.ID, doc.HasID)
 	row := records.Rejected{
@@ -29,8 +29,8 @@ func reject(rows *blocks.Buffers, in *blocks.Inputs, doc *blocks.Document, reaso
 	blocks.AddRow(rows, int64(in.Shard(doc.Key)), doc.Key, doc.Key, &row, emit)
 }
 
-// LongEnough passes on the documents whose normalised text has at least so many words; the others
-// are rejected.
+// LongEnough passes on the documents whose normalised text has at least the given number of words; the
+// others are rejected. inputs is the path of the shared blocks.Inputs.
 //
 //	blocks of documents → blocks of documents, KV<table shard, rejected rows>
 func LongEnough(s beam.Scope, docs flow.Documents, inputs string, normalize textnorm.Policy, words int) (flow.Documents, flow.Rows[records.Rejected]) {
@@ -39,6 +39,7 @@ func LongEnough(s beam.Scope, docs flow.Documents, inputs string, normalize text
 	return flow.Documents(long), flow.Rows[records.Rejected](rejected)
 }
 
+// longEnoughFn counts the words of documents; see LongEnough for the shapes.
 type longEnoughFn struct {
 	Inputs    string
 	Normalize textnorm.Policy

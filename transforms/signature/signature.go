@@ -31,7 +31,7 @@ var (
 	noToken   = beam.NewCounter("sign", "no_token")
 )
 
-// Params are what decides a document's band keys.
+// Params decide a document's band keys.
 type Params struct {
 	// Inputs is the path of the shared blocks.Inputs.
 	Inputs string
@@ -39,12 +39,12 @@ type Params struct {
 	Text shingle.Spec
 	// Family is the kind of signature.
 	Family Family
-	// Signature is its length n, Bands and Rows its use: Bands·Rows ≤ n.
-	Signature, Bands, Rows int
-	Seed                   uint64
+	// Banding is its length and how it becomes band keys.
+	Banding lsh.Banding
+	Seed    uint64
 	// Exact: one band key, of the whole signature; documents share it if all n values agree.
 	Exact bool
-	// ShardBits: the groups of a band are 1<<ShardBits.
+	// ShardBits: the entries of a band go to 1<<ShardBits shards, by the key's first bits.
 	ShardBits int
 	// Dictionary numbers the shingles, for the family Classic.
 	Dictionary Dictionary
@@ -55,15 +55,16 @@ type Params struct {
 //	blocks of documents → KV<band<<ShardBits | shard, band entries>, edges, KV<table shard, rejected rows>
 //
 // Two documents of similarity s share a bucket with probability 1−(1−s^r)^b (Leskovec, Rajaraman
-// and Ullman, Mining of Massive Datasets, §3.4). Documents of one bundle that have the same shingles,
-// each as often, collapse at once: the later has an edge to the earlier and no band keys, which
-// connects the same documents as n equal keys would. Documents without a token are rejected.
+// and Ullman, Mining of Massive Datasets, §3.4). Of documents of one bundle with the same shingles, each
+// as often, the later gets an edge to the first and no band keys: that connects the same documents as
+// equal keys would. Documents without a token are rejected.
 func minHash(s beam.Scope, docs flow.Documents, p Params) (flow.Bands, flow.Edges, flow.Rows[records.Rejected]) {
 	s = s.Scope("signature.MinHash")
 	bands, edges, rejected := beam.ParDo3(s, &minHashFn{Params: p}, beam.PCollection(docs))
 	return flow.Bands(bands), flow.Edges(edges), flow.Rows[records.Rejected](rejected)
 }
 
+// minHashFn signs documents and makes their band keys; see minHash for the shapes.
 type minHashFn struct {
 	Params Params
 
@@ -84,8 +85,8 @@ func (f *minHashFn) Setup(ctx context.Context) (err error) {
 		return err
 	}
 	f.shingler = f.Params.Text.New()
-	f.signer = fss.New(f.Params.Signature, f.Params.Seed)
-	f.bands = blocks.NewBandWriter(f.Params.Bands, f.Params.ShardBits)
+	f.signer = fss.New(f.Params.Banding.Signature, f.Params.Seed)
+	f.bands = blocks.NewBandWriter(f.Params.Banding.Bands, f.Params.ShardBits)
 	return nil
 }
 
@@ -118,7 +119,7 @@ func (f *minHashFn) ProcessElement(ctx context.Context, block []byte, bands func
 		if f.Params.Exact {
 			f.keys = append(f.keys[:0], lsh.WholeKey(f.values))
 		} else {
-			f.keys = lsh.Keys(f.keys[:0], f.values, f.Params.Bands, f.Params.Rows)
+			f.keys = f.Params.Banding.Keys(f.keys, f.values)
 		}
 		f.bands.Add(doc.Key, f.keys, bands)
 	}
@@ -135,7 +136,7 @@ func (f *minHashFn) flushEdges(emit func([]byte)) {
 	}
 }
 
-// counted counts the bytes of band entries.
+// counted returns an emit that counts the bytes of band entries.
 func counted(ctx context.Context, emit func(int64, []byte)) func(int64, []byte) {
 	return func(group int64, block []byte) {
 		shuffled.Inc(ctx, int64(len(block)))

@@ -84,7 +84,7 @@ func document(position int64, text string) blocks.Document {
 }
 
 func params(t *testing.T) Params {
-	return Params{Text: spec(t), Signature: 128, Bands: 18, Rows: 5, Seed: 1, ShardBits: 3}
+	return Params{Text: spec(t), Banding: lsh.Banding{Signature: 128, Bands: 18, Rows: 5}, Seed: 1, ShardBits: 3}
 }
 
 // Each document has one entry a band, in the group and with the key that its signature says.
@@ -100,13 +100,13 @@ func TestBandEntries(t *testing.T) {
 	for _, entries := range out.bands {
 		total += len(entries)
 	}
-	if want := len(texts) * p.Bands; total != want {
+	if want := len(texts) * p.Banding.Bands; total != want {
 		t.Errorf("%d band entries, want %d", total, want)
 	}
-	shingler, signer := p.Text.New(), fss.New(p.Signature, p.Seed)
+	shingler, signer := p.Text.New(), fss.New(p.Banding.Signature, p.Seed)
 	for i, text := range texts {
 		values := signer.Sign(nil, shingler.Shingles(nil, []byte(text)))
-		for band, key := range lsh.Keys(nil, values, p.Bands, p.Rows) {
+		for band, key := range lsh.Keys(nil, values, p.Banding.Bands, p.Banding.Rows) {
 			group := int64(band)<<3 | int64(key>>61)
 			found := false
 			for _, e := range out.bands[group] {
@@ -151,7 +151,7 @@ func TestNoTokenIsRejected(t *testing.T) {
 
 func TestExactHasOneKey(t *testing.T) {
 	p := params(t)
-	p.Exact, p.Bands, p.ShardBits = true, 1, 0
+	p.Exact, p.Banding.Bands, p.ShardBits = true, 1, 0
 	long := strings.Repeat("all work and no play makes jack a dull boy ", 20)
 	out := sign(t, p, []blocks.Document{document(0, long), document(9000, long+" indeed")})
 	if len(out.bands) != 1 || len(out.bands[0]) != 2 || out.bands[0][0].Key == out.bands[0][1].Key {

@@ -10,7 +10,6 @@ import (
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/blocks/flow"
 	"github.com/neardup/neardup/io/storage"
-	"github.com/neardup/neardup/kernels/lsh"
 	"github.com/neardup/neardup/kernels/minhash/fss"
 	"github.com/neardup/neardup/kernels/minhash/salted"
 	"github.com/neardup/neardup/kernels/shingle"
@@ -33,8 +32,8 @@ const (
 	Salted  Family = "salted"
 )
 
-// Sign signs documents of any family and emits their band keys; see minHash. Of documents with
-// the same shingles, only FSS makes edges.
+// Sign signs documents and makes their band keys. For FSS, documents of one bundle with the same
+// shingles have an edge instead; see minHash. Documents without a token are rejected.
 //
 //	blocks of documents → KV<band<<ShardBits | shard, band entries>, edges, KV<table shard, rejected rows>
 func Sign(s beam.Scope, docs flow.Documents, p Params) (bands flow.Bands, edges []flow.Edges, rejected flow.Rows[records.Rejected]) {
@@ -43,28 +42,29 @@ func Sign(s beam.Scope, docs flow.Documents, p Params) (bands flow.Bands, edges 
 		return bands, []flow.Edges{equal}, rejected
 	}
 	signed, rejected := Values(s, docs, p)
-	return flow.Bands(beam.ParDo(s.Scope("signature.Keys"), &keysFn{Params: p}, beam.PCollection(signed))), nil, rejected
+	return keys(s, signed, p), nil, rejected
 }
 
-// Values signs documents, each on its own.
+// keys makes the band keys of signatures.
+//
+//	blocks of signatures → KV<band<<ShardBits | shard, band entries>
+func keys(s beam.Scope, signed flow.Signatures, p Params) flow.Bands {
+	s = s.Scope("signature.Keys")
+	return flow.Bands(beam.ParDo(s, &keysFn{Params: p}, beam.PCollection(signed)))
+}
+
+// Values signs documents.
 //
 //	blocks of documents → blocks of signatures, KV<table shard, rejected rows>
 //
-// Documents without a token are rejected.
+// Documents without a token are rejected. Two GroupByKeys for the family Classic, otherwise none.
 func Values(s beam.Scope, docs flow.Documents, p Params) (flow.Signatures, flow.Rows[records.Rejected]) {
 	s = s.Scope("signature.Values")
-	var signed, rejected beam.PCollection
 	if p.Family == Classic {
-		signed, rejected = classicValues(s, docs, p)
-	} else {
-		signed, rejected = beam.ParDo2(s, &valuesFn{Params: p}, beam.PCollection(docs))
+		return classicValues(s, docs, p)
 	}
+	signed, rejected := beam.ParDo2(s, &valuesFn{Params: p}, beam.PCollection(docs))
 	return flow.Signatures(signed), flow.Rows[records.Rejected](rejected)
-}
-
-// Banding says how signatures become band keys.
-func (p *Params) Banding() lsh.Banding {
-	return lsh.Banding{Bands: p.Bands, Rows: p.Rows, Labels: p.Family == Classic}
 }
 
 // signer signs texts of the families that need nothing but the text.
@@ -78,9 +78,9 @@ type signer struct {
 func (p *Params) signer() (s *signer, err error) {
 	s = &signer{shingler: p.Text.New()}
 	if p.Family == Salted {
-		s.salted, err = salted.New(p.Signature, p.Seed)
+		s.salted, err = salted.New(p.Banding.Signature, p.Seed)
 	} else {
-		s.fss = fss.New(p.Signature, p.Seed)
+		s.fss = fss.New(p.Banding.Signature, p.Seed)
 	}
 	return s, err
 }
@@ -95,6 +95,8 @@ func (s *signer) sign(dst []uint64, text []byte) []uint64 {
 }
 
 // valuesFn signs the documents of a block.
+//
+//	blocks of documents → blocks of signatures, KV<table shard, rejected rows>
 type valuesFn struct {
 	Params Params
 
@@ -154,7 +156,7 @@ type keysFn struct {
 }
 
 func (f *keysFn) StartBundle(func(int64, []byte)) {
-	f.bands = blocks.NewBandWriter(f.Params.Bands, f.Params.ShardBits)
+	f.bands = blocks.NewBandWriter(f.Params.Banding.Bands, f.Params.ShardBits)
 }
 
 func (f *keysFn) ProcessElement(ctx context.Context, block []byte, bands func(int64, []byte)) error {
@@ -165,7 +167,7 @@ func (f *keysFn) ProcessElement(ctx context.Context, block []byte, bands func(in
 		if key, f.values = d.Numbers(f.values[:0]); d.Err() != nil {
 			break
 		}
-		f.keys = f.Params.Banding().Keys(f.keys, f.values)
+		f.keys = f.Params.Banding.Keys(f.keys, f.values)
 		f.bands.Add(key, f.keys, bands)
 	}
 	return d.Err()
@@ -189,7 +191,7 @@ func (p *Params) Of(ctx context.Context, text []byte) ([]uint64, error) {
 	if len(shingles) == 0 {
 		return nil, nil
 	}
-	ranks, err := p.Dictionary.ranks(ctx, shingles)
+	numbers, err := p.Dictionary.numbers(ctx, shingles)
 	if err != nil {
 		return nil, err
 	}
@@ -197,5 +199,5 @@ func (p *Params) Of(ctx context.Context, text []byte) ([]uint64, error) {
 	if err != nil {
 		return nil, err
 	}
-	return family.Sign(nil, ranks), nil
+	return family.Sign(nil, numbers), nil
 }

@@ -1,7 +1,6 @@
 package verify
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/binary"
@@ -12,9 +11,12 @@ import (
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 
 	"github.com/neardup/neardup/blocks"
+	"github.com/neardup/neardup/blocks/flow"
 	"github.com/neardup/neardup/kernels/estimate"
 	"github.com/neardup/neardup/kernels/hash"
 	"github.com/neardup/neardup/kernels/setsim"
+	"github.com/neardup/neardup/transforms/gather"
+	"github.com/neardup/neardup/transforms/sets"
 )
 
 func init() {
@@ -31,147 +33,101 @@ var (
 	largest     = beam.NewDistribution("cells", "component_bytes")
 )
 
-// cells joins the sets of large components.
+// routes are KV<document, route>.
+type routes beam.PCollection
+
+// joinCells joins the sets of large components.
 //
 //	KV<document, set part>, KV<component, profiles> → KV<component, near pairs>, KV<component, estimate>
 //
 // The representatives of a component are ordered by size and cut into cells; each pair of cells
-// that may hold similar sets is a group. One that has more pairs than the budget sends instead
-// pairs that connect what all would, after a mark: a pair of a document with itself.
-func cells(s beam.Scope, sets, profiles beam.PCollection, p Params) (pairs, estimates beam.PCollection) {
+// that may hold similar sets is joined by one call.
+func joinCells(s beam.Scope, large flow.LargeSets, profiles flow.LargeProfiles, p Params) (flow.LargePairs, flow.Estimates) {
 	s = s.Scope("Cells")
-	places := beam.ParDo(s, &cutFn{Threshold: p.Threshold, CellBytes: p.CellBytes, WorkBytes: p.WorkBytes}, beam.GroupByKey(s, profiles))
-	routed := beam.ParDo(s, &routeFn{}, beam.CoGroupByKey(s, sets, places))
-	return beam.ParDo2(s, &cellPairFn{Threshold: p.Threshold, PairBudget: p.PairBudget, Banding: p.Banding}, beam.GroupByKey(s, routed))
+	routes := routes(beam.ParDo(s, &cutFn{Params: p}, beam.GroupByKey(s, beam.PCollection(profiles))))
+	routed := beam.ParDo(s, &routeFn{}, beam.CoGroupByKey(s, beam.PCollection(large), beam.PCollection(routes)))
+	pairs, estimates := beam.ParDo2(s, &cellPairFn{Params: p}, beam.GroupByKey(s, routed))
+	return flow.LargePairs(pairs), flow.Estimates(estimates)
 }
 
 // cutFn cuts components into cells.
 //
-//	KV<component, profiles> → KV<document, place>
-type cutFn struct {
-	Threshold setsim.Threshold
-	CellBytes int
-	WorkBytes int64
-}
-
-// shingleBytes is the size of a shingle in a set.
-const shingleBytes = 8
+//	KV<component, profiles> → KV<document, route>
+type cutFn struct{ Params Params }
 
 func (f *cutFn) ProcessElement(ctx context.Context, component int64, profiles func(*[]byte) bool, emit func(int64, []byte)) error {
-	none := func(a, b *blocks.Profile) int { return 0 }
-	ordered, documents, err := distinct(profiles, none)
+	ordered, documents, err := sets.Representatives(profiles, nil)
 	if err != nil {
 		return err
 	}
-	slices.SortFunc(ordered, func(a, b representative) int {
-		return cmp.Or(cmp.Compare(a.size, b.size), cmp.Compare(a.key, b.key))
+	slices.SortFunc(ordered, func(a, b sets.Representative) int {
+		return cmp.Or(cmp.Compare(a.Size, b.Size), cmp.Compare(a.Key, b.Key))
 	})
 	sizes := make([]int, len(ordered))
 	for i, r := range ordered {
-		sizes[i] = r.size
+		sizes[i] = r.Size
 	}
 	// Whether it is too much depends on the input alone, and not on the memory there is.
-	usual := setsim.Cost(sizes, setsim.Cells(sizes, DefaultCellBytes/shingleBytes, f.Threshold))
-	if shingleBytes*usual.Routed > f.WorkBytes {
-		return fmt.Errorf("%d documents (%d different ones, %d MB of shingles) hang together as candidates, and comparing them all would move %d GB: "+
+	usual := setsim.Cost(sizes, setsim.Cells(sizes, DefaultCellBytes/blocks.ShingleBytes, f.Params.Threshold))
+	if blocks.ShingleBytes*usual.Routed > f.Params.WorkBytes {
+		return fmt.Errorf("%d documents (%d different ones, %d MB of shingles) form one candidate component; comparing them would shuffle %d GB: "+
 			"longer shingles (--shingle), a higher --threshold or more --rows separate documents that are not alike",
-			documents, len(sizes), shingleBytes*usual.Elements>>20, shingleBytes*usual.Routed>>30)
+			documents, len(sizes), blocks.ShingleBytes*usual.Elements>>20, blocks.ShingleBytes*usual.Routed>>30)
 	}
-	cut := setsim.Cells(sizes, f.CellBytes/shingleBytes, f.Threshold)
+	cut := setsim.Cells(sizes, f.Params.CellBytes/blocks.ShingleBytes, f.Params.Threshold)
 	w := setsim.Cost(sizes, cut)
 	cellsCut.Inc(ctx, int64(len(cut)))
 	cellPairs.Inc(ctx, w.Pairs)
-	cellBytes.Inc(ctx, shingleBytes*w.Elements)
-	routedBytes.Inc(ctx, shingleBytes*w.Routed)
-	largest.Update(ctx, shingleBytes*w.Elements)
+	cellBytes.Inc(ctx, blocks.ShingleBytes*w.Elements)
+	routedBytes.Inc(ctx, blocks.ShingleBytes*w.Routed)
+	largest.Update(ctx, blocks.ShingleBytes*w.Elements)
 	for c, cell := range cut {
-		place := place{component: blocks.Key(component), lowest: cell.Lowest, cell: c, last: cell.Last}
+		route := route{component: blocks.Key(component), lowest: cell.Lowest, cell: c, last: cell.Last}
 		for _, r := range ordered[cell.First:cell.End] {
-			emit(int64(r.key), place.append(nil))
+			emit(int64(r.Key), route.append(nil))
 		}
 	}
 	return nil
 }
 
-// representative is the first document of a copy group.
-type representative struct {
-	key  blocks.Key
-	size int
-	best blocks.Profile // of the group, to be kept rather than the others
-}
-
-// distinct returns the representatives of a component, in no order, and how many documents it has.
-func distinct(profiles func(*[]byte) bool, preferred func(a, b *blocks.Profile) int) (all []representative, documents int, err error) {
-	first := map[blocks.SetHash]representative{}
-	var block []byte
-	for profiles(&block) {
-		d := blocks.NewDecoder(block)
-		for !d.Done() {
-			p := d.Profile()
-			documents++
-			r, ok := first[p.Hash]
-			if !ok || p.Key < r.key {
-				r.key, r.size = p.Key, p.Size
-			}
-			if !ok || preferred(&p, &r.best) < 0 {
-				r.best = blocks.Profile{Key: p.Key, Rank: bytes.Clone(p.Rank)} // and not the block
-			}
-			first[p.Hash] = r
-		}
-		if err := d.Err(); err != nil {
-			return nil, 0, err
-		}
-	}
-	for _, r := range first {
-		all = append(all, r)
-	}
-	return all, documents, nil
-}
-
-// place says to which pairs of cells a representative belongs: those of its cell with the cells
+// route says to which pairs of cells a representative's set goes: those of its cell with the cells
 // from lowest to last.
-type place struct {
+type route struct {
 	component          blocks.Key
 	lowest, cell, last int
 }
 
-func (p place) append(block []byte) []byte {
-	block = blocks.AppendKey(block, p.component)
-	for _, n := range []int{p.lowest, p.cell, p.last} {
+func (r route) append(block []byte) []byte {
+	block = blocks.AppendKey(block, r.component)
+	for _, n := range []int{r.lowest, r.cell, r.last} {
 		block = binary.AppendUvarint(block, uint64(n))
 	}
 	return block
 }
 
-func decodePlace(block []byte) (p place, err error) {
-	d := blocks.NewDecoder(block)
-	p = place{component: d.Key(), lowest: int(d.Uvarint()), cell: int(d.Uvarint()), last: int(d.Uvarint())}
-	return p, d.Err()
+func decodeRoute(d *blocks.Decoder) route {
+	return route{component: d.Key(), lowest: int(d.Uvarint()), cell: int(d.Uvarint()), last: int(d.Uvarint())}
 }
 
-// routeFn sends each set to the pairs of cells of its document. A document without a place is a
+// routeFn sends each set to the pairs of cells of its document. A document without a route is a
 // copy.
 //
-//	KV<document, set parts, places> → KV<pair of cells, cell pair and set part>
+//	KV<document, set parts, routes> → KV<cell pair's hash, cell pair and set part>
 type routeFn struct{}
 
-func (f *routeFn) ProcessElement(_ int64, parts, places func(*[]byte) bool, emit func(int64, []byte)) error {
-	var at []place
-	var block []byte
-	for places(&block) {
-		p, err := decodePlace(block)
-		if err != nil {
-			return err
-		}
-		at = append(at, p)
+func (f *routeFn) ProcessElement(_ int64, parts, routes func(*[]byte) bool, emit func(int64, []byte)) error {
+	var all []route
+	if err := gather.Each(routes, func(d *blocks.Decoder) { all = append(all, decodeRoute(d)) }); err != nil {
+		return err
 	}
+	var block []byte
 	for parts(&block) {
-		for _, p := range at {
-			for other := p.lowest; other <= p.last; other++ {
-				c := cellPair{p.component, min(p.cell, other), max(p.cell, other)}
+		for _, r := range all {
+			for other := r.lowest; other <= r.last; other++ {
+				c := cellPair{r.component, min(r.cell, other), max(r.cell, other)}
 				value := append(make([]byte, 0, 24+len(block)), c.append(nil)...)
-				value = append(value, boolByte(p.cell == c.second))
-				emit(c.group(), append(value, block...))
+				value = append(value, boolByte(r.cell == c.second))
+				emit(c.hash(), append(value, block...))
 			}
 		}
 	}
@@ -196,22 +152,22 @@ func (c cellPair) append(block []byte) []byte {
 	return blocks.AppendUint32(blocks.AppendUint32(block, uint32(c.first)), uint32(c.second))
 }
 
-// group is the key of the pair's group. Others may have the same one.
-func (c cellPair) group() int64 {
+// hash is the key that the pair's sets are grouped by. Other pairs may have the same one.
+func (c cellPair) hash() int64 {
 	h := hash.Mix(hash.Mix(hash.Mix(uint64(c.component))+uint64(c.first)) + uint64(c.second))
 	return int64(h >> 1)
 }
 
 // cellPairFn joins the two cells of each pair in a group, or a cell with itself.
+//
+//	KV<cell pair's hash, cell pairs and set parts> → KV<component, near pairs>, KV<component, estimate>
 type cellPairFn struct {
-	Threshold  setsim.Threshold
-	PairBudget int
-	Banding    Banding
+	Params Params
 
 	estimator *estimate.Estimator
 }
 
-func (f *cellPairFn) Setup() { f.estimator = f.Banding.estimator() }
+func (f *cellPairFn) Setup() { f.estimator = f.Params.estimator() }
 
 // halves are the parts of the sets of a pair of cells.
 type halves [2][][]byte
@@ -260,37 +216,37 @@ func (f *cellPairFn) join(ctx context.Context, c cellPair, h *halves, emit, esti
 	if err != nil {
 		return err
 	}
-	out := pairWriter{key: int64(c.component)}
+	out := blocks.PairWriter{Key: int64(c.component)}
 	var packed [][]byte
-	out.emit = func(_ int64, block []byte) { packed = append(packed, block) }
+	out.Emit = func(_ int64, block []byte) { packed = append(packed, block) }
 	crowd := false
 	keys, sets := slices.Concat(first.Keys, second.Keys), slices.Concat(first.Sets, second.Sets)
 	f.estimator.Begin(sets)
 	take := func(i, j, shared int) bool {
-		crowd = out.written == int64(f.PairBudget)
-		out.add(keys[i], keys[j], shared)
+		crowd = out.Written == int64(f.Params.PairBudget)
+		out.Add(keys[i], keys[j], shared)
 		f.estimator.Pair(i, j, shared)
 		return !crowd
 	}
 	if c.first == c.second {
-		setsim.SelfJoin(second.Sets, f.Threshold, take)
+		setsim.SelfJoin(second.Sets, f.Params.Threshold, take)
 	} else {
-		setsim.CrossJoin(first.Sets, second.Sets, f.Threshold, func(i, j, shared int) bool { return take(i, len(first.Sets)+j, shared) })
+		setsim.CrossJoin(first.Sets, second.Sets, f.Params.Threshold, func(i, j, shared int) bool { return take(i, len(first.Sets)+j, shared) })
 	}
-	out.flush()
-	pairsFound.Inc(ctx, out.written)
+	out.Flush()
+	pairsFound.Inc(ctx, out.Written)
 	if c.first == c.second {
 		representatives.Inc(ctx, int64(len(second.Sets)))
 	}
 	if crowd {
 		packed = nil
-		out.add(c.component, c.component, 0)
-		setsim.Connect(sets, f.Threshold, func(i, j int) { out.add(keys[i], keys[j], 0) })
-		out.flush()
+		out.Add(c.component, c.component, 0)
+		setsim.Connect(sets, f.Params.Threshold, func(i, j int) { out.Add(keys[i], keys[j], 0) })
+		out.Flush()
 	}
 	for _, block := range packed {
 		emit(int64(c.component), block)
 	}
-	estimates(int64(c.component), appendEstimate(nil, f.estimator.Sum()))
+	estimates(int64(c.component), blocks.AppendEstimate(nil, estimateOf(c.component, f.estimator)))
 	return nil
 }

@@ -11,12 +11,15 @@ import (
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
 
 	"github.com/neardup/neardup/blocks"
+	"github.com/neardup/neardup/blocks/flow"
 	"github.com/neardup/neardup/kernels/estimate"
 	"github.com/neardup/neardup/kernels/setsim"
 )
 
 func init() {
 	beam.RegisterDoFn(reflect.TypeFor[joinFn]())
+	register.Emitter1[[]byte]()
+	register.Emitter2[int64, []byte]()
 	register.Iter1[[]byte]()
 }
 
@@ -25,63 +28,57 @@ var (
 	pairsFound      = beam.NewCounter("verify", "pairs")
 )
 
-// small joins the sets of small components, each for itself.
+// joinSmall joins the sets of small components, each for itself.
 //
-//	KV<group, set parts with components> → KV<group, near pairs>, KV<document, set part>, KV<component, profiles>, facts
+//	KV<component shard, component parts> → KV<component shard, near pairs> and facts,
+//	KV<document, set part>, KV<component, profiles>
 //
-// A component whose sets are larger than a cell goes on as if it were a large one; the others of a
-// group are held in memory.
-func small(s beam.Scope, f Features, p Params) (pairs, sets, profiles, facts beam.PCollection) {
+// Components whose sets exceed a cell are passed on, as large ones; the others of a shard are held in
+// memory.
+func joinSmall(s beam.Scope, small flow.Sets, p Params) (Found, flow.LargeSets, flow.LargeProfiles) {
 	s = s.Scope("Small")
-	return beam.ParDo4(s, &joinFn{Threshold: p.Threshold, CellBytes: p.CellBytes, Banding: p.Banding}, beam.GroupByKey(s, f.Sets))
+	pairs, large, profiles, facts := beam.ParDo4(s, &joinFn{Params: p}, beam.GroupByKey(s, beam.PCollection(small)))
+	return Found{Pairs: flow.NearPairs(pairs), Facts: flow.Facts(facts)}, flow.LargeSets(large), flow.LargeProfiles(profiles)
 }
 
+// joinFn joins the components of a shard; see joinSmall for the shapes.
 type joinFn struct {
-	Threshold setsim.Threshold
-	CellBytes int
-	Banding   Banding
+	Params Params
 
 	estimator *estimate.Estimator
-	estimates bundleEstimate
+	estimates blocks.Estimate // of the bundle
 	assembler blocks.SetAssembler
-	members   []memberPart
+	held      []componentPart
 }
 
-func (f *joinFn) Setup() { f.estimator = f.Banding.estimator() }
+func (f *joinFn) Setup() { f.estimator = f.Params.estimator() }
 
 func (f *joinFn) StartBundle(_, _, _ func(int64, []byte), _ func([]byte)) {
-	f.estimates = bundleEstimate{}
+	f.estimates = blocks.Estimate{}
 }
 
 func (f *joinFn) FinishBundle(_, _, _ func(int64, []byte), facts func([]byte)) error {
-	return f.estimates.emit(facts)
+	return f.estimates.EmitFact(facts)
 }
 
-// memberPart is a part of the set of a document of a component.
-type memberPart struct {
+// componentPart is a part of the set of a component's document.
+type componentPart struct {
 	component, key blocks.Key
 	part           []byte
 }
 
-func appendMemberPart(block []byte, component blocks.Key, part []byte) []byte {
-	return blocks.AppendBytes(blocks.AppendKey(block, component), part)
-}
-
-func (f *joinFn) ProcessElement(ctx context.Context, number int64, packed func(*[]byte) bool, pairs, sets, profiles func(int64, []byte), _ func([]byte)) error {
-	if err := f.gather(packed, sets, profiles); err != nil {
+func (f *joinFn) ProcessElement(ctx context.Context, shard int64, packed func(*[]byte) bool, pairs, sets, profiles func(int64, []byte), _ func([]byte)) error {
+	if err := f.hold(packed, sets, profiles); err != nil {
 		return err
 	}
-	defer func() { clear(f.members) }() // their blocks are not needed
-	slices.SortFunc(f.members, func(a, b memberPart) int {
-		if a.component != b.component {
-			return cmp.Compare(a.component, b.component)
-		}
-		return cmp.Compare(a.key, b.key)
+	defer func() { clear(f.held) }() // to release their blocks
+	slices.SortFunc(f.held, func(a, b componentPart) int {
+		return cmp.Or(cmp.Compare(a.component, b.component), cmp.Compare(a.key, b.key))
 	})
-	out := pairWriter{key: number, emit: pairs}
+	out := blocks.PairWriter{Key: shard, Emit: pairs}
 	var parts [][]byte
 	joined := 0
-	for left := f.members; len(left) > 0; left = left[len(parts):] {
+	for left := f.held; len(left) > 0; left = left[len(parts):] {
 		component := left[0].component
 		parts = parts[:0]
 		for _, m := range left {
@@ -90,54 +87,55 @@ func (f *joinFn) ProcessElement(ctx context.Context, number int64, packed func(*
 			}
 			parts = append(parts, m.part)
 		}
-		group, err := f.assembler.Assemble(parts)
+		sets, err := f.assembler.Assemble(parts)
 		if err != nil {
 			return err
 		}
-		f.join(int64(component), group, &out)
-		joined += len(group.Sets)
+		f.join(component, sets, &out)
+		joined += len(sets.Sets)
 	}
-	out.flush()
+	out.Flush()
 	representatives.Inc(ctx, int64(joined))
-	pairsFound.Inc(ctx, out.written)
+	pairsFound.Inc(ctx, out.Written)
 	return nil
 }
 
-// gather holds the parts of components that one call can join, and passes those of others on.
-func (f *joinFn) gather(packed func(*[]byte) bool, sets, profiles func(int64, []byte)) error {
-	f.members = f.members[:0]
+// hold holds the parts of components that one call can join, and passes those of others on.
+func (f *joinFn) hold(packed func(*[]byte) bool, sets, profiles func(int64, []byte)) error {
+	f.held = f.held[:0]
 	sizes := map[blocks.Key]int{}
 	buffers := blocks.NewBuffers()
 	var block []byte
 	for packed(&block) {
 		for d := blocks.NewDecoder(block); !d.Done(); {
-			m := memberPart{component: d.Key(), part: d.Bytes()}
+			var m componentPart
+			m.component, m.part = d.ComponentPart()
 			m.key = blocks.NewDecoder(m.part).Key()
 			if err := d.Err(); err != nil {
 				return err
 			}
 			before := sizes[m.component]
 			sizes[m.component] += len(m.part)
-			if before > f.CellBytes {
+			if before > f.Params.CellBytes {
 				if err := passOn(m, buffers, sets, profiles); err != nil {
 					return err
 				}
 				continue
 			}
-			f.members = append(f.members, m)
-			if sizes[m.component] <= f.CellBytes {
+			f.held = append(f.held, m)
+			if sizes[m.component] <= f.Params.CellBytes {
 				continue
 			}
-			kept := f.members[:0]
-			for _, held := range f.members {
+			kept := f.held[:0]
+			for _, held := range f.held {
 				if held.component != m.component {
 					kept = append(kept, held)
 				} else if err := passOn(held, buffers, sets, profiles); err != nil {
 					return err
 				}
 			}
-			clear(f.members[len(kept):])
-			f.members = kept
+			clear(f.held[len(kept):])
+			f.held = kept
 		}
 		block = nil // the parts are in it
 	}
@@ -146,18 +144,24 @@ func (f *joinFn) gather(packed func(*[]byte) bool, sets, profiles func(int64, []
 }
 
 // join joins the sets of a component.
-func (f *joinFn) join(component int64, g blocks.Sets, out *pairWriter) {
+func (f *joinFn) join(component blocks.Key, g blocks.Sets, out *blocks.PairWriter) {
 	f.estimator.Begin(g.Sets)
-	setsim.SelfJoin(g.Sets, f.Threshold, func(i, j, shared int) bool {
-		out.add(g.Keys[i], g.Keys[j], shared)
+	setsim.SelfJoin(g.Sets, f.Params.Threshold, func(i, j, shared int) bool {
+		out.Add(g.Keys[i], g.Keys[j], shared)
 		f.estimator.Pair(i, j, shared)
 		return true
 	})
-	f.estimates.add(component, f.estimator.Sum())
+	f.estimates.Add(estimateOf(component, f.estimator))
 }
 
-// passOn sends a part of a set of a component that one call cannot hold to be cut into cells.
-func passOn(m memberPart, buffers *blocks.Buffers, sets, profiles func(int64, []byte)) error {
+// estimateOf returns the estimate of a component whose pairs the estimator has seen.
+func estimateOf(component blocks.Key, e *estimate.Estimator) blocks.Estimate {
+	sum := e.Sum()
+	return blocks.Estimate{Component: component, Found: sum.Found, Millionths: sum.Millionths}
+}
+
+// passOn sends a set part of a component that is to be cut into cells.
+func passOn(m componentPart, buffers *blocks.Buffers, sets, profiles func(int64, []byte)) error {
 	d := blocks.NewDecoder(m.part)
 	part := d.SetPart()
 	if err := d.Err(); err != nil {
@@ -170,27 +174,4 @@ func passOn(m memberPart, buffers *blocks.Buffers, sets, profiles func(int64, []
 	}
 	sets(int64(part.Key), bytes.Clone(m.part))
 	return nil
-}
-
-// pairWriter packs the pairs of a group into blocks.
-type pairWriter struct {
-	key     int64
-	emit    func(int64, []byte)
-	block   []byte
-	written int64
-}
-
-func (w *pairWriter) add(a, b blocks.Key, shared int) {
-	w.block = blocks.AppendNearPair(w.block, blocks.NearPair{A: min(a, b), B: max(a, b), Shared: shared})
-	w.written++
-	if len(w.block) >= blocks.BlockBytes {
-		w.flush()
-	}
-}
-
-func (w *pairWriter) flush() {
-	if len(w.block) > 0 {
-		w.emit(w.key, w.block)
-		w.block = nil
-	}
 }

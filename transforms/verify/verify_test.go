@@ -2,11 +2,8 @@ package verify
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -14,13 +11,12 @@ import (
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/internal/beamtest"
 	"github.com/neardup/neardup/kernels/setsim"
-	"github.com/neardup/neardup/kernels/shingle"
 )
 
 // joined runs the join of a group of several components that all have the same parts.
 func joined(t *testing.T, parts [][]byte, threshold setsim.Threshold) (pairs []blocks.NearPair) {
 	t.Helper()
-	f := &joinFn{Threshold: threshold, CellBytes: 1 << 30}
+	f := &joinFn{Params: Params{Threshold: threshold, CellBytes: 1 << 30}}
 	f.Setup()
 	passedOn := func(int64, []byte) { t.Error("a component that one call can hold was passed on") }
 	const components = 3
@@ -28,7 +24,7 @@ func joined(t *testing.T, parts [][]byte, threshold setsim.Threshold) (pairs []b
 	for i, part := range parts {
 		for c := range components {
 			b := &packed[(i+c)%len(packed)]
-			*b = appendMemberPart(*b, blocks.Key(c), part)
+			*b = blocks.AppendComponentPart(*b, blocks.Key(c), part)
 		}
 	}
 	err := f.ProcessElement(context.Background(), 1, beamtest.Values(packed...), func(group int64, block []byte) {
@@ -90,7 +86,7 @@ func TestJoinOfParts(t *testing.T) {
 			}
 			blocks.SetParts(nil, key, hash, sorted, func(part []byte) { parts = append(parts, part) })
 		}
-		rand.Shuffle(len(parts), func(i, j int) { parts[i], parts[j] = parts[j], parts[i] })
+		r.Shuffle(len(parts), func(i, j int) { parts[i], parts[j] = parts[j], parts[i] })
 		var want []blocks.NearPair
 		for a := range sets {
 			for b := range sets {
@@ -139,103 +135,6 @@ func TestLargeSetsTravelInParts(t *testing.T) {
 	}
 }
 
-// Whatever the order in which splits come, the set of a copy group's first document is sent, and
-// not that of each copy.
-func TestSetsOfFirstDocumentsAreSent(t *testing.T) {
-	var docs []blocks.Document
-	for i := range 60 {
-		docs = append(docs, blocks.Document{
-			Key: blocks.NewKey(0, int64(i)), Component: blocks.NewKey(0, int64(i%2)), Of: 30,
-			Text: []byte(strings.Repeat(fmt.Sprintf("text number %d of the family ", i%6), 2)),
-		})
-	}
-	for _, order := range []string{"ascending", "late split first", "large"} {
-		f := &setsFn{Text: shingle.Spec{Shingle: shingle.Config{Kind: shingle.Word, K: 3}}, Small: 30, Groups: 5}
-		f.Setup()
-		sent := map[blocks.Key]bool{}
-		profiles := 0
-		largeProfiles := 0
-		toSets := func(group int64, block []byte) {
-			for d := blocks.NewDecoder(block); !d.Done(); {
-				component := d.Key()
-				part := blocks.NewDecoder(d.Bytes()).SetPart()
-				if want := docs[part.Key.Position()].Component; component != want || group != f.Groups.of(int64(want)) {
-					t.Errorf("%s: a set of document %v was sent to component %v in group %d", order, part.Key, component, group)
-				}
-				sent[part.Key] = true
-			}
-		}
-		toLargeSets := func(document int64, block []byte) {
-			part := blocks.NewDecoder(block).SetPart()
-			sent[part.Key] = true
-			if document != int64(part.Key) {
-				t.Errorf("%s: a set of document %v was sent to %d", order, part.Key, document)
-			}
-		}
-		count := func(n *int, key func(component int64) int64) func(int64, []byte) {
-			return func(to int64, block []byte) {
-				for d := blocks.NewDecoder(block); !d.Done(); *n++ {
-					if p := d.Profile(); to != key(int64(docs[p.Key.Position()].Component)) {
-						t.Errorf("%s: the profile of %v was sent to %d", order, p.Key, to)
-					}
-				}
-			}
-		}
-		toProfiles := count(&profiles, f.Groups.of)
-		toLargeProfiles := count(&largeProfiles, func(component int64) int64 { return component })
-		none := func(int64, []byte) { t.Errorf("%s: sent to the wrong place", order) }
-		to := []func(int64, []byte){toSets, toProfiles, none, none}
-		if order == "large" {
-			f.Small = 29
-			to = []func(int64, []byte){none, toProfiles, toLargeSets, toLargeProfiles}
-		}
-		f.StartBundle(to[0], to[1], to[2], to[3])
-		halves := [][]blocks.Document{docs[:30], docs[30:]}
-		if order != "ascending" {
-			slices.Reverse(halves)
-		}
-		for _, half := range halves {
-			var block []byte
-			for _, doc := range half {
-				block = blocks.AppendDocument(block, &doc)
-			}
-			if err := f.ProcessElement(context.Background(), block, to[0], to[1], to[2], to[3]); err != nil {
-				t.Fatal(err)
-			}
-		}
-		f.FinishBundle(to[0], to[1], to[2], to[3])
-		if profiles != len(docs) || largeProfiles != len(docs) && order == "large" {
-			t.Errorf("%s: %d profiles, %d of large components, want %d", order, profiles, largeProfiles, len(docs))
-		}
-		for i := range 6 { // six distinct texts, the first of each in its component
-			if !sent[docs[i].Key] {
-				t.Errorf("%s: the set of the first document %d was not sent", order, i)
-			}
-		}
-		if len(sent) > 12 {
-			t.Errorf("%s: %d sets were sent for 6 distinct ones in two splits", order, len(sent))
-		}
-	}
-}
-
-// A lost part is an error, and not a set with what was there before.
-func TestLostPart(t *testing.T) {
-	large := make([]uint64, 200_000)
-	for i := range large {
-		large[i] = uint64(i)
-	}
-	var parts [][]byte
-	blocks.SetParts(nil, 7, blocks.SetHash{Lo: 1}, large, func(part []byte) { parts = append(parts, part) })
-	for i := range parts {
-		if _, err := blocks.AssembleSets(slices.Delete(slices.Clone(parts), i, i+1)); !errors.Is(err, blocks.ErrCorrupt) {
-			t.Errorf("without part %d: error %v", i, err)
-		}
-	}
-	if g, err := blocks.AssembleSets(parts); err != nil || len(g.Sets) != 1 || !slices.Equal(g.Sets[0], large) {
-		t.Errorf("the whole set: error %v", err)
-	}
-}
-
 // Components that are larger than a cell are passed on whole, whatever comes between their parts, and
 // the others of the group are joined.
 func TestLargeComponentsArePassedOn(t *testing.T) {
@@ -250,12 +149,12 @@ func TestLargeComponentsArePassedOn(t *testing.T) {
 			}
 			key := blocks.NewKey(c, int64(i))
 			blocks.SetParts(nil, key, blocks.SetHash{Hi: uint64(c), Lo: uint64(i)}, set, func(part []byte) {
-				entries = append(entries, appendMemberPart(nil, blocks.Key(c), part))
+				entries = append(entries, blocks.AppendComponentPart(nil, blocks.Key(c), part))
 			})
 		}
 	}
 	r.Shuffle(len(entries), func(i, j int) { entries[i], entries[j] = entries[j], entries[i] })
-	f := &joinFn{Threshold: setsim.Threshold{Num: 1, Den: 2}, CellBytes: 5000}
+	f := &joinFn{Params: Params{Threshold: setsim.Threshold{Num: 1, Den: 2}, CellBytes: 5000}}
 	f.Setup()
 	var pairs []blocks.NearPair
 	profiles, sets := 0, map[int64]bool{}

@@ -129,8 +129,8 @@ func throwFirst(sig, shingles []uint64) (left uint64) {
 }
 
 // throw plays one round and returns the number of bins it filled. Whether a
-// bin is empty or its value larger is as good as random, so the loop takes no
-// branch on either.
+// bin is empty or its value larger is unpredictable, so the loop branches on
+// neither.
 func throw(sig, shingles []uint64, mask, round uint64) (filled uint64) {
 	last := uint64(len(sig) - 1)
 	prefix := round << roundShift

@@ -1,4 +1,5 @@
-package verify
+// Package sets makes the shingle sets and profiles of documents that are read for their components.
+package sets
 
 import (
 	"context"
@@ -24,32 +25,45 @@ var (
 	setsShipped = beam.NewCounter("sets", "shipped")
 )
 
+// Params say how sets are made, and where they go.
+type Params struct {
+	// Text says how a text becomes shingles.
+	Text shingle.Spec
+	// MaxSmallDocs is the number of documents up to which a component is small.
+	MaxSmallDocs int
+	Shards       ComponentShards
+}
+
 // Features are what is known of documents that were read for their components.
 type Features struct {
-	// Profiles are those of all.
 	Profiles flow.Profiles
-	// Sets are those of small components, which one call joins: KV<group, set parts with components>.
-	Sets beam.PCollection
-	// Of large ones, which are cut into cells: KV<document, set part>, KV<component, profiles>.
-	LargeSets, LargeProfiles beam.PCollection
+	// Sets are those of small components.
+	Sets flow.Sets
+	// Of large components.
+	LargeSets     flow.LargeSets
+	LargeProfiles flow.LargeProfiles
 }
 
-// Sets makes the shingle sets of documents that were read for their components.
+// Make makes the shingle sets and the profiles of documents.
 //
-//	blocks of documents with components → Features
+//	blocks of documents with components → KV<component shard, component parts>, KV<component shard, profiles>,
+//	KV<document, set part>, KV<component, profiles>
 //
-// Every document has a profile. A set is sent for the first document that has it only, as far
-// as a bundle can know: the representative of a copy group, its first document, is always sent.
-func Sets(s beam.Scope, docs flow.Fetched, text shingle.Spec, p Params) Features {
-	s = s.Scope("verify.Sets")
-	sets, profiles, largeSets, largeProfiles := beam.ParDo4(s, &setsFn{Text: text, Small: p.small(), Groups: p.Groups}, beam.PCollection(docs))
-	return Features{Sets: sets, Profiles: flow.Profiles(profiles), LargeSets: largeSets, LargeProfiles: largeProfiles}
+// Every document has a profile, those of large components two. A set is sent once for a component,
+// for the first document that has it, as far as a bundle can know: that of the representative is
+// always sent. Counters: sets/documents, sets/shipped, shuffled/sets in bytes.
+func Make(s beam.Scope, docs flow.Fetched, p Params) Features {
+	s = s.Scope("sets.Make")
+	sets, profiles, largeSets, largeProfiles := beam.ParDo4(s, &setsFn{Params: p}, beam.PCollection(docs))
+	return Features{
+		Sets: flow.Sets(sets), Profiles: flow.Profiles(profiles),
+		LargeSets: flow.LargeSets(largeSets), LargeProfiles: flow.LargeProfiles(largeProfiles),
+	}
 }
 
+// setsFn makes sets and profiles; see Make for the shapes.
 type setsFn struct {
-	Text   shingle.Spec
-	Small  int // documents of the largest small component
-	Groups Groups
+	Params Params
 
 	shingler                      *shingle.Shingler
 	shingles                      []uint64
@@ -64,10 +78,10 @@ type sentKey struct {
 	hash      blocks.SetHash
 }
 
-// maxSent bounds the memory of what was sent; what it forgets is sent once more.
+// maxSent bounds the sets that a bundle remembers; those it forgets may be sent again.
 const maxSent = 1 << 20
 
-func (f *setsFn) Setup() { f.shingler = f.Text.New() }
+func (f *setsFn) Setup() { f.shingler = f.Params.Text.New() }
 
 func (f *setsFn) StartBundle(_, _, _, _ func(int64, []byte)) {
 	f.sent = map[sentKey]blocks.Key{}
@@ -81,15 +95,14 @@ func (f *setsFn) ProcessElement(ctx context.Context, block []byte, sets, profile
 		f.shingles = f.shingler.Shingles(f.shingles[:0], doc.Text)
 		set := shingle.Set(f.shingles)
 		profile := blocks.Profile{
-			Key: doc.Key, Hash: setHash(set), Size: len(set),
+			Key: doc.Key, Hash: blocks.SetHash(hash.Sequence(set)), Size: len(set),
 			ID: doc.ID, HasID: doc.HasID, Rank: doc.Rank,
 		}
-		component := int64(doc.Component)
-		group, large := f.Groups.of(component), doc.Of > f.Small
+		shard, large := f.Params.Shards.Shard(doc.Component), doc.Of > f.Params.MaxSmallDocs
 		appendProfile := func(block []byte) []byte { return blocks.AppendProfile(block, &profile) }
-		f.profiles.Add(group, appendProfile, profiles)
+		f.profiles.Add(shard, appendProfile, profiles)
 		if large {
-			f.largeProfiles.Add(component, appendProfile, largeProfiles)
+			f.largeProfiles.Add(int64(doc.Component), appendProfile, largeProfiles)
 		}
 		made++
 		if !f.firstOf(doc.Component, &profile) {
@@ -106,7 +119,7 @@ func (f *setsFn) ProcessElement(ctx context.Context, block []byte, sets, profile
 		blocks.SetParts(f.part, doc.Key, profile.Hash, set, func(part []byte) {
 			f.part = part[:0]
 			bytes += int64(len(part))
-			f.sets.Add(group, func(block []byte) []byte { return appendMemberPart(block, doc.Component, part) }, sets)
+			f.sets.Add(shard, func(block []byte) []byte { return blocks.AppendComponentPart(block, doc.Component, part) }, sets)
 		})
 	}
 	setsMade.Inc(ctx, made)
@@ -115,10 +128,8 @@ func (f *setsFn) ProcessElement(ctx context.Context, block []byte, sets, profile
 	return d.Err()
 }
 
-func setHash(set []uint64) blocks.SetHash { return blocks.SetHash(hash.Sequence(set)) }
-
-// firstOf reports whether no earlier document is known to have the same set. Splits may come in
-// any order, so an earlier document may follow: it is a first, too.
+// firstOf reports whether the bundle knows no earlier document of the component with the same set.
+// Splits come in any order: if an earlier document follows, both are firsts.
 func (f *setsFn) firstOf(component blocks.Key, p *blocks.Profile) bool {
 	key := sentKey{component, p.Hash}
 	if first, ok := f.sent[key]; ok && first < p.Key {

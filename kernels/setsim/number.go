@@ -7,7 +7,7 @@ import (
 )
 
 const (
-	// portionSize is what rankShared is called with: little memory beside the
+	// portionSize is what numberShared is called with: little memory beside the
 	// sets of a large group, but not so little that most of the time goes into
 	// visiting all sets for each portion.
 	portionSize = 1 << 19
@@ -27,13 +27,13 @@ type entry struct {
 	Document uint32 // the number of the set
 }
 
-// rankShared replaces the elements that occur in two sets or more by their
-// ranks, 0 … ranks−1, ascending by (number of sets, hash), and leaves out the
+// numberShared replaces the elements that occur in two sets or more by their
+// numbers, 0 … numbers−1, ascending by (number of sets, hash), and leaves out the
 // others. Each list ascends.
 //
 // About portion elements are sorted at a time, never all: a range of hashes is
 // one stretch of every sorted set.
-func rankShared(sets [][]uint64, portion int) (lists [][]uint32, ranks int) {
+func numberShared(sets [][]uint64, portion int) (lists [][]uint32, numbers int) {
 	total := 0
 	for _, s := range sets {
 		total += len(s)
@@ -71,8 +71,8 @@ func rankShared(sets [][]uint64, portion int) (lists [][]uint32, ranks int) {
 		}
 	}
 
-	// Ranked by a counting pass over the lengths of the runs, which keeps the
-	// order of hashes among equals. Handing out the ranks in their own order
+	// Numbered by a counting pass over the lengths of the runs, which keeps the
+	// order of hashes among equals. Handing out the numbers in their own order
 	// leaves every list sorted.
 	firsts := make([]int, most+2)
 	for _, n := range runs {
@@ -82,10 +82,10 @@ func rankShared(sets [][]uint64, portion int) (lists [][]uint32, ranks int) {
 		firsts[n+1] += firsts[n]
 	}
 	type span struct{ start, end int }
-	byRank := make([]span, len(runs)) // of members
+	byNumber := make([]span, len(runs)) // of members
 	start := 0
 	for _, n := range runs {
-		byRank[firsts[n]] = span{start, start + int(n)}
+		byNumber[firsts[n]] = span{start, start + int(n)}
 		firsts[n]++
 		start += int(n)
 	}
@@ -96,9 +96,9 @@ func rankShared(sets [][]uint64, portion int) (lists [][]uint32, ranks int) {
 		flat = flat[:at+n]
 		lists[i] = flat[at:at:len(flat)]
 	}
-	for rank, run := range byRank {
+	for number, run := range byNumber {
 		for _, i := range members[run.start:run.end] {
-			lists[i] = append(lists[i], uint32(rank))
+			lists[i] = append(lists[i], uint32(number))
 		}
 	}
 	return lists, len(runs)

@@ -1,0 +1,50 @@
+package blocks
+
+import "encoding/binary"
+
+// NearPair is a pair of representatives whose similarity was found exactly.
+type NearPair struct {
+	A, B   Key // A before B in input order
+	Shared int // shingles
+}
+
+// AppendNearPair appends a pair to a block.
+func AppendNearPair(block []byte, p NearPair) []byte {
+	return binary.AppendUvarint(AppendKey(AppendKey(block, p.A), p.B), uint64(p.Shared))
+}
+
+// DecodeNearPairs appends the pairs of a block to dst.
+func DecodeNearPairs(dst []NearPair, block []byte) ([]NearPair, error) {
+	d := NewDecoder(block)
+	for !d.Done() {
+		dst = append(dst, NearPair{A: d.Key(), B: d.Key(), Shared: int(d.Uvarint())})
+	}
+	return dst, d.Err()
+}
+
+// PairWriter packs near pairs into blocks, all under one key.
+type PairWriter struct {
+	Key  int64
+	Emit func(int64, []byte)
+	// Written is the number of pairs added.
+	Written int64
+
+	block []byte
+}
+
+// Add adds a pair of two documents, in either order.
+func (w *PairWriter) Add(a, b Key, shared int) {
+	w.block = AppendNearPair(w.block, NearPair{A: min(a, b), B: max(a, b), Shared: shared})
+	w.Written++
+	if len(w.block) >= BlockBytes {
+		w.Flush()
+	}
+}
+
+// Flush emits what is left.
+func (w *PairWriter) Flush() {
+	if len(w.block) > 0 {
+		w.Emit(w.Key, w.block)
+		w.block = nil
+	}
+}

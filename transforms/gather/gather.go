@@ -1,0 +1,120 @@
+// Package gather reads the values of a group, and brings everything of a kind to one call.
+package gather
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"path"
+	"slices"
+
+	"github.com/apache/beam/sdks/v2/go/pkg/beam"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
+
+	"github.com/neardup/neardup/blocks"
+	"github.com/neardup/neardup/io/storage"
+)
+
+func init() {
+	beam.RegisterFunction(emptyFn)
+	register.Emitter2[int64, []byte]()
+}
+
+// Key is the key of all values that one call gathers.
+const Key int64 = 0
+
+type (
+	// Values are KV<Key, value>.
+	Values beam.PCollection
+	// Group is the one group of Values.
+	Group beam.PCollection
+)
+
+// All brings values to one call, which is made even if there are none: besides them it gets an empty
+// value. One GroupByKey.
+//
+//	KV<Key, value> … → KV<Key, group of values>
+func All(s beam.Scope, values ...Values) Group {
+	s = s.Scope("gather.All")
+	all := []beam.PCollection{beam.ParDo(s, emptyFn, beam.Impulse(s))}
+	for _, some := range values {
+		all = append(all, beam.PCollection(some))
+	}
+	return Group(beam.GroupByKey(s, beam.Flatten(s, all...)))
+}
+
+// emptyFn emits an empty value.
+//
+//	Impulse → KV<Key, empty>
+func emptyFn(_ []byte, emit func(int64, []byte)) { emit(Key, []byte{}) }
+
+// Each calls do with a decoder of each block of a group until it is read; do reads one value. Bytes
+// of a block are not overwritten afterwards. After an error the last value is incomplete.
+func Each(group func(*[]byte) bool, do func(*blocks.Decoder)) error {
+	var block []byte
+	for group(&block) {
+		d := blocks.NewDecoder(block)
+		for !d.Done() {
+			do(d)
+		}
+		if err := d.Err(); err != nil {
+			return err
+		}
+		block = nil
+	}
+	return nil
+}
+
+// Edges calls do with the edges of a group.
+func Edges(group func(*[]byte) bool, do func(blocks.Edge)) error {
+	return each(group, blocks.DecodeEdges, do)
+}
+
+// NearPairs calls do with the near pairs of a group.
+func NearPairs(group func(*[]byte) bool, do func(blocks.NearPair)) error {
+	return each(group, blocks.DecodeNearPairs, do)
+}
+
+func each[T any](group func(*[]byte) bool, decode func(dst []T, block []byte) ([]T, error), do func(T)) error {
+	var values []T
+	var block []byte
+	var err error
+	for group(&block) {
+		if values, err = decode(values[:0], block); err != nil {
+			return err
+		}
+		for _, v := range values {
+			do(v)
+		}
+	}
+	return nil
+}
+
+// WriteEdges writes edges to a file, sorted and each once. It reorders edges.
+func WriteEdges(ctx context.Context, file string, edges []blocks.Edge) error {
+	slices.SortFunc(edges, blocks.Edge.Compare)
+	_, err := storage.WriteBelow(ctx, path.Dir(file), file, func(w io.Writer) error {
+		var buffer []byte
+		for _, e := range slices.Compact(edges) {
+			buffer = blocks.AppendEdge(buffer[:0], e)
+			if _, err := w.Write(buffer); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return err
+}
+
+// ReadEdges reads what WriteEdges wrote; without a file there are none.
+func ReadEdges(ctx context.Context, file string) ([]blocks.Edge, error) {
+	data, err := storage.ReadFile(ctx, file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return blocks.DecodeEdges(nil, data)
+}

@@ -1,0 +1,100 @@
+package sets
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/neardup/neardup/blocks"
+	"github.com/neardup/neardup/kernels/shingle"
+)
+
+// Whatever the order in which splits come, the set of a copy group's first document is sent, and
+// not that of each copy.
+func TestSetsOfFirstDocumentsAreSent(t *testing.T) {
+	var docs []blocks.Document
+	for i := range 60 {
+		docs = append(docs, blocks.Document{
+			Key: blocks.NewKey(0, int64(i)), Component: blocks.NewKey(0, int64(i%2)), Of: 30,
+			Text: []byte(strings.Repeat(fmt.Sprintf("text number %d of the family ", i%6), 2)),
+		})
+	}
+	for _, order := range []string{"ascending", "late split first", "large"} {
+		f := &setsFn{Params: Params{Text: shingle.Spec{Shingle: shingle.Config{Kind: shingle.Word, K: 3}}, MaxSmallDocs: 30, Shards: 5}}
+		f.Setup()
+		sent := map[blocks.Key]bool{}
+		profiles := 0
+		largeProfiles := 0
+		toSets := func(shard int64, block []byte) {
+			for d := blocks.NewDecoder(block); !d.Done(); {
+				component, encoded := d.ComponentPart()
+				part := blocks.NewDecoder(encoded).SetPart()
+				if want := docs[part.Key.Position()].Component; component != want || shard != f.Params.Shards.Shard(want) {
+					t.Errorf("%s: a set of document %v was sent to component %v in shard %d", order, part.Key, component, shard)
+				}
+				sent[part.Key] = true
+			}
+		}
+		toLargeSets := func(document int64, block []byte) {
+			part := blocks.NewDecoder(block).SetPart()
+			sent[part.Key] = true
+			if document != int64(part.Key) {
+				t.Errorf("%s: a set of document %v was sent to %d", order, part.Key, document)
+			}
+		}
+		count := func(n *int, key func(component blocks.Key) int64) func(int64, []byte) {
+			return func(to int64, block []byte) {
+				for d := blocks.NewDecoder(block); !d.Done(); *n++ {
+					if p := d.Profile(); to != key(docs[p.Key.Position()].Component) {
+						t.Errorf("%s: the profile of %v was sent to %d", order, p.Key, to)
+					}
+				}
+			}
+		}
+		toProfiles := count(&profiles, f.Params.Shards.Shard)
+		toLargeProfiles := count(&largeProfiles, func(component blocks.Key) int64 { return int64(component) })
+		none := func(int64, []byte) { t.Errorf("%s: sent to the wrong place", order) }
+		to := []func(int64, []byte){toSets, toProfiles, none, none}
+		if order == "large" {
+			f.Params.MaxSmallDocs = 29
+			to = []func(int64, []byte){none, toProfiles, toLargeSets, toLargeProfiles}
+		}
+		f.StartBundle(to[0], to[1], to[2], to[3])
+		halves := [][]blocks.Document{docs[:30], docs[30:]}
+		if order != "ascending" {
+			slices.Reverse(halves)
+		}
+		for _, half := range halves {
+			var block []byte
+			for _, doc := range half {
+				block = blocks.AppendDocument(block, &doc)
+			}
+			if err := f.ProcessElement(context.Background(), block, to[0], to[1], to[2], to[3]); err != nil {
+				t.Fatal(err)
+			}
+		}
+		f.FinishBundle(to[0], to[1], to[2], to[3])
+		if profiles != len(docs) || largeProfiles != len(docs) && order == "large" {
+			t.Errorf("%s: %d profiles, %d of large components, want %d", order, profiles, largeProfiles, len(docs))
+		}
+		for i := range 6 { // six distinct texts, the first of each in its component
+			if !sent[docs[i].Key] {
+				t.Errorf("%s: the set of the first document %d was not sent", order, i)
+			}
+		}
+		if len(sent) > 12 {
+			t.Errorf("%s: %d sets were sent for 6 distinct ones in two splits", order, len(sent))
+		}
+	}
+}
+
+// A small component has no more pairs than the budget, and no more documents than one call may hold.
+func TestMaxSmallDocs(t *testing.T) {
+	for budget, want := range map[int]int{0: 1, 1: 2, 2: 2, 3: 3, 10: 5, 1 << 18: 724, 1 << 30: mostSmallDocs} {
+		if got := MaxSmallDocs(budget); got != want {
+			t.Errorf("budget %d: %d documents, want %d", budget, got, want)
+		}
+	}
+}
