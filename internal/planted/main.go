@@ -1,0 +1,147 @@
+// Command planted plants bugs, one after another, and reports which of them the tests notice.
+//
+//	go run ./internal/planted [-only NAME] [FILE]
+//
+// FILE (internal/planted/bugs.txt) lists them as docs/testing.md says. A bug is planted with go test's
+// -overlay, so no file of the tree changes. The exit status is 1 if a bug is not noticed, does not
+// compile, or if its old text is not in its file exactly once: then the list is to be mended.
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// bug is one change of one file.
+type bug struct {
+	name, file string
+	packages   []string // whose tests should notice it
+	before     string
+	after      string
+}
+
+func main() {
+	only := flag.String("only", "", "plant the bugs whose name has this in it")
+	flag.Parse()
+	list := "internal/planted/bugs.txt"
+	if flag.NArg() > 0 {
+		list = flag.Arg(0)
+	}
+	if err := run(list, *only); err != nil {
+		fmt.Fprintln(os.Stderr, "planted:", err)
+		os.Exit(1)
+	}
+}
+
+func run(list, only string) error {
+	data, err := os.ReadFile(list)
+	if err != nil {
+		return err
+	}
+	bugs, err := parse(string(data))
+	if err != nil {
+		return fmt.Errorf("%s: %w", list, err)
+	}
+	planted, found := 0, 0
+	for _, b := range bugs {
+		if !strings.Contains(b.name, only) {
+			continue
+		}
+		planted++
+		begun := time.Now()
+		outcome, err := b.plant()
+		if err != nil {
+			return fmt.Errorf("%s: %w", b.name, err)
+		}
+		if outcome == "found" {
+			found++
+		}
+		fmt.Printf("%-9s %5.1f s  %s (%s)\n", outcome, time.Since(begun).Seconds(), b.name, b.file)
+	}
+	fmt.Printf("%d of %d found\n", found, planted)
+	if found < planted {
+		return errors.New("some were not: write the test that fails")
+	}
+	return nil
+}
+
+// parse reads the list: for each bug a line "# NAME", a line "FILE: PACKAGE ...", the old lines after
+// "-" and the new ones after "+".
+func parse(text string) (bugs []bug, err error) {
+	var b *bug
+	for i, line := range strings.Split(text, "\n") {
+		rest := strings.TrimPrefix(strings.TrimPrefix(line, "-"), "+")
+		switch {
+		case strings.HasPrefix(line, "# "):
+			bugs = append(bugs, bug{name: line[2:]})
+			b = &bugs[len(bugs)-1]
+		case line == "":
+		case b == nil:
+			return nil, fmt.Errorf("line %d: no bug is named yet", i+1)
+		case strings.HasPrefix(line, "-"):
+			b.before += rest + "\n"
+		case strings.HasPrefix(line, "+"):
+			b.after += rest + "\n"
+		default:
+			file, packages, ok := strings.Cut(line, ": ")
+			if !ok {
+				return nil, fmt.Errorf("line %d: not FILE: PACKAGE ...", i+1)
+			}
+			b.file, b.packages = file, strings.Fields(packages)
+		}
+	}
+	return bugs, nil
+}
+
+// plant returns what becomes of the bug: found, survived, or broken if the code does not compile.
+func (b bug) plant() (outcome string, err error) {
+	code, err := os.ReadFile(b.file)
+	if err != nil {
+		return "", err
+	}
+	if n := bytes.Count(code, []byte(b.before)); n != 1 || b.before == "" {
+		return "", fmt.Errorf("the old text is %d times in %s", n, b.file)
+	}
+	temp, err := os.MkdirTemp("", "planted-")
+	if err != nil {
+		return "", err
+	}
+	defer os.RemoveAll(temp)
+	mutant := filepath.Join(temp, "mutant.go")
+	if err := os.WriteFile(mutant, bytes.Replace(code, []byte(b.before), []byte(b.after), 1), 0o666); err != nil {
+		return "", err
+	}
+	path, err := filepath.Abs(b.file)
+	if err != nil {
+		return "", err
+	}
+	overlay, err := json.Marshal(map[string]any{"Replace": map[string]string{path: mutant}})
+	if err != nil {
+		return "", err
+	}
+	overlayFile := filepath.Join(temp, "overlay.json")
+	if err := os.WriteFile(overlayFile, overlay, 0o666); err != nil {
+		return "", err
+	}
+	if out, err := exec.Command("go", append([]string{"build", "-overlay", overlayFile}, "./"+filepath.Dir(b.file))...).CombinedOutput(); err != nil {
+		fmt.Printf("%s", out)
+		return "broken", nil
+	}
+	arguments := append([]string{"test", "-failfast", "-timeout", "10m", "-overlay", overlayFile}, b.packages...)
+	if err := exec.Command("go", arguments...).Run(); err != nil {
+		var exit *exec.ExitError
+		if errors.As(err, &exit) {
+			return "found", nil
+		}
+		return "", err
+	}
+	return "survived", nil
+}
