@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/neardup/neardup/blocks"
+	"github.com/neardup/neardup/io/reading"
 	"github.com/neardup/neardup/io/source"
 	"github.com/neardup/neardup/kernels/hash"
 	"github.com/neardup/neardup/kernels/lsh"
@@ -43,7 +44,7 @@ func NewPlan(ctx context.Context, c Config) (*Plan, error) {
 		return nil, err
 	}
 	listing, err := source.Plan(ctx, c.Inputs, c.Source())
-	if broken := (*source.ReadError)(nil); errors.As(err, &broken) {
+	if broken := (*reading.ContentError)(nil); errors.As(err, &broken) {
 		return nil, err
 	}
 	if err != nil {
