@@ -104,33 +104,33 @@ func (f Reader) read(ctx context.Context, file *blocks.File, span blocks.Span, o
 	if err != nil {
 		return progress, err
 	}
-	defer func() { err = errors.Join(err, c.close()) }()
+	defer func() {
+		progress.Stored = progress.Content
+		if c.packed != nil {
+			progress.Stored = c.packed.n
+		}
+		err = errors.Join(err, c.close())
+	}()
 	record := reading.Record{Doc: new(codec.Document)}
 	for {
 		if err := ctx.Err(); err != nil {
 			return progress, err
 		}
 		p, err := c.next()
-		if err != nil && err != io.EOF {
+		if err == io.EOF {
+			return progress, nil
+		}
+		if err != nil {
 			return progress, err
 		}
-		if err == nil {
-			progress.Content += int64(len(p.raw))
-			if p.filler || p.continued {
-				continue
-			}
-			c.decode(p, &record)
-			err = see(&record)
+		progress.Content += int64(len(p.raw))
+		if p.filler || p.continued {
+			continue
 		}
-		switch err {
-		case nil:
-		case io.EOF, reading.Stop:
-			progress.Stored = progress.Content
-			if c.packed != nil {
-				progress.Stored = c.packed.n
-			}
+		c.decode(p, &record)
+		if err := see(&record); errors.Is(err, reading.Stop) {
 			return progress, nil
-		default:
+		} else if err != nil {
 			return progress, err
 		}
 	}
@@ -153,7 +153,7 @@ func (f Reader) ReadSome(ctx context.Context, file *blocks.File, span blocks.Spa
 			return fmt.Errorf("%s: document at %d: %w", file.Path, position, err)
 		}
 		c.decode(p, &record)
-		if err := see(&record); err == reading.Stop {
+		if err := see(&record); errors.Is(err, reading.Stop) {
 			return nil
 		} else if err != nil {
 			return err
