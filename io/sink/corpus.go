@@ -28,7 +28,7 @@ func init() {
 // One GroupByKey by piece.
 func Corpus(s beam.Scope, p Params, options source.Options, dropped ...flow.Dropped) flow.Facts {
 	s = s.Scope("sink.Corpus")
-	all := []beam.PCollection{marks(s, p.Inputs, true)}
+	all := []beam.PCollection{everyShard(s, p.Inputs, true)}
 	for _, d := range dropped {
 		all = append(all, beam.PCollection(d))
 	}

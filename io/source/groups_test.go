@@ -74,7 +74,9 @@ func TestGroups(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	same := func(a, b blocks.Document) bool { return a.Key == b.Key && string(a.ID) == string(b.ID) && string(a.Text) == string(b.Text) }
+	same := func(a, b blocks.Document) bool {
+		return a.Key == b.Key && string(a.ID) == string(b.ID) && string(a.Text) == string(b.Text)
+	}
 	if !slices.EqualFunc(again, out.local, same) {
 		t.Errorf("%d documents come back, want %d", len(again), len(out.local))
 	}
@@ -142,6 +144,16 @@ func TestGroupsLimit(t *testing.T) {
 				t.Errorf("--limit %d: %d documents in %s", limit, good, name)
 			}
 		}
+	}
+}
+
+// TestLookupOfLong: what was too large to be read is not read again as an empty text.
+func TestLookupOfLong(t *testing.T) {
+	o := Options{Fields: fields, MaxDocument: 10}
+	content := `{"text":"` + strings.Repeat("x", o.MaxRecord()) + "\"}\n"
+	in := inputs(t, o, write(t, t.TempDir(), "a.jsonl", []byte(content)))
+	if _, err := Text(t.Context(), in, 0, o); err == nil || !strings.Contains(err.Error(), "a.jsonl: document at 0: larger than") {
+		t.Errorf("error %v", err)
 	}
 }
 

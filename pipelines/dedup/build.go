@@ -69,7 +69,7 @@ func Build(s beam.Scope, p *Plan, output, temp string) {
 		sample := source.Fetch(s, measuring.Choose(s, compared), reading)
 		facts = append(facts, measuring.Keep(s, sample, found.Crowded))
 	}
-	sink.Gate(s, path.Join(temp, exceededFile), sink.Limit(p.Config.MaxRejected), docs.Facts, rejected)
+	sink.FailOnUnreadable(s, path.Join(temp, exceededFile), sink.Limit(p.Config.MaxRejected), docs.Facts, rejected)
 	sink.Ledger(s, path.Join(temp, ledgerFile), facts...)
 }
 
