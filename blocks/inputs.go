@@ -30,7 +30,7 @@ type File struct {
 	Path        string `json:"path"`
 	Source      string `json:"source"` // path below the common root, with slashes
 	Format      string `json:"format"`
-	Compression string `json:"compression,omitempty"` // gzip, zstd or none
+	Compression string `json:"compression,omitempty"` // of all its content: gzip, zstd or none
 	Size        int64  `json:"size"`                  // bytes as listed (compressed)
 	Offset      int64  `json:"offset"`                // bytes of all files before this one
 	Identity    string `json:"identity"`              // what must not change while the run lasts
@@ -138,6 +138,15 @@ func (in *Inputs) Bytes() int64 {
 
 // Source returns the path below the root of key's file.
 func (in *Inputs) Source(key Key) string { return in.Files[key.File()].Source }
+
+// Place says where a record begins: "SOURCE at byte N", or "at row N" where positions are rows.
+func (in *Inputs) Place(key Key) string {
+	unit := "byte"
+	if in.Files[key.File()].Positions > 0 {
+		unit = "row"
+	}
+	return fmt.Sprintf("%s at %s %d", in.Source(key), unit, key.Position())
+}
 
 // ID returns the document's own id, or where it has none its source and position.
 func (in *Inputs) ID(key Key, id []byte, hasID bool) string {

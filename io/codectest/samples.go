@@ -52,8 +52,8 @@ func (s *Sample) Without(dropped []int64) string {
 	return b.String()
 }
 
-// Samples are small files, one of each format of bytes, with all that a format knows besides records. Texts are
-// in the column text and ids in the column id.
+// Samples are small files, one of each format of bytes, with all that a format knows besides
+// records. Texts are in the column text and ids in the column id.
 func Samples() []*Sample {
 	jsonl := &Sample{Format: "jsonl", Ending: ".jsonl"}
 	jsonl.head("\xEF\xBB\xBF")

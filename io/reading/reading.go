@@ -31,8 +31,8 @@ type Record struct {
 	Doc *codec.Document
 	// Err says why the record is unreadable, mostly as a *codec.Error.
 	Err error
-	// Raw is the record as it stands, unless it is Long; a format without a text of its own may
-	// render it, and only where Err is set.
+	// Raw is the record as it stands, unless it is Long. A format whose records are no text sets it
+	// only beside Err, and renders the record.
 	Raw []byte
 	// Long: the record has more than MaxRecord bytes and was not decoded.
 	Long bool
@@ -50,17 +50,18 @@ var Stop = errors.New("stop")
 // RecordReader reads the files of one format. It is immutable: all methods may be called concurrently.
 //
 // Each record belongs to the span its position lies in. A reader opens a file by storage.Open, and
-// fails if the file is not, or after the last byte no longer is, what was listed. It ends with the error of ctx soon
-// after that is done. What a function see is called with is valid only until it returns; an error
-// that it returns ends the reading and is returned, except for Stop.
+// fails if the file is not what was listed, or no longer is when the last byte is read. Once ctx is
+// done, a method soon returns its error. What see is called with is valid until it returns; its error
+// ends the reading and is returned, but for Stop.
 type RecordReader interface {
 	// Inspect completes file, of which path, source, size, identity and format are known, with what
 	// all who read it need: Compression, Header, Positions, Sequential. It refuses a file that lacks
 	// a column of o, by name.
 	Inspect(ctx context.Context, file *blocks.File, o Options) error
 
-	// Cut returns the positions, ascending and above 0, at which file is best cut into spans of about size listed
-	// bytes. It depends on the inspected file alone and does not open it.
+	// Cut returns the positions, ascending and above 0, at which file is best cut into spans of about
+	// size listed bytes; none for a Sequential file. It depends on the inspected file alone and does not
+	// open it.
 	Cut(file *blocks.File, size int64) []int64
 
 	// Read calls see with each record of a span in ascending order.
@@ -71,8 +72,8 @@ type RecordReader interface {
 	ReadSome(ctx context.Context, file *blocks.File, span blocks.Span, positions []int64, o Options, see func(*Record) error) error
 
 	// CopyExcept writes to w a file of the same format, with all records of a span, unchanged, but
-	// those at the positions dropped, which ascend, and returns how many it wrote. Of a file that is cut, the copies of all
-	// spans one after another have each record once. A position where no record begins is an error.
+	// those at the positions dropped, which ascend, and returns how many it wrote. The copies of all
+	// spans of a file have each record once. A position where no record begins is an error.
 	CopyExcept(ctx context.Context, w io.Writer, file *blocks.File, span blocks.Span, dropped []int64, o Options) (kept int64, err error)
 }
 

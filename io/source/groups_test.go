@@ -47,6 +47,9 @@ func TestGroups(t *testing.T) {
 	if len(out.local) != 67+1+21 || len(out.dropped[0]) != 33 || len(out.dropped[2]) != 10 {
 		t.Errorf("%d documents, dropped %v", len(out.local), out.dropped)
 	}
+	if want := "a.groups at row 2, no text field: "; out.facts[0].Note != want {
+		t.Errorf("the first unreadable row is %q, want %q", out.facts[0].Note, want)
+	}
 	for i, row := range out.rejected[0] {
 		if row.Reason != "no text field" || i < 33 && (row.Source != "a.groups" || row.Position != int64(3*i+2)) {
 			t.Errorf("rejected %+v", row)

@@ -60,9 +60,9 @@ type Documents struct {
 //	Impulse → Documents
 //
 // Records that are unreadable and documents that have no text or too much of it become rejected
-// rows. The blocks of a large file that can only be read from its start go through a Reshuffle if there are more workers
-// than such files keep busy, so that what follows is done on all cores; the others stay where they
-// were read.
+// rows. The blocks of a large file that can only be read from its start go through a Reshuffle if
+// there are more workers than such files keep busy, so that what follows is done on all cores; the
+// others stay where they were read.
 func Read(s beam.Scope, p Params) Documents {
 	s = s.Scope("source.Read")
 	splits := beam.Reshuffle(s, beam.ParDo(s, &splitsFn{Inputs: p.Inputs}, beam.Impulse(s)))
@@ -174,7 +174,7 @@ func (f *readFn) read(key blocks.Key, record *reading.Record, rows *rejecter) bo
 		if doc.HasID {
 			row.ID = rows.id(key, doc)
 		}
-		rows.last = fmt.Sprintf("%s at byte %d, %s: %s", rows.in.Source(key), record.Position, reason, detail)
+		rows.last = fmt.Sprintf("%s, %s: %s", rows.in.Place(key), reason, detail)
 		rows.add(key, row)
 		return false
 	case doc.NoText:

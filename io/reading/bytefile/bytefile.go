@@ -105,11 +105,11 @@ func (f Reader) read(ctx context.Context, file *blocks.File, span blocks.Span, o
 		return progress, err
 	}
 	defer func() {
+		err = errors.Join(err, c.close())
 		progress.Stored = progress.Content
 		if c.packed != nil {
-			progress.Stored = c.packed.n
+			progress.Stored = c.packed.n // nobody reads ahead any more
 		}
-		err = errors.Join(err, c.close())
 	}()
 	record := reading.Record{Doc: new(codec.Document)}
 	for {
@@ -173,9 +173,9 @@ func (c *cursor) decode(p piece, record *reading.Record) {
 	record.Err = c.codec.Decode(p.raw, record.Doc)
 }
 
-// CopyExcept copies the bytes of a span, header and filler included, in the compression of the file. A
-// compressed file that nothing is dropped of is copied as it is, and so are frames of zstd that tell
-// their size.
+// CopyExcept copies the bytes of a span, header and filler included, in the compression of the file.
+// A compressed file that nothing is dropped of is copied as it is, and so are frames of zstd that
+// tell their size.
 func (f Reader) CopyExcept(ctx context.Context, w io.Writer, file *blocks.File, span blocks.Span, dropped []int64, o reading.Options) (kept int64, err error) {
 	c, err := f.openSpan(ctx, file, span, o, nil)
 	if err != nil {

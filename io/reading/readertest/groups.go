@@ -27,8 +27,8 @@ type Row struct {
 func (r Row) String() string { return fmt.Sprintf("%q: %q %v\n", r.ID, r.Text, r.Null) }
 
 // Groups reads a toy format of row groups: unlike a format of bytes its positions are row numbers,
-// and it is cut only between groups. A file is its groups, each a JSON array of rows, a JSON footer that
-// lists them, and the footer's length in four bytes.
+// and it is cut only between groups. A file is its groups, each a JSON array of rows, a JSON footer
+// that lists them, and the footer's length in four bytes.
 type Groups struct{}
 
 // group is a row group as the footer has it.
