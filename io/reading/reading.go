@@ -44,15 +44,15 @@ type Progress struct {
 	Stored  int64 // bytes of the stored file, as listed
 }
 
-// Stop is what a caller's function returns to end reading early and without an error.
-var Stop = errors.New("stop")
+// ErrStop is what a caller's function returns to end reading early and without an error.
+var ErrStop = errors.New("stop")
 
 // RecordReader reads the files of one format. It is immutable: all methods may be called concurrently.
 //
 // Each record belongs to the span its position lies in. A reader opens a file by storage.Open, and
 // fails if the file is not what was listed, or no longer is when the last byte is read. Once ctx is
 // done, a method soon returns its error. What see is called with is valid until it returns; its error
-// ends the reading and is returned, but for Stop.
+// ends the reading and is returned, but for ErrStop.
 type RecordReader interface {
 	// Inspect completes file, of which path, source, size, identity and format are known, with what
 	// all who read it need: Compression, Header, Positions, Sequential. It refuses a file that lacks

@@ -289,7 +289,7 @@ func limit(ctx context.Context, in *blocks.Inputs, o Options) error {
 				left--
 			}
 			if left == 0 {
-				return reading.Stop
+				return reading.ErrStop
 			}
 			return nil
 		})

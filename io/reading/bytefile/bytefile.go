@@ -128,7 +128,7 @@ func (f Reader) read(ctx context.Context, file *blocks.File, span blocks.Span, o
 			continue
 		}
 		c.decode(p, &record)
-		if err := see(&record); errors.Is(err, reading.Stop) {
+		if err := see(&record); errors.Is(err, reading.ErrStop) {
 			return progress, nil
 		} else if err != nil {
 			return progress, err
@@ -153,7 +153,7 @@ func (f Reader) ReadSome(ctx context.Context, file *blocks.File, span blocks.Spa
 			return fmt.Errorf("%s: document at %d: %w", file.Path, position, err)
 		}
 		c.decode(p, &record)
-		if err := see(&record); errors.Is(err, reading.Stop) {
+		if err := see(&record); errors.Is(err, reading.ErrStop) {
 			return nil
 		} else if err != nil {
 			return err

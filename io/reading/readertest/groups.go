@@ -182,7 +182,7 @@ func (r Groups) Read(ctx context.Context, file *blocks.File, span blocks.Span, o
 		}
 		return nil
 	})
-	if errors.Is(err, reading.Stop) {
+	if errors.Is(err, reading.ErrStop) {
 		err = nil
 	}
 	return progress, err
@@ -192,7 +192,7 @@ func (r Groups) Read(ctx context.Context, file *blocks.File, span blocks.Span, o
 func (r Groups) ReadSome(ctx context.Context, file *blocks.File, span blocks.Span, positions []int64, o reading.Options, see func(*reading.Record) error) error {
 	_, err := r.Read(ctx, file, span, o, func(record *reading.Record) error {
 		if len(positions) == 0 {
-			return reading.Stop
+			return reading.ErrStop
 		}
 		if record.Position != positions[0] {
 			return nil

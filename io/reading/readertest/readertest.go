@@ -327,12 +327,12 @@ func (s suite) ends(t *testing.T) {
 	whole := blocks.Span{End: blocks.End}
 	all := []int64{s.Records[0].Position}
 	oops := errors.New("oops")
-	for _, told := range []error{reading.Stop, oops} {
+	for _, told := range []error{reading.ErrStop, oops} {
 		calls := 0
 		see := func(*reading.Record) error { calls++; return told }
 		_, err := s.r.Read(t.Context(), s.file, whole, o, see)
 		again := s.r.ReadSome(t.Context(), s.file, whole, all, o, see)
-		if calls != 2 || (told == oops) != errors.Is(err, oops) || (told == oops) != errors.Is(again, oops) || told == reading.Stop && errors.Join(err, again) != nil {
+		if calls != 2 || (told == oops) != errors.Is(err, oops) || (told == oops) != errors.Is(again, oops) || told == reading.ErrStop && errors.Join(err, again) != nil {
 			t.Errorf("told %v: %d calls, errors %v and %v", told, calls, err, again)
 		}
 	}
