@@ -30,7 +30,7 @@ type File struct {
 	Path        string `json:"path"`
 	Source      string `json:"source"` // path below the common root, with slashes
 	Format      string `json:"format"`
-	Compression string `json:"compression,omitempty"` // gzip, zstd or none
+	Compression string `json:"compression,omitempty"` // of all its content: gzip, zstd or none
 	Size        int64  `json:"size"`                  // bytes as listed (compressed)
 	Offset      int64  `json:"offset"`                // bytes of all files before this one
 	Identity    string `json:"identity"`              // what must not change while the run lasts
@@ -38,6 +38,11 @@ type File struct {
 	// read it again; "" if nobody is to.
 	Spool  string `json:"spool,omitempty"`
 	Header []byte `json:"header,omitempty"` // bytes before the first record
+	// Sequential: the file can only be read from its start.
+	Sequential bool `json:"sequential,omitempty"`
+	// Positions is the number of positions, where they are not bytes of the file as listed but spread
+	// over these: the rows of a file of row groups. 0: a position is as many bytes.
+	Positions int64 `json:"positions,omitempty"`
 	// IDIsSource: a document without an id of its own is named by its source alone (one
 	// document a file) rather than by source and position.
 	IDIsSource bool `json:"id_is_source,omitempty"`
@@ -48,8 +53,30 @@ type File struct {
 // End of a span that reaches to the end of its file.
 const End = math.MaxInt64
 
-// Span is a range of one file: the records that begin at Start or later and before End, byte
-// positions in the decompressed file. A split is a span to be read by one call, a piece one to
+// PositionAt returns the first position that lies at or behind an offset of the file as listed.
+func (f *File) PositionAt(offset int64) int64 {
+	if f.Positions == 0 {
+		return offset
+	}
+	hi, lo := bits.Mul64(uint64(offset), uint64(f.Positions))
+	quotient, rest := bits.Div64(hi, lo, uint64(max(f.Size, 1)))
+	if rest > 0 {
+		quotient++
+	}
+	return int64(quotient)
+}
+
+// offsetOf returns where a position lies in the file as listed.
+func (f *File) offsetOf(position int64) int64 {
+	if f.Positions > 0 {
+		hi, lo := bits.Mul64(uint64(min(position, f.Positions)), uint64(f.Size))
+		quotient, _ := bits.Div64(hi, lo, uint64(f.Positions))
+		position = int64(quotient)
+	}
+	return min(position, max(f.Size-1, 0))
+}
+
+// Span is a range of one file: the records at the positions from Start to before End. A split is a span to be read by one call, a piece one to
 // be written as one corpus file.
 type Span struct {
 	File  int   `json:"file"`
@@ -96,8 +123,8 @@ func (in *Inputs) Shard(key Key) int {
 	if total == 0 {
 		return 0
 	}
-	file := in.Files[key.File()]
-	at := file.Offset + min(key.Position(), max(file.Size-1, 0))
+	file := &in.Files[key.File()]
+	at := file.Offset + file.offsetOf(key.Position())
 	hi, lo := bits.Mul64(uint64(at), uint64(in.Shards))
 	shard, _ := bits.Div64(hi, lo, uint64(total))
 	return min(int(shard), in.Shards-1) // an empty file may end the list
@@ -111,6 +138,15 @@ func (in *Inputs) Bytes() int64 {
 
 // Source returns the path below the root of key's file.
 func (in *Inputs) Source(key Key) string { return in.Files[key.File()].Source }
+
+// Place says where a record begins: "SOURCE at byte N", or "at row N" where positions are rows.
+func (in *Inputs) Place(key Key) string {
+	unit := "byte"
+	if in.Files[key.File()].Positions > 0 {
+		unit = "row"
+	}
+	return fmt.Sprintf("%s at %s %d", in.Source(key), unit, key.Position())
+}
 
 // ID returns the document's own id, or where it has none its source and position.
 func (in *Inputs) ID(key Key, id []byte, hasID bool) string {

@@ -2,6 +2,7 @@ package blocks_test
 
 import (
 	"cmp"
+	"math/big"
 	"slices"
 	"testing"
 
@@ -112,6 +113,32 @@ func TestShards(t *testing.T) {
 			if shard < 0 || shard >= in.Shards {
 				t.Errorf("shard %d of %d", shard, in.Shards)
 			}
+		}
+	})
+}
+
+// TestPositions: offsets and positions lead to each other, and beyond neither end.
+func TestPositions(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		file := blocks.File{
+			Size:      rapid.OneOf(rapid.Int64Range(0, 40), rapid.Int64Range(0, blocks.MaxPosition)).Draw(t, "size"),
+			Positions: rapid.OneOf(rapid.Int64Range(0, 40), rapid.Int64Range(0, blocks.MaxPosition)).Draw(t, "positions"),
+		}
+		offset := rapid.Int64Range(0, file.Size).Draw(t, "offset")
+		got := file.PositionAt(offset)
+		if file.Positions == 0 {
+			if got != offset {
+				t.Errorf("%+v: position %d at %d", file, got, offset)
+			}
+			return
+		}
+		// The first p with p/Positions ≥ offset/Size.
+		at := func(p int64) int {
+			left := new(big.Int).Mul(big.NewInt(p), big.NewInt(file.Size))
+			return left.Cmp(new(big.Int).Mul(big.NewInt(offset), big.NewInt(file.Positions)))
+		}
+		if got < 0 || got > file.Positions || at(got) < 0 || got > 0 && file.Size > 0 && at(got-1) >= 0 {
+			t.Errorf("%+v: position %d at %d", file, got, offset)
 		}
 	})
 }

@@ -88,6 +88,37 @@ func TestRanksAreExact(t *testing.T) {
 	}
 }
 
+// TestRanksOfShortStrings compares all short strings that have bytes of the escape. A rank must not
+// begin with another: "" and "\x00", largest first, would be the wrong way round.
+func TestRanksOfShortStrings(t *testing.T) {
+	all := []string{""}
+	for i := 0; len(all[i]) < 3; i++ {
+		for _, b := range []string{"\x00", "\x01", "a", "\xFF"} {
+			all = append(all, all[i]+b)
+		}
+	}
+	for _, largest := range []bool{false, true} {
+		ranks := map[string][]byte{}
+		for _, s := range all {
+			ranks[s] = codec.AppendRank(nil, codec.Value{Kind: codec.StringValue, Text: []byte(s)}, largest)
+		}
+		for _, a := range all {
+			for _, b := range all {
+				want := bytes.Compare([]byte(a), []byte(b))
+				if largest {
+					want = -want
+				}
+				if got := bytes.Compare(ranks[a], ranks[b]); got != want {
+					t.Errorf("%q against %q, largest first %v: %d, want %d", a, b, largest, got, want)
+				}
+				if a != b && bytes.HasPrefix(ranks[a], ranks[b]) {
+					t.Errorf("the rank of %q begins with that of %q", a, b)
+				}
+			}
+		}
+	}
+}
+
 func TestUntyped(t *testing.T) {
 	for text, want := range map[string]codec.Kind{
 		"": codec.NoValue, " ": codec.StringValue, "0": codec.NumberValue, "-007.50": codec.NumberValue,

@@ -2,11 +2,9 @@ package sink
 
 import (
 	"bytes"
-	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -19,6 +17,7 @@ import (
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/io/codec"
+	"github.com/neardup/neardup/io/reading/readertest"
 	"github.com/neardup/neardup/io/source"
 )
 
@@ -67,49 +66,9 @@ func plant(t *testing.T, name, format string, content []byte) *blocks.Inputs {
 	return listing.Inputs
 }
 
-func pack(t *testing.T, content []byte, compression string) []byte {
-	t.Helper()
-	var b bytes.Buffer
-	var w io.WriteCloser
-	switch compression {
-	case "gzip":
-		w = gzip.NewWriter(&b)
-	case "zstd":
-		encoder, err := zstd.NewWriter(&b)
-		if err != nil {
-			t.Fatal(err)
-		}
-		w = encoder
-	default:
-		return content
-	}
-	if _, err := w.Write(content); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return b.Bytes()
-}
-
 func unpack(t *testing.T, content []byte, compression string) string {
 	t.Helper()
-	var r io.Reader = bytes.NewReader(content)
-	var err error
-	switch compression {
-	case "gzip":
-		r, err = gzip.NewReader(r)
-	case "zstd":
-		r, err = zstd.NewReader(r)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	plain, err := io.ReadAll(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(plain)
+	return string(readertest.Unpack(t, content, compression))
 }
 
 // writeCorpus writes all pieces of in without dropped and returns them by name, as they stand,
@@ -154,7 +113,7 @@ func TestCorpus(t *testing.T) {
 				for _, p := range f.parts {
 					whole += p.raw
 				}
-				in := plant(t, "sub name.ext", format, pack(t, []byte(whole), compression))
+				in := plant(t, "sub name.ext", format, readertest.Pack(t, []byte(whole), compression))
 				for drop := range 1 << len(f.parts) {
 					want, position, total := f.header, int64(len(f.header)), int64(0)
 					var dropped []blocks.Key
@@ -219,7 +178,7 @@ func TestCorpusFrames(t *testing.T) {
 			f := frame{start: int64(len(plain) - len(left)), end: int64(len(plain) - len(left) + n)}
 			f.packed = encoder.EncodeAll(left[:n], nil)
 			if random.IntN(20) == 0 { // does not tell its size, which all behind it feel
-				f.packed = pack(t, left[:n], "zstd")
+				f.packed = readertest.Pack(t, left[:n], "zstd")
 			}
 			frames, packed, left = append(frames, f), append(packed, f.packed...), left[n:]
 			if random.IntN(5) == 0 {
@@ -301,7 +260,7 @@ func TestCorpusOfSome(t *testing.T) {
 		frames = encoder.EncodeAll(part, frames)
 	}
 	for name, packed := range map[string][]byte{
-		"": whole, "gzip": pack(t, whole, "gzip"), "zstd": pack(t, whole, "zstd"), "zstd frames": frames,
+		"": whole, "gzip": readertest.Pack(t, whole, "gzip"), "zstd": readertest.Pack(t, whole, "zstd"), "zstd frames": frames,
 	} {
 		compression, _, _ := strings.Cut(name, " ")
 		in := plant(t, "x", "lines", packed)
@@ -342,7 +301,7 @@ func (c *endsAfter) Err() error {
 
 // TestCorpusInterrupted: also where a file is copied in one, which comes after its last record.
 func TestCorpusInterrupted(t *testing.T) {
-	in := plant(t, "x", "lines", pack(t, []byte("one\ntwo\n"), "gzip"))
+	in := plant(t, "x", "lines", readertest.Pack(t, []byte("one\ntwo\n"), "gzip"))
 	// Before each of two records and the end, and before the bytes.
 	for _, left := range []int{0, 2, 3} {
 		f := &corpusFn{Params: Params{Inputs: share(t, in), Output: t.TempDir()}, Options: options}
@@ -402,7 +361,7 @@ func TestCorpusIsDeterministic(t *testing.T) {
 			}
 			fmt.Fprintf(&content, "line %d of many, %d\n", i, i*i%977)
 		}
-		in := plant(t, "x", "lines", pack(t, content.Bytes(), compression))
+		in := plant(t, "x", "lines", readertest.Pack(t, content.Bytes(), compression))
 		first, _ := writeCorpus(t, in, dropped)
 		for i, j := 0, len(dropped)-1; i < j; i, j = i+1, j-1 {
 			dropped[i], dropped[j] = dropped[j], dropped[i]

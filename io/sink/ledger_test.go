@@ -53,7 +53,7 @@ func TestLedger(t *testing.T) {
 	}
 }
 
-func TestGate(t *testing.T) {
+func TestFailOnUnreadable(t *testing.T) {
 	facts := func(total, unreadable int64) []blocks.Fact {
 		return []blocks.Fact{
 			{Kind: blocks.FactRead, Name: "0", Counts: map[string]int64{"records": total - 1, "unreadable": unreadable}},
@@ -77,7 +77,7 @@ func TestGate(t *testing.T) {
 		{Limit{Percent: 100}, 10, 10, true},
 	} {
 		path := filepath.Join(t.TempDir(), "exceeded")
-		f := &gateFn{Path: path, Limit: tt.limit}
+		f := &failOnUnreadableFn{Path: path, Limit: tt.limit}
 		err := f.ProcessElement(t.Context(), 0, iterate(lines(t, facts(tt.records, tt.unreadable)...)...))
 		data, readErr := os.ReadFile(path)
 		if tt.passes {
@@ -92,7 +92,7 @@ func TestGate(t *testing.T) {
 			t.Errorf("%+v, %d of %d: error %v, file %q", tt.limit, tt.unreadable, tt.records, err, data)
 		}
 	}
-	f := &gateFn{Path: filepath.Join(t.TempDir(), "exceeded")}
+	f := &failOnUnreadableFn{Path: filepath.Join(t.TempDir(), "exceeded")}
 	if err := f.ProcessElement(t.Context(), 0, iterate([]byte("{"))); err == nil || errors.Is(err, ErrUnreadable) {
 		t.Errorf("a fact that is cut short: error %v", err)
 	}

@@ -80,8 +80,8 @@ func (f *sliceFn) draw(order blocks.Edge) int64 {
 
 func (f *sliceFn) FinishBundle(emit func(int64, []byte)) { f.buffers.Flush(emit) }
 
-// runFn sorts the rows of a slice. Few go on as they are, more in a file that is told of by a row
-// without an order.
+// runFn sorts one slice. Up to Few bytes pass on directly; more go to a file named by a marker row
+// (Order == inFile).
 //
 //	KV<slice, rows> → KV<shard, rows>
 type runFn struct {

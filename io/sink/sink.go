@@ -24,10 +24,10 @@ import (
 )
 
 func init() {
-	beam.RegisterFunction(withKeyZero)
-	beam.RegisterDoFn(reflect.TypeFor[marksFn]())
+	beam.RegisterFunction(underOneKey)
+	beam.RegisterDoFn(reflect.TypeFor[everyShardFn]())
 	beam.RegisterDoFn(reflect.TypeFor[ledgerFn]())
-	beam.RegisterDoFn(reflect.TypeFor[gateFn]())
+	beam.RegisterDoFn(reflect.TypeFor[failOnUnreadableFn]())
 	register.Emitter1[[]byte]()
 	register.Emitter2[int64, []byte]()
 	register.Iter1[[]byte]()
@@ -49,21 +49,22 @@ type Params struct {
 	Metadata map[string]string
 }
 
-func withKeyZero(value []byte, emit func(int64, []byte)) { emit(0, value) }
+// underOneKey gives each value the key 0.
+func underOneKey(value []byte, emit func(int64, []byte)) { emit(0, value) }
 
-// marks emits an empty block for each number, so that a file is written for it even if no row
+// everyShard emits an empty block for each number, so that a file is written for it even if no row
 // has that key.
-func marks(s beam.Scope, inputs string, corpus bool) beam.PCollection {
-	return beam.ParDo(s, &marksFn{Inputs: inputs, Corpus: corpus}, beam.Impulse(s))
+func everyShard(s beam.Scope, inputs string, corpus bool) beam.PCollection {
+	return beam.ParDo(s, &everyShardFn{Inputs: inputs, Corpus: corpus}, beam.Impulse(s))
 }
 
-// marksFn lists the table shards, or the pieces of the corpus.
-type marksFn struct {
+// everyShardFn lists the table shards, or the pieces of the corpus.
+type everyShardFn struct {
 	Inputs string
 	Corpus bool
 }
 
-func (f *marksFn) ProcessElement(ctx context.Context, _ []byte, emit func(int64, []byte)) error {
+func (f *everyShardFn) ProcessElement(ctx context.Context, _ []byte, emit func(int64, []byte)) error {
 	in, err := storage.Shared[blocks.Inputs](ctx, f.Inputs)
 	if err != nil {
 		return err
@@ -82,15 +83,16 @@ func (f *marksFn) ProcessElement(ctx context.Context, _ []byte, emit func(int64,
 // job is complete.
 func Ledger(s beam.Scope, path string, facts ...flow.Facts) {
 	s = s.Scope("sink.Ledger")
-	beam.ParDo0(s, &ledgerFn{Path: path}, together(s, facts))
+	beam.ParDo0(s, &ledgerFn{Path: path}, gatherAll(s, facts))
 }
 
-func together(s beam.Scope, facts []flow.Facts) beam.PCollection {
+// gatherAll brings all facts to one call.
+func gatherAll(s beam.Scope, facts []flow.Facts) beam.PCollection {
 	var all []beam.PCollection
 	for _, f := range facts {
 		all = append(all, beam.PCollection(f))
 	}
-	return beam.GroupByKey(s, beam.ParDo(s, withKeyZero, beam.Flatten(s, all...)))
+	return beam.GroupByKey(s, beam.ParDo(s, underOneKey, beam.Flatten(s, all...)))
 }
 
 type ledgerFn struct{ Path string }
@@ -150,7 +152,7 @@ func (t *ReadTotals) Add(fact blocks.Fact) error {
 	return err
 }
 
-// Limit is how many records may be unreadable: so many, and so many per cent of all.
+// Limit is the number of unreadable records accepted: Records, or Percent of all, whichever is more.
 type Limit struct {
 	Records int64
 	Percent float64
@@ -159,20 +161,20 @@ type Limit struct {
 // ErrUnreadable ends a job that has too many unreadable records.
 var ErrUnreadable = errors.New("too many unreadable records")
 
-// Gate ends the job with ErrUnreadable once everything is read, and the rejected rows are
+// FailOnUnreadable ends the job with ErrUnreadable once everything is read, and the rejected rows are
 // written, if there are more unreadable records than limit. The ReadTotals are then in the file
 // path. read are the facts of source.Read, written those of the table rejected.
-func Gate(s beam.Scope, path string, limit Limit, read, written flow.Facts) {
-	s = s.Scope("sink.Gate")
-	beam.ParDo0(s, &gateFn{Path: path, Limit: limit}, together(s, []flow.Facts{read, written}))
+func FailOnUnreadable(s beam.Scope, path string, limit Limit, read, written flow.Facts) {
+	s = s.Scope("sink.FailOnUnreadable")
+	beam.ParDo0(s, &failOnUnreadableFn{Path: path, Limit: limit}, gatherAll(s, []flow.Facts{read, written}))
 }
 
-type gateFn struct {
+type failOnUnreadableFn struct {
 	Path  string
 	Limit Limit
 }
 
-func (f *gateFn) ProcessElement(ctx context.Context, _ int64, facts func(*[]byte) bool) error {
+func (f *failOnUnreadableFn) ProcessElement(ctx context.Context, _ int64, facts func(*[]byte) bool) error {
 	var sum ReadTotals
 	var line []byte
 	for facts(&line) {

@@ -51,7 +51,7 @@ func Table[T blocks.Row](s beam.Scope, table output.Part, slices int, p Params, 
 		sliced := beam.GroupByKey(s, beam.ParDo(s, &sliceFn{Slices: int64(slices)}, beam.Flatten(s, all...)))
 		all = []beam.PCollection{beam.ParDo(s, &runFn{Temp: p.Temp, Name: string(table), Slices: int64(slices), Few: few}, sliced)}
 	}
-	shards := beam.GroupByKey(s, beam.Flatten(s, append(all, marks(s, p.Inputs, false))...))
+	shards := beam.GroupByKey(s, beam.Flatten(s, append(all, everyShard(s, p.Inputs, false))...))
 	return flow.Facts(beam.ParDo(s, &tableFn[T]{Table: table, Params: p}, shards))
 }
 

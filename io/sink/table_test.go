@@ -276,7 +276,7 @@ func TestMarks(t *testing.T) {
 	in := &blocks.Inputs{Shards: 2, Pieces: make([]blocks.Span, 3)}
 	for corpus, want := range map[bool][]int64{false: {0, 1}, true: {0, 1, 2}} {
 		var got []int64
-		f := &marksFn{Inputs: share(t, in), Corpus: corpus}
+		f := &everyShardFn{Inputs: share(t, in), Corpus: corpus}
 		err := f.ProcessElement(t.Context(), nil, func(i int64, block []byte) {
 			if len(block) != 0 {
 				t.Errorf("mark %d has %d bytes", i, len(block))

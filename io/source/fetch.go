@@ -2,9 +2,7 @@ package source
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"reflect"
 	"slices"
 	"strconv"
@@ -15,6 +13,7 @@ import (
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/blocks/flow"
 	"github.com/neardup/neardup/io/codec"
+	"github.com/neardup/neardup/io/reading"
 	"github.com/neardup/neardup/io/storage"
 )
 
@@ -59,38 +58,35 @@ func (f *fetchFn) ProcessElement(ctx context.Context, number int64, packed func(
 	}
 	slices.SortFunc(wanted, blocks.Member.Compare)
 
-	split := in.Splits[number]
-	r, err := Open(ctx, in, split, f.Params.Options.ranked(), f.Params.Options.MaxRecord())
+	values, err := f.fetch(ctx, in, in.Splits[number], wanted, emit)
 	if err != nil {
-		return err
-	}
-	values, err := f.fetch(r, wanted, emit)
-	if err := errors.Join(err, r.Close()); err != nil {
-		return err
+		return fmt.Errorf("reading again: %w", err)
 	}
 	fetchDocuments.Inc(ctx, int64(len(wanted)))
 	fetchValues.Inc(ctx, values)
 	return nil
 }
 
-// fetch emits the documents wanted and returns how many have a value in the column to rank by.
-func (f *fetchFn) fetch(r *Reader, wanted []blocks.Member, emit func([]byte)) (values int64, err error) {
+// fetch emits the documents wanted of a split and returns how many have a value in the column to rank by.
+func (f *fetchFn) fetch(ctx context.Context, in *blocks.Inputs, split blocks.Span, wanted []blocks.Member, emit func([]byte)) (values int64, err error) {
+	positions := make([]int64, len(wanted))
+	for i, m := range wanted {
+		positions[i] = m.Key.Position()
+	}
 	f.out.begin(emit, nil)
-	var doc codec.Document
 	var rank []byte
-	for _, m := range wanted {
-		piece, err := r.seek(m.Key.Position())
-		if err == nil {
-			err = r.Decode(piece, &doc)
-		}
-		if err != nil {
-			return 0, fmt.Errorf("reading %s again: document at %d: %w", r.path, m.Key.Position(), err)
-		}
+	err = recordsAt(ctx, in, split, positions, f.Params.Options.ranked(), func(record *reading.Record) error {
+		m, doc := wanted[0], record.Doc
+		wanted = wanted[1:]
 		if doc.Value.Kind != codec.NoValue {
 			values++
 		}
-		rank = f.Params.Options.Rank.append(rank[:0], &doc)
+		rank = f.Params.Options.Rank.append(rank[:0], doc)
 		f.out.add(&blocks.Document{Key: m.Key, ID: doc.ID, HasID: doc.HasID, Component: m.Component, Of: m.Of, Rank: rank, Text: doc.Text})
+		return nil
+	})
+	if err != nil {
+		return 0, err
 	}
 	f.out.flush()
 	return values, nil
@@ -107,30 +103,4 @@ func (r Rank) append(dst []byte, doc *codec.Document) []byte {
 	default:
 		return dst
 	}
-}
-
-// seek returns the record at position, which must not lie behind.
-func (r *Reader) seek(position int64) (Piece, error) {
-	if err := r.skipTo(position); err != nil {
-		return Piece{}, err
-	}
-	for {
-		piece, err := r.Next()
-		switch {
-		case err == io.EOF:
-			return Piece{}, errors.New("the file ends before it")
-		case err != nil:
-			return Piece{}, err
-		case piece.Position == position && !piece.Filler && !piece.Continued:
-			return piece, nil
-		case piece.Position > position:
-			return Piece{}, errors.New("no record begins there")
-		}
-	}
-}
-
-// Text reads the text of one document.
-func Text(ctx context.Context, in *blocks.Inputs, key blocks.Key, o Options) (text string, err error) {
-	err = Lookup(ctx, in, []blocks.Key{key}, o, func(doc blocks.Document) { text = string(doc.Text) })
-	return text, err
 }

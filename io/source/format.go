@@ -10,25 +10,26 @@ import (
 	"github.com/neardup/neardup/io/delimited"
 	"github.com/neardup/neardup/io/jsonl"
 	"github.com/neardup/neardup/io/plaintext"
+	"github.com/neardup/neardup/io/reading"
+	"github.com/neardup/neardup/io/reading/bytefile"
 	"github.com/neardup/neardup/io/sgml"
 )
 
-// format binds a name of --format to its codec.
+// format binds a name of --format to its reader.
 type format struct {
 	name       string
 	extensions []string // by which it is known; none: only when asked for
-	codec      func(codec.Fields) codec.Codec
+	reader     reading.RecordReader
 	idIsSource bool // one document a file, named by its path
-	plain      bool // a record is its text, and has no columns
 }
 
 // formats is the one list of what can be read.
 var formats = []format{
-	{name: "jsonl", extensions: []string{".jsonl", ".ndjson", ".json"}, codec: jsonl.New},
-	{name: "tsv", extensions: []string{".tsv", ".tab"}, codec: delimited.NewTSV},
-	{name: "lines", codec: func(codec.Fields) codec.Codec { return plaintext.Lines() }, plain: true},
-	{name: "files", codec: func(codec.Fields) codec.Codec { return plaintext.File() }, idIsSource: true, plain: true},
-	{name: "reuters", extensions: []string{".sgm", ".sgml"}, codec: sgml.NewReuters},
+	{name: "jsonl", extensions: []string{".jsonl", ".ndjson", ".json"}, reader: bytefile.Reader{Codec: jsonl.New}},
+	{name: "tsv", extensions: []string{".tsv", ".tab"}, reader: bytefile.Reader{Codec: delimited.NewTSV}},
+	{name: "lines", reader: bytefile.Reader{Codec: func(codec.Fields) codec.Codec { return plaintext.Lines() }, Plain: true}},
+	{name: "files", reader: bytefile.Reader{Codec: func(codec.Fields) codec.Codec { return plaintext.File() }, Plain: true}, idIsSource: true},
+	{name: "reuters", extensions: []string{".sgm", ".sgml"}, reader: bytefile.Reader{Codec: sgml.NewReuters}},
 }
 
 // Formats lists the names that Options.Format may have.
@@ -50,7 +51,7 @@ func formatNamed(name string) (format, error) {
 
 // formatOf tells a file's format by its name, the endings of compression aside.
 func formatOf(name string) (format, bool) {
-	name, _ = cutCompression(strings.ToLower(name))
+	name = bytefile.TrimEnding(strings.ToLower(name))
 	i := slices.IndexFunc(formats, func(f format) bool {
 		return slices.Contains(f.extensions, path.Ext(name))
 	})
@@ -58,14 +59,4 @@ func formatOf(name string) (format, bool) {
 		return format{}, false
 	}
 	return formats[i], true
-}
-
-// cutCompression cuts the ending of a compressed file off its name.
-func cutCompression(name string) (base, ending string) {
-	for _, ending := range []string{".gz", ".gzip", ".zst", ".zstd"} {
-		if base, ok := strings.CutSuffix(name, ending); ok {
-			return base, ending
-		}
-	}
-	return name, ""
 }

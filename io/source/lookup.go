@@ -2,12 +2,10 @@ package source
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"slices"
 
 	"github.com/neardup/neardup/blocks"
-	"github.com/neardup/neardup/io/codec"
+	"github.com/neardup/neardup/io/reading"
 )
 
 // Lookup reads a few documents, in this process, and calls see with each, in input order. Their
@@ -19,7 +17,16 @@ func Lookup(ctx context.Context, in *blocks.Inputs, keys []blocks.Key, o Options
 		for n < len(keys) && in.Split(keys[n]) == split {
 			n++
 		}
-		if err := lookup(ctx, in, in.Splits[split], keys[:n], o, see); err != nil {
+		positions := make([]int64, n)
+		for i, key := range keys[:n] {
+			positions[i] = key.Position()
+		}
+		file := in.Splits[split].File
+		err := recordsAt(ctx, in, in.Splits[split], positions, o.reading(), func(record *reading.Record) error {
+			see(blocks.Document{Key: blocks.NewKey(file, record.Position), ID: record.Doc.ID, HasID: record.Doc.HasID, Text: record.Doc.Text})
+			return nil
+		})
+		if err != nil {
 			return err
 		}
 		keys = keys[n:]
@@ -27,23 +34,8 @@ func Lookup(ctx context.Context, in *blocks.Inputs, keys []blocks.Key, o Options
 	return nil
 }
 
-// lookup reads documents of one split.
-func lookup(ctx context.Context, in *blocks.Inputs, split blocks.Span, keys []blocks.Key, o Options, see func(blocks.Document)) (err error) {
-	r, err := Open(ctx, in, split, o.Fields, o.MaxRecord())
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, r.Close()) }()
-	var doc codec.Document
-	for _, key := range keys {
-		piece, err := r.seek(key.Position())
-		if err == nil {
-			err = r.Decode(piece, &doc)
-		}
-		if err != nil {
-			return fmt.Errorf("%s: document at %d: %w", r.path, key.Position(), err)
-		}
-		see(blocks.Document{Key: key, ID: doc.ID, HasID: doc.HasID, Text: doc.Text})
-	}
-	return nil
+// Text reads the text of one document.
+func Text(ctx context.Context, in *blocks.Inputs, key blocks.Key, o Options) (text string, err error) {
+	err = Lookup(ctx, in, []blocks.Key{key}, o, func(doc blocks.Document) { text = string(doc.Text) })
+	return text, err
 }

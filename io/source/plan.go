@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"path/filepath"
 	"slices"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/io/codec"
+	"github.com/neardup/neardup/io/reading"
 	"github.com/neardup/neardup/io/storage"
 )
 
@@ -50,11 +50,16 @@ const (
 // may be six times as long as it is, and a record has other fields.
 func (o Options) MaxRecord() int { return int(8*o.MaxDocument + 1<<20) }
 
-// ranked are the fields with the column to rank by.
-func (o Options) ranked() codec.Fields {
-	fields := o.Fields
-	fields.Value = o.Rank.Column
-	return fields
+// reading are the options of a read.
+func (o Options) reading() reading.Options {
+	return reading.Options{Fields: o.Fields, MaxRecord: o.MaxRecord()}
+}
+
+// ranked are those of a read that has the column to rank by.
+func (o Options) ranked() reading.Options {
+	ranked := o.reading()
+	ranked.Fields.Value = o.Rank.Column
+	return ranked
 }
 
 // Listing is what Plan found.
@@ -91,7 +96,7 @@ func Plan(ctx context.Context, args []string, o Options) (*Listing, error) {
 		if err != nil {
 			return nil, err
 		}
-		files, skipped, err := choose(entries, o.Format)
+		files, skipped, err := selectFiles(entries, o.Format)
 		if err != nil {
 			return nil, err
 		}
@@ -124,7 +129,7 @@ func Plan(ctx context.Context, args []string, o Options) (*Listing, error) {
 	if n := len(listing.Inputs.Files); n > blocks.MaxFiles {
 		return nil, fmt.Errorf("%d input files, at most %d can be read; join small ones, or run on parts", n, blocks.MaxFiles)
 	}
-	return listing, arrange(ctx, listing.Inputs, commonRoot(roots), o)
+	return listing, layOut(ctx, listing.Inputs, commonRoot(roots), o)
 }
 
 // stdin is the file that stands for standard input.
@@ -153,9 +158,9 @@ type chosen struct {
 	folder string // it was found below; "": it was named itself
 }
 
-// choose gives each file its format, in path order. Below a folder, files of another format are
+// selectFiles gives each file its format, in path order. Below a folder, files of another format are
 // skipped, unless none is of the one asked for: then the names say nothing, and all are taken.
-func choose(entries []storage.Entry, name string) (files []chosen, skipped []string, err error) {
+func selectFiles(entries []storage.Entry, name string) (files []chosen, skipped []string, err error) {
 	slices.SortFunc(entries, func(a, b storage.Entry) int { return cmp.Compare(a.Path, b.Path) })
 	var asked format
 	if name != "" {
@@ -199,8 +204,8 @@ func commonRoot(folders []string) string {
 	return root
 }
 
-// arrange fills in what follows from the files and their order.
-func arrange(ctx context.Context, in *blocks.Inputs, root string, o Options) error {
+// layOut fills in what follows from the files and their order.
+func layOut(ctx context.Context, in *blocks.Inputs, root string, o Options) error {
 	in.Root = root
 	var offset int64
 	for i := range in.Files {
@@ -214,17 +219,20 @@ func arrange(ctx context.Context, in *blocks.Inputs, root string, o Options) err
 		}
 		file.Offset = offset
 		offset += file.Size
-		switch {
-		case !utf8.ValidString(file.Path):
+		if !utf8.ValidString(file.Path) {
 			return fmt.Errorf("%q: the name is not UTF-8, and could not be told apart in the output; rename it", file.Path)
-		case file.Size > blocks.MaxPosition:
-			return fmt.Errorf("%s: %d bytes, at most %d can be read; split the file", file.Path, file.Size, int64(blocks.MaxPosition))
 		}
-		if err := inspect(ctx, file, o); err != nil {
+		r, err := readerOf(file)
+		if err != nil {
 			return err
 		}
-		in.Splits = append(in.Splits, spans(i, file, cmp.Or(o.SplitBytes, usualSplit))...)
-		in.Pieces = append(in.Pieces, pieces(i, file)...)
+		if err := r.Inspect(ctx, file, o.ranked()); err != nil {
+			return err
+		}
+		in.Splits = append(in.Splits, spans(i, r.Cut(file, cmp.Or(o.SplitBytes, usualSplit)))...)
+		pieces := spans(i, r.Cut(file, pieceBytes))
+		number(pieces)
+		in.Pieces = append(in.Pieces, pieces...)
 	}
 	in.Shards = int(min(max(1, (offset+shardBytes-1)/shardBytes), maxShards))
 	if o.Limit > 0 {
@@ -232,12 +240,12 @@ func arrange(ctx context.Context, in *blocks.Inputs, root string, o Options) err
 			return err
 		}
 	}
-	return distinct(in)
+	return checkPieceNames(in)
 }
 
-// distinct refuses two corpus files of one name, of which one would be lost: a large file's
+// checkPieceNames refuses two corpus files of one name, of which one would be lost: a large file's
 // piece may be called what another file is called.
-func distinct(in *blocks.Inputs) error {
+func checkPieceNames(in *blocks.Inputs) error {
 	seen := map[string]int{}
 	for i, piece := range in.Pieces {
 		name := in.PieceName(i)
@@ -250,54 +258,6 @@ func distinct(in *blocks.Inputs) error {
 	return nil
 }
 
-// inspect finds a file's compression and its header, which all its splits need.
-func inspect(ctx context.Context, file *blocks.File, o Options) (err error) {
-	if format, err := formatNamed(file.Format); err == nil && format.plain && o.Rank.Column != "" {
-		return fmt.Errorf("%s: format %s has no columns, and none is called %q; keep first, longest or prefer:GLOB", file.Path, file.Format, o.Rank.Column)
-	}
-	f, err := storage.Open(ctx, file.Path, file.Identity)
-	if err != nil {
-		return err
-	}
-	file.Compression, err = compressionOf(f)
-	if err := errors.Join(err, f.Close()); err != nil {
-		return fmt.Errorf("%s: %w", file.Path, err)
-	}
-	r, err := open(ctx, *file, o.ranked(), false)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, r.Close()) }()
-	for {
-		n, ok := r.codec.Header(r.buf[r.lo:r.hi], r.eof)
-		if ok {
-			file.Header = slices.Clone(r.buf[r.lo : r.lo+n])
-			if _, err := r.codec.WithHeader(file.Header); err != nil {
-				return fmt.Errorf("%s: %w", file.Path, err)
-			}
-			return nil
-		}
-		if r.hi-r.lo >= maxHeader {
-			return fmt.Errorf("%s: no end of its header in %d bytes; is it a %s file?", file.Path, r.hi-r.lo, file.Format)
-		}
-		if err := r.fill(); err != nil {
-			return err
-		}
-	}
-}
-
-func splittable(file *blocks.File) bool {
-	format, err := formatNamed(file.Format)
-	return err == nil && file.Compression == "" && format.codec(codec.Fields{}).Splittable()
-}
-
-// pieces are the corpus files that file becomes.
-func pieces(ordinal int, file *blocks.File) []blocks.Span {
-	pieces := spans(ordinal, file, pieceBytes)
-	number(pieces)
-	return pieces
-}
-
 // number numbers the pieces of one file.
 func number(pieces []blocks.Span) {
 	for i := range pieces {
@@ -308,17 +268,12 @@ func number(pieces []blocks.Span) {
 	}
 }
 
-// spans cuts file at multiples of size, if it can be cut; never inside its header, where no
-// record can begin.
-func spans(ordinal int, file *blocks.File, size int64) (spans []blocks.Span) {
+// spans are those of a file that is cut at positions.
+func spans(ordinal int, cuts []int64) (spans []blocks.Span) {
 	start := int64(0)
-	if splittable(file) {
-		for end := size; end < file.Size; end += size {
-			if end > int64(len(file.Header)) {
-				spans = append(spans, blocks.Span{File: ordinal, Start: start, End: end})
-				start = end
-			}
-		}
+	for _, end := range cuts {
+		spans = append(spans, blocks.Span{File: ordinal, Start: start, End: end})
+		start = end
 	}
 	return append(spans, blocks.Span{File: ordinal, Start: start, End: blocks.End})
 }
@@ -327,43 +282,30 @@ func spans(ordinal int, file *blocks.File, size int64) (spans []blocks.Span) {
 func limit(ctx context.Context, in *blocks.Inputs, o Options) error {
 	left := o.Limit
 	for i, split := range in.Splits {
-		r, err := Open(ctx, in, split, o.Fields, o.MaxRecord())
+		var last int64
+		_, err := Records(ctx, in, split, o, func(record *reading.Record) error {
+			if record.Err == nil {
+				last = record.Position
+				left--
+			}
+			if left == 0 {
+				return reading.ErrStop
+			}
+			return nil
+		})
 		if err != nil {
 			return err
 		}
-		last, err := r.count(&left)
-		if err := errors.Join(err, r.Close()); err != nil {
-			return err
-		}
 		if left == 0 {
-			end(in, i, last)
+			truncateAt(in, i, last)
 			return nil
 		}
 	}
 	return nil
 }
 
-// count reads until left readable documents are seen, and returns where the last begins.
-func (r *Reader) count(left *int64) (last int64, err error) {
-	var doc codec.Document
-	for *left > 0 {
-		piece, err := r.Next()
-		if err == io.EOF {
-			return 0, nil
-		}
-		if err != nil {
-			return 0, err
-		}
-		if !piece.Filler && !piece.Continued && (piece.Long || r.Decode(piece, &doc) == nil) {
-			last = piece.Position
-			*left--
-		}
-	}
-	return last, nil
-}
-
-// end ends the input with the record that begins at last in a split.
-func end(in *blocks.Inputs, split int, last int64) {
+// truncateAt ends the input with the record that begins at last in a split.
+func truncateAt(in *blocks.Inputs, split int, last int64) {
 	in.Splits = in.Splits[:split+1]
 	in.Splits[split].End = last + 1
 	in.Pieces = in.Pieces[:in.Piece(blocks.NewKey(in.Splits[split].File, last))+1]

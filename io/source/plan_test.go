@@ -10,9 +10,10 @@ import (
 	"strings"
 	"testing"
 
-	"pgregory.net/rapid"
-
 	"github.com/neardup/neardup/blocks"
+	"github.com/neardup/neardup/io/codectest"
+	"github.com/neardup/neardup/io/reading"
+	"github.com/neardup/neardup/io/reading/readertest"
 	"github.com/neardup/neardup/io/storage"
 )
 
@@ -194,10 +195,10 @@ func TestPlanErrors(t *testing.T) {
 func TestCompressionByContent(t *testing.T) {
 	plant(t)
 	write(t, "", "plain.jsonl.gz", []byte(oneDocument))
-	write(t, "", "packed.jsonl", pack(t, []byte(oneDocument), zstded))
+	write(t, "", "packed.jsonl", readertest.Pack(t, []byte(oneDocument), "zstd"))
 	write(t, "", "empty.jsonl.gz", nil)
 	write(t, "", "BZh.jsonl", []byte("BZh is how this begins\n"))
-	for path, want := range map[string]string{"plain.jsonl.gz": "", "packed.jsonl": zstded, "empty.jsonl.gz": "", "BZh.jsonl": ""} {
+	for path, want := range map[string]string{"plain.jsonl.gz": "", "packed.jsonl": "zstd", "empty.jsonl.gz": "", "BZh.jsonl": ""} {
 		if got := inputs(t, Options{Fields: fields}, path).Files[0].Compression; got != want {
 			t.Errorf("%s: compression %q, want %q", path, got, want)
 		}
@@ -212,7 +213,7 @@ func TestShuffledListing(t *testing.T) {
 		t.Fatal(err)
 	}
 	arranged := func(entries []storage.Entry) (*blocks.Inputs, []string) {
-		files, skipped, err := choose(entries, "")
+		files, skipped, err := selectFiles(entries, "")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -220,7 +221,7 @@ func TestShuffledListing(t *testing.T) {
 		for _, f := range files {
 			in.Files = append(in.Files, f.File)
 		}
-		if err := arrange(t.Context(), in, "in", Options{Fields: fields, SplitBytes: 4}); err != nil {
+		if err := layOut(t.Context(), in, "in", Options{Fields: fields, SplitBytes: 4}); err != nil {
 			t.Fatal(err)
 		}
 		return in, skipped
@@ -234,40 +235,6 @@ func TestShuffledListing(t *testing.T) {
 			t.Fatalf("got\n%+v %v\nwant\n%+v %v", got, skipped, want, wantSkipped)
 		}
 	}
-}
-
-// TestSpans: cuts are at multiples of the size, and never where the header is.
-func TestSpans(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		file := &blocks.File{
-			Format: "lines",
-			Size:   rapid.Int64Range(0, 100).Draw(t, "size"),
-			Header: make([]byte, rapid.IntRange(0, 20).Draw(t, "header")),
-		}
-		size := rapid.Int64Range(1, 120).Draw(t, "span")
-		var want []int64
-		for at := int64(1); at < file.Size; at++ {
-			if at%size == 0 && at > int64(len(file.Header)) {
-				want = append(want, at)
-			}
-		}
-		cuts := spans(3, file, size)
-		for i, span := range cuts {
-			start, end := int64(0), int64(blocks.End)
-			if i > 0 {
-				start = want[i-1]
-			}
-			if i < len(want) {
-				end = want[i]
-			}
-			if (span != blocks.Span{File: 3, Start: start, End: end}) {
-				t.Fatalf("span %d is %+v, want from %d to %d", i, span, start, end)
-			}
-		}
-		if len(cuts) != len(want)+1 {
-			t.Fatalf("%d spans, want %d", len(cuts), len(want)+1)
-		}
-	})
 }
 
 // TestPlanCuts plans files of more than a piece; they have holes.
@@ -319,7 +286,7 @@ func TestLimit(t *testing.T) {
 	plant(t)
 	write(t, "", "a.jsonl", file("\n", oneDocument, bad, "\n", oneDocument, bad))
 	write(t, "", "b.jsonl", file(bad, bad))
-	write(t, "", "c.jsonl", pack(t, file(bad, oneDocument, oneDocument, bad), gzipped))
+	write(t, "", "c.jsonl", readertest.Pack(t, file(bad, oneDocument, oneDocument, bad), "gzip"))
 	for _, splitBytes := range []int64{0, 1, 7, 20} {
 		for _, tt := range []struct {
 			limit       int64
@@ -333,10 +300,10 @@ func TestLimit(t *testing.T) {
 			for name, spans := range map[string][]blocks.Span{"splits": in.Splits, "pieces": in.Pieces} {
 				var good, all int
 				for _, span := range spans {
-					found, _ := readAll(t, in, span, anyLength)
+					found := readAll(t, in, span)
 					for _, rec := range found {
 						all++
-						if !rec.unreadable {
+						if !rec.Unreadable {
 							good++
 						}
 					}
@@ -365,7 +332,7 @@ func TestLimitOfFiles(t *testing.T) {
 		for name, spans := range map[string][]blocks.Span{"splits": in.Splits, "pieces": in.Pieces} {
 			documents := 0
 			for _, span := range spans {
-				found, _ := readAll(t, in, span, anyLength)
+				found := readAll(t, in, span)
 				documents += len(found)
 			}
 			if documents != want || len(spans) != want {
@@ -392,7 +359,7 @@ func TestLimitCutsPieces(t *testing.T) {
 			in.Pieces = append(in.Pieces, blocks.Span{File: 1, Start: 10 * i, End: 10 * (i + 1), Part: int(i), Parts: 3})
 		}
 		in.Pieces = append(in.Pieces, blocks.Span{File: 2, End: blocks.End})
-		end(in, 1, tt.last)
+		truncateAt(in, 1, tt.last)
 		if !slices.Equal(in.Pieces, tt.want) {
 			t.Errorf("ended at %d: pieces %+v, want %+v", tt.last, in.Pieces, tt.want)
 		}
@@ -405,12 +372,17 @@ func TestLimitCutsPieces(t *testing.T) {
 func TestMaxRecord(t *testing.T) {
 	// A text within the limit fits even if every character of it is written as \u0000.
 	const most = 1000
-	f := &file{}
+	f := &codectest.Sample{}
 	text := strings.Repeat("\x01", most)
-	f.record(`{"text":"`+strings.Repeat(`\u0001`, most)+"\"}\n", "", text)
-	in := inputs(t, Options{Fields: fields, MaxDocument: most}, write(t, t.TempDir(), "x.jsonl", f.content))
-	found, _ := readAll(t, in, in.Splits[0], Options{MaxDocument: most}.MaxRecord())
-	if len(found) != 1 || found[0].text != text {
-		t.Errorf("the document was not read whole")
+	f.Record(`{"text":"`+strings.Repeat(`\u0001`, most)+"\"}\n", "", text)
+	in := inputs(t, Options{Fields: fields, MaxDocument: most}, write(t, t.TempDir(), "x.jsonl", f.Content))
+	_, err := Records(t.Context(), in, in.Splits[0], Options{Fields: fields, MaxDocument: most}, func(record *reading.Record) error {
+		if record.Long || string(record.Doc.Text) != text {
+			t.Errorf("a record that is long: %v, of %d bytes of text", record.Long, len(record.Doc.Text))
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
 	}
 }

@@ -2,11 +2,9 @@ package source
 
 import (
 	"context"
-	"errors"
-	"io"
 
 	"github.com/neardup/neardup/blocks"
-	"github.com/neardup/neardup/io/codec"
+	"github.com/neardup/neardup/io/reading"
 )
 
 // The sample of the planner: this many windows of so many bytes, at even distances over the
@@ -59,55 +57,40 @@ func sampleSpans(in *blocks.Inputs) (spans []blocks.Span) {
 				spans = append(spans, blocks.Span{File: i, Start: from - file.Offset, End: to - file.Offset})
 			}
 		}
-		if covered > 0 && !splittable(file) {
+		if covered > 0 && file.Sequential {
 			whole := blocks.Span{File: i, End: covered}
 			if covered == file.Size {
 				whole.End = blocks.End // of what it decompresses to
 			}
 			spans = append(spans[:first], whole)
 		}
+		for j := range spans[first:] {
+			span := &spans[first+j]
+			span.Start = file.PositionAt(span.Start)
+			if span.End != blocks.End {
+				span.End = file.PositionAt(span.End)
+			}
+		}
 	}
 	return spans
 }
 
-func sampleSpan(ctx context.Context, in *blocks.Inputs, span blocks.Span, o Options, see func([]byte), sampled *Sampled) (err error) {
-	r, err := Open(ctx, in, span, o.Fields, o.MaxRecord())
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, r.Close()) }()
-	var doc codec.Document
-	var read int64
-	for {
-		piece, err := r.Next()
-		if err == io.EOF {
-			break
+func sampleSpan(ctx context.Context, in *blocks.Inputs, span blocks.Span, o Options, see func([]byte), sampled *Sampled) error {
+	progress, err := Records(ctx, in, span, o, func(record *reading.Record) error {
+		doc := record.Doc
+		if record.Err != nil {
+			return nil
 		}
-		if err != nil {
-			return err
+		sampled.Documents++
+		if record.Long {
+			return nil
 		}
-		read += int64(len(piece.Raw))
-		if piece.Filler || piece.Continued {
-			continue
+		sampled.IDs += int64(len(in.ID(blocks.NewKey(span.File, record.Position), doc.ID, doc.HasID)))
+		if !doc.NoText && int64(len(doc.Text)) <= o.MaxDocument {
+			see(doc.Text)
 		}
-		if piece.Long {
-			sampled.Documents++
-			continue
-		}
-		if r.Decode(piece, &doc) == nil {
-			sampled.Documents++
-			sampled.IDs += int64(len(in.ID(blocks.NewKey(span.File, piece.Position), doc.ID, doc.HasID)))
-			if !doc.NoText && int64(len(doc.Text)) <= o.MaxDocument {
-				see(doc.Text)
-			}
-		}
-	}
-	if r.compression != "" {
-		// Listed bytes are compressed ones: the file's offset tells how many stand for the sample.
-		if read, err = r.file.Seek(0, io.SeekCurrent); err != nil {
-			return err
-		}
-	}
-	sampled.Bytes += read
-	return nil
+		return nil
+	})
+	sampled.Bytes += progress.Stored
+	return err
 }

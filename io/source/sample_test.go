@@ -11,6 +11,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/neardup/neardup/blocks"
+	"github.com/neardup/neardup/io/codectest"
+	"github.com/neardup/neardup/io/reading/readertest"
 )
 
 // sampleOf returns the texts of the sample.
@@ -25,7 +27,7 @@ func sampleOf(t testing.TB, in *blocks.Inputs, o Options) (texts []string, sampl
 
 // TestSampleOfSmallInput: all of it, in input order, empty files or not.
 func TestSampleOfSmallInput(t *testing.T) {
-	for _, compression := range []string{"", gzipped, zstded} {
+	for _, compression := range []string{"", "gzip", "zstd"} {
 		root := t.TempDir()
 		var want []string
 		for i := range 200 {
@@ -35,7 +37,7 @@ func TestSampleOfSmallInput(t *testing.T) {
 				want = append(want, text)
 				fmt.Fprintf(&content, "{\"text\":%q}\n", text)
 			}
-			write(t, root, fmt.Sprintf("%03d.jsonl", i), pack(t, []byte(content.String()), compression))
+			write(t, root, fmt.Sprintf("%03d.jsonl", i), readertest.Pack(t, []byte(content.String()), compression))
 		}
 		o := Options{Fields: fields, MaxDocument: 1 << 20}
 		in := inputs(t, o, root)
@@ -78,9 +80,7 @@ func TestSampleSpans(t *testing.T) {
 		for range rapid.IntRange(1, 20).Draw(t, "files") {
 			f := blocks.File{Format: "lines", Offset: offset}
 			f.Size = rapid.OneOf(rapid.Just(int64(0)), rapid.Int64Range(0, 1<<16), rapid.Int64Range(0, 1<<30)).Draw(t, "size")
-			if rapid.Bool().Draw(t, "compressed") {
-				f.Compression = gzipped
-			}
+			f.Sequential = rapid.Bool().Draw(t, "sequential")
 			offset += f.Size
 			in.Files = append(in.Files, f)
 		}
@@ -103,9 +103,9 @@ func TestSampleSpans(t *testing.T) {
 			if i > 0 && (span.File < spans[i-1].File || span.File == spans[i-1].File && span.Start <= spans[i-1].End) {
 				t.Errorf("spans %+v and %+v", spans[i-1], span)
 			}
-			if file.Compression != "" {
+			if file.Sequential {
 				if span.Start != 0 {
-					t.Errorf("span %+v of a compressed file", span)
+					t.Errorf("span %+v of a sequential file", span)
 				}
 				continue
 			}
@@ -126,9 +126,9 @@ func TestSampleSpans(t *testing.T) {
 // TestSampleDependsOnInputAlone, not on how it is split.
 func TestSampleDependsOnInputAlone(t *testing.T) {
 	lengths := slices.Repeat([]int{300, 5000, 100_000, 40, 20}, 60) // 6 MB: windows have gaps
-	f := big("lines", lengths...)
+	f := codectest.OfLengths("lines", lengths...)
 	o := Options{Format: "lines", Fields: fields, MaxDocument: 50_000}
-	path := write(t, t.TempDir(), "file", f.content)
+	path := write(t, t.TempDir(), "file", f.Content)
 	var want []string
 	for _, splitBytes := range []int64{0, 1 << 12, 99_991} {
 		o.SplitBytes = splitBytes
@@ -141,7 +141,7 @@ func TestSampleDependsOnInputAlone(t *testing.T) {
 		}
 		// The mean size of a record is known: the sample tells it to a quarter, say.
 		mean := float64(sampled.Bytes) / float64(sampled.Documents)
-		if real := float64(len(f.content)) / float64(len(lengths)); mean < real*3/4 || mean > real*5/4 {
+		if real := float64(len(f.Content)) / float64(len(lengths)); mean < real*3/4 || mean > real*5/4 {
 			t.Errorf("mean record of %.0f bytes, want about %.0f", mean, real)
 		}
 	}
@@ -160,9 +160,9 @@ func TestSampleOfCompressed(t *testing.T) {
 	for lines.Len() < 24<<20 {
 		fmt.Fprintf(&lines, "%x\n", []uint64{random.Uint64(), random.Uint64(), random.Uint64()})
 	}
-	for _, compression := range []string{gzipped, zstded} {
+	for _, compression := range []string{"gzip", "zstd"} {
 		o := Options{Format: "lines", Fields: fields, MaxDocument: 1 << 20}
-		in := inputs(t, o, write(t, t.TempDir(), "file", pack(t, lines.Bytes(), compression)))
+		in := inputs(t, o, write(t, t.TempDir(), "file", readertest.Pack(t, lines.Bytes(), compression)))
 		if in.Bytes() < 2*sampleWindows*sampleBytes {
 			t.Fatalf("%s: all of %d bytes are the sample", compression, in.Bytes())
 		}

@@ -11,6 +11,8 @@ import (
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/io/codec"
+	"github.com/neardup/neardup/io/codectest"
+	"github.com/neardup/neardup/io/reading/readertest"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/records"
 )
@@ -28,10 +30,10 @@ func share(t *testing.T, in *blocks.Inputs, o Options) Params {
 
 // output is what readFn emitted.
 type output struct {
-	near, far []blocks.Document
-	rejected  map[int64][]records.Rejected // by shard
-	dropped   map[int64][]blocks.Key       // by piece
-	facts     []blocks.Fact
+	local, spread []blocks.Document
+	rejected      map[int64][]records.Rejected // by shard
+	dropped       map[int64][]blocks.Key       // by piece
+	facts         []blocks.Fact
 }
 
 // run reads all splits.
@@ -48,8 +50,8 @@ func runWith(t *testing.T, in *blocks.Inputs, o Options, workers int) output {
 	out := output{rejected: map[int64][]records.Rejected{}, dropped: map[int64][]blocks.Key{}}
 	for i := range in.Splits {
 		err := f.ProcessElement(t.Context(), int64(i),
-			func(block []byte) { out.near = append(out.near, documents(t, block)...) },
-			func(block []byte) { out.far = append(out.far, documents(t, block)...) },
+			func(block []byte) { out.local = append(out.local, documents(t, block)...) },
+			func(block []byte) { out.spread = append(out.spread, documents(t, block)...) },
 			func(shard int64, block []byte) {
 				out.rejected[shard] = append(out.rejected[shard], rejected(t, &rows, block)...)
 			},
@@ -120,42 +122,42 @@ func rejected(t *testing.T, parts *blocks.RowJoiner, block []byte) (rows []recor
 
 // TestRead: every record is a document or among the rejected, whatever the splits.
 func TestRead(t *testing.T) {
-	for _, f := range samples() {
+	for _, f := range codectest.Samples() {
 		for _, splitBytes := range []int64{0, 1, 10} {
-			o := f.options()
+			o := optionsOf(f)
 			o.SplitBytes = splitBytes
-			in := inputs(t, o, write(t, t.TempDir(), "file"+f.ending, f.content))
+			in := inputs(t, o, write(t, t.TempDir(), "file"+f.Ending, f.Content))
 			out := run(t, in, o)
 			var want []blocks.Document
 			var bad []int64
-			for _, rec := range f.records {
-				if rec.unreadable {
-					bad = append(bad, rec.position)
+			for _, rec := range f.Records {
+				if rec.Unreadable {
+					bad = append(bad, rec.Position)
 					continue
 				}
 				want = append(want, blocks.Document{
-					Key: blocks.NewKey(0, rec.position), ID: []byte(rec.id), HasID: rec.id != "", Text: []byte(rec.text),
+					Key: blocks.NewKey(0, rec.Position), ID: []byte(rec.ID), HasID: rec.ID != "", Text: []byte(rec.Text),
 				})
 			}
 			same := func(a, b blocks.Document) bool {
 				return a.Key == b.Key && a.HasID == b.HasID && string(a.ID) == string(b.ID) && string(a.Text) == string(b.Text) && a.Component == 0
 			}
-			if !slices.EqualFunc(out.near, want, same) || len(out.far) != 0 {
-				t.Errorf("%s: documents %+v\nwant %+v", f.format, out.near, want)
+			if !slices.EqualFunc(out.local, want, same) || len(out.spread) != 0 {
+				t.Errorf("%s: documents %+v\nwant %+v", f.Format, out.local, want)
 			}
 			var rows, drops []int64
 			for _, row := range out.rejected[0] {
 				rows = append(rows, row.Position)
-				rec := f.records[slices.IndexFunc(f.records, func(r record) bool { return r.position == row.Position })]
-				if row.Source != "file"+f.ending || string(row.Raw) != rec.raw || !strings.HasSuffix(row.Detail, fmt.Sprintf("(%d bytes)", len(rec.raw))) {
-					t.Errorf("%s: row %+v of %+v", f.format, row, rec)
+				rec := f.Records[slices.IndexFunc(f.Records, func(r codectest.Planted) bool { return r.Position == row.Position })]
+				if row.Source != "file"+f.Ending || string(row.Raw) != rec.Raw || !strings.HasSuffix(row.Detail, fmt.Sprintf("(%d bytes)", len(rec.Raw))) {
+					t.Errorf("%s: row %+v of %+v", f.Format, row, rec)
 				}
 			}
 			for _, key := range out.dropped[0] {
 				drops = append(drops, key.Position())
 			}
 			if !slices.Equal(rows, bad) || !slices.Equal(drops, bad) {
-				t.Errorf("%s: rejected %v, dropped %v, want %v", f.format, rows, drops, bad)
+				t.Errorf("%s: rejected %v, dropped %v, want %v", f.Format, rows, drops, bad)
 			}
 			sum := map[string]int64{}
 			var bytes int64
@@ -168,9 +170,9 @@ func TestRead(t *testing.T) {
 				}
 				bytes += fact.Bytes
 			}
-			if sum[blocks.CountRecords] != int64(len(f.records)) || sum[blocks.CountUnreadable] != int64(len(bad)) ||
-				bytes != int64(len(f.content)-f.header) || len(out.facts) != len(in.Splits) {
-				t.Errorf("%s: counts %v of %d bytes in %d facts", f.format, sum, bytes, len(out.facts))
+			if sum[blocks.CountRecords] != int64(len(f.Records)) || sum[blocks.CountUnreadable] != int64(len(bad)) ||
+				bytes != int64(len(f.Content)-f.Header) || len(out.facts) != len(in.Splits) {
+				t.Errorf("%s: counts %v of %d bytes in %d facts", f.Format, sum, bytes, len(out.facts))
 			}
 		}
 	}
@@ -181,23 +183,23 @@ func TestReadRejects(t *testing.T) {
 	const most = 1000 // bytes of text
 	o := Options{Fields: fields, MaxDocument: most}
 	limit := o.MaxRecord()
-	f := &file{}
-	f.record(`{"id":"fits","text":"`+strings.Repeat("x", most)+"\"}\n", "", "")
-	f.record(`{"id":"large","text":"`+strings.Repeat("x", most+1)+"\"}\n", "", "")
-	f.record(`{"text":"`+strings.Repeat("x", most+1)+"\"}\n", "", "")
-	f.record(`{"text":"x","id":"`+strings.Repeat("i", limit)+"\"}\n", "", "")
+	f := &codectest.Sample{}
+	f.Record(`{"id":"fits","text":"`+strings.Repeat("x", most)+"\"}\n", "", "")
+	f.Record(`{"id":"large","text":"`+strings.Repeat("x", most+1)+"\"}\n", "", "")
+	f.Record(`{"text":"`+strings.Repeat("x", most+1)+"\"}\n", "", "")
+	f.Record(`{"text":"x","id":"`+strings.Repeat("i", limit)+"\"}\n", "", "")
 	broken := `{"text":"` + strings.Repeat("y", records.MaxRaw) + "\n"
-	f.record(broken, "", "")
-	f.record(`{"id":"last","text":"x"}`, "", "")
+	f.Record(broken, "", "")
+	f.Record(`{"id":"last","text":"x"}`, "", "")
 	root := t.TempDir()
-	write(t, root, "a.jsonl", f.content)
+	write(t, root, "a.jsonl", f.Content)
 	write(t, root, "b.sgm", []byte(`<REUTERS OLDID="7"><TITLE>only</TITLE></REUTERS>`))
 	in := inputs(t, o, root)
 	in.Shards = 2
 	out := run(t, in, o)
 
 	var ids []string
-	for _, doc := range out.near {
+	for _, doc := range out.local {
 		ids = append(ids, string(doc.ID))
 	}
 	if want := []string{"fits", "last"}; !slices.Equal(ids, want) {
@@ -220,7 +222,7 @@ func TestReadRejects(t *testing.T) {
 			got = append(got, row{r.Source, id, r.Reason, r.Detail, len(r.Raw)})
 		}
 	}
-	at := func(i int) string { return fmt.Sprintf("a.jsonl@%d", f.records[i].position) }
+	at := func(i int) string { return fmt.Sprintf("a.jsonl@%d", f.Records[i].Position) }
 	want := []row{
 		{"a.jsonl", "large", "too large", "1001 bytes of text, --max-doc-bytes is 1000", 0},
 		{"a.jsonl", at(2), "too large", "1001 bytes of text, --max-doc-bytes is 1000", 0},
@@ -231,7 +233,7 @@ func TestReadRejects(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("rejected\n%+v\nwant\n%+v", got, want)
 	}
-	if got, want := out.dropped[0], []blocks.Key{blocks.NewKey(0, f.records[4].position)}; !slices.Equal(got, want) || len(out.dropped) != 1 {
+	if got, want := out.dropped[0], []blocks.Key{blocks.NewKey(0, f.Records[4].Position)}; !slices.Equal(got, want) || len(out.dropped) != 1 {
 		t.Errorf("dropped %v, want %v", out.dropped, want)
 	}
 	if got := out.facts[0].Counts; got[blocks.CountRecords] != 6 || got[blocks.CountUnreadable] != 1 {
@@ -239,9 +241,9 @@ func TestReadRejects(t *testing.T) {
 	}
 }
 
-// TestReadFar: blocks of a large compressed file are spread, but for documents that are too large
+// TestReadSpread: blocks of a large compressed file are spread, but for documents that are too large
 // to travel.
-func TestReadFar(t *testing.T) {
+func TestReadSpread(t *testing.T) {
 	var lines strings.Builder
 	noise := uint32(1)
 	for range 25_000 {
@@ -254,16 +256,16 @@ func TestReadFar(t *testing.T) {
 	lines.WriteString(strings.Repeat("x", blocks.BlockBytes+1) + "\n")
 	o := Options{Format: "lines", Fields: fields, MaxDocument: 1 << 20}
 	for _, tt := range []struct {
-		compression        string
-		workers, near, far int
-	}{{"", 100, 25_001, 0}, {zstded, 3, 1, 25_000}, {zstded, 2, 25_001, 0}} {
-		in := inputs(t, o, write(t, t.TempDir(), "file", pack(t, []byte(lines.String()), tt.compression)))
-		if tt.compression != "" && in.Files[0].Size <= farBytes {
+		compression            string
+		workers, local, spread int
+	}{{"", 100, 25_001, 0}, {"zstd", 3, 1, 25_000}, {"zstd", 2, 25_001, 0}} {
+		in := inputs(t, o, write(t, t.TempDir(), "file", readertest.Pack(t, []byte(lines.String()), tt.compression)))
+		if tt.compression != "" && in.Files[0].Size <= spreadBytes {
 			t.Fatalf("the file has %d bytes only", in.Files[0].Size)
 		}
 		out := runWith(t, in, o, tt.workers)
-		if len(out.near) != tt.near || len(out.far) != tt.far {
-			t.Errorf("%q with %d workers: %d documents stay and %d travel, want %d and %d", tt.compression, tt.workers, len(out.near), len(out.far), tt.near, tt.far)
+		if len(out.local) != tt.local || len(out.spread) != tt.spread {
+			t.Errorf("%q with %d workers: %d documents stay and %d travel, want %d and %d", tt.compression, tt.workers, len(out.local), len(out.spread), tt.local, tt.spread)
 		}
 	}
 }
@@ -314,18 +316,18 @@ func TestFetch(t *testing.T) {
 	for i := range 300 {
 		lengths = append(lengths, 200+i*i%10_000)
 	}
-	f := big("jsonl", lengths...)
-	for _, compression := range []string{"", gzipped} {
+	f := codectest.OfLengths("jsonl", lengths...)
+	for _, compression := range []string{"", "gzip"} {
 		o := Options{Format: "jsonl", Fields: fields, MaxDocument: 1 << 20, SplitBytes: 1 << 20}
-		in := inputs(t, o, write(t, t.TempDir(), "file", pack(t, f.content, compression)))
+		in := inputs(t, o, write(t, t.TempDir(), "file", readertest.Pack(t, f.Content, compression)))
 		if compression == "" && len(in.Splits) < 2 {
 			t.Fatal("one split only")
 		}
 		members := map[int64][][]byte{}
 		wanted := map[blocks.Key]string{}
-		for i := len(f.records) - 1; i >= 0; i -= 1 + i%70 {
-			key := blocks.NewKey(0, f.records[i].position)
-			wanted[key] = f.records[i].text
+		for i := len(f.Records) - 1; i >= 0; i -= 1 + i%70 {
+			key := blocks.NewKey(0, f.Records[i].Position)
+			wanted[key] = f.Records[i].Text
 			split := int64(in.Split(key))
 			members[split] = append(members[split], blocks.AppendMember(nil, blocks.Member{Key: key, Component: key / 2}))
 		}
@@ -346,16 +348,16 @@ func TestFetch(t *testing.T) {
 		if len(wanted) != 0 {
 			t.Errorf("%d documents are missing", len(wanted))
 		}
-		text, err := Text(t.Context(), in, blocks.NewKey(0, f.records[150].position), o)
-		if err != nil || text != f.records[150].text {
+		text, err := Text(t.Context(), in, blocks.NewKey(0, f.Records[150].Position), o)
+		if err != nil || text != f.Records[150].Text {
 			t.Errorf("Text: %d bytes, error %v", len(text), err)
 		}
-		if _, err := Text(t.Context(), in, blocks.NewKey(0, f.records[150].position+1), o); err == nil || !strings.Contains(err.Error(), "no record begins there") {
+		if _, err := Text(t.Context(), in, blocks.NewKey(0, f.Records[150].Position+1), o); err == nil || !strings.Contains(err.Error(), "no record begins there") {
 			t.Errorf("Text of no document: error %v", err)
 		}
 		wrong := blocks.AppendMember(nil, blocks.Member{Key: blocks.NewKey(0, 1)})
 		err = fn.ProcessElement(t.Context(), 0, iterate(wrong), func([]byte) {})
-		if err == nil || !strings.Contains(err.Error(), in.Files[0].Path+" again: document at 1: no record begins there") {
+		if err == nil || !strings.Contains(err.Error(), in.Files[0].Path+": document at 1: no record begins there") {
 			t.Errorf("a document that is not there: error %v", err)
 		}
 		if err := fn.ProcessElement(t.Context(), 0, iterate([]byte("x")), func([]byte) {}); err == nil {
@@ -384,7 +386,7 @@ func TestFetchRanks(t *testing.T) {
 		o := Options{Fields: fields, MaxDocument: 1 << 20, Rank: tt.rank}
 		in := inputs(t, o, path)
 		var members []byte
-		for _, doc := range run(t, in, o).near {
+		for _, doc := range run(t, in, o).local {
 			if len(doc.Rank) > 0 {
 				t.Errorf("%+v: the first read ranks", tt.rank)
 			}

@@ -71,7 +71,7 @@ func Build(s beam.Scope, p *Plan, folder, temp string) {
 		sample := source.Fetch(s, measuring.Choose(s, compared), reading)
 		facts = append(facts, measuring.Keep(s, sample, large.Turns))
 	}
-	sink.Gate(s, path.Join(temp, exceededFile), sink.Limit(p.Config.MaxRejected), docs.Facts, rejectedFacts)
+	sink.FailOnUnreadable(s, path.Join(temp, exceededFile), sink.Limit(p.Config.MaxRejected), docs.Facts, rejectedFacts)
 	sink.Ledger(s, path.Join(temp, ledgerFile), facts...)
 }
 

@@ -4,10 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"sync"
 
-	"github.com/neardup/neardup/io/codec"
+	"github.com/neardup/neardup/io/reading"
 	"github.com/neardup/neardup/io/source"
 )
 
@@ -52,28 +51,14 @@ func (j *Job) Floor(ctx context.Context, workers int) (documents, shingles int64
 
 // eachText calls do with the text of each readable document of a split.
 func eachText(ctx context.Context, listing *source.Listing, number int, o source.Options, do func(text []byte)) error {
-	r, err := source.Open(ctx, listing.Inputs, listing.Inputs.Splits[number], o.Fields, o.MaxRecord())
-	if err != nil {
-		return err
-	}
-	var doc codec.Document
-	for {
-		piece, err := r.Next()
-		if errors.Is(err, io.EOF) {
-			return r.Close()
+	_, err := source.Records(ctx, listing.Inputs, listing.Inputs.Splits[number], o, func(record *reading.Record) error {
+		switch {
+		case record.Err != nil:
+			return fmt.Errorf("a record is unreadable: %w", record.Err)
+		case !record.Long:
+			do(record.Doc.Text)
 		}
-		if err == nil {
-			err = ctx.Err()
-		}
-		if err != nil {
-			return errors.Join(err, r.Close())
-		}
-		if piece.Filler || piece.Continued || piece.Long {
-			continue
-		}
-		if err := r.Decode(piece, &doc); err != nil {
-			return errors.Join(fmt.Errorf("a record is unreadable: %w", err), r.Close())
-		}
-		do(doc.Text)
-	}
+		return nil
+	})
+	return err
 }

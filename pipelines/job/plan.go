@@ -14,6 +14,7 @@ import (
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/io/codec"
+	"github.com/neardup/neardup/io/reading"
 	"github.com/neardup/neardup/io/source"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/kernels/hash"
@@ -107,7 +108,7 @@ func makePlan(ctx context.Context, r Request, stdin string) (*Plan, error) {
 	p := &Plan{Request: r, Threshold: r.Threshold.Threshold, Text: r.Spec(), reading: r.Reading(stdin)}
 	var err error
 	p.Listing, err = source.Plan(ctx, r.Inputs, p.reading)
-	if broken := (*source.ReadError)(nil); errors.As(err, &broken) {
+	if broken := (*reading.ContentError)(nil); errors.As(err, &broken) {
 		return nil, err
 	}
 	if err != nil {

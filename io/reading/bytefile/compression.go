@@ -1,9 +1,10 @@
-package source
+package bytefile
 
 import (
 	"bytes"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
@@ -50,6 +51,16 @@ func compressionOf(r io.ReaderAt) (string, error) {
 	return "", nil
 }
 
+// TrimEnding cuts the ending of a compressed file off its name, which is in lower case.
+func TrimEnding(name string) string {
+	for _, ending := range []string{".gz", ".gzip", ".zst", ".zstd"} {
+		if base, ok := strings.CutSuffix(name, ending); ok {
+			return base
+		}
+	}
+	return name
+}
+
 // decompress returns the plain bytes of r. It may read ahead of what is asked for: two thirds of the
 // CPU, and half of the time where there is but one file; how far depends on timing.
 func decompress(r io.Reader, compression string, ahead bool) (io.ReadCloser, error) {
@@ -78,15 +89,15 @@ func decompress(r io.Reader, compression string, ahead bool) (io.ReadCloser, err
 // The level is fixed, so that a corpus is byte-identical in every run.
 const gzipLevel = gzip.DefaultCompression
 
-// Compressor compresses what is written to it. Reset begins anew, after Close.
-type Compressor interface {
+// compressor compresses what is written to it. Reset begins anew, after Close.
+type compressor interface {
 	io.WriteCloser
 	Reset(w io.Writer)
 }
 
-// Compress returns a compressor as the file it mirrors has seen, at a fixed level. Closing it does
-// not close w.
-func Compress(w io.Writer, compression string) (Compressor, error) {
+// compress returns what writes the compression of the file it mirrors, at a fixed level. Closing it
+// does not close w.
+func compress(w io.Writer, compression string) (compressor, error) {
 	switch compression {
 	case gzipped:
 		return gzip.NewWriterLevel(w, gzipLevel)

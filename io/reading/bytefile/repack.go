@@ -1,10 +1,6 @@
-package sink
+package bytefile
 
-import (
-	"io"
-
-	"github.com/neardup/neardup/io/source"
-)
+import "io"
 
 // repacker writes what is kept of a compressed file: frames that nothing is dropped of as they stand
 // there, others anew.
@@ -12,12 +8,12 @@ type repacker struct {
 	w           io.Writer
 	packed      io.ReaderAt // the file
 	compression string
-	frames      []source.Frame // those that are not passed
+	frames      []frame // those that are not passed
 
 	position int64 // in the plain bytes
 	entered  bool  // some of the first frame was put
 	copied   bool  // and so it was written
-	out      source.Compressor
+	out      compressor
 	begun    bool // out has a frame that is not ended
 	written  bool
 }
@@ -26,21 +22,21 @@ type repacker struct {
 // record that is to be dropped begins.
 func (p *repacker) put(raw []byte, dropped bool, next int64) error {
 	for len(raw) > 0 {
-		frame := p.frames[0]
-		if p.position == frame.PlainEnd {
+		f := p.frames[0]
+		if p.position == f.plainEnd {
 			p.frames, p.entered = p.frames[1:], false
 			continue
 		}
 		if !p.entered {
 			p.entered = true
-			p.copied = !dropped && next >= frame.PlainEnd
+			p.copied = !dropped && next >= f.plainEnd
 			if p.copied {
-				if err := p.copy(frame); err != nil {
+				if err := p.copy(f); err != nil {
 					return err
 				}
 			}
 		}
-		part := raw[:min(int64(len(raw)), frame.PlainEnd-p.position)]
+		part := raw[:min(int64(len(raw)), f.plainEnd-p.position)]
 		raw = raw[len(part):]
 		p.position += int64(len(part))
 		if p.copied || dropped {
@@ -56,12 +52,12 @@ func (p *repacker) put(raw []byte, dropped bool, next int64) error {
 	return nil
 }
 
-func (p *repacker) copy(frame source.Frame) error {
+func (p *repacker) copy(f frame) error {
 	if err := p.end(); err != nil {
 		return err
 	}
 	p.written = true
-	_, err := io.Copy(p.w, io.NewSectionReader(p.packed, frame.Start, frame.End-frame.Start))
+	_, err := io.Copy(p.w, io.NewSectionReader(p.packed, f.start, f.end-f.start))
 	return err
 }
 
@@ -71,7 +67,7 @@ func (p *repacker) open() (err error) {
 	case p.begun:
 		return nil
 	case p.out == nil:
-		p.out, err = source.Compress(p.w, p.compression)
+		p.out, err = compress(p.w, p.compression)
 	default:
 		p.out.Reset(p.w)
 	}

@@ -1,0 +1,253 @@
+// Package bytefile reads files that are a stream of bytes, compressed or not, in which a codec finds
+// records: JSONL, TSV, text, SGML. A position is a byte offset in the decompressed content.
+//
+// Compression is known here and nowhere else: gzip and zstd are told by content, unpacked in each
+// read or once into a spool, and a corpus is written back as the source was, frame by frame where
+// frames can be copied.
+package bytefile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/neardup/neardup/blocks"
+	"github.com/neardup/neardup/io/codec"
+	"github.com/neardup/neardup/io/reading"
+	"github.com/neardup/neardup/io/storage"
+)
+
+// Reader is the reading.RecordReader of a codec.
+type Reader struct {
+	Codec func(codec.Fields) codec.Codec
+	// Plain: a record is its text, and has no columns.
+	Plain bool
+}
+
+// Inspect finds a file's compression and its header.
+func (f Reader) Inspect(ctx context.Context, file *blocks.File, o reading.Options) (err error) {
+	if f.Plain && o.Fields.Value != "" {
+		return fmt.Errorf("%s: format %s has no columns, and none is called %q; keep first, longest or prefer:GLOB", file.Path, file.Format, o.Fields.Value)
+	}
+	if file.Size > blocks.MaxPosition {
+		return fmt.Errorf("%s: %d bytes, at most %d can be read; split the file", file.Path, file.Size, int64(blocks.MaxPosition))
+	}
+	if file.Compression, err = inspectCompression(ctx, file); err != nil {
+		return err
+	}
+	file.Sequential = file.Compression != "" || !f.Codec(codec.Fields{}).Splittable()
+	c, err := f.open(ctx, file, o.Fields, false)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, c.close()) }()
+	for {
+		n, ok := c.codec.Header(c.buf[c.lo:c.hi], c.eof)
+		if ok {
+			file.Header = slices.Clone(c.buf[c.lo : c.lo+n])
+			if _, err := c.codec.WithHeader(file.Header); err != nil {
+				return fmt.Errorf("%s: %w", file.Path, err)
+			}
+			return nil
+		}
+		if c.hi-c.lo >= maxHeader {
+			return fmt.Errorf("%s: no end of its header in %d bytes; is it a %s file?", file.Path, c.hi-c.lo, file.Format)
+		}
+		if err := c.fill(); err != nil {
+			return err
+		}
+	}
+}
+
+func inspectCompression(ctx context.Context, file *blocks.File) (string, error) {
+	f, err := storage.Open(ctx, file.Path, file.Identity)
+	if err != nil {
+		return "", err
+	}
+	compression, err := compressionOf(f)
+	if err := errors.Join(err, f.Close()); err != nil {
+		return "", fmt.Errorf("%s: %w", file.Path, err)
+	}
+	return compression, nil
+}
+
+// Cut cuts at multiples of size, but never inside the header, where no record can begin.
+func (f Reader) Cut(file *blocks.File, size int64) (cuts []int64) {
+	if file.Sequential {
+		return nil
+	}
+	for at := size; at < file.Size; at += size {
+		if at > int64(len(file.Header)) {
+			cuts = append(cuts, at)
+		}
+	}
+	return cuts
+}
+
+// Read reads all records of a span. The first to read a compressed file fills its spool.
+func (f Reader) Read(ctx context.Context, file *blocks.File, span blocks.Span, o reading.Options, see func(*reading.Record) error) (progress reading.Progress, err error) {
+	if _, ok := spooled(ctx, file); file.Spool == "" || ok {
+		return f.read(ctx, file, span, o, see, nil)
+	}
+	fillSpool(ctx, file.Spool, func(spool io.Writer) error {
+		progress, err = f.read(ctx, file, span, o, see, spool)
+		return err
+	})
+	return progress, err
+}
+
+// read is Read, and copies the plain bytes that it reads to spool, unless that is nil.
+func (f Reader) read(ctx context.Context, file *blocks.File, span blocks.Span, o reading.Options, see func(*reading.Record) error, spool io.Writer) (progress reading.Progress, err error) {
+	c, err := f.openSpan(ctx, file, span, o, spool)
+	if err != nil {
+		return progress, err
+	}
+	defer func() {
+		err = errors.Join(err, c.close())
+		progress.Stored = progress.Content
+		if c.packed != nil {
+			progress.Stored = c.packed.n // nobody reads ahead any more
+		}
+	}()
+	record := reading.Record{Doc: new(codec.Document)}
+	for {
+		if err := ctx.Err(); err != nil {
+			return progress, err
+		}
+		p, err := c.next()
+		if err == io.EOF {
+			return progress, nil
+		}
+		if err != nil {
+			return progress, err
+		}
+		progress.Content += int64(len(p.raw))
+		if p.filler || p.continued {
+			continue
+		}
+		c.decode(p, &record)
+		if err := see(&record); errors.Is(err, reading.ErrStop) {
+			return progress, nil
+		} else if err != nil {
+			return progress, err
+		}
+	}
+}
+
+// ReadSome reads the records at positions.
+func (f Reader) ReadSome(ctx context.Context, file *blocks.File, span blocks.Span, positions []int64, o reading.Options, see func(*reading.Record) error) (err error) {
+	c, err := f.openSpan(ctx, file, span, o, nil)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, c.close()) }()
+	record := reading.Record{Doc: new(codec.Document)}
+	for _, position := range positions {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		p, err := c.seek(position)
+		if err != nil {
+			return fmt.Errorf("%s: document at %d: %w", file.Path, position, err)
+		}
+		c.decode(p, &record)
+		if err := see(&record); errors.Is(err, reading.ErrStop) {
+			return nil
+		} else if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// decode makes a record of a piece that begins one.
+func (c *cursor) decode(p piece, record *reading.Record) {
+	*record = reading.Record{Position: p.position, Doc: record.Doc, Raw: p.raw, Long: p.long}
+	if p.long {
+		record.Raw = nil
+		record.Doc.Reset()
+		return
+	}
+	record.Err = c.codec.Decode(p.raw, record.Doc)
+}
+
+// CopyExcept copies the bytes of a span, header and filler included, in the compression of the file.
+// A compressed file that nothing is dropped of is copied as it is, and so are frames of zstd that
+// tell their size.
+func (f Reader) CopyExcept(ctx context.Context, w io.Writer, file *blocks.File, span blocks.Span, dropped []int64, o reading.Options) (kept int64, err error) {
+	c, err := f.openSpan(ctx, file, span, o, nil)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, c.close()) }()
+	put, end := writeKept(w), func() error { return nil }
+	if file.Compression != "" {
+		packed, failed := storage.Open(ctx, file.Path, file.Identity)
+		if failed != nil {
+			return 0, failed
+		}
+		// The cursor may read the spool, and then nobody else looks at the file.
+		defer func() { err = errors.Join(err, packed.Unchanged(), packed.Close()) }()
+		if len(dropped) == 0 && span.End == blocks.End {
+			put = discard
+			end = func() error { _, err := io.Copy(w, fromStart(packed)); return err }
+		} else {
+			p := &repacker{w: w, packed: packed, compression: file.Compression, frames: framesOf(packed, file.Compression)}
+			put, end = p.put, p.finish
+		}
+	}
+	next := func() int64 { // what --limit cuts off is as good as dropped
+		if len(dropped) == 0 {
+			return span.End
+		}
+		return dropped[0]
+	}
+	if err := put(file.Header, false, next()); err != nil {
+		return 0, err
+	}
+	drop := false
+	for {
+		if err := ctx.Err(); err != nil {
+			return 0, err
+		}
+		p, err := c.next()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return 0, err
+		}
+		switch {
+		case p.filler:
+			drop = false
+		case !p.continued:
+			if drop = len(dropped) > 0 && dropped[0] == p.position; drop {
+				dropped = dropped[1:]
+			} else {
+				kept++
+			}
+		}
+		if err := put(p.raw, drop, next()); err != nil {
+			return 0, err
+		}
+	}
+	if len(dropped) > 0 {
+		return 0, fmt.Errorf("%s: no record begins at %d, where one was removed", file.Path, dropped[0])
+	}
+	return kept, end()
+}
+
+// writeKept returns what writes the bytes that are not dropped.
+func writeKept(w io.Writer) func(raw []byte, dropped bool, next int64) error {
+	return func(raw []byte, dropped bool, _ int64) error {
+		if dropped {
+			return nil
+		}
+		_, err := w.Write(raw)
+		return err
+	}
+}
+
+func discard([]byte, bool, int64) error { return nil }

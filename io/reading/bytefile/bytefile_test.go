@@ -1,0 +1,317 @@
+package bytefile
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/klauspost/compress/zstd"
+	"pgregory.net/rapid"
+
+	"github.com/neardup/neardup/blocks"
+	"github.com/neardup/neardup/io/codectest"
+	"github.com/neardup/neardup/io/reading"
+	"github.com/neardup/neardup/io/reading/readertest"
+)
+
+var options = reading.Options{Fields: readertest.Fields, MaxRecord: anyLength}
+
+// TestConformance: every format, in every compression, passes the suite.
+func TestConformance(t *testing.T) {
+	for _, sample := range codectest.Samples() {
+		empty := &codectest.Sample{Format: sample.Format}
+		if sample.Format == "files" {
+			empty.Record("", "", "") // an empty document
+		}
+		for name, s := range map[string]*codectest.Sample{sample.Format: sample, "empty " + sample.Format: empty} {
+			for _, compression := range []string{"", "gzip", "zstd"} {
+				t.Run(name+" "+compression, func(t *testing.T) {
+					readertest.Run(t, readers[s.Format], readertest.Case{
+						Format: s.Format, IDIsSource: s.Format == "files", Records: s.Records,
+						Stored:  readertest.Pack(t, s.Content, compression),
+						Without: s.Without,
+						Content: func(stored []byte) string { return string(readertest.Unpack(t, stored, compression)) },
+					})
+				})
+			}
+		}
+	}
+}
+
+func TestInspect(t *testing.T) {
+	in := plant(t, "lines", []byte("one\n"))
+	ranked := options
+	ranked.Fields.Value = "v"
+	err := in.reader.Inspect(t.Context(), in.file, ranked)
+	if err == nil || !strings.HasPrefix(err.Error(), in.file.Path+": format lines has no columns, and none is called \"v\"") {
+		t.Errorf("to rank lines by a column: error %v", err)
+	}
+	for _, tt := range []struct {
+		format, compression string
+		sequential          bool
+	}{{"lines", "", false}, {"lines", "gzip", true}, {"lines", "zstd", true}, {"files", "", true}} {
+		file := plant(t, tt.format, readertest.Pack(t, []byte("one\n"), tt.compression)).file
+		if file.Compression != tt.compression || file.Sequential != tt.sequential {
+			t.Errorf("%+v is %q, sequential %v", tt, file.Compression, file.Sequential)
+		}
+	}
+}
+
+// TestCut: cuts are at multiples of the size, and never where the header is.
+func TestCut(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		file := &blocks.File{
+			Size:   rapid.Int64Range(0, 100).Draw(t, "size"),
+			Header: make([]byte, rapid.IntRange(0, 20).Draw(t, "header")),
+		}
+		size := rapid.Int64Range(1, 120).Draw(t, "span")
+		var want []int64
+		for at := int64(1); at < file.Size; at++ {
+			if at%size == 0 && at > int64(len(file.Header)) {
+				want = append(want, at)
+			}
+		}
+		if got := readers["lines"].Cut(file, size); !slices.Equal(got, want) {
+			t.Errorf("cut at %v, want %v", got, want)
+		}
+	})
+}
+
+// spool has the plain bytes of in kept, and reads all so that they are.
+func spool(t *testing.T, in input) {
+	t.Helper()
+	in.file.Spool = filepath.Join(t.TempDir(), "plain", "0")
+	if _, err := in.reader.Read(t.Context(), in.file, whole, options, func(*reading.Record) error { return nil }); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestSpool: the first read leaves the plain bytes for the others, unless it fails.
+func TestSpool(t *testing.T) {
+	f := codectest.OfLengths("lines", 1000, 300_000, 20)
+	for _, compression := range []string{"gzip", "zstd"} {
+		in := plant(t, "lines", readertest.Pack(t, f.Content, compression))
+		in.file.Spool = filepath.Join(t.TempDir(), "0")
+		oops := errors.New("oops")
+		if _, err := in.reader.Read(t.Context(), in.file, whole, options, func(*reading.Record) error { return oops }); !errors.Is(err, oops) {
+			t.Errorf("%s: error %v", compression, err)
+		}
+		if _, err := os.Stat(in.file.Spool); err == nil {
+			t.Errorf("%s: a read that failed leaves its bytes", compression)
+		}
+		spool(t, in)
+		if plain, err := os.ReadFile(in.file.Spool); err != nil || !bytes.Equal(plain, f.Content) {
+			t.Errorf("%s: %d bytes are left, error %v", compression, len(plain), err)
+		}
+		c, err := in.cursor(t.Context(), whole, anyLength)
+		if err != nil || c.packed != nil {
+			t.Errorf("%s: unpacked again, error %v", compression, err)
+		}
+		c.close()
+	}
+}
+
+// TestSpoolNowhere: where plain bytes cannot be left, all is read all the same.
+func TestSpoolNowhere(t *testing.T) {
+	f := codectest.OfLengths("lines", 1000, 20)
+	in := plant(t, "lines", readertest.Pack(t, f.Content, "gzip"))
+	in.file.Spool = filepath.Join(in.file.Path, "0") // below a file
+	records := 0
+	progress, err := in.reader.Read(t.Context(), in.file, whole, options, func(*reading.Record) error { records++; return nil })
+	if err != nil || records != 2 || progress.Content != 1020 || progress.Stored != in.file.Size {
+		t.Errorf("%d records, %+v, error %v", records, progress, err)
+	}
+}
+
+// fullAfter takes so many bytes.
+type fullAfter struct{ left int }
+
+var errFull = errors.New("full")
+
+func (f *fullAfter) Write(p []byte) (int, error) {
+	if f.left -= len(p); f.left < 0 {
+		return 0, errFull
+	}
+	return len(p), nil
+}
+
+// TestSpoolFull: what is not all of the plain bytes does not count as them, though all is read.
+func TestSpoolFull(t *testing.T) {
+	f := codectest.OfLengths("lines", 1000, 500_000, 20)
+	in := plant(t, "lines", readertest.Pack(t, f.Content, "gzip"))
+	for _, room := range []int{0, 1000, len(f.Content) - 1} {
+		records := 0
+		err := readThrough(&fullAfter{room}, func(w io.Writer) error {
+			_, err := in.reader.read(t.Context(), in.file, whole, options, func(*reading.Record) error { records++; return nil }, w)
+			if err != nil {
+				t.Errorf("room for %d bytes: reading failed: %v", room, err)
+			}
+			return err
+		})
+		if records != 3 || !errors.Is(err, errFull) {
+			t.Errorf("room for %d bytes: %d records, error %v", room, records, err)
+		}
+	}
+	oops := errors.New("oops")
+	if err := readThrough(io.Discard, func(io.Writer) error { return oops }); err != oops {
+		t.Errorf("reading fails: error %v", err)
+	}
+}
+
+// calling is a writer that calls a function.
+type calling func()
+
+func (c calling) Write(p []byte) (int, error) { c(); return len(p), nil }
+
+// TestCopyOfChangedFile: with a spool nobody but the copy looks at the file, and must see it change.
+func TestCopyOfChangedFile(t *testing.T) {
+	f := codectest.OfLengths("lines", 1000, 2000, 20)
+	for _, compression := range []string{"gzip", "zstd"} {
+		for name, dropped := range map[string][]int64{"whole": nil, "anew": {0}} {
+			in := plant(t, "lines", readertest.Pack(t, f.Content, compression))
+			spool(t, in)
+			change := func() {
+				if err := os.WriteFile(in.file.Path, []byte("other"), 0o666); err != nil {
+					t.Fatal(err)
+				}
+			}
+			_, err := in.reader.CopyExcept(t.Context(), calling(change), in.file, whole, dropped, options)
+			if err == nil || !strings.Contains(err.Error(), in.file.Path+" changed") {
+				t.Errorf("%s %s: error %v", compression, name, err)
+			}
+		}
+	}
+}
+
+// zstdFrame compresses to one frame, which tells its size if it is long or a single segment.
+func zstdFrame(t *testing.T, content []byte, options ...zstd.EOption) []byte {
+	t.Helper()
+	encoder, err := zstd.NewWriter(nil, options...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer encoder.Close()
+	return encoder.EncodeAll(content, nil)
+}
+
+// TestFramesTile: frames are found to their last byte, each unpacks alone, and together they are the
+// file, whatever their blocks and checksums.
+func TestFramesTile(t *testing.T) {
+	noise := make([]byte, 300_000)
+	for i := range noise {
+		noise[i] = byte(i*i>>3 ^ i>>7 ^ i*i*i>>11)
+	}
+	for name, option := range map[string]zstd.EOption{
+		"checksum": zstd.WithEncoderCRC(true), "no checksum": zstd.WithEncoderCRC(false),
+		"single segment": zstd.WithSingleSegment(true), "fastest": zstd.WithEncoderLevel(zstd.SpeedFastest),
+	} {
+		var stored []byte
+		var ends, plainEnds []int64
+		plain := int64(0)
+		for _, content := range [][]byte{
+			bytes.Repeat([]byte("a"), 300_000), noise, noise[:256], bytes.Repeat([]byte("text "), 100_000), noise[:65_791], noise[:65_792],
+		} {
+			stored = append(stored, zstdFrame(t, content, option)...)
+			if plain += int64(len(content)); len(content) > 0 {
+				ends, plainEnds = append(ends, int64(len(stored))), append(plainEnds, plain)
+			}
+		}
+		frames := framesOf(bytes.NewReader(stored), zstded)
+		if len(frames) != len(ends)+1 {
+			t.Fatalf("%s: %d frames, want %d and the rest", name, len(frames), len(ends))
+		}
+		for i, f := range frames[:len(ends)] {
+			content := stored[f.start:f.end]
+			if f.end != ends[i] || f.plainEnd != plainEnds[i] {
+				t.Errorf("%s: frame %d ends at %d (%d), want %d (%d)", name, i, f.end, f.plainEnd, ends[i], plainEnds[i])
+				continue
+			}
+			before := int64(0)
+			if i > 0 {
+				before = plainEnds[i-1]
+			}
+			if got := readertest.Unpack(t, content, zstded); int64(len(got)) != f.plainEnd-before {
+				t.Errorf("%s: frame %d has %d bytes", name, i, len(got))
+			}
+		}
+		if rest := frames[len(ends)]; rest != (frame{int64(len(stored)), blocks.End, blocks.End}) {
+			t.Errorf("%s: the rest is %+v", name, rest)
+		}
+	}
+}
+
+// TestCopyAtFrameEnds drops records of one byte before, at and behind the ends of frames: a frame is
+// copied if nothing of it is dropped, and only then.
+func TestCopyAtFrameEnds(t *testing.T) {
+	const records, perFrame = 9, 3
+	for cut := 1; cut <= perFrame; cut++ {
+		var stored []byte
+		var frames [][]byte
+		for at := 0; at < records; {
+			n := min(perFrame, records-at)
+			if at == 0 {
+				n = cut
+			}
+			frames = append(frames, zstdFrame(t, bytes.Repeat([]byte("\n"), n), zstd.WithEncoderCRC(n%2 == 0), zstd.WithSingleSegment(true)))
+			stored = append(stored, frames[len(frames)-1]...)
+			at += n
+		}
+		in := plant(t, "lines", stored)
+		for drop := 1; drop < 1<<records; drop++ {
+			var dropped []int64
+			for i := range records {
+				if drop>>i&1 == 1 {
+					dropped = append(dropped, int64(i))
+				}
+			}
+			var b bytes.Buffer
+			kept, err := in.reader.CopyExcept(t.Context(), &b, in.file, whole, dropped, options)
+			if err != nil || kept != int64(records-len(dropped)) || int64(len(readertest.Unpack(t, b.Bytes(), zstded))) != kept {
+				t.Fatalf("cut %d, dropped %v: %d records in %d bytes, error %v", cut, dropped, kept, len(readertest.Unpack(t, b.Bytes(), zstded)), err)
+			}
+			// What is packed anew does not tell its size, so a copied frame can be told.
+			left, at := b.Bytes(), 0
+			for i, f := range frames {
+				n := perFrame
+				if i == 0 {
+					n = cut
+				}
+				n = min(n, records-at)
+				untouched := drop>>at&(1<<n-1) == 0
+				if copied := bytes.Contains(left, f); copied != untouched && !(i > 0 && bytes.Equal(f, frames[i-1])) {
+					same := 0
+					for _, other := range frames {
+						if bytes.Equal(other, f) {
+							same++
+						}
+					}
+					if same == 1 {
+						t.Fatalf("cut %d, dropped %v: frame %d is copied: %v, want %v", cut, dropped, i, copied, untouched)
+					}
+				}
+				at += n
+			}
+		}
+	}
+}
+
+// TestStopped: a copy ends within its records, too.
+func TestStopped(t *testing.T) {
+	in := plant(t, "lines", []byte("one\ntwo\nthree\n"))
+	ctx, cancel := context.WithCancel(t.Context())
+	writes := 0
+	_, err := in.reader.CopyExcept(ctx, calling(func() {
+		if writes++; writes == 2 {
+			cancel()
+		}
+	}), in.file, whole, nil, options)
+	if !errors.Is(err, context.Canceled) || writes > 3 {
+		t.Errorf("error %v after %d writes", err, writes)
+	}
+}

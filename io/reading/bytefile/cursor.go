@@ -1,0 +1,345 @@
+package bytefile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"sync"
+
+	"github.com/neardup/neardup/blocks"
+	"github.com/neardup/neardup/io/codec"
+	"github.com/neardup/neardup/io/reading"
+	"github.com/neardup/neardup/io/storage"
+)
+
+const (
+	readBytes = 256 << 10
+	// A header travels with each split, so it is bounded.
+	maxHeader = 1 << 20
+	// A part of an over-long record overlaps the next by as much as any record's end is long.
+	endOverlap = 16
+	// Past this distance a jump costs less than reading on, from a disk or over a network too.
+	jumpBytes = 256 << 10
+	// Past this distance records are not looked at on the way.
+	nearBytes = 4 << 10
+	// So much is read behind a span for the rest of its last record.
+	tailBytes = 16 << 10
+)
+
+// buffers are those of closed readers.
+var buffers sync.Pool
+
+// cursor goes through a span of one file piece by piece: records, and what stands between them, the
+// filler. Filler belongs to the record before it, or to the header: so the pieces of all spans of a
+// file, one after another, are the file less its header, whatever the spans.
+type cursor struct {
+	file        *storage.File
+	packed      *countingReader // nil: file is not compressed
+	plain       io.ReadCloser   // unpacks packed
+	src         io.Reader
+	codec       codec.Codec
+	path        string
+	compression string
+	end         int64
+	maxRecord   int
+
+	buf    []byte // buf[lo:hi] is read and not yet handed out
+	lo, hi int
+	given  int   // bytes of buf that the last call handed out
+	pos    int64 // position of buf[lo]
+	eof    bool
+	inside bool // an over-long record is being handed out
+	begun  bool // a record of the span was handed out, or the span begins the file
+	one    bool // the file is one document, even if it is empty
+}
+
+// piece is a part of a file: a record, or what stands between two.
+type piece struct {
+	position int64
+	raw      []byte // valid until the next call
+	// filler stands outside of records.
+	filler bool
+	// long: the record does not end here; its rest follows in pieces that are continued.
+	long      bool
+	continued bool
+}
+
+// openSpan opens a span for reading. Records of more than o.MaxRecord bytes come in parts: those and
+// no others, wherever the span begins, since what becomes of them is seen in the output. The plain
+// bytes that are read are copied to spool, unless that is nil.
+func (f Reader) openSpan(ctx context.Context, file *blocks.File, span blocks.Span, o reading.Options, spool io.Writer) (*cursor, error) {
+	// The sample, which does not read to the end, asks how much was read.
+	c, err := f.open(ctx, file, o.Fields, span.End == blocks.End)
+	if err != nil {
+		return nil, err
+	}
+	c.end, c.maxRecord = span.End, max(o.MaxRecord, endOverlap)
+	if spool != nil {
+		c.src = io.TeeReader(c.src, spool)
+	}
+	if err := c.seekStart(int64(len(file.Header)), span.Start); err != nil {
+		return nil, errors.Join(err, c.close())
+	}
+	return c, nil
+}
+
+// open opens file at its first byte, its header not yet passed. Ahead says whether to read more than
+// is asked for.
+func (f Reader) open(ctx context.Context, file *blocks.File, fields codec.Fields, ahead bool) (c *cursor, err error) {
+	found := f.Codec(fields)
+	if file.Header != nil {
+		if found, err = found.WithHeader(file.Header); err != nil {
+			return nil, fmt.Errorf("%s: %w", file.Path, err)
+		}
+	}
+	path, identity, compression := file.Path, file.Identity, file.Compression
+	if spool, ok := spooled(ctx, file); ok {
+		path, identity, compression = spool.Path, spool.Identity, ""
+	}
+	opened, err := storage.Open(ctx, path, identity)
+	if err != nil {
+		return nil, err
+	}
+	c = &cursor{
+		file: opened, src: fromStart(opened), codec: found, path: file.Path, compression: compression,
+		end: blocks.End, maxRecord: maxHeader, one: file.IDIsSource,
+	}
+	if compression != "" {
+		c.packed = &countingReader{r: c.src}
+		if c.plain, err = decompress(c.packed, compression, ahead); err != nil {
+			return nil, errors.Join(c.failed(err), opened.Close())
+		}
+		c.src = c.plain
+	}
+	return c, nil
+}
+
+// fromStart reads a file from its start.
+func fromStart(file io.ReaderAt) io.Reader { return io.NewSectionReader(file, 0, math.MaxInt64) }
+
+// countingReader counts what is read.
+type countingReader struct {
+	r io.Reader
+	n int64
+}
+
+func (c *countingReader) Read(p []byte) (int, error) {
+	n, err := c.r.Read(p)
+	c.n += int64(n)
+	return n, err
+}
+
+// seekStart moves to the first place where a record of the span may begin.
+func (c *cursor) seekStart(header, start int64) error {
+	if start == 0 {
+		c.begun = !c.one
+		for {
+			c.drop(int(min(header-c.pos, int64(c.hi-c.lo))))
+			if c.pos == header || c.eof {
+				return nil
+			}
+			if err := c.fill(); err != nil {
+				return err
+			}
+		}
+	}
+	return c.sync(start)
+}
+
+// sync goes on reading at the first place from position on where a record may begin. In a
+// compressed file there is no way but through.
+func (c *cursor) sync(position int64) error {
+	c.drop(c.given)
+	c.given, c.inside = 0, false
+	before := position - 1
+	if c.compression == "" && before-c.pos > jumpBytes {
+		c.jump(before)
+	}
+	for {
+		c.drop(int(min(before-c.pos, int64(c.hi-c.lo))))
+		if c.pos == before || c.eof {
+			break
+		}
+		if err := c.fill(); err != nil {
+			return err
+		}
+	}
+	for {
+		n, ok := c.codec.Sync(c.buf[c.lo:c.hi], c.eof)
+		if ok {
+			c.drop(n)
+			return nil
+		}
+		c.drop(c.hi - c.lo)
+		if c.eof || c.pos >= c.end {
+			return nil
+		}
+		if err := c.fill(); err != nil {
+			return err
+		}
+	}
+}
+
+// skipTo moves on towards position, which must not lie behind: to it if that is not near.
+func (c *cursor) skipTo(position int64) error {
+	if position-(c.pos+int64(c.given)) > nearBytes {
+		return c.sync(position)
+	}
+	return nil
+}
+
+// jump goes on reading at position.
+func (c *cursor) jump(position int64) {
+	c.src = io.NewSectionReader(c.file, position, math.MaxInt64-position)
+	c.lo, c.hi, c.pos, c.eof = 0, 0, position, false
+}
+
+// next returns the next piece, or io.EOF after the last of the span.
+func (c *cursor) next() (piece, error) {
+	c.drop(c.given)
+	c.given = 0
+	for {
+		if !c.begun && c.pos >= c.end {
+			return piece{}, io.EOF // no record begins in the span, however far the next one is
+		}
+		data := c.buf[c.lo:c.hi]
+		if c.inside {
+			n, ok := c.codec.End(data, c.eof)
+			switch {
+			case ok:
+				c.inside = false
+				return c.give(n, piece{continued: true}), nil
+			case len(data) > endOverlap:
+				return c.give(len(data)-endOverlap, piece{continued: true}), nil
+			}
+		} else {
+			n, found := c.codec.Start(data, c.eof)
+			if n > 0 && c.begun {
+				return c.give(n, piece{filler: true}), nil
+			}
+			c.drop(n) // filler of an earlier span
+			if found {
+				if c.pos >= c.end {
+					return piece{}, io.EOF
+				}
+				if c.pos >= blocks.MaxPosition {
+					return piece{}, fmt.Errorf("%s: more than %d bytes; split the file", c.path, int64(blocks.MaxPosition))
+				}
+				data := data[n:]
+				n, ok := c.codec.End(data, c.eof)
+				if !ok {
+					n = len(data) - endOverlap // the end is not before
+				}
+				switch {
+				case n > c.maxRecord:
+					c.inside, c.begun = true, true
+					if ok {
+						n -= endOverlap // the last part finds the end again
+					}
+					return c.give(n, piece{long: true}), nil
+				case ok:
+					c.begun = true
+					return c.give(n, piece{}), nil
+				}
+			} else if c.eof {
+				if c.one && !c.begun {
+					c.begun = true
+					return c.give(0, piece{}), nil
+				}
+				return piece{}, io.EOF
+			}
+		}
+		if err := c.fill(); err != nil {
+			return piece{}, err
+		}
+	}
+}
+
+func (c *cursor) give(n int, p piece) piece {
+	p.position, p.raw, c.given = c.pos, c.buf[c.lo:c.lo+n], n
+	return p
+}
+
+func (c *cursor) drop(n int) {
+	c.lo += n
+	c.pos += int64(n)
+}
+
+// fill reads more bytes behind those that are there: as many again, since a record without an
+// end so far is searched from its start each time, but no more than it takes to call it long.
+func (c *cursor) fill() error {
+	c.hi = copy(c.buf, c.buf[c.lo:c.hi])
+	c.lo = 0
+	most := readBytes
+	if left := c.end - c.pos - int64(c.hi); left < readBytes-tailBytes {
+		most = int(max(left, 0)) + tailBytes
+	}
+	want := min(c.hi+max(most, c.hi), c.maxRecord+endOverlap+readBytes)
+	if c.buf == nil {
+		c.buf, _ = buffers.Get().([]byte)
+	}
+	if len(c.buf) < want {
+		c.buf = slices.Grow(c.buf[:c.hi], want-c.hi)[:want]
+	}
+	for c.hi < want {
+		n, err := c.src.Read(c.buf[c.hi:want])
+		c.hi += n
+		if err == io.EOF {
+			c.eof = true
+			return nil
+		}
+		if err != nil {
+			return c.failed(err)
+		}
+	}
+	return nil
+}
+
+// failed says where reading broke off and what that mostly means.
+func (c *cursor) failed(err error) error {
+	where := fmt.Sprintf("%s: at byte %d", c.path, c.pos+int64(c.hi-c.lo))
+	switch {
+	case c.compression == "":
+		err = fmt.Errorf("%s: %w", where, err)
+	case errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF):
+		err = fmt.Errorf("%s of its content: the compressed data ends early, or other bytes follow it; fetch the file again", where)
+	default:
+		err = fmt.Errorf("%s of its content: %w; fetch the file again, or leave it out", where, err)
+	}
+	return &reading.ContentError{Err: err}
+}
+
+// close closes the file and returns an error if it changed while it was read.
+func (c *cursor) close() error {
+	if len(c.buf) > 0 && len(c.buf) <= 2*readBytes {
+		buffers.Put(c.buf) //nolint:staticcheck // a slice's header is little beside what is read
+	}
+	c.buf = nil
+	if c.plain != nil {
+		c.plain.Close() // it only held buffers
+	}
+	return errors.Join(c.file.Unchanged(), c.file.Close())
+}
+
+// seek returns the record at position, which must not lie behind.
+func (c *cursor) seek(position int64) (piece, error) {
+	if err := c.skipTo(position); err != nil {
+		return piece{}, err
+	}
+	for {
+		p, err := c.next()
+		switch {
+		case err == io.EOF:
+			return piece{}, errors.New("the file ends before it")
+		case err != nil:
+			return piece{}, err
+		case p.position == position && !p.filler && !p.continued:
+			return p, nil
+		case p.position > position:
+			return piece{}, errors.New("no record begins there")
+		}
+	}
+}

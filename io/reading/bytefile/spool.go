@@ -1,0 +1,58 @@
+package bytefile
+
+import (
+	"context"
+	"io"
+
+	"github.com/neardup/neardup/blocks"
+	"github.com/neardup/neardup/io/storage"
+)
+
+// spooled returns the plain bytes of file, if they were left by the first to read it.
+func spooled(ctx context.Context, file *blocks.File) (storage.Entry, bool) {
+	if file.Spool == "" {
+		return storage.Entry{}, false
+	}
+	entries, err := storage.List(ctx, file.Spool)
+	if err != nil || len(entries) != 1 {
+		return storage.Entry{}, false
+	}
+	return entries[0], true
+}
+
+// fillSpool calls read with a writer that leaves what it is given at path. Without its plain bytes a
+// file is decompressed again, so what prevents the writing does not prevent the reading.
+func fillSpool(ctx context.Context, path string, read func(io.Writer) error) {
+	called := false
+	// Its error is that of read, which read's caller has, or means that there is no spool.
+	_, _ = storage.WriteFile(ctx, path, func(w io.Writer) error {
+		called = true
+		return readThrough(w, read)
+	})
+	if !called {
+		_ = read(io.Discard)
+	}
+}
+
+// readThrough calls read with a writer to w that never fails, and returns the error of read or else
+// of w: what w has then is not whole.
+func readThrough(w io.Writer, read func(io.Writer) error) error {
+	lenient := &lenientWriter{w: w}
+	if err := read(lenient); err != nil {
+		return err
+	}
+	return lenient.err
+}
+
+// lenientWriter writes until that fails, and takes the rest without an error.
+type lenientWriter struct {
+	w   io.Writer
+	err error
+}
+
+func (l *lenientWriter) Write(p []byte) (int, error) {
+	if l.err == nil {
+		_, l.err = l.w.Write(p)
+	}
+	return len(p), nil
+}

@@ -1,0 +1,448 @@
+// Package readertest is the conformance suite of record readers, and has a reader of row groups to
+// show that the suite does not ask for bytes.
+package readertest
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/neardup/neardup/blocks"
+	"github.com/neardup/neardup/io/codec"
+	"github.com/neardup/neardup/io/codectest"
+	"github.com/neardup/neardup/io/reading"
+	"github.com/neardup/neardup/io/storage"
+)
+
+// Case is a file and what a reader is to make of it. Its ids are in the column id, its texts in text.
+type Case struct {
+	Format     string // its name
+	IDIsSource bool   // the file is one document
+	Stored     []byte
+	Records    []codectest.Planted
+	// Without returns the content without the records at the positions dropped, which ascend.
+	Without func(dropped []int64) string
+	// Content returns the content of a stored file, as Without does: its plain bytes, or its values.
+	Content func(stored []byte) string
+}
+
+// Fields are those of every Case.
+var Fields = codec.Fields{Text: []string{"text"}, ID: "id"}
+
+// anyLength is more than any record has.
+const anyLength = 1 << 30
+
+// Plant writes a file below a temporary folder and inspects it.
+func Plant(t testing.TB, r reading.RecordReader, format string, stored []byte) *blocks.File {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(path, stored, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	file := Listed(t, path)
+	file.Format = format
+	if err := r.Inspect(t.Context(), file, reading.Options{Fields: Fields, MaxRecord: anyLength}); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// Listed returns a file as the planner lists it.
+func Listed(t testing.TB, path string) *blocks.File {
+	t.Helper()
+	entries, err := storage.List(t.Context(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &blocks.File{Path: path, Source: filepath.Base(path), Size: entries[0].Size, Identity: entries[0].Identity}
+}
+
+// Spans are those that r cuts file into.
+func Spans(r reading.RecordReader, file *blocks.File, size int64) (spans []blocks.Span) {
+	start := int64(0)
+	for _, end := range r.Cut(file, size) {
+		spans = append(spans, blocks.Span{Start: start, End: end})
+		start = end
+	}
+	return append(spans, blocks.Span{Start: start, End: blocks.End})
+}
+
+// Run checks that r reads the records of c and is true to the contract of reading.RecordReader. The
+// subtests share r and are parallel, which lets the race detector see that it is immutable.
+func Run(t *testing.T, r reading.RecordReader, c Case) {
+	t.Helper()
+	for name, check := range map[string]func(suite, *testing.T){
+		"spans": suite.spans, "long": suite.long, "some": suite.some, "copies": suite.copies, "ends": suite.ends, "changes": suite.changes,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			file := Plant(t, r, c.Format, c.Stored)
+			file.IDIsSource = c.IDIsSource
+			check(suite{c, r, file}, t)
+		})
+	}
+}
+
+type suite struct {
+	Case
+	r    reading.RecordReader
+	file *blocks.File
+}
+
+// sizes are those of spans: all up to the file's, or some of a long file.
+func (s suite) sizes() (sizes []int64) {
+	step := 1 + s.file.Size/300
+	for size := int64(1); size <= s.file.Size+step; size += step {
+		sizes = append(sizes, size)
+	}
+	return sizes
+}
+
+// found is a record as it was read.
+type found struct {
+	codectest.Planted
+	long bool
+}
+
+func newFound(t *testing.T, record *reading.Record) found {
+	t.Helper()
+	f := found{codectest.Planted{Position: record.Position, ID: string(record.Doc.ID), Text: string(record.Doc.Text), Unreadable: record.Err != nil}, record.Long}
+	if record.Err != nil {
+		var e *codec.Error
+		if !errors.As(record.Err, &e) || e.Reason == "" || record.Long {
+			t.Errorf("record at %d, long %v: error %v, want a *codec.Error with a reason", record.Position, record.Long, record.Err)
+		}
+		f.Raw = string(record.Raw)
+		f.ID, f.Text = "", ""
+	}
+	return f
+}
+
+// want is what newFound makes of the planted records, of which those above most bytes are long.
+func (s suite) want(most int) (want []found) {
+	for _, r := range s.Records {
+		f := found{r, len(r.Raw) > most}
+		if f.long {
+			f.ID, f.Text, f.Unreadable = "", "", false
+		}
+		if !f.Unreadable {
+			f.Raw = ""
+		}
+		want = append(want, f)
+	}
+	return want
+}
+
+func (s suite) read(t *testing.T, span blocks.Span, most int) (records []found, progress reading.Progress) {
+	t.Helper()
+	progress, err := s.r.Read(t.Context(), s.file, span, reading.Options{Fields: Fields, MaxRecord: most}, func(record *reading.Record) error {
+		records = append(records, newFound(t, record))
+		return nil
+	})
+	if err != nil {
+		t.Fatalf("span %+v: %v", span, err)
+	}
+	for _, r := range records {
+		if r.Position < span.Start || r.Position >= span.End {
+			t.Errorf("span %+v has the record at %d", span, r.Position)
+		}
+	}
+	return records, progress
+}
+
+func same(t *testing.T, got, want []found, format string, args ...any) {
+	t.Helper()
+	if !slices.Equal(got, want) {
+		t.Fatalf(format+": records\n%+v\nwant\n%+v", append(args, got, want)...)
+	}
+}
+
+// spans: each record is read exactly once, in order, whatever the size of spans.
+func (s suite) spans(t *testing.T) {
+	_, whole := s.read(t, blocks.Span{End: blocks.End}, anyLength)
+	for _, size := range s.sizes() {
+		var got []found
+		var sum reading.Progress
+		before := int64(0)
+		for i, span := range Spans(s.r, s.file, size) {
+			if i > 0 && span.Start <= before {
+				t.Fatalf("cuts %v do not ascend", s.r.Cut(s.file, size))
+			}
+			before = span.Start
+			records, progress := s.read(t, span, anyLength)
+			got = append(got, records...)
+			sum.Content += progress.Content
+			sum.Stored += progress.Stored
+		}
+		same(t, got, s.want(anyLength), "spans of %d", size)
+		if sum != whole || sum.Stored > s.file.Size {
+			t.Errorf("spans of %d: %+v was read of %d bytes, want %+v", size, sum, s.file.Size, whole)
+		}
+	}
+	if s.file.Sequential && len(s.r.Cut(s.file, 1)) > 0 {
+		t.Error("a sequential file is cut")
+	}
+}
+
+// long: a record is long by its length alone, whatever the span.
+func (s suite) long(t *testing.T) {
+	for most := 16; most < 60; most++ {
+		for _, size := range []int64{1, 7, s.file.Size + 1} {
+			var got []found
+			for _, span := range Spans(s.r, s.file, size) {
+				records, _ := s.read(t, span, most)
+				got = append(got, records...)
+			}
+			same(t, got, s.want(most), "at most %d, spans of %d", most, size)
+		}
+	}
+}
+
+// selections are subsets of the records in [from, to): all of few, or some.
+func (s suite) selections(span blocks.Span) (selections [][]int64) {
+	var positions []int64
+	for _, r := range s.Records {
+		if span.Start <= r.Position && r.Position < span.End {
+			positions = append(positions, r.Position)
+		}
+	}
+	random := rand.New(rand.NewPCG(1, uint64(len(positions))))
+	for n := range uint64(1) << min(len(positions), 6) {
+		if len(positions) > 6 {
+			if n = random.Uint64(); len(selections) == 1 {
+				n = 1<<len(positions) - 1 // all of them
+			}
+		}
+		selection := []int64{}
+		for i, p := range positions {
+			if n>>(i%64)&1 == 1 {
+				selection = append(selection, p)
+			}
+		}
+		selections = append(selections, selection)
+	}
+	return selections
+}
+
+// some: positions lead back to the records, in any ascending selection.
+func (s suite) some(t *testing.T) {
+	o := reading.Options{Fields: Fields, MaxRecord: anyLength}
+	for _, size := range []int64{1, 7, 64, s.file.Size + 1} {
+		for _, span := range Spans(s.r, s.file, size) {
+			for _, selection := range s.selections(span) {
+				var got []found
+				err := s.r.ReadSome(t.Context(), s.file, span, selection, o, func(record *reading.Record) error {
+					got = append(got, newFound(t, record))
+					return nil
+				})
+				if err != nil {
+					t.Fatalf("positions %v: %v", selection, err)
+				}
+				want := s.want(anyLength)
+				want = slices.DeleteFunc(want, func(f found) bool { return !slices.Contains(selection, f.Position) })
+				same(t, got, want, "positions %v of span %+v", selection, span)
+			}
+		}
+	}
+	err := s.r.ReadSome(t.Context(), s.file, blocks.Span{End: blocks.End}, []int64{1 << 39}, o, func(*reading.Record) error { return nil })
+	if err == nil {
+		t.Error("a record where none is: no error")
+	}
+}
+
+// copies: a copy has all but the dropped records, and is read as the file is.
+func (s suite) copies(t *testing.T) {
+	o := reading.Options{Fields: Fields, MaxRecord: anyLength}
+	whole := blocks.Span{End: blocks.End}
+	for _, dropped := range s.selections(whole) {
+		if s.IDIsSource && len(dropped) > 0 {
+			continue // the file goes with its document
+		}
+		var want []found
+		for _, f := range s.want(anyLength) {
+			if !slices.Contains(dropped, f.Position) {
+				f.Position = 0
+				want = append(want, f)
+			}
+		}
+		for _, size := range []int64{s.file.Size + 1, 40} {
+			spans := Spans(s.r, s.file, size)
+			var got []found
+			total := int64(0)
+			for _, span := range spans {
+				var b bytes.Buffer
+				mine := slices.DeleteFunc(slices.Clone(dropped), func(p int64) bool { return p < span.Start || p >= span.End })
+				kept, err := s.r.CopyExcept(t.Context(), &b, s.file, span, mine, o)
+				if err != nil {
+					t.Fatalf("dropped %v of span %+v: %v", mine, span, err)
+				}
+				total += kept
+				if content := s.Content(b.Bytes()); len(spans) == 1 && content != s.Without(dropped) {
+					t.Fatalf("without %v:\n%q\nwant\n%q", dropped, content, s.Without(dropped))
+				}
+				copied := suite{s.Case, s.r, Plant(t, s.r, s.Format, b.Bytes())}
+				copied.file.IDIsSource = s.IDIsSource
+				records, _ := copied.read(t, whole, anyLength)
+				got = append(got, records...)
+			}
+			for i := range got {
+				got[i].Position = 0
+			}
+			same(t, got, want, "copies of spans of %d without %v", size, dropped)
+			if total != int64(len(want)) {
+				t.Errorf("without %v: %d records are kept, want %d", dropped, total, len(want))
+			}
+		}
+	}
+	if _, err := s.r.CopyExcept(t.Context(), io.Discard, s.file, whole, []int64{1 << 39}, o); err == nil {
+		t.Error("dropped what is not there: no error")
+	}
+	if _, err := s.r.CopyExcept(t.Context(), failing{}, s.file, whole, nil, o); len(s.Stored) > 0 && !errors.Is(err, errFull) {
+		t.Errorf("nowhere to write: error %v", err)
+	}
+}
+
+var errFull = errors.New("full")
+
+type failing struct{}
+
+func (failing) Write([]byte) (int, error) { return 0, errFull }
+
+// ends: reading ends when it is told to.
+func (s suite) ends(t *testing.T) {
+	if len(s.Records) == 0 {
+		return
+	}
+	o := reading.Options{Fields: Fields, MaxRecord: anyLength}
+	whole := blocks.Span{End: blocks.End}
+	all := []int64{s.Records[0].Position}
+	oops := errors.New("oops")
+	for _, told := range []error{reading.ErrStop, oops} {
+		calls := 0
+		see := func(*reading.Record) error { calls++; return told }
+		_, err := s.r.Read(t.Context(), s.file, whole, o, see)
+		again := s.r.ReadSome(t.Context(), s.file, whole, all, o, see)
+		if calls != 2 || (told == oops) != errors.Is(err, oops) || (told == oops) != errors.Is(again, oops) || told == reading.ErrStop && errors.Join(err, again) != nil {
+			t.Errorf("told %v: %d calls, errors %v and %v", told, calls, err, again)
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	see := func(*reading.Record) error { t.Error("a record after the end"); return nil }
+	_, read := s.r.Read(ctx, s.file, whole, o, see)
+	_, copied := s.r.CopyExcept(ctx, io.Discard, s.file, whole, nil, o)
+	for name, err := range map[string]error{"Read": read, "ReadSome": s.r.ReadSome(ctx, s.file, whole, all, o, see), "CopyExcept": copied} {
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("%s when all has ended: %v", name, err)
+		}
+	}
+}
+
+// changes: a file that changes while it is read, or was before, is an error.
+func (s suite) changes(t *testing.T) {
+	o := reading.Options{Fields: Fields, MaxRecord: anyLength}
+	whole := blocks.Span{End: blocks.End}
+	var positions []int64
+	for _, r := range s.Records {
+		positions = append(positions, r.Position)
+	}
+	change := func() {
+		if err := os.WriteFile(s.file.Path, append(slices.Clone(s.Stored), "more"...), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, do := range map[string]func(see func()) error{
+		"Read": func(see func()) error {
+			_, err := s.r.Read(t.Context(), s.file, whole, o, func(*reading.Record) error { see(); return nil })
+			return err
+		},
+		"ReadSome": func(see func()) error {
+			return s.r.ReadSome(t.Context(), s.file, whole, positions, o, func(*reading.Record) error { see(); return nil })
+		},
+		"CopyExcept": func(see func()) error {
+			_, err := s.r.CopyExcept(t.Context(), calling(see), s.file, whole, nil, o)
+			return err
+		},
+	} {
+		if err := os.WriteFile(s.file.Path, s.Stored, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		s.file.Identity = Listed(t, s.file.Path).Identity
+		changed := len(s.Records) == 0
+		if changed {
+			change()
+		}
+		err := do(func() {
+			if !changed {
+				changed = true
+				change()
+			}
+		})
+		want := fmt.Sprintf("%s changed", s.file.Path)
+		if err == nil || !bytes.Contains([]byte(err.Error()), []byte(want)) {
+			t.Errorf("%s of a file that changes: error %v", name, err)
+		}
+	}
+}
+
+// calling is a writer that calls a function.
+type calling func()
+
+func (c calling) Write(p []byte) (int, error) { c(); return len(p), nil }
+
+// Pack compresses as other programs do: gzip, zstd, or not at all.
+func Pack(t testing.TB, content []byte, compression string) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	var w io.WriteCloser
+	switch compression {
+	case "gzip":
+		w = gzip.NewWriter(&b)
+	case "zstd":
+		encoder, err := zstd.NewWriter(&b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w = encoder
+	default:
+		return content
+	}
+	if _, err := w.Write(content); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// Unpack is the reverse of Pack.
+func Unpack(t testing.TB, content []byte, compression string) []byte {
+	t.Helper()
+	var r io.Reader = bytes.NewReader(content)
+	var err error
+	switch compression {
+	case "gzip":
+		r, err = gzip.NewReader(r)
+	case "zstd":
+		r, err = zstd.NewReader(r)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	plain, err := io.ReadAll(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return plain
+}

@@ -1,0 +1,55 @@
+package source
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/neardup/neardup/blocks"
+	"github.com/neardup/neardup/io/reading"
+)
+
+// readerOf returns what reads file.
+func readerOf(file *blocks.File) (reading.RecordReader, error) {
+	f, err := formatNamed(file.Format)
+	return f.reader, err
+}
+
+// Records reads all records of a span and calls see with each, as reading.RecordReader.Read does.
+func Records(ctx context.Context, in *blocks.Inputs, span blocks.Span, o Options, see func(*reading.Record) error) (reading.Progress, error) {
+	file := &in.Files[span.File]
+	r, err := readerOf(file)
+	if err != nil {
+		return reading.Progress{}, err
+	}
+	return r.Read(ctx, file, span, o.reading(), see)
+}
+
+// recordsAt reads the records of a span at positions, which ascend. An unreadable one is an error.
+func recordsAt(ctx context.Context, in *blocks.Inputs, span blocks.Span, positions []int64, o reading.Options, see func(*reading.Record) error) error {
+	file := &in.Files[span.File]
+	r, err := readerOf(file)
+	if err != nil {
+		return err
+	}
+	return r.ReadSome(ctx, file, span, positions, o, func(record *reading.Record) error {
+		switch {
+		case record.Long:
+			return fmt.Errorf("%s: document at %d: larger than %d bytes", file.Path, record.Position, o.MaxRecord)
+		case record.Err != nil:
+			return fmt.Errorf("%s: document at %d: %w", file.Path, record.Position, record.Err)
+		}
+		return see(record)
+	})
+}
+
+// CopyExcept writes a span of the input without the records at the positions dropped, which ascend,
+// and returns how many it wrote, as reading.RecordReader.CopyExcept does.
+func CopyExcept(ctx context.Context, w io.Writer, in *blocks.Inputs, span blocks.Span, dropped []int64, o Options) (kept int64, err error) {
+	file := &in.Files[span.File]
+	r, err := readerOf(file)
+	if err != nil {
+		return 0, err
+	}
+	return r.CopyExcept(ctx, w, file, span, dropped, o.reading())
+}
