@@ -1,8 +1,8 @@
 // Command planted plants bugs, one after another, and reports which of them the tests notice.
 //
-//	go run ./internal/planted [-only NAME] [FILE]
+//	go run ./bench/planted [-only NAME] [FILE]
 //
-// FILE (internal/planted/bugs.txt) lists them as docs/testing.md says. A bug is planted with go test's
+// FILE (bench/planted/bugs.txt) lists them as docs/testing.md says. A bug is planted with go test's
 // -overlay, so no file of the tree changes. The exit status is 1 if a bug is not noticed, does not
 // compile, or if its old text is not in its file exactly once: then the list is to be mended.
 package main
@@ -31,7 +31,7 @@ type bug struct {
 func main() {
 	only := flag.String("only", "", "plant the bugs whose name has this in it")
 	flag.Parse()
-	list := "internal/planted/bugs.txt"
+	list := "bench/planted/bugs.txt"
 	if flag.NArg() > 0 {
 		list = flag.Arg(0)
 	}
