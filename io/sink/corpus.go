@@ -68,14 +68,14 @@ func (f *corpusFn) ProcessElement(ctx context.Context, number int64, packed func
 	}
 	name := path.Join("corpus", in.PieceName(int(number)))
 	var kept int64
-	written, err := storage.WriteBelow(ctx, f.Params.Output, path.Join(f.Params.Output, name), func(w io.Writer) (err error) {
+	copied, err := writeOutput(ctx, f.Params.Output, name, func(w io.Writer) (err error) {
 		kept, err = f.write(ctx, w, in, piece, dropped)
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	return emitFact(facts, blocks.FactCorpus, name, written, map[string]int64{records.CountRows: kept})
+	return emitFact(facts, blocks.FactCorpus, name, copied, map[string]int64{records.CountRows: kept})
 }
 
 // write copies the piece without the dropped records and returns how many it kept.
@@ -96,7 +96,7 @@ func (f *corpusFn) write(ctx context.Context, w io.Writer, in *blocks.Inputs, pi
 		defer func() { err = errors.Join(err, packed.Unchanged(), packed.Close()) }()
 		if len(dropped) == 0 && piece.End == blocks.End {
 			put = nowhere
-			end = func() error { _, err := io.Copy(w, packed); return err }
+			end = func() error { _, err := io.Copy(w, io.NewSectionReader(packed, 0, file.Size)); return err }
 		} else {
 			p := &repacker{w: w, packed: packed, compression: file.Compression, frames: source.Frames(packed, file.Compression)}
 			put, end = p.put, p.finish

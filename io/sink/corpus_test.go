@@ -20,6 +20,7 @@ import (
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/io/codec"
 	"github.com/neardup/neardup/io/source"
+	"github.com/neardup/neardup/io/storage/storagetest"
 	"github.com/neardup/neardup/records"
 )
 
@@ -117,7 +118,7 @@ func unpack(t *testing.T, content []byte, compression string) string {
 // and how many records they have.
 func writeCorpus(t *testing.T, in *blocks.Inputs, dropped []blocks.Key) (files map[string][]byte, kept int64) {
 	t.Helper()
-	f := &corpusFn{Params: Params{Inputs: share(t, in), Output: t.TempDir()}, Options: options}
+	f := &corpusFn{Params: Params{Inputs: share(t, in), Output: storagetest.RunFolder(t)}, Options: options}
 	packed := map[int][][]byte{}
 	for i := len(dropped) - 1; i >= 0; i-- { // in any order
 		piece := in.Piece(dropped[i])
@@ -346,7 +347,7 @@ func TestCorpusInterrupted(t *testing.T) {
 	in := plant(t, "x", "lines", pack(t, []byte("one\ntwo\n"), "gzip"))
 	// Before each of two records and the end, and before the bytes.
 	for _, left := range []int{0, 2, 3} {
-		f := &corpusFn{Params: Params{Inputs: share(t, in), Output: t.TempDir()}, Options: options}
+		f := &corpusFn{Params: Params{Inputs: share(t, in), Output: storagetest.RunFolder(t)}, Options: options}
 		err := f.ProcessElement(&endsAfter{t.Context(), left}, 0, iterate(), func([]byte) { t.Error("a fact") })
 		if !errors.Is(err, context.Canceled) {
 			t.Errorf("after %d: error %v", left, err)
@@ -426,7 +427,7 @@ func TestCorpusErrors(t *testing.T) {
 		"dropped twice":         {blocks.AppendKey(blocks.AppendKey(nil, 4), 4), path + ": no record begins at 4"},
 		"keys that are cut off": {[]byte{1, 2, 3}, "corrupt"},
 	} {
-		f := &corpusFn{Params: Params{Inputs: share(t, in), Output: t.TempDir()}, Options: options}
+		f := &corpusFn{Params: Params{Inputs: share(t, in), Output: storagetest.RunFolder(t)}, Options: options}
 		err := f.ProcessElement(t.Context(), 0, iterate(tt.block), func([]byte) { t.Errorf("%s: a fact", name) })
 		if err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: error %v, want %q", name, err, tt.want)
@@ -438,7 +439,7 @@ func TestCorpusErrors(t *testing.T) {
 	if err := os.WriteFile(path, []byte("one\ntwo\nthree\n"), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	f := &corpusFn{Params: Params{Inputs: share(t, in), Output: t.TempDir()}, Options: options}
+	f := &corpusFn{Params: Params{Inputs: share(t, in), Output: storagetest.RunFolder(t)}, Options: options}
 	err := f.ProcessElement(t.Context(), 0, iterate(), func([]byte) { t.Error("a fact") })
 	if err == nil || !strings.Contains(err.Error(), path+" changed") {
 		t.Errorf("of a file that grew: error %v", err)

@@ -17,13 +17,14 @@ import (
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/io/storage"
+	"github.com/neardup/neardup/io/storage/storagetest"
 	"github.com/neardup/neardup/records"
 )
 
 // share hands in to the workers and returns the path it is at.
 func share(t *testing.T, in *blocks.Inputs) string {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "inputs")
+	path := filepath.Join(storagetest.RunFolder(t), "inputs")
 	if err := storage.WriteShared(t.Context(), path, in); err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +74,7 @@ func writeTable[T blocks.Row](t *testing.T, name string, rows []T, seed uint64, 
 		packed[b] = blocks.NewRow(nil, blocks.Key(i/3), blocks.Key(i%3), &rows[i]).Append(packed[b])
 	}
 	f := &tableFn[T]{Name: name, Params: Params{
-		Inputs: share(t, shards(4)), Output: t.TempDir(), Write: []string{name}, Metadata: metadata,
+		Inputs: share(t, shards(4)), Output: storagetest.RunFolder(t), Write: []string{name}, Metadata: metadata,
 	}}
 	emit, fact := oneFact(t)
 	if err := f.ProcessElement(t.Context(), 2, iterate(packed...), emit); err != nil {
@@ -234,7 +235,7 @@ func columnType(field parquet.Field) string {
 
 // TestTableNotWritten: a table that was not asked for is counted.
 func TestTableNotWritten(t *testing.T) {
-	output := t.TempDir()
+	output := storagetest.RunFolder(t)
 	f := &tableFn[records.Clustered]{
 		Name:   "clusters",
 		Params: Params{Inputs: share(t, shards(1)), Output: output, Write: []string{"pairs"}},
@@ -247,15 +248,15 @@ func TestTableNotWritten(t *testing.T) {
 	if fact.Bytes != 0 || fact.SHA256 != "" || !reflect.DeepEqual(fact.Counts, map[string]int64{"rows": 1, "clusters": 1}) {
 		t.Errorf("fact %+v", fact)
 	}
-	if left, err := os.ReadDir(output); err != nil || len(left) != 0 {
-		t.Errorf("the output holds %v, %v", left, err)
+	if entries, err := storage.List(t.Context(), output); err != nil || len(entries) != 0 {
+		t.Errorf("the output holds %v, %v", entries, err)
 	}
 }
 
 func TestTableCorruptBlocks(t *testing.T) {
 	whole := blocks.NewRow(nil, 7, 7, &records.Clustered{Cluster: 7, ID: "id"}).Append(nil)
 	fields := blocks.RowPart{RowPlace: blocks.RowPlace{Order: blocks.Edge{A: 7, B: 7}}, Fields: []byte("not fields")}.Append(nil)
-	output := t.TempDir()
+	output := storagetest.RunFolder(t)
 	f := &tableFn[records.Clustered]{
 		Name:   "clusters",
 		Params: Params{Inputs: share(t, shards(1)), Output: output, Write: []string{"clusters"}},

@@ -36,7 +36,8 @@ var buffers sync.Pool
 // one after another, are the file less its header, whatever the spans.
 type Reader struct {
 	file        *storage.File
-	plain       io.ReadCloser // nil: file is not compressed
+	content     *io.SectionReader // of file, from its start
+	plain       io.ReadCloser     // nil: file is not compressed
 	src         io.Reader
 	codec       codec.Codec
 	path        string
@@ -108,18 +109,19 @@ func open(ctx context.Context, file blocks.File, fields codec.Fields, ahead bool
 	}
 	path, identity := file.Path, file.Identity
 	if spooled, ok := spooled(ctx, file); ok {
-		path, identity, file.Compression = spooled.Path, spooled.Identity, ""
+		path, identity, file.Compression = spooled.Path, spooled.Version, ""
 	}
 	f, err := storage.Open(ctx, path, identity)
 	if err != nil {
 		return nil, err
 	}
+	content := io.NewSectionReader(f, 0, math.MaxInt64)
 	r := &Reader{
-		file: f, src: f, codec: c, path: file.Path, compression: file.Compression,
+		file: f, content: content, src: content, codec: c, path: file.Path, compression: file.Compression,
 		end: blocks.End, maxRecord: maxHeader, whole: file.IDIsSource,
 	}
 	if file.Compression != "" {
-		if r.plain, err = decompress(f, file.Compression, ahead); err != nil {
+		if r.plain, err = decompress(content, file.Compression, ahead); err != nil {
 			return nil, errors.Join(r.failed(err), f.Close())
 		}
 		r.src = r.plain
@@ -128,15 +130,12 @@ func open(ctx context.Context, file blocks.File, fields codec.Fields, ahead bool
 }
 
 // spooled returns the plain bytes of file, if they were left by the first to read it.
-func spooled(ctx context.Context, file blocks.File) (storage.Entry, bool) {
+func spooled(ctx context.Context, file blocks.File) (storage.Info, bool) {
 	if file.Spool == "" {
-		return storage.Entry{}, false
+		return storage.Info{}, false
 	}
-	entries, err := storage.List(ctx, file.Spool)
-	if err != nil || len(entries) != 1 {
-		return storage.Entry{}, false
-	}
-	return entries[0], true
+	info, err := storage.Stat(ctx, file.Spool)
+	return info, err == nil
 }
 
 // seekStart moves to the first place where a record of the span may begin.

@@ -104,7 +104,7 @@ func sampleSpan(ctx context.Context, in *blocks.Inputs, span blocks.Span, o Opti
 	}
 	if r.compression != "" {
 		// Listed bytes are compressed ones: the file's offset tells how many stand for the sample.
-		if read, err = r.file.Seek(0, io.SeekCurrent); err != nil {
+		if read, err = r.content.Seek(0, io.SeekCurrent); err != nil {
 			return err
 		}
 	}

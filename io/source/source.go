@@ -121,11 +121,16 @@ func (f *readFn) ProcessElement(ctx context.Context, number int64, near, far fun
 		return read(nil)
 	}
 	// Without its plain bytes a file is decompressed again: what prevents the writing does no harm.
-	storage.WriteFile(ctx, file.Spool, func(w io.Writer) error {
+	begun := false
+	_, failed := storage.WriteFile(ctx, file.Spool, func(w io.Writer) error {
 		spool := &spooler{w: w}
+		begun = true
 		err = read(spool)
 		return cmp.Or(err, spool.err)
 	})
+	if !begun && failed != nil {
+		return read(nil)
+	}
 	return err
 }
 

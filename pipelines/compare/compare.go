@@ -16,6 +16,7 @@ import (
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 
 	"github.com/neardup/neardup/blocks"
+	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/output"
 	"github.com/neardup/neardup/pipelines/dedup"
 	"github.com/neardup/neardup/records"
@@ -96,7 +97,7 @@ func Run(ctx context.Context, c Config, launch dedup.Launch) (comparison *record
 		return nil, err
 	}
 	j := &job{config: c, launch: launch}
-	if j.temp, err = os.MkdirTemp(c.TempDir, "neardup-"); err != nil {
+	if j.temp, err = storage.TempFolder(ctx, c.TempDir); err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(j.temp)) }()

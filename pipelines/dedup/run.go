@@ -167,7 +167,7 @@ func (j *job) open(ctx context.Context) (err error) {
 	}
 	err = checkFolder(j.output, j.config.Overwrite) // another run may have finished meanwhile
 	if err == nil {
-		err = errors.Join(os.MkdirAll(j.temp, 0o777), os.MkdirAll(j.made(), 0o777))
+		err = errors.Join(storage.Begin(ctx, j.temp), storage.Begin(ctx, j.made()))
 	}
 	if err != nil {
 		return j.close(ctx, err)
@@ -504,6 +504,7 @@ func (j *job) checkLoss() error {
 
 // close ends the run: the mark of success last, or what went wrong, and no temporary files.
 func (j *job) close(ctx context.Context, err error) error {
+	ctx = context.WithoutCancel(ctx) // an interrupted run tells of itself
 	if !j.begun {
 		err = errors.Join(err, os.RemoveAll(j.temp), os.RemoveAll(j.work), j.lock.Release())
 		os.Remove(j.output) // if it is empty; it is then as it was

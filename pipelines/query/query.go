@@ -90,7 +90,7 @@ func Run(ctx context.Context, c Config, launch dedup.Launch) (answer *records.An
 		return nil, err
 	}
 	j := &job{config: c, launch: launch}
-	if j.temp, err = os.MkdirTemp(c.TempDir, "neardup-"); err != nil {
+	if j.temp, err = storage.TempFolder(ctx, c.TempDir); err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(j.temp)) }()

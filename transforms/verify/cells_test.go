@@ -19,6 +19,7 @@ import (
 	"github.com/neardup/neardup/blocks/flow"
 	"github.com/neardup/neardup/internal/beamtest"
 	"github.com/neardup/neardup/io/storage"
+	"github.com/neardup/neardup/io/storage/storagetest"
 	"github.com/neardup/neardup/kernels/setsim"
 	"github.com/neardup/neardup/kernels/shingle"
 	"github.com/neardup/neardup/kernels/survivors"
@@ -133,7 +134,7 @@ var words2 = shingle.Spec{Shingle: shingle.Config{Kind: shingle.Word, K: 2}}
 // found runs the steps of this package.
 func found(t *testing.T, docs []blocks.Document, p Params) (pairs, links []blocks.NearPair) {
 	t.Helper()
-	p.Temp, p.ChunkBytes = t.TempDir(), p.CellBytes
+	p.Temp, p.ChunkBytes = storagetest.RunFolder(t), p.CellBytes
 	p.Inputs = filepath.Join(p.Temp, "inputs.json")
 	inputs := &blocks.Inputs{Files: []blocks.File{{Source: "a"}, {Source: "b"}}}
 	if err := storage.WriteShared(t.Context(), p.Inputs, inputs); err != nil {
