@@ -318,7 +318,7 @@ func beatIsWhole(t *testing.T, folder string) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		for range 2000 {
+		for range 500 {
 			if err := lock.Renew(); err != nil {
 				t.Error(err)
 			}

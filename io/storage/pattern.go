@@ -83,28 +83,31 @@ func unescape(s string) string {
 }
 
 // match reports whether names, those of a path in order, match all of p, and whether a path below
-// them could. One says which single names go with which elements.
+// them could. One says which single names go with which elements. It takes len(p) steps a name.
 func (p pattern) match(names []string, one func(element, name string) bool) (whole, below bool) {
-	switch {
-	case len(p) == 0:
-		return len(names) == 0, false
-	case p[0] == anyDepth:
-		whole, below = p[1:].match(names, one)
-		if len(names) == 0 {
-			return whole, true
+	// at[i] says that the names so far match p[:i].
+	at, next := make([]bool, len(p)+1), make([]bool, len(p)+1)
+	reach := func(at []bool, i int) {
+		at[i] = true
+		if i < len(p) && p[i] == anyDepth { // which may be no folder
+			at[i+1] = true
 		}
-		if one(p[0], names[0]) {
-			more, deeper := p.match(names[1:], one)
-			whole, below = whole || more, below || deeper
-		}
-		return whole, below
-	case len(names) == 0:
-		return false, true
-	case !one(p[0], names[0]):
-		return false, false
-	default:
-		return p[1:].match(names[1:], one)
 	}
+	reach(at, 0)
+	for _, name := range names {
+		clear(next)
+		for i, element := range p {
+			switch {
+			case !at[i] || !one(element, name):
+			case element == anyDepth:
+				reach(next, i)
+			default:
+				reach(next, i+1)
+			}
+		}
+		at, next = next, at
+	}
+	return at[len(p)], slices.Contains(at[:len(p)], true)
 }
 
 // levels is how many names p has for certain: those before a "**".

@@ -6,6 +6,7 @@ import (
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/io/source"
+	"github.com/neardup/neardup/io/storage"
 )
 
 // keep is what --keep says.
@@ -39,8 +40,8 @@ func parsePrefer(policy string, globs []string) (keep, error) {
 		if glob == "" {
 			return keep{}, usage("--keep %s: a pattern is empty", policy)
 		}
-		if _, err := path.Match(glob, ""); err != nil {
-			return keep{}, usage("--keep %s: pattern %s: %w", policy, glob, err)
+		if _, err := storage.Match(glob, ""); err != nil {
+			return keep{}, usage("--keep %s: %w", policy, err)
 		}
 		globs[i] = path.Clean(glob)
 	}
@@ -72,7 +73,7 @@ func (k keep) prefer(files []blocks.File) (idle []string) {
 // pattern would read it.
 func matches(glob, source string) bool {
 	for ; source != "."; source = path.Dir(source) {
-		if ok, err := path.Match(glob, source); ok && err == nil {
+		if ok, err := storage.Match(glob, source); ok && err == nil {
 			return true
 		}
 	}

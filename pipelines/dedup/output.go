@@ -133,12 +133,13 @@ func clean(output, work string) error {
 			return err
 		}
 	}
-	left, err := filepath.Glob(filepath.Join(output, tempPrefix+"*"))
+	left, err := os.ReadDir(output)
 	if err != nil {
 		return err
 	}
-	for _, path := range left {
-		if path == work {
+	for _, e := range left {
+		path := filepath.Join(output, e.Name())
+		if !strings.HasPrefix(e.Name(), tempPrefix) || path == work {
 			continue
 		}
 		if err := os.RemoveAll(path); err != nil {
