@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -112,16 +111,12 @@ func TestListEntries(t *testing.T) {
 
 func TestListErrors(t *testing.T) {
 	plant(t, "file", "in/x")
-	if err := syscall.Mkfifo("pipe", 0o666); err != nil {
-		t.Fatal(err)
-	}
 	for arg, want := range map[string]string{
 		"missing":         "missing",
 		"missing/*.jsonl": "pattern missing/*.jsonl",
 		"in/_*":           "pattern in/_*",
 		"in/[":            "pattern in/[: syntax error",
 		"file/x":          "not a directory",
-		"pipe":            "give - to read standard input",
 		"gs://bucket/*":   "gs://bucket/*: paths that begin with gs:// are not supported; copy the files to a local disk first",
 		"s3://bucket/key": "paths that begin with s3://",
 	} {
@@ -271,25 +266,6 @@ func TestWriteFileFails(t *testing.T) {
 		t.Error("a folder was replaced")
 	}
 	nothingElse(t, "out", "folder", "kept")
-}
-
-func TestWriteFileFollowsUmask(t *testing.T) {
-	plant(t)
-	for _, mask := range []int{0o022, 0o077, 0o002} {
-		before := syscall.Umask(mask)
-		_, err := storage.WriteFile(t.Context(), "file", func(io.Writer) error { return nil })
-		syscall.Umask(before)
-		if err != nil {
-			t.Fatal(err)
-		}
-		info, err := os.Stat("file")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got, want := info.Mode(), fs.FileMode(0o666&^mask); got != want {
-			t.Errorf("umask %03o: mode %v, want %v", mask, got, want)
-		}
-	}
 }
 
 // TestWriteFileConcurrently: whoever comes last, the file is one of those written and whole.
