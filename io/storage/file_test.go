@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/neardup/neardup/io/storage"
 )
@@ -221,5 +222,29 @@ func TestResolve(t *testing.T) {
 func TestMoveBetweenStores(t *testing.T) {
 	if err := storage.Move(t.Context(), "mem://b/x", filepath.Join(t.TempDir(), "x")); err == nil || errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("error %v", err)
+	}
+}
+
+// TestVersionsDoNotComeBack, though inodes do and clocks stand still or go back.
+func TestVersionsDoNotComeBack(t *testing.T) {
+	plant(t, "x")
+	store, err := storage.At("x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ahead := time.Now().Add(time.Hour)
+	if err := os.Chtimes("x", ahead, ahead); err != nil {
+		t.Fatal(err)
+	}
+	old, err := store.Stat(t.Context(), "x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		info, err := store.Create(t.Context(), "x", storage.If{Version: old.Version}, nothing)
+		if err != nil || !info.Modified.After(old.Modified) {
+			t.Fatalf("%+v after %+v, %v", info, old, err)
+		}
+		old = info
 	}
 }
