@@ -196,16 +196,22 @@ func withVersion(path, version string, do func(old fs.FileInfo) error) error {
 	if locked, err := tryLock(f); err != nil || !locked {
 		return errors.Join(err, ErrPrecondition)
 	}
-	// Before it was locked, the file may have lost its name, or been written in place.
-	mine, err := f.Stat()
-	if err != nil {
-		return err
-	}
-	there, err := os.Lstat(path)
-	if err != nil || !os.SameFile(mine, there) || infoOf(path, mine).Version != version {
+	old, ok := current(f, path, version)
+	if !ok {
 		return ErrPrecondition
 	}
-	return do(mine)
+	return do(old)
+}
+
+// current reports whether f still has its path and version: before it was locked, it may have lost
+// its name, or been written in place.
+func current(f *os.File, path, version string) (info fs.FileInfo, ok bool) {
+	mine, err := f.Stat()
+	if err != nil {
+		return nil, false
+	}
+	there, err := os.Lstat(path)
+	return mine, err == nil && os.SameFile(mine, there) && infoOf(path, mine).Version == version
 }
 
 func (local) Remove(ctx context.Context, path string, cond If) error {
