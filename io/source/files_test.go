@@ -45,11 +45,11 @@ func inputs(t testing.TB, o Options, args ...string) *blocks.Inputs {
 // identityOf is what List says of a file now.
 func identityOf(t testing.TB, path string) string {
 	t.Helper()
-	entries, err := storage.List(t.Context(), path)
+	info, err := storage.Stat(t.Context(), path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return entries[0].Identity
+	return info.Version
 }
 
 // readAll returns the records of a span.

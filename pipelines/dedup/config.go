@@ -17,6 +17,7 @@ import (
 
 	"github.com/neardup/neardup/io/sink"
 	"github.com/neardup/neardup/io/source"
+	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/output"
 	"github.com/neardup/neardup/pipelines/job"
 	"github.com/neardup/neardup/records"
@@ -222,8 +223,8 @@ func cleanGlobs(policy string, globs []string) error {
 		if glob == "" {
 			return fmt.Errorf("%s: a pattern is empty", policy)
 		}
-		if _, err := path.Match(glob, ""); err != nil {
-			return fmt.Errorf("%s: pattern %s: %w", policy, glob, err)
+		if _, err := storage.Match(glob, ""); err != nil {
+			return fmt.Errorf("%s: %w", policy, err)
 		}
 		globs[i] = path.Clean(glob)
 	}

@@ -75,7 +75,7 @@ type Plan struct {
 // plan is given up, even if a read of standard input does not return.
 func NewPlan(ctx context.Context, r Request, temp string) (*Plan, error) {
 	plan, err := await(ctx, interruptGrace, func() (*Plan, error) {
-		stdin := path.Join(temp, "stdin")
+		stdin := storage.Join(temp, "stdin")
 		if err := spoolStdin(ctx, &r.Input, stdin); err != nil {
 			return nil, err
 		}
@@ -299,7 +299,7 @@ func prefer(files []blocks.File, globs []string) (idle []string) {
 // pattern would read it.
 func matches(glob, source string) bool {
 	for ; source != "."; source = path.Dir(source) {
-		if ok, err := path.Match(glob, source); ok && err == nil {
+		if ok, err := storage.Match(glob, source); ok && err == nil {
 			return true
 		}
 	}

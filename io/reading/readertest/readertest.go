@@ -64,7 +64,7 @@ func Listed(t testing.TB, path string) *blocks.File {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &blocks.File{Path: path, Source: filepath.Base(path), Size: entries[0].Size, Identity: entries[0].Identity}
+	return &blocks.File{Path: path, Source: filepath.Base(path), Size: entries[0].Size, Identity: entries[0].Version}
 }
 
 // Spans are those that r cuts file into.
