@@ -151,7 +151,7 @@ func (w *walker) matches(folder string, above []string, p pattern) (matched int,
 		info.Path = clean(info.Path)
 		whole, below := p.match(names, given)
 		linked := info.Type&fs.ModeSymlink != 0
-		if !whole && !(linked && below && p.levels() >= len(names)) {
+		if !whole && (!linked || !below || p.levels() < len(names)) {
 			continue
 		}
 		target, isFolder, err := w.follow(info)

@@ -213,7 +213,7 @@ func (k *Keep) UnmarshalText(text []byte) error {
 	case name == "prefer":
 		return fmt.Errorf("%s: give patterns of files, as in prefer:curated/*,news", policy)
 	default:
-		return fmt.Errorf("%s: not one of first, longest, max:COLUMN, min:COLUMN, prefer:GLOB,...", policy)
+		return fmt.Errorf("%s: not one of first, longest, max:COLUMN, min:COLUMN, prefer:GLOB,GLOB", policy)
 	}
 	return nil
 }

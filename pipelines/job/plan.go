@@ -212,8 +212,10 @@ func (p *Plan) choose(sets [][]uint64) (err error) {
 const (
 	// GroupBytes is the usual size of a group.
 	GroupBytes = 4 << 20
-	// LeastGroups are enough for several workers, and MostGroups what a shuffle is spread over at most.
-	LeastGroups, MostGroups = 8, 1 << 16
+	// LeastGroups are enough for several workers.
+	LeastGroups = 8
+	// MostGroups are what a shuffle is spread over at most.
+	MostGroups = 1 << 16
 
 	entryBytes   = 9
 	maxShardBits = 12

@@ -323,7 +323,7 @@ func (s *suite) counter(t *testing.T) {
 			_, err = r.ReadAt(data, 0)
 			info, statErr := r.Stat(t.Context())
 			r.Close()
-			if err != nil && err != io.EOF || statErr != nil {
+			if err != nil && !errors.Is(err, io.EOF) || statErr != nil {
 				return errors.Join(err, statErr)
 			}
 			n, err := strconv.Atoi(string(data))
@@ -400,7 +400,7 @@ func (s *suite) ranges(t *testing.T) {
 			got := make([]byte, length)
 			n, err := r.ReadAt(got, int64(offset))
 			want := content[min(offset, len(content)):min(offset+length, len(content))]
-			if string(got[:n]) != want || n < length && err != io.EOF || n == length && err != nil && (err != io.EOF || offset+length < len(content)) {
+			if string(got[:n]) != want || n < length && !errors.Is(err, io.EOF) || n == length && err != nil && (!errors.Is(err, io.EOF) || offset+length < len(content)) {
 				t.Errorf("ReadAt(%d bytes, %d) = %q, %v, want %q", length, offset, got[:n], err, want)
 			}
 		}
@@ -409,7 +409,7 @@ func (s *suite) ranges(t *testing.T) {
 	for i := range len(content) {
 		wg.Go(func() {
 			got := make([]byte, 1)
-			if _, err := r.ReadAt(got, int64(i)); err != nil && err != io.EOF || got[0] != content[i] {
+			if _, err := r.ReadAt(got, int64(i)); err != nil && !errors.Is(err, io.EOF) || got[0] != content[i] {
 				t.Errorf("at %d: %q, %v", i, got, err)
 			}
 		})
