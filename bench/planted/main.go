@@ -93,7 +93,7 @@ func parse(text string) (bugs []bug, err error) {
 		default:
 			file, packages, ok := strings.Cut(line, ": ")
 			if !ok {
-				return nil, fmt.Errorf("line %d: not FILE: PACKAGE ...", i+1)
+				return nil, fmt.Errorf("line %d: neither a change nor a file and its packages", i+1)
 			}
 			b.file, b.packages = file, strings.Fields(packages)
 		}

@@ -7,6 +7,7 @@ import (
 	"math"
 	"math/big"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -227,5 +228,14 @@ func TestAssess(t *testing.T) {
 		if c, err := Assess(in, given[0], given[1]); err == nil {
 			t.Errorf("%d × %d: %+v, want an error", given[0], given[1], c.Banding)
 		}
+	}
+}
+
+// TestSolveWithAllRows: one band of as many rows as a signature has values is a choice too.
+func TestSolveWithAllRows(t *testing.T) {
+	background := slices.Repeat([]float64{1}, MaxSignature+1) // all percolate, so the most rows are taken
+	c, err := Solve(Input{Threshold: 1, Recall: .9, Documents: 1, Background: background})
+	if want := (Banding{Bands: 1, Rows: MaxSignature, Signature: MaxSignature}); err != nil || c.Banding != want {
+		t.Errorf("%+v, error %v, want %+v", c.Banding, err, want)
 	}
 }
