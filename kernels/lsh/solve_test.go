@@ -239,3 +239,13 @@ func TestSolveWithAllRows(t *testing.T) {
 		t.Errorf("%+v, error %v, want %+v", c.Banding, err, want)
 	}
 }
+
+// TestPercolatesAboveTheBound: as many background edges as are allowed do not percolate, and more do.
+func TestPercolatesAboveTheBound(t *testing.T) {
+	for background, want := range map[float64]bool{MaxBackgroundEdges: false, math.Nextafter(MaxBackgroundEdges, 1): true} {
+		c, err := Assess(Input{Threshold: .5, Documents: 1, Background: []float64{1, background}}, 1, 1)
+		if err != nil || c.Percolates != want {
+			t.Errorf("%v edges percolate: %v, error %v", c.BackgroundEdges, c.Percolates, err)
+		}
+	}
+}
