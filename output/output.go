@@ -87,14 +87,14 @@ type Finished struct {
 // Open opens the output folder dir. An output without _SUCCESS is not finished, and refused.
 func Open(ctx context.Context, dir string) (*Finished, error) {
 	f := &Finished{Dir: dir}
-	if _, err := storage.ReadFile(ctx, path.Join(dir, SuccessFile)); err != nil {
+	if _, err := storage.ReadFile(ctx, storage.Join(dir, SuccessFile)); err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil, fmt.Errorf("%s is no finished output: it has no %s", dir, SuccessFile)
 		}
 		return nil, err
 	}
 	for name, into := range map[string]any{RunFile: &f.Run, ManifestFile: &f.Manifest} {
-		file := path.Join(dir, name)
+		file := storage.Join(dir, name)
 		data, err := storage.ReadFile(ctx, file)
 		if err != nil {
 			return nil, err
@@ -110,21 +110,21 @@ func Open(ctx context.Context, dir string) (*Finished, error) {
 func Rows[T any](ctx context.Context, f *Finished, table Part) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		for _, file := range f.Manifest.Files {
-			if PartOf(file.Path) == table && !fileRows(ctx, path.Join(f.Dir, file.Path), file.Bytes, yield) {
+			if PartOf(file.Path) == table && !fileRows(ctx, storage.Join(f.Dir, file.Path), yield) {
 				return
 			}
 		}
 	}
 }
 
-func fileRows[T any](ctx context.Context, file string, size int64, yield func(T, error) bool) bool {
+func fileRows[T any](ctx context.Context, file string, yield func(T, error) bool) bool {
 	var none T
 	content, err := storage.OpenFile(ctx, file)
 	if err != nil {
 		return yield(none, err)
 	}
 	defer content.Close()
-	opened, err := parquet.OpenFile(content, size)
+	opened, err := parquet.OpenFile(content, content.Size())
 	if err != nil {
 		return yield(none, fmt.Errorf("%s: %w", file, err))
 	}

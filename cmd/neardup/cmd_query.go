@@ -3,8 +3,10 @@ package main
 import (
 	"context"
 	"errors"
+	"os"
 
 	"github.com/neardup/neardup/internal/configfile"
+	"github.com/neardup/neardup/pipelines/job"
 	"github.com/neardup/neardup/pipelines/query"
 	"github.com/neardup/neardup/report"
 )
@@ -18,7 +20,19 @@ type queryCmd struct {
 // Run looks for the nearest documents and prints them.
 func (c *queryCmd) Run(ctx context.Context, s streams) error {
 	c.Stdin = s.In
-	task, err := query.New(c.Config)
+	switch c.File {
+	case "":
+	case "-":
+		c.Content = s.In
+	default: // a pipe, too
+		file, err := os.Open(c.File)
+		if err != nil {
+			return &job.UsageError{Err: err}
+		}
+		defer file.Close()
+		c.Content = file
+	}
+	task, err := query.New(ctx, c.Config)
 	if err != nil {
 		return err
 	}

@@ -3,7 +3,6 @@ package sink
 import (
 	"context"
 	"io"
-	"path"
 	"reflect"
 	"slices"
 
@@ -64,14 +63,14 @@ func (f *corpusFn) ProcessElement(ctx context.Context, number int64, packed func
 	}
 	name := output.CorpusFile(in.PieceName(int(number)))
 	var kept int64
-	written, err := storage.WriteBelow(ctx, f.Params.Output, path.Join(f.Params.Output, name), func(w io.Writer) (err error) {
+	copied, err := writeOutput(ctx, f.Params.Output, name, func(w io.Writer) (err error) {
 		kept, err = source.CopyExcept(ctx, ctxWriter{ctx, w}, in, piece, dropped, f.Options)
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	return emitFact(facts, blocks.FactCorpus, name, written, map[string]int64{blocks.CountRows: kept})
+	return emitFact(facts, blocks.FactCorpus, name, copied, map[string]int64{blocks.CountRows: kept})
 }
 
 // ctxWriter writes as long as its context is not done: a file may be one copy.

@@ -3,8 +3,10 @@ package sink
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -19,6 +21,8 @@ import (
 	"github.com/neardup/neardup/io/codec"
 	"github.com/neardup/neardup/io/reading/readertest"
 	"github.com/neardup/neardup/io/source"
+	"github.com/neardup/neardup/io/storage"
+	"github.com/neardup/neardup/io/storage/storagetest"
 )
 
 // part is a record, or what stands between two.
@@ -75,7 +79,7 @@ func unpack(t *testing.T, content []byte, compression string) string {
 // and how many records they have.
 func writeCorpus(t *testing.T, in *blocks.Inputs, dropped []blocks.Key) (files map[string][]byte, kept int64) {
 	t.Helper()
-	f := &corpusFn{Params: Params{Inputs: share(t, in), Output: t.TempDir()}, Options: options}
+	f := &corpusFn{Params: Params{Inputs: share(t, in), Output: storagetest.RunFolder(t)}, Options: options}
 	packed := map[int][][]byte{}
 	for i := len(dropped) - 1; i >= 0; i-- { // in any order
 		piece := in.Piece(dropped[i])
@@ -302,16 +306,101 @@ func (c *endsAfter) Err() error {
 // TestCorpusInterrupted: also where a file is copied in one, which comes after its last record.
 func TestCorpusInterrupted(t *testing.T) {
 	in := plant(t, "x", "lines", readertest.Pack(t, []byte("one\ntwo\n"), "gzip"))
-	// Before each of two records and the end, and before the bytes.
-	for _, left := range []int{0, 2, 3} {
-		f := &corpusFn{Params: Params{Inputs: share(t, in), Output: t.TempDir()}, Options: options}
-		err := f.ProcessElement(&endsAfter{t.Context(), left}, 0, iterate(), func([]byte) { t.Error("a fact") })
+	for left := 0; ; left++ { // wherever it looks
+		f := &corpusFn{Params: Params{Inputs: share(t, in), Output: storagetest.RunFolder(t)}, Options: options}
+		err := f.ProcessElement(&endsAfter{t.Context(), left}, 0, iterate(), func([]byte) {})
+		if err == nil {
+			// Two records, the end and the bytes; the store looks by itself.
+			if left < 4 {
+				t.Errorf("it looked %d times", left)
+			}
+			break
+		}
 		if !errors.Is(err, context.Canceled) {
-			t.Errorf("after %d: error %v", left, err)
+			t.Fatalf("after %d: error %v", left, err)
 		}
 		if files, err := filepath.Glob(filepath.Join(f.Params.Output, "corpus", "*")); err != nil || len(files) > 0 {
 			t.Errorf("after %d: files %v, %v", left, files, err)
 		}
+	}
+}
+
+// changing is a store that opens files twice at once, of which the second changes once it is open.
+type changing struct {
+	storage.Store
+	opened int
+}
+
+type changed struct {
+	storage.Reader
+	asked int
+}
+
+func (c *changing) Open(ctx context.Context, path string) (storage.Reader, error) {
+	r, err := c.Store.Open(ctx, path)
+	if c.opened++; c.opened%2 == 0 {
+		r = &changed{Reader: r}
+	}
+	return r, err
+}
+
+func (c *changed) Stat(ctx context.Context) (storage.Info, error) {
+	info, err := c.Reader.Stat(ctx)
+	if c.asked++; c.asked > 1 {
+		info.Version += " and more"
+	}
+	return info, err
+}
+
+// TestCorpusOfChanged: a compressed file is opened once for its records and once for its bytes, and
+// what changes between the first and the last of these is not in the corpus.
+func TestCorpusOfChanged(t *testing.T) {
+	store := &changing{Store: &storagetest.Memory{}}
+	storage.Register("changing://", store)
+	content := []byte("one\ntwo\n")
+	for _, compression := range []string{"gzip", "zstd"} {
+		for _, dropped := range [][]byte{nil, blocks.AppendKey(nil, 4)} {
+			in := plant(t, "x", "lines", readertest.Pack(t, content, compression))
+			file := &in.Files[0]
+			file.Path = "changing://b/x"
+			info, err := storage.WriteFile(t.Context(), file.Path, func(w io.Writer) error {
+				_, err := w.Write(readertest.Pack(t, content, compression))
+				return err
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			file.Identity = info.Version
+			f := &corpusFn{Params: Params{Inputs: share(t, in), Output: storagetest.RunFolder(t)}, Options: options}
+			err = f.ProcessElement(t.Context(), 0, iterate(dropped), func([]byte) { t.Error("a fact") })
+			if err == nil || !strings.Contains(err.Error(), "changed since it was listed") {
+				t.Errorf("%s without %v: error %v", compression, dropped, err)
+			}
+		}
+	}
+}
+
+// TestWriteOutput: what the manifest has of a file is that of the bytes that are there.
+func TestWriteOutput(t *testing.T) {
+	output := storagetest.RunFolder(t)
+	content := strings.Repeat("a line\n", 100_000)
+	got, err := writeOutput(t.Context(), output, "sub/file", func(w io.Writer) error {
+		for line := range strings.Lines(content) {
+			if _, err := io.WriteString(w, line); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(filepath.Join(output, "sub", "file"))
+	if err != nil || string(data) != content {
+		t.Errorf("%d bytes, %v, want %d", len(data), err, len(content))
+	}
+	if want := (summed{bytes: int64(len(content)), sha256: fmt.Sprintf("%x", sha256.Sum256(data))}); got != want {
+		t.Errorf("got %+v, want %+v", got, want)
 	}
 }
 
@@ -384,7 +473,7 @@ func TestCorpusErrors(t *testing.T) {
 		"dropped twice":         {blocks.AppendKey(blocks.AppendKey(nil, 4), 4), path + ": no record begins at 4"},
 		"keys that are cut off": {[]byte{1, 2, 3}, "corrupt"},
 	} {
-		f := &corpusFn{Params: Params{Inputs: share(t, in), Output: t.TempDir()}, Options: options}
+		f := &corpusFn{Params: Params{Inputs: share(t, in), Output: storagetest.RunFolder(t)}, Options: options}
 		err := f.ProcessElement(t.Context(), 0, iterate(tt.block), func([]byte) { t.Errorf("%s: a fact", name) })
 		if err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: error %v, want %q", name, err, tt.want)
@@ -396,7 +485,7 @@ func TestCorpusErrors(t *testing.T) {
 	if err := os.WriteFile(path, []byte("one\ntwo\nthree\n"), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	f := &corpusFn{Params: Params{Inputs: share(t, in), Output: t.TempDir()}, Options: options}
+	f := &corpusFn{Params: Params{Inputs: share(t, in), Output: storagetest.RunFolder(t)}, Options: options}
 	err := f.ProcessElement(t.Context(), 0, iterate(), func([]byte) { t.Error("a fact") })
 	if err == nil || !strings.Contains(err.Error(), path+" changed") {
 		t.Errorf("of a file that grew: error %v", err)

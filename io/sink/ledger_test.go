@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/neardup/neardup/blocks"
+	"github.com/neardup/neardup/io/storage/storagetest"
 )
 
 func lines(t *testing.T, facts ...blocks.Fact) (lines [][]byte) {
@@ -31,7 +32,7 @@ func TestLedger(t *testing.T) {
 		{Kind: blocks.FactRead, Name: "1", Counts: map[string]int64{"records": 2}},
 		{Kind: blocks.FactTable, Name: "pairs/part-00000-of-00001.parquet"},
 	}
-	path := filepath.Join(t.TempDir(), "ledger")
+	path := filepath.Join(storagetest.RunFolder(t), "ledger")
 	f := &ledgerFn{Path: path}
 	shuffled := lines(t, facts[2], facts[0], facts[3], facts[1])
 	if err := f.ProcessElement(t.Context(), 0, iterate(shuffled...)); err != nil {
@@ -76,7 +77,7 @@ func TestFailOnUnreadable(t *testing.T) {
 		{Limit{Percent: 10}, 9, 1, false},
 		{Limit{Percent: 100}, 10, 10, true},
 	} {
-		path := filepath.Join(t.TempDir(), "exceeded")
+		path := filepath.Join(storagetest.RunFolder(t), "exceeded")
 		f := &failOnUnreadableFn{Path: path, Limit: tt.limit}
 		err := f.ProcessElement(t.Context(), 0, iterate(lines(t, facts(tt.records, tt.unreadable)...)...))
 		data, readErr := os.ReadFile(path)
@@ -92,7 +93,7 @@ func TestFailOnUnreadable(t *testing.T) {
 			t.Errorf("%+v, %d of %d: error %v, file %q", tt.limit, tt.unreadable, tt.records, err, data)
 		}
 	}
-	f := &failOnUnreadableFn{Path: filepath.Join(t.TempDir(), "exceeded")}
+	f := &failOnUnreadableFn{Path: filepath.Join(storagetest.RunFolder(t), "exceeded")}
 	if err := f.ProcessElement(t.Context(), 0, iterate([]byte("{"))); err == nil || errors.Is(err, ErrUnreadable) {
 		t.Errorf("a fact that is cut short: error %v", err)
 	}

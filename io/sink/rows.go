@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	"path"
 	"reflect"
 	"slices"
 	"strconv"
@@ -108,7 +107,7 @@ func (f *runFn) ProcessElement(ctx context.Context, slice int64, packed func(*[]
 	if err != nil {
 		return err
 	}
-	name := path.Join(f.Temp, "rows", f.Name, fmt.Sprint(slice))
+	name := storage.Join(f.Temp, "rows", f.Name, fmt.Sprint(slice))
 	if err := writeRun(ctx, f.Temp, name, rows.all()); err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/neardup/neardup/blocks"
+	"github.com/neardup/neardup/io/storage/storagetest"
 	"github.com/neardup/neardup/output"
 	"github.com/neardup/neardup/records"
 )
@@ -47,7 +48,7 @@ func TestSlices(t *testing.T) {
 		}
 		var want []byte
 		for _, slices := range []int64{1, 2, 7} {
-			temp, rows := t.TempDir(), whole[shard]
+			temp, rows := storagetest.RunFolder(t), whole[shard]
 			if slices > 1 {
 				sliced, sorted := map[int64][][]byte{}, map[int64][][]byte{}
 				f := &sliceFn{Slices: slices}
@@ -80,7 +81,7 @@ func TestSlices(t *testing.T) {
 				rows = sorted[shard]
 			}
 			f := &tableFn[records.Clustered]{Table: output.Clusters, Params: Params{
-				Inputs: share(t, shards(4)), Output: t.TempDir(), Write: []output.Part{output.Clusters},
+				Inputs: share(t, shards(4)), Output: storagetest.RunFolder(t), Write: []output.Part{output.Clusters},
 			}}
 			emit, fact := oneFact(t)
 			if err := f.ProcessElement(t.Context(), shard, iterate(rows...), emit); err != nil {
@@ -104,7 +105,7 @@ func TestSlices(t *testing.T) {
 
 // A file of sorted rows that is not what was written is an error, whatever is wrong with it.
 func TestBrokenRun(t *testing.T) {
-	temp := t.TempDir()
+	temp := storagetest.RunFolder(t)
 	var rows []blocks.RowPart
 	for i := range 100 {
 		rows = append(rows, blocks.RowPart{RowPlace: blocks.RowPlace{Order: blocks.Edge{A: blocks.Key(i)}}, Fields: []byte("fields")})

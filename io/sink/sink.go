@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"path"
 	"reflect"
 	"slices"
 	"strconv"
@@ -98,7 +97,7 @@ func gatherAll(s beam.Scope, facts []flow.Facts) beam.PCollection {
 type ledgerFn struct{ Path string }
 
 func (f *ledgerFn) ProcessElement(ctx context.Context, _ int64, facts func(*[]byte) bool) error {
-	_, err := storage.WriteBelow(ctx, path.Dir(f.Path), f.Path, func(w io.Writer) error {
+	_, err := storage.WriteBelow(ctx, storage.Dir(f.Path), f.Path, func(w io.Writer) error {
 		var line []byte
 		for facts(&line) {
 			if _, err := fmt.Fprintf(w, "%s\n", line); err != nil {
@@ -196,9 +195,9 @@ func (f *failOnUnreadableFn) ProcessElement(ctx context.Context, _ int64, facts 
 }
 
 // emitFact emits what one file's writing came to.
-func emitFact(emit func([]byte), kind blocks.FactKind, name string, written storage.Written, counts map[string]int64) error {
+func emitFact(emit func([]byte), kind blocks.FactKind, name string, file summed, counts map[string]int64) error {
 	line, err := json.Marshal(blocks.Fact{
-		Kind: kind, Name: name, Bytes: written.Bytes, SHA256: written.SHA256, Counts: counts,
+		Kind: kind, Name: name, Bytes: file.bytes, SHA256: file.sha256, Counts: counts,
 	})
 	if err == nil {
 		emit(line)

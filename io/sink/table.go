@@ -4,7 +4,6 @@ import (
 	"context"
 	"io"
 	"iter"
-	"path"
 	"reflect"
 	"slices"
 
@@ -71,9 +70,9 @@ func (f *tableFn[T]) ProcessElement(ctx context.Context, shard int64, packed fun
 	}
 	name := output.TableFile(f.Table, shard, in.Shards)
 	counts := map[string]int64{blocks.CountRows: 0}
-	var written storage.Written
+	var file summed
 	if slices.Contains(f.Params.Write, f.Table) {
-		written, err = storage.WriteBelow(ctx, f.Params.Output, path.Join(f.Params.Output, name), func(w io.Writer) error {
+		file, err = writeOutput(ctx, f.Params.Output, name, func(w io.Writer) error {
 			return f.write(w, rows, counts)
 		})
 	} else {
@@ -82,7 +81,7 @@ func (f *tableFn[T]) ProcessElement(ctx context.Context, shard int64, packed fun
 	if err != nil {
 		return err
 	}
-	return emitFact(facts, blocks.FactTable, name, written, counts)
+	return emitFact(facts, blocks.FactTable, name, file, counts)
 }
 
 // Rows are written in batches: a row group is held until it is full, the decoded rows are not.

@@ -17,6 +17,7 @@ import (
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/io/storage"
+	"github.com/neardup/neardup/io/storage/storagetest"
 	"github.com/neardup/neardup/output"
 	"github.com/neardup/neardup/records"
 )
@@ -24,7 +25,7 @@ import (
 // share hands in to the workers and returns the path it is at.
 func share(t *testing.T, in *blocks.Inputs) string {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "inputs")
+	path := filepath.Join(storagetest.RunFolder(t), "inputs")
 	if err := storage.WriteShared(t.Context(), path, in); err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +75,7 @@ func writeTable[T blocks.Row](t *testing.T, name string, rows []T, seed uint64, 
 		packed[b] = blocks.NewRow(nil, blocks.Key(i/3), blocks.Key(i%3), &rows[i]).Append(packed[b])
 	}
 	f := &tableFn[T]{Table: output.Part(name), Params: Params{
-		Inputs: share(t, shards(4)), Output: t.TempDir(), Write: []output.Part{output.Part(name)}, Metadata: metadata,
+		Inputs: share(t, shards(4)), Output: storagetest.RunFolder(t), Write: []output.Part{output.Part(name)}, Metadata: metadata,
 	}}
 	emit, fact := oneFact(t)
 	if err := f.ProcessElement(t.Context(), 2, iterate(packed...), emit); err != nil {
@@ -235,7 +236,7 @@ func columnType(field parquet.Field) string {
 
 // TestTableNotWritten: a table that was not asked for is counted.
 func TestTableNotWritten(t *testing.T) {
-	dir := t.TempDir()
+	dir := storagetest.RunFolder(t)
 	f := &tableFn[records.Clustered]{
 		Table:  output.Clusters,
 		Params: Params{Inputs: share(t, shards(1)), Output: dir, Write: []output.Part{"pairs"}},
@@ -248,15 +249,15 @@ func TestTableNotWritten(t *testing.T) {
 	if fact.Bytes != 0 || fact.SHA256 != "" || !reflect.DeepEqual(fact.Counts, map[string]int64{"rows": 1, "clusters": 1}) {
 		t.Errorf("fact %+v", fact)
 	}
-	if left, err := os.ReadDir(dir); err != nil || len(left) != 0 {
-		t.Errorf("the output holds %v, %v", left, err)
+	if entries, err := storage.List(t.Context(), dir); err != nil || len(entries) != 0 {
+		t.Errorf("the output holds %v, %v", entries, err)
 	}
 }
 
 func TestTableCorruptBlocks(t *testing.T) {
 	whole := blocks.NewRow(nil, 7, 7, &records.Clustered{Cluster: 7, ID: "id"}).Append(nil)
 	fields := blocks.RowPart{RowPlace: blocks.RowPlace{Order: blocks.Edge{A: 7, B: 7}}, Fields: []byte("not fields")}.Append(nil)
-	dir := t.TempDir()
+	dir := storagetest.RunFolder(t)
 	f := &tableFn[records.Clustered]{
 		Table:  output.Clusters,
 		Params: Params{Inputs: share(t, shards(1)), Output: dir, Write: []output.Part{"clusters"}},

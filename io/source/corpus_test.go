@@ -17,6 +17,7 @@ import (
 	"github.com/neardup/neardup/io/sink"
 	"github.com/neardup/neardup/io/source"
 	"github.com/neardup/neardup/io/storage"
+	"github.com/neardup/neardup/io/storage/storagetest"
 	"github.com/neardup/neardup/runners/local"
 )
 
@@ -25,7 +26,7 @@ func TestMain(m *testing.M) { beamtest.Main(m) }
 // TestCorpusOfGroups reads and copies a format of row groups beside one of bytes, as a job does: the
 // corpus has all but what is unreadable, in the format of each source.
 func TestCorpusOfGroups(t *testing.T) {
-	root, output := t.TempDir(), t.TempDir()
+	root, output := storagetest.RunFolder(t), t.TempDir()
 	var groups [][]readertest.Row
 	var want strings.Builder
 	for g := range 5 {
@@ -53,7 +54,7 @@ func TestCorpusOfGroups(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	shared, ledger := filepath.Join(t.TempDir(), "inputs"), filepath.Join(output, "ledger")
+	shared, ledger := filepath.Join(storagetest.RunFolder(t), "inputs"), filepath.Join(output, "ledger")
 	if err := storage.WriteShared(t.Context(), shared, listing.Inputs); err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +63,7 @@ func TestCorpusOfGroups(t *testing.T) {
 	docs := source.Read(s, source.Params{Inputs: shared, Options: o, Workers: 2})
 	written := sink.Corpus(s, sink.Params{Inputs: shared, Output: output}, o, docs.Dropped)
 	sink.Ledger(s, ledger, docs.Facts, written)
-	if _, _, err := beamtest.Launch("local", local.Options{Workers: 2})(t.Context(), p, t.TempDir()); err != nil {
+	if _, _, err := beamtest.Launch("local", local.Options{Workers: 2})(t.Context(), p, storagetest.RunFolder(t)); err != nil {
 		t.Fatal(err)
 	}
 

@@ -9,7 +9,6 @@ import (
 	"github.com/neardup/neardup/io/codec"
 	"github.com/neardup/neardup/io/codectest"
 	"github.com/neardup/neardup/io/reading"
-	"github.com/neardup/neardup/io/storage"
 )
 
 var fields = codec.Fields{Text: []string{"text"}, ID: "id"}
@@ -40,16 +39,6 @@ func inputs(t testing.TB, o Options, args ...string) *blocks.Inputs {
 		t.Fatal(err)
 	}
 	return listing.Inputs
-}
-
-// identityOf is what List says of a file now.
-func identityOf(t testing.TB, path string) string {
-	t.Helper()
-	entries, err := storage.List(t.Context(), path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return entries[0].Identity
 }
 
 // readAll returns the records of a span.

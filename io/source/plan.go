@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path/filepath"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -108,7 +107,7 @@ func Plan(ctx context.Context, args []string, o Options) (*Listing, error) {
 		}
 		listing.Skipped = append(listing.Skipped, skipped...)
 		for _, f := range files {
-			if f.Path, err = filepath.Abs(f.Path); err != nil {
+			if f.Path, err = storage.Abs(f.Path); err != nil {
 				return nil, err
 			}
 			if seen[f.Path] {
@@ -117,9 +116,9 @@ func Plan(ctx context.Context, args []string, o Options) (*Listing, error) {
 			}
 			seen[f.Path] = true
 			listing.Inputs.Files = append(listing.Inputs.Files, f.File)
-			root := filepath.Dir(f.Path)
+			root := storage.Dir(f.Path)
 			if f.folder != "" {
-				if root, err = filepath.Abs(f.folder); err != nil {
+				if root, err = storage.Abs(f.folder); err != nil {
 					return nil, err
 				}
 			}
@@ -138,7 +137,7 @@ func stdin(ctx context.Context, o Options) (blocks.File, error) {
 	if err != nil {
 		return blocks.File{}, fmt.Errorf("standard input has no name to tell its format; give --format (%s)", strings.Join(Formats(), ", "))
 	}
-	entries, err := storage.List(ctx, o.Stdin)
+	copied, err := storage.Stat(ctx, o.Stdin)
 	if err != nil {
 		return blocks.File{}, err
 	}
@@ -147,7 +146,7 @@ func stdin(ctx context.Context, o Options) (blocks.File, error) {
 		ending = f.extensions[0]
 	}
 	return blocks.File{
-		Path: o.Stdin, Source: "stdin" + ending, Size: entries[0].Size, Identity: entries[0].Identity,
+		Path: o.Stdin, Source: "stdin" + ending, Size: copied.Size, Identity: copied.Version,
 		Format: f.name, IDIsSource: f.idIsSource,
 	}, nil
 }
@@ -184,21 +183,28 @@ func selectFiles(entries []storage.Entry, name string) (files []chosen, skipped 
 			skipped = append(skipped, e.Path)
 			continue
 		}
-		file := blocks.File{Path: e.Path, Size: e.Size, Identity: e.Identity, Format: f.name, IDIsSource: f.idIsSource}
+		file := blocks.File{Path: e.Path, Size: e.Size, Identity: e.Version, Format: f.name, IDIsSource: f.idIsSource}
 		files = append(files, chosen{file, e.Folder})
 	}
 	return files, skipped, nil
 }
 
-// commonRoot is the longest folder that is, or is above, every one of folders; "" for none.
+// commonRoot is the longest folder that is, or is above, every one of folders; "" if there is none.
 func commonRoot(folders []string) string {
 	if len(folders) == 0 {
 		return ""
 	}
 	root := folders[0]
 	for _, folder := range folders[1:] {
-		for root != folder && !strings.HasPrefix(folder, strings.TrimSuffix(root, "/")+"/") {
-			root = filepath.Dir(root)
+		for {
+			if _, ok := storage.Rel(root, folder); ok {
+				break
+			}
+			above := storage.Dir(root)
+			if above == root {
+				return "" // inputs of several stores have no folder in common
+			}
+			root = above
 		}
 	}
 	return root
@@ -211,11 +217,11 @@ func layOut(ctx context.Context, in *blocks.Inputs, root string, o Options) erro
 	for i := range in.Files {
 		file := &in.Files[i]
 		if file.Source == "" {
-			source, err := filepath.Rel(root, file.Path)
-			if err != nil {
-				return err
+			source, ok := storage.Rel(root, file.Path)
+			if !ok {
+				return fmt.Errorf("%s: not in one folder with the other inputs, which the names of sources are relative to; read it in a run of its own", file.Path)
 			}
-			file.Source = filepath.ToSlash(source)
+			file.Source = source
 		}
 		file.Offset = offset
 		offset += file.Size

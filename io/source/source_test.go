@@ -14,13 +14,14 @@ import (
 	"github.com/neardup/neardup/io/codectest"
 	"github.com/neardup/neardup/io/reading/readertest"
 	"github.com/neardup/neardup/io/storage"
+	"github.com/neardup/neardup/io/storage/storagetest"
 	"github.com/neardup/neardup/records"
 )
 
 // share hands in to the workers.
 func share(t *testing.T, in *blocks.Inputs, o Options) Params {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "inputs")
+	path := filepath.Join(storagetest.RunFolder(t), "inputs")
 	if err := storage.WriteShared(t.Context(), path, in); err != nil {
 		t.Fatal(err)
 	}
@@ -126,7 +127,7 @@ func TestRead(t *testing.T) {
 		for _, splitBytes := range []int64{0, 1, 10} {
 			o := optionsOf(f)
 			o.SplitBytes = splitBytes
-			in := inputs(t, o, write(t, t.TempDir(), "file"+f.Ending, f.Content))
+			in := inputs(t, o, write(t, storagetest.RunFolder(t), "file"+f.Ending, f.Content))
 			out := run(t, in, o)
 			var want []blocks.Document
 			var bad []int64
@@ -191,7 +192,7 @@ func TestReadRejects(t *testing.T) {
 	broken := `{"text":"` + strings.Repeat("y", records.MaxRaw) + "\n"
 	f.Record(broken, "", "")
 	f.Record(`{"id":"last","text":"x"}`, "", "")
-	root := t.TempDir()
+	root := storagetest.RunFolder(t)
 	write(t, root, "a.jsonl", f.Content)
 	write(t, root, "b.sgm", []byte(`<REUTERS OLDID="7"><TITLE>only</TITLE></REUTERS>`))
 	in := inputs(t, o, root)
@@ -259,7 +260,7 @@ func TestReadSpread(t *testing.T) {
 		compression            string
 		workers, local, spread int
 	}{{"", 100, 25_001, 0}, {"zstd", 3, 1, 25_000}, {"zstd", 2, 25_001, 0}} {
-		in := inputs(t, o, write(t, t.TempDir(), "file", readertest.Pack(t, []byte(lines.String()), tt.compression)))
+		in := inputs(t, o, write(t, storagetest.RunFolder(t), "file", readertest.Pack(t, []byte(lines.String()), tt.compression)))
 		if tt.compression != "" && in.Files[0].Size <= spreadBytes {
 			t.Fatalf("the file has %d bytes only", in.Files[0].Size)
 		}
@@ -272,7 +273,7 @@ func TestReadSpread(t *testing.T) {
 
 func TestReadErrors(t *testing.T) {
 	o := Options{Fields: fields, MaxDocument: 1000}
-	path := write(t, t.TempDir(), "file.jsonl", []byte(oneDocument))
+	path := write(t, storagetest.RunFolder(t), "file.jsonl", []byte(oneDocument))
 	in := inputs(t, o, path)
 	write(t, "", path, []byte(oneDocument+oneDocument))
 	none := func([]byte) { t.Error("something was emitted") }
@@ -319,7 +320,7 @@ func TestFetch(t *testing.T) {
 	f := codectest.OfLengths("jsonl", lengths...)
 	for _, compression := range []string{"", "gzip"} {
 		o := Options{Format: "jsonl", Fields: fields, MaxDocument: 1 << 20, SplitBytes: 1 << 20}
-		in := inputs(t, o, write(t, t.TempDir(), "file", readertest.Pack(t, f.Content, compression)))
+		in := inputs(t, o, write(t, storagetest.RunFolder(t), "file", readertest.Pack(t, f.Content, compression)))
 		if compression == "" && len(in.Splits) < 2 {
 			t.Fatal("one split only")
 		}
@@ -368,7 +369,7 @@ func TestFetch(t *testing.T) {
 
 // TestFetchRanks: documents sort by rank as they are asked to, and cost nothing if they are not.
 func TestFetchRanks(t *testing.T) {
-	path := write(t, t.TempDir(), "a.jsonl", []byte(`{"id":"a","text":"xx","n":{"v":"7"}}
+	path := write(t, storagetest.RunFolder(t), "a.jsonl", []byte(`{"id":"a","text":"xx","n":{"v":"7"}}
 {"id":"b","text":"xxxxxxxxxx","n":{"v":-7}}
 {"id":"c","text":"","n":{"v":null}}
 {"id":"d","text":"éé","n":{"v":70}}

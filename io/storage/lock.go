@@ -1,15 +1,15 @@
 package storage
 
 import (
+	"bytes"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"sync"
-	"syscall"
 	"time"
 )
 
@@ -40,72 +40,135 @@ const (
 
 // Lock is a held lock.
 type Lock struct {
+	ctx    context.Context
+	store  Store
 	path   string
 	holder Holder
+	last   lockState // as this holder wrote it
 	stop   chan struct{}
 	done   sync.WaitGroup
 }
 
+// lockText is what a lock file says.
+type lockText struct {
+	Holder
+	// Nonce differs in each text. So a text that came back is known, where a request was sent again
+	// and met its own success, and where equal bytes have equal versions.
+	Nonce string `json:"nonce,omitempty"`
+	// Released: nobody holds the lock, of a store that cannot remove it.
+	Released bool `json:"released,omitempty"`
+}
+
+// lockState is what a lock file said at a version; the zero lockState is that there is none.
+type lockState struct {
+	lockText
+	version string
+	empty   bool
+}
+
+func (s lockState) held() bool { return s.version != "" && !s.empty && !s.Released }
+
 // Acquire takes the lock file path for job, or returns a *LockedError. A lock whose process on
 // this host is dead, or that had no heartbeat for five minutes, is stale and taken over, and so
-// is any with force; the former holder is then returned too.
+// is any with force; the former holder is then returned too. The lock lasts until Release, also
+// when ctx is done.
 func Acquire(ctx context.Context, path, job string, force bool) (lock *Lock, former *Holder, err error) {
-	host, _ := os.Hostname()
-	f, err := exclusive(path, os.O_CREATE)
+	store, err := At(path)
 	if err != nil {
 		return nil, nil, err
 	}
-	defer f.Close()
-	former, err = readHolder(f)
-	switch {
-	case err != nil:
-		return nil, nil, err
-	case former != nil && !force && !stale(*former, host):
-		return nil, nil, &LockedError{Path: path, Holder: *former}
+	host, pid := self()
+	lock = &Lock{
+		ctx: context.WithoutCancel(ctx), store: store, path: path,
+		holder: Holder{Host: host, PID: pid, Job: job}, stop: make(chan struct{}),
 	}
-	lock = &Lock{path: path, holder: Holder{Host: host, PID: os.Getpid(), Job: job}, stop: make(chan struct{})}
-	if err := lock.write(f); err != nil {
-		return nil, nil, errors.Join(err, os.Remove(path))
-	}
-	lock.done.Go(lock.beat)
-	return lock, former, nil
-}
-
-// exclusive opens the lock file for one process at a time, until it is closed: whoever reads it
-// to decide and then writes or removes it, does so through here. So of two that find the same
-// stale lock one takes it over and the other then reads who did. A file system without flock
-// leaves a race of microseconds, which must do.
-func exclusive(path string, flag int) (*os.File, error) {
+	var before lockState
 	for {
-		f, err := os.OpenFile(path, os.O_RDWR|flag, 0o666)
+		now, err := readLock(ctx, store, path)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		for errors.Is(syscall.Flock(int(f.Fd()), syscall.LOCK_EX), syscall.EINTR) {
+		// A lock that another is taking over at this moment is as good as held.
+		busy := before.version != "" && now.version == before.version
+		if now.held() && (busy || !stale(now.Holder, host)) && !force {
+			return nil, nil, &LockedError{Path: path, Holder: now.Holder}
 		}
-		mine, err := f.Stat()
+		cond := If{Version: now.version}
+		switch {
+		case now.version == "":
+			cond = If{Absent: true}
+		case force:
+			cond = If{}
+		}
+		err = lock.write(ctx, cond, false)
+		if errors.Is(err, ErrPrecondition) {
+			before = now
+			continue
+		}
 		if err != nil {
-			return nil, errors.Join(err, f.Close())
+			return nil, nil, err
 		}
-		if there, err := os.Stat(path); err == nil && os.SameFile(mine, there) {
-			return f, nil
+		if now.held() {
+			former = &now.Holder
 		}
-		f.Close() // released while we waited: what we have open is no longer the lock
+		lock.done.Go(lock.beat)
+		return lock, former, nil
 	}
 }
 
-// write makes the lock file say who holds it. A heartbeat writes as many bytes as there were,
-// at once, so that one who only looks never sees less than a holder.
-func (l *Lock) write(f *os.File) error {
+// readLock returns what the lock file says.
+func readLock(ctx context.Context, store Store, path string) (lockState, error) {
+	r, err := store.Open(ctx, path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return lockState{}, nil
+	}
+	if err != nil {
+		return lockState{}, err
+	}
+	defer r.Close()
+	info, err := r.Stat(ctx)
+	if err != nil {
+		return lockState{}, err
+	}
+	data, err := io.ReadAll(io.NewSectionReader(r, 0, info.Size))
+	if err != nil {
+		return lockState{}, err
+	}
+	state := lockState{version: info.Version, empty: len(data) == 0}
+	if !state.empty && json.Unmarshal(data, &state.lockText) != nil {
+		// Cut short by a crash: its age tells.
+		state.lockText = lockText{Holder: Holder{Job: "unknown", Host: "unknown", Beat: info.Modified.UTC()}}
+	}
+	return state, nil
+}
+
+// write makes the lock file say that this is its holder, or that nobody is, if cond holds.
+func (l *Lock) write(ctx context.Context, cond If, released bool) error {
 	l.holder.Beat = time.Now().UTC().Truncate(time.Second)
-	data, err := json.Marshal(l.holder)
+	text := lockText{Holder: l.holder, Nonce: rand.Text(), Released: released}
+	data, err := json.Marshal(text)
 	if err != nil {
 		return err
 	}
-	if _, err := f.WriteAt(data, 0); err != nil {
+	info, err := l.store.Create(ctx, l.path, cond, func(w io.Writer) error {
+		_, err := io.Copy(w, bytes.NewReader(data))
+		return err
+	})
+	if errors.Is(err, ErrPrecondition) {
+		now, readErr := readLock(ctx, l.store, l.path)
+		if readErr != nil {
+			return readErr
+		}
+		if now.Nonce == text.Nonce { // it had been written before it was refused
+			l.last = now
+			return nil
+		}
+	}
+	if err != nil {
 		return err
 	}
-	return f.Truncate(int64(len(data)))
+	l.last = lockState{lockText: text, version: info.Version}
+	return nil
 }
 
 // beat keeps the lock fresh until Release. A beat that fails is left to the next: the lock is a
@@ -118,9 +181,13 @@ func (l *Lock) beat() {
 		case <-l.stop:
 			return
 		case <-tick.C:
-			_ = l.own(l.write)
+			_ = l.renew()
 		}
 	}
+}
+
+func (l *Lock) renew() error {
+	return l.own(func(cond If) error { return l.write(l.ctx, cond, false) })
 }
 
 // Release drops the lock. It returns an error, and leaves the file alone, if another job took
@@ -128,50 +195,36 @@ func (l *Lock) beat() {
 func (l *Lock) Release() error {
 	close(l.stop)
 	l.done.Wait()
-	return l.own(func(*os.File) error { return os.Remove(l.path) })
-}
-
-// own calls do with the lock file, if the lock is still held.
-func (l *Lock) own(do func(*os.File) error) error {
-	f, err := exclusive(l.path, 0)
-	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("%s: the lock of job %s was removed while it ran; run again if another job wrote to the same output", l.path, l.holder.Job)
-	}
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	holder, err := readHolder(f)
-	if err != nil {
-		return err
-	}
-	if holder == nil || holder.Job != l.holder.Job || holder.PID != l.holder.PID || holder.Host != l.holder.Host {
-		return fmt.Errorf("%s: the lock of job %s was taken over while it ran; run again once no other job writes to the same output", l.path, l.holder.Job)
-	}
-	return do(f)
-}
-
-// readHolder returns who holds the lock, nil if nobody has written it yet.
-func readHolder(f *os.File) (*Holder, error) {
-	data, err := io.ReadAll(f)
-	if err != nil || len(data) == 0 {
-		return nil, err
-	}
-	holder := &Holder{}
-	if json.Unmarshal(data, holder) != nil {
-		// Cut short by a crash: its age tells.
-		info, err := f.Stat()
-		if err != nil {
-			return nil, err
+	return l.own(func(cond If) error {
+		err := l.store.Remove(l.ctx, l.path, cond)
+		if errors.Is(err, errors.ErrUnsupported) {
+			err = l.write(l.ctx, cond, true)
 		}
-		*holder = Holder{Job: "unknown", Host: "unknown", Beat: info.ModTime().UTC()}
+		return err
+	})
+}
+
+// own calls do with the condition that the lock is still held, until that is decided.
+func (l *Lock) own(do func(If) error) error {
+	for {
+		err := do(If{Version: l.last.version})
+		if !errors.Is(err, ErrPrecondition) {
+			return err
+		}
+		now, err := readLock(l.ctx, l.store, l.path)
+		switch {
+		case err != nil:
+			return err
+		case now.version == "":
+			return fmt.Errorf("%s: the lock of job %s was removed while it ran; run again if another job wrote to the same output", l.path, l.holder.Job)
+		case now.Nonce != l.last.Nonce:
+			return fmt.Errorf("%s: the lock of job %s was taken over while it ran; run again once no other job writes to the same output", l.path, l.holder.Job)
+		}
+		// Another is deciding whether to take it over, or someone touched the file.
+		l.last = now
 	}
-	return holder, nil
 }
 
 func stale(h Holder, host string) bool {
-	if time.Since(h.Beat) > expiry {
-		return true
-	}
-	return h.Host == host && h.PID > 0 && errors.Is(syscall.Kill(h.PID, 0), syscall.ESRCH)
+	return time.Since(h.Beat) > expiry || h.Host == host && h.PID > 0 && gone(h.PID)
 }

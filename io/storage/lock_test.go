@@ -1,29 +1,44 @@
-package storage
+package storage_test
 
 import (
+	"bytes"
+	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/neardup/neardup/io/storage"
+	"github.com/neardup/neardup/io/storage/storagetest"
 )
 
+func init() {
+	storage.Register("mem://", &storagetest.Memory{})
+	storage.Register("mem-keep://", &storagetest.Memory{NoConditionalRemove: true})
+}
+
+// onStores runs a test on stores of each kind, below a new folder.
+func onStores(t *testing.T, test func(t *testing.T, folder string)) {
+	t.Run("local", func(t *testing.T) { test(t, t.TempDir()) })
+	t.Run("memory", func(t *testing.T) { test(t, "mem://bucket/"+rand.Text()) })
+	t.Run("memory without conditional remove", func(t *testing.T) { test(t, "mem-keep://bucket/"+rand.Text()) })
+}
+
 // lockFile returns the path of a lock that says what holder says, or none if that is nil.
-func lockFile(t *testing.T, holder *Holder) string {
+func lockFile(t *testing.T, folder string, holder *storage.Holder) string {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), ".lock")
+	path := storage.Join(folder, ".lock")
 	if holder != nil {
-		data, err := json.Marshal(holder)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, data, 0o666); err != nil {
+		if _, err := storage.WriteFile(t.Context(), path, func(w io.Writer) error { return json.NewEncoder(w).Encode(holder) }); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -31,13 +46,13 @@ func lockFile(t *testing.T, holder *Holder) string {
 }
 
 // thisHost is who this process would be.
-func thisHost(t *testing.T) Holder {
+func thisHost(t *testing.T) storage.Holder {
 	t.Helper()
 	host, err := os.Hostname()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Holder{Host: host, PID: os.Getpid(), Job: "former", Beat: time.Now().UTC().Truncate(time.Second)}
+	return storage.Holder{Host: host, PID: os.Getpid(), Job: "former", Beat: time.Now().UTC().Truncate(time.Second)}
 }
 
 // deadPID is the number of a process that has ended.
@@ -50,9 +65,9 @@ func deadPID(t *testing.T) int {
 	return child.Process.Pid
 }
 
-func holderOf(t *testing.T, path string) (h Holder) {
+func holderOf(t *testing.T, path string) (h storage.Holder) {
 	t.Helper()
-	data, err := os.ReadFile(path)
+	data, err := storage.ReadFile(t.Context(), path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +89,7 @@ func TestAcquire(t *testing.T) {
 	longName.Job = strings.Repeat("long ", 100)
 
 	for name, tt := range map[string]struct {
-		former *Holder
+		former *storage.Holder
 		force  bool
 		held   bool
 	}{
@@ -90,55 +105,64 @@ func TestAcquire(t *testing.T) {
 		"forced on another host's grave": {former: &oldElsewhere, force: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			path := lockFile(t, tt.former)
-			lock, former, err := Acquire(t.Context(), path, "mine", tt.force)
-			if tt.held {
-				var locked *LockedError
-				if !errors.As(err, &locked) || locked.Holder != *tt.former || locked.Path != path {
-					t.Fatalf("error %v, want a LockedError of %+v", err, tt.former)
+			onStores(t, func(t *testing.T, folder string) {
+				path := lockFile(t, folder, tt.former)
+				lock, former, err := storage.Acquire(t.Context(), path, "mine", tt.force)
+				if tt.held {
+					var locked *storage.LockedError
+					if !errors.As(err, &locked) || locked.Holder != *tt.former || locked.Path != path {
+						t.Fatalf("error %v, want a LockedError of %+v", err, tt.former)
+					}
+					if got := holderOf(t, path); got != *tt.former {
+						t.Errorf("the lock was changed to %+v", got)
+					}
+					return
 				}
-				if got := holderOf(t, path); got != *tt.former {
-					t.Errorf("the lock was changed to %+v", got)
+				if err != nil {
+					t.Fatal(err)
 				}
-				return
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
-			if (former == nil) != (tt.former == nil) || former != nil && *former != *tt.former {
-				t.Errorf("former holder %+v, want %+v", former, tt.former)
-			}
-			mine := holderOf(t, path)
-			if mine.Job != "mine" || mine.PID != here.PID || mine.Host != here.Host || time.Since(mine.Beat) > time.Minute {
-				t.Errorf("the lock says %+v", mine)
-			}
-			if _, _, err := Acquire(t.Context(), path, "other", false); err == nil {
-				t.Error("taken by two")
-			}
-			if err := lock.Release(); err != nil {
-				t.Error(err)
-			}
-			if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
-				t.Errorf("after Release: %v", err)
-			}
+				if (former == nil) != (tt.former == nil) || former != nil && *former != *tt.former {
+					t.Errorf("former holder %+v, want %+v", former, tt.former)
+				}
+				mine := holderOf(t, path)
+				if mine.Job != "mine" || mine.PID != here.PID || mine.Host != here.Host || time.Since(mine.Beat) > time.Minute {
+					t.Errorf("the lock says %+v", mine)
+				}
+				if _, _, err := storage.Acquire(t.Context(), path, "other", false); err == nil {
+					t.Error("taken by two")
+				}
+				if err := lock.Release(); err != nil {
+					t.Error(err)
+				}
+				if _, err := storage.Stat(t.Context(), path); !errors.Is(err, fs.ErrNotExist) && !strings.HasPrefix(path, "mem-keep") {
+					t.Errorf("after Release: %v", err)
+				}
+				again, former, err := storage.Acquire(t.Context(), path, "again", false)
+				if err != nil || former != nil {
+					t.Fatalf("after Release: former holder %+v, error %v", former, err)
+				}
+				if err := again.Release(); err != nil {
+					t.Error(err)
+				}
+			})
 		})
 	}
 }
 
 // TestAcquireTorn: a lock file that a crash cut short is as old as it is.
 func TestAcquireTorn(t *testing.T) {
-	path := lockFile(t, nil)
+	path := lockFile(t, t.TempDir(), nil)
 	if err := os.WriteFile(path, []byte(`{"host":"h","pid":`), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := Acquire(t.Context(), path, "mine", false); !errors.As(err, new(*LockedError)) {
+	if _, _, err := storage.Acquire(t.Context(), path, "mine", false); !errors.As(err, new(*storage.LockedError)) {
 		t.Errorf("fresh: error %v, want a LockedError", err)
 	}
 	old := time.Now().Add(-6 * time.Minute)
 	if err := os.Chtimes(path, old, old); err != nil {
 		t.Fatal(err)
 	}
-	lock, former, err := Acquire(t.Context(), path, "mine", false)
+	lock, former, err := storage.Acquire(t.Context(), path, "mine", false)
 	if err != nil || former == nil {
 		t.Fatalf("old: former %v, error %v", former, err)
 	}
@@ -148,7 +172,7 @@ func TestAcquireTorn(t *testing.T) {
 }
 
 func TestLockedErrorSaysWhatToDo(t *testing.T) {
-	err := &LockedError{Path: "out/.lock", Holder: Holder{
+	err := &storage.LockedError{Path: "out/.lock", Holder: storage.Holder{
 		Host: "lab", PID: 42, Job: "night", Beat: time.Date(2026, 11, 21, 10, 13, 0, 0, time.UTC),
 	}}
 	const want = "out/.lock: held by job night (process 42 on lab, last heard of 2026-11-21 10:13:00); wait for it, or give --force-unlock if it is gone"
@@ -162,58 +186,63 @@ func TestLockedErrorSaysWhatToDo(t *testing.T) {
 func TestAcquireRace(t *testing.T) {
 	stale := thisHost(t)
 	stale.Beat = stale.Beat.Add(-time.Hour)
-	for name, former := range map[string]*Holder{"stale": &stale, "none": nil} {
+	for name, former := range map[string]*storage.Holder{"stale": &stale, "none": nil} {
 		t.Run(name, func(t *testing.T) {
-			for range 50 {
-				path := lockFile(t, former)
-				var racers sync.WaitGroup
-				start := make(chan struct{})
-				locks := make([]*Lock, 8)
-				for i := range locks {
-					racers.Go(func() {
-						<-start
-						var err error
-						locks[i], _, err = Acquire(t.Context(), path, string(rune('a'+i)), false)
-						if err != nil && !errors.As(err, new(*LockedError)) {
-							t.Error(err)
+			onStores(t, func(t *testing.T, folder string) {
+				for round := range 50 {
+					path := lockFile(t, storage.Join(folder, strconv.Itoa(round)), former)
+					var racers sync.WaitGroup
+					start := make(chan struct{})
+					locks := make([]*storage.Lock, 8)
+					for i := range locks {
+						racers.Go(func() {
+							<-start
+							var err error
+							locks[i], _, err = storage.Acquire(t.Context(), path, string(rune('a'+i)), false)
+							if err != nil && !errors.As(err, new(*storage.LockedError)) {
+								t.Error(err)
+							}
+						})
+					}
+					close(start)
+					racers.Wait()
+					var winner *storage.Lock
+					name := ""
+					for i, lock := range locks {
+						if lock != nil && winner != nil {
+							t.Fatal("two hold the lock")
+						} else if lock != nil {
+							winner, name = lock, string(rune('a'+i))
 						}
-					})
-				}
-				close(start)
-				racers.Wait()
-				var winner *Lock
-				for _, lock := range locks {
-					if lock != nil && winner != nil {
-						t.Fatal("two hold the lock")
-					} else if lock != nil {
-						winner = lock
+					}
+					if winner == nil {
+						t.Fatal("nobody holds the lock")
+					}
+					if got := holderOf(t, path).Job; got != name {
+						t.Errorf("the lock says %s, %s holds it", got, name)
+					}
+					if err := winner.Release(); err != nil {
+						t.Error(err)
 					}
 				}
-				if winner == nil {
-					t.Fatal("nobody holds the lock")
-				}
-				if got := holderOf(t, path).Job; got != winner.holder.Job {
-					t.Errorf("the lock says %s, %s holds it", got, winner.holder.Job)
-				}
-				if err := winner.Release(); err != nil {
-					t.Error(err)
-				}
-			}
+			})
 		})
 	}
 }
 
 // TestHandOver: locks that are let go while others wait for them go from hand to hand, never to
 // two at a time.
-func TestHandOver(t *testing.T) {
-	path := lockFile(t, nil)
+func TestHandOver(t *testing.T) { onStores(t, handOver) }
+
+func handOver(t *testing.T, folder string) {
+	path := lockFile(t, folder, nil)
 	var inside sync.Mutex
 	var racers sync.WaitGroup
 	for i := range 4 {
 		racers.Go(func() {
 			for got := 0; got < 50; {
-				lock, _, err := Acquire(t.Context(), path, string(rune('a'+i)), false)
-				if errors.As(err, new(*LockedError)) {
+				lock, _, err := storage.Acquire(t.Context(), path, string(rune('a'+i)), false)
+				if errors.As(err, new(*storage.LockedError)) {
 					continue
 				}
 				if err != nil {
@@ -236,52 +265,21 @@ func TestHandOver(t *testing.T) {
 	racers.Wait()
 }
 
-// TestReleasedWhileWaiting: who waited for a lock file that is then removed gets the one that is
-// there now, not the one it had opened.
-func TestReleasedWhileWaiting(t *testing.T) {
-	path := lockFile(t, nil)
-	held, err := exclusive(path, os.O_CREATE)
-	if err != nil {
-		t.Fatal(err)
-	}
-	waited := make(chan *os.File)
-	go func() {
-		f, err := exclusive(path, os.O_CREATE)
-		if err != nil {
-			t.Error(err)
-		}
-		waited <- f
-	}()
-	time.Sleep(50 * time.Millisecond) // it has the file open by now, most likely
-	if err := os.Remove(path); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte("another"), 0o666); err != nil {
-		t.Fatal(err)
-	}
-	if err := held.Close(); err != nil {
-		t.Fatal(err)
-	}
-	f := <-waited
-	defer f.Close()
-	if got, err := io.ReadAll(f); err != nil || string(got) != "another" {
-		t.Errorf("got the lock file of %q, %v", got, err)
-	}
-}
-
 // TestTakenOver: a holder that was thought dead neither renews nor removes its successor's lock.
-func TestTakenOver(t *testing.T) {
-	path := lockFile(t, nil)
-	slept, _, err := Acquire(t.Context(), path, "slept", false)
+func TestTakenOver(t *testing.T) { onStores(t, takenOver) }
+
+func takenOver(t *testing.T, folder string) {
+	path := lockFile(t, folder, nil)
+	slept, _, err := storage.Acquire(t.Context(), path, "slept", false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	successor, former, err := Acquire(t.Context(), path, "successor", true)
+	successor, former, err := storage.Acquire(t.Context(), path, "successor", true)
 	if err != nil || former == nil || former.Job != "slept" {
 		t.Fatalf("former %v, error %v", former, err)
 	}
 	want := holderOf(t, path)
-	if err := slept.own(slept.write); err == nil {
+	if err := slept.Renew(); err == nil {
 		t.Error("the heartbeat of the former holder went through")
 	}
 	if err := slept.Release(); err == nil || !strings.Contains(err.Error(), "taken over") {
@@ -293,15 +291,15 @@ func TestTakenOver(t *testing.T) {
 	if err := successor.Release(); err != nil {
 		t.Error(err)
 	}
-	if err := os.Remove(path); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("the lock is still there: %v", err)
-	}
-	removed, _, err := Acquire(t.Context(), path, "removed", false)
+	removed, _, err := storage.Acquire(t.Context(), path, "removed", false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Remove(path); err != nil {
+	if err := storage.RemoveAll(t.Context(), path); err != nil {
 		t.Fatal(err)
+	}
+	if err := removed.Renew(); err == nil || !strings.Contains(err.Error(), "removed") {
+		t.Errorf("heartbeat of a lock that is gone: error %v", err)
 	}
 	if err := removed.Release(); err == nil || !strings.Contains(err.Error(), "removed") {
 		t.Errorf("release of a lock that is gone: error %v", err)
@@ -309,17 +307,19 @@ func TestTakenOver(t *testing.T) {
 }
 
 // TestBeatIsWhole: who looks at the lock while it is renewed sees a holder.
-func TestBeatIsWhole(t *testing.T) {
-	path := lockFile(t, nil)
-	lock, _, err := Acquire(t.Context(), path, "mine", false)
+func TestBeatIsWhole(t *testing.T) { onStores(t, beatIsWhole) }
+
+func beatIsWhole(t *testing.T, folder string) {
+	path := lockFile(t, folder, nil)
+	lock, _, err := storage.Acquire(t.Context(), path, "mine", false)
 	if err != nil {
 		t.Fatal(err)
 	}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		for range 2000 {
-			if err := lock.own(lock.write); err != nil {
+		for range 500 {
+			if err := lock.Renew(); err != nil {
 				t.Error(err)
 			}
 		}
@@ -336,6 +336,74 @@ func TestBeatIsWhole(t *testing.T) {
 		}
 	}
 	<-done
+	if err := lock.Release(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestLockMeetsItself: a request that was sent again is refused, though the lock is written as asked.
+func TestLockMeetsItself(t *testing.T) {
+	storage.Register("again://", sentAgain{&storagetest.Memory{}})
+	path := lockFile(t, "again://bucket", nil)
+	lock, former, err := storage.Acquire(t.Context(), path, "mine", false)
+	if err != nil || former != nil {
+		t.Fatalf("former %v, error %v", former, err)
+	}
+	if err := lock.Renew(); err != nil {
+		t.Error(err)
+	}
+	if err := lock.Release(); err != nil {
+		t.Error(err)
+	}
+}
+
+// sentAgain sends each request to create twice.
+type sentAgain struct{ storage.Store }
+
+func (s sentAgain) Create(ctx context.Context, path string, cond storage.If, write func(io.Writer) error) (storage.Info, error) {
+	var data bytes.Buffer
+	if err := write(&data); err != nil {
+		return storage.Info{}, err
+	}
+	again := func(w io.Writer) error {
+		_, err := w.Write(data.Bytes())
+		return err
+	}
+	if _, err := s.Store.Create(ctx, path, cond, again); err != nil {
+		return storage.Info{}, err
+	}
+	return s.Store.Create(ctx, path, cond, again)
+}
+
+// TestLockOfEarlierVersions: they read what is written now, and what they wrote is read.
+func TestLockOfEarlierVersions(t *testing.T) {
+	path := lockFile(t, t.TempDir(), nil)
+	if err := os.WriteFile(path, []byte(`{"host":"elsewhere","pid":7,"job":"old","heartbeat":"2026-01-02T03:04:05Z"}`), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	lock, former, err := storage.Acquire(t.Context(), path, "mine", false)
+	want := storage.Holder{Host: "elsewhere", PID: 7, Job: "old", Beat: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
+	if err != nil || former == nil || *former != want {
+		t.Fatalf("former %+v, error %v, want %+v", former, err, want)
+	}
+	if got, here := holderOf(t, path), thisHost(t); got.Host != here.Host || got.PID != here.PID || got.Job != "mine" || got.Beat.IsZero() {
+		t.Errorf("they would read %+v", got)
+	}
+	// They write in place, where a lock changes hands.
+	if err := os.WriteFile(path, []byte(`{"host":"elsewhere","pid":7,"job":"old","heartbeat":"2026-01-02T03:04:05Z"}`), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if err := lock.Release(); err == nil || !strings.Contains(err.Error(), "taken over") {
+		t.Errorf("error %v, want one that says it was taken over", err)
+	}
+	// Between the file's making and its first line nobody holds it.
+	if err := os.WriteFile(path, nil, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	lock, former, err = storage.Acquire(t.Context(), path, "mine", false)
+	if err != nil || former != nil {
+		t.Fatalf("an empty lock: former %v, error %v", former, err)
+	}
 	if err := lock.Release(); err != nil {
 		t.Error(err)
 	}

@@ -5,14 +5,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"sync"
 )
 
-// WriteShared writes value as a small file for Shared to load, in a folder that is there.
+// WriteShared writes value as a small file for Shared to load, in the folder of a run that lasts.
 func WriteShared(ctx context.Context, path string, value any) error {
-	_, err := WriteBelow(ctx, filepath.Dir(path), path, func(w io.Writer) error { return json.NewEncoder(w).Encode(value) })
+	_, err := WriteBelow(ctx, Dir(path), path, func(w io.Writer) error { return json.NewEncoder(w).Encode(value) })
 	return err
 }
 
@@ -25,7 +23,7 @@ var shared struct {
 // this is how all workers come to know what the launcher decided. Callers must not change it. It
 // fails when the file is gone, as after the run: a worker of a cancelled job then ends.
 func Shared[T any](ctx context.Context, path string) (*T, error) {
-	if _, err := os.Stat(path); err != nil {
+	if _, err := Stat(ctx, path); err != nil {
 		return nil, err
 	}
 	shared.Lock()
@@ -33,7 +31,7 @@ func Shared[T any](ctx context.Context, path string) (*T, error) {
 	if value, ok := shared.values[path].(*T); ok {
 		return value, nil
 	}
-	data, err := os.ReadFile(path)
+	data, err := ReadFile(ctx, path)
 	if err != nil {
 		return nil, err
 	}

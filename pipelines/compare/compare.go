@@ -6,14 +6,13 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"os"
-	"path/filepath"
 	"slices"
 	"time"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 
 	"github.com/neardup/neardup/blocks"
+	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/output"
 	"github.com/neardup/neardup/pipelines/dedup"
 	"github.com/neardup/neardup/pipelines/job"
@@ -106,34 +105,31 @@ func tooMany(method Method) error {
 type Job struct{ config Config }
 
 // New checks what is asked; the error is a *job.UsageError.
-func New(c Config) (*Job, error) {
+func New(ctx context.Context, c Config) (*Job, error) {
 	if err := c.validate(); err != nil {
 		return nil, err
 	}
-	return &Job{c}, job.CheckTempNotInInput(c.Inputs, cmp.Or(c.TempDir, os.TempDir()))
+	return &Job{c}, job.CheckTempNotInInput(ctx, c.Inputs, c.TempDir)
 }
 
 // Run does the whole job.
 func (j *Job) Run(ctx context.Context, launch job.Launch) (comparison *records.Comparison, err error) {
-	r := &run{config: j.config, launch: launch}
-	if r.temp, err = os.MkdirTemp(j.config.TempDir, "neardup-"); err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(r.temp)) }()
-	if r.plan, err = job.NewPlan(ctx, job.Request{Config: j.config.shared()}, r.temp); err != nil {
-		return nil, err
+	err = job.InTempFolder(ctx, j.config.TempDir, func(temp string) (err error) {
+		comparison, err = (&run{config: j.config, launch: launch, temp: temp}).do(ctx)
+		return err
+	})
+	return comparison, err
+}
+
+// makePlan plans what all methods share, and refuses what would take too long.
+func (r *run) makePlan(ctx context.Context) (err error) {
+	if r.plan, err = job.NewPlan(ctx, job.Request{Config: r.config.shared()}, r.temp); err != nil {
+		return err
 	}
 	if r.plan.Documents > maxDocuments {
-		return nil, job.Usage("about %d documents have %d pairs, too many to look at each; give --limit %d", r.plan.Documents, r.plan.Documents*(r.plan.Documents-1)/2, maxDocuments)
+		return job.Usage("about %d documents have %d pairs, too many to look at each; give --limit %d", r.plan.Documents, r.plan.Documents*(r.plan.Documents-1)/2, maxDocuments)
 	}
-	if err := r.checkNumbers(); err != nil {
-		return nil, err
-	}
-	if err := r.plan.Share(ctx, r.temp); err != nil {
-		return nil, err
-	}
-	defer r.plan.Forget(r.temp)
-	return r.do(ctx)
+	return r.checkNumbers()
 }
 
 func (r *run) checkNumbers() error {
@@ -159,6 +155,13 @@ type run struct {
 }
 
 func (r *run) do(ctx context.Context) (*records.Comparison, error) {
+	if err := r.makePlan(ctx); err != nil {
+		return nil, err
+	}
+	if err := r.plan.Share(ctx, r.temp); err != nil {
+		return nil, err
+	}
+	defer r.plan.Forget(r.temp)
 	comparison := &records.Comparison{Threshold: r.plan.Threshold.Float(), Bands: r.plan.Choice.Bands, Rows: r.plan.Choice.Rows, Signature: string(r.config.Signature)}
 	var truth []blocks.Edge
 	for i, name := range r.config.Methods {
@@ -212,7 +215,7 @@ func (r *run) pairs(ctx context.Context, method Method) ([]blocks.Edge, error) {
 	if method == MinHash {
 		return r.deduplicated(ctx)
 	}
-	path := filepath.Join(r.temp, string(method))
+	path := storage.Join(r.temp, string(method))
 	if method == Signatures && r.plan.NeedsDictionary() {
 		if _, err := r.plan.BuildDictionary(ctx, r.launch, r.temp); err != nil {
 			return nil, err
@@ -250,7 +253,7 @@ func cells(numbers int64) int {
 // deduplicated runs the job dedup and lists all pairs of documents that its table stands for:
 // copies resemble each other and whatever their representative resembles.
 func (r *run) deduplicated(ctx context.Context) ([]blocks.Edge, error) {
-	dir := filepath.Join(r.temp, "dedup")
+	dir := storage.Join(r.temp, "dedup")
 	task, err := dedup.New(r.config.dedup(dir))
 	if err != nil {
 		return nil, err

@@ -3,7 +3,6 @@ package dedup
 import (
 	"cmp"
 	"math"
-	"path"
 	"slices"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
@@ -12,6 +11,7 @@ import (
 	"github.com/neardup/neardup/blocks/flow"
 	"github.com/neardup/neardup/io/sink"
 	"github.com/neardup/neardup/io/source"
+	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/kernels/lsh"
 	"github.com/neardup/neardup/output"
 	"github.com/neardup/neardup/pipelines/job"
@@ -71,8 +71,8 @@ func Build(s beam.Scope, p *Plan, folder, temp string) {
 		sample := source.Fetch(s, measuring.Choose(s, compared), reading)
 		facts = append(facts, measuring.Keep(s, sample, large.Turns))
 	}
-	sink.FailOnUnreadable(s, path.Join(temp, exceededFile), sink.Limit(p.Config.MaxRejected), docs.Facts, rejectedFacts)
-	sink.Ledger(s, path.Join(temp, ledgerFile), facts...)
+	sink.FailOnUnreadable(s, storage.Join(temp, exceededFile), sink.Limit(p.Config.MaxRejected), docs.Facts, rejectedFacts)
+	sink.Ledger(s, storage.Join(temp, ledgerFile), facts...)
 }
 
 // buildMeasurement builds the pipeline that compares the sample, which that of Build has written,

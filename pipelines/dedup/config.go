@@ -17,6 +17,7 @@ import (
 
 	"github.com/neardup/neardup/io/sink"
 	"github.com/neardup/neardup/io/source"
+	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/output"
 	"github.com/neardup/neardup/pipelines/job"
 	"github.com/neardup/neardup/records"
@@ -212,7 +213,7 @@ func (k *Keep) UnmarshalText(text []byte) error {
 	case name == "prefer":
 		return fmt.Errorf("%s: give patterns of files, as in prefer:curated/*,news", policy)
 	default:
-		return fmt.Errorf("%s: not one of first, longest, max:COLUMN, min:COLUMN, prefer:GLOB,...", policy)
+		return fmt.Errorf("%s: not one of first, longest, max:COLUMN, min:COLUMN, prefer:GLOB,GLOB", policy)
 	}
 	return nil
 }
@@ -222,8 +223,8 @@ func cleanGlobs(policy string, globs []string) error {
 		if glob == "" {
 			return fmt.Errorf("%s: a pattern is empty", policy)
 		}
-		if _, err := path.Match(glob, ""); err != nil {
-			return fmt.Errorf("%s: pattern %s: %w", policy, glob, err)
+		if _, err := storage.Match(glob, ""); err != nil {
+			return fmt.Errorf("%s: %w", policy, err)
 		}
 		globs[i] = path.Clean(glob)
 	}

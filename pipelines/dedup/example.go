@@ -3,11 +3,11 @@ package dedup
 import (
 	"context"
 	"math"
-	"path"
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/io/codec"
 	"github.com/neardup/neardup/io/source"
+	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/output"
 	"github.com/neardup/neardup/records"
 )
@@ -56,7 +56,7 @@ func Example(ctx context.Context, f *output.Finished) (*records.Example, error) 
 func text(ctx context.Context, f *output.Finished, from string, position int64) (string, error) {
 	p := f.Run.Parameters
 	options := source.Options{Format: p.Format, Fields: codec.Fields{Text: p.Text, ID: p.ID}, MaxDocument: p.MaxDocBytes}
-	listing, err := source.Plan(ctx, []string{path.Join(f.Run.Input.Root, from)}, options)
+	listing, err := source.Plan(ctx, []string{storage.Join(f.Run.Input.Root, from)}, options)
 	if err != nil {
 		return "", err
 	}

@@ -3,13 +3,13 @@ package dedup
 import (
 	"context"
 	"fmt"
-	"path"
 	"slices"
 	"strings"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 
 	"github.com/neardup/neardup/blocks"
+	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/output"
 	"github.com/neardup/neardup/pipelines/job"
 	"github.com/neardup/neardup/records"
@@ -29,7 +29,7 @@ func (r *run) account(ctx context.Context, launch job.Launch, ended job.Outcome)
 	if column := r.config.Keep.rank.Column; column != "" && r.record.Steps["fetch/documents"] > 0 && r.record.Steps["fetch/values"] == 0 {
 		r.warn("--keep %s: no document that was compared has a number or a string in column %q, so input order decided", r.config.Keep, column)
 	}
-	facts, err := job.Ledger(ctx, path.Join(r.temp, ledgerFile))
+	facts, err := job.Ledger(ctx, storage.Join(r.temp, ledgerFile))
 	if err != nil {
 		return nil, err
 	}

@@ -17,6 +17,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/neardup/neardup/internal/corpusgen"
+	"github.com/neardup/neardup/io/storage/storagetest"
 	"github.com/neardup/neardup/pipelines/dedup"
 	"github.com/neardup/neardup/pipelines/job"
 	"github.com/neardup/neardup/records"
@@ -47,7 +48,7 @@ func TestGraphIsPlain(t *testing.T) {
 			t.Fatal(err)
 		}
 		p, s := beam.NewPipelineWithRoot()
-		dedup.Build(s, plan, t.TempDir(), t.TempDir())
+		dedup.Build(s, plan, storagetest.RunFolder(t), storagetest.RunFolder(t))
 		edges, _, err := p.Build()
 		if err != nil {
 			t.Fatal(err)

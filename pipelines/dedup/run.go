@@ -8,8 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
-	"path/filepath"
 	"runtime/debug"
 	"time"
 
@@ -79,15 +77,16 @@ type run struct {
 }
 
 func newRun(c Config) (*run, error) {
-	dir, err := filepath.Abs(c.Output)
+	dir, err := storage.Abs(c.Output)
 	if err != nil {
 		return nil, err
 	}
 	id := newID()
-	work := filepath.Join(dir, tempPrefix+id)
+	work := storage.Join(dir, tempPrefix+id)
 	temp := work
-	if c.TempDir != "" {
-		if temp, err = filepath.Abs(filepath.Join(c.TempDir, "neardup-"+id)); err != nil {
+	// A runner in this process spills to a disk, whatever store the output is on.
+	if c.TempDir != "" || !storage.IsLocal(dir) && !c.Runner.OnCluster() {
+		if temp, err = storage.Abs(storage.Join(storage.TempParent(c.TempDir), "neardup-"+id)); err != nil {
 			return nil, err
 		}
 	}
@@ -114,27 +113,24 @@ func Version() string {
 // dryRun plans, with a temporary folder of the system's in place of the output's.
 func (r *run) dryRun(ctx context.Context) (err error) {
 	if r.config.Output != "" {
-		if err := r.checkOutput(); err != nil {
+		if err := r.checkOutput(ctx); err != nil {
 			return err
 		}
 	}
-	if r.temp, err = os.MkdirTemp(r.config.TempDir, "neardup-"); err != nil {
-		return err
-	}
 	r.record.Status = "planned"
-	return errors.Join(r.makePlan(ctx), os.RemoveAll(r.temp))
+	return job.InTempFolder(ctx, r.config.TempDir, func(temp string) error {
+		r.temp = temp
+		return r.makePlan(ctx)
+	})
 }
 
 // open takes the output's lock. What an earlier run left there stays until claimOutput.
 func (r *run) open(ctx context.Context) (err error) {
-	if err := r.checkOutput(); err != nil {
-		return err
-	}
-	if err := os.MkdirAll(r.output, 0o777); err != nil {
+	if err := r.checkOutput(ctx); err != nil {
 		return err
 	}
 	var former *storage.Holder
-	r.lock, former, err = storage.Acquire(ctx, filepath.Join(r.output, lockFile), r.record.Job, r.config.ForceUnlock)
+	r.lock, former, err = storage.Acquire(ctx, storage.Join(r.output, lockFile), r.record.Job, r.config.ForceUnlock)
 	if locked := (*storage.LockedError)(nil); errors.As(err, &locked) {
 		return &job.OutputExistsError{Reason: locked.Error()}
 	}
@@ -144,12 +140,12 @@ func (r *run) open(ctx context.Context) (err error) {
 	if former != nil {
 		r.warn("took over the lock of job %s (process %d on %s)", former.Job, former.PID, former.Host)
 	}
-	err = checkFolder(r.output, r.config.Overwrite) // another run may have finished meanwhile
+	err = checkFolder(ctx, r.output, r.config.Overwrite) // another run may have finished meanwhile
 	if err == nil {
-		err = errors.Join(os.MkdirAll(r.temp, 0o777), os.MkdirAll(r.stagingDir(), 0o777))
+		err = errors.Join(storage.Begin(ctx, r.temp), storage.Begin(ctx, r.stagingDir()))
 	}
 	if err != nil {
-		return r.close(ctx, err)
+		return r.close(context.WithoutCancel(ctx), err)
 	}
 	return nil
 }
@@ -159,7 +155,7 @@ func (r *run) warn(format string, args ...any) {
 }
 
 func (r *run) writeRecord(ctx context.Context) error {
-	return output.WriteJSON(ctx, filepath.Join(r.output, output.RunFile), &r.record)
+	return output.WriteJSON(ctx, storage.Join(r.output, output.RunFile), &r.record)
 }
 
 // makePlan plans and records what was chosen.
@@ -199,7 +195,7 @@ func (r *run) do(ctx context.Context, launch job.Launch) error {
 	if r.plan.NeedsDictionary() {
 		stages, err := r.plan.BuildDictionary(ctx, launch, r.temp)
 		if err != nil {
-			return r.cause(err)
+			return r.cause(ctx, err)
 		}
 		r.record.Stages = stages
 	}
@@ -219,7 +215,7 @@ func (r *run) do(ctx context.Context, launch job.Launch) error {
 func (r *run) execute(ctx context.Context, launch job.Launch, pipeline *beam.Pipeline) (job.Outcome, error) {
 	ended, err := r.config.Execute(ctx, launch, pipeline, r.temp)
 	if err != nil {
-		return job.Outcome{}, r.cause(err)
+		return job.Outcome{}, r.cause(ctx, err)
 	}
 	if id := ended.Result.JobID(); id != "" {
 		r.record.Jobs = append(r.record.Jobs, id)
@@ -229,14 +225,14 @@ func (r *run) execute(ctx context.Context, launch job.Launch, pipeline *beam.Pip
 }
 
 // cause finds out why the pipeline failed.
-func (r *run) cause(err error) error {
-	data, readErr := os.ReadFile(filepath.Join(r.temp, exceededFile))
+func (r *run) cause(ctx context.Context, err error) error {
+	data, readErr := storage.ReadFile(ctx, storage.Join(r.temp, exceededFile))
 	if readErr != nil {
 		return err
 	}
 	exceeded := &TooManyUnreadableError{}
 	if r.config.writes(output.Rejected) {
-		exceeded.Rejected = filepath.Join(r.config.Output, string(output.Rejected))
+		exceeded.Rejected = storage.Join(r.config.Output, string(output.Rejected))
 	}
 	if err := json.Unmarshal(data, &exceeded.ReadTotals); err != nil {
 		return err
@@ -246,19 +242,17 @@ func (r *run) cause(err error) error {
 
 // commit brings tables and corpus to their place. The mark of success follows when the run is closed.
 func (r *run) commit(ctx context.Context, files *records.Manifest) error {
-	if err := publish(r.stagingDir(), r.output, output.Parts()...); err != nil {
+	if err := publish(ctx, r.stagingDir(), r.output, output.Parts()...); err != nil {
 		return err
 	}
 	slog.Info("files committed", "output", r.output, "files", len(files.Files))
-	return output.WriteJSON(ctx, filepath.Join(r.output, output.ManifestFile), files)
+	return output.WriteJSON(ctx, storage.Join(r.output, output.ManifestFile), files)
 }
 
 // close ends the run: the mark of success last, or what went wrong, and no temporary files.
 func (r *run) close(ctx context.Context, err error) error {
 	if !r.begun {
-		err = errors.Join(err, os.RemoveAll(r.temp), os.RemoveAll(r.work), r.lock.Release())
-		os.Remove(r.output) // if it is empty; it is then as it was
-		return err
+		return errors.Join(err, r.removeTemporary(ctx), r.lock.Release(), removeEmpty(ctx, r.output))
 	}
 	r.record.Seconds = time.Since(r.record.Started).Seconds()
 	r.record.CPU, r.record.Peak = usage.Process()
@@ -267,7 +261,7 @@ func (r *run) close(ctx context.Context, err error) error {
 	case err == nil:
 		r.record.Status = "done"
 	case errors.As(err, &exceeded):
-		err = errors.Join(err, publish(r.stagingDir(), r.output, output.Rejected))
+		err = errors.Join(err, publish(ctx, r.stagingDir(), r.output, output.Rejected))
 		r.record.Status, r.record.Error = "failed", exceeded.Error()
 		r.record.Counts = records.Counts{Records: exceeded.Records, Unreadable: exceeded.Unreadable}
 	default:
@@ -277,9 +271,13 @@ func (r *run) close(ctx context.Context, err error) error {
 		}
 	}
 	failed := err != nil
-	err = errors.Join(err, os.RemoveAll(r.temp), os.RemoveAll(r.work), r.writeRecord(ctx))
+	err = errors.Join(err, r.removeTemporary(ctx), r.writeRecord(ctx))
 	if !failed && err == nil {
-		err = writeMark(ctx, filepath.Join(r.output, output.SuccessFile))
+		err = writeMark(ctx, storage.Join(r.output, output.SuccessFile))
 	}
 	return errors.Join(err, r.lock.Release())
+}
+
+func (r *run) removeTemporary(ctx context.Context) error {
+	return errors.Join(storage.RemoveAll(ctx, r.temp), storage.RemoveAll(ctx, r.work))
 }

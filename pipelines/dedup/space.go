@@ -2,22 +2,18 @@ package dedup
 
 import (
 	"fmt"
-	"path/filepath"
 	"strconv"
-	"syscall"
 
+	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/output"
 	"github.com/neardup/neardup/pipelines/job"
 )
 
 // checkSpace compares what the corpus may take with what is free.
 func (r *run) checkSpace() error {
-	var stat syscall.Statfs_t
-	if !r.config.writes(output.Corpus) || syscall.Statfs(r.output, &stat) != nil {
-		return nil
-	}
-	need, free := uint64(r.plan.Listing.Inputs.Bytes()), stat.Bavail*uint64(stat.Bsize)
-	if need > free {
+	free, known := storage.FreeSpace(r.output)
+	need := r.plan.Listing.Inputs.Bytes()
+	if known && r.config.writes(output.Corpus) && need > free {
 		return fmt.Errorf("corpus/ may take %d bytes and %s has %d free; make room, choose another --output, or --write pairs,clusters,removed,rejected", need, r.output, free)
 	}
 	return nil
@@ -31,15 +27,14 @@ func (r *run) spoolCompressed() {
 		large = 1 << 20
 		ample = 20 // times the compressed size: text mostly takes a tenth to a third of its size
 	)
-	var stat syscall.Statfs_t
-	if r.config.Runner != job.Local || r.config.Limit > 0 || syscall.Statfs(r.temp, &stat) != nil {
+	free, known := storage.FreeSpace(r.temp)
+	if r.config.Runner != job.Local || r.config.Limit > 0 || !known {
 		return
 	}
-	free := int64(stat.Bavail) * stat.Bsize
 	files := r.plan.Listing.Inputs.Files
 	for i := range files {
 		if f := &files[i]; f.Compression != "" && f.Size > large && f.Size*ample < free {
-			f.Spool = filepath.Join(r.temp, "plain", strconv.Itoa(i))
+			f.Spool = storage.Join(r.temp, "plain", strconv.Itoa(i))
 			free -= f.Size * ample
 		}
 	}

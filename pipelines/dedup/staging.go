@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 	"io"
-	"os"
-	"path/filepath"
+	"io/fs"
+	"slices"
 	"strings"
 
 	"github.com/neardup/neardup/io/storage"
@@ -21,19 +21,19 @@ const (
 
 // stagingDir is the folder where workers write tables and corpus. They come to their place in the
 // output when all is done, and no worker that outlives its run can reach them there.
-func (r *run) stagingDir() string { return filepath.Join(r.work, "out") }
+func (r *run) stagingDir() string { return storage.Join(r.work, "out") }
 
 // checkOutput refuses an output that is not to be filled.
-func (r *run) checkOutput() error {
-	if err := job.CheckOutputNotInInput(r.config.Inputs, r.output); err != nil {
+func (r *run) checkOutput(ctx context.Context) error {
+	if err := job.CheckOutputNotInInput(ctx, r.config.Inputs, r.output); err != nil {
 		return err
 	}
-	return checkFolder(r.output, r.config.Overwrite)
+	return checkFolder(ctx, r.output, r.config.Overwrite)
 }
 
 // claimOutput makes the output this run's own: empty of what an earlier run left, and marked.
 func (r *run) claimOutput(ctx context.Context) error {
-	if err := clean(r.output, r.work); err != nil {
+	if err := clean(ctx, r.output, r.work); err != nil {
 		return err
 	}
 	r.begun = true
@@ -41,24 +41,21 @@ func (r *run) claimOutput(ctx context.Context) error {
 }
 
 // checkFolder refuses a folder that is not ours to fill.
-func checkFolder(folder string, overwrite bool) error {
-	entries, err := os.ReadDir(folder)
-	if errors.Is(err, os.ErrNotExist) {
+func checkFolder(ctx context.Context, folder string, overwrite bool) error {
+	names, err := storage.Names(ctx, folder)
+	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	names := map[string]bool{}
-	others := false
-	for _, e := range entries {
-		names[e.Name()] = true
-		others = others || !strings.HasPrefix(e.Name(), lockFile) && !strings.HasPrefix(e.Name(), tempPrefix)
-	}
+	others := slices.ContainsFunc(names, func(name string) bool {
+		return !strings.HasPrefix(name, lockFile) && !strings.HasPrefix(name, tempPrefix)
+	})
 	switch {
-	case names[output.SuccessFile] && !overwrite:
+	case slices.Contains(names, output.SuccessFile) && !overwrite:
 		return &job.OutputExistsError{Reason: folder + " holds a finished output; give --overwrite to replace it, or another --output"}
-	case others && !names[output.RunFile]:
+	case others && !slices.Contains(names, output.RunFile):
 		return &job.OutputExistsError{Reason: folder + " is not empty and no output of neardup; give another --output"}
 	}
 	return nil
@@ -66,39 +63,47 @@ func checkFolder(folder string, overwrite bool) error {
 
 // clean removes earlier output but the folder work: _SUCCESS first and run.json last, so that an
 // interrupted clean is still recognised as ours.
-func clean(folder, work string) error {
-	names := []string{output.SuccessFile, output.ManifestFile}
+func clean(ctx context.Context, folder, work string) error {
+	remove := []string{output.SuccessFile, output.ManifestFile}
 	for _, part := range output.Parts() {
-		names = append(names, string(part))
+		remove = append(remove, string(part))
 	}
-	for _, name := range append(names, output.RunFile) {
-		if err := os.RemoveAll(filepath.Join(folder, name)); err != nil {
-			return err
-		}
-	}
-	entries, err := os.ReadDir(folder)
+	remove = append(remove, output.RunFile)
+	names, err := storage.Names(ctx, folder)
 	if err != nil {
 		return err
 	}
-	for _, e := range entries {
-		if left := filepath.Join(folder, e.Name()); strings.HasPrefix(e.Name(), tempPrefix) && left != work {
-			if err := os.RemoveAll(left); err != nil {
-				return err
-			}
+	for _, name := range names {
+		if strings.HasPrefix(name, tempPrefix) && storage.Join(folder, name) != work {
+			remove = append(remove, name)
+		}
+	}
+	for _, name := range remove {
+		if err := storage.RemoveAll(ctx, storage.Join(folder, name)); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
 // publish moves parts of the output from the staging folder, where workers wrote them, to their place.
-func publish(staging, folder string, parts ...output.Part) error {
+// A part that nothing was written of is not there.
+func publish(ctx context.Context, staging, folder string, parts ...output.Part) error {
 	for _, part := range parts {
-		err := os.Rename(filepath.Join(staging, string(part)), filepath.Join(folder, string(part)))
-		if err != nil && !errors.Is(err, os.ErrNotExist) {
+		err := storage.Move(ctx, storage.Join(staging, string(part)), storage.Join(folder, string(part)))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}
 	return nil
+}
+
+// removeEmpty removes a folder that nothing is in: it is then as it was before the run.
+func removeEmpty(ctx context.Context, folder string) error {
+	if names, err := storage.Names(ctx, folder); err != nil || len(names) > 0 {
+		return nil //nolint:nilerr // the run's own error is told
+	}
+	return storage.RemoveAll(ctx, folder)
 }
 
 // writeMark writes an empty file.

@@ -75,7 +75,7 @@ type Plan struct {
 // plan is given up, even if a read of standard input does not return.
 func NewPlan(ctx context.Context, r Request, temp string) (*Plan, error) {
 	plan, err := await(ctx, interruptGrace, func() (*Plan, error) {
-		stdin := path.Join(temp, "stdin")
+		stdin := storage.Join(temp, "stdin")
 		if err := spoolStdin(ctx, &r.Input, stdin); err != nil {
 			return nil, err
 		}
@@ -212,8 +212,10 @@ func (p *Plan) choose(sets [][]uint64) (err error) {
 const (
 	// GroupBytes is the usual size of a group.
 	GroupBytes = 4 << 20
-	// LeastGroups are enough for several workers, and MostGroups what a shuffle is spread over at most.
-	LeastGroups, MostGroups = 8, 1 << 16
+	// LeastGroups are enough for several workers.
+	LeastGroups = 8
+	// MostGroups are what a shuffle is spread over at most.
+	MostGroups = 1 << 16
 
 	entryBytes   = 9
 	maxShardBits = 12
@@ -299,7 +301,7 @@ func prefer(files []blocks.File, globs []string) (idle []string) {
 // pattern would read it.
 func matches(glob, source string) bool {
 	for ; source != "."; source = path.Dir(source) {
-		if ok, err := path.Match(glob, source); ok && err == nil {
+		if ok, err := storage.Match(glob, source); ok && err == nil {
 			return true
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"path"
 	"runtime"
 	"strconv"
 
@@ -33,7 +32,7 @@ const (
 )
 
 // Inputs is the path of the shared inputs in the temporary folder of a run.
-func Inputs(temp string) string { return path.Join(temp, inputsFile) }
+func Inputs(temp string) string { return storage.Join(temp, inputsFile) }
 
 // Share writes to the folder temp what the workers of a pipeline need to know of the plan.
 func (p *Plan) Share(ctx context.Context, temp string) error {
@@ -73,14 +72,14 @@ func (p *Plan) Read(s beam.Scope, temp string) (docs source.Documents, compared 
 // not be read.
 func (p *Plan) ReadAlone(s beam.Scope, temp string) (compared flow.Documents, rejected []flow.Rows[records.Rejected]) {
 	docs, compared, rejected := p.Read(s, temp)
-	sink.Ledger(s, path.Join(temp, readFile), docs.Facts)
+	sink.Ledger(s, storage.Join(temp, readFile), docs.Facts)
 	return compared, rejected
 }
 
 // Unreadable says how many records are, and which is the first, after a pipeline of ReadAlone; "" if
 // all could be read.
 func (p *Plan) Unreadable(ctx context.Context, temp string) (string, error) {
-	facts, err := Ledger(ctx, path.Join(temp, readFile))
+	facts, err := Ledger(ctx, storage.Join(temp, readFile))
 	if err != nil {
 		return "", err
 	}
@@ -119,7 +118,7 @@ func (p *Plan) Signature(temp string) signature.Params {
 // Dictionary is where the signature classic finds the numbers of shingles.
 func (p *Plan) Dictionary(temp string) signature.Dictionary {
 	groups := p.dictionaryGroups()
-	return signature.Dictionary{Path: path.Join(temp, dictionaryFile), Ranges: groups, Groups: groups}
+	return signature.Dictionary{Path: storage.Join(temp, dictionaryFile), Ranges: groups, Groups: groups}
 }
 
 // NeedsDictionary reports whether a pipeline must build the dictionary before documents can be signed.

@@ -4,12 +4,8 @@ package query
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -37,6 +33,8 @@ type Config struct {
 	File   string `placeholder:"FILE" help:"File with a text whose nearest are sought, instead of a document's; - is standard input." group:"Query"`
 	Most   int    `name:"nearest" short:"n" default:"10" placeholder:"N" help:"How many to list at most, of those that share a bucket (default: ${default})." group:"Query"`
 	Output string `short:"o" placeholder:"FILE" help:"Parquet file for the result; must be new." group:"Query"`
+	// Content is what File holds.
+	Content io.Reader `kong:"-"`
 
 	job.Similarity
 	job.Search
@@ -81,38 +79,39 @@ const (
 type Job struct{ config Config }
 
 // New checks what is asked; the error is a *job.UsageError, or a *job.OutputExistsError.
-func New(c Config) (*Job, error) {
+func New(ctx context.Context, c Config) (*Job, error) {
 	if err := c.validate(); err != nil {
 		return nil, err
 	}
-	return &Job{c}, c.checkOutput()
+	return &Job{c}, c.checkOutput(ctx)
 }
 
 // Run does the whole job.
 func (j *Job) Run(ctx context.Context, launch job.Launch) (answer *records.Answer, err error) {
-	r := &run{config: j.config, launch: launch}
-	if r.temp, err = os.MkdirTemp(j.config.TempDir, "neardup-"); err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(r.temp)) }()
-	if r.plan, err = job.NewPlan(ctx, job.Request{Config: j.config.shared()}, r.temp); err != nil {
-		return nil, err
-	}
-	if err := r.plan.Share(ctx, r.temp); err != nil {
-		return nil, err
-	}
-	defer r.plan.Forget(r.temp)
-	return r.do(ctx)
+	err = job.InTempFolder(ctx, j.config.TempDir, func(temp string) (err error) {
+		r := &run{config: j.config, launch: launch, temp: temp}
+		if r.plan, err = job.NewPlan(ctx, job.Request{Config: j.config.shared()}, temp); err != nil {
+			return err
+		}
+		if err := r.plan.Share(ctx, temp); err != nil {
+			return err
+		}
+		defer r.plan.Forget(temp)
+		answer, err = r.do(ctx)
+		return err
+	})
+	return answer, err
 }
 
-func (c *Config) checkOutput() error {
+func (c *Config) checkOutput(ctx context.Context) error {
 	if c.Output == "" {
 		return nil
 	}
-	if _, err := os.Lstat(c.Output); !errors.Is(err, fs.ErrNotExist) {
+	there, err := storage.Exists(ctx, c.Output)
+	if err == nil && there {
 		return &job.OutputExistsError{Reason: c.Output + " is there already; give another --output"}
 	}
-	return nil
+	return err
 }
 
 // run is one query.
@@ -160,17 +159,9 @@ func (r *run) do(ctx context.Context) (*records.Answer, error) {
 
 // readText reads the text that stands in a file, and leaves a copy for the workers.
 func (r *run) readText(ctx context.Context) (text []byte, err error) {
-	in := r.config.Stdin
-	if r.answer.Of = r.config.File; r.config.File != "-" {
-		file, err := os.Open(r.config.File)
-		if err != nil {
-			return nil, &job.UsageError{Err: err}
-		}
-		defer file.Close()
-		in = file
-	}
+	r.answer.Of = r.config.File
 	limit := int64(r.config.MaxDocBytes)
-	if text, err = io.ReadAll(io.LimitReader(in, limit+1)); err != nil {
+	if text, err = io.ReadAll(io.LimitReader(r.config.Content, limit+1)); err != nil {
 		return nil, err
 	}
 	if int64(len(text)) > limit {
@@ -181,7 +172,7 @@ func (r *run) readText(ctx context.Context) (text []byte, err error) {
 			return nil, job.Usage("--file %s: the text is not compared: %s, %d words, --min-words is %d", r.config.File, records.ReasonTooShort, words, least)
 		}
 	}
-	_, err = storage.WriteFile(ctx, filepath.Join(r.temp, textFile), func(w io.Writer) error {
+	_, err = storage.WriteFile(ctx, storage.Join(r.temp, textFile), func(w io.Writer) error {
 		_, err := w.Write(text)
 		return err
 	})
@@ -199,13 +190,13 @@ func (r *run) prepare(ctx context.Context) error {
 	docs, rejected := r.plan.ReadAlone(scope, r.temp)
 	if r.config.Of != "" {
 		nearest.Lookup{
-			Inputs: r.plan.Signature(r.temp).Inputs, ID: r.config.Of, Answer: filepath.Join(r.temp, foundFile),
+			Inputs: r.plan.Signature(r.temp).Inputs, ID: r.config.Of, Answer: storage.Join(r.temp, foundFile),
 		}.Find(scope, docs, rejected...)
 	}
 	if numbered {
 		numbering := []flow.Documents{docs}
 		if r.config.File != "" {
-			numbering = append(numbering, nearest.Text(scope, filepath.Join(r.temp, textFile)))
+			numbering = append(numbering, nearest.Text(scope, storage.Join(r.temp, textFile)))
 		}
 		r.plan.Dictionary(r.temp).Build(scope, r.plan.Text, numbering...)
 	}
@@ -220,7 +211,7 @@ func (r *run) prepare(ctx context.Context) error {
 
 // document returns the one document of the id.
 func (r *run) document(ctx context.Context) (blocks.Key, []byte, error) {
-	path := filepath.Join(r.temp, foundFile)
+	path := storage.Join(r.temp, foundFile)
 	found, err := storage.Shared[nearest.Found](ctx, path)
 	if err != nil {
 		return 0, nil, err
@@ -278,12 +269,12 @@ func (r *run) search(ctx context.Context, key blocks.Key, text []byte) (*nearest
 	if len(values) == 0 {
 		return nil, job.Usage("%s: the text has no token, so nothing resembles it", r.answer.Of)
 	}
-	query := filepath.Join(r.temp, queryFile)
+	query := storage.Join(r.temp, queryFile)
 	if err := storage.WriteShared(ctx, query, nearest.Query{Key: key, Values: values}); err != nil {
 		return nil, err
 	}
 	defer storage.Forget(query)
-	path := filepath.Join(r.temp, nearestFile)
+	path := storage.Join(r.temp, nearestFile)
 	defer storage.Forget(path)
 	pipeline, scope := beam.NewPipelineWithRoot()
 	docs, _ := r.plan.ReadAlone(scope, r.temp)

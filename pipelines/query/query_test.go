@@ -2,6 +2,7 @@ package query_test
 
 import (
 	"bufio"
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -43,7 +44,14 @@ func run(t *testing.T, args ...string) (*records.Answer, error) {
 		t.Fatal(err)
 	}
 	config.Stdin = strings.NewReader("")
-	task, err := query.New(config)
+	if config.File != "" {
+		content, err := os.ReadFile(config.File)
+		if err != nil {
+			t.Fatal(err)
+		}
+		config.Content = bytes.NewReader(content)
+	}
+	task, err := query.New(t.Context(), config)
 	if err != nil {
 		return nil, err
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/internal/beamtest"
+	"github.com/neardup/neardup/io/storage/storagetest"
 	"github.com/neardup/neardup/kernels/lsh"
 	"github.com/neardup/neardup/kernels/setsim"
 	"github.com/neardup/neardup/kernels/shingle"
@@ -53,7 +54,7 @@ func (g groups) count(t *testing.T) (n int) {
 // written returns the pairs that writePairsFn writes.
 func written(t *testing.T, edges groups) []blocks.Edge {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "pairs")
+	path := filepath.Join(storagetest.RunFolder(t), "pairs")
 	edges.each(t, func(key int64, packed func(*[]byte) bool) error {
 		return (&writePairsFn{Params{Path: path, Most: most}}).ProcessElement(t.Context(), key, packed)
 	})
@@ -208,7 +209,7 @@ func TestTooManyPairs(t *testing.T) {
 			},
 		}
 		for name, call := range calls {
-			p := Params{Threshold: threshold, Cells: 1, Most: most, Path: filepath.Join(t.TempDir(), "pairs")}
+			p := Params{Threshold: threshold, Cells: 1, Most: most, Path: filepath.Join(storagetest.RunFolder(t), "pairs")}
 			if err := call(p); !errors.Is(err, want) {
 				t.Errorf("%s, at most %d pairs: %v, want %v", name, most, err, want)
 			}

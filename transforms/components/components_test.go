@@ -14,6 +14,7 @@ import (
 	"github.com/neardup/neardup/blocks/flow"
 	"github.com/neardup/neardup/internal/beamtest"
 	"github.com/neardup/neardup/io/storage"
+	"github.com/neardup/neardup/io/storage/storagetest"
 )
 
 func TestMain(m *testing.M) { beamtest.Main(m) }
@@ -37,7 +38,7 @@ func TestConnect(t *testing.T) {
 			inputs.Splits = append(inputs.Splits, blocks.Span{File: file, Start: start, End: start + 100})
 		}
 	}
-	path := filepath.Join(t.TempDir(), "inputs.json")
+	path := filepath.Join(storagetest.RunFolder(t), "inputs.json")
 	if err := storage.WriteShared(t.Context(), path, inputs); err != nil {
 		t.Fatal(err)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/neardup/neardup/blocks/flow"
 	"github.com/neardup/neardup/internal/beamtest"
 	"github.com/neardup/neardup/io/storage"
+	"github.com/neardup/neardup/io/storage/storagetest"
 	"github.com/neardup/neardup/kernels/unionfind"
 )
 
@@ -41,7 +42,7 @@ func shared(t *testing.T) string {
 	for start := int64(0); start < most; start += most / 4 {
 		inputs.Splits = append(inputs.Splits, blocks.Span{Start: start, End: start + most/4})
 	}
-	path := filepath.Join(t.TempDir(), "inputs.json")
+	path := filepath.Join(storagetest.RunFolder(t), "inputs.json")
 	if err := storage.WriteShared(t.Context(), path, inputs); err != nil {
 		t.Fatal(err)
 	}

@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"path"
 	"reflect"
 	"slices"
 
@@ -56,7 +55,7 @@ type Params struct {
 }
 
 // folder is where batches and chunks are.
-func (p *Params) folder() string { return path.Join(p.Temp, "crowds") }
+func (p *Params) folder() string { return storage.Join(p.Temp, "crowds") }
 
 // Found is what is known of large components.
 type Found struct {
@@ -284,12 +283,12 @@ func (f *batchFn) ProcessElement(ctx context.Context, _ int64, values func(*[]by
 }
 
 func (p *Params) batchFile(crowd blocks.Key, batch int) string {
-	return path.Join(p.folder(), fmt.Sprintf("%d-%d", int64(crowd), batch))
+	return storage.Join(p.folder(), fmt.Sprintf("%d-%d", int64(crowd), batch))
 }
 
 // keptFile is that of a chunk of a crowd's kept sets.
 func (p *Params) keptFile(crowd blocks.Key, chunk int) string {
-	return path.Join(p.folder(), fmt.Sprintf("%d-kept-%d", int64(crowd), chunk))
+	return storage.Join(p.folder(), fmt.Sprintf("%d-kept-%d", int64(crowd), chunk))
 }
 
 // writeSets writes sets to a file below the folder temp, for readSets.

@@ -19,6 +19,7 @@ import (
 	"github.com/neardup/neardup/blocks/flow"
 	"github.com/neardup/neardup/internal/beamtest"
 	"github.com/neardup/neardup/io/storage"
+	"github.com/neardup/neardup/io/storage/storagetest"
 	"github.com/neardup/neardup/kernels/setsim"
 	"github.com/neardup/neardup/kernels/shingle"
 	"github.com/neardup/neardup/kernels/survivors"
@@ -135,7 +136,7 @@ var words2 = shingle.Spec{Shingle: shingle.Config{Kind: shingle.Word, K: 2}}
 // found makes, joins and lists.
 func found(t *testing.T, docs []blocks.Document, threshold setsim.Threshold, cellBytes, budget int) (pairs, links []blocks.NearPair) {
 	t.Helper()
-	temp := t.TempDir()
+	temp := storagetest.RunFolder(t)
 	p := Params{
 		Inputs: filepath.Join(temp, "inputs.json"), Threshold: threshold,
 		PairBudget: budget, ChunkBytes: cellBytes, Temp: temp,

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io"
 	"io/fs"
-	"path"
 	"slices"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
@@ -94,7 +93,7 @@ func each[T any](group func(*[]byte) bool, decode func(dst []T, block []byte) ([
 // WriteEdges writes edges to a file, sorted and each once. It reorders edges.
 func WriteEdges(ctx context.Context, file string, edges []blocks.Edge) error {
 	slices.SortFunc(edges, blocks.Edge.Compare)
-	_, err := storage.WriteBelow(ctx, path.Dir(file), file, func(w io.Writer) error {
+	_, err := storage.WriteBelow(ctx, storage.Dir(file), file, func(w io.Writer) error {
 		var buffer []byte
 		for _, e := range slices.Compact(edges) {
 			buffer = blocks.AppendEdge(buffer[:0], e)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/internal/beamtest"
+	"github.com/neardup/neardup/io/storage/storagetest"
 )
 
 func TestMain(m *testing.M) { beamtest.Main(m) }
@@ -90,7 +91,7 @@ func TestGroupsAreReadToTheEnd(t *testing.T) {
 
 // Edges come back from a file sorted and once; without a file there are none.
 func TestEdgesInAFile(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "edges")
+	file := filepath.Join(storagetest.RunFolder(t), "edges")
 	if got, err := ReadEdges(t.Context(), file); len(got) > 0 || err != nil {
 		t.Errorf("without a file: %v, %v", got, err)
 	}

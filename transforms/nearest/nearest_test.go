@@ -11,6 +11,7 @@ import (
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/internal/beamtest"
 	"github.com/neardup/neardup/io/storage"
+	"github.com/neardup/neardup/io/storage/storagetest"
 	"github.com/neardup/neardup/kernels/lsh"
 	"github.com/neardup/neardup/records"
 	"github.com/neardup/neardup/transforms/gather"
@@ -22,7 +23,7 @@ func TestNearestEqualsPlainSearch(t *testing.T) {
 	for round := range 50 {
 		p := Params{
 			Banding: lsh.Banding{Bands: 3, Rows: 2},
-			Query:   filepath.Join(t.TempDir(), "query"), Answer: filepath.Join(t.TempDir(), "answer"), Most: 1 + r.IntN(4),
+			Query:   filepath.Join(storagetest.RunFolder(t), "query"), Answer: filepath.Join(storagetest.RunFolder(t), "answer"), Most: 1 + r.IntN(4),
 		}
 		values := func() (v []uint64) {
 			for range 6 {
@@ -113,12 +114,12 @@ func TestClosest(t *testing.T) {
 
 // The id is found in documents and in rejected rows, with its positions.
 func TestLookup(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "inputs")
+	path := filepath.Join(storagetest.RunFolder(t), "inputs")
 	inputs := &blocks.Inputs{Files: []blocks.File{{Source: "a.jsonl", Size: 1000}}, Shards: 1}
 	if err := storage.WriteShared(t.Context(), path, inputs); err != nil {
 		t.Fatal(err)
 	}
-	l := Lookup{Inputs: path, ID: "x", Answer: filepath.Join(t.TempDir(), "found")}
+	l := Lookup{Inputs: path, ID: "x", Answer: filepath.Join(storagetest.RunFolder(t), "found")}
 	f := &lookupFn{Lookup: l}
 	if err := f.Setup(t.Context()); err != nil {
 		t.Fatal(err)
@@ -162,12 +163,12 @@ func TestLookup(t *testing.T) {
 
 // Of an id that is everywhere, the first documents are kept, however bundles come, and all are counted.
 func TestLookupOfMany(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "inputs")
+	path := filepath.Join(storagetest.RunFolder(t), "inputs")
 	inputs := &blocks.Inputs{Files: []blocks.File{{Source: "a.jsonl", Size: 1 << 20}}, Shards: 1}
 	if err := storage.WriteShared(t.Context(), path, inputs); err != nil {
 		t.Fatal(err)
 	}
-	l := Lookup{Inputs: path, ID: "x", Answer: filepath.Join(t.TempDir(), "found")}
+	l := Lookup{Inputs: path, ID: "x", Answer: filepath.Join(storagetest.RunFolder(t), "found")}
 	var parts [][]byte
 	emit := func(_ int64, part []byte) { parts = append(parts, part) }
 	r := rand.New(rand.NewPCG(2, 1))

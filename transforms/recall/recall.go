@@ -4,7 +4,6 @@ package recall
 
 import (
 	"context"
-	"path"
 	"reflect"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
@@ -47,8 +46,8 @@ type Params struct {
 	Temp string
 }
 
-func (p Params) sampleFile() string { return path.Join(p.Temp, "recall-sample") }
-func (p Params) truthFile() string  { return path.Join(p.Temp, "recall-truth") }
+func (p Params) sampleFile() string { return storage.Join(p.Temp, "recall-sample") }
+func (p Params) truthFile() string  { return storage.Join(p.Temp, "recall-truth") }
 
 // Choose draws the sample: the first document of each set drawn, as a component of its own.
 //

@@ -19,6 +19,7 @@ import (
 	"github.com/neardup/neardup/blocks/flow"
 	"github.com/neardup/neardup/internal/beamtest"
 	"github.com/neardup/neardup/io/storage"
+	"github.com/neardup/neardup/io/storage/storagetest"
 	"github.com/neardup/neardup/kernels/hash"
 	"github.com/neardup/neardup/kernels/setsim"
 	"github.com/neardup/neardup/kernels/shingle"
@@ -124,7 +125,7 @@ func params(t *testing.T, sample int) Params {
 	t.Helper()
 	p := Params{
 		Text:      shingle.Spec{Shingle: shingle.Config{Kind: shingle.Word, K: 1}},
-		Threshold: setsim.Threshold{Num: 1, Den: 2}, Sample: sample, Temp: t.TempDir(),
+		Threshold: setsim.Threshold{Num: 1, Den: 2}, Sample: sample, Temp: storagetest.RunFolder(t),
 	}
 	p.Inputs = filepath.Join(p.Temp, "inputs.json")
 	inputs := &blocks.Inputs{

@@ -7,7 +7,6 @@ import (
 	"io"
 	"maps"
 	"math/bits"
-	"path"
 	"reflect"
 	"slices"
 
@@ -144,7 +143,7 @@ func (f *writeRangeFn) ProcessElement(ctx context.Context, number int64, packed 
 		}
 	}
 	hashes = shingle.Set(hashes)
-	_, err := storage.WriteBelow(ctx, path.Dir(f.Dictionary.Path), f.Dictionary.rangeFile(number), func(w io.Writer) error {
+	_, err := storage.WriteBelow(ctx, storage.Dir(f.Dictionary.Path), f.Dictionary.rangeFile(number), func(w io.Writer) error {
 		return binary.Write(w, binary.LittleEndian, hashes)
 	})
 	emit(gather.Key, binary.AppendUvarint(binary.AppendUvarint(nil, uint64(number)), uint64(len(hashes))))

@@ -14,6 +14,7 @@ import (
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/internal/beamtest"
 	"github.com/neardup/neardup/io/storage"
+	"github.com/neardup/neardup/io/storage/storagetest"
 	"github.com/neardup/neardup/kernels/lsh"
 	"github.com/neardup/neardup/kernels/minhash/classic"
 	"github.com/neardup/neardup/kernels/minhash/salted"
@@ -40,7 +41,7 @@ func (g groups) each(t *testing.T, do func(key int64, packed func(*[]byte) bool)
 
 func writeInputs(t *testing.T) string {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "inputs.json")
+	path := filepath.Join(storagetest.RunFolder(t), "inputs.json")
 	inputs := &blocks.Inputs{Files: []blocks.File{{Source: "a.jsonl", Size: 1000}}, Shards: 1}
 	if err := storage.WriteShared(t.Context(), path, inputs); err != nil {
 		t.Fatal(err)
@@ -130,7 +131,7 @@ func TestDictionaryEqualsMap(t *testing.T) {
 		}
 		p := Params{
 			Inputs: writeInputs(t), Text: spec(t), Family: Classic, Banding: lsh.Banding{Signature: 6, Bands: 3, Rows: 2, AsText: true}, Seed: uint64(round),
-			Dictionary: Dictionary{Path: filepath.Join(t.TempDir(), "dictionary"), Ranges: 1 + r.IntN(40), Groups: 1 + r.IntN(9)},
+			Dictionary: Dictionary{Path: filepath.Join(storagetest.RunFolder(t), "dictionary"), Ranges: 1 + r.IntN(40), Groups: 1 + r.IntN(9)},
 		}
 		p.Text.Shingle.K = 2
 		sets := map[blocks.Key][]uint64{}
@@ -182,7 +183,7 @@ func TestDictionaryEqualsMap(t *testing.T) {
 func TestShingleOutsideOfDictionary(t *testing.T) {
 	p := Params{
 		Inputs: writeInputs(t), Text: spec(t), Family: Classic, Banding: lsh.Banding{Signature: 2, Bands: 1, Rows: 2, AsText: true},
-		Dictionary: Dictionary{Path: filepath.Join(t.TempDir(), "dictionary"), Ranges: 1, Groups: 1},
+		Dictionary: Dictionary{Path: filepath.Join(storagetest.RunFolder(t), "dictionary"), Ranges: 1, Groups: 1},
 	}
 	doc := document(0, "one two three four five six seven")
 	build(t, p, blocks.AppendDocument(nil, &doc))

@@ -9,6 +9,7 @@ import (
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/io/storage"
+	"github.com/neardup/neardup/io/storage/storagetest"
 	"github.com/neardup/neardup/kernels/lsh"
 	"github.com/neardup/neardup/kernels/minhash/fss"
 	"github.com/neardup/neardup/kernels/shingle"
@@ -35,7 +36,7 @@ type signed struct {
 // sign runs documents, in blocks of two, through one bundle.
 func sign(t *testing.T, p Params, docs []blocks.Document) (out signed) {
 	t.Helper()
-	p.Inputs = filepath.Join(t.TempDir(), "inputs.json")
+	p.Inputs = filepath.Join(storagetest.RunFolder(t), "inputs.json")
 	inputs := &blocks.Inputs{Files: []blocks.File{{Source: "a.jsonl", Size: 1000}}, Shards: 1}
 	if err := storage.WriteShared(t.Context(), p.Inputs, inputs); err != nil {
 		t.Fatal(err)

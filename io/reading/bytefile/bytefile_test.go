@@ -159,7 +159,7 @@ func TestSpoolFull(t *testing.T) {
 		}
 	}
 	oops := errors.New("oops")
-	if err := readThrough(io.Discard, func(io.Writer) error { return oops }); err != oops {
+	if err := readThrough(io.Discard, func(io.Writer) error { return oops }); !errors.Is(err, oops) {
 		t.Errorf("reading fails: error %v", err)
 	}
 }
@@ -284,7 +284,7 @@ func TestCopyAtFrameEnds(t *testing.T) {
 				}
 				n = min(n, records-at)
 				untouched := drop>>at&(1<<n-1) == 0
-				if copied := bytes.Contains(left, f); copied != untouched && !(i > 0 && bytes.Equal(f, frames[i-1])) {
+				if copied := bytes.Contains(left, f); copied != untouched && (i == 0 || !bytes.Equal(f, frames[i-1])) {
 					same := 0
 					for _, other := range frames {
 						if bytes.Equal(other, f) {

@@ -97,7 +97,7 @@ func (f Reader) open(ctx context.Context, file *blocks.File, fields codec.Fields
 	}
 	path, identity, compression := file.Path, file.Identity, file.Compression
 	if spool, ok := spooled(ctx, file); ok {
-		path, identity, compression = spool.Path, spool.Identity, ""
+		path, identity, compression = spool.Path, spool.Version, ""
 	}
 	opened, err := storage.Open(ctx, path, identity)
 	if err != nil {

@@ -9,15 +9,12 @@ import (
 )
 
 // spooled returns the plain bytes of file, if they were left by the first to read it.
-func spooled(ctx context.Context, file *blocks.File) (storage.Entry, bool) {
+func spooled(ctx context.Context, file *blocks.File) (spool storage.Info, ok bool) {
 	if file.Spool == "" {
-		return storage.Entry{}, false
+		return spool, false
 	}
-	entries, err := storage.List(ctx, file.Spool)
-	if err != nil || len(entries) != 1 {
-		return storage.Entry{}, false
-	}
-	return entries[0], true
+	spool, err := storage.Stat(ctx, file.Spool)
+	return spool, err == nil
 }
 
 // fillSpool calls read with a writer that leaves what it is given at path. Without its plain bytes a

@@ -64,7 +64,7 @@ func Listed(t testing.TB, path string) *blocks.File {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &blocks.File{Path: path, Source: filepath.Base(path), Size: entries[0].Size, Identity: entries[0].Identity}
+	return &blocks.File{Path: path, Source: filepath.Base(path), Size: entries[0].Size, Identity: entries[0].Version}
 }
 
 // Spans are those that r cuts file into.
@@ -332,7 +332,7 @@ func (s suite) ends(t *testing.T) {
 		see := func(*reading.Record) error { calls++; return told }
 		_, err := s.r.Read(t.Context(), s.file, whole, o, see)
 		again := s.r.ReadSome(t.Context(), s.file, whole, all, o, see)
-		if calls != 2 || (told == oops) != errors.Is(err, oops) || (told == oops) != errors.Is(again, oops) || told == reading.ErrStop && errors.Join(err, again) != nil {
+		if calls != 2 || errors.Is(told, oops) != errors.Is(err, oops) || errors.Is(told, oops) != errors.Is(again, oops) || errors.Is(told, reading.ErrStop) && errors.Join(err, again) != nil {
 			t.Errorf("told %v: %d calls, errors %v and %v", told, calls, err, again)
 		}
 	}

@@ -1,5 +1,3 @@
-//go:build unix
-
 // Package usage tells what the process has taken of the machine.
 package usage
 

@@ -1,0 +1,4 @@
+package storage
+
+// Renew is a heartbeat.
+func (l *Lock) Renew() error { return l.renew() }

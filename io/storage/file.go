@@ -1,0 +1,160 @@
+package storage
+
+import (
+	"bufio"
+	"context"
+	"crypto/rand"
+	"fmt"
+	"io"
+	"io/fs"
+)
+
+// File is an input file open for reading.
+type File struct {
+	Reader
+	ctx           context.Context
+	path, version string
+}
+
+// Open opens the input file path and checks that it still has the version that was listed.
+func Open(ctx context.Context, path, version string) (*File, error) {
+	store, err := At(path)
+	if err != nil {
+		return nil, err
+	}
+	r, err := store.Open(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	file := &File{Reader: r, ctx: ctx, path: path, version: version}
+	if err := file.Unchanged(); err != nil {
+		r.Close()
+		return nil, err
+	}
+	return file, nil
+}
+
+// Unchanged returns an error if the file is not what it was when it was listed. Call it after
+// the last byte was read: what was read before is then known to be of one state.
+func (f *File) Unchanged() error {
+	// Also an interrupted job asks: whether what it read was sound.
+	info, err := f.Stat(context.WithoutCancel(f.ctx))
+	if err != nil {
+		return err
+	}
+	if info.Version != f.version {
+		return fmt.Errorf("%s changed since it was listed; run again once nothing writes to it", f.path)
+	}
+	return nil
+}
+
+// Content is an open file that WriteFile wrote.
+type Content struct {
+	*io.SectionReader
+	io.Closer
+}
+
+// OpenFile opens a file that WriteFile wrote.
+func OpenFile(ctx context.Context, path string) (*Content, error) {
+	r, size, err := openWhole(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	return &Content{io.NewSectionReader(r, 0, size), r}, nil
+}
+
+// ReadFile reads a file that WriteFile wrote.
+func ReadFile(ctx context.Context, path string) ([]byte, error) {
+	r, size, err := openWhole(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	data := make([]byte, size)
+	if n, err := r.ReadAt(data, 0); n < len(data) {
+		return nil, fmt.Errorf("%s: %d of %d bytes: %w", path, n, size, err)
+	}
+	return data, nil
+}
+
+func openWhole(ctx context.Context, path string) (r Reader, size int64, err error) {
+	store, err := At(path)
+	if err != nil {
+		return nil, 0, err
+	}
+	if r, err = store.Open(ctx, path); err != nil {
+		return nil, 0, err
+	}
+	info, err := r.Stat(ctx)
+	if err != nil {
+		r.Close()
+		return nil, 0, err
+	}
+	return r, info.Size, nil
+}
+
+// Files are written in small pieces, a record at a time.
+const writeBytes = 128 << 10
+
+// WriteFile writes a file that is either whole or absent. A retry, or two workers at once, are
+// harmless.
+func WriteFile(ctx context.Context, path string, write func(io.Writer) error) (Info, error) {
+	store, err := At(path)
+	if err != nil {
+		return Info{}, err
+	}
+	return store.Create(ctx, path, If{}, func(w io.Writer) error {
+		buffer := bufio.NewWriterSize(w, writeBytes)
+		if err := write(buffer); err != nil {
+			return err
+		}
+		return buffer.Flush()
+	})
+}
+
+// mark is in each folder of a run that lasts.
+const mark = ".running"
+
+// Begin marks folder as that of a run that lasts until the folder is removed.
+func Begin(ctx context.Context, folder string) error {
+	_, err := WriteFile(ctx, Join(folder, mark), func(io.Writer) error { return nil })
+	return err
+}
+
+// WriteBelow is WriteFile for workers: it fails with fs.ErrNotExist if the run of the folder root, one
+// above path, has ended before the file is whole. Whoever still works for it must not leave anything.
+func WriteBelow(ctx context.Context, root, path string, write func(io.Writer) error) (Info, error) {
+	lasts := func() error {
+		if _, err := Stat(ctx, Join(root, mark)); err != nil {
+			return fmt.Errorf("writing %s: the run has ended: %w", path, err)
+		}
+		return nil
+	}
+	if err := lasts(); err != nil {
+		return Info{}, err // before a folder is made
+	}
+	return WriteFile(ctx, path, func(w io.Writer) error {
+		if err := write(w); err != nil {
+			return err
+		}
+		return lasts()
+	})
+}
+
+// TempFolder makes a folder for a run's temporary files, of a name of its own, in the folder parent;
+// "" is the system's. Its run begins.
+func TempFolder(ctx context.Context, parent string) (string, error) {
+	folder := Join(TempParent(parent), "neardup-"+rand.Text())
+	if err := Begin(ctx, folder); err != nil {
+		return "", err
+	}
+	return folder, nil
+}
+
+// regular refuses what is no file.
+func regular(info Info) error {
+	if info.Type&fs.ModeType != 0 {
+		return fmt.Errorf("%s: not a regular file; give - to read standard input", info.Path)
+	}
+	return nil
+}

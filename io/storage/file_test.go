@@ -1,0 +1,250 @@
+package storage_test
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/neardup/neardup/io/storage"
+)
+
+func nothing(io.Writer) error { return nil }
+
+// TestWriteBelow: as long as its run lasts a worker writes, and after it leaves nothing.
+func TestWriteBelow(t *testing.T) {
+	onStores(t, func(t *testing.T, root string) {
+		run := storage.Join(root, "run")
+		file := storage.Join(run, "sub", "file")
+		ended := func(when string, err error) {
+			t.Helper()
+			if !errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("%s: error %v, want fs.ErrNotExist", when, err)
+			}
+			if entries, err := storage.List(t.Context(), run); len(entries) > 0 || !errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("%s: left %v, %v", when, entries, err)
+			}
+		}
+		_, err := storage.WriteBelow(t.Context(), run, file, nothing)
+		ended("before it began", err)
+		if err := storage.Begin(t.Context(), run); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := storage.WriteBelow(t.Context(), run, file, nothing); err != nil {
+			t.Error(err)
+		}
+		if err := storage.WriteShared(t.Context(), storage.Join(run, "shared"), 7); err != nil {
+			t.Error(err)
+		}
+		if n, err := storage.Shared[int](t.Context(), storage.Join(run, "shared")); err != nil || *n != 7 {
+			t.Errorf("shared %v, %v", n, err)
+		}
+		_, err = storage.WriteBelow(t.Context(), run, file, func(w io.Writer) error {
+			if _, err := io.WriteString(w, "late"); err != nil {
+				return err
+			}
+			return storage.RemoveAll(t.Context(), run)
+		})
+		ended("while it wrote", err)
+		_, err = storage.WriteBelow(t.Context(), run, file, func(io.Writer) error { t.Error("it wrote"); return nil })
+		ended("after it", err)
+		ended("after it, shared", storage.WriteShared(t.Context(), storage.Join(run, "shared"), 8))
+		if _, err := storage.Shared[int](t.Context(), storage.Join(run, "shared")); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("known from before: error %v", err)
+		}
+		storage.Forget(storage.Join(run, "shared"))
+	})
+}
+
+func TestReadFile(t *testing.T) {
+	onStores(t, func(t *testing.T, folder string) {
+		path := storage.Join(folder, "file")
+		for _, content := range []string{"", "some bytes"} {
+			if _, err := storage.WriteFile(t.Context(), path, func(w io.Writer) error { _, err := io.WriteString(w, content); return err }); err != nil {
+				t.Fatal(err)
+			}
+			if got, err := storage.ReadFile(t.Context(), path); err != nil || string(got) != content {
+				t.Errorf("ReadFile: %q, %v", got, err)
+			}
+			r, err := storage.OpenFile(t.Context(), path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got, err := io.ReadAll(r); err != nil || string(got) != content {
+				t.Errorf("OpenFile: %q, %v", got, err)
+			}
+			if err := r.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+		for _, err := range []error{
+			errOf(storage.ReadFile(t.Context(), storage.Join(folder, "no"))), errOf(storage.OpenFile(t.Context(), storage.Join(folder, "no"))),
+		} {
+			if !errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("error %v, want fs.ErrNotExist", err)
+			}
+		}
+	})
+}
+
+func errOf[T any](_ T, err error) error { return err }
+
+func TestOpenOnStores(t *testing.T) {
+	onStores(t, func(t *testing.T, folder string) {
+		path := storage.Join(folder, "file")
+		first, err := storage.WriteFile(t.Context(), path, nothing)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f, err := storage.Open(t.Context(), path, first.Version)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		if _, err := storage.WriteFile(t.Context(), path, nothing); err != nil {
+			t.Fatal(err)
+		}
+		if err := f.Unchanged(); err != nil {
+			t.Errorf("what is open: %v", err)
+		}
+		if _, err := storage.Open(t.Context(), path, first.Version); err == nil {
+			t.Error("another version was opened")
+		}
+	})
+}
+
+func TestTempFolder(t *testing.T) {
+	parent := t.TempDir()
+	t.Setenv("TMPDIR", parent)
+	seen := map[string]bool{}
+	for _, in := range []string{"", "", filepath.Join(parent, "new")} {
+		folder, err := storage.TempFolder(t.Context(), in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if rel, ok := storage.Rel(parent, folder); !ok || rel == "." || seen[folder] {
+			t.Errorf("TempFolder(%q) = %s", in, folder)
+		}
+		seen[folder] = true
+		if _, err := storage.WriteBelow(t.Context(), folder, filepath.Join(folder, "x"), nothing); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestLocalCreate: what has the name and cannot give it away is an error, and nothing is left.
+func TestLocalCreate(t *testing.T) {
+	plant(t, "folder/x", "file")
+	store, err := storage.At("folder")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, try := range map[string]func() error{
+		"a folder's name": func() error { return errOf(store.Create(t.Context(), "folder", storage.If{}, nothing)) },
+		"a folder's name, if absent": func() error {
+			return errOf(store.Create(t.Context(), "folder", storage.If{Absent: true}, nothing))
+		},
+		"below a file":     func() error { return errOf(store.Create(t.Context(), "file/x", storage.If{}, nothing)) },
+		"a folder, moved":  func() error { return store.Move(t.Context(), "file", "folder") },
+		"to below a file":  func() error { return store.Move(t.Context(), "folder", "file/x") },
+		"to below itself":  func() error { return store.Move(t.Context(), "folder", "folder/y/z") },
+		"removed, is full": func() error { return store.Remove(t.Context(), "folder", storage.If{}) },
+	} {
+		if err := try(); err == nil || errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s: error %v", name, err)
+		}
+	}
+	nothingElse(t, ".", "file", "folder")
+}
+
+func TestPaths(t *testing.T) {
+	for _, tt := range []struct{ folder, name, joined, dir string }{
+		{"a", "b", "a/b", "a"}, {"/", "b", "/b", "/"}, {"a/", "./b", "a/b", "a"}, {"", "b", "b", "."},
+		{"gs://bucket", "a b", "gs://bucket/a b", "gs://bucket"}, {"s3://b/x/", "y/z", "s3://b/x/y/z", "s3://b/x/y"},
+	} {
+		if got := storage.Join(tt.folder, tt.name); got != tt.joined {
+			t.Errorf("Join(%q, %q) = %q, want %q", tt.folder, tt.name, got, tt.joined)
+		}
+		if got := storage.Dir(tt.joined); got != tt.dir {
+			t.Errorf("Dir(%q) = %q, want %q", tt.joined, got, tt.dir)
+		}
+	}
+	for _, tt := range []struct {
+		folder, name, want string
+		ok                 bool
+	}{
+		{"/a", "/a/b/c", "b/c", true}, {"/a/", "/a", ".", true}, {"/", "/a", "a", true}, {"/a", "/ab", "", false}, {"/a/b", "/a", "", false},
+		{"gs://b", "gs://b/x", "x", true}, {"gs://b", "gs://bc/x", "", false}, {"gs://b", "/b/x", "", false}, {"/", "gs://b", "", false},
+	} {
+		if got, ok := storage.Rel(tt.folder, tt.name); ok != tt.ok || ok && got != tt.want {
+			t.Errorf("Rel(%q, %q) = %q, %v", tt.folder, tt.name, got, ok)
+		}
+	}
+	for _, url := range []string{"gs://bucket/a//b", "s3://b/../c"} {
+		abs, err := storage.Abs(url)
+		resolved, err2 := storage.Resolve(url)
+		if abs != url || resolved != url || err != nil || err2 != nil || storage.IsLocal(url) {
+			t.Errorf("%s: %s, %s, %v, %v", url, abs, resolved, err, err2)
+		}
+	}
+	if _, ok := storage.FreeSpace("gs://bucket"); ok {
+		t.Error("a bucket has free space")
+	}
+}
+
+func TestResolve(t *testing.T) {
+	plant(t, "real/x")
+	link(t, "real", "alias")
+	here, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if here, err = filepath.EvalSymlinks(here); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]string{
+		"alias/x": "real/x", "alias": "real", "alias/new/deep": "real/new/deep", "none/../alias": "real", "none": "none",
+	} {
+		if got, err := storage.Resolve(path); err != nil || got != filepath.Join(here, want) {
+			t.Errorf("Resolve(%s) = %s, %v, want %s", path, got, err, want)
+		}
+	}
+	for _, path := range []string{".", "none/at/all"} {
+		if n, ok := storage.FreeSpace(path); !ok || n <= 0 {
+			t.Errorf("FreeSpace(%s) = %d, %v", path, n, ok)
+		}
+	}
+}
+
+func TestMoveBetweenStores(t *testing.T) {
+	if err := storage.Move(t.Context(), "mem://b/x", filepath.Join(t.TempDir(), "x")); err == nil || errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("error %v", err)
+	}
+}
+
+// TestVersionsDoNotComeBack, though inodes do and clocks stand still or go back.
+func TestVersionsDoNotComeBack(t *testing.T) {
+	plant(t, "x")
+	store, err := storage.At("x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ahead := time.Now().Add(time.Hour)
+	if err := os.Chtimes("x", ahead, ahead); err != nil {
+		t.Fatal(err)
+	}
+	old, err := store.Stat(t.Context(), "x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		info, err := store.Create(t.Context(), "x", storage.If{Version: old.Version}, nothing)
+		if err != nil || !info.Modified.After(old.Modified) {
+			t.Fatalf("%+v after %+v, %v", info, old, err)
+		}
+		old = info
+	}
+}

@@ -1,0 +1,213 @@
+package storage
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+)
+
+// Entry is a file as listed.
+type Entry struct {
+	Info
+	Folder string // the folder it was found below; "": it was named itself
+}
+
+// List returns the files that arg names, by path: a file itself, the files below a folder, or
+// the matches of a pattern (see Match), which may be folders too. Names that begin with a dot, or
+// with an underscore and have no ending, are left out unless they are given, as data lakes use them
+// for what is not data; so are links to folders below a folder or "**", which could lead in circles.
+func List(ctx context.Context, arg string) (entries []Entry, err error) {
+	store, err := At(arg)
+	if err != nil {
+		return nil, err
+	}
+	w := walker{ctx: ctx, store: store}
+	info, missing := store.Stat(ctx, arg)
+	switch {
+	case missing == nil: // a name, not a pattern, even if it has a star in it
+		err = w.add(info, "")
+	case !errors.Is(missing, fs.ErrNotExist):
+		return nil, missing
+	default:
+		err = w.folder(arg)
+		if errors.Is(err, fs.ErrNotExist) {
+			err = missing
+			if hasMeta(arg) {
+				err = w.pattern(arg)
+			}
+		}
+	}
+	slices.SortFunc(w.found, func(a, b Entry) int { return cmp.Compare(a.Path, b.Path) })
+	return w.found, err
+}
+
+// hidden names are what users and data lakes keep beside their data: those that begin with a dot,
+// or with an underscore and have no ending (_SUCCESS, _temporary, but not __init__.py).
+func hidden(name string) bool {
+	return strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_") && path.Ext(name) == ""
+}
+
+// walker finds the files that one argument names.
+type walker struct {
+	ctx   context.Context
+	store Store
+	found []Entry
+}
+
+func (w *walker) add(info Info, folder string) error {
+	if err := regular(info); err != nil {
+		return err
+	}
+	w.found = append(w.found, Entry{Info: info, Folder: folder})
+	return nil
+}
+
+// folder finds all files below folder.
+func (w *walker) folder(folder string) error {
+	enter := func(rel string) bool { return !hidden(path.Base(rel)) }
+	for info, err := range w.store.List(w.ctx, folder, enter) {
+		if err != nil {
+			return err
+		}
+		if hidden(path.Base(info.Path)) {
+			continue
+		}
+		info.Path = clean(info.Path)
+		target, isFolder, err := w.follow(info)
+		if err != nil {
+			return err
+		}
+		if isFolder || regular(target) != nil {
+			continue // pipes and sockets hold no documents
+		}
+		if err := w.add(target, folder); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// follow returns what a link leads to, and anything else as it is.
+func (w *walker) follow(info Info) (target Info, isFolder bool, err error) {
+	if info.Type&fs.ModeSymlink == 0 {
+		return info, false, nil
+	}
+	target, err = w.store.Stat(w.ctx, info.Path)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return target, false, err
+	}
+	for _, err := range w.store.List(w.ctx, info.Path, func(string) bool { return false }) {
+		if errors.Is(err, fs.ErrNotExist) {
+			return Info{}, false, fmt.Errorf("%s: the link leads nowhere; mend or remove it", info.Path)
+		}
+		return Info{}, true, err
+	}
+	return Info{}, true, nil
+}
+
+// pattern finds the files that match a pattern, and those below the folders that do.
+func (w *walker) pattern(arg string) error {
+	base, p, err := splitPattern(arg)
+	if err != nil {
+		return err
+	}
+	if whole, _ := p.match(nil, given); whole {
+		return w.folder(base) // base/**
+	}
+	matched, err := w.matches(base, nil, p)
+	if err != nil {
+		return err
+	}
+	if matched == 0 {
+		return fmt.Errorf("pattern %s: %w", arg, fs.ErrNotExist)
+	}
+	return nil
+}
+
+// matches finds what matches p among the names below folder, which itself has the names above, and
+// returns how many names do.
+func (w *walker) matches(folder string, above []string, p pattern) (matched int, err error) {
+	var folders []string // that match
+	enter := func(rel string) bool {
+		whole, below := p.match(slices.Concat(above, strings.Split(rel, "/")), given)
+		if whole {
+			folders = append(folders, clean(Join(folder, rel)))
+		}
+		return below && !whole // what is below a folder that matches is found by that
+	}
+	for info, err := range w.store.List(w.ctx, folder, enter) {
+		if errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+		if err != nil {
+			return 0, err
+		}
+		names := slices.Concat(above, strings.Split(relative(folder, info.Path), "/"))
+		info.Path = clean(info.Path)
+		whole, below := p.match(names, given)
+		linked := info.Type&fs.ModeSymlink != 0
+		if !whole && (!linked || !below || p.levels() < len(names)) {
+			continue
+		}
+		target, isFolder, err := w.follow(info)
+		switch {
+		case err != nil && whole:
+			return 0, err
+		case err != nil:
+			// A link that leads nowhere has nothing below it that could match.
+		case !whole && isFolder:
+			n, err := w.matches(info.Path, names, p)
+			if err != nil {
+				return 0, err
+			}
+			matched += n
+		case whole && isFolder && p.levels() >= len(names):
+			folders = append(folders, info.Path)
+		case whole && !isFolder:
+			matched++
+			if err := w.add(target, ""); err != nil {
+				return 0, err
+			}
+		}
+	}
+	for _, f := range folders {
+		if err := w.folder(f); err != nil {
+			return 0, err
+		}
+	}
+	return matched + len(folders), nil
+}
+
+// Names returns the names of the files and folders in a folder, in order. The error is fs.ErrNotExist if
+// there is no such folder.
+func Names(ctx context.Context, folder string) (names []string, err error) {
+	store, err := At(folder)
+	if err != nil {
+		return nil, err
+	}
+	for info, err := range store.List(ctx, folder, func(rel string) bool { names = append(names, rel); return false }) {
+		if err != nil {
+			return nil, err
+		}
+		names = append(names, relative(folder, info.Path))
+	}
+	slices.Sort(names)
+	return names, nil
+}
+
+// Exists reports whether there is a file or a folder at path.
+func Exists(ctx context.Context, path string) (bool, error) {
+	_, err := Stat(ctx, path)
+	if errors.Is(err, fs.ErrNotExist) {
+		_, err = Names(ctx, path)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil, err
+}

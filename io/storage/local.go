@@ -1,0 +1,314 @@
+package storage
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"iter"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// local is the Store of local file systems. A Version is size, modification time and inode.
+type local struct{}
+
+func (local) List(ctx context.Context, folder string, enter func(string) bool) iter.Seq2[Info, error] {
+	return func(yield func(Info, error) bool) { listLocal(ctx, folder, "", enter, yield) }
+}
+
+// listLocal yields what is below the folder rel of root, and reports whether to go on.
+func listLocal(ctx context.Context, root, rel string, enter func(string) bool, yield func(Info, error) bool) bool {
+	top := strings.TrimSuffix(root, "/") + "/"
+	entries, err := os.ReadDir(top + rel)
+	if errors.Is(err, fs.ErrNotExist) && rel != "" {
+		return true // removed meanwhile
+	}
+	if err != nil {
+		return yield(Info{}, err)
+	}
+	for _, e := range entries {
+		if err := ctx.Err(); err != nil {
+			return yield(Info{}, err)
+		}
+		name := e.Name()
+		if rel != "" {
+			name = rel + "/" + name
+		}
+		if e.IsDir() {
+			if (enter == nil || enter(name)) && !listLocal(ctx, root, name, enter, yield) {
+				return false
+			}
+			continue
+		}
+		info, err := e.Info()
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return yield(Info{}, err)
+		}
+		if !yield(infoOf(top+name, info), nil) {
+			return false
+		}
+	}
+	return true
+}
+
+func infoOf(path string, info fs.FileInfo) Info {
+	return Info{
+		Path: path, Size: info.Size(), Modified: info.ModTime(), Type: info.Mode().Type(),
+		Version: fmt.Sprintf("%d-%d-%d", info.Size(), info.ModTime().UnixNano(), inode(info)),
+	}
+}
+
+func (local) Stat(ctx context.Context, path string) (Info, error) {
+	if err := ctx.Err(); err != nil {
+		return Info{}, err
+	}
+	info, err := os.Stat(path)
+	if err == nil && info.IsDir() {
+		err = &fs.PathError{Op: "stat", Path: path, Err: fs.ErrNotExist}
+	}
+	if err != nil {
+		return Info{}, err
+	}
+	return infoOf(path, info), nil
+}
+
+func (local) Open(ctx context.Context, path string) (Reader, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	return localFile{f}, nil
+}
+
+// localFile is an open file without the methods that a Reader lacks.
+type localFile struct{ file *os.File }
+
+func (f localFile) ReadAt(p []byte, offset int64) (int, error) { return f.file.ReadAt(p, offset) }
+
+func (f localFile) Close() error { return f.file.Close() }
+
+func (f localFile) Stat(context.Context) (Info, error) {
+	info, err := f.file.Stat()
+	if err != nil {
+		return Info{}, err
+	}
+	return infoOf(f.file.Name(), info), nil
+}
+
+// Create fills a hidden file beside path, which takes the name when it is complete.
+func (local) Create(ctx context.Context, path string, cond If, write func(io.Writer) error) (info Info, err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("writing %s: %w", path, err)
+		}
+	}()
+	if err := ctx.Err(); err != nil {
+		return Info{}, err
+	}
+	dir := filepath.Dir(path)
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return Info{}, err
+	}
+	// Not os.CreateTemp, whose files are private: outputs are to be as readable as any file the
+	// user makes. The name does not hold path's, which may be as long as a name can be.
+	temp := filepath.Join(dir, ".neardup-"+rand.Text())
+	f, err := os.OpenFile(temp, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666)
+	if err != nil {
+		return Info{}, err
+	}
+	named := false
+	defer func() { // also after a panic
+		f.Close()
+		if !named {
+			os.Remove(temp)
+		}
+	}()
+	if err := write(f); err != nil {
+		return Info{}, err
+	}
+	if err := f.Close(); err != nil {
+		return Info{}, err
+	}
+	if err := ctx.Err(); err != nil {
+		return Info{}, err
+	}
+	switch {
+	case cond.Absent:
+		if err = renameNew(temp, path); errors.Is(err, fs.ErrExist) {
+			err = ErrPrecondition
+		}
+	case cond.Version != "":
+		err = withVersion(path, cond.Version, func(old fs.FileInfo) error {
+			if err := outlive(temp, old); err != nil {
+				return err
+			}
+			return os.Rename(temp, path)
+		})
+	default:
+		err = os.Rename(temp, path)
+	}
+	if err != nil {
+		return Info{}, err
+	}
+	named = true
+	stat, err := os.Lstat(path)
+	if err != nil {
+		return Info{}, err
+	}
+	return infoOf(path, stat), nil
+}
+
+// outlive gives the file temp a later time than old's: file systems count in steps of milliseconds
+// and use inodes again, so that a version could come back.
+func outlive(temp string, old fs.FileInfo) error {
+	info, err := os.Lstat(temp)
+	if err != nil || info.ModTime().After(old.ModTime()) {
+		return err
+	}
+	return os.Chtimes(temp, time.Time{}, old.ModTime().Add(time.Microsecond))
+}
+
+// withVersion calls do, which gives path another file or none, if that has the version, while nobody
+// else can. It does not wait for others.
+func withVersion(path, version string, do func(old fs.FileInfo) error) error {
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return ErrPrecondition
+	}
+	if err != nil {
+		return err
+	}
+	defer f.Close() // lets the lock go
+	if info, err := f.Stat(); err != nil || infoOf(path, info).Version != version {
+		return errors.Join(err, ErrPrecondition)
+	}
+	if locked, err := tryLock(f); err != nil || !locked {
+		return errors.Join(err, ErrPrecondition)
+	}
+	old, ok := current(f, path, version)
+	if !ok {
+		return ErrPrecondition
+	}
+	return do(old)
+}
+
+// current reports whether f still has its path and version: before it was locked, it may have lost
+// its name, or been written in place.
+func current(f *os.File, path, version string) (info fs.FileInfo, ok bool) {
+	mine, err := f.Stat()
+	if err != nil {
+		return nil, false
+	}
+	there, err := os.Lstat(path)
+	return mine, err == nil && os.SameFile(mine, there) && infoOf(path, mine).Version == version
+}
+
+func (local) Remove(ctx context.Context, path string, cond If) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if cond.Version != "" {
+		return withVersion(path, cond.Version, func(fs.FileInfo) error { return os.Remove(path) })
+	}
+	if err := os.Remove(path); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+func (local) RemoveAll(ctx context.Context, path string) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return os.RemoveAll(path)
+}
+
+func (local) Move(ctx context.Context, from, to string) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if _, err := os.Lstat(from); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(to), 0o777); err != nil {
+		return err
+	}
+	err := os.Rename(from, to)
+	if errors.Is(err, fs.ErrNotExist) {
+		if _, gone := os.Lstat(from); gone == nil {
+			return fmt.Errorf("moving %s: the folder of %s was removed meanwhile", from, to)
+		}
+	}
+	return err
+}
+
+// Abs returns the absolute path of a local one, and a URL as it is.
+func Abs(path string) (string, error) {
+	if !IsLocal(path) {
+		return path, nil
+	}
+	return filepath.Abs(path)
+}
+
+// Resolve returns path absolute and without links, as far as it exists. A URL has none.
+func Resolve(path string) (string, error) {
+	if !IsLocal(path) {
+		return path, nil
+	}
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return "", err
+	}
+	rest := ""
+	for {
+		real, err := filepath.EvalSymlinks(path)
+		if err == nil {
+			return filepath.Join(real, rest), nil
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
+			return "", err
+		}
+		path, rest = filepath.Dir(path), filepath.Join(filepath.Base(path), rest)
+	}
+}
+
+// FreeSpace returns how many bytes a user may still write at path, or above it where it does not
+// exist yet; ok is false if that cannot be told, as of a store.
+func FreeSpace(path string) (bytes int64, ok bool) {
+	if !IsLocal(path) {
+		return 0, false
+	}
+	for {
+		bytes, err := freeBytes(path)
+		if parent := filepath.Dir(path); errors.Is(err, fs.ErrNotExist) && parent != path {
+			path = parent
+			continue
+		}
+		return bytes, err == nil
+	}
+}
+
+// TempParent is folder or, if that is "", the system's folder for temporary files.
+func TempParent(folder string) string {
+	if folder == "" {
+		return os.TempDir()
+	}
+	return folder
+}
+
+// self is who this process is.
+func self() (host string, pid int) {
+	host, _ = os.Hostname()
+	return host, os.Getpid()
+}

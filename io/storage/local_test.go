@@ -1,0 +1,45 @@
+package storage
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// TestCurrent: who locked a file that meanwhile lost its name, or was written, does not go on.
+func TestCurrent(t *testing.T) {
+	for name, change := range map[string]func(path string) error{
+		"replaced": func(path string) error {
+			if err := os.WriteFile(path+"new", []byte("text"), 0o666); err != nil {
+				return err
+			}
+			return os.Rename(path+"new", path)
+		},
+		"removed": os.Remove,
+		"written": func(path string) error { return os.WriteFile(path, []byte("other text"), 0) },
+	} {
+		path := filepath.Join(t.TempDir(), "x")
+		if err := os.WriteFile(path, []byte("text"), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		f, err := os.Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		info, err := f.Stat()
+		if err != nil {
+			t.Fatal(err)
+		}
+		version := infoOf(path, info).Version
+		if _, ok := current(f, path, version); !ok {
+			t.Errorf("%s: not current before", name)
+		}
+		if err := change(path); err != nil {
+			t.Fatal(err)
+		}
+		if _, ok := current(f, path, version); ok {
+			t.Errorf("%s: still current", name)
+		}
+	}
+}

@@ -1,0 +1,186 @@
+package storage_test
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"iter"
+	"os"
+	"path"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/neardup/neardup/io/storage"
+	"github.com/neardup/neardup/io/storage/storagetest"
+)
+
+func TestListPatternsOfAnyDepth(t *testing.T) {
+	plant(t, "a/b.jsonl", "a/x/b.jsonl", "a/x/y/b.jsonl", "a/x/y/c.jsonl", "a/.git/b.jsonl", "a/x/.b.jsonl", "a/_tmp/b.jsonl",
+		"a/__init__.py", "other/b.jsonl", "a/x/_SUCCESS", "a/d.jsonl/part")
+	link(t, "../other", "a/linked")
+	link(t, "../b.jsonl", "a/x/again.jsonl")
+	link(t, "..", "a/x/y/circle")
+	link(t, "nowhere", "a/x/y/dangling")
+	all := []string{"a/b.jsonl", "a/d.jsonl/part", "a/x/again.jsonl", "a/x/b.jsonl", "a/x/y/b.jsonl", "a/x/y/c.jsonl"}
+	for arg, want := range map[string][]string{
+		"a/**/b.jsonl":           {"a/b.jsonl", "a/x/b.jsonl", "a/x/y/b.jsonl"},
+		"**/b.jsonl":             {"a/b.jsonl", "a/x/b.jsonl", "a/x/y/b.jsonl", "other/b.jsonl"},
+		"a/**/*.jsonl":           all, // a folder's files with it, a link to a file too
+		"a/**/**/*.jsonl":        all,
+		"a/*/**/b.jsonl":         {"a/linked/b.jsonl", "a/x/b.jsonl", "a/x/y/b.jsonl"}, // the star is a level of its own
+		"a/*/b.jsonl":            {"a/linked/b.jsonl", "a/x/b.jsonl"},
+		"a/**/y/*":               nil, // and a dangling link, which is an error
+		"a/**/y/[bc].jsonl":      {"a/x/y/b.jsonl", "a/x/y/c.jsonl"},
+		"a/**/y":                 nil,
+		"a/.git/**/b.jsonl":      {"a/.git/b.jsonl"},
+		"a/.*/b.jsonl":           {"a/.git/b.jsonl"},
+		"a/**/.b.jsonl":          {"a/x/.b.jsonl"},
+		"a/**/_SUCCESS":          {"a/x/_SUCCESS"},
+		"a/{x,linked}/b.jsonl":   {"a/linked/b.jsonl", "a/x/b.jsonl"},
+		"a/x/y/{b,c}.jsonl":      {"a/x/y/b.jsonl", "a/x/y/c.jsonl"},
+		"a/x**/b.jsonl":          {"a/x/b.jsonl"}, // no name of its own: a star
+		"./a//**/../a/*.jsonl":   nil,
+		"a/x/[!y]*.jsonl":        {"a/x/again.jsonl", "a/x/b.jsonl"},
+		"a/x/\\[!y]*.jsonl":      nil,
+		"a/**/part":              {"a/d.jsonl/part"},
+		"a/d.jsonl/**":           {"a/d.jsonl/part"},
+		"other/**":               {"other/b.jsonl"},
+		"other/**/b.jsonl/**":    {"other/b.jsonl"},
+		"a/**/x/**/y/**/b.json*": {"a/x/y/b.jsonl"},
+	} {
+		entries, err := storage.List(t.Context(), arg)
+		var got []string
+		for _, e := range entries {
+			got = append(got, e.Path)
+		}
+		if want == nil {
+			if err == nil {
+				t.Errorf("List(%q) = %q, want an error", arg, got)
+			}
+			continue
+		}
+		if err != nil || !slices.Equal(got, want) {
+			t.Errorf("List(%q) = %v\n got %q\nwant %q", arg, err, got, want)
+		}
+	}
+}
+
+// TestListBracketsInNames: a name is not a pattern, in whatever folder it is.
+func TestListBracketsInNames(t *testing.T) {
+	plant(t, "out[1]/a", "out[1]/sub/b*", "out1/no", "{x,y}/c", "x/no")
+	for arg, want := range map[string][]string{
+		"out[1]":        {"out[1]/a", "out[1]/sub/b*"},
+		"out[1]/a":      {"out[1]/a"},
+		"out[1]/sub/b*": {"out[1]/sub/b*"},
+		`out\[1]/*`:     {"out[1]/a", "out[1]/sub/b*"},
+		"out[1]/*":      {"out1/no"},
+		"{x,y}":         {"{x,y}/c"},
+		`\{x,y}/*`:      {"{x,y}/c"},
+	} {
+		if got := list(t, arg); !slices.Equal(got, want) {
+			t.Errorf("List(%q) = %q, want %q", arg, got, want)
+		}
+	}
+}
+
+// asked is a store that remembers which folders were entered.
+type asked struct {
+	storage.Store
+	entered []string
+}
+
+func (a *asked) List(ctx context.Context, folder string, enter func(string) bool) iter.Seq2[storage.Info, error] {
+	if !strings.Contains(folder, "*") { // it may be a name
+		a.entered = append(a.entered, folder)
+	}
+	return a.Store.List(ctx, folder, func(rel string) bool {
+		in := enter(rel)
+		if in {
+			a.entered = append(a.entered, folder+"/"+rel)
+		}
+		return in
+	})
+}
+
+// TestListEntersLittle: on any store, no folder is entered that cannot have a match.
+func TestListEntersLittle(t *testing.T) {
+	store := &asked{Store: &storagetest.Memory{}}
+	storage.Register("asked://", store)
+	for _, name := range []string{"data/a.jsonl", "data/sub/b.jsonl", "data/sub/deep/c.jsonl", "data/tub/d.jsonl", "data/.git/e.jsonl", "other/f.jsonl"} {
+		if _, err := storage.WriteFile(t.Context(), "asked://b/"+name, nothing); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for arg, want := range map[string]struct{ files, entered string }{
+		"data/*.jsonl":        {"data/a.jsonl", "data"},
+		"data/s*/*.jsonl":     {"data/sub/b.jsonl", "data data/sub"},
+		"data/**/d.jsonl":     {"data/tub/d.jsonl", "data data/sub data/sub/deep data/tub"},
+		"data/sub/**/*.jsonl": {"data/sub/b.jsonl data/sub/deep/c.jsonl", "data/sub data/sub/deep"},
+		"data/*/deep/**":      {"data/sub/deep/c.jsonl", "data data/sub data/sub/deep data/tub"},
+		"data/s*":             {"data/sub/b.jsonl data/sub/deep/c.jsonl", "data data/sub data/sub/deep"},
+		"data":                {"data/a.jsonl data/sub/b.jsonl data/sub/deep/c.jsonl data/tub/d.jsonl", "data data/sub data/sub/deep data/tub"},
+		"other/f.jsonl":       {"other/f.jsonl", ""},
+	} {
+		store.entered = nil
+		entries, err := storage.List(t.Context(), "asked://b/"+arg)
+		if err != nil {
+			t.Errorf("List(%q): %v", arg, err)
+		}
+		var files []string
+		for _, e := range entries {
+			files = append(files, strings.TrimPrefix(e.Path, "asked://b/"))
+		}
+		slices.Sort(store.entered)
+		entered := strings.ReplaceAll(strings.Join(slices.Compact(store.entered), " "), "asked://b/", "")
+		if got := strings.Join(files, " "); got != want.files || entered != want.entered {
+			t.Errorf("List(%q) = %s, entered %q, want %s, entered %q", arg, got, entered, want.files, want.entered)
+		}
+	}
+	for _, arg := range []string{"missing", "missing/*", "data/*.tsv", "data/x**"} {
+		if _, err := storage.List(t.Context(), "asked://b/"+arg); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("List(%q): error %v, want fs.ErrNotExist", arg, err)
+		}
+	}
+}
+
+func TestMatch(t *testing.T) {
+	for _, tt := range []struct {
+		pattern, name string
+		want          bool
+	}{
+		{"a/*", "a/b", true}, {"a/*", "a/b/c", false}, {"a/**", "a/b/c", true}, {"a/**", "a", true}, {"**", "a/b", true},
+		{"**/c", "a/b/c", true}, {"**/c", "c", true}, {"a/**/c", "a/c", true}, {"a/**/c", "b/c", false}, {"a*/**/c", "ab/x/c", true},
+		{"*", ".hidden", true}, {"[ab].{x,y}", "b.y", true}, {"[^ab]", "c", true}, {"[!ab]", "a", false}, {`\*`, "*", true}, {`\*`, "a", false},
+		{"/a/*", "/a/b", true}, {"?", "文", true}, {"", "", true}, {"a", "a/b", false},
+	} {
+		if got, err := storage.Match(tt.pattern, tt.name); got != tt.want || err != nil {
+			t.Errorf("Match(%q, %q) = %v, %v", tt.pattern, tt.name, got, err)
+		}
+		if !strings.ContainsAny(tt.pattern, "{!") && !strings.Contains(tt.pattern, "**") {
+			if got, _ := path.Match(tt.pattern, tt.name); got != tt.want {
+				t.Errorf("path.Match(%q, %q) = %v", tt.pattern, tt.name, got)
+			}
+		}
+	}
+	for _, bad := range []string{"[", "a/[b", "{a/b,c}", "[]"} {
+		if _, err := storage.Match(bad, "elsewhere"); !errors.Is(err, path.ErrBadPattern) || !strings.Contains(err.Error(), bad) {
+			t.Errorf("Match(%q): error %v", bad, err)
+		}
+	}
+}
+
+// TestListDeeply: patterns of many "**" take no time to speak of.
+func TestListDeeply(t *testing.T) {
+	deep := strings.Repeat("a/", 60) + "b"
+	if got, err := storage.Match(strings.Repeat("**/a/", 6)+"c", deep); got || err != nil {
+		t.Errorf("%v, %v", got, err)
+	}
+	plant(t, "x")
+	if err := os.MkdirAll(deep, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := storage.List(t.Context(), "**/a/**/a/**/c"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("error %v", err)
+	}
+}

@@ -1,0 +1,99 @@
+package dedup_test
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/neardup/neardup/io/storage"
+	"github.com/neardup/neardup/io/storage/storagetest"
+	"github.com/neardup/neardup/output"
+	"github.com/neardup/neardup/pipelines/dedup"
+	"github.com/neardup/neardup/pipelines/job"
+	"github.com/neardup/neardup/records"
+)
+
+// The same input in a store without folders and without rename gives the same bytes there, whether the
+// temporary files are on a disk or in the store, and nothing else is left.
+func TestSameBytesOnAnObjectStore(t *testing.T) {
+	storage.Register("objects://", &storagetest.Memory{})
+	files, err := filepath.Glob("../../testdata/tldr/*.jsonl")
+	if err != nil || len(files) == 0 {
+		t.Fatal("no test data", err)
+	}
+	for _, file := range files {
+		_, err := storage.WriteFile(t.Context(), "objects://lake/in/"+filepath.Base(file), func(w io.Writer) error {
+			_, err := io.WriteString(w, read(t, file))
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	flags := []string{"--shingle=char:5", "--threshold=0.5", "--pair-budget=100"}
+	want := promised(t, run(t, ask(t, append(flags, "../../testdata/tldr")...)))
+	for i, temp := range []string{"", t.TempDir(), "objects://lake/temp"} {
+		config := ask(t, append(flags, "objects://lake/in", "--overwrite")...)
+		config.Output, config.TempDir = "objects://lake/out", temp
+		if storage.IsLocal(temp) == (i == 2) {
+			t.Fatal("not what is meant")
+		}
+		if !storage.IsLocal(temp) {
+			config.Runner = job.Direct // which spills nothing
+		}
+		if _, err := runJob(t.Context(), config, launch(config)); err != nil {
+			t.Fatal(err)
+		}
+		finished, err := output.Open(t.Context(), config.Output)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := map[string]string{}
+		for _, file := range append(finished.Manifest.Files, records.ManifestFile{Path: output.ManifestFile}) {
+			data, err := storage.ReadFile(t.Context(), storage.Join(config.Output, file.Path))
+			if err != nil {
+				t.Fatal(err)
+			}
+			got[file.Path] = string(data)
+		}
+		sameOutput(t, "temporary files in "+temp, want, got)
+		names, err := storage.Names(t.Context(), config.Output)
+		if wanted := []string{"_SUCCESS", "clusters", "corpus", "manifest.json", "pairs", "rejected", "removed", "run.json"}; err != nil || !slices.Equal(names, wanted) {
+			t.Errorf("the output holds %v, %v", names, err)
+		}
+		if names, err := storage.Names(t.Context(), "objects://lake/temp"); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("left: %v, %v", names, err)
+		}
+		if temp != "" && storage.IsLocal(temp) {
+			if left, err := os.ReadDir(temp); err != nil || len(left) > 0 {
+				t.Errorf("left: %v, %v", left, err)
+			}
+		}
+	}
+	// A finished output is refused, and another run's lock is heeded.
+	config := ask(t, append(flags, "objects://lake/in")...)
+	config.Output = "objects://lake/out"
+	if exists := (*job.OutputExistsError)(nil); !errors.As(failure(t, config), &exists) || !strings.Contains(exists.Reason, "--overwrite") {
+		t.Errorf("a finished output: %v", exists)
+	}
+	lock, _, err := storage.Acquire(t.Context(), "objects://lake/out/.lock", "other", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer lock.Release()
+	config.Overwrite = true
+	if exists := (*job.OutputExistsError)(nil); !errors.As(failure(t, config), &exists) || !strings.Contains(exists.Reason, "held by job other") {
+		t.Errorf("a held lock: %v", exists)
+	}
+}
+
+func failure(t *testing.T, config dedup.Config) error {
+	t.Helper()
+	_, err := runJob(t.Context(), config, launch(config))
+	return err
+}
