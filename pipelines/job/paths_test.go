@@ -21,7 +21,7 @@ func TestOutputInInput(t *testing.T) {
 		"in": true, "in/out": true, "in/..out": true, "in/...": true, "in/no/such/out": true, "link/out": true,
 		"out": false, "in-out": false, "..in": false, "in/../out": false, ".": false,
 	} {
-		if err := CheckOutputNotInInput([]string{input}, filepath.Join(root, output)); (err != nil) != refused {
+		if err := CheckOutputNotInInput(t.Context(), []string{input}, filepath.Join(root, output)); (err != nil) != refused {
 			t.Errorf("output %s: error %v, refused should be %v", output, err, refused)
 		}
 	}
