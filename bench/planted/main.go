@@ -101,7 +101,7 @@ func parse(text string) (bugs []bug, err error) {
 	return bugs, nil
 }
 
-// plant returns what becomes of the bug: found, survived, or broken if the code does not compile.
+// plant returns what becomes of the bug: found, survived, or broken if code or tests do not compile.
 func (b bug) plant() (outcome string, err error) {
 	code, err := os.ReadFile(b.file)
 	if err != nil {
@@ -136,12 +136,18 @@ func (b bug) plant() (outcome string, err error) {
 		return "broken", nil
 	}
 	arguments := append([]string{"test", "-failfast", "-timeout", "10m", "-overlay", overlayFile}, b.packages...)
-	if err := exec.Command("go", arguments...).Run(); err != nil {
-		var exit *exec.ExitError
-		if errors.As(err, &exit) {
-			return "found", nil
-		}
+	test := exec.Command("go", arguments...)
+	test.Env = append(os.Environ(), "RAPID_NOFAILFILE=true") // a failing input of rapid would be left in the tree
+	out, err := test.CombinedOutput()
+	var exit *exec.ExitError
+	switch {
+	case err == nil:
+		return "survived", nil
+	case !errors.As(err, &exit):
 		return "", err
+	case bytes.Contains(out, []byte(" failed]\n")): // "[build failed]" or "[setup failed]": no test was run
+		fmt.Printf("%s", out)
+		return "broken", nil
 	}
-	return "survived", nil
+	return "found", nil
 }

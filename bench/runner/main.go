@@ -15,7 +15,7 @@ import (
 func main() {
 	one := flag.String("cell", "", "run only this cell, and print what it took (what the program calls itself with)")
 	quick := flag.Bool("quick", false, "a tenth of the elements: to see that it works")
-	neardup := flag.String("neardup", "", "the neardup binary to measure, too")
+	neardup := flag.String("neardup", "", "the neardup binary to measure, too; built with -tags prism")
 	corpus := flag.String("corpus", "", "what it is to deduplicate")
 	flag.Parse()
 	var err error

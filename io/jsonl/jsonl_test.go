@@ -122,6 +122,7 @@ func TestErrors(t *testing.T) {
 		{` null `, `not an object: it is null`},
 		{`{}`, `no text field: "text" is missing`},
 		{`{"text":null}`, `no text field: "text" is null`},
+		{`{"m.t":null,"m":{"t":"a"}}`, `no text field: "m.t" is null`},
 		{`{"text":"a","text":null}`, `no text field: "text" is null`},
 		{`{"Text":"a"}`, `no text field: "text" is missing`},
 		{`{"text":true}`, `text is not a string: "text" is a boolean`},
@@ -131,7 +132,11 @@ func TestErrors(t *testing.T) {
 		{`{"text":"a","id":{}}`, `id is not a string or number: it is an object`},
 	} {
 		var doc codec.Document
-		err := jsonl.New(defaults).Decode([]byte(c.line), &doc)
+		fields := defaults
+		if strings.Contains(c.want, `"m.t"`) {
+			fields.Text = []string{"m.t"}
+		}
+		err := jsonl.New(fields).Decode([]byte(c.line), &doc)
 		if err == nil || err.Error() != c.want {
 			t.Errorf("%s\n got %v\nwant %v", c.line, err, c.want)
 		}

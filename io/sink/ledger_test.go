@@ -98,3 +98,24 @@ func TestFailOnUnreadable(t *testing.T) {
 		t.Errorf("a fact that is cut short: error %v", err)
 	}
 }
+
+// TestFirstUnreadable: the first unreadable record is that of the first split that has one, in whatever
+// order facts come.
+func TestFirstUnreadable(t *testing.T) {
+	facts := []blocks.Fact{
+		{Kind: blocks.FactRead, Name: "10", Note: "in 10"}, {Kind: blocks.FactRead, Name: "9", Note: "in 9"},
+		{Kind: blocks.FactRead, Name: "2"}, {Kind: blocks.FactRead, Name: "11", Note: "in 11"},
+	}
+	for range facts {
+		facts = append(facts[1:], facts[0])
+		var totals ReadTotals
+		for _, fact := range facts {
+			if err := totals.Add(fact); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if totals.First != "in 9" {
+			t.Errorf("%v: the first is %q", facts, totals.First)
+		}
+	}
+}

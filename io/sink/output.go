@@ -1,7 +1,6 @@
 package sink
 
 import (
-	"bufio"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -16,18 +15,12 @@ type summed struct {
 	sha256 string
 }
 
-// Hashing whole buffers costs less than each record.
-const hashedBytes = 128 << 10
-
 // writeOutput writes the file name of the folder output, for a worker, and sums it up.
 func writeOutput(ctx context.Context, output, name string, write func(io.Writer) error) (summed, error) {
 	sum := sha256.New()
 	info, err := storage.WriteBelow(ctx, output, storage.Join(output, name), func(w io.Writer) error {
-		buffer := bufio.NewWriterSize(io.MultiWriter(w, sum), hashedBytes)
-		if err := write(buffer); err != nil {
-			return err
-		}
-		return buffer.Flush()
+		// Hashing whole buffers costs less than each record.
+		return storage.Buffered(io.MultiWriter(w, sum), write)
 	})
 	if err != nil {
 		return summed{}, err

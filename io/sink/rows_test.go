@@ -2,7 +2,9 @@ package sink
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"iter"
 	"os"
 	"path/filepath"
 	"slices"
@@ -149,5 +151,32 @@ func TestBrokenRun(t *testing.T) {
 	}
 	if err := writeRun(t.Context(), filepath.Join(temp, "gone"), filepath.Join(temp, "gone", "run"), slices.Values(rows)); err == nil {
 		t.Error("rows are written below a folder that is gone")
+	}
+}
+
+// TestBrokenRunAmongOthers: an error of one run ends the rows of all, wherever in the run it is.
+func TestBrokenRunAmongOthers(t *testing.T) {
+	oops := errors.New("oops")
+	run := func(fails bool, places ...blocks.Key) iter.Seq2[blocks.RowPart, error] {
+		return func(yield func(blocks.RowPart, error) bool) {
+			for _, at := range places {
+				if !yield(blocks.RowPart{RowPlace: blocks.RowPlace{Order: blocks.Edge{A: at}}}, nil) {
+					return
+				}
+			}
+			if fails {
+				yield(blocks.RowPart{}, oops)
+			}
+		}
+	}
+	for _, broken := range [][]blocks.Key{nil, {1}, {1, 5}, {9}} {
+		var failed error
+		merge([]iter.Seq2[blocks.RowPart, error]{run(false, 2, 4, 6), run(true, broken...), run(false, 3)}, func(_ blocks.RowPart, err error) bool {
+			failed = err
+			return err == nil
+		})
+		if !errors.Is(failed, oops) {
+			t.Errorf("a run that fails behind %v: error %v", broken, failed)
+		}
 	}
 }

@@ -26,7 +26,7 @@ func TestMain(m *testing.M) { beamtest.Main(m) }
 // TestCorpusOfGroups reads and copies a format of row groups beside one of bytes, as a job does: the
 // corpus has all but what is unreadable, in the format of each source.
 func TestCorpusOfGroups(t *testing.T) {
-	root, output := storagetest.RunFolder(t), t.TempDir()
+	root, output := t.TempDir(), storagetest.RunFolder(t)
 	var groups [][]readertest.Row
 	var want strings.Builder
 	for g := range 5 {

@@ -141,6 +141,11 @@ func TestFormats(t *testing.T) {
 			t.Errorf("%s is read as %s", f.Source, f.Format)
 		}
 	}
+	// A file beside a folder says nothing of the names in that.
+	plant(t, "in/a.jsonl", "in/sub/b.dat")
+	if got := sources(inputs(t, Options{Format: "jsonl", Fields: fields}, "in/*")); !slices.Equal(got, []string{"a.jsonl", "sub/b.dat"}) {
+		t.Errorf("files %q", got)
+	}
 }
 
 func TestPlanErrors(t *testing.T) {

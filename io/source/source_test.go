@@ -413,3 +413,23 @@ func TestFetchRanks(t *testing.T) {
 		}
 	}
 }
+
+// TestSpreadBlocksAreNotReused: who takes a block that travels may hold it.
+func TestSpreadBlocksAreNotReused(t *testing.T) {
+	var w blockWriter
+	var held [][]byte
+	w.begin(func([]byte) { t.Error("a block stays") }, func(block []byte) { held = append(held, block) })
+	const documents = 10
+	for i := range documents {
+		w.add(&blocks.Document{Key: blocks.NewKey(0, int64(i)), Text: bytes.Repeat([]byte{'x'}, blocks.BlockBytes)})
+	}
+	w.flush()
+	for i, block := range held {
+		if doc := blocks.NewDecoder(block).Document(); doc.Key != blocks.NewKey(0, int64(i)) {
+			t.Errorf("block %d begins with %v", i, doc.Key)
+		}
+	}
+	if len(held) != documents {
+		t.Errorf("%d blocks, want %d", len(held), documents)
+	}
+}

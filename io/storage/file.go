@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"sync"
 )
 
 // File is an input file open for reading.
@@ -96,6 +97,23 @@ func openWhole(ctx context.Context, path string) (r Reader, size int64, err erro
 // Files are written in small pieces, a record at a time.
 const writeBytes = 128 << 10
 
+// buffers are those of files that were written: a corpus may be many small ones.
+var buffers = sync.Pool{New: func() any { return bufio.NewWriterSize(nil, writeBytes) }}
+
+// Buffered calls write with a buffer before w, and flushes it.
+func Buffered(w io.Writer, write func(io.Writer) error) error {
+	buffer := buffers.Get().(*bufio.Writer)
+	buffer.Reset(w)
+	defer func() {
+		buffer.Reset(nil) // it holds w, and may hold an error
+		buffers.Put(buffer)
+	}()
+	if err := write(buffer); err != nil {
+		return err
+	}
+	return buffer.Flush()
+}
+
 // WriteFile writes a file that is either whole or absent. A retry, or two workers at once, are
 // harmless.
 func WriteFile(ctx context.Context, path string, write func(io.Writer) error) (Info, error) {
@@ -104,11 +122,7 @@ func WriteFile(ctx context.Context, path string, write func(io.Writer) error) (I
 		return Info{}, err
 	}
 	return store.Create(ctx, path, If{}, func(w io.Writer) error {
-		buffer := bufio.NewWriterSize(w, writeBytes)
-		if err := write(buffer); err != nil {
-			return err
-		}
-		return buffer.Flush()
+		return Buffered(w, write)
 	})
 }
 

@@ -7,6 +7,7 @@ import (
 	"math"
 	"math/big"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -226,6 +227,25 @@ func TestAssess(t *testing.T) {
 	for _, given := range [][2]int{{0, 5}, {5, 0}, {1, 1025}, {513, 2}, {math.MaxInt, 2}} {
 		if c, err := Assess(in, given[0], given[1]); err == nil {
 			t.Errorf("%d × %d: %+v, want an error", given[0], given[1], c.Banding)
+		}
+	}
+}
+
+// TestSolveWithAllRows: one band of as many rows as a signature has values is a choice too.
+func TestSolveWithAllRows(t *testing.T) {
+	background := slices.Repeat([]float64{1}, MaxSignature+1) // all percolate, so the most rows are taken
+	c, err := Solve(Input{Threshold: 1, Recall: .9, Documents: 1, Background: background})
+	if want := (Banding{Bands: 1, Rows: MaxSignature, Signature: MaxSignature}); err != nil || c.Banding != want {
+		t.Errorf("%+v, error %v, want %+v", c.Banding, err, want)
+	}
+}
+
+// TestPercolatesAboveTheBound: as many background edges as are allowed do not percolate, and more do.
+func TestPercolatesAboveTheBound(t *testing.T) {
+	for background, want := range map[float64]bool{MaxBackgroundEdges: false, math.Nextafter(MaxBackgroundEdges, 1): true} {
+		c, err := Assess(Input{Threshold: .5, Documents: 1, Background: []float64{1, background}}, 1, 1)
+		if err != nil || c.Percolates != want {
+			t.Errorf("%v edges percolate: %v, error %v", c.BackgroundEdges, c.Percolates, err)
 		}
 	}
 }

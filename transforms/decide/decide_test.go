@@ -441,3 +441,21 @@ func TestPairOfUnknownDocument(t *testing.T) {
 		t.Error("a pair of an unknown document was taken")
 	}
 }
+
+// TestDocumentsOfAnotherShard: what was known of the last shard is unknown in the next.
+func TestDocumentsOfAnotherShard(t *testing.T) {
+	f := &decideFn{in: oneFile}
+	none := func(int64, []byte) {}
+	f.StartBundle(none, none, none, none)
+	for shard := range int64(2) {
+		var profiles []byte
+		for i := range int64(2) {
+			profiles = blocks.AppendProfile(profiles, &blocks.Profile{Key: blocks.NewKey(0, 10*shard+i), Hash: blocks.SetHash{Lo: uint64(10*shard + i)}, Size: 3})
+		}
+		pairs := blocks.AppendNearPair(nil, blocks.NearPair{A: blocks.NewKey(0, 1), B: blocks.NewKey(0, 10*shard), Shared: 3})
+		err := f.ProcessElement(t.Context(), shard, beamtest.Values(profiles), beamtest.Values(pairs), beamtest.Values(), none, none, none, none)
+		if (err != nil) != (shard == 1) {
+			t.Errorf("shard %d, a pair with document 1 of shard 0: error %v", shard, err)
+		}
+	}
+}

@@ -1,13 +1,16 @@
 package sets
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/neardup/neardup/blocks"
+	"github.com/neardup/neardup/internal/beamtest"
 	"github.com/neardup/neardup/kernels/shingle"
 )
 
@@ -96,5 +99,58 @@ func TestMaxSmallDocs(t *testing.T) {
 		if got := MaxSmallDocs(budget); got != want {
 			t.Errorf("budget %d: %d documents, want %d", budget, got, want)
 		}
+	}
+}
+
+// Whatever the order of profiles, the representative is the first document in input order, and the best
+// one the preferred.
+func TestRepresentativesInAnyOrder(t *testing.T) {
+	profiles := [][]byte{}
+	for i, hash := range []uint64{1, 2, 1, 2, 1} {
+		profiles = append(profiles, blocks.AppendProfile(nil, &blocks.Profile{Key: blocks.Key(i), Hash: blocks.SetHash{Lo: hash}, Size: int(hash)}))
+	}
+	last := func(a, b *blocks.Profile) int { return cmp.Compare(b.Key, a.Key) }
+	want := []Representative{{Key: 0, Size: 1, Best: blocks.Profile{Key: 4}}, {Key: 1, Size: 2, Best: blocks.Profile{Key: 3}}}
+	for range profiles {
+		profiles = append(profiles[1:], profiles[0])
+		for _, order := range [][][]byte{profiles, {slices.Concat(profiles...)}} {
+			all, documents, err := Representatives(beamtest.Values(order...), last)
+			slices.SortFunc(all, func(a, b Representative) int { return cmp.Compare(a.Key, b.Key) })
+			for i := range all {
+				all[i].Best.Rank = nil
+			}
+			if err != nil || documents != len(profiles) || !reflect.DeepEqual(all, want) {
+				t.Errorf("%+v of %d documents, error %v, want %+v", all, documents, err, want)
+			}
+		}
+	}
+}
+
+// The set of a large component's document is an element of its own: who takes it may hold it.
+func TestLargeSetsAreNotReused(t *testing.T) {
+	f := &setsFn{Params: Params{Text: shingle.Spec{Shingle: shingle.Config{Kind: shingle.Word, K: 1}}, MaxSmallDocs: 1, Shards: 1}}
+	f.Setup()
+	none := func(int64, []byte) {}
+	held := map[int64][]byte{}
+	f.StartBundle(none, none, none, none)
+	var block []byte
+	for i := range int64(5) {
+		doc := blocks.Document{Key: blocks.NewKey(0, i), Component: blocks.NewKey(0, 1), Of: 4, Text: fmt.Appendf(nil, "text %d", i)}
+		if i == 0 { // a small one goes first, and is longer
+			doc.Component, doc.Of, doc.Text = doc.Key, 1, []byte("a b c d e f")
+		}
+		block = blocks.AppendDocument(block, &doc)
+	}
+	hold := func(key int64, part []byte) { held[key] = part }
+	if err := f.ProcessElement(context.Background(), block, none, none, hold, none); err != nil {
+		t.Fatal(err)
+	}
+	for key, part := range held {
+		if got := blocks.NewDecoder(part).SetPart().Key; int64(got) != key {
+			t.Errorf("the set sent to %d is that of %d", key, got)
+		}
+	}
+	if len(held) != 4 {
+		t.Errorf("%d sets, want 4", len(held))
 	}
 }

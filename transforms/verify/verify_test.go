@@ -182,3 +182,37 @@ func TestLargeComponentsArePassedOn(t *testing.T) {
 		t.Errorf("%d pairs, %d profiles, %d sets; want %d, %d, %d", len(pairs), profiles, len(sets), want, documents, documents)
 	}
 }
+
+// A component that is a little larger than a cell is passed on whole, even if some of its sets fill the
+// cell exactly, and one that fills it exactly is joined.
+func TestComponentsThatFillACell(t *testing.T) {
+	const documents = 4
+	set := []uint64{1, 2, 3, 4, 5}
+	var entries [][]byte
+	size := 0
+	for i := range documents {
+		blocks.SetParts(nil, blocks.NewKey(0, int64(i)), blocks.SetHash{Lo: uint64(i)}, set, func(part []byte) {
+			size = len(part)
+			entries = append(entries, blocks.AppendComponentPart(nil, 0, part))
+		})
+	}
+	for cell := range documents + 1 {
+		f := &joinFn{Params: Params{Threshold: setsim.Threshold{Num: 1, Den: 2}, CellBytes: cell * size}}
+		f.Setup()
+		var pairs []blocks.NearPair
+		passed := 0
+		err := f.ProcessElement(t.Context(), 0, beamtest.Values(entries...), func(_ int64, block []byte) {
+			var err error
+			if pairs, err = blocks.DecodeNearPairs(pairs, block); err != nil {
+				t.Fatal(err)
+			}
+		}, func(int64, []byte) { passed++ }, func(int64, []byte) {}, nil)
+		wantPairs, wantPassed := 0, documents
+		if cell == documents {
+			wantPairs, wantPassed = documents*(documents-1)/2, 0
+		}
+		if err != nil || len(pairs) != wantPairs || passed != wantPassed {
+			t.Errorf("cells of %d sets: %d pairs, %d sets passed on, want %d, %d; error %v", cell, len(pairs), passed, wantPairs, wantPassed, err)
+		}
+	}
+}

@@ -301,6 +301,18 @@ func TestCopyAtFrameEnds(t *testing.T) {
 	}
 }
 
+// TestCopyIsFramesAlone: a copy that keeps whole frames only has nothing besides them.
+func TestCopyIsFramesAlone(t *testing.T) {
+	first, second := zstdFrame(t, []byte("one\n"), zstd.WithSingleSegment(true)), zstdFrame(t, []byte("two\n"), zstd.WithSingleSegment(true))
+	in := plant(t, "lines", slices.Concat(first, second))
+	for dropped, want := range map[int64][]byte{0: second, 4: first} {
+		var b bytes.Buffer
+		if _, err := in.reader.CopyExcept(t.Context(), &b, in.file, whole, []int64{dropped}, options); err != nil || !bytes.Equal(b.Bytes(), want) {
+			t.Errorf("without the record at %d: %x, want %x, error %v", dropped, b.Bytes(), want, err)
+		}
+	}
+}
+
 // TestStopped: a copy ends within its records, too.
 func TestStopped(t *testing.T) {
 	in := plant(t, "lines", []byte("one\ntwo\nthree\n"))

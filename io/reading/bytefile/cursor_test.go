@@ -562,3 +562,26 @@ func BenchmarkReader(b *testing.B) {
 		})
 	}
 }
+
+// TestSeekBehindLong: a jump out of an over-long record ends that record.
+func TestSeekBehindLong(t *testing.T) {
+	const most = 10_000
+	f := codectest.OfLengths("lines", 2*most, nearBytes+100, 40)
+	for _, compression := range []string{"", zstded} {
+		in := plant(t, f.Format, readertest.Pack(t, f.Content, compression))
+		r, err := in.cursor(t.Context(), whole, most)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if piece, err := r.seek(0); err != nil || !piece.long {
+			t.Errorf("%q: the first is long: %v, error %v", compression, piece.long, err)
+		}
+		last := f.Records[2]
+		if piece, err := r.seek(last.Position); err != nil || string(piece.raw) != last.Raw {
+			t.Errorf("%q: seek to %d: %q, error %v", compression, last.Position, piece.raw, err)
+		}
+		if err := r.close(); err != nil {
+			t.Error(err)
+		}
+	}
+}

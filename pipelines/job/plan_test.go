@@ -1,0 +1,84 @@
+package job
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/neardup/neardup/blocks"
+	"github.com/neardup/neardup/kernels/hash"
+	"github.com/neardup/neardup/kernels/setsim"
+	"github.com/neardup/neardup/kernels/shingle"
+	"github.com/neardup/neardup/transforms/signature"
+)
+
+// planOf makes the plan of a file of lines.
+func planOf(t *testing.T, lines string) *Plan {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "in.txt")
+	if err := os.WriteFile(file, []byte(lines), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	r := Request{Config: Config{
+		Input:      Input{Inputs: []string{file}, Format: "lines", Text: []string{"text"}, MaxDocBytes: 1 << 20},
+		Similarity: Similarity{Threshold: Threshold{setsim.Threshold{Num: 4, Den: 5}}, Shingle: Shingle{shingle.Config{Kind: shingle.Word, K: 1}}},
+		Search:     Search{Recall: .9, Signature: signature.FSS, Seed: 1},
+	}}
+	plan, err := NewPlan(t.Context(), r, t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return plan
+}
+
+// TestDocumentsSeen: of an input that the sample is all of, the documents are counted and not estimated,
+// however the estimate is rounded.
+func TestDocumentsSeen(t *testing.T) {
+	const documents, size = 4, 49
+	if seen := float64(documents); int(seen/(seen*size)*(seen*size)) == documents {
+		t.Fatal("this estimate is not rounded down")
+	}
+	line := strings.Repeat("x", size-1) + "\n"
+	if plan := planOf(t, strings.Repeat(line, documents)); plan.Documents != documents {
+		t.Errorf("about %d documents of %d", plan.Documents, documents)
+	}
+}
+
+// TestSampleIsInOrder: the sets of the sample come by hash, so that those which are taken of them are the
+// same in every run.
+func TestSampleIsInOrder(t *testing.T) {
+	var lines strings.Builder
+	const documents = 100
+	for i := range documents {
+		fmt.Fprintf(&lines, "text%d\n", i)
+	}
+	sets, size, _, err := planOf(t, lines.String()+lines.String()).sample(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(sets) != documents || size != 2*documents {
+		t.Errorf("%d sets, %d shingles, want %d, %d", len(sets), size, documents, 2*documents)
+	}
+	if !slices.IsSortedFunc(sets, func(a, b []uint64) int { return hash.Sequence(a).Compare(hash.Sequence(b)) }) {
+		t.Error("the sets are not by hash")
+	}
+}
+
+// TestPrefer: the first pattern that a file matches is its preference; those that match none are named.
+func TestPrefer(t *testing.T) {
+	files := []blocks.File{{Source: "good/a.jsonl"}, {Source: "other/good/b.jsonl"}, {Source: "c.jsonl"}, {Source: "good/sub/d.jsonl"}}
+	idle := prefer(files, []string{"good", "none", "*.jsonl", "good/*", "other/good"})
+	var got []int
+	for _, f := range files {
+		got = append(got, f.Preference)
+	}
+	if want := []int{0, 4, 2, 0}; !slices.Equal(got, want) {
+		t.Errorf("preferences %v, want %v", got, want)
+	}
+	if want := []string{"none"}; !slices.Equal(idle, want) {
+		t.Errorf("idle are %q, want %q", idle, want)
+	}
+}
