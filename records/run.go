@@ -70,7 +70,7 @@ type Parameters struct {
 	ForceUnlock   bool     `json:"force_unlock"`
 	Format        string   `json:"format"`
 	ID            string   `json:"id"`
-	Inputs        []string `json:"inputs"`
+	Inputs        []string `json:"input"`
 	JobServer     string   `json:"job_server"`
 	Keep          string   `json:"keep"`
 	Limit         int64    `json:"limit"`

@@ -18,7 +18,7 @@ type compareCmd struct {
 // Run finds the pairs in each way and prints how they agree.
 func (c *compareCmd) Run(ctx context.Context, s streams) error {
 	c.Stdin = s.In
-	task, err := compare.New(ctx, c.Config)
+	task, err := compare.New(c.Config)
 	if err != nil {
 		return err
 	}

@@ -32,7 +32,7 @@ func (c *queryCmd) Run(ctx context.Context, s streams) error {
 		defer file.Close()
 		c.Content = file
 	}
-	task, err := query.New(ctx, c.Config)
+	task, err := query.New(c.Config)
 	if err != nil {
 		return err
 	}

@@ -105,15 +105,18 @@ func tooMany(method Method) error {
 type Job struct{ config Config }
 
 // New checks what is asked; the error is a *job.UsageError.
-func New(ctx context.Context, c Config) (*Job, error) {
+func New(c Config) (*Job, error) {
 	if err := c.validate(); err != nil {
 		return nil, err
 	}
-	return &Job{c}, job.CheckTempNotInInput(ctx, c.Inputs, c.TempDir)
+	return &Job{c}, nil
 }
 
 // Run does the whole job.
 func (j *Job) Run(ctx context.Context, launch job.Launch) (comparison *records.Comparison, err error) {
+	if err := job.CheckTempNotInInput(ctx, j.config.Inputs, j.config.TempDir); err != nil {
+		return nil, err
+	}
 	err = job.InTempFolder(ctx, j.config.TempDir, func(temp string) (err error) {
 		comparison, err = (&run{config: j.config, launch: launch, temp: temp}).do(ctx)
 		return err

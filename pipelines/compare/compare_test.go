@@ -44,7 +44,7 @@ func try(t *testing.T, args ...string) (*records.Comparison, error) {
 	if _, err := parser.Parse(args); err != nil {
 		t.Fatal(err)
 	}
-	task, err := compare.New(t.Context(), config)
+	task, err := compare.New(config)
 	if err != nil {
 		return nil, err
 	}

@@ -25,7 +25,7 @@ type Outcome struct {
 // Execute runs a pipeline, and waits for it to stop when ctx is done. The error of a pipeline is a
 // *PipelineError.
 func (r *Running) Execute(ctx context.Context, launch Launch, pipeline *beam.Pipeline, temp string) (Outcome, error) {
-	ended, err := await(ctx, r.interruptGrace(), func() (Outcome, error) {
+	ended, err := await(ctx, r.grace(), func() (Outcome, error) {
 		result, stages, err := launch(ctx, pipeline, temp)
 		return Outcome{result, stages}, err
 	})
@@ -38,9 +38,9 @@ func (r *Running) Execute(ctx context.Context, launch Launch, pipeline *beam.Pip
 // interruptGrace is how long an interrupted run waits for what may not stop by itself.
 const interruptGrace = 2 * time.Second
 
-// interruptGrace is how long an interrupted run waits for the runner: the local one stops by itself, and
-// has files to remove; a job on a cluster is cancelled there.
-func (r *Running) interruptGrace() time.Duration {
+// grace is how long an interrupted run waits for the runner: the local one stops by itself, and has files
+// to remove; a job on a cluster is cancelled there.
+func (r *Running) grace() time.Duration {
 	if r.Runner == Local || r.Runner.OnCluster() {
 		return math.MaxInt64
 	}

@@ -78,16 +78,19 @@ const (
 // Job is a Config that can be meant.
 type Job struct{ config Config }
 
-// New checks what is asked; the error is a *job.UsageError, or a *job.OutputExistsError.
-func New(ctx context.Context, c Config) (*Job, error) {
+// New checks what is asked; the error is a *job.UsageError.
+func New(c Config) (*Job, error) {
 	if err := c.validate(); err != nil {
 		return nil, err
 	}
-	return &Job{c}, c.checkOutput(ctx)
+	return &Job{c}, nil
 }
 
 // Run does the whole job.
 func (j *Job) Run(ctx context.Context, launch job.Launch) (answer *records.Answer, err error) {
+	if err := j.config.checkOutput(ctx); err != nil {
+		return nil, err
+	}
 	err = job.InTempFolder(ctx, j.config.TempDir, func(temp string) (err error) {
 		r := &run{config: j.config, launch: launch, temp: temp}
 		if r.plan, err = job.NewPlan(ctx, job.Request{Config: j.config.shared()}, temp); err != nil {
