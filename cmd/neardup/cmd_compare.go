@@ -20,7 +20,7 @@ func (c *compareCmd) Run(ctx context.Context, s streams) error {
 	c.Stdin = s.In
 	task, err := compare.New(c.Config)
 	if err != nil {
-		return err
+		return withHelp(err, "compare")
 	}
 	launch, err := here(c.Running, s.Err)
 	if err != nil {

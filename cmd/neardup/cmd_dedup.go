@@ -32,7 +32,7 @@ func (c *dedupCmd) Run(ctx context.Context, s streams) error {
 		c.Stdin = s.In
 		task, err := dedup.New(c.Config)
 		if err != nil {
-			return err
+			return withHelp(err, "dedup")
 		}
 		if c.Floor {
 			return c.floor(ctx, task, s.Out)

@@ -20,21 +20,15 @@ type queryCmd struct {
 // Run looks for the nearest documents and prints them.
 func (c *queryCmd) Run(ctx context.Context, s streams) error {
 	c.Stdin = s.In
-	switch c.File {
-	case "":
-	case "-":
-		c.Content = s.In
-	default: // a pipe, too
-		file, err := os.Open(c.File)
-		if err != nil {
-			return &job.UsageError{Err: err}
-		}
-		defer file.Close()
+	c.Content = s.In
+	if c.File != "-" {
+		file := &lateFile{path: c.File}
+		defer file.close()
 		c.Content = file
 	}
 	task, err := query.New(c.Config)
 	if err != nil {
-		return err
+		return withHelp(err, "query")
 	}
 	launch, err := here(c.Running, s.Err)
 	if err != nil {
@@ -52,4 +46,25 @@ func (c *queryCmd) Run(ctx context.Context, s streams) error {
 		return printJSON(s.Out, answer)
 	}
 	return report.Neighbours(s.Out, answer)
+}
+
+// lateFile is a file, or a pipe, that is opened when it is read.
+type lateFile struct {
+	path string
+	file *os.File
+}
+
+func (f *lateFile) Read(p []byte) (n int, err error) {
+	if f.file == nil {
+		if f.file, err = os.Open(f.path); err != nil {
+			return 0, &job.UsageError{Err: err}
+		}
+	}
+	return f.file.Read(p)
+}
+
+func (f *lateFile) close() {
+	if f.file != nil {
+		f.file.Close()
+	}
 }

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
+	"strings"
 	"syscall"
 
 	"github.com/alecthomas/kong"
@@ -110,7 +111,7 @@ func parse(parser *kong.Kong, args []string) (command *kong.Context, status int,
 	var mistake *kong.ParseError
 	if errors.As(err, &mistake) {
 		err = configfile.Locate(mistake.Context, err)
-		err = &job.UsageError{Err: fmt.Errorf("%w; see neardup %s--help", err, subcommand(mistake.Context))}
+		err = withHelp(err, subcommand(mistake.Context))
 	}
 	return command, status, err
 }
@@ -119,7 +120,13 @@ func subcommand(c *kong.Context) string {
 	if c == nil || c.Selected() == nil {
 		return ""
 	}
-	return c.Selected().Name + " "
+	return c.Selected().Name
+}
+
+// withHelp makes a usage error say where help is.
+func withHelp(err error, subcommand string) error {
+	command := strings.TrimSpace("neardup " + subcommand)
+	return &job.UsageError{Err: fmt.Errorf("%w; see %s --help", err, command)}
 }
 
 // exit logs an error and returns the exit status it stands for.

@@ -370,7 +370,7 @@ func TestCorpusOfChanged(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			file.Identity = info.Version
+			file.Version = info.Version
 			f := &corpusFn{Params: Params{Inputs: share(t, in), Output: storagetest.RunFolder(t)}, Options: options}
 			err = f.ProcessElement(t.Context(), 0, iterate(dropped), func([]byte) { t.Error("a fact") })
 			if err == nil || !strings.Contains(err.Error(), "changed since it was listed") {

@@ -88,13 +88,13 @@ func TestFailOnUnreadable(t *testing.T) {
 			continue
 		}
 		var got ReadTotals
-		if !errors.Is(err, ErrUnreadable) || readErr != nil || json.Unmarshal(data, &got) != nil ||
+		if !errors.Is(err, errUnreadable) || readErr != nil || json.Unmarshal(data, &got) != nil ||
 			got != (ReadTotals{Records: tt.records, Unreadable: tt.unreadable}) {
 			t.Errorf("%+v, %d of %d: error %v, file %q", tt.limit, tt.unreadable, tt.records, err, data)
 		}
 	}
 	f := &failOnUnreadableFn{Path: filepath.Join(storagetest.RunFolder(t), "exceeded")}
-	if err := f.ProcessElement(t.Context(), 0, iterate([]byte("{"))); err == nil || errors.Is(err, ErrUnreadable) {
+	if err := f.ProcessElement(t.Context(), 0, iterate([]byte("{"))); err == nil || errors.Is(err, errUnreadable) {
 		t.Errorf("a fact that is cut short: error %v", err)
 	}
 }

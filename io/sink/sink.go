@@ -157,10 +157,10 @@ type Limit struct {
 	Percent float64
 }
 
-// ErrUnreadable ends a job that has too many unreadable records.
-var ErrUnreadable = errors.New("too many unreadable records")
+// errUnreadable ends a job that has too many unreadable records.
+var errUnreadable = errors.New("too many unreadable records")
 
-// FailOnUnreadable ends the job with ErrUnreadable once everything is read, and the rejected rows are
+// FailOnUnreadable ends the job with errUnreadable once everything is read, and the rejected rows are
 // written, if there are more unreadable records than limit. The ReadTotals are then in the file
 // path. read are the facts of source.Read, written those of the table rejected.
 func FailOnUnreadable(s beam.Scope, path string, limit Limit, read, written flow.Facts) {
@@ -191,7 +191,7 @@ func (f *failOnUnreadableFn) ProcessElement(ctx context.Context, _ int64, facts 
 	if err := storage.WriteShared(ctx, f.Path, sum); err != nil {
 		return err
 	}
-	return ErrUnreadable
+	return errUnreadable
 }
 
 // emitFact emits what one file's writing came to.

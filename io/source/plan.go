@@ -146,7 +146,7 @@ func stdin(ctx context.Context, o Options) (blocks.File, error) {
 		ending = f.extensions[0]
 	}
 	return blocks.File{
-		Path: o.Stdin, Source: "stdin" + ending, Size: copied.Size, Identity: copied.Version,
+		Path: o.Stdin, Source: "stdin" + ending, Size: copied.Size, Version: copied.Version,
 		Format: f.name, IDIsSource: f.idIsSource,
 	}, nil
 }
@@ -183,7 +183,7 @@ func selectFiles(entries []storage.Entry, name string) (files []chosen, skipped 
 			skipped = append(skipped, e.Path)
 			continue
 		}
-		file := blocks.File{Path: e.Path, Size: e.Size, Identity: e.Version, Format: f.name, IDIsSource: f.idIsSource}
+		file := blocks.File{Path: e.Path, Size: e.Size, Version: e.Version, Format: f.name, IDIsSource: f.idIsSource}
 		files = append(files, chosen{file, e.Folder})
 	}
 	return files, skipped, nil

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -130,8 +131,11 @@ func WriteFile(ctx context.Context, path string, write func(io.Writer) error) (I
 const mark = ".running"
 
 // Begin marks folder as that of a run that lasts until the folder is removed.
-func Begin(ctx context.Context, folder string) error {
-	_, err := WriteFile(ctx, Join(folder, mark), func(io.Writer) error { return nil })
+func Begin(ctx context.Context, folder string) error { return WriteEmpty(ctx, Join(folder, mark)) }
+
+// WriteEmpty writes a file whose name says all.
+func WriteEmpty(ctx context.Context, path string) error {
+	_, err := WriteFile(ctx, path, func(io.Writer) error { return nil })
 	return err
 }
 
@@ -155,12 +159,18 @@ func WriteBelow(ctx context.Context, root, path string, write func(io.Writer) er
 	})
 }
 
-// TempFolder makes a folder for a run's temporary files, of a name of its own, in the folder parent;
-// "" is the system's. Its run begins.
-func TempFolder(ctx context.Context, parent string) (string, error) {
-	folder := Join(TempParent(parent), "neardup-"+rand.Text())
+// TempFolder makes a folder for a run's temporary files, of a name of its own, in the folder parent,
+// which must be there; "" is the system's. On a disk only the user may look into it, for it holds
+// texts. Its run begins.
+func TempFolder(ctx context.Context, parent string) (folder string, err error) {
+	folder = Join(parent, "neardup-"+rand.Text())
+	if IsLocal(parent) {
+		if folder, err = privateFolder(parent); err != nil {
+			return "", err
+		}
+	}
 	if err := Begin(ctx, folder); err != nil {
-		return "", err
+		return "", errors.Join(err, RemoveAll(context.WithoutCancel(ctx), folder))
 	}
 	return folder, nil
 }

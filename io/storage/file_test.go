@@ -120,7 +120,10 @@ func TestTempFolder(t *testing.T) {
 	parent := t.TempDir()
 	t.Setenv("TMPDIR", parent)
 	seen := map[string]bool{}
-	for _, in := range []string{"", "", filepath.Join(parent, "new")} {
+	if folder, err := storage.TempFolder(t.Context(), filepath.Join(parent, "missing")); err == nil {
+		t.Errorf("%s was made in a folder that is not there", folder)
+	}
+	for _, in := range []string{"", "", parent} {
 		folder, err := storage.TempFolder(t.Context(), in)
 		if err != nil {
 			t.Fatal(err)
@@ -129,6 +132,10 @@ func TestTempFolder(t *testing.T) {
 			t.Errorf("TempFolder(%q) = %s", in, folder)
 		}
 		seen[folder] = true
+		// It holds users' texts.
+		if info, err := os.Stat(folder); err != nil || info.Mode().Perm() != 0o700 {
+			t.Errorf("%s has mode %v, %v", folder, info.Mode(), err)
+		}
 		if _, err := storage.WriteBelow(t.Context(), folder, filepath.Join(folder, "x"), nothing); err != nil {
 			t.Error(err)
 		}
@@ -246,5 +253,22 @@ func TestVersionsDoNotComeBack(t *testing.T) {
 			t.Fatalf("%+v after %+v, %v", info, old, err)
 		}
 		old = info
+	}
+}
+
+// TestRemoveEmpty: what somebody put into the folder stays.
+func TestRemoveEmpty(t *testing.T) {
+	plant(t, "full/x")
+	if err := os.Mkdir("empty", 0o777); err != nil {
+		t.Fatal(err)
+	}
+	for _, folder := range []string{"full", "empty", "missing"} {
+		storage.RemoveEmpty(t.Context(), folder)
+	}
+	if _, err := os.Stat("full/x"); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat("empty"); err == nil {
+		t.Error("the empty folder is there")
 	}
 }

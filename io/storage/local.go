@@ -14,6 +14,9 @@ import (
 	"time"
 )
 
+// beingWritten begins the names of files that are being written.
+const beingWritten = ".neardup-"
+
 // local is the Store of local file systems. A Version is size, modification time and inode.
 type local struct{}
 
@@ -88,13 +91,21 @@ func (local) Open(ctx context.Context, path string) (Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	return localFile{f}, nil
+	return localFile{ctx, f}, nil
 }
 
 // localFile is an open file without the methods that a Reader lacks.
-type localFile struct{ file *os.File }
+type localFile struct {
+	ctx  context.Context
+	file *os.File
+}
 
-func (f localFile) ReadAt(p []byte, offset int64) (int, error) { return f.file.ReadAt(p, offset) }
+func (f localFile) ReadAt(p []byte, offset int64) (int, error) {
+	if err := f.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return f.file.ReadAt(p, offset)
+}
 
 func (f localFile) Close() error { return f.file.Close() }
 
@@ -122,7 +133,7 @@ func (local) Create(ctx context.Context, path string, cond If, write func(io.Wri
 	}
 	// Not os.CreateTemp, whose files are private: outputs are to be as readable as any file the
 	// user makes. The name does not hold path's, which may be as long as a name can be.
-	temp := filepath.Join(dir, ".neardup-"+rand.Text())
+	temp := filepath.Join(dir, beingWritten+rand.Text())
 	f, err := os.OpenFile(temp, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666)
 	if err != nil {
 		return Info{}, err
@@ -305,6 +316,15 @@ func TempParent(folder string) string {
 		return os.TempDir()
 	}
 	return folder
+}
+
+// privateFolder makes a folder in parent that only the user may look into.
+func privateFolder(parent string) (string, error) {
+	folder, err := os.MkdirTemp(parent, "neardup-")
+	if err != nil {
+		return "", err
+	}
+	return filepath.Abs(folder)
 }
 
 // self is who this process is.

@@ -82,8 +82,14 @@ func Acquire(ctx context.Context, path, job string, force bool) (lock *Lock, for
 		ctx: context.WithoutCancel(ctx), store: store, path: path,
 		holder: Holder{Host: host, PID: pid, Job: job}, stop: make(chan struct{}),
 	}
+	if err := regularLock(ctx, store, path); err != nil {
+		return nil, nil, err
+	}
 	var before lockState
 	for {
+		if err := ctx.Err(); err != nil {
+			return nil, nil, err
+		}
 		now, err := readLock(ctx, store, path)
 		if err != nil {
 			return nil, nil, err
@@ -114,6 +120,23 @@ func Acquire(ctx context.Context, path, job string, force bool) (lock *Lock, for
 		lock.done.Go(lock.beat)
 		return lock, former, nil
 	}
+}
+
+// regularLock refuses a lock file that is a link, a pipe or the like: it could be read and never written,
+// or not even be opened.
+func regularLock(ctx context.Context, store Store, path string) error {
+	for info, err := range store.List(ctx, Dir(path), func(string) bool { return false }) {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if info.Path == path && info.Type != 0 {
+			return fmt.Errorf("%s: not a regular file, so it is no lock; remove it", path)
+		}
+	}
+	return nil
 }
 
 // readLock returns what the lock file says.

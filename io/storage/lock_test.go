@@ -10,10 +10,12 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -406,5 +408,22 @@ func TestLockOfEarlierVersions(t *testing.T) {
 	}
 	if err := lock.Release(); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestLockIsNoFile: a link, which might be read and never replaced, and a pipe, which would wait for
+// ever, are refused by name.
+func TestLockIsNoFile(t *testing.T) {
+	for name, plant := range map[string]func(path string) error{
+		"a link that leads nowhere": func(path string) error { return os.Symlink("nowhere", path) },
+		"a pipe":                    func(path string) error { return syscall.Mkfifo(path, 0o600) },
+	} {
+		path := filepath.Join(t.TempDir(), ".lock")
+		if err := plant(path); err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := storage.Acquire(t.Context(), path, "job", true); err == nil || !strings.Contains(err.Error(), path+": not a regular file") {
+			t.Errorf("%s: error %v", name, err)
+		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"io/fs"
 	"iter"
 	"regexp"
+	"strings"
 	"time"
 )
 
@@ -41,8 +42,8 @@ type Store interface {
 	Remove(ctx context.Context, path string, cond If) error
 	// RemoveAll removes the object at path and all below the folder path; neither need be there.
 	RemoveAll(ctx context.Context, path string) error
-	// Move gives an object, or all below a folder, another path, and replaces objects there. It works
-	// by path, also while the source is open. The error is fs.ErrNotExist if the source is missing,
+	// Move gives an object, or all below a folder, another path. It replaces an object there, but a
+	// folder must not be there yet, or be empty. It works by path, also while the source is open. The error is fs.ErrNotExist if the source is missing,
 	// and only then. Objects of a folder may move one after another.
 	Move(ctx context.Context, from, to string) error
 }
@@ -116,6 +117,17 @@ func RemoveAll(ctx context.Context, path string) error {
 	}
 	return store.RemoveAll(ctx, path)
 }
+
+// RemoveEmpty removes a folder that nothing is in. Others, and stores without folders, stay as they are.
+func RemoveEmpty(ctx context.Context, folder string) {
+	if store, err := At(folder); err == nil {
+		_ = store.Remove(ctx, folder, If{}) // which refuses a folder that something is in
+	}
+}
+
+// BeingWritten reports whether a name is that of a file that is, or was when its writer died, being
+// written.
+func BeingWritten(name string) bool { return strings.HasPrefix(name, beingWritten) }
 
 // Move gives an object, or all below a folder, another path in the same store. The error is
 // fs.ErrNotExist if the source is missing, and only then.

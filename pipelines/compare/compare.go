@@ -42,10 +42,13 @@ const (
 	Signatures Method = "signatures"
 )
 
+// Methods are all of them.
+func Methods() []Method { return []Method{BruteForce, MinHash, Signatures} }
+
 // Vars are the values that the tags of Config refer to.
 func Vars() map[string]string {
 	vars := job.Vars()
-	vars["comparisons"] = job.Names(BruteForce, MinHash, Signatures)
+	vars["comparisons"] = job.Names(Methods()...)
 	return vars
 }
 
@@ -64,7 +67,7 @@ func (c *Config) validate() error {
 	}
 	switch {
 	case len(c.Methods) < 2:
-		return job.Usage("--methods %s: name two at least, of %s", job.Names(c.Methods...), job.Names(BruteForce, MinHash, Signatures))
+		return job.Usage("--methods %s: name two at least, of %s", job.Names(c.Methods...), job.Listed(Methods()...))
 	case c.Runner.OnCluster():
 		return job.Usage("--runner %s: compare runs on this machine; leave it out", c.Runner)
 	case slices.Contains(c.Inputs, "-"):
@@ -229,7 +232,7 @@ func (r *run) pairs(ctx context.Context, method Method) ([]blocks.Edge, error) {
 	params := baseline.Params{Threshold: r.plan.Threshold, Path: path, Most: maxPairs}
 	if method == BruteForce {
 		params.Cells = cells(r.plan.Shingles)
-		baseline.BruteForce(scope, docs, r.plan.Text, params)
+		baseline.BruteForce(scope, docs, r.plan.Spec, params)
 	} else {
 		params.Cells = cells(r.values())
 		signing := r.plan.Signature(r.temp)

@@ -84,7 +84,7 @@ func buildMeasurement(s beam.Scope, p *Plan, temp string) {
 
 func (p *Plan) measuring(temp string) recall.Params {
 	return recall.Params{
-		Inputs: job.Inputs(temp), Text: p.Text, Threshold: p.Threshold,
+		Inputs: job.Inputs(temp), Text: p.Spec, Threshold: p.Threshold,
 		Sample: p.Config.MeasureRecall, Temp: temp,
 	}
 }
@@ -97,7 +97,7 @@ func (p *Plan) components(inputs string) components.Params {
 }
 
 func (p *Plan) sets() sets.Params {
-	return sets.Params{Text: p.Text, MaxSmallDocs: sets.MaxSmallDocs(p.Config.PairBudget), Shards: p.componentShards()}
+	return sets.Params{Text: p.Spec, MaxSmallDocs: sets.MaxSmallDocs(p.Config.PairBudget), Shards: p.componentShards()}
 }
 
 func (p *Plan) verify() verify.Params {

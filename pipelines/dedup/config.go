@@ -101,11 +101,14 @@ func (c *Config) validate() error {
 	if err := shared.Validate(); err != nil {
 		return err
 	}
+	if _, err := storage.At(c.Output); err != nil {
+		return job.Usage("--output %w", err)
+	}
 	switch {
 	case c.Output == "" && !c.DryRun:
 		return job.Usage("no output: give --output DIR")
 	case len(c.Write) == 0:
-		return job.Usage("nothing to write: give --write, any of %s", job.Names(output.Parts()...))
+		return job.Usage("nothing to write: give --write, any of %s", job.Listed(output.Parts()...))
 	case c.MeasureRecall < 0 || c.MeasureRecall > maxMeasureRecall:
 		return job.Usage("--measure-recall %d: must be between 1 and %d", c.MeasureRecall, maxMeasureRecall)
 	case c.MeasureRecall > 0 && c.Method == Exact:

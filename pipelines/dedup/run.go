@@ -252,7 +252,9 @@ func (r *run) commit(ctx context.Context, files *records.Manifest) error {
 // close ends the run: the mark of success last, or what went wrong, and no temporary files.
 func (r *run) close(ctx context.Context, err error) error {
 	if !r.begun {
-		return errors.Join(err, r.removeTemporary(ctx), r.lock.Release(), removeEmpty(ctx, r.output))
+		err = errors.Join(err, r.removeTemporary(ctx), r.lock.Release())
+		storage.RemoveEmpty(ctx, r.output) // it is then as it was
+		return err
 	}
 	r.record.Seconds = time.Since(r.record.Started).Seconds()
 	r.record.CPU, r.record.Peak = usage.Process()
@@ -273,7 +275,7 @@ func (r *run) close(ctx context.Context, err error) error {
 	failed := err != nil
 	err = errors.Join(err, r.removeTemporary(ctx), r.writeRecord(ctx))
 	if !failed && err == nil {
-		err = writeMark(ctx, storage.Join(r.output, output.SuccessFile))
+		err = storage.WriteEmpty(ctx, storage.Join(r.output, output.SuccessFile))
 	}
 	return errors.Join(err, r.lock.Release())
 }

@@ -3,7 +3,6 @@ package dedup
 import (
 	"context"
 	"errors"
-	"io"
 	"io/fs"
 	"slices"
 	"strings"
@@ -33,10 +32,11 @@ func (r *run) checkOutput(ctx context.Context) error {
 
 // claimOutput makes the output this run's own: empty of what an earlier run left, and marked.
 func (r *run) claimOutput(ctx context.Context) error {
-	if err := clean(ctx, r.output, r.work); err != nil {
+	r.begun = true
+	// What was begun to be removed is removed, interrupted or not: half an output is none.
+	if err := clean(context.WithoutCancel(ctx), r.output, r.work); err != nil {
 		return err
 	}
-	r.begun = true
 	return r.writeRecord(ctx)
 }
 
@@ -50,7 +50,7 @@ func checkFolder(ctx context.Context, folder string, overwrite bool) error {
 		return err
 	}
 	others := slices.ContainsFunc(names, func(name string) bool {
-		return !strings.HasPrefix(name, lockFile) && !strings.HasPrefix(name, tempPrefix)
+		return !strings.HasPrefix(name, lockFile) && !strings.HasPrefix(name, tempPrefix) && !storage.BeingWritten(name)
 	})
 	switch {
 	case slices.Contains(names, output.SuccessFile) && !overwrite:
@@ -96,18 +96,4 @@ func publish(ctx context.Context, staging, folder string, parts ...output.Part) 
 		}
 	}
 	return nil
-}
-
-// removeEmpty removes a folder that nothing is in: it is then as it was before the run.
-func removeEmpty(ctx context.Context, folder string) error {
-	if names, err := storage.Names(ctx, folder); err != nil || len(names) > 0 {
-		return nil //nolint:nilerr // the run's own error is told
-	}
-	return storage.RemoveAll(ctx, folder)
-}
-
-// writeMark writes an empty file.
-func writeMark(ctx context.Context, file string) error {
-	_, err := storage.WriteFile(ctx, file, func(io.Writer) error { return nil })
-	return err
 }

@@ -1,6 +1,7 @@
 package dedup_test
 
 import (
+	"context"
 	"errors"
 	"io"
 	"io/fs"
@@ -96,4 +97,45 @@ func failure(t *testing.T, config dedup.Config) error {
 	t.Helper()
 	_, err := runJob(t.Context(), config, launch(config))
 	return err
+}
+
+// interrupting interrupts the run when something is removed from the output.
+type interrupting struct {
+	storage.Store
+	interrupt func()
+}
+
+func (s *interrupting) RemoveAll(ctx context.Context, path string) error {
+	if s.interrupt != nil && strings.HasPrefix(path, "interrupting://lake/out/_SUCCESS") {
+		s.interrupt()
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return s.Store.RemoveAll(ctx, path)
+}
+
+// An interruption while an old output is removed does not leave half of it with the record of a run that
+// is done.
+func TestInterruptedWhileAnOldOutputIsRemoved(t *testing.T) {
+	store := &interrupting{Store: &storagetest.Memory{}}
+	storage.Register("interrupting://", store)
+	config := ask(t, "../../testdata/tldr", "--overwrite")
+	config.Output = "interrupting://lake/out"
+	if err := failure(t, config); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	store.interrupt = cancel
+	if _, err := runJob(ctx, config, launch(config)); !errors.Is(err, context.Canceled) {
+		t.Fatalf("error %v", err)
+	}
+	names, err := storage.Names(t.Context(), config.Output)
+	if err != nil || !slices.Equal(names, []string{"run.json"}) {
+		t.Errorf("the output holds %v, %v", names, err)
+	}
+	data, err := storage.ReadFile(t.Context(), storage.Join(config.Output, "run.json"))
+	if err != nil || !strings.Contains(string(data), `"status": "failed"`) {
+		t.Errorf("run.json says %s, %v", data, err)
+	}
 }

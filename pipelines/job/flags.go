@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/neardup/neardup/io/source"
+	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/kernels/setsim"
 	"github.com/neardup/neardup/kernels/shingle"
 	"github.com/neardup/neardup/kernels/textnorm"
@@ -30,7 +31,7 @@ type Config struct {
 
 // Input says what is read, and what of it is compared.
 type Input struct {
-	Inputs []string `arg:"" name:"input" help:"Files, folders or patterns to read, in order; - is standard input."`
+	Inputs []string `arg:"" optional:"" name:"input" help:"Files, folders or patterns to read, in order; - is standard input."`
 
 	Format      Format   `help:"Format of the input: ${formats} (default: by file name)." placeholder:"NAME" group:"Input"`
 	Text        []string `default:"text" sep:"none" placeholder:"COLUMN" help:"Text column; give it again to join several by one blank. Dotted paths reach nested fields (default: ${default})." group:"Input"`
@@ -149,18 +150,23 @@ func Vars() map[string]string {
 	return map[string]string{
 		"formats":        strings.Join(source.Formats(), ", "),
 		"normalizations": strings.Join(textnorm.Steps(), ", "),
-		"signatures":     Names(signature.FSS, signature.Classic, signature.Salted),
+		"signatures":     Names(signature.Families()...),
 		"runners":        Names(Local, Flink, Spark, Prism, Direct),
 	}
 }
 
 // Names are the values of an enum as a tag lists them.
-func Names[T ~string](values ...T) string {
+func Names[T ~string](values ...T) string { return join(values, ",") }
+
+// Listed are the values of an enum as a message lists them.
+func Listed[T ~string](values ...T) string { return join(values, ", ") }
+
+func join[T ~string](values []T, separator string) string {
 	var names []string
 	for _, v := range values {
 		names = append(names, string(v))
 	}
-	return strings.Join(names, ",")
+	return strings.Join(names, separator)
 }
 
 // UsageError is a mistake in what was asked: exit status 2.
@@ -182,6 +188,9 @@ const (
 
 // Validate returns a *UsageError for what cannot be meant.
 func (c *Config) Validate() error {
+	if _, err := storage.At(c.TempDir); err != nil {
+		return Usage("--temp-dir %w", err)
+	}
 	switch {
 	case len(c.Inputs) == 0:
 		return Usage("no input: give files, folders or patterns")

@@ -59,7 +59,7 @@ type Plan struct {
 	// Shingles is the estimate of the sum of their sets' sizes.
 	Shingles  int64
 	Threshold setsim.Threshold
-	Text      shingle.Spec
+	Spec      shingle.Spec
 	Choice    lsh.Choice
 	// IDBytes are those of an id, on average.
 	IDBytes int
@@ -105,7 +105,7 @@ func spoolStdin(ctx context.Context, in *Input, file string) error {
 }
 
 func makePlan(ctx context.Context, r Request, stdin string) (*Plan, error) {
-	p := &Plan{Request: r, Threshold: r.Threshold.Threshold, Text: r.Spec(), reading: r.Reading(stdin)}
+	p := &Plan{Request: r, Threshold: r.Threshold.Threshold, Spec: r.Spec(), reading: r.Reading(stdin)}
 	var err error
 	p.Listing, err = source.Plan(ctx, r.Inputs, p.reading)
 	if broken := (*reading.ContentError)(nil); errors.As(err, &broken) {
@@ -146,7 +146,7 @@ func (p *Plan) sampleSets() int {
 // sample returns the distinct shingle sets of the planner's sample, by hash, and the sum of all
 // sets' sizes.
 func (p *Plan) sample(ctx context.Context) (sets [][]uint64, size int, sampled source.Sampled, err error) {
-	shingler := p.Text.New()
+	shingler := p.Spec.New()
 	byHash := map[hash.Sum128][]uint64{}
 	var shingles []uint64
 	sampled, err = source.Sample(ctx, p.Listing.Inputs, p.reading, func(text []byte) {

@@ -82,3 +82,15 @@ func TestPrefer(t *testing.T) {
 		t.Errorf("idle are %q, want %q", idle, want)
 	}
 }
+
+// Every family of signatures has a format id of its own.
+func TestFormatIDs(t *testing.T) {
+	seen := map[string]bool{"": true}
+	for _, family := range signature.Families() {
+		id := Formats(family).Signature
+		if seen[id] {
+			t.Errorf("%s has the id %q", family, id)
+		}
+		seen[id] = true
+	}
+}

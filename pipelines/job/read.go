@@ -64,7 +64,7 @@ func (p *Plan) Read(s beam.Scope, temp string) (docs source.Documents, compared 
 	if p.Request.MinWords == 0 {
 		return docs, docs.Blocks, rejected
 	}
-	compared, short := signature.LongEnough(s, docs.Blocks, Inputs(temp), p.Text.Normalize, p.Request.MinWords)
+	compared, short := signature.LongEnough(s, docs.Blocks, Inputs(temp), p.Spec.Normalize, p.Request.MinWords)
 	return docs, compared, append(rejected, short)
 }
 
@@ -110,7 +110,7 @@ func (p *Plan) Signature(temp string) signature.Params {
 	banding := p.Choice.Banding
 	banding.AsText = p.NeedsDictionary()
 	return signature.Params{
-		Inputs: Inputs(temp), Text: p.Text, Family: p.Request.Signature, Dictionary: p.Dictionary(temp),
+		Inputs: Inputs(temp), Text: p.Spec, Family: p.Request.Signature, Dictionary: p.Dictionary(temp),
 		Banding: banding, Seed: p.Request.Seed, Exact: p.Request.Exact, ShardBits: p.shardBits(),
 	}
 }
@@ -128,7 +128,7 @@ func (p *Plan) NeedsDictionary() bool { return p.Request.Signature == signature.
 func (p *Plan) BuildDictionary(ctx context.Context, launch Launch, temp string) ([]records.Stage, error) {
 	pipeline, scope := beam.NewPipelineWithRoot()
 	_, compared, _ := p.Read(scope, temp)
-	p.Dictionary(temp).Build(scope, p.Text, compared)
+	p.Dictionary(temp).Build(scope, p.Spec, compared)
 	ended, err := p.Request.Execute(ctx, launch, pipeline, temp)
 	if err != nil {
 		return nil, err
@@ -163,8 +163,8 @@ func (p *Plan) Metadata(added map[string]string) map[string]string {
 	all := map[string]string{
 		"measure":                  "jaccard",
 		"neardup.threshold":        strconv.FormatFloat(p.Threshold.Float(), 'g', -1, 64),
-		"neardup.shingle":          p.Text.Shingle.String(),
-		"neardup.normalize":        p.Text.Normalize.String(),
+		"neardup.shingle":          p.Spec.Shingle.String(),
+		"neardup.normalize":        p.Spec.Normalize.String(),
 		"neardup.signature":        string(p.Request.Signature),
 		"neardup.seed":             strconv.FormatUint(p.Request.Seed, 10),
 		"neardup.bands":            strconv.Itoa(p.Choice.Bands),

@@ -47,6 +47,9 @@ func (c *Config) validate() error {
 	if err := shared.Validate(); err != nil {
 		return err
 	}
+	if _, err := storage.At(c.Output); err != nil {
+		return job.Usage("--output %w", err)
+	}
 	switch {
 	case c.Of == "" && c.File == "":
 		return job.Usage("nothing to look for: give --of ID, or a text by --file FILE (- is standard input)")
@@ -171,7 +174,7 @@ func (r *run) readText(ctx context.Context) (text []byte, err error) {
 		return nil, job.Usage("--file %s: more than --max-doc-bytes %d", r.config.File, limit)
 	}
 	if least := r.config.MinWords; least > 0 {
-		if words := shingle.NewWordCounter(r.plan.Text.Normalize).Words(text); words < least {
+		if words := shingle.NewWordCounter(r.plan.Spec.Normalize).Words(text); words < least {
 			return nil, job.Usage("--file %s: the text is not compared: %s, %d words, --min-words is %d", r.config.File, records.ReasonTooShort, words, least)
 		}
 	}
@@ -201,7 +204,7 @@ func (r *run) prepare(ctx context.Context) error {
 		if r.config.File != "" {
 			numbering = append(numbering, nearest.Text(scope, storage.Join(r.temp, textFile)))
 		}
-		r.plan.Dictionary(r.temp).Build(scope, r.plan.Text, numbering...)
+		r.plan.Dictionary(r.temp).Build(scope, r.plan.Spec, numbering...)
 	}
 	if _, err := r.config.Execute(ctx, r.launch, pipeline, r.temp); err != nil {
 		return err
@@ -291,7 +294,7 @@ func (r *run) search(ctx context.Context, key blocks.Key, text []byte) (*nearest
 
 // compare reads the nearest documents, and finds how similar they are.
 func (r *run) compare(ctx context.Context, text []byte, found *nearest.Nearest) error {
-	shingler := r.plan.Text.New()
+	shingler := r.plan.Spec.New()
 	own := shingle.Set(shingler.Shingles(nil, text))
 	r.answer.Size, r.answer.Candidates = int32(len(own)), found.Candidates
 	inputs := r.plan.Listing.Inputs

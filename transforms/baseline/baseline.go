@@ -300,7 +300,7 @@ var ErrTooMany = errors.New("too many pairs")
 
 // tooMany ends the job and leaves a file for Pairs: of a step's error the launcher sees only the text.
 func (p *Params) tooMany(ctx context.Context) error {
-	_, err := storage.WriteFile(ctx, p.Path+exceeded, func(io.Writer) error { return nil })
+	_, err := storage.WriteBelow(ctx, storage.Dir(p.Path), p.Path+exceeded, func(io.Writer) error { return nil })
 	return errors.Join(ErrTooMany, err)
 }
 

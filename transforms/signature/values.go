@@ -32,6 +32,9 @@ const (
 	Salted  Family = "salted"
 )
 
+// Families are all of them.
+func Families() []Family { return []Family{FSS, Classic, Salted} }
+
 // Sign signs documents and makes their band keys. For FSS, documents of one bundle with the same
 // shingles have an edge instead; see minHash. Documents without a token are rejected.
 //

@@ -62,7 +62,7 @@ func (f Reader) Inspect(ctx context.Context, file *blocks.File, o reading.Option
 }
 
 func inspectCompression(ctx context.Context, file *blocks.File) (string, error) {
-	f, err := storage.Open(ctx, file.Path, file.Identity)
+	f, err := storage.Open(ctx, file.Path, file.Version)
 	if err != nil {
 		return "", err
 	}
@@ -86,15 +86,19 @@ func (f Reader) Cut(file *blocks.File, size int64) (cuts []int64) {
 	return cuts
 }
 
-// Read reads all records of a span. The first to read a compressed file fills its spool.
+// Read reads all records of a span. The first to read a compressed file to its end fills its spool.
 func (f Reader) Read(ctx context.Context, file *blocks.File, span blocks.Span, o reading.Options, see func(*reading.Record) error) (progress reading.Progress, err error) {
-	if _, ok := spooled(ctx, file); file.Spool == "" || ok {
-		return f.read(ctx, file, span, o, see, nil)
+	if _, ok := spooled(ctx, file); file.Spool == "" || ok || span.Start > 0 || span.End != blocks.End {
+		progress, err = f.read(ctx, file, span, o, see, nil)
+	} else {
+		fillSpool(ctx, file.Spool, func(spool io.Writer) error {
+			progress, err = f.read(ctx, file, span, o, see, spool)
+			return err // ErrStop, too: the spool is not whole
+		})
 	}
-	fillSpool(ctx, file.Spool, func(spool io.Writer) error {
-		progress, err = f.read(ctx, file, span, o, see, spool)
-		return err
-	})
+	if errors.Is(err, reading.ErrStop) {
+		err = nil
+	}
 	return progress, err
 }
 
@@ -128,9 +132,7 @@ func (f Reader) read(ctx context.Context, file *blocks.File, span blocks.Span, o
 			continue
 		}
 		c.decode(p, &record)
-		if err := see(&record); errors.Is(err, reading.ErrStop) {
-			return progress, nil
-		} else if err != nil {
+		if err := see(&record); err != nil {
 			return progress, err
 		}
 	}
@@ -184,7 +186,7 @@ func (f Reader) CopyExcept(ctx context.Context, w io.Writer, file *blocks.File, 
 	defer func() { err = errors.Join(err, c.close()) }()
 	put, end := writeKept(w), func() error { return nil }
 	if file.Compression != "" {
-		packed, failed := storage.Open(ctx, file.Path, file.Identity)
+		packed, failed := storage.Open(ctx, file.Path, file.Version)
 		if failed != nil {
 			return 0, failed
 		}

@@ -102,8 +102,14 @@ func TestSpool(t *testing.T) {
 		if _, err := in.reader.Read(t.Context(), in.file, whole, options, func(*reading.Record) error { return oops }); !errors.Is(err, oops) {
 			t.Errorf("%s: error %v", compression, err)
 		}
+		if _, err := in.reader.Read(t.Context(), in.file, whole, options, func(*reading.Record) error { return reading.ErrStop }); err != nil {
+			t.Errorf("%s: error %v", compression, err)
+		}
+		if _, err := in.reader.Read(t.Context(), in.file, blocks.Span{End: 2000}, options, func(*reading.Record) error { return nil }); err != nil {
+			t.Errorf("%s: error %v", compression, err)
+		}
 		if _, err := os.Stat(in.file.Spool); err == nil {
-			t.Errorf("%s: a read that failed leaves its bytes", compression)
+			t.Errorf("%s: a read that failed, was stopped or ended early leaves its bytes", compression)
 		}
 		spool(t, in)
 		if plain, err := os.ReadFile(in.file.Spool); err != nil || !bytes.Equal(plain, f.Content) {

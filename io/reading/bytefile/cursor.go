@@ -95,7 +95,7 @@ func (f Reader) open(ctx context.Context, file *blocks.File, fields codec.Fields
 			return nil, fmt.Errorf("%s: %w", file.Path, err)
 		}
 	}
-	path, identity, compression := file.Path, file.Identity, file.Compression
+	path, identity, compression := file.Path, file.Version, file.Compression
 	if spool, ok := spooled(ctx, file); ok {
 		path, identity, compression = spool.Path, spool.Version, ""
 	}

@@ -105,7 +105,7 @@ func (Groups) Inspect(ctx context.Context, file *blocks.File, o reading.Options)
 
 // withFile calls do with the file, which must be the same before and after.
 func withFile(ctx context.Context, file *blocks.File, do func(io.ReaderAt) error) (err error) {
-	f, err := storage.Open(ctx, file.Path, file.Identity)
+	f, err := storage.Open(ctx, file.Path, file.Version)
 	if err != nil {
 		return err
 	}

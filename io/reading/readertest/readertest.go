@@ -64,7 +64,7 @@ func Listed(t testing.TB, path string) *blocks.File {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &blocks.File{Path: path, Source: filepath.Base(path), Size: entries[0].Size, Identity: entries[0].Version}
+	return &blocks.File{Path: path, Source: filepath.Base(path), Size: entries[0].Size, Version: entries[0].Version}
 }
 
 // Spans are those that r cuts file into.
@@ -377,7 +377,7 @@ func (s suite) changes(t *testing.T) {
 		if err := os.WriteFile(s.file.Path, s.Stored, 0o666); err != nil {
 			t.Fatal(err)
 		}
-		s.file.Identity = Listed(t, s.file.Path).Identity
+		s.file.Version = Listed(t, s.file.Path).Version
 		changed := len(s.Records) == 0
 		if changed {
 			change()

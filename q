@@ -1,0 +1,1 @@
+a secret text of mine
