@@ -6,11 +6,11 @@ import (
 	"testing"
 
 	"github.com/neardup/neardup/io/codec"
+	"github.com/neardup/neardup/io/codec/delimited"
+	"github.com/neardup/neardup/io/codec/jsonl"
+	"github.com/neardup/neardup/io/codec/plaintext"
+	"github.com/neardup/neardup/io/codec/sgml"
 	"github.com/neardup/neardup/io/codectest"
-	"github.com/neardup/neardup/io/delimited"
-	"github.com/neardup/neardup/io/jsonl"
-	"github.com/neardup/neardup/io/plaintext"
-	"github.com/neardup/neardup/io/sgml"
 )
 
 // TestFormatsAgree writes thirty documents in every format and reads them back.

@@ -7,12 +7,12 @@ import (
 	"strings"
 
 	"github.com/neardup/neardup/io/codec"
-	"github.com/neardup/neardup/io/delimited"
-	"github.com/neardup/neardup/io/jsonl"
-	"github.com/neardup/neardup/io/plaintext"
+	"github.com/neardup/neardup/io/codec/delimited"
+	"github.com/neardup/neardup/io/codec/jsonl"
+	"github.com/neardup/neardup/io/codec/plaintext"
+	"github.com/neardup/neardup/io/codec/sgml"
 	"github.com/neardup/neardup/io/reading"
 	"github.com/neardup/neardup/io/reading/bytefile"
-	"github.com/neardup/neardup/io/sgml"
 )
 
 // format binds a name of --format to its reader.

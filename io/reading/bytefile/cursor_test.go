@@ -18,13 +18,13 @@ import (
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/io/codec"
+	"github.com/neardup/neardup/io/codec/delimited"
+	"github.com/neardup/neardup/io/codec/jsonl"
+	"github.com/neardup/neardup/io/codec/plaintext"
+	"github.com/neardup/neardup/io/codec/sgml"
 	"github.com/neardup/neardup/io/codectest"
-	"github.com/neardup/neardup/io/delimited"
-	"github.com/neardup/neardup/io/jsonl"
-	"github.com/neardup/neardup/io/plaintext"
 	"github.com/neardup/neardup/io/reading"
 	"github.com/neardup/neardup/io/reading/readertest"
-	"github.com/neardup/neardup/io/sgml"
 )
 
 const anyLength = 1 << 30

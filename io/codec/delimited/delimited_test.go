@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"github.com/neardup/neardup/io/codec"
+	"github.com/neardup/neardup/io/codec/delimited"
 	"github.com/neardup/neardup/io/codectest"
-	"github.com/neardup/neardup/io/delimited"
 )
 
 func TestTSV(t *testing.T) {

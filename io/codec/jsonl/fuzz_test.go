@@ -10,8 +10,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/neardup/neardup/io/codec"
+	"github.com/neardup/neardup/io/codec/jsonl"
 	"github.com/neardup/neardup/io/codectest"
-	"github.com/neardup/neardup/io/jsonl"
 )
 
 func FuzzJSONL(f *testing.F) {

@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"github.com/neardup/neardup/io/codec"
+	"github.com/neardup/neardup/io/codec/sgml"
 	"github.com/neardup/neardup/io/codectest"
-	"github.com/neardup/neardup/io/sgml"
 )
 
 // article returns an article of the collection's form.

@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"github.com/neardup/neardup/io/codec"
+	"github.com/neardup/neardup/io/codec/jsonl"
 	"github.com/neardup/neardup/io/codectest"
-	"github.com/neardup/neardup/io/jsonl"
 )
 
 var defaults = codec.Fields{Text: []string{"text"}, ID: "id"}

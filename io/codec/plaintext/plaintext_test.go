@@ -4,8 +4,8 @@ import (
 	"testing"
 
 	"github.com/neardup/neardup/io/codec"
+	"github.com/neardup/neardup/io/codec/plaintext"
 	"github.com/neardup/neardup/io/codectest"
-	"github.com/neardup/neardup/io/plaintext"
 )
 
 func TestLines(t *testing.T) {
