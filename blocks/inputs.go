@@ -33,7 +33,7 @@ type File struct {
 	Compression string `json:"compression,omitempty"` // of all its content: gzip, zstd or none
 	Size        int64  `json:"size"`                  // bytes as listed (compressed)
 	Offset      int64  `json:"offset"`                // bytes of all files before this one
-	Version    string `json:"version"`              // what must not change while the run lasts
+	Version     string `json:"version"`               // what must not change while the run lasts
 	// Spool is where the first to read a compressed file leaves its plain bytes for those who
 	// read it again; "" if nobody is to.
 	Spool  string `json:"spool,omitempty"`
