@@ -23,6 +23,9 @@ func (local) List(ctx context.Context, folder string, enter func(string) bool) i
 
 // listLocal yields what is below the folder rel of root, and reports whether to go on.
 func listLocal(ctx context.Context, root, rel string, enter func(string) bool, yield func(Info, error) bool) bool {
+	if root == "" { // not the root of the disk
+		return yield(Info{}, &fs.PathError{Op: "open", Path: root, Err: fs.ErrNotExist})
+	}
 	top := strings.TrimSuffix(root, "/") + "/"
 	entries, err := os.ReadDir(top + rel)
 	if errors.Is(err, fs.ErrNotExist) && rel != "" {
