@@ -78,11 +78,11 @@ func (w *walker) folder(folder string) error {
 			continue
 		}
 		info.Path = clean(info.Path)
-		target, isFolder, err := w.follow(info)
+		target, toFolder, err := w.follow(info)
 		if err != nil {
 			return err
 		}
-		if isFolder || regular(target) != nil {
+		if toFolder || regular(target) != nil {
 			continue // pipes and sockets hold no documents
 		}
 		if err := w.add(target, folder); err != nil {
@@ -92,22 +92,20 @@ func (w *walker) folder(folder string) error {
 	return nil
 }
 
-// follow returns what a link leads to, and anything else as it is.
-func (w *walker) follow(info Info) (target Info, isFolder bool, err error) {
+// follow returns what a link leads to, and anything else as it is. It does not look into folders,
+// which may be large, or closed.
+func (w *walker) follow(info Info) (target Info, toFolder bool, err error) {
 	if info.Type&fs.ModeSymlink == 0 {
 		return info, false, nil
 	}
 	target, err = w.store.Stat(w.ctx, info.Path)
-	if !errors.Is(err, fs.ErrNotExist) {
-		return target, false, err
+	switch {
+	case errors.Is(err, folderError{}):
+		return Info{}, true, nil
+	case errors.Is(err, fs.ErrNotExist):
+		return Info{}, false, fmt.Errorf("%s: the link leads nowhere; mend or remove it", info.Path)
 	}
-	for _, err := range w.store.List(w.ctx, info.Path, func(string) bool { return false }) {
-		if errors.Is(err, fs.ErrNotExist) {
-			return Info{}, false, fmt.Errorf("%s: the link leads nowhere; mend or remove it", info.Path)
-		}
-		return Info{}, true, err
-	}
-	return Info{}, true, nil
+	return target, false, err
 }
 
 // pattern finds the files that match a pattern, and those below the folders that do.
@@ -154,21 +152,21 @@ func (w *walker) matches(folder string, above []string, p pattern) (matched int,
 		if !whole && (!linked || !below || p.levels() < len(names)) {
 			continue
 		}
-		target, isFolder, err := w.follow(info)
+		target, toFolder, err := w.follow(info)
 		switch {
 		case err != nil && whole:
 			return 0, err
 		case err != nil:
 			// A link that leads nowhere has nothing below it that could match.
-		case !whole && isFolder:
+		case !whole && toFolder:
 			n, err := w.matches(info.Path, names, p)
 			if err != nil {
 				return 0, err
 			}
 			matched += n
-		case whole && isFolder && p.levels() >= len(names):
+		case whole && toFolder && p.levels() >= len(names):
 			folders = append(folders, info.Path)
-		case whole && !isFolder:
+		case whole && !toFolder:
 			matched++
 			if err := w.add(target, ""); err != nil {
 				return 0, err

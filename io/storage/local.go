@@ -69,13 +69,20 @@ func infoOf(path string, info fs.FileInfo) Info {
 	}
 }
 
+// folderError is the fs.ErrNotExist of a path that is a folder.
+type folderError struct{}
+
+func (folderError) Error() string { return "is a folder" }
+
+func (folderError) Is(target error) bool { return target == fs.ErrNotExist }
+
 func (local) Stat(ctx context.Context, path string) (Info, error) {
 	if err := ctx.Err(); err != nil {
 		return Info{}, err
 	}
 	info, err := os.Stat(path)
 	if err == nil && info.IsDir() {
-		err = &fs.PathError{Op: "stat", Path: path, Err: fs.ErrNotExist}
+		err = &fs.PathError{Op: "stat", Path: path, Err: folderError{}}
 	}
 	if err != nil {
 		return Info{}, err

@@ -7,6 +7,7 @@ import (
 	"iter"
 	"os"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -182,5 +183,81 @@ func TestListDeeply(t *testing.T) {
 	}
 	if _, err := storage.List(t.Context(), "**/a/**/a/**/c"); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("error %v", err)
+	}
+}
+
+// disk is the local file system under a scheme, where a folder called "closed" may not be read.
+type disk struct {
+	storage.Store
+	listed []string
+}
+
+func openDisk(t *testing.T, scheme string) *disk {
+	t.Helper()
+	local, err := storage.At(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := &disk{Store: local}
+	storage.Register(scheme, d)
+	return d
+}
+
+// rest is the local path of one with a scheme.
+func rest(name string) string { _, name, _ = strings.Cut(name, "://"); return name }
+
+func (d *disk) Stat(ctx context.Context, name string) (storage.Info, error) {
+	info, err := d.Store.Stat(ctx, rest(name))
+	info.Path = name
+	return info, err
+}
+
+func (d *disk) List(ctx context.Context, folder string, enter func(string) bool) iter.Seq2[storage.Info, error] {
+	return func(yield func(storage.Info, error) bool) {
+		d.listed = append(d.listed, folder)
+		d.list(ctx, folder, "", enter, yield)
+	}
+}
+
+// list walks by itself, as the local one does, and fails at what is closed.
+func (d *disk) list(ctx context.Context, folder, rel string, enter func(string) bool, yield func(storage.Info, error) bool) bool {
+	at := strings.TrimSuffix(folder+"/"+rel, "/")
+	if real, err := filepath.EvalSymlinks(rest(at)); err == nil && path.Base(real) == "closed" {
+		return yield(storage.Info{}, &fs.PathError{Op: "open", Path: at, Err: fs.ErrPermission})
+	}
+	var folders []string
+	for info, err := range d.Store.List(ctx, rest(at), func(name string) bool { folders = append(folders, name); return false }) {
+		if info.Path = at + strings.TrimPrefix(info.Path, rest(at)); !yield(info, err) {
+			return false
+		}
+	}
+	for _, name := range folders {
+		if name = path.Join(rel, name); (enter == nil || enter(name)) && !d.list(ctx, folder, name, enter, yield) {
+			return false
+		}
+	}
+	return true
+}
+
+// TestListLinksUnread: what a link to a folder leads to is not read to tell that it is a folder.
+func TestListLinksUnread(t *testing.T) {
+	plant(t, "in/a", "closed/", "large/b")
+	link(t, "../closed", "in/to-closed")
+	link(t, "../large", "in/to-large")
+	d := openDisk(t, "links://")
+	for arg, want := range map[string]string{"in": "links://in", "in/?": "links://in", "in/**": "links://in", "in/**/a": "links://in"} {
+		d.listed = nil
+		entries, err := storage.List(t.Context(), "links://"+arg)
+		if err != nil || len(entries) != 1 {
+			t.Errorf("List(%q): %d entries, error %v", arg, len(entries), err)
+		}
+		for _, folder := range d.listed {
+			if folder != want && !strings.Contains(folder, "*") && !strings.Contains(folder, "?") {
+				t.Errorf("List(%q) reads %s", arg, folder)
+			}
+		}
+	}
+	if _, err := storage.List(t.Context(), "links://in/to-closed"); !errors.Is(err, fs.ErrPermission) {
+		t.Errorf("the link itself: error %v, want fs.ErrPermission", err)
 	}
 }
