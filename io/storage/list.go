@@ -18,7 +18,8 @@ type Entry struct {
 }
 
 // List returns the files that arg names, by path: a file itself, the files below a folder, or
-// the matches of a pattern (see Match), which may be folders too. Names that begin with a dot, or
+// the matches of a pattern (see Match), which may be folders too; those that may not be read are
+// an error, but others on the way to matches are passed over. Names that begin with a dot, or
 // with an underscore and have no ending, are left out unless they are given, as data lakes use them
 // for what is not data; so are links to folders below a folder or "**", which could lead in circles.
 func List(ctx context.Context, arg string) (entries []Entry, err error) {
@@ -57,6 +58,7 @@ type walker struct {
 	ctx   context.Context
 	store Store
 	found []Entry
+	past  error // why a folder was passed over
 }
 
 func (w *walker) add(info Info, folder string) error {
@@ -121,6 +123,9 @@ func (w *walker) pattern(arg string) error {
 	if err != nil {
 		return err
 	}
+	if matched == 0 && w.past != nil {
+		return w.past
+	}
 	if matched == 0 {
 		return fmt.Errorf("pattern %s: %w", arg, fs.ErrNotExist)
 	}
@@ -141,6 +146,10 @@ func (w *walker) matches(folder string, above []string, p pattern) (matched int,
 	for info, err := range w.store.List(w.ctx, folder, enter) {
 		if errors.Is(err, fs.ErrNotExist) {
 			break
+		}
+		if w.passes(folder, above, p, err) {
+			w.past = err
+			continue
 		}
 		if err != nil {
 			return 0, err
@@ -179,6 +188,21 @@ func (w *walker) matches(folder string, above []string, p pattern) (matched int,
 		}
 	}
 	return matched + len(folders), nil
+}
+
+// passes reports whether a listing's error is of a folder between a pattern's first and its matches,
+// which may not be read, as users have such folders beside theirs (lost+found).
+func (w *walker) passes(folder string, above []string, p pattern, err error) bool {
+	var at *fs.PathError
+	if !errors.Is(err, fs.ErrPermission) || !errors.As(err, &at) {
+		return false
+	}
+	names := above
+	if rel, below := strings.CutPrefix(at.Path, strings.TrimSuffix(folder, "/")+"/"); below && rel != "" {
+		names = slices.Concat(above, strings.Split(rel, "/"))
+	}
+	whole, _ := p.match(names, given)
+	return len(names) > 0 && !whole
 }
 
 // Names returns the names of the files and folders in a folder, in order. The error is fs.ErrNotExist if

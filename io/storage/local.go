@@ -21,7 +21,8 @@ func (local) List(ctx context.Context, folder string, enter func(string) bool) i
 	return func(yield func(Info, error) bool) { listLocal(ctx, folder, "", enter, yield) }
 }
 
-// listLocal yields what is below the folder rel of root, and reports whether to go on.
+// listLocal yields what is below the folder rel of root, and reports whether to go on. It does so
+// after an error, whose fs.PathError names the folder or file that is left out.
 func listLocal(ctx context.Context, root, rel string, enter func(string) bool, yield func(Info, error) bool) bool {
 	if root == "" { // not the root of the disk
 		return yield(Info{}, &fs.PathError{Op: "open", Path: root, Err: fs.ErrNotExist})
@@ -52,10 +53,11 @@ func listLocal(ctx context.Context, root, rel string, enter func(string) bool, y
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
-		if err != nil {
-			return yield(Info{}, err)
+		found := Info{}
+		if err == nil {
+			found = infoOf(top+name, info)
 		}
-		if !yield(infoOf(top+name, info), nil) {
+		if !yield(found, err) {
 			return false
 		}
 	}

@@ -261,3 +261,38 @@ func TestListLinksUnread(t *testing.T) {
 		t.Errorf("the link itself: error %v, want fs.ErrPermission", err)
 	}
 }
+
+// TestListPassesClosed: a folder that may not be read, and does not match, hides nothing else.
+func TestListPassesClosed(t *testing.T) {
+	plant(t, "in/a/x", "in/closed/x", "in/d/x", "only/closed/x", "linked/a/x", "closed/x")
+	link(t, "../closed", "linked/b")
+	openDisk(t, "closed://")
+	for arg, want := range map[string][]string{
+		"in/*/x":     {"in/a/x", "in/d/x"},
+		"in/**/x":    {"in/a/x", "in/d/x"},
+		"linked/*/x": {"linked/a/x"},
+		"in/*":       nil, // it matches
+		"in/*d":      nil,
+		"in/*/**":    nil,
+		"in/**":      nil,
+		"in":         nil,
+		"linked/*":   nil,
+		"closed/*":   nil, // it was named
+		"only/*/x":   nil, // nothing else matches
+	} {
+		entries, err := storage.List(t.Context(), "closed://"+arg)
+		if want == nil {
+			if !errors.Is(err, fs.ErrPermission) {
+				t.Errorf("List(%q): error %v, want fs.ErrPermission", arg, err)
+			}
+			continue
+		}
+		var got []string
+		for _, e := range entries {
+			got = append(got, rest(e.Path))
+		}
+		if err != nil || !slices.Equal(got, want) {
+			t.Errorf("List(%q) = %q, %v, want %q", arg, got, err, want)
+		}
+	}
+}
