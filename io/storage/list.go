@@ -38,7 +38,7 @@ func List(ctx context.Context, arg string) (entries []Entry, err error) {
 		err = w.folder(arg)
 		if errors.Is(err, fs.ErrNotExist) {
 			err = missing
-			if hasMeta(arg) {
+			if isPattern(arg) {
 				err = w.pattern(arg)
 			}
 		}

@@ -17,7 +17,8 @@ const anyDepth = "**"
 
 // Match reports whether name, with slashes, matches pattern: "*", "?", "[a-z]", "[^a-z]" and
 // "{a,b}" stand for parts of one name, "**" between slashes for any number of folders, a backslash
-// takes the meaning from what follows it. The error says what is wrong with the pattern.
+// takes the meaning from what follows it. A brace without the other has no meaning. The error says
+// what is wrong with the pattern.
 func Match(pattern, name string) (bool, error) {
 	p, err := parsePattern(pattern)
 	if err != nil {
@@ -28,24 +29,28 @@ func Match(pattern, name string) (bool, error) {
 }
 
 func parsePattern(s string) (pattern, error) {
-	p := pattern(slices.CompactFunc(strings.Split(s, "/"), func(a, b string) bool { return a == anyDepth && b == anyDepth }))
-	for _, element := range p {
-		if !doublestar.ValidatePattern(element) {
-			return nil, fmt.Errorf("pattern %s: %w", s, doublestar.ErrBadPattern)
-		}
+	balanced, err := balance(s)
+	if err != nil {
+		return nil, fmt.Errorf("pattern %s: %w", s, err)
 	}
-	return p, nil
+	return splitElements(balanced), nil
+}
+
+func splitElements(s string) pattern {
+	return slices.CompactFunc(strings.Split(s, "/"), func(a, b string) bool { return a == anyDepth && b == anyDepth })
 }
 
 // splitPattern splits an argument into the folder that all matches are below and the rest.
 func splitPattern(arg string) (folder string, p pattern, err error) {
 	scheme := schemeOf(arg)
-	rest := clean(arg)[len(scheme):]
+	rest, err := balance(clean(arg)[len(scheme):])
+	if err != nil {
+		return "", nil, fmt.Errorf("pattern %s: %w", arg, err)
+	}
 	elements := strings.Split(rest, "/")
 	n := slices.IndexFunc(elements, hasMeta)
-	p, err = parsePattern(strings.Join(elements[n:], "/"))
-	if err != nil {
-		return "", nil, fmt.Errorf("pattern %s: %w", arg, doublestar.ErrBadPattern)
+	if n < 0 { // all have lost their meaning
+		n = len(elements) - 1
 	}
 	switch folder = unescape(strings.Join(elements[:n], "/")); {
 	case scheme != "":
@@ -55,10 +60,79 @@ func splitPattern(arg string) (folder string, p pattern, err error) {
 	case folder == "":
 		folder = "/"
 	}
-	return folder, p, nil
+	return folder, splitElements(strings.Join(elements[n:], "/")), nil
 }
 
-// hasMeta reports whether s has a character that makes it a pattern.
+// balance puts a backslash before braces that are not in pairs, and before what has a meaning in
+// braces where it is in brackets, so that doublestar takes it as it is.
+func balance(s string) (string, error) {
+	var plain, open []int // places of what needs a backslash, and of braces that were not closed
+	for i := 0; i < len(s); i++ {
+		switch s[i] {
+		case '\\':
+			if i++; i == len(s) || s[i] == '/' {
+				return "", badPattern(`there is nothing after a \`)
+			}
+		case '[':
+			end, err := bracketsEnd(s, i)
+			if err != nil {
+				return "", err
+			}
+			for i++; i < end; i++ {
+				switch s[i] {
+				case '\\':
+					i++
+				case '{', '}', ',':
+					plain = append(plain, i)
+				}
+			}
+		case '{':
+			open = append(open, i)
+		case '}':
+			if len(open) == 0 {
+				plain = append(plain, i)
+				continue
+			}
+			last := len(open) - 1
+			if inside := s[open[last] : i+1]; strings.Contains(inside, "/") {
+				return "", badPattern(inside + " has a slash, and braces stand for parts of one name; give two patterns")
+			}
+			open = open[:last]
+		}
+	}
+	plain = append(plain, open...)
+	slices.Sort(plain)
+	for _, i := range slices.Backward(plain) {
+		s = s[:i] + `\` + s[i:]
+	}
+	return s, nil
+}
+
+// bracketsEnd is where the ] of the [ at start is.
+func bracketsEnd(s string, start int) (int, error) {
+	first := start + 1
+	if first < len(s) && (s[first] == '^' || s[first] == '!') {
+		first++
+	}
+	for i := first; i < len(s) && s[i] != '/'; i++ {
+		switch {
+		case s[i] == '\\':
+			i++
+		case s[i] == ']' && i == first:
+			return 0, badPattern(s[start:i+1] + " has nothing in it")
+		case s[i] == ']':
+			return i, nil
+		}
+	}
+	return 0, badPattern(`a [ has no ]; write \[ for the character`)
+}
+
+func badPattern(why string) error { return fmt.Errorf("%w: %s", doublestar.ErrBadPattern, why) }
+
+// isPattern reports whether an argument can be one, not only a name.
+func isPattern(arg string) bool { return strings.ContainsAny(arg, `*?[{\`) }
+
+// hasMeta reports whether s has a character that stands for others.
 func hasMeta(s string) bool {
 	for i := 0; i < len(s); i++ {
 		switch s[i] {

@@ -164,9 +164,53 @@ func TestMatch(t *testing.T) {
 			}
 		}
 	}
-	for _, bad := range []string{"[", "a/[b", "{a/b,c}", "[]"} {
-		if _, err := storage.Match(bad, "elsewhere"); !errors.Is(err, path.ErrBadPattern) || !strings.Contains(err.Error(), bad) {
-			t.Errorf("Match(%q): error %v", bad, err)
+	for bad, why := range map[string]string{
+		"[": `a [ has no ]; write \[ for the character`, "a/[b": "a [ has no ]", "[a/b]": "a [ has no ]", `[a\]`: "a [ has no ]",
+		"[]": "[] has nothing in it", "x[!]]": "[!] has nothing in it",
+		`a\`: `there is nothing after a \`, `a\/b`: `there is nothing after a \`,
+		"{a/b,c}": "{a/b,c} has a slash, and braces stand for parts of one name", "x{a,{b}/}": "{a,{b}/} has a slash",
+	} {
+		_, err := storage.Match(bad, "elsewhere")
+		if want := "pattern " + bad + ": syntax error in pattern: " + why; !errors.Is(err, path.ErrBadPattern) || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("Match(%q): error %v, want %s", bad, err, want)
+		}
+	}
+}
+
+// TestBraces: one without the other has no meaning.
+func TestBraces(t *testing.T) {
+	for _, tt := range []struct {
+		pattern, name string
+		want          bool
+	}{
+		{`y\{z}*`, "y{z}1", true}, {`y\{z\}*`, "y{z}1", true}, {"y}*", "y}1", true}, {"y{*", "y{1", true}, {"y{z", "y{z", true},
+		{"{{a,b}", "{b", true}, {"{a,b}}", "b}", true}, {"a{b,{c,d}", "a{b,d", true}, {"{a,{b,c}d}", "cd", true}, {"{z}", "z", true},
+		{"}{", "}{", true}, {"a{/b}", "a{/b}", false}, {"[{]x", "{x", true}, {"{[}],a}", "}", true}, {"{[,],a}b", ",b", true}, {"{[,],a}b", "ab", true},
+		{"[a-}]", "b", true}, {"[,-9]", "5", true}, {"[^{]", "{", false}, {`[\]}]`, "}", true}, {`{a\,b,c}`, "a,b", true}, {`{a\}`, "{a}", true},
+	} {
+		got, err := storage.Match(tt.pattern, tt.name)
+		if strings.Contains(tt.pattern, "/") { // braces on both sides of a slash are no name's
+			if err == nil {
+				t.Errorf("Match(%q): no error", tt.pattern)
+			}
+			continue
+		}
+		if got != tt.want || err != nil {
+			t.Errorf("Match(%q, %q) = %v, %v", tt.pattern, tt.name, got, err)
+		}
+	}
+	plant(t, "y{z}1", "y{z}2/x", "yz", "y}3", "{a/b}", "c{")
+	for arg, want := range map[string][]string{
+		`y\{z}*`: {"y{z}1", "y{z}2/x"}, `y\{z}1`: {"y{z}1"}, `y\{z}2`: {"y{z}2/x"}, `y\{z}2/*`: {"y{z}2/x"}, `\y{z}`: {"yz"}, "y}*": {"y}3"}, "y{z}": {"yz"},
+		`\{a/b}`: {"{a/b}"}, "{a/b*": {"{a/b}"}, "*{": {"c{"}, `c\{`: {"c{"},
+	} {
+		if got := list(t, arg); !slices.Equal(got, want) {
+			t.Errorf("List(%q) = %q, want %q", arg, got, want)
+		}
+	}
+	for _, missing := range []string{"x{", "x{y", "x}", `x\{`} {
+		if _, err := storage.List(t.Context(), missing); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("List(%q): error %v, want fs.ErrNotExist", missing, err)
 		}
 	}
 }
