@@ -18,10 +18,11 @@ type Entry struct {
 }
 
 // List returns the files that arg names, by path: a file itself, the files below a folder, or
-// the matches of a pattern (see Match), which may be folders too; those that may not be read are
-// an error, but others on the way to matches are passed over. Names that begin with a dot, or
-// with an underscore and have no ending, are left out unless they are given, as data lakes use them
-// for what is not data; so are links to folders below a folder or "**", which could lead in circles.
+// the matches of a pattern (see Match), which may be folders too, and only those if it ends in a
+// slash. Folders that match but may not be read are an error; others on the way to matches are
+// passed over. Names that begin with a dot, or with an underscore and have no ending, are left out
+// unless they are given, as data lakes use them for what is not data; so are links to folders below
+// a folder or "**", which could lead in circles.
 func List(ctx context.Context, arg string) (entries []Entry, err error) {
 	store, err := At(arg)
 	if err != nil {
@@ -59,6 +60,8 @@ type walker struct {
 	store Store
 	found []Entry
 	past  error // why a folder was passed over
+
+	foldersOnly bool // match
 }
 
 func (w *walker) add(info Info, folder string) error {
@@ -112,7 +115,9 @@ func (w *walker) follow(info Info) (target Info, toFolder bool, err error) {
 
 // pattern finds the files that match a pattern, and those below the folders that do.
 func (w *walker) pattern(arg string) error {
-	base, p, err := splitPattern(arg)
+	bare := strings.TrimRight(arg, "/")
+	w.foldersOnly = bare != arg
+	base, p, err := splitPattern(bare)
 	if err != nil {
 		return err
 	}
@@ -163,7 +168,7 @@ func (w *walker) matches(folder string, above []string, p pattern) (matched int,
 		}
 		target, toFolder, err := w.follow(info)
 		switch {
-		case err != nil && whole:
+		case err != nil && whole && !w.foldersOnly:
 			return 0, err
 		case err != nil:
 			// A link that leads nowhere has nothing below it that could match.
@@ -175,7 +180,7 @@ func (w *walker) matches(folder string, above []string, p pattern) (matched int,
 			matched += n
 		case whole && toFolder && p.levels() >= len(names):
 			folders = append(folders, info.Path)
-		case whole && !toFolder:
+		case whole && !toFolder && !w.foldersOnly:
 			matched++
 			if err := w.add(target, ""); err != nil {
 				return 0, err

@@ -66,46 +66,64 @@ func splitPattern(arg string) (folder string, p pattern, err error) {
 // balance puts a backslash before braces that are not in pairs, and before what has a meaning in
 // braces where it is in brackets, so that doublestar takes it as it is.
 func balance(s string) (string, error) {
-	var plain, open []int // places of what needs a backslash, and of braces that were not closed
+	in, err := scan(s)
+	if err != nil {
+		return "", err
+	}
+	for _, i := range slices.Backward(in.plain) {
+		s = s[:i] + `\` + s[i:]
+	}
+	return s, nil
+}
+
+// syntax is where in a pattern its signs are.
+type syntax struct {
+	pairs  [][2]int // of braces
+	commas []int    // outside of brackets
+	plain  []int    // characters that would have a meaning elsewhere, in order
+}
+
+func scan(s string) (in syntax, err error) {
+	var open []int // braces
 	for i := 0; i < len(s); i++ {
 		switch s[i] {
 		case '\\':
 			if i++; i == len(s) || s[i] == '/' {
-				return "", badPattern(`there is nothing after a \`)
+				return in, badPattern(`there is nothing after a \`)
 			}
 		case '[':
 			end, err := bracketsEnd(s, i)
 			if err != nil {
-				return "", err
+				return in, err
 			}
 			for i++; i < end; i++ {
 				switch s[i] {
 				case '\\':
 					i++
 				case '{', '}', ',':
-					plain = append(plain, i)
+					in.plain = append(in.plain, i)
 				}
 			}
+		case ',':
+			in.commas = append(in.commas, i)
 		case '{':
 			open = append(open, i)
 		case '}':
 			if len(open) == 0 {
-				plain = append(plain, i)
+				in.plain = append(in.plain, i)
 				continue
 			}
 			last := len(open) - 1
+			in.pairs = append(in.pairs, [2]int{open[last], i})
 			if inside := s[open[last] : i+1]; strings.Contains(inside, "/") {
-				return "", badPattern(inside + " has a slash, and braces stand for parts of one name; give two patterns")
+				return in, badPattern(inside + " has a slash, and braces stand for parts of one name; give two patterns")
 			}
 			open = open[:last]
 		}
 	}
-	plain = append(plain, open...)
-	slices.Sort(plain)
-	for _, i := range slices.Backward(plain) {
-		s = s[:i] + `\` + s[i:]
-	}
-	return s, nil
+	in.plain = append(in.plain, open...)
+	slices.Sort(in.plain)
+	return in, nil
 }
 
 // bracketsEnd is where the ] of the [ at start is.

@@ -85,6 +85,45 @@ func TestListBracketsInNames(t *testing.T) {
 	}
 }
 
+// TestListFoldersOnly: a slash at the end leaves out files that match, on any store.
+func TestListFoldersOnly(t *testing.T) {
+	names := []string{"l1.jsonl", "l2.jsonl/x", "l3.jsonl/y/l4.jsonl", "l3.jsonl/y/l5.jsonl/z"}
+	plant(t, names...)
+	storage.Register("folders://", &storagetest.Memory{})
+	for _, name := range names {
+		if _, err := storage.WriteFile(t.Context(), "folders://b/"+name, nothing); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, bucket := range []string{"", "folders://b/"} {
+		for arg, want := range map[string][]string{
+			"l*.jsonl/":      {"l2.jsonl/x", "l3.jsonl/y/l4.jsonl", "l3.jsonl/y/l5.jsonl/z"},
+			"l2*//":          {"l2.jsonl/x"},
+			"l3*/*/":         {"l3.jsonl/y/l4.jsonl", "l3.jsonl/y/l5.jsonl/z"},
+			"l3*/**/l*/":     {"l3.jsonl/y/l5.jsonl/z"},
+			"l3*/**/l5*/":    {"l3.jsonl/y/l5.jsonl/z"},
+			"l3.jsonl/y/**/": {"l3.jsonl/y/l4.jsonl", "l3.jsonl/y/l5.jsonl/z"},
+		} {
+			got := list(t, bucket+arg)
+			for i := range got {
+				got[i] = strings.TrimPrefix(got[i], bucket)
+			}
+			if !slices.Equal(got, want) {
+				t.Errorf("List(%q) = %q, want %q", bucket+arg, got, want)
+			}
+		}
+		if _, err := storage.List(t.Context(), bucket+"l1*/"); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("only a file: error %v, want fs.ErrNotExist", err)
+		}
+	}
+	link(t, "l3.jsonl", "m1")
+	link(t, "l1.jsonl", "m2")
+	link(t, "nowhere", "m3")
+	if got, want := list(t, "m*/"), []string{"m1/y/l4.jsonl", "m1/y/l5.jsonl/z"}; !slices.Equal(got, want) {
+		t.Errorf("links: %q, want %q", got, want)
+	}
+}
+
 // asked is a store that remembers which folders were entered.
 type asked struct {
 	storage.Store
