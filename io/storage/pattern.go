@@ -28,6 +28,22 @@ func Match(pattern, name string) (bool, error) {
 	return whole, nil
 }
 
+// SplitPatterns splits a list of patterns at its commas, but for those in braces or brackets or after
+// a backslash. The error says what is wrong with one.
+func SplitPatterns(list string) (patterns []string, err error) {
+	in, err := scan(list)
+	if err != nil {
+		return nil, fmt.Errorf("pattern %s: %w", list, err)
+	}
+	start := 0
+	for _, i := range in.commas {
+		if !slices.ContainsFunc(in.pairs, func(pair [2]int) bool { return pair[0] < i && i < pair[1] }) {
+			patterns, start = append(patterns, list[start:i]), i+1
+		}
+	}
+	return append(patterns, list[start:]), nil
+}
+
 func parsePattern(s string) (pattern, error) {
 	balanced, err := balance(s)
 	if err != nil {

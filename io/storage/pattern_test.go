@@ -254,6 +254,22 @@ func TestBraces(t *testing.T) {
 	}
 }
 
+func TestSplitPatterns(t *testing.T) {
+	for patterns, want := range map[string][]string{
+		"a": {"a"}, "a,b": {"a", "b"}, "": {""}, "a,": {"a", ""}, "{a,b}": {"{a,b}"}, "x/{a,{b,c}},d": {"x/{a,{b,c}}", "d"},
+		"y{z,b": {"y{z", "b"}, "y},b": {"y}", "b"}, "{y,{a,b},c": {"{y", "{a,b}", "c"}, "[,x],y": {"[,x]", "y"}, `a\,b,c`: {`a\,b`, "c"}, `\{a,b\}`: {`\{a`, `b\}`},
+	} {
+		if got, err := storage.SplitPatterns(patterns); err != nil || !slices.Equal(got, want) {
+			t.Errorf("SplitPatterns(%q) = %q, %v, want %q", patterns, got, err, want)
+		}
+	}
+	for _, bad := range []string{"a,[b", "{a/b,c}", `a,\`} {
+		if got, err := storage.SplitPatterns(bad); !errors.Is(err, path.ErrBadPattern) || !strings.Contains(err.Error(), bad) {
+			t.Errorf("SplitPatterns(%q) = %q, %v", bad, got, err)
+		}
+	}
+}
+
 // TestListDeeply: patterns of many "**" take no time to speak of.
 func TestListDeeply(t *testing.T) {
 	deep := strings.Repeat("a/", 60) + "b"
