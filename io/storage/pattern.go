@@ -1,6 +1,7 @@
 package storage
 
 import (
+	"context"
 	"fmt"
 	"path"
 	"slices"
@@ -77,6 +78,34 @@ func splitPattern(arg string) (folder string, p pattern, err error) {
 		folder = "/"
 	}
 	return folder, splitElements(strings.Join(elements[n:], "/")), nil
+}
+
+// Reaches reports whether arg is a pattern of any depth, which has a "**", that could match
+// something at path or below it. Path is absolute and without links. A name that there is is no pattern.
+func Reaches(ctx context.Context, arg, path string) (bool, error) {
+	if !isPattern(arg) {
+		return false, nil
+	}
+	if there, err := Exists(ctx, arg); there || err != nil {
+		return false, err
+	}
+	folder, p, err := splitPattern(arg)
+	if err != nil || !slices.Contains(p, anyDepth) {
+		return false, err
+	}
+	if folder, err = Resolve(folder); err != nil {
+		return false, err
+	}
+	rel, below := Rel(folder, path)
+	if !below {
+		return false, nil
+	}
+	var names []string
+	if rel != "." {
+		names = strings.Split(rel, "/")
+	}
+	whole, deeper := p.match(names, anyName)
+	return whole || deeper, nil
 }
 
 // balance puts a backslash before braces that are not in pairs, and before what has a meaning in
