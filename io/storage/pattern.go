@@ -91,7 +91,7 @@ func Reaches(ctx context.Context, arg, path string) (bool, error) {
 	}
 	folder, p, err := splitPattern(arg)
 	if err != nil || !slices.Contains(p, anyDepth) {
-		return false, err
+		return false, nil // List says what is wrong with it
 	}
 	if folder, err = Resolve(folder); err != nil {
 		return false, err
