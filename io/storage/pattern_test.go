@@ -285,7 +285,8 @@ func TestListDeeply(t *testing.T) {
 	}
 }
 
-// disk is the local file system under a scheme, where a folder called "closed" may not be read.
+// disk is the local file system under a scheme, where a folder called "closed" may not be read, nor the end of
+// one called "half".
 type disk struct {
 	storage.Store
 	listed []string
@@ -314,7 +315,9 @@ func (d *disk) Stat(ctx context.Context, name string) (storage.Info, error) {
 func (d *disk) List(ctx context.Context, folder string, enter func(string) bool) iter.Seq2[storage.Info, error] {
 	return func(yield func(storage.Info, error) bool) {
 		d.listed = append(d.listed, folder)
-		d.list(ctx, folder, "", enter, yield)
+		if d.list(ctx, folder, "", enter, yield) && path.Base(folder) == "half" {
+			yield(storage.Info{}, &fs.PathError{Op: "list", Path: folder, Err: fs.ErrPermission})
+		}
 	}
 }
 
@@ -363,7 +366,7 @@ func TestListLinksUnread(t *testing.T) {
 
 // TestListPassesClosed: a folder that may not be read, and does not match, hides nothing else.
 func TestListPassesClosed(t *testing.T) {
-	plant(t, "in/a/x", "in/closed/x", "in/d/x", "only/closed/x", "linked/a/x", "closed/x")
+	plant(t, "in/a/x", "in/closed/x", "in/d/x", "only/closed/x", "linked/a/x", "closed/x", "half/x")
 	link(t, "../closed", "linked/b")
 	openDisk(t, "closed://")
 	for arg, want := range map[string][]string{
@@ -377,6 +380,7 @@ func TestListPassesClosed(t *testing.T) {
 		"in":         nil,
 		"linked/*":   nil,
 		"closed/*":   nil, // it was named
+		"half/*":     nil,
 		"only/*/x":   nil, // nothing else matches
 	} {
 		entries, err := storage.List(t.Context(), "closed://"+arg)
