@@ -18,9 +18,11 @@ type Entry struct {
 }
 
 // List returns the files that arg names, by path: a file itself, the files below a folder, or
-// the matches of a pattern (see Match), which may be folders too. Names that begin with a dot, or
-// with an underscore and have no ending, are left out unless they are given, as data lakes use them
-// for what is not data; so are links to folders below a folder or "**", which could lead in circles.
+// the matches of a pattern (see Match), which may be folders too, and only those if it ends in a
+// slash. Folders that match but may not be read are an error; others on the way to matches are
+// passed over. Names that begin with a dot, or with an underscore and have no ending, are left out
+// unless they are given, as data lakes use them for what is not data; so are links to folders below
+// a folder or "**", which could lead in circles.
 func List(ctx context.Context, arg string) (entries []Entry, err error) {
 	store, err := At(arg)
 	if err != nil {
@@ -37,7 +39,7 @@ func List(ctx context.Context, arg string) (entries []Entry, err error) {
 		err = w.folder(arg)
 		if errors.Is(err, fs.ErrNotExist) {
 			err = missing
-			if hasMeta(arg) {
+			if isPattern(arg) {
 				err = w.pattern(arg)
 			}
 		}
@@ -57,6 +59,9 @@ type walker struct {
 	ctx   context.Context
 	store Store
 	found []Entry
+	past  error // why a folder was passed over
+
+	foldersOnly bool // match
 }
 
 func (w *walker) add(info Info, folder string) error {
@@ -78,11 +83,11 @@ func (w *walker) folder(folder string) error {
 			continue
 		}
 		info.Path = clean(info.Path)
-		target, isFolder, err := w.follow(info)
+		target, toFolder, err := w.follow(info)
 		if err != nil {
 			return err
 		}
-		if isFolder || regular(target) != nil {
+		if toFolder || regular(target) != nil {
 			continue // pipes and sockets hold no documents
 		}
 		if err := w.add(target, folder); err != nil {
@@ -92,27 +97,27 @@ func (w *walker) folder(folder string) error {
 	return nil
 }
 
-// follow returns what a link leads to, and anything else as it is.
-func (w *walker) follow(info Info) (target Info, isFolder bool, err error) {
+// follow returns what a link leads to, and anything else as it is. It does not look into folders,
+// which may be large, or closed.
+func (w *walker) follow(info Info) (target Info, toFolder bool, err error) {
 	if info.Type&fs.ModeSymlink == 0 {
 		return info, false, nil
 	}
 	target, err = w.store.Stat(w.ctx, info.Path)
-	if !errors.Is(err, fs.ErrNotExist) {
-		return target, false, err
+	switch {
+	case errors.Is(err, folderError{}):
+		return Info{}, true, nil
+	case errors.Is(err, fs.ErrNotExist):
+		return Info{}, false, fmt.Errorf("%s: the link leads nowhere; mend or remove it", info.Path)
 	}
-	for _, err := range w.store.List(w.ctx, info.Path, func(string) bool { return false }) {
-		if errors.Is(err, fs.ErrNotExist) {
-			return Info{}, false, fmt.Errorf("%s: the link leads nowhere; mend or remove it", info.Path)
-		}
-		return Info{}, true, err
-	}
-	return Info{}, true, nil
+	return target, false, err
 }
 
 // pattern finds the files that match a pattern, and those below the folders that do.
 func (w *walker) pattern(arg string) error {
-	base, p, err := splitPattern(arg)
+	bare := strings.TrimRight(arg, "/")
+	w.foldersOnly = bare != arg
+	base, p, err := splitPattern(bare)
 	if err != nil {
 		return err
 	}
@@ -122,6 +127,9 @@ func (w *walker) pattern(arg string) error {
 	matched, err := w.matches(base, nil, p)
 	if err != nil {
 		return err
+	}
+	if matched == 0 && w.past != nil {
+		return w.past
 	}
 	if matched == 0 {
 		return fmt.Errorf("pattern %s: %w", arg, fs.ErrNotExist)
@@ -144,6 +152,10 @@ func (w *walker) matches(folder string, above []string, p pattern) (matched int,
 		if errors.Is(err, fs.ErrNotExist) {
 			break
 		}
+		if w.passes(folder, above, p, err) {
+			w.past = err
+			continue
+		}
 		if err != nil {
 			return 0, err
 		}
@@ -154,21 +166,21 @@ func (w *walker) matches(folder string, above []string, p pattern) (matched int,
 		if !whole && (!linked || !below || p.levels() < len(names)) {
 			continue
 		}
-		target, isFolder, err := w.follow(info)
+		target, toFolder, err := w.follow(info)
 		switch {
-		case err != nil && whole:
+		case err != nil && whole && !w.foldersOnly:
 			return 0, err
 		case err != nil:
 			// A link that leads nowhere has nothing below it that could match.
-		case !whole && isFolder:
+		case !whole && toFolder:
 			n, err := w.matches(info.Path, names, p)
 			if err != nil {
 				return 0, err
 			}
 			matched += n
-		case whole && isFolder && p.levels() >= len(names):
+		case whole && toFolder && p.levels() >= len(names):
 			folders = append(folders, info.Path)
-		case whole && !isFolder:
+		case whole && !toFolder && !w.foldersOnly:
 			matched++
 			if err := w.add(target, ""); err != nil {
 				return 0, err
@@ -181,6 +193,21 @@ func (w *walker) matches(folder string, above []string, p pattern) (matched int,
 		}
 	}
 	return matched + len(folders), nil
+}
+
+// passes reports whether a listing's error is of a folder between a pattern's first and its matches,
+// which may not be read, as users have such folders beside theirs (lost+found).
+func (w *walker) passes(folder string, above []string, p pattern, err error) bool {
+	var at *fs.PathError
+	if !errors.Is(err, fs.ErrPermission) || !errors.As(err, &at) {
+		return false
+	}
+	names := above
+	if rel, below := strings.CutPrefix(at.Path, strings.TrimSuffix(folder, "/")+"/"); below && rel != "" {
+		names = slices.Concat(above, strings.Split(rel, "/"))
+	}
+	whole, _ := p.match(names, given)
+	return len(names) > 0 && !whole
 }
 
 // Names returns the names of the files and folders in a folder, in order. The error is fs.ErrNotExist if

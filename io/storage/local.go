@@ -24,8 +24,12 @@ func (local) List(ctx context.Context, folder string, enter func(string) bool) i
 	return func(yield func(Info, error) bool) { listLocal(ctx, folder, "", enter, yield) }
 }
 
-// listLocal yields what is below the folder rel of root, and reports whether to go on.
+// listLocal yields what is below the folder rel of root, and reports whether to go on. It does so
+// after an error, whose fs.PathError names the folder or file that is left out.
 func listLocal(ctx context.Context, root, rel string, enter func(string) bool, yield func(Info, error) bool) bool {
+	if root == "" { // not the root of the disk
+		return yield(Info{}, &fs.PathError{Op: "open", Path: root, Err: fs.ErrNotExist})
+	}
 	top := strings.TrimSuffix(root, "/") + "/"
 	entries, err := os.ReadDir(top + rel)
 	if errors.Is(err, fs.ErrNotExist) && rel != "" {
@@ -52,10 +56,11 @@ func listLocal(ctx context.Context, root, rel string, enter func(string) bool, y
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
-		if err != nil {
-			return yield(Info{}, err)
+		found := Info{}
+		if err == nil {
+			found = infoOf(top+name, info)
 		}
-		if !yield(infoOf(top+name, info), nil) {
+		if !yield(found, err) {
 			return false
 		}
 	}
@@ -69,13 +74,20 @@ func infoOf(path string, info fs.FileInfo) Info {
 	}
 }
 
+// folderError is the fs.ErrNotExist of a path that is a folder.
+type folderError struct{}
+
+func (folderError) Error() string { return "is a folder" }
+
+func (folderError) Is(target error) bool { return target == fs.ErrNotExist }
+
 func (local) Stat(ctx context.Context, path string) (Info, error) {
 	if err := ctx.Err(); err != nil {
 		return Info{}, err
 	}
 	info, err := os.Stat(path)
 	if err == nil && info.IsDir() {
-		err = &fs.PathError{Op: "stat", Path: path, Err: fs.ErrNotExist}
+		err = &fs.PathError{Op: "stat", Path: path, Err: folderError{}}
 	}
 	if err != nil {
 		return Info{}, err

@@ -1,6 +1,8 @@
 package storage
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"testing"
@@ -41,5 +43,16 @@ func TestCurrent(t *testing.T) {
 		if _, ok := current(f, path, version); ok {
 			t.Errorf("%s: still current", name)
 		}
+	}
+}
+
+// TestStatFolder: a folder is told from nothing, and is no object.
+func TestStatFolder(t *testing.T) {
+	_, err := local{}.Stat(t.Context(), t.TempDir())
+	if !errors.Is(err, folderError{}) || !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a folder: error %v", err)
+	}
+	if _, err := (local{}).Stat(t.Context(), "missing"); errors.Is(err, folderError{}) || !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("nothing: error %v", err)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"iter"
 	"os"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -81,6 +82,45 @@ func TestListBracketsInNames(t *testing.T) {
 		if got := list(t, arg); !slices.Equal(got, want) {
 			t.Errorf("List(%q) = %q, want %q", arg, got, want)
 		}
+	}
+}
+
+// TestListFoldersOnly: a slash at the end leaves out files that match, on any store.
+func TestListFoldersOnly(t *testing.T) {
+	names := []string{"l1.jsonl", "l2.jsonl/x", "l3.jsonl/y/l4.jsonl", "l3.jsonl/y/l5.jsonl/z"}
+	plant(t, names...)
+	storage.Register("folders://", &storagetest.Memory{})
+	for _, name := range names {
+		if _, err := storage.WriteFile(t.Context(), "folders://b/"+name, nothing); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, bucket := range []string{"", "folders://b/"} {
+		for arg, want := range map[string][]string{
+			"l*.jsonl/":      {"l2.jsonl/x", "l3.jsonl/y/l4.jsonl", "l3.jsonl/y/l5.jsonl/z"},
+			"l2*//":          {"l2.jsonl/x"},
+			"l3*/*/":         {"l3.jsonl/y/l4.jsonl", "l3.jsonl/y/l5.jsonl/z"},
+			"l3*/**/l*/":     {"l3.jsonl/y/l5.jsonl/z"},
+			"l3*/**/l5*/":    {"l3.jsonl/y/l5.jsonl/z"},
+			"l3.jsonl/y/**/": {"l3.jsonl/y/l4.jsonl", "l3.jsonl/y/l5.jsonl/z"},
+		} {
+			got := list(t, bucket+arg)
+			for i := range got {
+				got[i] = strings.TrimPrefix(got[i], bucket)
+			}
+			if !slices.Equal(got, want) {
+				t.Errorf("List(%q) = %q, want %q", bucket+arg, got, want)
+			}
+		}
+		if _, err := storage.List(t.Context(), bucket+"l1*/"); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("only a file: error %v, want fs.ErrNotExist", err)
+		}
+	}
+	link(t, "l3.jsonl", "m1")
+	link(t, "l1.jsonl", "m2")
+	link(t, "nowhere", "m3")
+	if got, want := list(t, "m*/"), []string{"m1/y/l4.jsonl", "m1/y/l5.jsonl/z"}; !slices.Equal(got, want) {
+		t.Errorf("links: %q, want %q", got, want)
 	}
 }
 
@@ -163,9 +203,69 @@ func TestMatch(t *testing.T) {
 			}
 		}
 	}
-	for _, bad := range []string{"[", "a/[b", "{a/b,c}", "[]"} {
-		if _, err := storage.Match(bad, "elsewhere"); !errors.Is(err, path.ErrBadPattern) || !strings.Contains(err.Error(), bad) {
-			t.Errorf("Match(%q): error %v", bad, err)
+	for bad, why := range map[string]string{
+		"[": `a [ has no ]; write \[ for the character`, "a/[b": "a [ has no ]", "[a/b]": "a [ has no ]", `[a\]`: "a [ has no ]",
+		"[]": "[] has nothing in it", "x[!]]": "[!] has nothing in it",
+		`a\`: `there is nothing after a \`, `a\/b`: `there is nothing after a \`,
+		"{a/b,c}": "{a/b,c} has a slash, and braces stand for parts of one name", "x{a,{b}/}": "{a,{b}/} has a slash",
+	} {
+		_, err := storage.Match(bad, "elsewhere")
+		if want := "pattern " + bad + ": syntax error in pattern: " + why; !errors.Is(err, path.ErrBadPattern) || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("Match(%q): error %v, want %s", bad, err, want)
+		}
+	}
+}
+
+// TestBraces: one without the other has no meaning.
+func TestBraces(t *testing.T) {
+	for _, tt := range []struct {
+		pattern, name string
+		want          bool
+	}{
+		{`y\{z}*`, "y{z}1", true}, {`y\{z\}*`, "y{z}1", true}, {"y}*", "y}1", true}, {"y{*", "y{1", true}, {"y{z", "y{z", true},
+		{"{{a,b}", "{b", true}, {"{a,b}}", "b}", true}, {"a{b,{c,d}", "a{b,d", true}, {"{a,{b,c}d}", "cd", true}, {"{z}", "z", true},
+		{"}{", "}{", true}, {"a{/b}", "a{/b}", false}, {"[{]x", "{x", true}, {"{[}],a}", "}", true}, {"{[,],a}b", ",b", true}, {"{[,],a}b", "ab", true},
+		{"[a-}]", "b", true}, {"[,-9]", "5", true}, {"[^{]", "{", false}, {`[\]}]`, "}", true}, {`{a\,b,c}`, "a,b", true}, {`{a\}`, "{a}", true},
+	} {
+		got, err := storage.Match(tt.pattern, tt.name)
+		if strings.Contains(tt.pattern, "/") { // braces on both sides of a slash are no name's
+			if err == nil {
+				t.Errorf("Match(%q): no error", tt.pattern)
+			}
+			continue
+		}
+		if got != tt.want || err != nil {
+			t.Errorf("Match(%q, %q) = %v, %v", tt.pattern, tt.name, got, err)
+		}
+	}
+	plant(t, "y{z}1", "y{z}2/x", "yz", "y}3", "{a/b}", "c{")
+	for arg, want := range map[string][]string{
+		`y\{z}*`: {"y{z}1", "y{z}2/x"}, `y\{z}1`: {"y{z}1"}, `y\{z}2`: {"y{z}2/x"}, `y\{z}2/*`: {"y{z}2/x"}, `\y{z}`: {"yz"}, "y}*": {"y}3"}, "y{z}": {"yz"},
+		`\{a/b}`: {"{a/b}"}, "{a/b*": {"{a/b}"}, "*{": {"c{"}, `c\{`: {"c{"},
+	} {
+		if got := list(t, arg); !slices.Equal(got, want) {
+			t.Errorf("List(%q) = %q, want %q", arg, got, want)
+		}
+	}
+	for _, missing := range []string{"x{", "x{y", "x}", `x\{`} {
+		if _, err := storage.List(t.Context(), missing); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("List(%q): error %v, want fs.ErrNotExist", missing, err)
+		}
+	}
+}
+
+func TestSplitPatterns(t *testing.T) {
+	for patterns, want := range map[string][]string{
+		"a": {"a"}, "a,b": {"a", "b"}, "": {""}, "a,": {"a", ""}, "{a,b}": {"{a,b}"}, "x/{a,{b,c}},d": {"x/{a,{b,c}}", "d"},
+		"y{z,b": {"y{z", "b"}, "y},b": {"y}", "b"}, "{y,{a,b},c": {"{y", "{a,b}", "c"}, "[,x],y": {"[,x]", "y"}, `a\,b,c`: {`a\,b`, "c"}, `\{a,b\}`: {`\{a`, `b\}`},
+	} {
+		if got, err := storage.SplitPatterns(patterns); err != nil || !slices.Equal(got, want) {
+			t.Errorf("SplitPatterns(%q) = %q, %v, want %q", patterns, got, err, want)
+		}
+	}
+	for _, bad := range []string{"a,[b", "{a/b,c}", `a,\`} {
+		if got, err := storage.SplitPatterns(bad); !errors.Is(err, path.ErrBadPattern) || !strings.Contains(err.Error(), bad) {
+			t.Errorf("SplitPatterns(%q) = %q, %v", bad, got, err)
 		}
 	}
 }
@@ -182,5 +282,120 @@ func TestListDeeply(t *testing.T) {
 	}
 	if _, err := storage.List(t.Context(), "**/a/**/a/**/c"); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("error %v", err)
+	}
+}
+
+// disk is the local file system under a scheme, where a folder called "closed" may not be read, nor the end of
+// one called "half".
+type disk struct {
+	storage.Store
+	listed []string
+}
+
+func openDisk(t *testing.T, scheme string) *disk {
+	t.Helper()
+	local, err := storage.At(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := &disk{Store: local}
+	storage.Register(scheme, d)
+	return d
+}
+
+// rest is the local path of one with a scheme.
+func rest(name string) string { _, name, _ = strings.Cut(name, "://"); return name }
+
+func (d *disk) Stat(ctx context.Context, name string) (storage.Info, error) {
+	info, err := d.Store.Stat(ctx, rest(name))
+	info.Path = name
+	return info, err
+}
+
+func (d *disk) List(ctx context.Context, folder string, enter func(string) bool) iter.Seq2[storage.Info, error] {
+	return func(yield func(storage.Info, error) bool) {
+		d.listed = append(d.listed, folder)
+		if d.list(ctx, folder, "", enter, yield) && path.Base(folder) == "half" {
+			yield(storage.Info{}, &fs.PathError{Op: "list", Path: folder, Err: fs.ErrPermission})
+		}
+	}
+}
+
+// list walks by itself, as the local one does, and fails at what is closed.
+func (d *disk) list(ctx context.Context, folder, rel string, enter func(string) bool, yield func(storage.Info, error) bool) bool {
+	at := strings.TrimSuffix(folder+"/"+rel, "/")
+	if real, err := filepath.EvalSymlinks(rest(at)); err == nil && path.Base(real) == "closed" {
+		return yield(storage.Info{}, &fs.PathError{Op: "open", Path: at, Err: fs.ErrPermission})
+	}
+	var folders []string
+	for info, err := range d.Store.List(ctx, rest(at), func(name string) bool { folders = append(folders, name); return false }) {
+		if info.Path = at + strings.TrimPrefix(info.Path, rest(at)); !yield(info, err) {
+			return false
+		}
+	}
+	for _, name := range folders {
+		if name = path.Join(rel, name); (enter == nil || enter(name)) && !d.list(ctx, folder, name, enter, yield) {
+			return false
+		}
+	}
+	return true
+}
+
+// TestListLinksUnread: what a link to a folder leads to is not read to tell that it is a folder.
+func TestListLinksUnread(t *testing.T) {
+	plant(t, "in/a", "closed/", "large/b")
+	link(t, "../closed", "in/to-closed")
+	link(t, "../large", "in/to-large")
+	d := openDisk(t, "links://")
+	for arg, want := range map[string]string{"in": "links://in", "in/?": "links://in", "in/**": "links://in", "in/**/a": "links://in"} {
+		d.listed = nil
+		entries, err := storage.List(t.Context(), "links://"+arg)
+		if err != nil || len(entries) != 1 {
+			t.Errorf("List(%q): %d entries, error %v", arg, len(entries), err)
+		}
+		for _, folder := range d.listed {
+			if folder != want && !strings.Contains(folder, "*") && !strings.Contains(folder, "?") {
+				t.Errorf("List(%q) reads %s", arg, folder)
+			}
+		}
+	}
+	if _, err := storage.List(t.Context(), "links://in/to-closed"); !errors.Is(err, fs.ErrPermission) {
+		t.Errorf("the link itself: error %v, want fs.ErrPermission", err)
+	}
+}
+
+// TestListPassesClosed: a folder that may not be read, and does not match, hides nothing else.
+func TestListPassesClosed(t *testing.T) {
+	plant(t, "in/a/x", "in/closed/x", "in/d/x", "only/closed/x", "linked/a/x", "closed/x", "half/x")
+	link(t, "../closed", "linked/b")
+	openDisk(t, "closed://")
+	for arg, want := range map[string][]string{
+		"in/*/x":     {"in/a/x", "in/d/x"},
+		"in/**/x":    {"in/a/x", "in/d/x"},
+		"linked/*/x": {"linked/a/x"},
+		"in/*":       nil, // it matches
+		"in/*d":      nil,
+		"in/*/**":    nil,
+		"in/**":      nil,
+		"in":         nil,
+		"linked/*":   nil,
+		"closed/*":   nil, // it was named
+		"half/*":     nil,
+		"only/*/x":   nil, // nothing else matches
+	} {
+		entries, err := storage.List(t.Context(), "closed://"+arg)
+		if want == nil {
+			if !errors.Is(err, fs.ErrPermission) {
+				t.Errorf("List(%q): error %v, want fs.ErrPermission", arg, err)
+			}
+			continue
+		}
+		var got []string
+		for _, e := range entries {
+			got = append(got, rest(e.Path))
+		}
+		if err != nil || !slices.Equal(got, want) {
+			t.Errorf("List(%q) = %q, %v, want %q", arg, got, err, want)
+		}
 	}
 }

@@ -124,7 +124,10 @@ func TestListErrors(t *testing.T) {
 			t.Errorf("List(%q): error %v, want %q in it", arg, err, want)
 		}
 	}
-	for _, arg := range []string{"missing", "missing/*"} {
+	if names, err := storage.Names(t.Context(), ""); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("Names of nothing: %q, error %v", names, err)
+	}
+	for _, arg := range []string{"", "missing", "missing/*"} {
 		if _, err := storage.List(t.Context(), arg); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("List(%q): error %v, want one that is fs.ErrNotExist", arg, err)
 		}

@@ -211,7 +211,11 @@ func (k *Keep) UnmarshalText(text []byte) error {
 	case name == "max" || name == "min":
 		return fmt.Errorf("%s: name a column, as in %s:date", policy, name)
 	case name == "prefer" && has:
-		k.globs = strings.Split(argument, ",")
+		globs, err := storage.SplitPatterns(argument)
+		if err != nil {
+			return fmt.Errorf("%s: %w", policy, err)
+		}
+		k.globs = globs
 		return cleanGlobs(policy, k.globs)
 	case name == "prefer":
 		return fmt.Errorf("%s: give patterns of files, as in prefer:curated/*,news", policy)

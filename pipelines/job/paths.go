@@ -13,33 +13,43 @@ type OutputExistsError struct{ Reason string }
 
 func (e *OutputExistsError) Error() string { return e.Reason }
 
-// CheckOutputNotInInput refuses an output below an input folder, which the next run would read.
+// CheckOutputNotInInput refuses an output below an input folder, or where a pattern looks, which the next run would read.
 func CheckOutputNotInInput(ctx context.Context, inputs []string, output string) error {
-	input, err := folderAbove(ctx, output, inputs)
+	input, err := inputAbove(ctx, output, inputs)
 	if err == nil && input != "" {
-		return Usage("the output %s is below the input folder %s, so the next run would read it; choose another", output, input)
+		return Usage("the output %s is below the input %s, so the next run would read it; choose another", output, input)
 	}
 	return err
 }
 
-// CheckTempNotInInput refuses temporary files below an input folder, of a job that lists its input
-// again. Temp is the folder for them, "" the system's.
+// CheckTempNotInInput refuses temporary files below an input folder, or where a pattern looks, of a
+// job that lists its input again. Temp is the folder for them, "" the system's.
 func CheckTempNotInInput(ctx context.Context, inputs []string, temp string) error {
 	temp = storage.TempParent(temp)
-	input, err := folderAbove(ctx, temp, inputs)
+	input, err := inputAbove(ctx, temp, inputs)
 	if err == nil && input != "" {
-		return Usage("--temp-dir %s: temporary files there would be below the input folder %s and be read as input; give a folder elsewhere", temp, input)
+		return Usage("--temp-dir %s: temporary files there would be below the input %s and be read as input; give a folder elsewhere", temp, input)
 	}
 	return err
 }
 
-// folderAbove returns the input folder that a path is below, or "".
-func folderAbove(ctx context.Context, path string, inputs []string) (string, error) {
+// inputAbove returns the input that a path is below, a folder or a pattern of any depth, or "".
+func inputAbove(ctx context.Context, path string, inputs []string) (string, error) {
 	path, err := storage.Resolve(path)
 	if err != nil {
 		return "", err
 	}
 	for _, input := range inputs {
+		if input == "" { // not the working folder
+			continue
+		}
+		reached, err := storage.Reaches(ctx, input, path)
+		if err != nil {
+			return "", err
+		}
+		if reached {
+			return "pattern " + input, nil
+		}
 		folder, err := storage.Resolve(input)
 		if err != nil {
 			return "", err
@@ -48,7 +58,7 @@ func folderAbove(ctx context.Context, path string, inputs []string) (string, err
 			continue
 		}
 		if _, err := storage.Names(ctx, folder); err == nil { // a folder
-			return input, nil
+			return "folder " + input, nil
 		}
 	}
 	return "", nil

@@ -1,6 +1,7 @@
 package job
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"testing"
@@ -23,6 +24,39 @@ func TestOutputInInput(t *testing.T) {
 	} {
 		if err := CheckOutputNotInInput(t.Context(), []string{input}, filepath.Join(root, output)); (err != nil) != refused {
 			t.Errorf("output %s: error %v, refused should be %v", output, err, refused)
+		}
+	}
+}
+
+// TestOutputInPattern: where a pattern of any depth looks, neither outputs nor temporary files may be,
+// unless there is a file or folder of its name.
+func TestOutputInPattern(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for _, folder := range []string{"in/a", "in/[x]", "name/**"} {
+		if err := os.MkdirAll(folder, 0o777); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink("in", "link"); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		input, path string
+		refused     bool
+	}{
+		{"in/**", "in/out", true}, {"in/**", "in", true}, {"in/**", "link/out", true}, {"link/**/*.jsonl", "in/out", true}, {"in/**", "out", false},
+		{"in/**/*.jsonl", "in/a/out", true}, {"**", "out", true}, {"**/*.jsonl", "in/out", true}, {"./in/**/", "in/out", true}, {`in/\[x]/**`, "in/[x]/out", true},
+		{"in/a*/**", "in/out", false}, {"in/a*/**", "in/a1/out", true}, {"in/a/**", "in/out", false}, {"in/a*/**/x", "in", true},
+		{"in/*.jsonl", "in/out", false}, {"missing/**", "out", false},
+		{"name/**", "name/out", false}, {"name/**", "name/**/out", true},
+	} {
+		err := CheckOutputNotInInput(t.Context(), []string{"missing", tt.input}, tt.path)
+		if usage := (*UsageError)(nil); errors.As(err, &usage) != tt.refused || err != nil != tt.refused {
+			t.Errorf("input %s, output %s: error %v, refused should be %v", tt.input, tt.path, err, tt.refused)
+		}
+		err = CheckTempNotInInput(t.Context(), []string{"missing", tt.input}, tt.path)
+		if usage := (*UsageError)(nil); errors.As(err, &usage) != tt.refused || err != nil != tt.refused {
+			t.Errorf("input %s, temporary files in %s: error %v, refused should be %v", tt.input, tt.path, err, tt.refused)
 		}
 	}
 }

@@ -474,14 +474,16 @@ func (s *suite) list(t *testing.T) {
 	for range s.List(t.Context(), s.folder, nil) {
 		break
 	}
-	calls := 0
-	for _, err := range s.List(t.Context(), s.path("missing"), nil) {
-		if calls++; !errors.Is(err, fs.ErrNotExist) {
-			t.Errorf("missing: error %v, want fs.ErrNotExist", err)
+	for _, missing := range []string{s.path("missing"), ""} { // "" is not the root of all
+		calls := 0
+		for _, err := range s.List(t.Context(), missing, nil) {
+			if calls++; !errors.Is(err, fs.ErrNotExist) {
+				t.Fatalf("missing %q: error %v, want fs.ErrNotExist", missing, err)
+			}
 		}
-	}
-	if calls != 1 {
-		t.Errorf("missing: %d errors", calls)
+		if calls != 1 {
+			t.Errorf("missing %q: %d errors", missing, calls)
+		}
 	}
 }
 
