@@ -90,7 +90,7 @@ func Plan(ctx context.Context, args []string, o Options) (*Listing, error) {
 		}
 		entries, err := storage.List(ctx, arg)
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("%s: no such file or folder; check the path, or quote a pattern", arg)
+			return nil, fmt.Errorf("%s: no such file or folder; check the path, or quote a pattern", cmp.Or(arg, `""`))
 		}
 		if err != nil {
 			return nil, err

@@ -25,7 +25,8 @@ type Store interface {
 	// List yields what lies below folder, at any depth and in any order: all names but folders, with
 	// paths that begin with folder. It looks into a subfolder if enter, called with its path
 	// relative to folder, returns true; nil enters all. The error is fs.ErrNotExist if there is no
-	// such folder; without folders, a prefix of no object is none.
+	// such folder; without folders, a prefix of no object is none. An error that is fs.ErrPermission and an
+	// *fs.PathError may name a subfolder that cannot be looked into: the listing then goes on.
 	List(ctx context.Context, folder string, enter func(rel string) bool) iter.Seq2[Info, error]
 	// Stat tells of the object at path, following links. The error is fs.ErrNotExist if there is
 	// none, or a folder.
