@@ -333,3 +333,19 @@ func TestStopped(t *testing.T) {
 		t.Errorf("error %v after %d writes", err, writes)
 	}
 }
+
+// TestReadSomeStopped: an interruption ends the reading at the next record, also where no more bytes need
+// to be read.
+func TestReadSomeStopped(t *testing.T) {
+	in := plant(t, "lines", []byte("one\ntwo\nthree\n"))
+	ctx, cancel := context.WithCancel(t.Context())
+	seen := 0
+	err := in.reader.ReadSome(ctx, in.file, whole, []int64{0, 4, 8}, options, func(*reading.Record) error {
+		seen++
+		cancel()
+		return nil
+	})
+	if !errors.Is(err, context.Canceled) || seen != 1 {
+		t.Errorf("%d records were read, error %v", seen, err)
+	}
+}
