@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// Holder is who holds a lock, as the lock file says.
-type Holder struct {
+// Owner is who holds a lock, as the lock file says.
+type Owner struct {
 	Host string    `json:"host"`
 	PID  int       `json:"pid"`
 	Job  string    `json:"job"`
@@ -24,12 +24,12 @@ type Holder struct {
 // LockedError says that an output is in use.
 type LockedError struct {
 	Path   string
-	Holder Holder
+	Owner Owner
 }
 
 func (e *LockedError) Error() string {
 	return fmt.Sprintf("%s: held by job %s (process %d on %s, last heard of %s); wait for it, or give --force-unlock if it is gone",
-		e.Path, e.Holder.Job, e.Holder.PID, e.Holder.Host, e.Holder.Beat.Format(time.DateTime))
+		e.Path, e.Owner.Job, e.Owner.PID, e.Owner.Host, e.Owner.Beat.Format(time.DateTime))
 }
 
 // A lock's holder rewrites it every heartbeat; one not rewritten for expiry is stale.
@@ -43,7 +43,7 @@ type Lock struct {
 	ctx    context.Context
 	store  Store
 	path   string
-	holder Holder
+	holder Owner
 	last   lockState // as this holder wrote it
 	stop   chan struct{}
 	done   sync.WaitGroup
@@ -51,7 +51,7 @@ type Lock struct {
 
 // lockText is what a lock file says.
 type lockText struct {
-	Holder
+	Owner
 	// Nonce differs in each text. So a text that came back is known, where a request was sent again
 	// and met its own success, and where equal bytes have equal versions.
 	Nonce string `json:"nonce,omitempty"`
@@ -72,7 +72,7 @@ func (s lockState) held() bool { return s.version != "" && !s.empty && !s.Releas
 // this host is dead, or that had no heartbeat for five minutes, is stale and taken over, and so
 // is any with force; the former holder is then returned too. The lock lasts until Release, also
 // when ctx is done.
-func Acquire(ctx context.Context, path, job string, force bool) (lock *Lock, former *Holder, err error) {
+func Acquire(ctx context.Context, path, job string, force bool) (lock *Lock, former *Owner, err error) {
 	store, err := At(path)
 	if err != nil {
 		return nil, nil, err
@@ -80,7 +80,7 @@ func Acquire(ctx context.Context, path, job string, force bool) (lock *Lock, for
 	host, pid := self()
 	lock = &Lock{
 		ctx: context.WithoutCancel(ctx), store: store, path: path,
-		holder: Holder{Host: host, PID: pid, Job: job}, stop: make(chan struct{}),
+		holder: Owner{Host: host, PID: pid, Job: job}, stop: make(chan struct{}),
 	}
 	if err := regularLock(ctx, store, path); err != nil {
 		return nil, nil, err
@@ -96,8 +96,8 @@ func Acquire(ctx context.Context, path, job string, force bool) (lock *Lock, for
 		}
 		// A lock that another is taking over at this moment is as good as held.
 		busy := before.version != "" && now.version == before.version
-		if now.held() && (busy || !stale(now.Holder, host)) && !force {
-			return nil, nil, &LockedError{Path: path, Holder: now.Holder}
+		if now.held() && (busy || !stale(now.Owner, host)) && !force {
+			return nil, nil, &LockedError{Path: path, Owner: now.Owner}
 		}
 		cond := If{Version: now.version}
 		switch {
@@ -115,7 +115,7 @@ func Acquire(ctx context.Context, path, job string, force bool) (lock *Lock, for
 			return nil, nil, err
 		}
 		if now.held() {
-			former = &now.Holder
+			former = &now.Owner
 		}
 		lock.done.Go(lock.beat)
 		return lock, former, nil
@@ -160,7 +160,7 @@ func readLock(ctx context.Context, store Store, path string) (lockState, error) 
 	state := lockState{version: info.Version, empty: len(data) == 0}
 	if !state.empty && json.Unmarshal(data, &state.lockText) != nil {
 		// Cut short by a crash: its age tells.
-		state.lockText = lockText{Holder: Holder{Job: "unknown", Host: "unknown", Beat: info.Modified.UTC()}}
+		state.lockText = lockText{Owner: Owner{Job: "unknown", Host: "unknown", Beat: info.Modified.UTC()}}
 	}
 	return state, nil
 }
@@ -168,7 +168,7 @@ func readLock(ctx context.Context, store Store, path string) (lockState, error) 
 // write makes the lock file say that this is its holder, or that nobody is, if cond holds.
 func (l *Lock) write(ctx context.Context, cond If, released bool) error {
 	l.holder.Beat = time.Now().UTC().Truncate(time.Second)
-	text := lockText{Holder: l.holder, Nonce: rand.Text(), Released: released}
+	text := lockText{Owner: l.holder, Nonce: rand.Text(), Released: released}
 	data, err := json.Marshal(text)
 	if err != nil {
 		return err
@@ -248,6 +248,6 @@ func (l *Lock) own(do func(If) error) error {
 	}
 }
 
-func stale(h Holder, host string) bool {
+func stale(h Owner, host string) bool {
 	return time.Since(h.Beat) > expiry || h.Host == host && h.PID > 0 && gone(h.PID)
 }

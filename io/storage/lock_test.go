@@ -36,7 +36,7 @@ func onStores(t *testing.T, test func(t *testing.T, folder string)) {
 }
 
 // lockFile returns the path of a lock that says what holder says, or none if that is nil.
-func lockFile(t *testing.T, folder string, holder *storage.Holder) string {
+func lockFile(t *testing.T, folder string, holder *storage.Owner) string {
 	t.Helper()
 	path := storage.Join(folder, ".lock")
 	if holder != nil {
@@ -48,13 +48,13 @@ func lockFile(t *testing.T, folder string, holder *storage.Holder) string {
 }
 
 // thisHost is who this process would be.
-func thisHost(t *testing.T) storage.Holder {
+func thisHost(t *testing.T) storage.Owner {
 	t.Helper()
 	host, err := os.Hostname()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return storage.Holder{Host: host, PID: os.Getpid(), Job: "former", Beat: time.Now().UTC().Truncate(time.Second)}
+	return storage.Owner{Host: host, PID: os.Getpid(), Job: "former", Beat: time.Now().UTC().Truncate(time.Second)}
 }
 
 // deadPID is the number of a process that has ended.
@@ -67,7 +67,7 @@ func deadPID(t *testing.T) int {
 	return child.Process.Pid
 }
 
-func holderOf(t *testing.T, path string) (h storage.Holder) {
+func holderOf(t *testing.T, path string) (h storage.Owner) {
 	t.Helper()
 	data, err := storage.ReadFile(t.Context(), path)
 	if err != nil {
@@ -91,7 +91,7 @@ func TestAcquire(t *testing.T) {
 	longName.Job = strings.Repeat("long ", 100)
 
 	for name, tt := range map[string]struct {
-		former *storage.Holder
+		former *storage.Owner
 		force  bool
 		held   bool
 	}{
@@ -112,7 +112,7 @@ func TestAcquire(t *testing.T) {
 				lock, former, err := storage.Acquire(t.Context(), path, "mine", tt.force)
 				if tt.held {
 					var locked *storage.LockedError
-					if !errors.As(err, &locked) || locked.Holder != *tt.former || locked.Path != path {
+					if !errors.As(err, &locked) || locked.Owner != *tt.former || locked.Path != path {
 						t.Fatalf("error %v, want a LockedError of %+v", err, tt.former)
 					}
 					if got := holderOf(t, path); got != *tt.former {
@@ -174,7 +174,7 @@ func TestAcquireTorn(t *testing.T) {
 }
 
 func TestLockedErrorSaysWhatToDo(t *testing.T) {
-	err := &storage.LockedError{Path: "out/.lock", Holder: storage.Holder{
+	err := &storage.LockedError{Path: "out/.lock", Owner: storage.Owner{
 		Host: "lab", PID: 42, Job: "night", Beat: time.Date(2026, 11, 21, 10, 13, 0, 0, time.UTC),
 	}}
 	const want = "out/.lock: held by job night (process 42 on lab, last heard of 2026-11-21 10:13:00); wait for it, or give --force-unlock if it is gone"
@@ -188,7 +188,7 @@ func TestLockedErrorSaysWhatToDo(t *testing.T) {
 func TestAcquireRace(t *testing.T) {
 	stale := thisHost(t)
 	stale.Beat = stale.Beat.Add(-time.Hour)
-	for name, former := range map[string]*storage.Holder{"stale": &stale, "none": nil} {
+	for name, former := range map[string]*storage.Owner{"stale": &stale, "none": nil} {
 		t.Run(name, func(t *testing.T) {
 			onStores(t, func(t *testing.T, folder string) {
 				for round := range 50 {
@@ -384,7 +384,7 @@ func TestLockOfEarlierVersions(t *testing.T) {
 		t.Fatal(err)
 	}
 	lock, former, err := storage.Acquire(t.Context(), path, "mine", false)
-	want := storage.Holder{Host: "elsewhere", PID: 7, Job: "old", Beat: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
+	want := storage.Owner{Host: "elsewhere", PID: 7, Job: "old", Beat: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
 	if err != nil || former == nil || *former != want {
 		t.Fatalf("former %+v, error %v, want %+v", former, err, want)
 	}

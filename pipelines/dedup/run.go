@@ -129,7 +129,7 @@ func (r *run) open(ctx context.Context) (err error) {
 	if err := r.checkOutput(ctx); err != nil {
 		return err
 	}
-	var former *storage.Holder
+	var former *storage.Owner
 	r.lock, former, err = storage.Acquire(ctx, storage.Join(r.output, lockFile), r.record.Job, r.config.ForceUnlock)
 	if locked := (*storage.LockedError)(nil); errors.As(err, &locked) {
 		return &job.OutputExistsError{Reason: locked.Error()}
