@@ -4,6 +4,8 @@ package output
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -46,8 +48,35 @@ func PartOf(file string) Part {
 const (
 	RunFile      = "run.json"
 	ManifestFile = "manifest.json"
-	SuccessFile  = "_SUCCESS" // there once all others are whole
+	ReportFile   = "report.html"
+	SuccessFile  = "_SUCCESS" // a Success; there once all others are whole
+	LockFile     = ".lock"    // there while a run writes
 )
+
+// Success is what SuccessFile says.
+type Success struct {
+	Run      string `json:"run"`      // whose output it is
+	Manifest string `json:"manifest"` // the SHA-256 of ManifestFile
+}
+
+// Folder holds the files of an output: where it is published, or where it is staged until then.
+type Folder struct {
+	Dir string
+	// Opaque: the files have other names, by which no reader takes them for those of a finished output.
+	Opaque bool
+}
+
+// Name is the name that the file name of an output has below the folder.
+func (f Folder) Name(name string) string {
+	if !f.Opaque {
+		return name
+	}
+	sum := sha256.Sum256([]byte(name))
+	return hex.EncodeToString(sum[:16])
+}
+
+// Path is the path of the file name of an output.
+func (f Folder) Path(name string) string { return storage.Join(f.Dir, f.Name(name)) }
 
 // TableFile is the name below the output of a shard of a table.
 func TableFile(table Part, shard int64, shards int) string {
@@ -66,51 +95,93 @@ func WriterOptions(metadata map[string]string) []parquet.WriterOption {
 	return options
 }
 
-// WriteJSON writes run.json or the manifest.
-func WriteJSON(ctx context.Context, file string, v any) error {
-	_, err := storage.WriteFile(ctx, file, func(w io.Writer) error {
-		encoder := json.NewEncoder(w)
+// WriteJSON writes run.json or the manifest, and returns its SHA-256.
+func WriteJSON(ctx context.Context, file string, v any) (sum string, err error) {
+	hash := sha256.New()
+	_, err = storage.WriteFile(ctx, file, func(w io.Writer) error {
+		encoder := json.NewEncoder(io.MultiWriter(w, hash))
 		encoder.SetIndent("", "  ")
 		encoder.SetEscapeHTML(false)
 		return encoder.Encode(v)
 	})
-	return err
+	return hex.EncodeToString(hash.Sum(nil)), err
 }
 
-// Finished is a finished output folder.
+// Finished is a finished output.
 type Finished struct {
-	Dir      string
+	Folder
 	Run      records.Run
 	Manifest records.Manifest
+
+	mark string // what SuccessFile said
 }
 
-// Open opens the output folder dir. An output without _SUCCESS is not finished, and refused.
+// Open opens the output folder dir. An output without _SUCCESS, or with another manifest than that
+// names, is not finished, and refused.
 func Open(ctx context.Context, dir string) (*Finished, error) {
-	f := &Finished{Dir: dir}
-	if _, err := storage.ReadFile(ctx, storage.Join(dir, SuccessFile)); err != nil {
+	for {
+		f := &Finished{Folder: Folder{Dir: dir}}
+		mark, err := storage.ReadFile(ctx, f.Path(SuccessFile))
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil, fmt.Errorf("%s is no finished output: it has no %s", dir, SuccessFile)
 		}
-		return nil, err
-	}
-	for name, into := range map[string]any{RunFile: &f.Run, ManifestFile: &f.Manifest} {
-		file := storage.Join(dir, name)
-		data, err := storage.ReadFile(ctx, file)
 		if err != nil {
 			return nil, err
 		}
-		if err := json.Unmarshal(data, into); err != nil {
-			return nil, fmt.Errorf("%s: %w", file, err)
+		f.mark = string(mark)
+		err = f.read(ctx)
+		// It may have been replaced by another while it was read.
+		if same, markErr := f.Unchanged(ctx); markErr != nil || same {
+			err = errors.Join(err, markErr)
+			if err != nil {
+				return nil, err
+			}
+			return f, nil
 		}
 	}
-	return f, nil
+}
+
+// read reads the manifest and run.json, and checks that they are what the mark of success names.
+func (f *Finished) read(ctx context.Context) error {
+	var success Success
+	if json.Unmarshal([]byte(f.mark), &success) != nil || success.Manifest == "" {
+		return fmt.Errorf("%s is no finished output of this version: its %s does not name its manifest; run again", f.Dir, SuccessFile)
+	}
+	sum := ""
+	for name, into := range map[string]any{RunFile: &f.Run, ManifestFile: &f.Manifest} {
+		data, err := storage.ReadFile(ctx, f.Path(name))
+		if err != nil {
+			return err
+		}
+		if err := json.Unmarshal(data, into); err != nil {
+			return fmt.Errorf("%s: %w", f.Path(name), err)
+		}
+		if name == ManifestFile {
+			hash := sha256.Sum256(data)
+			sum = hex.EncodeToString(hash[:])
+		}
+	}
+	if sum != success.Manifest || f.Run.Job != success.Run {
+		return fmt.Errorf("%s is no finished output: its %s is that of another manifest or run", f.Dir, SuccessFile)
+	}
+	return nil
+}
+
+// Unchanged reports whether the output is still the one that was opened. Ask it after reading: what was
+// read before is then of one output.
+func (f *Finished) Unchanged(ctx context.Context) (bool, error) {
+	mark, err := storage.ReadFile(ctx, f.Path(SuccessFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return string(mark) == f.mark, err
 }
 
 // Rows reads the rows of a table in their order, from the files that the manifest lists.
 func Rows[T any](ctx context.Context, f *Finished, table Part) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		for _, file := range f.Manifest.Files {
-			if PartOf(file.Path) == table && !fileRows(ctx, storage.Join(f.Dir, file.Path), yield) {
+			if PartOf(file.Path) == table && !fileRows(ctx, f.Path(file.Path), yield) {
 				return
 			}
 		}

@@ -21,6 +21,8 @@ type ManifestFile struct {
 type Run struct {
 	Status   string    `json:"status"` // running, done, failed
 	Error    string    `json:"error,omitempty"`
+	Exit     int       `json:"exit"`            // the status that the command ended with
+	Files    []string  `json:"files,omitempty"` // of a run that failed: what it left beside run.json
 	Job      string    `json:"job"`
 	Version  string    `json:"version"`
 	Started  time.Time `json:"started"`

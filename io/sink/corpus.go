@@ -63,7 +63,7 @@ func (f *corpusFn) ProcessElement(ctx context.Context, number int64, packed func
 	}
 	name := output.CorpusFile(in.PieceName(int(number)))
 	var kept int64
-	copied, err := writeOutput(ctx, f.Params.Output, name, func(w io.Writer) (err error) {
+	copied, err := writeOutput(ctx, f.Params, name, func(w io.Writer) (err error) {
 		kept, err = source.CopyExcept(ctx, ctxWriter{ctx, w}, in, piece, dropped, f.Options)
 		return err
 	})

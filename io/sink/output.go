@@ -15,13 +15,17 @@ type summed struct {
 	sha256 string
 }
 
-// writeOutput writes the file name of the folder output, for a worker, and sums it up.
-func writeOutput(ctx context.Context, output, name string, write func(io.Writer) error) (summed, error) {
+// writeOutput writes the file name of the output, for a worker, and sums it up.
+func writeOutput(ctx context.Context, p Params, name string, write func(io.Writer) error) (summed, error) {
 	sum := sha256.New()
-	info, err := storage.WriteBelow(ctx, output, storage.Join(output, name), func(w io.Writer) error {
+	path := p.Output.Path(name)
+	info, err := storage.WriteBelow(ctx, p.Output.Dir, path, func(w io.Writer) error {
 		// Hashing whole buffers costs less than each record.
 		return storage.Buffered(io.MultiWriter(w, sum), write)
 	})
+	if err == nil && p.Sync {
+		err = storage.Sync(ctx, path)
+	}
 	if err != nil {
 		return summed{}, err
 	}

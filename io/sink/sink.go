@@ -36,8 +36,10 @@ func init() {
 type Params struct {
 	// Inputs is the path of the shared blocks.Inputs.
 	Inputs string
-	// Output is the folder that tables and corpus are written below.
-	Output string
+	// Output is where tables and corpus are written, each file synced if Sync: where this is another
+	// machine, the launcher cannot.
+	Output output.Folder
+	Sync   bool
 	// Temp is the folder for rows that are too many for one group, RowFiles whether all go there
 	// that are in slices.
 	Temp     string

@@ -72,7 +72,7 @@ func (f *tableFn[T]) ProcessElement(ctx context.Context, shard int64, packed fun
 	counts := map[string]int64{blocks.CountRows: 0}
 	var file summed
 	if slices.Contains(f.Params.Write, f.Table) {
-		file, err = writeOutput(ctx, f.Params.Output, name, func(w io.Writer) error {
+		file, err = writeOutput(ctx, f.Params, name, func(w io.Writer) error {
 			return f.write(w, rows, counts)
 		})
 	} else {

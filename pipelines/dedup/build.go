@@ -39,9 +39,9 @@ type Plan struct {
 
 // Build builds the pipeline, as docs/architecture.md draws it. temp is the run's temporary
 // folder, where the shared inputs are; the ledger will be there when the job is complete.
-func Build(s beam.Scope, p *Plan, folder, temp string) {
+func Build(s beam.Scope, p *Plan, staged output.Folder, temp string) {
 	inputs, reading := job.Inputs(temp), p.Source(temp)
-	writing := sink.Params{Inputs: inputs, Output: folder, Temp: temp, RowFiles: p.Config.SliceRows > 0, Write: p.Config.Write, Metadata: p.metadata()}
+	writing := sink.Params{Inputs: inputs, Output: staged, Sync: p.Config.Runner.OnCluster(), Temp: temp, RowFiles: p.Config.SliceRows > 0, Write: p.Config.Write, Metadata: p.metadata()}
 
 	docs, compared, rejected := p.Read(s, temp)
 	bands, copies, noToken := signature.Sign(s, compared, p.Signature(temp))

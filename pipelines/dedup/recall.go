@@ -77,7 +77,7 @@ func (r *run) countFound(ctx context.Context, pairs []blocks.Edge, files *record
 		wanted[p] = true
 	}
 	key := r.plan.Keys()
-	staged := &output.Finished{Dir: r.stagingDir(), Manifest: *files}
+	staged := &output.Finished{Folder: r.commit.Staged(), Manifest: *files}
 	for row, err := range output.Rows[records.Pair](ctx, staged, output.Pairs) {
 		if err == nil {
 			err = ctx.Err()

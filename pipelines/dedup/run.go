@@ -2,7 +2,7 @@ package dedup
 
 import (
 	"context"
-	"crypto/rand"
+	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -17,6 +17,7 @@ import (
 	"github.com/neardup/neardup/io/sink"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/output"
+	"github.com/neardup/neardup/output/commit"
 	"github.com/neardup/neardup/pipelines/job"
 	"github.com/neardup/neardup/records"
 )
@@ -45,7 +46,7 @@ func (j *Job) Run(ctx context.Context, launch job.Launch) (*records.Run, error) 
 	if err := r.open(ctx); err != nil {
 		return &r.record, err
 	}
-	err = r.do(ctx, launch)
+	err = job.Cause(ctx, r.do(ctx, launch))
 	// What was begun is ended in good order, interrupted or not.
 	return &r.record, r.close(context.WithoutCancel(ctx), err)
 }
@@ -67,39 +68,23 @@ func (e *TooManyUnreadableError) Error() string {
 // run is one run of the job, from the lock to _SUCCESS.
 type run struct {
 	config Config
-	output string // absolute
-	work   string // a folder in the output that only this run has
+	output string // absolute, without links
 	temp   string
-	lock   *storage.Lock
-	begun  bool // the output is this run's own
+	commit *commit.Commit
+	begun  bool // a failure has a record
 	plan   *Plan
 	record records.Run
 }
 
 func newRun(c Config) (*run, error) {
-	dir, err := storage.Abs(c.Output)
+	dir, err := storage.Resolve(c.Output)
 	if err != nil {
 		return nil, err
 	}
-	id := newID()
-	work := storage.Join(dir, tempPrefix+id)
-	temp := work
-	// A runner in this process spills to a disk, whatever store the output is on.
-	if c.TempDir != "" || !storage.IsLocal(dir) && !c.Runner.OnCluster() {
-		if temp, err = storage.Abs(storage.Join(storage.TempParent(c.TempDir), "neardup-"+id)); err != nil {
-			return nil, err
-		}
-	}
-	return &run{config: c, output: dir, work: work, temp: temp, record: records.Run{
-		Status: "running", Job: id, Version: Version(), Started: time.Now().UTC(),
+	return &run{config: c, output: dir, record: records.Run{
+		Status: "running", Job: commit.NewRun(), Version: Version(), Started: time.Now().UTC(),
 		Runner: string(c.Runner), Parameters: c.parameters(), Formats: job.Formats(c.Signature),
 	}}, nil
-}
-
-func newID() string {
-	var random [4]byte
-	rand.Read(random[:]) // never fails
-	return time.Now().UTC().Format("20060102-150405-") + hex.EncodeToString(random[:])
 }
 
 // Version is the version of the module this binary was built from.
@@ -124,38 +109,37 @@ func (r *run) dryRun(ctx context.Context) (err error) {
 	})
 }
 
-// open takes the output's lock. What an earlier run left there stays until claimOutput.
+// open makes the output this run's to commit.
 func (r *run) open(ctx context.Context) (err error) {
 	if err := r.checkOutput(ctx); err != nil {
 		return err
 	}
-	var former *storage.Owner
-	r.lock, former, err = storage.Acquire(ctx, storage.Join(r.output, lockFile), r.record.Job, r.config.ForceUnlock)
-	if locked := (*storage.LockedError)(nil); errors.As(err, &locked) {
-		return &job.OutputExistsError{Reason: locked.Error()}
-	}
+	temp, err := r.tempOutside()
 	if err != nil {
 		return err
 	}
-	if former != nil {
-		r.warn("took over the lock of job %s (process %d on %s)", former.Job, former.PID, former.Host)
-	}
-	err = checkFolder(ctx, r.output, r.config.Overwrite) // another run may have finished meanwhile
-	if err == nil {
-		err = errors.Join(storage.Begin(ctx, r.temp), storage.Begin(ctx, r.stagingDir()))
-	}
+	r.commit, err = commit.Begin(ctx, commit.Options{
+		Dir: r.output, Run: r.record.Job, Overwrite: r.config.Overwrite,
+		Temp: temp, Private: !r.config.Runner.OnCluster(), Lock: r.config.lock(), Warn: r.warn,
+	})
 	if err != nil {
-		return r.close(context.WithoutCancel(ctx), err)
+		return refused(err)
 	}
+	r.temp = r.commit.TempFolder()
 	return nil
+}
+
+// tempOutside is the folder for temporary files, if it is not to be in the staging folder.
+func (r *run) tempOutside() (string, error) {
+	// A runner in this process spills to a disk, whatever store the output is on.
+	if r.config.TempDir != "" || !storage.IsLocal(r.output) && !r.config.Runner.OnCluster() {
+		return storage.Abs(storage.Join(storage.TempParent(r.config.TempDir), "neardup-"+r.record.Job))
+	}
+	return "", nil
 }
 
 func (r *run) warn(format string, args ...any) {
 	r.record.Warnings = append(r.record.Warnings, fmt.Sprintf(format, args...))
-}
-
-func (r *run) writeRecord(ctx context.Context) error {
-	return output.WriteJSON(ctx, storage.Join(r.output, output.RunFile), &r.record)
 }
 
 // makePlan plans and records what was chosen.
@@ -181,12 +165,14 @@ func (r *run) do(ctx context.Context, launch job.Launch) error {
 	if err := r.makePlan(ctx); err != nil {
 		return err
 	}
+	fingerprint := r.fingerprint()
+	if done, err := r.recovered(ctx, fingerprint); done || err != nil {
+		return err
+	}
 	if err := r.checkSpace(); err != nil {
 		return err
 	}
-	if err := r.claimOutput(ctx); err != nil {
-		return err
-	}
+	r.begun = true
 	r.spoolCompressed()
 	if err := r.plan.Share(ctx, r.temp); err != nil {
 		return err
@@ -200,7 +186,7 @@ func (r *run) do(ctx context.Context, launch job.Launch) error {
 		r.record.Stages = stages
 	}
 	pipeline, scope := beam.NewPipelineWithRoot()
-	Build(scope, r.plan, r.stagingDir(), r.temp)
+	Build(scope, r.plan, r.commit.Staged(), r.temp)
 	ended, err := r.execute(ctx, launch, pipeline)
 	if err != nil {
 		return err
@@ -209,7 +195,47 @@ func (r *run) do(ctx context.Context, launch job.Launch) error {
 	if err != nil {
 		return err
 	}
-	return r.commit(ctx, files)
+	r.record.Status = "done"
+	r.measure()
+	if err := r.commit.Publish(ctx, fingerprint, files, &r.record); err != nil {
+		return err
+	}
+	slog.Info("files committed", "output", r.output, "files", len(files.Files))
+	return nil
+}
+
+// recovered reports whether an earlier run that was asked the same had all but published it when it was
+// killed. Its record is then this run's.
+func (r *run) recovered(ctx context.Context, fingerprint string) (bool, error) {
+	done, err := r.commit.Recovered(fingerprint)
+	if err != nil || !done {
+		return false, err
+	}
+	finished, err := output.Open(ctx, r.output)
+	if err != nil {
+		return false, err
+	}
+	warnings := r.record.Warnings
+	r.record = finished.Run
+	r.record.Warnings = append(r.record.Warnings, warnings...)
+	return true, nil
+}
+
+// fingerprint tells of what is read and what is asked, so that a later run knows whether it is the same.
+func (r *run) fingerprint() string {
+	asked := r.record.Parameters
+	// How it is done does not matter.
+	asked.DryRun, asked.ForceUnlock, asked.Overwrite, asked.Workers, asked.Memory, asked.TempDir = false, false, false, 0, 0, ""
+	asked.Runner, asked.JobServer, asked.Environment, asked.WorkerBinary = "", "", "", ""
+	hash := sha256.New()
+	encoder := json.NewEncoder(hash)
+	_ = encoder.Encode(asked) // a hash never fails
+	_ = encoder.Encode(r.record.Formats)
+	_ = encoder.Encode(r.record.Version)
+	for _, f := range r.plan.Listing.Inputs.Files {
+		_ = encoder.Encode([]any{f.Path, f.Size, f.Version})
+	}
+	return hex.EncodeToString(hash.Sum(nil))
 }
 
 func (r *run) execute(ctx context.Context, launch job.Launch, pipeline *beam.Pipeline) (job.Outcome, error) {
@@ -231,55 +257,74 @@ func (r *run) cause(ctx context.Context, err error) error {
 		return err
 	}
 	exceeded := &TooManyUnreadableError{}
-	if r.config.writes(output.Rejected) {
-		exceeded.Rejected = storage.Join(r.config.Output, string(output.Rejected))
-	}
 	if err := json.Unmarshal(data, &exceeded.ReadTotals); err != nil {
 		return err
 	}
 	return exceeded
 }
 
-// commit brings tables and corpus to their place. The mark of success follows when the run is closed.
-func (r *run) commit(ctx context.Context, files *records.Manifest) error {
-	if err := publish(ctx, r.stagingDir(), r.output, output.Parts()...); err != nil {
-		return err
-	}
-	slog.Info("files committed", "output", r.output, "files", len(files.Files))
-	return output.WriteJSON(ctx, storage.Join(r.output, output.ManifestFile), files)
-}
-
-// close ends the run: the mark of success last, or what went wrong, and no temporary files.
+// close ends the run. It writes what went wrong, if the run had begun and the output is still its own, and leaves
+// no temporary files.
 func (r *run) close(ctx context.Context, err error) error {
-	if !r.begun {
-		err = errors.Join(err, r.removeTemporary(ctx), r.lock.Release())
-		storage.RemoveEmpty(ctx, r.output) // it is then as it was
-		return err
-	}
-	r.record.Seconds = time.Since(r.record.Started).Seconds()
-	r.record.CPU, r.record.Peak = usage.Process()
-	var exceeded *TooManyUnreadableError
-	switch {
-	case err == nil:
-		r.record.Status = "done"
-	case errors.As(err, &exceeded):
-		err = errors.Join(err, publish(ctx, r.stagingDir(), r.output, output.Rejected))
-		r.record.Status, r.record.Error = "failed", exceeded.Error()
-		r.record.Counts = records.Counts{Records: exceeded.Records, Unreadable: exceeded.Unreadable}
-	default:
-		r.record.Status, r.record.Error = "failed", err.Error()
-		if pipeline := (*job.PipelineError)(nil); errors.As(err, &pipeline) {
-			r.record.Error = pipeline.Unwrap().Error()
+	if err != nil {
+		if fenced := r.commit.Prove(ctx); fenced != nil {
+			err = fenced // and the rest follows from that
+		} else if r.begun {
+			err = errors.Join(err, r.fail(ctx, err))
 		}
 	}
-	failed := err != nil
-	err = errors.Join(err, r.removeTemporary(ctx), r.writeRecord(ctx))
-	if !failed && err == nil {
-		err = storage.WriteEmpty(ctx, storage.Join(r.output, output.SuccessFile))
-	}
-	return errors.Join(err, r.lock.Release())
+	return refused(errors.Join(err, r.commit.Close(ctx)))
 }
 
-func (r *run) removeTemporary(ctx context.Context) error {
-	return errors.Join(storage.RemoveAll(ctx, r.temp), storage.RemoveAll(ctx, r.work))
+// fail writes the record of a run that failed.
+func (r *run) fail(ctx context.Context, err error) error {
+	r.measure()
+	r.record.Status, r.record.Error, r.record.Exit = "failed", err.Error(), job.Status(err)
+	if pipeline := (*job.PipelineError)(nil); errors.As(err, &pipeline) {
+		r.record.Error = pipeline.Unwrap().Error()
+	}
+	var names []string
+	exceeded := (*TooManyUnreadableError)(nil)
+	if errors.As(err, &exceeded) {
+		r.record.Counts = records.Counts{Records: exceeded.Records, Unreadable: exceeded.Unreadable}
+		shards := r.plan.Listing.Inputs.Shards
+		for shard := range shards {
+			if r.config.writes(output.Rejected) {
+				names = append(names, output.TableFile(output.Rejected, int64(shard), shards))
+			}
+		}
+	}
+	folder, err := r.commit.Fail(ctx, &r.record, names)
+	if err != nil {
+		return fmt.Errorf("no record of this run was left: %w", err)
+	}
+	if exceeded != nil && len(names) > 0 {
+		exceeded.Rejected = storage.Join(folder, string(output.Rejected))
+	}
+	if folder != r.output {
+		r.warn("%s is as it was; what is known of this run is in %s", r.output, folder)
+	}
+	return nil
+}
+
+// measure records what the run has taken.
+func (r *run) measure() {
+	r.record.Seconds = time.Since(r.record.Started).Seconds()
+	r.record.CPU, r.record.Peak = usage.Process()
+}
+
+// refused is err as the command line tells of it, where the output is not to be filled.
+func refused(err error) error {
+	var (
+		foreign *commit.RefusedError
+		locked  *storage.LockedError
+		fenced  *storage.FencedError
+	)
+	switch {
+	case errors.As(err, &foreign), errors.As(err, &locked), errors.As(err, &fenced):
+		return &job.OutputExistsError{Reason: err.Error()}
+	case errors.Is(err, errors.ErrUnsupported):
+		return &job.UsageError{Err: err}
+	}
+	return err
 }

@@ -1,0 +1,433 @@
+// Package commit makes what a run has written the output: at once, and only when it is whole. It is the
+// protocol of docs/decisions/0012-commit.md, on any storage.Store.
+//
+// A run has a staging folder of its own. All it does to the output is to move something out of that
+// folder, or to remove what is as the run saw it. Whoever takes its lock removes the folder first, and
+// from then on the run can do nothing.
+package commit
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"slices"
+	"time"
+
+	"github.com/neardup/neardup/io/storage"
+	"github.com/neardup/neardup/output"
+	"github.com/neardup/neardup/records"
+)
+
+// NewRun returns an id for a run, which no other run has.
+func NewRun() string {
+	var random [4]byte
+	rand.Read(random[:]) // never fails
+	return time.Now().UTC().Format("20060102-150405-") + hex.EncodeToString(random[:])
+}
+
+var runID = regexp.MustCompile(`^[0-9]{8}-[0-9]{6}-[0-9a-f]{8}$`)
+
+// Options say what a run is to commit.
+type Options struct {
+	Dir       string // the output, absolute and without links: see storage.Resolve
+	Run       string // of NewRun
+	Overwrite bool   // a finished output is replaced
+	// Temp is the run's folder for temporary files, whose name ends in its id; "" is one in the staging folder.
+	Temp string
+	// Private keeps all that is not yet published from other users, also from workers that are other users.
+	Private bool
+	Lock    storage.LockOptions
+	// Warn is told of what does the output no harm.
+	Warn func(format string, args ...any)
+}
+
+// RefusedError says why a folder is not to be filled.
+type RefusedError struct{ Reason string }
+
+func (e *RefusedError) Error() string { return e.Reason }
+
+// Commit is a run's hold on an output.
+type Commit struct {
+	Options
+	store   storage.Store
+	lock    *storage.Lock
+	syncing storage.Syncing
+	staging string
+	swaps   bool // the staged folder takes the output's place; else its files move one by one
+	removes bool // the store can remove on condition
+	// seen is the output as it was when the run began, stale are seals that could not be carried out.
+	seen  *survey
+	stale []*seal
+	// recovered is the seal of an earlier run whose publishing this one finished.
+	recovered *seal
+	committed bool
+}
+
+// Check refuses a folder that is not to be filled. It changes nothing.
+func Check(ctx context.Context, dir string, overwrite bool) error {
+	left, err := leftovers(ctx, dir)
+	if err != nil {
+		return err
+	}
+	var seals []*seal
+	for _, l := range left {
+		seal, err := readSeal(ctx, l.folder)
+		if err != nil {
+			return err
+		}
+		if seal != nil {
+			seals = append(seals, seal)
+		}
+	}
+	s, err := look(ctx, dir, seals...)
+	if err != nil {
+		return err
+	}
+	return s.refuse(overwrite || len(seals) > 0)
+}
+
+// Begin takes the output's lock, finishes or removes what earlier runs left, and makes the folders of
+// this one. The error is a *RefusedError if the output is not to be filled, a *storage.LockedError if
+// another run holds it, and errors.ErrUnsupported if its store is not fit for what is asked.
+func Begin(ctx context.Context, o Options) (*Commit, error) {
+	if err := Check(ctx, o.Dir, o.Overwrite); err != nil {
+		return nil, err
+	}
+	store, err := storage.At(o.Dir)
+	if err != nil {
+		return nil, err
+	}
+	c := &Commit{Options: o, store: store}
+	lock, former, err := storage.Acquire(ctx, storage.Join(o.Dir, output.LockFile), o.Run, o.Lock)
+	if err != nil {
+		return nil, err
+	}
+	c.lock = lock
+	if former != nil {
+		c.Warn("took over the lock of job %s (process %d on %s)", former.Job, former.PID, former.Host)
+	}
+	if err := c.begin(ctx); err != nil {
+		return nil, errors.Join(err, c.Close(context.WithoutCancel(ctx)))
+	}
+	return c, nil
+}
+
+func (c *Commit) begin(ctx context.Context) (err error) {
+	if err := c.recover(ctx); err != nil {
+		return err
+	}
+	if c.seen, err = look(ctx, c.Dir, c.stale...); err != nil {
+		return err
+	}
+	// Another run may have finished meanwhile.
+	if err := c.seen.refuse(c.Overwrite || c.recovered != nil); err != nil {
+		return err
+	}
+	return c.stage(ctx)
+}
+
+// Recovered reports whether an earlier run of this fingerprint was killed while it published, and is
+// finished now: then there is nothing to do. The error is a *RefusedError if a run of another one is, and
+// this run is not to replace it.
+func (c *Commit) Recovered(fingerprint string) (bool, error) {
+	if c.recovered == nil {
+		return false, nil
+	}
+	if c.recovered.Fingerprint == fingerprint {
+		c.committed = true
+		return true, nil
+	}
+	return false, c.seen.refuse(c.Overwrite)
+}
+
+// Temp is the folder for the run's temporary files.
+func (c *Commit) TempFolder() string {
+	if c.Temp != "" {
+		return c.Temp
+	}
+	return storage.Join(c.staging, tempDir)
+}
+
+// Staged is where workers write the output.
+func (c *Commit) Staged() output.Folder {
+	return output.Folder{Dir: storage.Join(c.staging, workDir), Opaque: !c.swaps}
+}
+
+// Prove returns a *storage.FencedError if the output is another run's by now.
+func (c *Commit) Prove(ctx context.Context) error { return c.lock.Prove(ctx) }
+
+// Publish makes the staged files the output: those of the manifest, which must all be there, and the
+// record of the run. The fingerprint tells what a later run must be asked to be the same. Once nil is
+// returned the output is this run's, whatever happens.
+func (c *Commit) Publish(ctx context.Context, fingerprint string, m *records.Manifest, run *records.Run) error {
+	files, err := c.finish(ctx, m, run)
+	if err != nil {
+		return err
+	}
+	if err := c.lock.Prove(ctx); err != nil {
+		return err
+	}
+	// From here on it is all or nothing.
+	ctx = context.WithoutCancel(ctx)
+	s := &seal{Run: c.Run, Fingerprint: fingerprint, From: workDir, Opaque: !c.swaps, Files: files}
+	err = errors.ErrUnsupported
+	if c.swaps {
+		s.From = outDir
+		err = c.swap(ctx, files)
+	}
+	if errors.Is(err, errors.ErrUnsupported) {
+		err = c.sealAndFill(ctx, s)
+	}
+	if err != nil {
+		return err
+	}
+	c.committed = true
+	return nil
+}
+
+// finish completes the staged files by those that say what they are, looks whether all are there, and
+// syncs them. The manifest is the first of those it returns, and the mark of success the last.
+func (c *Commit) finish(ctx context.Context, m *records.Manifest, run *records.Run) ([]sealedFile, error) {
+	staged := c.Staged()
+	sum, err := output.WriteJSON(ctx, staged.Path(output.ManifestFile), m)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := output.WriteJSON(ctx, staged.Path(output.RunFile), run); err != nil {
+		return nil, err
+	}
+	if _, err := output.WriteJSON(ctx, staged.Path(output.SuccessFile), output.Success{Run: c.Run, Manifest: sum}); err != nil {
+		return nil, err
+	}
+	// A worker that is late finds that the run has ended.
+	if err := storage.End(ctx, staged.Dir); err != nil {
+		return nil, err
+	}
+	there, err := list(ctx, staged.Dir)
+	if err != nil {
+		return nil, err
+	}
+	var files []sealedFile
+	take := func(name string, size int64) error {
+		info, ok := there.files[staged.Name(name)]
+		switch {
+		case !ok:
+			return fmt.Errorf("%s is gone from %s, where it was written; run again once nothing removes files there", name, staged.Dir)
+		case size >= 0 && info.Size != size:
+			return fmt.Errorf("%s has %d bytes in %s, where %d were written; run again once nothing else writes there", name, info.Size, staged.Dir, size)
+		}
+		files = append(files, sealedFile{Name: name, Size: info.Size})
+		return nil
+	}
+	err = take(output.ManifestFile, -1)
+	for _, f := range m.Files {
+		err = errors.Join(err, take(f.Path, f.Bytes))
+		if err != nil {
+			break
+		}
+	}
+	err = errors.Join(err, take(output.RunFile, -1), take(output.SuccessFile, -1))
+	if err != nil {
+		return nil, err
+	}
+	return files, c.syncing.Sync(ctx, there.paths()...)
+}
+
+// Fail writes the record of a run that failed and the named files that it has staged: into the output, if none is
+// finished there, or else beside it. It returns where.
+func (c *Commit) Fail(ctx context.Context, run *records.Run, names []string) (folder string, err error) {
+	if err := c.lock.Prove(ctx); err != nil {
+		return "", err
+	}
+	folder = c.Dir
+	if c.seen.finished || !c.removes {
+		folder = FailedDir(c.Dir)
+	}
+	s, err := look(ctx, folder, c.stale...)
+	if err != nil {
+		return "", err
+	}
+	if err := s.refuse(false); err != nil {
+		return "", err
+	}
+	// The names of all that is there are in run.json at every moment, so that the next run knows them.
+	run.Files = append(s.names(), names...)
+	record := storage.Join(folder, output.RunFile)
+	if _, err := output.WriteJSON(ctx, record, run); err != nil {
+		return "", err
+	}
+	if err := s.remove(ctx, output.RunFile); err != nil {
+		return "", err
+	}
+	staged := c.Staged()
+	for _, name := range names {
+		if err := c.store.Move(ctx, staged.Path(name), storage.Join(folder, name)); err != nil {
+			return "", err
+		}
+	}
+	run.Files = names
+	_, err = output.WriteJSON(ctx, record, run)
+	return folder, err
+}
+
+// FailedDir is the folder beside the output dir for the record of a run that failed.
+func FailedDir(dir string) string { return dir + ".failed" }
+
+// Close removes what the run has staged and lets the output go. Once the run has published, nothing
+// that goes wrong is more than a warning.
+func (c *Commit) Close(ctx context.Context) error {
+	var errs []error
+	if c.syncing != nil {
+		errs = append(errs, c.syncing.Close())
+	}
+	if c.staging != "" {
+		errs = append(errs, c.discard(ctx, leftover{c.Run, c.staging}))
+	}
+	if c.committed {
+		errs = append(errs, c.tidy(ctx))
+	}
+	errs = append(errs, c.lock.Release())
+	storage.RemoveEmpty(ctx, storage.Join(c.Dir, belowDir))
+	if c.seen == nil || len(c.seen.files) == 0 {
+		storage.RemoveEmpty(ctx, c.Dir) // it is then as it was
+	}
+	err := errors.Join(errs...)
+	if err != nil && c.committed {
+		c.Warn("the output is whole, but not all could be tidied up: %v", err)
+		return nil
+	}
+	return err
+}
+
+// tidy removes what a finished output makes pointless.
+func (c *Commit) tidy(ctx context.Context) error {
+	var errs []error
+	for _, s := range c.stale {
+		errs = append(errs, c.discard(ctx, leftover{s.Run, s.folder}))
+	}
+	failed, err := look(ctx, FailedDir(c.Dir))
+	if err == nil && failed.record != nil && failed.refuse(false) == nil {
+		err = storage.RemoveAll(ctx, FailedDir(c.Dir))
+	}
+	return errors.Join(append(errs, err)...)
+}
+
+// stage makes the staging folder: beside the output if it can take its place from there, else below it.
+func (c *Commit) stage(ctx context.Context) (err error) {
+	if storage.IsLocal(c.Dir) {
+		beside := stagingBeside(c.Dir, c.Run)
+		c.swaps = c.makeStaging(ctx, beside) == nil && storage.Exchangeable(ctx, c.Dir, beside) == nil
+		if !c.swaps {
+			if err := errors.Join(ctx.Err(), storage.RemoveAll(ctx, beside)); err != nil {
+				return err
+			}
+		}
+	}
+	if !c.swaps {
+		if err := c.makeStaging(ctx, storage.Join(c.Dir, belowDir, c.Run)); err != nil {
+			return err
+		}
+	}
+	if err := c.probe(ctx); err != nil {
+		return err
+	}
+	// Errors of the disk are told to those who were there before what it lost was written.
+	if c.syncing, err = storage.NewSyncing(ctx, c.staging); err != nil {
+		return err
+	}
+	if err := storage.Begin(ctx, storage.Join(c.staging, workDir), false); err != nil {
+		return err
+	}
+	return storage.Begin(ctx, c.TempFolder(), c.Private)
+}
+
+// makeStaging makes the staging folder, with a note of whose it is.
+func (c *Commit) makeStaging(ctx context.Context, folder string) error {
+	c.staging = folder
+	if err := storage.Begin(ctx, folder, c.Private); err != nil {
+		return err
+	}
+	return storage.WriteShared(ctx, storage.Join(folder, noteFile), note{c.Run, c.Temp})
+}
+
+// probe asks a store whether it heeds conditions. A disk does.
+func (c *Commit) probe(ctx context.Context) error {
+	c.removes = storage.IsLocal(c.Dir)
+	if c.removes {
+		return nil
+	}
+	path := storage.Join(c.staging, "probe")
+	empty := func(io.Writer) error { return nil }
+	first, err := c.store.Create(ctx, path, storage.If{Absent: true}, empty)
+	if err != nil {
+		return err
+	}
+	if _, err = c.store.Create(ctx, path, storage.If{Absent: true}, empty); !errors.Is(err, storage.ErrPrecondition) {
+		return errors.Join(err, fmt.Errorf("%s: its store ignores conditions, so that two runs could write at once; give an output elsewhere: %w", c.Dir, errors.ErrUnsupported))
+	}
+	if _, err = c.store.Create(ctx, path, storage.If{Version: first.Version}, func(w io.Writer) error {
+		_, err := io.WriteString(w, "second")
+		return err
+	}); err != nil {
+		return err
+	}
+	err = c.store.Remove(ctx, path, storage.If{Version: first.Version})
+	c.removes = errors.Is(err, storage.ErrPrecondition)
+	if !c.removes && err != nil && !errors.Is(err, errors.ErrUnsupported) {
+		return err
+	}
+	if !c.removes && len(c.seen.files) > 0 {
+		return fmt.Errorf("%s: its store does not remove objects on condition, so that nothing there can be replaced; give an empty --output: %w", c.Dir, errors.ErrUnsupported)
+	}
+	return nil
+}
+
+// swap lets the staged folder take the output's place. The error is errors.ErrUnsupported if it cannot; it is then
+// in outDir.
+func (c *Commit) swap(ctx context.Context, files []sealedFile) error {
+	out, parent := storage.Join(c.staging, outDir), storage.Dir(c.Dir)
+	// Who still writes by the old path, writes nothing.
+	if err := c.store.Move(ctx, storage.Join(c.staging, workDir), out); err != nil {
+		return err
+	}
+	staged, err := list(ctx, out)
+	if err != nil {
+		return err
+	}
+	for name, info := range staged.files {
+		if storage.BeingWritten(name) {
+			if err := c.store.Remove(ctx, info.Path, storage.If{}); err != nil {
+				return err
+			}
+		} else if !slices.ContainsFunc(files, func(f sealedFile) bool { return f.Name == name }) {
+			return fmt.Errorf("%s has got into %s; run again once nothing else writes there", name, out)
+		}
+	}
+	if err := c.lock.Twin(ctx, storage.Join(out, output.LockFile)); err != nil {
+		return err
+	}
+	if err := c.syncing.Sync(ctx, out, c.staging, parent); err != nil {
+		return err
+	}
+	now, err := look(ctx, c.Dir, c.stale...)
+	if err != nil {
+		return err
+	}
+	if err := now.differs(c.seen); err != nil {
+		return err
+	}
+	if err := c.lock.Prove(ctx); err != nil {
+		return err
+	}
+	if err := storage.Exchange(ctx, out, c.Dir); err != nil {
+		return err
+	}
+	if err := errors.Join(c.lock.Exchanged(), c.syncing.Sync(ctx, parent, c.staging)); err != nil {
+		c.Warn("the output is whole, but may not survive a loss of power: %v", err)
+	}
+	return nil
+}

@@ -1,0 +1,175 @@
+package commit
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"path"
+	"strings"
+
+	"github.com/neardup/neardup/io/storage"
+)
+
+// belowDir is the folder in an output for the staging folders of runs whose files move one by one.
+const belowDir = ".neardup"
+
+// stagingBeside is the staging folder of a run whose folder takes the output's place.
+func stagingBeside(dir, run string) string {
+	return storage.Join(storage.Dir(dir), besidePrefix(dir)+run)
+}
+
+func besidePrefix(dir string) string { return "." + path.Base(dir) + ".neardup-" }
+
+// Names in a staging folder.
+const (
+	noteFile = "run"    // a note
+	workDir  = "w"      // where workers write
+	outDir   = "out"    // what takes the output's place, and then what it replaced
+	tempDir  = "tmp"    // temporary files, unless they are elsewhere
+	sealFile = "sealed" // a seal
+)
+
+// note says whose a staging folder is, and where the run's temporary files are, if elsewhere.
+type note struct {
+	Run  string `json:"run"`
+	Temp string `json:"temp,omitempty"`
+}
+
+// leftover is the staging folder of a run that may have been killed.
+type leftover struct{ run, folder string }
+
+// removing ends the names of folders that are being removed.
+const removing = "~"
+
+// runOf returns the run that a folder has the name of; ok is false if it is no run's.
+func runOf(name string) (run string, ok bool) {
+	run = strings.TrimRight(name, removing)
+	return run, runID.MatchString(run)
+}
+
+// namesIn are the names in a folder, none if it is not there.
+func namesIn(ctx context.Context, folder string) ([]string, error) {
+	names, err := storage.Names(ctx, folder)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return names, err
+}
+
+// leftovers are the staging folders beside and below an output.
+func leftovers(ctx context.Context, dir string) (left []leftover, err error) {
+	if storage.IsLocal(dir) {
+		parent := storage.Dir(dir)
+		names, err := namesIn(ctx, parent)
+		if err != nil && !errors.Is(err, fs.ErrPermission) { // then nothing was staged there
+			return nil, err
+		}
+		for _, name := range names {
+			rest, beside := strings.CutPrefix(name, besidePrefix(dir))
+			if run, ok := runOf(rest); beside && ok {
+				left = append(left, leftover{run, storage.Join(parent, name)})
+			}
+		}
+	}
+	below := storage.Join(dir, belowDir)
+	names, err := namesIn(ctx, below)
+	for _, name := range names {
+		if run, ok := runOf(name); ok {
+			left = append(left, leftover{run, storage.Join(below, name)})
+		}
+	}
+	return left, err
+}
+
+// recover publishes what an earlier run had sealed when it was killed, and removes the staging folders of all
+// others. Whoever had the lock before, and still runs, finds his gone.
+func (c *Commit) recover(ctx context.Context) error {
+	left, err := leftovers(ctx, c.Dir)
+	if err != nil {
+		return err
+	}
+	for _, l := range left {
+		seal, err := readSeal(ctx, l.folder)
+		if err != nil {
+			return err
+		}
+		if seal != nil {
+			published, err := c.finishSealed(ctx, seal)
+			if err != nil {
+				return err
+			}
+			if !published {
+				c.stale = append(c.stale, seal)
+				continue
+			}
+			c.Warn("published what run %s had ready when it was ended", seal.Run)
+			c.recovered = seal
+		}
+		if err := c.discard(ctx, l); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// finishSealed carries out the seal of an earlier run.
+func (c *Commit) finishSealed(ctx context.Context, s *seal) (published bool, err error) {
+	syncing, err := storage.NewSyncing(ctx, c.Dir)
+	if err != nil {
+		return false, err
+	}
+	published, err = c.fill(ctx, s, syncing)
+	return published, errors.Join(err, syncing.Close())
+}
+
+// discard removes a staging folder and the run's temporary files. What others have put into the output that
+// it holds stays.
+func (c *Commit) discard(ctx context.Context, l leftover) error {
+	note, ours, err := readNote(ctx, l)
+	if err != nil || !ours {
+		return err
+	}
+	if storage.IsLocal(l.folder) && !strings.HasSuffix(l.folder, removing) {
+		// Its run can do nothing more: not even let it take the output's place while it is looked at.
+		err := c.store.Move(ctx, l.folder, l.folder+removing)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		l.folder += removing
+	}
+	if note.Temp != "" && strings.HasSuffix(note.Temp, l.run) {
+		if err := storage.RemoveAll(ctx, note.Temp); err != nil {
+			return err
+		}
+	}
+	old, err := look(ctx, storage.Join(l.folder, outDir))
+	if err != nil {
+		return err
+	}
+	if foreign := old.stranger(); foreign != "" {
+		c.Warn("%s was not neardup's, so it is kept; move it where you want it", storage.Join(old.dir, foreign))
+		return old.remove(ctx, "")
+	}
+	return storage.RemoveAll(ctx, l.folder)
+}
+
+// readNote returns the note in a staging folder. A folder without one is a run's if it holds nothing else, or is
+// being removed.
+func readNote(ctx context.Context, l leftover) (n note, ours bool, err error) {
+	data, _, ok, err := readSmall(ctx, storage.Join(l.folder, noteFile), maxMark)
+	if err != nil {
+		return note{}, false, err
+	}
+	if !ok {
+		there, err := list(ctx, l.folder)
+		if err != nil {
+			return note{}, false, err
+		}
+		return note{}, strings.HasSuffix(l.folder, removing) || len(there.files) <= 1 && len(there.folders) == 0, nil
+	}
+	return n, json.Unmarshal(data, &n) == nil && n.Run == l.run, nil
+}

@@ -1,0 +1,305 @@
+package commit
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"slices"
+
+	"github.com/neardup/neardup/io/storage"
+	"github.com/neardup/neardup/output"
+)
+
+// seal says that all of an output is staged, and how it comes to its place file by file. Whoever finds
+// it carries it out.
+type seal struct {
+	Run         string       `json:"run"`
+	Fingerprint string       `json:"fingerprint"`
+	From        string       `json:"from"` // the folder below the staging folder where the files are
+	Opaque      bool         `json:"opaque,omitempty"`
+	Files       []sealedFile `json:"files"` // the manifest first, the mark of success last
+	Old         []oldFile    `json:"old"`   // all that the new output replaces
+
+	folder string // the staging folder
+}
+
+type sealedFile struct {
+	Name string `json:"name"`
+	Size int64  `json:"bytes"`
+}
+
+// oldFile is a file of the output as the run that sealed saw it.
+type oldFile struct {
+	Name     string `json:"name"`
+	Size     int64  `json:"bytes"`
+	Modified int64  `json:"modified"` // in ns since 1970
+	Version  string `json:"version"`
+}
+
+// is reports whether a file is still as it was. The inodes of some file systems change when they are
+// mounted again, and versions with them.
+func (o oldFile) is(info storage.Info) bool {
+	return info.Version == o.Version || storage.IsLocal(info.Path) && info.Size == o.Size && info.Modified.UnixNano() == o.Modified
+}
+
+func (s *seal) staged() output.Folder {
+	return output.Folder{Dir: storage.Join(s.folder, s.From), Opaque: s.Opaque}
+}
+
+// success is the mark, files are all others.
+func (s *seal) success() sealedFile { return s.Files[len(s.Files)-1] }
+
+func (s *seal) files() []sealedFile { return s.Files[:len(s.Files)-1] }
+
+func (s *seal) old(name string) (oldFile, bool) {
+	i := slices.IndexFunc(s.Old, func(o oldFile) bool { return o.Name == name })
+	if i < 0 {
+		return oldFile{}, false
+	}
+	return s.Old[i], true
+}
+
+// readSeal returns the seal of a staging folder, nil if it has none.
+func readSeal(ctx context.Context, folder string) (*seal, error) {
+	path := storage.Join(folder, sealFile)
+	data, err := storage.ReadFile(ctx, path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	s := &seal{folder: folder}
+	if err := json.Unmarshal(data, s); err != nil || len(s.Files) == 0 {
+		return nil, fmt.Errorf("%s is damaged: %w", path, errors.Join(err, errors.New("remove the folder it is in")))
+	}
+	return s, nil
+}
+
+// sealAndFill seals what is staged and moves it into the output.
+func (c *Commit) sealAndFill(ctx context.Context, s *seal) error {
+	now, err := look(ctx, c.Dir, c.stale...)
+	if err != nil {
+		return err
+	}
+	if err := now.differs(c.seen); err != nil {
+		return err
+	}
+	for _, name := range now.names() {
+		info := now.files[name]
+		s.Old = append(s.Old, oldFile{Name: name, Size: info.Size, Modified: info.Modified.UnixNano(), Version: info.Version})
+	}
+	s.folder = c.staging
+	path := storage.Join(c.staging, sealFile)
+	_, err = c.store.Create(ctx, path, storage.If{Absent: true, Root: c.staging}, func(w io.Writer) error {
+		return json.NewEncoder(w).Encode(s)
+	})
+	if err != nil {
+		return err
+	}
+	if err := c.syncing.Sync(ctx, path, c.staging, storage.Dir(c.staging), storage.Dir(storage.Dir(c.staging))); err != nil {
+		return err
+	}
+	published, err := c.fill(ctx, s, c.syncing)
+	if err == nil && !published {
+		return fmt.Errorf("%s was finished by another run while this one published; run again", c.Dir)
+	}
+	return err
+}
+
+// fill carries out a seal, from wherever it was interrupted. It returns false if that cannot be done, as
+// staged files are missing, or another output has been finished since; nothing has changed then.
+func (c *Commit) fill(ctx context.Context, s *seal, syncing storage.Syncing) (published bool, err error) {
+	switch mark, there, err := readSuccess(ctx, c.Dir); {
+	case err != nil:
+		return false, err
+	case there && mark.Run == s.Run:
+		return true, nil
+	case there:
+		if old, ok := s.old(output.SuccessFile); !ok || !old.is(mark.info) {
+			return false, nil
+		}
+	}
+	whole, err := c.whole(ctx, s)
+	if err != nil || !whole {
+		return false, err
+	}
+	if err := c.lock.Prove(ctx); err != nil {
+		return false, err
+	}
+	if old, ok := s.old(output.SuccessFile); ok {
+		if err := c.removeOld(ctx, old); err != nil {
+			return false, err
+		}
+		if err := syncing.Sync(ctx, c.Dir); err != nil {
+			return false, err
+		}
+	}
+	if err := c.moveAll(ctx, s); err != nil {
+		return false, err
+	}
+	if err := c.removeReplaced(ctx, s); err != nil {
+		return false, err
+	}
+	there, err := c.checkFilled(ctx, s)
+	if err != nil {
+		return false, err
+	}
+	if err := syncing.Sync(ctx, there.foldersUp()...); err != nil {
+		return false, err
+	}
+	if err := c.lock.Prove(ctx); err != nil {
+		return false, err
+	}
+	if err := c.move(ctx, s, s.success()); err != nil {
+		return false, err
+	}
+	if err := syncing.Sync(ctx, c.Dir); err != nil {
+		c.Warn("the output is whole, but may not survive a loss of power: %v", err)
+	}
+	return true, nil
+}
+
+// whole reports whether each file of the seal is staged, or has come to its place.
+func (c *Commit) whole(ctx context.Context, s *seal) (bool, error) {
+	staged, err := list(ctx, s.staged().Dir)
+	if err != nil {
+		return false, err
+	}
+	there, err := list(ctx, c.Dir)
+	if err != nil {
+		return false, err
+	}
+	for _, f := range s.Files {
+		if info, ok := staged.files[s.staged().Name(f.Name)]; ok && info.Size == f.Size {
+			continue
+		}
+		if info, ok := there.files[f.Name]; !ok || !s.arrived(f, info) {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// arrived reports whether info is of the file f in its place.
+func (s *seal) arrived(f sealedFile, info storage.Info) bool {
+	old, ok := s.old(f.Name)
+	return info.Size == f.Size && (!ok || !old.is(info))
+}
+
+// proofEvery is how many files are moved or removed between two proofs of the lock.
+const proofEvery = 1000
+
+func (c *Commit) moveAll(ctx context.Context, s *seal) error {
+	for i, f := range s.files() {
+		if i%proofEvery == 0 {
+			if err := c.lock.Prove(ctx); err != nil {
+				return err
+			}
+		}
+		if err := c.move(ctx, s, f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// move brings a file to its place, unless that was done before.
+func (c *Commit) move(ctx context.Context, s *seal, f sealedFile) error {
+	to := storage.Join(c.Dir, f.Name)
+	err := c.store.Move(ctx, s.staged().Path(f.Name), to)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	info, statErr := c.store.Stat(ctx, to)
+	if statErr == nil && s.arrived(f, info) {
+		return nil
+	}
+	return errors.Join(c.lock.Prove(ctx), fmt.Errorf("%s is gone from %s, where it was staged: %w", f.Name, s.folder, err))
+}
+
+// removeReplaced removes what the new output has no file in place of.
+func (c *Commit) removeReplaced(ctx context.Context, s *seal) error {
+	keep := map[string]bool{}
+	for _, f := range s.Files {
+		keep[f.Name] = true
+	}
+	removed := 0
+	for _, old := range s.Old {
+		if keep[old.Name] {
+			continue
+		}
+		if removed%proofEvery == 0 {
+			if err := c.lock.Prove(ctx); err != nil {
+				return err
+			}
+		}
+		removed++
+		if err := c.removeOld(ctx, old); err != nil {
+			return err
+		}
+	}
+	there, err := list(ctx, c.Dir)
+	if err != nil {
+		return err
+	}
+	for _, folder := range there.foldersUp() {
+		if folder != c.Dir {
+			storage.RemoveEmpty(ctx, folder)
+		}
+	}
+	return nil
+}
+
+// removeOld removes a file of the former output, unless that was done before.
+func (c *Commit) removeOld(ctx context.Context, old oldFile) error {
+	path := storage.Join(c.Dir, old.Name)
+	info, err := c.store.Stat(ctx, path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if !old.is(info) {
+		return &RefusedError{path + " was changed while it was to be replaced; move it away, and run again"}
+	}
+	err = c.store.Remove(ctx, path, storage.If{Version: info.Version})
+	if !errors.Is(err, storage.ErrPrecondition) {
+		return err
+	}
+	if _, err := c.store.Stat(ctx, path); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return errors.Join(c.lock.Prove(ctx), &RefusedError{path + " was changed while it was to be replaced; move it away, and run again"})
+}
+
+// checkFilled looks whether all of the new output is there but the mark of success, and nothing else.
+func (c *Commit) checkFilled(ctx context.Context, s *seal) (*listing, error) {
+	there, err := list(ctx, c.Dir)
+	if err != nil {
+		return nil, err
+	}
+	expected := map[string]int64{}
+	for _, f := range s.files() {
+		expected[f.Name] = f.Size
+	}
+	for _, name := range slices.Sorted(maps.Keys(there.files)) {
+		size, ok := expected[name]
+		switch {
+		case !ok:
+			return nil, &RefusedError{storage.Join(c.Dir, name) + " is not of neardup's output there; move it away, and run again"}
+		case there.files[name].Size != size:
+			return nil, fmt.Errorf("%s has %d bytes, where %d were written", storage.Join(c.Dir, name), there.files[name].Size, size)
+		}
+		delete(expected, name)
+	}
+	for name := range expected {
+		return nil, fmt.Errorf("%s is gone from %s, where it was published; run again once nothing removes files there", name, c.Dir)
+	}
+	return there, nil
+}

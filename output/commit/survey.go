@@ -1,0 +1,352 @@
+package commit
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"io"
+	"io/fs"
+	"maps"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/neardup/neardup/io/storage"
+	"github.com/neardup/neardup/output"
+	"github.com/neardup/neardup/records"
+)
+
+// listing is what is in a folder, but a lock, staging folders, and files that a killed run was writing.
+type listing struct {
+	dir     string
+	files   map[string]storage.Info // by name below dir
+	folders []string                // their names
+	hidden  []string                // paths of files that a killed run was writing
+}
+
+// list lists a folder, and looks into those subfolders that enter allows; nil allows all.
+func listIn(ctx context.Context, dir string, enter func(name string) bool) (*listing, error) {
+	store, err := storage.At(dir)
+	if err != nil {
+		return nil, err
+	}
+	l := &listing{dir: dir, files: map[string]storage.Info{}}
+	found := store.List(ctx, dir, func(name string) bool {
+		if name == belowDir {
+			return false
+		}
+		l.folders = append(l.folders, name)
+		return enter == nil || enter(name)
+	})
+	for info, err := range found {
+		if errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		name, _ := storage.Rel(dir, info.Path)
+		switch {
+		case name == output.LockFile:
+		case storage.BeingWritten(path.Base(name)) && info.Type == 0:
+			l.hidden = append(l.hidden, info.Path)
+		default:
+			l.files[name] = info
+		}
+	}
+	return l, nil
+}
+
+func list(ctx context.Context, dir string) (*listing, error) { return listIn(ctx, dir, nil) }
+
+// names are those of the files, in order.
+func (l *listing) names() []string { return slices.Sorted(maps.Keys(l.files)) }
+
+// foldersUp are the paths of all folders, each after those in it.
+func (l *listing) foldersUp() []string {
+	paths := []string{l.dir}
+	for _, name := range slices.Sorted(slices.Values(l.folders)) {
+		paths = append(paths, storage.Join(l.dir, name))
+	}
+	slices.Reverse(paths)
+	return paths
+}
+
+// paths are those of all files, and then of all folders.
+func (l *listing) paths() []string {
+	var paths []string
+	for _, name := range l.names() {
+		paths = append(paths, l.files[name].Path)
+	}
+	return append(paths, l.foldersUp()...)
+}
+
+// survey is what an output folder holds.
+type survey struct {
+	*listing
+	record   *records.Run // of the run that made it, nil if there is none
+	finished bool
+	foreign  map[string]bool // names that are not neardup's
+}
+
+// look lists an output folder, and tells what is neardup's there: what its manifest, the record of a failed
+// run, or the given seals name. It does not look into folders of others.
+func look(ctx context.Context, dir string, seals ...*seal) (*survey, error) {
+	s := &survey{foreign: map[string]bool{}}
+	ours, err := s.identify(ctx, dir, seals)
+	if err != nil {
+		return nil, err
+	}
+	above := map[string]bool{} // the folders of what is ours
+	for name := range ours {
+		for folder := path.Dir(name); folder != "."; folder = path.Dir(folder) {
+			above[folder] = true
+		}
+	}
+	s.listing, err = listIn(ctx, dir, func(name string) bool {
+		if above[name] || s.older(name) {
+			return true
+		}
+		s.foreign[name] = true
+		return false
+	})
+	if err != nil {
+		return nil, err
+	}
+	for name, info := range s.files {
+		if info.Type != 0 || !ours[name] && !s.older(name) {
+			s.foreign[name] = true
+		}
+	}
+	return s, s.lookHidden(ctx)
+}
+
+// lookHidden adds what others have given names that a running job uses.
+func (s *survey) lookHidden(ctx context.Context) error {
+	data, _, ok, err := readSmall(ctx, storage.Join(s.dir, output.LockFile), maxMark)
+	if err != nil {
+		return err
+	}
+	var lock struct{ Job string }
+	if ok && len(data) > 0 && (json.Unmarshal(data, &lock) != nil || lock.Job == "") {
+		s.foreign[output.LockFile] = true
+	}
+	names, err := namesIn(ctx, storage.Join(s.dir, belowDir))
+	for _, name := range names {
+		if _, ok := runOf(name); !ok {
+			s.foreign[belowDir+"/"+name] = true
+		}
+	}
+	return err
+}
+
+// identify returns the names that are neardup's in a folder.
+func (s *survey) identify(ctx context.Context, dir string, seals []*seal) (map[string]bool, error) {
+	ours := map[string]bool{}
+	for _, seal := range seals {
+		for _, f := range seal.Files {
+			ours[f.Name] = true
+		}
+		for _, f := range seal.Old {
+			ours[f.Name] = true
+		}
+	}
+	record, err := readRecord(ctx, dir)
+	if err != nil || record == nil {
+		return ours, err
+	}
+	mark, marked, err := readSuccess(ctx, dir)
+	if err != nil {
+		return nil, err
+	}
+	manifest, sum, err := readManifest(ctx, dir)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case marked && (manifest == nil || record.Status != "done"):
+		return ours, nil
+	case marked && mark.Run == "": // of a version that left the mark empty
+		s.finished = true
+	case marked:
+		if mark.Run != record.Job || mark.Manifest != sum {
+			return ours, nil
+		}
+		s.finished = true
+	}
+	s.record = record
+	for _, name := range append(record.Files, output.RunFile, output.ReportFile, output.ManifestFile, output.SuccessFile) {
+		ours[name] = true
+	}
+	if manifest != nil {
+		for _, f := range manifest.Files {
+			ours[f.Path] = true
+		}
+	}
+	return ours, nil
+}
+
+// tableFile is what older versions called the files of a table.
+var tableFile = regexp.MustCompile(`^(pairs|clusters|removed|rejected)/part-[0-9]{5}-of-[0-9]{5}\.parquet$`)
+
+// older reports whether a file or folder is one that an unfinished run of an older version left, whose record does
+// not name it.
+func (s *survey) older(name string) bool {
+	if s.record == nil || s.finished || s.record.Exit != 0 {
+		return false
+	}
+	top, _, _ := strings.Cut(name, "/")
+	return top == ".tmp-"+s.record.Job || tableFile.MatchString(name) || tableFile.MatchString(name+"/part-00000-of-00001.parquet")
+}
+
+// stranger is the first name that is not neardup's, "" if there is none.
+func (s *survey) stranger() string {
+	if len(s.foreign) == 0 {
+		return ""
+	}
+	return slices.Min(slices.Collect(maps.Keys(s.foreign)))
+}
+
+// refuse returns a *RefusedError if the folder is not to be filled.
+func (s *survey) refuse(overwrite bool) error {
+	switch foreign := s.stranger(); {
+	case foreign != "" && s.record == nil:
+		return &RefusedError{s.dir + " is not empty and no output of neardup: it holds " + foreign + "; give another --output"}
+	case foreign != "":
+		return &RefusedError{storage.Join(s.dir, foreign) + " is not of neardup's output there; move it away, or give another --output"}
+	case s.finished && !overwrite:
+		return &RefusedError{s.dir + " holds a finished output; give --overwrite to replace it, or another --output"}
+	}
+	return nil
+}
+
+// differs returns a *RefusedError if a folder is not as it was before.
+func (s *survey) differs(before *survey) error {
+	name := s.stranger()
+	for _, n := range s.names() {
+		if was, ok := before.files[n]; name == "" && (!ok || was.Version != s.files[n].Version) {
+			name = n
+		}
+	}
+	for _, n := range before.names() {
+		if _, ok := s.files[n]; name == "" && !ok {
+			name = n
+		}
+	}
+	if name != "" {
+		return &RefusedError{storage.Join(s.dir, name) + " was changed while the job ran, so nothing was replaced; run again once nothing else writes there"}
+	}
+	return nil
+}
+
+// remove removes all that is neardup's but the file keep, and folders that are empty then.
+func (s *survey) remove(ctx context.Context, keep string) error {
+	store, err := storage.At(s.dir)
+	if err != nil {
+		return err
+	}
+	for _, name := range s.names() {
+		if name == keep || s.foreign[name] {
+			continue
+		}
+		err := store.Remove(ctx, s.files[name].Path, storage.If{Version: s.files[name].Version})
+		if errors.Is(err, errors.ErrUnsupported) {
+			err = store.Remove(ctx, s.files[name].Path, storage.If{})
+		}
+		if err != nil {
+			return err
+		}
+	}
+	for _, path := range s.hidden {
+		if err := store.Remove(ctx, path, storage.If{}); err != nil {
+			return err
+		}
+	}
+	for _, folder := range s.foldersUp() {
+		if folder != s.dir {
+			storage.RemoveEmpty(ctx, folder)
+		}
+	}
+	return nil
+}
+
+// readSmall reads a file that should not be large, with its state; ok is false if it is not there, or no such file.
+func readSmall(ctx context.Context, path string, limit int64) (data []byte, info storage.Info, ok bool, err error) {
+	store, err := storage.At(path)
+	if err != nil {
+		return nil, info, false, err
+	}
+	// A pipe of that name is not opened.
+	info, err = store.Stat(ctx, path)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && (info.Type != 0 || info.Size > limit) {
+		return nil, info, false, nil
+	}
+	if err != nil {
+		return nil, info, false, err
+	}
+	r, err := store.Open(ctx, path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, info, false, nil
+	}
+	if err != nil {
+		return nil, info, false, err
+	}
+	defer r.Close()
+	if info, err = r.Stat(ctx); err != nil {
+		return nil, info, false, err
+	}
+	data, err = io.ReadAll(io.NewSectionReader(r, 0, min(info.Size, limit)))
+	return data, info, err == nil, err
+}
+
+// Sizes above which a file is not what its name says.
+const (
+	maxMark     = 4 << 10
+	maxRecord   = 256 << 20
+	maxManifest = 4 << 30
+)
+
+// readRecord returns the run.json of a folder, nil if there is none, or not one of neardup's.
+func readRecord(ctx context.Context, dir string) (*records.Run, error) {
+	data, _, ok, err := readSmall(ctx, storage.Join(dir, output.RunFile), maxRecord)
+	if err != nil || !ok {
+		return nil, err
+	}
+	record := &records.Run{}
+	if json.Unmarshal(data, record) != nil || !runID.MatchString(record.Job) || !strings.HasPrefix(record.Formats.Tables, "neardup-tables-") {
+		return nil, nil
+	}
+	return record, nil
+}
+
+// success is a mark of success, with the state of its file. It is empty in the outputs of older versions.
+type success struct {
+	output.Success
+	info storage.Info
+}
+
+func readSuccess(ctx context.Context, dir string) (mark success, there bool, err error) {
+	data, info, there, err := readSmall(ctx, storage.Join(dir, output.SuccessFile), maxMark)
+	mark.info = info
+	if len(data) > 0 && json.Unmarshal(data, &mark.Success) != nil {
+		mark.Run = "unknown"
+	}
+	return mark, there, err
+}
+
+// readManifest returns the manifest of a folder, nil if there is none, with the SHA-256 of its file.
+func readManifest(ctx context.Context, dir string) (m *records.Manifest, sum string, err error) {
+	data, _, ok, err := readSmall(ctx, storage.Join(dir, output.ManifestFile), maxManifest)
+	if err != nil || !ok {
+		return nil, "", err
+	}
+	m = &records.Manifest{}
+	if json.Unmarshal(data, m) != nil || m.Version != 1 {
+		return nil, "", nil
+	}
+	hash := sha256.Sum256(data)
+	return m, hex.EncodeToString(hash[:]), nil
+}
