@@ -71,6 +71,13 @@ var layers = []layer{
 		why:      "a finished run can be read without what made it",
 	},
 	{
+		packages: []string{"output/commit"},
+		may:      []string{module + "records", module + "io/storage", module + "output"},
+		not:      []string{"os/...", "path/filepath", "syscall", "flag"},
+		never:    []string{beamPath + "...", module + "kernels/..."},
+		why:      "what was written is published the same way on any store",
+	},
+	{
 		packages: []string{"kernels/..."},
 		may:      []string{module + "kernels/...", "golang.org/x/text/...", "github.com/zeebo/xxh3", "github.com/clipperhouse/uax29/v2/..."},
 		not:      slices.Concat(world, chance, []string{"io/...", "context"}),
@@ -125,7 +132,7 @@ var layers = []layer{
 	{
 		packages: []string{"pipelines/..."},
 		may: []string{beamPath + "go/pkg/beam", beamPath + "go/pkg/beam/core/metrics", module + "transforms/...", module + "kernels/...",
-			module + "io/...", module + "records", module + "blocks/...", module + "output", module + "pipelines/...", module + "internal/usage", "github.com/parquet-go/parquet-go"},
+			module + "io/...", module + "records", module + "blocks/...", module + "output/...", module + "pipelines/...", module + "internal/usage", "github.com/parquet-go/parquet-go"},
 		not: []string{"flag", "os/...", "path/filepath", "syscall/..."},
 		why: "a job is a value that a test can run",
 	},

@@ -23,6 +23,7 @@ import (
 	"github.com/neardup/neardup/io/source"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/io/storage/storagetest"
+	"github.com/neardup/neardup/output"
 )
 
 // part is a record, or what stands between two.
@@ -79,7 +80,7 @@ func unpack(t *testing.T, content []byte, compression string) string {
 // and how many records they have.
 func writeCorpus(t *testing.T, in *blocks.Inputs, dropped []blocks.Key) (files map[string][]byte, kept int64) {
 	t.Helper()
-	f := &corpusFn{Params: Params{Inputs: share(t, in), Output: storagetest.RunFolder(t)}, Options: options}
+	f := &corpusFn{Params: Params{Inputs: share(t, in), Output: output.Folder{Dir: storagetest.RunFolder(t)}}, Options: options}
 	packed := map[int][][]byte{}
 	for i := len(dropped) - 1; i >= 0; i-- { // in any order
 		piece := in.Piece(dropped[i])
@@ -94,7 +95,7 @@ func writeCorpus(t *testing.T, in *blocks.Inputs, dropped []blocks.Key) (files m
 		if fact.Kind == "" {
 			continue // nothing is left
 		}
-		content, err := os.ReadFile(filepath.Join(f.Params.Output, fact.Name))
+		content, err := os.ReadFile(filepath.Join(f.Params.Output.Dir, fact.Name))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -307,7 +308,7 @@ func (c *endsAfter) Err() error {
 func TestCorpusInterrupted(t *testing.T) {
 	in := plant(t, "x", "lines", readertest.Pack(t, []byte("one\ntwo\n"), "gzip"))
 	for left := 0; ; left++ { // wherever it looks
-		f := &corpusFn{Params: Params{Inputs: share(t, in), Output: storagetest.RunFolder(t)}, Options: options}
+		f := &corpusFn{Params: Params{Inputs: share(t, in), Output: output.Folder{Dir: storagetest.RunFolder(t)}}, Options: options}
 		err := f.ProcessElement(&endsAfter{t.Context(), left}, 0, iterate(), func([]byte) {})
 		if err == nil {
 			// Two records, the end and the bytes; the store looks by itself.
@@ -319,7 +320,7 @@ func TestCorpusInterrupted(t *testing.T) {
 		if !errors.Is(err, context.Canceled) {
 			t.Fatalf("after %d: error %v", left, err)
 		}
-		if files, err := filepath.Glob(filepath.Join(f.Params.Output, "corpus", "*")); err != nil || len(files) > 0 {
+		if files, err := filepath.Glob(filepath.Join(f.Params.Output.Dir, "corpus", "*")); err != nil || len(files) > 0 {
 			t.Errorf("after %d: files %v, %v", left, files, err)
 		}
 	}
@@ -371,7 +372,7 @@ func TestCorpusOfChanged(t *testing.T) {
 				t.Fatal(err)
 			}
 			file.Version = info.Version
-			f := &corpusFn{Params: Params{Inputs: share(t, in), Output: storagetest.RunFolder(t)}, Options: options}
+			f := &corpusFn{Params: Params{Inputs: share(t, in), Output: output.Folder{Dir: storagetest.RunFolder(t)}}, Options: options}
 			err = f.ProcessElement(t.Context(), 0, iterate(dropped), func([]byte) { t.Error("a fact") })
 			if err == nil || !strings.Contains(err.Error(), "changed since it was listed") {
 				t.Errorf("%s without %v: error %v", compression, dropped, err)
@@ -382,9 +383,9 @@ func TestCorpusOfChanged(t *testing.T) {
 
 // TestWriteOutput: what the manifest has of a file is that of the bytes that are there.
 func TestWriteOutput(t *testing.T) {
-	output := storagetest.RunFolder(t)
+	folder := storagetest.RunFolder(t)
 	content := strings.Repeat("a line\n", 100_000)
-	got, err := writeOutput(t.Context(), output, "sub/file", func(w io.Writer) error {
+	got, err := writeOutput(t.Context(), Params{Output: output.Folder{Dir: folder}}, "sub/file", func(w io.Writer) error {
 		for line := range strings.Lines(content) {
 			if _, err := io.WriteString(w, line); err != nil {
 				return err
@@ -395,7 +396,7 @@ func TestWriteOutput(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	data, err := os.ReadFile(filepath.Join(output, "sub", "file"))
+	data, err := os.ReadFile(filepath.Join(folder, "sub", "file"))
 	if err != nil || string(data) != content {
 		t.Errorf("%d bytes, %v, want %d", len(data), err, len(content))
 	}
@@ -473,19 +474,19 @@ func TestCorpusErrors(t *testing.T) {
 		"dropped twice":         {blocks.AppendKey(blocks.AppendKey(nil, 4), 4), path + ": no record begins at 4"},
 		"keys that are cut off": {[]byte{1, 2, 3}, "corrupt"},
 	} {
-		f := &corpusFn{Params: Params{Inputs: share(t, in), Output: storagetest.RunFolder(t)}, Options: options}
+		f := &corpusFn{Params: Params{Inputs: share(t, in), Output: output.Folder{Dir: storagetest.RunFolder(t)}}, Options: options}
 		err := f.ProcessElement(t.Context(), 0, iterate(tt.block), func([]byte) { t.Errorf("%s: a fact", name) })
 		if err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: error %v, want %q", name, err, tt.want)
 		}
-		if left, err := os.ReadDir(filepath.Join(f.Params.Output, "corpus")); err == nil && len(left) != 0 {
+		if left, err := os.ReadDir(filepath.Join(f.Params.Output.Dir, "corpus")); err == nil && len(left) != 0 {
 			t.Errorf("%s: left behind %v", name, left)
 		}
 	}
 	if err := os.WriteFile(path, []byte("one\ntwo\nthree\n"), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	f := &corpusFn{Params: Params{Inputs: share(t, in), Output: storagetest.RunFolder(t)}, Options: options}
+	f := &corpusFn{Params: Params{Inputs: share(t, in), Output: output.Folder{Dir: storagetest.RunFolder(t)}}, Options: options}
 	err := f.ProcessElement(t.Context(), 0, iterate(), func([]byte) { t.Error("a fact") })
 	if err == nil || !strings.Contains(err.Error(), path+" changed") {
 		t.Errorf("of a file that grew: error %v", err)

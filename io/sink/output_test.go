@@ -7,6 +7,7 @@ import (
 
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/io/storage/storagetest"
+	"github.com/neardup/neardup/output"
 )
 
 // BenchmarkWrite shows what the hash of an output costs, which temporary files go without.
@@ -25,7 +26,7 @@ func BenchmarkWrite(b *testing.B) {
 	b.Run("output", func(b *testing.B) {
 		b.SetBytes(int64(lines * len(line)))
 		for b.Loop() {
-			if _, err := writeOutput(b.Context(), folder, "x", write); err != nil {
+			if _, err := writeOutput(b.Context(), Params{Output: output.Folder{Dir: folder}}, "x", write); err != nil {
 				b.Fatal(err)
 			}
 		}

@@ -81,7 +81,7 @@ func TestSlices(t *testing.T) {
 				rows = sorted[shard]
 			}
 			f := &tableFn[records.Clustered]{Table: output.Clusters, Params: Params{
-				Inputs: share(t, shards(4)), Output: storagetest.RunFolder(t), Write: []output.Part{output.Clusters},
+				Inputs: share(t, shards(4)), Output: output.Folder{Dir: storagetest.RunFolder(t)}, Write: []output.Part{output.Clusters},
 			}}
 			emit, fact := oneFact(t)
 			if err := f.ProcessElement(t.Context(), shard, iterate(rows...), emit); err != nil {

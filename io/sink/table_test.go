@@ -75,7 +75,7 @@ func writeTable[T blocks.Row](t *testing.T, name string, rows []T, seed uint64, 
 		packed[b] = blocks.NewRow(nil, blocks.Key(i/3), blocks.Key(i%3), &rows[i]).Append(packed[b])
 	}
 	f := &tableFn[T]{Table: output.Part(name), Params: Params{
-		Inputs: share(t, shards(4)), Output: storagetest.RunFolder(t), Write: []output.Part{output.Part(name)}, Metadata: metadata,
+		Inputs: share(t, shards(4)), Output: output.Folder{Dir: storagetest.RunFolder(t)}, Write: []output.Part{output.Part(name)}, Metadata: metadata,
 	}}
 	emit, fact := oneFact(t)
 	if err := f.ProcessElement(t.Context(), 2, iterate(packed...), emit); err != nil {
@@ -239,7 +239,7 @@ func TestTableNotWritten(t *testing.T) {
 	dir := storagetest.RunFolder(t)
 	f := &tableFn[records.Clustered]{
 		Table:  output.Clusters,
-		Params: Params{Inputs: share(t, shards(1)), Output: dir, Write: []output.Part{"pairs"}},
+		Params: Params{Inputs: share(t, shards(1)), Output: output.Folder{Dir: dir}, Write: []output.Part{"pairs"}},
 	}
 	emit, fact := oneFact(t)
 	block := blocks.NewRow(nil, 7, 7, &records.Clustered{Cluster: 7}).Append(nil)
@@ -260,7 +260,7 @@ func TestTableCorruptBlocks(t *testing.T) {
 	dir := storagetest.RunFolder(t)
 	f := &tableFn[records.Clustered]{
 		Table:  output.Clusters,
-		Params: Params{Inputs: share(t, shards(1)), Output: dir, Write: []output.Part{"clusters"}},
+		Params: Params{Inputs: share(t, shards(1)), Output: output.Folder{Dir: dir}, Write: []output.Part{"clusters"}},
 	}
 	for name, block := range map[string][]byte{"cut short": whole[:len(whole)-1], "of another kind": fields} {
 		err := f.ProcessElement(t.Context(), 0, iterate(whole, block), func([]byte) { t.Errorf("%s: a fact", name) })

@@ -255,9 +255,7 @@ func (c *Commit) Fail(ctx context.Context, run *records.Run, names []string) (fo
 		return "", err
 	}
 	// The names of all that is there are in run.json at every moment, so that the next run knows them.
-	run.Files = append(s.names(), names...)
-	record := storage.Join(folder, output.RunFile)
-	if _, err := output.WriteJSON(ctx, record, run); err != nil {
+	if err := c.moveRecord(ctx, folder, run, append(s.names(), names...)); err != nil {
 		return "", err
 	}
 	if err := s.remove(ctx, output.RunFile); err != nil {
@@ -269,9 +267,17 @@ func (c *Commit) Fail(ctx context.Context, run *records.Run, names []string) (fo
 			return "", err
 		}
 	}
-	run.Files = names
-	_, err = output.WriteJSON(ctx, record, run)
-	return folder, err
+	return folder, c.moveRecord(ctx, folder, run, names)
+}
+
+// moveRecord writes the record of a run that left files, and moves it to its place, as only who has the lock can.
+func (c *Commit) moveRecord(ctx context.Context, folder string, run *records.Run, files []string) error {
+	run.Files = files
+	staged := storage.Join(c.staging, failedFile)
+	if _, err := output.WriteJSON(ctx, staged, run); err != nil {
+		return err
+	}
+	return c.store.Move(ctx, staged, storage.Join(folder, output.RunFile))
 }
 
 // FailedDir is the folder beside the output dir for the record of a run that failed.

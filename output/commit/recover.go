@@ -28,6 +28,8 @@ const (
 	outDir   = "out"    // what takes the output's place, and then what it replaced
 	tempDir  = "tmp"    // temporary files, unless they are elsewhere
 	sealFile = "sealed" // a seal
+	// failedFile is the record of a run that failed, until it has its place.
+	failedFile = "failed"
 )
 
 // note says whose a staging folder is, and where the run's temporary files are, if elsewhere.

@@ -8,6 +8,7 @@ import (
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/runners/vet"
 
 	"github.com/neardup/neardup/io/storage/storagetest"
+	"github.com/neardup/neardup/output"
 	"github.com/neardup/neardup/pipelines/dedup"
 )
 
@@ -18,7 +19,7 @@ func TestEverythingIsRegistered(t *testing.T) {
 		t.Fatal(err)
 	}
 	p, s := beam.NewPipelineWithRoot()
-	dedup.Build(s, plan, storagetest.RunFolder(t), storagetest.RunFolder(t))
+	dedup.Build(s, plan, output.Folder{Dir: storagetest.RunFolder(t)}, storagetest.RunFolder(t))
 	verdict, err := vet.Evaluate(context.Background(), p)
 	if err != nil {
 		t.Fatal(err)

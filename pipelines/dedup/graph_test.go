@@ -18,6 +18,7 @@ import (
 
 	"github.com/neardup/neardup/internal/corpusgen"
 	"github.com/neardup/neardup/io/storage/storagetest"
+	"github.com/neardup/neardup/output"
 	"github.com/neardup/neardup/pipelines/dedup"
 	"github.com/neardup/neardup/pipelines/job"
 	"github.com/neardup/neardup/records"
@@ -48,7 +49,7 @@ func TestGraphIsPlain(t *testing.T) {
 			t.Fatal(err)
 		}
 		p, s := beam.NewPipelineWithRoot()
-		dedup.Build(s, plan, storagetest.RunFolder(t), storagetest.RunFolder(t))
+		dedup.Build(s, plan, output.Folder{Dir: storagetest.RunFolder(t)}, storagetest.RunFolder(t))
 		edges, _, err := p.Build()
 		if err != nil {
 			t.Fatal(err)

@@ -1,0 +1,375 @@
+package commit_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"iter"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/neardup/neardup/io/storage"
+	"github.com/neardup/neardup/io/storage/storagetest"
+	"github.com/neardup/neardup/output"
+	"github.com/neardup/neardup/output/commit"
+	"github.com/neardup/neardup/records"
+)
+
+// An edition is what a run makes: files by name. It is its own fingerprint, too.
+type edition map[string]string
+
+// Editions that share names, with other bytes of the same size and of another, with the same bytes, and not at all.
+var (
+	first  = edition{"pairs/part-00000-of-00001.parquet": "first", "corpus/a.jsonl": "same", "corpus/sub/b.jsonl": "first b", "rejected/part-00000-of-00001.parquet": "x"}
+	second = edition{"pairs/part-00000-of-00001.parquet": "secnd", "corpus/a.jsonl": "same", "corpus/sub/c.jsonl": "second c"}
+	third  = edition{"pairs/part-00000-of-00001.parquet": "third", "corpus/d.jsonl": "third d"}
+)
+
+func (e edition) manifest() *records.Manifest {
+	m := &records.Manifest{Version: 1}
+	for _, name := range slices.Sorted(maps.Keys(e)) {
+		sum := sha256.Sum256([]byte(e[name]))
+		m.Files = append(m.Files, records.ManifestFile{Path: name, Bytes: int64(len(e[name])), SHA256: hex.EncodeToString(sum[:])})
+	}
+	return m
+}
+
+func (e edition) fingerprint() string { return fmt.Sprint(map[string]string(e)) }
+
+func text(s string) func(io.Writer) error {
+	return func(w io.Writer) error { _, err := io.WriteString(w, s); return err }
+}
+
+// run is a whole run that makes the edition, as pipelines/dedup does it.
+func (e edition) run(ctx context.Context, o commit.Options) error {
+	o.Run = commit.NewRun()
+	if o.Warn == nil {
+		o.Warn = func(string, ...any) {}
+	}
+	c, err := commit.Begin(ctx, o)
+	if err != nil {
+		return err
+	}
+	err = e.build(ctx, c, o.Run)
+	return errors.Join(err, c.Close(context.WithoutCancel(ctx)))
+}
+
+var errFailed = errors.New("the job failed")
+
+func (e edition) build(ctx context.Context, c *commit.Commit, run string) error {
+	if done, err := c.Recovered(e.fingerprint()); done || err != nil {
+		return err
+	}
+	staged := c.Staged()
+	for _, name := range slices.Sorted(maps.Keys(e)) {
+		if _, err := storage.WriteBelow(ctx, staged.Dir, staged.Path(name), text(e[name])); err != nil {
+			return err
+		}
+	}
+	record := &records.Run{Status: "done", Job: run, Formats: records.Formats{Tables: records.Tables}}
+	if e["fails"] != "" {
+		record.Status, record.Exit = "failed", 1
+		_, err := c.Fail(ctx, record, []string{"rejected/part-00000-of-00001.parquet"})
+		return errors.Join(errFailed, err)
+	}
+	return c.Publish(ctx, e.fingerprint(), e.manifest(), record)
+}
+
+// failing leaves a record and a table of what was rejected.
+var failing = edition{"rejected/part-00000-of-00001.parquet": "rejected", "fails": "yes"}
+
+// check returns what is wrong with a folder that looks finished; want, if it is not nil, is what must be there.
+func check(ctx context.Context, dir string, want edition) error {
+	_, err := storage.Stat(ctx, storage.Join(dir, output.SuccessFile))
+	if errors.Is(err, fs.ErrNotExist) && want == nil {
+		return nil
+	}
+	finished, err := output.Open(ctx, dir)
+	if err != nil {
+		return err
+	}
+	listed := map[string]bool{output.RunFile: true, output.ManifestFile: true, output.SuccessFile: true}
+	for _, f := range finished.Manifest.Files {
+		listed[f.Path] = true
+		data, err := storage.ReadFile(ctx, finished.Path(f.Path))
+		if err != nil {
+			return err
+		}
+		if sum := sha256.Sum256(data); int64(len(data)) != f.Bytes || hex.EncodeToString(sum[:]) != f.SHA256 {
+			return fmt.Errorf("%s holds %q", f.Path, data)
+		}
+	}
+	if want != nil && fmt.Sprint(finished.Manifest) != fmt.Sprint(*want.manifest()) {
+		return fmt.Errorf("the output is another: %v", finished.Manifest)
+	}
+	entries, err := storage.List(ctx, dir)
+	for _, e := range entries {
+		if name, _ := storage.Rel(dir, e.Path); !listed[name] && err == nil {
+			err = fmt.Errorf("%s is not in the manifest", name)
+		}
+	}
+	return err
+}
+
+// lake is an object store that several processes use, each by a scheme of its own.
+type lake struct {
+	storagetest.Memory
+	t     *testing.T
+	dir   string
+	mu    sync.Mutex
+	clock time.Time
+}
+
+func newLake(t *testing.T) *lake {
+	l := &lake{t: t, dir: "lake/out", clock: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
+	l.Now = func() time.Time {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.clock = l.clock.Add(time.Millisecond)
+		return l.clock
+	}
+	storage.Register("lake://", l)
+	return l
+}
+
+// later lets the locks of processes that do nothing grow old.
+func (l *lake) later() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.clock = l.clock.Add(6 * time.Minute)
+}
+
+// process returns options of a run by a new process: before is called before each request that changes something.
+func (l *lake) process(name string, before func(request string) error) commit.Options {
+	scheme := name + "://"
+	storage.Register(scheme, &process{l, scheme, before})
+	return commit.Options{Dir: scheme + l.dir, Overwrite: true}
+}
+
+// whole fails the test if what looks finished is not.
+func (l *lake) whole(when string, want edition) {
+	l.t.Helper()
+	if err := check(context.Background(), "lake://"+l.dir, want); err != nil {
+		l.t.Fatalf("%s: %v", when, err)
+	}
+}
+
+// clean fails the test if anything is left besides the output.
+func (l *lake) clean(when string) {
+	l.t.Helper()
+	for info := range l.List(context.Background(), "lake://lake", nil) {
+		name := strings.TrimPrefix(info.Path, "lake://lake/")
+		if strings.HasPrefix(name, "out.failed") || strings.Contains(name, ".neardup") || strings.Contains(name, ".lock") {
+			l.t.Fatalf("%s: %s is left", when, name)
+		}
+	}
+}
+
+type process struct {
+	lake   *lake
+	scheme string
+	before func(request string) error
+}
+
+func (p *process) in(path string) string { return "lake://" + strings.TrimPrefix(path, p.scheme) }
+
+func (p *process) out(info storage.Info) storage.Info {
+	info.Path = p.scheme + strings.TrimPrefix(info.Path, "lake://")
+	return info
+}
+
+// request is made, unless the process is dead.
+func (p *process) request(kind, path string, do func() error) error {
+	if err := p.before(kind + " " + path); err != nil {
+		return err
+	}
+	err := do()
+	p.lake.whole("after "+kind+" "+path, nil)
+	return err
+}
+
+func (p *process) List(ctx context.Context, folder string, enter func(string) bool) iter.Seq2[storage.Info, error] {
+	return func(yield func(storage.Info, error) bool) {
+		for info, err := range p.lake.List(ctx, p.in(folder), enter) {
+			if !yield(p.out(info), err) {
+				return
+			}
+		}
+	}
+}
+
+func (p *process) Stat(ctx context.Context, path string) (storage.Info, error) {
+	info, err := p.lake.Stat(ctx, p.in(path))
+	return p.out(info), err
+}
+
+func (p *process) Open(ctx context.Context, path string) (storage.Reader, error) {
+	return p.lake.Open(ctx, p.in(path))
+}
+
+func (p *process) Create(ctx context.Context, path string, cond storage.If, write func(io.Writer) error) (info storage.Info, err error) {
+	err = p.request("create", path, func() error {
+		info, err = p.lake.Create(ctx, p.in(path), cond, write)
+		return err
+	})
+	return p.out(info), err
+}
+
+func (p *process) Remove(ctx context.Context, path string, cond storage.If) error {
+	return p.request("remove", path, func() error { return p.lake.Remove(ctx, p.in(path), cond) })
+}
+
+func (p *process) RemoveAll(ctx context.Context, path string) error {
+	for info := range p.List(ctx, path, nil) {
+		if err := p.Remove(ctx, info.Path, storage.If{}); err != nil {
+			return err
+		}
+	}
+	return p.Remove(ctx, path, storage.If{})
+}
+
+// Move copies an object, and then deletes it.
+func (p *process) Move(ctx context.Context, from, to string) error {
+	var data []byte
+	err := p.request("copy", from+" to "+to, func() (err error) {
+		if data, err = storage.ReadFile(ctx, p.in(from)); err == nil {
+			_, err = p.lake.Create(ctx, p.in(to), storage.If{}, func(w io.Writer) error { _, err := w.Write(data); return err })
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return p.Remove(ctx, from, storage.If{})
+}
+
+var errKilled = errors.New("the process was killed")
+
+// killedAt is the hook of a process that is killed before its request of number n; alive is set if it ended before.
+func killedAt(n int, alive *bool) func(string) error {
+	*alive = true
+	return func(string) error {
+		if n--; n < 0 {
+			*alive = false
+			return errKilled
+		}
+		return nil
+	}
+}
+
+func lives(string) error { return nil }
+
+// prepared are outputs that a run finds.
+var prepared = map[string][]edition{"nothing": nil, "finished": {first}, "failed": {failing}, "failed beside finished": {first, failing}}
+
+func (l *lake) prepare(editions []edition) {
+	l.t.Helper()
+	for _, e := range editions {
+		if err := e.run(l.t.Context(), l.process("prep", lives)); err != nil && !errors.Is(err, errFailed) {
+			l.t.Fatal(err)
+		}
+	}
+}
+
+// TestKilled: whenever a run is killed, what looks finished is whole, and the same command then finishes, even
+// if it was killed once more.
+func TestKilled(t *testing.T) {
+	for name, editions := range prepared {
+		t.Run(name, func(t *testing.T) {
+			for n, ended := 0, false; !ended; n++ {
+				again := 0 // the request at which the second is killed; -1: it is not
+				for step := 1 + n%7; ; again += step {
+					l := newLake(t)
+					l.prepare(editions)
+					var once, twice bool
+					err := second.run(t.Context(), l.process("one", killedAt(n, &once)))
+					if once && err != nil {
+						t.Fatal(err)
+					}
+					ended = once
+					l.later()
+					err = second.run(t.Context(), l.process("two", killedAt(again, &twice)))
+					if twice && err != nil {
+						t.Fatalf("killed at %d: the same command fails: %v", n, err)
+					}
+					l.later()
+					if !twice {
+						if err := second.run(t.Context(), l.process("three", lives)); err != nil {
+							t.Fatalf("killed at %d and %d: the same command fails: %v", n, again, err)
+						}
+					}
+					when := fmt.Sprintf("killed at %d and %d", n, again)
+					l.whole(when, second)
+					l.clean(when)
+					if twice || once {
+						break
+					}
+				}
+			}
+		})
+	}
+}
+
+// TestPaused: a run that stands still while another takes the output over does it no harm when it goes on.
+func TestPaused(t *testing.T) {
+	for name, editions := range prepared {
+		t.Run(name, func(t *testing.T) {
+			for n, ended := 0, false; !ended; n++ {
+				l := newLake(t)
+				l.prepare(editions)
+				arrived, goOn, done := make(chan bool, 1), make(chan bool), make(chan error)
+				count := 0
+				go func() {
+					done <- second.run(context.Background(), l.process("one", func(string) error {
+						if count++; count == n+1 {
+							arrived <- true
+							<-goOn
+						}
+						return nil
+					}))
+				}()
+				var err error
+				select {
+				case err = <-done:
+					ended = true
+				case <-arrived:
+				}
+				l.later()
+				if err := third.run(t.Context(), l.process("two", lives)); err != nil {
+					t.Fatalf("paused at %d: the other: %v", n, err)
+				}
+				if !ended {
+					close(goOn)
+					err = <-done
+				}
+				when := fmt.Sprintf("paused at %d, %v", n, err)
+				if fenced := (*storage.FencedError)(nil); err != nil && !errors.As(err, &fenced) && !errors.As(err, new(*storage.LockedError)) {
+					t.Errorf("%s: the error does not tell", when)
+				}
+				l.whole(when, third)
+			}
+		})
+	}
+}
+
+// record reads the run.json of a folder.
+func record(t *testing.T, dir string) (r records.Run) {
+	t.Helper()
+	data, err := storage.ReadFile(t.Context(), storage.Join(dir, output.RunFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(data, &r); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
