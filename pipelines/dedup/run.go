@@ -130,7 +130,7 @@ func (r *run) open(ctx context.Context) (err error) {
 		return err
 	}
 	var former *storage.Owner
-	r.lock, former, err = storage.Acquire(ctx, storage.Join(r.output, lockFile), r.record.Job, r.config.ForceUnlock)
+	r.lock, former, err = storage.Acquire(ctx, storage.Join(r.output, lockFile), r.record.Job, storage.LockOptions{Force: r.config.ForceUnlock})
 	if locked := (*storage.LockedError)(nil); errors.As(err, &locked) {
 		return &job.OutputExistsError{Reason: locked.Error()}
 	}
@@ -142,7 +142,7 @@ func (r *run) open(ctx context.Context) (err error) {
 	}
 	err = checkFolder(ctx, r.output, r.config.Overwrite) // another run may have finished meanwhile
 	if err == nil {
-		err = errors.Join(storage.Begin(ctx, r.temp), storage.Begin(ctx, r.stagingDir()))
+		err = errors.Join(storage.Begin(ctx, r.temp, !r.config.Runner.OnCluster()), storage.Begin(ctx, r.stagingDir(), false))
 	}
 	if err != nil {
 		return r.close(context.WithoutCancel(ctx), err)

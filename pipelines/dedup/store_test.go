@@ -82,7 +82,7 @@ func TestSameBytesOnAnObjectStore(t *testing.T) {
 	if exists := (*job.OutputExistsError)(nil); !errors.As(failure(t, config), &exists) || !strings.Contains(exists.Reason, "--overwrite") {
 		t.Errorf("a finished output: %v", exists)
 	}
-	lock, _, err := storage.Acquire(t.Context(), "objects://lake/out/.lock", "other", false)
+	lock, _, err := storage.Acquire(t.Context(), "objects://lake/out/.lock", "other", storage.LockOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
