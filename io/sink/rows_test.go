@@ -90,7 +90,7 @@ func TestSlices(t *testing.T) {
 			if fact.Counts[blocks.CountRows] != int64(n) {
 				t.Errorf("%s in %d slices: %d rows, want %d", name, slices, fact.Counts[blocks.CountRows], n)
 			}
-			file, err := os.ReadFile(filepath.Join(f.Params.Output, "clusters", "part-00002-of-00004.parquet"))
+			file, err := os.ReadFile(filepath.Join(f.Params.Output.Dir, "clusters", "part-00002-of-00004.parquet"))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -81,7 +81,7 @@ func writeTable[T blocks.Row](t *testing.T, name string, rows []T, seed uint64, 
 	if err := f.ProcessElement(t.Context(), 2, iterate(packed...), emit); err != nil {
 		t.Fatal(err)
 	}
-	file, err := os.ReadFile(filepath.Join(f.Params.Output, name, "part-00002-of-00004.parquet"))
+	file, err := os.ReadFile(filepath.Join(f.Params.Output.Dir, name, "part-00002-of-00004.parquet"))
 	if err != nil {
 		t.Fatal(err)
 	}

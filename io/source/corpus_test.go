@@ -18,6 +18,7 @@ import (
 	"github.com/neardup/neardup/io/source"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/io/storage/storagetest"
+	"github.com/neardup/neardup/output"
 	"github.com/neardup/neardup/runners/local"
 )
 
@@ -26,7 +27,7 @@ func TestMain(m *testing.M) { beamtest.Main(m) }
 // TestCorpusOfGroups reads and copies a format of row groups beside one of bytes, as a job does: the
 // corpus has all but what is unreadable, in the format of each source.
 func TestCorpusOfGroups(t *testing.T) {
-	root, output := t.TempDir(), storagetest.RunFolder(t)
+	root, folder := t.TempDir(), storagetest.RunFolder(t)
 	var groups [][]readertest.Row
 	var want strings.Builder
 	for g := range 5 {
@@ -54,21 +55,21 @@ func TestCorpusOfGroups(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	shared, ledger := filepath.Join(storagetest.RunFolder(t), "inputs"), filepath.Join(output, "ledger")
+	shared, ledger := filepath.Join(storagetest.RunFolder(t), "inputs"), filepath.Join(folder, "ledger")
 	if err := storage.WriteShared(t.Context(), shared, listing.Inputs); err != nil {
 		t.Fatal(err)
 	}
 
 	p, s := beam.NewPipelineWithRoot()
 	docs := source.Read(s, source.Params{Inputs: shared, Options: o, Workers: 2})
-	written := sink.Corpus(s, sink.Params{Inputs: shared, Output: output}, o, docs.Dropped)
+	written := sink.Corpus(s, sink.Params{Inputs: shared, Output: output.Folder{Dir: folder}}, o, docs.Dropped)
 	sink.Ledger(s, ledger, docs.Facts, written)
 	if _, _, err := beamtest.Launch("local", local.Options{Workers: 2})(t.Context(), p, storagetest.RunFolder(t)); err != nil {
 		t.Fatal(err)
 	}
 
 	for name, want := range map[string]string{"a.groups": want.String(), "b.jsonl": "{\"text\":1}\n{\"text\":2}\n"} {
-		content, err := os.ReadFile(filepath.Join(output, "corpus", name))
+		content, err := os.ReadFile(filepath.Join(folder, "corpus", name))
 		if err != nil {
 			t.Fatal(err)
 		}

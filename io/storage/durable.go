@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 )
 
 // Syncer is a Store that may lose what it has written with the power, until it is synced. Other stores
@@ -102,4 +103,12 @@ func exchanger(path string) (Exchanger, error) {
 		return e, nil
 	}
 	return nil, fmt.Errorf("%s: the store has no folders to exchange: %w", path, errors.ErrUnsupported)
+}
+
+// Sync returns once the file that was written at path is safe.
+func Sync(ctx context.Context, path string) error {
+	if !IsLocal(path) {
+		return nil
+	}
+	return fileSyncs((*os.File).Sync).path(path)
 }

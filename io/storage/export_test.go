@@ -1,4 +1,4 @@
 package storage
 
 // Renew is a heartbeat.
-func (l *Lock) Renew() error { return l.renew() }
+func (l *Lock) Renew() error { return l.Prove(l.ctx) }

@@ -118,11 +118,15 @@ func Buffered(w io.Writer, write func(io.Writer) error) error {
 // WriteFile writes a file that is either whole or absent. A retry, or two workers at once, are
 // harmless.
 func WriteFile(ctx context.Context, path string, write func(io.Writer) error) (Info, error) {
+	return create(ctx, path, If{}, write)
+}
+
+func create(ctx context.Context, path string, cond If, write func(io.Writer) error) (Info, error) {
 	store, err := At(path)
 	if err != nil {
 		return Info{}, err
 	}
-	return store.Create(ctx, path, If{}, func(w io.Writer) error {
+	return store.Create(ctx, path, cond, func(w io.Writer) error {
 		return Buffered(w, write)
 	})
 }
@@ -130,17 +134,34 @@ func WriteFile(ctx context.Context, path string, write func(io.Writer) error) (I
 // mark is in each folder of a run that lasts.
 const mark = ".running"
 
-// Begin marks folder as that of a run that lasts until the folder is removed.
-func Begin(ctx context.Context, folder string) error { return WriteEmpty(ctx, Join(folder, mark)) }
+// Begin makes a folder and marks it as that of a run, which lasts until the folder is removed. On a disk only the
+// user may look into a private one, which must not be there yet; the folders above it are as any.
+func Begin(ctx context.Context, folder string, private bool) error {
+	if IsLocal(folder) {
+		if err := makeFolder(folder, private); err != nil {
+			return err
+		}
+	}
+	return begin(ctx, folder)
+}
 
-// WriteEmpty writes a file whose name says all.
-func WriteEmpty(ctx context.Context, path string) error {
-	_, err := WriteFile(ctx, path, func(io.Writer) error { return nil })
+// begin marks a folder.
+func begin(ctx context.Context, folder string) error {
+	_, err := create(ctx, Join(folder, mark), If{Root: folder}, nothing)
 	return err
 }
 
+// WriteEmpty writes a file whose name says all.
+func WriteEmpty(ctx context.Context, path string) error {
+	_, err := WriteFile(ctx, path, nothing)
+	return err
+}
+
+func nothing(io.Writer) error { return nil }
+
 // WriteBelow is WriteFile for workers: it fails with fs.ErrNotExist if the run of the folder root, one
-// above path, has ended before the file is whole. Whoever still works for it must not leave anything.
+// above path, has ended before the file is whole. Whoever still works for it must not leave anything. The file is
+// as private as root.
 func WriteBelow(ctx context.Context, root, path string, write func(io.Writer) error) (Info, error) {
 	lasts := func() error {
 		if _, err := Stat(ctx, Join(root, mark)); err != nil {
@@ -151,7 +172,7 @@ func WriteBelow(ctx context.Context, root, path string, write func(io.Writer) er
 	if err := lasts(); err != nil {
 		return Info{}, err // before a folder is made
 	}
-	return WriteFile(ctx, path, func(w io.Writer) error {
+	return create(ctx, path, If{Root: root}, func(w io.Writer) error {
 		if err := write(w); err != nil {
 			return err
 		}
@@ -169,7 +190,7 @@ func TempFolder(ctx context.Context, parent string) (folder string, err error) {
 			return "", err
 		}
 	}
-	if err := Begin(ctx, folder); err != nil {
+	if err := begin(ctx, folder); err != nil {
 		return "", errors.Join(err, RemoveAll(context.WithoutCancel(ctx), folder))
 	}
 	return folder, nil
@@ -182,3 +203,6 @@ func regular(info Info) error {
 	}
 	return nil
 }
+
+// End takes the mark from a folder: its run does not last any more.
+func End(ctx context.Context, folder string) error { return RemoveAll(ctx, Join(folder, mark)) }

@@ -30,7 +30,7 @@ func TestWriteBelow(t *testing.T) {
 		}
 		_, err := storage.WriteBelow(t.Context(), run, file, nothing)
 		ended("before it began", err)
-		if err := storage.Begin(t.Context(), run); err != nil {
+		if err := storage.Begin(t.Context(), run, false); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := storage.WriteBelow(t.Context(), run, file, nothing); err != nil {

@@ -17,6 +17,10 @@ import (
 // beingWritten begins the names of files that are being written.
 const beingWritten = ".neardup-"
 
+// removed ends the names of folders that are being removed. One that a killed process left goes when a folder of
+// that name is removed again.
+const removed = "~"
+
 // local is the Store of local file systems. A Version is size, modification time and inode.
 type local struct{}
 
@@ -130,7 +134,28 @@ func (f localFile) Stat(context.Context) (Info, error) {
 }
 
 // Create fills a hidden file beside path, which takes the name when it is complete.
-func (local) Create(ctx context.Context, path string, cond If, write func(io.Writer) error) (info Info, err error) {
+func (local) Create(ctx context.Context, path string, cond If, write func(io.Writer) error) (Info, error) {
+	return place(ctx, path, cond.Root, write, func(temp string) (info Info, err error) {
+		switch {
+		case cond.Absent:
+			if info, err = rename(temp, path, nil, renameNew); errors.Is(err, fs.ErrExist) {
+				err = ErrPrecondition
+			}
+		case cond.Version != "":
+			err = withVersion(path, cond.Version, func(old fs.FileInfo) error {
+				info, err = rename(temp, path, old, os.Rename)
+				return err
+			})
+		default:
+			info, err = rename(temp, path, nil, os.Rename)
+		}
+		return info, err
+	})
+}
+
+// place fills a hidden file beside path and calls give, which gives it that name. If anything fails, nothing is
+// left but folders.
+func place(ctx context.Context, path, root string, write func(io.Writer) error, give func(temp string) (Info, error)) (info Info, err error) {
 	defer func() {
 		if err != nil {
 			err = fmt.Errorf("writing %s: %w", path, err)
@@ -139,21 +164,26 @@ func (local) Create(ctx context.Context, path string, cond If, write func(io.Wri
 	if err := ctx.Err(); err != nil {
 		return Info{}, err
 	}
-	dir := filepath.Dir(path)
-	if err := os.MkdirAll(dir, 0o777); err != nil {
+	dir, mode := filepath.Dir(path), fs.FileMode(0o666)
+	if root == "" {
+		err = os.MkdirAll(dir, 0o777)
+	} else {
+		mode, err = makeBelow(root, dir)
+	}
+	if err != nil {
 		return Info{}, err
 	}
 	// Not os.CreateTemp, whose files are private: outputs are to be as readable as any file the
 	// user makes. The name does not hold path's, which may be as long as a name can be.
 	temp := filepath.Join(dir, beingWritten+rand.Text())
-	f, err := os.OpenFile(temp, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666)
+	f, err := os.OpenFile(temp, os.O_CREATE|os.O_EXCL|os.O_WRONLY, mode)
 	if err != nil {
 		return Info{}, err
 	}
-	named := false
+	given := false
 	defer func() { // also after a panic
 		f.Close()
-		if !named {
+		if !given {
 			os.Remove(temp)
 		}
 	}()
@@ -166,75 +196,67 @@ func (local) Create(ctx context.Context, path string, cond If, write func(io.Wri
 	if err := ctx.Err(); err != nil {
 		return Info{}, err
 	}
-	switch {
-	case cond.Absent:
-		if err = renameNew(temp, path); errors.Is(err, fs.ErrExist) {
-			err = ErrPrecondition
-		}
-	case cond.Version != "":
-		err = withVersion(path, cond.Version, func(old fs.FileInfo) error {
-			if err := outlive(temp, old); err != nil {
-				return err
-			}
-			return os.Rename(temp, path)
-		})
-	default:
-		err = os.Rename(temp, path)
-	}
-	if err != nil {
-		return Info{}, err
-	}
-	named = true
-	stat, err := os.Lstat(path)
-	if err != nil {
-		return Info{}, err
-	}
-	return infoOf(path, stat), nil
+	info, err = give(temp)
+	given = err == nil
+	return info, err
 }
 
-// outlive gives the file temp a later time than old's: file systems count in steps of milliseconds
-// and use inodes again, so that a version could come back.
-func outlive(temp string, old fs.FileInfo) error {
-	info, err := os.Lstat(temp)
-	if err != nil || info.ModTime().After(old.ModTime()) {
-		return err
+// makeBelow makes the folder dir where it is missing, but neither root nor what is above, and returns the mode of
+// files in it. One level at a time: once root has lost its name, nothing is made.
+func makeBelow(root, dir string) (mode fs.FileMode, err error) {
+	info, err := os.Stat(root)
+	if err != nil {
+		return 0, err
 	}
-	return os.Chtimes(temp, time.Time{}, old.ModTime().Add(time.Microsecond))
+	mode, folders := 0o666, fs.FileMode(0o777)
+	if info.Mode().Perm()&0o077 == 0 {
+		mode, folders = 0o600, 0o700
+	}
+	rel, below := Rel(root, dir)
+	if !below {
+		return 0, fmt.Errorf("not below %s", root)
+	}
+	if rel == "." {
+		return mode, nil
+	}
+	for _, name := range strings.Split(rel, "/") {
+		root = filepath.Join(root, name)
+		if err := os.Mkdir(root, folders); err != nil && !errors.Is(err, fs.ErrExist) {
+			return 0, err
+		}
+	}
+	return mode, nil
+}
+
+// rename gives temp the name path by do, and a later time than that of old, if that is not nil: file systems count
+// in steps of milliseconds and use inodes again, so that a version could come back.
+func rename(temp, path string, old fs.FileInfo, do func(temp, path string) error) (Info, error) {
+	info, err := os.Lstat(temp)
+	if err != nil {
+		return Info{}, err
+	}
+	if old != nil && !info.ModTime().After(old.ModTime()) {
+		if err := os.Chtimes(temp, time.Time{}, old.ModTime().Add(time.Microsecond)); err != nil {
+			return Info{}, err
+		}
+		if info, err = os.Lstat(temp); err != nil {
+			return Info{}, err
+		}
+	}
+	return infoOf(path, info), do(temp, path)
 }
 
 // withVersion calls do, which gives path another file or none, if that has the version, while nobody
-// else can. It does not wait for others.
+// else can. It does not wait for others. On a file system without locks a race of microseconds is left.
 func withVersion(path, version string, do func(old fs.FileInfo) error) error {
-	f, err := os.OpenFile(path, os.O_RDWR, 0)
-	if errors.Is(err, fs.ErrNotExist) {
-		return ErrPrecondition
+	f, old, err := lockVersion(path, version)
+	if f != nil {
+		defer f.Close() // lets the lock go
 	}
-	if err != nil {
+	if err != nil && !errors.Is(err, errors.ErrUnsupported) {
 		return err
 	}
-	defer f.Close() // lets the lock go
-	if info, err := f.Stat(); err != nil || infoOf(path, info).Version != version {
-		return errors.Join(err, ErrPrecondition)
-	}
-	if locked, err := tryLock(f); err != nil || !locked {
-		return errors.Join(err, ErrPrecondition)
-	}
-	old, ok := current(f, path, version)
-	if !ok {
-		return ErrPrecondition
-	}
 	return do(old)
-}
-
-// current reports whether f still has its path and version: before it was locked, it may have lost
-// its name, or been written in place.
-func current(f *os.File, path, version string) (info fs.FileInfo, ok bool) {
-	mine, err := f.Stat()
-	if err != nil {
-		return nil, false
-	}
-	there, err := os.Lstat(path)
-	return mine, err == nil && os.SameFile(mine, there) && infoOf(path, mine).Version == version
 }
 
 func (local) Remove(ctx context.Context, path string, cond If) error {
@@ -250,11 +272,33 @@ func (local) Remove(ctx context.Context, path string, cond If) error {
 	return nil
 }
 
+// RemoveAll takes a folder's name away first: who writes there by path fails from then on.
 func (local) RemoveAll(ctx context.Context, path string) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	return os.RemoveAll(path)
+	info, err := os.Lstat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if !info.IsDir() {
+		return os.RemoveAll(path)
+	}
+	going := filepath.Clean(path) + removed
+	err = os.Rename(path, going)
+	if errors.Is(err, fs.ErrExist) { // it has what a removal left that was killed
+		if err := os.RemoveAll(going); err != nil {
+			return err
+		}
+		err = os.Rename(path, going)
+	}
+	if err != nil { // such as a mount point's
+		going = path
+	}
+	return os.RemoveAll(going)
 }
 
 func (local) Move(ctx context.Context, from, to string) error {
@@ -330,7 +374,19 @@ func TempParent(folder string) string {
 	return folder
 }
 
-// privateFolder makes a folder in parent that only the user may look into.
+// makeFolder makes a folder, and those above it where they are missing. A private one, which only the user may
+// look into, must not be there yet: it could be another's.
+func makeFolder(folder string, private bool) error {
+	if !private {
+		return os.MkdirAll(folder, 0o777)
+	}
+	if err := os.MkdirAll(filepath.Dir(folder), 0o777); err != nil {
+		return err
+	}
+	return os.Mkdir(folder, 0o700)
+}
+
+// privateFolder makes a folder with a name of its own in parent that only the user may look into.
 func privateFolder(parent string) (string, error) {
 	folder, err := os.MkdirTemp(parent, "neardup-")
 	if err != nil {

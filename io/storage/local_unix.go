@@ -3,7 +3,6 @@
 package storage
 
 import (
-	"errors"
 	"io/fs"
 	"os"
 	"syscall"
@@ -16,18 +15,11 @@ func inode(info fs.FileInfo) uint64 {
 	return 0
 }
 
-// tryLock locks f until it is closed, unless another has. On a file system without locks it does
-// so too, which leaves a race of microseconds.
-func tryLock(f *os.File) (bool, error) {
-	for {
-		switch err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); {
-		case errors.Is(err, syscall.EINTR):
-		case errors.Is(err, syscall.EWOULDBLOCK):
-			return false, nil
-		default:
-			return true, nil
-		}
+func device(info fs.FileInfo) uint64 {
+	if stat, ok := info.Sys().(*syscall.Stat_t); ok {
+		return uint64(stat.Dev)
 	}
+	return 0
 }
 
 // linkNew gives temp the name path, which nothing has.
@@ -44,6 +36,3 @@ func freeBytes(path string) (int64, error) {
 	err := syscall.Statfs(path, &stat)
 	return int64(stat.Bavail) * int64(stat.Bsize), err
 }
-
-// gone reports whether a process of this host has ended.
-func gone(pid int) bool { return errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) }

@@ -1,7 +1,6 @@
 package storage
 
 import (
-	"bytes"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -13,79 +12,171 @@ import (
 	"time"
 )
 
-// Owner is who holds a lock, as the lock file says.
+// Owner is who holds a lock, as the lock file says. It informs, and decides nothing.
 type Owner struct {
-	Host string    `json:"host"`
-	PID  int       `json:"pid"`
-	Job  string    `json:"job"`
-	Beat time.Time `json:"heartbeat"`
+	Host  string    `json:"host"`
+	PID   int       `json:"pid"`
+	Job   string    `json:"job"`
+	Since time.Time `json:"since"`
 }
 
 // LockedError says that an output is in use.
 type LockedError struct {
-	Path   string
+	Path  string
 	Owner Owner
 }
 
 func (e *LockedError) Error() string {
-	return fmt.Sprintf("%s: held by job %s (process %d on %s, last heard of %s); wait for it, or give --force-unlock if it is gone",
-		e.Path, e.Owner.Job, e.Owner.PID, e.Owner.Host, e.Owner.Beat.Format(time.DateTime))
+	return fmt.Sprintf("%s: held by job %s (process %d on %s, since %s); wait for it with --wait-lock, or stop it and give --force-unlock",
+		e.Path, e.Owner.Job, e.Owner.PID, e.Owner.Host, e.Owner.Since.Format(time.DateTime))
 }
 
-// A lock's holder rewrites it every heartbeat; one not rewritten for expiry is stale.
+// FencedError says that a lock is no longer its holder's.
+type FencedError struct {
+	Path string
+	Job  string // of the former holder
+	By   *Owner // who took it over; nil: it was removed
+}
+
+func (e *FencedError) Error() string {
+	if e.By == nil {
+		return fmt.Sprintf("%s: the lock of job %s was removed while it ran; run again once no other job writes to the same output", e.Path, e.Job)
+	}
+	return fmt.Sprintf("%s: the lock of job %s was taken over by job %s (process %d on %s); run again once that has ended",
+		e.Path, e.Job, e.By.Job, e.By.PID, e.By.Host)
+}
+
 const (
+	// Where nothing tells whether a holder lives, it rewrites the lock every heartbeat; one not rewritten for expiry is
+	// stale.
 	heartbeat = 30 * time.Second
 	expiry    = 5 * time.Minute
+	// lookAgain is how often a held lock is looked at.
+	lookAgain = time.Second
+	// settle is how long one that is being taken over at this moment is left alone, settleTries times.
+	settle      = 10 * time.Millisecond
+	settleTries = 100
 )
+
+// LockOptions say what to do about a lock that another holds.
+type LockOptions struct {
+	// Force takes it over.
+	Force bool
+	// Wait is how long to wait for it.
+	Wait time.Duration
+	// Waiting, if it is not nil, is told once that the lock is waited for.
+	Waiting func(*LockedError)
+}
 
 // Lock is a held lock.
 type Lock struct {
 	ctx    context.Context
 	store  Store
-	path   string
-	holder Owner
-	last   lockState // as this holder wrote it
-	stop   chan struct{}
-	done   sync.WaitGroup
+	holder Holder // nil: the lock's age tells whether its holder lives
+	domain string
+	owner  Owner
+
+	stop func() // ends the heartbeat
+	done sync.WaitGroup
+
+	mu   sync.Mutex
+	file *lockFile
+	twin *lockFile    // nil: there is none
+	lost *FencedError // nil: it was not found to be
+}
+
+// lockFile is a lock file as its holder knows it.
+type lockFile struct {
+	path    string
+	version string
+	nonce   string
+	// tried is the nonce of the last request to write it. If that failed, it may be that of the file.
+	tried string
+	hold  Hold // nil: there is none
+}
+
+// close lets the file go.
+func (f *lockFile) close() error {
+	if f.hold == nil {
+		return nil
+	}
+	return f.hold.Close()
 }
 
 // lockText is what a lock file says.
 type lockText struct {
 	Owner
+	// Domain is that of the holder's Hold.
+	Domain string `json:"domain,omitempty"`
 	// Nonce differs in each text. So a text that came back is known, where a request was sent again
 	// and met its own success, and where equal bytes have equal versions.
-	Nonce string `json:"nonce,omitempty"`
+	Nonce string `json:"nonce"`
 	// Released: nobody holds the lock, of a store that cannot remove it.
 	Released bool `json:"released,omitempty"`
 }
 
-// lockState is what a lock file said at a version; the zero lockState is that there is none.
+// lockState is what a lock file says at a version; the zero lockState is that there is none.
 type lockState struct {
 	lockText
-	version string
-	empty   bool
+	info Info
 }
 
-func (s lockState) held() bool { return s.version != "" && !s.empty && !s.Released }
+func (s *lockState) exists() bool { return s.info.Version != "" }
 
-// Acquire takes the lock file path for job, or returns a *LockedError. A lock whose process on
-// this host is dead, or that had no heartbeat for five minutes, is stale and taken over, and so
-// is any with force; the former holder is then returned too. The lock lasts until Release, also
-// when ctx is done.
-func Acquire(ctx context.Context, path, job string, force bool) (lock *Lock, former *Owner, err error) {
+// Acquire takes the lock file path for job. It takes over a lock whose holder is dead, and returns the former
+// holder then. On a Holder whose locks reach the holder, a lock that can be held is a dead one's; elsewhere one
+// that was not rewritten for five minutes, by the store's clock. The error is a *LockedError if another holds it. The
+// lock lasts until Release, also when ctx is done.
+func Acquire(ctx context.Context, path, job string, o LockOptions) (lock *Lock, former *Owner, err error) {
 	store, err := At(path)
 	if err != nil {
 		return nil, nil, err
 	}
+	for begun, waiting := time.Now(), false; ; {
+		lock, former, err = acquire(ctx, store, path, job, o.Force)
+		var locked *LockedError
+		left := o.Wait - time.Since(begun)
+		if !errors.As(err, &locked) || left <= 0 {
+			return lock, former, err
+		}
+		if !waiting && o.Waiting != nil {
+			o.Waiting(locked)
+		}
+		waiting = true
+		if err := pause(ctx, min(left, lookAgain)); err != nil {
+			return nil, nil, err
+		}
+	}
+}
+
+// pause returns after some time, or with an error when ctx is done.
+func pause(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return nil
+	}
+}
+
+func acquire(ctx context.Context, store Store, path, job string, force bool) (lock *Lock, former *Owner, err error) {
 	host, pid := self()
 	lock = &Lock{
-		ctx: context.WithoutCancel(ctx), store: store, path: path,
-		holder: Owner{Host: host, PID: pid, Job: job}, stop: make(chan struct{}),
+		ctx: context.WithoutCancel(ctx), store: store, file: &lockFile{path: path},
+		owner: Owner{Host: host, PID: pid, Job: job, Since: time.Now().UTC().Truncate(time.Second)},
+	}
+	if holder, ok := store.(Holder); ok {
+		lock.holder = holder
+		if lock.domain, err = holder.Domain(ctx, path); err != nil {
+			return nil, nil, err
+		}
 	}
 	if err := regularLock(ctx, store, path); err != nil {
 		return nil, nil, err
 	}
-	var before lockState
+	refused, settling := "", 0
 	for {
 		if err := ctx.Err(); err != nil {
 			return nil, nil, err
@@ -94,53 +185,58 @@ func Acquire(ctx context.Context, path, job string, force bool) (lock *Lock, for
 		if err != nil {
 			return nil, nil, err
 		}
-		// A lock that another is taking over at this moment is as good as held.
-		busy := before.version != "" && now.version == before.version
-		if now.held() && (busy || !stale(now.Owner, host)) && !force {
-			return nil, nil, &LockedError{Path: path, Owner: now.Owner}
+		mine := lock.file.nonce != "" && now.Nonce == lock.file.nonce
+		if now.exists() && now.info.Version == refused {
+			// Another holds it, or is taking it over at this moment. One that was just written here is taken over
+			// in an instant, and then says by whom.
+			if !mine || settling == settleTries {
+				return nil, nil, &LockedError{Path: path, Owner: now.Owner}
+			}
+			settling++
+			if err := pause(ctx, settle); err != nil {
+				return nil, nil, err
+			}
 		}
-		cond := If{Version: now.version}
-		switch {
-		case now.version == "":
-			cond = If{Absent: true}
-		case force:
-			cond = If{}
-		}
-		err = lock.write(ctx, cond, false)
-		if errors.Is(err, ErrPrecondition) {
-			before = now
-			continue
-		}
-		if err != nil {
-			return nil, nil, err
-		}
-		if now.held() {
+		if now.exists() && !now.Released && !mine {
 			former = &now.Owner
 		}
-		lock.done.Go(lock.beat)
-		return lock, former, nil
+		if err = lock.take(ctx, now, force); err == nil {
+			lock.start()
+			return lock, former, nil
+		}
+		if !errors.Is(err, ErrPrecondition) {
+			return nil, nil, err
+		}
+		refused = now.info.Version
+		force = force && lock.file.nonce == "" // once
 	}
 }
 
-// regularLock refuses a lock file that is a link, a pipe or the like: it could be read and never written,
+// regularLock refuses a lock file that is a folder, a link, a pipe or the like: it could be read and never written,
 // or not even be opened.
 func regularLock(ctx context.Context, store Store, path string) error {
-	for info, err := range store.List(ctx, Dir(path), func(string) bool { return false }) {
+	regular := true
+	enter := func(rel string) bool {
+		regular = regular && Join(Dir(path), rel) != path
+		return false
+	}
+	for info, err := range store.List(ctx, Dir(path), enter) {
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil
 		}
 		if err != nil {
 			return err
 		}
-		if info.Path == path && info.Type != 0 {
-			return fmt.Errorf("%s: not a regular file, so it is no lock; remove it", path)
-		}
+		regular = regular && (info.Path != path || info.Type == 0)
+	}
+	if !regular {
+		return fmt.Errorf("%s: not a regular file, so it is no lock; remove it", path)
 	}
 	return nil
 }
 
 // readLock returns what the lock file says.
-func readLock(ctx context.Context, store Store, path string) (lockState, error) {
+func readLock(ctx context.Context, store Store, path string) (state lockState, err error) {
 	r, err := store.Open(ctx, path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return lockState{}, nil
@@ -149,105 +245,237 @@ func readLock(ctx context.Context, store Store, path string) (lockState, error) 
 		return lockState{}, err
 	}
 	defer r.Close()
-	info, err := r.Stat(ctx)
+	if state.info, err = r.Stat(ctx); err != nil {
+		return lockState{}, err
+	}
+	data, err := io.ReadAll(io.NewSectionReader(r, 0, state.info.Size))
 	if err != nil {
 		return lockState{}, err
 	}
-	data, err := io.ReadAll(io.NewSectionReader(r, 0, info.Size))
-	if err != nil {
-		return lockState{}, err
-	}
-	state := lockState{version: info.Version, empty: len(data) == 0}
-	if !state.empty && json.Unmarshal(data, &state.lockText) != nil {
-		// Cut short by a crash: its age tells.
-		state.lockText = lockText{Owner: Owner{Job: "unknown", Host: "unknown", Beat: info.Modified.UTC()}}
+	if json.Unmarshal(data, &state.lockText) != nil { // cut short by a crash
+		state.lockText = lockText{Owner: Owner{Job: "unknown", Host: "unknown", Since: state.info.Modified.UTC()}}
 	}
 	return state, nil
 }
 
-// write makes the lock file say that this is its holder, or that nobody is, if cond holds.
-func (l *Lock) write(ctx context.Context, cond If, released bool) error {
-	l.holder.Beat = time.Now().UTC().Truncate(time.Second)
-	text := lockText{Owner: l.holder, Nonce: rand.Text(), Released: released}
-	data, err := json.Marshal(text)
+// take tries to make the lock file, which said now, this holder's. The error is ErrPrecondition if it is held, or
+// says something else by now, and a *LockedError if it is too young.
+func (l *Lock) take(ctx context.Context, now lockState, force bool) error {
+	ifSame := If{Version: now.info.Version}
+	switch {
+	case force:
+		return l.create(ctx, l.file, If{})
+	case !now.exists():
+		return l.create(ctx, l.file, If{Absent: true})
+	case now.Released:
+		return l.create(ctx, l.file, ifSame)
+	case l.holder != nil && l.domain == now.Domain:
+		hold, err := l.holder.Hold(ctx, l.file.path, ifSame.Version)
+		if err == nil {
+			return l.takeOver(ctx, hold)
+		}
+		if !errors.Is(err, errors.ErrUnsupported) {
+			return err
+		}
+		l.holder = nil
+	}
+	stale, err := l.stale(ctx, now)
 	if err != nil {
 		return err
 	}
-	info, err := l.store.Create(ctx, l.path, cond, func(w io.Writer) error {
-		_, err := io.Copy(w, bytes.NewReader(data))
+	if !stale {
+		return &LockedError{Path: l.file.path, Owner: now.Owner}
+	}
+	return l.create(ctx, l.file, ifSame)
+}
+
+func (l *Lock) takeOver(ctx context.Context, hold Hold) error {
+	l.file.hold = hold
+	err := l.write(ctx, l.file, If{}, false)
+	if err != nil {
+		hold.Close()
+		l.file.hold = nil
+	}
+	return err
+}
+
+// stale reports whether a lock was not rewritten for so long that its holder must be dead, by the store's clock.
+func (l *Lock) stale(ctx context.Context, now lockState) (bool, error) {
+	if l.domain != "" && now.Domain == "" && now.Nonce != "" {
+		return false, nil // it is held where this process does not see it, and not rewritten
+	}
+	folder := Dir(l.file.path)
+	probe := Join(folder, beingWritten+rand.Text())
+	info, err := l.store.Create(ctx, probe, If{Absent: true, Root: folder}, nothing)
+	if err != nil {
+		return false, err
+	}
+	return info.Modified.Sub(now.info.Modified) > expiry, l.store.Remove(l.ctx, probe, If{})
+}
+
+// create writes a lock file if cond holds, and holds it. The error is ErrPrecondition if another was faster.
+func (l *Lock) create(ctx context.Context, f *lockFile, cond If) error {
+	if err := l.write(ctx, f, cond, false); err != nil || l.holder == nil {
 		return err
-	})
+	}
+	hold, err := l.holder.Hold(l.ctx, f.path, f.version)
+	if errors.Is(err, errors.ErrUnsupported) {
+		l.holder = nil
+		return nil
+	}
+	if err == nil {
+		f.hold = hold
+	}
+	return err
+}
+
+// write makes a lock file say that this is its holder, or that nobody is, by its hold or else if cond holds.
+func (l *Lock) write(ctx context.Context, f *lockFile, cond If, released bool) error {
+	f.tried = rand.Text()
+	data, err := json.Marshal(lockText{Owner: l.owner, Domain: l.domain, Nonce: f.tried, Released: released})
+	if err != nil {
+		return err
+	}
+	text := func(w io.Writer) error {
+		_, err := w.Write(data)
+		return err
+	}
+	var info Info
+	if f.hold != nil {
+		info, err = f.hold.Replace(ctx, text)
+	} else {
+		info, err = l.store.Create(ctx, f.path, cond, text)
+	}
 	if errors.Is(err, ErrPrecondition) {
-		now, readErr := readLock(ctx, l.store, l.path)
+		now, readErr := readLock(ctx, l.store, f.path)
 		if readErr != nil {
 			return readErr
 		}
-		if now.Nonce == text.Nonce { // it had been written before it was refused
-			l.last = now
-			return nil
+		if now.Nonce == f.tried { // it had been written before it was refused
+			info, err = now.info, nil
 		}
 	}
 	if err != nil {
 		return err
 	}
-	l.last = lockState{lockText: text, version: info.Version}
+	f.nonce, f.version = f.tried, info.Version
 	return nil
 }
 
-// beat keeps the lock fresh until Release. A beat that fails is left to the next: the lock is a
-// guard against mistakes, and the job's own writes will tell of a dead disk.
-func (l *Lock) beat() {
-	tick := time.NewTicker(heartbeat)
-	defer tick.Stop()
-	for {
-		select {
-		case <-l.stop:
+// start begins the heartbeat, where others go by the lock's age.
+func (l *Lock) start() {
+	ctx, stop := context.WithCancel(l.ctx)
+	l.stop = stop
+	if l.beats() {
+		l.done.Go(func() { l.beat(ctx) })
+	}
+}
+
+// beats reports whether others may go by the lock's age.
+func (l *Lock) beats() bool { return l.holder == nil || l.domain != "" }
+
+// beat keeps the lock fresh until ctx is done or the lock is lost. A beat that fails is left to the next: Prove
+// tells before anything is done.
+func (l *Lock) beat(ctx context.Context) {
+	for pause(ctx, heartbeat) == nil {
+		if err := l.Prove(l.ctx); errors.As(err, new(*FencedError)) {
 			return
-		case <-tick.C:
-			_ = l.renew()
 		}
 	}
 }
 
-func (l *Lock) renew() error {
-	return l.own(func(cond If) error { return l.write(l.ctx, cond, false) })
+// Prove finds out whether the lock is still held, at this moment. The error is a *FencedError if it is not.
+func (l *Lock) Prove(ctx context.Context) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.beats() {
+		info, err := l.store.Stat(ctx, l.file.path)
+		if err == nil && info.Version == l.file.version && l.lost == nil {
+			return nil
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return l.own(ctx, func(cond If) error { return l.write(ctx, l.file, cond, false) })
 }
 
-// Release drops the lock. It returns an error, and leaves the file alone, if another job took
-// the lock over meanwhile: then both may have written to the output.
+// Release drops the lock. The error is a *FencedError if it was lost before: then it leaves the file alone.
 func (l *Lock) Release() error {
-	close(l.stop)
+	l.stop()
 	l.done.Wait()
-	return l.own(func(cond If) error {
-		err := l.store.Remove(l.ctx, l.path, cond)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.twin != nil {
+		l.twin.close()
+	}
+	defer l.file.close()
+	return l.own(l.ctx, func(cond If) error {
+		if l.file.hold != nil {
+			return l.file.hold.Remove(l.ctx)
+		}
+		err := l.store.Remove(l.ctx, l.file.path, cond)
 		if errors.Is(err, errors.ErrUnsupported) {
-			err = l.write(l.ctx, cond, true)
+			err = l.write(l.ctx, l.file, cond, true)
 		}
 		return err
 	})
 }
 
 // own calls do with the condition that the lock is still held, until that is decided.
-func (l *Lock) own(do func(If) error) error {
-	for {
-		err := do(If{Version: l.last.version})
-		if !errors.Is(err, ErrPrecondition) {
+func (l *Lock) own(ctx context.Context, do func(If) error) error {
+	path := l.file.path
+	for l.lost == nil {
+		err := do(If{Version: l.file.version, Root: Dir(path)})
+		if !errors.Is(err, ErrPrecondition) && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
-		now, err := readLock(l.ctx, l.store, l.path)
+		now, err := readLock(ctx, l.store, path)
+		if err != nil {
+			return err
+		}
+		ours := now.Nonce == l.file.nonce || now.Nonce == l.file.tried
 		switch {
-		case err != nil:
-			return err
-		case now.version == "":
-			return fmt.Errorf("%s: the lock of job %s was removed while it ran; run again if another job wrote to the same output", l.path, l.holder.Job)
-		case now.Nonce != l.last.Nonce:
-			return fmt.Errorf("%s: the lock of job %s was taken over while it ran; run again once no other job writes to the same output", l.path, l.holder.Job)
+		case l.twin != nil && now.Nonce == l.twin.nonce:
+			return nil // the folders were exchanged
+		case now.exists() && !ours:
+			l.lost = &FencedError{Path: path, Job: l.owner.Job, By: &now.Owner}
+		case !now.exists() || l.file.hold != nil: // or what is there is a copy, which is not held
+			l.lost = &FencedError{Path: path, Job: l.owner.Job}
+		default:
+			// Another is deciding whether to take it over, or somebody touched the file.
+			l.file.nonce, l.file.version = now.Nonce, now.info.Version
 		}
-		// Another is deciding whether to take it over, or someone touched the file.
-		l.last = now
 	}
+	return l.lost
 }
 
-func stale(h Owner, host string) bool {
-	return time.Since(h.Beat) > expiry || h.Host == host && h.PID > 0 && gone(h.PID)
+// Twin makes a second lock file of the same job at path, in a folder that is about to be exchanged with the lock's.
+// The error is ErrPrecondition if there is one.
+func (l *Lock) Twin(ctx context.Context, path string) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	twin := &lockFile{path: path}
+	if err := l.create(ctx, twin, If{Absent: true, Root: Dir(path)}); err != nil {
+		return err
+	}
+	if l.twin != nil {
+		l.twin.close()
+	}
+	l.twin = twin
+	return nil
+}
+
+// Exchanged says that the two folders were exchanged: the twin is the lock from now on, and the former lock file,
+// which has the twin's path, is let go.
+func (l *Lock) Exchanged() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	former := l.file
+	l.file, l.twin = l.twin, nil
+	l.file.path = former.path
+	if hold, ok := l.file.hold.(interface{ moved(path string) }); ok {
+		hold.moved(former.path)
+	}
+	return former.close()
 }

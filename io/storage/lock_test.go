@@ -54,7 +54,7 @@ func thisHost(t *testing.T) storage.Owner {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return storage.Owner{Host: host, PID: os.Getpid(), Job: "former", Beat: time.Now().UTC().Truncate(time.Second)}
+	return storage.Owner{Host: host, PID: os.Getpid(), Job: "former", Since: time.Now().UTC().Truncate(time.Second)}
 }
 
 // deadPID is the number of a process that has ended.
@@ -83,10 +83,10 @@ func TestAcquire(t *testing.T) {
 	here := thisHost(t)
 	dead, old, elsewhere := here, here, here
 	dead.PID = deadPID(t)
-	old.Beat = old.Beat.Add(-6 * time.Minute)
+	old.Since = old.Since.Add(-6 * time.Minute)
 	elsewhere.Host, elsewhere.PID = "elsewhere", dead.PID
 	oldElsewhere := elsewhere
-	oldElsewhere.Beat = old.Beat
+	oldElsewhere.Since = old.Since
 	longName := old
 	longName.Job = strings.Repeat("long ", 100)
 
@@ -109,7 +109,7 @@ func TestAcquire(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			onStores(t, func(t *testing.T, folder string) {
 				path := lockFile(t, folder, tt.former)
-				lock, former, err := storage.Acquire(t.Context(), path, "mine", tt.force)
+				lock, former, err := storage.Acquire(t.Context(), path, "mine", storage.LockOptions{Force: tt.force})
 				if tt.held {
 					var locked *storage.LockedError
 					if !errors.As(err, &locked) || locked.Owner != *tt.former || locked.Path != path {
@@ -127,10 +127,10 @@ func TestAcquire(t *testing.T) {
 					t.Errorf("former holder %+v, want %+v", former, tt.former)
 				}
 				mine := holderOf(t, path)
-				if mine.Job != "mine" || mine.PID != here.PID || mine.Host != here.Host || time.Since(mine.Beat) > time.Minute {
+				if mine.Job != "mine" || mine.PID != here.PID || mine.Host != here.Host || time.Since(mine.Since) > time.Minute {
 					t.Errorf("the lock says %+v", mine)
 				}
-				if _, _, err := storage.Acquire(t.Context(), path, "other", false); err == nil {
+				if _, _, err := storage.Acquire(t.Context(), path, "other", storage.LockOptions{}); err == nil {
 					t.Error("taken by two")
 				}
 				if err := lock.Release(); err != nil {
@@ -139,7 +139,7 @@ func TestAcquire(t *testing.T) {
 				if _, err := storage.Stat(t.Context(), path); !errors.Is(err, fs.ErrNotExist) && !strings.HasPrefix(path, "mem-keep") {
 					t.Errorf("after Release: %v", err)
 				}
-				again, former, err := storage.Acquire(t.Context(), path, "again", false)
+				again, former, err := storage.Acquire(t.Context(), path, "again", storage.LockOptions{})
 				if err != nil || former != nil {
 					t.Fatalf("after Release: former holder %+v, error %v", former, err)
 				}
@@ -157,14 +157,14 @@ func TestAcquireTorn(t *testing.T) {
 	if err := os.WriteFile(path, []byte(`{"host":"h","pid":`), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := storage.Acquire(t.Context(), path, "mine", false); !errors.As(err, new(*storage.LockedError)) {
+	if _, _, err := storage.Acquire(t.Context(), path, "mine", storage.LockOptions{}); !errors.As(err, new(*storage.LockedError)) {
 		t.Errorf("fresh: error %v, want a LockedError", err)
 	}
 	old := time.Now().Add(-6 * time.Minute)
 	if err := os.Chtimes(path, old, old); err != nil {
 		t.Fatal(err)
 	}
-	lock, former, err := storage.Acquire(t.Context(), path, "mine", false)
+	lock, former, err := storage.Acquire(t.Context(), path, "mine", storage.LockOptions{})
 	if err != nil || former == nil {
 		t.Fatalf("old: former %v, error %v", former, err)
 	}
@@ -175,9 +175,9 @@ func TestAcquireTorn(t *testing.T) {
 
 func TestLockedErrorSaysWhatToDo(t *testing.T) {
 	err := &storage.LockedError{Path: "out/.lock", Owner: storage.Owner{
-		Host: "lab", PID: 42, Job: "night", Beat: time.Date(2026, 11, 21, 10, 13, 0, 0, time.UTC),
+		Host: "lab", PID: 42, Job: "night", Since: time.Date(2026, 11, 21, 10, 13, 0, 0, time.UTC),
 	}}
-	const want = "out/.lock: held by job night (process 42 on lab, last heard of 2026-11-21 10:13:00); wait for it, or give --force-unlock if it is gone"
+	const want = "out/.lock: held by job night (process 42 on lab, since 2026-11-21 10:13:00); wait for it with --wait-lock, or stop it and give --force-unlock"
 	if got := err.Error(); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
@@ -187,7 +187,7 @@ func TestLockedErrorSaysWhatToDo(t *testing.T) {
 // is its own until it lets go.
 func TestAcquireRace(t *testing.T) {
 	stale := thisHost(t)
-	stale.Beat = stale.Beat.Add(-time.Hour)
+	stale.Since = stale.Since.Add(-time.Hour)
 	for name, former := range map[string]*storage.Owner{"stale": &stale, "none": nil} {
 		t.Run(name, func(t *testing.T) {
 			onStores(t, func(t *testing.T, folder string) {
@@ -200,7 +200,7 @@ func TestAcquireRace(t *testing.T) {
 						racers.Go(func() {
 							<-start
 							var err error
-							locks[i], _, err = storage.Acquire(t.Context(), path, string(rune('a'+i)), false)
+							locks[i], _, err = storage.Acquire(t.Context(), path, string(rune('a'+i)), storage.LockOptions{})
 							if err != nil && !errors.As(err, new(*storage.LockedError)) {
 								t.Error(err)
 							}
@@ -243,7 +243,7 @@ func handOver(t *testing.T, folder string) {
 	for i := range 4 {
 		racers.Go(func() {
 			for got := 0; got < 50; {
-				lock, _, err := storage.Acquire(t.Context(), path, string(rune('a'+i)), false)
+				lock, _, err := storage.Acquire(t.Context(), path, string(rune('a'+i)), storage.LockOptions{})
 				if errors.As(err, new(*storage.LockedError)) {
 					continue
 				}
@@ -272,11 +272,11 @@ func TestTakenOver(t *testing.T) { onStores(t, takenOver) }
 
 func takenOver(t *testing.T, folder string) {
 	path := lockFile(t, folder, nil)
-	slept, _, err := storage.Acquire(t.Context(), path, "slept", false)
+	slept, _, err := storage.Acquire(t.Context(), path, "slept", storage.LockOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	successor, former, err := storage.Acquire(t.Context(), path, "successor", true)
+	successor, former, err := storage.Acquire(t.Context(), path, "successor", storage.LockOptions{Force: true})
 	if err != nil || former == nil || former.Job != "slept" {
 		t.Fatalf("former %v, error %v", former, err)
 	}
@@ -293,7 +293,7 @@ func takenOver(t *testing.T, folder string) {
 	if err := successor.Release(); err != nil {
 		t.Error(err)
 	}
-	removed, _, err := storage.Acquire(t.Context(), path, "removed", false)
+	removed, _, err := storage.Acquire(t.Context(), path, "removed", storage.LockOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -313,7 +313,7 @@ func TestBeatIsWhole(t *testing.T) { onStores(t, beatIsWhole) }
 
 func beatIsWhole(t *testing.T, folder string) {
 	path := lockFile(t, folder, nil)
-	lock, _, err := storage.Acquire(t.Context(), path, "mine", false)
+	lock, _, err := storage.Acquire(t.Context(), path, "mine", storage.LockOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -347,7 +347,7 @@ func beatIsWhole(t *testing.T, folder string) {
 func TestLockMeetsItself(t *testing.T) {
 	storage.Register("again://", sentAgain{&storagetest.Memory{}})
 	path := lockFile(t, "again://bucket", nil)
-	lock, former, err := storage.Acquire(t.Context(), path, "mine", false)
+	lock, former, err := storage.Acquire(t.Context(), path, "mine", storage.LockOptions{})
 	if err != nil || former != nil {
 		t.Fatalf("former %v, error %v", former, err)
 	}
@@ -383,12 +383,12 @@ func TestLockOfEarlierVersions(t *testing.T) {
 	if err := os.WriteFile(path, []byte(`{"host":"elsewhere","pid":7,"job":"old","heartbeat":"2026-01-02T03:04:05Z"}`), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	lock, former, err := storage.Acquire(t.Context(), path, "mine", false)
-	want := storage.Owner{Host: "elsewhere", PID: 7, Job: "old", Beat: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
+	lock, former, err := storage.Acquire(t.Context(), path, "mine", storage.LockOptions{})
+	want := storage.Owner{Host: "elsewhere", PID: 7, Job: "old", Since: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
 	if err != nil || former == nil || *former != want {
 		t.Fatalf("former %+v, error %v, want %+v", former, err, want)
 	}
-	if got, here := holderOf(t, path), thisHost(t); got.Host != here.Host || got.PID != here.PID || got.Job != "mine" || got.Beat.IsZero() {
+	if got, here := holderOf(t, path), thisHost(t); got.Host != here.Host || got.PID != here.PID || got.Job != "mine" || got.Since.IsZero() {
 		t.Errorf("they would read %+v", got)
 	}
 	// They write in place, where a lock changes hands.
@@ -402,7 +402,7 @@ func TestLockOfEarlierVersions(t *testing.T) {
 	if err := os.WriteFile(path, nil, 0o666); err != nil {
 		t.Fatal(err)
 	}
-	lock, former, err = storage.Acquire(t.Context(), path, "mine", false)
+	lock, former, err = storage.Acquire(t.Context(), path, "mine", storage.LockOptions{})
 	if err != nil || former != nil {
 		t.Fatalf("an empty lock: former %v, error %v", former, err)
 	}
@@ -422,7 +422,7 @@ func TestLockIsNoFile(t *testing.T) {
 		if err := plant(path); err != nil {
 			t.Fatal(err)
 		}
-		if _, _, err := storage.Acquire(t.Context(), path, "job", true); err == nil || !strings.Contains(err.Error(), path+": not a regular file") {
+		if _, _, err := storage.Acquire(t.Context(), path, "job", storage.LockOptions{Force: true}); err == nil || !strings.Contains(err.Error(), path+": not a regular file") {
 			t.Errorf("%s: error %v", name, err)
 		}
 	}

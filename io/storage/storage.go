@@ -64,6 +64,10 @@ type Info struct {
 type If struct {
 	Absent  bool   // nothing is at the path
 	Version string // what is at the path has this version; "" for any
+	// Root is the folder that path lies below, which must be there: it is not made, and the error is
+	// fs.ErrNotExist. What is made below it is as private as it is. It means nothing to Remove, and to stores without
+	// folders.
+	Root string
 }
 
 // ErrPrecondition says that an If did not hold, or that another request was deciding it.

@@ -296,7 +296,7 @@ func TestWriteFileConcurrently(t *testing.T) {
 
 func TestShared(t *testing.T) {
 	plant(t)
-	if err := storage.Begin(t.Context(), "."); err != nil {
+	if err := storage.Begin(t.Context(), ".", false); err != nil {
 		t.Fatal(err)
 	}
 	type value struct{ N int }

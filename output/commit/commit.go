@@ -75,7 +75,7 @@ func Check(ctx context.Context, dir string, overwrite bool) error {
 	}
 	var seals []*seal
 	for _, l := range left {
-		seal, err := readSeal(ctx, l.folder)
+		seal, err := l.seal(ctx)
 		if err != nil {
 			return err
 		}

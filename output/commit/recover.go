@@ -44,6 +44,16 @@ type leftover struct{ run, folder string }
 // removing ends the names of folders that are being removed.
 const removing = "~"
 
+func (l leftover) removing() bool { return strings.HasSuffix(l.folder, removing) }
+
+// seal returns the seal in a staging folder, nil if there is none to be carried out.
+func (l leftover) seal(ctx context.Context) (*seal, error) {
+	if l.removing() {
+		return nil, nil
+	}
+	return readSeal(ctx, l.folder)
+}
+
 // runOf returns the run that a folder has the name of; ok is false if it is no run's.
 func runOf(name string) (run string, ok bool) {
 	run = strings.TrimRight(name, removing)
@@ -92,7 +102,7 @@ func (c *Commit) recover(ctx context.Context) error {
 		return err
 	}
 	for _, l := range left {
-		seal, err := readSeal(ctx, l.folder)
+		seal, err := l.seal(ctx)
 		if err != nil {
 			return err
 		}
@@ -132,7 +142,7 @@ func (c *Commit) discard(ctx context.Context, l leftover) error {
 	if err != nil || !ours {
 		return err
 	}
-	if storage.IsLocal(l.folder) && !strings.HasSuffix(l.folder, removing) {
+	if storage.IsLocal(l.folder) && !l.removing() {
 		// Its run can do nothing more: not even let it take the output's place while it is looked at.
 		err := c.store.Move(ctx, l.folder, l.folder+removing)
 		if errors.Is(err, fs.ErrNotExist) {
@@ -156,7 +166,27 @@ func (c *Commit) discard(ctx context.Context, l leftover) error {
 		c.Warn("%s was not neardup's, so it is kept; move it where you want it", storage.Join(old.dir, foreign))
 		return old.remove(ctx, "")
 	}
-	return storage.RemoveAll(ctx, l.folder)
+	return c.removeStaging(ctx, l.folder)
+}
+
+// removeStaging removes the seal first and the note last: until then it is known whose the rest is.
+func (c *Commit) removeStaging(ctx context.Context, folder string) error {
+	if err := c.store.Remove(ctx, storage.Join(folder, sealFile), storage.If{}); err != nil {
+		return err
+	}
+	staged, err := list(ctx, folder)
+	if err != nil {
+		return err
+	}
+	for _, name := range staged.names() {
+		if name == noteFile || storage.IsLocal(folder) {
+			continue // a disk removes the folder as one
+		}
+		if err := c.store.Remove(ctx, staged.files[name].Path, storage.If{}); err != nil {
+			return err
+		}
+	}
+	return storage.RemoveAll(ctx, folder)
 }
 
 // readNote returns the note in a staging folder. A folder without one is a run's if it holds nothing else, or is
@@ -171,7 +201,7 @@ func readNote(ctx context.Context, l leftover) (n note, ours bool, err error) {
 		if err != nil {
 			return note{}, false, err
 		}
-		return note{}, strings.HasSuffix(l.folder, removing) || len(there.files) <= 1 && len(there.folders) == 0, nil
+		return note{}, l.removing() || len(there.files) <= 1 && len(there.folders) == 0, nil
 	}
 	return n, json.Unmarshal(data, &n) == nil && n.Run == l.run, nil
 }

@@ -247,12 +247,7 @@ func (c *Commit) removeReplaced(ctx context.Context, s *seal) error {
 	if err != nil {
 		return err
 	}
-	for _, folder := range there.foldersUp() {
-		if folder != c.Dir {
-			storage.RemoveEmpty(ctx, folder)
-		}
-	}
-	return nil
+	return there.tidy(ctx)
 }
 
 // removeOld removes a file of the former output, unless that was done before.

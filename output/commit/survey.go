@@ -75,6 +75,21 @@ func (l *listing) foldersUp() []string {
 	return paths
 }
 
+// tidy removes files that a killed run was writing, and folders that nothing is in.
+func (l *listing) tidy(ctx context.Context) error {
+	for _, path := range l.hidden {
+		if err := storage.RemoveAll(ctx, path); err != nil {
+			return err
+		}
+	}
+	for _, folder := range l.foldersUp() {
+		if folder != l.dir {
+			storage.RemoveEmpty(ctx, folder)
+		}
+	}
+	return nil
+}
+
 // paths are those of all files, and then of all folders.
 func (l *listing) paths() []string {
 	var paths []string
@@ -260,17 +275,7 @@ func (s *survey) remove(ctx context.Context, keep string) error {
 			return err
 		}
 	}
-	for _, path := range s.hidden {
-		if err := store.Remove(ctx, path, storage.If{}); err != nil {
-			return err
-		}
-	}
-	for _, folder := range s.foldersUp() {
-		if folder != s.dir {
-			storage.RemoveEmpty(ctx, folder)
-		}
-	}
-	return nil
+	return s.tidy(ctx)
 }
 
 // readSmall reads a file that should not be large, with its state; ok is false if it is not there, or no such file.

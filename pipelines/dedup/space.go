@@ -34,7 +34,7 @@ func (r *run) spoolCompressed() {
 	files := r.plan.Listing.Inputs.Files
 	for i := range files {
 		if f := &files[i]; f.Compression != "" && f.Size > large && f.Size*ample < free {
-			f.Spool = storage.Join(r.temp, "plain", strconv.Itoa(i))
+			f.Spool = storage.Join(r.temp, "plain-"+strconv.Itoa(i))
 			free -= f.Size * ample
 		}
 	}

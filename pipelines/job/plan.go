@@ -71,8 +71,8 @@ type Plan struct {
 }
 
 // NewPlan lists the input, samples it and chooses the parameters. It depends on the request and the
-// input alone. Standard input, if that is an input, is copied to the folder temp. When ctx is done, the
-// plan is given up, even if a read of standard input does not return.
+// input alone. Standard input, if that is an input, is copied to temp, the folder of a run that lasts.
+// When ctx is done, the plan is given up, even if a read of standard input does not return.
 func NewPlan(ctx context.Context, r Request, temp string) (*Plan, error) {
 	plan, err := await(ctx, interruptGrace, func() (*Plan, error) {
 		stdin := storage.Join(temp, "stdin")
@@ -97,7 +97,7 @@ func spoolStdin(ctx context.Context, in *Input, file string) error {
 	if in.Format == "" {
 		return Usage("standard input has no name to tell its format; give --format")
 	}
-	_, err := storage.WriteFile(ctx, file, func(w io.Writer) error {
+	_, err := storage.WriteBelow(ctx, storage.Dir(file), file, func(w io.Writer) error {
 		_, err := io.Copy(w, in.Stdin)
 		return err
 	})

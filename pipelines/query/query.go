@@ -178,7 +178,7 @@ func (r *run) readText(ctx context.Context) (text []byte, err error) {
 			return nil, job.Usage("--file %s: the text is not compared: %s, %d words, --min-words is %d", r.config.File, records.ReasonTooShort, words, least)
 		}
 	}
-	_, err = storage.WriteFile(ctx, storage.Join(r.temp, textFile), func(w io.Writer) error {
+	_, err = storage.WriteBelow(ctx, r.temp, storage.Join(r.temp, textFile), func(w io.Writer) error {
 		_, err := w.Write(text)
 		return err
 	})

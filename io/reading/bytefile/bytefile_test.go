@@ -18,6 +18,7 @@ import (
 	"github.com/neardup/neardup/io/codectest"
 	"github.com/neardup/neardup/io/reading"
 	"github.com/neardup/neardup/io/reading/readertest"
+	"github.com/neardup/neardup/io/storage/storagetest"
 )
 
 var options = reading.Options{Fields: readertest.Fields, MaxRecord: anyLength}
@@ -86,7 +87,7 @@ func TestCut(t *testing.T) {
 // spool has the plain bytes of in kept, and reads all so that they are.
 func spool(t *testing.T, in input) {
 	t.Helper()
-	in.file.Spool = filepath.Join(t.TempDir(), "plain", "0")
+	in.file.Spool = filepath.Join(storagetest.RunFolder(t), "plain-0")
 	if _, err := in.reader.Read(t.Context(), in.file, whole, options, func(*reading.Record) error { return nil }); err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +98,7 @@ func TestSpool(t *testing.T) {
 	f := codectest.OfLengths("lines", 1000, 300_000, 20)
 	for _, compression := range []string{"gzip", "zstd"} {
 		in := plant(t, "lines", readertest.Pack(t, f.Content, compression))
-		in.file.Spool = filepath.Join(t.TempDir(), "0")
+		in.file.Spool = filepath.Join(storagetest.RunFolder(t), "0")
 		oops := errors.New("oops")
 		if _, err := in.reader.Read(t.Context(), in.file, whole, options, func(*reading.Record) error { return oops }); !errors.Is(err, oops) {
 			t.Errorf("%s: error %v", compression, err)

@@ -17,12 +17,12 @@ func spooled(ctx context.Context, file *blocks.File) (spool storage.Info, ok boo
 	return spool, err == nil
 }
 
-// fillSpool calls read with a writer that leaves what it is given at path. Without its plain bytes a
-// file is decompressed again, so what prevents the writing does not prevent the reading.
+// fillSpool calls read with a writer that leaves what it is given at path, in the folder of a run that lasts. Without
+// its plain bytes a file is decompressed again, so what prevents the writing does not prevent the reading.
 func fillSpool(ctx context.Context, path string, read func(io.Writer) error) {
 	called := false
 	// Its error is that of read, which read's caller has, or means that there is no spool.
-	_, _ = storage.WriteFile(ctx, path, func(w io.Writer) error {
+	_, _ = storage.WriteBelow(ctx, storage.Dir(path), path, func(w io.Writer) error {
 		called = true
 		return readThrough(w, read)
 	})

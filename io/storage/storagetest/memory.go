@@ -23,6 +23,8 @@ import (
 type Memory struct {
 	// NoConditionalRemove makes it lack what some object stores do.
 	NoConditionalRemove bool
+	// Now is its clock; nil is this machine's.
+	Now func() time.Time
 
 	mu         sync.Mutex
 	objects    map[string]object
@@ -153,7 +155,11 @@ func (m *Memory) put(path string, cond storage.If, data []byte) (storage.Info, e
 		return storage.Info{}, storage.ErrPrecondition
 	}
 	m.generation++
-	info := storage.Info{Path: path, Size: int64(len(data)), Modified: time.Now(), Version: strconv.FormatInt(m.generation, 10)}
+	now := time.Now
+	if m.Now != nil {
+		now = m.Now
+	}
+	info := storage.Info{Path: path, Size: int64(len(data)), Modified: now(), Version: strconv.FormatInt(m.generation, 10)}
 	if m.objects == nil {
 		m.objects = map[string]object{}
 	}

@@ -601,7 +601,7 @@ func (s *suite) cancelled(t *testing.T) {
 func RunFolder(t testing.TB) string {
 	t.Helper()
 	folder := t.TempDir()
-	if err := storage.Begin(t.Context(), folder); err != nil {
+	if err := storage.Begin(t.Context(), folder, false); err != nil {
 		t.Fatal(err)
 	}
 	return folder

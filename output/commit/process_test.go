@@ -1,0 +1,206 @@
+package commit_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/neardup/neardup/io/storage"
+	"github.com/neardup/neardup/output/commit"
+)
+
+// The environment that makes this binary a process with one run: the output, its edition, and how it goes about it.
+const (
+	childDir   = "NEARDUP_COMMIT_DIR"
+	childMark  = "NEARDUP_COMMIT_EDITION"
+	childFlags = "NEARDUP_COMMIT_FLAGS"
+)
+
+func TestMain(m *testing.M) {
+	if dir := os.Getenv(childDir); dir != "" {
+		os.Exit(child(dir, os.Getenv(childMark), os.Getenv(childFlags)))
+	}
+	os.Exit(m.Run())
+}
+
+const (
+	exitCommitted = 0
+	exitOther     = 1
+	exitRefused   = 3 // locked, or fenced off
+)
+
+func child(dir, name, flags string) int {
+	dir, err := storage.Resolve(dir)
+	if err == nil && strings.Contains(flags, "fill") {
+		// A folder that a process works in does not lose its place.
+		err = errors.Join(os.MkdirAll(dir, 0o777), os.Chdir(dir))
+	}
+	if err == nil {
+		options := commit.Options{Dir: dir, Overwrite: true, Private: true}
+		options.Lock.Force = strings.Contains(flags, "force")
+		if strings.Contains(flags, "wait") {
+			options.Lock.Wait = time.Minute
+		}
+		err = many(name).run(context.Background(), options)
+	}
+	switch {
+	case err == nil:
+		return exitCommitted
+	case errors.As(err, new(*storage.LockedError)), errors.As(err, new(*storage.FencedError)):
+		return exitRefused
+	}
+	fmt.Fprintln(os.Stderr, err)
+	return exitOther
+}
+
+// many is an edition of many files, some of which others of another name have too.
+func many(name string) edition {
+	e := edition{}
+	for i := range 40 {
+		e[fmt.Sprintf("corpus/%d.jsonl", i+len(name))] = fmt.Sprintf("%s %d", name, i)
+	}
+	return e
+}
+
+func start(t *testing.T, dir, name, flags string) *exec.Cmd {
+	t.Helper()
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), childDir+"="+dir, childMark+"="+name, childFlags+"="+flags)
+	cmd.Stderr = os.Stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	return cmd
+}
+
+// status waits for a process, and returns what it ended with; -1 if it was killed.
+func status(cmd *exec.Cmd) int {
+	_ = cmd.Wait()
+	return cmd.ProcessState.ExitCode()
+}
+
+func ends(t *testing.T, dir, name, flags string) {
+	t.Helper()
+	if got := status(start(t, dir, name, flags)); got != exitCommitted {
+		t.Fatalf("%s ended with %d", name, got)
+	}
+	if err := check(t.Context(), dir, many(name)); err != nil {
+		t.Fatal(err)
+	}
+	entries, err := os.ReadDir(filepath.Dir(dir))
+	if err != nil || len(entries) != 1 {
+		t.Fatalf("beside the output there are %v, %v", entries, err)
+	}
+	for _, hidden := range []string{".lock", ".neardup"} {
+		if _, err := os.Lstat(filepath.Join(dir, hidden)); !errors.Is(err, fs.ErrNotExist) {
+			t.Fatalf("%s is left: %v", hidden, err)
+		}
+	}
+}
+
+// duration is how long the processes fight.
+func duration() time.Duration {
+	if os.Getenv("NEARDUP_NIGHTLY") != "" {
+		return time.Minute
+	}
+	return 2 * time.Second
+}
+
+// TestProcesses: four processes that replace one output over and over, and are killed at any moment, leave it whole at
+// every moment; if their folders swap places, it is also there at every moment.
+func TestProcesses(t *testing.T) {
+	for _, way := range []string{"swap", "fill"} {
+		t.Run(way, func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "out")
+			ends(t, dir, "first", way)
+			until := time.Now().Add(duration())
+			var processes sync.WaitGroup
+			var mu sync.Mutex
+			outcomes := map[int]int{}
+			for i := range 4 {
+				processes.Go(func() {
+					for n := 0; time.Now().Before(until); n++ {
+						cmd := start(t, dir, fmt.Sprintf("%d-%d", i, n), way+" wait")
+						if rand.IntN(3) > 0 {
+							time.AfterFunc(time.Duration(rand.IntN(60))*time.Millisecond, func() { _ = cmd.Process.Kill() })
+						}
+						got := status(cmd)
+						mu.Lock()
+						outcomes[got]++
+						mu.Unlock()
+					}
+				})
+			}
+			read := 0
+			for ; time.Now().Before(until); read++ {
+				if err := check(t.Context(), dir, nil); err != nil {
+					t.Error(err)
+				}
+				if _, err := os.Stat(filepath.Join(dir, "_SUCCESS")); err != nil && way == "swap" {
+					t.Error(err)
+				}
+			}
+			processes.Wait()
+			t.Logf("read %d times; processes by exit status: %v", read, outcomes)
+			if outcomes[exitCommitted] == 0 || outcomes[-1] == 0 || outcomes[exitOther] > 0 {
+				t.Errorf("processes by exit status: %v", outcomes)
+			}
+			ends(t, dir, "last", way)
+		})
+	}
+}
+
+// TestStopped: a process that is stopped while another takes the output from it, finds that out when it goes on, and
+// does no harm.
+func TestStopped(t *testing.T) {
+	rounds := 15
+	if os.Getenv("NEARDUP_NIGHTLY") != "" {
+		rounds = 500
+	}
+	for _, way := range []string{"swap", "fill"} {
+		t.Run(way, func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "out")
+			ends(t, dir, "first", way)
+			outcomes := map[int]int{}
+			for n := range rounds {
+				stopped := start(t, dir, "stopped", way)
+				time.Sleep(time.Duration(rand.IntN(40)) * time.Millisecond)
+				if err := stopped.Process.Signal(syscall.SIGSTOP); err != nil && !errors.Is(err, os.ErrProcessDone) {
+					t.Fatal(err)
+				}
+				name := fmt.Sprint("taker", n)
+				if got := status(start(t, dir, name, way+" force")); got != exitCommitted {
+					t.Fatalf("the other ended with %d", got)
+				}
+				if err := check(t.Context(), dir, many(name)); err != nil {
+					t.Error(err)
+				}
+				_ = stopped.Process.Signal(syscall.SIGCONT)
+				got := status(stopped)
+				outcomes[got]++
+				// It may not have begun when it was stopped.
+				if err := check(t.Context(), dir, nil); err != nil {
+					t.Error(err)
+				}
+				if err := check(t.Context(), dir, many(name)); err != nil && got != exitCommitted {
+					t.Errorf("it ended with %d: %v", got, err)
+				}
+			}
+			t.Logf("the stopped processes by exit status: %v", outcomes)
+			if outcomes[exitRefused] == 0 || outcomes[exitOther] > 0 {
+				t.Errorf("the stopped processes by exit status: %v", outcomes)
+			}
+			ends(t, dir, "last", way)
+		})
+	}
+}
