@@ -13,7 +13,6 @@ import (
 	"io/fs"
 	"iter"
 	"regexp"
-	"strings"
 	"time"
 )
 
@@ -132,7 +131,9 @@ func RemoveEmpty(ctx context.Context, folder string) {
 
 // BeingWritten reports whether a name is that of a file that is, or was when its writer died, being
 // written.
-func BeingWritten(name string) bool { return strings.HasPrefix(name, beingWritten) }
+func BeingWritten(name string) bool { return written.MatchString(name) }
+
+var written = regexp.MustCompile(`^` + regexp.QuoteMeta(beingWritten) + `[A-Z2-7]{26}$`) // as rand.Text is
 
 // Move gives an object, or all below a folder, another path in the same store. The error is
 // fs.ErrNotExist if the source is missing, and only then.

@@ -14,7 +14,6 @@ import (
 	"fmt"
 	"io"
 	"regexp"
-	"slices"
 	"time"
 
 	"github.com/neardup/neardup/io/storage"
@@ -86,6 +85,9 @@ func Check(ctx context.Context, dir string, overwrite bool) error {
 	s, err := look(ctx, dir, seals...)
 	if err != nil {
 		return err
+	}
+	if s.locked {
+		return nil // what is there may change at this moment; a run that has the lock looks again
 	}
 	return s.refuse(overwrite || len(seals) > 0)
 }
@@ -233,6 +235,9 @@ func (c *Commit) finish(ctx context.Context, m *records.Manifest, run *records.R
 	err = errors.Join(err, take(output.RunFile, -1), take(output.SuccessFile, -1))
 	if err != nil {
 		return nil, err
+	}
+	if len(there.files) > len(files) {
+		return nil, fmt.Errorf("%s holds %d files, where %d were written; run again once nothing else writes there", staged.Dir, len(there.files), len(files))
 	}
 	return files, c.syncing.Sync(ctx, there.paths()...)
 }
@@ -404,14 +409,11 @@ func (c *Commit) swap(ctx context.Context, files []sealedFile) error {
 	if err != nil {
 		return err
 	}
-	for name, info := range staged.files {
-		if storage.BeingWritten(name) {
-			if err := c.store.Remove(ctx, info.Path, storage.If{}); err != nil {
-				return err
-			}
-		} else if !slices.ContainsFunc(files, func(f sealedFile) bool { return f.Name == name }) {
-			return fmt.Errorf("%s has got into %s; run again once nothing else writes there", name, out)
-		}
+	if len(staged.files) != len(files) {
+		return fmt.Errorf("%s holds %d files, where %d were written; run again once nothing else writes there", out, len(staged.files), len(files))
+	}
+	if err := staged.tidy(ctx); err != nil {
+		return err
 	}
 	if err := c.lock.Twin(ctx, storage.Join(out, output.LockFile)); err != nil {
 		return err

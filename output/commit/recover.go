@@ -164,7 +164,7 @@ func (c *Commit) discard(ctx context.Context, l leftover) error {
 	}
 	if foreign := old.stranger(); foreign != "" {
 		c.Warn("%s was not neardup's, so it is kept; move it where you want it", storage.Join(old.dir, foreign))
-		return old.remove(ctx, "")
+		return errors.Join(old.remove(ctx, ""), storage.RemoveAll(ctx, storage.Join(l.folder, workDir)), storage.RemoveAll(ctx, storage.Join(l.folder, tempDir)))
 	}
 	return c.removeStaging(ctx, l.folder)
 }

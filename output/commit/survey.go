@@ -105,6 +105,7 @@ type survey struct {
 	record   *records.Run // of the run that made it, nil if there is none
 	finished bool
 	foreign  map[string]bool // names that are not neardup's
+	locked   bool            // a run is, or was when it was killed, at work
 }
 
 // look lists an output folder, and tells what is neardup's there: what its manifest, the record of a failed
@@ -146,7 +147,8 @@ func (s *survey) lookHidden(ctx context.Context) error {
 		return err
 	}
 	var lock struct{ Job string }
-	if ok && len(data) > 0 && (json.Unmarshal(data, &lock) != nil || lock.Job == "") {
+	s.locked = ok && (len(data) == 0 || json.Unmarshal(data, &lock) == nil && lock.Job != "")
+	if ok && !s.locked {
 		s.foreign[output.LockFile] = true
 	}
 	names, err := namesIn(ctx, storage.Join(s.dir, belowDir))
