@@ -359,6 +359,57 @@ func TestTwinWithoutExchange(t *testing.T) {
 	hold.Close()
 }
 
+// TestTakenOverAtOnce: before a new lock is held, another may take it for a dead one's.
+func TestTakenOverAtOnce(t *testing.T) {
+	for name, tt := range map[string]struct {
+		job string // that it says it is of; "" lets it go again
+		who string // has it, "" if mine
+	}{
+		"taken over": {"thief", "thief"}, "let go": {"", ""}, "stopped": {"stopped", "mine"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			local, err := storage.At("/")
+			if err != nil {
+				t.Fatal(err)
+			}
+			folder := t.TempDir()
+			tries := 0
+			var thief storage.Hold
+			storage.Register("thief://", mounted{local, "thief://", "", func(path string) {
+				info, err := storage.Stat(t.Context(), path)
+				if err != nil {
+					t.Fatal(err)
+				}
+				switch tries++; {
+				case tries == 1:
+					if thief, err = holder(t).Hold(t.Context(), path, info.Version); err != nil {
+						t.Fatal(err)
+					}
+				case tries == 4 && tt.job == "thief":
+					text := func(w io.Writer) error { _, err := io.WriteString(w, `{"job":"thief","nonce":"T"}`); return err }
+					if _, err := thief.Replace(t.Context(), text); err != nil {
+						t.Error(err)
+					}
+				case tries == 4 && tt.job == "":
+					thief.Close()
+				}
+			}})
+			lock, former, err := storage.Acquire(t.Context(), onMount("thief://", filepath.Join(folder, ".lock")), "mine", storage.LockOptions{})
+			defer thief.Close()
+			var held *storage.LockedError
+			switch {
+			case tt.who == "" && (err != nil || former != nil):
+				t.Errorf("former %v, error %v", former, err)
+			case tt.who != "" && (!errors.As(err, &held) || held.Owner.Job != tt.who):
+				t.Errorf("error %v, want a LockedError of %s", err, tt.who)
+			}
+			if err == nil {
+				release(t, lock)
+			}
+		})
+	}
+}
+
 // TestDomain: where there is no folder yet, that of the folder above.
 func TestDomain(t *testing.T) {
 	folder := t.TempDir()

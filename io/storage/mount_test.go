@@ -15,18 +15,18 @@ import (
 const expiry = 5 * time.Minute
 
 func init() {
-	for scheme, domain := range map[string]string{"mount-a://": "a", "mount-b://": "b", "no-locks://": "c"} {
+	for scheme, domain := range map[string]string{"mount-a://": "a", "mount-b://": "b", "no-locks://": "c", "no-locks-disk://": ""} {
 		local, err := storage.At("/")
 		if err != nil {
 			panic(err)
 		}
-		storage.Register(scheme, mounted{local, scheme, domain})
+		storage.Register(scheme, mounted{local, scheme, domain, nil})
 	}
 }
 
 // onMounts runs a test on the local store, on that as on a mount whose locks reach some only, and as on one without locks.
 func onMounts(t *testing.T, test func(t *testing.T, folder string)) {
-	for name, scheme := range map[string]string{"disk": "", "mount": "mount-a://", "mount without locks": "no-locks://"} {
+	for name, scheme := range map[string]string{"disk": "", "mount": "mount-a://", "mount without locks": "no-locks://", "disk without locks": "no-locks-disk://"} {
 		t.Run(name, func(t *testing.T) { test(t, onMount(scheme, t.TempDir())) })
 	}
 }
@@ -61,6 +61,7 @@ func holder(t *testing.T) storage.Holder {
 type mounted struct {
 	local          storage.Store
 	scheme, domain string
+	beforeHold     func(path string) // may be nil
 }
 
 func (m mounted) List(ctx context.Context, folder string, enter func(string) bool) iter.Seq2[storage.Info, error] {
@@ -102,8 +103,11 @@ func (m mounted) Move(ctx context.Context, from, to string) error {
 }
 
 func (m mounted) Hold(ctx context.Context, path, version string) (storage.Hold, error) {
-	if m.scheme == "no-locks://" {
+	if strings.HasPrefix(m.scheme, "no-locks") {
 		return nil, errors.ErrUnsupported
+	}
+	if m.beforeHold != nil {
+		m.beforeHold(onDisk(path))
 	}
 	return m.local.(storage.Holder).Hold(ctx, onDisk(path), version)
 }
