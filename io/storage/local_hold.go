@@ -61,7 +61,7 @@ func lockVersion(path, version string) (f *os.File, info fs.FileInfo, err error)
 	if info, ok := current(f, path, version); !ok || !info.Mode().IsRegular() {
 		return f, nil, ErrPrecondition
 	}
-	err = lock(f)
+	err = flock(f)
 	if err != nil && !errors.Is(err, errors.ErrUnsupported) {
 		return f, nil, err
 	}
@@ -84,9 +84,9 @@ func openFile(path string) (*os.File, error) {
 	return f, err
 }
 
-// lock locks f until it is closed. The error is ErrPrecondition if another has it locked, and errors.ErrUnsupported
+// flock locks f until it is closed. The error is ErrPrecondition if another has it locked, and errors.ErrUnsupported
 // if the file system has no locks.
-func lock(f *os.File) error {
+func flock(f *os.File) error {
 	for {
 		switch err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); {
 		case err == nil:
@@ -132,7 +132,7 @@ func (h *localHold) Replace(ctx context.Context, write func(io.Writer) error) (I
 		if next, err = openFile(temp); err != nil {
 			return Info{}, err
 		}
-		if err := lock(next); err != nil {
+		if err := flock(next); err != nil {
 			return Info{}, err
 		}
 		old, ok := named(h.file, h.path)

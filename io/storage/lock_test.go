@@ -9,23 +9,27 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/io/storage/storagetest"
 )
 
+// memory and memoryKeeps are the stores of mem:// and mem-keep://.
+var memory, memoryKeeps = &storagetest.Memory{}, &storagetest.Memory{NoConditionalRemove: true}
+
 func init() {
-	storage.Register("mem://", &storagetest.Memory{})
-	storage.Register("mem-keep://", &storagetest.Memory{NoConditionalRemove: true})
+	storage.Register("mem://", memory)
+	storage.Register("mem-keep://", memoryKeeps)
 }
 
 // onStores runs a test on stores of each kind, below a new folder.
@@ -35,36 +39,69 @@ func onStores(t *testing.T, test func(t *testing.T, folder string)) {
 	t.Run("memory without conditional remove", func(t *testing.T) { test(t, "mem-keep://bucket/"+rand.Text()) })
 }
 
-// lockFile returns the path of a lock that says what holder says, or none if that is nil.
-func lockFile(t *testing.T, folder string, holder *storage.Owner) string {
+// later lets time pass for the store of the lock at path, not here.
+func later(t *testing.T, path string, d time.Duration) {
 	t.Helper()
-	path := storage.Join(folder, ".lock")
-	if holder != nil {
-		if _, err := storage.WriteFile(t.Context(), path, func(w io.Writer) error { return json.NewEncoder(w).Encode(holder) }); err != nil {
+	if storage.IsLocal(path) {
+		past := time.Now().Add(-d)
+		if err := os.Chtimes(path, past, past); err != nil {
 			t.Fatal(err)
 		}
+		return
+	}
+	for _, m := range []*storagetest.Memory{memory, memoryKeeps} {
+		m.Now = func() time.Time { return time.Now().Add(d) }
+		t.Cleanup(func() { m.Now = nil })
+	}
+}
+
+// lockText returns a path of a lock in folder, which says text.
+func lockText(t *testing.T, folder, text string) string {
+	t.Helper()
+	path := storage.Join(folder, ".lock")
+	if _, err := storage.WriteFile(t.Context(), path, func(w io.Writer) error { _, err := io.WriteString(w, text); return err }); err != nil {
+		t.Fatal(err)
 	}
 	return path
 }
 
-// thisHost is who this process would be.
-func thisHost(t *testing.T) storage.Owner {
+// acquire takes a lock for the job mine.
+func acquire(t *testing.T, path string) *storage.Lock {
 	t.Helper()
-	host, err := os.Hostname()
+	lock, _, err := storage.Acquire(t.Context(), path, "mine", storage.LockOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return storage.Owner{Host: host, PID: os.Getpid(), Job: "former", Since: time.Now().UTC().Truncate(time.Second)}
+	return lock
 }
 
-// deadPID is the number of a process that has ended.
-func deadPID(t *testing.T) int {
+func release(t *testing.T, lock *storage.Lock) {
 	t.Helper()
-	child := exec.Command(os.Args[0], "-test.run=^$")
-	if err := child.Run(); err != nil {
-		t.Fatal(err)
+	if err := lock.Release(); err != nil {
+		t.Error(err)
 	}
-	return child.Process.Pid
+}
+
+// locked checks that the lock cannot be had, for it is that of a job.
+func locked(t *testing.T, path, job string) {
+	t.Helper()
+	lock, _, err := storage.Acquire(t.Context(), path, "other", storage.LockOptions{})
+	var held *storage.LockedError
+	if !errors.As(err, &held) || held.Path != path || held.Owner.Job != job {
+		t.Errorf("error %v, want a LockedError of job %s", err, job)
+	}
+	if err == nil {
+		release(t, lock)
+	}
+}
+
+// fenced checks that an error says who has the lock of the job mine, nobody if that is "".
+func fenced(t *testing.T, what string, err error, by string) {
+	t.Helper()
+	var lost *storage.FencedError
+	if !errors.As(err, &lost) || lost.Job != "mine" || (lost.By == nil) != (by == "") || lost.By != nil && lost.By.Job != by {
+		t.Errorf("%s: error %v, want a FencedError by %q", what, err, by)
+	}
 }
 
 func holderOf(t *testing.T, path string) (h storage.Owner) {
@@ -79,98 +116,132 @@ func holderOf(t *testing.T, path string) (h storage.Owner) {
 	return h
 }
 
-func TestAcquire(t *testing.T) {
-	here := thisHost(t)
-	dead, old, elsewhere := here, here, here
-	dead.PID = deadPID(t)
-	old.Since = old.Since.Add(-6 * time.Minute)
-	elsewhere.Host, elsewhere.PID = "elsewhere", dead.PID
-	oldElsewhere := elsewhere
-	oldElsewhere.Since = old.Since
-	longName := old
-	longName.Job = strings.Repeat("long ", 100)
+const formerText = `{"host":"elsewhere","pid":7,"job":"former","since":"2026-01-02T03:04:05Z","nonce":"N"}`
 
-	for name, tt := range map[string]struct {
-		former *storage.Owner
-		force  bool
-		held   bool
-	}{
-		"no lock":                        {},
-		"held by this process":           {former: &here, held: true},
-		"forced":                         {former: &here, force: true},
-		"process dead":                   {former: &dead},
-		"process dead, no longer beats":  {former: &old},
-		"process of another host":        {former: &elsewhere, held: true},
-		"another host no longer beats":   {former: &oldElsewhere},
-		"longer than what is written":    {former: &longName},
-		"forced though nobody has it":    {force: true},
-		"forced on another host's grave": {former: &oldElsewhere, force: true},
+// TestAcquire: who has left a lock held it, if it can still be read. On a disk nobody holds these.
+func TestAcquire(t *testing.T) {
+	for name, text := range map[string]string{
+		"whole": formerText, "torn": formerText[:30], "empty": "", "no JSON": "x", "without a nonce": `{"job":"former"}`,
+		"longer than what is written": strings.Replace(formerText, "elsewhere", strings.Repeat("long ", 100), 1),
+		"of this process":             strings.Replace(formerText, `"pid":7`, `"pid":`+strconv.Itoa(os.Getpid()), 1),
 	} {
-		t.Run(name, func(t *testing.T) {
-			onStores(t, func(t *testing.T, folder string) {
-				path := lockFile(t, folder, tt.former)
-				lock, former, err := storage.Acquire(t.Context(), path, "mine", storage.LockOptions{Force: tt.force})
-				if tt.held {
-					var locked *storage.LockedError
-					if !errors.As(err, &locked) || locked.Owner != *tt.former || locked.Path != path {
-						t.Fatalf("error %v, want a LockedError of %+v", err, tt.former)
+		for _, tt := range []struct {
+			name  string
+			age   time.Duration
+			force bool
+		}{
+			{"young", 4 * time.Minute, false}, {"old", 6 * time.Minute, false}, {"forced", 0, true}, {"forced, old", time.Hour, true},
+		} {
+			t.Run(name+"/"+tt.name, func(t *testing.T) {
+				onStores(t, func(t *testing.T, folder string) {
+					path := lockText(t, folder, text)
+					job := "former"
+					if !strings.HasSuffix(text, "}") {
+						job = "unknown"
 					}
-					if got := holderOf(t, path); got != *tt.former {
-						t.Errorf("the lock was changed to %+v", got)
+					later(t, path, tt.age)
+					if tt.name == "young" && !storage.IsLocal(path) {
+						locked(t, path, job)
+						if got, err := storage.ReadFile(t.Context(), path); err != nil || string(got) != text {
+							t.Errorf("the lock was changed to %q, %v", got, err)
+						}
+						nothingElseIn(t, folder, ".lock")
+						return
 					}
-					return
-				}
-				if err != nil {
-					t.Fatal(err)
-				}
-				if (former == nil) != (tt.former == nil) || former != nil && *former != *tt.former {
-					t.Errorf("former holder %+v, want %+v", former, tt.former)
-				}
-				mine := holderOf(t, path)
-				if mine.Job != "mine" || mine.PID != here.PID || mine.Host != here.Host || time.Since(mine.Since) > time.Minute {
-					t.Errorf("the lock says %+v", mine)
-				}
-				if _, _, err := storage.Acquire(t.Context(), path, "other", storage.LockOptions{}); err == nil {
-					t.Error("taken by two")
-				}
-				if err := lock.Release(); err != nil {
-					t.Error(err)
-				}
-				if _, err := storage.Stat(t.Context(), path); !errors.Is(err, fs.ErrNotExist) && !strings.HasPrefix(path, "mem-keep") {
-					t.Errorf("after Release: %v", err)
-				}
-				again, former, err := storage.Acquire(t.Context(), path, "again", storage.LockOptions{})
-				if err != nil || former != nil {
-					t.Fatalf("after Release: former holder %+v, error %v", former, err)
-				}
-				if err := again.Release(); err != nil {
-					t.Error(err)
-				}
+					lock, former, err := storage.Acquire(t.Context(), path, "mine", storage.LockOptions{Force: tt.force})
+					if err != nil {
+						t.Fatal(err)
+					}
+					if former == nil || former.Job != job {
+						t.Errorf("former holder %+v, want job %s", former, job)
+					}
+					nothingElseIn(t, folder, ".lock")
+					takenByMe(t, path)
+					release(t, lock)
+					isFree(t, path)
+				})
 			})
+		}
+	}
+	t.Run("no lock", func(t *testing.T) {
+		onStores(t, func(t *testing.T, folder string) {
+			for _, force := range []bool{false, true} {
+				path := storage.Join(folder, "new", ".lock")
+				lock, former, err := storage.Acquire(t.Context(), path, "mine", storage.LockOptions{Force: force})
+				if err != nil || former != nil {
+					t.Fatalf("former holder %v, error %v", former, err)
+				}
+				takenByMe(t, path)
+				if err := lock.Prove(t.Context()); err != nil {
+					t.Error(err)
+				}
+				release(t, lock)
+				isFree(t, path)
+			}
 		})
+	})
+}
+
+func nothingElseIn(t *testing.T, folder string, want ...string) {
+	t.Helper()
+	if names, err := storage.Names(t.Context(), folder); err != nil || !slices.Equal(names, want) {
+		t.Errorf("in %s there is %q, %v, want %q", folder, names, err, want)
 	}
 }
 
-// TestAcquireTorn: a lock file that a crash cut short is as old as it is.
-func TestAcquireTorn(t *testing.T) {
-	path := lockFile(t, t.TempDir(), nil)
-	if err := os.WriteFile(path, []byte(`{"host":"h","pid":`), 0o666); err != nil {
-		t.Fatal(err)
+// takenByMe checks that the lock is this process's, for the job mine.
+func takenByMe(t *testing.T, path string) {
+	t.Helper()
+	host, _ := os.Hostname()
+	h := holderOf(t, path)
+	if h.Job != "mine" || h.PID != os.Getpid() || h.Host != host || time.Since(h.Since).Abs() > time.Minute {
+		t.Errorf("the lock says %+v", h)
 	}
-	if _, _, err := storage.Acquire(t.Context(), path, "mine", storage.LockOptions{}); !errors.As(err, new(*storage.LockedError)) {
-		t.Errorf("fresh: error %v, want a LockedError", err)
-	}
-	old := time.Now().Add(-6 * time.Minute)
-	if err := os.Chtimes(path, old, old); err != nil {
-		t.Fatal(err)
+	locked(t, path, "mine")
+}
+
+// isFree checks that a lock can be had, and had no holder.
+func isFree(t *testing.T, path string) {
+	t.Helper()
+	if _, err := storage.Stat(t.Context(), path); !errors.Is(err, fs.ErrNotExist) && !strings.HasPrefix(path, "mem-keep") {
+		t.Errorf("after Release: %v", err)
 	}
 	lock, former, err := storage.Acquire(t.Context(), path, "mine", storage.LockOptions{})
-	if err != nil || former == nil {
-		t.Fatalf("old: former %v, error %v", former, err)
+	if err != nil || former != nil {
+		t.Fatalf("after Release: former holder %+v, error %v", former, err)
 	}
-	if err := lock.Release(); err != nil {
+	release(t, lock)
+}
+
+// TestAgeIsTheStores: neither a clock that is ahead of the store's nor one behind decides.
+func TestAgeIsTheStores(t *testing.T) {
+	for _, ahead := range []time.Duration{-time.Hour, time.Hour} {
+		folder := "mem://bucket/" + rand.Text()
+		later(t, folder, ahead)
+		path := lockText(t, folder, formerText)
+		locked(t, path, "former")
+		later(t, path, ahead+expiry-time.Second)
+		locked(t, path, "former")
+		later(t, path, ahead+expiry+time.Second)
+		release(t, acquire(t, path))
+	}
+}
+
+// TestHeldIsHeld: on a disk neither age nor what the file says by now frees the lock of a living process.
+func TestHeldIsHeld(t *testing.T) {
+	path := filepath.Join(t.TempDir(), ".lock")
+	lock := acquire(t, path)
+	later(t, path, time.Hour)
+	locked(t, path, "mine")
+	if err := os.WriteFile(path, nil, 0); err != nil {
+		t.Fatal(err)
+	}
+	locked(t, path, "unknown")
+	if err := lock.Prove(t.Context()); err != nil { // it is held, so it may be written anew
 		t.Error(err)
 	}
+	takenByMe(t, path)
+	release(t, lock)
 }
 
 func TestLockedErrorSaysWhatToDo(t *testing.T) {
@@ -186,13 +257,16 @@ func TestLockedErrorSaysWhatToDo(t *testing.T) {
 // TestAcquireRace: of many that find one lock, stale or none, one gets it; and the lock it gets
 // is its own until it lets go.
 func TestAcquireRace(t *testing.T) {
-	stale := thisHost(t)
-	stale.Since = stale.Since.Add(-time.Hour)
-	for name, former := range map[string]*storage.Owner{"stale": &stale, "none": nil} {
-		t.Run(name, func(t *testing.T) {
+	for _, former := range []string{"stale", "none"} {
+		t.Run(former, func(t *testing.T) {
 			onStores(t, func(t *testing.T, folder string) {
 				for round := range 50 {
-					path := lockFile(t, storage.Join(folder, strconv.Itoa(round)), former)
+					folder := storage.Join(folder, strconv.Itoa(round))
+					path := storage.Join(folder, ".lock")
+					if former == "stale" {
+						lockText(t, folder, formerText)
+						later(t, path, time.Duration(round+1)*time.Hour)
+					}
 					var racers sync.WaitGroup
 					start := make(chan struct{})
 					locks := make([]*storage.Lock, 8)
@@ -237,7 +311,7 @@ func TestAcquireRace(t *testing.T) {
 func TestHandOver(t *testing.T) { onStores(t, handOver) }
 
 func handOver(t *testing.T, folder string) {
-	path := lockFile(t, folder, nil)
+	path := storage.Join(folder, ".lock")
 	var inside sync.Mutex
 	var racers sync.WaitGroup
 	for i := range 4 {
@@ -267,44 +341,80 @@ func handOver(t *testing.T, folder string) {
 	racers.Wait()
 }
 
-// TestTakenOver: a holder that was thought dead neither renews nor removes its successor's lock.
+// TestTakenOver: a holder that was thought dead finds out, and neither renews nor removes its successor's lock.
 func TestTakenOver(t *testing.T) { onStores(t, takenOver) }
 
 func takenOver(t *testing.T, folder string) {
-	path := lockFile(t, folder, nil)
-	slept, _, err := storage.Acquire(t.Context(), path, "slept", storage.LockOptions{})
+	path := storage.Join(folder, ".lock")
+	for _, released := range []bool{false, true} {
+		slept := acquire(t, path)
+		successor, former, err := storage.Acquire(t.Context(), path, "successor", storage.LockOptions{Force: true})
+		if err != nil || former == nil || former.Job != "mine" {
+			t.Fatalf("former %v, error %v", former, err)
+		}
+		want := holderOf(t, path)
+		if !released {
+			fenced(t, "Prove", slept.Prove(t.Context()), "successor")
+		}
+		fenced(t, "Release", slept.Release(), "successor")
+		if got := holderOf(t, path); got != want {
+			t.Errorf("the lock is now %+v, want %+v", got, want)
+		}
+		locked(t, path, "successor")
+		if err := successor.Prove(t.Context()); err != nil {
+			t.Error(err)
+		}
+		release(t, successor)
+	}
+	for _, whole := range []bool{false, true} { // the lock file or its folder
+		lock, gone := acquire(t, path), path
+		if whole {
+			gone = folder
+		}
+		if err := storage.RemoveAll(t.Context(), gone); err != nil {
+			t.Fatal(err)
+		}
+		fenced(t, "Prove", lock.Prove(t.Context()), "")
+		fenced(t, "Release", lock.Release(), "")
+		if there, err := storage.Exists(t.Context(), gone); there || err != nil {
+			t.Errorf("%s was made anew, %v", gone, err)
+		}
+	}
+}
+
+// TestTouched: a lock that somebody touched is still its holder's; a copy of it in its place is not.
+func TestTouched(t *testing.T) {
+	onMounts(t, func(t *testing.T, folder string) {
+		path := storage.Join(folder, ".lock")
+		file := onDisk(path)
+		lock := acquire(t, path)
+		for range 2 {
+			if err := os.Chtimes(file, time.Time{}, time.Now().Add(time.Minute)); err != nil {
+				t.Fatal(err)
+			}
+			if err := lock.Prove(t.Context()); err != nil {
+				t.Error(err)
+			}
+		}
+		if err := os.Chtimes(file, time.Time{}, time.Now().Add(time.Hour)); err != nil {
+			t.Fatal(err)
+		}
+		release(t, lock)
+		nothingElseIn(t, folder)
+	})
+	path := filepath.Join(t.TempDir(), ".lock")
+	lock := acquire(t, path)
+	text, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	successor, former, err := storage.Acquire(t.Context(), path, "successor", storage.LockOptions{Force: true})
-	if err != nil || former == nil || former.Job != "slept" {
-		t.Fatalf("former %v, error %v", former, err)
-	}
-	want := holderOf(t, path)
-	if err := slept.Renew(); err == nil {
-		t.Error("the heartbeat of the former holder went through")
-	}
-	if err := slept.Release(); err == nil || !strings.Contains(err.Error(), "taken over") {
-		t.Errorf("release of the former holder: error %v", err)
-	}
-	if got := holderOf(t, path); got != want {
-		t.Errorf("the lock is now %+v, want %+v", got, want)
-	}
-	if err := successor.Release(); err != nil {
-		t.Error(err)
-	}
-	removed, _, err := storage.Acquire(t.Context(), path, "removed", storage.LockOptions{})
-	if err != nil {
+	if err := errors.Join(os.Remove(path), os.WriteFile(path, text, 0o666)); err != nil {
 		t.Fatal(err)
 	}
-	if err := storage.RemoveAll(t.Context(), path); err != nil {
-		t.Fatal(err)
-	}
-	if err := removed.Renew(); err == nil || !strings.Contains(err.Error(), "removed") {
-		t.Errorf("heartbeat of a lock that is gone: error %v", err)
-	}
-	if err := removed.Release(); err == nil || !strings.Contains(err.Error(), "removed") {
-		t.Errorf("release of a lock that is gone: error %v", err)
+	fenced(t, "a copy", lock.Prove(t.Context()), "")
+	fenced(t, "a copy", lock.Release(), "")
+	if _, err := os.Stat(path); err != nil {
+		t.Error("it was removed")
 	}
 }
 
@@ -312,7 +422,7 @@ func takenOver(t *testing.T, folder string) {
 func TestBeatIsWhole(t *testing.T) { onStores(t, beatIsWhole) }
 
 func beatIsWhole(t *testing.T, folder string) {
-	path := lockFile(t, folder, nil)
+	path := storage.Join(folder, ".lock")
 	lock, _, err := storage.Acquire(t.Context(), path, "mine", storage.LockOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -346,7 +456,7 @@ func beatIsWhole(t *testing.T, folder string) {
 // TestLockMeetsItself: a request that was sent again is refused, though the lock is written as asked.
 func TestLockMeetsItself(t *testing.T) {
 	storage.Register("again://", sentAgain{&storagetest.Memory{}})
-	path := lockFile(t, "again://bucket", nil)
+	path := "again://bucket/.lock"
 	lock, former, err := storage.Acquire(t.Context(), path, "mine", storage.LockOptions{})
 	if err != nil || former != nil {
 		t.Fatalf("former %v, error %v", former, err)
@@ -377,53 +487,161 @@ func (s sentAgain) Create(ctx context.Context, path string, cond storage.If, wri
 	return s.Store.Create(ctx, path, cond, again)
 }
 
-// TestLockOfEarlierVersions: they read what is written now, and what they wrote is read.
-func TestLockOfEarlierVersions(t *testing.T) {
-	path := lockFile(t, t.TempDir(), nil)
-	if err := os.WriteFile(path, []byte(`{"host":"elsewhere","pid":7,"job":"old","heartbeat":"2026-01-02T03:04:05Z"}`), 0o666); err != nil {
-		t.Fatal(err)
-	}
-	lock, former, err := storage.Acquire(t.Context(), path, "mine", storage.LockOptions{})
-	want := storage.Owner{Host: "elsewhere", PID: 7, Job: "old", Since: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
-	if err != nil || former == nil || *former != want {
-		t.Fatalf("former %+v, error %v, want %+v", former, err, want)
-	}
-	if got, here := holderOf(t, path), thisHost(t); got.Host != here.Host || got.PID != here.PID || got.Job != "mine" || got.Since.IsZero() {
-		t.Errorf("they would read %+v", got)
-	}
-	// They write in place, where a lock changes hands.
-	if err := os.WriteFile(path, []byte(`{"host":"elsewhere","pid":7,"job":"old","heartbeat":"2026-01-02T03:04:05Z"}`), 0o666); err != nil {
-		t.Fatal(err)
-	}
-	if err := lock.Release(); err == nil || !strings.Contains(err.Error(), "taken over") {
-		t.Errorf("error %v, want one that says it was taken over", err)
-	}
-	// Between the file's making and its first line nobody holds it.
-	if err := os.WriteFile(path, nil, 0o666); err != nil {
-		t.Fatal(err)
-	}
-	lock, former, err = storage.Acquire(t.Context(), path, "mine", storage.LockOptions{})
-	if err != nil || former != nil {
-		t.Fatalf("an empty lock: former %v, error %v", former, err)
-	}
-	if err := lock.Release(); err != nil {
-		t.Error(err)
-	}
-}
-
 // TestLockIsNoFile: a link, which might be read and never replaced, and a pipe, which would wait for
 // ever, are refused by name.
 func TestLockIsNoFile(t *testing.T) {
 	for name, plant := range map[string]func(path string) error{
 		"a link that leads nowhere": func(path string) error { return os.Symlink("nowhere", path) },
-		"a pipe":                    func(path string) error { return syscall.Mkfifo(path, 0o600) },
+		"a link to a file": func(path string) error {
+			return errors.Join(os.WriteFile(path+"2", []byte(formerText), 0o600), os.Symlink(path+"2", path))
+		},
+		"a pipe":   func(path string) error { return syscall.Mkfifo(path, 0o600) },
+		"a folder": func(path string) error { return os.Mkdir(path, 0o700) },
+		"a device": func(path string) error {
+			err := syscall.Mknod(path, syscall.S_IFCHR|0o600, 1<<8|3)
+			if errors.Is(err, fs.ErrPermission) {
+				t.Skip("only root makes devices")
+			}
+			return err
+		},
 	} {
-		path := filepath.Join(t.TempDir(), ".lock")
-		if err := plant(path); err != nil {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), ".lock")
+			if err := plant(path); err != nil {
+				t.Fatal(err)
+			}
+			for _, force := range []bool{false, true} {
+				if _, _, err := storage.Acquire(t.Context(), path, "job", storage.LockOptions{Force: force}); err == nil || !strings.Contains(err.Error(), path+": not a regular file") {
+					t.Errorf("error %v", err)
+				}
+			}
+		})
+	}
+}
+
+// TestHeartbeat: a lock is rewritten where others may go by its age, and only there.
+func TestHeartbeat(t *testing.T) {
+	onMounts(t, func(t *testing.T, folder string) { heartbeats(t, folder, !storage.IsLocal(folder)) })
+	onStores(t, func(t *testing.T, folder string) { heartbeats(t, folder, !storage.IsLocal(folder)) })
+}
+
+func heartbeats(t *testing.T, folder string, want bool) {
+	synctest.Test(t, func(t *testing.T) {
+		path := storage.Join(folder, ".lock")
+		lock := acquire(t, path)
+		versions := map[string]bool{}
+		for range 20 {
+			info, err := storage.Stat(t.Context(), path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			versions[info.Version] = true
+			locked(t, path, "mine")
+			time.Sleep(31 * time.Second)
+			synctest.Wait()
+		}
+		if got := len(versions); want && got != 20 || !want && got != 1 {
+			t.Errorf("%d versions in 10 minutes", got)
+		}
+		release(t, lock)
+	})
+}
+
+// TestBeatFindsOut: what a heartbeat learns is told later, though the lock is free by then.
+func TestBeatFindsOut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		path := "mem://bucket/" + rand.Text() + "/.lock"
+		lock := acquire(t, path)
+		successor, _, err := storage.Acquire(t.Context(), path, "successor", storage.LockOptions{Force: true})
+		if err != nil {
 			t.Fatal(err)
 		}
-		if _, _, err := storage.Acquire(t.Context(), path, "job", storage.LockOptions{Force: true}); err == nil || !strings.Contains(err.Error(), path+": not a regular file") {
-			t.Errorf("%s: error %v", name, err)
+		time.Sleep(31 * time.Second)
+		synctest.Wait()
+		release(t, successor)
+		fenced(t, "Prove", lock.Prove(t.Context()), "successor")
+		fenced(t, "Release", lock.Release(), "successor")
+	})
+}
+
+// TestWait: a held lock is waited for, as long as that was asked.
+func TestWait(t *testing.T) {
+	onStores(t, func(t *testing.T, folder string) {
+		path := storage.Join(folder, ".lock")
+		synctest.Test(t, func(t *testing.T) {
+			first := acquire(t, path)
+			told := 0
+			options := storage.LockOptions{Wait: 10 * time.Second, Waiting: func(e *storage.LockedError) {
+				if told++; e.Owner.Job != "mine" {
+					t.Errorf("waiting for %v", e)
+				}
+			}}
+			begun := time.Now()
+			if _, _, err := storage.Acquire(t.Context(), path, "other", options); !errors.As(err, new(*storage.LockedError)) {
+				t.Errorf("error %v, want a LockedError", err)
+			}
+			if took := time.Since(begun); took < 10*time.Second || took > 12*time.Second || told != 1 {
+				t.Errorf("waited %v, told %d times", took, told)
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+			defer cancel()
+			if _, _, err := storage.Acquire(ctx, path, "other", storage.LockOptions{Wait: time.Hour}); !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("error %v, want context.DeadlineExceeded", err)
+			}
+			go func() {
+				time.Sleep(5500 * time.Millisecond)
+				release(t, first)
+			}()
+			begun = time.Now()
+			second, _, err := storage.Acquire(t.Context(), path, "mine", options)
+			if took := time.Since(begun); err != nil || took > 7*time.Second {
+				t.Fatalf("after %v: %v", took, err)
+			}
+			release(t, second)
+		})
+	})
+}
+
+// TestDomains: a hold is trusted by those whom it excludes; others go by age, and leave alone what is not rewritten.
+func TestDomains(t *testing.T) {
+	const local, here, elsewhere, nobody = "", "mount-a://", "mount-b://", "no-locks://"
+	for _, tt := range []struct {
+		holder, other string
+		young, old    bool // taken over by other, once the holder is dead
+	}{
+		{local, local, true, true}, {here, here, true, true},
+		{here, elsewhere, false, true}, {here, local, false, true}, {nobody, nobody, false, true}, {here, nobody, false, true},
+		{local, here, false, false}, {local, nobody, false, false},
+	} {
+		for _, old := range []bool{false, true} {
+			folder := t.TempDir()
+			path := filepath.Join(folder, ".lock")
+			lock := acquire(t, onMount(tt.holder, path))
+			text, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			release(t, lock)
+			lockText(t, folder, string(text)) // it died
+			want := tt.young
+			if old {
+				later(t, path, time.Hour)
+				want = tt.old
+			}
+			lock, _, err = storage.Acquire(t.Context(), onMount(tt.other, path), "mine", storage.LockOptions{})
+			if (err == nil) != want || err != nil && !errors.As(err, new(*storage.LockedError)) {
+				t.Errorf("%q's lock, old %v: %q gets %v", tt.holder, old, tt.other, err)
+			}
+			if err == nil {
+				if info, err := storage.Stat(t.Context(), path); err != nil {
+					t.Error(err)
+				} else if hold, err := holder(t).Hold(t.Context(), path, info.Version); (err == nil) != (tt.other == nobody) {
+					t.Errorf("%q does not hold what it took over: %v", tt.other, err)
+				} else if err == nil {
+					hold.Close()
+				}
+				release(t, lock)
+			}
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/neardup/neardup/blocks"
+	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/kernels/hash"
 	"github.com/neardup/neardup/kernels/setsim"
 	"github.com/neardup/neardup/kernels/shingle"
@@ -32,6 +33,21 @@ func planOf(t *testing.T, lines string) *Plan {
 		t.Fatal(err)
 	}
 	return plan
+}
+
+// TestStdinIsPrivate: its copy is for nobody else to read.
+func TestStdinIsPrivate(t *testing.T) {
+	temp, err := storage.TempFolder(t.Context(), t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(temp, "stdin")
+	if err := spoolStdin(t.Context(), &Input{Inputs: []string{"-"}, Format: "lines", Stdin: strings.NewReader("text")}, file); err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(file); err != nil || info.Mode() != 0o600 || info.Size() != 4 {
+		t.Errorf("%v, %v", info, err)
+	}
 }
 
 // TestDocumentsSeen: of an input that the sample is all of, the documents are counted and not estimated,

@@ -18,6 +18,7 @@ import (
 	"github.com/neardup/neardup/io/codectest"
 	"github.com/neardup/neardup/io/reading"
 	"github.com/neardup/neardup/io/reading/readertest"
+	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/io/storage/storagetest"
 )
 
@@ -87,7 +88,11 @@ func TestCut(t *testing.T) {
 // spool has the plain bytes of in kept, and reads all so that they are.
 func spool(t *testing.T, in input) {
 	t.Helper()
-	in.file.Spool = filepath.Join(storagetest.RunFolder(t), "plain-0")
+	temp, err := storage.TempFolder(t.Context(), t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	in.file.Spool = filepath.Join(temp, "plain-0")
 	if _, err := in.reader.Read(t.Context(), in.file, whole, options, func(*reading.Record) error { return nil }); err != nil {
 		t.Fatal(err)
 	}
@@ -115,6 +120,9 @@ func TestSpool(t *testing.T) {
 		spool(t, in)
 		if plain, err := os.ReadFile(in.file.Spool); err != nil || !bytes.Equal(plain, f.Content) {
 			t.Errorf("%s: %d bytes are left, error %v", compression, len(plain), err)
+		}
+		if info, err := os.Stat(in.file.Spool); err != nil || info.Mode() != 0o600 {
+			t.Errorf("%s: mode %v, %v", compression, info.Mode(), err)
 		}
 		c, err := in.cursor(t.Context(), whole, anyLength)
 		if err != nil || c.packed != nil {

@@ -41,7 +41,7 @@ func Run(t *testing.T, folder string, lacks Lacks) {
 		name  string
 		check func(*suite, *testing.T)
 	}{
-		{"Create", (*suite).create}, {"WholeOrAbsent", (*suite).wholeOrAbsent}, {"Conditions", (*suite).conditions},
+		{"Create", (*suite).create}, {"WholeOrAbsent", (*suite).wholeOrAbsent}, {"Conditions", (*suite).conditions}, {"Root", (*suite).root},
 		{"RaceToCreate", (*suite).raceToCreate}, {"RaceToReplace", (*suite).raceToReplace}, {"Counter", (*suite).counter},
 		{"Remove", (*suite).remove}, {"RaceToRemove", (*suite).raceToRemove}, {"Ranges", (*suite).ranges}, {"OpenStays", (*suite).openStays},
 		{"List", (*suite).list}, {"Stat", (*suite).stat}, {"Names", (*suite).names}, {"Move", (*suite).move},
@@ -239,6 +239,29 @@ func (s *suite) conditions(t *testing.T) {
 		last, seen[info.Version] = info.Version, true
 	}
 	s.nothingBut(t, "x")
+}
+
+// root: a folder that is there, or that a store without folders does not know of, changes no condition.
+func (s *suite) root(t *testing.T) {
+	root := s.path("root")
+	s.put(t, s.path("root", "x"), "x")
+	first, err := s.Create(t.Context(), s.path("root", "a", "y"), storage.If{Absent: true, Root: root}, text("first"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, err := s.Create(t.Context(), s.path("root", "a", "y"), storage.If{Version: first.Version, Root: root}, text("second"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, cond := range []storage.If{{Absent: true, Root: root}, {Version: first.Version, Root: root}} {
+		if _, err := s.Create(t.Context(), s.path("root", "a", "y"), cond, text("refused")); !errors.Is(err, storage.ErrPrecondition) {
+			t.Errorf("%+v: error %v, want ErrPrecondition", cond, err)
+		}
+	}
+	if there, err := s.Stat(t.Context(), s.path("root", "a", "y")); err != nil || !same(there, second) {
+		t.Errorf("there is %+v, %v, written was %+v", there, err, second)
+	}
+	s.nothingBut(t, "root/a/y", "root/x")
 }
 
 // race runs do many times at once and returns for how many it was the first.
