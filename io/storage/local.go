@@ -11,15 +11,15 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 )
 
 // beingWritten begins the names of files that are being written.
 const beingWritten = ".neardup-"
 
-// removed ends the names of folders that are being removed. One that a killed process left goes when a folder of
-// that name is removed again.
-const removed = "~"
+// Removing ends the names of folders that RemoveAll is removing, unless something has the name.
+const Removing = "~"
 
 // local is the Store of local file systems. A Version is size, modification time and inode.
 type local struct{}
@@ -287,18 +287,16 @@ func (local) RemoveAll(ctx context.Context, path string) error {
 	if !info.IsDir() {
 		return os.RemoveAll(path)
 	}
-	going := filepath.Clean(path) + removed
-	err = os.Rename(path, going)
-	if errors.Is(err, fs.ErrExist) { // it has what a removal left that was killed
-		if err := os.RemoveAll(going); err != nil {
+	if going := filepath.Clean(path) + Removing; !strings.HasSuffix(path, Removing) && renameNew(path, going) == nil {
+		path = going
+	}
+	for tries := 0; ; tries++ {
+		err := os.RemoveAll(path)
+		// A file may have been on its way while the name was taken away.
+		if tries == 100 || !errors.Is(err, syscall.ENOTEMPTY) && !errors.Is(err, fs.ErrExist) {
 			return err
 		}
-		err = os.Rename(path, going)
 	}
-	if err != nil { // such as a mount point's
-		going = path
-	}
-	return os.RemoveAll(going)
 }
 
 func (local) Move(ctx context.Context, from, to string) error {

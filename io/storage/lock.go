@@ -176,7 +176,7 @@ func acquire(ctx context.Context, store Store, path, job string, force bool) (lo
 	if err := regularLock(ctx, store, path); err != nil {
 		return nil, nil, err
 	}
-	refused, settling := "", 0
+	refused, settling, lost := "", 0, 0
 	for {
 		if err := ctx.Err(); err != nil {
 			return nil, nil, err
@@ -203,6 +203,11 @@ func acquire(ctx context.Context, store Store, path, job string, force bool) (lo
 		if err = lock.take(ctx, now, force); err == nil {
 			lock.start()
 			return lock, former, nil
+		}
+		// Who has the lock may have tidied up, or exchanged, the folder in which this was being written.
+		if errors.Is(err, fs.ErrNotExist) && lost < settleTries {
+			lost++
+			continue
 		}
 		if !errors.Is(err, ErrPrecondition) {
 			return nil, nil, err

@@ -56,16 +56,17 @@ func TestRemoveAllBeforeWriters(t *testing.T) {
 	}
 }
 
-// TestRemoveAll: what a killed removal left goes too, what somebody else called so does not.
+// TestRemoveAll: what somebody else has given the name of a folder that is being removed is not touched.
 func TestRemoveAll(t *testing.T) {
-	plant(t, "a/x/y", "a~/old/z", "b/x", "b~", "c/x", "d~/x", "e/x", "file", "file~/x")
+	plant(t, "a/x/y", "a~/old/z", "b/x", "b~", "c/x", "d~/x", "e/x", "file", "file~/x", "g~/x/y")
 	link(t, "c", "link")
-	for _, path := range []string{"a", "b/", "d", "e/x", "link", "file"} {
+	for _, path := range []string{"a", "b/", "d", "e/x", "link", "file", "g~"} {
 		if err := storage.RemoveAll(t.Context(), path); err != nil {
 			t.Error(err)
 		}
 	}
-	nothingElse(t, ".", "b~", "c", "d~", "e", "file~")
+	nothingElse(t, ".", "a~", "b~", "c", "d~", "e", "file~")
+	nothingElse(t, "a~", "old")
 	nothingElse(t, "c", "x")
 	nothingElse(t, "e")
 }

@@ -35,7 +35,7 @@ type Options struct {
 	Dir       string // the output, absolute and without links: see storage.Resolve
 	Run       string // of NewRun
 	Overwrite bool   // a finished output is replaced
-	// Temp is the run's folder for temporary files, whose name ends in its id; "" is one in the staging folder.
+	// Temp is the run's folder for temporary files, a TempFolder; "" is one in the staging folder.
 	Temp string
 	// Private keeps all that is not yet published from other users, also from workers that are other users.
 	Private bool
@@ -68,28 +68,38 @@ type Commit struct {
 
 // Check refuses a folder that is not to be filled. It changes nothing.
 func Check(ctx context.Context, dir string, overwrite bool) error {
+	before, seals, err := lookAround(ctx, dir)
+	for err == nil && before.refuse(overwrite || seals > 0) != nil {
+		if before.locked {
+			return nil // who gets the lock looks again
+		}
+		var now *survey
+		if now, seals, err = lookAround(ctx, dir); err == nil && now.differs(before) == nil {
+			return now.refuse(overwrite || seals > 0)
+		}
+		before = now // it was changing
+	}
+	return err
+}
+
+// lookAround looks at an output with the seals of all runs that have left one.
+func lookAround(ctx context.Context, dir string) (s *survey, n int, err error) {
 	left, err := leftovers(ctx, dir)
 	if err != nil {
-		return err
+		return nil, 0, err
 	}
 	var seals []*seal
 	for _, l := range left {
 		seal, err := l.seal(ctx)
 		if err != nil {
-			return err
+			return nil, 0, err
 		}
 		if seal != nil {
 			seals = append(seals, seal)
 		}
 	}
-	s, err := look(ctx, dir, seals...)
-	if err != nil {
-		return err
-	}
-	if s.locked {
-		return nil // what is there may change at this moment; a run that has the lock looks again
-	}
-	return s.refuse(overwrite || len(seals) > 0)
+	s, err = look(ctx, dir, seals...)
+	return s, len(seals), err
 }
 
 // Begin takes the output's lock, finishes or removes what earlier runs left, and makes the folders of
@@ -113,9 +123,18 @@ func Begin(ctx context.Context, o Options) (*Commit, error) {
 		c.Warn("took over the lock of job %s (process %d on %s)", former.Job, former.PID, former.Host)
 	}
 	if err := c.begin(ctx); err != nil {
-		return nil, errors.Join(err, c.Close(context.WithoutCancel(ctx)))
+		return nil, c.ended(ctx, err)
 	}
 	return c, nil
+}
+
+// ended closes a run that has failed. If it is because it has lost the output, that is the error.
+func (c *Commit) ended(ctx context.Context, err error) error {
+	ctx = context.WithoutCancel(ctx)
+	if fenced := (*storage.FencedError)(nil); errors.As(c.lock.Prove(ctx), &fenced) {
+		err = fenced
+	}
+	return errors.Join(err, c.Close(ctx))
 }
 
 func (c *Commit) begin(ctx context.Context) (err error) {
@@ -146,8 +165,8 @@ func (c *Commit) Recovered(fingerprint string) (bool, error) {
 	return false, c.seen.refuse(c.Overwrite)
 }
 
-// Temp is the folder for the run's temporary files.
-func (c *Commit) TempFolder() string {
+// Temporary is the folder for the run's temporary files.
+func (c *Commit) Temporary() string {
 	if c.Temp != "" {
 		return c.Temp
 	}
@@ -184,11 +203,11 @@ func (c *Commit) Publish(ctx context.Context, fingerprint string, m *records.Man
 	if errors.Is(err, errors.ErrUnsupported) {
 		err = c.sealAndFill(ctx, s)
 	}
-	if err != nil {
-		return err
+	if fenced := (*storage.FencedError)(nil); err != nil && errors.As(c.lock.Prove(ctx), &fenced) {
+		return fenced
 	}
-	c.committed = true
-	return nil
+	c.committed = err == nil
+	return err
 }
 
 // finish completes the staged files by those that say what they are, looks whether all are there, and
@@ -322,7 +341,8 @@ func (c *Commit) tidy(ctx context.Context) error {
 	}
 	failed, err := look(ctx, FailedDir(c.Dir))
 	if err == nil && failed.record != nil && failed.refuse(false) == nil {
-		err = storage.RemoveAll(ctx, FailedDir(c.Dir))
+		err = failed.remove(ctx, "")
+		storage.RemoveEmpty(ctx, failed.dir)
 	}
 	return errors.Join(append(errs, err)...)
 }
@@ -353,7 +373,7 @@ func (c *Commit) stage(ctx context.Context) (err error) {
 	if err := storage.Begin(ctx, storage.Join(c.staging, workDir), false); err != nil {
 		return err
 	}
-	return storage.Begin(ctx, c.TempFolder(), c.Private)
+	return storage.Begin(ctx, c.Temporary(), c.Private)
 }
 
 // makeStaging makes the staging folder, with a note of whose it is.

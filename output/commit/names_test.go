@@ -449,12 +449,12 @@ func TestFoldersOfOthers(t *testing.T) {
 func TestTempIsRemoved(t *testing.T) {
 	for _, way := range []string{"swap", "fill"} {
 		dir := folder(t, way)
-		temp := filepath.Join(t.TempDir(), "neardup-20260102-030405-0a1b2c3d")
+		temp := commit.TempFolder(t.TempDir(), "20260102-030405-0a1b2c3d")
 		c, err := commit.Begin(t.Context(), commit.Options{Dir: dir, Run: "20260102-030405-0a1b2c3d", Temp: temp, Warn: t.Logf, Private: true})
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, private := range []string{c.TempFolder(), filepath.Dir(c.Staged().Dir)} {
+		for _, private := range []string{c.Temporary(), filepath.Dir(c.Staged().Dir)} {
 			if info, err := os.Stat(private); err != nil || info.Mode().Perm() != 0o700 {
 				t.Errorf("%s: %v, %v", private, info.Mode(), err)
 			}

@@ -38,13 +38,16 @@ type note struct {
 	Temp string `json:"temp,omitempty"`
 }
 
+// tempPrefix begins the name of a run's folder for temporary files that is elsewhere.
+const tempPrefix = "neardup-"
+
+// TempFolder is the name of a run's folder for temporary files below a folder for those.
+func TempFolder(parent, run string) string { return storage.Join(parent, tempPrefix+run) }
+
 // leftover is the staging folder of a run that may have been killed.
 type leftover struct{ run, folder string }
 
-// removing ends the names of folders that are being removed.
-const removing = "~"
-
-func (l leftover) removing() bool { return strings.HasSuffix(l.folder, removing) }
+func (l leftover) removing() bool { return strings.HasSuffix(l.folder, storage.Removing) }
 
 // seal returns the seal in a staging folder, nil if there is none to be carried out.
 func (l leftover) seal(ctx context.Context) (*seal, error) {
@@ -56,7 +59,7 @@ func (l leftover) seal(ctx context.Context) (*seal, error) {
 
 // runOf returns the run that a folder has the name of; ok is false if it is no run's.
 func runOf(name string) (run string, ok bool) {
-	run = strings.TrimRight(name, removing)
+	run = strings.TrimSuffix(name, storage.Removing)
 	return run, runID.MatchString(run)
 }
 
@@ -144,17 +147,17 @@ func (c *Commit) discard(ctx context.Context, l leftover) error {
 	}
 	if storage.IsLocal(l.folder) && !l.removing() {
 		// Its run can do nothing more: not even let it take the output's place while it is looked at.
-		err := c.store.Move(ctx, l.folder, l.folder+removing)
+		err := c.store.Move(ctx, l.folder, l.folder+storage.Removing)
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil
 		}
 		if err != nil {
 			return err
 		}
-		l.folder += removing
+		l.folder += storage.Removing
 	}
-	if note.Temp != "" && strings.HasSuffix(note.Temp, l.run) {
-		if err := storage.RemoveAll(ctx, note.Temp); err != nil {
+	if note.Temp != "" && path.Base(note.Temp) == tempPrefix+l.run {
+		if err := errors.Join(storage.RemoveAll(ctx, note.Temp), storage.RemoveAll(ctx, note.Temp+storage.Removing)); err != nil {
 			return err
 		}
 	}

@@ -242,7 +242,12 @@ func (s *survey) refuse(overwrite bool) error {
 
 // differs returns a *RefusedError if a folder is not as it was before.
 func (s *survey) differs(before *survey) error {
-	name := s.stranger()
+	name := ""
+	for foreign := range s.foreign {
+		if !before.foreign[foreign] {
+			name = foreign
+		}
+	}
 	for _, n := range s.names() {
 		if was, ok := before.files[n]; name == "" && (!ok || was.Version != s.files[n].Version) {
 			name = n

@@ -125,7 +125,7 @@ func (r *run) open(ctx context.Context) (err error) {
 	if err != nil {
 		return refused(err)
 	}
-	r.temp = r.commit.TempFolder()
+	r.temp = r.commit.Temporary()
 	return nil
 }
 
@@ -133,7 +133,7 @@ func (r *run) open(ctx context.Context) (err error) {
 func (r *run) tempOutside() (string, error) {
 	// A runner in this process spills to a disk, whatever store the output is on.
 	if r.config.TempDir != "" || !storage.IsLocal(r.output) && !r.config.Runner.OnCluster() {
-		return storage.Abs(storage.Join(storage.TempParent(r.config.TempDir), "neardup-"+r.record.Job))
+		return storage.Abs(commit.TempFolder(storage.TempParent(r.config.TempDir), r.record.Job))
 	}
 	return "", nil
 }
