@@ -28,12 +28,12 @@ type dedupCmd struct {
 
 // Run runs the job and prints what it found.
 func (c *dedupCmd) Run(ctx context.Context, s streams) error {
+	c.Stdin = s.In
+	task, err := dedup.New(c.Config)
+	if err != nil {
+		return withHelp(err, "dedup")
+	}
 	return c.Profiles.record(func() error {
-		c.Stdin = s.In
-		task, err := dedup.New(c.Config)
-		if err != nil {
-			return withHelp(err, "dedup")
-		}
 		if c.Floor {
 			return c.floor(ctx, task, s.Out)
 		}
