@@ -1,0 +1,4 @@
+package dedup
+
+// Status is the exit status.
+func (*TooManyUnreadableError) Status() int { return 4 }
