@@ -21,6 +21,7 @@ type ManifestFile struct {
 type Run struct {
 	Status   string    `json:"status"` // running, done, failed
 	Error    string    `json:"error,omitempty"`
+	Exit     int       `json:"exit"` // the status that the command ended with
 	Job      string    `json:"job"`
 	Version  string    `json:"version"`
 	Started  time.Time `json:"started"`
@@ -42,6 +43,13 @@ type Run struct {
 	Stages []Stage `json:"stages,omitempty"`
 	CPU    float64 `json:"cpu_seconds,omitempty"`
 	Peak   int64   `json:"peak_memory_bytes,omitempty"`
+}
+
+// Failure is all that is known of a job that failed before it had a record: the first fields of Run.
+type Failure struct {
+	Status string `json:"status"` // failed
+	Error  string `json:"error"`
+	Exit   int    `json:"exit"`
 }
 
 // Counts are what a run found and wrote.
