@@ -46,6 +46,13 @@ type Run struct {
 	Peak   int64   `json:"peak_memory_bytes,omitempty"`
 }
 
+// Failure is all that is known of a job that failed before it had a record: the first fields of Run.
+type Failure struct {
+	Status string `json:"status"` // failed
+	Error  string `json:"error"`
+	Exit   int    `json:"exit"`
+}
+
 // Counts are what a run found and wrote.
 type Counts struct {
 	Records     int64 `json:"records"`      // records read, unreadable ones included
@@ -95,6 +102,7 @@ type Parameters struct {
 	TempDir       string   `json:"temp_dir"`
 	Text          []string `json:"text"`
 	Threshold     float64  `json:"threshold"`
+	WaitLock      string   `json:"wait_lock"`
 	WorkerBinary  string   `json:"worker_binary"`
 	Workers       int      `json:"workers"`
 	Write         []string `json:"write"`

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 
 	"github.com/neardup/neardup/internal/configfile"
 	"github.com/neardup/neardup/pipelines/compare"
@@ -27,9 +26,6 @@ func (c *compareCmd) Run(ctx context.Context, s streams) error {
 		return err
 	}
 	comparison, err := task.Run(ctx, launch)
-	if errors.Is(err, context.Canceled) {
-		return errors.New("interrupted")
-	}
 	if err != nil {
 		return err
 	}

@@ -7,8 +7,10 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"os/signal"
 	"runtime"
 	"slices"
+	"syscall"
 
 	"github.com/neardup/neardup/internal/configfile"
 	"github.com/neardup/neardup/output"
@@ -28,12 +30,13 @@ type dedupCmd struct {
 
 // Run runs the job and prints what it found.
 func (c *dedupCmd) Run(ctx context.Context, s streams) error {
+	signal.Ignore(syscall.SIGPIPE) // a reader that is gone does not end the run: the write fails
+	c.Stdin = s.In
+	task, err := dedup.New(c.Config)
+	if err != nil {
+		return withHelp(err, "dedup")
+	}
 	return c.Profiles.record(func() error {
-		c.Stdin = s.In
-		task, err := dedup.New(c.Config)
-		if err != nil {
-			return withHelp(err, "dedup")
-		}
 		if c.Floor {
 			return c.floor(ctx, task, s.Out)
 		}
@@ -58,23 +61,38 @@ func (c *dedupCmd) run(ctx context.Context, task *dedup.Job, s streams) error {
 	if run != nil {
 		warn(run.Warnings)
 	}
-	if errors.Is(err, context.Canceled) {
-		return fmt.Errorf("interrupted; %s holds no finished output, run again to fill it", c.Output)
-	}
 	if err != nil {
-		return err
+		return &runError{c.interrupted(job.Cause(ctx, err)), run}
 	}
+	err = c.print(ctx, s.Out, run)
+	if err != nil && !c.DryRun { // whatever becomes of this, the run is committed
+		slog.Warn(fmt.Sprintf("%v; the run is done, %s/%s tells of it", err, c.Output, output.RunFile))
+		return nil
+	}
+	return err
+}
+
+// interrupted says what an interruption leaves.
+func (c *dedupCmd) interrupted(err error) error {
+	if interrupted := (*job.InterruptedError)(nil); errors.As(err, &interrupted) && !c.DryRun {
+		return fmt.Errorf("%w; a finished output in %s is as it was; run the same command again", err, c.Output)
+	}
+	return err
+}
+
+// print prints what the run found or, of a dry one, the plan.
+func (c *dedupCmd) print(ctx context.Context, w io.Writer, run *records.Run) error {
 	switch {
 	case c.JSON:
-		return printJSON(s.Out, run)
+		return printJSON(w, run)
 	case c.DryRun:
-		return report.Plan(s.Out, run)
+		return report.Plan(w, run)
 	}
 	example, err := c.example(ctx, run)
 	if err != nil {
 		slog.Warn(fmt.Sprintf("no example pair can be shown: %v", err))
 	}
-	return report.Summary(s.Out, run, c.Output, example)
+	return report.Summary(w, run, c.Output, example)
 }
 
 // launch returns how the runner that was asked for is started. It fails if a cluster cannot be
@@ -87,7 +105,12 @@ func (c *dedupCmd) launch(ctx context.Context, progress io.Writer) (job.Launch, 
 }
 
 // example is a pair to show, nil if there is none.
-func (c *dedupCmd) example(ctx context.Context, run *records.Run) (*records.Example, error) {
+func (c *dedupCmd) example(ctx context.Context, run *records.Run) (example *records.Example, err error) {
+	defer func() { // parquet-go may panic over a file that it cannot read
+		if p := recover(); p != nil {
+			err = fmt.Errorf("%v", p)
+		}
+	}()
 	if run.Counts.NearPairs == 0 || !slices.Contains(c.Write, output.Pairs) || slices.Contains(c.Inputs, "-") {
 		return nil, nil // texts of standard input are gone
 	}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"os"
 
 	"github.com/neardup/neardup/internal/configfile"
@@ -22,9 +21,7 @@ func (c *queryCmd) Run(ctx context.Context, s streams) error {
 	c.Stdin = s.In
 	c.Content = s.In
 	if c.File != "-" {
-		file := &lateFile{path: c.File}
-		defer file.close()
-		c.Content = file
+		c.Content = &lateFile{path: c.File}
 	}
 	task, err := query.New(c.Config)
 	if err != nil {
@@ -35,9 +32,6 @@ func (c *queryCmd) Run(ctx context.Context, s streams) error {
 		return err
 	}
 	answer, err := task.Run(ctx, launch)
-	if errors.Is(err, context.Canceled) {
-		return errors.New("interrupted")
-	}
 	if err != nil {
 		return err
 	}
@@ -48,7 +42,8 @@ func (c *queryCmd) Run(ctx context.Context, s streams) error {
 	return report.Neighbours(s.Out, answer)
 }
 
-// lateFile is a file, or a pipe, that is opened when it is read.
+// lateFile is a file, or a pipe, that is opened when it is read. The end of the process closes it: until
+// then a read that was given up may still wait for a pipe.
 type lateFile struct {
 	path string
 	file *os.File
@@ -61,10 +56,4 @@ func (f *lateFile) Read(p []byte) (n int, err error) {
 		}
 	}
 	return f.file.Read(p)
-}
-
-func (f *lateFile) close() {
-	if f.file != nil {
-		f.file.Close()
-	}
 }

@@ -2,16 +2,16 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"os"
-	"os/signal"
 	"runtime"
+	"slices"
 	"strings"
-	"syscall"
 
 	"github.com/alecthomas/kong"
 
@@ -20,17 +20,8 @@ import (
 	"github.com/neardup/neardup/internal/beamcli"
 	"github.com/neardup/neardup/internal/configfile"
 	"github.com/neardup/neardup/internal/logging"
-	"github.com/neardup/neardup/pipelines/dedup"
 	"github.com/neardup/neardup/pipelines/job"
-)
-
-// Exit statuses.
-const (
-	statusDone       = 0
-	statusFailed     = 1
-	statusUsage      = 2
-	statusExists     = 3 // the output exists or is locked
-	statusUnreadable = 4 // too many unreadable records
+	"github.com/neardup/neardup/records"
 )
 
 func main() {
@@ -52,7 +43,7 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	if beamcli.IsWorker(args) {
 		go func() {
 			beamcli.AwaitBoot()
-			os.Exit(statusDone)
+			os.Exit(0)
 		}()
 		return exit(beamcli.Work(args))
 	}
@@ -65,29 +56,37 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	if err == nil || cli.Log.JSON() { // which a job file may say, too
 		slog.SetDefault(cli.Log.Logger(stderr))
 	}
-	if err != nil || status >= 0 {
-		return max(status, exit(err))
+	if status >= 0 {
+		return status
 	}
-	if err := beamcli.Init(options); err != nil {
-		return exit(&job.UsageError{Err: err})
+	if err == nil {
+		err = cli.run(command, options, streams{stdin, stdout, stderr})
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	// What is being done may take a while to stop; a second interrupt ends the process as usual.
-	defer context.AfterFunc(ctx, func() {
-		stop()
-		logging.Notice("stopping; interrupt again to end at once")
-	})()
-	command.BindTo(ctx, (*context.Context)(nil))
-	if cli.Log.JSON() {
-		stderr = io.Discard // no line of progress that is written over
-	}
-	err = command.Run(streams{stdin, stdout, stderr})
-	if usage := (*job.UsageError)(nil); errors.As(err, &usage) {
-		err = configfile.Locate(command, err)
+	if err != nil && (cli.asJSON() || slices.Contains(own, "--json")) { // which may not have been parsed
+		printFailure(stdout, err)
 	}
 	return exit(err)
 }
+
+// run runs the command that was parsed, with Beam's options.
+func (c *commands) run(command *kong.Context, options []string, s streams) error {
+	if err := beamcli.Init(options); err != nil {
+		return &job.UsageError{Err: err}
+	}
+	ctx := interruptible(s.Err)
+	command.BindTo(ctx, (*context.Context)(nil))
+	if c.Log.JSON() {
+		s.Err = io.Discard // no line of progress that is written over
+	}
+	err := job.Cause(ctx, command.Run(s))
+	if usage := (*job.UsageError)(nil); errors.As(err, &usage) {
+		err = configfile.Locate(command, err)
+	}
+	return err
+}
+
+// asJSON reports whether what is printed is to be JSON.
+func (c *commands) asJSON() bool { return c.Dedup.JSON || c.Query.JSON || c.Compare.JSON }
 
 // streams are what a command reads and where it writes: results to Out, and progress to Err if that is a terminal. The rest
 // is logged, by slog's default.
@@ -129,25 +128,29 @@ func withHelp(err error, subcommand string) error {
 	return &job.UsageError{Err: fmt.Errorf("%w; see %s --help", err, command)}
 }
 
+// runError is an error with the record of the run that it ended.
+type runError struct {
+	error
+	run *records.Run
+}
+
+func (e *runError) Unwrap() error { return e.error }
+
+// printFailure prints an error as --json prints a run. What cannot be printed is in the log all the same.
+func printFailure(w io.Writer, err error) {
+	status := job.Status(err)
+	var failed any = records.Failure{Status: "failed", Error: err.Error(), Exit: status}
+	if e := (*runError)(nil); errors.As(err, &e) && e.run != nil {
+		e.run.Status, e.run.Error, e.run.Exit = "failed", cmp.Or(e.run.Error, err.Error()), status
+		failed = e.run
+	}
+	printJSON(w, failed)
+}
+
 // exit logs an error and returns the exit status it stands for.
 func exit(err error) int {
-	if err == nil {
-		return statusDone
+	if err != nil {
+		slog.Error(err.Error())
 	}
-	slog.Error(err.Error())
-	var (
-		usage      *job.UsageError
-		exists     *job.OutputExistsError
-		unreadable *dedup.TooManyUnreadableError
-	)
-	switch {
-	case errors.As(err, &usage):
-		return statusUsage
-	case errors.As(err, &exists):
-		return statusExists
-	case errors.As(err, &unreadable):
-		return statusUnreadable
-	default:
-		return statusFailed
-	}
+	return job.Status(err)
 }

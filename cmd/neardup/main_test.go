@@ -94,7 +94,10 @@ func reference(t *testing.T) []byte {
 	var page bytes.Buffer
 	page.WriteString("# Reference\n\nGenerated from the flags (`go test ./cmd/neardup -run TestReference -update`). Every flag but `--config` and `--help` is also a key of a `--config` file, by its name; the command line wins.\n\n" +
 		"Flags may follow inputs. What stands after `--` are options of Beam's own.\n\n" +
-		"| exit status | meaning |\n|---|---|\n| 0 | done |\n| 1 | failed |\n| 2 | wrong usage |\n| 3 | the output exists or is locked |\n| 4 | too many unreadable records |\n")
+		"| exit status | meaning |\n|---|---|\n| 0 | done |\n| 1 | failed |\n| 2 | wrong usage |\n| 3 | the output exists or is locked |\n| 4 | too many unreadable records |\n| 129, 130, 131, 143 | interrupted by SIGHUP, SIGINT (Ctrl-C), SIGQUIT, SIGTERM |\n\n" +
+		"An interrupted run removes its temporary files and its lock; a second of these signals ends it at once. SIGQUIT also writes the stacks of all goroutines to standard error. With nohup, SIGHUP is ignored.\n\n" +
+		"With `--json` a failure is told on standard output, too, as an object with `status` (`failed`), `error` and `exit` (the exit status); if a run of `dedup` had begun, the object is all of [run.json](formats.md#runjson).\n\n" +
+		"Once its output is complete, a run of `dedup` ends with 0. If the summary or a profile cannot be written then, it warns.\n")
 	page.WriteString("\n## All commands\n\n")
 	writeFlags(&page, parser.Model.Flags)
 	for _, command := range parser.Model.Leaves(true) {

@@ -2,48 +2,77 @@ package main
 
 import (
 	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
 	"os"
 	"runtime"
 	"runtime/pprof"
 	"runtime/trace"
+	"slices"
+
+	"github.com/neardup/neardup/pipelines/job"
 )
 
 // profiles are files for Go's own tools.
 type profiles struct {
-	CPU    string `name:"cpuprofile" placeholder:"FILE" help:"Write a CPU profile, for go tool pprof." group:"Profiles"`
-	Memory string `name:"memprofile" placeholder:"FILE" help:"Write a profile of all allocations, for go tool pprof." group:"Profiles"`
-	Trace  string `name:"trace" placeholder:"FILE" help:"Write an execution trace, for go tool trace." group:"Profiles"`
+	CPU    string `name:"cpuprofile" placeholder:"FILE" help:"Write a CPU profile, for go tool pprof; must be new." group:"Profiles"`
+	Memory string `name:"memprofile" placeholder:"FILE" help:"Write a profile of all allocations, for go tool pprof; must be new." group:"Profiles"`
+	Trace  string `name:"trace" placeholder:"FILE" help:"Write an execution trace, for go tool trace; must be new." group:"Profiles"`
 }
 
-// record calls do and writes the profiles of it.
+// profile is one of them.
+type profile struct {
+	flag, path  string
+	start, stop func(io.Writer) error
+	file        *os.File
+}
+
+// record calls do and writes the profiles of it. It does not call do if one of the files is there already.
 func (p profiles) record(do func() error) error {
-	around := func(path string, start func(*os.File) error, stop func(*os.File) error) {
-		if path == "" {
-			return
-		}
-		recorded := do
-		do = func() error {
-			f, err := os.Create(path)
-			if err != nil {
-				return err
+	asked := []*profile{
+		{flag: "memprofile", path: p.Memory, start: func(io.Writer) error { return nil }, stop: writeAllocations},
+		{flag: "trace", path: p.Trace, start: trace.Start, stop: func(io.Writer) error { trace.Stop(); return nil }},
+		{flag: "cpuprofile", path: p.CPU, start: pprof.StartCPUProfile, stop: func(io.Writer) error { pprof.StopCPUProfile(); return nil }},
+	}
+	asked = slices.DeleteFunc(asked, func(p *profile) bool { return p.path == "" })
+	for i, p := range asked {
+		if err := p.create(); err != nil {
+			for _, created := range asked[:i] {
+				err = errors.Join(err, created.file.Close(), os.Remove(created.path))
 			}
-			if err := start(f); err != nil {
-				return errors.Join(err, f.Close())
-			}
-			return errors.Join(recorded(), stop(f), f.Close())
+			return err
 		}
 	}
-	around(p.CPU,
-		func(f *os.File) error { return pprof.StartCPUProfile(f) },
-		func(*os.File) error { pprof.StopCPUProfile(); return nil })
-	around(p.Trace,
-		func(f *os.File) error { return trace.Start(f) },
-		func(*os.File) error { trace.Stop(); return nil })
-	around(p.Memory,
-		func(*os.File) error { return nil },
-		func(f *os.File) error {
-			runtime.GC() // the profile is as of the last collection
-			return pprof.Lookup("allocs").WriteTo(f, 0)
-		})
+	for _, p := range asked {
+		if err := p.start(p.file); err != nil {
+			return fmt.Errorf("--%s: %w", p.flag, err)
+		}
+		defer p.end()
+	}
 	return do()
+}
+
+func (p *profile) create() (err error) {
+	p.file, err = os.OpenFile(p.path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	switch {
+	case errors.Is(err, fs.ErrExist):
+		return job.Usage("--%s: %s is there already; remove it, or give another name", p.flag, p.path)
+	case err != nil:
+		return job.Usage("--%s: %w", p.flag, err)
+	}
+	return nil
+}
+
+// end warns of what goes wrong: the run may be committed.
+func (p *profile) end() {
+	if err := errors.Join(p.stop(p.file), p.file.Close()); err != nil {
+		slog.Warn(fmt.Sprintf("--%s: %v", p.flag, err))
+	}
+}
+
+func writeAllocations(w io.Writer) error {
+	runtime.GC() // the profile is as of the last collection
+	return pprof.Lookup("allocs").WriteTo(w, 0)
 }

@@ -6,12 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"reflect"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 
 	"github.com/alecthomas/kong"
 	"github.com/pelletier/go-toml/v2"
@@ -63,15 +65,22 @@ func (*Flag) BeforeResolve(ctx *kong.Context, trace *kong.Path) error {
 }
 
 func (f *file) read() error {
-	stream, err := os.Open(kong.ExpandPath(f.path))
+	// A pipe that nothing writes to is empty, and not waited for.
+	stream, err := os.OpenFile(kong.ExpandPath(f.path), os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return fmt.Errorf("--config: %w", err)
 	}
 	defer stream.Close()
+	info, err := stream.Stat()
+	if err != nil {
+		return fmt.Errorf("--config: %w", err)
+	}
 	data, err := io.ReadAll(io.LimitReader(stream, maxSize+1))
 	switch {
 	case err != nil:
 		return fmt.Errorf("--config: %w", err)
+	case len(data) == 0 && info.Mode()&fs.ModeNamedPipe != 0:
+		return fmt.Errorf("--config: %s is a pipe that nothing writes to; give a job file", f.path)
 	case len(data) > maxSize:
 		return fmt.Errorf("--config: %s is larger than 1 MiB; is it a job file?", f.path)
 	}

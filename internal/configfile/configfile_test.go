@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/alecthomas/kong"
@@ -99,6 +100,33 @@ func TestMistakes(t *testing.T) {
 		if mistake := (*Error)(nil); !errors.As(err, &mistake) || err.Error() != want {
 			t.Errorf("%.40q:\n got %v\nwant %v", job, err, want)
 		}
+	}
+}
+
+// A pipe that nothing writes to is not waited for; one that something writes to is a job file like others.
+func TestPipe(t *testing.T) {
+	pipe := filepath.Join(t.TempDir(), "pipe")
+	if err := syscall.Mkfifo(pipe, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	_, _, err := parse(t, "", "dedup", "--config", pipe)
+	if want := "--config: " + pipe + " is a pipe that nothing writes to; give a job file"; err == nil || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
+	}
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	if _, err := w.WriteString("max-rows = 7\n"); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	c, _, err := parse(t, "", "dedup", "--config", fmt.Sprintf("/dev/fd/%d", r.Fd()))
+	if err != nil || c.Dedup.MaxRows != 7 {
+		t.Errorf("max-rows %d, %v", c.Dedup.MaxRows, err)
 	}
 }
 

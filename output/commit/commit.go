@@ -123,18 +123,9 @@ func Begin(ctx context.Context, o Options) (*Commit, error) {
 		c.Warn("took over the lock of job %s (process %d on %s)", former.Job, former.PID, former.Host)
 	}
 	if err := c.begin(ctx); err != nil {
-		return nil, c.ended(ctx, err)
+		return nil, c.Close(context.WithoutCancel(ctx), err)
 	}
 	return c, nil
-}
-
-// ended closes a run that has failed. If it is because it has lost the output, that is the error.
-func (c *Commit) ended(ctx context.Context, err error) error {
-	ctx = context.WithoutCancel(ctx)
-	if fenced := (*storage.FencedError)(nil); errors.As(c.lock.Prove(ctx), &fenced) {
-		err = fenced
-	}
-	return errors.Join(err, c.Close(ctx))
 }
 
 func (c *Commit) begin(ctx context.Context) (err error) {
@@ -178,9 +169,6 @@ func (c *Commit) Staged() output.Folder {
 	return output.Folder{Dir: storage.Join(c.staging, workDir), Opaque: !c.swaps}
 }
 
-// Prove returns a *storage.FencedError if the output is another run's by now.
-func (c *Commit) Prove(ctx context.Context) error { return c.lock.Prove(ctx) }
-
 // Publish makes the staged files the output: those of the manifest, which must all be there, and the
 // record of the run. The fingerprint tells what a later run must be asked to be the same. Once nil is
 // returned the output is this run's, whatever happens.
@@ -202,9 +190,6 @@ func (c *Commit) Publish(ctx context.Context, fingerprint string, m *records.Man
 	}
 	if errors.Is(err, errors.ErrUnsupported) {
 		err = c.sealAndFill(ctx, s)
-	}
-	if fenced := (*storage.FencedError)(nil); err != nil && errors.As(c.lock.Prove(ctx), &fenced) {
-		return fenced
 	}
 	c.committed = err == nil
 	return err
@@ -244,16 +229,11 @@ func (c *Commit) finish(ctx context.Context, m *records.Manifest, run *records.R
 		files = append(files, sealedFile{Name: name, Size: info.Size})
 		return nil
 	}
-	err = take(output.ManifestFile, -1)
-	for _, f := range m.Files {
-		err = errors.Join(err, take(f.Path, f.Bytes))
-		if err != nil {
-			break
+	all := append([]records.ManifestFile{{Path: output.ManifestFile, Bytes: -1}}, m.Files...)
+	for _, f := range append(all, records.ManifestFile{Path: output.RunFile, Bytes: -1}, records.ManifestFile{Path: output.SuccessFile, Bytes: -1}) {
+		if err := take(f.Path, f.Bytes); err != nil {
+			return nil, err
 		}
-	}
-	err = errors.Join(err, take(output.RunFile, -1), take(output.SuccessFile, -1))
-	if err != nil {
-		return nil, err
 	}
 	if len(there.files) > len(files) {
 		return nil, fmt.Errorf("%s holds %d files, where %d were written; run again once nothing else writes there", staged.Dir, len(there.files), len(files))
@@ -261,37 +241,42 @@ func (c *Commit) finish(ctx context.Context, m *records.Manifest, run *records.R
 	return files, c.syncing.Sync(ctx, there.paths()...)
 }
 
-// Fail writes the record of a run that failed and the named files that it has staged: into the output, if none is
-// finished there, or else beside it. It returns where.
-func (c *Commit) Fail(ctx context.Context, run *records.Run, names []string) (folder string, err error) {
-	if err := c.lock.Prove(ctx); err != nil {
-		return "", err
-	}
-	folder = c.Dir
+// FailedFolder is where the record of this run goes if it fails: the output, if none is finished there,
+// or else a folder beside it.
+func (c *Commit) FailedFolder() string {
 	if c.seen.finished || !c.removes {
-		folder = FailedDir(c.Dir)
+		return FailedDir(c.Dir)
 	}
+	return c.Dir
+}
+
+// Fail writes the record of a run that failed, and the named files that it has staged, to FailedFolder.
+func (c *Commit) Fail(ctx context.Context, run *records.Run, names []string) error {
+	if err := c.lock.Prove(ctx); err != nil {
+		return err
+	}
+	folder := c.FailedFolder()
 	s, err := look(ctx, folder, c.stale...)
 	if err != nil {
-		return "", err
+		return err
 	}
 	if err := s.refuse(false); err != nil {
-		return "", err
+		return err
 	}
 	// The names of all that is there are in run.json at every moment, so that the next run knows them.
 	if err := c.moveRecord(ctx, folder, run, append(s.names(), names...)); err != nil {
-		return "", err
+		return err
 	}
 	if err := s.remove(ctx, output.RunFile); err != nil {
-		return "", err
+		return err
 	}
 	staged := c.Staged()
 	for _, name := range names {
 		if err := c.store.Move(ctx, staged.Path(name), storage.Join(folder, name)); err != nil {
-			return "", err
+			return err
 		}
 	}
-	return folder, c.moveRecord(ctx, folder, run, names)
+	return c.moveRecord(ctx, folder, run, names)
 }
 
 // moveRecord writes the record of a run that left files, and moves it to its place, as only who has the lock can.
@@ -307,9 +292,22 @@ func (c *Commit) moveRecord(ctx context.Context, folder string, run *records.Run
 // FailedDir is the folder beside the output dir for the record of a run that failed.
 func FailedDir(dir string) string { return dir + ".failed" }
 
-// Close removes what the run has staged and lets the output go. Once the run has published, nothing
-// that goes wrong is more than a warning.
-func (c *Commit) Close(ctx context.Context) error {
+// Close removes what the run has staged, lets the output go, and returns what the run ended with: err, or a
+// *storage.FencedError if that is because the output is another run's by now. Once the run has published, nothing that
+// goes wrong is more than a warning.
+func (c *Commit) Close(ctx context.Context, err error) error {
+	if fenced := (*storage.FencedError)(nil); err != nil && errors.As(c.lock.Prove(ctx), &fenced) {
+		err = fenced
+	}
+	if left := c.close(ctx); left != nil && c.committed {
+		c.Warn("the output is whole, but not all could be tidied up: %v", left)
+	} else {
+		err = errors.Join(err, left)
+	}
+	return err
+}
+
+func (c *Commit) close(ctx context.Context) error {
 	var errs []error
 	if c.syncing != nil {
 		errs = append(errs, c.syncing.Close())
@@ -320,17 +318,15 @@ func (c *Commit) Close(ctx context.Context) error {
 	if c.committed {
 		errs = append(errs, c.tidy(ctx))
 	}
-	errs = append(errs, c.lock.Release())
+	// Another's lock has been told of.
+	if err := c.lock.Release(); !errors.As(err, new(*storage.FencedError)) {
+		errs = append(errs, err)
+	}
 	storage.RemoveEmpty(ctx, storage.Join(c.Dir, belowDir))
 	if c.seen == nil || len(c.seen.files) == 0 {
 		storage.RemoveEmpty(ctx, c.Dir) // it is then as it was
 	}
-	err := errors.Join(errs...)
-	if err != nil && c.committed {
-		c.Warn("the output is whole, but not all could be tidied up: %v", err)
-		return nil
-	}
-	return err
+	return errors.Join(errs...)
 }
 
 // tidy removes what a finished output makes pointless.

@@ -60,8 +60,7 @@ func (e edition) run(ctx context.Context, o commit.Options) error {
 	if err != nil {
 		return err
 	}
-	err = e.build(ctx, c, o.Run)
-	return errors.Join(err, c.Close(context.WithoutCancel(ctx)))
+	return c.Close(context.WithoutCancel(ctx), e.build(ctx, c, o.Run))
 }
 
 var errFailed = errors.New("the job failed")
@@ -79,7 +78,7 @@ func (e edition) build(ctx context.Context, c *commit.Commit, run string) error 
 	record := &records.Run{Status: "done", Job: run, Formats: records.Formats{Tables: records.Tables}}
 	if e["fails"] != "" {
 		record.Status, record.Exit = "failed", 1
-		_, err := c.Fail(ctx, record, []string{"rejected/part-00000-of-00001.parquet"})
+		err := c.Fail(ctx, record, []string{"rejected/part-00000-of-00001.parquet"})
 		return errors.Join(errFailed, err)
 	}
 	return c.Publish(ctx, e.fingerprint(), e.manifest(), record)

@@ -183,7 +183,7 @@ func TestForeignMeanwhile(t *testing.T) {
 			if refused := (*commit.RefusedError)(nil); !errors.As(publish(t, c, second), &refused) {
 				t.Errorf("%s, %s: published", way, what)
 			}
-			if err := c.Close(t.Context()); err != nil {
+			if err := c.Close(t.Context(), nil); err != nil {
 				t.Error(err)
 			}
 			delete(before, ".lock")
@@ -250,7 +250,7 @@ func TestStagedFilesAreChecked(t *testing.T) {
 			if err := publish(t, c, second); err == nil {
 				t.Errorf("%s, %s: published", way, what)
 			}
-			if err := c.Close(t.Context()); err != nil {
+			if err := c.Close(t.Context(), nil); err != nil {
 				t.Error(err)
 			}
 			if err := check(t.Context(), dir, first); err != nil {
@@ -278,7 +278,7 @@ func TestLateWorker(t *testing.T) {
 		if err := write(); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("%s: error %v", way, err)
 		}
-		if err := c.Close(t.Context()); err != nil {
+		if err := c.Close(t.Context(), nil); err != nil {
 			t.Fatal(err)
 		}
 		if err := write(); !errors.Is(err, fs.ErrNotExist) {
@@ -470,16 +470,16 @@ func TestTempIsRemoved(t *testing.T) {
 			t.Errorf("%s: %v", way, err)
 		}
 		fenced := (*storage.FencedError)(nil)
-		if err := publish(t, c, first); err == nil {
+		err = publish(t, c, first)
+		if err == nil {
 			t.Errorf("%s: a run published that had lost the output", way)
 		}
-		if err := c.Prove(t.Context()); !errors.As(err, &fenced) {
+		if err := c.Fail(t.Context(), &records.Run{}, nil); !errors.As(err, &fenced) {
 			t.Errorf("%s: %v", way, err)
 		}
-		if _, err := c.Fail(t.Context(), &records.Run{}, nil); !errors.As(err, &fenced) {
+		if err := c.Close(t.Context(), err); !errors.As(err, &fenced) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v", way, err)
 		}
-		_ = c.Close(t.Context())
 		if err := check(t.Context(), dir, second); err != nil {
 			t.Errorf("%s: %v", way, err)
 		}

@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/neardup/neardup/io/sink"
 	"github.com/neardup/neardup/io/source"
@@ -46,9 +47,10 @@ type Config struct {
 	job.Running
 	job.Remote
 
-	DryRun      bool `help:"Plan only: list, sample, choose, print." group:"Run"`
-	Overwrite   bool `help:"Replace a finished output." group:"Run"`
-	ForceUnlock bool `help:"Take the output's lock from a run that is gone." group:"Run"`
+	DryRun      bool          `help:"Plan only: list, sample, choose, print." group:"Run"`
+	Overwrite   bool          `help:"Replace a finished output once the new one is whole; until then the old one stays." group:"Run"`
+	WaitLock    time.Duration `default:"0s" placeholder:"DURATION" help:"Wait that long for another run's lock on the output before giving up, as in 90s or 2h (default: ${default})." group:"Run"`
+	ForceUnlock bool          `help:"Take the output from the run that holds it; that run then stops at its next step with status 3." group:"Run"`
 
 	// CellBytes is the size of the shingle sets that are compared at once in large components;
 	// results do not depend on it. 0: by --memory.
@@ -115,6 +117,8 @@ func (c *Config) validate() error {
 		return job.Usage("--measure-recall: --method exact looks for copies only, and finds them all")
 	case c.MeasureRecall > 0 && !c.writes(output.Pairs):
 		return job.Usage("--measure-recall looks for pairs in the table pairs; add it to --write")
+	case c.WaitLock < 0:
+		return job.Usage("--wait-lock %v: must be at least 0s", c.WaitLock)
 	case c.PairBudget < 1:
 		return job.Usage("--pair-budget %d: must be at least 1", c.PairBudget)
 	case !c.Runner.OnCluster() && c.JobServer+c.Environment+c.WorkerBin != "":
@@ -154,8 +158,8 @@ func (c *Config) parameters() records.Parameters {
 		Memory: int64(c.Memory), Method: string(c.Method), MinWords: c.MinWords, Normalize: c.Normalize.String(),
 		Output: c.Output, Overwrite: c.Overwrite, PairBudget: c.PairBudget, Recall: c.Recall, Rows: c.Rows,
 		Runner: string(c.Runner), Seed: c.Seed, Shingle: c.Shingle.String(), Signature: string(c.Signature),
-		TempDir: c.TempDir, Text: c.Text, Threshold: c.Threshold.Float(), WorkerBinary: c.WorkerBin,
-		Workers: c.Workers, Write: write,
+		TempDir: c.TempDir, Text: c.Text, Threshold: c.Threshold.Float(), WaitLock: c.WaitLock.String(),
+		WorkerBinary: c.WorkerBin, Workers: c.Workers, Write: write,
 	}
 }
 

@@ -65,6 +65,9 @@ func (e *TooManyUnreadableError) Error() string {
 	return fmt.Sprintf("%v; %s; mend them, or accept them with --max-rejected %d", e.ReadTotals, see, e.Unreadable)
 }
 
+// Status is the exit status.
+func (*TooManyUnreadableError) Status() int { return 4 }
+
 // run is one run of the job, from the lock to _SUCCESS.
 type run struct {
 	config Config
@@ -225,7 +228,7 @@ func (r *run) recovered(ctx context.Context, fingerprint string) (bool, error) {
 func (r *run) fingerprint() string {
 	asked := r.record.Parameters
 	// How it is done does not matter.
-	asked.DryRun, asked.ForceUnlock, asked.Overwrite, asked.Workers, asked.Memory, asked.TempDir = false, false, false, 0, 0, ""
+	asked.DryRun, asked.ForceUnlock, asked.Overwrite, asked.Workers, asked.Memory, asked.TempDir, asked.WaitLock = false, false, false, 0, 0, "", ""
 	asked.Runner, asked.JobServer, asked.Environment, asked.WorkerBinary = "", "", "", ""
 	hash := sha256.New()
 	encoder := json.NewEncoder(hash)
@@ -263,48 +266,52 @@ func (r *run) cause(ctx context.Context, err error) error {
 	return exceeded
 }
 
-// close ends the run. It writes what went wrong, if the run had begun and the output is still its own, and leaves
-// no temporary files.
+// close ends the run. If it had begun and failed, what went wrong is written, and no temporary files are left.
 func (r *run) close(ctx context.Context, err error) error {
-	if err != nil {
-		if fenced := r.commit.Prove(ctx); fenced != nil {
-			err = fenced // and the rest follows from that
-		} else if r.begun {
-			err = errors.Join(err, r.fail(ctx, err))
-		}
+	if err != nil && r.begun {
+		err = errors.Join(err, r.fail(ctx, err))
 	}
-	return refused(errors.Join(err, r.commit.Close(ctx)))
+	return refused(r.commit.Close(ctx, err))
 }
 
 // fail writes the record of a run that failed.
 func (r *run) fail(ctx context.Context, err error) error {
 	r.measure()
-	r.record.Status, r.record.Error, r.record.Exit = "failed", err.Error(), job.Status(err)
-	if pipeline := (*job.PipelineError)(nil); errors.As(err, &pipeline) {
-		r.record.Error = pipeline.Unwrap().Error()
-	}
 	var names []string
 	exceeded := (*TooManyUnreadableError)(nil)
 	if errors.As(err, &exceeded) {
 		r.record.Counts = records.Counts{Records: exceeded.Records, Unreadable: exceeded.Unreadable}
-		shards := r.plan.Listing.Inputs.Shards
-		for shard := range shards {
-			if r.config.writes(output.Rejected) {
+		if r.config.writes(output.Rejected) {
+			exceeded.Rejected = storage.Join(r.shown(r.commit.FailedFolder()), string(output.Rejected))
+			shards := r.plan.Listing.Inputs.Shards
+			for shard := range shards {
 				names = append(names, output.TableFile(output.Rejected, int64(shard), shards))
 			}
 		}
 	}
-	folder, err := r.commit.Fail(ctx, &r.record, names)
-	if err != nil {
+	r.record.Status, r.record.Error, r.record.Exit = "failed", err.Error(), job.Status(err)
+	if pipeline := (*job.PipelineError)(nil); errors.As(err, &pipeline) {
+		r.record.Error = pipeline.Unwrap().Error()
+	}
+	if err := r.commit.Fail(ctx, &r.record, names); err != nil {
 		return fmt.Errorf("no record of this run was left: %w", err)
 	}
-	if exceeded != nil && len(names) > 0 {
-		exceeded.Rejected = storage.Join(folder, string(output.Rejected))
-	}
-	if folder != r.output {
-		r.warn("%s is as it was; what is known of this run is in %s", r.output, folder)
+	if folder := r.commit.FailedFolder(); folder != r.output {
+		r.warn("%s is as it was; what is known of this run is in %s", r.shown(r.output), r.shown(folder))
 	}
 	return nil
+}
+
+// shown is the output, or the folder for the record of a run that failed, as the user calls it.
+func (r *run) shown(folder string) string {
+	called := storage.Join(r.config.Output)
+	if abs, err := storage.Abs(called); err != nil || abs != r.output {
+		return folder // it has a link in it
+	}
+	if folder != r.output {
+		return commit.FailedDir(called)
+	}
+	return called
 }
 
 // measure records what the run has taken.

@@ -11,7 +11,7 @@ import (
 
 // lock says how the output's lock is taken.
 func (c *Config) lock() storage.LockOptions {
-	return storage.LockOptions{Force: c.ForceUnlock, Waiting: func(held *storage.LockedError) {
+	return storage.LockOptions{Force: c.ForceUnlock, Wait: c.WaitLock, Waiting: func(held *storage.LockedError) {
 		slog.Info("waiting for the output", "held by", held.Owner.Job)
 	}}
 }

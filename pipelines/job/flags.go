@@ -169,12 +169,15 @@ func join[T ~string](values []T, separator string) string {
 	return strings.Join(names, separator)
 }
 
-// UsageError is a mistake in what was asked: exit status 2.
+// UsageError is a mistake in what was asked.
 type UsageError struct{ Err error }
 
 func (e *UsageError) Error() string { return e.Err.Error() }
 
 func (e *UsageError) Unwrap() error { return e.Err }
+
+// Status is the exit status.
+func (e *UsageError) Status() int { return 2 }
 
 // Usage returns a *UsageError.
 func Usage(format string, args ...any) error {

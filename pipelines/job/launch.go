@@ -3,6 +3,7 @@ package job
 import (
 	"context"
 	"errors"
+	"io"
 	"math"
 	"strings"
 	"time"
@@ -48,7 +49,7 @@ func (r *Running) grace() time.Duration {
 }
 
 // await returns what do returns or, when ctx is done and do does not end in time, ctx's error:
-// neither a read of standard input nor prism in the middle of a bundle can be stopped.
+// neither opening a pipe nor prism in the middle of a bundle can be stopped.
 func await[T any](ctx context.Context, grace time.Duration, do func() (T, error)) (T, error) {
 	type returned struct {
 		value T
@@ -70,6 +71,19 @@ func await[T any](ctx context.Context, grace time.Duration, do func() (T, error)
 	}
 	var none T
 	return none, ctx.Err()
+}
+
+// Patient returns a reader of r whose reads end when ctx is done: what waits for a terminal or a pipe may
+// wait for ever.
+func Patient(ctx context.Context, r io.Reader) io.Reader { return patient{ctx, r} }
+
+type patient struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+func (p patient) Read(b []byte) (int, error) {
+	return await(p.ctx, 0, func() (int, error) { return p.r.Read(b) })
 }
 
 // PipelineError is the error of a step, as the runner reports it: Error gives the step's own

@@ -8,10 +8,13 @@ import (
 	"github.com/neardup/neardup/io/storage"
 )
 
-// OutputExistsError says that an output is there already, or in use: exit status 3.
+// OutputExistsError says that an output is there already, or in use.
 type OutputExistsError struct{ Reason string }
 
 func (e *OutputExistsError) Error() string { return e.Reason }
+
+// Status is the exit status.
+func (e *OutputExistsError) Status() int { return 3 }
 
 // CheckOutputNotInInput refuses an output below an input folder, or where a pattern looks, which the next run would read.
 func CheckOutputNotInInput(ctx context.Context, inputs []string, output string) error {

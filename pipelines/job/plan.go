@@ -98,7 +98,7 @@ func spoolStdin(ctx context.Context, in *Input, file string) error {
 		return Usage("standard input has no name to tell its format; give --format")
 	}
 	_, err := storage.WriteBelow(ctx, storage.Dir(file), file, func(w io.Writer) error {
-		_, err := io.Copy(w, in.Stdin)
+		_, err := io.Copy(w, Patient(ctx, in.Stdin))
 		return err
 	})
 	return err

@@ -167,7 +167,7 @@ func (r *run) do(ctx context.Context) (*records.Answer, error) {
 func (r *run) readText(ctx context.Context) (text []byte, err error) {
 	r.answer.Of = r.config.File
 	limit := int64(r.config.MaxDocBytes)
-	if text, err = io.ReadAll(io.LimitReader(r.config.Content, limit+1)); err != nil {
+	if text, err = io.ReadAll(io.LimitReader(job.Patient(ctx, r.config.Content), limit+1)); err != nil {
 		return nil, err
 	}
 	if int64(len(text)) > limit {

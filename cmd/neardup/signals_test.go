@@ -1,0 +1,238 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/neardup/neardup/internal/corpusgen"
+	"github.com/neardup/neardup/pipelines/job"
+)
+
+// process is a neardup in a folder of its own, which also has its temporary files.
+type process struct {
+	*exec.Cmd
+	t              *testing.T
+	stdout, stderr bytes.Buffer
+	lines          *bufio.Scanner // of stderr, for what waits for one
+}
+
+// prepare makes a process that is not started yet, and ends with the test.
+func prepare(t *testing.T, name string, args ...string) *process {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	t.Cleanup(cancel)
+	p := &process{Cmd: exec.CommandContext(ctx, name, args...), t: t}
+	p.Dir = t.TempDir()
+	p.Env = append(os.Environ(), "TMPDIR="+p.Dir)
+	p.Stdout = &p.stdout
+	stderr, err := p.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.lines = bufio.NewScanner(io.TeeReader(stderr, &p.stderr))
+	return p
+}
+
+func (p *process) start() *process {
+	p.t.Helper()
+	if err := p.Start(); err != nil {
+		p.t.Fatal(err)
+	}
+	return p
+}
+
+// reading starts the process, and returns when it is reading standard input, which does not end before
+// what is returned is closed.
+func (p *process) reading() io.Closer {
+	p.t.Helper()
+	in, err := p.StdinPipe()
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	p.start()
+	const more = 1 << 18 // than a pipe holds
+	if _, err := in.Write(documents(p.t, more)); err != nil {
+		p.t.Fatal(err)
+	}
+	return in
+}
+
+// documents are at least so many bytes of them.
+func documents(t *testing.T, size int) []byte {
+	t.Helper()
+	var all bytes.Buffer
+	if err := corpusgen.Write(&all, corpusgen.Spec{Documents: size / 200}); err != nil {
+		t.Fatal(err)
+	}
+	if all.Len() < size {
+		t.Fatalf("%d bytes of documents, want %d", all.Len(), size)
+	}
+	return all.Bytes()
+}
+
+// said returns when a line on stderr has the text.
+func (p *process) said(text string) {
+	p.t.Helper()
+	for p.lines.Scan() {
+		if strings.Contains(p.lines.Text(), text) {
+			return
+		}
+	}
+	p.t.Fatalf("nothing says %q in\n%s", text, &p.stderr)
+}
+
+func (p *process) signal(s os.Signal) {
+	p.t.Helper()
+	if err := p.Process.Signal(s); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// ended waits for the end of the process, and returns what it wrote to stderr and how it ended.
+func (p *process) ended() (stderr string, status syscall.WaitStatus) {
+	p.t.Helper()
+	for p.lines.Scan() {
+		continue
+	}
+	err := p.Wait()
+	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
+		p.t.Fatal(err)
+	}
+	return p.stderr.String(), p.ProcessState.Sys().(syscall.WaitStatus)
+}
+
+// left are the names that must not be left in the folder of an unfinished run, or below.
+func (p *process) left() (names []string) {
+	p.t.Helper()
+	err := filepath.WalkDir(p.Dir, func(path string, _ os.DirEntry, err error) error {
+		name := filepath.Base(path)
+		if path != p.Dir && (strings.HasPrefix(name, ".") || strings.HasPrefix(name, "neardup") || name == "_SUCCESS") {
+			names = append(names, path)
+		}
+		return err
+	})
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return names
+}
+
+var signals = map[syscall.Signal]int{syscall.SIGHUP: 129, syscall.SIGINT: 130, syscall.SIGQUIT: 131, syscall.SIGTERM: 143}
+
+// Each signal has its exit status, and leaves nothing: neither while standard input waits for more nor
+// while the pipeline runs.
+func TestInterrupted(t *testing.T) {
+	in := filepath.Join(t.TempDir(), "in.jsonl")
+	if err := os.WriteFile(in, documents(t, 1<<24), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for s, want := range signals {
+		for name, begin := range map[string]func() *process{
+			"dedup -": func() *process {
+				p := prepare(t, "neardup", "dedup", "-", "--format=jsonl", "-o", "out")
+				p.reading()
+				return p
+			},
+			"query --file -": func() *process {
+				p := prepare(t, "neardup", "query", in, "--file=-")
+				p.reading()
+				return p
+			},
+			"dedup": func() *process {
+				p := prepare(t, "neardup", "dedup", in, "-o", "out", "-v").start()
+				p.said("pipeline started")
+				return p
+			},
+		} {
+			p := begin()
+			p.signal(s)
+			stderr, status := p.ended()
+			if status.ExitStatus() != want || !strings.Contains(stderr, "neardup: interrupted by "+interrupts[s]) {
+				t.Errorf("%s, %v: exit status %d, want %d; it says\n%s", name, s, status.ExitStatus(), want, stderr)
+			}
+			if left := p.left(); len(left) > 0 {
+				t.Errorf("%s, %v leaves %q", name, s, left)
+			}
+			if dumped := strings.Contains(stderr, "main.main()"); dumped != (s == syscall.SIGQUIT) {
+				t.Errorf("%s, %v: stacks of goroutines: %t\n%s", name, s, dumped, stderr)
+			}
+		}
+	}
+}
+
+// A second signal ends the process at once, here one that waits for whoever reads its JSON.
+func TestInterruptedTwice(t *testing.T) {
+	for s, exit := range signals {
+		p := prepare(t, "neardup", "dedup", "-", "--format=jsonl", "-o", "out", "--json")
+		p.Stdout = stuffed(t)
+		p.reading()
+		p.signal(syscall.SIGTERM)
+		p.said("stopping; interrupt again to end at once")
+		p.signal(s)
+		stderr, status := p.ended()
+		if s == syscall.SIGQUIT {
+			if status.ExitStatus() != exit {
+				t.Errorf("%v: exit status %d, want %d", s, status.ExitStatus(), exit)
+			}
+		} else if !status.Signaled() || status.Signal() != s {
+			t.Errorf("%v does not end the process: status %d", s, status.ExitStatus())
+		}
+		if strings.Contains(stderr, "interrupted by") {
+			t.Errorf("%v: the run went on to its end:\n%s", s, stderr)
+		}
+	}
+}
+
+// stuffed returns a pipe that takes no more before somebody reads it.
+func stuffed(t *testing.T) *os.File {
+	t.Helper()
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { r.Close(); w.Close() })
+	if err := w.SetWriteDeadline(time.Now().Add(10 * time.Millisecond)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Write(make([]byte, 1<<20)); !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Fatalf("the pipe is not full: %v", err)
+	}
+	return w
+}
+
+// What nohup starts lives on when its terminal is closed.
+func TestNohup(t *testing.T) {
+	p := prepare(t, "sh", "-c", `trap "" HUP; exec neardup dedup - --format=jsonl -o out`)
+	in := p.reading()
+	p.signal(syscall.SIGHUP)
+	if err := in.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if stderr, status := p.ended(); status != 0 {
+		t.Errorf("status %d: %s", status, stderr)
+	}
+}
+
+// The signals have the names and numbers of the system.
+func TestInterruption(t *testing.T) {
+	var told []job.InterruptedError
+	for s := range interrupts {
+		told = append(told, *interruption(s))
+	}
+	slices.SortFunc(told, func(a, b job.InterruptedError) int { return a.Number - b.Number })
+	want := []job.InterruptedError{{Signal: "SIGHUP", Number: 1}, {Signal: "SIGINT", Number: 2}, {Signal: "SIGQUIT", Number: 3}, {Signal: "SIGTERM", Number: 15}}
+	if !slices.Equal(told, want) {
+		t.Errorf("%v, want %v", told, want)
+	}
+}

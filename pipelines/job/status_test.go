@@ -1,0 +1,95 @@
+package job
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/neardup/neardup/io/storage"
+)
+
+func TestStatus(t *testing.T) {
+	for _, c := range []struct {
+		err  error
+		want int
+	}{
+		{nil, 0},
+		{errors.New("broken"), 1},
+		{context.Canceled, 1},
+		{fmt.Errorf("job.toml:3: %w", Usage("--recall 1")), 2},
+		{&OutputExistsError{"out"}, 3},
+		{errors.Join(&InterruptedError{"SIGTERM", 15}, errors.New("broken")), 143},
+		{&PipelineError{&InterruptedError{"SIGINT", 2}}, 130},
+	} {
+		if got := Status(c.err); got != c.want {
+			t.Errorf("%v: %d, want %d", c.err, got, c.want)
+		}
+	}
+}
+
+// An error that says only that the context ended gives way to the reason why it did, and no other does.
+func TestCause(t *testing.T) {
+	why, broken := &InterruptedError{"SIGHUP", 1}, errors.New("broken")
+	ended, end := context.WithCancelCause(context.Background())
+	end(why)
+	for _, c := range []struct {
+		ctx       context.Context
+		err, want error
+	}{
+		{ended, nil, nil},
+		{ended, context.Canceled, why},
+		{ended, &PipelineError{fmt.Errorf("step: %w", context.Canceled)}, why},
+		{ended, broken, broken},
+		{context.Background(), nil, nil},
+		{context.Background(), broken, broken},
+		{context.Background(), context.Canceled, context.Canceled},
+	} {
+		if got := Cause(c.ctx, c.err); got != c.want {
+			t.Errorf("%v, %v: %v, want %v", c.ctx.Err(), c.err, got, c.want)
+		}
+	}
+}
+
+// Copying standard input ends with its context, too.
+func TestSpoolInterrupted(t *testing.T) {
+	r, w := io.Pipe()
+	defer w.Close()
+	ctx, cancel := context.WithCancel(context.Background())
+	go func() {
+		w.Write([]byte("one"))
+		cancel()
+	}()
+	in := &Input{Inputs: []string{"-"}, Format: "lines", Stdin: r}
+	temp := filepath.Join(t.TempDir(), "run")
+	if err := storage.Begin(t.Context(), temp, true); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(temp, "stdin")
+	if err := spoolStdin(ctx, in, file); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	if _, err := os.Stat(file); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("half of it is there: %v", err)
+	}
+}
+
+// A read that waits for ever ends with its context.
+func TestPatient(t *testing.T) {
+	r, w := io.Pipe()
+	defer w.Close()
+	go w.Write([]byte("one"))
+	ctx, cancel := context.WithCancel(context.Background())
+	text := make([]byte, len("one"))
+	if _, err := io.ReadFull(Patient(ctx, r), text); err != nil || string(text) != "one" {
+		t.Errorf("%q, %v", text, err)
+	}
+	cancel()
+	if _, err := Patient(ctx, r).Read(text); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+}
