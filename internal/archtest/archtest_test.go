@@ -175,6 +175,12 @@ var layers = []layer{
 		why:      "a job file sets flags, of whatever job",
 	},
 	{
+		packages: []string{"internal/lossy"},
+		may:      []string{"github.com/hanwen/go-fuse/v2/fuse", "golang.org/x/sys/unix"},
+		never:    []string{beamPath + "...", module + "..."},
+		why:      "a file system knows nothing of what is tested on it",
+	},
+	{
 		packages: []string{"internal/..."},
 		may:      []string{beamPath + "...", module + "records", module + "internal/...", module + "runners/...", "google.golang.org/grpc/grpclog"},
 		why:      "internal packages serve the others",
