@@ -136,6 +136,8 @@ func New(options Options) *System {
 	}
 	for _, node := range s.inodes {
 		node.sync()
+		// The power was off for a while: what it holds is older than anything that is still at work.
+		node.modified = node.modified.Add(-time.Hour)
 	}
 	return s
 }

@@ -3,6 +3,7 @@ package storage
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"os"
 	"sync"
 	"syscall"
@@ -76,15 +77,16 @@ func (s fileSyncs) Sync(ctx context.Context, paths ...string) error {
 	return failed()
 }
 
+// path syncs one. Some FUSE and network file systems do not sync folders, and one that may not be read cannot be.
 func (s fileSyncs) path(path string) error {
 	f, err := os.Open(path)
-	if err != nil {
-		return err
+	if err == nil {
+		err = errors.Join(s(f), f.Close())
 	}
-	defer f.Close()
-	err = s(f)
-	if info, statErr := f.Stat(); statErr == nil && info.IsDir() && errors.Is(err, syscall.EINVAL) {
-		return nil // some FUSE and network file systems do not sync folders
+	if err != nil && (errors.Is(err, syscall.EINVAL) || errors.Is(err, fs.ErrPermission)) {
+		if info, statErr := os.Stat(path); statErr == nil && info.IsDir() {
+			return nil
+		}
 	}
 	return err
 }

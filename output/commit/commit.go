@@ -413,6 +413,16 @@ func (c *Commit) probe(ctx context.Context) error {
 	return nil
 }
 
+// andAbove are a folder and all above it, some of which may be as new as it is.
+func andAbove(folder string) []string {
+	folders := []string{folder}
+	for storage.IsLocal(folder) && storage.Dir(folder) != folder {
+		folder = storage.Dir(folder)
+		folders = append(folders, folder)
+	}
+	return folders
+}
+
 // swap lets the staged folder take the output's place. The error is errors.ErrUnsupported if it cannot; it is then
 // in outDir.
 func (c *Commit) swap(ctx context.Context, files []sealedFile) error {
@@ -434,7 +444,7 @@ func (c *Commit) swap(ctx context.Context, files []sealedFile) error {
 	if err := c.lock.Twin(ctx, storage.Join(out, output.LockFile)); err != nil {
 		return err
 	}
-	if err := c.syncing.Sync(ctx, out, c.staging, parent); err != nil {
+	if err := c.syncing.Sync(ctx, append([]string{out}, andAbove(c.staging)...)...); err != nil {
 		return err
 	}
 	now, err := look(ctx, c.Dir, c.stale...)

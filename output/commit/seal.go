@@ -101,7 +101,7 @@ func (c *Commit) sealAndFill(ctx context.Context, s *seal) error {
 	if err != nil {
 		return err
 	}
-	if err := c.syncing.Sync(ctx, path, c.staging, storage.Dir(c.staging), storage.Dir(storage.Dir(c.staging))); err != nil {
+	if err := c.syncing.Sync(ctx, append([]string{path}, andAbove(c.staging)...)...); err != nil {
 		return err
 	}
 	published, err := c.fill(ctx, s, c.syncing)
