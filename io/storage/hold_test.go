@@ -367,46 +367,50 @@ func TestTakenOverAtOnce(t *testing.T) {
 	}{
 		"taken over": {"thief", "thief"}, "let go": {"", ""}, "stopped": {"stopped", "mine"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			local, err := storage.At("/")
-			if err != nil {
+		for _, force := range []bool{false, true} {
+			t.Run(fmt.Sprint(name, ", force ", force), func(t *testing.T) { takenOverAtOnce(t, tt.job, tt.who, force) })
+		}
+	}
+}
+
+func takenOverAtOnce(t *testing.T, job, who string, force bool) {
+	local, err := storage.At("/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tries := 0
+	var thief storage.Hold
+	storage.Register("thief://", mounted{local, "thief://", "", func(path string) {
+		info, err := storage.Stat(t.Context(), path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch tries++; {
+		case tries == 1:
+			if thief, err = holder(t).Hold(t.Context(), path, info.Version); err != nil {
 				t.Fatal(err)
 			}
-			folder := t.TempDir()
-			tries := 0
-			var thief storage.Hold
-			storage.Register("thief://", mounted{local, "thief://", "", func(path string) {
-				info, err := storage.Stat(t.Context(), path)
-				if err != nil {
-					t.Fatal(err)
-				}
-				switch tries++; {
-				case tries == 1:
-					if thief, err = holder(t).Hold(t.Context(), path, info.Version); err != nil {
-						t.Fatal(err)
-					}
-				case tries == 4 && tt.job == "thief":
-					text := func(w io.Writer) error { _, err := io.WriteString(w, `{"job":"thief","nonce":"T"}`); return err }
-					if _, err := thief.Replace(t.Context(), text); err != nil {
-						t.Error(err)
-					}
-				case tries == 4 && tt.job == "":
-					thief.Close()
-				}
-			}})
-			lock, former, err := storage.Acquire(t.Context(), onMount("thief://", filepath.Join(folder, ".lock")), "mine", storage.LockOptions{})
-			defer thief.Close()
-			var held *storage.LockedError
-			switch {
-			case tt.who == "" && (err != nil || former != nil):
-				t.Errorf("former %v, error %v", former, err)
-			case tt.who != "" && (!errors.As(err, &held) || held.Owner.Job != tt.who):
-				t.Errorf("error %v, want a LockedError of %s", err, tt.who)
+		case tries == 4 && job == "thief":
+			text := func(w io.Writer) error { _, err := io.WriteString(w, `{"job":"thief","nonce":"T"}`); return err }
+			if _, err := thief.Replace(t.Context(), text); err != nil {
+				t.Error(err)
 			}
-			if err == nil {
-				release(t, lock)
-			}
-		})
+		case tries == 4 && job == "":
+			thief.Close()
+		}
+	}})
+	path := onMount("thief://", filepath.Join(t.TempDir(), ".lock"))
+	lock, former, err := storage.Acquire(t.Context(), path, "mine", storage.LockOptions{Force: force})
+	defer thief.Close()
+	var held *storage.LockedError
+	switch {
+	case who == "" && (err != nil || former != nil):
+		t.Errorf("former %v, error %v", former, err)
+	case who != "" && (!errors.As(err, &held) || held.Owner.Job != who):
+		t.Errorf("error %v, want a LockedError of %s", err, who)
+	}
+	if err == nil {
+		release(t, lock)
 	}
 }
 
