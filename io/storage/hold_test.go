@@ -237,6 +237,30 @@ func TestHoldLosesItsPath(t *testing.T) {
 	}
 }
 
+// TestReplaceLocksFirst: what cannot be locked does not get the name.
+func TestReplaceLocksFirst(t *testing.T) {
+	path, hold, info := plantHold(t)
+	_, err := hold.Replace(t.Context(), func(io.Writer) error {
+		next, err := filepath.Glob(filepath.Join(filepath.Dir(path), ".neardup-*"))
+		if err != nil || len(next) != 1 {
+			t.Fatalf("being written: %q, %v", next, err)
+		}
+		f, err := os.Open(next[0])
+		if err != nil {
+			return err
+		}
+		t.Cleanup(func() { f.Close() })
+		return syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	})
+	if !errors.Is(err, storage.ErrPrecondition) {
+		t.Errorf("error %v, want ErrPrecondition", err)
+	}
+	if now, err := storage.Stat(t.Context(), path); err != nil || now.Version != info.Version {
+		t.Errorf("now %+v, was %+v, %v", now, info, err)
+	}
+	refuses(t, path)
+}
+
 // TestReplaceLeavesNoGap: nobody gets what is held while it is replaced, again and again.
 func TestReplaceLeavesNoGap(t *testing.T) {
 	path, hold, _ := plantHold(t)
@@ -259,7 +283,7 @@ func TestReplaceLeavesNoGap(t *testing.T) {
 			tries <- n
 		}()
 	}
-	for range 2000 {
+	for range 1000 {
 		if _, err := hold.Replace(t.Context(), nothing); err != nil {
 			t.Error(err)
 			break
