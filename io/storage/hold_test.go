@@ -237,6 +237,30 @@ func TestHoldLosesItsPath(t *testing.T) {
 	}
 }
 
+// TestReplaceLocksFirst: what cannot be locked does not get the name.
+func TestReplaceLocksFirst(t *testing.T) {
+	path, hold, info := plantHold(t)
+	_, err := hold.Replace(t.Context(), func(io.Writer) error {
+		next, err := filepath.Glob(filepath.Join(filepath.Dir(path), ".neardup-*"))
+		if err != nil || len(next) != 1 {
+			t.Fatalf("being written: %q, %v", next, err)
+		}
+		f, err := os.Open(next[0])
+		if err != nil {
+			return err
+		}
+		t.Cleanup(func() { f.Close() })
+		return syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	})
+	if !errors.Is(err, storage.ErrPrecondition) {
+		t.Errorf("error %v, want ErrPrecondition", err)
+	}
+	if now, err := storage.Stat(t.Context(), path); err != nil || now.Version != info.Version {
+		t.Errorf("now %+v, was %+v, %v", now, info, err)
+	}
+	refuses(t, path)
+}
+
 // TestReplaceLeavesNoGap: nobody gets what is held while it is replaced, again and again.
 func TestReplaceLeavesNoGap(t *testing.T) {
 	path, hold, _ := plantHold(t)
@@ -259,7 +283,7 @@ func TestReplaceLeavesNoGap(t *testing.T) {
 			tries <- n
 		}()
 	}
-	for range 2000 {
+	for range 1000 {
 		if _, err := hold.Replace(t.Context(), nothing); err != nil {
 			t.Error(err)
 			break
@@ -367,46 +391,50 @@ func TestTakenOverAtOnce(t *testing.T) {
 	}{
 		"taken over": {"thief", "thief"}, "let go": {"", ""}, "stopped": {"stopped", "mine"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			local, err := storage.At("/")
-			if err != nil {
+		for _, force := range []bool{false, true} {
+			t.Run(fmt.Sprint(name, ", force ", force), func(t *testing.T) { takenOverAtOnce(t, tt.job, tt.who, force) })
+		}
+	}
+}
+
+func takenOverAtOnce(t *testing.T, job, who string, force bool) {
+	local, err := storage.At("/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tries := 0
+	var thief storage.Hold
+	storage.Register("thief://", mounted{local, "thief://", "", func(path string) {
+		info, err := storage.Stat(t.Context(), path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch tries++; {
+		case tries == 1:
+			if thief, err = holder(t).Hold(t.Context(), path, info.Version); err != nil {
 				t.Fatal(err)
 			}
-			folder := t.TempDir()
-			tries := 0
-			var thief storage.Hold
-			storage.Register("thief://", mounted{local, "thief://", "", func(path string) {
-				info, err := storage.Stat(t.Context(), path)
-				if err != nil {
-					t.Fatal(err)
-				}
-				switch tries++; {
-				case tries == 1:
-					if thief, err = holder(t).Hold(t.Context(), path, info.Version); err != nil {
-						t.Fatal(err)
-					}
-				case tries == 4 && tt.job == "thief":
-					text := func(w io.Writer) error { _, err := io.WriteString(w, `{"job":"thief","nonce":"T"}`); return err }
-					if _, err := thief.Replace(t.Context(), text); err != nil {
-						t.Error(err)
-					}
-				case tries == 4 && tt.job == "":
-					thief.Close()
-				}
-			}})
-			lock, former, err := storage.Acquire(t.Context(), onMount("thief://", filepath.Join(folder, ".lock")), "mine", storage.LockOptions{})
-			defer thief.Close()
-			var held *storage.LockedError
-			switch {
-			case tt.who == "" && (err != nil || former != nil):
-				t.Errorf("former %v, error %v", former, err)
-			case tt.who != "" && (!errors.As(err, &held) || held.Owner.Job != tt.who):
-				t.Errorf("error %v, want a LockedError of %s", err, tt.who)
+		case tries == 4 && job == "thief":
+			text := func(w io.Writer) error { _, err := io.WriteString(w, `{"job":"thief","nonce":"T"}`); return err }
+			if _, err := thief.Replace(t.Context(), text); err != nil {
+				t.Error(err)
 			}
-			if err == nil {
-				release(t, lock)
-			}
-		})
+		case tries == 4 && job == "":
+			thief.Close()
+		}
+	}})
+	path := onMount("thief://", filepath.Join(t.TempDir(), ".lock"))
+	lock, former, err := storage.Acquire(t.Context(), path, "mine", storage.LockOptions{Force: force})
+	defer thief.Close()
+	var held *storage.LockedError
+	switch {
+	case who == "" && (err != nil || former != nil):
+		t.Errorf("former %v, error %v", former, err)
+	case who != "" && (!errors.As(err, &held) || held.Owner.Job != who):
+		t.Errorf("error %v, want a LockedError of %s", err, who)
+	}
+	if err == nil {
+		release(t, lock)
 	}
 }
 

@@ -155,7 +155,9 @@ func (local) Create(ctx context.Context, path string, cond If, write func(io.Wri
 
 // place fills a hidden file beside path and calls give, which gives it that name. If anything fails, nothing is
 // left but folders.
-func place(ctx context.Context, path, root string, write func(io.Writer) error, give func(temp string) (Info, error)) (info Info, err error) {
+func place(
+	ctx context.Context, path, root string, write func(io.Writer) error, give func(temp string) (Info, error),
+) (info Info, err error) {
 	defer func() {
 		if err != nil {
 			err = fmt.Errorf("writing %s: %w", path, err)

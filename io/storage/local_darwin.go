@@ -37,10 +37,11 @@ func syncsWhole(*os.File) (Syncing, bool) { return nil, false }
 // mountRoot reports whether the folder dir is where a file system is mounted.
 func mountRoot(dir string) (bool, error) { return onOtherDevice(dir) }
 
-// settable reports whether an extended attribute is a user's: not those that macOS gives each folder by who made it.
-func settable(name string) bool {
-	return !slices.Contains([]string{"com.apple.provenance", "com.apple.macl", "com.apple.quarantine", "com.apple.rootless"}, name)
-}
+// madeBy are the attributes that macOS gives each folder by who made it.
+var madeBy = []string{"com.apple.provenance", "com.apple.macl", "com.apple.quarantine", "com.apple.rootless"}
+
+// settable reports whether an extended attribute is a user's. Access lists are none on macOS, and are not copied.
+func settable(name string) bool { return !slices.Contains(madeBy, name) }
 
 // bootID differs between hosts, and between two starts of one.
 func bootID() string {

@@ -47,7 +47,8 @@ func onOwnDisk(path string) (bool, error) {
 	return slices.Contains(ownDisks, uint32(stat.Type)), nil
 }
 
-// syncsWhole returns a Syncing for the file system of the folder f, if its syncfs is known to tell of errors. It keeps f then.
+// syncsWhole returns a Syncing for the file system of the folder f, if its syncfs is known to tell of errors. It
+// keeps f then.
 func syncsWhole(f *os.File) (Syncing, bool) {
 	known, err := onOwnDisk(f.Name())
 	return systemSync{f}, err == nil && known && syncfsTells()
@@ -97,11 +98,12 @@ func mountRoot(dir string) (bool, error) {
 	return stat.Attributes&unix.STATX_ATTR_MOUNT_ROOT != 0, nil
 }
 
-// settable reports whether an extended attribute is a user's: access lists, labels and notes, but neither what a file
-// system keeps for itself, as trusted.overlay.opaque, nor what the kernel computes for each inode.
+// settable reports whether an extended attribute is a user's: access lists, labels and notes, but neither what a
+// file system keeps for itself, as trusted.overlay.opaque, nor what the kernel computes for each inode.
 func settable(name string) bool {
 	space, _, _ := strings.Cut(name, ".")
-	return slices.Contains([]string{"system", "user", "security"}, space) && name != "security.evm" && name != "security.ima"
+	kernels := name == "security.evm" || name == "security.ima"
+	return slices.Contains([]string{"system", "user", "security"}, space) && !kernels
 }
 
 // bootID differs between hosts, and between two starts of one.

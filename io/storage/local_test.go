@@ -2,9 +2,12 @@ package storage
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"sync"
+	"sync/atomic"
 	"testing"
 )
 
@@ -55,4 +58,31 @@ func TestStatFolder(t *testing.T) {
 	if _, err := (local{}).Stat(t.Context(), "missing"); errors.Is(err, folderError{}) || !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("nothing: error %v", err)
 	}
+}
+
+// TestMakeBelow: a root that comes and goes is never made.
+func TestMakeBelow(t *testing.T) {
+	root := filepath.Join(t.TempDir(), "root")
+	if err := os.Mkdir(root, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	var done atomic.Bool
+	var makers sync.WaitGroup
+	for maker := range 2 {
+		makers.Go(func() {
+			for i := 0; !done.Load(); i++ {
+				if _, err := makeBelow(root, filepath.Join(root, fmt.Sprint(maker), fmt.Sprint(i), "a/b/c/d/e/f")); err != nil && !errors.Is(err, fs.ErrNotExist) {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	for range 2000 {
+		if err := errors.Join(os.Rename(root, root+"2"), os.Rename(root+"2", root)); err != nil {
+			t.Error("it was made:", err)
+			break
+		}
+	}
+	done.Store(true)
+	makers.Wait()
 }

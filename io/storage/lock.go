@@ -27,8 +27,8 @@ type LockedError struct {
 }
 
 func (e *LockedError) Error() string {
-	return fmt.Sprintf("%s: held by job %s (process %d on %s, since %s); wait for it with --wait-lock, or stop it and give --force-unlock",
-		e.Path, e.Owner.Job, e.Owner.PID, e.Owner.Host, e.Owner.Since.Format(time.DateTime))
+	const text = "%s: held by job %s (process %d on %s, since %s); wait for it with --wait-lock, or stop it and give --force-unlock"
+	return fmt.Sprintf(text, e.Path, e.Owner.Job, e.Owner.PID, e.Owner.Host, e.Owner.Since.Format(time.DateTime))
 }
 
 // FencedError says that a lock is no longer its holder's.
@@ -40,7 +40,8 @@ type FencedError struct {
 
 func (e *FencedError) Error() string {
 	if e.By == nil {
-		return fmt.Sprintf("%s: the lock of job %s was removed while it ran; run again once no other job writes to the same output", e.Path, e.Job)
+		const text = "%s: the lock of job %s was removed while it ran; run again once no other job writes to the same output"
+		return fmt.Sprintf(text, e.Path, e.Job)
 	}
 	return fmt.Sprintf("%s: the lock of job %s was taken over by job %s (process %d on %s); run again once that has ended",
 		e.Path, e.Job, e.By.Job, e.By.PID, e.By.Host)

@@ -342,7 +342,10 @@ func handOver(t *testing.T, folder string) {
 }
 
 // TestTakenOver: a holder that was thought dead finds out, and neither renews nor removes its successor's lock.
-func TestTakenOver(t *testing.T) { onStores(t, takenOver) }
+func TestTakenOver(t *testing.T) {
+	onStores(t, takenOver)
+	onMounts(t, takenOver)
+}
 
 func takenOver(t *testing.T, folder string) {
 	path := storage.Join(folder, ".lock")

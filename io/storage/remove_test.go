@@ -60,7 +60,8 @@ func TestRemoveAllBeforeWriters(t *testing.T) {
 func TestRemoveAll(t *testing.T) {
 	plant(t, "a/x/y", "a~/old/z", "b/x", "b~", "c/x", "d~/x", "e/x", "file", "file~/x", "g~/x/y")
 	link(t, "c", "link")
-	for _, path := range []string{"a", "b/", "d", "e/x", "link", "file", "g~"} {
+	link(t, "nowhere", "dangling")
+	for _, path := range []string{"a", "b/", "d", "e/x", "link", "dangling", "file", "g~"} {
 		if err := storage.RemoveAll(t.Context(), path); err != nil {
 			t.Error(err)
 		}

@@ -64,8 +64,8 @@ type If struct {
 	Absent  bool   // nothing is at the path
 	Version string // what is at the path has this version; "" for any
 	// Root is the folder that path lies below, which must be there: it is not made, and the error is
-	// fs.ErrNotExist. What is made below it is as private as it is. It means nothing to Remove, and to stores without
-	// folders.
+	// fs.ErrNotExist. What is made below it is as private as it is. It means nothing to Remove, and to
+	// stores without folders.
 	Root string
 }
 

@@ -229,7 +229,7 @@ func (r *run) fingerprint() string {
 	asked := r.record.Parameters
 	// How it is done does not matter.
 	asked.DryRun, asked.ForceUnlock, asked.Overwrite, asked.Workers, asked.Memory, asked.TempDir, asked.WaitLock = false, false, false, 0, 0, "", ""
-	asked.Runner, asked.JobServer, asked.Environment, asked.WorkerBinary = "", "", "", ""
+	asked.Output, asked.Runner, asked.JobServer, asked.Environment, asked.WorkerBinary = "", "", "", "", ""
 	hash := sha256.New()
 	encoder := json.NewEncoder(hash)
 	_ = encoder.Encode(asked) // a hash never fails
