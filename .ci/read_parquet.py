@@ -99,7 +99,9 @@ def records_of(path):
 def main():
     out = pathlib.Path(sys.argv[1])
     markdown = (ROOT / "docs/formats.md").read_text()
-    check((out / "_SUCCESS").exists(), out, "has no _SUCCESS")
+    success = json.loads((out / "_SUCCESS").read_text())
+    digest = hashlib.sha256((out / "manifest.json").read_bytes()).hexdigest()
+    check(success["manifest"] == digest, "_SUCCESS names another manifest.json")
     run = json.loads((out / "run.json").read_text())
     manifest = json.loads((out / "manifest.json").read_text())
     check(run["status"] == "done", "status", run["status"])

@@ -31,19 +31,17 @@ func TestBracketsInNames(t *testing.T) {
 	temp := filepath.Join(root, "tmp[x]")
 	config := ask(t, path, "--temp-dir", temp, "--overwrite")
 	config.Output = filepath.Join(root, "out[1]")
+	const left = ".out[1].neardup-20260102-030405-0a1b2c3d" // by a run that was killed
 	for range 2 {
 		run(t, config)
-		if _, err := os.Stat(filepath.Join(config.Output, tempLeft)); !errors.Is(err, os.ErrNotExist) {
+		if _, err := os.Stat(filepath.Join(root, left)); !errors.Is(err, os.ErrNotExist) {
 			t.Errorf("what an earlier run left: %v", err)
 		}
-		if left, err := os.ReadDir(temp); err != nil || len(left) != 0 {
-			t.Errorf("%v, %v is left in the folder for temporary files", left, err)
+		if names, err := os.ReadDir(temp); err != nil || len(names) != 0 {
+			t.Errorf("%v, %v is left in the folder for temporary files", names, err)
 		}
-		if err := os.MkdirAll(filepath.Join(config.Output, tempLeft), 0o777); err != nil {
+		if err := os.Mkdir(filepath.Join(root, left), 0o777); err != nil {
 			t.Fatal(err)
 		}
 	}
 }
-
-// tempLeft is what a killed run leaves in its output.
-const tempLeft = ".tmp-killed"
