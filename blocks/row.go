@@ -18,7 +18,9 @@ type Row interface {
 // RowPart is a row or, of a large one, a part of its fields.
 type RowPart struct {
 	RowPlace
-	Fields []byte
+	// Continues: the fields begin in another part.
+	Continues bool
+	Fields    []byte
 }
 
 // RowPlace is where a part stands among those of a table.
@@ -40,7 +42,7 @@ const rowPart = 512 << 10
 
 // NewRow returns a row in one part, whose fields are appended to an empty slice.
 func NewRow[R Row](fields []byte, own, second Key, row *R) RowPart {
-	return RowPart{RowPlace{Order: Edge{A: own, B: second}}, appendFields(fields, row)}
+	return RowPart{RowPlace: RowPlace{Order: Edge{A: own, B: second}}, Fields: appendFields(fields, row)}
 }
 
 // AddRow adds a row to a shard's block, a large one in parts.
@@ -55,18 +57,26 @@ func AddRow[R Row](b *Buffers, shard int64, own, second Key, row *R, emit func(i
 		if part.Left == 0 {
 			return
 		}
+		part.Continues = true
 	}
 }
 
 // Append appends the part to a block.
 func (p RowPart) Append(block []byte) []byte {
-	block = binary.AppendUvarint(AppendEdge(block, p.Order), uint64(p.Left))
-	return AppendBytes(block, p.Fields)
+	left := uint64(p.Left) << 1
+	if p.Continues {
+		left |= 1
+	}
+	return AppendBytes(binary.AppendUvarint(AppendEdge(block, p.Order), left), p.Fields)
 }
 
 // RowPart reads what Append wrote; its bytes share memory with the block.
-func (d *Decoder) RowPart() RowPart {
-	return RowPart{RowPlace{Order: Edge{A: d.Key(), B: d.Key()}, Left: int(d.Uvarint())}, d.Bytes()}
+func (d *Decoder) RowPart() (p RowPart) {
+	p.Order = Edge{A: d.Key(), B: d.Key()}
+	left := d.Uvarint()
+	p.Left, p.Continues = int(left>>1), left&1 == 1
+	p.Fields = d.Bytes()
+	return p
 }
 
 // A RowJoiner makes rows of their parts; the parts of a row must come in order. The zero value

@@ -24,53 +24,31 @@ func init() {
 	beam.RegisterDoFn(reflect.TypeFor[runFn]())
 }
 
-// sliceFn spreads the rows of a shard over its slices: a stretch of them to one, and the next to the
-// next, so that few rows are few blocks.
+// sliceFn spreads the rows of a shard over its slices. A row's sort key alone says which is its own:
+// a step that is repeated may meet its blocks in another order.
 //
 //	KV<shard, rows> → KV<slice, rows>
 type sliceFn struct {
 	Slices int64
 
 	buffers *blocks.Buffers
-	at      map[int64]*stretch // by shard
 }
 
-// stretch is where the next rows of a shard go to.
-type stretch struct {
-	slice int64
-	left  int // bytes, then it is the next slice's turn
-}
-
-// stretchBytes is little beside what a slice may have: bundles begin with slices drawn by lot.
-const stretchBytes = 1 << 20
-
-func (f *sliceFn) StartBundle(func(int64, []byte)) {
-	f.buffers, f.at = blocks.NewBuffers(), map[int64]*stretch{}
-}
+func (f *sliceFn) StartBundle(func(int64, []byte)) { f.buffers = blocks.NewBuffers() }
 
 func (f *sliceFn) ProcessElement(shard int64, block []byte, emit func(int64, []byte)) error {
-	at := f.at[shard]
-	d := blocks.NewDecoder(block)
-	for !d.Done() {
-		before := d.Left()
+	for d := blocks.NewDecoder(block); !d.Done(); {
 		part := d.RowPart()
 		if err := d.Err(); err != nil {
 			return err
 		}
-		if at == nil {
-			at = &stretch{slice: f.draw(part.Order), left: stretchBytes}
-			f.at[shard] = at
-		}
-		f.buffers.Add(shard*f.Slices+at.slice, part.Append, emit)
-		if at.left -= before - d.Left(); at.left <= 0 {
-			*at = stretch{slice: (at.slice + 1) % f.Slices, left: stretchBytes}
-		}
+		f.buffers.Add(shard*f.Slices+f.slice(part.Order), part.Append, emit)
 	}
 	return nil
 }
 
-// draw draws a slice by Fibonacci hashing, twice.
-func (f *sliceFn) draw(order blocks.Edge) int64 {
+// slice returns the slice of a row, by Fibonacci hashing, twice.
+func (f *sliceFn) slice(order blocks.Edge) int64 {
 	const golden = 0x9e3779b97f4a7c15
 	mixed := uint64(order.A) * golden
 	mixed = (mixed ^ mixed>>32 ^ uint64(order.B)) * golden

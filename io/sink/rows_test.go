@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -64,7 +65,8 @@ func TestSlices(t *testing.T) {
 					size := len(bytes.Join(packed, nil))
 					total, most = total+size, max(most, size)
 				}
-				if most > total/int(slices)+2*stretchBytes || len(sliced) < min(int(slices), total/(2*stretchBytes)) {
+				// Keys are the same in each run: this holds or it does not, whatever chance says.
+				if mean := float64(n) / float64(slices); float64(most) > float64(total)/float64(n)*(mean+4*math.Sqrt(mean)+1) {
 					t.Errorf("%s: rows of %d bytes in %d slices of %d, %d in one", name, total, len(sliced), slices, most)
 				}
 				for slice, packed := range sliced {

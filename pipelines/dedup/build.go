@@ -91,9 +91,13 @@ func (p *Plan) measuring(temp string) recall.Params {
 
 func (p *Plan) components(inputs string) components.Params {
 	return components.Params{
-		Inputs: inputs, Parts: p.parts(), Documents: p.Documents,
-		Limit: cmp.Or(p.Config.ConnectDocuments, components.DefaultLimit),
+		Inputs: inputs, Parts: p.parts(), Documents: p.Documents, Limit: p.connectDocuments(),
 	}
+}
+
+// connectDocuments is how many documents one worker connects at most.
+func (p *Plan) connectDocuments() int64 {
+	return cmp.Or(p.Config.ConnectDocuments, components.DefaultLimit)
 }
 
 func (p *Plan) sets() sets.Params {
@@ -134,9 +138,11 @@ const (
 	shingleBytes     = 8
 )
 
-// parts is the number of groups that edges are spread over.
+// parts is the number of groups that edges are spread over. If all documents are copies they have an edge
+// in each band, and groups are up to 16 times as large.
 func (p *Plan) parts() int {
-	return int(max(1, p.Documents*edgeBytes*edgesPerDocument/job.GroupBytes))
+	edges := max(edgesPerDocument, int64(p.Choice.Bands)/16)
+	return int(max(1, p.Documents*edgeBytes*edges/job.GroupBytes, p.Documents/p.connectDocuments()))
 }
 
 // componentShards is the number of component shards: few megabytes each, even if all documents are

@@ -61,10 +61,10 @@ const fanIn = 4
 //
 //	edges → KV<split, members>
 //
-// A component is named by its first document; documents without an edge are in none. Each bundle,
-// and each group that edges are spread over, keeps a spanning forest of its own: union-find is
-// commutative and idempotent, so order and retries do not matter, and every group is bounded by
-// the documents in it and not by their edges. One GroupByKey for each level of the tree; above the
+// A component is named by its first document; documents without an edge are in none. Each group that
+// edges are spread over keeps a spanning forest of its own: union-find is commutative and idempotent,
+// so order and retries do not matter, and every further group is bounded by the documents in it and
+// not by their edges. One GroupByKey for each level of the tree; above the
 // limit also two for each round of contraction, and four.
 func Connect(s beam.Scope, p Params, found ...flow.Edges) flow.Members {
 	s = s.Scope("components.Connect")
@@ -99,53 +99,51 @@ func part(key blocks.Key, parts int) int64 {
 	return int64(hash.Mix(uint64(key)) % uint64(parts))
 }
 
-// spreadFn distributes edges by their later document. A forest has one edge for each of those, so no
-// group is large because one document has many edges.
+// spreadFn distributes edges by their later document. Candidates have at most one edge a band for each
+// of those, so no group is large because one document has many edges.
+//
+// Edges that others of the bundle make superfluous pass all the same: which they are follows from the
+// bundle, and if a step is repeated for some groups only, its bundles may be others.
 //
 //	blocks of edges → KV<part, edges>
 type spreadFn struct {
 	Parts int
-	// Roots: the first document of a tree, the later one of no edge, gets an edge to itself.
+	// Roots: the first document of a chain, the later one of no edge, gets an edge to itself.
 	Roots bool
 
-	edges  []blocks.Edge
-	forest unionfind.Forest
+	edges []blocks.Edge
+	out   *blocks.Buffers
 }
 
-// mostKeys bounds the memory of a bundle's forest.
-const mostKeys = 1 << 20
-
-func (f *spreadFn) StartBundle(func(int64, []byte)) { f.forest = unionfind.Forest{} }
+func (f *spreadFn) StartBundle(func(int64, []byte)) { f.out = blocks.NewBuffers() }
 
 func (f *spreadFn) ProcessElement(ctx context.Context, block []byte, emit func(int64, []byte)) (err error) {
 	if f.edges, err = blocks.DecodeEdges(f.edges[:0], block); err != nil {
 		return err
 	}
+	send := func(e blocks.Edge) {
+		f.out.Add(part(e.B, f.Parts), func(block []byte) []byte { return blocks.AppendEdge(block, e) }, emit)
+	}
+	last := blocks.Key(-1) // no document's
 	for _, e := range f.edges {
-		f.forest.Union(int64(e.A), int64(e.B))
+		if f.Roots && e.A != last {
+			send(blocks.Edge{A: e.A, B: e.A})
+		}
+		send(e)
+		last = e.B
 	}
 	edgesSeen.Inc(ctx, int64(len(f.edges)))
-	if f.forest.Len() >= mostKeys {
-		f.FinishBundle(ctx, emit)
-	}
+	edgesShuffled.Inc(ctx, int64(len(block)))
 	return nil
 }
 
-func (f *spreadFn) FinishBundle(ctx context.Context, emit func(int64, []byte)) {
-	out := newSender(emit)
-	for e := range forestEdges(&f.forest, f.Roots) {
-		out.edge(part(e.B, f.Parts), e)
-	}
-	edgesShuffled.Inc(ctx, out.flush())
-	f.forest = unionfind.Forest{}
-}
+func (f *spreadFn) FinishBundle(emit func(int64, []byte)) { f.out.Flush(emit) }
 
-// forestEdges are the edges of a forest, each from a root to another document of its tree; with
-// roots, also each root's to itself.
-func forestEdges(f *unionfind.Forest, roots bool) iter.Seq[blocks.Edge] {
+// forestEdges are the edges of a forest, each from a root to another document of its tree.
+func forestEdges(f *unionfind.Forest) iter.Seq[blocks.Edge] {
 	return func(yield func(blocks.Edge) bool) {
 		for key, root := range f.All() {
-			if (roots || key != root) && !yield(blocks.Edge{A: blocks.Key(root), B: blocks.Key(key)}) {
+			if key != root && !yield(blocks.Edge{A: blocks.Key(root), B: blocks.Key(key)}) {
 				return
 			}
 		}
@@ -191,7 +189,7 @@ func (f *forestFn) ProcessElement(ctx context.Context, part int64, packed func(*
 		return err
 	}
 	out := newSender(emit)
-	for e := range forestEdges(&forest, false) {
+	for e := range forestEdges(&forest) {
 		out.edge(part/fanIn, e)
 	}
 	edgesShuffled.Inc(ctx, out.flush())

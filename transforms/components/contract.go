@@ -226,7 +226,7 @@ func (f *rootsFn) ProcessElement(ctx context.Context, _ int64, packed func(*[]by
 			f.Rounds, n, f.Limit)
 	}
 	out := newSender(emit)
-	for e := range forestEdges(&forest, false) {
+	for e := range forestEdges(&forest) {
 		out.edge(part(e.B, f.Parts), e)
 	}
 	edgesShuffled.Inc(ctx, out.flush())

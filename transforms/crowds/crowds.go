@@ -103,17 +103,12 @@ func splitCrowds(s beam.Scope, profiles flow.LargeProfiles, pairs flow.LargePair
 type splitFn struct {
 	Params Params
 
-	in        *blocks.Inputs
-	estimates blocks.Estimate // of the bundle's components that are no crowds
+	in *blocks.Inputs
 }
 
 func (f *splitFn) Setup(ctx context.Context) (err error) {
 	f.in, err = storage.Shared[blocks.Inputs](ctx, f.Params.Inputs)
 	return err
-}
-
-func (f *splitFn) StartBundle(_, _ func(int64, []byte), _ func([]byte), _ func(int64, []byte)) {
-	f.estimates = blocks.Estimate{}
 }
 
 func (f *splitFn) ProcessElement(ctx context.Context, component int64, profiles, pairs, estimates func(*[]byte) bool, whole, links func(int64, []byte), facts func([]byte), turns func(int64, []byte)) error {
@@ -126,7 +121,11 @@ func (f *splitFn) ProcessElement(ctx context.Context, component int64, profiles,
 		for _, block := range held {
 			whole(shard, block)
 		}
-		return gather.Each(estimates, func(d *blocks.Decoder) { f.estimates.Add(d.Estimate()) })
+		var sum blocks.Estimate
+		if err := gather.Each(estimates, func(d *blocks.Decoder) { sum.Add(d.Estimate()) }); err != nil {
+			return err
+		}
+		return sum.EmitFact(facts)
 	}
 	out := blocks.PairWriter{Key: shard, Emit: links}
 	for key, root := range forest.All() {
@@ -178,10 +177,6 @@ func (f *splitFn) read(pairs func(*[]byte) bool) (forest *unionfind.Forest, held
 		return nil, held, nil
 	}
 	return forest, nil, nil
-}
-
-func (f *splitFn) FinishBundle(_, _ func(int64, []byte), facts func([]byte), _ func(int64, []byte)) error {
-	return f.estimates.EmitFact(facts)
 }
 
 // turn says when the pass visits a representative of a crowd: its number in the order of preference,

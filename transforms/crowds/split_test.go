@@ -38,8 +38,8 @@ func TestMarkOfCrowd(t *testing.T) {
 	}
 }
 
-// TestEstimatesOfBundles: each bundle tells the estimates of its own components.
-func TestEstimatesOfBundles(t *testing.T) {
+// TestEstimatesOfComponents: each component that is no crowd tells its own estimates.
+func TestEstimatesOfComponents(t *testing.T) {
 	f := &splitFn{Params: Params{PairBudget: 100, Shards: 1}}
 	none := func(int64, []byte) { t.Error("something besides facts was emitted") }
 	for component, found := range map[int64]int64{1: 10, 2: 20, 3: 30} {
@@ -52,11 +52,7 @@ func TestEstimatesOfBundles(t *testing.T) {
 			facts = append(facts, fact)
 		}
 		estimate := blocks.AppendEstimate(nil, blocks.Estimate{Component: blocks.Key(component), Found: found, Millionths: 1_000_000 * found})
-		f.StartBundle(none, none, emit, none)
 		if err := f.ProcessElement(t.Context(), component, beamtest.Values(), beamtest.Values(), beamtest.Values(estimate), none, none, emit, none); err != nil {
-			t.Fatal(err)
-		}
-		if err := f.FinishBundle(none, none, emit, none); err != nil {
 			t.Fatal(err)
 		}
 		if len(facts) != 1 || facts[0].Counts[blocks.CountNear] != found || facts[0].Counts[blocks.CountMillionths] != 1_000_000*found {

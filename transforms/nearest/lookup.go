@@ -164,27 +164,18 @@ func (f *Found) close(c Close) {
 // lookupRejectedFn looks for the id in rejected rows.
 //
 //	KV<table shard, rejected rows> → KV<gather.Key, Found>
-type lookupRejectedFn struct {
-	Lookup Lookup
-
-	rows blocks.RowJoiner
-}
-
-func (f *lookupRejectedFn) StartBundle(func(int64, []byte)) { f.rows = blocks.RowJoiner{} }
+type lookupRejectedFn struct{ Lookup Lookup }
 
 func (f *lookupRejectedFn) ProcessElement(_ int64, block []byte, emit func(int64, []byte)) error {
 	var found Found
 	for d := blocks.NewDecoder(block); !d.Done(); {
-		part, whole, err := f.rows.Add(d.RowPart())
-		if err != nil {
-			return err
-		}
-		if !whole {
-			continue
+		part := d.RowPart()
+		if part.Continues {
+			continue // what tells of the row is at its beginning; a long raw record follows
 		}
 		fields := blocks.NewDecoder(part.Fields)
 		var row records.Rejected
-		if blocks.DecodeFields(fields, &row); d.Err() != nil || fields.Err() != nil {
+		if blocks.DecodeFields(fields, &row); d.Err() != nil || fields.Err() != nil && part.Left == 0 {
 			return blocks.ErrCorrupt
 		}
 		if row.ID != nil && *row.ID == f.Lookup.ID {
@@ -199,8 +190,6 @@ func (f *lookupRejectedFn) ProcessElement(_ int64, block []byte, emit func(int64
 	found.cut()
 	return emitJSON(&found, emit)
 }
-
-func (f *lookupRejectedFn) FinishBundle(func(int64, []byte)) error { return f.rows.Close() }
 
 // mergeLookupFn writes what all bundles found.
 //

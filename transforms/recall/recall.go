@@ -244,7 +244,8 @@ type probeFn struct {
 	shingles []uint64
 	sample   blocks.Sets
 	index    *setsim.Index        // not safe for concurrent use, so each worker has one
-	first    map[match]blocks.Key // of the documents with the set
+	first    map[match]blocks.Key // of a block's documents with the set
+	out      *blocks.Buffers
 }
 
 // match is a sampled set, by its index, and another one that is similar to it.
@@ -252,9 +253,6 @@ type match struct {
 	sampled int
 	hash    blocks.SetHash
 }
-
-// maxMatches bounds the memory of a bundle.
-const maxMatches = 1 << 20
 
 func (f *probeFn) Setup(ctx context.Context) (err error) {
 	f.shingler = f.Params.Text.New()
@@ -276,7 +274,9 @@ func (f *probeFn) Setup(ctx context.Context) (err error) {
 	return nil
 }
 
-func (f *probeFn) StartBundle(func(int64, []byte)) { f.first = map[match]blocks.Key{} }
+func (f *probeFn) StartBundle(func(int64, []byte)) {
+	f.first, f.out = map[match]blocks.Key{}, blocks.NewBuffers()
+}
 
 func (f *probeFn) ProcessElement(block []byte, emit func(int64, []byte)) error {
 	d := blocks.NewDecoder(block)
@@ -296,23 +296,15 @@ func (f *probeFn) ProcessElement(block []byte, emit func(int64, []byte)) error {
 				f.first[m] = doc.Key
 			}
 		})
-		if len(f.first) >= maxMatches {
-			f.flush(emit)
-		}
 	}
+	for m, key := range f.first {
+		f.out.Add(int64(f.sample.Keys[m.sampled]), hashedDoc{m.hash, key}.append, emit)
+	}
+	clear(f.first)
 	return d.Err()
 }
 
-func (f *probeFn) FinishBundle(emit func(int64, []byte)) { f.flush(emit) }
-
-func (f *probeFn) flush(emit func(int64, []byte)) {
-	out := blocks.NewBuffers()
-	for m, key := range f.first {
-		out.Add(int64(f.sample.Keys[m.sampled]), hashedDoc{m.hash, key}.append, emit)
-	}
-	out.Flush(emit)
-	clear(f.first)
-}
+func (f *probeFn) FinishBundle(emit func(int64, []byte)) { f.out.Flush(emit) }
 
 // uniquePairsFn pairs a sampled document with the first document of each set that is similar to its own.
 //

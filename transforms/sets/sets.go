@@ -49,9 +49,8 @@ type Features struct {
 //	blocks of documents with components → KV<component shard, component parts>, KV<component shard, profiles>,
 //	KV<document, set part>, KV<component, profiles>
 //
-// Every document has a profile, those of large components two. A set is sent once for a component,
-// for the first document that has it, as far as a bundle can know: that of the representative is
-// always sent. Counters: sets/documents, sets/shipped, shuffled/sets in bytes.
+// Every document has a profile, those of large components two. Of the documents of a block that have
+// the same set and component, the first sends it: that of the representative is always sent. Counters: sets/documents, sets/shipped, shuffled/sets in bytes.
 func Make(s beam.Scope, docs flow.Fetched, p Params) Features {
 	s = s.Scope("sets.Make")
 	sets, profiles, largeSets, largeProfiles := beam.ParDo4(s, &setsFn{Params: p}, beam.PCollection(docs))
@@ -68,7 +67,7 @@ type setsFn struct {
 	shingler                      *shingle.Shingler
 	shingles                      []uint64
 	part                          []byte
-	sent                          map[sentKey]blocks.Key
+	sent                          map[sentKey]bool // of a block
 	sets, profiles, largeProfiles *blocks.Buffers
 }
 
@@ -78,18 +77,16 @@ type sentKey struct {
 	hash      blocks.SetHash
 }
 
-// maxSent bounds the sets that a bundle remembers; those it forgets may be sent again.
-const maxSent = 1 << 20
-
 func (f *setsFn) Setup() { f.shingler = f.Params.Text.New() }
 
 func (f *setsFn) StartBundle(_, _, _, _ func(int64, []byte)) {
-	f.sent = map[sentKey]blocks.Key{}
+	f.sent = map[sentKey]bool{}
 	f.sets, f.profiles, f.largeProfiles = blocks.NewBuffers(), blocks.NewBuffers(), blocks.NewBuffers()
 }
 
 func (f *setsFn) ProcessElement(ctx context.Context, block []byte, sets, profiles, largeSets, largeProfiles func(int64, []byte)) error {
 	var made, shipped, bytes int64
+	clear(f.sent)
 	d := blocks.NewDecoder(block)
 	for doc := range d.Documents() {
 		f.shingles = f.shingler.Shingles(f.shingles[:0], doc.Text)
@@ -105,9 +102,11 @@ func (f *setsFn) ProcessElement(ctx context.Context, block []byte, sets, profile
 			f.largeProfiles.Add(int64(doc.Component), appendProfile, largeProfiles)
 		}
 		made++
-		if !f.firstOf(doc.Component, &profile) {
+		first := sentKey{doc.Component, profile.Hash}
+		if f.sent[first] {
 			continue
 		}
+		f.sent[first] = true
 		shipped++
 		if large {
 			blocks.SetParts(nil, doc.Key, profile.Hash, set, func(part []byte) {
@@ -126,20 +125,6 @@ func (f *setsFn) ProcessElement(ctx context.Context, block []byte, sets, profile
 	setBytes.Inc(ctx, bytes)
 	setsShipped.Inc(ctx, shipped)
 	return d.Err()
-}
-
-// firstOf reports whether the bundle knows no earlier document of the component with the same set.
-// Splits come in any order: if an earlier document follows, both are firsts.
-func (f *setsFn) firstOf(component blocks.Key, p *blocks.Profile) bool {
-	key := sentKey{component, p.Hash}
-	if first, ok := f.sent[key]; ok && first < p.Key {
-		return false
-	}
-	if len(f.sent) >= maxSent {
-		clear(f.sent)
-	}
-	f.sent[key] = p.Key
-	return true
 }
 
 func (f *setsFn) FinishBundle(sets, profiles, _, largeProfiles func(int64, []byte)) {

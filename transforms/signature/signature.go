@@ -55,7 +55,7 @@ type Params struct {
 //	blocks of documents → KV<band<<ShardBits | shard, band entries>, edges, KV<table shard, rejected rows>
 //
 // Two documents of similarity s share a bucket with probability 1−(1−s^r)^b (Leskovec, Rajaraman
-// and Ullman, Mining of Massive Datasets, §3.4). Of documents of one bundle with the same shingles, each
+// and Ullman, Mining of Massive Datasets, §3.4). Of documents of one block with the same shingles, each
 // as often, the later gets an edge to the first and no band keys: that connects the same documents as
 // equal keys would. Documents without a token are rejected.
 func minHash(s beam.Scope, docs flow.Documents, p Params) (flow.Bands, flow.Edges, flow.Rows[records.Rejected]) {
@@ -74,7 +74,7 @@ type minHashFn struct {
 	shingles []uint64
 	values   []uint64
 	keys     []uint64
-	seen     copies.Table[blocks.Key]
+	first    map[uint64]blocks.Key // of a block's documents, by the sum of their shingles
 	bands    *blocks.BandWriter
 	edges    []byte
 	rejected *blocks.Buffers
@@ -91,13 +91,14 @@ func (f *minHashFn) Setup(ctx context.Context) (err error) {
 }
 
 func (f *minHashFn) StartBundle(func(int64, []byte), func([]byte), func(int64, []byte)) {
-	f.seen.Reset()
+	f.first = map[uint64]blocks.Key{}
 	f.rejected = blocks.NewBuffers()
 }
 
 func (f *minHashFn) ProcessElement(ctx context.Context, block []byte, bands func(int64, []byte), edges func([]byte), rejected func(int64, []byte)) error {
 	var signed, equal, none int64
 	bands = counted(ctx, bands)
+	clear(f.first)
 	d := blocks.NewDecoder(block)
 	for doc := range d.Documents() {
 		f.shingles = f.shingler.Shingles(f.shingles[:0], doc.Text)
@@ -107,14 +108,16 @@ func (f *minHashFn) ProcessElement(ctx context.Context, block []byte, bands func
 			continue
 		}
 		signed++
-		if first, ok := f.seen.First(f.shingles, doc.Key); ok {
+		sum := copies.Sum(f.shingles)
+		if first, ok := f.first[sum]; ok {
 			equal++
-			f.edges = blocks.AppendEdge(f.edges, blocks.Edge{A: min(first, doc.Key), B: max(first, doc.Key)})
+			f.edges = blocks.AppendEdge(f.edges, blocks.Edge{A: first, B: doc.Key})
 			if len(f.edges) >= blocks.BlockBytes {
 				f.flushEdges(edges)
 			}
 			continue
 		}
+		f.first[sum] = doc.Key
 		f.values = f.signer.Sign(f.values, f.shingles)
 		if f.Params.Exact {
 			f.keys = append(f.keys[:0], lsh.WholeKey(f.values))

@@ -46,20 +46,11 @@ type joinFn struct {
 	Params Params
 
 	estimator *estimate.Estimator
-	estimates blocks.Estimate // of the bundle
 	assembler blocks.SetAssembler
 	held      []componentPart
 }
 
 func (f *joinFn) Setup() { f.estimator = f.Params.estimator() }
-
-func (f *joinFn) StartBundle(_, _, _ func(int64, []byte), _ func([]byte)) {
-	f.estimates = blocks.Estimate{}
-}
-
-func (f *joinFn) FinishBundle(_, _, _ func(int64, []byte), facts func([]byte)) error {
-	return f.estimates.EmitFact(facts)
-}
 
 // componentPart is a part of the set of a component's document.
 type componentPart struct {
@@ -67,7 +58,7 @@ type componentPart struct {
 	part           []byte
 }
 
-func (f *joinFn) ProcessElement(ctx context.Context, shard int64, packed func(*[]byte) bool, pairs, sets, profiles func(int64, []byte), _ func([]byte)) error {
+func (f *joinFn) ProcessElement(ctx context.Context, shard int64, packed func(*[]byte) bool, pairs, sets, profiles func(int64, []byte), facts func([]byte)) error {
 	if err := f.hold(packed, sets, profiles); err != nil {
 		return err
 	}
@@ -77,6 +68,7 @@ func (f *joinFn) ProcessElement(ctx context.Context, shard int64, packed func(*[
 	})
 	out := blocks.PairWriter{Key: shard, Emit: pairs}
 	var parts [][]byte
+	var estimates blocks.Estimate
 	joined := 0
 	for left := f.held; len(left) > 0; left = left[len(parts):] {
 		component := left[0].component
@@ -91,13 +83,13 @@ func (f *joinFn) ProcessElement(ctx context.Context, shard int64, packed func(*[
 		if err != nil {
 			return err
 		}
-		f.join(component, sets, &out)
+		estimates.Add(f.join(component, sets, &out))
 		joined += len(sets.Sets)
 	}
 	out.Flush()
 	representatives.Inc(ctx, int64(joined))
 	pairsFound.Inc(ctx, out.Written)
-	return nil
+	return estimates.EmitFact(facts)
 }
 
 // hold holds the parts of components that one call can join, and passes those of others on.
@@ -143,15 +135,15 @@ func (f *joinFn) hold(packed func(*[]byte) bool, sets, profiles func(int64, []by
 	return nil
 }
 
-// join joins the sets of a component.
-func (f *joinFn) join(component blocks.Key, g blocks.Sets, out *blocks.PairWriter) {
+// join joins the sets of a component, and estimates how many pairs it has.
+func (f *joinFn) join(component blocks.Key, g blocks.Sets, out *blocks.PairWriter) blocks.Estimate {
 	f.estimator.Begin(g.Sets)
 	setsim.SelfJoin(g.Sets, f.Params.Threshold, func(i, j, shared int) bool {
 		out.Add(g.Keys[i], g.Keys[j], shared)
 		f.estimator.Pair(i, j, shared)
 		return true
 	})
-	f.estimates.Add(estimateOf(component, f.estimator))
+	return estimateOf(component, f.estimator)
 }
 
 // estimateOf returns the estimate of a component whose pairs the estimator has seen.

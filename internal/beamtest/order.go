@@ -1,0 +1,375 @@
+package beamtest
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"path"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/apache/beam/sdks/v2/go/pkg/beam"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/core/graph"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/core/metrics"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/core/util/reflectx"
+)
+
+// Orders is a runner that makes two attempts at each DoFn, and compares what they give each key. One feeds
+// it all its elements in one bundle. The other feeds them, and the values of its groups, in another
+// order and in small bundles, and what earlier DoFns packed into other blocks; as where an engine has lost
+// some of what was done and does it again, it gets of some keys what the first attempt gave.
+//
+// It runs what our pipelines are made of: elements are bytes, int64, or bytes under an int64 key.
+type Orders struct {
+	// Records cuts an output of a DoFn (as "package.name") into what is packed in it.
+	Records func(fn string, output int, value []byte) (records []string, err error)
+	// Combines reports whether a DoFn combines the values of a bundle. Then attempts with one bundle each
+	// are compared, and the next DoFn gets what small ones give.
+	Combines func(fn string) bool
+	// Differs is called for each output whose attempts differ.
+	Differs func(fn string, err error)
+
+	// Fed are the DoFns that were fed what has an order: two elements or two values of a group, or an
+	// Impulse, which has none.
+	Fed map[string]bool
+
+	pipelines uint64
+}
+
+// attempts are the elements that either attempt has come to.
+type attempts [2][]element
+
+// Run runs a pipeline.
+func (o *Orders) Run(ctx context.Context, p *beam.Pipeline) (beam.PipelineResult, error) {
+	edges, _, err := p.Build()
+	if err != nil {
+		return nil, err
+	}
+	if o.Fed == nil {
+		o.Fed = map[string]bool{}
+	}
+	o.pipelines++
+	data := map[int]attempts{} // by node
+	for left := edges; len(left) > 0; {
+		var later []*graph.MultiEdge
+		for _, e := range left {
+			if slices.ContainsFunc(e.Input, func(in *graph.Inbound) bool { _, done := data[in.From.ID()]; return !done }) {
+				later = append(later, e)
+				continue
+			}
+			var inputs []attempts
+			for _, in := range e.Input {
+				inputs = append(inputs, data[in.From.ID()])
+			}
+			outputs, err := o.edge(ctx, e, inputs)
+			if err != nil {
+				return nil, err
+			}
+			for i, out := range e.Output {
+				data[out.To.ID()] = outputs[i]
+			}
+		}
+		left = later
+	}
+	return noResult{}, nil
+}
+
+type noResult struct{}
+
+func (noResult) Metrics() metrics.Results { return metrics.Results{} }
+func (noResult) JobID() string            { return "" }
+
+// element is a value, alone or under a key, or the values of a key.
+type element struct {
+	args   []any      // int64 or []byte
+	groups [][][]byte // for each input of a CoGroupByKey
+}
+
+func (e element) key() int64 {
+	key, _ := e.args[0].(int64)
+	return key
+}
+
+func (e element) value() []byte {
+	value, _ := e.args[len(e.args)-1].([]byte)
+	return value
+}
+
+// edge returns the outputs of an edge.
+func (o *Orders) edge(ctx context.Context, e *graph.MultiEdge, inputs []attempts) ([]attempts, error) {
+	var out attempts
+	switch e.Op {
+	case graph.Impulse:
+		impulse := []element{{args: []any{e.Value}}}
+		return []attempts{{impulse, impulse}}, nil
+	case graph.Reshuffle, graph.Flatten:
+		for _, in := range inputs {
+			for i := range out {
+				out[i] = append(out[i], in[i]...)
+			}
+		}
+		return []attempts{out}, nil
+	case graph.CoGBK:
+		for i := range out {
+			out[i] = grouped(inputs, i)
+		}
+		return []attempts{out}, nil
+	case graph.ParDo:
+		random := rand.New(rand.NewPCG(o.pipelines, uint64(e.ID())))
+		return o.parDo(ctx, random, (*graph.Fn)(e.DoFn), len(e.Output), inputs[0])
+	}
+	return nil, fmt.Errorf("%v: not what our pipelines are made of", e)
+}
+
+// grouped groups the inputs of an attempt by key.
+func grouped(inputs []attempts, attempt int) (all []element) {
+	byKey := map[int64]element{}
+	for i, in := range inputs {
+		for _, value := range in[attempt] {
+			group, ok := byKey[value.key()]
+			if !ok {
+				group = element{args: value.args[:1], groups: make([][][]byte, len(inputs))}
+			}
+			group.groups[i] = append(group.groups[i], value.value())
+			byKey[value.key()] = group
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(byKey)) {
+		all = append(all, byKey[key])
+	}
+	return all
+}
+
+// parDo makes both attempts at a DoFn.
+func (o *Orders) parDo(ctx context.Context, random *rand.Rand, fn *graph.Fn, outputs int, in attempts) ([]attempts, error) {
+	d, err := newDoFn(fn)
+	if err != nil {
+		return nil, err
+	}
+	if err := d.call(ctx, "Setup", element{}, nil); err != nil {
+		return nil, err
+	}
+	if ordered(in[1]) {
+		o.Fed[d.name] = true
+	}
+	again := shuffled(random, in[1])
+	first, err := d.bundles(ctx, outputs, [][]element{in[0]})
+	if err != nil {
+		return nil, err
+	}
+	second, err := d.bundles(ctx, outputs, slices.Collect(slices.Chunk(again, 1+random.IntN(2))))
+	if err != nil {
+		return nil, err
+	}
+	compared := second
+	if o.Combines(d.name) {
+		if compared, err = d.bundles(ctx, outputs, [][]element{again}); err != nil {
+			return nil, err
+		}
+	}
+	if err := d.call(ctx, "Teardown", element{}, nil); err != nil {
+		return nil, err
+	}
+	out := make([]attempts, outputs)
+	for i := range out {
+		out[i] = attempts{first[i], first[i]}
+		if err := o.compare(d.name, i, first[i], compared[i]); err != nil {
+			o.Differs(d.name, fmt.Errorf("output %d: %w", i, err))
+			continue
+		}
+		out[i][1] = second[i]
+		if !o.Combines(d.name) {
+			out[i][1] = mixed(first[i], second[i], random.Int64N(2))
+		}
+	}
+	return out, nil
+}
+
+// mixed takes the odd keys, or the even ones, of one attempt and the others of another; what has no key is
+// of the second.
+func mixed(first, second []element, odd int64) (all []element) {
+	for _, e := range first {
+		if key, ok := e.args[0].(int64); ok && key&1 == odd {
+			all = append(all, e)
+		}
+	}
+	for _, e := range second {
+		if key, ok := e.args[0].(int64); !ok || key&1 != odd {
+			all = append(all, e)
+		}
+	}
+	return all
+}
+
+// ordered reports whether elements can be in another order.
+func ordered(all []element) bool {
+	if len(all) == 0 {
+		return false
+	}
+	impulse := all[0].groups == nil && len(all[0].value()) == 0
+	return len(all) > 1 || impulse || slices.ContainsFunc(all[0].groups, func(values [][]byte) bool { return len(values) > 1 })
+}
+
+// shuffled returns elements, and the values of each group, in another order.
+func shuffled(random *rand.Rand, all []element) []element {
+	all = slices.Clone(all)
+	random.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	for i, e := range all {
+		all[i].groups = nil
+		for _, values := range e.groups {
+			values = slices.Clone(values)
+			random.Shuffle(len(values), func(i, j int) { values[i], values[j] = values[j], values[i] })
+			all[i].groups = append(all[i].groups, values)
+		}
+	}
+	return all
+}
+
+// compare says what of an output's records differs.
+func (o *Orders) compare(fn string, output int, first, second []element) error {
+	counts := map[int64]map[string]int{}
+	count := func(all []element, one int) error {
+		for _, e := range all {
+			records := []string{""} // of an int64
+			if value := e.value(); value != nil {
+				var err error
+				if records, err = o.Records(fn, output, value); err != nil {
+					return err
+				}
+			}
+			if counts[e.key()] == nil {
+				counts[e.key()] = map[string]int{}
+			}
+			for _, r := range records {
+				counts[e.key()][r] += one
+			}
+		}
+		return nil
+	}
+	if err := count(first, 1); err != nil {
+		return err
+	}
+	if err := count(second, -1); err != nil {
+		return err
+	}
+	for _, key := range slices.Sorted(maps.Keys(counts)) {
+		for r, more := range counts[key] {
+			if more != 0 {
+				return fmt.Errorf("key %d has %.60q %+d times in bundles of another order", key, r, -more)
+			}
+		}
+	}
+	return nil
+}
+
+// doFn is a DoFn, to be called as the SDK does.
+type doFn struct {
+	name string
+	recv reflect.Value // a pointer to a struct, or
+	fn   reflectx.Func
+}
+
+// newDoFn returns a copy of a DoFn as a worker gets it.
+func newDoFn(fn *graph.Fn) (*doFn, error) {
+	if fn.Fn != nil {
+		return &doFn{name: path.Base(fn.Fn.Fn.Name()), fn: fn.Fn.Fn}, nil
+	}
+	t := reflect.TypeOf(fn.Recv).Elem()
+	name, _, _ := strings.Cut(t.Name(), "[")
+	d := &doFn{name: path.Base(t.PkgPath()) + "." + name, recv: reflect.New(t)}
+	config, err := json.Marshal(fn.Recv)
+	if err != nil {
+		return nil, err
+	}
+	return d, json.Unmarshal(config, d.recv.Interface())
+}
+
+// bundles returns what bundles emit, by output.
+func (d *doFn) bundles(ctx context.Context, outputs int, bundles [][]element) ([][]element, error) {
+	emitted := make([][]element, outputs)
+	for _, bundle := range bundles {
+		if err := d.call(ctx, "StartBundle", element{}, emitted); err != nil {
+			return nil, err
+		}
+		for _, e := range bundle {
+			if err := d.call(ctx, "ProcessElement", e, emitted); err != nil {
+				return nil, err
+			}
+		}
+		if err := d.call(ctx, "FinishBundle", element{}, emitted); err != nil {
+			return nil, err
+		}
+	}
+	return emitted, nil
+}
+
+// call calls a method, if there is one, with what its parameters ask for.
+func (d *doFn) call(ctx context.Context, method string, e element, emitted [][]element) error {
+	var t reflect.Type
+	var run func([]reflect.Value) []reflect.Value
+	switch {
+	case d.fn == nil:
+		m := d.recv.MethodByName(method)
+		if !m.IsValid() {
+			return nil
+		}
+		t, run = m.Type(), m.Call
+	case method == "ProcessElement":
+		t, run = d.fn.Type(), func(in []reflect.Value) (out []reflect.Value) {
+			var args []any
+			for _, v := range in {
+				args = append(args, v.Interface())
+			}
+			for _, v := range d.fn.Call(args) {
+				out = append(out, reflect.ValueOf(v))
+			}
+			return out
+		}
+	default:
+		return nil
+	}
+	var in []reflect.Value
+	args, groups, output := e.args, e.groups, 0
+	for i := range t.NumIn() {
+		switch p := t.In(i); {
+		case p == reflect.TypeFor[context.Context]():
+			in = append(in, reflect.ValueOf(ctx))
+		case p == reflect.TypeFor[func(*[]byte) bool]():
+			in, groups = append(in, reflect.ValueOf(Values(groups[0]...))), groups[1:]
+		case p.Kind() == reflect.Func:
+			in = append(in, emitter(p, &emitted[output]))
+			output++
+		default:
+			in, args = append(in, reflect.ValueOf(args[0])), args[1:]
+		}
+	}
+	for _, v := range run(in) {
+		switch v := v.Interface().(type) {
+		case error:
+			return fmt.Errorf("%s.%s: %w", d.name, method, v)
+		case []byte:
+			emitted[0] = append(emitted[0], element{args: []any{bytes.Clone(v)}})
+		}
+	}
+	return nil
+}
+
+// emitter returns an emitter of a type. What is emitted may be overwritten afterwards.
+func emitter(t reflect.Type, to *[]element) reflect.Value {
+	return reflect.MakeFunc(t, func(in []reflect.Value) []reflect.Value {
+		var e element
+		for _, v := range in {
+			arg := v.Interface()
+			if value, ok := arg.([]byte); ok {
+				arg = append([]byte{}, value...)
+			}
+			e.args = append(e.args, arg)
+		}
+		*to = append(*to, e)
+		return nil
+	})
+}

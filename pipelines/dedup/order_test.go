@@ -1,0 +1,315 @@
+package dedup_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/alecthomas/kong"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/neardup/neardup/blocks"
+	"github.com/neardup/neardup/internal/beamtest"
+	"github.com/neardup/neardup/internal/corpusgen"
+	"github.com/neardup/neardup/kernels/hash"
+	"github.com/neardup/neardup/output"
+	comparing "github.com/neardup/neardup/pipelines/compare"
+	"github.com/neardup/neardup/pipelines/dedup"
+	"github.com/neardup/neardup/pipelines/job"
+	"github.com/neardup/neardup/pipelines/query"
+	"github.com/neardup/neardup/records"
+	"github.com/neardup/neardup/runners/local"
+)
+
+// A wire returns the records that are packed in a block.
+type wire func(block []byte) (all []string, err error)
+
+// each is the wire of records that are read one after another.
+func each(read func(*blocks.Decoder)) wire {
+	return func(block []byte) (all []string, err error) {
+		d := blocks.NewDecoder(block)
+		for !d.Done() {
+			at := len(block) - d.Left()
+			read(d)
+			all = append(all, string(block[at:len(block)-d.Left()]))
+		}
+		return all, d.Err()
+	}
+}
+
+// fixed is the wire of records of so many bytes.
+func fixed(size int) wire { return each(func(d *blocks.Decoder) { d.Fixed(size) }) }
+
+// entries is the wire of band entries, which are told by the header before them.
+func entries(block []byte) (all []string, err error) {
+	decoded, err := blocks.DecodeBands(nil, block)
+	for _, e := range decoded {
+		all = append(all, fmt.Sprint(e))
+	}
+	return all, err
+}
+
+// wires are those of DoFns' outputs, nil where a value is one record. Those of other DoFns are all so.
+var wires = func() map[string][]wire {
+	documents := each(func(d *blocks.Decoder) { d.Document() })
+	numbers := each(func(d *blocks.Decoder) { d.Numbers(nil) })
+	tableRows := each(func(d *blocks.Decoder) { d.RowPart() })
+	profiles := each(func(d *blocks.Decoder) { d.Profile() })
+	setParts := each(func(d *blocks.Decoder) { d.ComponentPart() })
+	nearPairs := each(func(d *blocks.Decoder) { d.Fixed(16); d.Uvarint() })
+	keys, shingles, edges, members, questions, hashed, counts := fixed(8), fixed(8), fixed(16), fixed(20), fixed(20), fixed(24), fixed(24)
+	return map[string][]wire{
+		"source.readFn":          {documents, documents, tableRows, keys, nil},
+		"source.identity":        {documents},
+		"source.fetchFn":         {documents},
+		"signature.longEnoughFn": {documents, tableRows},
+		"signature.minHashFn":    {entries, edges, tableRows},
+		"signature.valuesFn":     {numbers, tableRows},
+		"signature.keysFn":       {entries},
+		"signature.distinctFn":   {shingles},
+		"signature.lookupFn":     {numbers, tableRows},
+		"signature.numberFn":     {numbers},
+		"signature.classicFn":    {numbers},
+		"candidates.bucketsFn":   {edges},
+		"components.spreadFn":    {edges},
+		"components.forestFn":    {edges},
+		"components.membersFn":   {members},
+		"components.openFn":      {edges, edges, questions},
+		"components.hookFn":      {edges},
+		"components.contractFn":  {edges, edges, questions},
+		"components.rootsFn":     {edges},
+		"components.resolveFn":   {edges},
+		"components.countFn":     {edges, counts},
+		"components.totalFn":     {counts},
+		"components.labelledFn":  {members},
+		"sets.setsFn":            {setParts, profiles, nil, profiles},
+		"verify.joinFn":          {nearPairs, nil, profiles, nil},
+		"verify.cellPairFn":      {nearPairs, nil},
+		"crowds.splitFn":         {nearPairs, nearPairs, nil, nil},
+		"crowds.passFn":          {nearPairs},
+		"decide.decideFn":        {tableRows, tableRows, tableRows, keys},
+		"recall.smallestFn":      {hashed},
+		"recall.chooseFn":        {members},
+		"recall.probeFn":         {hashed},
+		"recall.uniquePairsFn":   {edges},
+		"baseline.setsFn":        {numbers},
+		"baseline.bruteFn":       {edges},
+		"baseline.signaturesFn":  {numbers},
+		"baseline.bucketsFn":     {edges},
+		"sink.sliceFn":           {tableRows},
+		"sink.runFn":             {tableRows},
+	}
+}()
+
+// combines are DoFns that combine the values of a bundle, and why other bundles come to the same.
+var combines = map[string]string{
+	"signature.distinctFn": "a shingle has one key; how often it gets there does not matter",
+	"recall.smallestFn":    "one key; the smallest of the smallest are the smallest of all",
+	"nearest.nearFn":       "one key; the nearest of the nearest are the nearest of all",
+	"nearest.lookupFn":     "one key; the same",
+}
+
+// Each DoFn gives each key the same, whatever the order of its bundle and of the values of a group, and,
+// unless it combines, whatever else is in the bundle. A job whose keys get values of two attempts comes to
+// the same. Every DoFn that is registered is fed.
+func TestOrderDecidesNothing(t *testing.T) {
+	orders := &beamtest.Orders{
+		Records: func(fn string, output int, value []byte) ([]string, error) {
+			if of := wires[fn]; of != nil && of[output] != nil {
+				return of[output](value)
+			}
+			return []string{string(value)}, nil
+		},
+		Combines: func(fn string) bool { return combines[fn] != "" },
+		Differs:  func(fn string, err error) { t.Errorf("%s: %v", fn, err) },
+	}
+	usual := beamtest.Launch("local", local.Options{})
+	reordered := func(ctx context.Context, p *beam.Pipeline, _ string) (beam.PipelineResult, []records.Stage, error) {
+		result, err := orders.Run(ctx, p)
+		return result, nil, err
+	}
+	pages, packed, broken, chain := orderedInputs(t)
+	const small = 30_000 // a split, so that there are many
+
+	for _, way := range []struct {
+		flags  []string
+		change func(*dedup.Config)
+	}{
+		{[]string{pages}, func(*dedup.Config) {}},
+		{
+			[]string{
+				pages, packed, broken, "--max-rejected=10", "--min-words=4", "--shingle=char:5", "--threshold=.6", "--bands=12", "--rows=4",
+				"--pair-budget=100", "--keep=longest", "--measure-recall=300",
+			},
+			func(c *dedup.Config) { c.CellBytes, c.SliceRows, c.Workers = 100_000, 100, 100 },
+		},
+		{
+			[]string{chain, "--shingle=char:5", "--threshold=.5", "--bands=30", "--rows=2", "--cluster=components"},
+			func(c *dedup.Config) { c.ConnectDocuments = 450 },
+		},
+		{[]string{pages, "--bands=10", "--rows=4"}, func(c *dedup.Config) { c.CellBytes = 2000 }},
+		{[]string{pages, "--method=exact"}, func(*dedup.Config) {}},
+		{[]string{pages, "--signature=salted", "--bands=10", "--rows=4"}, func(*dedup.Config) {}},
+		{[]string{pages, "--signature=classic", "--bands=10", "--rows=4"}, func(*dedup.Config) {}},
+	} {
+		result := func(launch job.Launch) map[string]string {
+			config := ask(t, way.flags...)
+			config.SplitBytes = small
+			way.change(&config)
+			if _, err := runJob(t.Context(), config, launch); err != nil {
+				t.Fatalf("%v: %v", way.flags, err)
+			}
+			finished, err := output.Open(t.Context(), config.Output)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return promised(t, finished)
+		}
+		sameOutput(t, fmt.Sprint(way.flags), result(usual), result(reordered))
+	}
+	for _, flags := range [][]string{{"--of=osx/aa"}, {"--of=osx/cat"}, {"--of=same"}, {"--file=text", "--signature=classic"}} {
+		result := func(launch job.Launch) string {
+			var config query.Config
+			parse(t, &config, job.Vars(), append(flags, pages, broken, "--shingle=word:1", "--bands=20", "--rows=2", "--nearest=3")...)
+			config.Content, config.SplitBytes = strings.NewReader("Print the name of the working directory."), small
+			task, err := query.New(config)
+			if err != nil {
+				t.Fatal(err)
+			}
+			answer, err := task.Run(t.Context(), launch)
+			if (err != nil) != (config.Of == "same") { // several documents have that id
+				t.Fatalf("query %v: %v", flags, err)
+			}
+			return fmt.Sprintf("%+v, %v", answer, err)
+		}
+		if want, got := result(usual), result(reordered); got != want {
+			t.Errorf("query %v: %s, want %s", flags, got, want)
+		}
+	}
+	comparison := func(launch job.Launch) *records.Comparison {
+		var config comparing.Config
+		parse(t, &config, comparing.Vars(), pages, "--bands=10", "--rows=4", "--methods=brute-force,signatures,minhash")
+		config.SplitBytes = small
+		task, err := comparing.New(config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		found, err := task.Run(t.Context(), launch)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range found.Methods {
+			found.Methods[i].Seconds = 0
+		}
+		return found
+	}
+	if diff := cmp.Diff(comparison(usual), comparison(reordered)); diff != "" {
+		t.Errorf("compare:\n%s", diff)
+	}
+
+	names := registered(t)
+	for _, name := range names {
+		if !orders.Fed[name] {
+			t.Errorf("%s is registered, and was not fed what could be in another order: let one of these jobs use it", name)
+		}
+	}
+	for name := range orders.Fed {
+		if !slices.Contains(names, name) {
+			t.Errorf("%s was fed, and registered does not find it", name)
+		}
+	}
+}
+
+// orderedInputs returns a folder with copies, near-duplicates and a crowd; a packed file that is worth
+// spreading; records that are rejected, some of them in parts; and documents each of which is like the
+// next only, which many rounds do not contract.
+func orderedInputs(t *testing.T) (pages, packed, broken, chain string) {
+	root := t.TempDir()
+	pages, packed, broken = filepath.Join(root, "pages"), filepath.Join(root, "packed.jsonl.gz"), filepath.Join(root, "broken.jsonl")
+	chain = filepath.Join(root, "chain.jsonl")
+	spec := mixture
+	spec.Documents, spec.Crowd, spec.CrowdEdits = 600, 60, 0.02
+	var generated, zipped bytes.Buffer
+	if err := corpusgen.Write(&generated, spec); err != nil {
+		t.Fatal(err)
+	}
+	w, err := gzip.NewWriterLevel(&zipped, gzip.NoCompression)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fmt.Fprint(w, read(t, "../../testdata/tldr/linux.jsonl"))
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	var links strings.Builder
+	for i := range 1000 {
+		fmt.Fprintf(&links, `{"id": "chain%d", "text": "`, i)
+		for word := range 9 {
+			fmt.Fprint(&links, hash.Mix(uint64(3*i+word)), " ")
+		}
+		links.WriteString(`"}` + "\n")
+	}
+	if err := os.Mkdir(pages, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	for path, content := range map[string]string{
+		filepath.Join(pages, "generated.jsonl"): generated.String(),
+		filepath.Join(pages, "again.jsonl"):     strings.Join(slices.Collect(strings.Lines(generated.String()))[:200], ""),
+		filepath.Join(pages, "osx.jsonl"):       read(t, "../../testdata/tldr/osx.jsonl"),
+		chain:                                   links.String(),
+		packed:                                  zipped.String(),
+		broken: `{"id": "short", "text": "too few words"}` + "\n" + `{"id": "mark", "text": "!"}` + "\n" + `{"id": "none"}` + "\n" +
+			strings.Repeat(`{"id": "same", "text": "the same text again and again"}`+"\n"+`{"id": "cut", "text": "`+strings.Repeat("x", 700<<10)+"\n", 6),
+	} {
+		if err := os.WriteFile(path, []byte(content), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return pages, packed, broken, chain
+}
+
+func parse(t *testing.T, config any, vars kong.Vars, args ...string) {
+	t.Helper()
+	parser, err := kong.New(config, vars)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := parser.Parse(args); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// registered returns the DoFns that the module registers, as "package.name".
+func registered(t *testing.T) (names []string) {
+	t.Helper()
+	registration := regexp.MustCompile(`beam\.Register(?:DoFn\(reflect\.TypeFor\[(\w+)[^(]*\]\(\)\)|Function\((\w+)\))`)
+	for _, folder := range []string{"io", "transforms", "pipelines"} {
+		err := filepath.WalkDir(filepath.Join("../..", folder), func(path string, _ fs.DirEntry, err error) error {
+			if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+				return err
+			}
+			code := read(t, path)
+			found := registration.FindAllStringSubmatch(code, -1)
+			if n := strings.Count(code, "beam.RegisterDoFn(") + strings.Count(code, "beam.RegisterFunction("); n != len(found) {
+				t.Errorf("%s: %d of %d registrations are understood", path, len(found), n)
+			}
+			for _, groups := range found {
+				names = append(names, filepath.Base(filepath.Dir(path))+"."+groups[1]+groups[2])
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return names
+}
