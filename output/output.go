@@ -95,10 +95,10 @@ func WriterOptions(metadata map[string]string) []parquet.WriterOption {
 	return options
 }
 
-// WriteJSON writes run.json or the manifest, and returns its SHA-256.
-func WriteJSON(ctx context.Context, file string, v any) (sum string, err error) {
+// WriteJSON writes run.json or the manifest below the folder root of a run that lasts, and returns its SHA-256.
+func WriteJSON(ctx context.Context, root, file string, v any) (sum string, err error) {
 	hash := sha256.New()
-	_, err = storage.WriteFile(ctx, file, func(w io.Writer) error {
+	_, err = storage.WriteBelow(ctx, root, file, func(w io.Writer) error {
 		encoder := json.NewEncoder(io.MultiWriter(w, hash))
 		encoder.SetIndent("", "  ")
 		encoder.SetEscapeHTML(false)
@@ -145,7 +145,7 @@ func Open(ctx context.Context, dir string) (*Finished, error) {
 func (f *Finished) read(ctx context.Context) error {
 	var success Success
 	if json.Unmarshal([]byte(f.mark), &success) != nil || success.Manifest == "" {
-		return fmt.Errorf("%s is no finished output of this version: its %s does not name its manifest; run again", f.Dir, SuccessFile)
+		return fmt.Errorf("%s was written by an older version; run again with --overwrite", f.Dir)
 	}
 	sum := ""
 	for name, into := range map[string]any{RunFile: &f.Run, ManifestFile: &f.Manifest} {

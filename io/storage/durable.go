@@ -34,6 +34,9 @@ type Exchanger interface {
 	// access list and attributes of old before. The error is errors.ErrUnsupported if that cannot be
 	// done, and fs.ErrNotExist if one of them is missing; nothing has changed then but new's attributes.
 	Exchange(ctx context.Context, new, old string) error
+	// Inherit makes what is then made in folder as open to groups and by access lists as what is made in the
+	// folder from.
+	Inherit(ctx context.Context, folder, from string) error
 }
 
 // Holder is a Store that knows whether the holder of an object lives.
@@ -92,6 +95,15 @@ func Exchange(ctx context.Context, new, old string) error {
 		return err
 	}
 	return e.Exchange(ctx, new, old)
+}
+
+// Inherit is that of the Exchanger.
+func Inherit(ctx context.Context, folder, from string) error {
+	e, err := exchanger(folder)
+	if err != nil {
+		return err
+	}
+	return e.Inherit(ctx, folder, from)
 }
 
 func exchanger(path string) (Exchanger, error) {

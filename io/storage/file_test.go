@@ -263,7 +263,7 @@ func TestRemoveEmpty(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, folder := range []string{"full", "empty", "missing"} {
-		storage.RemoveEmpty(t.Context(), folder)
+		storage.RemoveEmpty(folder)
 	}
 	if _, err := os.Stat("full/x"); err != nil {
 		t.Error(err)

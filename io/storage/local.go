@@ -36,6 +36,9 @@ func listLocal(ctx context.Context, root, rel string, enter func(string) bool, y
 	}
 	top := strings.TrimSuffix(root, "/") + "/"
 	entries, err := os.ReadDir(top + rel)
+	if errors.Is(err, syscall.ENOTDIR) && rel == "" {
+		err = &fs.PathError{Op: "open", Path: root, Err: notFolderError{}}
+	}
 	if errors.Is(err, fs.ErrNotExist) && rel != "" {
 		return true // removed meanwhile
 	}
@@ -78,6 +81,13 @@ func infoOf(path string, info fs.FileInfo) Info {
 	}
 }
 
+// notFolderError is the fs.ErrNotExist of a folder whose path is a file's, or below one.
+type notFolderError struct{}
+
+func (notFolderError) Error() string { return "not a folder" }
+
+func (notFolderError) Is(target error) bool { return target == fs.ErrNotExist }
+
 // folderError is the fs.ErrNotExist of a path that is a folder.
 type folderError struct{}
 
@@ -92,6 +102,9 @@ func (local) Stat(ctx context.Context, path string) (Info, error) {
 	info, err := os.Stat(path)
 	if err == nil && info.IsDir() {
 		err = &fs.PathError{Op: "stat", Path: path, Err: folderError{}}
+	}
+	if errors.Is(err, syscall.ENOTDIR) {
+		err = &fs.PathError{Op: "stat", Path: path, Err: notFolderError{}}
 	}
 	if err != nil {
 		return Info{}, err

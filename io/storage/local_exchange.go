@@ -35,6 +35,12 @@ func (local) Exchangeable(ctx context.Context, dir, beside string) error {
 			return noExchange("%s is the working folder, or above it", dir)
 		}
 	}
+	// A run that is killed must be found there by the next.
+	parent, err := os.Open(filepath.Dir(dir))
+	if err != nil {
+		return noExchange("%w", err)
+	}
+	parent.Close()
 	there, err := lstatFolder(beside)
 	if err != nil {
 		return err
@@ -70,6 +76,34 @@ func tryExchange(dir, beside string) error {
 		return errors.Join(err, noExchange("two folders in %s were not exchanged", beside))
 	}
 	return nil
+}
+
+func (local) Inherit(ctx context.Context, folder, from string) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	want, err := os.Lstat(from)
+	if err != nil {
+		return err
+	}
+	got, err := os.Lstat(folder)
+	if err != nil {
+		return err
+	}
+	if gid := want.Sys().(*syscall.Stat_t).Gid; gid != got.Sys().(*syscall.Stat_t).Gid {
+		if err := os.Lchown(folder, -1, int(gid)); err != nil {
+			return err
+		}
+	}
+	if err := os.Chmod(folder, got.Mode().Perm()|want.Mode()&fs.ModeSetgid); err != nil {
+		return err
+	}
+	const list = "system.posix_acl_default"
+	values, err := xattrs(from)
+	if value, ok := values[list]; ok && err == nil {
+		err = unix.Lsetxattr(folder, list, value, 0)
+	}
+	return err
 }
 
 func (local) Exchange(ctx context.Context, new, old string) error {

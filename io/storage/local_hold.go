@@ -145,7 +145,7 @@ func (h *localHold) Replace(ctx context.Context, write func(io.Writer) error) (I
 		if next != nil {
 			next.Close()
 		}
-		if errors.Is(err, fs.ErrNotExist) { // its folder has lost its path
+		if _, ok := named(h.file, h.path); !ok && errors.Is(err, fs.ErrNotExist) { // its folder has lost its path
 			err = ErrPrecondition
 		}
 		return Info{}, err

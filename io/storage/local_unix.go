@@ -36,3 +36,9 @@ func freeBytes(path string) (int64, error) {
 	err := syscall.Statfs(path, &stat)
 	return int64(stat.Bavail) * int64(stat.Bsize), err
 }
+
+func sameOwner(a, b string) bool {
+	first, err := os.Lstat(a)
+	second, err2 := os.Lstat(b)
+	return err == nil && err2 == nil && first.Sys().(*syscall.Stat_t).Uid == second.Sys().(*syscall.Stat_t).Uid
+}

@@ -446,7 +446,7 @@ func (l *Lock) own(ctx context.Context, do func(If) error) error {
 			return nil // the folders were exchanged
 		case now.exists() && !ours:
 			l.lost = &FencedError{Path: path, Job: l.owner.Job, By: &now.Owner}
-		case !now.exists() || l.file.hold != nil: // or what is there is a copy, which is not held
+		case !now.exists() || l.file.hold != nil && errors.Is(err, ErrPrecondition): // or what is there is a copy, which is not held
 			l.lost = &FencedError{Path: path, Job: l.owner.Job}
 		default:
 			// Another is deciding whether to take it over, or somebody touched the file.

@@ -13,6 +13,7 @@ import (
 	"io/fs"
 	"iter"
 	"regexp"
+	"syscall"
 	"time"
 )
 
@@ -123,11 +124,14 @@ func RemoveAll(ctx context.Context, path string) error {
 }
 
 // RemoveEmpty removes a folder that nothing is in. Others, and stores without folders, stay as they are.
-func RemoveEmpty(ctx context.Context, folder string) {
-	if store, err := At(folder); err == nil {
-		_ = store.Remove(ctx, folder, If{}) // which refuses a folder that something is in
+func RemoveEmpty(folder string) {
+	if IsLocal(folder) {
+		_ = syscall.Rmdir(folder)
 	}
 }
+
+// SameOwner reports whether what two paths name belongs to one user. On stores without owners it does.
+func SameOwner(a, b string) bool { return !IsLocal(a) || sameOwner(a, b) }
 
 // BeingWritten reports whether a name is that of a file that is, or was when its writer died, being
 // written.

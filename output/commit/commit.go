@@ -13,6 +13,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"path"
 	"regexp"
 	"time"
 
@@ -51,7 +53,7 @@ func (e *RefusedError) Error() string { return e.Reason }
 
 // Commit is a run's hold on an output.
 type Commit struct {
-	Options
+	o       Options
 	store   storage.Store
 	lock    *storage.Lock
 	syncing storage.Syncing
@@ -63,6 +65,8 @@ type Commit struct {
 	stale []*seal
 	// recovered is the seal of an earlier run whose publishing this one finished.
 	recovered *seal
+	// sealed: what is staged is the output, whoever publishes it.
+	sealed    bool
 	committed bool
 }
 
@@ -91,6 +95,9 @@ func lookAround(ctx context.Context, dir string) (s *survey, n int, err error) {
 	var seals []*seal
 	for _, l := range left {
 		seal, err := l.seal(ctx)
+		if errors.Is(err, fs.ErrPermission) {
+			continue // another user's
+		}
 		if err != nil {
 			return nil, 0, err
 		}
@@ -113,14 +120,14 @@ func Begin(ctx context.Context, o Options) (*Commit, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Commit{Options: o, store: store}
+	c := &Commit{o: o, store: store}
 	lock, former, err := storage.Acquire(ctx, storage.Join(o.Dir, output.LockFile), o.Run, o.Lock)
 	if err != nil {
 		return nil, err
 	}
 	c.lock = lock
 	if former != nil {
-		c.Warn("took over the lock of job %s (process %d on %s)", former.Job, former.PID, former.Host)
+		c.o.Warn("took over the lock of job %s (process %d on %s)", former.Job, former.PID, former.Host)
 	}
 	if err := c.begin(ctx); err != nil {
 		return nil, c.Close(context.WithoutCancel(ctx), err)
@@ -132,11 +139,11 @@ func (c *Commit) begin(ctx context.Context) (err error) {
 	if err := c.recover(ctx); err != nil {
 		return err
 	}
-	if c.seen, err = look(ctx, c.Dir, c.stale...); err != nil {
+	if c.seen, err = look(ctx, c.o.Dir, c.stale...); err != nil {
 		return err
 	}
 	// Another run may have finished meanwhile.
-	if err := c.seen.refuse(c.Overwrite || c.recovered != nil); err != nil {
+	if err := c.seen.refuse(c.o.Overwrite || c.recovered != nil); err != nil {
 		return err
 	}
 	return c.stage(ctx)
@@ -153,13 +160,13 @@ func (c *Commit) Recovered(fingerprint string) (bool, error) {
 		c.committed = true
 		return true, nil
 	}
-	return false, c.seen.refuse(c.Overwrite)
+	return false, c.seen.refuse(c.o.Overwrite)
 }
 
 // Temporary is the folder for the run's temporary files.
 func (c *Commit) Temporary() string {
-	if c.Temp != "" {
-		return c.Temp
+	if c.o.Temp != "" {
+		return c.o.Temp
 	}
 	return storage.Join(c.staging, tempDir)
 }
@@ -182,72 +189,103 @@ func (c *Commit) Publish(ctx context.Context, fingerprint string, m *records.Man
 	}
 	// From here on it is all or nothing.
 	ctx = context.WithoutCancel(ctx)
-	s := &seal{Run: c.Run, Fingerprint: fingerprint, From: workDir, Opaque: !c.swaps, Files: files}
 	err = errors.ErrUnsupported
 	if c.swaps {
-		s.From = outDir
-		err = c.swap(ctx, files)
+		err = c.swap(ctx)
 	}
 	if errors.Is(err, errors.ErrUnsupported) {
-		err = c.sealAndFill(ctx, s)
+		err = c.sealAndFill(ctx, &seal{Run: c.o.Run, Fingerprint: fingerprint, From: c.ready(), Opaque: !c.swaps, Files: files})
 	}
 	c.committed = err == nil
+	if c.Pending() {
+		return fmt.Errorf("publishing was interrupted: %w; the new output is complete; run again to finish publishing it", err)
+	}
 	return err
 }
+
+// Pending reports whether the staged output is complete and only its publishing was interrupted: the next run
+// finishes that.
+func (c *Commit) Pending() bool { return c.sealed && !c.committed }
 
 // finish completes the staged files by those that say what they are, looks whether all are there, and
 // syncs them. The manifest is the first of those it returns, and the mark of success the last.
 func (c *Commit) finish(ctx context.Context, m *records.Manifest, run *records.Run) ([]sealedFile, error) {
+	if err := c.lock.Prove(ctx); err != nil {
+		return nil, err
+	}
 	staged := c.Staged()
-	sum, err := output.WriteJSON(ctx, staged.Path(output.ManifestFile), m)
+	write := func(name string, v any) (sum string, err error) {
+		return output.WriteJSON(ctx, staged.Dir, staged.Path(name), v)
+	}
+	sum, err := write(output.ManifestFile, m)
 	if err != nil {
 		return nil, err
 	}
-	if _, err := output.WriteJSON(ctx, staged.Path(output.RunFile), run); err != nil {
+	if _, err := write(output.RunFile, run); err != nil {
 		return nil, err
 	}
-	if _, err := output.WriteJSON(ctx, staged.Path(output.SuccessFile), output.Success{Run: c.Run, Manifest: sum}); err != nil {
+	if _, err := write(output.SuccessFile, output.Success{Run: c.o.Run, Manifest: sum}); err != nil {
 		return nil, err
 	}
 	// A worker that is late finds that the run has ended.
 	if err := storage.End(ctx, staged.Dir); err != nil {
 		return nil, err
 	}
+	if ready := storage.Join(c.staging, c.ready()); ready != staged.Dir {
+		// And one that writes at this moment has the wrong path.
+		if err := c.store.Move(ctx, staged.Dir, ready); err != nil {
+			return nil, err
+		}
+		staged.Dir = ready
+	}
 	there, err := list(ctx, staged.Dir)
 	if err != nil {
 		return nil, err
 	}
-	var files []sealedFile
-	take := func(name string, size int64) error {
-		info, ok := there.files[staged.Name(name)]
+	if err := there.tidy(ctx); err != nil {
+		return nil, err
+	}
+	files := []sealedFile{{Name: output.ManifestFile}}
+	for _, f := range m.Files {
+		files = append(files, sealedFile{Name: f.Path, Size: f.Bytes, SHA256: f.SHA256})
+	}
+	files = append(files, sealedFile{Name: output.RunFile}, sealedFile{Name: output.SuccessFile})
+	for i := range files {
+		f := &files[i]
+		info, ok := there.files[staged.Name(f.Name)]
 		switch {
 		case !ok:
-			return fmt.Errorf("%s is gone from %s, where it was written; run again once nothing removes files there", name, staged.Dir)
-		case size >= 0 && info.Size != size:
-			return fmt.Errorf("%s has %d bytes in %s, where %d were written; run again once nothing else writes there", name, info.Size, staged.Dir, size)
+			return nil, fmt.Errorf("%s is missing from %s, where it was written; something else deleted it. Run again", f.Name, staged.Dir)
+		case f.SHA256 != "" && info.Size != f.Size:
+			return nil, fmt.Errorf("%s has %d bytes in %s, but %d were written; something else changed it. Run again", f.Name, info.Size, staged.Dir, f.Size)
 		}
-		files = append(files, sealedFile{Name: name, Size: info.Size})
-		return nil
-	}
-	all := append([]records.ManifestFile{{Path: output.ManifestFile, Bytes: -1}}, m.Files...)
-	for _, f := range append(all, records.ManifestFile{Path: output.RunFile, Bytes: -1}, records.ManifestFile{Path: output.SuccessFile, Bytes: -1}) {
-		if err := take(f.Path, f.Bytes); err != nil {
-			return nil, err
-		}
+		f.Size = info.Size
 	}
 	if len(there.files) > len(files) {
-		return nil, fmt.Errorf("%s holds %d files, where %d were written; run again once nothing else writes there", staged.Dir, len(there.files), len(files))
+		return nil, fmt.Errorf("%s contains %d files, but %d were written; run again when nothing else is writing there", staged.Dir, len(there.files), len(files))
 	}
 	return files, c.syncing.Sync(ctx, there.paths()...)
+}
+
+// ready is the name of the folder in the staging folder where the output is when all is written.
+func (c *Commit) ready() string {
+	switch {
+	case c.swaps:
+		return outDir
+	case storage.IsLocal(c.o.Dir):
+		return readyDir
+	default:
+		return workDir // a store would copy
+	}
 }
 
 // FailedFolder is where the record of this run goes if it fails: the output, if none is finished there,
 // or else a folder beside it.
 func (c *Commit) FailedFolder() string {
 	if c.seen.finished || !c.removes {
-		return FailedDir(c.Dir)
+		return FailedDir(c.o.Dir)
 	}
-	return c.Dir
+	return c.o.Dir
 }
 
 // Fail writes the record of a run that failed, and the named files that it has staged, to FailedFolder.
@@ -283,10 +321,17 @@ func (c *Commit) Fail(ctx context.Context, run *records.Run, names []string) err
 func (c *Commit) moveRecord(ctx context.Context, folder string, run *records.Run, files []string) error {
 	run.Files = files
 	staged := storage.Join(c.staging, failedFile)
-	if _, err := output.WriteJSON(ctx, staged, run); err != nil {
+	if _, err := output.WriteJSON(ctx, c.staging, staged, run); err != nil {
 		return err
 	}
-	return c.store.Move(ctx, staged, storage.Join(folder, output.RunFile))
+	if err := storage.Sync(ctx, staged); err != nil {
+		return err
+	}
+	record := storage.Join(folder, output.RunFile)
+	if err := c.store.Move(ctx, staged, record); err != nil {
+		return err
+	}
+	return c.syncing.Sync(ctx, record, folder)
 }
 
 // FailedDir is the folder beside the output dir for the record of a run that failed.
@@ -300,7 +345,7 @@ func (c *Commit) Close(ctx context.Context, err error) error {
 		err = fenced
 	}
 	if left := c.close(ctx); left != nil && c.committed {
-		c.Warn("the output is whole, but not all could be tidied up: %v", left)
+		c.o.Warn("the output is complete, but cleaning up failed: %v", left)
 	} else {
 		err = errors.Join(err, left)
 	}
@@ -312,8 +357,13 @@ func (c *Commit) close(ctx context.Context) error {
 	if c.syncing != nil {
 		errs = append(errs, c.syncing.Close())
 	}
-	if c.staging != "" {
-		errs = append(errs, c.discard(ctx, leftover{c.Run, c.staging}))
+	switch {
+	case c.staging == "":
+	case c.Pending():
+		// Whoever has the lock next needs what is staged.
+		errs = append(errs, storage.RemoveAll(ctx, c.Temporary()))
+	default:
+		errs = append(errs, c.discard(ctx, leftover{c.o.Run, c.staging}))
 	}
 	if c.committed {
 		errs = append(errs, c.tidy(ctx))
@@ -322,9 +372,9 @@ func (c *Commit) close(ctx context.Context) error {
 	if err := c.lock.Release(); !errors.As(err, new(*storage.FencedError)) {
 		errs = append(errs, err)
 	}
-	storage.RemoveEmpty(ctx, storage.Join(c.Dir, belowDir))
+	storage.RemoveEmpty(storage.Join(c.o.Dir, belowDir))
 	if c.seen == nil || len(c.seen.files) == 0 {
-		storage.RemoveEmpty(ctx, c.Dir) // it is then as it was
+		storage.RemoveEmpty(c.o.Dir) // it is then as it was
 	}
 	return errors.Join(errs...)
 }
@@ -335,27 +385,28 @@ func (c *Commit) tidy(ctx context.Context) error {
 	for _, s := range c.stale {
 		errs = append(errs, c.discard(ctx, leftover{s.Run, s.folder}))
 	}
-	failed, err := look(ctx, FailedDir(c.Dir))
+	failed, err := look(ctx, FailedDir(c.o.Dir))
 	if err == nil && failed.record != nil && failed.refuse(false) == nil {
 		err = failed.remove(ctx, "")
-		storage.RemoveEmpty(ctx, failed.dir)
+		storage.RemoveEmpty(failed.dir)
 	}
 	return errors.Join(append(errs, err)...)
 }
 
 // stage makes the staging folder: beside the output if it can take its place from there, else below it.
 func (c *Commit) stage(ctx context.Context) (err error) {
-	if storage.IsLocal(c.Dir) {
-		beside := stagingBeside(c.Dir, c.Run)
-		c.swaps = c.makeStaging(ctx, beside) == nil && storage.Exchangeable(ctx, c.Dir, beside) == nil
-		if !c.swaps {
+	if storage.IsLocal(c.o.Dir) {
+		beside := stagingBeside(c.o.Dir, c.o.Run)
+		made := len(path.Base(beside)+storage.Removing) <= maxName && c.makeStaging(ctx, beside) == nil
+		c.swaps = made && storage.Exchangeable(ctx, c.o.Dir, beside) == nil
+		if made && !c.swaps {
 			if err := errors.Join(ctx.Err(), storage.RemoveAll(ctx, beside)); err != nil {
 				return err
 			}
 		}
 	}
 	if !c.swaps {
-		if err := c.makeStaging(ctx, storage.Join(c.Dir, belowDir, c.Run)); err != nil {
+		if err := c.makeStaging(ctx, storage.Join(c.o.Dir, belowDir, c.o.Run)); err != nil {
 			return err
 		}
 	}
@@ -366,24 +417,38 @@ func (c *Commit) stage(ctx context.Context) (err error) {
 	if c.syncing, err = storage.NewSyncing(ctx, c.staging); err != nil {
 		return err
 	}
-	if err := storage.Begin(ctx, storage.Join(c.staging, workDir), false); err != nil {
+	work := storage.Join(c.staging, workDir)
+	if err := storage.Begin(ctx, work, false); err != nil {
 		return err
 	}
-	return storage.Begin(ctx, c.Temporary(), c.Private)
+	if c.swaps {
+		// Files are given their group and access list when they are made.
+		if err := storage.Inherit(ctx, work, c.o.Dir); err != nil {
+			return err
+		}
+	}
+	return storage.Begin(ctx, c.Temporary(), c.o.Private)
 }
+
+// maxName is how long a name can be on a disk.
+const maxName = 255
 
 // makeStaging makes the staging folder, with a note of whose it is.
 func (c *Commit) makeStaging(ctx context.Context, folder string) error {
 	c.staging = folder
-	if err := storage.Begin(ctx, folder, c.Private); err != nil {
+	if err := storage.Begin(ctx, folder, c.o.Private); err != nil {
 		return err
 	}
-	return storage.WriteShared(ctx, storage.Join(folder, noteFile), note{c.Run, c.Temp})
+	path := storage.Join(folder, noteFile)
+	if err := storage.WriteShared(ctx, path, note{c.o.Run, c.o.Temp}); err != nil {
+		return err
+	}
+	return storage.Sync(ctx, path)
 }
 
 // probe asks a store whether it heeds conditions. A disk does.
 func (c *Commit) probe(ctx context.Context) error {
-	c.removes = storage.IsLocal(c.Dir)
+	c.removes = storage.IsLocal(c.o.Dir)
 	if c.removes {
 		return nil
 	}
@@ -394,7 +459,7 @@ func (c *Commit) probe(ctx context.Context) error {
 		return err
 	}
 	if _, err = c.store.Create(ctx, path, storage.If{Absent: true}, empty); !errors.Is(err, storage.ErrPrecondition) {
-		return errors.Join(err, fmt.Errorf("%s: its store ignores conditions, so that two runs could write at once; give an output elsewhere: %w", c.Dir, errors.ErrUnsupported))
+		return errors.Join(err, c.ignoresConditions())
 	}
 	if _, err = c.store.Create(ctx, path, storage.If{Version: first.Version}, func(w io.Writer) error {
 		_, err := io.WriteString(w, "second")
@@ -402,15 +467,22 @@ func (c *Commit) probe(ctx context.Context) error {
 	}); err != nil {
 		return err
 	}
+	if _, err = c.store.Create(ctx, path, storage.If{Version: first.Version}, empty); !errors.Is(err, storage.ErrPrecondition) {
+		return errors.Join(err, c.ignoresConditions())
+	}
 	err = c.store.Remove(ctx, path, storage.If{Version: first.Version})
 	c.removes = errors.Is(err, storage.ErrPrecondition)
 	if !c.removes && err != nil && !errors.Is(err, errors.ErrUnsupported) {
 		return err
 	}
 	if !c.removes && len(c.seen.files) > 0 {
-		return fmt.Errorf("%s: its store does not remove objects on condition, so that nothing there can be replaced; give an empty --output: %w", c.Dir, errors.ErrUnsupported)
+		return fmt.Errorf("%s: the object store does not support conditional DELETE, so existing output cannot be replaced; choose an empty --output: %w", c.o.Dir, errors.ErrUnsupported)
 	}
 	return nil
+}
+
+func (c *Commit) ignoresConditions() error {
+	return fmt.Errorf("%s: the object store ignores conditional requests, so two runs could write at once; choose another store: %w", c.o.Dir, errors.ErrUnsupported)
 }
 
 // andAbove are a folder and all above it, some of which may be as new as it is.
@@ -423,31 +495,16 @@ func andAbove(folder string) []string {
 	return folders
 }
 
-// swap lets the staged folder take the output's place. The error is errors.ErrUnsupported if it cannot; it is then
-// in outDir.
-func (c *Commit) swap(ctx context.Context, files []sealedFile) error {
-	out, parent := storage.Join(c.staging, outDir), storage.Dir(c.Dir)
-	// Who still writes by the old path, writes nothing.
-	if err := c.store.Move(ctx, storage.Join(c.staging, workDir), out); err != nil {
-		return err
-	}
-	staged, err := list(ctx, out)
-	if err != nil {
-		return err
-	}
-	if len(staged.files) != len(files) {
-		return fmt.Errorf("%s holds %d files, where %d were written; run again once nothing else writes there", out, len(staged.files), len(files))
-	}
-	if err := staged.tidy(ctx); err != nil {
-		return err
-	}
+// swap lets the staged folder take the output's place. The error is errors.ErrUnsupported if it cannot.
+func (c *Commit) swap(ctx context.Context) error {
+	out, parent := storage.Join(c.staging, outDir), storage.Dir(c.o.Dir)
 	if err := c.lock.Twin(ctx, storage.Join(out, output.LockFile)); err != nil {
 		return err
 	}
 	if err := c.syncing.Sync(ctx, append([]string{out}, andAbove(c.staging)...)...); err != nil {
 		return err
 	}
-	now, err := look(ctx, c.Dir, c.stale...)
+	now, err := look(ctx, c.o.Dir, c.stale...)
 	if err != nil {
 		return err
 	}
@@ -457,11 +514,14 @@ func (c *Commit) swap(ctx context.Context, files []sealedFile) error {
 	if err := c.lock.Prove(ctx); err != nil {
 		return err
 	}
-	if err := storage.Exchange(ctx, out, c.Dir); err != nil {
+	if err := storage.Exchange(ctx, out, c.o.Dir); err != nil {
 		return err
 	}
 	if err := errors.Join(c.lock.Exchanged(), c.syncing.Sync(ctx, parent, c.staging)); err != nil {
-		c.Warn("the output is whole, but may not survive a loss of power: %v", err)
+		c.o.Warn(notSafe, err)
 	}
 	return nil
 }
+
+// notSafe warns that a disk failed at the last moment.
+const notSafe = "the output is complete, but might not survive a power failure: %v"

@@ -220,7 +220,7 @@ func stage(t *testing.T, c *commit.Commit, e edition) {
 func publish(t *testing.T, c *commit.Commit, e edition) error {
 	t.Helper()
 	return c.Publish(t.Context(), e.fingerprint(), e.manifest(), &records.Run{
-		Status: "done", Job: c.Run, Formats: records.Formats{Tables: records.Tables},
+		Status: "done", Job: "20260102-030405-0a1b2c3d", Formats: records.Formats{Tables: records.Tables},
 	})
 }
 

@@ -46,7 +46,11 @@ func child(dir, name, flags string) int {
 		err = errors.Join(os.MkdirAll(dir, 0o777), os.Chdir(dir))
 	}
 	if err == nil {
-		options := commit.Options{Dir: dir, Overwrite: true, Private: true}
+		options := commit.Options{Dir: dir, Overwrite: true, Private: true, Warn: func(format string, args ...any) {
+			if strings.Contains(flags, "warn") {
+				fmt.Fprintf(os.Stderr, format+"\n", args...)
+			}
+		}}
 		options.Lock.Force = strings.Contains(flags, "force")
 		if strings.Contains(flags, "wait") {
 			options.Lock.Wait = time.Minute
@@ -103,7 +107,7 @@ func ends(t *testing.T, dir, name, flags string) {
 	}
 	for _, hidden := range []string{".lock", ".neardup"} {
 		if _, err := os.Lstat(filepath.Join(dir, hidden)); !errors.Is(err, fs.ErrNotExist) {
-			t.Fatalf("%s is left: %v", hidden, err)
+			t.Fatalf("%s is left: %v in %v", hidden, err, tree(t, dir))
 		}
 	}
 }
@@ -155,7 +159,7 @@ func TestProcesses(t *testing.T) {
 			if outcomes[exitCommitted] == 0 || outcomes[-1] == 0 || outcomes[exitOther] > 0 {
 				t.Errorf("processes by exit status: %v", outcomes)
 			}
-			ends(t, dir, "last", way)
+			ends(t, dir, "last", way+" warn")
 		})
 	}
 }
@@ -200,7 +204,7 @@ func TestStopped(t *testing.T) {
 			if outcomes[exitRefused] == 0 || outcomes[exitOther] > 0 {
 				t.Errorf("the stopped processes by exit status: %v", outcomes)
 			}
-			ends(t, dir, "last", way)
+			ends(t, dir, "last", way+" warn")
 		})
 	}
 }

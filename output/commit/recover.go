@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/neardup/neardup/io/storage"
+	"github.com/neardup/neardup/output"
 )
 
 // belowDir is the folder in an output for the staging folders of runs whose files move one by one.
@@ -26,6 +27,8 @@ const (
 	noteFile = "run"    // a note
 	workDir  = "w"      // where workers write
 	outDir   = "out"    // what takes the output's place, and then what it replaced
+	readyDir = "ready"  // what moves into the output file by file
+	goneDir  = "gone"   // what was in outDir, and has nothing of others in it
 	tempDir  = "tmp"    // temporary files, unless they are elsewhere
 	sealFile = "sealed" // a seal
 	// failedFile is the record of a run that failed, until it has its place.
@@ -100,11 +103,19 @@ func leftovers(ctx context.Context, dir string) (left []leftover, err error) {
 // recover publishes what an earlier run had sealed when it was killed, and removes the staging folders of all
 // others. Whoever had the lock before, and still runs, finds his gone.
 func (c *Commit) recover(ctx context.Context) error {
-	left, err := leftovers(ctx, c.Dir)
+	left, err := leftovers(ctx, c.o.Dir)
 	if err != nil {
 		return err
 	}
+	// Whoever takes the lock from now on gets a staging folder that is not among these.
+	if err := c.lock.Prove(ctx); err != nil {
+		return err
+	}
 	for _, l := range left {
+		if !storage.SameOwner(l.folder, storage.Join(c.o.Dir, output.LockFile)) {
+			c.o.Warn("%s belongs to another user and was kept; its owner can delete it", l.folder)
+			continue
+		}
 		seal, err := l.seal(ctx)
 		if err != nil {
 			return err
@@ -118,7 +129,7 @@ func (c *Commit) recover(ctx context.Context) error {
 				c.stale = append(c.stale, seal)
 				continue
 			}
-			c.Warn("published what run %s had ready when it was ended", seal.Run)
+			c.o.Warn("finished publishing the output of run %s, which was interrupted", seal.Run)
 			c.recovered = seal
 		}
 		if err := c.discard(ctx, l); err != nil {
@@ -130,7 +141,7 @@ func (c *Commit) recover(ctx context.Context) error {
 
 // finishSealed carries out the seal of an earlier run.
 func (c *Commit) finishSealed(ctx context.Context, s *seal) (published bool, err error) {
-	syncing, err := storage.NewSyncing(ctx, c.Dir)
+	syncing, err := storage.NewSyncing(ctx, c.o.Dir)
 	if err != nil {
 		return false, err
 	}
@@ -141,9 +152,13 @@ func (c *Commit) finishSealed(ctx context.Context, s *seal) (published bool, err
 // discard removes a staging folder and the run's temporary files. What others have put into the output that
 // it holds stays.
 func (c *Commit) discard(ctx context.Context, l leftover) error {
-	note, ours, err := readNote(ctx, l)
-	if err != nil || !ours {
+	note, ours, err := c.readNote(ctx, l)
+	if err != nil {
 		return err
+	}
+	if !ours {
+		c.o.Warn("%s does not say which run it belongs to and was kept; delete it if it is not yours", l.folder)
+		return nil
 	}
 	if storage.IsLocal(l.folder) && !l.removing() {
 		// Its run can do nothing more: not even let it take the output's place while it is looked at.
@@ -161,13 +176,18 @@ func (c *Commit) discard(ctx context.Context, l leftover) error {
 			return err
 		}
 	}
-	old, err := look(ctx, storage.Join(l.folder, outDir))
+	old, err := look(ctx, storage.Join(l.folder, outDir), c.stale...)
 	if err != nil {
 		return err
 	}
 	if foreign := old.stranger(); foreign != "" {
-		c.Warn("%s was not neardup's, so it is kept; move it where you want it", storage.Join(old.dir, foreign))
+		c.o.Warn("%s was not written by neardup and was kept; move it where you want it", storage.Join(old.dir, foreign))
 		return errors.Join(old.remove(ctx, ""), storage.RemoveAll(ctx, storage.Join(l.folder, workDir)), storage.RemoveAll(ctx, storage.Join(l.folder, tempDir)))
+	}
+	// Half of it could not be told from what is of others.
+	err = c.store.Move(ctx, old.dir, storage.Join(l.folder, goneDir))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
 	}
 	return c.removeStaging(ctx, l.folder)
 }
@@ -177,16 +197,18 @@ func (c *Commit) removeStaging(ctx context.Context, folder string) error {
 	if err := c.store.Remove(ctx, storage.Join(folder, sealFile), storage.If{}); err != nil {
 		return err
 	}
-	staged, err := list(ctx, folder)
-	if err != nil {
-		return err
-	}
-	for _, name := range staged.names() {
-		if name == noteFile || storage.IsLocal(folder) {
-			continue // a disk removes the folder as one
-		}
-		if err := c.store.Remove(ctx, staged.files[name].Path, storage.If{}); err != nil {
+	if !storage.IsLocal(folder) { // a disk removes the folder as one
+		staged, err := list(ctx, folder)
+		if err != nil {
 			return err
+		}
+		for _, name := range staged.names() {
+			if name == noteFile {
+				continue
+			}
+			if err := c.store.Remove(ctx, staged.files[name].Path, storage.If{}); err != nil {
+				return err
+			}
 		}
 	}
 	return storage.RemoveAll(ctx, folder)
@@ -194,17 +216,26 @@ func (c *Commit) removeStaging(ctx context.Context, folder string) error {
 
 // readNote returns the note in a staging folder. A folder without one is a run's if it holds nothing else, or is
 // being removed.
-func readNote(ctx context.Context, l leftover) (n note, ours bool, err error) {
+func (c *Commit) readNote(ctx context.Context, l leftover) (n note, ours bool, err error) {
 	data, _, ok, err := readSmall(ctx, storage.Join(l.folder, noteFile), maxMark)
 	if err != nil {
 		return note{}, false, err
 	}
-	if !ok {
-		there, err := list(ctx, l.folder)
-		if err != nil {
-			return note{}, false, err
-		}
-		return note{}, l.removing() || len(there.files) <= 1 && len(there.folders) == 0, nil
+	if ok && json.Unmarshal(data, &n) == nil {
+		return n, n.Run == l.run, nil
 	}
-	return n, json.Unmarshal(data, &n) == nil && n.Run == l.run, nil
+	// It was being made or removed, or the note was lost with the power.
+	if _, below := storage.Rel(storage.Join(c.o.Dir, belowDir), l.folder); below || l.removing() {
+		return note{}, true, nil
+	}
+	there, err := list(ctx, l.folder)
+	if err != nil {
+		return note{}, false, err
+	}
+	for _, info := range there.files {
+		if info.Size > 0 {
+			return note{}, false, nil
+		}
+	}
+	return note{}, len(there.files) <= 2 && len(there.folders) == 0, nil // a mark, and a note that was lost
 }

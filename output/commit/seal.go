@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/output"
@@ -28,8 +29,9 @@ type seal struct {
 }
 
 type sealedFile struct {
-	Name string `json:"name"`
-	Size int64  `json:"bytes"`
+	Name   string `json:"name"`
+	Size   int64  `json:"bytes"`
+	SHA256 string `json:"sha256,omitempty"` // of those in the manifest
 }
 
 // oldFile is a file of the output as the run that sealed saw it.
@@ -38,6 +40,11 @@ type oldFile struct {
 	Size     int64  `json:"bytes"`
 	Modified int64  `json:"modified"` // in ns since 1970
 	Version  string `json:"version"`
+	SHA256   string `json:"sha256,omitempty"` // of those in the manifest of the output they are of
+}
+
+func asOld(name string, info storage.Info) oldFile {
+	return oldFile{Name: name, Size: info.Size, Modified: info.Modified.UnixNano(), Version: info.Version}
 }
 
 // is reports whether a file is still as it was. The inodes of some file systems change when they are
@@ -74,15 +81,29 @@ func readSeal(ctx context.Context, folder string) (*seal, error) {
 		return nil, err
 	}
 	s := &seal{folder: folder}
-	if err := json.Unmarshal(data, s); err != nil || len(s.Files) == 0 {
-		return nil, fmt.Errorf("%s is damaged: %w", path, errors.Join(err, errors.New("remove the folder it is in")))
+	if json.Unmarshal(data, s) != nil {
+		return nil, nil // it was never safe, so nothing was done by it
+	}
+	if !s.sound() {
+		return nil, fmt.Errorf("%s was not written by neardup; delete %s", path, folder)
 	}
 	return s, nil
 }
 
+// sound reports whether all names of a seal are those of files of an output.
+func (s *seal) sound() bool {
+	bad := func(name string) bool {
+		top, _, _ := strings.Cut(name, "/")
+		return !fs.ValidPath(name) || name == "." || top == output.LockFile || top == belowDir
+	}
+	return len(s.Files) > 0 && s.success().Name == output.SuccessFile && slices.Contains([]string{workDir, outDir, readyDir}, s.From) &&
+		!slices.ContainsFunc(s.Files, func(f sealedFile) bool { return bad(f.Name) }) &&
+		!slices.ContainsFunc(s.Old, func(f oldFile) bool { return bad(f.Name) })
+}
+
 // sealAndFill seals what is staged and moves it into the output.
 func (c *Commit) sealAndFill(ctx context.Context, s *seal) error {
-	now, err := look(ctx, c.Dir, c.stale...)
+	now, err := look(ctx, c.o.Dir, c.stale...)
 	if err != nil {
 		return err
 	}
@@ -90,10 +111,11 @@ func (c *Commit) sealAndFill(ctx context.Context, s *seal) error {
 		return err
 	}
 	for _, name := range now.names() {
-		info := now.files[name]
-		s.Old = append(s.Old, oldFile{Name: name, Size: info.Size, Modified: info.Modified.UnixNano(), Version: info.Version})
+		old := asOld(name, now.files[name])
+		old.SHA256 = now.sums[name]
+		s.Old = append(s.Old, old)
 	}
-	s.folder = c.staging
+	s.folder, c.sealed = c.staging, true
 	path := storage.Join(c.staging, sealFile)
 	_, err = c.store.Create(ctx, path, storage.If{Absent: true, Root: c.staging}, func(w io.Writer) error {
 		return json.NewEncoder(w).Encode(s)
@@ -106,7 +128,7 @@ func (c *Commit) sealAndFill(ctx context.Context, s *seal) error {
 	}
 	published, err := c.fill(ctx, s, c.syncing)
 	if err == nil && !published {
-		return fmt.Errorf("%s was finished by another run while this one published; run again", c.Dir)
+		return fmt.Errorf("%s was finished by another run while this one published; run again", c.o.Dir)
 	}
 	return err
 }
@@ -114,7 +136,7 @@ func (c *Commit) sealAndFill(ctx context.Context, s *seal) error {
 // fill carries out a seal, from wherever it was interrupted. It returns false if that cannot be done, as
 // staged files are missing, or another output has been finished since; nothing has changed then.
 func (c *Commit) fill(ctx context.Context, s *seal, syncing storage.Syncing) (published bool, err error) {
-	switch mark, there, err := readSuccess(ctx, c.Dir); {
+	switch mark, there, err := readSuccess(ctx, c.o.Dir); {
 	case err != nil:
 		return false, err
 	case there && mark.Run == s.Run:
@@ -135,14 +157,15 @@ func (c *Commit) fill(ctx context.Context, s *seal, syncing storage.Syncing) (pu
 		if err := c.removeOld(ctx, old); err != nil {
 			return false, err
 		}
-		if err := syncing.Sync(ctx, c.Dir); err != nil {
+		if err := syncing.Sync(ctx, c.o.Dir); err != nil {
 			return false, err
 		}
 	}
-	if err := c.moveAll(ctx, s); err != nil {
+	// What was a file may be a folder now. Without _SUCCESS there is no way back anyway.
+	if err := c.removeReplaced(ctx, s); err != nil {
 		return false, err
 	}
-	if err := c.removeReplaced(ctx, s); err != nil {
+	if err := c.moveAll(ctx, s); err != nil {
 		return false, err
 	}
 	there, err := c.checkFilled(ctx, s)
@@ -156,10 +179,14 @@ func (c *Commit) fill(ctx context.Context, s *seal, syncing storage.Syncing) (pu
 		return false, err
 	}
 	if err := c.move(ctx, s, s.success()); err != nil {
-		return false, err
+		mark, there, readErr := readSuccess(ctx, c.o.Dir)
+		if readErr != nil || !there || mark.Run != s.Run {
+			return false, err
+		}
+		c.o.Warn("%v", err) // a store copies, and then deletes
 	}
-	if err := syncing.Sync(ctx, c.Dir); err != nil {
-		c.Warn("the output is whole, but may not survive a loss of power: %v", err)
+	if err := syncing.Sync(ctx, c.o.Dir); err != nil {
+		c.o.Warn(notSafe, err)
 	}
 	return true, nil
 }
@@ -170,7 +197,7 @@ func (c *Commit) whole(ctx context.Context, s *seal) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	there, err := list(ctx, c.Dir)
+	there, err := list(ctx, c.o.Dir)
 	if err != nil {
 		return false, err
 	}
@@ -188,7 +215,7 @@ func (c *Commit) whole(ctx context.Context, s *seal) (bool, error) {
 // arrived reports whether info is of the file f in its place.
 func (s *seal) arrived(f sealedFile, info storage.Info) bool {
 	old, ok := s.old(f.Name)
-	return info.Size == f.Size && (!ok || !old.is(info))
+	return info.Size == f.Size && (!ok || !old.is(info) || old.SHA256 != "" && old.SHA256 == f.SHA256)
 }
 
 // proofEvery is how many files are moved or removed between two proofs of the lock.
@@ -210,7 +237,7 @@ func (c *Commit) moveAll(ctx context.Context, s *seal) error {
 
 // move brings a file to its place, unless that was done before.
 func (c *Commit) move(ctx context.Context, s *seal, f sealedFile) error {
-	to := storage.Join(c.Dir, f.Name)
+	to := storage.Join(c.o.Dir, f.Name)
 	err := c.store.Move(ctx, s.staged().Path(f.Name), to)
 	if !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -219,7 +246,7 @@ func (c *Commit) move(ctx context.Context, s *seal, f sealedFile) error {
 	if statErr == nil && s.arrived(f, info) {
 		return nil
 	}
-	return errors.Join(c.lock.Prove(ctx), fmt.Errorf("%s is gone from %s, where it was staged: %w", f.Name, s.folder, err))
+	return errors.Join(c.lock.Prove(ctx), fmt.Errorf("%s is missing from %s, where it was staged: %w", f.Name, s.folder, err))
 }
 
 // removeReplaced removes what the new output has no file in place of.
@@ -243,7 +270,7 @@ func (c *Commit) removeReplaced(ctx context.Context, s *seal) error {
 			return err
 		}
 	}
-	there, err := list(ctx, c.Dir)
+	there, err := list(ctx, c.o.Dir)
 	if err != nil {
 		return err
 	}
@@ -252,7 +279,7 @@ func (c *Commit) removeReplaced(ctx context.Context, s *seal) error {
 
 // removeOld removes a file of the former output, unless that was done before.
 func (c *Commit) removeOld(ctx context.Context, old oldFile) error {
-	path := storage.Join(c.Dir, old.Name)
+	path := storage.Join(c.o.Dir, old.Name)
 	info, err := c.store.Stat(ctx, path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -261,7 +288,7 @@ func (c *Commit) removeOld(ctx context.Context, old oldFile) error {
 		return err
 	}
 	if !old.is(info) {
-		return &RefusedError{path + " was changed while it was to be replaced; move it away, and run again"}
+		return changed(path)
 	}
 	err = c.store.Remove(ctx, path, storage.If{Version: info.Version})
 	if !errors.Is(err, storage.ErrPrecondition) {
@@ -270,12 +297,16 @@ func (c *Commit) removeOld(ctx context.Context, old oldFile) error {
 	if _, err := c.store.Stat(ctx, path); errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	return errors.Join(c.lock.Prove(ctx), &RefusedError{path + " was changed while it was to be replaced; move it away, and run again"})
+	return errors.Join(c.lock.Prove(ctx), changed(path))
+}
+
+func changed(path string) error {
+	return &RefusedError{path + " changed just before it was to be replaced; move it and run again"}
 }
 
 // checkFilled looks whether all of the new output is there but the mark of success, and nothing else.
 func (c *Commit) checkFilled(ctx context.Context, s *seal) (*listing, error) {
-	there, err := list(ctx, c.Dir)
+	there, err := list(ctx, c.o.Dir)
 	if err != nil {
 		return nil, err
 	}
@@ -287,14 +318,14 @@ func (c *Commit) checkFilled(ctx context.Context, s *seal) (*listing, error) {
 		size, ok := expected[name]
 		switch {
 		case !ok:
-			return nil, &RefusedError{storage.Join(c.Dir, name) + " is not of neardup's output there; move it away, and run again"}
+			return nil, &RefusedError{storage.Join(c.o.Dir, name) + " was not written by neardup; move it and run again"}
 		case there.files[name].Size != size:
-			return nil, fmt.Errorf("%s has %d bytes, where %d were written", storage.Join(c.Dir, name), there.files[name].Size, size)
+			return nil, fmt.Errorf("%s has %d bytes, but %d were written", storage.Join(c.o.Dir, name), there.files[name].Size, size)
 		}
 		delete(expected, name)
 	}
 	for name := range expected {
-		return nil, fmt.Errorf("%s is gone from %s, where it was published; run again once nothing removes files there", name, c.Dir)
+		return nil, fmt.Errorf("%s is missing from %s, where it was published; something else deleted it. Run again", name, c.o.Dir)
 	}
 	return there, nil
 }

@@ -84,7 +84,7 @@ func (l *listing) tidy(ctx context.Context) error {
 	}
 	for _, folder := range l.foldersUp() {
 		if folder != l.dir {
-			storage.RemoveEmpty(ctx, folder)
+			storage.RemoveEmpty(folder)
 		}
 	}
 	return nil
@@ -104,8 +104,9 @@ type survey struct {
 	*listing
 	record   *records.Run // of the run that made it, nil if there is none
 	finished bool
-	foreign  map[string]bool // names that are not neardup's
-	locked   bool            // a run is, or was when it was killed, at work
+	foreign  map[string]bool   // names that are not neardup's
+	sums     map[string]string // the SHA-256 of what the manifest of a finished output names
+	locked   bool              // a run is, or was when it was killed, at work
 }
 
 // look lists an output folder, and tells what is neardup's there: what its manifest, the record of a failed
@@ -142,13 +143,13 @@ func look(ctx context.Context, dir string, seals ...*seal) (*survey, error) {
 
 // lookHidden adds what others have given names that a running job uses.
 func (s *survey) lookHidden(ctx context.Context) error {
-	data, _, ok, err := readSmall(ctx, storage.Join(s.dir, output.LockFile), maxMark)
+	data, info, ok, err := readSmall(ctx, storage.Join(s.dir, output.LockFile), maxMark)
 	if err != nil {
 		return err
 	}
 	var lock struct{ Job string }
 	s.locked = ok && (len(data) == 0 || json.Unmarshal(data, &lock) == nil && lock.Job != "")
-	if ok && !s.locked {
+	if !s.locked && (ok || info.Size > maxMark) {
 		s.foreign[output.LockFile] = true
 	}
 	names, err := namesIn(ctx, storage.Join(s.dir, belowDir))
@@ -198,9 +199,11 @@ func (s *survey) identify(ctx context.Context, dir string, seals []*seal) (map[s
 	for _, name := range append(record.Files, output.RunFile, output.ReportFile, output.ManifestFile, output.SuccessFile) {
 		ours[name] = true
 	}
+	s.sums = map[string]string{}
 	if manifest != nil {
 		for _, f := range manifest.Files {
 			ours[f.Path] = true
+			s.sums[f.Path] = f.SHA256
 		}
 	}
 	return ours, nil
@@ -231,11 +234,11 @@ func (s *survey) stranger() string {
 func (s *survey) refuse(overwrite bool) error {
 	switch foreign := s.stranger(); {
 	case foreign != "" && s.record == nil:
-		return &RefusedError{s.dir + " is not empty and no output of neardup: it holds " + foreign + "; give another --output"}
+		return &RefusedError{s.dir + " is not empty and was not written by neardup (it contains " + foreign + "); choose another --output"}
 	case foreign != "":
-		return &RefusedError{storage.Join(s.dir, foreign) + " is not of neardup's output there; move it away, or give another --output"}
+		return &RefusedError{storage.Join(s.dir, foreign) + " was not written by neardup; move it, or choose another --output"}
 	case s.finished && !overwrite:
-		return &RefusedError{s.dir + " holds a finished output; give --overwrite to replace it, or another --output"}
+		return &RefusedError{s.dir + " already contains a finished output; use --overwrite to replace it, or choose another --output"}
 	}
 	return nil
 }
@@ -249,7 +252,7 @@ func (s *survey) differs(before *survey) error {
 		}
 	}
 	for _, n := range s.names() {
-		if was, ok := before.files[n]; name == "" && (!ok || was.Version != s.files[n].Version) {
+		if was, ok := before.files[n]; name == "" && (!ok || !asOld(n, was).is(s.files[n])) {
 			name = n
 		}
 	}
@@ -259,24 +262,28 @@ func (s *survey) differs(before *survey) error {
 		}
 	}
 	if name != "" {
-		return &RefusedError{storage.Join(s.dir, name) + " was changed while the job ran, so nothing was replaced; run again once nothing else writes there"}
+		return &RefusedError{storage.Join(s.dir, name) + " changed while the job was running, so nothing was replaced; run again when nothing else is writing there"}
 	}
 	return nil
 }
 
-// remove removes all that is neardup's but the file keep, and folders that are empty then.
+// remove removes all that is neardup's but the file keep, and folders that are empty then. What tells that the
+// rest is neardup's goes last.
 func (s *survey) remove(ctx context.Context, keep string) error {
 	store, err := storage.At(s.dir)
 	if err != nil {
 		return err
 	}
-	for _, name := range s.names() {
-		if name == keep || s.foreign[name] {
+	tells := []string{output.ManifestFile, output.RunFile}
+	names := slices.DeleteFunc(s.names(), func(name string) bool { return slices.Contains(tells, name) })
+	for _, name := range append(names, tells...) {
+		info, there := s.files[name]
+		if !there || name == keep || s.foreign[name] {
 			continue
 		}
-		err := store.Remove(ctx, s.files[name].Path, storage.If{Version: s.files[name].Version})
+		err := store.Remove(ctx, info.Path, storage.If{Version: info.Version})
 		if errors.Is(err, errors.ErrUnsupported) {
-			err = store.Remove(ctx, s.files[name].Path, storage.If{})
+			err = store.Remove(ctx, info.Path, storage.If{})
 		}
 		if err != nil {
 			return err

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
+	"strings"
 	"time"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
@@ -62,7 +63,7 @@ func (e *TooManyUnreadableError) Error() string {
 	if e.Rejected != "" {
 		see = "all are in " + e.Rejected
 	}
-	return fmt.Sprintf("%v; %s; mend them, or accept them with --max-rejected %d", e.ReadTotals, see, e.Unreadable)
+	return fmt.Sprintf("%v; %s; fix them, or accept them with --max-rejected %d", e.ReadTotals, see, e.Unreadable)
 }
 
 // Status is the exit status.
@@ -125,6 +126,9 @@ func (r *run) open(ctx context.Context) (err error) {
 		Dir: r.output, Run: r.record.Job, Overwrite: r.config.Overwrite,
 		Temp: temp, Private: !r.config.Runner.OnCluster(), Lock: r.config.lock(), Warn: r.warn,
 	})
+	if errors.Is(err, errors.ErrUnsupported) {
+		return &job.UsageError{Err: err}
+	}
 	if err != nil {
 		return refused(err)
 	}
@@ -170,7 +174,7 @@ func (r *run) do(ctx context.Context, launch job.Launch) error {
 	}
 	fingerprint := r.fingerprint()
 	if done, err := r.recovered(ctx, fingerprint); done || err != nil {
-		return err
+		return refused(err)
 	}
 	if err := r.checkSpace(); err != nil {
 		return err
@@ -201,7 +205,7 @@ func (r *run) do(ctx context.Context, launch job.Launch) error {
 	r.record.Status = "done"
 	r.measure()
 	if err := r.commit.Publish(ctx, fingerprint, files, &r.record); err != nil {
-		return err
+		return refused(err)
 	}
 	slog.Info("files committed", "output", r.output, "files", len(files.Files))
 	return nil
@@ -214,9 +218,11 @@ func (r *run) recovered(ctx context.Context, fingerprint string) (bool, error) {
 	if err != nil || !done {
 		return false, err
 	}
+	r.record.Status = "done"
 	finished, err := output.Open(ctx, r.output)
 	if err != nil {
-		return false, err
+		r.warn("the output is complete, but its run.json could not be read: %v", err)
+		return true, nil
 	}
 	warnings := r.record.Warnings
 	r.record = finished.Run
@@ -268,14 +274,18 @@ func (r *run) cause(ctx context.Context, err error) error {
 
 // close ends the run. If it had begun and failed, what went wrong is written, and no temporary files are left.
 func (r *run) close(ctx context.Context, err error) error {
-	if err != nil && r.begun {
-		err = errors.Join(err, r.fail(ctx, err))
+	if err != nil && r.begun && !r.commit.Pending() {
+		r.fail(ctx, err)
 	}
-	return refused(r.commit.Close(ctx, err))
+	err = r.commit.Close(ctx, err)
+	if fenced := (*storage.FencedError)(nil); errors.As(err, &fenced) {
+		return refused(err)
+	}
+	return err
 }
 
 // fail writes the record of a run that failed.
-func (r *run) fail(ctx context.Context, err error) error {
+func (r *run) fail(ctx context.Context, err error) {
 	r.measure()
 	var names []string
 	exceeded := (*TooManyUnreadableError)(nil)
@@ -294,12 +304,17 @@ func (r *run) fail(ctx context.Context, err error) error {
 		r.record.Error = pipeline.Unwrap().Error()
 	}
 	if err := r.commit.Fail(ctx, &r.record, names); err != nil {
-		return fmt.Errorf("no record of this run was left: %w", err)
+		if exceeded != nil {
+			exceeded.Rejected = ""
+		}
+		if fenced := (*storage.FencedError)(nil); !errors.As(err, &fenced) { // which is told of as the run's own error
+			r.warn("could not write a record of this run: %v", err)
+		}
+		return
 	}
 	if folder := r.commit.FailedFolder(); folder != r.output {
-		r.warn("%s is as it was; what is known of this run is in %s", r.shown(r.output), r.shown(folder))
+		r.warn("%s is unchanged; a record of this run is in %s", r.shown(r.output), r.shown(folder))
 	}
-	return nil
 }
 
 // shown is the output, or the folder for the record of a run that failed, as the user calls it.
@@ -307,6 +322,9 @@ func (r *run) shown(folder string) string {
 	called := storage.Join(r.config.Output)
 	if abs, err := storage.Abs(called); err != nil || abs != r.output {
 		return folder // it has a link in it
+	}
+	if called == "." || strings.HasSuffix(called, "..") {
+		return folder
 	}
 	if folder != r.output {
 		return commit.FailedDir(called)
@@ -327,11 +345,8 @@ func refused(err error) error {
 		locked  *storage.LockedError
 		fenced  *storage.FencedError
 	)
-	switch {
-	case errors.As(err, &foreign), errors.As(err, &locked), errors.As(err, &fenced):
+	if errors.As(err, &foreign) || errors.As(err, &locked) || errors.As(err, &fenced) {
 		return &job.OutputExistsError{Reason: err.Error()}
-	case errors.Is(err, errors.ErrUnsupported):
-		return &job.UsageError{Err: err}
 	}
 	return err
 }
