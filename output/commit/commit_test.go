@@ -124,7 +124,7 @@ func checkFiles(ctx context.Context, finished *output.Finished, dir string, want
 	}
 	entries, err := storage.List(ctx, dir)
 	for _, e := range entries {
-		if name, _ := storage.Rel(dir, e.Path); !listed[name] && err == nil {
+		if name, _ := storage.Rel(dir, e.Path); !listed[name] && name != "." && err == nil {
 			err = fmt.Errorf("%s is not in the manifest", name)
 		}
 	}
