@@ -169,6 +169,10 @@ func (c *Commit) discard(ctx context.Context, l leftover) error {
 		c.Warn("%s was not neardup's, so it is kept; move it where you want it", storage.Join(old.dir, foreign))
 		return errors.Join(old.remove(ctx, ""), storage.RemoveAll(ctx, storage.Join(l.folder, workDir)), storage.RemoveAll(ctx, storage.Join(l.folder, tempDir)))
 	}
+	// At once: what a kill leaves of an output is no longer known as neardup's.
+	if err := storage.RemoveAll(ctx, old.dir); err != nil {
+		return err
+	}
 	return c.removeStaging(ctx, l.folder)
 }
 
