@@ -185,8 +185,13 @@ func (c *Commit) Publish(ctx context.Context, fingerprint string, m *records.Man
 	s := &seal{Run: c.Run, Fingerprint: fingerprint, From: workDir, Opaque: !c.swaps, Files: files}
 	err = errors.ErrUnsupported
 	if c.swaps {
-		s.From = outDir
-		err = c.swap(ctx, files)
+		if err = c.swap(ctx, files); errors.Is(err, errors.ErrUnsupported) {
+			// In outDir it would be taken for a former output, with strange folders once its files have moved.
+			s.From = fillDir
+			if err := c.store.Move(ctx, storage.Join(c.staging, outDir), storage.Join(c.staging, fillDir)); err != nil {
+				return err
+			}
+		}
 	}
 	if errors.Is(err, errors.ErrUnsupported) {
 		err = c.sealAndFill(ctx, s)

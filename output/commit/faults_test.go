@@ -10,11 +10,42 @@ import (
 	"github.com/neardup/neardup/output/commit"
 )
 
+// only fails the test if a folder has other names in it than these.
+func only(t *testing.T, folder string, names ...string) {
+	t.Helper()
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, e := range entries {
+		got = append(got, e.Name())
+	}
+	if fmt.Sprint(got) != fmt.Sprint(names) {
+		t.Errorf("%s holds %q, want %q", folder, got, names)
+	}
+}
+
 func ok(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+// TestCannotSwapAfterAll: an output that can no longer take another's place once the new one is ready, here since it
+// became a link, is filled, and nothing stays beside it.
+func TestCannotSwapAfterAll(t *testing.T) {
+	dir := folder(t, "swap")
+	ok(t, first.run(t.Context(), commit.Options{Dir: dir}))
+	c := begin(t, dir)
+	stage(t, c, second)
+	moved := filepath.Join(filepath.Dir(dir), "moved")
+	ok(t, os.Rename(dir, moved))
+	ok(t, os.Symlink(moved, dir))
+	ok(t, c.Close(t.Context(), publish(t, c, second)))
+	ok(t, check(t.Context(), moved, second))
+	only(t, filepath.Dir(dir), "moved", "out")
 }
 
 // TestKilledWhileTidying: what a kill leaves of a former output that was being removed is no file of others, and the next

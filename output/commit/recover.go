@@ -26,6 +26,7 @@ const (
 	noteFile = "run"    // a note
 	workDir  = "w"      // where workers write
 	outDir   = "out"    // what takes the output's place, and then what it replaced
+	fillDir  = "fill"   // what was to take the output's place, where it cannot
 	tempDir  = "tmp"    // temporary files, unless they are elsewhere
 	sealFile = "sealed" // a seal
 	// failedFile is the record of a run that failed, until it has its place.
