@@ -13,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"regexp"
 	"time"
 
@@ -55,6 +56,7 @@ type Commit struct {
 	store   storage.Store
 	lock    *storage.Lock
 	syncing storage.Syncing
+	made    []string // folders that were not there before: the output, and those above it
 	staging string
 	swaps   bool // the staged folder takes the output's place; else its files move one by one
 	removes bool // the store can remove on condition
@@ -113,9 +115,10 @@ func Begin(ctx context.Context, o Options) (*Commit, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Commit{Options: o, store: store}
+	c := &Commit{Options: o, store: store, made: missing(ctx, o.Dir)}
 	lock, former, err := storage.Acquire(ctx, storage.Join(o.Dir, output.LockFile), o.Run, o.Lock)
 	if err != nil {
+		c.removeMade(ctx)
 		return nil, err
 	}
 	c.lock = lock
@@ -323,15 +326,33 @@ func (c *Commit) close(ctx context.Context) error {
 	if c.committed {
 		errs = append(errs, c.tidy(ctx))
 	}
+	// Who finds a lock tidies up; without one nobody would.
+	storage.RemoveEmpty(ctx, storage.Join(c.Dir, belowDir))
 	// Another's lock has been told of.
 	if err := c.lock.Release(); !errors.As(err, new(*storage.FencedError)) {
 		errs = append(errs, err)
 	}
-	storage.RemoveEmpty(ctx, storage.Join(c.Dir, belowDir))
-	if c.seen == nil || len(c.seen.files) == 0 {
-		storage.RemoveEmpty(ctx, c.Dir) // it is then as it was
-	}
+	c.removeMade(ctx)
 	return errors.Join(errs...)
+}
+
+// missing are a folder and those above it that are not there, the deepest first. Stores have none.
+func missing(ctx context.Context, folder string) (folders []string) {
+	for storage.IsLocal(folder) {
+		if _, err := storage.Names(ctx, folder); !errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+		folders = append(folders, folder)
+		folder = storage.Dir(folder)
+	}
+	return folders
+}
+
+// removeMade removes the folders that the run has made, as far as nothing is in them: all is then as it was.
+func (c *Commit) removeMade(ctx context.Context) {
+	for _, folder := range c.made {
+		storage.RemoveEmpty(context.WithoutCancel(ctx), folder)
+	}
 }
 
 // tidy removes what a finished output makes pointless.

@@ -1,6 +1,7 @@
 package commit_test
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -71,5 +72,19 @@ func TestKilledWhileTidying(t *testing.T) {
 		_ = killed.Process.Kill()
 		status(killed)
 		ends(t, dir, "next", "")
+	}
+}
+
+// TestFoldersAsBefore: a run that leaves nothing removes the folders it made, and no others.
+func TestFoldersAsBefore(t *testing.T) {
+	root := filepath.Dir(folder(t, "swap"))
+	ok(t, os.Mkdir(filepath.Join(root, "mine"), 0o750))
+	for _, dir := range []string{"mine", "mine/new/out"} {
+		c := begin(t, filepath.Join(root, dir))
+		if err := c.Close(t.Context(), errFailed); !errors.Is(err, errFailed) {
+			t.Error(err)
+		}
+		only(t, root, "mine")
+		only(t, filepath.Join(root, "mine"))
 	}
 }
