@@ -15,6 +15,7 @@ import (
 	"io"
 	"io/fs"
 	"regexp"
+	"syscall"
 	"time"
 
 	"github.com/neardup/neardup/io/storage"
@@ -280,11 +281,33 @@ func (c *Commit) Fail(ctx context.Context, run *records.Run, names []string) err
 	}
 	staged := c.Staged()
 	for _, name := range names {
-		if err := c.store.Move(ctx, staged.Path(name), storage.Join(folder, name)); err != nil {
+		if err := c.carry(ctx, staged.Path(name), storage.Join(folder, name)); err != nil {
 			return err
 		}
 	}
 	return c.moveRecord(ctx, folder, run, names)
+}
+
+// carry moves a file, or copies it if it is to be on another file system.
+func (c *Commit) carry(ctx context.Context, from, to string) error {
+	err := c.store.Move(ctx, from, to)
+	if !errors.Is(err, syscall.EXDEV) {
+		return err
+	}
+	r, err := c.store.Open(ctx, from)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	info, err := r.Stat(ctx)
+	if err != nil {
+		return err
+	}
+	_, err = c.store.Create(ctx, to, storage.If{}, func(w io.Writer) error {
+		_, err := io.Copy(w, io.NewSectionReader(r, 0, info.Size))
+		return err
+	})
+	return err
 }
 
 // moveRecord writes the record of a run that left files, and moves it to its place, as only who has the lock can.
@@ -294,7 +317,7 @@ func (c *Commit) moveRecord(ctx context.Context, folder string, run *records.Run
 	if _, err := output.WriteJSON(ctx, staged, run); err != nil {
 		return err
 	}
-	return c.store.Move(ctx, staged, storage.Join(folder, output.RunFile))
+	return c.carry(ctx, staged, storage.Join(folder, output.RunFile))
 }
 
 // FailedDir is the folder beside the output dir for the record of a run that failed.

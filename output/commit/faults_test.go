@@ -75,6 +75,23 @@ func TestKilledWhileTidying(t *testing.T) {
 	}
 }
 
+// TestFailedElsewhere: the record of a run that failed reaches a folder on another file system.
+func TestFailedElsewhere(t *testing.T) {
+	dir := folder(t, "swap")
+	other, err := os.MkdirTemp("/dev/shm", "neardup")
+	if err != nil {
+		t.Skip(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(other) })
+	ok(t, os.Symlink(other, commit.FailedDir(dir)))
+	ok(t, first.run(t.Context(), commit.Options{Dir: dir}))
+	if err := failing.run(t.Context(), commit.Options{Dir: dir, Overwrite: true}); err == nil || err.Error() != errFailed.Error() {
+		t.Errorf("error %v, want %v", err, errFailed)
+	}
+	only(t, other, "rejected", "run.json")
+	only(t, filepath.Join(other, "rejected"), "part-00000-of-00001.parquet")
+}
+
 // TestFoldersAsBefore: a run that leaves nothing removes the folders it made, and no others.
 func TestFoldersAsBefore(t *testing.T) {
 	root := filepath.Dir(folder(t, "swap"))
