@@ -385,7 +385,10 @@ func (c *Commit) tidy(ctx context.Context) error {
 		errs = append(errs, c.discard(ctx, leftover{s.Run, s.folder}))
 	}
 	failed, err := look(ctx, FailedDir(c.Dir))
-	if err == nil && failed.record != nil && failed.refuse(false) == nil {
+	if errors.Is(err, syscall.ENOTDIR) {
+		err = nil // a file of others
+	}
+	if failed != nil && failed.record != nil && failed.refuse(false) == nil {
 		err = failed.remove(ctx, "")
 		storage.RemoveEmpty(ctx, failed.dir)
 	}

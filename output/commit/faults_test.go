@@ -92,6 +92,15 @@ func TestFailedElsewhere(t *testing.T) {
 	only(t, filepath.Join(other, "rejected"), "part-00000-of-00001.parquet")
 }
 
+// TestFailedIsFile: what others have in place of the folder for a record is left, without a word.
+func TestFailedIsFile(t *testing.T) {
+	dir := folder(t, "swap")
+	plant(t, commit.FailedDir(dir), "mine")
+	ok(t, first.run(t.Context(), commit.Options{Dir: dir, Warn: func(format string, args ...any) {
+		t.Errorf(format, args...)
+	}}))
+}
+
 // TestFoldersAsBefore: a run that leaves nothing removes the folders it made, and no others.
 func TestFoldersAsBefore(t *testing.T) {
 	root := filepath.Dir(folder(t, "swap"))
