@@ -397,7 +397,8 @@ func (c *Commit) tidy(ctx context.Context) error {
 
 // stage makes the staging folder: beside the output if it can take its place from there, else below it.
 func (c *Commit) stage(ctx context.Context) (err error) {
-	if storage.IsLocal(c.Dir) {
+	// What is beside it must be found again after a kill.
+	if storage.IsLocal(c.Dir) && listable(ctx, storage.Dir(c.Dir)) {
 		beside := stagingBeside(c.Dir, c.Run)
 		c.swaps = c.makeStaging(ctx, beside) == nil && storage.Exchangeable(ctx, c.Dir, beside) == nil
 		if !c.swaps {
@@ -422,6 +423,11 @@ func (c *Commit) stage(ctx context.Context) (err error) {
 		return err
 	}
 	return storage.Begin(ctx, c.Temporary(), c.Private)
+}
+
+func listable(ctx context.Context, folder string) bool {
+	_, err := storage.Names(ctx, folder)
+	return err == nil
 }
 
 // makeStaging makes the staging folder, with a note of whose it is.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -113,4 +114,24 @@ func TestFoldersAsBefore(t *testing.T) {
 		only(t, root, "mine")
 		only(t, filepath.Join(root, "mine"))
 	}
+}
+
+// TestParentNotListed: where what is beside an output could not be found again, nothing is put.
+func TestParentNotListed(t *testing.T) {
+	if os.Geteuid() == 0 {
+		t.Skip("root may list any folder")
+	}
+	dir := folder(t, "swap")
+	parent := filepath.Dir(dir)
+	t.Cleanup(func() { os.Chmod(parent, 0o700) })
+	ok(t, os.Chmod(parent, 0o300))
+	c := begin(t, dir)
+	staged := c.Staged().Dir
+	if !strings.HasPrefix(staged, dir) {
+		t.Errorf("files are staged in %s", staged)
+	}
+	stage(t, c, first)
+	ok(t, c.Close(t.Context(), publish(t, c, first)))
+	ok(t, os.Chmod(parent, 0o700))
+	only(t, parent, "out")
 }
