@@ -76,6 +76,19 @@ func TestKilledWhileTidying(t *testing.T) {
 	}
 }
 
+// TestLockOfOthers: a lock file that is too large for one, and what is no file.
+func TestLockOfOthers(t *testing.T) {
+	dir := folder(t, "swap")
+	plant(t, filepath.Join(dir, ".lock"), strings.Repeat("mine\n", 1000))
+	refuses(t, filepath.Dir(dir), dir, ".lock", true)
+	ok(t, os.Remove(filepath.Join(dir, ".lock")))
+	plant(t, filepath.Join(dir, ".neardup"), "mine")
+	refuses(t, filepath.Dir(dir), dir, ".neardup", true)
+	file := filepath.Join(filepath.Dir(dir), "file")
+	plant(t, file, "mine")
+	refuses(t, filepath.Dir(dir), file, file+" is no folder", true)
+}
+
 // TestFailedElsewhere: the record of a run that failed reaches a folder on another file system.
 func TestFailedElsewhere(t *testing.T) {
 	dir := folder(t, "swap")
