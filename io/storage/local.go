@@ -361,8 +361,14 @@ func Resolve(path string) (string, error) {
 		if err == nil {
 			return filepath.Join(real, rest), nil
 		}
+		if errors.Is(err, syscall.ENOTDIR) {
+			return "", &fs.PathError{Op: "resolve", Path: path, Err: syscall.ENOTDIR} // the error names none
+		}
 		if !errors.Is(err, fs.ErrNotExist) {
 			return "", err
+		}
+		if target, err := os.Readlink(path); err == nil {
+			return "", fmt.Errorf("%s is a link to %s, which is not there; make that folder, or remove the link", path, target)
 		}
 		path, rest = filepath.Dir(path), filepath.Join(filepath.Base(path), rest)
 	}

@@ -1,0 +1,27 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// Where no output can be, the error says where that is and what to do.
+func TestUnfitOutput(t *testing.T) {
+	for out, want := range map[string]string{
+		strings.Repeat("x", 255): ".failed: file name too long; give another --output",
+		strings.Repeat("x", 256): ": file name too long; give another --output",
+		"in.jsonl/out":           "in.jsonl/out: not a directory; give another --output",
+		"link":                   "link is a link to nowhere, which is not there; make that folder, or remove the link",
+	} {
+		p := prepare(t, "neardup", "dedup", "in.jsonl", "-o", out)
+		write(t, filepath.Join(p.Dir, "in.jsonl"), similar)
+		if err := os.Symlink("nowhere", filepath.Join(p.Dir, "link")); err != nil {
+			t.Fatal(err)
+		}
+		if stderr, status := p.start().ended(); status.ExitStatus() == 0 || !strings.Contains(stderr, want) {
+			t.Errorf("%s: exit status %d: %s", out, status.ExitStatus(), stderr)
+		}
+	}
+}
