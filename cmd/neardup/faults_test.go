@@ -7,6 +7,21 @@ import (
 	"testing"
 )
 
+// A run that can leave no record ends with its own exit status, and does not say where the record is.
+func TestNoRecordLeft(t *testing.T) {
+	p := prepare(t, "sh", "-c", "neardup dedup in.jsonl -o out && exec neardup dedup bad.jsonl -o out --overwrite")
+	write(t, filepath.Join(p.Dir, "in.jsonl"), similar)
+	write(t, filepath.Join(p.Dir, "bad.jsonl"), "{")
+	if err := os.Mkdir(filepath.Join(p.Dir, "out.failed"), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(p.Dir, "out.failed", "mine"), "mine")
+	stderr, status := p.start().ended()
+	if status.ExitStatus() != 4 || strings.Contains(stderr, "all are in") || !strings.Contains(stderr, "no record of this run was left: ") {
+		t.Errorf("exit status %d: %s", status.ExitStatus(), stderr)
+	}
+}
+
 // Where no output can be, the error says where that is and what to do.
 func TestUnfitOutput(t *testing.T) {
 	for out, want := range map[string]string{

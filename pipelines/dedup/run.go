@@ -294,7 +294,11 @@ func (r *run) fail(ctx context.Context, err error) error {
 		r.record.Error = pipeline.Unwrap().Error()
 	}
 	if err := r.commit.Fail(ctx, &r.record, names); err != nil {
-		return fmt.Errorf("no record of this run was left: %w", err)
+		if exceeded != nil {
+			exceeded.Rejected = ""
+		}
+		// Not as its cause: the exit status is that of the run.
+		return errors.New("no record of this run was left: " + err.Error())
 	}
 	if folder := r.commit.FailedFolder(); folder != r.output {
 		r.warn("%s is as it was; what is known of this run is in %s", r.shown(r.output), r.shown(folder))
