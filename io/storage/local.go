@@ -306,12 +306,30 @@ func (local) RemoveAll(ctx context.Context, path string) error {
 		path = going
 	}
 	for tries := 0; ; tries++ {
-		err := os.RemoveAll(path)
+		err := removeAll(path)
 		// A file may have been on its way while the name was taken away.
 		if tries == 100 || !errors.Is(err, syscall.ENOTEMPTY) && !errors.Is(err, fs.ErrExist) {
 			return err
 		}
 	}
+}
+
+// removeAll is os.RemoveAll, also of a folder in one that may not be listed.
+func removeAll(path string) error {
+	err := os.RemoveAll(path)
+	if !errors.Is(err, fs.ErrPermission) {
+		return err
+	}
+	entries, readErr := os.ReadDir(path)
+	if readErr != nil {
+		return err
+	}
+	for _, e := range entries {
+		if err := os.RemoveAll(filepath.Join(path, e.Name())); err != nil {
+			return err
+		}
+	}
+	return os.Remove(path)
 }
 
 func (local) Move(ctx context.Context, from, to string) error {
@@ -356,8 +374,14 @@ func Resolve(path string) (string, error) {
 		if err == nil {
 			return filepath.Join(real, rest), nil
 		}
+		if errors.Is(err, syscall.ENOTDIR) {
+			return "", &fs.PathError{Op: "resolve", Path: path, Err: syscall.ENOTDIR} // the error names none
+		}
 		if !errors.Is(err, fs.ErrNotExist) {
 			return "", err
+		}
+		if target, err := os.Readlink(path); err == nil {
+			return "", fmt.Errorf("%s is a link to %s, which is not there; make that folder, or remove the link", path, target)
 		}
 		path, rest = filepath.Dir(path), filepath.Join(filepath.Base(path), rest)
 	}

@@ -57,6 +57,7 @@ type Commit struct {
 	store   storage.Store
 	lock    *storage.Lock
 	syncing storage.Syncing
+	made    []string // folders that were not there before: the output, and those above it
 	staging string
 	swaps   bool // the staged folder takes the output's place; else its files move one by one
 	removes bool // the store can remove on condition
@@ -120,9 +121,10 @@ func Begin(ctx context.Context, o Options) (*Commit, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Commit{o: o, store: store}
+	c := &Commit{o: o, store: store, made: missing(ctx, o.Dir)}
 	lock, former, err := storage.Acquire(ctx, storage.Join(o.Dir, output.LockFile), o.Run, o.Lock)
 	if err != nil {
+		c.removeMade()
 		return nil, err
 	}
 	c.lock = lock
@@ -190,11 +192,18 @@ func (c *Commit) Publish(ctx context.Context, fingerprint string, m *records.Man
 	// From here on it is all or nothing.
 	ctx = context.WithoutCancel(ctx)
 	err = errors.ErrUnsupported
+	ready := c.ready()
 	if c.swaps {
-		err = c.swap(ctx)
+		if err = c.swap(ctx); errors.Is(err, errors.ErrUnsupported) {
+			// In outDir it would be taken for a former output, with strange folders once its files have moved.
+			ready = readyDir
+			if err := c.store.Move(ctx, storage.Join(c.staging, outDir), storage.Join(c.staging, ready)); err != nil {
+				return err
+			}
+		}
 	}
 	if errors.Is(err, errors.ErrUnsupported) {
-		err = c.sealAndFill(ctx, &seal{Run: c.o.Run, Fingerprint: fingerprint, From: c.ready(), Opaque: !c.swaps, Files: files})
+		err = c.sealAndFill(ctx, &seal{Run: c.o.Run, Fingerprint: fingerprint, From: ready, Opaque: !c.swaps, Files: files})
 	}
 	c.committed = err == nil
 	if c.Pending() {
@@ -310,11 +319,33 @@ func (c *Commit) Fail(ctx context.Context, run *records.Run, names []string) err
 	}
 	staged := c.Staged()
 	for _, name := range names {
-		if err := c.store.Move(ctx, staged.Path(name), storage.Join(folder, name)); err != nil {
+		if err := c.carry(ctx, staged.Path(name), storage.Join(folder, name)); err != nil {
 			return err
 		}
 	}
 	return c.moveRecord(ctx, folder, run, names)
+}
+
+// carry moves a file, or copies it if it cannot be moved, such as to another file system.
+func (c *Commit) carry(ctx context.Context, from, to string) error {
+	err := c.store.Move(ctx, from, to)
+	if err == nil || errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	r, err := c.store.Open(ctx, from)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	info, err := r.Stat(ctx)
+	if err != nil {
+		return err
+	}
+	_, err = c.store.Create(ctx, to, storage.If{}, func(w io.Writer) error {
+		_, err := io.Copy(w, io.NewSectionReader(r, 0, info.Size))
+		return err
+	})
+	return err
 }
 
 // moveRecord writes the record of a run that left files, and moves it to its place, as only who has the lock can.
@@ -328,7 +359,7 @@ func (c *Commit) moveRecord(ctx context.Context, folder string, run *records.Run
 		return err
 	}
 	record := storage.Join(folder, output.RunFile)
-	if err := c.store.Move(ctx, staged, record); err != nil {
+	if err := c.carry(ctx, staged, record); err != nil {
 		return err
 	}
 	return c.syncing.Sync(ctx, record, folder)
@@ -368,15 +399,33 @@ func (c *Commit) close(ctx context.Context) error {
 	if c.committed {
 		errs = append(errs, c.tidy(ctx))
 	}
+	// Who finds a lock tidies up; without one nobody would.
+	storage.RemoveEmpty(storage.Join(c.o.Dir, belowDir))
 	// Another's lock has been told of.
 	if err := c.lock.Release(); !errors.As(err, new(*storage.FencedError)) {
 		errs = append(errs, err)
 	}
-	storage.RemoveEmpty(storage.Join(c.o.Dir, belowDir))
-	if c.seen == nil || len(c.seen.files) == 0 {
-		storage.RemoveEmpty(c.o.Dir) // it is then as it was
-	}
+	c.removeMade()
 	return errors.Join(errs...)
+}
+
+// missing are a folder and those above it that are not there, the deepest first. Stores have none.
+func missing(ctx context.Context, folder string) (folders []string) {
+	for storage.IsLocal(folder) {
+		if _, err := storage.Names(ctx, folder); !errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+		folders = append(folders, folder)
+		folder = storage.Dir(folder)
+	}
+	return folders
+}
+
+// removeMade removes the folders that the run has made, as far as nothing is in them: all is then as it was.
+func (c *Commit) removeMade() {
+	for _, folder := range c.made {
+		storage.RemoveEmpty(folder)
+	}
 }
 
 // tidy removes what a finished output makes pointless.

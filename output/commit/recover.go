@@ -66,7 +66,7 @@ func runOf(name string) (run string, ok bool) {
 	return run, runID.MatchString(run)
 }
 
-// namesIn are the names in a folder, none if it is not there.
+// namesIn are the names in a folder, none if it is not there, or no folder.
 func namesIn(ctx context.Context, folder string) ([]string, error) {
 	names, err := storage.Names(ctx, folder)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -78,6 +78,9 @@ func namesIn(ctx context.Context, folder string) ([]string, error) {
 // leftovers are the staging folders beside and below an output.
 func leftovers(ctx context.Context, dir string) (left []leftover, err error) {
 	if storage.IsLocal(dir) {
+		if _, err := storage.Stat(ctx, dir); err == nil {
+			return nil, &RefusedError{dir + " is no folder; give another --output"}
+		}
 		parent := storage.Dir(dir)
 		names, err := namesIn(ctx, parent)
 		if err != nil && !errors.Is(err, fs.ErrPermission) { // then nothing was staged there

@@ -149,7 +149,7 @@ func (s *survey) lookHidden(ctx context.Context) error {
 	}
 	var lock struct{ Job string }
 	s.locked = ok && (len(data) == 0 || json.Unmarshal(data, &lock) == nil && lock.Job != "")
-	if !s.locked && (ok || info.Size > maxMark) {
+	if info.Path != "" && !s.locked {
 		s.foreign[output.LockFile] = true
 	}
 	names, err := namesIn(ctx, storage.Join(s.dir, belowDir))
@@ -292,7 +292,8 @@ func (s *survey) remove(ctx context.Context, keep string) error {
 	return s.tidy(ctx)
 }
 
-// readSmall reads a file that should not be large, with its state; ok is false if it is not there, or no such file.
+// readSmall reads a file that should not be large, with its state; ok is false if it is not there, or no such file. If it
+// is not there, the state is empty.
 func readSmall(ctx context.Context, path string, limit int64) (data []byte, info storage.Info, ok bool, err error) {
 	store, err := storage.At(path)
 	if err != nil {
@@ -300,15 +301,15 @@ func readSmall(ctx context.Context, path string, limit int64) (data []byte, info
 	}
 	// A pipe of that name is not opened.
 	info, err = store.Stat(ctx, path)
-	if errors.Is(err, fs.ErrNotExist) || err == nil && (info.Type != 0 || info.Size > limit) {
-		return nil, info, false, nil
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, storage.Info{}, false, nil
 	}
-	if err != nil {
+	if err != nil || info.Type != 0 || info.Size > limit {
 		return nil, info, false, err
 	}
 	r, err := store.Open(ctx, path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, info, false, nil
+		return nil, storage.Info{}, false, nil
 	}
 	if err != nil {
 		return nil, info, false, err

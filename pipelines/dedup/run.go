@@ -83,7 +83,7 @@ type run struct {
 func newRun(c Config) (*run, error) {
 	dir, err := storage.Resolve(c.Output)
 	if err != nil {
-		return nil, err
+		return nil, unfit(err)
 	}
 	return &run{config: c, output: dir, record: records.Run{
 		Status: "running", Job: commit.NewRun(), Version: Version(), Started: time.Now().UTC(),

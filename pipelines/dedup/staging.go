@@ -2,7 +2,9 @@ package dedup
 
 import (
 	"context"
+	"errors"
 	"log/slog"
+	"syscall"
 
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/output/commit"
@@ -20,8 +22,16 @@ func (c *Config) lock() storage.LockOptions {
 func (r *run) checkOutput(ctx context.Context) error {
 	for _, dir := range []string{r.output, commit.FailedDir(r.output)} {
 		if err := job.CheckOutputNotInInput(ctx, r.config.Inputs, dir); err != nil {
-			return err
+			return unfit(err)
 		}
 	}
 	return refused(commit.Check(ctx, r.output, r.config.Overwrite))
+}
+
+// unfit says what to do where a path can be no output's.
+func unfit(err error) error {
+	if errors.Is(err, syscall.ENOTDIR) || errors.Is(err, syscall.ENAMETOOLONG) {
+		return job.Usage("%w; give another --output", err)
+	}
+	return err
 }

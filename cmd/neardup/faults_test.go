@@ -1,0 +1,42 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// A run that can leave no record ends with its own exit status, and does not say where the record is.
+func TestNoRecordLeft(t *testing.T) {
+	p := prepare(t, "sh", "-c", "neardup dedup in.jsonl -o out && exec neardup dedup bad.jsonl -o out --overwrite")
+	write(t, filepath.Join(p.Dir, "in.jsonl"), similar)
+	write(t, filepath.Join(p.Dir, "bad.jsonl"), "{")
+	if err := os.Mkdir(filepath.Join(p.Dir, "out.failed"), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(p.Dir, "out.failed", "mine"), "mine")
+	stderr, status := p.start().ended()
+	if status.ExitStatus() != 4 || strings.Contains(stderr, "all are in") || !strings.Contains(stderr, "no record of this run was left: ") {
+		t.Errorf("exit status %d: %s", status.ExitStatus(), stderr)
+	}
+}
+
+// Where no output can be, the error says where that is and what to do.
+func TestUnfitOutput(t *testing.T) {
+	for out, want := range map[string]string{
+		strings.Repeat("x", 255): ".failed: file name too long; give another --output",
+		strings.Repeat("x", 256): ": file name too long; give another --output",
+		"in.jsonl/out":           "in.jsonl/out: not a directory; give another --output",
+		"link":                   "link is a link to nowhere, which is not there; make that folder, or remove the link",
+	} {
+		p := prepare(t, "neardup", "dedup", "in.jsonl", "-o", out)
+		write(t, filepath.Join(p.Dir, "in.jsonl"), similar)
+		if err := os.Symlink("nowhere", filepath.Join(p.Dir, "link")); err != nil {
+			t.Fatal(err)
+		}
+		if stderr, status := p.start().ended(); status.ExitStatus() == 0 || !strings.Contains(stderr, want) {
+			t.Errorf("%s: exit status %d: %s", out, status.ExitStatus(), stderr)
+		}
+	}
+}

@@ -1,0 +1,150 @@
+package commit_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/neardup/neardup/output/commit"
+)
+
+// only fails the test if a folder has other names in it than these.
+func only(t *testing.T, folder string, names ...string) {
+	t.Helper()
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, e := range entries {
+		got = append(got, e.Name())
+	}
+	if fmt.Sprint(got) != fmt.Sprint(names) {
+		t.Errorf("%s holds %q, want %q", folder, got, names)
+	}
+}
+
+func ok(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestCannotSwapAfterAll: an output that can no longer take another's place once the new one is ready, here since it
+// became a link, is filled, and nothing stays beside it.
+func TestCannotSwapAfterAll(t *testing.T) {
+	dir := folder(t, "swap")
+	ok(t, first.run(t.Context(), commit.Options{Dir: dir}))
+	c := begin(t, dir)
+	stage(t, c, second)
+	moved := filepath.Join(filepath.Dir(dir), "moved")
+	ok(t, os.Rename(dir, moved))
+	ok(t, os.Symlink(moved, dir))
+	ok(t, c.Close(t.Context(), publish(t, c, second)))
+	ok(t, check(t.Context(), moved, second))
+	only(t, filepath.Dir(dir), "moved", "out")
+}
+
+// TestKilledWhileTidying: what a kill leaves of a former output that was being removed is no file of others, and the next
+// run removes it.
+func TestKilledWhileTidying(t *testing.T) {
+	dir := folder(t, "swap")
+	large := edition{}
+	for i := range 2000 {
+		large[fmt.Sprintf("%d/%d", i%20, i)] = "x"
+	}
+	for range 2 {
+		ok(t, large.run(t.Context(), commit.Options{Dir: dir, Overwrite: true}))
+		killed := start(t, dir, "killed", "")
+		for until := time.Now().Add(10 * time.Second); time.Now().Before(until); time.Sleep(100 * time.Microsecond) {
+			going, _ := filepath.Glob(filepath.Join(filepath.Dir(dir), ".out.neardup-*~"))
+			if len(going) == 0 {
+				continue
+			}
+			if _, err := os.Stat(filepath.Join(going[0], "out", "manifest.json")); err != nil {
+				break
+			}
+		}
+		_ = killed.Process.Kill()
+		status(killed)
+		ends(t, dir, "next", "")
+	}
+}
+
+// TestLockOfOthers: a lock file that is too large for one, and what is no file.
+func TestLockOfOthers(t *testing.T) {
+	dir := folder(t, "swap")
+	plant(t, filepath.Join(dir, ".lock"), strings.Repeat("mine\n", 1000))
+	refuses(t, filepath.Dir(dir), dir, ".lock", true)
+	ok(t, os.Remove(filepath.Join(dir, ".lock")))
+	plant(t, filepath.Join(dir, ".neardup"), "mine")
+	refuses(t, filepath.Dir(dir), dir, ".neardup", true)
+	file := filepath.Join(filepath.Dir(dir), "file")
+	plant(t, file, "mine")
+	refuses(t, filepath.Dir(dir), file, file+" is no folder", true)
+}
+
+// TestFailedElsewhere: the record of a run that failed reaches a folder on another file system.
+func TestFailedElsewhere(t *testing.T) {
+	dir := folder(t, "swap")
+	other, err := os.MkdirTemp("/dev/shm", "neardup")
+	if err != nil {
+		t.Skip(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(other) })
+	ok(t, os.Symlink(other, commit.FailedDir(dir)))
+	ok(t, first.run(t.Context(), commit.Options{Dir: dir}))
+	if err := failing.run(t.Context(), commit.Options{Dir: dir, Overwrite: true}); err == nil || err.Error() != errFailed.Error() {
+		t.Errorf("error %v, want %v", err, errFailed)
+	}
+	only(t, other, "rejected", "run.json")
+	only(t, filepath.Join(other, "rejected"), "part-00000-of-00001.parquet")
+}
+
+// TestFailedIsFile: what others have in place of the folder for a record is left, without a word.
+func TestFailedIsFile(t *testing.T) {
+	dir := folder(t, "swap")
+	plant(t, commit.FailedDir(dir), "mine")
+	ok(t, first.run(t.Context(), commit.Options{Dir: dir, Warn: func(format string, args ...any) {
+		t.Errorf(format, args...)
+	}}))
+}
+
+// TestFoldersAsBefore: a run that leaves nothing removes the folders it made, and no others.
+func TestFoldersAsBefore(t *testing.T) {
+	root := filepath.Dir(folder(t, "swap"))
+	ok(t, os.Mkdir(filepath.Join(root, "mine"), 0o750))
+	for _, dir := range []string{"mine", "mine/new/out"} {
+		c := begin(t, filepath.Join(root, dir))
+		if err := c.Close(t.Context(), errFailed); !errors.Is(err, errFailed) {
+			t.Error(err)
+		}
+		only(t, root, "mine")
+		only(t, filepath.Join(root, "mine"))
+	}
+}
+
+// TestParentNotListed: where what is beside an output could not be found again, nothing is put.
+func TestParentNotListed(t *testing.T) {
+	if os.Geteuid() == 0 {
+		t.Skip("root may list any folder")
+	}
+	dir := folder(t, "swap")
+	parent := filepath.Dir(dir)
+	t.Cleanup(func() { os.Chmod(parent, 0o700) })
+	ok(t, os.Chmod(parent, 0o300))
+	c := begin(t, dir)
+	staged := c.Staged().Dir
+	if !strings.HasPrefix(staged, dir) {
+		t.Errorf("files are staged in %s", staged)
+	}
+	stage(t, c, first)
+	ok(t, c.Close(t.Context(), publish(t, c, first)))
+	ok(t, os.Chmod(parent, 0o700))
+	only(t, parent, "out")
+}
