@@ -63,7 +63,7 @@ func (s *seal) old(name string) (oldFile, bool) {
 	return s.Old[i], true
 }
 
-// readSeal returns the seal of a staging folder, nil if it has none.
+// readSeal returns the seal of a staging folder, nil if it has no whole one.
 func readSeal(ctx context.Context, folder string) (*seal, error) {
 	path := storage.Join(folder, sealFile)
 	data, err := storage.ReadFile(ctx, path)
@@ -74,6 +74,9 @@ func readSeal(ctx context.Context, folder string) (*seal, error) {
 		return nil, err
 	}
 	s := &seal{folder: folder}
+	if !json.Valid(data) {
+		return nil, nil // the power failed before it was synced, and so before anything was moved
+	}
 	if err := json.Unmarshal(data, s); err != nil || len(s.Files) == 0 {
 		return nil, fmt.Errorf("%s is damaged: %w", path, errors.Join(err, errors.New("remove the folder it is in")))
 	}
@@ -101,11 +104,13 @@ func (c *Commit) sealAndFill(ctx context.Context, s *seal) error {
 	if err != nil {
 		return err
 	}
+	c.sealed = true
 	if err := c.syncing.Sync(ctx, append([]string{path}, andAbove(c.staging)...)...); err != nil {
 		return err
 	}
 	published, err := c.fill(ctx, s, c.syncing)
 	if err == nil && !published {
+		c.sealed = false
 		return fmt.Errorf("%s was finished by another run while this one published; run again", c.Dir)
 	}
 	return err

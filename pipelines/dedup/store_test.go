@@ -99,26 +99,22 @@ func failure(t *testing.T, config dedup.Config) error {
 	return err
 }
 
-// interrupting interrupts the run when something is removed from the output.
+// interrupting interrupts the run when it takes the mark of success from an old output.
 type interrupting struct {
-	storage.Store
+	*storagetest.Memory
 	interrupt func()
 }
 
-func (s *interrupting) RemoveAll(ctx context.Context, path string) error {
-	if s.interrupt != nil && strings.HasPrefix(path, "interrupting://lake/out/_SUCCESS") {
+func (s *interrupting) Remove(ctx context.Context, path string, cond storage.If) error {
+	if s.interrupt != nil && path == "interrupting://lake/out/_SUCCESS" {
 		s.interrupt()
 	}
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	return s.Store.RemoveAll(ctx, path)
+	return s.Memory.Remove(ctx, path, cond)
 }
 
-// An interruption while an old output is removed does not leave half of it with the record of a run that
-// is done.
-func TestInterruptedWhileAnOldOutputIsRemoved(t *testing.T) {
-	store := &interrupting{Store: &storagetest.Memory{}}
+// An interruption while an old output is replaced comes too late: the new one is published, and the run has not failed.
+func TestInterruptedWhileAnOldOutputIsReplaced(t *testing.T) {
+	store := &interrupting{Memory: &storagetest.Memory{}}
 	storage.Register("interrupting://", store)
 	config := ask(t, "../../testdata/tldr", "--overwrite")
 	config.Output = "interrupting://lake/out"
@@ -126,16 +122,18 @@ func TestInterruptedWhileAnOldOutputIsRemoved(t *testing.T) {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
 	store.interrupt = cancel
-	if _, err := runJob(ctx, config, launch(config)); !errors.Is(err, context.Canceled) {
-		t.Fatalf("error %v", err)
+	record, err := runJob(ctx, config, launch(config))
+	if err != nil || ctx.Err() == nil {
+		t.Fatalf("error %v, interrupted: %v", err, ctx.Err())
 	}
-	names, err := storage.Names(t.Context(), config.Output)
-	if err != nil || !slices.Equal(names, []string{"run.json"}) {
-		t.Errorf("the output holds %v, %v", names, err)
+	finished, err := output.Open(t.Context(), config.Output)
+	if err != nil || finished.Run.Job != record.Job {
+		t.Errorf("the output is of run %v, %v", finished, err)
 	}
-	data, err := storage.ReadFile(t.Context(), storage.Join(config.Output, "run.json"))
-	if err != nil || !strings.Contains(string(data), `"status": "failed"`) {
-		t.Errorf("run.json says %s, %v", data, err)
+	names, err := storage.Names(t.Context(), "interrupting://lake")
+	if err != nil || !slices.Equal(names, []string{"out"}) {
+		t.Errorf("left: %v, %v", names, err)
 	}
 }
