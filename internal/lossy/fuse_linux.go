@@ -3,7 +3,6 @@ package lossy
 import (
 	"path"
 	"syscall"
-	"time"
 
 	"github.com/hanwen/go-fuse/v2/fuse"
 	"golang.org/x/sys/unix"
@@ -53,7 +52,7 @@ func (s server) SetAttr(_ <-chan struct{}, in *fuse.SetAttrIn, out *fuse.AttrOut
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	node := s.inode(in.NodeId)
-	node.changed = time.Now()
+	node.changed = s.now()
 	if size, ok := in.GetSize(); ok {
 		node.resize(int(size))
 		node.touch()
@@ -165,6 +164,8 @@ func (s server) Rename(_ <-chan struct{}, in *fuse.RenameIn, from, to string) fu
 		return fuse.ENOENT
 	case old != nil && in.Flags&unix.RENAME_NOREPLACE != 0:
 		return fuse.Status(unix.EEXIST)
+	case exchange && s.options.Busy && len(node.names)+len(old.names) > 0:
+		return fuse.EBUSY
 	case node == old:
 		return fuse.OK
 	case exchange:

@@ -44,10 +44,12 @@ type Content struct {
 	Bytes []byte
 	// Sum returns the SHA-256 of Bytes in hex, which it computes once.
 	Sum func() string
+	// modified is when the file was.
+	modified time.Time
 }
 
-func newContent(data []byte) *Content {
-	return &Content{data, sync.OnceValue(func() string { return fmt.Sprintf("%x", sha256.Sum256(data)) })}
+func newContent(data []byte, modified time.Time) *Content {
+	return &Content{Bytes: data, modified: modified, Sum: sync.OnceValue(func() string { return fmt.Sprintf("%x", sha256.Sum256(data)) })}
 }
 
 // ReadTree reads the folder dir into a Tree.
@@ -67,7 +69,7 @@ func ReadTree(dir string) (Tree, error) {
 			if err != nil {
 				return err
 			}
-			file.Content = newContent(data)
+			file.Content = newContent(data, info.ModTime())
 		}
 		rel, err := filepath.Rel(dir, name)
 		tree[rel] = file
@@ -81,6 +83,8 @@ type Options struct {
 	Holds Tree
 	// NoFlags: renameat2 knows no flags, as in many a FUSE: folders cannot be exchanged.
 	NoFlags bool
+	// Busy: a folder that holds anything cannot be exchanged, as if another file system were mounted in it.
+	Busy bool
 	// Changed, if any, is called after each operation that changes what a loss of power would leave,
 	// which is what left returns. Nothing else happens meanwhile.
 	Changed func(operation string, left func(Names) Tree)
@@ -93,10 +97,14 @@ type System struct {
 	inodes  []*inode // by number, from 1 on, which is the root; none is used again
 	listed  map[uint64][]entry
 	handles uint64
+	ahead   time.Duration // of this machine's clock, which knows of no loss of power
 }
+
+func (s *System) now() time.Time { return time.Now().Add(s.ahead) }
 
 // inode is a file or a folder: what processes see, and what is safe.
 type inode struct {
+	now      func() time.Time
 	number   uint64
 	path     string // the last one it was given, for messages
 	mode     uint32 // as in stat; it is safe at once
@@ -130,23 +138,30 @@ func New(options Options) *System {
 		node := s.add(kind | uint32(file.Mode.Perm()))
 		if file.Content != nil {
 			node.data, node.synced = bytes.Clone(file.Bytes), file.Content
+			if !file.modified.IsZero() {
+				node.modified = file.modified
+			}
 		}
 		planted[path.Dir(name)].name(path.Base(name), node)
 		planted[name] = node
 	}
+	last := time.Now()
 	for _, node := range s.inodes {
 		node.sync()
-		// The power was off for a while: what it holds is older than anything that is still at work.
-		node.modified = node.modified.Add(-time.Hour)
+		if node.modified.After(last) {
+			last = node.modified
+		}
 	}
+	// The power was off for a while: what it holds is older than anything that is still at work.
+	s.ahead = time.Until(last) + time.Hour
 	return s
 }
 
 // add makes an inode without a name.
 func (s *System) add(mode uint32) *inode {
-	now := time.Now()
+	now := s.now()
 	node := &inode{
-		number: uint64(len(s.inodes) + 1), mode: mode, links: 1, modified: now, changed: now,
+		now: s.now, number: uint64(len(s.inodes) + 1), mode: mode, links: 1, modified: now, changed: now,
 		uid: uint32(os.Getuid()), gid: uint32(os.Getgid()),
 	}
 	if mode&syscall.S_IFMT == syscall.S_IFDIR {
@@ -160,7 +175,7 @@ func (n *inode) sync() {
 	if n.names != nil {
 		n.syncedNames = maps.Clone(n.names)
 	} else if n.synced == nil || !bytes.Equal(n.synced.Bytes, n.data) {
-		n.synced = newContent(bytes.Clone(n.data))
+		n.synced = newContent(bytes.Clone(n.data), n.modified)
 	}
 }
 
@@ -174,7 +189,7 @@ func (n *inode) name(name string, node *inode) {
 
 // touch says that the data or names have changed.
 func (n *inode) touch() {
-	n.modified = time.Now()
+	n.modified = n.now()
 	n.changed = n.modified
 }
 
@@ -191,7 +206,7 @@ func (s *System) left(names Names) Tree {
 	return tree
 }
 
-var empty = newContent(nil)
+var empty = newContent(nil, time.Time{})
 
 func (n *inode) collect(tree Tree, folder string, names Names) {
 	there := n.syncedNames

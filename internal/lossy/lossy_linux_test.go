@@ -248,3 +248,37 @@ func TestNoFlags(t *testing.T) {
 	d.wants(d.flags("a", "c", unix.RENAME_NOREPLACE), unix.EINVAL)
 	d.rename("a", "b")
 }
+
+// TestBusy: only folders with nothing in them are exchanged.
+func TestBusy(t *testing.T) {
+	d := disk{t, lossy.Mount(t, lossy.New(lossy.Options{Busy: true}), time.Minute)}
+	d.mkdir("a")
+	d.mkdir("b")
+	d.must(d.flags("a", "b", unix.RENAME_EXCHANGE))
+	d.write("a/x", "1")
+	d.wants(d.flags("a", "b", unix.RENAME_EXCHANGE), unix.EBUSY)
+	d.wants(d.flags("b", "a", unix.RENAME_EXCHANGE), unix.EBUSY)
+	d.rename("a", "c")
+}
+
+// TestPowerIsOff: a file that was synced keeps its time, and the clock goes on meanwhile.
+func TestPowerIsOff(t *testing.T) {
+	modified := func(d disk, name string) time.Time {
+		var stat unix.Stat_t
+		d.must(unix.Lstat(d.at(name), &stat))
+		return time.Unix(stat.Mtim.Unix())
+	}
+	before := lossy.New(lossy.Options{})
+	d := disk{t, lossy.Mount(t, before, time.Minute)}
+	d.write("a", "1")
+	d.sync("a", ".")
+	want := modified(d, "a")
+	d = disk{t, lossy.Mount(t, lossy.New(lossy.Options{Holds: before.Left(lossy.Synced)}), time.Minute)}
+	d.write("b", "2")
+	if got := modified(d, "a"); !got.Equal(want) {
+		t.Errorf("it is of %v, and was of %v", got, want)
+	}
+	if off := modified(d, "b").Sub(want); off < time.Hour {
+		t.Errorf("the power was off for %v", off)
+	}
+}

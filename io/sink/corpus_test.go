@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -402,6 +403,24 @@ func TestWriteOutput(t *testing.T) {
 	}
 	if want := (summed{bytes: int64(len(content)), sha256: fmt.Sprintf("%x", sha256.Sum256(data))}); got != want {
 		t.Errorf("got %+v, want %+v", got, want)
+	}
+}
+
+// TestWriteOutputOfAnEndedRun: a worker that is late leaves nothing, not even a folder.
+func TestWriteOutputOfAnEndedRun(t *testing.T) {
+	folder := storagetest.RunFolder(t)
+	if err := storage.End(t.Context(), folder); err != nil {
+		t.Fatal(err)
+	}
+	_, err := writeOutput(t.Context(), Params{Output: output.Folder{Dir: folder}}, "sub/file", func(w io.Writer) error {
+		_, err := io.WriteString(w, "late")
+		return err
+	})
+	if !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("error %v", err)
+	}
+	if left, err := os.ReadDir(folder); err != nil || len(left) > 0 {
+		t.Errorf("left: %v, %v", left, err)
 	}
 }
 

@@ -288,10 +288,10 @@ func (c *Commit) ready() string {
 	}
 }
 
-// FailedFolder is where the record of this run goes if it fails: the output, if none is finished there,
-// or else a folder beside it.
+// FailedFolder is where the record of this run goes if it fails: the output, if none is finished or half published
+// there, or else a folder beside it.
 func (c *Commit) FailedFolder() string {
-	if c.seen.finished || !c.removes {
+	if c.seen.finished || c.sealed || !c.removes {
 		return FailedDir(c.o.Dir)
 	}
 	return c.o.Dir
@@ -368,9 +368,9 @@ func (c *Commit) moveRecord(ctx context.Context, folder string, run *records.Run
 // FailedDir is the folder beside the output dir for the record of a run that failed.
 func FailedDir(dir string) string { return dir + ".failed" }
 
-// Close removes what the run has staged, lets the output go, and returns what the run ended with: err, or a
-// *storage.FencedError if that is because the output is another run's by now. Once the run has published, nothing that
-// goes wrong is more than a warning.
+// Close removes what the run has staged, unless the next is to publish it, lets the output go, and returns what the run
+// ended with: err, or a *storage.FencedError if that is because the output is another run's by now. Once the run has
+// published, nothing that goes wrong is more than a warning.
 func (c *Commit) Close(ctx context.Context, err error) error {
 	if fenced := (*storage.FencedError)(nil); err != nil && errors.As(c.lock.Prove(ctx), &fenced) {
 		err = fenced

@@ -335,7 +335,7 @@ func steps(n int) int {
 	if os.Getenv("NEARDUP_NIGHTLY") != "" {
 		return 1
 	}
-	return 11 + n%13
+	return 23 + n%17
 }
 
 // TestPaused: a run that stands still while another takes the output over does it no harm when it goes on.

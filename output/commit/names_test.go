@@ -2,6 +2,8 @@ package commit_test
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -87,6 +89,9 @@ func refuses(t *testing.T, root, dir, name string, overwrite bool) {
 func TestForeign(t *testing.T) {
 	const run = "20260102-030405-0a1b2c3d"
 	done := `{"job": "` + run + `", "status": "done", "formats": {"tables": "neardup-tables-1"}}`
+	const none = `{"version": 1, "files": []}`
+	hash := sha256.Sum256([]byte(none))
+	sum := hex.EncodeToString(hash[:])
 	for name, files := range map[string]map[string]string{
 		"mine.txt":             {"mine.txt": "x"},
 		"run.json":             {"run.json": "{}"},
@@ -100,14 +105,15 @@ func TestForeign(t *testing.T) {
 		".neardup/mine":        {".neardup/mine": "x"},
 		".neardup-mine":        {".neardup-mine": "x"},
 		"pairs":                {"pairs/part-00000-of-00001.parquet": "x"},
-		"of another manifest":  {"run.json": done, "manifest.json": `{"version": 1, "files": []}`, "_SUCCESS": `{"run": "` + run + `", "manifest": "ab"}`},
-		"of another run":       {"run.json": done, "manifest.json": `{"version": 1, "files": []}`, "_SUCCESS": `{"run": "20260102-030405-00000000", "manifest": "ab"}`},
+		"of another manifest":  {"run.json": done, "manifest.json": none, "_SUCCESS": `{"run": "` + run + `", "manifest": "ab"}`},
+		"of another run":       {"run.json": done, "manifest.json": none, "_SUCCESS": `{"run": "20260102-030405-00000000", "manifest": "SUM"}`},
 		"rejected/part-mine":   {"run.json": strings.Replace(done, "done", "failed", 1), "rejected/part-mine": "x"},
 		"pairs/part-00000.txt": {"run.json": strings.Replace(done, "done", "running", 1), "pairs/part-00000.txt": "x"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := folder(t, "swap")
 			for file, content := range files {
+				content = strings.Replace(content, "SUM", sum, 1)
 				if path, isFolder := strings.CutSuffix(file, "/"); isFolder {
 					plant(t, filepath.Join(dir, path, "x"), "")
 					if err := os.Remove(filepath.Join(dir, path, "x")); err != nil {
@@ -135,7 +141,10 @@ func TestForeignBesideOurs(t *testing.T) {
 			"corpus/sub/deep": func(path string) error { return os.Mkdir(path, 0o777) },
 			"link":            func(path string) error { return os.Symlink("run.json", path) },
 			"pipe":            func(path string) error { return syscall.Mkfifo(path, 0o666) },
-			"run.json":        func(path string) error { return errors.Join(os.Rename(path, path+"2"), os.Symlink("run.json2", path)) },
+			"corpus/a.jsonl": func(path string) error {
+				return errors.Join(os.Remove(path), os.Symlink("/dev/null", path))
+			},
+			"run.json": func(path string) error { return errors.Join(os.Rename(path, path+"2"), os.Symlink("run.json2", path)) },
 		} {
 			dir := folder(t, way)
 			if err := first.run(t.Context(), commit.Options{Dir: dir}); err != nil {
@@ -427,6 +436,9 @@ func TestFoldersOfOthers(t *testing.T) {
 	}
 	// A note that names another folder for temporary files than that of its run.
 	plant(t, filepath.Join(parent, ".out.neardup-20260102-030405-0a1b2c3f", "run"), `{"run": "20260102-030405-0a1b2c3f", "temp": "`+filepath.Join(parent, "temp")+`"}`)
+	// A copy of one, which has its note.
+	plant(t, filepath.Join(parent, ".out.neardup-20260102-030405-0a1b2c40", "run"), `{"run": "20260102-030405-0a1b2c3f"}`)
+	plant(t, filepath.Join(parent, ".out.neardup-20260102-030405-0a1b2c40", "x"), "x")
 	before := tree(t, parent)
 	if err := second.run(t.Context(), commit.Options{Dir: dir}); err != nil {
 		t.Fatal(err)
@@ -531,19 +543,7 @@ func TestUnfitStores(t *testing.T) {
 // asked the same.
 func TestRecovered(t *testing.T) {
 	for asked, want := range map[string]edition{"the same": second, "other": third} {
-		l := newLake(t)
-		l.prepare([]edition{first})
-		dead := false
-		err := second.run(t.Context(), l.process("one", func(request string) error {
-			if dead = dead || strings.HasPrefix(request, "remove one://lake/out/_SUCCESS"); dead {
-				return errKilled
-			}
-			return nil
-		}))
-		if err == nil {
-			t.Fatal("it was not killed")
-		}
-		l.later()
+		l := sealed(t, beforeReplacing)
 		built := 0
 		options := l.process("two", func(request string) error {
 			if strings.Contains(request, "create") && strings.Contains(request, "/w/") && !strings.Contains(request, ".running") {

@@ -55,7 +55,7 @@ func child(dir, name, flags string) int {
 		if strings.Contains(flags, "wait") {
 			options.Lock.Wait = time.Minute
 		}
-		err = many(name).run(context.Background(), options)
+		err = made(name, flags).run(context.Background(), options)
 	}
 	switch {
 	case err == nil:
@@ -74,6 +74,19 @@ func many(name string) edition {
 		e[fmt.Sprintf("corpus/%d.jsonl", i+len(name))] = fmt.Sprintf("%s %d", name, i)
 	}
 	return e
+}
+
+// made is the edition that a process with these flags makes.
+func made(name, flags string) edition {
+	if strings.Contains(flags, "few") {
+		return few(name)
+	}
+	return many(name)
+}
+
+// few is an edition of three files, one of which others have too.
+func few(name string) edition {
+	return edition{"corpus/sub/b.jsonl": name, "pairs/part-00000-of-00001.parquet": name, "removed/" + name: name}
 }
 
 func start(t *testing.T, dir, name, flags string) *exec.Cmd {
@@ -98,7 +111,7 @@ func ends(t *testing.T, dir, name, flags string) {
 	if got := status(start(t, dir, name, flags)); got != exitCommitted {
 		t.Fatalf("%s ended with %d", name, got)
 	}
-	if err := check(t.Context(), dir, many(name)); err != nil {
+	if err := check(t.Context(), dir, made(name, flags)); err != nil {
 		t.Fatal(err)
 	}
 	entries, err := os.ReadDir(filepath.Dir(dir))
@@ -117,7 +130,7 @@ func duration() time.Duration {
 	if os.Getenv("NEARDUP_NIGHTLY") != "" {
 		return time.Minute
 	}
-	return 2 * time.Second
+	return time.Second
 }
 
 // TestProcesses: four processes that replace one output over and over, and are killed at any moment, leave it whole at
@@ -167,7 +180,7 @@ func TestProcesses(t *testing.T) {
 // TestStopped: a process that is stopped while another takes the output from it, finds that out when it goes on, and
 // does no harm.
 func TestStopped(t *testing.T) {
-	rounds := 15
+	rounds := 10
 	if os.Getenv("NEARDUP_NIGHTLY") != "" {
 		rounds = 500
 	}

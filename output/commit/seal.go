@@ -70,7 +70,7 @@ func (s *seal) old(name string) (oldFile, bool) {
 	return s.Old[i], true
 }
 
-// readSeal returns the seal of a staging folder, nil if it has none.
+// readSeal returns the seal of a staging folder, nil if it has no whole one.
 func readSeal(ctx context.Context, folder string) (*seal, error) {
 	path := storage.Join(folder, sealFile)
 	data, err := storage.ReadFile(ctx, path)
@@ -123,11 +123,13 @@ func (c *Commit) sealAndFill(ctx context.Context, s *seal) error {
 	if err != nil {
 		return err
 	}
+	c.sealed = true
 	if err := c.syncing.Sync(ctx, append([]string{path}, andAbove(c.staging)...)...); err != nil {
 		return err
 	}
 	published, err := c.fill(ctx, s, c.syncing)
 	if err == nil && !published {
+		c.sealed = false
 		return fmt.Errorf("%s was finished by another run while this one published; run again", c.o.Dir)
 	}
 	return err
@@ -318,14 +320,14 @@ func (c *Commit) checkFilled(ctx context.Context, s *seal) (*listing, error) {
 		size, ok := expected[name]
 		switch {
 		case !ok:
-			return nil, &RefusedError{storage.Join(c.o.Dir, name) + " was not written by neardup; move it and run again"}
+			return nil, &RefusedError{storage.Join(c.o.Dir, name) + " was not written by neardup; move it"}
 		case there.files[name].Size != size:
 			return nil, fmt.Errorf("%s has %d bytes, but %d were written", storage.Join(c.o.Dir, name), there.files[name].Size, size)
 		}
 		delete(expected, name)
 	}
 	for name := range expected {
-		return nil, fmt.Errorf("%s is missing from %s, where it was published; something else deleted it. Run again", name, c.o.Dir)
+		return nil, fmt.Errorf("%s is missing from %s, where it was published; something else deleted it", name, c.o.Dir)
 	}
 	return there, nil
 }

@@ -27,10 +27,12 @@ func failed(t *testing.T, ctx context.Context, config dedup.Config, text string)
 	if !strings.Contains(err.Error(), text) {
 		t.Errorf("the error does not say %q: %v", text, err)
 	}
-	entries, _ := os.ReadDir(config.Output)
-	for _, e := range entries {
-		if e.Name() == "_SUCCESS" || strings.HasPrefix(e.Name(), ".") {
-			t.Errorf("%s is left in the output of a failed job", e.Name())
+	for _, folder := range []string{config.Output, filepath.Dir(config.Output)} {
+		entries, _ := os.ReadDir(folder)
+		for _, e := range entries {
+			if e.Name() == "_SUCCESS" || strings.HasPrefix(e.Name(), ".") {
+				t.Errorf("%s is left in %s by a failed job", e.Name(), folder)
+			}
 		}
 	}
 	return err
@@ -102,4 +104,16 @@ func TestRunAgainAfterFailure(t *testing.T) {
 	config := ask(t, "../../testdata/tldr")
 	failed(t, ctx, config, "canceled")
 	run(t, config)
+}
+
+// What a run that fails leaves beside the output is not read by the next as its input.
+func TestFailuresAreNoInput(t *testing.T) {
+	config := ask(t, "../../testdata/tldr")
+	config.Inputs = []string{config.Output + ".failed"}
+	if err := os.Mkdir(config.Inputs[0], 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if usage := (*job.UsageError)(nil); !errors.As(failure(t, config), &usage) || !strings.Contains(usage.Error(), "choose another") {
+		t.Errorf("error %v", usage)
+	}
 }

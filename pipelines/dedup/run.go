@@ -274,7 +274,7 @@ func (r *run) cause(ctx context.Context, err error) error {
 
 // close ends the run. If it had begun and failed, what went wrong is written, and no temporary files are left.
 func (r *run) close(ctx context.Context, err error) error {
-	if err != nil && r.begun && !r.commit.Pending() {
+	if err != nil && r.begun {
 		r.fail(ctx, err)
 	}
 	err = r.commit.Close(ctx, err)
@@ -312,7 +312,10 @@ func (r *run) fail(ctx context.Context, err error) {
 		}
 		return
 	}
-	if folder := r.commit.FailedFolder(); folder != r.output {
+	switch folder := r.commit.FailedFolder(); {
+	case r.commit.Pending():
+		r.warn("a record of this run is in %s", r.shown(folder))
+	case folder != r.output:
 		r.warn("%s is unchanged; a record of this run is in %s", r.shown(r.output), r.shown(folder))
 	}
 }

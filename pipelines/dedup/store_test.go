@@ -101,7 +101,7 @@ func failure(t *testing.T, config dedup.Config) error {
 
 // interrupting interrupts the run when it begins to replace an output.
 type interrupting struct {
-	storage.Store
+	*storagetest.Memory
 	interrupt func()
 }
 
@@ -112,12 +112,12 @@ func (s *interrupting) Remove(ctx context.Context, path string, cond storage.If)
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	return s.Store.Remove(ctx, path, cond)
+	return s.Memory.Remove(ctx, path, cond)
 }
 
 // An interruption comes too late for a run that has begun to replace an output: it does so to the end, and is done.
 func TestInterruptedWhileItPublishes(t *testing.T) {
-	store := &interrupting{Store: &storagetest.Memory{}}
+	store := &interrupting{Memory: &storagetest.Memory{}}
 	storage.Register("interrupting://", store)
 	config := ask(t, "../../testdata/tldr", "--overwrite")
 	config.Output = "interrupting://lake/out"
@@ -129,6 +129,7 @@ func TestInterruptedWhileItPublishes(t *testing.T) {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
 	store.interrupt = cancel
 	if _, err := runJob(ctx, config, launch(config)); err != nil || ctx.Err() == nil {
 		t.Fatal(err, ctx.Err())

@@ -1,0 +1,25 @@
+package commit
+
+import (
+	"context"
+
+	"github.com/neardup/neardup/io/storage"
+)
+
+// OnSync lets a test stand in for each sync of the run, which is what it is given.
+func (c *Commit) OnSync(do func(sync func() error) error) { c.syncing = watched{c.syncing, do} }
+
+type watched struct {
+	storage.Syncing
+	do func(sync func() error) error
+}
+
+func (w watched) Sync(ctx context.Context, paths ...string) error {
+	return w.do(func() error { return w.Syncing.Sync(ctx, paths...) })
+}
+
+// SetWarn has c tell warn of what is no error.
+func (c *Commit) SetWarn(warn func(format string, args ...any)) { c.o.Warn = warn }
+
+// Run is the run's id.
+func (c *Commit) Run() string { return c.o.Run }

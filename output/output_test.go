@@ -1,0 +1,259 @@
+package output_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"path"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/parquet-go/parquet-go"
+
+	"github.com/neardup/neardup/io/storage"
+	"github.com/neardup/neardup/io/storage/storagetest"
+	"github.com/neardup/neardup/output"
+	"github.com/neardup/neardup/records"
+)
+
+func write(t *testing.T, path, content string) {
+	t.Helper()
+	_, err := storage.WriteFile(t.Context(), path, func(w io.Writer) error {
+		_, err := io.WriteString(w, content)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// finish makes dir a finished output of the run job, whose manifest lists the files.
+func finish(t *testing.T, dir, job string, files ...string) {
+	t.Helper()
+	folder := output.Folder{Dir: dir}
+	m := records.Manifest{Version: 1}
+	for _, file := range files {
+		m.Files = append(m.Files, records.ManifestFile{Path: file})
+	}
+	if err := storage.Begin(t.Context(), dir, false); err != nil {
+		t.Fatal(err)
+	}
+	sum, err := output.WriteJSON(t.Context(), dir, folder.Path(output.ManifestFile), m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, v := range map[string]any{output.RunFile: records.Run{Job: job}, output.SuccessFile: output.Success{Run: job, Manifest: sum}} {
+		if _, err := output.WriteJSON(t.Context(), dir, folder.Path(name), v); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestOpen(t *testing.T) {
+	dir := t.TempDir()
+	finish(t, dir, "a", "corpus/x")
+	f, err := output.Open(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f.Run.Job != "a" || len(f.Manifest.Files) != 1 || f.Manifest.Files[0].Path != "corpus/x" || f.Path("corpus/x") != dir+"/corpus/x" {
+		t.Errorf("%+v", f)
+	}
+}
+
+// TestOpenRefuses what is not finished, and what is not all of one run.
+func TestOpenRefuses(t *testing.T) {
+	for name, c := range map[string]struct{ file, content, says string }{
+		"no mark":             {says: "it has no _SUCCESS"},
+		"an empty mark":       {output.SuccessFile, "", "run again"},
+		"a mark that is cut":  {output.SuccessFile, `{"run": "a", "man`, "run again"},
+		"a mark of no output": {output.SuccessFile, `{"run": "a"}`, "run again"},
+		"another manifest":    {output.ManifestFile, `{"version": 1, "files": []}`, "of another manifest or run"},
+		"another run":         {output.RunFile, `{"job": "b"}`, "of another manifest or run"},
+		"a manifest cut off":  {output.ManifestFile, `{"ver`, "manifest.json: "},
+		"a record cut off":    {output.RunFile, `{"jo`, "run.json: "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			if c.file != "" {
+				finish(t, dir, "a", "corpus/x")
+				write(t, path.Join(dir, c.file), c.content)
+			}
+			if _, err := output.Open(t.Context(), dir); err == nil || !strings.Contains(err.Error(), c.says) {
+				t.Errorf("error %v, want one that says %q", err, c.says)
+			}
+		})
+	}
+}
+
+// replacing is a store in which something happens before a file is opened.
+type replacing struct {
+	*storagetest.Memory
+	before func(path string)
+}
+
+func (s *replacing) Open(ctx context.Context, path string) (storage.Reader, error) {
+	if s.before != nil {
+		s.before(path)
+	}
+	return s.Memory.Open(ctx, path)
+}
+
+// TestOpenWhileReplaced: whatever file of an output is the first to be replaced while it is opened, what Open returns is of
+// one run.
+func TestOpenWhileReplaced(t *testing.T) {
+	for _, file := range []string{output.RunFile, output.ManifestFile} {
+		store := &replacing{Memory: &storagetest.Memory{}}
+		storage.Register("replacing://", store)
+		const dir = "replacing://lake/out"
+		finish(t, dir, "a", "corpus/a")
+		store.before = func(path string) {
+			if strings.HasSuffix(path, file) {
+				store.before = nil
+				finish(t, dir, "b", "corpus/b")
+			}
+		}
+		f, err := output.Open(t.Context(), dir)
+		if err != nil {
+			t.Fatalf("%s: %v", file, err)
+		}
+		if f.Run.Job != "b" || f.Manifest.Files[0].Path != "corpus/b" {
+			t.Errorf("%s: %s of run %s", file, f.Manifest.Files[0].Path, f.Run.Job)
+		}
+	}
+}
+
+func TestUnchanged(t *testing.T) {
+	dir := t.TempDir()
+	finish(t, dir, "a", "corpus/x")
+	f, err := output.Open(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	is := func(when string, want bool) {
+		t.Helper()
+		if same, err := f.Unchanged(t.Context()); same != want || err != nil {
+			t.Errorf("%s: %t, %v", when, same, err)
+		}
+	}
+	is("as it was", true)
+	finish(t, dir, "b", "corpus/x")
+	is("of another run", false)
+	if err := storage.RemoveAll(t.Context(), path.Join(dir, output.SuccessFile)); err != nil {
+		t.Fatal(err)
+	}
+	is("being replaced", false)
+}
+
+type row struct {
+	N    int64
+	Text string
+}
+
+// TestRows: the rows of all files of a table, and of no other, in their order; each stays as it was read.
+func TestRows(t *testing.T) {
+	dir := t.TempDir()
+	const perFile = 1000 // more than are read at once
+	table := func(name string, from int) {
+		_, err := storage.WriteFile(t.Context(), path.Join(dir, name), func(w io.Writer) error {
+			writer := parquet.NewGenericWriter[row](w, output.WriterOptions(nil)...)
+			for i := range perFile {
+				if _, err := writer.Write([]row{{int64(from + i), fmt.Sprint("row ", from+i)}}); err != nil {
+					return err
+				}
+			}
+			return writer.Close()
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	first, last := output.TableFile(output.Pairs, 0, 2), output.TableFile(output.Pairs, 1, 2)
+	table(first, 0)
+	table(last, perFile)
+	write(t, path.Join(dir, "corpus/pairs/x"), "no table")
+	finish(t, dir, "a", first, last, "corpus/pairs/x")
+	f, err := output.Open(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []row
+	for r, err := range output.Rows[row](t.Context(), f, output.Pairs) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, r)
+	}
+	if len(got) != 2*perFile {
+		t.Fatalf("%d rows", len(got))
+	}
+	for i, r := range got {
+		if want := (row{int64(i), fmt.Sprint("row ", i)}); r != want {
+			t.Fatalf("row %d is %v", i, r)
+		}
+	}
+	for range output.Rows[row](t.Context(), f, output.Pairs) {
+		break // a reader may stop
+	}
+
+	write(t, path.Join(dir, last), "no table")
+	n, failed := 0, false
+	for _, err := range output.Rows[row](t.Context(), f, output.Pairs) {
+		if n++; err != nil {
+			n, failed = n-1, strings.Contains(err.Error(), last)
+		}
+	}
+	if n != perFile || !failed {
+		t.Errorf("with a file that cannot be read: %d rows; that it is named: %t", n, failed)
+	}
+}
+
+// TestOpaque: no reader takes a staged file for one of an output, and no two have one name.
+func TestOpaque(t *testing.T) {
+	staged := output.Folder{Dir: "dir", Opaque: true}
+	seen := map[string]bool{}
+	for _, part := range output.Parts() {
+		for _, name := range []string{output.TableFile(part, 0, 2), output.TableFile(part, 1, 2), output.CorpusFile(string(part) + "/x.jsonl.gz")} {
+			got := staged.Name(name)
+			if _, err := hex.DecodeString(got); err != nil || seen[got] {
+				t.Errorf("%s is staged as %s", name, got)
+			}
+			seen[got] = true
+			if path := staged.Path(name); path != "dir/"+got {
+				t.Errorf("%s is staged at %s", name, path)
+			}
+			if plain := (output.Folder{Dir: "dir"}).Path(name); plain != "dir/"+name {
+				t.Errorf("%s is published at %s", name, plain)
+			}
+		}
+	}
+	names := []string{output.RunFile, output.ManifestFile, output.SuccessFile, output.ReportFile}
+	if i := slices.IndexFunc(names, func(name string) bool { return strings.Contains(staged.Name(name), ".") || staged.Name(name) == name }); i >= 0 {
+		t.Errorf("%s is staged as %s", names[i], staged.Name(names[i]))
+	}
+}
+
+// TestWriteJSON: the sum is that of the file, in which nothing is escaped that need not be.
+func TestWriteJSON(t *testing.T) {
+	dir := t.TempDir()
+	file := path.Join(dir, "x.json")
+	if err := storage.Begin(t.Context(), dir, false); err != nil {
+		t.Fatal(err)
+	}
+	sum, err := output.WriteJSON(t.Context(), dir, file, map[string]string{"a": "<&>"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := storage.ReadFile(t.Context(), file)
+	if want := sha256.Sum256(data); err != nil || sum != hex.EncodeToString(want[:]) {
+		t.Errorf("sum %s of %q, %v", sum, data, err)
+	}
+	var back map[string]string
+	if err := json.Unmarshal(data, &back); err != nil || back["a"] != "<&>" || !strings.Contains(string(data), "<&>") {
+		t.Errorf("%q, %v", data, err)
+	}
+}
