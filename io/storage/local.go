@@ -359,7 +359,15 @@ func Abs(path string) (string, error) {
 	return filepath.Abs(path)
 }
 
-// Resolve returns path absolute and without links, as far as it exists. A URL has none.
+// pathError is that of a path that nothing can have.
+type pathError struct{ error }
+
+func (e pathError) Unwrap() error { return e.error }
+
+func (pathError) Is(target error) bool { return target == fs.ErrInvalid }
+
+// Resolve returns path absolute and without links, as far as it exists. A URL has none. The error is fs.ErrInvalid if
+// nothing can have the path.
 func Resolve(path string) (string, error) {
 	if !IsLocal(path) {
 		return path, nil
@@ -375,7 +383,10 @@ func Resolve(path string) (string, error) {
 			return filepath.Join(real, rest), nil
 		}
 		if errors.Is(err, syscall.ENOTDIR) {
-			return "", &fs.PathError{Op: "resolve", Path: path, Err: syscall.ENOTDIR} // the error names none
+			return "", pathError{&fs.PathError{Op: "resolve", Path: path, Err: syscall.ENOTDIR}} // the error names none
+		}
+		if errors.Is(err, syscall.ENAMETOOLONG) {
+			return "", pathError{err}
 		}
 		if !errors.Is(err, fs.ErrNotExist) {
 			return "", err

@@ -3,8 +3,8 @@ package dedup
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"log/slog"
-	"syscall"
 
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/output/commit"
@@ -30,7 +30,7 @@ func (r *run) checkOutput(ctx context.Context) error {
 
 // unfit says what to do where a path can be no output's.
 func unfit(err error) error {
-	if errors.Is(err, syscall.ENOTDIR) || errors.Is(err, syscall.ENAMETOOLONG) {
+	if errors.Is(err, fs.ErrInvalid) {
 		return job.Usage("%w; give another --output", err)
 	}
 	return err

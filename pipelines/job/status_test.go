@@ -49,7 +49,7 @@ func TestCause(t *testing.T) {
 		{context.Background(), broken, broken},
 		{context.Background(), context.Canceled, context.Canceled},
 	} {
-		if got := Cause(c.ctx, c.err); got != c.want {
+		if got := Cause(c.ctx, c.err); got != c.want { //nolint:errorlint // the error itself, not one it wraps
 			t.Errorf("%v, %v: %v, want %v", c.ctx.Err(), c.err, got, c.want)
 		}
 	}
