@@ -20,6 +20,7 @@ import (
 	"github.com/neardup/neardup/internal/beamcli"
 	"github.com/neardup/neardup/internal/configfile"
 	"github.com/neardup/neardup/internal/logging"
+	_ "github.com/neardup/neardup/internal/nobody"
 	"github.com/neardup/neardup/pipelines/job"
 	"github.com/neardup/neardup/records"
 )
