@@ -66,7 +66,7 @@ func (c *dedupCmd) run(ctx context.Context, task *dedup.Job, s streams) error {
 	}
 	err = c.print(ctx, s.Out, run)
 	if err != nil && !c.DryRun { // whatever becomes of this, the run is committed
-		slog.Warn(fmt.Sprintf("%v; the run is done, %s/%s tells of it", err, c.Output, output.RunFile))
+		slog.Warn(fmt.Sprintf("%v; the run is complete; see %s/%s", err, c.Output, output.RunFile))
 		return nil
 	}
 	return err
@@ -75,7 +75,7 @@ func (c *dedupCmd) run(ctx context.Context, task *dedup.Job, s streams) error {
 // interrupted says what an interruption leaves.
 func (c *dedupCmd) interrupted(err error) error {
 	if interrupted := (*job.InterruptedError)(nil); errors.As(err, &interrupted) && !c.DryRun {
-		return fmt.Errorf("%w; a finished output in %s is as it was; run the same command again", err, c.Output)
+		return fmt.Errorf("%w; any finished output in %s is unchanged; run the same command again", err, c.Output)
 	}
 	return err
 }

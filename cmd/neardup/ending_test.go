@@ -64,7 +64,7 @@ func TestStdoutAfterCommit(t *testing.T) {
 				write(t, filepath.Join(p.Dir, "in.jsonl"), similar)
 				p.Stdout = stdout(t)
 				stderr, status := p.start().ended()
-				if status != 0 || !strings.Contains(stderr, "neardup: warning: write /dev/stdout: ") || !strings.Contains(stderr, "the run is done, out/run.json tells of it") {
+				if status != 0 || !strings.Contains(stderr, "neardup: warning: write /dev/stdout: ") || !strings.Contains(stderr, "the run is complete; see out/run.json") {
 					t.Errorf("%s: status %d: %s", flag, status, stderr)
 				}
 				if _, err := output.Open(t.Context(), filepath.Join(p.Dir, "out")); err != nil {

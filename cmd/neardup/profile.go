@@ -58,7 +58,7 @@ func (p *profile) create() (err error) {
 	p.file, err = os.OpenFile(p.path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	switch {
 	case errors.Is(err, fs.ErrExist):
-		return job.Usage("--%s: %s is there already; remove it, or give another name", p.flag, p.path)
+		return job.Usage("--%s: %s already exists; remove it or choose another name", p.flag, p.path)
 	case err != nil:
 		return job.Usage("--%s: %w", p.flag, err)
 	}

@@ -36,7 +36,7 @@ func interruptible(stderr io.Writer) context.Context {
 			pprof.Lookup("goroutine").WriteTo(stderr, 2)
 		}
 		cancel(interruption(first))
-		logging.Notice("stopping; interrupt again to end at once")
+		logging.Notice("stopping; interrupt again to quit immediately")
 		os.Exit(interruption(<-signals).Status())
 	}()
 	return ctx

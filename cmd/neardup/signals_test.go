@@ -178,7 +178,7 @@ func TestInterruptedTwice(t *testing.T) {
 		p.Stdout = stuffed(t)
 		p.reading()
 		p.signal(syscall.SIGTERM)
-		p.said("stopping; interrupt again to end at once")
+		p.said("stopping; interrupt again to quit immediately")
 		p.signal(s)
 		stderr, status := p.ended()
 		if s == syscall.SIGQUIT {

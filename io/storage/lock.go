@@ -27,7 +27,7 @@ type LockedError struct {
 }
 
 func (e *LockedError) Error() string {
-	const text = "%s: held by job %s (process %d on %s, since %s); wait for it with --wait-lock, or stop it and give --force-unlock"
+	const text = "%s: held by job %s (process %d on %s, since %s); wait with --wait-lock, or stop that job and use --force-unlock"
 	return fmt.Sprintf(text, e.Path, e.Owner.Job, e.Owner.PID, e.Owner.Host, e.Owner.Since.Format(time.DateTime))
 }
 
@@ -40,7 +40,7 @@ type FencedError struct {
 
 func (e *FencedError) Error() string {
 	if e.By == nil {
-		const text = "%s: the lock of job %s was removed while it ran; run again once no other job writes to the same output"
+		const text = "%s: the lock of job %s was deleted while the job was running; run again when no other job is using this output"
 		return fmt.Sprintf(text, e.Path, e.Job)
 	}
 	return fmt.Sprintf("%s: the lock of job %s was taken over by job %s (process %d on %s); run again once that has ended",
@@ -236,7 +236,7 @@ func regularLock(ctx context.Context, store Store, path string) error {
 		regular = regular && (info.Path != path || info.Type == 0)
 	}
 	if !regular {
-		return fmt.Errorf("%s: not a regular file, so it is no lock; remove it", path)
+		return fmt.Errorf("%s: not a regular file, so it cannot be a lock; remove it", path)
 	}
 	return nil
 }
@@ -432,9 +432,9 @@ func (l *Lock) Release() error {
 func (l *Lock) own(ctx context.Context, do func(If) error) error {
 	path := l.file.path
 	for l.lost == nil {
-		err := do(If{Version: l.file.version, Root: Dir(path)})
-		if !errors.Is(err, ErrPrecondition) && !errors.Is(err, fs.ErrNotExist) {
-			return err
+		refused := do(If{Version: l.file.version, Root: Dir(path)})
+		if !errors.Is(refused, ErrPrecondition) && !errors.Is(refused, fs.ErrNotExist) {
+			return refused
 		}
 		now, err := readLock(ctx, l.store, path)
 		if err != nil {
@@ -446,7 +446,7 @@ func (l *Lock) own(ctx context.Context, do func(If) error) error {
 			return nil // the folders were exchanged
 		case now.exists() && !ours:
 			l.lost = &FencedError{Path: path, Job: l.owner.Job, By: &now.Owner}
-		case !now.exists() || l.file.hold != nil && errors.Is(err, ErrPrecondition): // or what is there is a copy, which is not held
+		case !now.exists() || l.file.hold != nil && errors.Is(refused, ErrPrecondition): // or what is there is a copy, which is not held
 			l.lost = &FencedError{Path: path, Job: l.owner.Job}
 		default:
 			// Another is deciding whether to take it over, or somebody touched the file.
