@@ -135,7 +135,8 @@ func (b bug) plant() (outcome string, err error) {
 		fmt.Printf("%s", out)
 		return "broken", nil
 	}
-	arguments := append([]string{"test", "-failfast", "-timeout", "10m", "-overlay", overlayFile}, b.packages...)
+	// Vetting and symbols for debuggers would take as long as many a test.
+	arguments := append([]string{"test", "-failfast", "-vet=off", "-ldflags=-w", "-timeout", "10m", "-overlay", overlayFile}, b.packages...)
 	test := exec.Command("go", arguments...)
 	test.Env = append(os.Environ(), "RAPID_NOFAILFILE=true") // a failing input of rapid would be left in the tree
 	out, err := test.CombinedOutput()

@@ -13,7 +13,7 @@ import (
 	"github.com/neardup/neardup/io/storage"
 )
 
-// TestRemoveAllBeforeWriters: who writes by path while a folder is removed leaves nothing.
+// TestRemoveAllBeforeWriters: who writes by path while a folder is removed leaves nothing, and nobody finds half of it there.
 func TestRemoveAllBeforeWriters(t *testing.T) {
 	for round := range 5 {
 		parent := t.TempDir()
@@ -48,6 +48,20 @@ func TestRemoveAllBeforeWriters(t *testing.T) {
 		for range 4 {
 			<-begun
 		}
+		writers.Go(func() {
+			for {
+				names, err := os.ReadDir(folder)
+				if errors.Is(err, fs.ErrNotExist) {
+					return
+				}
+				if len(names) < 7 {
+					if _, err := os.Lstat(folder); err == nil { // else it was opened just before
+						t.Errorf("round %d: there is half of it", round)
+					}
+					return
+				}
+			}
+		})
 		if err := storage.RemoveAll(t.Context(), folder); err != nil {
 			t.Errorf("round %d: %v", round, err)
 		}

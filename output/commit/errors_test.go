@@ -155,6 +155,10 @@ func TestPending(t *testing.T) {
 		return nil
 	}))
 	stage(t, c, second)
+	temporary := storage.Join(c.Temporary(), "x")
+	if _, err := storage.WriteFile(t.Context(), temporary, text("x")); err != nil {
+		t.Fatal(err)
+	}
 	err := publish(t, c, second)
 	if !errors.Is(err, errOnce) || !c.Pending() {
 		t.Fatalf("error %v, pending %v", err, c.Pending())
@@ -162,8 +166,10 @@ func TestPending(t *testing.T) {
 	if err := c.Close(t.Context(), err); !strings.Contains(err.Error(), "run again to finish") {
 		t.Error(err)
 	}
-	if _, err := storage.Stat(t.Context(), "lake://lake/out/_SUCCESS"); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("it looks finished: %v", err)
+	for _, path := range []string{"lake://lake/out/_SUCCESS", temporary} {
+		if _, err := storage.Stat(t.Context(), path); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s is there: %v", path, err)
+		}
 	}
 	if err := second.run(t.Context(), l.process("two", lives)); err != nil { // with no need to wait for the lock
 		t.Fatal(err)
@@ -275,15 +281,21 @@ func TestGroups(t *testing.T) {
 // TestObjectsBeside: an object that has an output's name, without its slash, is another's.
 func TestObjectsBeside(t *testing.T) {
 	l := newLake(t)
-	if _, err := l.Create(t.Context(), "lake://lake/out", storage.If{}, text("mine")); err != nil {
-		t.Fatal(err)
+	objects := []string{"lake://lake/out", "lake://lake/out.failed"}
+	for _, path := range objects {
+		if _, err := l.Create(t.Context(), path, storage.If{}, text("mine")); err != nil {
+			t.Fatal(err)
+		}
 	}
-	_ = failing.run(t.Context(), l.process("one", lives))
-	if err := first.run(t.Context(), l.process("two", lives)); err != nil {
-		t.Fatal(err)
+	for _, e := range []edition{failing, first, failing, second} {
+		if err := e.run(t.Context(), l.process("one", lives)); (err == nil) != (e["fails"] == "") {
+			t.Fatal(err)
+		}
 	}
-	if data, err := storage.ReadFile(t.Context(), "lake://lake/out"); err != nil || string(data) != "mine" {
-		t.Errorf("%q, %v", data, err)
+	for _, path := range objects {
+		if data, err := storage.ReadFile(t.Context(), path); err != nil || string(data) != "mine" {
+			t.Errorf("%s: %q, %v", path, data, err)
+		}
 	}
 	if _, err := output.Open(t.Context(), "lake://lake/out"); err != nil {
 		t.Error(err)

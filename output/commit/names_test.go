@@ -542,8 +542,18 @@ func TestUnfitStores(t *testing.T) {
 // TestRecovered: a run that was ready but for publishing is published by the next, which has nothing to do if it was
 // asked the same.
 func TestRecovered(t *testing.T) {
-	for asked, want := range map[string]edition{"the same": second, "other": third} {
+	for asked, want := range map[string]edition{"the same": second, "other": third, "the same, versions that follow from the content": second} {
 		l := sealed(t, beforeReplacing)
+		if strings.HasSuffix(asked, "content") {
+			// Before c.jsonl comes a.jsonl, which the first edition has, too.
+			l = newLake(t)
+			l.ETags = true
+			l.prepare([]edition{first})
+			if err := second.run(t.Context(), l.killedBefore(amidstReplacing)); !errors.Is(err, errKilled) {
+				t.Fatal(err)
+			}
+			l.later()
+		}
 		built := 0
 		options := l.process("two", func(request string) error {
 			if strings.Contains(request, "create") && strings.Contains(request, "/w/") && !strings.Contains(request, ".running") {
@@ -554,7 +564,7 @@ func TestRecovered(t *testing.T) {
 		if err := want.run(context.Background(), options); err != nil {
 			t.Fatal(err)
 		}
-		if (built == 0) != (asked == "the same") {
+		if (built == 0) != strings.HasPrefix(asked, "the same") {
 			t.Errorf("asked %s, it wrote %d files", asked, built)
 		}
 		l.whole(asked, want)

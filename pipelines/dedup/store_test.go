@@ -3,6 +3,7 @@ package dedup_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -113,6 +114,45 @@ func (s *interrupting) Remove(ctx context.Context, path string, cond storage.If)
 		return err
 	}
 	return s.Memory.Remove(ctx, path, cond)
+}
+
+// unwilling is a store that cannot move a file to its place.
+type unwilling struct {
+	*storagetest.Memory
+	to  string
+	err error
+}
+
+func (s *unwilling) Move(ctx context.Context, from, to string) error {
+	if s.err != nil && to == s.to {
+		return s.err
+	}
+	return s.Memory.Move(ctx, from, to)
+}
+
+// A run that could only not publish all says so, and nothing of an output that is as it was. The next publishes that one's.
+func TestPublishingFails(t *testing.T) {
+	store := &unwilling{Memory: &storagetest.Memory{}, to: "unwilling://lake/out/run.json"}
+	storage.Register("unwilling://", store)
+	config := ask(t, "../../testdata/tldr", "--overwrite")
+	config.Output = "unwilling://lake/out"
+	for _, failing := range []error{nil, errors.New("the store could not do it")} {
+		store.err = failing
+		record, err := runJob(t.Context(), config, launch(config))
+		if !errors.Is(err, failing) {
+			t.Fatal(err)
+		}
+		if failing == nil {
+			continue
+		}
+		if told := fmt.Sprint(record.Warnings); !strings.Contains(told, "a record of this run is in unwilling://lake/out.failed") || strings.Contains(told, "unchanged") {
+			t.Errorf("it tells %s", told)
+		}
+		store.err = nil
+		if next, err := runJob(t.Context(), config, launch(config)); err != nil || next.Job != record.Job {
+			t.Errorf("the next publishes %s, not %s: %v", next.Job, record.Job, err)
+		}
+	}
 }
 
 // An interruption comes too late for a run that has begun to replace an output: it does so to the end, and is done.

@@ -3,7 +3,9 @@ package storagetest
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"iter"
@@ -23,6 +25,8 @@ import (
 type Memory struct {
 	// NoConditionalRemove makes it lack what some object stores do.
 	NoConditionalRemove bool
+	// ETags makes the version of an object follow from its content.
+	ETags bool
 	// Now is its clock; nil is this machine's.
 	Now func() time.Time
 
@@ -160,6 +164,9 @@ func (m *Memory) put(path string, cond storage.If, data []byte) (storage.Info, e
 		now = m.Now
 	}
 	info := storage.Info{Path: path, Size: int64(len(data)), Modified: now(), Version: strconv.FormatInt(m.generation, 10)}
+	if m.ETags {
+		info.Version = fmt.Sprintf("%x", sha256.Sum256(data))
+	}
 	if m.objects == nil {
 		m.objects = map[string]object{}
 	}
