@@ -84,7 +84,7 @@ func infoOf(path string, info fs.FileInfo) Info {
 // notFolderError is the fs.ErrNotExist of a folder whose path is a file's, or below one.
 type notFolderError struct{}
 
-func (notFolderError) Error() string { return "not a folder" }
+func (notFolderError) Error() string { return "not a directory" }
 
 func (notFolderError) Is(target error) bool { return target == fs.ErrNotExist }
 
