@@ -1,14 +1,17 @@
 package commit_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/output/commit"
 )
 
@@ -147,4 +150,51 @@ func TestParentNotListed(t *testing.T) {
 	ok(t, c.Close(t.Context(), publish(t, c, first)))
 	ok(t, os.Chmod(parent, 0o700))
 	only(t, parent, "out")
+}
+
+// TestNotSealed: a run that cannot write its seal leaves the old output as it was, and nothing for the next run.
+func TestNotSealed(t *testing.T) {
+	l := newLake(t)
+	l.prepare([]edition{first})
+	c := begins(t, l.process("one", func(request string) error {
+		if strings.HasPrefix(request, "create") && strings.HasSuffix(request, "/sealed") {
+			return errOnce
+		}
+		return nil
+	}))
+	stage(t, c, second)
+	err := c.Close(t.Context(), publish(t, c, second))
+	if !errors.Is(err, errOnce) || strings.Contains(err.Error(), "run again") {
+		t.Errorf("error %v", err)
+	}
+	l.whole("not sealed", first)
+	l.clean("not sealed")
+}
+
+// TestSealedNevertheless: a seal that a store made, but reported an error for, is one.
+func TestSealedNevertheless(t *testing.T) {
+	l := newLake(t)
+	l.prepare([]edition{first})
+	o := l.process("one", lives)
+	storage.Register("one://", &late{process{l, "one://", lives}})
+	c := begins(t, o)
+	stage(t, c, second)
+	err := c.Close(t.Context(), publish(t, c, second))
+	if !errors.Is(err, errOnce) || !strings.Contains(err.Error(), "run again to finish") {
+		t.Errorf("error %v", err)
+	}
+	ok(t, third.run(t.Context(), l.process("two", lives)))
+	l.whole("sealed nevertheless", third)
+	l.clean("sealed nevertheless")
+}
+
+// late is a process that is told of an error once its seal has been made.
+type late struct{ process }
+
+func (p *late) Create(ctx context.Context, path string, cond storage.If, write func(io.Writer) error) (storage.Info, error) {
+	info, err := p.process.Create(ctx, path, cond, write)
+	if err == nil && strings.HasSuffix(path, "/sealed") {
+		err = errOnce
+	}
+	return info, err
 }

@@ -115,12 +115,15 @@ func (c *Commit) sealAndFill(ctx context.Context, s *seal) error {
 		old.SHA256 = now.sums[name]
 		s.Old = append(s.Old, old)
 	}
-	s.folder, c.sealed = c.staging, true
+	s.folder = c.staging
 	path := storage.Join(c.staging, sealFile)
 	_, err = c.store.Create(ctx, path, storage.If{Absent: true, Root: c.staging}, func(w io.Writer) error {
 		return json.NewEncoder(w).Encode(s)
 	})
 	if err != nil {
+		// A store may have made it nevertheless.
+		made, readErr := readSeal(ctx, c.staging)
+		c.sealed = made != nil || readErr != nil
 		return err
 	}
 	c.sealed = true
