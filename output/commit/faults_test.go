@@ -198,3 +198,34 @@ func (p *late) Create(ctx context.Context, path string, cond storage.If, write f
 	}
 	return info, err
 }
+
+// TestLockedByReader: a file that is to be replaced, and that another process has locked, is waited for a moment; if that
+// does not let it go, the error tells, and the same command finishes once it has.
+func TestLockedByReader(t *testing.T) {
+	for _, letGo := range []time.Duration{50 * time.Millisecond, time.Minute} {
+		var reader storage.Hold
+		dir, c, _ := replacing(t, "fill", 2, func(dir string, _ *commit.Commit) error {
+			store, err := storage.At(dir)
+			ok(t, err)
+			mark := filepath.Join(dir, "_SUCCESS")
+			info, err := store.Stat(t.Context(), mark)
+			ok(t, err)
+			reader, err = store.(storage.Holder).Hold(t.Context(), mark, info.Version)
+			ok(t, err)
+			time.AfterFunc(letGo, func() { reader.Close() })
+			return nil
+		})
+		err := c.Close(t.Context(), publish(t, c, second))
+		if letGo == time.Minute {
+			if err == nil || !strings.Contains(err.Error(), "_SUCCESS is locked by another process") {
+				t.Errorf("error %v", err)
+			}
+			ok(t, check(t.Context(), dir, first))
+			ok(t, reader.Close())
+			err = second.run(t.Context(), commit.Options{Dir: dir, Overwrite: true})
+		}
+		ok(t, err)
+		ok(t, check(t.Context(), dir, second))
+		only(t, dir, "_SUCCESS", "corpus", "manifest.json", "pairs", "run.json")
+	}
+}

@@ -10,6 +10,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/output"
@@ -282,27 +283,36 @@ func (c *Commit) removeReplaced(ctx context.Context, s *seal) error {
 	return there.tidy(ctx)
 }
 
+// How often, and how long after each time, a file is left alone that another process has locked.
+const (
+	lockedTries = 100
+	lockedPause = 10 * time.Millisecond
+)
+
 // removeOld removes a file of the former output, unless that was done before.
 func (c *Commit) removeOld(ctx context.Context, old oldFile) error {
 	path := storage.Join(c.o.Dir, old.Name)
-	info, err := c.store.Stat(ctx, path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
+	for tries := 0; ; tries++ {
+		info, err := c.store.Stat(ctx, path)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if !old.is(info) {
+			return errors.Join(c.lock.Prove(ctx), changed(path))
+		}
+		err = c.store.Remove(ctx, path, storage.If{Version: info.Version})
+		if !errors.Is(err, storage.ErrPrecondition) {
+			return err
+		}
+		// It is as it was, so a reader has it locked, or the run whose lock was taken over is just removing it.
+		if tries == lockedTries {
+			return errors.Join(c.lock.Prove(ctx), &RefusedError{path + " is locked by another process; wait until that has ended, or stop it, and run again"})
+		}
+		time.Sleep(lockedPause)
 	}
-	if err != nil {
-		return err
-	}
-	if !old.is(info) {
-		return changed(path)
-	}
-	err = c.store.Remove(ctx, path, storage.If{Version: info.Version})
-	if !errors.Is(err, storage.ErrPrecondition) {
-		return err
-	}
-	if _, err := c.store.Stat(ctx, path); errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	return errors.Join(c.lock.Prove(ctx), changed(path))
 }
 
 func changed(path string) error {
