@@ -229,3 +229,29 @@ func TestLockedByReader(t *testing.T) {
 		only(t, dir, "_SUCCESS", "corpus", "manifest.json", "pairs", "run.json")
 	}
 }
+
+// TestHalfPublishedByAnotherUser: the next user is told that the owner can finish it: if the owner deleted what is staged,
+// half an output would be left.
+func TestHalfPublishedByAnotherUser(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("only root can give files to others")
+	}
+	dir := folder(t, "fill")
+	staging := filepath.Join(dir, ".neardup", "20260102-030405-0a1b2c3d")
+	plant(t, filepath.Join(staging, "ready", "x"), "staged")
+	plant(t, filepath.Join(dir, "clusters", "part-00000-of-00001.parquet"), "half")
+	ok(t, os.Chown(staging, 12345, 12345))
+	before := tree(t, dir)
+	plant(t, filepath.Join(dir, ".lock"), "")
+	told := ""
+	err := second.run(t.Context(), commit.Options{Dir: dir, Overwrite: true, Warn: func(format string, args ...any) {
+		told += fmt.Sprintf(format, args...)
+	}})
+	if refused := (*commit.RefusedError)(nil); !errors.As(err, &refused) {
+		t.Errorf("error %v", err)
+	}
+	if !strings.Contains(told, "its owner can run the same command again") {
+		t.Errorf("it was told %q", told)
+	}
+	same(t, "half published", tree(t, dir), before)
+}
