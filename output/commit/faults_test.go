@@ -255,3 +255,27 @@ func TestHalfPublishedByAnotherUser(t *testing.T) {
 	}
 	same(t, "half published", tree(t, dir), before)
 }
+
+// TestMarkOfAnother: a run that was to move its mark of success when another replaced its output has lost the lock, though
+// both marks have one size.
+func TestMarkOfAnother(t *testing.T) {
+	l := newLake(t)
+	l.prepare([]edition{first})
+	taken := false
+	c := begins(t, l.process("one", func(request string) error {
+		if !taken && strings.HasPrefix(request, "copy") && strings.HasSuffix(request, "/out/_SUCCESS") {
+			taken = true
+			o := l.process("two", lives)
+			o.Lock.Force = true
+			return third.run(t.Context(), o)
+		}
+		return nil
+	}))
+	stage(t, c, second)
+	err := c.Close(t.Context(), publish(t, c, second))
+	if fenced := (*storage.FencedError)(nil); !errors.As(err, &fenced) {
+		t.Errorf("error %v", err)
+	}
+	l.whole("taken over", third)
+	l.clean("taken over")
+}

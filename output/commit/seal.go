@@ -184,12 +184,15 @@ func (c *Commit) fill(ctx context.Context, s *seal, syncing storage.Syncing) (pu
 	if err := c.lock.Prove(ctx); err != nil {
 		return false, err
 	}
-	if err := c.move(ctx, s, s.success()); err != nil {
+	// All marks have one size: only the run in it tells whether it was moved before.
+	if err := c.store.Move(ctx, s.staged().Path(output.SuccessFile), storage.Join(c.o.Dir, output.SuccessFile)); err != nil {
 		mark, there, readErr := readSuccess(ctx, c.o.Dir)
 		if readErr != nil || !there || mark.Run != s.Run {
-			return false, err
+			return false, errors.Join(c.lock.Prove(ctx), err)
 		}
-		c.o.Warn("%v", err) // a store copies, and then deletes
+		if !errors.Is(err, fs.ErrNotExist) {
+			c.o.Warn("%v", err) // a store copies, and then deletes
+		}
 	}
 	if err := syncing.Sync(ctx, c.o.Dir); err != nil {
 		c.o.Warn(notSafe, err)
