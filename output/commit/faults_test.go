@@ -1,14 +1,17 @@
 package commit_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/output/commit"
 )
 
@@ -147,4 +150,132 @@ func TestParentNotListed(t *testing.T) {
 	ok(t, c.Close(t.Context(), publish(t, c, first)))
 	ok(t, os.Chmod(parent, 0o700))
 	only(t, parent, "out")
+}
+
+// TestNotSealed: a run that cannot write its seal leaves the old output as it was, and nothing for the next run.
+func TestNotSealed(t *testing.T) {
+	l := newLake(t)
+	l.prepare([]edition{first})
+	c := begins(t, l.process("one", func(request string) error {
+		if strings.HasPrefix(request, "create") && strings.HasSuffix(request, "/sealed") {
+			return errOnce
+		}
+		return nil
+	}))
+	stage(t, c, second)
+	err := c.Close(t.Context(), publish(t, c, second))
+	if !errors.Is(err, errOnce) || strings.Contains(err.Error(), "run again") {
+		t.Errorf("error %v", err)
+	}
+	l.whole("not sealed", first)
+	l.clean("not sealed")
+}
+
+// TestSealedNevertheless: a seal that a store made, but reported an error for, is one.
+func TestSealedNevertheless(t *testing.T) {
+	l := newLake(t)
+	l.prepare([]edition{first})
+	o := l.process("one", lives)
+	storage.Register("one://", &late{process{l, "one://", lives}})
+	c := begins(t, o)
+	stage(t, c, second)
+	err := c.Close(t.Context(), publish(t, c, second))
+	if !errors.Is(err, errOnce) || !strings.Contains(err.Error(), "run again to finish") {
+		t.Errorf("error %v", err)
+	}
+	ok(t, third.run(t.Context(), l.process("two", lives)))
+	l.whole("sealed nevertheless", third)
+	l.clean("sealed nevertheless")
+}
+
+// late is a process that is told of an error once its seal has been made.
+type late struct{ process }
+
+func (p *late) Create(ctx context.Context, path string, cond storage.If, write func(io.Writer) error) (storage.Info, error) {
+	info, err := p.process.Create(ctx, path, cond, write)
+	if err == nil && strings.HasSuffix(path, "/sealed") {
+		err = errOnce
+	}
+	return info, err
+}
+
+// TestLockedByReader: a file that is to be replaced, and that another process has locked, is waited for a moment; if that
+// does not let it go, the error tells, and the same command finishes once it has.
+func TestLockedByReader(t *testing.T) {
+	for _, letGo := range []time.Duration{50 * time.Millisecond, time.Minute} {
+		var reader storage.Hold
+		dir, c, _ := replacing(t, "fill", 2, func(dir string, _ *commit.Commit) error {
+			store, err := storage.At(dir)
+			ok(t, err)
+			mark := filepath.Join(dir, "_SUCCESS")
+			info, err := store.Stat(t.Context(), mark)
+			ok(t, err)
+			reader, err = store.(storage.Holder).Hold(t.Context(), mark, info.Version)
+			ok(t, err)
+			time.AfterFunc(letGo, func() { reader.Close() })
+			return nil
+		})
+		err := c.Close(t.Context(), publish(t, c, second))
+		if letGo == time.Minute {
+			if err == nil || !strings.Contains(err.Error(), "_SUCCESS is locked by another process") {
+				t.Errorf("error %v", err)
+			}
+			ok(t, check(t.Context(), dir, first))
+			ok(t, reader.Close())
+			err = second.run(t.Context(), commit.Options{Dir: dir, Overwrite: true})
+		}
+		ok(t, err)
+		ok(t, check(t.Context(), dir, second))
+		only(t, dir, "_SUCCESS", "corpus", "manifest.json", "pairs", "run.json")
+	}
+}
+
+// TestHalfPublishedByAnotherUser: the next user is told that the owner can finish it: if the owner deleted what is staged,
+// half an output would be left.
+func TestHalfPublishedByAnotherUser(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("only root can give files to others")
+	}
+	dir := folder(t, "fill")
+	staging := filepath.Join(dir, ".neardup", "20260102-030405-0a1b2c3d")
+	plant(t, filepath.Join(staging, "ready", "x"), "staged")
+	plant(t, filepath.Join(dir, "clusters", "part-00000-of-00001.parquet"), "half")
+	ok(t, os.Chown(staging, 12345, 12345))
+	before := tree(t, dir)
+	plant(t, filepath.Join(dir, ".lock"), "")
+	told := ""
+	err := second.run(t.Context(), commit.Options{Dir: dir, Overwrite: true, Warn: func(format string, args ...any) {
+		told += fmt.Sprintf(format, args...)
+	}})
+	if refused := (*commit.RefusedError)(nil); !errors.As(err, &refused) {
+		t.Errorf("error %v", err)
+	}
+	if !strings.Contains(told, "its owner can run the same command again") {
+		t.Errorf("it was told %q", told)
+	}
+	same(t, "half published", tree(t, dir), before)
+}
+
+// TestMarkOfAnother: a run that was to move its mark of success when another replaced its output has lost the lock, though
+// both marks have one size.
+func TestMarkOfAnother(t *testing.T) {
+	l := newLake(t)
+	l.prepare([]edition{first})
+	taken := false
+	c := begins(t, l.process("one", func(request string) error {
+		if !taken && strings.HasPrefix(request, "copy") && strings.HasSuffix(request, "/out/_SUCCESS") {
+			taken = true
+			o := l.process("two", lives)
+			o.Lock.Force = true
+			return third.run(t.Context(), o)
+		}
+		return nil
+	}))
+	stage(t, c, second)
+	err := c.Close(t.Context(), publish(t, c, second))
+	if fenced := (*storage.FencedError)(nil); !errors.As(err, &fenced) {
+		t.Errorf("error %v", err)
+	}
+	l.whole("taken over", third)
+	l.clean("taken over")
 }

@@ -116,7 +116,7 @@ func (c *Commit) recover(ctx context.Context) error {
 	}
 	for _, l := range left {
 		if !storage.SameOwner(l.folder, storage.Join(c.o.Dir, output.LockFile)) {
-			c.o.Warn("%s belongs to another user and was kept; its owner can delete it", l.folder)
+			c.o.Warn("%s belongs to another user and was kept; its owner can run the same command again to finish or remove it", l.folder)
 			continue
 		}
 		seal, err := l.seal(ctx)

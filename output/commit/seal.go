@@ -10,6 +10,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/output"
@@ -115,12 +116,15 @@ func (c *Commit) sealAndFill(ctx context.Context, s *seal) error {
 		old.SHA256 = now.sums[name]
 		s.Old = append(s.Old, old)
 	}
-	s.folder, c.sealed = c.staging, true
+	s.folder = c.staging
 	path := storage.Join(c.staging, sealFile)
 	_, err = c.store.Create(ctx, path, storage.If{Absent: true, Root: c.staging}, func(w io.Writer) error {
 		return json.NewEncoder(w).Encode(s)
 	})
 	if err != nil {
+		// A store may have made it nevertheless.
+		made, readErr := readSeal(ctx, c.staging)
+		c.sealed = made != nil || readErr != nil
 		return err
 	}
 	c.sealed = true
@@ -180,12 +184,15 @@ func (c *Commit) fill(ctx context.Context, s *seal, syncing storage.Syncing) (pu
 	if err := c.lock.Prove(ctx); err != nil {
 		return false, err
 	}
-	if err := c.move(ctx, s, s.success()); err != nil {
+	// All marks have one size: only the run in it tells whether it was moved before.
+	if err := c.store.Move(ctx, s.staged().Path(output.SuccessFile), storage.Join(c.o.Dir, output.SuccessFile)); err != nil {
 		mark, there, readErr := readSuccess(ctx, c.o.Dir)
 		if readErr != nil || !there || mark.Run != s.Run {
-			return false, err
+			return false, errors.Join(c.lock.Prove(ctx), err)
 		}
-		c.o.Warn("%v", err) // a store copies, and then deletes
+		if !errors.Is(err, fs.ErrNotExist) {
+			c.o.Warn("%v", err) // a store copies, and then deletes
+		}
 	}
 	if err := syncing.Sync(ctx, c.o.Dir); err != nil {
 		c.o.Warn(notSafe, err)
@@ -279,27 +286,36 @@ func (c *Commit) removeReplaced(ctx context.Context, s *seal) error {
 	return there.tidy(ctx)
 }
 
+// How often, and how long after each time, a file is left alone that another process has locked.
+const (
+	lockedTries = 100
+	lockedPause = 10 * time.Millisecond
+)
+
 // removeOld removes a file of the former output, unless that was done before.
 func (c *Commit) removeOld(ctx context.Context, old oldFile) error {
 	path := storage.Join(c.o.Dir, old.Name)
-	info, err := c.store.Stat(ctx, path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
+	for tries := 0; ; tries++ {
+		info, err := c.store.Stat(ctx, path)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if !old.is(info) {
+			return errors.Join(c.lock.Prove(ctx), changed(path))
+		}
+		err = c.store.Remove(ctx, path, storage.If{Version: info.Version})
+		if !errors.Is(err, storage.ErrPrecondition) {
+			return err
+		}
+		// It is as it was, so a reader has it locked, or the run whose lock was taken over is just removing it.
+		if tries == lockedTries {
+			return errors.Join(c.lock.Prove(ctx), &RefusedError{path + " is locked by another process; wait until that has ended, or stop it, and run again"})
+		}
+		time.Sleep(lockedPause)
 	}
-	if err != nil {
-		return err
-	}
-	if !old.is(info) {
-		return changed(path)
-	}
-	err = c.store.Remove(ctx, path, storage.If{Version: info.Version})
-	if !errors.Is(err, storage.ErrPrecondition) {
-		return err
-	}
-	if _, err := c.store.Stat(ctx, path); errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	return errors.Join(c.lock.Prove(ctx), changed(path))
 }
 
 func changed(path string) error {
