@@ -23,8 +23,8 @@ func interruptible(stderr io.Writer) context.Context {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	signals := make(chan os.Signal, len(interrupts))
 	for s := range interrupts {
-		if signal.Ignored(s) {
-			continue // by nohup, or a shell's &
+		if s == syscall.SIGHUP && signal.Ignored(s) {
+			continue // by nohup
 		}
 		signal.Notify(signals, s)
 	}
