@@ -67,10 +67,12 @@ func Summary(w io.Writer, run *records.Run, dir string, example *records.Example
 }
 
 func recall(out *printer, r *records.Recall) {
-	if e := r.Estimated; e != nil && e.Found > 0 {
-		out.printf("recall      %.4f by an estimate: found %s of about %s\n", e.Recall, count(e.Found), plural(int64(math.Round(e.True)), "near pair"))
+	if e := r.Estimated; e != nil && e.RecallInterval != nil {
+		out.printf("recall      between %.4f and %.4f by an estimate: found %s of about %s\n", e.Low, e.High, count(e.Found), plural(int64(math.Round(e.True)), "near pair"))
 	}
-	if m := r.Measured; m != nil {
+	if m := r.Measured; m != nil && m.RecallInterval == nil {
+		out.printf("recall      not measured: the %s drawn and compared with all have no near pair; draw more with --measure-recall\n", plural(m.Sample, "document"))
+	} else if m != nil {
 		out.printf("recall      %.4f measured, 95 %% interval %.4f to %.4f: found %s of the %s of %s drawn and compared with all\n",
 			m.Recall, m.Low, m.High, count(m.Found), plural(m.True, "near pair"), plural(m.Sample, "document"))
 	}
