@@ -4,9 +4,9 @@
 // one counts 1/p(J) times (Horvitz and Thompson 1952). Other found pairs count nothing: their documents
 // are connected by chance, by way of others.
 //
-// The term of a pair has the standard deviation √(1−p)/√p. Pairs of one component depend on each other, in a way that
-// is not known, so theirs are added up, which bounds the deviation of the sum; those of different
-// components are independent, and their squares are added up.
+// The term of a pair has the standard deviation √((1−p)/p). How pairs of one component depend on each other is not
+// known, so their deviations are added up, which bounds that of their sum; components are independent, so
+// their variances are added up.
 package estimate
 
 import (
@@ -71,7 +71,7 @@ func (e *Estimator) Pair(i, j, shared int) {
 	similarity := setsim.Similarity(shared, len(e.sets[i]), len(e.sets[j]))
 	p := max(leastProbability, lsh.SCurve(similarity, e.banding.Bands, e.banding.Rows))
 	e.sum.Found++
-	// The found pairs are the share p of all, at worst; so each stands for 1/p.
+	// √((1−p)/p), times √(1/p) for the pairs that were not found.
 	e.sum.Deviation += int64(1e6 * math.Sqrt(1-p) / p)
 	if shareBucket(e.keysOf(i), e.keysOf(j)) {
 		e.sum.Millionths += int64(1e6 / p)

@@ -137,7 +137,7 @@ func TestLeastProbability(t *testing.T) {
 	e := New(lsh.Banding{Bands: 1, Rows: 64}, func(_, _ []uint64) []uint64 { return make([]uint64, 64) })
 	e.Begin([][]uint64{{1, 2}, {2, 3}})
 	e.Pair(0, 1, 1)
-	if want := (Sum{1, 1e15, 1e15}); e.Sum() != want {
+	if want := (Sum{1, 1e15, 1e15 - 500_001}); e.Sum() != want {
 		t.Errorf("got %+v, want %+v", e.Sum(), want)
 	}
 }
