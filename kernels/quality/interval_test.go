@@ -1,6 +1,7 @@
 package quality
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -83,47 +84,48 @@ func TestIntervalCovers(t *testing.T) {
 	}
 	for _, together := range []bool{false, true} {
 		for _, recall := range []float64{.9, .99, 1} {
-			r := rand.New(rand.NewPCG(1, 2))
-			var p *population
-			covered, width := 0, 0.
-			squared, binomial := 0., 0.
-			var trials, shares [runs]float64
-			for run := range runs {
-				if run%20 == 0 {
-					p = heavyTailed(r, documents, recall, together)
+			t.Run(fmt.Sprintf("recall %v, missed together %v", recall, together), func(t *testing.T) {
+				t.Parallel()
+				r := rand.New(rand.NewPCG(1, 2))
+				var p *population
+				covered, width, squared, binomial := 0, 0., 0., 0.
+				var trials, shares [runs]float64
+				for run := range runs {
+					if run%20 == 0 {
+						p = heavyTailed(r, documents, recall, together)
+					}
+					units := p.draw(hashes, drawn, uint64(run))
+					low, high, _ := Interval(units, .95)
+					if low <= p.recall && p.recall <= high {
+						covered++
+					}
+					width += (high - low) / runs
+					var sum Unit
+					for _, u := range units {
+						sum.Found += u.Found
+						sum.Total += u.Total
+					}
+					trials[run], shares[run] = sum.Total, sum.Found/sum.Total
+					squared += (shares[run] - p.recall) * (shares[run] - p.recall)
+					binomial += p.recall * (1 - p.recall) / sum.Total
 				}
-				units := p.draw(hashes, drawn, uint64(run))
-				low, high, _ := Interval(units, .95)
-				if low <= p.recall && p.recall <= high {
-					covered++
+				design := 1.
+				if binomial > 0 {
+					design = max(1, squared/binomial)
 				}
-				width += (high - low) / runs
-				var sum Unit
-				for _, u := range units {
-					sum.Found += u.Found
-					sum.Total += u.Total
+				oracle := 0.
+				for run := range runs {
+					low, high := clopperPearson(shares[run], trials[run]/design, .95)
+					oracle += (high - low) / runs
 				}
-				trials[run], shares[run] = sum.Total, sum.Found/sum.Total
-				squared += (shares[run] - p.recall) * (shares[run] - p.recall)
-				binomial += p.recall * (1 - p.recall) / sum.Total
-			}
-			design := 1.
-			if binomial > 0 {
-				design = max(1, squared/binomial)
-			}
-			oracle := 0.
-			for run := range runs {
-				low, high := clopperPearson(shares[run], trials[run]/design, .95)
-				oracle += (high - low) / runs
-			}
-			t.Logf("recall %v, missed together %v: %.3f cover, %.4f wide; of the oracle (design effect %.1f) %.4f",
-				recall, together, float64(covered)/runs, width, design, oracle)
-			if covered < .94*runs {
-				t.Errorf("recall %v, missed together %v: %d of %d intervals cover", recall, together, covered, runs)
-			}
-			if recall == .9 && width > 1.3*oracle {
-				t.Errorf("missed together %v: %.4f wide, %.4f with the design effect known", together, width, oracle)
-			}
+				t.Logf("%.3f cover, %.4f wide; the oracle's %.4f, with a design effect of %.1f", float64(covered)/runs, width, oracle, design)
+				if covered < .94*runs {
+					t.Errorf("%d of %d intervals cover", covered, runs)
+				}
+				if recall == .9 && width > 1.3*oracle {
+					t.Errorf("%.4f wide, %.4f with the design effect known", width, oracle)
+				}
+			})
 		}
 	}
 }
