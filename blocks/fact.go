@@ -59,5 +59,6 @@ const (
 	CountClusters        = "clusters"        // clusters
 	CountRepresentatives = "representatives" // distinct sets of a crowd, of a sample
 	CountMillionths      = "millionths"      // of a pair, estimated
+	CountVariance        = "variance"        // of that estimate, in millionths of a squared pair
 	CountCrowded         = "crowded"         // distinct sets of crowds, left out of a sample
 )

@@ -117,22 +117,27 @@ type Recall struct {
 }
 
 // EstimatedRecall is what the pairs found tell of those missed: how likely each was to share a bucket.
+// Its interval is two standard errors wide to either side, at most: pairs of a component may be missed together.
 type EstimatedRecall struct {
-	Found  int64   `json:"found"`
-	True   float64 `json:"true"`   // the estimate of all, no less than found
-	Recall float64 `json:"recall"` // found of true; 1 if there is none
+	Found int64   `json:"found"`
+	True  float64 `json:"true"` // the estimate of all, no less than found
+	*RecallInterval
+}
+
+// RecallInterval is a recall, found of true, and its 95 % interval. Without true pairs there is none.
+type RecallInterval struct {
+	Recall float64 `json:"recall"`
+	Low    float64 `json:"low"`
+	High   float64 `json:"high"`
 }
 
 // MeasuredRecall is that of the pairs of a sample, which was compared with all documents.
 type MeasuredRecall struct {
-	Sample  int64   `json:"sample"`  // documents, of distinct sets
-	Crowded int64   `json:"crowded"` // that were drawn too, and left out since they are in crowds
-	True    int64   `json:"true"`    // near pairs of the sample with any document
-	Found   int64   `json:"found"`   // of those, in pairs/
-	Recall  float64 `json:"recall"`  // found of true; 1 if there is none
-	// Low and High are the ends of the 95 % interval (Wilson).
-	Low  float64 `json:"low"`
-	High float64 `json:"high"`
+	Sample  int64 `json:"sample"`  // documents, of distinct sets
+	Crowded int64 `json:"crowded"` // that were drawn too, and left out since they are in crowds
+	True    int64 `json:"true"`    // near pairs of the sample with any document
+	Found   int64 `json:"found"`   // of those, in pairs/
+	*RecallInterval
 }
 
 // Stage is what one fused stage of the pipeline took.

@@ -67,17 +67,23 @@ func Summary(w io.Writer, run *records.Run, dir string, example *records.Example
 }
 
 func recall(out *printer, r *records.Recall) {
-	if e := r.Estimated; e != nil && e.Found > 0 {
-		out.printf("recall      %.4f by an estimate: found %s of about %s\n", e.Recall, count(e.Found), plural(int64(math.Round(e.True)), "near pair"))
+	if e := r.Estimated; e != nil && e.RecallInterval != nil {
+		out.printf("recall      between %.4f and %.4f by an estimate: found %s of about %s\n", down(e.Low), up(e.High), count(e.Found), plural(int64(math.Round(e.True)), "near pair"))
 	}
-	if m := r.Measured; m != nil {
+	if m := r.Measured; m != nil && m.RecallInterval == nil {
+		out.printf("recall      not measured: no near pair in the comparison of %s drawn with all; a larger --measure-recall may have some\n", plural(m.Sample, "document"))
+	} else if m != nil {
 		out.printf("recall      %.4f measured, 95 %% interval %.4f to %.4f: found %s of the %s of %s drawn and compared with all\n",
-			m.Recall, m.Low, m.High, count(m.Found), plural(m.True, "near pair"), plural(m.Sample, "document"))
+			m.Recall, down(m.Low), up(m.High), count(m.Found), plural(m.True, "near pair"), plural(m.Sample, "document"))
 	}
 	if r.Crowds > 0 {
 		out.printf("            without the pairs of %s, of which not all are looked for\n", plural(r.Crowds, "crowd"))
 	}
 }
+
+// down and up round the ends of an interval to the four digits printed, such that it does not shrink.
+func down(low float64) float64 { return math.Floor(low*1e4) / 1e4 }
+func up(high float64) float64  { return math.Ceil(high*1e4) / 1e4 }
 
 // written lists what the run wrote.
 func written(run *records.Run) (names []string) {

@@ -64,18 +64,31 @@ kept        3 documents
 func TestSummaryOfRecall(t *testing.T) {
 	run := &records.Run{Recall: &records.Recall{
 		Crowds:    2,
-		Estimated: &records.EstimatedRecall{Found: 1900, True: 2000.4, Recall: 0.94981},
-		Measured:  &records.MeasuredRecall{Sample: 100, Crowded: 3, True: 50, Found: 45, Recall: 0.9, Low: 0.786398, High: 0.956524},
+		Estimated: &records.EstimatedRecall{Found: 1900, True: 2000.4, RecallInterval: &records.RecallInterval{Recall: 0.94981, Low: 0.931352, High: 0.968988}},
+		Measured:  &records.MeasuredRecall{Sample: 100, Crowded: 3, True: 50, Found: 45, RecallInterval: &records.RecallInterval{Recall: 0.9, Low: 0.786398, High: 0.956524}},
 	}}
 	var got strings.Builder
 	if err := report.Summary(&got, run, "out", nil); err != nil {
 		t.Fatal(err)
 	}
-	want := `recall      0.9498 by an estimate: found 1,900 of about 2,000 near pairs
-recall      0.9000 measured, 95 % interval 0.7864 to 0.9565: found 45 of the 50 near pairs of 100 documents drawn and compared with all
+	want := `recall      between 0.9313 and 0.9690 by an estimate: found 1,900 of about 2,000 near pairs
+recall      0.9000 measured, 95 % interval 0.7863 to 0.9566: found 45 of the 50 near pairs of 100 documents drawn and compared with all
             without the pairs of 2 crowds, of which not all are looked for
 `
 	if !strings.Contains(got.String(), want) {
+		t.Errorf("no\n%s\nin\n%s", want, got.String())
+	}
+}
+
+// Without pairs there is no number that could be taken for a recall.
+func TestSummaryOfNoRecall(t *testing.T) {
+	run := &records.Run{Recall: &records.Recall{Estimated: &records.EstimatedRecall{}, Measured: &records.MeasuredRecall{Sample: 100}}}
+	var got strings.Builder
+	if err := report.Summary(&got, run, "out", nil); err != nil {
+		t.Fatal(err)
+	}
+	want := "recall      not measured: no near pair in the comparison of 100 documents drawn with all; a larger --measure-recall may have some\n"
+	if !strings.Contains(got.String(), want) || strings.Count(got.String(), "recall") != 2 {
 		t.Errorf("no\n%s\nin\n%s", want, got.String())
 	}
 }

@@ -3,9 +3,15 @@
 // A pair of Jaccard similarity J shares a bucket with probability p(J), so each found pair that shares
 // one counts 1/p(J) times (Horvitz and Thompson 1952). Other found pairs count nothing: their documents
 // are connected by chance, by way of others.
+//
+// The term of a pair has the standard deviation √((1−p)/p). How pairs of one component depend on each other is not
+// known, so their deviations are added up, which bounds that of their sum; components are independent, so
+// their variances are added up.
 package estimate
 
 import (
+	"math"
+
 	"github.com/neardup/neardup/kernels/lsh"
 	"github.com/neardup/neardup/kernels/setsim"
 )
@@ -14,12 +20,14 @@ import (
 type Sum struct {
 	Found      int64 // pairs
 	Millionths int64 // the estimate of all, times 10⁶
+	Deviation  int64 // a bound of its standard deviation, times 10⁶
 }
 
 // Add adds another sum.
 func (s *Sum) Add(o Sum) {
 	s.Found += o.Found
 	s.Millionths += o.Millionths
+	s.Deviation += o.Deviation
 }
 
 // An Estimator makes sums of the pairs of groups of sets, one group after another. It is not safe
@@ -60,13 +68,14 @@ func (e *Estimator) Pair(i, j, shared int) {
 	if e.banding.Bands == 0 {
 		return
 	}
-	e.sum.Found++
-	if !shareBucket(e.keysOf(i), e.keysOf(j)) {
-		return
-	}
 	similarity := setsim.Similarity(shared, len(e.sets[i]), len(e.sets[j]))
 	p := max(leastProbability, lsh.SCurve(similarity, e.banding.Bands, e.banding.Rows))
-	e.sum.Millionths += int64(1e6 / p)
+	e.sum.Found++
+	// √((1−p)/p), times √(1/p) for the pairs that were not found.
+	e.sum.Deviation += int64(1e6 * math.Sqrt(1-p) / p)
+	if shareBucket(e.keysOf(i), e.keysOf(j)) {
+		e.sum.Millionths += int64(1e6 / p)
+	}
 }
 
 // Sum returns the sum of the pairs of the group.

@@ -36,11 +36,12 @@ func families(rng *rand.Rand, families, members, size, edits int) (sets [][]uint
 func exact(sets [][]uint64, t setsim.Threshold, b lsh.Banding, sign func(dst, set []uint64) []uint64) (sum Sum) {
 	setsim.BruteForce(sets, t, func(i, j, shared int) bool {
 		sum.Found++
+		similarity := setsim.Similarity(shared, len(sets[i]), len(sets[j]))
+		p := 1 - math.Pow(1-math.Pow(similarity, float64(b.Rows)), float64(b.Bands))
+		sum.Deviation += int64(1e6 * math.Sqrt(1-p) / p)
 		x, y := b.Keys(nil, sign(nil, sets[i])), b.Keys(nil, sign(nil, sets[j]))
 		for band := range b.Bands {
 			if x[band] == y[band] {
-				similarity := setsim.Similarity(shared, len(sets[i]), len(sets[j]))
-				p := 1 - math.Pow(1-math.Pow(similarity, float64(b.Rows)), float64(b.Bands))
 				sum.Millionths += int64(1e6 / p)
 				break
 			}
@@ -71,7 +72,8 @@ func TestSumEqualsDefinition(t *testing.T) {
 			})
 			got, want := e.Sum(), exact(sets, threshold, b, sign)
 			// A quotient may be rounded to the next millionth.
-			if got.Found != want.Found || math.Abs(float64(got.Millionths-want.Millionths)) > float64(got.Found) {
+			if got.Found != want.Found || math.Abs(float64(got.Millionths-want.Millionths)) > float64(got.Found) ||
+				math.Abs(float64(got.Deviation-want.Deviation)) > float64(got.Found) {
 				t.Fatalf("%+v: got %+v, want %+v", b, got, want)
 			}
 		}
@@ -122,10 +124,10 @@ func TestUnbiased(t *testing.T) {
 // Sums are the same whichever way they are added up.
 func TestAdd(t *testing.T) {
 	var all Sum
-	for _, s := range []Sum{{1, 2_000_000}, {}, {3, 1}} {
+	for _, s := range []Sum{{1, 2_000_000, 5}, {}, {3, 1, 6}} {
 		all.Add(s)
 	}
-	if want := (Sum{4, 2_000_001}); all != want {
+	if want := (Sum{4, 2_000_001, 11}); all != want {
 		t.Errorf("got %v, want %v", all, want)
 	}
 }
@@ -135,7 +137,7 @@ func TestLeastProbability(t *testing.T) {
 	e := New(lsh.Banding{Bands: 1, Rows: 64}, func(_, _ []uint64) []uint64 { return make([]uint64, 64) })
 	e.Begin([][]uint64{{1, 2}, {2, 3}})
 	e.Pair(0, 1, 1)
-	if want := (Sum{1, 1e15}); e.Sum() != want {
+	if want := (Sum{1, 1e15, 1e15 - 500_001}); e.Sum() != want {
 		t.Errorf("got %+v, want %+v", e.Sum(), want)
 	}
 }

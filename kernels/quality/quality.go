@@ -59,33 +59,6 @@ func UpperBound(misses, total int, confidence float64) float64 {
 	}
 }
 
-// Wilson returns the two-sided score interval (Wilson 1927) of a proportion of
-// which found in total were seen. Unlike found/total ± z·σ it stays within
-// [0, 1] and has a width where all or none were found. Without trials it is
-// [0, 1].
-//
-// It panics unless 0 ≤ found ≤ total and 0 < confidence < 1.
-func Wilson(found, total int, confidence float64) (low, high float64) {
-	check(found, total, confidence)
-	if total == 0 {
-		return 0, 1
-	}
-	n, p := float64(total), float64(found)/float64(total)
-	z := math.Sqrt2 * math.Erfinv(confidence)
-	scale := 1 + z*z/n
-	middle := (p + z*z/(2*n)) / scale
-	half := z / scale * math.Sqrt(p*(1-p)/n+z*z/(4*n*n))
-	low, high = middle-half, middle+half
-	// Rounding must not exclude what is possible.
-	if found == 0 {
-		low = 0
-	}
-	if found == total {
-		high = 1
-	}
-	return low, high
-}
-
 func check(count, total int, confidence float64) {
 	if count < 0 || count > total || !(confidence > 0 && confidence < 1) {
 		panic(fmt.Sprintf("quality: %d of %d at confidence %v", count, total, confidence))

@@ -63,32 +63,6 @@ func TestUpperBoundSolvesTheTail(t *testing.T) {
 	})
 }
 
-// Values of SciPy 1.17.1:
-// scipy.stats.binomtest(found, total).proportion_ci(confidence, method='wilson').
-func TestWilson(t *testing.T) {
-	for _, c := range []struct {
-		found, total          int
-		confidence, low, high float64
-	}{
-		{0, 10, 0.95, 0.0, 0.27753279986288926},
-		{10, 10, 0.95, 0.7224672001371109, 1.0},
-		{1, 2, 0.95, 0.09453120573423074, 0.9054687942657693},
-		{998, 1000, 0.95, 0.9927371921365078, 0.9994513564118792},
-		{300, 1000, 0.9, 0.27672951842964066, 0.3243497788662635},
-		{326861, 326878, 0.99, 0.9999038080472588, 0.9999718823576637},
-		{5, 7, 0.5, 0.5888476947007163, 0.8135702240753943},
-		{0, 0, 0.95, 0, 1},
-	} {
-		low, high := Wilson(c.found, c.total, c.confidence)
-		if math.Abs(low-c.low) > 1e-12 || math.Abs(high-c.high) > 1e-12 {
-			t.Errorf("Wilson(%d, %d, %v) = %v, %v; want %v, %v", c.found, c.total, c.confidence, low, high, c.low, c.high)
-		}
-		if low < 0 || high > 1 || c.found == 0 && low != 0 || c.found == c.total && high != 1 {
-			t.Errorf("Wilson(%d, %d, %v) = %v, %v excludes or exceeds what is possible", c.found, c.total, c.confidence, low, high)
-		}
-	}
-}
-
 func TestPanics(t *testing.T) {
 	for _, c := range []struct {
 		count, total int
@@ -96,7 +70,7 @@ func TestPanics(t *testing.T) {
 	}{{-1, 3, .9}, {4, 3, .9}, {1, 3, 0}, {1, 3, 1}, {1, 3, math.NaN()}} {
 		for name, f := range map[string]func(){
 			"UpperBound": func() { UpperBound(c.count, c.total, c.confidence) },
-			"Wilson":     func() { Wilson(c.count, c.total, c.confidence) },
+			"Interval":   func() { Interval([]Unit{{float64(c.count), float64(c.total)}}, c.confidence) },
 		} {
 			func() {
 				defer func() {

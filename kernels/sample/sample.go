@@ -1,8 +1,9 @@
-// Package sample draws shingle sets by their hashes: the sets of smallest hash are a uniform sample of
-// the distinct sets, independent of their order and frequency (bottom-k; Cohen and Kaplan 2007).
+// Package sample draws shingle sets by their hashes: the sets of smallest seeded hash are a uniform sample
+// of the distinct sets, independent of their order and frequency (bottom-k; Cohen and Kaplan 2007).
 package sample
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 
@@ -15,23 +16,30 @@ type Set[K ~int64] struct {
 	First K
 }
 
-// Smallest draws the sets of smallest hash. Draws from parts of the documents, added to another
+// Smallest draws the sets of smallest seeded hash. Draws from parts of the documents, added to another
 // Smallest in any order and repeatedly, give the draw from all.
 type Smallest[K ~int64] struct {
 	limit int
+	seed  uint64
 	first map[hash.Sum128]K // up to twice the limit
 	full  bool
 	last  hash.Sum128 // once full, larger ones are none of the smallest
 }
 
-// NewSmallest returns a draw of at most limit ≥ 1 sets. It holds up to twice as many.
-func NewSmallest[K ~int64](limit int) *Smallest[K] {
-	return &Smallest[K]{limit: limit, first: map[hash.Sum128]K{}}
+// NewSmallest returns a draw of at most limit ≥ 1 sets. It holds up to twice as many. Draws of different
+// seeds are independent.
+func NewSmallest[K ~int64](limit int, seed uint64) *Smallest[K] {
+	return &Smallest[K]{limit: limit, seed: hash.Mix(seed), first: map[hash.Sum128]K{}}
+}
+
+// compare orders sets by their hash with the seed, and of equal ones by their hash.
+func (s *Smallest[K]) compare(a, b hash.Sum128) int {
+	return cmp.Or(cmp.Compare(hash.Mix(a.Hi^s.seed), hash.Mix(b.Hi^s.seed)), a.Compare(b))
 }
 
 // Add adds a document with the hash of its set.
 func (s *Smallest[K]) Add(set hash.Sum128, document K) {
-	if s.full && set.Compare(s.last) > 0 {
+	if s.full && s.compare(set, s.last) > 0 {
 		return
 	}
 	if first, ok := s.first[set]; !ok || document < first {
@@ -42,9 +50,9 @@ func (s *Smallest[K]) Add(set hash.Sum128, document K) {
 	}
 }
 
-// Sets returns the sets drawn, ascending by hash. More can be added afterwards.
+// Sets returns the sets drawn, ascending by seeded hash. More can be added afterwards.
 func (s *Smallest[K]) Sets() (all []Set[K]) {
-	for i, h := range slices.SortedFunc(maps.Keys(s.first), hash.Sum128.Compare) {
+	for i, h := range slices.SortedFunc(maps.Keys(s.first), s.compare) {
 		if i < s.limit {
 			all = append(all, Set[K]{h, s.first[h]})
 		} else {

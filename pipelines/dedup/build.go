@@ -85,7 +85,7 @@ func buildMeasurement(s beam.Scope, p *Plan, temp string) {
 func (p *Plan) measuring(temp string) recall.Params {
 	return recall.Params{
 		Inputs: job.Inputs(temp), Text: p.Spec, Threshold: p.Threshold,
-		Sample: p.Config.MeasureRecall, Temp: temp,
+		Sample: p.Config.MeasureRecall, Seed: p.Config.Seed, Temp: temp,
 	}
 }
 

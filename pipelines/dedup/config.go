@@ -37,7 +37,7 @@ type Config struct {
 	Method Method `default:"minhash" enum:"${methods}" help:"minhash (near-duplicates) or exact (copies only: --threshold has no use)." group:"Search"`
 	job.Search
 
-	MeasureRecall int `placeholder:"N" help:"Measure the recall: read the input once more and compare N documents, those of smallest set hash, with all others; the summary says how many of their pairs were found." group:"Search"`
+	MeasureRecall int `placeholder:"N" help:"Measure the recall: read the input once more and compare N documents, drawn by --seed, with all others; the summary says how many of their pairs were found." group:"Search"`
 
 	Cluster    Cluster       `default:"star" enum:"${clusters}" help:"star: a document is removed only if a kept one is threshold similar to it; components: one document of each cluster is kept, and chains of similar documents remove others that do not resemble it." group:"Decision"`
 	Keep       Keep          `default:"first" placeholder:"POLICY" help:"Which of similar documents is kept: first in input order, longest (bytes of text), max:COLUMN or min:COLUMN (numbers before strings, none last), or prefer:GLOB,... (of the files that the first pattern matches, then the second, then others); ties: first in input order (default: ${default})." group:"Decision"`

@@ -2,6 +2,7 @@ package dedup
 
 import (
 	"context"
+	"math"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 
@@ -14,22 +15,23 @@ import (
 
 // estimatedRecall is what the facts tell of the recall of a search for near pairs.
 func estimatedRecall(facts []blocks.Fact) *records.Recall {
-	e, r := &records.EstimatedRecall{Recall: 1}, &records.Recall{}
-	millionths := int64(0)
+	r := &records.Recall{}
+	var sum blocks.Estimate
 	for _, f := range facts {
 		switch f.Kind {
 		case blocks.FactEstimate:
-			e.Found += f.Counts[blocks.CountNear]
-			millionths += f.Counts[blocks.CountMillionths]
+			sum.Add(blocks.Estimate{Found: f.Counts[blocks.CountNear], Millionths: f.Counts[blocks.CountMillionths], Variance: f.Counts[blocks.CountVariance]})
 		case blocks.FactCrowd:
 			r.Crowds++
 		}
 	}
-	e.True = max(float64(e.Found), float64(millionths)/1e6)
-	if e.Found > 0 {
-		e.Recall = float64(e.Found) / e.True
+	found := float64(sum.Found)
+	all := max(found, float64(sum.Millionths)/1e6)
+	r.Estimated = &records.EstimatedRecall{Found: sum.Found, True: all}
+	if sum.Found > 0 {
+		twice := 2 * math.Sqrt(float64(sum.Variance)/1e6) // standard errors
+		r.Estimated.RecallInterval = &records.RecallInterval{Recall: found / all, Low: found / (all + twice), High: found / max(found, all-twice)}
 	}
-	r.Estimated = e
 	return r
 }
 
@@ -39,7 +41,7 @@ const confidence = 0.95
 // measureRecall finds the true pairs of the sample that the main pipeline has drawn, and how many of
 // them are in its table of pairs.
 func (r *run) measureRecall(ctx context.Context, launch job.Launch, facts []blocks.Fact, files *records.Manifest) error {
-	m := &records.MeasuredRecall{Recall: 1}
+	m := &records.MeasuredRecall{}
 	for _, f := range facts {
 		if f.Kind == blocks.FactSample {
 			m.Sample, m.Crowded = f.Counts[blocks.CountRepresentatives], f.Counts[blocks.CountCrowded]
@@ -57,24 +59,50 @@ func (r *run) measureRecall(ctx context.Context, launch job.Launch, facts []bloc
 			return err
 		}
 	}
-	found, err := r.countFound(ctx, truth, files)
+	found, err := r.found(ctx, truth, files)
 	if err != nil {
 		return err
 	}
-	m.True, m.Found = int64(len(truth)), int64(found)
-	if m.True > 0 {
-		m.Recall = float64(m.Found) / float64(m.True)
+	units := drawn(truth, found)
+	m.True = int64(len(found))
+	for _, in := range found {
+		if in {
+			m.Found++
+		}
 	}
-	m.Low, m.High = quality.Wilson(found, len(truth), confidence)
+	if low, high, ok := quality.Interval(units, confidence); ok {
+		m.RecallInterval = &records.RecallInterval{Recall: float64(m.Found) / float64(m.True), Low: low, High: high}
+	}
 	r.record.Recall.Measured = m
 	return nil
 }
 
-// countFound counts those of the pairs that are in the table.
-func (r *run) countFound(ctx context.Context, pairs []blocks.Edge, files *records.Manifest) (found int, err error) {
-	wanted := make(map[blocks.Edge]bool, len(pairs))
+// drawn returns the pairs of each document drawn, sorted by it.
+func drawn(truth []blocks.Edge, found map[blocks.Edge]bool) (units []quality.Unit) {
+	both := map[blocks.Edge]int{}
+	for _, p := range truth {
+		both[undirected(p)]++
+	}
+	for i, p := range truth {
+		if i == 0 || p.A != truth[i-1].A {
+			units = append(units, quality.Unit{})
+		}
+		unit, share := &units[len(units)-1], 1/float64(both[undirected(p)])
+		unit.Total += share
+		if found[undirected(p)] {
+			unit.Found += share
+		}
+	}
+	return units
+}
+
+func undirected(p blocks.Edge) blocks.Edge { return blocks.Edge{A: min(p.A, p.B), B: max(p.A, p.B)} }
+
+// found says of each of the pairs whether it is in the table.
+func (r *run) found(ctx context.Context, pairs []blocks.Edge, files *records.Manifest) (map[blocks.Edge]bool, error) {
+	found := make(map[blocks.Edge]bool, len(pairs))
 	for _, p := range pairs {
-		wanted[p] = true
+		found[undirected(p)] = false
 	}
 	key := r.plan.Keys()
 	staged := &output.Finished{Folder: r.commit.Staged(), Manifest: *files}
@@ -83,10 +111,11 @@ func (r *run) countFound(ctx context.Context, pairs []blocks.Edge, files *record
 			err = ctx.Err()
 		}
 		if err != nil {
-			return 0, err
+			return nil, err
 		}
-		if wanted[blocks.Edge{A: key(row.SourceA, row.PositionA), B: key(row.SourceB, row.PositionB)}] {
-			found++
+		pair := blocks.Edge{A: key(row.SourceA, row.PositionA), B: key(row.SourceB, row.PositionB)}
+		if _, ok := found[pair]; ok {
+			found[pair] = true
 		}
 	}
 	return found, nil

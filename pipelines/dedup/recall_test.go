@@ -49,10 +49,10 @@ func TestMeasuredRecall(t *testing.T) {
 		got := *r.Run.Recall.Measured
 		if int64(sample) >= distinct {
 			want := records.MeasuredRecall{Sample: distinct, True: int64(len(o.near(threshold))), Found: found}
-			want.Recall = float64(want.Found) / float64(want.True)
-			want.Low, want.High = quality.Wilson(int(want.Found), int(want.True), 0.95)
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("%v: of all documents:\n%s", flags, diff)
+			recall := float64(want.Found) / float64(want.True)
+			want.RecallInterval = &records.RecallInterval{Recall: recall, Low: got.Low, High: got.High}
+			if diff := cmp.Diff(want, got); diff != "" || !(0 < got.Low && got.Low < recall && recall < got.High && got.High < 1) {
+				t.Errorf("%v: of all documents: %v to %v\n%s", flags, got.Low, got.High, diff)
 			}
 			if want.Found == want.True || want.Found == 0 {
 				t.Errorf("%d of %d were found, which tests little", want.Found, want.True)
@@ -60,11 +60,14 @@ func TestMeasuredRecall(t *testing.T) {
 		}
 		return got
 	}
+	if cmp.Equal(measured(40), measured(40, "--seed=2")) {
+		t.Error("another seed draws the same sample")
+	}
 	for _, sample := range []int{len(texts), 40} {
 		want := measured(sample)
 		for _, runner := range []string{"local", "prism", "direct"} {
-			if got := measured(sample, "--runner="+runner); got != want {
-				t.Errorf("%s, sample of %d: %+v, want %+v", runner, sample, got, want)
+			if diff := cmp.Diff(want, measured(sample, "--runner="+runner)); diff != "" {
+				t.Errorf("%s, sample of %d: %s", runner, sample, diff)
 			}
 		}
 	}
@@ -90,15 +93,15 @@ func TestMeasuredRecallWithoutSample(t *testing.T) {
 		texts []string
 		want  records.MeasuredRecall
 	}{
-		{crowd, records.MeasuredRecall{Crowded: 20, Recall: 1, High: 1}},
-		{[]string{"", "!"}, records.MeasuredRecall{Recall: 1, High: 1}},
-		{[]string{"a word", "another word"}, records.MeasuredRecall{Sample: 2, Recall: 1, High: 1}},
+		{crowd, records.MeasuredRecall{Crowded: 20}},
+		{[]string{"", "!"}, records.MeasuredRecall{}},
+		{[]string{"a word", "another word"}, records.MeasuredRecall{Sample: 2}},
 	} {
 		path := filepath.Join(t.TempDir(), "a.jsonl")
 		writeJSONL(t, path, c.texts)
 		config := ask(t, path)
 		config.PairBudget, config.MeasureRecall, config.Threshold, config.Bands, config.Rows = 100, 20, must[job.Threshold](0.5), 64, 2
-		want := &records.Recall{Crowds: min(c.want.Crowded, 1), Estimated: &records.EstimatedRecall{Recall: 1}, Measured: &c.want}
+		want := &records.Recall{Crowds: min(c.want.Crowded, 1), Estimated: &records.EstimatedRecall{}, Measured: &c.want}
 		if diff := cmp.Diff(want, run(t, config).Run.Recall); diff != "" {
 			t.Errorf("%d texts:\n%s", len(c.texts), diff)
 		}
@@ -120,9 +123,9 @@ func TestRecallCovered(t *testing.T) {
 		wide      = 0.2
 		off       = 0.03 // some five standard errors of the estimate over 10 seeds
 	)
-	covered, runs := 0, 0
+	covered, estimated, runs := 0, 0, 0
 	for k, target := range []float64{0.6, 0.8, 0.9} {
-		here, width, error, square := 0, 0., 0., 0.
+		here, within, width, wideEstimate, error, square := 0, 0, 0., 0., 0., 0.
 		for seed := range seeds {
 			number := uint64(3*seed + k)
 			path, near := nearThreshold(t, number, threshold)
@@ -144,22 +147,28 @@ func TestRecallCovered(t *testing.T) {
 			if e := recall.Estimated; e.Found != found {
 				t.Errorf("target %v, seed %d: the estimate is of %d pairs found, not of %d", target, number, e.Found, found)
 			}
+			if e := recall.Estimated; e.Low <= truth && truth <= e.High {
+				within++
+			}
+			wideEstimate += recall.Estimated.High - recall.Estimated.Low
 			width += recall.Measured.High - recall.Measured.Low
 			error += recall.Estimated.Recall - truth
 			square += (recall.Estimated.Recall - truth) * (recall.Estimated.Recall - truth)
 		}
 		n := float64(seeds)
-		t.Logf("target %v: %d of %d intervals cover the truth, %.3f wide on average; the estimate is off by %+.4f on average, by %.4f usually", target, here, seeds, width/n, error/n, math.Sqrt(square/n))
+		t.Logf("target %v: %d of %d intervals cover the truth, %.3f wide on average; the estimate is off by %+.4f on average, by %.4f usually; %d of its intervals cover, %.3f wide", target, here, seeds, width/n, error/n, math.Sqrt(square/n), within, wideEstimate/n)
 		if width/n > wide {
 			t.Errorf("target %v: intervals are %.3f wide on average, which says little", target, width/n)
 		}
 		if math.Abs(error/n) > off {
 			t.Errorf("target %v: the estimates are off by %+.4f on average", target, error/n)
 		}
-		covered, runs = covered+here, runs+seeds
+		covered, estimated, runs = covered+here, estimated+within, runs+seeds
 	}
-	if quality.UpperBound(covered, runs, sure) < atLeast {
-		t.Errorf("%d of %d intervals cover the truth, fewer than 95 %% of them allow", covered, runs)
+	for name, covered := range map[string]int{"measured": covered, "estimated": estimated} {
+		if quality.UpperBound(covered, runs, sure) < atLeast {
+			t.Errorf("%s: %d of %d intervals cover the truth, fewer than 95 %% of them allow", name, covered, runs)
+		}
 	}
 }
 

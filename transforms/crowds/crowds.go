@@ -125,7 +125,7 @@ func (f *splitFn) ProcessElement(ctx context.Context, component int64, profiles,
 		if err := gather.Each(estimates, func(d *blocks.Decoder) { sum.Add(d.Estimate()) }); err != nil {
 			return err
 		}
-		return sum.EmitFact(facts)
+		return sum.Whole().EmitFact(facts)
 	}
 	out := blocks.PairWriter{Key: shard, Emit: links}
 	for key, root := range forest.All() {

@@ -39,9 +39,10 @@ type Params struct {
 	Inputs    string
 	Text      shingle.Spec
 	Threshold setsim.Threshold
-	// Sample is the number of distinct sets to draw. The sets of smallest hash are a uniform sample,
-	// and depend on the input alone.
+	// Sample is the number of distinct sets to draw. The sets of smallest hash with the seed are a uniform
+	// sample, and depend on the input and the seed alone.
 	Sample int
+	Seed   uint64
 	// Temp is the folder for the sample and its true pairs.
 	Temp string
 }
@@ -73,8 +74,8 @@ func (p Params) Keep(s beam.Scope, docs flow.Fetched, crowded flow.Turns) flow.F
 }
 
 // Join compares the sample with every document and writes its true pairs to a file: pairs of a sampled
-// set and another set that is similar to it, by the first documents of both. It is a job of its own,
-// after the one of Keep.
+// set and another set that is similar to it, by the first documents of both, A of the sampled one. It is a
+// job of its own, after the one of Keep.
 //
 //	blocks of documents → nothing
 //
@@ -86,7 +87,7 @@ func (p Params) Join(s beam.Scope, docs flow.Documents) {
 	beam.ParDo0(s, &writeTruthFn{p}, beam.GroupByKey(s, pairs))
 }
 
-// Truth returns the pairs that Join found, sorted.
+// Truth returns the pairs that Join found, sorted; those of two sampled sets both ways.
 func (p Params) Truth(ctx context.Context) ([]blocks.Edge, error) {
 	return gather.ReadEdges(ctx, p.truthFile())
 }
@@ -122,7 +123,7 @@ type smallestFn struct {
 func (f *smallestFn) Setup() { f.shingler = f.Params.Text.New() }
 
 func (f *smallestFn) StartBundle(func(int64, []byte)) {
-	f.smallest = sample.NewSmallest[blocks.Key](f.Params.Sample)
+	f.smallest = sample.NewSmallest[blocks.Key](f.Params.Sample, f.Params.Seed)
 }
 
 func (f *smallestFn) ProcessElement(block []byte, _ func(int64, []byte)) error {
@@ -154,7 +155,7 @@ func (f *chooseFn) ProcessElement(ctx context.Context, _ int64, packed func(*[]b
 	if err != nil {
 		return err
 	}
-	all := sample.NewSmallest[blocks.Key](f.Params.Sample)
+	all := sample.NewSmallest[blocks.Key](f.Params.Sample, f.Params.Seed)
 	if err := eachHashed(packed, func(h hashedDoc) { all.Add(hash.Sum128(h.hash), h.key) }); err != nil {
 		return err
 	}
@@ -322,16 +323,15 @@ func (f *uniquePairsFn) ProcessElement(document int64, packed func(*[]byte) bool
 		return err
 	}
 	out := blocks.NewBuffers()
-	own := blocks.Key(document)
 	for _, key := range first {
-		edge := blocks.Edge{A: min(own, key), B: max(own, key)}
+		edge := blocks.Edge{A: blocks.Key(document), B: key}
 		out.Add(gather.Key, func(block []byte) []byte { return blocks.AppendEdge(block, edge) }, emit)
 	}
 	out.Flush(emit)
 	return nil
 }
 
-// writeTruthFn writes the pairs, those of two sampled documents once.
+// writeTruthFn writes the pairs.
 //
 //	KV<gather.Key, edges> → nothing
 type writeTruthFn struct{ Params Params }

@@ -83,7 +83,7 @@ func (f *joinFn) ProcessElement(ctx context.Context, shard int64, packed func(*[
 		if err != nil {
 			return err
 		}
-		estimates.Add(f.join(component, sets, &out))
+		estimates.Add(f.join(component, sets, &out).Whole())
 		joined += len(sets.Sets)
 	}
 	out.Flush()
@@ -149,7 +149,7 @@ func (f *joinFn) join(component blocks.Key, g blocks.Sets, out *blocks.PairWrite
 // estimateOf returns the estimate of a component whose pairs the estimator has seen.
 func estimateOf(component blocks.Key, e *estimate.Estimator) blocks.Estimate {
 	sum := e.Sum()
-	return blocks.Estimate{Component: component, Found: sum.Found, Millionths: sum.Millionths}
+	return blocks.Estimate{Component: component, Found: sum.Found, Millionths: sum.Millionths, Deviation: sum.Deviation}
 }
 
 // passOn sends a set part of a component that is to be cut into cells.
