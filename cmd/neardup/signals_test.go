@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -30,6 +31,10 @@ type process struct {
 // prepare makes a process that is not started yet, and ends with the test.
 func prepare(t *testing.T, name string, args ...string) *process {
 	t.Helper()
+	// With nohup tests, too, would ignore it, and all that they start. A signal that is caught is not ignored by those.
+	if signal.Ignored(syscall.SIGHUP) {
+		signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
+	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	t.Cleanup(cancel)
 	p := &process{Cmd: exec.CommandContext(ctx, name, args...), t: t}
