@@ -75,7 +75,7 @@ func TestFingerprint(t *testing.T) {
 func TestRefused(t *testing.T) {
 	for err, want := range map[error]int{
 		&commit.RefusedError{Reason: "x"}: 3, &storage.LockedError{}: 3, &storage.FencedError{}: 3,
-		fmt.Errorf("its store: %w", errors.ErrUnsupported): 2, errors.New("x"): 1,
+		fmt.Errorf("a system call: %w", errors.ErrUnsupported): 1, errors.New("x"): 1,
 	} {
 		if got := job.Status(refused(fmt.Errorf("in a step: %w", err))); got != want {
 			t.Errorf("%T: exit status %d, want %d", err, got, want)
