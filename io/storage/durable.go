@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 )
 
 // Syncer is a Store that may lose what it has written with the power, until it is synced. Other stores
@@ -14,6 +13,8 @@ type Syncer interface {
 	// Syncing is opened on a folder before anything is written below it: an error of the disk is told
 	// only to those who were there.
 	Syncing(ctx context.Context, folder string) (Syncing, error)
+	// Sync returns once the file that was written at path is safe.
+	Sync(ctx context.Context, path string) error
 }
 
 // Syncing makes writes safe.
@@ -56,6 +57,8 @@ type Hold interface {
 	Replace(ctx context.Context, write func(io.Writer) error) (Info, error)
 	// Remove removes the object, under the same condition, and lets it go.
 	Remove(ctx context.Context) error
+	// Moved says that the object has another path by now, as its folder was exchanged with another.
+	Moved(path string)
 	// Close lets the object go.
 	Close() error
 }
@@ -117,10 +120,14 @@ func exchanger(path string) (Exchanger, error) {
 	return nil, fmt.Errorf("%s: the store has no folders to exchange: %w", path, errors.ErrUnsupported)
 }
 
-// Sync returns once the file that was written at path is safe.
+// Sync is that of the Syncer. Stores that are none have nothing to do.
 func Sync(ctx context.Context, path string) error {
-	if !IsLocal(path) {
-		return nil
+	store, err := At(path)
+	if err != nil {
+		return err
 	}
-	return fileSyncs((*os.File).Sync).path(path)
+	if s, ok := store.(Syncer); ok {
+		return s.Sync(ctx, path)
+	}
+	return nil
 }

@@ -151,12 +151,6 @@ func begin(ctx context.Context, folder string) error {
 	return err
 }
 
-// WriteEmpty writes a file whose name says all.
-func WriteEmpty(ctx context.Context, path string) error {
-	_, err := WriteFile(ctx, path, nothing)
-	return err
-}
-
 func nothing(io.Writer) error { return nil }
 
 // WriteBelow is WriteFile for workers: it fails with fs.ErrNotExist if the run of the folder root, one

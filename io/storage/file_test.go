@@ -226,12 +226,6 @@ func TestResolve(t *testing.T) {
 	}
 }
 
-func TestMoveBetweenStores(t *testing.T) {
-	if err := storage.Move(t.Context(), "mem://b/x", filepath.Join(t.TempDir(), "x")); err == nil || errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("error %v", err)
-	}
-}
-
 // TestVersionsDoNotComeBack, though inodes do and clocks stand still or go back.
 func TestVersionsDoNotComeBack(t *testing.T) {
 	plant(t, "x")

@@ -167,5 +167,4 @@ func (h *localHold) Remove(ctx context.Context) error {
 
 func (h *localHold) Close() error { return h.file.Close() }
 
-// moved says that the file has another path, since its folder was exchanged with another.
-func (h *localHold) moved(path string) { h.path = path }
+func (h *localHold) Moved(path string) { h.path = path }

@@ -24,6 +24,10 @@ func (local) Syncing(ctx context.Context, folder string) (Syncing, error) {
 	return fileSyncs((*os.File).Sync), f.Close()
 }
 
+func (local) Sync(ctx context.Context, path string) error {
+	return fileSyncs((*os.File).Sync).Sync(ctx, path)
+}
+
 // fileSyncs syncs one path after another by a function.
 type fileSyncs func(*os.File) error
 

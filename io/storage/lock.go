@@ -480,8 +480,8 @@ func (l *Lock) Exchanged() error {
 	former := l.file
 	l.file, l.twin = l.twin, nil
 	l.file.path = former.path
-	if hold, ok := l.file.hold.(interface{ moved(path string) }); ok {
-		hold.moved(former.path)
+	if l.file.hold != nil {
+		l.file.hold.Moved(former.path)
 	}
 	return former.close()
 }

@@ -138,16 +138,3 @@ func SameOwner(a, b string) bool { return !IsLocal(a) || sameOwner(a, b) }
 func BeingWritten(name string) bool { return written.MatchString(name) }
 
 var written = regexp.MustCompile(`^` + regexp.QuoteMeta(beingWritten) + `[A-Z2-7]{26}$`) // as rand.Text is
-
-// Move gives an object, or all below a folder, another path in the same store. The error is
-// fs.ErrNotExist if the source is missing, and only then.
-func Move(ctx context.Context, from, to string) error {
-	store, err := At(from)
-	if err != nil {
-		return err
-	}
-	if schemeOf(from) != schemeOf(to) {
-		return fmt.Errorf("moving %s to %s: not in one store", from, to)
-	}
-	return store.Move(ctx, from, to)
-}

@@ -192,29 +192,11 @@ func (c *Commit) discard(ctx context.Context, l leftover) error {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	return c.removeStaging(ctx, l.folder)
-}
-
-// removeStaging removes the seal first and the note last: until then it is known whose the rest is.
-func (c *Commit) removeStaging(ctx context.Context, folder string) error {
-	if err := c.store.Remove(ctx, storage.Join(folder, sealFile), storage.If{}); err != nil {
+	// First what another run would carry out.
+	if err := c.store.Remove(ctx, storage.Join(l.folder, sealFile), storage.If{}); err != nil {
 		return err
 	}
-	if !storage.IsLocal(folder) { // a disk removes the folder as one
-		staged, err := list(ctx, folder)
-		if err != nil {
-			return err
-		}
-		for _, name := range staged.names() {
-			if name == noteFile {
-				continue
-			}
-			if err := c.store.Remove(ctx, staged.files[name].Path, storage.If{}); err != nil {
-				return err
-			}
-		}
-	}
-	return storage.RemoveAll(ctx, folder)
+	return storage.RemoveAll(ctx, l.folder)
 }
 
 // readNote returns the note in a staging folder. A folder without one is a run's if it holds nothing else, or is

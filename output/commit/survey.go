@@ -27,7 +27,7 @@ type listing struct {
 	hidden  []string                // paths of files that a killed run was writing
 }
 
-// list lists a folder, and looks into those subfolders that enter allows; nil allows all.
+// listIn lists a folder, and looks into those subfolders that enter allows; nil allows all.
 func listIn(ctx context.Context, dir string, enter func(name string) bool) (*listing, error) {
 	store, err := storage.At(dir)
 	if err != nil {

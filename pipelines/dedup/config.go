@@ -29,7 +29,7 @@ import (
 // Config is what a user asks of the job.
 type Config struct {
 	job.Input
-	Output      string    `short:"o" placeholder:"DIR" help:"Folder for the results; must be new, or one of an unfinished run. Required, but for --dry-run." group:"Output"`
+	Output      string    `short:"o" placeholder:"DIR" help:"Folder for the results: a new or empty one, or one of an unfinished run; of a finished one with --overwrite. Required, but for --dry-run." group:"Output"`
 	MaxRejected Tolerance `default:"0" placeholder:"N|P%" help:"How many unreadable records to accept, a number or a per cent; the job ends with status 4 if there are more (default: ${default})." group:"Input"`
 
 	job.Similarity

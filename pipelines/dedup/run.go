@@ -86,7 +86,7 @@ func newRun(c Config) (*run, error) {
 		return nil, unfit(err)
 	}
 	return &run{config: c, output: dir, record: records.Run{
-		Status: "running", Job: commit.NewRun(), Version: Version(), Started: time.Now().UTC(),
+		Job: commit.NewRun(), Version: Version(), Started: time.Now().UTC(),
 		Runner: string(c.Runner), Parameters: c.parameters(), Formats: job.Formats(c.Signature),
 	}}, nil
 }

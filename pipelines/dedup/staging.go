@@ -3,6 +3,7 @@ package dedup
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"log/slog"
 
@@ -14,7 +15,7 @@ import (
 // lock says how the output's lock is taken.
 func (c *Config) lock() storage.LockOptions {
 	return storage.LockOptions{Force: c.ForceUnlock, Wait: c.WaitLock, Waiting: func(held *storage.LockedError) {
-		slog.Info("waiting for the output", "held by", held.Owner.Job)
+		slog.Warn(fmt.Sprintf("waiting for job %s (process %d on %s), which holds %s", held.Owner.Job, held.Owner.PID, held.Owner.Host, held.Path))
 	}}
 }
 

@@ -73,7 +73,7 @@ type Running struct {
 	Runner  Runner `default:"local" enum:"${runners}" help:"Beam runner. In this process: local is ours, on all cores and in bounded memory; direct is Beam's (and prism, in a binary built with the tag prism). On a cluster, for dedup: flink and spark, by way of --job-server." group:"Run"`
 	Workers int    `placeholder:"N" help:"Bundles that the local runner executes at a time (default: one a core); the parallelism of a job on a cluster (default: what the cluster is set to)." group:"Run"`
 	Memory  Bytes  `placeholder:"SIZE" help:"Memory that the local runner keeps the process to, at least 256MB (default: half of what the machine or the control group has)." group:"Run"`
-	TempDir string `placeholder:"DIR" help:"Folder for temporary files (default: a hidden one in an output folder, else the system's)." group:"Run"`
+	TempDir string `placeholder:"DIR" help:"Folder for temporary files (default: a hidden one beside or in an output folder, else the system's)." group:"Run"`
 }
 
 // Remote says where and how a job on a cluster is run.
