@@ -19,7 +19,7 @@ import (
 // rises with any change to kernels/hash, textnorm, token, shingle or stopwords,
 // or to the versions of their libraries, that changes a hash; the Unicode version comes
 // with the Go release.
-const FormatID = "neardup-text-1/unicode-" + unicode.Version
+const FormatID = "neardup-text-2/unicode-" + unicode.Version
 
 // multiplier is the base of the polynomial: 2^64 over the golden ratio, odd,
 // and 5 mod 8, which makes its powers as many as they can be.
@@ -36,8 +36,15 @@ type Shingler struct {
 	stop   map[uint64]bool // the tokens that begin a shingle, of kind Stop
 }
 
-// New returns a Shingler for a Config from Parse.
+// New returns a Shingler for a Config from Parse. Of the policy default, bytes take neither what it does
+// to layout nor to invisible characters: they are compared as they stand.
 func New(c Config, p textnorm.Policy) *Shingler {
+	switch c.Kind {
+	case Word, Stop:
+		p = p.KeepLayout() // of which no word has any
+	case Byte:
+		p = p.KeepLayout().KeepInvisible()
+	}
 	s := &Shingler{config: c, policy: p, power: 1}
 	for range c.K {
 		s.power *= multiplier
@@ -114,14 +121,22 @@ func (s *Shingler) tokenise(text []byte) []uint64 {
 	s.text = s.policy.Append(s.text[:0], text)
 	switch {
 	case s.config.Kind == Word || s.config.Kind == Stop:
-		s.tokens = token.Words(s.tokens, s.text)
-	case bytes.IndexFunc(s.text, visible) < 0:
+		s.tokens = s.words(s.tokens, s.text)
+	case bytes.IndexFunc(s.text, token.Visible) < 0:
 	case s.config.Kind == Char || s.config.Kind == Char32:
 		s.tokens = token.Runes(s.tokens, s.text)
 	case s.config.Kind == Byte:
 		s.tokens = token.Bytes(s.tokens, s.text)
 	}
 	return s.tokens
+}
+
+// words appends the words of a normalised text.
+func (s *Shingler) words(dst []uint64, text []byte) []uint64 {
+	if s.policy.KeepsSymbols() {
+		return token.WordsAndSymbols(dst, text)
+	}
+	return token.Words(dst, text)
 }
 
 // foldedWords appends the words of text, by the plain way only where it is not ASCII.
@@ -150,7 +165,7 @@ func wide(text []byte) int {
 		for end < len(text) && text[end] < utf8.RuneSelf {
 			end++
 		}
-		for end < len(text) && !cuts(text[end]) {
+		for end < len(text) && !textnorm.IsBreak(text[end]) {
 			end++
 		}
 		ahead := text[end:min(end+some, len(text))]
@@ -158,13 +173,4 @@ func wide(text []byte) int {
 			return end
 		}
 	}
-}
-
-func cuts(b byte) bool {
-	letter := b|0x20 >= 'a' && b|0x20 <= 'z'
-	return b < utf8.RuneSelf && !letter && (b < '0' || b > '9')
-}
-
-func visible(r rune) bool {
-	return !unicode.IsSpace(r) && !unicode.IsControl(r) && !unicode.Is(unicode.Cf, r)
 }

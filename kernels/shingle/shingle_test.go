@@ -98,6 +98,12 @@ func TestTextsThatAreTheSame(t *testing.T) {
 		{"Hangul", "word:1", "한국어 문서", "\u1112\u1161\u11ab\u1100\u116e\u11a8\u110b\u1165 \u1106\u116e\u11ab\u1109\u1165"},
 		{"width", "word:2", "ＡＢＣ １２３ ｶﾞ", "abc 123 ガ"},
 		{"one word", "word:5", "Hello", "hello!"},
+		{"punctuation", "char:9", "Well, the cat, sat on: the mat; yes.", "Well the cat sat on the mat yes"},
+		{"layout", "char:9", " Well, the cat\n\nsat on\r\n\tthe mat.\n", "well the cat sat on the mat"},
+		{"layout", "char32:9", "Well --\n\nthe cat", "well the cat"},
+		{"soft hyphens", "word:2", "dis\u00adcus\u00adsion is closed", "discussion is closed"},
+		{"soft hyphens", "char:9", "dis\u00adcus\u00adsion is closed", "discussion is closed"},
+		{"soft hyphens", "stopword:2", "the dis\u00adcus\u00adsion is closed", "the discussion is closed"},
 		{"three words", "word:5", "one two three", "One, two; three."},
 		{"Thai", "word:5", "ภาษาไทยไม่มีช่องว่าง", "ภาษาไทยไม่มีช่องว่าง!"},
 		{"Chinese", "word:5", "中文文本没有空格", "中文文本没有空格。"},
@@ -110,9 +116,33 @@ func TestTextsThatAreTheSame(t *testing.T) {
 	}
 }
 
+func TestTextsThatDiffer(t *testing.T) {
+	for _, c := range []struct{ name, config, policy, a, b string }{
+		{"symbols", "word:5", "keep-symbols", "return a + b", "return a - b"},
+		{"symbols", "word:1", "keep-symbols", "C++", "C#"},
+		{"symbols", "word:1", "keep-symbols", "GPL-2.0", "GPL-2.0+"},
+		{"symbols", "char:3", "keep-symbols", "H2O", "H2O."},
+		{"emoji", "word:1", "keep-symbols", "fine 👍", "fine 👎"},
+		{"bytes that are not UTF-8", "word:1", "default", "\xcf\xf0", "\xcf\xf1"},
+		{"bytes that are not UTF-8", "char:2", "default", "\xcf\xf0", "\xcf\xf1"},
+		{"bytes that are not UTF-8", "word:1", "none", "\xcf\xf0", "\xcf\xf1"},
+		{"surrogates", "word:1", "default", "\xed\xa0\x80", "\xed\xa0\x81"},
+		{"layout of bytes", "byte:3", "default", "a  b", "a b"},
+		{"invisible characters of bytes", "byte:3", "default", "a\u00adb", "ab"},
+		{"blanks", "char:3", "collapse-space", " a b", "a b"},
+		{"Persian", "word:1", "default", "می\u200cخواهم", "میخواهم"},
+	} {
+		s := shingler(t, c.config, c.policy)
+		a, b := set(s, c.a), set(s, c.b)
+		if len(a) == 0 || len(b) == 0 || slices.Equal(a, b) {
+			t.Errorf("%s, %s %s: %q and %q have sets of %d and %d", c.name, c.config, c.policy, c.a, c.b, len(a), len(b))
+		}
+	}
+}
+
 func TestTextsWithoutToken(t *testing.T) {
 	for _, config := range []string{"word:1", "word:5", "char:1", "char:9", "byte:13"} {
-		for _, text := range []string{"", " \t\r\n", "!!!", "...", "…—«»", "\u3000\u00a0", "\xff\xfe"} {
+		for _, text := range []string{"", " \t\r\n", "!!!", "...", "…—«»", "\u3000\u00a0", "\u200b\u00ad\ufeff"} {
 			if got := shingler(t, config, "default").Shingles(nil, []byte(text)); len(got) != 0 {
 				t.Errorf("%s of %q under default: %d shingles, want none", config, text, len(got))
 			}
@@ -365,7 +395,7 @@ func TestFoldedWordsEqualPlain(t *testing.T) {
 		"a", "Z", "word", "UPPER", "abcdefgh", "abcdefghi", "sixteen_letters_", "abcdefghijklmnop", "ABCDEFGHIJKLMNOPQ", strings.Repeat("long", 40),
 		"0", "12345678", " ", "  ", "\t", "\r\n", "'", ".", ",", ":", "_", "-", "=", "@", "[", "`", "{", "/", "\x00", "\x7f",
 		"é", "e\u0301", "\u0301", "\u0338", "\u00ad", "\u200d", "\u2139", "\u3000", "\u00a0", "ß", "İ", "Σ", "ж", "中", "が", "\u3099", "ภ", "\u0e33", "한", "👍", "\xff", "\xe4\xb8",
-		strings.Repeat(" ascii words", 6),
+		strings.Repeat(" ascii words", 6), "می", "\u200c", "خ", "क्", "\u200dष", "\ufe0f", "👩",
 	}
 	for _, policy := range []string{"default", "default,strip-accents", "lower,nfkc", "default,letters-only", "default,digits-zero"} {
 		s := shingler(t, "word:1", policy)

@@ -21,7 +21,7 @@ func (s *Shingler) Texts(text []byte) iter.Seq[[]byte] {
 		// Words are matched with their hashes, which say where shingles begin.
 		var words []uint64
 		if s.config.Kind == Stop {
-			words = token.Words(nil, normal)
+			words = s.words(nil, normal)
 		}
 		seen := make(map[uint64]bool, len(hashes))
 		var joined []byte
@@ -61,7 +61,7 @@ func (s *Shingler) Texts(text []byte) iter.Seq[[]byte] {
 func (s *Shingler) cut(text []byte) (tokens [][]byte, separator string) {
 	switch s.config.Kind {
 	case Word, Stop:
-		for word := range token.Segments(text) {
+		for word := range token.Segments(text, s.policy.KeepsSymbols()) {
 			tokens = append(tokens, word)
 		}
 		return tokens, " "

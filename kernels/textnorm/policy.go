@@ -9,9 +9,9 @@ import (
 // same are equal.
 type Policy struct{ steps step }
 
-type step uint8
+type step uint16
 
-// The first four can change ASCII, the first six a rune; their bits together
+// The first four can change ASCII, the first seven a rune; their bits together
 // index asciiTables and pages.
 const (
 	lower step = 1 << iota
@@ -20,16 +20,19 @@ const (
 	digitsZero
 	nfkc
 	stripAccents
+	invisible
 	collapseSpace
 	noSpace
+	layout
+	symbols
 
 	asciiSteps   = lower | punctuation | lettersOnly | digitsZero
-	runeSteps    = asciiSteps | nfkc | stripAccents
-	defaultSteps = nfkc | lower | punctuation
+	runeSteps    = asciiSteps | nfkc | stripAccents | invisible
+	defaultSteps = invisible | nfkc | lower | punctuation | layout
 )
 
-// items are the names a list may hold, in the order the steps are taken.
-// Taking punctuation out has no name of its own.
+// items are the names a list may hold, in the order the steps are taken. Taking out punctuation,
+// invisible characters and layout have no names of their own.
 var items = []struct {
 	name  string
 	steps step
@@ -38,16 +41,18 @@ var items = []struct {
 	{"nfkc", nfkc},
 	{"lower", lower},
 	{"strip-accents", stripAccents},
+	{"keep-symbols", symbols},
 	{"letters-only", lettersOnly},
 	{"digits-zero", digitsZero},
 	{"collapse-space", collapseSpace},
 	{"no-space", noSpace},
 }
 
-// Parse reads a policy: "none", "default" (which is NFKC, lower case and
-// punctuation out), or a comma-separated list of default, nfkc, lower,
-// strip-accents, letters-only, digits-zero, collapse-space and no-space. A list
-// takes exactly the steps it names, in the fixed order of the package comment.
+// Parse reads a policy: "none", or a comma-separated list of default (invisible characters out, NFKC,
+// lower case, punctuation and layout out), nfkc, lower, strip-accents, keep-symbols, letters-only,
+// digits-zero, collapse-space and no-space. A list takes exactly the steps it names, in the fixed
+// order of the package comment; keep-symbols takes punctuation out of default, and alone it stands
+// for default without that.
 func Parse(s string) (Policy, error) {
 	if s == "none" {
 		return Policy{}, nil
@@ -62,6 +67,15 @@ func Parse(s string) (Policy, error) {
 	}
 	if steps.has(collapseSpace | noSpace) {
 		return Policy{}, fmt.Errorf("normalize %q: collapse-space and no-space exclude each other", s)
+	}
+	if steps.has(symbols) {
+		if steps == symbols {
+			steps |= defaultSteps
+		}
+		if steps.has(lettersOnly) {
+			return Policy{}, fmt.Errorf("normalize %q: letters-only and keep-symbols exclude each other", s)
+		}
+		steps &^= punctuation
 	}
 	if steps.has(lettersOnly) {
 		// Punctuation and digits are no letters: nothing is left for these steps.
@@ -95,6 +109,9 @@ func (p Policy) String() string {
 	}
 	var names []string
 	rest := p.steps
+	if rest&(symbols|lettersOnly) != 0 && rest.has(defaultSteps&^punctuation) {
+		rest |= punctuation // of default, which these replace
+	}
 	for _, item := range items {
 		if rest.has(item.steps) {
 			names = append(names, item.name)
@@ -110,8 +127,17 @@ func (s step) has(other step) bool { return s&other == other }
 // FoldsASCII reports whether p makes ASCII letters small and other ASCII but digits no part of a
 // word, and no more: white space stays as it is.
 func (p Policy) FoldsASCII() bool {
-	return p.steps&^(nfkc|stripAccents) == lower|punctuation
+	return p.steps&^(nfkc|stripAccents|invisible|layout) == lower|punctuation
 }
+
+// KeepsSymbols reports whether symbols and punctuation are to be compared.
+func (p Policy) KeepsSymbols() bool { return p.steps.has(symbols) }
+
+// KeepLayout returns p without what default does to white space, which is in no word.
+func (p Policy) KeepLayout() Policy { return Policy{p.steps &^ layout} }
+
+// KeepInvisible returns p without what default does to invisible characters.
+func (p Policy) KeepInvisible() Policy { return Policy{p.steps &^ invisible} }
 
 // MarshalText writes the canonical form of p.
 func (p Policy) MarshalText() ([]byte, error) { return []byte(p.String()), nil }

@@ -3,6 +3,9 @@
 //
 // A [Policy] names the steps; they are always taken in this order:
 //
+//   - invisible characters out: those of Default_Ignorable_Code_Point are dropped. The joiners and tags
+//     among them stay where they change how a text looks, which is judged after the other steps up to
+//     digits (see dropInContext)
 //   - NFKC
 //   - lower case, rune by rune with the simple mapping of Unicode, whatever the
 //     language
@@ -10,8 +13,8 @@
 //   - letters only: every rune but letters and marks becomes a blank; or
 //     punctuation out: every rune of categories P and S becomes one blank
 //   - digits to zero: every decimal digit (Nd) of any script becomes '0'
-//   - spaces: each run of white space becomes one U+0020, also at the ends; or
-//     white space is dropped
+//   - spaces: each run of white space becomes one U+0020, also at the ends; or, by default, those at
+//     the ends are dropped; or all white space is
 //
 // Lower case can undo a composition ("H̱" has no composed form, "ẖ" has one), so
 // where NFKC was asked for, and after accents were taken off, the text is
@@ -20,12 +23,13 @@
 // which the last does not hold: dropping a blank between a letter and a stray
 // combining mark makes them neighbours.
 //
-// Each byte that is not part of valid UTF-8 becomes U+FFFD, except under the
-// policy `none`, which changes nothing at all. The Unicode tables are those of
-// package unicode and golang.org/x/text.
+// A byte that is not part of valid UTF-8 is a character of its own: it stays, and no step makes it and
+// its neighbours a character. The Unicode tables are those of package unicode, golang.org/x/text and
+// the Unicode Character Database (tables.go).
 package textnorm
 
 import (
+	"bytes"
 	"encoding/binary"
 	"slices"
 	"sync/atomic"
@@ -33,6 +37,9 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/text/unicode/norm"
+	"golang.org/x/text/unicode/rangetable"
+
+	"github.com/neardup/neardup/kernels/spans"
 )
 
 // Append appends the normalised src to dst and returns the extended slice. It
@@ -48,11 +55,40 @@ func (p Policy) Append(dst, src []byte) []byte {
 	}
 	start := len(dst)
 	dst = slices.Grow(dst, len(src))
+	if utf8.Valid(src) {
+		return p.space(p.appendValid(dst, src), start)
+	}
+	var vanished []byte // between two invalid bytes
+	for part, valid := range spans.Of(src) {
+		before := len(dst)
+		if valid {
+			if dst = p.appendValid(dst, part); len(dst) == before && before > start {
+				vanished = part
+			}
+			continue
+		}
+		if !utf8.RuneStart(part[0]) {
+			dst = append(dst, vanished...) // lest the two become a character
+		}
+		dst, vanished = append(dst, part...), nil
+	}
+	return p.space(dst, start)
+}
+
+// appendValid is Append of valid UTF-8, without the space steps.
+func (p Policy) appendValid(dst, src []byte) []byte {
+	var safe place
+	safe.to = len(dst)
 	for i := 0; i < len(src); {
 		// The rune taken last begins at src[from], its image at dst[to].
 		from, to := i, len(dst)
 		if n := asciiPrefix(src[i:]); n > 0 {
 			dst = appendMapped(dst, src[i:i+n], &asciiTables[p.steps&asciiSteps])
+			if p.steps.has(invisible) {
+				if j := lastBreak(src[i : i+n]); j >= 0 {
+					safe = place{i + j, to + j}
+				}
+			}
 			i += n
 			from, to = i-1, len(dst)-1
 		}
@@ -67,12 +103,62 @@ func (p Policy) Append(dst, src []byte) []byte {
 			i += n
 		}
 		end := i + p.dependentPrefix(src[i:])
-		if end > i {
-			dst = p.appendPlain(dst[:to], src[from:end])
-			i = end
+		if end == i {
+			continue
+		}
+		if p.steps.has(invisible) && bytes.ContainsFunc(src[i:end], Ignorable) {
+			// More than the neighbours may matter.
+			from, to = safe.from, safe.to
+			if n := slices.IndexFunc(src[end:], IsBreak); n >= 0 {
+				end += n
+			} else {
+				end = len(src)
+			}
+		}
+		dst = p.appendWindow(dst[:to], src[from:end])
+		i = end
+	}
+	return dst
+}
+
+// appendWindow is appendPlain, faster if all runes but those that are dropped or judged by their
+// context have an image: then nothing combines when they are gone.
+func (p Policy) appendWindow(dst, src []byte) []byte {
+	start := len(dst)
+	for i := 0; i < len(src); {
+		r, n := utf8.DecodeRune(src[i:])
+		i += n
+		switch image := p.image(r); {
+		case image >= 0:
+			dst = utf8.AppendRune(dst, image)
+		case p.steps.has(invisible) && inContext(r):
+			dst = utf8.AppendRune(dst, r)
+		case p.steps.has(invisible) && Ignorable(r):
+		default:
+			return p.appendPlain(dst[:start], src)
 		}
 	}
-	return p.space(dst, start)
+	return dropInContext(dst, start)
+}
+
+// place is one in a text, from, and where what became of the text before it ends, to.
+type place struct{ from, to int }
+
+// IsBreak reports whether a byte is ASCII and no letter or digit: no step up to digits combines it
+// with what is before it, and no joiner is judged by what is beyond it.
+func IsBreak(b byte) bool {
+	letter := b|0x20 >= 'a' && b|0x20 <= 'z'
+	return b < utf8.RuneSelf && !letter && (b < '0' || b > '9')
+}
+
+// lastBreak returns the place of the last byte of ascii that IsBreak, or -1.
+func lastBreak(ascii []byte) int {
+	for i, b := range slices.Backward(ascii) {
+		if IsBreak(b) {
+			return i
+		}
+	}
+	return -1
 }
 
 // dependentPrefix returns the length of the runes without an image b begins
@@ -166,10 +252,13 @@ func (p Policy) newPage(first rune) *page {
 	return images
 }
 
-// appendPlain is Append without the space steps and without a fast path.
+// appendPlain is appendValid without a fast path.
 func (p Policy) appendPlain(dst, src []byte) []byte {
 	start := len(dst)
-	dst = appendValid(dst, src)
+	dst = append(dst, src...)
+	if p.steps.has(invisible) {
+		dst = mapRunes(dst, start, withoutIgnorable)
+	}
 	if p.steps.has(nfkc) {
 		dst = compose(dst, start, norm.NFKC)
 	}
@@ -188,22 +277,13 @@ func (p Policy) appendPlain(dst, src []byte) []byte {
 		dst = mapRunes(dst, start, punctuationToBlank)
 	}
 	if p.steps.has(lettersOnly) {
-		dst = mapRunes(dst, start, othersToBlank)
+		dst = mapRunes(dst, start, p.othersToBlank)
 	}
 	if p.steps.has(digitsZero) {
 		dst = mapRunes(dst, start, digitToZero)
 	}
-	return dst
-}
-
-func appendValid(dst, src []byte) []byte {
-	if utf8.Valid(src) {
-		return append(dst, src...)
-	}
-	for len(src) > 0 {
-		r, n := utf8.DecodeRune(src)
-		dst = utf8.AppendRune(dst, r)
-		src = src[n:]
+	if p.steps.has(invisible) {
+		dst = compose(dropInContext(dst, start), start, norm.NFC)
 	}
 	return dst
 }
@@ -249,8 +329,8 @@ func punctuationToBlank(r rune) rune {
 	return r
 }
 
-func othersToBlank(r rune) rune {
-	if unicode.IsLetter(r) || unicode.IsMark(r) {
+func (p Policy) othersToBlank(r rune) rune {
+	if unicode.IsLetter(r) || unicode.IsMark(r) || p.steps.has(invisible) && inContext(r) {
 		return r
 	}
 	return ' '
@@ -266,26 +346,61 @@ func digitToZero(r rune) rune {
 // space takes the space steps on dst[start:], in place: no run of white space
 // is shorter than what stands for it.
 func (p Policy) space(dst []byte, start int) []byte {
-	if p.steps&(collapseSpace|noSpace) == 0 {
+	if p.steps&(collapseSpace|noSpace|layout) == 0 {
 		return dst
 	}
-	blank := p.steps.has(collapseSpace)
-	end, inRun := start, false
+	blank, trim := !p.steps.has(noSpace), p.steps&(noSpace|layout) == layout
+	end, inRun := start, trim
 	for i := start; i < len(dst); {
-		r, n := rune(dst[i]), 1
-		if r >= utf8.RuneSelf {
-			r, n = utf8.DecodeRune(dst[i:])
+		n, space := 1, false
+		if class := spaceClass[dst[i]]; class != never {
+			r := rune(dst[i])
+			if class == leads {
+				r, n = utf8.DecodeRune(dst[i:])
+			}
+			space = unicode.IsSpace(r)
 		}
 		switch {
-		case !unicode.IsSpace(r):
-			end += copy(dst[end:], dst[i:i+n])
+		case !space:
+			if !blank && inRun && !utf8.RuneStart(dst[i]) {
+				// A byte that is not UTF-8 could become part of a character.
+				dst[end] = ' '
+				end++
+			}
+			for range n {
+				dst[end] = dst[i]
+				end++
+				i++
+			}
 			inRun = false
+			continue
 		case !inRun && blank:
 			dst[end] = ' '
 			end++
-			inRun = true
 		}
+		inRun = true
 		i += n
+	}
+	if trim && inRun && end > start {
+		end--
 	}
 	return dst[:end]
 }
+
+// The classes of bytes as to white space.
+const (
+	never = iota
+	ascii
+	leads // may begin white space of several bytes
+)
+
+var spaceClass = func() (classes [256]uint8) {
+	rangetable.Visit(unicode.White_Space, func(r rune) {
+		class := uint8(ascii)
+		if r >= utf8.RuneSelf {
+			class = leads
+		}
+		classes[string(r)[0]] = class
+	})
+	return classes
+}()

@@ -3,6 +3,7 @@ package textnorm
 import (
 	"bytes"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"unicode"
@@ -24,19 +25,21 @@ func policy(t testing.TB, s string) Policy {
 func TestSteps(t *testing.T) {
 	for _, c := range []struct{ policy, in, want string }{
 		{"default", "", ""},
-		{"default", "The Quick-Brown fox; it's 5.0!", "the quick brown fox  it s 5 0 "},
-		{"default", "snake_case <b>&amp;</b>", "snake case  b  amp   b "},
-		{"default", "€5 ≠ “five”…", " 5    five    "}, // NFKC makes three full stops of the ellipsis
+		{"default", "The Quick-Brown fox; it's 5.0!", "the quick brown fox it s 5 0"},
+		{"default", "snake_case <b>&amp;</b>", "snake case b amp b"},
+		{"default", "€5 ≠ “five”…", "5 five"},
+		{"default", "!?", ""},
 		{"default", "Cafe\u0301 CAF\u00c9", "caf\u00e9 caf\u00e9"},
 		{"default", "ﬁne Ｗｉｄｅ ½", "fine wide 1 2"}, // U+2044 FRACTION SLASH is a symbol
 		{"default", "H\u0331", "\u1e96"},
 		{"default", "İI ẞ ΣΊΣΥΦΟΣ", "ii ß σίσυφοσ"},
-		{"default", "a\xffb\xe4", "a b "}, // U+FFFD is a symbol
-		{"default", "中文，標點。", "中文 標點 "},
-		{"default", "\tA\r\nB  C ", "\ta\r\nb  c "},
+		{"default", "A\xffB \xe4.\xe4", "a\xffb \xe4 \xe4"},
+		{"default", "a\uFFFDb", "a b"}, // which is a symbol
+		{"default", "中文，標點。", "中文 標點"},
+		{"default", "\tA\r\nB  C\u2028\u00a0D ", "a b c d"},
 		{"none", "Cafe\u0301\xff!  ", "Cafe\u0301\xff!  "},
 		{"nfkc", "ＡＢ ﬁ\u00a0!", "AB fi !"},
-		{"lower", "ÀＡ H\u0331\xff\xfe", "àａ h\u0331\ufffd\ufffd"},
+		{"lower", "ÀＡ H\u0331\xff\xfe", "àａ h\u0331\xff\xfe"},
 		{"lower", "ȺȾ", "ⱥⱦ"}, // both longer than their capitals
 		{"strip-accents", "Crème brûlée, Ångström, Đ", "Creme brulee, Angstrom, Đ"},
 		{"strip-accents", "Cre\u0300me 한국", "Creme 한국"},
@@ -45,9 +48,15 @@ func TestSteps(t *testing.T) {
 		{"nfkc,digits-zero", "x² ①", "x0 0"},
 		{"collapse-space", "  a \t\n b\u3000\u00a0c ", " a b c "},
 		{"no-space", "  a \t\n b\u3000\u00a0c ", "abc"},
-		{"default,collapse-space", "a -- b!", "a b "},
+		{"nfkc,collapse-space", "  a -- b ", " a -- b "},
+		{"default,collapse-space", " a -- b!", "a b"},
 		{"default,no-space", "a -- b!", "ab"},
-		{"default,strip-accents,digits-zero", "Él: 1,5", "el  0 0"},
+		{"default,strip-accents,digits-zero", "Él: 1,5", "el 0 0"},
+		{"no-space", "\xc3 \xa9 \xc3\u3000a", "\xc3 \xa9\xc3a"}, // no é
+		{"default", "\xc3\u00ad\xa9", "\xc3\u00ad\xa9"},         // nor here
+		{"keep-symbols", " Return a+b; // C++  ", "return a+b; // c++"},
+		{"nfkc,keep-symbols", " A+B ", " A+B "},
+		{"default,letters-only", "R2-D2 e\u0301 می\u200cخواهم", "r d é می\u200cخواهم"},
 	} {
 		p := policy(t, c.policy)
 		if got := p.Append([]byte("kept "), []byte(c.in)); string(got) != "kept "+c.want {
@@ -62,6 +71,8 @@ func interesting() *rapid.Generator[[]byte] {
 		"a", "Z", "e", "=", "5", " ", "  ", "\t", "-", "_", "'", ".", "\n",
 		"\u0301", "\u0331", "\u0307", "\u0338", "\u0345", "\u3099", "\u200d", "\u034f",
 		"é", "É", "İ", "ẞ", "Σ", "H", "Ⱥ", "K", "ﬁ", "½", "´", "˘", "ϔ", "ΐ", "\u0390",
+		"م", "ی", "د", "\u064e", "\u200c", "\u200d\u200c", "क", "ष", "\u094d", "\u093c", "\u093f", "\u0dd9", "\u0dca", "\u00ad", "\ufe0f", "\u0678",
+		"👩", "\U0001F3FD", "🏴", "\U000E0067", "\U000E007F", "\u20e3",
 		"中", "が", "か", "한", "\u1112", "\u1161", "ภ", "\u0e33", "١", "𝟗", "👍", "€", "…", "\u00a0", "\u3000",
 		"\xff", "\xe4", "\xf0\x9f",
 	}
@@ -110,25 +121,31 @@ func TestDefaultIsStableForEveryRune(t *testing.T) {
 func TestWhatIsLeft(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := policies().Filter(func(p Policy) bool { return p != Policy{} }).Draw(t, "policy")
-		out := string(p.Append(nil, interesting().Draw(t, "text")))
-		if !utf8.ValidString(out) {
-			t.Fatalf("%s: %+q is not UTF-8", p, out)
-		}
+		text := string(interesting().Draw(t, "text"))
+		out := string(p.Append(nil, []byte(text)))
 		last := 'x'
-		for _, r := range out {
+		for i, r := range out {
+			if r == utf8.RuneError && !strings.HasPrefix(out[i:], "\uFFFD") {
+				last = r // a byte that is not UTF-8
+				continue
+			}
 			switch {
 			case p.steps.has(lower) && unicode.ToLower(r) != r,
 				p.steps.has(punctuation) && (unicode.IsPunct(r) || unicode.IsSymbol(r)),
-				p.steps.has(lettersOnly) && !unicode.IsLetter(r) && !unicode.IsMark(r) && r != ' ',
+				p.steps.has(invisible) && withoutIgnorable(r) < 0 && !strings.ContainsFunc(text, isInvalid),
+				p.steps.has(lettersOnly) && !unicode.IsLetter(r) && !unicode.IsMark(r) && r != ' ' && !(p.steps.has(invisible) && inContext(r)),
 				p.steps.has(digitsZero) && unicode.IsDigit(r) && r != '0',
-				p.steps.has(noSpace) && unicode.IsSpace(r),
-				p.steps.has(collapseSpace) && unicode.IsSpace(r) && (r != ' ' || last == ' '):
+				p.steps.has(noSpace) && unicode.IsSpace(r) && !strings.ContainsFunc(text, isInvalid),
+				p.steps.has(layout) && unicode.IsSpace(r) && i == 0,
+				p.steps&(collapseSpace|layout) != 0 && unicode.IsSpace(r) && (r != ' ' || last == ' '):
 				t.Fatalf("%s leaves %U in %+q", p, r, out)
 			}
 			last = r
 		}
 	})
 }
+
+func isInvalid(r rune) bool { return r == utf8.RuneError }
 
 func TestComposedAndDecomposedMeet(t *testing.T) {
 	p := policy(t, "default")
@@ -146,13 +163,18 @@ func TestComposedAndDecomposedMeet(t *testing.T) {
 // The fast path against the plain way on the whole text, for every combination
 // of steps.
 func FuzzAppendEqualsPlain(f *testing.F) {
-	f.Add(uint8(defaultSteps), []byte("It's a Café; 5 €"))
-	f.Add(uint8(defaultSteps), []byte("cafe\u0301 = \u0338\xff"))
-	f.Add(uint8(lower|stripAccents|noSpace), []byte("H\u0331\u00a0\u3000x"))
-	f.Add(uint8(lettersOnly|collapseSpace), []byte("a\xe4 12345678901234567890 b"))
-	f.Fuzz(func(t *testing.T, steps uint8, text []byte) {
+	f.Add(uint16(defaultSteps), []byte("It's a Café; 5 €"))
+	f.Add(uint16(defaultSteps), []byte("cafe\u0301 = \u0338\xff"))
+	f.Add(uint16(lower|stripAccents|noSpace), []byte("H\u0331\u00a0\u3000x"))
+	f.Add(uint16(lettersOnly|collapseSpace), []byte("aä 12345678901234567890 b"))
+	f.Add(uint16(defaultSteps), []byte("plain می\u200cخوا\u00adهم, क\u094d\u200dष. x\u200d\u0301 🏴\U000E0067\U000E007F"))
+	f.Add(uint16(defaultSteps&^punctuation|symbols), []byte("a 👩\u200d👩\ufe0f\u200d👧; 🏴\U000E0067\U000E007F #\ufe0f\u20e3"))
+	f.Fuzz(func(t *testing.T, steps uint16, text []byte) {
 		p := Policy{step(steps)}
-		if p.steps == 0 || p.steps.has(collapseSpace|noSpace) {
+		if p.steps.has(invisible) {
+			p.steps |= nfkc | lower // as Parse has it
+		}
+		if p.steps == 0 || p.steps.has(collapseSpace|noSpace) || !utf8.Valid(text) {
 			t.Skip()
 		}
 		before := bytes.Clone(text)
@@ -198,8 +220,16 @@ func TestImagesStandBehindAnything(t *testing.T) {
 func TestAppendEqualsLibraryCalls(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := policies().Filter(func(p Policy) bool { return p != Policy{} }).Draw(t, "policy")
-		text := interesting().Draw(t, "text")
-		s := string([]rune(string(text)))
+		text := bytes.ToValidUTF8(interesting().Draw(t, "text"), nil)
+		s := string(text)
+		if p.steps.has(invisible) {
+			s = strings.Map(func(r rune) rune {
+				if isDefaultIgnorable(r) && r != 0x200C && r != 0x200D && (r < 0xE0020 || r > 0xE007F) {
+					return -1
+				}
+				return r
+			}, s)
+		}
 		if p.steps.has(nfkc) {
 			s = norm.NFKC.String(s)
 		}
@@ -221,7 +251,7 @@ func TestAppendEqualsLibraryCalls(t *testing.T) {
 		}
 		s = strings.Map(func(r rune) rune {
 			blank := p.steps.has(punctuation) && unicode.In(r, unicode.P, unicode.S) ||
-				p.steps.has(lettersOnly) && !unicode.In(r, unicode.L, unicode.M)
+				p.steps.has(lettersOnly) && !unicode.In(r, unicode.L, unicode.M) && !(p.steps.has(invisible) && inContext(r))
 			switch {
 			case blank:
 				return ' '
@@ -230,6 +260,12 @@ func TestAppendEqualsLibraryCalls(t *testing.T) {
 			}
 			return r
 		}, s)
+		if p.steps.has(invisible) {
+			s = norm.NFC.String(withJoinersByRules(s))
+		}
+		if p.steps.has(layout) {
+			s = strings.Join(strings.Fields(s), " ")
+		}
 		if p.steps.has(noSpace) {
 			s = strings.Join(strings.Fields(s), "")
 		}
@@ -242,14 +278,33 @@ func TestAppendEqualsLibraryCalls(t *testing.T) {
 	})
 }
 
+// A byte that is not UTF-8 is kept, and parts what is before it from what is after it.
+func TestInvalidBytesStay(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p := policies().Filter(func(p Policy) bool { return p.steps&(collapseSpace|noSpace|layout) == 0 }).Draw(t, "policy")
+		before := bytes.ToValidUTF8(interesting().Draw(t, "before"), nil)
+		after := bytes.ToValidUTF8(interesting().Draw(t, "after"), nil)
+		bad := []byte(rapid.SampledFrom([]string{"\xff", "\xc3", "\x80", "\xe4\xb8", "\xed\xa0\x80"}).Draw(t, "bad"))
+		if len(p.Append(nil, before)) == 0 || len(p.Append(nil, after)) == 0 {
+			before, after = []byte("a"), []byte("b")
+		}
+		got := p.Append(nil, slices.Concat(before, bad, after))
+		if want := slices.Concat(p.Append(nil, before), bad, p.Append(nil, after)); !bytes.Equal(got, want) {
+			t.Fatalf("%s of %+q, %+q, %+q is %+q, want %+q", p, before, bad, after, got, want)
+		}
+	})
+}
+
 func BenchmarkAppend(b *testing.B) {
 	texts := map[string]string{
-		"ascii": strings.Repeat("The quick, brown fox (aged 7) jumps over a lazy dog. ", 60)[:3000],
-		"mixed": strings.Repeat("Ein Café in Zürich; Москва и Київ — 東京の人々, ภาษาไทย. ", 60)[:3000],
+		"ascii":     strings.Repeat("The quick, brown fox (aged 7) jumps over a lazy dog. ", 60)[:3000],
+		"invisible": strings.Repeat("The quick, brown fox (aged\u00a07) jumps over a lazy dog. ", 30)[:1500] + "soft\u00adhyphen " + strings.Repeat("The quick, brown fox. ", 70),
+		"persian":   strings.Repeat("می\u200cخواهم به خانه\u200cی تو بیایم و کتاب\u200cها را ببینم. ", 40)[:3000],
+		"mixed":     strings.Repeat("Ein Café in Zürich; Москва и Київ — 東京の人々, ภาษาไทย. ", 60)[:3000],
 	}
-	for _, name := range []string{"ascii", "mixed"} {
+	for _, name := range []string{"ascii", "mixed", "invisible", "persian"} {
 		b.Run(name, func(b *testing.B) {
-			p, text := policy(b, "default"), []byte(strings.ToValidUTF8(texts[name], ""))
+			p, text := policy(b, "default,collapse-space"), []byte(strings.ToValidUTF8(texts[name], ""))
 			var dst []byte
 			b.SetBytes(int64(len(text)))
 			b.ReportAllocs()

@@ -1,21 +1,26 @@
 package token
 
 import (
-	"bytes"
 	"iter"
-	"unicode"
+
+	"github.com/neardup/neardup/kernels/spans"
 )
 
-// Segments are the words of text as Words has them, before they are hashed. They share memory with
-// text.
-func Segments(text []byte) iter.Seq[[]byte] {
+// Segments are the tokens of text as Words has them, or WordsAndSymbols, before they are hashed. They
+// share memory with text.
+func Segments(text []byte, symbols bool) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
-		for len(text) > 0 {
-			n := segment(text)
-			if isWord(text[:n]) && !yield(bytes.TrimLeftFunc(text[:n:n], unicode.IsSpace)) {
+		for part, valid := range spans.Of(text) {
+			if !valid && !yield(part) {
 				return
 			}
-			text = text[n:]
+			for valid && len(part) > 0 {
+				n := segment(part)
+				if token, ok := tokenIn(part[:n:n], symbols); ok && !yield(token) {
+					return
+				}
+				part = part[n:]
+			}
 		}
 	}
 }

@@ -11,18 +11,20 @@ import (
 
 // The hashes of the segments are the words.
 func TestSegmentsAreWords(t *testing.T) {
-	pieces := []string{"rose", "a_b", "can't", " ", ". ", "\n", "42", "3.14", "caf\u00e9", "\u4e2d\u6587", "\u30ab\u30bf", "\u0e20\u0e32\u0e29\u0e32", "\u2139", "\u200d", "\xff", "\u2014"}
+	pieces := []string{"rose", "a_b", "can't", " ", ". ", "\n", "42", "3.14", "caf\u00e9", "\u4e2d\u6587", "\u30ab\u30bf", "\u0e20\u0e32\u0e29\u0e32", "\u2139", "\u200d", "\xff", "\xe4", "\u2014", "+", "--", "\u00ad", "\U0001F469\u200d\U0001F467"}
 	rapid.Check(t, func(t *rapid.T) {
 		text := []byte{}
 		for _, piece := range rapid.SliceOf(rapid.SampledFrom(pieces)).Draw(t, "pieces") {
 			text = append(text, piece...)
 		}
-		var got []uint64
-		for segment := range Segments(text) {
-			got = append(got, hash.Bytes(segment))
-		}
-		if want := Words(nil, text); !slices.Equal(got, want) {
-			t.Fatalf("%q has %d segments and %d words", text, len(got), len(want))
+		for symbols, want := range map[bool][]uint64{false: Words(nil, text), true: WordsAndSymbols(nil, text)} {
+			var got []uint64
+			for segment := range Segments(text, symbols) {
+				got = append(got, hash.Bytes(segment))
+			}
+			if !slices.Equal(got, want) {
+				t.Fatalf("%q has %d segments and %d tokens, symbols: %v", text, len(got), len(want), symbols)
+			}
 		}
 	})
 }

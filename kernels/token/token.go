@@ -5,7 +5,8 @@
 // with one change that makes a single default right for all scripts: where a
 // segment begins with a letter of a script written without spaces (Han,
 // Hiragana and those of South-East Asia) the token is one grapheme. Katakana
-// words, Hangul between spaces and numbers of any script stay whole.
+// words, Hangul between spaces and numbers of any script stay whole. A byte that is not part of valid
+// UTF-8 is a token by itself, so texts agree only where such bytes do.
 //
 // The values do not depend on the machine; the annex's tables are those of
 // github.com/clipperhouse/uax29/v2, letters and numbers those of package
@@ -22,15 +23,36 @@ import (
 	"golang.org/x/text/unicode/rangetable"
 
 	"github.com/neardup/neardup/kernels/hash"
+	"github.com/neardup/neardup/kernels/spans"
 )
 
-// Words appends to dst the hash of each word of text. Bytes that are not valid
-// UTF-8 stand in no word of their own, but may end one.
+// Words appends to dst the hash of each word of text.
+func Words(dst []uint64, text []byte) []uint64 { return appendAll(dst, text, false) }
+
+// WordsAndSymbols appends to dst the hash of each word of text, and of each segment between words in
+// which there is something to see: mostly one punctuation mark, symbol or emoji.
+func WordsAndSymbols(dst []uint64, text []byte) []uint64 { return appendAll(dst, text, true) }
+
+func appendAll(dst []uint64, text []byte, symbols bool) []uint64 {
+	if utf8.Valid(text) {
+		return appendValid(dst, text, symbols)
+	}
+	for part, valid := range spans.Of(text) {
+		if valid {
+			dst = appendValid(dst, part, symbols)
+		} else {
+			dst = append(dst, hash.Bytes(part))
+		}
+	}
+	return dst
+}
+
+// appendValid appends the tokens of valid UTF-8.
 //
 // A segment of ASCII letters and digits is found by a table, and so are the
 // bytes between; whatever could join on to something takes the plain way for
 // that segment. Both ways start a segment afresh, so they can take turns.
-func Words(dst []uint64, text []byte) []uint64 {
+func appendValid(dst []uint64, text []byte, symbols bool) []uint64 {
 	for i := 0; i < len(text); {
 		switch ascii[text[i]] {
 		case alphanumeric:
@@ -45,14 +67,19 @@ func Words(dst []uint64, text []byte) []uint64 {
 			}
 		case joiner, other:
 			// No rule joins these to ASCII behind them, except white space, CR
-			// and LF among themselves, which are in no word.
+			// and LF among themselves, which are in no token.
 			if i+1 == len(text) || text[i+1] < utf8.RuneSelf {
+				if symbols && Visible(rune(text[i])) {
+					dst = append(dst, hash.Bytes(text[i:i+1]))
+				}
 				i++
 				continue
 			}
 		}
 		n := segment(text[i:])
-		dst = appendWord(dst, text[i:i+n])
+		if token, ok := tokenIn(text[i:i+n], symbols); ok {
+			dst = append(dst, hash.Bytes(token))
+		}
 		i += n
 	}
 	return dst
@@ -119,14 +146,21 @@ var unspaced = rangetable.Merge(
 	unicode.Tai_Le, unicode.New_Tai_Lue, unicode.Tai_Tham, unicode.Tai_Viet, unicode.Ahom,
 )
 
-// appendWord appends the hash of segment if that is a word. White space can
+// tokenIn returns the token that a segment is, if it is one. White space can
 // stand in front (rules WB3d, 4 and 3c make one segment of blanks, a joiner and
-// U+2139, which is a letter and a pictograph); it is no part of the word.
-func appendWord(dst []uint64, segment []byte) []uint64 {
-	if isWord(segment) {
-		dst = append(dst, hash.Bytes(bytes.TrimLeftFunc(segment, unicode.IsSpace)))
+// U+2139, which is a letter and a pictograph); it is no part of the token.
+func tokenIn(segment []byte, symbols bool) (token []byte, ok bool) {
+	if isWord(segment) || symbols && bytes.ContainsFunc(segment, Visible) {
+		return bytes.TrimLeftFunc(segment, unicode.IsSpace), true
 	}
-	return dst
+	return nil, false
+}
+
+// Visible reports whether there is something to see of r: it is no white space, and neither a control
+// nor a format character, but for those format characters that enclose numbers.
+func Visible(r rune) bool {
+	return !unicode.IsSpace(r) && !unicode.IsControl(r) &&
+		(!unicode.Is(unicode.Cf, r) || unicode.Is(unicode.Prepended_Concatenation_Mark, r))
 }
 
 func isWord(segment []byte) bool {

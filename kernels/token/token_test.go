@@ -58,9 +58,10 @@ func TestWords(t *testing.T) {
 		{"한국어 문서", "한국어|문서"},
 		{"ภาษาไทย", "ภ|า|ษ|า|ไ|ท|ย"},
 		{"ที่นี่", "ที่|นี่"},
-		{"น้ำ", "น้ำ"},             // SARA AM belongs to the grapheme, not to the word of the annex
-		{"ລາວ ၁၂", "ລ|າ|ວ|၁၂"},     // digits are numbers, not letters
-		{"a\xff b\xe4", "a|b\xe4"}, // uax29 lets a cut-off rune end the text's last segment
+		{"น้ำ", "น้ำ"},         // SARA AM belongs to the grapheme, not to the word of the annex
+		{"ລາວ ၁၂", "ລ|າ|ວ|၁၂"}, // digits are numbers, not letters
+		{"a\xff b\xe4", "a|\xff|b|\xe4"},
+		{"\xcf\xf0\xe8\xe2\xe5\xf2, Привет", "\xcf|\xf0|\xe8|\xe2|\xe5|\xf2|Привет"},
 	} {
 		var want []string
 		if c.want != "" {
@@ -72,22 +73,68 @@ func TestWords(t *testing.T) {
 	}
 }
 
+func TestWordsAndSymbols(t *testing.T) {
+	for _, c := range []struct {
+		text string
+		want string // tokens, parted by blanks
+	}{
+		{" \t\r\n\u00ad\u200b", ""},
+		{"return a + b;", "return a + b ;"},
+		{"C++ vs. C#", "C + + vs . C #"},
+		{"GPL-2.0+ x==y_1", "GPL - 2.0 + x = = y_1"},
+		{"__init__ __", "__init__ __"},
+		{"“five” € 中，文", "“ five ” € 中 ， 文"},
+		{"👩\u200d👧👍🏽 🇨🇭🇫🇷 1\u20e3", "👩\u200d👧 👍🏽 🇨🇭 🇫🇷 1\u20e3"},
+		{"a\xff+\xe4", "a \xff + \xe4"},
+		{"\u0600", "\u0600"},
+	} {
+		if got, want := WordsAndSymbols(nil, []byte(c.text)), hashes(strings.Fields(c.want)); !slices.Equal(got, want) {
+			t.Errorf("WordsAndSymbols(%q) has %d tokens, not %q", c.text, len(got), c.want)
+		}
+	}
+}
+
 func TestAppends(t *testing.T) {
-	for name, tokens := range map[string]func([]uint64, []byte) []uint64{"Words": Words, "Runes": Runes, "Bytes": Bytes} {
+	for name, tokens := range map[string]func([]uint64, []byte) []uint64{"Words": Words, "WordsAndSymbols": WordsAndSymbols, "Runes": Runes, "Bytes": Bytes} {
 		if got := tokens([]uint64{7}, []byte("x")); len(got) != 2 || got[0] != 7 {
 			t.Errorf("%s after [7] is %x", name, got)
 		}
 	}
 }
 
-// plain is Words without its fast path.
-func plain(dst []uint64, text []byte) []uint64 {
+// plain is Words or WordsAndSymbols without the fast path.
+func plain(text []byte, symbols bool) (tokens []uint64) {
 	for len(text) > 0 {
-		n := segment(text)
-		dst = appendWord(dst, text[:n])
+		n := 1
+		if r, size := utf8.DecodeRune(text); r == utf8.RuneError && size == 1 {
+			tokens = append(tokens, hash.Bytes(text[:1]))
+		} else {
+			n = segment(text[:validPrefix(text)])
+			if token, ok := tokenIn(text[:n], symbols); ok {
+				tokens = append(tokens, hash.Bytes(token))
+			}
+		}
 		text = text[n:]
 	}
-	return dst
+	return tokens
+}
+
+func validPrefix(text []byte) int {
+	for i, r := range string(text) {
+		if r == utf8.RuneError && !bytes.HasPrefix(text[i:], []byte("\uFFFD")) {
+			return i
+		}
+	}
+	return len(text)
+}
+
+func equalsPlain(t rapid.TB, text []byte) {
+	if got, want := Words(nil, text), plain(text, false); !slices.Equal(got, want) {
+		t.Fatalf("Words(%+q):\n fast %x\nplain %x", text, got, want)
+	}
+	if got, want := WordsAndSymbols(nil, text), plain(text, true); !slices.Equal(got, want) {
+		t.Fatalf("WordsAndSymbols(%+q):\n fast %x\nplain %x", text, got, want)
+	}
 }
 
 func FuzzWordsEqualPlain(f *testing.F) {
@@ -97,11 +144,7 @@ func FuzzWordsEqualPlain(f *testing.F) {
 	} {
 		f.Add([]byte(seed))
 	}
-	f.Fuzz(func(t *testing.T, text []byte) {
-		if got, want := Words(nil, text), plain(nil, text); !slices.Equal(got, want) {
-			t.Errorf("Words(%+q):\n fast %x\nplain %x", text, got, want)
-		}
-	})
+	f.Fuzz(func(t *testing.T, text []byte) { equalsPlain(t, text) })
 }
 
 // Fuzzing seldom finds several joiners in a row; this draws nothing else.
@@ -111,10 +154,7 @@ func TestWordsEqualPlainAmongJoiners(t *testing.T) {
 		"\u0301", "\u200d", "\u00ad", "\u2019", "\u00b7", "é", "א", "中", "の", "カ", "ภ", "\u0e33", "١", "ℹ", "👍", "🇨", "\uff9e", "\u3000", "\xff", "\xe4",
 	}
 	rapid.Check(t, func(t *rapid.T) {
-		text := []byte(strings.Join(rapid.SliceOf(rapid.SampledFrom(pieces)).Draw(t, "text"), ""))
-		if got, want := Words(nil, text), plain(nil, text); !slices.Equal(got, want) {
-			t.Fatalf("Words(%+q):\n fast %x\nplain %x", text, got, want)
-		}
+		equalsPlain(t, []byte(strings.Join(rapid.SliceOf(rapid.SampledFrom(pieces)).Draw(t, "text"), "")))
 	})
 }
 
@@ -173,6 +213,7 @@ func BenchmarkTokens(b *testing.B) {
 	}{
 		{"words/ascii", Words, english.Bytes()},
 		{"words/mixed", Words, []byte(mixed)},
+		{"symbols/ascii", WordsAndSymbols, english.Bytes()},
 		{"runes/ascii", Runes, english.Bytes()},
 		{"runes/mixed", Runes, []byte(mixed)},
 		{"bytes", Bytes, english.Bytes()},

@@ -51,7 +51,7 @@ type Input struct {
 type Similarity struct {
 	Threshold Threshold     `short:"t" default:"0.8" help:"Jaccard similarity from which two documents are near-duplicates, in (0, 1]." group:"Similarity"`
 	Shingle   Shingle       `default:"word:5" placeholder:"KIND:K" help:"What is compared: sets of K consecutive words, characters or bytes: word:5, char:9, byte:13; char32:9 hashes them to 4 bytes; stopword:3, or stopword:3:it of another language than English, takes a stop word and the words after it only (default: ${default})." group:"Similarity"`
-	Normalize Normalization `default:"default" placeholder:"STEPS" help:"none, or a comma list of ${normalizations}; default is NFKC, lower case, punctuation out." group:"Similarity"`
+	Normalize Normalization `default:"default" placeholder:"STEPS" help:"none, or a comma list of ${normalizations}. default is NFKC and lower case, without punctuation, symbols, layout and invisible characters (byte:K keeps the last two); keep-symbols, by itself default otherwise, compares punctuation and symbols too." group:"Similarity"`
 }
 
 // Spec says how a text becomes shingles.

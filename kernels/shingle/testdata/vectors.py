@@ -25,8 +25,9 @@ TEXTS = [
 KINDS = ["word:1", "word:2", "word:5", "char:3", "char:9", "byte:13"]
 
 
-def normalise(text):
-    return re.sub(r"[!-/:-@\[-`{-~]", " ", text.lower())
+def normalise(kind, text):
+    text = re.sub(r"[!-/:-@\[-`{-~]", " ", text.lower())
+    return " ".join(text.split()) if kind == "char" else text
 
 
 def tokens(kind, text):
@@ -41,7 +42,7 @@ def polynomial(window):
 
 
 def shingles(kind, k, text):
-    ts = tokens(kind, normalise(text))
+    ts = tokens(kind, normalise(kind, text))
     if 0 < len(ts) < k:
         return [mix(mix(polynomial(ts)) ^ len(ts))]
     return [mix(polynomial(ts[i : i + k])) for i in range(len(ts) - k + 1)]
