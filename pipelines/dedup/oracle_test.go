@@ -8,17 +8,27 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// normalised is a text under `--normalize default`: NFKC, lower case, and a blank for each code
-// point of punctuation or symbols. Lower case may leave something to compose.
+// normalised is a text under `--normalize default`: NFKC, lower case, no invisible character, and one
+// blank for what stands between words. Lower case may leave something to compose. Joiners count as
+// invisible: no corpus has one where it is to stay.
 func normalised(text string) string {
-	text = norm.NFKC.String(string([]rune(text))) // what is not UTF-8 becomes U+FFFD
-	text = norm.NFC.String(strings.ToLower(text))
-	return strings.Map(func(r rune) rune {
+	text = strings.Map(func(r rune) rune {
+		switch {
+		case unicode.In(r, unicode.Prepended_Concatenation_Mark), '\uFFF9' <= r && r <= '\uFFFB':
+			return r
+		case unicode.In(r, unicode.Cf, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector):
+			return -1
+		}
+		return r
+	}, text)
+	text = norm.NFC.String(strings.ToLower(norm.NFKC.String(text)))
+	text = strings.Map(func(r rune) rune {
 		if unicode.IsPunct(r) || unicode.IsSymbol(r) {
 			return ' '
 		}
 		return r
 	}, text)
+	return strings.Join(strings.Fields(text), " ")
 }
 
 // words cuts a normalised text as UAX #29 does once punctuation is blank: maximal runs of letters
@@ -43,8 +53,7 @@ func words(text string) (words []string) {
 	for _, r := range text {
 		kind := none
 		switch {
-		case unicode.IsMark(r), r == '\u200c', r == '\u200d',
-			unicode.Is(unicode.Cf, r) && r != '\u200b' && open != unspaced:
+		case unicode.IsMark(r), unicode.Is(unicode.Cf, r) && open != unspaced:
 			if open != none {
 				word.WriteRune(r)
 			}
@@ -80,7 +89,7 @@ func wordShingles(text string, k int) map[string]bool {
 	return set
 }
 
-// charShingles are the sets of k consecutive code points, blanks as they are.
+// charShingles are the sets of k consecutive code points of the normalised text.
 func charShingles(text string, k int) map[string]bool {
 	text = normalised(text)
 	if invisible(text) {
