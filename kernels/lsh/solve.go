@@ -14,7 +14,7 @@ const MaxBackgroundEdges = 0.1
 // MaxSignature is the most values that a signature has.
 const MaxSignature = 1024
 
-const minSignature = 64
+const minSignature = 32
 
 // The cost of a document in nanoseconds, measured on 800,000 generated
 // documents in one process. Only the ratios matter.

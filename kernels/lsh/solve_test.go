@@ -104,7 +104,7 @@ func TestSolveEqualsEnumeration(t *testing.T) {
 					if missed.Cmp(mayMiss) > 0 {
 						continue
 					}
-					for _, n := range []int{64, 128, 256, 512, 1024} {
+					for _, n := range []int{32, 64, 128, 256, 512, 1024} {
 						if b*r <= n {
 							all = append(all, candidate{b, r, n})
 						}
@@ -221,7 +221,7 @@ func TestAssess(t *testing.T) {
 		t.Fatal(err)
 	}
 	// 1 − (3/4)^10; 1000·10·.01.
-	if c.Banding != (Banding{Bands: 10, Rows: 2, Signature: 64}) || math.Abs(c.ExpectedRecall-.943686485) > 1e-9 || math.Abs(c.BackgroundEdges-100) > 1e-9 || !c.Percolates || c.Reason == "" {
+	if c.Banding != (Banding{Bands: 10, Rows: 2, Signature: 32}) || math.Abs(c.ExpectedRecall-.943686485) > 1e-9 || math.Abs(c.BackgroundEdges-100) > 1e-9 || !c.Percolates || c.Reason == "" {
 		t.Errorf("got %+v", c)
 	}
 	for _, given := range [][2]int{{0, 5}, {5, 0}, {1, 1025}, {513, 2}, {math.MaxInt, 2}} {
