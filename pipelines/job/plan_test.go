@@ -83,6 +83,41 @@ func TestSampleIsInOrder(t *testing.T) {
 	}
 }
 
+// TestBackground: copies, families and texts without a word are no background, however few other documents
+// there are; what unrelated documents share is, and is warned of if no bands and rows keep them apart.
+func TestBackground(t *testing.T) {
+	const documents = 20_000
+	lines := func(n, common, own int) string {
+		var all strings.Builder
+		for i := range n {
+			for k := range common {
+				fmt.Fprintf(&all, "common%d ", k)
+			}
+			for k := range own {
+				fmt.Fprintf(&all, "own%dx%d ", i, k)
+			}
+			all.WriteByte('\n')
+		}
+		return all.String()
+	}
+	copies := lines(1, 3, 0)
+	for name, input := range map[string]string{
+		"one":               copies,
+		"copies":            strings.Repeat(copies, documents),
+		"copies and others": strings.Repeat(copies, documents) + lines(3, 0, 3),
+		"family":            lines(documents, 20, 1),
+		"family and others": lines(documents, 20, 1) + lines(documents/100, 0, 21),
+		"no word":           strings.Repeat(".\n", documents),
+	} {
+		if plan := planOf(t, input); plan.Choice.Rows != 1 || len(plan.Warnings()) > 0 {
+			t.Errorf("%s: %d × %d, warnings %q; want the cheapest", name, plan.Choice.Bands, plan.Choice.Rows, plan.Warnings())
+		}
+	}
+	if plan := planOf(t, lines(documents, 14, 13)); len(plan.Warnings()) != 1 || plan.Warnings()[0] != plan.Choice.Reason {
+		t.Errorf("unrelated documents that share a third: warnings %q, choice %+v", plan.Warnings(), plan.Choice)
+	}
+}
+
 // TestPrefer: the first pattern that a file matches is its preference; those that match none are named.
 func TestPrefer(t *testing.T) {
 	files := []blocks.File{{Source: "good/a.jsonl"}, {Source: "other/good/b.jsonl"}, {Source: "c.jsonl"}, {Source: "good/sub/d.jsonl"}}
