@@ -136,8 +136,11 @@ func TestKeysAreUniform(t *testing.T) {
 // .03 is one seed in 10^7 for each cell; seeds are fixed.
 func TestBandingFollowsSCurve(t *testing.T) {
 	const pairs = 8000
-	signer := fss.New(128, 0)
-	for _, p := range []Banding{{Bands: 18, Rows: 5, Signature: 128}, {Bands: 16, Rows: 8, Signature: 128}} {
+	for _, p := range []Banding{
+		{Bands: 10, Rows: 3, Signature: 32}, {Bands: 8, Rows: 4, Signature: 32},
+		{Bands: 18, Rows: 5, Signature: 128}, {Bands: 16, Rows: 8, Signature: 128},
+	} {
+		signer := fss.New(p.Signature, 0)
 		for _, c := range []struct{ both, only int }{{14, 3}, {10, 10}, {40, 10}, {160, 40}, {100, 100}, {400, 100}} {
 			union := c.both + c.only
 			half := c.both + c.only/2

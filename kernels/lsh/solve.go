@@ -14,7 +14,7 @@ const MaxBackgroundEdges = 0.1
 // MaxSignature is the most values that a signature has.
 const MaxSignature = 1024
 
-const minSignature = 64
+const minSignature = 32
 
 // The cost of a document in nanoseconds, measured on 800,000 generated
 // documents in one process. Only the ratios matter.
@@ -45,11 +45,11 @@ type Input struct {
 	// Documents is their number, exact or estimated.
 	Documents int64
 
-	// Background[r] is the mean of J^r over sampled pairs of documents with a
-	// similarity J below Threshold/2 (setsim.Background); those above are families,
-	// which are to be found. Background[0] is 1. For r beyond the table the last entry counts
-	// times Threshold/2 for each further row, the most it can be. So an empty
-	// table stands for the worst of all backgrounds.
+	// Background[r] is the mean, over sampled pairs of documents, of J^r where their
+	// similarity J is below Threshold/2 (setsim.Background), else of 0: those above
+	// are families, which are to be found. Background[0] is 1. For r beyond the table
+	// the last entry counts times Threshold/2 for each further row, the most it can
+	// be. So an empty table stands for the worst of all backgrounds.
 	Background []float64
 }
 
@@ -107,7 +107,7 @@ func Solve(in Input) (Choice, error) {
 		return Choice{}, fmt.Errorf("threshold %v, recall %v: no signature of up to %d values reaches this; lower the recall or raise the threshold",
 			in.Threshold, in.Recall, MaxSignature)
 	case cheapest.Bands == 0:
-		selective.Reason = fmt.Sprintf("no bands and rows that reach recall %v at threshold %v keep unrelated documents below %v edges each; these have the most rows. Longer shingles or a higher threshold help",
+		selective.Reason = fmt.Sprintf("no bands and rows that reach recall %v at threshold %v keep unrelated documents below %v edges each; these have the most rows. A higher threshold helps, and so do longer shingles where unrelated documents share phrases and not whole passages",
 			in.Recall, in.Threshold, MaxBackgroundEdges)
 		return selective, nil
 	}
@@ -128,7 +128,7 @@ func Assess(in Input, bands, rows int) (Choice, error) {
 	c := in.assess(bands, rows)
 	c.Reason = "bands and rows were given"
 	if c.Percolates {
-		c.Reason += fmt.Sprintf("; with them unrelated documents have more than %v edges each. More rows, longer shingles or fewer bands help", MaxBackgroundEdges)
+		c.Reason += fmt.Sprintf("; with them unrelated documents have more than %v edges each. More rows or fewer bands help, and so do longer shingles where unrelated documents share phrases and not whole passages", MaxBackgroundEdges)
 	}
 	return c, nil
 }
@@ -163,7 +163,8 @@ func (in Input) assess(bands, rows int) Choice {
 	for n < bands*rows {
 		n *= 2
 	}
-	edges := float64(float64(in.Documents) * float64(bands) * in.background(rows))
+	others := max(in.Documents-1, 0)
+	edges := float64(float64(others) * float64(bands) * in.background(rows))
 	return Choice{
 		Banding:         Banding{Signature: n, Bands: bands, Rows: rows},
 		ExpectedRecall:  SCurve(in.Threshold, bands, rows),

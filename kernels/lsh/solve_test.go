@@ -104,7 +104,7 @@ func TestSolveEqualsEnumeration(t *testing.T) {
 					if missed.Cmp(mayMiss) > 0 {
 						continue
 					}
-					for _, n := range []int{64, 128, 256, 512, 1024} {
+					for _, n := range []int{32, 64, 128, 256, 512, 1024} {
 						if b*r <= n {
 							all = append(all, candidate{b, r, n})
 						}
@@ -126,7 +126,7 @@ func TestSolveEqualsEnumeration(t *testing.T) {
 					e *= in.Threshold / 2
 				}
 			}
-			return float64(in.Documents) * float64(c.b) * e
+			return math.Max(float64(in.Documents)-1, 0) * float64(c.b) * e
 		}
 		cost := func(c candidate) float64 { return 70*float64(c.b) + 8*float64(c.n) + 6000*edges(c) }
 
@@ -215,13 +215,13 @@ func TestSolveErrors(t *testing.T) {
 }
 
 func TestAssess(t *testing.T) {
-	in := Input{Threshold: .5, Documents: 1000, Background: []float64{1, .1, .01}}
+	in := Input{Threshold: .5, Documents: 1001, Background: []float64{1, .1, .01}}
 	c, err := Assess(in, 10, 2)
 	if err != nil {
 		t.Fatal(err)
 	}
 	// 1 − (3/4)^10; 1000·10·.01.
-	if c.Banding != (Banding{Bands: 10, Rows: 2, Signature: 64}) || math.Abs(c.ExpectedRecall-.943686485) > 1e-9 || math.Abs(c.BackgroundEdges-100) > 1e-9 || !c.Percolates || c.Reason == "" {
+	if c.Banding != (Banding{Bands: 10, Rows: 2, Signature: 32}) || math.Abs(c.ExpectedRecall-.943686485) > 1e-9 || math.Abs(c.BackgroundEdges-100) > 1e-9 || !c.Percolates || c.Reason == "" {
 		t.Errorf("got %+v", c)
 	}
 	for _, given := range [][2]int{{0, 5}, {5, 0}, {1, 1025}, {513, 2}, {math.MaxInt, 2}} {
@@ -234,7 +234,7 @@ func TestAssess(t *testing.T) {
 // TestSolveWithAllRows: one band of as many rows as a signature has values is a choice too.
 func TestSolveWithAllRows(t *testing.T) {
 	background := slices.Repeat([]float64{1}, MaxSignature+1) // all percolate, so the most rows are taken
-	c, err := Solve(Input{Threshold: 1, Recall: .9, Documents: 1, Background: background})
+	c, err := Solve(Input{Threshold: 1, Recall: .9, Documents: 2, Background: background})
 	if want := (Banding{Bands: 1, Rows: MaxSignature, Signature: MaxSignature}); err != nil || c.Banding != want {
 		t.Errorf("%+v, error %v, want %+v", c.Banding, err, want)
 	}
@@ -243,9 +243,19 @@ func TestSolveWithAllRows(t *testing.T) {
 // TestPercolatesAboveTheBound: as many background edges as are allowed do not percolate, and more do.
 func TestPercolatesAboveTheBound(t *testing.T) {
 	for background, want := range map[float64]bool{MaxBackgroundEdges: false, math.Nextafter(MaxBackgroundEdges, 1): true} {
-		c, err := Assess(Input{Threshold: .5, Documents: 1, Background: []float64{1, background}}, 1, 1)
+		c, err := Assess(Input{Threshold: .5, Documents: 2, Background: []float64{1, background}}, 1, 1)
 		if err != nil || c.Percolates != want {
 			t.Errorf("%v edges percolate: %v, error %v", c.BackgroundEdges, c.Percolates, err)
+		}
+	}
+}
+
+// TestNobodyElse: one document has nobody to be taken for, whatever the background.
+func TestNobodyElse(t *testing.T) {
+	for documents := range int64(2) {
+		c, err := Solve(Input{Threshold: .8, Recall: .999, Documents: documents})
+		if want := (Banding{Bands: 5, Rows: 1, Signature: 32}); err != nil || c.Banding != want || c.BackgroundEdges != 0 || c.Percolates {
+			t.Errorf("%d documents: %+v, error %v, want %+v", documents, c, err, want)
 		}
 	}
 }

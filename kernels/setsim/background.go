@@ -3,33 +3,32 @@ package setsim
 // negligible is a probability that comes to nothing over all documents and bands.
 const negligible = 1e-18
 
-// Background returns E(r), the mean of J^r over the pairs of sets whose Jaccard similarity J is
-// below limit, for r from 0 to rows: the probability that two unrelated documents agree in r rows
-// of a band. Pairs at the limit and above are families, not background. One pair at the limit is
-// added to those seen: a sample that shares nothing does not prove that the corpus does not.
+// Background returns E(r) for r from 0 to rows: the probability that two documents of a sample are
+// unrelated, with a Jaccard similarity J below limit, and agree in r rows of a band, which is J^r.
+// Pairs at the limit and above are families, and count as those that never agree. The sets are
+// different; documents is of how many they are. One of all pairs of documents is taken to be at the
+// limit: a sample that shares nothing does not prove that the corpus does not.
 //
 // It is the same to the last bit on every platform.
-func Background(sets [][]uint64, limit float64, rows int) []float64 {
+func Background(sets [][]uint64, documents int64, limit float64, rows int) []float64 {
 	sums := make([]float64, rows+1)
-	pairs := 0
-	add := func(similarity float64) {
-		pairs++
+	add := func(similarity, share float64) {
 		for r, power := 1, similarity; r <= rows && power > negligible; r++ {
-			sums[r] += power
-			power = float64(power * similarity) // arm64 would fuse the product with the sum
+			sums[r] += float64(power * share) // arm64 would fuse the product with the sum
+			power *= similarity
 		}
 	}
-	add(limit)
+	share := 1 / (1 + pairs(int64(len(sets))))
 	Overlaps(sets, func(i int, shared []int32) {
 		for j, n := range shared {
 			if similarity := Similarity(int(n), len(sets[i]), len(sets[j])); similarity < limit {
-				add(similarity)
+				add(similarity, share)
 			}
 		}
 	})
-	for r := range sums {
-		sums[r] /= float64(pairs)
-	}
+	add(limit, 1/(1+pairs(documents)))
 	sums[0] = 1
 	return sums
 }
+
+func pairs(of int64) float64 { return float64(of) * float64(of-1) / 2 }

@@ -14,22 +14,26 @@ func TestBackground(t *testing.T) {
 		sets := rapid.OneOf(families, crowds).Draw(t, "sets")
 		limit := rapid.SampledFrom([]float64{.01, .25, .4, .5}).Draw(t, "limit")
 		const rows = 40
-		similarities := []float64{limit}
+		pairs := 0
+		var similarities []float64
 		for i := range sets {
 			for j := range i {
+				pairs++
 				if s := Similarity(Overlap(sets[i], sets[j]), len(sets[i]), len(sets[j])); s < limit {
 					similarities = append(similarities, s)
 				}
 			}
 		}
-		got := Background(sets, limit, rows)
+		copies := rapid.IntRange(0, 100).Draw(t, "copies")
+		documents := len(sets) + copies
+		got := Background(sets, int64(documents), limit, rows)
 		if len(got) != rows+1 || got[0] != 1 {
 			t.Fatalf("%d means, the first %v", len(got), got[0])
 		}
 		for r := 1; r <= rows; r++ {
-			want := 0.
+			want := math.Pow(limit, float64(r)) / float64(1+documents*(documents-1)/2)
 			for _, s := range similarities {
-				want += math.Pow(s, float64(r)) / float64(len(similarities))
+				want += math.Pow(s, float64(r)) / float64(1+pairs)
 			}
 			// What is negligible is left out.
 			if math.Abs(got[r]-want) > 1e-12*want+negligible {
@@ -41,8 +45,17 @@ func TestBackground(t *testing.T) {
 
 // Where nothing is known, the worst is taken: all pairs at the limit.
 func TestBackgroundOfNothing(t *testing.T) {
-	for r, e := range Background(nil, .5, 10) {
+	for r, e := range Background(nil, 0, .5, 10) {
 		if want := math.Pow(.5, float64(r)); e != want {
+			t.Errorf("E(%d) = %v, want %v", r, e, want)
+		}
+	}
+}
+
+// Equal sets are one set here, but it has been seen that their documents are copies.
+func TestBackgroundOfCopies(t *testing.T) {
+	for r, e := range Background([][]uint64{{1, 2, 3}}, 5, .5, 10) {
+		if want := math.Pow(.5, float64(r)) / 11; r > 0 && e != want {
 			t.Errorf("E(%d) = %v, want %v", r, e, want)
 		}
 	}
@@ -60,6 +73,6 @@ func BenchmarkBackground(b *testing.B) {
 		sets[i] = set(s...)
 	}
 	for b.Loop() {
-		Background(sets, .4, 1024)
+		Background(sets, int64(len(sets)), .4, 1024)
 	}
 }

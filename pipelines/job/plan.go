@@ -129,7 +129,11 @@ func makePlan(ctx context.Context, r Request, stdin string) (*Plan, error) {
 		p.Shingles = int64(float64(p.Shingles) / float64(p.Documents) * float64(r.Limit))
 		p.Documents = r.Limit
 	}
-	return p, p.choose(sets[:min(len(sets), p.sampleSets())])
+	compared, documents := sets[:min(len(sets), p.sampleSets())], sampled.Documents
+	if len(compared) < len(sets) {
+		documents = documents * int64(len(compared)) / int64(len(sets))
+	}
+	return p, p.choose(compared, documents)
 }
 
 // Reading says how the inputs are read.
@@ -171,8 +175,8 @@ func (p *Plan) sample(ctx context.Context) (sets [][]uint64, size int, sampled s
 
 const exactSignature = 64
 
-// choose sets the number of bands and rows.
-func (p *Plan) choose(sets [][]uint64) (err error) {
+// choose sets the number of bands and rows, from different sets, of so many documents.
+func (p *Plan) choose(sets [][]uint64, documents int64) (err error) {
 	r := &p.Request
 	if r.Exact {
 		// One key, of the whole signature: equal sets always share it, and verification at t = 1
@@ -186,7 +190,7 @@ func (p *Plan) choose(sets [][]uint64) (err error) {
 		t := p.Threshold.Float()
 		in := lsh.Input{
 			Threshold: t, Recall: r.Recall, Documents: p.Documents,
-			Background: setsim.Background(sets, t/2, lsh.MaxSignature),
+			Background: setsim.Background(sets, documents, t/2, lsh.MaxSignature),
 		}
 		if r.Bands > 0 {
 			p.Choice, err = lsh.Assess(in, r.Bands, r.Rows)

@@ -2,6 +2,7 @@ package job
 
 import (
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -80,6 +81,53 @@ func TestSampleIsInOrder(t *testing.T) {
 	}
 	if !slices.IsSortedFunc(sets, func(a, b []uint64) int { return hash.Sequence(a).Compare(hash.Sequence(b)) }) {
 		t.Error("the sets are not by hash")
+	}
+}
+
+// lines are n documents of so many common words and words of their own.
+func lines(n, common, own int) string {
+	var all strings.Builder
+	for i := range n {
+		for k := range common {
+			fmt.Fprintf(&all, "common%d ", k)
+		}
+		for k := range own {
+			fmt.Fprintf(&all, "own%dx%d ", i, k)
+		}
+		all.WriteByte('\n')
+	}
+	return all.String()
+}
+
+// TestBackground: copies, families and texts without a word are no background, however few other documents
+// there are; what unrelated documents share is, and is warned of if no bands and rows keep them apart.
+func TestBackground(t *testing.T) {
+	const documents = 20_000
+	copies := lines(1, 3, 0)
+	for name, input := range map[string]string{
+		"one":               copies,
+		"copies":            strings.Repeat(copies, documents),
+		"copies and others": strings.Repeat(copies, documents) + lines(3, 0, 3),
+		"family":            lines(documents, 20, 1),
+		"family and others": lines(documents, 20, 1) + lines(documents/100, 0, 21),
+		"no word":           strings.Repeat(".\n", documents),
+	} {
+		if plan := planOf(t, input); plan.Choice.Rows != 1 || len(plan.Warnings()) > 0 {
+			t.Errorf("%s: %d × %d, warnings %q; want the cheapest", name, plan.Choice.Bands, plan.Choice.Rows, plan.Warnings())
+		}
+	}
+	if plan := planOf(t, lines(documents, 14, 13)); len(plan.Warnings()) != 1 || plan.Warnings()[0] != plan.Choice.Reason {
+		t.Errorf("unrelated documents that share a third: warnings %q, choice %+v", plan.Warnings(), plan.Choice)
+	}
+}
+
+// TestBackgroundOfSome: if not all sets of the sample are compared, nothing is known of the other documents.
+func TestBackgroundOfSome(t *testing.T) {
+	plan := planOf(t, strings.Repeat(lines(6000, 0, 1), 2))
+	// Of 12,000 documents the 4,000 of 2,000 sets are known, of which one pair is taken to be similar.
+	want := 11_999 * float64(plan.Choice.Bands) * math.Pow(.4, float64(plan.Choice.Rows)) / (1 + 4000*3999/2)
+	if got := plan.Choice.BackgroundEdges; plan.Documents != 12_000 || math.Abs(got-want) > 1e-9*want {
+		t.Errorf("%d documents, %v background edges, want %v", plan.Documents, got, want)
 	}
 }
 

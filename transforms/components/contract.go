@@ -222,7 +222,8 @@ func (f *rootsFn) ProcessElement(ctx context.Context, _ int64, packed func(*[]by
 	}
 	if n := int64(forest.Len()); n > f.Limit {
 		return fmt.Errorf("components: not converged: after %d rounds of contraction %d groups of candidates are still to be connected, and one worker takes %d; "+
-			"there are far more candidates than the sample led to expect: longer shingles (--shingle), a higher --threshold or more --rows separate documents that are not alike",
+			"there are far more candidates than the sample led to expect. A higher --threshold or more --rows separate documents that are not alike; "+
+			"of those that are, fewer are left once parts of the input are deduplicated",
 			f.Rounds, n, f.Limit)
 	}
 	out := newSender(emit)

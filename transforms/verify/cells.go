@@ -70,8 +70,9 @@ func (f *cutFn) ProcessElement(ctx context.Context, component int64, profiles fu
 	// Whether it is too much depends on the input alone, and not on the memory there is.
 	usual := setsim.Cost(sizes, setsim.Cells(sizes, DefaultCellBytes/blocks.ShingleBytes, f.Params.Threshold))
 	if blocks.ShingleBytes*usual.Routed > f.Params.WorkBytes {
-		return fmt.Errorf("%d documents (%d different ones, %d MB of shingles) form one candidate component; comparing them would shuffle %d GB: "+
-			"longer shingles (--shingle), a higher --threshold or more --rows separate documents that are not alike",
+		return fmt.Errorf("%d documents (%d different ones, %d MB of shingles) form one candidate component; comparing them would shuffle %d GB. "+
+			"A higher --threshold or more --rows separate documents that are not alike; "+
+			"of those that are, fewer are left once parts of the input are deduplicated",
 			documents, len(sizes), blocks.ShingleBytes*usual.Elements>>20, blocks.ShingleBytes*usual.Routed>>30)
 	}
 	cut := setsim.Cells(sizes, f.Params.CellBytes/blocks.ShingleBytes, f.Params.Threshold)

@@ -26,7 +26,7 @@ func TestWorkLimit(t *testing.T) {
 	}
 	f.Params.WorkBytes--
 	err := f.ProcessElement(t.Context(), 1, beamtest.Values(block), emit)
-	if err == nil || !strings.Contains(err.Error(), "100 documents") || !strings.Contains(err.Error(), "--threshold") {
+	if err == nil || !strings.Contains(err.Error(), "100 documents") || !strings.Contains(err.Error(), "--threshold") || strings.Contains(err.Error(), "--shingle") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -38,10 +38,10 @@ import (
 
 // FormatID names the definition above with all its constants. Signatures of
 // different ids, seeds or n never mix.
-const FormatID = "fss-1"
+const FormatID = "fss-2"
 
 const (
-	minN = 64
+	minN = 32
 	maxN = 1024
 
 	rounds     = 64
@@ -64,7 +64,7 @@ type Signer struct {
 	spare  []uint64       // d
 }
 
-// New returns a Signer for n values, a power of two from 64 to 1024.
+// New returns a Signer for n values, a power of two from 32 to 1024.
 // Different seeds give independent signatures; seed 0 is the fastest. It
 // panics for any other n, which callers validate with their options.
 func New(n int, seed uint64) *Signer {

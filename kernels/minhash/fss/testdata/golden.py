@@ -1,4 +1,4 @@
-"""Writes golden.json: FSS signatures from the definition in minhash.go, in
+"""Writes golden.json: FSS signatures from the definition in fss.go, in
 exact integers, without rounds that stop early.  Usage: python3 golden.py"""
 
 import hashlib
@@ -46,6 +46,7 @@ def shingles(count):
 
 cases = []
 for n, seed, count in [
+    (32, 0, 1), (32, 7, 3), (32, 0, 20), (32, 0, 500), (32, 2**63, 200),
     (64, 0, 1), (64, 7, 1), (64, 0, 3), (64, 0, 200), (128, 0, 20), (128, 0, 500),
     (128, 1, 500), (256, 2**63, 50), (512, 0, 5000), (1024, 0, 2), (1024, 2**64 - 1, 1000),
 ]:
