@@ -1,1 +1,0 @@
-a secret text of mine
