@@ -85,7 +85,7 @@ func (t *Traits) Of(s Same) hash.Sum128 {
 		return t.Text
 	case Tokens:
 		return t.Tokens
-	default:
+	default: // also where near-duplicates are sought
 		return t.Set
 	}
 }

@@ -107,7 +107,7 @@ func TestMaxSmallDocs(t *testing.T) {
 func TestRepresentativesInAnyOrder(t *testing.T) {
 	profiles := [][]byte{}
 	for i, hash := range []uint64{1, 2, 1, 2, 1} {
-		profiles = append(profiles, blocks.AppendProfile(nil, &blocks.Profile{Key: blocks.Key(i), Hash: blocks.SetHash{Lo: hash}, Size: int(hash)}))
+		profiles = append(profiles, blocks.AppendProfile(nil, &blocks.Profile{Key: blocks.Key(i), Hash: blocks.Hash{Lo: hash}, Size: int(hash)}))
 	}
 	last := func(a, b *blocks.Profile) int { return cmp.Compare(b.Key, a.Key) }
 	want := []Representative{{Key: 0, Size: 1, Best: blocks.Profile{Key: 4}}, {Key: 1, Size: 2, Best: blocks.Profile{Key: 3}}}
