@@ -130,16 +130,16 @@ func removed(run *records.Run) string {
 	var parts []string
 	for _, part := range []struct {
 		documents int64
-		as        string
+		text      string
 	}{
-		{n.Identical, "identical to the kept one"},
-		{n.Equal, "with the same " + tokens(run) + " in the same order"},
-		{n.SameSet, "with the same set of shingles"},
-		{n.Near - n.Chained, "near-duplicates of it"},
-		{n.Chained, "by chains"},
+		{n.Identical, count(n.Identical) + " identical to the kept one"},
+		{n.Equal, count(n.Equal) + " with the same " + tokens(run) + " in the same order"},
+		{n.SameSet, count(n.SameSet) + " with the same set of shingles"},
+		{n.Near - n.Chained, plural(n.Near-n.Chained, "near-duplicate")},
+		{n.Chained, count(n.Chained) + " by chains"},
 	} {
 		if part.documents > 0 {
-			parts = append(parts, count(part.documents)+" "+part.as)
+			parts = append(parts, part.text)
 		}
 	}
 	if len(parts) == 0 {
