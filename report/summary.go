@@ -29,7 +29,7 @@ func Plan(w io.Writer, run *records.Run) error {
 		out.printf("            %s\n", c.Reason)
 	}
 	if c.Copies >= leastSampled {
-		symbols(out, c.Symbols, c.Copies, "of the sample that are copies of another for the same "+tokens(run)+" or shingles")
+		symbols(out, c.Symbols, c.Copies, "sampled documents with the "+tokens(run)+" or shingles of another differ in symbols from it")
 	}
 	return out.err
 }
@@ -59,7 +59,7 @@ func Summary(w io.Writer, run *records.Run, dir string, example *records.Example
 	if n.Chained > 0 {
 		out.printf("chains      %s removed without resembling the kept one, only others between; --cluster star removes no such\n", plural(n.Chained, "document"))
 	}
-	symbols(out, n.Symbols, n.Equal+n.SameSet, "removed for the same "+tokens(run)+" or shingles")
+	symbols(out, n.Symbols, n.Equal+n.SameSet, "removed for the same "+tokens(run)+" or shingles differ in symbols from the kept one")
 	out.printf("kept        %s\n", plural(documents-n.Removed, "document"))
 	if run.Recall != nil {
 		recall(out, run.Recall)
@@ -161,11 +161,11 @@ func reasons(of map[string]int64) string {
 const leastSampled = 10
 
 // symbols says so if more than a tenth of some copies that are not identical differ in symbols.
-func symbols(out *printer, differ, copies int64, of string) {
+func symbols(out *printer, differ, copies int64, how string) {
 	if differ*10 <= copies {
 		return
 	}
-	out.printf("symbols     %s of %s %s, and not for the same text, differ in symbols, as a + b and a - b do;\n", count(differ), plural(copies, "document"), of)
+	out.printf("symbols     %s of %s %s, as a + b and a - b do;\n", count(differ), count(copies), how)
 	out.printf("            --normalize keep-symbols compares symbols too, --method exact removes identical texts only: docs/choosing.md\n")
 }
 
