@@ -170,8 +170,11 @@ const (
 )
 
 // pairsPerDocument is the most that pairs/ lists of each document on average: a component of fewer
-// pairs than the budget has all of them, of a larger one those of crowds are listed.
+// pairs than the budget has all of them, of a larger one those of crowds are listed. A copy has one.
 func (p *Plan) pairsPerDocument() float64 {
+	if p.Request.Same != "" {
+		return 1
+	}
 	return max(crowdPairs, min(math.Sqrt(float64(p.Config.PairBudget)/2), float64(p.Documents)/2))
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/neardup/neardup/output"
+	"github.com/neardup/neardup/pipelines/job"
 	"github.com/neardup/neardup/records"
 )
 
@@ -203,5 +205,28 @@ func TestExactShipsNoSet(t *testing.T) {
 		if row.Size != 496 || row.Members != 1500 {
 			t.Fatalf("row %+v, want 496 shingles and 1500 members", row)
 		}
+	}
+}
+
+// An output of the tables before these is not read, and still known as one that --overwrite replaces.
+func TestOlderTables(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "in.jsonl")
+	writeJSONL(t, path, []string{"one", "two", "one"})
+	config := ask(t, path)
+	r := run(t, config)
+	file := r.Path(output.RunFile)
+	older := strings.Replace(read(t, file), records.Tables, "neardup-tables-1", 1)
+	if err := os.WriteFile(file, []byte(older), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := output.Open(t.Context(), config.Output); err == nil || !strings.Contains(err.Error(), "run dedup again with --overwrite") {
+		t.Errorf("opened: error %v", err)
+	}
+	if _, err := runJob(t.Context(), config, launch(config)); job.Status(err) != 3 {
+		t.Errorf("without --overwrite: error %v, want status 3", err)
+	}
+	config.Overwrite = true
+	if got := run(t, config).Run.Counts; got != r.Run.Counts {
+		t.Errorf("replaced: counts %+v, want %+v", got, r.Run.Counts)
 	}
 }

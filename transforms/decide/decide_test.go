@@ -503,3 +503,25 @@ func TestDocumentsOfAnotherShard(t *testing.T) {
 		}
 	}
 }
+
+// Documents that are brought together by something else than the whole hash, a cut key, are not copies.
+func TestCopies(t *testing.T) {
+	var profiles []byte
+	for i, hash := range []blocks.Hash{{Hi: 1, Lo: 1}, {Hi: 1, Lo: 2}, {Hi: 2, Lo: 1}, {Hi: 1, Lo: 2}} {
+		profiles = blocks.AppendProfile(profiles, &blocks.Profile{Key: blocks.NewKey(0, int64(i)), Hash: hash, Size: 3})
+	}
+	f := &copiesFn{shards: decider{in: oneFile}}
+	none := func(int64, []byte) {}
+	var dropped []blocks.Key
+	drop := func(_ int64, block []byte) { dropped = append(dropped, blocks.NewDecoder(block).Key()) }
+	var pairs []records.Pair
+	pair := func(_ int64, block []byte) { pairs = append(pairs, rows[records.Pair](block)...) }
+	f.StartBundle(none, none, none, none, nil)
+	if err := f.ProcessElement(t.Context(), 0, beamtest.Values(profiles), pair, none, none, drop, nil); err != nil {
+		t.Fatal(err)
+	}
+	f.FinishBundle(pair, none, none, drop, nil)
+	if !slices.Equal(dropped, []blocks.Key{blocks.NewKey(0, 3)}) || len(pairs) != 1 || pairs[0].PositionA != 1 || pairs[0].PositionB != 3 {
+		t.Errorf("dropped %v, pairs %+v, want the one document whose hash is that of another", dropped, pairs)
+	}
+}
