@@ -24,11 +24,12 @@ type FactKind string
 
 // The kinds of facts.
 const (
-	FactRead   FactKind = "read"   // a split was read: counts of its records
-	FactTable  FactKind = "table"  // a shard of a table was written
-	FactCorpus FactKind = "corpus" // a corpus file was written
-	FactCrowd  FactKind = "crowd"  // a component has more pairs than the budget
-	FactSample FactKind = "sample" // documents were drawn to measure the recall
+	FactRead    FactKind = "read"    // a split was read: counts of its records
+	FactTable   FactKind = "table"   // a shard of a table was written
+	FactCorpus  FactKind = "corpus"  // a corpus file was written
+	FactCrowd   FactKind = "crowd"   // a component has more pairs than the budget
+	FactSample  FactKind = "sample"  // documents were drawn to measure the recall
+	FactSymbols FactKind = "symbols" // copies were removed that differ in symbols
 	// How many pairs some components have, as those found tell.
 	FactEstimate FactKind = "estimate"
 )
@@ -51,9 +52,13 @@ func (f Fact) Emit(emit func([]byte)) error {
 const (
 	CountRecords         = "records"         // records read, unreadable ones included
 	CountUnreadable      = "unreadable"      // records that are no document
-	CountNotCompared     = "not_compared"    // documents that have no token or too few, or are too large
+	CountNotCompared     = "not_compared "   // and a reason: documents that are not compared for it
 	CountRows            = "rows"            // rows of a table, records of a corpus file
-	CountCopies          = "copies"          // removed documents with reason copy; pairs of copies
+	CountCopies          = "copies"          // pairs of copies
+	CountIdentical       = "identical"       // removed documents with this reason
+	CountEqual           = "equal"           // the same
+	CountSameSet         = "same_set"        // the same
+	CountSymbols         = "symbols"         // of these two, those that differ in symbols from the kept one
 	CountNear            = "near"            // removed documents with reason near; near pairs
 	CountChained         = "chained"         // of the removed, those that are no pair with the kept one
 	CountClusters        = "clusters"        // clusters

@@ -256,8 +256,12 @@ func CountName[R Row](row *R, own Key) string {
 		}
 	case *records.Removed: // by what the kept document is to it
 		switch {
-		case row.Reason == records.ReasonCopy:
-			return CountCopies
+		case row.Reason == records.ReasonIdentical:
+			return CountIdentical
+		case row.Reason == records.ReasonEqual:
+			return CountEqual
+		case row.Reason == records.ReasonSameSet:
+			return CountSameSet
 		case row.Similarity == nil:
 			return CountChained
 		default:
@@ -267,7 +271,7 @@ func CountName[R Row](row *R, own Key) string {
 		if row.Unreadable() {
 			return CountUnreadable
 		}
-		return CountNotCompared
+		return CountNotCompared + row.Reason
 	}
 	return ""
 }

@@ -130,11 +130,13 @@ func TestTallies(t *testing.T) {
 		"near pair":         {blocks.CountName(&records.Pair{Similarity: 0.99}, first), blocks.CountNear},
 		"cluster's first":   {blocks.CountName(&records.Clustered{Cluster: int64(first)}, first), blocks.CountClusters},
 		"cluster's second":  {blocks.CountName(&records.Clustered{Cluster: int64(first)}, later), ""},
-		"removed copy":      {blocks.CountName(&records.Removed{Reason: records.ReasonCopy}, first), blocks.CountCopies},
+		"removed identical": {blocks.CountName(&records.Removed{Reason: records.ReasonIdentical, Similarity: new(1.)}, first), blocks.CountIdentical},
+		"removed equal":     {blocks.CountName(&records.Removed{Reason: records.ReasonEqual, Similarity: new(1.)}, first), blocks.CountEqual},
+		"removed same-set":  {blocks.CountName(&records.Removed{Reason: records.ReasonSameSet, Similarity: new(1.)}, first), blocks.CountSameSet},
 		"removed near":      {blocks.CountName(&records.Removed{Reason: records.ReasonNear, Similarity: new(0.9)}, first), blocks.CountNear},
 		"removed by chains": {blocks.CountName(&records.Removed{Reason: records.ReasonNear}, first), blocks.CountChained},
 		"unreadable record": {blocks.CountName(&records.Rejected{Raw: []byte(strings.Repeat("x", 3))}, first), blocks.CountUnreadable},
-		"not compared":      {blocks.CountName(&records.Rejected{Reason: records.ReasonNoToken}, first), blocks.CountNotCompared},
+		"not compared":      {blocks.CountName(&records.Rejected{Reason: records.ReasonNoToken}, first), "not_compared no token"},
 	} {
 		if got[0] != got[1] {
 			t.Errorf("%s counts as %q, want %q", name, got[0], got[1])

@@ -14,7 +14,7 @@ const ShingleBytes = 8
 // SetPart is a shingle set or, of a large one, a part.
 type SetPart struct {
 	Key    Key
-	Hash   SetHash
+	Hash   Hash
 	Total  int // shingles of the whole set
 	First  int // index of the part's first
 	Values []byte
@@ -25,7 +25,7 @@ const setPart = 64 << 10
 
 // SetParts calls emit with the encoded parts of a document's set, made in buffer as far as it has
 // room: with none, each is an element of its own.
-func SetParts(buffer []byte, key Key, hash SetHash, set []uint64, emit func([]byte)) {
+func SetParts(buffer []byte, key Key, hash Hash, set []uint64, emit func([]byte)) {
 	for first := 0; first < len(set); first += setPart {
 		values := set[first:min(first+setPart, len(set))]
 		block := slices.Grow(buffer[:0], 8+16+8+ShingleBytes*len(values))
@@ -41,7 +41,7 @@ func SetParts(buffer []byte, key Key, hash SetHash, set []uint64, emit func([]by
 // SetPart reads the rest of a block as a part of a set.
 func (d *Decoder) SetPart() (p SetPart) {
 	p.Key = d.Key()
-	p.Hash = SetHash{Hi: d.Uint64(), Lo: d.Uint64()}
+	p.Hash = Hash{Hi: d.Uint64(), Lo: d.Uint64()}
 	p.Total, p.First = int(d.Uint32()), int(d.Uint32())
 	p.Values = d.Fixed(len(d.data))
 	if len(p.Values)%ShingleBytes != 0 || p.First+len(p.Values)/ShingleBytes > p.Total {
@@ -80,7 +80,7 @@ type SetAssembler struct {
 	sets  Sets
 	room  []uint64 // of the sets
 	parts []SetPart
-	seen  map[SetHash]bool
+	seen  map[Hash]bool
 }
 
 // AssembleSets makes sets of their encoded parts, which may come in any order.
@@ -100,7 +100,7 @@ func (a *SetAssembler) Assemble(parts [][]byte) (Sets, error) {
 		return cmp.Or(cmp.Compare(a.Key, b.Key), cmp.Compare(a.First, b.First))
 	})
 	if a.seen == nil {
-		a.seen = map[SetHash]bool{}
+		a.seen = map[Hash]bool{}
 	}
 	clear(a.seen)
 	total := 0

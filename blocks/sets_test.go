@@ -13,7 +13,7 @@ func TestLostPart(t *testing.T) {
 		large[i] = uint64(i)
 	}
 	var parts [][]byte
-	SetParts(nil, 7, SetHash{Lo: 1}, large, func(part []byte) { parts = append(parts, part) })
+	SetParts(nil, 7, Hash{Lo: 1}, large, func(part []byte) { parts = append(parts, part) })
 	for i := range parts {
 		if _, err := AssembleSets(slices.Delete(slices.Clone(parts), i, i+1)); !errors.Is(err, ErrCorrupt) {
 			t.Errorf("without part %d: error %v", i, err)

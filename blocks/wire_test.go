@@ -23,8 +23,8 @@ var (
 	})
 	anyBytes = rapid.SliceOf(rapid.Byte())
 	anyText  = rapid.String()
-	anyHash  = rapid.Custom(func(t *rapid.T) blocks.SetHash {
-		return blocks.SetHash{Hi: rapid.Uint64().Draw(t, "hi"), Lo: rapid.Uint64().Draw(t, "lo")}
+	anyHash  = rapid.Custom(func(t *rapid.T) blocks.Hash {
+		return blocks.Hash{Hi: rapid.Uint64().Draw(t, "hi"), Lo: rapid.Uint64().Draw(t, "lo")}
 	})
 )
 
@@ -68,6 +68,15 @@ func TestDocumentsRoundTrip(t *testing.T) {
 	})
 }
 
+// A profile without traits has a byte for them.
+func TestLeanProfile(t *testing.T) {
+	lean := blocks.AppendProfile(nil, &blocks.Profile{})
+	full := blocks.AppendProfile(nil, &blocks.Profile{Traits: blocks.Traits{Symbols: 1}})
+	if len(full)-len(lean) != 40 || lean[len(lean)-1] != 0 {
+		t.Errorf("%d bytes with traits, %v without", len(full), lean)
+	}
+}
+
 func TestProfilesRoundTrip(t *testing.T) {
 	anyProfile := rapid.Custom(func(t *rapid.T) blocks.Profile {
 		p := blocks.Profile{
@@ -77,6 +86,9 @@ func TestProfilesRoundTrip(t *testing.T) {
 		}
 		if p.HasID {
 			p.ID = append([]byte{}, anyBytes.Draw(t, "id")...)
+		}
+		if rapid.Bool().Draw(t, "has traits") {
+			p.Traits = blocks.Traits{Text: anyHash.Draw(t, "text"), Tokens: anyHash.Draw(t, "tokens"), Symbols: rapid.Uint64().Draw(t, "symbols")}
 		}
 		return p
 	})
@@ -138,7 +150,7 @@ func TestSetPartsRoundTrip(t *testing.T) {
 		for i := range set {
 			set[i] = uint64(i) * 0x9e3779b97f4a7c15
 		}
-		key, hash := blocks.NewKey(7, 1<<39), blocks.SetHash{Hi: 1, Lo: 2}
+		key, hash := blocks.NewKey(7, 1<<39), blocks.Hash{Hi: 1, Lo: 2}
 		got := make([]uint64, size)
 		blocks.SetParts(nil, key, hash, set, func(block []byte) {
 			if len(block) > limit {

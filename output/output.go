@@ -117,7 +117,7 @@ type Finished struct {
 }
 
 // Open opens the output folder dir. An output without _SUCCESS, or with another manifest than that
-// names, is not finished, and refused.
+// names, is not finished, and refused; so is one whose tables are of another format.
 func Open(ctx context.Context, dir string) (*Finished, error) {
 	for {
 		f := &Finished{Folder: Folder{Dir: dir}}
@@ -163,6 +163,9 @@ func (f *Finished) read(ctx context.Context) error {
 	}
 	if sum != success.Manifest || f.Run.Job != success.Run {
 		return fmt.Errorf("%s is no finished output: its %s is that of another manifest or run", f.Dir, SuccessFile)
+	}
+	if tables := f.Run.Formats.Tables; tables != records.Tables {
+		return fmt.Errorf("%s has tables of the format %q, and this version reads %q: run dedup again with --overwrite", f.Dir, tables, records.Tables)
 	}
 	return nil
 }

@@ -46,7 +46,7 @@ func finish(t *testing.T, dir, job string, files ...string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, v := range map[string]any{output.RunFile: records.Run{Job: job}, output.SuccessFile: output.Success{Run: job, Manifest: sum}} {
+	for name, v := range map[string]any{output.RunFile: records.Run{Job: job, Formats: records.Formats{Tables: records.Tables}}, output.SuccessFile: output.Success{Run: job, Manifest: sum}} {
 		if _, err := output.WriteJSON(t.Context(), dir, folder.Path(name), v); err != nil {
 			t.Fatal(err)
 		}
@@ -74,8 +74,10 @@ func TestOpenRefuses(t *testing.T) {
 		"a mark of no output": {output.SuccessFile, `{"run": "a"}`, "run again"},
 		"another manifest":    {output.ManifestFile, `{"version": 1, "files": []}`, "of another manifest or run"},
 		"another run":         {output.RunFile, `{"job": "b"}`, "of another manifest or run"},
-		"a manifest cut off":  {output.ManifestFile, `{"ver`, "manifest.json: "},
-		"a record cut off":    {output.RunFile, `{"jo`, "run.json: "},
+		"older tables": {output.RunFile, `{"job": "a", "formats": {"tables": "neardup-tables-1"}}`,
+			`has tables of the format "neardup-tables-1", and this version reads "neardup-tables-2": run dedup again with --overwrite`},
+		"a manifest cut off": {output.ManifestFile, `{"ver`, "manifest.json: "},
+		"a record cut off":   {output.RunFile, `{"jo`, "run.json: "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()

@@ -36,7 +36,10 @@ type Run struct {
 	Chosen     Chosen     `json:"chosen"`
 	Formats    Formats    `json:"formats"`
 
-	Counts Counts  `json:"counts"`
+	Counts Counts `json:"counts"`
+	// NotCompared are the reasons why documents are not compared, with the number of these.
+	NotCompared map[string]int64 `json:"not_compared,omitempty"`
+
 	Recall *Recall `json:"recall,omitempty"`
 	// Steps are the counters of each step as the runner saw them: attempts, for information.
 	Steps map[string]int64 `json:"steps,omitempty"`
@@ -57,17 +60,21 @@ type Failure struct {
 type Counts struct {
 	Records     int64 `json:"records"`      // records read, unreadable ones included
 	Unreadable  int64 `json:"unreadable"`   // records that are no document
-	NotCompared int64 `json:"not_compared"` // documents that have no token or too few, or are too large
+	NotCompared int64 `json:"not_compared"` // documents that are not compared
 	Pairs       int64 `json:"pairs"`        // rows of pairs/
 	NearPairs   int64 `json:"near_pairs"`   // of them, those between representatives
 	// PairsPartial are the crowds, of which pairs/ lists some pairs with kept documents only.
 	PairsPartial int64 `json:"pairs_partial"`
 	Clusters     int64 `json:"clusters"`
 	Removed      int64 `json:"removed"`
-	Copies       int64 `json:"copies"`  // of the removed, those with reason copy
-	Near         int64 `json:"near"`    // of the removed, those with reason near
-	Chained      int64 `json:"chained"` // of those, the ones that are no pair with the kept one
-	Corpus       int64 `json:"corpus"`  // records in corpus/
+	Copies       int64 `json:"copies"` // of the removed, those with the next three reasons
+	Identical    int64 `json:"identical"`
+	Equal        int64 `json:"equal"`
+	SameSet      int64 `json:"same_set"`
+	Symbols      int64 `json:"differ_in_symbols"` // of these two, those that do from the kept one
+	Near         int64 `json:"near"`              // of the removed, those with reason near
+	Chained      int64 `json:"chained"`           // of those, the ones that are no pair with the kept one
+	Corpus       int64 `json:"corpus"`            // records in corpus/
 }
 
 // Parameters are the flags in force, by their names with _ for -.
@@ -96,6 +103,7 @@ type Parameters struct {
 	Recall        float64  `json:"recall"`
 	Rows          int      `json:"rows"`
 	Runner        string   `json:"runner"`
+	Same          string   `json:"same"` // "" unless the method is exact
 	Seed          uint64   `json:"seed"`
 	Shingle       string   `json:"shingle"`
 	Signature     string   `json:"signature"`
@@ -175,6 +183,10 @@ type Chosen struct {
 	// BackgroundEdges is the expected number of edges per document to unrelated documents.
 	BackgroundEdges float64 `json:"background_edges"`
 	Reason          string  `json:"reason"`
+	// Copies are the sampled documents that are no different to the search from an earlier one, though
+	// they are not identical; Symbols are those of them that differ in symbols.
+	Copies  int64 `json:"sampled_copies"`
+	Symbols int64 `json:"sampled_differ_in_symbols"`
 }
 
 // Formats are the ids of everything that decides output bytes; artifacts of different ids
@@ -186,7 +198,7 @@ type Formats struct {
 }
 
 // Tables is the format id of the output tables' schemas.
-const Tables = "neardup-tables-1"
+const Tables = "neardup-tables-2"
 
 // Example is a near pair with the texts of its documents.
 type Example struct {

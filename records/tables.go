@@ -32,10 +32,12 @@ type Clustered struct {
 	Kept     bool   `parquet:"kept"`
 }
 
-// Why a document was removed.
+// Why a document was removed: the first of these that holds.
 const (
-	ReasonCopy = "copy" // same shingle set as the kept document
-	ReasonNear = "near" // at least threshold similar to the kept document, or linked to it by pairs
+	ReasonIdentical = "identical" // the kept document has the same text, byte for byte
+	ReasonEqual     = "equal"     // it has the same tokens in the same order
+	ReasonSameSet   = "same-set"  // it has the same shingle set
+	ReasonNear      = "near"      // it is at least threshold similar, or linked by pairs
 )
 
 // Removed is a row of removed/: one document that is not in corpus/, and the kept one.

@@ -18,7 +18,7 @@ func Comparison(w io.Writer, c *records.Comparison) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(table, "method\ttime\tpairs\tcommon with %s\trecall\tprecision\n", c.Methods[0].Name)
 	for _, m := range c.Methods {
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%.4f\t%.4f\n", m.Name, seconds(m.Seconds), count(int64(m.Pairs)), count(int64(m.Common)), m.Recall, m.Precision)
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", m.Name, seconds(m.Seconds), count(int64(m.Pairs)), count(int64(m.Common)), share(m.Recall), share(m.Precision))
 	}
 	return table.Flush()
 }

@@ -27,7 +27,7 @@ func Neighbours(w io.Writer, a *records.Answer) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "estimate\tsimilarity\tshared\tsize\tid\tsource")
 	for _, n := range a.Neighbours {
-		fmt.Fprintf(table, "%.4f\t%.4f\t%d\t%d\t%s\t%s@%d\n", n.Estimate, n.Similarity, n.Shared, n.Size, cmp.Or(n.ID, "-"), n.Source, n.Position)
+		fmt.Fprintf(table, "%s\t%s\t%d\t%d\t%s\t%s@%d\n", share(n.Estimate), share(n.Similarity), n.Shared, n.Size, cmp.Or(n.ID, "-"), n.Source, n.Position)
 	}
 	return table.Flush()
 }

@@ -17,7 +17,7 @@ const (
 
 // sideBySide prints a pair in two columns, words that the other text lacks in brackets.
 func sideBySide(out *printer, e *records.Example) {
-	out.printf("for example, %.3f similar (%d of %d shingles shared):\n\n", e.Pair.Similarity, e.Pair.Shared, e.Pair.SizeA+e.Pair.SizeB-e.Pair.Shared)
+	out.printf("for example, %s similar (%d of %d shingles shared):\n\n", share(e.Pair.Similarity), e.Pair.Shared, e.Pair.SizeA+e.Pair.SizeB-e.Pair.Shared)
 	a, b := strings.Fields(e.TextA), strings.Fields(e.TextB)
 	start := 0
 	for start < len(a) && start < len(b) && a[start] == b[start] {

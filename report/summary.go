@@ -5,7 +5,9 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"maps"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -19,9 +21,16 @@ func Plan(w io.Writer, run *records.Run) error {
 	out := &printer{w: w}
 	c := run.Chosen
 	out.printf("input       %s in %s, about %s, below %s\n", Size(run.Input.Bytes), plural(run.Input.Files, "file"), plural(c.Documents, "document"), cmp.Or(run.Input.Root, "-"))
-	out.printf("parameters  bands × rows %d × %d of %d values; a pair at the threshold is found with probability %.5f\n",
-		c.Bands, c.Rows, c.Signature, c.ExpectedRecall)
-	out.printf("            %s\n", c.Reason)
+	if run.Parameters.Same != "" {
+		out.printf("parameters  %s\n", c.Reason)
+	} else {
+		out.printf("parameters  bands × rows %d × %d of %d values; a pair at the threshold is found with probability %.5f\n",
+			c.Bands, c.Rows, c.Signature, c.ExpectedRecall)
+		out.printf("            %s\n", c.Reason)
+	}
+	if c.Copies >= leastSampled {
+		symbols(out, c.Symbols, c.Copies, "sampled documents with the "+tokens(run)+" or shingles of another differ in symbols from it")
+	}
 	return out.err
 }
 
@@ -36,23 +45,21 @@ func Summary(w io.Writer, run *records.Run, dir string, example *records.Example
 		out.printf("unreadable  %s\n", plural(n.Unreadable, "record"))
 	}
 	if n.NotCompared > 0 {
-		out.printf("left alone  %s not compared (too few words in them, or too large), kept in the corpus\n", plural(n.NotCompared, "document"))
+		out.printf("left alone  %s not compared (%s), kept in the corpus\n", plural(n.NotCompared, "document"), reasons(run.NotCompared))
 	}
-	out.printf("copies      %s with the same shingle set as an earlier one\n", plural(n.Pairs-n.NearPairs, "document"))
-	out.printf("near pairs  %s, each verified exactly\n", count(n.NearPairs))
+	out.printf("copies      %s with the same %s as an earlier one\n", plural(n.Pairs-n.NearPairs, "document"), copied(run))
+	if run.Parameters.Same == "" {
+		out.printf("near pairs  %s, each verified exactly\n", count(n.NearPairs))
+	}
 	if crowds := n.PairsPartial; crowds > 0 {
 		out.printf("crowds      %s with more pairs than --pair-budget, of which only some with kept documents are listed\n", plural(crowds, "component"))
 	}
 	out.printf("clusters    %s\n", count(n.Clusters))
-	chained, byChains := n.Chained, ""
-	if chained > 0 {
-		byChains = fmt.Sprintf(", %s by chains", count(chained))
+	out.printf("removed     %s%s\n", plural(n.Removed, "document"), removed(run))
+	if n.Chained > 0 {
+		out.printf("chains      %s removed without resembling the kept one, only others between; --cluster star removes no such\n", plural(n.Chained, "document"))
 	}
-	out.printf("removed     %s: %s as copies of the kept one, %s as near-duplicates of it%s\n",
-		plural(n.Removed, "document"), count(n.Copies), count(n.Near-chained), byChains)
-	if chained > 0 {
-		out.printf("chains      %s removed without resembling the kept one, only others between; --cluster star removes no such\n", plural(chained, "document"))
-	}
+	symbols(out, n.Symbols, n.Equal+n.SameSet, "removed for the same "+tokens(run)+" or shingles differ in symbols from the kept one")
 	out.printf("kept        %s\n", plural(documents-n.Removed, "document"))
 	if run.Recall != nil {
 		recall(out, run.Recall)
@@ -73,8 +80,8 @@ func recall(out *printer, r *records.Recall) {
 	if m := r.Measured; m != nil && m.RecallInterval == nil {
 		out.printf("recall      not measured: no near pair in the comparison of %s drawn with all; a larger --measure-recall may have some\n", plural(m.Sample, "document"))
 	} else if m != nil {
-		out.printf("recall      %.4f measured, 95 %% interval %.4f to %.4f: found %s of the %s of %s drawn and compared with all\n",
-			m.Recall, down(m.Low), up(m.High), count(m.Found), plural(m.True, "near pair"), plural(m.Sample, "document"))
+		out.printf("recall      %s measured, 95 %% interval %.4f to %.4f: found %s of the %s of %s drawn and compared with all\n",
+			share(m.Recall), down(m.Low), up(m.High), count(m.Found), plural(m.True, "near pair"), plural(m.Sample, "document"))
 	}
 	if r.Crowds > 0 {
 		out.printf("            without the pairs of %s, of which not all are looked for\n", plural(r.Crowds, "crowd"))
@@ -84,6 +91,83 @@ func recall(out *printer, r *records.Recall) {
 // down and up round the ends of an interval to the four digits printed, such that it does not shrink.
 func down(low float64) float64 { return math.Floor(low*1e4) / 1e4 }
 func up(high float64) float64  { return math.Ceil(high*1e4) / 1e4 }
+
+// share writes a similarity or another share, rounded down to four digits: only 1 is 1.0000. Shares are
+// fractions of less than 2^31 things, so those that have four digits lie apart from the others by more than
+// the tolerance, and float64 is nearer to them.
+func share(v float64) string {
+	const tolerance = 1e-10
+	return fmt.Sprintf("%.4f", math.Floor(v*1e4+tolerance)/1e4)
+}
+
+// tokens are what documents are compared by.
+func tokens(run *records.Run) string {
+	switch kind, _, _ := strings.Cut(run.Parameters.Shingle, ":"); kind {
+	case "char", "char32":
+		return "characters"
+	case "byte":
+		return "bytes"
+	default:
+		return "words"
+	}
+}
+
+// copied is what copies have in common.
+func copied(run *records.Run) string {
+	switch run.Parameters.Same {
+	case "bytes":
+		return "text, byte for byte,"
+	case "tokens":
+		return tokens(run) + " in the same order"
+	default:
+		return "set of shingles"
+	}
+}
+
+// removed lists how many documents were removed for which reason.
+func removed(run *records.Run) string {
+	n := run.Counts
+	var parts []string
+	for _, part := range []struct {
+		documents int64
+		text      string
+	}{
+		{n.Identical, count(n.Identical) + " identical to the kept one"},
+		{n.Equal, count(n.Equal) + " with the same " + tokens(run) + " in the same order"},
+		{n.SameSet, count(n.SameSet) + " with the same set of shingles"},
+		{n.Near - n.Chained, plural(n.Near-n.Chained, "near-duplicate")},
+		{n.Chained, count(n.Chained) + " by chains"},
+	} {
+		if part.documents > 0 {
+			parts = append(parts, part.text)
+		}
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return ": " + strings.Join(parts, ", ")
+}
+
+// reasons lists how many documents were not compared for which reason.
+func reasons(of map[string]int64) string {
+	var parts []string
+	for _, reason := range slices.Sorted(maps.Keys(of)) {
+		parts = append(parts, count(of[reason])+" "+reason)
+	}
+	return strings.Join(parts, ", ")
+}
+
+// leastSampled is the number of sampled copies from which they say something of the input.
+const leastSampled = 10
+
+// symbols says so if more than a tenth of some copies that are not identical differ in symbols.
+func symbols(out *printer, differ, copies int64, how string) {
+	if differ*10 <= copies {
+		return
+	}
+	out.printf("symbols     %s of %s %s, as a + b and a - b do;\n", count(differ), count(copies), how)
+	out.printf("            --normalize keep-symbols compares symbols too, --method exact removes identical texts only: docs/choosing.md\n")
+}
 
 // written lists what the run wrote.
 func written(run *records.Run) (names []string) {

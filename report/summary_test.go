@@ -1,6 +1,7 @@
 package report_test
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
@@ -18,8 +19,9 @@ func TestSummary(t *testing.T) {
 		Counts: records.Counts{
 			Records: 1_000_010, Unreadable: 10, NotCompared: 3,
 			Pairs: 50, PairsPartial: 2, NearPairs: 20, Clusters: 25,
-			Removed: 40, Copies: 30, Near: 10,
+			Removed: 45, Copies: 35, Identical: 5, Equal: 20, SameSet: 10, Near: 10, Symbols: 4,
 		},
+		NotCompared: map[string]int64{"too large": 1, "no token": 2},
 	}
 	var got strings.Builder
 	if err := report.Summary(&got, run, "out", nil); err != nil {
@@ -27,13 +29,15 @@ func TestSummary(t *testing.T) {
 	}
 	want := `read        1,000,000 documents in 2 files, 1.2 MB
 unreadable  10 records
-left alone  3 documents not compared (too few words in them, or too large), kept in the corpus
-copies      30 documents with the same shingle set as an earlier one
+left alone  3 documents not compared (2 no token, 1 too large), kept in the corpus
+copies      30 documents with the same set of shingles as an earlier one
 near pairs  20, each verified exactly
 crowds      2 components with more pairs than --pair-budget, of which only some with kept documents are listed
 clusters    25
-removed     40 documents: 30 as copies of the kept one, 10 as near-duplicates of it
-kept        999,960 documents
+removed     45 documents: 5 identical to the kept one, 20 with the same words in the same order, 10 with the same set of shingles, 10 near-duplicates
+symbols     4 of 30 removed for the same words or shingles differ in symbols from the kept one, as a + b and a - b do;
+            --normalize keep-symbols compares symbols too, --method exact removes identical texts only: docs/choosing.md
+kept        999,955 documents
 took        1m1.23s, 1m40.5s CPU, peak memory 2.5 GB
 
 results in out: pairs/ (Parquet), corpus/, run.json
@@ -46,13 +50,13 @@ results in out: pairs/ (Parquet), corpus/, run.json
 // A removed document need not resemble the kept one, and the summary says so.
 func TestSummaryOfChains(t *testing.T) {
 	run := &records.Run{Counts: records.Counts{
-		Records: 10, Removed: 7, Copies: 1, Near: 6, Chained: 2,
+		Records: 10, Removed: 7, Copies: 1, Equal: 1, Near: 6, Chained: 2,
 	}}
 	var got strings.Builder
 	if err := report.Summary(&got, run, "out", nil); err != nil {
 		t.Fatal(err)
 	}
-	want := `removed     7 documents: 1 as copies of the kept one, 4 as near-duplicates of it, 2 by chains
+	want := `removed     7 documents: 1 with the same words in the same order, 4 near-duplicates, 2 by chains
 chains      2 documents removed without resembling the kept one, only others between; --cluster star removes no such
 kept        3 documents
 `
@@ -104,7 +108,7 @@ func TestExampleSideBySide(t *testing.T) {
 	if err := report.Summary(&got, run, "out", example); err != nil {
 		t.Fatal(err)
 	}
-	want := `for example, 0.875 similar (7 of 8 shingles shared):
+	want := `for example, 0.8750 similar (7 of 8 shingles shared):
 
   left                                            right·[31m
   ──────────────────────────────────────────────  ──────────────────────────────────────────────
@@ -113,5 +117,73 @@ func TestExampleSideBySide(t *testing.T) {
 `
 	if !strings.Contains(got.String(), want) {
 		t.Errorf("no\n%s\nin\n%s", want, got.String())
+	}
+}
+
+// What copies have in common depends on what was asked.
+func TestSummaryOfCopies(t *testing.T) {
+	for _, c := range []struct {
+		same, shingle, copies string
+		near                  bool
+	}{
+		{"", "word:5", "set of shingles", true},
+		{"set", "word:5", "set of shingles", false},
+		{"tokens", "stopword:3:it", "words in the same order", false},
+		{"tokens", "char32:9", "characters in the same order", false},
+		{"tokens", "byte:13", "bytes in the same order", false},
+		{"bytes", "word:5", "text, byte for byte,", false},
+	} {
+		run := &records.Run{Parameters: records.Parameters{Same: c.same, Shingle: c.shingle}, Counts: records.Counts{Pairs: 1, Removed: 1, Equal: 1}}
+		var got strings.Builder
+		if err := report.Summary(&got, run, "out", nil); err != nil {
+			t.Fatal(err)
+		}
+		if want := "copies      1 document with the same " + c.copies + " as an earlier one\n"; !strings.Contains(got.String(), want) {
+			t.Errorf("%+v: no %q in\n%s", c, want, got.String())
+		}
+		if strings.Contains(got.String(), "near pairs") != c.near {
+			t.Errorf("%+v: %s", c, got.String())
+		}
+	}
+}
+
+// A tenth of copies that differ in symbols is told of if it is more, and of the sample if that has some.
+func TestSymbols(t *testing.T) {
+	for _, c := range []struct {
+		differ, copies  int64
+		planned, summed bool
+	}{{0, 0, false, false}, {1, 10, false, false}, {2, 19, true, true}, {9, 9, false, true}, {1, 9, false, true}, {0, 9, false, false}} {
+		run := &records.Run{
+			Chosen: records.Chosen{Copies: c.copies, Symbols: c.differ},
+			Counts: records.Counts{Equal: c.copies / 2, SameSet: c.copies - c.copies/2, Symbols: c.differ},
+		}
+		var plan, summary strings.Builder
+		if err := errors.Join(report.Plan(&plan, run), report.Summary(&summary, run, "out", nil)); err != nil {
+			t.Fatal(err)
+		}
+		for text, want := range map[string]bool{plan.String(): c.planned, summary.String(): c.summed} {
+			if strings.Contains(text, "differ in symbols") != want || strings.Contains(text, "docs/choosing.md") != want {
+				t.Errorf("%d of %d: %s", c.differ, c.copies, text)
+			}
+		}
+	}
+}
+
+// No similarity below 1 is printed as 1, and none as higher than it is.
+func TestSharesAreRoundedDown(t *testing.T) {
+	for share, want := range map[float64]string{
+		1: "1.0000", 0.99996: "0.9999", 2147483645. / 2147483646: "0.9999", 0.9996: "0.9996",
+		57. / 100: "0.5700", 0.79996: "0.7999", 0.29: "0.2900",
+	} {
+		answer := &records.Answer{Asked: 1, Neighbours: []records.Neighbour{{Similarity: share}}}
+		compared := &records.Comparison{Methods: []records.Method{{Recall: share, Precision: share}}}
+		example := &records.Example{Pair: records.Pair{Similarity: share}}
+		var got strings.Builder
+		if err := errors.Join(report.Neighbours(&got, answer), report.Comparison(&got, compared), report.Summary(&got, &records.Run{}, "out", example)); err != nil {
+			t.Fatal(err)
+		}
+		if strings.Count(got.String(), want) != 4 {
+			t.Errorf("%v is not printed as %s:\n%s", share, want, got.String())
+		}
 	}
 }

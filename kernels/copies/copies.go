@@ -1,4 +1,4 @@
-// Package copies tells documents with the same shingles.
+// Package copies tells copies: documents with the same bytes, the same tokens or the same shingles.
 package copies
 
 // Sum returns the sum of a document's shingles, which are hashes. It does not depend on their order, so

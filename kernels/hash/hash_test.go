@@ -34,6 +34,13 @@ func TestVectors(t *testing.T) {
 				t.Fatal(err)
 			}
 			got = hex64(Bytes(b))
+		case "text":
+			b, err := hex.DecodeString(in)
+			if err != nil {
+				t.Fatal(err)
+			}
+			sum := Text(b)
+			got = hex64(sum.Hi) + hex64(sum.Lo)
 		case "mix":
 			got = hex64(Mix(words(t, in)[0]))
 		case "fold":
@@ -49,7 +56,7 @@ func TestVectors(t *testing.T) {
 			t.Errorf("%s(%s) = %s, want %s", kind, in, got, want)
 		}
 	}
-	for _, kind := range []string{"bytes", "mix", "fold", "sequence"} {
+	for _, kind := range []string{"bytes", "text", "mix", "fold", "sequence"} {
 		if seen[kind] == 0 {
 			t.Errorf("no vector of kind %s", kind)
 		}

@@ -47,29 +47,34 @@ func Build(s beam.Scope, p *Plan, staged output.Folder, temp string) {
 	bands, copies, noToken := signature.Sign(s, compared, p.Signature(temp))
 	members := components.Connect(s, p.components(inputs), append(copies, candidates.Buckets(s, bands))...)
 	again := source.Fetch(s, members, reading)
-	features := sets.Make(s, again, p.sets())
-	joined := verify.Jaccard(s, features, p.verify())
-	large := crowds.List(s, features, joined.LargePairs, joined.Estimates, p.crowds(inputs, temp))
-	near := flow.Flatten(s, joined.Pairs, large.Pairs)
-	rows := decide.Survivors(s, features.Profiles, near, large.Links, decide.Params{Inputs: inputs, OnePerCluster: p.Config.Cluster == Components, Clusters: p.Config.writes(output.Clusters)})
+	var rows decide.Rows
+	var facts []flow.Facts
+	if same := p.Request.Same; same != "" {
+		rows = decide.Copies(s, sets.Profiles(s, again, same, p.sets()), p.decide(inputs))
+	} else {
+		features := sets.Make(s, again, p.sets())
+		joined := verify.Jaccard(s, features, p.verify())
+		large := crowds.List(s, features, joined.LargePairs, joined.Estimates, p.crowds(inputs, temp))
+		rows = decide.Survivors(s, features.Profiles, flow.Flatten(s, joined.Pairs, large.Pairs), large.Links, p.decide(inputs))
+		facts = append(facts, joined.Facts, large.Facts)
+		if p.Config.MeasureRecall > 0 {
+			measuring := p.measuring(temp)
+			sample := source.Fetch(s, measuring.Choose(s, compared), reading)
+			facts = append(facts, measuring.Keep(s, sample, large.Turns))
+		}
+	}
 
 	rejectedFacts := sink.Table(s, output.Rejected, p.slices(1), writing, append(rejected, noToken)...)
-	facts := []flow.Facts{
+	facts = append(facts,
 		docs.Facts,
-		joined.Facts,
-		large.Facts,
+		rows.Facts,
 		rejectedFacts,
 		sink.Table(s, output.Pairs, p.slices(p.pairsPerDocument()), writing, rows.Pairs),
 		sink.Table(s, output.Clusters, p.slices(1), writing, rows.Clusters),
 		sink.Table(s, output.Removed, p.slices(1), writing, rows.Removed),
-	}
+	)
 	if p.Config.writes(output.Corpus) {
 		facts = append(facts, sink.Corpus(s, writing, p.Reading(), docs.Dropped, rows.Dropped))
-	}
-	if p.Config.MeasureRecall > 0 {
-		measuring := p.measuring(temp)
-		sample := source.Fetch(s, measuring.Choose(s, compared), reading)
-		facts = append(facts, measuring.Keep(s, sample, large.Turns))
 	}
 	sink.FailOnUnreadable(s, storage.Join(temp, exceededFile), sink.Limit(p.Config.MaxRejected), docs.Facts, rejectedFacts)
 	sink.Ledger(s, storage.Join(temp, ledgerFile), facts...)
@@ -115,6 +120,10 @@ func (p *Plan) verify() verify.Params {
 	}
 }
 
+func (p *Plan) decide(inputs string) decide.Params {
+	return decide.Params{Inputs: inputs, OnePerCluster: p.Config.Cluster == Components, Clusters: p.Config.writes(output.Clusters)}
+}
+
 func (p *Plan) crowds(inputs, temp string) crowds.Params {
 	return crowds.Params{
 		Inputs: inputs, Threshold: p.Threshold, PairBudget: p.Config.PairBudget,
@@ -126,6 +135,7 @@ func (p *Plan) crowds(inputs, temp string) crowds.Params {
 func (p *Plan) metadata() map[string]string {
 	return p.Metadata(map[string]string{
 		"neardup.method":  string(p.Config.Method),
+		"neardup.same":    string(p.Request.Same),
 		"neardup.cluster": string(p.Config.Cluster),
 		"neardup.keep":    p.Config.Keep.String(),
 	})
@@ -160,8 +170,11 @@ const (
 )
 
 // pairsPerDocument is the most that pairs/ lists of each document on average: a component of fewer
-// pairs than the budget has all of them, of a larger one those of crowds are listed.
+// pairs than the budget has all of them, of a larger one those of crowds are listed. A copy has one.
 func (p *Plan) pairsPerDocument() float64 {
+	if p.Request.Same != "" {
+		return 1
+	}
 	return max(crowdPairs, min(math.Sqrt(float64(p.Config.PairBudget)/2), float64(p.Documents)/2))
 }
 

@@ -19,6 +19,7 @@ import (
 	"github.com/neardup/neardup/io/sink"
 	"github.com/neardup/neardup/io/source"
 	"github.com/neardup/neardup/io/storage"
+	"github.com/neardup/neardup/kernels/copies"
 	"github.com/neardup/neardup/output"
 	"github.com/neardup/neardup/pipelines/job"
 	"github.com/neardup/neardup/records"
@@ -34,7 +35,8 @@ type Config struct {
 
 	job.Similarity
 
-	Method Method `default:"minhash" enum:"${methods}" help:"minhash (near-duplicates) or exact (copies only: --threshold has no use)." group:"Search"`
+	Method Method `default:"minhash" enum:"${methods}" help:"minhash (near-duplicates) or exact (copies only, as --same says: --threshold has no use)." group:"Search"`
+	Same   Same   `placeholder:"WHAT" help:"What copies have in common, with --method exact: bytes (the text as decoded; the default), tokens (the same words, characters or bytes in the same order after --normalize) or set (the same shingles)." group:"Search"`
 	job.Search
 
 	MeasureRecall int `placeholder:"N" help:"Measure the recall: read the input once more and compare N documents, drawn by --seed, with all others; the summary says how many of their pairs were found." group:"Search"`
@@ -73,6 +75,18 @@ const (
 	MinHash Method = "minhash"
 	Exact   Method = "exact"
 )
+
+// Same is what copies are to have in common, by the method exact.
+type Same struct{ copies.Same }
+
+// UnmarshalText reads a name.
+func (s *Same) UnmarshalText(text []byte) error {
+	if !slices.Contains(copies.All(), copies.Same(text)) {
+		return fmt.Errorf("%q is not one of %s", text, job.Listed(copies.All()...))
+	}
+	s.Same = copies.Same(text)
+	return nil
+}
 
 // Cluster is a way to decide what of a cluster is kept.
 type Cluster string
@@ -123,8 +137,10 @@ func (c *Config) validate() error {
 		return job.Usage("--pair-budget %d: must be at least 1", c.PairBudget)
 	case !c.Runner.OnCluster() && c.JobServer+c.Environment+c.WorkerBin != "":
 		return job.Usage("--job-server, --environment and --worker-binary are for jobs on a cluster: add --runner flink")
+	case c.Same.Same != "" && c.Method != Exact:
+		return job.Usage("--same %s: only --method exact takes it; add that, or drop it", c.Same.Same)
 	case c.Method == Exact && c.Signature != signature.FSS:
-		return job.Usage("--signature %s: --method exact looks for copies only, by one key of a whole signature; drop one of the two", c.Signature)
+		return job.Usage("--signature %s: --method exact looks for copies only, and signs nothing; drop one of the two", c.Signature)
 	}
 	return nil
 }
@@ -135,6 +151,14 @@ func (c *Config) writes(part output.Part) bool { return slices.Contains(c.Write,
 // which no other signature is made of.
 func (c *Config) estimates() bool { return c.Method == MinHash && c.Signature == signature.FSS }
 
+// same is what copies have in common; "" where near-duplicates are sought.
+func (c *Config) same() copies.Same {
+	if c.Method != Exact {
+		return ""
+	}
+	return cmp.Or(c.Same.Same, copies.Bytes)
+}
+
 // shared is what every job is asked.
 func (c *Config) shared() job.Config {
 	return job.Config{Input: c.Input, Similarity: c.Similarity, Search: c.Search, Running: c.Running}
@@ -142,7 +166,7 @@ func (c *Config) shared() job.Config {
 
 // request is what the plan is made for.
 func (c *Config) request() job.Request {
-	return job.Request{Config: c.shared(), Exact: c.Method == Exact, Rank: c.Keep.rank, Prefer: c.Keep.globs}
+	return job.Request{Config: c.shared(), Same: c.same(), Rank: c.Keep.rank, Prefer: c.Keep.globs}
 }
 
 // parameters are the flags in force, as run.json has them.
@@ -157,7 +181,7 @@ func (c *Config) parameters() records.Parameters {
 		MaxDocBytes: int64(c.MaxDocBytes), MaxRejected: c.MaxRejected.String(), MeasureRecall: c.MeasureRecall,
 		Memory: int64(c.Memory), Method: string(c.Method), MinWords: c.MinWords, Normalize: c.Normalize.String(),
 		Output: c.Output, Overwrite: c.Overwrite, PairBudget: c.PairBudget, Recall: c.Recall, Rows: c.Rows,
-		Runner: string(c.Runner), Seed: c.Seed, Shingle: c.Shingle.String(), Signature: string(c.Signature),
+		Runner: string(c.Runner), Same: string(c.same()), Seed: c.Seed, Shingle: c.Shingle.String(), Signature: string(c.Signature),
 		TempDir: c.TempDir, Text: c.Text, Threshold: c.Threshold.Float(), WaitLock: c.WaitLock.String(),
 		WorkerBinary: c.WorkerBin, Workers: c.Workers, Write: write,
 	}

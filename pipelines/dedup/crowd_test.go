@@ -98,13 +98,13 @@ func TestCopiesOfOnePage(t *testing.T) {
 		r := run(t, ask(t, append(flags, docs.corpus(t).config.Inputs...)...))
 		n := int64(len(copies))
 		want := records.Counts{
-			Records: int64(len(docs)), Pairs: n, Clusters: 1, Removed: n, Copies: n, Corpus: int64(len(docs)) - n,
+			Records: int64(len(docs)), Pairs: n, Clusters: 1, Removed: n, Copies: n, Identical: n, Corpus: int64(len(docs)) - n,
 		}
 		if got := r.Run.Counts; got != want {
 			t.Errorf("%v: counts are %+v, want %+v", flags, got, want)
 		}
 		for id, kept := range outcomeOf(t, r).Removed {
-			if kept != [2]string{copies[id], records.ReasonCopy} {
+			if kept != [2]string{copies[id], records.ReasonIdentical} {
 				t.Errorf("%v: %s was removed for %v, it is a copy of %s", flags, id, kept, copies[id])
 			}
 		}

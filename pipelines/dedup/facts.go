@@ -33,7 +33,7 @@ func (r *run) account(ctx context.Context, launch job.Launch, ended job.Outcome)
 	if err != nil {
 		return nil, err
 	}
-	r.record.Counts = totals(facts)
+	r.record.Counts, r.record.NotCompared = totals(facts), notCompared(facts...)
 	if n, expected := r.record.Counts.Records, r.plan.Documents; n > estimateTolerance*expected {
 		r.warn("%d records were read where the sample let expect %d: groups, and memory, may have been larger than planned", n, expected)
 	}
@@ -91,8 +91,12 @@ func totals(facts []blocks.Fact) (n records.Counts) {
 			n.Corpus += rows
 		case f.Kind == blocks.FactCrowd:
 			n.PairsPartial++
+		case f.Kind == blocks.FactSymbols:
+			n.Symbols += f.Counts[blocks.CountSymbols]
 		case part == output.Rejected:
-			n.NotCompared += f.Counts[blocks.CountNotCompared]
+			for _, documents := range notCompared(f) {
+				n.NotCompared += documents
+			}
 		case part == output.Pairs:
 			n.Pairs += rows
 			n.NearPairs += f.Counts[blocks.CountNear]
@@ -100,12 +104,28 @@ func totals(facts []blocks.Fact) (n records.Counts) {
 			n.Clusters += f.Counts[blocks.CountClusters]
 		case part == output.Removed:
 			n.Removed += rows
-			n.Copies += f.Counts[blocks.CountCopies]
+			n.Identical += f.Counts[blocks.CountIdentical]
+			n.Equal += f.Counts[blocks.CountEqual]
+			n.SameSet += f.Counts[blocks.CountSameSet]
 			n.Near += f.Counts[blocks.CountNear] + f.Counts[blocks.CountChained]
 			n.Chained += f.Counts[blocks.CountChained]
 		}
 	}
+	n.Copies = n.Identical + n.Equal + n.SameSet
 	return n
+}
+
+// notCompared adds up how many documents are not compared for each reason.
+func notCompared(facts ...blocks.Fact) map[string]int64 {
+	documents := map[string]int64{}
+	for _, f := range facts {
+		for name, n := range f.Counts {
+			if reason, ok := strings.CutPrefix(name, blocks.CountNotCompared); ok {
+				documents[reason] += n
+			}
+		}
+	}
+	return documents
 }
 
 // manifest lists the files that the facts tell of.

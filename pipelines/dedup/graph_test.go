@@ -37,7 +37,8 @@ func builds(t *testing.T) map[string]dedup.Config {
 	all := ask(t, "../../testdata/tldr", "--measure-recall=10", "--keep=longest", "--cluster=components")
 	contracted := ask(t, "../../testdata/tldr")
 	contracted.ConnectDocuments = 1
-	return map[string]dedup.Config{"usual": usual, "all": all, "contracted": contracted}
+	exact := ask(t, "../../testdata/tldr", "--method=exact")
+	return map[string]dedup.Config{"usual": usual, "all": all, "contracted": contracted, "exact": exact}
 }
 
 // The graph asks nothing of a runner but what every one can do: no side inputs, no state, no

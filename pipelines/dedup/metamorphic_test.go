@@ -290,7 +290,7 @@ func TestAppendedTextShiftsTheNumbersAlone(t *testing.T) {
 		t.Errorf("%d pairs before, %d more after: this shows nothing", len(before.Pairs), come)
 	}
 	copies := func(o outcome) map[string][2]string {
-		maps.DeleteFunc(o.Removed, func(_ string, kept [2]string) bool { return kept[1] != records.ReasonCopy })
+		maps.DeleteFunc(o.Removed, func(_ string, kept [2]string) bool { return kept[1] == records.ReasonNear })
 		return o.Removed
 	}
 	if diff := cmp.Diff(copies(before), copies(after)); diff != "" || len(before.Removed) == 0 {

@@ -134,7 +134,7 @@ type fate struct {
 // model decides from the oracle alone, by the definitions: in the order of preference a document
 // is kept unless an earlier kept one is t similar, and copies share the fate of the first of them;
 // a cluster is what pairs connect. Or of each cluster the first is kept.
-func model(o *oracle, t float64, order []int, components bool) map[int]fate {
+func model(o *oracle, t float64, order []int, components bool, reason func(copied, kept int) string) map[int]fate {
 	n := len(o.sizes)
 	near := o.near(t)
 	similarity := func(i, j int) float64 {
@@ -181,7 +181,7 @@ func model(o *oracle, t float64, order []int, components bool) map[int]fate {
 		if !kept[j] {
 			f.Reason = records.ReasonNear
 			if f.Similarity == 1 {
-				f.Reason = records.ReasonCopy
+				f.Reason = reason(j, f.KeptBy)
 			}
 		}
 		if f.Members > 1 {
@@ -222,7 +222,7 @@ func againstModel(t *testing.T, keep, cluster string, seed uint64) {
 		}
 	}
 	o := newOracle(d.texts, func(text string) map[string]bool { return wordShingles(text, 5) }, threshold)
-	want := model(o, threshold, d.order(keep), cluster == "components")
+	want := model(o, threshold, d.order(keep), cluster == "components", func(i, j int) string { return reasonOfCopies(d.texts[i], d.texts[j]) })
 	fates := map[int]fate{}
 	firstOf := map[int64]int{} // clusters are in input order
 	for _, row := range rows[records.Clustered](t, got, "clusters") {

@@ -169,7 +169,7 @@ func checkPromises(t *testing.T, r *output.Finished, threshold float64) {
 		case row.Similarity == nil || *row.Similarity != want || want < threshold:
 			t.Errorf("%v was removed for %v, similarity %v, pairs say %v", d, kept, row.Similarity, want)
 		}
-		if (row.Reason == records.ReasonCopy) != (want == 1) {
+		if (row.Reason == records.ReasonNear) == (want == 1) {
 			t.Errorf("%v was removed as %s at similarity %v", d, row.Reason, want)
 		}
 	}

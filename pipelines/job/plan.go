@@ -17,6 +17,7 @@ import (
 	"github.com/neardup/neardup/io/reading"
 	"github.com/neardup/neardup/io/source"
 	"github.com/neardup/neardup/io/storage"
+	"github.com/neardup/neardup/kernels/copies"
 	"github.com/neardup/neardup/kernels/hash"
 	"github.com/neardup/neardup/kernels/lsh"
 	"github.com/neardup/neardup/kernels/minhash/salted"
@@ -29,8 +30,8 @@ import (
 // Request is what a plan is made for: what every job is asked, and what one of them adds.
 type Request struct {
 	Config
-	// Exact: only copies are sought, by one key of a whole signature.
-	Exact bool
+	// Same: only copies are sought, the documents that have this in common; "": near-duplicates are.
+	Same copies.Same
 	// Rank is what documents are ranked by when they are read again.
 	Rank source.Rank
 	// Prefer are patterns of files, in order of preference.
@@ -63,6 +64,10 @@ type Plan struct {
 	Choice    lsh.Choice
 	// IDBytes are those of an id, on average.
 	IDBytes int
+
+	// Alike are the sampled documents that the search cannot tell from an earlier one, though they are
+	// not identical, and Symbols those of them that differ in symbols from it.
+	Alike, Symbols int64
 
 	// Idle are the patterns of Prefer that match no file.
 	Idle []string
@@ -148,19 +153,29 @@ func (p *Plan) sampleSets() int {
 }
 
 // sample returns the distinct shingle sets of the planner's sample, by hash, and the sum of all
-// sets' sizes.
+// sets' sizes. It counts the copies in the sample.
 func (p *Plan) sample(ctx context.Context) (sets [][]uint64, size int, sampled source.Sampled, err error) {
-	shingler := p.Spec.New()
+	reader := copies.NewReader(p.Spec)
 	byHash := map[hash.Sum128][]uint64{}
-	var shingles []uint64
+	first := map[hash.Sum128]copies.Traits{} // of copies
 	sampled, err = source.Sample(ctx, p.Listing.Inputs, p.reading, func(text []byte) {
-		shingles = shingler.Shingles(shingles[:0], text)
-		if len(shingles) > 0 {
-			set := shingle.Set(shingles)
-			size += len(set)
-			sum := hash.Sequence(set)
-			if byHash[sum] == nil {
-				byHash[sum] = slices.Clone(set)
+		traits, set := reader.Read(text)
+		if len(set) == 0 {
+			return
+		}
+		size += len(set)
+		if byHash[traits.Set] == nil {
+			byHash[traits.Set] = slices.Clone(set)
+		}
+		key := traits.Of(p.Request.Same)
+		earlier, ok := first[key]
+		switch {
+		case !ok:
+			first[key] = traits
+		case traits.Text != earlier.Text:
+			p.Alike++
+			if traits.Symbols != earlier.Symbols {
+				p.Symbols++
 			}
 		}
 	})
@@ -173,18 +188,19 @@ func (p *Plan) sample(ctx context.Context) (sets [][]uint64, size int, sampled s
 	return sets, size, sampled, nil
 }
 
-const exactSignature = 64
+// compared is what --same compares, in words.
+var compared = map[copies.Same]string{
+	copies.Bytes: "the text", copies.Tokens: "the sequence of tokens", copies.Set: "the set of shingles",
+}
 
 // choose sets the number of bands and rows, from different sets, of so many documents.
 func (p *Plan) choose(sets [][]uint64, documents int64) (err error) {
 	r := &p.Request
-	if r.Exact {
-		// One key, of the whole signature: equal sets always share it, and verification at t = 1
-		// has the last word.
+	if r.Same != "" {
 		p.Threshold = setsim.Threshold{Num: 1, Den: 1}
 		p.Choice = lsh.Choice{
-			Banding:        lsh.Banding{Bands: 1, Rows: exactSignature, Signature: exactSignature},
-			ExpectedRecall: 1, Reason: "method exact: one key, the whole signature",
+			Banding:        lsh.Banding{Bands: 1}, // of one key, and not of a signature
+			ExpectedRecall: 1, Reason: "method exact: one key, the hash of " + compared[r.Same],
 		}
 	} else {
 		t := p.Threshold.Float()
@@ -268,6 +284,7 @@ func (p *Plan) Chosen() records.Chosen {
 		Bands: p.Choice.Bands, Rows: p.Choice.Rows, Signature: p.Choice.Signature,
 		ExpectedRecall: p.Choice.ExpectedRecall, Documents: p.Documents,
 		BackgroundEdges: p.Choice.BackgroundEdges, Reason: p.Choice.Reason,
+		Copies: p.Alike, Symbols: p.Symbols,
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/io/storage"
+	"github.com/neardup/neardup/kernels/copies"
 	"github.com/neardup/neardup/kernels/hash"
 	"github.com/neardup/neardup/kernels/setsim"
 	"github.com/neardup/neardup/kernels/shingle"
@@ -20,11 +21,17 @@ import (
 // planOf makes the plan of a file of lines.
 func planOf(t *testing.T, lines string) *Plan {
 	t.Helper()
+	return planOfCopies(t, lines, "")
+}
+
+// planOfCopies makes the plan of a file of lines for copies that have the same in common.
+func planOfCopies(t *testing.T, lines string, same copies.Same) *Plan {
+	t.Helper()
 	file := filepath.Join(t.TempDir(), "in.txt")
 	if err := os.WriteFile(file, []byte(lines), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	r := Request{Config: Config{
+	r := Request{Same: same, Config: Config{
 		Input:      Input{Inputs: []string{file}, Format: "lines", Text: []string{"text"}, MaxDocBytes: 1 << 20},
 		Similarity: Similarity{Threshold: Threshold{setsim.Threshold{Num: 4, Den: 5}}, Shingle: Shingle{shingle.Config{Kind: shingle.Word, K: 1}}},
 		Search:     Search{Recall: .9, Signature: signature.FSS, Seed: 1},
@@ -156,5 +163,28 @@ func TestFormatIDs(t *testing.T) {
 			t.Errorf("%s has the id %q", family, id)
 		}
 		seen[id] = true
+	}
+}
+
+// The sampled documents are counted that the search takes for copies of an earlier one, without being
+// identical to it, and of them those that differ in symbols. What is chosen says what copies have in common.
+func TestSampledCopies(t *testing.T) {
+	const lines = "a + b\na - b\na + b\nb + a\na b c\na, b c\nA b c\n"
+	for same, want := range map[copies.Same]struct {
+		alike, symbols int64
+		reason         string
+	}{
+		"":            {3, 2, ""},
+		copies.Bytes:  {0, 0, "method exact: one key, the hash of the text"},
+		copies.Tokens: {2, 2, "method exact: one key, the hash of the sequence of tokens"},
+		copies.Set:    {3, 2, "method exact: one key, the hash of the set of shingles"},
+	} {
+		chosen := planOfCopies(t, lines, same).Chosen()
+		if chosen.Copies != want.alike || chosen.Symbols != want.symbols {
+			t.Errorf("%q: %d copies, of which %d differ in symbols, want %d and %d", same, chosen.Copies, chosen.Symbols, want.alike, want.symbols)
+		}
+		if same != "" && (chosen.Reason != want.reason || chosen.Bands != 1 || chosen.Rows != 0 || chosen.Signature != 0) {
+			t.Errorf("%q: chosen %+v, want %q, without a signature", same, chosen, want.reason)
+		}
 	}
 }

@@ -23,6 +23,8 @@ import (
 
 func init() {
 	beam.RegisterDoFn(reflect.TypeFor[decideFn]())
+	beam.RegisterDoFn(reflect.TypeFor[copiesFn]())
+	register.Emitter1[[]byte]()
 	register.Emitter2[int64, []byte]()
 	register.Iter1[[]byte]()
 }
@@ -39,6 +41,8 @@ type Rows struct {
 	Clusters flow.Rows[records.Clustered]
 	Removed  flow.Rows[records.Removed]
 	Dropped  flow.Dropped
+	// Facts say how many copies were removed that differ in symbols from the kept document.
+	Facts flow.Facts
 }
 
 // Params say how to decide.
@@ -59,7 +63,7 @@ type Params struct {
 // names. Or, with OnePerCluster, only the first of each cluster is kept.
 //
 //	KV<component shard, profiles>, KV<component shard, near pairs>, KV<component shard, links> →
-//	KV<table shard, rows> for each table, KV<corpus piece, keys>
+//	KV<table shard, rows> for each table, KV<corpus piece, keys>, facts
 //
 // A shard has whole components, so it is decided at once. Links connect clusters as pairs do, and are
 // no rows. A copy group is visited at its preferred document, which is kept if the group is.
@@ -68,10 +72,24 @@ type Params struct {
 // document without a profile. Counters: decide/clusters, decide/kept, decide/removed.
 func Survivors(s beam.Scope, profiles flow.Profiles, pairs flow.NearPairs, links flow.Links, p Params) Rows {
 	s = s.Scope("decide.Survivors")
-	near, clusters, removed, dropped := beam.ParDo4(s, &decideFn{Params: p}, beam.CoGroupByKey(s, beam.PCollection(profiles), beam.PCollection(pairs), beam.PCollection(links)))
+	near, clusters, removed, dropped, facts := beam.ParDo5(s, &decideFn{Params: p}, beam.CoGroupByKey(s, beam.PCollection(profiles), beam.PCollection(pairs), beam.PCollection(links)))
 	return Rows{
 		Pairs: flow.Rows[records.Pair](near), Clusters: flow.Rows[records.Clustered](clusters),
-		Removed: flow.Rows[records.Removed](removed), Dropped: flow.Dropped(dropped),
+		Removed: flow.Rows[records.Removed](removed), Dropped: flow.Dropped(dropped), Facts: flow.Facts(facts),
+	}
+}
+
+// Copies is Survivors of documents that have no pairs but copies.
+//
+//	KV<component shard, profiles> → KV<table shard, rows> for each table, KV<corpus piece, keys>, facts
+//
+// One GroupByKey; the profiles of a shard are held in memory. Counters as of Survivors.
+func Copies(s beam.Scope, profiles flow.Profiles, p Params) Rows {
+	s = s.Scope("decide.Copies")
+	pairs, clusters, removed, dropped, facts := beam.ParDo5(s, &copiesFn{Params: p}, beam.GroupByKey(s, beam.PCollection(profiles)))
+	return Rows{
+		Pairs: flow.Rows[records.Pair](pairs), Clusters: flow.Rows[records.Clustered](clusters),
+		Removed: flow.Rows[records.Removed](removed), Dropped: flow.Dropped(dropped), Facts: flow.Facts(facts),
 	}
 }
 
@@ -79,39 +97,81 @@ func Survivors(s beam.Scope, profiles flow.Profiles, pairs flow.NearPairs, links
 type decideFn struct {
 	Params Params
 
+	shards decider
+}
+
+func (f *decideFn) Setup(ctx context.Context) error { return f.shards.setup(ctx, f.Params) }
+
+func (f *decideFn) StartBundle(_, _, _, _ func(int64, []byte), _ func([]byte)) { f.shards.start() }
+
+func (f *decideFn) ProcessElement(ctx context.Context, shard int64, profiles, pairs, links func(*[]byte) bool, toPairs, toClusters, toRemoved, toDropped func(int64, []byte), facts func([]byte)) error {
+	return f.shards.decide(ctx, shard, profiles, pairs, links, toPairs, toClusters, toRemoved, toDropped, facts)
+}
+
+func (f *decideFn) FinishBundle(toPairs, toClusters, toRemoved, toDropped func(int64, []byte), _ func([]byte)) {
+	f.shards.flush(toPairs, toClusters, toRemoved, toDropped)
+}
+
+// copiesFn decides a component shard; see Copies for the shapes.
+type copiesFn struct {
+	Params Params
+
+	shards decider
+}
+
+func (f *copiesFn) Setup(ctx context.Context) error { return f.shards.setup(ctx, f.Params) }
+
+func (f *copiesFn) StartBundle(_, _, _, _ func(int64, []byte), _ func([]byte)) { f.shards.start() }
+
+func (f *copiesFn) ProcessElement(ctx context.Context, shard int64, profiles func(*[]byte) bool, toPairs, toClusters, toRemoved, toDropped func(int64, []byte), facts func([]byte)) error {
+	none := func(*[]byte) bool { return false }
+	return f.shards.decide(ctx, shard, profiles, none, none, toPairs, toClusters, toRemoved, toDropped, facts)
+}
+
+func (f *copiesFn) FinishBundle(toPairs, toClusters, toRemoved, toDropped func(int64, []byte), _ func([]byte)) {
+	f.shards.flush(toPairs, toClusters, toRemoved, toDropped)
+}
+
+// decider decides component shards, one after another.
+type decider struct {
+	params                          Params
 	in                              *blocks.Inputs
 	pairs, clusters, removed, drops *blocks.Buffers
 	state                           groupState
 }
 
-func (f *decideFn) Setup(ctx context.Context) (err error) {
-	f.in, err = storage.Shared[blocks.Inputs](ctx, f.Params.Inputs)
+func (f *decider) setup(ctx context.Context, p Params) (err error) {
+	f.params = p
+	f.in, err = storage.Shared[blocks.Inputs](ctx, p.Inputs)
 	return err
 }
 
-func (f *decideFn) StartBundle(_, _, _, _ func(int64, []byte)) {
+func (f *decider) start() {
 	f.pairs, f.clusters, f.removed, f.drops = blocks.NewBuffers(), blocks.NewBuffers(), blocks.NewBuffers(), blocks.NewBuffers()
 }
 
-func (f *decideFn) ProcessElement(ctx context.Context, shard int64, profiles, pairs, links func(*[]byte) bool, toPairs, toClusters, toRemoved, toDropped func(int64, []byte)) error {
+func (f *decider) decide(ctx context.Context, shard int64, profiles, pairs, links func(*[]byte) bool, toPairs, toClusters, toRemoved, toDropped func(int64, []byte), facts func([]byte)) error {
 	c := &f.state
 	if err := c.gather(f.in, profiles, pairs, links); err != nil {
 		return fmt.Errorf("component shard %d: %w", shard, err)
 	}
 	tableShard := func(own blocks.Key) int64 { return int64(f.in.Shard(own)) }
 	c.pairRows(f.in, func(a, b blocks.Key, pair *records.Pair) { blocks.AddRow(f.pairs, tableShard(a), a, b, pair, toPairs) })
-	verdicts, kept := c.decide(f.in, f.Params.OnePerCluster), int64(0)
+	verdicts, kept, symbols := c.decide(f.in, f.params.OnePerCluster), int64(0), int64(0)
 	var clustered records.Clustered
 	var removed records.Removed
 	for i := range verdicts {
 		v := &verdicts[i]
-		if f.Params.Clusters || v.doc.Key == v.cluster {
+		if f.params.Clusters || v.doc.Key == v.cluster {
 			v.fillClustered(&clustered, f.in)
 			blocks.AddRow(f.clusters, tableShard(v.doc.Key), v.doc.Key, v.doc.Key, &clustered, toClusters)
 		}
 		if v.doc == v.kept {
 			kept++
 			continue
+		}
+		if v.differsInSymbols() {
+			symbols++
 		}
 		v.fillRemoved(&removed, f.in)
 		blocks.AddRow(f.removed, tableShard(v.doc.Key), v.doc.Key, v.doc.Key, &removed, toRemoved)
@@ -122,10 +182,15 @@ func (f *decideFn) ProcessElement(ctx context.Context, shard int64, profiles, pa
 	clustersFound.Inc(ctx, int64(c.clusterCount))
 	keptCount.Inc(ctx, kept)
 	removedCount.Inc(ctx, int64(len(verdicts))-kept)
-	return nil
+	if symbols == 0 {
+		return nil
+	}
+	return blocks.Fact{
+		Kind: blocks.FactSymbols, Name: fmt.Sprint(shard), Counts: map[string]int64{blocks.CountSymbols: symbols},
+	}.Emit(facts)
 }
 
-func (f *decideFn) FinishBundle(toPairs, toClusters, toRemoved, toDropped func(int64, []byte)) {
+func (f *decider) flush(toPairs, toClusters, toRemoved, toDropped func(int64, []byte)) {
 	f.pairs.Flush(toPairs)
 	f.clusters.Flush(toClusters)
 	f.removed.Flush(toRemoved)
@@ -153,7 +218,7 @@ type groupState struct {
 
 	documents []document
 	docs      []*document
-	groupOf   map[blocks.SetHash]int
+	groupOf   map[blocks.Hash]int
 	byKey     map[blocks.Key]int
 }
 
@@ -168,7 +233,7 @@ const maxReused = 1 << 16
 
 func (c *groupState) gather(in *blocks.Inputs, profiles, pairs, links func(*[]byte) bool) error {
 	if len(c.docs) > maxReused || c.groupOf == nil {
-		*c = groupState{groupOf: map[blocks.SetHash]int{}, byKey: map[blocks.Key]int{}}
+		*c = groupState{groupOf: map[blocks.Hash]int{}, byKey: map[blocks.Key]int{}}
 	}
 	clear(c.groupOf)
 	clear(c.byKey)
@@ -343,12 +408,29 @@ func (c *groupState) decide(in *blocks.Inputs, onePerCluster bool) (verdicts []v
 			v := verdict{doc: doc, kept: best[by], cluster: c.groups[root][0].Key, members: members[root],
 				similarity: choice.Similarity, reason: records.ReasonNear}
 			if by == g {
-				v.reason = records.ReasonCopy
+				v.reason = reasonOf(doc, best[by])
 			}
 			verdicts = append(verdicts, v)
 		}
 	}
 	return verdicts
+}
+
+// reasonOf says what a document has in common with the kept one of its copy group.
+func reasonOf(doc, kept *document) string {
+	switch {
+	case doc.Traits.Text == kept.Traits.Text:
+		return records.ReasonIdentical
+	case doc.Traits.Tokens == kept.Traits.Tokens:
+		return records.ReasonEqual
+	default:
+		return records.ReasonSameSet
+	}
+}
+
+// differsInSymbols reports whether a removed copy has other symbols than the kept document.
+func (v *verdict) differsInSymbols() bool {
+	return v.reason != records.ReasonNear && v.doc.Traits.Symbols != v.kept.Traits.Symbols
 }
 
 func (v *verdict) fillClustered(row *records.Clustered, in *blocks.Inputs) {

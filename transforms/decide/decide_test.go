@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"math/big"
 	"slices"
@@ -24,6 +25,7 @@ type tables struct {
 	Clusters []records.Clustered
 	Removed  []records.Removed
 	Dropped  []blocks.Key
+	Symbols  int64 // copies removed that differ in them
 }
 
 // decided runs the decision of one component.
@@ -36,10 +38,17 @@ func decided(in *blocks.Inputs, components bool, profiles, pairs, links [][]byte
 			out.Dropped = append(out.Dropped, d.Key())
 		}
 	}
-	f := &decideFn{Params: Params{OnePerCluster: components, Clusters: true}, in: in}
-	f.StartBundle(toPairs, toClusters, toRemoved, toDropped)
-	err = f.ProcessElement(context.Background(), 0, beamtest.Values(profiles...), beamtest.Values(pairs...), beamtest.Values(links...), toPairs, toClusters, toRemoved, toDropped)
-	f.FinishBundle(toPairs, toClusters, toRemoved, toDropped)
+	facts := func(data []byte) {
+		var fact blocks.Fact
+		if err := json.Unmarshal(data, &fact); err != nil || fact.Kind != blocks.FactSymbols || fact.Name != "7" {
+			panic(string(data))
+		}
+		out.Symbols += fact.Counts[blocks.CountSymbols]
+	}
+	f := &decider{params: Params{OnePerCluster: components, Clusters: true}, in: in}
+	f.start()
+	err = f.decide(context.Background(), 7, beamtest.Values(profiles...), beamtest.Values(pairs...), beamtest.Values(links...), toPairs, toClusters, toRemoved, toDropped, facts)
+	f.flush(toPairs, toClusters, toRemoved, toDropped)
 	out.sort()
 	return out, err
 }
@@ -70,17 +79,27 @@ var oneFile = &blocks.Inputs{
 
 // The component, worked out by hand. Documents by position; equal letters are copies:
 //
-//	0 a   10 b   20 a   30 c   40 b   50 d   60 d
+//	0 a   10 b   20 a   30 c   40 b   50 d   60 d   70 d
 //
 // a–b share 8 of 10 (8/12), b–c share 9 of 10 (9/11); d has copies only. So a is kept, b falls to
 // a, and c, which is similar to b only, stays with star and falls to a with components. Of d the
-// first is kept. Copies go with their group.
+// first is kept. Copies go with their group: 20 has the tokens of 0 and other symbols, 60 the text of 50,
+// and 70 the shingles of it only, with other symbols.
 func TestByHand(t *testing.T) {
 	const a, b, c, d = 1, 2, 3, 4
 	var profiles, pairs []byte
-	for position, set := range map[int64]uint64{0: a, 10: b, 20: a, 30: c, 40: b, 50: d, 60: d} {
+	for position, set := range map[int64]uint64{0: a, 10: b, 20: a, 30: c, 40: b, 50: d, 60: d, 70: d} {
+		traits := blocks.Traits{Text: blocks.Hash{Lo: set}, Tokens: blocks.Hash{Lo: set}, Symbols: 5}
+		switch position {
+		case 20:
+			traits.Text.Hi, traits.Symbols = 1, 6
+		case 40: // a copy of what is removed: that does not count
+			traits = blocks.Traits{Symbols: 6}
+		case 70:
+			traits = blocks.Traits{Symbols: 6}
+		}
 		profiles = blocks.AppendProfile(profiles, &blocks.Profile{
-			Key: blocks.NewKey(0, position), Hash: blocks.SetHash{Lo: set}, Size: 10, ID: fmt.Append(nil, position), HasID: true,
+			Key: blocks.NewKey(0, position), Hash: blocks.Hash{Lo: set}, Size: 10, ID: fmt.Append(nil, position), HasID: true, Traits: traits,
 		})
 	}
 	pairs = blocks.AppendNearPair(pairs, blocks.NearPair{A: blocks.NewKey(0, 10), B: blocks.NewKey(0, 30), Shared: 9})
@@ -92,20 +111,23 @@ func TestByHand(t *testing.T) {
 	}{
 		{
 			false,
-			[]string{"0 10 0.6666666666666666", "0 20 1", "10 30 0.8181818181818182", "10 40 1", "50 60 1"},
-			[]string{"0 in 0 of 5", "30 in 0 of 5", "50 in 50 of 2"},
-			[]string{"10 for 0 near 0.6666666666666666", "20 for 0 copy 1", "40 for 0 near 0.6666666666666666", "60 for 50 copy 1"},
+			[]string{"0 10 0.6666666666666666", "0 20 1", "10 30 0.8181818181818182", "10 40 1", "50 60 1", "50 70 1"},
+			[]string{"0 in 0 of 5", "30 in 0 of 5", "50 in 50 of 3"},
+			[]string{"10 for 0 near 0.6666666666666666", "20 for 0 equal 1", "40 for 0 near 0.6666666666666666", "60 for 50 identical 1", "70 for 50 same-set 1"},
 		},
 		{
 			true,
-			[]string{"0 10 0.6666666666666666", "0 20 1", "10 30 0.8181818181818182", "10 40 1", "50 60 1"},
-			[]string{"0 in 0 of 5", "50 in 50 of 2"},
-			[]string{"10 for 0 near 0.6666666666666666", "20 for 0 copy 1", "30 for 0 near null", "40 for 0 near 0.6666666666666666", "60 for 50 copy 1"},
+			[]string{"0 10 0.6666666666666666", "0 20 1", "10 30 0.8181818181818182", "10 40 1", "50 60 1", "50 70 1"},
+			[]string{"0 in 0 of 5", "50 in 50 of 3"},
+			[]string{"10 for 0 near 0.6666666666666666", "20 for 0 equal 1", "30 for 0 near null", "40 for 0 near 0.6666666666666666", "60 for 50 identical 1", "70 for 50 same-set 1"},
 		},
 	} {
 		got, err := decided(oneFile, tt.components, [][]byte{profiles}, [][]byte{pairs}, nil)
 		if err != nil {
 			t.Fatal(err)
+		}
+		if got.Symbols != 2 { // 20 and 70
+			t.Errorf("components %v: %d copies differ in symbols, want 2", tt.components, got.Symbols)
 		}
 		var gotPairs, gotKept, gotRemoved []string
 		for _, p := range got.Pairs {
@@ -139,7 +161,7 @@ func TestCopiesOfTwoComponents(t *testing.T) {
 	const same, near = 1, 2
 	var profiles, pairs []byte
 	for position, set := range []uint64{same, same, near, near} {
-		profiles = blocks.AppendProfile(profiles, &blocks.Profile{Key: blocks.NewKey(0, int64(position)), Hash: blocks.SetHash{Lo: set}, Size: 10})
+		profiles = blocks.AppendProfile(profiles, &blocks.Profile{Key: blocks.NewKey(0, int64(position)), Hash: blocks.Hash{Lo: set}, Size: 10})
 	}
 	for _, pair := range [][2]int64{{0, 2}, {1, 3}, {1, 2}} {
 		pairs = blocks.AppendNearPair(pairs, blocks.NearPair{A: blocks.NewKey(0, pair[0]), B: blocks.NewKey(0, pair[1]), Shared: 9})
@@ -165,6 +187,18 @@ type doc struct {
 	preference int
 	value      codec.Value
 	set        int
+	// Documents of one set may have the same tokens, those the same text, and that the same symbols.
+	tokens, text int
+}
+
+// symbols are those of the document's text: few differ.
+func (d *doc) symbols() uint64 { return uint64(d.text % 2) }
+
+func (d *doc) traits() blocks.Traits {
+	return blocks.Traits{
+		Text: blocks.Hash{Hi: uint64(10*d.set + d.tokens), Lo: uint64(d.text)}, Tokens: blocks.Hash{Hi: uint64(d.set), Lo: uint64(d.tokens)},
+		Symbols: d.symbols(),
+	}
 }
 
 // world is a component for the model: documents in input order, and how many shingles sets share;
@@ -198,6 +232,7 @@ func anyWorld(t *rapid.T) (w world, in *blocks.Inputs) {
 		w.docs = append(w.docs, doc{
 			key: key, id: in.ID(key, nil, false), preference: in.Files[key.File()].Preference,
 			value: value.Draw(t, "value"), set: rapid.IntRange(1, sets).Draw(t, "set"),
+			tokens: rapid.IntRange(1, 2).Draw(t, "tokens"), text: rapid.IntRange(1, 3).Draw(t, "text"),
 		})
 	}
 	w.largest = rapid.Bool().Draw(t, "largest")
@@ -317,7 +352,16 @@ func (w *world) tables(in *blocks.Inputs, components bool) (want tables) {
 			row.Similarity = &s
 		}
 		if d.set == kept.set {
-			row.Reason = records.ReasonCopy
+			row.Reason = records.ReasonSameSet
+			if d.tokens == kept.tokens {
+				row.Reason = records.ReasonEqual
+			}
+			if d.tokens == kept.tokens && d.text == kept.text {
+				row.Reason = records.ReasonIdentical
+			}
+			if d.symbols() != kept.symbols() {
+				want.Symbols++
+			}
 		}
 		want.Removed = append(want.Removed, row)
 		want.Dropped = append(want.Dropped, d.key)
@@ -357,7 +401,7 @@ func TestAgainstModel(t *testing.T) {
 				representative[d.set] = d.key
 			}
 			profiles = append(profiles, blocks.AppendProfile(nil, &blocks.Profile{
-				Key: d.key, Hash: blocks.SetHash{Lo: uint64(d.set)}, Size: setSize, Rank: codec.AppendRank(nil, d.value, w.largest),
+				Key: d.key, Hash: blocks.Hash{Lo: uint64(d.set)}, Size: setSize, Rank: codec.AppendRank(nil, d.value, w.largest), Traits: d.traits(),
 			}))
 		}
 		for sets, shared := range w.shared {
@@ -423,8 +467,8 @@ func packed(t *rapid.T, values [][]byte) (packed [][]byte) {
 
 // A component of false edges only leaves no trace.
 func TestStrangers(t *testing.T) {
-	profiles := blocks.AppendProfile(nil, &blocks.Profile{Key: 1, Hash: blocks.SetHash{Lo: 1}, Size: 3})
-	profiles = blocks.AppendProfile(profiles, &blocks.Profile{Key: 2, Hash: blocks.SetHash{Lo: 2}, Size: 3})
+	profiles := blocks.AppendProfile(nil, &blocks.Profile{Key: 1, Hash: blocks.Hash{Lo: 1}, Size: 3})
+	profiles = blocks.AppendProfile(profiles, &blocks.Profile{Key: 2, Hash: blocks.Hash{Lo: 2}, Size: 3})
 	rows, err := decided(oneFile, false, [][]byte{profiles}, nil, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -444,18 +488,40 @@ func TestPairOfUnknownDocument(t *testing.T) {
 
 // TestDocumentsOfAnotherShard: what was known of the last shard is unknown in the next.
 func TestDocumentsOfAnotherShard(t *testing.T) {
-	f := &decideFn{in: oneFile}
+	f := &decider{in: oneFile}
 	none := func(int64, []byte) {}
-	f.StartBundle(none, none, none, none)
+	f.start()
 	for shard := range int64(2) {
 		var profiles []byte
 		for i := range int64(2) {
-			profiles = blocks.AppendProfile(profiles, &blocks.Profile{Key: blocks.NewKey(0, 10*shard+i), Hash: blocks.SetHash{Lo: uint64(10*shard + i)}, Size: 3})
+			profiles = blocks.AppendProfile(profiles, &blocks.Profile{Key: blocks.NewKey(0, 10*shard+i), Hash: blocks.Hash{Lo: uint64(10*shard + i)}, Size: 3})
 		}
 		pairs := blocks.AppendNearPair(nil, blocks.NearPair{A: blocks.NewKey(0, 1), B: blocks.NewKey(0, 10*shard), Shared: 3})
-		err := f.ProcessElement(t.Context(), shard, beamtest.Values(profiles), beamtest.Values(pairs), beamtest.Values(), none, none, none, none)
+		err := f.decide(t.Context(), shard, beamtest.Values(profiles), beamtest.Values(pairs), beamtest.Values(), none, none, none, none, nil)
 		if (err != nil) != (shard == 1) {
 			t.Errorf("shard %d, a pair with document 1 of shard 0: error %v", shard, err)
 		}
+	}
+}
+
+// Documents that are brought together by something else than the whole hash, a cut key, are not copies.
+func TestCopies(t *testing.T) {
+	var profiles []byte
+	for i, hash := range []blocks.Hash{{Hi: 1, Lo: 1}, {Hi: 1, Lo: 2}, {Hi: 2, Lo: 1}, {Hi: 1, Lo: 2}} {
+		profiles = blocks.AppendProfile(profiles, &blocks.Profile{Key: blocks.NewKey(0, int64(i)), Hash: hash, Size: 3})
+	}
+	f := &copiesFn{shards: decider{in: oneFile}}
+	none := func(int64, []byte) {}
+	var dropped []blocks.Key
+	drop := func(_ int64, block []byte) { dropped = append(dropped, blocks.NewDecoder(block).Key()) }
+	var pairs []records.Pair
+	pair := func(_ int64, block []byte) { pairs = append(pairs, rows[records.Pair](block)...) }
+	f.StartBundle(none, none, none, none, nil)
+	if err := f.ProcessElement(t.Context(), 0, beamtest.Values(profiles), pair, none, none, drop, nil); err != nil {
+		t.Fatal(err)
+	}
+	f.FinishBundle(pair, none, none, drop, nil)
+	if !slices.Equal(dropped, []blocks.Key{blocks.NewKey(0, 3)}) || len(pairs) != 1 || pairs[0].PositionA != 1 || pairs[0].PositionB != 3 {
+		t.Errorf("dropped %v, pairs %+v, want the one document whose hash is that of another", dropped, pairs)
 	}
 }

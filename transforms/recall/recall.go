@@ -94,7 +94,7 @@ func (p Params) Truth(ctx context.Context) ([]blocks.Edge, error) {
 
 // hashedDoc is a document with the hash of its set.
 type hashedDoc struct {
-	hash blocks.SetHash
+	hash blocks.Hash
 	key  blocks.Key
 }
 
@@ -105,7 +105,7 @@ func (h hashedDoc) append(block []byte) []byte {
 // eachHashed calls do with the hashed documents of a group.
 func eachHashed(packed func(*[]byte) bool, do func(hashedDoc)) error {
 	return gather.Each(packed, func(d *blocks.Decoder) {
-		do(hashedDoc{key: d.Key(), hash: blocks.SetHash{Hi: d.Uint64(), Lo: d.Uint64()}})
+		do(hashedDoc{key: d.Key(), hash: blocks.Hash{Hi: d.Uint64(), Lo: d.Uint64()}})
 	})
 }
 
@@ -140,7 +140,7 @@ func (f *smallestFn) ProcessElement(block []byte, _ func(int64, []byte)) error {
 func (f *smallestFn) FinishBundle(emit func(int64, []byte)) {
 	out := blocks.NewBuffers()
 	for _, s := range f.smallest.Sets() {
-		out.Add(gather.Key, hashedDoc{blocks.SetHash(s.Hash), s.First}.append, emit)
+		out.Add(gather.Key, hashedDoc{blocks.Hash(s.Hash), s.First}.append, emit)
 	}
 	out.Flush(emit)
 }
@@ -183,7 +183,7 @@ func (f *sampleFn) ProcessElement(block []byte, emit func(int64, []byte)) error 
 	d := blocks.NewDecoder(block)
 	for doc := range d.Documents() {
 		set := shingle.Set(f.shingler.Shingles(nil, doc.Text))
-		blocks.SetParts(nil, doc.Key, blocks.SetHash(hash.Sequence(set)), set, func(part []byte) { emit(int64(doc.Key), part) })
+		blocks.SetParts(nil, doc.Key, blocks.Hash(hash.Sequence(set)), set, func(part []byte) { emit(int64(doc.Key), part) })
 	}
 	return d.Err()
 }
@@ -252,7 +252,7 @@ type probeFn struct {
 // match is a sampled set, by its index, and another one that is similar to it.
 type match struct {
 	sampled int
-	hash    blocks.SetHash
+	hash    blocks.Hash
 }
 
 func (f *probeFn) Setup(ctx context.Context) (err error) {
@@ -284,13 +284,13 @@ func (f *probeFn) ProcessElement(block []byte, emit func(int64, []byte)) error {
 	for doc := range d.Documents() {
 		f.shingles = f.shingler.Shingles(f.shingles[:0], doc.Text)
 		set := shingle.Set(f.shingles)
-		var sum blocks.SetHash
+		var sum blocks.Hash
 		f.index.Similar(set, func(i, shared int) {
 			if shared == len(set) && shared == len(f.sample.Sets[i]) {
 				return // the same set
 			}
-			if sum == (blocks.SetHash{}) {
-				sum = blocks.SetHash(hash.Sequence(set))
+			if sum == (blocks.Hash{}) {
+				sum = blocks.Hash(hash.Sequence(set))
 			}
 			m := match{i, sum}
 			if key, ok := f.first[m]; !ok || doc.Key < key {
@@ -313,7 +313,7 @@ func (f *probeFn) FinishBundle(emit func(int64, []byte)) { f.out.Flush(emit) }
 type uniquePairsFn struct{}
 
 func (f *uniquePairsFn) ProcessElement(document int64, packed func(*[]byte) bool, emit func(int64, []byte)) error {
-	first := map[blocks.SetHash]blocks.Key{}
+	first := map[blocks.Hash]blocks.Key{}
 	err := eachHashed(packed, func(h hashedDoc) {
 		if key, ok := first[h.hash]; !ok || h.key < key {
 			first[h.hash] = h.key

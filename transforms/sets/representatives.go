@@ -19,7 +19,7 @@ type Representative struct {
 // are the values of its group in flow.LargeProfiles. preferred compares documents as slices.SortFunc
 // needs it; if it is nil, Best is any.
 func Representatives(profiles func(*[]byte) bool, preferred func(a, b *blocks.Profile) int) (all []Representative, documents int, err error) {
-	byHash := map[blocks.SetHash]Representative{}
+	byHash := map[blocks.Hash]Representative{}
 	err = gather.Each(profiles, func(d *blocks.Decoder) {
 		p := d.Profile()
 		documents++

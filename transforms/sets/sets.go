@@ -10,7 +10,7 @@ import (
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/blocks/flow"
-	"github.com/neardup/neardup/kernels/hash"
+	"github.com/neardup/neardup/kernels/copies"
 	"github.com/neardup/neardup/kernels/shingle"
 )
 
@@ -49,8 +49,9 @@ type Features struct {
 //	blocks of documents with components → KV<component shard, component parts>, KV<component shard, profiles>,
 //	KV<document, set part>, KV<component, profiles>
 //
-// Every document has a profile, those of large components two. Of the documents of a block that have
-// the same set and component, the first sends it: that of the representative is always sent. Counters: sets/documents, sets/shipped, shuffled/sets in bytes.
+// Copies have the same set. Every document has a profile, those of large components a second one without
+// traits. Of the documents of a block that have the same set and component, the first sends it: that of the
+// representative is always sent. Counters: sets/documents, sets/shipped, shuffled/sets in bytes.
 func Make(s beam.Scope, docs flow.Fetched, p Params) Features {
 	s = s.Scope("sets.Make")
 	sets, profiles, largeSets, largeProfiles := beam.ParDo4(s, &setsFn{Params: p}, beam.PCollection(docs))
@@ -64,8 +65,7 @@ func Make(s beam.Scope, docs flow.Fetched, p Params) Features {
 type setsFn struct {
 	Params Params
 
-	shingler                      *shingle.Shingler
-	shingles                      []uint64
+	reader                        *copies.Reader
 	part                          []byte
 	sent                          map[sentKey]bool // of a block
 	sets, profiles, largeProfiles *blocks.Buffers
@@ -74,10 +74,10 @@ type setsFn struct {
 // sentKey is a set that was sent for a component.
 type sentKey struct {
 	component blocks.Key
-	hash      blocks.SetHash
+	hash      blocks.Hash
 }
 
-func (f *setsFn) Setup() { f.shingler = f.Params.Text.New() }
+func (f *setsFn) Setup() { f.reader = copies.NewReader(f.Params.Text) }
 
 func (f *setsFn) StartBundle(_, _, _, _ func(int64, []byte)) {
 	f.sent = map[sentKey]bool{}
@@ -89,17 +89,12 @@ func (f *setsFn) ProcessElement(ctx context.Context, block []byte, sets, profile
 	clear(f.sent)
 	d := blocks.NewDecoder(block)
 	for doc := range d.Documents() {
-		f.shingles = f.shingler.Shingles(f.shingles[:0], doc.Text)
-		set := shingle.Set(f.shingles)
-		profile := blocks.Profile{
-			Key: doc.Key, Hash: blocks.SetHash(hash.Sequence(set)), Size: len(set),
-			ID: doc.ID, HasID: doc.HasID, Rank: doc.Rank,
-		}
+		profile, set := profileOf(f.reader, &doc, copies.Set)
 		shard, large := f.Params.Shards.Shard(doc.Component), doc.Of > f.Params.MaxSmallDocs
-		appendProfile := func(block []byte) []byte { return blocks.AppendProfile(block, &profile) }
-		f.profiles.Add(shard, appendProfile, profiles)
+		f.profiles.Add(shard, func(block []byte) []byte { return blocks.AppendProfile(block, &profile) }, profiles)
 		if large {
-			f.largeProfiles.Add(int64(doc.Component), appendProfile, largeProfiles)
+			profile.Traits = blocks.Traits{}
+			f.largeProfiles.Add(int64(doc.Component), func(block []byte) []byte { return blocks.AppendProfile(block, &profile) }, largeProfiles)
 		}
 		made++
 		first := sentKey{doc.Component, profile.Hash}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/internal/beamtest"
+	"github.com/neardup/neardup/kernels/copies"
 	"github.com/neardup/neardup/kernels/shingle"
 )
 
@@ -50,8 +51,12 @@ func TestSetsOfFirstDocumentsAreSent(t *testing.T) {
 		count := func(n *int, key func(component blocks.Key) int64) func(int64, []byte) {
 			return func(to int64, block []byte) {
 				for d := blocks.NewDecoder(block); !d.Done(); *n++ {
-					if p := d.Profile(); to != key(docs[p.Key.Position()].Component) {
+					p := d.Profile()
+					if to != key(docs[p.Key.Position()].Component) {
 						t.Errorf("%s: the profile of %v was sent to %d", order, p.Key, to)
+					}
+					if lean := n == &largeProfiles; (p.Traits == blocks.Traits{}) != lean {
+						t.Errorf("%s: the profile of %v has the traits %v, of a large component: %v", order, p.Key, p.Traits, lean)
 					}
 				}
 			}
@@ -107,7 +112,7 @@ func TestMaxSmallDocs(t *testing.T) {
 func TestRepresentativesInAnyOrder(t *testing.T) {
 	profiles := [][]byte{}
 	for i, hash := range []uint64{1, 2, 1, 2, 1} {
-		profiles = append(profiles, blocks.AppendProfile(nil, &blocks.Profile{Key: blocks.Key(i), Hash: blocks.SetHash{Lo: hash}, Size: int(hash)}))
+		profiles = append(profiles, blocks.AppendProfile(nil, &blocks.Profile{Key: blocks.Key(i), Hash: blocks.Hash{Lo: hash}, Size: int(hash)}))
 	}
 	last := func(a, b *blocks.Profile) int { return cmp.Compare(b.Key, a.Key) }
 	want := []Representative{{Key: 0, Size: 1, Best: blocks.Profile{Key: 4}}, {Key: 1, Size: 2, Best: blocks.Profile{Key: 3}}}
@@ -152,5 +157,61 @@ func TestLargeSetsAreNotReused(t *testing.T) {
 	}
 	if len(held) != 4 {
 		t.Errorf("%d sets, want 4", len(held))
+	}
+}
+
+// Where only copies are sought, each document has one profile, however large its component, by what was
+// asked for, and with all by which it is told from other copies.
+func TestProfiles(t *testing.T) {
+	spec := shingle.Spec{Shingle: shingle.Config{Kind: shingle.Word, K: 2}}
+	texts := []string{"a b a", "a b a b", "a b a!", "a b a"}
+	var block []byte
+	for i, text := range texts {
+		block = blocks.AppendDocument(block, &blocks.Document{
+			Key: blocks.NewKey(0, int64(i)), Component: blocks.NewKey(0, 7), Of: 1 << 20, ID: []byte{'x'}, HasID: true, Rank: []byte{'r'}, Text: []byte(text),
+		})
+	}
+	for same, want := range map[copies.Same][]int{ // the first of each one's copies
+		copies.Bytes: {0, 1, 2, 0}, copies.Tokens: {0, 1, 0, 0}, copies.Set: {0, 0, 0, 0},
+	} {
+		f := &profilesFn{Params: Params{Text: spec, MaxSmallDocs: 1, Shards: 5}, Same: same}
+		f.Setup()
+		var all []blocks.Profile
+		emit := func(shard int64, block []byte) {
+			if shard != f.Params.Shards.Shard(blocks.NewKey(0, 7)) {
+				t.Errorf("sent to shard %d", shard)
+			}
+			for d := blocks.NewDecoder(block); !d.Done(); {
+				all = append(all, d.Profile())
+			}
+		}
+		f.StartBundle(emit)
+		if err := f.ProcessElement(t.Context(), block, emit); err != nil {
+			t.Fatal(err)
+		}
+		f.FinishBundle(emit)
+		if len(all) != len(texts) {
+			t.Fatalf("%d profiles, want %d", len(all), len(texts))
+		}
+		reader := copies.NewReader(spec)
+		first := map[blocks.Hash]int{}
+		for i, p := range all {
+			if _, ok := first[p.Hash]; !ok {
+				first[p.Hash] = i
+			}
+			traits, _ := reader.Read([]byte(texts[i]))
+			want := blocks.Profile{
+				Key: blocks.NewKey(0, int64(i)), Hash: p.Hash, Size: 2, ID: []byte{'x'}, HasID: true, Rank: []byte{'r'},
+				Traits: blocks.Traits{Text: blocks.Hash(traits.Text), Tokens: blocks.Hash(traits.Tokens), Symbols: traits.Symbols},
+			}
+			if !reflect.DeepEqual(p, want) {
+				t.Errorf("%s: %+v, want %+v", same, p, want)
+			}
+		}
+		for i, p := range all {
+			if first[p.Hash] != want[i] {
+				t.Errorf("%s: %q is a copy of %q, want %q", same, texts[i], texts[first[p.Hash]], texts[want[i]])
+			}
+		}
 	}
 }

@@ -42,8 +42,9 @@ type Params struct {
 	// Banding is its length and how it becomes band keys.
 	Banding lsh.Banding
 	Seed    uint64
-	// Exact: one band key, of the whole signature; documents share it if all n values agree.
-	Exact bool
+	// Same: only documents that have this in common are to share a key, their only one, and nothing is
+	// signed; "" signs.
+	Same copies.Same
 	// ShardBits: the entries of a band go to 1<<ShardBits shards, by the key's first bits.
 	ShardBits int
 	// Dictionary numbers the shingles, for the family Classic.
@@ -119,11 +120,7 @@ func (f *minHashFn) ProcessElement(ctx context.Context, block []byte, bands func
 		}
 		f.first[sum] = doc.Key
 		f.values = f.signer.Sign(f.values, f.shingles)
-		if f.Params.Exact {
-			f.keys = append(f.keys[:0], lsh.WholeKey(f.values))
-		} else {
-			f.keys = f.Params.Banding.Keys(f.keys, f.values)
-		}
+		f.keys = f.Params.Banding.Keys(f.keys, f.values)
 		f.bands.Add(doc.Key, f.keys, bands)
 	}
 	documents.Inc(ctx, signed)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/neardup/neardup/blocks"
@@ -24,6 +23,14 @@ func spec(t *testing.T) shingle.Spec {
 		t.Fatal(err)
 	}
 	return shingle.Spec{Shingle: shingle.Config{Kind: shingle.Word, K: 5}, Normalize: normalize}
+}
+
+// signFn makes band entries, edges and rejected rows of blocks of documents.
+type signFn interface {
+	Setup(ctx context.Context) error
+	StartBundle(bands func(int64, []byte), edges func([]byte), rejected func(int64, []byte))
+	ProcessElement(ctx context.Context, block []byte, bands func(int64, []byte), edges func([]byte), rejected func(int64, []byte)) error
+	FinishBundle(ctx context.Context, bands func(int64, []byte), edges func([]byte), rejected func(int64, []byte))
 }
 
 // signed is what one bundle emits.
@@ -61,7 +68,10 @@ func sign(t *testing.T, p Params, docs []blocks.Document) (out signed) {
 			out.rejected = append(out.rejected, row)
 		}
 	}
-	f := &minHashFn{Params: p}
+	var f signFn = &minHashFn{Params: p}
+	if p.Same != "" {
+		f = &exactFn{Params: p}
+	}
 	if err := f.Setup(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -149,15 +159,5 @@ func TestNoTokenIsRejected(t *testing.T) {
 	row := out.rejected[0]
 	if row.Reason != records.ReasonNoToken || row.Unreadable() || row.ID == nil || *row.ID != "0" || row.Source != "a.jsonl" || row.Position != 0 {
 		t.Errorf("rejected %+v", row)
-	}
-}
-
-func TestExactHasOneKey(t *testing.T) {
-	p := params(t)
-	p.Exact, p.Banding.Bands, p.ShardBits = true, 1, 0
-	long := strings.Repeat("all work and no play makes jack a dull boy ", 20)
-	out := sign(t, p, []blocks.Document{document(0, long), document(9000, long+" indeed")})
-	if len(out.bands) != 1 || len(out.bands[0]) != 2 || out.bands[0][0].Key == out.bands[0][1].Key {
-		t.Errorf("band entries %v, want one for each document, with different keys", out.bands)
 	}
 }

@@ -35,11 +35,16 @@ const (
 // Families are all of them.
 func Families() []Family { return []Family{FSS, Classic, Salted} }
 
-// Sign signs documents and makes their band keys. For FSS, documents of one bundle with the same
-// shingles have an edge instead; see minHash. Documents without a token are rejected.
+// Sign signs documents and makes their band keys. For FSS, documents of one block with the same
+// shingles have an edge instead; see minHash. If only copies are sought, each has one key; see exact.
+// Documents without a token are rejected.
 //
 //	blocks of documents → KV<band<<ShardBits | shard, band entries>, edges, KV<table shard, rejected rows>
 func Sign(s beam.Scope, docs flow.Documents, p Params) (bands flow.Bands, edges []flow.Edges, rejected flow.Rows[records.Rejected]) {
+	if p.Same != "" {
+		bands, equal, rejected := exact(s, docs, p)
+		return bands, []flow.Edges{equal}, rejected
+	}
 	if p.Family == FSS {
 		bands, equal, rejected := minHash(s, docs, p)
 		return bands, []flow.Edges{equal}, rejected

@@ -15,7 +15,7 @@ func TestMain(m *testing.M) { beamtest.Main(m) }
 func TestWorkLimit(t *testing.T) {
 	var block []byte
 	for i := range 100 {
-		block = blocks.AppendProfile(block, &blocks.Profile{Key: blocks.NewKey(0, int64(i)), Hash: blocks.SetHash{Lo: uint64(i)}, Size: DefaultCellBytes / blocks.ShingleBytes})
+		block = blocks.AppendProfile(block, &blocks.Profile{Key: blocks.NewKey(0, int64(i)), Hash: blocks.Hash{Lo: uint64(i)}, Size: DefaultCellBytes / blocks.ShingleBytes})
 	}
 	// Each set fills a cell of the usual size, and each of the 100 is sent to 100 pairs of cells,
 	// whatever the size of those in use.

@@ -63,7 +63,7 @@ func TestJoinOfParts(t *testing.T) {
 	for seed := range uint64(20) {
 		r := rand.New(rand.NewPCG(seed, 2))
 		var parts [][]byte
-		first := map[blocks.SetHash]blocks.Key{}
+		first := map[blocks.Hash]blocks.Key{}
 		sets := map[blocks.Key]map[uint64]bool{}
 		for i := range 40 {
 			key := blocks.NewKey(0, int64(i))
@@ -76,7 +76,7 @@ func TestJoinOfParts(t *testing.T) {
 				sorted = append(sorted, s)
 			}
 			slices.Sort(sorted)
-			hash := blocks.SetHash{}
+			hash := blocks.Hash{}
 			for _, s := range sorted {
 				hash.Lo = hash.Lo*31 + s>>60
 			}
@@ -118,7 +118,7 @@ func TestLargeSetsTravelInParts(t *testing.T) {
 	}
 	var parts [][]byte
 	for i, set := range [][]uint64{large, large[1:]} {
-		blocks.SetParts(nil, blocks.NewKey(0, int64(i)), blocks.SetHash{Lo: uint64(i)}, set, func(part []byte) {
+		blocks.SetParts(nil, blocks.NewKey(0, int64(i)), blocks.Hash{Lo: uint64(i)}, set, func(part []byte) {
 			if len(part) > 1<<20 {
 				t.Errorf("a part of %d bytes", len(part))
 			}
@@ -148,7 +148,7 @@ func TestLargeComponentsArePassedOn(t *testing.T) {
 				set[k] = uint64(k)
 			}
 			key := blocks.NewKey(c, int64(i))
-			blocks.SetParts(nil, key, blocks.SetHash{Hi: uint64(c), Lo: uint64(i)}, set, func(part []byte) {
+			blocks.SetParts(nil, key, blocks.Hash{Hi: uint64(c), Lo: uint64(i)}, set, func(part []byte) {
 				entries = append(entries, blocks.AppendComponentPart(nil, blocks.Key(c), part))
 			})
 		}
@@ -191,7 +191,7 @@ func TestComponentsThatFillACell(t *testing.T) {
 	var entries [][]byte
 	size := 0
 	for i := range documents {
-		blocks.SetParts(nil, blocks.NewKey(0, int64(i)), blocks.SetHash{Lo: uint64(i)}, set, func(part []byte) {
+		blocks.SetParts(nil, blocks.NewKey(0, int64(i)), blocks.Hash{Lo: uint64(i)}, set, func(part []byte) {
 			size = len(part)
 			entries = append(entries, blocks.AppendComponentPart(nil, 0, part))
 		})

@@ -58,6 +58,7 @@ def main():
     texts += [rng.randbytes(n) for n in (128, 129, 240, 241, 1024, 1025, 4096)]
     for b in texts:
         print(f"bytes\t{b.hex()}\t{hash_bytes(b):016x}")
+        print(f"text\t{b.hex()}\t{xxhash.xxh3_128_intdigest(b):032x}")
 
     words = [0, 1, 2, 3, WORD, WORD - 1, 1 << 63, MASK_IN]
     words += [rng.getrandbits(64) for _ in range(24)]

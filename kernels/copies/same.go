@@ -1,0 +1,91 @@
+package copies
+
+import (
+	"github.com/neardup/neardup/kernels/hash"
+	"github.com/neardup/neardup/kernels/shingle"
+	"github.com/neardup/neardup/kernels/token"
+)
+
+// Same is what documents must have in common to be copies.
+type Same string
+
+// What copies may have in common. Same bytes give the same tokens, and those the same set.
+const (
+	Bytes  Same = "bytes"  // the text as it was decoded
+	Tokens Same = "tokens" // the tokens of the normalised text, in order
+	Set    Same = "set"    // the set of shingles
+)
+
+// All are all of them, each with fewer copies than the next.
+func All() []Same { return []Same{Bytes, Tokens, Set} }
+
+// Traits are hashes by which copies are told apart.
+type Traits struct {
+	Text, Tokens, Set hash.Sum128
+	// Symbols is that of the text's symbols, in their order.
+	Symbols uint64
+}
+
+// A Reader takes the traits of texts. It keeps its buffers from text to text, so it serves one goroutine.
+type Reader struct {
+	shingler *shingle.Shingler
+	shingles []uint64
+	symbols  []byte
+}
+
+// NewReader returns a Reader of texts that become shingles so.
+func NewReader(spec shingle.Spec) *Reader { return &Reader{shingler: spec.New()} }
+
+// Key returns the hash that two texts have in common if they are copies, and otherwise with a probability
+// of about 2^-128; false for a text without a token, which is no copy of any.
+func (r *Reader) Key(same Same, text []byte) (hash.Sum128, bool) {
+	if same == Bytes && hasLetter(text) {
+		return hash.Text(text), true
+	}
+	r.shingles = r.shingler.Shingles(r.shingles[:0], text)
+	if len(r.shingles) == 0 {
+		return hash.Sum128{}, false
+	}
+	switch same {
+	case Bytes:
+		return hash.Text(text), true
+	case Tokens:
+		return hash.Sequence(r.shingler.Tokens()), true
+	default:
+		return hash.Sequence(shingle.Set(r.shingles)), true
+	}
+}
+
+// hasLetter reports whether a text has an ASCII letter: then it has a token under every policy, and a
+// shingle of every kind.
+func hasLetter(text []byte) bool {
+	for _, b := range text {
+		if b|0x20 >= 'a' && b|0x20 <= 'z' {
+			return true
+		}
+	}
+	return false
+}
+
+// Read returns the traits of a text and its set of shingles, which is valid until the next call.
+func (r *Reader) Read(text []byte) (t Traits, set []uint64) {
+	r.shingles = r.shingler.Shingles(r.shingles[:0], text)
+	r.symbols = token.Symbols(r.symbols[:0], text)
+	set = shingle.Set(r.shingles)
+	return Traits{
+		Text: hash.Text(text), Tokens: hash.Sequence(r.shingler.Tokens()), Set: hash.Sequence(set),
+		Symbols: hash.Bytes(r.symbols),
+	}, set
+}
+
+// Of returns the one of these that copies have in common.
+func (t *Traits) Of(s Same) hash.Sum128 {
+	switch s {
+	case Bytes:
+		return t.Text
+	case Tokens:
+		return t.Tokens
+	default: // also where near-duplicates are sought
+		return t.Set
+	}
+}

@@ -1,0 +1,95 @@
+package copies
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/neardup/neardup/kernels/hash"
+	"github.com/neardup/neardup/kernels/shingle"
+	"github.com/neardup/neardup/kernels/textnorm"
+)
+
+// specs are shingles of each kind, under several policies.
+func specs(t *testing.T) (all []shingle.Spec) {
+	t.Helper()
+	for _, kind := range []string{"word:1", "word:5", "char:9", "char32:9", "byte:13", "stopword:3"} {
+		for _, steps := range append(textnorm.Steps(), "none") {
+			config, err := shingle.Parse(kind)
+			if err != nil {
+				t.Fatal(err)
+			}
+			policy, err := textnorm.Parse(steps)
+			if err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, shingle.Spec{Shingle: config, Normalize: policy})
+		}
+	}
+	return all
+}
+
+// anyText often has few letters, or none.
+var anyText = rapid.OneOf(rapid.String(), rapid.StringOf(rapid.SampledFrom([]rune("aZ .!\u0301\u200d\u00ad\n+é中"))))
+
+// A key is that of the trait of its name, whatever has been read before, and a text has one if it has a
+// shingle, also where that is not looked for.
+func TestKeyIsTrait(t *testing.T) {
+	for _, spec := range specs(t) {
+		t.Run(fmt.Sprint(spec.Shingle, spec.Normalize), func(t *testing.T) {
+			reader, plain := NewReader(spec), spec.New()
+			rapid.Check(t, func(t *rapid.T) {
+				text := []byte(anyText.Draw(t, "text"))
+				wantSet := shingle.Set(plain.Shingles(nil, text))
+				want := Traits{Text: hash.Text(text), Tokens: hash.Sequence(plain.Tokens()), Set: hash.Sequence(wantSet)}
+				traits, set := reader.Read(text)
+				if want.Symbols = traits.Symbols; traits != want || !slices.Equal(set, wantSet) {
+					t.Errorf("%q: traits %v, want %v", text, traits, want)
+				}
+				for same, trait := range map[Same]hash.Sum128{Bytes: want.Text, Tokens: want.Tokens, Set: want.Set} {
+					key, ok := reader.Key(same, text)
+					if ok != (len(set) > 0) || ok && key != trait || traits.Of(same) != trait {
+						t.Errorf("%q: key of %s is %v, %v", text, same, key, ok)
+					}
+				}
+			})
+		})
+	}
+}
+
+// What each kind of copies tells apart, and what not.
+func TestTraits(t *testing.T) {
+	policy, err := textnorm.Parse("default")
+	if err != nil {
+		t.Fatal(err)
+	}
+	reader := NewReader(shingle.Spec{Shingle: shingle.Config{Kind: shingle.Word, K: 2}, Normalize: policy})
+	for _, c := range []struct{ a, b, same string }{
+		{"return a + b", "return a + b", "text tokens set symbols"},
+		{"return a + b", "return a - b", "tokens set"},
+		{"Return a + b", "return a + b", "tokens set symbols"},
+		{"x y x y", "x y x y x y", "set symbols"},
+		{"x, y x y", "x y x y x y", "set"},
+		{"a b", "b a", "symbols"},
+	} {
+		a, _ := reader.Read([]byte(c.a))
+		b, _ := reader.Read([]byte(c.b))
+		var same []string
+		for _, trait := range []struct {
+			name  string
+			equal bool
+		}{
+			{"text", a.Text == b.Text}, {"tokens", a.Tokens == b.Tokens}, {"set", a.Set == b.Set}, {"symbols", a.Symbols == b.Symbols},
+		} {
+			if trait.equal {
+				same = append(same, trait.name)
+			}
+		}
+		if got := strings.Join(same, " "); got != c.same {
+			t.Errorf("%q and %q have the same %s, want %s", c.a, c.b, got, c.same)
+		}
+	}
+}

@@ -1,0 +1,62 @@
+package signature
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/neardup/neardup/blocks"
+	"github.com/neardup/neardup/kernels/copies"
+)
+
+// Documents share their one key, or an edge within a block, if they have in common what was asked for.
+// Those without a token have neither.
+func TestExact(t *testing.T) {
+	docs := []blocks.Document{ // in blocks of two
+		document(0, "return a + b"), document(10, "return a - b"),
+		document(20, "return a + b"), document(30, "return a + b"),
+		document(40, "a b a b a b a b"), document(50, "a b a b a b a b a b"),
+		document(60, "+ -"), document(70, "+ -"),
+		document(80, "1 + 1"), document(90, "1 + 1"),
+	}
+	for same, want := range map[copies.Same]struct {
+		edges [][2]int64
+		keys  [][]int64 // documents by key
+	}{
+		copies.Bytes:  {[][2]int64{{20, 30}, {80, 90}}, [][]int64{{0, 20}, {10}, {40}, {50}, {80}}},
+		copies.Tokens: {[][2]int64{{0, 10}, {20, 30}, {80, 90}}, [][]int64{{0, 20}, {40}, {50}, {80}}},
+		copies.Set:    {[][2]int64{{0, 10}, {20, 30}, {40, 50}, {80, 90}}, [][]int64{{0, 20}, {40}, {80}}},
+	} {
+		p := params(t)
+		p.Same = same
+		out := sign(t, p, docs)
+		type place struct {
+			group int64
+			key   uint64
+		}
+		byKey := map[place][]int64{}
+		for group, entries := range out.bands {
+			for _, e := range entries {
+				byKey[place{group, e.Key}] = append(byKey[place{group, e.Key}], e.Document.Position())
+			}
+		}
+		var keys [][]int64
+		for _, positions := range byKey {
+			slices.Sort(positions)
+			keys = append(keys, positions)
+		}
+		slices.SortFunc(keys, slices.Compare[[]int64])
+		if !slices.EqualFunc(keys, want.keys, slices.Equal[[]int64]) {
+			t.Errorf("%s: documents by key %v, want %v", same, keys, want.keys)
+		}
+		var edges [][2]int64
+		for _, e := range out.edges {
+			edges = append(edges, [2]int64{e.A.Position(), e.B.Position()})
+		}
+		if !slices.Equal(edges, want.edges) {
+			t.Errorf("%s: edges %v, want %v", same, edges, want.edges)
+		}
+		if len(out.rejected) != 2 || out.rejected[0].Position != 60 || out.rejected[1].Position != 70 {
+			t.Errorf("%s: rejected %+v, want the two without a token", same, out.rejected)
+		}
+	}
+}
