@@ -57,7 +57,7 @@ type Failure struct {
 type Counts struct {
 	Records     int64 `json:"records"`      // records read, unreadable ones included
 	Unreadable  int64 `json:"unreadable"`   // records that are no document
-	NotCompared int64 `json:"not_compared"` // documents that have no token or too few, or are too large
+	NotCompared int64 `json:"not_compared"` // documents that have no text, no token or too few words, or are too large
 	Pairs       int64 `json:"pairs"`        // rows of pairs/
 	NearPairs   int64 `json:"near_pairs"`   // of them, those between representatives
 	// PairsPartial are the crowds, of which pairs/ lists some pairs with kept documents only.
@@ -80,6 +80,7 @@ type Parameters struct {
 	Format        string   `json:"format"`
 	ID            string   `json:"id"`
 	Inputs        []string `json:"input"`
+	InvalidUTF8   string   `json:"invalid_utf8"`
 	JobServer     string   `json:"job_server"`
 	Keep          string   `json:"keep"`
 	Limit         int64    `json:"limit"`
