@@ -87,6 +87,7 @@ type Parameters struct {
 	Format        string   `json:"format"`
 	ID            string   `json:"id"`
 	Inputs        []string `json:"input"`
+	InvalidUTF8   string   `json:"invalid_utf8"`
 	JobServer     string   `json:"job_server"`
 	Keep          string   `json:"keep"`
 	Limit         int64    `json:"limit"`

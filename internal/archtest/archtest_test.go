@@ -92,6 +92,13 @@ var layers = []layer{
 		why:      "a format can be tested with a slice of bytes",
 	},
 	{
+		packages: []string{"io/charset"},
+		may:      []string{"github.com/gogs/chardet"},
+		not:      slices.Concat(world, chance, []string{"context"}),
+		never:    []string{beamPath + "...", module + "..."},
+		why:      "what bytes may be is told by the bytes",
+	},
+	{
 		packages: []string{"io/reading/readertest"},
 		may: []string{module + "io/reading/...", module + "io/codec", module + "io/codectest", module + "io/storage", module + "blocks",
 			"github.com/klauspost/compress/..."},
@@ -100,7 +107,7 @@ var layers = []layer{
 	},
 	{
 		packages: []string{"io/reading/..."},
-		may: []string{module + "io/reading/...", module + "io/codec", module + "io/storage", module + "blocks",
+		may: []string{module + "io/reading/...", module + "io/codec", module + "io/charset", module + "io/storage", module + "blocks",
 			"github.com/klauspost/compress/...", "github.com/parquet-go/parquet-go/..."},
 		not:   slices.Concat(world, chance),
 		never: []string{beamPath + "...", module + "kernels/...", module + "io/source", module + "io/sink"},

@@ -11,7 +11,8 @@ package codec
 // Fields names what a codec takes out of a record. Column names mean what the format says:
 // JSON keys or dotted paths, TSV column names, SGML elements and attributes.
 type Fields struct {
-	// Text lists the text columns in order; their values are joined by one space.
+	// Text lists the text columns in order; their values are joined by one space. One that a record
+	// lacks is empty if another has text.
 	Text []string
 	// ID is the id column; "" means the format's own default, or none.
 	ID string
@@ -25,9 +26,12 @@ type Document struct {
 	ID    []byte
 	HasID bool
 	Text  []byte
-	// NoText says that the record, though well formed, has no text at all, such as a Reuters
-	// article without BODY: the document is not compared. An empty text is not NoText.
+	// NoText says that the record, though well formed, has no text at all: every text column is
+	// missing or null. The document is not compared. An empty text is not NoText.
 	NoText bool
+	// Missing are the text columns, by their numbers in Fields.Text, that the record does not have.
+	// One that is null, or whose name may go without, is not among them.
+	Missing []int
 	// Value is that of the column asked for, typed where the format has types. A column that a
 	// record lacks, or of a type without an order, is no value and never an error.
 	Value Value
@@ -35,7 +39,7 @@ type Document struct {
 
 // Reset empties doc and keeps its memory. Decode begins with it.
 func (doc *Document) Reset() {
-	*doc = Document{ID: doc.ID[:0], Text: doc.Text[:0], Value: Value{Text: doc.Value.Text[:0]}}
+	*doc = Document{ID: doc.ID[:0], Text: doc.Text[:0], Missing: doc.Missing[:0], Value: Value{Text: doc.Value.Text[:0]}}
 }
 
 // Codec finds and reads the records of one format. A Codec is immutable: all methods may be
@@ -87,11 +91,11 @@ type Codec interface {
 const (
 	BrokenJSON       = "broken json"                  // not valid by RFC 8259, or nested too deeply
 	NotAnObject      = "not an object"                // valid JSON, but not {...}
-	NoTextField      = "no text field"                // a text column is missing or null
 	TextNotString    = "text is not a string"         // nor a number
 	IDNotString      = "id is not a string or number" // but neither missing nor null
 	WrongColumnCount = "wrong column count"           // a row longer or shorter than the header
 	BrokenSGML       = "broken sgml"                  // a tag that is not closed
+	InvalidUTF8      = "invalid utf-8"                // a text with bytes that are not UTF-8, which codecs pass on
 )
 
 // Error says why a record is unreadable.

@@ -33,9 +33,9 @@ func TestCorpusOfGroups(t *testing.T) {
 	for g := range 5 {
 		var rows []readertest.Row
 		for i := range 4 {
-			row := readertest.Row{ID: fmt.Sprintf("%d-%d", g, i), Text: "a text", Null: i == g}
+			row := readertest.Row{ID: fmt.Sprintf("%d-%d", g, i), Text: "a text", List: i == g}
 			rows = append(rows, row)
-			if !row.Null {
+			if !row.List {
 				want.WriteString(row.String())
 			}
 		}

@@ -20,16 +20,18 @@ type format struct {
 	name       string
 	extensions []string // by which it is known; none: only when asked for
 	reader     reading.RecordReader
+	// columns are those of a record; nil where all records of a file have the same.
+	columns    func(record []byte) []string
 	idIsSource bool // one document a file, named by its path
 }
 
 // formats is the one list of what can be read.
 var formats = []format{
-	{name: "jsonl", extensions: []string{".jsonl", ".ndjson", ".json"}, reader: bytefile.Reader{Codec: jsonl.New}},
+	{name: "jsonl", extensions: []string{".jsonl", ".ndjson", ".json"}, reader: bytefile.Reader{Codec: jsonl.New}, columns: jsonl.Columns},
 	{name: "tsv", extensions: []string{".tsv", ".tab"}, reader: bytefile.Reader{Codec: delimited.NewTSV}},
 	{name: "lines", reader: bytefile.Reader{Codec: func(codec.Fields) codec.Codec { return plaintext.Lines() }, Plain: true}},
 	{name: "files", reader: bytefile.Reader{Codec: func(codec.Fields) codec.Codec { return plaintext.File() }, Plain: true}, idIsSource: true},
-	{name: "reuters", extensions: []string{".sgm", ".sgml"}, reader: bytefile.Reader{Codec: sgml.NewReuters}},
+	{name: "reuters", extensions: []string{".sgm", ".sgml"}, reader: bytefile.Reader{Codec: sgml.NewReuters}, columns: sgml.Columns},
 }
 
 // Formats lists the names that Options.Format may have.

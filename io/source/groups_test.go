@@ -21,7 +21,7 @@ func groupsOf(t *testing.T, n, perGroup int) []byte {
 	t.Helper()
 	var rows []readertest.Row
 	for i := range n {
-		rows = append(rows, readertest.Row{ID: fmt.Sprintf("id%d", i), Text: strings.Repeat("text ", 20), Null: i%3 == 2})
+		rows = append(rows, readertest.Row{ID: fmt.Sprintf("id%d", i), Text: strings.Repeat("text ", 20), List: i%3 == 2})
 	}
 	var b bytes.Buffer
 	if err := readertest.WriteGroups(&b, slices.Collect(slices.Chunk(rows, perGroup))...); err != nil {
@@ -46,11 +46,11 @@ func TestGroups(t *testing.T) {
 	if len(out.local) != 67+1+21 || len(out.dropped[0]) != 33 || len(out.dropped[2]) != 10 {
 		t.Errorf("%d documents, dropped %v", len(out.local), out.dropped)
 	}
-	if want := "a.groups at row 2, no text field: "; out.facts[0].Note != want {
+	if want := "a.groups at row 2, text is not a string: "; out.facts[0].Note != want {
 		t.Errorf("the first unreadable row is %q, want %q", out.facts[0].Note, want)
 	}
 	for i, row := range out.rejected[0] {
-		if row.Reason != "no text field" || i < 33 && (row.Source != "a.groups" || row.Position != int64(3*i+2)) {
+		if row.Reason != "text is not a string" || i < 33 && (row.Source != "a.groups" || row.Position != int64(3*i+2)) {
 			t.Errorf("rejected %+v", row)
 		}
 	}
@@ -90,7 +90,7 @@ func TestGroups(t *testing.T) {
 	if want := []string{"id4", "b.jsonl@0", string(out.local[80].ID)}; !slices.Equal(ids, want) {
 		t.Errorf("looked up %v, want %v", ids, want)
 	}
-	if _, err := Text(t.Context(), in, blocks.NewKey(0, 2), o); err == nil || !strings.Contains(err.Error(), "a.groups: document at 2: no text field") {
+	if _, err := Text(t.Context(), in, blocks.NewKey(0, 2), o); err == nil || !strings.Contains(err.Error(), "a.groups: document at 2: text is not a string") {
 		t.Errorf("the text of an unreadable row: error %v", err)
 	}
 

@@ -22,7 +22,7 @@ func Lookup(ctx context.Context, in *blocks.Inputs, keys []blocks.Key, o Options
 			positions[i] = key.Position()
 		}
 		file := in.Splits[split].File
-		err := recordsAt(ctx, in, in.Splits[split], positions, o.reading(), func(record *reading.Record) error {
+		err := recordsAt(ctx, in, in.Splits[split], positions, o, o.reading(), func(record *reading.Record) error {
 			see(blocks.Document{Key: blocks.NewKey(file, record.Position), ID: record.Doc.ID, HasID: record.Doc.HasID, Text: record.Doc.Text})
 			return nil
 		})

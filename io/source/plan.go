@@ -23,6 +23,8 @@ type Options struct {
 	Rank   Rank
 	// MaxDocument is the size in bytes above which a text is not compared.
 	MaxDocument int64
+	// KeepInvalid: a text that is not UTF-8 is as good as any.
+	KeepInvalid bool
 	// SplitBytes is the size of a split of a file that can be split; 0: the usual.
 	SplitBytes int64
 	// Limit ends the input after that many readable documents; 0: no limit.
@@ -68,7 +70,12 @@ type Listing struct {
 	Skipped []string
 	// Repeated are files that were named more than once, and are read once.
 	Repeated []string
+	// Links are files that are the same as one before them, by another path, and are not read.
+	Links []Link
 }
+
+// Link is a file by two paths.
+type Link struct{ Path, First string }
 
 // Plan lists the files that args name, in input order: the order of args, then by path. It
 // looks into each file for compression and header, and cuts the input into splits and pieces.
@@ -76,6 +83,7 @@ func Plan(ctx context.Context, args []string, o Options) (*Listing, error) {
 	listing := &Listing{Inputs: &blocks.Inputs{}}
 	var roots []string
 	seen := map[string]bool{}
+	paths := map[string]string{} // by identity
 	for _, arg := range args {
 		if arg == "-" {
 			if slices.ContainsFunc(listing.Inputs.Files, func(f blocks.File) bool { return f.Path == o.Stdin }) {
@@ -115,6 +123,11 @@ func Plan(ctx context.Context, args []string, o Options) (*Listing, error) {
 				continue
 			}
 			seen[f.Path] = true
+			if first, ok := paths[f.identity]; ok && f.identity != "" {
+				listing.Links = append(listing.Links, Link{f.Path, first})
+				continue
+			}
+			paths[f.identity] = f.Path
 			listing.Inputs.Files = append(listing.Inputs.Files, f.File)
 			root := storage.Dir(f.Path)
 			if f.folder != "" {
@@ -154,7 +167,8 @@ func stdin(ctx context.Context, o Options) (blocks.File, error) {
 // chosen is a file to be read.
 type chosen struct {
 	blocks.File
-	folder string // it was found below; "": it was named itself
+	folder   string // it was found below; "": it was named itself
+	identity string // the same for links to one file; "" if that cannot be told
 }
 
 // selectFiles gives each file its format, in path order. Below a folder, files of another format are
@@ -184,7 +198,7 @@ func selectFiles(entries []storage.Entry, name string) (files []chosen, skipped 
 			continue
 		}
 		file := blocks.File{Path: e.Path, Size: e.Size, Version: e.Version, Format: f.name, IDIsSource: f.idIsSource}
-		files = append(files, chosen{file, e.Folder})
+		files = append(files, chosen{file, e.Folder, e.Identity})
 	}
 	return files, skipped, nil
 }

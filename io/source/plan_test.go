@@ -2,6 +2,7 @@ package source
 
 import (
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -15,6 +16,7 @@ import (
 	"github.com/neardup/neardup/io/reading"
 	"github.com/neardup/neardup/io/reading/readertest"
 	"github.com/neardup/neardup/io/storage"
+	"github.com/neardup/neardup/io/storage/storagetest"
 )
 
 const oneDocument = `{"text":"one"}` + "\n"
@@ -81,6 +83,61 @@ func TestPlanOrder(t *testing.T) {
 		if got := relative(listing.Repeated); got != tt.repeated {
 			t.Errorf("%s: repeated %s, want %s", tt.args, got, tt.repeated)
 		}
+	}
+}
+
+// TestLinks: a file is read once, by the path that is first in input order, whatever links lead to it.
+func TestLinks(t *testing.T) {
+	root := plant(t, "in/b.jsonl", "in/same.jsonl", "other/c.jsonl")
+	for link, target := range map[string]string{"in/a.jsonl": "b.jsonl", "in/d.jsonl": "../other/c.jsonl"} {
+		if err := os.Symlink(target, link); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Link("in/b.jsonl", "other/hard.jsonl"); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct{ args, sources, links string }{
+		{"in", "a.jsonl d.jsonl same.jsonl", "in/b.jsonl=in/a.jsonl"},
+		{"in/b.jsonl in", "b.jsonl d.jsonl same.jsonl", "in/a.jsonl=in/b.jsonl"},
+		{"other in", "other/c.jsonl other/hard.jsonl in/same.jsonl", "in/a.jsonl=other/hard.jsonl in/b.jsonl=other/hard.jsonl in/d.jsonl=other/c.jsonl"},
+		{"in/b.jsonl other/hard.jsonl", "b.jsonl", "other/hard.jsonl=in/b.jsonl"},
+		{"in/same.jsonl other/c.jsonl", "in/same.jsonl other/c.jsonl", ""},
+	} {
+		listing, err := Plan(t.Context(), strings.Fields(tt.args), Options{Fields: fields})
+		if err != nil {
+			t.Errorf("%s: %v", tt.args, err)
+			continue
+		}
+		var links []string
+		for _, l := range listing.Links {
+			links = append(links, strings.TrimPrefix(l.Path, root+"/")+"="+strings.TrimPrefix(l.First, root+"/"))
+		}
+		if got := strings.Join(sources(listing.Inputs), " "); got != tt.sources || strings.Join(links, " ") != tt.links {
+			t.Errorf("%s: files %s, links %q; want %s, %s", tt.args, got, links, tt.sources, tt.links)
+		}
+	}
+}
+
+func init() { storage.Register("objects://", &storagetest.Memory{}) }
+
+// TestNoLinks: objects of equal content are as many files, in a store that has no links.
+func TestNoLinks(t *testing.T) {
+	for _, name := range []string{"a.jsonl", "b.jsonl"} {
+		_, err := storage.WriteFile(t.Context(), "objects://bucket/"+name, func(w io.Writer) error {
+			_, err := io.WriteString(w, oneDocument)
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	listing, err := Plan(t.Context(), []string{"objects://bucket"}, Options{Fields: fields})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := sources(listing.Inputs); !slices.Equal(got, []string{"a.jsonl", "b.jsonl"}) || len(listing.Links) > 0 {
+		t.Errorf("files %q, links %+v", got, listing.Links)
 	}
 }
 
@@ -154,6 +211,7 @@ func TestPlanErrors(t *testing.T) {
 		t.Fatal(err)
 	}
 	write(t, "", "t.tsv", []byte("id\tBody \nrow\t1\n"))
+	write(t, "", "wide.tsv", []byte("\xFF\xFEt\x00e\x00x\x00t\x00\n\x00"))
 	write(t, "", "date.tsv", []byte("id\ttext\n"))
 	write(t, "", "long.tsv", []byte(strings.Repeat("column\t", 1<<20)))
 	for name, content := range map[string]string{
@@ -172,6 +230,7 @@ func TestPlanErrors(t *testing.T) {
 		{"empty", "lines", []string{"empty: no files in it"}},
 		{"folder", "csv", []string{`format "csv" is not one of jsonl, tsv, lines, files, reuters`}},
 		{"t.tsv", "", []string{"/t.tsv: ", `no column "text"`, `["id" "Body "]`}},
+		{"wide.tsv", "", []string{"/wide.tsv: it may be UTF-16: convert it (iconv -f UTF-16 -t UTF-8): text column: no column"}},
 		{"long.tsv", "", []string{"/long.tsv: no end of its header", "is it a tsv file?"}},
 		{"caf*", "", []string{`caf\xe9.jsonl": the name is not UTF-8`, "rename it"}},
 		{"zip.jsonl", "", []string{"/zip.jsonl: zip files cannot be read; unpack"}},
@@ -286,7 +345,7 @@ func TestPlanCuts(t *testing.T) {
 // TestLimit: the input ends with the Nth readable document, be it in another split or file, and
 // with it the corpus.
 func TestLimit(t *testing.T) {
-	const bad = "{}\n"
+	const bad = "[]\n"
 	file := func(contents ...string) []byte { return []byte(strings.Join(contents, "")) }
 	plant(t)
 	write(t, "", "a.jsonl", file("\n", oneDocument, bad, "\n", oneDocument, bad))

@@ -15,32 +15,34 @@ func readerOf(file *blocks.File) (reading.RecordReader, error) {
 	return f.reader, err
 }
 
-// Records reads all records of a span and calls see with each, as reading.RecordReader.Read does.
+// Records reads all records of a span and calls see with each, as reading.RecordReader.Read does. A text
+// that is not UTF-8 makes a record unreadable, here and below, unless o keeps it.
 func Records(ctx context.Context, in *blocks.Inputs, span blocks.Span, o Options, see func(*reading.Record) error) (reading.Progress, error) {
 	file := &in.Files[span.File]
 	r, err := readerOf(file)
 	if err != nil {
 		return reading.Progress{}, err
 	}
-	return r.Read(ctx, file, span, o.reading(), see)
+	return r.Read(ctx, file, span, o.reading(), o.readable(file, see))
 }
 
-// recordsAt reads the records of a span at positions, which ascend. An unreadable one is an error.
-func recordsAt(ctx context.Context, in *blocks.Inputs, span blocks.Span, positions []int64, o reading.Options, see func(*reading.Record) error) error {
+// recordsAt reads the records of a span at positions, which ascend, with the columns of read. An
+// unreadable one is an error.
+func recordsAt(ctx context.Context, in *blocks.Inputs, span blocks.Span, positions []int64, o Options, read reading.Options, see func(*reading.Record) error) error {
 	file := &in.Files[span.File]
 	r, err := readerOf(file)
 	if err != nil {
 		return err
 	}
-	return r.ReadSome(ctx, file, span, positions, o, func(record *reading.Record) error {
+	return r.ReadSome(ctx, file, span, positions, read, o.readable(file, func(record *reading.Record) error {
 		switch {
 		case record.Long:
-			return fmt.Errorf("%s: document at %d: larger than %d bytes", file.Path, record.Position, o.MaxRecord)
+			return fmt.Errorf("%s: document at %d: larger than %d bytes", file.Path, record.Position, read.MaxRecord)
 		case record.Err != nil:
 			return fmt.Errorf("%s: document at %d: %w", file.Path, record.Position, record.Err)
 		}
 		return see(record)
-	})
+	}))
 }
 
 // CopyExcept writes a span of the input without the records at the positions dropped, which ascend,

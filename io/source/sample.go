@@ -2,8 +2,11 @@ package source
 
 import (
 	"context"
+	"errors"
+	"slices"
 
 	"github.com/neardup/neardup/blocks"
+	"github.com/neardup/neardup/io/codec"
 	"github.com/neardup/neardup/io/reading"
 )
 
@@ -20,19 +23,38 @@ type Sampled struct {
 	Documents int64 // readable documents seen
 	Bytes     int64 // listed bytes they stand for
 	IDs       int64 // bytes of their ids
+	// Missing are the text columns that no record seen has, and Columns those of the first of them.
+	Missing, Columns []string
 }
 
 // Sample calls see with the texts of a sample of the input: the readable documents that begin
 // in one of 64 windows of 64 KiB (1024 of a large input), which of a small one are all there are. A file that can only
 // be read from its start has its windows there. Text is valid only during the call.
 func Sample(ctx context.Context, in *blocks.Inputs, o Options, see func(text []byte)) (Sampled, error) {
-	var sampled Sampled
+	s := sampler{in: in, options: o, see: see}
 	for _, span := range sampleSpans(in) {
-		if err := sampleSpan(ctx, in, span, o, see, &sampled); err != nil {
+		if err := s.read(ctx, span); err != nil {
 			return Sampled{}, err
 		}
 	}
-	return sampled, nil
+	if len(s.missing) == 0 {
+		s.Columns = nil
+	}
+	for _, i := range s.missing {
+		s.Missing = append(s.Missing, o.Fields.Text[i])
+	}
+	return s.Sampled, nil
+}
+
+// sampler reads the sample.
+type sampler struct {
+	in      *blocks.Inputs
+	options Options
+	see     func(text []byte)
+
+	Sampled
+	judged  bool  // a record was asked for its columns
+	missing []int // the text columns that those have not
 }
 
 // sampleSpans cuts the windows along the files. Of a file that can only be read from its start
@@ -75,22 +97,41 @@ func sampleSpans(in *blocks.Inputs) (spans []blocks.Span) {
 	return spans
 }
 
-func sampleSpan(ctx context.Context, in *blocks.Inputs, span blocks.Span, o Options, see func([]byte), sampled *Sampled) error {
-	progress, err := Records(ctx, in, span, o, func(record *reading.Record) error {
+func (s *sampler) read(ctx context.Context, span blocks.Span) error {
+	progress, err := Records(ctx, s.in, span, s.options, func(record *reading.Record) error {
+		s.columns(span, record)
 		doc := record.Doc
 		if record.Err != nil {
 			return nil
 		}
-		sampled.Documents++
+		s.Documents++
 		if record.Long {
 			return nil
 		}
-		sampled.IDs += int64(len(in.ID(blocks.NewKey(span.File, record.Position), doc.ID, doc.HasID)))
-		if !doc.NoText && int64(len(doc.Text)) <= o.MaxDocument {
-			see(doc.Text)
+		s.IDs += int64(len(s.in.ID(blocks.NewKey(span.File, record.Position), doc.ID, doc.HasID)))
+		if !doc.NoText && int64(len(doc.Text)) <= s.options.MaxDocument {
+			s.see(doc.Text)
 		}
 		return nil
 	})
-	sampled.Bytes += progress.Stored
+	s.Bytes += progress.Stored
 	return err
+}
+
+// columns notes which text columns a record has.
+func (s *sampler) columns(span blocks.Span, record *reading.Record) {
+	unreadable := (*codec.Error)(nil)
+	switch {
+	case record.Long, s.judged && len(s.missing) == 0:
+	case errors.As(record.Err, &unreadable) && unreadable.Reason == codec.TextNotString:
+		s.judged, s.missing = true, nil // it has one, if of another type
+	case record.Err != nil && (unreadable == nil || unreadable.Reason != codec.InvalidUTF8):
+	case s.judged:
+		s.missing = slices.DeleteFunc(s.missing, func(i int) bool { return !slices.Contains(record.Doc.Missing, i) })
+	default:
+		s.judged, s.missing = true, slices.Clone(record.Doc.Missing)
+		if f, err := formatNamed(s.in.Files[span.File].Format); err == nil && f.columns != nil {
+			s.Columns = f.columns(record.Raw)
+		}
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -11,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/neardup/neardup/blocks"
+	"github.com/neardup/neardup/io/codec"
 	"github.com/neardup/neardup/io/codectest"
 	"github.com/neardup/neardup/io/reading/readertest"
 )
@@ -62,7 +64,7 @@ func TestSampleOfFiles(t *testing.T) {
 	o := Options{Format: "files", Fields: fields, MaxDocument: 1}
 	in := inputs(t, o, root)
 	texts, sampled := sampleOf(t, in, o)
-	if len(texts) != 100 || sampled != (Sampled{Documents: 200, Bytes: 300, IDs: 200 * 3}) {
+	if len(texts) != 100 || !reflect.DeepEqual(sampled, Sampled{Documents: 200, Bytes: 300, IDs: 200 * 3}) {
 		t.Errorf("%d texts, sampled %+v; want 100 of one byte among 200 documents of 300 bytes", len(texts), sampled)
 	}
 	in = inputs(t, o, write(t, t.TempDir(), "empty", nil))
@@ -171,9 +173,42 @@ func TestSampleOfCompressed(t *testing.T) {
 			t.Errorf("%s: a sample of %d bytes of %d", compression, first.Bytes, in.Bytes())
 		}
 		for range 10 {
-			if _, again := sampleOf(t, in, o); again != first {
+			if _, again := sampleOf(t, in, o); !reflect.DeepEqual(again, first) {
 				t.Errorf("%s: %+v, before %+v", compression, again, first)
 			}
+		}
+	}
+}
+
+// TestSampleMissing: a text column is missing that no record has, null or not; of a record that cannot be
+// read nothing is known, unless a text of it is of another type.
+func TestSampleMissing(t *testing.T) {
+	const lacks, null, list, broken, bytes = `{"id":1,"titel":"a"}`, `{"text":null}`, `{"text":[]}`, `{"id`, "{\"text\":\"\xE9\"}"
+	for _, tt := range []struct {
+		name, content string
+		text          string
+		missing       []string
+		columns       string
+	}{
+		{"a.jsonl", lacks, "text", []string{"text"}, "id titel"},
+		{"a.jsonl", broken + "\n" + lacks + "\n" + `{"b":1}`, "text", []string{"text"}, "id titel"},
+		{"a.jsonl", lacks + "\n" + null, "text", nil, ""},
+		{"a.jsonl", null, "text", nil, ""},
+		{"a.jsonl", lacks + "\n" + list, "text", nil, ""},
+		{"a.jsonl", list + "\n" + lacks, "text", nil, ""},
+		{"a.jsonl", lacks + "\n" + bytes, "text", nil, ""},
+		{"a.jsonl", broken, "text", nil, ""},
+		{"a.jsonl", "", "text", nil, ""},
+		{"a.jsonl", lacks + "\n" + null, "titel text more", []string{"more"}, "id titel"},
+		{"a.jsonl", lacks, "text titel m.t", []string{"text", "m.t"}, "id titel"},
+		{"a.sgm", `<REUTERS OLDID="1"><TITLE>a</TITLE></REUTERS>`, "text", nil, ""},
+		{"a.sgm", `<REUTERS OLDID="1"><TITLE>a</TITLE></REUTERS>`, "titel", []string{"titel"}, "TITLE"},
+		{"a.tsv", "text\n\n", "text", nil, ""},
+	} {
+		o := Options{Fields: codec.Fields{Text: strings.Fields(tt.text), ID: "id"}, MaxDocument: 1000}
+		_, sampled := sampleOf(t, inputs(t, o, write(t, t.TempDir(), tt.name, []byte(tt.content))), o)
+		if !slices.Equal(sampled.Missing, tt.missing) || strings.Join(sampled.Columns, " ") != tt.columns {
+			t.Errorf("%s of %q: missing %q, columns %q; want %q, %s", tt.text, tt.content, sampled.Missing, sampled.Columns, tt.missing, tt.columns)
 		}
 	}
 }

@@ -127,7 +127,7 @@ func (f *readFn) ProcessElement(ctx context.Context, number int64, local, spread
 		if !f.read(key, record, &rows) {
 			fact.Counts[blocks.CountUnreadable]++
 			if fact.Note == "" {
-				fact.Note = rows.last
+				fact.Note = rows.last + advice(record)
 			}
 			drops.Add(int64(in.Piece(key)), func(block []byte) []byte { return blocks.AppendKey(block, key) }, dropped)
 		}

@@ -75,10 +75,14 @@ func listLocal(ctx context.Context, root, rel string, enter func(string) bool, y
 }
 
 func infoOf(path string, info fs.FileInfo) Info {
-	return Info{
+	found := Info{
 		Path: path, Size: info.Size(), Modified: info.ModTime(), Type: info.Mode().Type(),
 		Version: fmt.Sprintf("%d-%d-%d", info.Size(), info.ModTime().UnixNano(), inode(info)),
 	}
+	if inode(info) != 0 { // some network file systems have none
+		found.Identity = fmt.Sprintf("%d-%s", device(info), found.Version)
+	}
+	return found
 }
 
 // notFolderError is the fs.ErrNotExist of a folder whose path is a file's, or below one.

@@ -56,6 +56,9 @@ type Info struct {
 	Modified time.Time
 	// Version differs between any two states of one path, as far as the store can tell.
 	Version string
+	// Identity is the same for paths that are links to one object, hard or symbolic, and for no others; ""
+	// where a store has no links.
+	Identity string
 	// Type is 0 but on a disk, where links, pipes and devices have names too.
 	Type fs.FileMode
 }

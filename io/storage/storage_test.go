@@ -100,10 +100,10 @@ func TestListEntries(t *testing.T) {
 		if err != nil || len(got) != 1 {
 			t.Fatalf("List(%q): %d entries, %v", arg, len(got), err)
 		}
-		if got[0].Version == "" || got[0].Modified.IsZero() {
+		if got[0].Version == "" || got[0].Identity == "" || got[0].Modified.IsZero() {
 			t.Errorf("List(%q): %+v", arg, got[0])
 		}
-		if got[0].Version, got[0].Modified = "", (time.Time{}); got[0] != want {
+		if got[0].Version, got[0].Identity, got[0].Modified = "", "", (time.Time{}); got[0] != want {
 			t.Errorf("List(%q): got %+v, want %+v", arg, got[0], want)
 		}
 	}

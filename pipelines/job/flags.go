@@ -33,12 +33,13 @@ type Config struct {
 type Input struct {
 	Inputs []string `arg:"" optional:"" name:"input" help:"Files, folders or patterns to read, in order; - is standard input."`
 
-	Format      Format   `help:"Format of the input: ${formats} (default: by file name)." placeholder:"NAME" group:"Input"`
-	Text        []string `default:"text" sep:"none" placeholder:"COLUMN" help:"Text column; give it again to join several by one blank. Dotted paths reach nested fields (default: ${default})." group:"Input"`
-	ID          string   `default:"id" placeholder:"COLUMN" help:"Id column; documents without one are named source@position (default: ${default})." group:"Input"`
-	Limit       int64    `placeholder:"N" help:"Read the first N readable documents only." group:"Input"`
-	MaxDocBytes Bytes    `default:"16MiB" placeholder:"SIZE" help:"Texts larger than this are not compared, and stay in the corpus (default: ${default})." group:"Input"`
-	MinWords    int      `placeholder:"N" help:"Documents of fewer words than this, after normalising, are not compared, and stay in the corpus." group:"Input"`
+	Format      Format      `help:"Format of the input: ${formats} (default: by file name)." placeholder:"NAME" group:"Input"`
+	Text        []string    `default:"text" sep:"none" placeholder:"COLUMN" help:"Text column; give it again to join several by one blank. Dotted paths reach nested fields (default: ${default})." group:"Input"`
+	ID          string      `default:"id" placeholder:"COLUMN" help:"Id column; documents without one are named source@position (default: ${default})." group:"Input"`
+	Limit       int64       `placeholder:"N" help:"Read the first N readable documents only." group:"Input"`
+	MaxDocBytes Bytes       `default:"16MiB" placeholder:"SIZE" help:"Texts larger than this are not compared, and stay in the corpus (default: ${default})." group:"Input"`
+	InvalidUTF8 InvalidUTF8 `name:"invalid-utf8" default:"reject" enum:"${invalid}" help:"What becomes of a record with bytes in its text that are not UTF-8: reject (it is unreadable) or keep (each such byte is compared as a character of its own) (default: ${default})." group:"Input"`
+	MinWords    int         `placeholder:"N" help:"Documents of fewer words than this, after normalising, are not compared, and stay in the corpus." group:"Input"`
 
 	// SplitBytes is the size of the ranges that large files are read in; results do not depend
 	// on it. 0: the usual.
@@ -46,6 +47,15 @@ type Input struct {
 	// Stdin is what the input - reads.
 	Stdin io.Reader `kong:"-"`
 }
+
+// InvalidUTF8 says what becomes of a record whose text is not UTF-8.
+type InvalidUTF8 string
+
+// The ways.
+const (
+	RejectInvalid InvalidUTF8 = "reject"
+	KeepInvalid   InvalidUTF8 = "keep"
+)
 
 // Similarity says which documents are similar.
 type Similarity struct {
@@ -148,6 +158,7 @@ var _ = []encoding.TextUnmarshaler{new(Format), new(Threshold), new(Shingle), ne
 // Vars are the values that the tags of flags refer to: each list of names stands in one place.
 func Vars() map[string]string {
 	return map[string]string{
+		"invalid":        Names(RejectInvalid, KeepInvalid),
 		"formats":        strings.Join(source.Formats(), ", "),
 		"normalizations": strings.Join(textnorm.Steps(), ", "),
 		"signatures":     Names(signature.Families()...),

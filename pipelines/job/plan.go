@@ -11,6 +11,7 @@ import (
 	"math/bits"
 	"path"
 	"slices"
+	"strings"
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/io/codec"
@@ -45,6 +46,7 @@ func (r *Request) Reading(stdin string) source.Options {
 		Fields:      codec.Fields{Text: r.Text, ID: r.ID},
 		Rank:        r.Rank,
 		MaxDocument: int64(r.MaxDocBytes),
+		KeepInvalid: r.InvalidUTF8 == KeepInvalid,
 		SplitBytes:  r.SplitBytes,
 		Limit:       r.Limit,
 		Stdin:       stdin,
@@ -73,6 +75,8 @@ type Plan struct {
 	Idle []string
 
 	reading source.Options
+	// A warning of text columns that the sample does not have, "" for none.
+	missing string
 }
 
 // NewPlan lists the input, samples it and chooses the parameters. It depends on the request and the
@@ -124,6 +128,9 @@ func makePlan(ctx context.Context, r Request, stdin string) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
+	if p.missing, err = missing(sampled, r.Text); err != nil {
+		return nil, err
+	}
 	if sampled.Bytes > 0 {
 		p.Documents = int64(float64(sampled.Documents) / float64(sampled.Bytes) * float64(p.Listing.Inputs.Bytes()))
 		p.Shingles = int64(float64(shingles) / float64(sampled.Bytes) * float64(p.Listing.Inputs.Bytes()))
@@ -139,6 +146,27 @@ func makePlan(ctx context.Context, r Request, stdin string) (*Plan, error) {
 		documents = documents * int64(len(compared)) / int64(len(sets))
 	}
 	return p, p.choose(compared, documents)
+}
+
+// listedColumns is how many columns of a record a message lists.
+const listedColumns = 20
+
+// missing warns of text columns that no record of the sample has: a name may be mistyped. If it has none of
+// them, that is wrong usage.
+func missing(sampled source.Sampled, text []string) (warning string, err error) {
+	if len(sampled.Missing) == 0 {
+		return "", nil
+	}
+	columns := sampled.Columns
+	more := ""
+	if n := len(columns) - listedColumns; n > 0 {
+		columns, more = columns[:listedColumns], fmt.Sprintf(" and %d more", n)
+	}
+	found := fmt.Sprintf("--text %s: no record of the sample has such a column; the first has %q%s", strings.Join(sampled.Missing, ", --text "), columns, more)
+	if len(sampled.Missing) == len(text) {
+		return "", Usage("%s; name one that it has", found)
+	}
+	return found + "; texts are compared without it", nil
 }
 
 // Reading says how the inputs are read.
@@ -265,6 +293,16 @@ func (p *Plan) Warnings() (warnings []string) {
 	}
 	for _, path := range p.Listing.Repeated {
 		warn("%s is named more than once and is read once", path)
+	}
+	if links := p.Listing.Links; len(links) > 0 {
+		more := ""
+		if len(links) > 1 {
+			more = fmt.Sprintf(" (the first of %d such files)", len(links))
+		}
+		warn("%s is the same file as %s and is read once%s", links[0].Path, links[0].First, more)
+	}
+	if p.missing != "" {
+		warn("%s", p.missing)
 	}
 	return warnings
 }

@@ -1,6 +1,7 @@
 package job
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -31,16 +32,84 @@ func planOfCopies(t *testing.T, lines string, same copies.Same) *Plan {
 	if err := os.WriteFile(file, []byte(lines), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	r := Request{Same: same, Config: Config{
-		Input:      Input{Inputs: []string{file}, Format: "lines", Text: []string{"text"}, MaxDocBytes: 1 << 20},
-		Similarity: Similarity{Threshold: Threshold{setsim.Threshold{Num: 4, Den: 5}}, Shingle: Shingle{shingle.Config{Kind: shingle.Word, K: 1}}},
-		Search:     Search{Recall: .9, Signature: signature.FSS, Seed: 1},
-	}}
+	r := requestOf(Input{Inputs: []string{file}, Format: "lines", Text: []string{"text"}})
+	r.Same = same
 	plan, err := NewPlan(t.Context(), r, t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
 	return plan
+}
+
+// requestOf asks for the usual of an input.
+func requestOf(in Input) Request {
+	in.MaxDocBytes = 1 << 20
+	return Request{Config: Config{
+		Input:      in,
+		Similarity: Similarity{Threshold: Threshold{setsim.Threshold{Num: 4, Den: 5}}, Shingle: Shingle{shingle.Config{Kind: shingle.Word, K: 1}}},
+		Search:     Search{Recall: .9, Signature: signature.FSS, Seed: 1},
+	}}
+}
+
+// TestMissingColumns: text columns that no record has are wrong usage if there are no others, else a warning;
+// what the records have is listed, in part if it is much.
+func TestMissingColumns(t *testing.T) {
+	var wide strings.Builder
+	for i := range 25 {
+		fmt.Fprintf(&wide, `,"c%d":%d`, i, i)
+	}
+	for _, tt := range []struct {
+		content, text  string
+		usage, warning string
+	}{
+		{`{"id":1,"body":"a"}`, "text", `--text text: no record of the sample has such a column; the first has ["id" "body"]; name one that it has`, ""},
+		{`{"id":1,"body":"a"}`, "text title", `--text text, --text title: no record of the sample has such a column; the first has ["id" "body"]; name one that it has`, ""},
+		{`{"id":1,"body":"a"}`, "title body", "", `--text title: no record of the sample has such a column; the first has ["id" "body"]; texts are compared without it`},
+		{"{" + wide.String()[1:] + "}", "text", `"c18" "c19"] and 5 more; name one`, ""},
+		{`{"text":null}`, "text", "", ""},
+		{"", "text", "", ""},
+	} {
+		file := filepath.Join(t.TempDir(), "in.jsonl")
+		if err := os.WriteFile(file, []byte(tt.content), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		plan, err := NewPlan(t.Context(), requestOf(Input{Inputs: []string{file}, Text: strings.Fields(tt.text)}), t.TempDir())
+		if tt.usage != "" {
+			if usage := (*UsageError)(nil); !errors.As(err, &usage) || !strings.Contains(err.Error(), tt.usage) {
+				t.Errorf("%s of %s: error %v, want %s", tt.text, tt.content, err, tt.usage)
+			}
+			continue
+		}
+		if err != nil {
+			t.Errorf("%s of %s: %v", tt.text, tt.content, err)
+			continue
+		}
+		if got := strings.Join(plan.Warnings(), "\n"); got != tt.warning {
+			t.Errorf("%s of %s: warnings %s, want %s", tt.text, tt.content, got, tt.warning)
+		}
+	}
+}
+
+// TestLinkWarning: of many links the first is named, and the others are counted.
+func TestLinkWarning(t *testing.T) {
+	root := t.TempDir()
+	file := filepath.Join(root, "b.txt")
+	if err := os.WriteFile(file, []byte("text\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for i, more := range []string{"", " (the first of 2 such files)", " (the first of 3 such files)"} {
+		if err := os.Symlink("b.txt", filepath.Join(root, fmt.Sprintf("c%d.txt", i))); err != nil {
+			t.Fatal(err)
+		}
+		want := filepath.Join(root, "c0.txt") + " is the same file as " + file + " and is read once" + more
+		plan, err := NewPlan(t.Context(), requestOf(Input{Inputs: []string{root}, Format: "lines", Text: []string{"text"}}), t.TempDir())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := plan.Warnings(); !slices.Equal(got, []string{want}) {
+			t.Errorf("warnings %q, want %q", got, want)
+		}
+	}
 }
 
 // TestStdinIsPrivate: its copy is for nobody else to read.

@@ -173,6 +173,9 @@ func (r *run) readText(ctx context.Context) (text []byte, err error) {
 	if int64(len(text)) > limit {
 		return nil, job.Usage("--file %s: more than --max-doc-bytes %d", r.config.File, limit)
 	}
+	if err := r.plan.Reading().CheckText(text); err != nil {
+		return nil, job.Usage("--file %s: %w", r.config.File, err)
+	}
 	if least := r.config.MinWords; least > 0 {
 		if words := shingle.NewWordCounter(r.plan.Spec.Normalize).Words(text); words < least {
 			return nil, job.Usage("--file %s: the text is not compared: %s, %d words, --min-words is %d", r.config.File, records.ReasonTooShort, words, least)

@@ -7,6 +7,8 @@
 package jsonl
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -17,10 +19,11 @@ import (
 //
 // A column is a key of the object, or a dotted path: "meta.title" is the key "meta.title" of
 // the object or else the key "title" of the object under "meta". A string is taken unescaped,
-// with U+FFFD for a lone surrogate and bytes that are not UTF-8 as they stand; a number is
-// taken as it is written. A text column of another type, null, or missing makes the record
-// unreadable; a missing or null id is no id, one of another type makes the record unreadable. The
-// value column is a number or a string as JSON has it; else there is no value.
+// with bytes that are not UTF-8 as they stand and a lone surrogate as the three bytes that UTF-8
+// would have for it, which are not UTF-8 either; a number is taken as it is written. A text column
+// that is null or missing is empty, and if all are there is no text; one of another type makes the
+// record unreadable. A missing or null id is no id, one of another type makes the record unreadable.
+// The value column is a number or a string as JSON has it; else there is no value.
 func New(fields codec.Fields) codec.Codec {
 	c := &jsonl{names: fields.Text}
 	for _, name := range fields.Text {
@@ -118,19 +121,25 @@ func (c *jsonl) Decode(record []byte, doc *codec.Document) error {
 			return &codec.Error{Reason: codec.IDNotString, Detail: "it is " + v.kind.String()}
 		}
 	}
+	doc.NoText = true
 	for i, column := range c.text {
+		if i > 0 {
+			doc.Text = append(doc.Text, ' ')
+		}
 		v := column.pick(found)
 		switch v.kind {
-		case absent, null:
-			return &codec.Error{Reason: codec.NoTextField, Detail: fmt.Sprintf("%q is %v", c.names[i], v.kind)}
+		case absent:
+			doc.Missing = append(doc.Missing, i)
+		case null:
 		case str, number:
-			if i > 0 {
-				doc.Text = append(doc.Text, ' ')
-			}
+			doc.NoText = false
 			doc.Text = v.appendTo(doc.Text, line)
 		default:
 			return &codec.Error{Reason: codec.TextNotString, Detail: fmt.Sprintf("%q is %v", c.names[i], v.kind)}
 		}
+	}
+	if doc.NoText {
+		doc.Text = doc.Text[:0]
 	}
 	if c.hasValue {
 		switch v := c.value.pick(found); v.kind {
@@ -141,6 +150,24 @@ func (c *jsonl) Decode(record []byte, doc *codec.Document) error {
 		}
 	}
 	return nil
+}
+
+// Columns returns the keys of the object that a record is, in their order.
+func Columns(record []byte) (names []string) {
+	decoder := json.NewDecoder(bytes.NewReader(record))
+	if _, err := decoder.Token(); err != nil { // the brace
+		return nil
+	}
+	for decoder.More() {
+		key, _ := decoder.Token()
+		name, ok := key.(string)
+		var value json.RawMessage
+		if err := decoder.Decode(&value); err != nil || !ok {
+			return names
+		}
+		names = append(names, name)
+	}
+	return names
 }
 
 func (c column) pick(found []value) value {

@@ -2,7 +2,7 @@ package jsonl_test
 
 import (
 	"bytes"
-	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -27,7 +27,7 @@ func TestJSONL(t *testing.T) {
 		{Position: 36, ID: "12.50", Text: ""},
 		{Position: 88, Text: "-1e5"},
 		{Position: 106, Reason: codec.BrokenJSON},
-		{Position: 135, ID: "c", Reason: codec.NoTextField},
+		{Position: 135, ID: "c", NoText: true},
 		{Position: 147, Reason: codec.NotAnObject},
 		{Position: 156, ID: "d", Text: "last"},
 	})
@@ -69,12 +69,12 @@ func TestColumns(t *testing.T) {
 		{"a\"b", "", `{"a\"b":"c"}`, "c"},
 		{"text", "id", `{"text":"\"\\\/\b\f\n\r\t","id":"\u00E9"}`, "é=\"\\/\b\f\n\r\t"},
 		{"text", "", `{"text":"\ud83d\ude00"}`, "😀"},
-		{"text", "", `{"text":"\ud83d"}`, "\uFFFD"},
-		{"text", "", `{"text":"\ud83dx\ude00"}`, "\uFFFDx\uFFFD"},
-		{"text", "", `{"text":"\ud83d\ud83d\ude00"}`, "\uFFFD😀"},
-		{"text", "", `{"text":"\ud83d\u0041"}`, "\uFFFDA"},
+		{"text", "", `{"text":"\ud83d"}`, "\xED\xA0\xBD"},
+		{"text", "", `{"text":"\ud83dx\ude00"}`, "\xED\xA0\xBDx\xED\xB8\x80"},
+		{"text", "", `{"text":"\ud83d\ud83d\ude00"}`, "\xED\xA0\xBD😀"},
+		{"text", "", `{"text":"\ud83d\u0041"}`, "\xED\xA0\xBDA"},
 		{"text", "", `{"text":"\u0000"}`, "\x00"},
-		{"text", "", `{"text":"\u09AF\u09af\ud800"}`, "\u09AF\u09AF\uFFFD"},
+		{"text", "", `{"text":"\u09AF\u09af\ud800\uDFFF\udbff"}`, "\u09AF\u09AF\U000103FF\xED\xAF\xBF"},
 		{"text", "", "{\"text\":\"\xFF\x80é\u2028\x7F\"}", "\xFF\x80é\u2028\x7F"},
 	} {
 		var doc codec.Document
@@ -120,11 +120,6 @@ func TestErrors(t *testing.T) {
 		{`[]`, `not an object: it is an array`},
 		{`"text"`, `not an object: it is a string`},
 		{` null `, `not an object: it is null`},
-		{`{}`, `no text field: "text" is missing`},
-		{`{"text":null}`, `no text field: "text" is null`},
-		{`{"m.t":null,"m":{"t":"a"}}`, `no text field: "m.t" is null`},
-		{`{"text":"a","text":null}`, `no text field: "text" is null`},
-		{`{"Text":"a"}`, `no text field: "text" is missing`},
 		{`{"text":true}`, `text is not a string: "text" is a boolean`},
 		{`{"text":["a"]}`, `text is not a string: "text" is an array`},
 		{`{"text":{"text":"a"}}`, `text is not a string: "text" is an object`},
@@ -132,38 +127,71 @@ func TestErrors(t *testing.T) {
 		{`{"text":"a","id":{}}`, `id is not a string or number: it is an object`},
 	} {
 		var doc codec.Document
-		fields := defaults
-		if strings.Contains(c.want, `"m.t"`) {
-			fields.Text = []string{"m.t"}
-		}
-		err := jsonl.New(fields).Decode([]byte(c.line), &doc)
+		err := jsonl.New(defaults).Decode([]byte(c.line), &doc)
 		if err == nil || err.Error() != c.want {
 			t.Errorf("%s\n got %v\nwant %v", c.line, err, c.want)
 		}
 	}
 }
 
-// A path that ends in a duplicate of its object is missing, not what stood there before.
-func TestDuplicateForgets(t *testing.T) {
-	for _, line := range []string{
-		`{"m":{"t":"a"},"m":{}}`,
-		`{"m":{"t":"a"},"m":1}`,
-		`{"m":{"t":"a"},"m":[{"t":"a"}]}`,
+// TestNoText: a column that is null or missing is empty, and a record without any has no text.
+func TestNoText(t *testing.T) {
+	none := "none"
+	for _, c := range []struct {
+		text, line string
+		want       string
+		missing    []int
+	}{
+		{"text", `{}`, none, []int{0}},
+		{"text", `{"Text":"a"}`, none, []int{0}},
+		{"text", `{"text":null}`, none, nil},
+		{"text", `{"text":"a","text":null}`, none, nil},
+		{"text", `{"text":""}`, "", nil},
+		{"m.t", `{"m.t":null,"m":{"t":"a"}}`, none, nil},
+		{"m.t", `{"m":null}`, none, []int{0}},
+
+		// A path that ends in a duplicate of its object is missing, not what stood there before.
+		{"m.t", `{"m":{"t":"a"},"m":{}}`, none, []int{0}},
+		{"m.t", `{"m":{"t":"a"},"m":1}`, none, []int{0}},
+		{"m.t", `{"m":{"t":"a"},"m":[{"t":"a"}]}`, none, []int{0}},
+
+		{"title,text", `{"text":"a"}`, " a", []int{0}},
+		{"title,text", `{"text":"a","title":null}`, " a", nil},
+		{"title,text", `{"text":"a","title":""}`, " a", nil},
+		{"title,text", `{"title":"a","text":null}`, "a ", nil},
+		{"title,m.t,text", `{"title":"a","m":1,"text":"b"}`, "a  b", []int{1}},
+		{"title,text", `{"title":null}`, none, []int{1}},
+		{"title,text", `{"title":"","text":null}`, " ", nil},
+		{"title,text", `{}`, none, []int{0, 1}},
 	} {
-		var unreadable *codec.Error
-		err := jsonl.New(codec.Fields{Text: []string{"m.t"}}).Decode([]byte(line), new(codec.Document))
-		if !errors.As(err, &unreadable) || unreadable.Reason != codec.NoTextField {
-			t.Errorf("%s: %v", line, err)
+		var doc codec.Document
+		if err := jsonl.New(codec.Fields{Text: strings.Split(c.text, ",")}).Decode([]byte(c.line), &doc); err != nil {
+			t.Errorf("%s of %s: %v", c.text, c.line, err)
+			continue
 		}
+		got := string(doc.Text)
+		if doc.NoText {
+			got += none
+		}
+		if got != c.want || !slices.Equal(doc.Missing, c.missing) {
+			t.Errorf("%s of %s: text %q, missing %v; want %q, %v", c.text, c.line, got, doc.Missing, c.want, c.missing)
+		}
+	}
+	const want = `text is not a string: "text" is an array`
+	err := jsonl.New(codec.Fields{Text: []string{"title", "text"}}).Decode([]byte(`{"text":[]}`), new(codec.Document))
+	if err == nil || err.Error() != want {
+		t.Errorf("got %v, want %v", err, want)
 	}
 }
 
-func TestSecondTextColumnMissing(t *testing.T) {
-	fields := codec.Fields{Text: []string{"text", "m.more"}}
-	const want = `no text field: "m.more" is missing`
-	err := jsonl.New(fields).Decode([]byte(`{"text":"a","m":1}`), new(codec.Document))
-	if err == nil || err.Error() != want {
-		t.Errorf("got %v, want %v", err, want)
+func TestKeys(t *testing.T) {
+	for line, want := range map[string][]string{
+		`{"id":1,"text":{"a":"b"},"m\u0041":[{"x":null}]}` + "\n": {"id", "text", "mA"},
+		`{}`: nil,
+	} {
+		if got := jsonl.Columns([]byte(line)); !slices.Equal(got, want) {
+			t.Errorf("%s has %q, want %q", line, got, want)
+		}
 	}
 }
 

@@ -66,22 +66,31 @@ func appendUnescaped(dst, quoted []byte) []byte {
 			if utf16.IsSurrogate(r) {
 				r, quoted = surrogatePair(r, quoted)
 			}
-			dst = utf8.AppendRune(dst, r)
+			dst = appendRune(dst, r)
 		default: // a quote, a slash, a backslash
 			dst = append(dst, escape)
 		}
 	}
 }
 
+// appendRune appends r in UTF-8 and, of a surrogate, what UTF-8 would be if it had that: texts with
+// different ones stay different, and can be told from text.
+func appendRune(dst []byte, r rune) []byte {
+	if utf16.IsSurrogate(r) {
+		return append(dst, 0xE0|byte(r>>12), 0x80|byte(r>>6)&0xBF, 0x80|byte(r)&0xBF)
+	}
+	return utf8.AppendRune(dst, r)
+}
+
 // surrogatePair returns the rune that high and an escape at the beginning of rest make, and
-// what follows. When they make none, high alone becomes U+FFFD.
+// what follows. When they make none it returns high.
 func surrogatePair(high rune, rest []byte) (rune, []byte) {
 	if low, ok := bytes.CutPrefix(rest, []byte(`\u`)); ok {
 		if r := utf16.DecodeRune(high, hex4(low)); r != utf8.RuneError {
 			return r, low[4:]
 		}
 	}
-	return utf8.RuneError, rest
+	return high, rest
 }
 
 // hex4 returns the number its first four bytes, hexadecimal digits, spell.

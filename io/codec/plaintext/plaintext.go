@@ -1,8 +1,8 @@
 // Package plaintext reads text files without structure: a document per line, or per file.
 //
 // The text is what stands in the file, byte for byte: of a line without its terminator, and
-// without the UTF-8 byte order mark that may stand before the first. There are no ids, and no
-// record is unreadable.
+// without the UTF-8 byte order mark that may stand before the first. There are no ids, and Decode
+// has no error.
 package plaintext
 
 import "github.com/neardup/neardup/io/codec"

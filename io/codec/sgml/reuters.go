@@ -8,6 +8,7 @@ package sgml
 import (
 	"bytes"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -23,8 +24,9 @@ const (
 //
 // Text columns name elements, in any case: BODY, TITLE, DATELINE, AUTHOR, TOPICS and so on.
 // None at all, or "text", means BODY. An element that an article lacks is empty; an article
-// that lacks all of them, as those of TYPE="BRIEF" and "UNPROC" lack BODY, has no text. Of an
-// element that occurs twice the first is taken, and each tag inside it becomes a space.
+// that lacks all of them, as those of TYPE="BRIEF" and "UNPROC" lack BODY, has no text. BODY so
+// meant is never among the Missing. Of an element that occurs twice the first is taken, and each
+// tag inside it becomes a space.
 //
 // The id names an attribute of REUTERS, in any case; none, or "id", means OLDID, the number
 // the article had in the collection this one was made from. An empty id is none.
@@ -146,9 +148,12 @@ func (c *reuters) Decode(record []byte, doc *codec.Document) error {
 		if err != nil {
 			return err
 		}
-		if found {
+		switch {
+		case found:
 			doc.NoText = false
 			doc.Text = appendText(doc.Text, inner)
+		case !e.usual:
+			doc.Missing = append(doc.Missing, i)
 		}
 	}
 	if doc.NoText {
@@ -206,15 +211,31 @@ func attribute(tag []byte, name string) []byte {
 }
 
 // element finds the content of one kind of element.
-type element struct{ open, shut string }
+type element struct {
+	open, shut string
+	usual      bool // the default, which nobody can have mistyped
+}
 
 func newElement(name string) element {
 	name = strings.ToUpper(name)
-	if name == "TEXT" {
-		// The default column. The element TEXT holds the title and the dateline besides.
+	usual := name == "TEXT"
+	if usual {
+		// The element TEXT holds the title and the dateline besides.
 		name = "BODY"
 	}
-	return element{open: "<" + name, shut: "</" + name + ">"}
+	return element{open: "<" + name, shut: "</" + name + ">", usual: usual}
+}
+
+var closing = regexp.MustCompile(`</([A-Za-z][A-Za-z0-9-]*)>`)
+
+// Columns returns the names of the elements in a record, in the order in which they end.
+func Columns(record []byte) (names []string) {
+	for _, tag := range closing.FindAllSubmatch(record, -1) {
+		if name := string(tag[1]); !slices.Contains(names, name) && name != "REUTERS" {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // find returns what stands in the first such element of content.

@@ -2,6 +2,7 @@ package sgml_test
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 	"testing"
 
@@ -80,6 +81,35 @@ func TestColumns(t *testing.T) {
 		if got != c.want {
 			t.Errorf("%+v: got %q", c, got)
 		}
+	}
+}
+
+// TestMissing: an element that an article lacks is told from one that is empty, but for the default.
+func TestMissing(t *testing.T) {
+	record := []byte(article("5544", `><TITLE></TITLE>`))
+	for _, c := range []struct {
+		text, want string
+		missing    []int
+	}{
+		{"text", "none", nil},
+		{"body", "none", []int{0}},
+		{"title", "", nil},
+		{"body,title,text", "  ", []int{0}},
+	} {
+		var doc codec.Document
+		if err := sgml.NewReuters(codec.Fields{Text: strings.Split(c.text, ",")}).Decode(record, &doc); err != nil {
+			t.Fatal(err)
+		}
+		got := string(doc.Text)
+		if doc.NoText {
+			got += "none"
+		}
+		if got != c.want || !slices.Equal(doc.Missing, c.missing) {
+			t.Errorf("%s: text %q, missing %v; want %q, %v", c.text, got, doc.Missing, c.want, c.missing)
+		}
+	}
+	if got, want := sgml.Columns(record), "TITLE"; !slices.Contains(got, want) || slices.Contains(got, "BODY") || slices.Contains(got, "REUTERS") {
+		t.Errorf("elements %q, want %s among them and no others", got, want)
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"slices"
 
 	"github.com/neardup/neardup/blocks"
+	"github.com/neardup/neardup/io/charset"
 	"github.com/neardup/neardup/io/codec"
 	"github.com/neardup/neardup/io/reading"
 	"github.com/neardup/neardup/io/storage"
@@ -47,7 +48,11 @@ func (f Reader) Inspect(ctx context.Context, file *blocks.File, o reading.Option
 		n, ok := c.codec.Header(c.buf[c.lo:c.hi], c.eof)
 		if ok {
 			file.Header = slices.Clone(c.buf[c.lo : c.lo+n])
-			if _, err := c.codec.WithHeader(file.Header); err != nil {
+			_, err := c.codec.WithHeader(file.Header)
+			if err != nil && charset.UTF16(file.Header) {
+				return fmt.Errorf("%s: it may be UTF-16: convert it (iconv -f UTF-16 -t UTF-8): %w", file.Path, err)
+			}
+			if err != nil {
 				return fmt.Errorf("%s: %w", file.Path, err)
 			}
 			return nil

@@ -20,11 +20,11 @@ import (
 type Row struct {
 	ID   string // "" for none
 	Text string
-	Null bool // no text: the row is unreadable
+	List bool // the text is a list: the row is unreadable
 }
 
 // String renders a row as Record.Raw has it.
-func (r Row) String() string { return fmt.Sprintf("%q: %q %v\n", r.ID, r.Text, r.Null) }
+func (r Row) String() string { return fmt.Sprintf("%q: %q %v\n", r.ID, r.Text, r.List) }
 
 // Groups reads a toy format of row groups: unlike a format of bytes its positions are row numbers,
 // and it is cut only between groups. A file is its groups, each a JSON array of rows, a JSON footer
@@ -173,8 +173,8 @@ func (r Groups) Read(ctx context.Context, file *blocks.File, span blocks.Span, o
 				doc.ID, doc.HasID = append(doc.ID, row.ID...), row.ID != ""
 				doc.Text = append(doc.Text, row.Text...)
 			}
-			if row.Null && !record.Long {
-				record.Raw, record.Err = []byte(raw), &codec.Error{Reason: codec.NoTextField}
+			if row.List && !record.Long {
+				record.Raw, record.Err = []byte(raw), &codec.Error{Reason: codec.TextNotString}
 			}
 			if err := see(&record); err != nil {
 				return err

@@ -23,11 +23,11 @@ func TestGroups(t *testing.T) {
 					i := len(records)
 					row := readertest.Row{ID: fmt.Sprint(i), Text: strings.Repeat("text ", i)}
 					if i%3 == 2 {
-						row = readertest.Row{ID: fmt.Sprint(i), Null: true}
+						row = readertest.Row{ID: fmt.Sprint(i), List: true}
 					}
 					rows = append(rows, row)
-					planted := codectest.Planted{Position: int64(i), Raw: row.String(), Unreadable: row.Null}
-					if !row.Null {
+					planted := codectest.Planted{Position: int64(i), Raw: row.String(), Unreadable: row.List}
+					if !row.List {
 						planted.ID, planted.Text = row.ID, row.Text
 					}
 					records = append(records, planted)

@@ -1,0 +1,88 @@
+// Package charset guesses which encoding bytes are in that are not UTF-8, for a message: nothing that is
+// computed depends on it.
+package charset
+
+import (
+	"bytes"
+	"cmp"
+	"slices"
+	"unicode/utf8"
+
+	"github.com/gogs/chardet"
+)
+
+// sampleBytes is how much is looked at.
+const sampleBytes = 64 << 10
+
+// names are the encodings that are told apart, by the detector's names, as iconv calls them.
+// windows-1252 has all characters of ISO-8859-1.
+var names = map[string]string{
+	"ISO-8859-1": "windows-1252", "ISO-8859-2": "ISO-8859-2", "ISO-8859-5": "ISO-8859-5", "ISO-8859-6": "ISO-8859-6",
+	"ISO-8859-7": "ISO-8859-7", "ISO-8859-8": "ISO-8859-8", "ISO-8859-8-I": "ISO-8859-8", "ISO-8859-9": "ISO-8859-9",
+	"windows-1250": "windows-1250", "windows-1251": "windows-1251", "windows-1252": "windows-1252",
+	"windows-1253": "windows-1253", "windows-1254": "windows-1254", "windows-1255": "windows-1255",
+	"windows-1256": "windows-1256", "KOI8-R": "KOI8-R", "Shift_JIS": "Shift_JIS", "EUC-JP": "EUC-JP",
+	"GB18030": "GB18030", "Big5": "Big5", "EUC-KR": "EUC-KR",
+}
+
+// Guess returns the name of the encoding that text, which is not UTF-8, may be in, or "". It looks at
+// the first 64 KiB, and takes some milliseconds at most.
+func Guess(text []byte) string {
+	text = text[:min(len(text), sampleBytes)]
+	if UTF16(text) {
+		return "UTF-16"
+	}
+	if damaged(text) || bytes.IndexByte(text, 0) >= 0 { // no text has NUL
+		return ""
+	}
+	found, err := chardet.NewTextDetector().DetectAll(text)
+	if err != nil {
+		return ""
+	}
+	// They come in any order. Of equals the most common is taken.
+	best := slices.MinFunc(found, func(a, b chardet.Result) int {
+		return cmp.Or(cmp.Compare(b.Confidence, a.Confidence), uncommon(a)-uncommon(b), cmp.Compare(a.Charset, b.Charset))
+	})
+	return names[best.Charset]
+}
+
+func uncommon(found chardet.Result) int {
+	if names[found.Charset] == "windows-1252" {
+		return 0
+	}
+	return 1
+}
+
+// damaged reports whether text is UTF-8 but for a few bytes.
+func damaged(text []byte) bool {
+	valid, invalid := 0, 0
+	for len(text) > 0 {
+		r, n := utf8.DecodeRune(text)
+		switch {
+		case r == utf8.RuneError && n == 1:
+			invalid++
+		case n > 1:
+			valid++
+		}
+		text = text[n:]
+	}
+	return valid > 10*invalid
+}
+
+// UTF16 reports whether text is UTF-16, or a line of it: it begins with a byte order mark, or every other
+// byte of some is NUL.
+func UTF16(text []byte) bool {
+	text = text[:min(len(text), sampleBytes)]
+	if bytes.HasPrefix(text, []byte("\xFF\xFE")) || bytes.HasPrefix(text, []byte("\xFE\xFF")) {
+		return true
+	}
+	var nuls [2]int
+	for i, b := range text {
+		if b == 0 {
+			nuls[i%2]++
+		}
+	}
+	// Blanks alone are one character in ten of most scripts. Other files with NULs have them anywhere.
+	many, few := max(nuls[0], nuls[1]), min(nuls[0], nuls[1])
+	return many*20 >= len(text) && many > 0 && few*10 <= many
+}

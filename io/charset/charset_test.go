@@ -1,0 +1,111 @@
+package charset
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"golang.org/x/text/encoding"
+	"golang.org/x/text/encoding/charmap"
+	"golang.org/x/text/encoding/japanese"
+	"golang.org/x/text/encoding/korean"
+	"golang.org/x/text/encoding/simplifiedchinese"
+	"golang.org/x/text/encoding/traditionalchinese"
+	"golang.org/x/text/encoding/unicode"
+)
+
+// The first article of the Universal Declaration of Human Rights.
+const (
+	russian      = `Все люди рождаются свободными и равными в своем достоинстве и правах. Они наделены разумом и совестью и должны поступать в отношении друг друга в духе братства.`
+	ukrainian    = `Всі люди народжуються вільними і рівними у своїй гідності та правах. Вони наділені розумом і совістю і повинні діяти у відношенні один до одного в дусі братерства.`
+	bulgarian    = `Всички хора се раждат свободни и равни по достойнство и права. Те са надарени с разум и съвест и следва да се отнасят помежду си в дух на братство.`
+	french       = `Tous les êtres humains naissent libres et égaux en dignité et en droits. Ils sont doués de raison et de conscience et doivent agir les uns envers les autres dans un esprit de fraternité.`
+	german       = `Alle Menschen sind frei und gleich an Würde und Rechten geboren. Sie sind mit Vernunft und Gewissen begabt und sollen einander im Geist der Brüderlichkeit begegnen.`
+	spanish      = `Todos los seres humanos nacen libres e iguales en dignidad y derechos y, dotados como están de razón y conciencia, deben comportarse fraternalmente los unos con los otros.`
+	swedish      = `Alla människor äro födda fria och lika i värde och rättigheter. De äro utrustade med förnuft och samvete och böra handla gentemot varandra i en anda av broderskap.`
+	polish       = `Wszyscy ludzie rodzą się wolni i równi pod względem swej godności i swych praw. Są oni obdarzeni rozumem i sumieniem i powinni postępować wobec innych w duchu braterstwa.`
+	czech        = `Všichni lidé rodí se svobodní a sobě rovní co do důstojnosti a práv. Jsou nadáni rozumem a svědomím a mají spolu jednat v duchu bratrství.`
+	hungarian    = `Minden emberi lény szabadon születik és egyenlő méltósága és joga van. Az emberek, ésszel és lelkiismerettel bírván, egymással szemben testvéri szellemben kell hogy viseltessenek.`
+	greek        = `'Ολοι οι άνθρωποι γεννιούνται ελεύθεροι και ίσοι στην αξιοπρέπεια και τα δικαιώματα. Είναι προικισμένοι με λογική και συνείδηση, και οφείλουν να συμπεριφέρονται μεταξύ τους με πνεύμα αδελφοσύνης.`
+	turkish      = `Bütün insanlar hür, haysiyet ve haklar bakımından eşit doğarlar. Akıl ve vicdana sahiptirler ve birbirlerine karşı kardeşlik zihniyeti ile hareket etmelidirler.`
+	hebrew       = `כל בני אדם נולדו בני חורין ושווים בערכם ובזכויותיהם. כולם חוננו בתבונה ובמצפון, לפיכך חובה עליהם לנהוג איש ברעהו ברוח של אחוה.`
+	arabic       = `يولد جميع الناس أحرارًا متساوين في الكرامة والحقوق. وقد وهبوا عقلاً وضميرًا وعليهم أن يعامل بعضهم بعضًا بروح الإخاء.`
+	japaneseText = `すべての人間は、生まれながらにして自由であり、かつ、尊厳と権利とについて平等である。人間は、理性と良心とを授けられており、互いに同胞の精神をもって行動しなければならない。`
+	chinese      = `人人生而自由,在尊严和权利上一律平等。他们赋有理性和良心,并应以兄弟关系的精神相对待。`
+	taiwanese    = `人人生而自由，在尊嚴和權利上一律平等。他們賦有理性和良心，並應以兄弟關係的精神相對待。`
+	koreanText   = `모든 인간은 태어날 때부터 자유로우며 그 존엄과 권리에 있어 동등하다. 인간은 천부적으로 이성과 양심을 부여받았으며 서로 형제애의 정신으로 행동하여야 한다.`
+)
+
+// TestGuess: a text in each encoding, as it stands, as a record of JSON among ASCII, and as a short part.
+func TestGuess(t *testing.T) {
+	for _, c := range []struct {
+		text     string
+		encoding encoding.Encoding
+		want     string // one of
+	}{
+		{russian, charmap.Windows1251, "windows-1251"},
+		{russian, charmap.KOI8R, "KOI8-R"},
+		{russian, charmap.ISO8859_5, "ISO-8859-5"},
+		{ukrainian, charmap.Windows1251, "windows-1251"},
+		{bulgarian, charmap.Windows1251, "windows-1251"},
+		{french, charmap.Windows1252, "windows-1252"},
+		{french, charmap.ISO8859_1, "windows-1252"},
+		{german, charmap.Windows1252, "windows-1252"},
+		{spanish, charmap.ISO8859_1, "windows-1252"},
+		{swedish, charmap.ISO8859_1, "windows-1252"},
+		{polish, charmap.Windows1250, "windows-1250"},
+		{polish, charmap.ISO8859_2, "ISO-8859-2"},
+		{czech, charmap.Windows1250, "windows-1250"},
+		{hungarian, charmap.ISO8859_2, "ISO-8859-2"},
+		{greek, charmap.Windows1253, "windows-1253 ISO-8859-7"},
+		{turkish, charmap.Windows1254, "windows-1254 ISO-8859-9"},
+		{hebrew, charmap.Windows1255, "windows-1255 ISO-8859-8"},
+		{arabic, charmap.Windows1256, "windows-1256"},
+		{japaneseText, japanese.ShiftJIS, "Shift_JIS"},
+		{japaneseText, japanese.EUCJP, "EUC-JP"},
+		{chinese, simplifiedchinese.GBK, "GB18030"},
+		{chinese, simplifiedchinese.GB18030, "GB18030"},
+		{taiwanese, traditionalchinese.Big5, "Big5"},
+		{koreanText, korean.EUCKR, "EUC-KR"},
+		{"café et thé à la carte", charmap.Windows1252, "windows-1252"}, // no less than ISO-8859-2
+		{russian, unicode.UTF16(unicode.LittleEndian, unicode.UseBOM), "UTF-16"},
+		{russian, unicode.UTF16(unicode.BigEndian, unicode.IgnoreBOM), "UTF-16"},
+		{french, unicode.UTF16(unicode.LittleEndian, unicode.IgnoreBOM), "UTF-16"},
+		{japaneseText, unicode.UTF16(unicode.BigEndian, unicode.UseBOM), "UTF-16"},
+	} {
+		text := encode(t, c.text, c.encoding)
+		record := encode(t, `{"id": 1001, "url": "https://example.org/", "text": "`+c.text+`"}`+"\n", c.encoding)
+		for _, text := range [][]byte{text, record, bytes.Repeat(text, 1000)} {
+			if got := Guess(text); got == "" || !strings.Contains(" "+c.want+" ", " "+got+" ") {
+				t.Errorf("%.60q is %q, want %s", text, got, c.want)
+			}
+		}
+	}
+}
+
+func encode(t *testing.T, text string, e encoding.Encoding) []byte {
+	t.Helper()
+	encoded, err := e.NewEncoder().Bytes([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return encoded
+}
+
+// TestNoGuess: damaged UTF-8 is not taken for another encoding, and what is no text may have none.
+func TestNoGuess(t *testing.T) {
+	for _, text := range []string{"", "\xFF", russian + "\xD0", strings.Replace(japaneseText, "人", "\xE4\xBA", 1), strings.Repeat("\x00\xFF\x00\x00\x07", 10)} {
+		if got := Guess([]byte(text)); got != "" {
+			t.Errorf("%.40q is %q, want none", text, got)
+		}
+	}
+}
+
+// TestGuessIsBounded: of a large text the first part is looked at.
+func TestGuessIsBounded(t *testing.T) {
+	text := bytes.Repeat(encode(t, french, charmap.Windows1252), sampleBytes/len(french)+1)
+	text = append(text, bytes.Repeat(encode(t, japaneseText, japanese.ShiftJIS), 20*sampleBytes/len(japaneseText))...)
+	if got, want := Guess(text), "windows-1252"; got != want {
+		t.Errorf("%q, want %s", got, want)
+	}
+}

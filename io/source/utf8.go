@@ -1,0 +1,122 @@
+package source
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"unicode/utf8"
+
+	"github.com/neardup/neardup/blocks"
+	"github.com/neardup/neardup/io/charset"
+	"github.com/neardup/neardup/io/codec"
+	"github.com/neardup/neardup/io/reading"
+)
+
+// readable returns see, called with records of which those are unreadable whose texts are to be
+// compared and are not UTF-8, unless o keeps these.
+func (o Options) readable(file *blocks.File, see func(*reading.Record) error) func(*reading.Record) error {
+	if o.KeepInvalid {
+		return see
+	}
+	return func(record *reading.Record) error {
+		text := record.Doc.Text
+		if record.Err == nil && !record.Long && int64(len(text)) <= o.MaxDocument && !utf8.Valid(text) {
+			record.Err = &codec.Error{Reason: codec.InvalidUTF8, Detail: describe(text, offsetIn(file, record))}
+			if record.Raw == nil {
+				record.Raw = text // of a format that is no text
+			}
+		}
+		return see(record)
+	}
+}
+
+// CheckText says what is wrong with a text that was not read from an input file, and what to do about
+// it, if it is unreadable.
+func (o Options) CheckText(text []byte) error {
+	record := reading.Record{Doc: &codec.Document{Text: text}, Raw: text}
+	return o.readable(&blocks.File{}, func(record *reading.Record) error {
+		if record.Err == nil {
+			return nil
+		}
+		return fmt.Errorf("%w%s", record.Err, advice(record))
+	})(&record)
+}
+
+// describe says where text is not UTF-8, and what stands there. Offset says where in the file a byte of
+// it is, if that can be told.
+func describe(text []byte, offset func(at int) string) string {
+	at := invalidAt(text)
+	what := fmt.Sprintf("%02X, which is not UTF-8", text[at])
+	if r, ok := surrogate(text[at:]); ok {
+		what = fmt.Sprintf(`\u%04x, which is half of a surrogate pair`, r)
+	}
+	return fmt.Sprintf("byte %d of the text%s is %s", at, offset(at), what)
+}
+
+// invalidAt returns where text, which is not UTF-8, first is not.
+func invalidAt(text []byte) (at int) {
+	for {
+		r, n := utf8.DecodeRune(text[at:])
+		if r == utf8.RuneError && n == 1 {
+			return at
+		}
+		at += n
+	}
+}
+
+// surrogate returns the half of a surrogate pair that text begins with, in the three bytes that UTF-8
+// would have for it.
+func surrogate(text []byte) (r rune, ok bool) {
+	if len(text) < 3 || text[0] != 0xED || text[1] < 0xA0 || text[1] > 0xBF || utf8.RuneStart(text[2]) {
+		return 0, false
+	}
+	return 0xD000 | rune(text[1]&0x3F)<<6 | rune(text[2]&0x3F), true
+}
+
+// offsetIn returns what says where in the file a byte of the record's text is: where the bytes around
+// it stand in the record. It may be written as an escape, or the file have no bytes of text.
+func offsetIn(file *blocks.File, record *reading.Record) func(at int) string {
+	return func(at int) string {
+		text := record.Doc.Text
+		for _, around := range []int{32, 8, 1} {
+			from := max(0, at-around)
+			i := bytes.Index(record.Raw, text[from:min(at+around+1, len(text))])
+			if i < 0 || file.Positions > 0 {
+				continue
+			}
+			of := "the file"
+			if file.Compression != "" {
+				of = "the unpacked file"
+			}
+			return fmt.Sprintf(" (byte %d of %s)", record.Position+int64(i+at-from), of)
+		}
+		return ""
+	}
+}
+
+// guessedBefore is how much before the first byte that is not UTF-8 is looked at to guess an encoding:
+// in others than UTF-8 that may be the middle of a character.
+const guessedBefore = 64
+
+// advice says what to do about an unreadable record that may be in another encoding; "" if it may not.
+// To find out takes longer than to read it.
+func advice(record *reading.Record) string {
+	invalid := (*codec.Error)(nil)
+	if !errors.As(record.Err, &invalid) {
+		return ""
+	}
+	guess := ""
+	switch {
+	case invalid.Reason != codec.InvalidUTF8 && charset.UTF16(record.Raw):
+		return "; it may be UTF-16: convert the file (iconv -f UTF-16 -t UTF-8)"
+	case invalid.Reason != codec.InvalidUTF8:
+		return ""
+	case !utf8.Valid(record.Raw): // else it is escapes
+		text := record.Doc.Text
+		guess = charset.Guess(text[max(0, invalidAt(text)-guessedBefore):])
+	}
+	if guess == "" {
+		return "; mend the text or convert the file to UTF-8, or compare it as it stands with --invalid-utf8 keep"
+	}
+	return fmt.Sprintf("; it may be %s: convert the file (iconv -f %s -t UTF-8), or compare it as it stands with --invalid-utf8 keep", guess, guess)
+}

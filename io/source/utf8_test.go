@@ -1,0 +1,171 @@
+package source
+
+import (
+	"strings"
+	"testing"
+
+	"golang.org/x/text/encoding/charmap"
+
+	"github.com/neardup/neardup/blocks"
+	"github.com/neardup/neardup/io/codec"
+	"github.com/neardup/neardup/io/reading"
+	"github.com/neardup/neardup/io/reading/readertest"
+)
+
+// TestInvalidUTF8: a text that is not UTF-8 makes a record unreadable, and says which byte is to blame, as
+// it is counted in the text and in the file; kept, the bytes go on as they stand.
+func TestInvalidUTF8(t *testing.T) {
+	const good = "{\"text\":\"good\"}\n" // 16 bytes
+	for _, tt := range []struct {
+		name, good, bad string
+		detail, text    string // of the bad record; kept
+	}{
+		{"a.jsonl", good, `{"id":"\u00e9\n","text":"a caf` + "\xE9" + `"}`, "byte 5 of the text (byte 46 of the file) is E9, which is not UTF-8 (33 bytes)", "a caf\xE9"},
+		{"a.jsonl", good, `{"text":"\"` + "\xE9" + `\""}`, "byte 1 of the text is E9, which is not UTF-8 (16 bytes)", "\"\xE9\""},
+		{"a.jsonl", good, `{"text":"a\ud800b"}`, `byte 1 of the text is \ud800, which is half of a surrogate pair (19 bytes)`, "a\xED\xA0\x80b"},
+		{"a.jsonl", good, `{"text":"\udc01\ud801"}`, `byte 0 of the text is \udc01, which is half of a surrogate pair (23 bytes)`, "\xED\xB0\x81\xED\xA0\x81"},
+		{"a.jsonl", good, `{"text":"` + "\xED\xBF\xBF" + `"}`, `byte 0 of the text (byte 25 of the file) is \udfff, which is half of a surrogate pair (14 bytes)`, "\xED\xBF\xBF"},
+		{"a.jsonl", good, `{"text":"` + "\xED\xA0" + `"}`, "byte 0 of the text (byte 25 of the file) is ED, which is not UTF-8 (13 bytes)", "\xED\xA0"},
+		{"a.tsv", "text\tid\none\tx\n", "th\xE9re\t\xE9", "byte 2 of the text (byte 16 of the file) is E9, which is not UTF-8 (7 bytes)", "th\xE9re"},
+		{"a.txt", "fourteen bytes\n", "caf\xE9 au lait", "byte 3 of the text (byte 18 of the file) is E9, which is not UTF-8 (12 bytes)", "caf\xE9 au lait"},
+	} {
+		content, bad := tt.good+tt.bad, tt.bad
+		o := Options{Fields: fields, MaxDocument: 1000}
+		if tt.name == "a.txt" {
+			o.Format = "lines"
+		}
+		path := write(t, t.TempDir(), tt.name, []byte(content))
+		in := inputs(t, o, path)
+		out := run(t, in, o)
+		rows := out.rejected[0]
+		if len(out.local) != 1 || len(rows) != 1 {
+			t.Errorf("%q: %d documents, rejected %+v", content, len(out.local), rows)
+			continue
+		}
+		row := rows[0]
+		if row.Reason != codec.InvalidUTF8 || row.Detail != tt.detail || string(row.Raw) != bad || row.Position != int64(len(content)-len(bad)) {
+			t.Errorf("%q: rejected %+v\nwant %s", content, row, tt.detail)
+		}
+		if got := out.facts[0].Counts[blocks.CountUnreadable]; got != 1 || len(out.dropped[0]) != 1 {
+			t.Errorf("%q: %d unreadable, dropped %v", content, got, out.dropped)
+		}
+		key := blocks.NewKey(0, row.Position)
+		if _, err := Text(t.Context(), in, key, o); err == nil || !strings.Contains(err.Error(), codec.InvalidUTF8) {
+			t.Errorf("%q: looked up, error %v", content, err)
+		}
+		if texts, sampled := sampleOf(t, in, o); len(texts) != 1 || sampled.Documents != 1 {
+			t.Errorf("%q: sample %q of %d documents", content, texts, sampled.Documents)
+		}
+
+		o.KeepInvalid = true
+		out = run(t, in, o)
+		if len(out.rejected[0]) != 0 || len(out.local) != 2 || string(out.local[1].Text) != tt.text {
+			t.Errorf("%q: kept %+v, rejected %+v", content, out.local, out.rejected)
+		}
+		if text, err := Text(t.Context(), in, key, o); err != nil || text != tt.text {
+			t.Errorf("%q: looked up and kept %q, %v", content, text, err)
+		}
+		if texts, _ := sampleOf(t, in, o); len(texts) != 2 {
+			t.Errorf("%q: sample of the kept %q", content, texts)
+		}
+	}
+}
+
+// TestInvalidUTF8Elsewhere: ids and values to keep by may be any bytes, and so may a text that is too large
+// to be compared.
+func TestInvalidUTF8Elsewhere(t *testing.T) {
+	o := Options{Fields: fields, MaxDocument: 4, Rank: Rank{Column: "date"}}
+	content := "{\"id\":\"\xE9\",\"text\":\"a\",\"date\":\"\xE9\"}\n{\"text\":\"abcd\xE9\"}\n"
+	in := inputs(t, o, write(t, t.TempDir(), "a.jsonl", []byte(content)))
+	out := run(t, in, o)
+	if len(out.local) != 1 || string(out.local[0].ID) != "\xE9" || len(out.rejected[0]) != 1 || out.rejected[0][0].Reason != "too large" {
+		t.Errorf("documents %+v, rejected %+v", out.local, out.rejected)
+	}
+}
+
+// TestInvalidUTF8Limit: the first N documents are readable ones.
+func TestInvalidUTF8Limit(t *testing.T) {
+	content := "\xE9\none\n\xE9\ntwo\nthree\n"
+	for keep, want := range map[bool]int64{false: 9, true: 3} { // where the second begins, and 1
+		o := Options{Format: "lines", Fields: fields, MaxDocument: 1000, Limit: 2, KeepInvalid: keep}
+		in := inputs(t, o, write(t, t.TempDir(), "a.txt", []byte(content)))
+		if got := in.Splits[len(in.Splits)-1].End; got != want {
+			t.Errorf("kept %v: the input ends at %d, want %d", keep, got, want)
+		}
+	}
+}
+
+// TestInvalidUTF8Packed: of a compressed file bytes are counted unpacked.
+func TestInvalidUTF8Packed(t *testing.T) {
+	o := Options{Fields: fields, MaxDocument: 1000}
+	in := inputs(t, o, write(t, t.TempDir(), "a.jsonl", readertest.Pack(t, []byte("{\"text\":\"\xE9\"}\n"), "gzip")))
+	rows := run(t, in, o).rejected[0]
+	const want = "byte 0 of the text (byte 9 of the unpacked file) is E9, which is not UTF-8 (13 bytes)"
+	if len(rows) != 1 || rows[0].Detail != want {
+		t.Errorf("rejected %+v, want %s", rows, want)
+	}
+}
+
+// TestInvalidUTF8OfRows: a record that is no text, but a row, is its text where it is unreadable.
+func TestInvalidUTF8OfRows(t *testing.T) {
+	record := reading.Record{Position: 7, Doc: &codec.Document{Text: []byte("b\xE9")}}
+	const want = "invalid utf-8: byte 1 of the text is E9, which is not UTF-8"
+	err := Options{MaxDocument: 1000}.readable(&blocks.File{Positions: 10}, func(record *reading.Record) error {
+		if string(record.Raw) != "b\xE9" {
+			t.Errorf("raw %q", record.Raw)
+		}
+		return record.Err
+	})(&record)
+	if err == nil || err.Error() != want {
+		t.Errorf("error %v, want %s", err, want)
+	}
+}
+
+// TestAdvice: the first unreadable record of a split says what its encoding may be; that is in the message
+// only, for a row depends on its record alone.
+func TestAdvice(t *testing.T) {
+	const russian = "Все люди рождаются свободными и равными в своем достоинстве и правах."
+	encoded, err := charmap.Windows1251.NewEncoder().String(russian)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const keep = ", or compare it as it stands with --invalid-utf8 keep"
+	const wide = "; it may be UTF-16: convert the file (iconv -f UTF-16 -t UTF-8)"
+	for _, tt := range []struct{ format, content, want string }{
+		{"lines", "a common line\n" + encoded + "\n", "; it may be windows-1251: convert the file (iconv -f windows-1251 -t UTF-8)" + keep},
+		{"lines", strings.Repeat("x", 100_000) + " " + encoded + "\n", "; it may be windows-1251: convert the file (iconv -f windows-1251 -t UTF-8)" + keep},
+		{"lines", russian + "\xE9\n", "; mend the text or convert the file to UTF-8" + keep},
+		{"lines", "\xFF\xFEa\x00\n\x00", wide + keep},
+		{"jsonl", `{"text":"\ud800"}`, "; mend the text or convert the file to UTF-8" + keep},
+		{"jsonl", "\xFF\xFE{\x00\"\x00", wide},
+		{"jsonl", `{"text":"`, ""},
+	} {
+		o := Options{Format: tt.format, Fields: fields, MaxDocument: 1 << 20}
+		out := run(t, inputs(t, o, write(t, t.TempDir(), "a", []byte(tt.content))), o)
+		if len(out.rejected[0]) == 0 {
+			t.Errorf("%.40q: nothing is rejected", tt.content)
+			continue
+		}
+		row := out.rejected[0][0]
+		detail, _, _ := strings.Cut(row.Detail, " (") // the file's byte, or how many there are
+		if note := out.facts[0].Note; !strings.HasSuffix(note, tt.want) || strings.Contains(row.Detail, "iconv") || !strings.Contains(note, detail) {
+			t.Errorf("%.40q: the note is %s\nwant at its end %s\nthe row %s", tt.content, note, tt.want, row.Detail)
+		}
+	}
+}
+
+// TestCheckText: a text that comes from no input is held to the same.
+func TestCheckText(t *testing.T) {
+	o := Options{MaxDocument: 100}
+	if err := o.CheckText([]byte("café")); err != nil {
+		t.Error(err)
+	}
+	const want = "invalid utf-8: byte 3 of the text (byte 3 of the file) is E9, which is not UTF-8; it may be windows-1252: convert the file"
+	if err := o.CheckText([]byte("caf\xE9 et th\xE9 \xE0 la carte")); err == nil || !strings.HasPrefix(err.Error(), want) {
+		t.Errorf("error %v, want %s", err, want)
+	}
+	o.KeepInvalid = true
+	if err := o.CheckText([]byte("caf\xE9")); err != nil {
+		t.Error(err)
+	}
+}
