@@ -21,7 +21,11 @@ func (o Options) readable(file *blocks.File, see func(*reading.Record) error) fu
 	return func(record *reading.Record) error {
 		text := record.Doc.Text
 		if record.Err == nil && !record.Long && int64(len(text)) <= o.MaxDocument && !utf8.Valid(text) {
-			record.Err = &codec.Error{Reason: codec.InvalidUTF8, Detail: describe(text, offsetIn(file, record))}
+			detail := describe(text, offsetIn(file, record))
+			if record.Position < guessedPositions {
+				detail += mayBe(encodingOf(record))
+			}
+			record.Err = &codec.Error{Reason: codec.InvalidUTF8, Detail: detail}
 			if record.Raw == nil {
 				record.Raw = text // of a format that is no text
 			}
@@ -94,29 +98,49 @@ func offsetIn(file *blocks.File, record *reading.Record) func(at int) string {
 	}
 }
 
+// guessedPositions are those up to which each record's encoding is guessed, which takes longer than to
+// read the record.
+const guessedPositions = 1 << 20
+
 // guessedBefore is how much before the first byte that is not UTF-8 is looked at to guess an encoding:
 // in others than UTF-8 that may be the middle of a character.
 const guessedBefore = 64
 
+// encodingOf guesses the encoding of a record whose text is not UTF-8; "" if there is no guess.
+func encodingOf(record *reading.Record) string {
+	if utf8.Valid(record.Raw) { // it is escapes
+		return ""
+	}
+	text := record.Doc.Text
+	return charset.Guess(text[max(0, invalidAt(text)-guessedBefore):])
+}
+
+func mayBe(encoding string) string {
+	if encoding == "" {
+		return ""
+	}
+	return "; it may be " + encoding
+}
+
 // advice says what to do about an unreadable record that may be in another encoding; "" if it may not.
-// To find out takes longer than to read it.
 func advice(record *reading.Record) string {
 	invalid := (*codec.Error)(nil)
 	if !errors.As(record.Err, &invalid) {
 		return ""
 	}
-	guess := ""
-	switch {
-	case invalid.Reason != codec.InvalidUTF8 && charset.UTF16(record.Raw):
-		return "; it may be UTF-16: convert the file (iconv -f UTF-16 -t UTF-8)"
-	case invalid.Reason != codec.InvalidUTF8:
+	if invalid.Reason != codec.InvalidUTF8 {
+		if charset.UTF16(record.Raw) {
+			return "; it may be UTF-16: convert the file (iconv -f UTF-16 -t UTF-8)"
+		}
 		return ""
-	case !utf8.Valid(record.Raw): // else it is escapes
-		text := record.Doc.Text
-		guess = charset.Guess(text[max(0, invalidAt(text)-guessedBefore):])
 	}
-	if guess == "" {
+	encoding := encodingOf(record)
+	if encoding == "" {
 		return "; mend the text or convert the file to UTF-8, or compare it as it stands with --invalid-utf8 keep"
 	}
-	return fmt.Sprintf("; it may be %s: convert the file (iconv -f %s -t UTF-8), or compare it as it stands with --invalid-utf8 keep", guess, guess)
+	told := ""
+	if record.Position >= guessedPositions {
+		told = mayBe(encoding)
+	}
+	return fmt.Sprintf("%s: convert the file (iconv -f %s -t UTF-8), or compare it as it stands with --invalid-utf8 keep", told, encoding)
 }

@@ -20,14 +20,14 @@ func TestInvalidUTF8(t *testing.T) {
 		name, good, bad string
 		detail, text    string // of the bad record; kept
 	}{
-		{"a.jsonl", good, `{"id":"\u00e9\n","text":"a caf` + "\xE9" + `"}`, "byte 5 of the text (byte 46 of the file) is E9, which is not UTF-8 (33 bytes)", "a caf\xE9"},
+		{"a.jsonl", good, `{"id":"\u00e9\n","text":"a caf` + "\xE9" + `"}`, "byte 5 of the text (byte 46 of the file) is E9, which is not UTF-8; it may be windows-1252 (33 bytes)", "a caf\xE9"},
 		{"a.jsonl", good, `{"text":"\"` + "\xE9" + `\""}`, "byte 1 of the text is E9, which is not UTF-8 (16 bytes)", "\"\xE9\""},
 		{"a.jsonl", good, `{"text":"a\ud800b"}`, `byte 1 of the text is \ud800, which is half of a surrogate pair (19 bytes)`, "a\xED\xA0\x80b"},
 		{"a.jsonl", good, `{"text":"\udc01\ud801"}`, `byte 0 of the text is \udc01, which is half of a surrogate pair (23 bytes)`, "\xED\xB0\x81\xED\xA0\x81"},
 		{"a.jsonl", good, `{"text":"` + "\xED\xBF\xBF" + `"}`, `byte 0 of the text (byte 25 of the file) is \udfff, which is half of a surrogate pair (14 bytes)`, "\xED\xBF\xBF"},
 		{"a.jsonl", good, `{"text":"` + "\xED\xA0" + `"}`, "byte 0 of the text (byte 25 of the file) is ED, which is not UTF-8 (13 bytes)", "\xED\xA0"},
-		{"a.tsv", "text\tid\none\tx\n", "th\xE9re\t\xE9", "byte 2 of the text (byte 16 of the file) is E9, which is not UTF-8 (7 bytes)", "th\xE9re"},
-		{"a.txt", "fourteen bytes\n", "caf\xE9 au lait", "byte 3 of the text (byte 18 of the file) is E9, which is not UTF-8 (12 bytes)", "caf\xE9 au lait"},
+		{"a.tsv", "text\tid\none\tx\n", "th\xE9re\t\xE9", "byte 2 of the text (byte 16 of the file) is E9, which is not UTF-8; it may be windows-1252 (7 bytes)", "th\xE9re"},
+		{"a.txt", "fourteen bytes\n", "caf\xE9 au lait", "byte 3 of the text (byte 18 of the file) is E9, which is not UTF-8; it may be windows-1252 (12 bytes)", "caf\xE9 au lait"},
 	} {
 		content, bad := tt.good+tt.bad, tt.bad
 		o := Options{Fields: fields, MaxDocument: 1000}
