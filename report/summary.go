@@ -29,7 +29,7 @@ func Plan(w io.Writer, run *records.Run) error {
 		out.printf("            %s\n", c.Reason)
 	}
 	if c.Copies >= leastSampled {
-		symbols(out, c.Symbols, c.Copies, "sampled documents with the "+tokens(run)+" or shingles of another differ in symbols from it")
+		symbols(out, run, c.Symbols, c.Copies, "sampled documents that have the "+tokens(run)+" or shingles of another differ from it in symbols")
 	}
 	return out.err
 }
@@ -59,7 +59,7 @@ func Summary(w io.Writer, run *records.Run, dir string, example *records.Example
 	if n.Chained > 0 {
 		out.printf("chains      %s removed without resembling the kept one, only others between; --cluster star removes no such\n", plural(n.Chained, "document"))
 	}
-	symbols(out, n.Symbols, n.Equal+n.SameSet, "removed for the same "+tokens(run)+" or shingles differ in symbols from the kept one")
+	symbols(out, run, n.Symbols, n.Equal+n.SameSet, "removed for the same "+tokens(run)+" or shingles differ from the kept one in symbols")
 	out.printf("kept        %s\n", plural(documents-n.Removed, "document"))
 	if run.Recall != nil {
 		recall(out, run.Recall)
@@ -160,9 +160,10 @@ func reasons(of map[string]int64) string {
 // leastSampled is the number of sampled copies from which they say something of the input.
 const leastSampled = 10
 
-// symbols says so if more than a tenth of some copies that are not identical differ in symbols.
-func symbols(out *printer, differ, copies int64, how string) {
-	if differ*10 <= copies {
+// symbols says so if more than a tenth of some copies that are not identical differ in symbols, unless
+// symbols were compared.
+func symbols(out *printer, run *records.Run, differ, copies int64, how string) {
+	if differ*10 <= copies || strings.Contains(run.Parameters.Normalize, "keep-symbols") {
 		return
 	}
 	out.printf("symbols     %s of %s %s, as a + b and a - b do;\n", count(differ), count(copies), how)

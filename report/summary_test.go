@@ -35,7 +35,7 @@ near pairs  20, each verified exactly
 crowds      2 components with more pairs than --pair-budget, of which only some with kept documents are listed
 clusters    25
 removed     45 documents: 5 identical to the kept one, 20 with the same words in the same order, 10 with the same set of shingles, 10 near-duplicates
-symbols     4 of 30 removed for the same words or shingles differ in symbols from the kept one, as a + b and a - b do;
+symbols     4 of 30 removed for the same words or shingles differ from the kept one in symbols, as a + b and a - b do;
             --normalize keep-symbols compares symbols too, --method exact removes identical texts only: docs/choosing.md
 kept        999,955 documents
 took        1m1.23s, 1m40.5s CPU, peak memory 2.5 GB
@@ -161,8 +161,13 @@ func TestSymbols(t *testing.T) {
 		if err := errors.Join(report.Plan(&plan, run), report.Summary(&summary, run, "out", nil)); err != nil {
 			t.Fatal(err)
 		}
-		for text, want := range map[string]bool{plan.String(): c.planned, summary.String(): c.summed} {
-			if strings.Contains(text, "differ in symbols") != want || strings.Contains(text, "docs/choosing.md") != want {
+		var compared strings.Builder
+		run.Parameters.Normalize = "default,keep-symbols"
+		if err := errors.Join(report.Plan(&compared, run), report.Summary(&compared, run, "out", nil)); err != nil {
+			t.Fatal(err)
+		}
+		for text, want := range map[string]bool{plan.String(): c.planned, summary.String(): c.summed, compared.String(): false} {
+			if strings.Contains(text, "symbols     ") != want || strings.Contains(text, "docs/choosing.md") != want {
 				t.Errorf("%d of %d: %s", c.differ, c.copies, text)
 			}
 		}
