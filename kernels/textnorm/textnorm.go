@@ -343,45 +343,61 @@ func digitToZero(r rune) rune {
 	return r
 }
 
-// space takes the space steps on dst[start:], in place: no run of white space
-// is shorter than what stands for it.
+// space takes the space steps on dst[start:], in place.
 func (p Policy) space(dst []byte, start int) []byte {
-	if p.steps&(collapseSpace|noSpace|layout) == 0 {
+	switch {
+	case p.steps.has(noSpace):
+		return withoutSpace(dst, start)
+	case p.steps&(collapseSpace|layout) != 0:
+		return collapsed(dst, start, p.steps.has(layout))
+	default:
 		return dst
 	}
-	blank, trim := !p.steps.has(noSpace), p.steps&(noSpace|layout) == layout
-	end, inRun := start, trim
+}
+
+// withoutSpace drops white space.
+func withoutSpace(dst []byte, start int) []byte {
+	end := start
 	for i := start; i < len(dst); {
-		n, space := 1, false
-		if class := spaceClass[dst[i]]; class != never {
-			r := rune(dst[i])
-			if class == leads {
-				r, n = utf8.DecodeRune(dst[i:])
-			}
-			space = unicode.IsSpace(r)
-		}
-		switch {
-		case !space:
-			if !blank && inRun && !utf8.RuneStart(dst[i]) {
-				// A byte that is not UTF-8 could become part of a character.
-				dst[end] = ' '
-				end++
-			}
-			for range n {
-				dst[end] = dst[i]
-				end++
-				i++
-			}
-			inRun = false
-			continue
-		case !inRun && blank:
+		r, n := utf8.DecodeRune(dst[i:])
+		if !unicode.IsSpace(r) {
+			end += copy(dst[end:], dst[i:i+n])
+		} else if i+n < len(dst) && !utf8.RuneStart(dst[i+n]) {
+			// A byte that is not UTF-8 could become part of a character.
 			dst[end] = ' '
 			end++
 		}
-		inRun = true
 		i += n
 	}
-	if trim && inRun && end > start {
+	return dst[:end]
+}
+
+// collapsed makes a blank of each run of white space, or nothing at the ends if they are trimmed. A run
+// is no shorter than a blank.
+func collapsed(dst []byte, start int, trim bool) []byte {
+	end, last := start, uint8(never)
+	if trim {
+		last = ascii
+	}
+	for i := start; i < len(dst); {
+		class, n := spaceClass[dst[i]], 1
+		if class == leads {
+			var r rune
+			r, n = utf8.DecodeRune(dst[i:])
+			if class = ascii; !unicode.IsSpace(r) {
+				end += copy(dst[end:], dst[i:i+n])
+				i += n
+				last = never
+				continue
+			}
+		}
+		// Without a branch: of a blank after another one, the next byte takes the place.
+		dst[end] = dst[i]&^-class | ' '&-class
+		end += int(1 &^ (class & last))
+		last = class
+		i += n
+	}
+	if trim && last == ascii && end > start {
 		end--
 	}
 	return dst[:end]
@@ -390,7 +406,7 @@ func (p Policy) space(dst []byte, start int) []byte {
 // The classes of bytes as to white space.
 const (
 	never = iota
-	ascii
+	ascii // white space
 	leads // may begin white space of several bytes
 )
 
