@@ -72,6 +72,7 @@ func TestInvisible(t *testing.T) {
 		{"Hindi, half form", "default", "क्\u200dष", "क्ष", false},
 		{"Hindi, virama shown", "default", "क्\u200cष", "क्ष", false},
 		{"Hindi, one or the other", "default", "क्\u200cष", "क्\u200dष", false},
+		{"Hindi, a vowel before the virama", "default", "कु्\u200dष", "कु्ष", false},
 		{"Hindi, nukta", "default", "क\u093c्\u200dष", "क\u093c्ष", false},
 		{"Hindi, without a letter after", "default", "क्\u200c क्", "क् क्", true},
 		{"Hindi, before a vowel sign", "default", "क्\u200dि", "क्ि", true},
