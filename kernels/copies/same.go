@@ -37,34 +37,19 @@ type Reader struct {
 func NewReader(spec shingle.Spec) *Reader { return &Reader{shingler: spec.New()} }
 
 // Key returns the hash that two texts have in common if they are copies, and otherwise with a probability
-// of about 2^-128; false for a text without a token, which is no copy of any.
+// of about 2^-128; false for a text without a token, which is no copy of any. Of bytes each is a token.
 func (r *Reader) Key(same Same, text []byte) (hash.Sum128, bool) {
-	if same == Bytes && hasLetter(text) {
-		return hash.Text(text), true
+	if same == Bytes {
+		return hash.Text(text), len(text) > 0
 	}
 	r.shingles = r.shingler.Shingles(r.shingles[:0], text)
 	if len(r.shingles) == 0 {
 		return hash.Sum128{}, false
 	}
-	switch same {
-	case Bytes:
-		return hash.Text(text), true
-	case Tokens:
+	if same == Tokens {
 		return hash.Sequence(r.shingler.Tokens()), true
-	default:
-		return hash.Sequence(shingle.Set(r.shingles)), true
 	}
-}
-
-// hasLetter reports whether a text has an ASCII letter: then it has a token under every policy, and a
-// shingle of every kind.
-func hasLetter(text []byte) bool {
-	for _, b := range text {
-		if b|0x20 >= 'a' && b|0x20 <= 'z' {
-			return true
-		}
-	}
-	return false
+	return hash.Sequence(shingle.Set(r.shingles)), true
 }
 
 // Read returns the traits of a text and its set of shingles, which is valid until the next call.

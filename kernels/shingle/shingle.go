@@ -114,7 +114,7 @@ func wholeText(sum uint64, tokens int) uint64 {
 // tokenise returns the tokens of text, valid until the next call.
 func (s *Shingler) tokenise(text []byte) []uint64 {
 	s.tokens = s.tokens[:0]
-	if s.config.Kind == Word && s.policy.FoldsASCII() {
+	if s.config.Kind == Word && s.policy.FoldsASCII() && utf8.Valid(text) {
 		s.foldedWords(text)
 		return s.tokens
 	}
@@ -139,7 +139,7 @@ func (s *Shingler) words(dst []uint64, text []byte) []uint64 {
 	return token.Words(dst, text)
 }
 
-// foldedWords appends the words of text, by the plain way only where it is not ASCII.
+// foldedWords appends the words of text, which is UTF-8, by the plain way only where it is not ASCII.
 //
 // Before an ASCII byte that is no letter or digit any text can be cut: what the policy makes of it
 // is a blank or a control character, which composes with nothing before it and is in no word.

@@ -380,8 +380,7 @@ func FuzzFoldedWordsEqualPlain(f *testing.F) {
 	shinglers := []*Shingler{shingler(f, "word:1", "default"), shingler(f, "word:1", "lower,nfkc,strip-accents,default")}
 	f.Fuzz(func(t *testing.T, text []byte) {
 		for _, s := range shinglers {
-			s.tokens = s.tokens[:0]
-			s.foldedWords(text)
+			s.tokenise(text)
 			if want := plainWords(s, text); !slices.Equal(s.tokens, want) {
 				t.Errorf("%s of %+q:\n fast %x\nplain %x", s.policy, text, s.tokens, want)
 			}
@@ -406,5 +405,32 @@ func TestFoldedWordsEqualPlain(t *testing.T) {
 				t.Fatalf("%s of %+q:\n fast %x\nplain %x", policy, text, got, want)
 			}
 		})
+	}
+}
+
+// Texts that are not UTF-8 agree only where their bytes do: characters that share their second bytes, that
+// differ in what lower case or NFKC would fold, or that are UTF-8 by chance.
+func TestTextsOfOtherEncodings(t *testing.T) {
+	for _, c := range []struct{ name, a, b string }{
+		{"Shift_JIS, second bytes A and a", "\x83A\x98A\x82\xcc", "\x83a\x98A\x82\xcc"},
+		{"Shift_JIS, second bytes [ and ]", "\x83[\x98\xb0", "\x83]\x98\xb0"},
+		{"GBK, UTF-8 by chance", "\xd6\xd0\xb9\xfa\xc2\xa1", "\xd6\xd0\xb9\xfa\xc2\xa5"},
+		{"GB18030, digits", "\x810\x810\xd6\xd0", "\x810\x811\xd6\xd0"},
+		{"windows-1251, case", "\xcc\xe8\xf0", "\xec\xe8\xf0"},
+	} {
+		for _, config := range allConfigs {
+			for _, policy := range []string{"default", "none", "keep-symbols", "nfkc,lower", "default,digits-zero"} {
+				s := shingler(t, config, policy)
+				a, b := set(s, c.a), set(s, c.b)
+				if len(a) == 0 || len(b) == 0 || slices.Equal(a, b) {
+					t.Errorf("%s, %s %s: sets of %d and %d", c.name, config, policy, len(a), len(b))
+				}
+			}
+		}
+	}
+	// ASCII is still normalised.
+	s := shingler(t, "word:2", "default")
+	if a, b := set(s, "Hello, \xcc\xe8\xf0!  World"), set(s, "hello \xcc\xe8\xf0 world"); !slices.Equal(a, b) {
+		t.Errorf("sets of %d and %d", len(a), len(b))
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"iter"
 	"unicode/utf8"
 
+	"github.com/neardup/neardup/kernels/spans"
 	"github.com/neardup/neardup/kernels/token"
 )
 
@@ -66,14 +67,18 @@ func (s *Shingler) cut(text []byte) (tokens [][]byte, separator string) {
 		}
 		return tokens, " "
 	case Byte:
-		for i := range text {
-			tokens = append(tokens, text[i:i+1])
+		for part := range spans.Marked(text) {
+			for i := range part {
+				tokens = append(tokens, part[i:i+1])
+			}
 		}
 	default:
-		for len(text) > 0 {
-			_, n := utf8.DecodeRune(text)
-			tokens = append(tokens, text[:n])
-			text = text[n:]
+		for part := range spans.Marked(text) {
+			for len(part) > 0 {
+				_, n := utf8.DecodeRune(part)
+				tokens = append(tokens, part[:n])
+				part = part[n:]
+			}
 		}
 	}
 	return tokens, ""

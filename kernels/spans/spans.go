@@ -1,30 +1,118 @@
-// Package spans cuts a text that is not all UTF-8.
+// Package spans tells, of a text that is not all UTF-8, what is read as UTF-8 and what are raw bytes: those
+// are compared as they stand.
 package spans
 
 import (
+	"bytes"
 	"iter"
 	"unicode/utf8"
 )
 
-// Of yields the parts of text, each as long as it can be without a byte that is not part of valid
-// UTF-8, and each such byte by itself, with valid false. The parts share memory with text.
+// damagedRatio is how many characters of several bytes UTF-8 with a damage has at least for each byte
+// that is not valid. Texts in other encodings have some by chance, but not so many.
+const damagedRatio = 10
+
+// Of yields the parts of text in their order, and whether they are raw. The parts share memory with text.
+//
+// Of UTF-8 with a damage the bytes that are not valid are raw. Of a text in another encoding all bytes beyond
+// ASCII are, also those that are UTF-8 by chance, and what follows one of them directly if it may be the
+// second byte of a character, as in Shift_JIS, GB18030 and Big5: 0 to 9, and @ to ~.
 func Of(text []byte) iter.Seq2[[]byte, bool] {
-	return func(yield func(part []byte, valid bool) bool) {
+	isRaw := invalidPrefix
+	if !damaged(text) {
+		isRaw = foreignPrefix
+	}
+	return func(yield func(part []byte, raw bool) bool) {
 		begin := 0
 		for i := 0; i < len(text); {
-			r, n := utf8.DecodeRune(text[i:])
-			if r != utf8.RuneError || n > 1 {
+			if text[i] < utf8.RuneSelf {
+				i++
+				continue
+			}
+			n, raw := isRaw(text[i:])
+			if !raw {
 				i += n
 				continue
 			}
-			if begin < i && !yield(text[begin:i], true) || !yield(text[i:i+1], false) {
+			if begin < i && !yield(text[begin:i], false) || !yield(text[i:i+n], true) {
 				return
 			}
-			i++
+			i += n
 			begin = i
 		}
 		if begin < len(text) {
-			yield(text[begin:], true)
+			yield(text[begin:], false)
+		}
+	}
+}
+
+// damaged reports whether text is UTF-8 but for a few bytes.
+func damaged(text []byte) bool {
+	characters, invalid := 0, 0
+	for i := 0; i < len(text); {
+		r, n := utf8.DecodeRune(text[i:])
+		switch {
+		case r == utf8.RuneError && n == 1:
+			invalid++
+		case n > 1:
+			characters++
+		}
+		i += n
+	}
+	return characters > damagedRatio*invalid || invalid == 0
+}
+
+// invalidPrefix returns the length of the character or byte that text begins with.
+func invalidPrefix(text []byte) (n int, raw bool) {
+	r, n := utf8.DecodeRune(text)
+	return n, r == utf8.RuneError && n == 1
+}
+
+// foreignPrefix returns the length of the run of raw bytes that text begins with.
+func foreignPrefix(text []byte) (n int, raw bool) {
+	for n < len(text) && (text[n] >= utf8.RuneSelf || n > 0 && text[n-1] >= utf8.RuneSelf && isSecond(text[n])) {
+		n++
+	}
+	return n, true
+}
+
+func isSecond(b byte) bool { return '0' <= b && b <= '9' || '@' <= b && b <= '~' }
+
+// mark stands before each raw byte of a normalised text. UTF-8 has no such byte.
+const mark = 0xFF
+
+// AppendRaw appends raw bytes to a normalised text.
+func AppendRaw(dst, raw []byte) []byte {
+	for _, b := range raw {
+		dst = append(dst, mark, b)
+	}
+	return dst
+}
+
+// HasRaw reports whether a normalised text has raw bytes.
+func HasRaw(text []byte) bool { return bytes.IndexByte(text, mark) >= 0 }
+
+// Marked yields the parts of a normalised text in their order: UTF-8, or one raw byte. The parts share
+// memory with text.
+func Marked(text []byte) iter.Seq2[[]byte, bool] {
+	return func(yield func(part []byte, raw bool) bool) {
+		for rest := text; len(rest) > 0; {
+			n := bytes.IndexByte(rest, mark)
+			raw := n == 0
+			switch {
+			case raw:
+				n = min(2, len(rest))
+			case n < 0:
+				n = len(rest)
+			}
+			part := rest[:n:n]
+			if raw {
+				part = part[n-1:]
+			}
+			if !yield(part, raw) {
+				return
+			}
+			rest = rest[n:]
 		}
 	}
 }

@@ -18,9 +18,9 @@ const (
 	blackFlag = '\U0001F3F4'
 )
 
-// Ignorable reports whether r shows nothing where it is not supported, nor mostly where it is:
+// isIgnorable reports whether r shows nothing where it is not supported, nor mostly where it is:
 // Default_Ignorable_Code_Point.
-func Ignorable(r rune) bool { return r >= 0xAD && unicode.Is(ignorable, r) }
+func isIgnorable(r rune) bool { return r >= 0xAD && unicode.Is(ignorable, r) }
 
 // inContext reports whether it depends on the characters around it whether r can be dropped.
 func inContext(r rune) bool {
@@ -30,7 +30,7 @@ func inContext(r rune) bool {
 func isTag(r rune) bool { return firstTag <= r && r <= cancelTag }
 
 func withoutIgnorable(r rune) rune {
-	if Ignorable(r) && !inContext(r) {
+	if isIgnorable(r) && !inContext(r) {
 		return -1
 	}
 	return r

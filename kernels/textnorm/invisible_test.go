@@ -22,7 +22,7 @@ func isDefaultIgnorable(r rune) bool {
 
 func TestIgnorable(t *testing.T) {
 	for r := range rune(unicode.MaxRune + 1) {
-		if got, want := Ignorable(r), isDefaultIgnorable(r); got != want {
+		if got, want := isIgnorable(r), isDefaultIgnorable(r); got != want {
 			t.Errorf("%U: %v, want %v", r, got, want)
 		}
 	}

@@ -19,12 +19,13 @@
 // Lower case can undo a composition ("H̱" has no composed form, "ẖ" has one), so
 // where NFKC was asked for, and after accents were taken off, the text is
 // composed again before the next step. The outcome of `default` is therefore in
-// NFKC, and normalising it again changes nothing. No-space is the one step for
+// NFKC, and normalising it again changes nothing, up to 30 marks in a row, which
+// package norm parts. No-space is the one step for
 // which the last does not hold: dropping a blank between a letter and a stray
 // combining mark makes them neighbours.
 //
-// A byte that is not part of valid UTF-8 is a character of its own: it stays, and no step makes it and
-// its neighbours a character. The Unicode tables are those of package unicode, golang.org/x/text and
+// Of a text that is not all UTF-8 the raw bytes (package spans) are no part of this: they stay as they
+// are, each marked as such. The Unicode tables are those of package unicode, golang.org/x/text and
 // the Unicode Character Database (tables.go).
 package textnorm
 
@@ -43,40 +44,41 @@ import (
 )
 
 // Append appends the normalised src to dst and returns the extended slice. It
-// keeps nothing of src.
+// keeps nothing of src. The outcome is UTF-8 but for raw bytes, which
+// spans.Marked finds.
 //
 // Most runes neither change with their neighbours nor change those: ASCII goes
 // through a table of bytes, the others of this kind through one of runes. The
 // rest takes the plain way together with the rune before it, which it may
 // combine with.
 func (p Policy) Append(dst, src []byte) []byte {
-	if p.steps == 0 {
-		return append(dst, src...)
-	}
 	start := len(dst)
 	dst = slices.Grow(dst, len(src))
 	if utf8.Valid(src) {
-		return p.space(p.appendValid(dst, src), start)
-	}
-	var vanished []byte // between two invalid bytes
-	for part, valid := range spans.Of(src) {
-		before := len(dst)
-		if valid {
-			if dst = p.appendValid(dst, part); len(dst) == before && before > start {
-				vanished = part
-			}
-			continue
-		}
-		if !utf8.RuneStart(part[0]) {
-			dst = append(dst, vanished...) // lest the two become a character
-		}
-		dst, vanished = append(dst, part...), nil
+		dst = p.appendValid(dst, src)
+	} else {
+		dst = p.appendMixed(dst, src)
 	}
 	return p.space(dst, start)
 }
 
+// appendMixed is appendValid of a text that is not all UTF-8.
+func (p Policy) appendMixed(dst, src []byte) []byte {
+	for part, raw := range spans.Of(src) {
+		if raw {
+			dst = spans.AppendRaw(dst, part)
+		} else {
+			dst = p.appendValid(dst, part)
+		}
+	}
+	return dst
+}
+
 // appendValid is Append of valid UTF-8, without the space steps.
 func (p Policy) appendValid(dst, src []byte) []byte {
+	if p.steps&runeSteps == 0 {
+		return append(dst, src...)
+	}
 	var safe place
 	safe.to = len(dst)
 	for i := 0; i < len(src); {
@@ -106,7 +108,7 @@ func (p Policy) appendValid(dst, src []byte) []byte {
 		if end == i {
 			continue
 		}
-		if p.steps.has(invisible) && bytes.ContainsFunc(src[i:end], Ignorable) {
+		if p.steps.has(invisible) && bytes.ContainsFunc(src[i:end], isIgnorable) {
 			// More than the neighbours may matter.
 			from, to = safe.from, safe.to
 			if n := slices.IndexFunc(src[end:], IsBreak); n >= 0 {
@@ -133,7 +135,7 @@ func (p Policy) appendWindow(dst, src []byte) []byte {
 			dst = utf8.AppendRune(dst, image)
 		case p.steps.has(invisible) && inContext(r):
 			dst = utf8.AppendRune(dst, r)
-		case p.steps.has(invisible) && Ignorable(r):
+		case p.steps.has(invisible) && isIgnorable(r):
 		default:
 			return p.appendPlain(dst[:start], src)
 		}
@@ -362,10 +364,6 @@ func withoutSpace(dst []byte, start int) []byte {
 		r, n := utf8.DecodeRune(dst[i:])
 		if !unicode.IsSpace(r) {
 			end += copy(dst[end:], dst[i:i+n])
-		} else if i+n < len(dst) && !utf8.RuneStart(dst[i+n]) {
-			// A byte that is not UTF-8 could become part of a character.
-			dst[end] = ' '
-			end++
 		}
 		i += n
 	}

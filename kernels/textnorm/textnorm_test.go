@@ -11,6 +11,8 @@ import (
 
 	"golang.org/x/text/unicode/norm"
 	"pgregory.net/rapid"
+
+	"github.com/neardup/neardup/kernels/spans"
 )
 
 func policy(t testing.TB, s string) Policy {
@@ -33,13 +35,15 @@ func TestSteps(t *testing.T) {
 		{"default", "ﬁne Ｗｉｄｅ ½", "fine wide 1 2"}, // U+2044 FRACTION SLASH is a symbol
 		{"default", "H\u0331", "\u1e96"},
 		{"default", "İI ẞ ΣΊΣΥΦΟΣ", "ii ß σίσυφοσ"},
-		{"default", "A\xffB \xe4.\xe4", "a\xffb \xe4 \xe4"},
+		{"default", "A\xffB \xe4.\xe4", "a\xff\xff\xffB \xff\xe4 \xff\xe4"},
 		{"default", "a\uFFFDb", "a b"}, // which is a symbol
 		{"default", "中文，標點。", "中文 標點"},
 		{"default", "\tA\r\nB  C\u2028\u00a0D ", "a b c d"},
-		{"none", "Cafe\u0301\xff!  ", "Cafe\u0301\xff!  "},
+		{"none", "Cafe\u0301!  ", "Cafe\u0301!  "},
+		{"none", "Caf\xe9!  ", "Caf\xff\xe9!  "},
 		{"nfkc", "ＡＢ ﬁ\u00a0!", "AB fi !"},
-		{"lower", "ÀＡ H\u0331\xff\xfe", "àａ h\u0331\xff\xfe"},
+		{"lower", "ÀＡ H\u0331", "àａ h\u0331"},
+		{"lower", strings.Repeat("À", 11) + "\xff", strings.Repeat("à", 11) + "\xff\xff"},
 		{"lower", "ȺȾ", "ⱥⱦ"}, // both longer than their capitals
 		{"strip-accents", "Crème brûlée, Ångström, Đ", "Creme brulee, Angstrom, Đ"},
 		{"strip-accents", "Cre\u0300me 한국", "Creme 한국"},
@@ -52,8 +56,8 @@ func TestSteps(t *testing.T) {
 		{"default,collapse-space", " a -- b!", "a b"},
 		{"default,no-space", "a -- b!", "ab"},
 		{"default,strip-accents,digits-zero", "Él: 1,5", "el 0 0"},
-		{"no-space", "\xc3 \xa9 \xc3\u3000a", "\xc3 \xa9\xc3a"}, // no é
-		{"default", "\xc3\u00ad\xa9", "\xc3\u00ad\xa9"},         // nor here
+		{"no-space", "\xc3 \xa9 \xc3", "\xff\xc3\xff\xa9\xff\xc3"},        // no é
+		{"default", "\xc3\u00ad\xa9", "\xff\xc3\xff\xc2\xff\xad\xff\xa9"}, // nor here
 		{"keep-symbols", " Return a+b; // C++  ", "return a+b; // c++"},
 		{"nfkc,keep-symbols", " A+B ", " A+B "},
 		{"default,letters-only", "R2-D2 e\u0301 می\u200cخواهم", "r d é می\u200cخواهم"},
@@ -89,7 +93,7 @@ func TestStable(t *testing.T) {
 		if p.steps.has(noSpace) {
 			t.Skip("see the package comment")
 		}
-		once := p.Append(nil, interesting().Draw(t, "text"))
+		once := p.Append(nil, bytes.ToValidUTF8(interesting().Draw(t, "text"), nil))
 		if twice := p.Append(nil, once); !bytes.Equal(once, twice) {
 			t.Fatalf("%s: once %+q, twice %+q", p, once, twice)
 		}
@@ -121,21 +125,16 @@ func TestDefaultIsStableForEveryRune(t *testing.T) {
 func TestWhatIsLeft(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := policies().Filter(func(p Policy) bool { return p != Policy{} }).Draw(t, "policy")
-		text := string(interesting().Draw(t, "text"))
-		out := string(p.Append(nil, []byte(text)))
+		out := string(p.Append(nil, bytes.ToValidUTF8(interesting().Draw(t, "text"), nil)))
 		last := 'x'
 		for i, r := range out {
-			if r == utf8.RuneError && !strings.HasPrefix(out[i:], "\uFFFD") {
-				last = r // a byte that is not UTF-8
-				continue
-			}
 			switch {
 			case p.steps.has(lower) && unicode.ToLower(r) != r,
 				p.steps.has(punctuation) && (unicode.IsPunct(r) || unicode.IsSymbol(r)),
-				p.steps.has(invisible) && withoutIgnorable(r) < 0 && !strings.ContainsFunc(text, isInvalid),
+				p.steps.has(invisible) && withoutIgnorable(r) < 0,
 				p.steps.has(lettersOnly) && !unicode.IsLetter(r) && !unicode.IsMark(r) && r != ' ' && !(p.steps.has(invisible) && inContext(r)),
 				p.steps.has(digitsZero) && unicode.IsDigit(r) && r != '0',
-				p.steps.has(noSpace) && unicode.IsSpace(r) && !strings.ContainsFunc(text, isInvalid),
+				p.steps.has(noSpace) && unicode.IsSpace(r),
 				p.steps.has(layout) && unicode.IsSpace(r) && i == 0,
 				p.steps&(collapseSpace|layout) != 0 && unicode.IsSpace(r) && (r != ' ' || last == ' '):
 				t.Fatalf("%s leaves %U in %+q", p, r, out)
@@ -144,8 +143,6 @@ func TestWhatIsLeft(t *testing.T) {
 		}
 	})
 }
-
-func isInvalid(r rune) bool { return r == utf8.RuneError }
 
 func TestComposedAndDecomposedMeet(t *testing.T) {
 	p := policy(t, "default")
@@ -168,6 +165,8 @@ func FuzzAppendEqualsPlain(f *testing.F) {
 	f.Add(uint16(lower|stripAccents|noSpace), []byte("H\u0331\u00a0\u3000x"))
 	f.Add(uint16(lettersOnly|collapseSpace), []byte("aä 12345678901234567890 b"))
 	f.Add(uint16(defaultSteps), []byte("plain می\u200cخوا\u00adهم, क\u094d\u200dष. x\u200d\u0301 🏴\U000E0067\U000E007F"))
+	f.Add(uint16(defaultSteps&^punctuation|symbols), []byte("a =\u200b\u0338"))
+	f.Add(uint16(defaultSteps), []byte("क्\u200c\u0941क"))
 	f.Add(uint16(defaultSteps&^punctuation|symbols), []byte("a 👩\u200d👩\ufe0f\u200d👧; 🏴\U000E0067\U000E007F #\ufe0f\u20e3"))
 	f.Fuzz(func(t *testing.T, steps uint16, text []byte) {
 		p := Policy{step(steps)}
@@ -278,19 +277,21 @@ func TestAppendEqualsLibraryCalls(t *testing.T) {
 	})
 }
 
-// A byte that is not UTF-8 is kept, and parts what is before it from what is after it.
-func TestInvalidBytesStay(t *testing.T) {
+// Raw bytes stay, marked, and part what is before them from what is after them.
+func TestRawBytes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := policies().Filter(func(p Policy) bool { return p.steps&(collapseSpace|noSpace|layout) == 0 }).Draw(t, "policy")
-		before := bytes.ToValidUTF8(interesting().Draw(t, "before"), nil)
-		after := bytes.ToValidUTF8(interesting().Draw(t, "after"), nil)
-		bad := []byte(rapid.SampledFrom([]string{"\xff", "\xc3", "\x80", "\xe4\xb8", "\xed\xa0\x80"}).Draw(t, "bad"))
-		if len(p.Append(nil, before)) == 0 || len(p.Append(nil, after)) == 0 {
-			before, after = []byte("a"), []byte("b")
+		text := slices.Concat(interesting().Draw(t, "before"), []byte("\xff"), interesting().Draw(t, "after"))
+		var want []byte
+		for part, raw := range spans.Of(text) {
+			if raw {
+				want = spans.AppendRaw(want, part)
+			} else {
+				want = p.Append(want, part)
+			}
 		}
-		got := p.Append(nil, slices.Concat(before, bad, after))
-		if want := slices.Concat(p.Append(nil, before), bad, p.Append(nil, after)); !bytes.Equal(got, want) {
-			t.Fatalf("%s of %+q, %+q, %+q is %+q, want %+q", p, before, bad, after, got, want)
+		if got := p.Append(nil, text); !bytes.Equal(got, want) {
+			t.Fatalf("%s of %+q is %+q, want %+q", p, text, got, want)
 		}
 	})
 }

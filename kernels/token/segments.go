@@ -10,11 +10,11 @@ import (
 // share memory with text.
 func Segments(text []byte, symbols bool) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
-		for part, valid := range spans.Of(text) {
-			if !valid && !yield(part) {
+		for part, raw := range spans.Marked(text) {
+			if raw && !yield(part) {
 				return
 			}
-			for valid && len(part) > 0 {
+			for !raw && len(part) > 0 {
 				n := segment(part)
 				if token, ok := tokenIn(part[:n:n], symbols); ok && !yield(token) {
 					return

@@ -17,6 +17,7 @@ func TestSegmentsAreWords(t *testing.T) {
 		for _, piece := range rapid.SliceOf(rapid.SampledFrom(pieces)).Draw(t, "pieces") {
 			text = append(text, piece...)
 		}
+		text = normal(text)
 		for symbols, want := range map[bool][]uint64{false: Words(nil, text), true: WordsAndSymbols(nil, text)} {
 			var got []uint64
 			for segment := range Segments(text, symbols) {

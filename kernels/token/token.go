@@ -5,8 +5,10 @@
 // with one change that makes a single default right for all scripts: where a
 // segment begins with a letter of a script written without spaces (Han,
 // Hiragana and those of South-East Asia) the token is one grapheme. Katakana
-// words, Hangul between spaces and numbers of any script stay whole. A byte that is not part of valid
-// UTF-8 is a token by itself, so texts agree only where such bytes do.
+// words, Hangul between spaces and numbers of any script stay whole. A raw byte (package spans) is a
+// token by itself, so texts agree only where such bytes do.
+//
+// Texts are normalised ones, as package textnorm leaves them.
 //
 // The values do not depend on the machine; the annex's tables are those of
 // github.com/clipperhouse/uax29/v2, letters and numbers those of package
@@ -34,14 +36,21 @@ func Words(dst []uint64, text []byte) []uint64 { return appendAll(dst, text, fal
 func WordsAndSymbols(dst []uint64, text []byte) []uint64 { return appendAll(dst, text, true) }
 
 func appendAll(dst []uint64, text []byte, symbols bool) []uint64 {
-	if utf8.Valid(text) {
+	if !spans.HasRaw(text) {
 		return appendValid(dst, text, symbols)
 	}
-	for part, valid := range spans.Of(text) {
-		if valid {
-			dst = appendValid(dst, part, symbols)
+	return appendParts(dst, text,
+		func(dst []uint64, part []byte) []uint64 { return appendValid(dst, part, symbols) },
+		hash.Bytes)
+}
+
+// appendParts appends the tokens of a text with raw bytes, each of which is one.
+func appendParts(dst []uint64, text []byte, valid func(dst []uint64, part []byte) []uint64, one func(raw []byte) uint64) []uint64 {
+	for part, raw := range spans.Marked(text) {
+		if raw {
+			dst = append(dst, one(part))
 		} else {
-			dst = append(dst, hash.Bytes(part))
+			dst = valid(dst, part)
 		}
 	}
 	return dst
@@ -174,9 +183,16 @@ func isWord(segment []byte) bool {
 	return false
 }
 
-// Runes appends to dst one value for each code point of text. A byte that is
-// not part of valid UTF-8 is a code point of its own, beyond those of Unicode.
+// Runes appends to dst one value for each code point of text. A raw byte is a code point of its own,
+// beyond those of Unicode.
 func Runes(dst []uint64, text []byte) []uint64 {
+	if !spans.HasRaw(text) {
+		return appendRunes(dst, text)
+	}
+	return appendParts(dst, text, appendRunes, func(raw []byte) uint64 { return hash.Mix(unicode.MaxRune + 1 + uint64(raw[0])) })
+}
+
+func appendRunes(dst []uint64, text []byte) []uint64 {
 	for i := 0; i < len(text); {
 		if c := text[i]; c < utf8.RuneSelf {
 			dst = append(dst, mixed[c])
@@ -184,11 +200,7 @@ func Runes(dst []uint64, text []byte) []uint64 {
 			continue
 		}
 		r, n := utf8.DecodeRune(text[i:])
-		value := uint64(r)
-		if r == utf8.RuneError && n == 1 {
-			value = unicode.MaxRune + 1 + uint64(text[i])
-		}
-		dst = append(dst, hash.Mix(value))
+		dst = append(dst, hash.Mix(uint64(r)))
 		i += n
 	}
 	return dst
@@ -196,6 +208,13 @@ func Runes(dst []uint64, text []byte) []uint64 {
 
 // Bytes appends to dst one value for each byte of text.
 func Bytes(dst []uint64, text []byte) []uint64 {
+	if !spans.HasRaw(text) {
+		return appendBytes(dst, text)
+	}
+	return appendParts(dst, text, appendBytes, func(raw []byte) uint64 { return mixed[raw[0]] })
+}
+
+func appendBytes(dst []uint64, text []byte) []uint64 {
 	for _, c := range text {
 		dst = append(dst, mixed[c])
 	}
