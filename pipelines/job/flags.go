@@ -38,7 +38,7 @@ type Input struct {
 	ID          string      `default:"id" placeholder:"COLUMN" help:"Id column; documents without one are named source@position (default: ${default})." group:"Input"`
 	Limit       int64       `placeholder:"N" help:"Read the first N readable documents only." group:"Input"`
 	MaxDocBytes Bytes       `default:"16MiB" placeholder:"SIZE" help:"Texts larger than this are not compared, and stay in the corpus (default: ${default})." group:"Input"`
-	InvalidUTF8 InvalidUTF8 `name:"invalid-utf8" default:"reject" enum:"${invalid}" help:"What becomes of a record with bytes in its text that are not UTF-8: reject (it is unreadable) or keep (each such byte is compared as a character of its own) (default: ${default})." group:"Input"`
+	InvalidUTF8 InvalidUTF8 `name:"invalid-utf8" default:"reject" enum:"${invalid}" help:"What becomes of a record with bytes in its text that are not UTF-8: reject (it is unreadable) or keep (such texts are compared as they stand, byte by byte where they are not UTF-8; char:9 suits them better than words) (default: ${default})." group:"Input"`
 	MinWords    int         `placeholder:"N" help:"Documents of fewer words than this, after normalising, are not compared, and stay in the corpus." group:"Input"`
 
 	// SplitBytes is the size of the ranges that large files are read in; results do not depend
