@@ -91,6 +91,7 @@ type Parameters struct {
 	Keep          string   `json:"keep"`
 	Limit         int64    `json:"limit"`
 	MaxDocBytes   int64    `json:"max_doc_bytes"`
+	MaxIDBytes    int64    `json:"max_id_bytes"`
 	MaxRejected   string   `json:"max_rejected"`
 	MeasureRecall int      `json:"measure_recall"`
 	Memory        int64    `json:"memory"`

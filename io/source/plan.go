@@ -23,6 +23,8 @@ type Options struct {
 	Rank   Rank
 	// MaxDocument is the size in bytes above which a text is not compared.
 	MaxDocument int64
+	// MaxID is the size in bytes above which a document is not compared for its id; 0: there is none.
+	MaxID int64
 	// SplitBytes is the size of a split of a file that can be split; 0: the usual.
 	SplitBytes int64
 	// Limit ends the input after that many readable documents; 0: no limit.
@@ -48,6 +50,17 @@ const (
 // MaxRecord is the size in bytes above which a record is read in parts only: an escaped text
 // may be six times as long as it is, and a record has other fields.
 func (o Options) MaxRecord() int { return int(8*o.MaxDocument + 1<<20) }
+
+// longID reports whether the id of doc is too long for the document to be compared: then it does not
+// travel, and in its stead goes the name of a document without one.
+func (o Options) longID(doc *codec.Document) bool {
+	return o.MaxID > 0 && int64(len(doc.ID)) > o.MaxID
+}
+
+// id returns what doc is called in the output.
+func (o Options) id(in *blocks.Inputs, key blocks.Key, doc *codec.Document) string {
+	return in.ID(key, doc.ID, doc.HasID && !o.longID(doc))
+}
 
 // reading are the options of a read.
 func (o Options) reading() reading.Options {

@@ -85,8 +85,8 @@ func sampleSpan(ctx context.Context, in *blocks.Inputs, span blocks.Span, o Opti
 		if record.Long {
 			return nil
 		}
-		sampled.IDs += int64(len(in.ID(blocks.NewKey(span.File, record.Position), doc.ID, doc.HasID)))
-		if !doc.NoText && int64(len(doc.Text)) <= o.MaxDocument {
+		sampled.IDs += int64(len(o.id(in, blocks.NewKey(span.File, record.Position), doc)))
+		if !doc.NoText && !o.longID(doc) && int64(len(doc.Text)) <= o.MaxDocument {
 			see(doc.Text)
 		}
 		return nil

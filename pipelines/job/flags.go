@@ -38,6 +38,7 @@ type Input struct {
 	ID          string   `default:"id" placeholder:"COLUMN" help:"Id column; documents without one are named source@position (default: ${default})." group:"Input"`
 	Limit       int64    `placeholder:"N" help:"Read the first N readable documents only." group:"Input"`
 	MaxDocBytes Bytes    `default:"16MiB" placeholder:"SIZE" help:"Texts larger than this are not compared, and stay in the corpus (default: ${default})." group:"Input"`
+	MaxIDBytes  Bytes    `default:"64KiB" placeholder:"SIZE" help:"Documents with a longer id are not compared, and stay in the corpus (default: ${default})." group:"Input"`
 	MinWords    int      `placeholder:"N" help:"Documents of fewer words than this, after normalising, are not compared, and stay in the corpus." group:"Input"`
 
 	// SplitBytes is the size of the ranges that large files are read in; results do not depend
@@ -186,6 +187,7 @@ func Usage(format string, args ...any) error {
 
 const (
 	maxDocBytes = 1 << 30
+	maxIDBytes  = 1 << 20
 	minMemory   = 256_000_000
 )
 
@@ -215,6 +217,8 @@ func (c *Config) Validate() error {
 		return Usage("--limit %d: must be at least 1", c.Limit)
 	case c.MaxDocBytes < 1 || c.MaxDocBytes > maxDocBytes:
 		return Usage("--max-doc-bytes %d: must be between 1 and %d", c.MaxDocBytes, int64(maxDocBytes))
+	case c.MaxIDBytes < 1 || c.MaxIDBytes > maxIDBytes:
+		return Usage("--max-id-bytes %d: must be between 1 and %d", c.MaxIDBytes, int64(maxIDBytes))
 	case c.MinWords < 0:
 		return Usage("--min-words %d: must be at least 1", c.MinWords)
 	}

@@ -45,6 +45,7 @@ func (r *Request) Reading(stdin string) source.Options {
 		Fields:      codec.Fields{Text: r.Text, ID: r.ID},
 		Rank:        r.Rank,
 		MaxDocument: int64(r.MaxDocBytes),
+		MaxID:       int64(r.MaxIDBytes),
 		SplitBytes:  r.SplitBytes,
 		Limit:       r.Limit,
 		Stdin:       stdin,
