@@ -33,9 +33,10 @@ func registerTable[T blocks.Row]() {
 //
 //	KV<shard, rows> → facts
 //
-// One GroupByKey by shard; a shard's rows are held in memory. Where they may be too many, there
-// are several slices of a shard: then it is one GroupByKey by slice, whose rows are held in memory
-// and, if they are many, sorted into a file below p.Temp, and one by shard.
+// One GroupByKey by shard. Where a shard's rows may be too many for one group, there are several slices of
+// it: then it is one GroupByKey by slice, whose rows, if they are many, are sorted into files below p.Temp,
+// and one by shard. Of no group more than 32 MB of rows are held in memory: what is more, is sorted into
+// files too.
 func Table[T blocks.Row](s beam.Scope, table output.Part, slices int, p Params, rows ...flow.Rows[T]) flow.Facts {
 	s = s.Scope("sink.Table." + string(table))
 	var all []beam.PCollection
@@ -64,7 +65,7 @@ func (f *tableFn[T]) ProcessElement(ctx context.Context, shard int64, packed fun
 	if err != nil {
 		return err
 	}
-	rows, err := merged(ctx, packed)
+	rows, err := merged(ctx, f.Params.Temp, string(f.Table), packed)
 	if err != nil {
 		return err
 	}

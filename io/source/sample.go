@@ -5,6 +5,7 @@ import (
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/io/reading"
+	"github.com/neardup/neardup/records"
 )
 
 // The sample of the planner: this many windows of so many bytes, at even distances over the
@@ -20,6 +21,8 @@ type Sampled struct {
 	Documents int64 // readable documents seen
 	Bytes     int64 // listed bytes they stand for
 	IDs       int64 // bytes of their ids
+	// Unreadable records seen, and the bytes that rejected has of them.
+	UnreadableRecords, UnreadableBytes int64
 }
 
 // Sample calls see with the texts of a sample of the input: the readable documents that begin
@@ -79,6 +82,8 @@ func sampleSpan(ctx context.Context, in *blocks.Inputs, span blocks.Span, o Opti
 	progress, err := Records(ctx, in, span, o, func(record *reading.Record) error {
 		doc := record.Doc
 		if record.Err != nil {
+			sampled.UnreadableRecords++
+			sampled.UnreadableBytes += int64(min(len(record.Raw), records.MaxRaw))
 			return nil
 		}
 		sampled.Documents++

@@ -65,6 +65,9 @@ type Plan struct {
 	Choice    lsh.Choice
 	// IDBytes are those of an id, on average.
 	IDBytes int
+	// UnreadableRecords is the estimate of their number, and UnreadableBytes of those that rejected
+	// has of them.
+	UnreadableRecords, UnreadableBytes int64
 
 	// Alike are the sampled documents that the search cannot tell from an earlier one, though they are
 	// not identical, and Symbols those of them that differ in symbols from it.
@@ -126,8 +129,11 @@ func makePlan(ctx context.Context, r Request, stdin string) (*Plan, error) {
 		return nil, err
 	}
 	if sampled.Bytes > 0 {
-		p.Documents = int64(float64(sampled.Documents) / float64(sampled.Bytes) * float64(p.Listing.Inputs.Bytes()))
-		p.Shingles = int64(float64(shingles) / float64(sampled.Bytes) * float64(p.Listing.Inputs.Bytes()))
+		whole := func(n int64) int64 {
+			return int64(float64(n) / float64(sampled.Bytes) * float64(p.Listing.Inputs.Bytes()))
+		}
+		p.Documents, p.Shingles = whole(sampled.Documents), whole(int64(shingles))
+		p.UnreadableRecords, p.UnreadableBytes = whole(sampled.UnreadableRecords), whole(sampled.UnreadableBytes)
 	}
 	p.Documents = max(p.Documents, sampled.Documents, 1)
 	p.IDBytes = int(sampled.IDs / max(sampled.Documents, 1))
