@@ -93,6 +93,7 @@ type Parameters struct {
 	MaxDocBytes   int64    `json:"max_doc_bytes"`
 	MaxIDBytes    int64    `json:"max_id_bytes"`
 	MaxRejected   string   `json:"max_rejected"`
+	MaxWindow     int64    `json:"max_window"`
 	MeasureRecall int      `json:"measure_recall"`
 	Memory        int64    `json:"memory"`
 	Method        string   `json:"method"`

@@ -25,6 +25,10 @@ type Options struct {
 	MaxDocument int64
 	// MaxID is the size in bytes above which a document is not compared for its id; 0: there is none.
 	MaxID int64
+	// MaxWindow is the size in bytes above which the window of a compressed file is refused; 0: there is none.
+	MaxWindow int64
+	// Memory is what the process is kept to, in bytes; 0: not known. Results do not depend on it.
+	Memory int64
 	// SplitBytes is the size of a split of a file that can be split; 0: the usual.
 	SplitBytes int64
 	// Limit ends the input after that many readable documents; 0: no limit.
@@ -64,7 +68,7 @@ func (o Options) id(in *blocks.Inputs, key blocks.Key, doc *codec.Document) stri
 
 // reading are the options of a read.
 func (o Options) reading() reading.Options {
-	return reading.Options{Fields: o.Fields, MaxRecord: o.MaxRecord()}
+	return reading.Options{Fields: o.Fields, MaxRecord: o.MaxRecord(), MaxWindow: o.MaxWindow, Memory: o.Memory}
 }
 
 // ranked are those of a read that has the column to rank by.

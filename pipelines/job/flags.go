@@ -39,6 +39,7 @@ type Input struct {
 	Limit       int64    `placeholder:"N" help:"Read the first N readable documents only." group:"Input"`
 	MaxDocBytes Bytes    `default:"16MiB" placeholder:"SIZE" help:"Texts larger than this are not compared, and stay in the corpus (default: ${default})." group:"Input"`
 	MaxIDBytes  Bytes    `default:"64KiB" placeholder:"SIZE" help:"Documents with a longer id are not compared, and stay in the corpus (default: ${default})." group:"Input"`
+	MaxWindow   Bytes    `default:"128MiB" placeholder:"SIZE" help:"Compressed files whose window is larger are refused: so much of them is held while they are read (default: ${default})." group:"Input"`
 	MinWords    int      `placeholder:"N" help:"Documents of fewer words than this, after normalising, are not compared, and stay in the corpus." group:"Input"`
 
 	// SplitBytes is the size of the ranges that large files are read in; results do not depend
@@ -188,6 +189,8 @@ func Usage(format string, args ...any) error {
 const (
 	maxDocBytes = 1 << 30
 	maxIDBytes  = 1 << 20
+	minWindow   = 8 << 20 // which every reader of zstd must have
+	maxWindow   = 1 << 31
 	minMemory   = 256_000_000
 )
 
@@ -219,6 +222,8 @@ func (c *Config) Validate() error {
 		return Usage("--max-doc-bytes %d: must be between 1 and %d", c.MaxDocBytes, int64(maxDocBytes))
 	case c.MaxIDBytes < 1 || c.MaxIDBytes > maxIDBytes:
 		return Usage("--max-id-bytes %d: must be between 1 and %d", c.MaxIDBytes, int64(maxIDBytes))
+	case c.MaxWindow < minWindow || c.MaxWindow > maxWindow:
+		return Usage("--max-window %d: must be between %d and %d", c.MaxWindow, int64(minWindow), int64(maxWindow))
 	case c.MinWords < 0:
 		return Usage("--min-words %d: must be at least 1", c.MinWords)
 	}

@@ -46,6 +46,8 @@ func (r *Request) Reading(stdin string) source.Options {
 		Rank:        r.Rank,
 		MaxDocument: int64(r.MaxDocBytes),
 		MaxID:       int64(r.MaxIDBytes),
+		MaxWindow:   int64(r.MaxWindow),
+		Memory:      int64(r.Memory),
 		SplitBytes:  r.SplitBytes,
 		Limit:       r.Limit,
 		Stdin:       stdin,

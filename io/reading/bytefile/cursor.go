@@ -6,8 +6,11 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"runtime"
 	"slices"
 	"sync"
+
+	"github.com/klauspost/compress/zstd"
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/io/codec"
@@ -29,6 +32,12 @@ const (
 	tailBytes = 16 << 10
 )
 
+// largeWindow is from where on a window is freed at once.
+const largeWindow = 32 << 20
+
+// windows are those of the files that are being decompressed, in bytes.
+var windows room
+
 // buffers are those of closed readers.
 var buffers sync.Pool
 
@@ -39,12 +48,14 @@ type cursor struct {
 	file        *storage.File
 	packed      *countingReader // nil: file is not compressed
 	plain       io.ReadCloser   // unpacks packed
+	giveBack    func()          // gives back what plain takes of windows
 	src         io.Reader
 	codec       codec.Codec
 	path        string
 	compression string
 	end         int64
 	maxRecord   int
+	maxWindow   int64
 
 	buf    []byte // buf[lo:hi] is read and not yet handed out
 	lo, hi int
@@ -72,7 +83,7 @@ type piece struct {
 // bytes that are read are copied to spool, unless that is nil.
 func (f Reader) openSpan(ctx context.Context, file *blocks.File, span blocks.Span, o reading.Options, spool io.Writer) (*cursor, error) {
 	// The sample, which does not read to the end, asks how much was read.
-	c, err := f.open(ctx, file, o.Fields, span.End == blocks.End)
+	c, err := f.open(ctx, file, o, span.End == blocks.End)
 	if err != nil {
 		return nil, err
 	}
@@ -88,8 +99,8 @@ func (f Reader) openSpan(ctx context.Context, file *blocks.File, span blocks.Spa
 
 // open opens file at its first byte, its header not yet passed. Ahead says whether to read more than
 // is asked for.
-func (f Reader) open(ctx context.Context, file *blocks.File, fields codec.Fields, ahead bool) (c *cursor, err error) {
-	found := f.Codec(fields)
+func (f Reader) open(ctx context.Context, file *blocks.File, o reading.Options, ahead bool) (c *cursor, err error) {
+	found := f.Codec(o.Fields)
 	if file.Header != nil {
 		if found, err = found.WithHeader(file.Header); err != nil {
 			return nil, fmt.Errorf("%s: %w", file.Path, err)
@@ -105,11 +116,23 @@ func (f Reader) open(ctx context.Context, file *blocks.File, fields codec.Fields
 	}
 	c = &cursor{
 		file: opened, src: fromStart(opened), codec: found, path: file.Path, compression: compression,
-		end: blocks.End, maxRecord: maxHeader, one: file.IDIsSource,
+		end: blocks.End, maxRecord: maxHeader, maxWindow: o.MaxWindow, one: file.IDIsSource,
 	}
 	if compression != "" {
+		giveBack, err := windows.take(ctx, file.Window, o.Memory/2)
+		if err != nil {
+			return nil, errors.Join(err, opened.Close())
+		}
+		c.giveBack = func() {
+			if o.Memory > 0 && file.Window >= largeWindow {
+				c.src, c.plain = nil, nil
+				runtime.GC() // else the next is there before this is gone
+			}
+			giveBack()
+		}
 		c.packed = &countingReader{r: c.src}
-		if c.plain, err = decompress(c.packed, compression, ahead); err != nil {
+		if c.plain, err = decompress(c.packed, compression, ahead, o.MaxWindow); err != nil {
+			c.giveBack()
 			return nil, errors.Join(c.failed(err), opened.Close())
 		}
 		c.src = c.plain
@@ -304,6 +327,8 @@ func (c *cursor) failed(err error) error {
 	switch {
 	case c.compression == "":
 		err = fmt.Errorf("%s: %w", where, err)
+	case errors.Is(err, zstd.ErrWindowSizeExceeded) || errors.Is(err, zstd.ErrDecoderSizeExceeded):
+		err = fmt.Errorf("%s of its content: what follows needs a larger window than --max-window %d; raise that if there is the memory, or compress the file again with a smaller one", where, c.maxWindow)
 	case errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF):
 		err = fmt.Errorf("%s of its content: the compressed data ends early, or other bytes follow it; fetch the file again", where)
 	default:
@@ -320,6 +345,7 @@ func (c *cursor) close() error {
 	c.buf = nil
 	if c.plain != nil {
 		c.plain.Close() // it only held buffers
+		c.giveBack()
 	}
 	return errors.Join(c.file.Unchanged(), c.file.Close())
 }
