@@ -137,8 +137,11 @@ func (f Reader) read(ctx context.Context, file *blocks.File, span blocks.Span, o
 		if p.filler || p.continued {
 			continue
 		}
-		c.decode(p, &record)
-		if err := see(&record); err != nil {
+		err = c.see(len(p.raw), func() error {
+			c.decode(p, &record)
+			return see(&record)
+		})
+		if err != nil {
 			return progress, err
 		}
 	}
@@ -160,10 +163,14 @@ func (f Reader) ReadSome(ctx context.Context, file *blocks.File, span blocks.Spa
 		if err != nil {
 			return fmt.Errorf("%s: document at %d: %w", file.Path, position, err)
 		}
-		c.decode(p, &record)
-		if err := see(&record); errors.Is(err, reading.ErrStop) {
+		err = c.see(len(p.raw), func() error {
+			c.decode(p, &record)
+			return see(&record)
+		})
+		if errors.Is(err, reading.ErrStop) {
 			return nil
-		} else if err != nil {
+		}
+		if err != nil {
 			return err
 		}
 	}

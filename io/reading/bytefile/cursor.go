@@ -7,7 +7,6 @@ import (
 	"io"
 	"math"
 	"runtime"
-	"slices"
 	"sync"
 
 	"github.com/klauspost/compress/zstd"
@@ -35,8 +34,19 @@ const (
 // largeWindow is from where on a window is freed at once.
 const largeWindow = 32 << 20
 
-// windows are those of the files that are being decompressed, in bytes.
-var windows room
+// What of the memory is taken by the readers of this process at a time, in bytes: by the windows of the files
+// that are being decompressed, by buffers for records above largeRecord, and by what becomes of large
+// documents while they are seen. Who has some waits only for what stands further on in this list.
+var windows, buffered, seen room
+
+const (
+	// largeRecord is from where on records are read one after another if there is little memory.
+	largeRecord = 16 << 20
+	// largeDocument is from where on records are seen so, and largeCost about how many times its bytes a
+	// text takes then: the text, its block, and 8 bytes for each character.
+	largeDocument = 1 << 20
+	largeCost     = 10
+)
 
 // buffers are those of closed readers.
 var buffers sync.Pool
@@ -56,6 +66,10 @@ type cursor struct {
 	end         int64
 	maxRecord   int
 	maxWindow   int64
+	ctx         context.Context //nolint:containedctx // of the one call that a cursor serves
+	memory      int64           // that the process is kept to
+	unbuffer    func()          // gives back what buf takes of buffered; nil: nothing
+	large       int64           // where buf was last needed to be so large
 
 	buf    []byte // buf[lo:hi] is read and not yet handed out
 	lo, hi int
@@ -116,7 +130,7 @@ func (f Reader) open(ctx context.Context, file *blocks.File, o reading.Options, 
 	}
 	c = &cursor{
 		file: opened, src: fromStart(opened), codec: found, path: file.Path, compression: compression,
-		end: blocks.End, maxRecord: maxHeader, maxWindow: o.MaxWindow, one: file.IDIsSource,
+		end: blocks.End, maxRecord: maxHeader, maxWindow: o.MaxWindow, one: file.IDIsSource, ctx: ctx, memory: o.Memory,
 	}
 	if compression != "" {
 		giveBack, err := windows.take(ctx, file.Window, o.Memory/2)
@@ -124,9 +138,9 @@ func (f Reader) open(ctx context.Context, file *blocks.File, o reading.Options, 
 			return nil, errors.Join(err, opened.Close())
 		}
 		c.giveBack = func() {
-			if o.Memory > 0 && file.Window >= largeWindow {
+			if file.Window >= largeWindow {
 				c.src, c.plain = nil, nil
-				runtime.GC() // else the next is there before this is gone
+				collect(o.Memory)
 			}
 			giveBack()
 		}
@@ -224,6 +238,7 @@ func (c *cursor) jump(position int64) {
 func (c *cursor) next() (piece, error) {
 	c.drop(c.given)
 	c.given = 0
+	c.shrink()
 	for {
 		if !c.begun && c.pos >= c.end {
 			return piece{}, io.EOF // no record begins in the span, however far the next one is
@@ -304,8 +319,23 @@ func (c *cursor) fill() error {
 	if c.buf == nil {
 		c.buf, _ = buffers.Get().([]byte)
 	}
+	if want > largeRecord && c.unbuffer == nil {
+		giveBack, err := buffered.take(c.ctx, int64(c.maxRecord), c.memory/2)
+		if err != nil {
+			return err
+		}
+		c.unbuffer = giveBack
+	}
+	if want > largeRecord {
+		c.large = c.pos
+	}
 	if len(c.buf) < want {
-		c.buf = slices.Grow(c.buf[:c.hi], want-c.hi)[:want]
+		grown := make([]byte, want)
+		copy(grown, c.buf[:c.hi])
+		c.buf = grown
+		if want > largeRecord {
+			collect(c.memory)
+		}
 	}
 	for c.hi < want {
 		n, err := c.src.Read(c.buf[c.hi:want])
@@ -319,6 +349,51 @@ func (c *cursor) fill() error {
 		}
 	}
 	return nil
+}
+
+// shrink gives back the buffer of a large record when there was none for a while.
+func (c *cursor) shrink() {
+	if left := c.hi - c.lo; c.unbuffer != nil && left <= readBytes && c.pos > c.large+4*largeRecord {
+		small := make([]byte, 2*readBytes)
+		copy(small, c.buf[c.lo:c.hi])
+		c.buf, c.lo, c.hi = small, 0, left
+		c.freed()
+	}
+}
+
+// freed says that buf, which was large, is no more.
+func (c *cursor) freed() {
+	if c.unbuffer != nil {
+		collect(c.memory)
+		c.unbuffer()
+		c.unbuffer = nil
+	}
+}
+
+// collect frees what is large and no longer used, if there is little memory: else the next is there before
+// this is gone.
+func collect(memory int64) {
+	if memory > 0 {
+		runtime.GC()
+	}
+}
+
+// see calls f with a record of so many bytes, of large ones only with as many at a time as fit half of
+// the memory.
+func (c *cursor) see(bytes int, f func() error) error {
+	if bytes < largeDocument {
+		return f()
+	}
+	giveBack, err := seen.take(c.ctx, int64(bytes)*largeCost, c.memory/2)
+	if err != nil {
+		return err
+	}
+	defer giveBack()
+	err = f()
+	if bytes >= largeRecord/4 {
+		collect(c.memory)
+	}
+	return err
 }
 
 // failed says where reading broke off and what that mostly means.
@@ -343,6 +418,7 @@ func (c *cursor) close() error {
 		buffers.Put(c.buf) //nolint:staticcheck // a slice's header is little beside what is read
 	}
 	c.buf = nil
+	c.freed()
 	if c.plain != nil {
 		c.plain.Close() // it only held buffers
 		c.giveBack()
