@@ -71,7 +71,7 @@ type runFn struct {
 
 // shardRows is how many bytes of rows of all slices may go on to the shard's one call, and how many
 // of a group are held in memory.
-const shardRows = 32 << 20
+const shardRows = 16 << 20
 
 // inFile is the order of what names a file of rows.
 var inFile = blocks.Edge{A: -1, B: -1}
