@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"maps"
 	"math"
 	"math/bits"
 	"path"
@@ -126,7 +125,7 @@ func makePlan(ctx context.Context, r Request, stdin string) (*Plan, error) {
 		return nil, &UsageError{err}
 	}
 	p.Idle = prefer(p.Listing.Inputs.Files, r.Prefer)
-	sets, shingles, sampled, err := p.sample(ctx)
+	sets, different, shingles, sampled, err := p.sample(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -144,8 +143,8 @@ func makePlan(ctx context.Context, r Request, stdin string) (*Plan, error) {
 		p.Documents = r.Limit
 	}
 	compared, documents := sets[:min(len(sets), p.sampleSets())], sampled.Documents
-	if len(compared) < len(sets) {
-		documents = documents * int64(len(compared)) / int64(len(sets))
+	if len(compared) < different {
+		documents = documents * int64(len(compared)) / int64(different)
 	}
 	return p, p.choose(compared, documents)
 }
@@ -161,11 +160,11 @@ func (p *Plan) sampleSets() int {
 	return int(sets * math.Sqrt(max(1, float64(p.Documents)/documents)))
 }
 
-// sample returns the distinct shingle sets of the planner's sample, by hash, and the sum of all
-// sets' sizes. It counts the copies in the sample.
-func (p *Plan) sample(ctx context.Context) (sets [][]uint64, size int, sampled source.Sampled, err error) {
+// sample returns the different shingle sets of the planner's sample that can be held, by hash, how many
+// there are, and the sum of all sets' sizes. It counts the copies in the sample.
+func (p *Plan) sample(ctx context.Context) (sets [][]uint64, different, size int, sampled source.Sampled, err error) {
 	reader := copies.NewReader(p.Spec)
-	byHash := map[hash.Sum128][]uint64{}
+	held := newSampledSets()
 	first := map[hash.Sum128]copies.Traits{} // of copies
 	sampled, err = source.Sample(ctx, p.Listing.Inputs, p.reading, func(text []byte) {
 		traits, set := reader.Read(text)
@@ -173,9 +172,7 @@ func (p *Plan) sample(ctx context.Context) (sets [][]uint64, size int, sampled s
 			return
 		}
 		size += len(set)
-		if byHash[traits.Set] == nil {
-			byHash[traits.Set] = slices.Clone(set)
-		}
+		held.add(traits.Set, set)
 		key := traits.Of(p.Request.Same)
 		earlier, ok := first[key]
 		switch {
@@ -187,14 +184,13 @@ func (p *Plan) sample(ctx context.Context) (sets [][]uint64, size int, sampled s
 				p.Symbols++
 			}
 		}
+		reader.Trim()
 	})
 	if err != nil {
-		return nil, 0, sampled, err
+		return nil, 0, 0, sampled, err
 	}
-	for _, sum := range slices.SortedFunc(maps.Keys(byHash), hash.Sum128.Compare) {
-		sets = append(sets, byHash[sum])
-	}
-	return sets, size, sampled, nil
+	sets, different = held.all()
+	return sets, different, size, sampled, nil
 }
 
 // compared is what --same compares, in words.
