@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/parquet-go/parquet-go"
+
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/io/storage/storagetest"
 	"github.com/neardup/neardup/output"
@@ -102,6 +104,13 @@ func TestSlices(t *testing.T) {
 			file, err := os.ReadFile(filepath.Join(f.Params.Output.Dir, "clusters", "part-00002-of-00004.parquet"))
 			if err != nil {
 				t.Fatal(err)
+			}
+			read, err := parquet.OpenFile(bytes.NewReader(file), int64(len(file)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if groups := len(read.RowGroups()); (groups > 1) != (name == "too large") {
+				t.Errorf("%s in %d slices: %d row groups", name, slices, groups)
 			}
 			if want == nil {
 				want = file
