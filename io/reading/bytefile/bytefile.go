@@ -137,11 +137,7 @@ func (f Reader) read(ctx context.Context, file *blocks.File, span blocks.Span, o
 		if p.filler || p.continued {
 			continue
 		}
-		err = c.see(len(p.raw), func() error {
-			c.decode(p, &record)
-			return see(&record)
-		})
-		if err != nil {
+		if err := c.show(p, &record, see); err != nil {
 			return progress, err
 		}
 	}
@@ -163,10 +159,7 @@ func (f Reader) ReadSome(ctx context.Context, file *blocks.File, span blocks.Spa
 		if err != nil {
 			return fmt.Errorf("%s: document at %d: %w", file.Path, position, err)
 		}
-		err = c.see(len(p.raw), func() error {
-			c.decode(p, &record)
-			return see(&record)
-		})
+		err = c.show(p, &record, see)
 		if errors.Is(err, reading.ErrStop) {
 			return nil
 		}

@@ -378,18 +378,21 @@ func collect(memory int64) {
 	}
 }
 
-// see calls f with a record of so many bytes, of large ones only with as many at a time as fit half of
-// the memory.
-func (c *cursor) see(bytes int, f func() error) error {
+// show calls see with the record of a piece that begins one, of large ones only with as many at a time as
+// fit half of the memory.
+func (c *cursor) show(p piece, record *reading.Record, see func(*reading.Record) error) error {
+	bytes := len(p.raw)
 	if bytes < largeDocument {
-		return f()
+		c.decode(p, record)
+		return see(record)
 	}
 	giveBack, err := seen.take(c.ctx, int64(bytes)*largeCost, c.memory/2)
 	if err != nil {
 		return err
 	}
 	defer giveBack()
-	err = f()
+	c.decode(p, record)
+	err = see(record)
 	if bytes >= largeRecord/4 {
 		collect(c.memory)
 	}
