@@ -92,7 +92,9 @@ type Parameters struct {
 	Keep          string   `json:"keep"`
 	Limit         int64    `json:"limit"`
 	MaxDocBytes   int64    `json:"max_doc_bytes"`
+	MaxIDBytes    int64    `json:"max_id_bytes"`
 	MaxRejected   string   `json:"max_rejected"`
+	MaxWindow     int64    `json:"max_window"`
 	MeasureRecall int      `json:"measure_recall"`
 	Memory        int64    `json:"memory"`
 	Method        string   `json:"method"`

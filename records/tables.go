@@ -73,6 +73,7 @@ const (
 	ReasonNoToken  = "no token"
 	ReasonTooShort = "too few words"
 	ReasonTooLarge = "too large"
+	ReasonLongID   = "id too long"
 )
 
 // Unreadable reports whether the row stands for a record that is not in corpus/.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"runtime/debug"
 	"strings"
 	"time"
 
@@ -46,6 +47,9 @@ func logged(runner job.Runner, start job.Launch) job.Launch {
 // locally returns how the local runner is started.
 func locally(running job.Running, progress io.Writer) job.Launch {
 	show := showProgress(progress)
+	if running.Memory > 0 { // for the plan, too
+		debug.SetMemoryLimit(int64(running.Memory) / 10 * 9)
+	}
 	return func(ctx context.Context, p *beam.Pipeline, temp string) (beam.PipelineResult, []records.Stage, error) {
 		ctx = local.WithOptions(ctx, local.Options{
 			Workers: running.Workers, Memory: int64(running.Memory), TempDir: temp,

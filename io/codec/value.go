@@ -48,7 +48,7 @@ const (
 )
 
 // AppendRank appends the rank of v: bytes that sort as the values do, numbers by what they are
-// worth, exactly, and strings by their first 1,024 bytes; the smallest first or, if so asked, the
+// worth, to 1,024 digits, and strings by their first 1,024 bytes; the smallest first or, if so asked, the
 // largest.
 func AppendRank(dst []byte, v Value, largest bool) []byte {
 	kind := len(dst)
@@ -73,7 +73,7 @@ func complement(b []byte) {
 	}
 }
 
-// rankedBytes is how much of a string counts: a rank travels with each document.
+// rankedBytes is how many bytes of a string and digits of a number count: a rank travels with each document.
 const rankedBytes = 1 << 10
 
 // appendString appends the first bytes of s and an end that sorts before all that could follow.
@@ -92,8 +92,8 @@ const (
 // exponentBits bound exponents: a larger one counts as the largest, so that sums do not overflow.
 const exponentBits = 62
 
-// appendNumber appends a number that is ±0.d₁d₂d₃… · 10^e with d₁ ≠ 0: sign, e, and the digits
-// two by two up to the last that is not 0. Those of a negative number sort the other way round.
+// appendNumber appends a number that is ±0.d₁d₂d₃… · 10^e with d₁ ≠ 0: sign, e, and the first
+// digits two by two up to the last that is not 0. Those of a negative number sort the other way round.
 func appendNumber(dst, text []byte) []byte {
 	sign := positive
 	if text[0] == '-' {
@@ -109,7 +109,7 @@ func appendNumber(dst, text []byte) []byte {
 	all := slices.Concat(whole, fraction)
 	digits := bytes.TrimLeft(all, "0")
 	exponent += int64(len(whole) - (len(all) - len(digits)))
-	digits = bytes.TrimRight(digits, "0")
+	digits = bytes.TrimRight(digits[:min(len(digits), rankedBytes)], "0")
 	if len(digits) == 0 {
 		return append(dst, zero)
 	}

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"fmt"
 	"math/big"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -85,6 +86,19 @@ func TestRanksAreExact(t *testing.T) {
 				t.Errorf("%s and %s, largest first %v: ranks %x and %x", rising[i], rising[i+1], largest, a, b)
 			}
 		}
+	}
+}
+
+// A rank travels with each document, however long its value is.
+func TestRanksAreShort(t *testing.T) {
+	long := strings.Repeat("7", 5000)
+	for _, v := range []codec.Value{number(long), number("-0." + long), {Kind: codec.StringValue, Text: []byte(long)}} {
+		if rank := codec.AppendRank(nil, v, false); len(rank) > 1100 {
+			t.Errorf("%.5s…: a rank of %d bytes", v.Text, len(rank))
+		}
+	}
+	if a, b := number(long), number(long+"1"); bytes.Compare(codec.AppendRank(nil, a, false), codec.AppendRank(nil, b, false)) >= 0 {
+		t.Error("of long numbers the one with a digit more is not the larger")
 	}
 }
 

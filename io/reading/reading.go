@@ -20,6 +20,10 @@ type Options struct {
 	Fields codec.Fields
 	// MaxRecord is the size in bytes above which a record is Long.
 	MaxRecord int
+	// MaxWindow is the size in bytes above which the window of a compressed file is refused; 0: there is none.
+	MaxWindow int64
+	// Memory is what the process is kept to, in bytes; 0: not known. Results do not depend on it.
+	Memory int64
 }
 
 // Record is a document as it is read, or why it is none.

@@ -3,7 +3,9 @@ package sink
 import (
 	"bufio"
 	"context"
+	"crypto/sha256"
 	"encoding/binary"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -57,7 +59,7 @@ func (f *sliceFn) slice(order blocks.Edge) int64 {
 
 func (f *sliceFn) FinishBundle(emit func(int64, []byte)) { f.buffers.Flush(emit) }
 
-// runFn sorts one slice. Up to Few bytes pass on directly; more go to a file named by a marker row
+// runFn sorts one slice. Up to Few bytes pass on directly; more go to files named by marker rows
 // (Order == inFile).
 //
 //	KV<slice, rows> → KV<shard, rows>
@@ -67,42 +69,82 @@ type runFn struct {
 	Few        int // how many bytes of rows go on
 }
 
-// shardRows is how many bytes of rows of all slices may go on to the shard's one call.
-const shardRows = 32 << 20
+// shardRows is how many bytes of rows of all slices may go on to the shard's one call, and how many
+// of a group are held in memory.
+const shardRows = 16 << 20
 
 // inFile is the order of what names a file of rows.
 var inFile = blocks.Edge{A: -1, B: -1}
 
 func (f *runFn) ProcessElement(ctx context.Context, slice int64, packed func(*[]byte) bool, emit func(int64, []byte)) error {
-	all, size := collect(packed)
-	if size <= f.Few {
+	files, all, size, err := collect(ctx, f.Temp, f.Name, packed)
+	if err != nil {
+		return err
+	}
+	if len(files) == 0 && size <= f.Few {
 		for _, block := range all {
 			emit(slice/f.Slices, block)
 		}
 		return nil
 	}
-	rows, err := sort(all, size)
-	if err != nil {
-		return err
+	if size > 0 {
+		last, err := sortToFile(ctx, f.Temp, f.Name, all, size)
+		if err != nil {
+			return err
+		}
+		files = append(files, last)
 	}
-	name := storage.Join(f.Temp, "rows", f.Name, fmt.Sprint(slice))
-	if err := writeRun(ctx, f.Temp, name, rows.all()); err != nil {
-		return err
+	for _, fields := range files {
+		run := blocks.RowPart{RowPlace: blocks.RowPlace{Order: inFile}, Fields: fields}
+		emit(slice/f.Slices, run.Append(nil))
 	}
-	run := blocks.RowPart{RowPlace: blocks.RowPlace{Order: inFile}, Fields: fmt.Appendf(nil, "%d %s", len(rows.refs), name)}
-	emit(slice/f.Slices, run.Append(nil))
 	return nil
 }
 
-// collect returns the blocks of a group, and how many bytes they are.
-func collect(packed func(*[]byte) bool) (all [][]byte, size int) {
+// collect returns the blocks of a group of rows of the table name, and how many bytes they are. Those that
+// are too many to be held go to files below the folder temp; files are these and those that marker rows
+// name, for readRun.
+func collect(ctx context.Context, temp, name string, packed func(*[]byte) bool) (files, all [][]byte, size int, err error) {
 	var block []byte
 	for packed(&block) {
+		if d := blocks.NewDecoder(block); !d.Done() {
+			if first := d.RowPart(); first.Order == inFile { // which is a block of its own
+				files = append(files, first.Fields)
+				block = nil
+				continue
+			}
+		}
+		if size > 0 && size+len(block) > shardRows {
+			fields, err := sortToFile(ctx, temp, name, all, size)
+			if err != nil {
+				return nil, nil, 0, err
+			}
+			files = append(files, fields)
+			all, size = nil, 0
+		}
 		all = append(all, block)
 		size += len(block)
 		block = nil // it is held
 	}
-	return all, size
+	return files, all, size, nil
+}
+
+// sortToFile writes the parts in blocks, which are size bytes, in order to a file below the folder temp, and
+// returns what readRun finds them by. The file is named by the rows it has: a step that is repeated may cut
+// them in another way, while the first attempt still reads.
+func sortToFile(ctx context.Context, temp, name string, packed [][]byte, size int) ([]byte, error) {
+	rows, err := sort(packed, size)
+	if err != nil {
+		return nil, err
+	}
+	places := sha256.New()
+	var place []byte
+	for _, r := range rows.refs {
+		place = binary.BigEndian.AppendUint64(blocks.AppendEdge(place[:0], r.Order), uint64(r.Left))
+		places.Write(place)
+	}
+	path := storage.Join(temp, "rows", name, hex.EncodeToString(places.Sum(nil)))
+	return fmt.Appendf(nil, "%d %s", len(rows.refs), path), writeRun(ctx, temp, path, rows.all())
 }
 
 // sorted are the parts of a group's rows in order. They stay in their blocks, for what is sorted had
@@ -240,20 +282,21 @@ type cursor struct {
 	stop func()
 }
 
-// merged yields the whole rows of a shard in order: of those that came as they are, and of files.
-func merged(ctx context.Context, packed func(*[]byte) bool) (iter.Seq2[blocks.RowPart, error], error) {
-	rows, err := sort(collect(packed))
+// merged yields the whole rows of a shard of the table name in order: of those that came as they are, and
+// of files.
+func merged(ctx context.Context, temp, name string, packed func(*[]byte) bool) (iter.Seq2[blocks.RowPart, error], error) {
+	files, all, size, err := collect(ctx, temp, name, packed)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := sort(all, size)
 	if err != nil {
 		return nil, err
 	}
 	var runs []iter.Seq2[blocks.RowPart, error]
-	for file := range rows.all() { // they come first
-		if file.Order != inFile {
-			break
-		}
-		runs = append(runs, readRun(ctx, file.Fields))
+	for _, fields := range files {
+		runs = append(runs, readRun(ctx, fields))
 	}
-	rows.refs = rows.refs[len(runs):]
 	runs = append(runs, func(yield func(blocks.RowPart, error) bool) {
 		for r := range rows.all() {
 			if !yield(r, nil) {

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/parquet-go/parquet-go"
+
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/io/storage/storagetest"
 	"github.com/neardup/neardup/output"
@@ -24,13 +26,17 @@ func spread(to map[int64][][]byte) func(int64, []byte) {
 }
 
 // The file of a shard has the same bytes in how many slices its rows come, and be they sorted in
-// files or not; rows in parts are rows.
+// files or not; rows in parts are rows. Of a group that is too large to be held, some is sorted into files
+// however few slices there are.
 func TestSlices(t *testing.T) {
 	const shard = 2
-	for name, text := range map[string]string{"few": "x", "many": strings.Repeat("many bytes ", 200), "large": strings.Repeat("a large row", 100_000)} {
+	for name, text := range map[string]string{"few": "x", "many": strings.Repeat("many bytes ", 200), "large": strings.Repeat("a large row", 100_000), "too large": strings.Repeat("a large row", 100_000)} {
 		n := 3000
-		if name == "large" {
+		switch name {
+		case "large":
 			n = 5
+		case "too large":
+			n = shardRows*9/8/len(text) + 1
 		}
 		buffers, whole := blocks.NewBuffers(), map[int64][][]byte{}
 		for i := range n {
@@ -83,11 +89,14 @@ func TestSlices(t *testing.T) {
 				rows = sorted[shard]
 			}
 			f := &tableFn[records.Clustered]{Table: output.Clusters, Params: Params{
-				Inputs: share(t, shards(4)), Output: output.Folder{Dir: storagetest.RunFolder(t)}, Write: []output.Part{output.Clusters},
+				Temp: temp, Inputs: share(t, shards(4)), Output: output.Folder{Dir: storagetest.RunFolder(t)}, Write: []output.Part{output.Clusters},
 			}}
 			emit, fact := oneFact(t)
 			if err := f.ProcessElement(t.Context(), shard, iterate(rows...), emit); err != nil {
 				t.Fatal(err)
+			}
+			if files, err := filepath.Glob(filepath.Join(temp, "rows", "clusters", "*")); err != nil || (len(files) > 0) != (name == "too large" && slices == 1) {
+				t.Errorf("%s in %d slices: %d files of the shard, error %v", name, slices, len(files), err)
 			}
 			if fact.Counts[blocks.CountRows] != int64(n) {
 				t.Errorf("%s in %d slices: %d rows, want %d", name, slices, fact.Counts[blocks.CountRows], n)
@@ -95,6 +104,13 @@ func TestSlices(t *testing.T) {
 			file, err := os.ReadFile(filepath.Join(f.Params.Output.Dir, "clusters", "part-00002-of-00004.parquet"))
 			if err != nil {
 				t.Fatal(err)
+			}
+			read, err := parquet.OpenFile(bytes.NewReader(file), int64(len(file)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if groups := len(read.RowGroups()); (groups > 1) != (name == "too large") {
+				t.Errorf("%s in %d slices: %d row groups", name, slices, groups)
 			}
 			if want == nil {
 				want = file

@@ -33,9 +33,10 @@ func registerTable[T blocks.Row]() {
 //
 //	KV<shard, rows> → facts
 //
-// One GroupByKey by shard; a shard's rows are held in memory. Where they may be too many, there
-// are several slices of a shard: then it is one GroupByKey by slice, whose rows are held in memory
-// and, if they are many, sorted into a file below p.Temp, and one by shard.
+// One GroupByKey by shard. Where a shard's rows may be too many for one group, there are several slices of
+// it: then it is one GroupByKey by slice, whose rows, if they are many, are sorted into files below p.Temp,
+// and one by shard. Of no group more than 16 MB of rows are held in memory: what is more, is sorted into
+// files too.
 func Table[T blocks.Row](s beam.Scope, table output.Part, slices int, p Params, rows ...flow.Rows[T]) flow.Facts {
 	s = s.Scope("sink.Table." + string(table))
 	var all []beam.PCollection
@@ -64,7 +65,7 @@ func (f *tableFn[T]) ProcessElement(ctx context.Context, shard int64, packed fun
 	if err != nil {
 		return err
 	}
-	rows, err := merged(ctx, packed)
+	rows, err := merged(ctx, f.Params.Temp, string(f.Table), packed)
 	if err != nil {
 		return err
 	}
@@ -84,28 +85,43 @@ func (f *tableFn[T]) ProcessElement(ctx context.Context, shard int64, packed fun
 	return emitFact(facts, blocks.FactTable, name, file, counts)
 }
 
-// Rows are written in batches: a row group is held until it is full, the decoded rows are not.
+// Rows are written in batches: a row group is held until it is full, the decoded rows are not. Both are of so
+// many rows, or fewer if these are large.
 const (
-	rowBatch  = 1024
-	rowGroups = 1 << 20
+	rowBatch   = 1024
+	rowGroups  = 1 << 20
+	batchBytes = 4 << 20
+	// groupBytes are those of a row group's rows beyond what a row usually has.
+	groupBytes = 8 << 20
+	usualRow   = 256
 )
 
 func (f *tableFn[T]) write(w io.Writer, rows iter.Seq2[blocks.RowPart, error], counts map[string]int64) error {
 	out := parquet.NewGenericWriter[T](w, append(output.WriterOptions(f.Params.Metadata), parquet.MaxRowsPerRowGroup(rowGroups))...)
 	batch := make([]T, 0, rowBatch)
+	inBatch, beyondUsual := 0, 0 // bytes
 	for r, err := range rows {
 		if err != nil {
 			return err
 		}
+		inBatch += len(r.Fields)
+		beyondUsual += max(0, len(r.Fields)-usualRow)
 		batch = batch[:len(batch)+1]
 		if err := decode(&batch[len(batch)-1], r, counts); err != nil {
 			return err
 		}
-		if len(batch) == rowBatch {
+		if len(batch) == rowBatch || inBatch >= batchBytes {
 			if _, err := out.Write(batch); err != nil {
 				return err
 			}
-			batch = batch[:0]
+			clear(batch)
+			batch, inBatch = batch[:0], 0
+		}
+		if beyondUsual >= groupBytes && inBatch == 0 {
+			if err := out.Flush(); err != nil {
+				return err
+			}
+			beyondUsual = 0
 		}
 	}
 	if len(batch) > 0 {

@@ -25,6 +25,12 @@ type Options struct {
 	MaxDocument int64
 	// KeepInvalid: a text that is not UTF-8 is as good as any.
 	KeepInvalid bool
+	// MaxID is the size in bytes above which a document is not compared for its id; 0: there is none.
+	MaxID int64
+	// MaxWindow is the size in bytes above which the window of a compressed file is refused; 0: there is none.
+	MaxWindow int64
+	// Memory is what the process is kept to, in bytes; 0: not known. Results do not depend on it.
+	Memory int64
 	// SplitBytes is the size of a split of a file that can be split; 0: the usual.
 	SplitBytes int64
 	// Limit ends the input after that many readable documents; 0: no limit.
@@ -51,9 +57,20 @@ const (
 // may be six times as long as it is, and a record has other fields.
 func (o Options) MaxRecord() int { return int(8*o.MaxDocument + 1<<20) }
 
+// longID reports whether the id of doc is too long for the document to be compared: then it does not
+// travel, and in its stead goes the name of a document without one.
+func (o Options) longID(doc *codec.Document) bool {
+	return o.MaxID > 0 && int64(len(doc.ID)) > o.MaxID
+}
+
+// id returns what doc is called in the output.
+func (o Options) id(in *blocks.Inputs, key blocks.Key, doc *codec.Document) string {
+	return in.ID(key, doc.ID, doc.HasID && !o.longID(doc))
+}
+
 // reading are the options of a read.
 func (o Options) reading() reading.Options {
-	return reading.Options{Fields: o.Fields, MaxRecord: o.MaxRecord()}
+	return reading.Options{Fields: o.Fields, MaxRecord: o.MaxRecord(), MaxWindow: o.MaxWindow, Memory: o.Memory}
 }
 
 // ranked are those of a read that has the column to rank by.

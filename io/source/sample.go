@@ -8,6 +8,7 @@ import (
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/io/codec"
 	"github.com/neardup/neardup/io/reading"
+	"github.com/neardup/neardup/records"
 )
 
 // The sample of the planner: this many windows of so many bytes, at even distances over the
@@ -25,6 +26,8 @@ type Sampled struct {
 	IDs       int64 // bytes of their ids
 	// Missing are the text columns that no record seen has, and Columns those of the first of them.
 	Missing, Columns []string
+	// Unreadable records seen, and the bytes that rejected has of them.
+	UnreadableRecords, UnreadableBytes int64
 }
 
 // Sample calls see with the texts of a sample of the input: the readable documents that begin
@@ -102,14 +105,16 @@ func (s *sampler) read(ctx context.Context, span blocks.Span) error {
 		s.columns(span, record)
 		doc := record.Doc
 		if record.Err != nil {
+			s.UnreadableRecords++
+			s.UnreadableBytes += int64(min(len(record.Raw), records.MaxRaw))
 			return nil
 		}
 		s.Documents++
 		if record.Long {
 			return nil
 		}
-		s.IDs += int64(len(s.in.ID(blocks.NewKey(span.File, record.Position), doc.ID, doc.HasID)))
-		if !doc.NoText && int64(len(doc.Text)) <= s.options.MaxDocument {
+		s.IDs += int64(len(s.options.id(s.in, blocks.NewKey(span.File, record.Position), doc)))
+		if !doc.NoText && !s.options.longID(doc) && int64(len(doc.Text)) <= s.options.MaxDocument {
 			s.see(doc.Text)
 		}
 		return nil
@@ -130,7 +135,7 @@ func (s *sampler) columns(span blocks.Span, record *reading.Record) {
 		s.missing = slices.DeleteFunc(s.missing, func(i int) bool { return !slices.Contains(record.Doc.Missing, i) })
 	default:
 		s.judged, s.missing = true, slices.Clone(record.Doc.Missing)
-		if f, err := formatNamed(s.in.Files[span.File].Format); err == nil && f.columns != nil {
+		if f, err := formatNamed(s.in.Files[span.File].Format); err == nil && f.columns != nil && len(s.missing) > 0 {
 			s.Columns = f.columns(record.Raw)
 		}
 	}

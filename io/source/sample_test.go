@@ -15,6 +15,7 @@ import (
 	"github.com/neardup/neardup/io/codec"
 	"github.com/neardup/neardup/io/codectest"
 	"github.com/neardup/neardup/io/reading/readertest"
+	"github.com/neardup/neardup/records"
 )
 
 // sampleOf returns the texts of the sample.
@@ -53,6 +54,23 @@ func TestSampleOfSmallInput(t *testing.T) {
 		if compression == "" && sampled.Bytes != in.Bytes() {
 			t.Errorf("%d bytes stand for the sample, want %d", sampled.Bytes, in.Bytes())
 		}
+	}
+}
+
+// What rejected will have of the input is counted, too, and long ids are not: they do not travel.
+func TestSampleOfRejected(t *testing.T) {
+	long := strings.Repeat("i", 1001)
+	lines := []string{`{"id":"ab","text":"x"}`, `{"id":"` + long + `","text":"y"}`, "{", `{"id":` + strings.Repeat("1", records.MaxRaw)}
+	o := Options{Fields: fields, MaxDocument: 1 << 20, MaxID: 1000}
+	path := write(t, t.TempDir(), "a.jsonl", []byte(strings.Join(lines, "\n")))
+	in := inputs(t, o, path)
+	texts, sampled := sampleOf(t, in, o)
+	want := Sampled{
+		Documents: 2, Bytes: in.Bytes(), IDs: int64(len("ab") + len(fmt.Sprintf("a.jsonl@%d", len(lines[0])+1))),
+		UnreadableRecords: 2, UnreadableBytes: int64(len("{\n") + records.MaxRaw),
+	}
+	if !reflect.DeepEqual(sampled, want) || !slices.Equal(texts, []string{"x"}) {
+		t.Errorf("sampled %q, %+v, want %+v", texts, sampled, want)
 	}
 }
 

@@ -59,8 +59,8 @@ type Documents struct {
 //
 //	Impulse → Documents
 //
-// Records that are unreadable and documents that have no text or too much of it become rejected
-// rows. The blocks of a large file that can only be read from its start go through a Reshuffle if
+// Records that are unreadable and documents that have no text, too much of it or too long an id become
+// rejected rows. The blocks of a large file that can only be read from its start go through a Reshuffle if
 // there are more workers than such files keep busy, so that what follows is done on all cores; the
 // others stay where they were read.
 func Read(s beam.Scope, p Params) Documents {
@@ -117,7 +117,7 @@ func (f *readFn) ProcessElement(ctx context.Context, number int64, local, spread
 		spread = nil
 	}
 	f.out.begin(local, spread)
-	rows := rejecter{in: in, emit: rejected, buffers: blocks.NewBuffers()}
+	rows := rejecter{in: in, options: f.Params.Options, emit: rejected, buffers: blocks.NewBuffers()}
 	drops := blocks.NewBuffers()
 	fact := blocks.Fact{Kind: blocks.FactRead, Name: strconv.FormatInt(number, 10), Counts: map[string]int64{}}
 
@@ -177,6 +177,11 @@ func (f *readFn) read(key blocks.Key, record *reading.Record, rows *rejecter) bo
 		rows.last = fmt.Sprintf("%s, %s: %s", rows.in.Place(key), reason, detail)
 		rows.add(key, row)
 		return false
+	case f.Params.Options.longID(doc):
+		rows.add(key, records.Rejected{
+			ID: rows.id(key, doc), Reason: records.ReasonLongID,
+			Detail: fmt.Sprintf("%d bytes of id, --max-id-bytes is %d", len(doc.ID), f.Params.Options.MaxID),
+		})
 	case doc.NoText:
 		rows.add(key, records.Rejected{ID: rows.id(key, doc), Reason: records.ReasonNoText})
 	case int64(len(doc.Text)) > limit:
@@ -231,6 +236,7 @@ func (w *blockWriter) flush() {
 type rejecter struct {
 	last    string // the last unreadable record, and why it is
 	in      *blocks.Inputs
+	options Options
 	emit    func(int64, []byte)
 	buffers *blocks.Buffers
 }
@@ -241,7 +247,7 @@ func (r *rejecter) add(key blocks.Key, row records.Rejected) {
 }
 
 func (r *rejecter) id(key blocks.Key, doc *codec.Document) *string {
-	id := r.in.ID(key, doc.ID, doc.HasID)
+	id := r.options.id(r.in, key, doc)
 	return &id
 }
 

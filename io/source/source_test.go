@@ -182,7 +182,7 @@ func TestRead(t *testing.T) {
 // TestReadRejects: what becomes of records that are unreadable, too large or have no text.
 func TestReadRejects(t *testing.T) {
 	const most = 1000 // bytes of text
-	o := Options{Fields: fields, MaxDocument: most}
+	o := Options{Fields: fields, MaxDocument: most, MaxID: most}
 	limit := o.MaxRecord()
 	f := &codectest.Sample{}
 	f.Record(`{"id":"fits","text":"`+strings.Repeat("x", most)+"\"}\n", "", "")
@@ -191,6 +191,9 @@ func TestReadRejects(t *testing.T) {
 	f.Record(`{"text":"x","id":"`+strings.Repeat("i", limit)+"\"}\n", "", "")
 	broken := `{"text":"` + strings.Repeat("y", records.MaxRaw) + "\n"
 	f.Record(broken, "", "")
+	f.Record(`{"id":"`+strings.Repeat("i", most)+`","text":true}`+"\n", "", "")
+	f.Record(`{"id":"`+strings.Repeat("i", most+1)+`","text":"x"}`+"\n", "", "")
+	f.Record(`{"id":"`+strings.Repeat("i", most+1)+`","text":true}`+"\n", "", "")
 	f.Record(`{"id":"last","text":"x"}`, "", "")
 	root := storagetest.RunFolder(t)
 	write(t, root, "a.jsonl", f.Content)
@@ -229,15 +232,22 @@ func TestReadRejects(t *testing.T) {
 		{"a.jsonl", at(2), "too large", "1001 bytes of text, --max-doc-bytes is 1000", 0},
 		{"a.jsonl", "null", "too large", fmt.Sprintf("the record is larger than %d bytes; raise --max-doc-bytes to compare it", limit), 0},
 		{"a.jsonl", "null", codec.BrokenJSON, fmt.Sprintf("column %d: unexpected end of line (%d bytes)", len(broken), len(broken)), 1 << 20},
+		{"a.jsonl", strings.Repeat("i", most), codec.TextNotString, fmt.Sprintf("\"text\" is a boolean (%d bytes)", len(f.Records[5].Raw)), len(f.Records[5].Raw)},
+		{"a.jsonl", at(6), "id too long", "1001 bytes of id, --max-id-bytes is 1000", 0},
+		{"a.jsonl", at(7), codec.TextNotString, fmt.Sprintf("\"text\" is a boolean (%d bytes)", len(f.Records[7].Raw)), len(f.Records[7].Raw)},
 		{"b.sgm", "7", "no text", "", 0},
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("rejected\n%+v\nwant\n%+v", got, want)
 	}
-	if got, want := out.dropped[0], []blocks.Key{blocks.NewKey(0, f.Records[4].Position)}; !slices.Equal(got, want) || len(out.dropped) != 1 {
+	var unreadable []blocks.Key
+	for _, i := range []int{4, 5, 7} {
+		unreadable = append(unreadable, blocks.NewKey(0, f.Records[i].Position))
+	}
+	if got, want := out.dropped[0], unreadable; !slices.Equal(got, want) || len(out.dropped) != 1 {
 		t.Errorf("dropped %v, want %v", out.dropped, want)
 	}
-	if got := out.facts[0].Counts; got[blocks.CountRecords] != 6 || got[blocks.CountUnreadable] != 1 {
+	if got := out.facts[0].Counts; got[blocks.CountRecords] != 9 || got[blocks.CountUnreadable] != 3 {
 		t.Errorf("counts %v", got)
 	}
 }

@@ -29,7 +29,6 @@ type Traits struct {
 // A Reader takes the traits of texts. It keeps its buffers from text to text, so it serves one goroutine.
 type Reader struct {
 	shingler *shingle.Shingler
-	shingles []uint64
 	symbols  []byte
 }
 
@@ -42,25 +41,35 @@ func (r *Reader) Key(same Same, text []byte) (hash.Sum128, bool) {
 	if same == Bytes {
 		return hash.Text(text), len(text) > 0
 	}
-	r.shingles = r.shingler.Shingles(r.shingles[:0], text)
-	if len(r.shingles) == 0 {
+	tokens := r.shingler.Tokenise(text)
+	if len(tokens) == 0 { // and then no shingle
 		return hash.Sum128{}, false
 	}
 	if same == Tokens {
-		return hash.Sequence(r.shingler.Tokens()), true
+		return hash.Sequence(tokens), true
 	}
-	return hash.Sequence(shingle.Set(r.shingles)), true
+	return hash.Sequence(shingle.Set(r.shingler.InPlace())), true
 }
 
 // Read returns the traits of a text and its set of shingles, which is valid until the next call.
 func (r *Reader) Read(text []byte) (t Traits, set []uint64) {
-	r.shingles = r.shingler.Shingles(r.shingles[:0], text)
+	t = Traits{Text: hash.Text(text), Tokens: hash.Sequence(r.shingler.Tokenise(text))}
 	r.symbols = token.Symbols(r.symbols[:0], text)
-	set = shingle.Set(r.shingles)
-	return Traits{
-		Text: hash.Text(text), Tokens: hash.Sequence(r.shingler.Tokens()), Set: hash.Sequence(set),
-		Symbols: hash.Bytes(r.symbols),
-	}, set
+	t.Symbols = hash.Bytes(r.symbols)
+	set = shingle.Set(r.shingler.InPlace())
+	t.Set = hash.Sequence(set)
+	return t, set
+}
+
+// usualSymbols are bytes of symbols that are kept for the next text.
+const usualSymbols = 1 << 20
+
+// Trim gives back the memory that a long text has taken; its set is gone.
+func (r *Reader) Trim() {
+	r.shingler.Trim()
+	if cap(r.symbols) > usualSymbols {
+		r.symbols = nil
+	}
 }
 
 // Of returns the one of these that copies have in common.

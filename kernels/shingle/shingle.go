@@ -70,14 +70,43 @@ func New(c Config, p textnorm.Policy) *Shingler {
 // Kind Stop has of these the shingles that begin with a stop word, and if there
 // is none that one of the whole text. Kind Char32 keeps 4 bytes of each hash.
 func (s *Shingler) Shingles(dst []uint64, text []byte) []uint64 {
+	return s.shingles(dst, s.Tokenise(text))
+}
+
+// InPlace returns the shingles of the text that Tokenise took last, in the memory of its tokens, which
+// are gone: a long text has as many of these as of those. They are valid until the next call.
+func (s *Shingler) InPlace() []uint64 {
+	s.tokens = s.shingles(s.tokens[:0], s.tokens)
+	return s.tokens
+}
+
+// What a text of usual size needs of memory is kept for the next.
+const (
+	usualText   = 1 << 20
+	usualTokens = 1 << 18
+)
+
+// Trim gives back the memory that a long text has taken, and ends what is valid until the next call.
+func (s *Shingler) Trim() {
+	if cap(s.text) > 2*usualText {
+		s.text = nil
+	}
+	if cap(s.tokens) > usualTokens {
+		s.tokens = nil
+	}
+}
+
+// shingles appends the shingles of tokens to dst, which may be the same memory, emptied: each is written
+// after the tokens that stand there have been read.
+func (s *Shingler) shingles(dst, tokens []uint64) []uint64 {
 	switch s.config.Kind {
 	case Stop:
-		return s.anchored(dst, s.tokenise(text))
+		return s.anchored(dst, tokens)
 	case Char32:
 		first := len(dst)
-		return cutTo32(s.windows(dst, s.tokenise(text)), first)
+		return cutTo32(s.windows(dst, tokens), first)
 	default:
-		return s.windows(dst, s.tokenise(text))
+		return s.windows(dst, tokens)
 	}
 }
 
@@ -97,10 +126,11 @@ func (s *Shingler) windows(dst, tokens []uint64) []uint64 {
 	if len(tokens) < k {
 		return append(dst, wholeText(sum, len(tokens)))
 	}
+	leaving, next := tokens[0], tokens[1:len(tokens)-k+1]
 	dst = append(dst, hash.Mix(sum))
-	leaving := tokens[:len(tokens)-k]
 	for i, t := range tokens[k:] {
-		sum = sum*multiplier + t - leaving[i]*s.power
+		sum = sum*multiplier + t - leaving*s.power
+		leaving = next[i]
 		dst = append(dst, hash.Mix(sum))
 	}
 	return dst
@@ -111,9 +141,12 @@ func wholeText(sum uint64, tokens int) uint64 {
 	return hash.Mix(hash.Mix(sum) ^ uint64(tokens))
 }
 
-// tokenise returns the tokens of text, valid until the next call.
-func (s *Shingler) tokenise(text []byte) []uint64 {
+// Tokenise returns the tokens of text, valid until the next call.
+func (s *Shingler) Tokenise(text []byte) []uint64 {
 	s.tokens = s.tokens[:0]
+	if len(text) > usualText {
+		s.reserve(text)
+	}
 	if s.config.Kind == Word && s.policy.FoldsASCII() && utf8.Valid(text) {
 		s.foldedWords(text)
 		return s.tokens
@@ -129,6 +162,36 @@ func (s *Shingler) tokenise(text []byte) []uint64 {
 		s.tokens = token.Bytes(s.tokens, s.text)
 	}
 	return s.tokens
+}
+
+// reserve makes room for about as many tokens as a long text has: to grow from a few takes twice as much.
+func (s *Shingler) reserve(text []byte) {
+	n := len(text)
+	switch s.config.Kind {
+	case Word, Stop:
+		n = wordsAbout(text)
+	case Char, Char32:
+		n = utf8.RuneCount(text)
+	}
+	s.tokens = slices.Grow(s.tokens, n)
+	if s.config.Kind != Word || !s.policy.FoldsASCII() {
+		s.text = slices.Grow(s.text[:0], len(text))
+	}
+}
+
+// wordsAbout returns about how many words text has: runs of letters and digits of up to two bytes, and
+// characters of three and more, which are mostly of scripts without blanks.
+func wordsAbout(text []byte) (n int) {
+	const threeBytes = 0xE0
+	inside := false
+	for _, b := range text {
+		letter := b|0x20 >= 'a' && b|0x20 <= 'z' || b >= '0' && b <= '9' || b >= utf8.RuneSelf
+		if letter && !inside || b >= threeBytes {
+			n++
+		}
+		inside = letter
+	}
+	return n
 }
 
 // words appends the words of a normalised text.

@@ -210,7 +210,7 @@ func TestOneChineseCharacterInEighty(t *testing.T) {
 
 // direct hashes each window from scratch.
 func (s *Shingler) direct(text []byte) []uint64 {
-	tokens := s.tokenise(text)
+	tokens := s.Tokenise(text)
 	polynomial := func(window []uint64) uint64 {
 		var sum uint64
 		power := uint64(1)
@@ -258,7 +258,39 @@ func FuzzShinglesEqualDirect(f *testing.F) {
 		if want := s.direct(text); !slices.Equal(got[1:], want) {
 			t.Errorf("%s of %q:\nrolling %x\n direct %x", c, text, got[1:], want)
 		}
+		s.Tokenise(text)
+		if inPlace := s.InPlace(); !slices.Equal(inPlace, got[1:]) {
+			t.Errorf("%s of %q:\nin place %x\n  rolling %x", c, text, inPlace, got[1:])
+		}
 	})
+}
+
+// A long text takes the memory of its tokens once, and gives it back.
+func TestLongTexts(t *testing.T) {
+	for _, c := range []struct{ kind, text string }{
+		{"word:5", strings.Repeat("a b c ", usualText)}, {"word:5", strings.Repeat("Äé ö", usualText)}, {"stopword:3", strings.Repeat("the cat ", usualText)},
+		{"char:9", strings.Repeat("abc é", usualText)}, {"byte:13", strings.Repeat("abc é", usualText)}, {"char32:9", strings.Repeat("abc é", usualText)},
+	} {
+		s, text := shingler(t, c.kind, "default"), []byte(c.text)
+		n := len(s.Tokenise(text))
+		if room := cap(s.tokens); room > n*11/10+usualTokens || n < usualText {
+			t.Errorf("%s: room for %d tokens, there are %d", c.kind, room, n)
+		}
+		room := cap(s.tokens)
+		if len(s.InPlace()) > n || cap(s.tokens) != room {
+			t.Errorf("%s: room for %d tokens and %d shingles", c.kind, room, cap(s.tokens))
+		}
+		s.Trim()
+		if cap(s.tokens) > usualTokens || cap(s.text) > 2*usualText {
+			t.Errorf("%s: %d tokens and %d bytes are held", c.kind, cap(s.tokens), cap(s.text))
+		}
+		s.Tokenise([]byte("the end"))
+		if held := cap(s.tokens); held == 0 {
+			t.Errorf("%s: nothing is held of a text of usual size", c.kind)
+		} else if s.Trim(); cap(s.tokens) != held {
+			t.Errorf("%s: a text of usual size leaves nothing for the next", c.kind)
+		}
+	}
 }
 
 // windows is the exact oracle: the shingles of tokens as strings.
@@ -380,7 +412,7 @@ func FuzzFoldedWordsEqualPlain(f *testing.F) {
 	shinglers := []*Shingler{shingler(f, "word:1", "default"), shingler(f, "word:1", "lower,nfkc,strip-accents,default")}
 	f.Fuzz(func(t *testing.T, text []byte) {
 		for _, s := range shinglers {
-			s.tokenise(text)
+			s.Tokenise(text)
 			if want := plainWords(s, text); !slices.Equal(s.tokens, want) {
 				t.Errorf("%s of %+q:\n fast %x\nplain %x", s.policy, text, s.tokens, want)
 			}
@@ -401,7 +433,7 @@ func TestFoldedWordsEqualPlain(t *testing.T) {
 		rapid.Check(t, func(t *rapid.T) {
 			text := strings.Repeat("x ", rapid.IntRange(0, 40).Draw(t, "before")) +
 				strings.Join(rapid.SliceOf(rapid.SampledFrom(pieces)).Draw(t, "pieces"), "")
-			if got, want := s.tokenise([]byte(text)), plainWords(s, []byte(text)); !slices.Equal(got, want) {
+			if got, want := s.Tokenise([]byte(text)), plainWords(s, []byte(text)); !slices.Equal(got, want) {
 				t.Fatalf("%s of %+q:\n fast %x\nplain %x", policy, text, got, want)
 			}
 		})

@@ -62,7 +62,6 @@ func cutTo32(hashes []uint64, first int) []uint64 {
 // A WordCounter counts the words of texts. It serves one goroutine.
 type WordCounter struct {
 	shingler *Shingler
-	shingles []uint64
 }
 
 // NewWordCounter returns a WordCounter for texts that are normalised by a policy.
@@ -72,6 +71,8 @@ func NewWordCounter(p textnorm.Policy) *WordCounter {
 
 // Words returns the number of words of text after normalising, whatever shingles are made of.
 func (c *WordCounter) Words(text []byte) int {
-	c.shingles = c.shingler.Shingles(c.shingles[:0], text)
-	return len(c.shingles)
+	return len(c.shingler.Tokenise(text))
 }
+
+// Trim gives back the memory that a long text has taken.
+func (c *WordCounter) Trim() { c.shingler.Trim() }

@@ -64,7 +64,7 @@ func Build(s beam.Scope, p *Plan, staged output.Folder, temp string) {
 		}
 	}
 
-	rejectedFacts := sink.Table(s, output.Rejected, p.slices(1), writing, append(rejected, noToken)...)
+	rejectedFacts := sink.Table(s, output.Rejected, p.rejectedSlices(), writing, append(rejected, noToken)...)
 	facts = append(facts,
 		docs.Facts,
 		rows.Facts,
@@ -181,17 +181,28 @@ func (p *Plan) pairsPerDocument() float64 {
 // slices is the number of groups that the rows of a table shard are spread over, if each document
 // may have so many.
 func (p *Plan) slices(rowsPerDocument float64) int {
+	return p.slicesOf(float64(p.Documents)*rowsPerDocument, 0)
+}
+
+// rejectedSlices is slices of the table rejected: each document may be in it, and each unreadable record is,
+// with its bytes.
+func (p *Plan) rejectedSlices() int {
+	return p.slicesOf(float64(p.Documents+p.UnreadableRecords), float64(p.UnreadableBytes))
+}
+
+// slicesOf is the number of groups that the rows of a table shard are spread over, if the table has so many
+// rows, and so many bytes that are neither ids nor sources.
+func (p *Plan) slicesOf(rows, raw float64) int {
 	in := p.Listing.Inputs
-	rows := float64(p.Documents) * rowsPerDocument
 	// In compressed files, positions beyond the listed size are in one shard.
 	if !slices.ContainsFunc(in.Files, func(f blocks.File) bool { return f.Compression != "" }) {
-		rows /= float64(in.Shards)
+		rows, raw = rows/float64(in.Shards), raw/float64(in.Shards)
 	}
 	source := 0
 	for i := range in.Files {
 		source = max(source, len(in.Files[i].Source))
 	}
-	n := rows * float64(rowBytes+2*(p.IDBytes+source)) / sliceBytes
+	n := (rows*float64(rowBytes+2*(p.IDBytes+source)) + raw) / sliceBytes
 	if p.Config.SliceRows > 0 {
 		n = rows / float64(p.Config.SliceRows)
 	}

@@ -38,6 +38,8 @@ type Input struct {
 	ID          string      `default:"id" placeholder:"COLUMN" help:"Id column; documents without one are named source@position (default: ${default})." group:"Input"`
 	Limit       int64       `placeholder:"N" help:"Read the first N readable documents only." group:"Input"`
 	MaxDocBytes Bytes       `default:"16MiB" placeholder:"SIZE" help:"Texts larger than this are not compared, and stay in the corpus (default: ${default})." group:"Input"`
+	MaxIDBytes  Bytes       `default:"64KiB" placeholder:"SIZE" help:"Documents with a longer id are not compared, and stay in the corpus (default: ${default})." group:"Input"`
+	MaxWindow   Bytes       `default:"128MiB" placeholder:"SIZE" help:"Compressed files whose window is larger are refused: so much of them is held while they are read (default: ${default})." group:"Input"`
 	InvalidUTF8 InvalidUTF8 `name:"invalid-utf8" default:"reject" enum:"${invalid}" help:"What becomes of a record with bytes in its text that are not UTF-8: reject (it is unreadable) or keep (such texts are compared as they stand, byte by byte where they are not UTF-8; char:9 suits them better than words) (default: ${default})." group:"Input"`
 	MinWords    int         `placeholder:"N" help:"Documents of fewer words than this, after normalising, are not compared, and stay in the corpus." group:"Input"`
 
@@ -197,6 +199,9 @@ func Usage(format string, args ...any) error {
 
 const (
 	maxDocBytes = 1 << 30
+	maxIDBytes  = 1 << 20
+	minWindow   = 8 << 20 // which every reader of zstd must have
+	maxWindow   = 1 << 31
 	minMemory   = 256_000_000
 )
 
@@ -226,8 +231,12 @@ func (c *Config) Validate() error {
 		return Usage("--limit %d: must be at least 1", c.Limit)
 	case c.MaxDocBytes < 1 || c.MaxDocBytes > maxDocBytes:
 		return Usage("--max-doc-bytes %d: must be between 1 and %d", c.MaxDocBytes, int64(maxDocBytes))
+	case c.MaxIDBytes < 1 || c.MaxIDBytes > maxIDBytes:
+		return Usage("--max-id-bytes %d: must be between 1 and %d", c.MaxIDBytes, int64(maxIDBytes))
+	case c.MaxWindow < minWindow || c.MaxWindow > maxWindow:
+		return Usage("--max-window %d: must be between %d and %d", c.MaxWindow, int64(minWindow), int64(maxWindow))
 	case c.MinWords < 0:
 		return Usage("--min-words %d: must be at least 1", c.MinWords)
 	}
-	return nil
+	return c.checkMemory()
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"maps"
 	"math"
 	"math/bits"
 	"path"
@@ -47,6 +46,9 @@ func (r *Request) Reading(stdin string) source.Options {
 		Rank:        r.Rank,
 		MaxDocument: int64(r.MaxDocBytes),
 		KeepInvalid: r.InvalidUTF8 == KeepInvalid,
+		MaxID:       int64(r.MaxIDBytes),
+		MaxWindow:   int64(r.MaxWindow),
+		Memory:      int64(r.Memory),
 		SplitBytes:  r.SplitBytes,
 		Limit:       r.Limit,
 		Stdin:       stdin,
@@ -66,6 +68,9 @@ type Plan struct {
 	Choice    lsh.Choice
 	// IDBytes are those of an id, on average.
 	IDBytes int
+	// UnreadableRecords is the estimate of their number, and UnreadableBytes of those that rejected
+	// has of them.
+	UnreadableRecords, UnreadableBytes int64
 
 	// Alike are the sampled documents that the search cannot tell from an earlier one, though they are
 	// not identical, and Symbols those of them that differ in symbols from it.
@@ -124,7 +129,7 @@ func makePlan(ctx context.Context, r Request, stdin string) (*Plan, error) {
 		return nil, &UsageError{err}
 	}
 	p.Idle = prefer(p.Listing.Inputs.Files, r.Prefer)
-	sets, shingles, sampled, err := p.sample(ctx)
+	sets, different, shingles, sampled, err := p.sample(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -132,8 +137,11 @@ func makePlan(ctx context.Context, r Request, stdin string) (*Plan, error) {
 		return nil, err
 	}
 	if sampled.Bytes > 0 {
-		p.Documents = int64(float64(sampled.Documents) / float64(sampled.Bytes) * float64(p.Listing.Inputs.Bytes()))
-		p.Shingles = int64(float64(shingles) / float64(sampled.Bytes) * float64(p.Listing.Inputs.Bytes()))
+		whole := func(n int64) int64 {
+			return int64(float64(n) / float64(sampled.Bytes) * float64(p.Listing.Inputs.Bytes()))
+		}
+		p.Documents, p.Shingles = whole(sampled.Documents), whole(int64(shingles))
+		p.UnreadableRecords, p.UnreadableBytes = whole(sampled.UnreadableRecords), whole(sampled.UnreadableBytes)
 	}
 	p.Documents = max(p.Documents, sampled.Documents, 1)
 	p.IDBytes = int(sampled.IDs / max(sampled.Documents, 1))
@@ -142,8 +150,8 @@ func makePlan(ctx context.Context, r Request, stdin string) (*Plan, error) {
 		p.Documents = r.Limit
 	}
 	compared, documents := sets[:min(len(sets), p.sampleSets())], sampled.Documents
-	if len(compared) < len(sets) {
-		documents = documents * int64(len(compared)) / int64(len(sets))
+	if len(compared) < different {
+		documents = documents * int64(len(compared)) / int64(different)
 	}
 	return p, p.choose(compared, documents)
 }
@@ -180,11 +188,11 @@ func (p *Plan) sampleSets() int {
 	return int(sets * math.Sqrt(max(1, float64(p.Documents)/documents)))
 }
 
-// sample returns the distinct shingle sets of the planner's sample, by hash, and the sum of all
-// sets' sizes. It counts the copies in the sample.
-func (p *Plan) sample(ctx context.Context) (sets [][]uint64, size int, sampled source.Sampled, err error) {
+// sample returns the different shingle sets of the planner's sample that can be held, by hash, how many
+// there are, and the sum of all sets' sizes. It counts the copies in the sample.
+func (p *Plan) sample(ctx context.Context) (sets [][]uint64, different, size int, sampled source.Sampled, err error) {
 	reader := copies.NewReader(p.Spec)
-	byHash := map[hash.Sum128][]uint64{}
+	held := newSampledSets()
 	first := map[hash.Sum128]copies.Traits{} // of copies
 	sampled, err = source.Sample(ctx, p.Listing.Inputs, p.reading, func(text []byte) {
 		traits, set := reader.Read(text)
@@ -192,9 +200,7 @@ func (p *Plan) sample(ctx context.Context) (sets [][]uint64, size int, sampled s
 			return
 		}
 		size += len(set)
-		if byHash[traits.Set] == nil {
-			byHash[traits.Set] = slices.Clone(set)
-		}
+		held.add(traits.Set, set)
 		key := traits.Of(p.Request.Same)
 		earlier, ok := first[key]
 		switch {
@@ -206,14 +212,13 @@ func (p *Plan) sample(ctx context.Context) (sets [][]uint64, size int, sampled s
 				p.Symbols++
 			}
 		}
+		reader.Trim()
 	})
 	if err != nil {
-		return nil, 0, sampled, err
+		return nil, 0, 0, sampled, err
 	}
-	for _, sum := range slices.SortedFunc(maps.Keys(byHash), hash.Sum128.Compare) {
-		sets = append(sets, byHash[sum])
-	}
-	return sets, size, sampled, nil
+	sets, different = held.all()
+	return sets, different, size, sampled, nil
 }
 
 // compared is what --same compares, in words.

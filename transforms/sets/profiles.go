@@ -47,6 +47,7 @@ func (f *profilesFn) ProcessElement(ctx context.Context, block []byte, profiles 
 		f.profiles.Add(f.Params.Shards.Shard(doc.Component), func(block []byte) []byte { return blocks.AppendProfile(block, &profile) }, profiles)
 		made++
 	}
+	f.reader.Trim()
 	setsMade.Inc(ctx, made)
 	return d.Err()
 }

@@ -116,6 +116,7 @@ func (f *setsFn) ProcessElement(ctx context.Context, block []byte, sets, profile
 			f.sets.Add(shard, func(block []byte) []byte { return blocks.AppendComponentPart(block, doc.Component, part) }, sets)
 		})
 	}
+	f.reader.Trim()
 	setsMade.Inc(ctx, made)
 	setBytes.Inc(ctx, bytes)
 	setsShipped.Inc(ctx, shipped)

@@ -79,6 +79,7 @@ func (f *exactFn) ProcessElement(ctx context.Context, block []byte, keys func(in
 		f.first[sum] = doc.Key
 		f.keys.Add(doc.Key, []uint64{lsh.WholeKey([]uint64{sum.Hi, sum.Lo})}, keys)
 	}
+	f.reader.Trim()
 	documents.Inc(ctx, keyed)
 	collapsed.Inc(ctx, equal)
 	noToken.Inc(ctx, none)

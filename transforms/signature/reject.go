@@ -72,6 +72,7 @@ func (f *longEnoughFn) ProcessElement(block []byte, long func([]byte), rejected 
 		}
 		out = blocks.AppendDocument(out, &doc)
 	}
+	f.counter.Trim()
 	switch {
 	case all:
 		long(block)

@@ -72,7 +72,6 @@ type minHashFn struct {
 	inputs   *blocks.Inputs
 	shingler *shingle.Shingler
 	signer   *fss.Signer
-	shingles []uint64
 	values   []uint64
 	keys     []uint64
 	first    map[uint64]blocks.Key // of a block's documents, by the sum of their shingles
@@ -102,14 +101,15 @@ func (f *minHashFn) ProcessElement(ctx context.Context, block []byte, bands func
 	clear(f.first)
 	d := blocks.NewDecoder(block)
 	for doc := range d.Documents() {
-		f.shingles = f.shingler.Shingles(f.shingles[:0], doc.Text)
-		if len(f.shingles) == 0 {
+		f.shingler.Tokenise(doc.Text)
+		shingles := f.shingler.InPlace()
+		if len(shingles) == 0 {
 			none++
 			reject(f.rejected, f.inputs, &doc, records.ReasonNoToken, "", rejected)
 			continue
 		}
 		signed++
-		sum := copies.Sum(f.shingles)
+		sum := copies.Sum(shingles)
 		if first, ok := f.first[sum]; ok {
 			equal++
 			f.edges = blocks.AppendEdge(f.edges, blocks.Edge{A: first, B: doc.Key})
@@ -119,10 +119,11 @@ func (f *minHashFn) ProcessElement(ctx context.Context, block []byte, bands func
 			continue
 		}
 		f.first[sum] = doc.Key
-		f.values = f.signer.Sign(f.values, f.shingles)
+		f.values = f.signer.Sign(f.values, shingles)
 		f.keys = f.Params.Banding.Keys(f.keys, f.values)
 		f.bands.Add(doc.Key, f.keys, bands)
 	}
+	f.shingler.Trim()
 	documents.Inc(ctx, signed)
 	collapsed.Inc(ctx, equal)
 	noToken.Inc(ctx, none)

@@ -80,7 +80,6 @@ type signer struct {
 	shingler *shingle.Shingler
 	fss      *fss.Signer
 	salted   *salted.Signer
-	shingles []uint64
 }
 
 func (p *Params) signer() (s *signer, err error) {
@@ -98,8 +97,8 @@ func (s *signer) sign(dst []uint64, text []byte) []uint64 {
 	if s.salted != nil {
 		return s.salted.Sign(dst, s.shingler.Texts(text))
 	}
-	s.shingles = s.shingler.Shingles(s.shingles[:0], text)
-	return s.fss.Sign(dst, s.shingles)
+	s.shingler.Tokenise(text)
+	return s.fss.Sign(dst, s.shingler.InPlace())
 }
 
 // valuesFn signs the documents of a block.
@@ -141,6 +140,7 @@ func (f *valuesFn) ProcessElement(ctx context.Context, block []byte, signed func
 			out = nil
 		}
 	}
+	f.signer.shingler.Trim()
 	if len(out) > 0 {
 		signed(out)
 	}

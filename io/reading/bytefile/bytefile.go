@@ -35,11 +35,14 @@ func (f Reader) Inspect(ctx context.Context, file *blocks.File, o reading.Option
 	if file.Size > blocks.MaxPosition {
 		return fmt.Errorf("%s: %d bytes, at most %d can be read; split the file", file.Path, file.Size, int64(blocks.MaxPosition))
 	}
-	if file.Compression, err = inspectCompression(ctx, file); err != nil {
+	if file.Compression, file.Window, err = inspectCompression(ctx, file); err != nil {
 		return err
 	}
+	if o.MaxWindow > 0 && file.Window > o.MaxWindow {
+		return fmt.Errorf("%s: to be read, it needs a window of %d bytes, --max-window is %d; raise that if there is the memory, or compress the file again with a smaller one", file.Path, file.Window, o.MaxWindow)
+	}
 	file.Sequential = file.Compression != "" || !f.Codec(codec.Fields{}).Splittable()
-	c, err := f.open(ctx, file, o.Fields, false)
+	c, err := f.open(ctx, file, o, false)
 	if err != nil {
 		return err
 	}
@@ -66,16 +69,19 @@ func (f Reader) Inspect(ctx context.Context, file *blocks.File, o reading.Option
 	}
 }
 
-func inspectCompression(ctx context.Context, file *blocks.File) (string, error) {
+func inspectCompression(ctx context.Context, file *blocks.File) (compression string, window int64, err error) {
 	f, err := storage.Open(ctx, file.Path, file.Version)
 	if err != nil {
-		return "", err
+		return "", 0, err
 	}
-	compression, err := compressionOf(f)
+	compression, err = compressionOf(f)
+	if compression == zstded {
+		window = windowOf(f)
+	}
 	if err := errors.Join(err, f.Close()); err != nil {
-		return "", fmt.Errorf("%s: %w", file.Path, err)
+		return "", 0, fmt.Errorf("%s: %w", file.Path, err)
 	}
-	return compression, nil
+	return compression, window, nil
 }
 
 // Cut cuts at multiples of size, but never inside the header, where no record can begin.
@@ -136,8 +142,7 @@ func (f Reader) read(ctx context.Context, file *blocks.File, span blocks.Span, o
 		if p.filler || p.continued {
 			continue
 		}
-		c.decode(p, &record)
-		if err := see(&record); err != nil {
+		if err := c.show(p, &record, see); err != nil {
 			return progress, err
 		}
 	}
@@ -159,10 +164,11 @@ func (f Reader) ReadSome(ctx context.Context, file *blocks.File, span blocks.Spa
 		if err != nil {
 			return fmt.Errorf("%s: document at %d: %w", file.Path, position, err)
 		}
-		c.decode(p, &record)
-		if err := see(&record); errors.Is(err, reading.ErrStop) {
+		err = c.show(p, &record, see)
+		if errors.Is(err, reading.ErrStop) {
 			return nil
-		} else if err != nil {
+		}
+		if err != nil {
 			return err
 		}
 	}

@@ -62,8 +62,8 @@ func TrimEnding(name string) string {
 }
 
 // decompress returns the plain bytes of r. It may read ahead of what is asked for: two thirds of the
-// CPU, and half of the time where there is but one file; how far depends on timing.
-func decompress(r io.Reader, compression string, ahead bool) (io.ReadCloser, error) {
+// CPU, and half of the time where there is but one file; how far depends on timing. A window above maxWindow, unless that is 0, is refused.
+func decompress(r io.Reader, compression string, ahead bool, maxWindow int64) (io.ReadCloser, error) {
 	switch compression {
 	case gzipped:
 		z, err := gzip.NewReader(r)
@@ -76,7 +76,11 @@ func decompress(r io.Reader, compression string, ahead bool) (io.ReadCloser, err
 		if ahead {
 			concurrency = 2
 		}
-		d, err := zstd.NewReader(r, zstd.WithDecoderConcurrency(concurrency))
+		options := []zstd.DOption{zstd.WithDecoderConcurrency(concurrency)}
+		if maxWindow > 0 {
+			options = append(options, zstd.WithDecoderMaxWindow(uint64(maxWindow)))
+		}
+		d, err := zstd.NewReader(r, options...)
 		if err != nil {
 			return nil, err
 		}

@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"slices"
+	"runtime"
 	"sync"
+
+	"github.com/klauspost/compress/zstd"
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/io/codec"
@@ -29,6 +31,23 @@ const (
 	tailBytes = 16 << 10
 )
 
+// largeWindow is from where on a window is freed at once.
+const largeWindow = 32 << 20
+
+// What of the memory is taken by the readers of this process at a time, in bytes: by the windows of the files
+// that are being decompressed, by buffers for records above largeRecord, and by what becomes of large
+// documents while they are seen. Who has some waits only for what stands further on in this list.
+var windows, buffered, seen room
+
+const (
+	// largeRecord is from where on records are read one after another if there is little memory.
+	largeRecord = 16 << 20
+	// largeDocument is from where on records are seen so, and largeCost about how many times its bytes a
+	// text takes then: the text, its block, and 8 bytes for each character.
+	largeDocument = 1 << 20
+	largeCost     = 10
+)
+
 // buffers are those of closed readers.
 var buffers sync.Pool
 
@@ -39,12 +58,18 @@ type cursor struct {
 	file        *storage.File
 	packed      *countingReader // nil: file is not compressed
 	plain       io.ReadCloser   // unpacks packed
+	giveBack    func()          // gives back what plain takes of windows
 	src         io.Reader
 	codec       codec.Codec
 	path        string
 	compression string
 	end         int64
 	maxRecord   int
+	maxWindow   int64
+	ctx         context.Context //nolint:containedctx // of the one call that a cursor serves
+	memory      int64           // that the process is kept to
+	unbuffer    func()          // gives back what buf takes of buffered; nil: nothing
+	large       int64           // where buf was last needed to be so large
 
 	buf    []byte // buf[lo:hi] is read and not yet handed out
 	lo, hi int
@@ -72,7 +97,7 @@ type piece struct {
 // bytes that are read are copied to spool, unless that is nil.
 func (f Reader) openSpan(ctx context.Context, file *blocks.File, span blocks.Span, o reading.Options, spool io.Writer) (*cursor, error) {
 	// The sample, which does not read to the end, asks how much was read.
-	c, err := f.open(ctx, file, o.Fields, span.End == blocks.End)
+	c, err := f.open(ctx, file, o, span.End == blocks.End)
 	if err != nil {
 		return nil, err
 	}
@@ -88,8 +113,8 @@ func (f Reader) openSpan(ctx context.Context, file *blocks.File, span blocks.Spa
 
 // open opens file at its first byte, its header not yet passed. Ahead says whether to read more than
 // is asked for.
-func (f Reader) open(ctx context.Context, file *blocks.File, fields codec.Fields, ahead bool) (c *cursor, err error) {
-	found := f.Codec(fields)
+func (f Reader) open(ctx context.Context, file *blocks.File, o reading.Options, ahead bool) (c *cursor, err error) {
+	found := f.Codec(o.Fields)
 	if file.Header != nil {
 		if found, err = found.WithHeader(file.Header); err != nil {
 			return nil, fmt.Errorf("%s: %w", file.Path, err)
@@ -105,11 +130,23 @@ func (f Reader) open(ctx context.Context, file *blocks.File, fields codec.Fields
 	}
 	c = &cursor{
 		file: opened, src: fromStart(opened), codec: found, path: file.Path, compression: compression,
-		end: blocks.End, maxRecord: maxHeader, one: file.IDIsSource,
+		end: blocks.End, maxRecord: maxHeader, maxWindow: o.MaxWindow, one: file.IDIsSource, ctx: ctx, memory: o.Memory,
 	}
 	if compression != "" {
+		giveBack, err := windows.take(ctx, file.Window, o.Memory/2)
+		if err != nil {
+			return nil, errors.Join(err, opened.Close())
+		}
+		c.giveBack = func() {
+			if file.Window >= largeWindow {
+				c.src, c.plain = nil, nil
+				collect(o.Memory)
+			}
+			giveBack()
+		}
 		c.packed = &countingReader{r: c.src}
-		if c.plain, err = decompress(c.packed, compression, ahead); err != nil {
+		if c.plain, err = decompress(c.packed, compression, ahead, o.MaxWindow); err != nil {
+			c.giveBack()
 			return nil, errors.Join(c.failed(err), opened.Close())
 		}
 		c.src = c.plain
@@ -201,6 +238,7 @@ func (c *cursor) jump(position int64) {
 func (c *cursor) next() (piece, error) {
 	c.drop(c.given)
 	c.given = 0
+	c.shrink()
 	for {
 		if !c.begun && c.pos >= c.end {
 			return piece{}, io.EOF // no record begins in the span, however far the next one is
@@ -281,8 +319,23 @@ func (c *cursor) fill() error {
 	if c.buf == nil {
 		c.buf, _ = buffers.Get().([]byte)
 	}
+	if want > largeRecord && c.unbuffer == nil {
+		giveBack, err := buffered.take(c.ctx, int64(c.maxRecord), c.memory/2)
+		if err != nil {
+			return err
+		}
+		c.unbuffer = giveBack
+	}
+	if want > largeRecord {
+		c.large = c.pos
+	}
 	if len(c.buf) < want {
-		c.buf = slices.Grow(c.buf[:c.hi], want-c.hi)[:want]
+		grown := make([]byte, want)
+		copy(grown, c.buf[:c.hi])
+		c.buf = grown
+		if want > largeRecord {
+			collect(c.memory)
+		}
 	}
 	for c.hi < want {
 		n, err := c.src.Read(c.buf[c.hi:want])
@@ -298,12 +351,62 @@ func (c *cursor) fill() error {
 	return nil
 }
 
+// shrink gives back the buffer of a large record when there was none for a while.
+func (c *cursor) shrink() {
+	if left := c.hi - c.lo; c.unbuffer != nil && left <= readBytes && c.pos > c.large+4*largeRecord {
+		small := make([]byte, 2*readBytes)
+		copy(small, c.buf[c.lo:c.hi])
+		c.buf, c.lo, c.hi = small, 0, left
+		c.freed()
+	}
+}
+
+// freed says that buf, which was large, is no more.
+func (c *cursor) freed() {
+	if c.unbuffer != nil {
+		collect(c.memory)
+		c.unbuffer()
+		c.unbuffer = nil
+	}
+}
+
+// collect frees what is large and no longer used, if there is little memory: else the next is there before
+// this is gone.
+func collect(memory int64) {
+	if memory > 0 {
+		runtime.GC()
+	}
+}
+
+// show calls see with the record of a piece that begins one, of large ones only with as many at a time as
+// fit half of the memory.
+func (c *cursor) show(p piece, record *reading.Record, see func(*reading.Record) error) error {
+	bytes := len(p.raw)
+	if bytes < largeDocument {
+		c.decode(p, record)
+		return see(record)
+	}
+	giveBack, err := seen.take(c.ctx, int64(bytes)*largeCost, c.memory/2)
+	if err != nil {
+		return err
+	}
+	defer giveBack()
+	c.decode(p, record)
+	err = see(record)
+	if bytes >= largeRecord/4 {
+		collect(c.memory)
+	}
+	return err
+}
+
 // failed says where reading broke off and what that mostly means.
 func (c *cursor) failed(err error) error {
 	where := fmt.Sprintf("%s: at byte %d", c.path, c.pos+int64(c.hi-c.lo))
 	switch {
 	case c.compression == "":
 		err = fmt.Errorf("%s: %w", where, err)
+	case errors.Is(err, zstd.ErrWindowSizeExceeded) || errors.Is(err, zstd.ErrDecoderSizeExceeded):
+		err = fmt.Errorf("%s of its content: what follows needs a larger window than --max-window %d; raise that if there is the memory, or compress the file again with a smaller one", where, c.maxWindow)
 	case errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF):
 		err = fmt.Errorf("%s of its content: the compressed data ends early, or other bytes follow it; fetch the file again", where)
 	default:
@@ -318,8 +421,10 @@ func (c *cursor) close() error {
 		buffers.Put(c.buf) //nolint:staticcheck // a slice's header is little beside what is read
 	}
 	c.buf = nil
+	c.freed()
 	if c.plain != nil {
 		c.plain.Close() // it only held buffers
+		c.giveBack()
 	}
 	return errors.Join(c.file.Unchanged(), c.file.Close())
 }

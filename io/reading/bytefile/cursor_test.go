@@ -507,7 +507,7 @@ func TestCompressIsDeterministic(t *testing.T) {
 			}
 			if i == 0 {
 				first = bytes.Clone(b.Bytes())
-				plain, err := decompress(&b, compression, true)
+				plain, err := decompress(&b, compression, true, 0)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -2,6 +2,7 @@ package bytefile
 
 import (
 	"io"
+	"math"
 
 	"github.com/klauspost/compress/zstd"
 
@@ -31,12 +32,33 @@ func framesOf(file io.ReaderAt, compression string) (frames []frame) {
 	return append(frames, frame{start: at, end: blocks.End, plainEnd: blocks.End})
 }
 
-// nextFrame reads what the frame at a place says of its size (RFC 8878, §3.1).
-func nextFrame(file io.ReaderAt, at, plain int64) (f frame, ok bool) {
+// windowOf returns the window of a file's first frame that holds something, 0 if there is none.
+func windowOf(file io.ReaderAt) int64 {
+	for at := int64(0); ; {
+		h, ok := headerAt(file, at)
+		switch {
+		case !ok:
+			return 0
+		case h.Skippable:
+			at += int64(h.HeaderSize) + int64(h.SkippableSize)
+		case h.SingleSegment: // all of it is the window
+			return int64(min(h.FrameContentSize, math.MaxInt64))
+		default:
+			return int64(h.WindowSize)
+		}
+	}
+}
+
+func headerAt(file io.ReaderAt, at int64) (h zstd.Header, ok bool) {
 	head := make([]byte, zstd.HeaderMaxSize)
 	n, _ := file.ReadAt(head, at)
-	var h zstd.Header
-	if err := h.Decode(head[:n]); err != nil {
+	return h, h.Decode(head[:n]) == nil
+}
+
+// nextFrame reads what the frame at a place says of its size (RFC 8878, §3.1).
+func nextFrame(file io.ReaderAt, at, plain int64) (f frame, ok bool) {
+	h, ok := headerAt(file, at)
+	if !ok {
 		return frame{}, false
 	}
 	f = frame{start: at, end: at + int64(h.HeaderSize), plainEnd: plain}

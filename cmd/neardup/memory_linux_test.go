@@ -1,0 +1,188 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/rand"
+	"fmt"
+	"io"
+	mathrand "math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/klauspost/compress/zstd"
+)
+
+// asks is an input that asks for much memory.
+type asks struct {
+	name    string
+	write   func(t *testing.T, w *bufio.Writer)
+	flags   []string
+	nightly bool // takes long
+}
+
+// TestMemory: a run keeps to --memory and 100 MB, as Linux counts it, whatever it is given to read.
+func TestMemory(t *testing.T) {
+	const memory, beyond = 256_000_000, 100_000_000
+	for _, c := range []asks{
+		{"long ids", longIDs(20), nil, false},
+		{"unreadable records", unreadable(3_000_000, 0), []string{"--max-rejected=100%"}, true},
+		{"large unreadable records", unreadable(200, 2_000_000), []string{"--max-rejected=100%"}, true},
+		{"large records", largeRecords(3), nil, false},
+		{"texts of many words", lettersOnly(3, 8_000_000), nil, false},
+		{"a text of 45 MB", tokens(5_000_000), []string{"--max-doc-bytes=64MiB"}, false},
+		{"texts of many characters", lettersOnly(3, 8_000_000), []string{"--shingle=char:9"}, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if c.nightly && os.Getenv("NEARDUP_NIGHTLY") == "" {
+				t.Skip("takes half a minute; NEARDUP_NIGHTLY=1 runs it")
+			}
+			input := filepath.Join(t.TempDir(), "in.jsonl")
+			f, err := os.Create(input)
+			if err != nil {
+				t.Fatal(err)
+			}
+			w := bufio.NewWriter(f)
+			c.write(t, w)
+			if err := w.Flush(); err != nil {
+				t.Fatal(err)
+			}
+			if err := f.Close(); err != nil {
+				t.Fatal(err)
+			}
+			if peak := peakOf(t, append(c.flags, input)...); peak > memory+beyond {
+				t.Errorf("%d MB, at most %d are expected", peak/1e6, (memory+beyond)/1_000_000)
+			} else {
+				t.Logf("%d MB", peak/1e6)
+			}
+		})
+	}
+	t.Run("windows", func(t *testing.T) {
+		folder := t.TempDir()
+		for i := range 6 {
+			var b bytes.Buffer
+			w, err := zstd.NewWriter(&b, zstd.WithWindowSize(128<<20))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for j := range 4 {
+				fmt.Fprintf(w, "{\"id\":\"%d-%d\",\"text\":\"the text of %d and %d\"}\n", i, j, i, j)
+				if err := w.Flush(); err != nil { // or the size of all is known, and no window needed
+					t.Fatal(err)
+				}
+			}
+			if err := w.Close(); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(filepath.Join(folder, fmt.Sprintf("%d.jsonl.zst", i)), b.Bytes(), 0o666); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if peak := peakOf(t, folder); peak > memory+beyond {
+			t.Errorf("%d MB, at most %d are expected", peak/1e6, (memory+beyond)/1_000_000)
+		}
+	})
+}
+
+// peakOf runs neardup with 256 MB, on two cores, and returns the most that it has held.
+func peakOf(t *testing.T, args ...string) (peak int64) {
+	t.Helper()
+	args = append([]string{"dedup", "--memory=256MB", "--workers=2", "--output", filepath.Join(t.TempDir(), "out")}, args...)
+	cmd := exec.Command("neardup", args...)
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	// What the system tells of a process that has ended may be of before it was one of its own.
+	held := regexp.MustCompile(`(?m)^VmHWM:\s*(\d+) kB$`)
+	for {
+		select {
+		case err := <-ended:
+			if err != nil {
+				t.Fatalf("%v\n%s", err, out.String())
+			}
+			if peak == 0 {
+				t.Fatal("nothing was measured")
+			}
+			return peak
+		case <-time.After(5 * time.Millisecond):
+			status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", cmd.Process.Pid))
+			if found := held.FindSubmatch(status); err == nil && found != nil {
+				kib, err := strconv.ParseInt(string(found[1]), 10, 64)
+				if err != nil {
+					t.Fatal(err)
+				}
+				peak = max(peak, kib<<10)
+			}
+		}
+	}
+}
+
+// longIDs are documents with one text and ids of 10 MB.
+func longIDs(n int) func(*testing.T, *bufio.Writer) {
+	return func(_ *testing.T, w *bufio.Writer) {
+		for i := range n {
+			fmt.Fprintf(w, "{\"id\":\"%d%s\",\"text\":\"one and the same text of some words\"}\n", i, strings.Repeat("x", 10_000_000))
+		}
+	}
+}
+
+// unreadable are records that are not closed, with so many random bytes.
+func unreadable(n int, size int64) func(*testing.T, *bufio.Writer) {
+	return func(t *testing.T, w *bufio.Writer) {
+		for i := range n {
+			fmt.Fprintf(w, "{\"id\":%d", i)
+			if size > 0 {
+				random := make([]byte, size)
+				_, _ = rand.Read(random) // never fails
+				if _, err := w.Write(bytes.ReplaceAll(random, []byte("\n"), nil)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			w.WriteByte('\n')
+		}
+	}
+}
+
+// largeRecords are short documents with 120 MB of something else.
+func largeRecords(n int) func(*testing.T, *bufio.Writer) {
+	return func(_ *testing.T, w *bufio.Writer) {
+		for i := range n {
+			fmt.Fprintf(w, "{\"id\":%d,\"text\":\"text number %d\",\"other\":\"%s\"}\n", i, i, strings.Repeat("y", 120_000_000))
+		}
+	}
+}
+
+// lettersOnly are texts of so many words of one letter.
+func lettersOnly(n, words int) func(*testing.T, *bufio.Writer) {
+	return func(_ *testing.T, w *bufio.Writer) {
+		rng := mathrand.New(mathrand.NewPCG(1, 2))
+		for i := range n {
+			fmt.Fprintf(w, "{\"id\":%d,\"text\":\"", i)
+			for range words {
+				w.Write([]byte{'a' + byte(rng.IntN(26)), ' '})
+			}
+			io.WriteString(w, "\"}\n")
+		}
+	}
+}
+
+// tokens is one text of so many different words.
+func tokens(n int) func(*testing.T, *bufio.Writer) {
+	return func(_ *testing.T, w *bufio.Writer) {
+		io.WriteString(w, `{"id":"0","text":"`)
+		for i := range n {
+			fmt.Fprintf(w, "t%07d ", i)
+		}
+		io.WriteString(w, "\"}\n")
+	}
+}

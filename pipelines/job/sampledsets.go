@@ -1,0 +1,81 @@
+package job
+
+import (
+	"container/heap"
+	"maps"
+	"slices"
+
+	"github.com/neardup/neardup/kernels/hash"
+)
+
+const (
+	// mostShingles are those of all sets that a sample holds.
+	mostShingles = 8 << 20
+	// A set of more than mostOfSet shingles is held as a sample of them.
+	mostOfSet = 1 << 20
+)
+
+// sampledSets holds different sets, those of smallest hash if all are too many. What it holds does not depend
+// on the order in which they come.
+type sampledSets struct {
+	sets     map[hash.Sum128][]uint64 // nil: it was seen, and is not held
+	held     largestFirst             // the hashes of those that are
+	shingles int                      // theirs
+	bound    *hash.Sum128             // the smallest hash that is not held; nil: all are
+}
+
+func newSampledSets() *sampledSets { return &sampledSets{sets: map[hash.Sum128][]uint64{}} }
+
+// add adds a set, which is sorted.
+func (s *sampledSets) add(sum hash.Sum128, set []uint64) {
+	if _, seen := s.sets[sum]; seen {
+		return
+	}
+	if s.bound != nil && sum.Compare(*s.bound) > 0 {
+		s.sets[sum] = nil
+		return
+	}
+	thinned := thin(set)
+	s.sets[sum] = thinned
+	s.shingles += len(thinned)
+	heap.Push(&s.held, sum)
+	for s.shingles > mostShingles {
+		largest := heap.Pop(&s.held).(hash.Sum128)
+		s.shingles -= len(s.sets[largest])
+		s.sets[largest] = nil
+		s.bound = &largest
+	}
+}
+
+// all returns the sets that are held, by hash, and how many there are of those and others.
+func (s *sampledSets) all() (sets [][]uint64, different int) {
+	for _, sum := range slices.SortedFunc(maps.Keys(s.sets), hash.Sum128.Compare) {
+		if set := s.sets[sum]; set != nil {
+			sets = append(sets, set)
+		}
+	}
+	return sets, len(s.sets)
+}
+
+// thin returns the shingles of a set below a bound: each half, quarter or so of all that there are. Two sets of
+// one bound are about as similar as before.
+func thin(set []uint64) []uint64 {
+	n := len(set)
+	for bound := uint64(1) << 63; n > mostOfSet; bound >>= 1 {
+		n, _ = slices.BinarySearch(set, bound)
+	}
+	return slices.Clone(set[:n])
+}
+
+// largestFirst is a heap of hashes.
+type largestFirst []hash.Sum128
+
+func (h largestFirst) Len() int           { return len(h) }
+func (h largestFirst) Less(i, j int) bool { return h[i].Compare(h[j]) > 0 }
+func (h largestFirst) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
+func (h *largestFirst) Push(x any)        { *h = append(*h, x.(hash.Sum128)) }
+func (h *largestFirst) Pop() any {
+	last := (*h)[len(*h)-1]
+	*h = (*h)[:len(*h)-1]
+	return last
+}
