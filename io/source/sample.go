@@ -29,8 +29,8 @@ type Sampled struct {
 
 // Sample calls see with the texts of a sample of the input: the readable documents that begin
 // in one of 64 windows of 64 KiB (1024 of a large input), which of a small one are all there are. A file that can only
-// be read from its start has its windows there. Text is valid only during the call.
-func Sample(ctx context.Context, in *blocks.Inputs, o Options, see func(text []byte)) (Sampled, error) {
+// be read from its start has its windows there. Text, and where its columns end, are valid only during the call.
+func Sample(ctx context.Context, in *blocks.Inputs, o Options, see func(text, ends []byte)) (Sampled, error) {
 	s := sampler{in: in, options: o, see: see}
 	for _, span := range sampleSpans(in) {
 		if err := s.read(ctx, span); err != nil {
@@ -50,7 +50,7 @@ func Sample(ctx context.Context, in *blocks.Inputs, o Options, see func(text []b
 type sampler struct {
 	in      *blocks.Inputs
 	options Options
-	see     func(text []byte)
+	see     func(text, ends []byte)
 
 	Sampled
 	judged  bool  // a record was asked for its columns
@@ -110,7 +110,7 @@ func (s *sampler) read(ctx context.Context, span blocks.Span) error {
 		}
 		s.IDs += int64(len(s.in.ID(blocks.NewKey(span.File, record.Position), doc.ID, doc.HasID)))
 		if !doc.NoText && int64(len(doc.Text)) <= s.options.MaxDocument {
-			s.see(doc.Text)
+			s.see(doc.Text, doc.Ends)
 		}
 		return nil
 	})

@@ -20,7 +20,7 @@ import (
 // sampleOf returns the texts of the sample.
 func sampleOf(t testing.TB, in *blocks.Inputs, o Options) (texts []string, sampled Sampled) {
 	t.Helper()
-	sampled, err := Sample(t.Context(), in, o, func(text []byte) { texts = append(texts, string(text)) })
+	sampled, err := Sample(t.Context(), in, o, func(text, _ []byte) { texts = append(texts, string(text)) })
 	if err != nil {
 		t.Fatal(err)
 	}

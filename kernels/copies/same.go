@@ -11,7 +11,7 @@ type Same string
 
 // What copies may have in common. Same bytes give the same tokens, and those the same set.
 const (
-	Bytes  Same = "bytes"  // the text as it was decoded
+	Bytes  Same = "bytes"  // the text columns as they were decoded
 	Tokens Same = "tokens" // the tokens of the normalised text, in order
 	Set    Same = "set"    // the set of shingles
 )
@@ -36,11 +36,11 @@ type Reader struct {
 // NewReader returns a Reader of texts that become shingles so.
 func NewReader(spec shingle.Spec) *Reader { return &Reader{shingler: spec.New()} }
 
-// Key returns the hash that two texts have in common if they are copies, and otherwise with a probability
+// Key returns the hash that two texts, whose columns end at ends, have in common if they are copies, and otherwise with a probability
 // of about 2^-128; false for a text without a token, which is no copy of any.
-func (r *Reader) Key(same Same, text []byte) (hash.Sum128, bool) {
+func (r *Reader) Key(same Same, text, ends []byte) (hash.Sum128, bool) {
 	if same == Bytes && hasLetter(text) {
-		return hash.Text(text), true
+		return textHash(text, ends), true
 	}
 	r.shingles = r.shingler.Shingles(r.shingles[:0], text)
 	if len(r.shingles) == 0 {
@@ -48,7 +48,7 @@ func (r *Reader) Key(same Same, text []byte) (hash.Sum128, bool) {
 	}
 	switch same {
 	case Bytes:
-		return hash.Text(text), true
+		return textHash(text, ends), true
 	case Tokens:
 		return hash.Sequence(r.shingler.Tokens()), true
 	default:
@@ -67,13 +67,13 @@ func hasLetter(text []byte) bool {
 	return false
 }
 
-// Read returns the traits of a text and its set of shingles, which is valid until the next call.
-func (r *Reader) Read(text []byte) (t Traits, set []uint64) {
+// Read returns the traits of a text, whose columns end at ends, and its set of shingles, which is valid until the next call.
+func (r *Reader) Read(text, ends []byte) (t Traits, set []uint64) {
 	r.shingles = r.shingler.Shingles(r.shingles[:0], text)
 	r.symbols = token.Symbols(r.symbols[:0], text)
 	set = shingle.Set(r.shingles)
 	return Traits{
-		Text: hash.Text(text), Tokens: hash.Sequence(r.shingler.Tokens()), Set: hash.Sequence(set),
+		Text: textHash(text, ends), Tokens: hash.Sequence(r.shingler.Tokens()), Set: hash.Sequence(set),
 		Symbols: hash.Bytes(r.symbols),
 	}, set
 }

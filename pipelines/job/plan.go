@@ -186,8 +186,8 @@ func (p *Plan) sample(ctx context.Context) (sets [][]uint64, size int, sampled s
 	reader := copies.NewReader(p.Spec)
 	byHash := map[hash.Sum128][]uint64{}
 	first := map[hash.Sum128]copies.Traits{} // of copies
-	sampled, err = source.Sample(ctx, p.Listing.Inputs, p.reading, func(text []byte) {
-		traits, set := reader.Read(text)
+	sampled, err = source.Sample(ctx, p.Listing.Inputs, p.reading, func(text, ends []byte) {
+		traits, set := reader.Read(text, ends)
 		if len(set) == 0 {
 			return
 		}
