@@ -23,6 +23,9 @@ type Sampled struct {
 	Documents int64 // readable documents seen
 	Bytes     int64 // listed bytes they stand for
 	IDs       int64 // bytes of their ids
+	// Unreadable are the other records seen, and Note says of the first of them what is wrong.
+	Unreadable int64
+	Note       string
 	// Missing are the text columns that no record seen has, and Columns those of the first of them.
 	Missing, Columns []string
 }
@@ -100,15 +103,18 @@ func sampleSpans(in *blocks.Inputs) (spans []blocks.Span) {
 func (s *sampler) read(ctx context.Context, span blocks.Span) error {
 	progress, err := Records(ctx, s.in, span, s.options, func(record *reading.Record) error {
 		s.columns(span, record)
-		doc := record.Doc
+		doc, key := record.Doc, blocks.NewKey(span.File, record.Position)
 		if record.Err != nil {
+			if s.Unreadable++; s.Unreadable == 1 {
+				s.Note = note(s.in, key, record)
+			}
 			return nil
 		}
 		s.Documents++
 		if record.Long {
 			return nil
 		}
-		s.IDs += int64(len(s.in.ID(blocks.NewKey(span.File, record.Position), doc.ID, doc.HasID)))
+		s.IDs += int64(len(s.in.ID(key, doc.ID, doc.HasID)))
 		if !doc.NoText && int64(len(doc.Text)) <= s.options.MaxDocument {
 			s.see(doc.Text, doc.Ends)
 		}

@@ -74,6 +74,10 @@ type Plan struct {
 	// Idle are the patterns of Prefer that match no file.
 	Idle []string
 
+	// Sampled says how many records of the sample are unreadable, and what is wrong with the first; "" if
+	// none is.
+	Sampled string
+
 	reading source.Options
 	// A warning of text columns that the sample does not have, "" for none.
 	missing string
@@ -130,6 +134,9 @@ func makePlan(ctx context.Context, r Request, stdin string) (*Plan, error) {
 	}
 	if p.missing, err = missing(sampled, r.Text); err != nil {
 		return nil, err
+	}
+	if n := sampled.Unreadable; n > 0 {
+		p.Sampled = fmt.Sprintf("%d of %d sampled records are unreadable, the first: %s", n, n+sampled.Documents, sampled.Note)
 	}
 	if sampled.Bytes > 0 {
 		p.Documents = int64(float64(sampled.Documents) / float64(sampled.Bytes) * float64(p.Listing.Inputs.Bytes()))
