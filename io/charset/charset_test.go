@@ -113,8 +113,7 @@ func TestGuessIsBounded(t *testing.T) {
 // TestDamage: UTF-8 of which a tenth is not may be another encoding.
 func TestDamage(t *testing.T) {
 	for valid, want := range map[int]string{10: "windows-1252", 11: ""} {
-		text := "thé caf\xE9 " + strings.Repeat("é à la carte ", valid/2) + strings.Repeat("é ", valid%2)
-		text = strings.Replace(text, "thé", "the", 1)
+		text := "the caf\xE9 " + strings.Repeat("é à la carte ", valid/2) + strings.Repeat("é ", valid%2)
 		if got := Guess([]byte(text)); got != want {
 			t.Errorf("%d characters of UTF-8 and one byte that is not: %q, want %q", valid, got, want)
 		}
