@@ -190,7 +190,7 @@ func TestWide(t *testing.T) {
 			}{
 				{"files", encoded, 1, "iconv -f UTF-16" + order + " -t"},
 				{"lines", encoded, 2, "iconv -f UTF-16" + order + " -t"},
-				{"lines", "one line\n" + encoded, 2, "iconv -f UTF-16"},
+				{"lines", wide("\n"+text, order), 2, "iconv -f UTF-16" + order + " -t"},
 				{"jsonl", escaped(encoded), 1, "; mend the text or convert"},
 			} {
 				o := Options{Format: tt.format, Fields: fields, MaxDocument: 1000}
