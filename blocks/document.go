@@ -18,6 +18,8 @@ type Document struct {
 	// read.
 	Rank []byte
 	Text []byte
+	// Ends says where its columns end, if it has several, as codec.Document does.
+	Ends []byte
 }
 
 // AppendDocument appends doc to a block of documents. A block is any number of documents one
@@ -27,7 +29,7 @@ func AppendDocument(block []byte, doc *Document) []byte {
 	block = binary.AppendUvarint(binary.AppendUvarint(block, uint64(doc.Component)), uint64(doc.Of))
 	block = AppendOptional(block, doc.ID, doc.HasID)
 	block = AppendBytes(block, doc.Rank)
-	return AppendBytes(block, doc.Text)
+	return AppendBytes(AppendBytes(block, doc.Text), doc.Ends)
 }
 
 // Document reads one document of a block; its bytes share memory with the block.
@@ -37,6 +39,7 @@ func (d *Decoder) Document() (doc Document) {
 	doc.ID, doc.HasID = d.Optional()
 	doc.Rank = d.Bytes()
 	doc.Text = d.Bytes()
+	doc.Ends = d.Bytes()
 	return doc
 }
 

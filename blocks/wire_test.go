@@ -43,7 +43,7 @@ func TestDocumentsRoundTrip(t *testing.T) {
 	anyDocument := rapid.Custom(func(t *rapid.T) blocks.Document {
 		doc := blocks.Document{
 			Key: anyKey.Draw(t, "key"), Component: anyKey.Draw(t, "component"), Of: rapid.IntRange(0, 1<<31).Draw(t, "of"),
-			HasID: rapid.Bool().Draw(t, "has id"), Rank: anyBytes.Draw(t, "rank"), Text: anyBytes.Draw(t, "text"),
+			HasID: rapid.Bool().Draw(t, "has id"), Rank: anyBytes.Draw(t, "rank"), Text: anyBytes.Draw(t, "text"), Ends: anyBytes.Draw(t, "ends"),
 		}
 		if doc.HasID {
 			doc.ID = anyBytes.Draw(t, "id")
@@ -60,12 +60,21 @@ func TestDocumentsRoundTrip(t *testing.T) {
 		for _, want := range docs {
 			got := d.Document()
 			if got.Key != want.Key || got.Component != want.Component || got.Of != want.Of || got.HasID != want.HasID ||
-				!bytes.Equal(got.ID, want.ID) || !bytes.Equal(got.Rank, want.Rank) || !bytes.Equal(got.Text, want.Text) {
+				!bytes.Equal(got.ID, want.ID) || !bytes.Equal(got.Rank, want.Rank) || !bytes.Equal(got.Text, want.Text) || !bytes.Equal(got.Ends, want.Ends) {
 				t.Fatalf("got %+v, want %+v", got, want)
 			}
 		}
 		exhausted(t, d)
 	})
+}
+
+// A document of one text column has a byte for where columns end.
+func TestDocumentOfOneColumn(t *testing.T) {
+	one := blocks.AppendDocument(nil, &blocks.Document{Text: []byte("text")})
+	two := blocks.AppendDocument(nil, &blocks.Document{Text: []byte("text"), Ends: []byte{1}})
+	if len(two)-len(one) != 1 || one[len(one)-1] != 0 {
+		t.Errorf("%v with an end, %v without", two, one)
+	}
 }
 
 // A profile without traits has a byte for them.

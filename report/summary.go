@@ -29,7 +29,7 @@ func Plan(w io.Writer, run *records.Run) error {
 		out.printf("            %s\n", c.Reason)
 	}
 	if c.Copies >= leastSampled {
-		symbols(out, run, c.Symbols, c.Copies, "sampled documents that have the "+tokens(run)+" or shingles of another differ from it in symbols")
+		symbols(out, run, c.Symbols, c.Copies, "sampled document", "that have the "+tokens(run)+" or shingles of another", "it")
 	}
 	return out.err
 }
@@ -59,7 +59,7 @@ func Summary(w io.Writer, run *records.Run, dir string, example *records.Example
 	if n.Chained > 0 {
 		out.printf("chains      %s removed without resembling the kept one, only others between; --cluster star removes no such\n", plural(n.Chained, "document"))
 	}
-	symbols(out, run, n.Symbols, n.Equal+n.SameSet, "removed for the same "+tokens(run)+" or shingles differ from the kept one in symbols")
+	symbols(out, run, n.Symbols, n.Equal+n.SameSet, "document", "removed for having the same "+tokens(run)+" or shingles", "the kept one")
 	out.printf("kept        %s\n", plural(documents-n.Removed, "document"))
 	if run.Recall != nil {
 		recall(out, run.Recall)
@@ -75,7 +75,12 @@ func Summary(w io.Writer, run *records.Run, dir string, example *records.Example
 
 func recall(out *printer, r *records.Recall) {
 	if e := r.Estimated; e != nil && e.RecallInterval != nil {
-		out.printf("recall      between %.4f and %.4f by an estimate: found %s of about %s\n", down(e.Low), up(e.High), count(e.Found), plural(int64(math.Round(e.True)), "near pair"))
+		low, high := fmt.Sprintf("%.4f", down(e.Low)), fmt.Sprintf("%.4f", up(e.High))
+		interval := "between " + low + " and " + high
+		if low == high {
+			interval = low
+		}
+		out.printf("recall      %s by an estimate: found %s of about %s\n", interval, count(e.Found), plural(int64(math.Round(e.True)), "near pair"))
 	}
 	if m := r.Measured; m != nil && m.RecallInterval == nil {
 		out.printf("recall      not measured: no near pair in the comparison of %s drawn with all; a larger --measure-recall may have some\n", plural(m.Sample, "document"))
@@ -148,11 +153,16 @@ func removed(run *records.Run) string {
 	return ": " + strings.Join(parts, ", ")
 }
 
+// notCompared says what documents are that were not compared for a reason.
+var notCompared = map[string]string{
+	records.ReasonNoText: "without text", records.ReasonNoToken: "without a token", records.ReasonTooShort: "with too few words",
+}
+
 // reasons lists how many documents were not compared for which reason.
 func reasons(of map[string]int64) string {
 	var parts []string
 	for _, reason := range slices.Sorted(maps.Keys(of)) {
-		parts = append(parts, count(of[reason])+" "+reason)
+		parts = append(parts, count(of[reason])+" "+cmp.Or(notCompared[reason], reason))
 	}
 	return strings.Join(parts, ", ")
 }
@@ -160,13 +170,18 @@ func reasons(of map[string]int64) string {
 // leastSampled is the number of sampled copies from which they say something of the input.
 const leastSampled = 10
 
-// symbols says so if more than a tenth of some copies that are not identical differ in symbols, unless
-// symbols were compared.
-func symbols(out *printer, run *records.Run, differ, copies int64, how string) {
-	if differ*10 <= copies || strings.Contains(run.Parameters.Normalize, "keep-symbols") {
+// symbols says so if more than a tenth of some copies that are not identical differ in symbols from
+// another, unless symbols were compared, or all but letters are known not to be.
+func symbols(out *printer, run *records.Run, differ, copies int64, noun, which, other string) {
+	policy := run.Parameters.Normalize
+	if differ*10 <= copies || strings.Contains(policy, "keep-symbols") || strings.Contains(policy, "letters-only") {
 		return
 	}
-	out.printf("symbols     %s of %s %s, as a + b and a - b do;\n", count(differ), count(copies), how)
+	verb := "differ"
+	if differ == 1 {
+		verb = "differs"
+	}
+	out.printf("symbols     of the %s %s, %s %s from %s in symbols, as a + b and a - b do;\n", plural(copies, noun), which, count(differ), verb, other)
 	out.printf("            --normalize keep-symbols compares symbols too, --method exact removes identical texts only: docs/choosing.md\n")
 }
 

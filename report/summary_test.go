@@ -29,13 +29,13 @@ func TestSummary(t *testing.T) {
 	}
 	want := `read        1,000,000 documents in 2 files, 1.2 MB
 unreadable  10 records
-left alone  3 documents not compared (2 no token, 1 too large), kept in the corpus
+left alone  3 documents not compared (2 without a token, 1 too large), kept in the corpus
 copies      30 documents with the same set of shingles as an earlier one
 near pairs  20, each verified exactly
 crowds      2 components with more pairs than --pair-budget, of which only some with kept documents are listed
 clusters    25
 removed     45 documents: 5 identical to the kept one, 20 with the same words in the same order, 10 with the same set of shingles, 10 near-duplicates
-symbols     4 of 30 removed for the same words or shingles differ from the kept one in symbols, as a + b and a - b do;
+symbols     of the 30 documents removed for having the same words or shingles, 4 differ from the kept one in symbols, as a + b and a - b do;
             --normalize keep-symbols compares symbols too, --method exact removes identical texts only: docs/choosing.md
 kept        999,955 documents
 took        1m1.23s, 1m40.5s CPU, peak memory 2.5 GB
@@ -162,9 +162,11 @@ func TestSymbols(t *testing.T) {
 			t.Fatal(err)
 		}
 		var compared strings.Builder
-		run.Parameters.Normalize = "default,keep-symbols"
-		if err := errors.Join(report.Plan(&compared, run), report.Summary(&compared, run, "out", nil)); err != nil {
-			t.Fatal(err)
+		for _, policy := range []string{"default,keep-symbols", "default,letters-only"} {
+			run.Parameters.Normalize = policy
+			if err := errors.Join(report.Plan(&compared, run), report.Summary(&compared, run, "out", nil)); err != nil {
+				t.Fatal(err)
+			}
 		}
 		for text, want := range map[string]bool{plan.String(): c.planned, summary.String(): c.summed, compared.String(): false} {
 			if strings.Contains(text, "symbols     ") != want || strings.Contains(text, "docs/choosing.md") != want {
@@ -190,5 +192,53 @@ func TestSharesAreRoundedDown(t *testing.T) {
 		if strings.Count(got.String(), want) != 4 {
 			t.Errorf("%v is not printed as %s:\n%s", share, want, got.String())
 		}
+	}
+}
+
+// What is told of symbols is a sentence, of one document as of many.
+func TestSymbolsAreASentence(t *testing.T) {
+	run := &records.Run{Chosen: records.Chosen{Copies: 1200, Symbols: 1100}, Counts: records.Counts{Equal: 1, Symbols: 1}}
+	var got strings.Builder
+	if err := errors.Join(report.Plan(&got, run), report.Summary(&got, run, "out", nil)); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"symbols     of the 1,200 sampled documents that have the words or shingles of another, 1,100 differ from it in symbols, as a + b and a - b do;\n",
+		"symbols     of the 1 document removed for having the same words or shingles, 1 differs from the kept one in symbols, as a + b and a - b do;\n",
+	} {
+		if !strings.Contains(got.String(), want) {
+			t.Errorf("no\n%s\nin\n%s", want, got.String())
+		}
+	}
+}
+
+// An interval that is one value as printed is printed once.
+func TestSummaryOfCertainRecall(t *testing.T) {
+	for low, want := range map[float64]string{1: "recall      1.0000 by an estimate: found", 0.99999: "recall      between 0.9999 and 1.0000 by an estimate: found"} {
+		run := &records.Run{Recall: &records.Recall{
+			Estimated: &records.EstimatedRecall{Found: 100, True: 100, RecallInterval: &records.RecallInterval{Recall: 1, Low: low, High: 1}},
+		}}
+		var got strings.Builder
+		if err := report.Summary(&got, run, "out", nil); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(got.String(), want) {
+			t.Errorf("no\n%s\nin\n%s", want, got.String())
+		}
+	}
+}
+
+// Each reason is told in words, one that is not known as it is.
+func TestSummaryOfReasons(t *testing.T) {
+	run := &records.Run{Counts: records.Counts{Records: 15, NotCompared: 15}, NotCompared: map[string]int64{
+		records.ReasonNoText: 1, records.ReasonNoToken: 2, records.ReasonTooShort: 3, records.ReasonTooLarge: 4, "of tomorrow": 5,
+	}}
+	var got strings.Builder
+	if err := report.Summary(&got, run, "out", nil); err != nil {
+		t.Fatal(err)
+	}
+	const want = "left alone  15 documents not compared (1 without text, 2 without a token, 5 of tomorrow, 3 with too few words, 4 too large), kept in the corpus\n"
+	if !strings.Contains(got.String(), want) {
+		t.Errorf("no\n%s\nin\n%s", want, got.String())
 	}
 }

@@ -72,6 +72,44 @@ func damaged(text []byte) bool {
 	return valid > 10*invalid
 }
 
+// controlBytes is how much of a text is looked at for control characters.
+const controlBytes = 64
+
+// Controls are the control characters among the first bytes of a text that is valid UTF-8. Those that texts
+// have, from TAB to CR and ESC, do not count.
+type Controls struct {
+	Bytes  int    // that were looked at
+	places [2]int // at even and at odd bytes
+}
+
+// ControlsOf counts those of text. Of UTF-16 in Latin or Cyrillic letters, which can be valid UTF-8, they
+// are every other byte.
+func ControlsOf(text []byte) (c Controls) {
+	text = text[:min(len(text), controlBytes)]
+	c.Bytes = len(text)
+	for i, b := range text {
+		if b < ' ' && (b < '\t' || b > '\r') && b != '\x1B' {
+			c.places[i%2]++
+		}
+	}
+	return c
+}
+
+// Number is how many there are.
+func (c *Controls) Number() int { return c.places[0] + c.places[1] }
+
+// Few reports whether a text may have as many: one, or less than a quarter.
+func (c *Controls) Few() bool { return c.Number() < 2 || 4*c.Number() < c.Bytes }
+
+// Side returns whether most are at even bytes (0) or at odd ones (1), as in UTF-16. There capital Cyrillic
+// letters have one at both.
+func (c *Controls) Side() (side int, ok bool) {
+	if c.places[1] > c.places[0] {
+		side = 1
+	}
+	return side, c.places[side] >= max(1, 4*c.places[1-side])
+}
+
 // UTF16 reports whether text is UTF-16, or a line of it: it begins with a byte order mark, or every other
 // byte of some is NUL.
 func UTF16(text []byte) bool {

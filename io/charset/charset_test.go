@@ -109,3 +109,44 @@ func TestGuessIsBounded(t *testing.T) {
 		t.Errorf("%q, want %s", got, want)
 	}
 }
+
+// TestDamage: UTF-8 of which a tenth is not may be another encoding.
+func TestDamage(t *testing.T) {
+	for valid, want := range map[int]string{10: "windows-1252", 11: ""} {
+		text := "the caf\xE9 " + strings.Repeat("é à la carte ", valid/2) + strings.Repeat("é ", valid%2)
+		if got := Guess([]byte(text)); got != want {
+			t.Errorf("%d characters of UTF-8 and one byte that is not: %q, want %q", valid, got, want)
+		}
+	}
+}
+
+// TestControls: those that texts have do not count, and of a long text the first are looked at.
+func TestControls(t *testing.T) {
+	for _, c := range []struct {
+		text   string
+		number int
+		few    bool
+		side   int // -1: none
+	}{
+		{"", 0, true, -1},
+		{"\t\n\v\f\r\x1B", 0, true, -1},
+		{"\x00", 1, true, 0},
+		{"\x08\x0E", 2, false, -1},
+		{"a\x1Fb\x1F", 2, false, 1},
+		{"\x00aaa\x00aaa", 2, false, 0},
+		{"\x00aaa\x00aaaa", 2, true, 0},
+		{"\x01\x04b\x04b\x04b\x04", 5, false, 1},
+		{"\x01\x04b\x04b\x04b", 4, false, -1},
+		{strings.Repeat("aaaa\x00", 12) + "aaaa" + strings.Repeat("\x00", 9), 12, true, -1},
+		{strings.Repeat("aaa\x00", 16) + strings.Repeat("\x00", 9), 16, false, 1},
+	} {
+		controls := ControlsOf([]byte(c.text))
+		side, ok := controls.Side()
+		if !ok {
+			side = -1
+		}
+		if controls.Number() != c.number || controls.Few() != c.few || side != c.side || controls.Bytes != min(len(c.text), 64) {
+			t.Errorf("%q: %+v, few %v, side %d; want %+v", c.text, controls, controls.Few(), side, c)
+		}
+	}
+}

@@ -8,6 +8,8 @@
 // codec passes, and in it the smallest reader that uses one correctly.
 package codec
 
+import "encoding/binary"
+
 // Fields names what a codec takes out of a record. Column names mean what the format says:
 // JSON keys or dotted paths, TSV column names, SGML elements and attributes.
 type Fields struct {
@@ -26,6 +28,9 @@ type Document struct {
 	ID    []byte
 	HasID bool
 	Text  []byte
+	// Ends says where the text columns end in Text, all but the last, as uvarints: documents have the same
+	// columns, byte for byte, if they have the same Text and Ends. Of one column it is empty.
+	Ends []byte
 	// NoText says that the record, though well formed, has no text at all: every text column is
 	// missing or null. The document is not compared. An empty text is not NoText.
 	NoText bool
@@ -39,7 +44,13 @@ type Document struct {
 
 // Reset empties doc and keeps its memory. Decode begins with it.
 func (doc *Document) Reset() {
-	*doc = Document{ID: doc.ID[:0], Text: doc.Text[:0], Missing: doc.Missing[:0], Value: Value{Text: doc.Value.Text[:0]}}
+	*doc = Document{ID: doc.ID[:0], Text: doc.Text[:0], Ends: doc.Ends[:0], Missing: doc.Missing[:0], Value: Value{Text: doc.Value.Text[:0]}}
+}
+
+// NextColumn ends a text column and begins another.
+func (doc *Document) NextColumn() {
+	doc.Ends = binary.AppendUvarint(doc.Ends, uint64(len(doc.Text)))
+	doc.Text = append(doc.Text, ' ')
 }
 
 // Codec finds and reads the records of one format. A Codec is immutable: all methods may be

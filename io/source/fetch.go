@@ -82,7 +82,7 @@ func (f *fetchFn) fetch(ctx context.Context, in *blocks.Inputs, split blocks.Spa
 			values++
 		}
 		rank = f.Params.Options.Rank.append(rank[:0], doc)
-		f.out.add(&blocks.Document{Key: m.Key, ID: doc.ID, HasID: doc.HasID, Component: m.Component, Of: m.Of, Rank: rank, Text: doc.Text})
+		f.out.add(&blocks.Document{Key: m.Key, ID: doc.ID, HasID: doc.HasID, Component: m.Component, Of: m.Of, Rank: rank, Text: doc.Text, Ends: doc.Ends})
 		return nil
 	})
 	if err != nil {

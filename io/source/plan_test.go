@@ -212,6 +212,8 @@ func TestPlanErrors(t *testing.T) {
 	}
 	write(t, "", "t.tsv", []byte("id\tBody \nrow\t1\n"))
 	write(t, "", "wide.tsv", []byte("\xFF\xFEt\x00e\x00x\x00t\x00\n\x00"))
+	write(t, "", "old.tsv", []byte("gr\xF6\xDFe\tf\xFCr alle Stra\xDFen der Stadt\n"))
+	write(t, "", "utf8.tsv", []byte("größe\tfür alle Straßen der Stadt\n"))
 	write(t, "", "date.tsv", []byte("id\ttext\n"))
 	write(t, "", "long.tsv", []byte(strings.Repeat("column\t", 1<<20)))
 	for name, content := range map[string]string{
@@ -231,6 +233,8 @@ func TestPlanErrors(t *testing.T) {
 		{"folder", "csv", []string{`format "csv" is not one of jsonl, tsv, lines, files, reuters`}},
 		{"t.tsv", "", []string{"/t.tsv: ", `no column "text"`, `["id" "Body "]`}},
 		{"wide.tsv", "", []string{"/wide.tsv: it may be UTF-16: convert it (iconv -f UTF-16 -t UTF-8): text column: no column"}},
+		{"old.tsv", "", []string{"/old.tsv: it may be windows-1252: convert it (iconv -f windows-1252 -t UTF-8): text column: no column"}},
+		{"utf8.tsv", "", []string{"/utf8.tsv: text column: no column"}},
 		{"long.tsv", "", []string{"/long.tsv: no end of its header", "is it a tsv file?"}},
 		{"caf*", "", []string{`caf\xe9.jsonl": the name is not UTF-8`, "rename it"}},
 		{"zip.jsonl", "", []string{"/zip.jsonl: zip files cannot be read; unpack"}},

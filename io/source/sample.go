@@ -24,16 +24,18 @@ type Sampled struct {
 	Documents int64 // readable documents seen
 	Bytes     int64 // listed bytes they stand for
 	IDs       int64 // bytes of their ids
+	// Unreadable are the other records seen, and Note says of the first of them what is wrong. UnreadableBytes
+	// are what rejected has of them.
+	Unreadable, UnreadableBytes int64
+	Note                        string
 	// Missing are the text columns that no record seen has, and Columns those of the first of them.
 	Missing, Columns []string
-	// Unreadable records seen, and the bytes that rejected has of them.
-	UnreadableRecords, UnreadableBytes int64
 }
 
 // Sample calls see with the texts of a sample of the input: the readable documents that begin
 // in one of 64 windows of 64 KiB (1024 of a large input), which of a small one are all there are. A file that can only
-// be read from its start has its windows there. Text is valid only during the call.
-func Sample(ctx context.Context, in *blocks.Inputs, o Options, see func(text []byte)) (Sampled, error) {
+// be read from its start has its windows there. Text, and where its columns end, are valid only during the call.
+func Sample(ctx context.Context, in *blocks.Inputs, o Options, see func(text, ends []byte)) (Sampled, error) {
 	s := sampler{in: in, options: o, see: see}
 	for _, span := range sampleSpans(in) {
 		if err := s.read(ctx, span); err != nil {
@@ -53,7 +55,7 @@ func Sample(ctx context.Context, in *blocks.Inputs, o Options, see func(text []b
 type sampler struct {
 	in      *blocks.Inputs
 	options Options
-	see     func(text []byte)
+	see     func(text, ends []byte)
 
 	Sampled
 	judged  bool  // a record was asked for its columns
@@ -103,9 +105,11 @@ func sampleSpans(in *blocks.Inputs) (spans []blocks.Span) {
 func (s *sampler) read(ctx context.Context, span blocks.Span) error {
 	progress, err := Records(ctx, s.in, span, s.options, func(record *reading.Record) error {
 		s.columns(span, record)
-		doc := record.Doc
+		doc, key := record.Doc, blocks.NewKey(span.File, record.Position)
 		if record.Err != nil {
-			s.UnreadableRecords++
+			if s.Unreadable++; s.Unreadable == 1 {
+				s.Note = note(s.in, key, record)
+			}
 			s.UnreadableBytes += int64(min(len(record.Raw), records.MaxRaw))
 			return nil
 		}
@@ -113,9 +117,9 @@ func (s *sampler) read(ctx context.Context, span blocks.Span) error {
 		if record.Long {
 			return nil
 		}
-		s.IDs += int64(len(s.options.id(s.in, blocks.NewKey(span.File, record.Position), doc)))
+		s.IDs += int64(len(s.options.id(s.in, key, doc)))
 		if !doc.NoText && !s.options.longID(doc) && int64(len(doc.Text)) <= s.options.MaxDocument {
-			s.see(doc.Text)
+			s.see(doc.Text, doc.Ends)
 		}
 		return nil
 	})

@@ -21,7 +21,7 @@ import (
 // sampleOf returns the texts of the sample.
 func sampleOf(t testing.TB, in *blocks.Inputs, o Options) (texts []string, sampled Sampled) {
 	t.Helper()
-	sampled, err := Sample(t.Context(), in, o, func(text []byte) { texts = append(texts, string(text)) })
+	sampled, err := Sample(t.Context(), in, o, func(text, _ []byte) { texts = append(texts, string(text)) })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +67,8 @@ func TestSampleOfRejected(t *testing.T) {
 	texts, sampled := sampleOf(t, in, o)
 	want := Sampled{
 		Documents: 2, Bytes: in.Bytes(), IDs: int64(len("ab") + len(fmt.Sprintf("a.jsonl@%d", len(lines[0])+1))),
-		UnreadableRecords: 2, UnreadableBytes: int64(len("{\n") + records.MaxRaw),
+		Unreadable: 2, UnreadableBytes: int64(len("{\n") + records.MaxRaw),
+		Note: fmt.Sprintf("a.jsonl at byte %d, broken json: column 2: unexpected end of line", len(lines[0])+len(lines[1])+2),
 	}
 	if !reflect.DeepEqual(sampled, want) || !slices.Equal(texts, []string{"x"}) {
 		t.Errorf("sampled %q, %+v, want %+v", texts, sampled, want)

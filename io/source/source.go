@@ -127,7 +127,7 @@ func (f *readFn) ProcessElement(ctx context.Context, number int64, local, spread
 		if !f.read(key, record, &rows) {
 			fact.Counts[blocks.CountUnreadable]++
 			if fact.Note == "" {
-				fact.Note = rows.last + advice(record)
+				fact.Note = note(in, key, record)
 			}
 			drops.Add(int64(in.Piece(key)), func(block []byte) []byte { return blocks.AppendKey(block, key) }, dropped)
 		}
@@ -162,10 +162,7 @@ func (f *readFn) read(key blocks.Key, record *reading.Record, rows *rejecter) bo
 			Detail: fmt.Sprintf("the record is larger than %d bytes; raise --max-doc-bytes to compare it", f.Params.Options.MaxRecord()),
 		})
 	case record.Err != nil:
-		reason, detail := "unreadable", record.Err.Error()
-		if e := (*codec.Error)(nil); errors.As(record.Err, &e) {
-			reason, detail = e.Reason, e.Detail
-		}
+		reason, detail := why(record)
 		row := records.Rejected{
 			Reason: reason,
 			Detail: fmt.Sprintf("%s (%d bytes)", detail, len(record.Raw)),
@@ -174,7 +171,6 @@ func (f *readFn) read(key blocks.Key, record *reading.Record, rows *rejecter) bo
 		if doc.HasID {
 			row.ID = rows.id(key, doc)
 		}
-		rows.last = fmt.Sprintf("%s, %s: %s", rows.in.Place(key), reason, detail)
 		rows.add(key, row)
 		return false
 	case f.Params.Options.longID(doc):
@@ -190,9 +186,23 @@ func (f *readFn) read(key blocks.Key, record *reading.Record, rows *rejecter) bo
 			Detail: fmt.Sprintf("%d bytes of text, --max-doc-bytes is %d", len(doc.Text), limit),
 		})
 	default:
-		f.out.add(&blocks.Document{Key: key, ID: doc.ID, HasID: doc.HasID, Text: doc.Text})
+		f.out.add(&blocks.Document{Key: key, ID: doc.ID, HasID: doc.HasID, Text: doc.Text, Ends: doc.Ends})
 	}
 	return true
+}
+
+// why says why a record is unreadable.
+func why(record *reading.Record) (reason, detail string) {
+	if e := (*codec.Error)(nil); errors.As(record.Err, &e) {
+		return e.Reason, e.Detail
+	}
+	return "unreadable", record.Err.Error()
+}
+
+// note says which record is unreadable, why, and what to do about it.
+func note(in *blocks.Inputs, key blocks.Key, record *reading.Record) string {
+	reason, detail := why(record)
+	return fmt.Sprintf("%s, %s: %s%s", in.Place(key), reason, detail, advice(record))
 }
 
 // blockWriter packs documents into blocks. Those that stay local are used again.
@@ -234,7 +244,6 @@ func (w *blockWriter) flush() {
 
 // rejecter packs rejected rows by table shard.
 type rejecter struct {
-	last    string // the last unreadable record, and why it is
 	in      *blocks.Inputs
 	options Options
 	emit    func(int64, []byte)

@@ -121,6 +121,17 @@ func rejected(t *testing.T, parts *blocks.RowJoiner, block []byte) (rows []recor
 	return rows
 }
 
+// TestEndsAreRead: a document has where its text columns end, if it has several.
+func TestEndsAreRead(t *testing.T) {
+	for columns, want := range map[string]string{"a": "", "a b": "\x03"} {
+		o := Options{Fields: codec.Fields{Text: strings.Fields(columns)}, MaxDocument: 1000}
+		out := run(t, inputs(t, o, write(t, t.TempDir(), "a.jsonl", []byte(`{"a":"one","b":"two"}`))), o)
+		if len(out.local) != 1 || string(out.local[0].Ends) != want {
+			t.Errorf("%s: %+v", columns, out.local)
+		}
+	}
+}
+
 // TestRead: every record is a document or among the rejected, whatever the splits.
 func TestRead(t *testing.T) {
 	for _, f := range codectest.Samples() {

@@ -13,25 +13,44 @@ import (
 )
 
 // readable returns see, called with records of which those are unreadable whose texts are to be
-// compared and are not UTF-8, unless o keeps these.
+// compared and are not UTF-8, or look like UTF-16, unless o keeps these.
 func (o Options) readable(file *blocks.File, see func(*reading.Record) error) func(*reading.Record) error {
 	if o.KeepInvalid {
 		return see
 	}
 	return func(record *reading.Record) error {
 		text := record.Doc.Text
-		if record.Err == nil && !record.Long && int64(len(text)) <= o.MaxDocument && !utf8.Valid(text) {
-			detail := describe(text, offsetIn(file, record))
-			if record.Position < guessedPositions {
-				detail += mayBe(encodingOf(record))
-			}
-			record.Err = &codec.Error{Reason: codec.InvalidUTF8, Detail: detail}
-			if record.Raw == nil {
-				record.Raw = text // of a format that is no text
+		if record.Err == nil && !record.Long && int64(len(text)) <= o.MaxDocument {
+			if detail := wrong(file, record); detail != "" {
+				record.Err = &codec.Error{Reason: codec.InvalidUTF8, Detail: detail}
+				if record.Raw == nil {
+					record.Raw = text // of a format that is no text
+				}
 			}
 		}
 		return see(record)
 	}
+}
+
+// wrong says why a record's text is not taken for UTF-8; "" if it is.
+func wrong(file *blocks.File, record *reading.Record) string {
+	text := record.Doc.Text
+	if !utf8.Valid(text) {
+		detail := describe(text, offsetIn(file, record))
+		if record.Position < guessedPositions {
+			detail += mayBe(encodingOf(record))
+		}
+		return detail
+	}
+	controls := charset.ControlsOf(text)
+	if controls.Few() {
+		return ""
+	}
+	detail := fmt.Sprintf("%d of the first %d bytes of the text are control characters", controls.Number(), controls.Bytes)
+	if _, ok := controls.Side(); ok {
+		detail += mayBe("UTF-16")
+	}
+	return detail
 }
 
 // CheckText says what is wrong with a text that was not read from an input file, and what to do about
@@ -78,15 +97,20 @@ func surrogate(text []byte) (r rune, ok bool) {
 }
 
 // offsetIn returns what says where in the file a byte of the record's text is: where the bytes around
-// it stand in the record. It may be written as an escape, or the file have no bytes of text.
+// it stand in the record, if that is one place. It may be written as an escape, or the file have no bytes
+// of text.
 func offsetIn(file *blocks.File, record *reading.Record) func(at int) string {
 	return func(at int) string {
 		text := record.Doc.Text
 		for _, around := range []int{32, 8, 1} {
 			from := max(0, at-around)
-			i := bytes.Index(record.Raw, text[from:min(at+around+1, len(text))])
-			if i < 0 || file.Positions > 0 {
+			part := text[from:min(at+around+1, len(text))]
+			i := bytes.Index(record.Raw, part)
+			if i < 0 {
 				continue
+			}
+			if file.Positions > 0 || bytes.LastIndex(record.Raw, part) != i {
+				return ""
 			}
 			of := "the file"
 			if file.Compression != "" {
@@ -106,13 +130,32 @@ const guessedPositions = 1 << 20
 // in others than UTF-8 that may be the middle of a character.
 const guessedBefore = 64
 
-// encodingOf guesses the encoding of a record whose text is not UTF-8; "" if there is no guess.
+// encodingOf guesses the encoding of a record whose text is not taken for UTF-8; "" if there is no guess.
 func encodingOf(record *reading.Record) string {
+	text := record.Doc.Text
+	if utf8.Valid(text) {
+		return wideOf(record)
+	}
 	if utf8.Valid(record.Raw) { // it is escapes
 		return ""
 	}
-	text := record.Doc.Text
 	return charset.Guess(text[max(0, invalidAt(text)-guessedBefore):])
+}
+
+// wideOf returns the UTF-16 that a record's text may be in without a byte order mark, as iconv calls it; ""
+// if it is in none, or stands in the record as escapes. Characters begin at even bytes of the file.
+func wideOf(record *reading.Record) string {
+	controls := charset.ControlsOf(record.Doc.Text)
+	side, ok := controls.Side()
+	at := bytes.Index(record.Raw, record.Doc.Text[:controls.Bytes])
+	switch {
+	case !ok || at < 0:
+		return ""
+	case (record.Position+int64(at+side))%2 == 0:
+		return "UTF-16BE"
+	default:
+		return "UTF-16LE"
+	}
 }
 
 func mayBe(encoding string) string {
@@ -139,7 +182,7 @@ func advice(record *reading.Record) string {
 		return "; mend the text or convert the file to UTF-8, or compare it as it stands with --invalid-utf8 keep"
 	}
 	told := ""
-	if record.Position >= guessedPositions {
+	if record.Position >= guessedPositions && !utf8.Valid(record.Doc.Text) {
 		told = mayBe(encoding)
 	}
 	return fmt.Sprintf("%s: convert the file (iconv -f %s -t UTF-8), or compare it as it stands with --invalid-utf8 keep", told, encoding)

@@ -1,10 +1,13 @@
 package source
 
 import (
+	"fmt"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"golang.org/x/text/encoding/charmap"
+	"golang.org/x/text/encoding/unicode"
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/io/codec"
@@ -53,8 +56,9 @@ func TestInvalidUTF8(t *testing.T) {
 		if _, err := Text(t.Context(), in, key, o); err == nil || !strings.Contains(err.Error(), codec.InvalidUTF8) {
 			t.Errorf("%q: looked up, error %v", content, err)
 		}
-		if texts, sampled := sampleOf(t, in, o); len(texts) != 1 || sampled.Documents != 1 {
-			t.Errorf("%q: sample %q of %d documents", content, texts, sampled.Documents)
+		texts, sampled := sampleOf(t, in, o)
+		if len(texts) != 1 || sampled.Documents != 1 || sampled.Unreadable != 1 || sampled.Note != out.facts[0].Note {
+			t.Errorf("%q: sample %q, %+v; the note of the split is %s", content, texts, sampled, out.facts[0].Note)
 		}
 
 		o.KeepInvalid = true
@@ -108,16 +112,138 @@ func TestInvalidUTF8Packed(t *testing.T) {
 
 // TestInvalidUTF8OfRows: a record that is no text, but a row, is its text where it is unreadable.
 func TestInvalidUTF8OfRows(t *testing.T) {
-	record := reading.Record{Position: 7, Doc: &codec.Document{Text: []byte("b\xE9")}}
 	const want = "invalid utf-8: byte 1 of the text is E9, which is not UTF-8"
-	err := Options{MaxDocument: 1000}.readable(&blocks.File{Positions: 10}, func(record *reading.Record) error {
-		if string(record.Raw) != "b\xE9" {
-			t.Errorf("raw %q", record.Raw)
+	for _, raw := range [][]byte{nil, []byte("b\xE9")} { // rendered or not
+		record := reading.Record{Position: 7, Doc: &codec.Document{Text: []byte("b\xE9")}, Raw: raw}
+		err := Options{MaxDocument: 1000}.readable(&blocks.File{Positions: 10}, func(record *reading.Record) error {
+			if string(record.Raw) != "b\xE9" {
+				t.Errorf("raw %q", record.Raw)
+			}
+			return record.Err
+		})(&record)
+		if err == nil || err.Error() != want {
+			t.Errorf("error %v, want %s", err, want)
 		}
-		return record.Err
-	})(&record)
-	if err == nil || err.Error() != want {
-		t.Errorf("error %v, want %s", err, want)
+	}
+}
+
+// TestInvalidUTF8Offset: the byte is found in the file by what stands around it, as much as is no escape, if
+// that is there once.
+func TestInvalidUTF8Offset(t *testing.T) {
+	for _, tt := range []struct {
+		record string
+		told   bool
+	}{
+		{`{"id":"more of caf` + "\xE9" + ` au lait","text":"a cup of caf` + "\xE9" + ` au lait"}`, true}, // 32 bytes tell
+		{`{"id":"caf` + "\xE9" + `","text":"one\ntwo, some caf` + "\xE9" + ` au lait\n"}`, true},         // 8
+		{`{"id":"E` + "\xE8" + `!","text":"a\nf` + "\xE9" + `!\n"}`, true},                               // 1
+		{`{"id":"caf` + "\xE9" + ` au lait","text":"caf` + "\xE9" + ` au lait"}`, false},                 // all is twice
+		{`{"id":"f` + "\xE9" + `!","text":"a\nf` + "\xE9" + `!\n"}`, false},                              // 1 is
+		{`{"id":"x","text":"\n` + "\xE9" + `\n"}`, false},                                                // only escapes
+		{`{"text":"of caf` + "\xE9" + ` au","id":"of caf` + "\xE9" + ` au"}`, false},                     // nor is the first meant
+	} {
+		o := Options{Fields: fields, MaxDocument: 1000}
+		rows := run(t, inputs(t, o, write(t, t.TempDir(), "a.jsonl", []byte(tt.record))), o).rejected[0]
+		if len(rows) != 1 {
+			t.Errorf("%q: rejected %+v", tt.record, rows)
+			continue
+		}
+		at := fmt.Sprintf(" (byte %d of the file) is", strings.LastIndex(tt.record, "\xE9"))
+		if strings.Contains(rows[0].Detail, at) != tt.told || strings.Contains(rows[0].Detail, "of the file") != tt.told {
+			t.Errorf("%q: %s; told %v, want%s", tt.record, rows[0].Detail, tt.told, at)
+		}
+	}
+}
+
+// TestWide: UTF-16 without a byte order mark may be valid UTF-8, and is no text for that.
+func TestWide(t *testing.T) {
+	const cyrillic, latin = "кот мал\nНот лам\n", "the cat\nthe dog\n"
+	wide := func(text, order string) string {
+		t.Helper()
+		endian := unicode.LittleEndian
+		if order == "BE" {
+			endian = unicode.BigEndian
+		}
+		encoded, err := unicode.UTF16(endian, unicode.IgnoreBOM).NewEncoder().String(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return encoded
+	}
+	escaped := func(text string) string {
+		var b strings.Builder
+		for _, c := range []byte(text) {
+			fmt.Fprintf(&b, `\u%04x`, c)
+		}
+		return `{"text":"` + b.String() + "\"}\n"
+	}
+	for _, order := range []string{"LE", "BE"} {
+		for _, text := range []string{cyrillic, latin} {
+			encoded := wide(text, order)
+			if !utf8.ValidString(encoded) {
+				t.Fatalf("%q is not valid", encoded)
+			}
+			for _, tt := range []struct {
+				format, content string
+				rows            int
+				advice          string
+			}{
+				{"files", encoded, 1, "iconv -f UTF-16" + order + " -t"},
+				{"lines", encoded, 2, "iconv -f UTF-16" + order + " -t"},
+				{"lines", wide("\n"+text, order), 2, "iconv -f UTF-16" + order + " -t"},
+				{"jsonl", escaped(encoded), 1, "; mend the text or convert"},
+			} {
+				o := Options{Format: tt.format, Fields: fields, MaxDocument: 1000}
+				in := inputs(t, o, write(t, t.TempDir(), "a", []byte(tt.content)))
+				out := run(t, in, o)
+				rows := out.rejected[0]
+				if len(rows) != tt.rows {
+					t.Errorf("%s %q: rejected %+v", tt.format, tt.content, rows)
+					continue
+				}
+				for _, row := range rows {
+					if row.Reason != codec.InvalidUTF8 || !strings.Contains(row.Detail, " bytes of the text are control characters; it may be UTF-16 (") {
+						t.Errorf("%s %q: %+v", tt.format, tt.content, row)
+					}
+				}
+				if note := out.facts[0].Note; !strings.Contains(note, tt.advice) || !strings.HasSuffix(note, ", or compare it as it stands with --invalid-utf8 keep") {
+					t.Errorf("%s %q: note %s", tt.format, tt.content, note)
+				}
+				o.KeepInvalid = true
+				if out := run(t, in, o); len(out.rejected[0]) != 0 {
+					t.Errorf("%s %q: kept, rejected %+v", tt.format, tt.content, out.rejected[0])
+				}
+			}
+		}
+	}
+}
+
+// TestNotWide: texts have tabs and escapes of terminals, and one stray character or few.
+func TestNotWide(t *testing.T) {
+	for _, text := range []string{"\t\ta\tb\v\f\r", "\x1B[1mbold\x1B[0m", "\x00", "a\x03", "an \x01 odd \x02 one", strings.Repeat("text ", 20) + strings.Repeat("\x00", 100)} {
+		o := Options{Format: "files", Fields: fields, MaxDocument: 1000}
+		if out := run(t, inputs(t, o, write(t, t.TempDir(), "a", []byte(text))), o); len(out.rejected[0]) != 0 {
+			t.Errorf("%q: rejected %+v", text, out.rejected[0])
+		}
+	}
+	// What is no UTF-16 is not taken for it.
+	o := Options{Format: "files", Fields: fields, MaxDocument: 1000}
+	rows := run(t, inputs(t, o, write(t, t.TempDir(), "a", []byte("name\x00\x01\x02\x03"))), o).rejected[0]
+	if len(rows) != 1 || rows[0].Detail != "4 of the first 8 bytes of the text are control characters (8 bytes)" {
+		t.Errorf("rejected %+v", rows)
+	}
+}
+
+// TestGuessedPositions: of a record beyond the first MiB of a file the row has no guess, and the message has.
+func TestGuessedPositions(t *testing.T) {
+	const bad = "caf\xE9 et th\xE9 \xE0 la carte\n"
+	for length, guessed := range map[int]bool{1<<20 - 2: true, 1<<20 - 1: false} {
+		o := Options{Format: "lines", Fields: fields, MaxDocument: 2 << 20, SplitBytes: 4 << 20}
+		out := run(t, inputs(t, o, write(t, t.TempDir(), "a", []byte(strings.Repeat("x", length)+"\n"+bad))), o)
+		rows := out.rejected[0]
+		if len(rows) != 1 || strings.Contains(rows[0].Detail, "windows-1252") != guessed || strings.Count(out.facts[0].Note, "it may be windows-1252") != 1 {
+			t.Errorf("after %d bytes: rejected %+v, note %s", length, rows, out.facts[0].Note)
+		}
 	}
 }
 

@@ -11,7 +11,7 @@ type Same string
 
 // What copies may have in common. Same bytes give the same tokens, and those the same set.
 const (
-	Bytes  Same = "bytes"  // the text as it was decoded
+	Bytes  Same = "bytes"  // the text columns as they were decoded
 	Tokens Same = "tokens" // the tokens of the normalised text, in order
 	Set    Same = "set"    // the set of shingles
 )
@@ -35,11 +35,11 @@ type Reader struct {
 // NewReader returns a Reader of texts that become shingles so.
 func NewReader(spec shingle.Spec) *Reader { return &Reader{shingler: spec.New()} }
 
-// Key returns the hash that two texts have in common if they are copies, and otherwise with a probability
+// Key returns the hash that two texts, whose columns end at ends, have in common if they are copies, and otherwise with a probability
 // of about 2^-128; false for a text without a token, which is no copy of any. Of bytes each is a token.
-func (r *Reader) Key(same Same, text []byte) (hash.Sum128, bool) {
+func (r *Reader) Key(same Same, text, ends []byte) (hash.Sum128, bool) {
 	if same == Bytes {
-		return hash.Text(text), len(text) > 0
+		return textHash(text, ends), len(text) > 0
 	}
 	tokens := r.shingler.Tokenise(text)
 	if len(tokens) == 0 { // and then no shingle
@@ -51,9 +51,9 @@ func (r *Reader) Key(same Same, text []byte) (hash.Sum128, bool) {
 	return hash.Sequence(shingle.Set(r.shingler.InPlace())), true
 }
 
-// Read returns the traits of a text and its set of shingles, which is valid until the next call.
-func (r *Reader) Read(text []byte) (t Traits, set []uint64) {
-	t = Traits{Text: hash.Text(text), Tokens: hash.Sequence(r.shingler.Tokenise(text))}
+// Read returns the traits of a text, whose columns end at ends, and its set of shingles, which is valid until the next call.
+func (r *Reader) Read(text, ends []byte) (t Traits, set []uint64) {
+	t = Traits{Text: textHash(text, ends), Tokens: hash.Sequence(r.shingler.Tokenise(text))}
 	r.symbols = token.Symbols(r.symbols[:0], text)
 	t.Symbols = hash.Bytes(r.symbols)
 	set = shingle.Set(r.shingler.InPlace())

@@ -45,12 +45,12 @@ func TestKeyIsTrait(t *testing.T) {
 				text := []byte(anyText.Draw(t, "text"))
 				wantSet := shingle.Set(plain.Shingles(nil, text))
 				want := Traits{Text: hash.Text(text), Tokens: hash.Sequence(plain.Tokens()), Set: hash.Sequence(wantSet)}
-				traits, set := reader.Read(text)
+				traits, set := reader.Read(text, nil)
 				if want.Symbols = traits.Symbols; traits != want || !slices.Equal(set, wantSet) {
 					t.Errorf("%q: traits %v, want %v", text, traits, want)
 				}
 				for same, trait := range map[Same]hash.Sum128{Bytes: want.Text, Tokens: want.Tokens, Set: want.Set} {
-					key, ok := reader.Key(same, text)
+					key, ok := reader.Key(same, text, nil)
 					if ok != (len(set) > 0 || same == Bytes && len(text) > 0) || ok && key != trait || traits.Of(same) != trait {
 						t.Errorf("%q: key of %s is %v, %v", text, same, key, ok)
 					}
@@ -75,8 +75,8 @@ func TestTraits(t *testing.T) {
 		{"x, y x y", "x y x y x y", "set"},
 		{"a b", "b a", "symbols"},
 	} {
-		a, _ := reader.Read([]byte(c.a))
-		b, _ := reader.Read([]byte(c.b))
+		a, _ := reader.Read([]byte(c.a), nil)
+		b, _ := reader.Read([]byte(c.b), nil)
 		var same []string
 		for _, trait := range []struct {
 			name  string

@@ -141,6 +141,8 @@ func (c *Config) validate() error {
 		return job.Usage("--same %s: only --method exact takes it; add that, or drop it", c.Same.Same)
 	case c.Method == Exact && c.Signature != signature.FSS:
 		return job.Usage("--signature %s: --method exact looks for copies only, and signs nothing; drop one of the two", c.Signature)
+	case c.Method == Exact && c.Bands > 0:
+		return job.Usage("--bands %d --rows %d: --method exact looks for copies only, by one key; drop these or that", c.Bands, c.Rows)
 	}
 	return nil
 }

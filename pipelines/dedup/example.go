@@ -9,6 +9,7 @@ import (
 	"github.com/neardup/neardup/io/source"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/output"
+	"github.com/neardup/neardup/pipelines/job"
 	"github.com/neardup/neardup/records"
 )
 
@@ -55,7 +56,10 @@ func Example(ctx context.Context, f *output.Finished) (*records.Example, error) 
 // text reads the text of one document again, as the run read it.
 func text(ctx context.Context, f *output.Finished, from string, position int64) (string, error) {
 	p := f.Run.Parameters
-	options := source.Options{Format: p.Format, Fields: codec.Fields{Text: p.Text, ID: p.ID}, MaxDocument: p.MaxDocBytes}
+	options := source.Options{
+		Format: p.Format, Fields: codec.Fields{Text: p.Text, ID: p.ID}, MaxDocument: p.MaxDocBytes,
+		KeepInvalid: job.InvalidUTF8(p.InvalidUTF8) == job.KeepInvalid,
+	}
 	listing, err := source.Plan(ctx, []string{storage.Join(f.Run.Input.Root, from)}, options)
 	if err != nil {
 		return "", err

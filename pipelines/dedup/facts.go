@@ -35,7 +35,7 @@ func (r *run) account(ctx context.Context, launch job.Launch, ended job.Outcome)
 	}
 	r.record.Counts, r.record.NotCompared = totals(facts), notCompared(facts...)
 	if n, expected := r.record.Counts.Records, r.plan.Documents; n > estimateTolerance*expected {
-		r.warn("%d records were read where the sample let expect %d: groups, and memory, may have been larger than planned", n, expected)
+		r.warn("%d records were read, and the sample suggested %d: groups, and memory, may have been larger than planned", n, expected)
 	}
 	if r.config.Method == MinHash {
 		r.record.Recall = estimatedRecall(facts)

@@ -161,6 +161,9 @@ func (r *run) makePlan(ctx context.Context) error {
 	}
 	r.record.Input, r.record.Chosen = plan.Input(), plan.Chosen()
 	r.record.Warnings = append(r.record.Warnings, plan.Warnings()...)
+	if plan.Sampled != "" && (r.config.DryRun || r.config.MaxRejected != Tolerance{}) { // else the run ends with as much
+		r.warn("%s", plan.Sampled)
+	}
 	for _, glob := range plan.Idle {
 		r.warn("--keep %s: %s matches no input file; patterns are matched with paths below %s", r.config.Keep, glob, plan.Listing.Inputs.Root)
 	}

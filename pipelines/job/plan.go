@@ -79,6 +79,10 @@ type Plan struct {
 	// Idle are the patterns of Prefer that match no file.
 	Idle []string
 
+	// Sampled says how many records of the sample are unreadable, and what is wrong with the first; "" if
+	// none is.
+	Sampled string
+
 	reading source.Options
 	// A warning of text columns that the sample does not have, "" for none.
 	missing string
@@ -136,12 +140,15 @@ func makePlan(ctx context.Context, r Request, stdin string) (*Plan, error) {
 	if p.missing, err = missing(sampled, r.Text); err != nil {
 		return nil, err
 	}
+	if n := sampled.Unreadable; n > 0 {
+		p.Sampled = fmt.Sprintf("%d of %d sampled records are unreadable, the first: %s", n, n+sampled.Documents, sampled.Note)
+	}
 	if sampled.Bytes > 0 {
 		whole := func(n int64) int64 {
 			return int64(float64(n) / float64(sampled.Bytes) * float64(p.Listing.Inputs.Bytes()))
 		}
 		p.Documents, p.Shingles = whole(sampled.Documents), whole(int64(shingles))
-		p.UnreadableRecords, p.UnreadableBytes = whole(sampled.UnreadableRecords), whole(sampled.UnreadableBytes)
+		p.UnreadableRecords, p.UnreadableBytes = whole(sampled.Unreadable), whole(sampled.UnreadableBytes)
 	}
 	p.Documents = max(p.Documents, sampled.Documents, 1)
 	p.IDBytes = int(sampled.IDs / max(sampled.Documents, 1))
@@ -194,8 +201,8 @@ func (p *Plan) sample(ctx context.Context) (sets [][]uint64, different, size int
 	reader := copies.NewReader(p.Spec)
 	held := newSampledSets()
 	first := map[hash.Sum128]copies.Traits{} // of copies
-	sampled, err = source.Sample(ctx, p.Listing.Inputs, p.reading, func(text []byte) {
-		traits, set := reader.Read(text)
+	sampled, err = source.Sample(ctx, p.Listing.Inputs, p.reading, func(text, ends []byte) {
+		traits, set := reader.Read(text, ends)
 		if len(set) == 0 {
 			return
 		}

@@ -112,6 +112,35 @@ func TestLinkWarning(t *testing.T) {
 	}
 }
 
+// TestSampledUnreadable: a plan says how many records of the sample are unreadable, and what to do about the
+// first.
+func TestSampledUnreadable(t *testing.T) {
+	plan := planOf(t, "one\ncaf\xE9 et th\xE9 \xE0 la carte\n\xE9\n")
+	const want = "2 of 3 sampled records are unreadable, the first: in.txt at byte 4, invalid utf-8: byte 3 of the text (byte 7 of the file) is E9, which is not UTF-8; it may be windows-1252: convert the file"
+	if !strings.HasPrefix(plan.Sampled, want) {
+		t.Errorf("%s\nwant %s", plan.Sampled, want)
+	}
+	if plan := planOf(t, "one\n"); plan.Sampled != "" {
+		t.Errorf("of a readable one: %s", plan.Sampled)
+	}
+}
+
+// TestSampledColumns: sampled documents whose columns differ are alike, and not identical.
+func TestSampledColumns(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "in.jsonl")
+	content := `{"a":"a b","b":"c d"}` + "\n" + `{"a":"a","b":"b c d"}` + "\n" + `{"a":"a b","b":"c d"}` + "\n"
+	if err := os.WriteFile(file, []byte(content), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	plan, err := NewPlan(t.Context(), requestOf(Input{Inputs: []string{file}, Text: []string{"a", "b"}}), t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if plan.Alike != 1 || plan.Symbols != 0 {
+		t.Errorf("%d alike, %d of other symbols, want 1, 0", plan.Alike, plan.Symbols)
+	}
+}
+
 // TestStdinIsPrivate: its copy is for nobody else to read.
 func TestStdinIsPrivate(t *testing.T) {
 	temp, err := storage.TempFolder(t.Context(), t.TempDir())

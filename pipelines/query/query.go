@@ -4,6 +4,7 @@ package query
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/blocks/flow"
+	"github.com/neardup/neardup/io/codec"
 	"github.com/neardup/neardup/io/source"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/kernels/setsim"
@@ -243,6 +245,13 @@ func (r *run) document(ctx context.Context) (blocks.Key, []byte, error) {
 		return 0, nil, job.Usage("--of %s: %d documents have this id%s: %s; give the text of one by --file", r.config.Of, found.Documents, first, strings.Join(places, ", "))
 	case len(found.Rejected) == 1:
 		row := found.Rejected[0]
+		_, err := source.Text(ctx, inputs, r.plan.Keys()(row.Source, row.Position), r.plan.Reading())
+		if unreadable := (*codec.Error)(nil); errors.As(err, &unreadable) {
+			return 0, nil, job.Usage("--of %s: the document is unreadable: %w", r.config.Of, err)
+		}
+		if err != nil {
+			return 0, nil, err
+		}
 		return 0, nil, job.Usage("--of %s: the document at byte %d of %s is not compared: %s", r.config.Of, row.Position, row.Source, strings.TrimSuffix(row.Reason+", "+row.Detail, ", "))
 	case len(found.Keys) == 0:
 		unreadable, err := r.plan.Unreadable(ctx, r.temp)

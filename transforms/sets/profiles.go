@@ -56,7 +56,7 @@ func (f *profilesFn) FinishBundle(profiles func(int64, []byte)) { f.profiles.Flu
 
 // profileOf returns the profile of a document, and its set, which is valid until the next call.
 func profileOf(reader *copies.Reader, doc *blocks.Document, same copies.Same) (blocks.Profile, []uint64) {
-	traits, set := reader.Read(doc.Text)
+	traits, set := reader.Read(doc.Text, doc.Ends)
 	return blocks.Profile{
 		Key: doc.Key, Hash: blocks.Hash(traits.Of(same)), Size: len(set),
 		ID: doc.ID, HasID: doc.HasID, Rank: doc.Rank,

@@ -199,7 +199,7 @@ func TestProfiles(t *testing.T) {
 			if _, ok := first[p.Hash]; !ok {
 				first[p.Hash] = i
 			}
-			traits, _ := reader.Read([]byte(texts[i]))
+			traits, _ := reader.Read([]byte(texts[i]), nil)
 			want := blocks.Profile{
 				Key: blocks.NewKey(0, int64(i)), Hash: p.Hash, Size: 2, ID: []byte{'x'}, HasID: true, Rank: []byte{'r'},
 				Traits: blocks.Traits{Text: blocks.Hash(traits.Text), Tokens: blocks.Hash(traits.Tokens), Symbols: traits.Symbols},

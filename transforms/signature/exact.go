@@ -61,7 +61,7 @@ func (f *exactFn) ProcessElement(ctx context.Context, block []byte, keys func(in
 	clear(f.first)
 	d := blocks.NewDecoder(block)
 	for doc := range d.Documents() {
-		sum, ok := f.reader.Key(f.Params.Same, doc.Text)
+		sum, ok := f.reader.Key(f.Params.Same, doc.Text, doc.Ends)
 		if !ok {
 			none++
 			reject(f.rejected, f.inputs, &doc, records.ReasonNoToken, "", rejected)

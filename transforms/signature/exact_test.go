@@ -17,16 +17,18 @@ func TestExact(t *testing.T) {
 		document(40, "a b a b a b a b"), document(50, "a b a b a b a b a b"),
 		document(60, "+ -"), document(70, "+ -"),
 		document(80, "1 + 1"), document(90, "1 + 1"),
-		document(100, ""), document(110, ""),
+		document(100, "c d e"), document(110, "c d e"), // of two columns
+		document(120, ""), document(130, ""),
 	}
+	docs[10].Ends, docs[11].Ends = []byte{1}, []byte{3}
 	for same, want := range map[copies.Same]struct {
 		edges    [][2]int64
 		keys     [][]int64 // documents by key
 		rejected []int64
 	}{
-		copies.Bytes:  {[][2]int64{{20, 30}, {60, 70}, {80, 90}}, [][]int64{{0, 20}, {10}, {40}, {50}, {60}, {80}}, []int64{100, 110}},
-		copies.Tokens: {[][2]int64{{0, 10}, {20, 30}, {80, 90}}, [][]int64{{0, 20}, {40}, {50}, {80}}, []int64{60, 70, 100, 110}},
-		copies.Set:    {[][2]int64{{0, 10}, {20, 30}, {40, 50}, {80, 90}}, [][]int64{{0, 20}, {40}, {80}}, []int64{60, 70, 100, 110}},
+		copies.Bytes:  {[][2]int64{{20, 30}, {60, 70}, {80, 90}}, [][]int64{{0, 20}, {10}, {40}, {50}, {60}, {80}, {100}, {110}}, []int64{120, 130}},
+		copies.Tokens: {[][2]int64{{0, 10}, {20, 30}, {80, 90}, {100, 110}}, [][]int64{{0, 20}, {40}, {50}, {80}, {100}}, []int64{60, 70, 120, 130}},
+		copies.Set:    {[][2]int64{{0, 10}, {20, 30}, {40, 50}, {80, 90}, {100, 110}}, [][]int64{{0, 20}, {40}, {80}, {100}}, []int64{60, 70, 120, 130}},
 	} {
 		p := params(t)
 		p.Same = same

@@ -135,7 +135,7 @@ func (c tsv) Decode(record []byte, doc *codec.Document) error {
 	}
 	for i, index := range c.text {
 		if i > 0 {
-			doc.Text = append(doc.Text, ' ')
+			doc.NextColumn()
 		}
 		doc.Text = append(doc.Text, column(row, index)...)
 	}

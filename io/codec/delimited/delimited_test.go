@@ -167,3 +167,17 @@ func FuzzDecode(f *testing.F) {
 		}
 	})
 }
+
+// TestEnds: where columns end is told if there are several.
+func TestEnds(t *testing.T) {
+	var doc codec.Document
+	for columns, ends := range map[string]string{"a": "", "a b": "\x03", "b a": "\x05"} {
+		c, err := delimited.NewTSV(codec.Fields{Text: strings.Fields(columns)}).WithHeader([]byte("a\tb\n"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Decode([]byte("one\tthree\n"), &doc); err != nil || string(doc.Ends) != ends {
+			t.Errorf("%s: ends %q, want %q; error %v", columns, doc.Ends, ends, err)
+		}
+	}
+}

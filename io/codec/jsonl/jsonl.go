@@ -124,7 +124,7 @@ func (c *jsonl) Decode(record []byte, doc *codec.Document) error {
 	doc.NoText = true
 	for i, column := range c.text {
 		if i > 0 {
-			doc.Text = append(doc.Text, ' ')
+			doc.NextColumn()
 		}
 		v := column.pick(found)
 		switch v.kind {
@@ -139,7 +139,7 @@ func (c *jsonl) Decode(record []byte, doc *codec.Document) error {
 		}
 	}
 	if doc.NoText {
-		doc.Text = doc.Text[:0]
+		doc.Text, doc.Ends = doc.Text[:0], doc.Ends[:0]
 	}
 	if c.hasValue {
 		switch v := c.value.pick(found); v.kind {

@@ -275,3 +275,22 @@ func BenchmarkDecode(b *testing.B) {
 		})
 	}
 }
+
+// TestEnds: where columns end is told if there are several.
+func TestEnds(t *testing.T) {
+	var doc codec.Document
+	for _, c := range []struct {
+		columns    []string
+		line, ends string
+	}{
+		{[]string{"a", "b", "c"}, `{"a":"one","b":"two","c":"three"}`, "\x03\x07"},
+		{[]string{"a", "b"}, `{"a":"` + strings.Repeat("x", 200) + `","b":"two"}`, "\xC8\x01"},
+		{[]string{"a", "b"}, `{"b":"two"}`, "\x00"},
+		{[]string{"a", "b"}, `{"a":null}`, ""},
+		{[]string{"a"}, `{"a":"one","b":"two"}`, ""},
+	} {
+		if err := jsonl.New(codec.Fields{Text: c.columns}).Decode([]byte(c.line), &doc); err != nil || string(doc.Ends) != c.ends {
+			t.Errorf("%v of %s: ends %q, want %q; error %v", c.columns, c.line, doc.Ends, c.ends, err)
+		}
+	}
+}

@@ -142,7 +142,7 @@ func (c *reuters) Decode(record []byte, doc *codec.Document) error {
 	doc.NoText = true
 	for i, e := range c.text {
 		if i > 0 {
-			doc.Text = append(doc.Text, ' ')
+			doc.NextColumn()
 		}
 		inner, found, err := e.find(content)
 		if err != nil {
@@ -157,7 +157,7 @@ func (c *reuters) Decode(record []byte, doc *codec.Document) error {
 		}
 	}
 	if doc.NoText {
-		doc.Text = doc.Text[:0]
+		doc.Text, doc.Ends = doc.Text[:0], doc.Ends[:0]
 	}
 	if c.value != "" {
 		value, found, err := c.element.find(content)

@@ -254,3 +254,22 @@ func FuzzText(f *testing.F) {
 		}
 	})
 }
+
+// TestEnds: where elements end is told if there are several.
+func TestEnds(t *testing.T) {
+	var doc codec.Document
+	for _, c := range []struct {
+		columns       []string
+		content, ends string
+	}{
+		{nil, "<TITLE>one</TITLE><BODY>three</BODY>", ""},
+		{[]string{"title", "body"}, "<TITLE>one</TITLE><BODY>three</BODY>", "\x03"},
+		{[]string{"title", "body"}, "<BODY>three</BODY>", "\x00"},
+		{[]string{"title", "body"}, "", ""},
+	} {
+		record := []byte("<REUTERS OLDID=\"1\">" + c.content + "</REUTERS>\n")
+		if err := sgml.NewReuters(codec.Fields{Text: c.columns}).Decode(record, &doc); err != nil || string(doc.Ends) != c.ends {
+			t.Errorf("%v of %s: ends %q, want %q; error %v", c.columns, record, doc.Ends, c.ends, err)
+		}
+	}
+}

@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"unicode/utf8"
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/io/charset"
@@ -52,13 +53,13 @@ func (f Reader) Inspect(ctx context.Context, file *blocks.File, o reading.Option
 		if ok {
 			file.Header = slices.Clone(c.buf[c.lo : c.lo+n])
 			_, err := c.codec.WithHeader(file.Header)
-			if err != nil && charset.UTF16(file.Header) {
-				return fmt.Errorf("%s: it may be UTF-16: convert it (iconv -f UTF-16 -t UTF-8): %w", file.Path, err)
+			if err == nil {
+				return nil
 			}
-			if err != nil {
-				return fmt.Errorf("%s: %w", file.Path, err)
+			if encoding := encodingOf(file.Header); encoding != "" {
+				return fmt.Errorf("%s: it may be %s: convert it (iconv -f %s -t UTF-8): %w", file.Path, encoding, encoding, err)
 			}
-			return nil
+			return fmt.Errorf("%s: %w", file.Path, err)
 		}
 		if c.hi-c.lo >= maxHeader {
 			return fmt.Errorf("%s: no end of its header in %d bytes; is it a %s file?", file.Path, c.hi-c.lo, file.Format)
@@ -67,6 +68,14 @@ func (f Reader) Inspect(ctx context.Context, file *blocks.File, o reading.Option
 			return err
 		}
 	}
+}
+
+// encodingOf guesses the encoding of a header that is not UTF-8, or that of UTF-16; "" if there is no guess.
+func encodingOf(header []byte) string {
+	if utf8.Valid(header) && !charset.UTF16(header) {
+		return ""
+	}
+	return charset.Guess(header)
 }
 
 func inspectCompression(ctx context.Context, file *blocks.File) (compression string, window int64, err error) {

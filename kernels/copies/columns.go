@@ -1,0 +1,13 @@
+package copies
+
+import "github.com/neardup/neardup/kernels/hash"
+
+// textHash returns the hash of a text whose columns end at ends: that of the text, if it is one column.
+func textHash(text, ends []byte) hash.Sum128 {
+	sum := hash.Text(text)
+	if len(ends) == 0 {
+		return sum
+	}
+	columns := hash.Text(ends)
+	return hash.Sequence([]uint64{sum.Hi, sum.Lo, columns.Hi, columns.Lo})
+}
