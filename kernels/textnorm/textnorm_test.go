@@ -132,7 +132,7 @@ func TestWhatIsLeft(t *testing.T) {
 			case p.steps.has(lower) && unicode.ToLower(r) != r,
 				p.steps.has(punctuation) && (unicode.IsPunct(r) || unicode.IsSymbol(r)),
 				p.steps.has(invisible) && withoutIgnorable(r) < 0,
-				p.steps.has(lettersOnly) && !unicode.IsLetter(r) && !unicode.IsMark(r) && r != ' ' && !(p.steps.has(invisible) && inContext(r)),
+				p.steps.has(lettersOnly) && !unicode.IsLetter(r) && !unicode.IsMark(r) && r != ' ' && (!p.steps.has(invisible) || !inContext(r)),
 				p.steps.has(digitsZero) && unicode.IsDigit(r) && r != '0',
 				p.steps.has(noSpace) && unicode.IsSpace(r),
 				p.steps.has(layout) && unicode.IsSpace(r) && i == 0,
@@ -250,7 +250,7 @@ func TestAppendEqualsLibraryCalls(t *testing.T) {
 		}
 		s = strings.Map(func(r rune) rune {
 			blank := p.steps.has(punctuation) && unicode.In(r, unicode.P, unicode.S) ||
-				p.steps.has(lettersOnly) && !unicode.In(r, unicode.L, unicode.M) && !(p.steps.has(invisible) && inContext(r))
+				p.steps.has(lettersOnly) && !unicode.In(r, unicode.L, unicode.M) && (!p.steps.has(invisible) || !inContext(r))
 			switch {
 			case blank:
 				return ' '
