@@ -36,6 +36,8 @@ type (
 	Sets beam.PCollection
 	// LargeSets are KV<document, set part>: shingle sets of large components.
 	LargeSets beam.PCollection
+	// Samples are KV<component, set part>: of large components, some sets of smallest hash.
+	Samples beam.PCollection
 	// LargeProfiles are KV<component, profiles>: those of large components.
 	LargeProfiles beam.PCollection
 	// NearPairs are KV<component shard, near pairs>.
@@ -54,7 +56,7 @@ type (
 type Rows[T blocks.Row] beam.PCollection
 
 // Flatten returns the elements of all collections, which are of one type.
-func Flatten[C Documents | Edges | Facts | NearPairs | LargeSets | LargeProfiles](s beam.Scope, all ...C) C {
+func Flatten[C Documents | Edges | Facts | NearPairs | LargeSets | LargeProfiles | Turns](s beam.Scope, all ...C) C {
 	plain := make([]beam.PCollection, len(all))
 	for i, c := range all {
 		plain[i] = beam.PCollection(c)

@@ -53,10 +53,12 @@ func Build(s beam.Scope, p *Plan, staged output.Folder, temp string) {
 		rows = decide.Copies(s, sets.Profiles(s, again, same, p.sets()), p.decide(inputs))
 	} else {
 		features := sets.Make(s, again, p.sets())
+		told := crowds.Tell(s, features.LargeProfiles, features.Samples, p.crowds(inputs, temp))
+		features.LargeProfiles = told.Others
 		joined := verify.Jaccard(s, features, p.verify())
-		large := crowds.List(s, features, joined.LargePairs, joined.Estimates, p.crowds(inputs, temp))
+		large := crowds.List(s, told, features.LargeSets, joined.LargePairs, joined.Estimates, p.crowds(inputs, temp))
 		rows = decide.Survivors(s, features.Profiles, flow.Flatten(s, joined.Pairs, large.Pairs), large.Links, p.decide(inputs))
-		facts = append(facts, joined.Facts, large.Facts)
+		facts = append(facts, told.Facts, joined.Facts, large.Facts)
 		if p.Config.MeasureRecall > 0 {
 			measuring := p.measuring(temp)
 			sample := source.Fetch(s, measuring.Choose(s, compared), reading)

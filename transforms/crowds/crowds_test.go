@@ -157,8 +157,10 @@ func found(t *testing.T, docs []blocks.Document, threshold setsim.Threshold, cel
 	features := sets.Make(s, flow.Fetched(beam.Reshuffle(s, beam.CreateList(s, packed))), sets.Params{
 		Text: words2, MaxSmallDocs: sets.MaxSmallDocs(budget),
 	})
+	told := Tell(s, features.LargeProfiles, features.Samples, p)
+	features.LargeProfiles = told.Others
 	joined := verify.Jaccard(s, features, verify.Params{Threshold: threshold, CellBytes: cellBytes, PairBudget: budget, WorkBytes: 1 << 40})
-	large := List(s, features, joined.LargePairs, joined.Estimates, p)
+	large := List(s, told, features.LargeSets, joined.LargePairs, joined.Estimates, p)
 	beam.ParDo0(s, &gatherFn{Name: t.Name() + "pairs"}, beam.PCollection(flow.Flatten(s, joined.Pairs, large.Pairs)))
 	beam.ParDo0(s, &gatherFn{Name: t.Name() + "links"}, beam.PCollection(large.Links))
 	if err := ptest.Run(pipeline); err != nil {

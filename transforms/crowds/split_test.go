@@ -31,9 +31,9 @@ func TestMarkOfCrowd(t *testing.T) {
 		"in the midst of it": {[][]byte{pair, join(pair, mark, pair), pair}, true},
 	} {
 		f := &splitFn{Params: Params{PairBudget: 100}}
-		forest, held, err := f.read(beamtest.Values(tt.pairs...))
-		if err != nil || (forest != nil) != tt.crowd || (len(held) > 0) != (len(tt.pairs) > 0 && !tt.crowd) {
-			t.Errorf("%s: a crowd: %v, %d blocks held, error %v", name, forest != nil, len(held), err)
+		held, crowd, err := f.read(beamtest.Values(tt.pairs...))
+		if err != nil || crowd != tt.crowd || (len(held) > 0) != (len(tt.pairs) > 0 && !tt.crowd) {
+			t.Errorf("%s: a crowd: %v, %d blocks held, error %v", name, crowd, len(held), err)
 		}
 	}
 }
@@ -52,7 +52,7 @@ func TestEstimatesOfComponents(t *testing.T) {
 			facts = append(facts, fact)
 		}
 		estimate := blocks.AppendEstimate(nil, blocks.Estimate{Component: blocks.Key(component), Found: found, Millionths: 1_000_000 * found})
-		if err := f.ProcessElement(t.Context(), component, beamtest.Values(), beamtest.Values(), beamtest.Values(estimate), none, none, emit, none); err != nil {
+		if err := f.ProcessElement(t.Context(), component, beamtest.Values(), beamtest.Values(), beamtest.Values(estimate), none, emit, none); err != nil {
 			t.Fatal(err)
 		}
 		if len(facts) != 1 || facts[0].Counts[blocks.CountNear] != found || facts[0].Counts[blocks.CountMillionths] != 1_000_000*found {
@@ -108,7 +108,7 @@ func TestListedOnce(t *testing.T) {
 			distinct[pair] = true
 		}
 		best := blocks.NearPair{A: sets.Keys[tt.best], B: sets.Keys[tt.kept], Shared: shared}
-		if len(pairs) != tt.want || len(distinct) != len(pairs) || !distinct[best] || p.kept != int64(tt.kept) {
+		if len(pairs) != tt.want || len(distinct) != len(pairs) || !distinct[best] || len(p.kept) != tt.kept {
 			t.Errorf("%+v: %d pairs, %d distinct, the best among them: %v, %d kept", tt, len(pairs), len(distinct), distinct[best], p.kept)
 		}
 	}

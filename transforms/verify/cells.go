@@ -241,8 +241,7 @@ func (f *cellPairFn) join(ctx context.Context, c cellPair, h *halves, emit, esti
 	}
 	if crowd {
 		packed = nil
-		out.Add(c.component, c.component, 0)
-		setsim.Connect(sets, f.Params.Threshold, func(i, j int) { out.Add(keys[i], keys[j], 0) })
+		out.Add(c.component, c.component, 0) // the mark
 		out.Flush()
 	}
 	for _, block := range packed {

@@ -49,8 +49,8 @@ func (p *Params) estimator() *estimate.Estimator {
 type Found struct {
 	// Pairs are all those of small components.
 	Pairs flow.NearPairs
-	// LargePairs are those of large components. Where a pair of cells exceeds the budget, there are
-	// pairs that connect what all would, and a mark: a pair of a document with itself.
+	// LargePairs are those of large components. Where a pair of cells exceeds the budget, there is
+	// only a mark: a pair of a document with itself.
 	LargePairs flow.LargePairs
 	// Estimates are those of large components.
 	Estimates flow.Estimates
