@@ -42,21 +42,19 @@ type (
 	LargeProfiles beam.PCollection
 	// NearPairs are KV<component shard, near pairs>.
 	NearPairs beam.PCollection
-	// LargePairs are KV<component, near pairs>: those of large components.
-	LargePairs beam.PCollection
-	// Estimates are KV<component, estimate>: how many pairs large components have.
-	Estimates beam.PCollection
 	// Links are KV<component shard, near pairs> that connect clusters as pairs do, and are no rows.
 	Links beam.PCollection
 	// Turns are KV<document, turn>: when the pass through a crowd visits its representatives.
 	Turns beam.PCollection
+	// CrowdSets are KV<batch's hash, turn and set part>: the sets of crowds.
+	CrowdSets beam.PCollection
 )
 
 // Rows are KV<table shard, rows of T>.
 type Rows[T blocks.Row] beam.PCollection
 
 // Flatten returns the elements of all collections, which are of one type.
-func Flatten[C Documents | Edges | Facts | NearPairs | LargeSets | LargeProfiles | Turns](s beam.Scope, all ...C) C {
+func Flatten[C Documents | Edges | Facts | NearPairs | LargeSets | LargeProfiles](s beam.Scope, all ...C) C {
 	plain := make([]beam.PCollection, len(all))
 	for i, c := range all {
 		plain[i] = beam.PCollection(c)

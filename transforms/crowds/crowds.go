@@ -15,15 +15,11 @@ import (
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/blocks/flow"
 	"github.com/neardup/neardup/io/storage"
-	"github.com/neardup/neardup/kernels/hash"
 	"github.com/neardup/neardup/kernels/setsim"
-	"github.com/neardup/neardup/transforms/gather"
 	"github.com/neardup/neardup/transforms/sets"
 )
 
 func init() {
-	beam.RegisterDoFn(reflect.TypeFor[splitFn]())
-	beam.RegisterDoFn(reflect.TypeFor[turnsFn]())
 	beam.RegisterDoFn(reflect.TypeFor[batchFn]())
 	beam.RegisterDoFn(reflect.TypeFor[passFn]())
 	register.Emitter1[[]byte]()
@@ -56,161 +52,25 @@ type Params struct {
 // folder is where batches and chunks are.
 func (p *Params) folder() string { return storage.Join(p.Temp, "crowds") }
 
-// Found is what is known of large components.
+// Found is what is known of crowds.
 type Found struct {
-	// Pairs are all of a component that is no crowd and, of a crowd, for each document some with those
-	// kept before it.
+	// Pairs are for each document some with those kept before it.
 	Pairs flow.NearPairs
-	// Links connect the clusters of crowds as all their pairs would.
+	// Links connect the clusters as all pairs would.
 	Links flow.Links
-	// Facts name the crowds, and estimate how many pairs the other components have.
-	Facts flow.Facts
-	// Turns are those of all representatives in crowds.
-	Turns flow.Turns
 }
 
-// List lists the pairs of large components, of which Tell has told some to be crowds; pairs and estimates are
-// those of the others.
+// Pass lists the pairs of crowds with a kept document, and connects their clusters.
 //
-//	KV<document, set part>, KV<component, profiles>, KV<component, near pairs>, KV<component, estimate> →
-//	KV<component shard, near pairs>, KV<component shard, links>, facts, KV<document, turn>
+//	KV<batch's hash, turn and set part> → KV<component shard, near pairs>, KV<component shard, links>
 //
 // The sets of a crowd are written to files in the order of preference, and one call visits them
-// as survivors.Star does. One CoGroupByKey; for the sets another one and two GroupByKeys.
-func List(s beam.Scope, told Told, sets flow.LargeSets, pairs flow.LargePairs, estimates flow.Estimates, p Params) Found {
-	s = s.Scope("crowds.List")
-	whole, facts, turns := beam.ParDo3(s, &splitFn{Params: p},
-		beam.CoGroupByKey(s, beam.PCollection(told.Others), beam.PCollection(pairs), beam.PCollection(estimates)))
-	found := Found{Facts: flow.Facts(facts), Turns: flow.Flatten(s, told.Turns, flow.Turns(turns))}
-	kept, links := passThrough(s, sets, found.Turns, p)
-	found.Pairs, found.Links = flow.Flatten(s, flow.NearPairs(whole), kept), links
-	return found
-}
-
-// splitFn tells crowds from other components by their pairs.
-//
-//	KV<component, profiles>, KV<component, near pairs>, KV<component, estimate> →
-//	KV<component shard, near pairs>, facts, KV<document, turn>
-//
-// The pairs of a component that is no crowd pass unchanged. Of those of a crowd not all may be there, so
-// it has turns instead.
-type splitFn struct {
-	Params Params
-
-	in *blocks.Inputs
-}
-
-func (f *splitFn) Setup(ctx context.Context) (err error) {
-	f.in, err = storage.Shared[blocks.Inputs](ctx, f.Params.Inputs)
-	return err
-}
-
-func (f *splitFn) ProcessElement(ctx context.Context, component int64, profiles, pairs, estimates func(*[]byte) bool, whole func(int64, []byte), facts func([]byte), turns func(int64, []byte)) error {
-	held, crowd, err := f.read(pairs)
-	if err != nil {
-		return err
-	}
-	if !crowd {
-		for _, block := range held {
-			whole(f.Params.Shards.Shard(blocks.Key(component)), block)
-		}
-		var sum blocks.Estimate
-		if err := gather.Each(estimates, func(d *blocks.Decoder) { sum.Add(d.Estimate()) }); err != nil {
-			return err
-		}
-		return sum.Whole().EmitFact(facts)
-	}
-	order, _, err := sets.Representatives(profiles, f.in.Preferred)
-	if err != nil {
-		return err
-	}
-	return f.Params.giveTurns(ctx, f.in, blocks.Key(component), order, facts, turns)
-}
-
-// giveTurns gives the representatives of a crowd their turns, in the order of preference, and names it.
-func (p *Params) giveTurns(ctx context.Context, in *blocks.Inputs, crowd blocks.Key, order []sets.Representative, facts func([]byte), turns func(int64, []byte)) error {
-	slices.SortFunc(order, func(a, b sets.Representative) int { return in.Preferred(&a.Best, &b.Best) })
-	crowdsFound.Inc(ctx, 1)
-	sent := 0
-	for i, r := range order {
-		turn := turn{crowd: crowd, batch: sent / p.ChunkBytes, number: i}
-		turns(int64(r.Key), turn.append(nil))
-		sent += blocks.ShingleBytes * r.Size
-	}
-	return blocks.Fact{
-		Kind: blocks.FactCrowd, Name: fmt.Sprint(int64(crowd)),
-		Counts: map[string]int64{blocks.CountRepresentatives: int64(len(order))},
-	}.Emit(facts)
-}
-
-// read returns the blocks of a component's pairs, or that it is a crowd.
-func (f *splitFn) read(pairs func(*[]byte) bool) (held [][]byte, crowd bool, err error) {
-	var near []blocks.NearPair
-	count := 0
-	var block []byte
-	for pairs(&block) {
-		if near, err = blocks.DecodeNearPairs(near[:0], block); err != nil {
-			return nil, false, err
-		}
-		count += len(near)
-		for _, n := range near {
-			crowd = crowd || n.A == n.B // the mark of verify: a pair of cells exceeds the budget
-		}
-		if crowd = crowd || count > f.Params.PairBudget; crowd {
-			return nil, true, nil
-		}
-		held, block = append(held, block), nil
-	}
-	return held, false, nil
-}
-
-// turn says when the pass visits a representative of a crowd: its number in the order of preference,
-// and the batch of sets that has it.
-type turn struct {
-	crowd         blocks.Key
-	batch, number int
-}
-
-func (t turn) append(block []byte) []byte {
-	block = blocks.AppendKey(block, t.crowd)
-	return blocks.AppendUint32(blocks.AppendUint32(block, uint32(t.batch)), uint32(t.number))
-}
-
-func decodeTurn(d *blocks.Decoder) turn {
-	return turn{crowd: d.Key(), batch: int(d.Uint32()), number: int(d.Uint32())}
-}
-
-// passThrough lists the pairs of crowds with a kept document, and connects their clusters.
-//
-//	KV<document, set part>, KV<document, turn> → KV<component shard, near pairs>, KV<component shard, links>
-func passThrough(s beam.Scope, large flow.LargeSets, turns flow.Turns, p Params) (flow.NearPairs, flow.Links) {
-	s = s.Scope("Pass")
-	ordered := beam.ParDo(s, &turnsFn{}, beam.CoGroupByKey(s, beam.PCollection(large), beam.PCollection(turns)))
-	files := beam.ParDo(s, &batchFn{Params: p}, beam.GroupByKey(s, ordered))
+// as survivors.Star does. Two GroupByKeys.
+func Pass(s beam.Scope, sets flow.CrowdSets, p Params) Found {
+	s = s.Scope("crowds.Pass")
+	files := beam.ParDo(s, &batchFn{Params: p}, beam.GroupByKey(s, beam.PCollection(sets)))
 	pairs, links := beam.ParDo2(s, &passFn{Params: p}, beam.GroupByKey(s, files))
-	return flow.NearPairs(pairs), flow.Links(links)
-}
-
-// turnsFn sends the sets of crowds to their batches.
-//
-//	KV<document, set parts, turns> → KV<batch's hash, turn and set part>
-type turnsFn struct{}
-
-func (f *turnsFn) ProcessElement(_ int64, parts, turns func(*[]byte) bool, emit func(int64, []byte)) error {
-	var prefix, block []byte
-	if !turns(&prefix) {
-		return nil // a copy, or in no crowd
-	}
-	d := blocks.NewDecoder(prefix)
-	t := decodeTurn(d)
-	if err := d.Err(); err != nil {
-		return err
-	}
-	batch := int64(hash.Mix(hash.Mix(uint64(t.crowd))+uint64(t.batch)) >> 1)
-	for parts(&block) {
-		emit(batch, slices.Concat(prefix, block))
-	}
-	return nil
+	return Found{Pairs: flow.NearPairs(pairs), Links: flow.Links(links)}
 }
 
 // batchFn writes batches of crowds' sets to files, in the order of their turns.
@@ -223,22 +83,22 @@ func (f *batchFn) ProcessElement(ctx context.Context, _ int64, values func(*[]by
 		parts   [][]byte
 		numbers map[blocks.Key]int // of the turns
 	}
-	contents := map[turn]*content{} // of number 0; more than one only if hashes collide
+	contents := map[blocks.Turn]*content{} // of number 0; more than one only if hashes collide
 	var value []byte
 	for values(&value) {
 		d := blocks.NewDecoder(value)
-		t := decodeTurn(d)
+		t := d.Turn()
 		part := value[len(value)-d.Left():]
 		key := d.SetPart().Key
 		if err := d.Err(); err != nil {
 			return err
 		}
-		of := turn{crowd: t.crowd, batch: t.batch}
+		of := blocks.Turn{Crowd: t.Crowd, Batch: t.Batch}
 		if contents[of] == nil {
 			contents[of] = &content{numbers: map[blocks.Key]int{}}
 		}
 		contents[of].parts = append(contents[of].parts, part)
-		contents[of].numbers[key] = t.number
+		contents[of].numbers[key] = t.Number
 		value = nil
 	}
 	for of, c := range contents {
@@ -255,10 +115,10 @@ func (f *batchFn) ProcessElement(ctx context.Context, _ int64, values func(*[]by
 		for _, i := range order {
 			ordered.Keys, ordered.Sets = append(ordered.Keys, g.Keys[i]), append(ordered.Sets, g.Sets[i])
 		}
-		if err := writeSets(ctx, f.Params.Temp, f.Params.batchFile(of.crowd, of.batch), ordered); err != nil {
+		if err := writeSets(ctx, f.Params.Temp, f.Params.batchFile(of.Crowd, of.Batch), ordered); err != nil {
 			return err
 		}
-		emit(int64(of.crowd), blocks.AppendUint32(nil, uint32(of.batch)))
+		emit(int64(of.Crowd), blocks.AppendUint32(nil, uint32(of.Batch)))
 	}
 	return nil
 }

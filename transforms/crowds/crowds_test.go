@@ -159,10 +159,10 @@ func found(t *testing.T, docs []blocks.Document, threshold setsim.Threshold, cel
 	})
 	told := Tell(s, features.LargeProfiles, features.Samples, p)
 	features.LargeProfiles = told.Others
-	joined := verify.Jaccard(s, features, verify.Params{Threshold: threshold, CellBytes: cellBytes, PairBudget: budget, WorkBytes: 1 << 40})
-	large := List(s, told, features.LargeSets, joined.LargePairs, joined.Estimates, p)
-	beam.ParDo0(s, &gatherFn{Name: t.Name() + "pairs"}, beam.PCollection(flow.Flatten(s, joined.Pairs, large.Pairs)))
-	beam.ParDo0(s, &gatherFn{Name: t.Name() + "links"}, beam.PCollection(large.Links))
+	joined := verify.Jaccard(s, features, told.Turns, verify.Params{Threshold: threshold, CellBytes: cellBytes, Shards: 1, WorkBytes: 1 << 40})
+	passed := Pass(s, joined.CrowdSets, p)
+	beam.ParDo0(s, &gatherFn{Name: t.Name() + "pairs"}, beam.PCollection(flow.Flatten(s, joined.Pairs, passed.Pairs)))
+	beam.ParDo0(s, &gatherFn{Name: t.Name() + "links"}, beam.PCollection(passed.Links))
 	if err := ptest.Run(pipeline); err != nil {
 		t.Fatal(err)
 	}

@@ -2,6 +2,7 @@ package crowds
 
 import (
 	"context"
+	"fmt"
 	"reflect"
 	"slices"
 
@@ -18,7 +19,7 @@ func init() { beam.RegisterDoFn(reflect.TypeFor[tellFn]()) }
 
 // Told is what samples tell of large components.
 type Told struct {
-	// Others are the profiles of the components that are not known to be crowds.
+	// Others are the profiles of the components that are no crowds.
 	Others flow.LargeProfiles
 	// Turns are those of the representatives of crowds.
 	Turns flow.Turns
@@ -30,8 +31,8 @@ type Told struct {
 //
 //	KV<component, profiles>, KV<component, set part> → KV<component, profiles>, KV<document, turn>, facts
 //
-// The sample is the sets of smallest hash. Where it has all sets of a component there is no error; else there is, and
-// pairs too few to tell are left to List. One CoGroupByKey, which holds the profiles of a component and its sample.
+// The sample is the sets of smallest hash; of most components all sets. One CoGroupByKey, which holds the profiles of
+// a component and its sample.
 func Tell(s beam.Scope, profiles flow.LargeProfiles, samples flow.Samples, p Params) Told {
 	s = s.Scope("crowds.Tell")
 	others, turns, facts := beam.ParDo3(s, &tellFn{Params: p}, beam.CoGroupByKey(s, beam.PCollection(profiles), beam.PCollection(samples)))
@@ -78,15 +79,30 @@ func (f *tellFn) ProcessElement(ctx context.Context, component int64, profiles, 
 		}
 		return nil
 	}
-	return f.Params.giveTurns(ctx, f.in, blocks.Key(component), all, facts, turns)
+	return f.giveTurns(ctx, blocks.Key(component), all, turns, facts)
 }
 
 // sampleBytes is the size of the sets that tell of a component. It is not a matter of memory: what is listed of
 // a component must not depend on that.
 const sampleBytes = 16 << 20
 
-// leastSampled is how many pairs tell something of the pairs there are.
-const leastSampled = 16
+// leastSampled is how many pairs of a sample tell something of those that there are.
+const leastSampled = 8
+
+// giveTurns gives the representatives of a crowd their turns, in the order of preference, and names it.
+func (f *tellFn) giveTurns(ctx context.Context, crowd blocks.Key, order []sets.Representative, turns func(int64, []byte), facts func([]byte)) error {
+	slices.SortFunc(order, func(a, b sets.Representative) int { return f.in.Preferred(&a.Best, &b.Best) })
+	crowdsFound.Inc(ctx, 1)
+	sent := 0
+	for i, r := range order {
+		turns(int64(r.Key), blocks.AppendTurn(nil, blocks.Turn{Crowd: crowd, Batch: sent / f.Params.ChunkBytes, Number: i}))
+		sent += blocks.ShingleBytes * r.Size
+	}
+	return blocks.Fact{
+		Kind: blocks.FactCrowd, Name: fmt.Sprint(int64(crowd)),
+		Counts: map[string]int64{blocks.CountRepresentatives: int64(len(order))},
+	}.Emit(facts)
+}
 
 // crowded reports whether a component of so many sets has more pairs than the budget, as a sample of them tells.
 func (p *Params) crowded(sample [][]uint64, of int) bool {
