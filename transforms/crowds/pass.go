@@ -25,32 +25,9 @@ func (f *passFn) ProcessElement(ctx context.Context, component int64, numbers fu
 	}
 	slices.Sort(order)
 	crowd := blocks.Key(component)
-	p := pass{Params: f.Params, crowd: crowd, out: blocks.PairWriter{Key: f.Params.Shards.Shard(crowd), Emit: pairs}}
+	p := pass{Params: f.Params, crowd: crowd, batches: order, out: blocks.PairWriter{Key: f.Params.Shards.Shard(crowd), Emit: pairs}}
 	p.chunk = p.newChunk()
-	each := func(do func(blocks.Sets) error) error {
-		for _, b := range order {
-			if err := ctx.Err(); err != nil {
-				return err
-			}
-			g, err := readSets(ctx, p.batchFile(crowd, b))
-			if err == nil {
-				err = do(g)
-			}
-			if err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	err := each(func(g blocks.Sets) error {
-		for _, set := range g.Sets {
-			p.common.Count(set)
-		}
-		return nil
-	})
-	if err == nil {
-		err = each(func(g blocks.Sets) error { return p.batch(ctx, g) })
-	}
+	err := p.each(ctx, func(g blocks.Sets) error { return p.batch(ctx, g) })
 	if err == nil {
 		err = p.connect(ctx)
 	}
@@ -68,9 +45,10 @@ func (f *passFn) ProcessElement(ctx context.Context, component int64, numbers fu
 // pass is the state of going through a crowd. Its sets are numbered in the order of preference.
 type pass struct {
 	Params
-	crowd  blocks.Key
-	out    blocks.PairWriter
-	common setsim.Frequencies // of the elements of the whole crowd
+	crowd   blocks.Key
+	batches []int
+	out     blocks.PairWriter
+	common  setsim.Frequencies // of the elements of the whole crowd, once some sets are kept
 
 	keys  []blocks.Key      // by number
 	trees unionfind.Parents // by number: what pairs connect
@@ -81,6 +59,23 @@ type pass struct {
 
 	removed numbered   // sets that are similar to a kept one, but for those in files
 	spooled [][]uint32 // the numbers of those in each file
+}
+
+// each calls do with the sets of each batch.
+func (p *pass) each(ctx context.Context, do func(blocks.Sets) error) error {
+	for _, b := range p.batches {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		g, err := readSets(ctx, p.batchFile(p.crowd, b))
+		if err == nil {
+			err = do(g)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // chunk is kept sets with an index.
@@ -163,8 +158,9 @@ func (p *pass) batch(ctx context.Context, g blocks.Sets) error {
 		compare(&p.chunk, before, i)
 		m := &matches[i]
 		if m.pairs == 0 {
-			p.chunk.add(key, g.Sets[i])
-			p.kept = append(p.kept, uint32(first+i))
+			if err := p.keep(ctx, uint32(first+i), key, g.Sets[i]); err != nil {
+				return err
+			}
 			continue
 		}
 		if m.unlisted {
@@ -183,6 +179,29 @@ func (p *pass) batch(ctx context.Context, g blocks.Sets) error {
 	p.full++
 	p.chunk = p.newChunk()
 	return nil
+}
+
+// someKept is how many sets a crowd around one template does not keep; for fewer, what is common does not matter.
+const someKept = 4
+
+// keep keeps a set.
+func (p *pass) keep(ctx context.Context, number uint32, key blocks.Key, set []uint64) error {
+	p.chunk.add(key, set)
+	p.kept = append(p.kept, number)
+	if len(p.kept) != someKept {
+		return nil
+	}
+	err := p.each(ctx, func(g blocks.Sets) error {
+		for _, set := range g.Sets {
+			p.common.Count(set)
+		}
+		return nil
+	})
+	p.chunk.index = setsim.NewIndex(p.Threshold, &p.common)
+	for _, set := range p.chunk.kept.Sets {
+		p.chunk.index.Add(set)
+	}
+	return err
 }
 
 // unite joins the trees of two sets; the smaller number becomes the root.
