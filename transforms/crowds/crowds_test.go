@@ -173,7 +173,6 @@ func found(t *testing.T, docs []blocks.Document, threshold setsim.Threshold, cel
 func TestCellsDoNotMatter(t *testing.T) {
 	for seed := range uint64(3) {
 		docs := families(seed)
-		half := setsim.Threshold{Num: 1, Den: 2}
 		want, _ := everyPair(docs, words2, half)
 		if len(want) < 20 {
 			t.Fatalf("only %d pairs", len(want))
@@ -197,7 +196,6 @@ func TestCellsDoNotMatter(t *testing.T) {
 func TestCrowds(t *testing.T) {
 	for seed := range uint64(3) {
 		docs := families(seed)
-		half := setsim.Threshold{Num: 1, Den: 2}
 		want, all := everyPair(docs, words2, half)
 		var first []blocks.NearPair
 		for _, cell := range []int{1, 600, 1 << 20} {
@@ -278,7 +276,6 @@ func TestCrowdOfWhichMuchIsKept(t *testing.T) {
 		}
 		docs = append(docs, blocks.Document{Key: blocks.NewKey(0, int64(i)), Of: pages + removed, Text: []byte(text)})
 	}
-	half := setsim.Threshold{Num: 1, Den: 2}
 	want, all := everyPair(docs, words2, half)
 	for _, cell := range []int{3000, 1 << 20} {
 		got, links := found(t, docs, half, cell, 10)
@@ -294,5 +291,23 @@ func TestCrowdOfWhichMuchIsKept(t *testing.T) {
 		if by := star(all, got)[pages].By; by != 90 {
 			t.Errorf("the first of the removed falls to %d, not to the most similar", by)
 		}
+	}
+}
+
+// A component of copies of one page has one set and no pair, and so has one whose sample has one set.
+func TestCopiesAreNoCrowd(t *testing.T) {
+	var docs []blocks.Document
+	for i := range 60 {
+		docs = append(docs, blocks.Document{Key: blocks.NewKey(0, int64(i)), Of: 60, Text: []byte("the same page again and again")})
+	}
+	for _, cell := range []int{1, 1 << 20} {
+		if pairs, links := found(t, docs, half, cell, 1); len(pairs)+len(links) > 0 {
+			t.Errorf("cells of %d bytes: pairs %v, links %v", cell, pairs, links)
+		}
+	}
+	// What a sample of one set does not tell, the cells find.
+	docs[59].Text = []byte("the same page again and again tomorrow")
+	if pairs, links := found(t, docs, half, 1, 1); len(pairs) != 1 || len(links) > 0 {
+		t.Errorf("pairs %v, links %v", pairs, links)
 	}
 }

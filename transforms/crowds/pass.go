@@ -15,7 +15,8 @@ import (
 //
 //	KV<component, numbers of batches> → KV<component shard, near pairs>, KV<component shard, links>
 //
-// It holds a batch and a chunk of sets in memory, and 12 bytes for each set.
+// It holds in memory a batch, a chunk of kept sets, one of removed ones, and 16 bytes for each set; to connect trees
+// also two chunks and their index.
 type passFn struct{ Params Params }
 
 func (f *passFn) ProcessElement(ctx context.Context, component int64, numbers func(*[]byte) bool, pairs, links func(int64, []byte)) error {

@@ -91,7 +91,9 @@ const leastSampled = 8
 
 // giveTurns gives the representatives of a crowd their turns, in the order of preference, and names it.
 func (f *tellFn) giveTurns(ctx context.Context, crowd blocks.Key, order []sets.Representative, turns func(int64, []byte), facts func([]byte)) error {
-	slices.SortFunc(order, func(a, b sets.Representative) int { return f.in.Preferred(&a.Best, &b.Best) })
+	slices.SortFunc(order, func(a, b sets.Representative) int {
+		return f.in.Preferred(&blocks.Profile{Key: a.Best, Rank: a.Rank}, &blocks.Profile{Key: b.Best, Rank: b.Rank})
+	})
 	crowdsFound.Inc(ctx, 1)
 	sent := 0
 	for i, r := range order {

@@ -1,6 +1,7 @@
 package sets
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"fmt"
@@ -139,18 +140,17 @@ func TestMaxSmallDocs(t *testing.T) {
 func TestRepresentativesInAnyOrder(t *testing.T) {
 	profiles := [][]byte{}
 	for i, hash := range []uint64{1, 2, 1, 2, 1} {
-		profiles = append(profiles, blocks.AppendProfile(nil, &blocks.Profile{Key: blocks.Key(i), Hash: blocks.Hash{Lo: hash}, Size: int(hash)}))
+		profiles = append(profiles, blocks.AppendProfile(nil, &blocks.Profile{Key: blocks.Key(i), Hash: blocks.Hash{Lo: hash}, Size: int(hash), Rank: []byte{byte(i)}}))
 	}
-	last := func(a, b *blocks.Profile) int { return cmp.Compare(b.Key, a.Key) }
-	want := []Representative{{Key: 0, Size: 1, Best: blocks.Profile{Key: 4}}, {Key: 1, Size: 2, Best: blocks.Profile{Key: 3}}}
+	last := func(a, b *blocks.Profile) int {
+		return cmp.Or(bytes.Compare(b.Rank, a.Rank), cmp.Compare(b.Key, a.Key))
+	}
+	want := []Representative{{Key: 0, Size: 1, Best: 4, Rank: []byte{4}}, {Key: 1, Size: 2, Best: 3, Rank: []byte{3}}}
 	for range profiles {
 		profiles = append(profiles[1:], profiles[0])
 		for _, order := range [][][]byte{profiles, {slices.Concat(profiles...)}} {
 			all, documents, err := Representatives(beamtest.Values(order...), last)
 			slices.SortFunc(all, func(a, b Representative) int { return cmp.Compare(a.Key, b.Key) })
-			for i := range all {
-				all[i].Best.Rank = nil
-			}
 			if err != nil || documents != len(profiles) || !reflect.DeepEqual(all, want) {
 				t.Errorf("%+v of %d documents, error %v, want %+v", all, documents, err, want)
 			}
