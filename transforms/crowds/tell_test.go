@@ -34,8 +34,8 @@ func TestCrowdedByPart(t *testing.T) {
 		sampled, similar, of, budget int
 		want                         bool
 	}{
-		{100, 100, 1000, 1 << 18, true}, // 4,950 pairs stand for 499,500
-		{100, 100, 700, 1 << 18, false}, // and here for 244,650
+		{100, 100, 1000, 1 << 18, true},  // 4,950 pairs stand for 499,500
+		{100, 100, 700, 1 << 18, false},  // and here for 244,650
 		{100, 7, 10_000, 1 << 18, false}, // 21 stand for 212,100
 		{100, 8, 10_000, 1 << 18, true},  // and 28 for 282,800
 		{100, 4, 100_000, 10, false},     // 6 stand for six millions, and are few
