@@ -152,6 +152,18 @@ func TestPackedKeysRoundTrip(t *testing.T) {
 	})
 }
 
+func TestTurnsRoundTrip(t *testing.T) {
+	anyNumber := rapid.OneOf(rapid.IntRange(0, math.MaxUint32), rapid.Just(math.MaxUint32))
+	rapid.Check(t, func(t *rapid.T) {
+		want := blocks.Turn{Crowd: anyKey.Draw(t, "crowd"), Batch: anyNumber.Draw(t, "batch"), Number: anyNumber.Draw(t, "number")}
+		behind := anyBytes.Draw(t, "behind")
+		d := blocks.NewDecoder(append(blocks.AppendTurn(nil, want), behind...))
+		if got := d.Turn(); got != want || d.Err() != nil || d.Left() != len(behind) {
+			t.Fatalf("got %+v, want %+v, %d bytes left of %d, error %v", got, want, d.Left(), len(behind), d.Err())
+		}
+	})
+}
+
 func TestSetPartsRoundTrip(t *testing.T) {
 	const limit = 1 << 20 // of an element
 	for _, size := range []int{1, 2, 64<<10 - 1, 64 << 10, 64<<10 + 1, 200_000} {
@@ -230,6 +242,10 @@ func kinds(t *rapid.T) map[string]kind {
 			blocks.AppendProfile(nil, &blocks.Profile{Key: key, Size: 300, ID: id, HasID: true, Rank: text}),
 			func(d *blocks.Decoder) { d.Profile() },
 		},
+		"turn": {
+			blocks.AppendTurn(nil, blocks.Turn{Crowd: key, Batch: 300, Number: 70_000}),
+			func(d *blocks.Decoder) { d.Turn() },
+		},
 		"pair":      rowKind(t, key, &records.Pair{IDA: name, SourceB: name}),
 		"clustered": rowKind(t, key, &records.Clustered{ID: name, Kept: true}),
 		"removed":   rowKind(t, key, &records.Removed{ID: name, Similarity: &similarity}),
@@ -284,6 +300,7 @@ func FuzzDecoder(f *testing.F) {
 			func(d *blocks.Decoder) { d.Document() },
 			func(d *blocks.Decoder) { d.Profile() },
 			func(d *blocks.Decoder) { d.Optional() },
+			func(d *blocks.Decoder) { d.Turn() },
 			func(d *blocks.Decoder) { blocks.DecodeFields(d, new(records.Pair)) },
 			func(d *blocks.Decoder) { blocks.DecodeFields(d, new(records.Clustered)) },
 			func(d *blocks.Decoder) { blocks.DecodeFields(d, new(records.Removed)) },

@@ -36,18 +36,18 @@ type (
 	Sets beam.PCollection
 	// LargeSets are KV<document, set part>: shingle sets of large components.
 	LargeSets beam.PCollection
+	// Samples are KV<component, set part>: of large components, some sets of smallest hash.
+	Samples beam.PCollection
 	// LargeProfiles are KV<component, profiles>: those of large components.
 	LargeProfiles beam.PCollection
 	// NearPairs are KV<component shard, near pairs>.
 	NearPairs beam.PCollection
-	// LargePairs are KV<component, near pairs>: those of large components.
-	LargePairs beam.PCollection
-	// Estimates are KV<component, estimate>: how many pairs large components have.
-	Estimates beam.PCollection
 	// Links are KV<component shard, near pairs> that connect clusters as pairs do, and are no rows.
 	Links beam.PCollection
 	// Turns are KV<document, turn>: when the pass through a crowd visits its representatives.
 	Turns beam.PCollection
+	// CrowdSets are KV<batch's hash, turn and set part>: the sets of crowds.
+	CrowdSets beam.PCollection
 )
 
 // Rows are KV<table shard, rows of T>.

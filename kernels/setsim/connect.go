@@ -12,21 +12,28 @@ import (
 const hubs = 8
 
 // Connect calls link for pairs i < j of sets, by their indexes in the slice,
-// whose Jaccard similarity is at least t: a spanning forest of the graph of all
-// such pairs, so fewer than there are sets. Which pairs
-// these are depends on nothing but the sets, and is not promised otherwise.
+// whose Jaccard similarity is at least t: those that connect the trees which the sets
+// are of as all such pairs would, so fewer than there are trees. Which pairs these are
+// depends on nothing but the arguments, and is not promised otherwise.
+//
+// tree is a number of each set's tree, and no two sets that are apart are similar, as
+// the caller knows.
 //
 // Two sets that links connect already are not compared. In a crowd of similar
 // sets, most are compared once. What costs as many comparisons as SelfJoin makes
 // is sets that have their rarest shared elements in common and still are not
 // similar. An index allocates what SelfJoin's does and 4 bytes per posting; if
 // the sets are connected without, there is none.
-func Connect(sets [][]uint64, t Threshold, link func(i, j int)) {
+func Connect(sets [][]uint64, t Threshold, tree []uint32, apart []bool, link func(i, j int)) {
 	order, ordered := bySize(sets)
-	f := newForest(ordered, t, func(x, y int) {
+	f := newForest(ordered, t, func(x int) uint32 { return tree[order[x]] }, func(x, y int) {
 		i, j := order[x], order[y]
 		link(min(i, j), max(i, j))
 	})
+	f.apart = func(x, y int) bool { return apart[order[x]] && apart[order[y]] }
+	if f.trees <= 1 {
+		return
+	}
 	if len(sets) <= directLimit {
 		f.connectDirectly()
 		return
@@ -43,15 +50,23 @@ type forest struct {
 	sets    [][]uint64
 	t       Threshold
 	link    func(x, y int)
+	apart   func(x, y int) bool
 	parents unionfind.Parents // by set
 	trees   int
 }
 
-func newForest(sets [][]uint64, t Threshold, link func(x, y int)) *forest {
-	f := &forest{sets: sets, t: t, link: link, parents: make(unionfind.Parents, len(sets)), trees: len(sets)}
+func newForest(sets [][]uint64, t Threshold, tree func(x int) uint32, link func(x, y int)) *forest {
+	f := &forest{sets: sets, t: t, link: link, parents: make(unionfind.Parents, len(sets))}
+	first := map[uint32]uint32{}
 	for x := range f.parents {
-		f.parents[x] = uint32(x)
+		root, ok := first[tree(x)]
+		if !ok {
+			root = uint32(x)
+			first[tree(x)] = root
+		}
+		f.parents[x] = root
 	}
+	f.trees = len(first)
 	return f
 }
 
@@ -67,7 +82,7 @@ func (f *forest) join(x, y int) {
 // compare links y and x if they are similar and of different trees, and reports
 // whether it did.
 func (f *forest) compare(x, y int) bool {
-	if f.parents.Root(uint32(x)) == f.parents.Root(uint32(y)) {
+	if f.apart(x, y) || f.parents.Root(uint32(x)) == f.parents.Root(uint32(y)) {
 		return false
 	}
 	a, b := f.sets[x], f.sets[y]
@@ -155,7 +170,7 @@ func (f *forest) connectByIndex() {
 				}
 				p := postings[k]
 				k++
-				if seen[p.set] == uint32(x)+1 {
+				if seen[p.set] == uint32(x)+1 || f.apart(x, int(p.set)) {
 					continue
 				}
 				seen[p.set] = uint32(x) + 1

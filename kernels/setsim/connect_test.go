@@ -23,11 +23,21 @@ func links(c connect, sets [][]uint64, t Threshold) []edge {
 func stage(run func(f *forest)) connect {
 	return func(sets [][]uint64, t Threshold, link func(i, j int)) {
 		order, ordered := bySize(sets)
-		f := newForest(ordered, t, func(x, y int) { link(min(order[x], order[y]), max(order[x], order[y])) })
+		f := newForest(ordered, t, func(x int) uint32 { return uint32(x) }, func(x, y int) { link(min(order[x], order[y]), max(order[x], order[y])) })
+		f.apart = func(int, int) bool { return false }
 		if f.trees > 1 {
 			run(f)
 		}
 	}
+}
+
+// connectAll is Connect of sets that each are a tree.
+func connectAll(sets [][]uint64, t Threshold, link func(i, j int)) {
+	tree := make([]uint32, len(sets))
+	for i := range tree {
+		tree[i] = uint32(len(tree) - i)
+	}
+	Connect(sets, t, tree, make([]bool, len(sets)), link)
 }
 
 // components labels each of n nodes with the smallest of its component, by
@@ -79,7 +89,7 @@ var crowds = rapid.Custom(func(t *rapid.T) [][]uint64 {
 func TestConnectEqualsBruteForce(t *testing.T) {
 	// Each way of connecting on groups of every size; the public one chooses.
 	ways := map[string]connect{
-		"Connect": Connect,
+		"Connect": connectAll,
 		"direct":  stage((*forest).connectDirectly),
 		"index":   stage((*forest).connectByIndex),
 		"hubs and index": stage(func(f *forest) {
@@ -124,9 +134,74 @@ func TestConnectEqualsBruteForce(t *testing.T) {
 	})
 }
 
+// Sets of one tree are not linked, and those of several are as if the tree's own links were known.
+func TestConnectTrees(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		sets := crowds.Draw(t, "sets")
+		v := rapid.SampledFrom([]Threshold{{1, 2}, {4, 5}}).Draw(t, "t")
+		tree := make([]uint32, len(sets))
+		known := map[uint32]int{}
+		var before []edge
+		for i := range sets {
+			tree[i] = uint32(rapid.IntRange(0, len(sets)).Draw(t, "tree"))
+			if first, ok := known[tree[i]]; ok {
+				before = append(before, edge{first, i})
+			} else {
+				known[tree[i]] = i
+			}
+		}
+		var found []edge
+		apart := make([]bool, len(sets)) // those that the ones before leave
+		for i := range sets {
+			apart[i] = rapid.Bool().Draw(t, "apart") && !slices.ContainsFunc(indexes(apart[:i]), func(j int) bool {
+				return v.Reached(Overlap(sets[i], sets[j]), len(sets[i]), len(sets[j]))
+			})
+		}
+		Connect(sets, v, tree, apart, func(i, j int) { found = append(found, edge{i, j}) })
+		for _, e := range found {
+			if a, b := sets[e.i], sets[e.j]; !v.Reached(Overlap(a, b), len(a), len(b)) {
+				t.Fatalf("%v is no pair", e)
+			}
+		}
+		all := links(bruteForce, sets, v)
+		got := components(len(sets), slices.Concat(before, found))
+		want := components(len(sets), slices.Concat(before, all))
+		if !slices.Equal(got, want) {
+			t.Fatalf("t=%v: trees %v, found %v, all pairs %v", v, tree, found, all)
+		}
+		distinct := map[int]bool{}
+		for _, root := range want {
+			distinct[root] = true
+		}
+		if len(found) != len(known)-len(distinct) {
+			t.Fatalf("%d links make %d trees %d", len(found), len(known), len(distinct))
+		}
+	})
+}
+
+func indexes(of []bool) (all []int) {
+	for i, v := range of {
+		if v {
+			all = append(all, i)
+		}
+	}
+	return all
+}
+
+func bruteForce(sets [][]uint64, t Threshold, link func(i, j int)) {
+	for j, b := range sets {
+		for i, a := range sets[:j] {
+			if t.Reached(Overlap(a, b), len(a), len(b)) {
+				link(i, j)
+			}
+		}
+	}
+}
+
 // A crowd around one template is connected by the hubs alone.
 func TestHubsConnectACrowd(t *testing.T) {
-	f := newForest(variants(1000, 300, 15), Threshold{7, 10}, func(int, int) {})
+	f := newForest(variants(1000, 300, 15), Threshold{7, 10}, func(x int) uint32 { return uint32(x) }, func(int, int) {})
+	f.apart = func(int, int) bool { return false }
 	if f.connectToHubs(); f.trees != 1 {
 		t.Errorf("%d trees", f.trees)
 	}
@@ -158,7 +233,7 @@ func BenchmarkConnect(b *testing.B) {
 		b.Run(fmt.Sprintf("edits=%d/Connect/sets=10000", edits), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				b.ReportMetric(float64(len(links(Connect, sets, th))), "links")
+				b.ReportMetric(float64(len(links(connectAll, sets, th))), "links")
 			}
 		})
 		b.Run(fmt.Sprintf("edits=%d/SelfJoin/sets=2000", edits), func(b *testing.B) {
@@ -171,7 +246,7 @@ func BenchmarkConnect(b *testing.B) {
 	b.Run("recombined/sets=100000", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			b.ReportMetric(float64(len(links(Connect, sets, th))), "links")
+			b.ReportMetric(float64(len(links(connectAll, sets, th))), "links")
 		}
 	})
 }

@@ -80,6 +80,10 @@ func (x *Index) Add(set []uint64) int {
 // It misses none, whatever their sizes and the order of calls. found must not
 // call methods of the index.
 func (x *Index) Similar(set []uint64, found func(i, shared int)) {
+	if len(x.sets) <= fewSets {
+		x.similarToFew(set, found)
+		return
+	}
 	x.queries++
 	x.hits = x.hits[:0]
 	unmet := len(x.sets)
@@ -109,6 +113,22 @@ func (x *Index) Similar(set []uint64, found func(i, shared int)) {
 	slices.SortFunc(x.hits, func(a, b hit) int { return cmp.Compare(a.set, b.set) })
 	for _, h := range x.hits {
 		found(h.set, h.shared)
+	}
+}
+
+// fewSets is up to how many sets are compared one by one, which is cheaper than to order a set's
+// elements: crowds around one template have one kept set.
+const fewSets = 4
+
+func (x *Index) similarToFew(set []uint64, found func(i, shared int)) {
+	for i, other := range x.sets {
+		need := x.t.MinOverlap(len(set), len(other))
+		if need > min(len(set), len(other)) {
+			continue
+		}
+		if shared, ok := overlapAtLeast(set, other, need); ok {
+			found(i, shared)
+		}
 	}
 }
 

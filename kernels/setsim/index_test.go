@@ -43,6 +43,38 @@ func TestIndexEqualsBruteForce(t *testing.T) {
 	})
 }
 
+// Few sets are compared one by one: sizes that cannot match, the empty set and one more than few among them.
+func TestIndexOfFewSets(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 3))
+		common := distinct(rng, 40)
+		draw := func(label string) []uint64 {
+			shared, own := rapid.IntRange(0, len(common)).Draw(t, label), rapid.IntRange(0, 3).Draw(t, "own")
+			return set(slices.Concat(common[:shared], distinct(rng, own))...)
+		}
+		th := threshold(t, rapid.SampledFrom([]float64{.05, .5, .8, 1}).Draw(t, "t"))
+		index := NewIndex(th, &Frequencies{})
+		var added [][]uint64
+		for range rapid.IntRange(0, fewSets+1).Draw(t, "sets") {
+			added = append(added, draw("set"))
+			index.Add(added[len(added)-1])
+		}
+		for range 10 {
+			query := draw("query")
+			var got, want []hit
+			index.Similar(query, func(i, shared int) { got = append(got, hit{i, shared}) })
+			for i, other := range added {
+				if shared := Overlap(query, other); th.Reached(shared, len(query), len(other)) {
+					want = append(want, hit{i, shared})
+				}
+			}
+			if !slices.Equal(got, want) {
+				t.Fatalf("t=%v: %v of %d sets, want %v", th, got, len(added), want)
+			}
+		}
+	})
+}
+
 // frequencies are those of the sets, of other ones or none: they must not matter.
 func frequencies(t *rapid.T, sets [][]uint64) *Frequencies {
 	switch rapid.IntRange(0, 2).Draw(t, "frequencies of") {

@@ -53,14 +53,16 @@ func Build(s beam.Scope, p *Plan, staged output.Folder, temp string) {
 		rows = decide.Copies(s, sets.Profiles(s, again, same, p.sets()), p.decide(inputs))
 	} else {
 		features := sets.Make(s, again, p.sets())
-		joined := verify.Jaccard(s, features, p.verify())
-		large := crowds.List(s, features, joined.LargePairs, joined.Estimates, p.crowds(inputs, temp))
-		rows = decide.Survivors(s, features.Profiles, flow.Flatten(s, joined.Pairs, large.Pairs), large.Links, p.decide(inputs))
-		facts = append(facts, joined.Facts, large.Facts)
+		told := crowds.Tell(s, features.LargeProfiles, features.Samples, p.crowds(inputs, temp))
+		features.LargeProfiles = told.Others
+		joined := verify.Jaccard(s, features, told.Turns, p.verify())
+		passed := crowds.Pass(s, joined.CrowdSets, p.crowds(inputs, temp))
+		rows = decide.Survivors(s, features.Profiles, flow.Flatten(s, joined.Pairs, passed.Pairs), passed.Links, p.decide(inputs))
+		facts = append(append(facts, told.Facts), joined.Facts...)
 		if p.Config.MeasureRecall > 0 {
 			measuring := p.measuring(temp)
 			sample := source.Fetch(s, measuring.Choose(s, compared), reading)
-			facts = append(facts, measuring.Keep(s, sample, large.Turns))
+			facts = append(facts, measuring.Keep(s, sample, told.Turns))
 		}
 	}
 
@@ -115,7 +117,7 @@ func (p *Plan) verify() verify.Params {
 		banding = p.Choice.Banding
 	}
 	return verify.Params{
-		Threshold: p.Threshold, CellBytes: p.Config.cellBytes(), PairBudget: p.Config.PairBudget,
+		Threshold: p.Threshold, CellBytes: p.Config.cellBytes(), Shards: p.componentShards(),
 		WorkBytes: verify.DefaultWorkBytes, Banding: banding, Seed: p.Config.Seed,
 	}
 }

@@ -157,10 +157,12 @@ func found(t *testing.T, docs []blocks.Document, threshold setsim.Threshold, cel
 	features := sets.Make(s, flow.Fetched(beam.Reshuffle(s, beam.CreateList(s, packed))), sets.Params{
 		Text: words2, MaxSmallDocs: sets.MaxSmallDocs(budget),
 	})
-	joined := verify.Jaccard(s, features, verify.Params{Threshold: threshold, CellBytes: cellBytes, PairBudget: budget, WorkBytes: 1 << 40})
-	large := List(s, features, joined.LargePairs, joined.Estimates, p)
-	beam.ParDo0(s, &gatherFn{Name: t.Name() + "pairs"}, beam.PCollection(flow.Flatten(s, joined.Pairs, large.Pairs)))
-	beam.ParDo0(s, &gatherFn{Name: t.Name() + "links"}, beam.PCollection(large.Links))
+	told := Tell(s, features.LargeProfiles, features.Samples, p)
+	features.LargeProfiles = told.Others
+	joined := verify.Jaccard(s, features, told.Turns, verify.Params{Threshold: threshold, CellBytes: cellBytes, Shards: 1, WorkBytes: 1 << 40})
+	passed := Pass(s, joined.CrowdSets, p)
+	beam.ParDo0(s, &gatherFn{Name: t.Name() + "pairs"}, beam.PCollection(flow.Flatten(s, joined.Pairs, passed.Pairs)))
+	beam.ParDo0(s, &gatherFn{Name: t.Name() + "links"}, beam.PCollection(passed.Links))
 	if err := ptest.Run(pipeline); err != nil {
 		t.Fatal(err)
 	}
@@ -171,7 +173,6 @@ func found(t *testing.T, docs []blocks.Document, threshold setsim.Threshold, cel
 func TestCellsDoNotMatter(t *testing.T) {
 	for seed := range uint64(3) {
 		docs := families(seed)
-		half := setsim.Threshold{Num: 1, Den: 2}
 		want, _ := everyPair(docs, words2, half)
 		if len(want) < 20 {
 			t.Fatalf("only %d pairs", len(want))
@@ -195,7 +196,6 @@ func TestCellsDoNotMatter(t *testing.T) {
 func TestCrowds(t *testing.T) {
 	for seed := range uint64(3) {
 		docs := families(seed)
-		half := setsim.Threshold{Num: 1, Den: 2}
 		want, all := everyPair(docs, words2, half)
 		var first []blocks.NearPair
 		for _, cell := range []int{1, 600, 1 << 20} {
@@ -276,7 +276,6 @@ func TestCrowdOfWhichMuchIsKept(t *testing.T) {
 		}
 		docs = append(docs, blocks.Document{Key: blocks.NewKey(0, int64(i)), Of: pages + removed, Text: []byte(text)})
 	}
-	half := setsim.Threshold{Num: 1, Den: 2}
 	want, all := everyPair(docs, words2, half)
 	for _, cell := range []int{3000, 1 << 20} {
 		got, links := found(t, docs, half, cell, 10)
@@ -292,5 +291,23 @@ func TestCrowdOfWhichMuchIsKept(t *testing.T) {
 		if by := star(all, got)[pages].By; by != 90 {
 			t.Errorf("the first of the removed falls to %d, not to the most similar", by)
 		}
+	}
+}
+
+// A component of copies of one page has one set and no pair, and so has one whose sample has one set.
+func TestCopiesAreNoCrowd(t *testing.T) {
+	var docs []blocks.Document
+	for i := range 60 {
+		docs = append(docs, blocks.Document{Key: blocks.NewKey(0, int64(i)), Of: 60, Text: []byte("the same page again and again")})
+	}
+	for _, cell := range []int{1, 1 << 20} {
+		if pairs, links := found(t, docs, half, cell, 1); len(pairs)+len(links) > 0 {
+			t.Errorf("cells of %d bytes: pairs %v, links %v", cell, pairs, links)
+		}
+	}
+	// What a sample of one set does not tell, the cells find.
+	docs[59].Text = []byte("the same page again and again tomorrow")
+	if pairs, links := found(t, docs, half, 1, 1); len(pairs) != 1 || len(links) > 0 {
+		t.Errorf("pairs %v, links %v", pairs, links)
 	}
 }

@@ -11,32 +11,35 @@ import (
 type Representative struct {
 	Key  blocks.Key
 	Size int // shingles
-	// Best is the preferred document of the group: its key and rank.
-	Best blocks.Profile
+	// Best is the preferred document of the group, and Rank its rank.
+	Best blocks.Key
+	Rank []byte
 }
 
 // Representatives returns those of a component, in no order, and how many documents it has; profiles
 // are the values of its group in flow.LargeProfiles. preferred compares documents as slices.SortFunc
 // needs it; if it is nil, Best is any.
 func Representatives(profiles func(*[]byte) bool, preferred func(a, b *blocks.Profile) int) (all []Representative, documents int, err error) {
-	byHash := map[blocks.Hash]Representative{}
+	byHash := map[blocks.Hash]int{} // their indexes
+	var best blocks.Profile
 	err = gather.Each(profiles, func(d *blocks.Decoder) {
 		p := d.Profile()
 		documents++
-		r, ok := byHash[p.Hash]
-		if !ok || p.Key < r.Key {
-			r.Key, r.Size = p.Key, p.Size
+		i, ok := byHash[p.Hash]
+		if !ok {
+			i = len(all)
+			byHash[p.Hash] = i
+			all = append(all, Representative{Key: p.Key, Size: p.Size})
 		}
-		if !ok || preferred != nil && preferred(&p, &r.Best) < 0 {
-			r.Best = blocks.Profile{Key: p.Key, Rank: bytes.Clone(p.Rank)} // the block is not held
+		r := &all[i]
+		r.Key = min(r.Key, p.Key) // documents of one hash have one set
+		best.Key, best.Rank = r.Best, r.Rank
+		if !ok || preferred != nil && preferred(&p, &best) < 0 {
+			r.Best, r.Rank = p.Key, bytes.Clone(p.Rank) // the block is not held
 		}
-		byHash[p.Hash] = r
 	})
 	if err != nil {
 		return nil, 0, err
-	}
-	for _, r := range byHash {
-		all = append(all, r)
 	}
 	return all, documents, nil
 }

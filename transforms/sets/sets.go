@@ -3,6 +3,7 @@ package sets
 
 import (
 	"context"
+	"math"
 	"reflect"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
@@ -42,22 +43,24 @@ type Features struct {
 	// Of large components.
 	LargeSets     flow.LargeSets
 	LargeProfiles flow.LargeProfiles
+	Samples       flow.Samples
 }
 
 // Make makes the shingle sets and the profiles of documents.
 //
 //	blocks of documents with components → KV<component shard, component parts>, KV<component shard, profiles>,
-//	KV<document, set part>, KV<component, profiles>
+//	KV<document, set part>, KV<component, profiles>, KV<component, set part>
 //
-// Copies have the same set. Every document has a profile, those of large components a second one without
+// The last are a sample of each large component: all sets of up to 4,096 documents, and about as many of more, those
+// of smallest hash. Copies have the same set. Every document has a profile, those of large components a second one without
 // traits. Of the documents of a block that have the same set and component, the first sends it: that of the
 // representative is always sent. Counters: sets/documents, sets/shipped, shuffled/sets in bytes.
 func Make(s beam.Scope, docs flow.Fetched, p Params) Features {
 	s = s.Scope("sets.Make")
-	sets, profiles, largeSets, largeProfiles := beam.ParDo4(s, &setsFn{Params: p}, beam.PCollection(docs))
+	sets, profiles, largeSets, largeProfiles, samples := beam.ParDo5(s, &setsFn{Params: p}, beam.PCollection(docs))
 	return Features{
 		Sets: flow.Sets(sets), Profiles: flow.Profiles(profiles),
-		LargeSets: flow.LargeSets(largeSets), LargeProfiles: flow.LargeProfiles(largeProfiles),
+		LargeSets: flow.LargeSets(largeSets), LargeProfiles: flow.LargeProfiles(largeProfiles), Samples: flow.Samples(samples),
 	}
 }
 
@@ -79,12 +82,12 @@ type sentKey struct {
 
 func (f *setsFn) Setup() { f.reader = copies.NewReader(f.Params.Text) }
 
-func (f *setsFn) StartBundle(_, _, _, _ func(int64, []byte)) {
+func (f *setsFn) StartBundle(_, _, _, _, _ func(int64, []byte)) {
 	f.sent = map[sentKey]bool{}
 	f.sets, f.profiles, f.largeProfiles = blocks.NewBuffers(), blocks.NewBuffers(), blocks.NewBuffers()
 }
 
-func (f *setsFn) ProcessElement(ctx context.Context, block []byte, sets, profiles, largeSets, largeProfiles func(int64, []byte)) error {
+func (f *setsFn) ProcessElement(ctx context.Context, block []byte, sets, profiles, largeSets, largeProfiles, samples func(int64, []byte)) error {
 	var made, shipped, bytes int64
 	clear(f.sent)
 	d := blocks.NewDecoder(block)
@@ -107,6 +110,9 @@ func (f *setsFn) ProcessElement(ctx context.Context, block []byte, sets, profile
 			blocks.SetParts(nil, doc.Key, profile.Hash, set, func(part []byte) {
 				bytes += int64(len(part))
 				largeSets(int64(doc.Key), part)
+				if sampled(profile.Hash, doc.Of) {
+					samples(int64(doc.Component), part)
+				}
 			})
 			continue
 		}
@@ -123,8 +129,17 @@ func (f *setsFn) ProcessElement(ctx context.Context, block []byte, sets, profile
 	return d.Err()
 }
 
-func (f *setsFn) FinishBundle(sets, profiles, _, largeProfiles func(int64, []byte)) {
+func (f *setsFn) FinishBundle(sets, profiles, _, largeProfiles, _ func(int64, []byte)) {
 	f.sets.Flush(sets)
 	f.profiles.Flush(profiles)
 	f.largeProfiles.Flush(largeProfiles)
+}
+
+// sampleDocs is about how many documents of a component are in its sample.
+const sampleDocs = 4096
+
+// sampled reports whether a set is in the sample of its component of so many documents. Hashes are
+// uniform, so the sample has nothing to do with what the sets are.
+func sampled(hash blocks.Hash, documents int) bool {
+	return documents <= sampleDocs || hash.Hi < math.MaxUint64/uint64(documents)*sampleDocs
 }

@@ -1,9 +1,11 @@
 package sets
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"fmt"
+	"math"
 	"reflect"
 	"slices"
 	"strings"
@@ -64,12 +66,19 @@ func TestSetsOfFirstDocumentsAreSent(t *testing.T) {
 		toProfiles := count(&profiles, f.Params.Shards.Shard)
 		toLargeProfiles := count(&largeProfiles, func(component blocks.Key) int64 { return int64(component) })
 		none := func(int64, []byte) { t.Errorf("%s: sent to the wrong place", order) }
-		to := []func(int64, []byte){toSets, toProfiles, none, none}
+		samples := 0
+		toSamples := func(component int64, part []byte) {
+			if p := blocks.NewDecoder(part).SetPart(); int64(docs[0].Component) != component && int64(docs[len(docs)-1].Component) != component || !sent[p.Key] {
+				t.Errorf("%s: a sample of component %d: %v", order, component, p.Key)
+			}
+			samples++
+		}
+		to := []func(int64, []byte){toSets, toProfiles, none, none, none}
 		if order == "large" {
 			f.Params.MaxSmallDocs = 29
-			to = []func(int64, []byte){none, toProfiles, toLargeSets, toLargeProfiles}
+			to = []func(int64, []byte){none, toProfiles, toLargeSets, toLargeProfiles, toSamples}
 		}
-		f.StartBundle(to[0], to[1], to[2], to[3])
+		f.StartBundle(to[0], to[1], to[2], to[3], to[4])
 		halves := [][]blocks.Document{docs[:30], docs[30:]}
 		if order != "ascending" {
 			slices.Reverse(halves)
@@ -79,13 +88,16 @@ func TestSetsOfFirstDocumentsAreSent(t *testing.T) {
 			for _, doc := range half {
 				block = blocks.AppendDocument(block, &doc)
 			}
-			if err := f.ProcessElement(context.Background(), block, to[0], to[1], to[2], to[3]); err != nil {
+			if err := f.ProcessElement(context.Background(), block, to[0], to[1], to[2], to[3], to[4]); err != nil {
 				t.Fatal(err)
 			}
 		}
-		f.FinishBundle(to[0], to[1], to[2], to[3])
+		f.FinishBundle(to[0], to[1], to[2], to[3], to[4])
 		if profiles != len(docs) || largeProfiles != len(docs) && order == "large" {
 			t.Errorf("%s: %d profiles, %d of large components, want %d", order, profiles, largeProfiles, len(docs))
+		}
+		if (samples > 0) != (order == "large") || order == "large" && samples != len(sent) {
+			t.Errorf("%s: %d sets are in samples, %d were sent", order, samples, len(sent))
 		}
 		for i := range 6 { // six distinct texts, the first of each in its component
 			if !sent[docs[i].Key] {
@@ -94,6 +106,22 @@ func TestSetsOfFirstDocumentsAreSent(t *testing.T) {
 		}
 		if len(sent) > 12 {
 			t.Errorf("%s: %d sets were sent for 6 distinct ones in two splits", order, len(sent))
+		}
+	}
+}
+
+// Of a component of many documents those of smallest hash are sampled.
+func TestSampled(t *testing.T) {
+	for documents, want := range map[int]float64{1: 1, 4096: 1, 8192: .5, 1 << 20: 1. / 256} {
+		n := 0
+		const tries = 1 << 16
+		for i := range uint64(tries) {
+			if sampled(blocks.Hash{Hi: i << 48}, documents) {
+				n++
+			}
+		}
+		if got := float64(n) / tries; math.Abs(got-want) > 1e-3 {
+			t.Errorf("of %d documents %v are sampled, want %v", documents, got, want)
 		}
 	}
 }
@@ -112,18 +140,17 @@ func TestMaxSmallDocs(t *testing.T) {
 func TestRepresentativesInAnyOrder(t *testing.T) {
 	profiles := [][]byte{}
 	for i, hash := range []uint64{1, 2, 1, 2, 1} {
-		profiles = append(profiles, blocks.AppendProfile(nil, &blocks.Profile{Key: blocks.Key(i), Hash: blocks.Hash{Lo: hash}, Size: int(hash)}))
+		profiles = append(profiles, blocks.AppendProfile(nil, &blocks.Profile{Key: blocks.Key(i), Hash: blocks.Hash{Lo: hash}, Size: int(hash), Rank: []byte{byte(i)}}))
 	}
-	last := func(a, b *blocks.Profile) int { return cmp.Compare(b.Key, a.Key) }
-	want := []Representative{{Key: 0, Size: 1, Best: blocks.Profile{Key: 4}}, {Key: 1, Size: 2, Best: blocks.Profile{Key: 3}}}
+	last := func(a, b *blocks.Profile) int {
+		return cmp.Or(bytes.Compare(b.Rank, a.Rank), cmp.Compare(b.Key, a.Key))
+	}
+	want := []Representative{{Key: 0, Size: 1, Best: 4, Rank: []byte{4}}, {Key: 1, Size: 2, Best: 3, Rank: []byte{3}}}
 	for range profiles {
 		profiles = append(profiles[1:], profiles[0])
 		for _, order := range [][][]byte{profiles, {slices.Concat(profiles...)}} {
 			all, documents, err := Representatives(beamtest.Values(order...), last)
 			slices.SortFunc(all, func(a, b Representative) int { return cmp.Compare(a.Key, b.Key) })
-			for i := range all {
-				all[i].Best.Rank = nil
-			}
 			if err != nil || documents != len(profiles) || !reflect.DeepEqual(all, want) {
 				t.Errorf("%+v of %d documents, error %v, want %+v", all, documents, err, want)
 			}
@@ -137,7 +164,7 @@ func TestLargeSetsAreNotReused(t *testing.T) {
 	f.Setup()
 	none := func(int64, []byte) {}
 	held := map[int64][]byte{}
-	f.StartBundle(none, none, none, none)
+	f.StartBundle(none, none, none, none, none)
 	var block []byte
 	for i := range int64(5) {
 		doc := blocks.Document{Key: blocks.NewKey(0, i), Component: blocks.NewKey(0, 1), Of: 4, Text: fmt.Appendf(nil, "text %d", i)}
@@ -147,7 +174,7 @@ func TestLargeSetsAreNotReused(t *testing.T) {
 		block = blocks.AppendDocument(block, &doc)
 	}
 	hold := func(key int64, part []byte) { held[key] = part }
-	if err := f.ProcessElement(context.Background(), block, none, none, hold, none); err != nil {
+	if err := f.ProcessElement(context.Background(), block, none, none, hold, none, none); err != nil {
 		t.Fatal(err)
 	}
 	for key, part := range held {

@@ -23,6 +23,7 @@ func init() {
 	beam.RegisterDoFn(reflect.TypeFor[cutFn]())
 	beam.RegisterDoFn(reflect.TypeFor[routeFn]())
 	beam.RegisterDoFn(reflect.TypeFor[cellPairFn]())
+	beam.RegisterDoFn(reflect.TypeFor[estimateFn]())
 }
 
 var (
@@ -36,18 +37,20 @@ var (
 // routes are KV<document, route>.
 type routes beam.PCollection
 
-// joinCells joins the sets of large components.
+// joinCells joins the sets of large components, and sends those of crowds to the pass.
 //
-//	KV<document, set part>, KV<component, profiles> → KV<component, near pairs>, KV<component, estimate>
+//	KV<document, set part>, KV<component, profiles>, KV<document, turn> →
+//	KV<component shard, near pairs>, KV<batch's hash, turn and set part>, facts
 //
 // The representatives of a component are ordered by size and cut into cells; each pair of cells
 // that may hold similar sets is joined by one call.
-func joinCells(s beam.Scope, large flow.LargeSets, profiles flow.LargeProfiles, p Params) (flow.LargePairs, flow.Estimates) {
+func joinCells(s beam.Scope, large flow.LargeSets, profiles flow.LargeProfiles, turns flow.Turns, p Params) Found {
 	s = s.Scope("Cells")
 	routes := routes(beam.ParDo(s, &cutFn{Params: p}, beam.GroupByKey(s, beam.PCollection(profiles))))
-	routed := beam.ParDo(s, &routeFn{}, beam.CoGroupByKey(s, beam.PCollection(large), beam.PCollection(routes)))
+	routed, crowds := beam.ParDo2(s, &routeFn{}, beam.CoGroupByKey(s, beam.PCollection(large), beam.PCollection(routes), beam.PCollection(turns)))
 	pairs, estimates := beam.ParDo2(s, &cellPairFn{Params: p}, beam.GroupByKey(s, routed))
-	return flow.LargePairs(pairs), flow.Estimates(estimates)
+	facts := beam.ParDo(s, &estimateFn{}, beam.GroupByKey(s, estimates))
+	return Found{Pairs: flow.NearPairs(pairs), CrowdSets: flow.CrowdSets(crowds), Facts: []flow.Facts{flow.Facts(facts)}}
 }
 
 // cutFn cuts components into cells.
@@ -110,26 +113,38 @@ func decodeRoute(d *blocks.Decoder) route {
 	return route{component: d.Key(), lowest: int(d.Uvarint()), cell: int(d.Uvarint()), last: int(d.Uvarint())}
 }
 
-// routeFn sends each set to the pairs of cells of its document. A document without a route is a
-// copy.
+// routeFn sends each set to the pairs of cells of its document, or to its batch of a crowd. A document
+// with neither route nor turn is a copy.
 //
-//	KV<document, set parts, routes> → KV<cell pair's hash, cell pair and set part>
+//	KV<document, set parts, routes, turns> → KV<cell pair's hash, cell pair and set part>, KV<batch's hash, turn and set part>
 type routeFn struct{}
 
-func (f *routeFn) ProcessElement(_ int64, parts, routes func(*[]byte) bool, emit func(int64, []byte)) error {
+func (f *routeFn) ProcessElement(_ int64, parts, routes, turns func(*[]byte) bool, toCells, toBatch func(int64, []byte)) error {
 	var all []route
 	if err := gather.Each(routes, func(d *blocks.Decoder) { all = append(all, decodeRoute(d)) }); err != nil {
 		return err
 	}
-	var block []byte
+	var turn, block []byte
+	batch := int64(0)
+	if turns(&turn) {
+		d := blocks.NewDecoder(turn)
+		t := d.Turn()
+		if err := d.Err(); err != nil {
+			return err
+		}
+		batch = int64(hash.Mix(hash.Mix(uint64(t.Crowd))+uint64(t.Batch)) >> 1)
+	}
 	for parts(&block) {
 		for _, r := range all {
 			for other := r.lowest; other <= r.last; other++ {
 				c := cellPair{r.component, min(r.cell, other), max(r.cell, other)}
 				value := append(make([]byte, 0, 24+len(block)), c.append(nil)...)
 				value = append(value, boolByte(r.cell == c.second))
-				emit(c.hash(), append(value, block...))
+				toCells(c.hash(), append(value, block...))
 			}
+		}
+		if turn != nil {
+			toBatch(batch, slices.Concat(turn, block))
 		}
 	}
 	return nil
@@ -161,7 +176,7 @@ func (c cellPair) hash() int64 {
 
 // cellPairFn joins the two cells of each pair in a group, or a cell with itself.
 //
-//	KV<cell pair's hash, cell pairs and set parts> → KV<component, near pairs>, KV<component, estimate>
+//	KV<cell pair's hash, cell pairs and set parts> → KV<component shard, near pairs>, KV<component, estimate>
 type cellPairFn struct {
 	Params Params
 
@@ -217,37 +232,35 @@ func (f *cellPairFn) join(ctx context.Context, c cellPair, h *halves, emit, esti
 	if err != nil {
 		return err
 	}
-	out := blocks.PairWriter{Key: int64(c.component)}
-	var packed [][]byte
-	out.Emit = func(_ int64, block []byte) { packed = append(packed, block) }
-	crowd := false
+	out := blocks.PairWriter{Key: f.Params.Shards.Shard(c.component), Emit: emit}
 	keys, sets := slices.Concat(first.Keys, second.Keys), slices.Concat(first.Sets, second.Sets)
 	f.estimator.Begin(sets)
 	take := func(i, j, shared int) bool {
-		crowd = out.Written == int64(f.Params.PairBudget)
 		out.Add(keys[i], keys[j], shared)
 		f.estimator.Pair(i, j, shared)
-		return !crowd
+		return true
 	}
 	if c.first == c.second {
 		setsim.SelfJoin(second.Sets, f.Params.Threshold, take)
+		representatives.Inc(ctx, int64(len(second.Sets)))
 	} else {
 		setsim.CrossJoin(first.Sets, second.Sets, f.Params.Threshold, func(i, j, shared int) bool { return take(i, len(first.Sets)+j, shared) })
 	}
 	out.Flush()
 	pairsFound.Inc(ctx, out.Written)
-	if c.first == c.second {
-		representatives.Inc(ctx, int64(len(second.Sets)))
-	}
-	if crowd {
-		packed = nil
-		out.Add(c.component, c.component, 0)
-		setsim.Connect(sets, f.Params.Threshold, func(i, j int) { out.Add(keys[i], keys[j], 0) })
-		out.Flush()
-	}
-	for _, block := range packed {
-		emit(int64(c.component), block)
-	}
 	estimates(int64(c.component), blocks.AppendEstimate(nil, estimateOf(c.component, f.estimator)))
 	return nil
+}
+
+// estimateFn adds up the estimates of the pairs of cells of a component.
+//
+//	KV<component, estimates> → facts
+type estimateFn struct{}
+
+func (f *estimateFn) ProcessElement(_ int64, estimates func(*[]byte) bool, facts func([]byte)) error {
+	var sum blocks.Estimate
+	if err := gather.Each(estimates, func(d *blocks.Decoder) { sum.Add(d.Estimate()) }); err != nil {
+		return err
+	}
+	return sum.Whole().EmitFact(facts)
 }

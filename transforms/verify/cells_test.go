@@ -1,6 +1,8 @@
 package verify
 
 import (
+	"encoding/json"
+	"maps"
 	"strings"
 	"testing"
 
@@ -28,5 +30,34 @@ func TestWorkLimit(t *testing.T) {
 	err := f.ProcessElement(t.Context(), 1, beamtest.Values(block), emit)
 	if err == nil || !strings.Contains(err.Error(), "100 documents") || !strings.Contains(err.Error(), "--threshold") || strings.Contains(err.Error(), "--shingle") {
 		t.Errorf("got %v", err)
+	}
+}
+
+// A component has one fact, with what all its pairs of cells found; one without pairs has none.
+func TestEstimatesAddUp(t *testing.T) {
+	var facts []blocks.Fact
+	emit := func(data []byte) {
+		var fact blocks.Fact
+		if err := json.Unmarshal(data, &fact); err != nil {
+			t.Fatal(err)
+		}
+		facts = append(facts, fact)
+	}
+	component := blocks.NewKey(0, 7)
+	var parts [][]byte
+	for _, e := range []blocks.Estimate{
+		{Found: 3, Millionths: 4_000_000, Deviation: 1_000_000}, {}, {Found: 5, Millionths: 5_500_000, Deviation: 2_000_000},
+	} {
+		e.Component = component
+		parts = append(parts, blocks.AppendEstimate(nil, e))
+	}
+	for _, of := range [][][]byte{parts, parts[1:2]} {
+		if err := (&estimateFn{}).ProcessElement(int64(component), beamtest.Values(of...), emit); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := map[string]int64{blocks.CountNear: 8, blocks.CountMillionths: 9_500_000, blocks.CountVariance: 9_000_000}
+	if len(facts) != 1 || facts[0].Kind != blocks.FactEstimate || facts[0].Name != "7" || !maps.Equal(facts[0].Counts, want) {
+		t.Errorf("facts %+v, want one with %v", facts, want)
 	}
 }

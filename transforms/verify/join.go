@@ -38,7 +38,7 @@ var (
 func joinSmall(s beam.Scope, small flow.Sets, p Params) (Found, flow.LargeSets, flow.LargeProfiles) {
 	s = s.Scope("Small")
 	pairs, large, profiles, facts := beam.ParDo4(s, &joinFn{Params: p}, beam.GroupByKey(s, beam.PCollection(small)))
-	return Found{Pairs: flow.NearPairs(pairs), Facts: flow.Facts(facts)}, flow.LargeSets(large), flow.LargeProfiles(profiles)
+	return Found{Pairs: flow.NearPairs(pairs), Facts: []flow.Facts{flow.Facts(facts)}}, flow.LargeSets(large), flow.LargeProfiles(profiles)
 }
 
 // joinFn joins the components of a shard; see joinSmall for the shapes.

@@ -5,6 +5,8 @@
 package verify
 
 import (
+	"slices"
+
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 
 	"github.com/neardup/neardup/blocks/flow"
@@ -20,9 +22,7 @@ type Params struct {
 	Threshold setsim.Threshold
 	// CellBytes is the size of the sets that a cell holds. The result does not depend on it.
 	CellBytes int
-	// PairBudget is the number of pairs of two cells above which the rest need not be found: their
-	// component is a crowd.
-	PairBudget int
+	Shards    sets.ComponentShards
 	// WorkBytes is the size of the sets that may be sent to the cell pairs of a component.
 	WorkBytes int64
 	// Banding tells how likely a pair was to be found; without bands nothing is estimated.
@@ -47,28 +47,28 @@ func (p *Params) estimator() *estimate.Estimator {
 
 // Found are the pairs of representatives.
 type Found struct {
-	// Pairs are all those of small components.
+	// Pairs are all there are, but those of crowds.
 	Pairs flow.NearPairs
-	// LargePairs are those of large components. Where a pair of cells exceeds the budget, there are
-	// pairs that connect what all would, and a mark: a pair of a document with itself.
-	LargePairs flow.LargePairs
-	// Estimates are those of large components.
-	Estimates flow.Estimates
-	// Facts estimate how many pairs small components have.
-	Facts flow.Facts
+	// CrowdSets are the sets of crowds, which are not joined.
+	CrowdSets flow.CrowdSets
+	// Facts estimate how many pairs there are.
+	Facts []flow.Facts
 }
 
 // Jaccard finds the pairs of representatives of each component whose Jaccard similarity is at
-// least the threshold, with the exact number of shared shingles.
+// least the threshold, with the exact number of shared shingles. The sets of crowds, whose representatives
+// have turns, are sent to the pass.
 //
-//	KV<component shard, component parts>, KV<document, set part>, KV<component, profiles> →
-//	KV<component shard, near pairs>, KV<component, near pairs>, KV<component, estimate>, facts
+//	KV<component shard, component parts>, KV<document, set part>, KV<component, profiles>, KV<document, turn> →
+//	KV<component shard, near pairs>, KV<batch's hash, turn and set part>, facts
 //
-// One GroupByKey for small components; for large ones two and a CoGroupByKey.
-func Jaccard(s beam.Scope, f sets.Features, p Params) Found {
+// One GroupByKey for small components; for large ones three and a CoGroupByKey.
+func Jaccard(s beam.Scope, f sets.Features, turns flow.Turns, p Params) Found {
 	s = s.Scope("verify.Jaccard")
-	found, tooLarge, tooLargeProfiles := joinSmall(s, f.Sets, p)
-	found.LargePairs, found.Estimates = joinCells(s,
-		flow.Flatten(s, f.LargeSets, tooLarge), flow.Flatten(s, f.LargeProfiles, tooLargeProfiles), p)
-	return found
+	small, tooLarge, tooLargeProfiles := joinSmall(s, f.Sets, p)
+	large := joinCells(s, flow.Flatten(s, f.LargeSets, tooLarge), flow.Flatten(s, f.LargeProfiles, tooLargeProfiles), turns, p)
+	return Found{
+		Pairs: flow.Flatten(s, small.Pairs, large.Pairs), CrowdSets: large.CrowdSets,
+		Facts: slices.Concat(small.Facts, large.Facts),
+	}
 }

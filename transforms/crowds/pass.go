@@ -1,0 +1,306 @@
+package crowds
+
+import (
+	"context"
+	"slices"
+
+	"github.com/neardup/neardup/blocks"
+	"github.com/neardup/neardup/kernels/setsim"
+	"github.com/neardup/neardup/kernels/unionfind"
+	"github.com/neardup/neardup/transforms/gather"
+)
+
+// passFn visits the sets of a crowd in the order of preference, lists the pairs of each document
+// with those kept before it, and connects the clusters.
+//
+//	KV<component, numbers of batches> → KV<component shard, near pairs>, KV<component shard, links>
+//
+// It holds in memory a batch, a chunk of kept sets, one of removed ones, and 16 bytes for each set; to connect trees
+// also two chunks and their index.
+type passFn struct{ Params Params }
+
+func (f *passFn) ProcessElement(ctx context.Context, component int64, numbers func(*[]byte) bool, pairs, links func(int64, []byte)) error {
+	var order []int
+	if err := gather.Each(numbers, func(d *blocks.Decoder) { order = append(order, int(d.Uint32())) }); err != nil {
+		return err
+	}
+	slices.Sort(order)
+	crowd := blocks.Key(component)
+	p := pass{Params: f.Params, crowd: crowd, batches: order, out: blocks.PairWriter{Key: f.Params.Shards.Shard(crowd), Emit: pairs}}
+	p.chunk = p.newChunk()
+	err := p.each(ctx, func(g blocks.Sets) error { return p.batch(ctx, g) })
+	if err == nil {
+		err = p.connect(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	p.out.Flush()
+	crowdKept.Inc(ctx, int64(len(p.kept)))
+	crowdChunks.Inc(ctx, int64(p.full))
+	pairsListed.Inc(ctx, p.out.Written)
+	p.link(links)
+	return nil
+}
+
+// pass is the state of going through a crowd. Its sets are numbered in the order of preference.
+type pass struct {
+	Params
+	crowd   blocks.Key
+	batches []int
+	out     blocks.PairWriter
+	common  setsim.Frequencies // of the elements of the whole crowd, once some sets are kept
+
+	keys  []blocks.Key      // by number
+	trees unionfind.Parents // by number: what pairs connect
+
+	kept  []uint32 // their numbers
+	full  int      // chunks of kept sets that were written to files
+	chunk chunk    // those kept since
+
+	removed numbered   // sets that are similar to a kept one, but for those in files
+	spooled [][]uint32 // the numbers of those in each file
+}
+
+// each calls do with the sets of each batch.
+func (p *pass) each(ctx context.Context, do func(blocks.Sets) error) error {
+	for _, b := range p.batches {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		g, err := readSets(ctx, p.batchFile(p.crowd, b))
+		if err == nil {
+			err = do(g)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// chunk is kept sets with an index.
+type chunk struct {
+	kept  blocks.Sets
+	index *setsim.Index
+}
+
+func (p *pass) newChunk() chunk { return chunk{index: setsim.NewIndex(p.Threshold, &p.common)} }
+
+func (c *chunk) add(key blocks.Key, set []uint64) {
+	set = slices.Clone(set) // lest all of its batch is held
+	c.kept.Keys, c.kept.Sets = append(c.kept.Keys, key), append(c.kept.Sets, set)
+	c.index.Add(set)
+}
+
+// numbered is sets and their numbers.
+type numbered struct {
+	sets    blocks.Sets
+	numbers []uint32
+	bytes   int // of the sets
+}
+
+// maxListed is how many kept neighbours are listed per document, first in the order of preference; the
+// most similar is always listed too.
+const maxListed = 64
+
+// match is what is known of a document's pairs with kept ones.
+type match struct {
+	pairs      int
+	key        blocks.Key // of the most similar
+	shared     int
+	similarity float64
+	unlisted   bool
+}
+
+// batch visits the sets of the next batch.
+func (p *pass) batch(ctx context.Context, g blocks.Sets) error {
+	matches := make([]match, len(g.Keys))
+	first := len(p.keys) // the number of the batch's first
+	for i := range g.Keys {
+		p.keys, p.trees = append(p.keys, g.Keys[i]), append(p.trees, uint32(first+i))
+	}
+	compare := func(c *chunk, before, i int) {
+		m := &matches[i]
+		c.index.Similar(g.Sets[i], func(k, shared int) {
+			m.pairs++
+			p.unite(p.kept[before+k], uint32(first+i))
+			if m.pairs <= maxListed {
+				p.out.Add(c.kept.Keys[k], g.Keys[i], shared)
+			}
+			// As survivors.Star decides: of equals the earliest.
+			if s := setsim.Similarity(shared, len(c.kept.Sets[k]), len(g.Sets[i])); s > m.similarity {
+				*m = match{pairs: m.pairs, key: c.kept.Keys[k], shared: shared, similarity: s, unlisted: m.pairs > maxListed}
+			}
+		})
+	}
+	before := 0
+	for n := range p.full {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		kept, err := readSets(ctx, p.chunkFile(p.crowd, "kept", n))
+		if err != nil {
+			return err
+		}
+		c := p.newChunk()
+		for i, key := range kept.Keys {
+			c.add(key, kept.Sets[i])
+		}
+		for i := range g.Keys {
+			compare(&c, before, i)
+		}
+		before += len(kept.Keys)
+	}
+	for i, key := range g.Keys {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		compare(&p.chunk, before, i)
+		m := &matches[i]
+		if m.pairs == 0 {
+			if err := p.keep(ctx, uint32(first+i), key, g.Sets[i]); err != nil {
+				return err
+			}
+			continue
+		}
+		if m.unlisted {
+			p.out.Add(m.key, key, m.shared)
+		}
+		if err := p.remove(ctx, uint32(first+i), key, g.Sets[i]); err != nil {
+			return err
+		}
+	}
+	if p.chunk.index.Bytes() < p.ChunkBytes {
+		return nil
+	}
+	if err := writeSets(ctx, p.Temp, p.chunkFile(p.crowd, "kept", p.full), p.chunk.kept); err != nil {
+		return err
+	}
+	p.full++
+	p.chunk = p.newChunk()
+	return nil
+}
+
+// someKept is how many sets a crowd around one template does not keep; for fewer, what is common does not matter.
+const someKept = 4
+
+// keep keeps a set.
+func (p *pass) keep(ctx context.Context, number uint32, key blocks.Key, set []uint64) error {
+	p.chunk.add(key, set)
+	p.kept = append(p.kept, number)
+	if len(p.kept) != someKept {
+		return nil
+	}
+	err := p.each(ctx, func(g blocks.Sets) error {
+		for _, set := range g.Sets {
+			p.common.Count(set)
+		}
+		return nil
+	})
+	p.chunk.index = setsim.NewIndex(p.Threshold, &p.common)
+	for _, set := range p.chunk.kept.Sets {
+		p.chunk.index.Add(set)
+	}
+	return err
+}
+
+// unite joins the trees of two sets; the smaller number becomes the root.
+func (p *pass) unite(a, b uint32) {
+	a, b = p.trees.Root(a), p.trees.Root(b)
+	p.trees[max(a, b)] = min(a, b)
+}
+
+// remove puts a set aside that is similar to a kept one.
+func (p *pass) remove(ctx context.Context, number uint32, key blocks.Key, set []uint64) error {
+	r := &p.removed
+	r.sets.Keys, r.sets.Sets, r.numbers = append(r.sets.Keys, key), append(r.sets.Sets, slices.Clone(set)), append(r.numbers, number)
+	if r.bytes += blocks.ShingleBytes * len(set); r.bytes < p.ChunkBytes {
+		return nil
+	}
+	if err := writeSets(ctx, p.Temp, p.chunkFile(p.crowd, "removed", len(p.spooled)), r.sets); err != nil {
+		return err
+	}
+	p.spooled = append(p.spooled, r.numbers)
+	p.removed = numbered{}
+	return nil
+}
+
+// connect looks for the pairs that connect the trees which those found leave: of two removed sets, or of a removed
+// set with one that is kept later. In most crowds one tree is left, and there are none to look for.
+func (p *pass) connect(ctx context.Context) error {
+	trees := 0
+	for n := range p.trees {
+		if p.trees.Root(uint32(n)) == uint32(n) {
+			trees++
+		}
+	}
+	for i := range len(p.spooled) + 1 {
+		if trees == 1 {
+			break
+		}
+		removed, err := p.removedIn(ctx, i)
+		if err != nil {
+			return err
+		}
+		join := func(other numbered) {
+			all := slices.Concat(removed.sets.Sets, other.sets.Sets)
+			numbers := slices.Concat(removed.numbers, other.numbers)
+			roots, kept := make([]uint32, len(numbers)), make([]bool, len(numbers))
+			for k, n := range numbers {
+				roots[k] = p.trees.Root(n)
+				_, kept[k] = slices.BinarySearch(p.kept, n)
+			}
+			setsim.Connect(all, p.Threshold, roots, kept, func(x, y int) {
+				p.unite(numbers[x], numbers[y])
+				trees--
+			})
+		}
+		for j := 0; j < i && trees > 1; j++ {
+			other, err := p.removedIn(ctx, j)
+			if err != nil {
+				return err
+			}
+			join(other)
+		}
+		before := 0
+		for k := 0; k <= p.full && trees > 1; k++ {
+			other, err := p.keptIn(ctx, k, before)
+			if err != nil {
+				return err
+			}
+			before += len(other.numbers)
+			join(other)
+		}
+	}
+	return nil
+}
+
+// removedIn returns the removed sets of a file or, behind the last, those that are in none.
+func (p *pass) removedIn(ctx context.Context, file int) (numbered, error) {
+	if file == len(p.spooled) {
+		return p.removed, ctx.Err()
+	}
+	sets, err := readSets(ctx, p.chunkFile(p.crowd, "removed", file))
+	return numbered{sets: sets, numbers: p.spooled[file]}, err
+}
+
+// keptIn is removedIn of kept sets, of which so many are before.
+func (p *pass) keptIn(ctx context.Context, file, before int) (numbered, error) {
+	sets, err := p.chunk.kept, ctx.Err()
+	if file < p.full {
+		sets, err = readSets(ctx, p.chunkFile(p.crowd, "kept", file))
+	}
+	return numbered{sets: sets, numbers: p.kept[before : before+len(sets.Keys)]}, err
+}
+
+// link emits the links of all trees.
+func (p *pass) link(emit func(int64, []byte)) {
+	out := blocks.PairWriter{Key: p.out.Key, Emit: emit}
+	for n, key := range p.keys {
+		if root := p.trees.Root(uint32(n)); root != uint32(n) {
+			out.Add(p.keys[root], key, 0)
+		}
+	}
+	out.Flush()
+}

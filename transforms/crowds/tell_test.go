@@ -1,0 +1,118 @@
+package crowds
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/neardup/neardup/blocks"
+	"github.com/neardup/neardup/internal/beamtest"
+	"github.com/neardup/neardup/kernels/setsim"
+)
+
+var half = setsim.Threshold{Num: 1, Den: 2}
+
+// Of a sample that is all sets, the number of pairs decides to the pair.
+func TestCrowdedByAllSets(t *testing.T) {
+	for _, n := range []int{2, 3, 10, 60} {
+		all := alike(n, n)
+		all = append(all, []uint64{1 << 40}) // is in no pair
+		pairs := n * (n - 1) / 2
+		for _, budget := range []int{pairs - 1, pairs, pairs + 1} {
+			p := Params{Threshold: half, PairBudget: budget}
+			if got, want := p.crowded(all, len(all)), pairs > budget; got != want {
+				t.Errorf("%d pairs with a budget of %d: a crowd: %v", pairs, budget, got)
+			}
+		}
+	}
+}
+
+// Of a sample that is a part, pairs count as many times as there are more of all sets; a few tell nothing.
+func TestCrowdedByPart(t *testing.T) {
+	for _, tt := range []struct {
+		sampled, similar, of, budget int
+		want                         bool
+	}{
+		{100, 100, 1000, 1 << 18, true},  // 4,950 pairs stand for 499,500
+		{100, 100, 700, 1 << 18, false},  // and here for 244,650
+		{100, 7, 10_000, 1 << 18, false}, // 21 stand for 212,100
+		{100, 8, 10_000, 1 << 18, true},  // and 28 for 282,800
+		{100, 4, 100_000, 10, false},     // 6 stand for six millions, and are few
+		{100, 5, 100_000, 10, true},
+		{2, 2, 1_000_000, 10, false},
+		{1, 1, 1_000_000, 0, false},
+		{0, 0, 1_000_000, 0, false},
+	} {
+		p := Params{Threshold: half, PairBudget: tt.budget}
+		if got := p.crowded(alike(tt.sampled, tt.similar), tt.of); got != tt.want {
+			t.Errorf("%+v: a crowd: %v", tt, got)
+		}
+	}
+}
+
+// alike returns n sets of which so many are similar to each other, and no others.
+func alike(n, similar int) (all [][]uint64) {
+	for i := range uint64(n) {
+		set := []uint64{1, 2, 3, 4, 5, 6, 1<<20 + i}
+		if int(i) >= similar {
+			set = []uint64{i<<32 + 1, i<<32 + 2}
+		}
+		all = append(all, set)
+	}
+	return all
+}
+
+// A sample is the sets of smallest hash that fit, in whatever order their parts come and however many
+// copies send the same set.
+func TestSmallest(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	type sent struct {
+		hash blocks.Hash
+		set  []uint64
+	}
+	var all []sent
+	var parts [][]byte
+	total := 0
+	for i := range 60 {
+		size := 1 + rng.IntN(200)
+		if i%20 == 7 {
+			size = 100_000 + rng.IntN(100_000) // several parts
+		}
+		s := sent{hash: blocks.Hash{Hi: rng.Uint64N(30), Lo: uint64(i)}}
+		for k := range size {
+			s.set = append(s.set, uint64(i)<<32|uint64(k))
+		}
+		all = append(all, s)
+		total += blocks.ShingleBytes * size
+		for range 1 + i%3 {
+			key := blocks.NewKey(0, int64(len(parts)))
+			blocks.SetParts(nil, key, s.hash, s.set, func(part []byte) { parts = append(parts, part) })
+		}
+	}
+	slices.SortFunc(all, func(a, b sent) int { return a.hash.Compare(b.hash) })
+	for _, bytes := range []int{0, 1, 1000, 20_000, total / 3, total - 1, total, 2 * total} {
+		want := map[string]bool{}
+		for left, rest := bytes, all; len(rest) > 0 && blocks.ShingleBytes*len(rest[0].set) <= left; rest = rest[1:] {
+			left -= blocks.ShingleBytes * len(rest[0].set)
+			want[fmt.Sprint(rest[0].set[0], len(rest[0].set))] = true
+		}
+		for range 5 {
+			rng.Shuffle(len(parts), func(i, j int) { parts[i], parts[j] = parts[j], parts[i] })
+			sample, err := smallest(beamtest.Values(parts...), bytes)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := map[string]bool{}
+			for _, set := range sample {
+				got[fmt.Sprint(set[0], len(set))] = true
+			}
+			if len(sample) != len(want) || fmt.Sprint(got) != fmt.Sprint(want) {
+				t.Fatalf("of %d bytes %d sets are sampled, %d of them distinct, want %d", bytes, len(sample), len(got), len(want))
+			}
+		}
+	}
+	if _, err := smallest(beamtest.Values([]byte("no part")), 1); err == nil {
+		t.Error("no error of what is no part")
+	}
+}
