@@ -24,6 +24,7 @@ import (
 	"github.com/neardup/neardup/kernels/setsim"
 	"github.com/neardup/neardup/kernels/shingle"
 	"github.com/neardup/neardup/records"
+	"github.com/neardup/neardup/transforms/sets"
 	"github.com/neardup/neardup/transforms/signature"
 )
 
@@ -300,7 +301,8 @@ func (p *Plan) Warnings() (warnings []string) {
 	if n := len(p.Listing.Skipped); n > 0 {
 		warn("not read, since the names are of no asked format: %d of the files in input folders, such as %s", n, p.Listing.Skipped[0])
 	}
-	if p.Choice.Percolates {
+	// A few documents are compared at once, whatever is a candidate.
+	if p.Choice.Percolates && p.Documents > sets.MostSmallDocs {
 		warn("%s", p.Choice.Reason)
 	}
 	for _, path := range p.Listing.Repeated {

@@ -224,6 +224,20 @@ func TestBackground(t *testing.T) {
 	if plan := planOf(t, lines(documents, 14, 13)); len(plan.Warnings()) != 1 || plan.Warnings()[0] != plan.Choice.Reason {
 		t.Errorf("unrelated documents that share a third: warnings %q, choice %+v", plan.Warnings(), plan.Choice)
 	}
+	// Of a few, all are compared at once, if need be.
+	file := filepath.Join(t.TempDir(), "few.txt")
+	if err := os.WriteFile(file, []byte("a b\nc d\ne f\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	r := requestOf(Input{Inputs: []string{file}, Format: "lines", Text: []string{"text"}})
+	r.Threshold, r.Recall = Threshold{setsim.Threshold{Num: 1, Den: 2}}, .999
+	plan, err := NewPlan(t.Context(), r, t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(plan.Warnings()) > 0 || !plan.Choice.Percolates {
+		t.Errorf("a few documents: warnings %q, choice %+v", plan.Warnings(), plan.Choice)
+	}
 }
 
 // TestBackgroundOfSome: if not all sets of the sample are compared, nothing is known of the other documents.

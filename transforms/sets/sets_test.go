@@ -128,7 +128,7 @@ func TestSampled(t *testing.T) {
 
 // A small component has no more pairs than the budget, and no more documents than one call may hold.
 func TestMaxSmallDocs(t *testing.T) {
-	for budget, want := range map[int]int{0: 1, 1: 2, 2: 2, 3: 3, 10: 5, 1 << 18: 724, 1 << 30: mostSmallDocs} {
+	for budget, want := range map[int]int{0: 1, 1: 2, 2: 2, 3: 3, 10: 5, 1 << 18: 724, 1 << 30: MostSmallDocs} {
 		if got := MaxSmallDocs(budget); got != want {
 			t.Errorf("budget %d: %d documents, want %d", budget, got, want)
 		}

@@ -14,14 +14,15 @@ func (n ComponentShards) Shard(component blocks.Key) int64 {
 	return int64(hash.Mix(uint64(component)) % uint64(max(1, n)))
 }
 
-// mostSmallDocs bounds the memory of a join when sets are of usual size.
-const mostSmallDocs = 1024
+// MostSmallDocs is how many documents one call joins at most if they are small: it bounds the memory of a join when
+// sets are of usual size.
+const MostSmallDocs = 1024
 
 // MaxSmallDocs returns how many documents a small component has at most: it has no more pairs than
 // the budget, whatever they are, so it is no crowd.
 func MaxSmallDocs(pairBudget int) int {
 	n := 1
-	for n < mostSmallDocs && (n+1)*n/2 <= pairBudget {
+	for n < MostSmallDocs && (n+1)*n/2 <= pairBudget {
 		n++
 	}
 	return n
