@@ -277,6 +277,20 @@ func TestAppendEqualsLibraryCalls(t *testing.T) {
 	})
 }
 
+// Eight bytes at a time, and one by one.
+func TestCollapsed(t *testing.T) {
+	pieces := []string{" ", " ", "  ", "a", "bc", "defghi", "\t", "\n ", "\x00", "\x7f", "é", "\u00a0", "\u3000", "中", "\u200b", "!", "\x1f", "\x20a"}
+	rapid.Check(t, func(t *rapid.T) {
+		text := strings.Join(rapid.SliceOfN(rapid.SampledFrom(pieces), 0, 60).Draw(t, "text"), "")
+		if got, want := string(collapsed([]byte("x "+text), 2, true)), "x "+strings.Join(strings.Fields(text), " "); got != want {
+			t.Fatalf("%q, trimmed, is %q, want %q", text, got, want)
+		}
+		if got, want := string(collapsed([]byte("x "+text), 2, false)), "x "+whiteSpace.ReplaceAllString(text, " "); got != want {
+			t.Fatalf("%q is %q, want %q", text, got, want)
+		}
+	})
+}
+
 // Raw bytes stay, marked, and part what is before them from what is after them.
 func TestRawBytes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
