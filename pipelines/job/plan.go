@@ -301,8 +301,8 @@ func (p *Plan) Warnings() (warnings []string) {
 	if n := len(p.Listing.Skipped); n > 0 {
 		warn("not read, since the names are of no asked format: %d of the files in input folders, such as %s", n, p.Listing.Skipped[0])
 	}
-	// A few documents are compared at once, whatever is a candidate.
-	if p.Choice.Percolates && p.Documents > sets.MostSmallDocs {
+	// A few documents are compared at once, whatever is a candidate; but who gives bands is told what they do.
+	if p.Choice.Percolates && (p.Documents > sets.MostSmallDocs || p.Request.Bands > 0) {
 		warn("%s", p.Choice.Reason)
 	}
 	for _, path := range p.Listing.Repeated {
