@@ -55,18 +55,7 @@ func (b Banding) Keys(dst, sig []uint64) []uint64 {
 	return Keys(dst, sig, b.Bands, b.Rows)
 }
 
-// WholeKey returns one key of a whole signature, equal for equal signatures
-// only (and once in 2^64 others).
-func WholeKey(sig []uint64) uint64 {
-	return chain(wholeBand, sig)
-}
-
-const (
-	// wholeBand is the number that stands for no band.
-	wholeBand = ^uint64(0)
-
-	multiplier = 0xd1342543de82ef95
-)
+const multiplier = 0xd1342543de82ef95
 
 // chain folds whole values, for their low bits differ where the high ones are
 // the round that filled the bin, often the same.

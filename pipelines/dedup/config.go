@@ -44,7 +44,7 @@ type Config struct {
 	Cluster    Cluster       `default:"star" enum:"${clusters}" help:"star: a document is removed only if a kept one is threshold similar to it; components: one document of each cluster is kept, and chains of similar documents remove others that do not resemble it." group:"Decision"`
 	Keep       Keep          `default:"first" placeholder:"POLICY" help:"Which of similar documents is kept: first in input order, longest (bytes of text), max:COLUMN or min:COLUMN (numbers before strings, none last), or prefer:GLOB,... (of the files that the first pattern matches, then the second, then others); ties: first in input order (default: ${default})." group:"Decision"`
 	Write      []output.Part `default:"${parts}" enum:"${parts}" placeholder:"NAME" help:"What to write: any of ${enum} (default: all)." group:"Output"`
-	PairBudget int           `default:"262144" placeholder:"N" help:"Pairs of a component above which only those of each document with some kept before it are listed." group:"Decision"`
+	PairBudget int           `default:"262144" placeholder:"N" help:"Pairs of a component above which only those of each document with some kept before it are listed; of a component of more than 4,096 documents the number is estimated." group:"Decision"`
 
 	job.Running
 	job.Remote

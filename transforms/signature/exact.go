@@ -11,7 +11,6 @@ import (
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/kernels/copies"
 	"github.com/neardup/neardup/kernels/hash"
-	"github.com/neardup/neardup/kernels/lsh"
 	"github.com/neardup/neardup/records"
 )
 
@@ -37,9 +36,9 @@ type exactFn struct {
 
 	inputs   *blocks.Inputs
 	reader   *copies.Reader
-	first    map[hash.Sum128]blocks.Key // of a block's documents
+	copies   collapse[hash.Sum128]
+	key      [1]uint64
 	keys     *blocks.BandWriter
-	edges    []byte
 	rejected *blocks.Buffers
 }
 
@@ -51,14 +50,14 @@ func (f *exactFn) Setup(ctx context.Context) (err error) {
 }
 
 func (f *exactFn) StartBundle(func(int64, []byte), func([]byte), func(int64, []byte)) {
-	f.first = map[hash.Sum128]blocks.Key{}
+	f.copies = newCollapse[hash.Sum128]()
 	f.rejected = blocks.NewBuffers()
 }
 
 func (f *exactFn) ProcessElement(ctx context.Context, block []byte, keys func(int64, []byte), edges func([]byte), rejected func(int64, []byte)) error {
 	var keyed, equal, none int64
 	keys = counted(ctx, keys)
-	clear(f.first)
+	f.copies.begin()
 	d := blocks.NewDecoder(block)
 	for doc := range d.Documents() {
 		sum, ok := f.reader.Key(f.Params.Same, doc.Text, doc.Ends)
@@ -68,16 +67,12 @@ func (f *exactFn) ProcessElement(ctx context.Context, block []byte, keys func(in
 			continue
 		}
 		keyed++
-		if first, ok := f.first[sum]; ok {
+		if f.copies.isCopy(sum, doc.Key, edges) {
 			equal++
-			f.edges = blocks.AppendEdge(f.edges, blocks.Edge{A: first, B: doc.Key})
-			if len(f.edges) >= blocks.BlockBytes {
-				f.flushEdges(edges)
-			}
 			continue
 		}
-		f.first[sum] = doc.Key
-		f.keys.Add(doc.Key, []uint64{lsh.WholeKey([]uint64{sum.Hi, sum.Lo})}, keys)
+		f.key[0] = sum.Hi
+		f.keys.Add(doc.Key, f.key[:], keys)
 	}
 	f.reader.Trim()
 	documents.Inc(ctx, keyed)
@@ -86,15 +81,8 @@ func (f *exactFn) ProcessElement(ctx context.Context, block []byte, keys func(in
 	return d.Err()
 }
 
-func (f *exactFn) flushEdges(emit func([]byte)) {
-	if len(f.edges) > 0 {
-		emit(f.edges)
-		f.edges = nil
-	}
-}
-
 func (f *exactFn) FinishBundle(ctx context.Context, keys func(int64, []byte), edges func([]byte), rejected func(int64, []byte)) {
 	f.keys.Flush(counted(ctx, keys))
-	f.flushEdges(edges)
+	f.copies.flush(edges)
 	f.rejected.Flush(rejected)
 }

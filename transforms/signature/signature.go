@@ -74,9 +74,8 @@ type minHashFn struct {
 	signer   *fss.Signer
 	values   []uint64
 	keys     []uint64
-	first    map[uint64]blocks.Key // of a block's documents, by the sum of their shingles
+	copies   collapse[uint64] // by the sum of their shingles
 	bands    *blocks.BandWriter
-	edges    []byte
 	rejected *blocks.Buffers
 }
 
@@ -91,14 +90,14 @@ func (f *minHashFn) Setup(ctx context.Context) (err error) {
 }
 
 func (f *minHashFn) StartBundle(func(int64, []byte), func([]byte), func(int64, []byte)) {
-	f.first = map[uint64]blocks.Key{}
+	f.copies = newCollapse[uint64]()
 	f.rejected = blocks.NewBuffers()
 }
 
 func (f *minHashFn) ProcessElement(ctx context.Context, block []byte, bands func(int64, []byte), edges func([]byte), rejected func(int64, []byte)) error {
 	var signed, equal, none int64
 	bands = counted(ctx, bands)
-	clear(f.first)
+	f.copies.begin()
 	d := blocks.NewDecoder(block)
 	for doc := range d.Documents() {
 		f.shingler.Tokenise(doc.Text)
@@ -110,15 +109,10 @@ func (f *minHashFn) ProcessElement(ctx context.Context, block []byte, bands func
 		}
 		signed++
 		sum := copies.Sum(shingles)
-		if first, ok := f.first[sum]; ok {
+		if f.copies.isCopy(sum, doc.Key, edges) {
 			equal++
-			f.edges = blocks.AppendEdge(f.edges, blocks.Edge{A: first, B: doc.Key})
-			if len(f.edges) >= blocks.BlockBytes {
-				f.flushEdges(edges)
-			}
 			continue
 		}
-		f.first[sum] = doc.Key
 		f.values = f.signer.Sign(f.values, shingles)
 		f.keys = f.Params.Banding.Keys(f.keys, f.values)
 		f.bands.Add(doc.Key, f.keys, bands)
@@ -128,13 +122,6 @@ func (f *minHashFn) ProcessElement(ctx context.Context, block []byte, bands func
 	collapsed.Inc(ctx, equal)
 	noToken.Inc(ctx, none)
 	return d.Err()
-}
-
-func (f *minHashFn) flushEdges(emit func([]byte)) {
-	if len(f.edges) > 0 {
-		emit(f.edges)
-		f.edges = nil
-	}
 }
 
 // counted returns an emit that counts the bytes of band entries.
@@ -147,6 +134,6 @@ func counted(ctx context.Context, emit func(int64, []byte)) func(int64, []byte) 
 
 func (f *minHashFn) FinishBundle(ctx context.Context, bands func(int64, []byte), edges func([]byte), rejected func(int64, []byte)) {
 	f.bands.Flush(counted(ctx, bands))
-	f.flushEdges(edges)
+	f.copies.flush(edges)
 	f.rejected.Flush(rejected)
 }
