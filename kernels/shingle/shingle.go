@@ -110,9 +110,6 @@ func (s *Shingler) shingles(dst, tokens []uint64) []uint64 {
 	}
 }
 
-// Tokens are those of the text that Shingles took last, valid until the next call.
-func (s *Shingler) Tokens() []uint64 { return s.tokens }
-
 // windows appends the hash of every window of K tokens.
 func (s *Shingler) windows(dst, tokens []uint64) []uint64 {
 	k := s.config.K
