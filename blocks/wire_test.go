@@ -155,7 +155,7 @@ func TestPackedKeysRoundTrip(t *testing.T) {
 func TestTurnsRoundTrip(t *testing.T) {
 	anyNumber := rapid.OneOf(rapid.IntRange(0, math.MaxUint32), rapid.Just(math.MaxUint32))
 	rapid.Check(t, func(t *rapid.T) {
-		want := blocks.Turn{Crowd: anyKey.Draw(t, "crowd"), Batch: anyNumber.Draw(t, "batch"), Number: anyNumber.Draw(t, "number")}
+		want := blocks.Turn{Component: anyKey.Draw(t, "component"), Batch: anyNumber.Draw(t, "batch"), Number: anyNumber.Draw(t, "number")}
 		behind := anyBytes.Draw(t, "behind")
 		d := blocks.NewDecoder(append(blocks.AppendTurn(nil, want), behind...))
 		if got := d.Turn(); got != want || d.Err() != nil || d.Left() != len(behind) {
@@ -243,7 +243,7 @@ func kinds(t *rapid.T) map[string]kind {
 			func(d *blocks.Decoder) { d.Profile() },
 		},
 		"turn": {
-			blocks.AppendTurn(nil, blocks.Turn{Crowd: key, Batch: 300, Number: 70_000}),
+			blocks.AppendTurn(nil, blocks.Turn{Component: key, Batch: 300, Number: 70_000}),
 			func(d *blocks.Decoder) { d.Turn() },
 		},
 		"pair":      rowKind(t, key, &records.Pair{IDA: name, SourceB: name}),

@@ -44,17 +44,17 @@ type (
 	NearPairs beam.PCollection
 	// Links are KV<component shard, near pairs> that connect clusters as pairs do, and are no rows.
 	Links beam.PCollection
-	// Turns are KV<document, turn>: when the pass through a crowd visits its representatives.
+	// Turns are KV<document, turn>, of the representatives of large components.
 	Turns beam.PCollection
-	// CrowdSets are KV<batch's hash, turn and set part>: the sets of crowds.
-	CrowdSets beam.PCollection
+	// Batches are KV<component, batches>: where the sets of large components are.
+	Batches beam.PCollection
 )
 
 // Rows are KV<table shard, rows of T>.
 type Rows[T blocks.Row] beam.PCollection
 
 // Flatten returns the elements of all collections, which are of one type.
-func Flatten[C Documents | Edges | Facts | NearPairs | LargeSets | LargeProfiles](s beam.Scope, all ...C) C {
+func Flatten[C Documents | Edges | Facts | NearPairs | LargeSets | LargeProfiles | Samples](s beam.Scope, all ...C) C {
 	plain := make([]beam.PCollection, len(all))
 	for i, c := range all {
 		plain[i] = beam.PCollection(c)

@@ -22,6 +22,7 @@ import (
 	"github.com/neardup/neardup/transforms/recall"
 	"github.com/neardup/neardup/transforms/sets"
 	"github.com/neardup/neardup/transforms/signature"
+	"github.com/neardup/neardup/transforms/spool"
 	"github.com/neardup/neardup/transforms/verify"
 )
 
@@ -53,16 +54,18 @@ func Build(s beam.Scope, p *Plan, staged output.Folder, temp string) {
 		rows = decide.Copies(s, sets.Profiles(s, again, same, p.sets()), p.decide(inputs))
 	} else {
 		features := sets.Make(s, again, p.sets())
-		told := crowds.Tell(s, features.LargeProfiles, features.Samples, p.crowds(inputs, temp))
-		features.LargeProfiles = told.Others
-		joined := verify.Jaccard(s, features, told.Turns, p.verify())
-		passed := crowds.Pass(s, joined.CrowdSets, p.crowds(inputs, temp))
-		rows = decide.Survivors(s, features.Profiles, flow.Flatten(s, joined.Pairs, passed.Pairs), passed.Links, p.decide(inputs))
-		facts = append(append(facts, told.Facts), joined.Facts...)
+		small, tooLarge, tooLargeProfiles := verify.Small(s, features.Sets, p.verify(temp))
+		told := crowds.Tell(s, flow.Flatten(s, features.LargeProfiles, tooLargeProfiles), features.Samples, p.crowds(inputs, temp))
+		ofCrowds, ofOthers := spool.Sets(s, flow.Flatten(s, features.LargeSets, tooLarge), told.Crowds, told.Others, temp)
+		large := verify.Large(s, ofOthers, p.verify(temp))
+		passed := crowds.Pass(s, ofCrowds, p.crowds(inputs, temp))
+		pairs := flow.Flatten(s, small.Pairs, told.Pairs, large.Pairs, passed.Pairs)
+		rows = decide.Survivors(s, features.Profiles, pairs, passed.Links, p.decide(inputs))
+		facts = append(facts, small.Facts, told.Facts, told.Named, large.Facts)
 		if p.Config.MeasureRecall > 0 {
 			measuring := p.measuring(temp)
 			sample := source.Fetch(s, measuring.Choose(s, compared), reading)
-			facts = append(facts, measuring.Keep(s, sample, told.Turns))
+			facts = append(facts, measuring.Keep(s, sample, told.Crowds))
 		}
 	}
 
@@ -111,14 +114,14 @@ func (p *Plan) sets() sets.Params {
 	return sets.Params{Text: p.Spec, MaxSmallDocs: sets.MaxSmallDocs(p.Config.PairBudget), Shards: p.componentShards()}
 }
 
-func (p *Plan) verify() verify.Params {
+func (p *Plan) verify(temp string) verify.Params {
 	var banding lsh.Banding
 	if p.Config.estimates() {
 		banding = p.Choice.Banding
 	}
 	return verify.Params{
-		Threshold: p.Threshold, CellBytes: p.Config.cellBytes(), Shards: p.componentShards(),
-		WorkBytes: verify.DefaultWorkBytes, Banding: banding, Seed: p.Config.Seed,
+		Threshold: p.Threshold, CellBytes: p.Config.cellBytes(), PeelBytes: p.usualCell(), Shards: p.componentShards(),
+		Banding: banding, Seed: p.Config.Seed, Temp: temp,
 	}
 }
 
@@ -128,10 +131,12 @@ func (p *Plan) decide(inputs string) decide.Params {
 
 func (p *Plan) crowds(inputs, temp string) crowds.Params {
 	return crowds.Params{
-		Inputs: inputs, Threshold: p.Threshold, PairBudget: p.Config.PairBudget,
-		ChunkBytes: cmp.Or(p.Config.CellBytes, verify.DefaultCellBytes), Shards: p.componentShards(), Temp: temp,
+		Inputs: inputs, Params: p.verify(temp), PairBudget: p.Config.PairBudget, ChunkBytes: p.usualCell(),
 	}
 }
+
+// usualCell is the size of a cell whatever memory there is.
+func (p *Plan) usualCell() int { return cmp.Or(p.Config.CellBytes, verify.DefaultCellBytes) }
 
 // metadata is what each Parquet file says of how it came to be.
 func (p *Plan) metadata() map[string]string {

@@ -96,7 +96,7 @@ var wires = func() map[string][]wire {
 		"sets.profilesFn":        {profiles},
 		"verify.joinFn":          {nearPairs, nil, profiles, nil},
 		"verify.cellPairFn":      {nearPairs, nil},
-		"crowds.tellFn":          {profiles, nil, nil},
+		"crowds.tellFn":          {nil, nil, nearPairs, nil, nil},
 		"crowds.passFn":          {nearPairs, nearPairs},
 		"decide.decideFn":        {tableRows, tableRows, tableRows, keys, nil},
 		"decide.copiesFn":        {tableRows, tableRows, tableRows, keys, nil},

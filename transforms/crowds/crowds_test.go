@@ -25,6 +25,7 @@ import (
 	"github.com/neardup/neardup/kernels/survivors"
 	"github.com/neardup/neardup/kernels/unionfind"
 	"github.com/neardup/neardup/transforms/sets"
+	"github.com/neardup/neardup/transforms/spool"
 	"github.com/neardup/neardup/transforms/verify"
 )
 
@@ -138,8 +139,8 @@ func found(t *testing.T, docs []blocks.Document, threshold setsim.Threshold, cel
 	t.Helper()
 	temp := storagetest.RunFolder(t)
 	p := Params{
-		Inputs: filepath.Join(temp, "inputs.json"), Threshold: threshold,
-		PairBudget: budget, ChunkBytes: cellBytes, Temp: temp,
+		Inputs: filepath.Join(temp, "inputs.json"), PairBudget: budget, ChunkBytes: cellBytes,
+		Params: verify.Params{Threshold: threshold, CellBytes: cellBytes, PeelBytes: cellBytes, Shards: 1, Temp: temp},
 	}
 	inputs := &blocks.Inputs{Files: []blocks.File{{Source: "a"}, {Source: "b"}}}
 	if err := storage.WriteShared(t.Context(), p.Inputs, inputs); err != nil {
@@ -157,11 +158,12 @@ func found(t *testing.T, docs []blocks.Document, threshold setsim.Threshold, cel
 	features := sets.Make(s, flow.Fetched(beam.Reshuffle(s, beam.CreateList(s, packed))), sets.Params{
 		Text: words2, MaxSmallDocs: sets.MaxSmallDocs(budget),
 	})
-	told := Tell(s, features.LargeProfiles, features.Samples, p)
-	features.LargeProfiles = told.Others
-	joined := verify.Jaccard(s, features, told.Turns, verify.Params{Threshold: threshold, CellBytes: cellBytes, Shards: 1, WorkBytes: 1 << 40})
-	passed := Pass(s, joined.CrowdSets, p)
-	beam.ParDo0(s, &gatherFn{Name: t.Name() + "pairs"}, beam.PCollection(flow.Flatten(s, joined.Pairs, passed.Pairs)))
+	small, tooLarge, tooLargeProfiles := verify.Small(s, features.Sets, p.Params)
+	told := Tell(s, flow.Flatten(s, features.LargeProfiles, tooLargeProfiles), features.Samples, p)
+	ofCrowds, ofOthers := spool.Sets(s, flow.Flatten(s, features.LargeSets, tooLarge), told.Crowds, told.Others, temp)
+	large := verify.Large(s, ofOthers, p.Params)
+	passed := Pass(s, ofCrowds, p)
+	beam.ParDo0(s, &gatherFn{Name: t.Name() + "pairs"}, beam.PCollection(flow.Flatten(s, small.Pairs, told.Pairs, large.Pairs, passed.Pairs)))
 	beam.ParDo0(s, &gatherFn{Name: t.Name() + "links"}, beam.PCollection(passed.Links))
 	if err := ptest.Run(pipeline); err != nil {
 		t.Fatal(err)

@@ -8,20 +8,21 @@ import (
 	"github.com/neardup/neardup/kernels/setsim"
 	"github.com/neardup/neardup/kernels/unionfind"
 	"github.com/neardup/neardup/transforms/gather"
+	"github.com/neardup/neardup/transforms/spool"
 )
 
 // passFn visits the sets of a crowd in the order of preference, lists the pairs of each document
 // with those kept before it, and connects the clusters.
 //
-//	KV<component, numbers of batches> → KV<component shard, near pairs>, KV<component shard, links>
+//	KV<component, batches> → KV<component shard, near pairs>, KV<component shard, links>
 //
 // It holds in memory a batch, a chunk of kept sets, one of removed ones, and 16 bytes for each set; to connect trees
 // also two chunks and their index.
 type passFn struct{ Params Params }
 
-func (f *passFn) ProcessElement(ctx context.Context, component int64, numbers func(*[]byte) bool, pairs, links func(int64, []byte)) error {
+func (f *passFn) ProcessElement(ctx context.Context, component int64, batches func(*[]byte) bool, pairs, links func(int64, []byte)) error {
 	var order []int
-	if err := gather.Each(numbers, func(d *blocks.Decoder) { order = append(order, int(d.Uint32())) }); err != nil {
+	if err := gather.Each(batches, func(d *blocks.Decoder) { order = append(order, d.Batch().Number) }); err != nil {
 		return err
 	}
 	slices.Sort(order)
@@ -68,7 +69,7 @@ func (p *pass) each(ctx context.Context, do func(blocks.Sets) error) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		g, err := readSets(ctx, p.batchFile(p.crowd, b))
+		g, err := spool.Read(ctx, spool.BatchFile(p.Temp, p.crowd, b))
 		if err == nil {
 			err = do(g)
 		}
@@ -139,7 +140,7 @@ func (p *pass) batch(ctx context.Context, g blocks.Sets) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		kept, err := readSets(ctx, p.chunkFile(p.crowd, "kept", n))
+		kept, err := spool.Read(ctx, p.chunkFile("kept", n))
 		if err != nil {
 			return err
 		}
@@ -174,7 +175,7 @@ func (p *pass) batch(ctx context.Context, g blocks.Sets) error {
 	if p.chunk.index.Bytes() < p.ChunkBytes {
 		return nil
 	}
-	if err := writeSets(ctx, p.Temp, p.chunkFile(p.crowd, "kept", p.full), p.chunk.kept); err != nil {
+	if err := spool.Write(ctx, p.Temp, p.chunkFile("kept", p.full), p.chunk.kept); err != nil {
 		return err
 	}
 	p.full++
@@ -218,7 +219,7 @@ func (p *pass) remove(ctx context.Context, number uint32, key blocks.Key, set []
 	if r.bytes += blocks.ShingleBytes * len(set); r.bytes < p.ChunkBytes {
 		return nil
 	}
-	if err := writeSets(ctx, p.Temp, p.chunkFile(p.crowd, "removed", len(p.spooled)), r.sets); err != nil {
+	if err := spool.Write(ctx, p.Temp, p.chunkFile("removed", len(p.spooled)), r.sets); err != nil {
 		return err
 	}
 	p.spooled = append(p.spooled, r.numbers)
@@ -281,7 +282,7 @@ func (p *pass) removedIn(ctx context.Context, file int) (numbered, error) {
 	if file == len(p.spooled) {
 		return p.removed, ctx.Err()
 	}
-	sets, err := readSets(ctx, p.chunkFile(p.crowd, "removed", file))
+	sets, err := spool.Read(ctx, p.chunkFile("removed", file))
 	return numbered{sets: sets, numbers: p.spooled[file]}, err
 }
 
@@ -289,7 +290,7 @@ func (p *pass) removedIn(ctx context.Context, file int) (numbered, error) {
 func (p *pass) keptIn(ctx context.Context, file, before int) (numbered, error) {
 	sets, err := p.chunk.kept, ctx.Err()
 	if file < p.full {
-		sets, err = readSets(ctx, p.chunkFile(p.crowd, "kept", file))
+		sets, err = spool.Read(ctx, p.chunkFile("kept", file))
 	}
 	return numbered{sets: sets, numbers: p.kept[before : before+len(sets.Keys)]}, err
 }

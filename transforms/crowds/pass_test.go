@@ -16,6 +16,8 @@ import (
 	"github.com/neardup/neardup/io/storage/storagetest"
 	"github.com/neardup/neardup/kernels/setsim"
 	"github.com/neardup/neardup/kernels/survivors"
+	"github.com/neardup/neardup/transforms/spool"
+	"github.com/neardup/neardup/transforms/verify"
 )
 
 // TestListedOnce: of a document that resembles n kept ones, the first maxListed pairs are listed and that
@@ -45,7 +47,7 @@ func TestListedOnce(t *testing.T) {
 		}
 		add(tt.kept, 0)
 		var pairs []blocks.NearPair
-		p := pass{Params: Params{Threshold: setsim.Threshold{Num: 1, Den: 2}, ChunkBytes: 1 << 30}}
+		p := pass{Params: Params{Params: verify.Params{Threshold: setsim.Threshold{Num: 1, Den: 2}}, ChunkBytes: 1 << 30}}
 		p.out.Emit = func(_ int64, block []byte) {
 			var err error
 			if pairs, err = blocks.DecodeNearPairs(pairs, block); err != nil {
@@ -140,7 +142,7 @@ func chainOf(first, n int) (c corpus) {
 func passThrough(t *testing.T, c corpus, threshold setsim.Threshold, batch, chunkBytes int) (pairs, links []blocks.NearPair, chunks map[string]int) {
 	t.Helper()
 	temp := storagetest.RunFolder(t)
-	f := &passFn{Params: Params{Threshold: threshold, ChunkBytes: chunkBytes, Shards: 3, Temp: temp}}
+	f := &passFn{Params: Params{Params: verify.Params{Threshold: threshold, Shards: 3, Temp: temp}, ChunkBytes: chunkBytes}}
 	const crowd = 77
 	var batches [][]byte
 	for first := 0; first < len(c); first += batch {
@@ -149,10 +151,10 @@ func passThrough(t *testing.T, c corpus, threshold setsim.Threshold, batch, chun
 			s.Keys, s.Sets = append(s.Keys, c.key(i)), append(s.Sets, c[i])
 		}
 		n := len(batches)
-		if err := writeSets(t.Context(), temp, f.Params.batchFile(crowd, n), s); err != nil {
+		if err := spool.Write(t.Context(), temp, spool.BatchFile(temp, crowd, n), s); err != nil {
 			t.Fatal(err)
 		}
-		batches = append([][]byte{blocks.AppendUint32(nil, uint32(n))}, batches...)
+		batches = append([][]byte{blocks.AppendBatch(nil, spool.Describe(n, s))}, batches...)
 	}
 	emit := func(to *[]blocks.NearPair) func(int64, []byte) {
 		return func(shard int64, block []byte) {
@@ -172,7 +174,7 @@ func passThrough(t *testing.T, c corpus, threshold setsim.Threshold, batch, chun
 	if err := f.ProcessElement(t.Context(), crowd, order, emit(&pairs), emit(&links)); err != nil {
 		t.Fatal(err)
 	}
-	files, err := os.ReadDir(filepath.Join(temp, "crowds"))
+	files, err := os.ReadDir(filepath.Join(temp, "sets"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package crowds
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"reflect"
@@ -11,61 +12,57 @@ import (
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/blocks/flow"
 	"github.com/neardup/neardup/io/storage"
+	"github.com/neardup/neardup/kernels/estimate"
 	"github.com/neardup/neardup/kernels/setsim"
 	"github.com/neardup/neardup/transforms/sets"
+	"github.com/neardup/neardup/transforms/verify"
 )
 
 func init() { beam.RegisterDoFn(reflect.TypeFor[tellFn]()) }
 
 // Told is what samples tell of large components.
 type Told struct {
-	// Others are the profiles of the components that are no crowds.
-	Others flow.LargeProfiles
-	// Turns are those of the representatives of crowds.
-	Turns flow.Turns
-	// Facts name the crowds.
-	Facts flow.Facts
+	// Crowds are the turns of the representatives of crowds, in the order of preference.
+	Crowds flow.Turns
+	// Others are those of the other components, by the sizes of their sets.
+	Others flow.Turns
+	// Found are the pairs of components whose sample is all they have, unless they are crowds: they have no turns.
+	verify.Found
+	// Named are facts that name the crowds.
+	Named flow.Facts
 }
 
-// Tell tells crowds before their sets are joined, by the pairs in a sample.
+// Tell tells crowds from other large components before their sets are joined, by the pairs in a sample.
 //
-//	KV<component, profiles>, KV<component, set part> → KV<component, profiles>, KV<document, turn>, facts
+//	KV<component, profiles>, KV<component, set part> → KV<document, turn> of crowds, and of others, KV<component shard, near pairs>, facts
 //
-// The sample is the sets of smallest hash; of most components all sets. One CoGroupByKey, which holds the profiles of
-// a component and its sample.
+// The sample is the sets of smallest hash. One CoGroupByKey, which holds about a hundred bytes for each different set of
+// a component, and its sample.
 func Tell(s beam.Scope, profiles flow.LargeProfiles, samples flow.Samples, p Params) Told {
 	s = s.Scope("crowds.Tell")
-	others, turns, facts := beam.ParDo3(s, &tellFn{Params: p}, beam.CoGroupByKey(s, beam.PCollection(profiles), beam.PCollection(samples)))
-	return Told{Others: flow.LargeProfiles(others), Turns: flow.Turns(turns), Facts: flow.Facts(facts)}
+	crowds, others, pairs, estimates, named := beam.ParDo5(s, &tellFn{Params: p}, beam.CoGroupByKey(s, beam.PCollection(profiles), beam.PCollection(samples)))
+	return Told{
+		Crowds: flow.Turns(crowds), Others: flow.Turns(others), Named: flow.Facts(named),
+		Found: verify.Found{Pairs: flow.NearPairs(pairs), Facts: flow.Facts(estimates)},
+	}
 }
 
 // tellFn tells whether a component is a crowd; see Tell for the shapes.
 type tellFn struct {
 	Params Params
 
-	in *blocks.Inputs
+	in        *blocks.Inputs
+	estimator *estimate.Estimator
 }
 
 func (f *tellFn) Setup(ctx context.Context) (err error) {
+	f.estimator = f.Params.Estimator()
 	f.in, err = storage.Shared[blocks.Inputs](ctx, f.Params.Inputs)
 	return err
 }
 
-func (f *tellFn) ProcessElement(ctx context.Context, component int64, profiles, samples func(*[]byte) bool, others, turns func(int64, []byte), facts func([]byte)) error {
-	var held [][]byte
-	var block []byte
-	for profiles(&block) {
-		held, block = append(held, block), nil
-	}
-	next := 0
-	all, _, err := sets.Representatives(func(block *[]byte) bool {
-		if next == len(held) {
-			return false
-		}
-		*block = held[next]
-		next++
-		return true
-	}, f.in.Preferred)
+func (f *tellFn) ProcessElement(ctx context.Context, component int64, profiles, samples func(*[]byte) bool, crowds, others, pairs func(int64, []byte), estimates, named func([]byte)) error {
+	all, err := sets.Representatives(profiles, f.in.Preferred)
 	if err != nil {
 		return err
 	}
@@ -73,13 +70,38 @@ func (f *tellFn) ProcessElement(ctx context.Context, component int64, profiles, 
 	if err != nil {
 		return err
 	}
-	if !f.Params.crowded(sample, len(all)) {
-		for _, block := range held {
-			others(component, block)
-		}
+	found, crowded := f.Params.crowded(sample.Sets, len(all))
+	if !crowded && len(sample.Sets) == len(all) {
+		return f.emit(blocks.Key(component), sample, found, pairs, estimates)
+	}
+	if !crowded {
+		slices.SortFunc(all, func(a, b sets.Representative) int {
+			return cmp.Or(cmp.Compare(a.Size, b.Size), cmp.Compare(a.Key, b.Key))
+		})
+		giveTurns(blocks.Key(component), all, f.Params.CellBytes, others)
 		return nil
 	}
-	return f.giveTurns(ctx, blocks.Key(component), all, turns, facts)
+	slices.SortFunc(all, func(a, b sets.Representative) int {
+		return f.in.Preferred(&blocks.Profile{Key: a.Best, Rank: a.Rank}, &blocks.Profile{Key: b.Best, Rank: b.Rank})
+	})
+	giveTurns(blocks.Key(component), all, f.Params.ChunkBytes, crowds)
+	crowdsFound.Inc(ctx, 1)
+	return blocks.Fact{
+		Kind: blocks.FactCrowd, Name: fmt.Sprint(component),
+		Counts: map[string]int64{blocks.CountRepresentatives: int64(len(all))},
+	}.Emit(named)
+}
+
+// emit emits the pairs of a component, and estimates how many there are.
+func (f *tellFn) emit(component blocks.Key, of blocks.Sets, found []pair, emit func(int64, []byte), estimates func([]byte)) error {
+	out := blocks.PairWriter{Key: f.Params.Shards.Shard(component), Emit: emit}
+	f.estimator.Begin(of.Sets)
+	for _, p := range found {
+		out.Add(of.Keys[p.i], of.Keys[p.j], p.shared)
+		f.estimator.Pair(p.i, p.j, p.shared)
+	}
+	out.Flush()
+	return verify.EstimateOf(component, f.estimator).Whole().EmitFact(estimates)
 }
 
 // sampleBytes is the size of the sets that tell of a component. It is not a matter of memory: what is listed of
@@ -89,48 +111,43 @@ const sampleBytes = 16 << 20
 // leastSampled is how many pairs of a sample tell something of those that there are.
 const leastSampled = 8
 
-// giveTurns gives the representatives of a crowd their turns, in the order of preference, and names it.
-func (f *tellFn) giveTurns(ctx context.Context, crowd blocks.Key, order []sets.Representative, turns func(int64, []byte), facts func([]byte)) error {
-	slices.SortFunc(order, func(a, b sets.Representative) int {
-		return f.in.Preferred(&blocks.Profile{Key: a.Best, Rank: a.Rank}, &blocks.Profile{Key: b.Best, Rank: b.Rank})
-	})
-	crowdsFound.Inc(ctx, 1)
+// giveTurns gives representatives their turns, in their order, with batches of about so many bytes.
+func giveTurns(component blocks.Key, order []sets.Representative, bytes int, turns func(int64, []byte)) {
 	sent := 0
 	for i, r := range order {
-		turns(int64(r.Key), blocks.AppendTurn(nil, blocks.Turn{Crowd: crowd, Batch: sent / f.Params.ChunkBytes, Number: i}))
+		turns(int64(r.Key), blocks.AppendTurn(nil, blocks.Turn{Component: component, Batch: sent / bytes, Number: i}))
 		sent += blocks.ShingleBytes * r.Size
 	}
-	return blocks.Fact{
-		Kind: blocks.FactCrowd, Name: fmt.Sprint(int64(crowd)),
-		Counts: map[string]int64{blocks.CountRepresentatives: int64(len(order))},
-	}.Emit(facts)
 }
 
-// crowded reports whether a component of so many sets has more pairs than the budget, as a sample of them tells.
-func (p *Params) crowded(sample [][]uint64, of int) bool {
+// pair is two sets of a sample, and what they share.
+type pair struct{ i, j, shared int }
+
+// crowded reports whether a component of so many sets has more pairs than the budget, as a sample of them tells. If it has not, found
+// are the pairs of the sample.
+func (p *Params) crowded(sample [][]uint64, of int) (found []pair, crowded bool) {
 	n := len(sample)
 	if n < 2 {
-		return false
+		return nil, false
 	}
 	// Pairs of a sample are to those of all as their numbers squared.
 	limit := float64(p.PairBudget) * (float64(n) * float64(n-1)) / (float64(of) * float64(of-1))
 	if n < of {
 		limit = max(limit, leastSampled-1)
 	}
-	pairs := 0
-	setsim.SelfJoin(sample, p.Threshold, func(_, _, _ int) bool {
-		pairs++
-		return float64(pairs) <= limit
+	setsim.SelfJoin(sample, p.Threshold, func(i, j, shared int) bool {
+		found = append(found, pair{i, j, shared})
+		return float64(len(found)) <= limit
 	})
-	return float64(pairs) > limit
+	return found, float64(len(found)) > limit
 }
 
-// smallest assembles the sets of smallest hash, up to a number of bytes. Which they are does not depend on the order
-// of their parts.
-func smallest(parts func(*[]byte) bool, bytes int) ([][]uint64, error) {
+// smallest assembles the sets of smallest hash, up to a number of bytes, each with the key of its first document. Which they are
+// does not depend on the order of their parts.
+func smallest(parts func(*[]byte) bool, bytes int) (blocks.Sets, error) {
 	type sampled struct {
 		hash  blocks.Hash
-		first blocks.Key
+		key   blocks.Key
 		parts [][]byte
 		bytes int // of the whole set
 	}
@@ -142,17 +159,19 @@ func smallest(parts func(*[]byte) bool, bytes int) ([][]uint64, error) {
 		d := blocks.NewDecoder(block)
 		part := d.SetPart()
 		if err := d.Err(); err != nil {
-			return nil, err
+			return blocks.Sets{}, err
 		}
 		if part.Hash.Compare(beyond) < 0 {
 			i, ok := slices.BinarySearchFunc(kept, part.Hash, func(s *sampled, h blocks.Hash) int { return s.hash.Compare(h) })
 			if !ok {
-				kept = slices.Insert(kept, i, &sampled{hash: part.Hash, first: part.Key, bytes: blocks.ShingleBytes * part.Total})
+				kept = slices.Insert(kept, i, &sampled{hash: part.Hash, key: part.Key, bytes: blocks.ShingleBytes * part.Total})
 				held += kept[i].bytes
 			}
-			// Copies have the same set; one of them will do.
-			if kept[i].first == part.Key {
-				kept[i].parts = append(kept[i].parts, block)
+			switch s := kept[i]; { // copies have the same set
+			case part.Key == s.key:
+				s.parts = append(s.parts, block)
+			case part.Key < s.key:
+				s.key, s.parts = part.Key, [][]byte{block}
 			}
 		}
 		block = nil
@@ -166,6 +185,5 @@ func smallest(parts func(*[]byte) bool, bytes int) ([][]uint64, error) {
 	for _, s := range kept {
 		all = append(all, s.parts...)
 	}
-	sets, err := blocks.AssembleSets(all)
-	return sets.Sets, err
+	return blocks.AssembleSets(all)
 }

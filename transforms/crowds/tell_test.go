@@ -9,6 +9,7 @@ import (
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/internal/beamtest"
 	"github.com/neardup/neardup/kernels/setsim"
+	"github.com/neardup/neardup/transforms/verify"
 )
 
 var half = setsim.Threshold{Num: 1, Den: 2}
@@ -20,9 +21,10 @@ func TestCrowdedByAllSets(t *testing.T) {
 		all = append(all, []uint64{1 << 40}) // is in no pair
 		pairs := n * (n - 1) / 2
 		for _, budget := range []int{pairs - 1, pairs, pairs + 1} {
-			p := Params{Threshold: half, PairBudget: budget}
-			if got, want := p.crowded(all, len(all)), pairs > budget; got != want {
-				t.Errorf("%d pairs with a budget of %d: a crowd: %v", pairs, budget, got)
+			p := Params{Params: verify.Params{Threshold: half}, PairBudget: budget}
+			found, got := p.crowded(all, len(all))
+			if want := pairs > budget; got != want || !got && len(found) != pairs {
+				t.Errorf("%d pairs with a budget of %d: a crowd: %v, %d found", pairs, budget, got, len(found))
 			}
 		}
 	}
@@ -44,8 +46,8 @@ func TestCrowdedByPart(t *testing.T) {
 		{1, 1, 1_000_000, 0, false},
 		{0, 0, 1_000_000, 0, false},
 	} {
-		p := Params{Threshold: half, PairBudget: tt.budget}
-		if got := p.crowded(alike(tt.sampled, tt.similar), tt.of); got != tt.want {
+		p := Params{Params: verify.Params{Threshold: half}, PairBudget: tt.budget}
+		if _, got := p.crowded(alike(tt.sampled, tt.similar), tt.of); got != tt.want {
 			t.Errorf("%+v: a crowd: %v", tt, got)
 		}
 	}
@@ -73,7 +75,7 @@ func TestSmallest(t *testing.T) {
 	}
 	var all []sent
 	var parts [][]byte
-	total := 0
+	total, keys := 0, map[uint64]blocks.Key{} // of the first documents, by their sets' first elements
 	for i := range 60 {
 		size := 1 + rng.IntN(200)
 		if i%20 == 7 {
@@ -87,6 +89,9 @@ func TestSmallest(t *testing.T) {
 		total += blocks.ShingleBytes * size
 		for range 1 + i%3 {
 			key := blocks.NewKey(0, int64(len(parts)))
+			if _, ok := keys[s.set[0]]; !ok {
+				keys[s.set[0]] = key
+			}
 			blocks.SetParts(nil, key, s.hash, s.set, func(part []byte) { parts = append(parts, part) })
 		}
 	}
@@ -104,11 +109,14 @@ func TestSmallest(t *testing.T) {
 				t.Fatal(err)
 			}
 			got := map[string]bool{}
-			for _, set := range sample {
+			for i, set := range sample.Sets {
 				got[fmt.Sprint(set[0], len(set))] = true
+				if first := keys[set[0]]; sample.Keys[i] != first {
+					t.Errorf("a set has the key %v, its first document is %v", sample.Keys[i], first)
+				}
 			}
-			if len(sample) != len(want) || fmt.Sprint(got) != fmt.Sprint(want) {
-				t.Fatalf("of %d bytes %d sets are sampled, %d of them distinct, want %d", bytes, len(sample), len(got), len(want))
+			if len(sample.Sets) != len(want) || fmt.Sprint(got) != fmt.Sprint(want) {
+				t.Fatalf("of %d bytes %d sets are sampled, %d of them distinct, want %d", bytes, len(sample.Sets), len(got), len(want))
 			}
 		}
 	}

@@ -3,7 +3,6 @@ package verify
 import (
 	"cmp"
 	"context"
-	"encoding/binary"
 	"fmt"
 	"reflect"
 	"slices"
@@ -16,221 +15,255 @@ import (
 	"github.com/neardup/neardup/kernels/hash"
 	"github.com/neardup/neardup/kernels/setsim"
 	"github.com/neardup/neardup/transforms/gather"
-	"github.com/neardup/neardup/transforms/sets"
+	"github.com/neardup/neardup/transforms/spool"
 )
 
 func init() {
 	beam.RegisterDoFn(reflect.TypeFor[cutFn]())
-	beam.RegisterDoFn(reflect.TypeFor[routeFn]())
 	beam.RegisterDoFn(reflect.TypeFor[cellPairFn]())
 	beam.RegisterDoFn(reflect.TypeFor[estimateFn]())
 }
 
 var (
-	cellsCut    = beam.NewCounter("cells", "cells")
-	cellPairs   = beam.NewCounter("cells", "pairs_of_cells")
-	cellBytes   = beam.NewCounter("cells", "bytes")        // of the sets of large components
-	routedBytes = beam.NewCounter("cells", "routed_bytes") // of those sent to pairs of cells
-	largest     = beam.NewDistribution("cells", "component_bytes")
+	cellsCut  = beam.NewCounter("cells", "cells")
+	cellPairs = beam.NewCounter("cells", "pairs_of_cells")
+	cellBytes = beam.NewCounter("cells", "bytes")      // of the sets of large components
+	leftBytes = beam.NewCounter("cells", "left_bytes") // of those that may have a partner
+	readBytes = beam.NewCounter("cells", "read_bytes") // of those that pairs of cells read
+	largest   = beam.NewDistribution("cells", "component_bytes")
 )
 
-// routes are KV<document, route>.
-type routes beam.PCollection
-
-// joinCells joins the sets of large components, and sends those of crowds to the pass.
+// Large joins the sets of large components, which are in files in the order of their sizes.
 //
-//	KV<document, set part>, KV<component, profiles>, KV<document, turn> →
-//	KV<component shard, near pairs>, KV<batch's hash, turn and set part>, facts
+//	KV<component, batches> → KV<component shard, near pairs>, facts
 //
-// The representatives of a component are ordered by size and cut into cells; each pair of cells
-// that may hold similar sets is joined by one call.
-func joinCells(s beam.Scope, large flow.LargeSets, profiles flow.LargeProfiles, turns flow.Turns, p Params) Found {
-	s = s.Scope("Cells")
-	routes := routes(beam.ParDo(s, &cutFn{Params: p}, beam.GroupByKey(s, beam.PCollection(profiles))))
-	routed, crowds := beam.ParDo2(s, &routeFn{}, beam.CoGroupByKey(s, beam.PCollection(large), beam.PCollection(routes), beam.PCollection(turns)))
-	pairs, estimates := beam.ParDo2(s, &cellPairFn{Params: p}, beam.GroupByKey(s, routed))
+// One call for each component lets the sets go that can have no partner, and cuts the others into cells; one for each
+// pair of cells that may hold similar sets joins it. Three GroupByKeys, of what is known of cells: the sets stay in files.
+func Large(s beam.Scope, batches flow.Batches, p Params) Found {
+	s = s.Scope("verify.Large")
+	cellPairs := beam.ParDo(s, &cutFn{Params: p}, beam.GroupByKey(s, beam.PCollection(batches)))
+	pairs, estimates := beam.ParDo2(s, &cellPairFn{Params: p}, beam.GroupByKey(s, cellPairs))
 	facts := beam.ParDo(s, &estimateFn{}, beam.GroupByKey(s, estimates))
-	return Found{Pairs: flow.NearPairs(pairs), CrowdSets: flow.CrowdSets(crowds), Facts: []flow.Facts{flow.Facts(facts)}}
+	return Found{Pairs: flow.NearPairs(pairs), Facts: flow.Facts(facts)}
 }
 
 // cutFn cuts components into cells.
 //
-//	KV<component, profiles> → KV<document, route>
+//	KV<component, batches> → KV<cell pair's hash, cell pair>
+//
+// It holds a batch, a cell, and a sketch of at most 32 MB and its successor.
 type cutFn struct{ Params Params }
 
-func (f *cutFn) ProcessElement(ctx context.Context, component int64, profiles func(*[]byte) bool, emit func(int64, []byte)) error {
-	ordered, documents, err := sets.Representatives(profiles, nil)
-	if err != nil {
+func (f *cutFn) ProcessElement(ctx context.Context, component int64, batches func(*[]byte) bool, emit func(int64, []byte)) error {
+	c := cells{Params: &f.Params, component: blocks.Key(component)}
+	if err := gather.Each(batches, func(d *blocks.Decoder) { c.cells = append(c.cells, d.Batch()) }); err != nil {
 		return err
 	}
-	slices.SortFunc(ordered, func(a, b sets.Representative) int {
-		return cmp.Or(cmp.Compare(a.Size, b.Size), cmp.Compare(a.Key, b.Key))
-	})
-	sizes := make([]int, len(ordered))
-	for i, r := range ordered {
-		sizes[i] = r.Size
+	slices.SortFunc(c.cells, func(a, b blocks.Batch) int { return cmp.Compare(a.Number, b.Number) })
+	cellBytes.Inc(ctx, int64(blocks.ShingleBytes*c.shingles()))
+	largest.Update(ctx, int64(blocks.ShingleBytes*c.shingles()))
+	if err := c.peel(ctx); err != nil {
+		return err
 	}
-	// Whether it is too much depends on the input alone, and not on the memory there is.
-	usual := setsim.Cost(sizes, setsim.Cells(sizes, DefaultCellBytes/blocks.ShingleBytes, f.Params.Threshold))
-	if blocks.ShingleBytes*usual.Routed > f.Params.WorkBytes {
-		return fmt.Errorf("%d documents (%d different ones, %d MB of shingles) form one candidate component; comparing them would shuffle %d GB. "+
-			"A higher --threshold or more --rows separate documents that are not alike; "+
-			"of those that are, fewer are left once parts of the input are deduplicated",
-			documents, len(sizes), blocks.ShingleBytes*usual.Elements>>20, blocks.ShingleBytes*usual.Routed>>30)
+	leftBytes.Inc(ctx, int64(blocks.ShingleBytes*c.shingles()))
+	cut := make([]setsim.Cell, len(c.cells))
+	for i, b := range c.cells {
+		cut[i] = setsim.Cell{Smallest: b.Smallest, Largest: b.Largest, Elements: b.Shingles}
 	}
-	cut := setsim.Cells(sizes, f.Params.CellBytes/blocks.ShingleBytes, f.Params.Threshold)
-	w := setsim.Cost(sizes, cut)
 	cellsCut.Inc(ctx, int64(len(cut)))
-	cellPairs.Inc(ctx, w.Pairs)
-	cellBytes.Inc(ctx, blocks.ShingleBytes*w.Elements)
-	routedBytes.Inc(ctx, blocks.ShingleBytes*w.Routed)
-	largest.Update(ctx, blocks.ShingleBytes*w.Elements)
-	for c, cell := range cut {
-		route := route{component: blocks.Key(component), lowest: cell.Lowest, cell: c, last: cell.Last}
-		for _, r := range ordered[cell.First:cell.End] {
-			emit(int64(r.Key), route.append(nil))
-		}
-	}
+	readBytes.Inc(ctx, blocks.ShingleBytes*setsim.CellCost(cut, f.Params.Threshold))
+	setsim.CellPairs(cut, f.Params.Threshold, func(i, j int) {
+		cellPairs.Inc(ctx, 1)
+		pair := cellPair{component: c.component, round: c.round, first: c.cells[i].Number, second: c.cells[j].Number}
+		emit(pair.hash(), pair.append(nil))
+	})
 	return nil
 }
 
-// route says to which pairs of cells a representative's set goes: those of its cell with the cells
-// from lowest to last.
-type route struct {
-	component          blocks.Key
-	lowest, cell, last int
+// cells are the sets of a component, in files in the order of their sizes.
+type cells struct {
+	*Params
+	component blocks.Key
+	round     int // how often sets have left
+	cells     []blocks.Batch
 }
 
-func (r route) append(block []byte) []byte {
-	block = blocks.AppendKey(block, r.component)
-	for _, n := range []int{r.lowest, r.cell, r.last} {
-		block = binary.AppendUvarint(block, uint64(n))
+// file is that of a cell, after so many rounds.
+func (p *Params) file(component blocks.Key, round, cell int) string {
+	if round == 0 {
+		return spool.BatchFile(p.Temp, component, cell)
 	}
-	return block
+	return spool.File(p.Temp, component, fmt.Sprint("left", round), cell)
 }
 
-func decodeRoute(d *blocks.Decoder) route {
-	return route{component: d.Key(), lowest: int(d.Uvarint()), cell: int(d.Uvarint()), last: int(d.Uvarint())}
-}
-
-// routeFn sends each set to the pairs of cells of its document, or to its batch of a crowd. A document
-// with neither route nor turn is a copy.
-//
-//	KV<document, set parts, routes, turns> → KV<cell pair's hash, cell pair and set part>, KV<batch's hash, turn and set part>
-type routeFn struct{}
-
-func (f *routeFn) ProcessElement(_ int64, parts, routes, turns func(*[]byte) bool, toCells, toBatch func(int64, []byte)) error {
-	var all []route
-	if err := gather.Each(routes, func(d *blocks.Decoder) { all = append(all, decodeRoute(d)) }); err != nil {
-		return err
+func (c *cells) shingles() (n int) {
+	for _, cell := range c.cells {
+		n += cell.Shingles
 	}
-	var turn, block []byte
-	batch := int64(0)
-	if turns(&turn) {
-		d := blocks.NewDecoder(turn)
-		t := d.Turn()
-		if err := d.Err(); err != nil {
+	return n
+}
+
+func (c *cells) sets() (n int) {
+	for _, cell := range c.cells {
+		n += cell.Sets
+	}
+	return n
+}
+
+// each calls do with the sets of each cell, in their order.
+func (c *cells) each(ctx context.Context, do func(blocks.Sets) error) error {
+	for _, cell := range c.cells {
+		if err := ctx.Err(); err != nil {
 			return err
 		}
-		batch = int64(hash.Mix(hash.Mix(uint64(t.Crowd))+uint64(t.Batch)) >> 1)
-	}
-	for parts(&block) {
-		for _, r := range all {
-			for other := r.lowest; other <= r.last; other++ {
-				c := cellPair{r.component, min(r.cell, other), max(r.cell, other)}
-				value := append(make([]byte, 0, 24+len(block)), c.append(nil)...)
-				value = append(value, boolByte(r.cell == c.second))
-				toCells(c.hash(), append(value, block...))
-			}
+		sets, err := spool.Read(ctx, c.file(c.component, c.round, cell.Number))
+		if err == nil {
+			err = do(sets)
 		}
-		if turn != nil {
-			toBatch(batch, slices.Concat(turn, block))
+		if err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-func boolByte(b bool) byte {
-	if b {
-		return 1
+// worthARound is the share of sets that leave, as 1 of so many, below which there is no further round.
+const worthARound = 10
+
+// peel lets the sets go that have too few shingles in common with all others together, in rounds: who leaves may
+// leave others alone.
+func (c *cells) peel(ctx context.Context) error {
+	tooLarge := func() bool { return blocks.ShingleBytes*c.shingles() > c.PeelBytes }
+	if !tooLarge() {
+		return nil
 	}
-	return 0
+	alone := setsim.NewAlone(c.shingles())
+	err := c.each(ctx, func(g blocks.Sets) error {
+		for _, set := range g.Sets {
+			alone.Count(set)
+		}
+		return nil
+	})
+	for err == nil && tooLarge() {
+		leaves, leaving, left := make([]bool, 0, c.sets()), 0, 0
+		err = c.each(ctx, func(g blocks.Sets) error {
+			for _, set := range g.Sets {
+				lonely := alone.Lonely(set, c.Threshold)
+				if leaves = append(leaves, lonely); lonely {
+					leaving++
+				} else {
+					left += len(set)
+				}
+			}
+			return nil
+		})
+		if err != nil || worthARound*leaving < len(leaves) {
+			break
+		}
+		alone = setsim.NewAlone(left)
+		err = c.leave(ctx, leaves, alone)
+	}
+	return err
 }
 
-// cellPair names two cells of a component, first ≤ second.
+// leave lets sets go, by their numbers, and counts the others.
+func (c *cells) leave(ctx context.Context, leaves []bool, alone *setsim.Alone) error {
+	var cells []blocks.Batch
+	var cell blocks.Sets
+	bytes := 0
+	write := func() error {
+		if len(cell.Sets) == 0 {
+			return nil
+		}
+		full := cell
+		b := spool.Describe(len(cells), full)
+		cells, cell, bytes = append(cells, b), blocks.Sets{}, 0
+		return spool.Write(ctx, c.Temp, c.file(c.component, c.round+1, b.Number), full)
+	}
+	number := 0
+	err := c.each(ctx, func(g blocks.Sets) error {
+		for i, set := range g.Sets {
+			number++
+			if leaves[number-1] {
+				continue
+			}
+			alone.Count(set)
+			size := blocks.ShingleBytes * len(set)
+			if bytes > 0 && bytes+size > c.CellBytes {
+				if err := write(); err != nil {
+					return err
+				}
+			}
+			cell.Keys, cell.Sets = append(cell.Keys, g.Keys[i]), append(cell.Sets, slices.Clone(set)) // lest all of its cell is held
+			bytes += size
+		}
+		return nil
+	})
+	if err == nil {
+		err = write()
+	}
+	c.cells, c.round = cells, c.round+1
+	return err
+}
+
+// cellPair names two cells of a component after so many rounds, first ≤ second.
 type cellPair struct {
-	component     blocks.Key
-	first, second int
+	component            blocks.Key
+	round, first, second int
 }
 
 func (c cellPair) append(block []byte) []byte {
 	block = blocks.AppendKey(block, c.component)
-	return blocks.AppendUint32(blocks.AppendUint32(block, uint32(c.first)), uint32(c.second))
+	for _, n := range []int{c.round, c.first, c.second} {
+		block = blocks.AppendUint32(block, uint32(n))
+	}
+	return block
 }
 
-// hash is the key that the pair's sets are grouped by. Other pairs may have the same one.
+func decodeCellPair(d *blocks.Decoder) cellPair {
+	return cellPair{component: d.Key(), round: int(d.Uint32()), first: int(d.Uint32()), second: int(d.Uint32())}
+}
+
+// hash is the key that spreads pairs over workers. Other pairs may have the same one.
 func (c cellPair) hash() int64 {
 	h := hash.Mix(hash.Mix(hash.Mix(uint64(c.component))+uint64(c.first)) + uint64(c.second))
 	return int64(h >> 1)
 }
 
-// cellPairFn joins the two cells of each pair in a group, or a cell with itself.
+// cellPairFn joins the two cells of each pair, or a cell with itself.
 //
-//	KV<cell pair's hash, cell pairs and set parts> → KV<component shard, near pairs>, KV<component, estimate>
+//	KV<cell pair's hash, cell pairs> → KV<component shard, near pairs>, KV<component, estimate>
 type cellPairFn struct {
 	Params Params
 
 	estimator *estimate.Estimator
 }
 
-func (f *cellPairFn) Setup() { f.estimator = f.Params.estimator() }
-
-// halves are the parts of the sets of a pair of cells.
-type halves [2][][]byte
+func (f *cellPairFn) Setup() { f.estimator = f.Params.Estimator() }
 
 func (f *cellPairFn) ProcessElement(ctx context.Context, _ int64, values func(*[]byte) bool, emit, estimates func(int64, []byte)) error {
-	pairs := map[cellPair]*halves{}
-	var block []byte
-	for values(&block) {
-		d := blocks.NewDecoder(block)
-		c := cellPair{component: d.Key(), first: int(d.Uint32()), second: int(d.Uint32())}
-		half := d.Fixed(1)
-		if err := d.Err(); err != nil {
-			return err
-		}
-		if pairs[c] == nil {
-			pairs[c] = &halves{}
-		}
-		pairs[c][half[0]] = append(pairs[c][half[0]], block[len(block)-d.Left():])
-		block = nil
+	var pairs []cellPair
+	if err := gather.Each(values, func(d *blocks.Decoder) { pairs = append(pairs, decodeCellPair(d)) }); err != nil {
+		return err
 	}
-	for _, c := range sortedPairs(pairs) {
-		if err := f.join(ctx, c, pairs[c], emit, estimates); err != nil {
+	for _, c := range pairs {
+		if err := f.join(ctx, c, emit, estimates); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func sortedPairs(pairs map[cellPair]*halves) (sorted []cellPair) {
-	for c := range pairs {
-		sorted = append(sorted, c)
-	}
-	slices.SortFunc(sorted, func(a, b cellPair) int {
-		return cmp.Or(cmp.Compare(a.component, b.component), cmp.Compare(a.first, b.first), cmp.Compare(a.second, b.second))
-	})
-	return sorted
-}
-
-func (f *cellPairFn) join(ctx context.Context, c cellPair, h *halves, emit, estimates func(int64, []byte)) error {
-	// A cell with itself comes as second half only.
-	first, err := blocks.AssembleSets(h[0])
+func (f *cellPairFn) join(ctx context.Context, c cellPair, emit, estimates func(int64, []byte)) error {
+	second, err := spool.Read(ctx, f.Params.file(c.component, c.round, c.second))
 	if err != nil {
 		return err
 	}
-	second, err := blocks.AssembleSets(h[1])
-	if err != nil {
-		return err
+	var first blocks.Sets // none of a cell with itself
+	if c.first != c.second {
+		if first, err = spool.Read(ctx, f.Params.file(c.component, c.round, c.first)); err != nil {
+			return err
+		}
 	}
 	out := blocks.PairWriter{Key: f.Params.Shards.Shard(c.component), Emit: emit}
 	keys, sets := slices.Concat(first.Keys, second.Keys), slices.Concat(first.Sets, second.Sets)
@@ -248,7 +281,7 @@ func (f *cellPairFn) join(ctx context.Context, c cellPair, h *halves, emit, esti
 	}
 	out.Flush()
 	pairsFound.Inc(ctx, out.Written)
-	estimates(int64(c.component), blocks.AppendEstimate(nil, estimateOf(c.component, f.estimator)))
+	estimates(int64(c.component), blocks.AppendEstimate(nil, EstimateOf(c.component, f.estimator)))
 	return nil
 }
 

@@ -3,33 +3,188 @@ package verify
 import (
 	"encoding/json"
 	"maps"
-	"strings"
+	"math/rand/v2"
+	"slices"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/internal/beamtest"
+	"github.com/neardup/neardup/io/storage/storagetest"
 	"github.com/neardup/neardup/kernels/setsim"
+	"github.com/neardup/neardup/transforms/spool"
 )
 
 func TestMain(m *testing.M) { beamtest.Main(m) }
 
-// A component beyond the work limit ends the job with what to change.
-func TestWorkLimit(t *testing.T) {
-	var block []byte
-	for i := range 100 {
-		block = blocks.AppendProfile(block, &blocks.Profile{Key: blocks.NewKey(0, int64(i)), Hash: blocks.Hash{Lo: uint64(i)}, Size: DefaultCellBytes / blocks.ShingleBytes})
+// component is sets, in the order of their sizes.
+type component [][]uint64
+
+func (c component) key(i int) blocks.Key { return blocks.NewKey(0, int64(1000+i)) }
+
+// spooled writes the sets to batches of about so many bytes, and returns what is known of these, in an order of no
+// meaning.
+func (c component) spooled(t *testing.T, temp string, name blocks.Key, bytes int) (batches [][]byte) {
+	t.Helper()
+	for rest := 0; rest < len(c); {
+		var g blocks.Sets
+		for size := 0; rest < len(c) && (size == 0 || size+8*len(c[rest]) <= bytes); rest++ {
+			g.Keys, g.Sets = append(g.Keys, c.key(rest)), append(g.Sets, c[rest])
+			size += 8 * len(c[rest])
+		}
+		n := len(batches)
+		if err := spool.Write(t.Context(), temp, spool.BatchFile(temp, name, n), g); err != nil {
+			t.Fatal(err)
+		}
+		batches = append([][]byte{blocks.AppendBatch(nil, spool.Describe(n, g))}, batches...)
 	}
-	// Each set fills a cell of the usual size, and each of the 100 is sent to 100 pairs of cells,
-	// whatever the size of those in use.
-	f := &cutFn{Params{Threshold: setsim.Threshold{Num: 1, Den: 2}, CellBytes: 1 << 40, WorkBytes: 100 * 100 * DefaultCellBytes}}
-	emit := func(int64, []byte) {}
-	if err := f.ProcessElement(t.Context(), 1, beamtest.Values(block), emit); err != nil {
-		t.Error(err)
+	return batches
+}
+
+// pairs returns those of all sets, by comparing each two.
+func (c component) pairs(t setsim.Threshold) (pairs []blocks.NearPair) {
+	for j, b := range c {
+		for i, a := range c[:j] {
+			shared := 0
+			for _, x := range a {
+				if slices.Contains(b, x) {
+					shared++
+				}
+			}
+			if t.Reached(shared, len(a), len(b)) {
+				pairs = append(pairs, blocks.NearPair{A: c.key(i), B: c.key(j), Shared: shared})
+			}
+		}
 	}
-	f.Params.WorkBytes--
-	err := f.ProcessElement(t.Context(), 1, beamtest.Values(block), emit)
-	if err == nil || !strings.Contains(err.Error(), "100 documents") || !strings.Contains(err.Error(), "--threshold") || strings.Contains(err.Error(), "--shingle") {
-		t.Errorf("got %v", err)
+	return pairs
+}
+
+// joinLarge cuts a component and joins its pairs of cells. left is how many sets have not left it.
+func joinLarge(t *testing.T, p Params, name blocks.Key, batches [][]byte) (pairs []blocks.NearPair, left int) {
+	t.Helper()
+	var cellPairs [][]byte
+	if err := (&cutFn{Params: p}).ProcessElement(t.Context(), int64(name), beamtest.Values(batches...), func(_ int64, pair []byte) {
+		cellPairs = append(cellPairs, pair)
+		c := decodeCellPair(blocks.NewDecoder(pair))
+		if c.component != name {
+			t.Errorf("a pair of cells of %v", c.component)
+		}
+		if c.first == c.second {
+			g, err := spool.Read(t.Context(), p.file(c.component, c.round, c.first))
+			if err != nil {
+				t.Fatal(err)
+			}
+			left += len(g.Sets)
+		}
+	}); err != nil {
+		t.Fatal(err)
+	}
+	f := &cellPairFn{Params: p}
+	f.Setup()
+	estimated := 0
+	err := f.ProcessElement(t.Context(), 0, beamtest.Values(cellPairs...), func(shard int64, block []byte) {
+		var err error
+		if pairs, err = blocks.DecodeNearPairs(pairs, block); err != nil || shard != p.Shards.Shard(name) {
+			t.Fatal(shard, err)
+		}
+	}, func(component int64, _ []byte) {
+		estimated++
+		if component != int64(name) {
+			t.Errorf("an estimate of %d", component)
+		}
+	})
+	if err != nil || estimated != len(cellPairs) {
+		t.Fatalf("%d estimates of %d pairs of cells, error %v", estimated, len(cellPairs), err)
+	}
+	slices.SortFunc(pairs, func(a, b blocks.NearPair) int {
+		return blocks.Edge{A: a.A, B: a.B}.Compare(blocks.Edge{A: b.A, B: b.B})
+	})
+	return pairs, left
+}
+
+// However a component is cut, and whether sets leave it before or not, its pairs are those of all sets.
+func TestLargeEqualsBruteForce(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		r := rand.New(rand.NewPCG(rapid.Uint64().Draw(rt, "seed"), 1))
+		pool := rapid.SampledFrom([]int{20, 200, 1 << 40}).Draw(rt, "pool")
+		var c component
+		for range rapid.IntRange(0, 40).Draw(rt, "sets") {
+			var set []uint64
+			if len(c) > 0 && r.IntN(3) == 0 {
+				set = slices.Clone(c[r.IntN(len(c))])
+				set[r.IntN(len(set))] = uint64(r.IntN(pool))
+			}
+			for range 1 + r.IntN(8) {
+				set = append(set, uint64(r.IntN(pool)))
+			}
+			slices.Sort(set)
+			if set = slices.Compact(set); !slices.ContainsFunc(c, func(other []uint64) bool { return slices.Equal(set, other) }) {
+				c = append(c, set)
+			}
+		}
+		slices.SortStableFunc(c, func(a, b []uint64) int { return len(a) - len(b) })
+		threshold := setsim.Threshold{Num: uint64(rapid.IntRange(1, 10).Draw(rt, "tenths")), Den: 10}
+		want := c.pairs(threshold)
+		slices.SortFunc(want, func(a, b blocks.NearPair) int {
+			return blocks.Edge{A: a.A, B: a.B}.Compare(blocks.Edge{A: b.A, B: b.B})
+		})
+		for _, bytes := range []int{1, 150, 1 << 20} {
+			for _, peel := range []int{0, 300, 1 << 30} {
+				temp := storagetest.RunFolder(t)
+				p := Params{Threshold: threshold, CellBytes: bytes, PeelBytes: peel, Shards: 7, Temp: temp}
+				got, _ := joinLarge(t, p, 5, c.spooled(t, temp, 5, bytes))
+				if diff := cmp.Diff(want, got); diff != "" {
+					rt.Errorf("cells of %d bytes, peeled above %d: %s", bytes, peel, diff)
+				}
+			}
+		}
+	})
+}
+
+// Sets that share little leave; those that these leave alone leave in the next round; and the others are cut anew.
+func TestPeel(t *testing.T) {
+	// Each set of a chain shares half with the next one, but the first, which has no partner: it leaves at once, and each
+	// round one more.
+	var c component
+	next := uint64(0)
+	fresh := func(n int) (set []uint64) {
+		for range n {
+			next++
+			set = append(set, next*0x9e3779b97f4a7c15)
+		}
+		return set
+	}
+	for range 300 { // unrelated
+		c = append(c, fresh(10))
+	}
+	for range 10 { // pairs
+		set := fresh(10)
+		c = append(c, set, slices.Concat(set[:9], fresh(1)))
+	}
+	ring := fresh(8)
+	for range 40 { // each shares 4 with the one before, which is enough with two neighbours but not with one
+		other := slices.Concat(ring[4:], fresh(4))
+		c = append(c, ring)
+		ring = other
+	}
+	threshold := setsim.Threshold{Num: 8, Den: 10}
+	for i := range c {
+		slices.Sort(c[i])
+	}
+	slices.SortStableFunc(c, func(a, b []uint64) int { return len(a) - len(b) })
+	for _, tt := range []struct {
+		peel string
+		above,
+		least, most int
+	}{{"never", 1 << 30, len(c), len(c)}, {"in rounds", 0, 20, 40}} {
+		temp := storagetest.RunFolder(t)
+		p := Params{Threshold: threshold, CellBytes: 1000, PeelBytes: tt.above, Shards: 1, Temp: temp}
+		pairs, left := joinLarge(t, p, 9, c.spooled(t, temp, 9, 500))
+		if len(pairs) != 10 || left < tt.least || left > tt.most {
+			t.Errorf("%s: %d pairs, %d sets are left, want 10, %d to %d", tt.peel, len(pairs), left, tt.least, tt.most)
+		}
 	}
 }
 
@@ -43,16 +198,16 @@ func TestEstimatesAddUp(t *testing.T) {
 		}
 		facts = append(facts, fact)
 	}
-	component := blocks.NewKey(0, 7)
+	name := blocks.NewKey(0, 7)
 	var parts [][]byte
 	for _, e := range []blocks.Estimate{
 		{Found: 3, Millionths: 4_000_000, Deviation: 1_000_000}, {}, {Found: 5, Millionths: 5_500_000, Deviation: 2_000_000},
 	} {
-		e.Component = component
+		e.Component = name
 		parts = append(parts, blocks.AppendEstimate(nil, e))
 	}
 	for _, of := range [][][]byte{parts, parts[1:2]} {
-		if err := (&estimateFn{}).ProcessElement(int64(component), beamtest.Values(of...), emit); err != nil {
+		if err := (&estimateFn{}).ProcessElement(int64(name), beamtest.Values(of...), emit); err != nil {
 			t.Fatal(err)
 		}
 	}

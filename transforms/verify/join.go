@@ -28,20 +28,20 @@ var (
 	pairsFound      = beam.NewCounter("verify", "pairs")
 )
 
-// joinSmall joins the sets of small components, each for itself.
+// Small joins the sets of small components, each for itself.
 //
 //	KV<component shard, component parts> → KV<component shard, near pairs> and facts,
 //	KV<document, set part>, KV<component, profiles>
 //
 // Components whose sets exceed a cell are passed on, as large ones; the others of a shard are held in
-// memory.
-func joinSmall(s beam.Scope, small flow.Sets, p Params) (Found, flow.LargeSets, flow.LargeProfiles) {
-	s = s.Scope("Small")
+// memory. One GroupByKey.
+func Small(s beam.Scope, small flow.Sets, p Params) (Found, flow.LargeSets, flow.LargeProfiles) {
+	s = s.Scope("verify.Small")
 	pairs, large, profiles, facts := beam.ParDo4(s, &joinFn{Params: p}, beam.GroupByKey(s, beam.PCollection(small)))
-	return Found{Pairs: flow.NearPairs(pairs), Facts: []flow.Facts{flow.Facts(facts)}}, flow.LargeSets(large), flow.LargeProfiles(profiles)
+	return Found{Pairs: flow.NearPairs(pairs), Facts: flow.Facts(facts)}, flow.LargeSets(large), flow.LargeProfiles(profiles)
 }
 
-// joinFn joins the components of a shard; see joinSmall for the shapes.
+// joinFn joins the components of a shard; see Small for the shapes.
 type joinFn struct {
 	Params Params
 
@@ -50,7 +50,7 @@ type joinFn struct {
 	held      []componentPart
 }
 
-func (f *joinFn) Setup() { f.estimator = f.Params.estimator() }
+func (f *joinFn) Setup() { f.estimator = f.Params.Estimator() }
 
 // componentPart is a part of the set of a component's document.
 type componentPart struct {
@@ -143,11 +143,11 @@ func (f *joinFn) join(component blocks.Key, g blocks.Sets, out *blocks.PairWrite
 		f.estimator.Pair(i, j, shared)
 		return true
 	})
-	return estimateOf(component, f.estimator)
+	return EstimateOf(component, f.estimator)
 }
 
-// estimateOf returns the estimate of a component whose pairs the estimator has seen.
-func estimateOf(component blocks.Key, e *estimate.Estimator) blocks.Estimate {
+// EstimateOf returns the estimate of a component whose pairs the estimator has seen.
+func EstimateOf(component blocks.Key, e *estimate.Estimator) blocks.Estimate {
 	sum := e.Sum()
 	return blocks.Estimate{Component: component, Found: sum.Found, Millionths: sum.Millionths, Deviation: sum.Deviation}
 }

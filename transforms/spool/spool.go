@@ -1,0 +1,152 @@
+// Package spool writes the shingle sets of large components to files, each once, in batches of an order that a step
+// before has chosen. What is done with a component reads them as often as it likes.
+package spool
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"reflect"
+	"slices"
+
+	"github.com/apache/beam/sdks/v2/go/pkg/beam"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
+
+	"github.com/neardup/neardup/blocks"
+	"github.com/neardup/neardup/blocks/flow"
+	"github.com/neardup/neardup/io/storage"
+	"github.com/neardup/neardup/kernels/hash"
+)
+
+func init() {
+	beam.RegisterDoFn(reflect.TypeFor[routeFn]())
+	beam.RegisterDoFn(reflect.TypeFor[batchFn]())
+	register.Emitter2[int64, []byte]()
+	register.Iter1[[]byte]()
+}
+
+// Sets writes the sets of large components to files.
+//
+//	KV<document, set part>, KV<document, turn>, KV<document, turn> → KV<component, batches> of the first turns, and of the second
+//
+// A document without a turn is a copy, and its set is dropped. One CoGroupByKey and two GroupByKeys, which hold a batch.
+func Sets(s beam.Scope, sets flow.LargeSets, crowds, others flow.Turns, temp string) (ofCrowds, ofOthers flow.Batches) {
+	s = s.Scope("spool.Sets")
+	toCrowds, toOthers := beam.ParDo2(s, &routeFn{}, beam.CoGroupByKey(s, beam.PCollection(sets), beam.PCollection(crowds), beam.PCollection(others)))
+	write := func(routed beam.PCollection) flow.Batches {
+		return flow.Batches(beam.ParDo(s, &batchFn{Temp: temp}, beam.GroupByKey(s, routed)))
+	}
+	return write(toCrowds), write(toOthers)
+}
+
+// routeFn sends each set to its batch.
+//
+//	KV<document, set parts, turns, turns> → KV<batch's hash, turn and set part> of the first turns, and of the second
+type routeFn struct{}
+
+func (f *routeFn) ProcessElement(_ int64, parts, crowds, others func(*[]byte) bool, toCrowds, toOthers func(int64, []byte)) error {
+	emit := toCrowds
+	var turn, block []byte
+	if !crowds(&turn) {
+		if emit = toOthers; !others(&turn) {
+			return nil
+		}
+	}
+	d := blocks.NewDecoder(turn)
+	t := d.Turn()
+	if err := d.Err(); err != nil {
+		return err
+	}
+	batch := int64(hash.Mix(hash.Mix(uint64(t.Component))+uint64(t.Batch)) >> 1)
+	for parts(&block) {
+		emit(batch, slices.Concat(turn, block))
+	}
+	return nil
+}
+
+// batchFn writes batches to files, in the order of their turns.
+//
+//	KV<batch's hash, turns and set parts> → KV<component, batches>
+type batchFn struct{ Temp string }
+
+func (f *batchFn) ProcessElement(ctx context.Context, _ int64, values func(*[]byte) bool, emit func(int64, []byte)) error {
+	type content struct {
+		parts   [][]byte
+		numbers map[blocks.Key]int // of the turns
+	}
+	contents := map[blocks.Turn]*content{} // of number 0; more than one only if hashes collide
+	var value []byte
+	for values(&value) {
+		d := blocks.NewDecoder(value)
+		t := d.Turn()
+		part := value[len(value)-d.Left():]
+		key := d.SetPart().Key
+		if err := d.Err(); err != nil {
+			return err
+		}
+		of := blocks.Turn{Component: t.Component, Batch: t.Batch}
+		if contents[of] == nil {
+			contents[of] = &content{numbers: map[blocks.Key]int{}}
+		}
+		contents[of].parts = append(contents[of].parts, part)
+		contents[of].numbers[key] = t.Number
+		value = nil
+	}
+	for of, c := range contents {
+		sets, err := blocks.AssembleSets(c.parts)
+		if err != nil {
+			return err
+		}
+		order := make([]int, len(sets.Keys))
+		for i := range order {
+			order[i] = i
+		}
+		slices.SortFunc(order, func(i, j int) int { return cmp.Compare(c.numbers[sets.Keys[i]], c.numbers[sets.Keys[j]]) })
+		var ordered blocks.Sets
+		for _, i := range order {
+			ordered.Keys, ordered.Sets = append(ordered.Keys, sets.Keys[i]), append(ordered.Sets, sets.Sets[i])
+		}
+		if err := Write(ctx, f.Temp, BatchFile(f.Temp, of.Component, of.Batch), ordered); err != nil {
+			return err
+		}
+		emit(int64(of.Component), blocks.AppendBatch(nil, Describe(of.Batch, ordered)))
+	}
+	return nil
+}
+
+// Describe returns the batch of that number that has these sets.
+func Describe(number int, sets blocks.Sets) blocks.Batch {
+	b := blocks.Batch{Number: number, Sets: len(sets.Sets)}
+	for i, set := range sets.Sets {
+		if b.Shingles += len(set); i == 0 {
+			b.Smallest = len(set)
+		}
+		b.Smallest, b.Largest = min(b.Smallest, len(set)), max(b.Largest, len(set))
+	}
+	return b
+}
+
+// BatchFile is the file of a batch of a component, below the run's folder temp.
+func BatchFile(temp string, component blocks.Key, batch int) string {
+	return File(temp, component, "batch", batch)
+}
+
+// File is a numbered file of some kind of a component's sets, below the run's folder temp.
+func File(temp string, component blocks.Key, kind string, number int) string {
+	return storage.Join(temp, "sets", fmt.Sprintf("%d-%s-%d", int64(component), kind, number))
+}
+
+// Write writes sets to a file below the run's folder temp, for Read.
+func Write(ctx context.Context, temp, name string, sets blocks.Sets) error {
+	_, err := storage.WriteBelow(ctx, temp, name, sets.Write)
+	return err
+}
+
+// Read reads what Write wrote.
+func Read(ctx context.Context, name string) (blocks.Sets, error) {
+	data, err := storage.ReadFile(ctx, name)
+	if err != nil {
+		return blocks.Sets{}, err
+	}
+	return blocks.DecodeSets(data)
+}
