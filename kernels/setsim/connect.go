@@ -141,7 +141,7 @@ func (f *forest) connectToHubs() {
 // in one step.
 func (f *forest) connectByIndex() {
 	sets, t := f.sets, f.t
-	index := newPrefixLists(sets, t)
+	index := newPrefixLists(sets, 0, t)
 	lists, postings, starts, ends := index.lists, index.postings, index.starts, index.ends
 
 	skips := make([]uint32, len(postings)) // how many from here on are known to be of one tree, 0 for 1
@@ -150,7 +150,7 @@ func (f *forest) connectByIndex() {
 		size := len(sets[x])
 		smallest := t.MinSize(size)
 		root := f.parents.Root(uint32(x))
-		for i, w := range prefix(list, size, smallest) {
+		for i, w := range index.probed(x) {
 			// Sizes ascend, so a set too small for this one is so for all later.
 			for starts[w] < ends[w] && len(sets[postings[starts[w]].set]) < smallest {
 				k := starts[w]

@@ -50,8 +50,13 @@ func CrossJoin(small, large [][]uint64, t Threshold, emit func(i, j, shared int)
 func joinOrdered(sets [][]uint64, border int, t Threshold, emit func(x, y, shared int) bool) {
 	if len(sets) <= directLimit {
 		directJoin(sets, border, t, emit)
+		return
+	}
+	index := newPrefixLists(sets, border, t)
+	if c, ok := index.core(border); ok {
+		c.join(border, emit)
 	} else {
-		indexJoin(sets, border, t, emit)
+		index.join(border, emit)
 	}
 }
 
@@ -114,14 +119,14 @@ type prefixLists struct {
 	starts, ends []int // by number
 }
 
-// newPrefixLists returns lists with room for the postings of all sets and none
-// of them in it.
-func newPrefixLists(sets [][]uint64, t Threshold) *prefixLists {
+// newPrefixLists returns lists with room for the postings of all sets or, unless border is 0, of
+// those before it, and none of them in it.
+func newPrefixLists(sets [][]uint64, border int, t Threshold) *prefixLists {
 	p := &prefixLists{sets: sets, t: t}
 	var numbers int
 	p.lists, numbers = numberShared(sets, portionSize)
 	ends := make([]int, numbers+1)
-	for x := range p.lists {
+	for x := range p.indexedSets(border) {
 		for _, w := range p.indexed(x) {
 			ends[w+1]++
 		}
@@ -135,12 +140,46 @@ func newPrefixLists(sets [][]uint64, t Threshold) *prefixLists {
 	return p
 }
 
+// indexedSets returns how many sets, the smallest ones, are indexed.
+func (p *prefixLists) indexedSets(border int) int {
+	if border > 0 {
+		return border
+	}
+	return len(p.sets)
+}
+
+// metSample is about how many sets tell how many postings are met.
+const metSample = 128
+
+// meetMost reports whether a join would meet about as many postings as there are pairs. Every so many
+// sets tell, before any posting is added, without regard to sizes.
+func (p *prefixLists) meetMost(border int) bool {
+	met, asked := 0, 0
+	for x := border; x < len(p.sets); x += 1 + (len(p.sets)-border)/metSample {
+		asked++
+		for _, w := range p.probed(x) {
+			end := len(p.postings)
+			if int(w)+1 < len(p.starts) {
+				end = p.starts[w+1]
+			}
+			met += end - p.starts[w]
+		}
+	}
+	return met >= asked*p.indexedSets(border)
+}
+
 // indexed returns the prefix in which x is looked for by larger sets. It needs
 // only the overlap of two sets of its own size; a smaller partner looks for
 // itself.
 func (p *prefixLists) indexed(x int) []uint32 {
 	size := len(p.sets[x])
 	return prefix(p.lists[x], size, p.t.MinOverlap(size, size))
+}
+
+// probed returns the prefix by which x looks for smaller sets.
+func (p *prefixLists) probed(x int) []uint32 {
+	size := len(p.sets[x])
+	return prefix(p.lists[x], size, p.t.MinSize(size))
 }
 
 // add appends the postings of x, which is the next larger set.
@@ -159,36 +198,35 @@ type candidate struct{ shared, need int32 }
 // ruledOut in candidate.shared marks a set that cannot reach the threshold.
 const ruledOut = -1
 
-// indexJoin joins by means of an index of prefixes.
-func indexJoin(sets [][]uint64, border int, t Threshold, emit func(x, y, shared int) bool) {
-	index := newPrefixLists(sets, t)
-	lists, postings, starts, ends := index.lists, index.postings, index.starts, index.ends
+// join joins by means of the prefixes. It adds the postings, and can be called once.
+func (p *prefixLists) join(border int, emit func(x, y, shared int) bool) {
+	sets, t, lists, postings, starts, ends := p.sets, p.t, p.lists, p.postings, p.starts, p.ends
 	seen := make([]candidate, len(sets))
 	var met []uint32
 	for x, list := range lists {
 		if x < border {
-			index.add(x)
+			p.add(x)
 			continue
 		}
 		size := len(sets[x])
 		single := size - len(list)
 		smallest := t.MinSize(size)
-		for i, w := range prefix(list, size, smallest) {
+		for i, w := range p.probed(x) {
 			// Sizes ascend, so a set too small for this one is so for all later.
 			for starts[w] < ends[w] && len(sets[postings[starts[w]].set]) < smallest {
 				starts[w]++
 			}
-			for _, p := range postings[starts[w]:ends[w]] {
-				c := &seen[p.set]
+			for _, q := range postings[starts[w]:ends[w]] {
+				c := &seen[q.set]
 				if c.shared == ruledOut {
 					continue
 				}
-				partner := len(sets[p.set])
+				partner := len(sets[q.set])
 				if c.need == 0 {
 					c.need = int32(t.MinOverlap(size, partner))
-					met = append(met, p.set)
+					met = append(met, q.set)
 				}
-				behind := min(size-(single+i), partner-int(p.pos))
+				behind := min(size-(single+i), partner-int(q.pos))
 				if int(c.shared)+behind < int(c.need) {
 					c.shared = ruledOut
 				} else {
@@ -210,7 +248,7 @@ func indexJoin(sets [][]uint64, border int, t Threshold, emit func(x, y, shared 
 		}
 		met = met[:0]
 		if border == 0 {
-			index.add(x)
+			p.add(x)
 		}
 	}
 }
