@@ -85,8 +85,7 @@ func (f *forest) compare(x, y int) bool {
 	if f.apart(x, y) || f.parents.Root(uint32(x)) == f.parents.Root(uint32(y)) {
 		return false
 	}
-	a, b := f.sets[x], f.sets[y]
-	_, ok := overlapAtLeast(a, b, f.t.MinOverlap(len(a), len(b)))
+	_, ok := Similar(f.sets[x], f.sets[y], f.t)
 	if ok {
 		f.join(x, y)
 	}

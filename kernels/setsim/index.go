@@ -2,6 +2,7 @@ package setsim
 
 import (
 	"cmp"
+	"math/bits"
 	"slices"
 )
 
@@ -19,8 +20,7 @@ import (
 // Beside the sets it takes 16 to 20 bytes per indexed element of each, and 11 to
 // 21 per distinct one.
 type Index struct {
-	t        Threshold
-	common   *Frequencies
+	prefixes Prefixes
 	sets     [][]uint64
 	elements int // of all sets
 	postings []chained
@@ -29,7 +29,6 @@ type Index struct {
 	queries  uint64
 	seen     []uint64 // by set, the last query that met it
 	hits     []hit    // of a query, kept for the next one
-	order    []uint64 // of a set's elements, kept for the next one
 }
 
 // A chained posting says that a set has an element in its prefix, at which place of
@@ -49,7 +48,7 @@ type hit struct{ set, shared int }
 // NewIndex returns an index without sets for Jaccard similarities of at least t.
 // What is common decides its speed, not what it finds.
 func NewIndex(t Threshold, common *Frequencies) *Index {
-	return &Index{t: t, common: common, slots: make([]slot, 8)}
+	return &Index{prefixes: Prefixes{t: t, common: common}, slots: make([]slot, 8)}
 }
 
 // Add adds a set and returns its number: 0, 1, 2 … in the order of calls. The
@@ -59,7 +58,7 @@ func (x *Index) Add(set []uint64) int {
 	x.sets = append(x.sets, set)
 	x.seen = append(x.seen, 0)
 	x.elements += len(set)
-	for place, at := range x.prefix(set) {
+	for place, at := range x.prefixes.rarest(set) {
 		hash := set[uint32(at)]
 		if 4*x.used >= 3*len(x.slots) {
 			x.grow()
@@ -87,7 +86,7 @@ func (x *Index) Similar(set []uint64, found func(i, shared int)) {
 	x.queries++
 	x.hits = x.hits[:0]
 	unmet := len(x.sets)
-	for place, at := range x.prefix(set) {
+	for place, at := range x.prefixes.rarest(set) {
 		if unmet == 0 {
 			break // in a crowd long before the end of the prefix
 		}
@@ -101,7 +100,7 @@ func (x *Index) Similar(set []uint64, found func(i, shared int)) {
 			x.seen[p.set] = x.queries
 			unmet--
 			partner := x.sets[p.set]
-			need := x.t.MinOverlap(len(set), len(partner))
+			need := x.prefixes.t.MinOverlap(len(set), len(partner))
 			if min(len(set)-place, len(partner)-int(p.place)) < need {
 				continue
 			}
@@ -122,7 +121,7 @@ const fewSets = 4
 
 func (x *Index) similarToFew(set []uint64, found func(i, shared int)) {
 	for i, other := range x.sets {
-		need := x.t.MinOverlap(len(set), len(other))
+		need := x.prefixes.t.MinOverlap(len(set), len(other))
 		if need > min(len(set), len(other)) {
 			continue
 		}
@@ -137,17 +136,6 @@ func (x *Index) Bytes() int {
 	const header, element, stamp, perPosting, perSlot, perHit = 24, 8, 8, 16, 8, 16
 	return header*cap(x.sets) + element*x.elements + stamp*cap(x.seen) +
 		perPosting*cap(x.postings) + perSlot*len(x.slots) + perHit*cap(x.hits)
-}
-
-// prefix returns the positions of set's prefix elements, in the low halves, rarest first; any similar
-// set has one of them in its own prefix. The result is valid until the next call.
-func (x *Index) prefix(set []uint64) []uint64 {
-	x.order = x.order[:0]
-	for at, hash := range set {
-		x.order = append(x.order, uint64(x.common.of(hash))<<32|uint64(at))
-	}
-	slices.Sort(x.order)
-	return x.order[:max(0, len(set)-x.t.MinSize(len(set))+1)]
 }
 
 // grow doubles the slots.
@@ -181,19 +169,33 @@ func (x *Index) hash(s *slot) uint64 {
 // Frequencies tell which elements many sets have: the bound of a count-min sketch
 // with one row (Cormode and Muthukrishnan 2005), never less than the truth. The
 // zero value knows of none.
-type Frequencies struct{ counts []uint32 }
+type Frequencies struct {
+	counts []uint32 // by the first bits of a hash
+	shift  int
+}
 
-// frequencyBits is the size of a sketch, 4 MB: little beside a large group's sets,
-// and enough to tell common elements from rare ones.
-const frequencyBits = 20
+// Least and most counters are 2^frequencyBits, 4 MB, which is little beside a large group's sets and
+// enough to tell common elements from rare ones, and 2^maxFrequencyBits, 256 MB.
+const (
+	frequencyBits    = 20
+	maxFrequencyBits = 26
+)
+
+// NewFrequencies returns frequencies that know of none, with counters for sets of so many different elements in all:
+// at least two for three elements, with which half of those that are alone have a counter of their own. There are 2^20
+// counters at least and 2^26 at most, of 4 bytes.
+func NewFrequencies(elements int) *Frequencies {
+	width := min(max(frequencyBits, bits.Len(uint(2*elements/3))), maxFrequencyBits)
+	return &Frequencies{counts: make([]uint32, 1<<width), shift: 64 - width}
+}
 
 // Count counts the elements of a set.
 func (f *Frequencies) Count(set []uint64) {
 	if f.counts == nil {
-		f.counts = make([]uint32, 1<<frequencyBits)
+		*f = *NewFrequencies(0)
 	}
 	for _, hash := range set {
-		f.counts[hash>>(64-frequencyBits)]++
+		f.counts[hash>>f.shift]++
 	}
 }
 
@@ -201,5 +203,5 @@ func (f *Frequencies) of(hash uint64) uint32 {
 	if f.counts == nil {
 		return 0
 	}
-	return f.counts[hash>>(64-frequencyBits)]
+	return f.counts[hash>>f.shift]
 }

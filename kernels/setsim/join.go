@@ -92,8 +92,7 @@ func directJoin(sets [][]uint64, border int, t Threshold, emit func(x, y, shared
 			continue
 		}
 		for y := first; y < end; y++ {
-			b := sets[y]
-			shared, ok := overlapAtLeast(a, b, t.MinOverlap(len(a), len(b)))
+			shared, ok := Similar(a, sets[y], t)
 			if ok && !emit(x, y, shared) {
 				return
 			}
