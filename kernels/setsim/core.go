@@ -20,8 +20,6 @@ const (
 // are bits; the others that sets share stay in a list. Elements of one set only are
 // in neither.
 type core struct {
-	sets  [][]uint64
-	t     Threshold
 	lists [][]uint32 // of the elements that are no bits, as numberShared returns them
 	words int        // of a set's bits
 	bits  []uint64   // of each set: its core elements, and the parity of its list
@@ -37,7 +35,7 @@ func (p *prefixLists) core(border int) (c *core, ok bool) {
 	if !ok {
 		return nil, false
 	}
-	return newCore(p.sets, p.t, p.lists, first, numbers), true
+	return newCore(p.lists, first, numbers), true
 }
 
 // coreStart returns the first number of the core elements of sets whose shared elements are
@@ -66,8 +64,8 @@ func coreStart(sets [][]uint64, lists [][]uint32, numbers int) (first int, ok bo
 func bitWords(n int) int { return (n + 63) / 64 }
 
 // newCore returns a form of sets whose numbers from first on are bits.
-func newCore(sets [][]uint64, t Threshold, lists [][]uint32, first, numbers int) *core {
-	c := &core{sets: sets, t: t, lists: make([][]uint32, len(lists)), words: bitWords(numbers - first)}
+func newCore(lists [][]uint32, first, numbers int) *core {
+	c := &core{lists: make([][]uint32, len(lists)), words: bitWords(numbers - first)}
 	c.bits = make([]uint64, len(lists)*c.stride())
 	for x, list := range lists {
 		own := c.bits[x*c.stride():][:c.stride()]
@@ -77,9 +75,8 @@ func newCore(sets [][]uint64, t Threshold, lists [][]uint32, first, numbers int)
 			own[bit/64] |= 1 << (bit % 64)
 		}
 		c.lists[x] = list[:k]
-		parity := own[c.words:]
 		for _, w := range list[:k] {
-			parity[w/64%parityWords] ^= 1 << (w % 64)
+			flip(own[c.words:], uint64(w))
 		}
 	}
 	return c
@@ -88,45 +85,16 @@ func newCore(sets [][]uint64, t Threshold, lists [][]uint32, first, numbers int)
 // stride is the number of words of a set.
 func (c *core) stride() int { return c.words + parityWords }
 
-// join joins like indexJoin, by comparing each set with all that are not too small for it.
-//
-// The parity of a list has a bit for each class of numbers, set if the list has an odd number
-// of them. Where two parities differ, so do the lists, in at least one element for each bit;
-// and lists that differ in d elements share half of the others.
-func (c *core) join(border int, emit func(x, y, shared int) bool) {
-	first := 0
-	for x := border; x < len(c.sets); x++ {
-		size := len(c.sets[x])
-		for smallest := c.t.MinSize(size); first < x && len(c.sets[first]) < smallest; {
-			first++
-		}
-		end := x
-		if border > 0 {
-			end = border
-		}
-		own := c.bits[x*c.stride():][:c.stride()]
-		ownBits, ownParity := own[:c.words], (*[parityWords]uint64)(own[c.words:])
-		list := c.lists[x]
-		partner, need := -1, 0
-		for y := first; y < end; y++ {
-			if n := len(c.sets[y]); n != partner {
-				partner, need = n, c.t.MinOverlap(size, n)
-			}
-			other := c.bits[y*c.stride():][:c.stride()]
-			shared := 0
-			for k, word := range ownBits {
-				shared += bits.OnesCount64(word & other[k])
-			}
-			parity := (*[parityWords]uint64)(other[c.words:])
-			differ := bits.OnesCount64(ownParity[0]^parity[0]) + bits.OnesCount64(ownParity[1]^parity[1]) +
-				bits.OnesCount64(ownParity[2]^parity[2]) + bits.OnesCount64(ownParity[3]^parity[3])
-			if 2*(need-shared) > len(list)+len(c.lists[y])-differ {
-				continue
-			}
-			more, ok := overlapAtLeast(list, c.lists[y], need-shared)
-			if ok && !emit(x, y, shared+more) {
-				return
-			}
-		}
+// overlap returns the number of elements that sets x and y share, or false if it is below need.
+func (c *core) overlap(x, y, need int) (shared int, ok bool) {
+	a, b := c.bits[x*c.stride():][:c.stride()], c.bits[y*c.stride():][:c.stride()]
+	for k, word := range a[:c.words] {
+		shared += bits.OnesCount64(word & b[k])
 	}
+	need -= shared
+	if 2*need > len(c.lists[x])+len(c.lists[y])-differing(a[c.words:], b[c.words:]) {
+		return 0, false
+	}
+	others, ok := overlapAtLeast(c.lists[x], c.lists[y], need)
+	return shared + others, ok
 }

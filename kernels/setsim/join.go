@@ -49,12 +49,12 @@ func CrossJoin(small, large [][]uint64, t Threshold, emit func(i, j, shared int)
 // y < border ≤ x.
 func joinOrdered(sets [][]uint64, border int, t Threshold, emit func(x, y, shared int) bool) {
 	if len(sets) <= directLimit {
-		directJoin(sets, border, t, emit)
+		directJoin(sets, border, t, overlaps(sets), emit)
 		return
 	}
 	index := newPrefixLists(sets, border, t)
 	if c, ok := index.core(border); ok {
-		c.join(border, emit)
+		directJoin(sets, border, t, c.overlap, emit)
 	} else {
 		index.join(border, emit)
 	}
@@ -77,22 +77,30 @@ func bySize(sets [][]uint64) (order []int, ordered [][]uint64) {
 	return order, ordered
 }
 
-// directJoin joins by comparing each set with all that are not too small for it.
-func directJoin(sets [][]uint64, border int, t Threshold, emit func(x, y, shared int) bool) {
+// overlaps compares sets by their numbers.
+func overlaps(sets [][]uint64) func(x, y, need int) (shared int, ok bool) {
+	return func(x, y, need int) (shared int, ok bool) { return overlapAtLeast(sets[x], sets[y], need) }
+}
+
+// directJoin joins by comparing each set with all that are not too small for it. overlap returns the number of elements
+// that two sets share, or false if it is below need.
+func directJoin(sets [][]uint64, border int, t Threshold, overlap func(x, y, need int) (shared int, ok bool), emit func(x, y, shared int) bool) {
 	first := 0
-	for x, a := range sets {
-		for first < x && len(sets[first]) < t.MinSize(len(a)) {
+	for x := border; x < len(sets); x++ {
+		size := len(sets[x])
+		for smallest := t.MinSize(size); first < x && len(sets[first]) < smallest; {
 			first++
 		}
 		end := x
 		if border > 0 {
 			end = border
 		}
-		if x < border {
-			continue
-		}
+		partner, need := -1, 0
 		for y := first; y < end; y++ {
-			shared, ok := Similar(a, sets[y], t)
+			if n := len(sets[y]); n != partner {
+				partner, need = n, t.MinOverlap(size, n)
+			}
+			shared, ok := overlap(x, y, need)
 			if ok && !emit(x, y, shared) {
 				return
 			}
