@@ -39,8 +39,15 @@ func Connect(sets [][]uint64, t Threshold, tree []uint32, apart []bool, link fun
 		return
 	}
 	f.connectToHubs()
-	if f.trees > 1 {
-		f.connectByIndex()
+	if f.trees <= 1 {
+		return
+	}
+	index := newPrefixLists(ordered, 0, t)
+	if c, ok := index.core(0); ok {
+		f.overlap = c.overlap
+		f.connectDirectly()
+	} else {
+		f.connectByIndex(index)
 	}
 }
 
@@ -51,12 +58,13 @@ type forest struct {
 	t       Threshold
 	link    func(x, y int)
 	apart   func(x, y int) bool
+	overlap func(x, y, need int) (shared int, ok bool)
 	parents unionfind.Parents // by set
 	trees   int
 }
 
 func newForest(sets [][]uint64, t Threshold, tree func(x int) uint32, link func(x, y int)) *forest {
-	f := &forest{sets: sets, t: t, link: link, parents: make(unionfind.Parents, len(sets))}
+	f := &forest{sets: sets, t: t, link: link, overlap: overlaps(sets), parents: make(unionfind.Parents, len(sets))}
 	first := map[uint32]uint32{}
 	for x := range f.parents {
 		root, ok := first[tree(x)]
@@ -85,8 +93,7 @@ func (f *forest) compare(x, y int) bool {
 	if f.apart(x, y) || f.parents.Root(uint32(x)) == f.parents.Root(uint32(y)) {
 		return false
 	}
-	a, b := f.sets[x], f.sets[y]
-	_, ok := overlapAtLeast(a, b, f.t.MinOverlap(len(a), len(b)))
+	_, ok := f.overlap(x, y, f.t.MinOverlap(len(f.sets[x]), len(f.sets[y])))
 	if ok {
 		f.join(x, y)
 	}
@@ -139,9 +146,8 @@ func (f *forest) connectToHubs() {
 // before other candidates are so much as met. Postings of sets of one tree stay
 // so whatever is joined later, so a set of the tree passes over a run of them
 // in one step.
-func (f *forest) connectByIndex() {
+func (f *forest) connectByIndex(index *prefixLists) {
 	sets, t := f.sets, f.t
-	index := newPrefixLists(sets, t)
 	lists, postings, starts, ends := index.lists, index.postings, index.starts, index.ends
 
 	skips := make([]uint32, len(postings)) // how many from here on are known to be of one tree, 0 for 1
@@ -150,7 +156,7 @@ func (f *forest) connectByIndex() {
 		size := len(sets[x])
 		smallest := t.MinSize(size)
 		root := f.parents.Root(uint32(x))
-		for i, w := range prefix(list, size, smallest) {
+		for i, w := range index.probed(x) {
 			// Sizes ascend, so a set too small for this one is so for all later.
 			for starts[w] < ends[w] && len(sets[postings[starts[w]].set]) < smallest {
 				k := starts[w]

@@ -86,16 +86,23 @@ var crowds = rapid.Custom(func(t *rapid.T) [][]uint64 {
 	return sets
 })
 
+func byIndex(f *forest) { f.connectByIndex(newPrefixLists(f.sets, 0, f.t)) }
+
 func TestConnectEqualsBruteForce(t *testing.T) {
 	// Each way of connecting on groups of every size; the public one chooses.
 	ways := map[string]connect{
 		"Connect": connectAll,
 		"direct":  stage((*forest).connectDirectly),
-		"index":   stage((*forest).connectByIndex),
+		"index":   stage(byIndex),
+		"core": stage(func(f *forest) {
+			lists, numbers := numberShared(f.sets, portionSize)
+			f.overlap = newCore(lists, numbers/2, numbers).overlap
+			f.connectDirectly()
+		}),
 		"hubs and index": stage(func(f *forest) {
 			f.connectToHubs()
 			if f.trees > 1 {
-				f.connectByIndex()
+				byIndex(f)
 			}
 		}),
 	}

@@ -2,6 +2,7 @@ package setsim
 
 import (
 	"cmp"
+	"math/bits"
 	"slices"
 )
 
@@ -16,20 +17,20 @@ import (
 // are indexed, and those of a set are looked for (Chaudhuri et al. 2006). The order
 // is by frequency, rare first, and equals by hash.
 //
-// Beside the sets it takes 16 to 20 bytes per indexed element of each, and 11 to
-// 21 per distinct one.
+// Beside the sets it takes 16 to 20 bytes per indexed element of each, and 16 to
+// 32 per distinct one.
 type Index struct {
-	t        Threshold
-	common   *Frequencies
+	prefixes Prefixes
 	sets     [][]uint64
-	elements int // of all sets
+	parities []parity // of the sets
+	elements int      // of all sets
 	postings []chained
 	slots    []slot // at the low bits of the hash or behind; a power of two of them
 	used     int    // of the slots
 	queries  uint64
 	seen     []uint64 // by set, the last query that met it
 	hits     []hit    // of a query, kept for the next one
-	order    []uint64 // of a set's elements, kept for the next one
+	parity   parity   // of a query, kept for the next one
 }
 
 // A chained posting says that a set has an element in its prefix, at which place of
@@ -40,8 +41,9 @@ type chained struct{ set, place, at, previous uint32 }
 // A slot leads to the postings of one element. The hash stands in the sets; its
 // high half stands here too, so that hardly any other one is looked up.
 type slot struct {
-	high uint32
-	head uint32 // number of the latest posting plus 1; 0 is a free slot
+	high  uint32
+	head  uint32 // number of the latest posting plus 1; 0 is a free slot
+	count uint32 // of postings
 }
 
 type hit struct{ set, shared int }
@@ -49,7 +51,7 @@ type hit struct{ set, shared int }
 // NewIndex returns an index without sets for Jaccard similarities of at least t.
 // What is common decides its speed, not what it finds.
 func NewIndex(t Threshold, common *Frequencies) *Index {
-	return &Index{t: t, common: common, slots: make([]slot, 8)}
+	return &Index{prefixes: Prefixes{t: t, common: common}, slots: make([]slot, 8)}
 }
 
 // Add adds a set and returns its number: 0, 1, 2 … in the order of calls. The
@@ -57,9 +59,10 @@ func NewIndex(t Threshold, common *Frequencies) *Index {
 func (x *Index) Add(set []uint64) int {
 	number := len(x.sets)
 	x.sets = append(x.sets, set)
+	x.parities = append(x.parities, parityOf(set, nil))
 	x.seen = append(x.seen, 0)
 	x.elements += len(set)
-	for place, at := range x.prefix(set) {
+	for place, at := range x.prefixes.rarest(set) {
 		hash := set[uint32(at)]
 		if 4*x.used >= 3*len(x.slots) {
 			x.grow()
@@ -71,6 +74,7 @@ func (x *Index) Add(set []uint64) int {
 		}
 		x.postings = append(x.postings, chained{uint32(number), uint32(place), uint32(at), s.head})
 		s.head = uint32(len(x.postings))
+		s.count++
 	}
 	return number
 }
@@ -80,14 +84,25 @@ func (x *Index) Add(set []uint64) int {
 // It misses none, whatever their sizes and the order of calls. found must not
 // call methods of the index.
 func (x *Index) Similar(set []uint64, found func(i, shared int)) {
+	x.parity = x.parity[:0]
 	if len(x.sets) <= fewSets {
-		x.similarToFew(set, found)
+		x.similarToEach(set, found)
+		return
+	}
+	x.parity = parityOf(set, x.parity)
+	prefix := x.prefixes.rarest(set)
+	met := 0
+	for _, at := range prefix {
+		met += int(x.slot(set[uint32(at)]).count)
+	}
+	if met >= timesMet*len(x.sets) {
+		x.similarToEach(set, found)
 		return
 	}
 	x.queries++
 	x.hits = x.hits[:0]
 	unmet := len(x.sets)
-	for place, at := range x.prefix(set) {
+	for place, at := range prefix {
 		if unmet == 0 {
 			break // in a crowd long before the end of the prefix
 		}
@@ -101,11 +116,11 @@ func (x *Index) Similar(set []uint64, found func(i, shared int)) {
 			x.seen[p.set] = x.queries
 			unmet--
 			partner := x.sets[p.set]
-			need := x.t.MinOverlap(len(set), len(partner))
+			need := x.prefixes.t.MinOverlap(len(set), len(partner))
 			if min(len(set)-place, len(partner)-int(p.place)) < need {
 				continue
 			}
-			if shared, ok := overlapAtLeast(set, partner, need); ok {
+			if shared, ok := x.overlap(set, int(p.set), need); ok {
 				x.hits = append(x.hits, hit{int(p.set), shared})
 			}
 		}
@@ -116,38 +131,44 @@ func (x *Index) Similar(set []uint64, found func(i, shared int)) {
 	}
 }
 
-// fewSets is up to how many sets are compared one by one, which is cheaper than to order a set's
-// elements: crowds around one template have one kept set.
-const fewSets = 4
+const (
+	// fewSets is up to how many sets are compared one by one, which is cheaper than to order a set's
+	// elements: crowds around one template have one kept set.
+	fewSets = 4
 
-func (x *Index) similarToFew(set []uint64, found func(i, shared int)) {
+	// timesMet is how many postings a set meets for each added set if to compare all of these one by one costs less:
+	// postings are met out of order, and parities are not.
+	timesMet = 4
+)
+
+// similarToEach compares set with each added one.
+func (x *Index) similarToEach(set []uint64, found func(i, shared int)) {
 	for i, other := range x.sets {
-		need := x.t.MinOverlap(len(set), len(other))
+		need := x.prefixes.t.MinOverlap(len(set), len(other))
 		if need > min(len(set), len(other)) {
 			continue
 		}
-		if shared, ok := overlapAtLeast(set, other, need); ok {
+		if shared, ok := x.overlap(set, i, need); ok {
 			found(i, shared)
 		}
 	}
 }
 
-// Bytes returns about how many bytes the index holds, the sets included.
-func (x *Index) Bytes() int {
-	const header, element, stamp, perPosting, perSlot, perHit = 24, 8, 8, 16, 8, 16
-	return header*cap(x.sets) + element*x.elements + stamp*cap(x.seen) +
-		perPosting*cap(x.postings) + perSlot*len(x.slots) + perHit*cap(x.hits)
+// overlap returns the number of elements that a set and the i-th one share, or false if it is below need. The
+// query's parity, unless it is empty, spares most comparisons.
+func (x *Index) overlap(set []uint64, i, need int) (shared int, ok bool) {
+	other := x.sets[i]
+	if 2*need > len(set)+len(other)-differing(x.parity, x.parities[i]) {
+		return 0, false
+	}
+	return overlapAtLeast(set, other, need)
 }
 
-// prefix returns the positions of set's prefix elements, in the low halves, rarest first; any similar
-// set has one of them in its own prefix. The result is valid until the next call.
-func (x *Index) prefix(set []uint64) []uint64 {
-	x.order = x.order[:0]
-	for at, hash := range set {
-		x.order = append(x.order, uint64(x.common.of(hash))<<32|uint64(at))
-	}
-	slices.Sort(x.order)
-	return x.order[:max(0, len(set)-x.t.MinSize(len(set))+1)]
+// Bytes returns about how many bytes the index holds, the sets included.
+func (x *Index) Bytes() int {
+	const header, element, stamp, perPosting, perSlot, perHit = 24, 8, 8, 16, 12, 16
+	return header*(cap(x.sets)+cap(x.parities)) + element*(x.elements+x.elements/elementsPerWord) + stamp*cap(x.seen) +
+		perPosting*cap(x.postings) + perSlot*len(x.slots) + perHit*cap(x.hits)
 }
 
 // grow doubles the slots.
@@ -181,19 +202,33 @@ func (x *Index) hash(s *slot) uint64 {
 // Frequencies tell which elements many sets have: the bound of a count-min sketch
 // with one row (Cormode and Muthukrishnan 2005), never less than the truth. The
 // zero value knows of none.
-type Frequencies struct{ counts []uint32 }
+type Frequencies struct {
+	counts []uint32 // by the first bits of a hash
+	shift  int
+}
 
-// frequencyBits is the size of a sketch, 4 MB: little beside a large group's sets,
-// and enough to tell common elements from rare ones.
-const frequencyBits = 20
+// Least and most counters are 2^frequencyBits, 4 MB, which is little beside a large group's sets and
+// enough to tell common elements from rare ones, and 2^maxFrequencyBits, 256 MB.
+const (
+	frequencyBits    = 20
+	maxFrequencyBits = 26
+)
+
+// NewFrequencies returns frequencies that know of none, with counters for sets of so many different elements in all:
+// at least two for three elements, with which half of those that are alone have a counter of their own. There are 2^20
+// counters at least and 2^26 at most, of 4 bytes.
+func NewFrequencies(elements int) *Frequencies {
+	width := min(max(frequencyBits, bits.Len(uint(2*elements/3))), maxFrequencyBits)
+	return &Frequencies{counts: make([]uint32, 1<<width), shift: 64 - width}
+}
 
 // Count counts the elements of a set.
 func (f *Frequencies) Count(set []uint64) {
 	if f.counts == nil {
-		f.counts = make([]uint32, 1<<frequencyBits)
+		*f = *NewFrequencies(0)
 	}
 	for _, hash := range set {
-		f.counts[hash>>(64-frequencyBits)]++
+		f.counts[hash>>f.shift]++
 	}
 }
 
@@ -201,5 +236,5 @@ func (f *Frequencies) of(hash uint64) uint32 {
 	if f.counts == nil {
 		return 0
 	}
-	return f.counts[hash>>(64-frequencyBits)]
+	return f.counts[hash>>f.shift]
 }

@@ -49,9 +49,14 @@ func CrossJoin(small, large [][]uint64, t Threshold, emit func(i, j, shared int)
 // y < border ≤ x.
 func joinOrdered(sets [][]uint64, border int, t Threshold, emit func(x, y, shared int) bool) {
 	if len(sets) <= directLimit {
-		directJoin(sets, border, t, emit)
+		directJoin(sets, border, t, overlaps(sets), emit)
+		return
+	}
+	index := newPrefixLists(sets, border, t)
+	if c, ok := index.core(border); ok {
+		directJoin(sets, border, t, c.overlap, emit)
 	} else {
-		indexJoin(sets, border, t, emit)
+		index.join(border, emit)
 	}
 }
 
@@ -72,23 +77,30 @@ func bySize(sets [][]uint64) (order []int, ordered [][]uint64) {
 	return order, ordered
 }
 
-// directJoin joins by comparing each set with all that are not too small for it.
-func directJoin(sets [][]uint64, border int, t Threshold, emit func(x, y, shared int) bool) {
+// overlaps compares sets by their numbers.
+func overlaps(sets [][]uint64) func(x, y, need int) (shared int, ok bool) {
+	return func(x, y, need int) (shared int, ok bool) { return overlapAtLeast(sets[x], sets[y], need) }
+}
+
+// directJoin joins by comparing each set with all that are not too small for it. overlap returns the number of elements
+// that two sets share, or false if it is below need.
+func directJoin(sets [][]uint64, border int, t Threshold, overlap func(x, y, need int) (shared int, ok bool), emit func(x, y, shared int) bool) {
 	first := 0
-	for x, a := range sets {
-		for first < x && len(sets[first]) < t.MinSize(len(a)) {
+	for x := border; x < len(sets); x++ {
+		size := len(sets[x])
+		for smallest := t.MinSize(size); first < x && len(sets[first]) < smallest; {
 			first++
 		}
 		end := x
 		if border > 0 {
 			end = border
 		}
-		if x < border {
-			continue
-		}
+		partner, need := -1, 0
 		for y := first; y < end; y++ {
-			b := sets[y]
-			shared, ok := overlapAtLeast(a, b, t.MinOverlap(len(a), len(b)))
+			if n := len(sets[y]); n != partner {
+				partner, need = n, t.MinOverlap(size, n)
+			}
+			shared, ok := overlap(x, y, need)
 			if ok && !emit(x, y, shared) {
 				return
 			}
@@ -114,14 +126,14 @@ type prefixLists struct {
 	starts, ends []int // by number
 }
 
-// newPrefixLists returns lists with room for the postings of all sets and none
-// of them in it.
-func newPrefixLists(sets [][]uint64, t Threshold) *prefixLists {
+// newPrefixLists returns lists with room for the postings of all sets or, unless border is 0, of
+// those before it, and none of them in it.
+func newPrefixLists(sets [][]uint64, border int, t Threshold) *prefixLists {
 	p := &prefixLists{sets: sets, t: t}
 	var numbers int
 	p.lists, numbers = numberShared(sets, portionSize)
 	ends := make([]int, numbers+1)
-	for x := range p.lists {
+	for x := range p.indexedSets(border) {
 		for _, w := range p.indexed(x) {
 			ends[w+1]++
 		}
@@ -135,12 +147,46 @@ func newPrefixLists(sets [][]uint64, t Threshold) *prefixLists {
 	return p
 }
 
+// indexedSets returns how many sets, the smallest ones, are indexed.
+func (p *prefixLists) indexedSets(border int) int {
+	if border > 0 {
+		return border
+	}
+	return len(p.sets)
+}
+
+// metSample is about how many sets tell how many postings are met.
+const metSample = 128
+
+// meetMost reports whether a join would meet about as many postings as there are pairs. Every so many
+// sets tell, before any posting is added, without regard to sizes.
+func (p *prefixLists) meetMost(border int) bool {
+	met, asked := 0, 0
+	for x := border; x < len(p.sets); x += 1 + (len(p.sets)-border)/metSample {
+		asked++
+		for _, w := range p.probed(x) {
+			end := len(p.postings)
+			if int(w)+1 < len(p.starts) {
+				end = p.starts[w+1]
+			}
+			met += end - p.starts[w]
+		}
+	}
+	return met >= asked*p.indexedSets(border)
+}
+
 // indexed returns the prefix in which x is looked for by larger sets. It needs
 // only the overlap of two sets of its own size; a smaller partner looks for
 // itself.
 func (p *prefixLists) indexed(x int) []uint32 {
 	size := len(p.sets[x])
 	return prefix(p.lists[x], size, p.t.MinOverlap(size, size))
+}
+
+// probed returns the prefix by which x looks for smaller sets.
+func (p *prefixLists) probed(x int) []uint32 {
+	size := len(p.sets[x])
+	return prefix(p.lists[x], size, p.t.MinSize(size))
 }
 
 // add appends the postings of x, which is the next larger set.
@@ -159,36 +205,35 @@ type candidate struct{ shared, need int32 }
 // ruledOut in candidate.shared marks a set that cannot reach the threshold.
 const ruledOut = -1
 
-// indexJoin joins by means of an index of prefixes.
-func indexJoin(sets [][]uint64, border int, t Threshold, emit func(x, y, shared int) bool) {
-	index := newPrefixLists(sets, t)
-	lists, postings, starts, ends := index.lists, index.postings, index.starts, index.ends
+// join joins by means of the prefixes. It adds the postings, and can be called once.
+func (p *prefixLists) join(border int, emit func(x, y, shared int) bool) {
+	sets, t, lists, postings, starts, ends := p.sets, p.t, p.lists, p.postings, p.starts, p.ends
 	seen := make([]candidate, len(sets))
 	var met []uint32
 	for x, list := range lists {
 		if x < border {
-			index.add(x)
+			p.add(x)
 			continue
 		}
 		size := len(sets[x])
 		single := size - len(list)
 		smallest := t.MinSize(size)
-		for i, w := range prefix(list, size, smallest) {
+		for i, w := range p.probed(x) {
 			// Sizes ascend, so a set too small for this one is so for all later.
 			for starts[w] < ends[w] && len(sets[postings[starts[w]].set]) < smallest {
 				starts[w]++
 			}
-			for _, p := range postings[starts[w]:ends[w]] {
-				c := &seen[p.set]
+			for _, q := range postings[starts[w]:ends[w]] {
+				c := &seen[q.set]
 				if c.shared == ruledOut {
 					continue
 				}
-				partner := len(sets[p.set])
+				partner := len(sets[q.set])
 				if c.need == 0 {
 					c.need = int32(t.MinOverlap(size, partner))
-					met = append(met, p.set)
+					met = append(met, q.set)
 				}
-				behind := min(size-(single+i), partner-int(p.pos))
+				behind := min(size-(single+i), partner-int(q.pos))
 				if int(c.shared)+behind < int(c.need) {
 					c.shared = ruledOut
 				} else {
@@ -210,7 +255,7 @@ func indexJoin(sets [][]uint64, border int, t Threshold, emit func(x, y, shared 
 		}
 		met = met[:0]
 		if border == 0 {
-			index.add(x)
+			p.add(x)
 		}
 	}
 }

@@ -62,6 +62,12 @@ func overlapAtLeast[T uint32 | uint64](a, b []T, need int) (shared int, ok bool)
 	return shared, shared >= need
 }
 
+// Similar reports whether the Jaccard similarity of a and b is at least t, and how many elements
+// they share if it is.
+func Similar(a, b []uint64, t Threshold) (shared int, ok bool) {
+	return overlapAtLeast(a, b, t.MinOverlap(len(a), len(b)))
+}
+
 // Similarity returns the Jaccard similarity of sets of a and b elements that
 // share so many, and 0 for two empty ones. It is for display and ranking;
 // Threshold decides.

@@ -1,0 +1,179 @@
+package setsim
+
+import (
+	"cmp"
+	"math/bits"
+	"slices"
+
+	"github.com/neardup/neardup/kernels/radix"
+)
+
+// A RarePosting says that a set has an element in its prefix, and where. The postings of all sets,
+// in any number of ranges of hashes, find the candidates of a group that does not fit in memory.
+type RarePosting struct {
+	Hash  uint64 // the element
+	Set   uint32 // the number of the set
+	Size  uint32 // of the set
+	Place uint32 // how many elements of the set are rarer
+}
+
+// Prefixes finds the rarest elements of sets. It is not safe for concurrent use.
+type Prefixes struct {
+	t      Threshold
+	common *Frequencies
+	order  []uint64 // of a set's elements, kept for the next one
+}
+
+// NewPrefixes returns prefixes for Jaccard similarities of at least t. What is common must not change any more.
+func NewPrefixes(t Threshold, common *Frequencies) *Prefixes {
+	return &Prefixes{t: t, common: common}
+}
+
+// Postings calls emit with the elements of a set by which similar ones are found, rarest first.
+//
+// The order of all elements is by frequency, and equals by hash. An element that is counted once
+// is of no other set: it takes its place, and has no posting. So each set must have been counted, unless
+// none was. More than that, or fewer counters, only makes more postings.
+func (p *Prefixes) Postings(number uint32, set []uint64, emit func(RarePosting)) {
+	for place, o := range p.rarest(set) {
+		if frequency := o >> 32; frequency != 1 {
+			emit(RarePosting{Hash: set[uint32(o)], Set: number, Size: uint32(len(set)), Place: uint32(place)})
+		}
+	}
+}
+
+// rarest returns the positions of set's prefix elements, in the low halves, rarest first; any similar
+// set has one of them in its own prefix. The high halves are frequencies. The result is valid until the next call.
+func (p *Prefixes) rarest(set []uint64) []uint64 {
+	p.order = p.order[:0]
+	for at, hash := range set {
+		p.order = append(p.order, uint64(p.common.of(hash))<<32|uint64(at))
+	}
+	slices.Sort(p.order)
+	return p.order[:max(0, len(set)-p.t.MinSize(len(set))+1)]
+}
+
+// Candidates calls emit once for each two sets that may be similar and that these postings name: all
+// postings of some hashes, whichever. The postings of all hashes name every similar pair, at the
+// rarest element that the two share; Similar tells which are. A false from emit ends it.
+//
+// Set j is the larger one, or of equals the one of higher number. Pairs come ordered by the size and number
+// of j, and then of i.
+//
+// It orders postings, and allocates up to 60 bytes for each; what it finds takes no memory.
+func Candidates(postings []RarePosting, t Threshold, emit func(i, j uint32) bool) {
+	slices.SortFunc(postings, func(a, b RarePosting) int {
+		return cmp.Or(cmp.Compare(a.Size, b.Size), cmp.Compare(a.Set, b.Set))
+	})
+	g := newRareLists(postings, t)
+	seen := make([]uint32, len(g.numbers)) // by rank, the last set that met it, as rank + 1
+	var met []uint32                       // ranks
+	next := 0
+	for x, number := range g.numbers {
+		size := int(postings[next].Size)
+		smallest := uint32(t.MinSize(size))
+		for ; next < len(postings) && postings[next].Set == number; next++ {
+			behind := size - int(postings[next].Place)
+			list := &g.lists[g.listOf[next]]
+			// Sizes ascend, so a set too small for this one is so for all later.
+			for list.start < list.end && g.indexed[list.start].size < smallest {
+				list.start++
+			}
+			partner, need := uint32(0), 0
+			for _, y := range g.indexed[list.start:list.end] {
+				if int(y.rank) >= x {
+					break
+				}
+				if seen[y.rank] == uint32(x)+1 {
+					continue
+				}
+				if y.size != partner {
+					partner, need = y.size, t.MinOverlap(size, int(y.size))
+				}
+				// Similar sets pass at the rarest element that they share; what they share is not before it.
+				if min(behind, int(y.behind)) >= need {
+					seen[y.rank] = uint32(x) + 1
+					met = append(met, y.rank)
+				}
+			}
+		}
+		slices.Sort(met)
+		for _, y := range met {
+			if !emit(g.numbers[y], number) {
+				return
+			}
+		}
+		met = met[:0]
+	}
+}
+
+// rareLists are the postings of some hashes, in ascending order of size and number of their sets. The rank of a
+// set is its place in this order.
+type rareLists struct {
+	numbers []uint32   // of the sets, by rank
+	listOf  []uint32   // by posting
+	lists   []rareList // by hash
+	indexed []rareSet  // those of each list one after another, by rank
+}
+
+type rareList struct{ start, end uint32 } // of indexed
+
+// A rareSet is a set in whose indexed prefix an element is, with so many of its elements at that place or behind.
+type rareSet struct{ rank, size, behind uint32 }
+
+func newRareLists(postings []RarePosting, t Threshold) *rareLists {
+	g := &rareLists{listOf: make([]uint32, len(postings))}
+	ranks := make([]uint32, len(postings))
+	entries := make([]entry, len(postings))
+	differ := uint64(0)
+	for i, p := range postings {
+		if i == 0 || p.Set != postings[i-1].Set {
+			g.numbers = append(g.numbers, p.Set)
+		}
+		ranks[i] = uint32(len(g.numbers) - 1)
+		entries[i] = entry{Key: p.Hash, Document: uint32(i)}
+		differ |= p.Hash ^ postings[0].Hash
+	}
+	var sorter radix.Sorter[entry, uint32]
+	last := uint64(0)
+	for i, e := range sorter.Sort(entries, bits.LeadingZeros64(differ), radix.ByKeyAndDocument) {
+		if i == 0 || e.Key != last {
+			end := uint32(len(g.indexed))
+			g.lists = append(g.lists, rareList{end, end})
+		}
+		last = e.Key
+		list := uint32(len(g.lists) - 1)
+		g.listOf[e.Document] = list
+		p := postings[e.Document]
+		// A larger set needs the overlap of two sets of this size at least.
+		size := int(p.Size)
+		if int(p.Place) < size-t.MinOverlap(size, size)+1 {
+			g.indexed = append(g.indexed, rareSet{rank: ranks[e.Document], size: p.Size, behind: p.Size - p.Place})
+			g.lists[list].end++
+		}
+	}
+	return g
+}
+
+// rareSample is how many hashes there are for one that RareCost asks for.
+const rareSample = 64
+
+// RareSampled reports whether RareCost asks for the postings of a hash.
+func RareSampled(hash uint64) bool { return hash%rareSample == 0 }
+
+// RareWork is what finding the candidates of sets comes to.
+type RareWork struct {
+	Postings   int64
+	Candidates int64 // a pair counts once for each hash at which its sets meet
+}
+
+// RareCost estimates the work by the postings of all hashes that RareSampled chooses, which it orders. It counts
+// no more candidates than one above most.
+func RareCost(sample []RarePosting, t Threshold, most int64) RareWork {
+	w := RareWork{Postings: rareSample * int64(len(sample))}
+	Candidates(sample, t, func(_, _ uint32) bool {
+		w.Candidates += rareSample
+		return w.Candidates <= most
+	})
+	return w
+}
