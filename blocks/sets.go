@@ -1,6 +1,7 @@
 package blocks
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/binary"
 	"fmt"
@@ -135,32 +136,90 @@ func (a *SetAssembler) Assemble(parts [][]byte) (Sets, error) {
 	return g, nil
 }
 
-// Write writes the sets as DecodeSets reads them.
+// Write writes the sets as DecodeSets reads them: their number, each key and size, and their shingles.
 func (s Sets) Write(w io.Writer) error {
-	var buffer []byte
+	buffer := AppendUint32(nil, uint32(len(s.Sets)))
 	for i, set := range s.Sets {
-		buffer = AppendUint32(AppendKey(buffer[:0], s.Keys[i]), uint32(len(set)))
-		for _, v := range set {
-			buffer = AppendUint64(buffer, v)
-		}
+		buffer = AppendUint32(AppendKey(buffer, s.Keys[i]), uint32(len(set)))
+	}
+	for _, set := range s.Sets {
 		if _, err := w.Write(buffer); err != nil {
 			return err
 		}
+		buffer = buffer[:0]
+		for _, v := range set {
+			buffer = AppendUint64(buffer, v)
+		}
 	}
-	return nil
+	_, err := w.Write(buffer)
+	return err
 }
 
 // DecodeSets reads what Write wrote.
-func DecodeSets(data []byte) (s Sets, err error) {
-	d := NewDecoder(data)
-	for !d.Done() {
-		key := d.Key()
-		values := d.Fixed(ShingleBytes * int(d.Uint32()))
-		set := make([]uint64, len(values)/ShingleBytes)
-		for i := range set {
-			set[i] = binary.LittleEndian.Uint64(values[ShingleBytes*i:])
-		}
-		s.Keys, s.Sets = append(s.Keys, key), append(s.Sets, set)
+func DecodeSets(data []byte) (Sets, error) {
+	return PickSets(bytes.NewReader(data), nil)
+}
+
+const (
+	nearby = 64 << 10 // how far apart two sets may be that PickSets reads at once
+	atOnce = 1 << 20  // how far the first and the last one
+)
+
+// PickSets reads, of what Write wrote, the sets of these indexes, which ascend, with the keys of all; nil are all sets. It reads little
+// beside them, and knows of the others only where they are.
+func PickSets(r io.ReaderAt, wanted []int) (s Sets, err error) {
+	head, err := readAt(r, 0, 4)
+	if err != nil {
+		return Sets{}, err
 	}
-	return s, d.Err()
+	d := NewDecoder(head)
+	n := int(d.Uint32())
+	if head, err = readAt(r, 4, n*(8+4)); err != nil {
+		return Sets{}, err
+	}
+	d = NewDecoder(head)
+	s.Keys, s.Sets = make([]Key, n), make([][]uint64, n)
+	ends := make([]int, n+1) // of the shingles
+	for i := range n {
+		s.Keys[i] = d.Key()
+		ends[i+1] = ends[i] + int(d.Uint32())
+	}
+	if wanted == nil {
+		wanted = make([]int, n)
+		for i := range wanted {
+			wanted[i] = i
+		}
+	}
+	for len(wanted) > 0 {
+		first, last := wanted[0], 0 // read at once
+		for last+1 < len(wanted) {
+			next := wanted[last+1]
+			if ShingleBytes*(ends[next]-ends[wanted[last]+1]) > nearby || ShingleBytes*(ends[next+1]-ends[first]) > atOnce {
+				break
+			}
+			last++
+		}
+		data, err := readAt(r, int64(4+len(head)+ShingleBytes*ends[first]), ShingleBytes*(ends[wanted[last]+1]-ends[first]))
+		if err != nil {
+			return Sets{}, err
+		}
+		values := make([]uint64, len(data)/ShingleBytes)
+		for i := range values {
+			values[i] = binary.LittleEndian.Uint64(data[ShingleBytes*i:])
+		}
+		for _, i := range wanted[:last+1] {
+			s.Sets[i] = values[ends[i]-ends[first] : ends[i+1]-ends[first] : ends[i+1]-ends[first]]
+		}
+		wanted = wanted[last+1:]
+	}
+	return s, nil
+}
+
+// readAt reads so many bytes.
+func readAt(r io.ReaderAt, at int64, n int) ([]byte, error) {
+	data := make([]byte, n)
+	if got, err := r.ReadAt(data, at); got < n {
+		return nil, fmt.Errorf("%d of %d bytes of sets at %d: %w", got, n, at, cmp.Or(err, error(ErrCorrupt)))
+	}
+	return data, nil
 }

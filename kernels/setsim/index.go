@@ -208,15 +208,15 @@ type Frequencies struct {
 }
 
 // Least and most counters are 2^frequencyBits, 4 MB, which is little beside a large group's sets and
-// enough to tell common elements from rare ones, and 2^maxFrequencyBits, 256 MB.
+// enough to tell common elements from rare ones, and 2^maxFrequencyBits, 64 MB.
 const (
 	frequencyBits    = 20
-	maxFrequencyBits = 26
+	maxFrequencyBits = 24
 )
 
 // NewFrequencies returns frequencies that know of none, with counters for sets of so many different elements in all:
 // at least two for three elements, with which half of those that are alone have a counter of their own. There are 2^20
-// counters at least and 2^26 at most, of 4 bytes.
+// counters at least and 2^24 at most, of 4 bytes.
 func NewFrequencies(elements int) *Frequencies {
 	width := min(max(frequencyBits, bits.Len(uint(2*elements/3))), maxFrequencyBits)
 	return &Frequencies{counts: make([]uint32, 1<<width), shift: 64 - width}

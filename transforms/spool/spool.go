@@ -143,10 +143,18 @@ func Write(ctx context.Context, temp, name string, sets blocks.Sets) error {
 }
 
 // Read reads what Write wrote.
-func Read(ctx context.Context, name string) (blocks.Sets, error) {
-	data, err := storage.ReadFile(ctx, name)
+func Read(ctx context.Context, name string) (blocks.Sets, error) { return Pick(ctx, name, nil) }
+
+// Pick is Read of the sets of some indexes, which ascend, with the keys of all.
+func Pick(ctx context.Context, name string, wanted []int) (blocks.Sets, error) {
+	file, err := storage.OpenFile(ctx, name)
 	if err != nil {
 		return blocks.Sets{}, err
 	}
-	return blocks.DecodeSets(data)
+	defer file.Close()
+	sets, err := blocks.PickSets(file, wanted)
+	if err != nil {
+		return blocks.Sets{}, fmt.Errorf("%s: %w", name, err)
+	}
+	return sets, nil
 }

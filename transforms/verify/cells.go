@@ -37,24 +37,26 @@ var (
 //
 //	KV<component, batches> → KV<component shard, near pairs>, facts
 //
-// One call for each component lets the sets go that can have no partner, and cuts the others into cells; one for each
-// pair of cells that may hold similar sets joins it. Three GroupByKeys, of what is known of cells: the sets stay in files.
+// One call for each component lets the sets go that can have no partner, and cuts the others into cells. One for each
+// pair of cells that may hold similar sets joins it or, where that takes less, compares its candidates by rare shingles. Four
+// GroupByKeys: the sets stay in files.
 func Large(s beam.Scope, batches flow.Batches, p Params) Found {
 	s = s.Scope("verify.Large")
-	cellPairs := beam.ParDo(s, &cutFn{Params: p}, beam.GroupByKey(s, beam.PCollection(batches)))
-	pairs, estimates := beam.ParDo2(s, &cellPairFn{Params: p}, beam.GroupByKey(s, cellPairs))
+	whole, postings := beam.ParDo2(s, &cutFn{Params: p}, beam.GroupByKey(s, beam.PCollection(batches)))
+	some := beam.ParDo(s, &rareFn{Params: p}, beam.GroupByKey(s, postings))
+	pairs, estimates := beam.ParDo2(s, &cellPairFn{Params: p}, beam.GroupByKey(s, beam.Flatten(s, whole, some)))
 	facts := beam.ParDo(s, &estimateFn{}, beam.GroupByKey(s, estimates))
 	return Found{Pairs: flow.NearPairs(pairs), Facts: flow.Facts(facts)}
 }
 
 // cutFn cuts components into cells.
 //
-//	KV<component, batches> → KV<cell pair's hash, cell pair>
+//	KV<component, batches> → KV<cell pair's hash, cell pair>, KV<range's hash, postings>
 //
-// It holds a batch, a cell, and a sketch of at most 32 MB and its successor.
+// It holds a batch, a cell, and a sketch of at most 16 MB and its successor, or frequencies of at most 64 MB.
 type cutFn struct{ Params Params }
 
-func (f *cutFn) ProcessElement(ctx context.Context, component int64, batches func(*[]byte) bool, emit func(int64, []byte)) error {
+func (f *cutFn) ProcessElement(ctx context.Context, component int64, batches func(*[]byte) bool, emit, postings func(int64, []byte)) error {
 	c := cells{Params: &f.Params, component: blocks.Key(component)}
 	if err := gather.Each(batches, func(d *blocks.Decoder) { c.cells = append(c.cells, d.Batch()) }); err != nil {
 		return err
@@ -66,18 +68,25 @@ func (f *cutFn) ProcessElement(ctx context.Context, component int64, batches fun
 		return err
 	}
 	leftBytes.Inc(ctx, int64(blocks.ShingleBytes*c.shingles()))
-	cut := make([]setsim.Cell, len(c.cells))
-	for i, b := range c.cells {
-		cut[i] = setsim.Cell{Smallest: b.Smallest, Largest: b.Largest, Elements: b.Shingles}
+	cellsCut.Inc(ctx, int64(len(c.cells)))
+	if rare, err := c.rare(ctx, postings); rare || err != nil {
+		return err
 	}
-	cellsCut.Inc(ctx, int64(len(cut)))
+	cut := cut(c.cells)
 	readBytes.Inc(ctx, blocks.ShingleBytes*setsim.CellCost(cut, f.Params.Threshold))
 	setsim.CellPairs(cut, f.Params.Threshold, func(i, j int) {
 		cellPairs.Inc(ctx, 1)
-		pair := cellPair{component: c.component, round: c.round, first: c.cells[i].Number, second: c.cells[j].Number}
-		emit(pair.hash(), pair.append(nil))
+		pair := cellPair{component: c.component, round: c.round, first: i, second: j}
+		emit(pair.hash(), pair.append(nil, nil))
 	})
 	return nil
+}
+
+func cut(batches []blocks.Batch) (cells []setsim.Cell) {
+	for _, b := range batches {
+		cells = append(cells, setsim.Cell{Smallest: b.Smallest, Largest: b.Largest, Elements: b.Shingles})
+	}
+	return cells
 }
 
 // cells are the sets of a component, in files in the order of their sizes.
@@ -212,16 +221,31 @@ type cellPair struct {
 	round, first, second int
 }
 
-func (c cellPair) append(block []byte) []byte {
+// candidate is a set of the first cell and one of the second, by their indexes.
+type candidate struct{ i, j uint32 }
+
+// append appends a pair and its candidates; none says that all sets are to be compared.
+func (c cellPair) append(block []byte, candidates []candidate) []byte {
 	block = blocks.AppendKey(block, c.component)
-	for _, n := range []int{c.round, c.first, c.second} {
+	for _, n := range []int{c.round, c.first, c.second, len(candidates)} {
 		block = blocks.AppendUint32(block, uint32(n))
+	}
+	for _, p := range candidates {
+		block = blocks.AppendUint32(blocks.AppendUint32(block, p.i), p.j)
 	}
 	return block
 }
 
-func decodeCellPair(d *blocks.Decoder) cellPair {
-	return cellPair{component: d.Key(), round: int(d.Uint32()), first: int(d.Uint32()), second: int(d.Uint32())}
+// decodeCellPair appends the candidates to dst.
+func decodeCellPair(d *blocks.Decoder, dst []candidate) (c cellPair, candidates []candidate) {
+	c = cellPair{component: d.Key(), round: int(d.Uint32()), first: int(d.Uint32()), second: int(d.Uint32())}
+	for range d.Uint32() {
+		dst = append(dst, candidate{d.Uint32(), d.Uint32()})
+		if d.Err() != nil {
+			break
+		}
+	}
+	return c, dst
 }
 
 // hash is the key that spreads pairs over workers. Other pairs may have the same one.
@@ -241,29 +265,41 @@ type cellPairFn struct {
 
 func (f *cellPairFn) Setup() { f.estimator = f.Params.Estimator() }
 
+// mostCandidates are fewer than the sets of two cells have bytes. Of more, all pairs are compared.
+const mostCandidates = 1 << 20
+
 func (f *cellPairFn) ProcessElement(ctx context.Context, _ int64, values func(*[]byte) bool, emit, estimates func(int64, []byte)) error {
-	var pairs []cellPair
-	if err := gather.Each(values, func(d *blocks.Decoder) { pairs = append(pairs, decodeCellPair(d)) }); err != nil {
+	pairs := map[cellPair][]candidate{} // more than one only if hashes collide
+	var read []candidate
+	err := gather.Each(values, func(d *blocks.Decoder) {
+		var c cellPair
+		c, read = decodeCellPair(d, read[:0])
+		known, ok := pairs[c]
+		switch {
+		case len(read) == 0 || ok && len(known) == 0 || len(known)+len(read) > mostCandidates:
+			pairs[c] = nil
+		default:
+			pairs[c] = append(known, read...)
+		}
+	})
+	if err != nil {
 		return err
 	}
-	for _, c := range pairs {
-		if err := f.join(ctx, c, emit, estimates); err != nil {
+	for c, candidates := range pairs {
+		if err := f.join(ctx, c, candidates, emit, estimates); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (f *cellPairFn) join(ctx context.Context, c cellPair, emit, estimates func(int64, []byte)) error {
-	second, err := spool.Read(ctx, f.Params.file(c.component, c.round, c.second))
+// join joins the cells of a pair or, if there are candidates, compares these.
+func (f *cellPairFn) join(ctx context.Context, c cellPair, candidates []candidate, emit, estimates func(int64, []byte)) error {
+	slices.SortFunc(candidates, func(a, b candidate) int { return cmp.Or(cmp.Compare(a.j, b.j), cmp.Compare(a.i, b.i)) })
+	candidates = slices.Compact(candidates) // ranges of hashes find some again
+	first, second, err := f.sets(ctx, c, candidates)
 	if err != nil {
 		return err
-	}
-	var first blocks.Sets // none of a cell with itself
-	if c.first != c.second {
-		if first, err = spool.Read(ctx, f.Params.file(c.component, c.round, c.first)); err != nil {
-			return err
-		}
 	}
 	out := blocks.PairWriter{Key: f.Params.Shards.Shard(c.component), Emit: emit}
 	keys, sets := slices.Concat(first.Keys, second.Keys), slices.Concat(first.Sets, second.Sets)
@@ -273,16 +309,41 @@ func (f *cellPairFn) join(ctx context.Context, c cellPair, emit, estimates func(
 		f.estimator.Pair(i, j, shared)
 		return true
 	}
-	if c.first == c.second {
-		setsim.SelfJoin(second.Sets, f.Params.Threshold, take)
+	switch t := f.Params.Threshold; {
+	case len(candidates) > 0:
+		for _, p := range candidates {
+			i, j := int(p.i), len(first.Sets)+int(p.j)
+			if shared, ok := setsim.Similar(sets[i], sets[j], t); ok {
+				take(i, j, shared)
+			}
+		}
+	case c.first == c.second:
+		setsim.SelfJoin(second.Sets, t, take)
 		representatives.Inc(ctx, int64(len(second.Sets)))
-	} else {
-		setsim.CrossJoin(first.Sets, second.Sets, f.Params.Threshold, func(i, j, shared int) bool { return take(i, len(first.Sets)+j, shared) })
+	default:
+		setsim.CrossJoin(first.Sets, second.Sets, t, func(i, j, shared int) bool { return take(i, len(first.Sets)+j, shared) })
 	}
 	out.Flush()
 	pairsFound.Inc(ctx, out.Written)
 	estimates(int64(c.component), blocks.AppendEstimate(nil, EstimateOf(c.component, f.estimator)))
 	return nil
+}
+
+// sets reads the sets of a pair of cells or, if there are candidates, theirs. Those of a cell with itself come as the second cell's, and as the
+// first's only for candidates.
+func (f *cellPairFn) sets(ctx context.Context, c cellPair, candidates []candidate) (first, second blocks.Sets, err error) {
+	var ofFirst, ofSecond []int
+	for _, p := range candidates {
+		ofFirst, ofSecond = append(ofFirst, int(p.i)), append(ofSecond, int(p.j))
+	}
+	read := func(cell int, wanted []int) (blocks.Sets, error) {
+		slices.Sort(wanted)
+		return spool.Pick(ctx, f.Params.file(c.component, c.round, cell), slices.Compact(wanted))
+	}
+	if second, err = read(c.second, ofSecond); err == nil && (c.first != c.second || len(candidates) > 0) {
+		first, err = read(c.first, ofFirst)
+	}
+	return first, second, err
 }
 
 // estimateFn adds up the estimates of the pairs of cells of a component.

@@ -21,7 +21,10 @@ type Params struct {
 	// PeelBytes is the size of a component above which sets that can have no partner leave it before it is cut.
 	// Nor does the result depend on that.
 	PeelBytes int
-	Shards    sets.ComponentShards
+	// Way is that by which a large component is joined; "" is the one that is said to move fewer bytes.
+	// Nor does the result depend on that.
+	Way    Way
+	Shards sets.ComponentShards
 	// Banding tells how likely a pair was to be found; without bands nothing is estimated.
 	Banding lsh.Banding
 	// Seed is that of the signatures.
@@ -29,6 +32,15 @@ type Params struct {
 	// Temp is the run's temporary folder.
 	Temp string
 }
+
+// Way is how the sets of a large component find each other.
+type Way string
+
+// Ways to join a large component.
+const (
+	Cells Way = "cells" // each two cells that may hold similar sets are joined
+	Rare  Way = "rare"  // sets that share a rare shingle are compared
+)
 
 // DefaultCellBytes suits a worker of a cluster.
 const DefaultCellBytes = 16 << 20

@@ -1,0 +1,235 @@
+package verify
+
+import (
+	"context"
+	"math/bits"
+	"reflect"
+	"slices"
+
+	"github.com/apache/beam/sdks/v2/go/pkg/beam"
+
+	"github.com/neardup/neardup/blocks"
+	"github.com/neardup/neardup/kernels/hash"
+	"github.com/neardup/neardup/kernels/setsim"
+)
+
+func init() { beam.RegisterDoFn(reflect.TypeFor[rareFn]()) }
+
+var (
+	rarePostings   = beam.NewCounter("rare", "postings")
+	rareCandidates = beam.NewCounter("rare", "candidates")
+)
+
+const (
+	postingBytes   = 20
+	candidateBytes = 8
+	// rangeBytes is the size of the postings that one call orders.
+	rangeBytes = 8 << 20
+	// fewCells are joined at once: to weigh the ways costs as much.
+	fewCells = 8
+)
+
+// rare sends the postings of the sets' rare shingles, if finding candidates by these moves fewer bytes than joining cells.
+// That is told by a sample of shingles, and by cells of the usual size: it follows from the input alone.
+func (c *cells) rare(ctx context.Context, emit func(int64, []byte)) (bool, error) {
+	usual := c.usual()
+	if c.Way == Cells || c.Way == "" && len(usual) <= fewCells {
+		return false, nil
+	}
+	common := setsim.NewFrequencies(c.shingles())
+	err := c.each(ctx, func(g blocks.Sets) error {
+		for _, set := range g.Sets {
+			common.Count(set)
+		}
+		return nil
+	})
+	if err != nil {
+		return false, err
+	}
+	prefixes := setsim.NewPrefixes(c.Threshold, common)
+	cost := blocks.ShingleBytes * setsim.CellCost(usual, c.Threshold)
+	most := cost / candidateBytes
+	var sample []setsim.RarePosting
+	err = c.postings(ctx, prefixes, func(p setsim.RarePosting) {
+		if setsim.RareSampled(p.Hash) {
+			sample = append(sample, p)
+		}
+	})
+	if err != nil {
+		return false, err
+	}
+	work := setsim.RareCost(sample, c.Threshold, most)
+	perSet := int64(blocks.ShingleBytes * c.shingles() / max(1, c.sets()))
+	if c.Way == "" && postingBytes*work.Postings+(candidateBytes+2*perSet)*work.Candidates > cost {
+		return false, nil
+	}
+	return true, c.send(ctx, prefixes, int(postingBytes*work.Postings/rangeBytes)+1, emit)
+}
+
+// usual returns the cells that there would be if they were of the usual size.
+func (c *cells) usual() (usual []setsim.Cell) {
+	for _, cell := range cut(c.cells) {
+		last := len(usual) - 1
+		if last < 0 || blocks.ShingleBytes*(usual[last].Elements+cell.Elements) > c.PeelBytes {
+			usual = append(usual, cell)
+			continue
+		}
+		usual[last].Largest = cell.Largest
+		usual[last].Elements += cell.Elements
+	}
+	return usual
+}
+
+// postings calls do with the postings of all sets, by their numbers in the order of the cells.
+func (c *cells) postings(ctx context.Context, prefixes *setsim.Prefixes, do func(setsim.RarePosting)) error {
+	number := uint32(0)
+	return c.each(ctx, func(g blocks.Sets) error {
+		for _, set := range g.Sets {
+			prefixes.Postings(number, set, do)
+			number++
+		}
+		return nil
+	})
+}
+
+// Kinds of values of a range.
+const (
+	rangeCells    = byte(iota) // where cells begin
+	rangePostings              // of some sets
+)
+
+// send sends the postings of all sets, in so many ranges of their hashes.
+func (c *cells) send(ctx context.Context, prefixes *setsim.Prefixes, ranges int, emit func(int64, []byte)) error {
+	keys, room := make([]int64, ranges), make([][]byte, ranges)
+	for r := range ranges {
+		keys[r] = int64(hash.Mix(hash.Mix(uint64(c.component))+uint64(r)) >> 1)
+		block := blocks.AppendUint32(c.header(rangeCells), uint32(len(c.cells)))
+		first := 0
+		for _, cell := range c.cells {
+			block = blocks.AppendUint32(block, uint32(first))
+			first += cell.Sets
+		}
+		emit(keys[r], block)
+	}
+	flush := func(r int) {
+		if room[r] != nil {
+			emit(keys[r], room[r])
+			room[r] = nil
+		}
+	}
+	sent := int64(0)
+	err := c.postings(ctx, prefixes, func(p setsim.RarePosting) {
+		sent++
+		r, _ := bits.Mul64(p.Hash, uint64(ranges))
+		if room[r] == nil {
+			room[r] = c.header(rangePostings)
+		}
+		block := blocks.AppendUint64(room[r], p.Hash)
+		for _, n := range []uint32{p.Set, p.Size, p.Place} {
+			block = blocks.AppendUint32(block, n)
+		}
+		if room[r] = block; len(block) >= rangeBlock {
+			flush(int(r))
+		}
+	})
+	for r := range ranges {
+		flush(r)
+	}
+	rarePostings.Inc(ctx, sent)
+	return err
+}
+
+// rangeBlock is the size of an element with postings.
+const rangeBlock = 16 << 10
+
+func (c *cells) header(kind byte) []byte {
+	return blocks.AppendUint32(blocks.AppendKey([]byte{kind}, c.component), uint32(c.round))
+}
+
+// rareFn finds candidates by rare shingles.
+//
+//	KV<range's hash, postings> → KV<cell pair's hash, cell pair and candidates>
+//
+// It holds the postings of a range, with 80 bytes for each, and some candidates.
+type rareFn struct{ Params Params }
+
+// rangeOf names the sets of a component after so many rounds.
+type rangeOf struct {
+	component blocks.Key
+	round     int
+}
+
+func (f *rareFn) ProcessElement(ctx context.Context, _ int64, values func(*[]byte) bool, emit func(int64, []byte)) error {
+	firsts := map[rangeOf][]uint32{} // more than one only if hashes collide
+	postings := map[rangeOf][]setsim.RarePosting{}
+	var block []byte
+	for values(&block) {
+		d := blocks.NewDecoder(block)
+		kind := d.Fixed(1)
+		of := rangeOf{component: d.Key(), round: int(d.Uint32())}
+		if d.Err() == nil && kind[0] == rangeCells {
+			cells := make([]uint32, 0, d.Left()/4)
+			for range d.Uint32() {
+				cells = append(cells, d.Uint32())
+			}
+			firsts[of] = cells
+		}
+		for !d.Done() {
+			postings[of] = append(postings[of], setsim.RarePosting{Hash: d.Uint64(), Set: d.Uint32(), Size: d.Uint32(), Place: d.Uint32()})
+		}
+		if err := d.Err(); err != nil {
+			return err
+		}
+	}
+	for of, some := range postings {
+		found := candidatesOf{of: of, firsts: firsts[of], pairs: map[cellPair][]candidate{}, emit: emit}
+		setsim.Candidates(some, f.Params.Threshold, found.add)
+		found.flush()
+		rareCandidates.Inc(ctx, found.count)
+	}
+	return nil
+}
+
+// candidatesOf puts candidates together by pairs of cells.
+type candidatesOf struct {
+	of     rangeOf
+	firsts []uint32 // sets, of the cells
+	pairs  map[cellPair][]candidate
+	held   int
+	count  int64
+	emit   func(int64, []byte)
+}
+
+// heldCandidates are those of all pairs of cells of a range, before they are sent.
+const heldCandidates = 1 << 19
+
+func (c *candidatesOf) add(i, j uint32) bool {
+	first, second := c.cell(i), c.cell(j)
+	if first > second { // of sets of one size
+		first, second, i, j = second, first, j, i
+	}
+	pair := cellPair{component: c.of.component, round: c.of.round, first: first, second: second}
+	c.pairs[pair] = append(c.pairs[pair], candidate{i - c.firsts[first], j - c.firsts[second]})
+	c.count++
+	if c.held++; c.held == heldCandidates {
+		c.flush()
+	}
+	return true
+}
+
+// cell returns the cell of a set.
+func (c *candidatesOf) cell(set uint32) int {
+	i, ok := slices.BinarySearch(c.firsts, set)
+	if !ok {
+		i--
+	}
+	return i
+}
+
+func (c *candidatesOf) flush() {
+	for pair, candidates := range c.pairs {
+		c.emit(pair.hash(), pair.append(nil, candidates))
+	}
+	clear(c.pairs)
+	c.held = 0
+}
