@@ -23,7 +23,7 @@ type Index struct {
 	prefixes Prefixes
 	sets     [][]uint64
 	parities []parity // of the sets
-	elements int      // of all sets
+	words    int      // of all sets and parities
 	postings []chained
 	slots    []slot // at the low bits of the hash or behind; a power of two of them
 	used     int    // of the slots
@@ -61,7 +61,7 @@ func (x *Index) Add(set []uint64) int {
 	x.sets = append(x.sets, set)
 	x.parities = append(x.parities, parityOf(set, nil))
 	x.seen = append(x.seen, 0)
-	x.elements += len(set)
+	x.words += len(set) + len(x.parities[number])
 	for place, at := range x.prefixes.rarest(set) {
 		hash := set[uint32(at)]
 		if 4*x.used >= 3*len(x.slots) {
@@ -166,8 +166,8 @@ func (x *Index) overlap(set []uint64, i, need int) (shared int, ok bool) {
 
 // Bytes returns about how many bytes the index holds, the sets included.
 func (x *Index) Bytes() int {
-	const header, element, stamp, perPosting, perSlot, perHit = 24, 8, 8, 16, 12, 16
-	return header*(cap(x.sets)+cap(x.parities)) + element*(x.elements+x.elements/elementsPerWord) + stamp*cap(x.seen) +
+	const header, word, stamp, perPosting, perSlot, perHit = 24, 8, 8, 16, 12, 16
+	return header*(cap(x.sets)+cap(x.parities)) + word*x.words + stamp*cap(x.seen) +
 		perPosting*cap(x.postings) + perSlot*len(x.slots) + perHit*cap(x.hits)
 }
 
