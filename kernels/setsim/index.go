@@ -17,7 +17,7 @@ import (
 // are indexed, and those of a set are looked for (Chaudhuri et al. 2006). The order
 // is by frequency, rare first, and equals by hash.
 //
-// Beside the sets it takes 16 to 20 bytes per indexed element of each, and 16 to
+// Beside the sets and their parities it takes 16 to 20 bytes per indexed element of each, and 16 to
 // 32 per distinct one.
 type Index struct {
 	prefixes Prefixes
@@ -136,8 +136,8 @@ const (
 	// elements: crowds around one template have one kept set.
 	fewSets = 4
 
-	// timesMet is how many postings a set meets for each added set if to compare all of these one by one costs less:
-	// postings are met out of order, and parities are not.
+	// timesMet is the number of postings per added set from which a query compares all sets one by one:
+	// a crowd's postings lead to nearly all of them, in no order.
 	timesMet = 4
 )
 
@@ -214,9 +214,9 @@ const (
 	maxFrequencyBits = 26
 )
 
-// NewFrequencies returns frequencies that know of none, with counters for sets of so many different elements in all:
-// at least two for three elements, with which half of those that are alone have a counter of their own. There are 2^20
-// counters at least and 2^26 at most, of 4 bytes.
+// NewFrequencies returns frequencies that know of none, for sets of so many different elements in all. There are two to
+// four counters for three elements, of 4 bytes each, but at least 2^20 and at most 2^26: an element of one set only
+// has a counter to itself with a probability of e^(−elements/counters), 0.22 to 0.47.
 func NewFrequencies(elements int) *Frequencies {
 	width := min(max(frequencyBits, bits.Len(uint(2*elements/3))), maxFrequencyBits)
 	return &Frequencies{counts: make([]uint32, 1<<width), shift: 64 - width}
