@@ -22,7 +22,7 @@ const hubs = 8
 // Two sets that links connect already are not compared. In a crowd of similar
 // sets, most are compared once. What costs as many comparisons as SelfJoin makes
 // is sets that have their rarest shared elements in common and still are not
-// similar. An index allocates what SelfJoin's does and 4 bytes per posting; if
+// similar; the core form makes each comparison cheap. An index allocates what SelfJoin's does and 4 bytes per posting; if
 // the sets are connected without, there is none.
 func Connect(sets [][]uint64, t Threshold, tree []uint32, apart []bool, link func(i, j int)) {
 	order, ordered := bySize(sets)
@@ -43,12 +43,11 @@ func Connect(sets [][]uint64, t Threshold, tree []uint32, apart []bool, link fun
 		return
 	}
 	index := newPrefixLists(ordered, 0, t)
+	f.overlap = overlaps(index.lists) // shorter than the sets
 	if c, ok := index.core(0); ok {
 		f.overlap = c.overlap
-		f.connectDirectly()
-	} else {
-		f.connectByIndex(index)
 	}
+	f.connectByIndex(index)
 }
 
 // A forest keeps the trees of links between sets of ascending size, by their
@@ -139,7 +138,7 @@ func (f *forest) connectToHubs() {
 }
 
 // connectByIndex links what is still to be linked by means of the index of
-// indexJoin.
+// SelfJoin.
 //
 // A candidate is compared where its prefix and that of the probing set first
 // meet: behind it they must share all that they need, and most sets are linked
@@ -154,6 +153,7 @@ func (f *forest) connectByIndex(index *prefixLists) {
 	seen := make([]uint32, len(sets))      // x+1 for a set compared with x
 	for x, list := range lists {
 		size := len(sets[x])
+		single := size - len(list)
 		smallest := t.MinSize(size)
 		root := f.parents.Root(uint32(x))
 		for i, w := range index.probed(x) {
@@ -181,8 +181,11 @@ func (f *forest) connectByIndex(index *prefixLists) {
 				}
 				seen[p.set] = uint32(x) + 1
 				partner := len(sets[p.set])
-				behind := lists[p.set][int(p.pos)-(partner-len(lists[p.set])):]
-				if _, ok := overlapAtLeast(list[i:], behind, t.MinOverlap(size, partner)); !ok {
+				need := t.MinOverlap(size, partner)
+				if min(size-(single+i), partner-int(p.pos)) < need {
+					continue
+				}
+				if _, ok := f.overlap(x, int(p.set), need); !ok {
 					continue
 				}
 				if f.join(x, int(p.set)); f.trees == 1 {

@@ -97,7 +97,7 @@ func TestConnectEqualsBruteForce(t *testing.T) {
 		"core": stage(func(f *forest) {
 			lists, numbers := numberShared(f.sets, portionSize)
 			f.overlap = newCore(lists, numbers/2, numbers).overlap
-			f.connectDirectly()
+			byIndex(f)
 		}),
 		"hubs and index": stage(func(f *forest) {
 			f.connectToHubs()

@@ -17,13 +17,13 @@ import (
 // are indexed, and those of a set are looked for (Chaudhuri et al. 2006). The order
 // is by frequency, rare first, and equals by hash.
 //
-// Beside the sets it takes 16 to 20 bytes per indexed element of each, and 16 to
+// Beside the sets and their parities it takes 16 to 20 bytes per indexed element of each, and 16 to
 // 32 per distinct one.
 type Index struct {
 	prefixes Prefixes
 	sets     [][]uint64
 	parities []parity // of the sets
-	elements int      // of all sets
+	words    int      // of all sets and parities
 	postings []chained
 	slots    []slot // at the low bits of the hash or behind; a power of two of them
 	used     int    // of the slots
@@ -61,7 +61,7 @@ func (x *Index) Add(set []uint64) int {
 	x.sets = append(x.sets, set)
 	x.parities = append(x.parities, parityOf(set, nil))
 	x.seen = append(x.seen, 0)
-	x.elements += len(set)
+	x.words += len(set) + len(x.parities[number])
 	for place, at := range x.prefixes.rarest(set) {
 		hash := set[uint32(at)]
 		if 4*x.used >= 3*len(x.slots) {
@@ -136,8 +136,8 @@ const (
 	// elements: crowds around one template have one kept set.
 	fewSets = 4
 
-	// timesMet is how many postings a set meets for each added set if to compare all of these one by one costs less:
-	// postings are met out of order, and parities are not.
+	// timesMet is the number of postings per added set from which a query compares all sets one by one:
+	// a crowd's postings lead to nearly all of them, in no order.
 	timesMet = 4
 )
 
@@ -166,8 +166,8 @@ func (x *Index) overlap(set []uint64, i, need int) (shared int, ok bool) {
 
 // Bytes returns about how many bytes the index holds, the sets included.
 func (x *Index) Bytes() int {
-	const header, element, stamp, perPosting, perSlot, perHit = 24, 8, 8, 16, 12, 16
-	return header*(cap(x.sets)+cap(x.parities)) + element*(x.elements+x.elements/elementsPerWord) + stamp*cap(x.seen) +
+	const header, word, stamp, perPosting, perSlot, perHit = 24, 8, 8, 16, 12, 16
+	return header*(cap(x.sets)+cap(x.parities)) + word*x.words + stamp*cap(x.seen) +
 		perPosting*cap(x.postings) + perSlot*len(x.slots) + perHit*cap(x.hits)
 }
 
@@ -214,9 +214,9 @@ const (
 	maxFrequencyBits = 24
 )
 
-// NewFrequencies returns frequencies that know of none, with counters for sets of so many different elements in all:
-// at least two for three elements, with which half of those that are alone have a counter of their own. There are 2^20
-// counters at least and 2^24 at most, of 4 bytes.
+// NewFrequencies returns frequencies that know of none, for sets of so many different elements in all. There are two to
+// four counters for three elements, of 4 bytes each, but at least 2^20 and at most 2^24: an element of one set only
+// has a counter to itself with a probability of e^(−elements/counters), 0.22 to 0.47.
 func NewFrequencies(elements int) *Frequencies {
 	width := min(max(frequencyBits, bits.Len(uint(2*elements/3))), maxFrequencyBits)
 	return &Frequencies{counts: make([]uint32, 1<<width), shift: 64 - width}

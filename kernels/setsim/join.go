@@ -24,6 +24,9 @@ const directLimit = 32
 // al. 2006; Bayardo et al. 2007). Partners of impossible size are passed over,
 // and so are those that cannot share enough after the element at which they met
 // (Xiao et al. 2008). An index allocates some 20 bytes per element of the sets, of small groups up to 30.
+//
+// Sets around a few templates have nearly all elements in common, and such an index would yield most
+// pairs. Their core form makes it cheaper to compare all pairs.
 func SelfJoin(sets [][]uint64, t Threshold, emit func(i, j, shared int) bool) {
 	order, ordered := bySize(sets)
 	emitOrdered := func(x, y, shared int) bool {
@@ -78,7 +81,7 @@ func bySize(sets [][]uint64) (order []int, ordered [][]uint64) {
 }
 
 // overlaps compares sets by their numbers.
-func overlaps(sets [][]uint64) func(x, y, need int) (shared int, ok bool) {
+func overlaps[T uint32 | uint64](sets [][]T) func(x, y, need int) (shared int, ok bool) {
 	return func(x, y, need int) (shared int, ok bool) { return overlapAtLeast(sets[x], sets[y], need) }
 }
 

@@ -6,8 +6,9 @@
 // integers (Threshold). SelfJoin finds every pair at or above a threshold, and
 // Connect as few of them as connect the same sets; an Index finds the earlier
 // sets similar to one. BruteForce finds every pair by definition and is the
-// oracle beside them. Cells cuts a group that is too large for one join, and
-// Background says how similar unrelated sets are.
+// oracle beside them. Cells cuts a group that is too large for one join; Prefixes and
+// Candidates find what to compare in one whose sets share little. Background says how
+// similar unrelated sets are.
 package setsim
 
 // Overlap returns the number of elements that a and b share.
