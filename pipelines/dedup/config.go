@@ -277,7 +277,7 @@ func (c *Config) cellBytes() int {
 	case c.CellBytes > 0:
 		return c.CellBytes
 	case c.Memory > 0:
-		return max(smallestCell, min(int(c.Memory)/(32*workers), verify.DefaultCellBytes))
+		return max(smallestCell, min(int(c.Memory)/(16*workers), verify.DefaultCellBytes))
 	default:
 		return verify.DefaultCellBytes
 	}

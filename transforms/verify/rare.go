@@ -21,15 +21,19 @@ var (
 )
 
 const (
-	postingBytes   = 20
 	candidateBytes = 8
+	postingBytes   = 20
+	// A byte of a posting, which is made, sent and ordered, takes as much as some bytes of sets that are joined; and some
+	// bytes of sets that are only read for their candidates as much as one.
+	postingWeight = 8
+	readWeight    = 4
 	// rangeBytes is the size of the postings that one call orders.
 	rangeBytes = 8 << 20
-	// fewCells are joined at once: to weigh the ways costs as much.
-	fewCells = 8
+	// fewCells are joined without weighing the ways, which costs as much.
+	fewCells = 16
 )
 
-// rare sends the postings of the sets' rare shingles, if finding candidates by these moves fewer bytes than joining cells.
+// rare sends the postings of the sets' rare shingles, if finding candidates by these takes less than joining cells.
 // That is told by a sample of shingles, and by cells of the usual size: it follows from the input alone.
 func (c *cells) rare(ctx context.Context, emit func(int64, []byte)) (bool, error) {
 	usual := c.usual()
@@ -59,8 +63,8 @@ func (c *cells) rare(ctx context.Context, emit func(int64, []byte)) (bool, error
 		return false, err
 	}
 	work := setsim.RareCost(sample, c.Threshold, most)
-	perSet := int64(blocks.ShingleBytes * c.shingles() / max(1, c.sets()))
-	if c.Way == "" && postingBytes*work.Postings+(candidateBytes+2*perSet)*work.Candidates > cost {
+	sets := min(cost, 2*work.Candidates*int64(blocks.ShingleBytes*c.shingles()/max(1, c.sets())))
+	if c.Way == "" && postingWeight*postingBytes*work.Postings+candidateBytes*work.Candidates+sets/readWeight > cost {
 		return false, nil
 	}
 	return true, c.send(ctx, prefixes, int(postingBytes*work.Postings/rangeBytes)+1, emit)

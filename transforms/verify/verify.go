@@ -21,7 +21,7 @@ type Params struct {
 	// PeelBytes is the size of a component above which sets that can have no partner leave it before it is cut.
 	// Nor does the result depend on that.
 	PeelBytes int
-	// Way is that by which a large component is joined; "" is the one that is said to move fewer bytes.
+	// Way is that by which a large component is joined; "" is the one that should take less.
 	// Nor does the result depend on that.
 	Way    Way
 	Shards sets.ComponentShards
