@@ -2,15 +2,24 @@ package blocks
 
 import "cmp"
 
-// Member says that a document belongs to a component. A component's name is the key of its
-// first document; Of is how many documents it has.
+// Member says why a document is read again. It belongs to a component, whose name is the key of its first
+// document, and which has Of documents. Or Of is 0: then the document is a copy of the document Component, or
+// has copies if that is itself.
 type Member struct {
 	Key, Component Key
-	Of             int
+	Of             int32
+	// Copied: others are copies of the document. It does not travel.
+	Copied bool
 }
 
-// Compare orders members by document.
-func (m Member) Compare(o Member) int { return cmp.Compare(m.Key, o.Key) }
+// IsCopy reports whether the document is a copy of Component.
+func (m Member) IsCopy() bool { return m.Of == 0 && m.Component != m.Key }
+
+// Compare orders members by document. Of one document, what makes it a copy comes first, by the document that it
+// is a copy of.
+func (m Member) Compare(o Member) int {
+	return cmp.Or(cmp.Compare(m.Key, o.Key), cmp.Compare(min(m.Of, 1), min(o.Of, 1)), cmp.Compare(m.Component, o.Component))
+}
 
 // AppendMember appends a member to a block.
 func AppendMember(block []byte, m Member) []byte {
@@ -21,7 +30,7 @@ func AppendMember(block []byte, m Member) []byte {
 func DecodeMembers(dst []Member, block []byte) ([]Member, error) {
 	d := NewDecoder(block)
 	for !d.Done() {
-		dst = append(dst, Member{Key: d.Key(), Component: d.Key(), Of: int(d.Uint32())})
+		dst = append(dst, Member{Key: d.Key(), Component: d.Key(), Of: int32(d.Uint32())})
 	}
 	return dst, d.Err()
 }

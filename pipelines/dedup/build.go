@@ -44,20 +44,21 @@ func Build(s beam.Scope, p *Plan, staged output.Folder, temp string) {
 	writing := sink.Params{Inputs: inputs, Output: staged, Sync: p.Config.Runner.OnCluster(), Temp: temp, RowFiles: p.Config.SliceRows > 0, Write: p.Config.Write, Metadata: p.metadata()}
 
 	docs, compared, rejected := p.Read(s, temp)
-	bands, copies, noToken := signature.Sign(s, compared, p.Signature(temp))
-	members := components.Connect(s, p.components(inputs), append(copies, candidates.Buckets(s, bands))...)
-	again := source.Fetch(s, members, reading)
+	signed := signature.Sign(s, compared, p.Signature(temp))
+	members := flow.Flatten(s, signed.Copies, candidates.Copies(s, signed.Firsts, inputs))
 	var rows decide.Rows
 	var facts []flow.Facts
 	if same := p.Request.Same; same != "" {
-		rows = decide.Copies(s, sets.Profiles(s, again, same, p.sets()), p.decide(inputs))
+		profiles, copied := sets.Profiles(s, source.Fetch(s, members, reading), same, p.sets(inputs))
+		rows = decide.Copies(s, profiles, copied, p.decide(inputs))
 	} else {
-		features := sets.Make(s, again, p.sets())
+		connected := components.Connect(s, p.components(inputs), candidates.Buckets(s, signed.Bands))
+		features := sets.Make(s, source.Fetch(s, flow.Flatten(s, members, connected), reading), p.sets(inputs))
 		told := crowds.Tell(s, features.LargeProfiles, features.Samples, p.crowds(inputs, temp))
 		features.LargeProfiles = told.Others
 		joined := verify.Jaccard(s, features, told.Turns, p.verify())
 		passed := crowds.Pass(s, joined.CrowdSets, p.crowds(inputs, temp))
-		rows = decide.Survivors(s, features.Profiles, flow.Flatten(s, joined.Pairs, passed.Pairs), passed.Links, p.decide(inputs))
+		rows = decide.Survivors(s, features.Profiles, flow.Flatten(s, joined.Pairs, passed.Pairs), passed.Links, features.Copies, p.decide(inputs))
 		facts = append(append(facts, told.Facts), joined.Facts...)
 		if p.Config.MeasureRecall > 0 {
 			measuring := p.measuring(temp)
@@ -66,17 +67,16 @@ func Build(s beam.Scope, p *Plan, staged output.Folder, temp string) {
 		}
 	}
 
-	rejectedFacts := sink.Table(s, output.Rejected, p.rejectedSlices(), writing, append(rejected, noToken)...)
-	facts = append(facts,
+	rejectedFacts := sink.Table(s, output.Rejected, p.rejectedSlices(), writing, append(rejected, signed.Rejected...)...)
+	facts = append(append(facts, rows.Facts...),
 		docs.Facts,
-		rows.Facts,
 		rejectedFacts,
-		sink.Table(s, output.Pairs, p.slices(p.pairsPerDocument()), writing, rows.Pairs),
-		sink.Table(s, output.Clusters, p.slices(1), writing, rows.Clusters),
-		sink.Table(s, output.Removed, p.slices(1), writing, rows.Removed),
+		sink.Table(s, output.Pairs, p.slices(p.pairsPerDocument()), writing, rows.Pairs...),
+		sink.Table(s, output.Clusters, p.slices(1), writing, rows.Clusters...),
+		sink.Table(s, output.Removed, p.slices(1), writing, rows.Removed...),
 	)
 	if p.Config.writes(output.Corpus) {
-		facts = append(facts, sink.Corpus(s, writing, p.Reading(), docs.Dropped, rows.Dropped))
+		facts = append(facts, sink.Corpus(s, writing, p.Reading(), append(rows.Dropped, docs.Dropped)...))
 	}
 	sink.FailOnUnreadable(s, storage.Join(temp, exceededFile), sink.Limit(p.Config.MaxRejected), docs.Facts, rejectedFacts)
 	sink.Ledger(s, storage.Join(temp, ledgerFile), facts...)
@@ -107,8 +107,8 @@ func (p *Plan) connectDocuments() int64 {
 	return cmp.Or(p.Config.ConnectDocuments, components.DefaultLimit)
 }
 
-func (p *Plan) sets() sets.Params {
-	return sets.Params{Text: p.Spec, MaxSmallDocs: sets.MaxSmallDocs(p.Config.PairBudget), Shards: p.componentShards()}
+func (p *Plan) sets(inputs string) sets.Params {
+	return sets.Params{Inputs: inputs, Text: p.Spec, MaxSmallDocs: sets.MaxSmallDocs(p.Config.PairBudget), Shards: p.componentShards()}
 }
 
 func (p *Plan) verify() verify.Params {
@@ -123,7 +123,7 @@ func (p *Plan) verify() verify.Params {
 }
 
 func (p *Plan) decide(inputs string) decide.Params {
-	return decide.Params{Inputs: inputs, OnePerCluster: p.Config.Cluster == Components, Clusters: p.Config.writes(output.Clusters)}
+	return decide.Params{Inputs: inputs, Shards: p.componentShards(), OnePerCluster: p.Config.Cluster == Components, Clusters: p.Config.writes(output.Clusters)}
 }
 
 func (p *Plan) crowds(inputs, temp string) crowds.Params {

@@ -216,7 +216,7 @@ func (f *membersFn) ProcessElement(ctx context.Context, _ int64, packed func(*[]
 		count[root]++
 	}
 	for key, root := range forest.All() {
-		out.member(in, blocks.Member{Key: blocks.Key(key), Component: blocks.Key(root), Of: int(count[root])})
+		out.member(in, blocks.Member{Key: blocks.Key(key), Component: blocks.Key(root), Of: int32(count[root])})
 	}
 	out.flush()
 	members.Inc(ctx, int64(forest.Len()))

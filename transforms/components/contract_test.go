@@ -80,7 +80,7 @@ func expected(edges [][2]int) (all []blocks.Member) {
 		of[root]++
 	}
 	for key, root := range forest.All() {
-		all = append(all, blocks.Member{Key: blocks.Key(key), Component: blocks.Key(root), Of: of[root]})
+		all = append(all, blocks.Member{Key: blocks.Key(key), Component: blocks.Key(root), Of: int32(of[root])})
 	}
 	return all
 }

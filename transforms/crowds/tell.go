@@ -58,7 +58,7 @@ func (f *tellFn) ProcessElement(ctx context.Context, component int64, profiles, 
 		held, block = append(held, block), nil
 	}
 	next := 0
-	all, _, err := sets.Representatives(func(block *[]byte) bool {
+	all, documents, err := sets.Representatives(func(block *[]byte) bool {
 		if next == len(held) {
 			return false
 		}
@@ -69,7 +69,7 @@ func (f *tellFn) ProcessElement(ctx context.Context, component int64, profiles, 
 	if err != nil {
 		return err
 	}
-	sample, err := smallest(samples, sampleBytes)
+	sample, err := smallest(samples, documents, sampleBytes)
 	if err != nil {
 		return err
 	}
@@ -125,9 +125,9 @@ func (p *Params) crowded(sample [][]uint64, of int) bool {
 	return float64(pairs) > limit
 }
 
-// smallest assembles the sets of smallest hash, up to a number of bytes. Which they are does not depend on the order
-// of their parts.
-func smallest(parts func(*[]byte) bool, bytes int) ([][]uint64, error) {
+// smallest assembles those of the sets that are sampled of so many documents, up to a number of bytes: the ones of smallest
+// hash. Which they are does not depend on the order of their parts, nor on what else was sent.
+func smallest(parts func(*[]byte) bool, documents, bytes int) ([][]uint64, error) {
 	type sampled struct {
 		hash  blocks.Hash
 		first blocks.Key
@@ -144,7 +144,7 @@ func smallest(parts func(*[]byte) bool, bytes int) ([][]uint64, error) {
 		if err := d.Err(); err != nil {
 			return nil, err
 		}
-		if part.Hash.Compare(beyond) < 0 {
+		if part.Hash.Compare(beyond) < 0 && sets.Sampled(part.Hash, documents) {
 			i, ok := slices.BinarySearchFunc(kept, part.Hash, func(s *sampled, h blocks.Hash) int { return s.hash.Compare(h) })
 			if !ok {
 				kept = slices.Insert(kept, i, &sampled{hash: part.Hash, first: part.Key, bytes: blocks.ShingleBytes * part.Total})
@@ -166,6 +166,6 @@ func smallest(parts func(*[]byte) bool, bytes int) ([][]uint64, error) {
 	for _, s := range kept {
 		all = append(all, s.parts...)
 	}
-	sets, err := blocks.AssembleSets(all)
-	return sets.Sets, err
+	assembled, err := blocks.AssembleSets(all)
+	return assembled.Sets, err
 }

@@ -99,7 +99,7 @@ func TestSmallest(t *testing.T) {
 		}
 		for range 5 {
 			rng.Shuffle(len(parts), func(i, j int) { parts[i], parts[j] = parts[j], parts[i] })
-			sample, err := smallest(beamtest.Values(parts...), bytes)
+			sample, err := smallest(beamtest.Values(parts...), len(parts), bytes)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -112,7 +112,7 @@ func TestSmallest(t *testing.T) {
 			}
 		}
 	}
-	if _, err := smallest(beamtest.Values([]byte("no part")), 1); err == nil {
+	if _, err := smallest(beamtest.Values([]byte("no part")), 1, 1); err == nil {
 		t.Error("no error of what is no part")
 	}
 }

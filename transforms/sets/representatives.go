@@ -16,7 +16,7 @@ type Representative struct {
 	Rank []byte
 }
 
-// Representatives returns those of a component, in no order, and how many documents it has; profiles
+// Representatives returns those of a component, in no order, and how many documents it has, copies included; profiles
 // are the values of its group in flow.LargeProfiles. preferred compares documents as slices.SortFunc
 // needs it; if it is nil, Best is any.
 func Representatives(profiles func(*[]byte) bool, preferred func(a, b *blocks.Profile) int) (all []Representative, documents int, err error) {
@@ -24,7 +24,7 @@ func Representatives(profiles func(*[]byte) bool, preferred func(a, b *blocks.Pr
 	var best blocks.Profile
 	err = gather.Each(profiles, func(d *blocks.Decoder) {
 		p := d.Profile()
-		documents++
+		documents += 1 + p.Copies
 		i, ok := byHash[p.Hash]
 		if !ok {
 			i = len(all)
@@ -34,8 +34,8 @@ func Representatives(profiles func(*[]byte) bool, preferred func(a, b *blocks.Pr
 		r := &all[i]
 		r.Key = min(r.Key, p.Key) // documents of one hash have one set
 		best.Key, best.Rank = r.Best, r.Rank
-		if !ok || preferred != nil && preferred(&p, &best) < 0 {
-			r.Best, r.Rank = p.Key, bytes.Clone(p.Rank) // the block is not held
+		if own := p.Preferred(); !ok || preferred != nil && preferred(own, &best) < 0 {
+			r.Best, r.Rank = own.Key, bytes.Clone(own.Rank) // the block is not held
 		}
 	})
 	if err != nil {
