@@ -1,3 +1,4 @@
+// Package copies tells copies: documents with the same bytes, the same tokens or the same shingles.
 package copies
 
 import (

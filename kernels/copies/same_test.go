@@ -49,6 +49,15 @@ func TestKeyIsTrait(t *testing.T) {
 				if want.Symbols = traits.Symbols; traits != want || !slices.Equal(set, wantSet) {
 					t.Errorf("%q: traits %v, want %v", text, traits, want)
 				}
+				for _, same := range All() {
+					lean := Traits{Text: want.Text, Symbols: want.Symbols}
+					if same == Set {
+						lean.Tokens = want.Tokens
+					}
+					if got := reader.ReadCopy(same, text, nil); got != lean {
+						t.Errorf("%q: traits %v of a copy by %s, want %v", text, got, same, lean)
+					}
+				}
 				for same, trait := range map[Same]hash.Sum128{Bytes: want.Text, Tokens: want.Tokens, Set: want.Set} {
 					key, ok := reader.Key(same, text, nil)
 					if ok != (len(set) > 0 || same == Bytes && len(text) > 0) || ok && key != trait || traits.Of(same) != trait {

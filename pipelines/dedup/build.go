@@ -52,7 +52,7 @@ func Build(s beam.Scope, p *Plan, staged output.Folder, temp string) {
 		profiles, copied := sets.Profiles(s, source.Fetch(s, members, reading), same, p.sets(inputs))
 		rows = decide.Copies(s, profiles, copied, p.decide(inputs))
 	} else {
-		connected := components.Connect(s, p.components(inputs), candidates.Buckets(s, signed.Bands))
+		connected := components.Connect(s, candidates.Buckets(s, signed.Bands), p.components(inputs))
 		features := sets.Make(s, source.Fetch(s, flow.Flatten(s, members, connected), reading), p.sets(inputs))
 		told := crowds.Tell(s, features.LargeProfiles, features.Samples, p.crowds(inputs, temp))
 		features.LargeProfiles = told.Others

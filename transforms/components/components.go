@@ -66,9 +66,8 @@ const fanIn = 4
 // so order and retries do not matter, and every further group is bounded by the documents in it and
 // not by their edges. One GroupByKey for each level of the tree; above the
 // limit also two for each round of contraction, and four.
-func Connect(s beam.Scope, p Params, found ...flow.Edges) flow.Members {
+func Connect(s beam.Scope, edges flow.Edges, p Params) flow.Members {
 	s = s.Scope("components.Connect")
-	edges := flow.Flatten(s, found...)
 	if p.Documents > p.Limit {
 		return contracted(s, edges, p)
 	}

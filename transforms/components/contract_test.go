@@ -62,7 +62,7 @@ func connected(t *testing.T, runner string, edges [][2]int, p Params) ([]blocks.
 	}
 	p.Inputs = shared(t)
 	pipeline, s := beam.NewPipelineWithRoot()
-	beam.ParDo(s, gatherFn, beam.PCollection(Connect(s, p, flow.Edges(beam.CreateList(s, packed)))))
+	beam.ParDo(s, gatherFn, beam.PCollection(Connect(s, flow.Edges(beam.CreateList(s, packed)), p)))
 	gathered.members = nil
 	_, err := beam.Run(context.Background(), runner, pipeline)
 	slices.SortFunc(gathered.members, blocks.Member.Compare)
