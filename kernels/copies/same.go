@@ -47,14 +47,14 @@ func (r *Reader) Key(same Same, text, ends []byte) (hash.Sum128, bool) {
 		return hash.Sum128{}, false
 	}
 	if same == Tokens {
-		return hash.Sequence(tokens), true
+		return hash.Values(tokens), true
 	}
 	return hash.Sequence(shingle.Set(r.shingler.InPlace())), true
 }
 
 // Read returns the traits of a text, whose columns end at ends, and its set of shingles, which is valid until the next call.
 func (r *Reader) Read(text, ends []byte) (t Traits, set []uint64) {
-	t = Traits{Text: textHash(text, ends), Tokens: hash.Sequence(r.shingler.Tokenise(text)), Symbols: r.symbolsHash(text)}
+	t = Traits{Text: textHash(text, ends), Tokens: hash.Values(r.shingler.Tokenise(text)), Symbols: r.symbolsHash(text)}
 	set = shingle.Set(r.shingler.InPlace())
 	t.Set = hash.Sequence(set)
 	return t, set
@@ -65,7 +65,7 @@ func (r *Reader) Read(text, ends []byte) (t Traits, set []uint64) {
 func (r *Reader) ReadCopy(same Same, text, ends []byte) (t Traits) {
 	t.Text, t.Symbols = textHash(text, ends), r.symbolsHash(text)
 	if same == Set {
-		t.Tokens = hash.Sequence(r.shingler.Tokenise(text))
+		t.Tokens = hash.Values(r.shingler.Tokenise(text))
 	}
 	return t
 }

@@ -112,7 +112,7 @@ func (f *minHashFn) ProcessElement(ctx context.Context, block []byte, bands, fir
 			continue
 		}
 		signed++
-		if f.copies.isCopy(hash.Sequence(tokens), doc.Key, firsts, copies) {
+		if f.copies.isCopy(hash.Values(tokens), doc.Key, firsts, copies) {
 			equal++
 			continue
 		}
