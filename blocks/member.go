@@ -3,8 +3,8 @@ package blocks
 import "cmp"
 
 // Member says why a document is read again. It belongs to a component, whose name is the key of its first
-// document, and which has Of documents. Or Of is 0: then the document is a copy of the document Component, or
-// has copies if that is itself.
+// document, and which has Of documents. Or Of is 0, and the document is a copy of the document Component. Or
+// Component is the document itself, which has copies, −Of of them among the documents with an edge.
 type Member struct {
 	Key, Component Key
 	Of             int32
@@ -15,10 +15,24 @@ type Member struct {
 // IsCopy reports whether the document is a copy of Component.
 func (m Member) IsCopy() bool { return m.Of == 0 && m.Component != m.Key }
 
+// HasCopies reports whether the document has copies.
+func (m Member) HasCopies() bool { return m.Of <= 0 && m.Component == m.Key }
+
 // Compare orders members by document. Of one document, what makes it a copy comes first, by the document that it
 // is a copy of.
 func (m Member) Compare(o Member) int {
-	return cmp.Or(cmp.Compare(m.Key, o.Key), cmp.Compare(min(m.Of, 1), min(o.Of, 1)), cmp.Compare(m.Component, o.Component))
+	return cmp.Or(cmp.Compare(m.Key, o.Key), cmp.Compare(m.rank(), o.rank()), cmp.Compare(m.Component, o.Component), cmp.Compare(m.Of, o.Of))
+}
+
+func (m Member) rank() int {
+	switch {
+	case m.IsCopy():
+		return 0
+	case m.HasCopies():
+		return 1
+	default:
+		return 2
+	}
 }
 
 // AppendMember appends a member to a block.

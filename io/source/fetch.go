@@ -33,7 +33,7 @@ var (
 //
 //	KV<split, members> → blocks of documents, each with its component and rank, as Read's
 //
-// A document that has copies and is in no component becomes one. What makes a document a copy overrules its
+// A document that has copies becomes a component if it is in none, or in one of its copies only. What makes a document a copy overrules its
 // component, and of several documents that it is a copy of the first counts: so a copy of a copy in the same
 // split becomes one of the first document. One GroupByKey by split.
 func Fetch(s beam.Scope, members flow.Members, p Params) flow.Fetched {
@@ -84,9 +84,10 @@ func resolve(members []blocks.Member) []blocks.Member {
 			if found && all[i].IsCopy() {
 				m.Component = all[i].Component
 			}
-		case m.Of == 0:
+		case m.HasCopies():
+			alone := 1 - m.Of // with its copies
 			m.Of, m.Copied = 1, true
-			if last.Of > 0 {
+			if last.Of > alone {
 				m.Component, m.Of = last.Component, last.Of
 			}
 		}

@@ -39,15 +39,22 @@ func TestResolve(t *testing.T) {
 		}
 		for _, of := range firsts {
 			for _, i := range of {
+				m := blocks.Member{Key: key(i), Component: key(of[0])}
+				if i == of[0] {
+					m.Of = 1 - int32(len(of))
+				}
 				if len(of) > 1 {
-					tell(blocks.Member{Key: key(i), Component: key(of[0])})
+					tell(m)
 				}
 			}
 		}
 		components := map[int]blocks.Member{}
-		for i := range hashes {
-			if rapid.Bool().Draw(t, "has an edge") {
-				components[i] = blocks.Member{Key: key(i), Component: key(rapid.IntRange(0, i).Draw(t, "component")), Of: rapid.Int32Range(2, 9).Draw(t, "of")}
+		for i, hash := range hashes {
+			if others := len(firsts[hash]) - 1; others > 0 && rapid.Bool().Draw(t, "only copies have an edge") {
+				components[i] = blocks.Member{Key: key(i), Component: key(firsts[hash][0]), Of: int32(1 + others)}
+				tell(components[i])
+			} else if rapid.Bool().Draw(t, "has an edge") {
+				components[i] = blocks.Member{Key: key(i), Component: key(rapid.IntRange(0, i).Draw(t, "component")), Of: rapid.Int32Range(2, 9).Draw(t, "more") + int32(others)}
 				tell(components[i])
 			}
 		}
@@ -62,7 +69,7 @@ func TestResolve(t *testing.T) {
 			switch m.Copied = slices.Contains(hashes[first+1:], hash); {
 			case first < i:
 				want = append(want, blocks.Member{Key: key(i), Component: key(first)})
-			case member:
+			case member && (!m.Copied || int(m.Of) > len(firsts[hash])):
 				want = append(want, m)
 			case m.Copied:
 				want = append(want, blocks.Member{Key: key(i), Component: key(i), Of: 1, Copied: true})

@@ -96,8 +96,11 @@ func (f *copiesFn) tell(alike []blocks.First, out *blocks.Buffers, emit func(int
 		if end-start == 1 {
 			continue
 		}
-		for _, first := range alike[start:end] {
+		for i, first := range alike[start:end] {
 			m := blocks.Member{Key: first.Key, Component: alike[start].Key}
+			if i == 0 {
+				m.Of = -int32(end - start - 1)
+			}
 			out.Add(int64(f.in.Split(m.Key)), func(block []byte) []byte { return blocks.AppendMember(block, m) }, emit)
 		}
 		found += end - start - 1

@@ -43,8 +43,12 @@ func TestCopiesAgainstMap(t *testing.T) {
 		var want, got []blocks.Member
 		for _, keys := range byHash {
 			for _, key := range keys {
+				m := blocks.Member{Key: key, Component: slices.Min(keys)}
+				if key == m.Component {
+					m.Of = 1 - int32(len(keys))
+				}
 				if len(keys) > 1 {
-					want = append(want, blocks.Member{Key: key, Component: slices.Min(keys)})
+					want = append(want, m)
 				}
 			}
 		}

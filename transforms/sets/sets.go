@@ -116,7 +116,7 @@ func (f *setsFn) ProcessElement(ctx context.Context, block []byte, sets, profile
 			f.profiles.add(doc.Component, doc.Of, &profile, profiles, largeProfiles)
 		}
 		first := sentKey{doc.Component, profile.Hash}
-		if f.sent[first] {
+		if doc.Of == 1 || f.sent[first] { // there is nothing to join it with
 			continue
 		}
 		f.sent[first] = true
