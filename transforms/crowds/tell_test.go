@@ -116,3 +116,16 @@ func TestSmallest(t *testing.T) {
 		t.Error("no error of what is no part")
 	}
 }
+
+// Of a component of many documents a set of large hash is left out, though it was sent.
+func TestSmallestOfMany(t *testing.T) {
+	var parts [][]byte
+	for i, hi := range []uint64{0, 1<<64 - 1} {
+		blocks.SetParts(nil, blocks.NewKey(0, int64(i)), blocks.Hash{Hi: hi}, []uint64{uint64(i)}, func(part []byte) { parts = append(parts, part) })
+	}
+	for documents, want := range map[int]int{2: 2, 4096: 2, 8192: 1} {
+		if sample, err := smallest(beamtest.Values(parts...), documents, 100); err != nil || len(sample) != want || sample[0][0] != 0 {
+			t.Errorf("of %d documents: sample %v, error %v, want %d sets", documents, sample, err, want)
+		}
+	}
+}
