@@ -163,7 +163,7 @@ func TestRepresentativesInAnyOrder(t *testing.T) {
 
 // The set of a large component's document is an element of its own: who takes it may hold it.
 func TestLargeSetsAreNotReused(t *testing.T) {
-	f := &setsFn{Params: Params{Text: shingle.Spec{Shingle: shingle.Config{Kind: shingle.Word, K: 1}}, MaxSmallDocs: 1, Shards: 1}}
+	f := &setsFn{Params: Params{Text: shingle.Spec{Shingle: shingle.Config{Kind: shingle.Word, K: 1}}, MaxSmallDocs: 2, Shards: 1}}
 	f.Setup()
 	none := func(int64, []byte) {}
 	held := map[int64][]byte{}
@@ -172,7 +172,7 @@ func TestLargeSetsAreNotReused(t *testing.T) {
 	for i := range int64(5) {
 		doc := blocks.Document{Key: blocks.NewKey(0, i), Component: blocks.NewKey(0, 1), Of: 4, Text: fmt.Appendf(nil, "text %d", i)}
 		if i == 0 { // a small one goes first, and is longer
-			doc.Component, doc.Of, doc.Text = doc.Key, 1, []byte("a b c d e f")
+			doc.Component, doc.Of, doc.Text = doc.Key, 2, []byte("a b c d e f")
 		}
 		block = blocks.AppendDocument(block, &doc)
 	}
