@@ -75,7 +75,7 @@ type Params struct {
 // no rows. A copy group, the documents of one set, is visited at its preferred document, which is kept if the group
 // is. Documents with the same tokens share a profile; a second step makes the rows of their group.
 //
-// Two CoGroupByKeys. The first holds the profiles and pairs of a shard in memory: for each profile about 200 bytes and
+// Two CoGroupByKeys. The first holds the profiles and pairs of a shard in memory: for each profile about 230 bytes and
 // what it takes packed, 60 for each pair. It fails if a pair names a document that is no representative. Counters:
 // decide/clusters, decide/kept, decide/removed.
 func Survivors(s beam.Scope, profiles flow.Profiles, pairs flow.NearPairs, links flow.Links, copied flow.Copies, p Params) Rows {
