@@ -11,9 +11,11 @@ type Document struct {
 	ID    []byte
 	HasID bool
 	// Component is the component the document was read for, in the second read, and Of how many
-	// documents that has; 0 in the first.
+	// documents that has; 0 in the first. In the second read, Of is 0 for a copy of the document Component.
 	Component Key
 	Of        int
+	// Copied: others are copies of it; known in the second read.
+	Copied bool
 	// Rank orders documents for the decision, where the order of the input does not; in the second
 	// read.
 	Rank []byte
@@ -26,7 +28,11 @@ type Document struct {
 // after another, so that an element of the pipeline is worth its fixed cost.
 func AppendDocument(block []byte, doc *Document) []byte {
 	block = AppendKey(block, doc.Key)
-	block = binary.AppendUvarint(binary.AppendUvarint(block, uint64(doc.Component)), uint64(doc.Of))
+	of := uint64(doc.Of) << 1
+	if doc.Copied {
+		of |= 1
+	}
+	block = binary.AppendUvarint(binary.AppendUvarint(block, uint64(doc.Component)), of)
 	block = AppendOptional(block, doc.ID, doc.HasID)
 	block = AppendBytes(block, doc.Rank)
 	return AppendBytes(AppendBytes(block, doc.Text), doc.Ends)
@@ -35,7 +41,9 @@ func AppendDocument(block []byte, doc *Document) []byte {
 // Document reads one document of a block; its bytes share memory with the block.
 func (d *Decoder) Document() (doc Document) {
 	doc.Key = d.Key()
-	doc.Component, doc.Of = Key(d.Uvarint()), int(d.Uvarint())
+	doc.Component = Key(d.Uvarint())
+	of := d.Uvarint()
+	doc.Of, doc.Copied = int(of>>1), of&1 == 1
 	doc.ID, doc.HasID = d.Optional()
 	doc.Rank = d.Bytes()
 	doc.Text = d.Bytes()

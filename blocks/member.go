@@ -2,15 +2,38 @@ package blocks
 
 import "cmp"
 
-// Member says that a document belongs to a component. A component's name is the key of its
-// first document; Of is how many documents it has.
+// Member says why a document is read again. It belongs to a component, whose name is the key of its first
+// document, and which has Of documents. Or Of is 0, and the document is a copy of the document Component. Or
+// Component is the document itself, which has copies, −Of of them among the documents with an edge.
 type Member struct {
 	Key, Component Key
-	Of             int
+	Of             int32
+	// Copied: others are copies of the document. It does not travel.
+	Copied bool
 }
 
-// Compare orders members by document.
-func (m Member) Compare(o Member) int { return cmp.Compare(m.Key, o.Key) }
+// IsCopy reports whether the document is a copy of Component.
+func (m Member) IsCopy() bool { return m.Of == 0 && m.Component != m.Key }
+
+// HasCopies reports whether the document has copies.
+func (m Member) HasCopies() bool { return m.Of <= 0 && m.Component == m.Key }
+
+// Compare orders members by document. Of one document, what makes it a copy comes first, by the document that it
+// is a copy of.
+func (m Member) Compare(o Member) int {
+	return cmp.Or(cmp.Compare(m.Key, o.Key), cmp.Compare(m.rank(), o.rank()), cmp.Compare(m.Component, o.Component), cmp.Compare(m.Of, o.Of))
+}
+
+func (m Member) rank() int {
+	switch {
+	case m.IsCopy():
+		return 0
+	case m.HasCopies():
+		return 1
+	default:
+		return 2
+	}
+}
 
 // AppendMember appends a member to a block.
 func AppendMember(block []byte, m Member) []byte {
@@ -21,7 +44,7 @@ func AppendMember(block []byte, m Member) []byte {
 func DecodeMembers(dst []Member, block []byte) ([]Member, error) {
 	d := NewDecoder(block)
 	for !d.Done() {
-		dst = append(dst, Member{Key: d.Key(), Component: d.Key(), Of: int(d.Uint32())})
+		dst = append(dst, Member{Key: d.Key(), Component: d.Key(), Of: int32(d.Uint32())})
 	}
 	return dst, d.Err()
 }

@@ -24,6 +24,18 @@ type Profile struct {
 	Rank  []byte
 	// Traits are none where copies need not be told apart.
 	Traits Traits
+	// Copies is how many others are copies of the document, and Best the preferred one of all of them; nil if it
+	// is the document itself.
+	Copies int
+	Best   *Profile
+}
+
+// Preferred returns the profile of the preferred one of the document and its copies.
+func (p *Profile) Preferred() *Profile {
+	if p.Best != nil {
+		return p.Best
+	}
+	return p
 }
 
 // Traits are hashes by which copies are told apart.
@@ -43,32 +55,54 @@ func (in *Inputs) Preferred(a, b *Profile) int {
 // AppendProfile appends a profile to a block.
 func AppendProfile(block []byte, p *Profile) []byte {
 	block = AppendKey(block, p.Key)
-	block = AppendUint64(AppendUint64(block, p.Hash.Hi), p.Hash.Lo)
+	block = appendHash(block, p.Hash)
 	block = binary.AppendUvarint(block, uint64(p.Size))
+	block = appendOwn(block, p)
+	block = binary.AppendUvarint(block, uint64(p.Copies))
+	if p.Copies == 0 {
+		return block
+	}
+	block = appendBool(block, p.Best != nil)
+	if p.Best != nil {
+		block = appendOwn(AppendKey(block, p.Best.Key), p.Best)
+	}
+	return block
+}
+
+// Profile reads one profile of a block; its bytes share memory with the block.
+func (d *Decoder) Profile() (p Profile) {
+	p.Key = d.Key()
+	p.Hash = d.hash()
+	p.Size = int(d.Uvarint())
+	d.own(&p)
+	p.Copies = int(d.Uvarint())
+	if p.Copies > 0 && d.bool() {
+		p.Best = &Profile{Key: d.Key(), Hash: p.Hash, Size: p.Size}
+		d.own(p.Best)
+	}
+	return p
+}
+
+// appendOwn appends what a document does not share with its copies.
+func appendOwn(block []byte, p *Profile) []byte {
 	block = AppendOptional(block, p.ID, p.HasID)
 	block = AppendBytes(block, p.Rank)
 	if p.Traits == (Traits{}) {
 		return appendBool(block, false)
 	}
 	block = appendBool(block, true)
-	block = AppendUint64(AppendUint64(block, p.Traits.Text.Hi), p.Traits.Text.Lo)
-	block = AppendUint64(AppendUint64(block, p.Traits.Tokens.Hi), p.Traits.Tokens.Lo)
+	block = appendHash(appendHash(block, p.Traits.Text), p.Traits.Tokens)
 	return AppendUint64(block, p.Traits.Symbols)
 }
 
-// Profile reads one profile of a block; its bytes share memory with the block.
-func (d *Decoder) Profile() (p Profile) {
-	p.Key = d.Key()
-	p.Hash = Hash{Hi: d.Uint64(), Lo: d.Uint64()}
-	p.Size = int(d.Uvarint())
+func (d *Decoder) own(p *Profile) {
 	p.ID, p.HasID = d.Optional()
 	p.Rank = d.Bytes()
 	if d.bool() {
-		p.Traits = Traits{
-			Text:    Hash{Hi: d.Uint64(), Lo: d.Uint64()},
-			Tokens:  Hash{Hi: d.Uint64(), Lo: d.Uint64()},
-			Symbols: d.Uint64(),
-		}
+		p.Traits = Traits{Text: d.hash(), Tokens: d.hash(), Symbols: d.Uint64()}
 	}
-	return p
 }
+
+func appendHash(block []byte, h Hash) []byte { return AppendUint64(AppendUint64(block, h.Hi), h.Lo) }
+
+func (d *Decoder) hash() Hash { return Hash{Hi: d.Uint64(), Lo: d.Uint64()} }

@@ -43,7 +43,8 @@ func TestDocumentsRoundTrip(t *testing.T) {
 	anyDocument := rapid.Custom(func(t *rapid.T) blocks.Document {
 		doc := blocks.Document{
 			Key: anyKey.Draw(t, "key"), Component: anyKey.Draw(t, "component"), Of: rapid.IntRange(0, 1<<31).Draw(t, "of"),
-			HasID: rapid.Bool().Draw(t, "has id"), Rank: anyBytes.Draw(t, "rank"), Text: anyBytes.Draw(t, "text"), Ends: anyBytes.Draw(t, "ends"),
+			Copied: rapid.Bool().Draw(t, "copied"),
+			HasID:  rapid.Bool().Draw(t, "has id"), Rank: anyBytes.Draw(t, "rank"), Text: anyBytes.Draw(t, "text"), Ends: anyBytes.Draw(t, "ends"),
 		}
 		if doc.HasID {
 			doc.ID = anyBytes.Draw(t, "id")
@@ -59,7 +60,7 @@ func TestDocumentsRoundTrip(t *testing.T) {
 		d := blocks.NewDecoder(block)
 		for _, want := range docs {
 			got := d.Document()
-			if got.Key != want.Key || got.Component != want.Component || got.Of != want.Of || got.HasID != want.HasID ||
+			if got.Key != want.Key || got.Component != want.Component || got.Of != want.Of || got.Copied != want.Copied || got.HasID != want.HasID ||
 				!bytes.Equal(got.ID, want.ID) || !bytes.Equal(got.Rank, want.Rank) || !bytes.Equal(got.Text, want.Text) || !bytes.Equal(got.Ends, want.Ends) {
 				t.Fatalf("got %+v, want %+v", got, want)
 			}
@@ -77,39 +78,94 @@ func TestDocumentOfOneColumn(t *testing.T) {
 	}
 }
 
-// A profile without traits has a byte for them.
+// A profile without traits has a byte for them, and one without copies a byte for these.
 func TestLeanProfile(t *testing.T) {
 	lean := blocks.AppendProfile(nil, &blocks.Profile{})
 	full := blocks.AppendProfile(nil, &blocks.Profile{Traits: blocks.Traits{Symbols: 1}})
-	if len(full)-len(lean) != 40 || lean[len(lean)-1] != 0 {
+	if len(full)-len(lean) != 40 || !bytes.HasSuffix(lean, []byte{0, 0}) {
 		t.Errorf("%d bytes with traits, %v without", len(full), lean)
 	}
 }
 
+// ownProfile is what a document does not share with its copies, but for the traits.
+func ownProfile(t *rapid.T) blocks.Profile {
+	p := blocks.Profile{
+		Key: anyKey.Draw(t, "key"), HasID: rapid.Bool().Draw(t, "has id"), Rank: append([]byte{}, anyBytes.Draw(t, "rank")...),
+	}
+	if p.HasID {
+		p.ID = append([]byte{}, anyBytes.Draw(t, "id")...)
+	}
+	return p
+}
+
+var anyTraits = rapid.Custom(func(t *rapid.T) blocks.Traits {
+	return blocks.Traits{Text: anyHash.Draw(t, "text"), Tokens: anyHash.Draw(t, "tokens"), Symbols: rapid.Uint64().Draw(t, "symbols")}
+})
+
 func TestProfilesRoundTrip(t *testing.T) {
-	anyProfile := rapid.Custom(func(t *rapid.T) blocks.Profile {
-		p := blocks.Profile{
-			Key: anyKey.Draw(t, "key"), Hash: anyHash.Draw(t, "hash"),
-			Size: rapid.IntRange(0, math.MaxInt).Draw(t, "size"), HasID: rapid.Bool().Draw(t, "has id"),
-			Rank: append([]byte{}, anyBytes.Draw(t, "rank")...),
-		}
-		if p.HasID {
-			p.ID = append([]byte{}, anyBytes.Draw(t, "id")...)
-		}
+	anyOwn := rapid.Custom(func(t *rapid.T) blocks.Profile {
+		p := ownProfile(t)
 		if rapid.Bool().Draw(t, "has traits") {
-			p.Traits = blocks.Traits{Text: anyHash.Draw(t, "text"), Tokens: anyHash.Draw(t, "tokens"), Symbols: rapid.Uint64().Draw(t, "symbols")}
+			p.Traits = anyTraits.Draw(t, "traits")
 		}
 		return p
 	})
+	blocksRoundTrip(t, rapid.Custom(func(t *rapid.T) blocks.Profile {
+		p := anyOwn.Draw(t, "own")
+		p.Hash, p.Size = anyHash.Draw(t, "hash"), rapid.IntRange(0, math.MaxInt).Draw(t, "size")
+		if p.Copies = rapid.IntRange(0, 3).Draw(t, "copies"); p.Copies > 0 {
+			p.Best = optional(anyOwn).Draw(t, "best")
+		}
+		if p.Best != nil {
+			p.Best.Hash, p.Best.Size = p.Hash, p.Size
+		}
+		return p
+	}), blocks.AppendProfile, (*blocks.Decoder).Profile)
+}
+
+// A copy shares hash and size with the first of its group, whose component is not its own.
+func TestCopiesRoundTrip(t *testing.T) {
+	blocksRoundTrip(t, rapid.Custom(func(t *rapid.T) blocks.Copy {
+		c := blocks.Copy{Of: anyKey.Draw(t, "of"), Profile: ownProfile(t)}
+		c.Profile.Traits = anyTraits.Draw(t, "traits")
+		if rapid.Bool().Draw(t, "same tokens") {
+			c.Profile.Traits.Tokens = blocks.Hash{}
+		}
+		if rapid.Bool().Draw(t, "first") {
+			c.Of = c.Profile.Key
+		}
+		if c.IsFirst() {
+			c.Profile.Hash, c.Profile.Size = anyHash.Draw(t, "hash"), rapid.IntRange(0, math.MaxInt).Draw(t, "size")
+			c.Component, c.Documents = anyKey.Draw(t, "component"), rapid.IntRange(1, 1<<31).Draw(t, "documents")
+		}
+		return c
+	}), blocks.AppendCopy, (*blocks.Decoder).Copy)
+}
+
+func TestVerdictsRoundTrip(t *testing.T) {
+	blocksRoundTrip(t, rapid.Custom(func(t *rapid.T) blocks.Verdict {
+		v := blocks.Verdict{
+			Of: anyKey.Draw(t, "of"), Tokens: anyHash.Draw(t, "tokens"), Size: rapid.IntRange(0, math.MaxInt).Draw(t, "size"),
+			First: ownProfile(t), Kept: ownProfile(t), Cluster: anyKey.Draw(t, "cluster"), Members: rapid.IntRange(2, 1<<31).Draw(t, "members"),
+			Near: rapid.Bool().Draw(t, "near"), Similarity: rapid.Float64Range(0, 1).Draw(t, "similarity"),
+		}
+		v.First.Rank, v.Kept.Rank, v.Kept.Traits = nil, nil, anyTraits.Draw(t, "traits")
+		return v
+	}), blocks.AppendVerdict, (*blocks.Decoder).Verdict)
+}
+
+// blocksRoundTrip appends values to a block and reads them.
+func blocksRoundTrip[T any](t *testing.T, anyValue *rapid.Generator[T], write func([]byte, *T) []byte, read func(*blocks.Decoder) T) {
+	t.Helper()
 	rapid.Check(t, func(t *rapid.T) {
-		profiles := rapid.SliceOf(anyProfile).Draw(t, "profiles")
+		values := rapid.SliceOf(anyValue).Draw(t, "values")
 		var block []byte
-		for i := range profiles {
-			block = blocks.AppendProfile(block, &profiles[i])
+		for i := range values {
+			block = write(block, &values[i])
 		}
 		d := blocks.NewDecoder(block)
-		for _, want := range profiles {
-			if got := d.Profile(); !reflect.DeepEqual(got, want) {
+		for _, want := range values {
+			if got := read(d); !reflect.DeepEqual(got, want) {
 				t.Fatalf("got %+v, want %+v", got, want)
 			}
 		}
@@ -131,14 +187,20 @@ func TestPackedKeysRoundTrip(t *testing.T) {
 		var members []blocks.Member
 		var edges []blocks.Edge
 		var pairs []blocks.NearPair
-		var memberBlock, edgeBlock, pairBlock []byte
+		var firsts []blocks.First
+		var memberBlock, edgeBlock, pairBlock, firstBlock []byte
 		for i := 0; i+1 < len(keys); i += 2 {
-			m, e := blocks.Member{Key: keys[i], Component: keys[i+1], Of: i}, blocks.Edge{A: keys[i], B: keys[i+1]}
+			m, e := blocks.Member{Key: keys[i], Component: keys[i+1], Of: int32(i)}, blocks.Edge{A: keys[i], B: keys[i+1]}
 			p := blocks.NearPair{A: keys[i], B: keys[i+1], Shared: rapid.IntRange(0, math.MaxInt).Draw(t, "shared")}
 			members, edges, pairs = append(members, m), append(edges, e), append(pairs, p)
 			memberBlock = blocks.AppendMember(memberBlock, m)
 			edgeBlock = blocks.AppendEdge(edgeBlock, e)
 			pairBlock = blocks.AppendNearPair(pairBlock, p)
+			firsts = append(firsts, blocks.First{Hash: blocks.Hash{Hi: uint64(i), Lo: uint64(keys[i])}, Key: keys[i+1]})
+			firstBlock = blocks.AppendFirst(firstBlock, firsts[len(firsts)-1])
+		}
+		if got, err := blocks.DecodeFirsts(nil, firstBlock); err != nil || !slices.Equal(got, firsts) {
+			t.Errorf("firsts %v, %v, want %v", got, err, firsts)
 		}
 		if got, err := blocks.DecodeMembers(nil, memberBlock); err != nil || !slices.Equal(got, members) {
 			t.Errorf("members %v, %v, want %v", got, err, members)
@@ -239,8 +301,16 @@ func kinds(t *rapid.T) map[string]kind {
 			func(d *blocks.Decoder) { d.Document() },
 		},
 		"profile": {
-			blocks.AppendProfile(nil, &blocks.Profile{Key: key, Size: 300, ID: id, HasID: true, Rank: text}),
+			blocks.AppendProfile(nil, &blocks.Profile{Key: key, Size: 300, ID: id, HasID: true, Rank: text, Copies: 300, Best: &blocks.Profile{Key: key}}),
 			func(d *blocks.Decoder) { d.Profile() },
+		},
+		"copy": {
+			blocks.AppendCopy(nil, &blocks.Copy{Of: key, Profile: blocks.Profile{Key: key, ID: id, HasID: true}, Documents: 300}),
+			func(d *blocks.Decoder) { d.Copy() },
+		},
+		"verdict": {
+			blocks.AppendVerdict(nil, &blocks.Verdict{Of: key, First: blocks.Profile{ID: id, HasID: true}, Members: 300}),
+			func(d *blocks.Decoder) { d.Verdict() },
 		},
 		"turn": {
 			blocks.AppendTurn(nil, blocks.Turn{Component: key, Batch: 300, Number: 70_000}),
@@ -299,6 +369,8 @@ func FuzzDecoder(f *testing.F) {
 		for _, read := range []func(*blocks.Decoder){
 			func(d *blocks.Decoder) { d.Document() },
 			func(d *blocks.Decoder) { d.Profile() },
+			func(d *blocks.Decoder) { d.Copy() },
+			func(d *blocks.Decoder) { d.Verdict() },
 			func(d *blocks.Decoder) { d.Optional() },
 			func(d *blocks.Decoder) { d.Turn() },
 			func(d *blocks.Decoder) { blocks.DecodeFields(d, new(records.Pair)) },
@@ -322,6 +394,7 @@ func FuzzDecoder(f *testing.F) {
 			func() (int, error) { v, err := blocks.DecodeBands(nil, data); return len(v), err },
 			func() (int, error) { v, err := blocks.DecodeEdges(nil, data); return len(v), err },
 			func() (int, error) { v, err := blocks.DecodeMembers(nil, data); return len(v), err },
+			func() (int, error) { v, err := blocks.DecodeFirsts(nil, data); return len(v), err },
 			func() (int, error) { v, err := blocks.DecodeNearPairs(nil, data); return len(v), err },
 		} {
 			if n, _ := decode(); n > len(data) {

@@ -20,6 +20,8 @@ type (
 	Bands beam.PCollection
 	// Edges are blocks of edges.
 	Edges beam.PCollection
+	// Firsts are KV<hash shard, firsts>: the first document of each block with a hash.
+	Firsts beam.PCollection
 	// Members are KV<split, members>: the documents to be read again.
 	Members beam.PCollection
 	// Dropped are KV<corpus piece, keys>: records that do not go into the corpus.
@@ -30,8 +32,12 @@ type (
 
 // What is known of components. Small ones travel together, by shard; large ones by themselves.
 type (
-	// Profiles are KV<component shard, profiles>, of all documents.
+	// Profiles are KV<component shard, profiles>, of all documents but copies.
 	Profiles beam.PCollection
+	// Copies are KV<copy shard, copies>: documents that have copies, and these.
+	Copies beam.PCollection
+	// Verdicts are KV<copy shard, verdicts>: what becomes of documents that have copies.
+	Verdicts beam.PCollection
 	// Sets are KV<component shard, component parts>: shingle sets of small components.
 	Sets beam.PCollection
 	// LargeSets are KV<document, set part>: shingle sets of large components.
@@ -54,7 +60,7 @@ type (
 type Rows[T blocks.Row] beam.PCollection
 
 // Flatten returns the elements of all collections, which are of one type.
-func Flatten[C Documents | Edges | Facts | NearPairs | LargeSets | LargeProfiles | Samples](s beam.Scope, all ...C) C {
+func Flatten[C Documents | Facts | Members | NearPairs | Profiles | LargeSets | LargeProfiles](s beam.Scope, all ...C) C {
 	plain := make([]beam.PCollection, len(all))
 	for i, c := range all {
 		plain[i] = beam.PCollection(c)

@@ -1,6 +1,7 @@
 package source
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"reflect"
@@ -27,12 +28,14 @@ var (
 	fetchValues    = beam.NewCounter("fetch", "values")
 )
 
-// Fetch reads the documents of components a second time: the input does not change, and reading
-// it again is cheaper than carrying every text along.
+// Fetch reads documents a second time: the input does not change, and reading it again is cheaper than
+// carrying every text along.
 //
 //	KV<split, members> → blocks of documents, each with its component and rank, as Read's
 //
-// One GroupByKey by split.
+// A document that has copies becomes a component if it is in none, or in one of its copies only. What makes a document a copy overrules its
+// component, and of several documents that it is a copy of the first counts: so a copy of a copy in the same
+// split becomes one of the first document. One GroupByKey by split; its members are held in memory, 32 bytes each.
 func Fetch(s beam.Scope, members flow.Members, p Params) flow.Fetched {
 	s = s.Scope("source.Fetch")
 	return flow.Fetched(beam.ParDo(s, &fetchFn{Params: p}, beam.GroupByKey(s, beam.PCollection(members))))
@@ -56,8 +59,7 @@ func (f *fetchFn) ProcessElement(ctx context.Context, number int64, packed func(
 			return err
 		}
 	}
-	slices.SortFunc(wanted, blocks.Member.Compare)
-
+	wanted = resolve(wanted)
 	values, err := f.fetch(ctx, in, in.Splits[number], wanted, emit)
 	if err != nil {
 		return fmt.Errorf("reading again: %w", err)
@@ -65,6 +67,33 @@ func (f *fetchFn) ProcessElement(ctx context.Context, number int64, packed func(
 	fetchDocuments.Inc(ctx, int64(len(wanted)))
 	fetchValues.Inc(ctx, values)
 	return nil
+}
+
+// resolve returns each document once, in input order, in the place of members.
+func resolve(members []blocks.Member) []blocks.Member {
+	slices.SortFunc(members, blocks.Member.Compare)
+	all := members[:0]
+	for len(members) > 0 {
+		m, n := members[0], 1
+		for n < len(members) && members[n].Key == m.Key {
+			n++
+		}
+		switch last := members[n-1]; {
+		case m.IsCopy():
+			i, found := slices.BinarySearchFunc(all, m.Component, func(m blocks.Member, key blocks.Key) int { return cmp.Compare(m.Key, key) })
+			if found && all[i].IsCopy() {
+				m.Component = all[i].Component
+			}
+		case m.HasCopies():
+			alone := 1 - m.Of // with its copies
+			m.Of, m.Copied = 1, true
+			if last.Of > alone {
+				m.Component, m.Of = last.Component, last.Of
+			}
+		}
+		all, members = append(all, m), members[n:]
+	}
+	return all
 }
 
 // fetch emits the documents wanted of a split and returns how many have a value in the column to rank by.
@@ -82,7 +111,10 @@ func (f *fetchFn) fetch(ctx context.Context, in *blocks.Inputs, split blocks.Spa
 			values++
 		}
 		rank = f.Params.Options.Rank.append(rank[:0], doc)
-		f.out.add(&blocks.Document{Key: m.Key, ID: doc.ID, HasID: doc.HasID, Component: m.Component, Of: m.Of, Rank: rank, Text: doc.Text, Ends: doc.Ends})
+		f.out.add(&blocks.Document{
+			Key: m.Key, ID: doc.ID, HasID: doc.HasID, Component: m.Component, Of: int(m.Of), Copied: m.Copied,
+			Rank: rank, Text: doc.Text, Ends: doc.Ends,
+		})
 		return nil
 	})
 	if err != nil {

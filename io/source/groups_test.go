@@ -66,7 +66,7 @@ func TestGroups(t *testing.T) {
 	members := map[int64][]byte{}
 	for _, doc := range out.local {
 		split := int64(in.Split(doc.Key))
-		members[split] = blocks.AppendMember(members[split], blocks.Member{Key: doc.Key, Component: 7})
+		members[split] = blocks.AppendMember(members[split], blocks.Member{Key: doc.Key, Component: 7, Of: 1})
 	}
 	var again []blocks.Document
 	fetch := &fetchFn{Params: share(t, in, o)}

@@ -351,13 +351,13 @@ func TestFetch(t *testing.T) {
 			key := blocks.NewKey(0, f.Records[i].Position)
 			wanted[key] = f.Records[i].Text
 			split := int64(in.Split(key))
-			members[split] = append(members[split], blocks.AppendMember(nil, blocks.Member{Key: key, Component: key / 2}))
+			members[split] = append(members[split], blocks.AppendMember(nil, blocks.Member{Key: key, Component: key / 2, Of: 2}))
 		}
 		fn := &fetchFn{Params: share(t, in, o)}
 		for split, packed := range members {
 			err := fn.ProcessElement(t.Context(), split, iterate(packed...), func(block []byte) {
 				for _, doc := range documents(t, block) {
-					if text, ok := wanted[doc.Key]; !ok || string(doc.Text) != text || doc.Component != doc.Key/2 {
+					if text, ok := wanted[doc.Key]; !ok || string(doc.Text) != text || doc.Component != doc.Key/2 || doc.Of != 2 || doc.Copied {
 						t.Errorf("document %v of %d bytes for %v was wanted: %v", doc.Key, len(doc.Text), doc.Component, ok)
 					}
 					delete(wanted, doc.Key)

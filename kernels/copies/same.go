@@ -1,3 +1,4 @@
+// Package copies tells copies: documents with the same bytes, the same tokens or the same shingles.
 package copies
 
 import (
@@ -46,19 +47,33 @@ func (r *Reader) Key(same Same, text, ends []byte) (hash.Sum128, bool) {
 		return hash.Sum128{}, false
 	}
 	if same == Tokens {
-		return hash.Sequence(tokens), true
+		return hash.Values(tokens), true
 	}
 	return hash.Sequence(shingle.Set(r.shingler.InPlace())), true
 }
 
 // Read returns the traits of a text, whose columns end at ends, and its set of shingles, which is valid until the next call.
 func (r *Reader) Read(text, ends []byte) (t Traits, set []uint64) {
-	t = Traits{Text: textHash(text, ends), Tokens: hash.Sequence(r.shingler.Tokenise(text))}
-	r.symbols = token.Symbols(r.symbols[:0], text)
-	t.Symbols = hash.Bytes(r.symbols)
+	t = Traits{Text: textHash(text, ends), Tokens: hash.Values(r.shingler.Tokenise(text)), Symbols: r.symbolsHash(text)}
 	set = shingle.Set(r.shingler.InPlace())
 	t.Set = hash.Sequence(set)
 	return t, set
+}
+
+// ReadCopy returns those traits of a text, whose columns end at ends, that copies of a kind may differ in besides their
+// sets: that of the text, that of the symbols and, if the set is what copies have in common, that of the tokens.
+func (r *Reader) ReadCopy(same Same, text, ends []byte) (t Traits) {
+	t.Text, t.Symbols = textHash(text, ends), r.symbolsHash(text)
+	if same == Set {
+		t.Tokens = hash.Values(r.shingler.Tokenise(text))
+	}
+	return t
+}
+
+// symbolsHash returns the hash of a text's symbols.
+func (r *Reader) symbolsHash(text []byte) uint64 {
+	r.symbols = token.Symbols(r.symbols[:0], text)
+	return hash.Bytes(r.symbols)
 }
 
 // usualSymbols are bytes of symbols that are kept for the next text.

@@ -44,10 +44,19 @@ func TestKeyIsTrait(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) {
 				text := []byte(anyText.Draw(t, "text"))
 				wantSet := shingle.Set(plain.Shingles(nil, text))
-				want := Traits{Text: hash.Text(text), Tokens: hash.Sequence(plain.Tokenise(text)), Set: hash.Sequence(wantSet)}
+				want := Traits{Text: hash.Text(text), Tokens: hash.Values(plain.Tokenise(text)), Set: hash.Sequence(wantSet)}
 				traits, set := reader.Read(text, nil)
 				if want.Symbols = traits.Symbols; traits != want || !slices.Equal(set, wantSet) {
 					t.Errorf("%q: traits %v, want %v", text, traits, want)
+				}
+				for _, same := range All() {
+					lean := Traits{Text: want.Text, Symbols: want.Symbols}
+					if same == Set {
+						lean.Tokens = want.Tokens
+					}
+					if got := reader.ReadCopy(same, text, nil); got != lean {
+						t.Errorf("%q: traits %v of a copy by %s, want %v", text, got, same, lean)
+					}
 				}
 				for same, trait := range map[Same]hash.Sum128{Bytes: want.Text, Tokens: want.Tokens, Set: want.Set} {
 					key, ok := reader.Key(same, text, nil)

@@ -49,6 +49,9 @@ func TestVectors(t *testing.T) {
 		case "sequence":
 			sum := Sequence(words(t, in))
 			got = hex64(sum.Hi) + hex64(sum.Lo)
+		case "values":
+			sum := Values(words(t, in))
+			got = hex64(sum.Hi) + hex64(sum.Lo)
 		default:
 			t.Fatalf("unknown kind %q", kind)
 		}
@@ -56,7 +59,7 @@ func TestVectors(t *testing.T) {
 			t.Errorf("%s(%s) = %s, want %s", kind, in, got, want)
 		}
 	}
-	for _, kind := range []string{"bytes", "text", "mix", "fold", "sequence"} {
+	for _, kind := range []string{"bytes", "text", "mix", "fold", "sequence", "values"} {
 		if seen[kind] == 0 {
 			t.Errorf("no vector of kind %s", kind)
 		}

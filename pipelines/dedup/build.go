@@ -45,22 +45,23 @@ func Build(s beam.Scope, p *Plan, staged output.Folder, temp string) {
 	writing := sink.Params{Inputs: inputs, Output: staged, Sync: p.Config.Runner.OnCluster(), Temp: temp, RowFiles: p.Config.SliceRows > 0, Write: p.Config.Write, Metadata: p.metadata()}
 
 	docs, compared, rejected := p.Read(s, temp)
-	bands, copies, noToken := signature.Sign(s, compared, p.Signature(temp))
-	members := components.Connect(s, p.components(inputs), append(copies, candidates.Buckets(s, bands))...)
-	again := source.Fetch(s, members, reading)
+	signed := signature.Sign(s, compared, p.Signature(temp))
+	members := flow.Flatten(s, signed.Copies, candidates.Copies(s, signed.Firsts, inputs))
 	var rows decide.Rows
 	var facts []flow.Facts
 	if same := p.Request.Same; same != "" {
-		rows = decide.Copies(s, sets.Profiles(s, again, same, p.sets()), p.decide(inputs))
+		profiles, copied := sets.Profiles(s, source.Fetch(s, members, reading), same, p.sets(inputs))
+		rows = decide.Copies(s, profiles, copied, p.decide(inputs))
 	} else {
-		features := sets.Make(s, again, p.sets())
+		connected := components.Connect(s, candidates.Buckets(s, signed.Bands), p.components(inputs))
+		features := sets.Make(s, source.Fetch(s, flow.Flatten(s, members, connected), reading), p.sets(inputs))
 		small, tooLarge, tooLargeProfiles := verify.Small(s, features.Sets, p.verify(temp))
 		told := crowds.Tell(s, flow.Flatten(s, features.LargeProfiles, tooLargeProfiles), features.Samples, p.crowds(inputs, temp))
 		ofCrowds, ofOthers := spool.Sets(s, flow.Flatten(s, features.LargeSets, tooLarge), told.Crowds, told.Others, temp)
 		large := verify.Large(s, ofOthers, p.verify(temp))
 		passed := crowds.Pass(s, ofCrowds, p.crowds(inputs, temp))
 		pairs := flow.Flatten(s, small.Pairs, told.Pairs, large.Pairs, passed.Pairs)
-		rows = decide.Survivors(s, features.Profiles, pairs, passed.Links, p.decide(inputs))
+		rows = decide.Survivors(s, features.Profiles, pairs, passed.Links, features.Copies, p.decide(inputs))
 		facts = append(facts, small.Facts, told.Facts, told.Named, large.Facts)
 		if p.Config.MeasureRecall > 0 {
 			measuring := p.measuring(temp)
@@ -69,17 +70,16 @@ func Build(s beam.Scope, p *Plan, staged output.Folder, temp string) {
 		}
 	}
 
-	rejectedFacts := sink.Table(s, output.Rejected, p.rejectedSlices(), writing, append(rejected, noToken)...)
-	facts = append(facts,
+	rejectedFacts := sink.Table(s, output.Rejected, p.rejectedSlices(), writing, append(rejected, signed.Rejected...)...)
+	facts = append(append(facts, rows.Facts...),
 		docs.Facts,
-		rows.Facts,
 		rejectedFacts,
-		sink.Table(s, output.Pairs, p.slices(p.pairsPerDocument()), writing, rows.Pairs),
-		sink.Table(s, output.Clusters, p.slices(1), writing, rows.Clusters),
-		sink.Table(s, output.Removed, p.slices(1), writing, rows.Removed),
+		sink.Table(s, output.Pairs, p.slices(p.pairsPerDocument()), writing, rows.Pairs...),
+		sink.Table(s, output.Clusters, p.slices(1), writing, rows.Clusters...),
+		sink.Table(s, output.Removed, p.slices(1), writing, rows.Removed...),
 	)
 	if p.Config.writes(output.Corpus) {
-		facts = append(facts, sink.Corpus(s, writing, p.Reading(), docs.Dropped, rows.Dropped))
+		facts = append(facts, sink.Corpus(s, writing, p.Reading(), append(rows.Dropped, docs.Dropped)...))
 	}
 	sink.FailOnUnreadable(s, storage.Join(temp, exceededFile), sink.Limit(p.Config.MaxRejected), docs.Facts, rejectedFacts)
 	sink.Ledger(s, storage.Join(temp, ledgerFile), facts...)
@@ -110,8 +110,8 @@ func (p *Plan) connectDocuments() int64 {
 	return cmp.Or(p.Config.ConnectDocuments, components.DefaultLimit)
 }
 
-func (p *Plan) sets() sets.Params {
-	return sets.Params{Text: p.Spec, MaxSmallDocs: sets.MaxSmallDocs(p.Config.PairBudget), Shards: p.componentShards()}
+func (p *Plan) sets(inputs string) sets.Params {
+	return sets.Params{Inputs: inputs, Text: p.Spec, MaxSmallDocs: sets.MaxSmallDocs(p.Config.PairBudget), Shards: p.componentShards()}
 }
 
 func (p *Plan) verify(temp string) verify.Params {
@@ -126,7 +126,7 @@ func (p *Plan) verify(temp string) verify.Params {
 }
 
 func (p *Plan) decide(inputs string) decide.Params {
-	return decide.Params{Inputs: inputs, OnePerCluster: p.Config.Cluster == Components, Clusters: p.Config.writes(output.Clusters)}
+	return decide.Params{Inputs: inputs, Shards: p.componentShards(), OnePerCluster: p.Config.Cluster == Components, Clusters: p.Config.writes(output.Clusters)}
 }
 
 func (p *Plan) crowds(inputs, temp string) crowds.Params {

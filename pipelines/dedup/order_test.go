@@ -65,15 +65,18 @@ var wires = func() map[string][]wire {
 	tableRows := each(func(d *blocks.Decoder) { d.RowPart() })
 	profiles := each(func(d *blocks.Decoder) { d.Profile() })
 	setParts := each(func(d *blocks.Decoder) { d.ComponentPart() })
+	copied := each(func(d *blocks.Decoder) { d.Copy() })
+	verdicts := each(func(d *blocks.Decoder) { d.Verdict() })
 	nearPairs := each(func(d *blocks.Decoder) { d.Fixed(16); d.Uvarint() })
-	keys, shingles, edges, members, questions, hashed, counts := fixed(8), fixed(8), fixed(16), fixed(20), fixed(20), fixed(24), fixed(24)
+	keys, shingles, edges, members, questions := fixed(8), fixed(8), fixed(16), fixed(20), fixed(20)
+	hashed, firsts, counts := fixed(24), fixed(24), fixed(24)
 	return map[string][]wire{
 		"source.readFn":          {documents, documents, tableRows, keys, nil},
 		"source.identity":        {documents},
 		"source.fetchFn":         {documents},
 		"signature.longEnoughFn": {documents, tableRows},
-		"signature.minHashFn":    {entries, edges, tableRows},
-		"signature.exactFn":      {entries, edges, tableRows},
+		"signature.minHashFn":    {entries, firsts, members, tableRows},
+		"signature.copiesFn":     {documents, firsts, members, tableRows},
 		"signature.valuesFn":     {numbers, tableRows},
 		"signature.keysFn":       {entries},
 		"signature.distinctFn":   {shingles},
@@ -81,6 +84,7 @@ var wires = func() map[string][]wire {
 		"signature.numberFn":     {numbers},
 		"signature.classicFn":    {numbers},
 		"candidates.bucketsFn":   {edges},
+		"candidates.copiesFn":    {members},
 		"components.spreadFn":    {edges},
 		"components.forestFn":    {edges},
 		"components.membersFn":   {members},
@@ -92,14 +96,16 @@ var wires = func() map[string][]wire {
 		"components.countFn":     {edges, counts},
 		"components.totalFn":     {counts},
 		"components.labelledFn":  {members},
-		"sets.setsFn":            {setParts, profiles, nil, profiles, nil},
-		"sets.profilesFn":        {profiles},
+		"sets.setsFn":            {setParts, profiles, copied, nil, profiles, nil},
+		"sets.profilesFn":        {copied},
+		"sets.summariseFn":       {profiles, profiles},
 		"verify.joinFn":          {nearPairs, nil, profiles, nil},
 		"verify.cellPairFn":      {nearPairs, nil},
 		"crowds.tellFn":          {nil, nil, nearPairs, nil, nil},
 		"crowds.passFn":          {nearPairs, nearPairs},
-		"decide.decideFn":        {tableRows, tableRows, tableRows, keys, nil},
-		"decide.copiesFn":        {tableRows, tableRows, tableRows, keys, nil},
+		"decide.decideFn":        {tableRows, tableRows, tableRows, keys, verdicts, nil},
+		"decide.firstsFn":        {verdicts},
+		"decide.spreadFn":        {tableRows, tableRows, tableRows, keys, nil},
 		"recall.smallestFn":      {hashed},
 		"recall.chooseFn":        {members},
 		"recall.probeFn":         {hashed},

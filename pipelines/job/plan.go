@@ -279,6 +279,7 @@ const (
 	MostGroups = 1 << 16
 
 	entryBytes   = 9
+	firstBytes   = 24
 	maxShardBits = 12
 	// A shingle on its way to the dictionary and back.
 	shingleBytes = 10
@@ -288,6 +289,11 @@ const (
 func (p *Plan) shardBits() int {
 	groups := p.Documents * entryBytes / GroupBytes
 	return min(bits.Len64(uint64(groups)), maxShardBits)
+}
+
+// hashShards is the number of groups that the hashes of documents are spread over.
+func (p *Plan) hashShards() int {
+	return int(max(LeastGroups, min(p.Documents*firstBytes/GroupBytes, MostGroups)))
 }
 
 // dictionaryGroups is the number of groups that shingles are spread over, by hash and by document.

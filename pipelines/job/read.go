@@ -111,7 +111,7 @@ func (p *Plan) Signature(temp string) signature.Params {
 	banding.AsText = p.NeedsDictionary()
 	return signature.Params{
 		Inputs: Inputs(temp), Text: p.Spec, Family: p.Request.Signature, Dictionary: p.Dictionary(temp),
-		Banding: banding, Seed: p.Request.Seed, Same: p.Request.Same, ShardBits: p.shardBits(),
+		Banding: banding, Seed: p.Request.Seed, Same: p.Request.Same, ShardBits: p.shardBits(), HashShards: p.hashShards(),
 	}
 }
 

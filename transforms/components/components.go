@@ -66,9 +66,8 @@ const fanIn = 4
 // so order and retries do not matter, and every further group is bounded by the documents in it and
 // not by their edges. One GroupByKey for each level of the tree; above the
 // limit also two for each round of contraction, and four.
-func Connect(s beam.Scope, p Params, found ...flow.Edges) flow.Members {
+func Connect(s beam.Scope, edges flow.Edges, p Params) flow.Members {
 	s = s.Scope("components.Connect")
-	edges := flow.Flatten(s, found...)
 	if p.Documents > p.Limit {
 		return contracted(s, edges, p)
 	}
@@ -216,7 +215,7 @@ func (f *membersFn) ProcessElement(ctx context.Context, _ int64, packed func(*[]
 		count[root]++
 	}
 	for key, root := range forest.All() {
-		out.member(in, blocks.Member{Key: blocks.Key(key), Component: blocks.Key(root), Of: int(count[root])})
+		out.member(in, blocks.Member{Key: blocks.Key(key), Component: blocks.Key(root), Of: int32(count[root])})
 	}
 	out.flush()
 	members.Inc(ctx, int64(forest.Len()))

@@ -346,7 +346,7 @@ func (f *labelledFn) ProcessElement(ctx context.Context, _ int64, labelled, coun
 	documents := int64(0)
 	err = gather.Edges(labelled, func(e blocks.Edge) {
 		total := totals[int64(e.A)]
-		out.member(in, blocks.Member{Key: e.B, Component: blocks.Key(total.First), Of: total.Documents})
+		out.member(in, blocks.Member{Key: e.B, Component: blocks.Key(total.First), Of: int32(total.Documents)})
 		documents++
 	})
 	out.flush()

@@ -62,7 +62,7 @@ func connected(t *testing.T, runner string, edges [][2]int, p Params) ([]blocks.
 	}
 	p.Inputs = shared(t)
 	pipeline, s := beam.NewPipelineWithRoot()
-	beam.ParDo(s, gatherFn, beam.PCollection(Connect(s, p, flow.Edges(beam.CreateList(s, packed)))))
+	beam.ParDo(s, gatherFn, beam.PCollection(Connect(s, flow.Edges(beam.CreateList(s, packed)), p)))
 	gathered.members = nil
 	_, err := beam.Run(context.Background(), runner, pipeline)
 	slices.SortFunc(gathered.members, blocks.Member.Compare)
@@ -80,7 +80,7 @@ func expected(edges [][2]int) (all []blocks.Member) {
 		of[root]++
 	}
 	for key, root := range forest.All() {
-		all = append(all, blocks.Member{Key: blocks.Key(key), Component: blocks.Key(root), Of: of[root]})
+		all = append(all, blocks.Member{Key: blocks.Key(key), Component: blocks.Key(root), Of: int32(of[root])})
 	}
 	return all
 }

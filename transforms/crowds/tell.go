@@ -62,11 +62,11 @@ func (f *tellFn) Setup(ctx context.Context) (err error) {
 }
 
 func (f *tellFn) ProcessElement(ctx context.Context, component int64, profiles, samples func(*[]byte) bool, crowds, others, pairs func(int64, []byte), estimates, named func([]byte)) error {
-	all, err := sets.Representatives(profiles, f.in.Preferred)
+	all, documents, err := sets.Representatives(profiles, f.in.Preferred)
 	if err != nil {
 		return err
 	}
-	sample, err := smallest(samples, sampleBytes)
+	sample, err := smallest(samples, documents, sampleBytes)
 	if err != nil {
 		return err
 	}
@@ -142,9 +142,10 @@ func (p *Params) crowded(sample [][]uint64, of int) (found []pair, crowded bool)
 	return found, float64(len(found)) > limit
 }
 
-// smallest assembles the sets of smallest hash, up to a number of bytes, each with the key of its first document. Which they are
-// does not depend on the order of their parts.
-func smallest(parts func(*[]byte) bool, bytes int) (blocks.Sets, error) {
+// smallest assembles those of the sets that are sampled of so many documents, up to a number of bytes: the ones of smallest
+// hash, each with the key of its first document. Which they are does not depend on the order of their parts, nor on what else
+// was sent.
+func smallest(parts func(*[]byte) bool, documents, bytes int) (blocks.Sets, error) {
 	type sampled struct {
 		hash  blocks.Hash
 		key   blocks.Key
@@ -161,7 +162,7 @@ func smallest(parts func(*[]byte) bool, bytes int) (blocks.Sets, error) {
 		if err := d.Err(); err != nil {
 			return blocks.Sets{}, err
 		}
-		if part.Hash.Compare(beyond) < 0 {
+		if part.Hash.Compare(beyond) < 0 && sets.Sampled(part.Hash, documents) {
 			i, ok := slices.BinarySearchFunc(kept, part.Hash, func(s *sampled, h blocks.Hash) int { return s.hash.Compare(h) })
 			if !ok {
 				kept = slices.Insert(kept, i, &sampled{hash: part.Hash, key: part.Key, bytes: blocks.ShingleBytes * part.Total})

@@ -104,7 +104,7 @@ func TestSmallest(t *testing.T) {
 		}
 		for range 5 {
 			rng.Shuffle(len(parts), func(i, j int) { parts[i], parts[j] = parts[j], parts[i] })
-			sample, err := smallest(beamtest.Values(parts...), bytes)
+			sample, err := smallest(beamtest.Values(parts...), len(parts), bytes)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -120,7 +120,20 @@ func TestSmallest(t *testing.T) {
 			}
 		}
 	}
-	if _, err := smallest(beamtest.Values([]byte("no part")), 1); err == nil {
+	if _, err := smallest(beamtest.Values([]byte("no part")), 1, 1); err == nil {
 		t.Error("no error of what is no part")
+	}
+}
+
+// Of a component of many documents a set of large hash is left out, though it was sent.
+func TestSmallestOfMany(t *testing.T) {
+	var parts [][]byte
+	for i, hi := range []uint64{0, 1<<64 - 1} {
+		blocks.SetParts(nil, blocks.NewKey(0, int64(i)), blocks.Hash{Hi: hi}, []uint64{uint64(i)}, func(part []byte) { parts = append(parts, part) })
+	}
+	for documents, want := range map[int]int{2: 2, 4096: 2, 8192: 1} {
+		if sample, err := smallest(beamtest.Values(parts...), documents, 100); err != nil || len(sample.Sets) != want || sample.Sets[0][0] != 0 {
+			t.Errorf("of %d documents: sample %v, error %v, want %d sets", documents, sample, err, want)
+		}
 	}
 }

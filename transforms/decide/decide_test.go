@@ -28,8 +28,9 @@ type tables struct {
 	Symbols  int64 // copies removed that differ in them
 }
 
-// decided runs the decision of one component.
-func decided(in *blocks.Inputs, components bool, profiles, pairs, links [][]byte) (out tables, err error) {
+// decided runs the decision of one component, and of the copies of its documents.
+func decided(in *blocks.Inputs, components bool, profiles, copies, pairs, links [][]byte) (out tables, err error) {
+	ctx := context.Background()
 	toPairs := func(_ int64, block []byte) { out.Pairs = append(out.Pairs, rows[records.Pair](block)...) }
 	toClusters := func(_ int64, block []byte) { out.Clusters = append(out.Clusters, rows[records.Clustered](block)...) }
 	toRemoved := func(_ int64, block []byte) { out.Removed = append(out.Removed, rows[records.Removed](block)...) }
@@ -38,19 +39,42 @@ func decided(in *blocks.Inputs, components bool, profiles, pairs, links [][]byte
 			out.Dropped = append(out.Dropped, d.Key())
 		}
 	}
+	names := map[string]bool{}
 	facts := func(data []byte) {
 		var fact blocks.Fact
-		if err := json.Unmarshal(data, &fact); err != nil || fact.Kind != blocks.FactSymbols || fact.Name != "7" {
+		if err := json.Unmarshal(data, &fact); err != nil || fact.Kind != blocks.FactSymbols || names[fact.Name] {
 			panic(string(data))
 		}
+		names[fact.Name] = true
 		out.Symbols += fact.Counts[blocks.CountSymbols]
 	}
-	f := &decider{params: Params{OnePerCluster: components, Clusters: true}, in: in}
-	f.start()
-	err = f.decide(context.Background(), 7, beamtest.Values(profiles...), beamtest.Values(pairs...), beamtest.Values(links...), toPairs, toClusters, toRemoved, toDropped, facts)
-	f.flush(toPairs, toClusters, toRemoved, toDropped)
+	var verdicts [][]byte
+	toVerdicts := func(shard int64, block []byte) {
+		if shard != 0 {
+			panic(shard)
+		}
+		verdicts = append(verdicts, block)
+	}
+	p := Params{OnePerCluster: components, Clusters: true, Shards: 1}
+	f := &decideFn{Params: p, rows: rowWriter{in: in}}
+	f.StartBundle(nil, nil, nil, nil, nil, nil)
+	err = f.ProcessElement(ctx, 7, beamtest.Values(profiles...), beamtest.Values(pairs...), beamtest.Values(links...), toPairs, toClusters, toRemoved, toDropped, toVerdicts, facts)
+	f.FinishBundle(toPairs, toClusters, toRemoved, toDropped, toVerdicts, nil)
+	if err != nil {
+		return out, err
+	}
+	err = spreadTo(in, verdicts, copies, toPairs, toClusters, toRemoved, toDropped, facts)
 	out.sort()
 	return out, err
+}
+
+// spreadTo runs the rows of copies.
+func spreadTo(in *blocks.Inputs, verdicts, copies [][]byte, toPairs, toClusters, toRemoved, toDropped func(int64, []byte), facts func([]byte)) error {
+	f := &spreadFn{Params: Params{Clusters: true}, rows: rowWriter{in: in}}
+	f.StartBundle(nil, nil, nil, nil, nil)
+	err := f.ProcessElement(context.Background(), 7, beamtest.Values(verdicts...), beamtest.Values(copies...), toPairs, toClusters, toRemoved, toDropped, facts)
+	f.FinishBundle(toPairs, toClusters, toRemoved, toDropped, nil)
+	return err
 }
 
 func (t *tables) sort() {
@@ -122,7 +146,7 @@ func TestByHand(t *testing.T) {
 			[]string{"10 for 0 near 0.6666666666666666", "20 for 0 equal 1", "30 for 0 near null", "40 for 0 near 0.6666666666666666", "60 for 50 identical 1", "70 for 50 same-set 1"},
 		},
 	} {
-		got, err := decided(oneFile, tt.components, [][]byte{profiles}, [][]byte{pairs}, nil)
+		got, err := decided(oneFile, tt.components, [][]byte{profiles}, nil, [][]byte{pairs}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -152,31 +176,6 @@ func TestByHand(t *testing.T) {
 				t.Errorf("components %v: %s: %s", tt.components, name, diff)
 			}
 		}
-	}
-}
-
-// Documents of two components that have the same set are copies of one another, and pairs may name
-// either: it takes a false sum of the first read to leave them apart.
-func TestCopiesOfTwoComponents(t *testing.T) {
-	const same, near = 1, 2
-	var profiles, pairs []byte
-	for position, set := range []uint64{same, same, near, near} {
-		profiles = blocks.AppendProfile(profiles, &blocks.Profile{Key: blocks.NewKey(0, int64(position)), Hash: blocks.Hash{Lo: set}, Size: 10})
-	}
-	for _, pair := range [][2]int64{{0, 2}, {1, 3}, {1, 2}} {
-		pairs = blocks.AppendNearPair(pairs, blocks.NearPair{A: blocks.NewKey(0, pair[0]), B: blocks.NewKey(0, pair[1]), Shared: 9})
-	}
-	got, err := decided(oneFile, false, [][]byte{profiles}, [][]byte{pairs}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var rows []string
-	for _, p := range got.Pairs {
-		rows = append(rows, fmt.Sprint(p.PositionA, " ", p.PositionB, " ", p.Shared))
-	}
-	slices.Sort(rows)
-	if want := []string{"0 1 10", "0 2 9", "2 3 10"}; !slices.Equal(rows, want) || len(got.Removed) != 3 {
-		t.Errorf("pairs %v and %d removed, want %v and 3", rows, len(got.Removed), want)
 	}
 }
 
@@ -395,14 +394,12 @@ func TestAgainstModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w, in := anyWorld(t)
 		representative := map[int]blocks.Key{}
-		var profiles, pairs [][]byte
+		profiles, copies := w.settle(t, in)
+		var pairs [][]byte
 		for _, d := range w.docs {
 			if _, ok := representative[d.set]; !ok {
 				representative[d.set] = d.key
 			}
-			profiles = append(profiles, blocks.AppendProfile(nil, &blocks.Profile{
-				Key: d.key, Hash: blocks.Hash{Lo: uint64(d.set)}, Size: setSize, Rank: codec.AppendRank(nil, d.value, w.largest), Traits: d.traits(),
-			}))
 		}
 		for sets, shared := range w.shared {
 			a, okA := representative[sets[0]]
@@ -421,7 +418,7 @@ func TestAgainstModel(t *testing.T) {
 			}
 		}
 		for _, components := range []bool{false, true} {
-			got, err := decided(in, components, packed(t, profiles), packed(t, pairs), nil)
+			got, err := decided(in, components, packed(t, profiles), packed(t, copies), packed(t, pairs), nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -430,7 +427,7 @@ func TestAgainstModel(t *testing.T) {
 			}
 			// Of a crowd only the pairs with what star keeps are known, and links for the rest.
 			whole := got
-			got, err = decided(in, components, packed(t, profiles), packed(t, kept), packed(t, pairs))
+			got, err = decided(in, components, packed(t, profiles), packed(t, copies), packed(t, kept), packed(t, pairs))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -440,6 +437,42 @@ func TestAgainstModel(t *testing.T) {
 			}
 		}
 	})
+}
+
+// settle returns the profiles of the documents that are no copies, and the documents that have some, with these. Documents
+// with the same tokens are copies, if those of their tokens are settled.
+func (w *world) settle(t *rapid.T, in *blocks.Inputs) (profiles, copies [][]byte) {
+	type tokens struct{ set, tokens int }
+	groups := map[tokens][]blocks.Profile{}
+	alone := rapid.Bool().Draw(t, "copies have profiles")
+	for _, d := range w.docs {
+		p := blocks.Profile{
+			Key: d.key, Hash: blocks.Hash{Lo: uint64(d.set)}, Size: setSize, Rank: codec.AppendRank(nil, d.value, w.largest), Traits: d.traits(),
+		}
+		if alone {
+			profiles = append(profiles, blocks.AppendProfile(nil, &p))
+			continue
+		}
+		groups[tokens{d.set, d.tokens}] = append(groups[tokens{d.set, d.tokens}], p)
+	}
+	for _, group := range groups {
+		first := group[0]
+		first.Copies = len(group) - 1
+		if best := slices.MinFunc(group, func(a, b blocks.Profile) int { return in.Preferred(&a, &b) }); best.Key != first.Key {
+			first.Best = &best
+		}
+		profiles = append(profiles, blocks.AppendProfile(nil, &first))
+		for _, p := range group {
+			if first.Copies == 0 {
+				break
+			}
+			if p.Key != first.Key {
+				p.Traits.Tokens = blocks.Hash{}
+			}
+			copies = append(copies, blocks.AppendCopy(nil, &blocks.Copy{Of: first.Key, Profile: p}))
+		}
+	}
+	return profiles, copies
 }
 
 // groupKept says whether a document with the set of key's is kept.
@@ -469,7 +502,7 @@ func packed(t *rapid.T, values [][]byte) (packed [][]byte) {
 func TestStrangers(t *testing.T) {
 	profiles := blocks.AppendProfile(nil, &blocks.Profile{Key: 1, Hash: blocks.Hash{Lo: 1}, Size: 3})
 	profiles = blocks.AppendProfile(profiles, &blocks.Profile{Key: 2, Hash: blocks.Hash{Lo: 2}, Size: 3})
-	rows, err := decided(oneFile, false, [][]byte{profiles}, nil, nil)
+	rows, err := decided(oneFile, false, [][]byte{profiles}, nil, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -481,47 +514,116 @@ func TestStrangers(t *testing.T) {
 func TestPairOfUnknownDocument(t *testing.T) {
 	profiles := blocks.AppendProfile(nil, &blocks.Profile{Key: 1, Size: 3})
 	pairs := blocks.AppendNearPair(nil, blocks.NearPair{A: 1, B: 9, Shared: 3})
-	if _, err := decided(oneFile, false, [][]byte{profiles}, [][]byte{pairs}, nil); err == nil {
+	if _, err := decided(oneFile, false, [][]byte{profiles}, nil, [][]byte{pairs}, nil); err == nil {
 		t.Error("a pair of an unknown document was taken")
 	}
 }
 
 // TestDocumentsOfAnotherShard: what was known of the last shard is unknown in the next.
 func TestDocumentsOfAnotherShard(t *testing.T) {
-	f := &decider{in: oneFile}
+	f := &decideFn{rows: rowWriter{in: oneFile}}
 	none := func(int64, []byte) {}
-	f.start()
+	f.StartBundle(nil, nil, nil, nil, nil, nil)
 	for shard := range int64(2) {
 		var profiles []byte
 		for i := range int64(2) {
 			profiles = blocks.AppendProfile(profiles, &blocks.Profile{Key: blocks.NewKey(0, 10*shard+i), Hash: blocks.Hash{Lo: uint64(10*shard + i)}, Size: 3})
 		}
 		pairs := blocks.AppendNearPair(nil, blocks.NearPair{A: blocks.NewKey(0, 1), B: blocks.NewKey(0, 10*shard), Shared: 3})
-		err := f.decide(t.Context(), shard, beamtest.Values(profiles), beamtest.Values(pairs), beamtest.Values(), none, none, none, none, nil)
+		err := f.ProcessElement(t.Context(), shard, beamtest.Values(profiles), beamtest.Values(pairs), beamtest.Values(), none, none, none, none, none, nil)
 		if (err != nil) != (shard == 1) {
 			t.Errorf("shard %d, a pair with document 1 of shard 0: error %v", shard, err)
 		}
 	}
 }
 
-// Documents that are brought together by something else than the whole hash, a cut key, are not copies.
+// Sets of which another has all but the last bits of the hash, or whose place in the table it takes, are not the same.
+func TestGroup(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var c shard
+		first := map[blocks.Hash]int32{}
+		var want []int32
+		for i := range rapid.IntRange(0, 40).Draw(t, "documents") {
+			hash := blocks.Hash{Hi: rapid.Uint64Range(0, 2).Draw(t, "hi"), Lo: rapid.Uint64Range(0, 5).Draw(t, "lo")}
+			if _, ok := first[hash]; !ok {
+				first[hash] = int32(i)
+			}
+			want = append(want, first[hash])
+			c.docs = append(c.docs, blocks.Profile{Hash: hash})
+		}
+		if c.group(); !slices.Equal(c.first, want) {
+			t.Errorf("first documents %v, want %v", c.first, want)
+		}
+	})
+}
+
+// Where only copies are sought, each group is a cluster, of which the preferred document is kept.
 func TestCopies(t *testing.T) {
-	var profiles []byte
-	for i, hash := range []blocks.Hash{{Hi: 1, Lo: 1}, {Hi: 1, Lo: 2}, {Hi: 2, Lo: 1}, {Hi: 1, Lo: 2}} {
-		profiles = blocks.AppendProfile(profiles, &blocks.Profile{Key: blocks.NewKey(0, int64(i)), Hash: hash, Size: 3})
+	id := func(position int64) *blocks.Profile {
+		return &blocks.Profile{Key: blocks.NewKey(0, position), ID: fmt.Append(nil, position), HasID: true, Traits: blocks.Traits{Tokens: blocks.Hash{Lo: 1}}}
 	}
-	f := &copiesFn{shards: decider{in: oneFile}}
-	none := func(int64, []byte) {}
-	var dropped []blocks.Key
-	drop := func(_ int64, block []byte) { dropped = append(dropped, blocks.NewDecoder(block).Key()) }
-	var pairs []records.Pair
-	pair := func(_ int64, block []byte) { pairs = append(pairs, rows[records.Pair](block)...) }
-	f.StartBundle(none, none, none, none, nil)
-	if err := f.ProcessElement(t.Context(), 0, beamtest.Values(profiles), pair, none, none, drop, nil); err != nil {
+	first, other := *id(10), *id(20)
+	first.Size, first.Copies, first.Best = 7, 2, id(30)
+	other.Size, other.Copies = 8, 1
+	first.Best.Traits.Text, first.Best.Traits.Symbols = blocks.Hash{Lo: 2}, 3
+	profiles := blocks.AppendProfile(blocks.AppendProfile(nil, &first), &other)
+	var verdicts [][]byte
+	f := &firstsFn{Params: Params{Shards: 1}}
+	toVerdicts := func(_ int64, block []byte) { verdicts = append(verdicts, block) }
+	f.StartBundle(toVerdicts)
+	if err := f.ProcessElement(t.Context(), 0, profiles, toVerdicts); err != nil {
 		t.Fatal(err)
 	}
-	f.FinishBundle(pair, none, none, drop, nil)
-	if !slices.Equal(dropped, []blocks.Key{blocks.NewKey(0, 3)}) || len(pairs) != 1 || pairs[0].PositionA != 1 || pairs[0].PositionB != 3 {
-		t.Errorf("dropped %v, pairs %+v, want the one document whose hash is that of another", dropped, pairs)
+	f.FinishBundle(toVerdicts)
+	var copies []byte
+	for _, c := range [][2]int64{{10, 10}, {40, 20}, {20, 20}, {30, 10}, {50, 10}} {
+		p := id(c[0])
+		p.Traits = blocks.Traits{Text: blocks.Hash{Lo: uint64(c[0] / 25)}, Symbols: uint64(c[0] / 25)} // of 50 the text of 30
+		if c[0] == 30 {
+			p.Traits = first.Best.Traits
+		}
+		copies = blocks.AppendCopy(copies, &blocks.Copy{Of: blocks.NewKey(0, c[1]), Profile: *p})
+	}
+	var got []string
+	symbols := ""
+	toPairs := func(_ int64, block []byte) {
+		for _, p := range rows[records.Pair](block) {
+			got = append(got, fmt.Sprint("pair ", p.IDA, " ", p.IDB, " ", p.Shared))
+		}
+	}
+	toClusters := func(_ int64, block []byte) {
+		for _, c := range rows[records.Clustered](block) {
+			got = append(got, fmt.Sprint(c.ID, " in ", c.Cluster, " of ", c.Members, " kept ", c.Kept))
+		}
+	}
+	toRemoved := func(_ int64, block []byte) {
+		for _, r := range rows[records.Removed](block) {
+			got = append(got, fmt.Sprint(r.ID, " for ", r.KeptID, " ", r.Reason, " ", *r.Similarity))
+		}
+	}
+	dropped := 0
+	toDropped := func(_ int64, block []byte) { dropped += len(block) / 8 }
+	facts := func(fact []byte) { symbols += string(fact) }
+	if err := spreadTo(oneFile, verdicts, [][]byte{copies}, toPairs, toClusters, toRemoved, toDropped, facts); err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(got)
+	want := []string{
+		"10 for 30 equal 1", "10 in 10 of 3 kept false",
+		"20 in 20 of 2 kept true",
+		"30 in 10 of 3 kept true",
+		"40 for 20 equal 1", "40 in 20 of 2 kept false",
+		"50 for 30 identical 1", "50 in 10 of 3 kept false",
+		"pair 10 30 7", "pair 10 50 7", "pair 20 40 8",
+	}
+	if diff := gocmp.Diff(want, got); diff != "" || dropped != 3 {
+		t.Errorf("%d dropped, rows:\n%s", dropped, diff)
+	}
+	if want := `{"kind":"symbols","name":"copies 7","counts":{"symbols":3}}`; symbols != want {
+		t.Errorf("facts %s, want %s", symbols, want)
+	}
+	none := func(int64, []byte) {}
+	if err := spreadTo(oneFile, verdicts[:0], [][]byte{copies}, none, none, none, none, nil); err == nil {
+		t.Error("copies about which nothing is decided: no error")
 	}
 }

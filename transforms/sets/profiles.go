@@ -16,14 +16,16 @@ func init() {
 }
 
 // Profiles makes the profiles of documents of which only copies are sought; same is what these have in
-// common. No set is sent: there is nothing to join.
+// common. Each document has copies or is one. No set is sent: there is nothing to join.
 //
-//	blocks of documents with components → KV<component shard, profiles>
+//	blocks of documents with components → KV<component shard, profiles>, KV<copy shard, copies>
 //
-// Counter: sets/documents.
-func Profiles(s beam.Scope, docs flow.Fetched, same copies.Same, p Params) flow.Profiles {
+// One GroupByKey. Counters: sets/documents, sets/copies.
+func Profiles(s beam.Scope, docs flow.Fetched, same copies.Same, p Params) (flow.Profiles, flow.Copies) {
 	s = s.Scope("sets.Profiles")
-	return flow.Profiles(beam.ParDo(s, &profilesFn{Params: p, Same: same}, beam.PCollection(docs)))
+	all := flow.Copies(beam.ParDo(s, &profilesFn{Params: p, Same: same}, beam.PCollection(docs)))
+	profiles, _ := summarise(s, all, p)
+	return profiles, all
 }
 
 // profilesFn makes profiles; see Profiles for the shapes.
@@ -31,35 +33,86 @@ type profilesFn struct {
 	Params Params
 	Same   copies.Same
 
-	reader   *copies.Reader
-	profiles *blocks.Buffers
+	reader *copies.Reader
+	copied *blocks.Buffers
 }
 
 func (f *profilesFn) Setup() { f.reader = copies.NewReader(f.Params.Text) }
 
-func (f *profilesFn) StartBundle(func(int64, []byte)) { f.profiles = blocks.NewBuffers() }
+func (f *profilesFn) StartBundle(func(int64, []byte)) { f.copied = blocks.NewBuffers() }
 
-func (f *profilesFn) ProcessElement(ctx context.Context, block []byte, profiles func(int64, []byte)) error {
-	var made int64
+func (f *profilesFn) ProcessElement(ctx context.Context, block []byte, copied func(int64, []byte)) error {
+	var made, copiesRead int64
 	d := blocks.NewDecoder(block)
 	for doc := range d.Documents() {
-		profile, _ := profileOf(f.reader, &doc, f.Same)
-		f.profiles.Add(f.Params.Shards.Shard(doc.Component), func(block []byte) []byte { return blocks.AppendProfile(block, &profile) }, profiles)
 		made++
+		if doc.Of == 0 {
+			copiesRead++
+			addCopy(f.copied, f.Params.Shards, profileOfCopy(f.reader, &doc, f.Same), copied)
+			continue
+		}
+		profile, _ := profileOf(f.reader, &doc, f.Same)
+		addCopy(f.copied, f.Params.Shards, blocks.Copy{Of: doc.Key, Profile: profile, Component: doc.Component, Documents: doc.Of}, copied)
 	}
 	f.reader.Trim()
 	setsMade.Inc(ctx, made)
+	copiesSeen.Inc(ctx, copiesRead)
 	return d.Err()
 }
 
-func (f *profilesFn) FinishBundle(profiles func(int64, []byte)) { f.profiles.Flush(profiles) }
+func (f *profilesFn) FinishBundle(copied func(int64, []byte)) { f.copied.Flush(copied) }
 
 // profileOf returns the profile of a document, and its set, which is valid until the next call.
 func profileOf(reader *copies.Reader, doc *blocks.Document, same copies.Same) (blocks.Profile, []uint64) {
 	traits, set := reader.Read(doc.Text, doc.Ends)
+	profile := own(doc, &traits)
+	profile.Hash, profile.Size = blocks.Hash(traits.Of(same)), len(set)
+	return profile, set
+}
+
+// profileOfCopy returns what a copy does not have in common with the document that it is a copy of.
+func profileOfCopy(reader *copies.Reader, doc *blocks.Document, same copies.Same) blocks.Copy {
+	traits := reader.ReadCopy(same, doc.Text, doc.Ends)
+	return blocks.Copy{Of: doc.Component, Profile: own(doc, &traits)}
+}
+
+func own(doc *blocks.Document, t *copies.Traits) blocks.Profile {
 	return blocks.Profile{
-		Key: doc.Key, Hash: blocks.Hash(traits.Of(same)), Size: len(set),
-		ID: doc.ID, HasID: doc.HasID, Rank: doc.Rank,
-		Traits: blocks.Traits{Text: blocks.Hash(traits.Text), Tokens: blocks.Hash(traits.Tokens), Symbols: traits.Symbols},
-	}, set
+		Key: doc.Key, ID: doc.ID, HasID: doc.HasID, Rank: doc.Rank,
+		Traits: blocks.Traits{Text: blocks.Hash(t.Text), Tokens: blocks.Hash(t.Tokens), Symbols: t.Symbols},
+	}
+}
+
+// addCopy sends a document to its group of copies.
+func addCopy(to *blocks.Buffers, shards ComponentShards, c blocks.Copy, emit func(int64, []byte)) {
+	to.Add(shards.Shard(c.Of), func(block []byte) []byte { return blocks.AppendCopy(block, &c) }, emit)
+}
+
+// profileWriter packs profiles for the shards of components, and for large components.
+type profileWriter struct {
+	params     *Params
+	all, large *blocks.Buffers
+}
+
+func newProfileWriter(p *Params) profileWriter {
+	return profileWriter{params: p, all: blocks.NewBuffers(), large: blocks.NewBuffers()}
+}
+
+// add adds a profile of a component of so many documents. It changes the profile.
+func (w *profileWriter) add(component blocks.Key, documents int, p *blocks.Profile, all, large func(int64, []byte)) {
+	add := func(block []byte) []byte { return blocks.AppendProfile(block, p) }
+	w.all.Add(w.params.Shards.Shard(component), add, all)
+	if !w.params.large(documents) {
+		return
+	}
+	lean := func(p *blocks.Profile) { p.ID, p.HasID, p.Traits = nil, false, blocks.Traits{} }
+	if lean(p); p.Best != nil {
+		lean(p.Best)
+	}
+	w.large.Add(int64(component), add, large)
+}
+
+func (w *profileWriter) flush(all, large func(int64, []byte)) {
+	w.all.Flush(all)
+	w.large.Flush(large)
 }

@@ -16,13 +16,14 @@ type Representative struct {
 	Rank []byte
 }
 
-// Representatives returns those of a component, in no order; profiles are the values of its group in
-// flow.LargeProfiles. preferred compares documents as slices.SortFunc needs it.
-func Representatives(profiles func(*[]byte) bool, preferred func(a, b *blocks.Profile) int) (all []Representative, err error) {
+// Representatives returns those of a component, in no order, and how many documents it has, copies included; profiles
+// are the values of its group in flow.LargeProfiles. preferred compares documents as slices.SortFunc needs it.
+func Representatives(profiles func(*[]byte) bool, preferred func(a, b *blocks.Profile) int) (all []Representative, documents int, err error) {
 	byHash := map[blocks.Hash]int{} // their indexes
 	var best blocks.Profile
 	err = gather.Each(profiles, func(d *blocks.Decoder) {
 		p := d.Profile()
+		documents += 1 + p.Copies
 		i, ok := byHash[p.Hash]
 		if !ok {
 			i = len(all)
@@ -32,9 +33,9 @@ func Representatives(profiles func(*[]byte) bool, preferred func(a, b *blocks.Pr
 		r := &all[i]
 		r.Key = min(r.Key, p.Key) // documents of one hash have one set
 		best.Key, best.Rank = r.Best, r.Rank
-		if !ok || preferred(&p, &best) < 0 {
-			r.Best, r.Rank = p.Key, bytes.Clone(p.Rank) // the block is not held
+		if own := p.Preferred(); !ok || preferred(own, &best) < 0 {
+			r.Best, r.Rank = own.Key, bytes.Clone(own.Rank) // the block is not held
 		}
 	})
-	return all, err
+	return all, documents, err
 }

@@ -24,10 +24,13 @@ var (
 	setsMade    = beam.NewCounter("sets", "documents")
 	setBytes    = beam.NewCounter("shuffled", "sets")
 	setsShipped = beam.NewCounter("sets", "shipped")
+	copiesSeen  = beam.NewCounter("sets", "copies")
 )
 
 // Params say how sets are made, and where they go.
 type Params struct {
+	// Inputs is the path of the shared blocks.Inputs.
+	Inputs string
 	// Text says how a text becomes shingles.
 	Text shingle.Spec
 	// MaxSmallDocs is the number of documents up to which a component is small.
@@ -37,7 +40,10 @@ type Params struct {
 
 // Features are what is known of documents that were read for their components.
 type Features struct {
+	// Profiles are those of documents that are no copies.
 	Profiles flow.Profiles
+	// Copies are the documents that have copies, and these.
+	Copies flow.Copies
 	// Sets are those of small components.
 	Sets flow.Sets
 	// Of large components.
@@ -49,18 +55,21 @@ type Features struct {
 // Make makes the shingle sets and the profiles of documents.
 //
 //	blocks of documents with components → KV<component shard, component parts>, KV<component shard, profiles>,
-//	KV<document, set part>, KV<component, profiles>, KV<component, set part>
+//	KV<document, set part>, KV<component, profiles>, KV<component, set part>, KV<copy shard, copies>
 //
-// The last are a sample of each large component: all sets of up to 4,096 documents, and about as many of more, those
-// of smallest hash. Copies have the same set. Every document has a profile, those of large components a second one without
-// traits. Of the documents of a block that have the same set and component, the first sends it: that of the
-// representative is always sent. Counters: sets/documents, sets/shipped, shuffled/sets in bytes.
+// The last but one are a sample of each large component, at least those sets that Sampled says. Every document but
+// copies has a profile, those of large components a second one without id and traits. A copy has no set. Of the
+// documents of a block that have the same set and component, the first sends it: that of the representative is
+// always sent. One GroupByKey, of documents with copies. Counters: sets/documents, sets/copies, sets/shipped,
+// shuffled/sets in bytes.
 func Make(s beam.Scope, docs flow.Fetched, p Params) Features {
 	s = s.Scope("sets.Make")
-	sets, profiles, largeSets, largeProfiles, samples := beam.ParDo5(s, &setsFn{Params: p}, beam.PCollection(docs))
+	sets, profiles, copied, largeSets, largeProfiles, samples := beam.ParDo6(s, &setsFn{Params: p}, beam.PCollection(docs))
+	copiedProfiles, copiedLarge := summarise(s, flow.Copies(copied), p)
 	return Features{
-		Sets: flow.Sets(sets), Profiles: flow.Profiles(profiles),
-		LargeSets: flow.LargeSets(largeSets), LargeProfiles: flow.LargeProfiles(largeProfiles), Samples: flow.Samples(samples),
+		Sets: flow.Sets(sets), Profiles: flow.Flatten(s, flow.Profiles(profiles), copiedProfiles), Copies: flow.Copies(copied),
+		LargeSets: flow.LargeSets(largeSets), LargeProfiles: flow.Flatten(s, flow.LargeProfiles(largeProfiles), copiedLarge),
+		Samples: flow.Samples(samples),
 	}
 }
 
@@ -68,10 +77,12 @@ func Make(s beam.Scope, docs flow.Fetched, p Params) Features {
 type setsFn struct {
 	Params Params
 
-	reader                        *copies.Reader
-	part                          []byte
-	sent                          map[sentKey]bool // of a block
-	sets, profiles, largeProfiles *blocks.Buffers
+	reader   *copies.Reader
+	part     []byte
+	sent     map[sentKey]bool // of a block
+	sets     *blocks.Buffers
+	profiles profileWriter
+	copied   *blocks.Buffers
 }
 
 // sentKey is a set that was sent for a component.
@@ -82,40 +93,45 @@ type sentKey struct {
 
 func (f *setsFn) Setup() { f.reader = copies.NewReader(f.Params.Text) }
 
-func (f *setsFn) StartBundle(_, _, _, _, _ func(int64, []byte)) {
+func (f *setsFn) StartBundle(_, _, _, _, _, _ func(int64, []byte)) {
 	f.sent = map[sentKey]bool{}
-	f.sets, f.profiles, f.largeProfiles = blocks.NewBuffers(), blocks.NewBuffers(), blocks.NewBuffers()
+	f.sets, f.profiles, f.copied = blocks.NewBuffers(), newProfileWriter(&f.Params), blocks.NewBuffers()
 }
 
-func (f *setsFn) ProcessElement(ctx context.Context, block []byte, sets, profiles, largeSets, largeProfiles, samples func(int64, []byte)) error {
-	var made, shipped, bytes int64
+func (f *setsFn) ProcessElement(ctx context.Context, block []byte, sets, profiles, copied, largeSets, largeProfiles, samples func(int64, []byte)) error {
+	var made, copiesRead, shipped, bytes int64
 	clear(f.sent)
 	d := blocks.NewDecoder(block)
 	for doc := range d.Documents() {
-		profile, set := profileOf(f.reader, &doc, copies.Set)
-		shard, large := f.Params.Shards.Shard(doc.Component), doc.Of > f.Params.MaxSmallDocs
-		f.profiles.Add(shard, func(block []byte) []byte { return blocks.AppendProfile(block, &profile) }, profiles)
-		if large {
-			profile.Traits = blocks.Traits{}
-			f.largeProfiles.Add(int64(doc.Component), func(block []byte) []byte { return blocks.AppendProfile(block, &profile) }, largeProfiles)
-		}
 		made++
+		if doc.Of == 0 {
+			copiesRead++
+			addCopy(f.copied, f.Params.Shards, profileOfCopy(f.reader, &doc, copies.Tokens), copied)
+			continue
+		}
+		profile, set := profileOf(f.reader, &doc, copies.Set)
+		if doc.Copied {
+			addCopy(f.copied, f.Params.Shards, blocks.Copy{Of: doc.Key, Profile: profile, Component: doc.Component, Documents: doc.Of}, copied)
+		} else {
+			f.profiles.add(doc.Component, doc.Of, &profile, profiles, largeProfiles)
+		}
 		first := sentKey{doc.Component, profile.Hash}
-		if f.sent[first] {
+		if doc.Of == 1 || f.sent[first] { // there is nothing to join it with
 			continue
 		}
 		f.sent[first] = true
 		shipped++
-		if large {
+		if f.Params.large(doc.Of) {
 			blocks.SetParts(nil, doc.Key, profile.Hash, set, func(part []byte) {
 				bytes += int64(len(part))
 				largeSets(int64(doc.Key), part)
-				if sampled(profile.Hash, doc.Of) {
+				if Sampled(profile.Hash, doc.Of) {
 					samples(int64(doc.Component), part)
 				}
 			})
 			continue
 		}
+		shard := f.Params.Shards.Shard(doc.Component)
 		blocks.SetParts(f.part, doc.Key, profile.Hash, set, func(part []byte) {
 			f.part = part[:0]
 			bytes += int64(len(part))
@@ -124,22 +140,27 @@ func (f *setsFn) ProcessElement(ctx context.Context, block []byte, sets, profile
 	}
 	f.reader.Trim()
 	setsMade.Inc(ctx, made)
+	copiesSeen.Inc(ctx, copiesRead)
 	setBytes.Inc(ctx, bytes)
 	setsShipped.Inc(ctx, shipped)
 	return d.Err()
 }
 
-func (f *setsFn) FinishBundle(sets, profiles, _, largeProfiles, _ func(int64, []byte)) {
+func (f *setsFn) FinishBundle(sets, profiles, copied, _, largeProfiles, _ func(int64, []byte)) {
 	f.sets.Flush(sets)
-	f.profiles.Flush(profiles)
-	f.largeProfiles.Flush(largeProfiles)
+	f.profiles.flush(profiles, largeProfiles)
+	f.copied.Flush(copied)
 }
+
+// large reports whether a component of so many documents is large.
+func (p *Params) large(documents int) bool { return documents > p.MaxSmallDocs }
 
 // sampleDocs is about how many documents of a component are in its sample.
 const sampleDocs = 4096
 
-// sampled reports whether a set is in the sample of its component of so many documents. Hashes are
-// uniform, so the sample has nothing to do with what the sets are.
-func sampled(hash blocks.Hash, documents int) bool {
+// Sampled reports whether a set is in the sample of its component of so many documents: all sets of up to 4,096
+// documents, and about as many of more, those of smallest hash. Hashes are uniform, so the sample has nothing to do
+// with what the sets are.
+func Sampled(hash blocks.Hash, documents int) bool {
 	return documents <= sampleDocs || hash.Hi < math.MaxUint64/uint64(documents)*sampleDocs
 }

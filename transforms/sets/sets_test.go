@@ -13,7 +13,6 @@ import (
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/internal/beamtest"
-	"github.com/neardup/neardup/kernels/copies"
 	"github.com/neardup/neardup/kernels/shingle"
 )
 
@@ -23,7 +22,7 @@ func TestSetsOfFirstDocumentsAreSent(t *testing.T) {
 	var docs []blocks.Document
 	for i := range 60 {
 		docs = append(docs, blocks.Document{
-			Key: blocks.NewKey(0, int64(i)), Component: blocks.NewKey(0, int64(i%2)), Of: 30,
+			Key: blocks.NewKey(0, int64(i)), Component: blocks.NewKey(0, int64(i%2)), Of: 30, ID: []byte("id"), HasID: true,
 			Text: []byte(strings.Repeat(fmt.Sprintf("text number %d of the family ", i%6), 2)),
 		})
 	}
@@ -57,7 +56,7 @@ func TestSetsOfFirstDocumentsAreSent(t *testing.T) {
 					if to != key(docs[p.Key.Position()].Component) {
 						t.Errorf("%s: the profile of %v was sent to %d", order, p.Key, to)
 					}
-					if lean := n == &largeProfiles; (p.Traits == blocks.Traits{}) != lean {
+					if lean := n == &largeProfiles; (p.Traits == blocks.Traits{}) != lean || p.HasID == lean {
 						t.Errorf("%s: the profile of %v has the traits %v, of a large component: %v", order, p.Key, p.Traits, lean)
 					}
 				}
@@ -73,12 +72,12 @@ func TestSetsOfFirstDocumentsAreSent(t *testing.T) {
 			}
 			samples++
 		}
-		to := []func(int64, []byte){toSets, toProfiles, none, none, none}
+		to := []func(int64, []byte){toSets, toProfiles, none, none, none, none}
 		if order == "large" {
 			f.Params.MaxSmallDocs = 29
-			to = []func(int64, []byte){none, toProfiles, toLargeSets, toLargeProfiles, toSamples}
+			to = []func(int64, []byte){none, toProfiles, none, toLargeSets, toLargeProfiles, toSamples}
 		}
-		f.StartBundle(to[0], to[1], to[2], to[3], to[4])
+		f.StartBundle(to[0], to[1], to[2], to[3], to[4], to[5])
 		halves := [][]blocks.Document{docs[:30], docs[30:]}
 		if order != "ascending" {
 			slices.Reverse(halves)
@@ -88,11 +87,11 @@ func TestSetsOfFirstDocumentsAreSent(t *testing.T) {
 			for _, doc := range half {
 				block = blocks.AppendDocument(block, &doc)
 			}
-			if err := f.ProcessElement(context.Background(), block, to[0], to[1], to[2], to[3], to[4]); err != nil {
+			if err := f.ProcessElement(context.Background(), block, to[0], to[1], to[2], to[3], to[4], to[5]); err != nil {
 				t.Fatal(err)
 			}
 		}
-		f.FinishBundle(to[0], to[1], to[2], to[3], to[4])
+		f.FinishBundle(to[0], to[1], to[2], to[3], to[4], to[5])
 		if profiles != len(docs) || largeProfiles != len(docs) && order == "large" {
 			t.Errorf("%s: %d profiles, %d of large components, want %d", order, profiles, largeProfiles, len(docs))
 		}
@@ -116,7 +115,7 @@ func TestSampled(t *testing.T) {
 		n := 0
 		const tries = 1 << 16
 		for i := range uint64(tries) {
-			if sampled(blocks.Hash{Hi: i << 48}, documents) {
+			if Sampled(blocks.Hash{Hi: i << 48}, documents) {
 				n++
 			}
 		}
@@ -145,14 +144,18 @@ func TestRepresentativesInAnyOrder(t *testing.T) {
 	last := func(a, b *blocks.Profile) int {
 		return cmp.Or(bytes.Compare(b.Rank, a.Rank), cmp.Compare(b.Key, a.Key))
 	}
-	want := []Representative{{Key: 0, Size: 1, Best: 4, Rank: []byte{4}}, {Key: 1, Size: 2, Best: 3, Rank: []byte{3}}}
+	profiles = append(profiles, blocks.AppendProfile(nil, &blocks.Profile{
+		Key: 5, Hash: blocks.Hash{Lo: 3}, Size: 3, Rank: []byte{5}, Copies: 7, Best: &blocks.Profile{Key: 8, Rank: []byte{6}},
+	}))
+	profiles = append(profiles, blocks.AppendProfile(nil, &blocks.Profile{Key: 6, Hash: blocks.Hash{Lo: 3}, Size: 3, Rank: []byte{1}, Copies: 1}))
+	want := []Representative{{Key: 0, Size: 1, Best: 4, Rank: []byte{4}}, {Key: 1, Size: 2, Best: 3, Rank: []byte{3}}, {Key: 5, Size: 3, Best: 8, Rank: []byte{6}}}
 	for range profiles {
 		profiles = append(profiles[1:], profiles[0])
 		for _, order := range [][][]byte{profiles, {slices.Concat(profiles...)}} {
-			all, err := Representatives(beamtest.Values(order...), last)
+			all, documents, err := Representatives(beamtest.Values(order...), last)
 			slices.SortFunc(all, func(a, b Representative) int { return cmp.Compare(a.Key, b.Key) })
-			if err != nil || !reflect.DeepEqual(all, want) {
-				t.Errorf("%+v, error %v, want %+v", all, err, want)
+			if err != nil || documents != len(profiles)+8 || !reflect.DeepEqual(all, want) {
+				t.Errorf("%+v of %d documents, error %v, want %+v", all, documents, err, want)
 			}
 		}
 	}
@@ -160,21 +163,21 @@ func TestRepresentativesInAnyOrder(t *testing.T) {
 
 // The set of a large component's document is an element of its own: who takes it may hold it.
 func TestLargeSetsAreNotReused(t *testing.T) {
-	f := &setsFn{Params: Params{Text: shingle.Spec{Shingle: shingle.Config{Kind: shingle.Word, K: 1}}, MaxSmallDocs: 1, Shards: 1}}
+	f := &setsFn{Params: Params{Text: shingle.Spec{Shingle: shingle.Config{Kind: shingle.Word, K: 1}}, MaxSmallDocs: 2, Shards: 1}}
 	f.Setup()
 	none := func(int64, []byte) {}
 	held := map[int64][]byte{}
-	f.StartBundle(none, none, none, none, none)
+	f.StartBundle(none, none, none, none, none, none)
 	var block []byte
 	for i := range int64(5) {
 		doc := blocks.Document{Key: blocks.NewKey(0, i), Component: blocks.NewKey(0, 1), Of: 4, Text: fmt.Appendf(nil, "text %d", i)}
 		if i == 0 { // a small one goes first, and is longer
-			doc.Component, doc.Of, doc.Text = doc.Key, 1, []byte("a b c d e f")
+			doc.Component, doc.Of, doc.Text = doc.Key, 2, []byte("a b c d e f")
 		}
 		block = blocks.AppendDocument(block, &doc)
 	}
 	hold := func(key int64, part []byte) { held[key] = part }
-	if err := f.ProcessElement(context.Background(), block, none, none, hold, none, none); err != nil {
+	if err := f.ProcessElement(context.Background(), block, none, none, none, hold, none, none); err != nil {
 		t.Fatal(err)
 	}
 	for key, part := range held {
@@ -184,61 +187,5 @@ func TestLargeSetsAreNotReused(t *testing.T) {
 	}
 	if len(held) != 4 {
 		t.Errorf("%d sets, want 4", len(held))
-	}
-}
-
-// Where only copies are sought, each document has one profile, however large its component, by what was
-// asked for, and with all by which it is told from other copies.
-func TestProfiles(t *testing.T) {
-	spec := shingle.Spec{Shingle: shingle.Config{Kind: shingle.Word, K: 2}}
-	texts := []string{"a b a", "a b a b", "a b a!", "a b a"}
-	var block []byte
-	for i, text := range texts {
-		block = blocks.AppendDocument(block, &blocks.Document{
-			Key: blocks.NewKey(0, int64(i)), Component: blocks.NewKey(0, 7), Of: 1 << 20, ID: []byte{'x'}, HasID: true, Rank: []byte{'r'}, Text: []byte(text),
-		})
-	}
-	for same, want := range map[copies.Same][]int{ // the first of each one's copies
-		copies.Bytes: {0, 1, 2, 0}, copies.Tokens: {0, 1, 0, 0}, copies.Set: {0, 0, 0, 0},
-	} {
-		f := &profilesFn{Params: Params{Text: spec, MaxSmallDocs: 1, Shards: 5}, Same: same}
-		f.Setup()
-		var all []blocks.Profile
-		emit := func(shard int64, block []byte) {
-			if shard != f.Params.Shards.Shard(blocks.NewKey(0, 7)) {
-				t.Errorf("sent to shard %d", shard)
-			}
-			for d := blocks.NewDecoder(block); !d.Done(); {
-				all = append(all, d.Profile())
-			}
-		}
-		f.StartBundle(emit)
-		if err := f.ProcessElement(t.Context(), block, emit); err != nil {
-			t.Fatal(err)
-		}
-		f.FinishBundle(emit)
-		if len(all) != len(texts) {
-			t.Fatalf("%d profiles, want %d", len(all), len(texts))
-		}
-		reader := copies.NewReader(spec)
-		first := map[blocks.Hash]int{}
-		for i, p := range all {
-			if _, ok := first[p.Hash]; !ok {
-				first[p.Hash] = i
-			}
-			traits, _ := reader.Read([]byte(texts[i]), nil)
-			want := blocks.Profile{
-				Key: blocks.NewKey(0, int64(i)), Hash: p.Hash, Size: 2, ID: []byte{'x'}, HasID: true, Rank: []byte{'r'},
-				Traits: blocks.Traits{Text: blocks.Hash(traits.Text), Tokens: blocks.Hash(traits.Tokens), Symbols: traits.Symbols},
-			}
-			if !reflect.DeepEqual(p, want) {
-				t.Errorf("%s: %+v, want %+v", same, p, want)
-			}
-		}
-		for i, p := range all {
-			if first[p.Hash] != want[i] {
-				t.Errorf("%s: %q is a copy of %q, want %q", same, texts[i], texts[first[p.Hash]], texts[want[i]])
-			}
-		}
 	}
 }

@@ -1,36 +1,61 @@
 package signature
 
-import "github.com/neardup/neardup/blocks"
+import (
+	"github.com/neardup/neardup/blocks"
+	"github.com/neardup/neardup/kernels/hash"
+)
 
-// collapse connects the documents of a block that are copies by what they have in common, a hash, so
-// that only the first of them needs keys.
-type collapse[H comparable] struct {
-	first map[H]blocks.Key
-	edges []byte
+// collapse finds the documents of a block that have the same hash. The first of them stands for all; copies in
+// other blocks are found by its hash.
+type collapse struct {
+	in     *blocks.Inputs
+	shards uint64
+	seen   map[hash.Sum128]first
+
+	firsts, copies *blocks.Buffers
 }
 
-func newCollapse[H comparable]() collapse[H] { return collapse[H]{first: map[H]blocks.Key{}} }
+// first is the first document of a block with a hash.
+type first struct {
+	key       blocks.Key
+	hasCopies bool // and that is told
+}
+
+func newCollapse(in *blocks.Inputs, shards int) collapse {
+	return collapse{
+		in: in, shards: uint64(shards), seen: map[hash.Sum128]first{},
+		firsts: blocks.NewBuffers(), copies: blocks.NewBuffers(),
+	}
+}
 
 // begin begins a block. Which documents are in one does not depend on the bundle.
-func (c *collapse[H]) begin() { clear(c.first) }
+func (c *collapse) begin() { clear(c.seen) }
 
-// isCopy reports whether an earlier document of the block has the hash, and then connects the two.
-func (c *collapse[H]) isCopy(hash H, doc blocks.Key, emit func([]byte)) bool {
-	first, ok := c.first[hash]
+// isCopy reports whether an earlier document of the block has the hash, and tells which documents are copies, and
+// which have some.
+func (c *collapse) isCopy(sum hash.Sum128, doc blocks.Key, firsts, copies func(int64, []byte)) bool {
+	f, ok := c.seen[sum]
 	if !ok {
-		c.first[hash] = doc
+		c.seen[sum] = first{key: doc}
+		entry := blocks.First{Hash: blocks.Hash(sum), Key: doc}
+		c.firsts.Add(int64(sum.Hi%c.shards), func(block []byte) []byte { return blocks.AppendFirst(block, entry) }, firsts)
 		return false
 	}
-	c.edges = blocks.AppendEdge(c.edges, blocks.Edge{A: first, B: doc})
-	if len(c.edges) >= blocks.BlockBytes {
-		c.flush(emit)
+	split := int64(c.in.Split(doc)) // of the whole block
+	tell := func(doc blocks.Key) {
+		c.copies.Add(split, func(block []byte) []byte {
+			return blocks.AppendMember(block, blocks.Member{Key: doc, Component: f.key})
+		}, copies)
 	}
+	if !f.hasCopies {
+		tell(f.key)
+		c.seen[sum] = first{key: f.key, hasCopies: true}
+	}
+	tell(doc)
 	return true
 }
 
-func (c *collapse[H]) flush(emit func([]byte)) {
-	if len(c.edges) > 0 {
-		emit(c.edges)
-		c.edges = nil
-	}
+func (c *collapse) flush(firsts, copies func(int64, []byte)) {
+	c.firsts.Flush(firsts)
+	c.copies.Flush(copies)
 }

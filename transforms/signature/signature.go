@@ -12,6 +12,7 @@ import (
 	"github.com/neardup/neardup/blocks/flow"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/kernels/copies"
+	"github.com/neardup/neardup/kernels/hash"
 	"github.com/neardup/neardup/kernels/lsh"
 	"github.com/neardup/neardup/kernels/minhash/fss"
 	"github.com/neardup/neardup/kernels/shingle"
@@ -42,9 +43,10 @@ type Params struct {
 	// Banding is its length and how it becomes band keys.
 	Banding lsh.Banding
 	Seed    uint64
-	// Same: only documents that have this in common are to share a key, their only one, and nothing is
-	// signed; "" signs.
+	// Same: only documents that have this in common are sought, and nothing is signed; "" signs.
 	Same copies.Same
+	// HashShards is the number of shards that the hashes of documents are spread over.
+	HashShards int
 	// ShardBits: the entries of a band go to 1<<ShardBits shards, by the key's first bits.
 	ShardBits int
 	// Dictionary numbers the shingles, for the family Classic.
@@ -53,16 +55,19 @@ type Params struct {
 
 // minHash signs documents and emits their band keys.
 //
-//	blocks of documents → KV<band<<ShardBits | shard, band entries>, edges, KV<table shard, rejected rows>
+//	blocks of documents → KV<band<<ShardBits | shard, band entries>, KV<hash shard, firsts>, KV<split, members>,
+//	KV<table shard, rejected rows>
 //
 // Two documents of similarity s share a bucket with probability 1−(1−s^r)^b (Leskovec, Rajaraman
-// and Ullman, Mining of Massive Datasets, §3.4). Of documents of one block with the same shingles, each
-// as often, the later gets an edge to the first and no band keys: that connects the same documents as
-// equal keys would. Documents without a token are rejected.
-func minHash(s beam.Scope, docs flow.Documents, p Params) (flow.Bands, flow.Edges, flow.Rows[records.Rejected]) {
+// and Ullman, Mining of Massive Datasets, §3.4). Of documents of one block with the same tokens, only the first
+// is signed; the members say that the others are copies of it. Documents without a token are rejected.
+func minHash(s beam.Scope, docs flow.Documents, p Params) Signed {
 	s = s.Scope("signature.MinHash")
-	bands, edges, rejected := beam.ParDo3(s, &minHashFn{Params: p}, beam.PCollection(docs))
-	return flow.Bands(bands), flow.Edges(edges), flow.Rows[records.Rejected](rejected)
+	bands, firsts, copies, rejected := beam.ParDo4(s, &minHashFn{Params: p}, beam.PCollection(docs))
+	return Signed{
+		Bands: flow.Bands(bands), Firsts: flow.Firsts(firsts), Copies: flow.Members(copies),
+		Rejected: []flow.Rows[records.Rejected]{flow.Rows[records.Rejected](rejected)},
+	}
 }
 
 // minHashFn signs documents and makes their band keys; see minHash for the shapes.
@@ -74,7 +79,7 @@ type minHashFn struct {
 	signer   *fss.Signer
 	values   []uint64
 	keys     []uint64
-	copies   collapse[uint64] // by the sum of their shingles
+	copies   collapse
 	bands    *blocks.BandWriter
 	rejected *blocks.Buffers
 }
@@ -89,31 +94,29 @@ func (f *minHashFn) Setup(ctx context.Context) (err error) {
 	return nil
 }
 
-func (f *minHashFn) StartBundle(func(int64, []byte), func([]byte), func(int64, []byte)) {
-	f.copies = newCollapse[uint64]()
+func (f *minHashFn) StartBundle(_, _, _, _ func(int64, []byte)) {
+	f.copies = newCollapse(f.inputs, f.Params.HashShards)
 	f.rejected = blocks.NewBuffers()
 }
 
-func (f *minHashFn) ProcessElement(ctx context.Context, block []byte, bands func(int64, []byte), edges func([]byte), rejected func(int64, []byte)) error {
+func (f *minHashFn) ProcessElement(ctx context.Context, block []byte, bands, firsts, copies, rejected func(int64, []byte)) error {
 	var signed, equal, none int64
 	bands = counted(ctx, bands)
 	f.copies.begin()
 	d := blocks.NewDecoder(block)
 	for doc := range d.Documents() {
-		f.shingler.Tokenise(doc.Text)
-		shingles := f.shingler.InPlace()
-		if len(shingles) == 0 {
+		tokens := f.shingler.Tokenise(doc.Text)
+		if len(tokens) == 0 { // and then no shingle
 			none++
 			reject(f.rejected, f.inputs, &doc, records.ReasonNoToken, "", rejected)
 			continue
 		}
 		signed++
-		sum := copies.Sum(shingles)
-		if f.copies.isCopy(sum, doc.Key, edges) {
+		if f.copies.isCopy(hash.Values(tokens), doc.Key, firsts, copies) {
 			equal++
 			continue
 		}
-		f.values = f.signer.Sign(f.values, shingles)
+		f.values = f.signer.Sign(f.values, f.shingler.InPlace())
 		f.keys = f.Params.Banding.Keys(f.keys, f.values)
 		f.bands.Add(doc.Key, f.keys, bands)
 	}
@@ -132,8 +135,8 @@ func counted(ctx context.Context, emit func(int64, []byte)) func(int64, []byte) 
 	}
 }
 
-func (f *minHashFn) FinishBundle(ctx context.Context, bands func(int64, []byte), edges func([]byte), rejected func(int64, []byte)) {
+func (f *minHashFn) FinishBundle(ctx context.Context, bands, firsts, copies, rejected func(int64, []byte)) {
 	f.bands.Flush(counted(ctx, bands))
-	f.copies.flush(edges)
+	f.copies.flush(firsts, copies)
 	f.rejected.Flush(rejected)
 }

@@ -1,14 +1,15 @@
 package signature
 
 import (
-	"context"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/io/storage/storagetest"
+	"github.com/neardup/neardup/kernels/hash"
 	"github.com/neardup/neardup/kernels/lsh"
 	"github.com/neardup/neardup/kernels/minhash/fss"
 	"github.com/neardup/neardup/kernels/shingle"
@@ -25,18 +26,12 @@ func spec(t *testing.T) shingle.Spec {
 	return shingle.Spec{Shingle: shingle.Config{Kind: shingle.Word, K: 5}, Normalize: normalize}
 }
 
-// signFn makes band entries, edges and rejected rows of blocks of documents.
-type signFn interface {
-	Setup(ctx context.Context) error
-	StartBundle(bands func(int64, []byte), edges func([]byte), rejected func(int64, []byte))
-	ProcessElement(ctx context.Context, block []byte, bands func(int64, []byte), edges func([]byte), rejected func(int64, []byte)) error
-	FinishBundle(ctx context.Context, bands func(int64, []byte), edges func([]byte), rejected func(int64, []byte))
-}
-
 // signed is what one bundle emits.
 type signed struct {
 	bands    map[int64][]blocks.BandEntry
-	edges    []blocks.Edge
+	others   []blocks.Document // passed on
+	firsts   []blocks.First
+	copies   []blocks.Member
 	rejected []records.Rejected
 }
 
@@ -44,7 +39,8 @@ type signed struct {
 func sign(t *testing.T, p Params, docs []blocks.Document) (out signed) {
 	t.Helper()
 	p.Inputs = filepath.Join(storagetest.RunFolder(t), "inputs.json")
-	inputs := &blocks.Inputs{Files: []blocks.File{{Source: "a.jsonl", Size: 1000}}, Shards: 1}
+	p.HashShards = 7
+	inputs := &blocks.Inputs{Files: []blocks.File{{Source: "a.jsonl", Size: 1000}}, Splits: []blocks.Span{{End: 40}, {Start: 40, End: blocks.End}}, Shards: 1}
 	if err := storage.WriteShared(t.Context(), p.Inputs, inputs); err != nil {
 		t.Fatal(err)
 	}
@@ -55,10 +51,27 @@ func sign(t *testing.T, p Params, docs []blocks.Document) (out signed) {
 			t.Fatal(err)
 		}
 	}
-	edges := func(block []byte) {
-		var err error
-		if out.edges, err = blocks.DecodeEdges(out.edges, block); err != nil {
-			t.Fatal(err)
+	firsts := func(shard int64, block []byte) {
+		found, err := blocks.DecodeFirsts(nil, block)
+		for _, f := range found {
+			if err != nil || shard != int64(f.Hash.Hi%7) {
+				t.Fatalf("%v was sent to shard %d, error %v", f, shard, err)
+			}
+		}
+		out.firsts = append(out.firsts, found...)
+	}
+	copied := func(split int64, block []byte) {
+		found, err := blocks.DecodeMembers(nil, block)
+		for _, m := range found {
+			if err != nil || split != int64(inputs.Split(m.Key)) || m.Of != 0 {
+				t.Fatalf("%v was sent to split %d, error %v", m, split, err)
+			}
+		}
+		out.copies = append(out.copies, found...)
+	}
+	others := func(block []byte) {
+		for doc := range blocks.NewDecoder(block).Documents() {
+			out.others = append(out.others, doc)
 		}
 	}
 	rejected := func(_ int64, block []byte) {
@@ -68,25 +81,37 @@ func sign(t *testing.T, p Params, docs []blocks.Document) (out signed) {
 			out.rejected = append(out.rejected, row)
 		}
 	}
-	var f signFn = &minHashFn{Params: p}
-	if p.Same != "" {
-		f = &exactFn{Params: p}
+	var packed [][]byte
+	for pair := range slices.Chunk(docs, 2) {
+		var block []byte
+		for i := range pair {
+			block = blocks.AppendDocument(block, &pair[i])
+		}
+		packed = append(packed, block)
 	}
-	if err := f.Setup(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	f.StartBundle(bands, edges, rejected)
-	var block []byte
-	for i := range docs {
-		block = blocks.AppendDocument(block, &docs[i])
-		if i%2 == 1 || i == len(docs)-1 {
-			if err := f.ProcessElement(context.Background(), block, bands, edges, rejected); err != nil {
-				t.Fatal(err)
-			}
-			block = nil
+	ctx := t.Context()
+	fail := func(err error) {
+		if err != nil {
+			t.Fatal(err)
 		}
 	}
-	f.FinishBundle(context.Background(), bands, edges, rejected)
+	if p.Same == "" && p.Family == FSS {
+		f := &minHashFn{Params: p}
+		fail(f.Setup(ctx))
+		f.StartBundle(bands, firsts, copied, rejected)
+		for _, block := range packed {
+			fail(f.ProcessElement(ctx, block, bands, firsts, copied, rejected))
+		}
+		f.FinishBundle(ctx, bands, firsts, copied, rejected)
+		return out
+	}
+	f := &copiesFn{Params: p}
+	fail(f.Setup(ctx))
+	f.StartBundle(others, firsts, copied, rejected)
+	for _, block := range packed {
+		fail(f.ProcessElement(ctx, block, others, firsts, copied, rejected))
+	}
+	f.FinishBundle(others, firsts, copied, rejected)
 	return out
 }
 
@@ -95,7 +120,7 @@ func document(position int64, text string) blocks.Document {
 }
 
 func params(t *testing.T) Params {
-	return Params{Text: spec(t), Banding: lsh.Banding{Signature: 128, Bands: 18, Rows: 5}, Seed: 1, ShardBits: 3}
+	return Params{Text: spec(t), Family: FSS, Banding: lsh.Banding{Signature: 128, Bands: 18, Rows: 5}, Seed: 1, ShardBits: 3}
 }
 
 // Each document has one entry a band, in the group and with the key that its signature says.
@@ -130,15 +155,23 @@ func TestBandEntries(t *testing.T) {
 	}
 }
 
-func TestEqualSequencesCollapse(t *testing.T) {
+// Of documents of a block with the same tokens the first is signed, and told to have copies, once. Those of other
+// blocks are signed, and found by their hash.
+func TestEqualTokensCollapse(t *testing.T) {
 	out := sign(t, params(t), []blocks.Document{
-		document(0, "one two three four five six"),
-		document(10, "One, two, THREE four five six!"),
-		document(20, "one two three four five six"), // in the next block
+		document(0, "one two three four five six"), document(10, "One, two, THREE four five six!"),
+		document(20, "one two three four five six"), document(30, "another text"),
 	})
-	want := blocks.Edge{A: blocks.NewKey(0, 0), B: blocks.NewKey(0, 10)}
-	if len(out.edges) != 1 || out.edges[0] != want {
-		t.Errorf("edges %v, want %v", out.edges, want)
+	first, copied, other := blocks.NewKey(0, 0), blocks.NewKey(0, 10), blocks.NewKey(0, 20)
+	if want := []blocks.Member{{Key: first, Component: first}, {Key: copied, Component: first}}; !slices.Equal(out.copies, want) {
+		t.Errorf("copies %v, want %v", out.copies, want)
+	}
+	hashes := map[blocks.Key]blocks.Hash{}
+	for _, f := range out.firsts {
+		hashes[f.Key] = f.Hash
+	}
+	if len(hashes) != 3 || hashes[first] != hashes[other] || hashes[blocks.NewKey(0, 30)] == hashes[first] {
+		t.Errorf("firsts %v", out.firsts)
 	}
 	of := map[blocks.Key]int{}
 	for _, entries := range out.bands {
@@ -146,8 +179,34 @@ func TestEqualSequencesCollapse(t *testing.T) {
 			of[e.Document]++
 		}
 	}
-	if of[want.A] == 0 || of[want.B] > 0 || of[blocks.NewKey(0, 20)] != of[want.A] {
+	if of[first] == 0 || of[copied] > 0 || of[other] != of[first] {
 		t.Errorf("band entries by document: %v", of)
+	}
+}
+
+// Three copies in a block: their first is told once.
+func TestFirstIsToldOnce(t *testing.T) {
+	var found []blocks.Member
+	c := newCollapse(&blocks.Inputs{Splits: []blocks.Span{{End: blocks.End}}}, 1)
+	copies := func(_ int64, block []byte) {
+		var err error
+		if found, err = blocks.DecodeMembers(found, block); err != nil {
+			t.Fatal(err)
+		}
+	}
+	none := func(int64, []byte) {}
+	for range 2 { // blocks
+		c.begin()
+		for key := range blocks.Key(3) {
+			if got := c.isCopy(hash.Sum128{Hi: 5}, key, none, copies); got != (key > 0) {
+				t.Errorf("document %v is a copy: %v", key, got)
+			}
+		}
+	}
+	c.flush(none, copies)
+	block := []blocks.Member{{Key: 0}, {Key: 1}, {Key: 2}}
+	if want := slices.Concat(block, block); !slices.Equal(found, want) {
+		t.Errorf("copies %v, want %v", found, want)
 	}
 }
 

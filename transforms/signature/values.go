@@ -35,22 +35,33 @@ const (
 // Families are all of them.
 func Families() []Family { return []Family{FSS, Classic, Salted} }
 
-// Sign signs documents and makes their band keys. For FSS, documents of one block with the same
-// shingles have an edge instead; see minHash. If only copies are sought, each has one key; see exact.
-// Documents without a token are rejected.
+// Signed is what the first read tells of documents.
+type Signed struct {
+	// Bands are those of signatures; nothing if only copies are sought.
+	Bands flow.Bands
+	// Firsts are the documents of which copies in other blocks may be found, and Copies tell those in their own.
+	Firsts flow.Firsts
+	Copies flow.Members
+	// Rejected are the documents without a token.
+	Rejected []flow.Rows[records.Rejected]
+}
+
+// Sign signs documents and makes their band keys, and finds the copies in each block, which are not signed. Copies
+// have the same tokens or, if only copies are sought, have in common what Params.Same says. Documents without
+// a token are rejected.
 //
-//	blocks of documents → KV<band<<ShardBits | shard, band entries>, edges, KV<table shard, rejected rows>
-func Sign(s beam.Scope, docs flow.Documents, p Params) (bands flow.Bands, edges []flow.Edges, rejected flow.Rows[records.Rejected]) {
-	if p.Same != "" {
-		bands, equal, rejected := exact(s, docs, p)
-		return bands, []flow.Edges{equal}, rejected
+//	blocks of documents → KV<band<<ShardBits | shard, band entries>, KV<hash shard, firsts>, KV<split, members>,
+//	KV<table shard, rejected rows>
+func Sign(s beam.Scope, docs flow.Documents, p Params) Signed {
+	if p.Same == "" && p.Family == FSS {
+		return minHash(s, docs, p)
 	}
-	if p.Family == FSS {
-		bands, equal, rejected := minHash(s, docs, p)
-		return bands, []flow.Edges{equal}, rejected
+	others, signed := distinct(s, docs, p)
+	if p.Same == "" {
+		values, rejected := Values(s, others, p)
+		signed.Bands, signed.Rejected = keys(s, values, p), append(signed.Rejected, rejected)
 	}
-	signed, rejected := Values(s, docs, p)
-	return keys(s, signed, p), nil, rejected
+	return signed
 }
 
 // keys makes the band keys of signatures.

@@ -71,6 +71,10 @@ def main():
     sequences += [[rng.getrandbits(64) for _ in range(n)] for n in range(1, 20)]
     for values in sequences:
         print(f"sequence\t{','.join(f'{v:016x}' for v in values)}\t{sequence(values):032x}")
+    sequences += [[rng.getrandbits(64) for _ in range(n)] for n in (30, 31, 127, 128, 129, 256, 300)]
+    for values in sequences:
+        packed = b"".join(v.to_bytes(8, "little") for v in values)
+        print(f"values\t{','.join(f'{v:016x}' for v in values)}\t{xxhash.xxh3_128_intdigest(packed):032x}")
 
 
 if __name__ == "__main__":

@@ -1,0 +1,110 @@
+package blocks
+
+import "encoding/binary"
+
+// First is the first document of a block that has a hash.
+type First struct {
+	Hash Hash
+	Key  Key
+}
+
+// AppendFirst appends a document to a block.
+func AppendFirst(block []byte, f First) []byte { return AppendKey(appendHash(block, f.Hash), f.Key) }
+
+// DecodeFirsts appends the documents of a block to dst.
+func DecodeFirsts(dst []First, block []byte) ([]First, error) {
+	d := NewDecoder(block)
+	for !d.Done() {
+		dst = append(dst, First{Hash: d.hash(), Key: d.Key()})
+	}
+	return dst, d.Err()
+}
+
+// Copy is a document of a group of copies: the group's first document, or a copy of it. A copy's profile has
+// only what is its own: key, id, rank and traits, without the tokens' if all of the group have the same.
+type Copy struct {
+	Of      Key // the first document
+	Profile Profile
+	// Component and Documents are the component that the first document belongs to, and how many documents that has.
+	Component Key
+	Documents int
+}
+
+// IsFirst reports whether this is the first document of its group.
+func (c *Copy) IsFirst() bool { return c.Profile.Key == c.Of }
+
+// AppendCopy appends a document to a block.
+func AppendCopy(block []byte, c *Copy) []byte {
+	p := &c.Profile
+	block = AppendKey(AppendKey(block, c.Of), p.Key)
+	block = AppendBytes(AppendOptional(block, p.ID, p.HasID), p.Rank)
+	block = AppendUint64(appendHash(block, p.Traits.Text), p.Traits.Symbols)
+	if p.Traits.Tokens == (Hash{}) {
+		block = appendBool(block, false)
+	} else {
+		block = appendHash(appendBool(block, true), p.Traits.Tokens)
+	}
+	if c.IsFirst() {
+		block = binary.AppendUvarint(appendHash(block, p.Hash), uint64(p.Size))
+		block = binary.AppendUvarint(AppendKey(block, c.Component), uint64(c.Documents))
+	}
+	return block
+}
+
+// Copy reads what AppendCopy wrote; its bytes share memory with the block.
+func (d *Decoder) Copy() (c Copy) {
+	p := &c.Profile
+	c.Of, p.Key = d.Key(), d.Key()
+	p.ID, p.HasID = d.Optional()
+	p.Rank = d.Bytes()
+	p.Traits.Text, p.Traits.Symbols = d.hash(), d.Uint64()
+	if d.bool() {
+		p.Traits.Tokens = d.hash()
+	}
+	if c.IsFirst() {
+		p.Hash, p.Size = d.hash(), int(d.Uvarint())
+		c.Component, c.Documents = d.Key(), int(d.Uvarint())
+	}
+	return c
+}
+
+// Verdict is what becomes of the document Of and its copies.
+type Verdict struct {
+	Of Key
+	// Tokens and Size are those of Of.
+	Tokens Hash
+	Size   int
+	// First is the representative of Of, which their pairs name, and Kept the kept document in their place. Of
+	// these there is no more than key and id, and the traits of Kept.
+	First, Kept Profile
+	// Cluster is the first document of their cluster, and Members how many there are in it.
+	Cluster Key
+	Members int
+	// Near: Kept has another set. Similarity is that of the two, 0 if they are no pair.
+	Near       bool
+	Similarity float64
+}
+
+// AppendVerdict appends a verdict to a block.
+func AppendVerdict(block []byte, v *Verdict) []byte {
+	block = binary.AppendUvarint(appendHash(AppendKey(block, v.Of), v.Tokens), uint64(v.Size))
+	block = AppendOptional(AppendKey(block, v.First.Key), v.First.ID, v.First.HasID)
+	block = AppendOptional(AppendKey(block, v.Kept.Key), v.Kept.ID, v.Kept.HasID)
+	block = appendHash(appendHash(block, v.Kept.Traits.Text), v.Kept.Traits.Tokens)
+	block = AppendUint64(block, v.Kept.Traits.Symbols)
+	block = binary.AppendUvarint(AppendKey(block, v.Cluster), uint64(v.Members))
+	return AppendFloat64(appendBool(block, v.Near), v.Similarity)
+}
+
+// Verdict reads what AppendVerdict wrote; its bytes share memory with the block.
+func (d *Decoder) Verdict() (v Verdict) {
+	v.Of, v.Tokens, v.Size = d.Key(), d.hash(), int(d.Uvarint())
+	v.First.Key = d.Key()
+	v.First.ID, v.First.HasID = d.Optional()
+	v.Kept.Key = d.Key()
+	v.Kept.ID, v.Kept.HasID = d.Optional()
+	v.Kept.Traits = Traits{Text: d.hash(), Tokens: d.hash(), Symbols: d.Uint64()}
+	v.Cluster, v.Members = d.Key(), int(d.Uvarint())
+	v.Near, v.Similarity = d.bool(), d.Float64()
+	return v
+}

@@ -1,0 +1,109 @@
+package candidates
+
+import (
+	"cmp"
+	"context"
+	"reflect"
+	"slices"
+
+	"github.com/apache/beam/sdks/v2/go/pkg/beam"
+
+	"github.com/neardup/neardup/blocks"
+	"github.com/neardup/neardup/blocks/flow"
+	"github.com/neardup/neardup/io/storage"
+	"github.com/neardup/neardup/kernels/radix"
+)
+
+func init() { beam.RegisterDoFn(reflect.TypeFor[copiesFn]()) }
+
+var (
+	firstsSeen  = beam.NewCounter("copies", "firsts")
+	copiesFound = beam.NewCounter("copies", "found")
+)
+
+// Copies finds the documents of different blocks that have the same hash: each is a copy of the first of them in
+// input order, which has copies. inputs is the path of the shared blocks.Inputs.
+//
+//	KV<hash shard, firsts> → KV<split, members>
+//
+// One GroupByKey; the firsts of a shard are held in memory, 56 bytes each. Counters: copies/firsts, copies/found.
+func Copies(s beam.Scope, firsts flow.Firsts, inputs string) flow.Members {
+	s = s.Scope("candidates.Copies")
+	return flow.Members(beam.ParDo(s, &copiesFn{Inputs: inputs}, beam.GroupByKey(s, beam.PCollection(firsts))))
+}
+
+// copiesFn finds the copies of a shard; see Copies for the shapes.
+type copiesFn struct {
+	Inputs string
+
+	in     *blocks.Inputs
+	firsts []blocks.First
+	halves []half
+	sorter radix.Sorter[half, uint32]
+}
+
+// half is the upper half of a hash, with the index of its document.
+type half struct {
+	Key      uint64
+	Document uint32
+}
+
+func (f *copiesFn) Setup(ctx context.Context) (err error) {
+	f.in, err = storage.Shared[blocks.Inputs](ctx, f.Inputs)
+	return err
+}
+
+func (f *copiesFn) ProcessElement(ctx context.Context, _ int64, packed func(*[]byte) bool, emit func(int64, []byte)) (err error) {
+	f.firsts = f.firsts[:0]
+	var block []byte
+	for packed(&block) {
+		if f.firsts, err = blocks.DecodeFirsts(f.firsts, block); err != nil {
+			return err
+		}
+	}
+	f.halves = f.halves[:0]
+	for i, first := range f.firsts {
+		f.halves = append(f.halves, half{first.Hash.Hi, uint32(i)})
+	}
+	out := blocks.NewBuffers()
+	found := 0
+	var alike []blocks.First
+	halves := f.sorter.Sort(f.halves, 0, radix.ByKey)
+	for start, end := 0, 0; start < len(halves); start = end {
+		for end = start + 1; end < len(halves) && halves[end].Key == halves[start].Key; end++ {
+		}
+		if end-start == 1 {
+			continue
+		}
+		alike = alike[:0]
+		for _, h := range halves[start:end] {
+			alike = append(alike, f.firsts[h.Document])
+		}
+		found += f.tell(alike, out, emit)
+	}
+	out.Flush(emit)
+	firstsSeen.Inc(ctx, int64(len(f.firsts)))
+	copiesFound.Inc(ctx, int64(found))
+	return nil
+}
+
+// tell tells which of documents are copies, and of which, and returns how many.
+func (f *copiesFn) tell(alike []blocks.First, out *blocks.Buffers, emit func(int64, []byte)) (found int) {
+	slices.SortFunc(alike, func(a, b blocks.First) int { return cmp.Or(a.Hash.Compare(b.Hash), cmp.Compare(a.Key, b.Key)) })
+	for start, end := 0, 0; start < len(alike); start = end {
+		for end = start + 1; end < len(alike) && alike[end].Hash == alike[start].Hash; end++ {
+		}
+		if end-start == 1 {
+			continue
+		}
+		for i, first := range alike[start:end] {
+			m := blocks.Member{Key: first.Key, Component: alike[start].Key}
+			if i == 0 {
+				m.Of = -int32(end - start - 1)
+			}
+			out.Add(int64(f.in.Split(m.Key)), func(block []byte) []byte { return blocks.AppendMember(block, m) }, emit)
+		}
+		found += end - start - 1
+	}
+	return found
+}

@@ -1,0 +1,118 @@
+package decide
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"reflect"
+
+	"github.com/apache/beam/sdks/v2/go/pkg/beam"
+
+	"github.com/neardup/neardup/blocks"
+	"github.com/neardup/neardup/blocks/flow"
+	"github.com/neardup/neardup/io/storage"
+	"github.com/neardup/neardup/transforms/gather"
+)
+
+func init() {
+	beam.RegisterDoFn(reflect.TypeFor[firstsFn]())
+	beam.RegisterDoFn(reflect.TypeFor[spreadFn]())
+}
+
+// Copies is Survivors of documents that have no pairs but copies.
+//
+//	KV<component shard, profiles>, KV<copy shard, copies> → KV<table shard, rows> for each table, KV<corpus piece, keys>, facts
+//
+// One CoGroupByKey. Counters as of Survivors.
+func Copies(s beam.Scope, profiles flow.Profiles, copied flow.Copies, p Params) Rows {
+	s = s.Scope("decide.Copies")
+	return spread(s, flow.Verdicts(beam.ParDo(s, &firstsFn{Params: p}, beam.PCollection(profiles))), copied, p)
+}
+
+// firstsFn decides for each document that has copies, and is a cluster with these.
+//
+//	KV<component shard, profiles> → KV<copy shard, verdicts>
+type firstsFn struct {
+	Params Params
+
+	verdicts *blocks.Buffers
+}
+
+func (f *firstsFn) StartBundle(func(int64, []byte)) { f.verdicts = blocks.NewBuffers() }
+
+func (f *firstsFn) ProcessElement(ctx context.Context, _ int64, block []byte, emit func(int64, []byte)) error {
+	d := blocks.NewDecoder(block)
+	for !d.Done() {
+		doc := d.Profile()
+		v := blocks.Verdict{
+			Of: doc.Key, Tokens: doc.Traits.Tokens, Size: doc.Size,
+			First: doc, Kept: *doc.Preferred(), Cluster: doc.Key, Members: 1 + doc.Copies, Similarity: 1,
+		}
+		f.verdicts.Add(f.Params.Shards.Shard(doc.Key), func(block []byte) []byte { return blocks.AppendVerdict(block, &v) }, emit)
+		clustersFound.Inc(ctx, 1)
+	}
+	return d.Err()
+}
+
+func (f *firstsFn) FinishBundle(emit func(int64, []byte)) { f.verdicts.Flush(emit) }
+
+// spread makes the rows of documents that have copies, and of these.
+//
+//	KV<copy shard, verdicts>, KV<copy shard, copies> → KV<table shard, rows> for each table, KV<corpus piece, keys>, facts
+//
+// One CoGroupByKey. The verdicts of a shard are held in memory, one for each group of copies; the copies stream by.
+func spread(s beam.Scope, verdicts flow.Verdicts, copied flow.Copies, p Params) (rows Rows) {
+	s = s.Scope("Copies")
+	rows.add(beam.ParDo5(s, &spreadFn{Params: p}, beam.CoGroupByKey(s, beam.PCollection(verdicts), beam.PCollection(copied))))
+	return rows
+}
+
+// spreadFn makes the rows of a shard; see spread for the shapes.
+type spreadFn struct {
+	Params Params
+
+	rows rowWriter
+}
+
+func (f *spreadFn) Setup(ctx context.Context) (err error) {
+	f.rows.in, err = storage.Shared[blocks.Inputs](ctx, f.Params.Inputs)
+	return err
+}
+
+func (f *spreadFn) StartBundle(_, _, _, _ func(int64, []byte), _ func([]byte)) {
+	f.rows.start(f.Params.Clusters)
+}
+
+func (f *spreadFn) ProcessElement(ctx context.Context, shard int64, verdicts, copied func(*[]byte) bool, toPairs, toClusters, toRemoved, toDropped func(int64, []byte), facts func([]byte)) error {
+	all := map[blocks.Key]*verdict{}
+	err := gather.Each(verdicts, func(d *blocks.Decoder) {
+		v := d.Verdict()
+		v.First.ID, v.Kept.ID = bytes.Clone(v.First.ID), bytes.Clone(v.Kept.ID) // the block is not held
+		all[v.Of] = &verdict{Verdict: v}
+	})
+	if err != nil {
+		return err
+	}
+	f.rows.begin(toPairs, toClusters, toRemoved, toDropped)
+	var unknown error
+	err = gather.Each(copied, func(d *blocks.Decoder) {
+		c := d.Copy()
+		v := all[c.Of]
+		if v == nil {
+			unknown = fmt.Errorf("nothing is decided about %v, which has copies", c.Of)
+			return
+		}
+		f.rows.document(v, &c.Profile)
+	})
+	if err != nil {
+		return err
+	}
+	if unknown != nil {
+		return unknown
+	}
+	return f.rows.end(ctx, fmt.Sprint("copies ", shard), facts)
+}
+
+func (f *spreadFn) FinishBundle(toPairs, toClusters, toRemoved, toDropped func(int64, []byte), _ func([]byte)) {
+	f.rows.flush(toPairs, toClusters, toRemoved, toDropped)
+}

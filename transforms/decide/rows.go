@@ -1,0 +1,138 @@
+package decide
+
+import (
+	"context"
+
+	"github.com/apache/beam/sdks/v2/go/pkg/beam"
+
+	"github.com/neardup/neardup/blocks"
+	"github.com/neardup/neardup/records"
+)
+
+var (
+	keptCount    = beam.NewCounter("decide", "kept")
+	removedCount = beam.NewCounter("decide", "removed")
+)
+
+// verdict is what becomes of a document, or of several with the same tokens.
+type verdict struct {
+	blocks.Verdict
+	firstID, keptID string // "": not known yet
+}
+
+// rowWriter makes the rows of documents.
+type rowWriter struct {
+	in       *blocks.Inputs
+	clusters bool // all rows are wanted
+
+	toPairs, toClusters, toRemoved, toDropped           func(int64, []byte)
+	pairRows, clusterRows, removedRows, dropped         *blocks.Buffers
+	keptDocuments, removedDocuments, differingInSymbols int64
+
+	pairRow    records.Pair
+	clusterRow records.Clustered
+	removedRow records.Removed
+}
+
+// start begins a bundle.
+func (w *rowWriter) start(clusters bool) {
+	w.clusters = clusters
+	w.pairRows, w.clusterRows, w.removedRows, w.dropped = blocks.NewBuffers(), blocks.NewBuffers(), blocks.NewBuffers(), blocks.NewBuffers()
+}
+
+// begin begins a call.
+func (w *rowWriter) begin(pairs, clusters, removed, dropped func(int64, []byte)) {
+	w.toPairs, w.toClusters, w.toRemoved, w.toDropped = pairs, clusters, removed, dropped
+	w.keptDocuments, w.removedDocuments, w.differingInSymbols = 0, 0, 0
+}
+
+// end counts what the call, of this name, has decided.
+func (w *rowWriter) end(ctx context.Context, name string, facts func([]byte)) error {
+	keptCount.Inc(ctx, w.keptDocuments)
+	removedCount.Inc(ctx, w.removedDocuments)
+	if w.differingInSymbols == 0 {
+		return nil
+	}
+	return blocks.Fact{
+		Kind: blocks.FactSymbols, Name: name, Counts: map[string]int64{blocks.CountSymbols: w.differingInSymbols},
+	}.Emit(facts)
+}
+
+func (w *rowWriter) flush(pairs, clusters, removed, dropped func(int64, []byte)) {
+	w.pairRows.Flush(pairs)
+	w.clusterRows.Flush(clusters)
+	w.removedRows.Flush(removed)
+	w.dropped.Flush(dropped)
+}
+
+func (w *rowWriter) shard(doc blocks.Key) int64 { return int64(w.in.Shard(doc)) }
+
+// pair adds the row of a pair.
+func (w *rowWriter) pair(a, b *blocks.Profile, idA, idB string, shared int, similarity float64, sizeA, sizeB int) {
+	w.pairRow = records.Pair{
+		IDA: idA, IDB: idB, SourceA: w.in.Source(a.Key), SourceB: w.in.Source(b.Key),
+		PositionA: a.Key.Position(), PositionB: b.Key.Position(),
+		Similarity: similarity, Shared: int32(shared), SizeA: int32(sizeA), SizeB: int32(sizeB),
+	}
+	blocks.AddRow(w.pairRows, w.shard(a.Key), a.Key, b.Key, &w.pairRow, w.toPairs)
+}
+
+// document adds the rows of a document: with its representative, if it is none, in its cluster, and if it is removed.
+func (w *rowWriter) document(v *verdict, doc *blocks.Profile) {
+	id := w.in.ID(doc.Key, doc.ID, doc.HasID)
+	if doc.Key != v.First.Key {
+		if v.firstID == "" {
+			v.firstID = w.in.ID(v.First.Key, v.First.ID, v.First.HasID)
+		}
+		w.pair(&v.First, doc, v.firstID, id, v.Size, 1, v.Size, v.Size)
+	}
+	kept := doc.Key == v.Kept.Key
+	if w.clusters || doc.Key == v.Cluster {
+		w.clusterRow = records.Clustered{
+			Cluster: int64(v.Cluster), ID: id,
+			Source: w.in.Source(doc.Key), Position: doc.Key.Position(),
+			Size: int32(v.Size), Members: int32(v.Members), Kept: kept,
+		}
+		blocks.AddRow(w.clusterRows, w.shard(doc.Key), doc.Key, doc.Key, &w.clusterRow, w.toClusters)
+	}
+	if kept {
+		w.keptDocuments++
+		return
+	}
+	w.removedDocuments++
+	if v.keptID == "" {
+		v.keptID = w.in.ID(v.Kept.Key, v.Kept.ID, v.Kept.HasID)
+	}
+	w.removedRow = records.Removed{
+		ID: id, Source: w.in.Source(doc.Key), Position: doc.Key.Position(),
+		Cluster: int64(v.Cluster),
+		KeptID:  v.keptID, KeptSource: w.in.Source(v.Kept.Key), KeptPosition: v.Kept.Key.Position(),
+		Reason: v.reason(&doc.Traits),
+	}
+	if v.Similarity > 0 {
+		w.removedRow.Similarity = &v.Similarity
+	}
+	if !v.Near && doc.Traits.Symbols != v.Kept.Traits.Symbols {
+		w.differingInSymbols++
+	}
+	blocks.AddRow(w.removedRows, w.shard(doc.Key), doc.Key, doc.Key, &w.removedRow, w.toRemoved)
+	w.dropped.Add(int64(w.in.Piece(doc.Key)), func(block []byte) []byte { return blocks.AppendKey(block, doc.Key) }, w.toDropped)
+}
+
+// reason says what a document has in common with the kept one.
+func (v *verdict) reason(doc *blocks.Traits) string {
+	tokens := doc.Tokens
+	if tokens == (blocks.Hash{}) { // a copy's
+		tokens = v.Tokens
+	}
+	switch {
+	case v.Near:
+		return records.ReasonNear
+	case doc.Text == v.Kept.Traits.Text:
+		return records.ReasonIdentical
+	case tokens == v.Kept.Traits.Tokens:
+		return records.ReasonEqual
+	default:
+		return records.ReasonSameSet
+	}
+}

@@ -1,0 +1,97 @@
+package sets
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"reflect"
+
+	"github.com/apache/beam/sdks/v2/go/pkg/beam"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
+
+	"github.com/neardup/neardup/blocks"
+	"github.com/neardup/neardup/blocks/flow"
+	"github.com/neardup/neardup/io/storage"
+	"github.com/neardup/neardup/transforms/gather"
+)
+
+func init() {
+	beam.RegisterDoFn(reflect.TypeFor[summariseFn]())
+	register.Iter1[[]byte]()
+}
+
+// summarise makes one profile of each document that has copies: how many they are, and which of them all is preferred.
+//
+//	KV<copy shard, copies> → KV<component shard, profiles>, KV<component, profiles>
+//
+// One GroupByKey. The copies stream by; of each group one profile is held, and that of its preferred document.
+func summarise(s beam.Scope, copied flow.Copies, p Params) (flow.Profiles, flow.LargeProfiles) {
+	s = s.Scope("Summarise")
+	all, large := beam.ParDo2(s, &summariseFn{Params: p}, beam.GroupByKey(s, beam.PCollection(copied)))
+	return flow.Profiles(all), flow.LargeProfiles(large)
+}
+
+// summariseFn makes profiles of groups of copies; see summarise for the shapes.
+type summariseFn struct {
+	Params Params
+
+	profiles profileWriter
+}
+
+// copyGroup is what is known of a document and its copies so far.
+type copyGroup struct {
+	first     blocks.Copy
+	documents int
+	best      blocks.Profile
+}
+
+func (f *summariseFn) StartBundle(_, _ func(int64, []byte)) { f.profiles = newProfileWriter(&f.Params) }
+
+func (f *summariseFn) ProcessElement(ctx context.Context, _ int64, packed func(*[]byte) bool, all, large func(int64, []byte)) error {
+	in, err := storage.Shared[blocks.Inputs](ctx, f.Params.Inputs)
+	if err != nil {
+		return err
+	}
+	groups := map[blocks.Key]*copyGroup{}
+	err = gather.Each(packed, func(d *blocks.Decoder) {
+		c := d.Copy()
+		g := groups[c.Of]
+		if g == nil {
+			g = &copyGroup{}
+			groups[c.Of] = g
+		}
+		g.documents++
+		if c.IsFirst() {
+			c.Profile = held(c.Profile)
+			g.first = c
+		}
+		if g.documents == 1 || in.Preferred(&c.Profile, &g.best) < 0 {
+			g.best = held(c.Profile)
+		}
+	})
+	if err != nil {
+		return err
+	}
+	for of, g := range groups {
+		p := &g.first.Profile
+		if p.Key != of {
+			return fmt.Errorf("%d documents are copies of %v, which was not read", g.documents, of)
+		}
+		if p.Copies = g.documents - 1; g.best.Key != of {
+			if g.best.Traits.Tokens == (blocks.Hash{}) {
+				g.best.Traits.Tokens = p.Traits.Tokens
+			}
+			p.Best = &g.best
+		}
+		f.profiles.add(g.first.Component, g.first.Documents, p, all, large)
+	}
+	return nil
+}
+
+// held returns a profile that shares no memory with its block.
+func held(p blocks.Profile) blocks.Profile {
+	p.ID, p.Rank = bytes.Clone(p.ID), bytes.Clone(p.Rank)
+	return p
+}
+
+func (f *summariseFn) FinishBundle(all, large func(int64, []byte)) { f.profiles.flush(all, large) }
