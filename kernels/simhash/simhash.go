@@ -170,15 +170,23 @@ func weightPlanes(v vector.Vector) (planes [][]uint64, total uint64) {
 	if v.Weights == nil {
 		return [][]uint64{v.Features}, uint64(len(v.Features))
 	}
-	for i, w := range v.Weights {
+	set, all := 0, uint32(0)
+	for _, w := range v.Weights {
 		total += uint64(w)
-		for ; w > 0; w &= w - 1 {
-			p := bits.TrailingZeros32(w)
-			for len(planes) <= p {
-				planes = append(planes, nil)
-			}
-			planes[p] = append(planes[p], v.Features[i])
+		set += bits.OnesCount32(w)
+		all |= w
+	}
+	flat := make([]uint64, set+1) // one more, for the feature that is written and not counted
+	weights := v.Weights[:len(v.Features)]
+	for p := range bits.Len32(all) {
+		n := 0
+		for i, x := range v.Features {
+			// Which bits are set is unpredictable, so nothing branches on it.
+			flat[n] = x
+			n += int(weights[i] >> p & 1)
 		}
+		planes = append(planes, flat[:n])
+		flat = flat[n:]
 	}
 	return planes, total
 }
