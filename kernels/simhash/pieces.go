@@ -16,19 +16,24 @@ type Pieces struct{ Bits, Count int }
 // start returns the first bit of piece i.
 func (p Pieces) start(i int) int { return i * p.Bits / p.Count }
 
-// Keys returns a key for each piece of a signature: the hash of its number and bits. It
-// overwrites dst and uses its storage if that suffices.
+// Keys returns the keys of all pieces of a signature. It overwrites dst and uses its storage if that
+// suffices.
 func (p Pieces) Keys(dst, sig []uint64) []uint64 {
 	dst = dst[:0]
 	for i := range p.Count {
-		key := hash.Mix(uint64(i))
-		end := p.start(i + 1)
-		for at := p.start(i); at < end; at += 64 {
-			key = hash.Fold(key^cut(sig, at, min(64, end-at)), keyMultiplier)
-		}
-		dst = append(dst, key)
+		dst = append(dst, p.Key(sig, i))
 	}
 	return dst
+}
+
+// Key returns the key of piece i of a signature: the hash of i and the bits.
+func (p Pieces) Key(sig []uint64, i int) uint64 {
+	key := hash.Mix(uint64(i))
+	end := p.start(i + 1)
+	for at := p.start(i); at < end; at += 64 {
+		key = hash.Fold(key^cut(sig, at, min(64, end-at)), keyMultiplier)
+	}
+	return key
 }
 
 const keyMultiplier = 0xd1342543de82ef95
