@@ -77,7 +77,8 @@ func reachedByRatios(t setsim.Threshold, dot, a, b *big.Int) bool {
 }
 
 func TestReached(t *testing.T) {
-	number := rapid.OneOf(rapid.Uint64Range(0, 100), rapid.Uint64())
+	uniform := rapid.Map(rapid.Uint64(), func(seed uint64) uint64 { return hash.Mix(seed) })
+	number := rapid.OneOf(rapid.Uint64Range(0, 100), rapid.Uint64(), uniform, uniform)
 	rapid.Check(t, func(t *rapid.T) {
 		th := threshold(t, float64(rapid.Int64Range(1, 1_000_000).Draw(t, "millionths"))/1e6)
 		a, b := number.Draw(t, "a"), number.Draw(t, "b")
@@ -97,6 +98,23 @@ func TestReached(t *testing.T) {
 			}
 		}
 	})
+}
+
+func TestTimes(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	for range 10_000 {
+		x, y, z := rng.Uint64(), rng.Uint64(), rng.Uint64()
+		want := new(big.Int).SetUint64(x)
+		want.Mul(want, new(big.Int).SetUint64(y)).Mul(want, new(big.Int).SetUint64(z))
+		high, mid, low := times(x, y, z)
+		got := new(big.Int).SetUint64(high)
+		for _, word := range []uint64{mid, low} {
+			got.Lsh(got, 64).Add(got, new(big.Int).SetUint64(word))
+		}
+		if got.Cmp(want) != 0 {
+			t.Fatalf("%d·%d·%d = %v, want %v", x, y, z, got, want)
+		}
+	}
 }
 
 // Cosines that are exactly the threshold reach it, and the next smaller ones do not.

@@ -11,7 +11,7 @@ import (
 
 // directLimit is the number of vectors up to which comparing all pairs costs less than an index.
 // Most components have two or three members.
-const directLimit = 16
+const directLimit = 32
 
 // SelfJoin calls emit once for every pair i < j of vectors, by their indexes in the slice, whose
 // cosine is at least t, with their dot product. It misses none. Pairs come ordered by j and then i. A

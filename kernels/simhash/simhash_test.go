@@ -57,6 +57,27 @@ func TestQuantiles(t *testing.T) {
 	}
 }
 
+// {x} and {w·x, y} agree in a bit with the probability 1 − θ/π, counted over all quantiles of x and y.
+func TestQuantilesObeyTheLaw(t *testing.T) {
+	table := quantiles()
+	sorted := slices.Sorted(slices.Values(table[:]))
+	for _, w := range []int{1, 2, 3, 10} {
+		agree := 0
+		for _, x := range table {
+			// Of y's, so many make w·x + y no more than 0.
+			atMost, _ := slices.BinarySearchFunc(sorted, -w*int(x)+1, func(y int16, limit int) int { return int(y) - limit })
+			if x > 0 {
+				atMost = len(sorted) - atMost
+			}
+			agree += atMost
+		}
+		got, want := float64(agree)/(1<<32), 1-math.Atan(1/float64(w))/math.Pi
+		if math.Abs(got-want) > 1e-6 {
+			t.Errorf("w = %d: %.9f, want %.9f", w, got, want)
+		}
+	}
+}
+
 // byHyperplanes signs documents by the first description: m random vectors over the vocabulary are the
 // normals of hyperplanes, and a bit says on which side of one the document's vector lies.
 func byHyperplanes(m int, entries Entries, seed uint64, documents []vector.Vector) [][]uint64 {

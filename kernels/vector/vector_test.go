@@ -117,6 +117,11 @@ func TestTimesIDF(t *testing.T) {
 			t.Fatalf("squared length %d, want %v", got, sum)
 		}
 	})
+	// 2^32 times 2^17 is halved 17 times and more, which leaves nothing of the other weight.
+	uneven := Vector{Features: []uint64{1, 2}, Weights: []uint32{1<<32 - 1, 1}}
+	if got := uneven.TimesIDF(func(x uint64) uint32 { return []uint32{1 << 17, 1 << 12}[x-1] }); got.Weights[1] != 1 {
+		t.Errorf("a weight became %d", got.Weights[1])
+	}
 	// The squares reach 2^64 by their sum alone.
 	edge := Vector{Features: []uint64{1, 2, 3, 4}, Weights: slices.Repeat([]uint32{1 << 19}, 4)}
 	if got := edge.TimesIDF(func(uint64) uint32 { return 1 << 12 }); got.Weights[0] != 1<<30 {
