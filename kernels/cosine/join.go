@@ -23,7 +23,7 @@ const directLimit = 32
 // t·|a|·|b|, and so |a from f| ≥ t·|a| and |b from f| ≥ t·|b|. The order is by frequency in the group, rare
 // first; an index of the features of each vector for which the last holds yields the candidates, and those for which the
 // product is too small are passed over (Bayardo et al. 2007; Anastasiu and Karypis 2014). An index allocates some 60
-// bytes per component of the vectors.
+// bytes per component of the vectors, which have fewer than 2^31 together.
 func SelfJoin(vectors []vector.Vector, t setsim.Threshold, emit func(i, j int, dot uint64) bool) {
 	join(vectors, 0, t, emit)
 }

@@ -92,9 +92,9 @@ func InverseFrequency(documents, having uint64) uint32 {
 }
 
 // TimesIDF returns the vector with each weight multiplied by the inverse document
-// frequency of its feature (tf-idf), in units of 2^-FractionBits. Where the vector would
-// be too long (2^20 of the units before, as of a word that occurs a hundred thousand times), all
-// products are halved as often as needed, rounding down, but not below 1.
+// frequency of its feature (tf-idf), in units of 2^-FractionBits, which must not be 0. Where
+// the vector's length would reach 2^32 units, as that of a text that repeats a rare word a hundred
+// thousand times, all products are halved as often as needed, rounding down, but not below 1.
 func (v Vector) TimesIDF(idf func(feature uint64) uint32) Vector {
 	products := make([]uint64, len(v.Features))
 	for i, x := range v.Features {
