@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"math"
+	"math/rand/v2"
 	"reflect"
 	"slices"
 	"testing"
@@ -445,4 +446,62 @@ func TestDocumentsOfCutBlock(t *testing.T) {
 			t.Errorf("%d of %d bytes: documents %v, want %v, error %v", n, len(both), keys, want, d.Err())
 		}
 	}
+}
+
+func TestBatchesRoundTrip(t *testing.T) {
+	number := rapid.IntRange(0, math.MaxInt)
+	rapid.Check(t, func(t *rapid.T) {
+		want := blocks.Batch{
+			Number: number.Draw(t, "number"), Sets: number.Draw(t, "sets"), Shingles: number.Draw(t, "shingles"),
+			Smallest: number.Draw(t, "smallest"), Largest: number.Draw(t, "largest"),
+		}
+		behind := anyBytes.Draw(t, "behind")
+		d := blocks.NewDecoder(append(blocks.AppendBatch(nil, want), behind...))
+		if got := d.Batch(); got != want || d.Err() != nil || d.Left() != len(behind) {
+			t.Fatalf("got %+v, want %+v, %d bytes left of %d, error %v", got, want, d.Left(), len(behind), d.Err())
+		}
+	})
+}
+
+// Sets that were written are read again, all or some, and what is cut short is an error.
+func TestPickSets(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))
+		var want blocks.Sets
+		for i := range rapid.IntRange(0, 12).Draw(t, "sets") {
+			set := make([]uint64, r.IntN(1<<rapid.SampledFrom([]int{1, 5, 14, 18}).Draw(t, "size")))
+			for k := range set {
+				set[k] = r.Uint64()
+			}
+			want.Keys, want.Sets = append(want.Keys, blocks.NewKey(1, int64(i))), append(want.Sets, set)
+		}
+		var file bytes.Buffer
+		if err := want.Write(&file); err != nil {
+			t.Fatal(err)
+		}
+		var wanted []int
+		for i := range want.Sets {
+			if r.IntN(2) == 0 {
+				wanted = append(wanted, i)
+			}
+		}
+		if len(wanted) > 0 {
+			got, err := blocks.PickSets(bytes.NewReader(file.Bytes()), wanted)
+			if err != nil || !slices.Equal(got.Keys, want.Keys) {
+				t.Fatalf("keys %v, error %v", got.Keys, err)
+			}
+			for i := range want.Sets {
+				if slices.Contains(wanted, i) && !slices.Equal(got.Sets[i], want.Sets[i]) {
+					t.Errorf("set %d of %d is another", i, len(want.Sets))
+				}
+			}
+		}
+		all, err := blocks.DecodeSets(file.Bytes())
+		if err != nil || !slices.Equal(all.Keys, want.Keys) || !slices.EqualFunc(all.Sets, want.Sets, slices.Equal[[]uint64]) {
+			t.Errorf("all sets are others, error %v", err)
+		}
+		if _, err := blocks.DecodeSets(file.Bytes()[:file.Len()-1]); err == nil {
+			t.Error("a file that was cut is read")
+		}
+	})
 }

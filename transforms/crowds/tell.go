@@ -113,10 +113,13 @@ const leastSampled = 8
 
 // giveTurns gives representatives their turns, in their order, with batches of about so many bytes.
 func giveTurns(component blocks.Key, order []sets.Representative, bytes int, turns func(int64, []byte)) {
-	sent := 0
+	batch, size := 0, 0
 	for i, r := range order {
-		turns(int64(r.Key), blocks.AppendTurn(nil, blocks.Turn{Component: component, Batch: sent / bytes, Number: i}))
-		sent += blocks.ShingleBytes * r.Size
+		if size >= bytes {
+			batch, size = batch+1, 0
+		}
+		turns(int64(r.Key), blocks.AppendTurn(nil, blocks.Turn{Component: component, Batch: batch, Number: i}))
+		size += blocks.ShingleBytes * r.Size
 	}
 }
 
