@@ -157,7 +157,7 @@ func TestRareCost(t *testing.T) {
 // Counts are never below the truth, and there are as many counters as the elements ask for.
 func TestFrequencies(t *testing.T) {
 	for _, c := range []struct{ elements, counters int }{
-		{0, 1 << 20}, {1 << 20, 1 << 20}, {3 << 20, 1 << 22}, {100 << 20, 1 << 26}, {1 << 40, 1 << 26},
+		{0, 1 << 20}, {1 << 20, 1 << 20}, {3 << 20, 1 << 22}, {100 << 20, 1 << 24}, {1 << 40, 1 << 24},
 	} {
 		f := NewFrequencies(c.elements)
 		if len(f.counts) != c.counters {
