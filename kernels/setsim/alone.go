@@ -5,6 +5,7 @@ package setsim
 type Alone struct {
 	slots []uint64 // 32 in each: a bit if a set has an element there, and one if another has one, too
 	shift int
+	sizes Sizes
 }
 
 // Of the elements of all sets, a quarter are different ones where passages are shared, and nearly all where none are.
@@ -15,11 +16,11 @@ const (
 
 // NewAlone returns a sketch for sets of so many elements in all.
 func NewAlone(elements int) *Alone {
-	bits := fewestSlots
-	for bits < mostSlots && 1<<bits < 2*elements {
-		bits++
+	width := fewestSlots
+	for width < mostSlots && 1<<width < 2*elements {
+		width++
 	}
-	return &Alone{slots: make([]uint64, 2<<bits/64), shift: 64 - bits}
+	return &Alone{slots: make([]uint64, 2<<width/64), shift: 64 - width}
 }
 
 // Count counts the elements of a set, each once. Every set must be counted before Shared is asked.
@@ -32,6 +33,7 @@ func (a *Alone) Count(set []uint64) {
 		}
 		*word |= bit
 	}
+	a.sizes.Add(len(set))
 }
 
 // Shared returns how many elements of a counted set other sets may have.
@@ -43,6 +45,7 @@ func (a *Alone) Shared(set []uint64) (n int) {
 	return n
 }
 
-// Lonely reports whether a counted set shares too few elements with all others together to be similar to one of them: it would
-// need those that one of the least favourable size shares, a subset.
-func (a *Alone) Lonely(set []uint64, t Threshold) bool { return a.Shared(set) < t.MinSize(len(set)) }
+// Lonely reports whether a counted set shares too few elements with all others together to be similar to one of them.
+func (a *Alone) Lonely(set []uint64, t Threshold) bool {
+	return a.Shared(set) < a.sizes.LeastOverlap(len(set), t)
+}

@@ -65,20 +65,29 @@ func TestAlone(t *testing.T) {
 	})
 }
 
-// Sets of which nobody else has enough are lonely, to the element.
+// Sets of which nobody else has enough are lonely, to the element: enough for the smallest other set that there is, if it
+// is not too small.
 func TestLonely(t *testing.T) {
-	all := make([]uint64, 20)
+	all := make([]uint64, 40)
 	for i := range all {
 		all[i] = uint64(i+1) << 58 // slots of their own
 	}
 	for tenths := range uint64(10) {
 		threshold := Threshold{tenths + 1, 10}
 		for shared := range 11 {
-			alone := NewAlone(20)
-			alone.Count(all[:10])
-			alone.Count(all[10-shared : 20-shared])
-			if got, want := alone.Lonely(all[:10], threshold), shared < int(tenths)+1; got != want {
-				t.Errorf("a set of 10 that shares %d is lonely at %v: %v", shared, threshold, got)
+			for _, smallest := range []int{1, 5, 8, 9, 10, 30} {
+				alone := NewAlone(40)
+				alone.Count(all[:10])
+				for i := range shared { // each of some other set
+					alone.Count(append(all[i:i+1:i+1], all[10:10+smallest-1]...))
+				}
+				need := threshold.MinOverlap(10, 10) // with one of its own size
+				if smallest <= 10 && shared > 0 && smallest >= threshold.MinSize(10) {
+					need = threshold.MinOverlap(10, smallest)
+				}
+				if got, want := alone.Lonely(all[:10], threshold), shared < need; got != want {
+					t.Errorf("a set of 10 that shares %d with sets of %d is lonely at %v: %v", shared, smallest, threshold, got)
+				}
 			}
 		}
 	}

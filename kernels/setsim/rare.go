@@ -21,12 +21,14 @@ type RarePosting struct {
 type Prefixes struct {
 	t      Threshold
 	common *Frequencies
+	sizes  *Sizes
 	order  []uint64 // of a set's elements, kept for the next one
 }
 
-// NewPrefixes returns prefixes for Jaccard similarities of at least t. What is common must not change any more.
-func NewPrefixes(t Threshold, common *Frequencies) *Prefixes {
-	return &Prefixes{t: t, common: common}
+// NewPrefixes returns prefixes for Jaccard similarities of at least t among sets of these sizes. What is common and the sizes
+// must not change any more.
+func NewPrefixes(t Threshold, common *Frequencies, sizes *Sizes) *Prefixes {
+	return &Prefixes{t: t, common: common, sizes: sizes}
 }
 
 // Postings calls emit with the elements of a set by which similar ones are found, rarest first.
@@ -50,7 +52,7 @@ func (p *Prefixes) rarest(set []uint64) []uint64 {
 		p.order = append(p.order, uint64(p.common.of(hash))<<32|uint64(at))
 	}
 	slices.Sort(p.order)
-	return p.order[:max(0, len(set)-p.t.MinSize(len(set))+1)]
+	return p.order[:max(0, len(set)-p.sizes.LeastOverlap(len(set), p.t)+1)]
 }
 
 // Candidates calls emit once for each two sets that may be similar and that these postings name: all
@@ -155,11 +157,19 @@ func newRareLists(postings []RarePosting, t Threshold) *rareLists {
 	return g
 }
 
-// rareSample is how many hashes there are for one that RareCost asks for.
+// rareSample is how many hashes there are for one whose postings a RareSample keeps.
 const rareSample = 64
 
-// RareSampled reports whether RareCost asks for the postings of a hash.
-func RareSampled(hash uint64) bool { return hash%rareSample == 0 }
+// frequent is how many sets have an element that is too heavy to be sampled: a few such elements decide, and a sample has all
+// or none of them.
+const frequent = 512
+
+// A RareSample tells what finding the candidates of sets comes to.
+type RareSample struct {
+	postings []RarePosting // of some elements
+	frequent int64         // postings of frequent elements
+	met      int64         // pairs of sets that have one of them in common, counted for each
+}
 
 // RareWork is what finding the candidates of sets comes to.
 type RareWork struct {
@@ -167,13 +177,27 @@ type RareWork struct {
 	Candidates int64 // a pair counts once for each hash at which its sets meet
 }
 
-// RareCost estimates the work by the postings of all hashes that RareSampled chooses, which it orders. It counts
-// no more candidates than one above most.
-func RareCost(sample []RarePosting, t Threshold, most int64) RareWork {
-	w := RareWork{Postings: rareSample * int64(len(sample))}
-	Candidates(sample, t, func(_, _ uint32) bool {
-		w.Candidates += rareSample
-		return w.Candidates <= most
+// Add adds a set.
+func (s *RareSample) Add(p *Prefixes, number uint32, set []uint64) {
+	p.Postings(number, set, func(posting RarePosting) {
+		if sets := int64(p.common.of(posting.Hash)); sets >= frequent {
+			s.frequent++
+			s.met += sets
+		} else if posting.Hash%rareSample == 0 {
+			s.postings = append(s.postings, posting)
+		}
 	})
+}
+
+// Work estimates the work for the sets that were added. It counts no more candidates than about most. Add must not be called
+// any more.
+func (s *RareSample) Work(t Threshold, most int64) RareWork {
+	w := RareWork{Postings: s.frequent + rareSample*int64(len(s.postings)), Candidates: s.met / 2}
+	if w.Candidates <= most {
+		Candidates(s.postings, t, func(_, _ uint32) bool {
+			w.Candidates += rareSample
+			return w.Candidates <= most
+		})
+	}
 	return w
 }

@@ -31,11 +31,19 @@ func sketch(t *rapid.T, sets [][]uint64) *Frequencies {
 }
 
 func rarePostings(sets [][]uint64, t Threshold, common *Frequencies) (all []RarePosting) {
-	p := NewPrefixes(t, common)
+	p := NewPrefixes(t, common, sizesOf(sets))
 	for i, s := range sets {
 		p.Postings(uint32(i), s, func(r RarePosting) { all = append(all, r) })
 	}
 	return all
+}
+
+func sizesOf(sets [][]uint64) *Sizes {
+	sizes := new(Sizes)
+	for _, s := range sets {
+		sizes.Add(len(s))
+	}
+	return sizes
 }
 
 // Verified candidates of any ranges of hashes are the pairs of the sets, whatever the frequencies.
@@ -124,15 +132,15 @@ func TestPostingsWithoutSingles(t *testing.T) {
 	for _, s := range sets {
 		common.Count(s)
 	}
-	got := rarePostings(sets[:1], Threshold{1, 2}, &common)
-	want := []RarePosting{{Hash: 2 << 60, Size: 4, Place: 1}, {Hash: 3 << 60, Size: 4, Place: 2}}
+	got := rarePostings(sets[:1], Threshold{1, 2}, &common) // one size: 3 of 4 are to be shared
+	want := []RarePosting{{Hash: 2 << 60, Size: 4, Place: 1}}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
 }
 
 // The estimate is that of the sampled hashes, 64 times.
-func TestRareCost(t *testing.T) {
+func TestRareWork(t *testing.T) {
 	th := Threshold{1, 2}
 	sets := recombined(3000)
 	common := NewFrequencies(1 << 20)
@@ -141,16 +149,41 @@ func TestRareCost(t *testing.T) {
 	}
 	var sample []RarePosting
 	for _, p := range rarePostings(sets, th, common) {
-		if RareSampled(p.Hash) {
+		if p.Hash%64 == 0 {
 			sample = append(sample, p)
 		}
 	}
-	candidates := int64(len(candidatesByDefinition(sample, th)))
-	if want := (RareWork{Postings: 64 * int64(len(sample)), Candidates: 64 * candidates}); RareCost(sample, th, 1<<40) != want {
-		t.Errorf("got %+v, want %+v", RareCost(sample, th, 1<<40), want)
+	var s RareSample
+	prefixes := NewPrefixes(th, common, sizesOf(sets))
+	for i, set := range sets {
+		s.Add(prefixes, uint32(i), set)
 	}
-	if got := RareCost(sample, th, 64).Candidates; got != 128 {
+	candidates := int64(len(candidatesByDefinition(sample, th)))
+	if want := (RareWork{Postings: 64 * int64(len(sample)), Candidates: 64 * candidates}); s.Work(th, 1<<40) != want || candidates == 0 {
+		t.Errorf("got %+v, want %+v", s.Work(th, 1<<40), want)
+	}
+	if got := s.Work(th, 64).Candidates; got != 128 {
 		t.Errorf("counted %d candidates, most 64", got)
+	}
+}
+
+// What all sets have in common counts, though no sampled hash is of it.
+func TestRareWorkOfFrequent(t *testing.T) {
+	const n = 2 * frequent
+	th := Threshold{1, 2}
+	common := NewFrequencies(0)
+	var sets [][]uint64
+	for i := range uint64(n) {
+		sets = append(sets, []uint64{1, 1<<40 | i<<43 | 1, 1 << 63}) // 1 and 2^63 are of all sets
+		common.Count(sets[i])
+	}
+	var s RareSample
+	prefixes := NewPrefixes(th, common, sizesOf(sets))
+	for i, set := range sets {
+		s.Add(prefixes, uint32(i), set)
+	}
+	if got := s.Work(th, 1<<40); got.Candidates < n*(n-1)/2 || got.Postings < n {
+		t.Errorf("%+v of %d sets that have an element in common", got, n)
 	}
 }
 

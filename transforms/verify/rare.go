@@ -40,29 +40,22 @@ func (c *cells) rare(ctx context.Context, emit func(int64, []byte)) (bool, error
 	if c.Way == Cells || c.Way == "" && len(usual) <= fewCells {
 		return false, nil
 	}
-	common := setsim.NewFrequencies(c.shingles())
-	err := c.each(ctx, func(g blocks.Sets) error {
-		for _, set := range g.Sets {
-			common.Count(set)
-		}
-		return nil
+	common, sizes := setsim.NewFrequencies(c.shingles()), new(setsim.Sizes)
+	err := c.numbered(ctx, func(_ uint32, set []uint64) {
+		common.Count(set)
+		sizes.Add(len(set))
 	})
 	if err != nil {
 		return false, err
 	}
-	prefixes := setsim.NewPrefixes(c.Threshold, common)
+	prefixes := setsim.NewPrefixes(c.Threshold, common, sizes)
 	cost := blocks.ShingleBytes * setsim.CellCost(usual, c.Threshold)
 	most := cost / candidateBytes
-	var sample []setsim.RarePosting
-	err = c.postings(ctx, prefixes, func(p setsim.RarePosting) {
-		if setsim.RareSampled(p.Hash) {
-			sample = append(sample, p)
-		}
-	})
-	if err != nil {
+	var sample setsim.RareSample
+	if err := c.numbered(ctx, func(number uint32, set []uint64) { sample.Add(prefixes, number, set) }); err != nil {
 		return false, err
 	}
-	work := setsim.RareCost(sample, c.Threshold, most)
+	work := sample.Work(c.Threshold, most)
 	sets := min(cost, 2*work.Candidates*int64(blocks.ShingleBytes*c.shingles()/max(1, c.sets())))
 	if c.Way == "" && postingWeight*postingBytes*work.Postings+candidateBytes*work.Candidates+sets/readWeight > cost {
 		return false, nil
@@ -84,12 +77,12 @@ func (c *cells) usual() (usual []setsim.Cell) {
 	return usual
 }
 
-// postings calls do with the postings of all sets, by their numbers in the order of the cells.
-func (c *cells) postings(ctx context.Context, prefixes *setsim.Prefixes, do func(setsim.RarePosting)) error {
+// numbered calls do with all sets, and their numbers in the order of the cells.
+func (c *cells) numbered(ctx context.Context, do func(number uint32, set []uint64)) error {
 	number := uint32(0)
 	return c.each(ctx, func(g blocks.Sets) error {
 		for _, set := range g.Sets {
-			prefixes.Postings(number, set, do)
+			do(number, set)
 			number++
 		}
 		return nil
@@ -122,7 +115,7 @@ func (c *cells) send(ctx context.Context, prefixes *setsim.Prefixes, ranges int,
 		}
 	}
 	sent := int64(0)
-	err := c.postings(ctx, prefixes, func(p setsim.RarePosting) {
+	add := func(p setsim.RarePosting) {
 		sent++
 		r, _ := bits.Mul64(p.Hash, uint64(ranges))
 		if room[r] == nil {
@@ -135,7 +128,8 @@ func (c *cells) send(ctx context.Context, prefixes *setsim.Prefixes, ranges int,
 		if room[r] = block; len(block) >= rangeBlock {
 			flush(int(r))
 		}
-	})
+	}
+	err := c.numbered(ctx, func(number uint32, set []uint64) { prefixes.Postings(number, set, add) })
 	for r := range ranges {
 		flush(r)
 	}
