@@ -16,6 +16,9 @@ type Pieces struct{ Bits, Count int }
 // start returns the first bit of piece i.
 func (p Pieces) start(i int) int { return i * p.Bits / p.Count }
 
+// Len returns the number of pieces.
+func (p Pieces) Len() int { return p.Count }
+
 // Keys returns the keys of all pieces of a signature. It overwrites dst and uses its storage if that
 // suffices.
 func (p Pieces) Keys(dst, sig []uint64) []uint64 {

@@ -24,6 +24,7 @@ import (
 	"github.com/neardup/neardup/kernels/hash"
 	"github.com/neardup/neardup/kernels/setsim"
 	"github.com/neardup/neardup/kernels/shingle"
+	"github.com/neardup/neardup/kernels/verifier"
 )
 
 func TestMain(m *testing.M) { beamtest.Main(m) }
@@ -126,8 +127,8 @@ func distinctSets(p Params, docs []blocks.Document) (all []distinct) {
 func params(t *testing.T, sample int) Params {
 	t.Helper()
 	p := Params{
-		Text:      shingle.Spec{Shingle: shingle.Config{Kind: shingle.Word, K: 1}},
-		Threshold: setsim.Threshold{Num: 1, Den: 2}, Sample: sample, Seed: 7, Temp: storagetest.RunFolder(t),
+		Text:     shingle.Spec{Shingle: shingle.Config{Kind: shingle.Word, K: 1}},
+		Verifier: verifier.Spec{Measure: verifier.Jaccard, Threshold: setsim.Threshold{Num: 1, Den: 2}}, Sample: sample, Seed: 7, Temp: storagetest.RunFolder(t),
 	}
 	p.Inputs = filepath.Join(p.Temp, "inputs.json")
 	inputs := &blocks.Inputs{
@@ -234,7 +235,7 @@ func TestJoinFindsAllPairsOfTheSample(t *testing.T) {
 				if a.first == b.first {
 					continue
 				}
-				if p.Threshold.Reached(setsim.Overlap(a.set, b.set), len(a.set), len(b.set)) {
+				if p.Verifier.Threshold.Reached(setsim.Overlap(a.set, b.set), len(a.set), len(b.set)) {
 					want = append(want, blocks.Edge{A: a.first, B: b.first})
 					if twice {
 						both++

@@ -27,7 +27,7 @@ func TestSetsOfFirstDocumentsAreSent(t *testing.T) {
 		})
 	}
 	for _, order := range []string{"ascending", "late split first", "large"} {
-		f := &setsFn{Params: Params{Text: shingle.Spec{Shingle: shingle.Config{Kind: shingle.Word, K: 3}}, MaxSmallDocs: 30, Shards: 5}}
+		f := &setsFn{Params: Params{Text: shingle.Spec{Shingle: shingle.Config{Kind: shingle.Word, K: 3}}, MaxSmallDocs: 30, Shards: 5, Verifier: jaccard}}
 		f.Setup()
 		sent := map[blocks.Key]bool{}
 		profiles := 0
@@ -139,16 +139,16 @@ func TestMaxSmallDocs(t *testing.T) {
 func TestRepresentativesInAnyOrder(t *testing.T) {
 	profiles := [][]byte{}
 	for i, hash := range []uint64{1, 2, 1, 2, 1} {
-		profiles = append(profiles, blocks.AppendProfile(nil, &blocks.Profile{Key: blocks.Key(i), Hash: blocks.Hash{Lo: hash}, Size: int(hash), Rank: []byte{byte(i)}}))
+		profiles = append(profiles, blocks.AppendProfile(nil, &blocks.Profile{Key: blocks.Key(i), Hash: blocks.Hash{Lo: hash}, Words: int(hash), Rank: []byte{byte(i)}}))
 	}
 	last := func(a, b *blocks.Profile) int {
 		return cmp.Or(bytes.Compare(b.Rank, a.Rank), cmp.Compare(b.Key, a.Key))
 	}
 	profiles = append(profiles, blocks.AppendProfile(nil, &blocks.Profile{
-		Key: 5, Hash: blocks.Hash{Lo: 3}, Size: 3, Rank: []byte{5}, Copies: 7, Best: &blocks.Profile{Key: 8, Rank: []byte{6}},
+		Key: 5, Hash: blocks.Hash{Lo: 3}, Words: 3, Rank: []byte{5}, Copies: 7, Best: &blocks.Profile{Key: 8, Rank: []byte{6}},
 	}))
-	profiles = append(profiles, blocks.AppendProfile(nil, &blocks.Profile{Key: 6, Hash: blocks.Hash{Lo: 3}, Size: 3, Rank: []byte{1}, Copies: 1}))
-	want := []Representative{{Key: 0, Size: 1, Best: 4, Rank: []byte{4}}, {Key: 1, Size: 2, Best: 3, Rank: []byte{3}}, {Key: 5, Size: 3, Best: 8, Rank: []byte{6}}}
+	profiles = append(profiles, blocks.AppendProfile(nil, &blocks.Profile{Key: 6, Hash: blocks.Hash{Lo: 3}, Words: 3, Rank: []byte{1}, Copies: 1}))
+	want := []Representative{{Key: 0, Words: 1, Best: 4, Rank: []byte{4}}, {Key: 1, Words: 2, Best: 3, Rank: []byte{3}}, {Key: 5, Words: 3, Best: 8, Rank: []byte{6}}}
 	for range profiles {
 		profiles = append(profiles[1:], profiles[0])
 		for _, order := range [][][]byte{profiles, {slices.Concat(profiles...)}} {
@@ -163,7 +163,7 @@ func TestRepresentativesInAnyOrder(t *testing.T) {
 
 // The set of a large component's document is an element of its own: who takes it may hold it.
 func TestLargeSetsAreNotReused(t *testing.T) {
-	f := &setsFn{Params: Params{Text: shingle.Spec{Shingle: shingle.Config{Kind: shingle.Word, K: 1}}, MaxSmallDocs: 2, Shards: 1}}
+	f := &setsFn{Params: Params{Text: shingle.Spec{Shingle: shingle.Config{Kind: shingle.Word, K: 1}}, MaxSmallDocs: 2, Shards: 1, Verifier: jaccard}}
 	f.Setup()
 	none := func(int64, []byte) {}
 	held := map[int64][]byte{}

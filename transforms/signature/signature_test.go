@@ -35,8 +35,8 @@ type signed struct {
 	rejected []records.Rejected
 }
 
-// sign runs documents, in blocks of two, through one bundle.
-func sign(t *testing.T, p Params, docs []blocks.Document) (out signed) {
+// signBundle runs documents, in blocks of two, through one bundle.
+func signBundle(t *testing.T, p Params, docs []blocks.Document) (out signed) {
 	t.Helper()
 	p.Inputs = filepath.Join(storagetest.RunFolder(t), "inputs.json")
 	p.HashShards = 7
@@ -95,8 +95,8 @@ func sign(t *testing.T, p Params, docs []blocks.Document) (out signed) {
 			t.Fatal(err)
 		}
 	}
-	if p.Same == "" && p.Family == FSS {
-		f := &minHashFn{Params: p}
+	if p.Same == "" && p.Family != Classic {
+		f := &signFn{Params: p}
 		fail(f.Setup(ctx))
 		f.StartBundle(bands, firsts, copied, rejected)
 		for _, block := range packed {
@@ -131,7 +131,7 @@ func TestBandEntries(t *testing.T) {
 	for i, text := range texts {
 		docs = append(docs, document(int64(10*i), text))
 	}
-	out := sign(t, p, docs)
+	out := signBundle(t, p, docs)
 	total := 0
 	for _, entries := range out.bands {
 		total += len(entries)
@@ -158,7 +158,7 @@ func TestBandEntries(t *testing.T) {
 // Of documents of a block with the same tokens the first is signed, and told to have copies, once. Those of other
 // blocks are signed, and found by their hash.
 func TestEqualTokensCollapse(t *testing.T) {
-	out := sign(t, params(t), []blocks.Document{
+	out := signBundle(t, params(t), []blocks.Document{
 		document(0, "one two three four five six"), document(10, "One, two, THREE four five six!"),
 		document(20, "one two three four five six"), document(30, "another text"),
 	})
@@ -211,7 +211,7 @@ func TestFirstIsToldOnce(t *testing.T) {
 }
 
 func TestNoTokenIsRejected(t *testing.T) {
-	out := sign(t, params(t), []blocks.Document{document(0, "..."), document(5, "word")})
+	out := signBundle(t, params(t), []blocks.Document{document(0, "..."), document(5, "word")})
 	if len(out.rejected) != 1 {
 		t.Fatalf("%d rejected rows, want 1", len(out.rejected))
 	}
