@@ -13,6 +13,8 @@ import (
 // is the bits from ⌊i·Bits/Count⌋ to before ⌊(i+1)·Bits/Count⌋, so lengths differ by at most one.
 type Pieces struct{ Bits, Count int }
 
+var _ lsh.Keyer = Pieces{}
+
 // start returns the first bit of piece i.
 func (p Pieces) start(i int) int { return i * p.Bits / p.Count }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/neardup/neardup/internal/beamtest"
 	"github.com/neardup/neardup/io/codec"
 	"github.com/neardup/neardup/kernels/verifier"
+	"github.com/neardup/neardup/kernels/verifier/verifiertest"
 	"github.com/neardup/neardup/records"
 )
 
@@ -498,6 +499,38 @@ func packed(t *rapid.T, values [][]byte) (packed [][]byte) {
 		packed = append(packed, slices.Concat(chunk...))
 	}
 	return packed
+}
+
+// Of the same scores and sizes, the last document resembles the first most by cosine, and the second by Jaccard.
+func TestSimilarityIsThatOfTheMeasure(t *testing.T) {
+	var profiles []byte
+	for i, size := range []int{4, 400, 100} {
+		profiles = blocks.AppendProfile(profiles, &blocks.Profile{
+			Key: blocks.NewKey(0, int64(i)), Hash: blocks.Hash{Lo: uint64(i)}, Size: size, ID: fmt.Append(nil, i), HasID: true,
+		})
+	}
+	pairs := blocks.AppendNearPair(nil, blocks.NearPair{A: blocks.NewKey(0, 0), B: blocks.NewKey(0, 2), Score: 18})
+	pairs = blocks.AppendNearPair(pairs, blocks.NearPair{A: blocks.NewKey(0, 1), B: blocks.NewKey(0, 2), Score: 160})
+	for measure, want := range map[string]struct {
+		similarities []float64
+		kept         int
+	}{
+		verifiertest.Cosine: {[]float64{18. / 20, 160. / 200}, 0}, // of √(4·100) and √(400·100)
+		verifier.Jaccard:    {[]float64{18. / 86, 160. / 340}, 1},
+	} {
+		got, err := decided(measure, oneFile, false, [][]byte{profiles}, nil, [][]byte{pairs}, nil)
+		if err != nil || len(got.Pairs) != 2 || len(got.Removed) != 1 {
+			t.Fatalf("%s: %+v, error %v", measure, got, err)
+		}
+		for i, p := range got.Pairs {
+			if p.Similarity != want.similarities[i] {
+				t.Errorf("%s: pair %d is %v similar, want %v", measure, i, p.Similarity, want.similarities[i])
+			}
+		}
+		if r := got.Removed[0]; r.KeptID != fmt.Sprint(want.kept) || *r.Similarity != want.similarities[want.kept] {
+			t.Errorf("%s: removed %+v", measure, r)
+		}
+	}
 }
 
 // A component of false edges only leaves no trace.

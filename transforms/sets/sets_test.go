@@ -14,6 +14,8 @@ import (
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/internal/beamtest"
 	"github.com/neardup/neardup/kernels/shingle"
+	"github.com/neardup/neardup/kernels/verifier"
+	"github.com/neardup/neardup/kernels/verifier/verifiertest"
 )
 
 // Whatever the order in which splits come, the set of a copy group's first document is sent, and
@@ -157,6 +159,54 @@ func TestRepresentativesInAnyOrder(t *testing.T) {
 			if err != nil || documents != len(profiles)+8 || !reflect.DeepEqual(all, want) {
 				t.Errorf("%+v of %d documents, error %v, want %+v", all, documents, err, want)
 			}
+		}
+	}
+}
+
+// Size, hash and set are those of the verifier's features: here of shingles with the numbers of their occurrences.
+func TestFeaturesAreTheVerifiers(t *testing.T) {
+	f := &setsFn{Params: Params{
+		Text: shingle.Spec{Shingle: shingle.Config{Kind: shingle.Word, K: 1}}, MaxSmallDocs: 9, Shards: 1,
+		Verifier: verifier.Spec{Measure: verifiertest.Cosine},
+	}}
+	f.Setup()
+	none := func(int64, []byte) {}
+	var block []byte
+	for i, text := range []string{"a a a b", "a b", "b a a a"} {
+		block = blocks.AppendDocument(block, &blocks.Document{Key: blocks.NewKey(0, int64(i)), Component: blocks.NewKey(0, 0), Of: 3, Text: []byte(text)})
+	}
+	f.StartBundle(none, none, none, none, none, none)
+	if err := f.ProcessElement(t.Context(), block, none, none, none, none, none, none); err != nil {
+		t.Fatal(err)
+	}
+	var profiles []blocks.Profile
+	var parts [][]byte
+	f.FinishBundle(func(_ int64, block []byte) {
+		for d := blocks.NewDecoder(block); !d.Done(); {
+			_, part := d.ComponentPart()
+			parts = append(parts, part)
+		}
+	}, func(_ int64, block []byte) {
+		for d := blocks.NewDecoder(block); !d.Done(); {
+			profiles = append(profiles, d.Profile())
+		}
+	}, none, none, none, none)
+	if len(profiles) != 3 || profiles[0].Hash != profiles[2].Hash || profiles[0].Hash == profiles[1].Hash {
+		t.Fatalf("profiles %+v", profiles)
+	}
+	for i, size := range []int{3*3 + 1*1, 1*1 + 1*1, 3*3 + 1*1} {
+		if p := profiles[i]; p.Size != size || p.Words != 4 {
+			t.Errorf("document %d: size %d of %d words, want %d of 4", i, p.Size, p.Words, size)
+		}
+	}
+	sets, err := blocks.AssembleSets(parts)
+	if err != nil || len(sets.Sets) != 2 {
+		t.Fatalf("sets %v, error %v", sets, err)
+	}
+	for i, want := range [][]uint64{{1, 3}, {1, 1}} {
+		got := []uint64{sets.Sets[i][1], sets.Sets[i][3]}
+		if slices.Sort(got); !slices.Equal(got, want) {
+			t.Errorf("set %d: occurrences %v, want %v", i, got, want)
 		}
 	}
 }
