@@ -1,7 +1,7 @@
 // Package estimate estimates the number of similar pairs from those that were found.
 //
-// A pair of Jaccard similarity J shares a bucket with probability p(J), so each found pair that shares
-// one counts 1/p(J) times (Horvitz and Thompson 1952). Other found pairs count nothing: their documents
+// A pair of similarity s shares a key with probability p(s) (lsh.Keyer), so each found pair that shares
+// one counts 1/p(s) times (Horvitz and Thompson 1952). Other found pairs count nothing: their documents
 // are connected by chance, by way of others.
 //
 // The term of a pair has the standard deviation √((1−p)/p). How pairs of one component depend on each other is not

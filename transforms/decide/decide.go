@@ -78,7 +78,7 @@ type Params struct {
 // is. Documents with the same tokens share a profile; a second step makes the rows of their group.
 //
 // Two CoGroupByKeys. The first holds the profiles and pairs of a shard in memory: for each profile about 230 bytes and
-// what it takes packed, 60 for each pair. It fails if a pair names a document that is no representative. Counters:
+// what it takes packed, 64 for each pair. It fails if a pair names a document that is no representative. Counters:
 // decide/clusters, decide/kept, decide/removed.
 func Survivors(s beam.Scope, profiles flow.Profiles, pairs flow.NearPairs, links flow.Links, copied flow.Copies, p Params) Rows {
 	s = s.Scope("decide.Survivors")

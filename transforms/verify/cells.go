@@ -144,7 +144,7 @@ const worthARound = 10
 // peel lets the sets go that have too few shingles in common with all others together, in rounds: who leaves may
 // leave others alone. Features that are no sets stay.
 func (c *cells) peel(ctx context.Context) error {
-	of, ok := c.verifier.(verifier.Sets)
+	v, ok := c.verifier.(verifier.Sets)
 	tooLarge := func() bool { return blocks.ShingleBytes*c.shingles() > c.PeelBytes }
 	if !ok || !tooLarge() {
 		return nil
@@ -160,7 +160,7 @@ func (c *cells) peel(ctx context.Context) error {
 		leaves, leaving, left := make([]bool, 0, c.sets()), 0, 0
 		err = c.each(ctx, func(g blocks.Sets) error {
 			for _, set := range g.Sets {
-				lonely := alone.Lonely(set, of.Jaccard())
+				lonely := alone.Lonely(set, v.Jaccard())
 				if leaves = append(leaves, lonely); lonely {
 					leaving++
 				} else {

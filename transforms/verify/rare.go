@@ -39,7 +39,7 @@ const (
 // sets are joined in cells.
 func (c *cells) rare(ctx context.Context, emit func(int64, []byte)) (bool, error) {
 	usual := c.usual()
-	of, ok := c.verifier.(verifier.Sets)
+	v, ok := c.verifier.(verifier.Sets)
 	if !ok || c.Way == Cells || c.Way == "" && len(usual) <= fewCells {
 		return false, nil
 	}
@@ -53,8 +53,8 @@ func (c *cells) rare(ctx context.Context, emit func(int64, []byte)) (bool, error
 	if err != nil {
 		return false, err
 	}
-	prefixes := setsim.NewPrefixes(of.Jaccard(), common)
-	cost := blocks.ShingleBytes * setsim.CellCost(usual, of.MinWords)
+	prefixes := setsim.NewPrefixes(v.Jaccard(), common)
+	cost := blocks.ShingleBytes * setsim.CellCost(usual, v.MinWords)
 	most := cost / candidateBytes
 	var sample []setsim.RarePosting
 	err = c.postings(ctx, prefixes, func(p setsim.RarePosting) {
@@ -65,7 +65,7 @@ func (c *cells) rare(ctx context.Context, emit func(int64, []byte)) (bool, error
 	if err != nil {
 		return false, err
 	}
-	work := setsim.RareCost(sample, of.Jaccard(), most)
+	work := setsim.RareCost(sample, v.Jaccard(), most)
 	sets := min(cost, 2*work.Candidates*int64(blocks.ShingleBytes*c.shingles()/max(1, c.sets())))
 	if c.Way == "" && postingWeight*postingBytes*work.Postings+candidateBytes*work.Candidates+sets/readWeight > cost {
 		return false, nil
