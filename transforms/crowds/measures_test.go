@@ -1,10 +1,13 @@
 package crowds
 
 import (
+	"cmp"
+	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/kernels/setsim"
@@ -14,7 +17,8 @@ import (
 )
 
 // occurrences are families of which every third document is there once more with its text twice: of the same
-// shingles but one, and of other numbers of occurrences.
+// shingles but one, and of other numbers of occurrences. And each component has documents of which one shingle has most
+// occurrences, and that have no other one in common.
 func occurrences(seed uint64) (docs []blocks.Document) {
 	for i, d := range families(seed) {
 		d.Key = blocks.NewKey(d.Key.File(), 2*d.Key.Position())
@@ -26,6 +30,18 @@ func occurrences(seed uint64) (docs []blocks.Document) {
 			docs = append(docs, twice)
 		}
 	}
+	for component := range 2 {
+		for i := range 4 {
+			text := strings.Repeat("r ", 20)
+			for own := range 10 {
+				text += fmt.Sprintf("own%dx%d ", i, own)
+			}
+			docs = append(docs, blocks.Document{
+				Key: blocks.NewKey(component, int64(1_000_000+i)), Component: blocks.NewKey(component, 0), Text: []byte(text),
+			})
+		}
+	}
+	slices.SortFunc(docs, func(a, b blocks.Document) int { return cmp.Compare(a.Key, b.Key) })
 	of := map[blocks.Key]int{}
 	for _, d := range docs {
 		of[d.Component]++
@@ -93,7 +109,7 @@ func TestOtherMeasure(t *testing.T) {
 		for _, cell := range []int{1, 2000, 1 << 20} {
 			for _, budget := range []int{1 << 30, most(want.pairs)} {
 				got, links := found(t, docs, spec, cell, budget)
-				if diff := cmp.Diff(want.pairs, got); diff != "" || len(links) > 0 {
+				if diff := gocmp.Diff(want.pairs, got); diff != "" || len(links) > 0 {
 					t.Errorf("t = %v, cells of %d bytes, budget %d: %d links, pairs: %s", threshold, cell, budget, len(links), diff)
 				}
 			}
@@ -101,10 +117,10 @@ func TestOtherMeasure(t *testing.T) {
 			if len(links) == 0 || len(got) >= len(want.pairs) {
 				t.Errorf("t = %v, cells of %d bytes: %d pairs of %d, %d links: no crowd", threshold, cell, len(got), len(want.pairs), len(links))
 			}
-			if diff := cmp.Diff(want.star(want.pairs), want.star(got)); diff != "" {
+			if diff := gocmp.Diff(want.star(want.pairs), want.star(got)); diff != "" {
 				t.Errorf("t = %v, cells of %d bytes: what is kept: %s", threshold, cell, diff)
 			}
-			if diff := cmp.Diff(clusters(want.pairs), clusters(slices.Concat(got, links))); diff != "" {
+			if diff := gocmp.Diff(clusters(want.pairs), clusters(slices.Concat(got, links))); diff != "" {
 				t.Errorf("t = %v, cells of %d bytes: clusters: %s", threshold, cell, diff)
 			}
 		}
