@@ -46,6 +46,7 @@ func AppendCopy(block []byte, c *Copy) []byte {
 	}
 	if c.IsFirst() {
 		block = binary.AppendUvarint(appendHash(block, p.Hash), uint64(p.Size))
+		block = binary.AppendUvarint(block, uint64(p.Words))
 		block = binary.AppendUvarint(AppendKey(block, c.Component), uint64(c.Documents))
 	}
 	return block
@@ -62,7 +63,7 @@ func (d *Decoder) Copy() (c Copy) {
 		p.Traits.Tokens = d.hash()
 	}
 	if c.IsFirst() {
-		p.Hash, p.Size = d.hash(), int(d.Uvarint())
+		p.Hash, p.Size, p.Words = d.hash(), int(d.Uvarint()), int(d.Uvarint())
 		c.Component, c.Documents = d.Key(), int(d.Uvarint())
 	}
 	return c

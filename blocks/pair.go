@@ -4,20 +4,20 @@ import "encoding/binary"
 
 // NearPair is a pair of representatives whose similarity was found exactly.
 type NearPair struct {
-	A, B   Key // A before B in input order
-	Shared int // shingles
+	A, B  Key // A before B in input order
+	Score int // as the verifier says
 }
 
 // AppendNearPair appends a pair to a block.
 func AppendNearPair(block []byte, p NearPair) []byte {
-	return binary.AppendUvarint(AppendKey(AppendKey(block, p.A), p.B), uint64(p.Shared))
+	return binary.AppendUvarint(AppendKey(AppendKey(block, p.A), p.B), uint64(p.Score))
 }
 
 // DecodeNearPairs appends the pairs of a block to dst.
 func DecodeNearPairs(dst []NearPair, block []byte) ([]NearPair, error) {
 	d := NewDecoder(block)
 	for !d.Done() {
-		dst = append(dst, NearPair{A: d.Key(), B: d.Key(), Shared: int(d.Uvarint())})
+		dst = append(dst, NearPair{A: d.Key(), B: d.Key(), Score: int(d.Uvarint())})
 	}
 	return dst, d.Err()
 }
@@ -33,8 +33,8 @@ type PairWriter struct {
 }
 
 // Add adds a pair of two documents, in either order.
-func (w *PairWriter) Add(a, b Key, shared int) {
-	w.block = AppendNearPair(w.block, NearPair{A: min(a, b), B: max(a, b), Shared: shared})
+func (w *PairWriter) Add(a, b Key, score int) {
+	w.block = AppendNearPair(w.block, NearPair{A: min(a, b), B: max(a, b), Score: score})
 	w.Written++
 	if len(w.block) >= BlockBytes {
 		w.Flush()

@@ -18,7 +18,8 @@ func (h Hash) Compare(o Hash) int {
 type Profile struct {
 	Key   Key
 	Hash  Hash // of what copies have in common
-	Size  int  // distinct shingles
+	Size  int  // as the verifier says
+	Words int  // of the features
 	ID    []byte
 	HasID bool
 	Rank  []byte
@@ -56,7 +57,7 @@ func (in *Inputs) Preferred(a, b *Profile) int {
 func AppendProfile(block []byte, p *Profile) []byte {
 	block = AppendKey(block, p.Key)
 	block = appendHash(block, p.Hash)
-	block = binary.AppendUvarint(block, uint64(p.Size))
+	block = binary.AppendUvarint(binary.AppendUvarint(block, uint64(p.Size)), uint64(p.Words))
 	block = appendOwn(block, p)
 	block = binary.AppendUvarint(block, uint64(p.Copies))
 	if p.Copies == 0 {
@@ -73,11 +74,11 @@ func AppendProfile(block []byte, p *Profile) []byte {
 func (d *Decoder) Profile() (p Profile) {
 	p.Key = d.Key()
 	p.Hash = d.hash()
-	p.Size = int(d.Uvarint())
+	p.Size, p.Words = int(d.Uvarint()), int(d.Uvarint())
 	d.own(&p)
 	p.Copies = int(d.Uvarint())
 	if p.Copies > 0 && d.bool() {
-		p.Best = &Profile{Key: d.Key(), Hash: p.Hash, Size: p.Size}
+		p.Best = &Profile{Key: d.Key(), Hash: p.Hash, Size: p.Size, Words: p.Words}
 		d.own(p.Best)
 	}
 	return p

@@ -114,11 +114,12 @@ func TestProfilesRoundTrip(t *testing.T) {
 	blocksRoundTrip(t, rapid.Custom(func(t *rapid.T) blocks.Profile {
 		p := anyOwn.Draw(t, "own")
 		p.Hash, p.Size = anyHash.Draw(t, "hash"), rapid.IntRange(0, math.MaxInt).Draw(t, "size")
+		p.Words = rapid.IntRange(0, math.MaxInt).Draw(t, "words")
 		if p.Copies = rapid.IntRange(0, 3).Draw(t, "copies"); p.Copies > 0 {
 			p.Best = optional(anyOwn).Draw(t, "best")
 		}
 		if p.Best != nil {
-			p.Best.Hash, p.Best.Size = p.Hash, p.Size
+			p.Best.Hash, p.Best.Size, p.Best.Words = p.Hash, p.Size, p.Words
 		}
 		return p
 	}), blocks.AppendProfile, (*blocks.Decoder).Profile)
@@ -137,6 +138,7 @@ func TestCopiesRoundTrip(t *testing.T) {
 		}
 		if c.IsFirst() {
 			c.Profile.Hash, c.Profile.Size = anyHash.Draw(t, "hash"), rapid.IntRange(0, math.MaxInt).Draw(t, "size")
+			c.Profile.Words = rapid.IntRange(0, math.MaxInt).Draw(t, "words")
 			c.Component, c.Documents = anyKey.Draw(t, "component"), rapid.IntRange(1, 1<<31).Draw(t, "documents")
 		}
 		return c
@@ -192,7 +194,7 @@ func TestPackedKeysRoundTrip(t *testing.T) {
 		var memberBlock, edgeBlock, pairBlock, firstBlock []byte
 		for i := 0; i+1 < len(keys); i += 2 {
 			m, e := blocks.Member{Key: keys[i], Component: keys[i+1], Of: int32(i)}, blocks.Edge{A: keys[i], B: keys[i+1]}
-			p := blocks.NearPair{A: keys[i], B: keys[i+1], Shared: rapid.IntRange(0, math.MaxInt).Draw(t, "shared")}
+			p := blocks.NearPair{A: keys[i], B: keys[i+1], Score: rapid.IntRange(0, math.MaxInt).Draw(t, "shared")}
 			members, edges, pairs = append(members, m), append(edges, e), append(pairs, p)
 			memberBlock = blocks.AppendMember(memberBlock, m)
 			edgeBlock = blocks.AppendEdge(edgeBlock, e)
@@ -339,7 +341,7 @@ func TestTruncated(t *testing.T) {
 			}
 		}
 		key := anyKey.Draw(t, "key")
-		pair := blocks.AppendNearPair(nil, blocks.NearPair{A: key, B: key, Shared: 300})
+		pair := blocks.AppendNearPair(nil, blocks.NearPair{A: key, B: key, Score: 300})
 		edge := blocks.AppendEdge(nil, blocks.Edge{A: key, B: key})
 		for n := 1; n < len(pair); n++ {
 			if _, err := blocks.DecodeNearPairs(nil, pair[:n]); !errors.Is(err, blocks.ErrCorrupt) {

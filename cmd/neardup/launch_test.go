@@ -25,7 +25,7 @@ func TestShowProgress(t *testing.T) {
 	show := func(p local.Progress) { line(p.Elapsed, p.Ended, describe(p)) }
 	counters := map[metrics.StepKey]int64{
 		{Step: "source.Read/readFn", Namespace: "read", Name: "records"}: 1200,
-		{Step: "signature.MinHash", Namespace: "sign", Name: "records"}:  7,
+		{Step: "signature.Sign", Namespace: "sign", Name: "records"}:     7,
 	}
 	p := local.Progress{
 		Done: 2, Stages: 20, Metrics: *metrics.NewResults(metrics.MergeCounters(counters, counters), nil, nil, nil, nil),

@@ -14,7 +14,7 @@ func TestColumns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	reader := NewReader(shingle.Spec{Shingle: shingle.Config{Kind: shingle.Word, K: 1}, Normalize: policy})
+	reader := NewReader(shingle.Spec{Shingle: shingle.Config{Kind: shingle.Word, K: 1}, Normalize: policy}, shingle.Set)
 	for _, text := range []string{"a b c d", "1 2 3 4"} { // with a letter of ASCII, and without
 		var keys, tokens, texts, read []hash.Sum128
 		for _, ends := range []string{"", "\x01", "\x03", "\x01\x03", "\x03"} {

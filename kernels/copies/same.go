@@ -22,7 +22,9 @@ func All() []Same { return []Same{Bytes, Tokens, Set} }
 
 // Traits are hashes by which copies are told apart.
 type Traits struct {
-	Text, Tokens, Set hash.Sum128
+	Text, Tokens hash.Sum128
+	// Set is that of the features.
+	Set hash.Sum128
 	// Symbols is that of the text's symbols, in their order.
 	Symbols uint64
 }
@@ -30,11 +32,15 @@ type Traits struct {
 // A Reader takes the traits of texts. It keeps its buffers from text to text, so it serves one goroutine.
 type Reader struct {
 	shingler *shingle.Shingler
+	features func(shingles []uint64) []uint64
 	symbols  []byte
 }
 
-// NewReader returns a Reader of texts that become shingles so.
-func NewReader(spec shingle.Spec) *Reader { return &Reader{shingler: spec.New()} }
+// NewReader returns a Reader of texts that become shingles so, and their features: shingle.Set, or those of a verifier, which may
+// use the shingles' storage.
+func NewReader(spec shingle.Spec, features func(shingles []uint64) []uint64) *Reader {
+	return &Reader{shingler: spec.New(), features: features}
+}
 
 // Key returns the hash that two texts, whose columns end at ends, have in common if they are copies, and otherwise with a probability
 // of about 2^-128; false for a text without a token, which is no copy of any. Of bytes each is a token.
@@ -49,15 +55,15 @@ func (r *Reader) Key(same Same, text, ends []byte) (hash.Sum128, bool) {
 	if same == Tokens {
 		return hash.Values(tokens), true
 	}
-	return hash.Sequence(shingle.Set(r.shingler.InPlace())), true
+	return hash.Sequence(r.features(r.shingler.InPlace())), true
 }
 
-// Read returns the traits of a text, whose columns end at ends, and its set of shingles, which is valid until the next call.
-func (r *Reader) Read(text, ends []byte) (t Traits, set []uint64) {
+// Read returns the traits of a text, whose columns end at ends, and its features, which are valid until the next call.
+func (r *Reader) Read(text, ends []byte) (t Traits, features []uint64) {
 	t = Traits{Text: textHash(text, ends), Tokens: hash.Values(r.shingler.Tokenise(text)), Symbols: r.symbolsHash(text)}
-	set = shingle.Set(r.shingler.InPlace())
-	t.Set = hash.Sequence(set)
-	return t, set
+	features = r.features(r.shingler.InPlace())
+	t.Set = hash.Sequence(features)
+	return t, features
 }
 
 // ReadCopy returns those traits of a text, whose columns end at ends, that copies of a kind may differ in besides their
@@ -79,7 +85,7 @@ func (r *Reader) symbolsHash(text []byte) uint64 {
 // usualSymbols are bytes of symbols that are kept for the next text.
 const usualSymbols = 1 << 20
 
-// Trim gives back the memory that a long text has taken; its set is gone.
+// Trim gives back the memory that a long text has taken; its features are gone.
 func (r *Reader) Trim() {
 	r.shingler.Trim()
 	if cap(r.symbols) > usualSymbols {

@@ -1,7 +1,7 @@
 // Package estimate estimates the number of similar pairs from those that were found.
 //
-// A pair of Jaccard similarity J shares a bucket with probability p(J), so each found pair that shares
-// one counts 1/p(J) times (Horvitz and Thompson 1952). Other found pairs count nothing: their documents
+// A pair of similarity s shares a key with probability p(s) (lsh.Keyer), so each found pair that shares
+// one counts 1/p(s) times (Horvitz and Thompson 1952). Other found pairs count nothing: their documents
 // are connected by chance, by way of others.
 //
 // The term of a pair has the standard deviation √((1−p)/p). How pairs of one component depend on each other is not
@@ -13,7 +13,7 @@ import (
 	"math"
 
 	"github.com/neardup/neardup/kernels/lsh"
-	"github.com/neardup/neardup/kernels/setsim"
+	"github.com/neardup/neardup/kernels/verifier"
 )
 
 // A Sum is the sum over pairs, in integers so that it does not depend on their order.
@@ -33,7 +33,8 @@ func (s *Sum) Add(o Sum) {
 // An Estimator makes sums of the pairs of groups of sets, one group after another. It is not safe
 // for concurrent use.
 type Estimator struct {
-	banding  lsh.Banding
+	keys     lsh.Keyer
+	verifier verifier.Verifier
 	sign     func(dst, set []uint64) []uint64
 	values   []uint64
 	bandKeys []uint64
@@ -43,11 +44,11 @@ type Estimator struct {
 	sum      Sum
 }
 
-// New returns an Estimator of pairs that were found by these bands of signatures, which sign makes:
-// it overwrites dst and uses its storage if that suffices. Without bands there is nothing to
-// estimate, so all sums are zero, and sign is not called.
-func New(b lsh.Banding, sign func(dst, set []uint64) []uint64) *Estimator {
-	return &Estimator{banding: b, sign: sign}
+// New returns an Estimator of pairs that were found by these keys of signatures, which sign makes:
+// it overwrites dst and uses its storage if that suffices. Without keys there is nothing to
+// estimate: all sums are zero, and sign and v are not used.
+func New(keys lsh.Keyer, sign func(dst, set []uint64) []uint64, v verifier.Verifier) *Estimator {
+	return &Estimator{keys: keys, sign: sign, verifier: v}
 }
 
 // Begin begins a group. The sets must not change until the next one.
@@ -63,13 +64,13 @@ func (e *Estimator) Begin(sets [][]uint64) {
 // leastProbability keeps what is rounded to 0 from standing for infinitely many.
 const leastProbability = 1e-9
 
-// Pair adds the pair of sets i and j of the group, which share so many elements. Add each pair once.
-func (e *Estimator) Pair(i, j, shared int) {
-	if e.banding.Bands == 0 {
+// Pair adds the pair of sets i and j of the group, which has this score. Add each pair once.
+func (e *Estimator) Pair(i, j, score int) {
+	if e.keys == nil {
 		return
 	}
-	similarity := setsim.Similarity(shared, len(e.sets[i]), len(e.sets[j]))
-	p := max(leastProbability, lsh.SCurve(similarity, e.banding.Bands, e.banding.Rows))
+	similarity := e.verifier.Similarity(score, e.verifier.Size(e.sets[i]), e.verifier.Size(e.sets[j]))
+	p := max(leastProbability, e.keys.Sharing(similarity))
 	e.sum.Found++
 	// √((1−p)/p), times √(1/p) for the pairs that were not found.
 	e.sum.Deviation += int64(1e6 * math.Sqrt(1-p) / p)
@@ -87,12 +88,12 @@ func (e *Estimator) keysOf(i int) []uint32 {
 	if e.offsets[i] == 0 {
 		e.offsets[i] = len(e.cut) + 1
 		e.values = e.sign(e.values, e.sets[i])
-		e.bandKeys = e.banding.Keys(e.bandKeys, e.values)
+		e.bandKeys = e.keys.Keys(e.bandKeys, e.values)
 		for _, key := range e.bandKeys {
 			e.cut = append(e.cut, uint32(key>>32))
 		}
 	}
-	return e.cut[e.offsets[i]-1:][:e.banding.Bands]
+	return e.cut[e.offsets[i]-1:][:e.keys.Len()]
 }
 
 // shareBucket reports whether two sets share a bucket.

@@ -11,7 +11,10 @@ import (
 	"github.com/neardup/neardup/kernels/lsh"
 	"github.com/neardup/neardup/kernels/minhash/fss"
 	"github.com/neardup/neardup/kernels/setsim"
+	"github.com/neardup/neardup/kernels/verifier"
 )
+
+var jaccard = verifier.Spec{Measure: verifier.Jaccard}.New()
 
 // families are sets that share most of their elements with some others.
 func families(rng *rand.Rand, families, members, size, edits int) (sets [][]uint64) {
@@ -58,8 +61,8 @@ func TestSumEqualsDefinition(t *testing.T) {
 		b := lsh.Banding{Bands: rapid.IntRange(1, 8).Draw(t, "bands"), Rows: rapid.IntRange(1, 8).Draw(t, "rows"), AsText: rapid.Bool().Draw(t, "as text")}
 		sign := fss.New(64, 5).Sign
 		threshold := setsim.Threshold{Num: uint64(rapid.IntRange(1, 9).Draw(t, "tenths")), Den: 10}
-		e := New(b, sign)
-		if before != nil && before.banding == b {
+		e := New(b, sign, jaccard)
+		if before != nil && before.keys == b {
 			e = before
 		}
 		before = e
@@ -91,7 +94,7 @@ func TestUnbiased(t *testing.T) {
 	var estimates []float64
 	found, met := 0, 0
 	for seed := range uint64(seeds) {
-		e := New(b, fss.New(64, seed).Sign)
+		e := New(b, fss.New(64, seed).Sign, jaccard)
 		e.Begin(sets)
 		setsim.SelfJoin(sets, threshold, func(i, j, shared int) bool {
 			before := e.Sum()
@@ -134,7 +137,7 @@ func TestAdd(t *testing.T) {
 
 // A pair of hardly any chance counts much, but not without bound.
 func TestLeastProbability(t *testing.T) {
-	e := New(lsh.Banding{Bands: 1, Rows: 64}, func(_, _ []uint64) []uint64 { return make([]uint64, 64) })
+	e := New(lsh.Banding{Bands: 1, Rows: 64}, func(_, _ []uint64) []uint64 { return make([]uint64, 64) }, jaccard)
 	e.Begin([][]uint64{{1, 2}, {2, 3}})
 	e.Pair(0, 1, 1)
 	if want := (Sum{1, 1e15, 1e15 - 500_001}); e.Sum() != want {
@@ -145,7 +148,7 @@ func TestLeastProbability(t *testing.T) {
 // Once the storage is there, a group allocates nothing.
 func TestStorageIsKept(t *testing.T) {
 	sets := families(rand.New(rand.NewPCG(5, 6)), 1, 20, 40, 10)
-	e := New(lsh.Banding{Bands: 4, Rows: 4}, fss.New(64, 0).Sign)
+	e := New(lsh.Banding{Bands: 4, Rows: 4}, fss.New(64, 0).Sign, jaccard)
 	group := func() {
 		e.Begin(sets)
 		for j := range sets {
@@ -164,7 +167,7 @@ func TestStorageIsKept(t *testing.T) {
 }
 
 func TestNoBands(t *testing.T) {
-	e := New(lsh.Banding{}, nil)
+	e := New(nil, nil, nil)
 	e.Begin([][]uint64{{1}, {1}})
 	e.Pair(0, 1, 1)
 	if e.Sum() != (Sum{}) {

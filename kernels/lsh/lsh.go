@@ -39,6 +39,19 @@ func Keys(dst, sig []uint64, b, r int) []uint64 {
 	return dst
 }
 
+// A Keyer makes the keys of documents by their signatures: a Banding, or simhash.Pieces.
+type Keyer interface {
+	// Len returns how many keys a document has.
+	Len() int
+
+	// Keys returns the keys of a signature. It overwrites dst and uses its storage if that suffices.
+	Keys(dst, sig []uint64) []uint64
+
+	// Sharing returns the probability that two documents share a key, where the values of their signatures, or the
+	// bits, agree with the given probability and independently of each other.
+	Sharing(agree float64) float64
+}
+
 // A Banding says how signatures are cut and become keys.
 type Banding struct {
 	// Signature is the number n of values that a signature has; Bands·Rows ≤ n.
@@ -54,6 +67,12 @@ func (b Banding) Keys(dst, sig []uint64) []uint64 {
 	}
 	return Keys(dst, sig, b.Bands, b.Rows)
 }
+
+// Len returns the number of bands.
+func (b Banding) Len() int { return b.Bands }
+
+// Sharing returns SCurve of the bands and rows. Values agree with the probability of the Jaccard similarity.
+func (b Banding) Sharing(agree float64) float64 { return SCurve(agree, b.Bands, b.Rows) }
 
 const multiplier = 0xd1342543de82ef95
 

@@ -177,3 +177,16 @@ func BenchmarkKeys(b *testing.B) {
 		keys = Keys(keys, sig, 18, 5)
 	}
 }
+
+// A Banding has as many keys as bands, and documents share one as SCurve says.
+func TestBandingIsAKeyer(t *testing.T) {
+	var k Keyer = Banding{Signature: 12, Bands: 3, Rows: 4}
+	if keys := k.Keys(nil, make([]uint64, 12)); len(keys) != 3 || k.Len() != 3 {
+		t.Errorf("%d keys, Len %d, want 3", len(keys), k.Len())
+	}
+	for _, j := range []float64{0, .3, .9, 1} {
+		if got, want := k.Sharing(j), SCurve(j, 3, 4); got != want {
+			t.Errorf("Sharing(%v) = %v, want %v", j, got, want)
+		}
+	}
+}

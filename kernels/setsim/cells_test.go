@@ -25,7 +25,7 @@ func TestCellPairs(t *testing.T) {
 			cells, of, rest = append(cells, Cell{Smallest: rest[0], Largest: rest[n-1], Elements: sum}), append(of, rest[:n]), rest[n:]
 		}
 		joined, cost := map[[2]int]bool{}, 0
-		CellPairs(cells, threshold, func(i, j int) {
+		CellPairs(cells, threshold.MinSize, func(i, j int) {
 			if i > j || joined[[2]int{i, j}] {
 				t.Fatalf("cells %d and %d", i, j)
 			}
@@ -47,7 +47,7 @@ func TestCellPairs(t *testing.T) {
 				}
 			}
 		}
-		if got := CellCost(cells, threshold); got != int64(cost) {
+		if got := CellCost(cells, threshold.MinSize); got != int64(cost) {
 			t.Errorf("the joins read %d elements, want %d", got, cost)
 		}
 	})

@@ -13,8 +13,13 @@ import (
 // is the bits from ⌊i·Bits/Count⌋ to before ⌊(i+1)·Bits/Count⌋, so lengths differ by at most one.
 type Pieces struct{ Bits, Count int }
 
+var _ lsh.Keyer = Pieces{}
+
 // start returns the first bit of piece i.
 func (p Pieces) start(i int) int { return i * p.Bits / p.Count }
+
+// Len returns the number of pieces.
+func (p Pieces) Len() int { return p.Count }
 
 // Keys returns the keys of all pieces of a signature. It overwrites dst and uses its storage if that
 // suffices.

@@ -25,8 +25,8 @@ func TestKeysDependOnTheirBits(t *testing.T) {
 		p := cuts.Draw(t, "pieces")
 		sig := rapid.SliceOfN(rapid.Uint64(), (p.Bits+63)/64, (p.Bits+63)/64).Draw(t, "signature")
 		keys := p.Keys(nil, sig)
-		if len(keys) != p.Count {
-			t.Fatalf("%d keys, want %d", len(keys), p.Count)
+		if len(keys) != p.Count || p.Len() != p.Count {
+			t.Fatalf("%d keys, Len %d, want %d", len(keys), p.Len(), p.Count)
 		}
 		lengths := make([]int, p.Count)
 		last := 0

@@ -94,7 +94,7 @@ func buildMeasurement(s beam.Scope, p *Plan, temp string) {
 
 func (p *Plan) measuring(temp string) recall.Params {
 	return recall.Params{
-		Inputs: job.Inputs(temp), Text: p.Spec, Threshold: p.Threshold,
+		Inputs: job.Inputs(temp), Text: p.Spec, Verifier: p.Verifier(),
 		Sample: p.Config.MeasureRecall, Seed: p.Config.Seed, Temp: temp,
 	}
 }
@@ -111,7 +111,7 @@ func (p *Plan) connectDocuments() int64 {
 }
 
 func (p *Plan) sets(inputs string) sets.Params {
-	return sets.Params{Inputs: inputs, Text: p.Spec, MaxSmallDocs: sets.MaxSmallDocs(p.Config.PairBudget), Shards: p.componentShards()}
+	return sets.Params{Inputs: inputs, Text: p.Spec, MaxSmallDocs: sets.MaxSmallDocs(p.Config.PairBudget), Shards: p.componentShards(), Verifier: p.Verifier()}
 }
 
 func (p *Plan) verify(temp string) verify.Params {
@@ -120,13 +120,13 @@ func (p *Plan) verify(temp string) verify.Params {
 		banding = p.Choice.Banding
 	}
 	return verify.Params{
-		Threshold: p.Threshold, CellBytes: p.Config.cellBytes(), PeelBytes: p.usualCell(), Shards: p.componentShards(),
+		Verifier: p.Verifier(), CellBytes: p.Config.cellBytes(), PeelBytes: p.usualCell(), Shards: p.componentShards(),
 		Banding: banding, Seed: p.Config.Seed, Temp: temp,
 	}
 }
 
 func (p *Plan) decide(inputs string) decide.Params {
-	return decide.Params{Inputs: inputs, Shards: p.componentShards(), OnePerCluster: p.Config.Cluster == Components, Clusters: p.Config.writes(output.Clusters)}
+	return decide.Params{Inputs: inputs, Shards: p.componentShards(), OnePerCluster: p.Config.Cluster == Components, Clusters: p.Config.writes(output.Clusters), Verifier: p.Verifier()}
 }
 
 func (p *Plan) crowds(inputs, temp string) crowds.Params {

@@ -75,7 +75,7 @@ var wires = func() map[string][]wire {
 		"source.identity":        {documents},
 		"source.fetchFn":         {documents},
 		"signature.longEnoughFn": {documents, tableRows},
-		"signature.minHashFn":    {entries, firsts, members, tableRows},
+		"signature.signFn":       {entries, firsts, members, tableRows},
 		"signature.copiesFn":     {documents, firsts, members, tableRows},
 		"signature.valuesFn":     {numbers, tableRows},
 		"signature.keysFn":       {entries},

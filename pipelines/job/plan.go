@@ -199,7 +199,7 @@ func (p *Plan) sampleSets() int {
 // sample returns the different shingle sets of the planner's sample that can be held, by hash, how many
 // there are, and the sum of all sets' sizes. It counts the copies in the sample.
 func (p *Plan) sample(ctx context.Context) (sets [][]uint64, different, size int, sampled source.Sampled, err error) {
-	reader := copies.NewReader(p.Spec)
+	reader := copies.NewReader(p.Spec, shingle.Set)
 	held := newSampledSets()
 	first := map[hash.Sum128]copies.Traits{} // of copies
 	sampled, err = source.Sample(ctx, p.Listing.Inputs, p.reading, func(text, ends []byte) {

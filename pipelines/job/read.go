@@ -19,6 +19,7 @@ import (
 	"github.com/neardup/neardup/kernels/minhash/fss"
 	"github.com/neardup/neardup/kernels/minhash/salted"
 	"github.com/neardup/neardup/kernels/shingle"
+	"github.com/neardup/neardup/kernels/verifier"
 	"github.com/neardup/neardup/records"
 	"github.com/neardup/neardup/transforms/signature"
 )
@@ -157,11 +158,16 @@ var signatureIDs = map[signature.Family]string{
 	signature.FSS: fss.FormatID, signature.Classic: classic.FormatID, signature.Salted: salted.FormatID,
 }
 
+// Verifier decides which documents are similar.
+func (p *Plan) Verifier() verifier.Spec {
+	return verifier.Spec{Measure: verifier.Jaccard, Threshold: p.Threshold}
+}
+
 // Metadata is what a Parquet file says of how it came to be, with what a job has to add.
 func (p *Plan) Metadata(added map[string]string) map[string]string {
 	ids := Formats(p.Request.Signature)
 	all := map[string]string{
-		"measure":                  "jaccard",
+		"measure":                  p.Verifier().Measure,
 		"neardup.threshold":        strconv.FormatFloat(p.Threshold.Float(), 'g', -1, 64),
 		"neardup.shingle":          p.Spec.Shingle.String(),
 		"neardup.normalize":        p.Spec.Normalize.String(),

@@ -24,6 +24,7 @@ import (
 	"github.com/neardup/neardup/kernels/shingle"
 	"github.com/neardup/neardup/kernels/survivors"
 	"github.com/neardup/neardup/kernels/unionfind"
+	"github.com/neardup/neardup/kernels/verifier"
 	"github.com/neardup/neardup/transforms/sets"
 	"github.com/neardup/neardup/transforms/spool"
 	"github.com/neardup/neardup/transforms/verify"
@@ -119,7 +120,7 @@ func everyPair(docs []blocks.Document, text shingle.Spec, t setsim.Threshold) (p
 		for _, b := range members[i+1:] {
 			shared := setsim.Overlap(a.set, b.set)
 			if a.Component == b.Component && t.Reached(shared, len(a.set), len(b.set)) {
-				pairs = append(pairs, blocks.NearPair{A: a.Key, B: b.Key, Shared: shared})
+				pairs = append(pairs, blocks.NearPair{A: a.Key, B: b.Key, Score: shared})
 			}
 		}
 	}
@@ -135,12 +136,12 @@ type representativeSets struct {
 var words2 = shingle.Spec{Shingle: shingle.Config{Kind: shingle.Word, K: 2}}
 
 // found makes, joins and lists.
-func found(t *testing.T, docs []blocks.Document, threshold setsim.Threshold, cellBytes, budget int) (pairs, links []blocks.NearPair) {
+func found(t *testing.T, docs []blocks.Document, v verifier.Spec, cellBytes, budget int) (pairs, links []blocks.NearPair) {
 	t.Helper()
 	temp := storagetest.RunFolder(t)
 	p := Params{
 		Inputs: filepath.Join(temp, "inputs.json"), PairBudget: budget, ChunkBytes: cellBytes,
-		Params: verify.Params{Threshold: threshold, CellBytes: cellBytes, PeelBytes: cellBytes, Shards: 1, Temp: temp},
+		Params: verify.Params{Verifier: v, CellBytes: cellBytes, PeelBytes: cellBytes, Shards: 1, Temp: temp},
 	}
 	inputs := &blocks.Inputs{Files: []blocks.File{{Source: "a"}, {Source: "b"}}}
 	if err := storage.WriteShared(t.Context(), p.Inputs, inputs); err != nil {
@@ -156,7 +157,7 @@ func found(t *testing.T, docs []blocks.Document, threshold setsim.Threshold, cel
 	}
 	pipeline, s := beam.NewPipelineWithRoot()
 	features := sets.Make(s, flow.Fetched(beam.Reshuffle(s, beam.CreateList(s, packed))), sets.Params{
-		Text: words2, MaxSmallDocs: sets.MaxSmallDocs(budget),
+		Text: words2, MaxSmallDocs: sets.MaxSmallDocs(budget), Verifier: v,
 	})
 	small, tooLarge, tooLargeProfiles := verify.Small(s, features.Sets, p.Params)
 	told := Tell(s, flow.Flatten(s, features.LargeProfiles, tooLargeProfiles), features.Samples, p)
@@ -181,7 +182,7 @@ func TestCellsDoNotMatter(t *testing.T) {
 		}
 		for _, cell := range []int{1, 600, 4000, 1 << 20} {
 			for _, budget := range []int{1 << 30, most(want)} { // by one call, or by pairs of cells
-				got, links := found(t, docs, half, cell, budget)
+				got, links := found(t, docs, jaccard(half), cell, budget)
 				if diff := cmp.Diff(want, got); diff != "" {
 					t.Errorf("seed %d, cells of %d bytes, budget %d: %s", seed, cell, budget, diff)
 				}
@@ -201,7 +202,7 @@ func TestCrowds(t *testing.T) {
 		want, all := everyPair(docs, words2, half)
 		var first []blocks.NearPair
 		for _, cell := range []int{1, 600, 1 << 20} {
-			got, links := found(t, docs, half, cell, 10)
+			got, links := found(t, docs, jaccard(half), cell, 10)
 			if len(links) == 0 || len(got) >= len(want) {
 				t.Fatalf("seed %d, cells of %d bytes: %d pairs of %d, %d links: no crowd", seed, cell, len(got), len(want), len(links))
 			}
@@ -241,7 +242,7 @@ func star(all representativeSets, near []blocks.NearPair) []survivors.Choice {
 	for _, p := range near {
 		i, _ := slices.BinarySearch(all.keys, p.A)
 		j, _ := slices.BinarySearch(all.keys, p.B)
-		pairs = append(pairs, survivors.Pair{I: i, J: j, Similarity: setsim.Similarity(p.Shared, all.sizes[i], all.sizes[j])})
+		pairs = append(pairs, survivors.Pair{I: i, J: j, Similarity: setsim.Similarity(p.Score, all.sizes[i], all.sizes[j])})
 	}
 	return survivors.Star(len(all.keys), pairs)
 }
@@ -280,7 +281,7 @@ func TestCrowdOfWhichMuchIsKept(t *testing.T) {
 	}
 	want, all := everyPair(docs, words2, half)
 	for _, cell := range []int{3000, 1 << 20} {
-		got, links := found(t, docs, half, cell, 10)
+		got, links := found(t, docs, jaccard(half), cell, 10)
 		if len(got) != removed*(maxListed+1) {
 			t.Errorf("%d pairs are listed, want %d for each of %d", len(got), maxListed+1, removed)
 		}
@@ -303,13 +304,13 @@ func TestCopiesAreNoCrowd(t *testing.T) {
 		docs = append(docs, blocks.Document{Key: blocks.NewKey(0, int64(i)), Of: 60, Text: []byte("the same page again and again")})
 	}
 	for _, cell := range []int{1, 1 << 20} {
-		if pairs, links := found(t, docs, half, cell, 1); len(pairs)+len(links) > 0 {
+		if pairs, links := found(t, docs, jaccard(half), cell, 1); len(pairs)+len(links) > 0 {
 			t.Errorf("cells of %d bytes: pairs %v, links %v", cell, pairs, links)
 		}
 	}
 	// What a sample of one set does not tell, the cells find.
 	docs[59].Text = []byte("the same page again and again tomorrow")
-	if pairs, links := found(t, docs, half, 1, 1); len(pairs) != 1 || len(links) > 0 {
+	if pairs, links := found(t, docs, jaccard(half), 1, 1); len(pairs) != 1 || len(links) > 0 {
 		t.Errorf("pairs %v, links %v", pairs, links)
 	}
 }

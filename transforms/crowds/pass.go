@@ -7,6 +7,7 @@ import (
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/kernels/setsim"
 	"github.com/neardup/neardup/kernels/unionfind"
+	"github.com/neardup/neardup/kernels/verifier"
 	"github.com/neardup/neardup/transforms/gather"
 	"github.com/neardup/neardup/transforms/spool"
 )
@@ -27,7 +28,7 @@ func (f *passFn) ProcessElement(ctx context.Context, component int64, batches fu
 	}
 	slices.Sort(order)
 	crowd := blocks.Key(component)
-	p := pass{Params: f.Params, crowd: crowd, batches: order, out: blocks.PairWriter{Key: f.Params.Shards.Shard(crowd), Emit: pairs}}
+	p := pass{Params: f.Params, verifier: f.Params.Verifier.New(), crowd: crowd, batches: order, out: blocks.PairWriter{Key: f.Params.Shards.Shard(crowd), Emit: pairs}}
 	p.chunk = p.newChunk()
 	err := p.each(ctx, func(g blocks.Sets) error { return p.batch(ctx, g) })
 	if err == nil {
@@ -47,10 +48,11 @@ func (f *passFn) ProcessElement(ctx context.Context, component int64, batches fu
 // pass is the state of going through a crowd. Its sets are numbered in the order of preference.
 type pass struct {
 	Params
-	crowd   blocks.Key
-	batches []int
-	out     blocks.PairWriter
-	common  setsim.Frequencies // of the elements of the whole crowd, once some sets are kept
+	verifier verifier.Verifier
+	crowd    blocks.Key
+	batches  []int
+	out      blocks.PairWriter
+	common   setsim.Frequencies // of the elements of the whole crowd, once some sets are kept
 
 	keys  []blocks.Key      // by number
 	trees unionfind.Parents // by number: what pairs connect
@@ -83,10 +85,10 @@ func (p *pass) each(ctx context.Context, do func(blocks.Sets) error) error {
 // chunk is kept sets with an index.
 type chunk struct {
 	kept  blocks.Sets
-	index *setsim.Index
+	index verifier.Index
 }
 
-func (p *pass) newChunk() chunk { return chunk{index: setsim.NewIndex(p.Threshold, &p.common)} }
+func (p *pass) newChunk() chunk { return chunk{index: verifier.NewIndex(p.verifier, &p.common)} }
 
 func (c *chunk) add(key blocks.Key, set []uint64) {
 	set = slices.Clone(set) // lest all of its batch is held
@@ -109,7 +111,7 @@ const maxListed = 64
 type match struct {
 	pairs      int
 	key        blocks.Key // of the most similar
-	shared     int
+	score      int
 	similarity float64
 	unlisted   bool
 }
@@ -123,15 +125,15 @@ func (p *pass) batch(ctx context.Context, g blocks.Sets) error {
 	}
 	compare := func(c *chunk, before, i int) {
 		m := &matches[i]
-		c.index.Similar(g.Sets[i], func(k, shared int) {
+		c.index.Similar(g.Sets[i], func(k, score int) {
 			m.pairs++
 			p.unite(p.kept[before+k], uint32(first+i))
 			if m.pairs <= maxListed {
-				p.out.Add(c.kept.Keys[k], g.Keys[i], shared)
+				p.out.Add(c.kept.Keys[k], g.Keys[i], score)
 			}
 			// As survivors.Star decides: of equals the earliest.
-			if s := setsim.Similarity(shared, len(c.kept.Sets[k]), len(g.Sets[i])); s > m.similarity {
-				*m = match{pairs: m.pairs, key: c.kept.Keys[k], shared: shared, similarity: s, unlisted: m.pairs > maxListed}
+			if s := p.verifier.Similarity(score, p.verifier.Size(c.kept.Sets[k]), p.verifier.Size(g.Sets[i])); s > m.similarity {
+				*m = match{pairs: m.pairs, key: c.kept.Keys[k], score: score, similarity: s, unlisted: m.pairs > maxListed}
 			}
 		})
 	}
@@ -166,7 +168,7 @@ func (p *pass) batch(ctx context.Context, g blocks.Sets) error {
 			continue
 		}
 		if m.unlisted {
-			p.out.Add(m.key, key, m.shared)
+			p.out.Add(m.key, key, m.score)
 		}
 		if err := p.remove(ctx, uint32(first+i), key, g.Sets[i]); err != nil {
 			return err
@@ -190,7 +192,7 @@ const someKept = 4
 func (p *pass) keep(ctx context.Context, number uint32, key blocks.Key, set []uint64) error {
 	p.chunk.add(key, set)
 	p.kept = append(p.kept, number)
-	if len(p.kept) != someKept {
+	if _, sets := p.verifier.(verifier.Sets); !sets || len(p.kept) != someKept {
 		return nil
 	}
 	err := p.each(ctx, func(g blocks.Sets) error {
@@ -199,7 +201,7 @@ func (p *pass) keep(ctx context.Context, number uint32, key blocks.Key, set []ui
 		}
 		return nil
 	})
-	p.chunk.index = setsim.NewIndex(p.Threshold, &p.common)
+	p.chunk.index = verifier.NewIndex(p.verifier, &p.common)
 	for _, set := range p.chunk.kept.Sets {
 		p.chunk.index.Add(set)
 	}
@@ -252,7 +254,7 @@ func (p *pass) connect(ctx context.Context) error {
 				roots[k] = p.trees.Root(n)
 				_, kept[k] = slices.BinarySearch(p.kept, n)
 			}
-			setsim.Connect(all, p.Threshold, roots, kept, func(x, y int) {
+			verifier.Connect(p.verifier, all, roots, kept, func(x, y int) {
 				p.unite(numbers[x], numbers[y])
 				trees--
 			})

@@ -47,7 +47,7 @@ func TestListedOnce(t *testing.T) {
 		}
 		add(tt.kept, 0)
 		var pairs []blocks.NearPair
-		p := pass{Params: Params{Params: verify.Params{Threshold: setsim.Threshold{Num: 1, Den: 2}}, ChunkBytes: 1 << 30}}
+		p := pass{verifier: jaccard(half).New(), Params: Params{ChunkBytes: 1 << 30}}
 		p.out.Emit = func(_ int64, block []byte) {
 			var err error
 			if pairs, err = blocks.DecodeNearPairs(pairs, block); err != nil {
@@ -66,7 +66,7 @@ func TestListedOnce(t *testing.T) {
 		for _, pair := range pairs {
 			distinct[pair] = true
 		}
-		best := blocks.NearPair{A: sets.Keys[tt.best], B: sets.Keys[tt.kept], Shared: shared}
+		best := blocks.NearPair{A: sets.Keys[tt.best], B: sets.Keys[tt.kept], Score: shared}
 		if len(pairs) != tt.want || len(distinct) != len(pairs) || !distinct[best] || len(p.kept) != tt.kept {
 			t.Errorf("%+v: %d pairs, %d distinct, the best among them: %v, %d kept", tt, len(pairs), len(distinct), distinct[best], p.kept)
 		}
@@ -81,7 +81,7 @@ func (c corpus) similar(t setsim.Threshold) (pairs []blocks.NearPair) {
 	for j, b := range c {
 		for i, a := range c[:j] {
 			if shared := setsim.Overlap(a, b); t.Reached(shared, len(a), len(b)) {
-				pairs = append(pairs, blocks.NearPair{A: c.key(i), B: c.key(j), Shared: shared})
+				pairs = append(pairs, blocks.NearPair{A: c.key(i), B: c.key(j), Score: shared})
 			}
 		}
 	}
@@ -96,7 +96,7 @@ func (c corpus) star(near []blocks.NearPair) []survivors.Choice {
 	var pairs []survivors.Pair
 	for _, p := range near {
 		i, j := len(c)-1-int(p.A.Position()), len(c)-1-int(p.B.Position())
-		pairs = append(pairs, survivors.Pair{I: i, J: j, Similarity: setsim.Similarity(p.Shared, len(c[i]), len(c[j]))})
+		pairs = append(pairs, survivors.Pair{I: i, J: j, Similarity: setsim.Similarity(p.Score, len(c[i]), len(c[j]))})
 	}
 	return survivors.Star(len(c), pairs)
 }
@@ -142,7 +142,7 @@ func chainOf(first, n int) (c corpus) {
 func passThrough(t *testing.T, c corpus, threshold setsim.Threshold, batch, chunkBytes int) (pairs, links []blocks.NearPair, chunks map[string]int) {
 	t.Helper()
 	temp := storagetest.RunFolder(t)
-	f := &passFn{Params: Params{Params: verify.Params{Threshold: threshold, Shards: 3, Temp: temp}, ChunkBytes: chunkBytes}}
+	f := &passFn{Params: Params{Params: verify.Params{Verifier: jaccard(threshold), Shards: 3, Temp: temp}, ChunkBytes: chunkBytes}}
 	const crowd = 77
 	var batches [][]byte
 	for first := 0; first < len(c); first += batch {

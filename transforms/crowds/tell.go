@@ -13,7 +13,6 @@ import (
 	"github.com/neardup/neardup/blocks/flow"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/kernels/estimate"
-	"github.com/neardup/neardup/kernels/setsim"
 	"github.com/neardup/neardup/transforms/sets"
 	"github.com/neardup/neardup/transforms/verify"
 )
@@ -76,7 +75,7 @@ func (f *tellFn) ProcessElement(ctx context.Context, component int64, profiles, 
 	}
 	if !crowded {
 		slices.SortFunc(all, func(a, b sets.Representative) int {
-			return cmp.Or(cmp.Compare(a.Size, b.Size), cmp.Compare(a.Key, b.Key))
+			return cmp.Or(cmp.Compare(a.Words, b.Words), cmp.Compare(a.Key, b.Key))
 		})
 		giveTurns(blocks.Key(component), all, f.Params.CellBytes, others)
 		return nil
@@ -97,8 +96,8 @@ func (f *tellFn) emit(component blocks.Key, of blocks.Sets, found []pair, emit f
 	out := blocks.PairWriter{Key: f.Params.Shards.Shard(component), Emit: emit}
 	f.estimator.Begin(of.Sets)
 	for _, p := range found {
-		out.Add(of.Keys[p.i], of.Keys[p.j], p.shared)
-		f.estimator.Pair(p.i, p.j, p.shared)
+		out.Add(of.Keys[p.i], of.Keys[p.j], p.score)
+		f.estimator.Pair(p.i, p.j, p.score)
 	}
 	out.Flush()
 	return verify.EstimateOf(component, f.estimator).Whole().EmitFact(estimates)
@@ -119,12 +118,12 @@ func giveTurns(component blocks.Key, order []sets.Representative, bytes int, tur
 			batch, size = batch+1, 0
 		}
 		turns(int64(r.Key), blocks.AppendTurn(nil, blocks.Turn{Component: component, Batch: batch, Number: i}))
-		size += blocks.ShingleBytes * r.Size
+		size += blocks.ShingleBytes * r.Words
 	}
 }
 
-// pair is two sets of a sample, and what they share.
-type pair struct{ i, j, shared int }
+// pair is two sets of a sample, and its score.
+type pair struct{ i, j, score int }
 
 // crowded reports whether a component of so many sets has more pairs than the budget, as a sample of them tells. If it has not, found
 // are the pairs of the sample.
@@ -138,8 +137,8 @@ func (p *Params) crowded(sample [][]uint64, of int) (found []pair, crowded bool)
 	if n < of {
 		limit = max(limit, leastSampled-1)
 	}
-	setsim.SelfJoin(sample, p.Threshold, func(i, j, shared int) bool {
-		found = append(found, pair{i, j, shared})
+	p.Verifier.New().SelfJoin(sample, func(i, j, score int) bool {
+		found = append(found, pair{i, j, score})
 		return float64(len(found)) <= limit
 	})
 	return found, float64(len(found)) > limit

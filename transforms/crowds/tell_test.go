@@ -9,10 +9,16 @@ import (
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/internal/beamtest"
 	"github.com/neardup/neardup/kernels/setsim"
+	"github.com/neardup/neardup/kernels/verifier"
 	"github.com/neardup/neardup/transforms/verify"
 )
 
 var half = setsim.Threshold{Num: 1, Den: 2}
+
+// jaccard is the verifier of Jaccard similarities of at least t.
+func jaccard(t setsim.Threshold) verifier.Spec {
+	return verifier.Spec{Measure: verifier.Jaccard, Threshold: t}
+}
 
 // Of a sample that is all sets, the number of pairs decides to the pair.
 func TestCrowdedByAllSets(t *testing.T) {
@@ -21,7 +27,7 @@ func TestCrowdedByAllSets(t *testing.T) {
 		all = append(all, []uint64{1 << 40}) // is in no pair
 		pairs := n * (n - 1) / 2
 		for _, budget := range []int{pairs - 1, pairs, pairs + 1} {
-			p := Params{Params: verify.Params{Threshold: half}, PairBudget: budget}
+			p := Params{Params: verify.Params{Verifier: jaccard(half)}, PairBudget: budget}
 			found, got := p.crowded(all, len(all))
 			if want := pairs > budget; got != want || !got && len(found) != pairs {
 				t.Errorf("%d pairs with a budget of %d: a crowd: %v, %d found", pairs, budget, got, len(found))
@@ -46,7 +52,7 @@ func TestCrowdedByPart(t *testing.T) {
 		{1, 1, 1_000_000, 0, false},
 		{0, 0, 1_000_000, 0, false},
 	} {
-		p := Params{Params: verify.Params{Threshold: half}, PairBudget: tt.budget}
+		p := Params{Params: verify.Params{Verifier: jaccard(half)}, PairBudget: tt.budget}
 		if _, got := p.crowded(alike(tt.sampled, tt.similar), tt.of); got != tt.want {
 			t.Errorf("%+v: a crowd: %v", tt, got)
 		}

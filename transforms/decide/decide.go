@@ -14,9 +14,9 @@ import (
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/blocks/flow"
 	"github.com/neardup/neardup/io/storage"
-	"github.com/neardup/neardup/kernels/setsim"
 	"github.com/neardup/neardup/kernels/survivors"
 	"github.com/neardup/neardup/kernels/unionfind"
+	"github.com/neardup/neardup/kernels/verifier"
 	"github.com/neardup/neardup/records"
 	"github.com/neardup/neardup/transforms/gather"
 	"github.com/neardup/neardup/transforms/sets"
@@ -61,6 +61,8 @@ type Params struct {
 	// Clusters: the rows of clusters/ are wanted. Otherwise there is one for each cluster, that of its
 	// first document, to count clusters by.
 	Clusters bool
+	// Verifier says how similar the documents of a pair are.
+	Verifier verifier.Spec
 }
 
 // Survivors decides which documents are kept, in the order of preference: by the preference of the
@@ -76,7 +78,7 @@ type Params struct {
 // is. Documents with the same tokens share a profile; a second step makes the rows of their group.
 //
 // Two CoGroupByKeys. The first holds the profiles and pairs of a shard in memory: for each profile about 230 bytes and
-// what it takes packed, 60 for each pair. It fails if a pair names a document that is no representative. Counters:
+// what it takes packed, 64 for each pair. It fails if a pair names a document that is no representative. Counters:
 // decide/clusters, decide/kept, decide/removed.
 func Survivors(s beam.Scope, profiles flow.Profiles, pairs flow.NearPairs, links flow.Links, copied flow.Copies, p Params) Rows {
 	s = s.Scope("decide.Survivors")
@@ -97,6 +99,7 @@ type decideFn struct {
 }
 
 func (f *decideFn) Setup(ctx context.Context) (err error) {
+	f.shard.verifier = f.Params.Verifier.New()
 	f.rows.in, err = storage.Shared[blocks.Inputs](ctx, f.Params.Inputs)
 	return err
 }
@@ -115,7 +118,7 @@ func (f *decideFn) ProcessElement(ctx context.Context, number int64, profiles, p
 	f.rows.begin(toPairs, toClusters, toRemoved, toDropped)
 	for _, n := range c.near {
 		a, b := &c.docs[n.i], &c.docs[n.j]
-		f.rows.pair(a, b, in.ID(a.Key, a.ID, a.HasID), in.ID(b.Key, b.ID, b.HasID), int(n.shared), c.similarity(n), a.Size, b.Size)
+		f.rows.pair(a, b, in.ID(a.Key, a.ID, a.HasID), in.ID(b.Key, b.ID, b.HasID), n.score, c.similarity(n), a.Size, b.Size)
 	}
 	c.decide(in, f.Params.OnePerCluster, func(doc *blocks.Profile, v *blocks.Verdict) {
 		if v.Of == v.Cluster {
@@ -137,6 +140,7 @@ func (f *decideFn) FinishBundle(toPairs, toClusters, toRemoved, toDropped, verdi
 
 // shard is what is known of the documents of a component shard. Its storage serves the next.
 type shard struct {
+	verifier verifier.Verifier
 	// docs are the profiles in input order, and keys their keys; first[i] is the first of the set of document i.
 	docs  []blocks.Profile
 	keys  []blocks.Key
@@ -147,7 +151,10 @@ type shard struct {
 }
 
 // nearPair says that representatives i and j, i before j, are similar.
-type nearPair struct{ i, j, shared int32 }
+type nearPair struct {
+	i, j  int32
+	score int
+}
 
 // maxReused is the number of documents, or of pairs, up to which storage is kept for the next shard.
 const maxReused = 1 << 16
@@ -155,7 +162,7 @@ const maxReused = 1 << 16
 // release lets go of the profiles' blocks, and of much storage.
 func (c *shard) release() {
 	if len(c.docs) > maxReused || len(c.near)+len(c.links) > maxReused {
-		*c = shard{}
+		*c = shard{verifier: c.verifier}
 	}
 	clear(c.docs)
 }
@@ -166,7 +173,7 @@ func (c *shard) gather(profiles, pairs, links func(*[]byte) bool) error {
 	}
 	c.group()
 	c.near, c.links = c.near[:0], c.links[:0]
-	each := func(packed func(*[]byte) bool, found func(i, j int32, shared int)) error {
+	each := func(packed func(*[]byte) bool, found func(i, j int32, score int)) error {
 		var unknown error
 		err := gather.NearPairs(packed, func(p blocks.NearPair) {
 			i, okA := c.of(p.A)
@@ -175,11 +182,11 @@ func (c *shard) gather(profiles, pairs, links func(*[]byte) bool) error {
 				unknown = fmt.Errorf("a document of the pair %v, %v is no representative", p.A, p.B)
 				return
 			}
-			found(i, j, p.Shared)
+			found(i, j, p.Score)
 		})
 		return cmp.Or(err, unknown)
 	}
-	err := each(pairs, func(i, j int32, shared int) { c.near = append(c.near, nearPair{i, j, int32(shared)}) })
+	err := each(pairs, func(i, j int32, score int) { c.near = append(c.near, nearPair{i, j, score}) })
 	if err != nil {
 		return err
 	}
@@ -242,7 +249,7 @@ func (c *shard) of(key blocks.Key) (i int32, ok bool) {
 
 // similarity returns that of two representatives.
 func (c *shard) similarity(n nearPair) float64 {
-	return setsim.Similarity(int(n.shared), c.docs[n.i].Size, c.docs[n.j].Size)
+	return c.verifier.Similarity(n.score, c.docs[n.i].Size, c.docs[n.j].Size)
 }
 
 // inOrder puts the representatives in the order of preference, by the best documents of their groups: order[i] is the one

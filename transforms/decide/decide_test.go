@@ -16,6 +16,8 @@ import (
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/internal/beamtest"
 	"github.com/neardup/neardup/io/codec"
+	"github.com/neardup/neardup/kernels/verifier"
+	"github.com/neardup/neardup/kernels/verifier/verifiertest"
 	"github.com/neardup/neardup/records"
 )
 
@@ -28,8 +30,8 @@ type tables struct {
 	Symbols  int64 // copies removed that differ in them
 }
 
-// decided runs the decision of one component, and of the copies of its documents.
-func decided(in *blocks.Inputs, components bool, profiles, copies, pairs, links [][]byte) (out tables, err error) {
+// decided runs the decision of one component, by a measure, and of the copies of its documents.
+func decided(measure string, in *blocks.Inputs, components bool, profiles, copies, pairs, links [][]byte) (out tables, err error) {
 	ctx := context.Background()
 	toPairs := func(_ int64, block []byte) { out.Pairs = append(out.Pairs, rows[records.Pair](block)...) }
 	toClusters := func(_ int64, block []byte) { out.Clusters = append(out.Clusters, rows[records.Clustered](block)...) }
@@ -57,6 +59,7 @@ func decided(in *blocks.Inputs, components bool, profiles, copies, pairs, links 
 	}
 	p := Params{OnePerCluster: components, Clusters: true, Shards: 1}
 	f := &decideFn{Params: p, rows: rowWriter{in: in}}
+	f.shard.verifier = verifier.Spec{Measure: measure}.New()
 	f.StartBundle(nil, nil, nil, nil, nil, nil)
 	err = f.ProcessElement(ctx, 7, beamtest.Values(profiles...), beamtest.Values(pairs...), beamtest.Values(links...), toPairs, toClusters, toRemoved, toDropped, toVerdicts, facts)
 	f.FinishBundle(toPairs, toClusters, toRemoved, toDropped, toVerdicts, nil)
@@ -126,8 +129,8 @@ func TestByHand(t *testing.T) {
 			Key: blocks.NewKey(0, position), Hash: blocks.Hash{Lo: set}, Size: 10, ID: fmt.Append(nil, position), HasID: true, Traits: traits,
 		})
 	}
-	pairs = blocks.AppendNearPair(pairs, blocks.NearPair{A: blocks.NewKey(0, 10), B: blocks.NewKey(0, 30), Shared: 9})
-	pairs = blocks.AppendNearPair(pairs, blocks.NearPair{A: blocks.NewKey(0, 0), B: blocks.NewKey(0, 10), Shared: 8})
+	pairs = blocks.AppendNearPair(pairs, blocks.NearPair{A: blocks.NewKey(0, 10), B: blocks.NewKey(0, 30), Score: 9})
+	pairs = blocks.AppendNearPair(pairs, blocks.NearPair{A: blocks.NewKey(0, 0), B: blocks.NewKey(0, 10), Score: 8})
 
 	for _, tt := range []struct {
 		components                       bool
@@ -146,7 +149,7 @@ func TestByHand(t *testing.T) {
 			[]string{"10 for 0 near 0.6666666666666666", "20 for 0 equal 1", "30 for 0 near null", "40 for 0 near 0.6666666666666666", "60 for 50 identical 1", "70 for 50 same-set 1"},
 		},
 	} {
-		got, err := decided(oneFile, tt.components, [][]byte{profiles}, nil, [][]byte{pairs}, nil)
+		got, err := decided(verifier.Jaccard, oneFile, tt.components, [][]byte{profiles}, nil, [][]byte{pairs}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -405,7 +408,7 @@ func TestAgainstModel(t *testing.T) {
 			a, okA := representative[sets[0]]
 			b, okB := representative[sets[1]]
 			if okA && okB {
-				pairs = append(pairs, blocks.AppendNearPair(nil, blocks.NearPair{A: min(a, b), B: max(a, b), Shared: shared}))
+				pairs = append(pairs, blocks.AppendNearPair(nil, blocks.NearPair{A: min(a, b), B: max(a, b), Score: shared}))
 			}
 		}
 		star := w.tables(in, false)
@@ -418,7 +421,7 @@ func TestAgainstModel(t *testing.T) {
 			}
 		}
 		for _, components := range []bool{false, true} {
-			got, err := decided(in, components, packed(t, profiles), packed(t, copies), packed(t, pairs), nil)
+			got, err := decided(verifier.Jaccard, in, components, packed(t, profiles), packed(t, copies), packed(t, pairs), nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -427,7 +430,7 @@ func TestAgainstModel(t *testing.T) {
 			}
 			// Of a crowd only the pairs with what star keeps are known, and links for the rest.
 			whole := got
-			got, err = decided(in, components, packed(t, profiles), packed(t, copies), packed(t, kept), packed(t, pairs))
+			got, err = decided(verifier.Jaccard, in, components, packed(t, profiles), packed(t, copies), packed(t, kept), packed(t, pairs))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -498,11 +501,43 @@ func packed(t *rapid.T, values [][]byte) (packed [][]byte) {
 	return packed
 }
 
+// Of the same scores and sizes, the last document resembles the first most by cosine, and the second by Jaccard.
+func TestSimilarityIsThatOfTheMeasure(t *testing.T) {
+	var profiles []byte
+	for i, size := range []int{4, 400, 100} {
+		profiles = blocks.AppendProfile(profiles, &blocks.Profile{
+			Key: blocks.NewKey(0, int64(i)), Hash: blocks.Hash{Lo: uint64(i)}, Size: size, ID: fmt.Append(nil, i), HasID: true,
+		})
+	}
+	pairs := blocks.AppendNearPair(nil, blocks.NearPair{A: blocks.NewKey(0, 0), B: blocks.NewKey(0, 2), Score: 18})
+	pairs = blocks.AppendNearPair(pairs, blocks.NearPair{A: blocks.NewKey(0, 1), B: blocks.NewKey(0, 2), Score: 160})
+	for measure, want := range map[string]struct {
+		similarities []float64
+		kept         int
+	}{
+		verifiertest.Cosine: {[]float64{18. / 20, 160. / 200}, 0}, // of √(4·100) and √(400·100)
+		verifier.Jaccard:    {[]float64{18. / 86, 160. / 340}, 1},
+	} {
+		got, err := decided(measure, oneFile, false, [][]byte{profiles}, nil, [][]byte{pairs}, nil)
+		if err != nil || len(got.Pairs) != 2 || len(got.Removed) != 1 {
+			t.Fatalf("%s: %+v, error %v", measure, got, err)
+		}
+		for i, p := range got.Pairs {
+			if p.Similarity != want.similarities[i] {
+				t.Errorf("%s: pair %d is %v similar, want %v", measure, i, p.Similarity, want.similarities[i])
+			}
+		}
+		if r := got.Removed[0]; r.KeptID != fmt.Sprint(want.kept) || *r.Similarity != want.similarities[want.kept] {
+			t.Errorf("%s: removed %+v", measure, r)
+		}
+	}
+}
+
 // A component of false edges only leaves no trace.
 func TestStrangers(t *testing.T) {
 	profiles := blocks.AppendProfile(nil, &blocks.Profile{Key: 1, Hash: blocks.Hash{Lo: 1}, Size: 3})
 	profiles = blocks.AppendProfile(profiles, &blocks.Profile{Key: 2, Hash: blocks.Hash{Lo: 2}, Size: 3})
-	rows, err := decided(oneFile, false, [][]byte{profiles}, nil, nil, nil)
+	rows, err := decided(verifier.Jaccard, oneFile, false, [][]byte{profiles}, nil, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -513,8 +548,8 @@ func TestStrangers(t *testing.T) {
 
 func TestPairOfUnknownDocument(t *testing.T) {
 	profiles := blocks.AppendProfile(nil, &blocks.Profile{Key: 1, Size: 3})
-	pairs := blocks.AppendNearPair(nil, blocks.NearPair{A: 1, B: 9, Shared: 3})
-	if _, err := decided(oneFile, false, [][]byte{profiles}, nil, [][]byte{pairs}, nil); err == nil {
+	pairs := blocks.AppendNearPair(nil, blocks.NearPair{A: 1, B: 9, Score: 3})
+	if _, err := decided(verifier.Jaccard, oneFile, false, [][]byte{profiles}, nil, [][]byte{pairs}, nil); err == nil {
 		t.Error("a pair of an unknown document was taken")
 	}
 }
@@ -523,13 +558,14 @@ func TestPairOfUnknownDocument(t *testing.T) {
 func TestDocumentsOfAnotherShard(t *testing.T) {
 	f := &decideFn{rows: rowWriter{in: oneFile}}
 	none := func(int64, []byte) {}
+	f.shard.verifier = verifier.Spec{Measure: verifier.Jaccard}.New()
 	f.StartBundle(nil, nil, nil, nil, nil, nil)
 	for shard := range int64(2) {
 		var profiles []byte
 		for i := range int64(2) {
 			profiles = blocks.AppendProfile(profiles, &blocks.Profile{Key: blocks.NewKey(0, 10*shard+i), Hash: blocks.Hash{Lo: uint64(10*shard + i)}, Size: 3})
 		}
-		pairs := blocks.AppendNearPair(nil, blocks.NearPair{A: blocks.NewKey(0, 1), B: blocks.NewKey(0, 10*shard), Shared: 3})
+		pairs := blocks.AppendNearPair(nil, blocks.NearPair{A: blocks.NewKey(0, 1), B: blocks.NewKey(0, 10*shard), Score: 3})
 		err := f.ProcessElement(t.Context(), shard, beamtest.Values(profiles), beamtest.Values(pairs), beamtest.Values(), none, none, none, none, none, nil)
 		if (err != nil) != (shard == 1) {
 			t.Errorf("shard %d, a pair with document 1 of shard 0: error %v", shard, err)

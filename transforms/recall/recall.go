@@ -5,6 +5,7 @@ package recall
 import (
 	"context"
 	"reflect"
+	"slices"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
@@ -16,6 +17,7 @@ import (
 	"github.com/neardup/neardup/kernels/sample"
 	"github.com/neardup/neardup/kernels/setsim"
 	"github.com/neardup/neardup/kernels/shingle"
+	"github.com/neardup/neardup/kernels/verifier"
 	"github.com/neardup/neardup/transforms/gather"
 )
 
@@ -36,9 +38,9 @@ func init() {
 // Params say how the recall of a run is measured.
 type Params struct {
 	// Inputs is the path of the shared blocks.Inputs.
-	Inputs    string
-	Text      shingle.Spec
-	Threshold setsim.Threshold
+	Inputs   string
+	Text     shingle.Spec
+	Verifier verifier.Spec
 	// Sample is the number of distinct sets to draw. The sets of smallest hash with the seed are a uniform
 	// sample, and depend on the input and the seed alone.
 	Sample int
@@ -115,12 +117,13 @@ func eachHashed(packed func(*[]byte) bool, do func(hashedDoc)) error {
 type smallestFn struct {
 	Params Params
 
+	verifier verifier.Verifier
 	shingler *shingle.Shingler
 	shingles []uint64
 	smallest *sample.Smallest[blocks.Key]
 }
 
-func (f *smallestFn) Setup() { f.shingler = f.Params.Text.New() }
+func (f *smallestFn) Setup() { f.verifier, f.shingler = f.Params.Verifier.New(), f.Params.Text.New() }
 
 func (f *smallestFn) StartBundle(func(int64, []byte)) {
 	f.smallest = sample.NewSmallest[blocks.Key](f.Params.Sample, f.Params.Seed)
@@ -131,7 +134,7 @@ func (f *smallestFn) ProcessElement(block []byte, _ func(int64, []byte)) error {
 	for doc := range d.Documents() {
 		f.shingles = f.shingler.Shingles(f.shingles[:0], doc.Text)
 		if len(f.shingles) > 0 {
-			f.smallest.Add(hash.Sequence(shingle.Set(f.shingles)), doc.Key)
+			f.smallest.Add(hash.Sequence(f.verifier.Features(f.shingles)), doc.Key)
 		}
 	}
 	return d.Err()
@@ -174,15 +177,16 @@ func (f *chooseFn) ProcessElement(ctx context.Context, _ int64, packed func(*[]b
 type sampleFn struct {
 	Params Params
 
+	verifier verifier.Verifier
 	shingler *shingle.Shingler
 }
 
-func (f *sampleFn) Setup() { f.shingler = f.Params.Text.New() }
+func (f *sampleFn) Setup() { f.verifier, f.shingler = f.Params.Verifier.New(), f.Params.Text.New() }
 
 func (f *sampleFn) ProcessElement(block []byte, emit func(int64, []byte)) error {
 	d := blocks.NewDecoder(block)
 	for doc := range d.Documents() {
-		set := shingle.Set(f.shingler.Shingles(nil, doc.Text))
+		set := f.verifier.Features(f.shingler.Shingles(nil, doc.Text))
 		blocks.SetParts(nil, doc.Key, blocks.Hash(hash.Sequence(set)), set, func(part []byte) { emit(int64(doc.Key), part) })
 	}
 	return d.Err()
@@ -241,10 +245,11 @@ func (f *writeSampleFn) ProcessElement(ctx context.Context, _ int64, values func
 type probeFn struct {
 	Params Params
 
+	verifier verifier.Verifier
 	shingler *shingle.Shingler
 	shingles []uint64
 	sample   blocks.Sets
-	index    *setsim.Index        // not safe for concurrent use, so each worker has one
+	index    verifier.Index       // not safe for concurrent use, so each worker has one
 	first    map[match]blocks.Key // of a block's documents with the set
 	out      *blocks.Buffers
 }
@@ -256,7 +261,7 @@ type match struct {
 }
 
 func (f *probeFn) Setup(ctx context.Context) (err error) {
-	f.shingler = f.Params.Text.New()
+	f.verifier, f.shingler = f.Params.Verifier.New(), f.Params.Text.New()
 	data, err := storage.ReadFile(ctx, f.Params.sampleFile())
 	if err != nil {
 		return err
@@ -268,7 +273,7 @@ func (f *probeFn) Setup(ctx context.Context) (err error) {
 	for _, set := range f.sample.Sets {
 		common.Count(set)
 	}
-	f.index = setsim.NewIndex(f.Params.Threshold, &common)
+	f.index = verifier.NewIndex(f.verifier, &common)
 	for _, set := range f.sample.Sets {
 		f.index.Add(set)
 	}
@@ -283,11 +288,11 @@ func (f *probeFn) ProcessElement(block []byte, emit func(int64, []byte)) error {
 	d := blocks.NewDecoder(block)
 	for doc := range d.Documents() {
 		f.shingles = f.shingler.Shingles(f.shingles[:0], doc.Text)
-		set := shingle.Set(f.shingles)
+		set := f.verifier.Features(f.shingles)
 		var sum blocks.Hash
-		f.index.Similar(set, func(i, shared int) {
-			if shared == len(set) && shared == len(f.sample.Sets[i]) {
-				return // the same set
+		f.index.Similar(set, func(i, _ int) {
+			if slices.Equal(set, f.sample.Sets[i]) {
+				return
 			}
 			if sum == (blocks.Hash{}) {
 				sum = blocks.Hash(hash.Sequence(set))

@@ -24,6 +24,8 @@ import (
 	"github.com/neardup/neardup/kernels/hash"
 	"github.com/neardup/neardup/kernels/setsim"
 	"github.com/neardup/neardup/kernels/shingle"
+	"github.com/neardup/neardup/kernels/verifier"
+	"github.com/neardup/neardup/kernels/verifier/verifiertest"
 )
 
 func TestMain(m *testing.M) { beamtest.Main(m) }
@@ -112,9 +114,9 @@ type distinct struct {
 // distinctSets returns those of documents in input order, each with its first document, by seeded hash.
 func distinctSets(p Params, docs []blocks.Document) (all []distinct) {
 	seeded := func(d distinct) uint64 { return hash.Mix(hash.Sequence(d.set).Hi ^ hash.Mix(p.Seed)) }
-	shingler := p.Text.New()
+	shingler, v := p.Text.New(), p.Verifier.New()
 	for _, d := range docs {
-		set := slices.Clone(shingle.Set(shingler.Shingles(nil, d.Text)))
+		set := v.Features(shingler.Shingles(nil, d.Text))
 		if !slices.ContainsFunc(all, func(o distinct) bool { return slices.Equal(o.set, set) }) {
 			all = append(all, distinct{d.Key, set})
 		}
@@ -126,8 +128,8 @@ func distinctSets(p Params, docs []blocks.Document) (all []distinct) {
 func params(t *testing.T, sample int) Params {
 	t.Helper()
 	p := Params{
-		Text:      shingle.Spec{Shingle: shingle.Config{Kind: shingle.Word, K: 1}},
-		Threshold: setsim.Threshold{Num: 1, Den: 2}, Sample: sample, Seed: 7, Temp: storagetest.RunFolder(t),
+		Text:     shingle.Spec{Shingle: shingle.Config{Kind: shingle.Word, K: 1}},
+		Verifier: verifier.Spec{Measure: verifier.Jaccard, Threshold: setsim.Threshold{Num: 1, Den: 2}}, Sample: sample, Seed: 7, Temp: storagetest.RunFolder(t),
 	}
 	p.Inputs = filepath.Join(p.Temp, "inputs.json")
 	inputs := &blocks.Inputs{
@@ -220,9 +222,13 @@ func TestKeepLeavesOutCrowds(t *testing.T) {
 // The truth is all pairs of a sampled set with another similar one, each by its first document, both ways
 // if both are sampled.
 func TestJoinFindsAllPairsOfTheSample(t *testing.T) {
-	for seed := range uint64(4) {
+	for seed := range uint64(8) {
 		docs := corpus(seed)
 		p := params(t, 25)
+		if seed%2 == 1 {
+			p.Verifier.Measure = verifiertest.Cosine
+		}
+		v := p.Verifier.New()
 		all := distinctSets(p, docs)
 		sampled := all[:p.Sample]
 		slices.SortFunc(sampled, func(a, b distinct) int { return int(a.first - b.first) })
@@ -234,7 +240,7 @@ func TestJoinFindsAllPairsOfTheSample(t *testing.T) {
 				if a.first == b.first {
 					continue
 				}
-				if p.Threshold.Reached(setsim.Overlap(a.set, b.set), len(a.set), len(b.set)) {
+				if _, ok := v.Compare(a.set, b.set); ok {
 					want = append(want, blocks.Edge{A: a.first, B: b.first})
 					if twice {
 						both++

@@ -16,7 +16,11 @@ import (
 	"github.com/neardup/neardup/io/storage/storagetest"
 	"github.com/neardup/neardup/kernels/copies"
 	"github.com/neardup/neardup/kernels/shingle"
+	"github.com/neardup/neardup/kernels/verifier"
 )
+
+// No documents are compared, so the threshold is none.
+var jaccard = verifier.Spec{Measure: verifier.Jaccard}
 
 var word2 = shingle.Spec{Shingle: shingle.Config{Kind: shingle.Word, K: 2}}
 
@@ -43,7 +47,7 @@ func fetched() (block []byte) {
 // wantCopies are the first three of fetched, copies that have something in common, with the hash of something.
 func wantCopies(t *testing.T, same, hash copies.Same) (want []blocks.Copy) {
 	t.Helper()
-	reader := copies.NewReader(word2)
+	reader := copies.NewReader(word2, shingle.Set)
 	for i := range 3 {
 		traits, set := reader.Read([]byte(texts[i]), nil)
 		c := blocks.Copy{Of: blocks.NewKey(0, 0), Profile: blocks.Profile{
@@ -54,7 +58,8 @@ func wantCopies(t *testing.T, same, hash copies.Same) (want []blocks.Copy) {
 			c.Profile.Traits.Tokens = blocks.Hash(traits.Tokens)
 		}
 		if i == 0 {
-			c.Component, c.Documents, c.Profile.Hash, c.Profile.Size = blocks.NewKey(0, 7), 20, blocks.Hash(traits.Of(hash)), len(set)
+			c.Component, c.Documents, c.Profile.Hash = blocks.NewKey(0, 7), 20, blocks.Hash(traits.Of(hash))
+			c.Profile.Size, c.Profile.Words = len(set), len(set)
 		}
 		want = append(want, c)
 	}
@@ -75,7 +80,7 @@ func toCopies(t *testing.T, p *Params, all *[]blocks.Copy) func(int64, []byte) {
 
 // A document with copies has a set, and a profile for its group only. A copy has no set, and its profile only what is its own.
 func TestCopiesHaveNoSets(t *testing.T) {
-	f := &setsFn{Params: Params{Text: word2, MaxSmallDocs: 19, Shards: 5}}
+	f := &setsFn{Params: Params{Text: word2, MaxSmallDocs: 19, Shards: 5, Verifier: jaccard}}
 	f.Setup()
 	var copied []blocks.Copy
 	sent, profiles := map[int64]int{}, 0
@@ -106,7 +111,7 @@ func TestCopiesHaveNoSets(t *testing.T) {
 // Where only copies are sought, the identity is by what was asked for, and of the same sets tokens are told.
 func TestProfiles(t *testing.T) {
 	for _, same := range copies.All() {
-		f := &profilesFn{Params: Params{Text: word2, Shards: 5}, Same: same}
+		f := &profilesFn{Params: Params{Text: word2, Shards: 5, Verifier: jaccard}, Same: same}
 		f.Setup()
 		var copied []blocks.Copy
 		to := toCopies(t, &f.Params, &copied)
@@ -151,7 +156,7 @@ func TestSummarise(t *testing.T) {
 			if _, ok := first[group]; !ok {
 				first[group] = c.Profile.Key
 				c.Component, c.Documents = blocks.Key(group), 3+group
-				c.Profile.Hash, c.Profile.Size, c.Profile.Traits.Tokens = blocks.Hash{Lo: uint64(group)}, 9, blocks.Hash{Lo: 1}
+				c.Profile.Hash, c.Profile.Size, c.Profile.Words, c.Profile.Traits.Tokens = blocks.Hash{Lo: uint64(group)}, 9, 18, blocks.Hash{Lo: 1}
 			}
 			c.Of = first[group]
 			groups[c.Of] = append(groups[c.Of], c)
@@ -167,7 +172,7 @@ func TestSummarise(t *testing.T) {
 			p := group[0].Profile
 			p.Copies = len(group) - 1
 			best := slices.MinFunc(group, func(a, b blocks.Copy) int { return in.Preferred(&a.Profile, &b.Profile) }).Profile
-			best.Hash, best.Size = p.Hash, p.Size
+			best.Hash, best.Size, best.Words = p.Hash, p.Size, p.Words
 			if best.Traits.Tokens == (blocks.Hash{}) {
 				best.Traits.Tokens = p.Traits.Tokens
 			}

@@ -9,6 +9,7 @@ import (
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/blocks/flow"
 	"github.com/neardup/neardup/kernels/copies"
+	"github.com/neardup/neardup/kernels/verifier"
 )
 
 func init() {
@@ -33,11 +34,15 @@ type profilesFn struct {
 	Params Params
 	Same   copies.Same
 
-	reader *copies.Reader
-	copied *blocks.Buffers
+	verifier verifier.Verifier
+	reader   *copies.Reader
+	copied   *blocks.Buffers
 }
 
-func (f *profilesFn) Setup() { f.reader = copies.NewReader(f.Params.Text) }
+func (f *profilesFn) Setup() {
+	f.verifier = f.Params.Verifier.New()
+	f.reader = copies.NewReader(f.Params.Text, f.verifier.Features)
+}
 
 func (f *profilesFn) StartBundle(func(int64, []byte)) { f.copied = blocks.NewBuffers() }
 
@@ -51,7 +56,7 @@ func (f *profilesFn) ProcessElement(ctx context.Context, block []byte, copied fu
 			addCopy(f.copied, f.Params.Shards, profileOfCopy(f.reader, &doc, f.Same), copied)
 			continue
 		}
-		profile, _ := profileOf(f.reader, &doc, f.Same)
+		profile, _ := profileOf(f.reader, f.verifier, &doc, f.Same)
 		addCopy(f.copied, f.Params.Shards, blocks.Copy{Of: doc.Key, Profile: profile, Component: doc.Component, Documents: doc.Of}, copied)
 	}
 	f.reader.Trim()
@@ -62,12 +67,12 @@ func (f *profilesFn) ProcessElement(ctx context.Context, block []byte, copied fu
 
 func (f *profilesFn) FinishBundle(copied func(int64, []byte)) { f.copied.Flush(copied) }
 
-// profileOf returns the profile of a document, and its set, which is valid until the next call.
-func profileOf(reader *copies.Reader, doc *blocks.Document, same copies.Same) (blocks.Profile, []uint64) {
-	traits, set := reader.Read(doc.Text, doc.Ends)
+// profileOf returns the profile of a document, and its features, which are valid until the next call.
+func profileOf(reader *copies.Reader, v verifier.Verifier, doc *blocks.Document, same copies.Same) (blocks.Profile, []uint64) {
+	traits, features := reader.Read(doc.Text, doc.Ends)
 	profile := own(doc, &traits)
-	profile.Hash, profile.Size = blocks.Hash(traits.Of(same)), len(set)
-	return profile, set
+	profile.Hash, profile.Size, profile.Words = blocks.Hash(traits.Of(same)), v.Size(features), len(features)
+	return profile, features
 }
 
 // profileOfCopy returns what a copy does not have in common with the document that it is a copy of.

@@ -9,8 +9,8 @@ import (
 
 // Representative is the first document of a copy group.
 type Representative struct {
-	Key  blocks.Key
-	Size int // shingles
+	Key   blocks.Key
+	Words int // of its features
 	// Best is the preferred document of the group, and Rank its rank.
 	Best blocks.Key
 	Rank []byte
@@ -28,7 +28,7 @@ func Representatives(profiles func(*[]byte) bool, preferred func(a, b *blocks.Pr
 		if !ok {
 			i = len(all)
 			byHash[p.Hash] = i
-			all = append(all, Representative{Key: p.Key, Size: p.Size})
+			all = append(all, Representative{Key: p.Key, Words: p.Words})
 		}
 		r := &all[i]
 		r.Key = min(r.Key, p.Key) // documents of one hash have one set

@@ -13,6 +13,7 @@ import (
 	"github.com/neardup/neardup/blocks/flow"
 	"github.com/neardup/neardup/kernels/copies"
 	"github.com/neardup/neardup/kernels/shingle"
+	"github.com/neardup/neardup/kernels/verifier"
 )
 
 func init() {
@@ -36,6 +37,8 @@ type Params struct {
 	// MaxSmallDocs is the number of documents up to which a component is small.
 	MaxSmallDocs int
 	Shards       ComponentShards
+	// Verifier says what the features of a document are.
+	Verifier verifier.Spec
 }
 
 // Features are what is known of documents that were read for their components.
@@ -77,6 +80,7 @@ func Make(s beam.Scope, docs flow.Fetched, p Params) Features {
 type setsFn struct {
 	Params Params
 
+	verifier verifier.Verifier
 	reader   *copies.Reader
 	part     []byte
 	sent     map[sentKey]bool // of a block
@@ -91,7 +95,10 @@ type sentKey struct {
 	hash      blocks.Hash
 }
 
-func (f *setsFn) Setup() { f.reader = copies.NewReader(f.Params.Text) }
+func (f *setsFn) Setup() {
+	f.verifier = f.Params.Verifier.New()
+	f.reader = copies.NewReader(f.Params.Text, f.verifier.Features)
+}
 
 func (f *setsFn) StartBundle(_, _, _, _, _, _ func(int64, []byte)) {
 	f.sent = map[sentKey]bool{}
@@ -109,7 +116,7 @@ func (f *setsFn) ProcessElement(ctx context.Context, block []byte, sets, profile
 			addCopy(f.copied, f.Params.Shards, profileOfCopy(f.reader, &doc, copies.Tokens), copied)
 			continue
 		}
-		profile, set := profileOf(f.reader, &doc, copies.Set)
+		profile, set := profileOf(f.reader, f.verifier, &doc, copies.Set)
 		if doc.Copied {
 			addCopy(f.copied, f.Params.Shards, blocks.Copy{Of: doc.Key, Profile: profile, Component: doc.Component, Documents: doc.Of}, copied)
 		} else {

@@ -14,6 +14,8 @@ import (
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/internal/beamtest"
 	"github.com/neardup/neardup/kernels/shingle"
+	"github.com/neardup/neardup/kernels/verifier"
+	"github.com/neardup/neardup/kernels/verifier/verifiertest"
 )
 
 // Whatever the order in which splits come, the set of a copy group's first document is sent, and
@@ -27,7 +29,7 @@ func TestSetsOfFirstDocumentsAreSent(t *testing.T) {
 		})
 	}
 	for _, order := range []string{"ascending", "late split first", "large"} {
-		f := &setsFn{Params: Params{Text: shingle.Spec{Shingle: shingle.Config{Kind: shingle.Word, K: 3}}, MaxSmallDocs: 30, Shards: 5}}
+		f := &setsFn{Params: Params{Text: shingle.Spec{Shingle: shingle.Config{Kind: shingle.Word, K: 3}}, MaxSmallDocs: 30, Shards: 5, Verifier: jaccard}}
 		f.Setup()
 		sent := map[blocks.Key]bool{}
 		profiles := 0
@@ -139,16 +141,16 @@ func TestMaxSmallDocs(t *testing.T) {
 func TestRepresentativesInAnyOrder(t *testing.T) {
 	profiles := [][]byte{}
 	for i, hash := range []uint64{1, 2, 1, 2, 1} {
-		profiles = append(profiles, blocks.AppendProfile(nil, &blocks.Profile{Key: blocks.Key(i), Hash: blocks.Hash{Lo: hash}, Size: int(hash), Rank: []byte{byte(i)}}))
+		profiles = append(profiles, blocks.AppendProfile(nil, &blocks.Profile{Key: blocks.Key(i), Hash: blocks.Hash{Lo: hash}, Words: int(hash), Rank: []byte{byte(i)}}))
 	}
 	last := func(a, b *blocks.Profile) int {
 		return cmp.Or(bytes.Compare(b.Rank, a.Rank), cmp.Compare(b.Key, a.Key))
 	}
 	profiles = append(profiles, blocks.AppendProfile(nil, &blocks.Profile{
-		Key: 5, Hash: blocks.Hash{Lo: 3}, Size: 3, Rank: []byte{5}, Copies: 7, Best: &blocks.Profile{Key: 8, Rank: []byte{6}},
+		Key: 5, Hash: blocks.Hash{Lo: 3}, Words: 3, Rank: []byte{5}, Copies: 7, Best: &blocks.Profile{Key: 8, Rank: []byte{6}},
 	}))
-	profiles = append(profiles, blocks.AppendProfile(nil, &blocks.Profile{Key: 6, Hash: blocks.Hash{Lo: 3}, Size: 3, Rank: []byte{1}, Copies: 1}))
-	want := []Representative{{Key: 0, Size: 1, Best: 4, Rank: []byte{4}}, {Key: 1, Size: 2, Best: 3, Rank: []byte{3}}, {Key: 5, Size: 3, Best: 8, Rank: []byte{6}}}
+	profiles = append(profiles, blocks.AppendProfile(nil, &blocks.Profile{Key: 6, Hash: blocks.Hash{Lo: 3}, Words: 3, Rank: []byte{1}, Copies: 1}))
+	want := []Representative{{Key: 0, Words: 1, Best: 4, Rank: []byte{4}}, {Key: 1, Words: 2, Best: 3, Rank: []byte{3}}, {Key: 5, Words: 3, Best: 8, Rank: []byte{6}}}
 	for range profiles {
 		profiles = append(profiles[1:], profiles[0])
 		for _, order := range [][][]byte{profiles, {slices.Concat(profiles...)}} {
@@ -161,9 +163,57 @@ func TestRepresentativesInAnyOrder(t *testing.T) {
 	}
 }
 
+// Size, hash and set are those of the verifier's features: here of shingles with the numbers of their occurrences.
+func TestFeaturesAreTheVerifiers(t *testing.T) {
+	f := &setsFn{Params: Params{
+		Text: shingle.Spec{Shingle: shingle.Config{Kind: shingle.Word, K: 1}}, MaxSmallDocs: 9, Shards: 1,
+		Verifier: verifier.Spec{Measure: verifiertest.Cosine},
+	}}
+	f.Setup()
+	none := func(int64, []byte) {}
+	var block []byte
+	for i, text := range []string{"a a a b", "a b", "b a a a"} {
+		block = blocks.AppendDocument(block, &blocks.Document{Key: blocks.NewKey(0, int64(i)), Component: blocks.NewKey(0, 0), Of: 3, Text: []byte(text)})
+	}
+	f.StartBundle(none, none, none, none, none, none)
+	if err := f.ProcessElement(t.Context(), block, none, none, none, none, none, none); err != nil {
+		t.Fatal(err)
+	}
+	var profiles []blocks.Profile
+	var parts [][]byte
+	f.FinishBundle(func(_ int64, block []byte) {
+		for d := blocks.NewDecoder(block); !d.Done(); {
+			_, part := d.ComponentPart()
+			parts = append(parts, part)
+		}
+	}, func(_ int64, block []byte) {
+		for d := blocks.NewDecoder(block); !d.Done(); {
+			profiles = append(profiles, d.Profile())
+		}
+	}, none, none, none, none)
+	if len(profiles) != 3 || profiles[0].Hash != profiles[2].Hash || profiles[0].Hash == profiles[1].Hash {
+		t.Fatalf("profiles %+v", profiles)
+	}
+	for i, size := range []int{3*3 + 1*1, 1*1 + 1*1, 3*3 + 1*1} {
+		if p := profiles[i]; p.Size != size || p.Words != 4 {
+			t.Errorf("document %d: size %d of %d words, want %d of 4", i, p.Size, p.Words, size)
+		}
+	}
+	sets, err := blocks.AssembleSets(parts)
+	if err != nil || len(sets.Sets) != 2 {
+		t.Fatalf("sets %v, error %v", sets, err)
+	}
+	for i, want := range [][]uint64{{1, 3}, {1, 1}} {
+		got := []uint64{sets.Sets[i][1], sets.Sets[i][3]}
+		if slices.Sort(got); !slices.Equal(got, want) {
+			t.Errorf("set %d: occurrences %v, want %v", i, got, want)
+		}
+	}
+}
+
 // The set of a large component's document is an element of its own: who takes it may hold it.
 func TestLargeSetsAreNotReused(t *testing.T) {
-	f := &setsFn{Params: Params{Text: shingle.Spec{Shingle: shingle.Config{Kind: shingle.Word, K: 1}}, MaxSmallDocs: 2, Shards: 1}}
+	f := &setsFn{Params: Params{Text: shingle.Spec{Shingle: shingle.Config{Kind: shingle.Word, K: 1}}, MaxSmallDocs: 2, Shards: 1, Verifier: jaccard}}
 	f.Setup()
 	none := func(int64, []byte) {}
 	held := map[int64][]byte{}

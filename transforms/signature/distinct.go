@@ -11,6 +11,7 @@ import (
 	"github.com/neardup/neardup/blocks/flow"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/kernels/copies"
+	"github.com/neardup/neardup/kernels/shingle"
 	"github.com/neardup/neardup/records"
 )
 
@@ -43,7 +44,7 @@ type copiesFn struct {
 }
 
 func (f *copiesFn) Setup(ctx context.Context) (err error) {
-	f.reader = copies.NewReader(f.Params.Text)
+	f.reader = copies.NewReader(f.Params.Text, shingle.Set)
 	f.inputs, err = storage.Shared[blocks.Inputs](ctx, f.Params.Inputs)
 	return err
 }

@@ -34,8 +34,8 @@ func TestDistinct(t *testing.T) {
 		"":            {tokens, tokenHashes, nil, []int64{0, 20, 40, 50, 60, 70, 80, 100, 120, 130}},
 	} {
 		p := params(t)
-		p.Same, p.Family = same, Salted
-		out := sign(t, p, docs)
+		p.Same, p.Family = same, Classic
+		out := signBundle(t, p, docs)
 		byHash := map[blocks.Hash][]int64{}
 		for _, f := range out.firsts {
 			byHash[f.Hash] = append(byHash[f.Hash], f.Key.Position())

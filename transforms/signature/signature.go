@@ -1,4 +1,4 @@
-// Package signature turns documents into band keys.
+// Package signature turns documents into the keys by which candidates find each other.
 package signature
 
 import (
@@ -14,13 +14,12 @@ import (
 	"github.com/neardup/neardup/kernels/copies"
 	"github.com/neardup/neardup/kernels/hash"
 	"github.com/neardup/neardup/kernels/lsh"
-	"github.com/neardup/neardup/kernels/minhash/fss"
 	"github.com/neardup/neardup/kernels/shingle"
 	"github.com/neardup/neardup/records"
 )
 
 func init() {
-	beam.RegisterDoFn(reflect.TypeFor[minHashFn]())
+	beam.RegisterDoFn(reflect.TypeFor[signFn]())
 	register.Emitter1[[]byte]()
 	register.Emitter2[int64, []byte]()
 }
@@ -53,7 +52,7 @@ type Params struct {
 	Dictionary Dictionary
 }
 
-// minHash signs documents and emits their band keys.
+// sign signs documents and emits their keys.
 //
 //	blocks of documents → KV<band<<ShardBits | shard, band entries>, KV<hash shard, firsts>, KV<split, members>,
 //	KV<table shard, rejected rows>
@@ -61,22 +60,22 @@ type Params struct {
 // Two documents of similarity s share a bucket with probability 1−(1−s^r)^b (Leskovec, Rajaraman
 // and Ullman, Mining of Massive Datasets, §3.4). Of documents of one block with the same tokens, only the first
 // is signed; the members say that the others are copies of it. Documents without a token are rejected.
-func minHash(s beam.Scope, docs flow.Documents, p Params) Signed {
-	s = s.Scope("signature.MinHash")
-	bands, firsts, copies, rejected := beam.ParDo4(s, &minHashFn{Params: p}, beam.PCollection(docs))
+func sign(s beam.Scope, docs flow.Documents, p Params) Signed {
+	s = s.Scope("signature.Sign")
+	bands, firsts, copies, rejected := beam.ParDo4(s, &signFn{Params: p}, beam.PCollection(docs))
 	return Signed{
 		Bands: flow.Bands(bands), Firsts: flow.Firsts(firsts), Copies: flow.Members(copies),
 		Rejected: []flow.Rows[records.Rejected]{flow.Rows[records.Rejected](rejected)},
 	}
 }
 
-// minHashFn signs documents and makes their band keys; see minHash for the shapes.
-type minHashFn struct {
+// signFn signs documents and makes their keys; see sign for the shapes.
+type signFn struct {
 	Params Params
 
 	inputs   *blocks.Inputs
-	shingler *shingle.Shingler
-	signer   *fss.Signer
+	signer   *signer
+	keyer    lsh.Keyer
 	values   []uint64
 	keys     []uint64
 	copies   collapse
@@ -84,28 +83,28 @@ type minHashFn struct {
 	rejected *blocks.Buffers
 }
 
-func (f *minHashFn) Setup(ctx context.Context) (err error) {
+func (f *signFn) Setup(ctx context.Context) (err error) {
 	if f.inputs, err = storage.Shared[blocks.Inputs](ctx, f.Params.Inputs); err != nil {
 		return err
 	}
-	f.shingler = f.Params.Text.New()
-	f.signer = fss.New(f.Params.Banding.Signature, f.Params.Seed)
-	f.bands = blocks.NewBandWriter(f.Params.Banding.Bands, f.Params.ShardBits)
-	return nil
+	f.keyer = f.Params.keyer()
+	f.bands = blocks.NewBandWriter(f.keyer.Len(), f.Params.ShardBits)
+	f.signer, err = f.Params.signer()
+	return err
 }
 
-func (f *minHashFn) StartBundle(_, _, _, _ func(int64, []byte)) {
+func (f *signFn) StartBundle(_, _, _, _ func(int64, []byte)) {
 	f.copies = newCollapse(f.inputs, f.Params.HashShards)
 	f.rejected = blocks.NewBuffers()
 }
 
-func (f *minHashFn) ProcessElement(ctx context.Context, block []byte, bands, firsts, copies, rejected func(int64, []byte)) error {
+func (f *signFn) ProcessElement(ctx context.Context, block []byte, bands, firsts, copies, rejected func(int64, []byte)) error {
 	var signed, equal, none int64
 	bands = counted(ctx, bands)
 	f.copies.begin()
 	d := blocks.NewDecoder(block)
 	for doc := range d.Documents() {
-		tokens := f.shingler.Tokenise(doc.Text)
+		tokens := f.signer.shingler.Tokenise(doc.Text)
 		if len(tokens) == 0 { // and then no shingle
 			none++
 			reject(f.rejected, f.inputs, &doc, records.ReasonNoToken, "", rejected)
@@ -116,11 +115,11 @@ func (f *minHashFn) ProcessElement(ctx context.Context, block []byte, bands, fir
 			equal++
 			continue
 		}
-		f.values = f.signer.Sign(f.values, f.shingler.InPlace())
-		f.keys = f.Params.Banding.Keys(f.keys, f.values)
+		f.values = f.signer.tokenised(f.values, doc.Text)
+		f.keys = f.keyer.Keys(f.keys, f.values)
 		f.bands.Add(doc.Key, f.keys, bands)
 	}
-	f.shingler.Trim()
+	f.signer.shingler.Trim()
 	documents.Inc(ctx, signed)
 	collapsed.Inc(ctx, equal)
 	noToken.Inc(ctx, none)
@@ -135,7 +134,7 @@ func counted(ctx context.Context, emit func(int64, []byte)) func(int64, []byte) 
 	}
 }
 
-func (f *minHashFn) FinishBundle(ctx context.Context, bands, firsts, copies, rejected func(int64, []byte)) {
+func (f *signFn) FinishBundle(ctx context.Context, bands, firsts, copies, rejected func(int64, []byte)) {
 	f.bands.Flush(counted(ctx, bands))
 	f.copies.flush(firsts, copies)
 	f.rejected.Flush(rejected)

@@ -12,6 +12,7 @@ import (
 	"github.com/neardup/neardup/kernels/hash"
 	"github.com/neardup/neardup/kernels/lsh"
 	"github.com/neardup/neardup/kernels/minhash/fss"
+	"github.com/neardup/neardup/kernels/minhash/salted"
 	"github.com/neardup/neardup/kernels/shingle"
 	"github.com/neardup/neardup/kernels/textnorm"
 	"github.com/neardup/neardup/records"
@@ -35,8 +36,8 @@ type signed struct {
 	rejected []records.Rejected
 }
 
-// sign runs documents, in blocks of two, through one bundle.
-func sign(t *testing.T, p Params, docs []blocks.Document) (out signed) {
+// signBundle runs documents, in blocks of two, through one bundle.
+func signBundle(t *testing.T, p Params, docs []blocks.Document) (out signed) {
 	t.Helper()
 	p.Inputs = filepath.Join(storagetest.RunFolder(t), "inputs.json")
 	p.HashShards = 7
@@ -95,8 +96,8 @@ func sign(t *testing.T, p Params, docs []blocks.Document) (out signed) {
 			t.Fatal(err)
 		}
 	}
-	if p.Same == "" && p.Family == FSS {
-		f := &minHashFn{Params: p}
+	if p.Same == "" && p.Family != Classic {
+		f := &signFn{Params: p}
 		fail(f.Setup(ctx))
 		f.StartBundle(bands, firsts, copied, rejected)
 		for _, block := range packed {
@@ -123,15 +124,29 @@ func params(t *testing.T) Params {
 	return Params{Text: spec(t), Family: FSS, Banding: lsh.Banding{Signature: 128, Bands: 18, Rows: 5}, Seed: 1, ShardBits: 3}
 }
 
-// Each document has one entry a band, in the group and with the key that its signature says.
+// Each document has one entry a band, in the group and with the key that its signature says, of each family that
+// needs the text only.
 func TestBandEntries(t *testing.T) {
 	p := params(t)
+	shingler := p.Text.New()
+	fast := fss.New(p.Banding.Signature, p.Seed)
+	salty, err := salted.New(p.Banding.Signature, p.Seed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	testBandEntries(t, p, func(text string) []uint64 { return fast.Sign(nil, shingler.Shingles(nil, []byte(text))) })
+	p.Family = Salted
+	testBandEntries(t, p, func(text string) []uint64 { return salty.Sign(nil, shingler.Texts([]byte(text))) })
+}
+
+func testBandEntries(t *testing.T, p Params, signature func(text string) []uint64) {
+	t.Helper()
 	texts := []string{"one two three four five six seven", "eight nine ten eleven twelve", "single"}
 	var docs []blocks.Document
 	for i, text := range texts {
 		docs = append(docs, document(int64(10*i), text))
 	}
-	out := sign(t, p, docs)
+	out := signBundle(t, p, docs)
 	total := 0
 	for _, entries := range out.bands {
 		total += len(entries)
@@ -139,17 +154,15 @@ func TestBandEntries(t *testing.T) {
 	if want := len(texts) * p.Banding.Bands; total != want {
 		t.Errorf("%d band entries, want %d", total, want)
 	}
-	shingler, signer := p.Text.New(), fss.New(p.Banding.Signature, p.Seed)
 	for i, text := range texts {
-		values := signer.Sign(nil, shingler.Shingles(nil, []byte(text)))
-		for band, key := range lsh.Keys(nil, values, p.Banding.Bands, p.Banding.Rows) {
+		for band, key := range lsh.Keys(nil, signature(text), p.Banding.Bands, p.Banding.Rows) {
 			group := int64(band)<<3 | int64(key>>61)
 			found := false
 			for _, e := range out.bands[group] {
 				found = found || e.Document == docs[i].Key && e.Key == key<<3>>24
 			}
 			if !found {
-				t.Errorf("document %d has no entry for its key of band %d", i, band)
+				t.Errorf("%s: document %d has no entry for its key of band %d", p.Family, i, band)
 			}
 		}
 	}
@@ -158,7 +171,7 @@ func TestBandEntries(t *testing.T) {
 // Of documents of a block with the same tokens the first is signed, and told to have copies, once. Those of other
 // blocks are signed, and found by their hash.
 func TestEqualTokensCollapse(t *testing.T) {
-	out := sign(t, params(t), []blocks.Document{
+	out := signBundle(t, params(t), []blocks.Document{
 		document(0, "one two three four five six"), document(10, "One, two, THREE four five six!"),
 		document(20, "one two three four five six"), document(30, "another text"),
 	})
@@ -211,7 +224,7 @@ func TestFirstIsToldOnce(t *testing.T) {
 }
 
 func TestNoTokenIsRejected(t *testing.T) {
-	out := sign(t, params(t), []blocks.Document{document(0, "..."), document(5, "word")})
+	out := signBundle(t, params(t), []blocks.Document{document(0, "..."), document(5, "word")})
 	if len(out.rejected) != 1 {
 		t.Fatalf("%d rejected rows, want 1", len(out.rejected))
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/blocks/flow"
 	"github.com/neardup/neardup/io/storage"
+	"github.com/neardup/neardup/kernels/lsh"
 	"github.com/neardup/neardup/kernels/minhash/fss"
 	"github.com/neardup/neardup/kernels/minhash/salted"
 	"github.com/neardup/neardup/kernels/shingle"
@@ -53,8 +54,8 @@ type Signed struct {
 //	blocks of documents → KV<band<<ShardBits | shard, band entries>, KV<hash shard, firsts>, KV<split, members>,
 //	KV<table shard, rejected rows>
 func Sign(s beam.Scope, docs flow.Documents, p Params) Signed {
-	if p.Same == "" && p.Family == FSS {
-		return minHash(s, docs, p)
+	if p.Same == "" && p.Family != Classic {
+		return sign(s, docs, p)
 	}
 	others, signed := distinct(s, docs, p)
 	if p.Same == "" {
@@ -105,12 +106,22 @@ func (p *Params) signer() (s *signer, err error) {
 
 // sign returns the signature of a text, of length 0 if it has no token.
 func (s *signer) sign(dst []uint64, text []byte) []uint64 {
+	if s.fss != nil {
+		s.shingler.Tokenise(text)
+	}
+	return s.tokenised(dst, text)
+}
+
+// tokenised is sign of a text that the shingler has taken last.
+func (s *signer) tokenised(dst []uint64, text []byte) []uint64 {
 	if s.salted != nil {
 		return s.salted.Sign(dst, s.shingler.Texts(text))
 	}
-	s.shingler.Tokenise(text)
 	return s.fss.Sign(dst, s.shingler.InPlace())
 }
+
+// keyer makes keys of signatures.
+func (p *Params) keyer() lsh.Keyer { return p.Banding }
 
 // valuesFn signs the documents of a block.
 //
@@ -170,12 +181,14 @@ func (f *valuesFn) FinishBundle(_ func([]byte), rejected func(int64, []byte)) {
 type keysFn struct {
 	Params Params
 
+	keyer        lsh.Keyer
 	values, keys []uint64
 	bands        *blocks.BandWriter
 }
 
 func (f *keysFn) StartBundle(func(int64, []byte)) {
-	f.bands = blocks.NewBandWriter(f.Params.Banding.Bands, f.Params.ShardBits)
+	f.keyer = f.Params.keyer()
+	f.bands = blocks.NewBandWriter(f.keyer.Len(), f.Params.ShardBits)
 }
 
 func (f *keysFn) ProcessElement(ctx context.Context, block []byte, bands func(int64, []byte)) error {
@@ -186,7 +199,7 @@ func (f *keysFn) ProcessElement(ctx context.Context, block []byte, bands func(in
 		if key, f.values = d.Numbers(f.values[:0]); d.Err() != nil {
 			break
 		}
-		f.keys = f.Params.Banding.Keys(f.keys, f.values)
+		f.keys = f.keyer.Keys(f.keys, f.values)
 		f.bands.Add(key, f.keys, bands)
 	}
 	return d.Err()

@@ -14,6 +14,7 @@ import (
 	"github.com/neardup/neardup/kernels/estimate"
 	"github.com/neardup/neardup/kernels/hash"
 	"github.com/neardup/neardup/kernels/setsim"
+	"github.com/neardup/neardup/kernels/verifier"
 	"github.com/neardup/neardup/transforms/gather"
 	"github.com/neardup/neardup/transforms/spool"
 )
@@ -57,7 +58,7 @@ func Large(s beam.Scope, batches flow.Batches, p Params) Found {
 type cutFn struct{ Params Params }
 
 func (f *cutFn) ProcessElement(ctx context.Context, component int64, batches func(*[]byte) bool, emit, postings func(int64, []byte)) error {
-	c := cells{Params: &f.Params, component: blocks.Key(component)}
+	c := cells{Params: &f.Params, verifier: f.Params.Verifier.New(), component: blocks.Key(component)}
 	if err := gather.Each(batches, func(d *blocks.Decoder) { c.cells = append(c.cells, d.Batch()) }); err != nil {
 		return err
 	}
@@ -73,8 +74,8 @@ func (f *cutFn) ProcessElement(ctx context.Context, component int64, batches fun
 		return err
 	}
 	cut := cut(c.cells)
-	readBytes.Inc(ctx, blocks.ShingleBytes*setsim.CellCost(cut, f.Params.Threshold))
-	setsim.CellPairs(cut, f.Params.Threshold, func(i, j int) {
+	readBytes.Inc(ctx, blocks.ShingleBytes*setsim.CellCost(cut, c.verifier.MinWords))
+	setsim.CellPairs(cut, c.verifier.MinWords, func(i, j int) {
 		cellPairs.Inc(ctx, 1)
 		pair := cellPair{component: c.component, round: c.round, first: i, second: j}
 		emit(pair.hash(), pair.append(nil, nil))
@@ -92,6 +93,7 @@ func cut(batches []blocks.Batch) (cells []setsim.Cell) {
 // cells are the sets of a component, in files in the order of their sizes.
 type cells struct {
 	*Params
+	verifier  verifier.Verifier
 	component blocks.Key
 	round     int // how often sets have left
 	cells     []blocks.Batch
@@ -140,10 +142,11 @@ func (c *cells) each(ctx context.Context, do func(blocks.Sets) error) error {
 const worthARound = 10
 
 // peel lets the sets go that have too few shingles in common with all others together, in rounds: who leaves may
-// leave others alone.
+// leave others alone. Features that are no sets stay.
 func (c *cells) peel(ctx context.Context) error {
+	v, ok := c.verifier.(verifier.Sets)
 	tooLarge := func() bool { return blocks.ShingleBytes*c.shingles() > c.PeelBytes }
-	if !tooLarge() {
+	if !ok || !tooLarge() {
 		return nil
 	}
 	alone := setsim.NewAlone(c.shingles())
@@ -157,7 +160,7 @@ func (c *cells) peel(ctx context.Context) error {
 		leaves, leaving, left := make([]bool, 0, c.sets()), 0, 0
 		err = c.each(ctx, func(g blocks.Sets) error {
 			for _, set := range g.Sets {
-				lonely := alone.Lonely(set, c.Threshold)
+				lonely := alone.Lonely(set, v.Jaccard())
 				if leaves = append(leaves, lonely); lonely {
 					leaving++
 				} else {
@@ -260,10 +263,11 @@ func (c cellPair) hash() int64 {
 type cellPairFn struct {
 	Params Params
 
+	verifier  verifier.Verifier
 	estimator *estimate.Estimator
 }
 
-func (f *cellPairFn) Setup() { f.estimator = f.Params.Estimator() }
+func (f *cellPairFn) Setup() { f.verifier, f.estimator = f.Params.Verifier.New(), f.Params.Estimator() }
 
 // mostCandidates are fewer than the sets of two cells have bytes. Of more, all pairs are compared.
 const mostCandidates = 1 << 20
@@ -304,24 +308,24 @@ func (f *cellPairFn) join(ctx context.Context, c cellPair, candidates []candidat
 	out := blocks.PairWriter{Key: f.Params.Shards.Shard(c.component), Emit: emit}
 	keys, sets := slices.Concat(first.Keys, second.Keys), slices.Concat(first.Sets, second.Sets)
 	f.estimator.Begin(sets)
-	take := func(i, j, shared int) bool {
-		out.Add(keys[i], keys[j], shared)
-		f.estimator.Pair(i, j, shared)
+	take := func(i, j, score int) bool {
+		out.Add(keys[i], keys[j], score)
+		f.estimator.Pair(i, j, score)
 		return true
 	}
-	switch t := f.Params.Threshold; {
+	switch {
 	case len(candidates) > 0:
 		for _, p := range candidates {
 			i, j := int(p.i), len(first.Sets)+int(p.j)
-			if shared, ok := setsim.Similar(sets[i], sets[j], t); ok {
-				take(i, j, shared)
+			if score, ok := f.verifier.Compare(sets[i], sets[j]); ok {
+				take(i, j, score)
 			}
 		}
 	case c.first == c.second:
-		setsim.SelfJoin(second.Sets, t, take)
+		f.verifier.SelfJoin(second.Sets, take)
 		representatives.Inc(ctx, int64(len(second.Sets)))
 	default:
-		setsim.CrossJoin(first.Sets, second.Sets, t, func(i, j, shared int) bool { return take(i, len(first.Sets)+j, shared) })
+		f.verifier.CrossJoin(first.Sets, second.Sets, func(i, j, score int) bool { return take(i, len(first.Sets)+j, score) })
 	}
 	out.Flush()
 	pairsFound.Inc(ctx, out.Written)

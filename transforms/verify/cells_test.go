@@ -54,7 +54,7 @@ func (c component) pairs(t setsim.Threshold) (pairs []blocks.NearPair) {
 				}
 			}
 			if t.Reached(shared, len(a), len(b)) {
-				pairs = append(pairs, blocks.NearPair{A: c.key(i), B: c.key(j), Shared: shared})
+				pairs = append(pairs, blocks.NearPair{A: c.key(i), B: c.key(j), Score: shared})
 			}
 		}
 	}
@@ -144,7 +144,7 @@ func TestLargeEqualsBruteForce(t *testing.T) {
 			for _, peel := range []int{0, 300, 1 << 30} {
 				for _, way := range []Way{Cells, Rare, ""} {
 					temp := storagetest.RunFolder(t)
-					p := Params{Threshold: threshold, CellBytes: bytes, PeelBytes: peel, Way: way, Shards: 7, Temp: temp}
+					p := Params{Verifier: jaccard(threshold), CellBytes: bytes, PeelBytes: peel, Way: way, Shards: 7, Temp: temp}
 					got, _ := joinLarge(t, p, 5, c.spooled(t, temp, 5, bytes))
 					if diff := cmp.Diff(want, got); diff != "" {
 						rt.Errorf("cells of %d bytes, peeled above %d, way %q: %s", bytes, peel, way, diff)
@@ -188,7 +188,7 @@ func TestPeel(t *testing.T) {
 		least, most int
 	}{{"never", 1 << 30, len(c), len(c)}, {"in rounds", 0, 20, 24}} {
 		temp := storagetest.RunFolder(t)
-		p := Params{Threshold: threshold, CellBytes: 1000, PeelBytes: tt.above, Shards: 1, Temp: temp}
+		p := Params{Verifier: jaccard(threshold), CellBytes: 1000, PeelBytes: tt.above, Shards: 1, Temp: temp}
 		pairs, left := joinLarge(t, p, 9, c.spooled(t, temp, 9, 500))
 		if len(pairs) != 10 || left < tt.least || left > tt.most {
 			t.Errorf("%s: %d pairs, %d sets are left, want 10, %d to %d", tt.peel, len(pairs), left, tt.least, tt.most)

@@ -13,7 +13,7 @@ import (
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/blocks/flow"
 	"github.com/neardup/neardup/kernels/estimate"
-	"github.com/neardup/neardup/kernels/setsim"
+	"github.com/neardup/neardup/kernels/verifier"
 )
 
 func init() {
@@ -45,12 +45,13 @@ func Small(s beam.Scope, small flow.Sets, p Params) (Found, flow.LargeSets, flow
 type joinFn struct {
 	Params Params
 
+	verifier  verifier.Verifier
 	estimator *estimate.Estimator
 	assembler blocks.SetAssembler
 	held      []componentPart
 }
 
-func (f *joinFn) Setup() { f.estimator = f.Params.Estimator() }
+func (f *joinFn) Setup() { f.verifier, f.estimator = f.Params.Verifier.New(), f.Params.Estimator() }
 
 // componentPart is a part of the set of a component's document.
 type componentPart struct {
@@ -138,9 +139,9 @@ func (f *joinFn) hold(packed func(*[]byte) bool, sets, profiles func(int64, []by
 // join joins the sets of a component, and estimates how many pairs it has.
 func (f *joinFn) join(component blocks.Key, g blocks.Sets, out *blocks.PairWriter) blocks.Estimate {
 	f.estimator.Begin(g.Sets)
-	setsim.SelfJoin(g.Sets, f.Params.Threshold, func(i, j, shared int) bool {
-		out.Add(g.Keys[i], g.Keys[j], shared)
-		f.estimator.Pair(i, j, shared)
+	f.verifier.SelfJoin(g.Sets, func(i, j, score int) bool {
+		out.Add(g.Keys[i], g.Keys[j], score)
+		f.estimator.Pair(i, j, score)
 		return true
 	})
 	return EstimateOf(component, f.estimator)
@@ -161,7 +162,7 @@ func passOn(m componentPart, buffers *blocks.Buffers, sets, profiles func(int64,
 	}
 	if part.First == 0 {
 		buffers.Add(int64(m.component), func(b []byte) []byte {
-			return blocks.AppendProfile(b, &blocks.Profile{Key: part.Key, Hash: part.Hash, Size: part.Total})
+			return blocks.AppendProfile(b, &blocks.Profile{Key: part.Key, Hash: part.Hash, Words: part.Total})
 		}, profiles)
 	}
 	sets(int64(part.Key), bytes.Clone(m.part))

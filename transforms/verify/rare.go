@@ -11,6 +11,7 @@ import (
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/kernels/hash"
 	"github.com/neardup/neardup/kernels/setsim"
+	"github.com/neardup/neardup/kernels/verifier"
 )
 
 func init() { beam.RegisterDoFn(reflect.TypeFor[rareFn]()) }
@@ -34,10 +35,12 @@ const (
 )
 
 // rare sends the postings of the sets' rare shingles, if finding candidates by these takes less than joining cells.
-// That is told by a sample of shingles, and by cells of the usual size: it follows from the input alone.
+// That is told by a sample of shingles, and by cells of the usual size: it follows from the input alone. Features that are no
+// sets are joined in cells.
 func (c *cells) rare(ctx context.Context, emit func(int64, []byte)) (bool, error) {
 	usual := c.usual()
-	if c.Way == Cells || c.Way == "" && len(usual) <= fewCells {
+	v, ok := c.verifier.(verifier.Sets)
+	if !ok || c.Way == Cells || c.Way == "" && len(usual) <= fewCells {
 		return false, nil
 	}
 	common, sizes := setsim.NewFrequencies(c.shingles()), new(setsim.Sizes)
@@ -48,14 +51,14 @@ func (c *cells) rare(ctx context.Context, emit func(int64, []byte)) (bool, error
 	if err != nil {
 		return false, err
 	}
-	prefixes := setsim.NewPrefixes(c.Threshold, common, sizes)
-	cost := blocks.ShingleBytes * setsim.CellCost(usual, c.Threshold)
+	prefixes := setsim.NewPrefixes(v.Jaccard(), common, sizes)
+	cost := blocks.ShingleBytes * setsim.CellCost(usual, v.MinWords)
 	most := cost / candidateBytes
 	var sample setsim.RareSample
 	if err := c.numbered(ctx, func(number uint32, set []uint64) { sample.Add(prefixes, number, set) }); err != nil {
 		return false, err
 	}
-	work := sample.Work(c.Threshold, most)
+	work := sample.Work(v.Jaccard(), most)
 	sets := min(cost, 2*work.Candidates*int64(blocks.ShingleBytes*c.shingles()/max(1, c.sets())))
 	if c.Way == "" && postingWeight*postingBytes*work.Postings+candidateBytes*work.Candidates+sets/readWeight > cost {
 		return false, nil
@@ -179,9 +182,10 @@ func (f *rareFn) ProcessElement(ctx context.Context, _ int64, values func(*[]byt
 			return err
 		}
 	}
+	t := f.Params.Verifier.New().(verifier.Sets).Jaccard() // no others have postings
 	for of, some := range postings {
 		found := candidatesOf{of: of, firsts: firsts[of], pairs: map[cellPair][]candidate{}, emit: emit}
-		setsim.Candidates(some, f.Params.Threshold, found.add)
+		setsim.Candidates(some, t, found.add)
 		found.flush()
 		rareCandidates.Inc(ctx, found.count)
 	}

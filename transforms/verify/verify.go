@@ -9,13 +9,13 @@ import (
 	"github.com/neardup/neardup/kernels/estimate"
 	"github.com/neardup/neardup/kernels/lsh"
 	"github.com/neardup/neardup/kernels/minhash/fss"
-	"github.com/neardup/neardup/kernels/setsim"
+	"github.com/neardup/neardup/kernels/verifier"
 	"github.com/neardup/neardup/transforms/sets"
 )
 
 // Params are what pairs are, and the bounds of the work.
 type Params struct {
-	Threshold setsim.Threshold
+	Verifier verifier.Spec
 	// CellBytes is the size of the sets that a cell holds. The result does not depend on it.
 	CellBytes int
 	// PeelBytes is the size of a component above which sets that can have no partner leave it before it is cut.
@@ -48,13 +48,12 @@ const DefaultCellBytes = 16 << 20
 // Estimator estimates how many pairs there are by those found.
 func (p *Params) Estimator() *estimate.Estimator {
 	if p.Banding.Bands == 0 {
-		return estimate.New(lsh.Banding{}, nil)
+		return estimate.New(nil, nil, nil)
 	}
-	return estimate.New(p.Banding, fss.New(p.Banding.Signature, p.Seed).Sign)
+	return estimate.New(p.Banding, fss.New(p.Banding.Signature, p.Seed).Sign, p.Verifier.New())
 }
 
-// Found are the pairs of representatives whose Jaccard similarity is at least the threshold, with the exact number of
-// shared shingles.
+// Found are the pairs of representatives that are similar, with their exact scores.
 type Found struct {
 	Pairs flow.NearPairs
 	// Facts estimate how many pairs there are.

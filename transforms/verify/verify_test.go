@@ -11,12 +11,18 @@ import (
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/internal/beamtest"
 	"github.com/neardup/neardup/kernels/setsim"
+	"github.com/neardup/neardup/kernels/verifier"
 )
+
+// jaccard is the verifier of Jaccard similarities of at least t.
+func jaccard(t setsim.Threshold) verifier.Spec {
+	return verifier.Spec{Measure: verifier.Jaccard, Threshold: t}
+}
 
 // joined runs the join of a group of several components that all have the same parts.
 func joined(t *testing.T, parts [][]byte, threshold setsim.Threshold) (pairs []blocks.NearPair) {
 	t.Helper()
-	f := &joinFn{Params: Params{Threshold: threshold, CellBytes: 1 << 30}}
+	f := &joinFn{Params: Params{Verifier: jaccard(threshold), CellBytes: 1 << 30}}
 	f.Setup()
 	passedOn := func(int64, []byte) { t.Error("a component that one call can hold was passed on") }
 	const components = 3
@@ -97,7 +103,7 @@ func TestJoinOfParts(t *testing.T) {
 					}
 				}
 				if a < b && 2*shared >= 16-shared {
-					want = append(want, blocks.NearPair{A: a, B: b, Shared: shared})
+					want = append(want, blocks.NearPair{A: a, B: b, Score: shared})
 				}
 			}
 		}
@@ -129,7 +135,7 @@ func TestLargeSetsTravelInParts(t *testing.T) {
 		t.Fatalf("%d parts", len(parts))
 	}
 	slices.Reverse(parts)
-	want := []blocks.NearPair{{A: blocks.NewKey(0, 0), B: blocks.NewKey(0, 1), Shared: 199_999}}
+	want := []blocks.NearPair{{A: blocks.NewKey(0, 0), B: blocks.NewKey(0, 1), Score: 199_999}}
 	if diff := cmp.Diff(want, joined(t, parts, setsim.Threshold{Num: 99, Den: 100})); diff != "" {
 		t.Error(diff)
 	}
@@ -154,7 +160,7 @@ func TestLargeComponentsArePassedOn(t *testing.T) {
 		}
 	}
 	r.Shuffle(len(entries), func(i, j int) { entries[i], entries[j] = entries[j], entries[i] })
-	f := &joinFn{Params: Params{Threshold: setsim.Threshold{Num: 1, Den: 2}, CellBytes: 5000}}
+	f := &joinFn{Params: Params{Verifier: jaccard(setsim.Threshold{Num: 1, Den: 2}), CellBytes: 5000}}
 	f.Setup()
 	var pairs []blocks.NearPair
 	profiles, sets := 0, map[int64]bool{}
@@ -170,7 +176,7 @@ func TestLargeComponentsArePassedOn(t *testing.T) {
 		sets[document] = true
 	}, func(component int64, block []byte) {
 		for d := blocks.NewDecoder(block); !d.Done(); profiles++ {
-			if p := d.Profile(); component != 1 || p.Key.File() != 1 || p.Size != 100 {
+			if p := d.Profile(); component != 1 || p.Key.File() != 1 || p.Words != 100 {
 				t.Errorf("profile %+v of component %d", p, component)
 			}
 		}
@@ -197,7 +203,7 @@ func TestComponentsThatFillACell(t *testing.T) {
 		})
 	}
 	for cell := range documents + 1 {
-		f := &joinFn{Params: Params{Threshold: setsim.Threshold{Num: 1, Den: 2}, CellBytes: cell * size}}
+		f := &joinFn{Params: Params{Verifier: jaccard(setsim.Threshold{Num: 1, Den: 2}), CellBytes: cell * size}}
 		f.Setup()
 		var pairs []blocks.NearPair
 		passed := 0

@@ -1,0 +1,86 @@
+package verifier
+
+import (
+	"github.com/neardup/neardup/kernels/setsim"
+	"github.com/neardup/neardup/kernels/unionfind"
+)
+
+// An Index finds, among the documents added to it, those similar to another one. It is not safe for concurrent use,
+// Similar included.
+type Index interface {
+	// Add adds a document and returns its number: 0, 1, 2 … in the order of calls. The index keeps the slice
+	// itself, which must not change any more.
+	Add(features []uint64) int
+
+	// Similar calls found for every added document that is similar, by its number and ascending, with the score.
+	Similar(features []uint64, found func(i, score int))
+
+	// Bytes returns about how many bytes the index holds, the features included.
+	Bytes() int
+}
+
+// NewIndex returns an index without documents: a setsim.Index of sets, and otherwise one that compares each document with
+// every added one. What is common decides the speed of the former, not what it finds.
+func NewIndex(v Verifier, common *setsim.Frequencies) Index {
+	if sets, ok := v.(Sets); ok {
+		return setsim.NewIndex(sets.Jaccard(), common)
+	}
+	return &list{verifier: v}
+}
+
+// list is the Index that compares with each.
+type list struct {
+	verifier Verifier
+	features [][]uint64
+	words    int
+}
+
+func (l *list) Add(features []uint64) int {
+	l.features = append(l.features, features)
+	l.words += len(features)
+	return len(l.features) - 1
+}
+
+func (l *list) Similar(features []uint64, found func(i, score int)) {
+	for i, other := range l.features {
+		if score, ok := l.verifier.Compare(other, features); ok {
+			found(i, score)
+		}
+	}
+}
+
+func (l *list) Bytes() int {
+	const header, word = 24, 8
+	return header*cap(l.features) + word*l.words
+}
+
+// Connect calls link for pairs i < j of similar documents: those that connect the trees which the documents are of as all
+// such pairs would, so fewer than there are trees. It is setsim.Connect of sets, and otherwise compares all
+// documents of different trees.
+//
+// tree is a number of each document's tree, and no two documents that are apart are similar, as the caller knows.
+func Connect(v Verifier, features [][]uint64, tree []uint32, apart []bool, link func(i, j int)) {
+	if sets, ok := v.(Sets); ok {
+		setsim.Connect(features, sets.Jaccard(), tree, apart, link)
+		return
+	}
+	parents, first := make(unionfind.Parents, len(tree)), map[uint32]uint32{}
+	for i, t := range tree {
+		if _, ok := first[t]; !ok {
+			first[t] = uint32(i)
+		}
+		parents[i] = first[t]
+	}
+	for j := range features {
+		for i := range j {
+			a, b := parents.Root(uint32(i)), parents.Root(uint32(j))
+			if a == b || apart[i] && apart[j] {
+				continue
+			}
+			if _, ok := v.Compare(features[i], features[j]); ok {
+				parents[max(a, b)] = min(a, b)
+				link(i, j)
+			}
+		}
+	}
+}
