@@ -1,6 +1,9 @@
 package blocks
 
-import "cmp"
+import (
+	"cmp"
+	"math"
+)
 
 // Member says why a document is read again. It belongs to a component, whose name is the key of its first
 // document, and which has Of documents. Or Of is 0, and the document is a copy of the document Component. Or
@@ -11,6 +14,9 @@ type Member struct {
 	// Copied: others are copies of the document. It does not travel.
 	Copied bool
 }
+
+// Joined is the Of of documents whose pairs are known: only their profiles are wanted.
+const Joined = math.MaxInt32
 
 // IsCopy reports whether the document is a copy of Component.
 func (m Member) IsCopy() bool { return m.Of == 0 && m.Component != m.Key }

@@ -122,7 +122,9 @@ type Parameters struct {
 // Recall is what is known of the share of the near pairs that the run found. Pairs of crowds,
 // which it did not look for, are left out.
 type Recall struct {
-	Crowds    int64            `json:"crowds,omitempty"` // how many there are
+	Crowds int64 `json:"crowds,omitempty"` // how many there are
+	// Exact: every two documents were compared that may be similar; the recall is 1.
+	Exact     bool             `json:"exact,omitempty"`
 	Estimated *EstimatedRecall `json:"estimated,omitempty"`
 	Measured  *MeasuredRecall  `json:"measured,omitempty"`
 }
@@ -185,7 +187,9 @@ type Chosen struct {
 	Documents int64 `json:"documents"`
 	// BackgroundEdges is the expected number of edges per document to unrelated documents.
 	BackgroundEdges float64 `json:"background_edges"`
-	Reason          string  `json:"reason"`
+	// JoinBytes is about how many bytes of sets the method complete sends and reads at most.
+	JoinBytes int64  `json:"join_bytes,omitempty"`
+	Reason    string `json:"reason"`
 	// Copies are the sampled documents that are no different to the search from an earlier one, though
 	// they are not identical; Symbols are those of them that differ in symbols.
 	Copies  int64 `json:"sampled_copies"`

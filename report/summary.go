@@ -21,9 +21,13 @@ func Plan(w io.Writer, run *records.Run) error {
 	out := &printer{w: w}
 	c := run.Chosen
 	out.printf("input       %s in %s, about %s, below %s\n", Size(run.Input.Bytes), plural(run.Input.Files, "file"), plural(c.Documents, "document"), cmp.Or(run.Input.Root, "-"))
-	if run.Parameters.Same != "" {
+	switch {
+	case run.Parameters.Same != "":
 		out.printf("parameters  %s\n", c.Reason)
-	} else {
+	case c.JoinBytes > 0:
+		out.printf("parameters  %s\n", c.Reason)
+		out.printf("            the join moves about %s of sets at most\n", Size(c.JoinBytes))
+	default:
 		out.printf("parameters  bands × rows %d × %d of %d values; a pair at the threshold is found with probability %.5f\n",
 			c.Bands, c.Rows, c.Signature, c.ExpectedRecall)
 		out.printf("            %s\n", c.Reason)
@@ -74,6 +78,9 @@ func Summary(w io.Writer, run *records.Run, dir string, example *records.Example
 }
 
 func recall(out *printer, r *records.Recall) {
+	if r.Exact {
+		out.printf("recall      1: every two documents that may be near-duplicates were compared\n")
+	}
 	if e := r.Estimated; e != nil && e.RecallInterval != nil {
 		low, high := fmt.Sprintf("%.4f", down(e.Low)), fmt.Sprintf("%.4f", up(e.High))
 		interval := "between " + low + " and " + high

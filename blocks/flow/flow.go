@@ -54,6 +54,10 @@ type (
 	Turns beam.PCollection
 	// Batches are KV<component, batches>: where the sets of large components are.
 	Batches beam.PCollection
+	// Sized are KV<batch, hashes of tokens and set parts>: sets of all documents, by their sizes.
+	Sized beam.PCollection
+	// Wanted are KV<batch, sets of the crowd or 0>: which documents of a batch are to be read again.
+	Wanted beam.PCollection
 )
 
 // Rows are KV<table shard, rows of T>.

@@ -13,6 +13,7 @@ import (
 	"github.com/neardup/neardup/io/source"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/kernels/lsh"
+	"github.com/neardup/neardup/kernels/setsim"
 	"github.com/neardup/neardup/output"
 	"github.com/neardup/neardup/pipelines/job"
 	"github.com/neardup/neardup/transforms/candidates"
@@ -45,28 +46,41 @@ func Build(s beam.Scope, p *Plan, staged output.Folder, temp string) {
 	writing := sink.Params{Inputs: inputs, Output: staged, Sync: p.Config.Runner.OnCluster(), Temp: temp, RowFiles: p.Config.SliceRows > 0, Write: p.Config.Write, Metadata: p.metadata()}
 
 	docs, compared, rejected := p.Read(s, temp)
-	signed := signature.Sign(s, compared, p.Signature(temp))
-	members := flow.Flatten(s, signed.Copies, candidates.Copies(s, signed.Firsts, inputs))
 	var rows decide.Rows
 	var facts []flow.Facts
-	if same := p.Request.Same; same != "" {
-		profiles, copied := sets.Profiles(s, source.Fetch(s, members, reading), same, p.sets(inputs))
+	var signed signature.Signed
+	copied := func() flow.Members {
+		return flow.Flatten(s, signed.Copies, candidates.Copies(s, signed.Firsts, inputs))
+	}
+	switch p.Config.Method {
+	case Exact:
+		signed = signature.Sign(s, compared, p.Signature(temp))
+		profiles, copied := sets.Profiles(s, source.Fetch(s, copied(), reading), p.Request.Same, p.sets(inputs))
 		rows = decide.Copies(s, profiles, copied, p.decide(inputs))
-	} else {
+	case Complete:
+		var sized flow.Sized
+		var samples flow.Samples
+		sized, samples, signed = signature.Sets(s, compared, p.Signature(temp), p.ofAll())
+		whole := crowds.TellWhole(s, spool.All(s, sized, temp), samples, p.crowds(inputs, temp))
+		joined := verify.Large(s, whole.Batches, p.verify(temp))
+		found := flow.Flatten(s, whole.Pairs, joined.Pairs)
+		wanted := flow.Flatten(s, spool.Members(s, whole.Wanted, inputs, temp), sets.Paired(s, found, spool.Whole, inputs))
+		features := sets.Make(s, source.Fetch(s, flow.Flatten(s, copied(), wanted), reading), p.sets(inputs))
+		crowd := p.joinLarge(s, features, features.LargeSets, features.LargeProfiles, temp)
+		rows = decide.Survivors(s, features.Profiles, flow.Flatten(s, found, crowd.pairs), crowd.links, features.Copies, p.decide(inputs))
+		facts = append(crowd.facts, whole.Facts, joined.Facts)
+	case MinHash:
+		signed = signature.Sign(s, compared, p.Signature(temp))
 		connected := components.Connect(s, candidates.Buckets(s, signed.Bands), p.components(inputs))
-		features := sets.Make(s, source.Fetch(s, flow.Flatten(s, members, connected), reading), p.sets(inputs))
+		features := sets.Make(s, source.Fetch(s, flow.Flatten(s, copied(), connected), reading), p.sets(inputs))
 		small, tooLarge, tooLargeProfiles := verify.Small(s, features.Sets, p.verify(temp))
-		told := crowds.Tell(s, flow.Flatten(s, features.LargeProfiles, tooLargeProfiles), features.Samples, p.crowds(inputs, temp))
-		ofCrowds, ofOthers := spool.Sets(s, flow.Flatten(s, features.LargeSets, tooLarge), told.Crowds, told.Others, temp)
-		large := verify.Large(s, ofOthers, p.verify(temp))
-		passed := crowds.Pass(s, ofCrowds, p.crowds(inputs, temp))
-		pairs := flow.Flatten(s, small.Pairs, told.Pairs, large.Pairs, passed.Pairs)
-		rows = decide.Survivors(s, features.Profiles, pairs, passed.Links, features.Copies, p.decide(inputs))
-		facts = append(facts, small.Facts, told.Facts, told.Named, large.Facts)
+		large := p.joinLarge(s, features, flow.Flatten(s, features.LargeSets, tooLarge), flow.Flatten(s, features.LargeProfiles, tooLargeProfiles), temp)
+		rows = decide.Survivors(s, features.Profiles, flow.Flatten(s, small.Pairs, large.pairs), large.links, features.Copies, p.decide(inputs))
+		facts = append(large.facts, small.Facts)
 		if p.Config.MeasureRecall > 0 {
 			measuring := p.measuring(temp)
 			sample := source.Fetch(s, measuring.Choose(s, compared), reading)
-			facts = append(facts, measuring.Keep(s, sample, told.Crowds))
+			facts = append(facts, measuring.Keep(s, sample, large.crowds))
 		}
 	}
 
@@ -83,6 +97,69 @@ func Build(s beam.Scope, p *Plan, staged output.Folder, temp string) {
 	}
 	sink.FailOnUnreadable(s, storage.Join(temp, exceededFile), sink.Limit(p.Config.MaxRejected), docs.Facts, rejectedFacts)
 	sink.Ledger(s, storage.Join(temp, ledgerFile), facts...)
+}
+
+// joined is what is known of large components.
+type joined struct {
+	pairs  flow.NearPairs
+	links  flow.Links
+	crowds flow.Turns
+	facts  []flow.Facts
+}
+
+// joinLarge joins large components, and goes through crowds.
+func (p *Plan) joinLarge(s beam.Scope, of sets.Features, large flow.LargeSets, profiles flow.LargeProfiles, temp string) joined {
+	told := crowds.Tell(s, profiles, of.Samples, p.crowds(job.Inputs(temp), temp))
+	ofCrowds, ofOthers := spool.Sets(s, large, told.Crowds, told.Others, temp)
+	others := verify.Large(s, ofOthers, p.verify(temp))
+	passed := crowds.Pass(s, ofCrowds, p.crowds(job.Inputs(temp), temp))
+	return joined{
+		pairs: flow.Flatten(s, told.Pairs, others.Pairs, passed.Pairs), links: passed.Links, crowds: told.Crowds,
+		facts: []flow.Facts{told.Facts, told.Named, others.Facts},
+	}
+}
+
+// ofAll says how the sets of all documents are made.
+func (p *Plan) ofAll() signature.SetsParams {
+	return signature.SetsParams{Verifier: p.Verifier(), Batching: spool.NewBatching(p.sizes(), int64(p.batchBytes(p.Config.cellBytes()))), Documents: int(p.Documents)}
+}
+
+// sizes estimates how many of all sets have a size.
+func (p *Plan) sizes() map[int]int64 {
+	sampled := int64(0)
+	for size, n := range p.Sizes {
+		sampled += int64(size) * n
+	}
+	all := map[int]int64{}
+	for size, n := range p.Sizes {
+		all[size] = int64(math.Ceil(float64(n) * (float64(p.Shingles) / float64(sampled))))
+	}
+	return all
+}
+
+// batchBytes is the size of a batch of all documents, if it is not to be larger than a cell.
+func (p *Plan) batchBytes(cell int) int {
+	return max(cell, int(shingleBytes*p.Shingles/job.MostGroups))
+}
+
+// joinBytes is about how many bytes of sets are sent and read at most if all documents are compared, in cells of the usual size.
+func (p *Plan) joinBytes() int64 {
+	if p.Config.Method != Complete {
+		return 0
+	}
+	sizes := p.sizes()
+	batching := spool.NewBatching(sizes, int64(p.batchBytes(p.usualCell())))
+	cells := make([]setsim.Cell, len(batching))
+	for size, n := range sizes {
+		first, last := batching.Of(size)
+		for b := first; b < last; b++ {
+			c := &cells[b]
+			c.Smallest = min(cmp.Or(c.Smallest, size), size)
+			c.Largest = max(c.Largest, size)
+			c.Elements += size * int(n) / (last - first)
+		}
+	}
+	return shingleBytes * (p.Shingles + setsim.CellCost(cells, p.Verifier().New().MinWords))
 }
 
 // buildMeasurement builds the pipeline that compares the sample, which that of Build has written,

@@ -35,7 +35,7 @@ type Config struct {
 
 	job.Similarity
 
-	Method Method `default:"minhash" enum:"${methods}" help:"minhash (near-duplicates) or exact (copies only, as --same says: --threshold has no use)." group:"Search"`
+	Method Method `default:"minhash" enum:"${methods}" help:"minhash (near-duplicates, found by signatures), complete (all near-duplicates: every document is compared, and no signature is made) or exact (copies only, as --same says: --threshold has no use)." group:"Search"`
 	Same   Same   `placeholder:"WHAT" help:"What copies have in common, with --method exact: bytes (the text as decoded; the default), tokens (the same words, characters or bytes in the same order after --normalize) or set (the same shingles)." group:"Search"`
 	job.Search
 
@@ -72,8 +72,9 @@ type Method string
 
 // The methods.
 const (
-	MinHash Method = "minhash"
-	Exact   Method = "exact"
+	MinHash  Method = "minhash"
+	Complete Method = "complete"
+	Exact    Method = "exact"
 )
 
 // Same is what copies are to have in common, by the method exact.
@@ -101,12 +102,15 @@ const (
 func Vars() map[string]string {
 	vars := job.Vars()
 	maps.Copy(vars, map[string]string{
-		"methods":  job.Names(MinHash, Exact),
+		"methods":  job.Names(MinHash, Complete, Exact),
 		"clusters": job.Names(Star, Components),
 		"parts":    job.Names(output.Parts()...),
 	})
 	return vars
 }
+
+// defaultRecall is that of the flag.
+const defaultRecall = 0.999
 
 // Each worker holds the sets of the sample in memory.
 const maxMeasureRecall = 100_000
@@ -127,6 +131,8 @@ func (c *Config) validate() error {
 		return job.Usage("nothing to write: give --write, any of %s", job.Listed(output.Parts()...))
 	case c.MeasureRecall < 0 || c.MeasureRecall > maxMeasureRecall:
 		return job.Usage("--measure-recall %d: must be between 1 and %d", c.MeasureRecall, maxMeasureRecall)
+	case c.MeasureRecall > 0 && c.Method == Complete:
+		return job.Usage("--measure-recall: --method complete finds every near pair, so there is nothing to measure")
 	case c.MeasureRecall > 0 && c.Method == Exact:
 		return job.Usage("--measure-recall: --method exact looks for copies only, and finds them all")
 	case c.MeasureRecall > 0 && !c.writes(output.Pairs):
@@ -139,6 +145,12 @@ func (c *Config) validate() error {
 		return job.Usage("--job-server, --environment and --worker-binary are for jobs on a cluster: add --runner flink")
 	case c.Same.Same != "" && c.Method != Exact:
 		return job.Usage("--same %s: only --method exact takes it; add that, or drop it", c.Same.Same)
+	case c.Method == Complete && c.Signature != signature.FSS:
+		return job.Usage("--signature %s: --method complete compares every document, and signs none; drop one of the two", c.Signature)
+	case c.Method == Complete && c.Bands > 0:
+		return job.Usage("--bands %d --rows %d: --method complete compares every document, and needs no key; drop these or that", c.Bands, c.Rows)
+	case c.Method == Complete && c.Recall != defaultRecall:
+		return job.Usage("--recall %v: --method complete finds every near pair; drop one of the two", c.Recall)
 	case c.Method == Exact && c.Signature != signature.FSS:
 		return job.Usage("--signature %s: --method exact looks for copies only, and signs nothing; drop one of the two", c.Signature)
 	case c.Method == Exact && c.Bands > 0:
@@ -168,7 +180,7 @@ func (c *Config) shared() job.Config {
 
 // request is what the plan is made for.
 func (c *Config) request() job.Request {
-	return job.Request{Config: c.shared(), Same: c.same(), Rank: c.Keep.rank, Prefer: c.Keep.globs}
+	return job.Request{Config: c.shared(), Same: c.same(), Complete: c.Method == Complete, Rank: c.Keep.rank, Prefer: c.Keep.globs}
 }
 
 // parameters are the flags in force, as run.json has them.

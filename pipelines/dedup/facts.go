@@ -37,8 +37,9 @@ func (r *run) account(ctx context.Context, launch job.Launch, ended job.Outcome)
 	if n, expected := r.record.Counts.Records, r.plan.Documents; n > estimateTolerance*expected {
 		r.warn("%d records were read, and the sample suggested %d: groups, and memory, may have been larger than planned", n, expected)
 	}
-	if r.config.Method == MinHash {
+	if r.config.Method != Exact {
 		r.record.Recall = estimatedRecall(facts)
+		r.record.Recall.Exact = r.config.Method == Complete
 		if !r.config.estimates() {
 			r.record.Recall.Estimated = nil
 		}

@@ -160,6 +160,7 @@ func (r *run) makePlan(ctx context.Context) error {
 		return err
 	}
 	r.record.Input, r.record.Chosen = plan.Input(), plan.Chosen()
+	r.record.Chosen.JoinBytes = r.plan.joinBytes()
 	r.record.Warnings = append(r.record.Warnings, plan.Warnings()...)
 	if plan.Sampled != "" && (r.config.DryRun || r.config.MaxRejected != Tolerance{}) { // else the run ends with as much
 		r.warn("%s", plan.Sampled)

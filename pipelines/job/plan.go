@@ -33,6 +33,8 @@ type Request struct {
 	Config
 	// Same: only copies are sought, the documents that have this in common; "": near-duplicates are.
 	Same copies.Same
+	// Complete: all documents are compared, and none is signed.
+	Complete bool
 	// Rank is what documents are ranked by when they are read again.
 	Rank source.Rank
 	// Prefer are patterns of files, in order of preference.
@@ -63,7 +65,9 @@ type Plan struct {
 	// Documents is the estimate of their number that sizes the groups.
 	Documents int64
 	// Shingles is the estimate of the sum of their sets' sizes.
-	Shingles  int64
+	Shingles int64
+	// Sizes are how many of the sampled sets have a size.
+	Sizes     map[int]int64
 	Threshold setsim.Threshold
 	Spec      shingle.Spec
 	Choice    lsh.Choice
@@ -124,7 +128,7 @@ func spoolStdin(ctx context.Context, in *Input, file string) error {
 }
 
 func makePlan(ctx context.Context, r Request, stdin string) (*Plan, error) {
-	p := &Plan{Request: r, Threshold: r.Threshold.Threshold, Spec: r.Spec(), reading: r.Reading(stdin)}
+	p := &Plan{Request: r, Sizes: map[int]int64{}, Threshold: r.Threshold.Threshold, Spec: r.Spec(), reading: r.Reading(stdin)}
 	var err error
 	p.Listing, err = source.Plan(ctx, r.Inputs, p.reading)
 	if broken := (*reading.ContentError)(nil); errors.As(err, &broken) {
@@ -208,6 +212,7 @@ func (p *Plan) sample(ctx context.Context) (sets [][]uint64, different, size int
 			return
 		}
 		size += len(set)
+		p.Sizes[len(set)]++
 		held.add(traits.Set, set)
 		key := traits.Of(p.Request.Same)
 		earlier, ok := first[key]
@@ -237,13 +242,16 @@ var compared = map[copies.Same]string{
 // choose sets the number of bands and rows, from different sets, of so many documents.
 func (p *Plan) choose(sets [][]uint64, documents int64) (err error) {
 	r := &p.Request
-	if r.Same != "" {
+	switch {
+	case r.Complete:
+		p.Choice = lsh.Choice{ExpectedRecall: 1, Reason: "method complete: every document is compared with all whose size is near enough"}
+	case r.Same != "":
 		p.Threshold = setsim.Threshold{Num: 1, Den: 1}
 		p.Choice = lsh.Choice{
 			Banding:        lsh.Banding{Bands: 1}, // of one key, and not of a signature
 			ExpectedRecall: 1, Reason: "method exact: one key, the hash of " + compared[r.Same],
 		}
-	} else {
+	default:
 		t := p.Threshold.Float()
 		in := lsh.Input{
 			Threshold: t, Recall: r.Recall, Documents: p.Documents,

@@ -71,7 +71,7 @@ func (f *tellFn) ProcessElement(ctx context.Context, component int64, profiles, 
 	}
 	found, crowded := f.Params.crowded(sample.Sets, len(all))
 	if !crowded && len(sample.Sets) == len(all) {
-		return f.emit(blocks.Key(component), sample, found, pairs, estimates)
+		return f.Params.emit(blocks.Key(component), f.estimator, sample, found, pairs, estimates)
 	}
 	if !crowded {
 		slices.SortFunc(all, func(a, b sets.Representative) int {
@@ -92,15 +92,15 @@ func (f *tellFn) ProcessElement(ctx context.Context, component int64, profiles, 
 }
 
 // emit emits the pairs of a component, and estimates how many there are.
-func (f *tellFn) emit(component blocks.Key, of blocks.Sets, found []pair, emit func(int64, []byte), estimates func([]byte)) error {
-	out := blocks.PairWriter{Key: f.Params.Shards.Shard(component), Emit: emit}
-	f.estimator.Begin(of.Sets)
+func (p *Params) emit(component blocks.Key, estimator *estimate.Estimator, of blocks.Sets, found []pair, emit func(int64, []byte), estimates func([]byte)) error {
+	out := blocks.PairWriter{Key: p.Shards.Shard(component), Emit: emit}
+	estimator.Begin(of.Sets)
 	for _, p := range found {
 		out.Add(of.Keys[p.i], of.Keys[p.j], p.score)
-		f.estimator.Pair(p.i, p.j, p.score)
+		estimator.Pair(p.i, p.j, p.score)
 	}
 	out.Flush()
-	return verify.EstimateOf(component, f.estimator).Whole().EmitFact(estimates)
+	return verify.EstimateOf(component, estimator).Whole().EmitFact(estimates)
 }
 
 // sampleBytes is the size of the sets that tell of a component. It is not a matter of memory: what is listed of

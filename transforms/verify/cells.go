@@ -77,7 +77,7 @@ func (f *cutFn) ProcessElement(ctx context.Context, component int64, batches fun
 	readBytes.Inc(ctx, blocks.ShingleBytes*setsim.CellCost(cut, c.verifier.MinWords))
 	setsim.CellPairs(cut, c.verifier.MinWords, func(i, j int) {
 		cellPairs.Inc(ctx, 1)
-		pair := cellPair{component: c.component, round: c.round, first: i, second: j}
+		pair := cellPair{component: c.component, round: c.round, first: c.cells[i].Number, second: c.cells[j].Number}
 		emit(pair.hash(), pair.append(nil, nil))
 	})
 	return nil

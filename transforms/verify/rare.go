@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"cmp"
 	"context"
 	"math/bits"
 	"reflect"
@@ -94,7 +95,7 @@ func (c *cells) numbered(ctx context.Context, do func(number uint32, set []uint6
 
 // Kinds of values of a range.
 const (
-	rangeCells    = byte(iota) // where cells begin
+	rangeCells    = byte(iota) // numbers of cells, and where they begin
 	rangePostings              // of some sets
 )
 
@@ -106,7 +107,7 @@ func (c *cells) send(ctx context.Context, prefixes *setsim.Prefixes, ranges int,
 		block := blocks.AppendUint32(c.header(rangeCells), uint32(len(c.cells)))
 		first := 0
 		for _, cell := range c.cells {
-			block = blocks.AppendUint32(block, uint32(first))
+			block = blocks.AppendUint32(blocks.AppendUint32(block, uint32(cell.Number)), uint32(first))
 			first += cell.Sets
 		}
 		emit(keys[r], block)
@@ -161,7 +162,7 @@ type rangeOf struct {
 }
 
 func (f *rareFn) ProcessElement(ctx context.Context, _ int64, values func(*[]byte) bool, emit func(int64, []byte)) error {
-	firsts := map[rangeOf][]uint32{} // more than one only if hashes collide
+	cells := map[rangeOf][]numberedCell{} // more than one only if hashes collide
 	postings := map[rangeOf][]setsim.RarePosting{}
 	var block []byte
 	for values(&block) {
@@ -169,11 +170,11 @@ func (f *rareFn) ProcessElement(ctx context.Context, _ int64, values func(*[]byt
 		kind := d.Fixed(1)
 		of := rangeOf{component: d.Key(), round: int(d.Uint32())}
 		if d.Err() == nil && kind[0] == rangeCells {
-			cells := make([]uint32, 0, d.Left()/4)
+			all := make([]numberedCell, 0, d.Left()/8)
 			for range d.Uint32() {
-				cells = append(cells, d.Uint32())
+				all = append(all, numberedCell{int(d.Uint32()), d.Uint32()})
 			}
-			firsts[of] = cells
+			cells[of] = all
 		}
 		for !d.Done() {
 			postings[of] = append(postings[of], setsim.RarePosting{Hash: d.Uint64(), Set: d.Uint32(), Size: d.Uint32(), Place: d.Uint32()})
@@ -184,7 +185,7 @@ func (f *rareFn) ProcessElement(ctx context.Context, _ int64, values func(*[]byt
 	}
 	t := f.Params.Verifier.New().(verifier.Sets).Jaccard() // no others have postings
 	for of, some := range postings {
-		found := candidatesOf{of: of, firsts: firsts[of], pairs: map[cellPair][]candidate{}, emit: emit}
+		found := candidatesOf{of: of, cells: cells[of], pairs: map[cellPair][]candidate{}, emit: emit}
 		setsim.Candidates(some, t, found.add)
 		found.flush()
 		rareCandidates.Inc(ctx, found.count)
@@ -192,14 +193,20 @@ func (f *rareFn) ProcessElement(ctx context.Context, _ int64, values func(*[]byt
 	return nil
 }
 
+// numberedCell is a cell by its number, and the number of its first set.
+type numberedCell struct {
+	number int
+	first  uint32
+}
+
 // candidatesOf puts candidates together by pairs of cells.
 type candidatesOf struct {
-	of     rangeOf
-	firsts []uint32 // sets, of the cells
-	pairs  map[cellPair][]candidate
-	held   int
-	count  int64
-	emit   func(int64, []byte)
+	of    rangeOf
+	cells []numberedCell
+	pairs map[cellPair][]candidate
+	held  int
+	count int64
+	emit  func(int64, []byte)
 }
 
 // heldCandidates are those of all pairs of cells of a range, before they are sent.
@@ -207,11 +214,11 @@ const heldCandidates = 1 << 19
 
 func (c *candidatesOf) add(i, j uint32) bool {
 	first, second := c.cell(i), c.cell(j)
-	if first > second { // of sets of one size
+	if first.first > second.first { // of sets of one size
 		first, second, i, j = second, first, j, i
 	}
-	pair := cellPair{component: c.of.component, round: c.of.round, first: first, second: second}
-	c.pairs[pair] = append(c.pairs[pair], candidate{i - c.firsts[first], j - c.firsts[second]})
+	pair := cellPair{component: c.of.component, round: c.of.round, first: first.number, second: second.number}
+	c.pairs[pair] = append(c.pairs[pair], candidate{i - first.first, j - second.first})
 	c.count++
 	if c.held++; c.held == heldCandidates {
 		c.flush()
@@ -220,12 +227,12 @@ func (c *candidatesOf) add(i, j uint32) bool {
 }
 
 // cell returns the cell of a set.
-func (c *candidatesOf) cell(set uint32) int {
-	i, ok := slices.BinarySearch(c.firsts, set)
+func (c *candidatesOf) cell(set uint32) numberedCell {
+	i, ok := slices.BinarySearchFunc(c.cells, set, func(c numberedCell, set uint32) int { return cmp.Compare(c.first, set) })
 	if !ok {
 		i--
 	}
-	return i
+	return c.cells[i]
 }
 
 func (c *candidatesOf) flush() {

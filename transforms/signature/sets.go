@@ -1,0 +1,113 @@
+package signature
+
+import (
+	"context"
+	"reflect"
+
+	"github.com/apache/beam/sdks/v2/go/pkg/beam"
+
+	"github.com/neardup/neardup/blocks"
+	"github.com/neardup/neardup/blocks/flow"
+	"github.com/neardup/neardup/io/storage"
+	"github.com/neardup/neardup/kernels/hash"
+	"github.com/neardup/neardup/kernels/shingle"
+	"github.com/neardup/neardup/kernels/verifier"
+	"github.com/neardup/neardup/records"
+	"github.com/neardup/neardup/transforms/sets"
+	"github.com/neardup/neardup/transforms/spool"
+)
+
+func init() { beam.RegisterDoFn(reflect.TypeFor[setsFn]()) }
+
+// SetsParams say how sets are made of all documents, and where they go.
+type SetsParams struct {
+	Verifier verifier.Spec
+	Batching spool.Batching
+	// Documents is about how many there are.
+	Documents int
+}
+
+// Sets makes the sets of documents all of which are compared, and so need no signature; else it does as Sign.
+//
+//	blocks of documents → KV<batch, hashes of tokens and set parts>, KV<spool.Whole, set part>, KV<hash shard, firsts>,
+//	KV<split, members>, KV<table shard, rejected rows>
+//
+// The second are a sample: the sets of smallest hash. Counters: sign/documents, sign/collapsed, sign/no_token, shuffled/sets in bytes.
+func Sets(s beam.Scope, docs flow.Documents, p Params, to SetsParams) (flow.Sized, flow.Samples, Signed) {
+	s = s.Scope("signature.Sets")
+	sized, samples, firsts, copies, rejected := beam.ParDo5(s, &setsFn{Params: p, To: to}, beam.PCollection(docs))
+	return flow.Sized(sized), flow.Samples(samples), Signed{
+		Firsts: flow.Firsts(firsts), Copies: flow.Members(copies),
+		Rejected: []flow.Rows[records.Rejected]{flow.Rows[records.Rejected](rejected)},
+	}
+}
+
+// setsFn makes sets; see Sets for the shapes.
+type setsFn struct {
+	Params Params
+	To     SetsParams
+
+	inputs   *blocks.Inputs
+	shingler *shingle.Shingler
+	verifier verifier.Verifier
+	copies   collapse
+	sized    *blocks.Buffers
+	part     []byte
+	rejected *blocks.Buffers
+}
+
+var setBytes = beam.NewCounter("shuffled", "sets")
+
+func (f *setsFn) Setup(ctx context.Context) (err error) {
+	f.shingler, f.verifier = f.Params.Text.New(), f.To.Verifier.New()
+	f.inputs, err = storage.Shared[blocks.Inputs](ctx, f.Params.Inputs)
+	return err
+}
+
+func (f *setsFn) StartBundle(_, _, _, _, _ func(int64, []byte)) {
+	f.copies = newCollapse(f.inputs, f.Params.HashShards)
+	f.sized, f.rejected = blocks.NewBuffers(), blocks.NewBuffers()
+}
+
+func (f *setsFn) ProcessElement(ctx context.Context, block []byte, sized, samples, firsts, copies, rejected func(int64, []byte)) error {
+	var made, equal, none, bytes int64
+	f.copies.begin()
+	d := blocks.NewDecoder(block)
+	for doc := range d.Documents() {
+		values := f.shingler.Tokenise(doc.Text)
+		if len(values) == 0 {
+			none++
+			reject(f.rejected, f.inputs, &doc, records.ReasonNoToken, "", rejected)
+			continue
+		}
+		made++
+		tokens := hash.Values(values)
+		if f.copies.isCopy(tokens, doc.Key, firsts, copies) {
+			equal++
+			continue
+		}
+		set := f.verifier.Features(f.shingler.InPlace())
+		sum := blocks.Hash(hash.Sequence(set))
+		batch := f.To.Batching.Batch(len(set), sum)
+		blocks.SetParts(f.part, doc.Key, sum, set, func(part []byte) {
+			f.part = part[:0]
+			bytes += int64(len(part))
+			f.sized.Add(batch, func(block []byte) []byte { return spool.AppendSized(block, blocks.Hash(tokens), part) }, sized)
+		})
+		if sets.Sampled(sum, f.To.Documents) {
+			blocks.SetParts(nil, doc.Key, sum, set, func(part []byte) { samples(int64(spool.Whole), part) })
+		}
+	}
+	f.shingler.Trim()
+	documents.Inc(ctx, made)
+	collapsed.Inc(ctx, equal)
+	noToken.Inc(ctx, none)
+	setBytes.Inc(ctx, bytes)
+	return d.Err()
+}
+
+func (f *setsFn) FinishBundle(sized, _, firsts, copies, rejected func(int64, []byte)) {
+	f.sized.Flush(sized)
+	f.copies.flush(firsts, copies)
+	f.rejected.Flush(rejected)
+}
