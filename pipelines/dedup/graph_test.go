@@ -38,7 +38,8 @@ func builds(t *testing.T) map[string]dedup.Config {
 	contracted := ask(t, "../../testdata/tldr")
 	contracted.ConnectDocuments = 1
 	exact := ask(t, "../../testdata/tldr", "--method=exact")
-	return map[string]dedup.Config{"usual": usual, "all": all, "contracted": contracted, "exact": exact}
+	complete := ask(t, "../../testdata/tldr", "--method=complete")
+	return map[string]dedup.Config{"usual": usual, "all": all, "contracted": contracted, "exact": exact, "complete": complete}
 }
 
 // The graph asks nothing of a runner but what every one can do: no side inputs, no state, no

@@ -28,6 +28,7 @@ import (
 	"github.com/neardup/neardup/pipelines/query"
 	"github.com/neardup/neardup/records"
 	"github.com/neardup/neardup/runners/local"
+	"github.com/neardup/neardup/transforms/spool"
 )
 
 // A wire returns the records that are packed in a block.
@@ -65,6 +66,7 @@ var wires = func() map[string][]wire {
 	tableRows := each(func(d *blocks.Decoder) { d.RowPart() })
 	profiles := each(func(d *blocks.Decoder) { d.Profile() })
 	setParts := each(func(d *blocks.Decoder) { d.ComponentPart() })
+	sizedParts := each(func(d *blocks.Decoder) { spool.Sized(d) })
 	copied := each(func(d *blocks.Decoder) { d.Copy() })
 	verdicts := each(func(d *blocks.Decoder) { d.Verdict() })
 	nearPairs := each(func(d *blocks.Decoder) { d.Fixed(16); d.Uvarint() })
@@ -77,6 +79,7 @@ var wires = func() map[string][]wire {
 		"signature.longEnoughFn": {documents, tableRows},
 		"signature.signFn":       {entries, firsts, members, tableRows},
 		"signature.copiesFn":     {documents, firsts, members, tableRows},
+		"signature.setsFn":       {sizedParts, nil, firsts, members, tableRows},
 		"signature.valuesFn":     {numbers, tableRows},
 		"signature.keysFn":       {entries},
 		"signature.distinctFn":   {shingles},
@@ -99,8 +102,11 @@ var wires = func() map[string][]wire {
 		"sets.setsFn":            {setParts, profiles, copied, nil, profiles, nil},
 		"sets.profilesFn":        {copied},
 		"sets.summariseFn":       {profiles, profiles},
+		"sets.pairedFn":          {members},
+		"spool.membersFn":        {members},
 		"verify.joinFn":          {nearPairs, nil, profiles, nil},
 		"verify.cellPairFn":      {nearPairs, nil},
+		"crowds.wholeFn":         {nil, nil, nearPairs, nil},
 		"crowds.tellFn":          {nil, nil, nearPairs, nil, nil},
 		"crowds.passFn":          {nearPairs, nearPairs},
 		"decide.decideFn":        {tableRows, tableRows, tableRows, keys, verdicts, nil},
@@ -167,6 +173,8 @@ func TestOrderDecidesNothing(t *testing.T) {
 		},
 		{[]string{pages, "--bands=10", "--rows=4"}, func(c *dedup.Config) { c.CellBytes = 2000 }},
 		{[]string{pages, "--method=exact"}, func(*dedup.Config) {}},
+		{[]string{pages, packed, broken, "--method=complete", "--max-rejected=10", "--shingle=char:5", "--threshold=.6"}, func(c *dedup.Config) { c.CellBytes = 2000 }},
+		{[]string{pages, packed, "--method=complete", "--shingle=char:5", "--threshold=.5", "--keep=longest", "--pair-budget=100"}, func(*dedup.Config) {}},
 		{[]string{pages, "--method=exact", "--same=set", "--keep=longest"}, func(*dedup.Config) {}},
 		{[]string{pages, "--signature=salted", "--bands=10", "--rows=4"}, func(*dedup.Config) {}},
 		{[]string{pages, "--signature=classic", "--bands=10", "--rows=4"}, func(*dedup.Config) {}},

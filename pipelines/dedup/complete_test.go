@@ -1,0 +1,114 @@
+package dedup_test
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/neardup/neardup/internal/corpusgen"
+	"github.com/neardup/neardup/pipelines/dedup"
+	"github.com/neardup/neardup/pipelines/job"
+	"github.com/neardup/neardup/records"
+)
+
+// The method complete finds what the oracle does, and nothing else, on corpora whose documents are a sample, and on larger ones.
+func TestCompleteEqualsOracle(t *testing.T) {
+	thresholds := []float64{0.7, 0.8, 0.9}
+	corpora := []func(*testing.T) corpus{
+		kijiji, messages, licenses,
+		func(t *testing.T) corpus { return articles(t, "2500") },
+		func(t *testing.T) corpus {
+			return generate(t, corpusgen.Spec{Documents: 9000, Seed: 4, Copies: 0.1, Near: 0.2, Edits: 0.02}).corpus(t)
+		},
+	}
+	if nightly() {
+		thresholds = append([]float64{0.5}, thresholds...)
+		corpora = append(corpora, bbc, thai)
+	}
+	for _, load := range corpora {
+		t.Run("", func(t *testing.T) {
+			c := load(t)
+			o := newOracle(c.texts, func(text string) map[string]bool { return wordShingles(text, 5) }, thresholds[0])
+			for _, threshold := range thresholds {
+				for _, cell := range []int{0, 50_000} {
+					config := c.config
+					config.Output = filepath.Join(t.TempDir(), "out")
+					config.Method, config.Recall = dedup.Complete, 0.999
+					config.Threshold, config.Shingle = must[job.Threshold](threshold), must[job.Shingle]("word:5")
+					config.PairBudget, config.CellBytes = math.MaxInt, cell
+					r := run(t, config)
+					if got := compare(t, c, o, r, threshold); got.missed > 0 {
+						t.Errorf("%s at %v, cells of %d: %d near pairs of %d missed", c.name, threshold, cell, got.missed, len(o.near(threshold)))
+					}
+					if recall := r.Run.Recall; recall == nil || !recall.Exact || recall.Estimated != nil || r.Run.Chosen.ExpectedRecall != 1 || r.Run.Chosen.JoinBytes == 0 {
+						t.Errorf("%s: recall %+v, chosen %+v", c.name, recall, r.Run.Chosen)
+					}
+					if err := os.RemoveAll(config.Output); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+		})
+	}
+}
+
+// Its bytes depend neither on memory, cells and splits nor on the runner, whether all documents are a crowd or not.
+func TestSameBytesOfComplete(t *testing.T) {
+	spec := mixture
+	spec.Documents = 6000 // more than a sample
+	c := generate(t, spec).corpus(t)
+	for _, budget := range []int{100, math.MaxInt} {
+		var first map[string]string
+		for _, flags := range [][]string{{}, {"--memory=256MB"}, {"--runner=prism"}} {
+			for _, cell := range []int{0, 500_000} {
+				config := ask(t, append(flags, "--method=complete", "--keep=longest", c.config.Inputs[0])...)
+				config.CellBytes, config.PairBudget = cell, budget
+				if cell > 0 {
+					config.SplitBytes = 100_001
+				}
+				r := run(t, config)
+				if crowds := r.Run.Counts.PairsPartial; crowds != 0 != (budget == 100) {
+					t.Fatalf("a budget of %d pairs: %d crowds", budget, crowds)
+				}
+				if first == nil {
+					first = promised(t, r)
+					continue
+				}
+				sameOutput(t, fmt.Sprint(flags, cell, budget), first, promised(t, r))
+			}
+		}
+	}
+}
+
+// What is removed, and for what, is the same if all documents are a crowd; so are the clusters.
+func TestCrowdOfAll(t *testing.T) {
+	c := generate(t, mixture).corpus(t)
+	for _, flags := range [][]string{{}, {"--keep=longest"}, {"--cluster=components", "--keep=longest"}} {
+		config := ask(t, append(flags, "--method=complete", c.config.Inputs[0])...)
+		config.PairBudget = math.MaxInt
+		whole := run(t, config)
+		config = ask(t, append(flags, "--method=complete", c.config.Inputs[0])...)
+		config.PairBudget = 500
+		part := run(t, config)
+		if a, b := whole.Run.Counts, part.Run.Counts; a.PairsPartial != 0 || b.PairsPartial != 1 || a.NearPairs <= b.NearPairs {
+			t.Errorf("%v: %d and %d crowds, %d and %d near pairs", flags, a.PairsPartial, b.PairsPartial, a.NearPairs, b.NearPairs)
+		}
+		folders := []string{"clusters", "removed", "corpus"}
+		sameOutput(t, fmt.Sprint(flags), tables(promised(t, whole), folders...), tables(promised(t, part), folders...))
+	}
+}
+
+// Documents without a near pair are not read again.
+func TestCompleteReadsFewAgain(t *testing.T) {
+	c := generate(t, corpusgen.Spec{Documents: 6000, Seed: 2, Near: 0.01, Edits: 0.01}).corpus(t)
+	r := run(t, ask(t, "--method=complete", c.config.Inputs[0]))
+	paired := map[string]bool{}
+	for _, p := range rows[records.Pair](t, r, "pairs") {
+		paired[p.IDA], paired[p.IDB] = true, true
+	}
+	if n := r.Run.Steps["fetch/documents"]; len(paired) == 0 || n != int64(len(paired)) {
+		t.Errorf("%d documents are read again, %d have a pair", n, len(paired))
+	}
+}
