@@ -6,7 +6,7 @@ import (
 )
 
 // Member says why a document is read again. It belongs to a component, whose name is the key of its first
-// document, and which has Of documents. Or Of is 0, and the document is a copy of the document Component. Or
+// document, and which has Of documents; or it is of all documents, and Of is Joined. Or Of is 0, and the document is a copy of the document Component. Or
 // Component is the document itself, which has copies, −Of of them among the documents with an edge.
 type Member struct {
 	Key, Component Key

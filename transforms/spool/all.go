@@ -114,7 +114,10 @@ func (f *allFn) ProcessElement(ctx context.Context, batch int64, values func(*[]
 			docs = append(docs, sized{part.Key, part.Hash, tokens})
 		}
 	})
-	if err = cmp.Or(err, unread); err != nil {
+	if err == nil {
+		err = unread
+	}
+	if err != nil {
 		return err
 	}
 	if err := gather.WriteEdges(ctx, sameFile(f.Temp, int(batch)), same(docs)); err != nil {

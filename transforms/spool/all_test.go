@@ -1,0 +1,64 @@
+package spool
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/neardup/neardup/blocks"
+)
+
+// Batches are in the order of sizes, hold no more than they are to unless hashes are unlucky, and share a size only if each holds
+// sets of no other.
+func TestBatching(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		sets := rapid.MapOf(rapid.IntRange(1, 60), rapid.Int64Range(1, 50)).Draw(t, "sets")
+		bytes := rapid.Int64Range(1, 20_000).Draw(t, "bytes")
+		batching := NewBatching(sets, bytes)
+		held := make([]int64, len(batching)) // on average
+		holds := make([][]int, len(batching))
+		for size := 1; size <= 61; size++ {
+			first, end := batching.Of(size)
+			for hash := range uint64(10) {
+				if b := batching.Batch(size, blocks.Hash{Lo: hash}); b != int64(first)+int64(hash%uint64(end-first)) {
+					t.Fatalf("a set of %d with the hash %d is in batch %d of %d to %d", size, hash, b, first, end)
+				}
+			}
+			for b := first; b < end; b++ {
+				held[b] += blocks.ShingleBytes * int64(size) * sets[size] / int64(end-first)
+				holds[b] = append(holds[b], size)
+			}
+			if end-first > 1 && blocks.ShingleBytes*int64(size)*sets[size] <= bytes {
+				t.Fatalf("%d batches for %d sets of %d", end-first, sets[size], size)
+			}
+		}
+		for b := range held {
+			if held[b] > bytes {
+				t.Fatalf("batch %d holds %d bytes of %d", b, held[b], bytes)
+			}
+			for _, earlier := range holds[:b] {
+				if len(earlier) == 0 || len(holds[b]) == 0 || slices.Max(earlier) < slices.Min(holds[b]) {
+					continue
+				}
+				if len(earlier) > 1 || !slices.Equal(earlier, holds[b]) {
+					t.Fatalf("batch %d holds sizes %v, an earlier one %v", b, holds[b], earlier)
+				}
+			}
+		}
+	})
+}
+
+// Of documents with one set, those are told that differ in tokens from all before, in whatever order they come.
+func TestSame(t *testing.T) {
+	h := func(n uint64) blocks.Hash { return blocks.Hash{Lo: n} }
+	docs := []sized{{7, h(1), h(11)}, {3, h(1), h(11)}, {9, h(1), h(12)}, {5, h(1), h(12)}, {4, h(2), h(11)}, {8, h(2), h(11)}, {6, h(3), h(13)}}
+	want := []blocks.Edge{{A: 3, B: 5}}
+	for range docs {
+		docs = append(docs[1:], docs[0])
+		if diff := cmp.Diff(want, same(slices.Clone(docs))); diff != "" {
+			t.Error(diff)
+		}
+	}
+}
