@@ -90,7 +90,11 @@ func Sized(d *blocks.Decoder) (tokens blocks.Hash, part []byte) {
 }
 
 // allFn writes a batch; see All for the shapes.
-type allFn struct{ Temp string }
+type allFn struct {
+	Temp string
+
+	assembler blocks.SetAssembler
+}
 
 // sized is a document and its set.
 type sized struct {
@@ -123,7 +127,7 @@ func (f *allFn) ProcessElement(ctx context.Context, batch int64, values func(*[]
 	if err := gather.WriteEdges(ctx, sameFile(f.Temp, int(batch)), same(docs)); err != nil {
 		return err
 	}
-	sets, err := blocks.AssembleSets(parts)
+	sets, err := f.assembler.Assemble(parts)
 	if err != nil {
 		return err
 	}

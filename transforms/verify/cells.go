@@ -192,13 +192,9 @@ func (c *cells) leave(ctx context.Context, leaves []bool, alone *setsim.Alone) e
 		cells, cell, bytes = append(cells, b), blocks.Sets{}, 0
 		return spool.Write(ctx, c.Temp, c.file(c.component, c.round+1, b.Number), full)
 	}
-	number := 0
-	err := c.each(ctx, func(g blocks.Sets) error {
-		for i, set := range g.Sets {
-			number++
-			if leaves[number-1] {
-				continue
-			}
+	stay := func(g blocks.Sets, wanted []int) error {
+		for _, i := range wanted {
+			set := g.Sets[i]
 			alone.Count(set)
 			size := blocks.ShingleBytes * len(set)
 			if bytes > 0 && bytes+size > c.CellBytes {
@@ -210,7 +206,24 @@ func (c *cells) leave(ctx context.Context, leaves []bool, alone *setsim.Alone) e
 			bytes += size
 		}
 		return nil
-	})
+	}
+	var err error
+	for _, of := range c.cells {
+		wanted := make([]int, 0, of.Sets)
+		for i, leaves := range leaves[:of.Sets] {
+			if !leaves {
+				wanted = append(wanted, i)
+			}
+		}
+		leaves = leaves[of.Sets:]
+		var g blocks.Sets
+		if g, err = spool.Pick(ctx, c.file(c.component, c.round, of.Number), wanted); err == nil {
+			err = stay(g, wanted)
+		}
+		if err != nil {
+			break
+		}
+	}
 	if err == nil {
 		err = write()
 	}
