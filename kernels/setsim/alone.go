@@ -47,5 +47,9 @@ func (a *Alone) Shared(set []uint64) (n int) {
 
 // Lonely reports whether a counted set shares too few elements with all others together to be similar to one of them.
 func (a *Alone) Lonely(set []uint64, t Threshold) bool {
-	return a.Shared(set) < a.sizes.LeastOverlap(len(set), t)
+	least, may := a.sizes.LeastOverlap(len(set), t), len(set) // be shared
+	for i := 0; i < len(set) && may >= least; i++ {
+		may -= 1 - a.Shared(set[i:i+1])
+	}
+	return may < least
 }

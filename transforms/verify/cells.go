@@ -216,6 +216,9 @@ func (c *cells) leave(ctx context.Context, leaves []bool, alone *setsim.Alone) e
 			}
 		}
 		leaves = leaves[of.Sets:]
+		if err = ctx.Err(); err != nil {
+			break
+		}
 		var g blocks.Sets
 		if g, err = spool.Pick(ctx, c.file(c.component, c.round, of.Number), wanted); err == nil {
 			err = stay(g, wanted)
