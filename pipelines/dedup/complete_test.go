@@ -5,6 +5,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/neardup/neardup/internal/corpusgen"
@@ -110,5 +111,16 @@ func TestCompleteReadsFewAgain(t *testing.T) {
 	}
 	if n := r.Run.Steps["fetch/documents"]; len(paired) == 0 || n != int64(len(paired)) {
 		t.Errorf("%d documents are read again, %d have a pair", n, len(paired))
+	}
+}
+
+// Documents with the set of another are copies of it, with other tokens too.
+func TestCompleteFindsEqualSets(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "in.jsonl")
+	round := "one two three four five six "
+	writeJSONL(t, path, []string{strings.Repeat(round, 3), "seven eight nine ten eleven twelve", strings.Repeat(round, 4), strings.Repeat(round, 3)})
+	r := run(t, ask(t, "--method=complete", path))
+	if n := r.Run.Counts; n.Copies != 3-1 || n.SameSet != 1 || n.Near != 0 {
+		t.Errorf("%d copies, %d of the same set, %d near, want 2, 1, 0", n.Copies, n.SameSet, n.Near)
 	}
 }
