@@ -44,28 +44,31 @@ func Neighbours(w io.Writer, a *records.Answer) error {
 func shares(a *records.Answer) string {
 	switch found := len(a.Neighbours); {
 	case found == 0:
-		return "no document" + like(a, 1)
+		return "no document" + like(a, "shares")
 	case found < a.Asked:
-		return fmt.Sprintf("only %s%s, of the %d asked for", plural(found, "document"), like(a, found), a.Asked)
+		return fmt.Sprintf("only %s, of the %d asked for", alike(a, found), a.Asked)
 	default:
-		return fmt.Sprintf("the %d nearest of the %s%s", found, plural(int(a.Candidates), "document"), like(a, int(a.Candidates)))
+		return fmt.Sprintf("the %d nearest of the %s", found, alike(a, int(a.Candidates)))
 	}
 }
 
-// like says what so many documents have in common with the one in question, after their number.
-func like(a *records.Answer, n int) (words string) {
+func alike(a *records.Answer, n int) string {
+	if n == 1 {
+		return "1 document" + like(a, "that shares")
+	}
+	return plural(n, "document") + like(a, "that share")
+}
+
+// like says what documents have in common with the one in question, to follow them; verb is what they do.
+func like(a *records.Answer, verb string) (words string) {
 	if a.MinSimilarity > 0 {
 		words = " of similarity " + strconv.FormatFloat(a.MinSimilarity, 'g', -1, 64) + " or more"
 	}
-	verb := " that share"
-	if n == 1 {
-		verb += "s"
-	}
 	switch {
 	case a.Buckets:
-		words += verb + " a bucket with it"
+		words += " " + verb + " a bucket with it"
 	case a.MinSimilarity == 0:
-		words += verb + " a shingle with it"
+		words += " " + verb + " a shingle with it"
 	}
 	return words
 }

@@ -3,7 +3,6 @@
 package query
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -48,18 +47,19 @@ type Config struct {
 	job.Running
 }
 
-// Buckets asks, by its kind of signature or by bands and rows, to compare only documents that share a bucket.
+// Buckets asks, by its kind of signature or by bands and rows, to compare only documents that share a bucket. What is
+// nil or 0 is not given.
 type Buckets struct {
-	Signature signature.Family `default:"" enum:",${signatures}" placeholder:"KIND" help:"Compare only documents that share a bucket, by signatures of this kind, as textbooks do: fss, classic or salted, as for dedup (with --bands and --rows: fss). Without it and these, all documents are compared." group:"By buckets"`
-	Bands     int              `placeholder:"B" help:"Number of bands, with --rows, instead of what --recall would choose." group:"By buckets"`
-	Rows      int              `placeholder:"R" help:"Rows of a band, with --bands." group:"By buckets"`
-	Threshold job.Threshold    `short:"t" placeholder:"T" help:"Jaccard similarity that bands and rows are chosen for, in (0, 1] (default: 0.8); it keeps no document from the list, --min-similarity does." group:"By buckets"`
-	Recall    *float64         `placeholder:"R" help:"Least probability of finding a document of that similarity (default: 0.999)." group:"By buckets"`
-	Seed      *uint64          `placeholder:"N" help:"Seed of the signature (default: 1)." group:"By buckets"`
+	Signature *signature.Family `enum:"${signatures}" placeholder:"KIND" help:"Compare only documents that share a bucket, by signatures of this kind, as textbooks do: fss, classic or salted, as for dedup (with --bands and --rows: fss). Without it and these, all documents are compared." group:"By buckets"`
+	Bands     int               `placeholder:"B" help:"Number of bands, with --rows, instead of what --recall would choose." group:"By buckets"`
+	Rows      int               `placeholder:"R" help:"Rows of a band, with --bands." group:"By buckets"`
+	Threshold job.Threshold     `short:"t" placeholder:"T" help:"Jaccard similarity that bands and rows are chosen for, in (0, 1] (default: 0.8); it keeps no document from the list, --min-similarity does." group:"By buckets"`
+	Recall    *float64          `placeholder:"R" help:"Least probability of finding a document of that similarity (default: 0.999)." group:"By buckets"`
+	Seed      *uint64           `placeholder:"N" help:"Seed of the signature (default: 1)." group:"By buckets"`
 }
 
 // asked reports whether only documents that share a bucket are compared.
-func (b *Buckets) asked() bool { return b.Signature != "" || b.Bands != 0 || b.Rows != 0 }
+func (b *Buckets) asked() bool { return b.Signature != nil || b.Bands != 0 || b.Rows != 0 }
 
 // check returns a *job.UsageError for what would do nothing.
 func (b *Buckets) check() error {
@@ -84,7 +84,10 @@ func (b *Buckets) search() (job.Threshold, job.Search) {
 	if threshold.Num == 0 {
 		threshold.Threshold = setsim.Threshold{Num: 4, Den: 5}
 	}
-	search := job.Search{Recall: 0.999, Bands: b.Bands, Rows: b.Rows, Signature: cmp.Or(b.Signature, signature.FSS), Seed: 1}
+	search := job.Search{Recall: 0.999, Bands: b.Bands, Rows: b.Rows, Signature: signature.FSS, Seed: 1}
+	if b.Signature != nil {
+		search.Signature = *b.Signature
+	}
 	if b.Recall != nil {
 		search.Recall = *b.Recall
 	}
