@@ -33,6 +33,8 @@ type Request struct {
 	Config
 	// Same: only copies are sought, the documents that have this in common; "": near-duplicates are.
 	Same copies.Same
+	// Unsigned: documents are not signed, and no bands and rows are chosen.
+	Unsigned bool
 	// Rank is what documents are ranked by when they are read again.
 	Rank source.Rank
 	// Prefer are patterns of files, in order of preference.
@@ -237,6 +239,9 @@ var compared = map[copies.Same]string{
 // choose sets the number of bands and rows, from different sets, of so many documents.
 func (p *Plan) choose(sets [][]uint64, documents int64) (err error) {
 	r := &p.Request
+	if r.Unsigned {
+		return nil
+	}
 	if r.Same != "" {
 		p.Threshold = setsim.Threshold{Num: 1, Den: 1}
 		p.Choice = lsh.Choice{
