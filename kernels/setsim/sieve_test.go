@@ -1,7 +1,9 @@
 package setsim
 
 import (
+	"maps"
 	"math"
+	"math/rand/v2"
 	"slices"
 	"testing"
 
@@ -16,19 +18,39 @@ func TestSieve(t *testing.T) {
 		slices.Sort(set)
 		set = slices.Compact(set)
 		shingles := rapid.SliceOfN(rapid.OneOf(element, rapid.SampledFrom(append(set, 7))), 0, 60).Draw(t, "shingles")
-		elements := 0
+		elements, own := 0, map[uint64]bool{}
 		for _, e := range shingles {
+			own[e] = true
 			if slices.Contains(set, e) {
 				elements++
 			}
 		}
 		sieve := NewSieve(set)
-		for n := range len(shingles) + 2 {
-			if got, want := sieve.Has(shingles, n), elements >= n; got != want {
-				t.Fatalf("%d of %v in %v: %v, want %v", n, shingles, set, got, want)
-			}
+		if got := sieve.Count(shingles); got != elements {
+			t.Fatalf("%d of %v in %v, want %d", got, shingles, set, elements)
+		}
+		shared := Overlap(set, slices.Sorted(maps.Keys(own)))
+		similarity, bound := Similarity(shared, len(set), len(own)), sieve.AtMost(elements, shingles)
+		if bound < similarity || bound > 1 {
+			t.Fatalf("%v and %v have similarity %v, and %v at most", set, shingles, similarity, bound)
 		}
 	})
+}
+
+// Of different hashes that are uniform nearly all differ in their top bits, whatever was seen before, and repetitions do not count.
+func TestSieveBound(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 1))
+	sieve := NewSieve(nil)
+	for range 10 {
+		var shingles []uint64
+		for range 1000 {
+			shingles = append(shingles, r.Uint64())
+		}
+		shingles = append(shingles, shingles...)
+		if n := sieve.distinct(shingles); n > 1000 || n < 960 {
+			t.Errorf("%d of 1000 distinct ones", n)
+		}
+	}
 }
 
 // A large set has as many bits as fit a cache, and loses nothing.
@@ -39,7 +61,7 @@ func TestSieveOfLargeSet(t *testing.T) {
 	}
 	sieve := NewSieve(set)
 	for _, e := range set {
-		if !sieve.Has([]uint64{e + 1, e}, 1) || sieve.Has([]uint64{e + 1}, 1) {
+		if sieve.Count([]uint64{e + 1, e}) != 1 {
 			t.Fatalf("%#x is in the set, and %#x is not", e, e+1)
 		}
 	}
@@ -64,7 +86,7 @@ func BenchmarkSieve(b *testing.B) {
 	slices.Sort(own)
 	sieve := NewSieve(own)
 	for b.Loop() {
-		sieve.Has(other, 1)
+		sieve.Count(other)
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(other)), "ns/shingle")
 }

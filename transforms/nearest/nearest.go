@@ -54,6 +54,8 @@ func (n Near) compare(o Near) int {
 type Nearest struct {
 	Candidates int64  // the number of all
 	Near       []Near // the nearest, by rank and then in input order
+
+	floor float64 // as many as are wanted have this rank or a higher one
 }
 
 func (n *Nearest) add(near Near, most int) {
@@ -66,7 +68,10 @@ func (n *Nearest) add(near Near, most int) {
 
 func (n *Nearest) cut(most int) {
 	slices.SortFunc(n.Near, Near.compare)
-	n.Near = n.Near[:min(len(n.Near), most)]
+	if len(n.Near) >= most {
+		n.Near = n.Near[:most]
+		n.floor = n.Near[most-1].Rank
+	}
 }
 
 // Params say how many neighbours are wanted, and where they go.
@@ -116,7 +121,8 @@ type similarFn struct {
 	verifier verifier.Verifier
 	shingler *shingle.Shingler
 	sieve    *setsim.Sieve
-	least    int // shingles that a similar document shares
+	least    int  // shingles that a similar document shares
+	any      bool // who shares one is similar
 	nearest  Nearest
 }
 
@@ -126,6 +132,7 @@ func (f *similarFn) Setup(ctx context.Context) (err error) {
 	}
 	f.verifier, f.shingler = f.Sets.Verifier.New(), f.Sets.Text.New()
 	f.sieve = setsim.NewSieve(f.query.Features)
+	f.any = f.Sets.Verifier.Threshold == setsim.Any
 	// The union has the question's shingles, so of these the threshold's share is in both.
 	f.least = f.Sets.Verifier.Threshold.MinSize(len(f.query.Features))
 	return nil
@@ -142,7 +149,12 @@ func (f *similarFn) ProcessElement(block []byte, _ func(int64, []byte)) error {
 		}
 		f.shingler.Tokenise(doc.Text)
 		shingles := f.shingler.InPlace()
-		if !f.sieve.Has(shingles, f.least) {
+		shared := f.sieve.Count(shingles)
+		if shared < f.least {
+			continue
+		}
+		if f.any && f.nearest.floor > 0 && f.sieve.AtMost(shared, shingles) < f.nearest.floor {
+			f.nearest.Candidates++ // though not listed
 			continue
 		}
 		features := f.verifier.Features(shingles)
