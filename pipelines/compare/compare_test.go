@@ -77,7 +77,7 @@ func TestTooManyPairs(t *testing.T) {
 	if err := os.WriteFile(path, []byte(strings.Repeat(line, 4473)), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	for _, methods := range []string{"brute-force,minhash", "minhash,signatures", "signatures,minhash"} {
+	for _, methods := range []string{"brute-force,minhash", "minhash,signatures", "signatures,minhash", "bands,minhash"} {
 		_, err := try(t, path, "--bands=2", "--rows=1", "--signature=salted", "--methods="+methods)
 		first, _, _ := strings.Cut(methods, ",")
 		if usage := (*job.UsageError)(nil); !errors.As(err, &usage) || !strings.Contains(err.Error(), "--methods "+first+": more than 10000000 pairs") || !strings.Contains(err.Error(), "--limit") {
@@ -90,15 +90,20 @@ func TestTooManyPairs(t *testing.T) {
 	}
 }
 
-// With bands enough to miss nothing, minhash finds the pairs of brute force and no other: on the
+// With bands enough to miss nothing, minhash and bands find the pairs of brute force and no other: on the
 // bundled pages with every kind of signature.
 func TestMinHashIsBruteForce(t *testing.T) {
 	for _, family := range []string{"fss", "classic", "salted"} {
 		c := run(t, "../../testdata/tldr/osx.jsonl", "../../testdata/tldr/windows.jsonl", "../../testdata/tldr/linux.jsonl",
-			"--signature="+family, "--bands=40", "--rows=3", "--methods=brute-force,minhash,signatures")
-		truth, minhash, signatures := c.Methods[0], c.Methods[1], c.Methods[2]
-		if truth.Pairs == 0 || minhash.Pairs != truth.Pairs || minhash.Common != truth.Pairs || minhash.Recall != 1 || minhash.Precision != 1 {
-			t.Errorf("%s: brute force %+v, minhash %+v", family, truth, minhash)
+			"--signature="+family, "--bands=40", "--rows=3", "--methods=brute-force,minhash,bands,signatures")
+		truth, bands, signatures := c.Methods[0], c.Methods[2], c.Methods[3]
+		for _, m := range c.Methods[1:3] {
+			if truth.Pairs == 0 || m.Pairs != truth.Pairs || m.Common != truth.Pairs || m.Recall != 1 || m.Precision != 1 {
+				t.Errorf("%s: brute force %+v, %+v", family, truth, m)
+			}
+		}
+		if b := bands.Buckets; *b.True != int64(truth.Pairs) || b.Compared != b.Distinct || b.Refuted != b.Compared-*b.True || b.Refuted == 0 || b.Pairs <= b.Distinct {
+			t.Errorf("%s: bands %+v", family, *b)
 		}
 		if signatures.Common == 0 || signatures.Common > truth.Pairs {
 			t.Errorf("%s: signatures %+v", family, signatures)
@@ -108,10 +113,16 @@ func TestMinHashIsBruteForce(t *testing.T) {
 
 var white = regexp.MustCompile(`[\s\v\x{85}\pZ]+`)
 
-// signaturesOf counts what the method signatures finds of texts by the published definition, and the
-// pairs of it that are as similar as their signatures: sets of 10 characters, 10 bands of 5 of the
-// functions SHA-1 of the shingle and a salt of 0 … 49, a share of 4/5.
-func signaturesOf(texts []string) (pairs, common int) {
+// textbook is what the published way finds of texts.
+type textbook struct {
+	bucketPairs, distinct int64
+	alike, true           int // of the distinct pairs, by their signatures and by their shingles
+	both                  int
+}
+
+// textbookOf follows the published definition: sets of 10 characters, 10 bands of 5 of the functions SHA-1 of
+// the shingle and a salt of 0 … 49, a share of 4/5. It compares each document with each.
+func textbookOf(texts []string) (found textbook) {
 	const bands, rows = 10, 5
 	type document struct {
 		shingles map[string]bool
@@ -138,19 +149,30 @@ func signaturesOf(texts []string) (pairs, common int) {
 	}
 	for i, a := range documents {
 		for _, b := range documents[:i] {
-			bucket := false
+			buckets := int64(0)
 			for at := 0; at < bands*rows; at += rows {
-				bucket = bucket || slices.Equal(a.values[at:at+rows], b.values[at:at+rows])
-			}
-			if bucket && similar(a.set, b.set) {
-				pairs++
-				if similar(a.shingles, b.shingles) {
-					common++
+				if slices.Equal(a.values[at:at+rows], b.values[at:at+rows]) {
+					buckets++
 				}
+			}
+			if buckets == 0 {
+				continue
+			}
+			found.bucketPairs += buckets
+			found.distinct++
+			alike, same := similar(a.set, b.set), similar(a.shingles, b.shingles)
+			if alike {
+				found.alike++
+			}
+			if same {
+				found.true++
+			}
+			if alike && same {
+				found.both++
 			}
 		}
 	}
-	return pairs, common
+	return found
 }
 
 // similar says whether two sets share 4/5 of their union.
@@ -171,7 +193,7 @@ func TestClassifiedAds(t *testing.T) {
 		t.Skipf("the corpus is not there: %v", err)
 	}
 	c := run(t, path, "--text=Title", "--text=Short Description", "--shingle=char:10", "--normalize=lower,collapse-space",
-		"--signature=salted", "--seed=0", "--bands=10", "--rows=5", "--methods=brute-force,minhash,signatures")
+		"--signature=salted", "--seed=0", "--bands=10", "--rows=5", "--methods=brute-force,minhash,bands,signatures")
 	for _, m := range c.Methods {
 		t.Logf("%+v", m)
 	}
@@ -188,7 +210,46 @@ func TestClassifiedAds(t *testing.T) {
 		description, _, _ := strings.Cut(rest, "\t")
 		texts = append(texts, title+" "+description)
 	}
-	if pairs, common := signaturesOf(texts); c.Methods[2].Pairs != pairs || c.Methods[2].Common != common {
-		t.Errorf("signatures %+v; by the definition %d pairs, %d common", c.Methods[2], pairs, common)
+	want := textbookOf(texts)
+	t.Logf("by the definition %+v", want)
+	bands, signatures := c.Methods[2], c.Methods[3]
+	if bands.Pairs != want.true || bands.Common != want.true {
+		t.Errorf("bands %+v, want %+v", bands, want)
+	}
+	if signatures.Pairs != want.alike || signatures.Common != want.both {
+		t.Errorf("signatures %+v, want %+v", signatures, want)
+	}
+	for _, b := range []*records.Buckets{bands.Buckets, signatures.Buckets} {
+		if b.Pairs != want.bucketPairs || b.Distinct != want.distinct || b.Compared != want.distinct {
+			t.Errorf("buckets %+v, want %+v", *b, want)
+		}
+	}
+	// The published counts.
+	if want.alike != 10_333 || want.both != 10_331 {
+		t.Errorf("by the definition %+v, published 10,333 pairs, 2 of them wrong", want)
+	}
+}
+
+// What is shuffled to make buckets grows as the documents times the bands.
+func TestBucketBytes(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "texts.jsonl")
+	var lines strings.Builder
+	for i := range 600 {
+		fmt.Fprintf(&lines, `{"text": "common words and a%d b%d c%d"}`+"\n", i, i/2, i/3)
+	}
+	if err := os.WriteFile(path, []byte(lines.String()), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	bytes := func(documents, bands int) int64 {
+		c := run(t, path, "--shingle=word:1", fmt.Sprint("--limit=", documents), fmt.Sprint("--bands=", bands), "--rows=4", "--methods=bands,signatures")
+		verified, estimated := c.Methods[0].Buckets, c.Methods[1].Buckets
+		if verified.BucketBytes != estimated.BucketBytes || verified.BucketBytes >= verified.ShuffledBytes {
+			t.Errorf("bands %+v, signatures %+v", *verified, *estimated)
+		}
+		return verified.BucketBytes
+	}
+	once := bytes(300, 8)
+	if documents, bands, both := bytes(600, 8), bytes(300, 16), bytes(600, 16); once == 0 || documents != 2*once || bands != 2*once || both != 4*once {
+		t.Errorf("%d bytes; of twice the documents %d, of twice the bands %d, of both %d", once, documents, bands, both)
 	}
 }
