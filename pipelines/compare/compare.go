@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"io"
 	"slices"
 	"strings"
 	"time"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/blocks/flow"
+	"github.com/neardup/neardup/io/sink"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/output"
 	"github.com/neardup/neardup/pipelines/dedup"
@@ -28,6 +30,9 @@ type Config struct {
 	job.Input
 
 	Methods []Method `default:"brute-force,minhash" enum:"${comparisons}" placeholder:"NAME" help:"Ways to find the pairs, in order; the first is what others are measured by. brute-force: the shingle sets of all documents are compared; minhash: as dedup does, each pair verified exactly; bands: as textbooks draw it, each document goes to a bucket of each band, all pairs of a bucket are listed, and each distinct one is verified exactly; signatures: the same, but pairs count, unverified, whose signatures' sets of values reach the threshold. Refused for more than 100,000 documents, 64 million shingles (brute-force), or 10 million pairs by any of them, or of one bucket (bands, signatures): give --limit then (default: ${default})." group:"Comparison"`
+
+	Output string        `short:"o" placeholder:"DIR" help:"Folder for tables of the buckets (bands, signatures); must be new." group:"Comparison"`
+	Write  []output.Part `default:"${tables}" enum:"${tables}" placeholder:"NAME" help:"Tables for --output: buckets (the documents of each bucket of each band), candidates (the distinct pairs of documents that share one) (default: both)." group:"Comparison"`
 
 	job.Similarity
 	job.Search
@@ -52,6 +57,7 @@ func Methods() []Method { return []Method{BruteForce, MinHash, Bands, Signatures
 func Vars() map[string]string {
 	vars := job.Vars()
 	vars["comparisons"] = job.Names(Methods()...)
+	vars["tables"] = job.Names(output.Buckets, output.Candidates)
 	return vars
 }
 
@@ -68,7 +74,14 @@ func (c *Config) validate() error {
 		}
 		seen[m] = true
 	}
+	if _, err := storage.At(c.Output); err != nil {
+		return job.Usage("--output %w", err)
+	}
 	switch {
+	case c.Output != "" && !seen[Bands] && !seen[Signatures]:
+		return job.Usage("--output %s: no buckets are listed; add bands to --methods", c.Output)
+	case c.Output != "" && len(c.Write) == 0:
+		return job.Usage("nothing to write: give --write, any of %s", job.Listed(output.Buckets, output.Candidates))
 	case len(c.Methods) < 2:
 		return job.Usage("--methods %s: name two at least, of %s", job.Names(c.Methods...), job.Listed(Methods()...))
 	case c.Runner.OnCluster():
@@ -124,11 +137,29 @@ func (j *Job) Run(ctx context.Context, launch job.Launch) (comparison *records.C
 	if err := job.CheckTempNotInInput(ctx, j.config.Inputs, j.config.TempDir); err != nil {
 		return nil, err
 	}
+	if err := j.checkOutput(ctx); err != nil {
+		return nil, err
+	}
 	err = job.InTempFolder(ctx, j.config.TempDir, func(temp string) (err error) {
-		comparison, err = (&run{config: j.config, launch: launch, temp: temp}).do(ctx)
-		return err
+		r := &run{config: j.config, launch: launch, temp: temp}
+		if comparison, err = r.do(ctx); err != nil || j.config.Output == "" {
+			return err
+		}
+		return r.publish(ctx)
 	})
 	return comparison, err
+}
+
+func (j *Job) checkOutput(ctx context.Context) error {
+	out := j.config.Output
+	if out == "" {
+		return nil
+	}
+	there, err := storage.Exists(ctx, out)
+	if err == nil && there {
+		return &job.OutputExistsError{Reason: out + " is there already; give another --output"}
+	}
+	return cmp.Or(err, job.CheckOutputNotInInput(ctx, j.config.Inputs, out))
 }
 
 // checkBounds refuses what would take too long.
@@ -149,6 +180,8 @@ type run struct {
 	launch job.Launch
 	temp   string
 	plan   *job.Plan // what all methods share
+
+	written bool // the tables of buckets, which are the same by each method
 }
 
 func (r *run) do(ctx context.Context) (_ *records.Comparison, err error) {
@@ -232,6 +265,7 @@ func (r *run) pairs(ctx context.Context, method Method) ([]blocks.Edge, *records
 		baseline.BruteForce(scope, baseline.Sets(scope, docs, r.plan.Spec), params)
 	} else {
 		r.buckets(scope, docs, method, params)
+		r.written = r.config.Output != ""
 	}
 	ended, failed := r.config.Execute(ctx, r.launch, pipeline, r.temp)
 	pairs, err := baseline.Pairs(ctx, path)
@@ -293,7 +327,52 @@ func (r *run) buckets(s beam.Scope, docs flow.Documents, method Method, params b
 		features = baseline.Sets(s, setDown(s, docs), r.plan.Spec)
 		params.Cells = cells(r.plan.Shingles)
 	}
-	baseline.Buckets(s, setDown(s, signed), features, signing.Banding, params)
+	found := baseline.Buckets(s, setDown(s, signed), features, signing.Banding, params)
+	if r.config.Output != "" && !r.written {
+		r.tables(s, docs, signed, found)
+	}
+}
+
+// tables builds the tables of buckets, in the temporary folder.
+func (r *run) tables(s beam.Scope, docs flow.Documents, signed flow.Signatures, found baseline.Candidates) {
+	t := baseline.Tables{Inputs: job.Inputs(r.temp), Banding: r.plan.Signature(r.temp).Banding}
+	ids := t.IDs(s, docs)
+	to := sink.Params{Inputs: t.Inputs, Output: output.Folder{Dir: r.temp}, Write: r.config.Write, Metadata: r.plan.Metadata(nil)}
+	if r.writes(output.Buckets) {
+		sink.Table(s, output.Buckets, 1, to, t.Buckets(s, ids, signed))
+	}
+	if r.writes(output.Candidates) {
+		sink.Table(s, output.Candidates, 1, to, t.Candidates(s, ids, found))
+	}
+}
+
+func (r *run) writes(table output.Part) bool { return slices.Contains(r.config.Write, table) }
+
+// publish copies the tables to the output.
+func (r *run) publish(ctx context.Context) error {
+	shards := r.plan.Listing.Inputs.Shards
+	for _, table := range r.config.Write {
+		for shard := range shards {
+			name := output.TableFile(table, int64(shard), shards)
+			if err := copyFile(ctx, storage.Join(r.temp, name), storage.Join(r.config.Output, name)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func copyFile(ctx context.Context, from, to string) error {
+	content, err := storage.OpenFile(ctx, from)
+	if err != nil {
+		return err
+	}
+	defer content.Close()
+	_, err = storage.WriteFile(ctx, to, func(w io.Writer) error {
+		_, err := io.Copy(w, io.NewSectionReader(content, 0, content.Size()))
+		return err
+	})
+	return err
 }
 
 // signScope is what the stages of signing begin with.

@@ -6,6 +6,8 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash/crc32"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -15,6 +17,7 @@ import (
 	"testing"
 
 	"github.com/alecthomas/kong"
+	"github.com/parquet-go/parquet-go"
 
 	"github.com/neardup/neardup/internal/beamtest"
 	"github.com/neardup/neardup/pipelines/compare"
@@ -118,6 +121,7 @@ type textbook struct {
 	bucketPairs, distinct int64
 	alike, true           int // of the distinct pairs, by their signatures and by their shingles
 	both                  int
+	labels                []string // of the documents in band 0, in band 1 and so on
 }
 
 // textbookOf follows the published definition: sets of 10 characters, 10 bands of 5 of the functions SHA-1 of
@@ -146,6 +150,12 @@ func textbookOf(texts []string) (found textbook) {
 			d.set[d.values[i]] = true
 		}
 		documents = append(documents, d)
+	}
+	for band := range bands {
+		for _, d := range documents {
+			label := fmt.Sprint(d.values[band*rows : (band+1)*rows])
+			found.labels = append(found.labels, strings.ReplaceAll(strings.Trim(label, "[]"), " ", "_"))
+		}
 	}
 	for i, a := range documents {
 		for _, b := range documents[:i] {
@@ -192,7 +202,8 @@ func TestClassifiedAds(t *testing.T) {
 	if _, err := os.Stat(path); err != nil {
 		t.Skipf("the corpus is not there: %v", err)
 	}
-	c := run(t, path, "--text=Title", "--text=Short Description", "--shingle=char:10", "--normalize=lower,collapse-space",
+	out := filepath.Join(t.TempDir(), "out")
+	c := run(t, path, "--output="+out, "--text=Title", "--text=Short Description", "--shingle=char:10", "--normalize=lower,collapse-space",
 		"--signature=salted", "--seed=0", "--bands=10", "--rows=5", "--methods=brute-force,minhash,bands,signatures")
 	for _, m := range c.Methods {
 		t.Logf("%+v", m)
@@ -211,7 +222,6 @@ func TestClassifiedAds(t *testing.T) {
 		texts = append(texts, title+" "+description)
 	}
 	want := textbookOf(texts)
-	t.Logf("by the definition %+v", want)
 	bands, signatures := c.Methods[2], c.Methods[3]
 	if bands.Pairs != want.true || bands.Common != want.true {
 		t.Errorf("bands %+v, want %+v", bands, want)
@@ -226,7 +236,103 @@ func TestClassifiedAds(t *testing.T) {
 	}
 	// The published counts.
 	if want.alike != 10_333 || want.both != 10_331 {
-		t.Errorf("by the definition %+v, published 10,333 pairs, 2 of them wrong", want)
+		t.Errorf("by the definition %d pairs, %d of them true; published 10,333, 2 of them wrong", want.alike, want.both)
+	}
+	rows, _ := tables(t, out)
+	var labels []string
+	for _, row := range rows {
+		labels = append(labels, row.Label)
+	}
+	if !slices.Equal(labels, want.labels) {
+		t.Errorf("%d labels are not the %d by the definition", len(labels), len(want.labels))
+	}
+}
+
+// tables reads what --output has.
+func tables(t *testing.T, out string) ([]records.Bucketed, []records.Candidate) {
+	t.Helper()
+	return table[records.Bucketed](t, filepath.Join(out, "buckets")), table[records.Candidate](t, filepath.Join(out, "candidates"))
+}
+
+func table[T any](t *testing.T, folder string) (rows []T) {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(folder, "*.parquet"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("%s: %d files, %v", folder, len(files), err)
+	}
+	for _, file := range files {
+		some, err := parquet.ReadFile[T](file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows = append(rows, some...)
+	}
+	return rows
+}
+
+// The candidates are the pairs of documents in one bucket, and a bucket is called by the CRC-32 of its label where
+// that is what tells buckets apart. Both methods write the same, once.
+func TestTablesOfBuckets(t *testing.T) {
+	input := "../../testdata/tldr/osx.jsonl"
+	for _, family := range []string{"classic", "fss"} {
+		for _, methods := range []string{"bands,signatures", "minhash,signatures"} {
+			out := filepath.Join(t.TempDir(), "out")
+			c := run(t, input, "--signature="+family, "--bands=12", "--rows=3", "--methods="+methods, "-o", out)
+			rows, candidates := tables(t, out)
+			type bucket struct {
+				band   int32
+				bucket string
+			}
+			buckets, labels := map[bucket][]records.Bucketed{}, map[bucket]string{}
+			for _, row := range rows {
+				in := bucket{row.Band, row.Bucket}
+				if strings.Count(row.Label, "_") != 2 || labels[in] != "" && labels[in] != row.Label {
+					t.Fatalf("%s: %+v in the bucket of %q", family, row, labels[in])
+				}
+				if want := fmt.Sprintf("%08x", crc32.ChecksumIEEE([]byte(row.Label))); family == "classic" && row.Bucket != want {
+					t.Fatalf("%+v, want bucket %s", row, want)
+				}
+				buckets[in], labels[in] = append(buckets[in], row), row.Label
+			}
+			want, pairs := map[records.Candidate]bool{}, int64(0)
+			for _, in := range buckets {
+				for i, a := range in { // in input order
+					for _, b := range in[i+1:] {
+						pairs++
+						want[records.Candidate{IDA: a.ID, IDB: b.ID, SourceA: a.Source, SourceB: b.Source, PositionA: a.Position, PositionB: b.Position}] = true
+					}
+				}
+			}
+			got := map[records.Candidate]bool{}
+			for _, row := range candidates {
+				got[row] = true
+			}
+			if len(candidates) != len(got) || !maps.Equal(got, want) {
+				t.Errorf("%s, %s: %d candidates, %d distinct, want %d", family, methods, len(candidates), len(got), len(want))
+			}
+			if b := c.Methods[1].Buckets; b.Pairs != pairs || b.Distinct != int64(len(want)) || pairs == 0 {
+				t.Errorf("%s, %s: %+v; the table has %d pairs, %d distinct", family, methods, *b, pairs, len(want))
+			}
+		}
+	}
+}
+
+// What --output may be, and what --write leaves out.
+func TestOutput(t *testing.T) {
+	input := "../../testdata/tldr/osx.jsonl"
+	out := filepath.Join(t.TempDir(), "out")
+	run(t, input, "--bands=4", "--rows=3", "--methods=bands,minhash", "-o", out, "--write=candidates")
+	if there, err := os.ReadDir(out); err != nil || len(there) != 1 || there[0].Name() != "candidates" {
+		t.Errorf("%v, %v", there, err)
+	}
+	for want, args := range map[string][]string{
+		"is there already":      {"--methods=bands,minhash", "-o", out},
+		"no buckets are listed": {"--methods=brute-force,minhash", "-o", out + "2"},
+		"nothing to write":      {"--methods=bands,minhash", "-o", out + "2", "--write="},
+	} {
+		if _, err := try(t, append(args, input)...); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v: %v, want %s", args, err, want)
+		}
 	}
 }
 

@@ -44,6 +44,9 @@ var (
 
 const namespace = "baseline"
 
+// Candidates are KV<pair of cells, edges>: documents that share a bucket, each pair once.
+type Candidates beam.PCollection
+
 // Counts are what Buckets did. They are those of Beam's counters, so they hold where no bundle is tried again.
 type Counts struct {
 	// BucketPairs are the pairs of documents of all buckets, and Candidates the distinct ones.
@@ -77,8 +80,8 @@ func CountsOf(result beam.PipelineResult) (c Counts) {
 //	→ KV<pair of cells, features>, KV<pair of cells, edges> │ CoGroupByKey │ compared
 //	→ KV<gather.Key, edges> │ GroupByKey │ written
 //
-// A document's features travel to the cells of the documents that it shares a bucket with, and to no other.
-func Buckets(s beam.Scope, signed flow.Signatures, features Features, banding lsh.Banding, p Params) {
+// It returns the distinct pairs of documents that share a bucket. A document's features travel to the cells of the documents that it shares a bucket with, and to no other.
+func Buckets(s beam.Scope, signed flow.Signatures, features Features, banding lsh.Banding, p Params) Candidates {
 	keyed := beam.ParDo(s.Scope(KeysScope), &keysFn{Banding: banding}, beam.PCollection(signed))
 	byDocument := beam.ParDo(s.Scope("baseline.ByDocument"), &byDocumentFn{}, beam.PCollection(features))
 
@@ -89,6 +92,7 @@ func Buckets(s beam.Scope, signed flow.Signatures, features Features, banding ls
 	verify := s.Scope(VerifyScope)
 	pairs := beam.ParDo(verify, &verifyFn{p}, beam.CoGroupByKey(verify, sets, edges))
 	beam.ParDo0(verify, &writePairsFn{p}, beam.GroupByKey(verify, pairs))
+	return Candidates(edges)
 }
 
 // keyBytes are those of a document key among others.
@@ -151,16 +155,14 @@ func (f *pairsFn) ProcessElement(ctx context.Context, _ []byte, packed func(*[]b
 //	features → KV<document, features>
 type byDocumentFn struct{ numbers []uint64 }
 
-func (f *byDocumentFn) ProcessElement(ctx context.Context, block []byte, emit func(int64, []byte)) error {
+func (f *byDocumentFn) ProcessElement(block []byte, emit func(int64, []byte)) error {
 	d := blocks.NewDecoder(block)
 	for !d.Done() {
 		var doc blocks.Key
 		if doc, f.numbers = d.Numbers(f.numbers[:0]); d.Err() != nil {
 			break
 		}
-		part := blocks.AppendNumbers(nil, doc, f.numbers)
-		setBytes.Inc(ctx, int64(keyBytes+len(part)))
-		emit(int64(doc), part)
+		emit(int64(doc), blocks.AppendNumbers(nil, doc, f.numbers))
 	}
 	return d.Err()
 }
@@ -198,6 +200,7 @@ func (f *distinctFn) ProcessElement(ctx context.Context, document int64, feature
 	to := slices.Sorted(maps.Keys(cells))
 	var part []byte
 	for features(&part) {
+		setBytes.Inc(ctx, int64(keyBytes+len(part)))
 		for _, pair := range to {
 			f.sets.Add(pair, func(block []byte) []byte { return append(block, part...) }, sets)
 		}
