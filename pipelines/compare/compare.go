@@ -272,8 +272,11 @@ func (r *run) pairs(ctx context.Context, method Method) ([]blocks.Edge, *records
 	if errors.Is(err, baseline.ErrTooMany) {
 		return nil, nil, tooMany(method)
 	}
-	if err = cmp.Or(failed, err); err != nil || method == BruteForce {
-		return pairs, nil, err
+	if failed != nil || err != nil {
+		return nil, nil, cmp.Or(failed, err)
+	}
+	if method == BruteForce {
+		return pairs, nil, nil
 	}
 	buckets := told(baseline.CountsOf(ended.Result), numbering, ended.Stages)
 	if method == Bands {
