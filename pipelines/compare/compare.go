@@ -340,7 +340,7 @@ func (r *run) buckets(s beam.Scope, docs flow.Documents, method Method, params b
 func (r *run) tables(s beam.Scope, docs flow.Documents, signed flow.Signatures, found baseline.Candidates) {
 	t := baseline.Tables{Inputs: job.Inputs(r.temp), Banding: r.plan.Signature(r.temp).Banding}
 	ids := t.IDs(s, docs)
-	to := sink.Params{Inputs: t.Inputs, Output: output.Folder{Dir: r.temp}, Write: r.config.Write, Metadata: r.plan.Metadata(nil)}
+	to := sink.Params{Inputs: t.Inputs, Output: output.Folder{Dir: r.temp}, Temp: r.temp, Write: r.config.Write, Metadata: r.plan.Metadata(nil)}
 	if r.writes(output.Buckets) {
 		sink.Table(s, output.Buckets, 1, to, t.Buckets(s, ids, signed))
 	}

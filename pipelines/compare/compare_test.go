@@ -1,6 +1,7 @@
 package compare_test
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha1"
 	"encoding/binary"
@@ -314,6 +315,26 @@ func TestTablesOfBuckets(t *testing.T) {
 				t.Errorf("%s, %s: %+v; the table has %d pairs, %d distinct", family, methods, *b, pairs, len(want))
 			}
 		}
+	}
+}
+
+// More candidates than a call holds of a file's rows.
+func TestManyCandidates(t *testing.T) {
+	path, out := filepath.Join(t.TempDir(), "same.jsonl"), filepath.Join(t.TempDir(), "out")
+	const documents = 1000
+	if err := os.WriteFile(path, []byte(strings.Repeat(`{"text": "the same five words again"}`+"\n", documents)), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	run(t, path, "--bands=1", "--rows=2", "--methods=bands,minhash", "-o", out, "--write=candidates")
+	rows := table[records.Candidate](t, filepath.Join(out, "candidates"))
+	if len(rows) != documents*(documents-1)/2 {
+		t.Errorf("%d candidates", len(rows))
+	}
+	sorted := slices.IsSortedFunc(rows, func(a, b records.Candidate) int {
+		return cmp.Or(cmp.Compare(a.PositionA, b.PositionA), cmp.Compare(a.PositionB, b.PositionB))
+	})
+	if !sorted {
+		t.Error("candidates are not in input order")
 	}
 }
 
