@@ -318,17 +318,18 @@ func TestTablesOfBuckets(t *testing.T) {
 	}
 }
 
-// More candidates than a call holds of a file's rows.
+// More candidates than a call holds of a file's rows, of more bytes than one bundle takes.
 func TestManyCandidates(t *testing.T) {
 	path, out := filepath.Join(t.TempDir(), "same.jsonl"), filepath.Join(t.TempDir(), "out")
 	const documents = 1000
 	if err := os.WriteFile(path, []byte(strings.Repeat(`{"text": "the same five words again"}`+"\n", documents)), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	run(t, path, "--bands=1", "--rows=2", "--methods=bands,minhash", "-o", out, "--write=candidates")
+	c := run(t, path, "--bands=20", "--rows=2", "--methods=bands,minhash", "-o", out, "--write=candidates")
 	rows := table[records.Candidate](t, filepath.Join(out, "candidates"))
-	if len(rows) != documents*(documents-1)/2 {
-		t.Errorf("%d candidates", len(rows))
+	const pairs = documents * (documents - 1) / 2
+	if b := c.Methods[0].Buckets; len(rows) != pairs || b.Pairs != 20*pairs || b.Distinct != pairs || b.Compared != pairs {
+		t.Errorf("%d candidates, %+v", len(rows), *b)
 	}
 	sorted := slices.IsSortedFunc(rows, func(a, b records.Candidate) int {
 		return cmp.Or(cmp.Compare(a.PositionA, b.PositionA), cmp.Compare(a.PositionB, b.PositionB))
