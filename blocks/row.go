@@ -10,9 +10,9 @@ import (
 )
 
 // Row is a row of an output table. It travels behind a sort key of two document keys: the row's own
-// document, then b of a pair or the row's document again.
+// document, then b of a pair or the row's document again. Of a bucket they are its band and the document.
 type Row interface {
-	records.Pair | records.Clustered | records.Removed | records.Rejected
+	records.Pair | records.Clustered | records.Removed | records.Rejected | records.Bucketed | records.Candidate
 }
 
 // RowPart is a row or, of a large one, a part of its fields.
@@ -122,6 +122,10 @@ func appendFields[R Row](dst []byte, row *R) []byte {
 		return appendRemoved(dst, row)
 	case *records.Rejected:
 		return appendRejected(dst, row)
+	case *records.Bucketed:
+		return appendBucketed(dst, row)
+	case *records.Candidate:
+		return appendCandidate(dst, row)
 	}
 	return dst // there is no other
 }
@@ -137,6 +141,10 @@ func DecodeFields[R Row](d *Decoder, row *R) {
 		decodeRemoved(d, row)
 	case *records.Rejected:
 		decodeRejected(d, row)
+	case *records.Bucketed:
+		decodeBucketed(d, row)
+	case *records.Candidate:
+		decodeCandidate(d, row)
 	}
 }
 
@@ -220,6 +228,33 @@ func decodeRejected(d *Decoder, r *records.Rejected) {
 	r.Reason, r.Detail = string(d.Bytes()), string(d.Bytes())
 	if raw, ok := d.Optional(); ok {
 		r.Raw = append([]byte{}, raw...)
+	}
+}
+
+func appendBucketed(dst []byte, b *records.Bucketed) []byte {
+	dst = AppendUint32(dst, uint32(b.Band))
+	dst = appendText(appendText(dst, b.Bucket), b.Label)
+	return AppendUint64(appendText(appendText(dst, b.ID), b.Source), uint64(b.Position))
+}
+
+func decodeBucketed(d *Decoder, b *records.Bucketed) {
+	*b = records.Bucketed{
+		Band: int32(d.Uint32()), Bucket: string(d.Bytes()), Label: string(d.Bytes()),
+		ID: string(d.Bytes()), Source: string(d.Bytes()), Position: int64(d.Uint64()),
+	}
+}
+
+func appendCandidate(dst []byte, c *records.Candidate) []byte {
+	dst = appendText(appendText(dst, c.IDA), c.IDB)
+	dst = appendText(appendText(dst, c.SourceA), c.SourceB)
+	return AppendUint64(AppendUint64(dst, uint64(c.PositionA)), uint64(c.PositionB))
+}
+
+func decodeCandidate(d *Decoder, c *records.Candidate) {
+	*c = records.Candidate{
+		IDA: string(d.Bytes()), IDB: string(d.Bytes()),
+		SourceA: string(d.Bytes()), SourceB: string(d.Bytes()),
+		PositionA: int64(d.Uint64()), PositionB: int64(d.Uint64()),
 	}
 }
 

@@ -89,6 +89,25 @@ func TestRejectedRoundTrip(t *testing.T) {
 	}))
 }
 
+func TestBucketedRoundTrip(t *testing.T) {
+	roundTrip(t, rapid.Custom(func(t *rapid.T) records.Bucketed {
+		return records.Bucketed{
+			Band: rapid.Int32().Draw(t, "band"), Bucket: anyText.Draw(t, "bucket"), Label: anyText.Draw(t, "label"),
+			ID: anyText.Draw(t, "id"), Source: anyText.Draw(t, "source"), Position: rapid.Int64().Draw(t, "position"),
+		}
+	}))
+}
+
+func TestCandidatesRoundTrip(t *testing.T) {
+	roundTrip(t, rapid.Custom(func(t *rapid.T) records.Candidate {
+		return records.Candidate{
+			IDA: anyText.Draw(t, "id_a"), IDB: anyText.Draw(t, "id_b"),
+			SourceA: anyText.Draw(t, "source_a"), SourceB: anyText.Draw(t, "source_b"),
+			PositionA: rapid.Int64().Draw(t, "position_a"), PositionB: rapid.Int64().Draw(t, "position_b"),
+		}
+	}))
+}
+
 // TestStringColumnsAreUTF8: ids and file names may be any bytes, a Parquet string may not.
 func TestStringColumnsAreUTF8(t *testing.T) {
 	const latin, want = "caf\xe9\xff au lait", "caf\uFFFD au lait"
@@ -98,11 +117,15 @@ func TestStringColumnsAreUTF8(t *testing.T) {
 	block = blocks.NewRow(nil, 0, 0, &records.Clustered{ID: latin, Source: latin}).Append(block)
 	block = blocks.NewRow(nil, 0, 0, &records.Removed{ID: latin, Source: latin, KeptID: latin, KeptSource: latin, Reason: latin}).Append(block)
 	block = blocks.NewRow(nil, 0, 0, &records.Rejected{Source: latin, ID: new(latin), Reason: latin, Detail: latin, Raw: raw}).Append(block)
+	block = blocks.NewRow(nil, 0, 0, &records.Bucketed{ID: latin, Source: latin}).Append(block)
+	block = blocks.NewRow(nil, 0, 0, &records.Candidate{IDA: latin, IDB: latin, SourceA: latin, SourceB: latin}).Append(block)
 	d := blocks.NewDecoder(block)
 	_, _, pair, _ := read[records.Pair](d)
 	_, _, clustered, _ := read[records.Clustered](d)
 	_, _, removed, _ := read[records.Removed](d)
-	_, _, rejected, err := read[records.Rejected](d)
+	_, _, rejected, _ := read[records.Rejected](d)
+	_, _, bucketed, _ := read[records.Bucketed](d)
+	_, _, candidate, err := read[records.Candidate](d)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,6 +136,9 @@ func TestStringColumnsAreUTF8(t *testing.T) {
 		"kept_source": removed.KeptSource, "removed reason": removed.Reason,
 		"rejected source": rejected.Source, "rejected id": *rejected.ID,
 		"rejected reason": rejected.Reason, "detail": rejected.Detail,
+		"bucketed id": bucketed.ID, "bucketed source": bucketed.Source,
+		"candidate id_a": candidate.IDA, "candidate id_b": candidate.IDB,
+		"candidate source_a": candidate.SourceA, "candidate source_b": candidate.SourceB,
 	} {
 		if got != want {
 			t.Errorf("%s is %q, want %q", name, got, want)

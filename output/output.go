@@ -35,7 +35,13 @@ const (
 	Corpus   Part = "corpus"
 )
 
-// Parts are all of them.
+// The tables of a comparison.
+const (
+	Buckets    Part = "buckets"
+	Candidates Part = "candidates"
+)
+
+// Parts are all of an output folder.
 func Parts() []Part { return []Part{Pairs, Clusters, Removed, Rejected, Corpus} }
 
 // PartOf returns the part that a file of the manifest belongs to.

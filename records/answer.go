@@ -1,13 +1,12 @@
 package records
 
-// Neighbour is a document that shares a bucket with the one in question: a row of the table that a
-// query writes.
+// Neighbour is a document near the one in question: a row of the table that a query writes.
 type Neighbour struct {
 	ID       string `parquet:"id" json:"id"`
 	Source   string `parquet:"source,dict" json:"source"`
 	Position int64  `parquet:"position" json:"position"`
-	// Estimate is the share of equal values of the two signatures.
-	Estimate float64 `parquet:"estimate" json:"estimate"`
+	// Estimate is the share of equal values of the two signatures; nil if all documents were compared, unsigned.
+	Estimate *float64 `parquet:"estimate,optional" json:"estimate"`
 	// Similarity is exact, of the shingle sets: Shared of Size (this document's) and the asked one's.
 	Similarity float64 `parquet:"similarity" json:"similarity"`
 	Shared     int32   `parquet:"shared" json:"shared"`
@@ -21,7 +20,12 @@ type Answer struct {
 	Source   string `json:"source,omitempty"`
 	Position int64  `json:"position"`
 	Size     int32  `json:"size"` // shingles of its set
-	// Asked is how many neighbours were asked for, Candidates how many share a bucket with it.
+	// Buckets: only documents that share a bucket with it were compared.
+	Buckets bool `json:"buckets"`
+	// MinSimilarity is the least that was asked for, 0 for any.
+	MinSimilarity float64 `json:"min_similarity"`
+	// Asked is how many neighbours were asked for. Candidates are those of which these are the nearest: all that
+	// share a shingle with it, or a bucket, and have the least similarity.
 	Asked      int         `json:"asked"`
 	Candidates int64       `json:"candidates"`
 	Neighbours []Neighbour `json:"neighbours"`

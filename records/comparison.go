@@ -19,4 +19,30 @@ type Method struct {
 	// Recall is that share of the first one's pairs, Precision that of its own.
 	Recall    float64 `json:"recall"`
 	Precision float64 `json:"precision"`
+	// Buckets is what became of the buckets, of a method that lists their pairs.
+	Buckets *Buckets `json:"buckets,omitempty"`
+}
+
+// Buckets are the pairs of documents that share a bucket, and what it took to find and to compare them.
+type Buckets struct {
+	Pairs    int64 `json:"pairs"`    // of all buckets
+	Distinct int64 `json:"distinct"` // of these
+	Compared int64 `json:"compared"`
+	// True are the pairs compared that reach the threshold; nil of signatures, which only estimate.
+	True    *int64 `json:"true,omitempty"`
+	Refuted int64  `json:"refuted"`
+	// BucketBytes are shuffled to make buckets, ShuffledBytes from there on in all.
+	BucketBytes   int64 `json:"bucket_bytes"`
+	ShuffledBytes int64 `json:"shuffled_bytes"`
+	// CPU is what the steps took, where the runner tells.
+	CPU *StepCPU `json:"cpu_seconds,omitempty"`
+}
+
+// StepCPU are the CPU seconds of the steps. Signing begins with the text, as shingling does.
+type StepCPU struct {
+	Shingling float64 `json:"shingling"`
+	Signing   float64 `json:"signing"`
+	Keys      float64 `json:"keys"`
+	Grouping  float64 `json:"grouping"` // and making pairs distinct
+	Verifying float64 `json:"verifying"`
 }

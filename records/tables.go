@@ -64,6 +64,26 @@ type Rejected struct {
 	Raw      []byte  `parquet:"raw,optional"`
 }
 
+// Bucketed is a row of buckets/: a document in a bucket of a band.
+type Bucketed struct {
+	Band     int32  `parquet:"band"`
+	Bucket   string `parquet:"bucket"`
+	Label    string `parquet:"label"`
+	ID       string `parquet:"id"`
+	Source   string `parquet:"source,dict"`
+	Position int64  `parquet:"position"`
+}
+
+// Candidate is a row of candidates/: two documents that share a bucket, a before b in input order.
+type Candidate struct {
+	IDA       string `parquet:"id_a"`
+	IDB       string `parquet:"id_b"`
+	SourceA   string `parquet:"source_a,dict"`
+	SourceB   string `parquet:"source_b,dict"`
+	PositionA int64  `parquet:"position_a"`
+	PositionB int64  `parquet:"position_b"`
+}
+
 // MaxRaw is how much of an unreadable record Rejected.Raw holds.
 const MaxRaw = 1 << 20
 

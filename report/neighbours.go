@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"strconv"
 	"text/tabwriter"
 
 	"github.com/neardup/neardup/records"
@@ -25,9 +26,16 @@ func Neighbours(w io.Writer, a *records.Answer) error {
 		return out.err
 	}
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "estimate\tsimilarity\tshared\tsize\tid\tsource")
+	columns := "similarity\tshared\tsize\tid\tsource"
+	if a.Buckets {
+		columns = "estimate\t" + columns
+	}
+	fmt.Fprintln(table, columns)
 	for _, n := range a.Neighbours {
-		fmt.Fprintf(table, "%s\t%s\t%d\t%d\t%s\t%s@%d\n", share(n.Estimate), share(n.Similarity), n.Shared, n.Size, cmp.Or(n.ID, "-"), n.Source, n.Position)
+		if n.Estimate != nil {
+			fmt.Fprintf(table, "%s\t", share(*n.Estimate))
+		}
+		fmt.Fprintf(table, "%s\t%d\t%d\t%s\t%s@%d\n", share(n.Similarity), n.Shared, n.Size, cmp.Or(n.ID, "-"), n.Source, n.Position)
 	}
 	return table.Flush()
 }
@@ -36,17 +44,31 @@ func Neighbours(w io.Writer, a *records.Answer) error {
 func shares(a *records.Answer) string {
 	switch found := len(a.Neighbours); {
 	case found == 0:
-		return "no document shares a bucket with it"
+		return "no document" + like(a, "shares")
 	case found < a.Asked:
-		return fmt.Sprintf("only %s a bucket with it, of the %d asked for", verb(found), a.Asked)
+		return fmt.Sprintf("only %s, of the %d asked for", alike(a, found), a.Asked)
 	default:
-		return fmt.Sprintf("the %d nearest of the %s a bucket with it", found, verb(int(a.Candidates)))
+		return fmt.Sprintf("the %d nearest of the %s", found, alike(a, int(a.Candidates)))
 	}
 }
 
-func verb(n int) string {
+func alike(a *records.Answer, n int) string {
 	if n == 1 {
-		return "1 document that shares"
+		return "1 document" + like(a, "that shares")
 	}
-	return fmt.Sprintf("%s that share", plural(n, "document"))
+	return plural(n, "document") + like(a, "that share")
+}
+
+// like says what documents have in common with the one in question, to follow them; verb is what they do.
+func like(a *records.Answer, verb string) (words string) {
+	if a.MinSimilarity > 0 {
+		words = " of similarity " + strconv.FormatFloat(a.MinSimilarity, 'g', -1, 64) + " or more"
+	}
+	switch {
+	case a.Buckets:
+		words += " " + verb + " a bucket with it"
+	case a.MinSimilarity == 0:
+		words += " " + verb + " a shingle with it"
+	}
+	return words
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/neardup/neardup/internal/logging"
 	"github.com/neardup/neardup/pipelines/compare"
 	"github.com/neardup/neardup/pipelines/dedup"
+	"github.com/neardup/neardup/pipelines/query"
 )
 
 // commands are the subcommands, one file each.
@@ -24,7 +25,7 @@ func newParser(cli *commands, stdout, stderr io.Writer) (*kong.Kong, error) {
 	return kong.New(cli,
 		kong.Name("neardup"),
 		kong.Description("Finds near-duplicate documents: every reported pair is verified exactly, and the recall is yours to choose.\n\nExit status: 0 done, 1 failed, 2 wrong usage, 3 output exists or is locked, 4 too many unreadable records, 129, 130, 131 or 143 interrupted."),
-		kong.Vars(dedup.Vars()), kong.Vars(compare.Vars()),
+		kong.Vars(dedup.Vars()), kong.Vars(compare.Vars()), kong.Vars(query.Vars()),
 		kong.Writers(stdout, stderr),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, FlagsLast: true, WrapUpperBound: 100}),
 	)

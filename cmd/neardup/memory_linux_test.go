@@ -38,6 +38,11 @@ func TestMemory(t *testing.T) {
 		{"texts of many words", lettersOnly(3, 8_000_000), nil, false},
 		{"a text of 45 MB", tokens(5_000_000), []string{"--max-doc-bytes=64MiB"}, false},
 		{"texts of many characters", lettersOnly(3, 8_000_000), []string{"--shingle=char:9"}, true},
+		{"copies of one line", copiesOfALine(3_000_000), nil, true},
+		{"variants", variants(12_000, 6, false), nil, false},
+		{"a crowd", variants(12_000, 2, false), nil, true},
+		{"a chain", variants(100_000, 4, true), nil, true},
+		{"unrelated texts in one component", variants(30_000, 200, false), []string{"--bands=30", "--rows=1"}, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if c.nightly && os.Getenv("NEARDUP_NIGHTLY") == "" {
@@ -132,6 +137,36 @@ func longIDs(n int) func(*testing.T, *bufio.Writer) {
 	return func(_ *testing.T, w *bufio.Writer) {
 		for i := range n {
 			fmt.Fprintf(w, "{\"id\":\"%d%s\",\"text\":\"one and the same text of some words\"}\n", i, strings.Repeat("x", 10_000_000))
+		}
+	}
+}
+
+// copiesOfALine are documents with one text.
+func copiesOfALine(n int) func(*testing.T, *bufio.Writer) {
+	return func(_ *testing.T, w *bufio.Writer) {
+		for i := range n {
+			fmt.Fprintf(w, "{\"id\":\"%d\",\"text\":\"the same few words in every one of them\"}\n", i)
+		}
+	}
+}
+
+// variants are documents of 200 words, so many of which are others than in the first or, in a chain, in the one before.
+func variants(n, changed int, chain bool) func(*testing.T, *bufio.Writer) {
+	return func(_ *testing.T, w *bufio.Writer) {
+		r := mathrand.New(mathrand.NewPCG(1, 1))
+		page := make([]string, 200)
+		for i := range page {
+			page[i] = fmt.Sprintf("w%05x", r.IntN(50_000))
+		}
+		for i := range n {
+			text := page
+			if !chain {
+				text = append([]string{}, page...)
+			}
+			for range changed {
+				text[r.IntN(len(text))] = fmt.Sprintf("w%05x", r.IntN(50_000))
+			}
+			fmt.Fprintf(w, "{\"id\":\"%d\",\"text\":%q}\n", i, strings.Join(text, " "))
 		}
 	}
 }

@@ -193,8 +193,9 @@ func checkValue(flag *kong.Flag, value any) error {
 	return nil
 }
 
-// each returns the words of a value, or of its elements.
+// each returns the words of a value, of its elements, or of what it points to.
 func each(value reflect.Value) (words []string) {
+	value = reflect.Indirect(value)
 	if value.Kind() != reflect.Slice {
 		return []string{fmt.Sprint(value)}
 	}

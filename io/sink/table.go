@@ -22,6 +22,8 @@ func init() {
 	registerTable[records.Clustered]()
 	registerTable[records.Removed]()
 	registerTable[records.Rejected]()
+	registerTable[records.Bucketed]()
+	registerTable[records.Candidate]()
 }
 
 func registerTable[T blocks.Row]() {

@@ -188,6 +188,10 @@ func TestSchemas(t *testing.T) {
 			kept_position int64, similarity double null, reason string`},
 		"rejected": {written[records.Rejected](t, "rejected"), `
 			source string, position int64, id string null, reason string, detail string, raw bytes null`},
+		"buckets": {written[records.Bucketed](t, "buckets"), `
+			band int32, bucket string, label string, id string, source string, position int64`},
+		"candidates": {written[records.Candidate](t, "candidates"), `
+			id_a string, id_b string, source_a string, source_b string, position_a int64, position_b int64`},
 	} {
 		var columns []string
 		for _, field := range tt.schema.Fields() {

@@ -1,6 +1,7 @@
 package lsh
 
 import (
+	"fmt"
 	"hash/crc32"
 	"strconv"
 )
@@ -14,6 +15,19 @@ func appendText(dst []byte, values []uint64) []byte {
 		dst = strconv.AppendUint(dst, v, 10)
 	}
 	return dst
+}
+
+// Label returns the values of a band of a signature as text: 15_355_89_2.
+func (b Banding) Label(sig []uint64, band int) string {
+	return string(appendText(nil, sig[band*b.Rows:(band+1)*b.Rows]))
+}
+
+// Bucket returns a key as text: 8 hexadecimal digits of a CRC-32, 16 of other keys.
+func (b Banding) Bucket(key uint64) string {
+	if b.AsText {
+		return fmt.Sprintf("%08x", key>>32)
+	}
+	return fmt.Sprintf("%016x", key)
 }
 
 // textKeys returns the keys of b bands of r rows, as Keys does, but each is the CRC-32 (IEEE) of

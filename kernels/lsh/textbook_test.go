@@ -28,6 +28,19 @@ func TestTextOfBand(t *testing.T) {
 	}
 }
 
+// What a band and its bucket are called.
+func TestNames(t *testing.T) {
+	sig := []uint64{1, 2, 3, 4, 15, 355, 89, 2, 9}
+	b := Banding{Signature: 9, Bands: 2, Rows: 4, AsText: true}
+	if label, bucket := b.Label(sig, 1), b.Bucket(b.Keys(nil, sig)[1]); label != "15_355_89_2" || bucket != "556eecce" {
+		t.Errorf("the bucket of %s is %s", label, bucket)
+	}
+	b.AsText = false
+	if got := b.Bucket(0xab); got != "00000000000000ab" {
+		t.Errorf("bucket %s", got)
+	}
+}
+
 // The bucket of 15_355_89_2 as Python's zlib has it: '%08x' % zlib.crc32(b'15_355_89_2').
 func TestTextKeys(t *testing.T) {
 	sig := []uint64{15, 355, 89, 2, 15, 355, 89, 2, 15, 355, 892, 1}

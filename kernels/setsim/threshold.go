@@ -14,6 +14,9 @@ const thresholdScale = 1_000_000
 // of t·n may fall on the wrong side, and a pair at exactly t is lost.
 type Threshold struct{ Num, Den uint64 }
 
+// Any is reached by two sets that share an element, whatever their sizes below 2^32.
+var Any = Threshold{Num: 1, Den: 1 << 32}
+
 // ParseThreshold returns t as a fraction. It refuses values outside (0, 1] and
 // those that are not decimals of at most six digits.
 func ParseThreshold(t float64) (Threshold, error) {

@@ -6,12 +6,16 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"io"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 
 	"github.com/neardup/neardup/blocks"
+	"github.com/neardup/neardup/blocks/flow"
+	"github.com/neardup/neardup/io/sink"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/output"
 	"github.com/neardup/neardup/pipelines/dedup"
@@ -25,7 +29,10 @@ import (
 type Config struct {
 	job.Input
 
-	Methods []Method `default:"brute-force,minhash" enum:"${comparisons}" placeholder:"NAME" help:"Ways to find the pairs, in order; the first is what others are measured by. brute-force: the shingle sets of all documents are compared; minhash: as dedup does, each pair verified exactly; signatures: as textbooks do, pairs that share a bucket and whose signatures' sets of values reach the threshold. Refused for more than 100,000 documents, 64 million shingles (brute-force) or values of signatures (signatures), or 10 million pairs by any of them: give --limit then (default: ${default})." group:"Comparison"`
+	Methods []Method `default:"brute-force,minhash" enum:"${comparisons}" placeholder:"NAME" help:"Ways to find the pairs, in order; the first is what others are measured by. brute-force: the shingle sets of all documents are compared; minhash: as dedup does, each pair verified exactly; bands: as textbooks draw it, each document goes to a bucket of each band, all pairs of a bucket are listed, and each distinct one is verified exactly; signatures: the same, but pairs count, unverified, whose signatures' sets of values reach the threshold. Refused for more than 100,000 documents, 64 million shingles (brute-force), or 10 million pairs by any of them, or of one bucket (bands, signatures): give --limit then (default: ${default})." group:"Comparison"`
+
+	Output string        `short:"o" placeholder:"DIR" help:"Folder for tables of the buckets (bands, signatures); must be new." group:"Comparison"`
+	Write  []output.Part `default:"${tables}" enum:"${tables}" placeholder:"NAME" help:"Tables for --output: buckets (the documents of each bucket of each band), candidates (the distinct pairs of documents that share one) (default: both)." group:"Comparison"`
 
 	job.Similarity
 	job.Search
@@ -39,16 +46,18 @@ type Method string
 const (
 	BruteForce Method = "brute-force"
 	MinHash    Method = "minhash"
+	Bands      Method = "bands"
 	Signatures Method = "signatures"
 )
 
 // Methods are all of them.
-func Methods() []Method { return []Method{BruteForce, MinHash, Signatures} }
+func Methods() []Method { return []Method{BruteForce, MinHash, Bands, Signatures} }
 
 // Vars are the values that the tags of Config refer to.
 func Vars() map[string]string {
 	vars := job.Vars()
 	vars["comparisons"] = job.Names(Methods()...)
+	vars["tables"] = job.Names(output.Buckets, output.Candidates)
 	return vars
 }
 
@@ -65,7 +74,14 @@ func (c *Config) validate() error {
 		}
 		seen[m] = true
 	}
+	if _, err := storage.At(c.Output); err != nil {
+		return job.Usage("--output %w", err)
+	}
 	switch {
+	case c.Output != "" && !seen[Bands] && !seen[Signatures]:
+		return job.Usage("--output %s: no buckets are listed; add bands to --methods", c.Output)
+	case c.Output != "" && len(c.Write) == 0:
+		return job.Usage("nothing to write: give --write, any of %s", job.Listed(output.Buckets, output.Candidates))
 	case len(c.Methods) < 2:
 		return job.Usage("--methods %s: name two at least, of %s", job.Names(c.Methods...), job.Listed(Methods()...))
 	case c.Runner.OnCluster():
@@ -93,15 +109,16 @@ func (c *Config) dedup(dir string) dedup.Config {
 // maxDocuments keeps all pairs to some hours of comparing.
 const maxDocuments = 100_000
 
-// maxNumbers keeps the shingle sets, or the signatures, of all documents to half a gigabyte: each
-// goes to as many pairs of cells as there are cells, which are at most 61 then.
-const maxNumbers = 64_000_000
+// maxShingles keeps the shingle sets of all documents to half a gigabyte: by brute force each goes to as
+// many pairs of cells as there are cells, which are at most 61 then.
+const maxShingles = 64_000_000
 
-// maxPairs keeps the pairs of a method, which are held in memory, to 160 MB.
+// maxPairs keeps the pairs of a method, which are held in memory, to 160 MB. A bucket with as many has 4,472
+// documents.
 const maxPairs = 10_000_000
 
 func tooMany(method Method) error {
-	return job.Usage("--methods %s: more than %d pairs, too many to hold; give --limit to read fewer documents", method, maxPairs)
+	return job.Usage("--methods %s: more than %d pairs, in all or in one bucket, are too many to hold; give --limit to read fewer documents", method, maxPairs)
 }
 
 // Job is a Config that can be meant.
@@ -120,34 +137,39 @@ func (j *Job) Run(ctx context.Context, launch job.Launch) (comparison *records.C
 	if err := job.CheckTempNotInInput(ctx, j.config.Inputs, j.config.TempDir); err != nil {
 		return nil, err
 	}
+	if err := j.checkOutput(ctx); err != nil {
+		return nil, err
+	}
 	err = job.InTempFolder(ctx, j.config.TempDir, func(temp string) (err error) {
-		comparison, err = (&run{config: j.config, launch: launch, temp: temp}).do(ctx)
-		return err
+		r := &run{config: j.config, launch: launch, temp: temp}
+		if comparison, err = r.do(ctx); err != nil || j.config.Output == "" {
+			return err
+		}
+		return r.publish(ctx)
 	})
 	return comparison, err
 }
 
-// makePlan plans what all methods share, and refuses what would take too long.
-func (r *run) makePlan(ctx context.Context) (err error) {
-	if r.plan, err = job.NewPlan(ctx, job.Request{Config: r.config.shared()}, r.temp); err != nil {
-		return err
+func (j *Job) checkOutput(ctx context.Context) error {
+	out := j.config.Output
+	if out == "" {
+		return nil
 	}
+	there, err := storage.Exists(ctx, out)
+	if err == nil && there {
+		return &job.OutputExistsError{Reason: out + " is there already; give another --output"}
+	}
+	return cmp.Or(err, job.CheckOutputNotInInput(ctx, j.config.Inputs, out))
+}
+
+// checkBounds refuses what would take too long.
+func (r *run) checkBounds() error {
 	if r.plan.Documents > maxDocuments {
 		return job.Usage("about %d documents have %d pairs, too many to look at each; give --limit %d", r.plan.Documents, r.plan.Documents*(r.plan.Documents-1)/2, maxDocuments)
 	}
-	return r.checkNumbers()
-}
-
-func (r *run) checkNumbers() error {
-	for _, m := range []struct {
-		method  Method
-		what    string
-		numbers int64
-	}{{BruteForce, "shingles", r.plan.Shingles}, {Signatures, "values of signatures", r.values()}} {
-		if slices.Contains(r.config.Methods, m.method) && m.numbers > maxNumbers {
-			fewer := int64(float64(r.plan.Documents) * maxNumbers / float64(m.numbers))
-			return job.Usage("--methods %s: about %d %s are too many to compare all with all, at most %d; give --limit %d", m.method, m.numbers, m.what, maxNumbers, fewer)
-		}
+	if slices.Contains(r.config.Methods, BruteForce) && r.plan.Shingles > maxShingles {
+		fewer := int64(float64(r.plan.Documents) * maxShingles / float64(r.plan.Shingles))
+		return job.Usage("--methods %s: about %d shingles are too many to compare all with all, at most %d; give --limit %d", BruteForce, r.plan.Shingles, maxShingles, fewer)
 	}
 	return nil
 }
@@ -157,11 +179,16 @@ type run struct {
 	config Config
 	launch job.Launch
 	temp   string
-	plan   *job.Plan
+	plan   *job.Plan // what all methods share
+
+	written bool // the tables of buckets, which are the same by each method
 }
 
-func (r *run) do(ctx context.Context) (*records.Comparison, error) {
-	if err := r.makePlan(ctx); err != nil {
+func (r *run) do(ctx context.Context) (_ *records.Comparison, err error) {
+	if r.plan, err = job.NewPlan(ctx, job.Request{Config: r.config.shared()}, r.temp); err != nil {
+		return nil, err
+	}
+	if err := r.checkBounds(); err != nil {
 		return nil, err
 	}
 	if err := r.plan.Share(ctx, r.temp); err != nil {
@@ -172,11 +199,11 @@ func (r *run) do(ctx context.Context) (*records.Comparison, error) {
 	var truth []blocks.Edge
 	for i, name := range r.config.Methods {
 		started := time.Now()
-		pairs, err := r.pairs(ctx, name)
+		pairs, buckets, err := r.pairs(ctx, name)
 		if err != nil {
 			return nil, err
 		}
-		m := records.Method{Name: string(name), Seconds: time.Since(started).Seconds(), Pairs: len(pairs)}
+		m := records.Method{Name: string(name), Seconds: time.Since(started).Seconds(), Pairs: len(pairs), Buckets: buckets}
 		if i == 0 {
 			truth = pairs
 		}
@@ -216,15 +243,18 @@ func common(a, b []blocks.Edge) (n int) {
 	return n
 }
 
-// pairs finds the pairs of documents in one way, sorted.
-func (r *run) pairs(ctx context.Context, method Method) ([]blocks.Edge, error) {
+// pairs finds the pairs of documents in one way, sorted. Of buckets it says what became of these.
+func (r *run) pairs(ctx context.Context, method Method) ([]blocks.Edge, *records.Buckets, error) {
 	if method == MinHash {
-		return r.deduplicated(ctx)
+		pairs, err := r.deduplicated(ctx)
+		return pairs, nil, err
 	}
 	path := storage.Join(r.temp, string(method))
-	if method == Signatures && r.plan.NeedsDictionary() {
-		if _, err := r.plan.BuildDictionary(ctx, r.launch, r.temp); err != nil {
-			return nil, err
+	var numbering []records.Stage
+	if method != BruteForce && r.plan.NeedsDictionary() {
+		var err error
+		if numbering, err = r.plan.BuildDictionary(ctx, r.launch, r.temp); err != nil {
+			return nil, nil, err
 		}
 	}
 	pipeline, scope := beam.NewPipelineWithRoot()
@@ -232,23 +262,129 @@ func (r *run) pairs(ctx context.Context, method Method) ([]blocks.Edge, error) {
 	params := baseline.Params{Threshold: r.plan.Threshold, Path: path, Most: maxPairs}
 	if method == BruteForce {
 		params.Cells = cells(r.plan.Shingles)
-		baseline.BruteForce(scope, docs, r.plan.Spec, params)
+		baseline.BruteForce(scope, baseline.Sets(scope, docs, r.plan.Spec), params)
 	} else {
-		params.Cells = cells(r.values())
-		signing := r.plan.Signature(r.temp)
-		signed, _ := signature.Values(scope, docs, signing)
-		baseline.Signatures(scope, signed, signing.Banding, params)
+		r.buckets(scope, docs, method, params)
+		r.written = r.config.Output != ""
 	}
-	_, failed := r.config.Execute(ctx, r.launch, pipeline, r.temp)
+	ended, failed := r.config.Execute(ctx, r.launch, pipeline, r.temp)
 	pairs, err := baseline.Pairs(ctx, path)
 	if errors.Is(err, baseline.ErrTooMany) {
-		return nil, tooMany(method)
+		return nil, nil, tooMany(method)
 	}
-	return pairs, cmp.Or(failed, err)
+	if failed != nil || err != nil {
+		return nil, nil, cmp.Or(failed, err)
+	}
+	if method == BruteForce {
+		return pairs, nil, nil
+	}
+	buckets := told(baseline.CountsOf(ended.Result), numbering, ended.Stages)
+	if method == Bands {
+		verified := int64(len(pairs))
+		buckets.True = &verified
+	}
+	buckets.Refuted = buckets.Compared - int64(len(pairs))
+	return pairs, buckets, nil
 }
 
-// values are those of all signatures.
-func (r *run) values() int64 { return r.plan.Documents * int64(r.plan.Choice.Signature) }
+// told says what became of buckets, and what the steps took. The stages of numbering are those of a dictionary, which
+// signing needs.
+func told(c baseline.Counts, numbering, stages []records.Stage) *records.Buckets {
+	b := &records.Buckets{
+		Pairs: c.BucketPairs, Distinct: c.Candidates, Compared: c.Compared,
+		BucketBytes: c.BucketBytes, ShuffledBytes: c.BucketBytes + c.PairBytes + c.SetBytes,
+	}
+	if len(stages) == 0 {
+		return b
+	}
+	b.CPU = &records.StepCPU{}
+	for _, stage := range numbering {
+		b.CPU.Signing += stage.CPU
+	}
+	for _, stage := range stages {
+		step, _, _ := strings.Cut(stage.Name, "/")
+		switch step {
+		case baseline.SetsScope:
+			b.CPU.Shingling += stage.CPU
+		case signScope:
+			b.CPU.Signing += stage.CPU
+		case baseline.KeysScope:
+			b.CPU.Keys += stage.CPU
+		case baseline.GroupScope:
+			b.CPU.Grouping += stage.CPU
+		case baseline.VerifyScope:
+			b.CPU.Verifying += stage.CPU
+		}
+	}
+	return b
+}
+
+// buckets builds the pipeline of the textbooks. What goes into a step is set down before it, so that steps which
+// would be one stage of the runner are several, with times of their own.
+func (r *run) buckets(s beam.Scope, docs flow.Documents, method Method, params baseline.Params) {
+	signing := r.plan.Signature(r.temp)
+	signed, _ := signature.Values(s.Scope(signScope), setDown(s, docs), signing)
+	features := baseline.Features(signed)
+	params.Cells = cells(r.plan.Documents * int64(r.plan.Choice.Signature))
+	if method == Bands {
+		features = baseline.Sets(s, setDown(s, docs), r.plan.Spec)
+		params.Cells = cells(r.plan.Shingles)
+	}
+	found := baseline.Buckets(s, setDown(s, signed), features, signing.Banding, params)
+	if r.config.Output != "" && !r.written {
+		r.tables(s, docs, signed, found)
+	}
+}
+
+// tables builds the tables of buckets, in the temporary folder.
+func (r *run) tables(s beam.Scope, docs flow.Documents, signed flow.Signatures, found baseline.Candidates) {
+	t := baseline.Tables{Inputs: job.Inputs(r.temp), Banding: r.plan.Signature(r.temp).Banding}
+	ids := t.IDs(s, docs)
+	to := sink.Params{Inputs: t.Inputs, Output: output.Folder{Dir: r.temp}, Temp: r.temp, Write: r.config.Write, Metadata: r.plan.Metadata(nil)}
+	if r.writes(output.Buckets) {
+		sink.Table(s, output.Buckets, 1, to, t.Buckets(s, ids, signed))
+	}
+	if r.writes(output.Candidates) {
+		sink.Table(s, output.Candidates, 1, to, t.Candidates(s, ids, found))
+	}
+}
+
+func (r *run) writes(table output.Part) bool { return slices.Contains(r.config.Write, table) }
+
+// publish copies the tables to the output.
+func (r *run) publish(ctx context.Context) error {
+	shards := r.plan.Listing.Inputs.Shards
+	for _, table := range r.config.Write {
+		for shard := range shards {
+			name := output.TableFile(table, int64(shard), shards)
+			if err := copyFile(ctx, storage.Join(r.temp, name), storage.Join(r.config.Output, name)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func copyFile(ctx context.Context, from, to string) error {
+	content, err := storage.OpenFile(ctx, from)
+	if err != nil {
+		return err
+	}
+	defer content.Close()
+	_, err = storage.WriteFile(ctx, to, func(w io.Writer) error {
+		_, err := io.Copy(w, io.NewSectionReader(content, 0, content.Size()))
+		return err
+	})
+	return err
+}
+
+// signScope is what the stages of signing begin with.
+const signScope = "compare.Sign"
+
+// setDown returns the same blocks, for a stage of its own.
+func setDown[C flow.Documents | flow.Signatures](s beam.Scope, blocks C) C {
+	return C(beam.Reshuffle(s, beam.PCollection(blocks)))
+}
 
 // cells is how many parts of some megabytes so many numbers make.
 func cells(numbers int64) int {

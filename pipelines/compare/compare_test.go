@@ -1,11 +1,14 @@
 package compare_test
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha1"
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash/crc32"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -15,6 +18,7 @@ import (
 	"testing"
 
 	"github.com/alecthomas/kong"
+	"github.com/parquet-go/parquet-go"
 
 	"github.com/neardup/neardup/internal/beamtest"
 	"github.com/neardup/neardup/pipelines/compare"
@@ -77,7 +81,7 @@ func TestTooManyPairs(t *testing.T) {
 	if err := os.WriteFile(path, []byte(strings.Repeat(line, 4473)), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	for _, methods := range []string{"brute-force,minhash", "minhash,signatures", "signatures,minhash"} {
+	for _, methods := range []string{"brute-force,minhash", "minhash,signatures", "signatures,minhash", "bands,minhash"} {
 		_, err := try(t, path, "--bands=2", "--rows=1", "--signature=salted", "--methods="+methods)
 		first, _, _ := strings.Cut(methods, ",")
 		if usage := (*job.UsageError)(nil); !errors.As(err, &usage) || !strings.Contains(err.Error(), "--methods "+first+": more than 10000000 pairs") || !strings.Contains(err.Error(), "--limit") {
@@ -90,15 +94,20 @@ func TestTooManyPairs(t *testing.T) {
 	}
 }
 
-// With bands enough to miss nothing, minhash finds the pairs of brute force and no other: on the
+// With bands enough to miss nothing, minhash and bands find the pairs of brute force and no other: on the
 // bundled pages with every kind of signature.
 func TestMinHashIsBruteForce(t *testing.T) {
 	for _, family := range []string{"fss", "classic", "salted"} {
 		c := run(t, "../../testdata/tldr/osx.jsonl", "../../testdata/tldr/windows.jsonl", "../../testdata/tldr/linux.jsonl",
-			"--signature="+family, "--bands=40", "--rows=3", "--methods=brute-force,minhash,signatures")
-		truth, minhash, signatures := c.Methods[0], c.Methods[1], c.Methods[2]
-		if truth.Pairs == 0 || minhash.Pairs != truth.Pairs || minhash.Common != truth.Pairs || minhash.Recall != 1 || minhash.Precision != 1 {
-			t.Errorf("%s: brute force %+v, minhash %+v", family, truth, minhash)
+			"--signature="+family, "--bands=40", "--rows=3", "--methods=brute-force,minhash,bands,signatures")
+		truth, bands, signatures := c.Methods[0], c.Methods[2], c.Methods[3]
+		for _, m := range c.Methods[1:3] {
+			if truth.Pairs == 0 || m.Pairs != truth.Pairs || m.Common != truth.Pairs || m.Recall != 1 || m.Precision != 1 {
+				t.Errorf("%s: brute force %+v, %+v", family, truth, m)
+			}
+		}
+		if b := bands.Buckets; *b.True != int64(truth.Pairs) || b.Compared != b.Distinct || b.Refuted != b.Compared-*b.True || b.Refuted == 0 || b.Pairs <= b.Distinct {
+			t.Errorf("%s: bands %+v", family, *b)
 		}
 		if signatures.Common == 0 || signatures.Common > truth.Pairs {
 			t.Errorf("%s: signatures %+v", family, signatures)
@@ -108,10 +117,17 @@ func TestMinHashIsBruteForce(t *testing.T) {
 
 var white = regexp.MustCompile(`[\s\v\x{85}\pZ]+`)
 
-// signaturesOf counts what the method signatures finds of texts by the published definition, and the
-// pairs of it that are as similar as their signatures: sets of 10 characters, 10 bands of 5 of the
-// functions SHA-1 of the shingle and a salt of 0 … 49, a share of 4/5.
-func signaturesOf(texts []string) (pairs, common int) {
+// textbook is what the published way finds of texts.
+type textbook struct {
+	bucketPairs, distinct int64
+	alike, true           int // of the distinct pairs, by their signatures and by their shingles
+	both                  int
+	labels                []string // of the documents in band 0, in band 1 and so on
+}
+
+// textbookOf follows the published definition: sets of 10 characters, 10 bands of 5 of the functions SHA-1 of
+// the shingle and a salt of 0 … 49, a share of 4/5. It compares each document with each.
+func textbookOf(texts []string) (found textbook) {
 	const bands, rows = 10, 5
 	type document struct {
 		shingles map[string]bool
@@ -136,21 +152,38 @@ func signaturesOf(texts []string) (pairs, common int) {
 		}
 		documents = append(documents, d)
 	}
+	for band := range bands {
+		for _, d := range documents {
+			label := fmt.Sprint(d.values[band*rows : (band+1)*rows])
+			found.labels = append(found.labels, strings.ReplaceAll(strings.Trim(label, "[]"), " ", "_"))
+		}
+	}
 	for i, a := range documents {
 		for _, b := range documents[:i] {
-			bucket := false
+			buckets := int64(0)
 			for at := 0; at < bands*rows; at += rows {
-				bucket = bucket || slices.Equal(a.values[at:at+rows], b.values[at:at+rows])
-			}
-			if bucket && similar(a.set, b.set) {
-				pairs++
-				if similar(a.shingles, b.shingles) {
-					common++
+				if slices.Equal(a.values[at:at+rows], b.values[at:at+rows]) {
+					buckets++
 				}
+			}
+			if buckets == 0 {
+				continue
+			}
+			found.bucketPairs += buckets
+			found.distinct++
+			alike, same := similar(a.set, b.set), similar(a.shingles, b.shingles)
+			if alike {
+				found.alike++
+			}
+			if same {
+				found.true++
+			}
+			if alike && same {
+				found.both++
 			}
 		}
 	}
-	return pairs, common
+	return found
 }
 
 // similar says whether two sets share 4/5 of their union.
@@ -170,8 +203,9 @@ func TestClassifiedAds(t *testing.T) {
 	if _, err := os.Stat(path); err != nil {
 		t.Skipf("the corpus is not there: %v", err)
 	}
-	c := run(t, path, "--text=Title", "--text=Short Description", "--shingle=char:10", "--normalize=lower,collapse-space",
-		"--signature=salted", "--seed=0", "--bands=10", "--rows=5", "--methods=brute-force,minhash,signatures")
+	out := filepath.Join(t.TempDir(), "out")
+	c := run(t, path, "--output="+out, "--text=Title", "--text=Short Description", "--shingle=char:10", "--normalize=lower,collapse-space",
+		"--signature=salted", "--seed=0", "--bands=10", "--rows=5", "--methods=brute-force,minhash,bands,signatures")
 	for _, m := range c.Methods {
 		t.Logf("%+v", m)
 	}
@@ -188,7 +222,162 @@ func TestClassifiedAds(t *testing.T) {
 		description, _, _ := strings.Cut(rest, "\t")
 		texts = append(texts, title+" "+description)
 	}
-	if pairs, common := signaturesOf(texts); c.Methods[2].Pairs != pairs || c.Methods[2].Common != common {
-		t.Errorf("signatures %+v; by the definition %d pairs, %d common", c.Methods[2], pairs, common)
+	want := textbookOf(texts)
+	bands, signatures := c.Methods[2], c.Methods[3]
+	if bands.Pairs != want.true || bands.Common != want.true {
+		t.Errorf("bands %+v, want %+v", bands, want)
+	}
+	if signatures.Pairs != want.alike || signatures.Common != want.both {
+		t.Errorf("signatures %+v, want %+v", signatures, want)
+	}
+	for _, b := range []*records.Buckets{bands.Buckets, signatures.Buckets} {
+		if b.Pairs != want.bucketPairs || b.Distinct != want.distinct || b.Compared != want.distinct {
+			t.Errorf("buckets %+v, want %+v", *b, want)
+		}
+	}
+	// The published counts.
+	if want.alike != 10_333 || want.both != 10_331 {
+		t.Errorf("by the definition %d pairs, %d of them true; published 10,333, 2 of them wrong", want.alike, want.both)
+	}
+	rows, _ := tables(t, out)
+	var labels []string
+	for _, row := range rows {
+		labels = append(labels, row.Label)
+	}
+	if !slices.Equal(labels, want.labels) {
+		t.Errorf("%d labels are not the %d by the definition", len(labels), len(want.labels))
+	}
+}
+
+// tables reads what --output has.
+func tables(t *testing.T, out string) ([]records.Bucketed, []records.Candidate) {
+	t.Helper()
+	return table[records.Bucketed](t, filepath.Join(out, "buckets")), table[records.Candidate](t, filepath.Join(out, "candidates"))
+}
+
+func table[T any](t *testing.T, folder string) (rows []T) {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(folder, "*.parquet"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("%s: %d files, %v", folder, len(files), err)
+	}
+	for _, file := range files {
+		some, err := parquet.ReadFile[T](file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows = append(rows, some...)
+	}
+	return rows
+}
+
+// The candidates are the pairs of documents in one bucket, and a bucket is called by the CRC-32 of its label where
+// that is what tells buckets apart. Both methods write the same, once.
+func TestTablesOfBuckets(t *testing.T) {
+	input := "../../testdata/tldr/osx.jsonl"
+	for _, family := range []string{"classic", "fss"} {
+		for _, methods := range []string{"bands,signatures", "minhash,signatures"} {
+			out := filepath.Join(t.TempDir(), "out")
+			c := run(t, input, "--signature="+family, "--bands=12", "--rows=3", "--methods="+methods, "-o", out)
+			rows, candidates := tables(t, out)
+			type bucket struct {
+				band   int32
+				bucket string
+			}
+			buckets, labels := map[bucket][]records.Bucketed{}, map[bucket]string{}
+			for _, row := range rows {
+				in := bucket{row.Band, row.Bucket}
+				if strings.Count(row.Label, "_") != 2 || labels[in] != "" && labels[in] != row.Label {
+					t.Fatalf("%s: %+v in the bucket of %q", family, row, labels[in])
+				}
+				if want := fmt.Sprintf("%08x", crc32.ChecksumIEEE([]byte(row.Label))); family == "classic" && row.Bucket != want {
+					t.Fatalf("%+v, want bucket %s", row, want)
+				}
+				buckets[in], labels[in] = append(buckets[in], row), row.Label
+			}
+			want, pairs := map[records.Candidate]bool{}, int64(0)
+			for _, in := range buckets {
+				for i, a := range in { // in input order
+					for _, b := range in[i+1:] {
+						pairs++
+						want[records.Candidate{IDA: a.ID, IDB: b.ID, SourceA: a.Source, SourceB: b.Source, PositionA: a.Position, PositionB: b.Position}] = true
+					}
+				}
+			}
+			got := map[records.Candidate]bool{}
+			for _, row := range candidates {
+				got[row] = true
+			}
+			if len(candidates) != len(got) || !maps.Equal(got, want) {
+				t.Errorf("%s, %s: %d candidates, %d distinct, want %d", family, methods, len(candidates), len(got), len(want))
+			}
+			if b := c.Methods[1].Buckets; b.Pairs != pairs || b.Distinct != int64(len(want)) || pairs == 0 {
+				t.Errorf("%s, %s: %+v; the table has %d pairs, %d distinct", family, methods, *b, pairs, len(want))
+			}
+		}
+	}
+}
+
+// More candidates than a call holds of a file's rows, of more bytes than one bundle takes.
+func TestManyCandidates(t *testing.T) {
+	path, out := filepath.Join(t.TempDir(), "same.jsonl"), filepath.Join(t.TempDir(), "out")
+	const documents = 1000
+	if err := os.WriteFile(path, []byte(strings.Repeat(`{"text": "the same five words again"}`+"\n", documents)), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	c := run(t, path, "--bands=20", "--rows=2", "--methods=bands,minhash", "-o", out, "--write=candidates")
+	rows := table[records.Candidate](t, filepath.Join(out, "candidates"))
+	const pairs = documents * (documents - 1) / 2
+	if b := c.Methods[0].Buckets; len(rows) != pairs || b.Pairs != 20*pairs || b.Distinct != pairs || b.Compared != pairs {
+		t.Errorf("%d candidates, %+v", len(rows), *b)
+	}
+	sorted := slices.IsSortedFunc(rows, func(a, b records.Candidate) int {
+		return cmp.Or(cmp.Compare(a.PositionA, b.PositionA), cmp.Compare(a.PositionB, b.PositionB))
+	})
+	if !sorted {
+		t.Error("candidates are not in input order")
+	}
+}
+
+// What --output may be, and what --write leaves out.
+func TestOutput(t *testing.T) {
+	input := "../../testdata/tldr/osx.jsonl"
+	out := filepath.Join(t.TempDir(), "out")
+	run(t, input, "--bands=4", "--rows=3", "--methods=bands,minhash", "-o", out, "--write=candidates")
+	if there, err := os.ReadDir(out); err != nil || len(there) != 1 || there[0].Name() != "candidates" {
+		t.Errorf("%v, %v", there, err)
+	}
+	for want, args := range map[string][]string{
+		"is there already":      {"--methods=bands,minhash", "-o", out},
+		"no buckets are listed": {"--methods=brute-force,minhash", "-o", out + "2"},
+		"nothing to write":      {"--methods=bands,minhash", "-o", out + "2", "--write="},
+	} {
+		if _, err := try(t, append(args, input)...); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v: %v, want %s", args, err, want)
+		}
+	}
+}
+
+// What is shuffled to make buckets grows as the documents times the bands.
+func TestBucketBytes(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "texts.jsonl")
+	var lines strings.Builder
+	for i := range 600 {
+		fmt.Fprintf(&lines, `{"text": "common words and a%d b%d c%d"}`+"\n", i, i/2, i/3)
+	}
+	if err := os.WriteFile(path, []byte(lines.String()), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	bytes := func(documents, bands int) int64 {
+		c := run(t, path, "--shingle=word:1", fmt.Sprint("--limit=", documents), fmt.Sprint("--bands=", bands), "--rows=4", "--methods=bands,signatures")
+		verified, estimated := c.Methods[0].Buckets, c.Methods[1].Buckets
+		if verified.BucketBytes != estimated.BucketBytes || verified.BucketBytes >= verified.ShuffledBytes {
+			t.Errorf("bands %+v, signatures %+v", *verified, *estimated)
+		}
+		return verified.BucketBytes
+	}
+	once := bytes(300, 8)
+	if documents, bands, both := bytes(600, 8), bytes(300, 16), bytes(600, 16); once == 0 || documents != 2*once || bands != 2*once || both != 4*once {
+		t.Errorf("%d bytes; of twice the documents %d, of twice the bands %d, of both %d", once, documents, bands, both)
 	}
 }

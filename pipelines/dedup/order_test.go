@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io/fs"
 	"os"
@@ -112,6 +113,7 @@ var wires = func() map[string][]wire {
 		"decide.decideFn":        {tableRows, tableRows, tableRows, keys, verdicts, nil},
 		"decide.firstsFn":        {verdicts},
 		"decide.spreadFn":        {tableRows, tableRows, tableRows, keys, nil},
+		"nearest.bucketFn":       {members},
 		"recall.smallestFn":      {hashed},
 		"recall.chooseFn":        {members},
 		"recall.probeFn":         {hashed},
@@ -129,7 +131,8 @@ var wires = func() map[string][]wire {
 var combines = map[string]string{
 	"signature.distinctFn": "a shingle has one key; how often it gets there does not matter",
 	"recall.smallestFn":    "one key; the smallest of the smallest are the smallest of all",
-	"nearest.nearFn":       "one key; the nearest of the nearest are the nearest of all",
+	"nearest.similarFn":    "one key; the nearest of the nearest are the nearest of all",
+	"nearest.estimateFn":   "one key; the same",
 	"nearest.lookupFn":     "one key; the same",
 }
 
@@ -194,10 +197,13 @@ func TestOrderDecidesNothing(t *testing.T) {
 		}
 		sameOutput(t, fmt.Sprint(way.flags), result(usual), result(reordered))
 	}
-	for _, flags := range [][]string{{"--of=osx/aa"}, {"--of=osx/cat"}, {"--of=same"}, {"--file=text", "--signature=classic"}} {
+	buckets := []string{"--bands=20", "--rows=2"}
+	for _, flags := range [][]string{
+		{"--of=osx/aa"}, {"--of=same"}, append(buckets, "--of=osx/cat"), append(buckets, "--file=text", "--signature=classic", "--sort=estimate"),
+	} {
 		result := func(launch job.Launch) string {
 			var config query.Config
-			parse(t, &config, job.Vars(), append(flags, pages, broken, "--shingle=word:1", "--bands=20", "--rows=2", "--nearest=3")...)
+			parse(t, &config, query.Vars(), append(flags, pages, broken, "--shingle=word:1", "--nearest=3")...)
 			config.Content, config.SplitBytes = strings.NewReader("Print the name of the working directory."), small
 			task, err := query.New(config)
 			if err != nil {
@@ -207,7 +213,8 @@ func TestOrderDecidesNothing(t *testing.T) {
 			if (err != nil) != (config.Of == "same") { // several documents have that id
 				t.Fatalf("query %v: %v", flags, err)
 			}
-			return fmt.Sprintf("%+v, %v", answer, err)
+			data, _ := json.Marshal(answer)
+			return fmt.Sprintf("%s, %v", data, err)
 		}
 		if want, got := result(usual), result(reordered); got != want {
 			t.Errorf("query %v: %s, want %s", flags, got, want)

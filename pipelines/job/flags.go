@@ -1,7 +1,7 @@
 // Package job is what the jobs dedup, query and compare share: what all of them are asked, the plan that
 // follows from it and the input, and how a pipeline of theirs is launched and interrupted.
 //
-// The fields of Input, Similarity, Search, Running and Remote are at once the flags of the command line
+// The fields of Input, Similarity, Shingles, Search, Running and Remote are at once the flags of the command line
 // and the keys of a job file. They are parsed once, into typed values.
 package job
 
@@ -61,13 +61,18 @@ const (
 
 // Similarity says which documents are similar.
 type Similarity struct {
-	Threshold Threshold     `short:"t" default:"0.8" help:"Jaccard similarity from which two documents are near-duplicates, in (0, 1]." group:"Similarity"`
+	Threshold Threshold `short:"t" default:"0.8" help:"Jaccard similarity from which two documents are near-duplicates, in (0, 1]." group:"Similarity"`
+	Shingles
+}
+
+// Shingles says what of documents is compared.
+type Shingles struct {
 	Shingle   Shingle       `default:"word:5" placeholder:"KIND:K" help:"What is compared: sets of K consecutive words, characters or bytes: word:5, char:9, byte:13; char32:9 hashes them to 4 bytes; stopword:3, or stopword:3:it of another language than English, takes a stop word and the words after it only (default: ${default})." group:"Similarity"`
 	Normalize Normalization `default:"default" placeholder:"STEPS" help:"none, or a comma list of ${normalizations}. default is NFKC and lower case, without punctuation, symbols, layout and invisible characters (byte:K keeps the last two); keep-symbols, by itself default otherwise, compares punctuation and symbols too." group:"Similarity"`
 }
 
 // Spec says how a text becomes shingles.
-func (s *Similarity) Spec() shingle.Spec {
+func (s *Shingles) Spec() shingle.Spec {
 	return shingle.Spec{Shingle: s.Shingle.Config, Normalize: s.Normalize.Policy}
 }
 

@@ -39,7 +39,7 @@ func TestLimitsFitMemory(t *testing.T) {
 		}
 		c := Config{
 			Input:      Input{MaxDocBytes: tt.document, MaxWindow: tt.window},
-			Similarity: Similarity{Shingle: Shingle{config}}, Running: Running{Memory: tt.memory},
+			Similarity: Similarity{Shingles: Shingles{Shingle: Shingle{config}}}, Running: Running{Memory: tt.memory},
 		}
 		err = c.checkMemory()
 		if tt.says == "" && err != nil || tt.says != "" && (err == nil || !strings.HasPrefix(err.Error(), tt.says) || Status(err) != 2) {

@@ -35,6 +35,8 @@ type Request struct {
 	Same copies.Same
 	// Complete: all documents are compared, and none is signed.
 	Complete bool
+	// Unsigned: documents are not signed, and no bands and rows are chosen.
+	Unsigned bool
 	// Rank is what documents are ranked by when they are read again.
 	Rank source.Rank
 	// Prefer are patterns of files, in order of preference.
@@ -242,6 +244,9 @@ var compared = map[copies.Same]string{
 // choose sets the number of bands and rows, from different sets, of so many documents.
 func (p *Plan) choose(sets [][]uint64, documents int64) (err error) {
 	r := &p.Request
+	if r.Unsigned {
+		return nil
+	}
 	switch {
 	case r.Complete:
 		p.Choice = lsh.Choice{ExpectedRecall: 1, Reason: "method complete: every document is compared with all whose size is near enough"}

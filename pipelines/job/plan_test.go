@@ -46,7 +46,7 @@ func requestOf(in Input) Request {
 	in.MaxDocBytes = 1 << 20
 	return Request{Config: Config{
 		Input:      in,
-		Similarity: Similarity{Threshold: Threshold{setsim.Threshold{Num: 4, Den: 5}}, Shingle: Shingle{shingle.Config{Kind: shingle.Word, K: 1}}},
+		Similarity: Similarity{Threshold: Threshold{setsim.Threshold{Num: 4, Den: 5}}, Shingles: Shingles{Shingle: Shingle{shingle.Config{Kind: shingle.Word, K: 1}}}},
 		Search:     Search{Recall: .9, Signature: signature.FSS, Seed: 1},
 	}}
 }

@@ -167,17 +167,21 @@ func (p *Plan) Verifier() verifier.Spec {
 func (p *Plan) Metadata(added map[string]string) map[string]string {
 	ids := Formats(p.Request.Signature)
 	all := map[string]string{
-		"measure":                  p.Verifier().Measure,
-		"neardup.threshold":        strconv.FormatFloat(p.Threshold.Float(), 'g', -1, 64),
-		"neardup.shingle":          p.Spec.Shingle.String(),
-		"neardup.normalize":        p.Spec.Normalize.String(),
-		"neardup.signature":        string(p.Request.Signature),
-		"neardup.seed":             strconv.FormatUint(p.Request.Seed, 10),
-		"neardup.bands":            strconv.Itoa(p.Choice.Bands),
-		"neardup.rows":             strconv.Itoa(p.Choice.Rows),
-		"neardup.format.text":      ids.Text,
-		"neardup.format.signature": ids.Signature,
-		"neardup.format.tables":    ids.Tables,
+		"measure":               p.Verifier().Measure,
+		"neardup.shingle":       p.Spec.Shingle.String(),
+		"neardup.normalize":     p.Spec.Normalize.String(),
+		"neardup.format.text":   ids.Text,
+		"neardup.format.tables": ids.Tables,
+	}
+	if !p.Request.Unsigned {
+		maps.Copy(all, map[string]string{
+			"neardup.threshold":        strconv.FormatFloat(p.Threshold.Float(), 'g', -1, 64),
+			"neardup.signature":        string(p.Request.Signature),
+			"neardup.seed":             strconv.FormatUint(p.Request.Seed, 10),
+			"neardup.bands":            strconv.Itoa(p.Choice.Bands),
+			"neardup.rows":             strconv.Itoa(p.Choice.Rows),
+			"neardup.format.signature": ids.Signature,
+		})
 	}
 	maps.Copy(all, added)
 	return all

@@ -1,5 +1,5 @@
-// Package query finds the documents nearest to one: it reads, signs and makes keys as the job dedup
-// does, and nothing more.
+// Package query finds the documents nearest to one: of all, by comparing its shingle set with that of each, or, as textbooks
+// do, of those that share a bucket with it.
 package query
 
 import (
@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
@@ -20,6 +21,7 @@ import (
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/kernels/setsim"
 	"github.com/neardup/neardup/kernels/shingle"
+	"github.com/neardup/neardup/kernels/verifier"
 	"github.com/neardup/neardup/output"
 	"github.com/neardup/neardup/pipelines/job"
 	"github.com/neardup/neardup/records"
@@ -31,16 +33,84 @@ import (
 type Config struct {
 	job.Input
 
-	Of     string `placeholder:"ID" help:"Id of the document whose nearest are sought." group:"Query"`
-	File   string `placeholder:"FILE" help:"File with a text whose nearest are sought, instead of a document's; - is standard input." group:"Query"`
-	Most   int    `name:"nearest" short:"n" default:"10" placeholder:"N" help:"How many to list at most, of those that share a bucket (default: ${default})." group:"Query"`
-	Output string `short:"o" placeholder:"FILE" help:"Parquet file for the result; must be new." group:"Query"`
+	Of            string        `placeholder:"ID" help:"Id of the document whose nearest are sought." group:"Query"`
+	File          string        `placeholder:"FILE" help:"File with a text whose nearest are sought, instead of a document's; - is standard input." group:"Query"`
+	Most          int           `name:"nearest" short:"n" default:"10" placeholder:"N" help:"How many to list at most (default: ${default})." group:"Query"`
+	MinSimilarity job.Threshold `placeholder:"X" help:"List only documents of at least this Jaccard similarity, in (0, 1]; of these the nearest, as many as --nearest says, and how many there are." group:"Query"`
+	Sort          Sort          `default:"similarity" enum:"${sorts}" help:"What is nearest: similarity or, by buckets only, estimate, the share of equal values of the signatures (default: ${default})." group:"Query"`
+	Output        string        `short:"o" placeholder:"FILE" help:"Parquet file for the result; must be new." group:"Query"`
 	// Content is what File holds.
 	Content io.Reader `kong:"-"`
 
-	job.Similarity
-	job.Search
+	job.Shingles
+	Buckets
 	job.Running
+}
+
+// Buckets asks, by its kind of signature or by bands and rows, to compare only documents that share a bucket. What is
+// nil or 0 is not given.
+type Buckets struct {
+	Signature *signature.Family `enum:"${signatures}" placeholder:"KIND" help:"Compare only documents that share a bucket, by signatures of this kind, as textbooks do: fss, classic or salted, as for dedup (with --bands and --rows: fss). Without it and these, all documents are compared." group:"By buckets"`
+	Bands     int               `placeholder:"B" help:"Number of bands, with --rows, instead of what --recall would choose." group:"By buckets"`
+	Rows      int               `placeholder:"R" help:"Rows of a band, with --bands." group:"By buckets"`
+	Threshold job.Threshold     `short:"t" placeholder:"T" help:"Jaccard similarity that bands and rows are chosen for, in (0, 1] (default: 0.8); it keeps no document from the list, --min-similarity does." group:"By buckets"`
+	Recall    *float64          `placeholder:"R" help:"Least probability of finding a document of that similarity (default: 0.999)." group:"By buckets"`
+	Seed      *uint64           `placeholder:"N" help:"Seed of the signature (default: 1)." group:"By buckets"`
+}
+
+// asked reports whether only documents that share a bucket are compared.
+func (b *Buckets) asked() bool { return b.Signature != nil || b.Bands != 0 || b.Rows != 0 }
+
+// check returns a *job.UsageError for what would do nothing.
+func (b *Buckets) check() error {
+	if b.asked() {
+		return nil
+	}
+	const instead = "is for the search by buckets, and all documents are compared"
+	switch {
+	case b.Threshold.Num != 0:
+		return job.Usage("--threshold %[1]v %[2]s; give --min-similarity %[1]v to list only documents as similar as that, or --signature fss to search by buckets", b.Threshold.Float(), instead)
+	case b.Recall != nil:
+		return job.Usage("--recall %v %s, so that none is missed; leave it out, or give --signature fss to search by buckets", *b.Recall, instead)
+	case b.Seed != nil:
+		return job.Usage("--seed %d %s; leave it out, or give --signature fss to search by buckets", *b.Seed, instead)
+	}
+	return nil
+}
+
+// search returns the flags as other jobs have them, with the same values for those that are not given.
+func (b *Buckets) search() (job.Threshold, job.Search) {
+	threshold := b.Threshold
+	if threshold.Num == 0 {
+		threshold.Threshold = setsim.Threshold{Num: 4, Den: 5}
+	}
+	search := job.Search{Recall: 0.999, Bands: b.Bands, Rows: b.Rows, Signature: signature.FSS, Seed: 1}
+	if b.Signature != nil {
+		search.Signature = *b.Signature
+	}
+	if b.Recall != nil {
+		search.Recall = *b.Recall
+	}
+	if b.Seed != nil {
+		search.Seed = *b.Seed
+	}
+	return threshold, search
+}
+
+// Sort is what the nearest documents are found by.
+type Sort string
+
+// The ways.
+const (
+	BySimilarity Sort = "similarity"
+	ByEstimate   Sort = "estimate"
+)
+
+// Vars are the values that the tags of flags refer to, with those of the job package.
+func Vars() map[string]string {
+	vars := job.Vars()
+	vars["sorts"] = job.Names(BySimilarity, ByEstimate)
+	return vars
 }
 
 // validate returns a *job.UsageError for what cannot be meant.
@@ -63,13 +133,27 @@ func (c *Config) validate() error {
 		return job.Usage("--runner %s: query runs on this machine; leave it out", c.Runner)
 	case c.Most < 1:
 		return job.Usage("--nearest %d: must be at least 1", c.Most)
+	case c.Sort == ByEstimate && !c.asked():
+		return job.Usage("--sort estimate: nothing is estimated where all documents are compared; give --signature, or leave it out")
+	case c.Sort == ByEstimate && c.MinSimilarity.Num != 0:
+		return job.Usage("--sort estimate excludes --min-similarity, which is exact: give one")
 	}
-	return nil
+	return c.check()
 }
 
 // shared is what every job is asked.
 func (c *Config) shared() job.Config {
-	return job.Config{Input: c.Input, Similarity: c.Similarity, Search: c.Search, Running: c.Running}
+	threshold, search := c.search()
+	return job.Config{Input: c.Input, Similarity: job.Similarity{Threshold: threshold, Shingles: c.Shingles}, Search: search, Running: c.Running}
+}
+
+// verifier compares what is listed, and if no least similarity is asked for, it is any.
+func (c *Config) verifier() verifier.Spec {
+	threshold := c.MinSimilarity.Threshold
+	if threshold.Num == 0 {
+		threshold = setsim.Any
+	}
+	return verifier.Spec{Measure: verifier.Jaccard, Threshold: threshold}
 }
 
 // Files of a run's temporary folder.
@@ -98,7 +182,7 @@ func (j *Job) Run(ctx context.Context, launch job.Launch) (answer *records.Answe
 	}
 	err = job.InTempFolder(ctx, j.config.TempDir, func(temp string) (err error) {
 		r := &run{config: j.config, launch: launch, temp: temp}
-		if r.plan, err = job.NewPlan(ctx, job.Request{Config: j.config.shared()}, temp); err != nil {
+		if r.plan, err = job.NewPlan(ctx, job.Request{Config: j.config.shared(), Unsigned: !j.config.asked()}, temp); err != nil {
 			return err
 		}
 		if err := r.plan.Share(ctx, temp); err != nil {
@@ -132,7 +216,14 @@ type run struct {
 }
 
 func (r *run) do(ctx context.Context) (*records.Answer, error) {
-	r.answer = records.Answer{Of: r.config.Of, Asked: r.config.Most, Parameters: r.plan.Metadata(nil), Neighbours: []records.Neighbour{}}
+	r.answer = records.Answer{
+		Of: r.config.Of, Buckets: r.config.asked(), Asked: r.config.Most, Neighbours: []records.Neighbour{},
+		Parameters: r.plan.Metadata(map[string]string{"neardup.sort": string(r.config.Sort)}),
+	}
+	if least := r.config.MinSimilarity; least.Num != 0 {
+		r.answer.MinSimilarity = least.Float()
+		r.answer.Parameters["neardup.min-similarity"] = strconv.FormatFloat(least.Float(), 'g', -1, 64)
+	}
 	r.answer.Warnings = r.plan.Warnings()
 	key, text, err := nearest.None, []byte(nil), error(nil)
 	if r.config.File != "" {
@@ -148,11 +239,15 @@ func (r *run) do(ctx context.Context) (*records.Answer, error) {
 			return nil, err
 		}
 	}
-	found, err := r.search(ctx, key, text)
+	query, err := r.query(ctx, key, text)
 	if err != nil {
 		return nil, err
 	}
-	if err := r.compare(ctx, text, found); err != nil {
+	found, err := r.search(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.list(ctx, query, found); err != nil {
 		return nil, err
 	}
 	unreadable, err := r.plan.Unreadable(ctx, r.temp)
@@ -277,61 +372,99 @@ func (r *run) document(ctx context.Context) (blocks.Key, []byte, error) {
 	return key, []byte(text), err
 }
 
-// search finds the documents that share a bucket with the text.
-func (r *run) search(ctx context.Context, key blocks.Key, text []byte) (*nearest.Nearest, error) {
-	signing := r.plan.Signature(r.temp)
-	values, err := signing.Of(ctx, text)
-	if err != nil {
+// search finds the nearest documents.
+func (r *run) search(ctx context.Context, query nearest.Query) (*nearest.Nearest, error) {
+	path := storage.Join(r.temp, queryFile)
+	if err := storage.WriteShared(ctx, path, query); err != nil {
 		return nil, err
 	}
-	if len(values) == 0 {
-		return nil, job.Usage("%s: the text has no token, so nothing resembles it", r.answer.Of)
-	}
-	query := storage.Join(r.temp, queryFile)
-	if err := storage.WriteShared(ctx, query, nearest.Query{Key: key, Values: values}); err != nil {
-		return nil, err
-	}
-	defer storage.Forget(query)
-	path := storage.Join(r.temp, nearestFile)
 	defer storage.Forget(path)
+	answer := storage.Join(r.temp, nearestFile)
+	defer storage.Forget(answer)
+
+	params := nearest.Params{Answer: answer, Most: r.config.Most}
 	pipeline, scope := beam.NewPipelineWithRoot()
 	docs, _ := r.plan.ReadAlone(scope, r.temp)
-	signed, _ := signature.Values(scope, docs, signing)
-	nearest.Find(scope, signed, nearest.Params{Banding: signing.Banding, Query: query, Answer: path, Most: r.config.Most})
+	if r.config.asked() {
+		signing := r.plan.Signature(r.temp)
+		buckets := nearest.Buckets{Query: path, Inputs: signing.Inputs, Banding: signing.Banding}
+		signed, _ := signature.Values(scope, docs, signing)
+		if r.config.Sort == ByEstimate {
+			nearest.ByEstimate(scope, signed, buckets, params)
+		} else {
+			docs = flow.Documents(source.Fetch(scope, nearest.InBuckets(scope, signed, buckets), r.plan.Source(r.temp)))
+		}
+	}
+	if r.config.Sort == BySimilarity {
+		nearest.BySimilarity(scope, docs, nearest.Sets{Query: path, Text: r.plan.Spec, Verifier: r.config.verifier()}, params)
+	}
 	if _, err := r.config.Execute(ctx, r.launch, pipeline, r.temp); err != nil {
 		return nil, err
 	}
-	return storage.Shared[nearest.Nearest](ctx, path)
+	return storage.Shared[nearest.Nearest](ctx, answer)
 }
 
-// compare reads the nearest documents, and finds how similar they are.
-func (r *run) compare(ctx context.Context, text []byte, found *nearest.Nearest) error {
-	shingler := r.plan.Spec.New()
-	own := shingle.Set(shingler.Shingles(nil, text))
-	r.answer.Size, r.answer.Candidates = int32(len(own)), found.Candidates
+// query says what the document of the text is compared by.
+func (r *run) query(ctx context.Context, key blocks.Key, text []byte) (query nearest.Query, err error) {
+	query = nearest.Query{Key: key, Features: r.config.verifier().New().Features(r.plan.Spec.New().Shingles(nil, text))}
+	if len(query.Features) == 0 {
+		return query, job.Usage("%s: the text has no token, so nothing resembles it", r.answer.Of)
+	}
+	if r.config.asked() {
+		signing := r.plan.Signature(r.temp)
+		query.Values, err = signing.Of(ctx, text)
+	}
+	return query, err
+}
+
+// list reads the nearest documents, and lists those that are similar at all.
+func (r *run) list(ctx context.Context, query nearest.Query, found *nearest.Nearest) error {
+	verifier, shingler := r.config.verifier().New(), r.plan.Spec.New()
+	own := verifier.Size(query.Features)
+	r.answer.Size, r.answer.Candidates = int32(own), found.Candidates
 	inputs := r.plan.Listing.Inputs
 	var keys []blocks.Key
 	for _, n := range found.Near {
 		keys = append(keys, n.Key)
 	}
 	rows := map[blocks.Key]records.Neighbour{}
+	var failed error
 	err := source.Lookup(ctx, inputs, keys, r.plan.Reading(), func(doc blocks.Document) {
-		set := shingle.Set(shingler.Shingles(nil, doc.Text))
-		shared := setsim.Overlap(own, set)
-		rows[doc.Key] = records.Neighbour{
-			ID: inputs.ID(doc.Key, doc.ID, doc.HasID), Source: inputs.Source(doc.Key), Position: doc.Key.Position(),
-			Similarity: setsim.Similarity(shared, len(own), len(set)), Shared: int32(shared), Size: int32(len(set)),
+		features := verifier.Features(shingler.Shingles(nil, doc.Text))
+		shared, ok := verifier.Compare(query.Features, features)
+		if !ok {
+			return
 		}
+		size := verifier.Size(features)
+		row := records.Neighbour{
+			ID: inputs.ID(doc.Key, doc.ID, doc.HasID), Source: inputs.Source(doc.Key), Position: doc.Key.Position(),
+			Similarity: verifier.Similarity(shared, own, size), Shared: int32(shared), Size: int32(size),
+		}
+		if r.config.asked() {
+			estimate, err := r.estimate(ctx, query, doc.Text)
+			row.Estimate, failed = &estimate, errors.Join(failed, err)
+		}
+		rows[doc.Key] = row
 	})
-	if err != nil {
+	if err := errors.Join(err, failed); err != nil {
 		return err
 	}
-	for _, n := range found.Near {
-		row := rows[n.Key]
-		row.Estimate = float64(n.Equal) / float64(r.plan.Choice.Signature)
-		r.answer.Neighbours = append(r.answer.Neighbours, row)
+	for _, key := range keys {
+		if row, ok := rows[key]; ok {
+			r.answer.Neighbours = append(r.answer.Neighbours, row)
+		}
 	}
 	return nil
+}
+
+// estimate returns the share of equal values of the signatures of the document in question and of a text.
+func (r *run) estimate(ctx context.Context, query nearest.Query, text []byte) (float64, error) {
+	signing := r.plan.Signature(r.temp)
+	values, err := signing.Of(ctx, text)
+	if err != nil {
+		return 0, err
+	}
+	return float64(nearest.Equal(query.Values, values)) / float64(len(values)), nil
 }
 
 // write writes the neighbours as Parquet.

@@ -29,7 +29,7 @@ type stage struct {
 // instance is a copy of a stage's DoFns, which one bundle uses at a time.
 type instance struct {
 	plan *exec.Plan
-	ctx  context.Context // holds the counters of all its bundles
+	ctx  context.Context // holds the counters of one bundle; the job's mutex guards it between bundles
 	busy bool            // a bundle is being executed; the job's mutex guards it
 }
 
@@ -43,17 +43,21 @@ func (j *job) instance(s *stage) (*instance, error) {
 		j.mu.Unlock()
 		return i, nil
 	}
-	n := len(s.all)
 	j.mu.Unlock()
 	p, err := exec.UnmarshalPlan(s.Descriptor, nil)
 	if err != nil {
 		return nil, fmt.Errorf("stage %q: %w", s.Name, err)
 	}
-	i := &instance{plan: p, busy: true, ctx: metrics.SetBundleID(j.ctx, fmt.Sprintf("%s-%d", s.Descriptor.GetId(), n))}
+	i := &instance{plan: p, busy: true, ctx: j.counting(s)}
 	j.mu.Lock()
 	s.all = append(s.all, i)
 	j.mu.Unlock()
 	return i, nil
+}
+
+// counting returns a context that holds the counters of a bundle.
+func (j *job) counting(s *stage) context.Context {
+	return metrics.SetBundleID(j.ctx, s.Descriptor.GetId())
 }
 
 // bundle executes a bundle of a stage that begins with a task, and takes further tasks.
@@ -84,6 +88,9 @@ func (j *job) bundle(s *stage, task int) error {
 	defer j.mu.Unlock()
 	s.report.Elements += snapshot.Source.Count
 	s.report.Bundles++
+	// Of one context Beam keeps what the first bundle counts, and drops the rest.
+	j.metrics.add(metrics.GetStore(i.ctx))
+	i.ctx = j.counting(s)
 	i.busy = false
 	s.idle = append(s.idle, i)
 	return nil

@@ -1,6 +1,5 @@
-// Package baseline finds similar pairs as textbooks do, for comparison: by comparing all documents
-// (BruteForce), or the signatures of those that share a bucket (Signatures). Both look at every pair,
-// so they suit small collections only.
+// Package baseline finds similar pairs as textbooks do, for comparison: of all documents (BruteForce), or of
+// those that share a bucket (Buckets). Both look at every such pair, so they suit small collections only.
 package baseline
 
 import (
@@ -20,7 +19,6 @@ import (
 	"github.com/neardup/neardup/blocks/flow"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/kernels/hash"
-	"github.com/neardup/neardup/kernels/lsh"
 	"github.com/neardup/neardup/kernels/setsim"
 	"github.com/neardup/neardup/kernels/shingle"
 	"github.com/neardup/neardup/transforms/gather"
@@ -28,13 +26,17 @@ import (
 
 func init() {
 	beam.RegisterDoFn(reflect.TypeFor[setsFn]())
+	beam.RegisterDoFn(reflect.TypeFor[sendFn]())
 	beam.RegisterDoFn(reflect.TypeFor[bruteFn]())
-	beam.RegisterDoFn(reflect.TypeFor[signaturesFn]())
-	beam.RegisterDoFn(reflect.TypeFor[bucketsFn]())
 	beam.RegisterDoFn(reflect.TypeFor[writePairsFn]())
+	register.Emitter1[[]byte]()
 	register.Emitter2[int64, []byte]()
 	register.Iter1[[]byte]()
 }
+
+// Features are blocks of documents with the numbers by which they are compared: hashes of shingles, or values
+// of a signature. A document with many comes in parts.
+type Features beam.PCollection
 
 // Params say how pairs are found, and where they go.
 type Params struct {
@@ -44,29 +46,26 @@ type Params struct {
 	Cells int
 	// Path is the file of the pairs.
 	Path string
-	// Most is how many pairs there may be: more end the job, and Pairs returns ErrTooMany.
+	// Most is how many pairs there may be, and how many in one bucket: more end the job, and Pairs returns ErrTooMany.
 	Most int
 }
 
-// BruteForce compares the shingle sets of all documents, and writes the pairs that reach the
-// threshold to a file.
+// Sets makes the shingle sets of documents.
 //
-//	blocks of documents → nothing
-func BruteForce(s beam.Scope, docs flow.Documents, text shingle.Spec, p Params) {
-	s = s.Scope("baseline.BruteForce")
-	sets := beam.ParDo(s, &setsFn{Params: p, Text: text}, beam.PCollection(docs))
-	pairs := beam.ParDo(s, &bruteFn{p}, beam.GroupByKey(s, sets))
-	beam.ParDo0(s, &writePairsFn{p}, beam.GroupByKey(s, pairs))
+//	blocks of documents → features
+func Sets(s beam.Scope, docs flow.Documents, text shingle.Spec) Features {
+	s = s.Scope(SetsScope)
+	return Features(beam.ParDo(s, &setsFn{Text: text}, beam.PCollection(docs)))
 }
 
-// Signatures writes to a file the pairs of documents that share a bucket, if the sets of their
-// signatures' values reach the threshold. The documents themselves are not compared.
+// BruteForce compares the sets of all documents, and writes the pairs that reach the threshold to a file.
+// Two GroupByKeys.
 //
-//	blocks of signatures → nothing
-func Signatures(s beam.Scope, signed flow.Signatures, banding lsh.Banding, p Params) {
-	s = s.Scope("baseline.Signatures")
-	signatures := beam.ParDo(s, &signaturesFn{Params: p}, beam.PCollection(signed))
-	pairs := beam.ParDo(s, &bucketsFn{Params: p, Banding: banding}, beam.GroupByKey(s, signatures))
+//	features → nothing
+func BruteForce(s beam.Scope, sets Features, p Params) {
+	s = s.Scope("baseline.BruteForce")
+	sent := beam.ParDo(s, &sendFn{Params: p}, beam.PCollection(sets))
+	pairs := beam.ParDo(s, &bruteFn{p}, beam.GroupByKey(s, sent))
 	beam.ParDo0(s, &writePairsFn{p}, beam.GroupByKey(s, pairs))
 }
 
@@ -82,27 +81,14 @@ func number(one, other int) int64 {
 // maxNumbers keeps an element small, whatever the document.
 const maxNumbers = 8 << 10
 
-// send sends numbers of a document to all pairs of cells that have its own.
-func (p *Params) send(out *blocks.Buffers, key blocks.Key, numbers []uint64, emit func(int64, []byte)) {
-	own := p.cellOf(key)
-	for other := range p.Cells {
-		for some := range slices.Chunk(numbers, maxNumbers) {
-			out.Add(number(own, other), func(block []byte) []byte {
-				return blocks.AppendNumbers(block, key, some)
-			}, emit)
-		}
-	}
-}
-
 // member is a document in a group of two cells.
 type member struct {
 	doc  blocks.Key
 	cell int
-	keys []uint64 // of the signature's bands
 	set  []uint64
 }
 
-// members gathers the documents of a group, in input order.
+// members gathers the documents of a group, in input order, each with the set of its numbers.
 func (p *Params) members(packed func(*[]byte) bool) (members []*member, err error) {
 	byKey := map[blocks.Key]*member{}
 	err = gather.Each(packed, func(d *blocks.Decoder) {
@@ -116,7 +102,9 @@ func (p *Params) members(packed func(*[]byte) bool) (members []*member, err erro
 		return nil, err
 	}
 	for _, key := range slices.Sorted(maps.Keys(byKey)) {
-		members = append(members, byKey[key])
+		m := byKey[key]
+		m.set = shingle.Set(m.set) // its parts come in any order
+		members = append(members, m)
 	}
 	return members, nil
 }
@@ -124,20 +112,18 @@ func (p *Params) members(packed func(*[]byte) bool) (members []*member, err erro
 // foundPairs are the pairs of one call.
 type foundPairs struct {
 	params Params
-	cells  int64 // that are compared
 	n      int
 	out    *blocks.Buffers
 	emit   func(int64, []byte)
 }
 
-func (p *Params) found(cells int64, emit func(int64, []byte)) *foundPairs {
-	return &foundPairs{params: *p, cells: cells, out: blocks.NewBuffers(), emit: emit}
+func (p *Params) found(emit func(int64, []byte)) *foundPairs {
+	return &foundPairs{params: *p, out: blocks.NewBuffers(), emit: emit}
 }
 
-// compare adds two documents, a before b, if their sets reach the threshold. Several calls compare two
-// documents of one cell; one of them counts.
+// compare adds two documents, a before b, if their sets reach the threshold.
 func (f *foundPairs) compare(ctx context.Context, a, b *member) error {
-	if number(a.cell, b.cell) != f.cells || !f.params.Threshold.Reached(setsim.Overlap(a.set, b.set), len(a.set), len(b.set)) {
+	if !f.params.Threshold.Reached(setsim.Overlap(a.set, b.set), len(a.set), len(b.set)) {
 		return nil
 	}
 	if f.n++; f.n > f.params.Most {
@@ -147,36 +133,71 @@ func (f *foundPairs) compare(ctx context.Context, a, b *member) error {
 	return nil
 }
 
-// setsFn sends the shingle sets of documents to their cells.
+// setsFn makes the shingle sets of documents.
 //
-//	blocks of documents → KV<pair of cells, documents with shingles>
+//	blocks of documents → features
 type setsFn struct {
-	Params Params
-	Text   shingle.Spec
+	Text shingle.Spec
 
 	shingler *shingle.Shingler
 	shingles []uint64
-	out      *blocks.Buffers
 }
 
 func (f *setsFn) Setup() { f.shingler = f.Text.New() }
 
-func (f *setsFn) StartBundle(func(int64, []byte)) { f.out = blocks.NewBuffers() }
-
-func (f *setsFn) ProcessElement(block []byte, emit func(int64, []byte)) error {
+func (f *setsFn) ProcessElement(block []byte, emit func([]byte)) error {
+	var out []byte
 	d := blocks.NewDecoder(block)
 	for doc := range d.Documents() {
 		f.shingles = shingle.Set(f.shingler.Shingles(f.shingles[:0], doc.Text))
-		f.Params.send(f.out, doc.Key, f.shingles, emit)
+		for some := range slices.Chunk(f.shingles, maxNumbers) {
+			if out = blocks.AppendNumbers(out, doc.Key, some); len(out) >= blocks.BlockBytes {
+				emit(out)
+				out = nil
+			}
+		}
+	}
+	f.shingler.Trim()
+	if len(out) > 0 {
+		emit(out)
 	}
 	return d.Err()
 }
 
-func (f *setsFn) FinishBundle(emit func(int64, []byte)) { f.out.Flush(emit) }
+// sendFn sends documents to all pairs of cells that have their own.
+//
+//	features → KV<pair of cells, features>
+type sendFn struct {
+	Params Params
+
+	numbers []uint64
+	out     *blocks.Buffers
+}
+
+func (f *sendFn) StartBundle(func(int64, []byte)) { f.out = blocks.NewBuffers() }
+
+func (f *sendFn) ProcessElement(block []byte, emit func(int64, []byte)) error {
+	d := blocks.NewDecoder(block)
+	for !d.Done() {
+		var key blocks.Key
+		if key, f.numbers = d.Numbers(f.numbers[:0]); d.Err() != nil {
+			break
+		}
+		own := f.Params.cellOf(key)
+		for other := range f.Params.Cells {
+			f.out.Add(number(own, other), func(block []byte) []byte {
+				return blocks.AppendNumbers(block, key, f.numbers)
+			}, emit)
+		}
+	}
+	return d.Err()
+}
+
+func (f *sendFn) FinishBundle(emit func(int64, []byte)) { f.out.Flush(emit) }
 
 // bruteFn compares all sets of two cells.
 //
-//	KV<pair of cells, documents with shingles> → KV<gather.Key, edges>
+//	KV<pair of cells, features> → KV<gather.Key, edges>
 type bruteFn struct{ Params Params }
 
 func (f *bruteFn) ProcessElement(ctx context.Context, cells int64, packed func(*[]byte) bool, emit func(int64, []byte)) error {
@@ -184,12 +205,12 @@ func (f *bruteFn) ProcessElement(ctx context.Context, cells int64, packed func(*
 	if err != nil {
 		return err
 	}
-	for _, m := range members {
-		slices.Sort(m.set) // its parts come in any order
-	}
-	found := f.Params.found(cells, emit)
+	found := f.Params.found(emit)
 	for i, a := range members {
 		for _, b := range members[i+1:] {
+			if number(a.cell, b.cell) != cells { // several calls have two documents of one cell
+				continue
+			}
 			if err := found.compare(ctx, a, b); err != nil {
 				return err
 			}
@@ -197,82 +218,6 @@ func (f *bruteFn) ProcessElement(ctx context.Context, cells int64, packed func(*
 	}
 	found.out.Flush(emit)
 	return nil
-}
-
-// signaturesFn sends signatures to their cells.
-//
-//	blocks of signatures → KV<pair of cells, documents with signature>
-type signaturesFn struct {
-	Params Params
-
-	values []uint64
-	out    *blocks.Buffers
-}
-
-func (f *signaturesFn) StartBundle(func(int64, []byte)) { f.out = blocks.NewBuffers() }
-
-func (f *signaturesFn) ProcessElement(block []byte, emit func(int64, []byte)) error {
-	d := blocks.NewDecoder(block)
-	for !d.Done() {
-		var key blocks.Key
-		if key, f.values = d.Numbers(f.values[:0]); d.Err() != nil {
-			break
-		}
-		f.Params.send(f.out, key, f.values, emit)
-	}
-	return d.Err()
-}
-
-func (f *signaturesFn) FinishBundle(emit func(int64, []byte)) { f.out.Flush(emit) }
-
-// bucketsFn compares the signatures of two cells that share a bucket, in the first that they share.
-//
-//	KV<pair of cells, documents with signature> → KV<gather.Key, edges>
-type bucketsFn struct {
-	Params  Params
-	Banding lsh.Banding
-}
-
-func (f *bucketsFn) ProcessElement(ctx context.Context, cells int64, packed func(*[]byte) bool, emit func(int64, []byte)) error {
-	members, err := f.Params.members(packed)
-	if err != nil {
-		return err
-	}
-	for _, m := range members {
-		m.keys = f.Banding.Keys(nil, m.set) // in the signature's order still
-		m.set = shingle.Set(m.set)
-	}
-	found := f.Params.found(cells, emit)
-	for band := range f.Banding.Bands {
-		slices.SortFunc(members, func(a, b *member) int {
-			return cmp.Or(cmp.Compare(a.keys[band], b.keys[band]), cmp.Compare(a.doc, b.doc))
-		})
-		for i, a := range members {
-			for _, b := range members[i+1:] {
-				if a.keys[band] != b.keys[band] {
-					break
-				}
-				if anyEqual(a.keys[:band], b.keys[:band]) {
-					continue
-				}
-				if err := found.compare(ctx, a, b); err != nil {
-					return err
-				}
-			}
-		}
-	}
-	found.out.Flush(emit)
-	return nil
-}
-
-// anyEqual reports whether two lists agree at any index.
-func anyEqual(a, b []uint64) bool {
-	for i := range a {
-		if a[i] == b[i] {
-			return true
-		}
-	}
-	return false
 }
 
 // writePairsFn writes pairs to a file, sorted.
@@ -306,7 +251,7 @@ func (p *Params) tooMany(ctx context.Context) error {
 
 const exceeded = ".exceeded"
 
-// Pairs returns the pairs in the file that BruteForce or Signatures wrote, sorted; without a pair
+// Pairs returns the pairs in the file that BruteForce or Buckets wrote, sorted; without a pair
 // there is no file.
 func Pairs(ctx context.Context, path string) ([]blocks.Edge, error) {
 	if _, err := storage.ReadFile(ctx, path+exceeded); !errors.Is(err, fs.ErrNotExist) {

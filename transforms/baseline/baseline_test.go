@@ -13,11 +13,12 @@ import (
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/internal/beamtest"
 	"github.com/neardup/neardup/io/storage/storagetest"
-	"github.com/neardup/neardup/kernels/lsh"
 	"github.com/neardup/neardup/kernels/setsim"
 	"github.com/neardup/neardup/kernels/shingle"
 	"github.com/neardup/neardup/transforms/gather"
 )
+
+func TestMain(m *testing.M) { beamtest.Main(m) }
 
 // groups gathers what a DoFn emits, as a GroupByKey would.
 type groups map[int64][][]byte
@@ -102,80 +103,24 @@ func TestBruteForceEqualsDefinition(t *testing.T) {
 		for _, cells := range []int{1, 2, 5} {
 			parts, edges := groups{}, groups{}
 			p := Params{Threshold: threshold, Cells: cells, Most: most}
-			f := &setsFn{Params: p, Text: text}
-			f.Setup()
-			f.StartBundle(nil)
-			if err := f.ProcessElement(block, parts.emit); err != nil {
+			sets := &setsFn{Text: text}
+			sets.Setup()
+			send := &sendFn{Params: p}
+			send.StartBundle(nil)
+			err := sets.ProcessElement(block, func(features []byte) {
+				if err := send.ProcessElement(features, parts.emit); err != nil {
+					t.Error(err)
+				}
+			})
+			if err != nil {
 				t.Fatal(err)
 			}
-			f.FinishBundle(parts.emit)
+			send.FinishBundle(parts.emit)
 			parts.each(t, func(key int64, packed func(*[]byte) bool) error {
 				return (&bruteFn{p}).ProcessElement(t.Context(), key, packed, edges.emit)
 			})
 			if got := written(t, edges); !slices.Equal(got, want) || edges.count(t) != len(want) {
 				t.Fatalf("round %d, %d cells: %d pairs in %d edges, want %d", round, cells, len(got), edges.count(t), len(want))
-			}
-		}
-	}
-}
-
-// Pairs share a bucket, and the sets of their signatures' values reach the threshold.
-func TestSignaturesEqualDefinition(t *testing.T) {
-	r := rand.New(rand.NewPCG(1, 9))
-	threshold, err := setsim.ParseThreshold(0.6)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for round := range 50 {
-		var block []byte
-		var signatures [][]uint64
-		for i := range r.IntN(20) {
-			var values []uint64
-			for range 6 {
-				values = append(values, uint64(r.IntN(4)))
-			}
-			signatures = append(signatures, values)
-			block = blocks.AppendNumbers(block, blocks.NewKey(0, int64(i)), values)
-		}
-		var want []blocks.Edge
-		for i, a := range signatures {
-			for j, b := range signatures[i+1:] {
-				bucket, in := false, map[uint64]int{}
-				for band := range 3 {
-					bucket = bucket || slices.Equal(a[2*band:2*band+2], b[2*band:2*band+2])
-				}
-				for _, v := range a {
-					in[v] |= 1
-				}
-				for _, v := range b {
-					in[v] |= 2
-				}
-				shared := 0
-				for _, sides := range in {
-					if sides == 3 {
-						shared++
-					}
-				}
-				if bucket && 5*shared >= 3*len(in) {
-					want = append(want, blocks.Edge{A: blocks.NewKey(0, int64(i)), B: blocks.NewKey(0, int64(i+1+j))})
-				}
-			}
-		}
-		for _, cells := range []int{1, 2, 5} {
-			parts, edges := groups{}, groups{}
-			p := Params{Threshold: threshold, Cells: cells, Most: most}
-			f := &signaturesFn{Params: p}
-			f.StartBundle(nil)
-			if err := f.ProcessElement(block, parts.emit); err != nil {
-				t.Fatal(err)
-			}
-			f.FinishBundle(parts.emit)
-			banding := lsh.Banding{Bands: 3, Rows: 2, AsText: round%2 == 0}
-			parts.each(t, func(key int64, packed func(*[]byte) bool) error {
-				return (&bucketsFn{p, banding}).ProcessElement(t.Context(), key, packed, edges.emit)
-			})
-			if got := written(t, edges); !slices.Equal(got, want) || edges.count(t) != len(want) {
-				t.Fatalf("round %d, %d cells: pairs %v in %d edges, want %v", round, cells, got, edges.count(t), want)
 			}
 		}
 	}
@@ -197,8 +142,21 @@ func TestTooManyPairs(t *testing.T) {
 			"bruteFn": func(p Params) error {
 				return (&bruteFn{p}).ProcessElement(t.Context(), 0, beamtest.Values(block), none)
 			},
-			"bucketsFn": func(p Params) error {
-				return (&bucketsFn{p, lsh.Banding{Bands: 2, Rows: 1}}).ProcessElement(t.Context(), 0, beamtest.Values(block), none)
+			"pairsFn": func(p Params) error {
+				var bucket []byte
+				for i := range 4 {
+					bucket = blocks.AppendKey(bucket, blocks.NewKey(0, int64(i)))
+				}
+				return (&pairsFn{p}).ProcessElement(t.Context(), nil, beamtest.Values(bucket), none)
+			},
+			"verifyFn": func(p Params) error {
+				var edges []byte
+				for i := range 4 {
+					for j := range i {
+						edges = blocks.AppendEdge(edges, blocks.Edge{A: blocks.NewKey(0, int64(j)), B: blocks.NewKey(0, int64(i))})
+					}
+				}
+				return (&verifyFn{p}).ProcessElement(t.Context(), 0, beamtest.Values(block), beamtest.Values(edges), none)
 			},
 			"writePairsFn": func(p Params) error {
 				var three []byte

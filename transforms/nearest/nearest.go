@@ -1,4 +1,4 @@
-// Package nearest finds a document's nearest neighbours among those sharing a bucket with it.
+// Package nearest finds a document's nearest neighbours: of all documents, or of those sharing a bucket with it.
 package nearest
 
 import (
@@ -14,13 +14,15 @@ import (
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/blocks/flow"
 	"github.com/neardup/neardup/io/storage"
-	"github.com/neardup/neardup/kernels/lsh"
+	"github.com/neardup/neardup/kernels/setsim"
+	"github.com/neardup/neardup/kernels/shingle"
+	"github.com/neardup/neardup/kernels/verifier"
 	"github.com/neardup/neardup/transforms/gather"
 )
 
 func init() {
-	beam.RegisterDoFn(reflect.TypeFor[nearFn]())
-	beam.RegisterDoFn(reflect.TypeFor[mergeNearFn]())
+	beam.RegisterDoFn(reflect.TypeFor[similarFn]())
+	beam.RegisterDoFn(reflect.TypeFor[mergeFn]())
 	register.Emitter2[int64, []byte]()
 	register.Iter1[[]byte]()
 }
@@ -28,8 +30,11 @@ func init() {
 // Query is the document that others are compared with.
 type Query struct {
 	// Key is its own; None if it is not among those that are read.
-	Key    blocks.Key
-	Values []uint64 // its signature
+	Key blocks.Key
+	// Features are those of a verifier.
+	Features []uint64
+	// Values are its signature, if buckets are searched.
+	Values []uint64
 }
 
 // None is the key of no document.
@@ -37,18 +42,20 @@ const None blocks.Key = -1
 
 // Near is a neighbour.
 type Near struct {
-	Key   blocks.Key
-	Equal int // values of the signatures that are equal
+	Key  blocks.Key
+	Rank float64 // the similarity, or its estimate
 }
 
 func (n Near) compare(o Near) int {
-	return cmp.Or(cmp.Compare(o.Equal, n.Equal), cmp.Compare(n.Key, o.Key))
+	return cmp.Or(cmp.Compare(o.Rank, n.Rank), cmp.Compare(n.Key, o.Key))
 }
 
 // Nearest are the neighbours of the document in question.
 type Nearest struct {
 	Candidates int64  // the number of all
-	Near       []Near // the nearest, by equal values and then in input order
+	Near       []Near // the nearest, by rank and then in input order
+
+	floor float64 // as many as are wanted have this rank or a higher one
 }
 
 func (n *Nearest) add(near Near, most int) {
@@ -61,81 +68,106 @@ func (n *Nearest) add(near Near, most int) {
 
 func (n *Nearest) cut(most int) {
 	slices.SortFunc(n.Near, Near.compare)
-	n.Near = n.Near[:min(len(n.Near), most)]
+	if len(n.Near) >= most {
+		n.Near = n.Near[:most]
+		n.floor = n.Near[most-1].Rank
+	}
 }
 
-// Params say what is searched for, and where the answer goes.
+// Params say how many neighbours are wanted, and where they go.
 type Params struct {
-	// Banding says how signatures become band keys.
-	Banding lsh.Banding
-	// Query is the path of the shared Query, Answer that of the Nearest.
-	Query, Answer string
+	// Answer is the path of the Nearest.
+	Answer string
 	// Most is the number of neighbours wanted.
 	Most int
 }
 
-// Find writes the nearest neighbours to a file, also if there are none.
+// Sets say how documents are compared.
+type Sets struct {
+	// Query is the path of the shared Query.
+	Query string
+	// Text says how a text becomes shingles.
+	Text shingle.Spec
+	// Verifier must be one of verifier.Sets.
+	Verifier verifier.Spec
+}
+
+// BySimilarity writes the most similar documents to a file, also if there are none. Candidates are all that are similar
+// by the verifier.
 //
-//	blocks of signatures → nothing
+//	blocks of documents → nothing
 //
 // One GroupByKey, of at most Most neighbours from each bundle.
-func Find(s beam.Scope, signed flow.Signatures, p Params) {
-	s = s.Scope("nearest.Find")
-	found := gather.Values(beam.ParDo(s, &nearFn{Params: p}, beam.PCollection(signed)))
-	beam.ParDo0(s, &mergeNearFn{p}, beam.PCollection(gather.All(s, found)))
+func BySimilarity(s beam.Scope, docs flow.Documents, sets Sets, p Params) {
+	s = s.Scope("nearest.BySimilarity")
+	merge(s, beam.ParDo(s, &similarFn{Params: p, Sets: sets}, beam.PCollection(docs)), p)
 }
 
-// nearFn keeps the nearest of a bundle.
+// merge writes the nearest of all bundles.
 //
-//	blocks of signatures → KV<gather.Key, Nearest>
-type nearFn struct {
-	Params Params
-
-	query        *Query
-	wanted, keys []uint64
-	values       []uint64
-	nearest      Nearest
+//	KV<gather.Key, Nearest> → nothing
+func merge(s beam.Scope, found beam.PCollection, p Params) {
+	beam.ParDo0(s, &mergeFn{p}, beam.PCollection(gather.All(s, gather.Values(found))))
 }
 
-func (f *nearFn) Setup(ctx context.Context) (err error) {
-	if f.query, err = storage.Shared[Query](ctx, f.Params.Query); err != nil {
+// similarFn keeps the most similar documents of a bundle.
+//
+//	blocks of documents → KV<gather.Key, Nearest>
+type similarFn struct {
+	Params Params
+	Sets   Sets
+
+	query    *Query
+	verifier verifier.Verifier
+	shingler *shingle.Shingler
+	sieve    *setsim.Sieve
+	least    int  // shingles that a similar document shares
+	any      bool // who shares one is similar
+	nearest  Nearest
+}
+
+func (f *similarFn) Setup(ctx context.Context) (err error) {
+	if f.query, err = storage.Shared[Query](ctx, f.Sets.Query); err != nil {
 		return err
 	}
-	f.wanted = f.Params.Banding.Keys(nil, f.query.Values)
+	f.verifier, f.shingler = f.Sets.Verifier.New(), f.Sets.Text.New()
+	f.sieve = setsim.NewSieve(f.query.Features)
+	f.any = f.Sets.Verifier.Threshold == setsim.Any
+	// The union has the question's shingles, so of these the threshold's share is in both.
+	f.least = f.Sets.Verifier.Threshold.MinSize(len(f.query.Features))
 	return nil
 }
 
-func (f *nearFn) StartBundle(func(int64, []byte)) { f.nearest = Nearest{} }
+func (f *similarFn) StartBundle(func(int64, []byte)) { f.nearest = Nearest{} }
 
-func (f *nearFn) ProcessElement(block []byte, _ func(int64, []byte)) error {
+func (f *similarFn) ProcessElement(block []byte, _ func(int64, []byte)) error {
+	own := f.query.Features
 	d := blocks.NewDecoder(block)
-	for !d.Done() {
-		var key blocks.Key
-		if key, f.values = d.Numbers(f.values[:0]); d.Err() != nil {
-			break
-		}
-		if key == f.query.Key {
+	for doc := range d.Documents() {
+		if doc.Key == f.query.Key {
 			continue
 		}
-		f.keys = f.Params.Banding.Keys(f.keys, f.values)
-		if equals(f.keys, f.wanted) > 0 {
-			f.nearest.add(Near{key, equals(f.values, f.query.Values)}, f.Params.Most)
+		f.shingler.Tokenise(doc.Text)
+		shingles := f.shingler.InPlace()
+		shared := f.sieve.Count(shingles)
+		if shared < f.least {
+			continue
+		}
+		if f.any && f.nearest.floor > 0 && f.sieve.AtMost(shared, shingles) < f.nearest.floor {
+			f.nearest.Candidates++ // though not listed
+			continue
+		}
+		features := f.verifier.Features(shingles)
+		if score, ok := f.verifier.Compare(own, features); ok {
+			similarity := f.verifier.Similarity(score, f.verifier.Size(own), f.verifier.Size(features))
+			f.nearest.add(Near{doc.Key, similarity}, f.Params.Most)
 		}
 	}
+	f.shingler.Trim()
 	return d.Err()
 }
 
-// equals counts the indexes at which two lists agree.
-func equals(a, b []uint64) (n int) {
-	for i := range a {
-		if a[i] == b[i] {
-			n++
-		}
-	}
-	return n
-}
-
-func (f *nearFn) FinishBundle(emit func(int64, []byte)) error {
+func (f *similarFn) FinishBundle(emit func(int64, []byte)) error {
 	f.nearest.cut(f.Params.Most)
 	return emitJSON(&f.nearest, emit)
 }
@@ -148,12 +180,10 @@ func emitJSON(v any, emit func(int64, []byte)) error {
 	return err
 }
 
-// mergeNearFn writes the nearest of all bundles.
-//
-//	KV<gather.Key, Nearest> → nothing
-type mergeNearFn struct{ Params Params }
+// mergeFn writes the nearest of all bundles; see merge for the shapes.
+type mergeFn struct{ Params Params }
 
-func (f *mergeNearFn) ProcessElement(ctx context.Context, _ int64, parts func(*[]byte) bool) error {
+func (f *mergeFn) ProcessElement(ctx context.Context, _ int64, parts func(*[]byte) bool) error {
 	var all Nearest
 	err := eachJSON(parts, func(part *Nearest) {
 		candidates := all.Candidates + part.Candidates

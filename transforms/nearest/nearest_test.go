@@ -1,11 +1,15 @@
 package nearest
 
 import (
+	"cmp"
+	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/neardup/neardup/blocks"
@@ -13,18 +17,133 @@ import (
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/io/storage/storagetest"
 	"github.com/neardup/neardup/kernels/lsh"
+	"github.com/neardup/neardup/kernels/setsim"
+	"github.com/neardup/neardup/kernels/shingle"
+	"github.com/neardup/neardup/kernels/textnorm"
+	"github.com/neardup/neardup/kernels/verifier"
 	"github.com/neardup/neardup/records"
 	"github.com/neardup/neardup/transforms/gather"
 )
 
-// Whatever the bundles, the nearest are those of a plain search through all documents.
-func TestNearestEqualsPlainSearch(t *testing.T) {
-	r := rand.New(rand.NewPCG(4, 5))
-	for round := range 50 {
-		p := Params{
-			Banding: lsh.Banding{Bands: 3, Rows: 2},
-			Query:   filepath.Join(storagetest.RunFolder(t), "query"), Answer: filepath.Join(storagetest.RunFolder(t), "answer"), Most: 1 + r.IntN(4),
+// searched is what a search makes of bundles of blocks, which it gets in no order.
+func searched(t *testing.T, r *rand.Rand, p Params, bundles [][]byte, search interface {
+	Setup(context.Context) error
+	StartBundle(func(int64, []byte))
+	ProcessElement([]byte, func(int64, []byte)) error
+	FinishBundle(func(int64, []byte)) error
+}) *Nearest {
+	t.Helper()
+	var parts [][]byte
+	if err := search.Setup(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, i := range r.Perm(len(bundles)) {
+		search.StartBundle(nil)
+		if err := search.ProcessElement(bundles[i], nil); err != nil {
+			t.Fatal(err)
 		}
+		if err := search.FinishBundle(func(_ int64, part []byte) { parts = append(parts, part) }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, part := range parts {
+		var n Nearest
+		if err := json.Unmarshal(part, &n); err != nil || len(n.Near) > p.Most {
+			t.Fatalf("a bundle tells %d neighbours, of %d wanted: %v", len(n.Near), p.Most, err)
+		}
+	}
+	if err := (&mergeFn{p}).ProcessElement(t.Context(), gather.Key, beamtest.Values(append(parts, nil)...)); err != nil {
+		t.Fatal(err)
+	}
+	defer storage.Forget(p.Answer)
+	got, err := storage.Shared[Nearest](t.Context(), p.Answer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got
+}
+
+// check compares with all neighbours there are.
+func check(t *testing.T, got *Nearest, all []Near, most int) {
+	t.Helper()
+	slices.SortFunc(all, func(a, b Near) int { return cmp.Or(cmp.Compare(b.Rank, a.Rank), cmp.Compare(a.Key, b.Key)) })
+	if want := all[:min(len(all), most)]; got.Candidates != int64(len(all)) || !slices.Equal(got.Near, want) {
+		t.Fatalf("the %d nearest: %+v, want %+v of %d", most, got, want, len(all))
+	}
+}
+
+func share(t *testing.T, query *Query) string {
+	t.Helper()
+	path := filepath.Join(storagetest.RunFolder(t), "query")
+	if err := storage.WriteShared(t.Context(), path, query); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { storage.Forget(path) })
+	return path
+}
+
+// Whatever the bundles and the threshold, the most similar are those of a plain loop over sets of words.
+func TestBySimilarity(t *testing.T) {
+	normalize, err := textnorm.Parse("none")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := shingle.Spec{Shingle: shingle.Config{Kind: shingle.Word, K: 1}, Normalize: normalize}
+	r := rand.New(rand.NewPCG(4, 6))
+	words := func() (s []string) {
+		for range 1 + r.IntN(5) { // few, so that many are equally near
+			s = append(s, string(rune('a'+r.IntN(7))))
+		}
+		return s
+	}
+	for round := range 200 {
+		own := words()
+		query := Query{Key: blocks.NewKey(0, 3), Features: shingle.Set(text.New().Shingles(nil, []byte(strings.Join(own, " "))))}
+		if round%2 == 0 {
+			query.Key = None
+		}
+		threshold := setsim.Any
+		if round%3 > 0 {
+			threshold = setsim.Threshold{Num: uint64(1 + r.IntN(10)), Den: 10}
+		}
+		var all []Near
+		var bundles [][]byte
+		for bundle := range 1 + r.IntN(4) {
+			var block []byte
+			for _, i := range r.Perm(r.IntN(40)) {
+				key, other := blocks.NewKey(0, int64(100*bundle+i)), words()
+				block = blocks.AppendDocument(block, &blocks.Document{Key: key, Text: []byte(strings.Join(other, " "))})
+				union, shared := map[string]bool{}, map[string]bool{}
+				for _, word := range other {
+					union[word] = true
+					shared[word] = slices.Contains(own, word)
+				}
+				maps.DeleteFunc(shared, func(_ string, both bool) bool { return !both })
+				for _, word := range own {
+					union[word] = true
+				}
+				similar := len(shared) > 0 && len(shared)*int(threshold.Den) >= len(union)*int(threshold.Num)
+				if key != query.Key && similar {
+					all = append(all, Near{key, float64(len(shared)) / float64(len(union))})
+				}
+			}
+			bundles = append(bundles, block)
+		}
+		p := Params{Answer: filepath.Join(storagetest.RunFolder(t), "answer"), Most: 1 + r.IntN(4)}
+		sets := Sets{Query: share(t, &query), Text: text, Verifier: verifier.Spec{Measure: verifier.Jaccard, Threshold: threshold}}
+		check(t, searched(t, r, p, bundles, &similarFn{Params: p, Sets: sets}), all, p.Most)
+	}
+}
+
+// Whatever the bundles, those of most equal values, and those that share a bucket, are those of a plain search.
+func TestBuckets(t *testing.T) {
+	r := rand.New(rand.NewPCG(4, 5))
+	inputs := filepath.Join(storagetest.RunFolder(t), "inputs")
+	in := &blocks.Inputs{Files: []blocks.File{{Source: "a.jsonl", Size: 1000}}, Splits: []blocks.Span{{End: 150}, {Start: 150, End: 1000}}, Shards: 1}
+	if err := storage.WriteShared(t.Context(), inputs, in); err != nil {
+		t.Fatal(err)
+	}
+	for round := range 50 {
 		values := func() (v []uint64) {
 			for range 6 {
 				v = append(v, uint64(r.IntN(2)))
@@ -35,17 +154,9 @@ func TestNearestEqualsPlainSearch(t *testing.T) {
 		if round%2 == 0 {
 			query.Key = None
 		}
-		if err := storage.WriteShared(t.Context(), p.Query, &query); err != nil {
-			t.Fatal(err)
-		}
-		var want Nearest
-		var parts [][]byte
+		var all []Near
+		var bundles [][]byte
 		for bundle := range 1 + r.IntN(4) {
-			f := &nearFn{Params: p}
-			if err := f.Setup(t.Context()); err != nil {
-				t.Fatal(err)
-			}
-			f.StartBundle(nil)
 			var block []byte
 			for i := range r.IntN(12) {
 				key, v := blocks.NewKey(0, int64(100*bundle+i)), values()
@@ -60,32 +171,47 @@ func TestNearestEqualsPlainSearch(t *testing.T) {
 					}
 				}
 				if shared && key != query.Key {
-					want.Candidates++
-					want.Near = append(want.Near, Near{key, equal})
+					all = append(all, Near{key, float64(equal)})
 				}
 			}
-			if err := f.ProcessElement(block, nil); err != nil {
-				t.Fatal(err)
-			}
-			if err := f.FinishBundle(func(_ int64, part []byte) { parts = append(parts, part) }); err != nil {
-				t.Fatal(err)
-			}
+			bundles = append(bundles, block)
 		}
-		r.Shuffle(len(parts), func(i, j int) { parts[i], parts[j] = parts[j], parts[i] })
-		if err := (&mergeNearFn{p}).ProcessElement(t.Context(), gather.Key, beamtest.Values(append(parts, nil)...)); err != nil {
+		p := Params{Answer: filepath.Join(storagetest.RunFolder(t), "answer"), Most: 1 + r.IntN(4)}
+		b := Buckets{Query: share(t, &query), Inputs: inputs, Banding: lsh.Banding{Bands: 3, Rows: 2}}
+
+		f := &bucketFn{Buckets: b}
+		if err := f.Setup(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		slices.SortStableFunc(want.Near, func(a, b Near) int { return b.Equal - a.Equal }) // keys ascend
-		want.Near = want.Near[:min(len(want.Near), p.Most)]
-		got, err := storage.Shared[Nearest](t.Context(), p.Answer)
-		if err != nil {
-			t.Fatal(err)
+		var got []blocks.Member
+		emit := func(split int64, block []byte) {
+			members, err := blocks.DecodeMembers(nil, block)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, m := range members {
+				if want := int64(m.Key.Position() / 150); split != min(want, 1) {
+					t.Fatalf("%v goes to split %d", m.Key, split)
+				}
+			}
+			got = append(got, members...)
 		}
-		if got.Candidates != want.Candidates || !slices.Equal(got.Near, want.Near) {
-			t.Fatalf("round %d, the %d nearest: %+v, want %+v", round, p.Most, got, want)
+		f.StartBundle(emit)
+		for _, block := range bundles {
+			if err := f.ProcessElement(block, emit); err != nil {
+				t.Fatal(err)
+			}
 		}
-		storage.Forget(p.Query)
-		storage.Forget(p.Answer)
+		f.FinishBundle(emit)
+		slices.SortFunc(got, blocks.Member.Compare)
+		var want []blocks.Member
+		for _, n := range all {
+			want = append(want, blocks.Member{Key: n.Key, Component: n.Key, Of: 1})
+		}
+		if !slices.Equal(got, want) {
+			t.Fatalf("%+v share a bucket, want %+v", got, want)
+		}
+		check(t, searched(t, r, p, bundles, &estimateFn{Params: p, Buckets: b}), all, p.Most)
 	}
 }
 

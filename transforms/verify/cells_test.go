@@ -14,6 +14,7 @@ import (
 	"github.com/neardup/neardup/internal/beamtest"
 	"github.com/neardup/neardup/io/storage/storagetest"
 	"github.com/neardup/neardup/kernels/setsim"
+	"github.com/neardup/neardup/kernels/verifier"
 	"github.com/neardup/neardup/transforms/spool"
 )
 
@@ -34,7 +35,7 @@ func (c component) spooled(t *testing.T, temp string, name blocks.Key, bytes int
 			g.Keys, g.Sets = append(g.Keys, c.key(rest)), append(g.Sets, c[rest])
 			size += 8 * len(c[rest])
 		}
-		n := len(batches)
+		n := 3*len(batches) + 1 // numbers may have gaps
 		if err := spool.Write(t.Context(), temp, spool.BatchFile(temp, name, n), g); err != nil {
 			t.Fatal(err)
 		}
@@ -222,5 +223,45 @@ func TestEstimatesAddUp(t *testing.T) {
 	want := map[string]int64{blocks.CountNear: 8, blocks.CountMillionths: 9_500_000, blocks.CountVariance: 9_000_000}
 	if len(facts) != 1 || facts[0].Kind != blocks.FactEstimate || facts[0].Name != "7" || !maps.Equal(facts[0].Counts, want) {
 		t.Errorf("facts %+v, want one with %v", facts, want)
+	}
+}
+
+// Of a pair of cells with candidates these are compared, each once, however often they are named. Above some number of names all
+// pairs are.
+func TestCandidatesOfCells(t *testing.T) {
+	temp := storagetest.RunFolder(t)
+	c := component{{1, 2, 3}, {11, 12, 13}, {1, 2, 3, 4}, {11, 12, 13, 14}}
+	for cell := range 2 {
+		g := blocks.Sets{Keys: []blocks.Key{c.key(2 * cell), c.key(2*cell + 1)}, Sets: c[2*cell:][:2]}
+		if err := spool.Write(t.Context(), temp, spool.BatchFile(temp, 3, cell), g); err != nil {
+			t.Fatal(err)
+		}
+	}
+	pair := cellPair{component: 3, first: 0, second: 1}
+	for _, tt := range []struct {
+		named, times int
+		want         []blocks.NearPair
+	}{
+		{1, 2, []blocks.NearPair{{A: c.key(0), B: c.key(2), Score: 3}}},
+		{mostCandidates / 2, 2, []blocks.NearPair{{A: c.key(0), B: c.key(2), Score: 3}}},
+		{mostCandidates/2 + 1, 2, []blocks.NearPair{{A: c.key(0), B: c.key(2), Score: 3}, {A: c.key(1), B: c.key(3), Score: 3}}},
+		{mostCandidates/2 + 1, 3, []blocks.NearPair{{A: c.key(0), B: c.key(2), Score: 3}, {A: c.key(1), B: c.key(3), Score: 3}}},
+	} {
+		var values [][]byte
+		for range tt.times {
+			values = append(values, pair.append(nil, make([]candidate, tt.named))) // the first set of each
+		}
+		f := &cellPairFn{Params: Params{Verifier: verifier.Spec{Measure: verifier.Jaccard, Threshold: setsim.Threshold{Num: 1, Den: 2}}, Shards: 1, Temp: temp}}
+		f.Setup()
+		var got []blocks.NearPair
+		err := f.ProcessElement(t.Context(), 0, beamtest.Values(values...), func(_ int64, block []byte) {
+			var err error
+			if got, err = blocks.DecodeNearPairs(got, block); err != nil {
+				t.Fatal(err)
+			}
+		}, func(int64, []byte) {})
+		if diff := cmp.Diff(tt.want, got); diff != "" || err != nil {
+			t.Errorf("%d times %d candidates: error %v, %s", tt.times, tt.named, err, diff)
+		}
 	}
 }

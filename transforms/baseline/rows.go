@@ -1,0 +1,183 @@
+package baseline
+
+import (
+	"context"
+	"reflect"
+
+	"github.com/apache/beam/sdks/v2/go/pkg/beam"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
+
+	"github.com/neardup/neardup/blocks"
+	"github.com/neardup/neardup/blocks/flow"
+	"github.com/neardup/neardup/io/storage"
+	"github.com/neardup/neardup/kernels/lsh"
+	"github.com/neardup/neardup/records"
+	"github.com/neardup/neardup/transforms/gather"
+)
+
+func init() {
+	beam.RegisterDoFn(reflect.TypeFor[idsFn]())
+	beam.RegisterDoFn(reflect.TypeFor[bucketRowsFn]())
+	beam.RegisterDoFn(reflect.TypeFor[byFirstFn]())
+	beam.RegisterDoFn(reflect.TypeFor[bySecondFn]())
+	beam.RegisterDoFn(reflect.TypeFor[candidateRowsFn]())
+	register.Emitter2[int64, []byte]()
+	register.Iter1[[]byte]()
+}
+
+// Tables make rows of what Buckets goes through.
+type Tables struct {
+	// Inputs is the path of the shared blocks.Inputs.
+	Inputs  string
+	Banding lsh.Banding
+}
+
+// IDs are KV<document, id>.
+type IDs beam.PCollection
+
+// IDs returns the ids of documents.
+//
+//	blocks of documents → KV<document, id>
+func (t Tables) IDs(s beam.Scope, docs flow.Documents) IDs {
+	s = s.Scope("baseline.IDs")
+	return IDs(beam.ParDo(s, &idsFn{Tables: t}, beam.PCollection(docs)))
+}
+
+// Buckets lists the buckets of each document. One CoGroupByKey.
+//
+//	KV<document, id>, blocks of signatures → KV<table shard, rows>
+func (t Tables) Buckets(s beam.Scope, ids IDs, signed flow.Signatures) flow.Rows[records.Bucketed] {
+	s = s.Scope("baseline.BucketRows")
+	signatures := beam.ParDo(s, &byDocumentFn{}, beam.PCollection(signed))
+	grouped := beam.CoGroupByKey(s, beam.PCollection(ids), signatures)
+	return flow.Rows[records.Bucketed](beam.ParDo(s, &bucketRowsFn{Tables: t}, grouped))
+}
+
+// Candidates lists pairs of documents. Two CoGroupByKeys: each document of a pair gets its id.
+//
+//	KV<document, id>, KV<pair of cells, edges> → KV<table shard, rows>
+func (t Tables) Candidates(s beam.Scope, ids IDs, found Candidates) flow.Rows[records.Candidate] {
+	s = s.Scope("baseline.CandidateRows")
+	byFirst := beam.ParDo(s, &byFirstFn{}, beam.PCollection(found))
+	bySecond := beam.ParDo(s, &bySecondFn{}, beam.CoGroupByKey(s, beam.PCollection(ids), byFirst))
+	grouped := beam.CoGroupByKey(s, beam.PCollection(ids), bySecond)
+	return flow.Rows[records.Candidate](beam.ParDo(s, &candidateRowsFn{Tables: t}, grouped))
+}
+
+func (t *Tables) inputs(ctx context.Context) (*blocks.Inputs, error) {
+	return storage.Shared[blocks.Inputs](ctx, t.Inputs)
+}
+
+// idsFn tells the ids of documents.
+//
+//	blocks of documents → KV<document, id>
+type idsFn struct{ Tables Tables }
+
+func (f *idsFn) ProcessElement(ctx context.Context, block []byte, emit func(int64, []byte)) error {
+	in, err := f.Tables.inputs(ctx)
+	if err != nil {
+		return err
+	}
+	d := blocks.NewDecoder(block)
+	for doc := range d.Documents() {
+		emit(int64(doc.Key), []byte(in.ID(doc.Key, doc.ID, doc.HasID)))
+	}
+	return d.Err()
+}
+
+// bucketRowsFn lists the buckets of a document, if it has a signature.
+//
+//	KV<document, (id, signature)> → KV<table shard, rows>
+type bucketRowsFn struct {
+	Tables Tables
+
+	values, keys []uint64
+	rows         *blocks.Buffers
+}
+
+func (f *bucketRowsFn) StartBundle(func(int64, []byte)) { f.rows = blocks.NewBuffers() }
+
+func (f *bucketRowsFn) ProcessElement(ctx context.Context, document int64, ids, signatures func(*[]byte) bool, emit func(int64, []byte)) error {
+	in, err := f.Tables.inputs(ctx)
+	if err != nil {
+		return err
+	}
+	doc := blocks.Key(document)
+	var id []byte
+	ids(&id)
+	row := records.Bucketed{ID: string(id), Source: in.Source(doc), Position: doc.Position()}
+	return gather.Each(signatures, func(d *blocks.Decoder) {
+		if _, f.values = d.Numbers(f.values[:0]); d.Err() != nil {
+			return
+		}
+		banding := f.Tables.Banding
+		f.keys = banding.Keys(f.keys, f.values)
+		for band, key := range f.keys {
+			row.Band, row.Bucket, row.Label = int32(band), banding.Bucket(key), banding.Label(f.values, band)
+			shard := band * in.Shards / banding.Bands // bands follow one another in the files
+			blocks.AddRow(f.rows, int64(shard), blocks.Key(band), doc, &row, emit)
+		}
+	})
+}
+
+func (f *bucketRowsFn) FinishBundle(emit func(int64, []byte)) { f.rows.Flush(emit) }
+
+// byFirstFn puts pairs under their first documents.
+//
+//	KV<pair of cells, edges> → KV<document, second document>
+type byFirstFn struct{}
+
+func (f *byFirstFn) ProcessElement(_ int64, block []byte, emit func(int64, []byte)) error {
+	pairs, err := blocks.DecodeEdges(nil, block)
+	for _, pair := range pairs {
+		emit(int64(pair.A), blocks.AppendKey(nil, pair.B))
+	}
+	return err
+}
+
+// bySecondFn puts pairs under their second documents, with the id of the first.
+//
+//	KV<document, (id, second documents)> → KV<second document, (first document, its id)>
+type bySecondFn struct{}
+
+func (f *bySecondFn) ProcessElement(document int64, ids, seconds func(*[]byte) bool, emit func(int64, []byte)) error {
+	var id []byte
+	ids(&id)
+	return gather.Each(seconds, func(d *blocks.Decoder) {
+		if second := d.Key(); d.Err() == nil {
+			emit(int64(second), blocks.AppendBytes(blocks.AppendKey(nil, blocks.Key(document)), id))
+		}
+	})
+}
+
+// candidateRowsFn makes rows of pairs.
+//
+//	KV<second document, (id, first documents with ids)> → KV<table shard, rows>
+type candidateRowsFn struct {
+	Tables Tables
+
+	rows *blocks.Buffers
+}
+
+func (f *candidateRowsFn) StartBundle(func(int64, []byte)) { f.rows = blocks.NewBuffers() }
+
+func (f *candidateRowsFn) ProcessElement(ctx context.Context, document int64, ids, firsts func(*[]byte) bool, emit func(int64, []byte)) error {
+	in, err := f.Tables.inputs(ctx)
+	if err != nil {
+		return err
+	}
+	b := blocks.Key(document)
+	var id []byte
+	ids(&id)
+	row := records.Candidate{IDB: string(id), SourceB: in.Source(b), PositionB: b.Position()}
+	return gather.Each(firsts, func(d *blocks.Decoder) {
+		a := d.Key()
+		if row.IDA = string(d.Bytes()); d.Err() != nil {
+			return
+		}
+		row.SourceA, row.PositionA = in.Source(a), a.Position()
+		blocks.AddRow(f.rows, int64(in.Shard(a)), a, b, &row, emit)
+	})
+}
+
+func (f *candidateRowsFn) FinishBundle(emit func(int64, []byte)) { f.rows.Flush(emit) }

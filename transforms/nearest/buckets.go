@@ -1,0 +1,147 @@
+package nearest
+
+import (
+	"context"
+	"reflect"
+
+	"github.com/apache/beam/sdks/v2/go/pkg/beam"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
+
+	"github.com/neardup/neardup/blocks"
+	"github.com/neardup/neardup/blocks/flow"
+	"github.com/neardup/neardup/io/storage"
+	"github.com/neardup/neardup/kernels/lsh"
+)
+
+func init() {
+	beam.RegisterDoFn(reflect.TypeFor[estimateFn]())
+	beam.RegisterDoFn(reflect.TypeFor[bucketFn]())
+	register.Emitter2[int64, []byte]()
+}
+
+// Buckets say where documents meet.
+type Buckets struct {
+	// Query is the path of the shared Query, Inputs that of the blocks.Inputs.
+	Query, Inputs string
+	// Banding says how signatures become band keys.
+	Banding lsh.Banding
+}
+
+// InBuckets tells the documents that share a bucket with the one in question, each alone in its component.
+//
+//	blocks of signatures → KV<split, members>
+func InBuckets(s beam.Scope, signed flow.Signatures, b Buckets) flow.Members {
+	s = s.Scope("nearest.InBuckets")
+	return flow.Members(beam.ParDo(s, &bucketFn{Buckets: b}, beam.PCollection(signed)))
+}
+
+// ByEstimate writes the documents of most equal values to a file, of those that share a bucket, also if there are none.
+//
+//	blocks of signatures → nothing
+//
+// One GroupByKey, of at most Most neighbours from each bundle.
+func ByEstimate(s beam.Scope, signed flow.Signatures, b Buckets, p Params) {
+	s = s.Scope("nearest.ByEstimate")
+	merge(s, beam.ParDo(s, &estimateFn{Params: p, Buckets: b}, beam.PCollection(signed)), p)
+}
+
+// meeting finds the documents that share a bucket with the one in question.
+type meeting struct {
+	query                *Query
+	banding              lsh.Banding
+	wanted, keys, values []uint64
+}
+
+func newMeeting(ctx context.Context, b Buckets) (*meeting, error) {
+	query, err := storage.Shared[Query](ctx, b.Query)
+	if err != nil {
+		return nil, err
+	}
+	return &meeting{query: query, banding: b.Banding, wanted: b.Banding.Keys(nil, query.Values)}, nil
+}
+
+// each calls do with those of a block of signatures.
+func (m *meeting) each(block []byte, do func(key blocks.Key, values []uint64)) error {
+	d := blocks.NewDecoder(block)
+	for !d.Done() {
+		var key blocks.Key
+		if key, m.values = d.Numbers(m.values[:0]); d.Err() != nil {
+			break
+		}
+		if key == m.query.Key {
+			continue
+		}
+		if m.keys = m.banding.Keys(m.keys, m.values); Equal(m.keys, m.wanted) > 0 {
+			do(key, m.values)
+		}
+	}
+	return d.Err()
+}
+
+// Equal counts the indexes at which two lists of the same length agree.
+func Equal(a, b []uint64) (n int) {
+	for i := range a {
+		if a[i] == b[i] {
+			n++
+		}
+	}
+	return n
+}
+
+// estimateFn keeps the nearest of a bundle.
+//
+//	blocks of signatures → KV<gather.Key, Nearest>
+type estimateFn struct {
+	Params  Params
+	Buckets Buckets
+
+	meeting *meeting
+	nearest Nearest
+}
+
+func (f *estimateFn) Setup(ctx context.Context) (err error) {
+	f.meeting, err = newMeeting(ctx, f.Buckets)
+	return err
+}
+
+func (f *estimateFn) StartBundle(func(int64, []byte)) { f.nearest = Nearest{} }
+
+func (f *estimateFn) ProcessElement(block []byte, _ func(int64, []byte)) error {
+	return f.meeting.each(block, func(key blocks.Key, values []uint64) {
+		f.nearest.add(Near{key, float64(Equal(values, f.meeting.query.Values))}, f.Params.Most)
+	})
+}
+
+func (f *estimateFn) FinishBundle(emit func(int64, []byte)) error {
+	f.nearest.cut(f.Params.Most)
+	return emitJSON(&f.nearest, emit)
+}
+
+// bucketFn tells who shares a bucket; see InBuckets for the shapes.
+type bucketFn struct {
+	Buckets Buckets
+
+	meeting *meeting
+	inputs  *blocks.Inputs
+	members *blocks.Buffers
+}
+
+func (f *bucketFn) Setup(ctx context.Context) (err error) {
+	if f.inputs, err = storage.Shared[blocks.Inputs](ctx, f.Buckets.Inputs); err != nil {
+		return err
+	}
+	f.meeting, err = newMeeting(ctx, f.Buckets)
+	return err
+}
+
+func (f *bucketFn) StartBundle(func(int64, []byte)) { f.members = blocks.NewBuffers() }
+
+func (f *bucketFn) ProcessElement(block []byte, emit func(int64, []byte)) error {
+	return f.meeting.each(block, func(key blocks.Key, _ []uint64) {
+		f.members.Add(int64(f.inputs.Split(key)), func(block []byte) []byte {
+			return blocks.AppendMember(block, blocks.Member{Key: key, Component: key, Of: 1})
+		}, emit)
+	})
+}
+
+func (f *bucketFn) FinishBundle(emit func(int64, []byte)) { f.members.Flush(emit) }
