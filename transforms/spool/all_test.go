@@ -8,6 +8,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/neardup/neardup/blocks"
+	"github.com/neardup/neardup/internal/beamtest"
+	"github.com/neardup/neardup/io/storage/storagetest"
 )
 
 // Batches are in the order of sizes, hold no more than they are to unless hashes are unlucky, and share a size only if each holds
@@ -60,5 +62,36 @@ func TestSame(t *testing.T) {
 		if diff := cmp.Diff(want, same(slices.Clone(docs))); diff != "" {
 			t.Error(diff)
 		}
+	}
+}
+
+// A batch has its sets in the order of their sizes, each once, with the key of its first document.
+func TestBatchOfAll(t *testing.T) {
+	temp := storagetest.RunFolder(t)
+	var values [][]byte
+	var want blocks.Sets
+	for size := int64(1); size <= 20; size++ {
+		set := make([]uint64, size)
+		for i := range set {
+			set[i] = uint64(size)<<32 | uint64(i)
+		}
+		want.Keys, want.Sets = append(want.Keys, blocks.NewKey(0, 100-size)), append(want.Sets, set)
+		for _, key := range []blocks.Key{blocks.NewKey(1, size), blocks.NewKey(0, 100-size)} {
+			blocks.SetParts(nil, key, blocks.Hash{Lo: uint64(size)}, set, func(part []byte) {
+				values = append([][]byte{AppendSized(nil, blocks.Hash{Hi: uint64(key)}, part)}, values...)
+			})
+		}
+	}
+	var batches [][]byte
+	err := (&allFn{Temp: temp}).ProcessElement(t.Context(), 7, beamtest.Values(values...), func(_ int64, batch []byte) { batches = append(batches, batch) })
+	if err != nil || len(batches) != 1 {
+		t.Fatalf("%d batches, error %v", len(batches), err)
+	}
+	if got := blocks.NewDecoder(batches[0]).Batch(); got != Describe(7, want) {
+		t.Errorf("%+v, want %+v", got, Describe(7, want))
+	}
+	got, err := Read(t.Context(), BatchFile(temp, Whole, 7))
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Errorf("error %v, %s", err, diff)
 	}
 }
