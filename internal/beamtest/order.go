@@ -3,6 +3,7 @@ package beamtest
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -23,7 +24,7 @@ import (
 // order and in small bundles, and what earlier DoFns packed into other blocks; as where an engine has lost
 // some of what was done and does it again, it gets of some keys what the first attempt gave.
 //
-// It runs what our pipelines are made of: elements are bytes, int64, or bytes under an int64 key.
+// It runs what our pipelines are made of: elements are bytes, int64, or bytes under a key, an int64 or bytes.
 type Orders struct {
 	// Records cuts an output of a DoFn (as "package.name") into what is packed in it.
 	Records func(fn string, output int, value []byte) (records []string, err error)
@@ -89,9 +90,17 @@ type element struct {
 	groups [][][]byte // for each input of a CoGroupByKey
 }
 
-func (e element) key() int64 {
-	key, _ := e.args[0].(int64)
-	return key
+// key returns the key as bytes, of which those of an int64 end as that does, or false if there is none.
+func (e element) key() (key string, ok bool) {
+	switch first := e.args[0].(type) {
+	case int64:
+		return string(binary.BigEndian.AppendUint64(nil, uint64(first))), true
+	case []byte:
+		if len(e.args) > 1 || e.groups != nil {
+			return string(first), true
+		}
+	}
+	return "", false
 }
 
 func (e element) value() []byte {
@@ -127,15 +136,16 @@ func (o *Orders) edge(ctx context.Context, e *graph.MultiEdge, inputs []attempts
 
 // grouped groups the inputs of an attempt by key.
 func grouped(inputs []attempts, attempt int) (all []element) {
-	byKey := map[int64]element{}
+	byKey := map[string]element{}
 	for i, in := range inputs {
 		for _, value := range in[attempt] {
-			group, ok := byKey[value.key()]
+			key, _ := value.key()
+			group, ok := byKey[key]
 			if !ok {
 				group = element{args: value.args[:1], groups: make([][][]byte, len(inputs))}
 			}
 			group.groups[i] = append(group.groups[i], value.value())
-			byKey[value.key()] = group
+			byKey[key] = group
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(byKey)) {
@@ -183,7 +193,7 @@ func (o *Orders) parDo(ctx context.Context, random *rand.Rand, fn *graph.Fn, out
 		}
 		out[i][1] = second[i]
 		if !o.Combines(d.name) {
-			out[i][1] = mixed(first[i], second[i], random.Int64N(2))
+			out[i][1] = mixed(first[i], second[i], random.Int64N(2) == 1)
 		}
 	}
 	return out, nil
@@ -191,19 +201,21 @@ func (o *Orders) parDo(ctx context.Context, random *rand.Rand, fn *graph.Fn, out
 
 // mixed takes the odd keys, or the even ones, of one attempt and the others of another; what has no key is
 // of the second.
-func mixed(first, second []element, odd int64) (all []element) {
+func mixed(first, second []element, odd bool) (all []element) {
 	for _, e := range first {
-		if key, ok := e.args[0].(int64); ok && key&1 == odd {
+		if key, ok := e.key(); ok && isOdd(key) == odd {
 			all = append(all, e)
 		}
 	}
 	for _, e := range second {
-		if key, ok := e.args[0].(int64); !ok || key&1 != odd {
+		if key, ok := e.key(); !ok || isOdd(key) != odd {
 			all = append(all, e)
 		}
 	}
 	return all
 }
+
+func isOdd(key string) bool { return key != "" && key[len(key)-1]&1 == 1 }
 
 // ordered reports whether elements can be in another order.
 func ordered(all []element) bool {
@@ -231,7 +243,7 @@ func shuffled(random *rand.Rand, all []element) []element {
 
 // compare says what of an output's records differs.
 func (o *Orders) compare(fn string, output int, first, second []element) error {
-	counts := map[int64]map[string]int{}
+	counts := map[string]map[string]int{}
 	count := func(all []element, one int) error {
 		for _, e := range all {
 			records := []string{""} // of an int64
@@ -241,11 +253,12 @@ func (o *Orders) compare(fn string, output int, first, second []element) error {
 					return err
 				}
 			}
-			if counts[e.key()] == nil {
-				counts[e.key()] = map[string]int{}
+			key, _ := e.key()
+			if counts[key] == nil {
+				counts[key] = map[string]int{}
 			}
 			for _, r := range records {
-				counts[e.key()][r] += one
+				counts[key][r] += one
 			}
 		}
 		return nil
@@ -259,7 +272,7 @@ func (o *Orders) compare(fn string, output int, first, second []element) error {
 	for _, key := range slices.Sorted(maps.Keys(counts)) {
 		for r, more := range counts[key] {
 			if more != 0 {
-				return fmt.Errorf("key %d has %.60q %+d times in bundles of another order", key, r, -more)
+				return fmt.Errorf("key %x has %.60q %+d times in bundles of another order", key, r, -more)
 			}
 		}
 	}
