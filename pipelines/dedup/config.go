@@ -280,10 +280,10 @@ func cleanGlobs(policy string, globs []string) error {
 	return nil
 }
 
-// smallestCell: the smaller the cells, the more often each set is sent.
+// smallestCell: the smaller the cells, the more often each set is read.
 const smallestCell = 1 << 20
 
-// cellBytes leaves each worker room for two cells as they arrive, as sets and with an index.
+// cellBytes leaves each worker room for the sets of two cells, and their index.
 func (c *Config) cellBytes() int {
 	switch workers := cmp.Or(c.Workers, runtime.GOMAXPROCS(0)); {
 	case c.CellBytes > 0:

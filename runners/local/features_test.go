@@ -29,6 +29,9 @@ func init() {
 	beam.RegisterDoFn(reflect.TypeFor[showWindow]())
 	beam.RegisterDoFn(reflect.TypeFor[ranged]())
 	beam.RegisterDoFn(reflect.TypeFor[counting]())
+	beam.RegisterDoFn(reflect.TypeFor[megabytes]())
+	beam.RegisterDoFn(reflect.TypeFor[countingBytes]())
+	register.Emitter1[[]byte]()
 	register.Emitter3[beam.EventTime, int64, int64]()
 	beam.RegisterType(reflect.TypeFor[place]())
 	beam.RegisterFunction(placed)
@@ -353,5 +356,37 @@ func TestLongAndShortGroupsInOnePartition(t *testing.T) {
 				t.Fatal(err)
 			}
 		})
+	}
+}
+
+// megabytes emits so many elements of 1 MiB.
+type megabytes struct{}
+
+func (*megabytes) ProcessElement(n int64, emit func([]byte)) {
+	for range n {
+		emit(make([]byte, 1<<20))
+	}
+}
+
+type countingBytes struct{}
+
+func (*countingBytes) ProcessElement(ctx context.Context, _ []byte) { seen.Inc(ctx, 1) }
+
+// A worker's second bundle counts as its first does.
+func TestCountersOfAllBundles(t *testing.T) {
+	const elements = 3 * longestBundle >> 20
+	p, s := beam.NewPipelineWithRoot()
+	in := beam.ParDo(s, &megabytes{}, beam.Create(s, int64(elements)))
+	beam.ParDo0(s, &countingBytes{}, beam.Reshuffle(s, in))
+	result, err := beam.Run(WithOptions(context.Background(), Options{Workers: 1}), "local", p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stages := result.(*Result).Report().Stages
+	if reader := stages[len(stages)-1]; reader.Bundles < 2 {
+		t.Fatalf("%d bundles, several are wanted", reader.Bundles)
+	}
+	if counters := result.Metrics().AllMetrics().Counters(); len(counters) != 1 || counters[0].Result() != elements {
+		t.Errorf("counters %+v, want one of %d", counters, elements)
 	}
 }
