@@ -32,7 +32,7 @@ type Config struct {
 	Methods []Method `default:"brute-force,minhash" enum:"${comparisons}" placeholder:"NAME" help:"Ways to find the pairs, in order; the first is what others are measured by. brute-force: the shingle sets of all documents are compared; minhash: as dedup does, each pair verified exactly; bands: as textbooks draw it, each document goes to a bucket of each band, all pairs of a bucket are listed, and each distinct one is verified exactly; signatures: the same, but pairs count, unverified, whose signatures' sets of values reach the threshold. Refused for more than 100,000 documents, 64 million shingles (brute-force), or 10 million pairs by any of them, or of one bucket (bands, signatures): give --limit then (default: ${default})." group:"Comparison"`
 
 	Output string        `short:"o" placeholder:"DIR" help:"Folder for tables of the buckets (bands, signatures); must be new." group:"Comparison"`
-	Write  []output.Part `default:"${tables}" enum:"${tables}" placeholder:"NAME" help:"Tables for --output: buckets (the documents of each bucket of each band), candidates (the distinct pairs of documents that share one) (default: both)." group:"Comparison"`
+	Write  []output.Part `enum:"${tables}" placeholder:"NAME" help:"Tables for --output: buckets (the documents of each bucket of each band), candidates (the distinct pairs of documents that share one) (default: both)." group:"Comparison"`
 
 	job.Similarity
 	job.Search
@@ -80,7 +80,9 @@ func (c *Config) validate() error {
 	switch {
 	case c.Output != "" && !seen[Bands] && !seen[Signatures]:
 		return job.Usage("--output %s: no buckets are listed; add bands to --methods", c.Output)
-	case c.Output != "" && len(c.Write) == 0:
+	case c.Output == "" && len(c.Write) > 0:
+		return job.Usage("--write %s: there is no folder to write to; give --output", job.Names(c.Write...))
+	case c.Write != nil && len(c.Write) == 0:
 		return job.Usage("nothing to write: give --write, any of %s", job.Listed(output.Buckets, output.Candidates))
 	case len(c.Methods) < 2:
 		return job.Usage("--methods %s: name two at least, of %s", job.Names(c.Methods...), job.Listed(Methods()...))
@@ -128,6 +130,9 @@ type Job struct{ config Config }
 func New(c Config) (*Job, error) {
 	if err := c.validate(); err != nil {
 		return nil, err
+	}
+	if c.Write == nil {
+		c.Write = []output.Part{output.Buckets, output.Candidates}
 	}
 	return &Job{c}, nil
 }

@@ -351,6 +351,7 @@ func TestOutput(t *testing.T) {
 		"is there already":      {"--methods=bands,minhash", "-o", out},
 		"no buckets are listed": {"--methods=brute-force,minhash", "-o", out + "2"},
 		"nothing to write":      {"--methods=bands,minhash", "-o", out + "2", "--write="},
+		"give --output":         {"--methods=bands,minhash", "--write=buckets"},
 	} {
 		if _, err := try(t, append(args, input)...); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v: %v, want %s", args, err, want)
