@@ -168,13 +168,13 @@ const (
 // PickSets reads, of what Write wrote, the sets of these indexes, which ascend, with the keys of all; nil are all sets. It reads little
 // beside them, and knows of the others only where they are.
 func PickSets(r io.ReaderAt, wanted []int) (s Sets, err error) {
-	head, err := readAt(r, 0, 4)
+	head, err := readAt(r, 0, make([]byte, 4))
 	if err != nil {
 		return Sets{}, err
 	}
 	d := NewDecoder(head)
 	n := int(d.Uint32())
-	if head, err = readAt(r, 4, n*(8+4)); err != nil {
+	if head, err = readAt(r, 4, make([]byte, n*(8+4))); err != nil {
 		return Sets{}, err
 	}
 	d = NewDecoder(head)
@@ -190,6 +190,7 @@ func PickSets(r io.ReaderAt, wanted []int) (s Sets, err error) {
 			wanted[i] = i
 		}
 	}
+	var data []byte
 	for len(wanted) > 0 {
 		first, last := wanted[0], 0 // read at once
 		for last+1 < len(wanted) {
@@ -199,8 +200,9 @@ func PickSets(r io.ReaderAt, wanted []int) (s Sets, err error) {
 			}
 			last++
 		}
-		data, err := readAt(r, int64(4+len(head)+ShingleBytes*ends[first]), ShingleBytes*(ends[wanted[last]+1]-ends[first]))
-		if err != nil {
+		size := ShingleBytes * (ends[wanted[last]+1] - ends[first])
+		data = slices.Grow(data[:0], size)[:size]
+		if _, err := readAt(r, int64(4+len(head)+ShingleBytes*ends[first]), data); err != nil {
 			return Sets{}, err
 		}
 		values := make([]uint64, len(data)/ShingleBytes)
@@ -215,11 +217,10 @@ func PickSets(r io.ReaderAt, wanted []int) (s Sets, err error) {
 	return s, nil
 }
 
-// readAt reads so many bytes.
-func readAt(r io.ReaderAt, at int64, n int) ([]byte, error) {
-	data := make([]byte, n)
-	if got, err := r.ReadAt(data, at); got < n {
-		return nil, fmt.Errorf("%d of %d bytes of sets at %d: %w", got, n, at, cmp.Or(err, error(ErrCorrupt)))
+// readAt fills data, and returns it.
+func readAt(r io.ReaderAt, at int64, data []byte) ([]byte, error) {
+	if n, err := r.ReadAt(data, at); n < len(data) {
+		return nil, fmt.Errorf("%d of %d bytes of sets at %d: %w", n, len(data), at, cmp.Or(err, error(ErrCorrupt)))
 	}
 	return data, nil
 }

@@ -1,7 +1,9 @@
 package setsim
 
 import (
+	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -26,26 +28,35 @@ func TestAlone(t *testing.T) {
 				set = append(set, hash)
 				counts[hash]++
 			}
+			slices.Sort(set)
 			sets = append(sets, set)
 			elements += len(set)
 		}
-		alone := NewAlone(elements)
-		crowded := &Alone{slots: make([]uint64, 2), shift: 64 - 6} // 64 slots
+		alone, crowded := NewAlone(elements, 1), newAlone(6, 1) // 64 slots
+		parts := rapid.IntRange(2, 5).Draw(t, "parts")
+		part := NewAlone(elements, parts)
 		for _, set := range sets {
-			alone.Count(set)
-			crowded.Count(set)
+			for _, sketch := range []*Alone{alone, crowded, part} {
+				sketch.Count(set)
+			}
 		}
 		for i, a := range sets {
-			shared := 0
+			shared, inPart := 0, 0
 			for _, hash := range a {
 				if counts[hash] > 1 {
 					shared++
 				}
+				if counts[hash] > 1 || hash > ^uint64(0)/uint64(parts) {
+					inPart++
+				}
 			}
-			if got := alone.Shared(a); got < shared || got > shared+2 {
+			if got := alone.sharedOf(a); got < shared || got > shared+2 {
 				t.Errorf("%d elements are shared, want %d", got, shared)
 			}
-			if got := crowded.Shared(a); got < shared {
+			if got := part.sharedOf(a); got < inPart || got > inPart+2 {
+				t.Errorf("by one of %d parts %d elements are shared, want %d", parts, got, inPart)
+			}
+			if got := crowded.sharedOf(a); got < shared {
 				t.Errorf("in a crowded sketch %d elements are shared, want %d at least", got, shared)
 			}
 			for j, b := range sets {
@@ -57,12 +68,45 @@ func TestAlone(t *testing.T) {
 						}
 					}
 				}
-				if i != j && threshold.Reached(both, len(a), len(b)) && (alone.Lonely(a, threshold) || crowded.Lonely(a, threshold)) {
+				if i != j && threshold.Reached(both, len(a), len(b)) && (alone.Lonely(a, threshold) || crowded.Lonely(a, threshold) || part.Lonely(a, threshold)) {
 					t.Errorf("a set that shares %d of %d elements with one of %d is lonely", both, len(a), len(b))
 				}
 			}
 		}
 	})
+}
+
+// sharedOf is how many elements of a set may be shared.
+func (a *Alone) sharedOf(set []uint64) (n int) {
+	for _, hash := range set {
+		n += a.shared(hash)
+	}
+	return n
+}
+
+// Most sets that have nothing in common are told by one part.
+func TestParts(t *testing.T) {
+	for num, want := range map[uint64]int{50: 1, 74: 1, 75: 2, 80: 2, 85: 3, 90: 4, 99: 4, 100: 4} {
+		threshold := Threshold{num, 100}
+		if got := threshold.Parts(); got != want {
+			t.Errorf("%v: %d parts, want %d", threshold, got, want)
+		}
+		sets := unrelated(400, 200)
+		alone := NewAlone(400*200, threshold.Parts())
+		for _, set := range sets {
+			slices.Sort(set)
+			alone.Count(set)
+		}
+		lonely := 0
+		for _, set := range sets {
+			if alone.Lonely(set, threshold) {
+				lonely++
+			}
+		}
+		if lonely < 390 {
+			t.Errorf("%v: %d of 400 sets are lonely", threshold, lonely)
+		}
+	}
 }
 
 // Sets of which nobody else has enough are lonely, to the element: enough for the smallest other set that there is, if it
@@ -76,7 +120,7 @@ func TestLonely(t *testing.T) {
 		threshold := Threshold{tenths + 1, 10}
 		for shared := range 11 {
 			for _, smallest := range []int{1, 5, 8, 9, 10, 30} {
-				alone := NewAlone(40)
+				alone := NewAlone(40, 1)
 				alone.Count(all[:10])
 				for i := range shared { // each of some other set
 					alone.Count(append(all[i:i+1:i+1], all[10:10+smallest-1]...))
@@ -94,17 +138,27 @@ func TestLonely(t *testing.T) {
 }
 
 func BenchmarkAlone(b *testing.B) {
-	sets := unrelated(2000, 250)
-	for b.Loop() {
-		alone := NewAlone(2000 * 250)
+	threshold := Threshold{4, 5}
+	for _, n := range []int{2000, 100_000} {
+		sets := unrelated(n, 250)
 		for _, set := range sets {
-			alone.Count(set)
+			slices.Sort(set)
 		}
-		for _, set := range sets {
-			alone.Shared(set)
+		for _, parts := range []int{1, threshold.Parts()} {
+			b.Run(fmt.Sprint(n, "/", parts), func(b *testing.B) {
+				for b.Loop() {
+					alone := NewAlone(n*250, parts)
+					for _, set := range sets {
+						alone.Count(set)
+					}
+					for _, set := range sets {
+						alone.Lonely(set, threshold)
+					}
+				}
+				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(n)/250, "ns/element")
+			})
 		}
 	}
-	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/2000/250, "ns/element")
 }
 
 // unrelated returns sets that have nothing in common, of so many elements each.

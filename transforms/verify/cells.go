@@ -142,44 +142,48 @@ func (c *cells) each(ctx context.Context, do func(blocks.Sets) error) error {
 const worthARound = 10
 
 // peel lets the sets go that have too few shingles in common with all others together, in rounds: who leaves may
-// leave others alone. Features that are no sets stay.
+// leave others alone. The first round looks at a part of the shingles only, which mostly is enough. Features that are no sets stay.
 func (c *cells) peel(ctx context.Context) error {
 	v, ok := c.verifier.(verifier.Sets)
 	tooLarge := func() bool { return blocks.ShingleBytes*c.shingles() > c.PeelBytes }
 	if !ok || !tooLarge() {
 		return nil
 	}
-	alone := setsim.NewAlone(c.shingles())
-	err := c.each(ctx, func(g blocks.Sets) error {
-		for _, set := range g.Sets {
-			alone.Count(set)
+	var err error
+	for parts := v.Jaccard().Parts(); err == nil && tooLarge(); parts = 1 {
+		alone := setsim.NewAlone(c.shingles(), parts)
+		err = c.each(ctx, func(g blocks.Sets) error {
+			for _, set := range g.Sets {
+				alone.Count(set)
+			}
+			return nil
+		})
+		if err != nil {
+			break
 		}
-		return nil
-	})
-	for err == nil && tooLarge() {
-		leaves, leaving, left := make([]bool, 0, c.sets()), 0, 0
+		leaves, leaving := make([]bool, 0, c.sets()), 0
 		err = c.each(ctx, func(g blocks.Sets) error {
 			for _, set := range g.Sets {
 				lonely := alone.Lonely(set, v.Jaccard())
 				if leaves = append(leaves, lonely); lonely {
 					leaving++
-				} else {
-					left += len(set)
 				}
 			}
 			return nil
 		})
-		if err != nil || worthARound*leaving < len(leaves) {
+		few := worthARound*leaving < len(leaves)
+		if err != nil || few && parts == 1 {
 			break
 		}
-		alone = setsim.NewAlone(left)
-		err = c.leave(ctx, leaves, alone)
+		if !few {
+			err = c.leave(ctx, leaves)
+		}
 	}
 	return err
 }
 
-// leave lets sets go, by their numbers, and counts the others.
-func (c *cells) leave(ctx context.Context, leaves []bool, alone *setsim.Alone) error {
+// leave lets sets go, by their numbers.
+func (c *cells) leave(ctx context.Context, leaves []bool) error {
 	var cells []blocks.Batch
 	var cell blocks.Sets
 	bytes := 0
@@ -195,7 +199,6 @@ func (c *cells) leave(ctx context.Context, leaves []bool, alone *setsim.Alone) e
 	stay := func(g blocks.Sets, wanted []int) error {
 		for _, i := range wanted {
 			set := g.Sets[i]
-			alone.Count(set)
 			size := blocks.ShingleBytes * len(set)
 			if bytes > 0 && bytes+size > c.CellBytes {
 				if err := write(); err != nil {

@@ -197,6 +197,27 @@ func TestPeel(t *testing.T) {
 	}
 }
 
+// Sets that the first round knows nothing of leave in the next.
+func TestPeelAllParts(t *testing.T) {
+	threshold := setsim.Threshold{Num: 9, Den: 10}
+	if threshold.Parts() == 1 {
+		t.Fatal("the first round looks at all shingles")
+	}
+	var c component
+	for i := range uint64(200) {
+		var set []uint64
+		for j := range uint64(10) {
+			set = append(set, 1<<63|(10*i+j)<<50) // none of the first part
+		}
+		c = append(c, set)
+	}
+	temp := storagetest.RunFolder(t)
+	p := Params{Verifier: jaccard(threshold), CellBytes: 1000, Way: Cells, Shards: 1, Temp: temp}
+	if pairs, left := joinLarge(t, p, 9, c.spooled(t, temp, 9, 500)); len(pairs) != 0 || left != 0 {
+		t.Errorf("%d pairs, %d sets are left, want none", len(pairs), left)
+	}
+}
+
 // A component has one fact, with what all its pairs of cells found; one without pairs has none.
 func TestEstimatesAddUp(t *testing.T) {
 	var facts []blocks.Fact
