@@ -1,12 +1,9 @@
 package blocks
 
-import (
-	"cmp"
-	"math"
-)
+import "cmp"
 
 // Member says why a document is read again. It belongs to a component, whose name is the key of its first
-// document, and which has Of documents; or it is of all documents, and Of is Joined. Or Of is 0, and the document is a copy of the document Component. Or
+// document, and which has Of documents. Or Of is 0, and the document is a copy of the document Component. Or
 // Component is the document itself, which has copies, −Of of them among the documents with an edge.
 type Member struct {
 	Key, Component Key
@@ -14,9 +11,6 @@ type Member struct {
 	// Copied: others are copies of the document. It does not travel.
 	Copied bool
 }
-
-// Joined is the Of of documents whose pairs are known: only their profiles are wanted.
-const Joined = math.MaxInt32
 
 // IsCopy reports whether the document is a copy of Component.
 func (m Member) IsCopy() bool { return m.Of == 0 && m.Component != m.Key }
@@ -79,4 +73,27 @@ func DecodeEdges(dst []Edge, block []byte) ([]Edge, error) {
 		dst = append(dst, Edge{A: d.Key(), B: d.Key()})
 	}
 	return dst, d.Err()
+}
+
+// EdgeWriter packs edges into blocks.
+type EdgeWriter struct {
+	Emit func([]byte)
+
+	block []byte
+}
+
+// Add adds an edge of two documents, in either order.
+func (w *EdgeWriter) Add(a, b Key) {
+	w.block = AppendEdge(w.block, Edge{A: min(a, b), B: max(a, b)})
+	if len(w.block) >= BlockBytes {
+		w.Flush()
+	}
+}
+
+// Flush emits what is left.
+func (w *EdgeWriter) Flush() {
+	if len(w.block) > 0 {
+		w.Emit(w.block)
+		w.block = nil
+	}
 }

@@ -54,17 +54,15 @@ type (
 	Turns beam.PCollection
 	// Batches are KV<component, batches>: where the sets of large components are.
 	Batches beam.PCollection
-	// Sized are KV<batch, hashes of tokens and set parts>: sets of all documents, by their sizes.
+	// Sized are KV<batch, set parts>: sets of all documents, by their sizes.
 	Sized beam.PCollection
-	// Wanted are KV<batch, sets of the crowd or 0>: which documents of a batch are to be read again.
-	Wanted beam.PCollection
 )
 
 // Rows are KV<table shard, rows of T>.
 type Rows[T blocks.Row] beam.PCollection
 
 // Flatten returns the elements of all collections, which are of one type.
-func Flatten[C Documents | Facts | Members | NearPairs | Profiles | LargeSets | LargeProfiles](s beam.Scope, all ...C) C {
+func Flatten[C Documents | Edges | Facts | Members | NearPairs | Profiles | LargeSets | LargeProfiles](s beam.Scope, all ...C) C {
 	plain := make([]beam.PCollection, len(all))
 	for i, c := range all {
 		plain[i] = beam.PCollection(c)

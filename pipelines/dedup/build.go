@@ -57,21 +57,10 @@ func Build(s beam.Scope, p *Plan, staged output.Folder, temp string) {
 		signed = signature.Sign(s, compared, p.Signature(temp))
 		profiles, copied := sets.Profiles(s, source.Fetch(s, copied(), reading), p.Request.Same, p.sets(inputs))
 		rows = decide.Copies(s, profiles, copied, p.decide(inputs))
-	case Complete:
-		var sized flow.Sized
-		var samples flow.Samples
-		sized, samples, signed = signature.Sets(s, compared, p.Signature(temp), p.ofAll())
-		whole := crowds.TellWhole(s, spool.All(s, sized, temp), samples, p.crowds(inputs, temp))
-		joined := verify.Large(s, whole.Batches, p.verify(temp))
-		found := flow.Flatten(s, whole.Pairs, joined.Pairs)
-		wanted := flow.Flatten(s, spool.Members(s, whole.Wanted, inputs, temp), sets.Paired(s, found, spool.Whole, inputs))
-		features := sets.Make(s, source.Fetch(s, flow.Flatten(s, copied(), wanted), reading), p.sets(inputs))
-		crowd := p.joinLarge(s, features, features.LargeSets, features.LargeProfiles, temp)
-		rows = decide.Survivors(s, features.Profiles, flow.Flatten(s, found, crowd.pairs), crowd.links, features.Copies, p.decide(inputs))
-		facts = append(crowd.facts, whole.Facts, joined.Facts)
-	case MinHash:
-		signed = signature.Sign(s, compared, p.Signature(temp))
-		connected := components.Connect(s, candidates.Buckets(s, signed.Bands), p.components(inputs))
+	case MinHash, Complete:
+		var edges flow.Edges
+		edges, signed = p.edges(s, compared, temp)
+		connected := components.Connect(s, edges, p.components(inputs))
 		features := sets.Make(s, source.Fetch(s, flow.Flatten(s, copied(), connected), reading), p.sets(inputs))
 		small, tooLarge, tooLargeProfiles := verify.Small(s, features.Sets, p.verify(temp))
 		large := p.joinLarge(s, features, flow.Flatten(s, features.LargeSets, tooLarge), flow.Flatten(s, features.LargeProfiles, tooLargeProfiles), temp)
@@ -99,6 +88,17 @@ func Build(s beam.Scope, p *Plan, staged output.Folder, temp string) {
 	sink.Ledger(s, storage.Join(temp, ledgerFile), facts...)
 }
 
+// edges finds which documents are to be compared: those that share a band key or, if all are compared, that have a pair.
+func (p *Plan) edges(s beam.Scope, docs flow.Documents, temp string) (flow.Edges, signature.Signed) {
+	if p.Config.Method == MinHash {
+		signed := signature.Sign(s, docs, p.Signature(temp))
+		return candidates.Buckets(s, signed.Bands), signed
+	}
+	sized, signed := signature.Sets(s, docs, p.Signature(temp), p.ofAll())
+	batches, same := spool.All(s, sized, temp)
+	return flow.Flatten(s, same, verify.Connect(s, batches, p.verify(temp))), signed
+}
+
 // joined is what is known of large components.
 type joined struct {
 	pairs  flow.NearPairs
@@ -121,7 +121,7 @@ func (p *Plan) joinLarge(s beam.Scope, of sets.Features, large flow.LargeSets, p
 
 // ofAll says how the sets of all documents are made.
 func (p *Plan) ofAll() signature.SetsParams {
-	return signature.SetsParams{Verifier: p.Verifier(), Batching: spool.NewBatching(p.sizes(), int64(p.batchBytes(p.Config.cellBytes()))), Documents: int(p.Documents)}
+	return signature.SetsParams{Verifier: p.Verifier(), Batching: spool.NewBatching(p.sizes(), int64(p.batchBytes(p.Config.cellBytes())))}
 }
 
 // sizes estimates how many of all sets have a size.

@@ -29,7 +29,6 @@ import (
 	"github.com/neardup/neardup/pipelines/query"
 	"github.com/neardup/neardup/records"
 	"github.com/neardup/neardup/runners/local"
-	"github.com/neardup/neardup/transforms/spool"
 )
 
 // A wire returns the records that are packed in a block.
@@ -67,7 +66,7 @@ var wires = func() map[string][]wire {
 	tableRows := each(func(d *blocks.Decoder) { d.RowPart() })
 	profiles := each(func(d *blocks.Decoder) { d.Profile() })
 	setParts := each(func(d *blocks.Decoder) { d.ComponentPart() })
-	sizedParts := each(func(d *blocks.Decoder) { spool.Sized(d) })
+	sizedParts := each(func(d *blocks.Decoder) { d.Bytes() })
 	copied := each(func(d *blocks.Decoder) { d.Copy() })
 	verdicts := each(func(d *blocks.Decoder) { d.Verdict() })
 	nearPairs := each(func(d *blocks.Decoder) { d.Fixed(16); d.Uvarint() })
@@ -80,7 +79,7 @@ var wires = func() map[string][]wire {
 		"signature.longEnoughFn":   {documents, tableRows},
 		"signature.signFn":         {entries, firsts, members, tableRows},
 		"signature.copiesFn":       {documents, firsts, members, tableRows},
-		"signature.setsFn":         {sizedParts, nil, firsts, members, tableRows},
+		"signature.setsFn":         {sizedParts, firsts, members, tableRows},
 		"signature.valuesFn":       {numbers, tableRows},
 		"signature.keysFn":         {entries},
 		"signature.distinctFn":     {shingles},
@@ -103,11 +102,10 @@ var wires = func() map[string][]wire {
 		"sets.setsFn":              {setParts, profiles, copied, nil, profiles, nil},
 		"sets.profilesFn":          {copied},
 		"sets.summariseFn":         {profiles, profiles},
-		"sets.pairedFn":            {members},
-		"spool.membersFn":          {members},
+		"spool.allFn":              {nil, edges},
 		"verify.joinFn":            {nearPairs, nil, profiles, nil},
 		"verify.cellPairFn":        {nearPairs, nil},
-		"crowds.wholeFn":           {nil, nil, nearPairs, nil},
+		"verify.connectFn":         {edges},
 		"crowds.tellFn":            {nil, nil, nearPairs, nil, nil},
 		"crowds.passFn":            {nearPairs, nearPairs},
 		"decide.decideFn":          {tableRows, tableRows, tableRows, keys, verdicts, nil},

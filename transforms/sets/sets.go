@@ -123,7 +123,7 @@ func (f *setsFn) ProcessElement(ctx context.Context, block []byte, sets, profile
 			f.profiles.add(doc.Component, doc.Of, &profile, profiles, largeProfiles)
 		}
 		first := sentKey{doc.Component, profile.Hash}
-		if doc.Of == 1 || doc.Of == blocks.Joined || f.sent[first] { // there is nothing to join it with
+		if doc.Of == 1 || f.sent[first] { // there is nothing to join it with
 			continue
 		}
 		f.sent[first] = true
@@ -161,7 +161,7 @@ func (f *setsFn) FinishBundle(sets, profiles, copied, _, largeProfiles, _ func(i
 
 // large reports whether a component of so many documents is large.
 func (p *Params) large(documents int) bool {
-	return documents > p.MaxSmallDocs && documents != blocks.Joined
+	return documents > p.MaxSmallDocs
 }
 
 // sampleDocs is about how many documents of a component are in its sample.

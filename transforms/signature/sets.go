@@ -13,7 +13,6 @@ import (
 	"github.com/neardup/neardup/kernels/shingle"
 	"github.com/neardup/neardup/kernels/verifier"
 	"github.com/neardup/neardup/records"
-	"github.com/neardup/neardup/transforms/sets"
 	"github.com/neardup/neardup/transforms/spool"
 )
 
@@ -23,20 +22,17 @@ func init() { beam.RegisterDoFn(reflect.TypeFor[setsFn]()) }
 type SetsParams struct {
 	Verifier verifier.Spec
 	Batching spool.Batching
-	// Documents is about how many there are.
-	Documents int
 }
 
 // Sets makes the sets of documents all of which are compared, and so need no signature; else it does as Sign.
 //
-//	blocks of documents → KV<batch, hashes of tokens and set parts>, KV<spool.Whole, set part>, KV<hash shard, firsts>,
-//	KV<split, members>, KV<table shard, rejected rows>
+//	blocks of documents → KV<batch, set parts>, KV<hash shard, firsts>, KV<split, members>, KV<table shard, rejected rows>
 //
-// The second are a sample: the sets of smallest hash. Counters: sign/documents, sign/collapsed, sign/no_token, shuffled/sets in bytes.
-func Sets(s beam.Scope, docs flow.Documents, p Params, to SetsParams) (flow.Sized, flow.Samples, Signed) {
+// Counters: sign/documents, sign/collapsed, sign/no_token, shuffled/sets in bytes.
+func Sets(s beam.Scope, docs flow.Documents, p Params, to SetsParams) (flow.Sized, Signed) {
 	s = s.Scope("signature.Sets")
-	sized, samples, firsts, copies, rejected := beam.ParDo5(s, &setsFn{Params: p, To: to}, beam.PCollection(docs))
-	return flow.Sized(sized), flow.Samples(samples), Signed{
+	sized, firsts, copies, rejected := beam.ParDo4(s, &setsFn{Params: p, To: to}, beam.PCollection(docs))
+	return flow.Sized(sized), Signed{
 		Firsts: flow.Firsts(firsts), Copies: flow.Members(copies),
 		Rejected: []flow.Rows[records.Rejected]{flow.Rows[records.Rejected](rejected)},
 	}
@@ -64,12 +60,12 @@ func (f *setsFn) Setup(ctx context.Context) (err error) {
 	return err
 }
 
-func (f *setsFn) StartBundle(_, _, _, _, _ func(int64, []byte)) {
+func (f *setsFn) StartBundle(_, _, _, _ func(int64, []byte)) {
 	f.copies = newCollapse(f.inputs, f.Params.HashShards)
 	f.sized, f.rejected = blocks.NewBuffers(), blocks.NewBuffers()
 }
 
-func (f *setsFn) ProcessElement(ctx context.Context, block []byte, sized, samples, firsts, copies, rejected func(int64, []byte)) error {
+func (f *setsFn) ProcessElement(ctx context.Context, block []byte, sized, firsts, copies, rejected func(int64, []byte)) error {
 	var made, equal, none, bytes int64
 	f.copies.begin()
 	d := blocks.NewDecoder(block)
@@ -92,11 +88,8 @@ func (f *setsFn) ProcessElement(ctx context.Context, block []byte, sized, sample
 		blocks.SetParts(f.part, doc.Key, sum, set, func(part []byte) {
 			f.part = part[:0]
 			bytes += int64(len(part))
-			f.sized.Add(batch, func(block []byte) []byte { return spool.AppendSized(block, blocks.Hash(tokens), part) }, sized)
+			f.sized.Add(batch, func(block []byte) []byte { return blocks.AppendBytes(block, part) }, sized)
 		})
-		if sets.Sampled(sum, f.To.Documents) {
-			blocks.SetParts(nil, doc.Key, sum, set, func(part []byte) { samples(int64(spool.Whole), part) })
-		}
 	}
 	f.shingler.Trim()
 	documents.Inc(ctx, made)
@@ -106,7 +99,7 @@ func (f *setsFn) ProcessElement(ctx context.Context, block []byte, sized, sample
 	return d.Err()
 }
 
-func (f *setsFn) FinishBundle(sized, _, firsts, copies, rejected func(int64, []byte)) {
+func (f *setsFn) FinishBundle(sized, firsts, copies, rejected func(int64, []byte)) {
 	f.sized.Flush(sized)
 	f.copies.flush(firsts, copies)
 	f.rejected.Flush(rejected)

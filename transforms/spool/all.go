@@ -3,31 +3,25 @@ package spool
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"maps"
-	"math"
 	"reflect"
 	"slices"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/blocks/flow"
-	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/transforms/gather"
 )
 
 func init() {
 	beam.RegisterDoFn(reflect.TypeFor[allFn]())
-	beam.RegisterDoFn(reflect.TypeFor[membersFn]())
+	register.Emitter1[[]byte]()
 }
 
-// Names of the one component that all documents are, if all are compared.
-const (
-	Whole blocks.Key = 0
-	// Crowd is its name once its sets are to be visited in the order of preference.
-	Crowd blocks.Key = 1
-)
+// Whole is the name of all documents as one component, which is the key of none.
+const Whole blocks.Key = -1
 
 // Batching spreads sets over batches in the order of their sizes: it holds the least size of each batch, and ascends.
 // Batches that begin at one size have sets of that size only, by hash.
@@ -71,22 +65,13 @@ func (b Batching) Batch(size int, hash blocks.Hash) int64 {
 
 // All writes all sets to files, each once, in the order of their sizes.
 //
-//	KV<batch, hashes of tokens and set parts> → KV<Whole, batches>
+//	KV<batch, set parts> → KV<Whole, batches>, [] edges
 //
-// Of documents with one set the first has it; a file of edges tells which others there are. One GroupByKey, which holds a batch twice.
-func All(s beam.Scope, sized flow.Sized, temp string) flow.Batches {
+// Of documents with one set the first has it, and the others have an edge with that. One GroupByKey, which holds a batch twice.
+func All(s beam.Scope, sized flow.Sized, temp string) (flow.Batches, flow.Edges) {
 	s = s.Scope("spool.All")
-	return flow.Batches(beam.ParDo(s, &allFn{Temp: temp}, beam.GroupByKey(s, beam.PCollection(sized))))
-}
-
-// AppendSized appends a set part, and the hash of its document's tokens, to a block.
-func AppendSized(block []byte, tokens blocks.Hash, part []byte) []byte {
-	return blocks.AppendBytes(blocks.AppendUint64(blocks.AppendUint64(block, tokens.Hi), tokens.Lo), part)
-}
-
-// Sized reads what AppendSized wrote; part shares memory with the block.
-func Sized(d *blocks.Decoder) (tokens blocks.Hash, part []byte) {
-	return blocks.Hash{Hi: d.Uint64(), Lo: d.Uint64()}, d.Bytes()
+	batches, same := beam.ParDo2(s, &allFn{Temp: temp}, beam.GroupByKey(s, beam.PCollection(sized)))
+	return flow.Batches(batches), flow.Edges(same)
 }
 
 // allFn writes a batch; see All for the shapes.
@@ -96,18 +81,13 @@ type allFn struct {
 	assembler blocks.SetAssembler
 }
 
-// sized is a document and its set.
-type sized struct {
-	key          blocks.Key
-	hash, tokens blocks.Hash
-}
-
-func (f *allFn) ProcessElement(ctx context.Context, batch int64, values func(*[]byte) bool, emit func(int64, []byte)) error {
-	var docs []sized
+func (f *allFn) ProcessElement(ctx context.Context, batch int64, values func(*[]byte) bool, emit func(int64, []byte), same func([]byte)) error {
 	var parts [][]byte
+	first := map[blocks.Hash]blocks.Key{} // of the documents with a set
+	var docs []document
 	var unread error
 	err := gather.Each(values, func(d *blocks.Decoder) {
-		tokens, data := Sized(d)
+		data := d.Bytes()
 		of := blocks.NewDecoder(data)
 		part := of.SetPart()
 		if unread = cmp.Or(unread, d.Err(), of.Err()); unread != nil {
@@ -115,7 +95,10 @@ func (f *allFn) ProcessElement(ctx context.Context, batch int64, values func(*[]
 		}
 		parts = append(parts, data)
 		if part.First == 0 {
-			docs = append(docs, sized{part.Key, part.Hash, tokens})
+			docs = append(docs, document{part.Key, part.Hash})
+			if key, ok := first[part.Hash]; !ok || part.Key < key {
+				first[part.Hash] = part.Key
+			}
 		}
 	})
 	if err == nil {
@@ -124,9 +107,13 @@ func (f *allFn) ProcessElement(ctx context.Context, batch int64, values func(*[]
 	if err != nil {
 		return err
 	}
-	if err := gather.WriteEdges(ctx, sameFile(f.Temp, int(batch)), same(docs)); err != nil {
-		return err
+	edges := blocks.EdgeWriter{Emit: same}
+	for _, d := range docs {
+		if f := first[d.hash]; f != d.key {
+			edges.Add(f, d.key)
+		}
 	}
+	edges.Flush()
 	sets, err := f.assembler.Assemble(parts)
 	if err != nil {
 		return err
@@ -137,6 +124,12 @@ func (f *allFn) ProcessElement(ctx context.Context, batch int64, values func(*[]
 	}
 	emit(int64(Whole), blocks.AppendBatch(nil, Describe(int(batch), sets)))
 	return nil
+}
+
+// document is a document, and the hash of its set.
+type document struct {
+	key  blocks.Key
+	hash blocks.Hash
 }
 
 // bySize orders sets by size, and then by document.
@@ -152,80 +145,4 @@ func bySize(sets blocks.Sets) (ordered blocks.Sets) {
 		ordered.Keys, ordered.Sets = append(ordered.Keys, sets.Keys[i]), append(ordered.Sets, sets.Sets[i])
 	}
 	return ordered
-}
-
-// same returns an edge for each document that has the set of an earlier one, but other tokens than all before it. It reorders
-// docs.
-func same(docs []sized) (edges []blocks.Edge) {
-	slices.SortFunc(docs, func(a, b sized) int { return cmp.Or(a.hash.Compare(b.hash), cmp.Compare(a.key, b.key)) })
-	seen := map[blocks.Hash]bool{} // tokens
-	first := 0
-	for i, doc := range docs {
-		if doc.hash != docs[first].hash {
-			first = i
-			clear(seen)
-		}
-		if i > first && !seen[doc.tokens] {
-			edges = append(edges, blocks.Edge{A: docs[first].key, B: doc.key})
-		}
-		seen[doc.tokens] = true
-	}
-	return edges
-}
-
-// sameFile is the file of the edges of a batch's documents.
-func sameFile(temp string, batch int) string { return storage.Join(temp, fmt.Sprint("same-", batch)) }
-
-// Members are the documents of batches that are to be read again: all, if they are a crowd of so many sets, or those that share
-// their set with others.
-//
-//	KV<batch, sets of the crowd or 0> → KV<split, members>
-func Members(s beam.Scope, wanted flow.Wanted, inputs, temp string) flow.Members {
-	s = s.Scope("spool.Members")
-	return flow.Members(beam.ParDo(s, &membersFn{Inputs: inputs, Temp: temp}, beam.PCollection(wanted)))
-}
-
-// membersFn reads the keys of a batch; see Members for the shapes.
-type membersFn struct{ Inputs, Temp string }
-
-func (f *membersFn) ProcessElement(ctx context.Context, batch int64, crowd []byte, emit func(int64, []byte)) error {
-	in, err := storage.Shared[blocks.Inputs](ctx, f.Inputs)
-	if err != nil {
-		return err
-	}
-	d := blocks.NewDecoder(crowd)
-	member := blocks.Member{Component: Crowd, Of: int32(min(d.Uint32(), math.MaxInt32))}
-	if err := d.Err(); err != nil {
-		return err
-	}
-	out := blocks.NewBuffers()
-	add := func(key blocks.Key) {
-		member.Key = key
-		out.Add(int64(in.Split(key)), func(block []byte) []byte { return blocks.AppendMember(block, member) }, emit)
-	}
-	edges, err := gather.ReadEdges(ctx, sameFile(f.Temp, int(batch)))
-	if err != nil {
-		return err
-	}
-	if member.Of > 0 {
-		all, err := Pick(ctx, BatchFile(f.Temp, Whole, int(batch)), []int{})
-		if err != nil {
-			return err
-		}
-		for _, key := range all.Keys {
-			add(key)
-		}
-	} else {
-		member.Component, member.Of = Whole, blocks.Joined
-		for i, e := range edges {
-			if i == 0 || e.A != edges[i-1].A {
-				add(e.A)
-			}
-		}
-	}
-	for _, e := range edges {
-		add(e.B)
-	}
-	out.Flush(emit)
-	return nil
 }

@@ -52,43 +52,44 @@ func TestBatching(t *testing.T) {
 	})
 }
 
-// Of documents with one set, those are told that differ in tokens from all before, in whatever order they come.
-func TestSame(t *testing.T) {
-	h := func(n uint64) blocks.Hash { return blocks.Hash{Lo: n} }
-	docs := []sized{{7, h(1), h(11)}, {3, h(1), h(11)}, {9, h(1), h(12)}, {5, h(1), h(12)}, {4, h(2), h(11)}, {8, h(2), h(11)}, {6, h(3), h(13)}}
-	want := []blocks.Edge{{A: 3, B: 5}}
-	for range docs {
-		docs = append(docs[1:], docs[0])
-		if diff := cmp.Diff(want, same(slices.Clone(docs))); diff != "" {
-			t.Error(diff)
-		}
-	}
-}
-
-// A batch has its sets in the order of their sizes, each once, with the key of its first document.
+// A batch has its sets in the order of their sizes, each once, with the key of its first document. The others have an edge with that.
 func TestBatchOfAll(t *testing.T) {
 	temp := storagetest.RunFolder(t)
 	var values [][]byte
 	var want blocks.Sets
+	var same, told []blocks.Edge
 	for size := int64(1); size <= 20; size++ {
 		set := make([]uint64, size)
 		for i := range set {
 			set[i] = uint64(size)<<32 | uint64(i)
 		}
 		want.Keys, want.Sets = append(want.Keys, blocks.NewKey(0, 100-size)), append(want.Sets, set)
-		for _, key := range []blocks.Key{blocks.NewKey(1, size), blocks.NewKey(0, 100-size)} {
+		for _, key := range []blocks.Key{blocks.NewKey(1, size), blocks.NewKey(0, 100-size), blocks.NewKey(0, 200+size)} {
 			blocks.SetParts(nil, key, blocks.Hash{Lo: uint64(size)}, set, func(part []byte) {
-				values = append([][]byte{AppendSized(nil, blocks.Hash{Hi: uint64(key)}, part)}, values...)
+				values = append([][]byte{blocks.AppendBytes(nil, part)}, values...)
 			})
+			if key != blocks.NewKey(0, 100-size) {
+				same = append(same, blocks.Edge{A: blocks.NewKey(0, 100-size), B: key})
+			}
 		}
 	}
 	var batches [][]byte
-	err := (&allFn{Temp: temp}).ProcessElement(t.Context(), 7, beamtest.Values(values...), func(_ int64, batch []byte) { batches = append(batches, batch) })
+	err := (&allFn{Temp: temp}).ProcessElement(t.Context(), 7, beamtest.Values(values...), func(_ int64, batch []byte) { batches = append(batches, batch) }, func(block []byte) {
+		var err error
+		if told, err = blocks.DecodeEdges(told, block); err != nil {
+			t.Fatal(err)
+		}
+	})
 	if err != nil || len(batches) != 1 {
 		t.Fatalf("%d batches, error %v", len(batches), err)
 	}
 	if got := blocks.NewDecoder(batches[0]).Batch(); got != Describe(7, want) {
 		t.Errorf("%+v, want %+v", got, Describe(7, want))
+	}
+	slices.SortFunc(same, blocks.Edge.Compare)
+	slices.SortFunc(told, blocks.Edge.Compare)
+	if diff := cmp.Diff(same, told); diff != "" {
+		t.Error(diff)
 	}
 	got, err := Read(t.Context(), BatchFile(temp, Whole, 7))
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {

@@ -43,11 +43,16 @@ var (
 // GroupByKeys: the sets stay in files.
 func Large(s beam.Scope, batches flow.Batches, p Params) Found {
 	s = s.Scope("verify.Large")
-	whole, postings := beam.ParDo2(s, &cutFn{Params: p}, beam.GroupByKey(s, beam.PCollection(batches)))
-	some := beam.ParDo(s, &rareFn{Params: p}, beam.GroupByKey(s, postings))
-	pairs, estimates := beam.ParDo2(s, &cellPairFn{Params: p}, beam.GroupByKey(s, beam.Flatten(s, whole, some)))
+	pairs, estimates := beam.ParDo2(s, &cellPairFn{Params: p}, pairsOfCells(s, batches, p))
 	facts := beam.ParDo(s, &estimateFn{}, beam.GroupByKey(s, estimates))
 	return Found{Pairs: flow.NearPairs(pairs), Facts: flow.Facts(facts)}
+}
+
+// pairsOfCells cuts components into cells, and groups the pairs of cells that may hold similar sets by their hash.
+func pairsOfCells(s beam.Scope, batches flow.Batches, p Params) beam.PCollection {
+	whole, postings := beam.ParDo2(s, &cutFn{Params: p}, beam.GroupByKey(s, beam.PCollection(batches)))
+	some := beam.ParDo(s, &rareFn{Params: p}, beam.GroupByKey(s, postings))
+	return beam.GroupByKey(s, beam.Flatten(s, whole, some))
 }
 
 // cutFn cuts components into cells.
@@ -292,6 +297,11 @@ func (f *cellPairFn) Setup() { f.verifier, f.estimator = f.Params.Verifier.New()
 const mostCandidates = 1 << 20
 
 func (f *cellPairFn) ProcessElement(ctx context.Context, _ int64, values func(*[]byte) bool, emit, estimates func(int64, []byte)) error {
+	return eachPair(values, func(c cellPair, candidates []candidate) error { return f.join(ctx, c, candidates, emit, estimates) })
+}
+
+// eachPair calls do for each pair of cells of a group, with its candidates in the order of the second; without any, all sets are to be compared.
+func eachPair(values func(*[]byte) bool, do func(cellPair, []candidate) error) error {
 	pairs := map[cellPair][]candidate{} // more than one only if hashes collide
 	var read []candidate
 	err := gather.Each(values, func(d *blocks.Decoder) {
@@ -309,7 +319,8 @@ func (f *cellPairFn) ProcessElement(ctx context.Context, _ int64, values func(*[
 		return err
 	}
 	for c, candidates := range pairs {
-		if err := f.join(ctx, c, candidates, emit, estimates); err != nil {
+		slices.SortFunc(candidates, func(a, b candidate) int { return cmp.Or(cmp.Compare(a.j, b.j), cmp.Compare(a.i, b.i)) })
+		if err := do(c, slices.Compact(candidates)); err != nil { // ranges of hashes find some again
 			return err
 		}
 	}
@@ -318,9 +329,7 @@ func (f *cellPairFn) ProcessElement(ctx context.Context, _ int64, values func(*[
 
 // join joins the cells of a pair or, if there are candidates, compares these.
 func (f *cellPairFn) join(ctx context.Context, c cellPair, candidates []candidate, emit, estimates func(int64, []byte)) error {
-	slices.SortFunc(candidates, func(a, b candidate) int { return cmp.Or(cmp.Compare(a.j, b.j), cmp.Compare(a.i, b.i)) })
-	candidates = slices.Compact(candidates) // ranges of hashes find some again
-	first, second, err := f.sets(ctx, c, candidates)
+	first, second, err := f.Params.sets(ctx, c, candidates)
 	if err != nil {
 		return err
 	}
@@ -354,14 +363,14 @@ func (f *cellPairFn) join(ctx context.Context, c cellPair, candidates []candidat
 
 // sets reads the sets of a pair of cells or, if there are candidates, theirs. Those of a cell with itself come as the second cell's, and as the
 // first's only for candidates.
-func (f *cellPairFn) sets(ctx context.Context, c cellPair, candidates []candidate) (first, second blocks.Sets, err error) {
+func (p *Params) sets(ctx context.Context, c cellPair, candidates []candidate) (first, second blocks.Sets, err error) {
 	var ofFirst, ofSecond []int
-	for _, p := range candidates {
-		ofFirst, ofSecond = append(ofFirst, int(p.i)), append(ofSecond, int(p.j))
+	for _, pair := range candidates {
+		ofFirst, ofSecond = append(ofFirst, int(pair.i)), append(ofSecond, int(pair.j))
 	}
 	read := func(cell int, wanted []int) (blocks.Sets, error) {
 		slices.Sort(wanted)
-		return spool.Pick(ctx, f.Params.file(c.component, c.round, cell), slices.Compact(wanted))
+		return spool.Pick(ctx, p.file(c.component, c.round, cell), slices.Compact(wanted))
 	}
 	if second, err = read(c.second, ofSecond); err == nil && (c.first != c.second || len(candidates) > 0) {
 		first, err = read(c.first, ofFirst)

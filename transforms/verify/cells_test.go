@@ -14,6 +14,7 @@ import (
 	"github.com/neardup/neardup/internal/beamtest"
 	"github.com/neardup/neardup/io/storage/storagetest"
 	"github.com/neardup/neardup/kernels/setsim"
+	"github.com/neardup/neardup/kernels/unionfind"
 	"github.com/neardup/neardup/kernels/verifier"
 	"github.com/neardup/neardup/transforms/spool"
 )
@@ -62,10 +63,9 @@ func (c component) pairs(t setsim.Threshold) (pairs []blocks.NearPair) {
 	return pairs
 }
 
-// joinLarge cuts a component and joins its pairs of cells. left is how many sets have not left it.
-func joinLarge(t *testing.T, p Params, name blocks.Key, batches [][]byte) (pairs []blocks.NearPair, left int) {
+// pairsOf cuts a component, and returns the pairs of its cells. left is how many sets have not left it.
+func pairsOf(t *testing.T, p Params, name blocks.Key, batches [][]byte) (cellPairs [][]byte, left int) {
 	t.Helper()
-	var cellPairs [][]byte
 	ranges := map[int64][][]byte{}
 	if err := (&cutFn{Params: p}).ProcessElement(t.Context(), int64(name), beamtest.Values(batches...), func(_ int64, pair []byte) {
 		cellPairs = append(cellPairs, pair)
@@ -92,6 +92,13 @@ func joinLarge(t *testing.T, p Params, name blocks.Key, batches [][]byte) (pairs
 			t.Fatal(err)
 		}
 	}
+	return cellPairs, left
+}
+
+// joinLarge cuts a component and joins its pairs of cells. left is how many sets have not left it.
+func joinLarge(t *testing.T, p Params, name blocks.Key, batches [][]byte) (pairs []blocks.NearPair, left int) {
+	t.Helper()
+	cellPairs, left := pairsOf(t, p, name, batches)
 	f := &cellPairFn{Params: p}
 	f.Setup()
 	estimated := 0
@@ -115,7 +122,47 @@ func joinLarge(t *testing.T, p Params, name blocks.Key, batches [][]byte) (pairs
 	return pairs, left
 }
 
-// However a component is cut, and whether sets leave it before or not, its pairs are those of all sets.
+// connected cuts a component and returns the edges of its pairs of cells.
+func connected(t *testing.T, p Params, name blocks.Key, batches [][]byte) (edges []blocks.Edge) {
+	t.Helper()
+	cellPairs, _ := pairsOf(t, p, name, batches)
+	err := (&connectFn{Params: p}).ProcessElement(t.Context(), 0, beamtest.Values(cellPairs...), func(block []byte) {
+		var err error
+		if edges, err = blocks.DecodeEdges(edges, block); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return edges
+}
+
+func ends(pairs []blocks.NearPair) (edges []blocks.Edge) {
+	for _, p := range pairs {
+		edges = append(edges, blocks.Edge{A: p.A, B: p.B})
+	}
+	return edges
+}
+
+// trees returns the first document of the tree of each other one.
+func trees(edges []blocks.Edge) map[blocks.Key]blocks.Key {
+	var forest unionfind.Forest
+	for _, e := range edges {
+		forest.Union(int64(e.A), int64(e.B))
+	}
+	first := map[blocks.Key]blocks.Key{}
+	for _, e := range edges {
+		for _, key := range []blocks.Key{e.A, e.B} {
+			if root := blocks.Key(forest.Find(int64(key))); root != key {
+				first[key] = root
+			}
+		}
+	}
+	return first
+}
+
+// However a component is cut, and whether sets leave it before or not, its pairs are those of all sets, and its edges connect what these do.
 func TestLargeEqualsBruteForce(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		r := rand.New(rand.NewPCG(rapid.Uint64().Draw(rt, "seed"), 1))
@@ -149,6 +196,13 @@ func TestLargeEqualsBruteForce(t *testing.T) {
 					got, _ := joinLarge(t, p, 5, c.spooled(t, temp, 5, bytes))
 					if diff := cmp.Diff(want, got); diff != "" {
 						rt.Errorf("cells of %d bytes, peeled above %d, way %q: %s", bytes, peel, way, diff)
+					}
+					edges := connected(t, p, 5, c.spooled(t, temp, 5, bytes))
+					if diff := cmp.Diff(trees(ends(want)), trees(edges)); diff != "" {
+						rt.Errorf("cells of %d bytes, peeled above %d, way %q, trees: %s", bytes, peel, way, diff)
+					}
+					if bytes == 1<<20 && way == Cells && len(edges) != len(trees(edges)) {
+						rt.Errorf("%d edges where %d connect", len(edges), len(trees(edges)))
 					}
 				}
 			}

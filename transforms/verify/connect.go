@@ -1,0 +1,65 @@
+package verify
+
+import (
+	"context"
+	"reflect"
+	"slices"
+
+	"github.com/apache/beam/sdks/v2/go/pkg/beam"
+
+	"github.com/neardup/neardup/blocks"
+	"github.com/neardup/neardup/blocks/flow"
+	"github.com/neardup/neardup/kernels/unionfind"
+	"github.com/neardup/neardup/kernels/verifier"
+)
+
+func init() { beam.RegisterDoFn(reflect.TypeFor[connectFn]()) }
+
+// Connect finds edges that connect sets as all pairs would, without finding all of these. The sets are in files, as those that Large joins.
+//
+//	KV<component, batches> → [] edges
+//
+// Each pair of cells, by itself, has fewer edges than sets. Three GroupByKeys: the sets stay in files.
+func Connect(s beam.Scope, batches flow.Batches, p Params) flow.Edges {
+	s = s.Scope("verify.Connect")
+	return flow.Edges(beam.ParDo(s, &connectFn{Params: p}, pairsOfCells(s, batches, p)))
+}
+
+// connectFn connects the sets of a pair of cells.
+//
+//	KV<cell pair's hash, cell pairs> → [] edges
+type connectFn struct{ Params Params }
+
+func (f *connectFn) ProcessElement(ctx context.Context, _ int64, values func(*[]byte) bool, emit func([]byte)) error {
+	v := f.Params.Verifier.New()
+	edges := blocks.EdgeWriter{Emit: emit}
+	err := eachPair(values, func(c cellPair, candidates []candidate) error {
+		first, second, err := f.Params.sets(ctx, c, candidates)
+		if err != nil {
+			return err
+		}
+		keys, sets := slices.Concat(first.Keys, second.Keys), slices.Concat(first.Sets, second.Sets)
+		trees := make(unionfind.Parents, len(sets))
+		for i := range trees {
+			trees[i] = uint32(i)
+		}
+		if len(candidates) == 0 {
+			verifier.Connect(v, sets, trees, make([]bool, len(sets)), func(i, j int) { edges.Add(keys[i], keys[j]) })
+			return nil
+		}
+		for _, p := range candidates {
+			i, j := p.i, uint32(len(first.Sets))+p.j
+			a, b := trees.Root(i), trees.Root(j)
+			if a == b {
+				continue
+			}
+			if _, ok := v.Compare(sets[i], sets[j]); ok {
+				trees[b] = a
+				edges.Add(keys[i], keys[j])
+			}
+		}
+		return nil
+	})
+	edges.Flush()
+	return err
+}
