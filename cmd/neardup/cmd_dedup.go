@@ -12,6 +12,8 @@ import (
 	"slices"
 	"syscall"
 
+	"github.com/alecthomas/kong"
+
 	"github.com/neardup/neardup/internal/configfile"
 	"github.com/neardup/neardup/output"
 	"github.com/neardup/neardup/pipelines/dedup"
@@ -26,6 +28,16 @@ type dedupCmd struct {
 	JSON     bool            `name:"json" help:"Print run.json instead of the summary." group:"Output"`
 	Profiles profiles        `embed:""`
 	Floor    bool            `hidden:"" help:"Stop after the shingles: what is left is the least that reading costs."`
+}
+
+// AfterApply notes which flags the command line or the job file has.
+func (c *dedupCmd) AfterApply(command *kong.Context) error {
+	for _, path := range command.Path {
+		if path.Flag != nil {
+			c.Given = append(c.Given, path.Flag.Name)
+		}
+	}
+	return nil
 }
 
 // Run runs the job and prints what it found.

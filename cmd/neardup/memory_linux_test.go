@@ -42,6 +42,9 @@ func TestMemory(t *testing.T) {
 		{"variants", variants(12_000, 6, false), nil, false},
 		{"a crowd", variants(12_000, 2, false), nil, true},
 		{"a chain", variants(100_000, 4, true), nil, true},
+		{"variants, all documents compared", variants(12_000, 6, false), []string{"--method=complete"}, false},
+		{"a chain, all documents compared", variants(100_000, 4, true), []string{"--method=complete"}, true},
+		{"unrelated texts, all compared", variants(100_000, 200, false), []string{"--method=complete"}, true},
 		{"unrelated texts in one component", variants(30_000, 200, false), []string{"--bands=30", "--rows=1"}, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {

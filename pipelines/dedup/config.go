@@ -54,6 +54,9 @@ type Config struct {
 	WaitLock    time.Duration `default:"0s" placeholder:"DURATION" help:"Wait that long for another run's lock on the output before giving up, as in 90s or 2h (default: ${default})." group:"Run"`
 	ForceUnlock bool          `help:"Take the output from the run that holds it; that run then stops at its next step with status 3." group:"Run"`
 
+	// Given are the names of the flags that were given, with their default value or another: those that would do nothing are refused.
+	Given []string `kong:"-"`
+
 	// CellBytes is the size of the shingle sets that are compared at once in large components;
 	// results do not depend on it. 0: by --memory.
 	CellBytes int `kong:"-"`
@@ -156,7 +159,21 @@ func (c *Config) validate() error {
 	case c.Method == Exact && c.Bands > 0:
 		return job.Usage("--bands %d --rows %d: --method exact looks for copies only, by one key; drop these or that", c.Bands, c.Rows)
 	}
+	for _, name := range c.Given {
+		if why, idle := idleIfComplete[name]; idle && c.Method == Complete {
+			return job.Usage("--%s: --method complete %s; drop one of the two", name, why)
+		}
+	}
 	return nil
+}
+
+// idleIfComplete are the flags that do nothing if every document is compared, and why.
+var idleIfComplete = map[string]string{
+	"recall":    "finds every near pair",
+	"bands":     "compares every document, and needs no key",
+	"rows":      "compares every document, and needs no key",
+	"signature": "compares every document, and signs none",
+	"seed":      "compares every document, and signs none",
 }
 
 func (c *Config) writes(part output.Part) bool { return slices.Contains(c.Write, part) }

@@ -43,20 +43,31 @@ func (f *connectFn) ProcessElement(ctx context.Context, _ int64, values func(*[]
 		for i := range trees {
 			trees[i] = uint32(i)
 		}
-		if len(candidates) == 0 {
-			verifier.Connect(v, sets, trees, make([]bool, len(sets)), func(i, j int) { edges.Add(keys[i], keys[j]) })
-			return nil
-		}
-		for _, p := range candidates {
-			i, j := p.i, uint32(len(first.Sets))+p.j
-			a, b := trees.Root(i), trees.Root(j)
-			if a == b {
-				continue
-			}
-			if _, ok := v.Compare(sets[i], sets[j]); ok {
+		link := func(i, j, _ int) bool {
+			if a, b := trees.Root(uint32(i)), trees.Root(uint32(j)); a != b {
 				trees[b] = a
 				edges.Add(keys[i], keys[j])
 			}
+			return true
+		}
+		_, fast := v.(verifier.Sets)
+		switch {
+		case len(candidates) > 0:
+			for _, p := range candidates {
+				i, j := int(p.i), len(first.Sets)+int(p.j)
+				if trees.Root(uint32(i)) == trees.Root(uint32(j)) {
+					continue
+				}
+				if score, ok := v.Compare(sets[i], sets[j]); ok {
+					link(i, j, score)
+				}
+			}
+		case fast:
+			verifier.Connect(v, sets, trees, make([]bool, len(sets)), func(i, j int) { edges.Add(keys[i], keys[j]) })
+		case c.first == c.second:
+			v.SelfJoin(sets, link)
+		default:
+			v.CrossJoin(first.Sets, second.Sets, func(i, j, score int) bool { return link(i, len(first.Sets)+j, score) })
 		}
 		return nil
 	})
