@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/neardup/neardup/internal/corpusgen"
 )
 
 // Unreadable records are no documents, but rows of a table all the same.
@@ -36,6 +38,20 @@ func TestLimitScalesEstimates(t *testing.T) {
 		}
 		if plan.Documents != want || plan.Shingles != 4*want {
 			t.Errorf("--limit %d: about %d documents, %d shingles; want %d, %d", limit, plan.Documents, plan.Shingles, want, 4*want)
+		}
+	}
+}
+
+// The plan of --method complete says how many bytes of sets are sent and read at most, and refuses none.
+func TestJoinBytes(t *testing.T) {
+	c := generate(t, corpusgen.Spec{Documents: 3000, Seed: 6, Near: 0.9, Edits: 0.02}).corpus(t) // in families, so that few sets leave
+	for _, cell := range []int{1000, 50_000, 0} {
+		config := ask(t, "--method=complete", c.config.Inputs[0])
+		config.CellBytes = cell
+		r := run(t, config)
+		moved := r.Run.Steps["cells/bytes"] + r.Run.Steps["cells/read_bytes"]
+		if got := r.Run.Chosen.JoinBytes; moved == 0 || got < moved || r.Run.Chosen.Bands != 0 {
+			t.Errorf("cells of %d bytes: %d bytes are planned, %d moved", cell, got, moved)
 		}
 	}
 }

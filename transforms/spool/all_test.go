@@ -91,6 +91,9 @@ func TestBatchOfAll(t *testing.T) {
 	if diff := cmp.Diff(same, told); diff != "" {
 		t.Error(diff)
 	}
+	if Whole == blocks.NewKey(0, 0) {
+		t.Error("all documents have the name of the first, whose component has files of its own")
+	}
 	got, err := Read(t.Context(), BatchFile(temp, Whole, 7))
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Errorf("error %v, %s", err, diff)
