@@ -31,6 +31,7 @@ import (
 const (
 	ledgerFile   = "ledger.jsonl"
 	exceededFile = "exceeded.json"
+	copiesFile   = "copies.json"
 )
 
 // Plan is what the pipeline is built from.
@@ -50,7 +51,7 @@ func Build(s beam.Scope, p *Plan, staged output.Folder, temp string) {
 	var facts []flow.Facts
 	var signed signature.Signed
 	copied := func() flow.Members {
-		return flow.Flatten(s, signed.Copies, candidates.Copies(s, signed.Firsts, inputs))
+		return flow.Flatten(s, signed.Copies, candidates.Copies(s, signed.Firsts, candidates.Params{Inputs: inputs}))
 	}
 	switch p.Config.Method {
 	case Exact:
@@ -71,8 +72,9 @@ func Build(s beam.Scope, p *Plan, staged output.Folder, temp string) {
 		facts = append(crowd.facts, whole.Facts, joined.Facts)
 	case MinHash:
 		signed = signature.Sign(s, compared, p.Signature(temp))
-		connected := components.Connect(s, candidates.Buckets(s, signed.Bands), p.components(inputs))
-		features := sets.Make(s, source.Fetch(s, flow.Flatten(s, copied(), connected), reading), p.sets(inputs))
+		copies := candidates.Copies(s, signed.Firsts, p.candidates(temp))
+		connected := components.Connect(s, candidates.Buckets(s, signed.Bands, copies, p.candidates(temp)), p.components(inputs))
+		features := sets.Make(s, source.Fetch(s, flow.Flatten(s, signed.Copies, copies, connected), reading), p.sets(inputs))
 		small, tooLarge, tooLargeProfiles := verify.Small(s, features.Sets, p.verify(temp))
 		large := p.joinLarge(s, features, flow.Flatten(s, features.LargeSets, tooLarge), flow.Flatten(s, features.LargeProfiles, tooLargeProfiles), temp)
 		rows = decide.Survivors(s, features.Profiles, flow.Flatten(s, small.Pairs, large.pairs), large.links, features.Copies, p.decide(inputs))
@@ -174,6 +176,15 @@ func (p *Plan) measuring(temp string) recall.Params {
 		Inputs: job.Inputs(temp), Text: p.Spec, Verifier: p.Verifier(),
 		Sample: p.Config.MeasureRecall, Seed: p.Config.Seed, Temp: temp,
 	}
+}
+
+// candidates lists copies where a process can hold as many keys as there may be documents.
+func (p *Plan) candidates(temp string) candidates.Params {
+	params := candidates.Params{Inputs: job.Inputs(temp)}
+	if p.Documents <= 2*p.connectDocuments() {
+		params.List = storage.Join(temp, copiesFile)
+	}
+	return params
 }
 
 func (p *Plan) components(inputs string) components.Params {
