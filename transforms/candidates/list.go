@@ -3,6 +3,7 @@ package candidates
 import (
 	"context"
 	"encoding/binary"
+	"math"
 	"reflect"
 	"slices"
 	"sort"
@@ -98,9 +99,9 @@ func (l list) others(entries []blocks.BandEntry) []blocks.BandEntry {
 		return entries
 	}
 	others := entries[:0]
-	next, last := l.len(), blocks.Key(-1)
-	for i, e := range entries {
-		if i == 0 || e.Document < last {
+	next, last := 0, blocks.Key(math.MaxInt64)
+	for _, e := range entries {
+		if e.Document < last {
 			next = sort.Search(l.len(), func(i int) bool { return l.at(i) >= e.Document })
 		}
 		last = e.Document
