@@ -178,7 +178,7 @@ func (p *Plan) measuring(temp string) recall.Params {
 	}
 }
 
-// candidates lists copies where a process can hold as many keys as there may be documents.
+// candidates lists copies unless they may be too many for each process to hold: 8 bytes for each document.
 func (p *Plan) candidates(temp string) candidates.Params {
 	params := candidates.Params{Inputs: job.Inputs(temp)}
 	if p.Documents <= 2*p.connectDocuments() {

@@ -43,8 +43,9 @@ type Params struct {
 // n(n−1)/2 of a clique: these connect the same documents, and the exact join of a component finds all
 // its pairs. One GroupByKey.
 //
-// With Params.List, copies, of what Copies returns, are in no chain: a copy's first is in all its buckets, and
-// connects what the copy would. Counters: buckets/entries (of those), buckets/buckets, buckets/edges, buckets/size.
+// With Params.List the copies, which are what Copies found, are in no chain: the first of each is in all its buckets,
+// and connects what the copy would. Counters: buckets/entries (without listed copies), buckets/buckets, buckets/edges,
+// buckets/size.
 func Buckets(s beam.Scope, bands flow.Bands, copies flow.Members, p Params) flow.Edges {
 	s = s.Scope("candidates.Buckets")
 	if p.List != "" {
