@@ -31,6 +31,7 @@ import (
 const (
 	ledgerFile   = "ledger.jsonl"
 	exceededFile = "exceeded.json"
+	copiesFile   = "copies.json"
 )
 
 // Plan is what the pipeline is built from.
@@ -49,19 +50,18 @@ func Build(s beam.Scope, p *Plan, staged output.Folder, temp string) {
 	var rows decide.Rows
 	var facts []flow.Facts
 	var signed signature.Signed
-	copied := func() flow.Members {
-		return flow.Flatten(s, signed.Copies, candidates.Copies(s, signed.Firsts, inputs))
-	}
 	switch p.Config.Method {
 	case Exact:
 		signed = signature.Sign(s, compared, p.Signature(temp))
-		profiles, copied := sets.Profiles(s, source.Fetch(s, copied(), reading), p.Request.Same, p.sets(inputs))
+		copies := candidates.Copies(s, signed.Firsts, candidates.Params{Inputs: inputs})
+		profiles, copied := sets.Profiles(s, source.Fetch(s, flow.Flatten(s, signed.Copies, copies), reading), p.Request.Same, p.sets(inputs))
 		rows = decide.Copies(s, profiles, copied, p.decide(inputs))
 	case MinHash, Complete:
 		var edges flow.Edges
-		edges, signed = p.edges(s, compared, temp)
+		var copies flow.Members
+		edges, copies, signed = p.edges(s, compared, temp)
 		connected := components.Connect(s, edges, p.components(inputs))
-		features := sets.Make(s, source.Fetch(s, flow.Flatten(s, copied(), connected), reading), p.sets(inputs))
+		features := sets.Make(s, source.Fetch(s, flow.Flatten(s, copies, connected), reading), p.sets(inputs))
 		small, tooLarge, tooLargeProfiles := verify.Small(s, features.Sets, p.verify(temp))
 		large := p.joinLarge(s, features, flow.Flatten(s, features.LargeSets, tooLarge), flow.Flatten(s, features.LargeProfiles, tooLargeProfiles), temp)
 		rows = decide.Survivors(s, features.Profiles, flow.Flatten(s, small.Pairs, large.pairs), large.links, features.Copies, p.decide(inputs))
@@ -88,15 +88,18 @@ func Build(s beam.Scope, p *Plan, staged output.Folder, temp string) {
 	sink.Ledger(s, storage.Join(temp, ledgerFile), facts...)
 }
 
-// edges finds which documents are to be compared: those that share a band key or, if all are compared, that have a pair.
-func (p *Plan) edges(s beam.Scope, docs flow.Documents, temp string) (flow.Edges, signature.Signed) {
+// edges finds which documents are to be compared: those that share a band key or, if all are compared, that have a pair. And it finds
+// the copies.
+func (p *Plan) edges(s beam.Scope, docs flow.Documents, temp string) (flow.Edges, flow.Members, signature.Signed) {
 	if p.Config.Method == MinHash {
 		signed := signature.Sign(s, docs, p.Signature(temp))
-		return candidates.Buckets(s, signed.Bands), signed
+		copies := candidates.Copies(s, signed.Firsts, p.candidates(temp))
+		return candidates.Buckets(s, signed.Bands, copies, p.candidates(temp)), flow.Flatten(s, signed.Copies, copies), signed
 	}
 	sized, signed := signature.Sets(s, docs, p.Signature(temp), p.ofAll())
 	batches, same := spool.All(s, sized, temp)
-	return flow.Flatten(s, same, verify.Connect(s, batches, p.verify(temp))), signed
+	copies := candidates.Copies(s, signed.Firsts, candidates.Params{Inputs: job.Inputs(temp)})
+	return flow.Flatten(s, same, verify.Connect(s, batches, p.verify(temp))), flow.Flatten(s, signed.Copies, copies), signed
 }
 
 // joined is what is known of large components.
@@ -174,6 +177,15 @@ func (p *Plan) measuring(temp string) recall.Params {
 		Inputs: job.Inputs(temp), Text: p.Spec, Verifier: p.Verifier(),
 		Sample: p.Config.MeasureRecall, Seed: p.Config.Seed, Temp: temp,
 	}
+}
+
+// candidates lists copies unless they may be too many for each process to hold: 8 bytes for each document.
+func (p *Plan) candidates(temp string) candidates.Params {
+	params := candidates.Params{Inputs: job.Inputs(temp)}
+	if p.Documents <= 2*p.connectDocuments() {
+		params.List = storage.Join(temp, copiesFile)
+	}
+	return params
 }
 
 func (p *Plan) components(inputs string) components.Params {

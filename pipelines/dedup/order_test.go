@@ -88,6 +88,7 @@ var wires = func() map[string][]wire {
 		"signature.classicFn":      {numbers},
 		"candidates.bucketsFn":     {edges},
 		"candidates.copiesFn":      {members},
+		"candidates.copyKeysFn":    {keys},
 		"components.spreadFn":      {edges},
 		"components.forestFn":      {edges},
 		"components.membersFn":     {members},

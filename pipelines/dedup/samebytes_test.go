@@ -12,6 +12,8 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
+	"github.com/neardup/neardup/internal/corpusgen"
+	"github.com/neardup/neardup/output"
 	"github.com/neardup/neardup/pipelines/job"
 	"github.com/neardup/neardup/records"
 )
@@ -60,6 +62,36 @@ func TestSameBytesOfContraction(t *testing.T) {
 			config := ask(t, "../../testdata/tldr")
 			config.ConnectDocuments, config.Runner, config.SplitBytes = limit, runner, 100_001
 			sameOutput(t, fmt.Sprintf("%s, %d documents in a group", runner, limit), first, promised(t, run(t, config)))
+		}
+	}
+}
+
+// So they are whether copies that lie far apart are listed, and have no edge, or are too many to be.
+func TestSameBytesOfListedCopies(t *testing.T) {
+	path := generatedFile(t, corpusgen.Spec{Documents: 3000, Seed: 3, Copies: 0.5, Near: 0.2, Edits: 0.02})
+	for _, policy := range []string{"--keep=first", "--keep=longest"} {
+		var first map[string]string
+		var entries int64
+		for _, limit := range []int64{0, 1000} {
+			for _, runner := range []job.Runner{job.Local, job.Prism} {
+				config := ask(t, path, policy)
+				config.ConnectDocuments, config.Runner, config.SplitBytes = limit, runner, 100_001
+				record, err := runJob(t.Context(), config, launch(config))
+				if err != nil {
+					t.Fatal(err)
+				}
+				finished, err := output.Open(t.Context(), config.Output)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if first == nil {
+					first, entries = promised(t, finished), record.Steps["buckets/entries"]
+				}
+				sameOutput(t, fmt.Sprintf("%s, %s, at most %d documents in a group", policy, runner, limit), first, promised(t, finished))
+				if now := record.Steps["buckets/entries"]; runner == job.Local && (limit > 0) != (now > entries*5/4) {
+					t.Errorf("limit %d: %d entries, with a list %d", limit, now, entries)
+				}
+			}
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/blocks/flow"
+	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/kernels/radix"
 )
 
@@ -26,31 +27,58 @@ var (
 	bucketSize   = beam.NewDistribution("buckets", "size")
 )
 
+// Params say where steps find what they share.
+type Params struct {
+	// Inputs is the path of the shared blocks.Inputs.
+	Inputs string
+	// List is where the copies found are listed, for Buckets to leave them out; "": nowhere.
+	List string
+}
+
 // Buckets chains the documents of each bucket by edges.
 //
 //	KV<band and shard, band entries> → blocks of edges
 //
 // A bucket of n documents has n−1 edges, from each document to the next in input order, and not the
 // n(n−1)/2 of a clique: these connect the same documents, and the exact join of a component finds all
-// its pairs. One GroupByKey. Counters: buckets/entries, buckets/buckets, buckets/edges, buckets/size.
-func Buckets(s beam.Scope, bands flow.Bands) flow.Edges {
+// its pairs. One GroupByKey.
+//
+// With Params.List the copies, which are what Copies found, are in no chain: the first of each is in all its buckets,
+// and connects what the copy would. Counters: buckets/entries (without listed copies), buckets/buckets, buckets/edges,
+// buckets/size.
+func Buckets(s beam.Scope, bands flow.Bands, copies flow.Members, p Params) flow.Edges {
 	s = s.Scope("candidates.Buckets")
-	return flow.Edges(beam.ParDo(s, &bucketsFn{}, beam.GroupByKey(s, beam.PCollection(bands))))
+	if p.List != "" {
+		bands = writeList(s, bands, copies, p.List)
+	}
+	return flow.Edges(beam.ParDo(s, &bucketsFn{List: p.List}, beam.GroupByKey(s, beam.PCollection(bands))))
 }
 
 // bucketsFn chains the buckets of a band's shard; see Buckets for the shapes.
 type bucketsFn struct {
+	List string
+
+	copies  *list
 	entries []blocks.BandEntry
 	sorter  radix.Sorter[blocks.BandEntry, blocks.Key]
 }
 
-func (f *bucketsFn) ProcessElement(ctx context.Context, _ int64, packed func(*[]byte) bool, emit func([]byte)) error {
+func (f *bucketsFn) ProcessElement(ctx context.Context, _ int64, packed func(*[]byte) bool, emit func([]byte)) (err error) {
+	// The list is there once a group is.
+	if f.copies == nil && f.List != "" {
+		if f.copies, err = storage.Shared[list](ctx, f.List); err != nil {
+			return err
+		}
+	}
 	f.entries = f.entries[:0]
 	var block []byte
-	var err error
 	for packed(&block) {
+		before := len(f.entries)
 		if f.entries, err = blocks.DecodeBands(f.entries, block); err != nil {
 			return err
+		}
+		if f.copies != nil {
+			f.entries = f.entries[:before+len(f.copies.others(f.entries[before:]))]
 		}
 	}
 	entries := f.sorter.Sort(f.entries, 64-blocks.BandKeyBits, radix.ByKeyAndDocument)
@@ -78,3 +106,6 @@ func (f *bucketsFn) ProcessElement(ctx context.Context, _ int64, packed func(*[]
 	edgesMade.Inc(ctx, made)
 	return nil
 }
+
+// Teardown lets go of the list, which no later step needs.
+func (f *bucketsFn) Teardown() { storage.Forget(f.List) }

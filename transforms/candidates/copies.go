@@ -22,19 +22,19 @@ var (
 )
 
 // Copies finds the documents of different blocks that have the same hash: each is a copy of the first of them in
-// input order, which has copies. inputs is the path of the shared blocks.Inputs.
+// input order, which has copies. Its member counts them if they are not listed, as then they have edges.
 //
 //	KV<hash shard, firsts> → KV<split, members>
 //
 // One GroupByKey; the firsts of a shard are held in memory, 56 bytes each. Counters: copies/firsts, copies/found.
-func Copies(s beam.Scope, firsts flow.Firsts, inputs string) flow.Members {
+func Copies(s beam.Scope, firsts flow.Firsts, p Params) flow.Members {
 	s = s.Scope("candidates.Copies")
-	return flow.Members(beam.ParDo(s, &copiesFn{Inputs: inputs}, beam.GroupByKey(s, beam.PCollection(firsts))))
+	return flow.Members(beam.ParDo(s, &copiesFn{Params: p}, beam.GroupByKey(s, beam.PCollection(firsts))))
 }
 
 // copiesFn finds the copies of a shard; see Copies for the shapes.
 type copiesFn struct {
-	Inputs string
+	Params Params
 
 	in     *blocks.Inputs
 	firsts []blocks.First
@@ -49,7 +49,7 @@ type half struct {
 }
 
 func (f *copiesFn) Setup(ctx context.Context) (err error) {
-	f.in, err = storage.Shared[blocks.Inputs](ctx, f.Inputs)
+	f.in, err = storage.Shared[blocks.Inputs](ctx, f.Params.Inputs)
 	return err
 }
 
@@ -98,7 +98,7 @@ func (f *copiesFn) tell(alike []blocks.First, out *blocks.Buffers, emit func(int
 		}
 		for i, first := range alike[start:end] {
 			m := blocks.Member{Key: first.Key, Component: alike[start].Key}
-			if i == 0 {
+			if i == 0 && f.Params.List == "" {
 				m.Of = -int32(end - start - 1)
 			}
 			out.Add(int64(f.in.Split(m.Key)), func(block []byte) []byte { return blocks.AppendMember(block, m) }, emit)

@@ -14,18 +14,19 @@ import (
 )
 
 // Of documents with one hash, told by a map, all are copies of the first, which has copies, whatever the order of
-// entries and their cut into blocks. Each is sent to its split.
+// entries and their cut into blocks. Each is sent to its split. The first tells how many have edges: none that are listed.
 func TestCopiesAgainstMap(t *testing.T) {
 	path := filepath.Join(storagetest.RunFolder(t), "inputs.json")
 	in := &blocks.Inputs{Splits: []blocks.Span{{File: 0, End: 50}, {File: 0, Start: 50, End: blocks.End}, {File: 1, End: blocks.End}}}
 	if err := storage.WriteShared(t.Context(), path, in); err != nil {
 		t.Fatal(err)
 	}
-	f := &copiesFn{Inputs: path}
+	f := &copiesFn{Params: Params{Inputs: path}}
 	if err := f.Setup(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	rapid.Check(t, func(t *rapid.T) {
+		f.Params.List = rapid.SampledFrom([]string{"", "list"}).Draw(t, "list")
 		var packed [][]byte
 		byHash := map[blocks.Hash][]blocks.Key{}
 		for i := range rapid.IntRange(0, 100).Draw(t, "documents") {
@@ -44,7 +45,7 @@ func TestCopiesAgainstMap(t *testing.T) {
 		for _, keys := range byHash {
 			for _, key := range keys {
 				m := blocks.Member{Key: key, Component: slices.Min(keys)}
-				if key == m.Component {
+				if key == m.Component && f.Params.List == "" {
 					m.Of = 1 - int32(len(keys))
 				}
 				if len(keys) > 1 {

@@ -80,9 +80,9 @@ func (m *Memory) recycle(chunks [][]byte) {
 	m.shrink()
 }
 
-// shrink lets go of free chunks: they are part of the budget, too.
+// shrink lets go of free chunks: they are part of the budget, too, and steps may need the memory of most of them.
 func (m *Memory) shrink() {
-	keep := max(0, m.limit-m.used.Load()) / int64(m.chunk)
+	keep := max(0, min(m.limit-m.used.Load(), m.limit/8)) / int64(m.chunk)
 	if n := int(min(keep, int64(len(m.free)))); n < len(m.free) {
 		clear(m.free[n:])
 		m.free = m.free[:n]

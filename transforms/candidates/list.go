@@ -1,0 +1,116 @@
+package candidates
+
+import (
+	"context"
+	"encoding/binary"
+	"math"
+	"reflect"
+	"slices"
+	"sort"
+
+	"github.com/apache/beam/sdks/v2/go/pkg/beam"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
+
+	"github.com/neardup/neardup/blocks"
+	"github.com/neardup/neardup/blocks/flow"
+	"github.com/neardup/neardup/io/storage"
+	"github.com/neardup/neardup/transforms/gather"
+)
+
+func init() {
+	beam.RegisterDoFn(reflect.TypeFor[copyKeysFn]())
+	beam.RegisterDoFn(reflect.TypeFor[writeListFn]())
+	register.Emitter2[int64, []byte]()
+}
+
+// writeList writes the list of copies, and adds an empty block to the band entries: so no group of them is whole
+// before the list is.
+//
+//	KV<band and shard, band entries>, KV<split, members> → KV<band and shard, band entries>
+//
+// One GroupByKey, whose group has 8 bytes for each copy.
+func writeList(s beam.Scope, bands flow.Bands, copies flow.Members, file string) flow.Bands {
+	s = s.Scope("List")
+	keys := gather.Values(beam.ParDo(s, &copyKeysFn{}, beam.PCollection(copies)))
+	written := beam.ParDo(s, &writeListFn{File: file}, beam.PCollection(gather.All(s, keys)))
+	return flow.Flatten(s, bands, flow.Bands(written))
+}
+
+// copyKeysFn passes on the keys of the copies among members.
+//
+//	KV<split, members> → KV<gather.Key, keys>
+type copyKeysFn struct{}
+
+func (f *copyKeysFn) ProcessElement(_ int64, block []byte, emit func(int64, []byte)) error {
+	members, err := blocks.DecodeMembers(nil, block)
+	if err != nil {
+		return err
+	}
+	var keys []byte
+	for _, m := range members {
+		if m.IsCopy() {
+			keys = blocks.AppendKey(keys, m.Key)
+		}
+	}
+	emit(gather.Key, keys)
+	return nil
+}
+
+// writeListFn writes the list.
+//
+//	KV<gather.Key, keys> → KV<band and shard, empty block>
+type writeListFn struct{ File string }
+
+func (f *writeListFn) ProcessElement(ctx context.Context, _ int64, packed func(*[]byte) bool, emit func(int64, []byte)) error {
+	var keys []blocks.Key
+	if err := gather.Each(packed, func(d *blocks.Decoder) { keys = append(keys, d.Key()) }); err != nil {
+		return err
+	}
+	if err := storage.WriteShared(ctx, f.File, newList(keys)); err != nil {
+		return err
+	}
+	emit(0, []byte{})
+	return nil
+}
+
+// list is sorted keys as blocks.AppendKey writes them; as bytes, they are a short string of JSON.
+type list []byte
+
+const keyBytes = 8
+
+// newList returns the list of keys, which it sorts.
+func newList(keys []blocks.Key) list {
+	slices.Sort(keys)
+	l := make(list, 0, keyBytes*len(keys))
+	for _, key := range keys {
+		l = blocks.AppendKey(l, key)
+	}
+	return l
+}
+
+func (l list) len() int { return len(l) / keyBytes }
+
+func (l list) at(i int) blocks.Key { return blocks.Key(binary.LittleEndian.Uint64(l[keyBytes*i:])) }
+
+// others removes the entries of listed documents. It goes through the list beside them, and looks up where to begin
+// only at an entry that is not in input order: those of a block mostly are.
+func (l list) others(entries []blocks.BandEntry) []blocks.BandEntry {
+	if l.len() == 0 {
+		return entries
+	}
+	others := entries[:0]
+	next, last := 0, blocks.Key(math.MaxInt64)
+	for _, e := range entries {
+		if e.Document < last {
+			next = sort.Search(l.len(), func(i int) bool { return l.at(i) >= e.Document })
+		}
+		last = e.Document
+		for next < l.len() && l.at(next) < last {
+			next++
+		}
+		if next == l.len() || l.at(next) > last {
+			others = append(others, e)
+		}
+	}
+	return others
+}
