@@ -148,3 +148,28 @@ func TestCompleteFindsEqualSets(t *testing.T) {
 		t.Errorf("%d copies, %d of the same set, %d near, want 2, 1, 0", n.Copies, n.SameSet, n.Near)
 	}
 }
+
+// A document is found beside all copies of another, wherever they lie.
+func TestCompleteFindsScatteredCopies(t *testing.T) {
+	page := "one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen"
+	for copies := range 6 {
+		for at := range copies + 2 {
+			var texts []string
+			for i := range copies + 2 {
+				text := page
+				if i == at {
+					text += " nineteen"
+				}
+				texts = append(texts, text)
+			}
+			path := filepath.Join(t.TempDir(), "in.jsonl")
+			writeJSONL(t, path, texts)
+			config := ask(t, "--method=complete", "--threshold=0.8", path)
+			config.SplitBytes = 100
+			n := run(t, config).Run.Counts
+			if n.NearPairs != 1 || n.Removed != int64(copies)+1 || n.Clusters != 1 {
+				t.Errorf("%d copies, the other document at %d: %d near pairs, %d removed, %d clusters", copies, at, n.NearPairs, n.Removed, n.Clusters)
+			}
+		}
+	}
+}
