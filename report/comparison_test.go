@@ -1,4 +1,4 @@
-package report
+package report_test
 
 import (
 	"encoding/xml"
@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/neardup/neardup/records"
+	"github.com/neardup/neardup/report"
 )
 
 func comparison() *records.Comparison {
@@ -22,7 +23,7 @@ func comparison() *records.Comparison {
 // What a method does not tell is a dash.
 func TestComparisonInWords(t *testing.T) {
 	var b strings.Builder
-	if err := Comparison(&b, comparison()); err != nil {
+	if err := report.Comparison(&b, comparison()); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
@@ -39,7 +40,7 @@ func TestComparisonInWords(t *testing.T) {
 // The picture has a bar for each thing a method tells: of each method seven, but for what complete does not tell.
 func TestComparisonPlot(t *testing.T) {
 	var b strings.Builder
-	if err := ComparisonPlot(&b, comparison()); err != nil {
+	if err := report.ComparisonPlot(&b, comparison()); err != nil {
 		t.Fatal(err)
 	}
 	for d := xml.NewDecoder(strings.NewReader(b.String())); ; {
