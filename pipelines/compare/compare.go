@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -193,8 +194,9 @@ type run struct {
 	temp   string
 	plan   *job.Plan // what all methods share
 
-	staged  output.Folder // of the tables, if they are asked for
-	written bool          // they are, which are the same by each method
+	counts  records.Counts // of the last dedup
+	staged  output.Folder  // of the tables, if they are asked for
+	written bool           // they are, which are the same by each method
 }
 
 // found is what a method found.
@@ -241,11 +243,22 @@ func (r *run) do(ctx context.Context) (_ *records.Comparison, err error) {
 		comparison.Methods = append(comparison.Methods, m)
 	}
 	comparison.Warnings = r.plan.Warnings()
-	unreadable, err := r.plan.Unreadable(ctx, r.temp)
+	unreadable, err := r.unreadable(ctx)
 	if unreadable != "" {
 		comparison.Warnings = append(comparison.Warnings, unreadable)
 	}
 	return comparison, err
+}
+
+// unreadable says how many records are; "" if none is.
+func (r *run) unreadable(ctx context.Context) (string, error) {
+	if slices.ContainsFunc(r.config.Methods, func(m Method) bool { return !m.deduplicates() }) {
+		return r.plan.Unreadable(ctx, r.temp)
+	}
+	if n := r.counts.Unreadable; n > 0 {
+		return fmt.Sprintf("%d of %d records are unreadable; neardup dedup lists them in the table rejected", n, r.counts.Records), nil
+	}
+	return "", nil
 }
 
 // share is 1 of none.
@@ -408,6 +421,7 @@ func (r *run) deduplicated(ctx context.Context, method Method) (*found, error) {
 	if err != nil {
 		return nil, err
 	}
+	r.counts = ran.Counts
 	if ran.Counts.PairsPartial > 0 { // a component has more than the budget
 		return nil, tooMany(method)
 	}
