@@ -76,9 +76,9 @@ func ComparisonPlot(w io.Writer, c *records.Comparison) error {
 		}},
 	}
 	f := plot.Figure{
-		Title: "neardup compare: " + strings.Join(methods, ", "),
-		Description: fmt.Sprintf("Bar charts of what each method finds of the pairs of documents at least %v similar, measured by %s, and of the time, candidates and memory it takes. Signatures: %s in %d bands of %d rows.",
-			c.Threshold, methods[0], c.Signature, c.Bands, c.Rows),
+		Title: fmt.Sprintf("Pairs of documents at least %v similar, in %d ways", c.Threshold, len(methods)),
+		Description: fmt.Sprintf("Bar charts of the methods %s: their recall and precision, measured by %s, and the time, candidates and memory that each takes. Signatures: %s in %d bands of %d rows.",
+			strings.Join(methods, ", "), methods[0], c.Signature, c.Bands, c.Rows),
 	}
 	for _, chart := range charts {
 		chart.Groups = methods

@@ -76,7 +76,7 @@ type Line struct {
 const (
 	narrowest  = 640.0 // width of the charts
 	areaHeight = 240.0
-	rightSide  = 40.0 // room for half of the last label of an axis
+	rightSide  = 52.0 // room for half of the last label of an axis
 	margin     = 12.0
 	lineHeight = 20.0
 	fontSize   = 12.0

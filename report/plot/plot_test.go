@@ -224,7 +224,8 @@ func TestAnyFigure(t *testing.T) {
 				t.Fatalf("an element %s", e.name)
 			}
 			for _, p := range e.points(t) {
-				if !(p.x >= 0 && p.x <= w && p.y >= 0 && p.y <= h) {
+				const rounding = .01
+				if !(p.x >= -rounding && p.x <= w+rounding && p.y >= -rounding && p.y <= h+rounding) {
 					t.Fatalf("%v of %s %q %v is outside of %v by %v", p, e.name, e.text, e.attr, w, h)
 				}
 			}
@@ -351,6 +352,8 @@ func TestLabelsDoNotOverlap(t *testing.T) {
 	}
 }
 
+var thousands = regexp.MustCompile(`^\d{1,3}(,\d{3})*$`)
+
 // A tick stands where its label says, on any axis, and there are some, but not too many.
 func TestTicksTellTheTruth(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -361,7 +364,10 @@ func TestTicksTellTheTruth(t *testing.T) {
 			t.Fatalf("%d ticks, about %d asked", len(s.ticks), count)
 		}
 		for i, tick := range s.ticks {
-			v, err := strconv.ParseFloat(tick.label, 64)
+			if whole, _, _ := strings.Cut(strings.TrimPrefix(tick.label, "-"), "."); !strings.Contains(whole, "e") && !thousands.MatchString(whole) {
+				t.Fatalf("thousands of %s", tick.label)
+			}
+			v, err := strconv.ParseFloat(strings.ReplaceAll(tick.label, ",", ""), 64)
 			if err != nil {
 				t.Fatal(err)
 			}

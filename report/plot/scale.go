@@ -118,13 +118,22 @@ func written(v float64, e int) string {
 	switch magnitude := exponent(v); {
 	case v == 0:
 		return "0"
-	case magnitude < 7 && e >= -6:
-		return strconv.FormatFloat(v, 'f', max(-e, 0), 64)
+	case magnitude < 10 && e >= -6:
+		return grouped(strconv.FormatFloat(v, 'f', max(-e, 0), 64))
 	default:
 		digits, of, _ := strings.Cut(strconv.FormatFloat(v, 'e', max(magnitude-e, 0), 64), "e")
 		n, _ := strconv.Atoi(of)
 		return digits + "e" + strconv.Itoa(n)
 	}
+}
+
+// grouped sets commas between the thousands of a number.
+func grouped(number string) string {
+	whole, _, _ := strings.Cut(number, ".")
+	for at := len(whole) - 3; at > 0 && number[at-1] != '-'; at -= 3 {
+		number = number[:at] + "," + number[at:]
+	}
+	return number
 }
 
 // exponent returns e with 10^e ≤ |v| < 10^(e+1), of 0 0. Its digits tell, as a logarithm may be rounded.
