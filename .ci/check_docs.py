@@ -1,11 +1,15 @@
-"""Runs what README shows, and follows the links of all pages.
+"""Runs what README and docs/algorithms/README.md show, and follows the links of all pages.
 
     check_docs.py FILE      with what ./run_local.sh printed
 """
 
+import itertools
 import pathlib
 import re
+import shlex
+import subprocess
 import sys
+import tempfile
 
 import duckdb
 import pandas as pd
@@ -35,6 +39,55 @@ for sql, python in rows:
         if empty != ("rejected" in line):
             problems.append(f"README: {line}\n  finds {'nothing' if empty else 'something'}")
 
+# The commands of the map, each with an output of its own, in the repository's folder.
+NEARDUP = ROOT / "bin" / "neardup"
+guide = (ROOT / "docs" / "algorithms" / "README.md").read_text()
+commands = re.findall(r"`neardup ([^`]* [^`]*testdata[^`]*)`|^\$ bin/neardup (.*)$", guide, re.M)
+commands = sorted({c for pair in commands for c in pair if c})
+if len(commands) < 15:
+    problems.append(f"docs/algorithms/README.md has {len(commands)} commands, fewer than it had")
+
+def neardup(arguments, folder):
+    """Runs a command whose files go to a folder, and returns what is wrong."""
+    arguments = [str(folder / a) if a in ("out", "compare.svg") else a for a in arguments]
+    done = subprocess.run([NEARDUP, *arguments], cwd=ROOT, capture_output=True, text=True)
+    if done.returncode:
+        problems.append(f"neardup {shlex.join(arguments)}: status {done.returncode}\n{done.stderr}")
+    return done.returncode == 0
+
+for command in commands:
+    with tempfile.TemporaryDirectory() as folder:
+        neardup(shlex.split(command), pathlib.Path(folder))
+
+# The query that lists all pairs of documents, against each record compared with each.
+query = re.search(r"```sql\n(.*?)```", guide, re.S)[1]
+
+def listed(folder):
+    rows = duckdb.sql(query.replace("'out/", f"'{folder}/out/")).fetchall()
+    return [(a[1], b[1]) for a, b, _ in rows]
+
+ads = ["--text", "Title", "--text", "Short Description", "--write", "pairs", "--output", "out"]
+with tempfile.TemporaryDirectory() as folder:
+    made = ROOT / "testdata" / "made" / "made.tsv"
+    if neardup(["dedup", str(made), "--bands", "40", "--rows", "3", *ads], pathlib.Path(folder)):
+        position, sets = 0, {}
+        for line in made.read_bytes().splitlines(keepends=True):
+            title, description = line.decode().split("\t")[:2]
+            words = re.findall(r"[^\W_]+", f"{title} {description}".lower())
+            if position and words:
+                sets[position] = {tuple(words[i:i + 5]) for i in range(max(1, len(words) - 4))}
+            position += len(line)
+        want = [(a, b) for a, b in itertools.combinations(sets, 2) if 5 * len(sets[a] & sets[b]) >= 4 * len(sets[a] | sets[b])]
+        if sorted(listed(folder)) != want or not want:
+            problems.append(f"the query of docs/algorithms/README.md lists {len(listed(folder))} pairs of made.tsv, all against all are {len(want)}")
+
+kijiji = ROOT.parent / "shared" / "data" / "kijiji_rome" / "dataset_rent_rome_kijiji.tsv"
+if kijiji.exists():
+    with tempfile.TemporaryDirectory() as folder:
+        flags = "--shingle char:10 --normalize lower,collapse-space --signature salted --seed 0 --bands 10 --rows 5".split()
+        if neardup(["dedup", str(kijiji), *flags, *ads], pathlib.Path(folder)) and len(listed(folder)) != 10_360:
+            problems.append(f"the query of docs/algorithms/README.md lists {len(listed(folder))} pairs of kijiji_rome, not 10,360")
+
 # Links to files and to headings. docs/reference.md is generated.
 def anchors(text):
     return {re.sub(r"[^\w\- ]", "", h.lower()).replace(" ", "-") for h in re.findall(r"^#+ (.*)$", text, re.M)}
@@ -54,4 +107,4 @@ for page in pages:
 
 if problems:
     sys.exit("check_docs.py: " + "\n".join(problems))
-print(f"README's {2 * len(rows)} lines run, its summary is what is printed, the links of {len(pages)} pages lead somewhere")
+print(f"README's {2 * len(rows)} lines and the map's {len(commands)} commands run, README's summary is what is printed, the links of {len(pages)} pages lead somewhere")

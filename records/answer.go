@@ -7,10 +7,18 @@ type Neighbour struct {
 	Position int64  `parquet:"position" json:"position"`
 	// Estimate is the share of equal values of the two signatures; nil if all documents were compared, unsigned.
 	Estimate *float64 `parquet:"estimate,optional" json:"estimate"`
+	// Buckets are those that both documents are in, by band; nil if all documents were compared. The table has them not.
+	Buckets []Bucket `parquet:"-" json:"buckets"`
 	// Similarity is exact, of the shingle sets: Shared of Size (this document's) and the asked one's.
 	Similarity float64 `parquet:"similarity" json:"similarity"`
 	Shared     int32   `parquet:"shared" json:"shared"`
 	Size       int32   `parquet:"size" json:"size"`
+}
+
+// Bucket names a bucket, as the table of a comparison does.
+type Bucket struct {
+	Band   int32  `json:"band"`
+	Bucket string `json:"bucket"`
 }
 
 // Answer is what a query found.

@@ -14,8 +14,14 @@ type Comparison struct {
 type Method struct {
 	Name    string  `json:"name"`
 	Seconds float64 `json:"seconds"`
-	Pairs   int     `json:"pairs"`  // of documents, copies included
-	Common  int     `json:"common"` // with the first
+	CPU     float64 `json:"cpu_seconds"`
+	// Peak is the most memory that the process held meanwhile; nil where the system does not tell.
+	Peak *int64 `json:"peak_memory_bytes"`
+	// Candidates are the pairs of documents that the method takes for possible ones before it compares any; nil if it does not
+	// list them.
+	Candidates *int64 `json:"candidates"`
+	Pairs      int    `json:"pairs"`  // of documents, copies included
+	Common     int    `json:"common"` // with the first
 	// Recall is that share of the first one's pairs, Precision that of its own.
 	Recall    float64 `json:"recall"`
 	Precision float64 `json:"precision"`

@@ -41,6 +41,8 @@ type Run struct {
 	NotCompared map[string]int64 `json:"not_compared,omitempty"`
 
 	Recall *Recall `json:"recall,omitempty"`
+	// Comparison is what compare found, whose tables the output has.
+	Comparison *Comparison `json:"comparison,omitempty"`
 	// Steps are the counters of each step as the runner saw them: attempts, for information.
 	Steps map[string]int64 `json:"steps,omitempty"`
 	// Stages are the runner's account of its work, where it gives one.

@@ -3,13 +3,16 @@ package report
 import (
 	"fmt"
 	"io"
+	"math"
 	"slices"
+	"strings"
 	"text/tabwriter"
 
 	"github.com/neardup/neardup/records"
+	"github.com/neardup/neardup/report/plot"
 )
 
-// Comparison prints how several ways to find pairs agree.
+// Comparison prints how several ways to find pairs agree, and what each took.
 func Comparison(w io.Writer, c *records.Comparison) error {
 	out := &printer{w: w}
 	out.printf("pairs of documents at least %v similar; %s signatures in %d bands of %d rows\n\n", c.Threshold, c.Signature, c.Bands, c.Rows)
@@ -17,14 +20,71 @@ func Comparison(w io.Writer, c *records.Comparison) error {
 		return out.err
 	}
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(table, "method\ttime\tpairs\tcommon with %s\trecall\tprecision\n", c.Methods[0].Name)
+	fmt.Fprintf(table, "method\ttime\tCPU\tmemory\tcandidates\tpairs\tcommon with %s\trecall\tprecision\n", c.Methods[0].Name)
 	for _, m := range c.Methods {
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", m.Name, seconds(m.Seconds), count(int64(m.Pairs)), count(int64(m.Common)), share(m.Recall), share(m.Precision))
+		memory, candidates := "-", "-"
+		if m.Peak != nil {
+			memory = Size(*m.Peak)
+		}
+		if m.Candidates != nil {
+			candidates = count(*m.Candidates)
+		}
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", m.Name, seconds(m.Seconds), seconds(m.CPU), memory, candidates,
+			count(int64(m.Pairs)), count(int64(m.Common)), share(m.Recall), share(m.Precision))
 	}
 	if err := table.Flush(); err != nil {
 		return err
 	}
 	return buckets(w, c.Methods)
+}
+
+// ComparisonPlot draws the same as SVG.
+func ComparisonPlot(w io.Writer, c *records.Comparison) error {
+	var methods []string
+	for _, m := range c.Methods {
+		methods = append(methods, m.Name)
+	}
+	series := func(name string, value func(m records.Method) float64) plot.Series {
+		s := plot.Series{Name: name}
+		for _, m := range c.Methods {
+			s.Values = append(s.Values, value(m))
+		}
+		return s
+	}
+	known := func(n *int64) float64 {
+		if n == nil {
+			return math.NaN()
+		}
+		return float64(*n)
+	}
+	const mb = 1e6
+	charts := []plot.Bars{
+		{Title: "Recall and precision", Y: plot.Axis{Label: "share", To: 1}, Series: []plot.Series{
+			series("recall", func(m records.Method) float64 { return m.Recall }),
+			series("precision", func(m records.Method) float64 { return m.Precision }),
+		}},
+		{Title: "Time", Y: plot.Axis{Label: "seconds"}, Series: []plot.Series{
+			series("elapsed", func(m records.Method) float64 { return m.Seconds }),
+			series("CPU", func(m records.Method) float64 { return m.CPU }),
+		}},
+		{Title: "Candidates and pairs", Y: plot.Axis{Label: "pairs of documents", Log: true}, Series: []plot.Series{
+			series("candidates", func(m records.Method) float64 { return known(m.Candidates) }),
+			series("pairs found", func(m records.Method) float64 { return float64(m.Pairs) }),
+		}},
+		{Title: "Memory at the peak", Y: plot.Axis{Label: "MB"}, Series: []plot.Series{
+			series("", func(m records.Method) float64 { return known(m.Peak) / mb }),
+		}},
+	}
+	f := plot.Figure{
+		Title: fmt.Sprintf("Pairs of documents at least %v similar, in %d ways", c.Threshold, len(methods)),
+		Description: fmt.Sprintf("Bar charts of the methods %s: their recall and precision, measured by %s, and the time, candidates and memory that each takes. Signatures: %s in %d bands of %d rows.",
+			strings.Join(methods, ", "), methods[0], c.Signature, c.Bands, c.Rows),
+	}
+	for _, chart := range charts {
+		chart.Groups = methods
+		f.Charts = append(f.Charts, chart)
+	}
+	return plot.SVG(w, f)
 }
 
 // buckets prints what became of buckets, if a method lists their pairs.

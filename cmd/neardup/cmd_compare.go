@@ -1,15 +1,22 @@
 package main
 
 import (
+	"bytes"
 	"context"
+	"errors"
+	"io/fs"
+	"os"
 
 	"github.com/neardup/neardup/internal/configfile"
 	"github.com/neardup/neardup/pipelines/compare"
+	"github.com/neardup/neardup/pipelines/job"
+	"github.com/neardup/neardup/records"
 	"github.com/neardup/neardup/report"
 )
 
 type compareCmd struct {
 	compare.Config
+	Plot string          `placeholder:"FILE" help:"SVG file for the result as a picture; must be new." group:"Comparison"`
 	Job  configfile.Flag `name:"config" placeholder:"FILE" help:"TOML file with values for flags, by their names; the command line wins." group:"Run"`
 	JSON bool            `name:"json" help:"Print the result for machines instead of as a table." group:"Comparison"`
 }
@@ -21,6 +28,9 @@ func (c *compareCmd) Run(ctx context.Context, s streams) error {
 	if err != nil {
 		return withHelp(err, "compare")
 	}
+	if _, err := os.Lstat(c.Plot); c.Plot != "" && !errors.Is(err, fs.ErrNotExist) {
+		return &job.OutputExistsError{Reason: c.Plot + " is there already; give another --plot"}
+	}
 	launch, err := here(c.Running, s.Err)
 	if err != nil {
 		return err
@@ -31,7 +41,21 @@ func (c *compareCmd) Run(ctx context.Context, s streams) error {
 	}
 	warn(comparison.Warnings)
 	if c.JSON {
-		return printJSON(s.Out, comparison)
+		err = printJSON(s.Out, comparison)
+	} else {
+		err = report.Comparison(s.Out, comparison)
 	}
-	return report.Comparison(s.Out, comparison)
+	return errors.Join(err, c.plot(comparison))
+}
+
+// plot writes the picture, if one is asked for.
+func (c *compareCmd) plot(comparison *records.Comparison) error {
+	if c.Plot == "" {
+		return nil
+	}
+	var picture bytes.Buffer
+	if err := report.ComparisonPlot(&picture, comparison); err != nil {
+		return err
+	}
+	return os.WriteFile(c.Plot, picture.Bytes(), 0o666)
 }

@@ -6,15 +6,15 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"io"
+	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/blocks/flow"
+	"github.com/neardup/neardup/internal/usage"
 	"github.com/neardup/neardup/io/sink"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/output"
@@ -29,10 +29,12 @@ import (
 type Config struct {
 	job.Input
 
-	Methods []Method `default:"brute-force,minhash" enum:"${comparisons}" placeholder:"NAME" help:"Ways to find the pairs, in order; the first is what others are measured by. brute-force: the shingle sets of all documents are compared; minhash: as dedup does, each pair verified exactly; bands: as textbooks draw it, each document goes to a bucket of each band, all pairs of a bucket are listed, and each distinct one is verified exactly; signatures: the same, but pairs count, unverified, whose signatures' sets of values reach the threshold. Refused for more than 100,000 documents, 64 million shingles (brute-force), or 10 million pairs by any of them, or of one bucket (bands, signatures): give --limit then (default: ${default})." group:"Comparison"`
+	Methods []Method `default:"brute-force,minhash" enum:"${comparisons}" placeholder:"NAME" help:"Ways to find the pairs, in order; the first is what others are measured by. brute-force: the shingle sets of all documents are compared; complete, minhash: as dedup does by --method, each pair verified exactly; classic, salted: as minhash, with signatures of that kind, whatever --signature says; bands: as textbooks draw it, each document goes to a bucket of each band, all pairs of a bucket are listed, and each distinct one is verified exactly; signatures: the same, but pairs count, unverified, whose signatures' sets of values reach the threshold. Refused for 64 million shingles and more (brute-force), for more than 100,000 documents (brute-force, bands, signatures), or more than 10 million pairs by any of them, or of one bucket (bands, signatures): give --limit then (default: ${default})." group:"Comparison"`
 
-	Output string        `short:"o" placeholder:"DIR" help:"Folder for tables of the buckets (bands, signatures); must be new." group:"Comparison"`
+	Output string        `short:"o" placeholder:"DIR" help:"Folder for tables of the buckets (bands, signatures), and the comparison as run.json: a new or empty one; a finished one with --overwrite." group:"Comparison"`
 	Write  []output.Part `enum:"${tables}" placeholder:"NAME" help:"Tables for --output: buckets (the documents of each bucket of each band), candidates (the distinct pairs of documents that share one) (default: both)." group:"Comparison"`
+
+	Overwrite bool `help:"Replace a finished output once the new one is whole; until then the old one stays." group:"Comparison"`
 
 	job.Similarity
 	job.Search
@@ -45,13 +47,21 @@ type Method string
 // The methods.
 const (
 	BruteForce Method = "brute-force"
+	Complete   Method = "complete"
 	MinHash    Method = "minhash"
 	Bands      Method = "bands"
 	Signatures Method = "signatures"
+	Classic    Method = "classic"
+	Salted     Method = "salted"
 )
 
 // Methods are all of them.
-func Methods() []Method { return []Method{BruteForce, MinHash, Bands, Signatures} }
+func Methods() []Method {
+	return []Method{BruteForce, Complete, MinHash, Bands, Signatures, Classic, Salted}
+}
+
+// deduplicates reports whether a method is the job dedup.
+func (m Method) deduplicates() bool { return m != BruteForce && m != Bands && m != Signatures }
 
 // Vars are the values that the tags of Config refer to.
 func Vars() map[string]string {
@@ -80,6 +90,8 @@ func (c *Config) validate() error {
 	switch {
 	case c.Output != "" && !seen[Bands] && !seen[Signatures]:
 		return job.Usage("--output %s: no buckets are listed; add bands to --methods", c.Output)
+	case c.Output == "" && c.Overwrite:
+		return job.Usage("--overwrite: there is no folder to write to; give --output")
 	case c.Output == "" && len(c.Write) > 0:
 		return job.Usage("--write %s: there is no folder to write to; give --output", job.Names(c.Write...))
 	case c.Write != nil && len(c.Write) == 0:
@@ -99,16 +111,25 @@ func (c *Config) shared() job.Config {
 	return job.Config{Input: c.Input, Similarity: c.Similarity, Search: c.Search, Running: c.Running}
 }
 
-// dedup is the job that the method minhash is: every pair is wanted, and nothing else.
-func (c *Config) dedup(dir string) dedup.Config {
+// dedup is the job that a method is: every pair is wanted, and nothing else.
+func (c *Config) dedup(method Method, dir string) dedup.Config {
+	way, search := dedup.MinHash, c.Search
+	switch method {
+	case Complete: // which needs no signature
+		way, search.Signature, search.Bands, search.Rows, search.Recall = dedup.Complete, signature.FSS, 0, 0, dedup.DefaultRecall
+	case Classic:
+		search.Signature = signature.Classic
+	case Salted:
+		search.Signature = signature.Salted
+	}
 	return dedup.Config{
-		Input: c.Input, Similarity: c.Similarity, Search: c.Search, Running: c.Running,
+		Input: c.Input, Similarity: c.Similarity, Search: search, Running: c.Running,
 		Output: dir, MaxRejected: dedup.Tolerance{Percent: 100},
-		Method: dedup.MinHash, Cluster: dedup.Star, Write: []output.Part{output.Pairs}, PairBudget: maxPairs + 1,
+		Method: way, Cluster: dedup.Star, Write: []output.Part{output.Pairs}, PairBudget: maxPairs + 1,
 	}
 }
 
-// maxDocuments keeps all pairs to some hours of comparing.
+// maxDocuments keeps all pairs to some hours of comparing, of a method that may look at each.
 const maxDocuments = 100_000
 
 // maxShingles keeps the shingle sets of all documents to half a gigabyte: by brute force each goes to as
@@ -142,39 +163,26 @@ func (j *Job) Run(ctx context.Context, launch job.Launch) (comparison *records.C
 	if err := job.CheckTempNotInInput(ctx, j.config.Inputs, j.config.TempDir); err != nil {
 		return nil, err
 	}
-	if err := j.checkOutput(ctx); err != nil {
-		return nil, err
+	r := &run{config: j.config, launch: launch}
+	if j.config.Output != "" {
+		return r.intoOutput(ctx)
 	}
 	err = job.InTempFolder(ctx, j.config.TempDir, func(temp string) (err error) {
-		r := &run{config: j.config, launch: launch, temp: temp}
-		if comparison, err = r.do(ctx); err != nil || j.config.Output == "" {
-			return err
-		}
-		return r.publish(ctx)
+		r.temp = temp
+		comparison, err = r.do(ctx)
+		return err
 	})
 	return comparison, err
 }
 
-func (j *Job) checkOutput(ctx context.Context) error {
-	out := j.config.Output
-	if out == "" {
-		return nil
-	}
-	there, err := storage.Exists(ctx, out)
-	if err == nil && there {
-		return &job.OutputExistsError{Reason: out + " is there already; give another --output"}
-	}
-	return cmp.Or(err, job.CheckOutputNotInInput(ctx, j.config.Inputs, out))
-}
-
 // checkBounds refuses what would take too long.
 func (r *run) checkBounds() error {
-	if r.plan.Documents > maxDocuments {
+	if r.plan.Documents > maxDocuments && slices.ContainsFunc(r.config.Methods, func(m Method) bool { return !m.deduplicates() }) {
 		return job.Usage("about %d documents have %d pairs, too many to look at each; give --limit %d", r.plan.Documents, r.plan.Documents*(r.plan.Documents-1)/2, maxDocuments)
 	}
 	if slices.Contains(r.config.Methods, BruteForce) && r.plan.Shingles > maxShingles {
 		fewer := int64(float64(r.plan.Documents) * maxShingles / float64(r.plan.Shingles))
-		return job.Usage("--methods %s: about %d shingles are too many to compare all with all, at most %d; give --limit %d", BruteForce, r.plan.Shingles, maxShingles, fewer)
+		return job.Usage("--methods %s: about %d shingles are too many to compare all with all, at most %d; give --limit %d, or the method complete instead, which finds the same pairs", BruteForce, r.plan.Shingles, maxShingles, fewer)
 	}
 	return nil
 }
@@ -186,7 +194,16 @@ type run struct {
 	temp   string
 	plan   *job.Plan // what all methods share
 
-	written bool // the tables of buckets, which are the same by each method
+	counts  records.Counts // of the last dedup
+	staged  output.Folder  // of the tables, if they are asked for
+	written bool           // they are, which are the same by each method
+}
+
+// found is what a method found.
+type found struct {
+	pairs      []blocks.Edge // of documents, sorted
+	candidates *int64
+	buckets    *records.Buckets
 }
 
 func (r *run) do(ctx context.Context) (_ *records.Comparison, err error) {
@@ -196,6 +213,11 @@ func (r *run) do(ctx context.Context) (_ *records.Comparison, err error) {
 	if err := r.checkBounds(); err != nil {
 		return nil, err
 	}
+	if r.config.Output != "" {
+		if err := job.CheckInputNotInOutput(r.plan.Listing.Inputs.Files, r.config.Output, r.temp); err != nil {
+			return nil, err
+		}
+	}
 	if err := r.plan.Share(ctx, r.temp); err != nil {
 		return nil, err
 	}
@@ -203,25 +225,40 @@ func (r *run) do(ctx context.Context) (_ *records.Comparison, err error) {
 	comparison := &records.Comparison{Threshold: r.plan.Threshold.Float(), Bands: r.plan.Choice.Bands, Rows: r.plan.Choice.Rows, Signature: string(r.config.Signature)}
 	var truth []blocks.Edge
 	for i, name := range r.config.Methods {
-		started := time.Now()
-		pairs, buckets, err := r.pairs(ctx, name)
+		meter := usage.Start()
+		found, err := r.find(ctx, name)
 		if err != nil {
 			return nil, err
 		}
-		m := records.Method{Name: string(name), Seconds: time.Since(started).Seconds(), Pairs: len(pairs), Buckets: buckets}
-		if i == 0 {
-			truth = pairs
+		m := records.Method{Name: string(name), Candidates: found.candidates, Pairs: len(found.pairs), Buckets: found.buckets}
+		var peak int64
+		if m.Seconds, m.CPU, peak = meter.Stop(); peak > 0 {
+			m.Peak = &peak
 		}
-		m.Common = common(truth, pairs)
-		m.Recall, m.Precision = share(m.Common, len(truth)), share(m.Common, len(pairs))
+		if i == 0 {
+			truth = found.pairs
+		}
+		m.Common = common(truth, found.pairs)
+		m.Recall, m.Precision = share(m.Common, len(truth)), share(m.Common, len(found.pairs))
 		comparison.Methods = append(comparison.Methods, m)
 	}
 	comparison.Warnings = r.plan.Warnings()
-	unreadable, err := r.plan.Unreadable(ctx, r.temp)
+	unreadable, err := r.unreadable(ctx)
 	if unreadable != "" {
 		comparison.Warnings = append(comparison.Warnings, unreadable)
 	}
 	return comparison, err
+}
+
+// unreadable says how many records are; "" if none is.
+func (r *run) unreadable(ctx context.Context) (string, error) {
+	if slices.ContainsFunc(r.config.Methods, func(m Method) bool { return !m.deduplicates() }) {
+		return r.plan.Unreadable(ctx, r.temp)
+	}
+	if n := r.counts.Unreadable; n > 0 {
+		return fmt.Sprintf("%d of %d records are unreadable; neardup dedup lists them in the table rejected", n, r.counts.Records), nil
+	}
+	return "", nil
 }
 
 // share is 1 of none.
@@ -248,18 +285,17 @@ func common(a, b []blocks.Edge) (n int) {
 	return n
 }
 
-// pairs finds the pairs of documents in one way, sorted. Of buckets it says what became of these.
-func (r *run) pairs(ctx context.Context, method Method) ([]blocks.Edge, *records.Buckets, error) {
-	if method == MinHash {
-		pairs, err := r.deduplicated(ctx)
-		return pairs, nil, err
+// find finds the pairs of documents in one way.
+func (r *run) find(ctx context.Context, method Method) (*found, error) {
+	if method.deduplicates() {
+		return r.deduplicated(ctx, method)
 	}
 	path := storage.Join(r.temp, string(method))
 	var numbering []records.Stage
 	if method != BruteForce && r.plan.NeedsDictionary() {
 		var err error
 		if numbering, err = r.plan.BuildDictionary(ctx, r.launch, r.temp); err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 	}
 	pipeline, scope := beam.NewPipelineWithRoot()
@@ -275,21 +311,22 @@ func (r *run) pairs(ctx context.Context, method Method) ([]blocks.Edge, *records
 	ended, failed := r.config.Execute(ctx, r.launch, pipeline, r.temp)
 	pairs, err := baseline.Pairs(ctx, path)
 	if errors.Is(err, baseline.ErrTooMany) {
-		return nil, nil, tooMany(method)
+		return nil, tooMany(method)
 	}
 	if failed != nil || err != nil {
-		return nil, nil, cmp.Or(failed, err)
+		return nil, cmp.Or(failed, err)
 	}
+	counts := baseline.CountsOf(ended.Result)
 	if method == BruteForce {
-		return pairs, nil, nil
+		return &found{pairs: pairs, candidates: &counts.Compared}, nil
 	}
-	buckets := told(baseline.CountsOf(ended.Result), numbering, ended.Stages)
+	buckets := told(counts, numbering, ended.Stages)
 	if method == Bands {
 		verified := int64(len(pairs))
 		buckets.True = &verified
 	}
 	buckets.Refuted = buckets.Compared - int64(len(pairs))
-	return pairs, buckets, nil
+	return &found{pairs, &buckets.Distinct, buckets}, nil
 }
 
 // told says what became of buckets, and what the steps took. The stages of numbering are those of a dictionary, which
@@ -341,47 +378,22 @@ func (r *run) buckets(s beam.Scope, docs flow.Documents, method Method, params b
 	}
 }
 
-// tables builds the tables of buckets, in the temporary folder.
+// tables builds the tables of buckets, in the staging folder.
 func (r *run) tables(s beam.Scope, docs flow.Documents, signed flow.Signatures, found baseline.Candidates) {
 	t := baseline.Tables{Inputs: job.Inputs(r.temp), Banding: r.plan.Signature(r.temp).Banding}
 	ids := t.IDs(s, docs)
-	to := sink.Params{Inputs: t.Inputs, Output: output.Folder{Dir: r.temp}, Temp: r.temp, Write: r.config.Write, Metadata: r.plan.Metadata(nil)}
+	to := sink.Params{Inputs: t.Inputs, Output: r.staged, Temp: r.temp, Write: r.config.Write, Metadata: r.plan.Metadata(nil)}
+	var facts []flow.Facts
 	if r.writes(output.Buckets) {
-		sink.Table(s, output.Buckets, 1, to, t.Buckets(s, ids, signed))
+		facts = append(facts, sink.Table(s, output.Buckets, 1, to, t.Buckets(s, ids, signed)))
 	}
 	if r.writes(output.Candidates) {
-		sink.Table(s, output.Candidates, 1, to, t.Candidates(s, ids, found))
+		facts = append(facts, sink.Table(s, output.Candidates, 1, to, t.Candidates(s, ids, found)))
 	}
+	sink.Ledger(s, r.ledger(), facts...)
 }
 
 func (r *run) writes(table output.Part) bool { return slices.Contains(r.config.Write, table) }
-
-// publish copies the tables to the output.
-func (r *run) publish(ctx context.Context) error {
-	shards := r.plan.Listing.Inputs.Shards
-	for _, table := range r.config.Write {
-		for shard := range shards {
-			name := output.TableFile(table, int64(shard), shards)
-			if err := copyFile(ctx, storage.Join(r.temp, name), storage.Join(r.config.Output, name)); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-func copyFile(ctx context.Context, from, to string) error {
-	content, err := storage.OpenFile(ctx, from)
-	if err != nil {
-		return err
-	}
-	defer content.Close()
-	_, err = storage.WriteFile(ctx, to, func(w io.Writer) error {
-		_, err := io.Copy(w, io.NewSectionReader(content, 0, content.Size()))
-		return err
-	})
-	return err
-}
 
 // signScope is what the stages of signing begin with.
 const signScope = "compare.Sign"
@@ -399,9 +411,9 @@ func cells(numbers int64) int {
 
 // deduplicated runs the job dedup and lists all pairs of documents that its table stands for:
 // copies resemble each other and whatever their representative resembles.
-func (r *run) deduplicated(ctx context.Context) ([]blocks.Edge, error) {
-	dir := storage.Join(r.temp, "dedup")
-	task, err := dedup.New(r.config.dedup(dir))
+func (r *run) deduplicated(ctx context.Context, method Method) (*found, error) {
+	dir := storage.Join(r.temp, string(method))
+	task, err := dedup.New(r.config.dedup(method, dir))
 	if err != nil {
 		return nil, err
 	}
@@ -409,9 +421,23 @@ func (r *run) deduplicated(ctx context.Context) ([]blocks.Edge, error) {
 	if err != nil {
 		return nil, err
 	}
+	r.counts = ran.Counts
 	if ran.Counts.PairsPartial > 0 { // a component has more than the budget
-		return nil, tooMany(MinHash)
+		return nil, tooMany(method)
 	}
+	pairs, err := r.listed(ctx, method, dir)
+	if err != nil {
+		return nil, err
+	}
+	f := &found{pairs: pairs}
+	if edges, ok := ran.Steps["buckets/edges"]; ok {
+		f.candidates = &edges
+	}
+	return f, nil
+}
+
+// listed returns all pairs that the table of a finished run stands for.
+func (r *run) listed(ctx context.Context, method Method, dir string) ([]blocks.Edge, error) {
 	finished, err := output.Open(ctx, dir)
 	if err != nil {
 		return nil, err
@@ -425,7 +451,7 @@ func (r *run) deduplicated(ctx context.Context) ([]blocks.Edge, error) {
 			return nil, err
 		}
 		if rows++; rows > maxPairs {
-			return nil, tooMany(MinHash)
+			return nil, tooMany(method)
 		}
 		a, b := key(row.SourceA, row.PositionA), key(row.SourceB, row.PositionB)
 		if row.Similarity == 1 {
@@ -446,7 +472,7 @@ func (r *run) deduplicated(ctx context.Context) ([]blocks.Edge, error) {
 		total += (1 + len(copies[pair.A])) * (1 + len(copies[pair.B]))
 	}
 	if total > maxPairs {
-		return nil, tooMany(MinHash)
+		return nil, tooMany(method)
 	}
 	for representative := range copies {
 		same := group(representative)

@@ -40,7 +40,16 @@ func run(t *testing.T, args ...string) *records.Comparison {
 
 func try(t *testing.T, args ...string) (*records.Comparison, error) {
 	t.Helper()
-	var config compare.Config
+	config := parsed(t, args...)
+	task, err := compare.New(config)
+	if err != nil {
+		return nil, err
+	}
+	return task.Run(context.Background(), beamtest.Launch(string(config.Runner), local.Options{}))
+}
+
+func parsed(t *testing.T, args ...string) (config compare.Config) {
+	t.Helper()
 	parser, err := kong.New(&config, kong.Vars(compare.Vars()))
 	if err != nil {
 		t.Fatal(err)
@@ -48,11 +57,7 @@ func try(t *testing.T, args ...string) (*records.Comparison, error) {
 	if _, err := parser.Parse(args); err != nil {
 		t.Fatal(err)
 	}
-	task, err := compare.New(config)
-	if err != nil {
-		return nil, err
-	}
-	return task.Run(context.Background(), beamtest.Launch(string(config.Runner), local.Options{}))
+	return config
 }
 
 // 4,480 documents that differ in one of 41 words have 10,032,960 pairs, and are a crowd.
@@ -97,11 +102,27 @@ func TestTooManyPairs(t *testing.T) {
 // With bands enough to miss nothing, minhash and bands find the pairs of brute force and no other: on the
 // bundled pages with every kind of signature.
 func TestMinHashIsBruteForce(t *testing.T) {
-	for _, family := range []string{"fss", "classic", "salted"} {
-		c := run(t, "../../testdata/tldr/osx.jsonl", "../../testdata/tldr/windows.jsonl", "../../testdata/tldr/linux.jsonl",
-			"--signature="+family, "--bands=40", "--rows=3", "--methods=brute-force,minhash,bands,signatures")
-		truth, bands, signatures := c.Methods[0], c.Methods[2], c.Methods[3]
-		for _, m := range c.Methods[1:3] {
+	for family, others := range map[string]string{"fss": ",complete,classic,salted", "classic": "", "salted": ""} {
+		inputs := []string{"../../testdata/tldr/osx.jsonl", "../../testdata/tldr/windows.jsonl", "../../testdata/tldr/linux.jsonl"}
+		c := run(t, append(inputs, "--signature="+family, "--bands=40", "--rows=3", "--methods=brute-force,bands,signatures,minhash"+others)...)
+		truth, bands, signatures := c.Methods[0], c.Methods[1], c.Methods[2]
+		documents := int64(0)
+		for _, input := range inputs {
+			data, err := os.ReadFile(input)
+			if err != nil {
+				t.Fatal(err)
+			}
+			documents += int64(strings.Count(string(data), "\n"))
+		}
+		if want := documents * (documents - 1) / 2; truth.Candidates == nil || *truth.Candidates != want {
+			t.Errorf("brute force has %v candidates, want %d", truth.Candidates, want)
+		}
+		for _, m := range c.Methods {
+			if m.Seconds <= 0 || m.CPU < 0 || (m.Candidates == nil) != (m.Name == "complete") {
+				t.Errorf("%s: %+v", family, m)
+			}
+		}
+		for _, m := range append(c.Methods[3:], bands) {
 			if truth.Pairs == 0 || m.Pairs != truth.Pairs || m.Common != truth.Pairs || m.Recall != 1 || m.Precision != 1 {
 				t.Errorf("%s: brute force %+v, %+v", family, truth, m)
 			}
@@ -344,11 +365,11 @@ func TestOutput(t *testing.T) {
 	input := "../../testdata/tldr/osx.jsonl"
 	out := filepath.Join(t.TempDir(), "out")
 	run(t, input, "--bands=4", "--rows=3", "--methods=bands,minhash", "-o", out, "--write=candidates")
-	if there, err := os.ReadDir(out); err != nil || len(there) != 1 || there[0].Name() != "candidates" {
+	if there, err := os.ReadDir(out); err != nil || len(there) != 4 || there[1].Name() != "candidates" {
 		t.Errorf("%v, %v", there, err)
 	}
 	for want, args := range map[string][]string{
-		"is there already":      {"--methods=bands,minhash", "-o", out},
+		"use --overwrite":       {"--methods=bands,minhash", "-o", out},
 		"no buckets are listed": {"--methods=brute-force,minhash", "-o", out + "2"},
 		"nothing to write":      {"--methods=bands,minhash", "-o", out + "2", "--write="},
 		"give --output":         {"--methods=bands,minhash", "--write=buckets"},

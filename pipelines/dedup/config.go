@@ -112,8 +112,8 @@ func Vars() map[string]string {
 	return vars
 }
 
-// defaultRecall is that of the flag.
-const defaultRecall = 0.999
+// DefaultRecall is that of the flag.
+const DefaultRecall = 0.999
 
 // Each worker holds the sets of the sample in memory.
 const maxMeasureRecall = 100_000
@@ -152,7 +152,7 @@ func (c *Config) validate() error {
 		return job.Usage("--signature %s: --method complete compares every document, and signs none; drop one of the two", c.Signature)
 	case c.Method == Complete && c.Bands > 0:
 		return job.Usage("--bands %d --rows %d: --method complete compares every document, and needs no key; drop these or that", c.Bands, c.Rows)
-	case c.Method == Complete && c.Recall != defaultRecall:
+	case c.Method == Complete && c.Recall != DefaultRecall:
 		return job.Usage("--recall %v: --method complete finds every near pair; drop one of the two", c.Recall)
 	case c.Method == Exact && c.Signature != signature.FSS:
 		return job.Usage("--signature %s: --method exact looks for copies only, and signs nothing; drop one of the two", c.Signature)
@@ -200,8 +200,8 @@ func (c *Config) request() job.Request {
 	return job.Request{Config: c.shared(), Same: c.same(), Complete: c.Method == Complete, Rank: c.Keep.rank, Prefer: c.Keep.globs}
 }
 
-// parameters are the flags in force, as run.json has them.
-func (c *Config) parameters() records.Parameters {
+// Parameters are the flags in force, as run.json has them.
+func (c *Config) Parameters() records.Parameters {
 	write := make([]string, len(c.Write))
 	for i, part := range c.Write {
 		write[i] = string(part)

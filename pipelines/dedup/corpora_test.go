@@ -63,10 +63,13 @@ var (
 
 func reuters(t *testing.T) corpus { return reutersFiles(t, "*.sgm") }
 
-// reutersFiles reads the bodies with regular expressions.
 func reutersFiles(t *testing.T, pattern string) corpus {
-	pattern = filepath.Join(found(t, "reuters21578"), pattern)
-	c := corpus{name: "reuters21578", config: ask(t, pattern, "--format=reuters")}
+	return newswire(t, "reuters21578", filepath.Join(found(t, "reuters21578"), pattern))
+}
+
+// newswire reads the bodies with regular expressions.
+func newswire(t *testing.T, name, pattern string) corpus {
+	c := corpus{name: name, config: ask(t, pattern, "--format=reuters")}
 	files, err := filepath.Glob(pattern)
 	if err != nil {
 		t.Fatal(err)
@@ -101,10 +104,13 @@ func reutersFiles(t *testing.T, pattern string) corpus {
 	return c
 }
 
-// kijiji reads title and short description.
 func kijiji(t *testing.T) corpus {
-	path := filepath.Join(found(t, "kijiji_rome"), "dataset_rent_rome_kijiji.tsv")
-	c := corpus{name: "kijiji_rome", config: ask(t, path, "--text=Title", "--text=Short Description")}
+	return ads(t, "kijiji_rome", filepath.Join(found(t, "kijiji_rome"), "dataset_rent_rome_kijiji.tsv"))
+}
+
+// ads reads title and short description.
+func ads(t *testing.T, name, path string) corpus {
+	c := corpus{name: name, config: ask(t, path, "--text=Title", "--text=Short Description")}
 	position := 0
 	for i, line := range strings.SplitAfter(read(t, path), "\n") {
 		if i > 0 && line != "" {

@@ -3,7 +3,6 @@ package dedup
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
@@ -47,7 +46,7 @@ func (r *run) account(ctx context.Context, launch job.Launch, ended job.Outcome)
 	if err := r.checkLoss(); err != nil {
 		return nil, err
 	}
-	files := manifest(facts)
+	files := job.Manifest(facts)
 	if r.config.MeasureRecall > 0 {
 		return files, r.measureRecall(ctx, launch, facts, files)
 	}
@@ -127,18 +126,4 @@ func notCompared(facts ...blocks.Fact) map[string]int64 {
 		}
 	}
 	return documents
-}
-
-// manifest lists the files that the facts tell of.
-func manifest(facts []blocks.Fact) *records.Manifest {
-	m := &records.Manifest{Version: 1}
-	for _, f := range facts {
-		if f.SHA256 != "" {
-			m.Files = append(m.Files, records.ManifestFile{
-				Path: f.Name, Bytes: f.Bytes, Rows: f.Counts[blocks.CountRows], SHA256: f.SHA256,
-			})
-		}
-	}
-	slices.SortFunc(m.Files, func(a, b records.ManifestFile) int { return strings.Compare(a.Path, b.Path) })
-	return m
 }

@@ -87,7 +87,7 @@ func newRun(c Config) (*run, error) {
 	}
 	return &run{config: c, output: dir, record: records.Run{
 		Job: commit.NewRun(), Version: Version(), Started: time.Now().UTC(),
-		Runner: string(c.Runner), Parameters: c.parameters(), Formats: job.Formats(c.Signature),
+		Runner: string(c.Runner), Parameters: c.Parameters(), Formats: job.Formats(c.Signature),
 	}}, nil
 }
 
@@ -130,7 +130,7 @@ func (r *run) open(ctx context.Context) (err error) {
 		return &job.UsageError{Err: err}
 	}
 	if err != nil {
-		return refused(err)
+		return job.Refused(err)
 	}
 	r.temp = r.commit.Temporary()
 	return nil
@@ -178,7 +178,7 @@ func (r *run) do(ctx context.Context, launch job.Launch) error {
 	}
 	fingerprint := r.fingerprint()
 	if done, err := r.recovered(ctx, fingerprint); done || err != nil {
-		return refused(err)
+		return job.Refused(err)
 	}
 	if err := r.checkSpace(); err != nil {
 		return err
@@ -209,7 +209,7 @@ func (r *run) do(ctx context.Context, launch job.Launch) error {
 	r.record.Status = "done"
 	r.measure()
 	if err := r.commit.Publish(ctx, fingerprint, files, &r.record); err != nil {
-		return refused(err)
+		return job.Refused(err)
 	}
 	slog.Info("files committed", "output", r.output, "files", len(files.Files))
 	return nil
@@ -283,7 +283,7 @@ func (r *run) close(ctx context.Context, err error) error {
 	}
 	err = r.commit.Close(ctx, err)
 	if fenced := (*storage.FencedError)(nil); errors.As(err, &fenced) {
-		return refused(err)
+		return job.Refused(err)
 	}
 	return err
 }
@@ -343,17 +343,4 @@ func (r *run) shown(folder string) string {
 func (r *run) measure() {
 	r.record.Seconds = time.Since(r.record.Started).Seconds()
 	r.record.CPU, r.record.Peak = usage.Process()
-}
-
-// refused is err as the command line tells of it, where the output is not to be filled.
-func refused(err error) error {
-	var (
-		foreign *commit.RefusedError
-		locked  *storage.LockedError
-		fenced  *storage.FencedError
-	)
-	if errors.As(err, &foreign) || errors.As(err, &locked) || errors.As(err, &fenced) {
-		return &job.OutputExistsError{Reason: err.Error()}
-	}
-	return err
 }

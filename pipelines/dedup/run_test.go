@@ -77,11 +77,11 @@ func TestRefused(t *testing.T) {
 		&commit.RefusedError{Reason: "x"}: 3, &storage.LockedError{}: 3, &storage.FencedError{}: 3,
 		fmt.Errorf("a system call: %w", errors.ErrUnsupported): 1, errors.New("x"): 1,
 	} {
-		if got := job.Status(refused(fmt.Errorf("in a step: %w", err))); got != want {
+		if got := job.Status(job.Refused(fmt.Errorf("in a step: %w", err))); got != want {
 			t.Errorf("%T: exit status %d, want %d", err, got, want)
 		}
 	}
-	if err := refused(nil); err != nil {
+	if err := job.Refused(nil); err != nil {
 		t.Error(err)
 	}
 }

@@ -26,7 +26,7 @@ func (r *run) checkOutput(ctx context.Context) error {
 			return unfit(err)
 		}
 	}
-	return refused(commit.Check(ctx, r.output, r.config.Overwrite))
+	return job.Refused(commit.Check(ctx, r.output, r.config.Overwrite))
 }
 
 // unfit says what to do where a path can be no output's.

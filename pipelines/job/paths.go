@@ -6,6 +6,7 @@ import (
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/io/storage"
+	"github.com/neardup/neardup/output/commit"
 )
 
 // OutputExistsError says that an output is there already, or in use.
@@ -15,6 +16,19 @@ func (e *OutputExistsError) Error() string { return e.Reason }
 
 // Status is the exit status.
 func (e *OutputExistsError) Status() int { return 3 }
+
+// Refused is err as the command line tells of it, where the output is not to be filled.
+func Refused(err error) error {
+	var (
+		foreign *commit.RefusedError
+		locked  *storage.LockedError
+		fenced  *storage.FencedError
+	)
+	if errors.As(err, &foreign) || errors.As(err, &locked) || errors.As(err, &fenced) {
+		return &OutputExistsError{Reason: err.Error()}
+	}
+	return err
+}
 
 // CheckOutputNotInInput refuses an output below an input folder, or where a pattern looks, which the next run would read.
 func CheckOutputNotInInput(ctx context.Context, inputs []string, output string) error {

@@ -107,11 +107,21 @@ func NewPlan(ctx context.Context, r Request, temp string) (*Plan, error) {
 		return makePlan(ctx, r, stdin)
 	})
 	if err == nil {
-		slog.Info("plan made", "files", len(plan.Listing.Inputs.Files), "bytes", plan.Listing.Inputs.Bytes(), "documents", plan.Documents,
-			"bands", plan.Choice.Bands, "rows", plan.Choice.Rows, "signature", plan.Choice.Signature)
-		slog.Debug("bands and rows chosen", "reason", plan.Choice.Reason)
+		slog.Info("plan made", plan.told()...)
+		if !r.Unsigned {
+			slog.Debug("bands and rows chosen", "reason", plan.Choice.Reason)
+		}
 	}
 	return plan, err
+}
+
+// told is what the log says of a plan: of bands and rows where documents are signed.
+func (p *Plan) told() []any {
+	told := []any{"files", len(p.Listing.Inputs.Files), "bytes", p.Listing.Inputs.Bytes(), "documents", p.Documents}
+	if p.Choice.Signature > 0 {
+		told = append(told, "bands", p.Choice.Bands, "rows", p.Choice.Rows, "signature", p.Choice.Signature)
+	}
+	return told
 }
 
 // spoolStdin copies standard input, which is read more than once, to a file.

@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"maps"
 	"runtime"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 
@@ -104,6 +106,20 @@ func Ledger(ctx context.Context, file string) ([]blocks.Fact, error) {
 	}
 	defer f.Close()
 	return sink.ReadLedger(f)
+}
+
+// Manifest lists the files that the facts tell of.
+func Manifest(facts []blocks.Fact) *records.Manifest {
+	m := &records.Manifest{Version: 1}
+	for _, f := range facts {
+		if f.SHA256 != "" {
+			m.Files = append(m.Files, records.ManifestFile{
+				Path: f.Name, Bytes: f.Bytes, Rows: f.Counts[blocks.CountRows], SHA256: f.SHA256,
+			})
+		}
+	}
+	slices.SortFunc(m.Files, func(a, b records.ManifestFile) int { return strings.Compare(a.Path, b.Path) })
+	return m
 }
 
 // Signature says how documents are signed; temp is the run's temporary folder.

@@ -441,8 +441,7 @@ func (r *run) list(ctx context.Context, query nearest.Query, found *nearest.Near
 			Similarity: verifier.Similarity(shared, own, size), Shared: int32(shared), Size: int32(size),
 		}
 		if r.config.asked() {
-			estimate, err := r.estimate(ctx, query, doc.Text)
-			row.Estimate, failed = &estimate, errors.Join(failed, err)
+			failed = errors.Join(failed, r.tellSigned(ctx, query, doc.Text, &row))
 		}
 		rows[doc.Key] = row
 	})
@@ -457,14 +456,22 @@ func (r *run) list(ctx context.Context, query nearest.Query, found *nearest.Near
 	return nil
 }
 
-// estimate returns the share of equal values of the signatures of the document in question and of a text.
-func (r *run) estimate(ctx context.Context, query nearest.Query, text []byte) (float64, error) {
+// tellSigned adds what the signatures of the document in question and of a neighbour's text have in common.
+func (r *run) tellSigned(ctx context.Context, query nearest.Query, text []byte, row *records.Neighbour) error {
 	signing := r.plan.Signature(r.temp)
 	values, err := signing.Of(ctx, text)
 	if err != nil {
-		return 0, err
+		return err
 	}
-	return float64(nearest.Equal(query.Values, values)) / float64(len(values)), nil
+	estimate := float64(nearest.Equal(query.Values, values)) / float64(len(values))
+	row.Estimate = &estimate
+	own := signing.Banding.Keys(nil, query.Values)
+	for band, key := range signing.Banding.Keys(nil, values) {
+		if key == own[band] {
+			row.Buckets = append(row.Buckets, records.Bucket{Band: int32(band), Bucket: signing.Banding.Bucket(key)})
+		}
+	}
+	return nil
 }
 
 // write writes the neighbours as Parquet.

@@ -129,6 +129,12 @@ func TestAnswerEqualsPlainSearch(t *testing.T) {
 				if tt.among != nil {
 					estimate := fss.Estimate(own.sig, d.sig)
 					n.Estimate = &estimate
+					x, y := lsh.Keys(nil, own.sig, 20, 2), lsh.Keys(nil, d.sig, 20, 2)
+					for band := range x {
+						if x[band] == y[band] {
+							n.Buckets = append(n.Buckets, records.Bucket{Band: int32(band), Bucket: fmt.Sprintf("%016x", x[band])})
+						}
+					}
 				}
 				if shared > 0 && n.Similarity >= tt.min {
 					want = append(want, n)
@@ -192,7 +198,7 @@ func TestKnownAnswers(t *testing.T) {
 		for _, n := range answer.Neighbours {
 			union := 4 + n.Size - n.Shared
 			got = append(got, fmt.Sprintf("%s %d/%d of %d", n.ID, n.Shared, union, n.Size))
-			if n.Similarity != float64(n.Shared)/float64(union) || n.Estimate != nil {
+			if n.Similarity != float64(n.Shared)/float64(union) || n.Estimate != nil || n.Buckets != nil {
 				t.Errorf("%q: %+v", tt.flags, n)
 			}
 		}
@@ -307,6 +313,12 @@ func TestParquet(t *testing.T) {
 		rows, err := parquet.ReadFile[records.Neighbour](path)
 		if err != nil {
 			t.Fatal(err)
+		}
+		for i := range answer.Neighbours {
+			if by := answer.Neighbours[i].Buckets; (len(by) > 0) != answer.Buckets {
+				t.Errorf("shared buckets %v", by)
+			}
+			answer.Neighbours[i].Buckets = nil // which the table has not
 		}
 		if diff := gocmp.Diff(answer.Neighbours, rows); diff != "" || len(rows) == 0 {
 			t.Errorf("%d rows: %s", len(rows), diff)

@@ -58,7 +58,8 @@ func Sets(s beam.Scope, docs flow.Documents, text shingle.Spec) Features {
 	return Features(beam.ParDo(s, &setsFn{Text: text}, beam.PCollection(docs)))
 }
 
-// BruteForce compares the sets of all documents, and writes the pairs that reach the threshold to a file.
+// BruteForce compares the sets of all documents, and writes the pairs that reach the threshold to a file. CountsOf tells how many
+// were compared.
 // Two GroupByKeys.
 //
 //	features → nothing
@@ -205,7 +206,7 @@ func (f *bruteFn) ProcessElement(ctx context.Context, cells int64, packed func(*
 	if err != nil {
 		return err
 	}
-	found := f.Params.found(emit)
+	found, pairs := f.Params.found(emit), int64(0)
 	for i, a := range members {
 		for _, b := range members[i+1:] {
 			if number(a.cell, b.cell) != cells { // several calls have two documents of one cell
@@ -214,8 +215,10 @@ func (f *bruteFn) ProcessElement(ctx context.Context, cells int64, packed func(*
 			if err := found.compare(ctx, a, b); err != nil {
 				return err
 			}
+			pairs++
 		}
 	}
+	compared.Inc(ctx, pairs)
 	found.out.Flush(emit)
 	return nil
 }

@@ -47,7 +47,7 @@ const namespace = "baseline"
 // Candidates are KV<pair of cells, edges>: documents that share a bucket, each pair once.
 type Candidates beam.PCollection
 
-// Counts are what Buckets did. They are those of Beam's counters, so they hold where no bundle is tried again.
+// Counts are what Buckets or, if it is Compared, BruteForce did. They are those of Beam's counters, so they hold where no bundle is tried again.
 type Counts struct {
 	// BucketPairs are the pairs of documents of all buckets, and Candidates the distinct ones.
 	BucketPairs, Candidates int64
