@@ -87,7 +87,7 @@ func newRun(c Config) (*run, error) {
 	}
 	return &run{config: c, output: dir, record: records.Run{
 		Job: commit.NewRun(), Version: Version(), Started: time.Now().UTC(),
-		Runner: string(c.Runner), Parameters: c.parameters(), Formats: job.Formats(c.Signature),
+		Runner: string(c.Runner), Parameters: c.parameters(), Formats: job.Formats(c.family()),
 	}}, nil
 }
 
@@ -191,6 +191,13 @@ func (r *run) do(ctx context.Context, launch job.Launch) error {
 	defer r.plan.Forget(r.temp)
 	if r.plan.NeedsDictionary() {
 		stages, err := r.plan.BuildDictionary(ctx, launch, r.temp)
+		if err != nil {
+			return r.cause(ctx, err)
+		}
+		r.record.Stages = stages
+	}
+	if r.plan.NeedsFrequencies() {
+		stages, err := r.plan.CountFrequencies(ctx, launch, r.temp)
 		if err != nil {
 			return r.cause(ctx, err)
 		}
