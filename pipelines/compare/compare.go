@@ -102,7 +102,7 @@ func (c *Config) shared() job.Config {
 // dedup is the job that the method minhash is: every pair is wanted, and nothing else.
 func (c *Config) dedup(dir string) dedup.Config {
 	return dedup.Config{
-		Input: c.Input, Similarity: c.Similarity, Search: c.Search, Running: c.Running,
+		Input: c.Input, Similarity: c.Similarity, Search: c.Search, Comparing: job.BySets(), Running: c.Running,
 		Output: dir, MaxRejected: dedup.Tolerance{Percent: 100},
 		Method: dedup.MinHash, Cluster: dedup.Star, Write: []output.Part{output.Pairs}, PairBudget: maxPairs + 1,
 	}

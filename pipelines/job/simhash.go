@@ -21,6 +21,11 @@ type Comparing struct {
 	Vectors Vectors        `default:"normal" enum:"${vectors}" help:"Random vectors of SimHash: normal (of normally distributed entries, which keep the promise of --recall) or sign (entries 1 and -1, as most programs have them, which keep none by cosine) (default: ${default})." group:"Search"`
 }
 
+// BySets are the values of the flags where none is given: sets are compared.
+func BySets() Comparing {
+	return Comparing{Weights: vector.Unit, Bits: DefaultBits, Vectors: Normal}
+}
+
 // Measure is a similarity, by its name as a flag; "" is the usual one of the method.
 type Measure string
 
