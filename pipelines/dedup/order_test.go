@@ -188,6 +188,8 @@ func TestOrderDecidesNothing(t *testing.T) {
 		{[]string{pages, "--method=exact", "--same=set", "--keep=longest"}, func(*dedup.Config) {}},
 		{[]string{pages, "--signature=salted", "--bands=10", "--rows=4"}, func(*dedup.Config) {}},
 		{[]string{pages, "--signature=classic", "--bands=10", "--rows=4"}, func(*dedup.Config) {}},
+		{[]string{pages, "--method=simhash", "--pieces=19", "--compare=cosine", "--weights=tf-idf", "--measure-recall=100"}, func(c *dedup.Config) { c.CellBytes = 2000 }},
+		{[]string{pages, "--method=simhash", "--weights=tf-idf", "--bits=99", "--keep=longest", "--pair-budget=100"}, func(*dedup.Config) {}},
 	} {
 		result := func(launch job.Launch) map[string]string {
 			config := ask(t, way.flags...)
