@@ -186,7 +186,7 @@ func (c *Config) validateComparing() error {
 	case measure == job.Jaccard && c.Weights != vector.Unit:
 		return job.Usage("--weights %s: sets have none; add --method simhash, or --compare cosine or overlap to --method complete", c.Weights)
 	case c.Method == SimHash && measure == job.Cosine && c.Vectors == job.Sign && c.Pieces == 0 && c.Recall != job.DefaultRecall:
-		return job.Usage("--recall %v: --vectors sign keep no promise of recall by cosine; give --pieces, or --vectors normal", c.Recall)
+		return job.Usage("--recall %v: --vectors sign keeps no promise of recall by cosine; give --pieces, or --vectors normal", c.Recall)
 	}
 	return nil
 }

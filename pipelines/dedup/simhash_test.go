@@ -444,3 +444,41 @@ func TestRecallOfSimHashOnCorpora(t *testing.T) {
 		})
 	}
 }
+
+// Pieces are chosen as flags ask: as given; for a recall, if unrelated documents seldom meet; else 32, or none where these meet too often.
+func TestChosenPieces(t *testing.T) {
+	for _, c := range []struct {
+		flags         string
+		pieces        int // 0: all documents are compared
+		least, most   float64
+		warning, fail string
+	}{
+		{"", 0, 1, 1, "every document is compared", ""},
+		{"--compare=cosine", 0, 1, 1, "every document is compared", ""},
+		{"--bits=1024 --threshold=.95", 32, .99, 1, "", ""}, // of 32 bits, .95^32 each
+		{"--bits=1024 --threshold=.95 --compare=cosine", 32, .6, .7, "", ""},
+		{"--pieces=40", 40, .99, 1, "40 pieces of 256 bits", ""},
+		{"--pieces=3", 3, 0, .01, "", ""},
+		{"--pieces=3 --recall=.5", 3, 0, .01, "", ""},
+		{"--recall=.9 --threshold=.95 --bits=1024 --compare=cosine", 39, .9, .92, "", ""}, // as docs/algorithms/simhash.md has it
+		{"--recall=.9", 0, 0, 0, "", "--method complete --compare overlap"},
+		{"--recall=.99 --compare=cosine --bits=64", 0, 0, 0, "", "--method complete --compare cosine"},
+		{"--recall=.999999 --compare=cosine --threshold=.01 --bits=2", 0, 0, 0, "", "--method complete --compare cosine"}, // by no pieces
+	} {
+		config := ask(t, append(strings.Fields(c.flags), "--method=simhash", "--dry-run", "../../testdata/tldr")...)
+		r, err := runJob(t.Context(), config, launch(config))
+		if (err != nil) != (c.fail != "") || err != nil && (!strings.Contains(err.Error(), c.fail) || job.Status(err) != 2) {
+			t.Errorf("%s: error %v, want %q", c.flags, err, c.fail)
+		}
+		if err != nil {
+			continue
+		}
+		chosen := r.Chosen
+		if chosen.Pieces != c.pieces || chosen.ExpectedRecall < c.least || chosen.ExpectedRecall > c.most || (chosen.JoinBytes > 0) != (c.pieces == 0) {
+			t.Errorf("%s: chosen %+v", c.flags, chosen)
+		}
+		if warnings := strings.Join(r.Warnings, ""); !strings.Contains(warnings, c.warning) || c.warning == "" && warnings != "" {
+			t.Errorf("%s: warnings %q, want %q", c.flags, warnings, c.warning)
+		}
+	}
+}

@@ -62,7 +62,7 @@ const (
 
 // Similarity says which documents are similar.
 type Similarity struct {
-	Threshold Threshold `short:"t" default:"0.8" help:"Similarity from which two documents are near-duplicates, in (0, 1]." group:"Similarity"`
+	Threshold Threshold `short:"t" default:"0.8" help:"Similarity (Jaccard, unless another measure is asked for) from which two documents are near-duplicates, in (0, 1]." group:"Similarity"`
 	Shingles
 }
 

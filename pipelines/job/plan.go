@@ -115,7 +115,7 @@ func NewPlan(ctx context.Context, r Request, temp string) (*Plan, error) {
 	})
 	if err == nil {
 		slog.Info("plan made", "files", len(plan.Listing.Inputs.Files), "bytes", plan.Listing.Inputs.Bytes(), "documents", plan.Documents,
-			"bands", plan.Choice.Bands, "rows", plan.Choice.Rows, "pieces", plan.Pieces.Count, "signature", plan.Choice.Signature)
+			"bands", plan.Choice.Bands, "rows", plan.Choice.Rows, "signature", plan.Choice.Signature)
 		slog.Debug("keys chosen", "reason", plan.Choice.Reason)
 	}
 	return plan, err
