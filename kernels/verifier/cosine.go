@@ -2,6 +2,7 @@ package verifier
 
 import (
 	"math/bits"
+	"slices"
 
 	"github.com/neardup/neardup/kernels/cosine"
 	"github.com/neardup/neardup/kernels/setsim"
@@ -30,7 +31,7 @@ func vectorFeatures(s Spec, idf func(feature uint64) uint32) func([]uint64) []ui
 
 // pack returns the features of a vector that has weights, in the storage of its own.
 func pack(v vector.Vector) []uint64 {
-	packed := v.Features
+	packed := slices.Grow(v.Features, (len(v.Weights)+1)/2)
 	for i, w := range v.Weights {
 		if i%2 == 0 {
 			packed = append(packed, uint64(w))

@@ -188,7 +188,8 @@ func (c *Config) validateComparing() error {
 	case c.Method == SimHash && measure == job.Cosine && c.Vectors == job.Sign && c.Pieces == 0 && c.Recall != job.DefaultRecall:
 		return job.Usage("--recall %v: --vectors sign keeps no promise of recall by cosine; give --pieces, or --vectors normal", c.Recall)
 	}
-	return nil
+	shared := c.shared()
+	return shared.CheckMemory(c.Weights)
 }
 
 // compare is what the similarity of two documents is.

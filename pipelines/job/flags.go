@@ -246,5 +246,5 @@ func (c *Config) Validate() error {
 	case c.MinWords < 0:
 		return Usage("--min-words %d: must be at least 1", c.MinWords)
 	}
-	return c.checkMemory()
+	return c.CheckMemory(vector.Unit)
 }

@@ -75,6 +75,9 @@ func TestWeights(t *testing.T) {
 			if i == 3 {
 				text = append(text, fmt.Sprint("only", b))
 			}
+			if i == 4 && b < 2 {
+				text = append(text, "both")
+			}
 			if texts = append(texts, strings.Join(text, " ")); len(text) == 0 {
 				continue
 			}
