@@ -328,7 +328,7 @@ func TestSameBytesOfSimHash(t *testing.T) {
 				if config.SplitBytes = split; split > 0 {
 					config.CellBytes, config.Workers = 20_000, 3
 				}
-				got := promised(t, runOnly(t, config))
+				got := promised(t, run(t, config))
 				if first == nil {
 					first = got
 				}
@@ -347,7 +347,7 @@ func TestCrowdsOfSimHash(t *testing.T) {
 		made := func(budget int) *output.Finished {
 			config := ask(t, append(strings.Fields(flags), "--method=simhash", c.config.Inputs[0])...)
 			config.PairBudget = budget
-			return runOnly(t, config)
+			return run(t, config)
 		}
 		whole, part := made(math.MaxInt), made(500)
 		if a, b := whole.Run.Counts, part.Run.Counts; a.PairsPartial != 0 || b.PairsPartial == 0 || a.NearPairs <= b.NearPairs {
