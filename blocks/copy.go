@@ -72,7 +72,7 @@ func (d *Decoder) Copy() (c Copy) {
 // Verdict is what becomes of the document Of and its copies.
 type Verdict struct {
 	Of Key
-	// Tokens and Size are those of Of.
+	// Tokens are those of Of, and Size what it counts, as the verifier says.
 	Tokens Hash
 	Size   int
 	// First is the representative of Of, which their pairs name, and Kept the kept document in their place. Of

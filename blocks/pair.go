@@ -4,20 +4,23 @@ import "encoding/binary"
 
 // NearPair is a pair of representatives whose similarity was found exactly.
 type NearPair struct {
-	A, B  Key // A before B in input order
-	Score int // as the verifier says
+	A, B          Key // A before B in input order
+	Score, Shared int // as the verifier says; Shared ≤ Score
 }
 
 // AppendNearPair appends a pair to a block.
 func AppendNearPair(block []byte, p NearPair) []byte {
-	return binary.AppendUvarint(AppendKey(AppendKey(block, p.A), p.B), uint64(p.Score))
+	block = binary.AppendUvarint(AppendKey(AppendKey(block, p.A), p.B), uint64(p.Shared))
+	return binary.AppendUvarint(block, uint64(p.Score-p.Shared)) // mostly 0
 }
 
 // DecodeNearPairs appends the pairs of a block to dst.
 func DecodeNearPairs(dst []NearPair, block []byte) ([]NearPair, error) {
 	d := NewDecoder(block)
 	for !d.Done() {
-		dst = append(dst, NearPair{A: d.Key(), B: d.Key(), Score: int(d.Uvarint())})
+		p := NearPair{A: d.Key(), B: d.Key(), Shared: int(d.Uvarint())}
+		p.Score = p.Shared + int(d.Uvarint())
+		dst = append(dst, p)
 	}
 	return dst, d.Err()
 }
@@ -33,8 +36,8 @@ type PairWriter struct {
 }
 
 // Add adds a pair of two documents, in either order.
-func (w *PairWriter) Add(a, b Key, score int) {
-	w.block = AppendNearPair(w.block, NearPair{A: min(a, b), B: max(a, b), Score: score})
+func (w *PairWriter) Add(a, b Key, score, shared int) {
+	w.block = AppendNearPair(w.block, NearPair{A: min(a, b), B: max(a, b), Score: score, Shared: shared})
 	w.Written++
 	if len(w.block) >= BlockBytes {
 		w.Flush()

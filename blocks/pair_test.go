@@ -21,8 +21,8 @@ func TestPairWriter(t *testing.T) {
 	}}
 	for i := range 50_000 {
 		a, b := NewKey(1, int64(i)), NewKey(0, int64(2*i))
-		w.Add(a, b, i)
-		want = append(want, NearPair{A: b, B: a, Score: i})
+		w.Add(a, b, i, i/2)
+		want = append(want, NearPair{A: b, B: a, Score: i, Shared: i / 2})
 	}
 	w.Flush()
 	w.Flush()

@@ -194,7 +194,7 @@ func TestPackedKeysRoundTrip(t *testing.T) {
 		var memberBlock, edgeBlock, pairBlock, firstBlock []byte
 		for i := 0; i+1 < len(keys); i += 2 {
 			m, e := blocks.Member{Key: keys[i], Component: keys[i+1], Of: int32(i)}, blocks.Edge{A: keys[i], B: keys[i+1]}
-			p := blocks.NearPair{A: keys[i], B: keys[i+1], Score: rapid.IntRange(0, math.MaxInt).Draw(t, "shared")}
+			p := blocks.NearPair{A: keys[i], B: keys[i+1], Score: rapid.Int().Draw(t, "score"), Shared: rapid.IntRange(0, math.MaxInt32).Draw(t, "shared")}
 			members, edges, pairs = append(members, m), append(edges, e), append(pairs, p)
 			memberBlock = blocks.AppendMember(memberBlock, m)
 			edgeBlock = blocks.AppendEdge(edgeBlock, e)
@@ -341,7 +341,7 @@ func TestTruncated(t *testing.T) {
 			}
 		}
 		key := anyKey.Draw(t, "key")
-		pair := blocks.AppendNearPair(nil, blocks.NearPair{A: key, B: key, Score: 300})
+		pair := blocks.AppendNearPair(nil, blocks.NearPair{A: key, B: key, Score: 700, Shared: 300})
 		edge := blocks.AppendEdge(nil, blocks.Edge{A: key, B: key})
 		for n := 1; n < len(pair); n++ {
 			if _, err := blocks.DecodeNearPairs(nil, pair[:n]); !errors.Is(err, blocks.ErrCorrupt) {

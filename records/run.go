@@ -82,7 +82,9 @@ type Counts struct {
 // Parameters are the flags in force, by their names with _ for -.
 type Parameters struct {
 	Bands         int      `json:"bands"`
+	Bits          int      `json:"bits"`
 	Cluster       string   `json:"cluster"`
+	Compare       string   `json:"compare"` // "" if the method is exact
 	DryRun        bool     `json:"dry_run"`
 	Environment   string   `json:"environment"`
 	ForceUnlock   bool     `json:"force_unlock"`
@@ -105,6 +107,7 @@ type Parameters struct {
 	Output        string   `json:"output"`
 	Overwrite     bool     `json:"overwrite"`
 	PairBudget    int      `json:"pair_budget"`
+	Pieces        int      `json:"pieces"`
 	Recall        float64  `json:"recall"`
 	Rows          int      `json:"rows"`
 	Runner        string   `json:"runner"`
@@ -115,7 +118,9 @@ type Parameters struct {
 	TempDir       string   `json:"temp_dir"`
 	Text          []string `json:"text"`
 	Threshold     float64  `json:"threshold"`
+	Vectors       string   `json:"vectors"`
 	WaitLock      string   `json:"wait_lock"`
+	Weights       string   `json:"weights"`
 	WorkerBinary  string   `json:"worker_binary"`
 	Workers       int      `json:"workers"`
 	Write         []string `json:"write"`
@@ -181,7 +186,8 @@ type RunInput struct {
 type Chosen struct {
 	Bands     int `json:"bands"`
 	Rows      int `json:"rows"`
-	Signature int `json:"signature"` // its length
+	Pieces    int `json:"pieces,omitempty"` // of a SimHash signature
+	Signature int `json:"signature"`        // its length, in values or bits
 	// ExpectedRecall is the probability that a pair of exactly threshold similarity shares a
 	// bucket; pairs more similar have a higher one.
 	ExpectedRecall float64 `json:"expected_recall"`

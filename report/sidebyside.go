@@ -16,8 +16,12 @@ const (
 )
 
 // sideBySide prints a pair in two columns, words that the other text lacks in brackets.
-func sideBySide(out *printer, e *records.Example) {
-	out.printf("for example, %s similar (%d of %d shingles shared):\n\n", share(e.Pair.Similarity), e.Pair.Shared, e.Pair.SizeA+e.Pair.SizeB-e.Pair.Shared)
+func sideBySide(out *printer, run *records.Run, e *records.Example) {
+	of, what := e.Pair.SizeA+e.Pair.SizeB-e.Pair.Shared, "shingles shared"
+	if run.Parameters.Compare == "overlap" {
+		of, what = e.Pair.SizeA, "bits equal"
+	}
+	out.printf("for example, %s similar (%d of %d %s):\n\n", share(e.Pair.Similarity), e.Pair.Shared, of, what)
 	a, b := strings.Fields(e.TextA), strings.Fields(e.TextB)
 	start := 0
 	for start < len(a) && start < len(b) && a[start] == b[start] {

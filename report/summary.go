@@ -27,6 +27,9 @@ func Plan(w io.Writer, run *records.Run) error {
 	case c.JoinBytes > 0:
 		out.printf("parameters  %s\n", c.Reason)
 		out.printf("            the join moves about %s of sets at most\n", Size(c.JoinBytes))
+	case c.Pieces > 0:
+		out.printf("parameters  %d pieces of %d bits; a pair at the threshold is found with probability %.5f\n", c.Pieces, c.Signature, c.ExpectedRecall)
+		out.printf("            %s\n", c.Reason)
 	default:
 		out.printf("parameters  bands × rows %d × %d of %d values; a pair at the threshold is found with probability %.5f\n",
 			c.Bands, c.Rows, c.Signature, c.ExpectedRecall)
@@ -66,18 +69,22 @@ func Summary(w io.Writer, run *records.Run, dir string, example *records.Example
 	symbols(out, run, n.Symbols, n.Equal+n.SameSet, "document", "removed for having the same "+tokens(run)+" or shingles", "the kept one")
 	out.printf("kept        %s\n", plural(documents-n.Removed, "document"))
 	if run.Recall != nil {
-		recall(out, run.Recall)
+		recall(out, run)
 	}
 	out.printf("took        %s, %s CPU, peak memory %s\n", seconds(run.Seconds), seconds(run.CPU), Size(run.Peak))
 	if example != nil {
 		out.printf("\n")
-		sideBySide(out, example)
+		sideBySide(out, run, example)
 	}
 	out.printf("\nresults in %s: %s\n", dir, strings.Join(written(run), ", "))
 	return out.err
 }
 
-func recall(out *printer, r *records.Recall) {
+func recall(out *printer, run *records.Run) {
+	r := run.Recall
+	if c := run.Chosen; c.Pieces > 0 {
+		out.printf("recall      %.5f is expected of pairs at the threshold: %s\n", c.ExpectedRecall, c.Reason)
+	}
 	if r.Exact {
 		out.printf("recall      1: every two documents that may be near-duplicates were compared\n")
 	}
@@ -131,6 +138,12 @@ func copied(run *records.Run) string {
 		return "text, byte for byte,"
 	case "tokens":
 		return tokens(run) + " in the same order"
+	}
+	switch run.Parameters.Compare {
+	case "overlap":
+		return "SimHash signature"
+	case "cosine":
+		return "vector"
 	default:
 		return "set of shingles"
 	}

@@ -23,6 +23,11 @@ var shared struct {
 // this is how all workers come to know what the launcher decided. Callers must not change it. It
 // fails when the file is gone, as after the run: a worker of a cancelled job then ends.
 func Shared[T any](ctx context.Context, path string) (*T, error) {
+	return Loaded(ctx, path, func(value *T) (*T, error) { return value, nil })
+}
+
+// Loaded is Shared of a value that load makes of the one of type F that the file holds, and of further files.
+func Loaded[F, T any](ctx context.Context, path string, load func(*F) (*T, error)) (*T, error) {
 	if _, err := Stat(ctx, path); err != nil {
 		return nil, err
 	}
@@ -35,9 +40,13 @@ func Shared[T any](ctx context.Context, path string) (*T, error) {
 	if err != nil {
 		return nil, err
 	}
-	value := new(T)
-	if err := json.Unmarshal(data, value); err != nil {
+	held := new(F)
+	if err := json.Unmarshal(data, held); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	value, err := load(held)
+	if err != nil {
+		return nil, err
 	}
 	if shared.values == nil {
 		shared.values = map[string]any{}

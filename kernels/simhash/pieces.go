@@ -7,6 +7,7 @@ import (
 
 	"github.com/neardup/neardup/kernels/hash"
 	"github.com/neardup/neardup/kernels/lsh"
+	"github.com/neardup/neardup/kernels/setsim"
 )
 
 // Pieces says how signatures are cut: Bits bits into Count pieces, 1 ≤ Count ≤ Bits. Piece i
@@ -186,4 +187,41 @@ func (in Input) background(r int) float64 {
 		return math.Ldexp(1, -r)
 	}
 	return math.Ldexp(in.Background[last], last-r)
+}
+
+// negligible is a probability that comes to nothing over all documents and pieces.
+const negligible = 1e-18
+
+// Background returns, for r from 0 to the number of bits, the mean over pairs of different sets of the probability
+// that r given bits of their signatures agree: Agree(c)^r where their cosine c is below limit, else 0, for those are not unrelated.
+// Shingles weigh 1. Without a pair it is empty. It is the same to the last bit on every platform.
+func Background(sets [][]uint64, limit float64, bits int) []float64 {
+	if len(sets) < 2 {
+		return nil
+	}
+	sums := make([]float64, bits+1)
+	share := 2 / (float64(len(sets)) * float64(len(sets)-1))
+	strangers := 0. // pairs that share nothing
+	setsim.Overlaps(sets, func(i int, shared []int32) {
+		for j, n := range shared {
+			if n == 0 {
+				strangers++
+				continue
+			}
+			cosine := float64(n) / math.Sqrt(float64(len(sets[i]))*float64(len(sets[j])))
+			if cosine >= limit {
+				continue
+			}
+			agree := Agree(cosine)
+			for r, power := 1, agree; r <= bits && power > negligible; r++ {
+				sums[r] += float64(power * share) // arm64 would fuse the product with the sum
+				power *= agree
+			}
+		}
+	})
+	for r := range sums {
+		sums[r] += math.Ldexp(float64(strangers*share), -r)
+	}
+	sums[0] = 1
+	return sums
 }

@@ -210,6 +210,57 @@ func TestBackgroundEdges(t *testing.T) {
 	}
 }
 
+// The background is the mean over all pairs, by the arc cosine and powers.
+func TestBackground(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		sets := rapid.SliceOfNDistinct(rapid.Custom(func(t *rapid.T) [4]bool {
+			return [4]bool{rapid.Bool().Draw(t, "a"), rapid.Bool().Draw(t, "b"), rapid.Bool().Draw(t, "c"), true}
+		}), 0, 8, func(s [4]bool) [4]bool { return s }).Draw(t, "sets")
+		var of [][]uint64
+		for i, members := range sets {
+			set := []uint64{uint64(10 + i%3)} // so that some pairs share nothing
+			for x, in := range members[:3] {
+				if in {
+					set = append(set, uint64(20+x))
+				}
+			}
+			of = append(of, set)
+		}
+		limit, bits := rapid.Float64Range(.1, 1).Draw(t, "limit"), rapid.IntRange(1, 70).Draw(t, "bits")
+		got := Background(of, limit, bits)
+		if len(of) < 2 {
+			if len(got) > 0 {
+				t.Fatalf("%v: background %v", of, got)
+			}
+			return
+		}
+		for r := range bits + 1 {
+			sum, pairs := 0., 0.
+			for j, b := range of {
+				for _, a := range of[:j] {
+					shared := 0.
+					for _, x := range a {
+						if slices.Contains(b, x) {
+							shared++
+						}
+					}
+					pairs++
+					if cosine := shared / math.Sqrt(float64(len(a)*len(b))); cosine < limit {
+						sum += math.Pow(1-math.Acos(cosine)/math.Pi, float64(r))
+					}
+				}
+			}
+			want := sum / pairs
+			if r == 0 {
+				want = 1
+			}
+			if math.Abs(got[r]-want) > 1e-12 {
+				t.Fatalf("%v below %v: %v of %d bits, want %v", of, limit, got[r], r, want)
+			}
+		}
+	})
+}
+
 func TestInvalidInput(t *testing.T) {
 	valid := Input{Bits: 64, Agree: .8, Documents: 10}
 	for name, change := range map[string]func(in *Input, recall *float64, count *int){

@@ -1,7 +1,7 @@
 // Package verifier compares documents by a similarity that is named, and not built in.
 //
-// A Verifier says what is known of a document, its features, and which documents are similar. A Spec names one; Register
-// adds more. Features are words: for Jaccard the shingle set, for others what they need, such as each
+// A Verifier says of documents, by what is known of them, their features, which are similar. A Spec names one, and what makes the
+// features; Register adds more. Features are words: for Jaccard the shingle set, for others what they need, such as each
 // shingle with its weight. What compares documents in a way that only sets allow asks for Sets; NewIndex and
 // Connect do so, and compare all pairs of other features.
 package verifier
@@ -11,19 +11,26 @@ import (
 
 	"github.com/neardup/neardup/kernels/setsim"
 	"github.com/neardup/neardup/kernels/shingle"
+	"github.com/neardup/neardup/kernels/simhash"
+	"github.com/neardup/neardup/kernels/vector"
 )
 
 // A Verifier compares documents by their features. It is a value without state, safe for concurrent use.
 type Verifier interface {
-	// Features returns the features of a document by its shingles, in the order of the text. It may use their storage. Documents with
-	// equal features are copies.
-	Features(shingles []uint64) []uint64
-
 	// Size returns the size of a document, which Similarity takes.
 	Size(features []uint64) int
 
+	// Len returns what a document of so many words counts: its shingles, or the bits of its signature. Words returns how many words
+	// the features of so many different shingles have.
+	Len(words int) int
+	Words(shingles int) int
+
+	// Shared returns how many of these, as Len counts them, two similar documents share, by their score and features. It is at
+	// most the score.
+	Shared(score int, a, b []uint64) int
+
 	// Similarity returns that of two documents, from 0 to 1, by the score of the pair and their sizes. It is for display
-	// and ranking; the score decides.
+	// and ranking; what is similar, Compare and the joins decide. The score of a document with itself is its size.
 	Similarity(score, a, b int) float64
 
 	// MinWords returns the least number of words that features have which are similar to features of so many words; 0 is no bound.
@@ -48,44 +55,83 @@ type Sets interface {
 	Jaccard() setsim.Threshold
 }
 
-// Jaccard is the measure whose features are the shingle set, whose size is the number of shingles, and whose score is the number
-// of shared ones.
-const Jaccard = "jaccard"
+// The measures.
+const (
+	// Jaccard is that of shingle sets: the size is the number of shingles, and the score that of shared ones.
+	Jaccard = "jaccard"
+	// Cosine is that of vectors, which have a component for each different shingle.
+	Cosine = "cosine"
+	// Overlap is the share of equal bits of two SimHash signatures.
+	Overlap = "simhash-overlap"
+)
 
-// A Spec names a Verifier. It travels to workers as JSON.
+// A Spec names a Verifier, and says what the features are that it compares. It travels to workers as JSON.
 type Spec struct {
 	Measure   string
 	Threshold setsim.Threshold // the least similarity of similar documents
+
+	// Weights are those of the vectors' features, for Cosine and Overlap. Frequencies names the file of the document frequencies, for tf-idf.
+	Weights     vector.Weights `json:",omitempty"`
+	Frequencies string         `json:",omitempty"`
+
+	// Bits, Vectors and Seed make signatures, for Overlap.
+	Bits    int             `json:",omitempty"`
+	Vectors simhash.Entries `json:",omitempty"`
+	Seed    uint64          `json:",omitempty"`
 }
 
 // New returns the Verifier. It panics if the measure is not known.
-func (s Spec) New() Verifier {
-	of, ok := measures[s.Measure]
+func (s Spec) New() Verifier { return s.measure().New(s) }
+
+// Features returns what makes the features of a document of its shingles, in any order. It may use their storage; without shingles there
+// are no features. Documents with equal features are copies. idf is the inverse document frequency of a shingle, in units of
+// 2^-vector.FractionBits, for tf-idf only. It panics if the measure is not known.
+func (s Spec) Features(idf func(shingle uint64) uint32) func(shingles []uint64) []uint64 {
+	return s.measure().Features(s, idf)
+}
+
+func (s Spec) measure() Measure {
+	m, ok := measures[s.Measure]
 	if !ok {
 		panic(fmt.Sprintf("verifier: measure %q is not known", s.Measure))
 	}
-	return of(s)
+	return m
 }
 
-var measures = map[string]func(Spec) Verifier{
-	Jaccard: func(s Spec) Verifier { return jaccard{s.Threshold} },
+// A Measure is what New and Features of a Spec do that names it.
+type Measure struct {
+	New      func(Spec) Verifier
+	Features func(s Spec, idf func(shingle uint64) uint32) func(shingles []uint64) []uint64
+}
+
+var measures = map[string]Measure{
+	Jaccard: {
+		New:      func(s Spec) Verifier { return jaccard{s.Threshold} },
+		Features: func(Spec, func(uint64) uint32) func([]uint64) []uint64 { return shingle.Set },
+	},
+	Cosine:  {New: newOfVectors, Features: vectorFeatures},
+	Overlap: {New: newOfSignatures, Features: signatures},
 }
 
 // Register adds a measure. It is for init functions, and panics if the name is taken.
-func Register(measure string, of func(Spec) Verifier) {
+func Register(measure string, m Measure) {
 	if _, ok := measures[measure]; ok {
 		panic(fmt.Sprintf("verifier: measure %q is registered twice", measure))
 	}
-	measures[measure] = of
+	measures[measure] = m
 }
 
 type jaccard struct{ t setsim.Threshold }
 
 func (v jaccard) Jaccard() setsim.Threshold { return v.t }
 
-func (v jaccard) Features(shingles []uint64) []uint64 { return shingle.Set(shingles) }
-
 func (v jaccard) Size(features []uint64) int { return len(features) }
+
+func (v jaccard) Len(words int) int { return words }
+
+func (v jaccard) Words(shingles int) int { return shingles }
+
+func (v jaccard) Shared(score int, _, _ []uint64) int { return score }
 
 func (v jaccard) Similarity(score, a, b int) float64 { return setsim.Similarity(score, a, b) }
 

@@ -12,32 +12,87 @@ import (
 
 	"github.com/neardup/neardup/kernels/cosine"
 	"github.com/neardup/neardup/kernels/setsim"
+	"github.com/neardup/neardup/kernels/simhash"
 	"github.com/neardup/neardup/kernels/unionfind"
 	"github.com/neardup/neardup/kernels/vector"
 	"github.com/neardup/neardup/kernels/verifier"
 	"github.com/neardup/neardup/kernels/verifier/verifiertest"
 )
 
-// definitions say by other means, of the shingles of two documents, what score and similarity they have, and whether they are similar.
-var definitions = map[string]func(t setsim.Threshold, a, b []uint64) (score int, similarity float64, ok bool){
-	verifier.Jaccard: func(t setsim.Threshold, a, b []uint64) (score int, similarity float64, ok bool) {
-		union, setA := map[uint64]bool{}, map[uint64]bool{}
-		for _, s := range a {
-			setA[s], union[s] = true, true
+// definition says by other means, of the shingles of two documents, what score and similarity they have, what they share, and whether they
+// are similar.
+type definition func(t setsim.Threshold, a, b []uint64) (score int, similarity float64, shared int, ok bool)
+
+// comparison is a Spec without a threshold, and its definition.
+type comparison struct {
+	verifier.Spec
+	define definition
+}
+
+// comparisons are ways to compare, by their names.
+var comparisons = map[string]comparison{
+	"jaccard": {verifier.Spec{Measure: verifier.Jaccard}, func(t setsim.Threshold, a, b []uint64) (score int, similarity float64, shared int, ok bool) {
+		shared = inBoth(a, b)
+		union := inBoth(a, a) + inBoth(b, b) - shared
+		return shared, float64(shared) / float64(union), shared, shared*int(t.Den) >= int(t.Num)*union
+	}},
+	"test-cosine":    {verifier.Spec{Measure: verifiertest.Cosine}, cosineOf(occurrences)},
+	"cosine":         {verifier.Spec{Measure: verifier.Cosine, Weights: vector.Unit}, cosineOf(once)},
+	"cosine, tf":     {verifier.Spec{Measure: verifier.Cosine, Weights: vector.TF}, cosineOf(occurrences)},
+	"cosine, tf-idf": {verifier.Spec{Measure: verifier.Cosine, Weights: vector.TFIDF}, cosineOf(weighed)},
+	"overlap":        {verifier.Spec{Measure: verifier.Overlap, Weights: vector.Unit, Bits: 100, Vectors: simhash.Normal, Seed: 5}, overlapOf(once, 100, simhash.New(100, simhash.Normal, 5))},
+	"overlap, sign":  {verifier.Spec{Measure: verifier.Overlap, Weights: vector.TFIDF, Bits: 67, Vectors: simhash.Sign, Seed: 6}, overlapOf(weighed, 67, simhash.New(67, simhash.Sign, 6))},
+}
+
+func inBoth(a, b []uint64) (n int) {
+	set := map[uint64]bool{}
+	for _, s := range a {
+		if !set[s] && slices.Contains(b, s) {
+			n++
 		}
-		shared := map[uint64]bool{}
-		for _, s := range b {
-			if union[s] = true; setA[s] {
-				shared[s] = true
+		set[s] = true
+	}
+	return n
+}
+
+// idf weighs shingles for tf-idf. One may be so heavy that weights are halved.
+func idf(shingle uint64) uint32 { return uint32(1 + shingle%3 + shingle/12<<31) }
+
+// Weights of shingles.
+func once(shingles []uint64) vector.Vector {
+	v := occurrences(shingles)
+	v.Weights = nil
+	return v
+}
+func occurrences(shingles []uint64) vector.Vector {
+	return vector.TermFrequencies(slices.Clone(shingles))
+}
+func weighed(shingles []uint64) vector.Vector { return occurrences(shingles).TimesIDF(idf) }
+
+func cosineOf(of func(shingles []uint64) vector.Vector) definition {
+	return func(t setsim.Threshold, a, b []uint64) (score int, similarity float64, shared int, ok bool) {
+		x, y := of(a), of(b)
+		dot, lengthX, lengthY := cosine.Dot(x, y), x.SquaredLength(), y.SquaredLength()
+		return int(dot), cosine.Similarity(dot, lengthX, lengthY), inBoth(a, b), cosine.Reached(t, dot, lengthX, lengthY)
+	}
+}
+
+func overlapOf(of func(shingles []uint64) vector.Vector, bits int, signer *simhash.Signer) definition {
+	return func(t setsim.Threshold, a, b []uint64) (score int, similarity float64, shared int, ok bool) {
+		x, y := signer.Sign(nil, of(a)), signer.Sign(nil, of(b))
+		for i := range bits {
+			if x[i/64]>>(i%64)&1 == y[i/64]>>(i%64)&1 {
+				shared++
 			}
 		}
-		return len(shared), float64(len(shared)) / float64(len(union)), len(shared)*int(t.Den) >= int(t.Num)*len(union)
-	},
-	verifiertest.Cosine: func(t setsim.Threshold, a, b []uint64) (score int, similarity float64, ok bool) {
-		x, y := vector.TermFrequencies(slices.Clone(a)), vector.TermFrequencies(slices.Clone(b))
-		dot, lengthX, lengthY := cosine.Dot(x, y), x.SquaredLength(), y.SquaredLength()
-		return int(dot), cosine.Similarity(dot, lengthX, lengthY), cosine.Reached(t, dot, lengthX, lengthY)
-	},
+		return shared, float64(shared) / float64(bits), shared, shared*int(t.Den) >= int(t.Num)*bits
+	}
+}
+
+// with returns the Spec with a threshold.
+func (c comparison) with(t setsim.Threshold) verifier.Spec {
+	c.Threshold = t
+	return c.Spec
 }
 
 type pair struct{ i, j, score int }
@@ -46,19 +101,27 @@ type pair struct{ i, j, score int }
 func TestMeasures(t *testing.T) {
 	shingle := rapid.OneOf(rapid.Uint64Range(0, 12), rapid.Uint64Range(0, 60))
 	anyDocument := rapid.SliceOfN(shingle, 1, 12)
-	for measure, define := range definitions {
-		t.Run(measure, rapid.MakeCheck(func(t *rapid.T) {
+	for name, c := range comparisons {
+		t.Run(name, rapid.MakeCheck(func(t *rapid.T) {
 			threshold := setsim.Threshold{Num: uint64(rapid.IntRange(1, 10).Draw(t, "tenths")), Den: 10}
-			v := verifier.Spec{Measure: measure, Threshold: threshold}.New()
+			spec := c.with(threshold)
+			v, of := spec.New(), spec.Features(idf)
 			texts := rapid.SliceOfN(anyDocument, 0, 50).Draw(t, "documents")
 			var features [][]uint64
 			for _, shingles := range texts {
-				features = append(features, v.Features(slices.Clone(shingles)))
+				features = append(features, of(slices.Clone(shingles)))
+				own := features[len(features)-1]
+				if n := inBoth(shingles, shingles); spec.Measure != verifier.Overlap && v.Len(len(own)) != n || v.Words(n) != len(own) {
+					t.Fatalf("%d words are %d, and %d shingles take %d words", len(own), v.Len(len(own)), n, v.Words(n))
+				}
+				if score, _, shared, _ := c.define(threshold, shingles, shingles); v.Size(own) != score || v.Len(len(own)) != shared {
+					t.Fatalf("size %d of %d, want %d of %d", v.Size(own), v.Len(len(own)), score, shared)
+				}
 			}
 			var want []pair
 			for j, b := range texts {
 				for i, a := range texts[:j] {
-					score, similarity, similar := define(threshold, a, b)
+					score, similarity, shared, similar := c.define(threshold, a, b)
 					if got, ok := v.Compare(features[i], features[j]); ok != similar || ok && got != score {
 						t.Fatalf("Compare(%v, %v) = %d, %v, want %d, %v", a, b, got, ok, score, similar)
 					}
@@ -66,6 +129,9 @@ func TestMeasures(t *testing.T) {
 						continue
 					}
 					want = append(want, pair{i, j, score})
+					if got := v.Shared(score, features[i], features[j]); got != shared {
+						t.Fatalf("%v and %v share %d, want %d", a, b, got, shared)
+					}
 					if got := v.Similarity(score, v.Size(features[i]), v.Size(features[j])); math.Abs(got-similarity) > 1e-12 {
 						t.Fatalf("%v and %v: similarity %v, want %v", a, b, got, similarity)
 					}
@@ -168,8 +234,8 @@ func checkConnect(t *rapid.T, v verifier.Verifier, features [][]uint64, pairs []
 // A false ends a join.
 func TestJoinsEnd(t *testing.T) {
 	same := [][]uint64{{1, 1}, {1, 1}, {1, 1}}
-	for measure := range definitions {
-		v := verifier.Spec{Measure: measure, Threshold: setsim.Threshold{Num: 1, Den: 2}}.New()
+	for measure, c := range comparisons {
+		v := c.with(setsim.Threshold{Num: 1, Den: 2}).New()
 		for name, join := range map[string]func(func(i, j, score int) bool){
 			"SelfJoin":  func(emit func(i, j, score int) bool) { v.SelfJoin(same, emit) },
 			"CrossJoin": func(emit func(i, j, score int) bool) { v.CrossJoin(same, same, emit) },
@@ -188,8 +254,8 @@ func TestJoinsEnd(t *testing.T) {
 
 // An index of documents that are compared with each holds them, and says so.
 func TestBytes(t *testing.T) {
-	for measure := range definitions {
-		index := verifier.NewIndex(verifier.Spec{Measure: measure, Threshold: setsim.Threshold{Num: 1, Den: 2}}.New(), &setsim.Frequencies{})
+	for measure, c := range comparisons {
+		index := verifier.NewIndex(c.with(setsim.Threshold{Num: 1, Den: 2}).New(), &setsim.Frequencies{})
 		before := index.Bytes()
 		for range 100 {
 			index.Add(make([]uint64, 1000))
@@ -200,16 +266,17 @@ func TestBytes(t *testing.T) {
 	}
 }
 
-// A worker is told the measure and the threshold.
+// A worker is told the measure, the threshold, and what makes the features.
 func TestSpecsTravel(t *testing.T) {
-	for measure := range definitions {
-		sent := verifier.Spec{Measure: measure, Threshold: setsim.Threshold{Num: 7, Den: 10}}
+	for _, c := range comparisons {
+		sent := c.with(setsim.Threshold{Num: 7, Den: 10})
+		sent.Frequencies = "file"
 		data, err := json.Marshal(sent)
 		if err != nil {
 			t.Fatal(err)
 		}
 		var got verifier.Spec
-		if err := json.Unmarshal(data, &got); err != nil || got.New() != sent.New() {
+		if err := json.Unmarshal(data, &got); err != nil || got != sent || got.New() != sent.New() {
 			t.Errorf("%s arrives as %+v, error %v", data, got, err)
 		}
 	}
@@ -218,7 +285,7 @@ func TestSpecsTravel(t *testing.T) {
 func TestUnknownAndTaken(t *testing.T) {
 	for name, do := range map[string]func(){
 		"a measure that is not known":   func() { verifier.Spec{Measure: "none"}.New() },
-		"a measure that is known twice": func() { verifier.Register(verifier.Jaccard, nil) },
+		"a measure that is known twice": func() { verifier.Register(verifier.Jaccard, verifier.Measure{}) },
 	} {
 		func() {
 			defer func() {

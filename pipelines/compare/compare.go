@@ -116,14 +116,14 @@ func (c *Config) dedup(method Method, dir string) dedup.Config {
 	way, search := dedup.MinHash, c.Search
 	switch method {
 	case Complete: // which needs no signature
-		way, search.Signature, search.Bands, search.Rows, search.Recall = dedup.Complete, signature.FSS, 0, 0, dedup.DefaultRecall
+		way, search.Signature, search.Bands, search.Rows, search.Recall = dedup.Complete, signature.FSS, 0, 0, job.DefaultRecall
 	case Classic:
 		search.Signature = signature.Classic
 	case Salted:
 		search.Signature = signature.Salted
 	}
 	return dedup.Config{
-		Input: c.Input, Similarity: c.Similarity, Search: search, Running: c.Running,
+		Input: c.Input, Similarity: c.Similarity, Search: search, Comparing: job.BySets(), Running: c.Running,
 		Output: dir, MaxRejected: dedup.Tolerance{Percent: 100},
 		Method: way, Cluster: dedup.Star, Write: []output.Part{output.Pairs}, PairBudget: maxPairs + 1,
 	}

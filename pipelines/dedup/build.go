@@ -54,17 +54,17 @@ func Build(s beam.Scope, p *Plan, staged output.Folder, temp string) {
 	case Exact:
 		signed = signature.Sign(s, compared, p.Signature(temp))
 		copies := candidates.Copies(s, signed.Firsts, candidates.Params{Inputs: inputs})
-		profiles, copied := sets.Profiles(s, source.Fetch(s, flow.Flatten(s, signed.Copies, copies), reading), p.Request.Same, p.sets(inputs))
-		rows = decide.Copies(s, profiles, copied, p.decide(inputs))
-	case MinHash, Complete:
+		profiles, copied := sets.Profiles(s, source.Fetch(s, flow.Flatten(s, signed.Copies, copies), reading), p.Request.Same, p.sets(temp))
+		rows = decide.Copies(s, profiles, copied, p.decide(temp))
+	case MinHash, SimHash, Complete:
 		var edges flow.Edges
 		var copies flow.Members
 		edges, copies, signed = p.edges(s, compared, temp)
 		connected := components.Connect(s, edges, p.components(inputs))
-		features := sets.Make(s, source.Fetch(s, flow.Flatten(s, copies, connected), reading), p.sets(inputs))
+		features := sets.Make(s, source.Fetch(s, flow.Flatten(s, copies, connected), reading), p.sets(temp))
 		small, tooLarge, tooLargeProfiles := verify.Small(s, features.Sets, p.verify(temp))
 		large := p.joinLarge(s, features, flow.Flatten(s, features.LargeSets, tooLarge), flow.Flatten(s, features.LargeProfiles, tooLargeProfiles), temp)
-		rows = decide.Survivors(s, features.Profiles, flow.Flatten(s, small.Pairs, large.pairs), large.links, features.Copies, p.decide(inputs))
+		rows = decide.Survivors(s, features.Profiles, flow.Flatten(s, small.Pairs, large.pairs), large.links, features.Copies, p.decide(temp))
 		facts = append(large.facts, small.Facts)
 		if p.Config.MeasureRecall > 0 {
 			measuring := p.measuring(temp)
@@ -91,12 +91,12 @@ func Build(s beam.Scope, p *Plan, staged output.Folder, temp string) {
 // edges finds which documents are to be compared: those that share a band key or, if all are compared, that have a pair. And it finds
 // the copies.
 func (p *Plan) edges(s beam.Scope, docs flow.Documents, temp string) (flow.Edges, flow.Members, signature.Signed) {
-	if p.Config.Method == MinHash {
+	if !p.Complete {
 		signed := signature.Sign(s, docs, p.Signature(temp))
 		copies := candidates.Copies(s, signed.Firsts, p.candidates(temp))
 		return candidates.Buckets(s, signed.Bands, copies, p.candidates(temp)), flow.Flatten(s, signed.Copies, copies), signed
 	}
-	sized, signed := signature.Sets(s, docs, p.Signature(temp), p.ofAll())
+	sized, signed := signature.Sets(s, docs, p.Signature(temp), p.ofAll(temp))
 	batches, same := spool.All(s, sized, temp)
 	copies := candidates.Copies(s, signed.Firsts, candidates.Params{Inputs: job.Inputs(temp)})
 	return flow.Flatten(s, same, verify.Connect(s, batches, p.verify(temp))), flow.Flatten(s, signed.Copies, copies), signed
@@ -123,31 +123,40 @@ func (p *Plan) joinLarge(s beam.Scope, of sets.Features, large flow.LargeSets, p
 }
 
 // ofAll says how the sets of all documents are made.
-func (p *Plan) ofAll() signature.SetsParams {
-	return signature.SetsParams{Verifier: p.Verifier(), Batching: spool.NewBatching(p.sizes(), int64(p.batchBytes(p.Config.cellBytes())))}
+func (p *Plan) ofAll(temp string) signature.SetsParams {
+	return signature.SetsParams{Verifier: p.Verifier(temp), Batching: spool.NewBatching(p.sizes(), int64(p.batchBytes(p.Config.cellBytes())))}
 }
 
-// sizes estimates how many of all sets have a size.
+// sizes estimates how many documents have features of so many words.
 func (p *Plan) sizes() map[int]int64 {
-	sampled := int64(0)
-	for size, n := range p.Sizes {
-		sampled += int64(size) * n
-	}
+	sampled, v := int64(0), p.Verifier("").New()
 	all := map[int]int64{}
 	for size, n := range p.Sizes {
-		all[size] = int64(math.Ceil(float64(n) * (float64(p.Shingles) / float64(sampled))))
+		sampled += int64(size) * n
+		all[v.Words(size)] += n
+	}
+	for words, n := range all {
+		all[words] = int64(math.Ceil(float64(n) * (float64(p.Shingles) / float64(sampled))))
 	}
 	return all
 }
 
+// featureBytes estimates the size of the features of all documents.
+func (p *Plan) featureBytes() (bytes int64) {
+	for words, n := range p.sizes() {
+		bytes += blocks.ShingleBytes * int64(words) * n
+	}
+	return bytes
+}
+
 // batchBytes is the size of a batch of all documents, if it is not to be larger than a cell.
 func (p *Plan) batchBytes(cell int) int {
-	return max(cell, int(shingleBytes*p.Shingles/job.MostGroups))
+	return max(cell, int(p.featureBytes()/job.MostGroups))
 }
 
 // joinBytes is about how many bytes of sets are sent and read at most if all documents are compared, in cells of the usual size.
 func (p *Plan) joinBytes() int64 {
-	if p.Config.Method != Complete {
+	if !p.Complete {
 		return 0
 	}
 	sizes := p.sizes()
@@ -162,7 +171,7 @@ func (p *Plan) joinBytes() int64 {
 			c.Elements += size * int(n) / (last - first)
 		}
 	}
-	return shingleBytes * (p.Shingles + setsim.CellCost(cells, p.Verifier().New().MinWords))
+	return p.featureBytes() + blocks.ShingleBytes*setsim.CellCost(cells, p.Verifier("").New().MinWords)
 }
 
 // buildMeasurement builds the pipeline that compares the sample, which that of Build has written,
@@ -174,7 +183,7 @@ func buildMeasurement(s beam.Scope, p *Plan, temp string) {
 
 func (p *Plan) measuring(temp string) recall.Params {
 	return recall.Params{
-		Inputs: job.Inputs(temp), Text: p.Spec, Verifier: p.Verifier(),
+		Inputs: job.Inputs(temp), Text: p.Spec, Verifier: p.Verifier(temp),
 		Sample: p.Config.MeasureRecall, Seed: p.Config.Seed, Temp: temp,
 	}
 }
@@ -199,8 +208,8 @@ func (p *Plan) connectDocuments() int64 {
 	return cmp.Or(p.Config.ConnectDocuments, components.DefaultLimit)
 }
 
-func (p *Plan) sets(inputs string) sets.Params {
-	return sets.Params{Inputs: inputs, Text: p.Spec, MaxSmallDocs: sets.MaxSmallDocs(p.Config.PairBudget), Shards: p.componentShards(), Verifier: p.Verifier()}
+func (p *Plan) sets(temp string) sets.Params {
+	return sets.Params{Inputs: job.Inputs(temp), Text: p.Spec, MaxSmallDocs: sets.MaxSmallDocs(p.Config.PairBudget), Shards: p.componentShards(), Verifier: p.Verifier(temp)}
 }
 
 func (p *Plan) verify(temp string) verify.Params {
@@ -209,13 +218,13 @@ func (p *Plan) verify(temp string) verify.Params {
 		banding = p.Choice.Banding
 	}
 	return verify.Params{
-		Verifier: p.Verifier(), CellBytes: p.Config.cellBytes(), PeelBytes: p.usualCell(), Shards: p.componentShards(),
+		Verifier: p.Verifier(temp), CellBytes: p.Config.cellBytes(), PeelBytes: p.usualCell(), Shards: p.componentShards(),
 		Banding: banding, Seed: p.Config.Seed, Temp: temp,
 	}
 }
 
-func (p *Plan) decide(inputs string) decide.Params {
-	return decide.Params{Inputs: inputs, Shards: p.componentShards(), OnePerCluster: p.Config.Cluster == Components, Clusters: p.Config.writes(output.Clusters), Verifier: p.Verifier()}
+func (p *Plan) decide(temp string) decide.Params {
+	return decide.Params{Inputs: job.Inputs(temp), Shards: p.componentShards(), OnePerCluster: p.Config.Cluster == Components, Clusters: p.Config.writes(output.Clusters), Verifier: p.Verifier(temp)}
 }
 
 func (p *Plan) crowds(inputs, temp string) crowds.Params {
@@ -241,20 +250,19 @@ const (
 	edgeBytes = 16
 	// Edges are mostly far fewer than documents; among copies each band repeats them.
 	edgesPerDocument = 4
-	shingleBytes     = 8
 )
 
 // parts is the number of groups that edges are spread over. If all documents are copies they have an edge
 // in each band, and groups are up to 16 times as large.
 func (p *Plan) parts() int {
-	edges := max(edgesPerDocument, int64(p.Choice.Bands)/16)
+	edges := max(edgesPerDocument, int64(max(p.Choice.Bands, p.Pieces.Count))/16)
 	return int(max(1, p.Documents*edgeBytes*edges/job.GroupBytes, p.Documents/p.connectDocuments()))
 }
 
 // componentShards is the number of component shards: few megabytes each, even if all documents are
 // compared.
 func (p *Plan) componentShards() sets.ComponentShards {
-	return sets.ComponentShards(max(job.LeastGroups, min(shingleBytes*p.Shingles/job.GroupBytes, job.MostGroups)))
+	return sets.ComponentShards(max(job.LeastGroups, min(p.featureBytes()/job.GroupBytes, job.MostGroups)))
 }
 
 const (

@@ -20,6 +20,8 @@ import (
 	"github.com/neardup/neardup/io/source"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/kernels/copies"
+	"github.com/neardup/neardup/kernels/simhash"
+	"github.com/neardup/neardup/kernels/vector"
 	"github.com/neardup/neardup/output"
 	"github.com/neardup/neardup/pipelines/job"
 	"github.com/neardup/neardup/records"
@@ -35,9 +37,10 @@ type Config struct {
 
 	job.Similarity
 
-	Method Method `default:"minhash" enum:"${methods}" help:"minhash (near-duplicates, found by signatures), complete (all near-duplicates: every document is compared, and no signature is made) or exact (copies only, as --same says: --threshold has no use)." group:"Search"`
+	Method Method `default:"minhash" enum:"${methods}" help:"minhash (near-duplicates, found by signatures), simhash (near-duplicates, found by SimHash signatures), complete (all near-duplicates: every document is compared) or exact (copies only, as --same says: --threshold has no use)." group:"Search"`
 	Same   Same   `placeholder:"WHAT" help:"What copies have in common, with --method exact: bytes (the text as decoded; the default), tokens (the same words, characters or bytes in the same order after --normalize) or set (the same shingles)." group:"Search"`
 	job.Search
+	job.Comparing
 
 	MeasureRecall int `placeholder:"N" help:"Measure the recall: read the input once more and compare N documents, drawn by --seed, with all others; the summary says how many of their pairs were found." group:"Search"`
 
@@ -76,6 +79,7 @@ type Method string
 // The methods.
 const (
 	MinHash  Method = "minhash"
+	SimHash  Method = "simhash"
 	Complete Method = "complete"
 	Exact    Method = "exact"
 )
@@ -105,15 +109,12 @@ const (
 func Vars() map[string]string {
 	vars := job.Vars()
 	maps.Copy(vars, map[string]string{
-		"methods":  job.Names(MinHash, Complete, Exact),
+		"methods":  job.Names(MinHash, SimHash, Complete, Exact),
 		"clusters": job.Names(Star, Components),
 		"parts":    job.Names(output.Parts()...),
 	})
 	return vars
 }
-
-// DefaultRecall is that of the flag.
-const DefaultRecall = 0.999
 
 // Each worker holds the sets of the sample in memory.
 const maxMeasureRecall = 100_000
@@ -152,7 +153,7 @@ func (c *Config) validate() error {
 		return job.Usage("--signature %s: --method complete compares every document, and signs none; drop one of the two", c.Signature)
 	case c.Method == Complete && c.Bands > 0:
 		return job.Usage("--bands %d --rows %d: --method complete compares every document, and needs no key; drop these or that", c.Bands, c.Rows)
-	case c.Method == Complete && c.Recall != DefaultRecall:
+	case c.Method == Complete && c.Recall != job.DefaultRecall:
 		return job.Usage("--recall %v: --method complete finds every near pair; drop one of the two", c.Recall)
 	case c.Method == Exact && c.Signature != signature.FSS:
 		return job.Usage("--signature %s: --method exact looks for copies only, and signs nothing; drop one of the two", c.Signature)
@@ -160,11 +161,62 @@ func (c *Config) validate() error {
 		return job.Usage("--bands %d --rows %d: --method exact looks for copies only, by one key; drop these or that", c.Bands, c.Rows)
 	}
 	for _, name := range c.Given {
-		if why, idle := idleIfComplete[name]; idle && c.Method == Complete {
+		if why, idle := idleIfComplete[name]; idle && c.Method == Complete && !(name == "seed" && c.family() == signature.SimHash) {
 			return job.Usage("--%s: --method complete %s; drop one of the two", name, why)
 		}
 	}
-	return nil
+	return c.validateComparing()
+}
+
+// validateComparing is validate of what is compared, and of SimHash.
+func (c *Config) validateComparing() error {
+	measure := c.compare()
+	bySignatures := c.family() == signature.SimHash
+	switch {
+	case c.Compare != "" && c.Method == Exact:
+		return job.Usage("--compare %s: --method exact looks for copies only; drop one of the two", c.Compare)
+	case c.Method == MinHash && measure != job.Jaccard:
+		return job.Usage("--compare %s: MinHash finds sets of high Jaccard similarity; add --method simhash, or --method complete", c.Compare)
+	case c.Method == SimHash && measure == job.Jaccard:
+		return job.Usage("--compare jaccard: SimHash finds vectors of high cosine; give --compare cosine or overlap, or --method minhash")
+	case c.Method == SimHash && c.Signature != signature.FSS:
+		return job.Usage("--signature %s: --method simhash has signatures of its own; drop one of the two", c.Signature)
+	case c.Method == SimHash && c.Bands > 0:
+		return job.Usage("--bands %d --rows %d: --method simhash cuts signatures into --pieces; drop these or that", c.Bands, c.Rows)
+	case c.Bits < 1 || c.Bits > simhash.MaxBits:
+		return job.Usage("--bits %d: must be between 1 and %d", c.Bits, simhash.MaxBits)
+	case !bySignatures && (c.Bits != job.DefaultBits || c.Vectors != job.Normal):
+		return job.Usage("--bits %d --vectors %s: no SimHash signature is made; add --method simhash, or --compare overlap to --method complete", c.Bits, c.Vectors)
+	case c.Pieces != 0 && c.Method != SimHash:
+		return job.Usage("--pieces %d: add --method simhash, which cuts signatures into pieces", c.Pieces)
+	case c.Pieces < 0 || c.Pieces > c.Bits:
+		return job.Usage("--pieces %d: must be between 1 and the number of bits, %d", c.Pieces, c.Bits)
+	case measure == job.Jaccard && c.Weights != vector.Unit:
+		return job.Usage("--weights %s: sets have none; add --method simhash, or --compare cosine or overlap to --method complete", c.Weights)
+	case c.Method == SimHash && measure == job.Cosine && c.Vectors == job.Sign && c.Pieces == 0 && c.asksRecall():
+		return job.Usage("--recall %v: --vectors sign keeps no promise of recall by cosine; give --pieces, or --vectors normal", c.Recall)
+	}
+	shared := c.shared()
+	return shared.CheckMemory(c.Weights)
+}
+
+// compare is what the similarity of two documents is.
+func (c *Config) compare() job.Measure {
+	if c.Method == SimHash {
+		return cmp.Or(c.Compare, job.Overlap)
+	}
+	return cmp.Or(c.Compare, job.Jaccard)
+}
+
+// asksRecall reports whether a recall is asked for, be it the usual one.
+func (c *Config) asksRecall() bool { return c.Recall != job.DefaultRecall || slices.Contains(c.Given, "recall") }
+
+// family is the kind of signature.
+func (c *Config) family() signature.Family {
+	if c.Method == SimHash || c.compare() == job.Overlap {
+		return signature.SimHash
+	}
+	return c.Signature
 }
 
 // idleIfComplete are the flags that do nothing if every document is compared, and why.
@@ -197,7 +249,9 @@ func (c *Config) shared() job.Config {
 
 // request is what the plan is made for.
 func (c *Config) request() job.Request {
-	return job.Request{Config: c.shared(), Same: c.same(), Complete: c.Method == Complete, Rank: c.Keep.rank, Prefer: c.Keep.globs}
+	shared, comparing := c.shared(), c.Comparing
+	shared.Signature, comparing.Compare = c.family(), c.compare()
+	return job.Request{Config: shared, Comparing: comparing, AskedRecall: c.asksRecall(), Same: c.same(), Complete: c.Method == Complete, Rank: c.Keep.rank, Prefer: c.Keep.globs}
 }
 
 // Parameters are the flags in force, as run.json has them.
@@ -206,14 +260,18 @@ func (c *Config) Parameters() records.Parameters {
 	for i, part := range c.Write {
 		write[i] = string(part)
 	}
+	compare := string(c.compare())
+	if c.Method == Exact {
+		compare = ""
+	}
 	return records.Parameters{
-		Bands: c.Bands, Cluster: string(c.Cluster), DryRun: c.DryRun, Environment: c.Environment, ForceUnlock: c.ForceUnlock,
+		Bands: c.Bands, Bits: c.Bits, Cluster: string(c.Cluster), Compare: compare, DryRun: c.DryRun, Environment: c.Environment, ForceUnlock: c.ForceUnlock,
 		Format: string(c.Format), ID: c.ID, Inputs: c.Inputs, InvalidUTF8: string(c.InvalidUTF8), JobServer: c.JobServer, Keep: c.Keep.String(), Limit: c.Limit,
 		MaxDocBytes: int64(c.MaxDocBytes), MaxIDBytes: int64(c.MaxIDBytes), MaxRejected: c.MaxRejected.String(), MaxWindow: int64(c.MaxWindow), MeasureRecall: c.MeasureRecall,
 		Memory: int64(c.Memory), Method: string(c.Method), MinWords: c.MinWords, Normalize: c.Normalize.String(),
-		Output: c.Output, Overwrite: c.Overwrite, PairBudget: c.PairBudget, Recall: c.Recall, Rows: c.Rows,
+		Output: c.Output, Overwrite: c.Overwrite, PairBudget: c.PairBudget, Pieces: c.Pieces, Recall: c.Recall, Rows: c.Rows,
 		Runner: string(c.Runner), Same: string(c.same()), Seed: c.Seed, Shingle: c.Shingle.String(), Signature: string(c.Signature),
-		TempDir: c.TempDir, Text: c.Text, Threshold: c.Threshold.Float(), WaitLock: c.WaitLock.String(),
+		TempDir: c.TempDir, Text: c.Text, Threshold: c.Threshold.Float(), Vectors: string(c.Vectors), WaitLock: c.WaitLock.String(), Weights: string(c.Weights),
 		WorkerBinary: c.WorkerBin, Workers: c.Workers, Write: write,
 	}
 }

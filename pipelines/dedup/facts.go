@@ -38,7 +38,7 @@ func (r *run) account(ctx context.Context, launch job.Launch, ended job.Outcome)
 	}
 	if r.config.Method != Exact {
 		r.record.Recall = estimatedRecall(facts)
-		r.record.Recall.Exact = r.config.Method == Complete
+		r.record.Recall.Exact = r.plan.Complete
 		if !r.config.estimates() {
 			r.record.Recall.Estimated = nil
 		}

@@ -39,7 +39,8 @@ func builds(t *testing.T) map[string]dedup.Config {
 	contracted.ConnectDocuments = 1
 	exact := ask(t, "../../testdata/tldr", "--method=exact")
 	complete := ask(t, "../../testdata/tldr", "--method=complete")
-	return map[string]dedup.Config{"usual": usual, "all": all, "contracted": contracted, "exact": exact, "complete": complete}
+	simHash := ask(t, "../../testdata/tldr", "--method=simhash", "--weights=tf-idf", "--pieces=20")
+	return map[string]dedup.Config{"usual": usual, "all": all, "contracted": contracted, "exact": exact, "complete": complete, "simhash": simHash}
 }
 
 // The graph asks nothing of a runner but what every one can do: no side inputs, no state, no

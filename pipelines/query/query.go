@@ -406,7 +406,7 @@ func (r *run) search(ctx context.Context, query nearest.Query) (*nearest.Nearest
 
 // query says what the document of the text is compared by.
 func (r *run) query(ctx context.Context, key blocks.Key, text []byte) (query nearest.Query, err error) {
-	query = nearest.Query{Key: key, Features: r.config.verifier().New().Features(r.plan.Spec.New().Shingles(nil, text))}
+	query = nearest.Query{Key: key, Features: r.config.verifier().Features(nil)(r.plan.Spec.New().Shingles(nil, text))}
 	if len(query.Features) == 0 {
 		return query, job.Usage("%s: the text has no token, so nothing resembles it", r.answer.Of)
 	}
@@ -419,7 +419,7 @@ func (r *run) query(ctx context.Context, key blocks.Key, text []byte) (query nea
 
 // list reads the nearest documents, and lists those that are similar at all.
 func (r *run) list(ctx context.Context, query nearest.Query, found *nearest.Nearest) error {
-	verifier, shingler := r.config.verifier().New(), r.plan.Spec.New()
+	verifier, features, shingler := r.config.verifier().New(), r.config.verifier().Features(nil), r.plan.Spec.New()
 	own := verifier.Size(query.Features)
 	r.answer.Size, r.answer.Candidates = int32(own), found.Candidates
 	inputs := r.plan.Listing.Inputs
@@ -430,12 +430,12 @@ func (r *run) list(ctx context.Context, query nearest.Query, found *nearest.Near
 	rows := map[blocks.Key]records.Neighbour{}
 	var failed error
 	err := source.Lookup(ctx, inputs, keys, r.plan.Reading(), func(doc blocks.Document) {
-		features := verifier.Features(shingler.Shingles(nil, doc.Text))
-		shared, ok := verifier.Compare(query.Features, features)
+		set := features(shingler.Shingles(nil, doc.Text))
+		shared, ok := verifier.Compare(query.Features, set)
 		if !ok {
 			return
 		}
-		size := verifier.Size(features)
+		size := verifier.Size(set)
 		row := records.Neighbour{
 			ID: inputs.ID(doc.Key, doc.ID, doc.HasID), Source: inputs.Source(doc.Key), Position: doc.Key.Position(),
 			Similarity: verifier.Similarity(shared, own, size), Shared: int32(shared), Size: int32(size),

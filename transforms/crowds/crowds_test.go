@@ -120,7 +120,7 @@ func everyPair(docs []blocks.Document, text shingle.Spec, t setsim.Threshold) (p
 		for _, b := range members[i+1:] {
 			shared := setsim.Overlap(a.set, b.set)
 			if a.Component == b.Component && t.Reached(shared, len(a.set), len(b.set)) {
-				pairs = append(pairs, blocks.NearPair{A: a.Key, B: b.Key, Score: shared})
+				pairs = append(pairs, blocks.NearPair{A: a.Key, B: b.Key, Score: shared, Shared: shared})
 			}
 		}
 	}

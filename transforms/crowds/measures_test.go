@@ -61,11 +61,12 @@ type bySimilarity struct {
 	pairs    []blocks.NearPair
 }
 
-func compared(v verifier.Verifier, docs []blocks.Document) *bySimilarity {
+func compared(spec verifier.Spec, docs []blocks.Document) *bySimilarity {
+	v, of := spec.New(), spec.Features(nil)
 	all := &bySimilarity{Verifier: v}
 	shingler := words2.New()
 	for _, d := range docs {
-		features := v.Features(shingler.Shingles(nil, d.Text))
+		features := of(shingler.Shingles(nil, d.Text))
 		known := false
 		for i, f := range all.features {
 			known = known || all.of[i] == d.Component && slices.Equal(f, features)
@@ -77,7 +78,7 @@ func compared(v verifier.Verifier, docs []blocks.Document) *bySimilarity {
 	for j, b := range all.features {
 		for i, a := range all.features[:j] {
 			if score, ok := v.Compare(a, b); ok && all.of[i] == all.of[j] {
-				all.pairs = append(all.pairs, blocks.NearPair{A: all.keys[i], B: all.keys[j], Score: score})
+				all.pairs = append(all.pairs, blocks.NearPair{A: all.keys[i], B: all.keys[j], Score: score, Shared: v.Shared(score, a, b)})
 			}
 		}
 	}
@@ -102,8 +103,8 @@ func TestOtherMeasure(t *testing.T) {
 	for _, threshold := range []setsim.Threshold{half, {Num: 9, Den: 10}} {
 		spec := verifier.Spec{Measure: verifiertest.Cosine, Threshold: threshold}
 		docs := occurrences(1)
-		want := compared(spec.New(), docs)
-		if sets := compared(jaccard(threshold).New(), docs); len(want.pairs) < 20 || len(sets.keys) == len(want.keys) && len(sets.pairs) == len(want.pairs) {
+		want := compared(spec, docs)
+		if sets := compared(jaccard(threshold), docs); len(want.pairs) < 20 || len(sets.keys) == len(want.keys) && len(sets.pairs) == len(want.pairs) {
 			t.Fatalf("%d pairs of %d documents, by Jaccard %d of %d", len(want.pairs), len(want.keys), len(sets.pairs), len(sets.keys))
 		}
 		for _, cell := range []int{1, 2000, 1 << 20} {

@@ -109,11 +109,11 @@ const maxListed = 64
 
 // match is what is known of a document's pairs with kept ones.
 type match struct {
-	pairs      int
-	key        blocks.Key // of the most similar
-	score      int
-	similarity float64
-	unlisted   bool
+	pairs         int
+	key           blocks.Key // of the most similar
+	score, shared int
+	similarity    float64
+	unlisted      bool
 }
 
 // batch visits the sets of the next batch.
@@ -128,12 +128,13 @@ func (p *pass) batch(ctx context.Context, g blocks.Sets) error {
 		c.index.Similar(g.Sets[i], func(k, score int) {
 			m.pairs++
 			p.unite(p.kept[before+k], uint32(first+i))
+			shared := p.verifier.Shared(score, c.kept.Sets[k], g.Sets[i])
 			if m.pairs <= maxListed {
-				p.out.Add(c.kept.Keys[k], g.Keys[i], score)
+				p.out.Add(c.kept.Keys[k], g.Keys[i], score, shared)
 			}
 			// As survivors.Star decides: of equals the earliest.
 			if s := p.verifier.Similarity(score, p.verifier.Size(c.kept.Sets[k]), p.verifier.Size(g.Sets[i])); s > m.similarity {
-				*m = match{pairs: m.pairs, key: c.kept.Keys[k], score: score, similarity: s, unlisted: m.pairs > maxListed}
+				*m = match{pairs: m.pairs, key: c.kept.Keys[k], score: score, shared: shared, similarity: s, unlisted: m.pairs > maxListed}
 			}
 		})
 	}
@@ -168,7 +169,7 @@ func (p *pass) batch(ctx context.Context, g blocks.Sets) error {
 			continue
 		}
 		if m.unlisted {
-			p.out.Add(m.key, key, m.score)
+			p.out.Add(m.key, key, m.score, m.shared)
 		}
 		if err := p.remove(ctx, uint32(first+i), key, g.Sets[i]); err != nil {
 			return err
@@ -302,7 +303,7 @@ func (p *pass) link(emit func(int64, []byte)) {
 	out := blocks.PairWriter{Key: p.out.Key, Emit: emit}
 	for n, key := range p.keys {
 		if root := p.trees.Root(uint32(n)); root != uint32(n) {
-			out.Add(p.keys[root], key, 0)
+			out.Add(p.keys[root], key, 0, 0)
 		}
 	}
 	out.Flush()

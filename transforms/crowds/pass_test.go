@@ -66,7 +66,7 @@ func TestListedOnce(t *testing.T) {
 		for _, pair := range pairs {
 			distinct[pair] = true
 		}
-		best := blocks.NearPair{A: sets.Keys[tt.best], B: sets.Keys[tt.kept], Score: shared}
+		best := blocks.NearPair{A: sets.Keys[tt.best], B: sets.Keys[tt.kept], Score: shared, Shared: shared}
 		if len(pairs) != tt.want || len(distinct) != len(pairs) || !distinct[best] || len(p.kept) != tt.kept {
 			t.Errorf("%+v: %d pairs, %d distinct, the best among them: %v, %d kept", tt, len(pairs), len(distinct), distinct[best], p.kept)
 		}
@@ -81,7 +81,7 @@ func (c corpus) similar(t setsim.Threshold) (pairs []blocks.NearPair) {
 	for j, b := range c {
 		for i, a := range c[:j] {
 			if shared := setsim.Overlap(a, b); t.Reached(shared, len(a), len(b)) {
-				pairs = append(pairs, blocks.NearPair{A: c.key(i), B: c.key(j), Score: shared})
+				pairs = append(pairs, blocks.NearPair{A: c.key(i), B: c.key(j), Score: shared, Shared: shared})
 			}
 		}
 	}

@@ -95,8 +95,9 @@ func (f *tellFn) ProcessElement(ctx context.Context, component int64, profiles, 
 func (p *Params) emit(component blocks.Key, estimator *estimate.Estimator, of blocks.Sets, found []pair, emit func(int64, []byte), estimates func([]byte)) error {
 	out := blocks.PairWriter{Key: p.Shards.Shard(component), Emit: emit}
 	estimator.Begin(of.Sets)
+	v := p.Verifier.New()
 	for _, p := range found {
-		out.Add(of.Keys[p.i], of.Keys[p.j], p.score)
+		out.Add(of.Keys[p.i], of.Keys[p.j], p.score, v.Shared(p.score, of.Sets[p.i], of.Sets[p.j]))
 		estimator.Pair(p.i, p.j, p.score)
 	}
 	out.Flush()

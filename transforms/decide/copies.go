@@ -45,7 +45,7 @@ func (f *firstsFn) ProcessElement(ctx context.Context, _ int64, block []byte, em
 	for !d.Done() {
 		doc := d.Profile()
 		v := blocks.Verdict{
-			Of: doc.Key, Tokens: doc.Traits.Tokens, Size: doc.Size,
+			Of: doc.Key, Tokens: doc.Traits.Tokens, Size: doc.Words,
 			First: doc, Kept: *doc.Preferred(), Cluster: doc.Key, Members: 1 + doc.Copies, Similarity: 1,
 		}
 		f.verdicts.Add(f.Params.Shards.Shard(doc.Key), func(block []byte) []byte { return blocks.AppendVerdict(block, &v) }, emit)

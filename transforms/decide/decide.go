@@ -78,7 +78,7 @@ type Params struct {
 // is. Documents with the same tokens share a profile; a second step makes the rows of their group.
 //
 // Two CoGroupByKeys. The first holds the profiles and pairs of a shard in memory: for each profile about 230 bytes and
-// what it takes packed, 64 for each pair. It fails if a pair names a document that is no representative. Counters:
+// what it takes packed, 72 for each pair. It fails if a pair names a document that is no representative. Counters:
 // decide/clusters, decide/kept, decide/removed.
 func Survivors(s beam.Scope, profiles flow.Profiles, pairs flow.NearPairs, links flow.Links, copied flow.Copies, p Params) Rows {
 	s = s.Scope("decide.Survivors")
@@ -118,7 +118,7 @@ func (f *decideFn) ProcessElement(ctx context.Context, number int64, profiles, p
 	f.rows.begin(toPairs, toClusters, toRemoved, toDropped)
 	for _, n := range c.near {
 		a, b := &c.docs[n.i], &c.docs[n.j]
-		f.rows.pair(a, b, in.ID(a.Key, a.ID, a.HasID), in.ID(b.Key, b.ID, b.HasID), n.score, c.similarity(n), a.Size, b.Size)
+		f.rows.pair(a, b, in.ID(a.Key, a.ID, a.HasID), in.ID(b.Key, b.ID, b.HasID), n.shared, c.similarity(n), c.verifier.Len(a.Words), c.verifier.Len(b.Words))
 	}
 	c.decide(in, f.Params.OnePerCluster, func(doc *blocks.Profile, v *blocks.Verdict) {
 		if v.Of == v.Cluster {
@@ -152,8 +152,8 @@ type shard struct {
 
 // nearPair says that representatives i and j, i before j, are similar.
 type nearPair struct {
-	i, j  int32
-	score int
+	i, j          int32
+	score, shared int
 }
 
 // maxReused is the number of documents, or of pairs, up to which storage is kept for the next shard.
@@ -173,7 +173,7 @@ func (c *shard) gather(profiles, pairs, links func(*[]byte) bool) error {
 	}
 	c.group()
 	c.near, c.links = c.near[:0], c.links[:0]
-	each := func(packed func(*[]byte) bool, found func(i, j int32, score int)) error {
+	each := func(packed func(*[]byte) bool, found func(i, j int32, p blocks.NearPair)) error {
 		var unknown error
 		err := gather.NearPairs(packed, func(p blocks.NearPair) {
 			i, okA := c.of(p.A)
@@ -182,15 +182,15 @@ func (c *shard) gather(profiles, pairs, links func(*[]byte) bool) error {
 				unknown = fmt.Errorf("a document of the pair %v, %v is no representative", p.A, p.B)
 				return
 			}
-			found(i, j, p.Score)
+			found(i, j, p)
 		})
 		return cmp.Or(err, unknown)
 	}
-	err := each(pairs, func(i, j int32, score int) { c.near = append(c.near, nearPair{i, j, score}) })
+	err := each(pairs, func(i, j int32, p blocks.NearPair) { c.near = append(c.near, nearPair{i, j, p.Score, p.Shared}) })
 	if err != nil {
 		return err
 	}
-	return each(links, func(i, j int32, _ int) { c.links = append(c.links, [2]int32{i, j}) })
+	return each(links, func(i, j int32, _ blocks.NearPair) { c.links = append(c.links, [2]int32{i, j}) })
 }
 
 // read decodes profiles in input order: a profile is large, and so none is moved.
@@ -311,7 +311,7 @@ func (c *shard) decide(in *blocks.Inputs, onePerCluster bool, yield func(*blocks
 		doc, choice := &c.docs[i], choices[number[r]]
 		by := order[choice.By]
 		v = blocks.Verdict{
-			Of: doc.Key, Tokens: doc.Traits.Tokens, Size: doc.Size,
+			Of: doc.Key, Tokens: doc.Traits.Tokens, Size: c.verifier.Len(doc.Words),
 			First: c.docs[r], Kept: *c.docs[best[by]].Preferred(),
 			Cluster: c.keys[cluster[r]], Members: members[cluster[r]],
 			Near: by != r, Similarity: choice.Similarity,

@@ -126,11 +126,11 @@ func TestByHand(t *testing.T) {
 			traits = blocks.Traits{Symbols: 6}
 		}
 		profiles = blocks.AppendProfile(profiles, &blocks.Profile{
-			Key: blocks.NewKey(0, position), Hash: blocks.Hash{Lo: set}, Size: 10, ID: fmt.Append(nil, position), HasID: true, Traits: traits,
+			Key: blocks.NewKey(0, position), Hash: blocks.Hash{Lo: set}, Size: 10, Words: 10, ID: fmt.Append(nil, position), HasID: true, Traits: traits,
 		})
 	}
-	pairs = blocks.AppendNearPair(pairs, blocks.NearPair{A: blocks.NewKey(0, 10), B: blocks.NewKey(0, 30), Score: 9})
-	pairs = blocks.AppendNearPair(pairs, blocks.NearPair{A: blocks.NewKey(0, 0), B: blocks.NewKey(0, 10), Score: 8})
+	pairs = blocks.AppendNearPair(pairs, blocks.NearPair{A: blocks.NewKey(0, 10), B: blocks.NewKey(0, 30), Score: 9, Shared: 9})
+	pairs = blocks.AppendNearPair(pairs, blocks.NearPair{A: blocks.NewKey(0, 0), B: blocks.NewKey(0, 10), Score: 8, Shared: 8})
 
 	for _, tt := range []struct {
 		components                       bool
@@ -408,7 +408,7 @@ func TestAgainstModel(t *testing.T) {
 			a, okA := representative[sets[0]]
 			b, okB := representative[sets[1]]
 			if okA && okB {
-				pairs = append(pairs, blocks.AppendNearPair(nil, blocks.NearPair{A: min(a, b), B: max(a, b), Score: shared}))
+				pairs = append(pairs, blocks.AppendNearPair(nil, blocks.NearPair{A: min(a, b), B: max(a, b), Score: shared, Shared: shared}))
 			}
 		}
 		star := w.tables(in, false)
@@ -450,7 +450,7 @@ func (w *world) settle(t *rapid.T, in *blocks.Inputs) (profiles, copies [][]byte
 	alone := rapid.Bool().Draw(t, "copies have profiles")
 	for _, d := range w.docs {
 		p := blocks.Profile{
-			Key: d.key, Hash: blocks.Hash{Lo: uint64(d.set)}, Size: setSize, Rank: codec.AppendRank(nil, d.value, w.largest), Traits: d.traits(),
+			Key: d.key, Hash: blocks.Hash{Lo: uint64(d.set)}, Size: setSize, Words: setSize, Rank: codec.AppendRank(nil, d.value, w.largest), Traits: d.traits(),
 		}
 		if alone {
 			profiles = append(profiles, blocks.AppendProfile(nil, &p))
@@ -506,11 +506,11 @@ func TestSimilarityIsThatOfTheMeasure(t *testing.T) {
 	var profiles []byte
 	for i, size := range []int{4, 400, 100} {
 		profiles = blocks.AppendProfile(profiles, &blocks.Profile{
-			Key: blocks.NewKey(0, int64(i)), Hash: blocks.Hash{Lo: uint64(i)}, Size: size, ID: fmt.Append(nil, i), HasID: true,
+			Key: blocks.NewKey(0, int64(i)), Hash: blocks.Hash{Lo: uint64(i)}, Size: size, Words: size, ID: fmt.Append(nil, i), HasID: true,
 		})
 	}
-	pairs := blocks.AppendNearPair(nil, blocks.NearPair{A: blocks.NewKey(0, 0), B: blocks.NewKey(0, 2), Score: 18})
-	pairs = blocks.AppendNearPair(pairs, blocks.NearPair{A: blocks.NewKey(0, 1), B: blocks.NewKey(0, 2), Score: 160})
+	pairs := blocks.AppendNearPair(nil, blocks.NearPair{A: blocks.NewKey(0, 0), B: blocks.NewKey(0, 2), Score: 18, Shared: 18})
+	pairs = blocks.AppendNearPair(pairs, blocks.NearPair{A: blocks.NewKey(0, 1), B: blocks.NewKey(0, 2), Score: 160, Shared: 160})
 	for measure, want := range map[string]struct {
 		similarities []float64
 		kept         int
@@ -535,8 +535,8 @@ func TestSimilarityIsThatOfTheMeasure(t *testing.T) {
 
 // A component of false edges only leaves no trace.
 func TestStrangers(t *testing.T) {
-	profiles := blocks.AppendProfile(nil, &blocks.Profile{Key: 1, Hash: blocks.Hash{Lo: 1}, Size: 3})
-	profiles = blocks.AppendProfile(profiles, &blocks.Profile{Key: 2, Hash: blocks.Hash{Lo: 2}, Size: 3})
+	profiles := blocks.AppendProfile(nil, &blocks.Profile{Key: 1, Hash: blocks.Hash{Lo: 1}, Size: 3, Words: 3})
+	profiles = blocks.AppendProfile(profiles, &blocks.Profile{Key: 2, Hash: blocks.Hash{Lo: 2}, Size: 3, Words: 3})
 	rows, err := decided(verifier.Jaccard, oneFile, false, [][]byte{profiles}, nil, nil, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -547,8 +547,8 @@ func TestStrangers(t *testing.T) {
 }
 
 func TestPairOfUnknownDocument(t *testing.T) {
-	profiles := blocks.AppendProfile(nil, &blocks.Profile{Key: 1, Size: 3})
-	pairs := blocks.AppendNearPair(nil, blocks.NearPair{A: 1, B: 9, Score: 3})
+	profiles := blocks.AppendProfile(nil, &blocks.Profile{Key: 1, Size: 3, Words: 3})
+	pairs := blocks.AppendNearPair(nil, blocks.NearPair{A: 1, B: 9, Score: 3, Shared: 3})
 	if _, err := decided(verifier.Jaccard, oneFile, false, [][]byte{profiles}, nil, [][]byte{pairs}, nil); err == nil {
 		t.Error("a pair of an unknown document was taken")
 	}
@@ -563,9 +563,9 @@ func TestDocumentsOfAnotherShard(t *testing.T) {
 	for shard := range int64(2) {
 		var profiles []byte
 		for i := range int64(2) {
-			profiles = blocks.AppendProfile(profiles, &blocks.Profile{Key: blocks.NewKey(0, 10*shard+i), Hash: blocks.Hash{Lo: uint64(10*shard + i)}, Size: 3})
+			profiles = blocks.AppendProfile(profiles, &blocks.Profile{Key: blocks.NewKey(0, 10*shard+i), Hash: blocks.Hash{Lo: uint64(10*shard + i)}, Size: 3, Words: 3})
 		}
-		pairs := blocks.AppendNearPair(nil, blocks.NearPair{A: blocks.NewKey(0, 1), B: blocks.NewKey(0, 10*shard), Score: 3})
+		pairs := blocks.AppendNearPair(nil, blocks.NearPair{A: blocks.NewKey(0, 1), B: blocks.NewKey(0, 10*shard), Score: 3, Shared: 3})
 		err := f.ProcessElement(t.Context(), shard, beamtest.Values(profiles), beamtest.Values(pairs), beamtest.Values(), none, none, none, none, none, nil)
 		if (err != nil) != (shard == 1) {
 			t.Errorf("shard %d, a pair with document 1 of shard 0: error %v", shard, err)
@@ -599,8 +599,8 @@ func TestCopies(t *testing.T) {
 		return &blocks.Profile{Key: blocks.NewKey(0, position), ID: fmt.Append(nil, position), HasID: true, Traits: blocks.Traits{Tokens: blocks.Hash{Lo: 1}}}
 	}
 	first, other := *id(10), *id(20)
-	first.Size, first.Copies, first.Best = 7, 2, id(30)
-	other.Size, other.Copies = 8, 1
+	first.Words, first.Copies, first.Best = 7, 2, id(30)
+	other.Words, other.Copies = 8, 1
 	first.Best.Traits.Text, first.Best.Traits.Symbols = blocks.Hash{Lo: 2}, 3
 	profiles := blocks.AppendProfile(blocks.AppendProfile(nil, &first), &other)
 	var verdicts [][]byte

@@ -119,6 +119,7 @@ type similarFn struct {
 
 	query    *Query
 	verifier verifier.Verifier
+	features func(shingles []uint64) []uint64
 	shingler *shingle.Shingler
 	sieve    *setsim.Sieve
 	least    int  // shingles that a similar document shares
@@ -130,7 +131,7 @@ func (f *similarFn) Setup(ctx context.Context) (err error) {
 	if f.query, err = storage.Shared[Query](ctx, f.Sets.Query); err != nil {
 		return err
 	}
-	f.verifier, f.shingler = f.Sets.Verifier.New(), f.Sets.Text.New()
+	f.verifier, f.features, f.shingler = f.Sets.Verifier.New(), f.Sets.Verifier.Features(nil), f.Sets.Text.New()
 	f.sieve = setsim.NewSieve(f.query.Features)
 	f.any = f.Sets.Verifier.Threshold == setsim.Any
 	// The union has the question's shingles, so of these the threshold's share is in both.
@@ -157,7 +158,7 @@ func (f *similarFn) ProcessElement(block []byte, _ func(int64, []byte)) error {
 			f.nearest.Candidates++ // though not listed
 			continue
 		}
-		features := f.verifier.Features(shingles)
+		features := f.features(shingles)
 		if score, ok := f.verifier.Compare(own, features); ok {
 			similarity := f.verifier.Similarity(score, f.verifier.Size(own), f.verifier.Size(features))
 			f.nearest.add(Near{doc.Key, similarity}, f.Params.Most)

@@ -18,6 +18,7 @@ import (
 	"github.com/neardup/neardup/kernels/setsim"
 	"github.com/neardup/neardup/kernels/shingle"
 	"github.com/neardup/neardup/kernels/verifier"
+	"github.com/neardup/neardup/transforms/frequencies"
 	"github.com/neardup/neardup/transforms/gather"
 )
 
@@ -117,13 +118,17 @@ func eachHashed(packed func(*[]byte) bool, do func(hashedDoc)) error {
 type smallestFn struct {
 	Params Params
 
-	verifier verifier.Verifier
+	features func(shingles []uint64) []uint64
 	shingler *shingle.Shingler
 	shingles []uint64
 	smallest *sample.Smallest[blocks.Key]
 }
 
-func (f *smallestFn) Setup() { f.verifier, f.shingler = f.Params.Verifier.New(), f.Params.Text.New() }
+func (f *smallestFn) Setup(ctx context.Context) (err error) {
+	f.shingler = f.Params.Text.New()
+	f.features, err = frequencies.Features(ctx, f.Params.Verifier)
+	return err
+}
 
 func (f *smallestFn) StartBundle(func(int64, []byte)) {
 	f.smallest = sample.NewSmallest[blocks.Key](f.Params.Sample, f.Params.Seed)
@@ -134,7 +139,7 @@ func (f *smallestFn) ProcessElement(block []byte, _ func(int64, []byte)) error {
 	for doc := range d.Documents() {
 		f.shingles = f.shingler.Shingles(f.shingles[:0], doc.Text)
 		if len(f.shingles) > 0 {
-			f.smallest.Add(hash.Sequence(f.verifier.Features(f.shingles)), doc.Key)
+			f.smallest.Add(hash.Sequence(f.features(f.shingles)), doc.Key)
 		}
 	}
 	return d.Err()
@@ -177,16 +182,20 @@ func (f *chooseFn) ProcessElement(ctx context.Context, _ int64, packed func(*[]b
 type sampleFn struct {
 	Params Params
 
-	verifier verifier.Verifier
+	features func(shingles []uint64) []uint64
 	shingler *shingle.Shingler
 }
 
-func (f *sampleFn) Setup() { f.verifier, f.shingler = f.Params.Verifier.New(), f.Params.Text.New() }
+func (f *sampleFn) Setup(ctx context.Context) (err error) {
+	f.shingler = f.Params.Text.New()
+	f.features, err = frequencies.Features(ctx, f.Params.Verifier)
+	return err
+}
 
 func (f *sampleFn) ProcessElement(block []byte, emit func(int64, []byte)) error {
 	d := blocks.NewDecoder(block)
 	for doc := range d.Documents() {
-		set := f.verifier.Features(f.shingler.Shingles(nil, doc.Text))
+		set := f.features(f.shingler.Shingles(nil, doc.Text))
 		blocks.SetParts(nil, doc.Key, blocks.Hash(hash.Sequence(set)), set, func(part []byte) { emit(int64(doc.Key), part) })
 	}
 	return d.Err()
@@ -245,7 +254,7 @@ func (f *writeSampleFn) ProcessElement(ctx context.Context, _ int64, values func
 type probeFn struct {
 	Params Params
 
-	verifier verifier.Verifier
+	features func(shingles []uint64) []uint64
 	shingler *shingle.Shingler
 	shingles []uint64
 	sample   blocks.Sets
@@ -261,7 +270,10 @@ type match struct {
 }
 
 func (f *probeFn) Setup(ctx context.Context) (err error) {
-	f.verifier, f.shingler = f.Params.Verifier.New(), f.Params.Text.New()
+	f.shingler = f.Params.Text.New()
+	if f.features, err = frequencies.Features(ctx, f.Params.Verifier); err != nil {
+		return err
+	}
 	data, err := storage.ReadFile(ctx, f.Params.sampleFile())
 	if err != nil {
 		return err
@@ -273,7 +285,7 @@ func (f *probeFn) Setup(ctx context.Context) (err error) {
 	for _, set := range f.sample.Sets {
 		common.Count(set)
 	}
-	f.index = verifier.NewIndex(f.verifier, &common)
+	f.index = verifier.NewIndex(f.Params.Verifier.New(), &common)
 	for _, set := range f.sample.Sets {
 		f.index.Add(set)
 	}
@@ -288,7 +300,10 @@ func (f *probeFn) ProcessElement(block []byte, emit func(int64, []byte)) error {
 	d := blocks.NewDecoder(block)
 	for doc := range d.Documents() {
 		f.shingles = f.shingler.Shingles(f.shingles[:0], doc.Text)
-		set := f.verifier.Features(f.shingles)
+		if len(f.shingles) == 0 {
+			continue
+		}
+		set := f.features(f.shingles)
 		var sum blocks.Hash
 		f.index.Similar(set, func(i, _ int) {
 			if slices.Equal(set, f.sample.Sets[i]) {

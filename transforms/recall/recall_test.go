@@ -114,9 +114,9 @@ type distinct struct {
 // distinctSets returns those of documents in input order, each with its first document, by seeded hash.
 func distinctSets(p Params, docs []blocks.Document) (all []distinct) {
 	seeded := func(d distinct) uint64 { return hash.Mix(hash.Sequence(d.set).Hi ^ hash.Mix(p.Seed)) }
-	shingler, v := p.Text.New(), p.Verifier.New()
+	shingler, features := p.Text.New(), p.Verifier.Features(nil)
 	for _, d := range docs {
-		set := v.Features(shingler.Shingles(nil, d.Text))
+		set := features(shingler.Shingles(nil, d.Text))
 		if !slices.ContainsFunc(all, func(o distinct) bool { return slices.Equal(o.set, set) }) {
 			all = append(all, distinct{d.Key, set})
 		}

@@ -81,7 +81,9 @@ func toCopies(t *testing.T, p *Params, all *[]blocks.Copy) func(int64, []byte) {
 // A document with copies has a set, and a profile for its group only. A copy has no set, and its profile only what is its own.
 func TestCopiesHaveNoSets(t *testing.T) {
 	f := &setsFn{Params: Params{Text: word2, MaxSmallDocs: 19, Shards: 5, Verifier: jaccard}}
-	f.Setup()
+	if err := f.Setup(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 	var copied []blocks.Copy
 	sent, profiles := map[int64]int{}, 0
 	none := func(int64, []byte) { t.Error("sent to the wrong place") }
@@ -112,7 +114,9 @@ func TestCopiesHaveNoSets(t *testing.T) {
 func TestProfiles(t *testing.T) {
 	for _, same := range copies.All() {
 		f := &profilesFn{Params: Params{Text: word2, Shards: 5, Verifier: jaccard}, Same: same}
-		f.Setup()
+		if err := f.Setup(t.Context()); err != nil {
+			t.Fatal(err)
+		}
 		var copied []blocks.Copy
 		to := toCopies(t, &f.Params, &copied)
 		block := fetched()

@@ -39,9 +39,10 @@ type profilesFn struct {
 	copied   *blocks.Buffers
 }
 
-func (f *profilesFn) Setup() {
+func (f *profilesFn) Setup(ctx context.Context) (err error) {
 	f.verifier = f.Params.Verifier.New()
-	f.reader = copies.NewReader(f.Params.Text, f.verifier.Features)
+	f.reader, err = f.Params.reader(ctx)
+	return err
 }
 
 func (f *profilesFn) StartBundle(func(int64, []byte)) { f.copied = blocks.NewBuffers() }

@@ -14,6 +14,7 @@ import (
 	"github.com/neardup/neardup/kernels/copies"
 	"github.com/neardup/neardup/kernels/shingle"
 	"github.com/neardup/neardup/kernels/verifier"
+	"github.com/neardup/neardup/transforms/frequencies"
 )
 
 func init() {
@@ -95,9 +96,19 @@ type sentKey struct {
 	hash      blocks.Hash
 }
 
-func (f *setsFn) Setup() {
+func (f *setsFn) Setup(ctx context.Context) (err error) {
 	f.verifier = f.Params.Verifier.New()
-	f.reader = copies.NewReader(f.Params.Text, f.verifier.Features)
+	f.reader, err = f.Params.reader(ctx)
+	return err
+}
+
+// reader returns a reader of texts and their features.
+func (p *Params) reader(ctx context.Context) (*copies.Reader, error) {
+	features, err := frequencies.Features(ctx, p.Verifier)
+	if err != nil {
+		return nil, err
+	}
+	return copies.NewReader(p.Text, features), nil
 }
 
 func (f *setsFn) StartBundle(_, _, _, _, _, _ func(int64, []byte)) {

@@ -30,7 +30,9 @@ func TestSetsOfFirstDocumentsAreSent(t *testing.T) {
 	}
 	for _, order := range []string{"ascending", "late split first", "large"} {
 		f := &setsFn{Params: Params{Text: shingle.Spec{Shingle: shingle.Config{Kind: shingle.Word, K: 3}}, MaxSmallDocs: 30, Shards: 5, Verifier: jaccard}}
-		f.Setup()
+		if err := f.Setup(t.Context()); err != nil {
+			t.Fatal(err)
+		}
 		sent := map[blocks.Key]bool{}
 		profiles := 0
 		largeProfiles := 0
@@ -169,7 +171,9 @@ func TestFeaturesAreTheVerifiers(t *testing.T) {
 		Text: shingle.Spec{Shingle: shingle.Config{Kind: shingle.Word, K: 1}}, MaxSmallDocs: 9, Shards: 1,
 		Verifier: verifier.Spec{Measure: verifiertest.Cosine},
 	}}
-	f.Setup()
+	if err := f.Setup(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 	none := func(int64, []byte) {}
 	var block []byte
 	for i, text := range []string{"a a a b", "a b", "b a a a"} {
@@ -214,7 +218,9 @@ func TestFeaturesAreTheVerifiers(t *testing.T) {
 // The set of a large component's document is an element of its own: who takes it may hold it.
 func TestLargeSetsAreNotReused(t *testing.T) {
 	f := &setsFn{Params: Params{Text: shingle.Spec{Shingle: shingle.Config{Kind: shingle.Word, K: 1}}, MaxSmallDocs: 2, Shards: 1, Verifier: jaccard}}
-	f.Setup()
+	if err := f.Setup(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 	none := func(int64, []byte) {}
 	held := map[int64][]byte{}
 	f.StartBundle(none, none, none, none, none, none)

@@ -13,6 +13,7 @@ import (
 	"github.com/neardup/neardup/kernels/shingle"
 	"github.com/neardup/neardup/kernels/verifier"
 	"github.com/neardup/neardup/records"
+	"github.com/neardup/neardup/transforms/frequencies"
 	"github.com/neardup/neardup/transforms/spool"
 )
 
@@ -45,7 +46,7 @@ type setsFn struct {
 
 	inputs   *blocks.Inputs
 	shingler *shingle.Shingler
-	verifier verifier.Verifier
+	features func(shingles []uint64) []uint64
 	copies   collapse
 	sized    *blocks.Buffers
 	part     []byte
@@ -55,7 +56,10 @@ type setsFn struct {
 var setBytes = beam.NewCounter("shuffled", "sets")
 
 func (f *setsFn) Setup(ctx context.Context) (err error) {
-	f.shingler, f.verifier = f.Params.Text.New(), f.To.Verifier.New()
+	f.shingler = f.Params.Text.New()
+	if f.features, err = frequencies.Features(ctx, f.To.Verifier); err != nil {
+		return err
+	}
 	f.inputs, err = storage.Shared[blocks.Inputs](ctx, f.Params.Inputs)
 	return err
 }
@@ -82,7 +86,7 @@ func (f *setsFn) ProcessElement(ctx context.Context, block []byte, sized, firsts
 			equal++
 			continue
 		}
-		set := f.verifier.Features(f.shingler.InPlace())
+		set := f.features(f.shingler.InPlace())
 		sum := blocks.Hash(hash.Sequence(set))
 		batch := f.To.Batching.Batch(len(set), sum)
 		blocks.SetParts(f.part, doc.Key, sum, set, func(part []byte) {

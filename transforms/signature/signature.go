@@ -15,6 +15,8 @@ import (
 	"github.com/neardup/neardup/kernels/hash"
 	"github.com/neardup/neardup/kernels/lsh"
 	"github.com/neardup/neardup/kernels/shingle"
+	"github.com/neardup/neardup/kernels/simhash"
+	"github.com/neardup/neardup/kernels/verifier"
 	"github.com/neardup/neardup/records"
 )
 
@@ -41,6 +43,9 @@ type Params struct {
 	Family Family
 	// Banding is its length and how it becomes band keys.
 	Banding lsh.Banding
+	// SimHash says how signatures of the family SimHash are made, as those whose overlap is compared, and Pieces how they become keys.
+	SimHash verifier.Spec
+	Pieces  simhash.Pieces
 	Seed    uint64
 	// Same: only documents that have this in common are sought, and nothing is signed; "" signs.
 	Same copies.Same
@@ -58,7 +63,7 @@ type Params struct {
 //	KV<table shard, rejected rows>
 //
 // Two documents of similarity s share a bucket with probability 1−(1−s^r)^b (Leskovec, Rajaraman
-// and Ullman, Mining of Massive Datasets, §3.4). Of documents of one block with the same tokens, only the first
+// and Ullman, Mining of Massive Datasets, §3.4); pieces of SimHash signatures are bands, too. Of documents of one block with the same tokens, only the first
 // is signed; the members say that the others are copies of it. Documents without a token are rejected.
 func sign(s beam.Scope, docs flow.Documents, p Params) Signed {
 	s = s.Scope("signature.Sign")
@@ -89,7 +94,7 @@ func (f *signFn) Setup(ctx context.Context) (err error) {
 	}
 	f.keyer = f.Params.keyer()
 	f.bands = blocks.NewBandWriter(f.keyer.Len(), f.Params.ShardBits)
-	f.signer, err = f.Params.signer()
+	f.signer, err = f.Params.signer(ctx)
 	return err
 }
 

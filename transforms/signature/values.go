@@ -15,6 +15,7 @@ import (
 	"github.com/neardup/neardup/kernels/minhash/salted"
 	"github.com/neardup/neardup/kernels/shingle"
 	"github.com/neardup/neardup/records"
+	"github.com/neardup/neardup/transforms/frequencies"
 )
 
 func init() {
@@ -26,14 +27,15 @@ func init() {
 type Family string
 
 // The families. Signatures of FSS are made of shingle hashes, of Salted of the shingles' text, and
-// of Classic of the shingles' numbers in a dictionary of all documents.
+// of Classic of the shingles' numbers in a dictionary of all documents. Those of SimHash are bits, made of vectors.
 const (
 	FSS     Family = "fss"
 	Classic Family = "classic"
 	Salted  Family = "salted"
+	SimHash Family = "simhash"
 )
 
-// Families are all of them.
+// Families are those of the method MinHash.
 func Families() []Family { return []Family{FSS, Classic, Salted} }
 
 // Signed is what the first read tells of documents.
@@ -92,13 +94,17 @@ type signer struct {
 	shingler *shingle.Shingler
 	fss      *fss.Signer
 	salted   *salted.Signer
+	simHash  func(shingles []uint64) []uint64
 }
 
-func (p *Params) signer() (s *signer, err error) {
+func (p *Params) signer(ctx context.Context) (s *signer, err error) {
 	s = &signer{shingler: p.Text.New()}
-	if p.Family == Salted {
+	switch p.Family {
+	case Salted:
 		s.salted, err = salted.New(p.Banding.Signature, p.Seed)
-	} else {
+	case SimHash:
+		s.simHash, err = frequencies.Features(ctx, p.SimHash)
+	default:
 		s.fss = fss.New(p.Banding.Signature, p.Seed)
 	}
 	return s, err
@@ -106,7 +112,7 @@ func (p *Params) signer() (s *signer, err error) {
 
 // sign returns the signature of a text, of length 0 if it has no token.
 func (s *signer) sign(dst []uint64, text []byte) []uint64 {
-	if s.fss != nil {
+	if s.salted == nil { // which takes the text
 		s.shingler.Tokenise(text)
 	}
 	return s.tokenised(dst, text)
@@ -114,14 +120,22 @@ func (s *signer) sign(dst []uint64, text []byte) []uint64 {
 
 // tokenised is sign of a text that the shingler has taken last.
 func (s *signer) tokenised(dst []uint64, text []byte) []uint64 {
-	if s.salted != nil {
+	switch {
+	case s.salted != nil:
 		return s.salted.Sign(dst, s.shingler.Texts(text))
+	case s.simHash != nil:
+		return s.simHash(s.shingler.InPlace())
 	}
 	return s.fss.Sign(dst, s.shingler.InPlace())
 }
 
 // keyer makes keys of signatures.
-func (p *Params) keyer() lsh.Keyer { return p.Banding }
+func (p *Params) keyer() lsh.Keyer {
+	if p.Family == SimHash {
+		return p.Pieces
+	}
+	return p.Banding
+}
 
 // valuesFn signs the documents of a block.
 //
@@ -136,7 +150,7 @@ type valuesFn struct {
 }
 
 func (f *valuesFn) Setup(ctx context.Context) (err error) {
-	if f.signer, err = f.Params.signer(); err != nil {
+	if f.signer, err = f.Params.signer(ctx); err != nil {
 		return err
 	}
 	f.inputs, err = storage.Shared[blocks.Inputs](ctx, f.Params.Inputs)
@@ -213,7 +227,7 @@ func (f *keysFn) FinishBundle(ctx context.Context, bands func(int64, []byte)) {
 // family Classic every shingle of it must be in the dictionary.
 func (p *Params) Of(ctx context.Context, text []byte) ([]uint64, error) {
 	if p.Family != Classic {
-		signer, err := p.signer()
+		signer, err := p.signer(ctx)
 		if err != nil {
 			return nil, err
 		}

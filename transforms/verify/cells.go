@@ -337,7 +337,7 @@ func (f *cellPairFn) join(ctx context.Context, c cellPair, candidates []candidat
 	keys, sets := slices.Concat(first.Keys, second.Keys), slices.Concat(first.Sets, second.Sets)
 	f.estimator.Begin(sets)
 	take := func(i, j, score int) bool {
-		out.Add(keys[i], keys[j], score)
+		out.Add(keys[i], keys[j], score, f.verifier.Shared(score, sets[i], sets[j]))
 		f.estimator.Pair(i, j, score)
 		return true
 	}

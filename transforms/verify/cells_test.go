@@ -56,7 +56,7 @@ func (c component) pairs(t setsim.Threshold) (pairs []blocks.NearPair) {
 				}
 			}
 			if t.Reached(shared, len(a), len(b)) {
-				pairs = append(pairs, blocks.NearPair{A: c.key(i), B: c.key(j), Score: shared})
+				pairs = append(pairs, blocks.NearPair{A: c.key(i), B: c.key(j), Score: shared, Shared: shared})
 			}
 		}
 	}
@@ -317,10 +317,10 @@ func TestCandidatesOfCells(t *testing.T) {
 		named, times int
 		want         []blocks.NearPair
 	}{
-		{1, 2, []blocks.NearPair{{A: c.key(0), B: c.key(2), Score: 3}}},
-		{mostCandidates / 2, 2, []blocks.NearPair{{A: c.key(0), B: c.key(2), Score: 3}}},
-		{mostCandidates/2 + 1, 2, []blocks.NearPair{{A: c.key(0), B: c.key(2), Score: 3}, {A: c.key(1), B: c.key(3), Score: 3}}},
-		{mostCandidates/2 + 1, 3, []blocks.NearPair{{A: c.key(0), B: c.key(2), Score: 3}, {A: c.key(1), B: c.key(3), Score: 3}}},
+		{1, 2, []blocks.NearPair{{A: c.key(0), B: c.key(2), Score: 3, Shared: 3}}},
+		{mostCandidates / 2, 2, []blocks.NearPair{{A: c.key(0), B: c.key(2), Score: 3, Shared: 3}}},
+		{mostCandidates/2 + 1, 2, []blocks.NearPair{{A: c.key(0), B: c.key(2), Score: 3, Shared: 3}, {A: c.key(1), B: c.key(3), Score: 3, Shared: 3}}},
+		{mostCandidates/2 + 1, 3, []blocks.NearPair{{A: c.key(0), B: c.key(2), Score: 3, Shared: 3}, {A: c.key(1), B: c.key(3), Score: 3, Shared: 3}}},
 	} {
 		var values [][]byte
 		for range tt.times {

@@ -17,7 +17,7 @@ import (
 // Features that are no sets are connected as all their pairs do.
 func TestConnectByOtherMeasure(t *testing.T) {
 	spec := verifier.Spec{Measure: verifiertest.Cosine, Threshold: setsim.Threshold{Num: 8, Den: 10}}
-	v := spec.New()
+	v, features := spec.New(), spec.Features(nil)
 	r := rand.New(rand.NewPCG(1, 1))
 	var c component
 	for i := range 60 {
@@ -25,9 +25,9 @@ func TestConnectByOtherMeasure(t *testing.T) {
 		for range 4 + r.IntN(4) {
 			shingles = append(shingles, uint64(i/4*10+r.IntN(4)))
 		}
-		features := v.Features(shingles)
-		if !slices.ContainsFunc(c, func(other []uint64) bool { return slices.Equal(features, other) }) {
-			c = append(c, features)
+		vector := features(shingles)
+		if !slices.ContainsFunc(c, func(other []uint64) bool { return slices.Equal(vector, other) }) {
+			c = append(c, vector)
 		}
 	}
 	slices.SortStableFunc(c, func(a, b []uint64) int { return len(a) - len(b) })

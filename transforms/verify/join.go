@@ -140,7 +140,7 @@ func (f *joinFn) hold(packed func(*[]byte) bool, sets, profiles func(int64, []by
 func (f *joinFn) join(component blocks.Key, g blocks.Sets, out *blocks.PairWriter) blocks.Estimate {
 	f.estimator.Begin(g.Sets)
 	f.verifier.SelfJoin(g.Sets, func(i, j, score int) bool {
-		out.Add(g.Keys[i], g.Keys[j], score)
+		out.Add(g.Keys[i], g.Keys[j], score, f.verifier.Shared(score, g.Sets[i], g.Sets[j]))
 		f.estimator.Pair(i, j, score)
 		return true
 	})

@@ -103,7 +103,7 @@ func TestJoinOfParts(t *testing.T) {
 					}
 				}
 				if a < b && 2*shared >= 16-shared {
-					want = append(want, blocks.NearPair{A: a, B: b, Score: shared})
+					want = append(want, blocks.NearPair{A: a, B: b, Score: shared, Shared: shared})
 				}
 			}
 		}
@@ -135,7 +135,7 @@ func TestLargeSetsTravelInParts(t *testing.T) {
 		t.Fatalf("%d parts", len(parts))
 	}
 	slices.Reverse(parts)
-	want := []blocks.NearPair{{A: blocks.NewKey(0, 0), B: blocks.NewKey(0, 1), Score: 199_999}}
+	want := []blocks.NearPair{{A: blocks.NewKey(0, 0), B: blocks.NewKey(0, 1), Score: 199_999, Shared: 199_999}}
 	if diff := cmp.Diff(want, joined(t, parts, setsim.Threshold{Num: 99, Den: 100})); diff != "" {
 		t.Error(diff)
 	}

@@ -16,12 +16,15 @@ import (
 const Cosine = "test-cosine"
 
 func init() {
-	verifier.Register(Cosine, func(s verifier.Spec) verifier.Verifier { return cosine{s.Threshold} })
+	verifier.Register(Cosine, verifier.Measure{
+		New:      func(s verifier.Spec) verifier.Verifier { return cosine{s.Threshold} },
+		Features: func(verifier.Spec, func(uint64) uint32) func([]uint64) []uint64 { return occurrences },
+	})
 }
 
 type cosine struct{ t setsim.Threshold }
 
-func (v cosine) Features(shingles []uint64) (features []uint64) {
+func occurrences(shingles []uint64) (features []uint64) {
 	for _, s := range slices.Sorted(slices.Values(shingles)) {
 		if last := len(features) - 2; last >= 0 && features[last] == s {
 			features[last+1]++
@@ -30,6 +33,21 @@ func (v cosine) Features(shingles []uint64) (features []uint64) {
 		}
 	}
 	return features
+}
+
+func (v cosine) Len(words int) int { return words / 2 }
+
+func (v cosine) Words(shingles int) int { return 2 * shingles }
+
+func (v cosine) Shared(_ int, a, b []uint64) (shared int) {
+	for pair := range slices.Chunk(a, 2) {
+		for other := range slices.Chunk(b, 2) {
+			if pair[0] == other[0] {
+				shared++
+			}
+		}
+	}
+	return shared
 }
 
 func (v cosine) Size(features []uint64) int { return dot(features, features) }

@@ -1,0 +1,484 @@
+package dedup_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math"
+	"math/big"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/neardup/neardup/kernels/simhash"
+	"github.com/neardup/neardup/kernels/vector"
+	"github.com/neardup/neardup/output"
+	"github.com/neardup/neardup/pipelines/dedup"
+	"github.com/neardup/neardup/pipelines/job"
+	"github.com/neardup/neardup/records"
+)
+
+// weighted is a text as a vector: by a shingle's string its weight.
+type weighted map[string]int64
+
+// vectorsOf are the vectors of texts of k consecutive words; nil of a text without words.
+func vectorsOf(texts []string, k int, weights string) []weighted {
+	counts, having, documents := make([]weighted, len(texts)), weighted{}, 0
+	for i, text := range texts {
+		words := words(normalised(text))
+		if len(words) == 0 {
+			continue
+		}
+		documents++
+		counts[i] = weighted{}
+		for at := 0; at == 0 || at+k <= len(words); at++ {
+			counts[i][strings.Join(words[at:min(at+k, len(words))], " ")]++
+		}
+		for shingle := range counts[i] {
+			having[shingle]++
+		}
+	}
+	for _, v := range counts {
+		for shingle, n := range v {
+			switch weights {
+			case "1":
+				v[shingle] = 1
+			case "tf-idf":
+				v[shingle] = n * int64(4096*math.Log2(1+float64(documents)/float64(having[shingle])))
+			}
+		}
+	}
+	return counts
+}
+
+func (v weighted) dot(w weighted) (sum int64, shared int) {
+	for shingle, n := range v {
+		if m, ok := w[shingle]; ok {
+			sum += n * m
+			shared++
+		}
+	}
+	return sum, shared
+}
+
+// signed are the signatures of vectors, as a bit for each byte.
+func signed(t *testing.T, c dedup.Config, vectors []weighted) []string {
+	t.Helper()
+	entries := map[job.Vectors]simhash.Entries{job.Normal: simhash.Normal, job.Sign: simhash.Sign}
+	signer, spec := simhash.New(c.Bits, entries[c.Vectors], c.Seed), c.Spec()
+	shingler := spec.New()
+	all := make([]string, len(vectors))
+	for i, v := range vectors {
+		if v == nil {
+			continue
+		}
+		weights := map[uint64]uint32{}
+		for shingle, n := range v {
+			hashes := shingler.Shingles(nil, []byte(shingle))
+			if len(hashes) != 1 {
+				t.Fatalf("%q has %d shingles", shingle, len(hashes))
+			}
+			weights[hashes[0]] = uint32(n)
+		}
+		var of vector.Vector
+		for _, hash := range slices.Sorted(maps.Keys(weights)) {
+			of.Features, of.Weights = append(of.Features, hash), append(of.Weights, weights[hash])
+		}
+		var bits strings.Builder
+		sig := signer.Sign(nil, of)
+		for bit := range c.Bits {
+			bits.WriteByte('0' + byte(sig[bit/64]>>(bit%64)&1))
+		}
+		all[i] = bits.String()
+	}
+	return all
+}
+
+// paired is what the row of a pair says.
+type paired struct {
+	Similarity           float64
+	Shared, SizeA, SizeB int
+}
+
+// bruteForce compares all texts by definition. same are those with an earlier one's features.
+func bruteForce(t *testing.T, c dedup.Config, texts []string, k int) (pairs map[[2]int]paired, same map[int]int, signatures []string) {
+	t.Helper()
+	vectors := vectorsOf(texts, k, string(c.Weights))
+	signatures = signed(t, c, vectors)
+	similar := func(i, j int) (p paired, similar, equal bool) {
+		if c.Compare == job.Overlap {
+			agree := 0
+			for bit := range c.Bits {
+				if signatures[i][bit] == signatures[j][bit] {
+					agree++
+				}
+			}
+			atLeast := c.Threshold.Num*uint64(c.Bits) <= uint64(agree)*c.Threshold.Den
+			return paired{float64(agree) / float64(c.Bits), agree, c.Bits, c.Bits}, atLeast, agree == c.Bits
+		}
+		dot, shared := vectors[i].dot(vectors[j])
+		a, _ := vectors[i].dot(vectors[i])
+		b, _ := vectors[j].dot(vectors[j])
+		product := func(x, y int64, z uint64) *big.Int {
+			p := new(big.Int).Mul(big.NewInt(x), big.NewInt(y))
+			return p.Mul(p, new(big.Int).SetUint64(z*z))
+		}
+		atLeast := dot > 0 && product(dot, dot, c.Threshold.Den).Cmp(product(a, b, c.Threshold.Num)) >= 0
+		return paired{float64(dot) / math.Sqrt(float64(a)*float64(b)), shared, len(vectors[i]), len(vectors[j])}, atLeast, maps.Equal(vectors[i], vectors[j])
+	}
+	pairs, same = map[[2]int]paired{}, map[int]int{}
+	for j := range texts {
+		if vectors[j] == nil {
+			continue
+		}
+		near := map[[2]int]paired{}
+		for i := range j {
+			if _, copied := same[i]; copied || vectors[i] == nil {
+				continue
+			}
+			p, similar, equal := similar(i, j)
+			if equal {
+				same[j] = i
+				near = map[[2]int]paired{{i, j}: p}
+				break
+			}
+			if similar {
+				near[[2]int{i, j}] = p
+			}
+		}
+		maps.Copy(pairs, near)
+	}
+	return pairs, same, signatures
+}
+
+// shortTexts are some of one to three words, and of repeated ones.
+var shortTexts = []string{
+	"alpha", "alpha!", "alpha beta", "alpha gamma", "alpha beta gamma", "alpha alpha alpha beta", "delta epsilon", "beta alpha",
+	"alpha beta alpha beta", "...", "delta", "delta delta delta epsilon", "zeta eta theta iota kappa", "zeta eta theta iota", "eta zeta theta iota kappa",
+}
+
+// pagesAndShort writes short texts, and so many pages of each of two folders.
+func pagesAndShort(t *testing.T, pages int) (path string, texts []string) {
+	t.Helper()
+	texts = slices.Clone(shortTexts)
+	for _, name := range []string{"osx", "windows"} {
+		for i, line := range slices.Collect(strings.Lines(read(t, filepath.Join("../../testdata/tldr", name+".jsonl"))))[:pages] {
+			var page struct{ Text string }
+			if err := json.Unmarshal([]byte(line), &page); err != nil {
+				t.Fatal(i, err)
+			}
+			texts = append(texts, page.Text)
+		}
+	}
+	path = filepath.Join(t.TempDir(), "in.jsonl")
+	writeJSONL(t, path, texts)
+	return path, texts
+}
+
+// pairsOf is a run's table of pairs, by the indexes that are the ids.
+func pairsOf(t *testing.T, r *output.Finished) map[[2]int]paired {
+	t.Helper()
+	all := map[[2]int]paired{}
+	for _, p := range rows[records.Pair](t, r, "pairs") {
+		var a, b int
+		if _, err := fmt.Sscan(p.IDA+" "+p.IDB, &a, &b); err != nil {
+			t.Fatal(err)
+		}
+		all[[2]int{a, b}] = paired{p.Similarity, int(p.Shared), int(p.SizeA), int(p.SizeB)}
+	}
+	return all
+}
+
+// checkRemoved holds that no two kept documents are similar, and that each removed one is similar to a kept one as its row says.
+func checkRemoved(t *testing.T, r *output.Finished, pairs map[[2]int]paired, same map[int]int) {
+	t.Helper()
+	first := func(i int) int {
+		if of, ok := same[i]; ok {
+			return of
+		}
+		return i
+	}
+	kept := map[int]bool{}
+	removed := rows[records.Removed](t, r, "removed")
+	for _, row := range removed {
+		var id, by int
+		if _, err := fmt.Sscan(row.ID+" "+row.KeptID, &id, &by); err != nil {
+			t.Fatal(err)
+		}
+		kept[id] = false
+		i, j := min(first(id), first(by)), max(first(id), first(by))
+		p, ok := pairs[[2]int{i, j}]
+		if i == j {
+			p, ok = paired{Similarity: 1}, true
+		}
+		if !ok || row.Similarity == nil || math.Abs(*row.Similarity-p.Similarity) > 1e-12 || (row.Reason == records.ReasonNear) != (i != j) {
+			t.Errorf("%d was removed for %d as %s, similarity %v, want %v", id, by, row.Reason, row.Similarity, p)
+		}
+	}
+	for pair := range pairs {
+		_, a := kept[pair[0]]
+		_, b := kept[pair[1]]
+		if !a && !b {
+			t.Errorf("%v are both kept", pair)
+		}
+	}
+	if len(removed) == 0 {
+		t.Error("nothing is removed, which tests little")
+	}
+}
+
+// runOnly runs the job.
+func runOnly(t *testing.T, config dedup.Config) *output.Finished {
+	t.Helper()
+	if _, err := runJob(context.Background(), config, launch(config)); err != nil {
+		t.Fatal(err)
+	}
+	r, err := output.Open(context.Background(), config.Output)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+var aboutEqual = cmpopts.EquateApprox(0, 1e-12)
+
+// The methods simhash and complete find the pairs that brute force finds: the latter all of them, and the former all
+// that share a piece at its position, and no others that are not similar. Any bits, pieces, vectors, weights and measure.
+func TestSimHashEqualsBruteForce(t *testing.T) {
+	path, texts := pagesAndShort(t, 150)
+	for _, flags := range []string{
+		"--compare=overlap",
+		"--compare=overlap --weights=tf --bits=199 --pieces=37 --shingle=word:1",
+		"--compare=overlap --weights=tf-idf --bits=64 --pieces=5 --vectors=sign --threshold=.7",
+		"--compare=overlap --weights=1 --bits=1 --pieces=1 --shingle=word:1",
+		"--compare=overlap --bits=1021 --pieces=63 --vectors=sign --threshold=.65 --shingle=word:3",
+		"--compare=cosine",
+		"--compare=cosine --bits=131 --pieces=17 --shingle=word:1",
+		"--compare=cosine --weights=tf --bits=255 --pieces=41 --vectors=sign --shingle=word:1 --threshold=.9",
+		"--compare=cosine --weights=tf-idf --pieces=23 --seed=7 --shingle=word:2 --threshold=.6",
+		"--compare=cosine --weights=tf-idf --bits=500 --pieces=499 --shingle=word:1 --threshold=1",
+	} {
+		t.Run(flags, func(t *testing.T) {
+			config := ask(t, append(strings.Fields(flags), "--method=simhash", path)...)
+			pairs, same, signatures := bruteForce(t, config, texts, config.Shingle.K)
+			for _, cell := range []int{0, 5000} {
+				config.CellBytes, config.Output = cell, filepath.Join(t.TempDir(), "out")
+				r := runOnly(t, config)
+				got := pairsOf(t, r)
+				for pair, p := range got {
+					if want, ok := pairs[pair]; !ok || !cmp.Equal(want, p, aboutEqual) {
+						t.Errorf("%v is paired as %v, brute force says %v", pair, p, want)
+					}
+				}
+				for pair, p := range pairs {
+					_, copied := same[pair[1]]
+					if _, ok := got[pair]; !ok && (config.Pieces == 0 || copied || shareAPiece(signatures[pair[0]], signatures[pair[1]], config.Pieces)) {
+						t.Errorf("%v is not paired, %v", pair, p)
+					}
+				}
+				if config.Pieces > 0 && (r.Run.Chosen.Pieces != config.Pieces || r.Run.Chosen.Signature != config.Bits) {
+					t.Errorf("chosen %+v", r.Run.Chosen)
+				}
+				checkRemoved(t, r, got, same)
+			}
+
+			complete := ask(t, append(strings.Fields(flags), "--method=complete", path)...)
+			complete.Pieces, complete.Seed = 0, config.Seed
+			if config.Compare == job.Cosine {
+				complete.Bits, complete.Vectors = job.DefaultBits, job.Normal
+			}
+			r := runOnly(t, complete)
+			if diff := cmp.Diff(pairs, pairsOf(t, r), aboutEqual); diff != "" {
+				t.Errorf("complete: %s", diff)
+			}
+			checkRemoved(t, r, pairs, same)
+			if recall := r.Run.Recall; recall == nil || !recall.Exact || recall.Estimated != nil || r.Run.Chosen.ExpectedRecall != 1 {
+				t.Errorf("complete: recall %+v, chosen %+v", recall, r.Run.Chosen)
+			}
+		})
+	}
+}
+
+// shareAPiece reports whether signatures have a piece in common.
+func shareAPiece(a, b string, pieces int) bool {
+	for p := range pieces {
+		if from, to := p*len(a)/pieces, (p+1)*len(a)/pieces; a[from:to] == b[from:to] {
+			return true
+		}
+	}
+	return false
+}
+
+// The bytes depend neither on the runner, splits, memory and cells, nor on in how many ranges frequencies are counted.
+func TestSameBytesOfSimHash(t *testing.T) {
+	for _, flags := range []string{
+		"--pieces=19 --weights=tf-idf --compare=cosine",
+		"--bits=301 --recall=.9 --threshold=.97 --vectors=sign",
+		"--weights=tf --threshold=.7 --pair-budget=100 --cluster=components --keep=longest",
+	} {
+		var first map[string]string
+		for _, how := range []string{"", "--memory=256MB", "--runner=prism", "--runner=direct"} {
+			for _, split := range []int64{0, 100_001} {
+				config := ask(t, append(strings.Fields(flags+" "+how), "--method=simhash", "../../testdata/tldr")...)
+				if config.SplitBytes = split; split > 0 {
+					config.CellBytes, config.Workers = 20_000, 3
+				}
+				got := promised(t, run(t, config))
+				if first == nil {
+					first = got
+				}
+				sameOutput(t, fmt.Sprint(flags, how, split), first, got)
+			}
+		}
+	}
+}
+
+// What is removed, and for what, is the same if documents are a crowd; so are the clusters.
+func TestCrowdsOfSimHash(t *testing.T) {
+	c := generate(t, mixture).corpus(t)
+	for _, flags := range []string{
+		"--keep=longest", "--cluster=components --compare=cosine --weights=tf-idf", "--pieces=16 --threshold=.8", "--pieces=11 --compare=cosine --weights=tf --cluster=components",
+	} {
+		made := func(budget int) *output.Finished {
+			config := ask(t, append(strings.Fields(flags), "--method=simhash", c.config.Inputs[0])...)
+			config.PairBudget = budget
+			return run(t, config)
+		}
+		whole, part := made(math.MaxInt), made(500)
+		if a, b := whole.Run.Counts, part.Run.Counts; a.PairsPartial != 0 || b.PairsPartial == 0 || a.NearPairs <= b.NearPairs {
+			t.Errorf("%v: %d and %d crowds, %d and %d near pairs", flags, a.PairsPartial, b.PairsPartial, a.NearPairs, b.NearPairs)
+		}
+		folders := []string{"clusters", "removed", "corpus"}
+		sameOutput(t, flags, tables(promised(t, whole), folders...), tables(promised(t, part), folders...))
+	}
+}
+
+// The recall measured of all documents is that of brute force.
+func TestMeasuredRecallOfSimHash(t *testing.T) {
+	path, texts := pagesAndShort(t, 200)
+	for _, flags := range []string{"--compare=overlap --weights=tf-idf", "--compare=cosine --weights=tf", "--compare=cosine"} {
+		config := ask(t, append(strings.Fields(flags), "--method=simhash", "--pieces=20", "--threshold=.6", "--shingle=word:2", fmt.Sprint("--measure-recall=", len(texts)), path)...)
+		pairs, same, _ := bruteForce(t, config, texts, 2)
+		r := runOnly(t, config)
+		got := r.Run.Recall.Measured
+		found := len(pairsOf(t, r)) - len(same)
+		if got.Found != int64(found) || got.True != int64(len(pairs)-len(same)) || found == 0 || got.Found == got.True {
+			t.Errorf("%s: measured %+v, want %d of %d", flags, got, found, len(pairs)-len(same))
+		}
+	}
+}
+
+// Over many seeds the recall of pairs is what is expected of their similarity.
+func TestExpectedRecallOfSimHash(t *testing.T) {
+	path, texts := pagesAndShort(t, 200)
+	for _, flags := range []string{
+		"--compare=cosine --pieces=30", "--compare=cosine --weights=tf --pieces=21 --bits=200", "--compare=cosine --weights=tf-idf --pieces=27", "--compare=overlap --pieces=31",
+	} {
+		config := ask(t, append(strings.Fields(flags), "--method=simhash", "--threshold=.7", "--shingle=word:1", path)...)
+		checkRecall(t, flags, config, texts, 15)
+	}
+}
+
+// checkRecall compares the share of the near pairs that share a piece, over some seeds, with what is expected by their similarity.
+func checkRecall(t *testing.T, name string, config dedup.Config, texts []string, seeds int) {
+	t.Helper()
+	config.Seed = 1
+	pairs, same, _ := bruteForce(t, config, texts, config.Shingle.K)
+	vectors := vectorsOf(texts, config.Shingle.K, string(config.Weights))
+	sum, squares := 0., 0. // of the difference, found less expected
+	expected := 0.
+	for seed := range seeds {
+		config.Seed = uint64(seed + 1)
+		signatures := signed(t, config, vectors)
+		if config.Compare == job.Overlap { // whose pairs the seed decides, too
+			pairs, same, _ = bruteForce(t, config, texts, config.Shingle.K)
+		}
+		n, found, share := 0., 0., 0.
+		for pair, p := range pairs {
+			if _, copied := same[pair[1]]; copied {
+				continue
+			}
+			agree := p.Similarity
+			if config.Compare == job.Cosine {
+				agree = 1 - math.Acos(min(1, p.Similarity))/math.Pi
+			}
+			n++
+			share += simhash.Pieces{Bits: config.Bits, Count: config.Pieces}.Sharing(agree)
+			if shareAPiece(signatures[pair[0]], signatures[pair[1]], config.Pieces) {
+				found++
+			}
+		}
+		difference := (found - share) / n
+		sum, squares, expected = sum+difference, squares+difference*difference, expected+share/n/float64(seeds)
+	}
+	mean := sum / float64(seeds)
+	deviation := math.Sqrt(max(0, squares/float64(seeds)-mean*mean) / float64(seeds-1))
+	t.Logf("%s: expected %.4f, found %+.4f ± %.4f of %d pairs", name, expected, mean, deviation, len(pairs)-len(same))
+	// Of a given overlap, pieces share a little more often than independent bits would.
+	if slack := map[bool]float64{true: 0.02}[config.Compare == job.Overlap]; mean < -4*deviation || mean > 4*deviation+slack || expected > .995 {
+		t.Errorf("%s: of %.4f expected, %+.4f ± %.4f are found", name, expected, mean, deviation)
+	}
+}
+
+// So it is on real corpora, of short texts too.
+func TestRecallOfSimHashOnCorpora(t *testing.T) {
+	if !nightly() {
+		t.Skip("nightly")
+	}
+	const most = 2000 // brute force compares each two
+	for _, load := range []func(*testing.T) corpus{messages, bbc, reuters} {
+		t.Run("", func(t *testing.T) {
+			c := load(t)
+			texts := c.texts[:min(most, len(c.texts))]
+			path := filepath.Join(t.TempDir(), "in.jsonl")
+			writeJSONL(t, path, texts)
+			for _, weights := range []string{"1", "tf", "tf-idf"} {
+				config := ask(t, "--method=simhash", "--compare=cosine", "--pieces=29", "--threshold=.7", "--shingle=word:1", "--weights="+weights, path)
+				checkRecall(t, c.name+" "+weights, config, texts, 20)
+			}
+		})
+	}
+}
+
+// Pieces are chosen as flags ask: as given; for a recall, if unrelated documents seldom meet; else 32, or none where these meet too often.
+func TestChosenPieces(t *testing.T) {
+	for _, c := range []struct {
+		flags         string
+		pieces        int // 0: all documents are compared
+		least, most   float64
+		warning, fail string
+	}{
+		{"", 0, 1, 1, "every document is compared", ""},
+		{"--compare=cosine", 0, 1, 1, "every document is compared", ""},
+		{"--bits=1024 --threshold=.95", 32, .99, 1, "", ""}, // of 32 bits, .95^32 each
+		{"--bits=1024 --threshold=.95 --compare=cosine", 32, .6, .7, "", ""},
+		{"--pieces=40", 40, .99, 1, "40 pieces of 256 bits", ""},
+		{"--pieces=3", 3, 0, .01, "", ""},
+		{"--pieces=3 --recall=.5", 3, 0, .01, "", ""},
+		{"--recall=.9 --threshold=.95 --bits=1024 --compare=cosine", 39, .9, .92, "", ""}, // as docs/algorithms/simhash.md has it
+		{"--recall=.9", 0, 0, 0, "", "--method complete --compare overlap"},
+		{"--recall=.99 --compare=cosine --bits=64", 0, 0, 0, "", "--method complete --compare cosine"},
+		{"--recall=.999999 --compare=cosine --threshold=.01 --bits=2", 0, 0, 0, "", "--method complete --compare cosine"}, // by no pieces
+	} {
+		config := ask(t, append(strings.Fields(c.flags), "--method=simhash", "--dry-run", "../../testdata/tldr")...)
+		r, err := runJob(t.Context(), config, launch(config))
+		if (err != nil) != (c.fail != "") || err != nil && (!strings.Contains(err.Error(), c.fail) || job.Status(err) != 2) {
+			t.Errorf("%s: error %v, want %q", c.flags, err, c.fail)
+		}
+		if err != nil {
+			continue
+		}
+		chosen := r.Chosen
+		if chosen.Pieces != c.pieces || chosen.ExpectedRecall < c.least || chosen.ExpectedRecall > c.most || (chosen.JoinBytes > 0) != (c.pieces == 0) {
+			t.Errorf("%s: chosen %+v", c.flags, chosen)
+		}
+		if warnings := strings.Join(r.Warnings, ""); !strings.Contains(warnings, c.warning) || c.warning == "" && warnings != "" {
+			t.Errorf("%s: warnings %q, want %q", c.flags, warnings, c.warning)
+		}
+	}
+}

@@ -1,0 +1,250 @@
+// Package frequencies counts in how many documents each shingle occurs, and weighs features by that (tf-idf).
+package frequencies
+
+import (
+	"cmp"
+	"context"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"math/bits"
+	"reflect"
+	"slices"
+
+	"github.com/apache/beam/sdks/v2/go/pkg/beam"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
+
+	"github.com/neardup/neardup/blocks"
+	"github.com/neardup/neardup/blocks/flow"
+	"github.com/neardup/neardup/io/storage"
+	"github.com/neardup/neardup/kernels/shingle"
+	"github.com/neardup/neardup/kernels/vector"
+	"github.com/neardup/neardup/kernels/verifier"
+	"github.com/neardup/neardup/transforms/gather"
+)
+
+func init() {
+	beam.RegisterDoFn(reflect.TypeFor[countFn]())
+	beam.RegisterDoFn(reflect.TypeFor[writeRangeFn]())
+	beam.RegisterDoFn(reflect.TypeFor[totalFn]())
+	register.Emitter2[int64, []byte]()
+	register.Iter1[[]byte]()
+}
+
+// File is where the frequencies are. Hashes are cut into ranges, each with a file of its own.
+type File struct {
+	// Path is that of what is known of all; a range's file has its number appended.
+	Path   string
+	Ranges int
+}
+
+// total is what the file at Path holds.
+type total struct {
+	Documents uint64
+	Ranges    []int64 // that have a file
+}
+
+func rangeFile(path string, number int64) string { return fmt.Sprintf("%s-%05d", path, number) }
+
+// Build writes the frequencies of the shingles of documents. It is a job of its own, before the one whose features they weigh.
+//
+//	blocks of documents → nothing
+//
+// Documents without a shingle do not count. Two GroupByKeys: of the counts of each bundle by range, and of what is known of all.
+func (f File) Build(s beam.Scope, text shingle.Spec, docs flow.Documents) {
+	s = s.Scope("frequencies.Build")
+	counts, documents := beam.ParDo2(s, &countFn{File: f, Text: text}, beam.PCollection(docs))
+	ranges := beam.ParDo(s, &writeRangeFn{f}, beam.GroupByKey(s, counts))
+	beam.ParDo0(s, &totalFn{f}, beam.PCollection(gather.All(s, gather.Values(documents), gather.Values(ranges))))
+}
+
+// countFn counts the documents of a bundle that have each shingle, and how many have one.
+//
+//	blocks of documents → KV<range, counts>, KV<gather.Key, documents>
+type countFn struct {
+	File File
+	Text shingle.Spec
+
+	shingler  *shingle.Shingler
+	hashes    []uint64 // of each document the different ones
+	documents uint64
+	out       *blocks.Buffers
+}
+
+// maxHashes are 8 MB.
+const maxHashes = 1 << 20
+
+func (f *countFn) Setup() { f.shingler = f.Text.New() }
+
+func (f *countFn) StartBundle(_, _ func(int64, []byte)) {
+	f.hashes, f.documents, f.out = f.hashes[:0], 0, blocks.NewBuffers()
+}
+
+func (f *countFn) ProcessElement(block []byte, counts, _ func(int64, []byte)) error {
+	d := blocks.NewDecoder(block)
+	for doc := range d.Documents() {
+		before := len(f.hashes)
+		f.hashes = f.shingler.Shingles(f.hashes, doc.Text)
+		own := shingle.Set(f.hashes[before:])
+		if f.hashes = f.hashes[:before+len(own)]; len(own) > 0 {
+			f.documents++
+		}
+		if len(f.hashes) >= maxHashes {
+			f.flush(counts)
+		}
+	}
+	f.shingler.Trim()
+	return d.Err()
+}
+
+func (f *countFn) FinishBundle(counts, documents func(int64, []byte)) {
+	f.flush(counts)
+	f.out.Flush(counts)
+	documents(gather.Key, part(f.documents))
+}
+
+func (f *countFn) flush(emit func(int64, []byte)) {
+	slices.Sort(f.hashes)
+	for c := range runs(f.hashes) {
+		high, _ := bits.Mul64(c.hash, uint64(f.File.Ranges))
+		f.out.Add(int64(high), func(block []byte) []byte { return c.append(block) }, emit)
+	}
+	f.hashes = f.hashes[:0]
+}
+
+// count is in how many documents a shingle occurs.
+type count struct{ hash, documents uint64 }
+
+func (c count) append(block []byte) []byte {
+	return blocks.AppendUint64(blocks.AppendUint64(block, c.hash), c.documents)
+}
+
+// runs yields each of sorted hashes, and how often it is there.
+func runs(hashes []uint64) func(yield func(count) bool) {
+	return func(yield func(count) bool) {
+		for len(hashes) > 0 {
+			n := 1
+			for n < len(hashes) && hashes[n] == hashes[0] {
+				n++
+			}
+			if !yield(count{hashes[0], uint64(n)}) {
+				return
+			}
+			hashes = hashes[n:]
+		}
+	}
+}
+
+// writeRangeFn adds up the counts of a range, and writes those of shingles that two documents or more have. It holds the different
+// shingles of the range.
+//
+//	KV<range, counts> → KV<gather.Key, range>
+type writeRangeFn struct{ File File }
+
+func (f *writeRangeFn) ProcessElement(ctx context.Context, number int64, packed func(*[]byte) bool, written func(int64, []byte)) error {
+	documents := map[uint64]uint64{}
+	err := gather.Each(packed, func(d *blocks.Decoder) {
+		hash := d.Uint64()
+		documents[hash] += d.Uint64()
+	})
+	if err != nil {
+		return err
+	}
+	var common []count
+	for hash, n := range documents {
+		if n > 1 {
+			common = append(common, count{hash, n})
+		}
+	}
+	slices.SortFunc(common, func(a, b count) int { return cmp.Compare(a.hash, b.hash) })
+	_, err = storage.WriteBelow(ctx, storage.Dir(f.File.Path), rangeFile(f.File.Path, number), func(w io.Writer) error {
+		var block []byte
+		for _, c := range common {
+			if block = c.append(block); len(block) >= blocks.BlockBytes {
+				if _, err := w.Write(block); err != nil {
+					return err
+				}
+				block = block[:0]
+			}
+		}
+		_, err := w.Write(block)
+		return err
+	})
+	written(gather.Key, part(0, number))
+	return err
+}
+
+// part is what one call knows of the total: a number of documents, or that a range has a file.
+func part(documents uint64, ranges ...int64) []byte {
+	block := binary.AppendUvarint(binary.AppendUvarint(nil, documents), uint64(len(ranges)))
+	for _, r := range ranges {
+		block = binary.AppendUvarint(block, uint64(r))
+	}
+	return block
+}
+
+// totalFn adds up what is known of all.
+//
+//	KV<gather.Key, documents and ranges> → nothing
+type totalFn struct{ File File }
+
+func (f *totalFn) ProcessElement(ctx context.Context, _ int64, parts func(*[]byte) bool) error {
+	var of total
+	err := gather.Each(parts, func(d *blocks.Decoder) {
+		of.Documents += d.Uvarint()
+		if d.Uvarint() > 0 {
+			of.Ranges = append(of.Ranges, int64(d.Uvarint()))
+		}
+	})
+	if err != nil {
+		return err
+	}
+	slices.Sort(of.Ranges)
+	return storage.WriteShared(ctx, f.File.Path, of)
+}
+
+// table is the inverse document frequencies of the shingles that two documents or more have, sorted by hash.
+type table struct {
+	hashes []uint64
+	idf    []uint32
+	once   uint32 // of shingles that one document has
+}
+
+func (t *table) of(shingle uint64) uint32 {
+	if i, ok := slices.BinarySearch(t.hashes, shingle); ok {
+		return t.idf[i]
+	}
+	return t.once
+}
+
+// Features returns what makes the features of documents that a verifier compares, as verifier.Spec says. It loads the frequencies
+// that Build wrote, if features are weighed by them, once for each process: 12 bytes for each shingle that two documents or more have.
+func Features(ctx context.Context, s verifier.Spec) (func(shingles []uint64) []uint64, error) {
+	if s.Weights != vector.TFIDF {
+		return s.Features(nil), nil
+	}
+	t, err := storage.Loaded(ctx, s.Frequencies, func(of *total) (*table, error) { return load(ctx, s.Frequencies, of) })
+	if err != nil {
+		return nil, err
+	}
+	return s.Features(t.of), nil
+}
+
+// load reads the files of all ranges, which are in the order of hashes.
+func load(ctx context.Context, path string, of *total) (*table, error) {
+	t := &table{once: vector.InverseFrequency(max(of.Documents, 1), 1)}
+	for _, number := range of.Ranges {
+		data, err := storage.ReadFile(ctx, rangeFile(path, number))
+		if err != nil {
+			return nil, err
+		}
+		for d := blocks.NewDecoder(data); !d.Done(); {
+			t.hashes = append(t.hashes, d.Uint64())
+			t.idf = append(t.idf, vector.InverseFrequency(of.Documents, d.Uint64()))
+		}
+	}
+	return t, nil
+}
+
+// Forget drops what this process holds of the frequencies.
+func (f File) Forget() { storage.Forget(f.Path) }
