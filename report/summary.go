@@ -138,7 +138,13 @@ func copied(run *records.Run) string {
 		return "text, byte for byte,"
 	case "tokens":
 		return tokens(run) + " in the same order"
+	default:
+		return features(run)
 	}
+}
+
+// features is what of documents is compared.
+func features(run *records.Run) string {
 	switch run.Parameters.Compare {
 	case "overlap":
 		return "SimHash signature"
@@ -159,7 +165,7 @@ func removed(run *records.Run) string {
 	}{
 		{n.Identical, count(n.Identical) + " identical to the kept one"},
 		{n.Equal, count(n.Equal) + " with the same " + tokens(run) + " in the same order"},
-		{n.SameSet, count(n.SameSet) + " with the same set of shingles"},
+		{n.SameSet, count(n.SameSet) + " with the same " + features(run)},
 		{n.Near - n.Chained, plural(n.Near-n.Chained, "near-duplicate")},
 		{n.Chained, count(n.Chained) + " by chains"},
 	} {

@@ -120,6 +120,31 @@ func TestExampleSideBySide(t *testing.T) {
 	}
 }
 
+// By SimHash the recall that is expected is told of, and what is compared is called by its name.
+func TestSummaryOfSimHash(t *testing.T) {
+	run := &records.Run{
+		Parameters: records.Parameters{Compare: "overlap"}, Recall: &records.Recall{},
+		Chosen: records.Chosen{Pieces: 37, Signature: 199, ExpectedRecall: 0.5, Reason: "why"},
+		Counts: records.Counts{Pairs: 1, Removed: 1, SameSet: 1},
+	}
+	example := &records.Example{Pair: records.Pair{Similarity: 0.75, Shared: 150, SizeA: 200, SizeB: 200}}
+	var summary, plan strings.Builder
+	if err := errors.Join(report.Summary(&summary, run, "out", example), report.Plan(&plan, run)); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"copies      1 document with the same SimHash signature as an earlier one\n", "removed     1 document: 1 with the same SimHash signature\n",
+		"recall      0.50000 is expected of pairs at the threshold: why\n", "for example, 0.7500 similar (150 of 200 bits equal):\n",
+	} {
+		if !strings.Contains(summary.String(), want) {
+			t.Errorf("no %q in\n%s", want, summary.String())
+		}
+	}
+	if want := "parameters  37 pieces of 199 bits; a pair at the threshold is found with probability 0.50000\n            why\n"; !strings.Contains(plan.String(), want) {
+		t.Errorf("no %q in\n%s", want, plan.String())
+	}
+}
+
 // What copies have in common depends on what was asked.
 func TestSummaryOfCopies(t *testing.T) {
 	for _, c := range []struct {

@@ -1,6 +1,7 @@
 package dedup_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/parquet-go/parquet-go"
 
 	"github.com/neardup/neardup/kernels/simhash"
 	"github.com/neardup/neardup/kernels/vector"
@@ -245,6 +247,25 @@ func runOnly(t *testing.T, config dedup.Config) *output.Finished {
 	return r
 }
 
+// checkMetadata holds that the table of pairs says how documents were compared.
+func checkMetadata(t *testing.T, r *output.Finished, c dedup.Config) {
+	t.Helper()
+	file := []byte(read(t, filepath.Join(r.Dir, output.TableFile(output.Pairs, 0, r.Run.Input.Files))))
+	table, err := parquet.OpenFile(bytes.NewReader(file), int64(len(file)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	measures := map[job.Measure]string{"": "simhash-overlap", job.Overlap: "simhash-overlap", job.Cosine: "cosine"}
+	for key, want := range map[string]string{
+		"measure": measures[c.Compare], "neardup.method": "simhash", "neardup.weights": string(c.Weights), "neardup.bits": fmt.Sprint(c.Bits),
+		"neardup.vectors": string(c.Vectors), "neardup.pieces": fmt.Sprint(c.Pieces), "neardup.signature": "simhash", "neardup.format.signature": "simhash-1",
+	} {
+		if got, ok := table.Lookup(key); !ok || got != want {
+			t.Errorf("metadata %s is %q, want %q", key, got, want)
+		}
+	}
+}
+
 var aboutEqual = cmpopts.EquateApprox(0, 1e-12)
 
 // The methods simhash and complete find the pairs that brute force finds: the latter all of them, and the former all
@@ -285,6 +306,7 @@ func TestSimHashEqualsBruteForce(t *testing.T) {
 					t.Errorf("chosen %+v", r.Run.Chosen)
 				}
 				checkRemoved(t, r, got, same)
+				checkMetadata(t, r, config)
 			}
 
 			complete := ask(t, append(strings.Fields(flags), "--method=complete", path)...)
