@@ -113,6 +113,7 @@ type Parameters struct {
 	TempDir       string   `json:"temp_dir"`
 	Text          []string `json:"text"`
 	Threshold     float64  `json:"threshold"`
+	Tokens        string   `json:"tokens"`
 	WaitLock      string   `json:"wait_lock"`
 	WorkerBinary  string   `json:"worker_binary"`
 	Workers       int      `json:"workers"`

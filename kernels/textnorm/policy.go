@@ -26,6 +26,7 @@ const (
 	layout
 	symbols
 
+	spaceSteps   = collapseSpace | noSpace | layout
 	asciiSteps   = lower | punctuation | lettersOnly | digitsZero
 	runeSteps    = asciiSteps | nfkc | stripAccents | invisible
 	defaultSteps = invisible | nfkc | lower | punctuation | layout
@@ -135,6 +136,9 @@ func (p Policy) KeepsSymbols() bool { return p.steps.has(symbols) }
 
 // KeepLayout returns p without what default does to white space, which is in no word.
 func (p Policy) KeepLayout() Policy { return Policy{p.steps &^ layout} }
+
+// KeepSpace returns p without its steps of spaces, which Space takes.
+func (p Policy) KeepSpace() Policy { return Policy{p.steps &^ spaceSteps} }
 
 // KeepInvisible returns p without what default does to invisible characters.
 func (p Policy) KeepInvisible() Policy { return Policy{p.steps &^ invisible} }

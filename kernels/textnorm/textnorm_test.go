@@ -178,7 +178,7 @@ func FuzzAppendEqualsPlain(f *testing.F) {
 		}
 		before := bytes.Clone(text)
 		got := p.Append([]byte("kept"), text)
-		want := p.space(p.appendPlain([]byte("kept"), text), len("kept"))
+		want := p.Space(p.appendPlain([]byte("kept"), text), len("kept"))
 		if !bytes.Equal(got, want) {
 			t.Errorf("%s of %+q:\n fast %+q\nplain %+q", p, text, got, want)
 		}

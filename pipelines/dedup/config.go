@@ -196,7 +196,7 @@ func (c *Config) parameters() records.Parameters {
 		Memory: int64(c.Memory), Method: string(c.Method), MinWords: c.MinWords, Normalize: c.Normalize.String(),
 		Output: c.Output, Overwrite: c.Overwrite, PairBudget: c.PairBudget, Recall: c.Recall, Rows: c.Rows,
 		Runner: string(c.Runner), Same: string(c.same()), Seed: c.Seed, Shingle: c.Shingle.String(), Signature: string(c.Signature),
-		TempDir: c.TempDir, Text: c.Text, Threshold: c.Threshold.Float(), WaitLock: c.WaitLock.String(),
+		TempDir: c.TempDir, Text: c.Text, Threshold: c.Threshold.Float(), Tokens: c.Tokens.String(), WaitLock: c.WaitLock.String(),
 		WorkerBinary: c.WorkerBin, Workers: c.Workers, Write: write,
 	}
 }

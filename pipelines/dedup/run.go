@@ -87,7 +87,7 @@ func newRun(c Config) (*run, error) {
 	}
 	return &run{config: c, output: dir, record: records.Run{
 		Job: commit.NewRun(), Version: Version(), Started: time.Now().UTC(),
-		Runner: string(c.Runner), Parameters: c.parameters(), Formats: job.Formats(c.Signature),
+		Runner: string(c.Runner), Parameters: c.parameters(), Formats: job.Formats(c.Spec(), c.Signature),
 	}}, nil
 }
 

@@ -20,6 +20,7 @@ import (
 	"github.com/neardup/neardup/kernels/minhash/salted"
 	"github.com/neardup/neardup/kernels/shingle"
 	"github.com/neardup/neardup/kernels/verifier"
+	"github.com/neardup/neardup/kernels/wordstep"
 	"github.com/neardup/neardup/records"
 	"github.com/neardup/neardup/transforms/signature"
 )
@@ -147,12 +148,12 @@ func (p *Plan) CheckDictionary(ctx context.Context, temp string) error {
 }
 
 // Formats are the ids of what decides output bytes.
-func Formats(family signature.Family) records.Formats {
-	return records.Formats{Text: shingle.FormatID, Signature: signatureIDs[family], Tables: records.Tables}
+func Formats(text shingle.Spec, family signature.Family) records.Formats {
+	return records.Formats{Text: text.FormatID(), Signature: signatureIDs[family], Tables: records.Tables}
 }
 
 // DefaultFormats are those of the default flags.
-func DefaultFormats() records.Formats { return Formats(signature.FSS) }
+func DefaultFormats() records.Formats { return Formats(shingle.Spec{}, signature.FSS) }
 
 var signatureIDs = map[signature.Family]string{
 	signature.FSS: fss.FormatID, signature.Classic: classic.FormatID, signature.Salted: salted.FormatID,
@@ -165,13 +166,16 @@ func (p *Plan) Verifier() verifier.Spec {
 
 // Metadata is what a Parquet file says of how it came to be, with what a job has to add.
 func (p *Plan) Metadata(added map[string]string) map[string]string {
-	ids := Formats(p.Request.Signature)
+	ids := Formats(p.Spec, p.Request.Signature)
 	all := map[string]string{
 		"measure":               p.Verifier().Measure,
 		"neardup.shingle":       p.Spec.Shingle.String(),
 		"neardup.normalize":     p.Spec.Normalize.String(),
 		"neardup.format.text":   ids.Text,
 		"neardup.format.tables": ids.Tables,
+	}
+	if p.Spec.Words != (wordstep.Steps{}) {
+		all["neardup.tokens"] = p.Spec.Words.String()
 	}
 	if !p.Request.Unsigned {
 		maps.Copy(all, map[string]string{
