@@ -165,9 +165,15 @@ var layers = []layer{
 	},
 	{
 		packages: []string{"report"},
-		may:      []string{module + "records", module + "output"},
+		may:      []string{module + "records", module + "output", module + "report/plot"},
 		never:    []string{beamPath + "...", module + "kernels/...", module + "pipelines/..."},
 		why:      "a report can be drawn again without the run",
+	},
+	{
+		packages: []string{"report/plot"},
+		not:      slices.Concat(world, chance, []string{"context"}),
+		never:    []string{module + "..."},
+		why:      "a picture follows from the values it shows",
 	},
 	{
 		packages: []string{"cmd/..."},
@@ -283,6 +289,8 @@ func TestRulesBite(t *testing.T) {
 		{"pipelines/dedup", module + "report", nil, true},
 		{"pipelines/dedup", beamPath + "go/pkg/beam/runners/prism", nil, true},
 		{"report", module + "kernels/setsim", nil, true},
+		{"report/plot", module + "records", nil, true},
+		{"report/plot", "time", nil, true},
 		{"cmd/neardup", module + "kernels/setsim", nil, true},
 		{"cmd/neardup", module + "transforms/verify", nil, true},
 		{"somewhere/else", "strings", nil, true},

@@ -1,0 +1,124 @@
+// Package plot draws charts as SVG: values in, one self-contained picture out.
+//
+// The picture needs no script, font or file. It is dark where the reader's screen is, and its series differ in pattern, dash
+// and marker as well as in colour. It may stand alone or inside a page, also beside others: what they define by the same
+// name is the same.
+package plot
+
+import (
+	"cmp"
+	_ "embed" // the style sheet
+	"io"
+	"math"
+)
+
+// Figure is one picture: charts, one below the other.
+type Figure struct {
+	Title       string // the heading, and the name by which a screen reader knows the picture
+	Description string // what the picture shows, for those who cannot see it
+	Charts      []Chart
+}
+
+// Chart is a chart of a figure: Bars or Lines.
+type Chart interface{ panel() panel }
+
+// Axis is one side of a chart. Values that are infinite, no numbers or beyond ±1e300 have no place on it.
+type Axis struct {
+	Label string
+	Log   bool // powers of ten; values below 1e-300 have no place
+	// From and To are a range to show in any case, if To > From. Values widen it.
+	From, To float64
+}
+
+// Series is a row of values with a name; that of the only series may be empty.
+type Series struct {
+	Name   string
+	Values []float64
+	// Low and High are the ends of error bars, as long as Values; or nil. A value has none where one of its ends has no place.
+	Low, High []float64
+}
+
+// at returns value i and its error bar; what is missing is no number.
+func (s Series) at(i int) (value, low, high float64) {
+	get := func(values []float64) float64 {
+		if i < len(values) {
+			return values[i]
+		}
+		return math.NaN()
+	}
+	return get(s.Values), get(s.Low), get(s.High)
+}
+
+// Bars is a chart of groups of bars, each with a bar of every series. Bars begin at zero, or at the lower end of a logarithmic
+// axis. The more there are, the wider is the figure.
+type Bars struct {
+	Title  string
+	Groups []string
+	X      string // what groups are
+	Y      Axis
+	Series []Series // Values[i] is that of Groups[i]
+}
+
+// Lines is a chart of lines.
+type Lines struct {
+	Title  string
+	X, Y   Axis
+	Series []Line
+}
+
+// Line is a series with the places of its values: Values[i] stands at X[i]. The line is interrupted where a value has no place.
+type Line struct {
+	X []float64
+	Series
+}
+
+// What is measured in the unit of the view box, which is a pixel unless the picture is scaled.
+const (
+	narrowest  = 640.0 // width of the charts
+	areaHeight = 240.0
+	rightSide  = 40.0 // room for half of the last label of an axis
+	margin     = 12.0
+	lineHeight = 20.0
+	fontSize   = 12.0
+	titleSize  = 16.0
+	longest    = 140.0 // of labels that go downwards
+)
+
+//go:embed style.css
+var style string
+
+// SVG draws f. The bytes follow from f alone, and are well-formed whatever its texts and values are; the errors are those of w.
+func SVG(w io.Writer, f Figure) error {
+	var panels []panel
+	left, inner, series := 0.0, narrowest, 0
+	for _, chart := range f.Charts {
+		p := chart.panel()
+		panels = append(panels, p)
+		left, inner, series = max(left, p.left()), max(inner, p.width), max(series, len(p.names))
+	}
+	width := left + inner + rightSide
+	body := &canvas{}
+	y := margin
+	if f.Title != "" {
+		body.text(label{text: fitting(f.Title, width-2*margin, titleSize), class: "title", x: margin, y: y + titleSize})
+		y += titleSize + margin
+	}
+	for _, p := range panels {
+		y = p.draw(body, area{left, y, inner, areaHeight})
+	}
+	height := y + margin
+
+	c := &canvas{}
+	c.printf(`<svg xmlns="http://www.w3.org/2000/svg" class="plot" role="img" width="%s" height="%s" viewBox="0 0 %[1]s %[2]s">`, number(width), number(height))
+	c.element("title", cmp.Or(clean(f.Title), "Chart"))
+	if f.Description != "" {
+		c.element("desc", clean(f.Description))
+	}
+	c.printf("<style>%s</style>\n", style)
+	c.define(series)
+	c.printf(`<rect class="paper" width="%s" height="%s"/>`+"\n", number(width), number(height))
+	c.WriteString(body.String())
+	c.printf("</svg>\n")
+	_, err := io.WriteString(w, c.String())
+	return err
+}
