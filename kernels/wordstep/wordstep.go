@@ -3,8 +3,10 @@
 package wordstep
 
 import (
+	"bytes"
 	"fmt"
 	"strings"
+	"unicode"
 
 	"github.com/neardup/neardup/kernels/spans"
 	"github.com/neardup/neardup/kernels/stem"
@@ -122,7 +124,7 @@ func (r *Rewriter) Append(dst, text []byte) []byte {
 		}
 		for part, isWord := range token.Parts(part) {
 			switch {
-			case isWord && r.stop[string(part)]:
+			case isWord && r.isStop(part):
 				dst = append(dst, ' ')
 			case isWord && r.stemmer != nil:
 				dst = r.stemmer.Append(dst, part)
@@ -132,4 +134,9 @@ func (r *Rewriter) Append(dst, text []byte) []byte {
 		}
 	}
 	return dst
+}
+
+// isStop reports whether a word is a stop word, however it is written.
+func (r *Rewriter) isStop(word []byte) bool {
+	return r.stop[string(word)] || bytes.ContainsFunc(word, unicode.IsUpper) && r.stop[string(bytes.ToLower(word))]
 }
