@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"io"
 
 	"github.com/neardup/neardup/internal/configfile"
 	"github.com/neardup/neardup/pipelines/study"
@@ -30,6 +31,14 @@ func (c *studyCmd) Run(ctx context.Context, s streams) error {
 		return err
 	}
 	warn(found.Warnings)
+	for _, d := range report.StudyDrawings(found) {
+		if err := task.Write(ctx, d.Name, d.Write); err != nil {
+			return err
+		}
+	}
+	if err := task.Write(ctx, study.StudyFile, func(w io.Writer) error { return printJSON(w, found) }); err != nil {
+		return err
+	}
 	if c.JSON {
 		return printJSON(s.Out, found)
 	}

@@ -5,6 +5,7 @@ package study
 import (
 	"context"
 	"errors"
+	"io"
 	"slices"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
@@ -190,13 +191,17 @@ func (r *run) do(ctx context.Context) (*records.Study, error) {
 	if err != nil {
 		return nil, err
 	}
-	if r.study.Warnings, err = r.warnings(ctx); err != nil {
-		return nil, err
-	}
-	if r.config.Output != "" {
-		_, err = storage.WriteFile(ctx, storage.Join(r.config.Output, StudyFile), writeJSON(&r.study))
-	}
+	r.study.Warnings, err = r.warnings(ctx)
 	return &r.study, err
+}
+
+// Write writes one more file to the output folder, if there is one.
+func (j *Job) Write(ctx context.Context, name string, write func(io.Writer) error) error {
+	if j.config.Output == "" {
+		return nil
+	}
+	_, err := storage.WriteFile(ctx, storage.Join(j.config.Output, name), write)
+	return err
 }
 
 func tooMany(documents int64) error {

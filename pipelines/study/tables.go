@@ -3,7 +3,6 @@ package study
 import (
 	"context"
 	"encoding/csv"
-	"encoding/json"
 	"errors"
 	"io"
 	"reflect"
@@ -16,7 +15,7 @@ import (
 	"github.com/neardup/neardup/records"
 )
 
-// Files of a study, besides what is drawn.
+// Files of a study, besides what is drawn. StudyFile, the last one, is a records.Study.
 const (
 	StudyFile   = "study.json"
 	CSVFile     = "similarity.csv"
@@ -107,14 +106,4 @@ func (t *tables) flush() error {
 func (t *tables) close() error {
 	t.csv.Flush()
 	return errors.Join(t.csv.Error(), t.flush(), t.parquet.Close())
-}
-
-// writeJSON writes a value as run.json is written.
-func writeJSON(v any) func(io.Writer) error {
-	return func(w io.Writer) error {
-		encoder := json.NewEncoder(w)
-		encoder.SetIndent("", "  ")
-		encoder.SetEscapeHTML(false)
-		return encoder.Encode(v)
-	}
 }
