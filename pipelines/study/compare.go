@@ -62,7 +62,7 @@ func (r *run) describe() {
 }
 
 // compare goes through all pairs in input order, and writes each.
-func (r *run) compare(ctx context.Context, write func(records.StudiedPair) error) (err error) {
+func (r *run) compare(ctx context.Context, signed []signatureError, write func(records.StudiedPair) error) (err error) {
 	rows, err := r.params.Open(ctx, r.documents)
 	if err != nil {
 		return err
@@ -96,6 +96,9 @@ func (r *run) compare(ctx context.Context, write func(records.StudiedPair) error
 			if r.config.Threshold.Reached(int(shared[0][b]), int(one[0]), int(other[0])) && shared[0][b] > 0 {
 				groups.Union(int64(a), int64(b))
 			}
+			for i := range signed {
+				signed[i].add(a, b, similarities[0])
+			}
 			r.study.Pairs++
 			pair := records.StudiedPair{A: a, B: b, Similarities: similarities}
 			listed.add(pair)
@@ -107,6 +110,9 @@ func (r *run) compare(ctx context.Context, write func(records.StudiedPair) error
 	r.study.Listed = listed.pairs
 	for s := range sums {
 		sums[s].describe(&r.study.Settings[s])
+	}
+	for i := range signed {
+		r.study.Errors = append(r.study.Errors, signed[i].describe())
 	}
 	r.study.Groups = members(&groups)
 	return nil

@@ -29,8 +29,8 @@ type Config struct {
 	Threshold  job.Threshold `short:"t" default:"0.5" help:"Similarity under the first setting from which documents are put into one group (default: ${default})." group:"Study"`
 	DropCopies bool          `help:"Leave out documents with the same words in the same order as an earlier one." group:"Study"`
 
-	Signatures   []int            `placeholder:"N" help:"Numbers of values, such as 16,64,256,1024: compare what signatures of that length estimate with the similarities under the first setting. Documents are read once more." group:"Study"`
-	Signature    signature.Family `default:"classic" enum:"${signatures}" help:"Kind of these signatures: fss, classic or salted (default: ${default})." group:"Study"`
+	Signatures   []int            `placeholder:"N" help:"Numbers of values, such as 16,64,256,1024: compare what signatures of that length estimate with the similarities under the first setting. Documents are read again." group:"Study"`
+	Signature    signature.Family `default:"classic" enum:"${families}" help:"Kind of these signatures, whose values are functions of their own: classic or salted (default: ${default})." group:"Study"`
 	ShowMatrices bool             `help:"Of up to 12 documents with few shingles: the characteristic matrix, the dictionary, signatures, buckets and the weights of words. Documents are read once more." group:"Study"`
 
 	job.Running
@@ -40,6 +40,7 @@ type Config struct {
 func Vars() map[string]string {
 	vars := job.Vars()
 	vars["units"] = job.Names(Characters, Words)
+	vars["families"] = job.Names(signature.Classic, signature.Salted)
 	vars["variations"] = job.Names(Case, Punctuation, Replicas)
 	return vars
 }
@@ -187,7 +188,11 @@ func (r *run) do(ctx context.Context) (*records.Study, error) {
 		return nil, err
 	}
 	r.describe()
-	err = r.withTables(ctx, func(write func(records.StudiedPair) error) error { return r.compare(ctx, write) })
+	signed, err := r.sign(ctx)
+	if err != nil {
+		return nil, err
+	}
+	err = r.withTables(ctx, func(write func(records.StudiedPair) error) error { return r.compare(ctx, signed, write) })
 	if err != nil {
 		return nil, err
 	}
