@@ -138,6 +138,7 @@ var wires = func() map[string][]wire {
 		"baseline.bucketRowsFn":    {tableRows},
 		"baseline.candidateRowsFn": {tableRows},
 		"overlap.featuresFn":       {numbers, studied},
+		"overlap.gatherFn":         {numbers},
 		"sink.sliceFn":             {tableRows},
 		"sink.runFn":               {tableRows},
 	}

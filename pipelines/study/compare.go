@@ -119,7 +119,8 @@ func (r *run) compare(ctx context.Context, signed []signatureError, write func(r
 }
 
 // members are the documents of each group, in input order.
-func members(groups *unionfind.Forest) (all [][]int) {
+func members(groups *unionfind.Forest) [][]int {
+	all := [][]int{}
 	byFirst := map[int64][]int{}
 	for document, first := range groups.All() {
 		byFirst[first] = append(byFirst[first], int(document))

@@ -23,15 +23,14 @@ type Config struct {
 
 	Output     string        `short:"o" placeholder:"DIR" help:"Folder for the tables, the report and the plots; must be new." group:"Study"`
 	Unit       Unit          `default:"char" enum:"${units}" help:"What shingles are made of: char or word (default: ${default})." group:"Study"`
-	K          []int         `name:"k" default:"5,7,9" placeholder:"K" help:"Sizes of shingles (default: ${default})." group:"Study"`
+	K          []int         `name:"k" short:"k" default:"5,7,9" placeholder:"K" help:"Sizes of shingles (default: ${default})." group:"Study"`
 	Language   string        `default:"en" placeholder:"CODE" help:"Language of stop words and stems (default: ${default})." group:"Study"`
 	Vary       []Variation   `enum:"${variations}" placeholder:"NAME" help:"What is varied besides spaces, stop words and stems, each doubling the settings: case (lower case, and as it stands), punctuation (left out, and kept), replicas (shingles count once, and as often as they occur)." group:"Study"`
 	Threshold  job.Threshold `short:"t" default:"0.5" help:"Similarity under the first setting from which documents are put into one group (default: ${default})." group:"Study"`
 	DropCopies bool          `help:"Leave out documents with the same words in the same order as an earlier one." group:"Study"`
 
-	Signatures   []int            `placeholder:"N" help:"Numbers of values, such as 16,64,256,1024: compare what signatures of that length estimate with the similarities under the first setting. Documents are read again." group:"Study"`
-	Signature    signature.Family `default:"classic" enum:"${families}" help:"Kind of these signatures, whose values are functions of their own: classic or salted (default: ${default})." group:"Study"`
-	ShowMatrices bool             `help:"Of up to 12 documents with few shingles: the characteristic matrix, the dictionary, signatures, buckets and the weights of words. Documents are read once more." group:"Study"`
+	Signatures []int            `placeholder:"N" help:"Numbers of values, such as 16,64,256,1024: compare what signatures of that length estimate with the similarities under the first setting. Documents are read again." group:"Study"`
+	Signature  signature.Family `default:"classic" enum:"${families}" help:"Kind of these signatures, whose values are functions of their own: classic or salted (default: ${default})." group:"Study"`
 
 	job.Running
 }
@@ -105,8 +104,8 @@ func (c *Config) validate() error {
 		return job.Usage("%d settings are too many, at most %d; give fewer values of --k or --vary", len(names), mostSettings)
 	case c.Runner.OnCluster():
 		return job.Usage("--runner %s: study runs on this machine; leave it out", c.Runner)
-	case slices.Contains(c.Inputs, "-") && (len(c.Signatures) > 0 || c.ShowMatrices):
-		return job.Usage("--signatures and --show-matrices read the input again, and standard input can be read once: give a file")
+	case slices.Contains(c.Inputs, "-") && len(c.Signatures) > 0:
+		return job.Usage("--signatures reads the input again, and standard input can be read once: give a file")
 	}
 	return nil
 }
@@ -226,7 +225,7 @@ func (r *run) prepare(ctx context.Context) error {
 	if r.plan.Documents > 2*mostDocuments {
 		return tooMany(r.plan.Documents)
 	}
-	r.study = records.Study{Unit: string(r.config.Unit), Language: r.config.Language, Settings: r.config.settings(), Threshold: r.config.Threshold.Float(), Dropped: r.config.DropCopies}
+	r.study = records.Study{Unit: string(r.config.Unit), Language: r.config.Language, Settings: r.config.settings(), Threshold: r.config.Threshold.Float(), Dropped: r.config.DropCopies, Copies: [][]int{}}
 	r.params = overlap.Params{Dir: r.temp, Most: mostDocuments}
 	for i := range r.study.Settings {
 		features, err := r.config.features(&r.study.Settings[i])

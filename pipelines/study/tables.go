@@ -11,6 +11,8 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"github.com/neardup/neardup/io/storage"
+	"github.com/neardup/neardup/kernels/shingle"
+	"github.com/neardup/neardup/kernels/verifier"
 	"github.com/neardup/neardup/output"
 	"github.com/neardup/neardup/records"
 )
@@ -64,9 +66,10 @@ func (r *run) newTables(text, binary io.Writer) *tables {
 		line = append(line, s.Name)
 	}
 	schema := parquet.SchemaOf(reflect.New(reflect.StructOf(fields)).Interface())
+	metadata := map[string]string{"measure": verifier.Jaccard, "neardup.language": r.study.Language, "neardup.format.text": shingle.FormatID}
 	t := &tables{
 		documents: r.study.Documents, csv: csv.NewWriter(text), line: line,
-		parquet: parquet.NewWriter(binary, append(output.WriterOptions(r.plan.Metadata(nil)), schema)...),
+		parquet: parquet.NewWriter(binary, append(output.WriterOptions(metadata), schema)...),
 	}
 	_ = t.csv.Write(line) // close returns the error
 	return t

@@ -32,7 +32,7 @@ func WriteSignatures(s beam.Scope, signed flow.Signatures, path string) {
 // gatherFn brings blocks to one call.
 //
 //	block → KV<gather.Key, block>
-func gatherFn(block []byte) (int64, []byte) { return gather.Key, block }
+func gatherFn(block []byte, emit func(int64, []byte)) { emit(gather.Key, block) }
 
 // writeSignaturesFn writes signatures in input order.
 //
