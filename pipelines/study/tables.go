@@ -46,7 +46,7 @@ func (r *run) withTables(ctx context.Context, do func(write func(records.Studied
 type tables struct {
 	documents []records.StudiedDocument
 	csv       *csv.Writer
-	parquet   *parquet.Writer
+	parquet   *parquet.GenericWriter[any]
 	line      []string
 	rows      []parquet.Row
 }
@@ -69,7 +69,7 @@ func (r *run) newTables(text, binary io.Writer) *tables {
 	metadata := map[string]string{"measure": verifier.Jaccard, "neardup.language": r.study.Language, "neardup.format.text": shingle.FormatID}
 	t := &tables{
 		documents: r.study.Documents, csv: csv.NewWriter(text), line: line,
-		parquet: parquet.NewWriter(binary, append(output.WriterOptions(metadata), schema)...),
+		parquet: parquet.NewGenericWriter[any](binary, append(output.WriterOptions(metadata), schema)...),
 	}
 	_ = t.csv.Write(line) // close returns the error
 	return t
