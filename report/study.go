@@ -127,7 +127,7 @@ func studyFigures(s *records.Study) []named {
 	figures := []named{
 		{"steps", plot.Figure{
 			Title:       "Mean similarity against the size of shingles",
-			Description: "Bar charts of the mean similarity of all pairs for each size of shingles, with and without each step alone. Error bars have the middle half of the pairs.",
+			Description: "Bar charts of the mean similarity of all pairs for each size of shingles, with and without each step alone.",
 			Charts:      stepCharts(s),
 		}},
 		{"pairs", plot.Figure{
@@ -183,7 +183,7 @@ func same(s *records.Study, like records.StudySetting) (found []int) {
 // plainSettings are those without a step: one for each size of shingles.
 func plainSettings(s *records.Study) []int { return same(s, s.Settings[0]) }
 
-// taken are the settings with one step alone, none if the study has no such.
+// settings are those with the step alone, by k; none if the study does not have it.
 func (c *contrast) settings(s *records.Study) []int {
 	like := s.Settings[0]
 	*c.of(&like) = !*c.of(&like)
@@ -202,8 +202,6 @@ func stepCharts(s *records.Study) (charts []plot.Chart) {
 		values := plot.Series{Name: name}
 		for _, at := range settings {
 			values.Values = append(values.Values, 100*s.Settings[at].Mean)
-			values.Low = append(values.Low, 100*s.Settings[at].Quartile1)
-			values.High = append(values.High, 100*s.Settings[at].Quartile3)
 		}
 		return values
 	}
