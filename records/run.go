@@ -118,6 +118,7 @@ type Parameters struct {
 	TempDir       string   `json:"temp_dir"`
 	Text          []string `json:"text"`
 	Threshold     float64  `json:"threshold"`
+	Tokens        string   `json:"tokens"`
 	Vectors       string   `json:"vectors"`
 	WaitLock      string   `json:"wait_lock"`
 	Weights       string   `json:"weights"`

@@ -9,6 +9,7 @@ import (
 	"github.com/neardup/neardup/pipelines/compare"
 	"github.com/neardup/neardup/pipelines/dedup"
 	"github.com/neardup/neardup/pipelines/query"
+	"github.com/neardup/neardup/pipelines/study"
 )
 
 // commands are the subcommands, one file each.
@@ -17,6 +18,7 @@ type commands struct {
 
 	Dedup   dedupCmd   `cmd:"" help:"Find near-duplicate documents, and write the corpus without them."`
 	Query   queryCmd   `cmd:"" help:"Find the documents nearest to one, by its id or its text."`
+	Study   studyCmd   `cmd:"" help:"Measure what preprocessing does to similarity: every pair of a small collection, with and without spaces, stop words and endings."`
 	Compare compareCmd `cmd:"" help:"Find the similar pairs of a small collection in several ways, and print how they agree."`
 	Version versionCmd `cmd:"" help:"Print the version and the ids of the formats it writes."`
 }
@@ -25,7 +27,7 @@ func newParser(cli *commands, stdout, stderr io.Writer) (*kong.Kong, error) {
 	return kong.New(cli,
 		kong.Name("neardup"),
 		kong.Description("Finds near-duplicate documents: every reported pair is verified exactly, and the recall is yours to choose.\n\nExit status: 0 done, 1 failed, 2 wrong usage, 3 output exists or is locked, 4 too many unreadable records, 129, 130, 131 or 143 interrupted."),
-		kong.Vars(dedup.Vars()), kong.Vars(compare.Vars()), kong.Vars(query.Vars()),
+		kong.Vars(dedup.Vars()), kong.Vars(compare.Vars()), kong.Vars(query.Vars()), kong.Vars(study.Vars()),
 		kong.Writers(stdout, stderr),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, FlagsLast: true, WrapUpperBound: 100}),
 	)

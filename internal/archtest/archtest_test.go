@@ -79,10 +79,11 @@ var layers = []layer{
 	},
 	{
 		packages: []string{"kernels/..."},
-		may:      []string{module + "kernels/...", "golang.org/x/text/...", "github.com/zeebo/xxh3", "github.com/clipperhouse/uax29/v2/..."},
-		not:      slices.Concat(world, chance, []string{"io/...", "context"}),
-		never:    []string{beamPath + "..."},
-		why:      "kernels are usable anywhere and tested in an instant",
+		may: []string{module + "kernels/...", "golang.org/x/text/...", "github.com/zeebo/xxh3", "github.com/clipperhouse/uax29/v2/...",
+			"github.com/blevesearch/snowballstem/..."},
+		not:   slices.Concat(world, chance, []string{"io/...", "context"}),
+		never: []string{beamPath + "..."},
+		why:   "kernels are usable anywhere and tested in an instant",
 	},
 	{
 		packages: []string{"io/codec/...", "io/codectest"},

@@ -11,13 +11,14 @@ import (
 	"github.com/neardup/neardup/kernels/hash"
 	"github.com/neardup/neardup/kernels/textnorm"
 	"github.com/neardup/neardup/kernels/token"
+	"github.com/neardup/neardup/kernels/wordstep"
 )
 
 // FormatID names how a text becomes shingle hashes: normaliser, tokeniser,
-// token hash, shingle hash and stop words. It is stored with whatever is built from
+// token hash, shingle hash, stop words and stems. It is stored with whatever is built from
 // shingles, and what bears different ids must not be compared. The number
-// rises with any change to kernels/hash, textnorm, token, shingle or stopwords,
-// or to the versions of their libraries, that changes a hash; the Unicode version comes
+// rises with any change to kernels/hash, textnorm, token, shingle, stopwords, stem or
+// wordstep, or to the versions of their libraries, that changes a hash; the Unicode version comes
 // with the Go release.
 const FormatID = "neardup-text-2/unicode-" + unicode.Version
 
@@ -34,6 +35,9 @@ type Shingler struct {
 	text   []byte
 	tokens []uint64
 	stop   map[uint64]bool // the tokens that begin a shingle, of kind Stop
+
+	words  *wordstep.Rewriter // nil: words stay as they are
+	normal []byte             // what it rewrites
 }
 
 // New returns a Shingler for a Config from Parse. Of the policy default, bytes take neither what it does
@@ -89,7 +93,7 @@ const (
 // Trim gives back the memory that a long text has taken, and ends what is valid until the next call.
 func (s *Shingler) Trim() {
 	if cap(s.text) > 2*usualText {
-		s.text = nil
+		s.text, s.normal = nil, nil
 	}
 	if cap(s.tokens) > usualTokens {
 		s.tokens = nil
@@ -144,14 +148,14 @@ func (s *Shingler) Tokenise(text []byte) []uint64 {
 	if len(text) > usualText {
 		s.reserve(text)
 	}
-	if s.config.Kind == Word && s.policy.FoldsASCII() && utf8.Valid(text) {
+	if s.config.Kind == Word && s.words == nil && s.policy.FoldsASCII() && utf8.Valid(text) {
 		s.foldedWords(text)
 		return s.tokens
 	}
-	s.text = s.policy.Append(s.text[:0], text)
+	s.text = s.normalise(s.text[:0], text)
 	switch {
 	case s.config.Kind == Word || s.config.Kind == Stop:
-		s.tokens = s.words(s.tokens, s.text)
+		s.tokens = s.appendWords(s.tokens, s.text)
 	case bytes.IndexFunc(s.text, token.Visible) < 0:
 	case s.config.Kind == Char || s.config.Kind == Char32:
 		s.tokens = token.Runes(s.tokens, s.text)
@@ -159,6 +163,16 @@ func (s *Shingler) Tokenise(text []byte) []uint64 {
 		s.tokens = token.Bytes(s.tokens, s.text)
 	}
 	return s.tokens
+}
+
+// normalise appends the text that is cut into tokens.
+func (s *Shingler) normalise(dst, text []byte) []byte {
+	if s.words == nil {
+		return s.policy.Append(dst, text)
+	}
+	// Once spaces are gone there are no words.
+	s.normal = s.policy.KeepSpace().Append(s.normal[:0], text)
+	return s.policy.Space(s.words.Append(dst, s.normal), len(dst))
 }
 
 // reserve makes room for about as many tokens as a long text has: to grow from a few takes twice as much.
@@ -191,8 +205,8 @@ func wordsAbout(text []byte) (n int) {
 	return n
 }
 
-// words appends the words of a normalised text.
-func (s *Shingler) words(dst []uint64, text []byte) []uint64 {
+// appendWords appends the words of a normalised text.
+func (s *Shingler) appendWords(dst []uint64, text []byte) []uint64 {
 	if s.policy.KeepsSymbols() {
 		return token.WordsAndSymbols(dst, text)
 	}

@@ -17,12 +17,12 @@ func (s *Shingler) Texts(text []byte) iter.Seq[[]byte] {
 		if len(hashes) == 0 {
 			return
 		}
-		normal := s.policy.Append(nil, text)
+		normal := s.normalise(nil, text)
 		tokens, separator := s.cut(normal)
 		// Words are matched with their hashes, which say where shingles begin.
 		var words []uint64
 		if s.config.Kind == Stop {
-			words = s.words(nil, normal)
+			words = s.appendWords(nil, normal)
 		}
 		seen := make(map[uint64]bool, len(hashes))
 		var joined []byte

@@ -25,7 +25,9 @@ const (
 	noSpace
 	layout
 	symbols
+	keepCase
 
+	spaceSteps   = collapseSpace | noSpace | layout
 	asciiSteps   = lower | punctuation | lettersOnly | digitsZero
 	runeSteps    = asciiSteps | nfkc | stripAccents | invisible
 	defaultSteps = invisible | nfkc | lower | punctuation | layout
@@ -42,6 +44,7 @@ var items = []struct {
 	{"lower", lower},
 	{"strip-accents", stripAccents},
 	{"keep-symbols", symbols},
+	{"keep-case", keepCase},
 	{"letters-only", lettersOnly},
 	{"digits-zero", digitsZero},
 	{"collapse-space", collapseSpace},
@@ -49,10 +52,10 @@ var items = []struct {
 }
 
 // Parse reads a policy: "none", or a comma-separated list of default (invisible characters out, NFKC,
-// lower case, punctuation and layout out), nfkc, lower, strip-accents, keep-symbols, letters-only,
-// digits-zero, collapse-space and no-space. A list takes exactly the steps it names, in the fixed
-// order of the package comment; keep-symbols takes punctuation out of default, and alone it stands
-// for default without that.
+// lower case, punctuation and layout out), nfkc, lower, strip-accents, keep-symbols, keep-case,
+// letters-only, digits-zero, collapse-space and no-space. A list takes exactly the steps it names, in the fixed
+// order of the package comment; keep-symbols takes punctuation out of default, keep-case lower case, and alone
+// they stand for default without that.
 func Parse(s string) (Policy, error) {
 	if s == "none" {
 		return Policy{}, nil
@@ -68,10 +71,16 @@ func Parse(s string) (Policy, error) {
 	if steps.has(collapseSpace | noSpace) {
 		return Policy{}, fmt.Errorf("normalize %q: collapse-space and no-space exclude each other", s)
 	}
-	if steps.has(symbols) {
-		if steps == symbols {
-			steps |= defaultSteps
+	if steps&^(symbols|keepCase) == 0 {
+		steps |= defaultSteps
+	}
+	if steps.has(keepCase) {
+		steps &^= lower
+		if !steps.has(defaultSteps &^ (lower | punctuation)) {
+			steps &^= keepCase // there was no default to change
 		}
+	}
+	if steps.has(symbols) {
 		if steps.has(lettersOnly) {
 			return Policy{}, fmt.Errorf("normalize %q: letters-only and keep-symbols exclude each other", s)
 		}
@@ -109,8 +118,15 @@ func (p Policy) String() string {
 	}
 	var names []string
 	rest := p.steps
-	if rest&(symbols|lettersOnly) != 0 && rest.has(defaultSteps&^punctuation) {
-		rest |= punctuation // of default, which these replace
+	var replaced step // of default
+	if rest&(symbols|lettersOnly) != 0 {
+		replaced |= punctuation
+	}
+	if rest.has(keepCase) {
+		replaced |= lower
+	}
+	if rest.has(defaultSteps &^ replaced) {
+		rest |= replaced
 	}
 	for _, item := range items {
 		if rest.has(item.steps) {
@@ -135,6 +151,9 @@ func (p Policy) KeepsSymbols() bool { return p.steps.has(symbols) }
 
 // KeepLayout returns p without what default does to white space, which is in no word.
 func (p Policy) KeepLayout() Policy { return Policy{p.steps &^ layout} }
+
+// KeepSpace returns p without its steps of spaces, which Space takes.
+func (p Policy) KeepSpace() Policy { return Policy{p.steps &^ spaceSteps} }
 
 // KeepInvisible returns p without what default does to invisible characters.
 func (p Policy) KeepInvisible() Policy { return Policy{p.steps &^ invisible} }

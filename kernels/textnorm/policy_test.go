@@ -27,6 +27,11 @@ func TestParse(t *testing.T) {
 		{"keep-symbols,default", "default,keep-symbols"},
 		{"keep-symbols,nfkc", "nfkc,keep-symbols"},
 		{"letters-only,digits-zero", "letters-only"},
+		{"keep-case", "default,keep-case"},
+		{"keep-case,keep-symbols", "default,keep-symbols,keep-case"},
+		{"letters-only,default,keep-case", "default,keep-case,letters-only"},
+		{"nfkc,lower,keep-case", "nfkc"},
+		{"no-space,default,keep-case", "default,keep-case,no-space"},
 	} {
 		p, err := Parse(c.in)
 		if err != nil {
@@ -62,7 +67,7 @@ func TestParseErrors(t *testing.T) {
 		}
 	}
 	_, err := Parse("stemming")
-	for _, valid := range []string{"none", "default", "nfkc", "lower", "strip-accents", "keep-symbols", "letters-only", "digits-zero", "collapse-space", "no-space"} {
+	for _, valid := range []string{"none", "default", "nfkc", "lower", "strip-accents", "keep-symbols", "keep-case", "letters-only", "digits-zero", "collapse-space", "no-space"} {
 		if !strings.Contains(err.Error(), valid) {
 			t.Errorf("%v: does not name %s", err, valid)
 		}

@@ -59,7 +59,7 @@ func (p Policy) Append(dst, src []byte) []byte {
 	} else {
 		dst = p.appendMixed(dst, src)
 	}
-	return p.space(dst, start)
+	return p.Space(dst, start)
 }
 
 // appendMixed is appendValid of a text that is not all UTF-8.
@@ -345,8 +345,8 @@ func digitToZero(r rune) rune {
 	return r
 }
 
-// space takes the space steps on dst[start:], in place.
-func (p Policy) space(dst []byte, start int) []byte {
+// Space takes the space steps on dst[start:], in place.
+func (p Policy) Space(dst []byte, start int) []byte {
 	switch {
 	case p.steps.has(noSpace):
 		return withoutSpace(dst, start)

@@ -60,6 +60,8 @@ func TestSteps(t *testing.T) {
 		{"default", "\xc3\u00ad\xa9", "\xff\xc3\xff\xc2\xff\xad\xff\xa9"}, // nor here
 		{"keep-symbols", " Return a+b; // C++  ", "return a+b; // c++"},
 		{"nfkc,keep-symbols", " A+B ", " A+B "},
+		{"keep-case", " Return A+b; // \u00c9 ", "Return A b \u00c9"},
+		{"keep-case,keep-symbols", " Return A+b; ", "Return A+b;"},
 		{"default,letters-only", "R2-D2 e\u0301 می\u200cخواهم", "r d é می\u200cخواهم"},
 	} {
 		p := policy(t, c.policy)
@@ -178,7 +180,7 @@ func FuzzAppendEqualsPlain(f *testing.F) {
 		}
 		before := bytes.Clone(text)
 		got := p.Append([]byte("kept"), text)
-		want := p.space(p.appendPlain([]byte("kept"), text), len("kept"))
+		want := p.Space(p.appendPlain([]byte("kept"), text), len("kept"))
 		if !bytes.Equal(got, want) {
 			t.Errorf("%s of %+q:\n fast %+q\nplain %+q", p, text, got, want)
 		}

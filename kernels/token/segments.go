@@ -1,7 +1,9 @@
 package token
 
 import (
+	"bytes"
 	"iter"
+	"unicode"
 
 	"github.com/neardup/neardup/kernels/spans"
 )
@@ -21,6 +23,27 @@ func Segments(text []byte, symbols bool) iter.Seq[[]byte] {
 				}
 				part = part[n:]
 			}
+		}
+	}
+}
+
+// Parts yields all of text, which is UTF-8, in its order: the words that Words has, and what stands between
+// them, in one part or more. They share memory with text.
+func Parts(text []byte) iter.Seq2[[]byte, bool] {
+	return func(yield func(part []byte, word bool) bool) {
+		for len(text) > 0 {
+			n := segment(text)
+			word := isWord(text[:n])
+			if word {
+				// White space in front of a word is no part of it.
+				if blank := n - len(bytes.TrimLeftFunc(text[:n], unicode.IsSpace)); blank > 0 {
+					n, word = blank, false
+				}
+			}
+			if !yield(text[:n:n], word) {
+				return
+			}
+			text = text[n:]
 		}
 	}
 }

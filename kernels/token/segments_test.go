@@ -1,6 +1,7 @@
 package token
 
 import (
+	"bytes"
 	"slices"
 	"testing"
 
@@ -26,6 +27,27 @@ func TestSegmentsAreWords(t *testing.T) {
 			if !slices.Equal(got, want) {
 				t.Fatalf("%q has %d segments and %d tokens, symbols: %v", text, len(got), len(want), symbols)
 			}
+		}
+	})
+}
+
+// The parts of a text are all of it, and those that are words are the tokens that Segments has.
+func TestParts(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		text := []byte(rapid.StringOf(rapid.SampledFrom([]rune("aZ1é中あกカ한 \n\t'.,:_-ℹ️\u200d\u0301👍!"))).Draw(t, "text"))
+		var all []byte
+		var words, want []string
+		for part, word := range Parts(text) {
+			all = append(all, part...)
+			if word {
+				words = append(words, string(part))
+			}
+		}
+		for word := range Segments(text, false) {
+			want = append(want, string(word))
+		}
+		if !bytes.Equal(all, text) || !slices.Equal(words, want) {
+			t.Fatalf("%q: parts %q, words %q, want %q", text, all, words, want)
 		}
 	})
 }

@@ -25,7 +25,7 @@ func (r *run) intoOutput(ctx context.Context) (*records.Comparison, error) {
 	}
 	record := &records.Run{
 		Job: commit.NewRun(), Version: dedup.Version(), Started: time.Now().UTC(), Runner: string(r.config.Runner),
-		Parameters: r.parameters(), Formats: job.Formats(r.config.Signature),
+		Parameters: r.parameters(), Formats: job.Formats(r.config.Spec(), r.config.Signature),
 	}
 	temp, err := storage.Abs(commit.TempFolder(storage.TempParent(r.config.TempDir), record.Job))
 	if err != nil {

@@ -209,7 +209,9 @@ func (c *Config) compare() job.Measure {
 }
 
 // asksRecall reports whether a recall is asked for, be it the usual one.
-func (c *Config) asksRecall() bool { return c.Recall != job.DefaultRecall || slices.Contains(c.Given, "recall") }
+func (c *Config) asksRecall() bool {
+	return c.Recall != job.DefaultRecall || slices.Contains(c.Given, "recall")
+}
 
 // family is the kind of signature.
 func (c *Config) family() signature.Family {
@@ -271,7 +273,7 @@ func (c *Config) Parameters() records.Parameters {
 		Memory: int64(c.Memory), Method: string(c.Method), MinWords: c.MinWords, Normalize: c.Normalize.String(),
 		Output: c.Output, Overwrite: c.Overwrite, PairBudget: c.PairBudget, Pieces: c.Pieces, Recall: c.Recall, Rows: c.Rows,
 		Runner: string(c.Runner), Same: string(c.same()), Seed: c.Seed, Shingle: c.Shingle.String(), Signature: string(c.Signature),
-		TempDir: c.TempDir, Text: c.Text, Threshold: c.Threshold.Float(), Vectors: string(c.Vectors), WaitLock: c.WaitLock.String(), Weights: string(c.Weights),
+		TempDir: c.TempDir, Text: c.Text, Threshold: c.Threshold.Float(), Tokens: c.Tokens.String(), Vectors: string(c.Vectors), WaitLock: c.WaitLock.String(), Weights: string(c.Weights),
 		WorkerBinary: c.WorkerBin, Workers: c.Workers, Write: write,
 	}
 }

@@ -27,6 +27,7 @@ import (
 	"github.com/neardup/neardup/pipelines/dedup"
 	"github.com/neardup/neardup/pipelines/job"
 	"github.com/neardup/neardup/pipelines/query"
+	"github.com/neardup/neardup/pipelines/study"
 	"github.com/neardup/neardup/records"
 	"github.com/neardup/neardup/runners/local"
 )
@@ -70,6 +71,15 @@ var wires = func() map[string][]wire {
 	copied := each(func(d *blocks.Decoder) { d.Copy() })
 	verdicts := each(func(d *blocks.Decoder) { d.Verdict() })
 	nearPairs := each(func(d *blocks.Decoder) { d.Fixed(16); d.Uvarint(); d.Uvarint() })
+	studied := each(func(d *blocks.Decoder) {
+		d.Key()
+		d.Optional()
+		d.Fixed(32)
+		for n := d.Uvarint(); n > 0; n-- {
+			d.Uvarint()
+			d.Uvarint()
+		}
+	})
 	keys, shingles, edges, members, questions := fixed(8), fixed(8), fixed(16), fixed(20), fixed(20)
 	hashed, firsts, counts := fixed(24), fixed(24), fixed(24)
 	return map[string][]wire{
@@ -127,6 +137,8 @@ var wires = func() map[string][]wire {
 		"baseline.verifyFn":        {edges},
 		"baseline.bucketRowsFn":    {tableRows},
 		"baseline.candidateRowsFn": {tableRows},
+		"overlap.featuresFn":       {numbers, studied},
+		"overlap.gatherFn":         {numbers},
 		"sink.sliceFn":             {tableRows},
 		"sink.runFn":               {tableRows},
 	}
@@ -250,6 +262,23 @@ func TestOrderDecidesNothing(t *testing.T) {
 	}
 	if diff := cmp.Diff(comparison(usual), comparison(reordered)); diff != "" {
 		t.Errorf("compare:\n%s", diff)
+	}
+	studying := func(launch job.Launch) *records.Study {
+		var config study.Config
+		parse(t, &config, study.Vars(), pages, "--vary=replicas", "--signatures=16", "--signature=salted")
+		config.SplitBytes = small
+		task, err := study.New(config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		found, err := task.Run(t.Context(), launch)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return found
+	}
+	if diff := cmp.Diff(studying(usual), studying(reordered)); diff != "" {
+		t.Errorf("study:\n%s", diff)
 	}
 
 	names := registered(t)

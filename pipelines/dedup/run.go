@@ -87,7 +87,7 @@ func newRun(c Config) (*run, error) {
 	}
 	return &run{config: c, output: dir, record: records.Run{
 		Job: commit.NewRun(), Version: Version(), Started: time.Now().UTC(),
-		Runner: string(c.Runner), Parameters: c.Parameters(), Formats: job.Formats(c.family()),
+		Runner: string(c.Runner), Parameters: c.Parameters(), Formats: job.Formats(c.Spec(), c.family()),
 	}}, nil
 }
 
@@ -249,7 +249,7 @@ func (r *run) fingerprint() string {
 	asked.Output, asked.Runner, asked.JobServer, asked.Environment, asked.WorkerBinary = "", "", "", "", ""
 	hash := sha256.New()
 	encoder := json.NewEncoder(hash)
-	_ = encoder.Encode(asked) // a hash never fails
+	_ = encoder.Encode(asked)         // a hash never fails
 	_ = encoder.Encode(r.plan.Pieces) // which a recall that is given chooses, even if it is the usual one
 	_ = encoder.Encode(r.record.Formats)
 	_ = encoder.Encode(r.record.Version)

@@ -19,6 +19,7 @@ import (
 	"github.com/neardup/neardup/kernels/shingle"
 	"github.com/neardup/neardup/kernels/textnorm"
 	"github.com/neardup/neardup/kernels/vector"
+	"github.com/neardup/neardup/kernels/wordstep"
 	"github.com/neardup/neardup/transforms/signature"
 )
 
@@ -69,12 +70,13 @@ type Similarity struct {
 // Shingles says what of documents is compared.
 type Shingles struct {
 	Shingle   Shingle       `default:"word:5" placeholder:"KIND:K" help:"What is compared: sets of K consecutive words, characters or bytes: word:5, char:9, byte:13; char32:9 hashes them to 4 bytes; stopword:3, or stopword:3:it of another language than English, takes a stop word and the words after it only (default: ${default})." group:"Similarity"`
-	Normalize Normalization `default:"default" placeholder:"STEPS" help:"none, or a comma list of ${normalizations}. default is NFKC and lower case, without punctuation, symbols, layout and invisible characters (byte:K keeps the last two); keep-symbols, by itself default otherwise, compares punctuation and symbols too." group:"Similarity"`
+	Normalize Normalization `default:"default" placeholder:"STEPS" help:"none, or a comma list of ${normalizations}. default is NFKC and lower case, without punctuation, symbols, layout and invisible characters (byte:K keeps the last two); keep-symbols, by itself default otherwise, compares punctuation and symbols too; keep-case, likewise, compares capitals." group:"Similarity"`
+	Tokens    Tokens        `default:"none" placeholder:"STEPS" help:"What becomes of words before shingles are taken, of words or characters: none, or a comma list of no-stop-words:LANGUAGE and stem:LANGUAGE (Snowball), as in no-stop-words:en,stem:en (default: ${default})." group:"Similarity"`
 }
 
 // Spec says how a text becomes shingles.
 func (s *Shingles) Spec() shingle.Spec {
-	return shingle.Spec{Shingle: s.Shingle.Config, Normalize: s.Normalize.Policy}
+	return shingle.Spec{Shingle: s.Shingle.Config, Normalize: s.Normalize.Policy, Words: s.Tokens.Steps}
 }
 
 // Search says how similar documents are searched for.
@@ -161,7 +163,16 @@ func (n *Normalization) UnmarshalText(text []byte) (err error) {
 	return err
 }
 
-var _ = []encoding.TextUnmarshaler{new(Format), new(Threshold), new(Shingle), new(Normalization), new(Bytes)}
+// Tokens is what becomes of words before a text is cut.
+type Tokens struct{ wordstep.Steps }
+
+// UnmarshalText reads what wordstep.Parse does.
+func (t *Tokens) UnmarshalText(text []byte) (err error) {
+	t.Steps, err = wordstep.Parse(string(text))
+	return err
+}
+
+var _ = []encoding.TextUnmarshaler{new(Format), new(Threshold), new(Shingle), new(Normalization), new(Tokens), new(Bytes)}
 
 // Vars are the values that the tags of flags refer to: each list of names stands in one place.
 func Vars() map[string]string {
@@ -243,6 +254,8 @@ func (c *Config) Validate() error {
 		return Usage("--max-id-bytes %d: must be between 1 and %d", c.MaxIDBytes, int64(maxIDBytes))
 	case c.MaxWindow < minWindow || c.MaxWindow > maxWindow:
 		return Usage("--max-window %d: must be between %d and %d", c.MaxWindow, int64(minWindow), int64(maxWindow))
+	case c.Shingle.Kind == shingle.Stop && c.Tokens.Steps != (wordstep.Steps{}):
+		return Usage("--tokens %v: --shingle %v begins shingles with stop words as they are; give --shingle word:%d, or --tokens none", c.Tokens, c.Shingle, c.Shingle.K)
 	case c.MinWords < 0:
 		return Usage("--min-words %d: must be at least 1", c.MinWords)
 	}

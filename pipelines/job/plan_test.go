@@ -270,7 +270,7 @@ func TestPrefer(t *testing.T) {
 func TestFormatIDs(t *testing.T) {
 	seen := map[string]bool{"": true}
 	for _, family := range signature.Families() {
-		id := Formats(family).Signature
+		id := Formats(shingle.Spec{}, family).Signature
 		if seen[id] {
 			t.Errorf("%s has the id %q", family, id)
 		}

@@ -23,6 +23,7 @@ import (
 	"github.com/neardup/neardup/kernels/shingle"
 	"github.com/neardup/neardup/kernels/simhash"
 	"github.com/neardup/neardup/kernels/vector"
+	"github.com/neardup/neardup/kernels/wordstep"
 	"github.com/neardup/neardup/records"
 	"github.com/neardup/neardup/transforms/frequencies"
 	"github.com/neardup/neardup/transforms/signature"
@@ -186,12 +187,12 @@ func (p *Plan) CountFrequencies(ctx context.Context, launch Launch, temp string)
 }
 
 // Formats are the ids of what decides output bytes.
-func Formats(family signature.Family) records.Formats {
-	return records.Formats{Text: shingle.FormatID, Signature: signatureIDs[family], Tables: records.Tables}
+func Formats(text shingle.Spec, family signature.Family) records.Formats {
+	return records.Formats{Text: text.FormatID(), Signature: signatureIDs[family], Tables: records.Tables}
 }
 
 // DefaultFormats are those of the default flags.
-func DefaultFormats() records.Formats { return Formats(signature.FSS) }
+func DefaultFormats() records.Formats { return Formats(shingle.Spec{}, signature.FSS) }
 
 var signatureIDs = map[signature.Family]string{
 	signature.FSS: fss.FormatID, signature.Classic: classic.FormatID, signature.Salted: salted.FormatID, signature.SimHash: simhash.FormatID,
@@ -199,13 +200,16 @@ var signatureIDs = map[signature.Family]string{
 
 // Metadata is what a Parquet file says of how it came to be, with what a job has to add.
 func (p *Plan) Metadata(added map[string]string) map[string]string {
-	ids := Formats(p.Request.Signature)
+	ids := Formats(p.Spec, p.Request.Signature)
 	all := map[string]string{
 		"measure":               measures[p.Request.Compare],
 		"neardup.shingle":       p.Spec.Shingle.String(),
 		"neardup.normalize":     p.Spec.Normalize.String(),
 		"neardup.format.text":   ids.Text,
 		"neardup.format.tables": ids.Tables,
+	}
+	if p.Spec.Words != (wordstep.Steps{}) {
+		all["neardup.tokens"] = p.Spec.Words.String()
 	}
 	if !p.Request.Unsigned {
 		maps.Copy(all, map[string]string{

@@ -1,0 +1,38 @@
+// Opens pages, light and dark, wide and narrow, and ends with 1 where one has a console error, a request, what axe-core
+// finds, or is wider than the window.
+//
+//	node look.mjs CHROMIUM PICTURES PAGE...
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { basename, join, resolve } from "node:path";
+import { pathToFileURL } from "node:url";
+import puppeteer from "puppeteer-core";
+
+const [chromium, pictures, ...pages] = process.argv.slice(2);
+const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+const browser = await puppeteer.launch({ executablePath: chromium, args: ["--no-sandbox"] });
+let failed = false;
+for (const file of pages) {
+  for (const scheme of ["light", "dark"]) {
+    for (const width of [1280, 390]) {
+      const findings = [];
+      const page = await browser.newPage();
+      page.on("console", (m) => m.type() === "error" && findings.push(`console: ${m.text()}`));
+      page.on("pageerror", (e) => findings.push(`error: ${e.message}`));
+      page.on("request", (r) => /^(file|data|about):/.test(r.url()) || findings.push(`asks for ${r.url()}`));
+      await page.setViewport({ width, height: 900 });
+      await page.emulateMediaFeatures([{ name: "prefers-color-scheme", value: scheme }]);
+      await page.goto(pathToFileURL(resolve(file)).href);
+      if (await page.evaluate("document.documentElement.scrollWidth > window.innerWidth")) findings.push("is wider than the window");
+      await page.evaluate(axe);
+      const { violations } = await page.evaluate("axe.run()");
+      for (const v of violations) findings.push(`axe: ${v.id}: ${v.help}: ${v.nodes[0].html}`);
+      await page.screenshot({ path: join(pictures, `${basename(file)}-${scheme}-${width}.png`), fullPage: true });
+      await page.close();
+      for (const finding of findings) console.error(`${file}, ${scheme}, ${width} pixels: ${finding}`);
+      failed ||= findings.length > 0;
+    }
+  }
+}
+await browser.close();
+process.exitCode = failed ? 1 : 0;

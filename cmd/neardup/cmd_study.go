@@ -1,0 +1,93 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/neardup/neardup/internal/configfile"
+	"github.com/neardup/neardup/pipelines/job"
+	"github.com/neardup/neardup/pipelines/study"
+	"github.com/neardup/neardup/records"
+	"github.com/neardup/neardup/report"
+)
+
+type studyCmd struct {
+	study.Config
+	GroupInto string          `placeholder:"DIR" help:"Folder for a folder of each group of similar documents, with links to their files; must be new." group:"Study"`
+	Job       configfile.Flag `name:"config" placeholder:"FILE" help:"TOML file with values for flags, by their names; the command line wins." group:"Run"`
+	JSON      bool            `name:"json" help:"Print the result for machines instead of as a table." group:"Study"`
+}
+
+// Run studies the documents, prints what was found and draws it.
+func (c *studyCmd) Run(ctx context.Context, s streams) error {
+	c.Stdin = s.In
+	task, err := study.New(c.Config)
+	if err != nil {
+		return withHelp(err, "study")
+	}
+	if _, err := os.Lstat(c.GroupInto); c.GroupInto != "" && !errors.Is(err, fs.ErrNotExist) {
+		return &job.OutputExistsError{Reason: c.GroupInto + " is there already; give another --group-into"}
+	}
+	launch, err := here(c.Running, s.Err)
+	if err != nil {
+		return err
+	}
+	found, err := task.Run(ctx, launch)
+	if err != nil {
+		return err
+	}
+	warn(found.Warnings)
+	if err := c.write(ctx, task, found); err != nil {
+		return err
+	}
+	if c.JSON {
+		return printJSON(s.Out, found)
+	}
+	return report.Study(s.Out, found)
+}
+
+// write draws a study and links its groups. The file that other programs read comes last.
+func (c *studyCmd) write(ctx context.Context, task *study.Job, found *records.Study) error {
+	for _, d := range report.StudyDrawings(found) {
+		if err := task.Write(ctx, d.Name, d.Write); err != nil {
+			return err
+		}
+	}
+	if c.GroupInto != "" {
+		if err := linkGroups(c.GroupInto, found); err != nil {
+			return err
+		}
+	}
+	return task.Write(ctx, study.StudyFile, func(w io.Writer) error { return printJSON(w, found) })
+}
+
+// linkGroups makes a folder for each group of documents, with a link to each file that has one of them, by its
+// source.
+func linkGroups(dir string, found *records.Study) error {
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return err
+	}
+	for i, group := range found.Groups {
+		for _, d := range group {
+			document := found.Documents[d]
+			file, err := filepath.Abs(document.Path)
+			if err != nil {
+				return err
+			}
+			link := filepath.Join(dir, fmt.Sprintf("group-%03d", i+1), filepath.FromSlash(document.Source))
+			if err := os.MkdirAll(filepath.Dir(link), 0o777); err != nil {
+				return err
+			}
+			// A file of many documents is linked once.
+			if err := os.Symlink(file, link); err != nil && !errors.Is(err, fs.ErrExist) {
+				return err
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,107 @@
+package shingle
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/neardup/neardup/kernels/textnorm"
+	"github.com/neardup/neardup/kernels/wordstep"
+)
+
+func spec(t testing.TB, config, policy, words string) Spec {
+	t.Helper()
+	c, err := Parse(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := textnorm.Parse(policy)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := wordstep.Parse(words)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Spec{c, p, w}
+}
+
+// A text whose words are changed has the shingles of the changed text, of every kind.
+func TestWordSteps(t *testing.T) {
+	const text = "The connections, of a   network; and CONNECTED dogs!"
+	for _, c := range []struct{ normalize, words, want string }{
+		{"default", "no-stop-words:en,stem:en", "connect network connect dog"},
+		{"default", "no-stop-words:en", "connections network connected dogs"},
+		{"default", "stem:en", "the connect of a network and connect dog"},
+		{"default,no-space", "no-stop-words:en,stem:en", "connectnetworkconnectdog"},
+		{"default,no-space", "none", "theconnectionsofanetworkandconnecteddogs"},
+		{"lower,no-space", "no-stop-words:en", "connections,network;connecteddogs!"},
+		{"lower,collapse-space", "stem:en", "the connect, of a network; and connect dog!"},
+		{"keep-symbols", "no-stop-words:en", "connections, network; connected dogs!"},
+	} {
+		for _, config := range []string{"word:1", "word:3", "char:5", "char:200", "char32:5", "byte:7"} {
+			got := spec(t, config, c.normalize, c.words).New()
+			// Spaces that are dropped and symbols that are kept decide what a word is.
+			unchanged := "none"
+			if strings.Contains(c.normalize, "keep-symbols") {
+				unchanged = c.normalize
+			}
+			if config == "byte:7" && c.normalize != "default,no-space" && c.normalize != "lower,no-space" && c.normalize != "lower,collapse-space" {
+				continue // bytes keep layout
+			}
+			want := spec(t, config, unchanged, "none").New()
+			if !slices.Equal(got.Shingles(nil, []byte(text)), want.Shingles(nil, []byte(c.want))) {
+				t.Errorf("%s of %s, %s: not the shingles of %q", config, c.normalize, c.words, c.want)
+			}
+			var texts, wantTexts []string
+			for s := range got.Texts([]byte(text)) {
+				texts = append(texts, string(s))
+			}
+			for s := range want.Texts([]byte(c.want)) {
+				wantTexts = append(wantTexts, string(s))
+			}
+			if !slices.Equal(texts, wantTexts) {
+				t.Errorf("%s of %s, %s: texts %q, want %q", config, c.normalize, c.words, texts, wantTexts)
+			}
+		}
+	}
+}
+
+// A text of stop words alone has no token.
+func TestStopWordsAlone(t *testing.T) {
+	for _, config := range []string{"word:2", "char:5", "byte:5"} {
+		if got := spec(t, config, "default", "no-stop-words:en").New().Shingles(nil, []byte("To be, or not to be")); len(got) != 0 {
+			t.Errorf("%s: %d shingles", config, len(got))
+		}
+	}
+}
+
+// Texts of one Shingler do not depend on each other, and those that are long leave nothing behind.
+func TestWordStepsInTurn(t *testing.T) {
+	one := spec(t, "char:5", "default", "no-stop-words:en,stem:en").New()
+	rapid.Check(t, func(t *rapid.T) {
+		text := []byte(rapid.StringOf(rapid.SampledFrom([]rune("the dogsérunig ,.中\xff"))).Draw(t, "text"))
+		fresh := Spec{one.config, one.policy, wordstep.Steps{Stop: "en", Stem: "en"}}.New()
+		if !slices.Equal(one.Shingles(nil, text), fresh.Shingles(nil, text)) {
+			t.Fatalf("%q: other shingles after other texts", text)
+		}
+	})
+	one.Shingles(nil, []byte(strings.Repeat("long words ", 1<<18)))
+	if one.Trim(); one.normal != nil {
+		t.Error("a long text stays")
+	}
+}
+
+// Texts whose words are changed differently are never compared.
+func TestFormatID(t *testing.T) {
+	seen := map[string]bool{}
+	for _, words := range []string{"none", "no-stop-words:en", "stem:en", "stem:it", "no-stop-words:en,stem:en"} {
+		id := spec(t, "char:5", "default", words).FormatID()
+		if seen[id] || !strings.HasPrefix(id, FormatID) || (id == FormatID) != (words == "none") {
+			t.Errorf("%s has the id %q", words, id)
+		}
+		seen[id] = true
+	}
+}

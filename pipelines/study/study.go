@@ -1,0 +1,251 @@
+// Package study measures what preprocessing does to similarity: how similar every two documents of a small
+// collection are for several sizes of shingles, with and without spaces, stop words and endings of words.
+package study
+
+import (
+	"context"
+	"errors"
+	"io"
+	"slices"
+
+	"github.com/apache/beam/sdks/v2/go/pkg/beam"
+
+	"github.com/neardup/neardup/io/storage"
+	"github.com/neardup/neardup/pipelines/job"
+	"github.com/neardup/neardup/records"
+	"github.com/neardup/neardup/transforms/overlap"
+	"github.com/neardup/neardup/transforms/signature"
+)
+
+// Config is what a user asks of the job.
+type Config struct {
+	job.Input
+
+	Output     string        `short:"o" placeholder:"DIR" help:"Folder for the tables, the report and the plots; must be new." group:"Study"`
+	Unit       Unit          `default:"char" enum:"${units}" help:"What shingles are made of: char or word (default: ${default})." group:"Study"`
+	K          []int         `name:"k" short:"k" default:"5,7,9" placeholder:"K" help:"Sizes of shingles (default: ${default})." group:"Study"`
+	Language   string        `default:"en" placeholder:"CODE" help:"Language of stop words and stems (default: ${default})." group:"Study"`
+	Vary       []Variation   `enum:"${variations}" placeholder:"NAME" help:"What is varied besides spaces, stop words and stems, each doubling the settings: case (lower case, and as it stands), punctuation (left out, and kept), replicas (shingles count once, and as often as they occur)." group:"Study"`
+	Threshold  job.Threshold `short:"t" default:"0.5" help:"Similarity under the first setting from which documents are put into one group (default: ${default})." group:"Study"`
+	DropCopies bool          `help:"Leave out documents with the same words in the same order as an earlier one." group:"Study"`
+
+	Signatures []int            `placeholder:"N" help:"Numbers of values, such as 16,64,256,1024: compare what signatures of that length estimate with the similarities under the first setting. Documents are read again." group:"Study"`
+	Signature  signature.Family `default:"classic" enum:"${families}" help:"Kind of these signatures, whose values are functions of their own: classic or salted (default: ${default})." group:"Study"`
+
+	job.Running
+}
+
+// Vars are the values that the tags of Config refer to.
+func Vars() map[string]string {
+	vars := job.Vars()
+	vars["units"] = job.Names(Characters, Words)
+	vars["families"] = job.Names(signature.Classic, signature.Salted)
+	vars["variations"] = job.Names(Case, Punctuation, Replicas)
+	return vars
+}
+
+const (
+	// mostPairs are those of 1,414 documents.
+	mostPairs     = 1_000_000
+	mostDocuments = 1414
+	// mostSettings keeps the files that are open at a time to some hundreds.
+	mostSettings = 512
+	// mostValues are those of a signature.
+	mostValues = 1024
+)
+
+// shared is what every job is asked. Documents are sampled by the first setting.
+func (c *Config) shared() (job.Config, error) {
+	settings := c.settings()
+	if len(settings) == 0 {
+		return job.Config{}, job.Usage("--k: give a size of shingles, such as --k 5,7,9")
+	}
+	first, err := c.features(&settings[0])
+	return job.Config{
+		Input: c.Input, Running: c.Running, Search: job.Search{Recall: 0.999, Signature: c.Signature, Seed: 1},
+		Similarity: job.Similarity{Threshold: c.Threshold, Shingles: job.Shingles{
+			Shingle: job.Shingle{Config: first.Text.Shingle}, Normalize: job.Normalization{Policy: first.Text.Normalize}, Tokens: job.Tokens{Steps: first.Text.Words},
+		}},
+	}, err
+}
+
+// validate returns a *job.UsageError for what cannot be meant.
+func (c *Config) validate() error {
+	shared, err := c.shared()
+	if err != nil {
+		return err
+	}
+	if err := shared.Validate(); err != nil {
+		return err
+	}
+	if _, err := storage.At(c.Output); err != nil {
+		return job.Usage("--output %w", err)
+	}
+	if err := c.checkLanguage(); err != nil {
+		return job.Usage("--language %s: %w", c.Language, err)
+	}
+	names := map[string]bool{}
+	for _, s := range c.settings() {
+		if s.K < 1 || s.K > maxK {
+			return job.Usage("--k %d: must be between 1 and %d", s.K, maxK)
+		}
+		if names[s.Name] {
+			return job.Usage("--k and --vary: each value is to be given once")
+		}
+		names[s.Name] = true
+	}
+	for _, n := range c.Signatures {
+		if n < 1 || n > mostValues {
+			return job.Usage("--signatures %d: must be between 1 and %d values", n, mostValues)
+		}
+	}
+	switch {
+	case len(names) > mostSettings:
+		return job.Usage("%d settings are too many, at most %d; give fewer values of --k or --vary", len(names), mostSettings)
+	case c.Runner.OnCluster():
+		return job.Usage("--runner %s: study runs on this machine; leave it out", c.Runner)
+	case slices.Contains(c.Inputs, "-") && len(c.Signatures) > 0:
+		return job.Usage("--signatures reads the input again, and standard input can be read once: give a file")
+	}
+	return nil
+}
+
+// maxK is beyond any shingle of prose.
+const maxK = 1000
+
+// Job is a Config that can be meant.
+type Job struct{ config Config }
+
+// New checks what is asked; the error is a *job.UsageError.
+func New(c Config) (*Job, error) {
+	if err := c.validate(); err != nil {
+		return nil, err
+	}
+	return &Job{c}, nil
+}
+
+// Run does the whole job.
+func (j *Job) Run(ctx context.Context, launch job.Launch) (study *records.Study, err error) {
+	if err := j.checkOutput(ctx); err != nil {
+		return nil, err
+	}
+	err = job.InTempFolder(ctx, j.config.TempDir, func(temp string) (err error) {
+		r := &run{config: j.config, launch: launch, temp: temp}
+		study, err = r.do(ctx)
+		return err
+	})
+	return study, err
+}
+
+func (j *Job) checkOutput(ctx context.Context) error {
+	out := j.config.Output
+	if out == "" {
+		return nil
+	}
+	there, err := storage.Exists(ctx, out)
+	if err != nil {
+		return err
+	}
+	if there {
+		return &job.OutputExistsError{Reason: out + " is there already; give another --output"}
+	}
+	return job.CheckOutputNotInInput(ctx, j.config.Inputs, out)
+}
+
+// run is one study.
+type run struct {
+	config Config
+	launch job.Launch
+	temp   string
+	plan   *job.Plan
+	params overlap.Params
+
+	documents []overlap.Document
+	dropped   map[int]bool // documents that are left out
+	study     records.Study
+}
+
+func (r *run) do(ctx context.Context) (*records.Study, error) {
+	if err := r.prepare(ctx); err != nil {
+		return nil, err
+	}
+	if err := r.plan.Share(ctx, r.temp); err != nil {
+		return nil, err
+	}
+	defer r.plan.Forget(r.temp)
+	pipeline, scope := beam.NewPipelineWithRoot()
+	docs, _ := r.plan.ReadAlone(scope, r.temp)
+	overlap.Count(scope, docs, r.params)
+	if _, err := r.config.Execute(ctx, r.launch, pipeline, r.temp); err != nil {
+		return nil, err
+	}
+	var err error
+	if r.documents, err = r.params.Documents(ctx); err != nil {
+		if many := (*overlap.TooManyError)(nil); errors.As(err, &many) {
+			return nil, tooMany(int64(many.Documents))
+		}
+		return nil, err
+	}
+	r.describe()
+	signed, err := r.sign(ctx)
+	if err != nil {
+		return nil, err
+	}
+	err = r.withTables(ctx, func(write func(records.StudiedPair) error) error { return r.compare(ctx, signed, write) })
+	if err != nil {
+		return nil, err
+	}
+	r.study.Warnings, err = r.warnings(ctx)
+	return &r.study, err
+}
+
+// Write writes one more file to the output folder, if there is one.
+func (j *Job) Write(ctx context.Context, name string, write func(io.Writer) error) error {
+	if j.config.Output == "" {
+		return nil
+	}
+	_, err := storage.WriteFile(ctx, storage.Join(j.config.Output, name), write)
+	return err
+}
+
+func tooMany(documents int64) error {
+	return job.Usage("%d documents have %d pairs, and at most %d are studied: give fewer files, or --limit %d for the first ones; neardup dedup finds the similar pairs of any number",
+		documents, documents*(documents-1)/2, mostPairs, mostDocuments)
+}
+
+// prepare makes the plan, and refuses at once what is far too much. What the plan estimates may be wrong by some.
+func (r *run) prepare(ctx context.Context) error {
+	shared, err := r.config.shared()
+	if err != nil {
+		return err
+	}
+	if r.plan, err = job.NewPlan(ctx, job.Request{Config: shared, Unsigned: true}, r.temp); err != nil {
+		return err
+	}
+	if r.plan.Documents > 2*mostDocuments {
+		return tooMany(r.plan.Documents)
+	}
+	r.study = records.Study{Unit: string(r.config.Unit), Language: r.config.Language, Settings: r.config.settings(), Threshold: r.config.Threshold.Float(), Dropped: r.config.DropCopies, Copies: [][]int{}}
+	r.params = overlap.Params{Dir: r.temp, Most: mostDocuments}
+	for i := range r.study.Settings {
+		features, err := r.config.features(&r.study.Settings[i])
+		if err != nil {
+			return err
+		}
+		r.params.Settings = append(r.params.Settings, features)
+	}
+	// About 8 MB of features are counted by one call.
+	const rangeFeatures = 1 << 20
+	r.params.Ranges = int(max(1, min(r.plan.Shingles/rangeFeatures, int64(mostSettings/len(r.params.Settings)))))
+	return nil
+}
+
+// warnings say what of the input may not be as it was meant.
+func (r *run) warnings(ctx context.Context) ([]string, error) {
+	warnings := r.plan.Warnings()
+	unreadable, err := r.plan.Unreadable(ctx, r.temp)
+	if unreadable != "" {
+		warnings = append(warnings, unreadable)
+	}
+	return warnings, err
+}

@@ -1,0 +1,73 @@
+package records
+
+// Study is how similar the documents of a small collection are under several settings.
+type Study struct {
+	Unit      string            `json:"unit"` // what shingles are made of: char or word
+	Language  string            `json:"language"`
+	Settings  []StudySetting    `json:"settings"` // the first changes nothing that can be left as it is
+	Documents []StudiedDocument `json:"documents"`
+	Pairs     int64             `json:"pairs"`
+	// Listed are the pairs in input order or, of more than there is room for, the most similar ones under the first setting,
+	// these first.
+	Listed []StudiedPair `json:"listed"`
+	// Copies are documents with the same words in the same order, and Groups are documents connected by pairs of at least
+	// Threshold similarity under the first setting: numbers of Documents, in input order.
+	Copies    [][]int `json:"copies"`
+	Groups    [][]int `json:"groups"`
+	Threshold float64 `json:"threshold"`
+	// Dropped says that of Copies only the first are among the pairs.
+	Dropped bool `json:"dropped,omitempty"`
+
+	Signature string           `json:"signature,omitempty"`
+	Errors    []SignatureError `json:"errors,omitempty"`
+	Warnings  []string         `json:"warnings,omitempty"`
+}
+
+// StudySetting is one way to make shingles of texts, and how similar documents are by it.
+type StudySetting struct {
+	Name        string `json:"name"` // of its column in the tables
+	K           int    `json:"k"`
+	Spaces      bool   `json:"spaces"`     // kept
+	StopWords   bool   `json:"stop_words"` // kept
+	Stemmed     bool   `json:"stemmed"`
+	Case        bool   `json:"case"`        // kept
+	Punctuation bool   `json:"punctuation"` // kept
+	Replicas    bool   `json:"replicas"`    // counted: Σ min / Σ max instead of the share of distinct shingles
+
+	Tokens   int64   `json:"tokens"`   // of all documents
+	Removed  float64 `json:"removed"`  // share of the tokens under the first setting that this one does not have
+	Shingles int64   `json:"shingles"` // sum of the sizes of the documents' sets
+
+	// Of the similarities of all pairs, from 0 to 1. Quartiles are exact to 0.0001.
+	Mean       float64 `json:"mean"`
+	Quartile1  float64 `json:"quartile_1"`
+	Median     float64 `json:"median"`
+	Quartile3  float64 `json:"quartile_3"`
+	Percentile float64 `json:"percentile_99"`
+	Largest    float64 `json:"largest"`
+}
+
+// StudiedDocument is a document of a study.
+type StudiedDocument struct {
+	ID       string `json:"id"`
+	Source   string `json:"source"`
+	Position int64  `json:"position"`
+	Path     string `json:"path"` // of its file
+}
+
+// StudiedPair is a pair of documents, by their numbers, and its similarity from 0 to 1 under each setting.
+type StudiedPair struct {
+	A            int       `json:"a"`
+	B            int       `json:"b"`
+	Similarities []float64 `json:"similarities"`
+}
+
+// SignatureError is how far the similarities that signatures of a length estimate are from the true ones, under the
+// first setting.
+type SignatureError struct {
+	Values int `json:"values"` // of a signature
+	// RMS is the root of the mean squared error, and Expected that of the mean of J(1−J)/n.
+	RMS      float64 `json:"rms"`
+	Expected float64 `json:"expected"`
+	Bias     float64 `json:"bias"` // mean error
+}

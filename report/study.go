@@ -1,0 +1,296 @@
+package report
+
+import (
+	"bytes"
+	_ "embed" // the page
+	"fmt"
+	"html/template"
+	"io"
+	"math"
+	"slices"
+	"text/tabwriter"
+
+	"github.com/neardup/neardup/records"
+	"github.com/neardup/neardup/report/plot"
+)
+
+// Study prints how similar documents are under each setting, and which belong together.
+func Study(w io.Writer, s *records.Study) error {
+	out := &printer{w: w}
+	out.printf("%s, %s\n\n", plural(len(s.Documents), "document"), plural(s.Pairs, "pair"))
+	if out.err != nil {
+		return out.err
+	}
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(table, "similarity in per cent\tmean\tmedian\t99 of 100 below\tlargest\ttokens removed, %\t")
+	for _, setting := range s.Settings {
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t\n", setting.Name, perCent(setting.Mean), perCent(setting.Median), perCent(setting.Percentile), perCent(setting.Largest), perCent(setting.Removed))
+	}
+	if len(s.Errors) > 0 {
+		fmt.Fprintf(table, "\nvalues of a signature (%s)\tRMS error\texpected\tmean error\t\n", s.Signature)
+		for _, e := range s.Errors {
+			fmt.Fprintf(table, "%d\t%.4f\t%.4f\t%+.4f\t\n", e.Values, e.RMS, e.Expected, e.Bias)
+		}
+	}
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	listed(out, s)
+	together(out, "copies", s, s.Copies)
+	together(out, fmt.Sprintf("at least %s %% similar", trimmed(100*s.Threshold)), s, s.Groups)
+	return out.err
+}
+
+// printed is how many pairs, groups, and documents of a group, are printed.
+const printed = 10
+
+// listed prints the most similar pairs, by the sizes of shingles.
+func listed(out *printer, s *records.Study) {
+	if len(s.Listed) == 0 {
+		return
+	}
+	plain := plainSettings(s)
+	out.printf("\nmost similar under %s", s.Settings[0].Name)
+	for _, at := range plain[1:] {
+		out.printf(", and under %s", s.Settings[at].Name)
+	}
+	out.printf(", in per cent\n")
+	for _, pair := range mostSimilar(s.Listed)[:min(printed, len(s.Listed))] {
+		for _, at := range plain {
+			out.printf("%7s", perCent(pair.Similarities[at]))
+		}
+		out.printf("  %s  %s\n", s.Documents[pair.A].ID, s.Documents[pair.B].ID)
+	}
+}
+
+func mostSimilar(pairs []records.StudiedPair) []records.StudiedPair {
+	pairs = slices.Clone(pairs)
+	slices.SortStableFunc(pairs, func(a, b records.StudiedPair) int {
+		switch {
+		case a.Similarities[0] > b.Similarities[0]:
+			return -1
+		case a.Similarities[0] < b.Similarities[0]:
+			return 1
+		}
+		return 0
+	})
+	return pairs
+}
+
+// together prints groups of documents.
+func together(out *printer, what string, s *records.Study, groups [][]int) {
+	if len(groups) == 0 {
+		return
+	}
+	out.printf("\n%s: %s\n", what, plural(len(groups), "group"))
+	for _, group := range groups[:min(printed, len(groups))] {
+		for _, i := range group[:min(printed, len(group))] {
+			out.printf("  %s", s.Documents[i].ID)
+		}
+		if more := len(group) - printed; more > 0 {
+			out.printf("  and %d more", more)
+		}
+		out.printf("\n")
+	}
+	if more := len(groups) - printed; more > 0 {
+		out.printf("  and %s\n", plural(more, "more group"))
+	}
+}
+
+func perCent(share float64) string { return fmt.Sprintf("%.2f", 100*share) }
+
+func trimmed(v float64) string { return fmt.Sprintf("%g", math.Round(v*1e6)/1e6) }
+
+// Drawing is a file of a study.
+type Drawing struct {
+	Name  string
+	Write func(io.Writer) error
+}
+
+// StudyDrawings are the page of a study and its plots.
+func StudyDrawings(s *records.Study) []Drawing {
+	figures := studyFigures(s)
+	var drawings []Drawing
+	for _, f := range figures {
+		drawings = append(drawings, Drawing{f.name + ".svg", func(w io.Writer) error { return plot.SVG(w, f.figure) }})
+	}
+	return append(drawings, Drawing{"report.html", func(w io.Writer) error { return studyPage(w, s, figures) }})
+}
+
+// named is a figure with the name of its file.
+type named struct {
+	name   string
+	figure plot.Figure
+}
+
+func studyFigures(s *records.Study) []named {
+	figures := []named{
+		{"steps", plot.Figure{
+			Title:       "Mean similarity against the size of shingles",
+			Description: "Bar charts of the mean similarity of all pairs for each size of shingles, with and without each step alone.",
+			Charts:      stepCharts(s),
+		}},
+		{"pairs", plot.Figure{
+			Title:       "Similarity of each pair",
+			Description: "A line for each size of shingles: the similarity of pairs, from the most similar on.",
+			Charts:      []plot.Chart{pairChart(s)},
+		}},
+		{"tokens", plot.Figure{
+			Title:       "What each step removes",
+			Description: "Bars of the share of tokens that each step alone, and all together, remove.",
+			Charts:      []plot.Chart{tokenChart(s)},
+		}},
+	}
+	if len(s.Errors) > 0 {
+		figures = append(figures, named{"signatures", plot.Figure{
+			Title:       "Error of the similarity that signatures estimate",
+			Description: "Lines of the root mean squared error over all pairs against the number of values of a signature: measured, and expected.",
+			Charts:      []plot.Chart{errorChart(s)},
+		}})
+	}
+	return figures
+}
+
+// A contrast is a step that is left out or taken.
+type contrast struct {
+	title, kept, taken string
+	of                 func(*records.StudySetting) *bool
+}
+
+var contrasts = []contrast{
+	{"Spaces", "kept", "removed", func(s *records.StudySetting) *bool { return &s.Spaces }},
+	{"Stop words", "kept", "removed", func(s *records.StudySetting) *bool { return &s.StopWords }},
+	{"Stemming", "words as they are", "stems", func(s *records.StudySetting) *bool { return &s.Stemmed }},
+	{"Capitals", "made small", "kept", func(s *records.StudySetting) *bool { return &s.Case }},
+	{"Punctuation", "left out", "kept", func(s *records.StudySetting) *bool { return &s.Punctuation }},
+	{"Replicas", "each shingle once", "as often as it occurs", func(s *records.StudySetting) *bool { return &s.Replicas }},
+}
+
+// same are the settings that are one but for their sizes of shingles and what was measured: by k.
+func same(s *records.Study, like records.StudySetting) (found []int) {
+	for i := range s.Settings {
+		all := true
+		for _, c := range contrasts {
+			all = all && *c.of(&s.Settings[i]) == *c.of(&like)
+		}
+		if all {
+			found = append(found, i)
+		}
+	}
+	return found
+}
+
+// plainSettings are those without a step: one for each size of shingles.
+func plainSettings(s *records.Study) []int { return same(s, s.Settings[0]) }
+
+// settings are those with the step alone, by k; none if the study does not have it.
+func (c *contrast) settings(s *records.Study) []int {
+	like := s.Settings[0]
+	*c.of(&like) = !*c.of(&like)
+	return same(s, like)
+}
+
+func sizes(s *records.Study) (labels []string) {
+	for _, at := range plainSettings(s) {
+		labels = append(labels, fmt.Sprint(s.Settings[at].K))
+	}
+	return labels
+}
+
+func stepCharts(s *records.Study) (charts []plot.Chart) {
+	series := func(name string, settings []int) plot.Series {
+		values := plot.Series{Name: name}
+		for _, at := range settings {
+			values.Values = append(values.Values, 100*s.Settings[at].Mean)
+		}
+		return values
+	}
+	for _, c := range contrasts {
+		if with := c.settings(s); len(with) > 0 {
+			charts = append(charts, plot.Bars{
+				Title: c.title, Groups: sizes(s), X: "size of shingles, in " + units[s.Unit], Y: plot.Axis{Label: "similarity, %"},
+				Series: []plot.Series{series(c.kept, plainSettings(s)), series(c.taken, with)},
+			})
+		}
+	}
+	return charts
+}
+
+var units = map[string]string{"char": "characters", "word": "words"}
+
+func pairChart(s *records.Study) plot.Chart {
+	pairs := mostSimilar(s.Listed)
+	lines := plot.Lines{X: plot.Axis{Label: "pair, from the most similar on", From: 1, To: float64(len(pairs))}, Y: plot.Axis{Label: "similarity, %", To: 1}}
+	for _, at := range plainSettings(s) {
+		line := plot.Line{Series: plot.Series{Name: fmt.Sprintf("%d %s", s.Settings[at].K, units[s.Unit])}}
+		for i, pair := range pairs {
+			line.X, line.Values = append(line.X, float64(i+1)), append(line.Values, 100*pair.Similarities[at])
+		}
+		lines.Series = append(lines.Series, line)
+	}
+	return lines
+}
+
+func tokenChart(s *records.Study) plot.Chart {
+	bars := plot.Bars{X: "step", Y: plot.Axis{Label: units[s.Unit] + " removed, %"}, Series: []plot.Series{{}}}
+	add := func(name string, at int) {
+		bars.Groups = append(bars.Groups, name)
+		bars.Series[0].Values = append(bars.Series[0].Values, 100*s.Settings[at].Removed)
+	}
+	for _, c := range contrasts[:3] {
+		if with := c.settings(s); len(with) > 0 {
+			add(c.title+": "+c.taken, with[0])
+		}
+	}
+	all := s.Settings[0]
+	all.Spaces, all.StopWords, all.Stemmed = s.Unit == "word", false, true
+	add("all of these", same(s, all)[0])
+	return bars
+}
+
+func errorChart(s *records.Study) plot.Chart {
+	measured, expected := plot.Line{Series: plot.Series{Name: "measured"}}, plot.Line{Series: plot.Series{Name: "expected: √(J(1−J)/n)"}}
+	for _, e := range s.Errors {
+		measured.X, measured.Values = append(measured.X, float64(e.Values)), append(measured.Values, e.RMS)
+		expected.X, expected.Values = append(expected.X, float64(e.Values)), append(expected.Values, e.Expected)
+	}
+	return plot.Lines{
+		X: plot.Axis{Label: "values of a signature", Log: true}, Y: plot.Axis{Label: "RMS error", Log: true}, Series: []plot.Line{measured, expected},
+	}
+}
+
+//go:embed study.html
+var studyTemplate string
+
+// studyPage writes one page that needs no other file.
+func studyPage(w io.Writer, s *records.Study, figures []named) error {
+	type picture struct {
+		Title string
+		SVG   template.HTML
+	}
+	var pictures []picture
+	for _, f := range figures {
+		var svg bytes.Buffer
+		if err := plot.SVG(&svg, f.figure); err != nil {
+			return err
+		}
+		pictures = append(pictures, picture{f.figure.Title, template.HTML(svg.String())}) //nolint:gosec // plot escapes all texts
+	}
+	page, err := template.New("study").Funcs(template.FuncMap{
+		"percent": perCent,
+		"number":  func(n int64) string { return count(n) },
+		"plural":  func(n int, noun string) string { return plural(n, noun) },
+		"id":      func(i int) string { return s.Documents[i].ID },
+		"trimmed": trimmed,
+		"times":   func(a, b float64) float64 { return a * b },
+	}).Parse(studyTemplate)
+	if err != nil {
+		return err
+	}
+	return page.Execute(w, struct {
+		*records.Study
+		Pictures []picture
+		Unit     string
+		All      bool
+	}{s, pictures, units[s.Unit], s.Pairs == int64(len(s.Listed))})
+}

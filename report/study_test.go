@@ -1,0 +1,105 @@
+package report
+
+import (
+	"bytes"
+	"encoding/xml"
+	"errors"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/neardup/neardup/records"
+)
+
+// studied is a study of three documents, two sizes of shingles and one step.
+func studied() *records.Study {
+	s := &records.Study{
+		Unit: "char", Language: "en", Pairs: 3, Threshold: .5, Copies: [][]int{{0, 1}}, Groups: [][]int{{0, 1}},
+		Documents: []records.StudiedDocument{{ID: "<a>&"}, {ID: "b"}, {ID: "c"}},
+		Listed: []records.StudiedPair{
+			{A: 0, B: 1, Similarities: []float64{.5, .25, .125, .0625, .1, .2}},
+			{A: 0, B: 2, Similarities: []float64{.75, 0, 0, 0, 0, 0}},
+			{A: 1, B: 2, Similarities: []float64{0, 0, 0, 0, 0, 0}},
+		},
+		Errors: []records.SignatureError{{Values: 16, RMS: .1, Expected: .11}, {Values: 64, RMS: .05, Expected: .055}}, Signature: "classic",
+	}
+	for _, step := range []string{"", "_no_space", "_no_space_no_stop_words_stem"} {
+		for _, k := range []int{5, 7} {
+			s.Settings = append(s.Settings, records.StudySetting{
+				Name: "char" + string(rune('0'+k)) + step, K: k, Spaces: step == "", StopWords: !strings.Contains(step, "stop"), Stemmed: strings.Contains(step, "stem"),
+				Mean: .1 * float64(len(s.Settings)), Removed: .01 * float64(len(s.Settings)),
+			})
+		}
+	}
+	return s
+}
+
+// The most similar pairs come first, whatever the order in which they are listed.
+func TestStudy(t *testing.T) {
+	var out bytes.Buffer
+	if err := Study(&out, studied()); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"3 documents, 3 pairs\n", "char7_no_space  30.00", "under char5, and under char7, in per cent\n  75.00   0.00  <a>&  c\n  50.00  25.00  <a>&  b\n",
+		"copies: 1 group\n  <a>&  b\n", "at least 50 % similar: 1 group\n", "16     0.1000    0.1100",
+	} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("no %q in\n%s", want, out.String())
+		}
+	}
+	failing := writer(func([]byte) (int, error) { return 0, io.ErrShortWrite })
+	if err := Study(failing, studied()); !errors.Is(err, io.ErrShortWrite) {
+		t.Errorf("%v of a writer that fails", err)
+	}
+}
+
+type writer func([]byte) (int, error)
+
+func (w writer) Write(p []byte) (int, error) { return w(p) }
+
+// Pictures are XML, and the page has all of them, with texts that cannot be taken for tags.
+func TestStudyDrawings(t *testing.T) {
+	s := studied()
+	files := map[string]string{}
+	for _, d := range StudyDrawings(s) {
+		var out bytes.Buffer
+		if err := d.Write(&out); err != nil {
+			t.Fatal(err)
+		}
+		files[d.Name] = out.String()
+	}
+	page := files["report.html"]
+	for _, name := range []string{"steps.svg", "pairs.svg", "tokens.svg", "signatures.svg"} {
+		decoder := xml.NewDecoder(strings.NewReader(files[name]))
+		for {
+			if _, err := decoder.Token(); errors.Is(err, io.EOF) {
+				break
+			} else if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+		}
+		if !strings.Contains(page, files[name]) || files[name] == "" {
+			t.Errorf("the page does not have %s", name)
+		}
+	}
+	for _, want := range []string{"&lt;a&gt;&amp;", `<th scope="row">char7_no_space</th><td>30.00</td>`, "Every pair"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("no %q", want)
+		}
+	}
+	if strings.Contains(page, "<a>&") {
+		t.Error("an id is not escaped")
+	}
+	// A step that the study does not have has no chart.
+	if svg := files["steps.svg"]; !strings.Contains(svg, ">Spaces<") || strings.Contains(svg, ">Capitals<") || strings.Contains(svg, ">Stop words<") {
+		t.Error("the charts are not those of the steps")
+	}
+	s.Pairs = 1000
+	i := slices.IndexFunc(StudyDrawings(s), func(d Drawing) bool { return d.Name == "report.html" })
+	var out bytes.Buffer
+	if err := StudyDrawings(s)[i].Write(&out); err != nil || !strings.Contains(out.String(), "The 3 most similar pairs") {
+		t.Errorf("%v: all pairs, though there are more", err)
+	}
+}

@@ -1,0 +1,191 @@
+// Package overlap counts what every two documents of a small collection share, under several settings at a time,
+// from one read.
+package overlap
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"maps"
+	"reflect"
+	"slices"
+
+	"github.com/apache/beam/sdks/v2/go/pkg/beam"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
+
+	"github.com/neardup/neardup/blocks"
+	"github.com/neardup/neardup/blocks/flow"
+	"github.com/neardup/neardup/io/storage"
+	"github.com/neardup/neardup/kernels/copies"
+	"github.com/neardup/neardup/kernels/setsim"
+	"github.com/neardup/neardup/kernels/shingle"
+	"github.com/neardup/neardup/transforms/gather"
+)
+
+func init() {
+	beam.RegisterDoFn(reflect.TypeFor[featuresFn]())
+	beam.RegisterDoFn(reflect.TypeFor[countFn]())
+	beam.RegisterDoFn(reflect.TypeFor[documentsFn]())
+	register.Emitter2[int64, []byte]()
+	register.Iter1[[]byte]()
+}
+
+// Setting says what documents have of features.
+type Setting struct {
+	Text shingle.Spec
+	// Replicas: a shingle counts as often as it occurs.
+	Replicas bool
+}
+
+// features are those of shingles, in their storage.
+func (s *Setting) features(shingles []uint64) []uint64 {
+	if s.Replicas {
+		return shingle.Bag(shingles)
+	}
+	return shingle.Set(shingles)
+}
+
+// Params say what is counted, and where it goes.
+type Params struct {
+	Settings []Setting
+	// Ranges is how many parts the features of a setting are counted in, by their value.
+	Ranges int
+	// Dir is the folder for the files that Open and Documents read.
+	Dir string
+	// Most is how many documents there may be: more end the job.
+	Most int
+}
+
+// Count counts the features that every two documents share, and writes files that Open and Documents read.
+// Two GroupByKeys.
+//
+//	blocks of documents → nothing
+func Count(s beam.Scope, docs flow.Documents, p Params) {
+	s = s.Scope("overlap.Count")
+	features, told := beam.ParDo2(s, &featuresFn{Params: p}, beam.PCollection(docs))
+	beam.ParDo0(s, &countFn{p}, beam.GroupByKey(s, features))
+	beam.ParDo0(s, &documentsFn{p}, beam.PCollection(gather.All(s, gather.Values(told))))
+}
+
+// rangeOf returns which part of a setting has a feature.
+func (p *Params) rangeOf(feature uint64) int {
+	return int(feature >> 32 * uint64(p.Ranges) >> 32)
+}
+
+// maxNumbers keeps an element small, whatever the document.
+const maxNumbers = 8 << 10
+
+// featuresFn sends the features of documents to their parts, and tells the documents.
+//
+//	blocks of documents → KV<setting and range, features>, KV<gather.Key, documents>
+type featuresFn struct {
+	Params Params
+
+	shinglers []*shingle.Shingler
+	reader    *copies.Reader
+	out, told *blocks.Buffers
+}
+
+func (f *featuresFn) Setup() {
+	for _, setting := range f.Params.Settings {
+		f.shinglers = append(f.shinglers, setting.Text.New())
+	}
+	plain := shingle.Spec{Shingle: shingle.Config{Kind: shingle.Word, K: 1}, Normalize: f.Params.Settings[0].Text.Normalize}
+	f.reader = copies.NewReader(plain, shingle.Set)
+}
+
+func (f *featuresFn) StartBundle(_, _ func(int64, []byte)) {
+	f.out, f.told = blocks.NewBuffers(), blocks.NewBuffers()
+}
+
+func (f *featuresFn) ProcessElement(block []byte, features, told func(int64, []byte)) error {
+	d := blocks.NewDecoder(block)
+	for doc := range d.Documents() {
+		traits, _ := f.reader.Read(doc.Text, doc.Ends)
+		document := Document{Key: doc.Key, ID: doc.ID, HasID: doc.HasID, Text: blocks.Hash(traits.Text), Same: blocks.Hash(traits.Tokens)}
+		for i, setting := range f.Params.Settings {
+			tokens := f.shinglers[i].Tokenise(doc.Text)
+			document.Tokens = append(document.Tokens, int64(len(tokens)))
+			set := setting.features(f.shinglers[i].InPlace())
+			document.Sizes = append(document.Sizes, int64(len(set)))
+			f.send(i, doc.Key, set, features)
+			f.shinglers[i].Trim()
+		}
+		f.reader.Trim()
+		f.told.Add(gather.Key, document.append, told)
+	}
+	return d.Err()
+}
+
+// send sends the features of a document, which are sorted.
+func (f *featuresFn) send(setting int, doc blocks.Key, set []uint64, features func(int64, []byte)) {
+	for part := range f.Params.Ranges {
+		n, _ := slices.BinarySearchFunc(set, part+1, func(feature uint64, end int) int { return f.Params.rangeOf(feature) - end })
+		for some := range slices.Chunk(set[:n], maxNumbers) {
+			f.out.Add(int64(setting*f.Params.Ranges+part), func(block []byte) []byte {
+				return blocks.AppendNumbers(block, doc, some)
+			}, features)
+		}
+		set = set[n:]
+	}
+}
+
+func (f *featuresFn) FinishBundle(features, told func(int64, []byte)) {
+	f.out.Flush(features)
+	f.told.Flush(told)
+}
+
+// countFn counts the features of a part that every two documents share, and writes them to a file.
+//
+//	KV<setting and range, features> → nothing
+type countFn struct{ Params Params }
+
+func (f *countFn) ProcessElement(ctx context.Context, number int64, packed func(*[]byte) bool) error {
+	byKey := map[blocks.Key][]uint64{}
+	err := gather.Each(packed, func(d *blocks.Decoder) {
+		key, numbers := d.Numbers(nil)
+		byKey[key] = append(byKey[key], numbers...)
+	})
+	if err != nil {
+		return err
+	}
+	if len(byKey) > f.Params.Most {
+		return nil // documentsFn says so
+	}
+	keys := slices.Sorted(maps.Keys(byKey))
+	// The last comes first, so that a row has what a document shares with those after it.
+	last := len(keys) - 1
+	sets := make([][]uint64, len(keys))
+	for i, key := range keys {
+		sets[last-i] = shingle.Set(byKey[key]) // its parts come in any order
+	}
+	rows := make([][]int32, len(keys))
+	setsim.Overlaps(sets, func(i int, shared []int32) {
+		row := slices.Clone(shared)
+		slices.Reverse(row)
+		rows[last-i] = row
+	})
+	path := f.Params.file(number)
+	_, err = storage.WriteBelow(ctx, storage.Dir(path), path, func(w io.Writer) error {
+		buffer := binary.AppendUvarint(nil, uint64(len(keys)))
+		for _, key := range keys {
+			buffer = blocks.AppendKey(buffer, key)
+		}
+		for _, row := range rows {
+			for _, n := range row {
+				buffer = binary.AppendUvarint(buffer, uint64(n))
+			}
+			if _, err := w.Write(buffer); err != nil {
+				return err
+			}
+			buffer = buffer[:0]
+		}
+		return nil
+	})
+	return err
+}
+
+func (p *Params) file(number int64) string {
+	return storage.Join(p.Dir, fmt.Sprintf("shared-%05d", number))
+}

@@ -1,0 +1,212 @@
+package overlap
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"slices"
+
+	"github.com/neardup/neardup/blocks"
+	"github.com/neardup/neardup/io/storage"
+	"github.com/neardup/neardup/transforms/gather"
+)
+
+// Document is what Count tells of one.
+type Document struct {
+	Key   blocks.Key
+	ID    []byte
+	HasID bool
+	// Text and Same are the hashes of the text and of its words, by the normalisation of the first setting.
+	Text, Same blocks.Hash
+	// Tokens and Sizes are the numbers of its tokens and of its features, by setting.
+	Tokens, Sizes []int64
+}
+
+func (d *Document) append(block []byte) []byte {
+	block = blocks.AppendOptional(blocks.AppendKey(block, d.Key), d.ID, d.HasID)
+	for _, h := range []blocks.Hash{d.Text, d.Same} {
+		block = blocks.AppendUint64(blocks.AppendUint64(block, h.Hi), h.Lo)
+	}
+	block = binary.AppendUvarint(block, uint64(len(d.Tokens)))
+	for i, n := range d.Tokens {
+		block = binary.AppendUvarint(binary.AppendUvarint(block, uint64(n)), uint64(d.Sizes[i]))
+	}
+	return block
+}
+
+func readDocument(d *blocks.Decoder) (doc Document) {
+	doc.Key = d.Key()
+	doc.ID, doc.HasID = d.Optional()
+	doc.Text = blocks.Hash{Hi: d.Uint64(), Lo: d.Uint64()}
+	doc.Same = blocks.Hash{Hi: d.Uint64(), Lo: d.Uint64()}
+	for n := d.Uvarint(); n > 0 && d.Left() > 0; n-- {
+		doc.Tokens = append(doc.Tokens, int64(d.Uvarint()))
+		doc.Sizes = append(doc.Sizes, int64(d.Uvarint()))
+	}
+	return doc
+}
+
+// documentsFn writes what is told of the documents to a file, in input order; of more than Params.Most, their
+// number alone.
+//
+//	KV<gather.Key, documents> → nothing
+type documentsFn struct{ Params Params }
+
+func (f *documentsFn) ProcessElement(ctx context.Context, _ int64, packed func(*[]byte) bool) error {
+	var documents []Document
+	n := 0
+	err := gather.Each(packed, func(d *blocks.Decoder) {
+		doc := readDocument(d)
+		if n++; n <= f.Params.Most {
+			documents = append(documents, doc)
+		}
+	})
+	if err != nil {
+		return err
+	}
+	path := f.Params.documents()
+	_, err = storage.WriteBelow(ctx, storage.Dir(path), path, func(w io.Writer) error {
+		out := binary.AppendUvarint(nil, uint64(n))
+		if n <= f.Params.Most {
+			slices.SortFunc(documents, func(a, b Document) int { return cmp.Compare(a.Key, b.Key) })
+			for _, doc := range documents {
+				out = doc.append(out)
+			}
+		}
+		_, err := w.Write(out)
+		return err
+	})
+	return err
+}
+
+func (p *Params) documents() string { return storage.Join(p.Dir, "documents") }
+
+// TooManyError says that there are more documents than Params.Most.
+type TooManyError struct{ Documents int }
+
+func (e *TooManyError) Error() string { return fmt.Sprintf("%d documents are too many", e.Documents) }
+
+// Documents returns the documents, in input order, when Count is done. The error may be a *TooManyError.
+func (p *Params) Documents(ctx context.Context) (documents []Document, err error) {
+	data, err := storage.ReadFile(ctx, p.documents())
+	if err != nil {
+		return nil, err
+	}
+	d := blocks.NewDecoder(data)
+	if n := int(d.Uvarint()); n > p.Most {
+		return nil, &TooManyError{n}
+	}
+	for !d.Done() {
+		documents = append(documents, readDocument(d))
+	}
+	return documents, d.Err()
+}
+
+// Rows are what documents share with those after them, row by row.
+type Rows struct {
+	documents []Document
+	parts     [][]part // by setting
+	next      int
+	// shared are, by setting, the counts of the row.
+	shared [][]int32
+}
+
+// part is one file: counts are those of the documents that have features in its range.
+type part struct {
+	file   *storage.Content
+	counts *bufio.Reader
+	of     []int // documents, by their place in input order
+}
+
+// Open opens the counts of documents, which are all that Documents returned. Close them.
+func (p *Params) Open(ctx context.Context, documents []Document) (r *Rows, err error) {
+	r = &Rows{documents: documents}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, r.Close())
+		}
+	}()
+	places := make(map[blocks.Key]int, len(documents))
+	for i, doc := range documents {
+		places[doc.Key] = i
+	}
+	for setting := range p.Settings {
+		r.parts = append(r.parts, nil)
+		r.shared = append(r.shared, make([]int32, len(documents)))
+		for number := range p.Ranges {
+			file, err := storage.OpenFile(ctx, p.file(int64(setting*p.Ranges+number)))
+			if errors.Is(err, fs.ErrNotExist) {
+				continue // no document has a feature there
+			}
+			if err != nil {
+				return nil, err
+			}
+			opened := part{file: file, counts: bufio.NewReaderSize(io.NewSectionReader(file, 0, file.Size()), 1<<14)}
+			r.parts[setting] = append(r.parts[setting], opened)
+			if err := r.parts[setting][len(r.parts[setting])-1].begin(places); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return r, nil
+}
+
+func (p *part) begin(places map[blocks.Key]int) error {
+	n, err := binary.ReadUvarint(p.counts)
+	for ; n > 0 && err == nil; n-- {
+		var key [8]byte
+		_, err = io.ReadFull(p.counts, key[:])
+		p.of = append(p.of, places[blocks.Key(binary.LittleEndian.Uint64(key[:]))])
+	}
+	return err
+}
+
+// Next returns the next document and, by setting, what it shares with each: shared[s][b] with the document b
+// after it. They are valid until the next call. After the last document the error is io.EOF.
+func (r *Rows) Next() (a int, shared [][]int32, err error) {
+	a = r.next
+	if a == len(r.documents) {
+		return a, nil, io.EOF
+	}
+	r.next++
+	for setting, parts := range r.parts {
+		clear(r.shared[setting])
+		for i := range parts {
+			if err := parts[i].add(a, r.shared[setting]); err != nil {
+				return a, nil, err
+			}
+		}
+	}
+	return a, r.shared, nil
+}
+
+// add adds the counts of a row, if the part has the document.
+func (p *part) add(a int, shared []int32) error {
+	if len(p.of) == 0 || p.of[0] != a {
+		return nil
+	}
+	p.of = p.of[1:]
+	for _, b := range p.of {
+		n, err := binary.ReadUvarint(p.counts)
+		if err != nil {
+			return err
+		}
+		shared[b] += int32(n)
+	}
+	return nil
+}
+
+// Close closes the files.
+func (r *Rows) Close() (err error) {
+	for _, parts := range r.parts {
+		for _, part := range parts {
+			err = errors.Join(err, part.file.Close())
+		}
+	}
+	return err
+}
