@@ -161,7 +161,7 @@ func (c *Config) validate() error {
 		return job.Usage("--bands %d --rows %d: --method exact looks for copies only, by one key; drop these or that", c.Bands, c.Rows)
 	}
 	for _, name := range c.Given {
-		if why, idle := idleIfComplete[name]; idle && c.Method == Complete && !(name == "seed" && c.family() == signature.SimHash) {
+		if why, idle := idleIfComplete[name]; idle && c.Method == Complete && (name != "seed" || c.family() != signature.SimHash) {
 			return job.Usage("--%s: --method complete %s; drop one of the two", name, why)
 		}
 	}
