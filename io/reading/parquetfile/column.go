@@ -65,6 +65,29 @@ func (c *column) page() (bool, error) {
 
 // next calls see with each value of the next row that is not null.
 func (c *column) next(see func(value []byte) error) error {
+	return c.nextEntries(func(_, def int) error {
+		if def < c.leaf.maxDef {
+			return nil
+		}
+		value, err := c.value()
+		if err != nil {
+			return err
+		}
+		return see(value)
+	})
+}
+
+// value returns the value of an entry that has one: nextEntries' function takes each.
+func (c *column) value() ([]byte, error) {
+	value, err := c.values.next()
+	if err != nil {
+		return nil, c.broken(err)
+	}
+	return value, nil
+}
+
+// nextEntries calls see with the levels of each entry of the next row.
+func (c *column) nextEntries(see func(rep, def int) error) error {
 	if !c.held {
 		if err := c.begin(); err != nil {
 			return err
@@ -72,30 +95,27 @@ func (c *column) next(see func(value []byte) error) error {
 	}
 	c.held = false
 	c.row++
-	def := c.def0
-	for {
-		if def == c.leaf.maxDef {
-			value, err := c.values.next()
-			if err != nil {
-				return c.broken(err)
-			}
-			if err := see(value); err != nil {
-				return err
-			}
-		}
-		if c.leaf.maxRep == 0 {
-			return nil
-		}
-		rep, next, ok, err := c.entry()
-		if err != nil || !ok {
+	for rep, def := 0, c.def0; ; {
+		if err := see(rep, def); err != nil {
 			return err
 		}
-		if def = next; rep == 0 {
+		if c.leaf.maxRep == 0 || c.entries == 0 && c.wholeRows() {
+			return nil
+		}
+		var ok bool
+		var err error
+		if rep, def, ok, err = c.entry(); err != nil || !ok {
+			return err
+		}
+		if rep == 0 {
 			c.held, c.def0 = true, def
 			return nil
 		}
 	}
 }
+
+// wholeRows reports whether the page ends with a row: those of the second version do, and those of a page index.
+func (c *column) wholeRows() bool { return c.header.kind == dataPage2 || c.chunk.indexOffset > 0 }
 
 // entry returns the levels of the next entry; false at the end of the column.
 func (c *column) entry() (rep, def int, ok bool, err error) {
@@ -135,7 +155,8 @@ func (c *column) done() error {
 	return nil
 }
 
-func ignore([]byte) error { return nil }
+// skip goes past the next row.
+func (c *column) skip() error { return c.next(func([]byte) error { return nil }) }
 
 // seek goes on to a row, which is not before the next. Pages between are passed unread where that is possible.
 func (c *column) seek(row int64) error {
@@ -152,7 +173,7 @@ func (c *column) seek(row int64) error {
 				continue
 			}
 		}
-		if err := c.next(ignore); err != nil {
+		if err := c.skip(); err != nil {
 			return err
 		}
 	}
@@ -169,11 +190,16 @@ func (c *column) passPage(row int64) (bool, error) {
 	if !ok || rows > row-c.row {
 		return false, nil
 	}
+	c.omit(rows)
+	return true, nil
+}
+
+// omit goes past the page whose header was read, which has so many rows.
+func (c *column) omit(rows int64) {
 	c.left -= c.header.values
 	c.row += rows
 	c.pass()
 	c.found = false
-	return true, nil
 }
 
 // jump goes to the page that row is in, as the page index has it. An index that makes no sense is as good as none.

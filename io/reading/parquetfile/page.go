@@ -137,13 +137,14 @@ type pages struct {
 	offset   int64 // of the next page
 	left     int64 // values, nulls among them, from there
 	words    *dictionary
-	wordPage []byte // the unpacked page that words are in
+	wordPage []byte     // the unpacked page that words are in
+	wordHead pageHeader // of that page
+	wordsAt  int64      // its offset
 	unpacked []byte
 
 	// The page that is read.
 	header   pageHeader
-	raw      []byte // as it is stored behind its header; valid until the next page is looked for
-	entries  int64  // left in it
+	entries  int64 // left in it
 	rep, def runs
 	values   values
 }
@@ -247,6 +248,7 @@ func (p *pages) readDictionary() error {
 		return err
 	}
 	p.wordPage = append(p.wordPage[:0], plainly...)
+	p.wordHead, p.wordsAt = p.header, p.offset
 	p.words, err = newDictionary(p.wordPage, p.leaf, p.header.values)
 	return err
 }
@@ -258,7 +260,6 @@ func (p *pages) load() error {
 	if err != nil {
 		return p.broken(err)
 	}
-	p.raw = data
 	var rep, def []byte
 	if h.kind == dataPage2 {
 		rep, def, data = data[:h.repBytes], data[h.repBytes:h.repBytes+h.defBytes], data[h.repBytes+h.defBytes:]
