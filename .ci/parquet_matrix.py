@@ -100,7 +100,7 @@ def small(out):
             arrow(out / f"pyarrow-{codec}-{version[0]}.parquet", t, codec, version, encoding, write_page_index=codec in ("zstd", "gzip"), write_page_checksum=codec == "snappy")
     arrow(out / "pyarrow-legacy.parquet", only_arrow(table(60)), "snappy", "1.0", "dictionary", use_deprecated_int96_timestamps=True, use_compliant_nested_type=False)
     write_duckdb(out / "duckdb-zstd-2.parquet", table(60), "zstd", "v2")
-    polars.from_arrow(table(60).drop_columns(["map"])).write_parquet(out / "polars-zstd.parquet", compression="zstd", row_group_size=25)
+    polars.from_arrow(table(60).drop_columns(["map"])).write_parquet(out / "polars-small.parquet", compression="zstd", row_group_size=25)
 
 
 def write_duckdb(path, t, codec, version):
@@ -109,7 +109,7 @@ def write_duckdb(path, t, codec, version):
 
 
 def everything(out):
-    t = only_arrow(table(5000))
+    t = only_arrow(table(2000))
     for codec in ARROW_CODECS:
         for version in ("1.0", "2.0"):
             for encoding in ENCODINGS:
@@ -118,16 +118,23 @@ def everything(out):
             arrow(out / f"pyarrow-{codec}-legacy-{version[0]}.parquet", t, codec, version, "dictionary", use_deprecated_int96_timestamps=True, use_compliant_nested_type=False)
     for codec in DUCKDB_CODECS:
         for version in ("v1", "v2"):
-            write_duckdb(out / f"duckdb-{codec}-{version}.parquet", table(5000), codec, version)
+            write_duckdb(out / f"duckdb-{codec}-{version}.parquet", table(2000), codec, version)
     for codec in POLARS_CODECS:
-        polars.from_arrow(table(5000).drop_columns(["map"])).write_parquet(out / f"polars-{codec}.parquet", compression=codec, row_group_size=2000, data_page_size=4096)
+        polars.from_arrow(table(2000).drop_columns(["map"])).write_parquet(out / f"polars-{codec}.parquet", compression=codec, row_group_size=900, data_page_size=4096)
 
 
 def same(a, b):
     """Whether two tables are equal, NaN to NaN."""
     if a.schema != b.schema or a.schema.metadata != b.schema.metadata or a.num_rows != b.num_rows:
         return False
-    return repr(a.to_pylist()) == repr(b.to_pylist())
+    plain = lambda c: c.cast(pyarrow.int64()) if c.type == pyarrow.timestamp("ns") else c  # beyond Python's own times
+    return all(repr(plain(a[c]).to_pylist()) == repr(plain(b[c]).to_pylist()) for c in a.schema.names)
+
+
+def schema(path):
+    """The schema, field ids and logical types included, without the address that its text begins with."""
+    f = pyarrow.parquet.ParquetFile(path)
+    return str(f.schema).split("\n", 1)[1], str(f.schema_arrow), f.metadata.metadata, f.metadata.created_by
 
 
 def check(source, copies):
@@ -138,21 +145,25 @@ def check(source, copies):
         got = pyarrow.parquet.read_table(copies / path.name)
         if not same(got, want):
             sys.exit(f"parquet_matrix.py: {path.name}: pyarrow reads other rows than it should")
-        if str(pyarrow.parquet.ParquetFile(path).schema) != str(pyarrow.parquet.ParquetFile(copies / path.name).schema):
+        if schema(path) != schema(copies / path.name):
             sys.exit(f"parquet_matrix.py: {path.name}: the schema is another")
-        columns = [f.name for f in t.schema if f.type not in (pyarrow.float16(), pyarrow.decimal256(50, 10))]
-        names = ", ".join(f'"{c}"' for c in columns)
-        query = f"SELECT {names} FROM read_parquet('{{}}', file_row_number = true) {{}}"
-        a = duckdb.sql(query.format(path, "WHERE file_row_number % 3 <> 0")).fetchall()
-        b = duckdb.sql(query.format(copies / path.name, "")).fetchall()
-        if repr(a) != repr(b):
-            sys.exit(f"parquet_matrix.py: {path.name}: DuckDB reads other rows than it should")
         names = [c for c in t.schema.names if c not in ("map", "wide", "f16", "none")]
         a = polars.read_parquet(path, columns=names).with_row_index("#").filter(polars.col("#") % 3 != 0).drop("#")
         if not a.equals(polars.read_parquet(copies / path.name, columns=names)):
             sys.exit(f"parquet_matrix.py: {path.name}: Polars reads other rows than it should")
+        columns = [f.name for f in t.schema if f.type not in (pyarrow.float16(), pyarrow.decimal256(50, 10))]
+        names = ", ".join(f'CAST("{c}" AS VARCHAR)' for c in columns)
+        query = f"SELECT {names} FROM read_parquet('{{}}', file_row_number = true) {{}}"
+        try:
+            a = duckdb.sql(query.format(path, "WHERE file_row_number % 3 <> 0")).fetchall()
+        except duckdb.Error as error:
+            print(f"{path.name}: DuckDB does not read the source: {error}")
+            continue
+        b = duckdb.sql(query.format(copies / path.name, "")).fetchall()
+        if repr(a) != repr(b):
+            sys.exit(f"parquet_matrix.py: {path.name}: DuckDB reads other rows than it should")
         checked += 1
-    print(f"{checked} files: the rows of each copy are equal in pyarrow, DuckDB and Polars")
+    print(f"{checked} files: the rows of each copy are equal in pyarrow, Polars and DuckDB")
 
 
 def main():
