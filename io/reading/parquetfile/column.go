@@ -25,6 +25,13 @@ func newColumn(f io.ReaderAt, file *blocks.File, ft *footer, l *leaf, g *rowGrou
 	return &column{pages: newPages(f, file, ft.end, l, g, c, most)}
 }
 
+// reuse takes over the buffers of a column that is not read any more; nil has none.
+func (c *column) reuse(old *column) {
+	if old != nil {
+		c.window.data, c.unpacked, c.wordPage = old.window.data[:0], old.unpacked, old.wordPage
+	}
+}
+
 // head reads the header of the next page; false at the end.
 func (c *column) head(ahead int64) (bool, error) {
 	if c.found {

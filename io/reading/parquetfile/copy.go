@@ -182,13 +182,16 @@ func (c *copier) column(g *rowGroup, chunk *chunk, l *leaf, from, to, kept int64
 // words writes the dictionary, if there is one: as it is, unless many of its words may have gone. Then it returns
 // the new numbers of those that are left.
 func (c *copier) words(w *pageWriter, source *column, g *rowGroup, chunk *chunk, l *leaf, from, to, kept int64) (numbers []uint32, err error) {
-	if source.words == nil {
+	if source.row == 0 { // else a page was passed, and the dictionary is before all
 		if _, err := source.head(readAhead); err != nil {
 			return nil, err
 		}
 	}
-	if source.words == nil {
+	if source.wordsAt == 0 {
 		return nil, nil
+	}
+	if err := source.readDictionary(); err != nil {
+		return nil, source.broken(err)
 	}
 	// With one row in 25 gone, a dictionary that is kept whole is within 5 % of its share.
 	if 25*kept >= 24*g.rows {
@@ -356,7 +359,7 @@ func (c *copier) all(w *pageWriter, source *column) (values int64, err error) {
 
 // copy writes the page whose header was read as it is.
 func (w *pageWriter) copy(source *column) error {
-	data, err := source.read()
+	data, err := source.read(&source.header, source.offset)
 	if err != nil {
 		return source.broken(err)
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+	"slices"
 
 	"github.com/neardup/neardup/blocks"
 )
@@ -136,10 +137,10 @@ type pages struct {
 	window   window
 	offset   int64 // of the next page
 	left     int64 // values, nulls among them, from there
-	words    *dictionary
-	wordPage []byte     // the unpacked page that words are in
-	wordHead pageHeader // of that page
-	wordsAt  int64      // its offset
+	words    *dictionary // nil until a page needs it
+	wordPage []byte      // the unpacked page that words are in
+	wordHead pageHeader  // of that page
+	wordsAt  int64       // its offset; 0: none was met
 	unpacked []byte
 
 	// The page that is read.
@@ -185,9 +186,10 @@ func (p *pages) find(ahead int64) (bool, error) {
 				return true, nil
 			}
 		case dictionaryPage:
-			if err := p.readDictionary(); err != nil {
-				return false, p.broken(err)
+			if p.wordsAt > 0 {
+				return false, p.broken(errors.New("a second dictionary"))
 			}
+			p.wordHead, p.wordsAt = *h, p.offset
 		}
 		p.offset += int64(len(h.bytes)) + h.stored
 	}
@@ -216,16 +218,15 @@ func (p *pages) readHeader(ahead int64) error {
 	}
 }
 
-// read returns the bytes of the page whose header was read, as stored.
-func (p *pages) read() ([]byte, error) {
-	h := &p.header
+// read returns the bytes of the page with the header h at offset, as stored.
+func (p *pages) read(h *pageHeader, offset int64) ([]byte, error) {
 	if h.uncompressed > p.most {
 		return nil, fmt.Errorf("it has %d bytes once it is unpacked, and --max-window is %d; raise that if there is the memory, or write the file again with smaller pages", h.uncompressed, p.most)
 	}
 	if h.stored > p.most {
 		return nil, fmt.Errorf("%d bytes unpack to %d", h.stored, h.uncompressed)
 	}
-	data, err := p.window.at(p.offset+int64(len(h.bytes)), h.stored, readAhead)
+	data, err := p.window.at(offset+int64(len(h.bytes)), h.stored, readAhead)
 	if err != nil {
 		return nil, err
 	}
@@ -235,28 +236,34 @@ func (p *pages) read() ([]byte, error) {
 	return data, nil
 }
 
+// readDictionary reads the dictionary that was met, if it was not read yet.
 func (p *pages) readDictionary() error {
-	if p.words != nil {
-		return errors.New("a second dictionary")
+	if p.words != nil || p.wordsAt == 0 {
+		return nil
 	}
-	data, err := p.read()
+	data, err := p.read(&p.wordHead, p.wordsAt)
 	if err != nil {
 		return err
 	}
-	plainly, err := p.chunk.codec.decompress(p.wordPage, data, int(p.header.uncompressed))
-	if err != nil {
+	if data, err = p.chunk.codec.decompress(p.wordPage, data, int(p.wordHead.uncompressed)); err != nil {
 		return err
 	}
-	p.wordPage = append(p.wordPage[:0], plainly...)
-	p.wordHead, p.wordsAt = p.header, p.offset
-	p.words, err = newDictionary(p.wordPage, p.leaf, p.header.values)
+	if p.wordPage = data; p.chunk.codec == uncompressed {
+		p.wordPage = slices.Clone(data) // the window goes on
+	}
+	p.words, err = newDictionary(p.wordPage, p.leaf, p.wordHead.values)
 	return err
 }
 
 // load unpacks the data page whose header was read.
 func (p *pages) load() error {
 	h := &p.header
-	data, err := p.read()
+	if h.encoding == plainDictionary || h.encoding == rleDictionary {
+		if err := p.readDictionary(); err != nil {
+			return p.broken(err)
+		}
+	}
+	data, err := p.read(h, p.offset)
 	if err != nil {
 		return p.broken(err)
 	}

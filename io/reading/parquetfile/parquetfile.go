@@ -120,6 +120,8 @@ type fields struct {
 	id, value field
 }
 
+func (b *fields) all() []field { return append(slices.Clone(b.text), b.id, b.value) }
+
 // bind finds the columns of o in a file. One whose name is that of a folder, as dt of dt=2026-11-20, has
 // that folder's value, if the file has no such column.
 func bind(file *blocks.File, ft *footer, o codec.Fields) (b fields, err error) {
@@ -237,10 +239,9 @@ type rows struct {
 	see    func(*reading.Record) error
 	most   int64
 
-	text      []*column // of the row group that is read; nil: its file has none
-	id, value *column
-	record    reading.Record
-	bytes     int // of the record
+	columns []*column // of the row group that is read, one for each of the fields; nil: there is none
+	record  reading.Record
+	bytes   int // of the record
 }
 
 // maxPage is the size in bytes above which a page is refused if nothing else is said.
@@ -351,24 +352,26 @@ func (ft *footer) group(row int64) *rowGroup {
 
 // open opens the columns of a row group.
 func (r *rows) open(g *rowGroup) error {
-	all := append(slices.Clone(r.fields.text), r.fields.id, r.fields.value)
-	columns := make([]*column, len(all))
-	err := r.footer.chunks(r.file, g, func(i int, c *chunk) error {
+	all := r.fields.all()
+	old := r.columns
+	if old == nil {
+		old = make([]*column, len(all))
+	}
+	r.columns = make([]*column, len(all))
+	return r.footer.chunks(r.file, g, func(i int, c *chunk) error {
 		for j, field := range all {
 			if field.leaf == i {
-				columns[j] = newColumn(r.f, r.file, r.footer, &r.footer.schema.leaves[i], g, c, r.most)
+				r.columns[j] = newColumn(r.f, r.file, r.footer, &r.footer.schema.leaves[i], g, c, r.most)
+				r.columns[j].reuse(old[j])
 			}
 		}
 		return nil
 	})
-	n := len(r.fields.text)
-	r.text, r.id, r.value = columns[:n], columns[n], columns[n+1]
-	return err
 }
 
 // done checks that the rows of a group that were read are all there are, if they are its last.
 func (r *rows) done() error {
-	for _, c := range append(slices.Clone(r.text), r.id, r.value) {
+	for _, c := range r.columns {
 		if c != nil {
 			if err := c.done(); err != nil {
 				return err
@@ -385,8 +388,10 @@ func (r *rows) row(position int64, g *rowGroup) error {
 	r.record = reading.Record{Position: position, Doc: doc}
 	r.bytes = 0
 	row := position - g.first
+	n := len(r.fields.text)
+	text, id, value := r.columns[:n], r.columns[n], r.columns[n+1]
 	doc.NoText = true
-	for i, c := range r.text {
+	for i, c := range text {
 		if i > 0 {
 			doc.NextColumn()
 		}
@@ -411,8 +416,8 @@ func (r *rows) row(position int64, g *rowGroup) error {
 	switch constant := r.fields.id.constant; {
 	case constant != nil:
 		doc.ID, doc.HasID = append(doc.ID, *constant...), *constant != ""
-	case r.id != nil:
-		if err := r.values(r.id, row, &doc.ID, func() { doc.HasID = true }); err != nil {
+	case id != nil:
+		if err := r.values(id, row, &doc.ID, func() { doc.HasID = true }); err != nil {
 			return err
 		}
 	}
@@ -420,9 +425,9 @@ func (r *rows) row(position int64, g *rowGroup) error {
 	case constant != nil:
 		v := codec.Untyped([]byte(*constant))
 		doc.Value = codec.Value{Kind: v.Kind, Text: append(doc.Value.Text, v.Text...)}
-	case r.value != nil:
-		kind := r.value.leaf.render.kind
-		if err := r.values(r.value, row, &doc.Value.Text, func() { doc.Value.Kind = kind }); err != nil {
+	case value != nil:
+		kind := value.leaf.render.kind
+		if err := r.values(value, row, &doc.Value.Text, func() { doc.Value.Kind = kind }); err != nil {
 			return err
 		}
 		if v := doc.Value; v.Kind == codec.NumberValue && !endsInDigit(v.Text) { // NaN, ±Inf
