@@ -260,4 +260,3 @@ func copyOf(t testing.TB, file *blocks.File, span blocks.Span, dropped []int64) 
 	}
 	return b.Bytes()
 }
-

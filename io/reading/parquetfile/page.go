@@ -135,8 +135,8 @@ type pages struct {
 	most  int64 // bytes that a page may unpack to
 
 	window   window
-	offset   int64 // of the next page
-	left     int64 // values, nulls among them, from there
+	offset   int64       // of the next page
+	left     int64       // values, nulls among them, from there
 	words    *dictionary // nil until a page needs it
 	wordPage []byte      // the unpacked page that words are in
 	wordHead pageHeader  // of that page
