@@ -30,7 +30,7 @@ func (Reader) CopyExcept(ctx context.Context, w io.Writer, file *blocks.File, sp
 			_, err := io.Copy(w, io.NewSectionReader(f, 0, file.Size))
 			return err
 		}
-		c := &copier{ctx: ctx, w: w, f: f, file: file, footer: ft, dropped: dropped, most: mostOf(o)}
+		c := &copier{ctx: ctx, w: w, f: f, file: file, footer: ft, dropped: dropped, most: mostOf(o), packers: map[compression]*packer{}}
 		return c.copy(span.Start, end, kept)
 	})
 	return kept, err
@@ -46,8 +46,17 @@ type copier struct {
 	dropped []int64 // rows, ascending
 	most    int64
 
-	at     int64    // bytes written
-	groups [][]byte // RowGroups
+	at      int64    // bytes written
+	groups  [][]byte // RowGroups
+	packers map[compression]*packer
+}
+
+// packer returns what packs pages with a codec: a new one takes more time than to pack a small page.
+func (c *copier) packer(codec compression) *packer {
+	if c.packers[codec] == nil {
+		c.packers[codec] = &packer{codec: codec}
+	}
+	return c.packers[codec]
 }
 
 func (c *copier) Write(p []byte) (int, error) {
@@ -147,7 +156,7 @@ func (c *copier) part(g *rowGroup, chunks []chunk, from, to, kept int64) error {
 // column writes the kept rows of one column, and returns its ColumnChunk and what it unpacks to.
 func (c *copier) column(g *rowGroup, chunk *chunk, l *leaf, from, to, kept int64) (raw []byte, loose int64, err error) {
 	begin := c.at
-	w := &pageWriter{w: c, leaf: l, packer: packer{codec: chunk.codec}}
+	w := &pageWriter{w: c, leaf: l, packer: c.packer(chunk.codec)}
 	source := newColumn(c.f, c.file, c.footer, l, g, chunk, c.most)
 	if err := source.seek(from - g.first); err != nil {
 		return nil, 0, err

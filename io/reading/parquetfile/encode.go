@@ -62,7 +62,7 @@ func appendBits[T byte | uint32](dst []byte, numbers []T, width int) []byte {
 type pageWriter struct {
 	w      io.Writer
 	leaf   *leaf
-	packer packer
+	packer *packer
 	stored int64 // bytes written
 	loose  int64 // and what they unpack to, headers included, as the format counts
 
