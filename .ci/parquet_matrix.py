@@ -87,7 +87,7 @@ POLARS_CODECS = ["uncompressed", "snappy", "gzip", "brotli", "zstd", "lz4"]
 
 def arrow(path, t, codec, version, encoding, **more):
     options = dict(ENCODINGS[encoding])
-    options.update(compression=codec, data_page_version=version, data_page_size=1 << 10, dictionary_pagesize_limit=2 << 10,
+    options.update(compression=codec, data_page_version=version, data_page_size=256, write_batch_size=8, dictionary_pagesize_limit=2 << 10,
                    row_group_size=max(1, t.num_rows * 2 // 5), **more)
     pyarrow.parquet.write_table(t, path, **options)
 
