@@ -14,6 +14,8 @@ import (
 
 	arrow "github.com/apache/arrow-go/v18/parquet"
 	arrowfile "github.com/apache/arrow-go/v18/parquet/file"
+	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/compress"
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/io/reading"
@@ -259,4 +261,15 @@ func copyOf(t testing.TB, file *blocks.File, span blocks.Span, dropped []int64) 
 		t.Fatalf("%d rows are kept, want %d; error %v", kept, want, err)
 	}
 	return b.Bytes()
+}
+
+// TestLibrary: what the library that writes our tables wrote is read as another reader reads it.
+func TestLibrary(t *testing.T) {
+	for _, codec := range []compress.Codec{&parquet.Uncompressed, &parquet.Snappy, &parquet.Gzip, &parquet.Brotli, &parquet.Zstd, &parquet.Lz4Raw} {
+		for version := 1; version <= 2; version++ {
+			content := encoded(t, [][]document{documents(300), documents(7)},
+				parquet.Compression(codec), parquet.DataPageVersion(version), parquet.PageBufferSize(1000))
+			sameTables(t, fmt.Sprint(codec, " version ", version), ours(t, content), theirs(t, content))
+		}
+	}
 }
