@@ -132,7 +132,9 @@ func unpackZstd(dst, data []byte) ([]byte, error) {
 	if err := d.Reset(bytes.NewReader(data)); err != nil {
 		return nil, err
 	}
-	return dst, exactly(d, dst)
+	err := exactly(d, dst)
+	// A stream that is not read to its end holds what the next page needs.
+	return dst, errors.Join(err, d.Reset(nil))
 }
 
 func unpackLZ4(dst, data []byte) error {

@@ -30,7 +30,7 @@ func (Reader) CopyExcept(ctx context.Context, w io.Writer, file *blocks.File, sp
 			_, err := io.Copy(w, io.NewSectionReader(f, 0, file.Size))
 			return err
 		}
-		c := &copier{ctx: ctx, w: w, f: f, file: file, footer: ft, dropped: dropped, most: mostOf(o), packers: map[compression]*packer{}}
+		c := &copier{ctx: ctx, w: w, f: f, file: file, footer: ft, dropped: dropped, most: mostOf(o), memory: o.Memory, packers: map[compression]*packer{}}
 		return c.copy(span.Start, end, kept)
 	})
 	return kept, err
@@ -45,6 +45,7 @@ type copier struct {
 	footer  *footer
 	dropped []int64 // rows, ascending
 	most    int64
+	memory  int64 // of the process
 
 	at      int64    // bytes written
 	groups  [][]byte // RowGroups
@@ -158,6 +159,14 @@ func (c *copier) column(g *rowGroup, chunk *chunk, l *leaf, from, to, kept int64
 	begin := c.at
 	w := &pageWriter{w: c, leaf: l, packer: c.packer(chunk.codec)}
 	source := newColumn(c.f, c.file, c.footer, l, g, chunk, c.most)
+	if _, err := source.head(skipAhead); err != nil {
+		return nil, 0, err
+	}
+	giveBack, err := largePages.Take(c.ctx, 2*source.need(), c.memory/2) // what is read, and what is gathered
+	if err != nil {
+		return nil, 0, err
+	}
+	defer giveBack()
 	if err := source.seek(from - g.first); err != nil {
 		return nil, 0, err
 	}

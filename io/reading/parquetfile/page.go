@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/neardup/neardup/blocks"
+	"github.com/neardup/neardup/io/reading"
 )
 
 // Types of pages.
@@ -163,6 +164,19 @@ func (p *pages) broken(err error) error {
 		return fmt.Errorf("%s: %w", p.file.Path, err)
 	}
 	return broken(p.file, "column %q, page at byte %d: %w", p.leaf.name(), p.offset, err)
+}
+
+// Pages of more than largePage bytes are large: as many are held at a time as take half of the memory.
+const largePage = 8 << 20
+
+var largePages reading.Room
+
+// need is what is held of pages like the one whose header was read, if they are large: as stored and unpacked.
+func (p *pages) need() int64 {
+	if n := p.header.stored + p.header.uncompressed; n > largePage {
+		return n
+	}
+	return 0
 }
 
 // storeError is an error of reading the file, not of what is in it.

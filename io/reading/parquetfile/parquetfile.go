@@ -49,6 +49,17 @@ func (Reader) Inspect(ctx context.Context, file *blocks.File, o reading.Options)
 				if err := c.codec.refused(); err != nil {
 					return fmt.Errorf("%s: column %q: %w", file.Path, ft.schema.leaves[column].name(), err)
 				}
+				if c.uncompressed < 2*largePage {
+					return nil
+				}
+				// To begin inside a large page takes as long as to begin before it.
+				p := newColumn(f, file, ft, &ft.schema.leaves[column], g, c, mostOf(o))
+				if _, err := p.head(skipAhead); err != nil {
+					return err
+				}
+				if p.need() > 0 {
+					inside = 0
+				}
 				return nil
 			})
 			if err != nil {
@@ -240,8 +251,10 @@ type rows struct {
 	most   int64
 
 	columns []*column // of the row group that is read, one for each of the fields; nil: there is none
-	record  reading.Record
-	bytes   int // of the record
+	// giveBack gives back what was taken of largePages for them.
+	giveBack func()
+	record   reading.Record
+	bytes    int // of the record
 }
 
 // maxPage is the size in bytes above which a page is refused if nothing else is said.
@@ -254,7 +267,8 @@ func read(ctx context.Context, file *blocks.File, o reading.Options, see func(*r
 		if err != nil {
 			return err
 		}
-		r := &rows{f: f, file: file, footer: ft, fields: b, o: o, see: see, most: mostOf(o)}
+		r := &rows{f: f, file: file, footer: ft, fields: b, o: o, see: see, most: mostOf(o), giveBack: func() {}}
+		defer func() { r.giveBack() }()
 		r.record.Doc = new(codec.Document)
 		err = do(r)
 		if errors.Is(err, reading.ErrStop) {
@@ -281,7 +295,7 @@ func (Reader) Read(ctx context.Context, file *blocks.File, span blocks.Span, o r
 			if from >= to {
 				continue
 			}
-			if err := r.open(g); err != nil {
+			if err := r.open(ctx, g); err != nil {
 				return err
 			}
 			for at = from; at < to; {
@@ -329,7 +343,7 @@ func (Reader) ReadSome(ctx context.Context, file *blocks.File, span blocks.Span,
 			}
 			if g != open {
 				open = g
-				if err := r.open(g); err != nil {
+				if err := r.open(ctx, g); err != nil {
 					return err
 				}
 			}
@@ -351,22 +365,37 @@ func (ft *footer) group(row int64) *rowGroup {
 }
 
 // open opens the columns of a row group.
-func (r *rows) open(g *rowGroup) error {
+func (r *rows) open(ctx context.Context, g *rowGroup) error {
 	all := r.fields.all()
 	old := r.columns
 	if old == nil {
 		old = make([]*column, len(all))
 	}
 	r.columns = make([]*column, len(all))
-	return r.footer.chunks(r.file, g, func(i int, c *chunk) error {
+	need := int64(0)
+	err := r.footer.chunks(r.file, g, func(i int, c *chunk) error {
 		for j, field := range all {
 			if field.leaf == i {
 				r.columns[j] = newColumn(r.f, r.file, r.footer, &r.footer.schema.leaves[i], g, c, r.most)
 				r.columns[j].reuse(old[j])
+				if _, err := r.columns[j].head(skipAhead); err != nil {
+					return err
+				}
+				need += r.columns[j].need()
 			}
 		}
 		return nil
 	})
+	if err != nil {
+		return err
+	}
+	r.giveBack()
+	// For all at once: who holds one page and waits for room for another could wait for ever.
+	giveBack, err := largePages.Take(ctx, need, r.o.Memory/2)
+	if err == nil {
+		r.giveBack = giveBack
+	}
+	return err
 }
 
 // done checks that the rows of a group that were read are all there are, if they are its last.
