@@ -109,7 +109,7 @@ var layers = []layer{
 	{
 		packages: []string{"io/reading/..."},
 		may: []string{module + "io/reading/...", module + "io/codec", module + "io/charset", module + "io/storage", module + "blocks",
-			"github.com/klauspost/compress/...", "github.com/parquet-go/parquet-go/..."},
+			"github.com/klauspost/compress/...", "github.com/andybalholm/brotli", "github.com/pierrec/lz4/v4", "github.com/parquet-go/parquet-go/..."},
 		not:   slices.Concat(world, chance),
 		never: []string{beamPath + "...", module + "kernels/...", module + "io/source", module + "io/sink"},
 		why:   "a format is one package, with all that is special in it",

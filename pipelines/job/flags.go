@@ -41,7 +41,7 @@ type Input struct {
 	Limit       int64       `placeholder:"N" help:"Read the first N readable documents only." group:"Input"`
 	MaxDocBytes Bytes       `default:"16MiB" placeholder:"SIZE" help:"Texts larger than this are not compared, and stay in the corpus (default: ${default})." group:"Input"`
 	MaxIDBytes  Bytes       `default:"64KiB" placeholder:"SIZE" help:"Documents with a longer id are not compared, and stay in the corpus (default: ${default})." group:"Input"`
-	MaxWindow   Bytes       `default:"128MiB" placeholder:"SIZE" help:"Compressed files whose window is larger are refused: so much of them is held while they are read (default: ${default})." group:"Input"`
+	MaxWindow   Bytes       `default:"128MiB" placeholder:"SIZE" help:"Compressed files whose window is larger are refused, and so are Parquet files with larger pages: so much of them is held while they are read (default: ${default})." group:"Input"`
 	InvalidUTF8 InvalidUTF8 `name:"invalid-utf8" default:"reject" enum:"${invalid}" help:"What becomes of a record whose text is not UTF-8, or begins like UTF-16: reject (it is unreadable) or keep (such texts are compared as they stand, byte by byte where they are not UTF-8; char:9 suits them better than words) (default: ${default})." group:"Input"`
 	MinWords    int         `placeholder:"N" help:"Documents of fewer words than this, after normalising, are not compared, and stay in the corpus." group:"Input"`
 

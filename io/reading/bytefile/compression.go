@@ -2,6 +2,7 @@ package bytefile
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -22,6 +23,7 @@ var magics = []struct {
 	at          int // where it stands
 	compression string
 	unsupported string
+	instead     string // how the message goes on; "": as usual
 }{
 	{prefix: []byte{0x1f, 0x8b}, compression: gzipped},
 	{prefix: []byte{0x28, 0xb5, 0x2f, 0xfd}, compression: zstded},
@@ -30,7 +32,7 @@ var magics = []struct {
 	{prefix: []byte{0xfd, '7', 'z', 'X', 'Z', 0}, unsupported: "xz"},
 	{prefix: []byte{0x04, 0x22, 0x4d, 0x18}, unsupported: "lz4"},
 	{prefix: []byte("PK\x03\x04"), unsupported: "zip"},
-	{prefix: []byte("PAR1"), unsupported: "parquet"},
+	{prefix: []byte("PAR1"), unsupported: "parquet", instead: " as another format; give --format parquet"},
 }
 
 // compressionOf tells a file's compression by its first bytes; names lie.
@@ -43,7 +45,7 @@ func compressionOf(r io.ReaderAt) (string, error) {
 	for _, m := range magics {
 		if bytes.HasPrefix(head[min(m.at, n):n], m.prefix) {
 			if m.unsupported != "" {
-				return "", fmt.Errorf("%s files cannot be read; unpack or convert it first, or leave it out", m.unsupported)
+				return "", fmt.Errorf("%s files cannot be read%s", m.unsupported, cmp.Or(m.instead, "; unpack or convert it first, or leave it out"))
 			}
 			return m.compression, nil
 		}

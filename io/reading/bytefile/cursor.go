@@ -37,7 +37,7 @@ const largeWindow = 32 << 20
 // What of the memory is taken by the readers of this process at a time, in bytes: by the windows of the files
 // that are being decompressed, by buffers for records above largeRecord, and by what becomes of large
 // documents while they are seen. Who has some waits only for what stands further on in this list.
-var windows, buffered, seen room
+var windows, buffered, seen reading.Room
 
 const (
 	// largeRecord is from where on records are read one after another if there is little memory.
@@ -133,7 +133,7 @@ func (f Reader) open(ctx context.Context, file *blocks.File, o reading.Options, 
 		end: blocks.End, maxRecord: maxHeader, maxWindow: o.MaxWindow, one: file.IDIsSource, ctx: ctx, memory: o.Memory,
 	}
 	if compression != "" {
-		giveBack, err := windows.take(ctx, file.Window, o.Memory/2)
+		giveBack, err := windows.Take(ctx, file.Window, o.Memory/2)
 		if err != nil {
 			return nil, errors.Join(err, opened.Close())
 		}
@@ -320,7 +320,7 @@ func (c *cursor) fill() error {
 		c.buf, _ = buffers.Get().([]byte)
 	}
 	if want > largeRecord && c.unbuffer == nil {
-		giveBack, err := buffered.take(c.ctx, int64(c.maxRecord), c.memory/2)
+		giveBack, err := buffered.Take(c.ctx, int64(c.maxRecord), c.memory/2)
 		if err != nil {
 			return err
 		}
@@ -386,7 +386,7 @@ func (c *cursor) show(p piece, record *reading.Record, see func(*reading.Record)
 		c.decode(p, record)
 		return see(record)
 	}
-	giveBack, err := seen.take(c.ctx, int64(bytes)*largeCost, c.memory/2)
+	giveBack, err := seen.Take(c.ctx, int64(bytes)*largeCost, c.memory/2)
 	if err != nil {
 		return err
 	}

@@ -1,20 +1,20 @@
-package bytefile
+package reading
 
 import (
 	"context"
 	"sync"
 )
 
-// room bounds what the readers of this process hold of something at a time. The zero value is ready.
-type room struct {
+// Room bounds what the readers of this process hold of something at a time. The zero value is ready.
+type Room struct {
 	mu   sync.Mutex
 	held int64
 	less chan struct{} // closed when some of it is given back
 }
 
-// take waits until n more make no more than all, or nothing is held: one reader always gets on. It
+// Take waits until n more make no more than all, or nothing is held: one reader always gets on. It
 // returns what gives them back, which may be called again. An all of 0 is no bound.
-func (r *room) take(ctx context.Context, n, all int64) (giveBack func(), err error) {
+func (r *Room) Take(ctx context.Context, n, all int64) (giveBack func(), err error) {
 	if all == 0 || n == 0 {
 		return func() {}, nil
 	}

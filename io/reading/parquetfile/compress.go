@@ -1,0 +1,256 @@
+package parquetfile
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+
+	"github.com/andybalholm/brotli"
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/s2"
+	"github.com/klauspost/compress/zstd"
+	"github.com/pierrec/lz4/v4"
+)
+
+// compression is a CompressionCodec of the format.
+type compression int64
+
+// Codecs.
+const (
+	uncompressed compression = iota
+	snappied
+	gzipped
+	lzo
+	brotlied
+	lz4Framed // by Hadoop's framing, or not framed at all
+	zstded
+	lz4Raw
+)
+
+// refused says why pages of a codec cannot be read; nil if they can.
+func (c compression) refused() error {
+	switch {
+	case c == lzo:
+		return errors.New("it is compressed with LZO, which is not read; write the file again with another codec")
+	case c < 0 || c > lz4Raw:
+		return fmt.Errorf("it is compressed with the unknown codec %d", c)
+	default:
+		return nil
+	}
+}
+
+var errSize = errors.New("a page does not unpack to the size that its header says")
+
+// maxUnpacker bounds what a zstd decoder takes beside the page, whatever its frames claim.
+const maxUnpacker = 128 << 20
+
+var unpackers = sync.Pool{New: func() any {
+	d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxMemory(maxUnpacker))
+	if err != nil {
+		panic(err) // of constant options
+	}
+	return d
+}}
+
+// decompress returns the size bytes that data unpacks to, in dst if that has the room.
+func (c compression) decompress(dst, data []byte, size int) ([]byte, error) {
+	if c == uncompressed {
+		if len(data) != size {
+			return nil, errSize
+		}
+		return data, nil
+	}
+	dst = grown(dst, size)
+	switch c {
+	case snappied:
+		if n, err := s2.DecodedLen(data); err != nil || n != size {
+			return nil, errors.Join(errSize, err)
+		}
+		_, err := s2.Decode(dst, data)
+		return dst, err
+	case gzipped:
+		r, err := gzip.NewReader(bytes.NewReader(data))
+		if err != nil {
+			return nil, err
+		}
+		return dst, exactly(r, dst)
+	case brotlied:
+		return dst, exactly(brotli.NewReader(bytes.NewReader(data)), dst)
+	case zstded:
+		return unpackZstd(dst, data)
+	case lz4Raw:
+		return dst, unpackLZ4(dst, data)
+	case lz4Framed:
+		if unpackHadoop(dst, data) == nil {
+			return dst, nil
+		}
+		return dst, unpackLZ4(dst, data)
+	default:
+		return nil, c.refused()
+	}
+}
+
+// grown returns a slice of n bytes, which is dst if that is large enough.
+func grown(dst []byte, n int) []byte {
+	if cap(dst) < n {
+		return make([]byte, n)
+	}
+	return dst[:n]
+}
+
+// exactly reads dst from r, which must end there.
+func exactly(r io.Reader, dst []byte) error {
+	if _, err := io.ReadFull(r, dst); err != nil {
+		return errors.Join(errSize, err)
+	}
+	var more [1]byte
+	switch n, err := io.ReadFull(r, more[:]); {
+	case n > 0:
+		return errSize
+	case err != io.EOF:
+		return err
+	default:
+		return nil
+	}
+}
+
+// unpackZstd unpacks a page, at once if its frame tells the page's size, as almost all do.
+func unpackZstd(dst, data []byte) ([]byte, error) {
+	d := unpackers.Get().(*zstd.Decoder)
+	defer unpackers.Put(d)
+	var head zstd.Header
+	if err := head.Decode(data); err == nil && head.HasFCS && head.FrameContentSize == uint64(len(dst)) && len(dst) < maxUnpacker {
+		plain, err := d.DecodeAll(data, dst[:0])
+		if err == nil && len(plain) != len(dst) {
+			err = errSize
+		}
+		return plain, err
+	}
+	if err := d.Reset(bytes.NewReader(data)); err != nil {
+		return nil, err
+	}
+	err := exactly(d, dst)
+	// A stream that is not read to its end holds what the next page needs.
+	return dst, errors.Join(err, d.Reset(nil))
+}
+
+func unpackLZ4(dst, data []byte) error {
+	if len(dst) == 0 && len(data) <= 1 { // no bytes, or a token of nothing
+		return nil
+	}
+	n, err := lz4.UncompressBlock(data, dst)
+	if err == nil && n != len(dst) {
+		err = errSize
+	}
+	return err
+}
+
+// unpackHadoop unpacks blocks that each have the sizes of what they unpack to and of themselves before them.
+func unpackHadoop(dst, data []byte) error {
+	for len(data) > 0 {
+		if len(data) < 8 {
+			return errSize
+		}
+		plain, packed := binary.BigEndian.Uint32(data), binary.BigEndian.Uint32(data[4:])
+		data = data[8:]
+		if uint64(plain) > uint64(len(dst)) || uint64(packed) > uint64(len(data)) {
+			return errSize
+		}
+		if err := unpackLZ4(dst[:plain], data[:packed]); err != nil {
+			return err
+		}
+		dst, data = dst[plain:], data[packed:]
+	}
+	if len(dst) > 0 {
+		return errSize
+	}
+	return nil
+}
+
+// packer compresses pages with one codec, as hard as its usual writers do or harder.
+type packer struct {
+	codec  compression
+	zstd   *zstd.Encoder
+	gzip   *gzip.Writer
+	brotli *brotli.Writer
+	lz4    lz4.CompressorHC
+	out    bytes.Buffer
+	block  []byte
+}
+
+// pack returns data compressed, valid until the next call.
+func (p *packer) pack(data []byte) ([]byte, error) {
+	p.out.Reset()
+	switch p.codec {
+	case uncompressed:
+		return data, nil
+	case snappied:
+		p.block = s2.EncodeSnappyBetter(p.block[:cap(p.block)], data)
+		return p.block, nil
+	case gzipped:
+		if p.gzip == nil {
+			p.gzip = gzip.NewWriter(&p.out)
+		}
+		p.gzip.Reset(&p.out)
+		return p.finish(p.gzip, data)
+	case brotlied:
+		if p.brotli == nil {
+			p.brotli = brotli.NewWriterLevel(&p.out, brotliLevel)
+		}
+		p.brotli.Reset(&p.out)
+		return p.finish(p.brotli, data)
+	case zstded:
+		if p.zstd == nil {
+			var err error
+			if p.zstd, err = zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(false)); err != nil {
+				return nil, err
+			}
+		}
+		p.block = p.zstd.EncodeAll(data, p.block[:0])
+		return p.block, nil
+	case lz4Framed, lz4Raw:
+		return p.packLZ4(data)
+	default:
+		return nil, p.codec.refused()
+	}
+}
+
+// brotliLevel is between those of pyarrow (8) and parquet-mr (1): above 6, the time grows faster than the gain.
+const brotliLevel = 6
+
+func (p *packer) finish(w io.WriteCloser, data []byte) ([]byte, error) {
+	if _, err := w.Write(data); err != nil {
+		return nil, err
+	}
+	if err := w.Close(); err != nil {
+		return nil, err
+	}
+	return p.out.Bytes(), nil
+}
+
+func (p *packer) packLZ4(data []byte) ([]byte, error) {
+	framed := 0
+	if p.codec == lz4Framed {
+		framed = 8
+	}
+	p.block = grown(p.block, framed+max(lz4.CompressBlockBound(len(data)), 1))
+	n := 1 // nothing at all is one token
+	p.block[framed] = 0
+	if len(data) > 0 {
+		var err error
+		if n, err = p.lz4.CompressBlock(data, p.block[framed:]); err != nil {
+			return nil, err
+		}
+		if n == 0 {
+			return nil, errors.New("lz4: a page does not fit its bound")
+		}
+	}
+	if framed > 0 {
+		binary.BigEndian.PutUint32(p.block, uint32(len(data)))
+		binary.BigEndian.PutUint32(p.block[4:], uint32(n))
+	}
+	return p.block[:framed+n], nil
+}

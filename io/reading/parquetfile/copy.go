@@ -1,0 +1,389 @@
+package parquetfile
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"sort"
+
+	"github.com/neardup/neardup/blocks"
+	"github.com/neardup/neardup/io/reading"
+)
+
+// maxGroup is the size in bytes above which a row group is written as several.
+const maxGroup = 64 << 20
+
+// CopyExcept writes the rows that are kept, in row groups as those of the file, the larger ones cut. Pages that nothing is
+// dropped of are copied as they are, and so is a file. Values, schema and metadata stay; what would not be true any more is left out:
+// statistics, page indexes and Bloom filters of what was written anew.
+func (Reader) CopyExcept(ctx context.Context, w io.Writer, file *blocks.File, span blocks.Span, dropped []int64, o reading.Options) (kept int64, err error) {
+	err = with(ctx, file, func(f io.ReaderAt, ft *footer) error {
+		end := min(span.End, ft.rows)
+		for i, row := range dropped {
+			if row < span.Start || row >= end || i > 0 && row <= dropped[i-1] {
+				return fmt.Errorf("%s: no row %d, where one was removed", file.Path, row)
+			}
+		}
+		kept = max(end-span.Start, 0) - int64(len(dropped))
+		if kept == ft.rows {
+			_, err := io.Copy(w, io.NewSectionReader(f, 0, file.Size))
+			return err
+		}
+		c := &copier{ctx: ctx, w: w, f: f, file: file, footer: ft, dropped: dropped, most: mostOf(o), memory: o.Memory, packers: map[compression]*packer{}}
+		return c.copy(span.Start, end, kept)
+	})
+	return kept, err
+}
+
+// copier writes a file without some of its rows.
+type copier struct {
+	ctx     context.Context
+	w       io.Writer
+	f       io.ReaderAt
+	file    *blocks.File
+	footer  *footer
+	dropped []int64 // rows, ascending
+	most    int64
+	memory  int64 // of the process
+
+	at      int64    // bytes written
+	groups  [][]byte // RowGroups
+	packers map[compression]*packer
+}
+
+// packer returns what packs pages with a codec: a new one takes more time than to pack a small page.
+func (c *copier) packer(codec compression) *packer {
+	if c.packers[codec] == nil {
+		c.packers[codec] = &packer{codec: codec}
+	}
+	return c.packers[codec]
+}
+
+func (c *copier) Write(p []byte) (int, error) {
+	if err := c.ctx.Err(); err != nil {
+		return 0, err
+	}
+	n, err := c.w.Write(p)
+	c.at += int64(n)
+	return n, err
+}
+
+// copy writes the rows from start to before end, of which so many are kept.
+func (c *copier) copy(start, end, kept int64) error {
+	if _, err := c.Write(magic); err != nil {
+		return err
+	}
+	for i := range c.footer.groups {
+		g := &c.footer.groups[i]
+		from, to := max(start, g.first), min(end, g.first+g.rows)
+		if from >= to {
+			continue
+		}
+		if err := c.group(g, from, to); err != nil {
+			return err
+		}
+	}
+	footer := edit(c.footer.raw, func(id int16) bool { return id != 3 && id != 4 },
+		integerField(3, thriftI64, kept), listField(4, c.groups))
+	footer = binary.LittleEndian.AppendUint32(footer, uint32(len(footer)))
+	_, err := c.Write(append(footer, magic...))
+	return err
+}
+
+// drops returns how many rows from from to before to are dropped.
+func (c *copier) drops(from, to int64) int64 {
+	at := func(row int64) int {
+		return sort.Search(len(c.dropped), func(i int) bool { return c.dropped[i] >= row })
+	}
+	return int64(at(to) - at(from))
+}
+
+// group writes the rows of a row group from from to before to.
+func (c *copier) group(g *rowGroup, from, to int64) error {
+	var stored int64
+	var chunks []chunk
+	err := c.footer.chunks(c.file, g, func(_ int, chunk *chunk) error {
+		stored += chunk.compressed
+		chunks = append(chunks, *chunk)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	kept := to - from - c.drops(from, to)
+	if kept == g.rows && stored <= maxGroup {
+		return c.part(g, chunks, from, to, kept)
+	}
+	parts := stored*kept/g.rows/(maxGroup-maxGroup/8) + 1
+	for i := range parts {
+		lo, hi := from+(to-from)*i/parts, from+(to-from)*(i+1)/parts
+		if kept := hi - lo - c.drops(lo, hi); kept > 0 {
+			if err := c.part(g, chunks, lo, hi, kept); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// part writes one row group.
+func (c *copier) part(g *rowGroup, chunks []chunk, from, to, kept int64) error {
+	begin := c.at
+	var columns [][]byte
+	loose := int64(0)
+	for i := range chunks {
+		column, unpacked, err := c.column(g, &chunks[i], &c.footer.schema.leaves[i], from, to, kept)
+		if err != nil {
+			return err
+		}
+		columns = append(columns, column)
+		loose += unpacked
+	}
+	const ( // fields of RowGroup
+		columnsID, totalID, rowsID, offsetID, storedID, ordinalID = 1, 2, 3, 5, 6, 7
+	)
+	edits := []thriftField{
+		listField(columnsID, columns), integerField(totalID, thriftI64, loose), integerField(rowsID, thriftI64, kept),
+		integerField(offsetID, thriftI64, begin), integerField(storedID, thriftI64, c.at-begin),
+	}
+	if n := len(c.groups); n < 1<<15 {
+		edits = append(edits, integerField(ordinalID, thriftI16, int64(n)))
+	}
+	c.groups = append(c.groups, edit(g.raw, func(id int16) bool { return id > ordinalID || id == 4 }, edits...))
+	return nil
+}
+
+// column writes the kept rows of one column, and returns its ColumnChunk and what it unpacks to.
+func (c *copier) column(g *rowGroup, chunk *chunk, l *leaf, from, to, kept int64) (raw []byte, loose int64, err error) {
+	begin := c.at
+	w := &pageWriter{w: c, leaf: l, packer: c.packer(chunk.codec)}
+	source := newColumn(c.f, c.file, c.footer, l, g, chunk, c.most)
+	if _, err := source.head(skipAhead); err != nil {
+		return nil, 0, err
+	}
+	giveBack, err := largePages.Take(c.ctx, 2*source.need(), c.memory/2) // what is read, and what is gathered
+	if err != nil {
+		return nil, 0, err
+	}
+	defer giveBack()
+	if err := source.seek(from - g.first); err != nil {
+		return nil, 0, err
+	}
+	numbers, err := c.words(w, source, g, chunk, l, from, to, kept)
+	if err != nil {
+		return nil, 0, err
+	}
+	dictionary, data := begin, c.at
+	values, err := c.pages(w, source, numbers, g, from, to)
+	if err != nil {
+		return nil, 0, err
+	}
+	const ( // fields of ColumnMetaData; 1 to 4 and 8 are type, encodings, path, codec and key-value pairs
+		valuesID, looseID, storedID, dataID, dictionaryID = 5, 6, 7, 9, 11
+	)
+	edits := []thriftField{
+		integerField(valuesID, thriftI64, values), integerField(looseID, thriftI64, w.loose), integerField(storedID, thriftI64, c.at-begin),
+		integerField(dataID, thriftI64, data),
+	}
+	if data > dictionary {
+		edits = append(edits, integerField(dictionaryID, thriftI64, dictionary))
+	}
+	whole := kept == g.rows // then its statistics are as true as they were
+	meta := edit(chunk.meta, func(id int16) bool {
+		return id <= 4 || id == 8 || whole && (id == 12 || id >= 16)
+	}, edits...)
+	raw = edit(chunk.raw, func(id int16) bool { return id > 7 }, integerField(2, thriftI64, 0), thriftField{3, thriftStruct, meta})
+	return raw, w.loose, nil
+}
+
+// words writes the dictionary, if there is one: as it is, unless many of its words may have gone. Then it returns
+// the new numbers of those that are left.
+func (c *copier) words(w *pageWriter, source *column, g *rowGroup, chunk *chunk, l *leaf, from, to, kept int64) (numbers []uint32, err error) {
+	if source.row == 0 { // else a page was passed, and the dictionary is before all
+		if _, err := source.head(readAhead); err != nil {
+			return nil, err
+		}
+	}
+	if source.wordsAt == 0 {
+		return nil, nil
+	}
+	if err := source.readDictionary(); err != nil {
+		return nil, source.broken(err)
+	}
+	// With one row in 25 gone, a dictionary that is kept whole is within 5 % of its share.
+	if 25*kept >= 24*g.rows {
+		w.wordBits = wordBits(source.words.n)
+		head := &source.wordHead
+		size := int64(len(head.bytes)) + head.stored
+		w.stored += size
+		w.loose += int64(len(head.bytes)) + head.uncompressed
+		_, err := io.Copy(w.w, io.NewSectionReader(c.f, source.wordsAt, size))
+		return nil, err
+	}
+	used := make([]bool, source.words.n)
+	other := newColumn(c.f, c.file, c.footer, l, g, chunk, c.most)
+	if err := other.seek(from - g.first); err != nil {
+		return nil, err
+	}
+	err = c.kept(from, to, other, g, func(_, def int) error {
+		if def < l.maxDef {
+			return nil
+		}
+		v, ok := other.values.(*wordValues)
+		if !ok {
+			_, err := other.value()
+			return err
+		}
+		n, err := v.number()
+		if err != nil {
+			return other.broken(err)
+		}
+		used[n] = true
+		return nil
+	}, func() error { return nil })
+	if err != nil {
+		return nil, err
+	}
+	return w.dictionary(source.words, &source.wordHead, used)
+}
+
+// kept calls see with each entry of the rows that are kept, and after with each of these rows.
+func (c *copier) kept(from, to int64, source *column, g *rowGroup, see func(rep, def int) error, after func() error) error {
+	dropped := c.dropped[sort.Search(len(c.dropped), func(i int) bool { return c.dropped[i] >= from }):]
+	for row := g.first + source.row; row < to; row = g.first + source.row {
+		if err := c.ctx.Err(); err != nil {
+			return err
+		}
+		for len(dropped) > 0 && dropped[0] < row {
+			dropped = dropped[1:]
+		}
+		if len(dropped) > 0 && dropped[0] == row {
+			if err := source.skip(); err != nil {
+				return err
+			}
+			continue
+		}
+		if err := source.nextEntries(see); err != nil {
+			return err
+		}
+		if err := after(); err != nil {
+			return err
+		}
+	}
+	if to == g.first+g.rows {
+		return source.done()
+	}
+	return nil
+}
+
+// pages writes the data pages of the rows that are kept, and returns how many values, nulls among them, they have.
+func (c *copier) pages(w *pageWriter, source *column, numbers []uint32, g *rowGroup, from, to int64) (values int64, err error) {
+	if from == g.first && to == g.first+g.rows && c.drops(from, to) == 0 {
+		return c.all(w, source)
+	}
+	wholes := func() error {
+		n, err := c.whole(w, source, numbers != nil, g, to)
+		values += n
+		return err
+	}
+	if err := wholes(); err != nil {
+		return 0, err
+	}
+	err = c.kept(from, to, source, g, func(rep, def int) error {
+		if !w.fits(&source.header) {
+			if err := w.flush(); err != nil {
+				return err
+			}
+		}
+		w.like = source.header
+		values++
+		w.entry(rep, def)
+		if def < source.leaf.maxDef {
+			return nil
+		}
+		if v, ok := source.values.(*wordValues); ok {
+			n, err := v.number()
+			if err != nil {
+				return source.broken(err)
+			}
+			if numbers != nil {
+				n = int(numbers[n])
+			}
+			w.words = append(w.words, uint32(n))
+			return nil
+		}
+		v, err := source.value()
+		if err != nil {
+			return err
+		}
+		w.value(v)
+		return nil
+	}, func() error {
+		if w.full() {
+			if err := w.flush(); err != nil {
+				return err
+			}
+		}
+		return wholes()
+	})
+	if err != nil {
+		return 0, err
+	}
+	return values, w.flush()
+}
+
+// whole copies pages as they are as long as nothing is dropped of them, and returns how many values they have.
+func (c *copier) whole(w *pageWriter, source *column, renumbered bool, g *rowGroup, to int64) (values int64, err error) {
+	for source.entries == 0 && !source.held && g.first+source.row < to {
+		ok, err := source.head(readAhead)
+		if err != nil || !ok {
+			return values, err
+		}
+		h := &source.header
+		rows, ok := source.rowsOf()
+		row := g.first + source.row
+		if !ok || row+rows > to || c.drops(row, row+rows) > 0 || renumbered && (h.encoding == plainDictionary || h.encoding == rleDictionary) {
+			return values, nil
+		}
+		if err := w.flush(); err != nil {
+			return values, err
+		}
+		if err := w.copy(source); err != nil {
+			return values, err
+		}
+		values += h.values
+		source.omit(rows)
+	}
+	return values, nil
+}
+
+// all copies all pages as they are.
+func (c *copier) all(w *pageWriter, source *column) (values int64, err error) {
+	for {
+		if err := c.ctx.Err(); err != nil {
+			return 0, err
+		}
+		ok, err := source.head(readAhead)
+		if err != nil || !ok {
+			return source.chunk.values, err
+		}
+		if err := w.copy(source); err != nil {
+			return 0, err
+		}
+		source.omit(0)
+	}
+}
+
+// copy writes the page whose header was read as it is.
+func (w *pageWriter) copy(source *column) error {
+	data, err := source.read(&source.header, source.offset)
+	if err != nil {
+		return source.broken(err)
+	}
+	h := &source.header
+	if err := w.raw(h.bytes, int64(len(h.bytes))); err != nil {
+		return err
+	}
+	return w.raw(data, h.uncompressed)
+}

@@ -1,0 +1,472 @@
+package parquetfile
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math/bits"
+)
+
+// encoding is an Encoding of the format.
+type encoding int64
+
+// Encodings.
+const (
+	plain                encoding = 0
+	plainDictionary      encoding = 2
+	runLengths           encoding = 3
+	bitPacked            encoding = 4 // of levels, long deprecated
+	deltaBinaryPacked    encoding = 5
+	deltaLengthByteArray encoding = 6
+	deltaByteArray       encoding = 7
+	rleDictionary        encoding = 8
+	byteStreamSplit      encoding = 9
+)
+
+var errValues = errors.New("a page holds fewer values than its header says, or broken ones")
+
+// runs decodes the hybrid of run lengths and packed bits (Parquet, Encodings.md, RLE = 3) number by number, so
+// that what a page claims to hold takes no memory.
+type runs struct {
+	data  []byte
+	width int // bits of a number
+	left  uint64
+	value uint32 // of a run
+	// packed: the numbers are bits of data, from the bit at.
+	packed bool
+	at     int
+	bits   []byte
+}
+
+func newRuns(data []byte, width int) (runs, error) {
+	if width > 32 {
+		return runs{}, errValues
+	}
+	return runs{data: data, width: width}, nil
+}
+
+func (r *runs) next() (uint32, error) {
+	for r.left == 0 {
+		if err := r.head(); err != nil {
+			return 0, err
+		}
+	}
+	r.left--
+	if !r.packed {
+		return r.value, nil
+	}
+	v := bitsAt(r.bits, r.at, r.width)
+	r.at += r.width
+	return uint32(v), nil
+}
+
+func (r *runs) head() error {
+	head, n := binary.Uvarint(r.data)
+	if n <= 0 {
+		return errValues
+	}
+	r.data = r.data[n:]
+	r.packed = head&1 == 1
+	if !r.packed {
+		size := (r.width + 7) / 8
+		if size > len(r.data) {
+			return errValues
+		}
+		var value [4]byte
+		copy(value[:], r.data[:size])
+		r.value, r.left, r.data = binary.LittleEndian.Uint32(value[:]), head>>1, r.data[size:]
+		return nil
+	}
+	// Groups of eight. Old writers cut off what is behind the last number.
+	groups := head >> 1
+	if groups > 1<<40 {
+		return errValues
+	}
+	size := groups * uint64(r.width)
+	r.left = 8 * groups
+	if size > uint64(len(r.data)) {
+		size = uint64(len(r.data))
+		r.left = 8 * size / uint64(r.width)
+		if r.left == 0 {
+			return errValues
+		}
+	}
+	r.bits, r.at, r.data = r.data[:size], 0, r.data[size:]
+	return nil
+}
+
+// bitsAt returns the width bits of data, at most 64, from the bit at. They are there.
+func bitsAt(data []byte, at, width int) uint64 {
+	data, shift := data[at/8:], at%8
+	if len(data) >= 8 {
+		v := binary.LittleEndian.Uint64(data) >> shift
+		if shift+width > 64 {
+			v |= uint64(data[8]) << (64 - shift)
+		}
+		return v & (1<<width - 1)
+	}
+	v := uint64(0)
+	for i := 0; 8*i < shift+width; i++ {
+		v |= uint64(data[i]) << (8 * i)
+	}
+	return v >> shift & (1<<width - 1)
+}
+
+// values are those of a page, one after another.
+type values interface {
+	// next returns a value as the PLAIN encoding has it, without the length of a byte array; a boolean is
+	// a byte. It is valid until the following call.
+	next() ([]byte, error)
+}
+
+// newValues returns the values of a page. Most bounds what the values of one page may take once they are decoded.
+func newValues(e encoding, l *leaf, data []byte, words *dictionary, most int64) (values, error) {
+	switch {
+	case e == plain && l.kind == boolean:
+		return &bitValues{data: data}, nil
+	case e == plain && l.width > 0:
+		return &fixedValues{data: data, width: l.width}, nil
+	case e == plain:
+		return &prefixedValues{data: data}, nil
+	case e == rleDictionary, e == plainDictionary:
+		if words == nil {
+			return nil, errors.New("its dictionary is missing")
+		}
+		if len(data) == 0 { // all are null
+			return &wordValues{words: words}, nil
+		}
+		numbers, err := newRuns(data[1:], int(data[0]))
+		return &wordValues{numbers: numbers, words: words}, err
+	case e == runLengths && l.kind == boolean:
+		levels, _, err := cutLevels(data)
+		if err != nil {
+			return nil, err
+		}
+		numbers, err := newRuns(levels, 1)
+		return &flagValues{numbers: numbers}, err
+	case e == deltaBinaryPacked && (l.kind == int32s || l.kind == int64s):
+		numbers, err := newDeltas(data)
+		return &integerValues{numbers: numbers, width: l.width}, err
+	case e == deltaLengthByteArray && l.kind == byteArrays:
+		return newDeltaLengths(data)
+	case e == deltaByteArray && (l.kind == byteArrays || l.kind == fixedArrays):
+		return newDeltaStrings(data, l.width, most)
+	case e == byteStreamSplit && l.width > 0 && l.kind != boolean && l.kind != int96s:
+		if len(data)%l.width != 0 {
+			return nil, errValues
+		}
+		return &splitValues{data: data, value: make([]byte, l.width)}, nil
+	default:
+		return nil, fmt.Errorf("the encoding %d is not known for its type; write the file again with another", e)
+	}
+}
+
+// cutLevels cuts off what has its length in the four bytes before it.
+func cutLevels(data []byte) (levels, rest []byte, err error) {
+	if len(data) < 4 {
+		return nil, nil, errValues
+	}
+	n := binary.LittleEndian.Uint32(data)
+	data = data[4:]
+	if uint64(n) > uint64(len(data)) {
+		return nil, nil, errValues
+	}
+	return data[:n], data[n:], nil
+}
+
+type bitValues struct {
+	data []byte
+	at   int
+	bool [1]byte
+}
+
+func (v *bitValues) next() ([]byte, error) {
+	if v.at/8 >= len(v.data) {
+		return nil, errValues
+	}
+	v.bool[0] = v.data[v.at/8] >> (v.at % 8) & 1
+	v.at++
+	return v.bool[:], nil
+}
+
+type flagValues struct {
+	numbers runs
+	bool    [1]byte
+}
+
+func (v *flagValues) next() ([]byte, error) {
+	n, err := v.numbers.next()
+	v.bool[0] = byte(n)
+	return v.bool[:], err
+}
+
+type fixedValues struct {
+	data  []byte
+	width int
+}
+
+func (v *fixedValues) next() ([]byte, error) {
+	if len(v.data) < v.width {
+		return nil, errValues
+	}
+	value := v.data[:v.width]
+	v.data = v.data[v.width:]
+	return value, nil
+}
+
+type prefixedValues struct{ data []byte }
+
+func (v *prefixedValues) next() (value []byte, err error) {
+	value, v.data, err = cutLevels(v.data)
+	return value, err
+}
+
+// dictionary are the values of a dictionary.
+type dictionary struct {
+	data  []byte
+	width int      // of each; 0: they vary
+	ends  []uint32 // of those that vary: where they end in data, each after its length in four bytes
+	n     int
+}
+
+// newDictionary reads the n values of a dictionary page.
+func newDictionary(data []byte, l *leaf, n int64) (*dictionary, error) {
+	d := &dictionary{data: data, width: l.width, n: int(n)}
+	if l.kind == boolean || n < 0 || n > int64(len(data)) {
+		return nil, errValues
+	}
+	if d.width > 0 {
+		if int64(len(data)) < n*int64(d.width) {
+			return nil, errValues
+		}
+		return d, nil
+	}
+	d.ends = make([]uint32, n)
+	rest := data
+	for i := range d.ends {
+		var err error
+		if _, rest, err = cutLevels(rest); err != nil {
+			return nil, err
+		}
+		d.ends[i] = uint32(len(data) - len(rest))
+	}
+	return d, nil
+}
+
+func (d *dictionary) at(i int) []byte {
+	if d.width > 0 {
+		return d.data[i*d.width : (i+1)*d.width]
+	}
+	begin := uint32(4)
+	if i > 0 {
+		begin += d.ends[i-1]
+	}
+	return d.data[begin:d.ends[i]]
+}
+
+// wordValues are numbers of words in a dictionary.
+type wordValues struct {
+	numbers runs
+	words   *dictionary
+}
+
+func (v *wordValues) number() (int, error) {
+	n, err := v.numbers.next()
+	if err == nil && int64(n) >= int64(v.words.n) {
+		err = errValues
+	}
+	return int(n), err
+}
+
+func (v *wordValues) next() ([]byte, error) {
+	n, err := v.number()
+	if err != nil {
+		return nil, err
+	}
+	return v.words.at(n), nil
+}
+
+// deltas decodes DELTA_BINARY_PACKED number by number.
+type deltas struct {
+	data       []byte
+	left       uint64 // numbers
+	value      int64
+	first      bool // value is to be returned next
+	perBlock   uint64
+	miniblocks uint64
+	least      int64
+	widths     []byte // of the miniblocks that are left of the block
+	bits       []byte // of the miniblock, from the bit at
+	at, width  int
+	inMini     uint64 // numbers left in the miniblock
+}
+
+func newDeltas(data []byte) (d deltas, err error) {
+	r := thriftReader{data: data} // it has the same integers
+	d.perBlock, d.miniblocks, d.left = r.uvarint(), r.uvarint(), r.uvarint()
+	d.value, d.first = r.varint(), true
+	if r.err != nil || d.perBlock == 0 || d.perBlock%128 != 0 || d.perBlock > 1<<20 || d.miniblocks == 0 || d.perBlock%d.miniblocks != 0 || d.perBlock/d.miniblocks%8 != 0 {
+		return d, errValues
+	}
+	d.data = data[r.pos:]
+	return d, nil
+}
+
+func (d *deltas) next() (int64, error) {
+	if d.left == 0 {
+		return 0, errValues
+	}
+	d.left--
+	if d.first {
+		d.first = false
+		return d.value, nil
+	}
+	for d.inMini == 0 {
+		if err := d.miniblock(); err != nil {
+			return 0, err
+		}
+	}
+	d.inMini--
+	if d.at+d.width > 8*len(d.bits) {
+		return 0, errValues
+	}
+	d.value += d.least
+	if d.width > 0 {
+		d.value += int64(bitsAt(d.bits, d.at, d.width))
+	}
+	d.at += d.width
+	return d.value, nil
+}
+
+// miniblock begins the next one. Behind the last number, writers may leave out what fills a miniblock.
+func (d *deltas) miniblock() error {
+	if len(d.widths) == 0 {
+		r := thriftReader{data: d.data}
+		d.least = r.varint()
+		d.widths = r.next(int(d.miniblocks))
+		if r.err != nil {
+			return errValues
+		}
+		d.data = d.data[r.pos:]
+	}
+	d.width, d.widths = int(d.widths[0]), d.widths[1:]
+	if d.width > 64 {
+		return errValues
+	}
+	d.inMini = d.perBlock / d.miniblocks
+	size := min(int(d.inMini)/8*d.width, len(d.data))
+	d.bits, d.at, d.data = d.data[:size], 0, d.data[size:]
+	return nil
+}
+
+// rest returns what follows the last number.
+func (d deltas) rest() ([]byte, error) {
+	for d.left > 0 {
+		if d.first {
+			d.first = false
+			d.left--
+			continue
+		}
+		if err := d.miniblock(); err != nil {
+			return nil, err
+		}
+		d.left -= min(d.left, d.inMini)
+	}
+	return d.data, nil
+}
+
+type integerValues struct {
+	numbers deltas
+	width   int
+	value   [8]byte
+}
+
+func (v *integerValues) next() ([]byte, error) {
+	n, err := v.numbers.next()
+	binary.LittleEndian.PutUint64(v.value[:], uint64(n))
+	return v.value[:v.width], err
+}
+
+type deltaLengths struct {
+	lengths deltas
+	data    []byte
+}
+
+func newDeltaLengths(data []byte) (*deltaLengths, error) {
+	lengths, err := newDeltas(data)
+	if err != nil {
+		return nil, err
+	}
+	rest, err := lengths.rest()
+	return &deltaLengths{lengths, rest}, err
+}
+
+func (v *deltaLengths) next() ([]byte, error) {
+	n, err := v.lengths.next()
+	if n = int64(int32(n)); err != nil || n < 0 || n > int64(len(v.data)) {
+		return nil, errValues
+	}
+	value := v.data[:n]
+	v.data = v.data[n:]
+	return value, nil
+}
+
+// deltaStrings decodes DELTA_BYTE_ARRAY: each value begins as the one before it.
+type deltaStrings struct {
+	prefixes deltas
+	suffixes *deltaLengths
+	value    []byte
+	width    int
+	left     int64 // bytes that values may take
+}
+
+func newDeltaStrings(data []byte, width int, most int64) (*deltaStrings, error) {
+	prefixes, err := newDeltas(data)
+	if err != nil {
+		return nil, err
+	}
+	rest, err := prefixes.rest()
+	if err != nil {
+		return nil, err
+	}
+	suffixes, err := newDeltaLengths(rest)
+	return &deltaStrings{prefixes: prefixes, suffixes: suffixes, width: width, left: most}, err
+}
+
+func (v *deltaStrings) next() ([]byte, error) {
+	n, err := v.prefixes.next()
+	if n = int64(int32(n)); err != nil || n < 0 || n > int64(len(v.value)) {
+		return nil, errValues
+	}
+	suffix, err := v.suffixes.next()
+	if err != nil {
+		return nil, err
+	}
+	v.value = append(v.value[:n], suffix...)
+	if v.left -= int64(len(v.value)); v.left < 0 || v.width > 0 && len(v.value) != v.width {
+		return nil, errValues
+	}
+	return v.value, nil
+}
+
+// splitValues decodes BYTE_STREAM_SPLIT: the first bytes of all values, then the second, and so on.
+type splitValues struct {
+	data  []byte
+	at    int
+	value []byte
+}
+
+func (v *splitValues) next() ([]byte, error) {
+	n := len(v.data) / len(v.value)
+	if v.at == n {
+		return nil, errValues
+	}
+	for i := range v.value {
+		v.value[i] = v.data[i*n+v.at]
+	}
+	v.at++
+	return v.value, nil
+}
+
+// levelWidth is the number of bits of a level.
+func levelWidth(most int) int { return bits.Len(uint(most)) }

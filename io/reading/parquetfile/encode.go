@@ -1,0 +1,310 @@
+package parquetfile
+
+import (
+	"encoding/binary"
+	"errors"
+	"hash/crc32"
+	"io"
+	"math/bits"
+	"slices"
+
+	"github.com/parquet-go/parquet-go/encoding/delta"
+)
+
+// appendRuns appends numbers in the hybrid of run lengths and packed bits, as runs decodes it.
+func appendRuns[T byte | uint32](dst []byte, numbers []T, width int) []byte {
+	const group = 8
+	for len(numbers) > 0 {
+		if n := runOf(numbers, len(numbers)); n >= group {
+			dst = binary.AppendUvarint(dst, uint64(n)<<1)
+			value := binary.LittleEndian.AppendUint32(nil, uint32(numbers[0]))
+			dst = append(dst, value[:(width+7)/8]...)
+			numbers = numbers[n:]
+			continue
+		}
+		n := group
+		for n < len(numbers) && runOf(numbers[n:], group) < group {
+			n += group
+		}
+		dst = binary.AppendUvarint(dst, uint64(n/group)<<1|1)
+		n = min(n, len(numbers))
+		dst = appendBits(dst, numbers[:n], width)
+		numbers = numbers[n:]
+	}
+	return dst
+}
+
+// runOf returns how many of numbers are as the first, at most most.
+func runOf[T comparable](numbers []T, most int) int {
+	n := 1
+	for n < min(len(numbers), most) && numbers[n] == numbers[0] {
+		n++
+	}
+	return n
+}
+
+// appendBits packs numbers, filled up to a multiple of eight.
+func appendBits[T byte | uint32](dst []byte, numbers []T, width int) []byte {
+	bits, have := uint64(0), 0
+	for i := range (len(numbers) + 7) / 8 * 8 {
+		if i < len(numbers) {
+			bits |= uint64(numbers[i]) << have
+		}
+		for have += width; have >= 8; have -= 8 {
+			dst = append(dst, byte(bits))
+			bits >>= 8
+		}
+	}
+	return dst
+}
+
+// pageWriter writes pages of one column as those of its source are: their version, encoding and codec.
+type pageWriter struct {
+	w      io.Writer
+	leaf   *leaf
+	packer *packer
+	stored int64 // bytes written
+	loose  int64 // and what they unpack to, headers included, as the format counts
+
+	// The page that is gathered.
+	like     pageHeader // of the source's
+	rep, def []byte
+	rows     int
+	nulls    int
+	data     []byte   // values, not of a dictionary
+	ends     []uint32 // of those that vary in width: where they begin, and where the last ends
+	words    []uint32
+	wordBits int
+
+	body, page []byte
+}
+
+// size is about what the page's values take.
+func (w *pageWriter) size() int64 {
+	levels := len(w.rep)*levelWidth(w.leaf.maxRep) + len(w.def)*levelWidth(w.leaf.maxDef)
+	return int64(len(w.data)+4*len(w.ends)) + int64(len(w.words)*w.wordBits+levels)/8
+}
+
+// mostEntries bounds a page whose values take hardly any room.
+const mostEntries = 1 << 20
+
+func (w *pageWriter) full() bool {
+	return w.size() >= w.like.uncompressed || len(w.rep) >= mostEntries
+}
+
+// fits reports whether an entry of a page that looks like h may go into the page that is gathered.
+func (w *pageWriter) fits(h *pageHeader) bool {
+	return w.like.kind == h.kind && w.like.encoding == h.encoding && w.like.plain == h.plain && w.like.hasCRC == h.hasCRC
+}
+
+func (w *pageWriter) entry(rep, def int) {
+	w.rep, w.def = append(w.rep, byte(rep)), append(w.def, byte(def))
+	if rep == 0 {
+		w.rows++
+	}
+	if def < w.leaf.maxDef {
+		w.nulls++
+	}
+}
+
+func (w *pageWriter) value(v []byte) {
+	if w.leaf.width == 0 {
+		if len(w.ends) == 0 {
+			w.ends = append(w.ends, 0)
+		}
+		w.ends = append(w.ends, uint32(len(w.data)+len(v)))
+	}
+	w.data = append(w.data, v...)
+}
+
+// raw writes bytes of the source: a page that unpacks to so many.
+func (w *pageWriter) raw(data []byte, unpacked int64) error {
+	w.stored += int64(len(data))
+	w.loose += unpacked
+	_, err := w.w.Write(data)
+	return err
+}
+
+// flush writes the page that was gathered, if there is one.
+func (w *pageWriter) flush() error {
+	if len(w.rep) == 0 {
+		return nil
+	}
+	values, err := w.encode()
+	if err != nil {
+		return err
+	}
+	second := w.like.kind == dataPage2
+	body := w.body[:0]
+	repBytes, defBytes := 0, 0
+	if w.leaf.maxRep > 0 {
+		body = appendLevels(body, w.rep, w.leaf.maxRep, second)
+		repBytes = len(body)
+	}
+	if w.leaf.maxDef > 0 {
+		body = appendLevels(body, w.def, w.leaf.maxDef, second)
+		defBytes = len(body) - repBytes
+	}
+	levels := 0
+	if second {
+		levels = len(body)
+	}
+	body = append(body, values...)
+	w.body = body
+	packed := body[levels:]
+	loose := w.like.plain || second && len(packed) == 0 // to unpack nothing is beyond some readers
+	if !loose {
+		if packed, err = w.packer.pack(packed); err != nil {
+			return err
+		}
+	}
+	n := int64(len(w.rep))
+	var head thriftField
+	kind := int64(dataPage)
+	if second {
+		kind = dataPage2
+		compressed := byte(thriftTrue)
+		if loose {
+			compressed = thriftFalse
+		}
+		head = thriftField{8, thriftStruct, appendStruct(nil, []thriftField{
+			integerField(1, thriftI32, n), integerField(2, thriftI32, int64(w.nulls)), integerField(3, thriftI32, int64(w.rows)),
+			integerField(4, thriftI32, int64(w.like.encoding)), integerField(5, thriftI32, int64(defBytes)), integerField(6, thriftI32, int64(repBytes)),
+			{7, compressed, nil},
+		})}
+	} else {
+		head = thriftField{5, thriftStruct, appendStruct(nil, []thriftField{
+			integerField(1, thriftI32, n), integerField(2, thriftI32, int64(w.like.encoding)),
+			integerField(3, thriftI32, int64(runLengths)), integerField(4, thriftI32, int64(runLengths)),
+		})}
+	}
+	err = w.write(kind, head, w.like.hasCRC, len(body), body[:levels], packed)
+	w.rep, w.def, w.data, w.ends, w.words, w.rows, w.nulls = w.rep[:0], w.def[:0], w.data[:0], w.ends[:0], w.words[:0], 0, 0
+	return err
+}
+
+// write writes a page with the header of its type.
+func (w *pageWriter) write(kind int64, head thriftField, crc bool, unpacked int, levels, packed []byte) error {
+	w.page = append(append(w.page[:0], levels...), packed...)
+	fields := []thriftField{
+		integerField(1, thriftI32, kind), integerField(2, thriftI32, int64(unpacked)), integerField(3, thriftI32, int64(len(w.page))),
+	}
+	if crc {
+		fields = append(fields, integerField(4, thriftI32, int64(int32(crc32.ChecksumIEEE(w.page)))))
+	}
+	header := appendStruct(nil, append(fields, head))
+	if err := w.raw(header, int64(len(header))); err != nil {
+		return err
+	}
+	return w.raw(w.page, int64(unpacked))
+}
+
+// dictionary writes those words of a dictionary that are used, and returns their new numbers.
+func (w *pageWriter) dictionary(words *dictionary, like *pageHeader, used []bool) (numbers []uint32, err error) {
+	numbers = make([]uint32, words.n)
+	var body []byte
+	n := uint32(0)
+	for i := range numbers {
+		if !used[i] {
+			continue
+		}
+		numbers[i] = n
+		n++
+		if words.width == 0 {
+			body = appendPrefixed(body, words.at(i))
+		} else {
+			body = append(body, words.at(i)...)
+		}
+	}
+	packed, err := w.packer.pack(body)
+	if err != nil {
+		return nil, err
+	}
+	head := thriftField{7, thriftStruct, appendStruct(nil, []thriftField{integerField(1, thriftI32, int64(n)), integerField(2, thriftI32, int64(like.encoding))})}
+	w.wordBits = wordBits(int(n))
+	return numbers, w.write(dictionaryPage, head, like.hasCRC, len(body), nil, packed)
+}
+
+// wordBits is how many bits the number of one of n words takes.
+func wordBits(n int) int { return bits.Len(uint(max(n, 1) - 1)) }
+
+// appendLevels appends levels; those of a page of the first version have their length before them.
+func appendLevels(dst, levels []byte, most int, second bool) []byte {
+	if second {
+		return appendRuns(dst, levels, levelWidth(most))
+	}
+	begin := len(dst)
+	dst = appendRuns(append(dst, 0, 0, 0, 0), levels, levelWidth(most))
+	binary.LittleEndian.PutUint32(dst[begin:], uint32(len(dst)-begin-4))
+	return dst
+}
+
+// encode returns the values of the page.
+func (w *pageWriter) encode() ([]byte, error) {
+	width := w.leaf.width
+	offsets := w.ends
+	if len(offsets) == 0 {
+		offsets = []uint32{0}
+	}
+	switch e := w.like.encoding; {
+	case e == plainDictionary, e == rleDictionary:
+		return appendRuns([]byte{byte(w.wordBits)}, w.words, w.wordBits), nil
+	case e == runLengths:
+		return appendLevels(nil, w.data, 1, false), nil
+	case e == deltaBinaryPacked && width == 4:
+		return new(delta.BinaryPackedEncoding).EncodeInt32(nil, int32sOf(w.data))
+	case e == deltaBinaryPacked:
+		return new(delta.BinaryPackedEncoding).EncodeInt64(nil, int64sOf(w.data))
+	case e == deltaLengthByteArray:
+		return new(delta.LengthByteArrayEncoding).EncodeByteArray(nil, w.data, offsets)
+	case e == deltaByteArray && width > 0:
+		return new(delta.ByteArrayEncoding).EncodeFixedLenByteArray(nil, w.data, width)
+	case e == deltaByteArray:
+		return new(delta.ByteArrayEncoding).EncodeByteArray(nil, w.data, offsets)
+	case e == byteStreamSplit:
+		return split(w.data, width), nil
+	case e != plain:
+		return nil, errors.New("an encoding that is not written")
+	case w.leaf.kind == boolean:
+		return appendBits(nil, w.data, 1)[:(len(w.data)+7)/8], nil
+	case width > 0:
+		return w.data, nil
+	default:
+		var body []byte
+		for i := range len(offsets) - 1 {
+			body = appendPrefixed(body, w.data[offsets[i]:offsets[i+1]])
+		}
+		return body, nil
+	}
+}
+
+// appendPrefixed appends a byte array as PLAIN has it.
+func appendPrefixed(dst, v []byte) []byte {
+	return append(binary.LittleEndian.AppendUint32(dst, uint32(len(v))), v...)
+}
+
+func int32sOf(data []byte) []int32 {
+	numbers := make([]int32, 0, len(data)/4)
+	for v := range slices.Chunk(data, 4) {
+		numbers = append(numbers, int32(binary.LittleEndian.Uint32(v)))
+	}
+	return numbers
+}
+
+func int64sOf(data []byte) []int64 {
+	numbers := make([]int64, 0, len(data)/8)
+	for v := range slices.Chunk(data, 8) {
+		numbers = append(numbers, int64(binary.LittleEndian.Uint64(v)))
+	}
+	return numbers
+}
+
+// split puts the first bytes of all values first, then the second, and so on.
+func split(data []byte, width int) []byte {
+	n := len(data) / width
+	out := make([]byte, len(data))
+	for i, b := range data {
+		out[i%width*n+i/width] = b
+	}
+	return out
+}

@@ -1,0 +1,270 @@
+package parquetfile
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/neardup/neardup/blocks"
+	"github.com/neardup/neardup/io/reading"
+)
+
+// What one file may claim to have, so that a footer that lies takes little memory.
+const (
+	maxFooter  = 64 << 20
+	maxColumns = 100_000
+)
+
+var (
+	magic          = []byte("PAR1")
+	encryptedMagic = []byte("PARE")
+)
+
+// footer is a file's metadata as far as it is needed to read it.
+type footer struct {
+	raw    []byte // the FileMetaData
+	end    int64  // where the footer begins, and pages end
+	rows   int64
+	schema schema
+	groups []rowGroup
+}
+
+// rowGroup is a row group. Its columns are looked at when they are needed: there may be very many.
+type rowGroup struct {
+	raw         []byte
+	first, rows int64
+}
+
+// chunk is the part of a row group that is one column.
+type chunk struct {
+	raw, meta                    []byte // ColumnChunk and ColumnMetaData
+	kind                         physical
+	codec                        compression
+	values                       int64
+	uncompressed, compressed     int64
+	dataOffset, dictionaryOffset int64
+	indexOffset, indexLength     int64 // of the offset index; 0: there is none
+}
+
+// start is where the first page of the chunk begins.
+func (c *chunk) start() int64 {
+	if 0 < c.dictionaryOffset && c.dictionaryOffset < c.dataOffset {
+		return c.dictionaryOffset
+	}
+	return c.dataOffset
+}
+
+// broken says that a file is not what it claims to be.
+func broken(file *blocks.File, format string, args ...any) error {
+	return &reading.ContentError{Err: fmt.Errorf("%s: %w", file.Path, fmt.Errorf(format, args...))}
+}
+
+// readFooter reads the metadata of file.
+func readFooter(f io.ReaderAt, file *blocks.File) (*footer, error) {
+	head, tail := make([]byte, len(magic)), make([]byte, 8)
+	if file.Size < int64(len(head)+len(tail)) {
+		return nil, broken(file, "%d bytes, too few for a Parquet file", file.Size)
+	}
+	if err := readFull(f, head, 0); err != nil {
+		return nil, fmt.Errorf("%s: %w", file.Path, err)
+	}
+	if err := readFull(f, tail, file.Size-8); err != nil {
+		return nil, fmt.Errorf("%s: %w", file.Path, err)
+	}
+	switch {
+	case bytes.Equal(tail[4:], encryptedMagic):
+		return nil, fmt.Errorf("%s: the file is encrypted; decrypt it first, or leave it out", file.Path)
+	case !bytes.Equal(head, magic):
+		return nil, broken(file, "it does not begin as a Parquet file")
+	case !bytes.Equal(tail[4:], magic):
+		return nil, broken(file, "it does not end as a Parquet file; it may be cut short")
+	}
+	length := int64(binary.LittleEndian.Uint32(tail))
+	if length > file.Size-int64(len(head)+len(tail)) {
+		return nil, broken(file, "a footer of %d bytes in a file of %d", length, file.Size)
+	}
+	if length > maxFooter {
+		return nil, fmt.Errorf("%s: a footer of %d bytes, at most %d can be read; write the columns needed to a file of their own", file.Path, length, maxFooter)
+	}
+	ft := &footer{raw: make([]byte, length), end: file.Size - 8 - length, rows: -1}
+	if err := readFull(f, ft.raw, ft.end); err != nil {
+		return nil, fmt.Errorf("%s: %w", file.Path, err)
+	}
+	return ft, ft.parse(file)
+}
+
+func readFull(f io.ReaderAt, data []byte, offset int64) error {
+	n, err := f.ReadAt(data, offset)
+	if n == len(data) {
+		return nil
+	}
+	if err == io.EOF {
+		err = io.ErrUnexpectedEOF
+	}
+	return err
+}
+
+func (ft *footer) parse(file *blocks.File) error {
+	r := thriftReader{data: ft.raw}
+	var elements []element
+	encrypted := false
+	first := int64(0)
+	r.fields(func(id int16, kind byte) {
+		switch id {
+		case 2:
+			r.list(kind, thriftStruct, func() {
+				if len(elements) > maxColumns {
+					r.fail(errTooWide)
+					return
+				}
+				elements = append(elements, readElement(&r))
+			})
+		case 3:
+			ft.rows = r.integer(kind)
+		case 4:
+			r.list(kind, thriftStruct, func() {
+				g := readGroup(&r)
+				if g.rows < 0 || g.rows > blocks.MaxPosition-first {
+					r.fail(errMetadata)
+					return
+				}
+				g.first = first
+				first += g.rows
+				ft.groups = append(ft.groups, g)
+			})
+		case 8:
+			encrypted = true
+		}
+	})
+	switch {
+	case errors.Is(r.err, errTooWide):
+		return fmt.Errorf("%s: %w", file.Path, r.err)
+	case r.err != nil:
+		return broken(file, "footer: %w", r.err)
+	case encrypted:
+		return fmt.Errorf("%s: the file is encrypted; decrypt it first, or leave it out", file.Path)
+	case ft.rows != first:
+		return broken(file, "the footer says that there are %d rows, and %d in row groups", ft.rows, first)
+	}
+	var err error
+	if ft.schema, err = newSchema(elements); err != nil {
+		return broken(file, "schema: %w", err)
+	}
+	return nil
+}
+
+var errTooWide = fmt.Errorf("more than %d columns; write the columns needed to a file of their own", maxColumns)
+
+func readGroup(r *thriftReader) (g rowGroup) {
+	begin := r.pos
+	g.rows = -1
+	r.fields(func(id int16, kind byte) {
+		if id == 3 {
+			g.rows = r.integer(kind)
+		}
+	})
+	g.raw = r.data[begin:r.pos]
+	return g
+}
+
+// chunks calls see with the columns of a row group, in the order of the schema.
+func (ft *footer) chunks(file *blocks.File, g *rowGroup, see func(column int, c *chunk) error) error {
+	r := thriftReader{data: g.raw}
+	column := 0
+	var refused error
+	r.fields(func(id int16, kind byte) {
+		if id != 1 {
+			return
+		}
+		r.list(kind, thriftStruct, func() {
+			raw := r.structure(thriftStruct)
+			if r.err != nil {
+				return
+			}
+			if column == len(ft.schema.leaves) {
+				r.fail(errMetadata)
+				return
+			}
+			c, err := ft.chunk(raw, column, g)
+			if err == nil {
+				err = see(column, &c)
+			}
+			if err != nil {
+				refused = err
+				r.fail(err)
+			}
+			column++
+		})
+	})
+	switch {
+	case errors.Is(refused, errMetadata), errors.Is(refused, errShort):
+		return broken(file, "row group at row %d, column %q: %w", g.first, ft.schema.leaves[column-1].name(), refused)
+	case refused != nil:
+		return refused
+	case r.err != nil:
+		return broken(file, "row group at row %d: %w", g.first, r.err)
+	case column != len(ft.schema.leaves):
+		return broken(file, "row group at row %d: it has %d columns, the schema %d", g.first, column, len(ft.schema.leaves))
+	}
+	return nil
+}
+
+// chunk reads a ColumnChunk, which must fit the schema.
+func (ft *footer) chunk(raw []byte, column int, g *rowGroup) (c chunk, err error) {
+	leaf := &ft.schema.leaves[column]
+	c = chunk{raw: raw, kind: -1, codec: -1, values: -1, uncompressed: -1, compressed: -1, dataOffset: -1}
+	r := thriftReader{data: raw}
+	elsewhere, encrypted := false, false
+	r.fields(func(id int16, kind byte) {
+		switch id {
+		case 1:
+			elsewhere = len(r.binary(kind)) > 0
+		case 3:
+			c.meta = r.structure(kind)
+		case 4:
+			c.indexOffset = r.integer(kind)
+		case 5:
+			c.indexLength = r.integer(kind)
+		case 8:
+			encrypted = true
+		}
+	})
+	switch {
+	case r.err != nil:
+		return c, r.err
+	case encrypted:
+		return c, fmt.Errorf("column %q is encrypted; decrypt the file first, or leave it out", leaf.name())
+	case elsewhere:
+		return c, fmt.Errorf("column %q is in another file, which is not read", leaf.name())
+	}
+	r = thriftReader{data: c.meta}
+	r.fields(func(id int16, kind byte) {
+		switch id {
+		case 1:
+			c.kind = physical(r.integer(kind))
+		case 4:
+			c.codec = compression(r.integer(kind))
+		case 5:
+			c.values = r.integer(kind)
+		case 6:
+			c.uncompressed = r.integer(kind)
+		case 7:
+			c.compressed = r.integer(kind)
+		case 9:
+			c.dataOffset = r.integer(kind)
+		case 11:
+			c.dictionaryOffset = r.integer(kind)
+		}
+	})
+	if r.err != nil {
+		return c, r.err
+	}
+	if c.kind != leaf.kind || c.values < 0 || leaf.maxRep == 0 && c.values != g.rows || c.uncompressed < 0 ||
+		c.compressed < 0 || c.compressed > ft.end || c.dictionaryOffset < 0 ||
+		c.start() < int64(len(magic)) && c.values > 0 || c.start() > ft.end-c.compressed {
+		return c, errMetadata
+	}
+	return c, nil
+}

@@ -1,0 +1,380 @@
+package parquetfile
+
+import (
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"slices"
+
+	"github.com/neardup/neardup/blocks"
+	"github.com/neardup/neardup/io/reading"
+)
+
+// Types of pages.
+const (
+	dataPage       = 0
+	indexPage      = 1
+	dictionaryPage = 2
+	dataPage2      = 3
+)
+
+// pageHeader is a PageHeader with what the header of its type has.
+type pageHeader struct {
+	bytes                []byte // as it stands
+	kind                 int64
+	uncompressed, stored int64 // bytes of the page
+	crc                  int64
+	hasCRC               bool
+
+	values   int64 // with nulls
+	encoding encoding
+	// of the levels of a page of the first version
+	defEncoding, repEncoding encoding
+	// of the second version
+	rows, defBytes, repBytes int64
+	plain                    bool // the values are not compressed
+}
+
+func readPageHeader(data []byte) (h pageHeader, err error) {
+	h = pageHeader{kind: -1, uncompressed: -1, stored: -1, values: -1, encoding: -1, rows: -1}
+	r := thriftReader{data: data}
+	r.fields(func(id int16, kind byte) {
+		switch id {
+		case 1:
+			h.kind = r.integer(kind)
+		case 2:
+			h.uncompressed = r.integer(kind)
+		case 3:
+			h.stored = r.integer(kind)
+		case 4:
+			h.crc, h.hasCRC = r.integer(kind), true
+		case 5, 7, 8:
+			if kind != thriftStruct {
+				r.fail(errMetadata)
+				return
+			}
+			h.read(&r, id)
+		}
+	})
+	if r.err != nil {
+		return h, r.err
+	}
+	h.bytes = data[:r.pos]
+	data1, data2 := h.kind == dataPage, h.kind == dataPage2
+	if h.uncompressed < 0 || h.stored < 0 || (data1 || data2 || h.kind == dictionaryPage) && h.values < 0 ||
+		data2 && (h.rows < 0 || h.defBytes < 0 || h.repBytes < 0 || h.defBytes+h.repBytes > min(h.stored, h.uncompressed)) {
+		return h, errMetadata
+	}
+	return h, nil
+}
+
+// read reads the header of a type of page: field 5 is that of version 1, 7 of a dictionary, 8 of version 2.
+func (h *pageHeader) read(r *thriftReader, header int16) {
+	r.fields(func(id int16, kind byte) {
+		switch {
+		case id == 1:
+			h.values = r.integer(kind)
+		case id == 2 && header != 8:
+			h.encoding = encoding(r.integer(kind))
+		case header == 5 && id == 3:
+			h.defEncoding = encoding(r.integer(kind))
+		case header == 5 && id == 4:
+			h.repEncoding = encoding(r.integer(kind))
+		case header == 8 && id == 3:
+			h.rows = r.integer(kind)
+		case header == 8 && id == 4:
+			h.encoding = encoding(r.integer(kind))
+		case header == 8 && id == 5:
+			h.defBytes = r.integer(kind)
+		case header == 8 && id == 6:
+			h.repBytes = r.integer(kind)
+		case header == 8 && id == 7:
+			h.plain = kind == thriftFalse
+		}
+	})
+}
+
+// window is what is held of a file around the place that is read.
+type window struct {
+	f     io.ReaderAt
+	end   int64 // of what may be read
+	data  []byte
+	begin int64
+}
+
+// at returns the n bytes at offset, and reads ahead, so far. They are valid until the next call.
+func (w *window) at(offset, n, ahead int64) ([]byte, error) {
+	if offset < 0 || n > w.end-offset {
+		return nil, errShort
+	}
+	if offset < w.begin || offset+n > w.begin+int64(len(w.data)) {
+		w.data = grown(w.data, int(min(max(n, ahead), w.end-offset)))
+		w.begin = offset
+		if err := readFull(w.f, w.data, offset); err != nil {
+			w.data = w.data[:0]
+			return nil, &storeError{err}
+		}
+	}
+	i := offset - w.begin
+	return w.data[i : i+n], nil
+}
+
+// How far a window reads ahead: of pages that are read one after another, and of those that are skipped.
+const (
+	readAhead = 256 << 10
+	skipAhead = 8 << 10
+	maxHeader = 16 << 20 // a page header may have a long least and largest value
+)
+
+// pages reads the pages of one column of a row group.
+type pages struct {
+	file  *blocks.File
+	leaf  *leaf
+	chunk chunk
+	group *rowGroup
+	most  int64 // bytes that a page may unpack to
+
+	window   window
+	offset   int64       // of the next page
+	left     int64       // values, nulls among them, from there
+	words    *dictionary // nil until a page needs it
+	wordPage []byte      // the unpacked page that words are in
+	wordHead pageHeader  // of that page
+	wordsAt  int64       // its offset; 0: none was met
+	unpacked []byte
+
+	// The page that is read.
+	header   pageHeader
+	entries  int64 // left in it
+	rep, def runs
+	values   values
+}
+
+func newPages(f io.ReaderAt, file *blocks.File, end int64, l *leaf, g *rowGroup, c *chunk, most int64) *pages {
+	return &pages{
+		file: file, leaf: l, chunk: *c, group: g, most: most,
+		window: window{f: f, end: end}, offset: c.start(), left: c.values,
+	}
+}
+
+// broken says what is wrong with the page at p.offset.
+func (p *pages) broken(err error) error {
+	if errors.As(err, new(*storeError)) {
+		return fmt.Errorf("%s: %w", p.file.Path, err)
+	}
+	return broken(p.file, "column %q, page at byte %d: %w", p.leaf.name(), p.offset, err)
+}
+
+// Pages of more than largePage bytes are large: as many are held at a time as take half of the memory.
+const largePage = 8 << 20
+
+var largePages reading.Room
+
+// need is what is held of pages like the one whose header was read, if they are large: as stored and unpacked.
+func (p *pages) need() int64 {
+	if n := p.header.stored + p.header.uncompressed; n > largePage {
+		return n
+	}
+	return 0
+}
+
+// storeError is an error of reading the file, not of what is in it.
+type storeError struct{ error }
+
+func (e *storeError) Unwrap() error { return e.error }
+
+// find reads the header of the next data page, past the dictionary. It returns false at the end.
+func (p *pages) find(ahead int64) (bool, error) {
+	for p.left > 0 {
+		if err := p.readHeader(ahead); err != nil {
+			return false, p.broken(err)
+		}
+		h := &p.header
+		switch h.kind {
+		case dataPage, dataPage2:
+			if h.values > p.left {
+				return false, p.broken(fmt.Errorf("it has %d values, and %d are left of the row group", h.values, p.left))
+			}
+			if h.values > 0 {
+				return true, nil
+			}
+		case dictionaryPage:
+			if p.wordsAt > 0 {
+				return false, p.broken(errors.New("a second dictionary"))
+			}
+			p.wordHead, p.wordsAt = *h, p.offset
+		}
+		p.offset += int64(len(h.bytes)) + h.stored
+	}
+	return false, nil
+}
+
+func (p *pages) readHeader(ahead int64) error {
+	n := min(skipAhead, p.window.end-p.offset)
+	for {
+		data, err := p.window.at(p.offset, n, ahead)
+		if err != nil {
+			return err
+		}
+		p.header, err = readPageHeader(data)
+		switch {
+		case errors.Is(err, errShort) && n < p.window.end-p.offset && n < maxHeader:
+			n = min(8*n, p.window.end-p.offset)
+			continue
+		case err != nil:
+			return err
+		case p.header.stored > p.window.end-p.offset-int64(len(p.header.bytes)):
+			return fmt.Errorf("%d bytes are not there", p.header.stored)
+		}
+		p.header.bytes = append([]byte(nil), p.header.bytes...)
+		return nil
+	}
+}
+
+// read returns the bytes of the page with the header h at offset, as stored.
+func (p *pages) read(h *pageHeader, offset int64) ([]byte, error) {
+	if h.uncompressed > p.most {
+		return nil, fmt.Errorf("it has %d bytes once it is unpacked, and --max-window is %d; raise that if there is the memory, or write the file again with smaller pages", h.uncompressed, p.most)
+	}
+	if h.stored > p.most {
+		return nil, fmt.Errorf("%d bytes unpack to %d", h.stored, h.uncompressed)
+	}
+	data, err := p.window.at(offset+int64(len(h.bytes)), h.stored, readAhead)
+	if err != nil {
+		return nil, err
+	}
+	if h.hasCRC && crc32.ChecksumIEEE(data) != uint32(h.crc) {
+		return nil, errors.New("its checksum does not match its bytes")
+	}
+	return data, nil
+}
+
+// readDictionary reads the dictionary that was met, if it was not read yet.
+func (p *pages) readDictionary() error {
+	if p.words != nil || p.wordsAt == 0 {
+		return nil
+	}
+	data, err := p.read(&p.wordHead, p.wordsAt)
+	if err != nil {
+		return err
+	}
+	if data, err = p.chunk.codec.decompress(p.wordPage, data, int(p.wordHead.uncompressed)); err != nil {
+		return err
+	}
+	if p.wordPage = data; p.chunk.codec == uncompressed {
+		p.wordPage = slices.Clone(data) // the window goes on
+	}
+	p.words, err = newDictionary(p.wordPage, p.leaf, p.wordHead.values)
+	return err
+}
+
+// load unpacks the data page whose header was read.
+func (p *pages) load() error {
+	h := &p.header
+	if h.encoding == plainDictionary || h.encoding == rleDictionary {
+		if err := p.readDictionary(); err != nil {
+			return p.broken(err)
+		}
+	}
+	data, err := p.read(h, p.offset)
+	if err != nil {
+		return p.broken(err)
+	}
+	var rep, def []byte
+	if h.kind == dataPage2 {
+		rep, def, data = data[:h.repBytes], data[h.repBytes:h.repBytes+h.defBytes], data[h.repBytes+h.defBytes:]
+		size := h.uncompressed - h.repBytes - h.defBytes
+		switch {
+		case h.plain && int64(len(data)) != size:
+			err = errSize
+		case !h.plain && (len(data) > 0 || size > 0):
+			data, err = p.unpack(data, size)
+		}
+	} else if data, err = p.unpack(data, h.uncompressed); err == nil {
+		rep, def, data, err = p.levels(data)
+	}
+	if err == nil {
+		p.rep, err = newRuns(rep, levelWidth(p.leaf.maxRep))
+	}
+	if err == nil {
+		p.def, err = newRuns(def, levelWidth(p.leaf.maxDef))
+	}
+	if err == nil {
+		p.values, err = newValues(h.encoding, p.leaf, data, p.words, p.most)
+	}
+	if err != nil {
+		return p.broken(err)
+	}
+	p.entries = h.values
+	p.left -= h.values
+	return nil
+}
+
+func (p *pages) unpack(data []byte, size int64) ([]byte, error) {
+	plainly, err := p.chunk.codec.decompress(p.unpacked, data, int(size))
+	if err == nil && p.chunk.codec != uncompressed {
+		p.unpacked = plainly
+	}
+	return plainly, err
+}
+
+// levels cuts the levels off a page of the first version.
+func (p *pages) levels(data []byte) (rep, def, rest []byte, err error) {
+	if p.leaf.maxRep > 0 {
+		if p.header.repEncoding != runLengths {
+			return nil, nil, nil, errBitPacked
+		}
+		if rep, data, err = cutLevels(data); err != nil {
+			return nil, nil, nil, err
+		}
+	}
+	if p.leaf.maxDef > 0 {
+		if p.header.defEncoding != runLengths {
+			return nil, nil, nil, errBitPacked
+		}
+		if def, data, err = cutLevels(data); err != nil {
+			return nil, nil, nil, err
+		}
+	}
+	return rep, def, data, nil
+}
+
+var errBitPacked = errors.New("its levels are bit-packed, as writers have not done since 2013; write the file again")
+
+// pass goes on behind the page whose header was read.
+func (p *pages) pass() {
+	p.offset += int64(len(p.header.bytes)) + p.header.stored
+}
+
+// level returns the levels of the next entry of the page.
+func (p *pages) level() (rep, def int, err error) {
+	p.entries--
+	if p.leaf.maxRep > 0 {
+		n, err := p.rep.next()
+		if err != nil || int64(n) > int64(p.leaf.maxRep) {
+			return 0, 0, errValues
+		}
+		rep = int(n)
+	}
+	if p.leaf.maxDef > 0 {
+		n, err := p.def.next()
+		if err != nil || int64(n) > int64(p.leaf.maxDef) {
+			return 0, 0, errValues
+		}
+		def = int(n)
+	}
+	return rep, def, nil
+}
+
+// rowsOf returns how many rows the page whose header was read has, if that can be told from it.
+func (p *pages) rowsOf() (rows int64, ok bool) {
+	switch {
+	case p.leaf.maxRep == 0:
+		return p.header.values, true
+	case p.header.kind == dataPage2:
+		return p.header.rows, true
+	default:
+		return 0, false
+	}
+}

@@ -1,0 +1,495 @@
+// Package parquetfile reads Parquet. A position is a row number.
+//
+// A file is cut between its row groups and, where pages can be passed unread, inside large ones. Only the
+// columns that are asked for are unpacked, page by page.
+//
+// Pages and metadata are read here, and not by a library's reader, for three promises: no page claims more memory than
+// it may have, whatever its header says; a value is never wrong without an error; and a corpus has all that the
+// source's metadata says of its columns, be it known here or not (decision 0023).
+package parquetfile
+
+import (
+	"cmp"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math/bits"
+	"slices"
+	"sort"
+	"strconv"
+	"strings"
+
+	"github.com/neardup/neardup/blocks"
+	"github.com/neardup/neardup/io/codec"
+	"github.com/neardup/neardup/io/reading"
+	"github.com/neardup/neardup/io/storage"
+)
+
+// Reader is the reading.RecordReader of Parquet.
+type Reader struct{}
+
+// Inspect reads the footer. Header then says of each row group how many rows and stored bytes it has.
+func (Reader) Inspect(ctx context.Context, file *blocks.File, o reading.Options) error {
+	return with(ctx, file, func(f io.ReaderAt, ft *footer) error {
+		if _, err := bind(file, ft, o.Fields); err != nil {
+			return err
+		}
+		file.Positions = ft.rows
+		file.Header = nil
+		for i := range ft.groups {
+			g := &ft.groups[i]
+			stored, inside := int64(0), uint64(1)
+			err := ft.chunks(file, g, func(column int, c *chunk) error {
+				stored += c.compressed
+				if ft.schema.leaves[column].maxRep > 0 && c.indexOffset == 0 {
+					inside = 0
+				}
+				if err := c.codec.refused(); err != nil {
+					return fmt.Errorf("%s: column %q: %w", file.Path, ft.schema.leaves[column].name(), err)
+				}
+				if c.uncompressed < 2*largePage {
+					return nil
+				}
+				// To begin inside a large page takes as long as to begin before it.
+				p := newColumn(f, file, ft, &ft.schema.leaves[column], g, c, mostOf(o))
+				if _, err := p.head(skipAhead); err != nil {
+					return err
+				}
+				if p.need() > 0 {
+					inside = 0
+				}
+				return nil
+			})
+			if err != nil {
+				return err
+			}
+			file.Header = binary.AppendUvarint(file.Header, uint64(g.rows))
+			file.Header = binary.AppendUvarint(file.Header, uint64(stored)<<1|inside)
+		}
+		return nil
+	})
+}
+
+// with calls do with the file and its footer. The file must be the same before and after.
+func with(ctx context.Context, file *blocks.File, do func(io.ReaderAt, *footer) error) (err error) {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	f, err := storage.Open(ctx, file.Path, file.Version)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Unchanged(), f.Close()) }()
+	ft, err := readFooter(f, file)
+	if err != nil {
+		return err
+	}
+	return do(f, ft)
+}
+
+// Cut cuts between row groups and, if all columns let one begin at any row, inside those of two sizes or more.
+func (Reader) Cut(file *blocks.File, size int64) (cuts []int64) {
+	first, since := int64(0), int64(0) // bytes since the last cut
+	for header := file.Header; len(header) > 0; {
+		rows, n := binary.Uvarint(header)
+		packed, m := binary.Uvarint(header[n:])
+		header = header[n+m:]
+		stored, inside := int64(packed>>1), packed&1 == 1
+		if rows == 0 {
+			continue
+		}
+		if since >= size {
+			cuts, since = append(cuts, first), 0
+		}
+		parts := int64(1)
+		if inside {
+			parts = max(min(stored/size, int64(rows)), 1)
+		}
+		for i := int64(1); i < parts; i++ {
+			cuts = append(cuts, first+i*int64(rows)/parts)
+		}
+		if parts > 1 {
+			since = 0
+		}
+		since += stored / parts
+		first += int64(rows)
+	}
+	return cuts
+}
+
+// field is a column of the records, or what is in its place.
+type field struct {
+	leaf     int     // its number; none: there is none
+	constant *string // of a partition, in the place of a column
+}
+
+// fields are the columns that are asked for.
+type fields struct {
+	text      []field
+	id, value field
+}
+
+func (b *fields) all() []field { return append(slices.Clone(b.text), b.id, b.value) }
+
+// bind finds the columns of o in a file. One whose name is that of a folder, as dt of dt=2026-11-20, has
+// that folder's value, if the file has no such column.
+func bind(file *blocks.File, ft *footer, o codec.Fields) (b fields, err error) {
+	b.id, b.value = field{leaf: none}, field{leaf: none}
+	found := false
+	for _, name := range o.Text {
+		t, err := findField(file, ft, name)
+		if err != nil {
+			return b, err
+		}
+		if t.constant != nil {
+			return b, fmt.Errorf("%s: %q is a folder's name and no column; there are %q", file.Path, name, ft.schema.names())
+		}
+		found = found || t.leaf != none
+		b.text = append(b.text, t)
+	}
+	if !found && len(o.Text) > 0 {
+		return b, fmt.Errorf("%s: no text column %q; there are %q", file.Path, o.Text, ft.schema.names())
+	}
+	if o.ID != "" {
+		if b.id, err = findField(file, ft, o.ID); err != nil {
+			return b, err
+		}
+		if b.id.leaf == none && b.id.constant == nil && o.ID != "id" {
+			return b, fmt.Errorf("%s: no id column %q; there are %q", file.Path, o.ID, ft.schema.names())
+		}
+	}
+	if o.Value != "" {
+		if b.value, err = findField(file, ft, o.Value); err != nil {
+			return b, err
+		}
+		if b.value.leaf == none && b.value.constant == nil {
+			return b, fmt.Errorf("%s: no column %q to keep by; there are %q", file.Path, o.Value, ft.schema.names())
+		}
+	}
+	return b, b.check(file, ft)
+}
+
+// check refuses columns of types that cannot be what they are asked for.
+func (b *fields) check(file *blocks.File, ft *footer) error {
+	leaves := ft.schema.leaves
+	for _, t := range b.text {
+		if t.leaf != none && leaves[t.leaf].render.foreign != "" {
+			return fmt.Errorf("%s: text column %q holds %s, and no text", file.Path, leaves[t.leaf].name(), leaves[t.leaf].render.foreign)
+		}
+	}
+	if b.id.leaf != none {
+		switch l := &leaves[b.id.leaf]; {
+		case l.render.foreign != "":
+			return fmt.Errorf("%s: id column %q holds %s, and no ids", file.Path, l.name(), l.render.foreign)
+		case l.maxRep > 0:
+			return fmt.Errorf("%s: id column %q is a list", file.Path, l.name())
+		}
+	}
+	if b.value.leaf != none && (leaves[b.value.leaf].maxRep > 0 || leaves[b.value.leaf].render.foreign != "") {
+		b.value.leaf = none // it has no order
+	}
+	return nil
+}
+
+func findField(file *blocks.File, ft *footer, name string) (field, error) {
+	l, err := ft.schema.find(name)
+	switch {
+	case err != nil:
+		return field{}, fmt.Errorf("%s: %w", file.Path, err)
+	case l != none:
+		return field{leaf: l}, nil
+	}
+	f := field{leaf: none}
+	if value, ok := partition(file.Path, name); ok {
+		f.constant = &value
+	}
+	return f, nil
+}
+
+// partition returns the value of the folder name=value that a path goes through, as Hive names them. The innermost counts.
+func partition(path, name string) (value string, ok bool) {
+	folders := strings.Split(path, "/")
+	for _, folder := range slices.Backward(folders[:len(folders)-1]) {
+		key, value, ok := strings.Cut(folder, "=")
+		if !ok || unescape(key) != name {
+			continue
+		}
+		if value == "__HIVE_DEFAULT_PARTITION__" { // Hive's null
+			value = ""
+		}
+		return unescape(value), true
+	}
+	return "", false
+}
+
+// unescape decodes the percent signs of a folder's name; those that are none stay.
+func unescape(s string) string {
+	var b []byte
+	for i := 0; i < len(s); i++ {
+		if s[i] == '%' && i+2 < len(s) {
+			if c, err := strconv.ParseUint(s[i+1:i+3], 16, 8); err == nil {
+				b = append(b, byte(c))
+				i += 2
+				continue
+			}
+		}
+		b = append(b, s[i])
+	}
+	return string(b)
+}
+
+// rows reads rows of a file, in ascending order.
+type rows struct {
+	f      io.ReaderAt
+	file   *blocks.File
+	footer *footer
+	fields fields
+	o      reading.Options
+	see    func(*reading.Record) error
+	most   int64
+
+	columns []*column // of the row group that is read, one for each of the fields; nil: there is none
+	// giveBack gives back what was taken of largePages for them.
+	giveBack func()
+	record   reading.Record
+	bytes    int // of the record
+}
+
+// maxPage is the size in bytes above which a page is refused if nothing else is said.
+const maxPage = 1 << 30
+
+// read opens file, and calls do with what reads its rows.
+func read(ctx context.Context, file *blocks.File, o reading.Options, see func(*reading.Record) error, do func(*rows) error) error {
+	err := with(ctx, file, func(f io.ReaderAt, ft *footer) error {
+		b, err := bind(file, ft, o.Fields)
+		if err != nil {
+			return err
+		}
+		r := &rows{f: f, file: file, footer: ft, fields: b, o: o, see: see, most: mostOf(o), giveBack: func() {}}
+		defer func() { r.giveBack() }()
+		r.record.Doc = new(codec.Document)
+		err = do(r)
+		if errors.Is(err, reading.ErrStop) {
+			return nil
+		}
+		return err
+	})
+	return err
+}
+
+func mostOf(o reading.Options) int64 { return cmp.Or(o.MaxWindow, maxPage) }
+
+// Read reads the rows of a span.
+func (Reader) Read(ctx context.Context, file *blocks.File, span blocks.Span, o reading.Options, see func(*reading.Record) error) (progress reading.Progress, err error) {
+	start, end := span.Start, min(span.End, file.Positions)
+	if start >= end {
+		end = start
+	}
+	at := start
+	err = read(ctx, file, o, see, func(r *rows) error {
+		for i := range r.footer.groups {
+			g := &r.footer.groups[i]
+			from, to := max(start, g.first), min(end, g.first+g.rows)
+			if from >= to {
+				continue
+			}
+			if err := r.open(ctx, g); err != nil {
+				return err
+			}
+			for at = from; at < to; {
+				if err := ctx.Err(); err != nil {
+					return err
+				}
+				at++
+				err := r.row(at-1, g)
+				progress.Content += int64(r.bytes)
+				if err != nil {
+					return err
+				}
+			}
+			if err := r.done(); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	progress.Stored = listed(file, at) - listed(file, start)
+	return progress, err
+}
+
+// listed is the share of a file that is before a row.
+func listed(file *blocks.File, row int64) int64 {
+	if row >= file.Positions {
+		return file.Size
+	}
+	hi, lo := bits.Mul64(uint64(row), uint64(file.Size))
+	quotient, _ := bits.Div64(hi, lo, uint64(file.Positions))
+	return int64(quotient)
+}
+
+// ReadSome reads rows by number. Pages that have none of them are not unpacked.
+func (Reader) ReadSome(ctx context.Context, file *blocks.File, span blocks.Span, positions []int64, o reading.Options, see func(*reading.Record) error) error {
+	return read(ctx, file, o, see, func(r *rows) error {
+		var open *rowGroup
+		for _, position := range positions {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			g := r.footer.group(position)
+			if g == nil || position < span.Start || position >= span.End {
+				return fmt.Errorf("%s: document at %d: there are %d rows", file.Path, position, r.footer.rows)
+			}
+			if g != open {
+				open = g
+				if err := r.open(ctx, g); err != nil {
+					return err
+				}
+			}
+			if err := r.row(position, g); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// group returns the row group of a row; nil if there is no such row.
+func (ft *footer) group(row int64) *rowGroup {
+	i := sort.Search(len(ft.groups), func(i int) bool { return ft.groups[i].first+ft.groups[i].rows > row })
+	if i == len(ft.groups) {
+		return nil
+	}
+	return &ft.groups[i]
+}
+
+// open opens the columns of a row group.
+func (r *rows) open(ctx context.Context, g *rowGroup) error {
+	all := r.fields.all()
+	old := r.columns
+	if old == nil {
+		old = make([]*column, len(all))
+	}
+	r.columns = make([]*column, len(all))
+	need := int64(0)
+	err := r.footer.chunks(r.file, g, func(i int, c *chunk) error {
+		for j, field := range all {
+			if field.leaf == i {
+				r.columns[j] = newColumn(r.f, r.file, r.footer, &r.footer.schema.leaves[i], g, c, r.most)
+				r.columns[j].reuse(old[j])
+				if _, err := r.columns[j].head(skipAhead); err != nil {
+					return err
+				}
+				need += r.columns[j].need()
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	r.giveBack()
+	// For all at once: who holds one page and waits for room for another could wait for ever.
+	giveBack, err := largePages.Take(ctx, need, r.o.Memory/2)
+	if err == nil {
+		r.giveBack = giveBack
+	}
+	return err
+}
+
+// done checks that the rows of a group that were read are all there are, if they are its last.
+func (r *rows) done() error {
+	for _, c := range r.columns {
+		if c != nil {
+			if err := c.done(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// row reads a row of a group, and shows it.
+func (r *rows) row(position int64, g *rowGroup) error {
+	doc := r.record.Doc
+	doc.Reset()
+	r.record = reading.Record{Position: position, Doc: doc}
+	r.bytes = 0
+	row := position - g.first
+	n := len(r.fields.text)
+	text, id, value := r.columns[:n], r.columns[n], r.columns[n+1]
+	doc.NoText = true
+	for i, c := range text {
+		if i > 0 {
+			doc.NextColumn()
+		}
+		if c == nil {
+			doc.Missing = append(doc.Missing, i)
+			continue
+		}
+		first := true
+		err := r.values(c, row, &doc.Text, func() {
+			if !first {
+				doc.Text = append(doc.Text, ' ')
+			}
+			first, doc.NoText = false, false
+		})
+		if err != nil {
+			return err
+		}
+	}
+	if doc.NoText {
+		doc.Text, doc.Ends = doc.Text[:0], doc.Ends[:0]
+	}
+	switch constant := r.fields.id.constant; {
+	case constant != nil:
+		doc.ID, doc.HasID = append(doc.ID, *constant...), *constant != ""
+	case id != nil:
+		if err := r.values(id, row, &doc.ID, func() { doc.HasID = true }); err != nil {
+			return err
+		}
+	}
+	switch constant := r.fields.value.constant; {
+	case constant != nil:
+		v := codec.Untyped([]byte(*constant))
+		doc.Value = codec.Value{Kind: v.Kind, Text: append(doc.Value.Text, v.Text...)}
+	case value != nil:
+		kind := value.leaf.render.kind
+		if err := r.values(value, row, &doc.Value.Text, func() { doc.Value.Kind = kind }); err != nil {
+			return err
+		}
+		if v := doc.Value; v.Kind == codec.NumberValue && !endsInDigit(v.Text) { // NaN, ±Inf
+			doc.Value = codec.Value{Text: v.Text[:0]}
+		}
+	}
+	if r.record.Long {
+		doc.Reset()
+	}
+	return r.see(&r.record)
+}
+
+// values appends the values of a row to dst, calling before before each. What makes the record too long is left out.
+func (r *rows) values(c *column, row int64, dst *[]byte, before func()) error {
+	if err := c.seek(row); err != nil {
+		return err
+	}
+	return c.next(func(value []byte) error {
+		before()
+		had := len(*dst)
+		if len(value) > r.o.MaxRecord-r.bytes {
+			r.record.Long = true
+			r.bytes += len(value)
+			return nil
+		}
+		*dst = c.leaf.render.append(*dst, value)
+		if r.bytes += len(*dst) - had; r.bytes > r.o.MaxRecord {
+			r.record.Long = true
+		}
+		return nil
+	})
+}
+
+func endsInDigit(text []byte) bool {
+	return len(text) > 0 && '0' <= text[len(text)-1] && text[len(text)-1] <= '9'
+}

@@ -1,0 +1,298 @@
+package parquetfile
+
+import (
+	"encoding/binary"
+	"encoding/hex"
+	"math"
+	"math/big"
+	"slices"
+	"strconv"
+
+	"github.com/neardup/neardup/io/codec"
+)
+
+// Fields of the union LogicalType.
+const (
+	logicalString    = 1
+	logicalMap       = 2
+	logicalList      = 3
+	logicalEnum      = 4
+	logicalDecimal   = 5
+	logicalDate      = 6
+	logicalTime      = 7
+	logicalTimestamp = 8
+	logicalInteger   = 10
+	logicalNull      = 11
+	logicalJSON      = 12
+	logicalBSON      = 13
+	logicalUUID      = 14
+	logicalFloat16   = 15
+)
+
+// Values of ConvertedType, which logical types have replaced.
+const (
+	convertedUTF8            = 0
+	convertedList            = 3
+	convertedEnum            = 4
+	convertedDecimal         = 5
+	convertedDate            = 6
+	convertedTimeMillis      = 7
+	convertedTimeMicros      = 8
+	convertedTimestampMillis = 9
+	convertedTimestampMicros = 10
+	convertedUint8           = 11
+	convertedUint64          = 14
+	convertedInt64           = 18
+	convertedJSON            = 19
+	convertedBSON            = 20
+	convertedInterval        = 21
+)
+
+// rendering says what a column's values are as text.
+type rendering struct {
+	// what they are; "" if they are bytes that stand for themselves, numbers or times. Others have no text.
+	foreign string
+	// kind is what they are ordered as.
+	kind codec.Kind
+	// append appends a value, which has the width of its physical type.
+	append func(dst, value []byte) []byte
+}
+
+// unknown is a logical type that is younger than this code.
+const unknown = "values of a type that is not known"
+
+func foreign(what string) rendering { return rendering{foreign: what} }
+
+func number(append func(dst, value []byte) []byte) rendering {
+	return rendering{kind: codec.NumberValue, append: append}
+}
+
+func text(append func(dst, value []byte) []byte) rendering {
+	return rendering{kind: codec.StringValue, append: append}
+}
+
+func asTheyStand(dst, value []byte) []byte { return append(dst, value...) }
+
+// renderingOf follows the logical type, else the converted one, else the physical one. A logical type
+// that does not fit the physical one is none.
+func renderingOf(e *element) rendering {
+	wide := e.kind == int64s
+	integers := wide || e.kind == int32s
+	bytes := e.kind == byteArrays
+	fixed := e.kind == fixedArrays
+	switch {
+	case e.logical == logicalNull:
+		return text(asTheyStand) // all are null
+	case e.logical == logicalString, e.logical == logicalEnum, e.logical == logicalJSON:
+		if bytes || fixed {
+			return text(asTheyStand)
+		}
+	case (e.logical == logicalDecimal || e.logical == 0 && e.converted == convertedDecimal) && (integers || bytes || fixed):
+		return decimals(e)
+	case (e.logical == logicalDate || e.logical == 0 && e.converted == convertedDate) && e.kind == int32s:
+		return text(func(dst, v []byte) []byte { return appendDate(dst, integerOf(v)) })
+	case e.logical == logicalTime && integers:
+		unit := perSecond(e.unit)
+		return text(func(dst, v []byte) []byte { return appendTime(dst, integerOf(v), unit) })
+	case e.logical == logicalTimestamp && wide:
+		return timestamps(perSecond(e.unit))
+	case e.logical == logicalInteger && integers && e.unsigned:
+		return number(appendUnsigned)
+	case e.logical == logicalUUID && fixed && e.typeLength == 16:
+		return text(appendUUID)
+	case e.logical == logicalFloat16 && fixed && e.typeLength == 2:
+		return number(func(dst, v []byte) []byte {
+			return strconv.AppendFloat(dst, halfFloat(binary.LittleEndian.Uint16(v)), 'g', -1, 32)
+		})
+	case e.logical == logicalBSON || e.converted == convertedBSON:
+		return foreign("BSON")
+	case e.logical != 0 && e.logical != logicalInteger && e.logical != logicalDecimal:
+		return foreign(unknown)
+	case e.logical != 0:
+	case e.converted == convertedTimeMillis && e.kind == int32s:
+		return text(func(dst, v []byte) []byte { return appendTime(dst, integerOf(v), 1e3) })
+	case e.converted == convertedTimeMicros && wide:
+		return text(func(dst, v []byte) []byte { return appendTime(dst, integerOf(v), 1e6) })
+	case e.converted == convertedTimestampMillis && wide:
+		return timestamps(1e3)
+	case e.converted == convertedTimestampMicros && wide:
+		return timestamps(1e6)
+	case e.converted >= convertedUint8 && e.converted <= convertedUint64 && integers:
+		return number(appendUnsigned)
+	case e.converted == convertedInterval:
+		return foreign("intervals")
+	}
+	switch e.kind {
+	case int32s, int64s:
+		return number(func(dst, v []byte) []byte { return strconv.AppendInt(dst, integerOf(v), 10) })
+	case int96s:
+		return text(appendInt96)
+	case floats:
+		return number(func(dst, v []byte) []byte {
+			return strconv.AppendFloat(dst, float64(math.Float32frombits(binary.LittleEndian.Uint32(v))), 'g', -1, 32)
+		})
+	case doubles:
+		return number(func(dst, v []byte) []byte {
+			return strconv.AppendFloat(dst, math.Float64frombits(binary.LittleEndian.Uint64(v)), 'g', -1, 64)
+		})
+	case byteArrays, fixedArrays:
+		return text(asTheyStand)
+	default:
+		return foreign("booleans")
+	}
+}
+
+// integerOf returns a value of int32s or int64s.
+func integerOf(v []byte) int64 {
+	if len(v) == 4 {
+		return int64(int32(binary.LittleEndian.Uint32(v)))
+	}
+	return int64(binary.LittleEndian.Uint64(v))
+}
+
+func appendUnsigned(dst, v []byte) []byte {
+	if len(v) == 4 {
+		return strconv.AppendUint(dst, uint64(binary.LittleEndian.Uint32(v)), 10)
+	}
+	return strconv.AppendUint(dst, binary.LittleEndian.Uint64(v), 10)
+}
+
+// decimals are integers, of arrays big-endian, divided by 10^scale.
+func decimals(e *element) rendering {
+	scale := e.scale
+	if scale < 0 || scale > 1<<10 {
+		return foreign(unknown)
+	}
+	if e.kind == int32s || e.kind == int64s {
+		return number(func(dst, v []byte) []byte {
+			return appendScaled(dst, strconv.AppendInt(nil, integerOf(v), 10), scale)
+		})
+	}
+	return number(func(dst, v []byte) []byte {
+		n := new(big.Int).SetBytes(v)
+		if len(v) > 0 && v[0]&0x80 != 0 {
+			n.Sub(n, new(big.Int).Lsh(big.NewInt(1), uint(8*len(v))))
+		}
+		return appendScaled(dst, n.Append(nil, 10), scale)
+	})
+}
+
+// appendScaled appends an integer with its point scale digits from the right.
+func appendScaled(dst, digits []byte, scale int) []byte {
+	if digits[0] == '-' {
+		dst, digits = append(dst, '-'), digits[1:]
+	}
+	if missing := scale + 1 - len(digits); missing > 0 {
+		digits = append(slices.Repeat([]byte("0"), missing), digits...)
+	}
+	point := len(digits) - scale
+	dst = append(dst, digits[:point]...)
+	if scale > 0 {
+		dst = append(append(dst, '.'), digits[point:]...)
+	}
+	return dst
+}
+
+// perSecond returns how many of a TimeUnit make a second.
+func perSecond(unit int16) int64 {
+	switch unit {
+	case 1:
+		return 1e3
+	case 2:
+		return 1e6
+	default:
+		return 1e9
+	}
+}
+
+const secondsADay = 24 * 60 * 60
+
+// timestamps are rendered alike whatever their unit, so that files with different ones are ordered well.
+func timestamps(perSecond int64) rendering {
+	return text(func(dst, v []byte) []byte {
+		n := integerOf(v)
+		day, rest := floorDiv(n, secondsADay*perSecond)
+		return appendTime(append(appendDate(dst, day), 'T'), rest, perSecond)
+	})
+}
+
+// appendInt96 appends a timestamp as Impala and old Spark have it: nanoseconds of the day, and the Julian day.
+func appendInt96(dst, v []byte) []byte {
+	const julian = 2_440_588 // 1970-01-01
+	day := int64(binary.LittleEndian.Uint32(v[8:])) - julian
+	return appendTime(append(appendDate(dst, day), 'T'), int64(binary.LittleEndian.Uint64(v)), 1e9)
+}
+
+func floorDiv(a, b int64) (quotient, rest int64) {
+	quotient, rest = a/b, a%b
+	if rest < 0 {
+		quotient, rest = quotient-1, rest+b
+	}
+	return quotient, rest
+}
+
+// appendDate appends the date, in the Gregorian calendar, so many days after 1970-01-01: Howard Hinnant,
+// chrono-Compatible Low-Level Date Algorithms, civil_from_days.
+func appendDate(dst []byte, days int64) []byte {
+	era, day := floorDiv(days+719_468, 146_097)
+	year := (day - day/1460 + day/36524 - day/146096) / 365
+	day -= 365*year + year/4 - year/100
+	month := (5*day + 2) / 153 // from March
+	day -= (153*month+2)/5 - 1
+	year += 400 * era
+	if month += 3; month > 12 {
+		month, year = month-12, year+1
+	}
+	if year < 0 {
+		dst, year = append(dst, '-'), -year
+	}
+	dst = append(appendPadded(dst, year, 4), '-')
+	return appendPadded(append(appendPadded(dst, month, 2), '-'), day, 2)
+}
+
+// appendTime appends a time of the day with nine digits of a second.
+func appendTime(dst []byte, n, perSecond int64) []byte {
+	if n < 0 || n/perSecond >= 2*secondsADay { // not a time; leap seconds are
+		return strconv.AppendInt(dst, n, 10)
+	}
+	s, rest := n/perSecond, n%perSecond
+	dst = append(appendPadded(dst, s/3600, 2), ':')
+	dst = append(appendPadded(dst, s/60%60, 2), ':')
+	dst = append(appendPadded(dst, s%60, 2), '.')
+	return appendPadded(dst, rest*(1e9/perSecond), 9)
+}
+
+func appendPadded(dst []byte, n int64, digits int) []byte {
+	s := strconv.AppendInt(nil, n, 10)
+	for i := len(s); i < digits; i++ {
+		dst = append(dst, '0')
+	}
+	return append(dst, s...)
+}
+
+func appendUUID(dst, v []byte) []byte {
+	for i, n := range []int{4, 2, 2, 2, 6} {
+		if i > 0 {
+			dst = append(dst, '-')
+		}
+		dst, v = hex.AppendEncode(dst, v[:n]), v[n:]
+	}
+	return dst
+}
+
+// halfFloat returns the number that a binary16 of IEEE 754 is.
+func halfFloat(h uint16) float64 {
+	sign := 1 - 2*float64(h>>15)
+	exponent, fraction := int(h>>10&31), float64(h&1023)
+	switch exponent {
+	case 0:
+		return sign * math.Ldexp(fraction, -24)
+	case 31:
+		if fraction != 0 {
+			return math.NaN()
+		}
+		return math.Inf(int(sign))
+	default:
+		return sign * math.Ldexp(1024+fraction, exponent-25)
+	}
+}

@@ -1,0 +1,289 @@
+package parquetfile
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// physical is the type that a column's values are stored in.
+type physical int64
+
+// Physical types.
+const (
+	boolean physical = iota
+	int32s
+	int64s
+	int96s
+	floats
+	doubles
+	byteArrays
+	fixedArrays
+)
+
+// width is the number of bytes of a value; 0: that varies. A boolean takes one byte once it is decoded.
+func (p physical) width(typeLength int) int {
+	switch p {
+	case boolean:
+		return 1
+	case int32s, floats:
+		return 4
+	case int64s, doubles:
+		return 8
+	case int96s:
+		return 12
+	case fixedArrays:
+		return typeLength
+	default:
+		return 0
+	}
+}
+
+// element is a SchemaElement.
+type element struct {
+	name       string
+	kind       physical
+	typed      bool // it has a physical type: it is a column
+	typeLength int
+	repetition int64
+	children   int64
+	converted  int64 // none: none
+	scale      int
+	logical    int16 // field of the union LogicalType; 0: none
+	unit       int16 // of a time: field of the union TimeUnit
+	bits       int   // of an integer
+	unsigned   bool
+}
+
+const none = -1
+
+// Repetition types.
+const (
+	required = iota
+	optional
+	repeated
+)
+
+func readElement(r *thriftReader) (e element) {
+	e.converted = none
+	r.fields(func(id int16, kind byte) {
+		switch id {
+		case 1:
+			e.kind, e.typed = physical(r.integer(kind)), true
+		case 2:
+			e.typeLength = int(r.integer(kind))
+		case 3:
+			e.repetition = r.integer(kind)
+		case 4:
+			e.name = string(r.binary(kind))
+		case 5:
+			e.children = r.integer(kind)
+		case 6:
+			e.converted = r.integer(kind)
+		case 7:
+			e.scale = int(r.integer(kind))
+		case 10:
+			e.readLogical(r, kind)
+		}
+	})
+	return e
+}
+
+// readLogical reads the union LogicalType.
+func (e *element) readLogical(r *thriftReader, kind byte) {
+	if kind != thriftStruct {
+		r.fail(errMetadata)
+		return
+	}
+	r.fields(func(id int16, kind byte) {
+		e.logical = id
+		switch id {
+		case logicalDecimal, logicalTime, logicalTimestamp, logicalInteger:
+		default:
+			return
+		}
+		r.fields(func(field int16, kind byte) {
+			switch {
+			case id == logicalDecimal && field == 1:
+				e.scale = int(r.integer(kind))
+			case id == logicalInteger && field == 1:
+				e.bits = int(r.integer(kind))
+			case id == logicalInteger && field == 2:
+				e.unsigned = kind == thriftFalse
+			case id != logicalInteger && field == 2 && kind == thriftStruct:
+				r.fields(func(unit int16, _ byte) { e.unit = unit })
+			}
+		})
+	})
+}
+
+// node is an element of the schema in its tree.
+type node struct {
+	*element
+	children []*node
+	leaf     int // index of the column; none: it is a group
+}
+
+// leaf is a column.
+type leaf struct {
+	element
+	path           []string
+	maxRep, maxDef int
+	width          int // bytes of a value; 0: it varies
+	render         rendering
+}
+
+func (l *leaf) name() string { return strings.Join(l.path, ".") }
+
+type schema struct {
+	root   *node
+	leaves []leaf
+}
+
+// maxDepth keeps levels within a byte.
+const maxDepth = 100
+
+// newSchema builds the tree of elements, which stand in it depth first.
+func newSchema(elements []element) (s schema, err error) {
+	if len(elements) == 0 {
+		return s, errShort
+	}
+	rest := elements
+	rest[0].repetition = required
+	s.root, err = s.grow(&rest, nil, 0, 0)
+	switch {
+	case err != nil:
+		return s, err
+	case len(rest) > 0:
+		return s, errors.New("it has elements that belong to no group")
+	case s.root.leaf != none:
+		return s, errors.New("it has no columns")
+	}
+	return s, nil
+}
+
+func (s *schema) grow(rest *[]element, path []string, rep, def int) (*node, error) {
+	if len(*rest) == 0 {
+		return nil, errShort
+	}
+	if len(path) > maxDepth {
+		return nil, fmt.Errorf("it is nested more than %d deep", maxDepth)
+	}
+	e := &(*rest)[0]
+	*rest = (*rest)[1:]
+	switch e.repetition {
+	case required:
+	case optional:
+		def++
+	case repeated:
+		rep, def = rep+1, def+1
+	default:
+		return nil, fmt.Errorf("%q has the unknown repetition type %d", e.name, e.repetition)
+	}
+	n := &node{element: e, leaf: none}
+	if e.typed {
+		n.leaf = len(s.leaves)
+		l := leaf{element: *e, path: slices.Clone(path), maxRep: rep, maxDef: def, width: e.kind.width(e.typeLength), render: renderingOf(e)}
+		if e.kind < 0 || e.kind > fixedArrays || e.children != 0 || e.kind == fixedArrays && (e.typeLength <= 0 || e.typeLength > 1<<20) {
+			return nil, fmt.Errorf("column %q has the unknown type %d of length %d", l.name(), e.kind, e.typeLength)
+		}
+		s.leaves = append(s.leaves, l)
+		return n, nil
+	}
+	if e.children < 0 || e.children > int64(len(*rest)) {
+		return nil, errShort
+	}
+	for range e.children {
+		if len(*rest) == 0 {
+			return nil, errShort
+		}
+		child, err := s.grow(rest, append(path, (*rest)[0].name), rep, def)
+		if err != nil {
+			return nil, err
+		}
+		n.children = append(n.children, child)
+	}
+	return n, nil
+}
+
+// find returns the number of the column called name, none if there is none: a top-level name that has dots in it, else a path. Lists need not be
+// spelled out in a path: tags is tags.list.element.
+func (s *schema) find(name string) (int, error) {
+	n, err := find(s.root, name)
+	if n == nil || err != nil {
+		return none, err
+	}
+	for {
+		inner := inside(n)
+		if inner == nil {
+			break
+		}
+		n = inner
+	}
+	if n.leaf == none {
+		var names []string
+		for _, c := range n.children {
+			names = append(names, name+"."+c.name)
+		}
+		return none, fmt.Errorf("column %q is a group; name one of %q", name, few(names))
+	}
+	return n.leaf, nil
+}
+
+// few are the first names of a list that may be long.
+func few(names []string) []string {
+	const most = 50
+	if len(names) > most {
+		return append(names[:most:most], fmt.Sprintf("and %d more", len(names)-most))
+	}
+	return names
+}
+
+// names are those of the top-level columns.
+func (s *schema) names() (names []string) {
+	for _, c := range s.root.children {
+		names = append(names, c.name)
+	}
+	return few(names)
+}
+
+// find returns the node below n at a dotted path, or nil.
+func find(n *node, path string) (found *node, err error) {
+	for _, c := range n.children {
+		if c.name != path {
+			continue
+		}
+		if found != nil {
+			return nil, fmt.Errorf("two columns are called %q", path)
+		}
+		found = c
+	}
+	if found != nil {
+		return found, nil
+	}
+	for _, c := range n.children {
+		if rest, ok := strings.CutPrefix(path, c.name+"."); ok {
+			if found, err := find(c, rest); found != nil || err != nil {
+				return found, err
+			}
+		}
+	}
+	if inner := inside(n); inner != nil {
+		return find(inner, path)
+	}
+	return nil, nil
+}
+
+// inside returns the element of a list; nil if n is none. Old writers have lists of two levels, whose
+// repeated node is the element.
+func inside(n *node) *node {
+	if n.logical != logicalList && n.converted != convertedList || len(n.children) != 1 {
+		return nil
+	}
+	middle := n.children[0]
+	if middle.leaf == none && len(middle.children) == 1 && middle.name != "array" && middle.name != n.name+"_tuple" {
+		return middle.children[0]
+	}
+	return middle
+}

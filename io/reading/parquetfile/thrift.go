@@ -1,0 +1,280 @@
+package parquetfile
+
+import (
+	"encoding/binary"
+	"errors"
+	"slices"
+)
+
+// Types of the Thrift compact protocol. A boolean field is its type.
+const (
+	thriftTrue   = 1
+	thriftFalse  = 2
+	thriftByte   = 3
+	thriftI16    = 4
+	thriftI32    = 5
+	thriftI64    = 6
+	thriftDouble = 7
+	thriftBinary = 8
+	thriftList   = 9
+	thriftSet    = 10
+	thriftMap    = 11
+	thriftStruct = 12
+	thriftUUID   = 13
+)
+
+var (
+	errShort    = errors.New("it ends early")
+	errMetadata = errors.New("its metadata is broken")
+)
+
+// maxThriftDepth is far above what Parquet nests, and keeps skip's recursion small.
+const maxThriftDepth = 32
+
+// thriftReader reads the compact protocol. It takes no memory for what the input claims to hold. The first
+// error stays, and all that is read after it is zero.
+type thriftReader struct {
+	data []byte
+	pos  int
+	err  error
+}
+
+func (r *thriftReader) fail(err error) {
+	if r.err == nil {
+		r.err = err
+	}
+	r.pos = len(r.data)
+}
+
+// next returns the next n bytes.
+func (r *thriftReader) next(n int) []byte {
+	if r.err != nil {
+		return nil
+	}
+	if n < 0 || n > len(r.data)-r.pos {
+		r.fail(errShort)
+		return nil
+	}
+	r.pos += n
+	return r.data[r.pos-n : r.pos]
+}
+
+func (r *thriftReader) byte() byte {
+	if b := r.next(1); len(b) > 0 {
+		return b[0]
+	}
+	return 0
+}
+
+func (r *thriftReader) uvarint() uint64 {
+	v, n := binary.Uvarint(r.data[r.pos:])
+	switch {
+	case n == 0:
+		r.fail(errShort)
+		return 0
+	case n < 0:
+		r.fail(errMetadata)
+		return 0
+	}
+	r.pos += n
+	return v
+}
+
+func (r *thriftReader) varint() int64 {
+	v := r.uvarint()
+	return int64(v>>1) ^ -int64(v&1)
+}
+
+// fields calls see with the fields of a struct. What see does not read is skipped.
+func (r *thriftReader) fields(see func(id int16, kind byte)) {
+	id := int16(0)
+	for r.err == nil {
+		head := r.byte()
+		if head == 0 {
+			return // the end, or of all
+		}
+		if delta := head >> 4; delta != 0 {
+			id += int16(delta)
+		} else {
+			id = int16(r.varint())
+		}
+		begin, kind := r.pos, head&15
+		see(id, kind)
+		if r.pos == begin {
+			r.skip(kind, 0)
+		}
+	}
+}
+
+// integer reads an integer field.
+func (r *thriftReader) integer(kind byte) int64 {
+	switch kind {
+	case thriftByte:
+		return int64(int8(r.byte()))
+	case thriftI16, thriftI32, thriftI64:
+		return r.varint()
+	default:
+		r.fail(errMetadata)
+		return 0
+	}
+}
+
+// binary reads a string field, which shares memory with the input.
+func (r *thriftReader) binary(kind byte) []byte {
+	if kind != thriftBinary {
+		r.fail(errMetadata)
+		return nil
+	}
+	n := r.uvarint()
+	if n > uint64(len(r.data)) {
+		r.fail(errShort)
+		return nil
+	}
+	return r.next(int(n))
+}
+
+// list calls see for each element of a list field.
+func (r *thriftReader) list(kind, element byte, see func()) {
+	if kind != thriftList {
+		r.fail(errMetadata)
+		return
+	}
+	n, found := r.listHead()
+	if n > 0 && found != element {
+		r.fail(errMetadata)
+	}
+	for ; n > 0 && r.err == nil; n-- {
+		see()
+	}
+}
+
+func (r *thriftReader) listHead() (n uint64, element byte) {
+	head := r.byte()
+	if n = uint64(head >> 4); n == 15 {
+		n = r.uvarint()
+	}
+	return n, head & 15
+}
+
+// structure returns the bytes of a struct field, or of an element of a list.
+func (r *thriftReader) structure(kind byte) []byte {
+	if kind != thriftStruct {
+		r.fail(errMetadata)
+	}
+	begin := r.pos
+	r.skip(thriftStruct, 0)
+	return r.data[begin:r.pos]
+}
+
+func (r *thriftReader) skip(kind byte, depth int) {
+	if depth > maxThriftDepth {
+		r.fail(errMetadata)
+		return
+	}
+	switch kind {
+	case thriftTrue, thriftFalse:
+	case thriftByte:
+		r.next(1)
+	case thriftI16, thriftI32, thriftI64:
+		r.uvarint()
+	case thriftDouble:
+		r.next(8)
+	case thriftUUID:
+		r.next(16)
+	case thriftBinary:
+		r.binary(kind)
+	case thriftList, thriftSet:
+		n, element := r.listHead()
+		for ; n > 0 && r.err == nil; n-- {
+			r.skipElement(element, depth+1)
+		}
+	case thriftMap:
+		n := r.uvarint()
+		if n == 0 {
+			return
+		}
+		kinds := r.byte()
+		for ; n > 0 && r.err == nil; n-- {
+			r.skipElement(kinds>>4, depth+1)
+			r.skipElement(kinds&15, depth+1)
+		}
+	case thriftStruct:
+		for r.err == nil {
+			head := r.byte()
+			if head == 0 {
+				return
+			}
+			if head>>4 == 0 {
+				r.varint()
+			}
+			r.skip(head&15, depth+1)
+		}
+	default:
+		r.fail(errMetadata)
+	}
+}
+
+// skipElement skips what is in a list or a map, where a boolean is a byte.
+func (r *thriftReader) skipElement(kind byte, depth int) {
+	if kind == thriftTrue || kind == thriftFalse {
+		kind = thriftByte
+	}
+	r.skip(kind, depth)
+}
+
+// thriftField is a field of a struct to be written: its value as it stands behind the field's head.
+type thriftField struct {
+	id    int16
+	kind  byte
+	value []byte
+}
+
+func integerField(id int16, kind byte, v int64) thriftField {
+	return thriftField{id, kind, appendVarint(nil, v)}
+}
+
+func appendVarint(dst []byte, v int64) []byte { return binary.AppendVarint(dst, v) }
+
+// listField is a field that is a list of structs.
+func listField(id int16, structs [][]byte) thriftField {
+	return thriftField{id, thriftList, slices.Concat(appendListHead(nil, len(structs), thriftStruct), slices.Concat(structs...))}
+}
+
+func appendListHead(dst []byte, n int, element byte) []byte {
+	if n < 15 {
+		return append(dst, byte(n)<<4|element)
+	}
+	return binary.AppendUvarint(append(dst, 0xf0|element), uint64(n))
+}
+
+// appendStruct appends a struct of fields, which ascend by id.
+func appendStruct(dst []byte, fields []thriftField) []byte {
+	last := int16(0)
+	for _, f := range fields {
+		if delta := f.id - last; 0 < delta && delta < 16 {
+			dst = append(dst, byte(delta)<<4|f.kind)
+		} else {
+			dst = appendVarint(append(dst, f.kind), int64(f.id))
+		}
+		last = f.id
+		dst = append(dst, f.value...)
+	}
+	return append(dst, 0)
+}
+
+// edit returns a struct, which is well formed, without the fields that keep refuses, and with those of
+// edits, which ascend by id. All else stays byte for byte, be it known to this package or not.
+func edit(structure []byte, keep func(id int16) bool, edits ...thriftField) []byte {
+	r := thriftReader{data: structure}
+	var all []thriftField
+	r.fields(func(id int16, kind byte) {
+		begin := r.pos
+		r.skip(kind, 0)
+		if keep(id) {
+			all = append(all, thriftField{id, kind, r.data[begin:r.pos]})
+		}
+	})
+	all = append(all, edits...)
+	slices.SortStableFunc(all, func(a, b thriftField) int { return int(a.id) - int(b.id) })
+	return appendStruct(nil, all)
+}
