@@ -53,6 +53,10 @@ func (doc *Document) NextColumn() {
 	doc.Text = append(doc.Text, ' ')
 }
 
+// State is what a codec knows of the part of a record that is searched: whether a quote is open, or how
+// many brackets.
+type State uint64
+
 // Codec finds and reads the records of one format. A Codec is immutable: all methods may be
 // called concurrently (Decode with distinct Documents).
 //
@@ -76,12 +80,12 @@ type Codec interface {
 	// len(data). Start always gets on: for 4 KiB or more it returns ok or n > 0.
 	Start(data []byte, atEOF bool) (n int, ok bool)
 
-	// End returns the length of the record data begins with, its terminator included. At the
-	// end of the file all that is left is the record. End is a pure search: it finds the same
-	// end when data is a later part of the record, provided that the last 16 bytes of every
-	// window without an end are kept before what is read next. So the middle of an over-long
-	// record can be dropped.
-	End(data []byte, atEOF bool) (n int, ok bool)
+	// End looks for the end of a record. State is 0 where data begins with the record. With ok, the
+	// record ends at data[:n], its terminator included; at the end of the file all that is left is
+	// the record. Otherwise data[:n], all but 15 bytes at most, is searched: the next call begins
+	// behind it, with the state that this one returned. So no byte is searched twice, and the middle
+	// of an over-long record can be dropped.
+	End(data []byte, state State, atEOF bool) (n int, next State, ok bool)
 
 	// Sync returns the offset of the first place where a record of a split may begin; data
 	// begins one byte before the split, and Start goes on from there. ok=false: not in data,

@@ -165,8 +165,8 @@ func Invariants(t testing.TB, c codec.Codec, file []byte) {
 		if got := readHeader(t, c, file, step); got != header {
 			t.Errorf("windows growing by %d: header of %d bytes, want %d", step, got, header)
 		}
-		for _, limit := range []int{0, overlap + 1, overlap + 9} {
-			how := reading{step: step, limit: limit}
+		for _, drop := range []bool{false, true} {
+			how := reading{step: step, drop: drop}
 			same(t, file, read(t, with, file, header, len(file), how), whole, "%+v", how)
 		}
 	}

@@ -40,7 +40,8 @@ type tsv struct {
 
 // Header is the first line, a byte order mark included.
 func (tsv) Header(data []byte, atEOF bool) (int, bool) {
-	return codec.Lines{}.End(data, atEOF)
+	n, _, ok := codec.Lines{}.End(data, 0, atEOF)
+	return n, ok
 }
 
 func (c tsv) WithHeader(header []byte) (codec.Codec, error) {
