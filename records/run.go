@@ -81,6 +81,7 @@ type Counts struct {
 type Parameters struct {
 	Bands         int      `json:"bands"`
 	Cluster       string   `json:"cluster"`
+	Delimiter     string   `json:"delimiter"`
 	DryRun        bool     `json:"dry_run"`
 	Environment   string   `json:"environment"`
 	ForceUnlock   bool     `json:"force_unlock"`
@@ -99,6 +100,7 @@ type Parameters struct {
 	Memory        int64    `json:"memory"`
 	Method        string   `json:"method"`
 	MinWords      int      `json:"min_words"`
+	NoHeader      bool     `json:"no_header"`
 	Normalize     string   `json:"normalize"`
 	Output        string   `json:"output"`
 	Overwrite     bool     `json:"overwrite"`

@@ -20,6 +20,10 @@ type Fields struct {
 	ID string
 	// Value is the column whose value documents are ordered by; "" means none.
 	Value string
+	// Delimiter is the byte between two values of CSV; 0 means a comma. NoHeader says that the first line of
+	// a table is a row.
+	Delimiter byte
+	NoHeader  bool
 }
 
 // Document is what Decode takes out of a record. Decode overwrites every field and reuses
@@ -109,6 +113,7 @@ const (
 	TextNotString    = "text is not a string"         // nor a number
 	IDNotString      = "id is not a string or number" // but neither missing nor null
 	WrongColumnCount = "wrong column count"           // a row longer or shorter than the header
+	BrokenCSV        = "broken csv"                   // a quote that is not closed, or something behind a closing one
 	BrokenSGML       = "broken sgml"                  // a tag that is not closed
 	InvalidUTF8      = "invalid utf-8"                // a text with bytes that are not UTF-8, which codecs pass on
 )

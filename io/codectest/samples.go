@@ -75,6 +75,17 @@ func Samples() []*Sample {
 	tsv.unreadable("too few\n")
 	tsv.Record("d\t\n", "d", "")
 
+	csv := &Sample{Format: "csv", Ending: ".csv"}
+	csv.head("\xEF\xBB\xBFid,\"text\nand more\",text\r\n")
+	csv.Filler("\r\n\n")
+	csv.Record("a,,one\n", "a", "one")
+	csv.Record("\"\",,\"two,\n\r\n\"\"quoted\"\"\"\r\n", "", "two,\n\r\n\"quoted\"")
+	csv.Filler("\n")
+	csv.unreadable("too,few\n")
+	csv.unreadable("c,\"closed\" early,three\n")
+	csv.Record("d,5\" disk,\n", "d", "")
+	csv.unreadable("e,,\"not closed\n")
+
 	lines := &Sample{Format: "lines", Ending: ".txt"}
 	lines.Record("one\n", "", "one")
 	lines.Record("\n", "", "")
@@ -92,7 +103,7 @@ func Samples() []*Sample {
 	reuters.Filler("\n <!-- noise -->\n")
 	reuters.unreadable("<REUTERS OLDID=\"3\"><BODY>")
 	reuters.Record("<REUTERS OLDID=\"4\"><BODY>four</BODY></REUTERS>", "4", "four")
-	return []*Sample{jsonl, tsv, lines, whole, reuters}
+	return []*Sample{jsonl, tsv, csv, lines, whole, reuters}
 }
 
 // OfLengths is a file of lines, jsonl or reuters with records of so many bytes.

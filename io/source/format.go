@@ -28,6 +28,7 @@ type format struct {
 // formats is the one list of what can be read.
 var formats = []format{
 	{name: "jsonl", extensions: []string{".jsonl", ".ndjson", ".json"}, reader: bytefile.Reader{Codec: jsonl.New}, columns: jsonl.Columns},
+	{name: "csv", extensions: []string{".csv"}, reader: bytefile.Reader{Codec: delimited.NewCSV}},
 	{name: "tsv", extensions: []string{".tsv", ".tab"}, reader: bytefile.Reader{Codec: delimited.NewTSV}},
 	{name: "lines", reader: bytefile.Reader{Codec: func(codec.Fields) codec.Codec { return plaintext.Lines() }, Plain: true}},
 	{name: "files", reader: bytefile.Reader{Codec: func(codec.Fields) codec.Codec { return plaintext.File() }, Plain: true}, idIsSource: true},

@@ -36,6 +36,8 @@ type Input struct {
 	Format      Format      `help:"Format of the input: ${formats} (default: by file name)." placeholder:"NAME" group:"Input"`
 	Text        []string    `default:"text" sep:"none" placeholder:"COLUMN" help:"Text column; give it again to join several by one blank. Dotted paths reach nested fields (default: ${default})." group:"Input"`
 	ID          string      `default:"id" placeholder:"COLUMN" help:"Id column; documents without one are named source@position (default: ${default})." group:"Input"`
+	Delimiter   Delimiter   `default:"," placeholder:"CHARACTER" help:"What stands between two values of CSV: an ASCII character, or tab (default: ${default})." group:"Input"`
+	NoHeader    bool        `help:"CSV and TSV have no line of column names: --text and --id are numbers of columns, from 1." group:"Input"`
 	Limit       int64       `placeholder:"N" help:"Read the first N readable documents only." group:"Input"`
 	MaxDocBytes Bytes       `default:"16MiB" placeholder:"SIZE" help:"Texts larger than this are not compared, and stay in the corpus (default: ${default})." group:"Input"`
 	MaxIDBytes  Bytes       `default:"64KiB" placeholder:"SIZE" help:"Documents with a longer id are not compared, and stay in the corpus (default: ${default})." group:"Input"`
@@ -129,6 +131,32 @@ func (f *Format) UnmarshalText(text []byte) error {
 	return fmt.Errorf("%q is not one of %s", text, strings.Join(source.Formats(), ", "))
 }
 
+// Delimiter stands between two values of CSV: an ASCII character, or "tab"; "" is a comma.
+type Delimiter string
+
+// UnmarshalText reads one.
+func (d *Delimiter) UnmarshalText(text []byte) error {
+	if string(text) != tab && (len(text) != 1 || text[0] > '~' || text[0] < ' ' && text[0] != '\t' || text[0] == '"') {
+		return fmt.Errorf("%q is not an ASCII character other than a quote, nor tab", text)
+	}
+	*d = Delimiter(text)
+	return nil
+}
+
+const tab = "tab"
+
+// Byte is the character; 0 is the usual one.
+func (d Delimiter) Byte() byte {
+	switch d {
+	case "":
+		return 0
+	case tab:
+		return '\t'
+	default:
+		return d[0]
+	}
+}
+
 // Threshold is the least similarity of a pair.
 type Threshold struct{ setsim.Threshold }
 
@@ -160,7 +188,7 @@ func (n *Normalization) UnmarshalText(text []byte) (err error) {
 	return err
 }
 
-var _ = []encoding.TextUnmarshaler{new(Format), new(Threshold), new(Shingle), new(Normalization), new(Bytes)}
+var _ = []encoding.TextUnmarshaler{new(Format), new(Delimiter), new(Threshold), new(Shingle), new(Normalization), new(Bytes)}
 
 // Vars are the values that the tags of flags refer to: each list of names stands in one place.
 func Vars() map[string]string {

@@ -47,7 +47,7 @@ type Request struct {
 func (r *Request) Reading(stdin string) source.Options {
 	return source.Options{
 		Format:      string(r.Format),
-		Fields:      codec.Fields{Text: r.Text, ID: r.ID},
+		Fields:      codec.Fields{Text: r.Text, ID: r.ID, Delimiter: r.Delimiter.Byte(), NoHeader: r.NoHeader},
 		Rank:        r.Rank,
 		MaxDocument: int64(r.MaxDocBytes),
 		KeepInvalid: r.InvalidUTF8 == KeepInvalid,

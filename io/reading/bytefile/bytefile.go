@@ -43,7 +43,7 @@ func (f Reader) Inspect(ctx context.Context, file *blocks.File, o reading.Option
 		return fmt.Errorf("%s: to be read, it needs a window of %d bytes, --max-window is %d; raise that if there is the memory, or compress the file again with a smaller one", file.Path, file.Window, o.MaxWindow)
 	}
 	file.Sequential = file.Compression != "" || !f.Codec(codec.Fields{}).Splittable()
-	c, err := f.open(ctx, file, o, false)
+	c, err := f.open(ctx, file, f.Codec(o.Fields), o, false)
 	if err != nil {
 		return err
 	}

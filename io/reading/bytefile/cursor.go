@@ -100,7 +100,11 @@ type piece struct {
 // bytes that are read are copied to spool, unless that is nil.
 func (f Reader) openSpan(ctx context.Context, file *blocks.File, span blocks.Span, o reading.Options, spool io.Writer) (*cursor, error) {
 	// The sample, which does not read to the end, asks how much was read.
-	c, err := f.open(ctx, file, o, span.End == blocks.End)
+	found, err := f.Codec(o.Fields).WithHeader(file.Header)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", file.Path, err)
+	}
+	c, err := f.open(ctx, file, found, o, span.End == blocks.End)
 	if err != nil {
 		return nil, err
 	}
@@ -116,13 +120,7 @@ func (f Reader) openSpan(ctx context.Context, file *blocks.File, span blocks.Spa
 
 // open opens file at its first byte, its header not yet passed. Ahead says whether to read more than
 // is asked for.
-func (f Reader) open(ctx context.Context, file *blocks.File, o reading.Options, ahead bool) (c *cursor, err error) {
-	found := f.Codec(o.Fields)
-	if file.Header != nil {
-		if found, err = found.WithHeader(file.Header); err != nil {
-			return nil, fmt.Errorf("%s: %w", file.Path, err)
-		}
-	}
+func (f Reader) open(ctx context.Context, file *blocks.File, found codec.Codec, o reading.Options, ahead bool) (c *cursor, err error) {
 	path, identity, compression := file.Path, file.Version, file.Compression
 	if spool, ok := spooled(ctx, file); ok {
 		path, identity, compression = spool.Path, spool.Version, ""
@@ -223,9 +221,10 @@ func (c *cursor) sync(position int64) error {
 	}
 }
 
-// skipTo moves on towards position, which must not lie behind: to it if that is not near.
+// skipTo moves on towards position, which must not lie behind: to it if that is not near, and a record can be
+// found from there.
 func (c *cursor) skipTo(position int64) error {
-	if position-(c.pos+int64(c.given)) > nearBytes {
+	if c.codec.Splittable() && position-(c.pos+int64(c.given)) > nearBytes {
 		return c.sync(position)
 	}
 	return nil
