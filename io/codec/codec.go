@@ -103,6 +103,10 @@ type Codec interface {
 
 	// Splittable says whether records can be found from any byte offset.
 	Splittable() bool
+
+	// Separated says whether filler separates records, as commas do in a list: where records are left
+	// out, the filler of one side goes with them. A piece of filler is then all that stands between two records.
+	Separated() bool
 }
 
 // Reasons why a record is unreadable. They are column values in rejected/ and keys of

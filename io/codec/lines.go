@@ -25,6 +25,9 @@ func (Lines) Sync(data []byte, _ bool) (n int, ok bool) {
 // Splittable is true: every LF ends a line.
 func (Lines) Splittable() bool { return true }
 
+// Separated is false: a line has its end.
+func (Lines) Separated() bool { return false }
+
 // TrimNewline returns line without its terminator.
 func TrimNewline(line []byte) []byte {
 	if rest, ok := bytes.CutSuffix(line, []byte("\n")); ok {

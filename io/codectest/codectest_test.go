@@ -49,6 +49,8 @@ func (dots) Decode(record []byte, doc *codec.Document) error {
 
 func (dots) Splittable() bool { return true }
 
+func (dots) Separated() bool { return false }
+
 // mutant is dots with a method replaced.
 type mutant struct {
 	dots

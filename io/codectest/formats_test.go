@@ -31,6 +31,8 @@ func TestFormatsAgree(t *testing.T) {
 		noID   bool
 	}{
 		{"jsonl", jsonl.New(fields), "", `{"id":%[1]q,"text":%[2]q}` + "\n", false},
+		{"json", jsonl.NewJSON(fields), "", "{\"id\": %[1]q,\n\t\"text\": %[2]q}\n", false},
+		{"a json array", jsonl.NewJSON(fields), " [", "{\"id\": %[1]q,\n\t\"text\": %[2]q}, ", false},
 		{"tsv", delimited.NewTSV(fields), "id\ttext\n", "%[1]s\t%[2]s\n", false},
 		{"csv", delimited.NewCSV(fields), "id,text\n", "%[1]s,%[2]q\n", false},
 		{"csv without a header", delimited.NewCSV(codec.Fields{Text: []string{"2"}, ID: "1", NoHeader: true, Delimiter: ';'}), "", "%[1]s;%[2]q\n", false},

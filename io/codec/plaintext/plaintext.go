@@ -53,3 +53,5 @@ func (file) Decode(record []byte, doc *codec.Document) error {
 }
 
 func (file) Splittable() bool { return false }
+
+func (file) Separated() bool { return false }

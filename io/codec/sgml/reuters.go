@@ -137,6 +137,8 @@ func (*reuters) Sync(data []byte, _ bool) (n int, ok bool) { return 1, len(data)
 
 func (*reuters) Splittable() bool { return true }
 
+func (*reuters) Separated() bool { return false }
+
 func (c *reuters) Decode(record []byte, doc *codec.Document) error {
 	doc.Reset()
 	attributes, content, ok := bytes.Cut(bytes.TrimPrefix(record, []byte(articleOpen)), []byte(">"))

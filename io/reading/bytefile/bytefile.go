@@ -197,8 +197,13 @@ func (c *cursor) decode(p piece, record *reading.Record) {
 
 // CopyExcept copies the bytes of a span, header and filler included, in the compression of the file.
 // A compressed file that nothing is dropped of is copied as it is, and so are frames of zstd that
-// tell their size.
+// tell their size. Filler that separates records goes with those that are dropped.
 func (f Reader) CopyExcept(ctx context.Context, w io.Writer, file *blocks.File, span blocks.Span, dropped []int64, o reading.Options) (kept int64, err error) {
+	separated := f.Codec(o.Fields).Separated()
+	limit := span.End
+	if separated {
+		span.End = blocks.End // what closes the list is copied, too
+	}
 	c, err := f.openSpan(ctx, file, span, o, nil)
 	if err != nil {
 		return 0, err
@@ -212,20 +217,25 @@ func (f Reader) CopyExcept(ctx context.Context, w io.Writer, file *blocks.File, 
 		}
 		// The cursor may read the spool, and then nobody else looks at the file.
 		defer func() { err = errors.Join(err, packed.Unchanged(), packed.Close()) }()
-		if len(dropped) == 0 && span.End == blocks.End {
+		if len(dropped) == 0 && limit == blocks.End {
 			put = discard
 			end = func() error { _, err := io.Copy(w, fromStart(packed)); return err }
 		} else {
 			p := &repacker{w: w, packed: packed, compression: file.Compression, frames: framesOf(packed, file.Compression)}
 			put, end = p.put, p.finish
+			if separated {
+				p.frames = p.frames[:1]
+				p.frames[0] = frame{end: blocks.End, plainEnd: blocks.End} // all is made anew
+			}
 		}
 	}
 	next := func() int64 { // what --limit cuts off is as good as dropped
 		if len(dropped) == 0 {
-			return span.End
+			return limit
 		}
 		return dropped[0]
 	}
+	list := &listCopier{write: func(raw []byte) error { return put(raw, false, 0) }}
 	if err := put(file.Header, false, next()); err != nil {
 		return 0, err
 	}
@@ -244,21 +254,70 @@ func (f Reader) CopyExcept(ctx context.Context, w io.Writer, file *blocks.File, 
 		switch {
 		case p.filler:
 			drop = false
-		case !p.continued:
+		case p.continued:
+		case p.position >= limit:
+			drop = true
+		default:
 			if drop = len(dropped) > 0 && dropped[0] == p.position; drop {
 				dropped = dropped[1:]
 			} else {
 				kept++
 			}
 		}
-		if err := put(p.raw, drop, next()); err != nil {
+		if separated {
+			err = list.put(p, drop)
+		} else {
+			err = put(p.raw, drop, next())
+		}
+		if err != nil {
 			return 0, err
 		}
 	}
 	if len(dropped) > 0 {
 		return 0, fmt.Errorf("%s: no record begins at %d, where one was removed", file.Path, dropped[0])
 	}
-	return kept, end()
+	return kept, errors.Join(list.finish(), end())
+}
+
+// listCopier copies records that filler separates: between two that are kept there is some of one side, and none
+// before the first but what the file begins with.
+type listCopier struct {
+	write   func(raw []byte) error
+	records bool   // there was one
+	kept    bool   // one was written
+	gap     []byte // the last filler behind a record, unless a kept one followed
+	last    bool   // no record followed it
+}
+
+func (l *listCopier) put(p piece, dropped bool) error {
+	switch {
+	case p.filler && l.records:
+		l.gap, l.last = append(l.gap[:0], p.raw...), true
+		return nil
+	case !p.filler && !p.continued:
+		l.records, l.last = true, false
+		if dropped {
+			return nil
+		}
+		gap, kept := l.gap, l.kept
+		l.gap, l.kept = l.gap[:0], true
+		if kept {
+			if err := l.write(gap); err != nil {
+				return err
+			}
+		}
+	case dropped:
+		return nil
+	}
+	return l.write(p.raw)
+}
+
+// finish writes what follows the last record.
+func (l *listCopier) finish() error {
+	if !l.last {
+		return nil
+	}
+	return l.write(l.gap)
 }
 
 // writeKept returns what writes the bytes that are not dropped.

@@ -80,8 +80,8 @@ type cursor struct {
 	// searched is how much behind lo is searched for the end of a record, and state what is known of it.
 	searched int
 	state    codec.State
-	begun  bool // a record of the span was handed out, or the span begins the file
-	one    bool // the file is one document, even if it is empty
+	begun    bool // a record of the span was handed out, or the span begins the file
+	one      bool // the file is one document, even if it is empty
 }
 
 // piece is a part of a file: a record, or what stands between two.

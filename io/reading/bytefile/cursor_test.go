@@ -34,6 +34,7 @@ var whole = blocks.Span{End: blocks.End}
 // readers are those of the formats.
 var readers = map[string]Reader{
 	"jsonl":   {Codec: jsonl.New},
+	"json":    {Codec: jsonl.NewJSON},
 	"tsv":     {Codec: delimited.NewTSV},
 	"csv":     {Codec: delimited.NewCSV},
 	"lines":   {Codec: func(codec.Fields) codec.Codec { return plaintext.Lines() }, Plain: true},
