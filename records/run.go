@@ -84,10 +84,13 @@ type Parameters struct {
 	Delimiter     string   `json:"delimiter"`
 	DryRun        bool     `json:"dry_run"`
 	Environment   string   `json:"environment"`
+	Exclude       []string `json:"exclude"`
 	ForceUnlock   bool     `json:"force_unlock"`
 	Format        string   `json:"format"`
 	ID            string   `json:"id"`
+	Include       []string `json:"include"`
 	Inputs        []string `json:"input"`
+	InputsFrom    string   `json:"inputs_from"`
 	InvalidUTF8   string   `json:"invalid_utf8"`
 	JobServer     string   `json:"job_server"`
 	Keep          string   `json:"keep"`
@@ -112,6 +115,7 @@ type Parameters struct {
 	Seed          uint64   `json:"seed"`
 	Shingle       string   `json:"shingle"`
 	Signature     string   `json:"signature"`
+	SkipUnknown   bool     `json:"skip_unknown"`
 	TempDir       string   `json:"temp_dir"`
 	Text          []string `json:"text"`
 	Threshold     float64  `json:"threshold"`

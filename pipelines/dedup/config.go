@@ -191,12 +191,12 @@ func (c *Config) parameters() records.Parameters {
 	}
 	return records.Parameters{
 		Bands: c.Bands, Cluster: string(c.Cluster), Delimiter: string(c.Delimiter), DryRun: c.DryRun, Environment: c.Environment, ForceUnlock: c.ForceUnlock,
-		Format: string(c.Format), ID: c.ID, Inputs: c.Inputs, InvalidUTF8: string(c.InvalidUTF8), JobServer: c.JobServer, Keep: c.Keep.String(), Limit: c.Limit,
+		Exclude: c.Exclude, Format: string(c.Format), ID: c.ID, Include: c.Include, Inputs: c.Inputs, InputsFrom: c.InputsFrom, InvalidUTF8: string(c.InvalidUTF8), JobServer: c.JobServer, Keep: c.Keep.String(), Limit: c.Limit,
 		MaxDocBytes: int64(c.MaxDocBytes), MaxIDBytes: int64(c.MaxIDBytes), MaxRejected: c.MaxRejected.String(), MaxWindow: int64(c.MaxWindow), MeasureRecall: c.MeasureRecall,
 		Memory: int64(c.Memory), Method: string(c.Method), MinWords: c.MinWords, NoHeader: c.NoHeader, Normalize: c.Normalize.String(),
 		Output: c.Output, Overwrite: c.Overwrite, PairBudget: c.PairBudget, Recall: c.Recall, Rows: c.Rows,
 		Runner: string(c.Runner), Same: string(c.same()), Seed: c.Seed, Shingle: c.Shingle.String(), Signature: string(c.Signature),
-		TempDir: c.TempDir, Text: c.Text, Threshold: c.Threshold.Float(), WaitLock: c.WaitLock.String(),
+		SkipUnknown: c.SkipUnknown, TempDir: c.TempDir, Text: c.Text, Threshold: c.Threshold.Float(), WaitLock: c.WaitLock.String(),
 		WorkerBinary: c.WorkerBin, Workers: c.Workers, Write: write,
 	}
 }

@@ -33,9 +33,13 @@ type Config struct {
 type Input struct {
 	Inputs []string `arg:"" optional:"" name:"input" help:"Files, folders or patterns to read, in order; - is standard input."`
 
+	InputsFrom  string      `placeholder:"FILE" help:"Read the inputs that a file lists, too, one path a line; - is standard input." group:"Input"`
+	Include     []string    `sep:"none" placeholder:"GLOB" help:"Read only files that match, or are in a folder that does; give it again for several patterns. One without a slash is matched with each name of a path below an input folder, another with the path." group:"Input"`
+	Exclude     []string    `sep:"none" placeholder:"GLOB" help:"Leave out such files." group:"Input"`
 	Format      Format      `help:"Format of the input: ${formats} (default: by file name)." placeholder:"NAME" group:"Input"`
 	Text        []string    `default:"text" sep:"none" placeholder:"COLUMN" help:"Text column; give it again to join several by one blank. Dotted paths reach nested fields (default: ${default})." group:"Input"`
 	ID          string      `default:"id" placeholder:"COLUMN" help:"Id column; documents without one are named source@position (default: ${default})." group:"Input"`
+	SkipUnknown bool        `help:"Of a folder with data of several formats, read that with the most bytes, or of the asked format, and skip the rest." group:"Input"`
 	Delimiter   Delimiter   `default:"," placeholder:"CHARACTER" help:"What stands between two values of CSV: an ASCII character, or tab (default: ${default})." group:"Input"`
 	NoHeader    bool        `help:"CSV and TSV have no line of column names: --text and --id are numbers of columns, from 1." group:"Input"`
 	Limit       int64       `placeholder:"N" help:"Read the first N readable documents only." group:"Input"`
@@ -245,7 +249,7 @@ func (c *Config) Validate() error {
 	}
 	switch {
 	case len(c.Inputs) == 0:
-		return Usage("no input: give files, folders or patterns")
+		return Usage("no input: give files, folders or patterns, or --inputs-from")
 	case len(c.Text) == 0 || slices.Contains(c.Text, ""):
 		return Usage("no text column: give --text COLUMN")
 	case !(c.Recall > 0 && c.Recall <= 1):

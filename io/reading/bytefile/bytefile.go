@@ -70,6 +70,21 @@ func (f Reader) Inspect(ctx context.Context, file *blocks.File, o reading.Option
 	}
 }
 
+// Head returns the first 256 KiB of a listed file's content, or all of it.
+func Head(ctx context.Context, file *blocks.File, o reading.Options) (head []byte, err error) {
+	found := *file
+	if found.Compression, found.Window, err = inspectCompression(ctx, file); err != nil {
+		return nil, err
+	}
+	c, err := Reader{}.open(ctx, &found, nil, o, false)
+	if err != nil {
+		return nil, err
+	}
+	err = c.fill()
+	head = slices.Clone(c.buf[:c.hi])
+	return head, errors.Join(err, c.close())
+}
+
 // encodingOf guesses the encoding of a header that is not UTF-8, or that of UTF-16; "" if there is no guess.
 func encodingOf(header []byte) string {
 	if utf8.Valid(header) && !charset.UTF16(header) {
