@@ -83,6 +83,7 @@ type Parameters struct {
 	Cluster       string   `json:"cluster"`
 	Delimiter     string   `json:"delimiter"`
 	DryRun        bool     `json:"dry_run"`
+	Encoding      string   `json:"encoding"`
 	Environment   string   `json:"environment"`
 	Exclude       []string `json:"exclude"`
 	ForceUnlock   bool     `json:"force_unlock"`

@@ -33,7 +33,7 @@ var formats = []format{
 	{name: "tsv", extensions: []string{".tsv", ".tab"}, reader: bytefile.Reader{Codec: delimited.NewTSV}},
 	{name: "lines", reader: bytefile.Reader{Codec: func(codec.Fields) codec.Codec { return plaintext.Lines() }, Plain: true}},
 	{name: "files", reader: bytefile.Reader{Codec: func(codec.Fields) codec.Codec { return plaintext.File() }, Plain: true}, idIsSource: true},
-	{name: "reuters", extensions: []string{".sgm", ".sgml"}, reader: bytefile.Reader{Codec: sgml.NewReuters}, columns: sgml.Columns},
+	{name: "reuters", extensions: []string{".sgm", ".sgml"}, reader: bytefile.Reader{Codec: sgml.NewReuters, Encoded: true}, columns: sgml.Columns},
 }
 
 // Formats lists the names that Options.Format may have.
@@ -44,6 +44,9 @@ func Formats() []string {
 	}
 	return names
 }
+
+// CheckEncoding says what is wrong with a name of Options.Encoding.
+func CheckEncoding(name string) error { return bytefile.CheckEncoding(name) }
 
 func formatNamed(name string) (format, error) {
 	i := slices.IndexFunc(formats, func(f format) bool { return f.name == name })

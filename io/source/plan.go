@@ -21,6 +21,8 @@ type Options struct {
 	Format string // a name of Formats, or "": by each file's name
 	Fields codec.Fields
 	Rank   Rank
+	// Encoding is that of text files; see reading.Options.
+	Encoding string
 	// Include and Exclude are patterns of files that are read, and that are not; no Include: all are. A pattern
 	// without a slash is matched with the names of which a file's path below its input folder consists, another
 	// with the path and the folders on it.
@@ -76,7 +78,7 @@ func (o Options) id(in *blocks.Inputs, key blocks.Key, doc *codec.Document) stri
 
 // reading are the options of a read.
 func (o Options) reading() reading.Options {
-	return reading.Options{Fields: o.Fields, MaxRecord: o.MaxRecord(), MaxWindow: o.MaxWindow, Memory: o.Memory}
+	return reading.Options{Fields: o.Fields, Encoding: o.Encoding, MaxRecord: o.MaxRecord(), MaxWindow: o.MaxWindow, Memory: o.Memory}
 }
 
 // ranked are those of a read that has the column to rank by.

@@ -190,7 +190,7 @@ func (c *Config) parameters() records.Parameters {
 		write[i] = string(part)
 	}
 	return records.Parameters{
-		Bands: c.Bands, Cluster: string(c.Cluster), Delimiter: string(c.Delimiter), DryRun: c.DryRun, Environment: c.Environment, ForceUnlock: c.ForceUnlock,
+		Bands: c.Bands, Cluster: string(c.Cluster), Delimiter: string(c.Delimiter), DryRun: c.DryRun, Encoding: string(c.Encoding), Environment: c.Environment, ForceUnlock: c.ForceUnlock,
 		Exclude: c.Exclude, Format: string(c.Format), ID: c.ID, Include: c.Include, Inputs: c.Inputs, InputsFrom: c.InputsFrom, InvalidUTF8: string(c.InvalidUTF8), JobServer: c.JobServer, Keep: c.Keep.String(), Limit: c.Limit,
 		MaxDocBytes: int64(c.MaxDocBytes), MaxIDBytes: int64(c.MaxIDBytes), MaxRejected: c.MaxRejected.String(), MaxWindow: int64(c.MaxWindow), MeasureRecall: c.MeasureRecall,
 		Memory: int64(c.Memory), Method: string(c.Method), MinWords: c.MinWords, NoHeader: c.NoHeader, Normalize: c.Normalize.String(),

@@ -39,6 +39,7 @@ type Input struct {
 	Format      Format      `help:"Format of the input: ${formats} (default: by file name)." placeholder:"NAME" group:"Input"`
 	Text        []string    `default:"text" sep:"none" placeholder:"COLUMN" help:"Text column; give it again to join several by one blank. Dotted paths reach nested fields (default: ${default})." group:"Input"`
 	ID          string      `default:"id" placeholder:"COLUMN" help:"Id column; documents without one are named source@position (default: ${default})." group:"Input"`
+	Encoding    Encoding    `default:"utf-8" placeholder:"NAME" help:"Encoding of JSON, CSV, TSV and text files, by its name in the Encoding Standard: windows-1251, latin1, shift_jis, gbk, koi8-r, utf-16le and so on. A byte order mark goes before it; auto is that or UTF-8 (default: ${default})." group:"Input"`
 	SkipUnknown bool        `help:"Of a folder with data of several formats, read that with the most bytes, or of the asked format, and skip the rest." group:"Input"`
 	Delimiter   Delimiter   `default:"," placeholder:"CHARACTER" help:"What stands between two values of CSV: an ASCII character, or tab (default: ${default})." group:"Input"`
 	NoHeader    bool        `help:"CSV and TSV have no line of column names: --text and --id are numbers of columns, from 1." group:"Input"`
@@ -135,6 +136,15 @@ func (f *Format) UnmarshalText(text []byte) error {
 	return fmt.Errorf("%q is not one of %s", text, strings.Join(source.Formats(), ", "))
 }
 
+// Encoding is one of text files, by its name; "" is UTF-8.
+type Encoding string
+
+// UnmarshalText reads a name.
+func (e *Encoding) UnmarshalText(text []byte) error {
+	*e = Encoding(text)
+	return source.CheckEncoding(string(text))
+}
+
 // Delimiter stands between two values of CSV: an ASCII character, or "tab"; "" is a comma.
 type Delimiter string
 
@@ -192,7 +202,7 @@ func (n *Normalization) UnmarshalText(text []byte) (err error) {
 	return err
 }
 
-var _ = []encoding.TextUnmarshaler{new(Format), new(Delimiter), new(Threshold), new(Shingle), new(Normalization), new(Bytes)}
+var _ = []encoding.TextUnmarshaler{new(Format), new(Encoding), new(Delimiter), new(Threshold), new(Shingle), new(Normalization), new(Bytes)}
 
 // Vars are the values that the tags of flags refer to: each list of names stands in one place.
 func Vars() map[string]string {

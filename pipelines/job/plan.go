@@ -54,6 +54,7 @@ func (r *Request) Reading(stdin string) source.Options {
 		MaxID:       int64(r.MaxIDBytes),
 		MaxWindow:   int64(r.MaxWindow),
 		Memory:      int64(r.Memory),
+		Encoding:    string(r.Encoding),
 		Include:     r.Include,
 		Exclude:     r.Exclude,
 		SkipUnknown: r.SkipUnknown,

@@ -37,7 +37,7 @@ func (c objects) WithHeader([]byte) (codec.Codec, error) { return c, nil }
 
 // maxGap bounds what stands between two records: a longer run of blanks and commas begins a record. So a copy
 // of some records need not hold more.
-const maxGap = 4000
+const maxGap = 2000
 
 // Start skips blanks, commas and the bracket that closes the array.
 func (objects) Start(data []byte, atEOF bool) (n int, ok bool) {

@@ -26,6 +26,8 @@ type Reader struct {
 	Codec func(codec.Fields) codec.Codec
 	// Plain: a record is its text, and has no columns.
 	Plain bool
+	// Encoded: the format has an encoding of its own.
+	Encoded bool
 }
 
 // Inspect finds a file's compression and its header.
@@ -42,12 +44,21 @@ func (f Reader) Inspect(ctx context.Context, file *blocks.File, o reading.Option
 	if o.MaxWindow > 0 && file.Window > o.MaxWindow {
 		return fmt.Errorf("%s: to be read, it needs a window of %d bytes, --max-window is %d; raise that if there is the memory, or compress the file again with a smaller one", file.Path, file.Window, o.MaxWindow)
 	}
-	file.Sequential = file.Compression != "" || !f.Codec(codec.Fields{}).Splittable()
-	c, err := f.open(ctx, file, f.Codec(o.Fields), o, false)
+	c, err := f.open(ctx, file, nil, o, false)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, c.close()) }()
+	if err := c.fill(); err != nil {
+		return err
+	}
+	if file.Encoding, err = f.encodingOf(file, o.Encoding, c.buf[c.lo:c.hi]); err != nil {
+		return err
+	}
+	if c.codec, err = f.codecOf(file, o.Fields); err != nil {
+		return err
+	}
+	file.Sequential = file.Compression != "" || !c.codec.Splittable()
 	for {
 		n, ok := c.codec.Header(c.buf[c.lo:c.hi], c.eof)
 		if ok {
@@ -56,8 +67,8 @@ func (f Reader) Inspect(ctx context.Context, file *blocks.File, o reading.Option
 			if err == nil {
 				return nil
 			}
-			if encoding := encodingOf(file.Header); encoding != "" {
-				return fmt.Errorf("%s: it may be %s: convert it (iconv -f %s -t UTF-8): %w", file.Path, encoding, encoding, err)
+			if encoding := guess(file.Header); encoding != "" && file.Encoding == "" {
+				return fmt.Errorf("%s: it may be %s: read it with --encoding %s: %w", file.Path, encoding, encoding, err)
 			}
 			return fmt.Errorf("%s: %w", file.Path, err)
 		}
@@ -85,8 +96,8 @@ func Head(ctx context.Context, file *blocks.File, o reading.Options) (head []byt
 	return head, errors.Join(err, c.close())
 }
 
-// encodingOf guesses the encoding of a header that is not UTF-8, or that of UTF-16; "" if there is no guess.
-func encodingOf(header []byte) string {
+// guess guesses the encoding of a header that is not UTF-8, or that of UTF-16; "" if there is no guess.
+func guess(header []byte) string {
 	if utf8.Valid(header) && !charset.UTF16(header) {
 		return ""
 	}

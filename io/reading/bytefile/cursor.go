@@ -100,7 +100,10 @@ type piece struct {
 // bytes that are read are copied to spool, unless that is nil.
 func (f Reader) openSpan(ctx context.Context, file *blocks.File, span blocks.Span, o reading.Options, spool io.Writer) (*cursor, error) {
 	// The sample, which does not read to the end, asks how much was read.
-	found, err := f.Codec(o.Fields).WithHeader(file.Header)
+	found, err := f.codecOf(file, o.Fields)
+	if err == nil {
+		found, err = found.WithHeader(file.Header)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", file.Path, err)
 	}

@@ -39,7 +39,7 @@ var readers = map[string]Reader{
 	"csv":     {Codec: delimited.NewCSV},
 	"lines":   {Codec: func(codec.Fields) codec.Codec { return plaintext.Lines() }, Plain: true},
 	"files":   {Codec: func(codec.Fields) codec.Codec { return plaintext.File() }, Plain: true},
-	"reuters": {Codec: sgml.NewReuters},
+	"reuters": {Codec: sgml.NewReuters, Encoded: true},
 }
 
 // input is a file that was inspected.
