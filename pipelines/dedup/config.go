@@ -180,7 +180,7 @@ func (c *Config) shared() job.Config {
 
 // request is what the plan is made for.
 func (c *Config) request() job.Request {
-	return job.Request{Config: c.shared(), Same: c.same(), Complete: c.Method == Complete, Rank: c.Keep.rank, Prefer: c.Keep.globs}
+	return job.Request{Config: c.shared(), Same: c.same(), Complete: c.Method == Complete, Strict: c.MaxRejected == Tolerance{} && !c.DryRun, Rank: c.Keep.rank, Prefer: c.Keep.globs}
 }
 
 // parameters are the flags in force, as run.json has them.
