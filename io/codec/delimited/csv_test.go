@@ -24,7 +24,7 @@ func TestCSV(t *testing.T) {
 		",,\n" + // 3
 		"9,too few\n" + // 10
 		"10,too,many,\n" + // 13
-		"11,a \"quote\" inside,\"\"\n" + // 23
+		"11,a quote \" inside,\"\"\n" + // 23
 		"12,\"closed\" early,x\n" + // 20
 		"13,\"last\",\"\"\"\"\n"
 	codectest.Run(t, delimited.NewCSV(codec.Fields{Text: []string{`the "title"`, "body"}, ID: "id"}), []byte(sample), []codectest.Want{
@@ -33,7 +33,7 @@ func TestCSV(t *testing.T) {
 		{Position: 77, Text: " "},
 		{Position: 80, Reason: codec.WrongColumnCount},
 		{Position: 90, Reason: codec.WrongColumnCount},
-		{Position: 103, ID: "11", Text: `a "quote" inside `},
+		{Position: 103, ID: "11", Text: `a quote " inside `},
 		{Position: 126, Reason: codec.BrokenCSV},
 		{Position: 146, ID: "13", Text: `last "`},
 	})

@@ -291,11 +291,12 @@ func (f Reader) CopyExcept(ctx context.Context, w io.Writer, file *blocks.File, 
 			}
 		}
 		if separated {
-			err = list.put(p, drop)
-		} else {
-			err = put(p.raw, drop, next())
+			if err := list.put(p, drop); err != nil {
+				return 0, err
+			}
+			continue
 		}
-		if err != nil {
+		if err := put(p.raw, drop, next()); err != nil {
 			return 0, err
 		}
 	}

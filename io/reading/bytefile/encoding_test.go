@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"golang.org/x/text/encoding"
 	"golang.org/x/text/encoding/htmlindex"
 
 	"github.com/neardup/neardup/blocks"
@@ -47,8 +46,7 @@ func encode(t *testing.T, name, text string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var encoder *encoding.Encoder = e.NewEncoder()
-	coded, err := encoder.String(text)
+	coded, err := e.NewEncoder().String(text)
 	if err != nil {
 		t.Fatalf("%s: %q: %v", name, text, err)
 	}
