@@ -39,7 +39,7 @@ type Input struct {
 	Format      Format      `help:"Format of the input: ${formats} (default: by file name)." placeholder:"NAME" group:"Input"`
 	Text        []string    `default:"text" sep:"none" placeholder:"COLUMN" help:"Text column; give it again to join several by one blank. Dotted paths reach nested fields (default: ${default})." group:"Input"`
 	ID          string      `default:"id" placeholder:"COLUMN" help:"Id column; documents without one are named source@position (default: ${default})." group:"Input"`
-	Encoding    Encoding    `default:"utf-8" placeholder:"NAME" help:"Encoding of JSON, CSV, TSV and text files, by its name in the Encoding Standard: windows-1251, latin1, shift_jis, gbk, koi8-r, utf-16le and so on. A byte order mark goes before it; auto is that or UTF-8 (default: ${default})." group:"Input"`
+	Encoding    Encoding    `default:"utf-8" placeholder:"NAME" help:"Encoding of JSON, CSV, TSV and text files, by its name in the Encoding Standard: windows-1251, latin1, shift_jis, gbk, koi8-r, utf-16le and so on. A byte order mark goes before it, but not before utf-8; auto is that of the mark, or UTF-8 (default: ${default})." group:"Input"`
 	SkipUnknown bool        `help:"Of a folder with data of several formats, read that with the most bytes, or of the asked format, and skip the rest." group:"Input"`
 	Delimiter   Delimiter   `default:"," placeholder:"CHARACTER" help:"What stands between two values of CSV: an ASCII character, or tab (default: ${default})." group:"Input"`
 	NoHeader    bool        `help:"CSV and TSV have no line of column names: --text and --id are numbers of columns, from 1." group:"Input"`

@@ -21,20 +21,24 @@ func CheckEncoding(name string) error {
 	return err
 }
 
-// encodingOf returns the encoding of a file as blocks.File has it: that of its byte order mark goes before the asked one.
+// encodingOf returns the encoding of a file as blocks.File has it: that of its byte order mark goes before the asked one,
+// unless that is UTF-8.
 func (f Reader) encodingOf(file *blocks.File, asked string, head []byte) (string, error) {
-	if asked == "" || asked == "utf-8" || f.Encoded && asked == autoEncoding {
+	name := charset.Marked(head)
+	switch {
+	case asked == "" || asked == autoEncoding && (f.Encoded || name == ""):
 		return "", nil
+	case asked != autoEncoding:
+		e, err := charset.Named(asked)
+		if e == nil {
+			return "", err
+		}
+		if name == "" {
+			name = e.Name
+		}
 	}
 	if f.Encoded {
 		return "", fmt.Errorf("%s: format %s has an encoding of its own; leave --encoding out", file.Path, file.Format)
-	}
-	name := charset.Marked(head)
-	if name == "" {
-		name = asked
-	}
-	if name == autoEncoding {
-		return "", nil
 	}
 	e, err := charset.Named(name)
 	if e == nil {

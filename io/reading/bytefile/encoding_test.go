@@ -113,6 +113,7 @@ func TestMarks(t *testing.T) {
 		{encode(t, "utf-16le", text), "utf-16", "utf-16le"},
 		{encode(t, "utf-16be", "\uFEFF"+text), "latin1", "utf-16be"},
 		{encode(t, "windows-1252", text), "latin1", "windows-1252"},
+		{text, "UTF8", ""},
 	} {
 		for _, format := range []string{"tsv", "lines"} {
 			r := inEncoding{readers[format], tt.asked}
