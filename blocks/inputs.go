@@ -31,6 +31,7 @@ type File struct {
 	Source      string `json:"source"` // path below the common root, with slashes
 	Format      string `json:"format"`
 	Compression string `json:"compression,omitempty"` // of all its content: gzip, zstd or none
+	Encoding    string `json:"encoding,omitempty"`    // of its text, if that is not UTF-8 as it stands
 	Window      int64  `json:"window,omitempty"`      // bytes that its decompression holds, if the format tells
 	Size        int64  `json:"size"`                  // bytes as listed (compressed)
 	Offset      int64  `json:"offset"`                // bytes of all files before this one

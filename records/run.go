@@ -85,12 +85,17 @@ type Parameters struct {
 	Bits          int      `json:"bits"`
 	Cluster       string   `json:"cluster"`
 	Compare       string   `json:"compare"` // "" if the method is exact
+	Delimiter     string   `json:"delimiter"`
 	DryRun        bool     `json:"dry_run"`
+	Encoding      string   `json:"encoding"`
 	Environment   string   `json:"environment"`
+	Exclude       []string `json:"exclude"`
 	ForceUnlock   bool     `json:"force_unlock"`
 	Format        string   `json:"format"`
 	ID            string   `json:"id"`
+	Include       []string `json:"include"`
 	Inputs        []string `json:"input"`
+	InputsFrom    string   `json:"inputs_from"`
 	InvalidUTF8   string   `json:"invalid_utf8"`
 	JobServer     string   `json:"job_server"`
 	Keep          string   `json:"keep"`
@@ -103,6 +108,7 @@ type Parameters struct {
 	Memory        int64    `json:"memory"`
 	Method        string   `json:"method"`
 	MinWords      int      `json:"min_words"`
+	NoHeader      bool     `json:"no_header"`
 	Normalize     string   `json:"normalize"`
 	Output        string   `json:"output"`
 	Overwrite     bool     `json:"overwrite"`
@@ -115,6 +121,7 @@ type Parameters struct {
 	Seed          uint64   `json:"seed"`
 	Shingle       string   `json:"shingle"`
 	Signature     string   `json:"signature"`
+	SkipUnknown   bool     `json:"skip_unknown"`
 	TempDir       string   `json:"temp_dir"`
 	Text          []string `json:"text"`
 	Threshold     float64  `json:"threshold"`

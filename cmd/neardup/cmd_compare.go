@@ -23,7 +23,9 @@ type compareCmd struct {
 
 // Run finds the pairs in each way and prints how they agree.
 func (c *compareCmd) Run(ctx context.Context, s streams) error {
-	c.Stdin = s.In
+	if err := readFrom(ctx, &c.Input, s); err != nil {
+		return withHelp(err, "compare")
+	}
 	task, err := compare.New(c.Config)
 	if err != nil {
 		return withHelp(err, "compare")

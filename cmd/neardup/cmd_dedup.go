@@ -43,7 +43,9 @@ func (c *dedupCmd) AfterApply(command *kong.Context) error {
 // Run runs the job and prints what it found.
 func (c *dedupCmd) Run(ctx context.Context, s streams) error {
 	signal.Ignore(syscall.SIGPIPE) // a reader that is gone does not end the run: the write fails
-	c.Stdin = s.In
+	if err := readFrom(ctx, &c.Input, s); err != nil {
+		return withHelp(err, "dedup")
+	}
 	task, err := dedup.New(c.Config)
 	if err != nil {
 		return withHelp(err, "dedup")

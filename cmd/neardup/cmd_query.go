@@ -18,7 +18,9 @@ type queryCmd struct {
 
 // Run looks for the nearest documents and prints them.
 func (c *queryCmd) Run(ctx context.Context, s streams) error {
-	c.Stdin = s.In
+	if err := readFrom(ctx, &c.Input, s); err != nil {
+		return withHelp(err, "query")
+	}
 	c.Content = s.In
 	if c.File != "-" {
 		c.Content = &lateFile{path: c.File}

@@ -94,7 +94,7 @@ var layers = []layer{
 	},
 	{
 		packages: []string{"io/charset"},
-		may:      []string{"github.com/gogs/chardet"},
+		may:      []string{"github.com/gogs/chardet", "golang.org/x/text/..."},
 		not:      slices.Concat(world, chance, []string{"context"}),
 		never:    []string{beamPath + "...", module + "..."},
 		why:      "what bytes may be is told by the bytes",

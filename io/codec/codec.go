@@ -20,6 +20,10 @@ type Fields struct {
 	ID string
 	// Value is the column whose value documents are ordered by; "" means none.
 	Value string
+	// Delimiter is the byte between two values of CSV; 0 means a comma. NoHeader says that the first line of
+	// a table is a row.
+	Delimiter byte
+	NoHeader  bool
 }
 
 // Document is what Decode takes out of a record. Decode overwrites every field and reuses
@@ -53,6 +57,10 @@ func (doc *Document) NextColumn() {
 	doc.Text = append(doc.Text, ' ')
 }
 
+// State is what a codec knows of the part of a record that is searched: whether a quote is open, or how
+// many brackets.
+type State uint64
+
 // Codec finds and reads the records of one format. A Codec is immutable: all methods may be
 // called concurrently (Decode with distinct Documents).
 //
@@ -76,12 +84,12 @@ type Codec interface {
 	// len(data). Start always gets on: for 4 KiB or more it returns ok or n > 0.
 	Start(data []byte, atEOF bool) (n int, ok bool)
 
-	// End returns the length of the record data begins with, its terminator included. At the
-	// end of the file all that is left is the record. End is a pure search: it finds the same
-	// end when data is a later part of the record, provided that the last 16 bytes of every
-	// window without an end are kept before what is read next. So the middle of an over-long
-	// record can be dropped.
-	End(data []byte, atEOF bool) (n int, ok bool)
+	// End looks for the end of a record. State is 0 where data begins with the record. With ok, the
+	// record ends at data[:n], its terminator included; at the end of the file all that is left is
+	// the record. Otherwise data[:n], all but 15 bytes at most, is searched: the next call begins
+	// behind it, with the state that this one returned. So no byte is searched twice, and the middle
+	// of an over-long record can be dropped.
+	End(data []byte, state State, atEOF bool) (n int, next State, ok bool)
 
 	// Sync returns the offset of the first place where a record of a split may begin; data
 	// begins one byte before the split, and Start goes on from there. ok=false: not in data,
@@ -95,6 +103,10 @@ type Codec interface {
 
 	// Splittable says whether records can be found from any byte offset.
 	Splittable() bool
+
+	// Separated says whether filler separates records, as commas do in a list: where records are left
+	// out, the filler of one side goes with them. A piece of filler is then all that stands between two records.
+	Separated() bool
 }
 
 // Reasons why a record is unreadable. They are column values in rejected/ and keys of
@@ -105,6 +117,7 @@ const (
 	TextNotString    = "text is not a string"         // nor a number
 	IDNotString      = "id is not a string or number" // but neither missing nor null
 	WrongColumnCount = "wrong column count"           // a row longer or shorter than the header
+	BrokenCSV        = "broken csv"                   // a quote that is not closed, or something behind a closing one
 	BrokenSGML       = "broken sgml"                  // a tag that is not closed
 	InvalidUTF8      = "invalid utf-8"                // a text with bytes that are not UTF-8, which codecs pass on
 )

@@ -9,11 +9,11 @@ import "bytes"
 type Lines struct{}
 
 // End finds the end of the line.
-func (Lines) End(data []byte, atEOF bool) (n int, ok bool) {
+func (Lines) End(data []byte, _ State, atEOF bool) (n int, next State, ok bool) {
 	if i := bytes.IndexByte(data, '\n'); i >= 0 {
-		return i + 1, true
+		return i + 1, 0, true
 	}
-	return len(data), atEOF
+	return len(data), 0, atEOF
 }
 
 // Sync finds the first line that begins inside the split.
@@ -24,6 +24,9 @@ func (Lines) Sync(data []byte, _ bool) (n int, ok bool) {
 
 // Splittable is true: every LF ends a line.
 func (Lines) Splittable() bool { return true }
+
+// Separated is false: a line has its end.
+func (Lines) Separated() bool { return false }
 
 // TrimNewline returns line without its terminator.
 func TrimNewline(line []byte) []byte {

@@ -26,11 +26,11 @@ func (dots) Start(data []byte, _ bool) (int, bool) {
 	return n, n < len(data)
 }
 
-func (dots) End(data []byte, atEOF bool) (int, bool) {
+func (dots) End(data []byte, _ codec.State, atEOF bool) (int, codec.State, bool) {
 	if i := bytes.IndexByte(data, '.'); i >= 0 {
-		return i + 1, true
+		return i + 1, 0, true
 	}
-	return len(data), atEOF
+	return len(data), 0, atEOF
 }
 
 func (dots) Sync(data []byte, _ bool) (int, bool) {
@@ -49,11 +49,14 @@ func (dots) Decode(record []byte, doc *codec.Document) error {
 
 func (dots) Splittable() bool { return true }
 
+func (dots) Separated() bool { return false }
+
 // mutant is dots with a method replaced.
 type mutant struct {
 	dots
-	header, start, end, sync func(data []byte, atEOF bool) (int, bool)
-	decode                   func(record []byte, doc *codec.Document) error
+	header, start, sync func(data []byte, atEOF bool) (int, bool)
+	end                 func(data []byte, state codec.State, atEOF bool) (int, codec.State, bool)
+	decode              func(record []byte, doc *codec.Document) error
 }
 
 func (m mutant) WithHeader([]byte) (codec.Codec, error) { return m, nil }
@@ -72,11 +75,11 @@ func (m mutant) Start(data []byte, atEOF bool) (int, bool) {
 	return m.dots.Start(data, atEOF)
 }
 
-func (m mutant) End(data []byte, atEOF bool) (int, bool) {
+func (m mutant) End(data []byte, state codec.State, atEOF bool) (int, codec.State, bool) {
 	if m.end != nil {
-		return m.end(data, atEOF)
+		return m.end(data, state, atEOF)
 	}
-	return m.dots.End(data, atEOF)
+	return m.dots.End(data, state, atEOF)
 }
 
 func (m mutant) Sync(data []byte, atEOF bool) (int, bool) {
@@ -152,16 +155,23 @@ func TestInvariantsCatch(t *testing.T) {
 			n, ok := dots{}.Start(data, atEOF)
 			return n + len(data[n:])/20, ok
 		}},
-		"end of window is end of record": {end: func(data []byte, _ bool) (int, bool) {
-			return dots{}.End(data, true)
+		"end of window is end of record": {end: func(data []byte, state codec.State, _ bool) (int, codec.State, bool) {
+			return dots{}.End(data, state, true)
 		}},
-		"end needs the whole record": {end: func(data []byte, atEOF bool) (int, bool) {
-			if bytes.HasPrefix(data, []byte("hat is")) {
-				return 1, true
+		"end needs the whole record": {end: func(data []byte, state codec.State, atEOF bool) (int, codec.State, bool) {
+			if bytes.HasPrefix(data, []byte("at is")) {
+				return 1, 0, true
 			}
-			return dots{}.End(data, atEOF)
+			return dots{}.End(data, state, atEOF)
 		}},
-		"never ends": {end: func([]byte, bool) (int, bool) { return 0, false }},
+		"searches all again": {end: func(data []byte, state codec.State, atEOF bool) (int, codec.State, bool) {
+			n, next, ok := dots{}.End(data, state, atEOF)
+			if !ok {
+				n = 0
+			}
+			return n, next, ok
+		}},
+		"never ends": {end: func(data []byte, _ codec.State, _ bool) (int, codec.State, bool) { return len(data), 0, false }},
 		"sync loses the first": {sync: func(data []byte, atEOF bool) (int, bool) {
 			if len(data) == 0 {
 				return 0, false

@@ -31,7 +31,11 @@ func TestFormatsAgree(t *testing.T) {
 		noID   bool
 	}{
 		{"jsonl", jsonl.New(fields), "", `{"id":%[1]q,"text":%[2]q}` + "\n", false},
+		{"json", jsonl.NewJSON(fields), "", "{\"id\": %[1]q,\n\t\"text\": %[2]q}\n", false},
+		{"a json array", jsonl.NewJSON(fields), " [", "{\"id\": %[1]q,\n\t\"text\": %[2]q}, ", false},
 		{"tsv", delimited.NewTSV(fields), "id\ttext\n", "%[1]s\t%[2]s\n", false},
+		{"csv", delimited.NewCSV(fields), "id,text\n", "%[1]s,%[2]q\n", false},
+		{"csv without a header", delimited.NewCSV(codec.Fields{Text: []string{"2"}, ID: "1", NoHeader: true, Delimiter: ';'}), "", "%[1]s;%[2]q\n", false},
 		{"lines", plaintext.Lines(), "", "%[2]s\n", true},
 		{"reuters", sgml.NewReuters(fields), "<!DOCTYPE lewis>\n", "<REUTERS OLDID=%[1]q><BODY>%[2]s</BODY></REUTERS>\n", false},
 	} {
@@ -83,6 +87,8 @@ func TestValues(t *testing.T) {
 		{delimited.NewTSV, "v", "v\ttext\n", "15\ta", number("15")},
 		{delimited.NewTSV, "#2", "text\tv\n", "a\t2024-01-31\n", str("2024-01-31")},
 		{delimited.NewTSV, "v", "text\tv\n", "a\t\n", none},
+		{delimited.NewCSV, "v", "v,text\n", "\"15\",a", number("15")},
+		{delimited.NewCSV, "v", "text,v\n", "a,\"\"\n", none},
 		{sgml.NewReuters, "date", "", article(`NEWID="7"`, "<DATE>26-FEB-1987</DATE>"), str("26-FEB-1987")},
 		{sgml.NewReuters, "newid", "", article(`OLDID="1" NEWID="7"`, ""), number("7")},
 		{sgml.NewReuters, "topics", "", article(`TOPICS="YES"`, "<TOPICS>tea&amp;</TOPICS>"), str("tea&")},

@@ -8,9 +8,9 @@ import (
 )
 
 const (
-	// overlap is how much of a window without the end of a record is kept.
+	// overlap is the length of a window in which End must get on.
 	overlap = 16
-	// progress is the length of a window in which Start must get on.
+	// progress is that for Start.
 	progress = 4096
 )
 
@@ -23,8 +23,8 @@ func (r record) quote(file []byte) string {
 
 // reading is how a file is read.
 type reading struct {
-	step  int // how many bytes a window grows by
-	limit int // records are dropped to this many bytes while they have no end; 0: never
+	step int  // how many bytes a window grows by
+	drop bool // what is searched of a record is dropped
 }
 
 // window is what a reader has of a file. It learns that the file has ended as most readers
@@ -86,7 +86,7 @@ func read(t testing.TB, c codec.Codec, file []byte, from, to int, how reading) (
 		if !ok || begin >= to {
 			return records
 		}
-		w.begin = end(t, c, &w, how.limit)
+		w.begin = end(t, c, &w, how.drop)
 		records = append(records, record{begin, w.begin})
 	}
 }
@@ -111,18 +111,24 @@ func start(t testing.TB, c codec.Codec, w *window) (int, bool) {
 }
 
 // end returns where the record that w begins with ends.
-func end(t testing.TB, c codec.Codec, w *window, limit int) int {
+func end(t testing.TB, c codec.Codec, w *window, drop bool) int {
 	t.Helper()
+	at, state := w.begin, codec.State(0)
 	for {
-		n, ok := c.End(w.bytes(), w.atEOF)
+		n, next, ok := c.End(w.bytes()[at-w.begin:], state, w.atEOF)
+		at += n
 		if ok {
-			return w.begin + n
+			return at
 		}
 		if w.atEOF {
 			t.Fatalf("no end at the end of the file: %q", w.bytes())
 		}
-		if limit > 0 && len(w.bytes()) >= limit {
-			w.begin = w.end - overlap
+		if w.end-at >= overlap {
+			t.Fatalf("End leaves %d bytes at %d to be searched again", w.end-at, at)
+		}
+		state = next
+		if drop {
+			w.begin = at
 		}
 		w.grow()
 	}

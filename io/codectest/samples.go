@@ -1,6 +1,9 @@
 package codectest
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Sample is a file under construction, with what a reader is to find in it.
 type Sample struct {
@@ -9,6 +12,8 @@ type Sample struct {
 	Content []byte
 	Header  int // bytes before the first record and filler
 	Records []Planted
+	// Separated: filler goes with records that are left out, as codec.Codec has it.
+	Separated bool
 }
 
 // Planted is a record of a Sample.
@@ -40,6 +45,9 @@ func (s *Sample) unreadable(raw string) {
 
 // Without returns the content without the records at the positions dropped, which ascend.
 func (s *Sample) Without(dropped []int64) string {
+	if s.Separated {
+		return s.listWithout(dropped)
+	}
 	var b strings.Builder
 	at := int64(0)
 	for _, r := range s.Records {
@@ -50,6 +58,24 @@ func (s *Sample) Without(dropped []int64) string {
 	}
 	b.Write(s.Content[at:])
 	return b.String()
+}
+
+// listWithout is Without of a list that has filler around each record: of that which is behind a record, there remains
+// what is before a kept one that is not the first, and what is behind the last record.
+func (s *Sample) listWithout(dropped []int64) string {
+	first, last := s.Records[0].Position, s.Records[len(s.Records)-1]
+	content := string(s.Content[:first])
+	before, kept := first, 0
+	for _, r := range s.Records {
+		if !slices.Contains(dropped, r.Position) {
+			if kept++; kept > 1 {
+				content += string(s.Content[before:r.Position])
+			}
+			content += r.Raw
+		}
+		before = r.Position + int64(len(r.Raw))
+	}
+	return content + string(s.Content[last.Position+int64(len(last.Raw)):])
 }
 
 // Samples are small files, one of each format of bytes, with all that a format knows besides
@@ -66,6 +92,22 @@ func Samples() []*Sample {
 	jsonl.Filler("   \n")
 	jsonl.Record("{\"id\":4,\"text\":\"\"}", "4", "")
 
+	list := &Sample{Format: "json", Ending: ".json", Separated: true}
+	list.head("\xEF\xBB\xBF \n[")
+	list.Filler("\n  ")
+	list.Record("{\"id\": \"a\",\n \"text\": \"[\\\"{one\\\\\"}", "a", "[\"{one\\")
+	list.Filler(",\r\n  ")
+	list.Record("{\"text\": \"two\", \"list\": [[], {}]}", "", "two")
+	list.Filler(" , ")
+	list.unreadable("\"a, string\"")
+	list.Filler(", ")
+	list.unreadable("{\"text\": \"three\"}}")
+	list.Filler(",")
+	list.unreadable("{\"text\": }")
+	list.Filler(",")
+	list.Record("{\"id\":4,\"text\":\"\"}", "4", "")
+	list.Filler("\n]\n")
+
 	tsv := &Sample{Format: "tsv", Ending: ".tsv"}
 	tsv.head("id\ttext\n")
 	tsv.Filler("\n")
@@ -74,6 +116,17 @@ func Samples() []*Sample {
 	tsv.Filler("\r\n\n")
 	tsv.unreadable("too few\n")
 	tsv.Record("d\t\n", "d", "")
+
+	csv := &Sample{Format: "csv", Ending: ".csv"}
+	csv.head("\xEF\xBB\xBFid,\"text\nand more\",text\r\n")
+	csv.Filler("\r\n\n")
+	csv.Record("a,,one\n", "a", "one")
+	csv.Record("\"\",,\"two,\n\r\n\"\"quoted\"\"\"\r\n", "", "two,\n\r\n\"quoted\"")
+	csv.Filler("\n")
+	csv.unreadable("too,few\n")
+	csv.unreadable("c,\"closed\" early,three\n")
+	csv.Record("d,5\" disk,\n", "d", "")
+	csv.unreadable("e,,\"not closed\n")
 
 	lines := &Sample{Format: "lines", Ending: ".txt"}
 	lines.Record("one\n", "", "one")
@@ -92,7 +145,7 @@ func Samples() []*Sample {
 	reuters.Filler("\n <!-- noise -->\n")
 	reuters.unreadable("<REUTERS OLDID=\"3\"><BODY>")
 	reuters.Record("<REUTERS OLDID=\"4\"><BODY>four</BODY></REUTERS>", "4", "four")
-	return []*Sample{jsonl, tsv, lines, whole, reuters}
+	return []*Sample{jsonl, list, tsv, csv, lines, whole, reuters}
 }
 
 // OfLengths is a file of lines, jsonl or reuters with records of so many bytes.

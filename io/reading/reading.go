@@ -18,6 +18,8 @@ import (
 // Options say how records are read.
 type Options struct {
 	Fields codec.Fields
+	// Encoding is the name of that of text files, "auto" for that of each file's byte order mark; "": UTF-8.
+	Encoding string
 	// MaxRecord is the size in bytes above which a record is Long.
 	MaxRecord int
 	// MaxWindow is the size in bytes above which the window of a compressed file is refused; 0: there is none.

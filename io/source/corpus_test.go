@@ -51,7 +51,7 @@ func TestCorpusOfGroups(t *testing.T) {
 		}
 	}
 	o := source.Options{Fields: codec.Fields{Text: []string{"text"}, ID: "id"}, MaxDocument: 1000, SplitBytes: 100}
-	listing, err := source.Plan(t.Context(), []string{root}, o)
+	listing, err := source.Plan(t.Context(), []string{root + "/a.groups", root + "/b.jsonl"}, o)
 	if err != nil {
 		t.Fatal(err)
 	}

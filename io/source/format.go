@@ -28,12 +28,14 @@ type format struct {
 
 // formats is the one list of what can be read.
 var formats = []format{
+	{name: "json", extensions: []string{".json"}, reader: bytefile.Reader{Codec: jsonl.NewJSON}, columns: jsonl.Columns},
 	{name: "jsonl", extensions: []string{".jsonl", ".ndjson", ".json"}, reader: bytefile.Reader{Codec: jsonl.New}, columns: jsonl.Columns},
+	{name: "csv", extensions: []string{".csv"}, reader: bytefile.Reader{Codec: delimited.NewCSV}},
 	{name: "tsv", extensions: []string{".tsv", ".tab"}, reader: bytefile.Reader{Codec: delimited.NewTSV}},
 	{name: "lines", reader: bytefile.Reader{Codec: func(codec.Fields) codec.Codec { return plaintext.Lines() }, Plain: true}},
 	{name: "files", reader: bytefile.Reader{Codec: func(codec.Fields) codec.Codec { return plaintext.File() }, Plain: true}, idIsSource: true},
 	{name: "parquet", extensions: []string{".parquet", ".pq", ".parq"}, reader: parquetfile.Reader{}},
-	{name: "reuters", extensions: []string{".sgm", ".sgml"}, reader: bytefile.Reader{Codec: sgml.NewReuters}, columns: sgml.Columns},
+	{name: "reuters", extensions: []string{".sgm", ".sgml"}, reader: bytefile.Reader{Codec: sgml.NewReuters, Encoded: true}, columns: sgml.Columns},
 }
 
 // Formats lists the names that Options.Format may have.
@@ -45,6 +47,9 @@ func Formats() []string {
 	return names
 }
 
+// CheckEncoding says what is wrong with a name of Options.Encoding.
+func CheckEncoding(name string) error { return bytefile.CheckEncoding(name) }
+
 func formatNamed(name string) (format, error) {
 	i := slices.IndexFunc(formats, func(f format) bool { return f.name == name })
 	if i < 0 {
@@ -53,12 +58,14 @@ func formatNamed(name string) (format, error) {
 	return formats[i], nil
 }
 
-// formatOf tells a file's format by its name, the endings of compression aside.
+// named tells whether a file is called as those of the format are, the endings of compression aside.
+func (f format) named(name string) bool {
+	return slices.Contains(f.extensions, path.Ext(bytefile.TrimEnding(strings.ToLower(name))))
+}
+
+// formatOf tells a file's format by its name: the first that has files called so.
 func formatOf(name string) (format, bool) {
-	name = bytefile.TrimEnding(strings.ToLower(name))
-	i := slices.IndexFunc(formats, func(f format) bool {
-		return slices.Contains(f.extensions, path.Ext(name))
-	})
+	i := slices.IndexFunc(formats, func(f format) bool { return f.named(name) })
 	if i < 0 {
 		return format{}, false
 	}

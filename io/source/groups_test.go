@@ -38,7 +38,7 @@ func TestGroups(t *testing.T) {
 	write(t, root, "c.groups", groupsOf(t, 31, 7))
 	write(t, root, "empty.groups", groupsOf(t, 0, 1))
 	o := Options{Fields: fields, MaxDocument: 1000, SplitBytes: 2000}
-	in := inputs(t, o, root)
+	in := inputs(t, o, root+"/a.groups", root+"/b.jsonl", root+"/c.groups", root+"/empty.groups")
 	if len(in.Splits) < 8 {
 		t.Fatalf("%d splits only", len(in.Splits))
 	}

@@ -21,6 +21,14 @@ type Options struct {
 	Format string // a name of Formats, or "": by each file's name
 	Fields codec.Fields
 	Rank   Rank
+	// Encoding is that of text files; see reading.Options.
+	Encoding string
+	// Include and Exclude are patterns of files that are read, and that are not; no Include: all are. A pattern
+	// without a slash is matched with the names of which a file's path below its input folder consists, another
+	// with the path and the folders on it.
+	Include, Exclude []string
+	// SkipUnknown: of a folder with data of several formats, that with the most bytes is read.
+	SkipUnknown bool
 	// MaxDocument is the size in bytes above which a text is not compared.
 	MaxDocument int64
 	// KeepInvalid: a text that is not UTF-8 is as good as any.
@@ -70,7 +78,7 @@ func (o Options) id(in *blocks.Inputs, key blocks.Key, doc *codec.Document) stri
 
 // reading are the options of a read.
 func (o Options) reading() reading.Options {
-	return reading.Options{Fields: o.Fields, MaxRecord: o.MaxRecord(), MaxWindow: o.MaxWindow, Memory: o.Memory}
+	return reading.Options{Fields: o.Fields, Encoding: o.Encoding, MaxRecord: o.MaxRecord(), MaxWindow: o.MaxWindow, Memory: o.Memory}
 }
 
 // ranked are those of a read that has the column to rank by.
@@ -120,12 +128,18 @@ func Plan(ctx context.Context, args []string, o Options) (*Listing, error) {
 		if err != nil {
 			return nil, err
 		}
-		files, skipped, err := selectFiles(entries, o.Format)
-		if err != nil {
+		if len(entries) == 0 {
+			return nil, fmt.Errorf("%s: no files in it", arg)
+		}
+		if entries, err = o.pick(entries); err != nil {
 			return nil, err
 		}
 		if len(entries) == 0 {
-			return nil, fmt.Errorf("%s: no files in it", arg)
+			continue
+		}
+		files, skipped, err := o.choose(ctx, arg, entries)
+		if err != nil {
+			return nil, err
 		}
 		if len(files) == 0 {
 			return nil, fmt.Errorf("%s: no file of a known format among %d; give --format (%s)", arg, len(entries), strings.Join(Formats(), ", "))
@@ -155,6 +169,9 @@ func Plan(ctx context.Context, args []string, o Options) (*Listing, error) {
 			roots = append(roots, root)
 		}
 	}
+	if len(args) > 0 && len(listing.Inputs.Files) == 0 {
+		return nil, errors.New("--include and --exclude leave no input file")
+	}
 	if n := len(listing.Inputs.Files); n > blocks.MaxFiles {
 		return nil, fmt.Errorf("%d input files, at most %d can be read; join small ones, or run on parts", n, blocks.MaxFiles)
 	}
@@ -179,45 +196,6 @@ func stdin(ctx context.Context, o Options) (blocks.File, error) {
 		Path: o.Stdin, Source: "stdin" + ending, Size: copied.Size, Version: copied.Version,
 		Format: f.name, IDIsSource: f.idIsSource,
 	}, nil
-}
-
-// chosen is a file to be read.
-type chosen struct {
-	blocks.File
-	folder   string // it was found below; "": it was named itself
-	identity string // the same for links to one file; "" if that cannot be told
-}
-
-// selectFiles gives each file its format, in path order. Below a folder, files of another format are
-// skipped, unless none is of the one asked for: then the names say nothing, and all are taken.
-func selectFiles(entries []storage.Entry, name string) (files []chosen, skipped []string, err error) {
-	slices.SortFunc(entries, func(a, b storage.Entry) int { return cmp.Compare(a.Path, b.Path) })
-	var asked format
-	if name != "" {
-		if asked, err = formatNamed(name); err != nil {
-			return nil, nil, err
-		}
-	}
-	takeAll := !slices.ContainsFunc(entries, func(e storage.Entry) bool {
-		f, ok := formatOf(e.Path)
-		return e.Folder != "" && ok && f.name == name
-	})
-	for _, e := range entries {
-		f, known := formatOf(e.Path)
-		switch {
-		case name != "" && (takeAll || e.Folder == ""):
-			f = asked
-		case known && (name == "" || f.name == name):
-		case e.Folder == "":
-			return nil, nil, fmt.Errorf("%s: the name tells no format; give --format (%s)", e.Path, strings.Join(Formats(), ", "))
-		default:
-			skipped = append(skipped, e.Path)
-			continue
-		}
-		file := blocks.File{Path: e.Path, Size: e.Size, Version: e.Version, Format: f.name, IDIsSource: f.idIsSource}
-		files = append(files, chosen{file, e.Folder, e.Identity})
-	}
-	return files, skipped, nil
 }
 
 // commonRoot is the longest folder that is, or is above, every one of folders; "" if there is none.

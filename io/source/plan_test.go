@@ -1,6 +1,7 @@
 package source
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -41,7 +42,7 @@ func sources(in *blocks.Inputs) (names []string) {
 }
 
 func TestPlanOrder(t *testing.T) {
-	root := plant(t, "b/2.jsonl", "b/10.jsonl", "b/sub/1.jsonl", "b/sub-1.jsonl", "a.jsonl", "c.ndjson", "b/README", "b/x.csv")
+	root := plant(t, "b/2.jsonl", "b/10.jsonl", "b/sub/1.jsonl", "b/sub-1.jsonl", "a.jsonl", "c.ndjson", "b/README", "b/x.log")
 	for _, tt := range []struct {
 		args     string
 		root     string
@@ -49,13 +50,13 @@ func TestPlanOrder(t *testing.T) {
 		skipped  string
 		repeated string
 	}{
-		{"b", "b", "10.jsonl 2.jsonl sub-1.jsonl sub/1.jsonl", "b/README b/x.csv", ""},
-		{"c.ndjson b a.jsonl", "", "c.ndjson b/10.jsonl b/2.jsonl b/sub-1.jsonl b/sub/1.jsonl a.jsonl", "b/README b/x.csv", ""},
+		{"b", "b", "10.jsonl 2.jsonl sub-1.jsonl sub/1.jsonl", "b/README b/x.log", ""},
+		{"c.ndjson b a.jsonl", "", "c.ndjson b/10.jsonl b/2.jsonl b/sub-1.jsonl b/sub/1.jsonl a.jsonl", "b/README b/x.log", ""},
 		{"b/sub b/2.jsonl", "b", "sub/1.jsonl 2.jsonl", "", ""},
 		{"b/sub/1.jsonl b/sub", "b/sub", "1.jsonl", "", "b/sub/1.jsonl"},
-		{"b/sub/../2.jsonl b", "b", "2.jsonl 10.jsonl sub-1.jsonl sub/1.jsonl", "b/README b/x.csv", "b/2.jsonl"},
+		{"b/sub/../2.jsonl b", "b", "2.jsonl 10.jsonl sub-1.jsonl sub/1.jsonl", "b/README b/x.log", "b/2.jsonl"},
 		{"b/s*", "b", "sub-1.jsonl sub/1.jsonl", "", ""},
-		{"?", "b", "10.jsonl 2.jsonl sub-1.jsonl sub/1.jsonl", "b/README b/x.csv", ""}, // a folder that a pattern matches is a folder
+		{"?", "b", "10.jsonl 2.jsonl sub-1.jsonl sub/1.jsonl", "b/README b/x.log", ""}, // a folder that a pattern matches is a folder
 		{"b/2.jsonl", "b", "2.jsonl", "", ""},
 	} {
 		listing, err := Plan(t.Context(), strings.Fields(tt.args), Options{Fields: fields})
@@ -160,37 +161,95 @@ func TestCommonRoot(t *testing.T) {
 }
 
 func TestFormats(t *testing.T) {
-	all := "a.jsonl b.tsv c.sgm d.txt e"
+	const table, lines, list = "id\ttext\n", oneDocument, "[" + oneDocument + "]"
 	for _, tt := range []struct {
-		format string
-		files  string // in the folder
-		want   string // name=format
+		options string
+		files   string // in the folder
+		content string
+		want    string // name=format, or what is in the error
 	}{
-		{"", all, "a.jsonl=jsonl b.tsv=tsv c.sgm=reuters"},
-		{"", "A.JSON B.Tab c.SGML d.ndjson.GZ e.tsv.zst f.jsonl.zstd g.sgm.gzip", "A.JSON=jsonl B.Tab=tsv c.SGML=reuters d.ndjson.GZ=jsonl e.tsv.zst=tsv f.jsonl.zstd=jsonl g.sgm.gzip=reuters"},
-		{"jsonl", all, "a.jsonl=jsonl"},
-		{"tsv", all, "b.tsv=tsv"},
-		{"jsonl", "d.txt e", "d.txt=jsonl e=jsonl"}, // names that say nothing
-		{"lines", all, "a.jsonl=lines b.tsv=lines c.sgm=lines d.txt=lines e=lines"},
-		{"files", "d.txt e.jsonl", "d.txt=files e.jsonl=files"},
+		{"", "A.Tab b.tsv.zst c.TSV.GZ d e.md", table, "A.Tab=tsv b.tsv.zst=tsv c.TSV.GZ=tsv"},
+		{"", "c.SGML d.sgm.gzip README", table, "c.SGML=reuters d.sgm.gzip=reuters"},
+		{"", "a.JSON b.jsonl c.ndjson.zstd", lines, "a.JSON=jsonl b.jsonl=jsonl c.ndjson.zstd=jsonl"},
+		{"", "a.JSON", list, "a.JSON=json"},
+		{"", "a.json b.jsonl", list, "in: data of several formats: json (in/a.json), jsonl (in/b.jsonl); choose with --include or --exclude, or read only json with --skip-unknown"},
+		{"skip", "a.json b.jsonl c.jsonl", list, "b.jsonl=jsonl c.jsonl=jsonl"},
+		{"", "a.jsonl b.parquet c.parquet", lines, "in: data of several formats: parquet (2 files, such as in/b.parquet), jsonl (in/a.jsonl); choose"},
+		{"skip", "a.jsonl b.parquet c.parquet", lines, "a.jsonl=jsonl"},
+		{"", "b.parquet", lines, "in: no file of a known format among 1; give --format (json"},
+		{"skip", "b.parquet", lines, "in: no file of a known format among 1; give --format (json"},
+		{"jsonl", "a.json b.jsonl c.ndjson d e.md", lines, "a.json=jsonl b.jsonl=jsonl c.ndjson=jsonl"},
+		{"jsonl", "a.jsonl c.sgm", lines, "in: data of several formats: jsonl (in/a.jsonl), reuters (in/c.sgm); choose with --include or --exclude, or read only jsonl"},
+		{"jsonl skip", "a.jsonl c.sgm d.sgm", lines, "a.jsonl=jsonl"},
+		{"jsonl", "d.txt e", lines, "d.txt=jsonl e=jsonl"}, // names that say nothing
+		{"lines", "d.tsv e", lines, "d.tsv=lines e=lines"},
+		{"lines", "a.jsonl d.tsv e", lines, "in: data of several formats: jsonl (in/a.jsonl), tsv (in/d.tsv); choose"},
+		{"lines skip", "a.jsonl d.tsv e.tsv f", lines, "d.tsv=lines e.tsv=lines"},
+		{"files", "a.jsonl d.txt e", lines, "a.jsonl=files d.txt=files e=files"},
 	} {
+		format, option, _ := strings.Cut(tt.options, " ")
+		o := Options{Format: format, Fields: fields}
+		if format == "skip" || option == "skip" {
+			o.SkipUnknown = true
+			o.Format = strings.TrimPrefix(format, "skip")
+		}
 		plant(t)
 		for _, name := range strings.Fields(tt.files) {
-			write(t, "in", name, []byte("id\ttext\n"))
+			write(t, "in", name, []byte(tt.content))
 		}
 		for _, arg := range []string{"in", "i*"} {
+			listing, err := Plan(t.Context(), []string{arg}, o)
+			if err != nil {
+				if want := arg + strings.TrimPrefix(tt.want, "in"); !strings.Contains(err.Error(), want) {
+					t.Errorf("%q, folder of %s: %v, want %s", tt.options, tt.files, err, want)
+				}
+				continue
+			}
 			var got []string
-			for _, f := range inputs(t, Options{Format: tt.format, Fields: fields}, arg).Files {
+			for _, f := range listing.Inputs.Files {
 				if f.IDIsSource != (f.Format == "files") {
 					t.Errorf("%s is named by its source: %v", f.Source, f.IDIsSource)
 				}
 				got = append(got, f.Source+"="+f.Format)
 			}
-			if got := strings.Join(got, " "); got != tt.want {
-				t.Errorf("--format %q, folder of %s: %s, want %s", tt.format, tt.files, got, tt.want)
+			if got := strings.Join(got, " "); got != tt.want || len(got)+len(listing.Skipped) < len(strings.Fields(tt.files)) {
+				t.Errorf("%q, folder of %s: %s, want %s", tt.options, tt.files, got, tt.want)
 			}
 		}
 	}
+}
+
+// TestBesides: some text, tables or XML beside other data is skipped, but not more than a twentieth.
+func TestBesides(t *testing.T) {
+	for _, ending := range []string{".txt", ".csv", ".xml"} {
+		for _, tt := range []struct {
+			bytes int
+			fails bool
+		}{{50, false}, {60, true}} {
+			plant(t)
+			write(t, "in", "a.jsonl", bytes.Repeat([]byte(" "), 1000))
+			write(t, "in", "b"+ending, bytes.Repeat([]byte(" "), tt.bytes))
+			listing, err := Plan(t.Context(), []string{"in"}, Options{Fields: fields})
+			if (err != nil) != tt.fails || err == nil && (len(listing.Inputs.Files) != 1 || len(listing.Skipped) != 1) {
+				t.Errorf("%d bytes of %s: %+v, %v", tt.bytes, ending, listing, err)
+			}
+		}
+	}
+	// They are read if they are asked for, and what is much more is not passed over.
+	plant(t)
+	write(t, "in", "a.csv", []byte("text\n"))
+	write(t, "in", "README", make([]byte, 1000))
+	if got := sources(inputs(t, Options{Fields: fields}, "in")); !slices.Equal(got, []string{"a.csv"}) {
+		t.Errorf("files %q", got)
+	}
+	write(t, "in", "b.pdf", make([]byte, 1000))
+	if _, err := Plan(t.Context(), []string{"in"}, Options{Fields: fields}); err == nil || !strings.Contains(err.Error(), "pdf (in/b.pdf), csv (in/a.csv)") {
+		t.Errorf("error %v", err)
+	}
+}
+
+// TestNamedFormats: files that are named, and folders, may be of several formats.
+func TestNamedFormats(t *testing.T) {
 	// A file that is named is read as asked for, whatever it is called.
 	plant(t, "b.tsv", "a.jsonl")
 	for _, f := range inputs(t, Options{Format: "jsonl", Fields: fields}, "b.tsv", "*.jsonl").Files {
@@ -226,14 +285,14 @@ func TestPlanErrors(t *testing.T) {
 		want        []string
 	}{
 		{"missing", "", []string{"missing", "no such file"}},
-		{"notes.txt", "", []string{"notes.txt: the name tells no format; give --format (jsonl, "}},
-		{"note*", "", []string{"notes.txt: the name tells no format; give --format (jsonl, "}},
-		{"in", "", []string{"in: no file of a known format among 1; give --format (jsonl, "}},
+		{"notes.txt", "", []string{"notes.txt: the name tells no format; give --format (json, jsonl, "}},
+		{"note*", "", []string{"notes.txt: the name tells no format; give --format (json, jsonl, "}},
+		{"in", "", []string{"in: no file of a known format among 1; give --format (json, jsonl, "}},
 		{"empty", "lines", []string{"empty: no files in it"}},
-		{"folder", "csv", []string{`format "csv" is not one of jsonl, tsv, lines, files, parquet, reuters`}},
+		{"folder", "xls", []string{`format "xls" is not one of json, jsonl, csv, tsv, lines, files, parquet, reuters`}},
 		{"t.tsv", "", []string{"/t.tsv: ", `no column "text"`, `["id" "Body "]`}},
-		{"wide.tsv", "", []string{"/wide.tsv: it may be UTF-16: convert it (iconv -f UTF-16 -t UTF-8): text column: no column"}},
-		{"old.tsv", "", []string{"/old.tsv: it may be windows-1252: convert it (iconv -f windows-1252 -t UTF-8): text column: no column"}},
+		{"wide.tsv", "", []string{"/wide.tsv: it may be UTF-16: read it with --encoding UTF-16: text column: no column"}},
+		{"old.tsv", "", []string{"/old.tsv: it may be windows-1252: read it with --encoding windows-1252: text column: no column"}},
 		{"utf8.tsv", "", []string{"/utf8.tsv: text column: no column"}},
 		{"long.tsv", "", []string{"/long.tsv: no end of its header", "is it a tsv file?"}},
 		{"caf*", "", []string{`caf\xe9.jsonl": the name is not UTF-8`, "rename it"}},
@@ -281,7 +340,7 @@ func TestShuffledListing(t *testing.T) {
 		t.Fatal(err)
 	}
 	arranged := func(entries []storage.Entry) (*blocks.Inputs, []string) {
-		files, skipped, err := selectFiles(entries, "")
+		files, skipped, err := Options{}.choose(t.Context(), "in", entries)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -452,5 +511,41 @@ func TestMaxRecord(t *testing.T) {
 	})
 	if err != nil {
 		t.Error(err)
+	}
+}
+
+// TestPick: patterns say which files are read, by name or by path below the input folder.
+func TestPick(t *testing.T) {
+	plant(t, "in/a.jsonl", "in/b.jsonl", "in/tmp/a.jsonl", "in/sub/tmp/c.jsonl", "in/sub/d.jsonl", "tmp/e.jsonl")
+	for _, tt := range []struct{ args, include, exclude, want string }{
+		{"in", "", "", "a.jsonl b.jsonl sub/d.jsonl sub/tmp/c.jsonl tmp/a.jsonl"},
+		{"in", "a*", "", "a.jsonl tmp/a.jsonl"},
+		{"in", "sub", "", "sub/d.jsonl sub/tmp/c.jsonl"},
+		{"in", "", "tmp", "a.jsonl b.jsonl sub/d.jsonl"},
+		{"in", "", "sub/tmp", "a.jsonl b.jsonl sub/d.jsonl tmp/a.jsonl"},
+		{"in", "", "**/tmp/*", "a.jsonl b.jsonl sub/d.jsonl"},
+		{"in", "[ab].jsonl sub", "tmp b*", "a.jsonl sub/d.jsonl"},
+		{"in", "in", "", ""},
+		{"in/a.jsonl tmp/e.jsonl", "", "tmp", "in/a.jsonl tmp/e.jsonl"},
+		{"in/a.jsonl tmp/e.jsonl", "", "tmp/*", "a.jsonl"},
+		{"in/a.jsonl in/b.jsonl", "b*", "", "b.jsonl"},
+		{"in/tmp/a.jsonl", "", "*", ""},
+		{"in", "[", "", ""},
+	} {
+		o := Options{Fields: fields, Include: strings.Fields(tt.include), Exclude: strings.Fields(tt.exclude)}
+		listing, err := Plan(t.Context(), strings.Fields(tt.args), o)
+		if tt.want == "" {
+			if err == nil || !strings.Contains(err.Error(), "leave no input file") && !strings.Contains(err.Error(), "pattern [") {
+				t.Errorf("%+v: %v", tt, err)
+			}
+			continue
+		}
+		if err != nil {
+			t.Errorf("%+v: %v", tt, err)
+			continue
+		}
+		if got := strings.Join(sources(listing.Inputs), " "); got != tt.want || len(listing.Skipped) > 0 {
+			t.Errorf("%+v: %s, skipped %q", tt, got, listing.Skipped)
+		}
 	}
 }

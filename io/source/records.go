@@ -39,7 +39,7 @@ func recordsAt(ctx context.Context, in *blocks.Inputs, span blocks.Span, positio
 		case record.Long:
 			return fmt.Errorf("%s: document at %d: larger than %d bytes", file.Path, record.Position, read.MaxRecord)
 		case record.Err != nil:
-			return fmt.Errorf("%s: document at %d: %w%s", file.Path, record.Position, record.Err, advice(record))
+			return fmt.Errorf("%s: document at %d: %w%s", file.Path, record.Position, record.Err, advice(file, record))
 		}
 		return see(record)
 	}))

@@ -1,13 +1,17 @@
 package source
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
+	"unicode/utf8"
 
 	"github.com/neardup/neardup/blocks"
+	"github.com/neardup/neardup/io/charset"
 	"github.com/neardup/neardup/io/codec"
 	"github.com/neardup/neardup/io/reading"
+	"github.com/neardup/neardup/io/reading/bytefile"
 	"github.com/neardup/neardup/records"
 )
 
@@ -28,6 +32,10 @@ type Sampled struct {
 	// are what rejected has of them.
 	Unreadable, UnreadableBytes int64
 	Note                        string
+	// Encoding is the one that the input is most likely in, where more of the sampled texts are not UTF-8 than are and are
+	// not ASCII; "" if none is likely enough. NotUTF8 are the former, and Wrong is the path of the first file with one.
+	Encoding, Wrong string
+	NotUTF8         int64
 	// Missing are the text columns that no record seen has, and Columns those of the first of them.
 	Missing, Columns []string
 }
@@ -45,6 +53,11 @@ func Sample(ctx context.Context, in *blocks.Inputs, o Options, see func(text, en
 	if len(s.missing) == 0 {
 		s.Columns = nil
 	}
+	if s.NotUTF8 > s.beyondASCII {
+		if err := s.propose(ctx); err != nil {
+			return Sampled{}, err
+		}
+	}
 	for _, i := range s.missing {
 		s.Missing = append(s.Missing, o.Fields.Text[i])
 	}
@@ -58,6 +71,9 @@ type sampler struct {
 	see     func(text, ends []byte)
 
 	Sampled
+	wrong       *blocks.File // the first that has a text that is not UTF-8
+	beyondASCII int64        // texts that are UTF-8 and not ASCII
+
 	judged  bool  // a record was asked for its columns
 	missing []int // the text columns that those have not
 }
@@ -106,6 +122,10 @@ func (s *sampler) read(ctx context.Context, span blocks.Span) error {
 	progress, err := Records(ctx, s.in, span, s.options, func(record *reading.Record) error {
 		s.columns(span, record)
 		doc, key := record.Doc, blocks.NewKey(span.File, record.Position)
+		if unreadable := (*codec.Error)(nil); errors.As(record.Err, &unreadable) && unreadable.Reason == codec.InvalidUTF8 {
+			s.NotUTF8++
+			s.wrong = cmp.Or(s.wrong, &s.in.Files[span.File])
+		}
 		if record.Err != nil {
 			if s.Unreadable++; s.Unreadable == 1 {
 				s.Note = note(s.in, key, record)
@@ -114,6 +134,9 @@ func (s *sampler) read(ctx context.Context, span blocks.Span) error {
 			return nil
 		}
 		s.Documents++
+		if slices.ContainsFunc(doc.Text, func(b byte) bool { return b >= utf8.RuneSelf }) {
+			s.beyondASCII++
+		}
 		if record.Long {
 			return nil
 		}
@@ -124,6 +147,16 @@ func (s *sampler) read(ctx context.Context, span blocks.Span) error {
 		return nil
 	})
 	s.Bytes += progress.Stored
+	return err
+}
+
+// propose sets Encoding by what the first file begins with that has a text that is not UTF-8.
+func (s *sampler) propose(ctx context.Context) error {
+	if s.wrong.Encoding != "" || s.wrong.Positions > 0 { // it is read by a name, or has no bytes of text
+		return nil
+	}
+	head, err := bytefile.Head(ctx, s.wrong, s.options.reading())
+	s.Encoding, s.Wrong = charset.Propose(head), s.wrong.Path
 	return err
 }
 

@@ -202,7 +202,7 @@ func why(record *reading.Record) (reason, detail string) {
 // note says which record is unreadable, why, and what to do about it.
 func note(in *blocks.Inputs, key blocks.Key, record *reading.Record) string {
 	reason, detail := why(record)
-	return fmt.Sprintf("%s, %s: %s%s", in.Place(key), reason, detail, advice(record))
+	return fmt.Sprintf("%s, %s: %s%s", in.Place(key), reason, detail, advice(&in.Files[key.File()], record))
 }
 
 // blockWriter packs documents into blocks. Those that stay local are used again.

@@ -209,7 +209,7 @@ func TestReadRejects(t *testing.T) {
 	root := storagetest.RunFolder(t)
 	write(t, root, "a.jsonl", f.Content)
 	write(t, root, "b.sgm", []byte(`<REUTERS OLDID="7"><TITLE>only</TITLE></REUTERS>`))
-	in := inputs(t, o, root)
+	in := inputs(t, o, root+"/a.jsonl", root+"/b.sgm")
 	in.Shards = 2
 	out := run(t, in, o)
 

@@ -35,6 +35,9 @@ func (o Options) readable(file *blocks.File, see func(*reading.Record) error) fu
 // wrong says why a record's text is not taken for UTF-8; "" if it is.
 func wrong(file *blocks.File, record *reading.Record) string {
 	text := record.Doc.Text
+	if !utf8.Valid(text) && file.Encoding != "" {
+		return fmt.Sprintf("byte %d of the text, decoded, stands for what is not %s", invalidAt(text), file.Encoding)
+	}
 	if !utf8.Valid(text) {
 		detail := describe(text, offsetIn(file, record))
 		if record.Position < guessedPositions {
@@ -61,7 +64,7 @@ func (o Options) CheckText(text []byte) error {
 		if record.Err == nil {
 			return nil
 		}
-		return fmt.Errorf("%w%s", record.Err, advice(record))
+		return fmt.Errorf("%w%s", record.Err, advice(&blocks.File{}, record))
 	})(&record)
 }
 
@@ -166,18 +169,21 @@ func mayBe(encoding string) string {
 }
 
 // advice says what to do about an unreadable record that may be in another encoding; "" if it may not.
-func advice(record *reading.Record) string {
+func advice(file *blocks.File, record *reading.Record) string {
 	invalid := (*codec.Error)(nil)
 	if !errors.As(record.Err, &invalid) {
 		return ""
 	}
 	if invalid.Reason != codec.InvalidUTF8 {
 		if charset.UTF16(record.Raw) {
-			return "; it may be UTF-16: convert the file (iconv -f UTF-16 -t UTF-8)"
+			return "; it may be UTF-16: read it with --encoding UTF-16"
 		}
 		return ""
 	}
-	encoding := encodingOf(record)
+	encoding := ""
+	if file.Encoding == "" {
+		encoding = encodingOf(record)
+	}
 	if encoding == "" {
 		return "; mend the text or convert the file to UTF-8, or compare it as it stands with --invalid-utf8 keep"
 	}
@@ -185,5 +191,5 @@ func advice(record *reading.Record) string {
 	if record.Position >= guessedPositions && !utf8.Valid(record.Doc.Text) {
 		told = mayBe(encoding)
 	}
-	return fmt.Sprintf("%s: convert the file (iconv -f %s -t UTF-8), or compare it as it stands with --invalid-utf8 keep", told, encoding)
+	return fmt.Sprintf("%s: read it with --encoding %s, or compare it as it stands with --invalid-utf8 keep", told, encoding)
 }

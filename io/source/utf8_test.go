@@ -188,9 +188,9 @@ func TestWide(t *testing.T) {
 				rows            int
 				advice          string
 			}{
-				{"files", encoded, 1, "iconv -f UTF-16" + order + " -t"},
-				{"lines", encoded, 2, "iconv -f UTF-16" + order + " -t"},
-				{"lines", wide("\n"+text, order), 2, "iconv -f UTF-16" + order + " -t"},
+				{"files", encoded, 1, "--encoding UTF-16" + order},
+				{"lines", encoded, 2, "--encoding UTF-16" + order},
+				{"lines", wide("\n"+text, order), 2, "--encoding UTF-16" + order},
 				{"jsonl", escaped(encoded), 1, "; mend the text or convert"},
 			} {
 				o := Options{Format: tt.format, Fields: fields, MaxDocument: 1000}
@@ -256,10 +256,10 @@ func TestAdvice(t *testing.T) {
 		t.Fatal(err)
 	}
 	const keep = ", or compare it as it stands with --invalid-utf8 keep"
-	const wide = "; it may be UTF-16: convert the file (iconv -f UTF-16 -t UTF-8)"
+	const wide = "; it may be UTF-16: read it with --encoding UTF-16"
 	for _, tt := range []struct{ format, content, want string }{
-		{"lines", "a common line\n" + encoded + "\n", "; it may be windows-1251: convert the file (iconv -f windows-1251 -t UTF-8)" + keep},
-		{"lines", strings.Repeat("x", 100_000) + " " + encoded + "\n", "; it may be windows-1251: convert the file (iconv -f windows-1251 -t UTF-8)" + keep},
+		{"lines", "a common line\n" + encoded + "\n", "; it may be windows-1251: read it with --encoding windows-1251" + keep},
+		{"lines", strings.Repeat("x", 100_000) + " " + encoded + "\n", "; it may be windows-1251: read it with --encoding windows-1251" + keep},
 		{"lines", russian + "\xE9\n", "; mend the text or convert the file to UTF-8" + keep},
 		{"lines", "\xFF\xFEa\x00\n\x00", wide + keep},
 		{"jsonl", `{"text":"\ud800"}`, "; mend the text or convert the file to UTF-8" + keep},
@@ -274,7 +274,7 @@ func TestAdvice(t *testing.T) {
 		}
 		row := out.rejected[0][0]
 		detail, _, _ := strings.Cut(row.Detail, " (") // the file's byte, or how many there are
-		if note := out.facts[0].Note; !strings.HasSuffix(note, tt.want) || strings.Contains(row.Detail, "iconv") || !strings.Contains(note, detail) {
+		if note := out.facts[0].Note; !strings.HasSuffix(note, tt.want) || strings.Contains(row.Detail, "--encoding") || !strings.Contains(note, detail) {
 			t.Errorf("%.40q: the note is %s\nwant at its end %s\nthe row %s", tt.content, note, tt.want, row.Detail)
 		}
 	}
@@ -286,7 +286,7 @@ func TestCheckText(t *testing.T) {
 	if err := o.CheckText([]byte("café")); err != nil {
 		t.Error(err)
 	}
-	const want = "invalid utf-8: byte 3 of the text (byte 3 of the file) is E9, which is not UTF-8; it may be windows-1252: convert the file"
+	const want = "invalid utf-8: byte 3 of the text (byte 3 of the file) is E9, which is not UTF-8; it may be windows-1252: read it with --encoding windows-1252"
 	if err := o.CheckText([]byte("caf\xE9 et th\xE9 \xE0 la carte")); err == nil || !strings.HasPrefix(err.Error(), want) {
 		t.Errorf("error %v, want %s", err, want)
 	}

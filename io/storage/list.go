@@ -21,8 +21,8 @@ type Entry struct {
 // the matches of a pattern (see Match), which may be folders too, and only those if it ends in a
 // slash. Folders that match but may not be read are an error; others on the way to matches are
 // passed over. Names that begin with a dot, or with an underscore and have no ending, are left out
-// unless they are given, as data lakes use them for what is not data; so are links to folders below
-// a folder or "**", which could lead in circles.
+// unless they are given, as data lakes use them for what is not data. Below a folder, links to a folder are
+// followed once, unless that is read anyway or leads back to the folder; below "**" they are left out.
 func List(ctx context.Context, arg string) (entries []Entry, err error) {
 	store, err := At(arg)
 	if err != nil {
@@ -74,10 +74,46 @@ func (w *walker) add(info Info, folder string) error {
 
 // folder finds all files below folder.
 func (w *walker) folder(folder string) error {
+	links, err := w.below(folder, folder)
+	var read []string // folders, without links
+	for err == nil && len(links) > 0 {
+		if read == nil {
+			here, err := Resolve(folder)
+			if err != nil {
+				return err
+			}
+			read = []string{here}
+		}
+		link := slices.Min(links) // a store lists them in any order
+		links = slices.DeleteFunc(links, func(l string) bool { return l == link })
+		target, failed := Resolve(link)
+		if failed != nil {
+			return failed
+		}
+		_, back := Rel(target, read[0])
+		if back || slices.ContainsFunc(read, func(folder string) bool { return isBelow(folder, target) }) {
+			continue
+		}
+		read = append(read, target)
+		var more []string
+		more, err = w.below(link, folder)
+		links = append(links, more...)
+	}
+	return err
+}
+
+// isBelow reports whether what is at path is read with folder, or is that.
+func isBelow(folder, path string) bool {
+	rel, below := Rel(folder, path)
+	return below && (rel == "." || !slices.ContainsFunc(strings.Split(rel, "/"), hidden))
+}
+
+// below finds the files below dir, which is folder or below it, and returns the links to folders there.
+func (w *walker) below(dir, folder string) (links []string, err error) {
 	enter := func(rel string) bool { return !hidden(path.Base(rel)) }
-	for info, err := range w.store.List(w.ctx, folder, enter) {
+	for info, err := range w.store.List(w.ctx, dir, enter) {
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if hidden(path.Base(info.Path)) {
 			continue
@@ -85,16 +121,19 @@ func (w *walker) folder(folder string) error {
 		info.Path = clean(info.Path)
 		target, toFolder, err := w.follow(info)
 		if err != nil {
-			return err
+			return nil, err
+		}
+		if toFolder {
+			links = append(links, info.Path)
 		}
 		if toFolder || regular(target) != nil {
 			continue // pipes and sockets hold no documents
 		}
 		if err := w.add(target, folder); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	return nil
+	return links, nil
 }
 
 // follow returns what a link leads to, and anything else as it is. It does not look into folders,

@@ -53,6 +53,33 @@ func list(t *testing.T, arg string) (paths []string) {
 	return paths
 }
 
+// TestFolderLinks: a link to a folder is followed once, by the first of its names, and never in circles.
+func TestFolderLinks(t *testing.T) {
+	plant(t, "up/in/b", "up/in/sub/c", "up/in/.versions/2/d", "up/beside", "far/e", "far/sub/f", "far/.hidden/g")
+	for name, target := range map[string]string{
+		"up/in/a-sub": "sub", "up/in/back": "..", "up/in/self": ".", "up/in/latest": ".versions/2",
+		"up/in/y-far": "../../far", "up/in/x-far": "../../far", "far/circle": "../up/in", "far/far": ".", "far/sub/x": "../../up/in/y-far/sub",
+	} {
+		link(t, target, name)
+	}
+	want := []string{"b", "latest/d", "sub/c", "x-far/e", "x-far/sub/f"}
+	for i, name := range want {
+		want[i] = "up/in/" + name
+	}
+	if got := list(t, "up/in"); !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+	entries, err := storage.List(t.Context(), "up/in")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		if e.Folder != "up/in" {
+			t.Errorf("%s was found below %s", e.Path, e.Folder)
+		}
+	}
+}
+
 func TestList(t *testing.T) {
 	plant(t, "in/b", "in/a/x", "in/a-1", "in/a/sub/y", "in/.hidden", "in/_SUCCESS", "in/_tmp/z", "in/.git/c",
 		"in/empty/", "other/in", "star*.txt", "starry.txt", "[odd]")
@@ -64,14 +91,14 @@ func TestList(t *testing.T) {
 		want []string
 	}{
 		// By path: "-" sorts before "/", whatever order folders are walked in.
-		{"in", []string{"in/a-1", "in/a/sub/y", "in/a/x", "in/b", "in/file-link"}},
-		{"in/", []string{"in/a-1", "in/a/sub/y", "in/a/x", "in/b", "in/file-link"}},
+		{"in", []string{"in/a-1", "in/a/sub/y", "in/a/x", "in/b", "in/file-link", "in/folder-link/in"}},
+		{"in/", []string{"in/a-1", "in/a/sub/y", "in/a/x", "in/b", "in/file-link", "in/folder-link/in"}},
 		{"in/b", []string{"in/b"}},
 		{"./in/b", []string{"./in/b"}},
 		{"in/empty", nil},
 		{"in/.hidden", []string{"in/.hidden"}}, // it was given
 		{"in/_tmp", []string{"in/_tmp/z"}},
-		{"alias", []string{"alias/a-1", "alias/a/sub/y", "alias/a/x", "alias/b", "alias/file-link"}},
+		{"alias", []string{"alias/a-1", "alias/a/sub/y", "alias/a/x", "alias/b", "alias/file-link", "alias/folder-link/in"}},
 		{"star*.txt", []string{"star*.txt"}}, // a name goes before a pattern
 		{"st*.txt", []string{"star*.txt", "starry.txt"}},
 		{"[odd]", []string{"[odd]"}},

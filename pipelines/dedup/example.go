@@ -57,7 +57,8 @@ func Example(ctx context.Context, f *output.Finished) (*records.Example, error) 
 func text(ctx context.Context, f *output.Finished, from string, position int64) (string, error) {
 	p := f.Run.Parameters
 	options := source.Options{
-		Format: p.Format, Fields: codec.Fields{Text: p.Text, ID: p.ID}, MaxDocument: p.MaxDocBytes,
+		Format: p.Format, Fields: codec.Fields{Text: p.Text, ID: p.ID, Delimiter: job.Delimiter(p.Delimiter).Byte(), NoHeader: p.NoHeader}, MaxDocument: p.MaxDocBytes,
+		Encoding:    p.Encoding,
 		KeepInvalid: job.InvalidUTF8(p.InvalidUTF8) == job.KeepInvalid,
 	}
 	listing, err := source.Plan(ctx, []string{storage.Join(f.Run.Input.Root, from)}, options)

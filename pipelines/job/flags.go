@@ -35,9 +35,16 @@ type Config struct {
 type Input struct {
 	Inputs []string `arg:"" optional:"" name:"input" help:"Files, folders or patterns to read, in order; - is standard input."`
 
+	InputsFrom  string      `placeholder:"FILE" help:"Read the inputs that a file lists, too, one path a line; - is standard input." group:"Input"`
+	Include     []string    `sep:"none" placeholder:"GLOB" help:"Read only files that match, or are in a folder that does; give it again for several patterns. One without a slash is matched with each name of a path below an input folder, another with the path." group:"Input"`
+	Exclude     []string    `sep:"none" placeholder:"GLOB" help:"Leave out such files." group:"Input"`
 	Format      Format      `help:"Format of the input: ${formats} (default: by file name)." placeholder:"NAME" group:"Input"`
 	Text        []string    `default:"text" sep:"none" placeholder:"COLUMN" help:"Text column; give it again to join several by one blank. Dotted paths reach nested fields (default: ${default})." group:"Input"`
 	ID          string      `default:"id" placeholder:"COLUMN" help:"Id column; documents without one are named source@position (default: ${default})." group:"Input"`
+	Encoding    Encoding    `default:"utf-8" placeholder:"NAME" help:"Encoding of JSON, CSV, TSV and text files, by its name in the Encoding Standard: windows-1251, latin1, shift_jis, gbk, koi8-r, utf-16le and so on. A byte order mark goes before it, but not before utf-8; auto is that of the mark, or UTF-8 (default: ${default})." group:"Input"`
+	SkipUnknown bool        `help:"Of a folder with data of several formats, read that with the most bytes, or of the asked format, and skip the rest." group:"Input"`
+	Delimiter   Delimiter   `default:"," placeholder:"CHARACTER" help:"What stands between two values of CSV: an ASCII character, or tab (default: ${default})." group:"Input"`
+	NoHeader    bool        `help:"CSV and TSV have no line of column names: --text and --id are numbers of columns, from 1." group:"Input"`
 	Limit       int64       `placeholder:"N" help:"Read the first N readable documents only." group:"Input"`
 	MaxDocBytes Bytes       `default:"16MiB" placeholder:"SIZE" help:"Texts larger than this are not compared, and stay in the corpus (default: ${default})." group:"Input"`
 	MaxIDBytes  Bytes       `default:"64KiB" placeholder:"SIZE" help:"Documents with a longer id are not compared, and stay in the corpus (default: ${default})." group:"Input"`
@@ -132,6 +139,41 @@ func (f *Format) UnmarshalText(text []byte) error {
 	return fmt.Errorf("%q is not one of %s", text, strings.Join(source.Formats(), ", "))
 }
 
+// Encoding is one of text files, by its name; "" is UTF-8.
+type Encoding string
+
+// UnmarshalText reads a name.
+func (e *Encoding) UnmarshalText(text []byte) error {
+	*e = Encoding(text)
+	return source.CheckEncoding(string(text))
+}
+
+// Delimiter stands between two values of CSV: an ASCII character, or "tab"; "" is a comma.
+type Delimiter string
+
+// UnmarshalText reads one.
+func (d *Delimiter) UnmarshalText(text []byte) error {
+	if string(text) != tab && (len(text) != 1 || text[0] > '~' || text[0] < ' ' && text[0] != '\t' || text[0] == '"') {
+		return fmt.Errorf("%q is not an ASCII character other than a quote, nor tab", text)
+	}
+	*d = Delimiter(text)
+	return nil
+}
+
+const tab = "tab"
+
+// Byte is the character; 0 is the usual one.
+func (d Delimiter) Byte() byte {
+	switch d {
+	case "":
+		return 0
+	case tab:
+		return '\t'
+	default:
+		return d[0]
+	}
+}
+
 // Threshold is the least similarity of a pair.
 type Threshold struct{ setsim.Threshold }
 
@@ -172,7 +214,7 @@ func (t *Tokens) UnmarshalText(text []byte) (err error) {
 	return err
 }
 
-var _ = []encoding.TextUnmarshaler{new(Format), new(Threshold), new(Shingle), new(Normalization), new(Tokens), new(Bytes)}
+var _ = []encoding.TextUnmarshaler{new(Format), new(Encoding), new(Delimiter), new(Threshold), new(Shingle), new(Normalization), new(Tokens), new(Bytes)}
 
 // Vars are the values that the tags of flags refer to: each list of names stands in one place.
 func Vars() map[string]string {
@@ -231,7 +273,7 @@ func (c *Config) Validate() error {
 	}
 	switch {
 	case len(c.Inputs) == 0:
-		return Usage("no input: give files, folders or patterns")
+		return Usage("no input: give files, folders or patterns, or --inputs-from")
 	case len(c.Text) == 0 || slices.Contains(c.Text, ""):
 		return Usage("no text column: give --text COLUMN")
 	case !(c.Recall > 0 && c.Recall <= 1):

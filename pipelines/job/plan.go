@@ -44,6 +44,8 @@ type Request struct {
 	AskedRecall bool
 	// Rank is what documents are ranked by when they are read again.
 	Rank source.Rank
+	// Strict: a plan of input that is most likely in another encoding than it is read by is an error.
+	Strict bool
 	// Prefer are patterns of files, in order of preference.
 	Prefer []string
 }
@@ -52,13 +54,17 @@ type Request struct {
 func (r *Request) Reading(stdin string) source.Options {
 	return source.Options{
 		Format:      string(r.Format),
-		Fields:      codec.Fields{Text: r.Text, ID: r.ID},
+		Fields:      codec.Fields{Text: r.Text, ID: r.ID, Delimiter: r.Delimiter.Byte(), NoHeader: r.NoHeader},
 		Rank:        r.Rank,
 		MaxDocument: int64(r.MaxDocBytes),
 		KeepInvalid: r.InvalidUTF8 == KeepInvalid,
 		MaxID:       int64(r.MaxIDBytes),
 		MaxWindow:   int64(r.MaxWindow),
 		Memory:      int64(r.Memory),
+		Encoding:    string(r.Encoding),
+		Include:     r.Include,
+		Exclude:     r.Exclude,
+		SkipUnknown: r.SkipUnknown,
 		SplitBytes:  r.SplitBytes,
 		Limit:       r.Limit,
 		Stdin:       stdin,
@@ -166,6 +172,10 @@ func makePlan(ctx context.Context, r Request, stdin string) (*Plan, error) {
 	}
 	if p.missing, err = missing(sampled, r.Text); err != nil {
 		return nil, err
+	}
+	if sampled.Encoding != "" && r.Strict {
+		return nil, Usage("%d of %d sampled texts are not UTF-8, and %s is most likely %s: read it with --encoding %s, or as it stands with --invalid-utf8 keep",
+			sampled.NotUTF8, sampled.NotUTF8+sampled.Documents, sampled.Wrong, sampled.Encoding, sampled.Encoding)
 	}
 	if n := sampled.Unreadable; n > 0 {
 		p.Sampled = fmt.Sprintf("%d of %d sampled records are unreadable, the first: %s", n, n+sampled.Documents, sampled.Note)

@@ -116,7 +116,7 @@ func TestLinkWarning(t *testing.T) {
 // first.
 func TestSampledUnreadable(t *testing.T) {
 	plan := planOf(t, "one\ncaf\xE9 et th\xE9 \xE0 la carte\n\xE9\n")
-	const want = "2 of 3 sampled records are unreadable, the first: in.txt at byte 4, invalid utf-8: byte 3 of the text (byte 7 of the file) is E9, which is not UTF-8; it may be windows-1252: convert the file"
+	const want = "2 of 3 sampled records are unreadable, the first: in.txt at byte 4, invalid utf-8: byte 3 of the text (byte 7 of the file) is E9, which is not UTF-8; it may be windows-1252: read it with --encoding windows-1252"
 	if !strings.HasPrefix(plan.Sampled, want) {
 		t.Errorf("%s\nwant %s", plan.Sampled, want)
 	}

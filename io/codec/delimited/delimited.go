@@ -1,8 +1,12 @@
-// Package delimited reads tables in text files: tab-separated values.
+// Package delimited reads tables in text files: tab-separated values, and comma-separated values by RFC 4180.
 //
-// The first line holds the column names, every other line that is not empty a row. There is
-// no quoting and no escape in TSV: a value is what stands between two tabs, untrimmed, and
-// can hold neither tab nor newline.
+// The first line holds the column names, unless a file has none, and every other line that is not
+// empty a row.
+//
+// There is no quoting and no escape in TSV: a value is what stands between two tabs, untrimmed, and
+// can hold neither tab nor newline. In CSV a value that begins with a quote ends with one: delimiters
+// and line ends stand for themselves between the two, and two quotes for one. A quote further on in a value has
+// no meaning. So no line end tells where a row begins, and a CSV file cannot be split.
 package delimited
 
 import (
@@ -18,61 +22,110 @@ import (
 // NewTSV returns the codec of tab-separated files.
 //
 // A column is found by its exact name, else by its name without the spaces around it, else,
-// written #2, by its number counted from 1. A text column that is not there, or whose name
-// stands there twice, is an error of WithHeader; so is the id column, except that a file
-// need not have a column "id", the default: then its documents have no id; and the value column.
-// TSV knows neither null nor types, so an empty id is none, and a value a number if it reads as one.
-func NewTSV(fields codec.Fields) codec.Codec { return tsv{fields: fields, id: none, value: none} }
+// written #2, by its number counted from 1; in files without names also written 2. A text column that is not
+// there, or whose name stands there twice, is an error of WithHeader; so is the id column, except that a file
+// need not have a column "id", the default: then its documents have no id; and the value column. A file
+// without names may have rows of any length, each with the columns that are asked for.
+// Tables know neither null nor types, so an empty id is none, and a value a number if it reads as one.
+func NewTSV(fields codec.Fields) codec.Codec {
+	return &table{fields: fields, delimiter: '\t', id: none, value: none}
+}
+
+// NewCSV returns the codec of files with fields.Delimiter between values. Columns are found as by NewTSV.
+func NewCSV(fields codec.Fields) codec.Codec {
+	delimiter := fields.Delimiter
+	if delimiter == 0 {
+		delimiter = ','
+	}
+	return &table{fields: fields, delimiter: delimiter, quoted: true, id: none, value: none}
+}
 
 // none is the index of the id or value column where there is none.
 const none = -1
 
-type tsv struct {
+type table struct {
 	codec.Lines
-	fields codec.Fields
+	fields    codec.Fields
+	delimiter byte
+	quoted    bool
 
 	// The rest is known once the header is.
-	columns int
+	columns int   // 0: any number
+	least   int   // columns that a row needs for those that are asked for
 	text    []int // indexes of fields.Text
 	id      int
 	value   int
 }
 
-// Header is the first line, a byte order mark included.
-func (tsv) Header(data []byte, atEOF bool) (int, bool) {
-	return codec.Lines{}.End(data, atEOF)
+// Header is the first line, a byte order mark included, or that alone.
+func (c *table) Header(data []byte, atEOF bool) (int, bool) {
+	bom, ok := codec.BOM(data, atEOF)
+	if !ok || c.fields.NoHeader {
+		return bom, ok
+	}
+	n, _, ok := c.End(data[bom:], 0, atEOF)
+	return bom + n, ok
 }
 
-func (c tsv) WithHeader(header []byte) (codec.Codec, error) {
-	if len(header) == 0 {
-		return c, nil
+func (c *table) WithHeader(header []byte) (codec.Codec, error) {
+	with := *c
+	var names []string
+	if !c.fields.NoHeader {
+		if len(header) == 0 {
+			return c, nil
+		}
+		bom, _ := codec.BOM(header, true)
+		row := row{table: c, rest: codec.TrimNewline(header[bom:])}
+		for row.next() {
+			names = append(names, string(row.appendValue(nil)))
+		}
+		if row.err != nil {
+			return nil, fmt.Errorf("header: %w", row.err)
+		}
+		with.columns = len(names)
 	}
-	bom, _ := codec.BOM(header, true)
-	names := strings.Split(string(codec.TrimNewline(header[bom:])), "\t")
-	c.columns = len(names)
+	return &with, with.find(names)
+}
+
+// find sets the columns' indexes by the names of all.
+func (c *table) find(names []string) (err error) {
+	index := func(name string) (int, error) {
+		if c.fields.NoHeader {
+			return numbered(name)
+		}
+		return named(names, name)
+	}
 	c.text = make([]int, len(c.fields.Text))
 	for i, name := range c.fields.Text {
-		var err error
-		if c.text[i], err = find(names, name); err != nil {
-			return nil, fmt.Errorf("text column: %w", err)
+		if c.text[i], err = index(name); err != nil {
+			return fmt.Errorf("text column: %w", err)
 		}
 	}
-	var err error
 	if c.fields.ID != "" && (c.fields.ID != "id" || has(names, "id")) {
-		if c.id, err = find(names, c.fields.ID); err != nil {
-			return nil, fmt.Errorf("id column: %w", err)
+		if c.id, err = index(c.fields.ID); err != nil {
+			return fmt.Errorf("id column: %w", err)
 		}
 	}
 	if c.fields.Value != "" {
-		if c.value, err = find(names, c.fields.Value); err != nil {
-			return nil, fmt.Errorf("column to keep by: %w", err)
+		if c.value, err = index(c.fields.Value); err != nil {
+			return fmt.Errorf("column to keep by: %w", err)
 		}
 	}
-	return c, nil
+	c.least = 1 + max(c.id, c.value, slices.Max(append([]int{none}, c.text...)))
+	return nil
 }
 
-// find returns the index of the column called name.
-func find(names []string, name string) (int, error) {
+// numbered returns the index of a column that has a number only.
+func numbered(name string) (int, error) {
+	i, err := strconv.Atoi(strings.TrimPrefix(name, "#"))
+	if err != nil || i < 1 {
+		return 0, fmt.Errorf("no column %q; without a header columns are numbers, from 1", name)
+	}
+	return i - 1, nil
+}
+
+// named returns the index of the column called name.
+func named(names []string, name string) (int, error) {
 	exactly := func(column string) bool { return column == name }
 	trimmed := func(column string) bool { return strings.TrimSpace(column) == name }
 	for _, matches := range []func(string) bool{exactly, trimmed} {
@@ -93,13 +146,13 @@ func find(names []string, name string) (int, error) {
 	return 0, fmt.Errorf("no column %q; there are %q", name, names)
 }
 
-// has tells whether find would see a column called name, be it one or two.
+// has tells whether named would see a column called name, be it one or two.
 func has(names []string, name string) bool {
 	return slices.ContainsFunc(names, func(column string) bool { return strings.TrimSpace(column) == name })
 }
 
 // Start skips empty lines. A line of blanks is a row.
-func (tsv) Start(data []byte, atEOF bool) (n int, ok bool) {
+func (*table) Start(data []byte, atEOF bool) (n int, ok bool) {
 	for n < len(data) {
 		switch {
 		case data[n] == '\n':
@@ -120,36 +173,153 @@ func (tsv) Start(data []byte, atEOF bool) (n int, ok bool) {
 	return n, false
 }
 
-func (c tsv) Decode(record []byte, doc *codec.Document) error {
-	doc.Reset()
-	row := codec.TrimNewline(record)
-	if columns := bytes.Count(row, []byte("\t")) + 1; columns != c.columns {
-		return &codec.Error{
-			Reason: codec.WrongColumnCount,
-			Detail: fmt.Sprintf("has %d columns, header has %d", columns, c.columns),
+// Where in a row of CSV a byte may be.
+const (
+	atValue  codec.State = iota // a value begins
+	inValue                     // in a value without quotes, or behind the closing one
+	inQuotes                    // between the two
+	atQuote                     // behind a quote between the two, which is the closing one unless another follows
+)
+
+// End finds the end of the line that is in no quotes.
+func (c *table) End(data []byte, state codec.State, atEOF bool) (n int, next codec.State, ok bool) {
+	if !c.quoted {
+		return c.Lines.End(data, state, atEOF)
+	}
+	for n < len(data) {
+		if state == inQuotes {
+			i := bytes.IndexByte(data[n:], '"')
+			if i < 0 {
+				break
+			}
+			n += i + 1
+			state = atQuote
+			continue
+		}
+		b := data[n]
+		n++
+		switch {
+		case b == '\n':
+			return n, atValue, true
+		case b == c.delimiter:
+			state = atValue
+		case b == '"' && state != inValue:
+			state = inQuotes
+		default:
+			state = inValue
 		}
 	}
+	return len(data), state, atEOF
+}
+
+// Splittable: in CSV a line end may be in quotes.
+func (c *table) Splittable() bool { return !c.quoted }
+
+func (c *table) Decode(record []byte, doc *codec.Document) error {
+	doc.Reset()
+	var few [16]cell
+	cells := few[:0]
+	row := row{table: c, rest: codec.TrimNewline(record)}
+	for row.next() {
+		cells = append(cells, row.cell)
+	}
+	if row.err != nil {
+		return row.err
+	}
+	if c.columns > 0 && len(cells) != c.columns {
+		return wrongCount("has %d columns, header has %d", len(cells), c.columns)
+	}
+	if len(cells) < c.least {
+		return wrongCount("has %d columns, column %d is asked for", len(cells), c.least)
+	}
 	if c.id != none {
-		doc.ID = append(doc.ID, column(row, c.id)...)
+		doc.ID = cells[c.id].appendValue(doc.ID)
 		doc.HasID = len(doc.ID) > 0
 	}
 	for i, index := range c.text {
 		if i > 0 {
 			doc.NextColumn()
 		}
-		doc.Text = append(doc.Text, column(row, index)...)
+		doc.Text = cells[index].appendValue(doc.Text)
 	}
 	if c.value != none {
-		doc.Value = codec.Untyped(append(doc.Value.Text, column(row, c.value)...))
+		doc.Value = codec.Untyped(cells[c.value].appendValue(doc.Value.Text))
 	}
 	return nil
 }
 
-// column returns the value at index, which row has.
-func column(row []byte, index int) []byte {
-	for ; index > 0; index-- {
-		row = row[bytes.IndexByte(row, '\t')+1:]
+func wrongCount(format string, numbers ...any) error {
+	return &codec.Error{Reason: codec.WrongColumnCount, Detail: fmt.Sprintf(format, numbers...)}
+}
+
+// cell is a value as it stands in a row, without the quotes around it.
+type cell struct {
+	raw    []byte
+	quoted bool
+}
+
+// appendValue appends the value: in quotes, two quotes stand for one.
+func (c cell) appendValue(dst []byte) []byte {
+	for raw := c.raw; ; {
+		i := bytes.IndexByte(raw, '"')
+		if !c.quoted || i < 0 {
+			return append(dst, raw...)
+		}
+		dst = append(dst, raw[:i+1]...)
+		raw = raw[i+2:]
 	}
-	value, _, _ := bytes.Cut(row, []byte("\t"))
-	return value
+}
+
+// row goes through the cells of a row, of which there is one at least.
+type row struct {
+	*table
+	rest []byte // behind the cell and its delimiter
+	cell
+	last bool
+	err  error
+}
+
+// next moves on to the next cell; if there is none, err may say what is wrong with it.
+func (r *row) next() bool {
+	if r.last || r.err != nil {
+		return false
+	}
+	if r.table.quoted && bytes.HasPrefix(r.rest, []byte(`"`)) {
+		return r.nextQuoted()
+	}
+	i := bytes.IndexByte(r.rest, r.delimiter)
+	if i < 0 {
+		r.cell, r.last = cell{raw: r.rest}, true
+		return true
+	}
+	r.cell, r.rest = cell{raw: r.rest[:i]}, r.rest[i+1:]
+	return true
+}
+
+func (r *row) nextQuoted() bool {
+	inside := r.rest[1:]
+	end := 0
+	for {
+		i := bytes.IndexByte(inside[end:], '"')
+		if i < 0 {
+			r.err = &codec.Error{Reason: codec.BrokenCSV, Detail: "a quote is not closed"}
+			return false
+		}
+		end += i
+		if !bytes.HasPrefix(inside[end+1:], []byte(`"`)) {
+			break
+		}
+		end += 2
+	}
+	r.cell, r.rest = cell{inside[:end], true}, inside[end+1:]
+	switch {
+	case len(r.rest) == 0:
+		r.last = true
+	case r.rest[0] == r.delimiter:
+		r.rest = r.rest[1:]
+	default:
+		r.err = &codec.Error{Reason: codec.BrokenCSV, Detail: fmt.Sprintf("%.20q follows a closing quote", r.rest)}
+		return false
+	}
+	return true
 }

@@ -1,4 +1,4 @@
-// Package jsonl reads JSON Lines: one JSON object a line.
+// Package jsonl reads JSON Lines, one JSON object a line, and JSON objects in an array or one after another.
 //
 // Lines end with LF or CRLF. Lines of nothing but blanks are filler. The whole line must be
 // valid by RFC 8259, so that what is accepted here is accepted by every reader after us, but
@@ -24,7 +24,9 @@ import (
 // that is null or missing is empty, and if all are there is no text; one of another type makes the
 // record unreadable. A missing or null id is no id, one of another type makes the record unreadable.
 // The value column is a number or a string as JSON has it; else there is no value.
-func New(fields codec.Fields) codec.Codec {
+func New(fields codec.Fields) codec.Codec { return newJSONL(fields) }
+
+func newJSONL(fields codec.Fields) *jsonl {
 	c := &jsonl{names: fields.Text}
 	for _, name := range fields.Text {
 		c.text = append(c.text, c.add(name))

@@ -39,7 +39,9 @@ func (c file) WithHeader([]byte) (codec.Codec, error) { return c, nil }
 
 func (file) Start(data []byte, _ bool) (int, bool) { return 0, len(data) > 0 }
 
-func (file) End(data []byte, atEOF bool) (int, bool) { return len(data), atEOF }
+func (file) End(data []byte, _ codec.State, atEOF bool) (int, codec.State, bool) {
+	return len(data), 0, atEOF
+}
 
 // Sync finds nothing: the only record begins in the first split.
 func (file) Sync([]byte, bool) (int, bool) { return 0, false }
@@ -51,3 +53,5 @@ func (file) Decode(record []byte, doc *codec.Document) error {
 }
 
 func (file) Splittable() bool { return false }
+
+func (file) Separated() bool { return false }

@@ -102,28 +102,42 @@ func (*reuters) Start(data []byte, atEOF bool) (n int, ok bool) {
 	return max(0, len(data)-len(articleOpen)+1), false
 }
 
-func (*reuters) End(data []byte, atEOF bool) (n int, ok bool) {
+// begun is the state of a record whose own beginning is searched.
+const begun codec.State = 1
+
+func (*reuters) End(data []byte, state codec.State, atEOF bool) (n int, next codec.State, ok bool) {
 	end := bytes.Index(data, []byte(articleClose))
 	before := data
 	if end >= 0 {
 		before = data[:end]
 	}
-	// The record's own beginning, if data has it, is at 0.
-	if len(before) > 0 {
-		if next := bytes.Index(before[1:], []byte(articleOpen)); next >= 0 {
-			return 1 + next, true
+	own := min(int(begun-state), len(before))
+	if i := bytes.Index(before[own:], []byte(articleOpen)); i >= 0 {
+		return own + i, 0, true
+	}
+	if end >= 0 {
+		if n, ok := withNewline(data, end+len(articleClose), atEOF); ok {
+			return n, 0, true
 		}
+		return end, begun, false
 	}
-	if end < 0 {
-		return len(data), atEOF
+	if atEOF {
+		return len(data), 0, true
 	}
-	return withNewline(data, end+len(articleClose), atEOF)
+	// What a later byte may complete is searched again.
+	n = max(0, len(data)-len(articleClose)+1)
+	if n == 0 {
+		return 0, state, false
+	}
+	return n, begun, false
 }
 
 // Sync lets Start search from the first byte of the split.
 func (*reuters) Sync(data []byte, _ bool) (n int, ok bool) { return 1, len(data) > 0 }
 
 func (*reuters) Splittable() bool { return true }
+
+func (*reuters) Separated() bool { return false }
 
 func (c *reuters) Decode(record []byte, doc *codec.Document) error {
 	doc.Reset()

@@ -26,6 +26,8 @@ type Reader struct {
 	Codec func(codec.Fields) codec.Codec
 	// Plain: a record is its text, and has no columns.
 	Plain bool
+	// Encoded: the format has an encoding of its own.
+	Encoded bool
 }
 
 // Inspect finds a file's compression and its header.
@@ -42,12 +44,21 @@ func (f Reader) Inspect(ctx context.Context, file *blocks.File, o reading.Option
 	if o.MaxWindow > 0 && file.Window > o.MaxWindow {
 		return fmt.Errorf("%s: to be read, it needs a window of %d bytes, --max-window is %d; raise that if there is the memory, or compress the file again with a smaller one", file.Path, file.Window, o.MaxWindow)
 	}
-	file.Sequential = file.Compression != "" || !f.Codec(codec.Fields{}).Splittable()
-	c, err := f.open(ctx, file, o, false)
+	c, err := f.open(ctx, file, nil, o, false)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, c.close()) }()
+	if err := c.fill(); err != nil {
+		return err
+	}
+	if file.Encoding, err = f.encodingOf(file, o.Encoding, c.buf[c.lo:c.hi]); err != nil {
+		return err
+	}
+	if c.codec, err = f.codecOf(file, o.Fields); err != nil {
+		return err
+	}
+	file.Sequential = file.Compression != "" || !c.codec.Splittable()
 	for {
 		n, ok := c.codec.Header(c.buf[c.lo:c.hi], c.eof)
 		if ok {
@@ -56,8 +67,8 @@ func (f Reader) Inspect(ctx context.Context, file *blocks.File, o reading.Option
 			if err == nil {
 				return nil
 			}
-			if encoding := encodingOf(file.Header); encoding != "" {
-				return fmt.Errorf("%s: it may be %s: convert it (iconv -f %s -t UTF-8): %w", file.Path, encoding, encoding, err)
+			if encoding := guess(file.Header); encoding != "" && file.Encoding == "" {
+				return fmt.Errorf("%s: it may be %s: read it with --encoding %s: %w", file.Path, encoding, encoding, err)
 			}
 			return fmt.Errorf("%s: %w", file.Path, err)
 		}
@@ -70,8 +81,23 @@ func (f Reader) Inspect(ctx context.Context, file *blocks.File, o reading.Option
 	}
 }
 
-// encodingOf guesses the encoding of a header that is not UTF-8, or that of UTF-16; "" if there is no guess.
-func encodingOf(header []byte) string {
+// Head returns the first 256 KiB of a listed file's content, or all of it.
+func Head(ctx context.Context, file *blocks.File, o reading.Options) (head []byte, err error) {
+	found := *file
+	if found.Compression, found.Window, err = inspectCompression(ctx, file); err != nil {
+		return nil, err
+	}
+	c, err := Reader{}.open(ctx, &found, nil, o, false)
+	if err != nil {
+		return nil, err
+	}
+	err = c.fill()
+	head = slices.Clone(c.buf[:c.hi])
+	return head, errors.Join(err, c.close())
+}
+
+// guess guesses the encoding of a header that is not UTF-8, or that of UTF-16; "" if there is no guess.
+func guess(header []byte) string {
 	if utf8.Valid(header) && !charset.UTF16(header) {
 		return ""
 	}
@@ -197,8 +223,13 @@ func (c *cursor) decode(p piece, record *reading.Record) {
 
 // CopyExcept copies the bytes of a span, header and filler included, in the compression of the file.
 // A compressed file that nothing is dropped of is copied as it is, and so are frames of zstd that
-// tell their size.
+// tell their size. Filler that separates records goes with those that are dropped.
 func (f Reader) CopyExcept(ctx context.Context, w io.Writer, file *blocks.File, span blocks.Span, dropped []int64, o reading.Options) (kept int64, err error) {
+	separated := f.Codec(o.Fields).Separated()
+	limit := span.End
+	if separated {
+		span.End = blocks.End // what closes the list is copied, too
+	}
 	c, err := f.openSpan(ctx, file, span, o, nil)
 	if err != nil {
 		return 0, err
@@ -212,20 +243,25 @@ func (f Reader) CopyExcept(ctx context.Context, w io.Writer, file *blocks.File, 
 		}
 		// The cursor may read the spool, and then nobody else looks at the file.
 		defer func() { err = errors.Join(err, packed.Unchanged(), packed.Close()) }()
-		if len(dropped) == 0 && span.End == blocks.End {
+		if len(dropped) == 0 && limit == blocks.End {
 			put = discard
 			end = func() error { _, err := io.Copy(w, fromStart(packed)); return err }
 		} else {
 			p := &repacker{w: w, packed: packed, compression: file.Compression, frames: framesOf(packed, file.Compression)}
 			put, end = p.put, p.finish
+			if separated {
+				p.frames = p.frames[:1]
+				p.frames[0] = frame{end: blocks.End, plainEnd: blocks.End} // all is made anew
+			}
 		}
 	}
 	next := func() int64 { // what --limit cuts off is as good as dropped
 		if len(dropped) == 0 {
-			return span.End
+			return limit
 		}
 		return dropped[0]
 	}
+	list := &listCopier{write: func(raw []byte) error { return put(raw, false, 0) }}
 	if err := put(file.Header, false, next()); err != nil {
 		return 0, err
 	}
@@ -244,12 +280,21 @@ func (f Reader) CopyExcept(ctx context.Context, w io.Writer, file *blocks.File, 
 		switch {
 		case p.filler:
 			drop = false
-		case !p.continued:
+		case p.continued:
+		case p.position >= limit:
+			drop = true
+		default:
 			if drop = len(dropped) > 0 && dropped[0] == p.position; drop {
 				dropped = dropped[1:]
 			} else {
 				kept++
 			}
+		}
+		if separated {
+			if err := list.put(p, drop); err != nil {
+				return 0, err
+			}
+			continue
 		}
 		if err := put(p.raw, drop, next()); err != nil {
 			return 0, err
@@ -258,7 +303,48 @@ func (f Reader) CopyExcept(ctx context.Context, w io.Writer, file *blocks.File, 
 	if len(dropped) > 0 {
 		return 0, fmt.Errorf("%s: no record begins at %d, where one was removed", file.Path, dropped[0])
 	}
-	return kept, end()
+	return kept, errors.Join(list.finish(), end())
+}
+
+// listCopier copies records that filler separates: between two that are kept there is some of one side, and none
+// before the first but what the file begins with.
+type listCopier struct {
+	write   func(raw []byte) error
+	records bool   // there was one
+	kept    bool   // one was written
+	gap     []byte // the last filler behind a record, unless a kept one followed
+	last    bool   // no record followed it
+}
+
+func (l *listCopier) put(p piece, dropped bool) error {
+	switch {
+	case p.filler && l.records:
+		l.gap, l.last = append(l.gap[:0], p.raw...), true
+		return nil
+	case !p.filler && !p.continued:
+		l.records, l.last = true, false
+		if dropped {
+			return nil
+		}
+		gap, kept := l.gap, l.kept
+		l.gap, l.kept = l.gap[:0], true
+		if kept {
+			if err := l.write(gap); err != nil {
+				return err
+			}
+		}
+	case dropped:
+		return nil
+	}
+	return l.write(p.raw)
+}
+
+// finish writes what follows the last record.
+func (l *listCopier) finish() error {
+	if !l.last {
+		return nil
+	}
+	return l.write(l.gap)
 }
 
 // writeKept returns what writes the bytes that are not dropped.

@@ -21,8 +21,8 @@ const (
 	readBytes = 256 << 10
 	// A header travels with each split, so it is bounded.
 	maxHeader = 1 << 20
-	// A part of an over-long record overlaps the next by as much as any record's end is long.
-	endOverlap = 16
+	// So much of a window at most is searched again for a record's end.
+	searchedAgain = 15
 	// Past this distance a jump costs less than reading on, from a disk or over a network too.
 	jumpBytes = 256 << 10
 	// Past this distance records are not looked at on the way.
@@ -77,8 +77,11 @@ type cursor struct {
 	pos    int64 // position of buf[lo]
 	eof    bool
 	inside bool // an over-long record is being handed out
-	begun  bool // a record of the span was handed out, or the span begins the file
-	one    bool // the file is one document, even if it is empty
+	// searched is how much behind lo is searched for the end of a record, and state what is known of it.
+	searched int
+	state    codec.State
+	begun    bool // a record of the span was handed out, or the span begins the file
+	one      bool // the file is one document, even if it is empty
 }
 
 // piece is a part of a file: a record, or what stands between two.
@@ -87,7 +90,7 @@ type piece struct {
 	raw      []byte // valid until the next call
 	// filler stands outside of records.
 	filler bool
-	// long: the record does not end here; its rest follows in pieces that are continued.
+	// long: the record is over-long; what it has besides follows in pieces that are continued.
 	long      bool
 	continued bool
 }
@@ -97,11 +100,18 @@ type piece struct {
 // bytes that are read are copied to spool, unless that is nil.
 func (f Reader) openSpan(ctx context.Context, file *blocks.File, span blocks.Span, o reading.Options, spool io.Writer) (*cursor, error) {
 	// The sample, which does not read to the end, asks how much was read.
-	c, err := f.open(ctx, file, o, span.End == blocks.End)
+	found, err := f.codecOf(file, o.Fields)
+	if err == nil {
+		found, err = found.WithHeader(file.Header)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", file.Path, err)
+	}
+	c, err := f.open(ctx, file, found, o, span.End == blocks.End)
 	if err != nil {
 		return nil, err
 	}
-	c.end, c.maxRecord = span.End, max(o.MaxRecord, endOverlap)
+	c.end, c.maxRecord = span.End, o.MaxRecord
 	if spool != nil {
 		c.src = io.TeeReader(c.src, spool)
 	}
@@ -113,13 +123,7 @@ func (f Reader) openSpan(ctx context.Context, file *blocks.File, span blocks.Spa
 
 // open opens file at its first byte, its header not yet passed. Ahead says whether to read more than
 // is asked for.
-func (f Reader) open(ctx context.Context, file *blocks.File, o reading.Options, ahead bool) (c *cursor, err error) {
-	found := f.Codec(o.Fields)
-	if file.Header != nil {
-		if found, err = found.WithHeader(file.Header); err != nil {
-			return nil, fmt.Errorf("%s: %w", file.Path, err)
-		}
-	}
+func (f Reader) open(ctx context.Context, file *blocks.File, found codec.Codec, o reading.Options, ahead bool) (c *cursor, err error) {
 	path, identity, compression := file.Path, file.Version, file.Compression
 	if spool, ok := spooled(ctx, file); ok {
 		path, identity, compression = spool.Path, spool.Version, ""
@@ -190,7 +194,7 @@ func (c *cursor) seekStart(header, start int64) error {
 // compressed file there is no way but through.
 func (c *cursor) sync(position int64) error {
 	c.drop(c.given)
-	c.given, c.inside = 0, false
+	c.given, c.inside, c.searched, c.state = 0, false, 0, 0
 	before := position - 1
 	if c.compression == "" && before-c.pos > jumpBytes {
 		c.jump(before)
@@ -220,9 +224,10 @@ func (c *cursor) sync(position int64) error {
 	}
 }
 
-// skipTo moves on towards position, which must not lie behind: to it if that is not near.
+// skipTo moves on towards position, which must not lie behind: to it if that is not near, and a record can be
+// found from there.
 func (c *cursor) skipTo(position int64) error {
-	if position-(c.pos+int64(c.given)) > nearBytes {
+	if c.codec.Splittable() && position-(c.pos+int64(c.given)) > nearBytes {
 		return c.sync(position)
 	}
 	return nil
@@ -245,16 +250,14 @@ func (c *cursor) next() (piece, error) {
 		}
 		data := c.buf[c.lo:c.hi]
 		if c.inside {
-			n, ok := c.codec.End(data, c.eof)
-			switch {
-			case ok:
-				c.inside = false
+			if n := c.search(data); n > 0 || !c.inside {
 				return c.give(n, piece{continued: true}), nil
-			case len(data) > endOverlap:
-				return c.give(len(data)-endOverlap, piece{continued: true}), nil
 			}
 		} else {
-			n, found := c.codec.Start(data, c.eof)
+			n, found := 0, true
+			if c.searched == 0 {
+				n, found = c.codec.Start(data, c.eof)
+			}
 			if n > 0 && c.begun {
 				return c.give(n, piece{filler: true}), nil
 			}
@@ -266,22 +269,14 @@ func (c *cursor) next() (piece, error) {
 				if c.pos >= blocks.MaxPosition {
 					return piece{}, fmt.Errorf("%s: more than %d bytes; split the file", c.path, int64(blocks.MaxPosition))
 				}
-				data := data[n:]
-				n, ok := c.codec.End(data, c.eof)
-				if !ok {
-					n = len(data) - endOverlap // the end is not before
-				}
-				switch {
-				case n > c.maxRecord:
-					c.inside, c.begun = true, true
-					if ok {
-						n -= endOverlap // the last part finds the end again
-					}
-					return c.give(n, piece{long: true}), nil
-				case ok:
+				c.inside = true
+				c.searched += c.search(data[n+c.searched:])
+				long := c.searched > c.maxRecord
+				if long || !c.inside {
 					c.begun = true
-					return c.give(n, piece{}), nil
+					return c.give(c.searched, piece{long: long}), nil
 				}
+				c.inside = false
 			} else if c.eof {
 				if c.one && !c.begun {
 					c.begun = true
@@ -296,8 +291,19 @@ func (c *cursor) next() (piece, error) {
 	}
 }
 
+// search searches data, all that is not yet searched of a record, for its end, and returns how much of it
+// belongs to the record for certain. If it has the end, inside is false then.
+func (c *cursor) search(data []byte) int {
+	n, next, ended := c.codec.End(data, c.state, c.eof)
+	c.state, c.inside = next, !ended
+	if ended {
+		c.state = 0
+	}
+	return n
+}
+
 func (c *cursor) give(n int, p piece) piece {
-	p.position, p.raw, c.given = c.pos, c.buf[c.lo:c.lo+n], n
+	p.position, p.raw, c.given, c.searched = c.pos, c.buf[c.lo:c.lo+n], n, 0
 	return p
 }
 
@@ -306,8 +312,8 @@ func (c *cursor) drop(n int) {
 	c.pos += int64(n)
 }
 
-// fill reads more bytes behind those that are there: as many again, since a record without an
-// end so far is searched from its start each time, but no more than it takes to call it long.
+// fill reads more bytes behind those that are there: as many again, since those of a record without an
+// end so far are copied each time, but no more than it takes to call it long.
 func (c *cursor) fill() error {
 	c.hi = copy(c.buf, c.buf[c.lo:c.hi])
 	c.lo = 0
@@ -315,7 +321,7 @@ func (c *cursor) fill() error {
 	if left := c.end - c.pos - int64(c.hi); left < readBytes-tailBytes {
 		most = int(max(left, 0)) + tailBytes
 	}
-	want := min(c.hi+max(most, c.hi), c.maxRecord+endOverlap+readBytes)
+	want := min(c.hi+max(most, c.hi), c.maxRecord+searchedAgain+readBytes)
 	if c.buf == nil {
 		c.buf, _ = buffers.Get().([]byte)
 	}

@@ -1,0 +1,52 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"slices"
+
+	"github.com/neardup/neardup/pipelines/job"
+)
+
+// readFrom has an input read s.In, and the inputs that --inputs-from lists.
+func readFrom(ctx context.Context, in *job.Input, s streams) (err error) {
+	in.Stdin = s.In
+	if in.InputsFrom == "" {
+		return nil
+	}
+	list := job.Patient(ctx, s.In)
+	if in.InputsFrom != "-" {
+		file, err := os.Open(in.InputsFrom)
+		if errors.Is(err, fs.ErrNotExist) {
+			return job.Usage("--inputs-from %w", err)
+		}
+		if err != nil {
+			return err
+		}
+		defer file.Close()
+		list = file
+	} else if slices.Contains(in.Inputs, "-") {
+		return job.Usage("standard input (-) is both an input and --inputs-from; give one of them as a file")
+	}
+	paths, err := lines(list)
+	if len(paths) == 0 && err == nil {
+		return job.Usage("--inputs-from %s: no path in it", in.InputsFrom)
+	}
+	in.Inputs = slices.Concat(in.Inputs, paths)
+	return err
+}
+
+// lines returns the lines of r that are not empty.
+func lines(r io.Reader) (lines []string, err error) {
+	scanner := bufio.NewScanner(r)
+	for scanner.Scan() {
+		if line := scanner.Text(); line != "" {
+			lines = append(lines, line)
+		}
+	}
+	return lines, scanner.Err()
+}

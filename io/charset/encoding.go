@@ -1,0 +1,190 @@
+package charset
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
+
+	"golang.org/x/text/encoding"
+	"golang.org/x/text/encoding/charmap"
+	"golang.org/x/text/encoding/htmlindex"
+	"golang.org/x/text/transform"
+)
+
+// Encoding is a way to write texts as bytes in which ASCII characters can be told from others without decoding.
+type Encoding struct {
+	// Name is that of the Encoding Standard, such as windows-1251.
+	Name  string
+	table *charmap.Charmap  // of single bytes, or nil
+	other encoding.Encoding // of several
+	order binary.ByteOrder  // of UTF-16, or nil
+}
+
+// The names of UTF-16.
+const (
+	littleEndian = "utf-16le"
+	bigEndian    = "utf-16be"
+)
+
+// Stateful encodings, and those that are none.
+var unsupported = []string{"iso-2022-jp", "replacement", "x-user-defined"}
+
+// Named returns the encoding that the Encoding Standard has under a name or label: latin1 is windows-1252 there, and
+// utf-16 is utf-16le. It is nil for UTF-8.
+func Named(name string) (*Encoding, error) {
+	found, err := htmlindex.Get(name)
+	if err != nil {
+		return nil, fmt.Errorf("no encoding is called %q; name one of the Encoding Standard, such as windows-1252, shift_jis or utf-16le", name)
+	}
+	canonical, err := htmlindex.Name(found)
+	if err != nil || slices.Contains(unsupported, canonical) {
+		return nil, fmt.Errorf("encoding %q cannot be read; convert the files to UTF-8 (iconv -f %s -t UTF-8)", name, name)
+	}
+	switch canonical {
+	case "utf-8":
+		return nil, nil //nolint:nilnil // there is nothing to decode
+	case littleEndian:
+		return &Encoding{Name: canonical, order: binary.LittleEndian}, nil
+	case bigEndian:
+		return &Encoding{Name: canonical, order: binary.BigEndian}, nil
+	}
+	table, _ := found.(*charmap.Charmap)
+	return &Encoding{Name: canonical, table: table, other: found}, nil
+}
+
+// Marked returns the name of the encoding whose byte order mark head, the beginning of a file, has; "" if it has none.
+func Marked(head []byte) string {
+	switch {
+	case bytes.HasPrefix(head, []byte("\xEF\xBB\xBF")):
+		return "utf-8"
+	case bytes.HasPrefix(head, []byte("\xFF\xFE")):
+		return littleEndian
+	case bytes.HasPrefix(head, []byte("\xFE\xFF")):
+		return bigEndian
+	}
+	return ""
+}
+
+// Unit is the number of bytes that a character has at least.
+func (e *Encoding) Unit() int {
+	if e.order != nil {
+		return 2
+	}
+	return 1
+}
+
+// Plain reports whether all bytes below 0x80 are ASCII characters.
+func (e *Encoding) Plain() bool { return e.table != nil }
+
+// invalid stands in a decoded text for what is not of its encoding, which is no UTF-8 either.
+const invalid = 0xFF
+
+// AppendDecoded appends text in UTF-8, with a byte FF for what is not of the encoding.
+func (e *Encoding) AppendDecoded(dst, text []byte) []byte {
+	begin := len(dst)
+	switch {
+	case e.order != nil:
+		return e.appendUTF16(dst, text)
+	case e.table != nil:
+		for _, b := range text {
+			if b < utf8.RuneSelf {
+				dst = append(dst, b)
+			} else {
+				dst = utf8.AppendRune(dst, e.table.DecodeByte(b))
+			}
+		}
+	default:
+		dst, _, _ = transform.Append(e.other.NewDecoder(), dst, text) // a decoder has no errors
+	}
+	return append(dst[:begin], bytes.ReplaceAll(dst[begin:], []byte("\uFFFD"), []byte{invalid})...)
+}
+
+func (e *Encoding) appendUTF16(dst, text []byte) []byte {
+	for len(text) >= 2 {
+		r := rune(e.order.Uint16(text))
+		text = text[2:]
+		if utf16.IsSurrogate(r) {
+			pair := utf8.RuneError
+			if len(text) >= 2 {
+				pair = utf16.DecodeRune(r, rune(e.order.Uint16(text)))
+			}
+			if pair == utf8.RuneError {
+				dst = append(dst, invalid)
+				continue
+			}
+			r, text = pair, text[2:]
+		}
+		dst = utf8.AppendRune(dst, r)
+	}
+	if len(text) > 0 {
+		dst = append(dst, invalid)
+	}
+	return dst
+}
+
+// AppendOutline appends a byte for each Unit of text, which begins with a character: an ASCII character itself,
+// and 0x80 for a part of another. A character that is not whole at the end is left out, unless atEOF.
+func (e *Encoding) AppendOutline(dst, text []byte, atEOF bool) []byte {
+	for len(text) > 0 {
+		n := e.length(text)
+		if n > len(text) {
+			if !atEOF {
+				return dst
+			}
+			n = len(text)
+		}
+		b := text[0]
+		switch {
+		case e.order != nil && n == 2 && e.order.Uint16(text) < utf8.RuneSelf:
+			dst = append(dst, byte(e.order.Uint16(text)))
+		case e.order == nil && n == 1 && b < utf8.RuneSelf:
+			dst = append(dst, b)
+		default:
+			for range (n + e.Unit() - 1) / e.Unit() {
+				dst = append(dst, 0x80)
+			}
+		}
+		text = text[n:]
+	}
+	return dst
+}
+
+// length returns how many bytes the character has that text begins with, which may be more than text has. One that is followed
+// by what cannot belong to it is a byte: so no line end is taken for a part of a character.
+func (e *Encoding) length(text []byte) int {
+	lead := text[0]
+	switch {
+	case e.order != nil:
+		return 2
+	case lead < utf8.RuneSelf || e.table != nil || lead == 0x80 || lead == 0xFF:
+		return 1
+	case e.Name == "shift_jis" && lead >= 0xA0 && lead < 0xE0: // half-width
+		return 1
+	case len(text) == 1:
+		return 2
+	}
+	trail := text[1]
+	switch {
+	case isDigit(trail) && strings.HasPrefix(e.Name, "gb"):
+		if len(text) > 2 && text[2] <= 0x80 || len(text) > 3 && !isDigit(text[3]) {
+			return 1
+		}
+		return 4
+	case e.Name == "euc-jp" && lead == 0x8F && trail >= utf8.RuneSelf:
+		if len(text) > 2 && text[2] < utf8.RuneSelf {
+			return 1
+		}
+		return 3
+	case trail < 0x40:
+		return 1
+	case trail < utf8.RuneSelf && e.Name == "euc-jp":
+		return 1
+	}
+	return 2
+}
+
+func isDigit(b byte) bool { return '0' <= b && b <= '9' }

@@ -1,0 +1,170 @@
+package charset
+
+import (
+	"bytes"
+	"slices"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/gogs/chardet"
+)
+
+// What a proposal takes: the detector's confidence in per cent, and how much more that is than for an encoding in which
+// the text would read otherwise as naturally. With these, none of the texts of TestPropose is taken for another. The detector's
+// confidence is low where a text is mostly ASCII; what it proposes must then read naturally, and nothing else may.
+const (
+	leastConfidence = 15
+	leastMargin     = 15
+	// Of the encodings of Latin letters but windows-1252, which the others differ from in few letters.
+	leastOfLatin = 40
+	// leastWords have letters that are not ASCII.
+	leastWords = 3
+)
+
+var otherLatin = []string{"iso-8859-2", "windows-1250", "windows-1254"}
+
+// proposeBytes is how much of a text a proposal is made by.
+const proposeBytes = 64 << 10
+
+// Propose returns the name of the encoding that text, which is not UTF-8 and begins with a character, is most likely in. It is
+// silent, "", unless it may be relied on: Guess is what may be of use beside the text.
+func Propose(text []byte) string {
+	text = text[:min(len(text), proposeBytes)]
+	if marked := Marked(text); marked != "" {
+		return marked
+	}
+	if bytes.IndexByte(text, 0) >= 0 {
+		return wide(text)
+	}
+	if utf8.Valid(text) || damaged(text) {
+		return ""
+	}
+	found, err := chardet.NewTextDetector().DetectAll(text)
+	if err != nil {
+		return ""
+	}
+	slices.SortStableFunc(found, func(a, b chardet.Result) int { return b.Confidence - a.Confidence })
+	var best, read []byte
+	name, confidence := "", 0
+	for _, f := range found {
+		e, err := Named(names[f.Charset])
+		if err != nil || e == nil {
+			continue
+		}
+		read = e.AppendDecoded(read[:0], text)
+		if !plausible(read) || e.table != nil && !natural(read) || e.table == nil && !rich(read) {
+			continue
+		}
+		switch {
+		case name == "":
+			if f.Confidence < leastConfidence || f.Confidence < leastOfLatin && slices.Contains(otherLatin, e.Name) {
+				return ""
+			}
+			name, confidence, best = e.Name, f.Confidence, slices.Clone(read)
+		case !bytes.Equal(read, best) && f.Confidence > confidence-leastMargin:
+			return ""
+		}
+	}
+	return name
+}
+
+// wide returns which UTF-16 text is in: its ASCII characters have a NUL at one side, and all are characters.
+func wide(text []byte) string {
+	var nuls [2]int
+	for i, b := range text {
+		if b == 0 {
+			nuls[i%2]++
+		}
+	}
+	name := littleEndian
+	if nuls[0] > nuls[1] {
+		name = bigEndian
+	}
+	if min(nuls[0], nuls[1])*10 > max(nuls[0], nuls[1]) {
+		return ""
+	}
+	e, err := Named(name)
+	if err != nil || !plausible(e.AppendDecoded(nil, text[:len(text)/2*2])) {
+		return ""
+	}
+	return name
+}
+
+// plausible reports whether text has nothing but characters that texts have.
+func plausible(text []byte) bool {
+	for at, r := range string(text) {
+		switch {
+		case r == utf8.RuneError && at < len(text)-1: // the last may be cut
+			return false
+		case !unicode.IsPrint(r) && !unicode.IsSpace(r) && !unicode.Is(unicode.Cf, r) && r != utf8.RuneError:
+			return false
+		}
+	}
+	return true
+}
+
+// scripts are those whose letters are told apart.
+var scripts = []*unicode.RangeTable{unicode.Latin, unicode.Cyrillic, unicode.Greek, unicode.Han, unicode.Hangul, unicode.Katakana}
+
+// natural reports whether the words of a text look as words do: at most one in ten of those with letters that are not
+// ASCII mixes scripts, has a capital behind a small letter, or has a sign or mostly accented letters in it, as a word read in a
+// wrong encoding does.
+func natural(text []byte) bool {
+	words, odd := 0, 0
+	for _, word := range bytes.FieldsFunc(text, func(r rune) bool { return r < utf8.RuneSelf && !unicode.IsLetter(r) || unicode.IsSpace(r) }) {
+		foreign, isOdd := oddities(word)
+		if foreign {
+			words++
+		}
+		if foreign && isOdd {
+			odd++
+		}
+	}
+	return odd*10 <= words && words >= leastWords
+}
+
+// oddities reports whether a word has letters that are not ASCII, or signs, and whether it is odd.
+func oddities(word []byte) (foreign, odd bool) {
+	var script *unicode.RangeTable
+	letters, accented, signs, before := 0, 0, 0, ' '
+	for _, r := range string(word) {
+		switch {
+		case unicode.IsLetter(r):
+			odd = odd || signs > 0 || before >= utf8.RuneSelf && unicode.IsSymbol(before)
+			letters++
+			foreign = foreign || r >= utf8.RuneSelf
+			if r >= utf8.RuneSelf && unicode.Is(unicode.Latin, r) {
+				accented++
+			}
+			if i := slices.IndexFunc(scripts, func(s *unicode.RangeTable) bool { return unicode.Is(s, r) }); i >= 0 {
+				// Japanese has two, of which one is not looked at here.
+				odd = odd || script != nil && script != scripts[i] && (script == unicode.Latin || scripts[i] == unicode.Latin || script == unicode.Cyrillic)
+				script = scripts[i]
+			}
+			odd = odd || unicode.IsUpper(r) && unicode.IsLower(before)
+		case !unicode.IsMark(r) && r >= utf8.RuneSelf && !unicode.Is(unicode.Pd, r) && !slices.Contains(joiners, r):
+			foreign, odd = true, odd || unicode.Is(unicode.Sk, r) || letters > 0 && unicode.IsSymbol(r)
+			if letters > 0 {
+				signs++
+			}
+		}
+		before = r
+	}
+	return foreign, odd || letters > 3 && 2*accented > letters
+}
+
+// joiners stand between letters: apostrophes and the Catalan point.
+var joiners = []rune{'\u2019', '\u02BC', '\u00B7', '\u00AD', '\u30FB', '\u3001', '\u3002', '\uFF0C'}
+
+// rich reports whether a text has as many different characters as one of thousands of characters has; text in a script of
+// few letters, read in a wrong encoding, has not.
+func rich(text []byte) bool {
+	different, all := map[rune]bool{}, 0
+	for _, r := range string(text) {
+		if r >= utf8.RuneSelf {
+			different[r] = true
+			all++
+		}
+	}
+	return all >= 300 && len(different)*len(different) >= 9*all
+}

@@ -1,0 +1,147 @@
+package delimited_test
+
+import (
+	"bytes"
+	"encoding/csv"
+	"errors"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/neardup/neardup/io/codec"
+	"github.com/neardup/neardup/io/codec/delimited"
+	"github.com/neardup/neardup/io/codectest"
+)
+
+func TestCSV(t *testing.T) {
+	const sample = "id,\"the \"\"title\"\"\",body\n" + // 24 bytes
+		"7,A title,A body\n" + // 17
+		"\n" + // 1: filler
+		"\"\",\"quoted, \"\"twice\"\"\",\"two\nlines\"\n" + // 35
+		",,\n" + // 3
+		"9,too few\n" + // 10
+		"10,too,many,\n" + // 13
+		"11,a quote \" inside,\"\"\n" + // 23
+		"12,\"closed\" early,x\n" + // 20
+		"13,\"last\",\"\"\"\"\n"
+	codectest.Run(t, delimited.NewCSV(codec.Fields{Text: []string{`the "title"`, "body"}, ID: "id"}), []byte(sample), []codectest.Want{
+		{Position: 24, ID: "7", Text: "A title A body"},
+		{Position: 42, Text: "quoted, \"twice\" two\nlines"},
+		{Position: 77, Text: " "},
+		{Position: 80, Reason: codec.WrongColumnCount},
+		{Position: 90, Reason: codec.WrongColumnCount},
+		{Position: 103, ID: "11", Text: `a quote " inside `},
+		{Position: 126, Reason: codec.BrokenCSV},
+		{Position: 146, ID: "13", Text: `last "`},
+	})
+}
+
+// TestCSVReasons: what is wrong with a row is said.
+func TestCSVReasons(t *testing.T) {
+	for row, want := range map[string]string{
+		"a\n":             "wrong column count: has 1 columns, column 2 is asked for",
+		"a;\"b\n":         "broken csv: a quote is not closed",
+		"\"a\";\"b\"c;d":  `broken csv: "c;d" follows a closing quote`,
+		"\"a\"\r\r\n":     `broken csv: "\r" follows a closing quote`,
+		"a;\"b\"\"\n;c\n": "broken csv: a quote is not closed",
+	} {
+		c, err := delimited.NewCSV(codec.Fields{Text: []string{"2"}, Delimiter: ';', NoHeader: true}).WithHeader(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Decode([]byte(row), new(codec.Document)); err == nil || err.Error() != want {
+			t.Errorf("%q: %v, want %s", row, err, want)
+		}
+	}
+}
+
+// TestNoHeader: without a header columns are numbers, and rows of any length.
+func TestNoHeader(t *testing.T) {
+	for _, format := range []struct {
+		new  func(codec.Fields) codec.Codec
+		file string
+	}{{delimited.NewTSV, "1\t2\n3\t4\t5\n"}, {delimited.NewCSV, "1,\"2\"\n3,4,5\n"}} {
+		second := int64(strings.Index(format.file, "3"))
+		codectest.Run(t, format.new(codec.Fields{Text: []string{"2", "#1"}, ID: "id", NoHeader: true}), []byte(format.file), []codectest.Want{
+			{Text: "2 1"}, {Position: second, Text: "4 3"},
+		})
+		for _, fields := range []codec.Fields{{Text: []string{"text"}}, {Text: []string{"0"}}, {Text: []string{"1"}, ID: "key"}, {Text: []string{"1"}, Value: "v"}} {
+			fields.NoHeader = true
+			_, err := format.new(fields).WithHeader(nil)
+			if want := "without a header columns are numbers, from 1"; err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%+v: %v", fields, err)
+			}
+		}
+	}
+	if _, err := delimited.NewCSV(codec.Fields{}).WithHeader([]byte("a,\"b\"c\n")); err == nil || err.Error() != `header: broken csv: "c" follows a closing quote` {
+		t.Errorf("a broken header: %v", err)
+	}
+}
+
+func FuzzCSV(f *testing.F) {
+	codectest.Fuzz(f, delimited.NewCSV(codec.Fields{Text: []string{"#1"}, ID: "id", Delimiter: ';'}),
+		"id;text\n1;a\n\n\r\n\"2\";\"\nb\"\r\n3\n\r",
+		"\xEF\xBB\xBF\"te\r\nxt\"\r\na\r\n \r\n\"\"\"a\";\r\r\n")
+}
+
+// FuzzRows holds the rows of a file, and their values, against encoding/csv.
+func FuzzRows(f *testing.F) {
+	f.Add("a,b\n\"c\n\",\"\"\"d\"\n\n,\n")
+	f.Add("\"a\"\"b\"\n\"\"\n")
+	f.Fuzz(func(t *testing.T, file string) { sameRows(t, file) })
+}
+
+// TestRows is FuzzRows with files of few characters.
+func TestRows(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		sameRows(t, rapid.StringOfN(rapid.SampledFrom([]rune(`",a`+"\n")), 0, 30, -1).Draw(t, "file"))
+	})
+}
+
+func sameRows(t rapid.TB, file string) {
+	t.Helper()
+	if strings.ContainsAny(file, "\r") || strings.HasPrefix(file, "\xEF\xBB\xBF") {
+		return // it changes line ends in values, and takes a byte order mark for content
+	}
+	reader := csv.NewReader(strings.NewReader(file))
+	reader.FieldsPerRecord = -1
+	data := []byte(file)
+	for {
+		want, err := reader.Read()
+		if errors.Is(err, csv.ErrBareQuote) || errors.Is(err, csv.ErrQuote) {
+			return // it goes on as it likes, or takes no quotes in values
+		}
+		c := delimited.NewCSV(codec.Fields{NoHeader: true})
+		n, ok := c.Start(data, true)
+		if err == io.EOF {
+			if ok {
+				t.Fatalf("%q: another row, %q", file, data[n:])
+			}
+			return
+		}
+		if err != nil || !ok {
+			t.Fatalf("%q: row %q, found %v, error %v", file, want, ok, err)
+		}
+		data = data[n:]
+		n, _, _ = c.End(data, 0, true)
+		var got []string
+		for i := range want {
+			with, err := delimited.NewCSV(codec.Fields{NoHeader: true, Text: []string{string(rune('1' + i%9))}}).WithHeader(nil)
+			if i >= 9 || err != nil {
+				return
+			}
+			var doc codec.Document
+			if err := with.Decode(bytes.Clone(data[:n]), &doc); err != nil {
+				t.Fatalf("%q: row %q: %v", file, data[:n], err)
+			}
+			got = append(got, string(doc.Text))
+		}
+		if !slices.Equal(got, want) {
+			t.Fatalf("%q: row %q is %q, want %q", file, data[:n], got, want)
+		}
+		data = data[n:]
+	}
+}

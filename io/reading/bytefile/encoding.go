@@ -1,0 +1,154 @@
+package bytefile
+
+import (
+	"fmt"
+	"sync"
+
+	"github.com/neardup/neardup/blocks"
+	"github.com/neardup/neardup/io/charset"
+	"github.com/neardup/neardup/io/codec"
+)
+
+// autoEncoding is that of a file's byte order mark, or UTF-8.
+const autoEncoding = "auto"
+
+// CheckEncoding says what is wrong with a name of reading.Options.Encoding.
+func CheckEncoding(name string) error {
+	if name == autoEncoding {
+		return nil
+	}
+	_, err := charset.Named(name)
+	return err
+}
+
+// encodingOf returns the encoding of a file as blocks.File has it: that of its byte order mark goes before the asked one,
+// unless that is UTF-8.
+func (f Reader) encodingOf(file *blocks.File, asked string, head []byte) (string, error) {
+	name := charset.Marked(head)
+	switch {
+	case asked == "" || asked == autoEncoding && (f.Encoded || name == ""):
+		return "", nil
+	case asked != autoEncoding:
+		e, err := charset.Named(asked)
+		if e == nil {
+			return "", err
+		}
+		if name == "" {
+			name = e.Name
+		}
+	}
+	if f.Encoded {
+		return "", fmt.Errorf("%s: format %s has an encoding of its own; leave --encoding out", file.Path, file.Format)
+	}
+	e, err := charset.Named(name)
+	if e == nil {
+		return "", err
+	}
+	return e.Name, nil
+}
+
+// codecOf returns what finds the records of a file, of which the encoding is known.
+func (f Reader) codecOf(file *blocks.File, fields codec.Fields) (codec.Codec, error) {
+	c := f.Codec(fields)
+	if file.Encoding == "" {
+		return c, nil
+	}
+	e, err := charset.Named(file.Encoding)
+	if err != nil {
+		return nil, err
+	}
+	if e.Plain() {
+		return decoding{c, e}, nil
+	}
+	return encoded{decoding{c, e}}, nil
+}
+
+// decoding finds records where its codec does, and decodes them for it.
+type decoding struct {
+	codec.Codec
+	encoding *charset.Encoding
+}
+
+func (c decoding) WithHeader(header []byte) (codec.Codec, error) {
+	with, err := c.Codec.WithHeader(c.encoding.AppendDecoded(nil, header))
+	return decoding{with, c.encoding}, err
+}
+
+// decoded are buffers for records.
+var decoded = sync.Pool{New: func() any { return new([]byte) }}
+
+func (c decoding) Decode(record []byte, doc *codec.Document) error {
+	buffer := decoded.Get().(*[]byte) //nolint:forcetypeassert // nothing else is put there
+	defer decoded.Put(buffer)
+	text := c.encoding.AppendDecoded((*buffer)[:0], record)
+	if cap(text) <= largeDocument {
+		*buffer = text
+	}
+	return c.Codec.Decode(text, doc)
+}
+
+// encoded is decoding of an encoding in which characters that are not ASCII have bytes that look so: its codec sees an
+// outline of the file, in which they do not.
+type encoded struct{ decoding }
+
+// outlineBytes is how much of a window is outlined at a time: Start gets on with it.
+const outlineBytes = 4 << 10
+
+func (c encoded) WithHeader(header []byte) (codec.Codec, error) {
+	with, err := c.Codec.WithHeader(c.encoding.AppendDecoded(nil, header))
+	return encoded{decoding{with, c.encoding}}, err
+}
+
+func (c encoded) Header(data []byte, atEOF bool) (int, bool) {
+	const mark = 2 // bytes of UTF-16's
+	if len(data) < mark && !atEOF {
+		return 0, false
+	}
+	before := 0
+	if n, _ := c.Codec.Header([]byte("\xEF\xBB\xBF"), true); n > 0 && charset.Marked(data) != "" {
+		before = mark
+	}
+	n, ok := c.Codec.Header(c.encoding.AppendOutline(nil, data[before:], atEOF), atEOF)
+	return c.end(n, data[before:]) + before, ok
+}
+
+// end returns where in data n bytes of its outline end.
+func (c encoded) end(n int, data []byte) int { return min(n*c.encoding.Unit(), len(data)) }
+
+func (c encoded) Start(data []byte, atEOF bool) (n int, ok bool) {
+	c.outline(data, atEOF, func(outline []byte, last bool) (int, bool) {
+		var found int
+		found, ok = c.Codec.Start(outline, last)
+		n = c.end(n/c.encoding.Unit()+found, data)
+		return found, !ok
+	})
+	return n, ok
+}
+
+func (c encoded) End(data []byte, state codec.State, atEOF bool) (n int, next codec.State, ok bool) {
+	c.outline(data, atEOF, func(outline []byte, last bool) (int, bool) {
+		var searched int
+		searched, state, ok = c.Codec.End(outline, state, last)
+		n = c.end(n/c.encoding.Unit()+searched, data)
+		return searched, !ok
+	})
+	return n, state, ok
+}
+
+// outline calls see with outlines of data, of a part at a time, until it says to stop or to wait for more; see returns
+// how much of an outline is done with, and whether to go on. Last tells it that data and the file end there.
+func (c encoded) outline(data []byte, atEOF bool, see func(outline []byte, last bool) (done int, goOn bool)) {
+	var buffer [outlineBytes]byte
+	for {
+		part := data[:min(len(data), outlineBytes)]
+		last := atEOF && len(part) == len(data)
+		done, goOn := see(c.encoding.AppendOutline(buffer[:0], part, last), last)
+		if !goOn || last || done == 0 {
+			return
+		}
+		data = data[c.end(done, data):]
+	}
+}
+
+// Splittable: in UTF-16 a line end is told by where characters begin.
+func (c encoded) Splittable() bool { return c.encoding.Unit() == 1 && c.Codec.Splittable() }

@@ -1,0 +1,168 @@
+package bytefile
+
+import (
+	"bytes"
+	"context"
+	"strings"
+	"testing"
+
+	"golang.org/x/text/encoding/htmlindex"
+
+	"github.com/neardup/neardup/blocks"
+	"github.com/neardup/neardup/io/codectest"
+	"github.com/neardup/neardup/io/reading"
+	"github.com/neardup/neardup/io/reading/readertest"
+)
+
+// inEncoding is a Reader of files in an encoding.
+type inEncoding struct {
+	Reader
+	name string
+}
+
+func (r inEncoding) Inspect(ctx context.Context, file *blocks.File, o reading.Options) error {
+	o.Encoding = r.name
+	return r.Reader.Inspect(ctx, file, o)
+}
+
+// words are of characters whose bytes look like line ends, quotes, brackets and delimiters.
+var words = map[string][2]string{
+	"utf-16le":     {"\u0A0A\u220A\u0A22\u7B5B", "\u5C22\U0001F40A\u092C\u2C09"},
+	"utf-16be":     {"\u0A0A\u220A\u0A22\u7B5B", "\u5C22\U0001F40A\u092C\u2C09"},
+	"shift_jis":    {"表ソボマ", "ー充能欺ｱ"},
+	"gbk":          {"乗乢亅俓", "僜乗歔玕"},
+	"gb18030":      {"乗乢\U0001F40A\u0A0A", "僜\u00E4"},
+	"big5":         {"功許蓋", "么兝沔"},
+	"euc-jp":       {"表ソ丂ｱ", "充能"},
+	"euc-kr":       {"가각똠", "힝"},
+	"windows-1251": {"один", "два"},
+	"koi8-r":       {"один", "два"},
+	"windows-1252": {"één", "œuf"},
+}
+
+func encode(t *testing.T, name, text string) string {
+	t.Helper()
+	e, err := htmlindex.Get(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	coded, err := e.NewEncoder().String(text)
+	if err != nil {
+		t.Fatalf("%s: %q: %v", name, text, err)
+	}
+	return coded
+}
+
+// transcoded is a sample in an encoding, with words of it.
+func transcoded(t *testing.T, s *codectest.Sample, name string) *codectest.Sample {
+	t.Helper()
+	replace := func(text string) string {
+		return strings.NewReplacer("one", words[name][0], "two", words[name][1]).Replace(text)
+	}
+	code := func(text string) string {
+		if !strings.HasPrefix(name, "utf-16") {
+			text = strings.TrimPrefix(text, "\uFEFF")
+		}
+		return encode(t, name, replace(text))
+	}
+	out := &codectest.Sample{Format: s.Format, Ending: s.Ending, Separated: s.Separated}
+	at := int64(0)
+	for _, r := range s.Records {
+		out.Filler(code(string(s.Content[at:r.Position])))
+		at = r.Position + int64(len(r.Raw))
+		out.Record(code(r.Raw), r.ID, replace(r.Text))
+		out.Records[len(out.Records)-1].Unreadable = r.Unreadable
+	}
+	out.Filler(code(string(s.Content[at:])))
+	return out
+}
+
+// TestEncodings: every format of text passes the suite in every encoding.
+func TestEncodings(t *testing.T) {
+	for name := range words {
+		for _, sample := range codectest.Samples() {
+			if sample.Format == "reuters" {
+				continue
+			}
+			s := transcoded(t, sample, name)
+			for _, compression := range []string{"", "gzip"} {
+				if compression != "" && name != "utf-16le" {
+					continue
+				}
+				t.Run(name+" "+s.Format+" "+compression, func(t *testing.T) {
+					readertest.Run(t, inEncoding{readers[s.Format], name}, readertest.Case{
+						Format: s.Format, IDIsSource: s.Format == "files", Records: s.Records,
+						Stored:  readertest.Pack(t, s.Content, compression),
+						Without: s.Without,
+						Content: func(stored []byte) string { return string(readertest.Unpack(t, stored, compression)) },
+					})
+				})
+			}
+		}
+	}
+}
+
+// TestMarks: a byte order mark goes before the encoding that is asked for.
+func TestMarks(t *testing.T) {
+	const text = "text\n\u00E9t\u00E9\n"
+	for _, tt := range []struct{ content, asked, want string }{
+		{text, "", ""}, {text, "auto", ""}, {"\uFEFF" + text, "windows-1252", ""}, {"\uFEFF" + text, "utf-16le", ""},
+		{encode(t, "utf-16le", "\uFEFF"+text), "auto", "utf-16le"},
+		{encode(t, "utf-16be", "\uFEFF"+text), "auto", "utf-16be"},
+		{encode(t, "utf-16be", "\uFEFF"+text), "utf-16", "utf-16be"},
+		{encode(t, "utf-16le", text), "utf-16", "utf-16le"},
+		{encode(t, "utf-16be", "\uFEFF"+text), "latin1", "utf-16be"},
+		{encode(t, "windows-1252", text), "latin1", "windows-1252"},
+		{text, "UTF8", ""},
+	} {
+		for _, format := range []string{"tsv", "lines"} {
+			r := inEncoding{readers[format], tt.asked}
+			file := readertest.Plant(t, r, format, []byte(tt.content))
+			var got []string
+			_, err := r.Read(t.Context(), file, whole, options, func(record *reading.Record) error {
+				got = append(got, string(record.Doc.Text))
+				return nil
+			})
+			if file.Encoding != tt.want || err != nil || got[len(got)-1] != "\u00E9t\u00E9" {
+				t.Errorf("%q asked for of %q: %q, texts %q, error %v", tt.asked, tt.content, file.Encoding, got, err)
+			}
+		}
+	}
+	for name, want := range map[string]string{"klingon": "no encoding is called", "iso-2022-jp": "cannot be read", "replacement": "cannot be read", "": "no encoding is called"} {
+		if err := CheckEncoding(name); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: error %v", name, err)
+		}
+	}
+	file := readertest.Plant(t, readers["reuters"], "reuters", nil)
+	if err := readers["reuters"].Inspect(t.Context(), file, reading.Options{Encoding: "latin1"}); err == nil || !strings.Contains(err.Error(), "format reuters has an encoding of its own") {
+		t.Errorf("error %v", err)
+	}
+	if err := readers["reuters"].Inspect(t.Context(), file, reading.Options{Encoding: "auto"}); err != nil {
+		t.Error(err)
+	}
+}
+
+// FuzzEncoded: however windows are cut, the same records are found in broken files.
+func FuzzEncoded(f *testing.F) {
+	names := []string{"utf-16le", "shift_jis", "gb18030", "euc-jp", "windows-1251"}
+	for i := range names {
+		f.Add([]byte("\xFF\xFEa\x00\n\x00\x81\n\x81\x30\n{\"a\x95\x5C\"}"), byte(i), byte(i))
+	}
+	formats := []string{"json", "csv", "lines", "jsonl"}
+	f.Fuzz(func(t *testing.T, content []byte, name, format byte) {
+		if len(content) > 300 {
+			return
+		}
+		fields := readertest.Fields
+		fields.Text, fields.NoHeader = []string{"1"}, true
+		file := &blocks.File{Encoding: names[int(name)%len(names)]}
+		c, err := readers[formats[int(format)%len(formats)]].codecOf(file, fields)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if bytes.Contains(content, []byte("\xFF\xFE")) || bytes.Contains(content, []byte("\xFE\xFF")) {
+			content = bytes.ReplaceAll(content, []byte("\xFF"), nil) // a mark that comes first once records are left out
+		}
+		codectest.Invariants(t, c, content)
+	})
+}
