@@ -15,6 +15,7 @@ import (
 	"github.com/neardup/neardup/io/storage/storagetest"
 	"github.com/neardup/neardup/kernels/setsim"
 	"github.com/neardup/neardup/kernels/shingle"
+	"github.com/neardup/neardup/kernels/verifier"
 	"github.com/neardup/neardup/transforms/gather"
 )
 
@@ -36,6 +37,10 @@ func (g groups) each(t *testing.T, do func(key int64, packed func(*[]byte) bool)
 
 // most is more than any test has.
 const most = 1000
+
+func jaccard(threshold setsim.Threshold) verifier.Spec {
+	return verifier.Spec{Measure: verifier.Jaccard, Threshold: threshold}
+}
 
 // count counts the edges.
 func (g groups) count(t *testing.T) (n int) {
@@ -102,9 +107,11 @@ func TestBruteForceEqualsDefinition(t *testing.T) {
 		}
 		for _, cells := range []int{1, 2, 5} {
 			parts, edges := groups{}, groups{}
-			p := Params{Threshold: threshold, Cells: cells, Most: most}
-			sets := &setsFn{Text: text}
-			sets.Setup()
+			p := Params{Verifier: jaccard(threshold), Cells: cells, Most: most}
+			sets := &setsFn{Text: text, Verifier: p.Verifier}
+			if err := sets.Setup(t.Context()); err != nil {
+				t.Fatal(err)
+			}
 			send := &sendFn{Params: p}
 			send.StartBundle(nil)
 			err := sets.ProcessElement(block, func(features []byte) {
@@ -167,7 +174,7 @@ func TestTooManyPairs(t *testing.T) {
 			},
 		}
 		for name, call := range calls {
-			p := Params{Threshold: threshold, Cells: 1, Most: most, Path: filepath.Join(storagetest.RunFolder(t), "pairs")}
+			p := Params{Verifier: jaccard(threshold), Cells: 1, Most: most, Path: filepath.Join(storagetest.RunFolder(t), "pairs")}
 			if err := call(p); !errors.Is(err, want) {
 				t.Errorf("%s, at most %d pairs: %v, want %v", name, most, err, want)
 			}
