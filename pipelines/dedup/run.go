@@ -249,7 +249,7 @@ func (r *run) fingerprint() string {
 	asked.Output, asked.Runner, asked.JobServer, asked.Environment, asked.WorkerBinary = "", "", "", "", ""
 	hash := sha256.New()
 	encoder := json.NewEncoder(hash)
-	_ = encoder.Encode(asked) // a hash never fails
+	_ = encoder.Encode(asked)         // a hash never fails
 	_ = encoder.Encode(r.plan.Pieces) // which a recall that is given chooses, even if it is the usual one
 	_ = encoder.Encode(r.record.Formats)
 	_ = encoder.Encode(r.record.Version)
