@@ -15,6 +15,7 @@ import (
 	"github.com/neardup/neardup/io/storage/storagetest"
 	"github.com/neardup/neardup/kernels/setsim"
 	"github.com/neardup/neardup/kernels/shingle"
+	"github.com/neardup/neardup/kernels/vector"
 	"github.com/neardup/neardup/kernels/verifier"
 	"github.com/neardup/neardup/transforms/gather"
 )
@@ -129,6 +130,30 @@ func TestBruteForceEqualsDefinition(t *testing.T) {
 			if got := written(t, edges); !slices.Equal(got, want) || edges.count(t) != len(want) {
 				t.Fatalf("round %d, %d cells: %d pairs in %d edges, want %d", round, cells, len(got), edges.count(t), len(want))
 			}
+		}
+	}
+}
+
+// Features that are no set have an order, and are not cut, however many they are.
+func TestVectorsAreWhole(t *testing.T) {
+	var words strings.Builder
+	for i := range 2 * maxNumbers {
+		fmt.Fprintf(&words, "w%d ", i)
+	}
+	block := blocks.AppendDocument(nil, &blocks.Document{Key: blocks.NewKey(0, 1), Text: []byte(words.String())})
+	for measure, want := range map[string]int{verifier.Jaccard: 2, verifier.Cosine: 1} {
+		f := &setsFn{Text: shingle.Spec{Shingle: shingle.Config{Kind: shingle.Word, K: 1}}, Verifier: verifier.Spec{Measure: measure, Weights: vector.TF}}
+		if err := f.Setup(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		parts := 0
+		err := f.ProcessElement(block, func(block []byte) {
+			for d := blocks.NewDecoder(block); !d.Done(); parts++ {
+				d.Numbers(nil)
+			}
+		})
+		if err != nil || parts != want {
+			t.Errorf("%s: %d parts, want %d; %v", measure, parts, want, err)
 		}
 	}
 }
