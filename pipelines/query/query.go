@@ -70,7 +70,7 @@ func (c *Config) compare() job.Measure {
 }
 
 // byBuckets reports whether only documents that share a bucket are compared.
-func (c *Config) byBuckets() bool { return c.Buckets.asked() || c.Pieces != 0 }
+func (c *Config) byBuckets() bool { return c.asked() || c.Pieces != 0 }
 
 // Buckets asks, by its kind of signature or by bands and rows, to compare only documents that share a bucket. What is
 // nil or 0 is not given.
@@ -170,7 +170,7 @@ func (c *Config) validateComparing() error {
 	switch {
 	case c.Method == SimHash && measure == job.Jaccard:
 		return job.Usage("--compare jaccard: SimHash finds vectors of high cosine; give --compare cosine or overlap, or leave out --method")
-	case c.Buckets.asked() && (c.Method == SimHash || measure != job.Jaccard):
+	case c.asked() && (c.Method == SimHash || measure != job.Jaccard):
 		return job.Usage("--signature, --bands and --rows are for sets: with --compare %s all documents are compared, or with --method simhash --pieces those that share one", measure)
 	case c.Pieces != 0 && c.Method != SimHash:
 		return job.Usage("--pieces %d: add --method simhash, which cuts signatures into pieces", c.Pieces)
