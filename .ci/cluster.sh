@@ -94,7 +94,8 @@ ready() {
 # choose fills corpora with what is deduplicated, a line each: a name, then arguments of dedup.
 choose() {
   local data=../shared/data bundled=()
-  corpora=()
+  # Of two jobs: the first counts in how many documents a shingle is.
+  corpora=("simhash testdata/tldr --method simhash --pieces 19 --compare cosine --weights tf-idf --threshold 0.6")
   if [ -d $data/reuters21578 ]; then
     corpora+=("reuters21578 $data/reuters21578/*.sgm --format reuters")
   else

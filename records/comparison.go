@@ -2,17 +2,22 @@ package records
 
 // Comparison is how several ways to find the pairs of one collection agree.
 type Comparison struct {
-	Threshold float64  `json:"threshold"`
-	Signature string   `json:"signature"`
-	Bands     int      `json:"bands"`
-	Rows      int      `json:"rows"`
-	Methods   []Method `json:"methods"`
-	Warnings  []string `json:"warnings,omitempty"`
+	Threshold float64 `json:"threshold"`
+	Signature string  `json:"signature"`
+	Bands     int     `json:"bands"`
+	Rows      int     `json:"rows"`
+	// Bits and Pieces are those of SimHash signatures, of a comparison that makes any.
+	Bits     int      `json:"bits,omitempty"`
+	Pieces   int      `json:"pieces,omitempty"`
+	Methods  []Method `json:"methods"`
+	Warnings []string `json:"warnings,omitempty"`
 }
 
-// Method is one of them. The first is what others are measured by.
+// Method is one of them. The first of each measure is what others are measured by.
 type Method struct {
-	Name    string  `json:"name"`
+	Name string `json:"name"`
+	// Measure is what the similarity of two documents is.
+	Measure string  `json:"measure"`
 	Seconds float64 `json:"seconds"`
 	CPU     float64 `json:"cpu_seconds"`
 	// Peak is the most memory that the process held meanwhile; nil where the system does not tell.
@@ -21,7 +26,7 @@ type Method struct {
 	// list them.
 	Candidates *int64 `json:"candidates"`
 	Pairs      int    `json:"pairs"`  // of documents, copies included
-	Common     int    `json:"common"` // with the first
+	Common     int    `json:"common"` // with the first of the measure
 	// Recall is that share of the first one's pairs, Precision that of its own.
 	Recall    float64 `json:"recall"`
 	Precision float64 `json:"precision"`

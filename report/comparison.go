@@ -15,13 +15,15 @@ import (
 // Comparison prints how several ways to find pairs agree, and what each took.
 func Comparison(w io.Writer, c *records.Comparison) error {
 	out := &printer{w: w}
-	out.printf("pairs of documents at least %v similar; %s signatures in %d bands of %d rows\n\n", c.Threshold, c.Signature, c.Bands, c.Rows)
+	out.printf("pairs of documents at least %v similar%s\n\n", c.Threshold, signatures(c))
 	if out.err != nil {
 		return out.err
 	}
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(table, "method\ttime\tCPU\tmemory\tcandidates\tpairs\tcommon with %s\trecall\tprecision\n", c.Methods[0].Name)
-	for _, m := range c.Methods {
+	for i, m := range c.Methods {
+		if i == 0 || m.Measure != c.Methods[i-1].Measure {
+			fmt.Fprintf(table, "method, by %s\ttime\tCPU\tmemory\tcandidates\tpairs\tcommon with %s\trecall\tprecision\n", m.Measure, m.Name)
+		}
 		memory, candidates := "-", "-"
 		if m.Peak != nil {
 			memory = Size(*m.Peak)
@@ -38,11 +40,39 @@ func Comparison(w io.Writer, c *records.Comparison) error {
 	return buckets(w, c.Methods)
 }
 
+// Measures, as tables name them.
+const (
+	jaccard = "jaccard"
+	overlap = "simhash-overlap"
+)
+
+// signatures says which ones are made, and how they are cut, to follow other words.
+func signatures(c *records.Comparison) (words string) {
+	if c.Methods[0].Measure == jaccard {
+		words = fmt.Sprintf("; %s signatures in %d bands of %d rows", c.Signature, c.Bands, c.Rows)
+	}
+	if c.Bits > 0 {
+		words += fmt.Sprintf("; SimHash signatures of %s", plural(c.Bits, "bit"))
+	}
+	if c.Pieces > 0 {
+		words += fmt.Sprintf(" in %s", plural(c.Pieces, "piece"))
+	}
+	return words
+}
+
 // ComparisonPlot draws the same as SVG.
 func ComparisonPlot(w io.Writer, c *records.Comparison) error {
-	var methods []string
-	for _, m := range c.Methods {
-		methods = append(methods, m.Name)
+	var methods, truths []string // the latter are the first of each measure
+	several := c.Methods[0].Measure != c.Methods[len(c.Methods)-1].Measure
+	for i, m := range c.Methods {
+		name := m.Name
+		if several {
+			name += ", " + m.Measure
+		}
+		methods = append(methods, name)
+		if i == 0 || m.Measure != c.Methods[i-1].Measure {
+			truths = append(truths, name)
+		}
 	}
 	series := func(name string, value func(m records.Method) float64) plot.Series {
 		s := plot.Series{Name: name}
@@ -77,8 +107,8 @@ func ComparisonPlot(w io.Writer, c *records.Comparison) error {
 	}
 	f := plot.Figure{
 		Title: fmt.Sprintf("Pairs of documents at least %v similar, in %d ways", c.Threshold, len(methods)),
-		Description: fmt.Sprintf("Bar charts of the methods %s: their recall and precision, measured by %s, and the time, candidates and memory that each takes. Signatures: %s in %d bands of %d rows.",
-			strings.Join(methods, ", "), methods[0], c.Signature, c.Bands, c.Rows),
+		Description: fmt.Sprintf("Bar charts of the methods %s: their recall and precision, measured by %s, and the time, candidates and memory that each takes. Pairs are at least %v similar%s.",
+			strings.Join(methods, ", "), strings.Join(truths, " and "), c.Threshold, signatures(c)),
 	}
 	for _, chart := range charts {
 		chart.Groups = methods

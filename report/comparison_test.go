@@ -15,8 +15,8 @@ import (
 func comparison() *records.Comparison {
 	candidates, peak := int64(3_801_903), int64(92_200_000)
 	return &records.Comparison{Threshold: .8, Signature: "fss", Bands: 40, Rows: 3, Methods: []records.Method{
-		{Name: "brute-force", Seconds: 3.88, CPU: 1.42, Peak: &peak, Candidates: &candidates, Pairs: 127, Common: 127, Recall: 1, Precision: 1},
-		{Name: "complete", Seconds: .58, CPU: .11, Pairs: 127, Common: 127, Recall: 1, Precision: 1},
+		{Name: "brute-force", Measure: "jaccard", Seconds: 3.88, CPU: 1.42, Peak: &peak, Candidates: &candidates, Pairs: 127, Common: 127, Recall: 1, Precision: 1},
+		{Name: "complete", Measure: "jaccard", Seconds: .58, CPU: .11, Pairs: 127, Common: 127, Recall: 1, Precision: 1},
 	}}
 }
 
@@ -27,7 +27,7 @@ func TestComparisonInWords(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		`(?m)^method +time +CPU +memory +candidates +pairs +common with brute-force +recall +precision$`,
+		`(?m)^method, by jaccard +time +CPU +memory +candidates +pairs +common with brute-force +recall +precision$`,
 		`(?m)^brute-force +3\.88s +1\.42s +92\.2 MB +3,801,903 +127 +127 +1\.0000 +1\.0000$`,
 		`(?m)^complete +580ms +110ms +- +- +127 +127 +1\.0000 +1\.0000$`,
 	} {

@@ -17,7 +17,11 @@ func Neighbours(w io.Writer, a *records.Answer) error {
 	if of == "-" {
 		of = "the text of standard input"
 	}
-	out.printf("%s, %s: %s\n", of, plural(int(a.Size), "shingle"), shares(a))
+	unit := "shingle"
+	if byOverlap(a) {
+		unit = "bit"
+	}
+	out.printf("%s, %s: %s\n", of, plural(int(a.Size), unit), shares(a))
 	if len(a.Neighbours) == 0 {
 		return out.err
 	}
@@ -39,6 +43,9 @@ func Neighbours(w io.Writer, a *records.Answer) error {
 	}
 	return table.Flush()
 }
+
+// byOverlap reports whether signatures are compared.
+func byOverlap(a *records.Answer) bool { return a.Parameters["measure"] == overlap }
 
 // shares says how many documents were found, and plainly if they are fewer than asked for.
 func shares(a *records.Answer) string {
@@ -67,6 +74,7 @@ func like(a *records.Answer, verb string) (words string) {
 	switch {
 	case a.Buckets:
 		words += " " + verb + " a bucket with it"
+	case byOverlap(a): // of any two signatures some bits are equal
 	case a.MinSimilarity == 0:
 		words += " " + verb + " a shingle with it"
 	}

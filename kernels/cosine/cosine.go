@@ -45,10 +45,10 @@ func Similarity(dot, a, b uint64) float64 {
 //
 //	dot²·Den² ≥ Num²·a·b
 //
-// in integers of 192 bits. Nothing resembles an empty vector.
+// in integers of 192 bits. Nothing resembles an empty vector. setsim.Any is reached by vectors that share a feature.
 func Reached(t setsim.Threshold, dot, a, b uint64) bool {
-	if dot == 0 {
-		return false
+	if dot == 0 || t == setsim.Any {
+		return dot > 0
 	}
 	high, mid, low := times(dot, dot, t.Den*t.Den)
 	needHigh, needMid, needLow := times(a, b, t.Num*t.Num)

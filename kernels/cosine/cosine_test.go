@@ -492,3 +492,15 @@ func BenchmarkSelfJoinOfComponent(b *testing.B) {
 		}
 	}
 }
+
+// Whatever the lengths, vectors that share a feature reach setsim.Any, and others do not.
+func TestAny(t *testing.T) {
+	for _, dot := range []uint64{1, 1 << 40, math.MaxUint64} {
+		if !Reached(setsim.Any, dot, math.MaxUint64, math.MaxUint64) {
+			t.Errorf("a dot product of %d does not reach any similarity", dot)
+		}
+	}
+	if Reached(setsim.Any, 0, 1, 1) {
+		t.Error("vectors that share nothing have a similarity")
+	}
+}

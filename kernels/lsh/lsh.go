@@ -50,6 +50,10 @@ type Keyer interface {
 	// Sharing returns the probability that two documents share a key, where the values of their signatures, or the
 	// bits, agree with the given probability and independently of each other.
 	Sharing(agree float64) float64
+
+	// Bucket returns a key as text, and Label what it was made of: values or bits.
+	Bucket(key uint64) string
+	Label(sig []uint64, i int) string
 }
 
 // A Banding says how signatures are cut and become keys.

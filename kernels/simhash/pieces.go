@@ -42,6 +42,18 @@ func (p Pieces) Key(sig []uint64, i int) uint64 {
 	return key
 }
 
+// Bucket returns a key as text: 16 hexadecimal digits.
+func (p Pieces) Bucket(key uint64) string { return fmt.Sprintf("%016x", key) }
+
+// Label returns the bits of piece i of a signature as text, the first one first: 0110.
+func (p Pieces) Label(sig []uint64, i int) string {
+	var label []byte
+	for at := p.start(i); at < p.start(i+1); at++ {
+		label = append(label, '0'+byte(cut(sig, at, 1)))
+	}
+	return string(label)
+}
+
 const keyMultiplier = 0xd1342543de82ef95
 
 // cut returns n bits of a signature, 1 ≤ n ≤ 64, from bit at on.

@@ -298,3 +298,24 @@ func BenchmarkKeys(b *testing.B) {
 		keys = Pieces{256, 32}.Keys(keys, sig)
 	}
 }
+
+// The labels of all pieces, one after the other, are the bits of the signature.
+func TestLabels(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		bits := rapid.IntRange(1, 200).Draw(t, "bits")
+		p := Pieces{bits, rapid.IntRange(1, bits).Draw(t, "pieces")}
+		sig := make([]uint64, (bits+63)/64)
+		var want, got []byte
+		for i := range bits {
+			bit := rapid.Uint64Range(0, 1).Draw(t, "bit")
+			sig[i/64] |= bit << (i % 64)
+			want = append(want, '0'+byte(bit))
+		}
+		for i := range p.Count {
+			got = append(got, p.Label(sig, i)...)
+		}
+		if string(got) != string(want) {
+			t.Fatalf("%+v: %s, want %s", p, got, want)
+		}
+	})
+}

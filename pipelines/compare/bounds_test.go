@@ -21,7 +21,7 @@ func TestPlanIsBounded(t *testing.T) {
 		{[]Method{Bands, Signatures}, 100_001, 0, "about 100001 documents have 5000050000 pairs, too many to look at each; give --limit 100000"},
 	} {
 		plan := &job.Plan{Documents: c.documents, Shingles: c.shingles}
-		err := (&run{config: Config{Methods: c.methods}, plan: plan}).checkBounds()
+		err := (&run{part: part{job.Jaccard, c.methods}, plan: plan}).checkBounds()
 		if c.want == "" {
 			if err != nil {
 				t.Errorf("%+v: %v", c, err)

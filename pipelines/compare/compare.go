@@ -17,6 +17,8 @@ import (
 	"github.com/neardup/neardup/internal/usage"
 	"github.com/neardup/neardup/io/sink"
 	"github.com/neardup/neardup/io/storage"
+	"github.com/neardup/neardup/kernels/unionfind"
+	"github.com/neardup/neardup/kernels/vector"
 	"github.com/neardup/neardup/output"
 	"github.com/neardup/neardup/pipelines/dedup"
 	"github.com/neardup/neardup/pipelines/job"
@@ -29,15 +31,16 @@ import (
 type Config struct {
 	job.Input
 
-	Methods []Method `default:"brute-force,minhash" enum:"${comparisons}" placeholder:"NAME" help:"Ways to find the pairs, in order; the first is what others are measured by. brute-force: the shingle sets of all documents are compared; complete, minhash: as dedup does by --method, each pair verified exactly; classic, salted: as minhash, with signatures of that kind, whatever --signature says; bands: as textbooks draw it, each document goes to a bucket of each band, all pairs of a bucket are listed, and each distinct one is verified exactly; signatures: the same, but pairs count, unverified, whose signatures' sets of values reach the threshold. Refused for 64 million shingles and more (brute-force), for more than 100,000 documents (brute-force, bands, signatures), or more than 10 million pairs by any of them, or of one bucket (bands, signatures): give --limit then (default: ${default})." group:"Comparison"`
+	Methods []Method `default:"brute-force,minhash" enum:"${comparisons}" placeholder:"NAME" help:"Ways to find the pairs, in order; the first is what others are measured by. brute-force: the shingle sets of all documents are compared; complete, minhash: as dedup does by --method, each pair verified exactly; classic, salted: as minhash, with signatures of that kind, whatever --signature says; bands: as textbooks draw it, each document goes to a bucket of each band, all pairs of a bucket are listed, and each distinct one is verified exactly; signatures: the same, but pairs count, unverified, whose signatures' sets of values reach the threshold; simhash: as dedup does by --method; pieces: as bands, with the pieces of SimHash signatures for bands (32 if neither --pieces nor --recall is given). The last two compare by --compare and the others by Jaccard, but brute-force and complete by each measure that another one has; each is measured by the first of its measure. Refused for 64 million shingles and more (brute-force), for more than 100,000 documents (brute-force, bands, signatures, pieces), or more than 10 million pairs by any of them, or of one bucket (bands, signatures, pieces): give --limit then (default: ${default})." group:"Comparison"`
 
-	Output string        `short:"o" placeholder:"DIR" help:"Folder for tables of the buckets (bands, signatures), and the comparison as run.json: a new or empty one; a finished one with --overwrite." group:"Comparison"`
+	Output string        `short:"o" placeholder:"DIR" help:"Folder for tables of the buckets (bands, signatures, pieces), and the comparison as run.json: a new or empty one; a finished one with --overwrite." group:"Comparison"`
 	Write  []output.Part `enum:"${tables}" placeholder:"NAME" help:"Tables for --output: buckets (the documents of each bucket of each band), candidates (the distinct pairs of documents that share one) (default: both)." group:"Comparison"`
 
 	Overwrite bool `help:"Replace a finished output once the new one is whole; until then the old one stays." group:"Comparison"`
 
 	job.Similarity
 	job.Search
+	job.Comparing
 	job.Running
 }
 
@@ -53,15 +56,26 @@ const (
 	Signatures Method = "signatures"
 	Classic    Method = "classic"
 	Salted     Method = "salted"
+	SimHash    Method = "simhash"
+	Pieces     Method = "pieces"
 )
 
 // Methods are all of them.
 func Methods() []Method {
-	return []Method{BruteForce, Complete, MinHash, Bands, Signatures, Classic, Salted}
+	return []Method{BruteForce, Complete, MinHash, Bands, Signatures, Classic, Salted, SimHash, Pieces}
 }
 
 // deduplicates reports whether a method is the job dedup.
-func (m Method) deduplicates() bool { return m != BruteForce && m != Bands && m != Signatures }
+func (m Method) deduplicates() bool { return m != BruteForce && !m.buckets() }
+
+// buckets reports whether a method lists the pairs of buckets.
+func (m Method) buckets() bool { return m == Bands || m == Signatures || m == Pieces }
+
+// bySimHash reports whether a method needs SimHash signatures.
+func (m Method) bySimHash() bool { return m == SimHash || m == Pieces }
+
+// byAny reports whether a method compares by any measure.
+func (m Method) byAny() bool { return m == BruteForce || m == Complete }
 
 // Vars are the values that the tags of Config refer to.
 func Vars() map[string]string {
@@ -88,8 +102,10 @@ func (c *Config) validate() error {
 		return job.Usage("--output %w", err)
 	}
 	switch {
-	case c.Output != "" && !seen[Bands] && !seen[Signatures]:
+	case c.Output != "" && !slices.ContainsFunc(c.Methods, Method.buckets):
 		return job.Usage("--output %s: no buckets are listed; add bands to --methods", c.Output)
+	case c.Output != "" && seen[Pieces] && (seen[Bands] || seen[Signatures]):
+		return job.Usage("--output %s: pieces have other buckets than bands; leave one of them out of --methods", c.Output)
 	case c.Output == "" && c.Overwrite:
 		return job.Usage("--overwrite: there is no folder to write to; give --output")
 	case c.Output == "" && len(c.Write) > 0:
@@ -103,7 +119,97 @@ func (c *Config) validate() error {
 	case slices.Contains(c.Inputs, "-"):
 		return job.Usage("compare reads its input several times, and standard input can be read once: give a file")
 	}
-	return nil
+	return c.validateComparing()
+}
+
+// validateComparing is validate of what is compared, and of SimHash.
+func (c *Config) validateComparing() error {
+	names := job.Names(c.Methods...)
+	bySimHash := slices.ContainsFunc(c.Methods, Method.bySimHash)
+	parts := c.parts()
+	measured := slices.ContainsFunc(parts, func(p part) bool { return p.measure == c.Compare })
+	vectors := slices.ContainsFunc(parts, func(p part) bool { return p.measure != job.Jaccard })
+	switch {
+	case bySimHash && c.Compare == job.Jaccard:
+		return job.Usage("--compare jaccard: SimHash finds vectors of high cosine; give --compare cosine or overlap")
+	case c.Compare != "" && !measured:
+		return job.Usage("--compare %s: none of --methods %s compares so; add simhash or pieces", c.Compare, names)
+	case c.Pieces != 0 && !bySimHash:
+		return job.Usage("--pieces %d: add simhash or pieces to --methods", c.Pieces)
+	case !slices.ContainsFunc(parts, part.signed) && (c.Bits != job.DefaultBits || c.Vectors != job.Normal):
+		return job.Usage("--bits %d --vectors %s: no SimHash signature is made; add simhash or pieces to --methods", c.Bits, c.Vectors)
+	case !vectors && c.Weights != vector.Unit:
+		return job.Usage("--weights %s: sets have none; add simhash or pieces to --methods, or give --compare cosine or overlap", c.Weights)
+	}
+	for _, p := range parts {
+		if len(p.methods) < 2 {
+			return job.Usage("--methods %s: %s compares by %s and no other does, so nothing measures it; add complete", names, p.methods[0], p.measure)
+		}
+	}
+	shared := c.shared()
+	return cmp.Or(c.CheckSignatures(c.Recall, bySimHash && c.asksRecall()), shared.CheckMemory(c.Weights))
+}
+
+// asksRecall reports whether another recall than the usual one is asked for.
+func (c *Config) asksRecall() bool { return c.Recall != job.DefaultRecall }
+
+// part is the methods of a comparison that compare by one measure.
+type part struct {
+	measure job.Measure
+	methods []Method
+}
+
+// signed reports whether SimHash signatures are made.
+func (p part) signed() bool {
+	return p.measure == job.Overlap || slices.ContainsFunc(p.methods, Method.bySimHash)
+}
+
+// measures are those of the parts.
+func (c *Config) measures() (all []job.Measure) {
+	for _, p := range c.parts() {
+		all = append(all, p.measure)
+	}
+	return all
+}
+
+// family is the kind of signature, of the first part that has any.
+func (c *Config) family() signature.Family {
+	if c.parts()[0].measure != job.Jaccard {
+		return signature.SimHash
+	}
+	return c.Signature
+}
+
+// parts are the methods by the measures by which they compare. Brute force and complete search are in each part that others are in.
+func (c *Config) parts() (parts []part) {
+	measures := map[job.Measure]bool{}
+	of := func(m Method) job.Measure {
+		if m.bySimHash() {
+			return cmp.Or(c.Compare, job.Overlap)
+		}
+		return job.Jaccard
+	}
+	for _, m := range c.Methods {
+		if !m.byAny() {
+			measures[of(m)] = true
+		}
+	}
+	if len(measures) == 0 {
+		measures[cmp.Or(c.Compare, job.Jaccard)] = true
+	}
+	for _, measure := range []job.Measure{job.Jaccard, job.Cosine, job.Overlap} {
+		if !measures[measure] {
+			continue
+		}
+		p := part{measure: measure}
+		for _, m := range c.Methods {
+			if m.byAny() || of(m) == measure {
+				p.methods = append(p.methods, m)
+			}
+		}
+		parts = append(parts, p)
+	}
+	return parts
 }
 
 // shared is what every job is asked.
@@ -111,19 +217,44 @@ func (c *Config) shared() job.Config {
 	return job.Config{Input: c.Input, Similarity: c.Similarity, Search: c.Search, Running: c.Running}
 }
 
-// dedup is the job that a method is: every pair is wanted, and nothing else.
-func (c *Config) dedup(method Method, dir string) dedup.Config {
-	way, search := dedup.MinHash, c.Search
+// request is what the plan of a part is made for.
+func (c *Config) request(p part) job.Request {
+	r := job.Request{Config: c.shared(), Comparing: job.BySets()}
+	if p.measure == job.Jaccard {
+		return r
+	}
+	r.Comparing, r.AskedRecall = c.Comparing, c.asksRecall()
+	r.Compare, r.Signature, r.Bands, r.Rows = p.measure, signature.SimHash, 0, 0
+	r.Complete = !slices.ContainsFunc(p.methods, Method.bySimHash)
+	if slices.Contains(p.methods, Pieces) && !r.AskedRecall { // they are buckets, however many meet in them
+		r.Pieces = cmp.Or(r.Pieces, r.UsualPieces())
+	}
+	return r
+}
+
+// dedup is the job that a method is by a measure: every pair is wanted, and nothing else.
+func (c *Config) dedup(method Method, measure job.Measure, dir string) dedup.Config {
+	way, search, comparing := dedup.MinHash, c.Search, job.BySets()
 	switch method {
-	case Complete: // which needs no signature
+	case Complete: // which needs no signature, but that overlap is one of signatures
 		way, search.Signature, search.Bands, search.Rows, search.Recall = dedup.Complete, signature.FSS, 0, 0, job.DefaultRecall
+		if measure != job.Jaccard {
+			comparing.Weights = c.Weights
+		}
+		if measure == job.Overlap {
+			comparing.Bits, comparing.Vectors = c.Bits, c.Vectors
+		}
+		comparing.Compare = measure
+	case SimHash:
+		way, search.Signature, search.Bands, search.Rows = dedup.SimHash, signature.FSS, 0, 0
+		comparing = c.Comparing
 	case Classic:
 		search.Signature = signature.Classic
 	case Salted:
 		search.Signature = signature.Salted
 	}
 	return dedup.Config{
-		Input: c.Input, Similarity: c.Similarity, Search: search, Comparing: job.BySets(), Running: c.Running,
+		Input: c.Input, Similarity: c.Similarity, Search: search, Comparing: comparing, Running: c.Running,
 		Output: dir, MaxRejected: dedup.Tolerance{Percent: 100},
 		Method: way, Cluster: dedup.Star, Write: []output.Part{output.Pairs}, PairBudget: maxPairs + 1,
 	}
@@ -177,14 +308,26 @@ func (j *Job) Run(ctx context.Context, launch job.Launch) (comparison *records.C
 
 // checkBounds refuses what would take too long.
 func (r *run) checkBounds() error {
-	if r.plan.Documents > maxDocuments && slices.ContainsFunc(r.config.Methods, func(m Method) bool { return !m.deduplicates() }) {
+	if r.plan.Documents > maxDocuments && slices.ContainsFunc(r.part.methods, func(m Method) bool { return !m.deduplicates() }) {
 		return job.Usage("about %d documents have %d pairs, too many to look at each; give --limit %d", r.plan.Documents, r.plan.Documents*(r.plan.Documents-1)/2, maxDocuments)
 	}
-	if slices.Contains(r.config.Methods, BruteForce) && r.plan.Shingles > maxShingles {
-		fewer := int64(float64(r.plan.Documents) * maxShingles / float64(r.plan.Shingles))
-		return job.Usage("--methods %s: about %d shingles are too many to compare all with all, at most %d; give --limit %d, or the method complete instead, which finds the same pairs", BruteForce, r.plan.Shingles, maxShingles, fewer)
+	if words := r.words(); slices.Contains(r.part.methods, BruteForce) && words > maxShingles {
+		share := maxShingles / float64(words)
+		return job.Usage("--methods %s: about %d shingles are too many to compare all with all, at most %.0f; give --limit %d, or the method complete instead, which finds the same pairs",
+			BruteForce, r.plan.Shingles, float64(r.plan.Shingles)*share, int64(float64(r.plan.Documents)*share))
 	}
 	return nil
+}
+
+// words estimates those of the features of all documents.
+func (r *run) words() int64 {
+	each := float64(r.plan.Shingles) / float64(r.plan.Documents)
+	if r.part.measure == job.Overlap {
+		each = float64((r.config.Bits + 63) / 64)
+	} else if r.part.measure == job.Cosine && r.config.Weights != vector.Unit {
+		each *= 1.5 // two weights to a word
+	}
+	return int64(each * float64(r.plan.Documents))
 }
 
 // run is one comparison.
@@ -192,7 +335,8 @@ type run struct {
 	config Config
 	launch job.Launch
 	temp   string
-	plan   *job.Plan // what all methods share
+	part   part      // of the methods
+	plan   *job.Plan // what its methods share
 
 	counts  records.Counts // of the last dedup
 	staged  output.Folder  // of the tables, if they are asked for
@@ -206,31 +350,55 @@ type found struct {
 	buckets    *records.Buckets
 }
 
-func (r *run) do(ctx context.Context) (_ *records.Comparison, err error) {
-	if r.plan, err = job.NewPlan(ctx, job.Request{Config: r.config.shared()}, r.temp); err != nil {
-		return nil, err
+func (r *run) do(ctx context.Context) (*records.Comparison, error) {
+	comparison := &records.Comparison{Threshold: r.config.Threshold.Float(), Signature: string(r.config.Signature)}
+	for _, part := range r.config.parts() {
+		if err := r.compare(ctx, part, comparison); err != nil {
+			return nil, err
+		}
+	}
+	unreadable, err := r.unreadable(ctx)
+	if unreadable != "" {
+		comparison.Warnings = append(comparison.Warnings, unreadable)
+	}
+	return comparison, err
+}
+
+// compare adds the methods of a part to the comparison.
+func (r *run) compare(ctx context.Context, part part, comparison *records.Comparison) (err error) {
+	r.part = part
+	if r.plan, err = job.NewPlan(ctx, r.config.request(part), r.temp); err != nil {
+		return err
 	}
 	if err := r.checkBounds(); err != nil {
-		return nil, err
+		return err
 	}
 	if r.config.Output != "" {
 		if err := job.CheckInputNotInOutput(r.plan.Listing.Inputs.Files, r.config.Output, r.temp); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	if err := r.plan.Share(ctx, r.temp); err != nil {
-		return nil, err
+		return err
 	}
 	defer r.plan.Forget(r.temp)
-	comparison := &records.Comparison{Threshold: r.plan.Threshold.Float(), Bands: r.plan.Choice.Bands, Rows: r.plan.Choice.Rows, Signature: string(r.config.Signature)}
+	if part.measure == job.Jaccard {
+		comparison.Bands, comparison.Rows = r.plan.Choice.Bands, r.plan.Choice.Rows
+	} else {
+		comparison.Pieces = r.plan.Pieces.Count
+	}
+	if part.signed() {
+		comparison.Bits = r.config.Bits
+	}
+	verifier := r.plan.Verifier(r.temp)
 	var truth []blocks.Edge
-	for i, name := range r.config.Methods {
+	for i, name := range part.methods {
 		meter := usage.Start()
 		found, err := r.find(ctx, name)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		m := records.Method{Name: string(name), Candidates: found.candidates, Pairs: len(found.pairs), Buckets: found.buckets}
+		m := records.Method{Name: string(name), Measure: verifier.Measure, Candidates: found.candidates, Pairs: len(found.pairs), Buckets: found.buckets}
 		var peak int64
 		if m.Seconds, m.CPU, peak = meter.Stop(); peak > 0 {
 			m.Peak = &peak
@@ -242,12 +410,12 @@ func (r *run) do(ctx context.Context) (_ *records.Comparison, err error) {
 		m.Recall, m.Precision = share(m.Common, len(truth)), share(m.Common, len(found.pairs))
 		comparison.Methods = append(comparison.Methods, m)
 	}
-	comparison.Warnings = r.plan.Warnings()
-	unreadable, err := r.unreadable(ctx)
-	if unreadable != "" {
-		comparison.Warnings = append(comparison.Warnings, unreadable)
+	for _, warning := range r.plan.Warnings() {
+		if !slices.Contains(comparison.Warnings, warning) {
+			comparison.Warnings = append(comparison.Warnings, warning)
+		}
 	}
-	return comparison, err
+	return nil
 }
 
 // unreadable says how many records are; "" if none is.
@@ -290,20 +458,24 @@ func (r *run) find(ctx context.Context, method Method) (*found, error) {
 	if method.deduplicates() {
 		return r.deduplicated(ctx, method)
 	}
-	path := storage.Join(r.temp, string(method))
+	path := storage.Join(r.temp, string(method)+"-"+string(r.part.measure))
 	var numbering []records.Stage
-	if method != BruteForce && r.plan.NeedsDictionary() {
-		var err error
-		if numbering, err = r.plan.BuildDictionary(ctx, r.launch, r.temp); err != nil {
-			return nil, err
-		}
+	var err error
+	switch {
+	case method != BruteForce && r.plan.NeedsDictionary():
+		numbering, err = r.plan.BuildDictionary(ctx, r.launch, r.temp)
+	case r.plan.NeedsFrequencies():
+		numbering, err = r.plan.CountFrequencies(ctx, r.launch, r.temp)
+	}
+	if err != nil {
+		return nil, err
 	}
 	pipeline, scope := beam.NewPipelineWithRoot()
 	docs, _ := r.plan.ReadAlone(scope, r.temp)
-	params := baseline.Params{Threshold: r.plan.Threshold, Path: path, Most: maxPairs}
+	params := baseline.Params{Verifier: r.plan.Verifier(r.temp), Path: path, Most: maxPairs}
 	if method == BruteForce {
-		params.Cells = cells(r.plan.Shingles)
-		baseline.BruteForce(scope, baseline.Sets(scope, docs, r.plan.Spec), params)
+		params.Cells = cells(r.words())
+		baseline.BruteForce(scope, baseline.Sets(scope, docs, r.plan.Spec, params.Verifier), params)
 	} else {
 		r.buckets(scope, docs, method, params)
 		r.written = r.config.Output != ""
@@ -321,7 +493,7 @@ func (r *run) find(ctx context.Context, method Method) (*found, error) {
 		return &found{pairs: pairs, candidates: &counts.Compared}, nil
 	}
 	buckets := told(counts, numbering, ended.Stages)
-	if method == Bands {
+	if method != Signatures {
 		verified := int64(len(pairs))
 		buckets.True = &verified
 	}
@@ -329,8 +501,8 @@ func (r *run) find(ctx context.Context, method Method) (*found, error) {
 	return &found{pairs, &buckets.Distinct, buckets}, nil
 }
 
-// told says what became of buckets, and what the steps took. The stages of numbering are those of a dictionary, which
-// signing needs.
+// told says what became of buckets, and what the steps took. The stages of numbering are those of what signing needs, a
+// dictionary or the frequencies of shingles.
 func told(c baseline.Counts, numbering, stages []records.Stage) *records.Buckets {
 	b := &records.Buckets{
 		Pairs: c.BucketPairs, Distinct: c.Candidates, Compared: c.Compared,
@@ -368,11 +540,11 @@ func (r *run) buckets(s beam.Scope, docs flow.Documents, method Method, params b
 	signed, _ := signature.Values(s.Scope(signScope), setDown(s, docs), signing)
 	features := baseline.Features(signed)
 	params.Cells = cells(r.plan.Documents * int64(r.plan.Choice.Signature))
-	if method == Bands {
-		features = baseline.Sets(s, setDown(s, docs), r.plan.Spec)
-		params.Cells = cells(r.plan.Shingles)
+	if method != Signatures {
+		features = baseline.Sets(s, setDown(s, docs), r.plan.Spec, params.Verifier)
+		params.Cells = cells(r.words())
 	}
-	found := baseline.Buckets(s, setDown(s, signed), features, signing.Banding, params)
+	found := baseline.Buckets(s, setDown(s, signed), features, signing, params)
 	if r.config.Output != "" && !r.written {
 		r.tables(s, docs, signed, found)
 	}
@@ -380,9 +552,9 @@ func (r *run) buckets(s beam.Scope, docs flow.Documents, method Method, params b
 
 // tables builds the tables of buckets, in the staging folder.
 func (r *run) tables(s beam.Scope, docs flow.Documents, signed flow.Signatures, found baseline.Candidates) {
-	t := baseline.Tables{Inputs: job.Inputs(r.temp), Banding: r.plan.Signature(r.temp).Banding}
+	t := baseline.Tables{Signing: r.plan.Signature(r.temp)}
 	ids := t.IDs(s, docs)
-	to := sink.Params{Inputs: t.Inputs, Output: r.staged, Temp: r.temp, Write: r.config.Write, Metadata: r.plan.Metadata(nil)}
+	to := sink.Params{Inputs: t.Signing.Inputs, Output: r.staged, Temp: r.temp, Write: r.config.Write, Metadata: r.plan.Metadata(nil)}
 	var facts []flow.Facts
 	if r.writes(output.Buckets) {
 		facts = append(facts, sink.Table(s, output.Buckets, 1, to, t.Buckets(s, ids, signed)))
@@ -412,8 +584,8 @@ func cells(numbers int64) int {
 // deduplicated runs the job dedup and lists all pairs of documents that its table stands for:
 // copies resemble each other and whatever their representative resembles.
 func (r *run) deduplicated(ctx context.Context, method Method) (*found, error) {
-	dir := storage.Join(r.temp, string(method))
-	task, err := dedup.New(r.config.dedup(method, dir))
+	dir := storage.Join(r.temp, string(method)+"-"+string(r.part.measure))
+	task, err := dedup.New(r.config.dedup(method, r.part.measure, dir))
 	if err != nil {
 		return nil, err
 	}
@@ -443,7 +615,8 @@ func (r *run) listed(ctx context.Context, method Method, dir string) ([]blocks.E
 		return nil, err
 	}
 	key := r.plan.Keys()
-	copies := map[blocks.Key][]blocks.Key{} // by representative, which is not among them
+	// Of similarity 1 are copies, and vectors of one direction: whatever resembles one of a group resembles all.
+	var same unionfind.Forest
 	var near, all []blocks.Edge
 	rows := 0
 	for row, err := range output.Rows[records.Pair](ctx, finished, output.Pairs) {
@@ -455,30 +628,42 @@ func (r *run) listed(ctx context.Context, method Method, dir string) ([]blocks.E
 		}
 		a, b := key(row.SourceA, row.PositionA), key(row.SourceB, row.PositionB)
 		if row.Similarity == 1 {
-			copies[a] = append(copies[a], b)
+			same.Union(int64(a), int64(b))
 		} else {
 			near = append(near, blocks.Edge{A: a, B: b})
 		}
 	}
-	group := func(representative blocks.Key) []blocks.Key {
-		return append([]blocks.Key{representative}, copies[representative]...)
+	groups := map[blocks.Key][]blocks.Key{} // by the first document
+	for document, first := range same.All() {
+		groups[blocks.Key(first)] = append(groups[blocks.Key(first)], blocks.Key(document))
+	}
+	for i, pair := range near {
+		a, b := blocks.Key(same.Find(int64(pair.A))), blocks.Key(same.Find(int64(pair.B)))
+		near[i] = blocks.Edge{A: min(a, b), B: max(a, b)}
+	}
+	slices.SortFunc(near, blocks.Edge.Compare)
+	near = slices.Compact(near)
+	group := func(first blocks.Key) []blocks.Key {
+		if members := groups[first]; members != nil {
+			return members
+		}
+		return []blocks.Key{first}
 	}
 	total := 0
-	for _, others := range copies {
-		n := len(others)
-		total += n * (n + 1) / 2
+	for _, members := range groups {
+		n := len(members)
+		total += n * (n - 1) / 2
 	}
 	for _, pair := range near {
-		total += (1 + len(copies[pair.A])) * (1 + len(copies[pair.B]))
+		total += len(group(pair.A)) * len(group(pair.B))
 	}
 	if total > maxPairs {
 		return nil, tooMany(method)
 	}
-	for representative := range copies {
-		same := group(representative)
-		for i, a := range same {
-			for _, b := range same[i+1:] {
-				all = append(all, blocks.Edge{A: min(a, b), B: max(a, b)})
+	for _, members := range groups {
+		for i, a := range members {
+			for _, b := range members[i+1:] {
+				all = append(all, blocks.Edge{A: a, B: b})
 			}
 		}
 	}

@@ -25,7 +25,7 @@ func (r *run) intoOutput(ctx context.Context) (*records.Comparison, error) {
 	}
 	record := &records.Run{
 		Job: commit.NewRun(), Version: dedup.Version(), Started: time.Now().UTC(), Runner: string(r.config.Runner),
-		Parameters: r.parameters(), Formats: job.Formats(r.config.Spec(), r.config.Signature),
+		Parameters: r.parameters(), Formats: job.Formats(r.config.Spec(), r.config.family()),
 	}
 	temp, err := storage.Abs(commit.TempFolder(storage.TempParent(r.config.TempDir), record.Job))
 	if err != nil {
@@ -75,9 +75,10 @@ func (r *run) fill(ctx context.Context, output *commit.Commit, record *records.R
 
 // parameters are the flags in force, as far as dedup has them.
 func (r *run) parameters() records.Parameters {
-	c := r.config.dedup(MinHash, r.config.Output)
-	c.Overwrite = r.config.Overwrite
+	c := r.config.dedup(MinHash, job.Jaccard, r.config.Output)
+	c.Overwrite, c.Comparing = r.config.Overwrite, r.config.Comparing
 	p := c.Parameters()
+	p.Compare = job.Names(r.config.measures()...)
 	p.Method, p.Write = job.Names(r.config.Methods...), nil
 	for _, table := range r.config.Write {
 		p.Write = append(p.Write, string(table))

@@ -20,7 +20,6 @@ import (
 	"github.com/neardup/neardup/io/source"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/kernels/copies"
-	"github.com/neardup/neardup/kernels/simhash"
 	"github.com/neardup/neardup/kernels/vector"
 	"github.com/neardup/neardup/output"
 	"github.com/neardup/neardup/pipelines/job"
@@ -183,21 +182,15 @@ func (c *Config) validateComparing() error {
 		return job.Usage("--signature %s: --method simhash has signatures of its own; drop one of the two", c.Signature)
 	case c.Method == SimHash && c.Bands > 0:
 		return job.Usage("--bands %d --rows %d: --method simhash cuts signatures into --pieces; drop these or that", c.Bands, c.Rows)
-	case c.Bits < 1 || c.Bits > simhash.MaxBits:
-		return job.Usage("--bits %d: must be between 1 and %d", c.Bits, simhash.MaxBits)
 	case !bySignatures && (c.Bits != job.DefaultBits || c.Vectors != job.Normal):
 		return job.Usage("--bits %d --vectors %s: no SimHash signature is made; add --method simhash, or --compare overlap to --method complete", c.Bits, c.Vectors)
 	case c.Pieces != 0 && c.Method != SimHash:
 		return job.Usage("--pieces %d: add --method simhash, which cuts signatures into pieces", c.Pieces)
-	case c.Pieces < 0 || c.Pieces > c.Bits:
-		return job.Usage("--pieces %d: must be between 1 and the number of bits, %d", c.Pieces, c.Bits)
 	case measure == job.Jaccard && c.Weights != vector.Unit:
 		return job.Usage("--weights %s: sets have none; add --method simhash, or --compare cosine or overlap to --method complete", c.Weights)
-	case c.Method == SimHash && measure == job.Cosine && c.Vectors == job.Sign && c.Pieces == 0 && c.asksRecall():
-		return job.Usage("--recall %v: --vectors sign keeps no promise of recall by cosine; give --pieces, or --vectors normal", c.Recall)
 	}
 	shared := c.shared()
-	return shared.CheckMemory(c.Weights)
+	return cmp.Or(c.CheckSignatures(c.Recall, c.Method == SimHash && c.asksRecall()), shared.CheckMemory(c.Weights))
 }
 
 // compare is what the similarity of two documents is.

@@ -356,6 +356,7 @@ func (p *Plan) Warnings() (warnings []string) {
 	if p.Choice.Percolates && (p.Documents > sets.MostSmallDocs || p.Request.Bands+p.Request.Pieces > 0) {
 		warn("%s", p.Choice.Reason)
 	}
+	warnings = append(warnings, p.piecesWarnings()...)
 	for _, path := range p.Listing.Repeated {
 		warn("%s is named more than once and is read once", path)
 	}

@@ -213,11 +213,15 @@ func (p *Plan) Metadata(added map[string]string) map[string]string {
 	}
 	if !p.Request.Unsigned {
 		maps.Copy(all, map[string]string{
-			"neardup.threshold":        strconv.FormatFloat(p.Threshold.Float(), 'g', -1, 64),
+			"neardup.threshold": strconv.FormatFloat(p.Threshold.Float(), 'g', -1, 64),
+			"neardup.bands":     strconv.Itoa(p.Choice.Bands),
+			"neardup.rows":      strconv.Itoa(p.Choice.Rows),
+		})
+	}
+	if !p.Request.Unsigned || p.Request.Signature == signature.SimHash {
+		maps.Copy(all, map[string]string{
 			"neardup.signature":        string(p.Request.Signature),
 			"neardup.seed":             strconv.FormatUint(p.Request.Seed, 10),
-			"neardup.bands":            strconv.Itoa(p.Choice.Bands),
-			"neardup.rows":             strconv.Itoa(p.Choice.Rows),
 			"neardup.format.signature": ids.Signature,
 		})
 	}

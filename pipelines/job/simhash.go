@@ -14,16 +14,29 @@ import (
 
 // Comparing says by what documents are compared, if not by their sets, and how SimHash signatures are made.
 type Comparing struct {
-	Compare Measure        `placeholder:"MEASURE" help:"What the similarity of two documents is: jaccard (of their sets), cosine (of their vectors) or overlap (the share of equal bits of their SimHash signatures). With --method simhash cosine or overlap, its default; with complete any (default: jaccard)." group:"Similarity"`
+	Compare Measure        `placeholder:"MEASURE" help:"What the similarity of two documents is: jaccard (of their sets), cosine (of their vectors) or overlap (the share of equal bits of their SimHash signatures). SimHash finds documents by cosine or overlap, its default (default otherwise: jaccard)." group:"Similarity"`
 	Weights vector.Weights `default:"1" enum:"${weights}" help:"What a shingle weighs in the vector of a document, for cosine and overlap: 1, tf (the number of its occurrences) or tf-idf (that times log2(1 + N/n), if n of N documents have it; this takes one more read) (default: ${default})." group:"Similarity"`
 	Bits    int            `default:"256" placeholder:"M" help:"Bits of a SimHash signature, from 1 to 1024 (default: ${default})." group:"Search"`
-	Pieces  int            `placeholder:"P" help:"Number of pieces that a SimHash signature is cut into: documents that share one at its position are compared (default: as --recall asks; without it 32, and all documents are compared where so many would be met by chance)." group:"Search"`
+	Pieces  int            `placeholder:"P" help:"Number of pieces that a SimHash signature is cut into: documents that share one at its position are compared (default: of dedup as --recall asks; without it 32, and all documents are compared where so many would be met by chance; of query none, and all documents are)." group:"Search"`
 	Vectors Vectors        `default:"normal" enum:"${vectors}" help:"Random vectors of SimHash: normal (of normally distributed entries, which keep the promise of --recall) or sign (entries 1 and -1, as most programs have them, which keep none by cosine) (default: ${default})." group:"Search"`
 }
 
 // BySets are the values of the flags where none is given: sets are compared.
 func BySets() Comparing {
 	return Comparing{Weights: vector.Unit, Bits: DefaultBits, Vectors: Normal}
+}
+
+// CheckSignatures returns a *UsageError for SimHash signatures that cannot be made, or cut as a recall asks, if one is asked for.
+func (c *Comparing) CheckSignatures(recall float64, asked bool) error {
+	switch {
+	case c.Bits < 1 || c.Bits > simhash.MaxBits:
+		return Usage("--bits %d: must be between 1 and %d", c.Bits, simhash.MaxBits)
+	case c.Pieces < 0 || c.Pieces > c.Bits:
+		return Usage("--pieces %d: must be between 1 and the number of bits, %d", c.Pieces, c.Bits)
+	case c.Compare == Cosine && c.Vectors == Sign && c.Pieces == 0 && asked:
+		return Usage("--recall %v: --vectors sign keeps no promise of recall by cosine; give --pieces, or --vectors normal", recall)
+	}
+	return nil
 }
 
 // Measure is a similarity, by its name as a flag; "" is the usual one of the method.
@@ -62,10 +75,12 @@ const (
 	// DefaultRecall is that of --recall.
 	DefaultRecall = 0.999
 	// DefaultBits are those of --bits.
-	DefaultBits = 256
-	// defaultPieces are those of a signature for which neither pieces nor a recall are given.
+	DefaultBits   = 256
 	defaultPieces = 32
 )
+
+// UsualPieces is how many pieces signatures have for which neither pieces nor a recall are given.
+func (c *Comparing) UsualPieces() int { return min(defaultPieces, c.Bits) }
 
 // Verifier decides which documents are similar; temp is the run's temporary folder.
 func (p *Plan) Verifier(temp string) verifier.Spec {
@@ -109,7 +124,7 @@ func (p *Plan) choosePieces(sets [][]uint64) error {
 	} else {
 		count := r.Pieces
 		if count == 0 {
-			count = min(defaultPieces, r.Bits)
+			count = r.UsualPieces()
 		}
 		c, err = simhash.Assess(in, count)
 	}
@@ -129,10 +144,22 @@ func (p *Plan) choosePieces(sets [][]uint64) error {
 	p.Pieces = c.Pieces
 	p.Choice = lsh.Choice{ExpectedRecall: c.ExpectedRecall, BackgroundEdges: c.BackgroundEdges, Percolates: c.Percolates, Reason: meet}
 	p.Choice.Signature = r.Bits
-	if r.Vectors == Sign && r.Compare == Cosine {
-		p.Choice.Reason += ". The probability is that of --vectors normal; sign keeps no such promise"
-	}
 	return nil
+}
+
+// piecesWarnings say what may be missed by pieces.
+func (p *Plan) piecesWarnings() (warnings []string) {
+	r := &p.Request
+	if p.Pieces.Count == 0 {
+		return nil
+	}
+	if r.Pieces == 0 && !r.AskedRecall && p.Choice.ExpectedRecall < DefaultRecall {
+		warnings = append(warnings, fmt.Sprintf("a pair at the threshold is found with probability %.5f only, by the usual %d pieces; give --recall, or --pieces", p.Choice.ExpectedRecall, p.Pieces.Count))
+	}
+	if r.Vectors == Sign && r.Compare == Cosine {
+		warnings = append(warnings, "the expected recall is that of --vectors normal; sign keeps no such promise by cosine")
+	}
+	return warnings
 }
 
 // comparison is what a Parquet file says of how documents were compared, if not by their sets.

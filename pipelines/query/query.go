@@ -1,8 +1,9 @@
-// Package query finds the documents nearest to one: of all, by comparing its shingle set with that of each, or, as textbooks
-// do, of those that share a bucket with it.
+// Package query finds the documents nearest to one: of all, by comparing its shingle set, vector or SimHash signature with that of
+// each, or, as textbooks do, of those that share a bucket with it.
 package query
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,10 +22,12 @@ import (
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/kernels/setsim"
 	"github.com/neardup/neardup/kernels/shingle"
+	"github.com/neardup/neardup/kernels/vector"
 	"github.com/neardup/neardup/kernels/verifier"
 	"github.com/neardup/neardup/output"
 	"github.com/neardup/neardup/pipelines/job"
 	"github.com/neardup/neardup/records"
+	"github.com/neardup/neardup/transforms/frequencies"
 	"github.com/neardup/neardup/transforms/nearest"
 	"github.com/neardup/neardup/transforms/signature"
 )
@@ -36,16 +39,38 @@ type Config struct {
 	Of            string        `placeholder:"ID" help:"Id of the document whose nearest are sought." group:"Query"`
 	File          string        `placeholder:"FILE" help:"File with a text whose nearest are sought, instead of a document's; - is standard input." group:"Query"`
 	Most          int           `name:"nearest" short:"n" default:"10" placeholder:"N" help:"How many to list at most (default: ${default})." group:"Query"`
-	MinSimilarity job.Threshold `placeholder:"X" help:"List only documents of at least this Jaccard similarity, in (0, 1]; of these the nearest, as many as --nearest says, and how many there are." group:"Query"`
-	Sort          Sort          `default:"similarity" enum:"${sorts}" help:"What is nearest: similarity or, by buckets only, estimate, the share of equal values of the signatures (default: ${default})." group:"Query"`
+	MinSimilarity job.Threshold `placeholder:"X" help:"List only documents of at least this similarity, in (0, 1]; of these the nearest, as many as --nearest says, and how many there are." group:"Query"`
+	Sort          Sort          `default:"similarity" enum:"${sorts}" help:"What is nearest: similarity or, by buckets only, estimate, the share of equal values, or bits, of the signatures (default: ${default})." group:"Query"`
 	Output        string        `short:"o" placeholder:"FILE" help:"Parquet file for the result; must be new." group:"Query"`
 	// Content is what File holds.
 	Content io.Reader `kong:"-"`
 
 	job.Shingles
+	Method Method `enum:"${ways}" default:"minhash" help:"minhash (sets are compared, unless --compare says otherwise) or simhash (--compare is overlap, unless it is cosine; with --pieces only documents are compared that share one) (default: ${default})." group:"Similarity"`
+	job.Comparing
 	Buckets
 	job.Running
 }
+
+// Method is a way to sign documents.
+type Method string
+
+// The methods.
+const (
+	MinHash Method = "minhash"
+	SimHash Method = "simhash"
+)
+
+// compare is what the similarity of two documents is.
+func (c *Config) compare() job.Measure {
+	if c.Method == SimHash {
+		return cmp.Or(c.Compare, job.Overlap)
+	}
+	return cmp.Or(c.Compare, job.Jaccard)
+}
+
+// byBuckets reports whether only documents that share a bucket are compared.
+func (c *Config) byBuckets() bool { return c.asked() || c.Pieces != 0 }
 
 // Buckets asks, by its kind of signature or by bands and rows, to compare only documents that share a bucket. What is
 // nil or 0 is not given.
@@ -58,21 +83,18 @@ type Buckets struct {
 	Seed      *uint64           `placeholder:"N" help:"Seed of the signature (default: 1)." group:"By buckets"`
 }
 
-// asked reports whether only documents that share a bucket are compared.
+// asked reports whether buckets of bands are.
 func (b *Buckets) asked() bool { return b.Signature != nil || b.Bands != 0 || b.Rows != 0 }
 
-// check returns a *job.UsageError for what would do nothing.
-func (b *Buckets) check() error {
-	if b.asked() {
-		return nil
-	}
+// checkIdle returns a *job.UsageError for what would do nothing where all documents are compared. A seed decides signatures that are.
+func (b *Buckets) checkIdle(signed bool) error {
 	const instead = "is for the search by buckets, and all documents are compared"
 	switch {
 	case b.Threshold.Num != 0:
 		return job.Usage("--threshold %[1]v %[2]s; give --min-similarity %[1]v to list only documents as similar as that, or --signature fss to search by buckets", b.Threshold.Float(), instead)
 	case b.Recall != nil:
 		return job.Usage("--recall %v %s, so that none is missed; leave it out, or give --signature fss to search by buckets", *b.Recall, instead)
-	case b.Seed != nil:
+	case b.Seed != nil && !signed:
 		return job.Usage("--seed %d %s; leave it out, or give --signature fss to search by buckets", *b.Seed, instead)
 	}
 	return nil
@@ -110,6 +132,7 @@ const (
 func Vars() map[string]string {
 	vars := job.Vars()
 	vars["sorts"] = job.Names(BySimilarity, ByEstimate)
+	vars["ways"] = job.Names(MinHash, SimHash)
 	return vars
 }
 
@@ -133,12 +156,48 @@ func (c *Config) validate() error {
 		return job.Usage("--runner %s: query runs on this machine; leave it out", c.Runner)
 	case c.Most < 1:
 		return job.Usage("--nearest %d: must be at least 1", c.Most)
-	case c.Sort == ByEstimate && !c.asked():
+	case c.Sort == ByEstimate && !c.byBuckets():
 		return job.Usage("--sort estimate: nothing is estimated where all documents are compared; give --signature, or leave it out")
 	case c.Sort == ByEstimate && c.MinSimilarity.Num != 0:
 		return job.Usage("--sort estimate excludes --min-similarity, which is exact: give one")
 	}
-	return c.check()
+	return c.validateComparing()
+}
+
+// validateComparing is validate of what is compared, and of SimHash.
+func (c *Config) validateComparing() error {
+	measure := c.compare()
+	switch {
+	case c.Method == SimHash && measure == job.Jaccard:
+		return job.Usage("--compare jaccard: SimHash finds vectors of high cosine; give --compare cosine or overlap, or leave out --method")
+	case c.asked() && (c.Method == SimHash || measure != job.Jaccard):
+		return job.Usage("--signature, --bands and --rows are for sets: with --compare %s all documents are compared, or with --method simhash --pieces those that share one", measure)
+	case c.Pieces != 0 && c.Method != SimHash:
+		return job.Usage("--pieces %d: add --method simhash, which cuts signatures into pieces", c.Pieces)
+	case !c.signs() && (c.Bits != job.DefaultBits || c.Vectors != job.Normal):
+		return job.Usage("--bits %d --vectors %s: no SimHash signature is made; give --compare overlap, or --method simhash and --pieces", c.Bits, c.Vectors)
+	case measure == job.Jaccard && c.Weights != vector.Unit:
+		return job.Usage("--weights %s: sets have none; give --compare cosine or overlap", c.Weights)
+	}
+	if !c.byBuckets() {
+		if err := c.checkIdle(c.signs()); err != nil {
+			return err
+		}
+	}
+	shared := c.shared()
+	return cmp.Or(c.CheckSignatures(0, false), shared.CheckMemory(c.Weights))
+}
+
+// signs reports whether SimHash signatures are made.
+func (c *Config) signs() bool { return c.compare() == job.Overlap || c.Pieces != 0 }
+
+// request is what the plan is made for.
+func (c *Config) request() job.Request {
+	r := job.Request{Config: c.shared(), Comparing: c.Comparing, Unsigned: !c.byBuckets()}
+	if r.Compare = c.compare(); c.signs() {
+		r.Signature = signature.SimHash
+	}
+	return r
 }
 
 // shared is what every job is asked.
@@ -148,12 +207,14 @@ func (c *Config) shared() job.Config {
 }
 
 // verifier compares what is listed, and if no least similarity is asked for, it is any.
-func (c *Config) verifier() verifier.Spec {
-	threshold := c.MinSimilarity.Threshold
+func (r *run) verifier() verifier.Spec {
+	threshold := r.config.MinSimilarity.Threshold
 	if threshold.Num == 0 {
 		threshold = setsim.Any
 	}
-	return verifier.Spec{Measure: verifier.Jaccard, Threshold: threshold}
+	spec := r.plan.Verifier(r.temp)
+	spec.Threshold = threshold
+	return spec
 }
 
 // Files of a run's temporary folder.
@@ -182,7 +243,7 @@ func (j *Job) Run(ctx context.Context, launch job.Launch) (answer *records.Answe
 	}
 	err = job.InTempFolder(ctx, j.config.TempDir, func(temp string) (err error) {
 		r := &run{config: j.config, launch: launch, temp: temp}
-		if r.plan, err = job.NewPlan(ctx, job.Request{Config: j.config.shared(), Unsigned: !j.config.asked()}, temp); err != nil {
+		if r.plan, err = job.NewPlan(ctx, j.config.request(), temp); err != nil {
 			return err
 		}
 		if err := r.plan.Share(ctx, temp); err != nil {
@@ -217,7 +278,7 @@ type run struct {
 
 func (r *run) do(ctx context.Context) (*records.Answer, error) {
 	r.answer = records.Answer{
-		Of: r.config.Of, Buckets: r.config.asked(), Asked: r.config.Most, Neighbours: []records.Neighbour{},
+		Of: r.config.Of, Buckets: r.config.byBuckets(), Asked: r.config.Most, Neighbours: []records.Neighbour{},
 		Parameters: r.plan.Metadata(map[string]string{"neardup.sort": string(r.config.Sort)}),
 	}
 	if least := r.config.MinSimilarity; least.Num != 0 {
@@ -286,10 +347,10 @@ func (r *run) readText(ctx context.Context) (text []byte, err error) {
 }
 
 // prepare reads all documents once, if the id is still to be looked up or the shingles are to be
-// numbered: those of the text in question, too.
+// counted, or numbered: those of the text in question, too.
 func (r *run) prepare(ctx context.Context) error {
 	numbered := r.plan.NeedsDictionary()
-	if r.config.Of == "" && !numbered {
+	if r.config.Of == "" && !numbered && !r.plan.NeedsFrequencies() {
 		return nil
 	}
 	pipeline, scope := beam.NewPipelineWithRoot()
@@ -305,6 +366,9 @@ func (r *run) prepare(ctx context.Context) error {
 			numbering = append(numbering, nearest.Text(scope, storage.Join(r.temp, textFile)))
 		}
 		r.plan.Dictionary(r.temp).Build(scope, r.plan.Spec, numbering...)
+	}
+	if r.plan.NeedsFrequencies() {
+		r.plan.Frequencies(r.temp).Build(scope, r.plan.Spec, docs)
 	}
 	if _, err := r.config.Execute(ctx, r.launch, pipeline, r.temp); err != nil {
 		return err
@@ -385,9 +449,9 @@ func (r *run) search(ctx context.Context, query nearest.Query) (*nearest.Nearest
 	params := nearest.Params{Answer: answer, Most: r.config.Most}
 	pipeline, scope := beam.NewPipelineWithRoot()
 	docs, _ := r.plan.ReadAlone(scope, r.temp)
-	if r.config.asked() {
+	if r.config.byBuckets() {
 		signing := r.plan.Signature(r.temp)
-		buckets := nearest.Buckets{Query: path, Inputs: signing.Inputs, Banding: signing.Banding}
+		buckets := nearest.Buckets{Query: path, Signing: signing}
 		signed, _ := signature.Values(scope, docs, signing)
 		if r.config.Sort == ByEstimate {
 			nearest.ByEstimate(scope, signed, buckets, params)
@@ -396,7 +460,7 @@ func (r *run) search(ctx context.Context, query nearest.Query) (*nearest.Nearest
 		}
 	}
 	if r.config.Sort == BySimilarity {
-		nearest.BySimilarity(scope, docs, nearest.Sets{Query: path, Text: r.plan.Spec, Verifier: r.config.verifier()}, params)
+		nearest.BySimilarity(scope, docs, nearest.Sets{Query: path, Text: r.plan.Spec, Verifier: r.verifier()}, params)
 	}
 	if _, err := r.config.Execute(ctx, r.launch, pipeline, r.temp); err != nil {
 		return nil, err
@@ -406,11 +470,15 @@ func (r *run) search(ctx context.Context, query nearest.Query) (*nearest.Nearest
 
 // query says what the document of the text is compared by.
 func (r *run) query(ctx context.Context, key blocks.Key, text []byte) (query nearest.Query, err error) {
-	query = nearest.Query{Key: key, Features: r.config.verifier().Features(nil)(r.plan.Spec.New().Shingles(nil, text))}
+	features, err := frequencies.Features(ctx, r.verifier())
+	if err != nil {
+		return query, err
+	}
+	query = nearest.Query{Key: key, Features: features(r.plan.Spec.New().Shingles(nil, text))}
 	if len(query.Features) == 0 {
 		return query, job.Usage("%s: the text has no token, so nothing resembles it", r.answer.Of)
 	}
-	if r.config.asked() {
+	if r.config.byBuckets() {
 		signing := r.plan.Signature(r.temp)
 		query.Values, err = signing.Of(ctx, text)
 	}
@@ -419,9 +487,13 @@ func (r *run) query(ctx context.Context, key blocks.Key, text []byte) (query nea
 
 // list reads the nearest documents, and lists those that are similar at all.
 func (r *run) list(ctx context.Context, query nearest.Query, found *nearest.Nearest) error {
-	verifier, features, shingler := r.config.verifier().New(), r.config.verifier().Features(nil), r.plan.Spec.New()
+	features, err := frequencies.Features(ctx, r.verifier())
+	if err != nil {
+		return err
+	}
+	verifier, shingler := r.verifier().New(), r.plan.Spec.New()
 	own := verifier.Size(query.Features)
-	r.answer.Size, r.answer.Candidates = int32(own), found.Candidates
+	r.answer.Size, r.answer.Candidates = int32(verifier.Len(len(query.Features))), found.Candidates
 	inputs := r.plan.Listing.Inputs
 	var keys []blocks.Key
 	for _, n := range found.Near {
@@ -429,18 +501,18 @@ func (r *run) list(ctx context.Context, query nearest.Query, found *nearest.Near
 	}
 	rows := map[blocks.Key]records.Neighbour{}
 	var failed error
-	err := source.Lookup(ctx, inputs, keys, r.plan.Reading(), func(doc blocks.Document) {
-		set := features(shingler.Shingles(nil, doc.Text))
-		shared, ok := verifier.Compare(query.Features, set)
+	err = source.Lookup(ctx, inputs, keys, r.plan.Reading(), func(doc blocks.Document) {
+		its := features(shingler.Shingles(nil, doc.Text))
+		score, ok := verifier.Compare(query.Features, its)
 		if !ok {
 			return
 		}
-		size := verifier.Size(set)
 		row := records.Neighbour{
 			ID: inputs.ID(doc.Key, doc.ID, doc.HasID), Source: inputs.Source(doc.Key), Position: doc.Key.Position(),
-			Similarity: verifier.Similarity(shared, own, size), Shared: int32(shared), Size: int32(size),
+			Similarity: verifier.Similarity(score, own, verifier.Size(its)),
+			Shared:     int32(verifier.Shared(score, query.Features, its)), Size: int32(verifier.Len(len(its))),
 		}
-		if r.config.asked() {
+		if r.config.byBuckets() {
 			failed = errors.Join(failed, r.tellSigned(ctx, query, doc.Text, &row))
 		}
 		rows[doc.Key] = row
@@ -463,12 +535,13 @@ func (r *run) tellSigned(ctx context.Context, query nearest.Query, text []byte, 
 	if err != nil {
 		return err
 	}
-	estimate := float64(nearest.Equal(query.Values, values)) / float64(len(values))
+	estimate := float64(signing.Equal(query.Values, values)) / float64(signing.Banding.Signature)
 	row.Estimate = &estimate
-	own := signing.Banding.Keys(nil, query.Values)
-	for band, key := range signing.Banding.Keys(nil, values) {
+	keyer := signing.Keyer()
+	own := keyer.Keys(nil, query.Values)
+	for band, key := range keyer.Keys(nil, values) {
 		if key == own[band] {
-			row.Buckets = append(row.Buckets, records.Bucket{Band: int32(band), Bucket: signing.Banding.Bucket(key)})
+			row.Buckets = append(row.Buckets, records.Bucket{Band: int32(band), Bucket: keyer.Bucket(key)})
 		}
 	}
 	return nil

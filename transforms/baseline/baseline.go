@@ -19,8 +19,9 @@ import (
 	"github.com/neardup/neardup/blocks/flow"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/kernels/hash"
-	"github.com/neardup/neardup/kernels/setsim"
 	"github.com/neardup/neardup/kernels/shingle"
+	"github.com/neardup/neardup/kernels/verifier"
+	"github.com/neardup/neardup/transforms/frequencies"
 	"github.com/neardup/neardup/transforms/gather"
 )
 
@@ -34,14 +35,14 @@ func init() {
 	register.Iter1[[]byte]()
 }
 
-// Features are blocks of documents with the numbers by which they are compared: hashes of shingles, or values
-// of a signature. A document with many comes in parts.
+// Features are blocks of documents with the numbers by which they are compared: what a verifier takes, or the values
+// of a signature. A set of many comes in parts.
 type Features beam.PCollection
 
 // Params say how pairs are found, and where they go.
 type Params struct {
-	// Threshold is what the pairs reach.
-	Threshold setsim.Threshold
+	// Verifier tells the pairs.
+	Verifier verifier.Spec
 	// Cells are what documents are spread over; each two cells are compared by one call.
 	Cells int
 	// Path is the file of the pairs.
@@ -50,22 +51,22 @@ type Params struct {
 	Most int
 }
 
-// Sets makes the shingle sets of documents.
+// Sets makes the features of documents that a verifier compares.
 //
 //	blocks of documents → features
-func Sets(s beam.Scope, docs flow.Documents, text shingle.Spec) Features {
+func Sets(s beam.Scope, docs flow.Documents, text shingle.Spec, v verifier.Spec) Features {
 	s = s.Scope(SetsScope)
-	return Features(beam.ParDo(s, &setsFn{Text: text}, beam.PCollection(docs)))
+	return Features(beam.ParDo(s, &setsFn{Text: text, Verifier: v}, beam.PCollection(docs)))
 }
 
-// BruteForce compares the sets of all documents, and writes the pairs that reach the threshold to a file. CountsOf tells how many
+// BruteForce compares the features of all documents, and writes the pairs that reach the threshold to a file. CountsOf tells how many
 // were compared.
 // Two GroupByKeys.
 //
 //	features → nothing
-func BruteForce(s beam.Scope, sets Features, p Params) {
+func BruteForce(s beam.Scope, features Features, p Params) {
 	s = s.Scope("baseline.BruteForce")
-	sent := beam.ParDo(s, &sendFn{Params: p}, beam.PCollection(sets))
+	sent := beam.ParDo(s, &sendFn{Params: p}, beam.PCollection(features))
 	pairs := beam.ParDo(s, &bruteFn{p}, beam.GroupByKey(s, sent))
 	beam.ParDo0(s, &writePairsFn{p}, beam.GroupByKey(s, pairs))
 }
@@ -79,17 +80,23 @@ func number(one, other int) int64 {
 	return j*(j+1)/2 + i
 }
 
-// maxNumbers keeps an element small, whatever the document.
+// maxNumbers keeps an element small, whatever the set.
 const maxNumbers = 8 << 10
 
 // member is a document in a group of two cells.
 type member struct {
-	doc  blocks.Key
-	cell int
-	set  []uint64
+	doc      blocks.Key
+	cell     int
+	features []uint64
 }
 
-// members gathers the documents of a group, in input order, each with the set of its numbers.
+// ofSets reports whether features are sets. Others have an order, and are not cut.
+func ofSets(v verifier.Verifier) bool {
+	_, ok := v.(verifier.Sets)
+	return ok
+}
+
+// members gathers the documents of a group, in input order, each with its features.
 func (p *Params) members(packed func(*[]byte) bool) (members []*member, err error) {
 	byKey := map[blocks.Key]*member{}
 	err = gather.Each(packed, func(d *blocks.Decoder) {
@@ -97,14 +104,17 @@ func (p *Params) members(packed func(*[]byte) bool) (members []*member, err erro
 		if byKey[key] == nil {
 			byKey[key] = &member{doc: key, cell: p.cellOf(key)}
 		}
-		byKey[key].set = append(byKey[key].set, numbers...)
+		byKey[key].features = append(byKey[key].features, numbers...)
 	})
 	if err != nil {
 		return nil, err
 	}
+	sets := ofSets(p.Verifier.New())
 	for _, key := range slices.Sorted(maps.Keys(byKey)) {
 		m := byKey[key]
-		m.set = shingle.Set(m.set) // its parts come in any order
+		if sets {
+			m.features = shingle.Set(m.features) // its parts come in any order
+		}
 		members = append(members, m)
 	}
 	return members, nil
@@ -112,19 +122,20 @@ func (p *Params) members(packed func(*[]byte) bool) (members []*member, err erro
 
 // foundPairs are the pairs of one call.
 type foundPairs struct {
-	params Params
-	n      int
-	out    *blocks.Buffers
-	emit   func(int64, []byte)
+	params   Params
+	verifier verifier.Verifier
+	n        int
+	out      *blocks.Buffers
+	emit     func(int64, []byte)
 }
 
 func (p *Params) found(emit func(int64, []byte)) *foundPairs {
-	return &foundPairs{params: *p, out: blocks.NewBuffers(), emit: emit}
+	return &foundPairs{params: *p, verifier: p.Verifier.New(), out: blocks.NewBuffers(), emit: emit}
 }
 
-// compare adds two documents, a before b, if their sets reach the threshold.
+// compare adds two documents, a before b, if they are similar.
 func (f *foundPairs) compare(ctx context.Context, a, b *member) error {
-	if !f.params.Threshold.Reached(setsim.Overlap(a.set, b.set), len(a.set), len(b.set)) {
+	if _, ok := f.verifier.Compare(a.features, b.features); !ok {
 		return nil
 	}
 	if f.n++; f.n > f.params.Most {
@@ -134,24 +145,36 @@ func (f *foundPairs) compare(ctx context.Context, a, b *member) error {
 	return nil
 }
 
-// setsFn makes the shingle sets of documents.
+// setsFn makes the features of documents.
 //
 //	blocks of documents → features
 type setsFn struct {
-	Text shingle.Spec
+	Text     shingle.Spec
+	Verifier verifier.Spec
 
+	sets     bool
+	features func(shingles []uint64) []uint64
 	shingler *shingle.Shingler
 	shingles []uint64
 }
 
-func (f *setsFn) Setup() { f.shingler = f.Text.New() }
+func (f *setsFn) Setup(ctx context.Context) (err error) {
+	f.shingler, f.sets = f.Text.New(), ofSets(f.Verifier.New())
+	f.features, err = frequencies.Features(ctx, f.Verifier)
+	return err
+}
 
 func (f *setsFn) ProcessElement(block []byte, emit func([]byte)) error {
 	var out []byte
 	d := blocks.NewDecoder(block)
 	for doc := range d.Documents() {
-		f.shingles = shingle.Set(f.shingler.Shingles(f.shingles[:0], doc.Text))
-		for some := range slices.Chunk(f.shingles, maxNumbers) {
+		f.shingles = f.shingler.Shingles(f.shingles[:0], doc.Text)
+		features := f.features(f.shingles)
+		most := max(1, len(features))
+		if f.sets {
+			most = maxNumbers
+		}
+		for some := range slices.Chunk(features, most) {
 			if out = blocks.AppendNumbers(out, doc.Key, some); len(out) >= blocks.BlockBytes {
 				emit(out)
 				out = nil
@@ -196,7 +219,7 @@ func (f *sendFn) ProcessElement(block []byte, emit func(int64, []byte)) error {
 
 func (f *sendFn) FinishBundle(emit func(int64, []byte)) { f.out.Flush(emit) }
 
-// bruteFn compares all sets of two cells.
+// bruteFn compares all documents of two cells.
 //
 //	KV<pair of cells, features> → KV<gather.Key, edges>
 type bruteFn struct{ Params Params }

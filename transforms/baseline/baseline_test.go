@@ -15,6 +15,8 @@ import (
 	"github.com/neardup/neardup/io/storage/storagetest"
 	"github.com/neardup/neardup/kernels/setsim"
 	"github.com/neardup/neardup/kernels/shingle"
+	"github.com/neardup/neardup/kernels/vector"
+	"github.com/neardup/neardup/kernels/verifier"
 	"github.com/neardup/neardup/transforms/gather"
 )
 
@@ -36,6 +38,10 @@ func (g groups) each(t *testing.T, do func(key int64, packed func(*[]byte) bool)
 
 // most is more than any test has.
 const most = 1000
+
+func jaccard(threshold setsim.Threshold) verifier.Spec {
+	return verifier.Spec{Measure: verifier.Jaccard, Threshold: threshold}
+}
 
 // count counts the edges.
 func (g groups) count(t *testing.T) (n int) {
@@ -102,9 +108,11 @@ func TestBruteForceEqualsDefinition(t *testing.T) {
 		}
 		for _, cells := range []int{1, 2, 5} {
 			parts, edges := groups{}, groups{}
-			p := Params{Threshold: threshold, Cells: cells, Most: most}
-			sets := &setsFn{Text: text}
-			sets.Setup()
+			p := Params{Verifier: jaccard(threshold), Cells: cells, Most: most}
+			sets := &setsFn{Text: text, Verifier: p.Verifier}
+			if err := sets.Setup(t.Context()); err != nil {
+				t.Fatal(err)
+			}
 			send := &sendFn{Params: p}
 			send.StartBundle(nil)
 			err := sets.ProcessElement(block, func(features []byte) {
@@ -122,6 +130,30 @@ func TestBruteForceEqualsDefinition(t *testing.T) {
 			if got := written(t, edges); !slices.Equal(got, want) || edges.count(t) != len(want) {
 				t.Fatalf("round %d, %d cells: %d pairs in %d edges, want %d", round, cells, len(got), edges.count(t), len(want))
 			}
+		}
+	}
+}
+
+// Features that are no set have an order, and are not cut, however many they are.
+func TestVectorsAreWhole(t *testing.T) {
+	var words strings.Builder
+	for i := range 2 * maxNumbers {
+		fmt.Fprintf(&words, "w%d ", i)
+	}
+	block := blocks.AppendDocument(nil, &blocks.Document{Key: blocks.NewKey(0, 1), Text: []byte(words.String())})
+	for measure, want := range map[string]int{verifier.Jaccard: 2, verifier.Cosine: 1} {
+		f := &setsFn{Text: shingle.Spec{Shingle: shingle.Config{Kind: shingle.Word, K: 1}}, Verifier: verifier.Spec{Measure: measure, Weights: vector.TF}}
+		if err := f.Setup(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		parts := 0
+		err := f.ProcessElement(block, func(block []byte) {
+			for d := blocks.NewDecoder(block); !d.Done(); parts++ {
+				d.Numbers(nil)
+			}
+		})
+		if err != nil || parts != want {
+			t.Errorf("%s: %d parts, want %d; %v", measure, parts, want, err)
 		}
 	}
 }
@@ -167,7 +199,7 @@ func TestTooManyPairs(t *testing.T) {
 			},
 		}
 		for name, call := range calls {
-			p := Params{Threshold: threshold, Cells: 1, Most: most, Path: filepath.Join(storagetest.RunFolder(t), "pairs")}
+			p := Params{Verifier: jaccard(threshold), Cells: 1, Most: most, Path: filepath.Join(storagetest.RunFolder(t), "pairs")}
 			if err := call(p); !errors.Is(err, want) {
 				t.Errorf("%s, at most %d pairs: %v, want %v", name, most, err, want)
 			}

@@ -12,8 +12,8 @@ import (
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/blocks/flow"
-	"github.com/neardup/neardup/kernels/lsh"
 	"github.com/neardup/neardup/transforms/gather"
+	"github.com/neardup/neardup/transforms/signature"
 )
 
 func init() {
@@ -81,8 +81,8 @@ func CountsOf(result beam.PipelineResult) (c Counts) {
 //	→ KV<gather.Key, edges> │ GroupByKey │ written
 //
 // It returns the distinct pairs of documents that share a bucket. A document's features travel to the cells of the documents that it shares a bucket with, and to no other.
-func Buckets(s beam.Scope, signed flow.Signatures, features Features, banding lsh.Banding, p Params) Candidates {
-	keyed := beam.ParDo(s.Scope(KeysScope), &keysFn{Banding: banding}, beam.PCollection(signed))
+func Buckets(s beam.Scope, signed flow.Signatures, features Features, signing signature.Params, p Params) Candidates {
+	keyed := beam.ParDo(s.Scope(KeysScope), &keysFn{Signing: signing}, beam.PCollection(signed))
 	byDocument := beam.ParDo(s.Scope("baseline.ByDocument"), &byDocumentFn{}, beam.PCollection(features))
 
 	group := s.Scope(GroupScope)
@@ -98,23 +98,24 @@ func Buckets(s beam.Scope, signed flow.Signatures, features Features, banding ls
 // keyBytes are those of a document key among others.
 const keyBytes = 8
 
-// keysFn puts documents into a bucket of each band.
+// keysFn puts documents into a bucket of each band or piece.
 //
 //	blocks of signatures → KV<(band, bucket), document>
 type keysFn struct {
-	Banding lsh.Banding
+	Signing signature.Params
 
 	values, keys []uint64
 }
 
 func (f *keysFn) ProcessElement(ctx context.Context, block []byte, emit func(bucket, document []byte)) error {
+	keyer := f.Signing.Keyer()
 	d := blocks.NewDecoder(block)
 	for !d.Done() {
 		var doc blocks.Key
 		if doc, f.values = d.Numbers(f.values[:0]); d.Err() != nil {
 			break
 		}
-		f.keys = f.Banding.Keys(f.keys, f.values)
+		f.keys = keyer.Keys(f.keys, f.values)
 		for band, key := range f.keys {
 			bucket := binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint32(nil, uint32(band)), key)
 			bucketBytes.Inc(ctx, int64(len(bucket)+keyBytes))

@@ -15,6 +15,7 @@ import (
 	"github.com/neardup/neardup/kernels/lsh"
 	"github.com/neardup/neardup/kernels/setsim"
 	"github.com/neardup/neardup/runners/local"
+	"github.com/neardup/neardup/transforms/signature"
 )
 
 // ran runs Buckets.
@@ -22,7 +23,7 @@ func ran(t *testing.T, signed, features [][]byte, banding lsh.Banding, p Params)
 	t.Helper()
 	p.Path = filepath.Join(storagetest.RunFolder(t), "pairs")
 	pipeline, s := beam.NewPipelineWithRoot()
-	Buckets(s, flow.Signatures(beam.CreateList(s, signed)), Features(beam.CreateList(s, features)), banding, p)
+	Buckets(s, flow.Signatures(beam.CreateList(s, signed)), Features(beam.CreateList(s, features)), signature.Params{Banding: banding}, p)
 	result, _, err := beamtest.Launch("local", local.Options{Workers: 2})(t.Context(), pipeline, t.TempDir())
 	if err != nil {
 		t.Fatal(err)
@@ -90,7 +91,7 @@ func TestBucketsEqualDefinition(t *testing.T) {
 		}
 		banding := lsh.Banding{Signature: bands * rows, Bands: bands, Rows: rows, AsText: rapid.Bool().Draw(r, "text")}
 		cells := rapid.IntRange(1, 5).Draw(r, "cells")
-		got, did := ran(t, signed, features, banding, Params{Threshold: threshold, Cells: cells, Most: most})
+		got, did := ran(t, signed, features, banding, Params{Verifier: jaccard(threshold), Cells: cells, Most: most})
 		if !slices.Equal(got, want) {
 			t.Fatalf("pairs %v, want %v", got, want)
 		}

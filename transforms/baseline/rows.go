@@ -10,9 +10,9 @@ import (
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/blocks/flow"
 	"github.com/neardup/neardup/io/storage"
-	"github.com/neardup/neardup/kernels/lsh"
 	"github.com/neardup/neardup/records"
 	"github.com/neardup/neardup/transforms/gather"
+	"github.com/neardup/neardup/transforms/signature"
 )
 
 func init() {
@@ -27,9 +27,8 @@ func init() {
 
 // Tables make rows of what Buckets goes through.
 type Tables struct {
-	// Inputs is the path of the shared blocks.Inputs.
-	Inputs  string
-	Banding lsh.Banding
+	// Signing says how signatures become keys, and where the shared blocks.Inputs are.
+	Signing signature.Params
 }
 
 // IDs are KV<document, id>.
@@ -65,7 +64,7 @@ func (t Tables) Candidates(s beam.Scope, ids IDs, found Candidates) flow.Rows[re
 }
 
 func (t *Tables) inputs(ctx context.Context) (*blocks.Inputs, error) {
-	return storage.Shared[blocks.Inputs](ctx, t.Inputs)
+	return storage.Shared[blocks.Inputs](ctx, t.Signing.Inputs)
 }
 
 // idsFn tells the ids of documents.
@@ -110,11 +109,11 @@ func (f *bucketRowsFn) ProcessElement(ctx context.Context, document int64, ids, 
 		if _, f.values = d.Numbers(f.values[:0]); d.Err() != nil {
 			return
 		}
-		banding := f.Tables.Banding
-		f.keys = banding.Keys(f.keys, f.values)
+		keyer := f.Tables.Signing.Keyer()
+		f.keys = keyer.Keys(f.keys, f.values)
 		for band, key := range f.keys {
-			row.Band, row.Bucket, row.Label = int32(band), banding.Bucket(key), banding.Label(f.values, band)
-			shard := band * in.Shards / banding.Bands // bands follow one another in the files
+			row.Band, row.Bucket, row.Label = int32(band), keyer.Bucket(key), keyer.Label(f.values, band)
+			shard := band * in.Shards / len(f.keys) // bands follow one another in the files
 			blocks.AddRow(f.rows, int64(shard), blocks.Key(band), doc, &row, emit)
 		}
 	})

@@ -11,6 +11,7 @@ import (
 	"github.com/neardup/neardup/blocks/flow"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/kernels/lsh"
+	"github.com/neardup/neardup/transforms/signature"
 )
 
 func init() {
@@ -21,10 +22,10 @@ func init() {
 
 // Buckets say where documents meet.
 type Buckets struct {
-	// Query is the path of the shared Query, Inputs that of the blocks.Inputs.
-	Query, Inputs string
-	// Banding says how signatures become band keys.
-	Banding lsh.Banding
+	// Query is the path of the shared Query.
+	Query string
+	// Signing says how signatures become keys, and where the shared blocks.Inputs are.
+	Signing signature.Params
 }
 
 // InBuckets tells the documents that share a bucket with the one in question, each alone in its component.
@@ -48,7 +49,7 @@ func ByEstimate(s beam.Scope, signed flow.Signatures, b Buckets, p Params) {
 // meeting finds the documents that share a bucket with the one in question.
 type meeting struct {
 	query                *Query
-	banding              lsh.Banding
+	keyer                lsh.Keyer
 	wanted, keys, values []uint64
 }
 
@@ -57,7 +58,8 @@ func newMeeting(ctx context.Context, b Buckets) (*meeting, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &meeting{query: query, banding: b.Banding, wanted: b.Banding.Keys(nil, query.Values)}, nil
+	keyer := b.Signing.Keyer()
+	return &meeting{query: query, keyer: keyer, wanted: keyer.Keys(nil, query.Values)}, nil
 }
 
 // each calls do with those of a block of signatures.
@@ -71,21 +73,21 @@ func (m *meeting) each(block []byte, do func(key blocks.Key, values []uint64)) e
 		if key == m.query.Key {
 			continue
 		}
-		if m.keys = m.banding.Keys(m.keys, m.values); Equal(m.keys, m.wanted) > 0 {
+		if m.keys = m.keyer.Keys(m.keys, m.values); m.share() {
 			do(key, m.values)
 		}
 	}
 	return d.Err()
 }
 
-// Equal counts the indexes at which two lists of the same length agree.
-func Equal(a, b []uint64) (n int) {
-	for i := range a {
-		if a[i] == b[i] {
-			n++
+// share reports whether a key is a wanted one at its place.
+func (m *meeting) share() bool {
+	for i, key := range m.keys {
+		if key == m.wanted[i] {
+			return true
 		}
 	}
-	return n
+	return false
 }
 
 // estimateFn keeps the nearest of a bundle.
@@ -108,7 +110,7 @@ func (f *estimateFn) StartBundle(func(int64, []byte)) { f.nearest = Nearest{} }
 
 func (f *estimateFn) ProcessElement(block []byte, _ func(int64, []byte)) error {
 	return f.meeting.each(block, func(key blocks.Key, values []uint64) {
-		f.nearest.add(Near{key, float64(Equal(values, f.meeting.query.Values))}, f.Params.Most)
+		f.nearest.add(Near{key, float64(f.Buckets.Signing.Equal(values, f.meeting.query.Values))}, f.Params.Most)
 	})
 }
 
@@ -127,7 +129,7 @@ type bucketFn struct {
 }
 
 func (f *bucketFn) Setup(ctx context.Context) (err error) {
-	if f.inputs, err = storage.Shared[blocks.Inputs](ctx, f.Buckets.Inputs); err != nil {
+	if f.inputs, err = storage.Shared[blocks.Inputs](ctx, f.Buckets.Signing.Inputs); err != nil {
 		return err
 	}
 	f.meeting, err = newMeeting(ctx, f.Buckets)

@@ -17,6 +17,7 @@ import (
 	"github.com/neardup/neardup/kernels/setsim"
 	"github.com/neardup/neardup/kernels/shingle"
 	"github.com/neardup/neardup/kernels/verifier"
+	"github.com/neardup/neardup/transforms/frequencies"
 	"github.com/neardup/neardup/transforms/gather"
 )
 
@@ -88,7 +89,7 @@ type Sets struct {
 	Query string
 	// Text says how a text becomes shingles.
 	Text shingle.Spec
-	// Verifier must be one of verifier.Sets.
+	// Verifier compares them.
 	Verifier verifier.Spec
 }
 
@@ -121,9 +122,9 @@ type similarFn struct {
 	verifier verifier.Verifier
 	features func(shingles []uint64) []uint64
 	shingler *shingle.Shingler
-	sieve    *setsim.Sieve
-	least    int  // shingles that a similar document shares
-	any      bool // who shares one is similar
+	sieve    *setsim.Sieve // of sets, else nil
+	least    int           // shingles that a similar document shares
+	any      bool          // who shares one is similar
 	nearest  Nearest
 }
 
@@ -131,12 +132,34 @@ func (f *similarFn) Setup(ctx context.Context) (err error) {
 	if f.query, err = storage.Shared[Query](ctx, f.Sets.Query); err != nil {
 		return err
 	}
-	f.verifier, f.features, f.shingler = f.Sets.Verifier.New(), f.Sets.Verifier.Features(nil), f.Sets.Text.New()
+	if f.features, err = frequencies.Features(ctx, f.Sets.Verifier); err != nil {
+		return err
+	}
+	f.verifier, f.shingler = f.Sets.Verifier.New(), f.Sets.Text.New()
+	if _, sets := f.verifier.(verifier.Sets); !sets {
+		return nil
+	}
 	f.sieve = setsim.NewSieve(f.query.Features)
 	f.any = f.Sets.Verifier.Threshold == setsim.Any
 	// The union has the question's shingles, so of these the threshold's share is in both.
 	f.least = f.Sets.Verifier.Threshold.MinSize(len(f.query.Features))
 	return nil
+}
+
+// passed reports whether a document of these shingles need not be compared, for a set of its own is far or would not be listed.
+func (f *similarFn) passed(shingles []uint64) bool {
+	if f.sieve == nil {
+		return false
+	}
+	shared := f.sieve.Count(shingles)
+	if shared < f.least {
+		return true
+	}
+	if f.any && f.nearest.floor > 0 && f.sieve.AtMost(shared, shingles) < f.nearest.floor {
+		f.nearest.Candidates++ // though not listed
+		return true
+	}
+	return false
 }
 
 func (f *similarFn) StartBundle(func(int64, []byte)) { f.nearest = Nearest{} }
@@ -150,12 +173,7 @@ func (f *similarFn) ProcessElement(block []byte, _ func(int64, []byte)) error {
 		}
 		f.shingler.Tokenise(doc.Text)
 		shingles := f.shingler.InPlace()
-		shared := f.sieve.Count(shingles)
-		if shared < f.least {
-			continue
-		}
-		if f.any && f.nearest.floor > 0 && f.sieve.AtMost(shared, shingles) < f.nearest.floor {
-			f.nearest.Candidates++ // though not listed
+		if len(shingles) == 0 || f.passed(shingles) {
 			continue
 		}
 		features := f.features(shingles)

@@ -23,6 +23,7 @@ import (
 	"github.com/neardup/neardup/kernels/verifier"
 	"github.com/neardup/neardup/records"
 	"github.com/neardup/neardup/transforms/gather"
+	"github.com/neardup/neardup/transforms/signature"
 )
 
 // searched is what a search makes of bundles of blocks, which it gets in no order.
@@ -177,7 +178,7 @@ func TestBuckets(t *testing.T) {
 			bundles = append(bundles, block)
 		}
 		p := Params{Answer: filepath.Join(storagetest.RunFolder(t), "answer"), Most: 1 + r.IntN(4)}
-		b := Buckets{Query: share(t, &query), Inputs: inputs, Banding: lsh.Banding{Bands: 3, Rows: 2}}
+		b := Buckets{Query: share(t, &query), Signing: signature.Params{Inputs: inputs, Banding: lsh.Banding{Bands: 3, Rows: 2}}}
 
 		f := &bucketFn{Buckets: b}
 		if err := f.Setup(t.Context()); err != nil {

@@ -201,7 +201,7 @@ func TestKeysOfFamilies(t *testing.T) {
 		Classic: asText.Keys(nil, values), Salted: lsh.Keys(nil, values, 2, 2), FSS: lsh.Keys(nil, values, 2, 2),
 	} {
 		p := Params{Family: family, Banding: lsh.Banding{Bands: 2, Rows: 2, AsText: family == Classic}}
-		if got := p.keyer().Keys(nil, values); !slices.Equal(got, want) {
+		if got := p.Keyer().Keys(nil, values); !slices.Equal(got, want) {
 			t.Errorf("%s: keys %x, want %x", family, got, want)
 		}
 	}

@@ -92,7 +92,7 @@ func (f *signFn) Setup(ctx context.Context) (err error) {
 	if f.inputs, err = storage.Shared[blocks.Inputs](ctx, f.Params.Inputs); err != nil {
 		return err
 	}
-	f.keyer = f.Params.keyer()
+	f.keyer = f.Params.Keyer()
 	f.bands = blocks.NewBandWriter(f.keyer.Len(), f.Params.ShardBits)
 	f.signer, err = f.Params.signer(ctx)
 	return err

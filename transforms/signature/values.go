@@ -10,6 +10,7 @@ import (
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/blocks/flow"
 	"github.com/neardup/neardup/io/storage"
+	"github.com/neardup/neardup/kernels/hamming"
 	"github.com/neardup/neardup/kernels/lsh"
 	"github.com/neardup/neardup/kernels/minhash/fss"
 	"github.com/neardup/neardup/kernels/minhash/salted"
@@ -129,12 +130,25 @@ func (s *signer) tokenised(dst []uint64, text []byte) []uint64 {
 	return s.fss.Sign(dst, s.shingler.InPlace())
 }
 
-// keyer makes keys of signatures.
-func (p *Params) keyer() lsh.Keyer {
+// Keyer makes keys of signatures.
+func (p *Params) Keyer() lsh.Keyer {
 	if p.Family == SimHash {
 		return p.Pieces
 	}
 	return p.Banding
+}
+
+// Equal counts the values of two signatures that are equal, or the bits, of the Banding.Signature that each has.
+func (p *Params) Equal(a, b []uint64) (n int) {
+	if p.Family == SimHash {
+		return p.Banding.Signature - hamming.Distance(a, b)
+	}
+	for i := range a {
+		if a[i] == b[i] {
+			n++
+		}
+	}
+	return n
 }
 
 // valuesFn signs the documents of a block.
@@ -201,7 +215,7 @@ type keysFn struct {
 }
 
 func (f *keysFn) StartBundle(func(int64, []byte)) {
-	f.keyer = f.Params.keyer()
+	f.keyer = f.Params.Keyer()
 	f.bands = blocks.NewBandWriter(f.keyer.Len(), f.Params.ShardBits)
 }
 
