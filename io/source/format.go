@@ -11,8 +11,11 @@ import (
 	"github.com/neardup/neardup/io/codec/jsonl"
 	"github.com/neardup/neardup/io/codec/plaintext"
 	"github.com/neardup/neardup/io/codec/sgml"
+	"github.com/neardup/neardup/io/codec/tar"
+	warccodec "github.com/neardup/neardup/io/codec/warc"
 	"github.com/neardup/neardup/io/reading"
 	"github.com/neardup/neardup/io/reading/bytefile"
+	"github.com/neardup/neardup/io/reading/warc"
 )
 
 // format binds a name of --format to its reader.
@@ -34,6 +37,8 @@ var formats = []format{
 	{name: "lines", reader: bytefile.Reader{Codec: func(codec.Fields) codec.Codec { return plaintext.Lines() }, Plain: true}},
 	{name: "files", reader: bytefile.Reader{Codec: func(codec.Fields) codec.Codec { return plaintext.File() }, Plain: true}, idIsSource: true},
 	{name: "reuters", extensions: []string{".sgm", ".sgml"}, reader: bytefile.Reader{Codec: sgml.NewReuters}, columns: sgml.Columns},
+	{name: "warc", extensions: []string{".warc", ".wet"}, reader: warc.Reader{}, columns: warccodec.Columns},
+	{name: "tar", extensions: []string{".tar", ".tgz"}, reader: bytefile.Reader{Codec: tar.New, Plain: true, Besides: tar.Besides}},
 }
 
 // Formats lists the names that Options.Format may have.

@@ -26,6 +26,9 @@ type Reader struct {
 	Codec func(codec.Fields) codec.Codec
 	// Plain: a record is its text, and has no columns.
 	Plain bool
+	// Besides tells records that are no documents and go with the file, as filler does; nil: there are none. One that is
+	// too long is not asked for.
+	Besides func(record []byte) bool
 }
 
 // Inspect finds a file's compression and its header.
