@@ -120,7 +120,7 @@ func FuzzAgainstStandardLibrary(f *testing.F) {
 	f.Fuzz(func(t *testing.T, archive []byte) {
 		got, broken := read(archive)
 		want, err := oracle(archive)
-		if err == nil && !broken && len(want) > len(got) {
+		if err == nil && !broken && !slices.Equal(got[:min(len(got), len(want))], want) { // it ends at the first zeros
 			t.Errorf("documents %q, want %q", got, want)
 		}
 	})

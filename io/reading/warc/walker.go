@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync"
 
 	"github.com/klauspost/compress/gzip"
 
@@ -33,6 +34,9 @@ type member struct {
 	broken     error // why it is no member; it holds its stored bytes then
 }
 
+// inflaters are those of walkers that are done.
+var inflaters = sync.Pool{New: func() any { return new(gzip.Reader) }}
+
 // walker goes from member to member. Where the next one begins follows from the place of this one alone, so that
 // walks from different places agree.
 type walker struct {
@@ -44,7 +48,7 @@ type walker struct {
 
 	source   source
 	buffered *bufio.Reader // of source; inflating takes no byte more from it than the member has
-	gzip     gzip.Reader
+	gzip     *gzip.Reader
 	chunk    []byte
 	plain    []byte // what the member that was read last holds, unless it is long
 	giveBack func() // gives back what plain takes beyond LargeRecord; nil: nothing
@@ -52,6 +56,7 @@ type walker struct {
 
 func newWalker(ctx context.Context, f *storage.File, file *blocks.File, o reading.Options) *walker {
 	w := &walker{ctx: ctx, file: f, path: file.Path, size: file.Size, o: o, chunk: make([]byte, 32<<10)}
+	w.gzip, _ = inflaters.Get().(*gzip.Reader)
 	w.buffered = bufio.NewReaderSize(&w.source, int(min(readBytes, file.Size)))
 	return w
 }

@@ -156,6 +156,7 @@ func walk(ctx context.Context, file *blocks.File, o reading.Options, do func(*wa
 	w := newWalker(ctx, f, file, o)
 	defer func() {
 		w.release()
+		inflaters.Put(w.gzip)
 		err = errors.Join(err, f.Unchanged(), f.Close())
 	}()
 	return do(w)
