@@ -160,3 +160,12 @@ func TestSparse(t *testing.T) {
 		t.Errorf("broken: %v, documents %q", broken, got)
 	}
 }
+
+// TestLinkWithSize: what the header of a link says of a size is no content, as archive/tar has it.
+func TestLinkWithSize(t *testing.T) {
+	archive := []byte(codectest.Tar("link", '1', "text")[:block] + codectest.Tar("b", '0', "two") + strings.Repeat("\x00", 2*block))
+	want, err := oracle(archive)
+	if got, broken := read(archive); err != nil || broken || !slices.Equal(got, want) || len(got) != 1 {
+		t.Errorf("documents %q, want %q, error %v", got, want, err)
+	}
+}

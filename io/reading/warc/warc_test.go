@@ -202,6 +202,40 @@ func behindGarbage(a *archive, position int64) bool {
 	return before && after
 }
 
+// TestSeek: from wherever it is looked for, the next member is that of a walk from the file's start: not one of those that
+// another holds as they are, and the first behind one that breaks off.
+func TestSeek(t *testing.T) {
+	var inner, a archive
+	for i := range 1000 {
+		inner.record(t, "conversion", fmt.Sprint("inner", i), noise(400))
+	}
+	a.record(t, "warcinfo", "", "")
+	a.add(pack(t, 0, codectest.WARC("resource", "r", "application/gzip", string(inner.stored))), codectest.Planted{})
+	whole := pack(t, 6, codectest.WARC("conversion", "", "text/plain", noise(9000)))
+	a.garbage(whole[:len(whole)/2])
+	for range 10 {
+		a.record(t, "conversion", "", noise(40_000))
+	}
+	file := readertest.Plant(t, Reader{}, "warc", a.stored)
+	err := walk(t.Context(), file, options, func(w *walker) error {
+		for start := int64(1); start < file.Size; start += 7919 {
+			want := file.Size
+			for _, m := range slices.Backward(a.members) {
+				if m.Position >= start {
+					want = m.Position
+				}
+			}
+			if got, err := w.seek(start); err != nil || got != want {
+				t.Errorf("from %d: a member at %d, error %v, want %d", start, got, err, want)
+			}
+		}
+		return nil
+	})
+	if err != nil || len(a.members[1].Raw) < backBytes {
+		t.Errorf("error %v, a member of %d bytes", err, len(a.members[1].Raw))
+	}
+}
+
 // TestLyingLength: a record that claims more than its member has is unreadable, however much that is.
 func TestLyingLength(t *testing.T) {
 	for _, length := range []string{"9", "2147483648", "1000000000000000", "99999999999999999999", "-1", "", "x"} {
