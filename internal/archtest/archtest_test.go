@@ -86,6 +86,13 @@ var layers = []layer{
 		why:   "kernels are usable anywhere and tested in an instant",
 	},
 	{
+		packages: []string{"io/codec/warc"},
+		may:      []string{module + "io/codec", "golang.org/x/net/html/...", "github.com/klauspost/compress/...", "github.com/andybalholm/brotli"},
+		not:      slices.Concat(world, chance, []string{"context"}),
+		never:    []string{beamPath + "...", module + "kernels/..."},
+		why:      "a format can be tested with a slice of bytes",
+	},
+	{
 		packages: []string{"io/codec/...", "io/codectest"},
 		may:      []string{module + "io/codec/...", module + "io/codectest"},
 		not:      slices.Concat(world, chance, []string{"context"}),
@@ -108,7 +115,7 @@ var layers = []layer{
 	},
 	{
 		packages: []string{"io/reading/..."},
-		may: []string{module + "io/reading/...", module + "io/codec", module + "io/charset", module + "io/storage", module + "blocks",
+		may: []string{module + "io/reading/...", module + "io/codec/...", module + "io/charset", module + "io/storage", module + "blocks",
 			"github.com/klauspost/compress/...", "github.com/andybalholm/brotli", "github.com/pierrec/lz4/v4", "github.com/parquet-go/parquet-go/..."},
 		not:   slices.Concat(world, chance),
 		never: []string{beamPath + "...", module + "kernels/...", module + "io/source", module + "io/sink"},

@@ -61,6 +61,9 @@ func (doc *Document) NextColumn() {
 // many brackets.
 type State uint64
 
+// MaxHead is the size in bytes of the longest head of a record that End waits for.
+const MaxHead = 64 << 10
+
 // Codec finds and reads the records of one format. A Codec is immutable: all methods may be
 // called concurrently (Decode with distinct Documents).
 //
@@ -88,7 +91,8 @@ type Codec interface {
 	// record ends at data[:n], its terminator included; at the end of the file all that is left is
 	// the record. Otherwise data[:n], all but 15 bytes at most, is searched: the next call begins
 	// behind it, with the state that this one returned. So no byte is searched twice, and the middle
-	// of an over-long record can be dropped.
+	// of an over-long record can be dropped. Only of a head that tells the record's length, and is longer than
+	// data, n may be 0: up to MaxHead bytes.
 	End(data []byte, state State, atEOF bool) (n int, next State, ok bool)
 
 	// Sync returns the offset of the first place where a record of a split may begin; data
@@ -119,6 +123,9 @@ const (
 	WrongColumnCount = "wrong column count"           // a row longer or shorter than the header
 	BrokenCSV        = "broken csv"                   // a quote that is not closed, or something behind a closing one
 	BrokenSGML       = "broken sgml"                  // a tag that is not closed
+	BrokenWARC       = "broken warc"                  // a header, or a length, that is not so
+	BrokenHTTP       = "broken http"                  // a response whose body cannot be had
+	BrokenTar        = "broken tar"                   // a header that is none, or the archive ends early
 	InvalidUTF8      = "invalid utf-8"                // a text with bytes that are not UTF-8, which codecs pass on
 )
 

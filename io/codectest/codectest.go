@@ -68,6 +68,16 @@ func Run(t *testing.T, c codec.Codec, sample []byte, want []Want) {
 	})
 }
 
+// Headed returns c as a codec of records that begin with a head that tells their length: End may wait for it.
+func Headed(c codec.Codec) codec.Codec { return headed{c} }
+
+type headed struct{ codec.Codec }
+
+func (c headed) WithHeader(header []byte) (codec.Codec, error) {
+	inner, err := c.Codec.WithHeader(header)
+	return headed{inner}, err
+}
+
 // withoutCR drops CR from texts: a text may span lines, and CRLF inside it is kept.
 type withoutCR struct{ codec.Codec }
 

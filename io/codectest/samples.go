@@ -1,6 +1,7 @@
 package codectest
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 )
@@ -23,6 +24,8 @@ type Planted struct {
 	ID         string // "" for none
 	Text       string
 	Unreadable bool
+	// Besides: it is no document but goes with the file, unless it is too long to tell.
+	Besides bool
 }
 
 func (s *Sample) head(raw string) {
@@ -41,6 +44,21 @@ func (s *Sample) Record(raw, id, text string) {
 func (s *Sample) unreadable(raw string) {
 	s.Record(raw, "", "")
 	s.Records[len(s.Records)-1].Unreadable = true
+}
+
+func (s *Sample) besides(raw string) {
+	s.Record(raw, "", "")
+	s.Records[len(s.Records)-1].Besides = true
+}
+
+// Seen returns the records that are seen if those above most bytes are long.
+func Seen(records []Planted, most int) (seen []Planted) {
+	for _, r := range records {
+		if !r.Besides || len(r.Raw) > most {
+			seen = append(seen, r)
+		}
+	}
+	return seen
 }
 
 // Without returns the content without the records at the positions dropped, which ascend.
@@ -145,7 +163,58 @@ func Samples() []*Sample {
 	reuters.Filler("\n <!-- noise -->\n")
 	reuters.unreadable("<REUTERS OLDID=\"3\"><BODY>")
 	reuters.Record("<REUTERS OLDID=\"4\"><BODY>four</BODY></REUTERS>", "4", "four")
-	return []*Sample{jsonl, list, tsv, csv, lines, whole, reuters}
+	return []*Sample{jsonl, list, tsv, csv, lines, whole, reuters, warcSample(), tarSample()}
+}
+
+func warcSample() *Sample {
+	warc := &Sample{Format: "warc", Ending: ".warc"}
+	warc.Filler("\r\n")
+	warc.besides(WARC("warcinfo", "info", "application/warc-fields", "software: none\r\n"))
+	warc.Record(WARC("conversion", "a", "text/plain", "one\r\n\r\nWARC/1.0\r\n"), "a", "one\r\n\r\nWARC/1.0\r\n")
+	warc.Record(WARC("response", "b", "application/http", "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n<p>two <b>&amp;</b>"), "b", "two &")
+	warc.besides(WARC("request", "c", "application/http", "GET / HTTP/1.1\r\n\r\n"))
+	warc.unreadable("WARC/1.0\r\nWARC-Type: request\r\nContent-Length: 3\r\n\r\nfour\r\n\r\n")
+	warc.unreadable("WARC/1.1\r\nWARC-Type: conversion\r\n\r\nfive\r\n\r\n")
+	warc.unreadable(WARC("response", "d", "application/http", "SSH-2.0\r\n"))
+	warc.Record(WARC("conversion", "", "text/plain", "")+"\r\n", "", "")
+	return warc
+}
+
+// WARC returns a record; "" is no id.
+func WARC(kind, id, contentType, content string) string {
+	head := "WARC/1.0\r\nWARC-Type: " + kind + "\r\n"
+	if id != "" {
+		head += "WARC-Record-ID: " + id + "\r\n"
+	}
+	return fmt.Sprintf("%sContent-Type: %s\r\nContent-Length: %d\r\n\r\n%s\r\n\r\n", head, contentType, len(content), content)
+}
+
+func tarSample() *Sample {
+	tar := &Sample{Format: "tar", Ending: ".tar"}
+	tar.besides(Tar("folder/", '5', ""))
+	tar.Record(Tar("folder/a.txt", '0', "one\n"), "folder/a.txt", "one\n")
+	tar.besides(Tar("link", '2', ""))
+	tar.Record(Tar("././@LongLink", 'L', "../a/long/name\x00")+Tar("../a/lo", '0', ""), "../a/long/name", "")
+	tar.Filler(strings.Repeat("\x00", 1024))
+	tar.Record(Tar("pax", 'x', "14 path=./pax\n")+Tar("p", '0', strings.Repeat("two ", 200)), "./pax", strings.Repeat("two ", 200))
+	tar.unreadable(Tar("broken", '0', "three")[1:])
+	return tar
+}
+
+// Tar returns a member of an archive.
+func Tar(name string, kind byte, content string) string {
+	head := make([]byte, 512)
+	copy(head, name)
+	copy(head[100:], "0000644\x000000000\x000000000\x00")
+	copy(head[124:], fmt.Sprintf("%011o\x00%011o\x00        ", len(content), 0))
+	head[156] = kind
+	copy(head[257:], "ustar\x0000")
+	sum := 0
+	for _, c := range head {
+		sum += int(c)
+	}
+	copy(head[148:], fmt.Sprintf("%06o\x00 ", sum))
+	return string(head) + content + strings.Repeat("\x00", (512-len(content)%512)%512)
 }
 
 // OfLengths is a file of lines, jsonl or reuters with records of so many bytes.

@@ -17,7 +17,7 @@ import (
 
 // dataEndings are those of data in formats that are not read, or whose names tell no format.
 var dataEndings = []string{
-	".7z", ".arrow", ".avro", ".db", ".doc", ".docx", ".feather", ".orc", ".pdf", ".tar", ".tgz", ".txt", ".warc", ".wet", ".xlsx", ".xml", ".zip",
+	".7z", ".arrow", ".avro", ".db", ".doc", ".docx", ".feather", ".orc", ".pdf", ".txt", ".xlsx", ".xml", ".zip",
 }
 
 // besides are kinds of data that also stand beside others, as notes and lists do.

@@ -11,9 +11,12 @@ import (
 	"github.com/neardup/neardup/io/codec/jsonl"
 	"github.com/neardup/neardup/io/codec/plaintext"
 	"github.com/neardup/neardup/io/codec/sgml"
+	"github.com/neardup/neardup/io/codec/tar"
+	warccodec "github.com/neardup/neardup/io/codec/warc"
 	"github.com/neardup/neardup/io/reading"
 	"github.com/neardup/neardup/io/reading/bytefile"
 	"github.com/neardup/neardup/io/reading/parquetfile"
+	"github.com/neardup/neardup/io/reading/warc"
 )
 
 // format binds a name of --format to its reader.
@@ -36,6 +39,8 @@ var formats = []format{
 	{name: "files", reader: bytefile.Reader{Codec: func(codec.Fields) codec.Codec { return plaintext.File() }, Plain: true}, idIsSource: true},
 	{name: "parquet", extensions: []string{".parquet", ".pq", ".parq"}, reader: parquetfile.Reader{}},
 	{name: "reuters", extensions: []string{".sgm", ".sgml"}, reader: bytefile.Reader{Codec: sgml.NewReuters, Encoded: true}, columns: sgml.Columns},
+	{name: "warc", extensions: []string{".warc", ".wet"}, reader: warc.Reader{}, columns: warccodec.Columns},
+	{name: "tar", extensions: []string{".tar", ".tgz"}, reader: bytefile.Reader{Codec: tar.New, Plain: true, Besides: tar.Besides, Encoded: true}},
 }
 
 // Formats lists the names that Options.Format may have.

@@ -10,7 +10,6 @@ import (
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/kernels/lsh"
 	"github.com/neardup/neardup/records"
-	"github.com/neardup/neardup/transforms/nearest"
 	"github.com/neardup/neardup/transforms/overlap"
 	"github.com/neardup/neardup/transforms/signature"
 )
@@ -57,7 +56,7 @@ func (e *signatureError) add(a, b int, similarity float64) {
 	one, other := e.signatures[a], e.signatures[b]
 	n := float64(e.values)
 	for min(len(one), len(other)) >= e.values {
-		difference := float64(nearest.Equal(one[:e.values], other[:e.values]))/n - similarity
+		difference := float64(signature.Equal(one[:e.values], other[:e.values]))/n - similarity
 		e.estimates++
 		e.squares += difference * difference
 		e.bias += difference

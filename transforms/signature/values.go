@@ -139,10 +139,15 @@ func (p *Params) Keyer() lsh.Keyer {
 }
 
 // Equal counts the values of two signatures that are equal, or the bits, of the Banding.Signature that each has.
-func (p *Params) Equal(a, b []uint64) (n int) {
+func (p *Params) Equal(a, b []uint64) int {
 	if p.Family == SimHash {
 		return p.Banding.Signature - hamming.Distance(a, b)
 	}
+	return Equal(a, b)
+}
+
+// Equal counts the indexes at which two lists of the same length agree.
+func Equal(a, b []uint64) (n int) {
 	for i := range a {
 		if a[i] == b[i] {
 			n++

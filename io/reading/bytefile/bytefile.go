@@ -28,6 +28,9 @@ type Reader struct {
 	Plain bool
 	// Encoded: the format has an encoding of its own.
 	Encoded bool
+	// Besides tells records that are no documents and go with the file, as filler does; nil: there are none. One that is
+	// too long is not asked for.
+	Besides func(record []byte) bool
 }
 
 // Inspect finds a file's compression and its header.

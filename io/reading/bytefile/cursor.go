@@ -35,13 +35,13 @@ const (
 const largeWindow = 32 << 20
 
 // What of the memory is taken by the readers of this process at a time, in bytes: by the windows of the files
-// that are being decompressed, by buffers for records above largeRecord, and by what becomes of large
+// that are being decompressed, by buffers for records above LargeRecord, and by what becomes of large
 // documents while they are seen. Who has some waits only for what stands further on in this list.
 var windows, buffered, seen reading.Room
 
 const (
-	// largeRecord is from where on records are read one after another if there is little memory.
-	largeRecord = 16 << 20
+	// LargeRecord is the size in bytes from which on records are read one after another if there is little memory.
+	LargeRecord = 16 << 20
 	// largeDocument is from where on records are seen so, and largeCost about how many times its bytes a
 	// text takes then: the text, its block, and 8 bytes for each character.
 	largeDocument = 1 << 20
@@ -61,6 +61,7 @@ type cursor struct {
 	giveBack    func()          // gives back what plain takes of windows
 	src         io.Reader
 	codec       codec.Codec
+	besides     func(record []byte) bool // nil: no record is filler
 	path        string
 	compression string
 	end         int64
@@ -133,7 +134,7 @@ func (f Reader) open(ctx context.Context, file *blocks.File, found codec.Codec, 
 		return nil, err
 	}
 	c = &cursor{
-		file: opened, src: fromStart(opened), codec: found, path: file.Path, compression: compression,
+		file: opened, src: fromStart(opened), codec: found, besides: f.Besides, path: file.Path, compression: compression,
 		end: blocks.End, maxRecord: maxHeader, maxWindow: o.MaxWindow, one: file.IDIsSource, ctx: ctx, memory: o.Memory,
 	}
 	if compression != "" {
@@ -274,7 +275,8 @@ func (c *cursor) next() (piece, error) {
 				long := c.searched > c.maxRecord
 				if long || !c.inside {
 					c.begun = true
-					return c.give(c.searched, piece{long: long}), nil
+					filler := !long && c.besides != nil && c.besides(c.buf[c.lo:c.lo+c.searched])
+					return c.give(c.searched, piece{long: long, filler: filler}), nil
 				}
 				c.inside = false
 			} else if c.eof {
@@ -325,21 +327,21 @@ func (c *cursor) fill() error {
 	if c.buf == nil {
 		c.buf, _ = buffers.Get().([]byte)
 	}
-	if want > largeRecord && c.unbuffer == nil {
-		giveBack, err := buffered.Take(c.ctx, int64(c.maxRecord), c.memory/2)
+	if want > LargeRecord && c.unbuffer == nil {
+		giveBack, err := Hold(c.ctx, c.maxRecord, c.memory)
 		if err != nil {
 			return err
 		}
 		c.unbuffer = giveBack
 	}
-	if want > largeRecord {
+	if want > LargeRecord {
 		c.large = c.pos
 	}
 	if len(c.buf) < want {
 		grown := make([]byte, want)
 		copy(grown, c.buf[:c.hi])
 		c.buf = grown
-		if want > largeRecord {
+		if want > LargeRecord {
 			collect(c.memory)
 		}
 	}
@@ -359,7 +361,7 @@ func (c *cursor) fill() error {
 
 // shrink gives back the buffer of a large record when there was none for a while.
 func (c *cursor) shrink() {
-	if left := c.hi - c.lo; c.unbuffer != nil && left <= readBytes && c.pos > c.large+4*largeRecord {
+	if left := c.hi - c.lo; c.unbuffer != nil && left <= readBytes && c.pos > c.large+4*LargeRecord {
 		small := make([]byte, 2*readBytes)
 		copy(small, c.buf[c.lo:c.hi])
 		c.buf, c.lo, c.hi = small, 0, left
@@ -370,10 +372,37 @@ func (c *cursor) shrink() {
 // freed says that buf, which was large, is no more.
 func (c *cursor) freed() {
 	if c.unbuffer != nil {
-		collect(c.memory)
 		c.unbuffer()
 		c.unbuffer = nil
 	}
+}
+
+// Hold waits until the process may hold a record of up to most bytes, which are above LargeRecord, if it is kept to
+// memory bytes (0: not known). It returns what gives them back.
+func Hold(ctx context.Context, most int, memory int64) (giveBack func(), err error) {
+	taken, err := buffered.Take(ctx, int64(most), memory/2)
+	if err != nil {
+		return nil, err
+	}
+	return func() { collect(memory); taken() }, nil
+}
+
+// Show calls decode, which decodes and uses a record of so many bytes, of large ones only with as many at a time as fit
+// half of the memory that the process is kept to (0: not known).
+func Show(ctx context.Context, bytes int, memory int64, decode func() error) error {
+	if bytes < largeDocument {
+		return decode()
+	}
+	giveBack, err := seen.Take(ctx, int64(bytes)*largeCost, memory/2)
+	if err != nil {
+		return err
+	}
+	defer giveBack()
+	err = decode()
+	if bytes >= LargeRecord/4 {
+		collect(memory)
+	}
+	return err
 }
 
 // collect frees what is large and no longer used, if there is little memory: else the next is there before
@@ -384,25 +413,12 @@ func collect(memory int64) {
 	}
 }
 
-// show calls see with the record of a piece that begins one, of large ones only with as many at a time as
-// fit half of the memory.
+// show calls see with the record of a piece that begins one.
 func (c *cursor) show(p piece, record *reading.Record, see func(*reading.Record) error) error {
-	bytes := len(p.raw)
-	if bytes < largeDocument {
+	return Show(c.ctx, len(p.raw), c.memory, func() error {
 		c.decode(p, record)
 		return see(record)
-	}
-	giveBack, err := seen.Take(c.ctx, int64(bytes)*largeCost, c.memory/2)
-	if err != nil {
-		return err
-	}
-	defer giveBack()
-	c.decode(p, record)
-	err = see(record)
-	if bytes >= largeRecord/4 {
-		collect(c.memory)
-	}
-	return err
+	})
 }
 
 // failed says where reading broke off and what that mostly means.

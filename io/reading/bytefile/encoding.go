@@ -1,20 +1,17 @@
 package bytefile
 
 import (
-	"fmt"
 	"sync"
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/io/charset"
 	"github.com/neardup/neardup/io/codec"
+	"github.com/neardup/neardup/io/reading"
 )
-
-// autoEncoding is that of a file's byte order mark, or UTF-8.
-const autoEncoding = "auto"
 
 // CheckEncoding says what is wrong with a name of reading.Options.Encoding.
 func CheckEncoding(name string) error {
-	if name == autoEncoding {
+	if name == reading.AutoEncoding {
 		return nil
 	}
 	_, err := charset.Named(name)
@@ -24,11 +21,14 @@ func CheckEncoding(name string) error {
 // encodingOf returns the encoding of a file as blocks.File has it: that of its byte order mark goes before the asked one,
 // unless that is UTF-8.
 func (f Reader) encodingOf(file *blocks.File, asked string, head []byte) (string, error) {
+	if f.Encoded {
+		return "", reading.OwnEncoding(file, asked)
+	}
 	name := charset.Marked(head)
 	switch {
-	case asked == "" || asked == autoEncoding && (f.Encoded || name == ""):
+	case asked == "" || asked == reading.AutoEncoding && name == "":
 		return "", nil
-	case asked != autoEncoding:
+	case asked != reading.AutoEncoding:
 		e, err := charset.Named(asked)
 		if e == nil {
 			return "", err
@@ -36,9 +36,6 @@ func (f Reader) encodingOf(file *blocks.File, asked string, head []byte) (string
 		if name == "" {
 			name = e.Name
 		}
-	}
-	if f.Encoded {
-		return "", fmt.Errorf("%s: format %s has an encoding of its own; leave --encoding out", file.Path, file.Format)
 	}
 	e, err := charset.Named(name)
 	if e == nil {

@@ -95,7 +95,7 @@ func TestRoomWaits(t *testing.T) {
 // With little memory large documents are seen one at a time, and records whose buffer is large are read so.
 func TestLargeRecordsAtATime(t *testing.T) {
 	line := func(n int) []byte { return append(bytes.Repeat([]byte{'x'}, n), '\n') }
-	large, huge := plant(t, "lines", line(largeDocument)), plant(t, "lines", line(largeRecord))
+	large, huge := plant(t, "lines", line(largeDocument)), plant(t, "lines", line(LargeRecord))
 	small := plant(t, "lines", line(100))
 	for name, tt := range map[string]struct {
 		in     input
@@ -110,7 +110,7 @@ func TestLargeRecordsAtATime(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			o := options
-			o.MaxRecord, o.Memory = 2*largeRecord, tt.memory
+			o.MaxRecord, o.Memory = 2*LargeRecord, tt.memory
 			var inside atomic.Int64
 			all, ended := make(chan struct{}), make(chan error, 10)
 			for i := range 10 {
@@ -149,8 +149,8 @@ func TestLargeRecordsAtATime(t *testing.T) {
 
 // The buffer of a large record is given back while the file is read on.
 func TestLargeBufferShrinks(t *testing.T) {
-	content := append(bytes.Repeat([]byte{'x'}, 2*largeRecord), '\n')
-	content = append(content, bytes.Repeat([]byte("a line\n"), 6*largeRecord/7)...)
+	content := append(bytes.Repeat([]byte{'x'}, 2*LargeRecord), '\n')
+	content = append(content, bytes.Repeat([]byte("a line\n"), 6*LargeRecord/7)...)
 	in := plant(t, "lines", content)
 	o := options
 	o.Memory = 2
@@ -161,7 +161,7 @@ func TestLargeBufferShrinks(t *testing.T) {
 		}
 		return nil
 	})
-	if err != nil || lines != 1+6*largeRecord/7 || held == 0 || held == lines {
+	if err != nil || lines != 1+6*LargeRecord/7 || held == 0 || held == lines {
 		t.Errorf("%d lines, %d of them beside a large buffer, error %v", lines, held, err)
 	}
 }

@@ -32,6 +32,9 @@ type Reader struct{}
 
 // Inspect reads the footer. Header then says of each row group how many rows and stored bytes it has.
 func (Reader) Inspect(ctx context.Context, file *blocks.File, o reading.Options) error {
+	if err := reading.OwnEncoding(file, o.Encoding); err != nil {
+		return err
+	}
 	return with(ctx, file, func(f io.ReaderAt, ft *footer) error {
 		if _, err := bind(file, ft, o.Fields); err != nil {
 			return err

@@ -1,0 +1,269 @@
+// Package tar reads the files in a tar archive, each as one document: POSIX (ustar, pax) and GNU tar.
+//
+// A record is a member: its headers, the long names before it included, and its content up to the next multiple of 512
+// bytes. The blocks of zeros that end an archive are filler, and so archives may follow each other. A member's name is
+// its id, and only that: no file of its name is ever written.
+package tar
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"iter"
+	"strconv"
+	"strings"
+
+	"github.com/neardup/neardup/io/codec"
+)
+
+const block = 512
+
+// New returns the codec of tar. A document is the content of a regular file, byte for byte; its id is the file's path.
+func New(codec.Fields) codec.Codec { return members{} }
+
+type members struct{}
+
+// Header is empty: an archive begins with a member.
+func (members) Header([]byte, bool) (int, bool) { return 0, true }
+
+func (c members) WithHeader([]byte) (codec.Codec, error) { return c, nil }
+
+func (members) Start(data []byte, atEOF bool) (n int, ok bool) {
+	for len(data)-n >= block && zeros(data[n:n+block]) {
+		n += block
+	}
+	rest := data[n:]
+	switch {
+	case len(rest) >= block, atEOF && !zeros(rest):
+		return n, true
+	case atEOF:
+		return len(data), false
+	}
+	return n, false
+}
+
+func zeros(data []byte) bool { return len(bytes.TrimLeft(data, "\x00")) == 0 }
+
+// The states of a record whose headers are passed.
+const (
+	lost    codec.State = 1 + iota // a header is broken: all that follows is the record
+	content                        // of the last byte, and one more for each that is still to come
+)
+
+func (members) End(data []byte, state codec.State, atEOF bool) (n int, next codec.State, ok bool) {
+	if state == 0 {
+		m, err := parse(data)
+		switch {
+		case errors.Is(err, errShort) && !atEOF && len(data) < codec.MaxHead:
+			return 0, 0, false
+		case err != nil:
+			state = lost
+		case m.stored == 0:
+			return m.head, 0, true
+		default:
+			n, state = m.head, content+codec.State(m.stored-1)
+		}
+	}
+	if state == lost {
+		return len(data), lost, atEOF
+	}
+	left := int64(state-content) + 1
+	take := min(left, int64(len(data)-n))
+	if n += int(take); left == take {
+		return n, 0, true
+	}
+	return n, state - codec.State(take), atEOF
+}
+
+// Sync finds nothing: a member may be an archive itself.
+func (members) Sync([]byte, bool) (int, bool) { return 0, false }
+
+func (members) Splittable() bool { return false }
+
+func (members) Separated() bool { return false }
+
+func (members) Decode(record []byte, doc *codec.Document) error {
+	doc.Reset()
+	m, err := parse(record)
+	if err != nil {
+		return &codec.Error{Reason: codec.BrokenTar, Detail: err.Error() + "; what follows it cannot be read"}
+	}
+	doc.ID, doc.HasID = append(doc.ID, m.name...), m.name != ""
+	if there := int64(len(record) - m.head); there < m.stored {
+		return &codec.Error{Reason: codec.BrokenTar, Detail: fmt.Sprintf("the archive ends %d bytes before the end of the file", m.stored-there)}
+	}
+	doc.Text = append(doc.Text, record[m.head:m.head+int(m.size)]...)
+	return nil
+}
+
+// Besides reports whether record, which is whole, is no regular file: a folder, a link, a device, a sparse file, or
+// headers for the members behind it. A broken one is not Besides.
+func Besides(record []byte) bool {
+	m, err := parse(record)
+	return err == nil && !m.regular && int64(len(record)-m.head) == m.stored
+}
+
+// member is what the headers of a member say.
+type member struct {
+	name    string
+	head    int   // bytes of the headers
+	size    int64 // bytes of the content
+	stored  int64 // the same with what fills the last block
+	regular bool
+}
+
+// Types of headers (POSIX.1-2024, pax; GNU tar manual, "Basic Tar Format").
+const (
+	regular     = '0'
+	oldRegular  = 0
+	hardLink    = '1'
+	fifo        = '6'
+	contiguous  = '7'
+	paxNext     = 'x' // for the next member
+	gnuLongName = 'L'
+	gnuLongLink = 'K'
+	gnuSparse   = 'S'
+)
+
+// errShort says that the headers go on behind the data.
+var errShort = errors.New("its header is not whole")
+
+// parse reads the headers that data begins with.
+func parse(data []byte) (m member, err error) {
+	var pax, long []byte
+	for {
+		if len(data)-m.head < block {
+			return m, errShort
+		}
+		h := data[m.head : m.head+block]
+		if m.size, err = sizeOf(h); err != nil {
+			return m, err
+		}
+		m.head += block
+		kind := h[156]
+		for more := kind == gnuSparse && h[482] != 0; more; m.head += block {
+			if len(data)-m.head < block {
+				return m, errShort
+			}
+			more = data[m.head+504] != 0
+		}
+		if kind != paxNext && kind != gnuLongName && kind != gnuLongLink {
+			return m, m.finish(h, pax, long)
+		}
+		padded := roundUp(m.size)
+		switch {
+		case int64(m.head)+padded > codec.MaxHead-block:
+			return m, fmt.Errorf("its headers have more than %d bytes", codec.MaxHead)
+		case int64(len(data)-m.head) < padded:
+			return m, errShort
+		}
+		switch value := data[m.head : m.head+int(m.size)]; kind {
+		case paxNext:
+			pax = value
+		case gnuLongName:
+			long = value
+		}
+		m.head += int(padded)
+	}
+}
+
+// finish completes m by its own header, and by those before it.
+func (m *member) finish(h, pax, long []byte) error {
+	m.name = cString(h[:100])
+	if prefix := cString(h[345:500]); prefix != "" && string(h[257:263]) == "ustar\x00" {
+		m.name = prefix + "/" + m.name
+	}
+	if long != nil {
+		m.name = cString(long)
+	}
+	sparse := false
+	for key, value := range paxRecords(pax) {
+		switch {
+		case key == "":
+			return fmt.Errorf("its pax header is broken at %.20q", value)
+		case key == "path":
+			m.name = value
+		case key == "size":
+			size, err := strconv.ParseInt(value, 10, 64)
+			if err != nil || size < 0 || size > maxSize {
+				return fmt.Errorf("its size is %q", value)
+			}
+			m.size = size
+		case strings.HasPrefix(key, "GNU.sparse."):
+			sparse = true
+		}
+	}
+	kind := h[156]
+	if kind >= hardLink && kind <= fifo {
+		m.size = 0 // of links and folders the field means something else, or nothing
+	}
+	m.stored = roundUp(m.size)
+	m.regular = (kind == regular || kind == oldRegular || kind == contiguous) && !sparse && !strings.HasSuffix(m.name, "/")
+	return nil
+}
+
+// maxSize is more than a file may have.
+const maxSize = 1 << 60
+
+func roundUp(size int64) int64 { return (size + block - 1) / block * block }
+
+func cString(field []byte) string {
+	s, _, _ := bytes.Cut(field, []byte{0})
+	return string(s)
+}
+
+// sizeOf returns the size in a header, whose checksum is right.
+func sizeOf(h []byte) (int64, error) {
+	var unsigned, signed int64
+	for i, c := range h {
+		if i >= 148 && i < 156 {
+			c = ' ' // the checksum itself
+		}
+		unsigned += int64(c)
+		signed += int64(int8(c)) // as some have summed
+	}
+	sum, err := strconv.ParseInt(strings.Trim(cString(h[148:156]), " "), 8, 64)
+	if err != nil || sum != unsigned && sum != signed {
+		return 0, errors.New("no header of a member is there: the checksum is wrong")
+	}
+	field := h[124:136]
+	if field[0] == 0x80 && binary.BigEndian.Uint32(field) == 0x80000000 { // GNU tar, for 8 GiB and more
+		if size := binary.BigEndian.Uint64(field[4:]); size < maxSize {
+			return int64(size), nil
+		}
+		return 0, errors.New("its size is beyond all files")
+	}
+	digits := strings.Trim(cString(field), " ")
+	if digits == "" {
+		return 0, nil
+	}
+	size, err := strconv.ParseInt(digits, 8, 64)
+	if err != nil || size < 0 {
+		return 0, fmt.Errorf("its size is %q", digits)
+	}
+	return size, nil
+}
+
+// paxRecords yields keys and values, "LENGTH KEY=VALUE\n" each; what is none of these with the key "".
+func paxRecords(data []byte) iter.Seq2[string, string] {
+	return func(yield func(key, value string) bool) {
+		for len(data) > 0 {
+			length, _, _ := strings.Cut(string(data[:min(len(data), 20)]), " ")
+			n, err := strconv.Atoi(length)
+			if err != nil || n <= len(length) || n > len(data) || data[n-1] != '\n' {
+				yield("", string(data))
+				return
+			}
+			key, value, ok := strings.Cut(string(data[len(length)+1:n-1]), "=")
+			if !ok || key == "" {
+				yield("", string(data))
+				return
+			}
+			if !yield(key, value) {
+				return
+			}
+			data = data[n:]
+		}
+	}
+}

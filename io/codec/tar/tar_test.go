@@ -1,0 +1,171 @@
+package tar
+
+import (
+	"archive/tar"
+	"bytes"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/neardup/neardup/io/codec"
+	"github.com/neardup/neardup/io/codectest"
+)
+
+func TestInvariants(t *testing.T) {
+	for _, s := range codectest.Samples() {
+		if s.Format == "tar" {
+			codectest.Invariants(t, codectest.Headed(New(codec.Fields{})), s.Content)
+		}
+	}
+}
+
+func FuzzInvariants(f *testing.F) {
+	long := codectest.Tar("././@LongLink", 'L', "a")
+	codectest.Fuzz(f, codectest.Headed(New(codec.Fields{})), codectest.Tar("a", '0', ""), long[:512], strings.Repeat("\x00", 512))
+}
+
+// read returns id and text of each document of an archive, and whether one is unreadable.
+func read(archive []byte) (documents []string, broken bool) {
+	c := New(codec.Fields{})
+	for {
+		n, ok := c.Start(archive, true)
+		if !ok {
+			return documents, broken
+		}
+		archive = archive[n:]
+		n, _, _ = c.End(archive, 0, true)
+		record := archive[:n]
+		archive = archive[n:]
+		var doc codec.Document
+		err := c.Decode(record, &doc)
+		broken = broken || err != nil
+		if err == nil && !Besides(record) {
+			documents = append(documents, fmt.Sprintf("%s: %q", doc.ID, doc.Text))
+		}
+	}
+}
+
+// oracle is read by the standard library.
+func oracle(archive []byte) (documents []string, err error) {
+	r := tar.NewReader(bytes.NewReader(archive))
+	for {
+		h, err := r.Next()
+		if err == io.EOF {
+			return documents, nil
+		}
+		if err != nil {
+			return documents, err
+		}
+		content, err := io.ReadAll(r)
+		if err != nil {
+			return documents, err
+		}
+		if h.Typeflag == tar.TypeReg {
+			documents = append(documents, fmt.Sprintf("%s: %q", h.Name, content))
+		}
+	}
+}
+
+// TestAgainstStandardLibrary: members are read as archive/tar reads them, in all its formats.
+func TestAgainstStandardLibrary(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var b bytes.Buffer
+		w := tar.NewWriter(&b)
+		for range rapid.IntRange(0, 6).Draw(t, "members") {
+			name := rapid.OneOf(rapid.StringMatching(`[a-z]{1,20}`), rapid.StringMatching(`(\.\./)?([a-zé]{30,60}/){1,5}[a-z]{1,120}`)).Draw(t, "name")
+			content := rapid.SliceOfN(rapid.Byte(), 0, 1200).Draw(t, "content")
+			kind := rapid.SampledFrom([]byte{tar.TypeReg, tar.TypeReg, tar.TypeDir, tar.TypeSymlink, tar.TypeLink, tar.TypeFifo}).Draw(t, "kind")
+			h := &tar.Header{
+				Name: name, Typeflag: kind, Mode: 0o644,
+				Format: rapid.SampledFrom([]tar.Format{tar.FormatUnknown, tar.FormatPAX, tar.FormatGNU}).Draw(t, "format"),
+			}
+			switch kind {
+			case tar.TypeReg:
+				h.Size = int64(len(content))
+			case tar.TypeSymlink, tar.TypeLink:
+				h.Linkname = strings.Repeat("to/", rapid.IntRange(1, 60).Draw(t, "link"))
+				content = nil
+			default:
+				content = nil
+			}
+			if err := w.WriteHeader(h); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := w.Write(content); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		want, err := oracle(b.Bytes())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, broken := read(b.Bytes()); broken || !slices.Equal(got, want) {
+			t.Fatalf("broken: %v, documents\n%s\nwant\n%s", broken, strings.Join(got, "\n"), strings.Join(want, "\n"))
+		}
+	})
+}
+
+// FuzzAgainstStandardLibrary: what archive/tar reads to the end has the same documents here.
+func FuzzAgainstStandardLibrary(f *testing.F) {
+	f.Add([]byte(codectest.Tar("a/b", '0', "text")))
+	f.Add([]byte(codectest.Tar("", 'x', "14 path=./pax\n") + codectest.Tar("p", '7', "two")))
+	f.Add([]byte(codectest.Tar("././@LongLink", 'K', "a\x00") + codectest.Tar("././@LongLink", 'L', "b\x00") + codectest.Tar("p", 0, "")))
+	f.Fuzz(func(t *testing.T, archive []byte) {
+		got, broken := read(archive)
+		want, err := oracle(archive)
+		if err == nil && !broken && !slices.Equal(got[:min(len(got), len(want))], want) { // it ends at the first zeros
+			t.Errorf("documents %q, want %q", got, want)
+		}
+	})
+}
+
+func TestBroken(t *testing.T) {
+	good := codectest.Tar("a", '0', "text")
+	for archive, want := range map[string]string{
+		good[:600]: "broken tar: the archive ends 424 bytes before the end of the file",
+		good[:400]: "broken tar: its header is not whole; what follows it cannot be read",
+		"x" + good: "broken tar: no header of a member is there: the checksum is wrong; what follows it cannot be read",
+		codectest.Tar("", 'x', "14 path=x") + good:                        "broken tar: its pax header is broken at \"14 path=x\"; what follows it cannot be read",
+		codectest.Tar("", 'L', strings.Repeat("x", codec.MaxHead)) + good: "broken tar: its headers have more than 65536 bytes; what follows it cannot be read",
+	} {
+		var doc codec.Document
+		n, _, ok := New(codec.Fields{}).End([]byte(archive), 0, true)
+		err := New(codec.Fields{}).Decode([]byte(archive), &doc)
+		if err == nil || err.Error() != want || n != len(archive) || !ok || Besides([]byte(archive)) {
+			t.Errorf("%.20q: error %v, want %s; its record has %d bytes of %d", archive, err, want, n, len(archive))
+		}
+	}
+}
+
+// TestSparse: a file with holes is no document, and the members behind it are found.
+func TestSparse(t *testing.T) {
+	old := []byte(codectest.Tar("holes", 'S', "data"))
+	old[482] = 1 // more of its map follows
+	sum := 0
+	copy(old[148:156], "        ")
+	for _, c := range old[:512] {
+		sum += int(c)
+	}
+	copy(old[148:], fmt.Sprintf("%06o\x00 ", sum))
+	archive := slices.Concat(old[:512], make([]byte, 512), old[512:],
+		[]byte(codectest.Tar("", 'x', "22 GNU.sparse.major=1\n")+codectest.Tar("GNUSparseFile.0/a", '0', "1\n0\n4\n")+codectest.Tar("b", '0', "text")))
+	if got, broken := read(archive); broken || !slices.Equal(got, []string{`b: "text"`}) {
+		t.Errorf("broken: %v, documents %q", broken, got)
+	}
+}
+
+// TestLinkWithSize: what the header of a link says of a size is no content, as archive/tar has it.
+func TestLinkWithSize(t *testing.T) {
+	archive := []byte(codectest.Tar("link", '1', "text")[:block] + codectest.Tar("b", '0', "two") + strings.Repeat("\x00", 2*block))
+	want, err := oracle(archive)
+	if got, broken := read(archive); err != nil || broken || !slices.Equal(got, want) || len(got) != 1 {
+		t.Errorf("documents %q, want %q, error %v", got, want, err)
+	}
+}

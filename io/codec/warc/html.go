@@ -1,0 +1,124 @@
+package warc
+
+import (
+	"bytes"
+
+	"golang.org/x/net/html"
+)
+
+// breaks are the elements that begin and end a line: those of display block, list-item and table-row in the HTML
+// standard's style sheet (§15.3), br, and controls of several lines.
+var breaks = setOf("address", "article", "aside", "blockquote", "body", "br", "caption", "center", "dd", "details", "dialog", "dir",
+	"div", "dl", "dt", "fieldset", "figcaption", "figure", "footer", "form", "frameset", "h1", "h2", "h3", "h4", "h5", "h6", "head", "header",
+	"hgroup", "hr", "html", "legend", "li", "listing", "main", "menu", "nav", "ol", "optgroup", "option", "p", "plaintext", "pre", "search",
+	"section", "select", "summary", "table", "tbody", "textarea", "tfoot", "thead", "title", "tr", "ul", "xmp")
+
+// dropped are the elements whose content a browser does not show. Their content is no markup, so it is one token.
+var dropped = setOf("iframe", "noembed", "noframes", "noscript", "script", "style")
+
+func setOf(names ...string) map[string]bool {
+	set := map[string]bool{}
+	for _, name := range names {
+		set[name] = true
+	}
+	return set
+}
+
+// appendHTML appends the text of an HTML page, which is UTF-8, to dst. There are neither tags nor comments, and no
+// content of dropped elements. Lines end where elements of breaks begin and end; there are no empty ones. Cells of a table are a blank
+// apart. Runs of white space are a blank, and none at the ends of lines, but in pre all of it stands.
+// References are decoded.
+func appendHTML(dst, page []byte) []byte {
+	w := lineWriter{dst: dst, begin: len(dst)}
+	z := html.NewTokenizer(bytes.NewReader(page))
+	pre, drop := 0, false
+	for {
+		kind := z.Next()
+		switch kind {
+		case html.ErrorToken: // the end: there is no other error in memory
+			return w.finish()
+		case html.TextToken:
+			switch {
+			case drop:
+			case pre > 0:
+				w.verbatim(z.Text())
+			default:
+				w.words(z.Text())
+			}
+		}
+		drop = false
+		if kind != html.StartTagToken && kind != html.EndTagToken && kind != html.SelfClosingTagToken {
+			continue
+		}
+		tag, _ := z.TagName()
+		name := string(tag)
+		drop = kind != html.EndTagToken && dropped[name]
+		switch {
+		case breaks[name]:
+			w.newline()
+		case name == "td" || name == "th":
+			w.space = true
+		}
+		if name == "pre" {
+			switch {
+			case kind == html.EndTagToken:
+				pre = max(pre-1, 0)
+			default:
+				pre++
+			}
+		}
+	}
+}
+
+// lineWriter collapses white space.
+type lineWriter struct {
+	dst   []byte
+	begin int  // where the text begins in dst
+	space bool // a blank goes before the next word of the line
+}
+
+const blanks = " \t\n\f\r"
+
+func (w *lineWriter) words(text []byte) {
+	for len(text) > 0 {
+		n := bytes.IndexAny(text, blanks)
+		if n == 0 {
+			w.space = true
+			text = bytes.TrimLeft(text, blanks)
+			continue
+		}
+		if n < 0 {
+			n = len(text)
+		}
+		w.verbatim(text[:n])
+		text = text[n:]
+	}
+}
+
+// verbatim appends text as it stands.
+func (w *lineWriter) verbatim(text []byte) {
+	if len(text) == 0 {
+		return
+	}
+	if w.space && !w.lineBegins() {
+		w.dst = append(w.dst, ' ')
+	}
+	w.space = false
+	w.dst = append(w.dst, text...)
+}
+
+func (w *lineWriter) lineBegins() bool { return len(w.dst) == w.begin || w.dst[len(w.dst)-1] == '\n' }
+
+func (w *lineWriter) newline() {
+	w.space = false
+	if !w.lineBegins() {
+		w.dst = append(w.dst, '\n')
+	}
+}
+
+func (w *lineWriter) finish() []byte {
+	if len(w.dst) > w.begin {
+		w.dst = w.dst[:w.begin+len(bytes.TrimRight(w.dst[w.begin:], "\n"))]
+	}
+	return w.dst
+}

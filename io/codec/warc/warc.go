@@ -1,0 +1,282 @@
+// Package warc reads the records of WARC/1.0 and 1.1 (ISO 28500), of which WET files consist too.
+//
+// A record runs from the line "WARC/1.…" to the next one: its header, as much content as Content-Length says, and
+// line ends. If something else stands there, or the header is broken, the record is unreadable and ends before the next
+// line that begins with "WARC/1.".
+//
+// Records of type response, resource and conversion are documents. All others (see Besides) go with the file.
+package warc
+
+import (
+	"bytes"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/neardup/neardup/io/codec"
+)
+
+// version begins each record.
+const version = "WARC/1."
+
+// New returns the codec of WARC.
+//
+// The text column "text", or none at all, means the text of the record: of HTML what htmlText makes of it, of plain
+// text all of it, decoded by its character set; of a conversion that is plain text its bytes as they stand. A record
+// of another type has no such text. Other columns name fields of the record's header, in any case: WARC-Target-URI,
+// WARC-Date. The id is the value of such a field; none, or "id", means WARC-Record-ID.
+func New(fields codec.Fields) codec.Codec {
+	c := &records{text: fields.Text, id: fields.ID, value: fields.Value}
+	if len(c.text) == 0 {
+		c.text = []string{"text"}
+	}
+	if c.id == "" || c.id == "id" {
+		c.id = "WARC-Record-ID"
+	}
+	return c
+}
+
+type records struct {
+	text      []string
+	id, value string
+}
+
+// Header is empty: a file begins with a record.
+func (*records) Header([]byte, bool) (int, bool) { return 0, true }
+
+func (c *records) WithHeader([]byte) (codec.Codec, error) { return c, nil }
+
+// Start passes over line ends before the first record; behind others they belong to the record.
+func (*records) Start(data []byte, _ bool) (n int, ok bool) {
+	n = lineEnds(data)
+	return n, n < len(data)
+}
+
+// The states of a record whose header is passed: content is that of the content's last byte, and one more for
+// each byte that is still to come.
+const (
+	searching codec.State = 1 + iota // for the next line that begins with version
+	ending                           // behind the content
+	content
+)
+
+// maxContent is more than a file may have.
+const maxContent = 1 << 60
+
+func (*records) End(data []byte, state codec.State, atEOF bool) (n int, next codec.State, ok bool) {
+	if state == 0 {
+		head, whole := headOf(data)
+		if !whole && !atEOF && len(data) < codec.MaxHead && mayBegin(data) {
+			return 0, 0, false
+		}
+		length, known := head.length()
+		if !known {
+			return search(data, 1, atEOF)
+		}
+		n, state = len(head), ending
+		if length > 0 {
+			state = content + codec.State(length-1)
+		}
+	}
+	if state >= content {
+		left := int64(state-content) + 1
+		take := min(left, int64(len(data)-n))
+		n += int(take)
+		if left > take {
+			return n, state - codec.State(take), atEOF
+		}
+		state = ending
+	}
+	if state == ending {
+		n += lineEnds(data[n:])
+		switch {
+		case bytes.HasPrefix(data[n:], []byte(version)), atEOF && n == len(data):
+			return n, 0, true
+		case !atEOF && mayBegin(data[n:]):
+			return n, ending, false
+		}
+	}
+	return search(data, n, atEOF)
+}
+
+// search looks for the next record behind data[:n].
+func search(data []byte, n int, atEOF bool) (int, codec.State, bool) {
+	n = min(n, len(data))
+	const mark = "\n" + version
+	if i := bytes.Index(data[n:], []byte(mark)); i >= 0 {
+		return n + i + 1, 0, true
+	}
+	if atEOF {
+		return len(data), 0, true
+	}
+	return max(n, len(data)-len(mark)+1), searching, false
+}
+
+// mayBegin reports whether data begins a record as far as it goes.
+func mayBegin(data []byte) bool {
+	return bytes.HasPrefix(data, []byte(version)) || bytes.HasPrefix([]byte(version), data)
+}
+
+func lineEnds(data []byte) int { return len(data) - len(bytes.TrimLeft(data, "\r\n")) }
+
+// Sync finds nothing: a record may hold what looks like records, so files are read from their start.
+func (*records) Sync([]byte, bool) (int, bool) { return 0, false }
+
+func (*records) Splittable() bool { return false }
+
+func (*records) Separated() bool { return false }
+
+// Besides reports whether record, which is whole, is no document but goes with the file: a warcinfo, request,
+// metadata or revisit, or of a type that the standard does not name. A broken one is not Besides.
+func Besides(record []byte) bool {
+	head, _, err := split(record)
+	return err == nil && !head.holdsDocument()
+}
+
+// Begins reports whether data begins with a whole record that nothing but line ends follows.
+func Begins(data []byte) bool {
+	_, _, err := split(data)
+	return err == nil
+}
+
+func (c *records) Decode(record []byte, doc *codec.Document) error {
+	doc.Reset()
+	head, content, err := split(record)
+	if id := head.get(c.id); len(id) > 0 {
+		doc.ID, doc.HasID = append(doc.ID, id...), true
+	}
+	if err != nil {
+		return err
+	}
+	if c.value != "" {
+		doc.Value = codec.Untyped(append(doc.Value.Text, head.get(c.value)...))
+	}
+	doc.NoText = true
+	for i, name := range c.text {
+		if i > 0 {
+			doc.NextColumn()
+		}
+		if !strings.EqualFold(name, "text") {
+			value := head.get(name)
+			if value == nil {
+				doc.Missing = append(doc.Missing, i)
+				continue
+			}
+			doc.Text, doc.NoText = append(doc.Text, value...), false
+			continue
+		}
+		text, ok, err := appendText(doc.Text, head, content)
+		if err != nil {
+			doc.Text = doc.Text[:0]
+			return err
+		}
+		if ok {
+			doc.Text, doc.NoText = text, false
+		}
+	}
+	if doc.NoText {
+		doc.Text, doc.Ends = doc.Text[:0], doc.Ends[:0]
+	}
+	return nil
+}
+
+// Columns are those that a record has beside its text.
+func Columns(record []byte) []string {
+	if len(record) == 0 {
+		return nil
+	}
+	head, _ := headOf(record)
+	columns := []string{"text"}
+	for name := range head.fields() {
+		columns = append(columns, string(name))
+	}
+	return columns
+}
+
+// split cuts a record into header and content.
+func split(record []byte) (h header, content []byte, err error) {
+	if !bytes.HasPrefix(record, []byte(version)) {
+		return nil, nil, broken("it does not begin with %s", version)
+	}
+	h, whole := headOf(record)
+	if !whole {
+		return h, nil, broken("its header has no end in %d bytes", len(h))
+	}
+	length, ok := h.length()
+	if !ok {
+		return h, nil, broken("Content-Length is %q", h.get("Content-Length"))
+	}
+	content = record[len(h):]
+	if int64(len(content)) < length {
+		return h, nil, broken("it ends %d bytes before its Content-Length of %d", length-int64(len(content)), length)
+	}
+	content, rest := content[:length], content[length:]
+	if n := len(rest) - lineEnds(rest); n > 0 {
+		return h, nil, broken("%d bytes follow its Content-Length of %d", n, length)
+	}
+	return h, content, nil
+}
+
+func broken(format string, args ...any) error {
+	return &codec.Error{Reason: codec.BrokenWARC, Detail: fmt.Sprintf(format, args...)}
+}
+
+// header is that of a record or of an HTTP message: a first line, fields, and an empty line.
+type header []byte
+
+// headOf returns the header that data begins with, and whether its empty line is there.
+func headOf(data []byte) (header, bool) {
+	data = data[:min(len(data), codec.MaxHead)]
+	for at := 0; ; {
+		i := bytes.IndexByte(data[at:], '\n')
+		if i < 0 {
+			return data, false
+		}
+		line := bytes.TrimSuffix(data[at:at+i], []byte("\r"))
+		if at += i + 1; len(line) == 0 {
+			return data[:at], true
+		}
+	}
+}
+
+// fields yields names and values. A line that begins with a blank goes on with the value before; such a value is
+// yielded without what goes on.
+func (h header) fields() func(yield func(name, value []byte) bool) {
+	return func(yield func(name, value []byte) bool) {
+		_, rest, _ := bytes.Cut(h, []byte("\n"))
+		for line := range bytes.Lines(rest) {
+			name, value, ok := bytes.Cut(line, []byte(":"))
+			if ok && line[0] != ' ' && line[0] != '\t' && !yield(bytes.TrimRight(name, " \t"), bytes.TrimSpace(value)) {
+				return
+			}
+		}
+	}
+}
+
+// get returns the value of the first field of a name, in any case; nil if there is none.
+func (h header) get(name string) []byte {
+	for n, value := range h.fields() {
+		if strings.EqualFold(string(n), name) {
+			return value[:len(value):len(value)]
+		}
+	}
+	return nil
+}
+
+// length returns Content-Length.
+func (h header) length() (int64, bool) {
+	if !bytes.HasPrefix(h, []byte(version)) || !bytes.HasSuffix(h, []byte("\n")) {
+		return 0, false
+	}
+	n, err := strconv.ParseInt(string(h.get("Content-Length")), 10, 64)
+	return n, err == nil && n >= 0 && n < maxContent
+}
+
+// holdsDocument reports whether the record is of a type that has documents.
+func (h header) holdsDocument() bool {
+	switch string(bytes.ToLower(h.get("WARC-Type"))) {
+	case "response", "resource", "conversion":
+		return true
+	}
+	return false
+}

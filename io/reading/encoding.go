@@ -1,0 +1,22 @@
+package reading
+
+import (
+	"fmt"
+
+	"github.com/neardup/neardup/blocks"
+	"github.com/neardup/neardup/io/charset"
+)
+
+// AutoEncoding asks for the encoding of a file's byte order mark, or UTF-8.
+const AutoEncoding = "auto"
+
+// OwnEncoding returns an error if an encoding other than UTF-8 is asked for, as Options have it, of a file whose format has one of its own.
+func OwnEncoding(file *blocks.File, asked string) error {
+	if asked == "" || asked == AutoEncoding {
+		return nil
+	}
+	if e, err := charset.Named(asked); e == nil {
+		return err
+	}
+	return fmt.Errorf("%s: format %s has an encoding of its own; leave --encoding out", file.Path, file.Format)
+}

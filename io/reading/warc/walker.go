@@ -1,0 +1,243 @@
+package warc
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+
+	"github.com/klauspost/compress/gzip"
+
+	"github.com/neardup/neardup/blocks"
+	"github.com/neardup/neardup/io/reading"
+	"github.com/neardup/neardup/io/reading/bytefile"
+	"github.com/neardup/neardup/io/storage"
+)
+
+const (
+	readBytes = 256 << 10
+	// backBytes are those before a span in which a member is looked for first.
+	backBytes = 256 << 10
+	// storedBlock is more than a block of deflate can have that is stored as it stands (RFC 1951, §3.2.4). A member
+	// that stands in the content of another, as that of a crawled .warc.gz does, lies in such a block.
+	storedBlock = 1 << 16
+)
+
+// member is a gzip member, or bytes that are none up to the next one.
+type member struct {
+	start, end int64 // in the file
+	content    int64 // bytes that it holds
+	long       bool  // more of them than a record may have
+	broken     error // why it is no member; it holds its stored bytes then
+}
+
+// inflaters are those of walkers that are done.
+var inflaters = sync.Pool{New: func() any { return new(gzip.Reader) }}
+
+// walker goes from member to member. Where the next one begins follows from the place of this one alone, so that
+// walks from different places agree.
+type walker struct {
+	ctx  context.Context //nolint:containedctx // of the one call that a walker serves
+	file *storage.File
+	path string
+	size int64
+	o    reading.Options
+
+	source   source
+	buffered *bufio.Reader // of source; inflating takes no byte more from it than the member has
+	gzip     *gzip.Reader
+	chunk    []byte
+	plain    []byte // what the member that was read last holds, unless it is long
+	giveBack func() // gives back what plain takes beyond LargeRecord; nil: nothing
+}
+
+func newWalker(ctx context.Context, f *storage.File, file *blocks.File, o reading.Options) *walker {
+	w := &walker{ctx: ctx, file: f, path: file.Path, size: file.Size, o: o, chunk: make([]byte, 32<<10)}
+	w.gzip, _ = inflaters.Get().(*gzip.Reader)
+	w.buffered = bufio.NewReaderSize(&w.source, int(min(readBytes, file.Size)))
+	return w
+}
+
+// source reads a file and knows how far it is, and whether reading failed.
+type source struct {
+	r   io.Reader
+	at  int64
+	err error
+}
+
+func (s *source) Read(p []byte) (int, error) {
+	n, err := s.r.Read(p)
+	s.at += int64(n)
+	if err != nil && err != io.EOF {
+		s.err = err
+	}
+	return n, err
+}
+
+// release gives back a large plain.
+func (w *walker) release() {
+	if w.giveBack != nil {
+		w.plain = nil
+		w.giveBack()
+		w.giveBack = nil
+	}
+}
+
+// keep appends data to plain, of which no more than most bytes and one are kept.
+func (w *walker) keep(data []byte, most int) error {
+	data = data[:min(len(data), most+1-len(w.plain))]
+	if w.giveBack == nil && len(w.plain)+len(data) > bytefile.LargeRecord {
+		giveBack, err := bytefile.Hold(w.ctx, most, w.o.Memory)
+		if err != nil {
+			return err
+		}
+		w.giveBack = giveBack
+	}
+	w.plain = append(w.plain, data...)
+	return nil
+}
+
+// each calls see with the members that begin in a span, each of which is in plain then.
+func (w *walker) each(span blocks.Span, see func(member) error) error {
+	p, err := w.seek(span.Start)
+	for err == nil && p < min(span.End, w.size) {
+		var m member
+		if m, err = w.step(p, w.o.MaxRecord); err == nil {
+			p, err = m.end, see(m)
+		}
+	}
+	return err
+}
+
+// seek returns where the first member begins that does not begin before start: the one that a walk from the file's
+// start comes to.
+func (w *walker) seek(start int64) (p int64, err error) {
+	for back := int64(backBytes); ; back *= 4 {
+		from := max(start-back, 0)
+		if from > 0 {
+			if p, err = w.search(from, start+1); err != nil {
+				return 0, err
+			}
+			if p > start {
+				continue
+			}
+		} else {
+			p = 0
+		}
+		for p < min(start, w.size) {
+			m, err := w.step(p, 0)
+			if err != nil {
+				return 0, err
+			}
+			p = m.end
+		}
+		return p, nil
+	}
+}
+
+// step reads the member at p, with up to most bytes of what it holds, or if there is none the bytes up to the next one.
+func (w *walker) step(p int64, most int) (member, error) {
+	m, err := w.read(p, most)
+	if err != nil || m.broken == nil {
+		return m, err
+	}
+	if m.end, err = w.search(p+1, w.size); err != nil {
+		return m, err
+	}
+	m.content = m.end - m.start
+	m.long = m.content > int64(most)
+	w.release()
+	w.plain = w.plain[:0]
+	stored := io.NewSectionReader(w.file, m.start, min(m.content, int64(most)))
+	for {
+		n, err := stored.Read(w.chunk)
+		if kept := w.keep(w.chunk[:n], most); kept != nil {
+			return m, kept
+		}
+		if err == io.EOF {
+			return m, nil
+		}
+		if err != nil {
+			return m, fmt.Errorf("%s: at byte %d: %w", w.path, m.start, err)
+		}
+	}
+}
+
+// read reads the member at p, with up to most bytes of what it holds. Of one that is broken there is no end.
+func (w *walker) read(p int64, most int) (m member, err error) {
+	w.release()
+	w.plain = w.plain[:0]
+	m.start = p
+	if at := w.source.at - int64(w.buffered.Buffered()); p != at || w.source.r == nil {
+		w.source = source{r: io.NewSectionReader(w.file, p, w.size-p), at: p}
+		w.buffered.Reset(&w.source)
+	}
+	if m.broken = w.gzip.Reset(w.buffered); m.broken == nil {
+		w.gzip.Multistream(false)
+	}
+	for m.broken == nil {
+		if err := w.ctx.Err(); err != nil {
+			return m, err
+		}
+		n, err := w.gzip.Read(w.chunk)
+		m.content += int64(n)
+		if err := w.keep(w.chunk[:n], most); err != nil {
+			return m, err
+		}
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		m.broken = err
+	}
+	if w.source.err != nil {
+		return m, fmt.Errorf("%s: at byte %d: %w", w.path, w.source.at, w.source.err)
+	}
+	if errors.Is(m.broken, io.EOF) {
+		m.broken = io.ErrUnexpectedEOF
+	}
+	m.end = w.source.at - int64(w.buffered.Buffered())
+	m.long = m.content > int64(most)
+	return m, w.ctx.Err()
+}
+
+// search returns the first place from p on and before limit where a member with a record begins for certain; limit if
+// there is none.
+func (w *walker) search(p, limit int64) (int64, error) {
+	magic := []byte{0x1f, 0x8b, 0x08} // RFC 1952, §2.3.1
+	window := make([]byte, min(readBytes, limit-p+int64(len(magic))))
+	for ; p < limit; p += int64(len(window) - len(magic) + 1) {
+		n, err := w.file.ReadAt(window[:min(int64(len(window)), w.size-p)], p)
+		if err != nil && err != io.EOF {
+			return 0, fmt.Errorf("%s: at byte %d: %w", w.path, p, err)
+		}
+		for at := 0; ; at++ {
+			i := bytes.Index(window[at:n], magic)
+			if i < 0 || p+int64(at+i) >= limit {
+				break
+			}
+			at += i
+			ok, err := w.certain(p + int64(at))
+			if ok || err != nil {
+				return p + int64(at), err
+			}
+		}
+	}
+	return limit, nil
+}
+
+// certain reports whether whole members with a record each begin at p, one after another, for more bytes than a stored block
+// has, or up to the end of the file.
+func (w *walker) certain(p int64) (bool, error) {
+	const begin = "WARC/"
+	for from := p; p < w.size && p-from < storedBlock; {
+		m, err := w.read(p, len(begin))
+		if err != nil || m.broken != nil || !bytes.HasPrefix(w.plain, []byte(begin)) {
+			return false, err
+		}
+		p = m.end
+	}
+	return true, nil
+}

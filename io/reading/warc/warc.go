@@ -1,0 +1,187 @@
+// Package warc reads WARC and WET files.
+//
+// A file of gzip members with one record each, as the standard has it (ISO 28500, annex D), is cut between members: a
+// position is the offset of a member in the stored file, and a copy has the bytes of the kept members. Any other file is
+// a stream of bytes to package bytefile: not compressed, zstd, or gzip with several records in a member.
+package warc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/neardup/neardup/blocks"
+	"github.com/neardup/neardup/io/codec"
+	"github.com/neardup/neardup/io/codec/warc"
+	"github.com/neardup/neardup/io/reading"
+	"github.com/neardup/neardup/io/reading/bytefile"
+	"github.com/neardup/neardup/io/storage"
+)
+
+// Reader is the reading.RecordReader of WARC. A file that is not Sequential consists of gzip members.
+type Reader struct{}
+
+var stream = bytefile.Reader{Codec: warc.New, Besides: warc.Besides, Encoded: true}
+
+// Inspect tells by the first member, or the next one if that is broken, whether the file has one for each record.
+func (Reader) Inspect(ctx context.Context, file *blocks.File, o reading.Options) error {
+	if err := stream.Inspect(ctx, file, o); err != nil || file.Compression != "gzip" {
+		return err
+	}
+	return walk(ctx, file, o, func(w *walker) error {
+		m, err := w.read(0, o.MaxRecord)
+		members := warc.Begins(w.plain)
+		if err == nil && m.broken != nil {
+			var next int64
+			next, err = w.search(1, w.size)
+			members = next < w.size
+		}
+		if members {
+			file.Compression, file.Sequential = "", false // of all its content there is none
+		}
+		return err
+	})
+}
+
+// Cut cuts at multiples of size: from there on a reader finds the next member.
+func (Reader) Cut(file *blocks.File, size int64) (cuts []int64) {
+	if file.Sequential {
+		return nil
+	}
+	for at := size; at < file.Size; at += size {
+		cuts = append(cuts, at)
+	}
+	return cuts
+}
+
+// Read reads the members that begin in a span.
+func (Reader) Read(ctx context.Context, file *blocks.File, span blocks.Span, o reading.Options, see func(*reading.Record) error) (progress reading.Progress, err error) {
+	if file.Sequential {
+		return stream.Read(ctx, file, span, o, see)
+	}
+	c := warc.New(o.Fields)
+	record := reading.Record{Doc: new(codec.Document)}
+	err = walk(ctx, file, o, func(w *walker) error {
+		return w.each(span, func(m member) error {
+			progress.Stored += m.end - m.start
+			progress.Content += m.content
+			if w.besides(m) {
+				return nil
+			}
+			return w.show(c, m, &record, see)
+		})
+	})
+	if errors.Is(err, reading.ErrStop) {
+		err = nil
+	}
+	return progress, err
+}
+
+// ReadSome reads the members at positions.
+func (Reader) ReadSome(ctx context.Context, file *blocks.File, span blocks.Span, positions []int64, o reading.Options, see func(*reading.Record) error) error {
+	if file.Sequential {
+		return stream.ReadSome(ctx, file, span, positions, o, see)
+	}
+	c := warc.New(o.Fields)
+	record := reading.Record{Doc: new(codec.Document)}
+	err := walk(ctx, file, o, func(w *walker) error {
+		for _, position := range positions {
+			if position >= file.Size {
+				return fmt.Errorf("%s: document at %d: the file ends before it", file.Path, position)
+			}
+			m, err := w.step(position, o.MaxRecord)
+			if err != nil {
+				return err
+			}
+			if w.besides(m) {
+				return fmt.Errorf("%s: document at %d: no record of one begins there", file.Path, position)
+			}
+			if err := w.show(c, m, &record, see); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if errors.Is(err, reading.ErrStop) {
+		err = nil
+	}
+	return err
+}
+
+// CopyExcept copies the bytes of the members that begin in a span, as they stand.
+func (Reader) CopyExcept(ctx context.Context, w io.Writer, file *blocks.File, span blocks.Span, dropped []int64, o reading.Options) (kept int64, err error) {
+	if file.Sequential {
+		return stream.CopyExcept(ctx, w, file, span, dropped, o)
+	}
+	err = walk(ctx, file, o, func(in *walker) error {
+		var from, to int64 // members that are kept one after another
+		flush := func() error {
+			_, err := io.Copy(w, io.NewSectionReader(in.file, from, to-from))
+			return err
+		}
+		err := in.each(span, func(m member) error {
+			if len(dropped) > 0 && dropped[0] == m.start {
+				dropped = dropped[1:]
+				return nil
+			}
+			if m.start != to {
+				if err := flush(); err != nil {
+					return err
+				}
+				from = m.start
+			}
+			if to = m.end; !in.besides(m) {
+				kept++
+			}
+			return nil
+		})
+		if err == nil && len(dropped) > 0 {
+			err = fmt.Errorf("%s: no record begins at %d, where one was removed", file.Path, dropped[0])
+		}
+		if err != nil {
+			return err
+		}
+		return flush()
+	})
+	return kept, err
+}
+
+// walk calls do with a walker through file, which must be the same before and after.
+func walk(ctx context.Context, file *blocks.File, o reading.Options, do func(*walker) error) (err error) {
+	f, err := storage.Open(ctx, file.Path, file.Version)
+	if err != nil {
+		return err
+	}
+	w := newWalker(ctx, f, file, o)
+	defer func() {
+		w.release()
+		inflaters.Put(w.gzip)
+		err = errors.Join(err, f.Unchanged(), f.Close())
+	}()
+	return do(w)
+}
+
+// besides reports whether the member that was read last is no document but goes with the file.
+func (w *walker) besides(m member) bool {
+	return m.broken == nil && !m.long && (m.content == 0 || warc.Besides(w.plain))
+}
+
+// show calls see with the record of the member that was read last.
+func (w *walker) show(c codec.Codec, m member, record *reading.Record, see func(*reading.Record) error) error {
+	return bytefile.Show(w.ctx, len(w.plain), w.o.Memory, func() error {
+		*record = reading.Record{Position: m.start, Doc: record.Doc, Long: m.long}
+		switch {
+		case m.long:
+			record.Doc.Reset()
+		case m.broken != nil:
+			record.Doc.Reset()
+			record.Err, record.Raw = &codec.Error{Reason: codec.BrokenWARC, Detail: "in its gzip member: " + m.broken.Error()}, w.plain
+		default:
+			if record.Err = c.Decode(w.plain, record.Doc); record.Err != nil {
+				record.Raw = w.plain
+			}
+		}
+		return see(record)
+	})
+}

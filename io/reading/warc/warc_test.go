@@ -1,0 +1,324 @@
+package warc
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/klauspost/compress/gzip"
+	"pgregory.net/rapid"
+
+	"github.com/neardup/neardup/blocks"
+	"github.com/neardup/neardup/io/codectest"
+	"github.com/neardup/neardup/io/reading"
+	"github.com/neardup/neardup/io/reading/readertest"
+)
+
+var (
+	options = reading.Options{Fields: readertest.Fields, MaxRecord: 1 << 20}
+	whole   = blocks.Span{End: blocks.End}
+)
+
+// archive is a file of gzip members under construction.
+type archive struct {
+	stored  []byte
+	records []codectest.Planted // as they are to be read
+	members []codectest.Planted // all; Raw is what is stored
+}
+
+// pack returns a gzip member; level 0 stores its content as it is.
+func pack(t testing.TB, level int, content string) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	z, err := gzip.NewWriterLevel(&b, level)
+	if err == nil {
+		_, err = io.WriteString(z, content)
+	}
+	if err == nil {
+		err = z.Close()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// add adds stored bytes that are to be read as p, whose Raw is what it holds.
+func (a *archive) add(stored []byte, p codectest.Planted) {
+	p.Position = int64(len(a.stored))
+	a.records = append(a.records, p)
+	p.Raw = string(stored)
+	a.members = append(a.members, p)
+	a.stored = append(a.stored, stored...)
+}
+
+func (a *archive) record(t testing.TB, kind, id, text string) {
+	raw := codectest.WARC(kind, id, "text/plain", text)
+	p := codectest.Planted{Raw: raw, ID: id, Text: text, Besides: kind == "warcinfo"}
+	a.add(pack(t, 6, raw), p)
+}
+
+func (a *archive) garbage(stored []byte) {
+	a.add(stored, codectest.Planted{Raw: string(stored), Unreadable: true})
+}
+
+// without are the stored bytes of all members but those dropped.
+func (a *archive) without(dropped []int64) string {
+	var b strings.Builder
+	for _, m := range a.members {
+		if !slices.Contains(dropped, m.Position) {
+			b.WriteString(m.Raw)
+		}
+	}
+	return b.String()
+}
+
+func (a *archive) run(t *testing.T) {
+	readertest.Run(t, Reader{}, readertest.Case{
+		Format: "warc", Stored: a.stored, Records: a.records, NeverKept: true, Without: a.without, Content: func(stored []byte) string { return string(stored) },
+	})
+}
+
+// noise is text that gzip makes little of.
+func noise(n int) string {
+	random := rand.New(rand.NewPCG(1, uint64(n)))
+	var b strings.Builder
+	for b.Len() < n {
+		fmt.Fprintf(&b, "%x ", random.Uint64())
+	}
+	return b.String()
+}
+
+func TestConformance(t *testing.T) {
+	var small archive
+	small.record(t, "warcinfo", "info", "software")
+	small.record(t, "conversion", "a", "one")
+	small.record(t, "response", "b", "two") // no HTTP: its content is text
+	small.add(pack(t, 6, codectest.WARC("conversion", "c", "text/plain", "x")+"y"), codectest.Planted{Raw: codectest.WARC("conversion", "c", "text/plain", "x") + "y", Unreadable: true})
+	small.add(pack(t, 6, ""), codectest.Planted{Besides: true})
+	small.record(t, "conversion", "", strings.Repeat("three ", 100))
+
+	var broken archive
+	broken.record(t, "conversion", "a", "one")
+	member := pack(t, 6, codectest.WARC("conversion", "b", "text/plain", "two"))
+	member[len(member)-5] ^= 1 // of the checksum
+	broken.garbage(member)
+	broken.record(t, "conversion", "c", "three")
+
+	var between archive
+	between.record(t, "conversion", "a", "one")
+	between.garbage([]byte("what is here?"))
+	between.record(t, "conversion", "b", "two")
+
+	var last archive
+	last.record(t, "conversion", "a", "one")
+	last.garbage(member[:len(member)-9])
+
+	for name, a := range map[string]*archive{"small": &small, "broken": &broken, "between": &between, "truncated": &last} {
+		t.Run(name, a.run)
+	}
+	for _, sample := range codectest.Samples() {
+		if sample.Format != "warc" {
+			continue
+		}
+		for _, compression := range []string{"", "gzip", "zstd"} { // of all records as one
+			t.Run("a stream "+compression, func(t *testing.T) {
+				readertest.Run(t, Reader{}, readertest.Case{
+					Format: "warc", Records: sample.Records, Stored: readertest.Pack(t, sample.Content, compression), Without: sample.Without,
+					Content: func(stored []byte) string { return string(readertest.Unpack(t, stored, compression)) },
+				})
+			})
+		}
+	}
+}
+
+// TestSpans: spans of a longer file, whose members are found from the midst of others and of what is none, have each record
+// once. Some records hold members, which are not to be found.
+func TestSpans(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		var inner, a archive
+		for i := range 40 {
+			inner.record(t, "conversion", fmt.Sprint("inner", i), noise(500+i))
+		}
+		a.record(t, "warcinfo", "", "")
+		for i := range rapid.IntRange(1, 30).Draw(r, "records") {
+			switch rapid.IntRange(0, 7).Draw(r, "kind") {
+			case 0:
+				raw := codectest.WARC("resource", fmt.Sprint(i), "application/gzip", string(inner.stored))
+				a.add(pack(t, 0, raw), codectest.Planted{ID: fmt.Sprint(i)})
+			case 1:
+				bad := pack(t, 6, codectest.WARC("conversion", "", "text/plain", noise(3000)))
+				bad[len(bad)/2]++
+				a.garbage(bad)
+			default:
+				a.record(t, "conversion", fmt.Sprint(i), noise(rapid.IntRange(0, 100_000).Draw(r, "bytes")))
+			}
+		}
+		a.record(t, "conversion", "tail", noise(150_000)) // a member is certain by what follows it
+		for len(a.stored) < 2*storedBlock {
+			a.record(t, "conversion", "more", noise(50_000))
+		}
+		file := readertest.Plant(t, Reader{}, "warc", a.stored)
+		read := func(size int64) (positions []int64) {
+			for _, span := range readertest.Spans(Reader{}, file, size) {
+				if _, err := (Reader{}).Read(t.Context(), file, span, options, func(record *reading.Record) error {
+					positions = append(positions, record.Position)
+					return nil
+				}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			return positions
+		}
+		all := read(file.Size + 1)
+		if got := read(rapid.Int64Range(10_000, file.Size).Draw(r, "size")); !slices.Equal(got, all) {
+			r.Fatalf("records at %v, want %v", got, all)
+		}
+		if got := read(rapid.Int64Range(300_000, 600_000).Draw(r, "large")); !slices.Equal(got, all) {
+			r.Fatalf("records at %v, want %v", got, all)
+		}
+		for _, m := range a.members {
+			if m.ID != "" && !slices.Contains(all, m.Position) && !behindGarbage(&a, m.Position) {
+				r.Fatalf("no record at %d, which is %s", m.Position, m.ID)
+			}
+		}
+	})
+}
+
+// behindGarbage reports whether a member stands within a stored block behind a broken one, before the next broken one: such
+// a member is not certain, and counts as part of what is broken.
+func behindGarbage(a *archive, position int64) bool {
+	i := slices.IndexFunc(a.members, func(m codectest.Planted) bool { return m.Position == position })
+	before := slices.ContainsFunc(a.members[:i], func(m codectest.Planted) bool { return m.Unreadable })
+	after := slices.ContainsFunc(a.members[i:], func(m codectest.Planted) bool {
+		return m.Unreadable && m.Position-position < storedBlock
+	})
+	return before && after
+}
+
+// TestSeek: from wherever it is looked for, the next member is that of a walk from the file's start: not one of those that
+// another holds as they are, and the first behind one that breaks off.
+func TestSeek(t *testing.T) {
+	var inner, a archive
+	for i := range 1000 {
+		inner.record(t, "conversion", fmt.Sprint("inner", i), noise(400))
+	}
+	a.record(t, "warcinfo", "", "")
+	a.add(pack(t, 0, codectest.WARC("resource", "r", "application/gzip", string(inner.stored))), codectest.Planted{})
+	whole := pack(t, 6, codectest.WARC("conversion", "", "text/plain", noise(9000)))
+	a.garbage(whole[:len(whole)/2])
+	for range 10 {
+		a.record(t, "conversion", "", noise(40_000))
+	}
+	file := readertest.Plant(t, Reader{}, "warc", a.stored)
+	err := walk(t.Context(), file, options, func(w *walker) error {
+		for start := int64(1); start < file.Size; start += 7919 {
+			want := file.Size
+			for _, m := range slices.Backward(a.members) {
+				if m.Position >= start {
+					want = m.Position
+				}
+			}
+			if got, err := w.seek(start); err != nil || got != want {
+				t.Errorf("from %d: a member at %d, error %v, want %d", start, got, err, want)
+			}
+		}
+		return nil
+	})
+	if err != nil || len(a.members[1].Raw) < backBytes {
+		t.Errorf("error %v, a member of %d bytes", err, len(a.members[1].Raw))
+	}
+}
+
+// TestLyingLength: a record that claims more than its member has is unreadable, however much that is.
+func TestLyingLength(t *testing.T) {
+	for _, length := range []string{"9", "2147483648", "1000000000000000", "99999999999999999999", "-1", "", "x"} {
+		var a archive
+		a.record(t, "warcinfo", "", "")
+		raw := "WARC/1.0\r\nWARC-Type: conversion\r\nContent-Type: text/plain\r\nContent-Length: " + length + "\r\n\r\n12345678\r\n\r\n"
+		if length == "9" {
+			raw = strings.TrimSpace(raw)
+		}
+		a.add(pack(t, 6, raw), codectest.Planted{Raw: raw, Unreadable: true})
+		a.record(t, "conversion", "b", "two")
+		t.Run(length, a.run)
+	}
+}
+
+// TestBomb: of a member that holds far more than a record may, no more than that is kept.
+func TestBomb(t *testing.T) {
+	var b bytes.Buffer
+	b.Write(pack(t, 6, codectest.WARC("warcinfo", "", "", "")))
+	z := gzip.NewWriter(&b)
+	const size = 1 << 28
+	fmt.Fprintf(z, "WARC/1.0\r\nWARC-Type: conversion\r\nContent-Length: %d\r\n\r\n", size)
+	for range size >> 16 {
+		if _, err := z.Write(make([]byte, 1<<16)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	b.Write(pack(t, 6, codectest.WARC("conversion", "after", "text/plain", "text")))
+	file := readertest.Plant(t, Reader{}, "warc", b.Bytes())
+	var ids []string
+	err := walk(t.Context(), file, options, func(w *walker) error {
+		return w.each(whole, func(m member) error {
+			ids = append(ids, fmt.Sprint(m.long))
+			if cap(w.plain) > 4*options.MaxRecord {
+				t.Errorf("%d bytes are held", cap(w.plain))
+			}
+			return nil
+		})
+	})
+	if err != nil || !slices.Equal(ids, []string{"false", "true", "false"}) {
+		t.Errorf("long: %v, error %v", ids, err)
+	}
+}
+
+// FuzzSpans: whatever a file is, spans have each record once, and what is not dropped is copied as it is.
+func FuzzSpans(f *testing.F) {
+	one := pack(f, 6, codectest.WARC("conversion", "a", "text/plain", "one"))
+	f.Add(slices.Concat(one, []byte("xx"), one, one[:20]), uint8(30))
+	f.Add(slices.Concat(one, pack(f, 0, codectest.WARC("resource", "b", "application/gzip", string(one))), one), uint8(1))
+	f.Fuzz(func(t *testing.T, stored []byte, size uint8) {
+		path := filepath.Join(t.TempDir(), "file")
+		stored = append(slices.Clone(one), stored...)
+		if err := os.WriteFile(path, stored, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		file := readertest.Listed(t, path)
+		if err := (Reader{}).Inspect(t.Context(), file, options); err != nil {
+			return
+		}
+		var all, cut []int64
+		at := func(positions *[]int64) func(*reading.Record) error {
+			return func(record *reading.Record) error {
+				*positions = append(*positions, record.Position)
+				return nil
+			}
+		}
+		if _, err := (Reader{}).Read(t.Context(), file, whole, options, at(&all)); err != nil {
+			return
+		}
+		for _, span := range readertest.Spans(Reader{}, file, 1+int64(size)) {
+			if _, err := (Reader{}).Read(t.Context(), file, span, options, at(&cut)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if !slices.Equal(all, cut) {
+			t.Errorf("records at %v in spans of %d, at %v in one", cut, size, all)
+		}
+		var b bytes.Buffer
+		if _, err := (Reader{}).CopyExcept(t.Context(), &b, file, whole, nil, options); err != nil || !bytes.Equal(b.Bytes(), stored) {
+			t.Errorf("%d bytes become %d, error %v", len(stored), b.Len(), err)
+		}
+	})
+}

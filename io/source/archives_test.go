@@ -1,0 +1,51 @@
+package source
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/neardup/neardup/io/codec"
+)
+
+// TestArchives: the same six texts come from every kind of archive, whatever the splits.
+func TestArchives(t *testing.T) {
+	const folder = "../../testdata/archives/"
+	texts := map[string][]string{}
+	for _, file := range []string{"pages.tar", "pages.wet.gz", "pages.warc", "pages.warc.gz"} {
+		for _, splitBytes := range []int64{0, 1, 1000} {
+			o := Options{MaxDocument: 1 << 20, SplitBytes: splitBytes, Fields: codec.Fields{Text: []string{"text"}, ID: "id"}}
+			in := inputs(t, o, folder+file)
+			out := run(t, in, o)
+			var found []string
+			for i, doc := range out.local {
+				text := string(doc.Text)
+				if strings.Contains(file, ".warc") {
+					title := fmt.Sprintf("Page %d\n", i/2)
+					if !strings.HasPrefix(text, title) {
+						t.Errorf("%s: %q has no title", file, text)
+					}
+					text = strings.TrimPrefix(text, title)
+				}
+				want := fmt.Sprintf("<urn:uuid:00000000-0000-4000-8000-%012d>", i)
+				if file == "pages.tar" {
+					want = fmt.Sprintf("%d.txt", i)
+				}
+				if !strings.HasSuffix(string(doc.ID), want) {
+					t.Errorf("%s: id %q, want %q", file, doc.ID, want)
+				}
+				found = append(found, text)
+			}
+			if texts["pages.tar"] == nil {
+				texts["pages.tar"] = found
+			}
+			if len(found) != 6 || !slices.Equal(found, texts["pages.tar"]) || len(out.rejected) != 0 {
+				t.Errorf("%s, splits of %d: texts %q, want %q; rejected %v", file, splitBytes, found, texts["pages.tar"], out.rejected)
+			}
+			if cut := len(in.Splits) > 1; cut != (splitBytes > 0 && (file == "pages.warc.gz" || file == "pages.wet.gz")) {
+				t.Errorf("%s, splits of %d: %d", file, splitBytes, len(in.Splits))
+			}
+		}
+	}
+}
