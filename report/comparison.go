@@ -67,7 +67,7 @@ func ComparisonPlot(w io.Writer, c *records.Comparison) error {
 	for i, m := range c.Methods {
 		name := m.Name
 		if several {
-			name += ", " + m.Measure
+			name += ", " + strings.TrimPrefix(m.Measure, "simhash-") // as --compare has it, and short
 		}
 		methods = append(methods, name)
 		if i == 0 || m.Measure != c.Methods[i-1].Measure {
