@@ -52,8 +52,10 @@ func (f Reader) Inspect(ctx context.Context, file *blocks.File, o reading.Option
 		return err
 	}
 	defer func() { err = errors.Join(err, c.close()) }()
-	if err := c.fill(); err != nil {
-		return err
+	if !f.Encoded { // else the beginning tells nothing, and need not be readable
+		if err := c.fill(); err != nil {
+			return err
+		}
 	}
 	if file.Encoding, err = f.encodingOf(file, o.Encoding, c.buf[c.lo:c.hi]); err != nil {
 		return err
