@@ -38,6 +38,7 @@ func Study(w io.Writer, s *records.Study) error {
 	listed(out, s)
 	together(out, "copies", s, s.Copies)
 	together(out, fmt.Sprintf("at least %s %% similar", trimmed(100*s.Threshold)), s, s.Groups)
+	printMatrices(out, studyMatrices(s))
 	return out.err
 }
 
@@ -113,6 +114,9 @@ func StudyDrawings(s *records.Study) []Drawing {
 	var drawings []Drawing
 	for _, f := range figures {
 		drawings = append(drawings, Drawing{f.name + ".svg", func(w io.Writer) error { return plot.SVG(w, f.figure) }})
+	}
+	for _, m := range studyMatrices(s) {
+		drawings = append(drawings, Drawing{m.Name + ".csv", m.csv})
 	}
 	return append(drawings, Drawing{"report.html", func(w io.Writer) error { return studyPage(w, s, figures) }})
 }
@@ -290,7 +294,8 @@ func studyPage(w io.Writer, s *records.Study, figures []named) error {
 	return page.Execute(w, struct {
 		*records.Study
 		Pictures []picture
+		Tables   []matrix
 		Unit     string
 		All      bool
-	}{s, pictures, units[s.Unit], s.Pairs == int64(len(s.Listed))})
+	}{s, pictures, studyMatrices(s), units[s.Unit], s.Pairs == int64(len(s.Listed))})
 }

@@ -32,6 +32,10 @@ type Config struct {
 	Signatures []int            `placeholder:"N" help:"Numbers of values, such as 16,64,256,1024: compare what signatures of that length estimate with the similarities under the first setting. Documents are read again." group:"Study"`
 	Signature  signature.Family `default:"classic" enum:"${families}" help:"Kind of these signatures, whose values are functions of their own: classic or salted (default: ${default})." group:"Study"`
 
+	ShowMatrices bool `help:"Write out the dictionary, the characteristic matrix, the functions, signatures and buckets of --signature classic under the first setting, and the weights of words. For up to 20 documents with 10,000 shingles; documents are read again." group:"Study"`
+	Bands        int  `default:"3" placeholder:"B" help:"Bands of the signatures that --show-matrices shows (default: ${default})." group:"Study"`
+	Rows         int  `default:"2" placeholder:"R" help:"Rows of each of these bands (default: ${default})." group:"Study"`
+
 	job.Running
 }
 
@@ -106,6 +110,10 @@ func (c *Config) validate() error {
 		return job.Usage("--runner %s: study runs on this machine; leave it out", c.Runner)
 	case slices.Contains(c.Inputs, "-") && len(c.Signatures) > 0:
 		return job.Usage("--signatures reads the input again, and standard input can be read once: give a file")
+	case slices.Contains(c.Inputs, "-") && c.ShowMatrices:
+		return job.Usage("--show-matrices reads the input again, and standard input can be read once: give a file")
+	case c.Bands < 1 || c.Rows < 1 || c.Bands > mostValues || c.Rows > mostValues/c.Bands:
+		return job.Usage("--bands %d, --rows %d: must be at least 1, and at most %d values together", c.Bands, c.Rows, mostValues)
 	}
 	return nil
 }
@@ -187,6 +195,11 @@ func (r *run) do(ctx context.Context) (*records.Study, error) {
 		return nil, err
 	}
 	r.describe()
+	if r.config.ShowMatrices {
+		if r.study.Matrices, err = r.matrices(ctx); err != nil {
+			return nil, err
+		}
+	}
 	signed, err := r.sign(ctx)
 	if err != nil {
 		return nil, err
