@@ -8,6 +8,7 @@ import (
 	"io"
 	"math"
 	"slices"
+	"strings"
 	"text/tabwriter"
 
 	"github.com/neardup/neardup/records"
@@ -286,6 +287,7 @@ func studyPage(w io.Writer, s *records.Study, figures []named) error {
 		"plural":  func(n int, noun string) string { return plural(n, noun) },
 		"id":      func(i int) string { return s.Documents[i].ID },
 		"trimmed": trimmed,
+		"parts":   func(name string) []string { return strings.Split(name, "_") },
 		"times":   func(a, b float64) float64 { return a * b },
 	}).Parse(studyTemplate)
 	if err != nil {
