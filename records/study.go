@@ -20,6 +20,7 @@ type Study struct {
 
 	Signature string           `json:"signature,omitempty"`
 	Errors    []SignatureError `json:"errors,omitempty"`
+	Matrices  *StudyMatrices   `json:"matrices,omitempty"` // if they are asked for
 	Warnings  []string         `json:"warnings,omitempty"`
 }
 
@@ -70,4 +71,44 @@ type SignatureError struct {
 	RMS      float64 `json:"rms"`
 	Expected float64 `json:"expected"`
 	Bias     float64 `json:"bias"` // mean error
+}
+
+// StudyMatrices are the steps of MinHash with the signature classic, and the weights of words, written out. Shingles are those
+// of the first setting; x is the number of one, its place in Shingles.
+type StudyMatrices struct {
+	// Documents are those that were compared, by their numbers. They are the columns of all that follows.
+	Documents  []int            `json:"documents"`
+	Shingles   []MatrixShingle  `json:"shingles"`   // the dictionary; whether a document has one is the characteristic matrix
+	Functions  []MatrixFunction `json:"functions"`  // h, one for each value of a signature
+	Signatures [][]uint64       `json:"signatures"` // by document, the least value of each function; none without a shingle
+	Rows       int              `json:"rows"`       // of a band
+	// Labels are the values of a band, joined by _, and Buckets are their CRC-32, by document and band.
+	Labels  [][]string   `json:"labels"`
+	Buckets [][]string   `json:"buckets"`
+	Words   []MatrixWord `json:"words"` // in their order
+}
+
+// MatrixShingle is a row of the characteristic matrix.
+type MatrixShingle struct {
+	Text        string `json:"text"`
+	Documents   int    `json:"documents"` // that have it
+	Occurrences int    `json:"occurrences"`
+	In          []int  `json:"in"` // 1 for each document that has it, else 0
+}
+
+// MatrixFunction is h(x) = (a·x + b) mod c, a permutation of 0 … c−1.
+type MatrixFunction struct {
+	A      uint64   `json:"a"`
+	B      uint64   `json:"b"`
+	C      uint64   `json:"c"`
+	Values []uint64 `json:"values"` // h(x) by x
+}
+
+// MatrixWord is a word with its weights.
+type MatrixWord struct {
+	Text      string    `json:"text"`
+	Documents int       `json:"documents"` // that have it
+	IDF       float64   `json:"idf"`
+	TF        []int     `json:"tf"`     // occurrences, by document
+	TFIDF     []float64 `json:"tf_idf"` // by document
 }

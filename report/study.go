@@ -8,6 +8,7 @@ import (
 	"io"
 	"math"
 	"slices"
+	"strings"
 	"text/tabwriter"
 
 	"github.com/neardup/neardup/records"
@@ -38,6 +39,7 @@ func Study(w io.Writer, s *records.Study) error {
 	listed(out, s)
 	together(out, "copies", s, s.Copies)
 	together(out, fmt.Sprintf("at least %s %% similar", trimmed(100*s.Threshold)), s, s.Groups)
+	printMatrices(out, studyMatrices(s))
 	return out.err
 }
 
@@ -113,6 +115,9 @@ func StudyDrawings(s *records.Study) []Drawing {
 	var drawings []Drawing
 	for _, f := range figures {
 		drawings = append(drawings, Drawing{f.name + ".svg", func(w io.Writer) error { return plot.SVG(w, f.figure) }})
+	}
+	for _, m := range studyMatrices(s) {
+		drawings = append(drawings, Drawing{m.Name + ".csv", m.csv})
 	}
 	return append(drawings, Drawing{"report.html", func(w io.Writer) error { return studyPage(w, s, figures) }})
 }
@@ -282,6 +287,7 @@ func studyPage(w io.Writer, s *records.Study, figures []named) error {
 		"plural":  func(n int, noun string) string { return plural(n, noun) },
 		"id":      func(i int) string { return s.Documents[i].ID },
 		"trimmed": trimmed,
+		"parts":   func(name string) []string { return strings.Split(name, "_") },
 		"times":   func(a, b float64) float64 { return a * b },
 	}).Parse(studyTemplate)
 	if err != nil {
@@ -290,7 +296,8 @@ func studyPage(w io.Writer, s *records.Study, figures []named) error {
 	return page.Execute(w, struct {
 		*records.Study
 		Pictures []picture
+		Tables   []matrix
 		Unit     string
 		All      bool
-	}{s, pictures, units[s.Unit], s.Pairs == int64(len(s.Listed))})
+	}{s, pictures, studyMatrices(s), units[s.Unit], s.Pairs == int64(len(s.Listed))})
 }

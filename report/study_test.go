@@ -103,3 +103,49 @@ func TestStudyDrawings(t *testing.T) {
 		t.Errorf("%v: all pairs, though there are more", err)
 	}
 }
+
+// Of a long matrix the first rows are shown, and the rest is told of; its file has all. What cannot be seen is in quotes.
+func TestMatrices(t *testing.T) {
+	s := studied()
+	m := &records.StudyMatrices{
+		Documents: []int{1, 2}, Rows: 1, Functions: []records.MatrixFunction{{A: 4, B: 5, C: 103}},
+		Signatures: [][]uint64{{7}, nil}, Labels: [][]string{{"7"}, nil}, Buckets: [][]string{{"1d7e4b90"}, nil},
+		Words: []records.MatrixWord{{Text: "a", Documents: 1, IDF: 1.5, TF: []int{2, 0}, TFIDF: []float64{3, 0}}},
+	}
+	for x := range 102 {
+		m.Shingles = append(m.Shingles, records.MatrixShingle{Text: " <b>", Documents: 1, Occurrences: 3, In: []int{1, 0}})
+		m.Functions[0].Values = append(m.Functions[0].Values, uint64((4*x+5)%103))
+	}
+	s.Matrices = m
+	var out bytes.Buffer
+	if err := Study(&out, s); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		` 99 " <b>" 1 3 1 0 and 2 more rows; matrix-characteristic.csv in the folder --output has all Functions`,
+		" h a b c h1 4 5 103 Permutations", " h b c h1 7 – Labels", " band b c 1 1d7e4b90 – Documents", " word idf b c a 1.5000 3.0000 0.0000",
+	} {
+		if !strings.Contains(strings.Join(strings.Fields(out.String()), " "), want) {
+			t.Errorf("no %q in\n%s", want, out.String())
+		}
+	}
+	files := map[string]string{}
+	for _, d := range StudyDrawings(s) {
+		var out bytes.Buffer
+		if err := d.Write(&out); err != nil {
+			t.Fatal(err)
+		}
+		files[d.Name] = out.String()
+	}
+	if table := files["matrix-characteristic.csv"]; strings.Count(table, "\n") != 103 || !strings.Contains(table, "\n101, <b>,1,3,1,0\n") && !strings.Contains(table, "\n101,\" <b>\",1,3,1,0\n") {
+		t.Errorf("characteristic matrix\n%s", table)
+	}
+	if table := files["matrix-permutations.csv"]; !strings.HasPrefix(table, "x,h1\n0,5\n1,9\n") {
+		t.Errorf("permutations\n%s", table)
+	}
+	for _, want := range []string{`<th scope="row">99</th><td>&#34; &lt;b&gt;&#34;</td>`, "2 more rows in <code>matrix-characteristic.csv</code>"} {
+		if !strings.Contains(files["report.html"], want) {
+			t.Errorf("no %q in the page", want)
+		}
+	}
+}

@@ -25,7 +25,7 @@ type studyCmd struct {
 
 // Run studies the documents, prints what was found and draws it.
 func (c *studyCmd) Run(ctx context.Context, s streams) error {
-	c.Stdin = s.In
+	c.Stdin, c.Draw = s.In, draw
 	task, err := study.New(c.Config)
 	if err != nil {
 		return withHelp(err, "study")
@@ -42,8 +42,10 @@ func (c *studyCmd) Run(ctx context.Context, s streams) error {
 		return err
 	}
 	warn(found.Warnings)
-	if err := c.write(ctx, task, found); err != nil {
-		return err
+	if c.GroupInto != "" {
+		if err := linkGroups(c.GroupInto, found); err != nil {
+			return err
+		}
 	}
 	if c.JSON {
 		return printJSON(s.Out, found)
@@ -51,19 +53,14 @@ func (c *studyCmd) Run(ctx context.Context, s streams) error {
 	return report.Study(s.Out, found)
 }
 
-// write draws a study and links its groups. The file that other programs read comes last.
-func (c *studyCmd) write(ctx context.Context, task *study.Job, found *records.Study) error {
+// draw writes the page of a study, its plots and its matrices.
+func draw(found *records.Study, write func(name string, content func(io.Writer) error) error) error {
 	for _, d := range report.StudyDrawings(found) {
-		if err := task.Write(ctx, d.Name, d.Write); err != nil {
+		if err := write(d.Name, d.Write); err != nil {
 			return err
 		}
 	}
-	if c.GroupInto != "" {
-		if err := linkGroups(c.GroupInto, found); err != nil {
-			return err
-		}
-	}
-	return task.Write(ctx, study.StudyFile, func(w io.Writer) error { return printJSON(w, found) })
+	return nil
 }
 
 // linkGroups makes a folder for each group of documents, with a link to each file that has one of them, by its

@@ -11,6 +11,7 @@ import (
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 
 	"github.com/neardup/neardup/io/storage"
+	"github.com/neardup/neardup/output"
 	"github.com/neardup/neardup/pipelines/job"
 	"github.com/neardup/neardup/records"
 	"github.com/neardup/neardup/transforms/overlap"
@@ -21,7 +22,8 @@ import (
 type Config struct {
 	job.Input
 
-	Output     string        `short:"o" placeholder:"DIR" help:"Folder for the tables, the report and the plots; must be new." group:"Study"`
+	Output     string        `short:"o" placeholder:"DIR" help:"Folder for the tables, the report and the plots: a new or empty one; a finished one with --overwrite." group:"Study"`
+	Overwrite  bool          `help:"Replace a finished output once the new one is whole; until then the old one stays." group:"Study"`
 	Unit       Unit          `default:"char" enum:"${units}" help:"What shingles are made of: char or word (default: ${default})." group:"Study"`
 	K          []int         `name:"k" short:"k" default:"5,7,9" placeholder:"K" help:"Sizes of shingles (default: ${default})." group:"Study"`
 	Language   string        `default:"en" placeholder:"CODE" help:"Language of stop words and stems (default: ${default})." group:"Study"`
@@ -31,6 +33,13 @@ type Config struct {
 
 	Signatures []int            `placeholder:"N" help:"Numbers of values, such as 16,64,256,1024: compare what signatures of that length estimate with the similarities under the first setting. Documents are read again." group:"Study"`
 	Signature  signature.Family `default:"classic" enum:"${families}" help:"Kind of these signatures, whose values are functions of their own: classic or salted (default: ${default})." group:"Study"`
+
+	ShowMatrices bool `help:"Write out the dictionary, the characteristic matrix, the functions, signatures and buckets of --signature classic under the first setting, and the weights of words. For up to 20 documents with 10,000 shingles; documents are read again." group:"Study"`
+	Bands        int  `default:"3" placeholder:"B" help:"Bands of the signatures that --show-matrices shows (default: ${default})." group:"Study"`
+	Rows         int  `default:"2" placeholder:"R" help:"Rows of each of these bands (default: ${default})." group:"Study"`
+
+	// Draw writes files for persons to the output, each by a call of write; nil writes none.
+	Draw func(found *records.Study, write func(name string, content func(io.Writer) error) error) error `kong:"-"`
 
 	job.Running
 }
@@ -102,10 +111,16 @@ func (c *Config) validate() error {
 	switch {
 	case len(names) > mostSettings:
 		return job.Usage("%d settings are too many, at most %d; give fewer values of --k or --vary", len(names), mostSettings)
+	case c.Output == "" && c.Overwrite:
+		return job.Usage("--overwrite: there is no folder to write to; give --output")
 	case c.Runner.OnCluster():
 		return job.Usage("--runner %s: study runs on this machine; leave it out", c.Runner)
 	case slices.Contains(c.Inputs, "-") && len(c.Signatures) > 0:
 		return job.Usage("--signatures reads the input again, and standard input can be read once: give a file")
+	case slices.Contains(c.Inputs, "-") && c.ShowMatrices:
+		return job.Usage("--show-matrices reads the input again, and standard input can be read once: give a file")
+	case c.Bands < 1 || c.Rows < 1 || c.Bands > mostValues || c.Rows > mostValues/c.Bands:
+		return job.Usage("--bands %d, --rows %d: must be at least 1, and at most %d values together", c.Bands, c.Rows, mostValues)
 	}
 	return nil
 }
@@ -126,30 +141,16 @@ func New(c Config) (*Job, error) {
 
 // Run does the whole job.
 func (j *Job) Run(ctx context.Context, launch job.Launch) (study *records.Study, err error) {
-	if err := j.checkOutput(ctx); err != nil {
-		return nil, err
+	r := &run{config: j.config, launch: launch}
+	if j.config.Output != "" {
+		return r.intoOutput(ctx)
 	}
 	err = job.InTempFolder(ctx, j.config.TempDir, func(temp string) (err error) {
-		r := &run{config: j.config, launch: launch, temp: temp}
+		r.temp = temp
 		study, err = r.do(ctx)
 		return err
 	})
 	return study, err
-}
-
-func (j *Job) checkOutput(ctx context.Context) error {
-	out := j.config.Output
-	if out == "" {
-		return nil
-	}
-	there, err := storage.Exists(ctx, out)
-	if err != nil {
-		return err
-	}
-	if there {
-		return &job.OutputExistsError{Reason: out + " is there already; give another --output"}
-	}
-	return job.CheckOutputNotInInput(ctx, j.config.Inputs, out)
 }
 
 // run is one study.
@@ -163,6 +164,9 @@ type run struct {
 	documents []overlap.Document
 	dropped   map[int]bool // documents that are left out
 	study     records.Study
+
+	staged output.Folder          // for files of the output, if one is asked for
+	files  []records.ManifestFile // that are there
 }
 
 func (r *run) do(ctx context.Context) (*records.Study, error) {
@@ -187,6 +191,11 @@ func (r *run) do(ctx context.Context) (*records.Study, error) {
 		return nil, err
 	}
 	r.describe()
+	if r.config.ShowMatrices {
+		if r.study.Matrices, err = r.matrices(ctx); err != nil {
+			return nil, err
+		}
+	}
 	signed, err := r.sign(ctx)
 	if err != nil {
 		return nil, err
@@ -197,15 +206,6 @@ func (r *run) do(ctx context.Context) (*records.Study, error) {
 	}
 	r.study.Warnings, err = r.warnings(ctx)
 	return &r.study, err
-}
-
-// Write writes one more file to the output folder, if there is one.
-func (j *Job) Write(ctx context.Context, name string, write func(io.Writer) error) error {
-	if j.config.Output == "" {
-		return nil
-	}
-	_, err := storage.WriteFile(ctx, storage.Join(j.config.Output, name), write)
-	return err
 }
 
 func tooMany(documents int64) error {
@@ -224,6 +224,11 @@ func (r *run) prepare(ctx context.Context) error {
 	}
 	if r.plan.Documents > 2*mostDocuments {
 		return tooMany(r.plan.Documents)
+	}
+	if r.config.Output != "" {
+		if err := job.CheckInputNotInOutput(r.plan.Listing.Inputs.Files, r.config.Output, r.temp); err != nil {
+			return err
+		}
 	}
 	r.study = records.Study{Unit: string(r.config.Unit), Language: r.config.Language, Settings: r.config.settings(), Threshold: r.config.Threshold.Float(), Dropped: r.config.DropCopies, Copies: [][]int{}}
 	r.params = overlap.Params{Dir: r.temp, Most: mostDocuments}

@@ -1,7 +1,6 @@
 package study_test
 
 import (
-	"context"
 	"encoding/csv"
 	"encoding/json"
 	"errors"
@@ -38,7 +37,20 @@ func run(t *testing.T, args ...string) *records.Study {
 
 func try(t *testing.T, args ...string) (*records.Study, error) {
 	t.Helper()
-	var config study.Config
+	return runOf(t, parsed(t, args...))
+}
+
+func runOf(t *testing.T, config study.Config) (*records.Study, error) {
+	t.Helper()
+	task, err := study.New(config)
+	if err != nil {
+		return nil, err
+	}
+	return task.Run(t.Context(), beamtest.Launch(string(config.Runner), local.Options{}))
+}
+
+func parsed(t *testing.T, args ...string) (config study.Config) {
+	t.Helper()
 	parser, err := kong.New(&config, kong.Vars(study.Vars()))
 	if err != nil {
 		t.Fatal(err)
@@ -46,11 +58,7 @@ func try(t *testing.T, args ...string) (*records.Study, error) {
 	if _, err := parser.Parse(args); err != nil {
 		t.Fatal(err)
 	}
-	task, err := study.New(config)
-	if err != nil {
-		return nil, err
-	}
-	return task.Run(context.Background(), beamtest.Launch(string(config.Runner), local.Options{}))
+	return config
 }
 
 // files writes texts, one a file, and returns their folder.
@@ -347,14 +355,15 @@ func TestWorkers(t *testing.T) {
 
 func TestUsage(t *testing.T) {
 	input := files(t, texts)
-	there := t.TempDir()
+	there := files(t, texts)
 	for want, args := range map[string][]string{
 		"give a size of shingles":            {"--k="},
 		"--k 0: must be between 1 and 1000":  {"--k=0"},
 		"each value is to be given once":     {"--k=5,5"},
 		"use one of da, de, en":              {"--language=xx"},
 		"--signatures 2048: must be between": {"--signatures=2048"},
-		"is there already; give another":     {"-o", there},
+		"was not written by neardup":         {"-o", there},
+		"there is no folder to write to":     {"--overwrite"},
 		"below the input":                    {"-o", filepath.Join(input, "out")},
 		"runs on this machine":               {"--runner=flink"},
 		"standard input can be read once":    {"-", "--signatures=16"},

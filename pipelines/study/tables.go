@@ -10,14 +10,13 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 
-	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/kernels/shingle"
 	"github.com/neardup/neardup/kernels/verifier"
 	"github.com/neardup/neardup/output"
 	"github.com/neardup/neardup/records"
 )
 
-// Files of a study, besides what is drawn. StudyFile, the last one, is a records.Study.
+// Files of a study, besides what is drawn. StudyFile is a records.Study.
 const (
 	StudyFile   = "study.json"
 	CSVFile     = "similarity.csv"
@@ -32,14 +31,14 @@ func (r *run) withTables(ctx context.Context, do func(write func(records.Studied
 	if r.config.Output == "" {
 		return do(func(records.StudiedPair) error { return nil })
 	}
-	_, err := storage.WriteFile(ctx, storage.Join(r.config.Output, CSVFile), func(text io.Writer) error {
-		_, err := storage.WriteFile(ctx, storage.Join(r.config.Output, ParquetFile), func(binary io.Writer) error {
+	return r.stage(ctx, CSVFile, func(text io.Writer) (int64, error) {
+		err := r.stage(ctx, ParquetFile, func(binary io.Writer) (int64, error) {
 			t := r.newTables(text, binary)
-			return errors.Join(do(t.write), t.close())
+			err := errors.Join(do(t.write), t.close())
+			return r.study.Pairs, err
 		})
-		return err
+		return r.study.Pairs, err
 	})
-	return err
 }
 
 // tables are the similarities of all pairs as CSV and as Parquet.

@@ -82,14 +82,17 @@ func (s *Signer) signLarge(dst, elements []uint64) {
 	for i := range s.a {
 		least := uint64(math.MaxUint64)
 		for _, x := range elements {
-			least = min(least, s.hash(i, x))
+			least = min(least, s.Value(i, x))
 		}
 		dst[i] = least
 	}
 }
 
-// hash is h_i by its definition.
-func (s *Signer) hash(i int, x uint64) uint64 {
+// Function returns the numbers of h_i, with a and b below c.
+func (s *Signer) Function(i int) (a, b, c uint64) { return s.a[i] % s.c, s.b[i] % s.c, s.c }
+
+// Value returns h_i(x).
+func (s *Signer) Value(i int, x uint64) uint64 {
 	high, low := bits.Mul64(s.a[i]%s.c, x%s.c)
 	return (bits.Rem64(high, low, s.c) + s.b[i]%s.c) % s.c
 }

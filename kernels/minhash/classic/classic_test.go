@@ -239,7 +239,7 @@ func TestFunctionsArePermutations(t *testing.T) {
 	for i := range s.a {
 		seen := map[uint64]bool{}
 		for x := range s.c {
-			seen[s.hash(i, x)] = true
+			seen[s.Value(i, x)] = true
 		}
 		if len(seen) != int(s.c) {
 			t.Errorf("function %d takes %d of %d values", i, len(seen), s.c)

@@ -1,0 +1,65 @@
+package job
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/neardup/neardup/internal/usage"
+	"github.com/neardup/neardup/io/storage"
+	"github.com/neardup/neardup/output"
+	"github.com/neardup/neardup/output/commit"
+	"github.com/neardup/neardup/records"
+)
+
+// Publishing is an output that is there once all of it is whole, and of which a run that fails leaves nothing.
+type Publishing struct {
+	Dir       string
+	Overwrite bool
+	Inputs    []string
+	TempDir   string
+}
+
+// Publish calls fill with folders for temporary files and for those of the output, and publishes what its manifest lists. What
+// fill knows of the run it enters into record; warnings are of publishing alone.
+func (p Publishing) Publish(ctx context.Context, record *records.Run, fill func(temp string, staged output.Folder) (*records.Manifest, error)) (warnings []string, err error) {
+	dir, err := storage.Resolve(p.Dir)
+	if err != nil {
+		return nil, err
+	}
+	if err := CheckOutputNotInInput(ctx, p.Inputs, dir); err != nil {
+		return nil, err
+	}
+	record.Job, record.Started = commit.NewRun(), time.Now().UTC()
+	temp, err := storage.Abs(commit.TempFolder(storage.TempParent(p.TempDir), record.Job))
+	if err != nil {
+		return nil, err
+	}
+	c, err := commit.Begin(ctx, commit.Options{
+		Dir: dir, Run: record.Job, Overwrite: p.Overwrite, Temp: temp, Private: true,
+		Warn: func(format string, args ...any) { warnings = append(warnings, fmt.Sprintf(format, args...)) },
+	})
+	if errors.Is(err, errors.ErrUnsupported) {
+		return nil, &UsageError{Err: err}
+	}
+	if err != nil {
+		return nil, Refused(err)
+	}
+	err = p.publish(ctx, c, record, fill)
+	return warnings, Refused(c.Close(context.WithoutCancel(ctx), Cause(ctx, err)))
+}
+
+func (p Publishing) publish(ctx context.Context, c *commit.Commit, record *records.Run, fill func(temp string, staged output.Folder) (*records.Manifest, error)) error {
+	// What an earlier run had all but published is there now, and no run of these is another's.
+	if _, err := c.Recovered(record.Job); err != nil {
+		return err
+	}
+	manifest, err := fill(c.Temporary(), c.Staged())
+	if err != nil {
+		return err
+	}
+	record.Status, record.Seconds = "done", time.Since(record.Started).Seconds()
+	record.CPU, _ = usage.Process()
+	return c.Publish(ctx, record.Job, manifest, record)
+}

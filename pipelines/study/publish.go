@@ -1,0 +1,82 @@
+package study
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/neardup/neardup/io/storage"
+	"github.com/neardup/neardup/output"
+	"github.com/neardup/neardup/pipelines/dedup"
+	"github.com/neardup/neardup/pipelines/job"
+	"github.com/neardup/neardup/records"
+	"github.com/neardup/neardup/transforms/signature"
+)
+
+// intoOutput studies, and makes tables, drawings and what was found the output, once all is whole.
+func (r *run) intoOutput(ctx context.Context) (study *records.Study, err error) {
+	shared, err := r.config.shared()
+	if err != nil {
+		return nil, err
+	}
+	asked := dedup.Config{Input: shared.Input, Similarity: shared.Similarity, Search: shared.Search, Running: shared.Running, Output: r.config.Output}
+	record := &records.Run{
+		Version: dedup.Version(), Runner: string(r.config.Runner), Parameters: asked.Parameters(), Formats: job.Formats(shared.Spec(), signature.Classic),
+	}
+	record.Parameters.Method, record.Parameters.Overwrite = "study", r.config.Overwrite
+	to := job.Publishing{Dir: r.config.Output, Overwrite: r.config.Overwrite, Inputs: r.config.Inputs, TempDir: r.config.TempDir}
+	warnings, err := to.Publish(ctx, record, func(temp string, staged output.Folder) (*records.Manifest, error) {
+		r.temp, r.staged = temp, staged
+		if study, err = r.do(ctx); err != nil {
+			return nil, err
+		}
+		if err := r.drawAndTell(ctx); err != nil {
+			return nil, err
+		}
+		record.Input, record.Chosen, record.Warnings = r.plan.Input(), r.plan.Chosen(), study.Warnings
+		slices.SortFunc(r.files, func(a, b records.ManifestFile) int { return strings.Compare(a.Path, b.Path) })
+		return &records.Manifest{Version: 1, Files: r.files}, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	study.Warnings = append(study.Warnings, warnings...)
+	return study, nil
+}
+
+// drawAndTell writes the files for persons, and StudyFile.
+func (r *run) drawAndTell(ctx context.Context) error {
+	if r.config.Draw != nil {
+		err := r.config.Draw(&r.study, func(name string, content func(io.Writer) error) error {
+			return r.stage(ctx, name, func(w io.Writer) (int64, error) { return 0, content(w) })
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return r.stage(ctx, StudyFile, func(w io.Writer) (int64, error) {
+		encoder := json.NewEncoder(w)
+		encoder.SetIndent("", "  ")
+		encoder.SetEscapeHTML(false)
+		return 0, encoder.Encode(&r.study)
+	})
+}
+
+// stage writes a file of the output; write returns how many rows it has, if it is a table.
+func (r *run) stage(ctx context.Context, name string, write func(io.Writer) (rows int64, err error)) error {
+	sum := sha256.New()
+	var rows int64
+	file, err := storage.WriteBelow(ctx, r.staged.Dir, r.staged.Path(name), func(w io.Writer) (err error) {
+		rows, err = write(io.MultiWriter(w, sum))
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	r.files = append(r.files, records.ManifestFile{Path: name, Bytes: file.Size, Rows: rows, SHA256: hex.EncodeToString(sum.Sum(nil))})
+	return nil
+}

@@ -1,0 +1,141 @@
+package report
+
+import (
+	"encoding/csv"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"unicode"
+
+	"github.com/neardup/neardup/records"
+)
+
+// matrix is a table of a study, for the terminal, the page and a file of its own.
+type matrix struct {
+	Name, Title, Note string
+	Head              []string
+	rows              [][]string
+}
+
+// mostRows is how many rows of a matrix are shown; its file has all.
+const mostRows = 100
+
+// Shown are the first rows as they are to be seen.
+func (m matrix) Shown() (rows [][]string) {
+	for _, row := range m.rows[:min(mostRows, len(m.rows))] {
+		var cells []string
+		for _, cell := range row {
+			cells = append(cells, visible(cell))
+		}
+		rows = append(rows, cells)
+	}
+	return rows
+}
+
+// More is how many rows are not shown.
+func (m matrix) More() int { return max(0, len(m.rows)-mostRows) }
+
+// visible puts a text in quotes if some of it could not be seen, such as a blank at its end.
+func visible(text string) string {
+	if strings.ContainsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || !unicode.IsPrint(r) }) {
+		return strconv.Quote(text)
+	}
+	return text
+}
+
+func (m matrix) csv(w io.Writer) error {
+	out := csv.NewWriter(w)
+	_ = out.Write(m.Head) // Error returns what goes wrong
+	_ = out.WriteAll(m.rows)
+	return out.Error()
+}
+
+func printMatrices(out *printer, all []matrix) {
+	for _, m := range all {
+		out.printf("\n%s: %s\n", m.Title, m.Note)
+		if out.err != nil {
+			return
+		}
+		table := tabwriter.NewWriter(out.w, 0, 0, 2, ' ', tabwriter.AlignRight)
+		for _, row := range append([][]string{m.Head}, m.Shown()...) {
+			fmt.Fprintln(table, strings.Join(row, "\t")+"\t")
+		}
+		out.err = table.Flush()
+		if n := m.More(); n > 0 {
+			out.printf("  and %s; %s.csv in the folder --output has all\n", plural(n, "more row"), m.Name)
+		}
+	}
+}
+
+// studyMatrices are the tables of what --show-matrices writes out.
+func studyMatrices(s *records.Study) []matrix {
+	from := s.Matrices
+	if from == nil {
+		return nil
+	}
+	var ids []string
+	for _, d := range from.Documents {
+		ids = append(ids, s.Documents[d].ID)
+	}
+	table := func(name, title, note string, head ...string) matrix {
+		return matrix{Name: "matrix-" + name, Title: title, Note: note, Head: head}
+	}
+	of := func(head ...string) []string { return append(head, ids...) }
+	shingles := table("characteristic", "Dictionary and characteristic matrix", "x is the number of a shingle; 1 where a document has it", of("x", "shingle", "documents", "occurrences")...)
+	permutations := table("permutations", "Permutations", "h(x) of each function; their order is that of the rows x", "x")
+	for x, row := range from.Shingles {
+		number := strconv.Itoa(x)
+		shingles.rows = append(shingles.rows, append([]string{number, row.Text, strconv.Itoa(row.Documents), strconv.Itoa(row.Occurrences)}, texts(row.In)...))
+		permutations.rows = append(permutations.rows, []string{number})
+	}
+	functions := table("functions", "Functions", "h(x) = (a·x + b) mod c, where c is the first prime above the number of shingles", "h", "a", "b", "c")
+	signatures := table("signatures", "Signature matrix", "the least h(x) of the rows x where a document has 1", of("h")...)
+	for i, f := range from.Functions {
+		name := fmt.Sprintf("h%d", i+1)
+		functions.rows = append(functions.rows, append([]string{name}, texts([]uint64{f.A, f.B, f.C})...))
+		signatures.rows = append(signatures.rows, append([]string{name}, across(from.Signatures, i)...))
+		permutations.Head = append(permutations.Head, name)
+		for x, value := range texts(f.Values) {
+			permutations.rows[x] = append(permutations.rows[x], value)
+		}
+	}
+	labels := table("labels", "Labels", "the values of each band, joined by _", of("band")...)
+	buckets := table("buckets", "Buckets", "the CRC-32 of each label; documents share a bucket if a row has it twice", of("band")...)
+	for band := range len(from.Functions) / from.Rows {
+		number := strconv.Itoa(band + 1)
+		labels.rows = append(labels.rows, append([]string{number}, across(from.Labels, band)...))
+		buckets.rows = append(buckets.rows, append([]string{number}, across(from.Buckets, band)...))
+	}
+	tf := table("tf", "Documents × words, tf", "how often a document has each word; a row is a word", of("word", "documents")...)
+	tfIDF := table("tf-idf", "Documents × words, tf-idf", "tf · idf, where idf = log2(1 + documents / documents with the word), rounded down to 1/4096; a row is a word", of("word", "idf")...)
+	for _, word := range from.Words {
+		tf.rows = append(tf.rows, append([]string{word.Text, strconv.Itoa(word.Documents)}, texts(word.TF)...))
+		row := []string{word.Text, fmt.Sprintf("%.4f", word.IDF)}
+		for _, weight := range word.TFIDF {
+			row = append(row, fmt.Sprintf("%.4f", weight))
+		}
+		tfIDF.rows = append(tfIDF.rows, row)
+	}
+	return []matrix{shingles, functions, permutations, signatures, labels, buckets, tf, tfIDF}
+}
+
+func texts[T int | uint64](values []T) (all []string) {
+	for _, v := range values {
+		all = append(all, fmt.Sprint(v))
+	}
+	return all
+}
+
+// across returns value i of each document, a dash of those that have none.
+func across[T string | uint64](documents [][]T, i int) (all []string) {
+	for _, values := range documents {
+		if values == nil {
+			all = append(all, "–")
+			continue
+		}
+		all = append(all, fmt.Sprint(values[i]))
+	}
+	return all
+}
