@@ -3,6 +3,7 @@ package tar
 import (
 	"archive/tar"
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -54,7 +55,7 @@ func oracle(archive []byte) (documents []string, err error) {
 	r := tar.NewReader(bytes.NewReader(archive))
 	for {
 		h, err := r.Next()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return documents, nil
 		}
 		if err != nil {

@@ -60,10 +60,9 @@ func appendHTML(dst, page []byte) []byte {
 			w.space = true
 		}
 		if name == "pre" {
-			switch {
-			case kind == html.EndTagToken:
+			if kind == html.EndTagToken {
 				pre = max(pre-1, 0)
-			default:
+			} else {
 				pre++
 			}
 		}

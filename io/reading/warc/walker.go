@@ -71,7 +71,7 @@ type source struct {
 func (s *source) Read(p []byte) (int, error) {
 	n, err := s.r.Read(p)
 	s.at += int64(n)
-	if err != nil && err != io.EOF {
+	if err != nil && !errors.Is(err, io.EOF) {
 		s.err = err
 	}
 	return n, err
@@ -210,7 +210,7 @@ func (w *walker) search(p, limit int64) (int64, error) {
 	window := make([]byte, min(readBytes, limit-p+int64(len(magic))))
 	for ; p < limit; p += int64(len(window) - len(magic) + 1) {
 		n, err := w.file.ReadAt(window[:min(int64(len(window)), w.size-p)], p)
-		if err != nil && err != io.EOF {
+		if err != nil && !errors.Is(err, io.EOF) {
 			return 0, fmt.Errorf("%s: at byte %d: %w", w.path, p, err)
 		}
 		for at := 0; ; at++ {
