@@ -143,6 +143,9 @@ func (p *Plan) choosePieces(sets [][]uint64) error {
 	}
 	p.Pieces = c.Pieces
 	p.Choice = lsh.Choice{ExpectedRecall: c.ExpectedRecall, BackgroundEdges: c.BackgroundEdges, Percolates: c.Percolates, Reason: meet}
+	if c.Percolates {
+		p.Choice.Reason += ", so that nearly all documents are compared; fewer --pieces, which are longer, meet fewer"
+	}
 	p.Choice.Signature = r.Bits
 	return nil
 }
