@@ -31,6 +31,10 @@ func (Reader) CopyExcept(ctx context.Context, w io.Writer, file *blocks.File, sp
 			return err
 		}
 		c := &copier{ctx: ctx, w: w, f: f, file: file, footer: ft, dropped: dropped, most: mostOf(o), memory: o.Memory, packers: map[compression]*packer{}}
+		defer func() {
+			c.stored, c.unpacked, c.gathered, c.packers = nil, nil, nil, nil
+			c.room.free()
+		}()
 		return c.copy(span.Start, end, kept)
 	})
 	return kept, err
@@ -50,6 +54,9 @@ type copier struct {
 	at      int64    // bytes written
 	groups  [][]byte // RowGroups
 	packers map[compression]*packer
+	room    room
+	// Buffers that columns hand on: of the file, of a page of it, and of the page that is gathered.
+	stored, unpacked, gathered []byte
 }
 
 // packer returns what packs pages with a codec: a new one takes more time than to pack a small page.
@@ -159,14 +166,20 @@ func (c *copier) column(g *rowGroup, chunk *chunk, l *leaf, from, to, kept int64
 	begin := c.at
 	w := &pageWriter{w: c, leaf: l, packer: c.packer(chunk.codec)}
 	source := newColumn(c.f, c.file, c.footer, l, g, chunk, c.most)
+	source.window.data, source.unpacked, w.data = c.stored[:0], c.unpacked, c.gathered[:0]
+	c.stored, c.unpacked, c.gathered = nil, nil, nil
+	defer func() { c.stored, c.unpacked, c.gathered = source.window.data, source.unpacked, w.data }()
 	if _, err := source.head(skipAhead); err != nil {
 		return nil, 0, err
 	}
-	giveBack, err := largePages.Take(c.ctx, 2*source.need(), c.memory/2) // what is read, and what is gathered
-	if err != nil {
+	need := 2 * source.need() // for what is read, and what is gathered
+	if need > c.room.held {
+		source.drop()
+		w.data = nil
+	}
+	if err := c.room.take(c.ctx, need, c.memory); err != nil {
 		return nil, 0, err
 	}
-	defer giveBack()
 	if err := source.seek(from - g.first); err != nil {
 		return nil, 0, err
 	}
@@ -330,7 +343,11 @@ func (c *copier) pages(w *pageWriter, source *column, numbers []uint32, g *rowGr
 	if err != nil {
 		return 0, err
 	}
-	return values, w.flush()
+	// Nothing is left of the page that was read: what is gathered is packed in its place.
+	w.packer.block, source.unpacked = source.unpacked, w.packer.block
+	err = w.flush()
+	w.packer.block, source.unpacked = source.unpacked, w.packer.block
+	return values, err
 }
 
 // whole copies pages as they are as long as nothing is dropped of them, and returns how many values they have.

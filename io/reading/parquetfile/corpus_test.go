@@ -116,7 +116,7 @@ func readAll(t *testing.T, content []byte) error {
 	t.Helper()
 	file := readertest.Plant(t, Reader{}, "parquet", content)
 	o := reading.Options{Fields: codec.Fields{Text: []string{"text"}}, MaxRecord: 1 << 20}
-	_, err := Reader{}.Read(t.Context(), file, blocks.Span{End: blocks.End}, o, func(*reading.Record) error { return nil })
+	_, err := Reader{}.Read(t.Context(), file, []blocks.Span{{End: blocks.End}}, o, func(*reading.Record) error { return nil })
 	return err
 }
 
