@@ -123,15 +123,72 @@ func (c *copier) group(g *rowGroup, from, to int64) error {
 		return c.part(g, chunks, from, to, kept)
 	}
 	parts := stored*kept/g.rows/(maxGroup-maxGroup/8) + 1
+	extents, err := c.extents(g, chunks)
+	if err != nil {
+		return err
+	}
 	for i := range parts {
 		lo, hi := from+(to-from)*i/parts, from+(to-from)*(i+1)/parts
-		if kept := hi - lo - c.drops(lo, hi); kept > 0 {
-			if err := c.part(g, chunks, lo, hi, kept); err != nil {
-				return err
-			}
+		if err := c.fitting(g, chunks, extents, lo, hi); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// fitting writes rows as one row group or, where they take more than maxGroup, their halves.
+func (c *copier) fitting(g *rowGroup, chunks []chunk, extents []extent, from, to int64) error {
+	kept := to - from - c.drops(from, to)
+	if kept == 0 {
+		return nil
+	}
+	stored := int64(0)
+	for _, e := range extents {
+		if rows := min(to, e.first+e.rows) - max(from, e.first); rows > 0 {
+			stored += share(e.stored, rows, e.rows)
+		}
+	}
+	if to-from == 1 || share(stored, kept, to-from) <= maxGroup {
+		return c.part(g, chunks, from, to, kept)
+	}
+	middle := from + (to-from)/2
+	if err := c.fitting(g, chunks, extents, from, middle); err != nil {
+		return err
+	}
+	return c.fitting(g, chunks, extents, middle, to)
+}
+
+// extent is a page of a column, or a column whose pages do not tell their rows.
+type extent struct{ first, rows, stored int64 }
+
+// extents returns those of a row group, by the headers of its pages.
+func (c *copier) extents(g *rowGroup, chunks []chunk) (all []extent, err error) {
+	for i := range chunks {
+		known := len(all)
+		p := newPages(c.f, c.file, c.footer.end, &c.footer.schema.leaves[i], g, &chunks[i], c.most)
+		for first := g.first; ; {
+			if err := c.ctx.Err(); err != nil {
+				return nil, err
+			}
+			ok, err := p.find(skipAhead)
+			if err != nil {
+				return nil, err
+			}
+			if !ok {
+				break
+			}
+			rows, ok := p.rowsOf()
+			if !ok {
+				all = append(all[:known], extent{g.first, g.rows, chunks[i].compressed})
+				break
+			}
+			all = append(all, extent{first, rows, p.header.stored})
+			first += rows
+			p.left -= p.header.values
+			p.pass()
+		}
+	}
+	return all, nil
 }
 
 // part writes one row group.

@@ -329,8 +329,13 @@ func listed(file *blocks.File, row int64) int64 {
 	if row >= file.Positions {
 		return file.Size
 	}
-	hi, lo := bits.Mul64(uint64(row), uint64(file.Size))
-	quotient, _ := bits.Div64(hi, lo, uint64(file.Positions))
+	return share(file.Size, row, file.Positions)
+}
+
+// share is that of part, which is at most all, of n.
+func share(n, part, all int64) int64 {
+	hi, lo := bits.Mul64(uint64(n), uint64(part))
+	quotient, _ := bits.Div64(hi, lo, uint64(all))
 	return int64(quotient)
 }
 
