@@ -70,8 +70,9 @@ type RecordReader interface {
 	// open it.
 	Cut(file *blocks.File, size int64) []int64
 
-	// Read calls see with each record of a span in ascending order.
-	Read(ctx context.Context, file *blocks.File, span blocks.Span, o Options, see func(*Record) error) (Progress, error)
+	// Read calls see with each record of spans, which ascend and do not overlap, in ascending order. What the format has to
+	// unpack for several spans is unpacked once.
+	Read(ctx context.Context, file *blocks.File, spans []blocks.Span, o Options, see func(*Record) error) (Progress, error)
 
 	// ReadSome calls see with the records of a span that are at positions, which ascend, and skips
 	// what lies between as far as the format allows. A position where no record begins is an error.

@@ -44,7 +44,7 @@ func inputs(t testing.TB, o Options, args ...string) *blocks.Inputs {
 // readAll returns the records of a span.
 func readAll(t testing.TB, in *blocks.Inputs, span blocks.Span) (found []codectest.Planted) {
 	t.Helper()
-	_, err := Records(t.Context(), in, span, Options{Fields: fields, MaxDocument: 1 << 20}, func(record *reading.Record) error {
+	_, err := Records(t.Context(), in, []blocks.Span{span}, Options{Fields: fields, MaxDocument: 1 << 20}, func(record *reading.Record) error {
 		found = append(found, codectest.Planted{Position: record.Position, Text: string(record.Doc.Text), Unreadable: record.Err != nil})
 		return nil
 	})

@@ -298,7 +298,7 @@ func limit(ctx context.Context, in *blocks.Inputs, o Options) error {
 	left := o.Limit
 	for i, split := range in.Splits {
 		var last int64
-		_, err := Records(ctx, in, split, o, func(record *reading.Record) error {
+		_, err := Records(ctx, in, []blocks.Span{split}, o, func(record *reading.Record) error {
 			if record.Err == nil {
 				last = record.Position
 				left--

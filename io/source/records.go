@@ -15,15 +15,15 @@ func readerOf(file *blocks.File) (reading.RecordReader, error) {
 	return f.reader, err
 }
 
-// Records reads all records of a span and calls see with each, as reading.RecordReader.Read does. A text
+// Records reads all records of spans of one file and calls see with each, as reading.RecordReader.Read does. A text
 // that is not UTF-8 makes a record unreadable, here and below, unless o keeps it.
-func Records(ctx context.Context, in *blocks.Inputs, span blocks.Span, o Options, see func(*reading.Record) error) (reading.Progress, error) {
-	file := &in.Files[span.File]
+func Records(ctx context.Context, in *blocks.Inputs, spans []blocks.Span, o Options, see func(*reading.Record) error) (reading.Progress, error) {
+	file := &in.Files[spans[0].File]
 	r, err := readerOf(file)
 	if err != nil {
 		return reading.Progress{}, err
 	}
-	return r.Read(ctx, file, span, o.reading(), o.readable(file, see))
+	return r.Read(ctx, file, spans, o.reading(), o.readable(file, see))
 }
 
 // recordsAt reads the records of a span at positions, which ascend, with the columns of read. An

@@ -45,10 +45,16 @@ type Sampled struct {
 // be read from its start has its windows there. Text, and where its columns end, are valid only during the call.
 func Sample(ctx context.Context, in *blocks.Inputs, o Options, see func(text, ends []byte)) (Sampled, error) {
 	s := sampler{in: in, options: o, see: see}
-	for _, span := range sampleSpans(in) {
-		if err := s.read(ctx, span); err != nil {
+	for spans := sampleSpans(in); len(spans) > 0; {
+		// Those of a file together: its large pages are unpacked once.
+		n := slices.IndexFunc(spans, func(span blocks.Span) bool { return span.File != spans[0].File })
+		if n < 0 {
+			n = len(spans)
+		}
+		if err := s.read(ctx, spans[:n]); err != nil {
 			return Sampled{}, err
 		}
+		spans = spans[n:]
 	}
 	if len(s.missing) == 0 {
 		s.Columns = nil
@@ -118,13 +124,15 @@ func sampleSpans(in *blocks.Inputs) (spans []blocks.Span) {
 	return spans
 }
 
-func (s *sampler) read(ctx context.Context, span blocks.Span) error {
-	progress, err := Records(ctx, s.in, span, s.options, func(record *reading.Record) error {
-		s.columns(span, record)
-		doc, key := record.Doc, blocks.NewKey(span.File, record.Position)
+// read reads spans of one file.
+func (s *sampler) read(ctx context.Context, spans []blocks.Span) error {
+	file := spans[0].File
+	progress, err := Records(ctx, s.in, spans, s.options, func(record *reading.Record) error {
+		s.columns(&s.in.Files[file], record)
+		doc, key := record.Doc, blocks.NewKey(file, record.Position)
 		if unreadable := (*codec.Error)(nil); errors.As(record.Err, &unreadable) && unreadable.Reason == codec.InvalidUTF8 {
 			s.NotUTF8++
-			s.wrong = cmp.Or(s.wrong, &s.in.Files[span.File])
+			s.wrong = cmp.Or(s.wrong, &s.in.Files[file])
 		}
 		if record.Err != nil {
 			if s.Unreadable++; s.Unreadable == 1 {
@@ -160,8 +168,8 @@ func (s *sampler) propose(ctx context.Context) error {
 	return err
 }
 
-// columns notes which text columns a record has.
-func (s *sampler) columns(span blocks.Span, record *reading.Record) {
+// columns notes which text columns a record of file has.
+func (s *sampler) columns(file *blocks.File, record *reading.Record) {
 	unreadable := (*codec.Error)(nil)
 	switch {
 	case record.Long, s.judged && len(s.missing) == 0:
@@ -172,7 +180,7 @@ func (s *sampler) columns(span blocks.Span, record *reading.Record) {
 		s.missing = slices.DeleteFunc(s.missing, func(i int) bool { return !slices.Contains(record.Doc.Missing, i) })
 	default:
 		s.judged, s.missing = true, slices.Clone(record.Doc.Missing)
-		if f, err := formatNamed(s.in.Files[span.File].Format); err == nil && f.columns != nil && len(s.missing) > 0 {
+		if f, err := formatNamed(file.Format); err == nil && f.columns != nil && len(s.missing) > 0 {
 			s.Columns = f.columns(record.Raw)
 		}
 	}

@@ -121,7 +121,7 @@ func (f *readFn) ProcessElement(ctx context.Context, number int64, local, spread
 	drops := blocks.NewBuffers()
 	fact := blocks.Fact{Kind: blocks.FactRead, Name: strconv.FormatInt(number, 10), Counts: map[string]int64{}}
 
-	progress, err := Records(ctx, in, split, f.Params.Options, func(record *reading.Record) error {
+	progress, err := Records(ctx, in, []blocks.Span{split}, f.Params.Options, func(record *reading.Record) error {
 		fact.Counts[blocks.CountRecords]++
 		key := blocks.NewKey(split.File, record.Position)
 		if !f.read(key, record, &rows) {

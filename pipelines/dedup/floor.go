@@ -51,7 +51,7 @@ func (j *Job) Floor(ctx context.Context, workers int) (documents, shingles int64
 
 // eachText calls do with the text of each readable document of a split.
 func eachText(ctx context.Context, listing *source.Listing, number int, o source.Options, do func(text []byte)) error {
-	_, err := source.Records(ctx, listing.Inputs, listing.Inputs.Splits[number], o, func(record *reading.Record) error {
+	_, err := source.Records(ctx, listing.Inputs, listing.Inputs.Splits[number:number+1], o, func(record *reading.Record) error {
 		switch {
 		case record.Err != nil:
 			return fmt.Errorf("a record is unreadable: %w", record.Err)

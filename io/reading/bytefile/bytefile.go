@@ -137,23 +137,34 @@ func (f Reader) Cut(file *blocks.File, size int64) (cuts []int64) {
 	return cuts
 }
 
-// Read reads all records of a span. The first to read a compressed file to its end fills its spool.
-func (f Reader) Read(ctx context.Context, file *blocks.File, span blocks.Span, o reading.Options, see func(*reading.Record) error) (progress reading.Progress, err error) {
+// Read reads all records of spans. The first to read a compressed file to its end fills its spool.
+func (f Reader) Read(ctx context.Context, file *blocks.File, spans []blocks.Span, o reading.Options, see func(*reading.Record) error) (progress reading.Progress, err error) {
+	for _, span := range spans {
+		p, err := f.readSpan(ctx, file, span, o, see)
+		progress.Content += p.Content
+		progress.Stored += p.Stored
+		switch {
+		case errors.Is(err, reading.ErrStop):
+			return progress, nil
+		case err != nil:
+			return progress, err
+		}
+	}
+	return progress, nil
+}
+
+func (f Reader) readSpan(ctx context.Context, file *blocks.File, span blocks.Span, o reading.Options, see func(*reading.Record) error) (progress reading.Progress, err error) {
 	if _, ok := spooled(ctx, file); file.Spool == "" || ok || span.Start > 0 || span.End != blocks.End {
-		progress, err = f.read(ctx, file, span, o, see, nil)
-	} else {
-		fillSpool(ctx, file.Spool, func(spool io.Writer) error {
-			progress, err = f.read(ctx, file, span, o, see, spool)
-			return err // ErrStop, too: the spool is not whole
-		})
+		return f.read(ctx, file, span, o, see, nil)
 	}
-	if errors.Is(err, reading.ErrStop) {
-		err = nil
-	}
+	fillSpool(ctx, file.Spool, func(spool io.Writer) error {
+		progress, err = f.read(ctx, file, span, o, see, spool)
+		return err // ErrStop, too: the spool is not whole
+	})
 	return progress, err
 }
 
-// read is Read, and copies the plain bytes that it reads to spool, unless that is nil.
+// read is readSpan, and copies the plain bytes that it reads to spool, unless that is nil.
 func (f Reader) read(ctx context.Context, file *blocks.File, span blocks.Span, o reading.Options, see func(*reading.Record) error, spool io.Writer) (progress reading.Progress, err error) {
 	c, err := f.openSpan(ctx, file, span, o, spool)
 	if err != nil {

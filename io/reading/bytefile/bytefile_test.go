@@ -93,7 +93,7 @@ func spool(t *testing.T, in input) {
 		t.Fatal(err)
 	}
 	in.file.Spool = filepath.Join(temp, "plain-0")
-	if _, err := in.reader.Read(t.Context(), in.file, whole, options, func(*reading.Record) error { return nil }); err != nil {
+	if _, err := in.reader.Read(t.Context(), in.file, []blocks.Span{whole}, options, func(*reading.Record) error { return nil }); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -105,13 +105,13 @@ func TestSpool(t *testing.T) {
 		in := plant(t, "lines", readertest.Pack(t, f.Content, compression))
 		in.file.Spool = filepath.Join(storagetest.RunFolder(t), "0")
 		oops := errors.New("oops")
-		if _, err := in.reader.Read(t.Context(), in.file, whole, options, func(*reading.Record) error { return oops }); !errors.Is(err, oops) {
+		if _, err := in.reader.Read(t.Context(), in.file, []blocks.Span{whole}, options, func(*reading.Record) error { return oops }); !errors.Is(err, oops) {
 			t.Errorf("%s: error %v", compression, err)
 		}
-		if _, err := in.reader.Read(t.Context(), in.file, whole, options, func(*reading.Record) error { return reading.ErrStop }); err != nil {
+		if _, err := in.reader.Read(t.Context(), in.file, []blocks.Span{whole}, options, func(*reading.Record) error { return reading.ErrStop }); err != nil {
 			t.Errorf("%s: error %v", compression, err)
 		}
-		if _, err := in.reader.Read(t.Context(), in.file, blocks.Span{End: 2000}, options, func(*reading.Record) error { return nil }); err != nil {
+		if _, err := in.reader.Read(t.Context(), in.file, []blocks.Span{{End: 2000}}, options, func(*reading.Record) error { return nil }); err != nil {
 			t.Errorf("%s: error %v", compression, err)
 		}
 		if _, err := os.Stat(in.file.Spool); err == nil {
@@ -138,7 +138,7 @@ func TestSpoolNowhere(t *testing.T) {
 	in := plant(t, "lines", readertest.Pack(t, f.Content, "gzip"))
 	in.file.Spool = filepath.Join(in.file.Path, "0") // below a file
 	records := 0
-	progress, err := in.reader.Read(t.Context(), in.file, whole, options, func(*reading.Record) error { records++; return nil })
+	progress, err := in.reader.Read(t.Context(), in.file, []blocks.Span{whole}, options, func(*reading.Record) error { records++; return nil })
 	if err != nil || records != 2 || progress.Content != 1020 || progress.Stored != in.file.Size {
 		t.Errorf("%d records, %+v, error %v", records, progress, err)
 	}

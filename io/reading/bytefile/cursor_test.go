@@ -393,7 +393,7 @@ func TestBrokenFiles(t *testing.T) {
 				if err := readers["lines"].Inspect(t.Context(), file, o); err != nil {
 					return err
 				}
-				_, err := readers["lines"].Read(t.Context(), file, whole, o, func(*reading.Record) error { return nil })
+				_, err := readers["lines"].Read(t.Context(), file, []blocks.Span{whole}, o, func(*reading.Record) error { return nil })
 				return err
 			}()
 			if broken := (*reading.ContentError)(nil); !errors.As(err, &broken) {

@@ -119,7 +119,7 @@ func TestMarks(t *testing.T) {
 			r := inEncoding{readers[format], tt.asked}
 			file := readertest.Plant(t, r, format, []byte(tt.content))
 			var got []string
-			_, err := r.Read(t.Context(), file, whole, options, func(record *reading.Record) error {
+			_, err := r.Read(t.Context(), file, []blocks.Span{whole}, options, func(record *reading.Record) error {
 				got = append(got, string(record.Doc.Text))
 				return nil
 			})

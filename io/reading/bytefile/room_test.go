@@ -9,6 +9,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/io/reading"
 )
 
@@ -122,7 +123,7 @@ func TestLargeRecordsAtATime(t *testing.T) {
 					}
 					var err error
 					if i%2 == 0 {
-						_, err = tt.in.reader.Read(t.Context(), tt.in.file, whole, o, see)
+						_, err = tt.in.reader.Read(t.Context(), tt.in.file, []blocks.Span{whole}, o, see)
 					} else {
 						<-all // reading again is bounded by the same
 						err = tt.in.reader.ReadSome(t.Context(), tt.in.file, whole, []int64{0}, o, see)
@@ -155,7 +156,7 @@ func TestLargeBufferShrinks(t *testing.T) {
 	o := options
 	o.Memory = 2
 	var lines, held int
-	_, err := in.reader.Read(t.Context(), in.file, whole, o, func(r *reading.Record) error {
+	_, err := in.reader.Read(t.Context(), in.file, []blocks.Span{whole}, o, func(r *reading.Record) error {
 		if lines++; holds(&buffered) {
 			held++
 		}

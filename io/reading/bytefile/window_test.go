@@ -12,6 +12,7 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
+	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/io/reading"
 )
 
@@ -75,7 +76,7 @@ func TestWindow(t *testing.T) {
 
 	in := plant(t, "lines", append(bytes.Clone(small), large...))
 	var lines int
-	_, err := in.reader.Read(t.Context(), in.file, whole, o, func(*reading.Record) error { lines++; return nil })
+	_, err := in.reader.Read(t.Context(), in.file, []blocks.Span{whole}, o, func(*reading.Record) error { lines++; return nil })
 	says := fmt.Sprintf("%s: at byte 8 of its content: what follows needs a larger window than --max-window %d", in.file.Path, most)
 	if err == nil || !strings.HasPrefix(err.Error(), says) {
 		t.Errorf("a second frame: error %v, want %q", err, says)
@@ -85,7 +86,7 @@ func TestWindow(t *testing.T) {
 	}
 	o.MaxWindow = 2 * most
 	lines = 0
-	if _, err := in.reader.Read(t.Context(), in.file, whole, o, func(*reading.Record) error { lines++; return nil }); err != nil || lines != 4 {
+	if _, err := in.reader.Read(t.Context(), in.file, []blocks.Span{whole}, o, func(*reading.Record) error { lines++; return nil }); err != nil || lines != 4 {
 		t.Errorf("with a larger limit: %d lines, error %v", lines, err)
 	}
 }
@@ -102,7 +103,7 @@ func TestWindowsAtATime(t *testing.T) {
 			all, ended := make(chan struct{}), make(chan error, 5)
 			for range 5 {
 				go func() {
-					_, err := in.reader.Read(t.Context(), in.file, whole, o, func(*reading.Record) error {
+					_, err := in.reader.Read(t.Context(), in.file, []blocks.Span{whole}, o, func(*reading.Record) error {
 						inside.Add(1)
 						<-all
 						return reading.ErrStop

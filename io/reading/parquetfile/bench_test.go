@@ -26,7 +26,7 @@ func BenchmarkRead(b *testing.B) {
 	o := reading.Options{Fields: readertest.Fields, MaxRecord: 1 << 20}
 	b.SetBytes(file.Size)
 	for b.Loop() {
-		if _, err := (Reader{}).Read(b.Context(), file, blocks.Span{End: blocks.End}, o, func(*reading.Record) error { return nil }); err != nil {
+		if _, err := (Reader{}).Read(b.Context(), file, []blocks.Span{{End: blocks.End}}, o, func(*reading.Record) error { return nil }); err != nil {
 			b.Fatal(err)
 		}
 	}

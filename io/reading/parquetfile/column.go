@@ -32,6 +32,9 @@ func (c *column) reuse(old *column) {
 	}
 }
 
+// drop lets go of the buffers of a column that is not read yet.
+func (c *column) drop() { c.window.data, c.unpacked, c.wordPage = nil, nil, nil }
+
 // head reads the header of the next page; false at the end.
 func (c *column) head(ahead int64) (bool, error) {
 	if c.found {

@@ -80,7 +80,9 @@ func (c compression) decompress(dst, data []byte, size int) ([]byte, error) {
 	case brotlied:
 		return dst, exactly(brotli.NewReader(bytes.NewReader(data)), dst)
 	case zstded:
-		return unpackZstd(dst, data)
+		d := unpackers.Get().(*zstd.Decoder)
+		defer unpackers.Put(d)
+		return unpackZstd(d, dst, data)
 	case lz4Raw:
 		return dst, unpackLZ4(dst, data)
 	case lz4Framed:
@@ -93,10 +95,11 @@ func (c compression) decompress(dst, data []byte, size int) ([]byte, error) {
 	}
 }
 
-// grown returns a slice of n bytes, which is dst if that is large enough.
+// grown returns a slice of n bytes, which is dst if that is large enough. Else it has some room to spare: pages
+// of a column are of about one size, and two large buffers at a time are one too many.
 func grown(dst []byte, n int) []byte {
 	if cap(dst) < n {
-		return make([]byte, n)
+		return make([]byte, n, n+n/8)
 	}
 	return dst[:n]
 }
@@ -118,9 +121,7 @@ func exactly(r io.Reader, dst []byte) error {
 }
 
 // unpackZstd unpacks a page, at once if its frame tells the page's size, as almost all do.
-func unpackZstd(dst, data []byte) ([]byte, error) {
-	d := unpackers.Get().(*zstd.Decoder)
-	defer unpackers.Put(d)
+func unpackZstd(d *zstd.Decoder, dst, data []byte) ([]byte, error) {
 	var head zstd.Header
 	if err := head.Decode(data); err == nil && head.HasFCS && head.FrameContentSize == uint64(len(dst)) && len(dst) < maxUnpacker {
 		plain, err := d.DecodeAll(data, dst[:0])

@@ -31,6 +31,10 @@ func (Reader) CopyExcept(ctx context.Context, w io.Writer, file *blocks.File, sp
 			return err
 		}
 		c := &copier{ctx: ctx, w: w, f: f, file: file, footer: ft, dropped: dropped, most: mostOf(o), memory: o.Memory, packers: map[compression]*packer{}}
+		defer func() {
+			c.stored, c.unpacked, c.gathered, c.packers = nil, nil, nil, nil
+			c.room.free()
+		}()
 		return c.copy(span.Start, end, kept)
 	})
 	return kept, err
@@ -50,6 +54,9 @@ type copier struct {
 	at      int64    // bytes written
 	groups  [][]byte // RowGroups
 	packers map[compression]*packer
+	room    room
+	// Buffers that columns hand on: of the file, of a page of it, and of the page that is gathered.
+	stored, unpacked, gathered []byte
 }
 
 // packer returns what packs pages with a codec: a new one takes more time than to pack a small page.
@@ -116,15 +123,72 @@ func (c *copier) group(g *rowGroup, from, to int64) error {
 		return c.part(g, chunks, from, to, kept)
 	}
 	parts := stored*kept/g.rows/(maxGroup-maxGroup/8) + 1
+	extents, err := c.extents(g, chunks)
+	if err != nil {
+		return err
+	}
 	for i := range parts {
 		lo, hi := from+(to-from)*i/parts, from+(to-from)*(i+1)/parts
-		if kept := hi - lo - c.drops(lo, hi); kept > 0 {
-			if err := c.part(g, chunks, lo, hi, kept); err != nil {
-				return err
-			}
+		if err := c.fitting(g, chunks, extents, lo, hi); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// fitting writes rows as one row group or, where they take more than maxGroup, their halves.
+func (c *copier) fitting(g *rowGroup, chunks []chunk, extents []extent, from, to int64) error {
+	kept := to - from - c.drops(from, to)
+	if kept == 0 {
+		return nil
+	}
+	stored := int64(0)
+	for _, e := range extents {
+		if rows := min(to, e.first+e.rows) - max(from, e.first); rows > 0 {
+			stored += share(e.stored, rows, e.rows)
+		}
+	}
+	if to-from == 1 || share(stored, kept, to-from) <= maxGroup {
+		return c.part(g, chunks, from, to, kept)
+	}
+	middle := from + (to-from)/2
+	if err := c.fitting(g, chunks, extents, from, middle); err != nil {
+		return err
+	}
+	return c.fitting(g, chunks, extents, middle, to)
+}
+
+// extent is a page of a column, or a column whose pages do not tell their rows.
+type extent struct{ first, rows, stored int64 }
+
+// extents returns those of a row group, by the headers of its pages.
+func (c *copier) extents(g *rowGroup, chunks []chunk) (all []extent, err error) {
+	for i := range chunks {
+		known := len(all)
+		p := newPages(c.f, c.file, c.footer.end, &c.footer.schema.leaves[i], g, &chunks[i], c.most)
+		for first := g.first; ; {
+			if err := c.ctx.Err(); err != nil {
+				return nil, err
+			}
+			ok, err := p.find(skipAhead)
+			if err != nil {
+				return nil, err
+			}
+			if !ok {
+				break
+			}
+			rows, ok := p.rowsOf()
+			if !ok {
+				all = append(all[:known], extent{g.first, g.rows, chunks[i].compressed})
+				break
+			}
+			all = append(all, extent{first, rows, p.header.stored})
+			first += rows
+			p.left -= p.header.values
+			p.pass()
+		}
+	}
+	return all, nil
 }
 
 // part writes one row group.
@@ -159,14 +223,20 @@ func (c *copier) column(g *rowGroup, chunk *chunk, l *leaf, from, to, kept int64
 	begin := c.at
 	w := &pageWriter{w: c, leaf: l, packer: c.packer(chunk.codec)}
 	source := newColumn(c.f, c.file, c.footer, l, g, chunk, c.most)
+	source.window.data, source.unpacked, w.data = c.stored[:0], c.unpacked, c.gathered[:0]
+	c.stored, c.unpacked, c.gathered = nil, nil, nil
+	defer func() { c.stored, c.unpacked, c.gathered = source.window.data, source.unpacked, w.data }()
 	if _, err := source.head(skipAhead); err != nil {
 		return nil, 0, err
 	}
-	giveBack, err := largePages.Take(c.ctx, 2*source.need(), c.memory/2) // what is read, and what is gathered
-	if err != nil {
+	need := 2 * source.need() // for what is read, and what is gathered
+	if need > c.room.held {
+		source.drop()
+		w.data = nil
+	}
+	if err := c.room.take(c.ctx, need, c.memory); err != nil {
 		return nil, 0, err
 	}
-	defer giveBack()
 	if err := source.seek(from - g.first); err != nil {
 		return nil, 0, err
 	}
@@ -330,7 +400,11 @@ func (c *copier) pages(w *pageWriter, source *column, numbers []uint32, g *rowGr
 	if err != nil {
 		return 0, err
 	}
-	return values, w.flush()
+	// Nothing is left of the page that was read: what is gathered is packed in its place.
+	w.packer.block, source.unpacked = source.unpacked, w.packer.block
+	err = w.flush()
+	w.packer.block, source.unpacked = source.unpacked, w.packer.block
+	return values, err
 }
 
 // whole copies pages as they are as long as nothing is dropped of them, and returns how many values they have.

@@ -111,12 +111,43 @@ func TestShare(t *testing.T) {
 	}
 }
 
+// TestGroupsFit: a row group whose first rows are much longer than the others is cut into some that are small enough.
+func TestGroupsFit(t *testing.T) {
+	rows := documents(20_000)
+	long := strings.Repeat("text ", 120_000)
+	for i := range 130 {
+		rows[i].Text = &long
+	}
+	content := encoded(t, [][]document{rows})
+	file := readertest.Plant(t, Reader{}, "parquet", content)
+	copied := copyOf(t, file, blocks.Span{End: blocks.End}, []int64{19_000})
+	ft, err := readFooter(bytes.NewReader(copied), &blocks.File{Path: "file", Size: int64(len(copied))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range ft.groups {
+		stored := int64(0)
+		err := ft.chunks(file, &ft.groups[i], func(_ int, c *chunk) error {
+			stored += c.compressed
+			return nil
+		})
+		if err != nil || stored > maxGroup {
+			t.Errorf("row group %d of %d has %d bytes; error %v", i, len(ft.groups), stored, err)
+		}
+	}
+	want := ours(t, content)
+	for name := range want {
+		want[name] = slices.Delete(want[name], 19_000, 19_001)
+	}
+	sameTables(t, "cut", ours(t, copied), want)
+}
+
 // readAll reads the texts of a file.
 func readAll(t *testing.T, content []byte) error {
 	t.Helper()
 	file := readertest.Plant(t, Reader{}, "parquet", content)
 	o := reading.Options{Fields: codec.Fields{Text: []string{"text"}}, MaxRecord: 1 << 20}
-	_, err := Reader{}.Read(t.Context(), file, blocks.Span{End: blocks.End}, o, func(*reading.Record) error { return nil })
+	_, err := Reader{}.Read(t.Context(), file, []blocks.Span{{End: blocks.End}}, o, func(*reading.Record) error { return nil })
 	return err
 }
 

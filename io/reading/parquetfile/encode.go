@@ -71,12 +71,10 @@ type pageWriter struct {
 	rep, def []byte
 	rows     int
 	nulls    int
-	data     []byte   // values, not of a dictionary
-	ends     []uint32 // of those that vary in width: where they begin, and where the last ends
+	data     []byte   // values, not of a dictionary; those that vary in width as PLAIN has them, if it is their encoding
+	ends     []uint32 // of those that vary in width: where they begin, and where the last ends; in PLAIN, where the first begins
 	words    []uint32
 	wordBits int
-
-	body, page []byte
 }
 
 // size is about what the page's values take.
@@ -108,9 +106,16 @@ func (w *pageWriter) entry(rep, def int) {
 }
 
 func (w *pageWriter) value(v []byte) {
+	if page := w.like.uncompressed; len(w.data) == 0 && int64(cap(w.data)) < page {
+		w.data = make([]byte, 0, page+page/8) // a last value and levels are beyond the page
+	}
 	if w.leaf.width == 0 {
 		if len(w.ends) == 0 {
 			w.ends = append(w.ends, 0)
+		}
+		if w.like.encoding == plain {
+			w.data = appendPrefixed(w.data, v)
+			return
 		}
 		w.ends = append(w.ends, uint32(len(w.data)+len(v)))
 	}
@@ -135,23 +140,22 @@ func (w *pageWriter) flush() error {
 		return err
 	}
 	second := w.like.kind == dataPage2
-	body := w.body[:0]
+	var levels []byte
 	repBytes, defBytes := 0, 0
 	if w.leaf.maxRep > 0 {
-		body = appendLevels(body, w.rep, w.leaf.maxRep, second)
-		repBytes = len(body)
+		levels = appendLevels(levels, w.rep, w.leaf.maxRep, second)
+		repBytes = len(levels)
 	}
 	if w.leaf.maxDef > 0 {
-		body = appendLevels(body, w.def, w.leaf.maxDef, second)
-		defBytes = len(body) - repBytes
+		levels = appendLevels(levels, w.def, w.leaf.maxDef, second)
+		defBytes = len(levels) - repBytes
 	}
-	levels := 0
-	if second {
-		levels = len(body)
+	if !second { // they are packed, too
+		values = slices.Insert(values, 0, levels...)
+		levels = nil
 	}
-	body = append(body, values...)
-	w.body = body
-	packed := body[levels:]
+	loosely := len(levels) + len(values)
+	packed := values
 	loose := w.like.plain || second && len(packed) == 0 // to unpack nothing is beyond some readers
 	if !loose {
 		if packed, err = w.packer.pack(packed); err != nil {
@@ -178,25 +182,28 @@ func (w *pageWriter) flush() error {
 			integerField(3, thriftI32, int64(runLengths)), integerField(4, thriftI32, int64(runLengths)),
 		})}
 	}
-	err = w.write(kind, head, w.like.hasCRC, len(body), body[:levels], packed)
+	err = w.write(kind, head, w.like.hasCRC, loosely, levels, packed)
 	w.rep, w.def, w.data, w.ends, w.words, w.rows, w.nulls = w.rep[:0], w.def[:0], w.data[:0], w.ends[:0], w.words[:0], 0, 0
 	return err
 }
 
 // write writes a page with the header of its type.
 func (w *pageWriter) write(kind int64, head thriftField, crc bool, unpacked int, levels, packed []byte) error {
-	w.page = append(append(w.page[:0], levels...), packed...)
 	fields := []thriftField{
-		integerField(1, thriftI32, kind), integerField(2, thriftI32, int64(unpacked)), integerField(3, thriftI32, int64(len(w.page))),
+		integerField(1, thriftI32, kind), integerField(2, thriftI32, int64(unpacked)), integerField(3, thriftI32, int64(len(levels)+len(packed))),
 	}
 	if crc {
-		fields = append(fields, integerField(4, thriftI32, int64(int32(crc32.ChecksumIEEE(w.page)))))
+		sum := crc32.Update(crc32.ChecksumIEEE(levels), crc32.IEEETable, packed)
+		fields = append(fields, integerField(4, thriftI32, int64(int32(sum))))
 	}
 	header := appendStruct(nil, append(fields, head))
 	if err := w.raw(header, int64(len(header))); err != nil {
 		return err
 	}
-	return w.raw(w.page, int64(unpacked))
+	if err := w.raw(levels, int64(unpacked)); err != nil {
+		return err
+	}
+	return w.raw(packed, 0)
 }
 
 // dictionary writes those words of a dictionary that are used, and returns their new numbers.
@@ -267,14 +274,8 @@ func (w *pageWriter) encode() ([]byte, error) {
 		return nil, errors.New("an encoding that is not written")
 	case w.leaf.kind == boolean:
 		return appendBits(nil, w.data, 1)[:(len(w.data)+7)/8], nil
-	case width > 0:
-		return w.data, nil
 	default:
-		var body []byte
-		for i := range len(offsets) - 1 {
-			body = appendPrefixed(body, w.data[offsets[i]:offsets[i+1]])
-		}
-		return body, nil
+		return w.data, nil
 	}
 }
 

@@ -60,7 +60,7 @@ func planted[T any](t *testing.T, folders string, o codec.Fields, rows ...T) (*b
 // described says what was read of each row.
 func described(t *testing.T, file *blocks.File, o codec.Fields) (all []string) {
 	t.Helper()
-	_, err := Reader{}.Read(t.Context(), file, blocks.Span{End: blocks.End}, reading.Options{Fields: o, MaxRecord: 1 << 20}, func(r *reading.Record) error {
+	_, err := Reader{}.Read(t.Context(), file, []blocks.Span{{End: blocks.End}}, reading.Options{Fields: o, MaxRecord: 1 << 20}, func(r *reading.Record) error {
 		d := r.Doc
 		all = append(all, fmt.Sprintf("id %v %q text %v %q missing %v value %d %q", d.HasID, d.ID, !d.NoText, d.Text, d.Missing, d.Value.Kind, d.Value.Text))
 		return nil

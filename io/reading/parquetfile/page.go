@@ -1,10 +1,12 @@
 package parquetfile
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"hash/crc32"
 	"io"
+	"runtime"
 	"slices"
 
 	"github.com/neardup/neardup/blocks"
@@ -109,7 +111,11 @@ func (w *window) at(offset, n, ahead int64) ([]byte, error) {
 		return nil, errShort
 	}
 	if offset < w.begin || offset+n > w.begin+int64(len(w.data)) {
-		w.data = grown(w.data, int(min(max(n, ahead), w.end-offset)))
+		size := int(min(max(n, ahead), w.end-offset))
+		if cap(w.data) < size {
+			w.data = nil // let go of it before the larger one is made
+		}
+		w.data = grown(w.data, size)
 		w.begin = offset
 		if err := readFull(w.f, w.data, offset); err != nil {
 			w.data = w.data[:0]
@@ -170,6 +176,34 @@ func (p *pages) broken(err error) error {
 const largePage = 8 << 20
 
 var largePages reading.Room
+
+// room is what one reader has taken of largePages. The zero value has nothing.
+type room struct {
+	held     int64
+	giveBack func()
+}
+
+// take takes n, if no more is held. Who has to wait for more must hold no large page.
+func (r *room) take(ctx context.Context, n, memory int64) error {
+	if n <= r.held {
+		return nil
+	}
+	r.free()
+	giveBack, err := largePages.Take(ctx, n, memory/2)
+	if err == nil {
+		r.held, r.giveBack = n, giveBack
+	}
+	return err
+}
+
+// free gives back what is held. The caller has let go of its large pages.
+func (r *room) free() {
+	if r.held > 0 {
+		runtime.GC() // or the next reader makes its pages beside those that are garbage
+		r.giveBack()
+	}
+	*r = room{}
+}
 
 // need is what is held of pages like the one whose header was read, if they are large: as stored and unpacked.
 func (p *pages) need() int64 {
@@ -272,6 +306,7 @@ func (p *pages) readDictionary() error {
 // load unpacks the data page whose header was read.
 func (p *pages) load() error {
 	h := &p.header
+	p.rep, p.def, p.values = runs{}, runs{}, nil // they hold the page before
 	if h.encoding == plainDictionary || h.encoding == rleDictionary {
 		if err := p.readDictionary(); err != nil {
 			return p.broken(err)
@@ -284,6 +319,9 @@ func (p *pages) load() error {
 	var rep, def []byte
 	if h.kind == dataPage2 {
 		rep, def, data = data[:h.repBytes], data[h.repBytes:h.repBytes+h.defBytes], data[h.repBytes+h.defBytes:]
+		if p.need() > 0 { // they would hold the window
+			rep, def = slices.Clone(rep), slices.Clone(def)
+		}
 		size := h.uncompressed - h.repBytes - h.defBytes
 		switch {
 		case h.plain && int64(len(data)) != size:
@@ -312,9 +350,15 @@ func (p *pages) load() error {
 }
 
 func (p *pages) unpack(data []byte, size int64) ([]byte, error) {
+	if int64(cap(p.unpacked)) < size {
+		p.unpacked = nil // let go of it before the larger one is made
+	}
 	plainly, err := p.chunk.codec.decompress(p.unpacked, data, int(size))
 	if err == nil && p.chunk.codec != uncompressed {
 		p.unpacked = plainly
+		if cap(p.window.data) > largePage {
+			p.window.data = nil // while rows of the page are read, it is of no use
+		}
 	}
 	return plainly, err
 }

@@ -253,11 +253,11 @@ type rows struct {
 	see    func(*reading.Record) error
 	most   int64
 
-	columns []*column // of the row group that is read, one for each of the fields; nil: there is none
-	// giveBack gives back what was taken of largePages for them.
-	giveBack func()
-	record   reading.Record
-	bytes    int // of the record
+	group   *rowGroup // that is read
+	columns []*column // of it, one for each of the fields; nil: there is none
+	room    room      // for their pages
+	record  reading.Record
+	bytes   int // of the record
 }
 
 // maxPage is the size in bytes above which a page is refused if nothing else is said.
@@ -270,8 +270,11 @@ func read(ctx context.Context, file *blocks.File, o reading.Options, see func(*r
 		if err != nil {
 			return err
 		}
-		r := &rows{f: f, file: file, footer: ft, fields: b, o: o, see: see, most: mostOf(o), giveBack: func() {}}
-		defer func() { r.giveBack() }()
+		r := &rows{f: f, file: file, footer: ft, fields: b, o: o, see: see, most: mostOf(o)}
+		defer func() {
+			r.columns = nil
+			r.room.free()
+		}()
 		r.record.Doc = new(codec.Document)
 		err = do(r)
 		if errors.Is(err, reading.ErrStop) {
@@ -284,42 +287,44 @@ func read(ctx context.Context, file *blocks.File, o reading.Options, see func(*r
 
 func mostOf(o reading.Options) int64 { return cmp.Or(o.MaxWindow, maxPage) }
 
-// Read reads the rows of a span.
-func (Reader) Read(ctx context.Context, file *blocks.File, span blocks.Span, o reading.Options, see func(*reading.Record) error) (progress reading.Progress, err error) {
-	start, end := span.Start, min(span.End, file.Positions)
-	if start >= end {
-		end = start
-	}
-	at := start
+// Read reads the rows of spans. A page that several of them have rows of is unpacked once.
+func (Reader) Read(ctx context.Context, file *blocks.File, spans []blocks.Span, o reading.Options, see func(*reading.Record) error) (progress reading.Progress, err error) {
 	err = read(ctx, file, o, see, func(r *rows) error {
-		for i := range r.footer.groups {
-			g := &r.footer.groups[i]
-			from, to := max(start, g.first), min(end, g.first+g.rows)
-			if from >= to {
-				continue
-			}
-			if err := r.open(ctx, g); err != nil {
-				return err
-			}
-			for at = from; at < to; {
-				if err := ctx.Err(); err != nil {
-					return err
-				}
-				at++
-				err := r.row(at-1, g)
-				progress.Content += int64(r.bytes)
-				if err != nil {
-					return err
-				}
-			}
-			if err := r.done(); err != nil {
+		for _, span := range spans {
+			if err := r.span(ctx, span, &progress); err != nil {
 				return err
 			}
 		}
 		return nil
 	})
-	progress.Stored = listed(file, at) - listed(file, start)
 	return progress, err
+}
+
+// span reads the rows of a span, and adds to progress what they take.
+func (r *rows) span(ctx context.Context, span blocks.Span, progress *reading.Progress) error {
+	at, end := span.Start, min(span.End, r.footer.rows)
+	defer func() { progress.Stored += listed(r.file, at) - listed(r.file, span.Start) }()
+	for at < end {
+		g := r.footer.group(at)
+		if err := r.open(ctx, g); err != nil {
+			return err
+		}
+		for to := min(end, g.first+g.rows); at < to; {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			at++
+			err := r.row(at-1, g)
+			progress.Content += int64(r.bytes)
+			if err != nil {
+				return err
+			}
+		}
+		if err := r.done(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // listed is the share of a file that is before a row.
@@ -327,15 +332,19 @@ func listed(file *blocks.File, row int64) int64 {
 	if row >= file.Positions {
 		return file.Size
 	}
-	hi, lo := bits.Mul64(uint64(row), uint64(file.Size))
-	quotient, _ := bits.Div64(hi, lo, uint64(file.Positions))
+	return share(file.Size, row, file.Positions)
+}
+
+// share is that of part, which is at most all, of n.
+func share(n, part, all int64) int64 {
+	hi, lo := bits.Mul64(uint64(n), uint64(part))
+	quotient, _ := bits.Div64(hi, lo, uint64(all))
 	return int64(quotient)
 }
 
 // ReadSome reads rows by number. Pages that have none of them are not unpacked.
 func (Reader) ReadSome(ctx context.Context, file *blocks.File, span blocks.Span, positions []int64, o reading.Options, see func(*reading.Record) error) error {
 	return read(ctx, file, o, see, func(r *rows) error {
-		var open *rowGroup
 		for _, position := range positions {
 			if err := ctx.Err(); err != nil {
 				return err
@@ -344,11 +353,8 @@ func (Reader) ReadSome(ctx context.Context, file *blocks.File, span blocks.Span,
 			if g == nil || position < span.Start || position >= span.End {
 				return fmt.Errorf("%s: document at %d: there are %d rows", file.Path, position, r.footer.rows)
 			}
-			if g != open {
-				open = g
-				if err := r.open(ctx, g); err != nil {
-					return err
-				}
+			if err := r.open(ctx, g); err != nil {
+				return err
 			}
 			if err := r.row(position, g); err != nil {
 				return err
@@ -367,8 +373,12 @@ func (ft *footer) group(row int64) *rowGroup {
 	return &ft.groups[i]
 }
 
-// open opens the columns of a row group.
+// open opens the columns of a row group, unless they are open.
 func (r *rows) open(ctx context.Context, g *rowGroup) error {
+	if g == r.group {
+		return nil
+	}
+	r.group = g
 	all := r.fields.all()
 	old := r.columns
 	if old == nil {
@@ -392,13 +402,16 @@ func (r *rows) open(ctx context.Context, g *rowGroup) error {
 	if err != nil {
 		return err
 	}
-	r.giveBack()
-	// For all at once: who holds one page and waits for room for another could wait for ever.
-	giveBack, err := largePages.Take(ctx, need, r.o.Memory/2)
-	if err == nil {
-		r.giveBack = giveBack
+	clear(old)
+	if need > r.room.held {
+		for _, c := range r.columns {
+			if c != nil {
+				c.drop()
+			}
+		}
 	}
-	return err
+	// For all at once: who holds one page and waits for room for another could wait for ever.
+	return r.room.take(ctx, need, r.o.Memory)
 }
 
 // done checks that the rows of a group that were read are all there are, if they are its last.

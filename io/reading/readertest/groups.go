@@ -159,8 +159,23 @@ func (Groups) rows(ctx context.Context, file *blocks.File, span blocks.Span, see
 	})
 }
 
-// Read reads the rows of a span.
-func (r Groups) Read(ctx context.Context, file *blocks.File, span blocks.Span, o reading.Options, see func(*reading.Record) error) (progress reading.Progress, err error) {
+// Read reads the rows of spans.
+func (r Groups) Read(ctx context.Context, file *blocks.File, spans []blocks.Span, o reading.Options, see func(*reading.Record) error) (progress reading.Progress, err error) {
+	for _, span := range spans {
+		p, err := r.readSpan(ctx, file, span, o, see)
+		progress.Content += p.Content
+		progress.Stored += p.Stored
+		switch {
+		case errors.Is(err, reading.ErrStop):
+			return progress, nil
+		case err != nil:
+			return progress, err
+		}
+	}
+	return progress, nil
+}
+
+func (r Groups) readSpan(ctx context.Context, file *blocks.File, span blocks.Span, o reading.Options, see func(*reading.Record) error) (progress reading.Progress, err error) {
 	var doc codec.Document
 	err = r.rows(ctx, file, span, func(g group, first int64, rows []Row) error {
 		for i, row := range rows {
@@ -182,15 +197,12 @@ func (r Groups) Read(ctx context.Context, file *blocks.File, span blocks.Span, o
 		}
 		return nil
 	})
-	if errors.Is(err, reading.ErrStop) {
-		err = nil
-	}
 	return progress, err
 }
 
 // ReadSome reads rows by number.
 func (r Groups) ReadSome(ctx context.Context, file *blocks.File, span blocks.Span, positions []int64, o reading.Options, see func(*reading.Record) error) error {
-	_, err := r.Read(ctx, file, span, o, func(record *reading.Record) error {
+	_, err := r.Read(ctx, file, []blocks.Span{span}, o, func(record *reading.Record) error {
 		if len(positions) == 0 {
 			return reading.ErrStop
 		}

@@ -145,18 +145,18 @@ func (s suite) want(most int) (want []found) {
 	return want
 }
 
-func (s suite) read(t *testing.T, span blocks.Span, most int) (records []found, progress reading.Progress) {
+func (s suite) read(t *testing.T, most int, spans ...blocks.Span) (records []found, progress reading.Progress) {
 	t.Helper()
-	progress, err := s.r.Read(t.Context(), s.file, span, reading.Options{Fields: Fields, MaxRecord: most}, func(record *reading.Record) error {
+	progress, err := s.r.Read(t.Context(), s.file, spans, reading.Options{Fields: Fields, MaxRecord: most}, func(record *reading.Record) error {
 		records = append(records, newFound(t, record))
 		return nil
 	})
 	if err != nil {
-		t.Fatalf("span %+v: %v", span, err)
+		t.Fatalf("spans %+v: %v", spans, err)
 	}
 	for _, r := range records {
-		if r.Position < span.Start || r.Position >= span.End {
-			t.Errorf("span %+v has the record at %d", span, r.Position)
+		if !slices.ContainsFunc(spans, func(span blocks.Span) bool { return span.Start <= r.Position && r.Position < span.End }) {
+			t.Errorf("spans %+v have the record at %d", spans, r.Position)
 		}
 	}
 	return records, progress
@@ -171,20 +171,33 @@ func same(t *testing.T, got, want []found, format string, args ...any) {
 
 // spans: each record is read exactly once, in order, whatever the size of spans.
 func (s suite) spans(t *testing.T) {
-	_, whole := s.read(t, blocks.Span{End: blocks.End}, anyLength)
+	_, whole := s.read(t, anyLength, blocks.Span{End: blocks.End})
 	for _, size := range s.sizes() {
 		var got []found
 		var sum reading.Progress
 		before := int64(0)
+		var others []blocks.Span // every second, and what they have
+		var want []found
+		var share reading.Progress
 		for i, span := range Spans(s.r, s.file, size) {
 			if i > 0 && span.Start <= before {
 				t.Fatalf("cuts %v do not ascend", s.r.Cut(s.file, size))
 			}
 			before = span.Start
-			records, progress := s.read(t, span, anyLength)
+			records, progress := s.read(t, anyLength, span)
 			got = append(got, records...)
 			sum.Content += progress.Content
 			sum.Stored += progress.Stored
+			if i%2 == 1 {
+				others, want = append(others, span), append(want, records...)
+				share.Content += progress.Content
+				share.Stored += progress.Stored
+			}
+		}
+		together, progress := s.read(t, anyLength, others...)
+		same(t, together, want, "every second span of %d, at once", size)
+		if progress != share {
+			t.Errorf("every second span of %d: %+v was read at once, %+v one by one", size, progress, share)
 		}
 		same(t, got, s.want(anyLength), "spans of %d", size)
 		if sum != whole || sum.Stored > s.file.Size {
@@ -202,7 +215,7 @@ func (s suite) long(t *testing.T) {
 		for _, size := range []int64{1, 7, s.file.Size + 1} {
 			var got []found
 			for _, span := range Spans(s.r, s.file, size) {
-				records, _ := s.read(t, span, most)
+				records, _ := s.read(t, most, span)
 				got = append(got, records...)
 			}
 			same(t, got, s.want(most), "at most %d, spans of %d", most, size)
@@ -297,7 +310,7 @@ func (s suite) copies(t *testing.T) {
 				}
 				copied := suite{s.Case, s.r, Plant(t, s.r, s.Format, b.Bytes())}
 				copied.file.IDIsSource = s.IDIsSource
-				records, _ := copied.read(t, whole, anyLength)
+				records, _ := copied.read(t, anyLength, whole)
 				got = append(got, records...)
 			}
 			for i := range got {
@@ -335,7 +348,7 @@ func (s suite) ends(t *testing.T) {
 	for _, told := range []error{reading.ErrStop, oops} {
 		calls := 0
 		see := func(*reading.Record) error { calls++; return told }
-		_, err := s.r.Read(t.Context(), s.file, whole, o, see)
+		_, err := s.r.Read(t.Context(), s.file, []blocks.Span{whole}, o, see)
 		again := s.r.ReadSome(t.Context(), s.file, whole, all, o, see)
 		if calls != 2 || errors.Is(told, oops) != errors.Is(err, oops) || errors.Is(told, oops) != errors.Is(again, oops) || errors.Is(told, reading.ErrStop) && errors.Join(err, again) != nil {
 			t.Errorf("told %v: %d calls, errors %v and %v", told, calls, err, again)
@@ -344,7 +357,7 @@ func (s suite) ends(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	see := func(*reading.Record) error { t.Error("a record after the end"); return nil }
-	_, read := s.r.Read(ctx, s.file, whole, o, see)
+	_, read := s.r.Read(ctx, s.file, []blocks.Span{whole}, o, see)
 	_, copied := s.r.CopyExcept(ctx, io.Discard, s.file, whole, nil, o)
 	for name, err := range map[string]error{"Read": read, "ReadSome": s.r.ReadSome(ctx, s.file, whole, all, o, see), "CopyExcept": copied} {
 		if !errors.Is(err, context.Canceled) {
@@ -368,7 +381,7 @@ func (s suite) changes(t *testing.T) {
 	}
 	for name, do := range map[string]func(see func()) error{
 		"Read": func(see func()) error {
-			_, err := s.r.Read(t.Context(), s.file, whole, o, func(*reading.Record) error { see(); return nil })
+			_, err := s.r.Read(t.Context(), s.file, []blocks.Span{whole}, o, func(*reading.Record) error { see(); return nil })
 			return err
 		},
 		"ReadSome": func(see func()) error {

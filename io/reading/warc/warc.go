@@ -55,22 +55,28 @@ func (Reader) Cut(file *blocks.File, size int64) (cuts []int64) {
 	return cuts
 }
 
-// Read reads the members that begin in a span.
-func (Reader) Read(ctx context.Context, file *blocks.File, span blocks.Span, o reading.Options, see func(*reading.Record) error) (progress reading.Progress, err error) {
+// Read reads the members that begin in spans.
+func (Reader) Read(ctx context.Context, file *blocks.File, spans []blocks.Span, o reading.Options, see func(*reading.Record) error) (progress reading.Progress, err error) {
 	if file.Sequential {
-		return stream.Read(ctx, file, span, o, see)
+		return stream.Read(ctx, file, spans, o, see)
 	}
 	c := warc.New(o.Fields)
 	record := reading.Record{Doc: new(codec.Document)}
 	err = walk(ctx, file, o, func(w *walker) error {
-		return w.each(span, func(m member) error {
-			progress.Stored += m.end - m.start
-			progress.Content += m.content
-			if w.besides(m) {
-				return nil
+		for _, span := range spans {
+			err := w.each(span, func(m member) error {
+				progress.Stored += m.end - m.start
+				progress.Content += m.content
+				if w.besides(m) {
+					return nil
+				}
+				return w.show(c, m, &record, see)
+			})
+			if err != nil {
+				return err
 			}
-			return w.show(c, m, &record, see)
-		})
+		}
+		return nil
 	})
 	if errors.Is(err, reading.ErrStop) {
 		err = nil

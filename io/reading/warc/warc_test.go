@@ -167,7 +167,7 @@ func TestSpans(t *testing.T) {
 		file := readertest.Plant(t, Reader{}, "warc", a.stored)
 		read := func(size int64) (positions []int64) {
 			for _, span := range readertest.Spans(Reader{}, file, size) {
-				if _, err := (Reader{}).Read(t.Context(), file, span, options, func(record *reading.Record) error {
+				if _, err := (Reader{}).Read(t.Context(), file, []blocks.Span{span}, options, func(record *reading.Record) error {
 					positions = append(positions, record.Position)
 					return nil
 				}); err != nil {
@@ -305,11 +305,11 @@ func FuzzSpans(f *testing.F) {
 				return nil
 			}
 		}
-		if _, err := (Reader{}).Read(t.Context(), file, whole, options, at(&all)); err != nil {
+		if _, err := (Reader{}).Read(t.Context(), file, []blocks.Span{whole}, options, at(&all)); err != nil {
 			return
 		}
 		for _, span := range readertest.Spans(Reader{}, file, 1+int64(size)) {
-			if _, err := (Reader{}).Read(t.Context(), file, span, options, at(&cut)); err != nil {
+			if _, err := (Reader{}).Read(t.Context(), file, []blocks.Span{span}, options, at(&cut)); err != nil {
 				t.Fatal(err)
 			}
 		}
