@@ -91,3 +91,20 @@ type ContentError struct{ Err error }
 func (e *ContentError) Error() string { return e.Err.Error() }
 
 func (e *ContentError) Unwrap() error { return e.Err }
+
+// OneByOne reads spans one after another, for a Read that has nothing to unpack for several of them. ErrStop of read ends it, without
+// an error.
+func OneByOne(spans []blocks.Span, read func(blocks.Span) (Progress, error)) (progress Progress, err error) {
+	for _, span := range spans {
+		p, err := read(span)
+		progress.Content += p.Content
+		progress.Stored += p.Stored
+		switch {
+		case errors.Is(err, ErrStop):
+			return progress, nil
+		case err != nil:
+			return progress, err
+		}
+	}
+	return progress, nil
+}

@@ -138,19 +138,8 @@ func (f Reader) Cut(file *blocks.File, size int64) (cuts []int64) {
 }
 
 // Read reads all records of spans. The first to read a compressed file to its end fills its spool.
-func (f Reader) Read(ctx context.Context, file *blocks.File, spans []blocks.Span, o reading.Options, see func(*reading.Record) error) (progress reading.Progress, err error) {
-	for _, span := range spans {
-		p, err := f.readSpan(ctx, file, span, o, see)
-		progress.Content += p.Content
-		progress.Stored += p.Stored
-		switch {
-		case errors.Is(err, reading.ErrStop):
-			return progress, nil
-		case err != nil:
-			return progress, err
-		}
-	}
-	return progress, nil
+func (f Reader) Read(ctx context.Context, file *blocks.File, spans []blocks.Span, o reading.Options, see func(*reading.Record) error) (reading.Progress, error) {
+	return reading.OneByOne(spans, func(span blocks.Span) (reading.Progress, error) { return f.readSpan(ctx, file, span, o, see) })
 }
 
 func (f Reader) readSpan(ctx context.Context, file *blocks.File, span blocks.Span, o reading.Options, see func(*reading.Record) error) (progress reading.Progress, err error) {

@@ -160,19 +160,8 @@ func (Groups) rows(ctx context.Context, file *blocks.File, span blocks.Span, see
 }
 
 // Read reads the rows of spans.
-func (r Groups) Read(ctx context.Context, file *blocks.File, spans []blocks.Span, o reading.Options, see func(*reading.Record) error) (progress reading.Progress, err error) {
-	for _, span := range spans {
-		p, err := r.readSpan(ctx, file, span, o, see)
-		progress.Content += p.Content
-		progress.Stored += p.Stored
-		switch {
-		case errors.Is(err, reading.ErrStop):
-			return progress, nil
-		case err != nil:
-			return progress, err
-		}
-	}
-	return progress, nil
+func (r Groups) Read(ctx context.Context, file *blocks.File, spans []blocks.Span, o reading.Options, see func(*reading.Record) error) (reading.Progress, error) {
+	return reading.OneByOne(spans, func(span blocks.Span) (reading.Progress, error) { return r.readSpan(ctx, file, span, o, see) })
 }
 
 func (r Groups) readSpan(ctx context.Context, file *blocks.File, span blocks.Span, o reading.Options, see func(*reading.Record) error) (progress reading.Progress, err error) {
