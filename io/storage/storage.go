@@ -13,6 +13,7 @@ import (
 	"io/fs"
 	"iter"
 	"regexp"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -71,6 +72,15 @@ type If struct {
 	// fs.ErrNotExist. What is made below it is as private as it is. It means nothing to Remove, and to
 	// stores without folders.
 	Root string
+	// Until is the time, by the store's clock, after which Remove does nothing any more, also if the request is under
+	// way. The zero Until is never. It means nothing to other methods, and to stores whose versions never come back.
+	Until time.Time
+}
+
+// Aborter is a Store in which an upload that nobody finishes stays, and may be finished by whoever began it.
+type Aborter interface {
+	// Abort ends the unfinished uploads to paths below folder.
+	Abort(ctx context.Context, folder string) error
 }
 
 // ErrPrecondition says that an If did not hold, or that another request was deciding it.
@@ -141,3 +151,11 @@ func SameOwner(a, b string) bool { return !IsLocal(a) || sameOwner(a, b) }
 func BeingWritten(name string) bool { return written.MatchString(name) }
 
 var written = regexp.MustCompile(`^` + regexp.QuoteMeta(beingWritten) + `[A-Z2-7]{26}$`) // as rand.Text is
+
+var retries atomic.Int64
+
+// Retried counts a request that a store sends again.
+func Retried() { retries.Add(1) }
+
+// Retries returns how many requests the stores of this process have sent again.
+func Retries() int64 { return retries.Load() }

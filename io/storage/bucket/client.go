@@ -1,0 +1,50 @@
+// Package bucket makes a storage.Store of the requests that an object store answers. The packages s3 and
+// gcs send them.
+package bucket
+
+import (
+	"context"
+	"io"
+	"strings"
+
+	"github.com/neardup/neardup/io/storage"
+)
+
+// Key names an object, or with a Name that ends in a slash all below a folder.
+type Key struct{ Bucket, Name string }
+
+// Client sends requests to one kind of object store. A request that the store asks to repeat (429, 5xx), or whose
+// connection breaks, is sent again by the client: a bounded number of times, with jitter, each counted by
+// storage.Retried. An error names the bucket and the object, and says what the store said; it is fs.ErrNotExist or
+// fs.ErrPermission where the store says so, and for a missing bucket neither. An Info has a Path of Key.Name, which
+// Store completes.
+type Client interface {
+	// List returns a page of the objects whose names begin with at.Name, in order, and of the folders there with all
+	// they hold left out if flat, which are those names with the next slash. More is what to ask the next page with,
+	// "" for the first page and when there is no other.
+	List(ctx context.Context, at Key, flat bool, more string) (Page, error)
+	// Stat tells of an object.
+	Stat(ctx context.Context, at Key) (storage.Info, error)
+	// Read returns bytes from to to of the stored object, as they are stored. The error is storage.ErrPrecondition if
+	// the object has another version. The stream may break: whoever reads it asks for the rest.
+	Read(ctx context.Context, at Key, version string, from, to int64) (io.ReadCloser, error)
+	// Create is storage.Store's. It streams: memory is bounded whatever is written. What failed leaves no unfinished upload.
+	Create(ctx context.Context, at Key, cond storage.If, write func(io.Writer) error) (storage.Info, error)
+	// Remove is storage.Store's.
+	Remove(ctx context.Context, at Key, cond storage.If) error
+	// Move is storage.Store's, of one object of any size. No bytes go through the client.
+	Move(ctx context.Context, from, to Key) error
+}
+
+// Page is a page of a listing.
+type Page struct {
+	Objects []storage.Info
+	Folders []string // names that end in a slash
+	More    string
+}
+
+// split returns what a path names: scheme://bucket/name.
+func split(path, scheme string) Key {
+	bucket, name, _ := strings.Cut(strings.TrimPrefix(path, scheme), "/")
+	return Key{bucket, name}
+}
