@@ -10,7 +10,7 @@ import (
 	"github.com/neardup/neardup/io/storage"
 )
 
-// Key names an object, or with a Name that ends in a slash all below a folder.
+// Key names an object, or all whose names begin with Name.
 type Key struct{ Bucket, Name string }
 
 // Client sends requests to one kind of object store. A request that the store asks to repeat (429, 5xx), or whose
@@ -19,10 +19,9 @@ type Key struct{ Bucket, Name string }
 // fs.ErrPermission where the store says so, and for a missing bucket neither. An Info has a Path of Key.Name, which
 // Store completes.
 type Client interface {
-	// List returns a page of the objects whose names begin with at.Name, in order, and of the folders there with all
-	// they hold left out if flat, which are those names with the next slash. More is what to ask the next page with,
-	// "" for the first page and when there is no other.
-	List(ctx context.Context, at Key, flat bool, more string) (Page, error)
+	// List returns a page of the objects whose names begin with at.Name and come after the name after ("" is before all), in
+	// order of their bytes. More is that of the page before, "" for the first.
+	List(ctx context.Context, at Key, after, more string) (Page, error)
 	// Stat tells of an object.
 	Stat(ctx context.Context, at Key) (storage.Info, error)
 	// Read returns bytes from to to of the stored object, as they are stored. The error is storage.ErrPrecondition if
@@ -39,8 +38,7 @@ type Client interface {
 // Page is a page of a listing.
 type Page struct {
 	Objects []storage.Info
-	Folders []string // names that end in a slash
-	More    string
+	More    string // what to ask the next page with, "" if there is none
 }
 
 // split returns what a path names: scheme://bucket/name.
