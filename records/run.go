@@ -108,30 +108,32 @@ type Parameters struct {
 	Memory        int64    `json:"memory"`
 	Method        string   `json:"method"`
 	MinWords      int      `json:"min_words"`
-	NoHeader      bool     `json:"no_header"`
-	Normalize     string   `json:"normalize"`
-	Output        string   `json:"output"`
-	Overwrite     bool     `json:"overwrite"`
-	PairBudget    int      `json:"pair_budget"`
-	Pieces        int      `json:"pieces"`
-	Recall        float64  `json:"recall"`
-	Rows          int      `json:"rows"`
-	Runner        string   `json:"runner"`
-	Same          string   `json:"same"` // "" unless the method is exact
-	Seed          uint64   `json:"seed"`
-	Shingle       string   `json:"shingle"`
-	Signature     string   `json:"signature"`
-	SkipUnknown   bool     `json:"skip_unknown"`
-	TempDir       string   `json:"temp_dir"`
-	Text          []string `json:"text"`
-	Threshold     float64  `json:"threshold"`
-	Tokens        string   `json:"tokens"`
-	Vectors       string   `json:"vectors"`
-	WaitLock      string   `json:"wait_lock"`
-	Weights       string   `json:"weights"`
-	WorkerBinary  string   `json:"worker_binary"`
-	Workers       int      `json:"workers"`
-	Write         []string `json:"write"`
+	// ModifiedBefore is RFC 3339, "" if there is no such limit.
+	ModifiedBefore string   `json:"modified_before"`
+	NoHeader       bool     `json:"no_header"`
+	Normalize      string   `json:"normalize"`
+	Output         string   `json:"output"`
+	Overwrite      bool     `json:"overwrite"`
+	PairBudget     int      `json:"pair_budget"`
+	Pieces         int      `json:"pieces"`
+	Recall         float64  `json:"recall"`
+	Rows           int      `json:"rows"`
+	Runner         string   `json:"runner"`
+	Same           string   `json:"same"` // "" unless the method is exact
+	Seed           uint64   `json:"seed"`
+	Shingle        string   `json:"shingle"`
+	Signature      string   `json:"signature"`
+	SkipUnknown    bool     `json:"skip_unknown"`
+	TempDir        string   `json:"temp_dir"`
+	Text           []string `json:"text"`
+	Threshold      float64  `json:"threshold"`
+	Tokens         string   `json:"tokens"`
+	Vectors        string   `json:"vectors"`
+	WaitLock       string   `json:"wait_lock"`
+	Weights        string   `json:"weights"`
+	WorkerBinary   string   `json:"worker_binary"`
+	Workers        int      `json:"workers"`
+	Write          []string `json:"write"`
 }
 
 // Recall is what is known of the share of the near pairs that the run found. Pairs of crowds,
