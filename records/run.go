@@ -49,6 +49,8 @@ type Run struct {
 	Stages []Stage `json:"stages,omitempty"`
 	CPU    float64 `json:"cpu_seconds,omitempty"`
 	Peak   int64   `json:"peak_memory_bytes,omitempty"`
+	// Retries are the requests that this process sent to object stores again.
+	Retries int64 `json:"storage_retries,omitempty"`
 }
 
 // Failure is all that is known of a job that failed before it had a record: the first fields of Run.
