@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptrace"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -42,6 +44,12 @@ func (p patience) Do(r *http.Request) (*http.Response, error) {
 		wait = long
 	}
 	ctx, cancel := context.WithCancelCause(r.Context())
+	tries := 0
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) {
+		if tries++; tries > 1 { // the connection was kept from another request, and broke
+			storage.Retried()
+		}
+	}})
 	watch := &watch{ctx: ctx, cancel: cancel, wait: wait}
 	watch.timer = time.AfterFunc(wait, func() { cancel(stalledError{wait}) })
 	r = r.WithContext(ctx)
@@ -144,9 +152,11 @@ func (r retryer) GetRetryToken(ctx context.Context, err error) (func(error) erro
 
 type againKey struct{}
 
+// valid is how long a request that expires may take to arrive.
+const valid = time.Minute
+
 // expires signs a request so that the store refuses it from a time on, by its own clock.
 func expires(until time.Time) func(*s3.Options) {
-	const valid = time.Minute
 	return func(o *s3.Options) {
 		sign := func(ctx context.Context, in middleware.FinalizeInput, next middleware.FinalizeHandler) (
 			out middleware.FinalizeOutput, meta middleware.Metadata, err error,
@@ -172,7 +182,7 @@ func expires(until time.Time) func(*s3.Options) {
 			}
 			// What was hoisted into the URL must not be sent again as a header.
 			for key := range r.Header {
-				if _, ok := header[http.CanonicalHeaderKey(key)]; !ok && len(key) > 6 && key[:6] == "X-Amz-" {
+				if _, ok := header[key]; !ok && strings.HasPrefix(key, "X-Amz-") {
 					r.Header.Del(key)
 				}
 			}

@@ -18,6 +18,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+	"github.com/aws/smithy-go/logging"
 
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/io/storage/bucket"
@@ -64,7 +65,7 @@ func (c *Client) load(ctx context.Context) (*s3.Client, error) {
 		t.MaxIdleConnsPerHost = t.MaxIdleConns
 		t.DisableCompression = true // objects are read as they are stored
 	}).WithReadTimeout(0) // see patience
-	loaded, err := config.LoadDefaultConfig(ctx, config.WithHTTPClient(transport))
+	loaded, err := config.LoadDefaultConfig(ctx, config.WithHTTPClient(transport), config.WithLogger(logging.Nop{}))
 	if err != nil {
 		return nil, err
 	}
@@ -198,12 +199,8 @@ func (c *Client) List(ctx context.Context, at bucket.Key, after, more string) (b
 		if err != nil {
 			return bucket.Page{}, fail(ctx, at, err)
 		}
-		size := aws.ToInt64(o.Size)
-		if size == 0 && strings.HasSuffix(name, "/") {
-			continue // consoles mark folders so
-		}
 		page.Objects = append(page.Objects, storage.Info{
-			Path: name, Size: size, Version: version(o.ETag), Modified: aws.ToTime(o.LastModified).Truncate(time.Second), // as HEAD tells it
+			Path: name, Size: aws.ToInt64(o.Size), Version: version(o.ETag), Modified: aws.ToTime(o.LastModified).Truncate(time.Second), // as HEAD tells it
 		})
 	}
 	if aws.ToBool(out.IsTruncated) {
@@ -358,6 +355,9 @@ func (c *Client) Remove(ctx context.Context, at bucket.Key, cond storage.If) err
 	}
 	return fail(ctx, at, err)
 }
+
+// Within is how long a request that expires is valid.
+func (c *Client) Within() time.Duration { return valid }
 
 // Abort ends the unfinished uploads to names that begin with at.Name.
 func (c *Client) Abort(ctx context.Context, at bucket.Key) error {
