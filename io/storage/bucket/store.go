@@ -52,7 +52,7 @@ func (s *Store) List(ctx context.Context, folder string, enter func(string) bool
 		at := s.below(folder)
 		asked := folders{enter: enter}
 		found, after, more := false, "", ""
-		for {
+		for at.Bucket != "" {
 			page, err := s.client.List(ctx, at, after, more)
 			if err != nil {
 				yield(storage.Info{}, err)
