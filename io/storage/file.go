@@ -11,11 +11,26 @@ import (
 	"sync"
 )
 
+// Versioned is a Store that reads one version of an object, and nothing of another, without being asked to look.
+type Versioned interface {
+	// OpenVersion opens what is at path while it has version. It sends no request: a missing object, and one of another
+	// version, which is a *ChangedError, show when they are read.
+	OpenVersion(ctx context.Context, path, version string) (Reader, error)
+}
+
+// ChangedError says that an input file is not what it was when it was listed.
+type ChangedError struct{ Path string }
+
+func (e *ChangedError) Error() string {
+	return e.Path + " changed since it was listed; run again once nothing writes to it"
+}
+
 // File is an input file open for reading.
 type File struct {
 	Reader
 	ctx           context.Context
 	path, version string
+	versioned     bool // it has no bytes but those of version
 }
 
 // Open opens the input file path and checks that it still has the version that was listed.
@@ -23,6 +38,10 @@ func Open(ctx context.Context, path, version string) (*File, error) {
 	store, err := At(path)
 	if err != nil {
 		return nil, err
+	}
+	if store, ok := store.(Versioned); ok {
+		r, err := store.OpenVersion(ctx, path, version)
+		return &File{Reader: r, versioned: true}, err
 	}
 	r, err := store.Open(ctx, path)
 	if err != nil {
@@ -36,16 +55,26 @@ func Open(ctx context.Context, path, version string) (*File, error) {
 	return file, nil
 }
 
+// Ahead says that bytes from to to are about to be read in order. Where a read is a request, what is near is fetched with it.
+func (f *File) Ahead(from, to int64) {
+	if r, ok := f.Reader.(interface{ Ahead(from, to int64) }); ok {
+		r.Ahead(from, to)
+	}
+}
+
 // Unchanged returns an error if the file is not what it was when it was listed. Call it after
 // the last byte was read: what was read before is then known to be of one state.
 func (f *File) Unchanged() error {
+	if f.versioned {
+		return nil
+	}
 	// Also an interrupted job asks: whether what it read was sound.
 	info, err := f.Stat(context.WithoutCancel(f.ctx))
 	if err != nil {
 		return err
 	}
 	if info.Version != f.version {
-		return fmt.Errorf("%s changed since it was listed; run again once nothing writes to it", f.path)
+		return &ChangedError{f.path}
 	}
 	return nil
 }

@@ -26,7 +26,7 @@ type Client interface {
 	Stat(ctx context.Context, at Key) (storage.Info, error)
 	// Read returns bytes from to to of the stored object, as they are stored, and what the object is; to may lie behind its
 	// end. The error is io.EOF if from does, also in an empty object, and storage.ErrPrecondition if the object has another
-	// version. The stream may break: whoever reads it asks for the rest.
+	// version; version "" is any. The stream may break: whoever reads it asks for the rest.
 	Read(ctx context.Context, at Key, version string, from, to int64) (io.ReadCloser, storage.Info, error)
 	// Create is storage.Store's. It streams: memory is bounded whatever is written. What failed leaves no unfinished upload.
 	Create(ctx context.Context, at Key, cond storage.If, write func(io.Writer) error) (storage.Info, error)
