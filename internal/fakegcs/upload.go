@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"mime"
 	"mime/multipart"
 	"net/http"
@@ -123,9 +124,9 @@ func (s *Server) start(c *call, bucket string, body []byte) (*answer, error) {
 	}
 	id := fmt.Sprintf("secret-session-%d", len(s.sessions)+1)
 	s.sessions[id] = &session{object: o, crc32c: checksum, query: c.query}
-	location := url.URL{Scheme: "http", Host: c.Host, Path: c.URL.Path, RawQuery: url.Values{
-		"uploadType": {"resumable"}, "name": {o.name}, "upload_id": {id},
-	}.Encode()}
+	query := maps.Clone(c.query) // what a session is asked for is in its URL
+	query.Set("upload_id", id)
+	location := url.URL{Scheme: "http", Host: c.Host, Path: c.URL.Path, RawQuery: query.Encode()}
 	return &answer{status: http.StatusOK, header: http.Header{"Location": {location.String()}}}, nil
 }
 

@@ -12,9 +12,10 @@ import (
 	"github.com/neardup/neardup/io/storage/bucket"
 )
 
+// chunkBytes is what one request of an upload sends, and what an upload holds in memory.
+var chunkBytes = 8 << 20
+
 const (
-	// chunkBytes is what one request of an upload sends, and what an upload holds in memory.
-	chunkBytes = 8 << 20
 	// smallBytes are collected before an upload begins, so that small objects need little more memory than their size.
 	smallBytes = 256 << 10
 	// cancelTime is how long a failed upload is tried to be cancelled.

@@ -196,28 +196,31 @@ func (c *client) Stat(ctx context.Context, at bucket.Key) (storage.Info, error) 
 	return info(attrs), nil
 }
 
-// Read asks for a range of a generation. The download is the XML API's: that of the JSON API cannot be asked for
+// Read asks for a range of a generation, or of the last one. The download is the XML API's: that of the JSON API cannot be asked for
 // objects as they are stored.
 func (c *client) Read(ctx context.Context, at bucket.Key, version string, from, to int64) (io.ReadCloser, storage.Info, error) {
-	g, ok := generation(version)
-	if !ok {
-		return nil, storage.Info{}, c.failed(ctx, at, storage.ErrPrecondition)
-	}
 	o, err := c.object(ctx, at)
 	if err != nil {
 		return nil, storage.Info{}, c.failed(ctx, at, err)
 	}
+	if version != "" {
+		g, ok := generation(version)
+		if !ok {
+			return nil, storage.Info{}, c.failed(ctx, at, storage.ErrPrecondition)
+		}
+		o = o.Generation(g)
+	}
 	parent := ctx
 	ctx, cancel := context.WithCancelCause(ctx)
 	s := &stream{client: c, at: at, parent: parent, ctx: ctx, cancel: cancel}
-	s.r, err = o.Generation(g).ReadCompressed(true).NewRangeReader(context.WithValue(ctx, callKey{}, &call{broke: cancel}), from, to-from)
+	s.r, err = o.ReadCompressed(true).NewRangeReader(context.WithValue(ctx, callKey{}, &call{broke: cancel}), from, to-from)
 	if err != nil {
 		failed := s.failed(err)
 		cancel(nil)
 		switch {
 		case status(err) == http.StatusRequestedRangeNotSatisfiable:
 			failed = io.EOF
-		case errors.Is(failed, fs.ErrNotExist): // in this generation
+		case version != "" && errors.Is(failed, fs.ErrNotExist):
 			failed = c.failed(parent, at, storage.ErrPrecondition)
 		}
 		return nil, storage.Info{}, failed
@@ -225,8 +228,8 @@ func (c *client) Read(ctx context.Context, at bucket.Key, version string, from, 
 	a := s.r.Attrs
 	s.left = min(to, a.Size) - from
 	switch {
-	case a.Decompressed || s.r.Remain() < 0 || a.StartOffset != from:
-		err = errors.New("the store sends other bytes than those asked for")
+	case a.Decompressed || a.Generation <= 0 || s.r.Remain() < 0 || a.StartOffset != from:
+		err = errors.New("the store sends other bytes than those of the object that were asked for")
 	case s.left <= 0:
 		err = io.EOF
 	case s.r.Remain() < s.left:
@@ -239,7 +242,7 @@ func (c *client) Read(ctx context.Context, at bucket.Key, version string, from, 
 		}
 		return nil, storage.Info{}, err
 	}
-	return s, infoOf(at.Name, a.Size, a.LastModified, g), nil
+	return s, infoOf(at.Name, a.Size, a.LastModified, a.Generation), nil
 }
 
 // stream is a range of an object. It ends when the body of the answer breaks. The reader by itself would ask for the

@@ -56,7 +56,7 @@ func (t watched) RoundTrip(req *http.Request) (*http.Response, error) {
 	c, _ := ctx.Value(callKey{}).(*call)
 	download := c != nil && c.broke != nil
 	if download && resp.StatusCode < http.StatusMultipleChoices {
-		if g := resp.Header.Get("X-Goog-Generation"); g != "" && g != req.URL.Query().Get("generation") {
+		if want := req.URL.Query().Get("generation"); want != "" && want != resp.Header.Get("X-Goog-Generation") {
 			body.Close()
 			return nil, &googleapi.Error{Code: http.StatusPreconditionFailed, Message: "the object has another generation"}
 		}
