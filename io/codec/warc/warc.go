@@ -167,6 +167,16 @@ func Besides(record []byte) bool {
 	return err == nil && !head.holdsDocument()
 }
 
+// CheckVersion returns an error if the file that begins with head is of a version before 1.0, in which headers are others.
+func CheckVersion(head []byte) error {
+	head = head[lineEnds(head):]
+	if !bytes.HasPrefix(head, []byte("WARC/0.")) {
+		return nil
+	}
+	line, _, _ := bytes.Cut(head[:min(len(head), 20)], []byte("\n"))
+	return fmt.Errorf("its records are of %s; convert it to WARC/1.0", bytes.Fields(line)[0])
+}
+
 // Begins reports whether data begins with a whole record that nothing but line ends follows.
 func Begins(data []byte) bool {
 	_, _, err := split(data)

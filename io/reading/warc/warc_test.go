@@ -2,6 +2,7 @@ package warc
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -248,6 +249,23 @@ func TestLyingLength(t *testing.T) {
 		a.add(pack(t, 6, raw), codectest.Planted{Raw: raw, Unreadable: true})
 		a.record(t, "conversion", "b", "two")
 		t.Run(length, a.run)
+	}
+}
+
+// TestOldVersion: files of versions before 1.0 are refused by that.
+func TestOldVersion(t *testing.T) {
+	old := strings.ReplaceAll(codectest.WARC("conversion", "a", "text/plain", "one"), "WARC/1.0", "WARC/0.18")
+	for name, stored := range map[string][]byte{
+		"plain": []byte(old + old), "member": slices.Concat(pack(t, 6, old), pack(t, 6, old)), "stream": pack(t, 6, "\r\n"+old+old), "zstd": readertest.Pack(t, []byte(old), "zstd"),
+	} {
+		path := filepath.Join(t.TempDir(), "file")
+		if err := os.WriteFile(path, stored, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		err := (Reader{}).Inspect(t.Context(), readertest.Listed(t, path), options)
+		if broken := (*reading.ContentError)(nil); !errors.As(err, &broken) || err.Error() != path+": its records are of WARC/0.18; convert it to WARC/1.0" {
+			t.Errorf("%s: error %v", name, err)
+		}
 	}
 }
 
