@@ -167,6 +167,16 @@ func Besides(record []byte) bool {
 	return err == nil && !head.holdsDocument()
 }
 
+// Length returns how long the record is that data begins with, by its header and without line ends behind it.
+func Length(data []byte) (length int64, ok bool) {
+	if !bytes.HasPrefix(data, []byte(version)) {
+		return 0, false
+	}
+	h, whole := headOf(data)
+	n, ok := h.length()
+	return int64(len(h)) + n, whole && ok
+}
+
 // CheckVersion returns an error if the file that begins with head is of a version before 1.0, in which headers are others.
 func CheckVersion(head []byte) error {
 	head = head[lineEnds(head):]
@@ -175,12 +185,6 @@ func CheckVersion(head []byte) error {
 	}
 	line, _, _ := bytes.Cut(head[:min(len(head), 20)], []byte("\n"))
 	return fmt.Errorf("its records are of %s; convert it to WARC/1.0", bytes.Fields(line)[0])
-}
-
-// Begins reports whether data begins with a whole record that nothing but line ends follows.
-func Begins(data []byte) bool {
-	_, _, err := split(data)
-	return err == nil
 }
 
 func (c *records) Decode(record []byte, doc *codec.Document) error {

@@ -37,20 +37,24 @@ func (Reader) Inspect(ctx context.Context, file *blocks.File, o reading.Options)
 		return checkVersion(file, head)
 	}
 	return walk(ctx, file, o, func(w *walker) error {
-		m, err := w.read(0, o.MaxRecord)
-		if err == nil {
-			err = checkVersion(file, w.plain)
+		head, members, broken := w.first()
+		if w.source.err != nil {
+			return fmt.Errorf("%s: %w", file.Path, w.source.err)
 		}
-		members := warc.Begins(w.plain)
-		if err == nil && m.broken != nil {
-			var next int64
-			next, err = w.search(1, w.size)
+		if err := checkVersion(file, head); err != nil {
+			return err
+		}
+		if broken {
+			next, err := w.search(1, w.size)
+			if err != nil {
+				return err
+			}
 			members = next < w.size
 		}
 		if members {
 			file.Compression, file.Sequential = "", false // of all its content there is none
 		}
-		return err
+		return nil
 	})
 }
 
