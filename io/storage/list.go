@@ -82,7 +82,7 @@ type walker struct {
 	store Store
 	found []Entry
 	read  []string // the folders, without links, that all files were sought below
-	past  error // why a folder was passed over
+	past  error    // why a folder was passed over
 
 	foldersOnly bool // match
 }

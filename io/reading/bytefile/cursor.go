@@ -85,7 +85,7 @@ type cursor struct {
 	last     codec.State // in which that ended
 	begun    bool        // a record of the span was handed out, or the span begins the file
 	ended    bool        // the end of the file is checked
-	one      bool // the file is one document, even if it is empty
+	one      bool        // the file is one document, even if it is empty
 }
 
 // piece is a part of a file: a record, or what stands between two.
