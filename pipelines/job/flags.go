@@ -34,7 +34,7 @@ type Config struct {
 
 // Input says what is read, and what of it is compared.
 type Input struct {
-	Inputs []string `arg:"" optional:"" name:"input" help:"Files, folders or patterns to read, in order; - is standard input."`
+	Inputs []string `arg:"" optional:"" name:"input" help:"Files, folders or patterns to read, in order; - is standard input. Links to folders are followed in folders, not by ** in patterns."`
 
 	InputsFrom     string      `placeholder:"FILE" help:"Read the inputs that a file lists, too, one path a line; - is standard input." group:"Input"`
 	Include        []string    `sep:"none" placeholder:"GLOB" help:"Read only files that match, or are in a folder that does; give it again for several patterns. One without a slash is matched with each name of a path below an input folder, another with the path." group:"Input"`
