@@ -3,6 +3,7 @@ package parquetfile
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"sort"
@@ -30,7 +31,7 @@ func (Reader) CopyExcept(ctx context.Context, w io.Writer, file *blocks.File, sp
 			_, err := io.Copy(w, io.NewSectionReader(f, 0, file.Size))
 			return err
 		}
-		c := &copier{ctx: ctx, w: w, f: f, file: file, footer: ft, dropped: dropped, most: mostOf(o), memory: o.Memory, packers: map[compression]*packer{}}
+		c := newCopier(ctx, w, f, file, ft, dropped, o, maxGroup)
 		defer func() {
 			c.stored, c.unpacked, c.gathered, c.packers = nil, nil, nil, nil
 			c.room.free()
@@ -50,6 +51,11 @@ type copier struct {
 	dropped []int64 // rows, ascending
 	most    int64
 	memory  int64 // of the process
+	largest int64 // bytes of a row group
+
+	stop int64 // Write fails beyond it; 0: it does not
+	// Bytes of the pages that were gathered, and about what they would take if the source's writer had packed them.
+	packed, foreign float64
 
 	at      int64    // bytes written
 	groups  [][]byte // RowGroups
@@ -57,6 +63,10 @@ type copier struct {
 	room    room
 	// Buffers that columns hand on: of the file, of a page of it, and of the page that is gathered.
 	stored, unpacked, gathered []byte
+}
+
+func newCopier(ctx context.Context, w io.Writer, f io.ReaderAt, file *blocks.File, ft *footer, dropped []int64, o reading.Options, largest int64) *copier {
+	return &copier{ctx: ctx, w: w, f: f, file: file, footer: ft, dropped: dropped, most: mostOf(o), memory: o.Memory, largest: largest, packers: map[compression]*packer{}}
 }
 
 // packer returns what packs pages with a codec: a new one takes more time than to pack a small page.
@@ -71,10 +81,15 @@ func (c *copier) Write(p []byte) (int, error) {
 	if err := c.ctx.Err(); err != nil {
 		return 0, err
 	}
+	if c.stop > 0 && c.at+int64(len(p)) > c.stop {
+		return 0, errLarge
+	}
 	n, err := c.w.Write(p)
 	c.at += int64(n)
 	return n, err
 }
+
+var errLarge = errors.New("the row group is too large")
 
 // copy writes the rows from start to before end, of which so many are kept.
 func (c *copier) copy(start, end, kept int64) error {
@@ -106,62 +121,105 @@ func (c *copier) drops(from, to int64) int64 {
 	return int64(at(to) - at(from))
 }
 
-// group writes the rows of a row group from from to before to.
+// group writes the rows of a row group from from to before to, cut where they would take more than c.largest.
 func (c *copier) group(g *rowGroup, from, to int64) error {
-	var stored int64
+	var stored, unpacked int64
 	var chunks []chunk
 	err := c.footer.chunks(c.file, g, func(_ int, chunk *chunk) error {
 		stored += chunk.compressed
+		unpacked += chunk.uncompressed
 		chunks = append(chunks, *chunk)
 		return nil
 	})
 	if err != nil {
 		return err
 	}
-	kept := to - from - c.drops(from, to)
-	if kept == g.rows && stored <= maxGroup {
-		return c.part(g, chunks, from, to, kept)
+	if kept := to - from - c.drops(from, to); kept == g.rows && stored <= c.largest || c.grown(stored) <= c.largest {
+		return c.part(g, chunks, from, to)
 	}
-	parts := stored*kept/g.rows/(maxGroup-maxGroup/8) + 1
 	extents, err := c.extents(g, chunks)
 	if err != nil {
 		return err
 	}
-	for i := range parts {
-		lo, hi := from+(to-from)*i/parts, from+(to-from)*(i+1)/parts
-		if err := c.fitting(g, chunks, extents, lo, hi); err != nil {
+	all := sharesOf(extents, from, to)
+	even := all / (c.grown(all)/(c.largest-c.largest/8) + 1)
+	for from < to {
+		end, err := c.fitting(g, chunks, extents, from, to, even+even/8)
+		if err != nil {
 			return err
 		}
+		if err := c.part(g, chunks, from, end); err != nil {
+			return err
+		}
+		from = end
 	}
 	return nil
 }
 
-// fitting writes rows as one row group or, where they take more than maxGroup, their halves.
-func (c *copier) fitting(g *rowGroup, chunks []chunk, extents []extent, from, to int64) error {
-	kept := to - from - c.drops(from, to)
-	if kept == 0 {
-		return nil
+// grown is what so many bytes of the source may take once they are packed anew: as much more as those before did.
+func (c *copier) grown(stored int64) int64 {
+	if c.foreign == 0 {
+		return stored + stored/2 // more than the hardest levels of a codec gain
 	}
-	stored := int64(0)
-	for _, e := range extents {
-		if rows := min(to, e.first+e.rows) - max(from, e.first); rows > 0 {
-			stored += share(e.stored, rows, e.rows)
-		}
-	}
-	if to-from == 1 || share(stored, kept, to-from) <= maxGroup {
-		return c.part(g, chunks, from, to, kept)
-	}
-	middle := from + (to-from)/2
-	if err := c.fitting(g, chunks, extents, from, middle); err != nil {
-		return err
-	}
-	return c.fitting(g, chunks, extents, middle, to)
+	return int64(float64(stored) * max(c.packed/c.foreign, 1) * 17 / 16)
 }
 
-// extent is a page of a column, or a column whose pages do not tell their rows.
+// fitting returns where the row group that begins with the row from ends: before to, behind about so many bytes
+// and, unless it is one row, before it takes more than c.largest.
+func (c *copier) fitting(g *rowGroup, chunks []chunk, extents []extent, from, to, bytes int64) (end int64, err error) {
+	until := func(beyond func(end int64) bool) int64 {
+		return from + 1 + int64(sort.Search(int(to-from-1), func(i int) bool { return beyond(from + 2 + int64(i)) }))
+	}
+	safe := until(func(end int64) bool { return c.grown(wholesOf(extents, from, end)) > c.largest })
+	for ; ; bytes /= 2 {
+		end = until(func(end int64) bool { return sharesOf(extents, from, end) > bytes })
+		if end <= safe || sharesOf(extents, from, safe) > bytes/2 {
+			return min(end, safe), nil
+		}
+		// Large pages are cut: where their bytes are, only writing them tells.
+		fits, err := c.fits(g, chunks, from, end)
+		if err != nil || fits {
+			return end, err
+		}
+	}
+}
+
+// fits reports whether a row group of these rows takes at most c.largest.
+func (c *copier) fits(g *rowGroup, chunks []chunk, from, to int64) (bool, error) {
+	w, at, groups := c.w, c.at, len(c.groups)
+	c.w, c.stop = io.Discard, at+c.largest
+	defer func() { c.w, c.at, c.groups, c.stop = w, at, c.groups[:groups], 0 }()
+	err := c.part(g, chunks, from, to)
+	if errors.Is(err, errLarge) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// extent is a page of a column with the rows that it has entries of, a dictionary, or a column whose pages do not tell their rows.
 type extent struct{ first, rows, stored int64 }
 
-// extents returns those of a row group, by the headers of its pages.
+// sharesOf is what the rows from from to before to take, if those of an extent are equally long.
+func sharesOf(extents []extent, from, to int64) (bytes int64) {
+	for _, e := range extents {
+		if rows := min(to, e.first+e.rows) - max(from, e.first); rows > 0 {
+			bytes += share(e.stored, rows, e.rows)
+		}
+	}
+	return bytes
+}
+
+// wholesOf is what they take at most.
+func wholesOf(extents []extent, from, to int64) (bytes int64) {
+	for _, e := range extents {
+		if e.first < to && from < e.first+e.rows {
+			bytes += e.stored
+		}
+	}
+	return bytes
+}
+
+// extents returns those of a row group. Pages that do not tell their rows are unpacked, unless they are large.
 func (c *copier) extents(g *rowGroup, chunks []chunk) (all []extent, err error) {
 	for i := range chunks {
 		known := len(all)
@@ -177,22 +235,54 @@ func (c *copier) extents(g *rowGroup, chunks []chunk) (all []extent, err error) 
 			if !ok {
 				break
 			}
-			rows, ok := p.rowsOf()
-			if !ok {
+			e := extent{first: first, stored: int64(len(p.header.bytes)) + p.header.stored}
+			e.rows, ok = p.rowsOf()
+			if !ok && p.need() > 0 {
 				all = append(all[:known], extent{g.first, g.rows, chunks[i].compressed})
 				break
 			}
-			all = append(all, extent{first, rows, p.header.stored})
-			first += rows
-			p.left -= p.header.values
+			if ok {
+				p.left -= p.header.values
+			} else if err := e.count(p); err != nil {
+				return nil, err
+			}
+			all = append(all, e)
+			first = e.first + e.rows
 			p.pass()
+		}
+		if p.wordsAt > 0 {
+			all = append(all, extent{g.first, g.rows, int64(len(p.wordHead.bytes)) + p.wordHead.stored})
 		}
 	}
 	return all, nil
 }
 
+// count counts the rows of the page whose header was read. It may begin in the middle of one.
+func (e *extent) count(p *pages) error {
+	if err := p.load(); err != nil {
+		return err
+	}
+	for begins := true; p.entries > 0; begins = false {
+		rep, _, err := p.level()
+		switch {
+		case err != nil:
+			return p.broken(err)
+		case rep == 0:
+			e.rows++
+		case begins:
+			e.first--
+			e.rows++
+		}
+	}
+	return nil
+}
+
 // part writes one row group.
-func (c *copier) part(g *rowGroup, chunks []chunk, from, to, kept int64) error {
+func (c *copier) part(g *rowGroup, chunks []chunk, from, to int64) error {
+	kept := to - from - c.drops(from, to)
+	if kept == 0 {
+		return nil
+	}
 	begin := c.at
 	var columns [][]byte
 	loose := int64(0)
@@ -248,6 +338,10 @@ func (c *copier) column(g *rowGroup, chunk *chunk, l *leaf, from, to, kept int64
 	values, err := c.pages(w, source, numbers, g, from, to)
 	if err != nil {
 		return nil, 0, err
+	}
+	if chunk.uncompressed > 0 {
+		c.packed += float64(w.packed)
+		c.foreign += float64(w.gathered) * float64(chunk.compressed) / float64(chunk.uncompressed)
 	}
 	const ( // fields of ColumnMetaData; 1 to 4 and 8 are type, encodings, path, codec and key-value pairs
 		valuesID, looseID, storedID, dataID, dictionaryID = 5, 6, 7, 9, 11

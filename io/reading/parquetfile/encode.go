@@ -65,6 +65,8 @@ type pageWriter struct {
 	packer *packer
 	stored int64 // bytes written
 	loose  int64 // and what they unpack to, headers included, as the format counts
+	// Of what was packed here: bytes as they are and packed.
+	gathered, packed int64
 
 	// The page that is gathered.
 	like     pageHeader // of the source's
@@ -197,6 +199,8 @@ func (w *pageWriter) write(kind int64, head thriftField, crc bool, unpacked int,
 		fields = append(fields, integerField(4, thriftI32, int64(int32(sum))))
 	}
 	header := appendStruct(nil, append(fields, head))
+	w.gathered += int64(unpacked)
+	w.packed += int64(len(levels) + len(packed))
 	if err := w.raw(header, int64(len(header))); err != nil {
 		return err
 	}
