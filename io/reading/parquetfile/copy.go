@@ -141,9 +141,9 @@ func (c *copier) group(g *rowGroup, from, to int64) error {
 	if err != nil {
 		return err
 	}
-	all := sharesOf(extents, from, to)
-	even := all / (c.grown(all)/(c.largest-c.largest/8) + 1)
 	for from < to {
+		left := sharesOf(extents, from, to)
+		even := left / (c.grown(left)/(c.largest-c.largest/8) + 1)
 		end, err := c.fitting(g, chunks, extents, from, to, even+even/8)
 		if err != nil {
 			return err
@@ -494,11 +494,7 @@ func (c *copier) pages(w *pageWriter, source *column, numbers []uint32, g *rowGr
 	if err != nil {
 		return 0, err
 	}
-	// Nothing is left of the page that was read: what is gathered is packed in its place.
-	w.packer.block, source.unpacked = source.unpacked, w.packer.block
-	err = w.flush()
-	w.packer.block, source.unpacked = source.unpacked, w.packer.block
-	return values, err
+	return values, w.flush()
 }
 
 // whole copies pages as they are as long as nothing is dropped of them, and returns how many values they have.

@@ -89,8 +89,11 @@ func (w *pageWriter) size() int64 {
 const mostEntries = 1 << 20
 
 func (w *pageWriter) full() bool {
-	return w.size() >= w.like.uncompressed || len(w.rep) >= mostEntries
+	return w.size() >= w.enough() || len(w.rep) >= mostEntries
 }
+
+// enough is the size that a page is to have: that of the source's, but a large one would be held beside the source's.
+func (w *pageWriter) enough() int64 { return min(w.like.uncompressed, largePage) }
 
 // fits reports whether an entry of a page that looks like h may go into the page that is gathered.
 func (w *pageWriter) fits(h *pageHeader) bool {
@@ -108,7 +111,7 @@ func (w *pageWriter) entry(rep, def int) {
 }
 
 func (w *pageWriter) value(v []byte) {
-	if page := w.like.uncompressed; len(w.data) == 0 && int64(cap(w.data)) < page {
+	if page := w.enough(); len(w.data) == 0 && int64(cap(w.data)) < page {
 		w.data = make([]byte, 0, page+page/8) // a last value and levels are beyond the page
 	}
 	if w.leaf.width == 0 {
