@@ -57,8 +57,8 @@ type copier struct {
 	// Bytes of the pages that were gathered, and about what they would take if the source's writer had packed them.
 	packed, foreign float64
 
-	at      int64    // bytes written
-	groups  [][]byte // RowGroups
+	at      int64 // bytes written
+	groups  []writtenGroup
 	packers map[compression]*packer
 	room    room
 	// Buffers that columns hand on: of the file, of a page of it, and of the page that is gathered.
@@ -106,10 +106,14 @@ func (c *copier) copy(start, end, kept int64) error {
 			return err
 		}
 	}
+	groups, err := c.indexes()
+	if err != nil {
+		return err
+	}
 	footer := edit(c.footer.raw, func(id int16) bool { return id != 3 && id != 4 },
-		integerField(3, thriftI64, kept), listField(4, c.groups))
+		integerField(3, thriftI64, kept), listField(4, groups))
 	footer = binary.LittleEndian.AppendUint32(footer, uint32(len(footer)))
-	_, err := c.Write(append(footer, magic...))
+	_, err = c.Write(append(footer, magic...))
 	return err
 }
 
@@ -284,40 +288,86 @@ func (c *copier) part(g *rowGroup, chunks []chunk, from, to int64) error {
 		return nil
 	}
 	begin := c.at
-	var columns [][]byte
+	var columns []writtenColumn
 	loose := int64(0)
 	for i := range chunks {
-		column, unpacked, err := c.column(g, &chunks[i], &c.footer.schema.leaves[i], from, to, kept)
+		column, err := c.column(g, &chunks[i], &c.footer.schema.leaves[i], from, to, kept)
 		if err != nil {
 			return err
 		}
 		columns = append(columns, column)
-		loose += unpacked
+		loose += column.loose
 	}
-	const ( // fields of RowGroup
-		columnsID, totalID, rowsID, offsetID, storedID, ordinalID = 1, 2, 3, 5, 6, 7
-	)
 	edits := []thriftField{
-		listField(columnsID, columns), integerField(totalID, thriftI64, loose), integerField(rowsID, thriftI64, kept),
+		integerField(totalID, thriftI64, loose), integerField(rowsID, thriftI64, kept),
 		integerField(offsetID, thriftI64, begin), integerField(storedID, thriftI64, c.at-begin),
 	}
 	if n := len(c.groups); n < 1<<15 {
 		edits = append(edits, integerField(ordinalID, thriftI16, int64(n)))
 	}
-	c.groups = append(c.groups, edit(g.raw, func(id int16) bool { return id > ordinalID || id == 4 }, edits...))
+	raw := edit(g.raw, func(id int16) bool { return id > ordinalID || id == 4 }, edits...)
+	c.groups = append(c.groups, writtenGroup{raw, columns})
 	return nil
 }
 
-// column writes the kept rows of one column, and returns its ColumnChunk and what it unpacks to.
-func (c *copier) column(g *rowGroup, chunk *chunk, l *leaf, from, to, kept int64) (raw []byte, loose int64, err error) {
+// Fields of RowGroup, and of ColumnChunk.
+const (
+	columnsID, totalID, rowsID, offsetID, storedID, ordinalID = 1, 2, 3, 5, 6, 7
+	locationsID, boundsID                                     = 4, 6 // each with the length behind it
+)
+
+// writtenGroup is a row group that was written.
+type writtenGroup struct {
+	raw     []byte // the RowGroup, but for its columns
+	columns []writtenColumn
+}
+
+// writtenColumn is a column of it.
+type writtenColumn struct {
+	raw               []byte // the ColumnChunk, but for its page index
+	loose             int64  // what it unpacks to
+	locations, bounds []byte // an OffsetIndex and a ColumnIndex; nil: it has none
+}
+
+// indexes writes the page index of all that was written, of which some readers take each half for one piece, and
+// returns the RowGroups.
+func (c *copier) indexes() (groups [][]byte, err error) {
+	whole := func(int16) bool { return true }
+	write := func(half int16, of func(*writtenColumn) []byte) {
+		for _, g := range c.groups {
+			for i := range g.columns {
+				column := &g.columns[i]
+				index := of(column)
+				if index == nil || err != nil {
+					continue
+				}
+				column.raw = edit(column.raw, whole, integerField(half, thriftI64, c.at), integerField(half+1, thriftI32, int64(len(index))))
+				_, err = c.Write(index)
+			}
+		}
+	}
+	write(boundsID, func(w *writtenColumn) []byte { return w.bounds })
+	write(locationsID, func(w *writtenColumn) []byte { return w.locations })
+	for _, g := range c.groups {
+		var columns [][]byte
+		for i := range g.columns {
+			columns = append(columns, g.columns[i].raw)
+		}
+		groups = append(groups, edit(g.raw, whole, listField(columnsID, columns)))
+	}
+	return groups, err
+}
+
+// column writes the kept rows of one column.
+func (c *copier) column(g *rowGroup, chunk *chunk, l *leaf, from, to, kept int64) (column writtenColumn, err error) {
 	begin := c.at
-	w := &pageWriter{w: c, leaf: l, packer: c.packer(chunk.codec)}
+	w := &pageWriter{w: c, leaf: l, packer: c.packer(chunk.codec), begin: begin}
 	source := newColumn(c.f, c.file, c.footer, l, g, chunk, c.most)
 	source.window.data, source.unpacked, w.data = c.stored[:0], c.unpacked, c.gathered[:0]
 	c.stored, c.unpacked, c.gathered = nil, nil, nil
 	defer func() { c.stored, c.unpacked, c.gathered = source.window.data, source.unpacked, w.data }()
 	if _, err := source.head(skipAhead); err != nil {
-		return nil, 0, err
+		return column, err
 	}
 	need := 2 * source.need() // for what is read, and what is gathered
 	if need > c.room.held {
@@ -325,26 +375,29 @@ func (c *copier) column(g *rowGroup, chunk *chunk, l *leaf, from, to, kept int64
 		w.data = nil
 	}
 	if err := c.room.take(c.ctx, need, c.memory); err != nil {
-		return nil, 0, err
+		return column, err
 	}
 	if err := source.seek(from - g.first); err != nil {
-		return nil, 0, err
+		return column, err
 	}
 	numbers, err := c.words(w, source, g, chunk, l, from, to, kept)
 	if err != nil {
-		return nil, 0, err
+		return column, err
+	}
+	if w.index, err = newIndexer(source); err != nil {
+		return column, err
 	}
 	dictionary, data := begin, c.at
 	values, err := c.pages(w, source, numbers, g, from, to)
 	if err != nil {
-		return nil, 0, err
+		return column, err
 	}
 	if chunk.uncompressed > 0 {
 		c.packed += float64(w.packed)
 		c.foreign += float64(w.gathered) * float64(chunk.compressed) / float64(chunk.uncompressed)
 	}
 	const ( // fields of ColumnMetaData; 1 to 4 and 8 are type, encodings, path, codec and key-value pairs
-		valuesID, looseID, storedID, dataID, dictionaryID = 5, 6, 7, 9, 11
+		valuesID, looseID, storedID, dataID, dictionaryID, statisticsID = 5, 6, 7, 9, 11, 12
 	)
 	edits := []thriftField{
 		integerField(valuesID, thriftI64, values), integerField(looseID, thriftI64, w.loose), integerField(storedID, thriftI64, c.at-begin),
@@ -354,11 +407,16 @@ func (c *copier) column(g *rowGroup, chunk *chunk, l *leaf, from, to, kept int64
 		edits = append(edits, integerField(dictionaryID, thriftI64, dictionary))
 	}
 	whole := kept == g.rows // then its statistics are as true as they were
+	if !whole && chunk.statistics != nil {
+		edits = append(edits, thriftField{statisticsID, thriftStruct, stillTrue(chunk.statistics, values, w.nullsWritten)})
+	}
 	meta := edit(chunk.meta, func(id int16) bool {
-		return id <= 4 || id == 8 || whole && (id == 12 || id >= 16)
+		return id <= 4 || id == 8 || whole && (id == statisticsID || id >= 16)
 	}, edits...)
-	raw = edit(chunk.raw, func(id int16) bool { return id > 7 }, integerField(2, thriftI64, 0), thriftField{3, thriftStruct, meta})
-	return raw, w.loose, nil
+	column.raw = edit(chunk.raw, func(id int16) bool { return id > 7 }, integerField(2, thriftI64, 0), thriftField{3, thriftStruct, meta})
+	column.loose = w.loose
+	column.locations, column.bounds = w.index.encoded()
+	return column, nil
 }
 
 // words writes the dictionary, if there is one: as it is, unless many of its words may have gone. Then it returns
@@ -455,12 +513,12 @@ func (c *copier) pages(w *pageWriter, source *column, numbers []uint32, g *rowGr
 		return 0, err
 	}
 	err = c.kept(from, to, source, g, func(rep, def int) error {
-		if !w.fits(&source.header) {
+		if !w.fits(&source.header, source.offset) {
 			if err := w.flush(); err != nil {
 				return err
 			}
 		}
-		w.like = source.header
+		w.like, w.from = source.header, source.offset
 		values++
 		w.entry(rep, def)
 		if def < source.leaf.maxDef {
@@ -513,7 +571,7 @@ func (c *copier) whole(w *pageWriter, source *column, renumbered bool, g *rowGro
 		if err := w.flush(); err != nil {
 			return values, err
 		}
-		if err := w.copy(source); err != nil {
+		if err := w.copy(source, rows); err != nil {
 			return values, err
 		}
 		values += h.values
@@ -532,15 +590,16 @@ func (c *copier) all(w *pageWriter, source *column) (values int64, err error) {
 		if err != nil || !ok {
 			return source.chunk.values, err
 		}
-		if err := w.copy(source); err != nil {
+		if err := w.copy(source, w.index.rowsOf(source.offset, source.group)); err != nil {
 			return 0, err
 		}
 		source.omit(0)
 	}
 }
 
-// copy writes the page whose header was read as it is.
-func (w *pageWriter) copy(source *column) error {
+// copy writes the page whose header was read, which has so many rows, as it is.
+func (w *pageWriter) copy(source *column, rows int64) error {
+	offset := w.begin + w.stored
 	data, err := source.read(&source.header, source.offset)
 	if err != nil {
 		return source.broken(err)
@@ -549,5 +608,19 @@ func (w *pageWriter) copy(source *column) error {
 	if err := w.raw(h.bytes, int64(len(h.bytes))); err != nil {
 		return err
 	}
-	return w.raw(data, h.uncompressed)
+	if err := w.raw(data, h.uncompressed); err != nil {
+		return err
+	}
+	nulls := h.nulls
+	switch {
+	case source.leaf.maxDef == 0 || source.chunk.nulls == 0:
+		nulls = 0
+	case nulls == none:
+		nulls = w.index.nullsOf(source.offset)
+	}
+	if nulls > h.values {
+		nulls = none
+	}
+	w.count(offset, source.offset, rows, h.values, max(nulls, none))
+	return nil
 }

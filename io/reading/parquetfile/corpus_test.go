@@ -52,7 +52,7 @@ func sameField(a, b thriftField) bool {
 }
 
 // TestMetadata: but for rows and row groups, the metadata of a copy is the source's, byte for byte, with a field that
-// nobody knows yet; and statistics stay only where all rows do.
+// nobody knows yet.
 func TestMetadata(t *testing.T) {
 	content, err := os.ReadFile("../../../testdata/parquet/pyarrow-zstd-1.parquet")
 	if err != nil {
@@ -67,40 +67,6 @@ func TestMetadata(t *testing.T) {
 	if !slices.EqualFunc(slices.DeleteFunc(slices.Clone(got), gone), slices.DeleteFunc(slices.Clone(want), gone), sameField) {
 		t.Errorf("the metadata are\n%v, want\n%v", got, want)
 	}
-	before, after := statistics(t, content), statistics(t, copied)
-	for i := range before {
-		whole := i < 2 // row groups have 24 rows
-		if !whole {
-			before[i] = make([]bool, len(before[i]))
-		}
-		if !slices.Equal(after[i], before[i]) {
-			t.Errorf("row group %d: statistics %v, want %v", i, after[i], before[i])
-		}
-	}
-}
-
-// statistics says of each row group which columns have them.
-func statistics(t *testing.T, content []byte) (all [][]bool) {
-	t.Helper()
-	file := &blocks.File{Path: "file", Size: int64(len(content))}
-	ft, err := readFooter(bytes.NewReader(content), file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i := range ft.groups {
-		var columns []bool
-		err := ft.chunks(file, &ft.groups[i], func(column int, c *chunk) error {
-			r := thriftReader{data: c.meta}
-			columns = append(columns, false)
-			r.fields(func(id int16, _ byte) { columns[column] = columns[column] || id == 12 })
-			return nil
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		all = append(all, columns)
-	}
-	return all
 }
 
 // TestShare: a copy is at most 5 % larger than the source's share.
