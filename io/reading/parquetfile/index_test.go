@@ -80,6 +80,9 @@ func truth(t *testing.T, what string, content []byte) (all told) {
 			all.chunk(t, name, c, l, rows)
 			locations, err := column.readIndex()
 			if err != nil || locations == nil {
+				if c.indexOffset > 0 {
+					t.Errorf("%s: its page index makes no sense; error %v", name, err)
+				}
 				return err
 			}
 			bounds, err := column.columnIndex(locations)
