@@ -377,11 +377,11 @@ func (c *copier) column(g *rowGroup, chunk *chunk, l *leaf, from, to, kept int64
 	if err := c.room.take(c.ctx, need, c.memory); err != nil {
 		return column, err
 	}
-	if err := source.seek(from - g.first); err != nil {
+	numbers, err := c.words(w, source, g, chunk, l, from, to, kept) // before a page is in the window that the dictionary is read by
+	if err != nil {
 		return column, err
 	}
-	numbers, err := c.words(w, source, g, chunk, l, from, to, kept)
-	if err != nil {
+	if err := source.seek(from - g.first); err != nil {
 		return column, err
 	}
 	if w.index, err = newIndexer(source); err != nil {
@@ -422,11 +422,6 @@ func (c *copier) column(g *rowGroup, chunk *chunk, l *leaf, from, to, kept int64
 // words writes the dictionary, if there is one: as it is, unless many of its words may have gone. Then it returns
 // the new numbers of those that are left.
 func (c *copier) words(w *pageWriter, source *column, g *rowGroup, chunk *chunk, l *leaf, from, to, kept int64) (numbers []uint32, err error) {
-	if source.row == 0 { // else a page was passed, and the dictionary is before all
-		if _, err := source.head(readAhead); err != nil {
-			return nil, err
-		}
-	}
 	if source.wordsAt == 0 {
 		return nil, nil
 	}
