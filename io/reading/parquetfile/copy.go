@@ -16,8 +16,8 @@ import (
 const maxGroup = 64 << 20
 
 // CopyExcept writes the rows that are kept, in row groups as those of the file, the larger ones cut. Pages that nothing is
-// dropped of are copied as they are, and so is a file. Values, schema and metadata stay; what would not be true any more is left out:
-// statistics, page indexes and Bloom filters of what was written anew.
+// dropped of are copied as they are, and so is a file. Values, schema and metadata stay. Of statistics and page indexes stays
+// what is still true; Bloom filters of what was written anew are left out.
 func (Reader) CopyExcept(ctx context.Context, w io.Writer, file *blocks.File, span blocks.Span, dropped []int64, o reading.Options) (kept int64, err error) {
 	err = with(ctx, file, func(f io.ReaderAt, ft *footer) error {
 		end := min(span.End, ft.rows)
