@@ -10,6 +10,7 @@ import (
 	"github.com/neardup/neardup/io/charset"
 	"github.com/neardup/neardup/io/codec"
 	"github.com/neardup/neardup/io/reading"
+	"github.com/neardup/neardup/io/reading/bytefile"
 )
 
 // readable returns see, called with records of which those are unreadable whose texts are to be
@@ -57,8 +58,11 @@ func wrong(file *blocks.File, record *reading.Record) string {
 }
 
 // CheckText says what is wrong with a text that was not read from an input file, and what to do about
-// it, if it is unreadable.
+// it, if it is unreadable or compressed.
 func (o Options) CheckText(text []byte) error {
+	if compression, _ := bytefile.CompressionOf(bytes.NewReader(text)); compression != "" {
+		return fmt.Errorf("it is %s: unpack it first", compression)
+	}
 	record := reading.Record{Doc: &codec.Document{Text: text}, Raw: text}
 	return o.readable(&blocks.File{}, func(record *reading.Record) error {
 		if record.Err == nil {

@@ -341,4 +341,9 @@ func TestCheckText(t *testing.T) {
 	if err := o.CheckText([]byte("caf\xE9")); err != nil {
 		t.Error(err)
 	}
+	for _, compression := range []string{"gzip", "zstd"} { // which no flag makes a text
+		if err := o.CheckText(readertest.Pack(t, []byte("text"), compression)); err == nil || err.Error() != "it is "+compression+": unpack it first" {
+			t.Errorf("%s: error %v", compression, err)
+		}
+	}
 }

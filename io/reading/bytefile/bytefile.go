@@ -114,7 +114,7 @@ func inspectCompression(ctx context.Context, file *blocks.File) (compression str
 	if err != nil {
 		return "", 0, err
 	}
-	compression, err = compressionOf(f)
+	compression, err = CompressionOf(f)
 	if compression == zstded {
 		window = windowOf(f)
 	}
