@@ -6,6 +6,8 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"path/filepath"
+	"strings"
 
 	"github.com/neardup/neardup/internal/configfile"
 	"github.com/neardup/neardup/pipelines/compare"
@@ -29,6 +31,9 @@ func (c *compareCmd) Run(ctx context.Context, s streams) error {
 	task, err := compare.New(c.Config)
 	if err != nil {
 		return withHelp(err, "compare")
+	}
+	if c.Plot != "" && !strings.EqualFold(filepath.Ext(c.Plot), ".svg") {
+		return withHelp(job.Usage("--plot %s: the picture is SVG; give a name that ends in .svg", c.Plot), "compare")
 	}
 	if _, err := os.Lstat(c.Plot); c.Plot != "" && !errors.Is(err, fs.ErrNotExist) {
 		return &job.OutputExistsError{Reason: c.Plot + " is there already; give another --plot"}

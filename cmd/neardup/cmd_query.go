@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"errors"
 	"os"
+	"syscall"
 
 	"github.com/neardup/neardup/internal/configfile"
 	"github.com/neardup/neardup/pipelines/job"
@@ -54,8 +56,12 @@ type lateFile struct {
 func (f *lateFile) Read(p []byte) (n int, err error) {
 	if f.file == nil {
 		if f.file, err = os.Open(f.path); err != nil {
-			return 0, &job.UsageError{Err: err}
+			return 0, job.Usage("--file %w", err)
 		}
 	}
-	return f.file.Read(p)
+	n, err = f.file.Read(p)
+	if errors.Is(err, syscall.EISDIR) {
+		return n, job.Usage("--file %s is a folder; give a file with one text", f.path)
+	}
+	return n, err
 }

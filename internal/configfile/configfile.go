@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"reflect"
 	"regexp"
@@ -159,12 +160,7 @@ func unknown(app *kong.Application, command *kong.Node, key string) string {
 	if len(others) > 0 {
 		return fmt.Sprintf("%q is a key of %s, not of %s", key, strings.Join(others, " and "), command.Name)
 	}
-	nearest, distance := "", len(key)/2+1 // of a key that resembles none, the nearest is no help
-	for name := range flagsOf(command) {
-		if d := edit.Distance(key, name); d < distance || d == distance && name < nearest {
-			nearest, distance = name, d
-		}
-	}
+	nearest := edit.Nearest(key, maps.Keys(flagsOf(command)))
 	if nearest == "" {
 		return fmt.Sprintf("unknown key %q; keys are the names of flags, see %s %s --help", key, app.Name, command.Name)
 	}

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"cmp"
 	"slices"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/gogs/chardet"
@@ -28,13 +29,10 @@ var names = map[string]string{
 	"GB18030": "GB18030", "Big5": "Big5", "EUC-KR": "EUC-KR",
 }
 
-// Guess returns the name of the encoding that text, which is not UTF-8, may be in, or "". It looks at
+// Guess returns the name of the encoding that text, which is neither UTF-8 nor UTF-16, may be in, or "". It looks at
 // the first KiB, and takes some tenths of a millisecond at most.
 func Guess(text []byte) string {
 	text = text[:min(len(text), sampleBytes)]
-	if UTF16(text) {
-		return "UTF-16"
-	}
 	if len(text) < leastBytes || damaged(text) || bytes.IndexByte(text, 0) >= 0 { // no text has NUL
 		return ""
 	}
@@ -110,20 +108,19 @@ func (c *Controls) Side() (side int, ok bool) {
 	return side, c.places[side] >= max(1, 4*c.places[1-side])
 }
 
-// UTF16 reports whether text is UTF-16, or a line of it: it begins with a byte order mark, or every other
-// byte of some is NUL.
-func UTF16(text []byte) bool {
+// UTF16 returns the UTF-16 that text, or a line of it, may be in, as iconv calls it; "" if it is in none. Text then begins with a
+// byte order mark, or every other byte of some is NUL. It begins at byte at of its file, where characters begin at even bytes.
+// UTF-16 is that of a mark, or one whose side is not told.
+func UTF16(text []byte, at int64) string {
 	text = text[:min(len(text), sampleBytes)]
 	if bytes.HasPrefix(text, []byte("\xFF\xFE")) || bytes.HasPrefix(text, []byte("\xFE\xFF")) {
-		return true
+		return "UTF-16"
 	}
-	var nuls [2]int
-	for i, b := range text {
-		if b == 0 {
-			nuls[i%2]++
-		}
-	}
+	nuls := nulsOf(text)
 	// Blanks alone are one character in ten of most scripts. Other files with NULs have them anywhere.
 	many, few := max(nuls[0], nuls[1]), min(nuls[0], nuls[1])
-	return many*20 >= len(text) && many > 0 && few*10 <= many
+	if many*20 < len(text) || many == 0 || few*10 > many {
+		return ""
+	}
+	return cmp.Or(strings.ToUpper(wide(text[at%2:])), "UTF-16")
 }

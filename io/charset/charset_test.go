@@ -68,10 +68,6 @@ func TestGuess(t *testing.T) {
 		{taiwanese, traditionalchinese.Big5, "Big5"},
 		{koreanText, korean.EUCKR, "EUC-KR"},
 		{"café et thé à la carte", charmap.Windows1252, "windows-1252"}, // no less than ISO-8859-2
-		{russian, unicode.UTF16(unicode.LittleEndian, unicode.UseBOM), "UTF-16"},
-		{russian, unicode.UTF16(unicode.BigEndian, unicode.IgnoreBOM), "UTF-16"},
-		{french, unicode.UTF16(unicode.LittleEndian, unicode.IgnoreBOM), "UTF-16"},
-		{japaneseText, unicode.UTF16(unicode.BigEndian, unicode.UseBOM), "UTF-16"},
 	} {
 		text := encode(t, c.text, c.encoding)
 		record := encode(t, `{"id": 1001, "url": "https://example.org/", "text": "`+c.text+`"}`+"\n", c.encoding)
@@ -79,6 +75,33 @@ func TestGuess(t *testing.T) {
 			if got := Guess(text); got == "" || !strings.Contains(" "+c.want+" ", " "+got+" ") {
 				t.Errorf("%.60q is %q, want %s", text, got, c.want)
 			}
+		}
+	}
+}
+
+// TestUTF16: a byte order mark stands for itself, and without one the side is told, of each line of a file.
+func TestUTF16(t *testing.T) {
+	for _, text := range []string{russian, french, "id,text\r\n", `{"id": 1001, "text": "` + greek + `"}`} {
+		for name, order := range map[string]unicode.Endianness{"UTF-16LE": unicode.LittleEndian, "UTF-16BE": unicode.BigEndian} {
+			if got := UTF16(encode(t, text, unicode.UTF16(order, unicode.UseBOM)), 0); got != "UTF-16" {
+				t.Errorf("%.20q with a mark, %s: %q", text, name, got)
+			}
+			file := encode(t, strings.Repeat(text+"\n", 3), unicode.UTF16(order, unicode.IgnoreBOM))
+			at := int64(0)
+			for line := range bytes.SplitAfterSeq(file, []byte("\n")) {
+				if got := UTF16(line, at); got != name && len(line) > 2 {
+					t.Errorf("%.20q at %d, %s: %q", line, at, name, got)
+				}
+				at += int64(len(line))
+			}
+		}
+	}
+	for text, want := range map[string]string{
+		"": "", "text": "", russian: "", "t\x00\x00x\x00\x00t": "",
+		"t\x00e\x00\x01\x00t\x00": "UTF-16", // no text by either side
+	} {
+		if got := UTF16([]byte(text), 0); got != want {
+			t.Errorf("%.20q: %q, want %q", text, got, want)
 		}
 	}
 }

@@ -70,12 +70,7 @@ func Propose(text []byte) string {
 
 // wide returns which UTF-16 text is in: its ASCII characters have a NUL at one side, and all are characters.
 func wide(text []byte) string {
-	var nuls [2]int
-	for i, b := range text {
-		if b == 0 {
-			nuls[i%2]++
-		}
-	}
+	nuls := nulsOf(text)
 	name := littleEndian
 	if nuls[0] > nuls[1] {
 		name = bigEndian
@@ -88,6 +83,16 @@ func wide(text []byte) string {
 		return ""
 	}
 	return name
+}
+
+// nulsOf counts the NULs at even and at odd bytes.
+func nulsOf(text []byte) (nuls [2]int) {
+	for i, b := range text {
+		if b == 0 {
+			nuls[i%2]++
+		}
+	}
+	return nuls
 }
 
 // plausible reports whether text has nothing but characters that texts have.

@@ -41,6 +41,8 @@ type Document struct {
 	// Missing are the text columns, by their numbers in Fields.Text, that the record does not have.
 	// One that is null, or whose name may go without, is not among them.
 	Missing []int
+	// MissingID says that the record, of a format where each has columns of its own, does not have the id column.
+	MissingID bool
 	// Value is that of the column asked for, typed where the format has types. A column that a
 	// record lacks, or of a type without an order, is no value and never an error.
 	Value Value

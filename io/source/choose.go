@@ -96,13 +96,14 @@ func matchesAny(patterns []string, e storage.Entry) (bool, error) {
 
 // choose gives each file that arg names its format, in path order. Below a folder the files of one format are
 // read, the asked one or else the only one. If none is of the one asked for, the names say nothing and all are taken.
-// Data of another format is an error, or skipped if o says so; what is no data is skipped.
-func (o Options) choose(ctx context.Context, arg string, entries []storage.Entry) (files []chosen, skipped []string, err error) {
+// Data of another format is an error, or skipped if o says so; what is no data is skipped. Only is the format that was preferred
+// to others for its bytes, if one was.
+func (o Options) choose(ctx context.Context, arg string, entries []storage.Entry) (files []chosen, skipped []string, only string, err error) {
 	slices.SortFunc(entries, func(a, b storage.Entry) int { return cmp.Compare(a.Path, b.Path) })
 	var asked format
 	if o.Format != "" {
 		if asked, err = formatNamed(o.Format); err != nil {
-			return nil, nil, err
+			return nil, nil, "", err
 		}
 	}
 	names := make([]string, len(entries)) // of their kinds
@@ -110,7 +111,7 @@ func (o Options) choose(ctx context.Context, arg string, entries []storage.Entry
 	for i, e := range entries {
 		k := kind{first: e.Path}
 		if k.name, k.read, err = o.kindOf(ctx, e, asked); err != nil {
-			return nil, nil, err
+			return nil, nil, "", err
 		}
 		if names[i] = k.name; e.Folder == "" || k.name == "" {
 			continue
@@ -121,9 +122,12 @@ func (o Options) choose(ctx context.Context, arg string, entries []storage.Entry
 		found[k.name].files++
 		found[k.name].bytes += e.Size
 	}
-	main, err := o.mainKind(arg, entries, found)
+	main, preferred, err := o.mainKind(arg, entries, found)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, "", err
+	}
+	if preferred {
+		only = main
 	}
 	for i, e := range entries {
 		name := o.Format
@@ -140,12 +144,12 @@ func (o Options) choose(ctx context.Context, arg string, entries []storage.Entry
 			continue
 		}
 		if err != nil {
-			return nil, nil, fmt.Errorf("%s: the name tells no format; give --format (%s)", e.Path, strings.Join(Formats(), ", "))
+			return nil, nil, "", fmt.Errorf("%s: the name tells no format; give --format (%s)", e.Path, strings.Join(Formats(), ", "))
 		}
 		file := blocks.File{Path: e.Path, Size: e.Size, Version: e.Version, Format: f.name, IDIsSource: f.idIsSource}
 		files = append(files, chosen{file, e.Folder, e.Identity})
 	}
-	return files, skipped, nil
+	return files, skipped, only, nil
 }
 
 // kindOf tells the format of a file, or the ending of other data, by its name; "" if that is no data's. A name
@@ -172,8 +176,9 @@ func (o Options) kindOf(ctx context.Context, e storage.Entry, asked format) (nam
 	return f.name, true, nil
 }
 
-// mainKind returns the kind of data that is read of a folder; "": all that has a format is.
-func (o Options) mainKind(arg string, entries []storage.Entry, found map[string]*kind) (string, error) {
+// mainKind returns the kind of data that is read of a folder; "": all that has a format is. It is preferred if there is data of other
+// kinds, and none was asked for.
+func (o Options) mainKind(arg string, entries []storage.Entry, found map[string]*kind) (name string, preferred bool, err error) {
 	total := int64(0)
 	for _, e := range entries {
 		if e.Folder != "" {
@@ -194,20 +199,21 @@ func (o Options) mainKind(arg string, entries []storage.Entry, found map[string]
 			main = k
 		}
 	}
+	several := slices.ContainsFunc(counting, func(k *kind) bool { return k != main })
 	switch {
 	case main == nil || o.Format == "files":
-		return "", nil
-	case slices.ContainsFunc(counting, func(k *kind) bool { return k != main }) && !o.SkipUnknown:
+		return "", false, nil
+	case several && !o.SkipUnknown:
 		var all []string
 		for _, k := range kinds {
 			if k == main || slices.Contains(counting, k) {
 				all = append(all, k.String())
 			}
 		}
-		return "", fmt.Errorf("%s: data of several formats: %s; choose with --include or --exclude, or read only %s with --skip-unknown",
+		return "", false, fmt.Errorf("%s: data of several formats: %s; choose with --include or --exclude, or read only %s with --skip-unknown",
 			arg, strings.Join(all, ", "), main.name)
 	case asked == nil && o.Format != "" && len(counting) <= 1:
-		return "", nil // its name says nothing
+		return "", false, nil // its name says nothing
 	}
-	return main.name, nil
+	return main.name, several && main != asked, nil
 }

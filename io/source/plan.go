@@ -96,6 +96,8 @@ type Listing struct {
 	Inputs *blocks.Inputs
 	// Skipped are files in input folders whose names are of no asked format.
 	Skipped []string
+	// Only are the formats that were read of folders with data of several, as those with the most bytes.
+	Only []string
 	// Repeated are files that were named more than once, and are read once.
 	Repeated []string
 	// Links are files that are the same as one before them, by another path, and are not read.
@@ -140,7 +142,7 @@ func Plan(ctx context.Context, args []string, o Options) (*Listing, error) {
 		if len(entries) == 0 {
 			continue
 		}
-		files, skipped, err := o.choose(ctx, arg, entries)
+		files, skipped, only, err := o.choose(ctx, arg, entries)
 		if err != nil {
 			return nil, err
 		}
@@ -148,6 +150,9 @@ func Plan(ctx context.Context, args []string, o Options) (*Listing, error) {
 			return nil, fmt.Errorf("%s: no file of a known format among %d; give --format (%s)", arg, len(entries), strings.Join(Formats(), ", "))
 		}
 		listing.Skipped = append(listing.Skipped, skipped...)
+		if only != "" && !slices.Contains(listing.Only, only) {
+			listing.Only = append(listing.Only, only)
+		}
 		for _, f := range files {
 			if f.Path, err = storage.Abs(f.Path); err != nil {
 				return nil, err

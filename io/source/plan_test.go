@@ -220,6 +220,30 @@ func TestFormats(t *testing.T) {
 	}
 }
 
+// TestOnly: of folders with data of several formats it is told which was read, if no format was asked for.
+func TestOnly(t *testing.T) {
+	for _, tt := range []struct {
+		format, files string // of a and b
+		want          []string
+	}{
+		{"", "a/a.jsonl a/b.tsv a/c.tsv b/c.jsonl", []string{"tsv"}},
+		{"", "a/a.jsonl a/b.tsv a/c.tsv b/c.jsonl b/d.jsonl b/e.sgm", []string{"tsv", "jsonl"}},
+		{"", "a/a.jsonl a/b.orc b/b.jsonl b/c.orc", []string{"jsonl"}},
+		{"", "a/a.jsonl a/README b/b.tsv", nil},
+		{"jsonl", "a/a.jsonl a/b.tsv a/c.tsv b/d.jsonl", nil},
+		{"files", "a/a.jsonl a/b.tsv b/d.jsonl", nil},
+	} {
+		t.Chdir(t.TempDir())
+		for _, name := range strings.Fields(tt.files) {
+			write(t, ".", name, []byte("id\ttext\n"))
+		}
+		listing, err := Plan(t.Context(), []string{"a", "b"}, Options{Format: tt.format, Fields: fields, SkipUnknown: true})
+		if err != nil || !slices.Equal(listing.Only, tt.want) {
+			t.Errorf("%s of %s: %+v, %v, want %q", tt.format, tt.files, listing, err, tt.want)
+		}
+	}
+}
+
 // TestBesides: some text, tables or XML beside other data is skipped, but not more than a twentieth.
 func TestBesides(t *testing.T) {
 	for _, ending := range []string{".txt", ".csv", ".xml"} {
@@ -341,7 +365,7 @@ func TestShuffledListing(t *testing.T) {
 		t.Fatal(err)
 	}
 	arranged := func(entries []storage.Entry) (*blocks.Inputs, []string) {
-		files, skipped, err := Options{}.choose(t.Context(), "in", entries)
+		files, skipped, _, err := Options{}.choose(t.Context(), "in", entries)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -38,6 +38,9 @@ type Sampled struct {
 	NotUTF8         int64
 	// Missing are the text columns that no record seen has, and Columns those of the first of them.
 	Missing, Columns []string
+	// MissingID says that no record seen has the id column; IDColumns are those of the first that may be one.
+	MissingID bool
+	IDColumns []string
 }
 
 // Sample calls see with the texts of a sample of the input: the readable documents that begin
@@ -58,6 +61,9 @@ func Sample(ctx context.Context, in *blocks.Inputs, o Options, see func(text, en
 	}
 	if len(s.missing) == 0 {
 		s.Columns = nil
+	}
+	if s.MissingID = s.MissingID && !s.hasID; !s.MissingID {
+		s.IDColumns = nil
 	}
 	if s.NotUTF8 > s.beyondASCII {
 		if err := s.propose(ctx); err != nil {
@@ -82,6 +88,7 @@ type sampler struct {
 
 	judged  bool  // a record was asked for its columns
 	missing []int // the text columns that those have not
+	hasID   bool  // a record has the id column
 }
 
 // sampleSpans cuts the windows along the files. Of a file that can only be read from its start
@@ -129,8 +136,9 @@ func (s *sampler) read(ctx context.Context, spans []blocks.Span) error {
 	file := spans[0].File
 	progress, err := Records(ctx, s.in, spans, s.options, func(record *reading.Record) error {
 		s.columns(&s.in.Files[file], record)
+		s.idColumn(&s.in.Files[file], record)
 		doc, key := record.Doc, blocks.NewKey(file, record.Position)
-		if unreadable := (*codec.Error)(nil); errors.As(record.Err, &unreadable) && unreadable.Reason == codec.InvalidUTF8 {
+		if reasonOf(record) == codec.InvalidUTF8 {
 			s.NotUTF8++
 			s.wrong = cmp.Or(s.wrong, &s.in.Files[file])
 		}
@@ -170,12 +178,11 @@ func (s *sampler) propose(ctx context.Context) error {
 
 // columns notes which text columns a record of file has.
 func (s *sampler) columns(file *blocks.File, record *reading.Record) {
-	unreadable := (*codec.Error)(nil)
-	switch {
+	switch reason := reasonOf(record); {
 	case record.Long, s.judged && len(s.missing) == 0:
-	case errors.As(record.Err, &unreadable) && unreadable.Reason == codec.TextNotString:
+	case reason == codec.TextNotString:
 		s.judged, s.missing = true, nil // it has one, if of another type
-	case record.Err != nil && (unreadable == nil || unreadable.Reason != codec.InvalidUTF8):
+	case record.Err != nil && reason != codec.InvalidUTF8:
 	case s.judged:
 		s.missing = slices.DeleteFunc(s.missing, func(i int) bool { return !slices.Contains(record.Doc.Missing, i) })
 	default:
@@ -184,4 +191,29 @@ func (s *sampler) columns(file *blocks.File, record *reading.Record) {
 			s.Columns = f.columns(record.Raw)
 		}
 	}
+}
+
+// idColumn notes whether a record of file has the id column.
+func (s *sampler) idColumn(file *blocks.File, record *reading.Record) {
+	switch reason := reasonOf(record); {
+	case record.Long, s.hasID:
+	case reason == codec.IDNotString:
+		s.hasID = true // if of another type
+	case record.Err != nil && reason != codec.InvalidUTF8 && reason != codec.TextNotString:
+	case !record.Doc.MissingID:
+		s.hasID = true
+	case !s.MissingID:
+		s.MissingID = true
+		if f, err := formatNamed(file.Format); err == nil && f.idColumns != nil {
+			s.IDColumns = f.idColumns(record.Raw)
+		}
+	}
+}
+
+// reasonOf returns why a record is unreadable; "" if it is not, or for no reason of its own.
+func reasonOf(record *reading.Record) string {
+	if unreadable := (*codec.Error)(nil); errors.As(record.Err, &unreadable) {
+		return unreadable.Reason
+	}
+	return ""
 }

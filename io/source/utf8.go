@@ -42,7 +42,7 @@ func wrong(file *blocks.File, record *reading.Record) string {
 	if !utf8.Valid(text) {
 		detail := describe(text, offsetIn(file, record))
 		if record.Position < guessedPositions {
-			detail += mayBe(encodingOf(record))
+			detail += mayBe(encodingOf(file, record))
 		}
 		return detail
 	}
@@ -60,6 +60,9 @@ func wrong(file *blocks.File, record *reading.Record) string {
 // Text returns the text that a file which is no input holds, decoded as those are. The error says what is wrong with one that is
 // unreadable, and what to do about it.
 func (o Options) Text(content []byte) (text []byte, err error) {
+	if compression, _ := bytefile.CompressionOf(bytes.NewReader(content)); compression != "" {
+		return nil, fmt.Errorf("it is %s: unpack it first", compression)
+	}
 	file := new(blocks.File)
 	if text, file.Encoding, err = bytefile.Decode(content, o.Encoding); err != nil {
 		return nil, err
@@ -139,31 +142,42 @@ const guessedPositions = 1 << 20
 const guessedBefore = 64
 
 // encodingOf guesses the encoding of a record whose text is not taken for UTF-8; "" if there is no guess.
-func encodingOf(record *reading.Record) string {
+func encodingOf(file *blocks.File, record *reading.Record) string {
 	text := record.Doc.Text
 	if utf8.Valid(text) {
-		return wideOf(record)
+		return wideOf(file, record)
 	}
 	if utf8.Valid(record.Raw) { // it is escapes
 		return ""
+	}
+	if wide := charset.UTF16(record.Raw, beginning(file, record)); wide != "" {
+		return wide
 	}
 	return charset.Guess(text[max(0, invalidAt(text)-guessedBefore):])
 }
 
 // wideOf returns the UTF-16 that a record's text may be in without a byte order mark, as iconv calls it; ""
 // if it is in none, or stands in the record as escapes. Characters begin at even bytes of the file.
-func wideOf(record *reading.Record) string {
+func wideOf(file *blocks.File, record *reading.Record) string {
 	controls := charset.ControlsOf(record.Doc.Text)
 	side, ok := controls.Side()
 	at := bytes.Index(record.Raw, record.Doc.Text[:controls.Bytes])
 	switch {
 	case !ok || at < 0:
 		return ""
-	case (record.Position+int64(at+side))%2 == 0:
+	case (beginning(file, record)+int64(at+side))%2 == 0:
 		return "UTF-16BE"
 	default:
 		return "UTF-16LE"
 	}
+}
+
+// beginning is the byte of its file at which a record begins; that of a row is the first of its text.
+func beginning(file *blocks.File, record *reading.Record) int64 {
+	if file.Positions > 0 {
+		return 0
+	}
+	return record.Position
 }
 
 func mayBe(encoding string) string {
@@ -180,14 +194,15 @@ func advice(file *blocks.File, record *reading.Record) string {
 		return ""
 	}
 	if invalid.Reason != codec.InvalidUTF8 {
-		if charset.UTF16(record.Raw) {
-			return "; it may be UTF-16: read it with --encoding UTF-16"
+		wide := charset.UTF16(record.Raw, beginning(file, record))
+		if wide == "" || file.Encoding != "" {
+			return ""
 		}
-		return ""
+		return fmt.Sprintf("%s: read it with --encoding %s", mayBe(wide), wide)
 	}
 	encoding := ""
 	if file.Encoding == "" {
-		encoding = encodingOf(record)
+		encoding = encodingOf(file, record)
 	}
 	if encoding == "" {
 		return "; mend the text or convert the file to UTF-8, or compare it as it stands with --invalid-utf8 keep"

@@ -218,6 +218,53 @@ func TestWide(t *testing.T) {
 	}
 }
 
+// TestWideAdvice: what is UTF-16 without a byte order mark is to be read by its side, by whichever record or header that is told; and
+// what is read as it should be is not told again.
+func TestWideAdvice(t *testing.T) {
+	for name, order := range map[string]unicode.Endianness{"UTF-16LE": unicode.LittleEndian, "UTF-16BE": unicode.BigEndian} {
+		tell := func(format, text, encoding string) string {
+			t.Helper()
+			content, err := unicode.UTF16(order, unicode.IgnoreBOM).NewEncoder().String(text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			o := Options{Format: format, Fields: fields, MaxDocument: 1000, Encoding: encoding}
+			listing, err := Plan(t.Context(), []string{write(t, t.TempDir(), "a", []byte(content))}, o)
+			if err != nil {
+				return err.Error()
+			}
+			return run(t, listing.Inputs, o).facts[0].Note
+		}
+		for _, tt := range []struct{ format, text string }{
+			{"jsonl", `{"text":"кот"}` + "\n"},
+			{"jsonl", "\n" + `{"text":"кот"}` + "\n"}, // the second line begins at byte 1, if it is little-endian
+			{"lines", "café, and the tea\n"},
+			{"lines", "\ncafé, and the tea\n"},
+			{"csv", "id,text\r\n1,кот\r\n"},
+			{"tsv", "id\ttext\n1\tкот\n"},
+		} {
+			if told := tell(tt.format, tt.text, ""); !strings.Contains(told, " it may be "+name+": read it with --encoding "+name) {
+				t.Errorf("%s %q: %s", tt.format, tt.text, told)
+			}
+		}
+		if told := tell("jsonl", `{"text"`+"\n", name); !strings.Contains(told, codec.BrokenJSON) || strings.Contains(told, "--encoding") {
+			t.Errorf("read as %s: %s", name, told)
+		}
+	}
+}
+
+// TestWideRows: the characters of a row's text begin with it, whatever the number of the row.
+func TestWideRows(t *testing.T) {
+	for position := range int64(2) {
+		for _, text := range []string{"t\x00h\x00e\x00", "t\x00h\x00\xE9\x00"} { // UTF-8, and not
+			record := reading.Record{Position: position, Doc: &codec.Document{Text: []byte(text)}, Raw: []byte(text), Err: &codec.Error{Reason: codec.InvalidUTF8}}
+			if told := advice(&blocks.File{Positions: 2}, &record); !strings.HasPrefix(told, ": read it with --encoding UTF-16LE, ") {
+				t.Errorf("%q at %d: %s", text, position, told)
+			}
+		}
+	}
+}
+
 // TestNotWide: texts have tabs and escapes of terminals, and one stray character or few.
 func TestNotWide(t *testing.T) {
 	for _, text := range []string{"\t\ta\tb\v\f\r", "\x1B[1mbold\x1B[0m", "\x00", "a\x03", "an \x01 odd \x02 one", strings.Repeat("text ", 20) + strings.Repeat("\x00", 100)} {
@@ -301,5 +348,10 @@ func TestText(t *testing.T) {
 	}
 	if _, err := (Options{MaxDocument: 100, KeepInvalid: true}).Text([]byte("caf\xE9")); err != nil {
 		t.Error(err)
+	}
+	for _, compression := range []string{"gzip", "zstd"} { // which no flag makes a text
+		if _, err := (Options{KeepInvalid: true}).Text(readertest.Pack(t, []byte("text"), compression)); err == nil || err.Error() != "it is "+compression+": unpack it first" {
+			t.Errorf("%s: error %v", compression, err)
+		}
 	}
 }

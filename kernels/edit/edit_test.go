@@ -1,6 +1,7 @@
 package edit
 
 import (
+	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -28,4 +29,24 @@ func TestDistanceEqualsDefinition(t *testing.T) {
 			t.Fatalf("%q and %q: %d, want %d", a, b, got, want)
 		}
 	})
+}
+
+func TestNearest(t *testing.T) {
+	for _, tt := range []struct {
+		wanted string
+		names  []string
+		want   string
+	}{
+		{"doc_id", []string{"text", "docid", "id"}, "docid"},
+		{"ab", []string{"bb", "aa"}, "aa"},
+		{"ab", []string{"aa", "bb"}, "aa"},
+		{"nope", []string{"note", "nape"}, "nape"},
+		{"abcd", []string{"abxy"}, "abxy"}, // half of it
+		{"abcd", []string{"axyz"}, ""},
+		{"abcd", nil, ""},
+	} {
+		if got := Nearest(tt.wanted, slices.Values(tt.names)); got != tt.want {
+			t.Errorf("%q of %q: %q, want %q", tt.wanted, tt.names, got, tt.want)
+		}
+	}
 }

@@ -219,7 +219,7 @@ func (c *Config) shared() job.Config {
 
 // request is what the plan of a part is made for.
 func (c *Config) request(p part) job.Request {
-	r := job.Request{Config: c.shared(), Comparing: job.BySets()}
+	r := job.Request{Config: c.shared(), Comparing: job.BySets(), Strict: true}
 	if p.measure == job.Jaccard {
 		return r
 	}
@@ -423,7 +423,11 @@ func (r *run) unreadable(ctx context.Context) (string, error) {
 	if slices.ContainsFunc(r.config.Methods, func(m Method) bool { return !m.deduplicates() }) {
 		return r.plan.Unreadable(ctx, r.temp)
 	}
-	if n := r.counts.Unreadable; n > 0 {
+	n := r.counts.Unreadable
+	if n > 0 && n == r.counts.Records {
+		return "", &job.NothingReadError{Reason: r.plan.Sampled}
+	}
+	if n > 0 {
 		return fmt.Sprintf("%d of %d records are unreadable; neardup dedup lists them in the table rejected", n, r.counts.Records), nil
 	}
 	return "", nil

@@ -19,6 +19,7 @@ import (
 	"github.com/neardup/neardup/io/source"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/kernels/copies"
+	"github.com/neardup/neardup/kernels/edit"
 	"github.com/neardup/neardup/kernels/hash"
 	"github.com/neardup/neardup/kernels/lsh"
 	"github.com/neardup/neardup/kernels/minhash/salted"
@@ -174,6 +175,9 @@ func makePlan(ctx context.Context, r Request, stdin string) (*Plan, error) {
 	if p.missing, err = missing(sampled, r.Text); err != nil {
 		return nil, err
 	}
+	if err := checkID(sampled, r.ID); err != nil {
+		return nil, err
+	}
 	if sampled.Encoding != "" && r.Strict {
 		return nil, Usage("%d of %d sampled texts are not UTF-8, and %s is most likely %s: read it with --encoding %s, or as it stands with --invalid-utf8 keep",
 			sampled.NotUTF8, sampled.NotUTF8+sampled.Documents, sampled.Wrong, sampled.Encoding, sampled.Encoding)
@@ -201,6 +205,9 @@ func makePlan(ctx context.Context, r Request, stdin string) (*Plan, error) {
 	return p, p.choose(compared, documents)
 }
 
+// usualID is the default of --id.
+const usualID = "id"
+
 // listedColumns is how many columns of a record a message lists.
 const listedColumns = 20
 
@@ -210,16 +217,33 @@ func missing(sampled source.Sampled, text []string) (warning string, err error) 
 	if len(sampled.Missing) == 0 {
 		return "", nil
 	}
-	columns := sampled.Columns
-	more := ""
-	if n := len(columns) - listedColumns; n > 0 {
-		columns, more = columns[:listedColumns], fmt.Sprintf(" and %d more", n)
-	}
-	found := fmt.Sprintf("--text %s: no record of the sample has such a column; the first has %q%s", strings.Join(sampled.Missing, ", --text "), columns, more)
+	found := notFound("--text "+strings.Join(sampled.Missing, ", --text "), sampled.Columns)
 	if len(sampled.Missing) == len(text) {
 		return "", Usage("%s; name one that it has", found)
 	}
 	return found + "; texts are compared without it", nil
+}
+
+// checkID returns a *UsageError for an id column that no record of the sample has, unless that is the usual one, which documents
+// need not have.
+func checkID(sampled source.Sampled, id string) error {
+	if !sampled.MissingID || id == "" || id == usualID {
+		return nil
+	}
+	columns := sampled.IDColumns
+	if nearest := edit.Nearest(id, slices.Values(columns)); nearest != "" {
+		return Usage("%s; did you mean %q?", notFound("--id "+id, columns), nearest)
+	}
+	return Usage("%s; name one that it has, or leave out --id", notFound("--id "+id, columns))
+}
+
+// notFound says that no record of the sample has the columns that flags ask for, and lists those of the first.
+func notFound(flags string, columns []string) string {
+	more := ""
+	if n := len(columns) - listedColumns; n > 0 {
+		columns, more = columns[:listedColumns], fmt.Sprintf(" and %d more", n)
+	}
+	return fmt.Sprintf("%s: no record of the sample has such a column; the first has %q%s", flags, columns, more)
 }
 
 // Reading says how the inputs are read.
@@ -350,8 +374,14 @@ func (p *Plan) dictionaryGroups() int {
 // Warnings say what of the input or of the choice may not be as it was meant.
 func (p *Plan) Warnings() (warnings []string) {
 	warn := func(format string, args ...any) { warnings = append(warnings, fmt.Sprintf(format, args...)) }
-	if n := len(p.Listing.Skipped); n > 0 {
-		warn("not read, since the names are of no asked format: %d of the files in input folders, such as %s", n, p.Listing.Skipped[0])
+	skipped, only := p.Listing.Skipped, p.Listing.Only
+	switch {
+	case len(only) == 1:
+		warn("read only %s, the readable format with the most bytes; not read: %d of the files in input folders, such as %s", only[0], len(skipped), skipped[0])
+	case len(only) > 1:
+		warn("read only %s, in each folder the readable format with the most bytes; not read: %d of the files in input folders, such as %s", strings.Join(only, " and "), len(skipped), skipped[0])
+	case len(skipped) > 0:
+		warn("not read, since the names are of no asked format: %d of the files in input folders, such as %s", len(skipped), skipped[0])
 	}
 	// A few documents are compared at once, whatever is a candidate; but who gives bands is told what they do.
 	if p.Choice.Percolates && (p.Documents > sets.MostSmallDocs || p.Request.Bands+p.Request.Pieces > 0) {

@@ -90,6 +90,40 @@ func TestMissingColumns(t *testing.T) {
 	}
 }
 
+// TestMissingID: an id column that no record has may be mistyped, unless it is the usual one; one whose values are null or of another
+// type is there.
+func TestMissingID(t *testing.T) {
+	const page = "WARC/1.0\r\nWARC-Type: conversion\r\nWARC-Target-URI: x\r\nContent-Length: 1\r\n\r\na\r\n\r\n"
+	for _, tt := range []struct{ name, content, id, want string }{
+		{"in.jsonl", `{"docid":1,"text":"a"}`, "doc_id", `--id doc_id: no record of the sample has such a column; the first has ["docid" "text"]; did you mean "docid"?`},
+		{"in.jsonl", `{"docid":1,"text":"a"}`, "url", `--id url: no record of the sample has such a column; the first has ["docid" "text"]; name one that it has, or leave out --id`},
+		{"in.json", `[{"docid":1,"text":"a"}]`, "doc_id", `did you mean "docid"?`},
+		{"in.sgm", `<REUTERS TOPICS="NO" NEWID="7"><TEXT><BODY>a</BODY></TEXT></REUTERS>`, "NEWIT", `["TOPICS" "NEWID"]; did you mean "NEWID"?`},
+		{"in.warc", page, "WARC-Target-URL", `["WARC-Type" "WARC-Target-URI" "Content-Length"]; did you mean "WARC-Target-URI"?`},
+		{"in.jsonl", `{"text":"a"}` + "\n" + `{"docid":1,"text":"a"}`, "docid", ""},
+		{"in.jsonl", `{"docid":null,"text":"a"}`, "docid", ""},
+		{"in.jsonl", `{"text":"a"}` + "\n" + `{"docid":[],"text":"a"}`, "docid", ""},
+		{"in.jsonl", `{"text":[]}` + "\n" + `{"docid":1,"text":[]}`, "docid", ""},
+		{"in.jsonl", `{"text":"a"}`, "id", ""},
+		{"in.jsonl", "{", "docid", ""},
+		{"in.jsonl", "", "docid", ""},
+		{"in.sgm", `<REUTERS TOPICS="NO"><TEXT><BODY>a</BODY></TEXT></REUTERS>`, "id", ""},
+		{"in.sgm", `<REUTERS NEWID=""><TEXT><BODY>a</BODY></TEXT></REUTERS>`, "newid", ""},
+		{"in.warc", page, "", ""},
+		{"in.warc", page, "warc-target-uri", ""},
+	} {
+		file := filepath.Join(t.TempDir(), tt.name)
+		if err := os.WriteFile(file, []byte(tt.content), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		_, err := NewPlan(t.Context(), requestOf(Input{Inputs: []string{file}, Text: []string{"text"}, ID: tt.id}), t.TempDir())
+		usage := (*UsageError)(nil)
+		if tt.want == "" && err != nil || tt.want != "" && (!errors.As(err, &usage) || !strings.Contains(err.Error(), tt.want)) {
+			t.Errorf("--id %s of %s: error %v, want %s", tt.id, tt.content, err, tt.want)
+		}
+	}
+}
+
 // TestLinkWarning: of many links the first is named, and the others are counted.
 func TestLinkWarning(t *testing.T) {
 	root := t.TempDir()

@@ -85,8 +85,16 @@ func (p *Plan) ReadAlone(s beam.Scope, temp string) (compared flow.Documents, re
 	return compared, rejected
 }
 
+// NothingReadError ends a run of which no record could be read.
+type NothingReadError struct{ Reason string }
+
+func (e *NothingReadError) Error() string { return e.Reason + "; mend them, or give other input" }
+
+// Status is the exit status.
+func (*NothingReadError) Status() int { return 4 }
+
 // Unreadable says how many records are, and which is the first, after a pipeline of ReadAlone; "" if
-// all could be read.
+// all could be read. If none could, that is a *NothingReadError.
 func (p *Plan) Unreadable(ctx context.Context, temp string) (string, error) {
 	facts, err := Ledger(ctx, storage.Join(temp, readFile))
 	if err != nil {
@@ -98,8 +106,11 @@ func (p *Plan) Unreadable(ctx context.Context, temp string) (string, error) {
 			return "", err
 		}
 	}
-	if sum.Unreadable == 0 {
+	switch sum.Unreadable {
+	case 0:
 		return "", nil
+	case sum.Records:
+		return "", &NothingReadError{sum.String()}
 	}
 	return sum.String(), nil
 }

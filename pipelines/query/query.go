@@ -193,7 +193,7 @@ func (c *Config) signs() bool { return c.compare() == job.Overlap || c.Pieces !=
 
 // request is what the plan is made for.
 func (c *Config) request() job.Request {
-	r := job.Request{Config: c.shared(), Comparing: c.Comparing, Unsigned: !c.byBuckets()}
+	r := job.Request{Config: c.shared(), Comparing: c.Comparing, Unsigned: !c.byBuckets(), Strict: true}
 	if r.Compare = c.compare(); c.signs() {
 		r.Signature = signature.SimHash
 	}

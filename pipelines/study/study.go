@@ -190,6 +190,9 @@ func (r *run) do(ctx context.Context) (*records.Study, error) {
 		}
 		return nil, err
 	}
+	if r.study.Warnings, err = r.warnings(ctx); err != nil {
+		return nil, err
+	}
 	r.describe()
 	if r.config.ShowMatrices {
 		if r.study.Matrices, err = r.matrices(ctx); err != nil {
@@ -201,10 +204,6 @@ func (r *run) do(ctx context.Context) (*records.Study, error) {
 		return nil, err
 	}
 	err = r.withTables(ctx, func(write func(records.StudiedPair) error) error { return r.compare(ctx, signed, write) })
-	if err != nil {
-		return nil, err
-	}
-	r.study.Warnings, err = r.warnings(ctx)
 	return &r.study, err
 }
 
@@ -219,7 +218,7 @@ func (r *run) prepare(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if r.plan, err = job.NewPlan(ctx, job.Request{Config: shared, Unsigned: true}, r.temp); err != nil {
+	if r.plan, err = job.NewPlan(ctx, job.Request{Config: shared, Unsigned: true, Strict: true}, r.temp); err != nil {
 		return err
 	}
 	if r.plan.Documents > 2*mostDocuments {

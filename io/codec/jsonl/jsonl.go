@@ -115,7 +115,9 @@ func (c *jsonl) Decode(record []byte, doc *codec.Document) error {
 	if c.hasID {
 		v := c.id.pick(found)
 		switch v.kind {
-		case absent, null:
+		case absent:
+			doc.MissingID = true
+		case null:
 		case str, number:
 			doc.HasID = true
 			doc.ID = v.appendTo(doc.ID, line)

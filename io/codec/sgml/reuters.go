@@ -8,6 +8,7 @@ package sgml
 import (
 	"bytes"
 	"fmt"
+	"iter"
 	"regexp"
 	"slices"
 	"strings"
@@ -148,7 +149,9 @@ func (c *reuters) Decode(record []byte, doc *codec.Document) error {
 	if !ok {
 		return broken("the tag <REUTERS is not closed")
 	}
-	if id := attribute(attributes, c.id); len(id) > 0 {
+	id := attribute(attributes, c.id)
+	doc.MissingID = id == nil
+	if len(id) > 0 {
 		doc.ID = appendText(doc.ID, id)
 		doc.HasID = true
 	}
@@ -202,27 +205,39 @@ func withNewline(data []byte, n int, atEOF bool) (int, bool) {
 
 // attribute returns the value of the attribute called name, or nil.
 func attribute(tag []byte, name string) []byte {
-	for {
-		key, rest, ok := bytes.Cut(tag, []byte("="))
-		if !ok {
-			return nil
-		}
-		rest = bytes.TrimLeft(rest, " \t\r\n")
-		if len(rest) == 0 {
-			return nil
-		}
-		var value []byte
-		if quote := rest[0]; quote == '"' || quote == '\'' {
-			value, tag, _ = bytes.Cut(rest[1:], rest[:1])
-		} else {
-			end := bytes.IndexAny(rest, " \t\r\n")
-			if end < 0 {
-				end = len(rest)
-			}
-			value, tag = rest[:end], rest[end:]
-		}
-		if strings.EqualFold(string(bytes.TrimSpace(key)), name) {
+	for key, value := range attributesOf(tag) {
+		if strings.EqualFold(string(key), name) {
 			return value
+		}
+	}
+	return nil
+}
+
+// attributesOf are the names and values of those of a tag.
+func attributesOf(tag []byte) iter.Seq2[[]byte, []byte] {
+	return func(yield func(key, value []byte) bool) {
+		for {
+			key, rest, ok := bytes.Cut(tag, []byte("="))
+			if !ok {
+				return
+			}
+			rest = bytes.TrimLeft(rest, " \t\r\n")
+			if len(rest) == 0 {
+				return
+			}
+			var value []byte
+			if quote := rest[0]; quote == '"' || quote == '\'' {
+				value, tag, _ = bytes.Cut(rest[1:], rest[:1])
+			} else {
+				end := bytes.IndexAny(rest, " \t\r\n")
+				if end < 0 {
+					end = len(rest)
+				}
+				value, tag = rest[:end], rest[end:]
+			}
+			if !yield(bytes.TrimSpace(key), value) {
+				return
+			}
 		}
 	}
 }
@@ -251,6 +266,15 @@ func Columns(record []byte) (names []string) {
 		if name := string(tag[1]); !slices.Contains(names, name) && name != "REUTERS" {
 			names = append(names, name)
 		}
+	}
+	return names
+}
+
+// Attributes returns the names of those of a record.
+func Attributes(record []byte) (names []string) {
+	tag, _, _ := bytes.Cut(bytes.TrimPrefix(record, []byte(articleOpen)), []byte(">"))
+	for key := range attributesOf(tag) {
+		names = append(names, string(key))
 	}
 	return names
 }

@@ -190,7 +190,9 @@ func CheckVersion(head []byte) error {
 func (c *records) Decode(record []byte, doc *codec.Document) error {
 	doc.Reset()
 	head, content, err := split(record)
-	if id := head.get(c.id); len(id) > 0 {
+	id := head.get(c.id)
+	doc.MissingID = id == nil
+	if len(id) > 0 {
 		doc.ID, doc.HasID = append(doc.ID, id...), true
 	}
 	if err != nil {
@@ -233,12 +235,16 @@ func Columns(record []byte) []string {
 	if len(record) == 0 {
 		return nil
 	}
+	return append([]string{"text"}, Fields(record)...)
+}
+
+// Fields are the names of those of a record's header.
+func Fields(record []byte) (names []string) {
 	head, _ := headOf(record)
-	columns := []string{"text"}
 	for name := range head.fields() {
-		columns = append(columns, string(name))
+		names = append(names, string(name))
 	}
-	return columns
+	return names
 }
 
 // split cuts a record into header and content.

@@ -103,8 +103,8 @@ func Head(ctx context.Context, file *blocks.File, o reading.Options) (head []byt
 
 // guess guesses the encoding of a header that is not UTF-8, or that of UTF-16; "" if there is no guess.
 func guess(header []byte) string {
-	if utf8.Valid(header) && !charset.UTF16(header) {
-		return ""
+	if wide := charset.UTF16(header, 0); wide != "" || utf8.Valid(header) {
+		return wide
 	}
 	return charset.Guess(header)
 }
@@ -114,7 +114,7 @@ func inspectCompression(ctx context.Context, file *blocks.File) (compression str
 	if err != nil {
 		return "", 0, err
 	}
-	compression, err = compressionOf(f)
+	compression, err = CompressionOf(f)
 	if compression == zstded {
 		window = windowOf(f)
 	}

@@ -35,8 +35,8 @@ var magics = []struct {
 	{prefix: []byte("PAR1"), unsupported: "parquet", instead: " as another format; give --format parquet"},
 }
 
-// compressionOf tells a file's compression by its first bytes; names lie.
-func compressionOf(r io.ReaderAt) (string, error) {
+// CompressionOf tells a file's compression by its first bytes, "" for none; names lie. What cannot be read is an error.
+func CompressionOf(r io.ReaderAt) (string, error) {
 	head := make([]byte, 16)
 	n, err := r.ReadAt(head, 0)
 	if err != nil && err != io.EOF {
