@@ -155,7 +155,7 @@ func (f Reader) readSpan(ctx context.Context, file *blocks.File, span blocks.Spa
 
 // read is readSpan, and copies the plain bytes that it reads to spool, unless that is nil.
 func (f Reader) read(ctx context.Context, file *blocks.File, span blocks.Span, o reading.Options, see func(*reading.Record) error, spool io.Writer) (progress reading.Progress, err error) {
-	c, err := f.openSpan(ctx, file, span, o, spool)
+	c, err := f.openSpan(ctx, file, span, o, true, spool)
 	if err != nil {
 		return progress, err
 	}
@@ -190,7 +190,7 @@ func (f Reader) read(ctx context.Context, file *blocks.File, span blocks.Span, o
 
 // ReadSome reads the records at positions.
 func (f Reader) ReadSome(ctx context.Context, file *blocks.File, span blocks.Span, positions []int64, o reading.Options, see func(*reading.Record) error) (err error) {
-	c, err := f.openSpan(ctx, file, span, o, nil)
+	c, err := f.openSpan(ctx, file, span, o, false, nil)
 	if err != nil {
 		return err
 	}
@@ -235,7 +235,7 @@ func (f Reader) CopyExcept(ctx context.Context, w io.Writer, file *blocks.File, 
 	if separated {
 		span.End = blocks.End // what closes the list is copied, too
 	}
-	c, err := f.openSpan(ctx, file, span, o, nil)
+	c, err := f.openSpan(ctx, file, span, o, true, nil)
 	if err != nil {
 		return 0, err
 	}

@@ -101,8 +101,8 @@ type piece struct {
 
 // openSpan opens a span for reading. Records of more than o.MaxRecord bytes come in parts: those and
 // no others, wherever the span begins, since what becomes of them is seen in the output. The plain
-// bytes that are read are copied to spool, unless that is nil.
-func (f Reader) openSpan(ctx context.Context, file *blocks.File, span blocks.Span, o reading.Options, spool io.Writer) (*cursor, error) {
+// bytes that are read are copied to spool, unless that is nil. All says that the span is read to its end.
+func (f Reader) openSpan(ctx context.Context, file *blocks.File, span blocks.Span, o reading.Options, all bool, spool io.Writer) (*cursor, error) {
 	// The sample, which does not read to the end, asks how much was read.
 	found, err := f.codecOf(file, o.Fields)
 	if err == nil {
@@ -116,6 +116,12 @@ func (f Reader) openSpan(ctx context.Context, file *blocks.File, span blocks.Spa
 		return nil, err
 	}
 	c.end, c.maxRecord = span.End, o.MaxRecord
+	switch {
+	case c.compression != "":
+		c.file.Ahead(0, file.Size)
+	case all:
+		c.file.Ahead(max(0, span.Start-1), min(span.End, file.Size))
+	}
 	if spool != nil {
 		c.src = io.TeeReader(c.src, spool)
 	}

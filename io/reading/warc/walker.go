@@ -104,6 +104,7 @@ func (w *walker) keep(data []byte, most int) error {
 
 // each calls see with the members that begin in a span, each of which is in plain then.
 func (w *walker) each(span blocks.Span, see func(member) error) error {
+	w.file.Ahead(span.Start, min(span.End, w.size))
 	p, err := w.seek(span.Start)
 	for err == nil && p < min(span.End, w.size) {
 		var m member
