@@ -84,7 +84,9 @@ func (f *Faults) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			w.Header()[key] = values
 		}
 		body := answer.Body.Bytes()
-		w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+		if w.Header().Get("Content-Length") == "" { // that of an answer to HEAD is not the body's
+			w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+		}
 		w.WriteHeader(answer.Code)
 		if _, err := w.Write(body[:min(fault.Bytes, len(body))]); err != nil || fault.Bytes >= len(body) {
 			return

@@ -80,10 +80,14 @@ type Lock struct {
 	stop func() // ends the heartbeat
 	done sync.WaitGroup
 
-	mu   sync.Mutex
-	file *lockFile
-	twin *lockFile    // nil: there is none
-	lost *FencedError // nil: it was not found to be
+	// settled is when no request of a former holder takes effect any more, by this machine's clock.
+	settled time.Time
+
+	mu     sync.Mutex
+	file   *lockFile
+	proved time.Time    // when the lock was last written, by the store's clock
+	twin   *lockFile    // nil: there is none
+	lost   *FencedError // nil: it was not found to be
 }
 
 // lockFile is a lock file as its holder knows it.
@@ -202,6 +206,9 @@ func acquire(ctx context.Context, store Store, path, job string, force bool) (lo
 			former = &now.Owner
 		}
 		if err = lock.take(ctx, now, force); err == nil {
+			if late, ok := store.(Late); ok && former != nil && force {
+				lock.settled = time.Now().Add(late.Within())
+			}
 			lock.start()
 			return lock, former, nil
 		}
@@ -221,6 +228,9 @@ func acquire(ctx context.Context, store Store, path, job string, force bool) (lo
 // regularLock refuses a lock file that is a folder, a link, a pipe or the like: it could be read and never written,
 // or not even be opened.
 func regularLock(ctx context.Context, store Store, path string) error {
+	if !IsLocal(path) {
+		return nil // an object is nothing else
+	}
 	regular := true
 	enter := func(rel string) bool {
 		regular = regular && Join(Dir(path), rel) != path
@@ -365,6 +375,9 @@ func (l *Lock) write(ctx context.Context, f *lockFile, cond If, released bool) e
 		return err
 	}
 	f.nonce, f.version = f.tried, info.Version
+	if f == l.file {
+		l.proved = info.Modified
+	}
 	return nil
 }
 
@@ -404,6 +417,29 @@ func (l *Lock) Prove(ctx context.Context) error {
 		}
 	}
 	return l.own(ctx, func(cond If) error { return l.write(ctx, l.file, cond, false) })
+}
+
+// Removal is the condition under which the holder removes what has a version: no request does that once the lock may
+// be another's.
+func (l *Lock) Removal(version string) If {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	cond := If{Version: version}
+	if late, ok := l.store.(Late); ok && late.Within() > 0 {
+		cond.Until = l.proved.Add(late.Within())
+	}
+	return cond
+}
+
+// Settle waits until no request of a holder whose lock was taken by force takes effect any more, and tells waiting how
+// long that is. Who takes a lock by its age has waited for longer.
+func (l *Lock) Settle(ctx context.Context, waiting func(time.Duration)) error {
+	left := time.Until(l.settled)
+	if left <= 0 {
+		return ctx.Err()
+	}
+	waiting(left.Round(time.Second))
+	return pause(ctx, left)
 }
 
 // Release drops the lock. The error is a *FencedError if it was lost before: then it leaves the file alone.

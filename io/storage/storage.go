@@ -77,10 +77,12 @@ type If struct {
 	Until time.Time
 }
 
-// Aborter is a Store in which an upload that nobody finishes stays, and may be finished by whoever began it.
-type Aborter interface {
-	// Abort ends the unfinished uploads to paths below folder.
+// Late is a Store in which requests of a process that has lost its lock may still take effect.
+type Late interface {
+	// Abort ends the uploads to paths below folder that nobody has finished, so that nobody can.
 	Abort(ctx context.Context, folder string) error
+	// Within is how long a Remove with Until may take effect after the last proof of a lock; 0: its version will do.
+	Within() time.Duration
 }
 
 // ErrPrecondition says that an If did not hold, or that another request was deciding it.

@@ -162,7 +162,7 @@ func (l *lake) later() {
 // process returns options of a run by a new process: before is called before each request that changes something.
 func (l *lake) process(name string, before func(request string) error) commit.Options {
 	scheme := name + "://"
-	storage.Register(scheme, &process{l, scheme, before})
+	storage.Register(scheme, &process{lake: l, scheme: scheme, before: before})
 	return commit.Options{Dir: scheme + l.dir, Overwrite: true}
 }
 
@@ -189,6 +189,7 @@ type process struct {
 	lake   *lake
 	scheme string
 	before func(request string) error
+	one    sync.Mutex // its requests come one after another
 }
 
 func (p *process) in(path string) string { return "lake://" + strings.TrimPrefix(path, p.scheme) }
@@ -200,6 +201,8 @@ func (p *process) out(info storage.Info) storage.Info {
 
 // request is made, unless the process is dead.
 func (p *process) request(kind, path string, do func() error) error {
+	p.one.Lock()
+	defer p.one.Unlock()
 	if err := p.before(kind + " " + path); err != nil {
 		return err
 	}

@@ -63,7 +63,7 @@ func TestPausedBeforeReading(t *testing.T) {
 		arrived, goOn, done := make(chan bool, 1), make(chan bool), make(chan error)
 		count := 0
 		options := l.process("one", lives)
-		storage.Register("one://", &reading{process{l, "one://", lives}, func() {
+		storage.Register("one://", &reading{process{lake: l, scheme: "one://", before: lives}, func() {
 			if count++; count == n+1 {
 				arrived <- true
 				<-goOn

@@ -176,7 +176,7 @@ func TestSealedNevertheless(t *testing.T) {
 	l := newLake(t)
 	l.prepare([]edition{first})
 	o := l.process("one", lives)
-	storage.Register("one://", &late{process{l, "one://", lives}})
+	storage.Register("one://", &late{process{lake: l, scheme: "one://", before: lives}})
 	c := begins(t, o)
 	stage(t, c, second)
 	err := c.Close(t.Context(), publish(t, c, second))

@@ -509,10 +509,27 @@ func TestDisturbedWhileReplaced(t *testing.T) {
 			return err
 		},
 	} {
-		l := newLake(t)
+		moved := func(request string) bool {
+			_, to, copied := strings.Cut(request, " to one://lake/out/")
+			return copied && to != "_SUCCESS" && !strings.HasPrefix(to, ".neardup/")
+		}
+		l, all := newLake(t), 0
+		l.prepare([]edition{first})
+		if err := second.run(t.Context(), l.process("one", func(request string) error {
+			if moved(request) {
+				all++
+			}
+			return nil
+		})); err != nil {
+			t.Fatal(err)
+		}
+		l = newLake(t)
 		l.prepare([]edition{first})
 		err := second.run(t.Context(), l.process("one", func(request string) error {
-			if strings.HasSuffix(request, " to one://lake/out/run.json") {
+			if moved(request) {
+				all--
+			} else if all == 0 { // each has been copied
+				all--
 				return disturb(l)
 			}
 			return nil

@@ -105,7 +105,7 @@ func leftovers(ctx context.Context, dir string) (left []leftover, err error) {
 
 // recover publishes what an earlier run had sealed when it was killed, and removes the staging folders of all
 // others. Whoever had the lock before, and still runs, finds his gone.
-func (c *Commit) recover(ctx context.Context) error {
+func (c *Commit) recover(ctx context.Context) (err error) {
 	left, err := leftovers(ctx, c.o.Dir)
 	if err != nil {
 		return err
@@ -114,6 +114,11 @@ func (c *Commit) recover(ctx context.Context) error {
 	if err := c.lock.Prove(ctx); err != nil {
 		return err
 	}
+	defer func() {
+		if late, ok := c.store.(storage.Late); ok && err == nil {
+			err = late.Abort(ctx, c.o.Dir) // what they upload from has gone
+		}
+	}()
 	for _, l := range left {
 		if !storage.SameOwner(l.folder, storage.Join(c.o.Dir, output.LockFile)) {
 			c.o.Warn("%s belongs to another user and was kept; its owner can run the same command again to finish or remove it", l.folder)

@@ -10,6 +10,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/neardup/neardup/io/storage"
@@ -125,7 +126,9 @@ func (c *Commit) sealAndFill(ctx context.Context, s *seal) error {
 		// A store may have made it nevertheless.
 		made, readErr := readSeal(ctx, c.staging)
 		c.sealed = made != nil || readErr != nil
-		return err
+		if made == nil || !errors.Is(err, storage.ErrPrecondition) { // a request that was sent again met its own success
+			return err
+		}
 	}
 	c.sealed = true
 	if err := c.syncing.Sync(ctx, append([]string{path}, andAbove(c.staging)...)...); err != nil {
@@ -154,6 +157,11 @@ func (c *Commit) fill(ctx context.Context, s *seal, syncing storage.Syncing) (pu
 	}
 	whole, err := c.whole(ctx, s)
 	if err != nil || !whole {
+		return false, err
+	}
+	if err := c.lock.Settle(ctx, func(d time.Duration) {
+		c.o.Warn("waiting %v before publishing: requests of the job whose lock was taken over may still be under way", d)
+	}); err != nil {
 		return false, err
 	}
 	if err := c.lock.Prove(ctx); err != nil {
@@ -230,18 +238,42 @@ func (s *seal) arrived(f sealedFile, info storage.Info) bool {
 // proofEvery is how many files are moved or removed between two proofs of the lock.
 const proofEvery = 1000
 
-func (c *Commit) moveAll(ctx context.Context, s *seal) error {
-	for i, f := range s.files() {
+// atOnce is how many files a store moves or removes at once, where each takes a request. A disk is done sooner.
+const atOnce = 16
+
+// each calls do with 0 to n-1, on a store several at once, and proves the lock before each batch. It ends at the first error.
+func (c *Commit) each(ctx context.Context, n int, do func(i int) error) error {
+	limit := atOnce
+	if storage.IsLocal(c.o.Dir) {
+		limit = 1
+	}
+	var working sync.WaitGroup
+	free, failed := make(chan bool, limit), make(chan error, limit+1)
+	for i := range n {
+		free <- true
+		if len(failed) > 0 {
+			break
+		}
 		if i%proofEvery == 0 {
 			if err := c.lock.Prove(ctx); err != nil {
-				return err
+				failed <- err
+				break
 			}
 		}
-		if err := c.move(ctx, s, f); err != nil {
-			return err
-		}
+		working.Go(func() {
+			if err := do(i); err != nil {
+				failed <- err
+			}
+			<-free
+		})
 	}
-	return nil
+	working.Wait()
+	close(failed)
+	return <-failed
+}
+
+func (c *Commit) moveAll(ctx context.Context, s *seal) error {
+	return c.each(ctx, len(s.files()), func(i int) error { return c.move(ctx, s, s.files()[i]) })
 }
 
 // move brings a file to its place, unless that was done before.
@@ -264,20 +296,9 @@ func (c *Commit) removeReplaced(ctx context.Context, s *seal) error {
 	for _, f := range s.Files {
 		keep[f.Name] = true
 	}
-	removed := 0
-	for _, old := range s.Old {
-		if keep[old.Name] {
-			continue
-		}
-		if removed%proofEvery == 0 {
-			if err := c.lock.Prove(ctx); err != nil {
-				return err
-			}
-		}
-		removed++
-		if err := c.removeOld(ctx, old); err != nil {
-			return err
-		}
+	gone := slices.DeleteFunc(slices.Clone(s.Old), func(old oldFile) bool { return keep[old.Name] })
+	if err := c.each(ctx, len(gone), func(i int) error { return c.removeOld(ctx, gone[i]) }); err != nil {
+		return err
 	}
 	there, err := list(ctx, c.o.Dir)
 	if err != nil {
@@ -306,7 +327,7 @@ func (c *Commit) removeOld(ctx context.Context, old oldFile) error {
 		if !old.is(info) {
 			return errors.Join(c.lock.Prove(ctx), changed(path))
 		}
-		err = c.store.Remove(ctx, path, storage.If{Version: info.Version})
+		err = c.store.Remove(ctx, path, c.lock.Removal(info.Version))
 		if !errors.Is(err, storage.ErrPrecondition) {
 			return err
 		}

@@ -8,6 +8,7 @@ import (
 	"iter"
 	"strings"
 	"sync"
+	"time"
 	"unicode/utf8"
 
 	"github.com/neardup/neardup/io/storage"
@@ -51,7 +52,7 @@ func (s *Store) List(ctx context.Context, folder string, enter func(string) bool
 		at := s.below(folder)
 		asked := folders{enter: enter}
 		found, after, more := false, "", ""
-		for {
+		for at.Bucket != "" {
 			page, err := s.client.List(ctx, at, after, more)
 			if err != nil {
 				yield(storage.Info{}, err)
@@ -240,15 +241,26 @@ func (s *Store) each(ctx context.Context, folder string, do func(context.Context
 	}
 }
 
-// aborter is a Client of a store in which unfinished uploads stay.
-type aborter interface {
+// late is a Client of a store in which unfinished uploads stay and versions come back.
+type late interface {
+	// Abort ends the unfinished uploads of names that begin with at.Name.
 	Abort(ctx context.Context, at Key) error
+	// Within is storage.Late's.
+	Within() time.Duration
 }
 
 // Abort ends the unfinished uploads below folder.
 func (s *Store) Abort(ctx context.Context, folder string) error {
-	if a, ok := s.client.(aborter); ok {
-		return a.Abort(ctx, s.below(folder))
+	if c, ok := s.client.(late); ok {
+		return c.Abort(ctx, s.below(folder))
 	}
-	return nil
+	return ctx.Err()
+}
+
+// Within is how long after a proof a removal may take effect.
+func (s *Store) Within() time.Duration {
+	if c, ok := s.client.(late); ok {
+		return c.Within()
+	}
+	return 0
 }

@@ -312,11 +312,11 @@ func (s *suite) raceToCreate(t *testing.T) {
 func (s *suite) raceToReplace(t *testing.T) {
 	path := s.path("x")
 	info := s.put(t, path, "old")
-	for range 20 {
+	for round := range 20 {
 		var mu sync.Mutex
 		next := info
 		won := race(t, func(i int) error {
-			made, err := s.Create(t.Context(), path, storage.If{Version: info.Version}, text(fmt.Sprint(i)))
+			made, err := s.Create(t.Context(), path, storage.If{Version: info.Version}, text(fmt.Sprint(round, " ", i))) // versions may follow from the text
 			if err == nil {
 				mu.Lock()
 				defer mu.Unlock()

@@ -1,0 +1,144 @@
+package s3
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/aws/smithy-go"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
+
+	"github.com/neardup/neardup/io/storage"
+	"github.com/neardup/neardup/io/storage/bucket"
+)
+
+const regionHeader = "X-Amz-Bucket-Region"
+
+// failure is an error in one line. It does not wrap the SDK's, which may hold a signed URL.
+type failure struct {
+	text string
+	kind error // what errors.Is asks for, or nil
+}
+
+func (f *failure) Error() string { return f.text }
+
+func (f *failure) Unwrap() error { return f.kind }
+
+type noCredentialsError struct{ err error }
+
+func (e *noCredentialsError) Error() string { return e.err.Error() }
+
+// response returns the status and the headers that the store answered with, 0 if it did not.
+func response(err error) (int, http.Header) {
+	var r *smithyhttp.ResponseError
+	if errors.As(err, &r) && r.Response != nil {
+		return r.HTTPStatusCode(), r.Response.Header
+	}
+	return 0, nil
+}
+
+// codeOf is the store's own word for an error.
+func codeOf(err error) string {
+	var api smithy.APIError
+	if errors.As(err, &api) {
+		return api.ErrorCode()
+	}
+	return ""
+}
+
+// fail says what went wrong with an object, and what to do about it. A context that is done is what went wrong.
+func fail(ctx context.Context, at bucket.Key, err error) error {
+	if err == nil {
+		return nil
+	}
+	if done := ctx.Err(); done != nil {
+		return done
+	}
+	var known *failure
+	if errors.As(err, &known) {
+		return err
+	}
+	status, header := response(err)
+	code := codeOf(err)
+	path := "s3://" + at.Bucket
+	if at.Name != "" {
+		path += "/" + at.Name
+	}
+	text := path + ": " + reason(err, code, status)
+	if next := advice(err, code, status, header); next != "" {
+		text += "; " + next
+	}
+	return &failure{text, kind(err, code, status)}
+}
+
+// kind is what callers tell an error by.
+func kind(err error, code string, status int) error {
+	switch {
+	case code == "NoSuchBucket":
+		return nil
+	case code == "NoSuchKey":
+		return fs.ErrNotExist
+	case status == http.StatusPreconditionFailed, code == "ConditionalRequestConflict", errors.Is(err, storage.ErrPrecondition):
+		return storage.ErrPrecondition
+	case status == http.StatusForbidden:
+		return fs.ErrPermission
+	case status == http.StatusNotImplemented, errors.Is(err, errors.ErrUnsupported):
+		return errors.ErrUnsupported
+	}
+	return nil
+}
+
+// reason is what the store said, or why it said nothing.
+func reason(err error, code string, status int) string {
+	var api smithy.APIError
+	var sent *url.Error // holds the URL
+	text := err.Error()
+	switch {
+	case errors.As(err, &api) && status > 0:
+		text = fmt.Sprintf("%s: %s (HTTP %d)", code, strings.TrimSuffix(api.ErrorMessage(), "."), status)
+	case errors.As(err, &api):
+		text = fmt.Sprintf("%s: %s", code, api.ErrorMessage())
+	case errors.As(err, &sent):
+		text = sent.Err.Error()
+	case status > 0:
+		text = fmt.Sprintf("the answer (HTTP %d) cannot be read: %v", status, err)
+	}
+	const most = 500
+	if text = strings.Join(strings.Fields(text), " "); len(text) > most {
+		text = strings.ToValidUTF8(text[:most], "") + "…"
+	}
+	return text
+}
+
+// advice is what to do next, "" if nobody knows.
+func advice(err error, code string, status int, header http.Header) string {
+	var none *noCredentialsError
+	if errors.As(err, &none) {
+		return "there are no credentials: set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or sign in with aws sso login"
+	}
+	switch code {
+	case "NoSuchBucket":
+		return "check the name of the bucket, and AWS_ENDPOINT_URL_S3 if it is not on AWS"
+	case "InvalidAccessKeyId", "SignatureDoesNotMatch":
+		return "check the credentials: AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
+	case "ExpiredToken", "InvalidToken", "TokenRefreshRequired":
+		return "the credentials have expired: get new ones, such as by aws sso login"
+	case "PermanentRedirect", "AuthorizationHeaderMalformed", "IllegalLocationConstraintException", "MovedPermanently":
+		if region := header.Get(regionHeader); region != "" {
+			return "the bucket is in another region: set AWS_REGION=" + region
+		}
+		return "the bucket is in another region: set AWS_REGION"
+	case "RequestTimeTooSkewed":
+		return "set the clock of this machine"
+	case "InvalidObjectState":
+		return "the object is archived: restore it first"
+	}
+	if status == http.StatusForbidden {
+		return "check what these credentials may do (aws sts get-caller-identity says whose they are)"
+	}
+	return ""
+}

@@ -1,0 +1,195 @@
+package s3
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptrace"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/ratelimit"
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
+	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/smithy-go/middleware"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
+
+	"github.com/neardup/neardup/io/storage"
+)
+
+// How long a connection may be silent.
+var (
+	idle = 30 * time.Second
+	// A store may copy gigabytes, or put parts together, before it answers.
+	long = 10 * time.Minute
+)
+
+const attempts = 8
+
+var maxBackoff = 20 * time.Second
+
+// patience ends requests whose connection is silent. Time-outs of the transport would count the time of an upload, or end
+// with the headers.
+type patience struct{ aws.HTTPClient }
+
+// Do sends a request. While its answer is read by nobody, time does not count.
+func (p patience) Do(r *http.Request) (*http.Response, error) {
+	wait := idle
+	if r.Method == http.MethodPost || r.Header.Get("X-Amz-Copy-Source") != "" {
+		wait = long
+	}
+	ctx, cancel := context.WithCancelCause(r.Context())
+	tries := 0
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) {
+		if tries++; tries > 1 { // the connection was kept from another request, and broke
+			storage.Retried()
+		}
+	}})
+	watch := &watch{ctx: ctx, cancel: cancel, wait: wait}
+	watch.timer = time.AfterFunc(wait, func() { cancel(stalledError{wait}) })
+	r = r.WithContext(ctx)
+	if r.Body != nil && r.Body != http.NoBody {
+		r.Body = sent{r.Body, watch}
+	}
+	answer, err := p.HTTPClient.Do(r)
+	watch.timer.Stop()
+	if err != nil {
+		err = watch.cause(err)
+		cancel(nil)
+		return answer, err
+	}
+	answer.Body = received{answer.Body, watch}
+	return answer, nil
+}
+
+type watch struct {
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	timer  *time.Timer
+	wait   time.Duration
+}
+
+// cause is why a request failed.
+func (w *watch) cause(err error) error {
+	var stalled stalledError
+	if err != nil && errors.As(context.Cause(w.ctx), &stalled) {
+		return stalled
+	}
+	return err
+}
+
+// stalledError is retried, as other time-outs.
+type stalledError struct{ wait time.Duration }
+
+func (s stalledError) Error() string { return fmt.Sprintf("the connection was silent for %s", s.wait) }
+
+func (stalledError) Timeout() bool { return true }
+
+type sent struct {
+	io.ReadCloser
+	*watch
+}
+
+func (s sent) Read(p []byte) (int, error) {
+	s.timer.Reset(s.wait)
+	return s.ReadCloser.Read(p)
+}
+
+type received struct {
+	io.ReadCloser
+	*watch
+}
+
+func (r received) Read(p []byte) (int, error) {
+	r.timer.Reset(r.wait)
+	n, err := r.ReadCloser.Read(p)
+	r.timer.Stop()
+	if errors.Is(err, io.EOF) { // io.ErrUnexpectedEOF is none
+		return n, err
+	}
+	return n, r.cause(err)
+}
+
+func (r received) Close() error {
+	err := r.ReadCloser.Close()
+	r.timer.Stop()
+	r.cancel(nil)
+	return err
+}
+
+// retryer counts what it sends again.
+type retryer struct{ *retry.Standard }
+
+func newRetryer() retryer {
+	return retryer{retry.NewStandard(func(o *retry.StandardOptions) {
+		o.MaxAttempts, o.MaxBackoff = attempts, maxBackoff
+		o.RateLimiter = ratelimit.None // attempts are bounded, whatever became of others
+		o.Retryables = append(o.Retryables,
+			retry.RetryableHTTPStatusCode{Codes: map[int]struct{}{http.StatusTooManyRequests: {}}},
+			retry.RetryableErrorCode{Codes: map[string]struct{}{"OperationAborted": {}}},
+			retry.IsErrorRetryableFunc(func(err error) aws.Ternary {
+				if errors.Is(err, io.ErrUnexpectedEOF) { // in a body that the SDK reads
+					return aws.TrueTernary
+				}
+				return aws.UnknownTernary
+			}))
+	})}
+}
+
+// GetRetryToken is asked for before each retry.
+func (r retryer) GetRetryToken(ctx context.Context, err error) (func(error) error, error) {
+	storage.Retried()
+	if again, ok := ctx.Value(againKey{}).(*bool); ok {
+		*again = true
+	}
+	return r.Standard.GetRetryToken(ctx, err)
+}
+
+type againKey struct{}
+
+// valid is how long a request that expires may take to arrive.
+const valid = time.Minute
+
+// expires signs a request so that the store refuses it from a time on, by its own clock.
+func expires(until time.Time) func(*s3.Options) {
+	return func(o *s3.Options) {
+		sign := func(ctx context.Context, in middleware.FinalizeInput, next middleware.FinalizeHandler) (
+			out middleware.FinalizeOutput, meta middleware.Metadata, err error,
+		) {
+			r := in.Request.(*smithyhttp.Request)
+			credentials, err := o.Credentials.Retrieve(ctx)
+			if err != nil {
+				return out, meta, &noCredentialsError{err}
+			}
+			for _, header := range []string{"Authorization", "X-Amz-Date", "X-Amz-Content-Sha256", "X-Amz-Security-Token"} {
+				r.Header.Del(header)
+			}
+			query := r.URL.Query()
+			query.Set("X-Amz-Expires", fmt.Sprint(int(valid/time.Second)))
+			r.URL.RawQuery = query.Encode()
+			signed, header, err := v4.NewSigner().PresignHTTP(ctx, credentials, r.Request, "UNSIGNED-PAYLOAD", "s3", o.Region, until.Add(-valid).UTC(),
+				func(o *v4.SignerOptions) { o.DisableURIPathEscaping = true })
+			if err != nil {
+				return out, meta, err
+			}
+			if r.URL, err = url.Parse(signed); err != nil {
+				return out, meta, errors.New("the signed URL cannot be parsed") // it is a secret
+			}
+			// What was hoisted into the URL must not be sent again as a header.
+			for key := range r.Header {
+				if _, ok := header[key]; !ok && strings.HasPrefix(key, "X-Amz-") {
+					r.Header.Del(key)
+				}
+			}
+			return next.HandleFinalize(ctx, in)
+		}
+		o.APIOptions = append(o.APIOptions, func(stack *middleware.Stack) error {
+			return stack.Finalize.Insert(middleware.FinalizeMiddlewareFunc("Expires", sign), "Signing", middleware.After)
+		})
+	}
+}

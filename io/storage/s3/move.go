@@ -1,0 +1,151 @@
+package s3
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+	"github.com/aws/smithy-go/encoding/httpbinding"
+
+	"github.com/neardup/neardup/io/storage"
+	"github.com/neardup/neardup/io/storage/bucket"
+)
+
+// What one request copies.
+var (
+	copyBytes     int64 = 5 << 30 // at most
+	copyPartBytes int64 = 512 << 20
+)
+
+// Move copies an object, with what is stored beside it, and deletes it.
+func (c *Client) Move(ctx context.Context, from, to bucket.Key) error {
+	s, err := c.service(ctx, from)
+	if err != nil {
+		return err
+	}
+	target, err := c.service(ctx, to)
+	if err != nil {
+		return err
+	}
+	source, err := c.head(ctx, s, from)
+	if err != nil || from == to {
+		return err
+	}
+	m := &move{Client: c, from: from, to: to, s: s, target: target, source: source}
+	if aws.ToInt64(source.ContentLength) <= copyBytes {
+		err = m.whole(ctx)
+	} else {
+		err = m.inParts(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	_, err = s.DeleteObject(ctx, &s3.DeleteObjectInput{Bucket: &from.Bucket, Key: &from.Name, RequestPayer: c.payer})
+	if codeOf(err) == "NoSuchKey" {
+		return nil
+	}
+	return fail(ctx, from, err)
+}
+
+type move struct {
+	*Client
+	from, to  bucket.Key
+	s, target *service
+	source    *s3.HeadObjectOutput
+}
+
+// name is that of the source in a header.
+func (m *move) name() *string {
+	return aws.String(httpbinding.EscapePath(m.from.Bucket+"/"+m.from.Name, false))
+}
+
+// whole copies in one request. Stores may ignore the condition: then a source that is replaced meanwhile is copied as it is.
+func (m *move) whole(ctx context.Context) error {
+	in := &s3.CopyObjectInput{
+		Bucket: &m.to.Bucket, Key: &m.to.Name, CopySource: m.name(), CopySourceIfMatch: m.source.ETag, RequestPayer: m.payer,
+	}
+	in.ServerSideEncryption, in.SSEKMSKeyId = m.encryption()
+	_, err := m.target.CopyObject(ctx, in)
+	return m.fail(ctx, err)
+}
+
+// fail names the source: S3 does not say whose fault an error is, and most are its.
+func (m *move) fail(ctx context.Context, err error) error {
+	if err = fail(ctx, m.from, err); err != nil && ctx.Err() == nil {
+		return fmt.Errorf("copying to s3://%s/%s: %w", m.to.Bucket, m.to.Name, err)
+	}
+	return err
+}
+
+// inParts copies what is too large for one request, several parts at a time.
+func (m *move) inParts(ctx context.Context) (err error) {
+	size := aws.ToInt64(m.source.ContentLength)
+	const most = 10000
+	step := max(copyPartBytes, (size+most-1)/most)
+	u := &upload{Client: m.Client, s: m.target, at: m.to}
+	h := m.source
+	if err := u.begin(ctx, &s3.CreateMultipartUploadInput{
+		ContentType: h.ContentType, ContentEncoding: h.ContentEncoding, ContentLanguage: h.ContentLanguage,
+		ContentDisposition: h.ContentDisposition, CacheControl: h.CacheControl, Metadata: h.Metadata, StorageClass: h.StorageClass,
+	}); err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			err = u.discard(ctx, err)
+		}
+	}()
+	u.parts = make([]types.CompletedPart, (size+step-1)/step)
+	if err := m.parts(ctx, u, step); err != nil {
+		return m.fail(ctx, err)
+	}
+	// A store that ignores the condition may have copied parts of two objects.
+	if now, err := m.head(ctx, m.s, m.from); err != nil {
+		return err
+	} else if version(now.ETag) != version(m.source.ETag) {
+		return fail(ctx, m.from, storage.ErrPrecondition)
+	}
+	_, _, err = u.complete(ctx, storage.If{})
+	return fail(ctx, m.to, err)
+}
+
+// parts copies the parts, step bytes each.
+func (m *move) parts(ctx context.Context, u *upload, step int64) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	numbers := make(chan int)
+	var wg sync.WaitGroup
+	for range min(8, len(u.parts)) {
+		wg.Go(func() {
+			for i := range numbers {
+				from := int64(i) * step
+				to := min(from+step, aws.ToInt64(m.source.ContentLength))
+				out, err := m.target.UploadPartCopy(ctx, &s3.UploadPartCopyInput{
+					Bucket: &m.to.Bucket, Key: &m.to.Name, UploadId: &u.id, PartNumber: aws.Int32(int32(i + 1)), RequestPayer: m.payer,
+					CopySource: m.name(), CopySourceIfMatch: m.source.ETag, CopySourceRange: aws.String(fmt.Sprintf("bytes=%d-%d", from, to-1)),
+				})
+				if err == nil && out.CopyPartResult == nil {
+					err = errors.New("a part was copied without an answer")
+				}
+				if err != nil {
+					cancel(err)
+					continue
+				}
+				u.parts[i] = types.CompletedPart{PartNumber: aws.Int32(int32(i + 1)), ETag: out.CopyPartResult.ETag}
+			}
+		})
+	}
+	for i := range u.parts {
+		if ctx.Err() != nil {
+			break
+		}
+		numbers <- i
+	}
+	close(numbers)
+	wg.Wait()
+	return context.Cause(ctx)
+}
