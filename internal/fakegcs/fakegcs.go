@@ -11,6 +11,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"encoding/xml"
+	"errors"
 	"fmt"
 	"hash/crc32"
 	"io"
@@ -186,11 +187,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	a, err := s.route(c, body)
 	s.mu.Unlock()
-	if err != nil {
-		refused, ok := err.(*refusal) //nolint:errorlint // no other error is made here
-		if !ok {
-			panic(err)
-		}
+	var refused *refusal
+	if errors.As(err, &refused) {
 		a = refuse(r, refused)
 	}
 	c.log.Status = a.status
@@ -396,7 +394,7 @@ func (s *Server) remove(c *call, bucket, name string) (*answer, error) {
 		return nil, err
 	}
 	o, err := s.find(c, "generation", bucket, name)
-	if err == error(noBucket) {
+	if errors.Is(err, noBucket) {
 		return nil, noObject(bucket, name) // googleapis/nodejs-storage issue 1183
 	}
 	if err != nil {

@@ -98,7 +98,7 @@ func (s *Server) multipart(c *call, bucket string, body []byte) (*answer, error)
 			return nil, invalid("Malformed part: %v", err)
 		}
 	}
-	if _, err := parts.NextRawPart(); err != io.EOF { //nolint:errorlint // documented as bare
+	if _, err := parts.NextRawPart(); err != io.EOF {
 		return nil, invalid("Malformed multipart body")
 	}
 	o, checksum, err := described(c, bucket, content[0])

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/neardup/neardup/internal/fakegcs"
 	"github.com/neardup/neardup/internal/httpfault"
@@ -114,6 +115,7 @@ var faults = map[string]httpfault.Fault{
 	"cut late":  {Kind: httpfault.Cut, Bytes: 1500},
 	"stall":     {Kind: httpfault.Stall},
 	"stall mid": {Kind: httpfault.Stall, Bytes: 40},
+	"silent":    {Delay: time.Minute},
 }
 
 // there checks what is at a name.
@@ -137,7 +139,7 @@ func each(t *testing.T, test func(t *testing.T, name string, a action, fault htt
 			}
 			for actionName, a := range actions() {
 				for faultName, fault := range faults {
-					if stalls != (fault.Kind == httpfault.Stall) {
+					if stalls != (fault.Kind == httpfault.Stall || fault.Delay > 0) {
 						continue
 					}
 					t.Run(actionName+"/"+faultName, func(t *testing.T) {
@@ -179,7 +181,7 @@ func TestOneFault(t *testing.T) {
 			if !hit {
 				t.Fatal("no request failed")
 			}
-			effect := fault.Kind >= httpfault.Lost
+			effect := fault.Kind >= httpfault.Lost || fault.Delay > 0 // which only may have had one
 			switch {
 			case err == nil && !bytes.Equal(got, a.read):
 				t.Errorf("read %d bytes, want %d", len(got), len(a.read))

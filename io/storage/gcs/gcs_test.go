@@ -4,6 +4,11 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/x509"
+	"encoding/json"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"io"
@@ -32,7 +37,7 @@ import (
 func TestMain(m *testing.M) {
 	backoff = gax.Backoff{Initial: time.Millisecond, Max: time.Millisecond, Multiplier: 2}
 	chunkBytes = 2 * smallBytes
-	os.Unsetenv("STORAGE_EMULATOR_HOST")
+	_ = os.Unsetenv("STORAGE_EMULATOR_HOST")
 	os.Exit(m.Run())
 }
 
@@ -40,7 +45,7 @@ func TestMain(m *testing.M) {
 func impatient(t *testing.T) {
 	t.Helper()
 	was := idle
-	idle = 200 * time.Millisecond
+	idle = 100 * time.Millisecond
 	t.Cleanup(func() { idle = was })
 }
 
@@ -651,6 +656,97 @@ func TestNoCredentials(t *testing.T) {
 	}
 }
 
+// account writes the key file of a service account whose tokens come from a URL, and returns its name.
+func account(t *testing.T, tokens string) string {
+	t.Helper()
+	key, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		t.Fatal(err)
+	}
+	der, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "account.json")
+	text, err := json.Marshal(map[string]string{
+		"type": "service_account", "project_id": "p", "private_key_id": "1", "client_email": "a@p.iam.gserviceaccount.com", "client_id": "1",
+		"private_key": string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})), "token_uri": tokens,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// TestCredentials: they are looked for when the first request is sent, and sent with each, also that which cancels an
+// upload; and users are told what to do if they are refused.
+func TestCredentials(t *testing.T) {
+	fake := fakegcs.New("b")
+	var bare atomic.Int64
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") != "Bearer the-token" {
+			bare.Add(1)
+		}
+		fake.ServeHTTP(w, r)
+	}))
+	defer server.Close()
+	var asked atomic.Int64
+	valid := true
+	tokens := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		asked.Add(1)
+		w.Header().Set("Content-Type", "application/json")
+		if !valid {
+			w.WriteHeader(http.StatusBadRequest)
+			_, _ = io.WriteString(w, `{"error":"invalid_grant","error_description":"Token has been expired or revoked."}`)
+			return
+		}
+		_, _ = io.WriteString(w, `{"access_token":"the-token","token_type":"Bearer","expires_in":3600}`)
+	}))
+	defer tokens.Close()
+	options := Options{Endpoint: server.URL}
+	c := New(options).(*client) //nolint:forcetypeassert // it is one
+	if c.gcs != nil {
+		t.Error("it does not wait for its first request")
+	}
+	t.Setenv("GOOGLE_APPLICATION_CREDENTIALS", account(t, tokens.URL))
+	create(t, c, x, pattern(10))
+	broken := errors.New("broken")
+	if _, err := c.Create(t.Context(), x, storage.If{}, func(w io.Writer) error {
+		return errors.Join(content(pattern(3*chunkBytes))(w), broken)
+	}); !errors.Is(err, broken) {
+		t.Error(err)
+	}
+	if !slices.Contains(verbs(fake.Log()), "cancel") || bare.Load() > 0 || asked.Load() != 1 {
+		t.Errorf("requests %q, %d without token, %d tokens", verbs(fake.Log()), bare.Load(), asked.Load())
+	}
+	valid = false
+	_, err := New(options).Stat(t.Context(), x)
+	if !errors.Is(err, fs.ErrPermission) || !strings.Contains(err.Error(), "invalid_grant") || !strings.Contains(err.Error(), "gcloud auth application-default login") ||
+		strings.Contains(err.Error(), "\n") || !strings.HasPrefix(err.Error(), "gs://b/folder/x: ") {
+		t.Error(err)
+	}
+	if n := len(fake.Log()); bare.Load() > 0 {
+		t.Errorf("%d requests, some without token", n)
+	}
+}
+
+// TestEmulator: the client's own way to name a server, for which no credentials are looked for.
+func TestEmulator(t *testing.T) {
+	fake := fakegcs.New("b")
+	server := httptest.NewServer(fake)
+	defer server.Close()
+	t.Setenv("GOOGLE_APPLICATION_CREDENTIALS", filepath.Join(t.TempDir(), "missing.json"))
+	t.Setenv("STORAGE_EMULATOR_HOST", strings.TrimPrefix(server.URL, "http://"))
+	c := New(Options{}).(*client) //nolint:forcetypeassert // it is one
+	info := create(t, c, x, pattern(10))
+	if got, _, err := read(t.Context(), c, x, info.Version, 0, 10); err != nil || !bytes.Equal(got, pattern(10)) {
+		t.Errorf("%q, %v", got, err)
+	}
+}
+
 func TestCancelled(t *testing.T) {
 	fake := fakegcs.New("b")
 	fake.Put("b", x.Name, "", pattern(100))
@@ -688,6 +784,8 @@ func TestCancelledMeanwhile(t *testing.T) {
 // TestSecrets: errors do not tell the URL of an upload, with which anyone could write.
 func TestSecrets(t *testing.T) {
 	impatient(t)
+	defer func(was int) { maxTries = was }(maxTries)
+	maxTries = 2
 	for name, fault := range map[string]httpfault.Fault{
 		"reset": {Kind: httpfault.Reset}, "stall": {Kind: httpfault.Stall}, "503": {Kind: httpfault.Error, Status: 503},
 		"410": {Kind: httpfault.Error, Status: 410}, "308": {Kind: httpfault.Error, Status: 308},
