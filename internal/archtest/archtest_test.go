@@ -123,8 +123,8 @@ var layers = []layer{
 	},
 	{
 		packages: []string{"io/storage/..."},
-		may: []string{module + "io/storage", "github.com/bmatcuk/doublestar/v4", "golang.org/x/sys/...",
-			"cloud.google.com/go/storage/...", "google.golang.org/api/...", "github.com/aws/aws-sdk-go-v2/..."},
+		may: []string{module + "io/storage", module + "io/storage/bucket", "github.com/bmatcuk/doublestar/v4", "golang.org/x/sys/...",
+			"cloud.google.com/go/storage/...", "google.golang.org/api/...", "github.com/aws/aws-sdk-go-v2/...", "github.com/aws/smithy-go/..."},
 		never: []string{beamPath + "..."},
 		why:   "storage knows files, not what is in them",
 	},

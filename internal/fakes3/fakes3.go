@@ -478,7 +478,7 @@ func (b bucket) begin(w http.ResponseWriter, r *http.Request, key string) *failu
 	b.uploads[id] = &upload{b.name, key, id, b.now(), kept(r), map[int]object{}}
 	writeXML(w, http.StatusOK, struct {
 		XMLName               xml.Name `xml:"InitiateMultipartUploadResult"`
-		Bucket, Key, UploadId string //nolint:revive // as S3 names it
+		Bucket, Key, UploadId string   //nolint:revive // as S3 names it
 	}{Bucket: b.name, Key: key, UploadId: id})
 	return nil
 }
