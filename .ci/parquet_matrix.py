@@ -99,6 +99,7 @@ def small(out):
             encoding = {"none": "delta", "snappy": "dictionary", "gzip": "split", "brotli": "plain", "zstd": "dictionary", "lz4": "plain"}[codec]
             arrow(out / f"pyarrow-{codec}-{version[0]}.parquet", t, codec, version, encoding, write_page_index=codec in ("zstd", "gzip"), write_page_checksum=codec == "snappy")
     arrow(out / "pyarrow-legacy.parquet", only_arrow(table(60)), "snappy", "1.0", "dictionary", use_deprecated_int96_timestamps=True, use_compliant_nested_type=False)
+    arrow(out / "pyarrow-fallback.parquet", table(400).select(["text"]), "none", "2.0", "dictionary")  # behind its dictionary, plain pages
     write_duckdb(out / "duckdb-zstd-2.parquet", table(60), "zstd", "v2")
     polars.from_arrow(table(60).drop_columns(["map"])).write_parquet(out / "polars-small.parquet", compression="zstd", row_group_size=25)
 

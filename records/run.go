@@ -49,6 +49,8 @@ type Run struct {
 	Stages []Stage `json:"stages,omitempty"`
 	CPU    float64 `json:"cpu_seconds,omitempty"`
 	Peak   int64   `json:"peak_memory_bytes,omitempty"`
+	// Retries are the requests that this process sent to object stores again.
+	Retries int64 `json:"storage_retries,omitempty"`
 }
 
 // Failure is all that is known of a job that failed before it had a record: the first fields of Run.
@@ -108,30 +110,32 @@ type Parameters struct {
 	Memory        int64    `json:"memory"`
 	Method        string   `json:"method"`
 	MinWords      int      `json:"min_words"`
-	NoHeader      bool     `json:"no_header"`
-	Normalize     string   `json:"normalize"`
-	Output        string   `json:"output"`
-	Overwrite     bool     `json:"overwrite"`
-	PairBudget    int      `json:"pair_budget"`
-	Pieces        int      `json:"pieces"`
-	Recall        float64  `json:"recall"`
-	Rows          int      `json:"rows"`
-	Runner        string   `json:"runner"`
-	Same          string   `json:"same"` // "" unless the method is exact
-	Seed          uint64   `json:"seed"`
-	Shingle       string   `json:"shingle"`
-	Signature     string   `json:"signature"`
-	SkipUnknown   bool     `json:"skip_unknown"`
-	TempDir       string   `json:"temp_dir"`
-	Text          []string `json:"text"`
-	Threshold     float64  `json:"threshold"`
-	Tokens        string   `json:"tokens"`
-	Vectors       string   `json:"vectors"`
-	WaitLock      string   `json:"wait_lock"`
-	Weights       string   `json:"weights"`
-	WorkerBinary  string   `json:"worker_binary"`
-	Workers       int      `json:"workers"`
-	Write         []string `json:"write"`
+	// ModifiedBefore is RFC 3339, "" if there is no such limit.
+	ModifiedBefore string   `json:"modified_before"`
+	NoHeader       bool     `json:"no_header"`
+	Normalize      string   `json:"normalize"`
+	Output         string   `json:"output"`
+	Overwrite      bool     `json:"overwrite"`
+	PairBudget     int      `json:"pair_budget"`
+	Pieces         int      `json:"pieces"`
+	Recall         float64  `json:"recall"`
+	Rows           int      `json:"rows"`
+	Runner         string   `json:"runner"`
+	Same           string   `json:"same"` // "" unless the method is exact
+	Seed           uint64   `json:"seed"`
+	Shingle        string   `json:"shingle"`
+	Signature      string   `json:"signature"`
+	SkipUnknown    bool     `json:"skip_unknown"`
+	TempDir        string   `json:"temp_dir"`
+	Text           []string `json:"text"`
+	Threshold      float64  `json:"threshold"`
+	Tokens         string   `json:"tokens"`
+	Vectors        string   `json:"vectors"`
+	WaitLock       string   `json:"wait_lock"`
+	Weights        string   `json:"weights"`
+	WorkerBinary   string   `json:"worker_binary"`
+	Workers        int      `json:"workers"`
+	Write          []string `json:"write"`
 }
 
 // Recall is what is known of the share of the near pairs that the run found. Pairs of crowds,

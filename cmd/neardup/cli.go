@@ -14,7 +14,8 @@ import (
 
 // commands are the subcommands, one file each.
 type commands struct {
-	Log logging.Flags `embed:""`
+	Log    logging.Flags `embed:""`
+	Stores storeFlags    `embed:""`
 
 	Dedup   dedupCmd   `cmd:"" help:"Find near-duplicate documents, and write the corpus without them."`
 	Query   queryCmd   `cmd:"" help:"Find the documents nearest to one, by its id or its text."`

@@ -74,6 +74,9 @@ func (c *commands) run(command *kong.Context, options []string, s streams) error
 	if err := beamcli.Init(options); err != nil {
 		return &job.UsageError{Err: err}
 	}
+	if err := c.Stores.use(); err != nil {
+		return err
+	}
 	ctx := interruptible(s.Err)
 	command.BindTo(ctx, (*context.Context)(nil))
 	if c.Log.JSON() {

@@ -186,7 +186,7 @@ var layers = []layer{
 		packages: []string{"cmd/..."},
 		may: []string{module + "pipelines/...", module + "report", module + "records", module + "output", module + "internal/...",
 			beamPath + "go/pkg/beam", beamPath + "go/pkg/beam/runners/...", module + "runners/...", "github.com/alecthomas/kong",
-			module + "io/storage/gs", module + "io/storage/s3"}, // stores register themselves
+			module + "io/storage/gcs", module + "io/storage/s3"}, // stores register themselves
 		why: "the command line only joins the parts",
 	},
 	{

@@ -16,6 +16,9 @@ func (Lines) End(data []byte, _ State, atEOF bool) (n int, next State, ok bool) 
 	return len(data), 0, atEOF
 }
 
+// Unclosed is nothing: a line ends with its file.
+func (Lines) Unclosed(State, []byte) (what string, lost bool) { return "", false }
+
 // Sync finds the first line that begins inside the split.
 func (Lines) Sync(data []byte, _ bool) (n int, ok bool) {
 	i := bytes.IndexByte(data, '\n')

@@ -113,9 +113,14 @@ func start(t testing.TB, c codec.Codec, w *window) (int, bool) {
 // end returns where the record that w begins with ends.
 func end(t testing.TB, c codec.Codec, w *window, drop bool) int {
 	t.Helper()
-	at, state := w.begin, codec.State(0)
+	begin := w.begin
+	at, state := begin, codec.State(0)
 	for {
 		n, next, ok := c.End(w.bytes()[at-w.begin:], state, w.atEOF)
+		if n < 0 {
+			w.begin, at, state = begin, begin, next
+			continue
+		}
 		at += n
 		if ok {
 			return at

@@ -49,9 +49,9 @@ type chosen struct {
 	identity string // the same for links to one file; "" if that cannot be told
 }
 
-// pick returns the entries that Include and Exclude leave.
+// pick returns the entries that Include, Exclude and Before leave.
 func (o Options) pick(entries []storage.Entry) (picked []storage.Entry, err error) {
-	if len(o.Include)+len(o.Exclude) == 0 {
+	if len(o.Include)+len(o.Exclude) == 0 && o.Before.IsZero() {
 		return entries, nil
 	}
 	for _, e := range entries {
@@ -63,7 +63,8 @@ func (o Options) pick(entries []storage.Entry) (picked []storage.Entry, err erro
 		if err != nil {
 			return nil, err
 		}
-		if (included || len(o.Include) == 0) && !excluded {
+		late := !o.Before.IsZero() && !e.Modified.Before(o.Before)
+		if (included || len(o.Include) == 0) && !excluded && !late {
 			picked = append(picked, e)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/neardup/neardup/blocks"
@@ -27,6 +28,8 @@ type Options struct {
 	// without a slash is matched with the names of which a file's path below its input folder consists, another
 	// with the path and the folders on it.
 	Include, Exclude []string
+	// Before leaves out files that were modified at that time or later; the zero Time leaves out none.
+	Before time.Time
 	// SkipUnknown: of a folder with data of several formats, that with the most bytes is read.
 	SkipUnknown bool
 	// MaxDocument is the size in bytes above which a text is not compared.
@@ -170,7 +173,7 @@ func Plan(ctx context.Context, args []string, o Options) (*Listing, error) {
 		}
 	}
 	if len(args) > 0 && len(listing.Inputs.Files) == 0 {
-		return nil, errors.New("--include and --exclude leave no input file")
+		return nil, errors.New("--include, --exclude and --modified-before leave no input file")
 	}
 	if n := len(listing.Inputs.Files); n > blocks.MaxFiles {
 		return nil, fmt.Errorf("%d input files, at most %d can be read; join small ones, or run on parts", n, blocks.MaxFiles)

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/io/codectest"
@@ -510,6 +511,27 @@ func TestMaxRecord(t *testing.T) {
 		return nil
 	})
 	if err != nil {
+		t.Error(err)
+	}
+}
+
+// TestBefore: files of the time and later are left out, in folders and named ones.
+func TestBefore(t *testing.T) {
+	plant(t, "in/old.jsonl", "in/new.jsonl", "in/then.jsonl")
+	then := time.Date(2026, 11, 20, 0, 0, 0, 0, time.UTC)
+	for name, modified := range map[string]time.Time{"old": then.Add(-1), "then": then, "new": then.Add(time.Hour)} {
+		if err := os.Chtimes("in/"+name+".jsonl", modified, modified); err != nil {
+			t.Fatal(err)
+		}
+	}
+	listing, err := Plan(t.Context(), []string{"in", "in/new.jsonl", "in/old.jsonl"}, Options{Fields: fields, Before: then})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := sources(listing.Inputs); !slices.Equal(got, []string{"old.jsonl"}) || len(listing.Skipped) > 0 {
+		t.Errorf("%q, skipped %q", got, listing.Skipped)
+	}
+	if _, err := Plan(t.Context(), []string{"in"}, Options{Fields: fields, Before: then.Add(-time.Hour)}); err == nil || !strings.Contains(err.Error(), "leave no input file") {
 		t.Error(err)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/neardup/neardup/io/charset"
 	"github.com/neardup/neardup/io/codec"
 	"github.com/neardup/neardup/io/reading"
+	"github.com/neardup/neardup/io/reading/bytefile"
 )
 
 // readable returns see, called with records of which those are unreadable whose texts are to be
@@ -56,15 +57,19 @@ func wrong(file *blocks.File, record *reading.Record) string {
 	return detail
 }
 
-// CheckText says what is wrong with a text that was not read from an input file, and what to do about
-// it, if it is unreadable.
-func (o Options) CheckText(text []byte) error {
-	record := reading.Record{Doc: &codec.Document{Text: text}, Raw: text}
-	return o.readable(&blocks.File{}, func(record *reading.Record) error {
+// Text returns the text that a file which is no input holds, decoded as those are. The error says what is wrong with one that is
+// unreadable, and what to do about it.
+func (o Options) Text(content []byte) (text []byte, err error) {
+	file := new(blocks.File)
+	if text, file.Encoding, err = bytefile.Decode(content, o.Encoding); err != nil {
+		return nil, err
+	}
+	record := reading.Record{Doc: &codec.Document{Text: text}, Raw: content}
+	return text, o.readable(file, func(record *reading.Record) error {
 		if record.Err == nil {
 			return nil
 		}
-		return fmt.Errorf("%w%s", record.Err, advice(&blocks.File{}, record))
+		return fmt.Errorf("%w%s", record.Err, advice(file, record))
 	})(&record)
 }
 

@@ -280,18 +280,26 @@ func TestAdvice(t *testing.T) {
 	}
 }
 
-// TestCheckText: a text that comes from no input is held to the same.
-func TestCheckText(t *testing.T) {
-	o := Options{MaxDocument: 100}
-	if err := o.CheckText([]byte("café")); err != nil {
-		t.Error(err)
+// TestText: a text that comes from no input is held to the same, and decoded as inputs are.
+func TestText(t *testing.T) {
+	for _, tt := range []struct{ content, encoding, want, err string }{
+		{"caf\u00E9", "", "caf\u00E9", ""},
+		{"\uFEFFcaf\u00E9", "", "caf\u00E9", ""},
+		{"\uFEFFcaf\u00E9", "latin1", "caf\u00E9", ""},
+		{"caf\xE9", "latin1", "caf\u00E9", ""},
+		{"\xFF\xFEc\x00\xE9\x00", "auto", "c\u00E9", ""},
+		{"\xFE\xFF\x00c\x00\xE9", "utf-16le", "c\u00E9", ""},
+		{"c\x00\xE9\x00", "utf-16le", "c\u00E9", ""},
+		{"caf\xE9 et th\xE9 \xE0 la carte", "", "", "invalid utf-8: byte 3 of the text (byte 3 of the file) is E9, which is not UTF-8; it may be windows-1252: read it with --encoding windows-1252"},
+		{"c\x00\xE9\x00\x00", "utf-16le", "", "invalid utf-8: byte 3 of the text, decoded, stands for what is not utf-16le"},
+		{"a", "klingon", "", `no encoding is called "klingon"`},
+	} {
+		text, err := Options{MaxDocument: 100, Encoding: tt.encoding}.Text([]byte(tt.content))
+		if tt.err == "" && (err != nil || string(text) != tt.want) || tt.err != "" && (err == nil || !strings.HasPrefix(err.Error(), tt.err)) {
+			t.Errorf("%q in %q: %q, error %v", tt.content, tt.encoding, text, err)
+		}
 	}
-	const want = "invalid utf-8: byte 3 of the text (byte 3 of the file) is E9, which is not UTF-8; it may be windows-1252: read it with --encoding windows-1252"
-	if err := o.CheckText([]byte("caf\xE9 et th\xE9 \xE0 la carte")); err == nil || !strings.HasPrefix(err.Error(), want) {
-		t.Errorf("error %v, want %s", err, want)
-	}
-	o.KeepInvalid = true
-	if err := o.CheckText([]byte("caf\xE9")); err != nil {
+	if _, err := (Options{MaxDocument: 100, KeepInvalid: true}).Text([]byte("caf\xE9")); err != nil {
 		t.Error(err)
 	}
 }

@@ -24,11 +24,34 @@ type Entry struct {
 // unless they are given, as data lakes use them for what is not data. Below a folder, links to a folder are
 // followed once, unless that is read anyway or leads back to the folder; below "**" they are left out.
 func List(ctx context.Context, arg string) (entries []Entry, err error) {
+	w, err := find(ctx, arg)
+	if err != nil {
+		return nil, err
+	}
+	slices.SortFunc(w.found, func(a, b Entry) int { return cmp.Compare(a.Path, b.Path) })
+	return w.found, nil
+}
+
+// FoldersRead returns the local folders, without links, that List finds the files below for arg: that itself, those that match
+// it, and those that links below them lead to.
+func FoldersRead(ctx context.Context, arg string) ([]string, error) {
+	if !IsLocal(arg) {
+		return nil, nil
+	}
+	w, err := find(ctx, arg)
+	if err != nil {
+		return nil, err
+	}
+	return w.read, nil
+}
+
+// find finds the files that arg names.
+func find(ctx context.Context, arg string) (*walker, error) {
 	store, err := At(arg)
 	if err != nil {
 		return nil, err
 	}
-	w := walker{ctx: ctx, store: store}
+	w := &walker{ctx: ctx, store: store}
 	info, missing := store.Stat(ctx, arg)
 	switch {
 	case missing == nil: // a name, not a pattern, even if it has a star in it
@@ -44,8 +67,7 @@ func List(ctx context.Context, arg string) (entries []Entry, err error) {
 			}
 		}
 	}
-	slices.SortFunc(w.found, func(a, b Entry) int { return cmp.Compare(a.Path, b.Path) })
-	return w.found, err
+	return w, err
 }
 
 // hidden names are what users and data lakes keep beside their data: those that begin with a dot,
@@ -59,7 +81,8 @@ type walker struct {
 	ctx   context.Context
 	store Store
 	found []Entry
-	past  error // why a folder was passed over
+	read  []string // the folders, without links, that all files were sought below
+	past  error    // why a folder was passed over
 
 	foldersOnly bool // match
 }
@@ -75,15 +98,16 @@ func (w *walker) add(info Info, folder string) error {
 // folder finds all files below folder.
 func (w *walker) folder(folder string) error {
 	links, err := w.below(folder, folder)
-	var read []string // folders, without links
+	if err != nil {
+		return err
+	}
+	here, err := Resolve(folder)
+	if err != nil {
+		return err
+	}
+	read := []string{here}
+	defer func() { w.read = append(w.read, read...) }()
 	for err == nil && len(links) > 0 {
-		if read == nil {
-			here, err := Resolve(folder)
-			if err != nil {
-				return err
-			}
-			read = []string{here}
-		}
 		link := slices.Min(links) // a store lists them in any order
 		links = slices.DeleteFunc(links, func(l string) bool { return l == link })
 		target, failed := Resolve(link)

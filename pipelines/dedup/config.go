@@ -263,7 +263,7 @@ func (c *Config) Parameters() records.Parameters {
 		Bands: c.Bands, Bits: c.Bits, Cluster: string(c.Cluster), Compare: compare, Delimiter: string(c.Delimiter), DryRun: c.DryRun, Encoding: string(c.Encoding), Environment: c.Environment, ForceUnlock: c.ForceUnlock,
 		Exclude: c.Exclude, Format: string(c.Format), ID: c.ID, Include: c.Include, Inputs: c.Inputs, InputsFrom: c.InputsFrom, InvalidUTF8: string(c.InvalidUTF8), JobServer: c.JobServer, Keep: c.Keep.String(), Limit: c.Limit,
 		MaxDocBytes: int64(c.MaxDocBytes), MaxIDBytes: int64(c.MaxIDBytes), MaxRejected: c.MaxRejected.String(), MaxWindow: int64(c.MaxWindow), MeasureRecall: c.MeasureRecall,
-		Memory: int64(c.Memory), Method: string(c.Method), MinWords: c.MinWords, NoHeader: c.NoHeader, Normalize: c.Normalize.String(),
+		Memory: int64(c.Memory), Method: string(c.Method), MinWords: c.MinWords, ModifiedBefore: c.ModifiedBefore.String(), NoHeader: c.NoHeader, Normalize: c.Normalize.String(),
 		Output: c.Output, Overwrite: c.Overwrite, PairBudget: c.PairBudget, Pieces: c.Pieces, Recall: c.Recall, Rows: c.Rows,
 		Runner: string(c.Runner), Same: string(c.same()), Seed: c.Seed, Shingle: c.Shingle.String(), Signature: string(c.Signature),
 		SkipUnknown: c.SkipUnknown, TempDir: c.TempDir, Text: c.Text, Threshold: c.Threshold.Float(), Tokens: c.Tokens.String(), Vectors: string(c.Vectors), WaitLock: c.WaitLock.String(), Weights: string(c.Weights),

@@ -7,6 +7,7 @@ import (
 	"encoding/csv"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -17,6 +18,8 @@ import (
 	"github.com/klauspost/compress/zstd"
 	"github.com/parquet-go/parquet-go"
 
+	"github.com/neardup/neardup/io/storage"
+	"github.com/neardup/neardup/io/storage/storagetest"
 	"github.com/neardup/neardup/records"
 )
 
@@ -104,8 +107,24 @@ func mustDo(t *testing.T, err error) {
 	}
 }
 
-// The same documents are the same job in every format, whatever it is packed in.
+// fromStore returns the output of a job whose only input and whose output are in a store.
+func fromStore(t *testing.T, name string, content []byte, args ...string) map[string]string {
+	t.Helper()
+	_, err := storage.WriteFile(t.Context(), "formats://bucket/"+name+"/"+name, func(w io.Writer) error {
+		_, err := w.Write(content)
+		return err
+	})
+	mustDo(t, err)
+	config := ask(t, append(args, "formats://bucket/"+name)...)
+	config.Output = "formats://bucket/out/" + name
+	_, err = runJob(t.Context(), config, launch(config))
+	mustDo(t, err)
+	return stored(t, config.Output)
+}
+
+// The same documents are the same job in every format, whatever it is packed in, and the same bytes come of a file in a store.
 func TestEveryFormat(t *testing.T) {
+	storage.Register("formats://", &storagetest.Memory{})
 	all := thirty()
 	var want []string
 	for i := range 10 {
@@ -131,13 +150,15 @@ func TestEveryFormat(t *testing.T) {
 			if format == "parquet" && packing != "" {
 				continue
 			}
-			path := filepath.Join(t.TempDir(), "in."+format+packing)
-			mustDo(t, os.WriteFile(path, pack(write(t, all)), 0o644))
-			args := []string{"--shingle=word:3", path}
+			name, content := "in."+format+packing, pack(write(t, all))
+			path := filepath.Join(t.TempDir(), name)
+			mustDo(t, os.WriteFile(path, content, 0o644))
+			args := []string{"--shingle=word:3"}
 			if format == "warc" {
 				args = append(args, "--id=WARC-Target-URI")
 			}
-			r := run(t, ask(t, args...))
+			r := run(t, ask(t, append(args, path)...))
+			sameOutput(t, name+" in a store", promised(t, r), fromStore(t, name, content, args...))
 			var got []string
 			for _, row := range rows[records.Removed](t, r, "removed") {
 				got = append(got, row.ID+" for "+row.KeptID)

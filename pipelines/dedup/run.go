@@ -351,4 +351,5 @@ func (r *run) shown(folder string) string {
 func (r *run) measure() {
 	r.record.Seconds = time.Since(r.record.Started).Seconds()
 	r.record.CPU, r.record.Peak = usage.Process()
+	r.record.Retries = storage.Retries()
 }

@@ -51,19 +51,7 @@ func TestSameBytesOnAnObjectStore(t *testing.T) {
 		if _, err := runJob(t.Context(), config, launch(config)); err != nil {
 			t.Fatal(err)
 		}
-		finished, err := output.Open(t.Context(), config.Output)
-		if err != nil {
-			t.Fatal(err)
-		}
-		got := map[string]string{}
-		for _, file := range append(finished.Manifest.Files, records.ManifestFile{Path: output.ManifestFile}) {
-			data, err := storage.ReadFile(t.Context(), storage.Join(config.Output, file.Path))
-			if err != nil {
-				t.Fatal(err)
-			}
-			got[file.Path] = string(data)
-		}
-		sameOutput(t, "temporary files in "+temp, want, got)
+		sameOutput(t, "temporary files in "+temp, want, stored(t, config.Output))
 		names, err := storage.Names(t.Context(), config.Output)
 		if wanted := []string{"_SUCCESS", "clusters", "corpus", "manifest.json", "pairs", "rejected", "removed", "run.json"}; err != nil || !slices.Equal(names, wanted) {
 			t.Errorf("the output holds %v, %v", names, err)
@@ -92,6 +80,20 @@ func TestSameBytesOnAnObjectStore(t *testing.T) {
 	if exists := (*job.OutputExistsError)(nil); !errors.As(failure(t, config), &exists) || !strings.Contains(exists.Reason, "held by job other") {
 		t.Errorf("a held lock: %v", exists)
 	}
+}
+
+// stored is what promised is, of an output in a store.
+func stored(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	finished, err := output.Open(t.Context(), dir)
+	mustDo(t, err)
+	got := map[string]string{}
+	for _, file := range append(finished.Manifest.Files, records.ManifestFile{Path: output.ManifestFile}) {
+		data, err := storage.ReadFile(t.Context(), storage.Join(dir, file.Path))
+		mustDo(t, err)
+		got[file.Path] = string(data)
+	}
+	return got
 }
 
 func failure(t *testing.T, config dedup.Config) error {

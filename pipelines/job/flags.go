@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/neardup/neardup/io/source"
 	"github.com/neardup/neardup/io/storage"
@@ -33,24 +34,25 @@ type Config struct {
 
 // Input says what is read, and what of it is compared.
 type Input struct {
-	Inputs []string `arg:"" optional:"" name:"input" help:"Files, folders or patterns to read, in order; - is standard input."`
+	Inputs []string `arg:"" optional:"" name:"input" help:"Files, folders or patterns to read, in order; - is standard input. Links to folders are followed in folders, not by ** in patterns."`
 
-	InputsFrom  string      `placeholder:"FILE" help:"Read the inputs that a file lists, too, one path a line; - is standard input." group:"Input"`
-	Include     []string    `sep:"none" placeholder:"GLOB" help:"Read only files that match, or are in a folder that does; give it again for several patterns. One without a slash is matched with each name of a path below an input folder, another with the path." group:"Input"`
-	Exclude     []string    `sep:"none" placeholder:"GLOB" help:"Leave out such files." group:"Input"`
-	Format      Format      `help:"Format of the input: ${formats} (default: by file name)." placeholder:"NAME" group:"Input"`
-	Text        []string    `default:"text" sep:"none" placeholder:"COLUMN" help:"Text column; give it again to join several by one blank. Dotted paths reach nested fields (default: ${default})." group:"Input"`
-	ID          string      `default:"id" placeholder:"COLUMN" help:"Id column; documents without one are named source@position (default: ${default})." group:"Input"`
-	Encoding    Encoding    `default:"utf-8" placeholder:"NAME" help:"Encoding of JSON, CSV, TSV and text files, by its name in the Encoding Standard: windows-1251, latin1, shift_jis, gbk, koi8-r, utf-16le and so on. A byte order mark goes before it, but not before utf-8; auto is that of the mark, or UTF-8 (default: ${default})." group:"Input"`
-	SkipUnknown bool        `help:"Of a folder with data of several formats, read that with the most bytes, or of the asked format, and skip the rest." group:"Input"`
-	Delimiter   Delimiter   `default:"," placeholder:"CHARACTER" help:"What stands between two values of CSV: an ASCII character, or tab (default: ${default})." group:"Input"`
-	NoHeader    bool        `help:"CSV and TSV have no line of column names: --text and --id are numbers of columns, from 1." group:"Input"`
-	Limit       int64       `placeholder:"N" help:"Read the first N readable documents only." group:"Input"`
-	MaxDocBytes Bytes       `default:"16MiB" placeholder:"SIZE" help:"Texts larger than this are not compared, and stay in the corpus (default: ${default})." group:"Input"`
-	MaxIDBytes  Bytes       `default:"64KiB" placeholder:"SIZE" help:"Documents with a longer id are not compared, and stay in the corpus (default: ${default})." group:"Input"`
-	MaxWindow   Bytes       `default:"128MiB" placeholder:"SIZE" help:"Compressed files whose window is larger are refused, and so are Parquet files with larger pages: so much of them is held while they are read (default: ${default})." group:"Input"`
-	InvalidUTF8 InvalidUTF8 `name:"invalid-utf8" default:"reject" enum:"${invalid}" help:"What becomes of a record whose text is not UTF-8, or begins like UTF-16: reject (it is unreadable) or keep (such texts are compared as they stand, byte by byte where they are not UTF-8; char:9 suits them better than words) (default: ${default})." group:"Input"`
-	MinWords    int         `placeholder:"N" help:"Documents of fewer words than this, after normalising, are not compared, and stay in the corpus." group:"Input"`
+	InputsFrom     string      `placeholder:"FILE" help:"Read the inputs that a file lists, too, one path a line; - is standard input." group:"Input"`
+	Include        []string    `sep:"none" placeholder:"GLOB" help:"Read only files that match, or are in a folder that does; give it again for several patterns. One without a slash is matched with each name of a path below an input folder, another with the path." group:"Input"`
+	Exclude        []string    `sep:"none" placeholder:"GLOB" help:"Leave out such files." group:"Input"`
+	ModifiedBefore Moment      `placeholder:"TIME" help:"Read only files last modified before a time: 2026-11-20 (midnight UTC) or 2026-11-20T06:00:00Z. Standard input has none." group:"Input"`
+	Format         Format      `help:"Format of the input: ${formats} (default: by file name)." placeholder:"NAME" group:"Input"`
+	Text           []string    `default:"text" sep:"none" placeholder:"COLUMN" help:"Text column; give it again to join several by one blank. Dotted paths reach nested fields (default: ${default})." group:"Input"`
+	ID             string      `default:"id" placeholder:"COLUMN" help:"Id column; documents without one are named source@position (default: ${default})." group:"Input"`
+	Encoding       Encoding    `default:"utf-8" placeholder:"NAME" help:"Encoding of JSON, CSV, TSV and text files, by its name in the Encoding Standard: windows-1251, latin1, shift_jis, gbk, koi8-r, utf-16le and so on. A byte order mark goes before it, but not before utf-8; auto is that of the mark, or UTF-8 (default: ${default})." group:"Input"`
+	SkipUnknown    bool        `help:"Of a folder with data of several formats, read that with the most bytes, or of the asked format, and skip the rest." group:"Input"`
+	Delimiter      Delimiter   `default:"," placeholder:"CHARACTER" help:"What stands between two values of CSV: an ASCII character, or tab (default: ${default})." group:"Input"`
+	NoHeader       bool        `help:"CSV and TSV have no line of column names: --text and --id are numbers of columns, from 1." group:"Input"`
+	Limit          int64       `placeholder:"N" help:"Read the first N readable documents only." group:"Input"`
+	MaxDocBytes    Bytes       `default:"16MiB" placeholder:"SIZE" help:"Texts larger than this are not compared, and stay in the corpus (default: ${default})." group:"Input"`
+	MaxIDBytes     Bytes       `default:"64KiB" placeholder:"SIZE" help:"Documents with a longer id are not compared, and stay in the corpus (default: ${default})." group:"Input"`
+	MaxWindow      Bytes       `default:"128MiB" placeholder:"SIZE" help:"Compressed files whose window is larger are refused, and so are Parquet files with larger pages: so much of them is held while they are read (default: ${default})." group:"Input"`
+	InvalidUTF8    InvalidUTF8 `name:"invalid-utf8" default:"reject" enum:"${invalid}" help:"What becomes of a record whose text is not UTF-8, or begins like UTF-16: reject (it is unreadable) or keep (such texts are compared as they stand, byte by byte where they are not UTF-8; char:9 suits them better than words) (default: ${default})." group:"Input"`
+	MinWords       int         `placeholder:"N" help:"Documents of fewer words than this, after normalising, are not compared, and stay in the corpus." group:"Input"`
 
 	// SplitBytes is the size of the ranges that large files are read in; results do not depend
 	// on it. 0: the usual.
@@ -146,6 +148,28 @@ type Encoding string
 func (e *Encoding) UnmarshalText(text []byte) error {
 	*e = Encoding(text)
 	return source.CheckEncoding(string(text))
+}
+
+// Moment is a point in time; the zero Moment is none.
+type Moment struct{ time.Time }
+
+// UnmarshalText reads RFC 3339, or a date, which is its midnight in UTC.
+func (m *Moment) UnmarshalText(text []byte) (err error) {
+	if m.Time, err = time.Parse(time.DateOnly, string(text)); err == nil {
+		return nil
+	}
+	if m.Time, err = time.Parse(time.RFC3339, string(text)); err != nil {
+		return fmt.Errorf("%q is not a time; write 2026-11-20 or 2026-11-20T06:00:00Z", text)
+	}
+	return nil
+}
+
+// String is RFC 3339 in UTC, "" for none.
+func (m Moment) String() string {
+	if m.IsZero() {
+		return ""
+	}
+	return m.UTC().Format(time.RFC3339Nano)
 }
 
 // Delimiter stands between two values of CSV: an ASCII character, or "tab"; "" is a comma.

@@ -3,6 +3,8 @@ package job
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/io/storage"
@@ -30,7 +32,7 @@ func Refused(err error) error {
 	return err
 }
 
-// CheckOutputNotInInput refuses an output below an input folder, or where a pattern looks, which the next run would read.
+// CheckOutputNotInInput refuses an output below an input folder, or where a pattern looks or a link leads, which the next run would read.
 func CheckOutputNotInInput(ctx context.Context, inputs []string, output string) error {
 	input, err := inputAbove(ctx, output, inputs)
 	if err == nil && input != "" {
@@ -71,14 +73,25 @@ func inputAbove(ctx context.Context, path string, inputs []string) (string, erro
 		if err != nil {
 			return "", err
 		}
-		if _, below := storage.Rel(folder, path); !below {
-			continue
+		if isBelow(folder, path) {
+			if _, err := storage.Names(ctx, folder); err == nil { // a folder
+				return "folder " + input, nil
+			}
 		}
-		if _, err := storage.Names(ctx, folder); err == nil { // a folder
-			return "folder " + input, nil
+		read, err := storage.FoldersRead(ctx, input)
+		if err != nil {
+			continue // what is wrong with the input says who reads it
+		}
+		if i := slices.IndexFunc(read, func(folder string) bool { return isBelow(folder, path) }); i >= 0 {
+			return fmt.Sprintf("folder %s, which is read for %s", read[i], input), nil
 		}
 	}
 	return "", nil
+}
+
+func isBelow(folder, path string) bool {
+	_, below := storage.Rel(folder, path)
+	return below
 }
 
 // CheckInputNotInOutput refuses input files below the output, which this run would replace. Temp is where

@@ -28,6 +28,35 @@ func TestOutputInInput(t *testing.T) {
 	}
 }
 
+// TestOutputBehindLink: where a link in an input folder leads, no output may be, whichever way it is named; above a link's
+// target and beside it, it may.
+func TestOutputBehindLink(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for _, folder := range []string{"in/a", "in/.hidden", "other/deep", "far", "unread", "out"} {
+		if err := os.MkdirAll(folder, 0o777); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for link, target := range map[string]string{
+		"in/a/link": "../../other/deep", "other/deep/on": "../../far", "in/.hidden/link": "../../unread", "in/up": "..", "to-in": "in", "to-far": "far", "out/in": "../in",
+	} {
+		if err := os.Symlink(target, link); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for output, refused := range map[string]bool{
+		"other/deep": true, "other/deep/out": true, "in/a/link/out": true, "far/no/such": true, "to-far/out": true, "to-in/a/link/on": true,
+		"other": false, "other/out": false, "unread/out": false, "out": false, "out/new": false, "out/in/x": true, ".": false, "new": false,
+	} {
+		for _, input := range []string{"in", "to-in", "./in/", "i[n]"} {
+			err := CheckOutputNotInInput(t.Context(), []string{"missing", input}, output)
+			if usage := (*UsageError)(nil); errors.As(err, &usage) != refused || err != nil != refused {
+				t.Errorf("input %s, output %s: error %v, refused should be %v", input, output, err, refused)
+			}
+		}
+	}
+}
+
 // TestOutputInPattern: where a pattern of any depth looks, neither outputs nor temporary files may be,
 // unless there is a file or folder of its name.
 func TestOutputInPattern(t *testing.T) {
@@ -47,7 +76,7 @@ func TestOutputInPattern(t *testing.T) {
 		{"in/**", "in/out", true}, {"in/**", "in", true}, {"in/**", "link/out", true}, {"link/**/*.jsonl", "in/out", true}, {"in/**", "out", false},
 		{"in/**/*.jsonl", "in/a/out", true}, {"**", "out", true}, {"**/*.jsonl", "in/out", true}, {"./in/**/", "in/out", true}, {`in/\[x]/**`, "in/[x]/out", true},
 		{"in/a*/**", "in/out", false}, {"in/a*/**", "in/a1/out", true}, {"in/a/**", "in/out", false}, {"in/a*/**/x", "in", true},
-		{"in/*.jsonl", "in/out", false}, {"missing/**", "out", false},
+		{"in/*.jsonl", "in/out", false}, {"in/*", "in/out", false}, {"in/*", "in/a/out", true}, {"missing/**", "out", false},
 		{"name/**", "name/out", false}, {"name/**", "name/**/out", true},
 	} {
 		err := CheckOutputNotInInput(t.Context(), []string{"missing", tt.input}, tt.path)

@@ -64,6 +64,7 @@ func (r *Request) Reading(stdin string) source.Options {
 		Encoding:    string(r.Encoding),
 		Include:     r.Include,
 		Exclude:     r.Exclude,
+		Before:      r.ModifiedBefore.Time,
 		SkipUnknown: r.SkipUnknown,
 		SplitBytes:  r.SplitBytes,
 		Limit:       r.Limit,

@@ -61,5 +61,6 @@ func (p Publishing) publish(ctx context.Context, c *commit.Commit, record *recor
 	}
 	record.Status, record.Seconds = "done", time.Since(record.Started).Seconds()
 	record.CPU, _ = usage.Process()
+	record.Retries = storage.Retries()
 	return c.Publish(ctx, record.Job, manifest, record)
 }

@@ -324,15 +324,20 @@ func (r *run) do(ctx context.Context) (*records.Answer, error) {
 // readText reads the text that stands in a file, and leaves a copy for the workers.
 func (r *run) readText(ctx context.Context) (text []byte, err error) {
 	r.answer.Of = r.config.File
-	limit := int64(r.config.MaxDocBytes)
-	if text, err = io.ReadAll(io.LimitReader(job.Patient(ctx, r.config.Content), limit+1)); err != nil {
+	most := int64(r.plan.Reading().MaxRecord())
+	content, err := io.ReadAll(io.LimitReader(job.Patient(ctx, r.config.Content), most+1))
+	if err != nil {
 		return nil, err
 	}
-	if int64(len(text)) > limit {
-		return nil, job.Usage("--file %s: more than --max-doc-bytes %d", r.config.File, limit)
+	tooLarge := job.Usage("--file %s: more than --max-doc-bytes %d", r.config.File, int64(r.config.MaxDocBytes))
+	if int64(len(content)) > most {
+		return nil, tooLarge
 	}
-	if err := r.plan.Reading().CheckText(text); err != nil {
+	if text, err = r.plan.Reading().Text(content); err != nil {
 		return nil, job.Usage("--file %s: %w", r.config.File, err)
+	}
+	if int64(len(text)) > int64(r.config.MaxDocBytes) {
+		return nil, tooLarge
 	}
 	if least := r.config.MinWords; least > 0 {
 		if words := shingle.NewWordCounter(r.plan.Spec.Normalize).Words(text); words < least {

@@ -292,6 +292,30 @@ func TestTextAndID(t *testing.T) {
 	}
 }
 
+// TestFileEncoding: the text in a file is decoded as documents are.
+func TestFileEncoding(t *testing.T) {
+	input, file := filepath.Join(t.TempDir(), "in.csv"), filepath.Join(t.TempDir(), "text")
+	for path, content := range map[string]string{input: "id,text\n1,\xE9t\xE9 \xE0 la plage\n2,winter\n", file: "\xE9t\xE9 \xE0 la plage"} {
+		if err := os.WriteFile(path, []byte(content), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	args := []string{input, "--file=" + file, "--shingle=word:1", "--max-doc-bytes=20"}
+	answer, err := run(t, append(args, "--encoding=latin1")...)
+	if err != nil || len(answer.Neighbours) != 1 || answer.Neighbours[0].ID != "1" || answer.Neighbours[0].Similarity != 1 {
+		t.Errorf("%+v, error %v", answer, err)
+	}
+	if _, err = run(t, append(args, "--encoding=latin1", "--max-doc-bytes=16")...); err == nil || !strings.Contains(err.Error(), "more than --max-doc-bytes 16") {
+		t.Errorf("a text that is decoded larger than its file: error %v", err)
+	}
+	if err := os.WriteFile(file, bytes.Repeat([]byte("a "), 1<<20), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if _, err = run(t, args...); err == nil || !strings.Contains(err.Error(), "more than --max-doc-bytes 20") {
+		t.Errorf("a large file: error %v", err)
+	}
+}
+
 func readFile(t *testing.T, path string) string {
 	t.Helper()
 	data, err := os.ReadFile(path)

@@ -212,6 +212,14 @@ func (c *table) End(data []byte, state codec.State, atEOF bool) (n int, next cod
 	return len(data), state, atEOF
 }
 
+// Unclosed is a quote.
+func (*table) Unclosed(state codec.State, _ []byte) (what string, lost bool) {
+	if state == inQuotes {
+		return "a quote in the row that begins there is not closed", true
+	}
+	return "", false
+}
+
 // Splittable: in CSV a line end may be in quotes.
 func (c *table) Splittable() bool { return !c.quoted }
 

@@ -9,11 +9,15 @@ import (
 // NewJSON returns the codec of files of JSON objects that are in one array, or one after another, over
 // as many lines as they like. Columns are those of New.
 //
-// A value that is no object is an unreadable record. What stands between records is not checked. Brackets and
-// quotes alone tell where a record ends, so one whose brackets do not match reaches to the end of the file.
-func NewJSON(fields codec.Fields) codec.Codec { return objects{newJSONL(fields)} }
+// A value that is no object is an unreadable record. What stands between records is not checked, but that an array
+// ends with its bracket. Brackets and quotes alone tell where a record ends, so one whose brackets do not match reaches to
+// the end of the file, and is Unclosed.
+func NewJSON(fields codec.Fields) codec.Codec { return objects{jsonl: newJSONL(fields)} }
 
-type objects struct{ *jsonl }
+type objects struct {
+	*jsonl
+	array bool // the file is one
+}
 
 // Header is the bracket of an array, with what stands before it, or a byte order mark.
 func (objects) Header(data []byte, atEOF bool) (int, bool) {
@@ -33,7 +37,10 @@ func (objects) Header(data []byte, atEOF bool) (int, bool) {
 	return bom, atEOF
 }
 
-func (c objects) WithHeader([]byte) (codec.Codec, error) { return c, nil }
+func (c objects) WithHeader(header []byte) (codec.Codec, error) {
+	c.array = bytes.HasSuffix(header, []byte("["))
+	return c, nil
+}
 
 // maxGap bounds what stands between two records: a longer run of blanks and commas begins a record. So a copy
 // of some records need not hold more.
@@ -121,6 +128,19 @@ func (objects) End(data []byte, state codec.State, atEOF bool) (n int, next code
 		}
 	}
 	return len(data), depth<<placeBits | place, atEOF
+}
+
+// Unclosed is a value's bracket or quote, or the array.
+func (c objects) Unclosed(state codec.State, tail []byte) (what string, lost bool) {
+	switch place := state & (1<<placeBits - 1); {
+	case place == inBrackets:
+		return "a bracket of the value that begins there is not closed", true
+	case place == inString, place == inEscape, place == inQuotes, place == inQuotesEscape:
+		return "a quote in the value that begins there is not closed", true
+	case c.array && bytes.IndexByte(tail, ']') < 0:
+		return "the array that the file begins with is not closed", false
+	}
+	return "", false
 }
 
 // Splittable is false: only what stands before a bracket tells whether it is in a string.

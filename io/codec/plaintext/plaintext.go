@@ -43,6 +43,9 @@ func (file) End(data []byte, _ codec.State, atEOF bool) (int, codec.State, bool)
 	return len(data), 0, atEOF
 }
 
+// Unclosed is nothing.
+func (file) Unclosed(codec.State, []byte) (what string, lost bool) { return "", false }
+
 // Sync finds nothing: the only record begins in the first split.
 func (file) Sync([]byte, bool) (int, bool) { return 0, false }
 

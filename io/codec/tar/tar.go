@@ -76,6 +76,9 @@ func (members) End(data []byte, state codec.State, atEOF bool) (n int, next code
 	return n, state - codec.State(take), atEOF
 }
 
+// Unclosed is nothing: Decode says what a member lacks.
+func (members) Unclosed(codec.State, []byte) (what string, lost bool) { return "", false }
+
 // Sync finds nothing: a member may be an archive itself.
 func (members) Sync([]byte, bool) (int, bool) { return 0, false }
 

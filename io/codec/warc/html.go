@@ -2,6 +2,7 @@ package warc
 
 import (
 	"bytes"
+	"slices"
 
 	"golang.org/x/net/html"
 )
@@ -76,23 +77,21 @@ type lineWriter struct {
 	space bool // a blank goes before the next word of the line
 }
 
-const blanks = " \t\n\f\r"
-
 func (w *lineWriter) words(text []byte) {
 	for len(text) > 0 {
-		n := bytes.IndexAny(text, blanks)
-		if n == 0 {
-			w.space = true
-			text = bytes.TrimLeft(text, blanks)
-			continue
-		}
+		n := slices.IndexFunc(text, isBlank)
 		if n < 0 {
 			n = len(text)
 		}
 		w.verbatim(text[:n])
+		for ; n < len(text) && isBlank(text[n]); n++ {
+			w.space = true
+		}
 		text = text[n:]
 	}
 }
+
+func isBlank(b byte) bool { return b == ' ' || '\t' <= b && b <= '\r' && b != '\v' }
 
 // verbatim appends text as it stands.
 func (w *lineWriter) verbatim(text []byte) {

@@ -177,7 +177,11 @@ func unpack(encoding string, body []byte) ([]byte, error) {
 func decoded(text []byte, contentType string) []byte {
 	encoding, name, certain := charset.DetermineEncoding(text, contentType)
 	if name == "utf-8" || !certain && utf8.Valid(text) {
-		return bytes.ToValidUTF8(bytes.TrimPrefix(text, []byte("\xEF\xBB\xBF")), []byte("\uFFFD"))
+		text = bytes.TrimPrefix(text, []byte("\xEF\xBB\xBF"))
+		if utf8.Valid(text) {
+			return text
+		}
+		return bytes.ToValidUTF8(text, []byte("\uFFFD"))
 	}
 	plain, err := encoding.NewDecoder().Bytes(text)
 	if err != nil { // decoders of charset replace what they cannot decode

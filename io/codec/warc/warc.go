@@ -1,8 +1,8 @@
 // Package warc reads the records of WARC/1.0 and 1.1 (ISO 28500), of which WET files consist too.
 //
 // A record runs from the line "WARC/1.…" to the next one: its header, as much content as Content-Length says, and
-// line ends. If something else stands there, or the header is broken, the record is unreadable and ends before the next
-// line that begins with "WARC/1.".
+// line ends. If something else stands there, or the header is broken, the record is unreadable and ends before the first
+// line behind its own that begins with "WARC/1.": a length that is too large takes no other record.
 //
 // Records of type response, resource and conversion are documents. All others (see Besides) go with the file.
 package warc
@@ -52,18 +52,23 @@ func (*records) Start(data []byte, _ bool) (n int, ok bool) {
 	return n, n < len(data)
 }
 
-// The states of a record whose header is passed: content is that of the content's last byte, and one more for
-// each byte that is still to come.
+// The states of a record whose header is passed, but for its last byte: content is that of the content's last byte, and
+// one more for each byte that is still to come.
 const (
 	searching codec.State = 1 + iota // for the next line that begins with version
 	ending                           // behind the content
 	content
+
+	// holds is added where a line of the content begins with version: if the length is wrong, that is a record.
+	holds codec.State = 1 << 62
 )
 
 // maxContent is more than a file may have.
 const maxContent = 1 << 60
 
 func (*records) End(data []byte, state codec.State, atEOF bool) (n int, next codec.State, ok bool) {
+	held := state & holds
+	state -= held
 	if state == 0 {
 		head, whole := headOf(data)
 		if !whole && !atEOF && len(data) < codec.MaxHead && mayBegin(data) {
@@ -73,19 +78,23 @@ func (*records) End(data []byte, state codec.State, atEOF bool) (n int, next cod
 		if !known {
 			return search(data, 1, atEOF)
 		}
-		n, state = len(head), ending
-		if length > 0 {
-			state = content + codec.State(length-1)
-		}
+		n, state = len(head)-1, content+codec.State(length)
 	}
 	if state >= content {
 		left := int64(state-content) + 1
-		take := min(left, int64(len(data)-n))
-		n += int(take)
-		if left > take {
-			return n, state - codec.State(take), atEOF
+		take := int(min(left, int64(len(data)-n)))
+		if holdsRecord(data[n:n+take], left == int64(take)) {
+			held = holds
 		}
+		if left > int64(take) && !atEOF {
+			take = max(0, take-len(mark)+1) // what a later byte may complete is searched again
+			return n + take, held + state - codec.State(take), false
+		}
+		n += take
 		state = ending
+		if left > int64(take) {
+			return wrong(data, n, held, atEOF)
+		}
 	}
 	if state == ending {
 		n += lineEnds(data[n:])
@@ -93,16 +102,38 @@ func (*records) End(data []byte, state codec.State, atEOF bool) (n int, next cod
 		case bytes.HasPrefix(data[n:], []byte(version)), atEOF && n == len(data):
 			return n, 0, true
 		case !atEOF && mayBegin(data[n:]):
-			return n, ending, false
+			return n, held + ending, false
 		}
+		return wrong(data, n, held, atEOF)
 	}
 	return search(data, n, atEOF)
+}
+
+// wrong goes on behind data[:n], which shows that the length of its record is wrong: from the record's beginning, if its
+// content holds what looks like records.
+func wrong(data []byte, n int, held codec.State, atEOF bool) (int, codec.State, bool) {
+	if held != 0 {
+		return ^n, searching, false
+	}
+	return search(data, n, atEOF)
+}
+
+// mark is where one record ends and another begins.
+const mark = "\n" + version
+
+// holdsRecord reports whether a line of content begins as a record does, or may where content is at its end.
+func holdsRecord(data []byte, atEnd bool) bool {
+	for n := len(mark) - 1; atEnd && n > 1; n-- {
+		if bytes.HasSuffix(data, []byte(mark[:n])) {
+			return true
+		}
+	}
+	return bytes.Contains(data, []byte(mark))
 }
 
 // search looks for the next record behind data[:n].
 func search(data []byte, n int, atEOF bool) (int, codec.State, bool) {
 	n = min(n, len(data))
-	const mark = "\n" + version
 	if i := bytes.Index(data[n:], []byte(mark)); i >= 0 {
 		return n + i + 1, 0, true
 	}
@@ -119,6 +150,9 @@ func mayBegin(data []byte) bool {
 
 func lineEnds(data []byte) int { return len(data) - len(bytes.TrimLeft(data, "\r\n")) }
 
+// Unclosed is nothing: Decode says what a record lacks, and End does not let it take others.
+func (*records) Unclosed(codec.State, []byte) (what string, lost bool) { return "", false }
+
 // Sync finds nothing: a record may hold what looks like records, so files are read from their start.
 func (*records) Sync([]byte, bool) (int, bool) { return 0, false }
 
@@ -133,10 +167,24 @@ func Besides(record []byte) bool {
 	return err == nil && !head.holdsDocument()
 }
 
-// Begins reports whether data begins with a whole record that nothing but line ends follows.
-func Begins(data []byte) bool {
-	_, _, err := split(data)
-	return err == nil
+// Length returns how long the record is that data begins with, by its header and without line ends behind it.
+func Length(data []byte) (length int64, ok bool) {
+	if !bytes.HasPrefix(data, []byte(version)) {
+		return 0, false
+	}
+	h, whole := headOf(data)
+	n, ok := h.length()
+	return int64(len(h)) + n, whole && ok
+}
+
+// CheckVersion returns an error if the file that begins with head is of a version before 1.0, in which headers are others.
+func CheckVersion(head []byte) error {
+	head = head[lineEnds(head):]
+	if !bytes.HasPrefix(head, []byte("WARC/0.")) {
+		return nil
+	}
+	line, _, _ := bytes.Cut(head[:min(len(head), 20)], []byte("\n"))
+	return fmt.Errorf("its records are of %s; convert it to WARC/1.0", bytes.Fields(line)[0])
 }
 
 func (c *records) Decode(record []byte, doc *codec.Document) error {

@@ -81,8 +81,11 @@ type cursor struct {
 	// searched is how much behind lo is searched for the end of a record, and state what is known of it.
 	searched int
 	state    codec.State
-	begun    bool // a record of the span was handed out, or the span begins the file
-	one      bool // the file is one document, even if it is empty
+	record   int64       // where the last one begins
+	last     codec.State // in which that ended
+	begun    bool        // a record of the span was handed out, or the span begins the file
+	ended    bool        // the end of the file is checked
+	one      bool        // the file is one document, even if it is empty
 }
 
 // piece is a part of a file: a record, or what stands between two.
@@ -251,13 +254,22 @@ func (c *cursor) next() (piece, error) {
 		}
 		data := c.buf[c.lo:c.hi]
 		if c.inside {
-			if n := c.search(data); n > 0 || !c.inside {
+			n, err := c.search(data)
+			if err != nil {
+				return piece{}, err
+			}
+			if n > 0 || !c.inside {
 				return c.give(n, piece{continued: true}), nil
 			}
 		} else {
 			n, found := 0, true
 			if c.searched == 0 {
 				n, found = c.codec.Start(data, c.eof)
+			}
+			if !found && c.eof {
+				if err := c.checkEnd(data); err != nil {
+					return piece{}, err
+				}
 			}
 			if n > 0 && c.begun {
 				return c.give(n, piece{filler: true}), nil
@@ -270,8 +282,11 @@ func (c *cursor) next() (piece, error) {
 				if c.pos >= blocks.MaxPosition {
 					return piece{}, fmt.Errorf("%s: more than %d bytes; split the file", c.path, int64(blocks.MaxPosition))
 				}
-				c.inside = true
-				c.searched += c.search(data[n+c.searched:])
+				c.record = c.pos
+				var err error
+				if c.searched, err = c.search(data[n:]); err != nil {
+					return piece{}, err
+				}
 				long := c.searched > c.maxRecord
 				if long || !c.inside {
 					c.begun = true
@@ -293,15 +308,54 @@ func (c *cursor) next() (piece, error) {
 	}
 }
 
-// search searches data, all that is not yet searched of a record, for its end, and returns how much of it
+// search searches data, what is not yet handed out of a record, for its end, and returns how much of it
 // belongs to the record for certain. If it has the end, inside is false then.
-func (c *cursor) search(data []byte) int {
-	n, next, ended := c.codec.End(data, c.state, c.eof)
+func (c *cursor) search(data []byte) (searched int, err error) {
+	n, next, ended := c.codec.End(data[c.searched:], c.state, c.eof)
+	if n < 0 {
+		if taken := c.pos - c.record + int64(c.searched+^n); taken > int64(c.maxRecord) {
+			return 0, c.lost("the record that begins there has not the length that it says and holds others", taken)
+		}
+		c.searched = 0
+		n, next, ended = c.codec.End(data, next, c.eof)
+	}
 	c.state, c.inside = next, !ended
 	if ended {
-		c.state = 0
+		c.state, c.last = 0, next
 	}
-	return n
+	return c.searched + n, nil
+}
+
+// checkEnd returns an error if something is open at the end of the file, where tail is what follows the last record.
+func (c *cursor) checkEnd(tail []byte) error {
+	if c.ended {
+		return nil
+	}
+	c.ended = true
+	what, lost := c.codec.Unclosed(c.last, tail)
+	switch {
+	case what == "":
+		return nil
+	case lost:
+		return c.lost(what, c.pos-c.record)
+	}
+	if c.record > 0 {
+		what += fmt.Sprintf("; the last record begins at byte %d and has %d", c.record, c.pos-c.record)
+	}
+	return &reading.ContentError{Err: fmt.Errorf("%s: at byte %d%s, its end: %s; mend the file, or fetch it again if it is cut off", c.path, c.pos+int64(len(tail)), c.ofContent(), what)}
+}
+
+// lost says why so many bytes are not read from the last record on.
+func (c *cursor) lost(why string, bytes int64) error {
+	return &reading.ContentError{Err: fmt.Errorf("%s: at byte %d%s: %s: %d bytes are not read; mend the file, or fetch it again if it is cut off", c.path, c.record, c.ofContent(), why, bytes)}
+}
+
+// ofContent tells positions in what a compressed file holds from those in the file.
+func (c *cursor) ofContent() string {
+	if c.compression == "" {
+		return ""
+	}
+	return " of its content"
 }
 
 func (c *cursor) give(n int, p piece) piece {
@@ -429,6 +483,8 @@ func (c *cursor) failed(err error) error {
 		err = fmt.Errorf("%s: %w", where, err)
 	case errors.Is(err, zstd.ErrWindowSizeExceeded) || errors.Is(err, zstd.ErrDecoderSizeExceeded):
 		err = fmt.Errorf("%s of its content: what follows needs a larger window than --max-window %d; raise that if there is the memory, or compress the file again with a smaller one", where, c.maxWindow)
+	case errors.Is(err, zstd.ErrUnknownDictionary):
+		err = fmt.Errorf("%s of its content: what follows is compressed with a zstd dictionary, which is not there; unpack the file (zstd -d -D DICTIONARY)", where)
 	case errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF):
 		err = fmt.Errorf("%s of its content: the compressed data ends early, or other bytes follow it; fetch the file again", where)
 	default:

@@ -380,7 +380,9 @@ func TestBrokenFiles(t *testing.T) {
 		"gzip damaged":             {damaged, "invalid checksum; fetch the file again, or leave it out"},
 		"zstd truncated":           {zst[:len(zst)/2], "of its content: the compressed data ends early, or other bytes follow it; fetch the file again"},
 		"zstd's magic alone":       {zst[:4], "at byte 0 of its content: the compressed data ends early, or other bytes follow it; fetch"},
-		"zstd and garbage":         {append(slices.Clone(zst), "garbage, and more"...), "fetch the file again, or leave it out"},
+		// RFC 8878, section 3.1.1: a frame of one segment, the dictionary 7 and a raw block.
+		"zstd with a dictionary": {[]byte("\x28\xB5\x2F\xFD\x21\x07\x01\x09\x00\x00a"), "at byte 0 of its content: what follows is compressed with a zstd dictionary"},
+		"zstd and garbage":       {append(slices.Clone(zst), "garbage, and more"...), "fetch the file again, or leave it out"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "broken")

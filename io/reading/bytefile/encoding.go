@@ -44,6 +44,29 @@ func (f Reader) encodingOf(file *blocks.File, asked string, head []byte) (string
 	return e.Name, nil
 }
 
+// Decode returns the content of a file that is one text, as UTF-8 and without its byte order mark, and the encoding that it
+// was in, as blocks.File has it, if Options.Encoding is asked.
+func Decode(content []byte, asked string) (text []byte, encoding string, err error) {
+	if encoding, err = (Reader{}).encodingOf(&blocks.File{}, asked, content); err != nil {
+		return nil, "", err
+	}
+	mark, _ := codec.BOM(content, true)
+	if encoding == "" {
+		return content[mark:], "", nil
+	}
+	e, err := charset.Named(encoding)
+	if err != nil {
+		return nil, "", err
+	}
+	if charset.Marked(content) != "" {
+		mark = utf16Mark
+	}
+	return e.AppendDecoded(nil, content[mark:]), encoding, nil
+}
+
+// utf16Mark is the length of UTF-16's byte order mark. A file with UTF-8's is in that.
+const utf16Mark = 2
+
 // codecOf returns what finds the records of a file, of which the encoding is known.
 func (f Reader) codecOf(file *blocks.File, fields codec.Fields) (codec.Codec, error) {
 	c := f.Codec(fields)
@@ -97,13 +120,12 @@ func (c encoded) WithHeader(header []byte) (codec.Codec, error) {
 }
 
 func (c encoded) Header(data []byte, atEOF bool) (int, bool) {
-	const mark = 2 // bytes of UTF-16's
-	if len(data) < mark && !atEOF {
+	if len(data) < utf16Mark && !atEOF {
 		return 0, false
 	}
 	before := 0
 	if n, _ := c.Codec.Header([]byte("\xEF\xBB\xBF"), true); n > 0 && charset.Marked(data) != "" {
-		before = mark
+		before = utf16Mark
 	}
 	n, ok := c.Codec.Header(c.encoding.AppendOutline(nil, data[before:], atEOF), atEOF)
 	return c.end(n, data[before:]) + before, ok

@@ -237,27 +237,36 @@ func (c *column) jump(row int64) error {
 	return nil
 }
 
-// location is where a page is, and its first row.
-type location struct{ offset, row int64 }
+// location is where a page is, its first row, and its bytes with its header.
+type location struct{ offset, row, stored int64 }
 
 // maxIndex bounds what is read of a page index.
 const maxIndex = 16 << 20
+
+// indexBytes reads a part of the page index; nil if it is not there.
+func (c *column) indexBytes(offset, length int64) ([]byte, error) {
+	if offset <= 0 || length <= 0 || length > maxIndex {
+		return nil, nil
+	}
+	w := window{f: c.window.f, end: c.file.Size}
+	data, err := w.at(offset, length, 0)
+	switch {
+	case errors.Is(err, errShort):
+		return nil, nil
+	case err != nil:
+		return nil, c.broken(err)
+	}
+	return data, nil
+}
 
 // readIndex returns the page index; none if there is none that makes sense.
 func (c *column) readIndex() ([]location, error) {
 	if c.index != nil {
 		return c.index, nil
 	}
-	if c.chunk.indexOffset <= 0 || c.chunk.indexLength <= 0 || c.chunk.indexLength > maxIndex {
-		return nil, nil
-	}
-	w := window{f: c.window.f, end: c.file.Size}
-	data, err := w.at(c.chunk.indexOffset, c.chunk.indexLength, 0)
-	switch {
-	case errors.Is(err, errShort):
-		return nil, nil
-	case err != nil:
-		return nil, c.broken(err)
+	data, err := c.indexBytes(c.chunk.indexOffset, c.chunk.indexLength)
+	if err != nil || data == nil {
+		return nil, err
 	}
 	var index []location
 	r := thriftReader{data: data}
@@ -266,11 +275,13 @@ func (c *column) readIndex() ([]location, error) {
 			return
 		}
 		r.list(kind, thriftStruct, func() {
-			l := location{-1, -1}
+			l := location{-1, -1, -1}
 			r.fields(func(id int16, kind byte) {
 				switch id {
 				case 1:
 					l.offset = r.integer(kind)
+				case 2:
+					l.stored = r.integer(kind)
 				case 3:
 					l.row = r.integer(kind)
 				}
@@ -286,7 +297,7 @@ func (c *column) readIndex() ([]location, error) {
 
 // sound reports whether pages ascend in an index, and are all in the file and the row group.
 func (c *column) sound(index []location) bool {
-	last := location{c.chunk.start() - 1, -1}
+	last := location{offset: c.chunk.start() - 1, row: -1}
 	for _, l := range index {
 		if l.offset <= last.offset || l.row <= last.row {
 			return false

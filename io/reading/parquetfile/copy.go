@@ -3,6 +3,7 @@ package parquetfile
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"sort"
@@ -15,8 +16,8 @@ import (
 const maxGroup = 64 << 20
 
 // CopyExcept writes the rows that are kept, in row groups as those of the file, the larger ones cut. Pages that nothing is
-// dropped of are copied as they are, and so is a file. Values, schema and metadata stay; what would not be true any more is left out:
-// statistics, page indexes and Bloom filters of what was written anew.
+// dropped of are copied as they are, and so is a file. Values, schema and metadata stay. Of statistics and page indexes stays
+// what is still true; Bloom filters of what was written anew are left out.
 func (Reader) CopyExcept(ctx context.Context, w io.Writer, file *blocks.File, span blocks.Span, dropped []int64, o reading.Options) (kept int64, err error) {
 	err = with(ctx, file, func(f io.ReaderAt, ft *footer) error {
 		end := min(span.End, ft.rows)
@@ -30,7 +31,7 @@ func (Reader) CopyExcept(ctx context.Context, w io.Writer, file *blocks.File, sp
 			_, err := io.Copy(w, io.NewSectionReader(f, 0, file.Size))
 			return err
 		}
-		c := &copier{ctx: ctx, w: w, f: f, file: file, footer: ft, dropped: dropped, most: mostOf(o), memory: o.Memory, packers: map[compression]*packer{}}
+		c := newCopier(ctx, w, f, file, ft, dropped, o, maxGroup)
 		defer func() {
 			c.stored, c.unpacked, c.gathered, c.packers = nil, nil, nil, nil
 			c.room.free()
@@ -50,13 +51,22 @@ type copier struct {
 	dropped []int64 // rows, ascending
 	most    int64
 	memory  int64 // of the process
+	largest int64 // bytes of a row group
 
-	at      int64    // bytes written
-	groups  [][]byte // RowGroups
+	stop int64 // Write fails beyond it; 0: it does not
+	// Bytes of the pages that were gathered, and about what they would take if the source's writer had packed them.
+	packed, foreign float64
+
+	at      int64 // bytes written
+	groups  []writtenGroup
 	packers map[compression]*packer
 	room    room
 	// Buffers that columns hand on: of the file, of a page of it, and of the page that is gathered.
 	stored, unpacked, gathered []byte
+}
+
+func newCopier(ctx context.Context, w io.Writer, f io.ReaderAt, file *blocks.File, ft *footer, dropped []int64, o reading.Options, largest int64) *copier {
+	return &copier{ctx: ctx, w: w, f: f, file: file, footer: ft, dropped: dropped, most: mostOf(o), memory: o.Memory, largest: largest, packers: map[compression]*packer{}}
 }
 
 // packer returns what packs pages with a codec: a new one takes more time than to pack a small page.
@@ -71,10 +81,15 @@ func (c *copier) Write(p []byte) (int, error) {
 	if err := c.ctx.Err(); err != nil {
 		return 0, err
 	}
+	if c.stop > 0 && c.at+int64(len(p)) > c.stop {
+		return 0, errLarge
+	}
 	n, err := c.w.Write(p)
 	c.at += int64(n)
 	return n, err
 }
+
+var errLarge = errors.New("the row group is too large")
 
 // copy writes the rows from start to before end, of which so many are kept.
 func (c *copier) copy(start, end, kept int64) error {
@@ -91,10 +106,14 @@ func (c *copier) copy(start, end, kept int64) error {
 			return err
 		}
 	}
+	groups, err := c.indexes()
+	if err != nil {
+		return err
+	}
 	footer := edit(c.footer.raw, func(id int16) bool { return id != 3 && id != 4 },
-		integerField(3, thriftI64, kept), listField(4, c.groups))
+		integerField(3, thriftI64, kept), listField(4, groups))
 	footer = binary.LittleEndian.AppendUint32(footer, uint32(len(footer)))
-	_, err := c.Write(append(footer, magic...))
+	_, err = c.Write(append(footer, magic...))
 	return err
 }
 
@@ -106,62 +125,105 @@ func (c *copier) drops(from, to int64) int64 {
 	return int64(at(to) - at(from))
 }
 
-// group writes the rows of a row group from from to before to.
+// group writes the rows of a row group from from to before to, cut where they would take more than c.largest.
 func (c *copier) group(g *rowGroup, from, to int64) error {
-	var stored int64
+	var stored, unpacked int64
 	var chunks []chunk
 	err := c.footer.chunks(c.file, g, func(_ int, chunk *chunk) error {
 		stored += chunk.compressed
+		unpacked += chunk.uncompressed
 		chunks = append(chunks, *chunk)
 		return nil
 	})
 	if err != nil {
 		return err
 	}
-	kept := to - from - c.drops(from, to)
-	if kept == g.rows && stored <= maxGroup {
-		return c.part(g, chunks, from, to, kept)
+	if kept := to - from - c.drops(from, to); kept == g.rows && stored <= c.largest || c.grown(stored) <= c.largest {
+		return c.part(g, chunks, from, to)
 	}
-	parts := stored*kept/g.rows/(maxGroup-maxGroup/8) + 1
 	extents, err := c.extents(g, chunks)
 	if err != nil {
 		return err
 	}
-	for i := range parts {
-		lo, hi := from+(to-from)*i/parts, from+(to-from)*(i+1)/parts
-		if err := c.fitting(g, chunks, extents, lo, hi); err != nil {
+	for from < to {
+		left := sharesOf(extents, from, to)
+		even := left / (c.grown(left)/(c.largest-c.largest/8) + 1)
+		end, err := c.fitting(g, chunks, extents, from, to, even+even/8)
+		if err != nil {
 			return err
 		}
+		if err := c.part(g, chunks, from, end); err != nil {
+			return err
+		}
+		from = end
 	}
 	return nil
 }
 
-// fitting writes rows as one row group or, where they take more than maxGroup, their halves.
-func (c *copier) fitting(g *rowGroup, chunks []chunk, extents []extent, from, to int64) error {
-	kept := to - from - c.drops(from, to)
-	if kept == 0 {
-		return nil
+// grown is what so many bytes of the source may take once they are packed anew: as much more as those before did.
+func (c *copier) grown(stored int64) int64 {
+	if c.foreign == 0 {
+		return stored + stored/2 // more than the hardest levels of a codec gain
 	}
-	stored := int64(0)
-	for _, e := range extents {
-		if rows := min(to, e.first+e.rows) - max(from, e.first); rows > 0 {
-			stored += share(e.stored, rows, e.rows)
-		}
-	}
-	if to-from == 1 || share(stored, kept, to-from) <= maxGroup {
-		return c.part(g, chunks, from, to, kept)
-	}
-	middle := from + (to-from)/2
-	if err := c.fitting(g, chunks, extents, from, middle); err != nil {
-		return err
-	}
-	return c.fitting(g, chunks, extents, middle, to)
+	return int64(float64(stored) * max(c.packed/c.foreign, 1) * 17 / 16)
 }
 
-// extent is a page of a column, or a column whose pages do not tell their rows.
+// fitting returns where the row group that begins with the row from ends: before to, behind about so many bytes
+// and, unless it is one row, before it takes more than c.largest.
+func (c *copier) fitting(g *rowGroup, chunks []chunk, extents []extent, from, to, bytes int64) (end int64, err error) {
+	until := func(beyond func(end int64) bool) int64 {
+		return from + 1 + int64(sort.Search(int(to-from-1), func(i int) bool { return beyond(from + 2 + int64(i)) }))
+	}
+	safe := until(func(end int64) bool { return c.grown(wholesOf(extents, from, end)) > c.largest })
+	for ; ; bytes /= 2 {
+		end = until(func(end int64) bool { return sharesOf(extents, from, end) > bytes })
+		if end <= safe || sharesOf(extents, from, safe) > bytes/2 {
+			return min(end, safe), nil
+		}
+		// Large pages are cut: where their bytes are, only writing them tells.
+		fits, err := c.fits(g, chunks, from, end)
+		if err != nil || fits {
+			return end, err
+		}
+	}
+}
+
+// fits reports whether a row group of these rows takes at most c.largest.
+func (c *copier) fits(g *rowGroup, chunks []chunk, from, to int64) (bool, error) {
+	w, at, groups := c.w, c.at, len(c.groups)
+	c.w, c.stop = io.Discard, at+c.largest
+	defer func() { c.w, c.at, c.groups, c.stop = w, at, c.groups[:groups], 0 }()
+	err := c.part(g, chunks, from, to)
+	if errors.Is(err, errLarge) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// extent is a page of a column with the rows that it has entries of, a dictionary, or a column whose pages do not tell their rows.
 type extent struct{ first, rows, stored int64 }
 
-// extents returns those of a row group, by the headers of its pages.
+// sharesOf is what the rows from from to before to take, if those of an extent are equally long.
+func sharesOf(extents []extent, from, to int64) (bytes int64) {
+	for _, e := range extents {
+		if rows := min(to, e.first+e.rows) - max(from, e.first); rows > 0 {
+			bytes += share(e.stored, rows, e.rows)
+		}
+	}
+	return bytes
+}
+
+// wholesOf is what they take at most.
+func wholesOf(extents []extent, from, to int64) (bytes int64) {
+	for _, e := range extents {
+		if e.first < to && from < e.first+e.rows {
+			bytes += e.stored
+		}
+	}
+	return bytes
+}
+
+// extents returns those of a row group. Pages that do not tell their rows are unpacked, unless they are large.
 func (c *copier) extents(g *rowGroup, chunks []chunk) (all []extent, err error) {
 	for i := range chunks {
 		known := len(all)
@@ -177,57 +239,135 @@ func (c *copier) extents(g *rowGroup, chunks []chunk) (all []extent, err error) 
 			if !ok {
 				break
 			}
-			rows, ok := p.rowsOf()
-			if !ok {
+			e := extent{first: first, stored: int64(len(p.header.bytes)) + p.header.stored}
+			e.rows, ok = p.rowsOf()
+			if !ok && p.need() > 0 {
 				all = append(all[:known], extent{g.first, g.rows, chunks[i].compressed})
 				break
 			}
-			all = append(all, extent{first, rows, p.header.stored})
-			first += rows
-			p.left -= p.header.values
+			if ok {
+				p.left -= p.header.values
+			} else if err := e.count(p); err != nil {
+				return nil, err
+			}
+			all = append(all, e)
+			first = e.first + e.rows
 			p.pass()
+		}
+		if p.wordsAt > 0 {
+			all = append(all, extent{g.first, g.rows, int64(len(p.wordHead.bytes)) + p.wordHead.stored})
 		}
 	}
 	return all, nil
 }
 
+// count counts the rows of the page whose header was read. It may begin in the middle of one.
+func (e *extent) count(p *pages) error {
+	if err := p.load(); err != nil {
+		return err
+	}
+	for begins := true; p.entries > 0; begins = false {
+		rep, _, err := p.level()
+		switch {
+		case err != nil:
+			return p.broken(err)
+		case rep == 0:
+			e.rows++
+		case begins:
+			e.first--
+			e.rows++
+		}
+	}
+	return nil
+}
+
 // part writes one row group.
-func (c *copier) part(g *rowGroup, chunks []chunk, from, to, kept int64) error {
+func (c *copier) part(g *rowGroup, chunks []chunk, from, to int64) error {
+	kept := to - from - c.drops(from, to)
+	if kept == 0 {
+		return nil
+	}
 	begin := c.at
-	var columns [][]byte
+	var columns []writtenColumn
 	loose := int64(0)
 	for i := range chunks {
-		column, unpacked, err := c.column(g, &chunks[i], &c.footer.schema.leaves[i], from, to, kept)
+		column, err := c.column(g, &chunks[i], &c.footer.schema.leaves[i], from, to, kept)
 		if err != nil {
 			return err
 		}
 		columns = append(columns, column)
-		loose += unpacked
+		loose += column.loose
 	}
-	const ( // fields of RowGroup
-		columnsID, totalID, rowsID, offsetID, storedID, ordinalID = 1, 2, 3, 5, 6, 7
-	)
 	edits := []thriftField{
-		listField(columnsID, columns), integerField(totalID, thriftI64, loose), integerField(rowsID, thriftI64, kept),
+		integerField(totalID, thriftI64, loose), integerField(rowsID, thriftI64, kept),
 		integerField(offsetID, thriftI64, begin), integerField(storedID, thriftI64, c.at-begin),
 	}
 	if n := len(c.groups); n < 1<<15 {
 		edits = append(edits, integerField(ordinalID, thriftI16, int64(n)))
 	}
-	c.groups = append(c.groups, edit(g.raw, func(id int16) bool { return id > ordinalID || id == 4 }, edits...))
+	raw := edit(g.raw, func(id int16) bool { return id > ordinalID || id == 4 }, edits...)
+	c.groups = append(c.groups, writtenGroup{raw, columns})
 	return nil
 }
 
-// column writes the kept rows of one column, and returns its ColumnChunk and what it unpacks to.
-func (c *copier) column(g *rowGroup, chunk *chunk, l *leaf, from, to, kept int64) (raw []byte, loose int64, err error) {
+// Fields of RowGroup, and of ColumnChunk.
+const (
+	columnsID, totalID, rowsID, offsetID, storedID, ordinalID = 1, 2, 3, 5, 6, 7
+	locationsID, boundsID                                     = 4, 6 // each with the length behind it
+)
+
+// writtenGroup is a row group that was written.
+type writtenGroup struct {
+	raw     []byte // the RowGroup, but for its columns
+	columns []writtenColumn
+}
+
+// writtenColumn is a column of it.
+type writtenColumn struct {
+	raw               []byte // the ColumnChunk, but for its page index
+	loose             int64  // what it unpacks to
+	locations, bounds []byte // an OffsetIndex and a ColumnIndex; nil: it has none
+}
+
+// indexes writes the page index of all that was written, of which some readers take each half for one piece, and
+// returns the RowGroups.
+func (c *copier) indexes() (groups [][]byte, err error) {
+	whole := func(int16) bool { return true }
+	write := func(half int16, of func(*writtenColumn) []byte) {
+		for _, g := range c.groups {
+			for i := range g.columns {
+				column := &g.columns[i]
+				index := of(column)
+				if index == nil || err != nil {
+					continue
+				}
+				column.raw = edit(column.raw, whole, integerField(half, thriftI64, c.at), integerField(half+1, thriftI32, int64(len(index))))
+				_, err = c.Write(index)
+			}
+		}
+	}
+	write(boundsID, func(w *writtenColumn) []byte { return w.bounds })
+	write(locationsID, func(w *writtenColumn) []byte { return w.locations })
+	for _, g := range c.groups {
+		var columns [][]byte
+		for i := range g.columns {
+			columns = append(columns, g.columns[i].raw)
+		}
+		groups = append(groups, edit(g.raw, whole, listField(columnsID, columns)))
+	}
+	return groups, err
+}
+
+// column writes the kept rows of one column.
+func (c *copier) column(g *rowGroup, chunk *chunk, l *leaf, from, to, kept int64) (column writtenColumn, err error) {
 	begin := c.at
-	w := &pageWriter{w: c, leaf: l, packer: c.packer(chunk.codec)}
+	w := &pageWriter{w: c, leaf: l, packer: c.packer(chunk.codec), begin: begin}
 	source := newColumn(c.f, c.file, c.footer, l, g, chunk, c.most)
 	source.window.data, source.unpacked, w.data = c.stored[:0], c.unpacked, c.gathered[:0]
 	c.stored, c.unpacked, c.gathered = nil, nil, nil
 	defer func() { c.stored, c.unpacked, c.gathered = source.window.data, source.unpacked, w.data }()
 	if _, err := source.head(skipAhead); err != nil {
-		return nil, 0, err
+		return column, err
 	}
 	need := 2 * source.need() // for what is read, and what is gathered
 	if need > c.room.held {
@@ -235,22 +375,29 @@ func (c *copier) column(g *rowGroup, chunk *chunk, l *leaf, from, to, kept int64
 		w.data = nil
 	}
 	if err := c.room.take(c.ctx, need, c.memory); err != nil {
-		return nil, 0, err
+		return column, err
+	}
+	numbers, err := c.words(w, source, g, chunk, l, from, to, kept) // before a page is in the window that the dictionary is read by
+	if err != nil {
+		return column, err
 	}
 	if err := source.seek(from - g.first); err != nil {
-		return nil, 0, err
+		return column, err
 	}
-	numbers, err := c.words(w, source, g, chunk, l, from, to, kept)
-	if err != nil {
-		return nil, 0, err
+	if w.index, err = newIndexer(source); err != nil {
+		return column, err
 	}
 	dictionary, data := begin, c.at
 	values, err := c.pages(w, source, numbers, g, from, to)
 	if err != nil {
-		return nil, 0, err
+		return column, err
+	}
+	if chunk.uncompressed > 0 {
+		c.packed += float64(w.packed)
+		c.foreign += float64(w.gathered) * float64(chunk.compressed) / float64(chunk.uncompressed)
 	}
 	const ( // fields of ColumnMetaData; 1 to 4 and 8 are type, encodings, path, codec and key-value pairs
-		valuesID, looseID, storedID, dataID, dictionaryID = 5, 6, 7, 9, 11
+		valuesID, looseID, storedID, dataID, dictionaryID, statisticsID = 5, 6, 7, 9, 11, 12
 	)
 	edits := []thriftField{
 		integerField(valuesID, thriftI64, values), integerField(looseID, thriftI64, w.loose), integerField(storedID, thriftI64, c.at-begin),
@@ -260,21 +407,21 @@ func (c *copier) column(g *rowGroup, chunk *chunk, l *leaf, from, to, kept int64
 		edits = append(edits, integerField(dictionaryID, thriftI64, dictionary))
 	}
 	whole := kept == g.rows // then its statistics are as true as they were
+	if !whole && chunk.statistics != nil {
+		edits = append(edits, thriftField{statisticsID, thriftStruct, stillTrue(chunk.statistics, values, w.nullsWritten)})
+	}
 	meta := edit(chunk.meta, func(id int16) bool {
-		return id <= 4 || id == 8 || whole && (id == 12 || id >= 16)
+		return id <= 4 || id == 8 || whole && (id == statisticsID || id >= 16)
 	}, edits...)
-	raw = edit(chunk.raw, func(id int16) bool { return id > 7 }, integerField(2, thriftI64, 0), thriftField{3, thriftStruct, meta})
-	return raw, w.loose, nil
+	column.raw = edit(chunk.raw, func(id int16) bool { return id > 7 }, integerField(2, thriftI64, 0), thriftField{3, thriftStruct, meta})
+	column.loose = w.loose
+	column.locations, column.bounds = w.index.encoded()
+	return column, nil
 }
 
 // words writes the dictionary, if there is one: as it is, unless many of its words may have gone. Then it returns
 // the new numbers of those that are left.
 func (c *copier) words(w *pageWriter, source *column, g *rowGroup, chunk *chunk, l *leaf, from, to, kept int64) (numbers []uint32, err error) {
-	if source.row == 0 { // else a page was passed, and the dictionary is before all
-		if _, err := source.head(readAhead); err != nil {
-			return nil, err
-		}
-	}
 	if source.wordsAt == 0 {
 		return nil, nil
 	}
@@ -361,12 +508,12 @@ func (c *copier) pages(w *pageWriter, source *column, numbers []uint32, g *rowGr
 		return 0, err
 	}
 	err = c.kept(from, to, source, g, func(rep, def int) error {
-		if !w.fits(&source.header) {
+		if !w.fits(&source.header, source.offset) {
 			if err := w.flush(); err != nil {
 				return err
 			}
 		}
-		w.like = source.header
+		w.like, w.from = source.header, source.offset
 		values++
 		w.entry(rep, def)
 		if def < source.leaf.maxDef {
@@ -400,11 +547,7 @@ func (c *copier) pages(w *pageWriter, source *column, numbers []uint32, g *rowGr
 	if err != nil {
 		return 0, err
 	}
-	// Nothing is left of the page that was read: what is gathered is packed in its place.
-	w.packer.block, source.unpacked = source.unpacked, w.packer.block
-	err = w.flush()
-	w.packer.block, source.unpacked = source.unpacked, w.packer.block
-	return values, err
+	return values, w.flush()
 }
 
 // whole copies pages as they are as long as nothing is dropped of them, and returns how many values they have.
@@ -423,7 +566,7 @@ func (c *copier) whole(w *pageWriter, source *column, renumbered bool, g *rowGro
 		if err := w.flush(); err != nil {
 			return values, err
 		}
-		if err := w.copy(source); err != nil {
+		if err := w.copy(source, rows); err != nil {
 			return values, err
 		}
 		values += h.values
@@ -442,15 +585,16 @@ func (c *copier) all(w *pageWriter, source *column) (values int64, err error) {
 		if err != nil || !ok {
 			return source.chunk.values, err
 		}
-		if err := w.copy(source); err != nil {
+		if err := w.copy(source, w.index.rowsOf(source.offset, source.group)); err != nil {
 			return 0, err
 		}
 		source.omit(0)
 	}
 }
 
-// copy writes the page whose header was read as it is.
-func (w *pageWriter) copy(source *column) error {
+// copy writes the page whose header was read, which has so many rows, as it is.
+func (w *pageWriter) copy(source *column, rows int64) error {
+	offset := w.begin + w.stored
 	data, err := source.read(&source.header, source.offset)
 	if err != nil {
 		return source.broken(err)
@@ -459,5 +603,19 @@ func (w *pageWriter) copy(source *column) error {
 	if err := w.raw(h.bytes, int64(len(h.bytes))); err != nil {
 		return err
 	}
-	return w.raw(data, h.uncompressed)
+	if err := w.raw(data, h.uncompressed); err != nil {
+		return err
+	}
+	nulls := h.nulls
+	switch {
+	case source.leaf.maxDef == 0 || source.chunk.nulls == 0:
+		nulls = 0
+	case nulls == none:
+		nulls = w.index.nullsOf(source.offset)
+	}
+	if nulls > h.values {
+		nulls = none
+	}
+	w.count(offset, source.offset, rows, h.values, max(nulls, none))
+	return nil
 }

@@ -2,11 +2,20 @@ package parquetfile
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
+	"math/rand/v2"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/compress"
+	"github.com/parquet-go/parquet-go/compress/brotli"
+	"github.com/parquet-go/parquet-go/compress/zstd"
+	"pgregory.net/rapid"
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/io/codec"
@@ -43,7 +52,7 @@ func sameField(a, b thriftField) bool {
 }
 
 // TestMetadata: but for rows and row groups, the metadata of a copy is the source's, byte for byte, with a field that
-// nobody knows yet; and statistics stay only where all rows do.
+// nobody knows yet.
 func TestMetadata(t *testing.T) {
 	content, err := os.ReadFile("../../../testdata/parquet/pyarrow-zstd-1.parquet")
 	if err != nil {
@@ -58,40 +67,6 @@ func TestMetadata(t *testing.T) {
 	if !slices.EqualFunc(slices.DeleteFunc(slices.Clone(got), gone), slices.DeleteFunc(slices.Clone(want), gone), sameField) {
 		t.Errorf("the metadata are\n%v, want\n%v", got, want)
 	}
-	before, after := statistics(t, content), statistics(t, copied)
-	for i := range before {
-		whole := i < 2 // row groups have 24 rows
-		if !whole {
-			before[i] = make([]bool, len(before[i]))
-		}
-		if !slices.Equal(after[i], before[i]) {
-			t.Errorf("row group %d: statistics %v, want %v", i, after[i], before[i])
-		}
-	}
-}
-
-// statistics says of each row group which columns have them.
-func statistics(t *testing.T, content []byte) (all [][]bool) {
-	t.Helper()
-	file := &blocks.File{Path: "file", Size: int64(len(content))}
-	ft, err := readFooter(bytes.NewReader(content), file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i := range ft.groups {
-		var columns []bool
-		err := ft.chunks(file, &ft.groups[i], func(column int, c *chunk) error {
-			r := thriftReader{data: c.meta}
-			columns = append(columns, false)
-			r.fields(func(id int16, _ byte) { columns[column] = columns[column] || id == 12 })
-			return nil
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		all = append(all, columns)
-	}
-	return all
 }
 
 // TestShare: a copy is at most 5 % larger than the source's share.
@@ -121,18 +96,9 @@ func TestGroupsFit(t *testing.T) {
 	content := encoded(t, [][]document{rows})
 	file := readertest.Plant(t, Reader{}, "parquet", content)
 	copied := copyOf(t, file, blocks.Span{End: blocks.End}, []int64{19_000})
-	ft, err := readFooter(bytes.NewReader(copied), &blocks.File{Path: "file", Size: int64(len(copied))})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i := range ft.groups {
-		stored := int64(0)
-		err := ft.chunks(file, &ft.groups[i], func(_ int, c *chunk) error {
-			stored += c.compressed
-			return nil
-		})
-		if err != nil || stored > maxGroup {
-			t.Errorf("row group %d of %d has %d bytes; error %v", i, len(ft.groups), stored, err)
+	for _, g := range groupsOf(t, copied) {
+		if g.stored > maxGroup {
+			t.Errorf("a row group of %d rows takes %d bytes", g.rows, g.stored)
 		}
 	}
 	want := ours(t, content)
@@ -140,6 +106,149 @@ func TestGroupsFit(t *testing.T) {
 		want[name] = slices.Delete(want[name], 19_000, 19_001)
 	}
 	sameTables(t, "cut", ours(t, copied), want)
+}
+
+// TestGroups: whatever a table and its pages are, no row group of a copy takes more than it may, unless it is one row,
+// and all rows are there. Nor are there many more groups than the bytes need.
+func TestGroups(t *testing.T) {
+	codecs := []compress.Codec{&parquet.Uncompressed, &parquet.Snappy, &parquet.Gzip, &zstd.Codec{Level: zstd.SpeedBestCompression}}
+	rapid.Check(t, func(t *rapid.T) {
+		rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
+		text := func(n int) string {
+			noise := make([]byte, n)
+			for i := range noise {
+				noise[i] = byte(' ' + rng.IntN(90))
+			}
+			switch rng.IntN(3) {
+			case 0:
+				return strings.Repeat("again ", n/6)
+			case 1: // what the hardest level of a codec packs better
+				for i := range noise {
+					noise[i] = "eeeetttaaoin shrdlu"[rng.IntN(19)]
+				}
+				return strings.Repeat(string(noise[:n/8]), 8)
+			default:
+				return string(noise)
+			}
+		}
+		short, long := rapid.IntRange(0, 200).Draw(t, "bytes of a short text"), rapid.IntRange(1, 20_000).Draw(t, "bytes of a long text")
+		every := rapid.IntRange(1, 400).Draw(t, "one in so many is long")
+		rows := documents(rapid.IntRange(1, 1500).Draw(t, "rows"))
+		for i := range rows {
+			n := short
+			if rng.IntN(every) == 0 {
+				n = long
+			}
+			s := text(n)
+			switch {
+			case i%2 == 0:
+				rows[i].Text = &s
+			case rng.IntN(4) == 0:
+				rows[i].Words = strings.Fields(s)
+			default:
+				rows[i].ID = &s
+			}
+		}
+		content := encoded(t, [][]document{rows}, parquet.Compression(rapid.SampledFrom(codecs).Draw(t, "codec")),
+			parquet.DataPageVersion(rapid.IntRange(1, 2).Draw(t, "version")), parquet.PageBufferSize(rapid.SampledFrom([]int{100, 1000, 8000, 1 << 20}).Draw(t, "page")))
+		var dropped []int64
+		for row, every := 0, rapid.IntRange(1, 50).Draw(t, "dropped"); row < len(rows); row += 1 + rng.IntN(2*every) {
+			dropped = append(dropped, int64(row))
+		}
+		const largest = 32 << 10
+		copied := copyIn(t, content, dropped, largest)
+		groups, total := 0, int64(0)
+		for _, g := range groupsOf(t, copied) {
+			if g.stored > largest && g.rows > 1 {
+				t.Fatalf("a row group of %d rows takes %d bytes", g.rows, g.stored)
+			}
+			groups++
+			total += g.stored
+		}
+		if int64(groups) > 8+8*int64(len(content))/largest {
+			t.Errorf("%d row groups for %d bytes of %d", groups, total, len(content))
+		}
+		want := ours(t, content)
+		for name := range want {
+			for _, row := range slices.Backward(dropped) {
+				want[name] = slices.Delete(want[name], int(row), int(row)+1)
+			}
+			if len(want[name]) == 0 {
+				delete(want, name)
+			}
+		}
+		sameTables(t, "cut", ours(t, copied), want)
+	})
+}
+
+// TestHarder: pages that the source's writer packs harder than a corpus does still make no row group that is too large.
+func TestHarder(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	rows := documents(800)
+	for i := range rows {
+		var words []string
+		for range 200 {
+			n := rng.IntN(rng.IntN(300) + 1)
+			words = append(words, strconv.FormatUint(uint64(n)*0x9e3779b97f4a7c15, 36)[:min(n, 3+n%6)])
+		}
+		text := strings.Join(words, " ")
+		rows[i].Text = &text
+	}
+	content := encoded(t, [][]document{rows[:400], rows[400:]}, parquet.Compression(&brotli.Codec{Quality: 11, LGWin: 22}))
+	largest := int64(0)
+	for _, g := range groupsOf(t, content) {
+		largest = max(largest, g.stored)
+	}
+	dropped := []int64{100, 500}
+	if one := groupsOf(t, copyIn(t, content, dropped, maxGroup)); one[0].stored <= largest || one[1].stored <= largest {
+		t.Fatalf("copies of row groups of at most %d bytes are not larger: %v", largest, one)
+	}
+	for _, g := range groupsOf(t, copyIn(t, content, dropped, largest)) {
+		if g.stored > largest {
+			t.Errorf("a row group takes %d bytes, more than %d", g.stored, largest)
+		}
+	}
+}
+
+// copyIn returns a copy in row groups of at most so many bytes.
+func copyIn(t rapid.TB, content []byte, dropped []int64, largest int64) []byte {
+	t.Helper()
+	file := &blocks.File{Path: "file", Size: int64(len(content))}
+	f := bytes.NewReader(content)
+	ft, err := readFooter(f, file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	c := newCopier(context.Background(), &out, f, file, ft, dropped, reading.Options{}, largest)
+	if err := c.copy(0, ft.rows, ft.rows-int64(len(dropped))); err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
+}
+
+type groupSize struct{ rows, stored int64 }
+
+// groupsOf returns how large a file's row groups are, by its footer.
+func groupsOf(t rapid.TB, content []byte) (all []groupSize) {
+	t.Helper()
+	file := &blocks.File{Path: "file", Size: int64(len(content))}
+	ft, err := readFooter(bytes.NewReader(content), file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range ft.groups {
+		size := groupSize{rows: ft.groups[i].rows}
+		err := ft.chunks(file, &ft.groups[i], func(_ int, c *chunk) error {
+			size.stored += c.compressed
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, size)
+	}
+	return all
 }
 
 // readAll reads the texts of a file.

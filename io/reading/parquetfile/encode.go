@@ -65,9 +65,15 @@ type pageWriter struct {
 	packer *packer
 	stored int64 // bytes written
 	loose  int64 // and what they unpack to, headers included, as the format counts
+	// Of what was packed here: bytes as they are and packed.
+	gathered, packed int64
+	begin            int64 // where the column begins
+	index            indexer
+	nullsWritten     int64 // none: that is not known
 
 	// The page that is gathered.
 	like     pageHeader // of the source's
+	from     int64      // where that is
 	rep, def []byte
 	rows     int
 	nulls    int
@@ -87,11 +93,18 @@ func (w *pageWriter) size() int64 {
 const mostEntries = 1 << 20
 
 func (w *pageWriter) full() bool {
-	return w.size() >= w.like.uncompressed || len(w.rep) >= mostEntries
+	return w.size() >= w.enough() || len(w.rep) >= mostEntries
 }
 
-// fits reports whether an entry of a page that looks like h may go into the page that is gathered.
-func (w *pageWriter) fits(h *pageHeader) bool {
+// enough is the size that a page is to have: that of the source's, but a large one would be held beside the source's.
+func (w *pageWriter) enough() int64 { return min(w.like.uncompressed, largePage) }
+
+// fits reports whether an entry of a page with the header h at offset may go into the page that is gathered. With
+// bounds of pages in the index, each has entries of one: bounds of several would have to be compared.
+func (w *pageWriter) fits(h *pageHeader, offset int64) bool {
+	if w.index.bounds != nil && w.from != offset {
+		return false
+	}
 	return w.like.kind == h.kind && w.like.encoding == h.encoding && w.like.plain == h.plain && w.like.hasCRC == h.hasCRC
 }
 
@@ -106,7 +119,7 @@ func (w *pageWriter) entry(rep, def int) {
 }
 
 func (w *pageWriter) value(v []byte) {
-	if page := w.like.uncompressed; len(w.data) == 0 && int64(cap(w.data)) < page {
+	if page := w.enough(); len(w.data) == 0 && int64(cap(w.data)) < page {
 		w.data = make([]byte, 0, page+page/8) // a last value and levels are beyond the page
 	}
 	if w.leaf.width == 0 {
@@ -182,9 +195,21 @@ func (w *pageWriter) flush() error {
 			integerField(3, thriftI32, int64(runLengths)), integerField(4, thriftI32, int64(runLengths)),
 		})}
 	}
+	offset := w.begin + w.stored
 	err = w.write(kind, head, w.like.hasCRC, loosely, levels, packed)
+	w.count(offset, w.from, int64(w.rows), n, int64(w.nulls))
 	w.rep, w.def, w.data, w.ends, w.words, w.rows, w.nulls = w.rep[:0], w.def[:0], w.data[:0], w.ends[:0], w.words[:0], 0, 0
 	return err
+}
+
+// count takes note of a page that was written, with rows of the source's page at from. Nulls may be none.
+func (w *pageWriter) count(offset, from, rows, entries, nulls int64) {
+	w.index.add(offset, w.begin+w.stored-offset, from, rows, entries, nulls)
+	if nulls == none || w.nullsWritten == none {
+		w.nullsWritten = none
+	} else {
+		w.nullsWritten += nulls
+	}
 }
 
 // write writes a page with the header of its type.
@@ -197,6 +222,8 @@ func (w *pageWriter) write(kind int64, head thriftField, crc bool, unpacked int,
 		fields = append(fields, integerField(4, thriftI32, int64(int32(sum))))
 	}
 	header := appendStruct(nil, append(fields, head))
+	w.gathered += int64(unpacked)
+	w.packed += int64(len(levels) + len(packed))
 	if err := w.raw(header, int64(len(header))); err != nil {
 		return err
 	}

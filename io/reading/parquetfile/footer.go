@@ -46,6 +46,9 @@ type chunk struct {
 	uncompressed, compressed     int64
 	dataOffset, dictionaryOffset int64
 	indexOffset, indexLength     int64 // of the offset index; 0: there is none
+	boundsOffset, boundsLength   int64 // of the column index
+	statistics                   []byte
+	nulls                        int64 // by the statistics; none: they do not say
 }
 
 // start is where the first page of the chunk begins.
@@ -214,7 +217,7 @@ func (ft *footer) chunks(file *blocks.File, g *rowGroup, see func(column int, c 
 // chunk reads a ColumnChunk, which must fit the schema.
 func (ft *footer) chunk(raw []byte, column int, g *rowGroup) (c chunk, err error) {
 	leaf := &ft.schema.leaves[column]
-	c = chunk{raw: raw, kind: -1, codec: -1, values: -1, uncompressed: -1, compressed: -1, dataOffset: -1}
+	c = chunk{raw: raw, kind: -1, codec: -1, values: -1, uncompressed: -1, compressed: -1, dataOffset: -1, nulls: none}
 	r := thriftReader{data: raw}
 	elsewhere, encrypted := false, false
 	r.fields(func(id int16, kind byte) {
@@ -227,6 +230,10 @@ func (ft *footer) chunk(raw []byte, column int, g *rowGroup) (c chunk, err error
 			c.indexOffset = r.integer(kind)
 		case 5:
 			c.indexLength = r.integer(kind)
+		case 6:
+			c.boundsOffset = r.integer(kind)
+		case 7:
+			c.boundsLength = r.integer(kind)
 		case 8:
 			encrypted = true
 		}
@@ -256,6 +263,9 @@ func (ft *footer) chunk(raw []byte, column int, g *rowGroup) (c chunk, err error
 			c.dataOffset = r.integer(kind)
 		case 11:
 			c.dictionaryOffset = r.integer(kind)
+		case 12:
+			c.statistics = r.structure(kind)
+			c.nulls = nullsOf(c.statistics)
 		}
 	})
 	if r.err != nil {

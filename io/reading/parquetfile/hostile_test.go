@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"io"
 	"math/rand/v2"
 	"os"
@@ -207,6 +208,33 @@ func TestLies(t *testing.T) {
 				t.Errorf("error %v, want %q", err, c.says)
 			}
 		})
+	}
+}
+
+// TestWide: a file of a million columns is refused by name, and takes no more memory than its footer and a little.
+func TestWide(t *testing.T) {
+	const columns = 1_000_000
+	elements := [][]byte{schemaElement("root", integerField(5, thriftI32, columns))}
+	chunks := make([][]byte, columns)
+	for i := range columns {
+		elements = append(elements, schemaElement(fmt.Sprint("column", i), integerField(1, thriftI32, int64(int32s)), integerField(3, thriftI32, optional)))
+		chunks[i] = appendStruct(nil, []thriftField{{3, thriftStruct, appendStruct(nil, []thriftField{
+			integerField(1, thriftI32, int64(int32s)), integerField(4, thriftI32, 0), integerField(5, thriftI64, 0),
+			integerField(6, thriftI64, 0), integerField(7, thriftI64, 0), integerField(9, thriftI64, 4),
+		})}})
+	}
+	group := appendStruct(nil, []thriftField{listField(1, chunks), integerField(3, thriftI64, 0)})
+	content := footed(listField(2, elements), integerField(3, thriftI64, 0), listField(4, [][]byte{group}))
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	_, err := readFooter(bytes.NewReader(content), &blocks.File{Path: "wide.parquet", Size: int64(len(content))})
+	runtime.ReadMemStats(&after)
+	if err == nil || !strings.Contains(err.Error(), "wide.parquet: more than 100000 columns; write the columns needed to a file of their own") {
+		t.Errorf("error %v", err)
+	}
+	const elementsOf100000 = 64 << 20 // with those that append copies
+	if took := after.TotalAlloc - before.TotalAlloc; took > uint64(len(content))+elementsOf100000 {
+		t.Errorf("%d bytes of memory for a footer of %d", took, len(content))
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	arrowfile "github.com/apache/arrow-go/v18/parquet/file"
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/compress"
+	"pgregory.net/rapid"
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/io/reading"
@@ -55,7 +56,7 @@ type cell struct {
 type table map[string][][]cell
 
 // ours reads a file by this package.
-func ours(t testing.TB, content []byte) table {
+func ours(t rapid.TB, content []byte) table {
 	t.Helper()
 	file := &blocks.File{Path: "file", Size: int64(len(content))}
 	f := bytes.NewReader(content)
@@ -180,7 +181,7 @@ func addValues[T any](all table, name string, maxDef int16, read func(int64, []T
 }
 
 // sameTables fails if two tables differ.
-func sameTables(t *testing.T, what string, got, want table) {
+func sameTables(t rapid.TB, what string, got, want table) {
 	t.Helper()
 	if len(got) != len(want) {
 		t.Fatalf("%s: %d columns, want %d", what, len(got), len(want))

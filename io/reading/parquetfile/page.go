@@ -30,6 +30,7 @@ type pageHeader struct {
 	hasCRC               bool
 
 	values   int64 // with nulls
+	nulls    int64 // none: it does not say
 	encoding encoding
 	// of the levels of a page of the first version
 	defEncoding, repEncoding encoding
@@ -39,7 +40,7 @@ type pageHeader struct {
 }
 
 func readPageHeader(data []byte) (h pageHeader, err error) {
-	h = pageHeader{kind: -1, uncompressed: -1, stored: -1, values: -1, encoding: -1, rows: -1}
+	h = pageHeader{kind: -1, uncompressed: -1, stored: -1, values: -1, nulls: none, encoding: -1, rows: -1}
 	r := thriftReader{data: data}
 	r.fields(func(id int16, kind byte) {
 		switch id {
@@ -83,6 +84,10 @@ func (h *pageHeader) read(r *thriftReader, header int16) {
 			h.defEncoding = encoding(r.integer(kind))
 		case header == 5 && id == 4:
 			h.repEncoding = encoding(r.integer(kind))
+		case header == 5 && id == 5 && kind == thriftStruct:
+			h.nulls = nullsOf(r.structure(kind))
+		case header == 8 && id == 2:
+			h.nulls = r.integer(kind)
 		case header == 8 && id == 3:
 			h.rows = r.integer(kind)
 		case header == 8 && id == 4:

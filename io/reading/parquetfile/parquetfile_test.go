@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/parquet-go/parquet-go"
+	"pgregory.net/rapid"
 
 	"github.com/neardup/neardup/io/codectest"
 	"github.com/neardup/neardup/io/reading/readertest"
@@ -22,7 +23,7 @@ type document struct {
 }
 
 // encoded writes row groups of documents.
-func encoded(t testing.TB, groups [][]document, options ...parquet.WriterOption) []byte {
+func encoded(t rapid.TB, groups [][]document, options ...parquet.WriterOption) []byte {
 	t.Helper()
 	var b bytes.Buffer
 	w := parquet.NewGenericWriter[document](&b, options...)

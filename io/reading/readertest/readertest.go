@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync/atomic"
 	"testing"
 
 	"github.com/klauspost/compress/zstd"
@@ -22,6 +23,7 @@ import (
 	"github.com/neardup/neardup/io/codectest"
 	"github.com/neardup/neardup/io/reading"
 	"github.com/neardup/neardup/io/storage"
+	"github.com/neardup/neardup/io/storage/storagetest"
 )
 
 // Case is a file and what a reader is to make of it. Its ids are in the column id, its texts in text.
@@ -47,16 +49,25 @@ const anyLength = 1 << 30
 // Plant writes a file below a temporary folder and inspects it.
 func Plant(t testing.TB, r reading.RecordReader, format string, stored []byte) *blocks.File {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(path, stored, 0o666); err != nil {
-		t.Fatal(err)
-	}
+	return plant(t, r, format, filepath.Join(t.TempDir(), "file"), stored)
+}
+
+func plant(t testing.TB, r reading.RecordReader, format, path string, stored []byte) *blocks.File {
+	t.Helper()
+	write(t, path, stored)
 	file := Listed(t, path)
 	file.Format = format
 	if err := r.Inspect(t.Context(), file, reading.Options{Fields: Fields, MaxRecord: anyLength}); err != nil {
 		t.Fatal(err)
 	}
 	return file
+}
+
+func write(t testing.TB, path string, stored []byte) {
+	t.Helper()
+	if _, err := storage.WriteFile(t.Context(), path, func(w io.Writer) error { _, err := w.Write(stored); return err }); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // Listed returns a file as the planner lists it.
@@ -79,26 +90,45 @@ func Spans(r reading.RecordReader, file *blocks.File, size int64) (spans []block
 	return append(spans, blocks.Span{Start: start, End: blocks.End})
 }
 
-// Run checks that r reads the records of c and is true to the contract of reading.RecordReader. The
-// subtests share r and are parallel, which lets the race detector see that it is immutable.
+// objects is the scheme of an object store, which keeps a file that is open as it is.
+const objects = "conformance://"
+
+func init() { storage.Register(objects, &storagetest.Memory{}) }
+
+var planted atomic.Int64 // in that store
+
+// Run checks that r reads the records of c, from a disk and from an object store, and is true to the contract of
+// reading.RecordReader. The subtests share r and are parallel, which lets the race detector see that it is immutable.
 func Run(t *testing.T, r reading.RecordReader, c Case) {
 	t.Helper()
 	for name, check := range map[string]func(suite, *testing.T){
 		"spans": suite.spans, "long": suite.long, "some": suite.some, "copies": suite.copies, "ends": suite.ends, "changes": suite.changes,
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			file := Plant(t, r, c.Format, c.Stored)
-			file.IDIsSource = c.IDIsSource
-			check(suite{c, r, file}, t)
-		})
+		for _, store := range []string{"", objects} {
+			t.Run(store+name, func(t *testing.T) {
+				t.Parallel()
+				check(newSuite(t, r, c, store, c.Stored), t)
+			})
+		}
 	}
 }
 
 type suite struct {
 	Case
-	r    reading.RecordReader
-	file *blocks.File
+	r     reading.RecordReader
+	store string // its scheme; "": a disk
+	file  *blocks.File
+}
+
+func newSuite(t *testing.T, r reading.RecordReader, c Case, store string, stored []byte) suite {
+	t.Helper()
+	path := fmt.Sprint(store, planted.Add(1))
+	if store == "" {
+		path = filepath.Join(t.TempDir(), "file")
+	}
+	file := plant(t, r, c.Format, path, stored)
+	file.IDIsSource = c.IDIsSource
+	return suite{c, r, store, file}
 }
 
 // sizes are those of spans: all up to the file's, or some of a long file.
@@ -308,9 +338,7 @@ func (s suite) copies(t *testing.T) {
 				if content := s.Content(b.Bytes()); len(spans) == 1 && content != s.Without(dropped) {
 					t.Fatalf("without %v:\n%q\nwant\n%q", dropped, content, s.Without(dropped))
 				}
-				copied := suite{s.Case, s.r, Plant(t, s.r, s.Format, b.Bytes())}
-				copied.file.IDIsSource = s.IDIsSource
-				records, _ := copied.read(t, anyLength, whole)
+				records, _ := newSuite(t, s.r, s.Case, s.store, b.Bytes()).read(t, anyLength, whole)
 				got = append(got, records...)
 			}
 			for i := range got {
@@ -366,7 +394,7 @@ func (s suite) ends(t *testing.T) {
 	}
 }
 
-// changes: a file that changes while it is read, or was before, is an error.
+// changes: a file that changes while it is read, or was before, is an error; in an object store, before.
 func (s suite) changes(t *testing.T) {
 	o := reading.Options{Fields: Fields, MaxRecord: anyLength}
 	whole := blocks.Span{End: blocks.End}
@@ -375,7 +403,11 @@ func (s suite) changes(t *testing.T) {
 		positions = append(positions, r.Position)
 	}
 	change := func() {
-		if err := os.WriteFile(s.file.Path, append(slices.Clone(s.Stored), "more"...), 0o666); err != nil {
+		t.Helper()
+		more := append(slices.Clone(s.Stored), "more"...)
+		if s.store != "" {
+			write(t, s.file.Path, more)
+		} else if err := os.WriteFile(s.file.Path, more, 0o666); err != nil { // the open file itself
 			t.Fatal(err)
 		}
 	}
@@ -392,11 +424,9 @@ func (s suite) changes(t *testing.T) {
 			return err
 		},
 	} {
-		if err := os.WriteFile(s.file.Path, s.Stored, 0o666); err != nil {
-			t.Fatal(err)
-		}
+		write(t, s.file.Path, s.Stored)
 		s.file.Version = Listed(t, s.file.Path).Version
-		changed := len(positions) == 0
+		changed := len(positions) == 0 || s.store != ""
 		if changed {
 			change()
 		}

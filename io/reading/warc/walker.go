@@ -12,6 +12,8 @@ import (
 	"github.com/klauspost/compress/gzip"
 
 	"github.com/neardup/neardup/blocks"
+	"github.com/neardup/neardup/io/codec"
+	"github.com/neardup/neardup/io/codec/warc"
 	"github.com/neardup/neardup/io/reading"
 	"github.com/neardup/neardup/io/reading/bytefile"
 	"github.com/neardup/neardup/io/storage"
@@ -166,18 +168,52 @@ func (w *walker) step(p int64, most int) (member, error) {
 	}
 }
 
-// read reads the member at p, with up to most bytes of what it holds. Of one that is broken there is no end.
-func (w *walker) read(p int64, most int) (m member, err error) {
-	w.release()
-	w.plain = w.plain[:0]
-	m.start = p
+// begin sets gzip to the member at p. An error says that none begins there.
+func (w *walker) begin(p int64) error {
 	if at := w.source.at - int64(w.buffered.Buffered()); p != at || w.source.r == nil {
 		w.source = source{r: io.NewSectionReader(w.file, p, w.size-p), at: p}
 		w.buffered.Reset(&w.source)
 	}
-	if m.broken = w.gzip.Reset(w.buffered); m.broken == nil {
-		w.gzip.Multistream(false)
+	if err := w.gzip.Reset(w.buffered); err != nil {
+		return err
 	}
+	w.gzip.Multistream(false)
+	return nil
+}
+
+// first returns the beginning of what the first member holds, and whether that is one record and line ends. It reads no more
+// than that record.
+func (w *walker) first() (head []byte, one, broken bool) {
+	if w.begin(0) != nil {
+		return nil, false, true
+	}
+	head, err := io.ReadAll(io.LimitReader(w.gzip, codec.MaxHead))
+	if err != nil {
+		return head, false, true
+	}
+	length, ok := warc.Length(head)
+	if !ok {
+		return head, false, false
+	}
+	rest := head[min(length, int64(len(head))):]
+	_, err = io.CopyN(io.Discard, w.gzip, max(0, length-int64(len(head))))
+	if errors.Is(err, io.EOF) {
+		return head, false, false
+	}
+	for err == nil && len(bytes.Trim(rest, "\r\n")) == 0 {
+		var n int
+		n, err = w.gzip.Read(w.chunk)
+		rest = w.chunk[:n]
+	}
+	one = errors.Is(err, io.EOF) && len(bytes.Trim(rest, "\r\n")) == 0
+	return head, one, err != nil && !errors.Is(err, io.EOF)
+}
+
+// read reads the member at p, with up to most bytes of what it holds. Of one that is broken there is no end.
+func (w *walker) read(p int64, most int) (m member, err error) {
+	w.release()
+	w.plain = w.plain[:0]
+	m.start, m.broken = p, w.begin(p)
 	for m.broken == nil {
 		if err := w.ctx.Err(); err != nil {
 			return m, err

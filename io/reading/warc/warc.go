@@ -26,22 +26,43 @@ var stream = bytefile.Reader{Codec: warc.New, Besides: warc.Besides, Encoded: tr
 
 // Inspect tells by the first member, or the next one if that is broken, whether the file has one for each record.
 func (Reader) Inspect(ctx context.Context, file *blocks.File, o reading.Options) error {
-	if err := stream.Inspect(ctx, file, o); err != nil || file.Compression != "gzip" {
+	if err := stream.Inspect(ctx, file, o); err != nil {
 		return err
 	}
+	if file.Compression != "gzip" {
+		head, err := bytefile.Head(ctx, file, o)
+		if err != nil {
+			return err
+		}
+		return checkVersion(file, head)
+	}
 	return walk(ctx, file, o, func(w *walker) error {
-		m, err := w.read(0, o.MaxRecord)
-		members := warc.Begins(w.plain)
-		if err == nil && m.broken != nil {
-			var next int64
-			next, err = w.search(1, w.size)
+		head, members, broken := w.first()
+		if w.source.err != nil {
+			return fmt.Errorf("%s: %w", file.Path, w.source.err)
+		}
+		if err := checkVersion(file, head); err != nil {
+			return err
+		}
+		if broken {
+			next, err := w.search(1, w.size)
+			if err != nil {
+				return err
+			}
 			members = next < w.size
 		}
 		if members {
 			file.Compression, file.Sequential = "", false // of all its content there is none
 		}
-		return err
+		return nil
 	})
+}
+
+func checkVersion(file *blocks.File, head []byte) error {
+	if err := warc.CheckVersion(head); err != nil {
+		return &reading.ContentError{Err: fmt.Errorf("%s: %w", file.Path, err)}
+	}
+	return nil
 }
 
 // Cut cuts at multiples of size: from there on a reader finds the next member.

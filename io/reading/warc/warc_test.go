@@ -2,6 +2,7 @@ package warc
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -15,6 +16,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/neardup/neardup/blocks"
+	"github.com/neardup/neardup/io/codec"
 	"github.com/neardup/neardup/io/codectest"
 	"github.com/neardup/neardup/io/reading"
 	"github.com/neardup/neardup/io/reading/readertest"
@@ -248,6 +250,68 @@ func TestLyingLength(t *testing.T) {
 		a.add(pack(t, 6, raw), codectest.Planted{Raw: raw, Unreadable: true})
 		a.record(t, "conversion", "b", "two")
 		t.Run(length, a.run)
+	}
+}
+
+// TestFirst: a file is one of members if the first holds one record, which is all that is read to tell.
+func TestFirst(t *testing.T) {
+	one := codectest.WARC("conversion", "a", "text/plain", "one")
+	large := codectest.WARC("conversion", "b", "text/plain", noise(3*codec.MaxHead))
+	many := strings.Repeat(codectest.WARC("conversion", "c", "text/plain", noise(50_000)), 100)
+	broken := pack(t, 6, large)
+	broken[len(broken)-5] ^= 1 // of the checksum
+	for name, tt := range map[string]struct {
+		stored  []byte
+		members bool
+	}{
+		"a member":                    {pack(t, 6, one), true},
+		"line ends":                   {pack(t, 6, one+"\r\n\n"), true},
+		"a large member":              {pack(t, 6, large), true},
+		"two records":                 {pack(t, 6, one+one), false},
+		"a record behind a large one": {pack(t, 6, large+one), false},
+		"a stream":                    {pack(t, 6, one+many), false},
+		"a stream, broken later":      {pack(t, 6, large+many)[:4*codec.MaxHead], false},
+		"a stream, broken at once":    {pack(t, 6, one+many)[:1000], false},
+		"something else":              {pack(t, 6, "one"), false},
+		"too short":                   {pack(t, 6, strings.TrimSpace(one)[:len(one)-6]), false},
+		"a large one, too short":      {pack(t, 6, large[:len(large)-6]), false},
+		"broken":                      {slices.Concat(broken, pack(t, 6, one), pack(t, 6, large)), true},
+	} {
+		path := filepath.Join(t.TempDir(), "file")
+		if err := os.WriteFile(path, tt.stored, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		file := readertest.Listed(t, path)
+		if err := (Reader{}).Inspect(t.Context(), file, options); err != nil || file.Sequential == tt.members {
+			t.Errorf("%s: sequential %v, error %v", name, file.Sequential, err)
+		}
+	}
+	file := readertest.Plant(t, Reader{}, "warc", pack(t, 6, one+many))
+	if err := walk(t.Context(), file, options, func(w *walker) error {
+		w.first()
+		if w.source.at > 2*readBytes {
+			t.Errorf("%d bytes are read", w.source.at)
+		}
+		return nil
+	}); err != nil || file.Size < 4*readBytes {
+		t.Errorf("a file of %d bytes, error %v", file.Size, err)
+	}
+}
+
+// TestOldVersion: files of versions before 1.0 are refused by that.
+func TestOldVersion(t *testing.T) {
+	old := strings.ReplaceAll(codectest.WARC("conversion", "a", "text/plain", "one"), "WARC/1.0", "WARC/0.18")
+	for name, stored := range map[string][]byte{
+		"plain": []byte(old + old), "member": slices.Concat(pack(t, 6, old), pack(t, 6, old)), "stream": pack(t, 6, "\r\n"+old+old), "zstd": readertest.Pack(t, []byte(old), "zstd"),
+	} {
+		path := filepath.Join(t.TempDir(), "file")
+		if err := os.WriteFile(path, stored, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		err := (Reader{}).Inspect(t.Context(), readertest.Listed(t, path), options)
+		if broken := (*reading.ContentError)(nil); !errors.As(err, &broken) || err.Error() != path+": its records are of WARC/0.18; convert it to WARC/1.0" {
+			t.Errorf("%s: error %v", name, err)
+		}
 	}
 }
 

@@ -14,14 +14,14 @@ import (
 )
 
 const (
-	// aheadBytes is what one request fetches of a range that is read in order. The next is under way while it is read.
+	// aheadBytes is what one request fetches of a range that is read in order. The next is under way while it is read. Several
+	// such ranges share it.
 	aheadBytes = 8 << 20
+	maxRanges  = 4
 	// jumpBytes is what one fetches elsewhere, and firstBytes where a range has ended: a request costs as much time as
-	// 1 MB, but of a range's end only a record is missing.
+	// 1 MB, but of a range's end only a record is missing. Behind each it is twice as much.
 	jumpBytes  = 1 << 20
 	firstBytes = 64 << 10
-	// keptChunks are those that a reader holds.
-	keptChunks = 3
 	// A stream that breaks is asked for the rest of, so often without a byte between.
 	streamTries = 8
 )
@@ -36,23 +36,30 @@ type reader struct {
 	cancel  context.CancelFunc
 	fetches sync.WaitGroup
 
-	mu       sync.Mutex
-	info     storage.Info // Size -1: not known yet
-	chunks   []*chunk     // the one last used is the last
-	from, to int64        // the range that is read in order
-	next     int64        // bytes of the next chunk behind it
+	mu     sync.Mutex
+	info   storage.Info // Size -1: not known yet
+	chunks []*chunk     // the one last used is the last
+	ahead  []extent     // what is read in order, the newest last
 }
+
+// extent are the bytes from from to to.
+type extent struct{ from, to int64 }
+
+func (e extent) has(offset int64) bool { return e.from <= offset && offset < e.to }
 
 func newReader(ctx context.Context, s *Store, at Key, info storage.Info) *reader {
 	ctx, cancel := context.WithCancel(ctx)
 	return &reader{client: s.client, at: at, path: info.Path, version: info.Version, ctx: ctx, cancel: cancel, info: info}
 }
 
-// Ahead says that bytes from to to are about to be read in order.
+// Ahead says that bytes from to to are about to be read in order, beside what was said last.
 func (r *reader) Ahead(from, to int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.from, r.to, r.next = from, to, firstBytes
+	if len(r.ahead) == maxRanges {
+		r.ahead = slices.Delete(r.ahead, 0, 1)
+	}
+	r.ahead = append(r.ahead, extent{from, to})
 }
 
 // Stat tells of the version. Its size is not asked for if that was not seen yet and has to be.
@@ -118,11 +125,21 @@ func (r *reader) chunk(offset int64, n int) *chunk {
 		c = r.fetch(offset, r.length(offset, n), nil)
 	}
 	// What is read in order is fetched while what comes before it is read.
-	if behind := c.to; c.from >= r.from && behind < r.to && r.held(behind) == nil {
-		r.fetch(behind, min(aheadBytes, r.to-behind), nil)
+	if e := r.inOrder(c.to); e.has(c.from) && r.held(c.to) == nil {
+		r.fetch(c.to, r.length(c.to, 0), nil)
 		r.use(c)
 	}
 	return c
+}
+
+// inOrder returns the range that is read in order in which offset is, the zero extent if there is none. r is locked.
+func (r *reader) inOrder(offset int64) extent {
+	for _, e := range slices.Backward(r.ahead) {
+		if e.has(offset) {
+			return e
+		}
+	}
+	return extent{}
 }
 
 // held returns the chunk that has the byte at offset, nil if there is none. r is locked.
@@ -144,15 +161,17 @@ func (r *reader) use(c *chunk) {
 
 // length returns how many bytes from offset on to fetch for n that are asked for. r is locked.
 func (r *reader) length(offset int64, n int) int64 {
-	switch {
-	case offset >= r.from && offset < r.to:
-		return min(max(int64(n), aheadBytes), r.to-offset)
-	case r.to > 0 && slices.ContainsFunc(r.chunks, func(c *chunk) bool { return c.to == offset }):
-		length := max(int64(n), r.next)
-		r.next = min(2*r.next, aheadBytes)
-		return length
+	least := int64(jumpBytes)
+	if e := r.inOrder(offset); e.to > 0 {
+		return min(max(int64(n), int64(aheadBytes/len(r.ahead))), e.to-offset)
 	}
-	return max(int64(n), jumpBytes)
+	if i := slices.IndexFunc(r.chunks, func(c *chunk) bool { return c.to == offset }); i >= 0 {
+		before := r.chunks[i]
+		if least = min(2*(before.to-before.from), aheadBytes); r.inOrder(before.from).to == offset {
+			least = firstBytes
+		}
+	}
+	return max(int64(n), least)
 }
 
 // fetch begins to fetch length bytes, from body as long as that lasts. r is locked.
@@ -162,7 +181,7 @@ func (r *reader) fetch(offset, length int64, body io.ReadCloser) *chunk {
 		c.to = min(c.to, r.info.Size)
 	}
 	c.grown.L = &c.mu
-	if len(r.chunks) == keptChunks {
+	if len(r.chunks) == 2*max(1, len(r.ahead))+1 {
 		r.chunks = slices.Delete(r.chunks, 0, 1) // who reads it has it
 	}
 	r.chunks = append(r.chunks, c)

@@ -1,0 +1,58 @@
+package main
+
+import (
+	"encoding/json"
+
+	"github.com/neardup/neardup/internal/beamcli"
+	"github.com/neardup/neardup/io/storage/gcs"
+	"github.com/neardup/neardup/io/storage/s3"
+)
+
+// storeFlags say how object stores are reached. What they leave open, and who asks, each client finds as its
+// own tools do.
+type storeFlags struct {
+	S3Endpoint      string `placeholder:"URL" help:"S3 store that is not AWS (default: AWS_ENDPOINT_URL_S3, or AWS)." group:"Object stores"`
+	S3Region        string `placeholder:"NAME" help:"Region of the buckets (default: AWS_REGION or the profile's, or what each bucket says)." group:"Object stores"`
+	S3PathStyle     *bool  `negatable:"" help:"Name the bucket in the path of a request and not in its host (default: with an endpoint)." group:"Object stores"`
+	S3Anonymous     bool   `help:"Read public buckets without credentials." group:"Object stores"`
+	S3RequesterPays bool   `help:"Pay for requests to buckets whose requester pays." group:"Object stores"`
+	S3KMSKey        string `name:"s3-kms-key" placeholder:"KEY" help:"Encrypt what is written with this KMS key (SSE-KMS)." group:"Object stores"`
+	GSEndpoint      string `name:"gs-endpoint" placeholder:"URL" help:"Google Cloud Storage at another address (default: STORAGE_EMULATOR_HOST, or Google's)." group:"Object stores"`
+	GSAnonymous     bool   `name:"gs-anonymous" help:"Read public buckets without credentials." group:"Object stores"`
+	GSUserProject   string `name:"gs-user-project" placeholder:"PROJECT" help:"Project that pays for requests to buckets whose requester pays." group:"Object stores"`
+	GSKMSKey        string `name:"gs-kms-key" placeholder:"KEY" help:"Encrypt what is written with this KMS key." group:"Object stores"`
+}
+
+// register makes the stores of this process those of the flags. A client looks for credentials when it is first used.
+func (f storeFlags) register() {
+	s3.Register(s3.Options{
+		Endpoint: f.S3Endpoint, Region: f.S3Region, PathStyle: f.S3PathStyle, Anonymous: f.S3Anonymous,
+		RequesterPays: f.S3RequesterPays, KMSKey: f.S3KMSKey,
+	})
+	gcs.Register(gcs.Options{Endpoint: f.GSEndpoint, Anonymous: f.GSAnonymous, UserProject: f.GSUserProject, KMSKey: f.GSKMSKey})
+}
+
+func init() { storeFlags{}.register() }
+
+// tellStores has the workers of a job reach stores as its launcher does.
+var tellStores = beamcli.Teller("neardup-stores", func(text string) error {
+	var f storeFlags
+	if err := json.Unmarshal([]byte(text), &f); err != nil {
+		return err
+	}
+	f.register()
+	return nil
+})
+
+// use makes the stores those of the flags, here and in workers.
+func (f storeFlags) use() error {
+	if f == (storeFlags{}) {
+		return nil
+	}
+	f.register()
+	text, err := json.Marshal(f)
+	if err != nil {
+		return err
+	}
+	return tellStores(string(text))
+}

@@ -1,0 +1,169 @@
+package bytefile
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/neardup/neardup/blocks"
+	"github.com/neardup/neardup/io/codec/warc"
+	"github.com/neardup/neardup/io/codectest"
+	"github.com/neardup/neardup/io/reading"
+	"github.com/neardup/neardup/io/reading/readertest"
+)
+
+// TestUnclosed: a file that ends where something is open is not read as if it were whole, be the record that is open long or
+// not, however large the file and in whatever encoding.
+func TestUnclosed(t *testing.T) {
+	many := strings.Repeat("{\"text\": \"a, b\"}\n", 5_000)
+	for name, tt := range map[string]struct {
+		format, content string
+		at              int // of the record, or the file's end
+		want            string
+	}{
+		"an array behind a comma":  {"json", `[{"a":1},{"a":2},`, 17, ", its end: the array that the file begins with is not closed"},
+		"an array behind a record": {"json", "[\n  {\n    \"a\": 1\n  }\n", 21, ", its end: the array that the file begins with is not closed"},
+		"an empty array":           {"json", " [", 2, ", its end: the array that the file begins with is not closed"},
+		"several arrays":           {"json", "[{}]\n[{}]\n", 10, ", its end: the array that the file begins with is not closed"},
+		"an object":                {"json", "[\n  {\n    \"a\": 1,\n", 4, ": a bracket of the value that begins there is not closed: 14 bytes are not read"},
+		"an object by itself":      {"json", `{"a":1}{"a":{"b":2}`, 7, ": a bracket of the value that begins there is not closed: 12 bytes"},
+		"a string":                 {"json", `[{"a":1},{"a":"\`, 9, ": a quote in the value that begins there is not closed: 7 bytes"},
+		"a string by itself":       {"json", `{} "a`, 3, ": a quote in the value that begins there is not closed: 2 bytes"},
+		"an object in an array":    {"json", `[{"a":1},{"a":2,{"a":3}]`, 24, ", its end: the array that the file begins with is not closed; the last record begins at byte 9 and has 15; mend"},
+		"a bracket far ahead":      {"json", "{\"text\": [}\n" + many, 0, fmt.Sprintf(": a bracket of the value that begins there is not closed: %d bytes are not read", 12+len(many))},
+		"a row":                    {"csv", "text\na\n\"b\n", 7, ": a quote in the row that begins there is not closed: 3 bytes"},
+		"a quote far ahead":        {"csv", "text\na\nb,\"c\n" + strings.Repeat("a\n", 200_000), 7, ": a quote in the row that begins there is not closed: 400005 bytes"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, encoding := range []string{"", "utf-16le"} {
+				for _, compression := range []string{"", "gzip"} {
+					content, at, want := tt.content, tt.at, tt.want
+					if encoding != "" {
+						content, at, want = wide(content), 2*at, regexp.MustCompile(`(: \d+ bytes|; the last record).*`).ReplaceAllString(want, "")
+					}
+					stored := readertest.Pack(t, []byte(content), compression)
+					for _, most := range []int{10, 1000, anyLength} {
+						for _, end := range []int64{int64(at + 1), blocks.End} { // a sample, and all
+							unclosed(t, tt.format, stored, reading.Options{Encoding: encoding, MaxRecord: most}, end, at, want)
+						}
+					}
+				}
+			}
+		})
+	}
+}
+
+// wide returns ASCII text as UTF-16.
+func wide(text string) string { return strings.Join(strings.Split(text, ""), "\x00") + "\x00" }
+
+func unclosed(t *testing.T, format string, stored []byte, o reading.Options, end int64, at int, want string) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(path, stored, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	file := readertest.Listed(t, path)
+	if err := readers[format].Inspect(t.Context(), file, o); err != nil {
+		t.Fatal(err)
+	}
+	_, err := readers[format].Read(t.Context(), file, []blocks.Span{{End: end}}, o, func(*reading.Record) error { return nil })
+	place := fmt.Sprintf("%s: at byte %d", path, at)
+	if file.Compression != "" {
+		place += " of its content"
+	}
+	if broken := (*reading.ContentError)(nil); !errors.As(err, &broken) || !strings.HasPrefix(err.Error(), place+want) {
+		t.Errorf("%+v, up to %d: error %v, want %s%s", o, end, err, place, want)
+	}
+}
+
+// TestClosed: a file is whole whatever stands at its end.
+func TestClosed(t *testing.T) {
+	for format, contents := range map[string][]string{
+		"json": {"", "\n", "[]", "[] \n", `[{"a":1},]`, `{"a":1}`, `{"a":1}]`, "1 2", "[\"a\"]\n\n", "[" + strings.Repeat(" ", 3000) + "{}]"},
+		"csv":  {"", "a", "a\n\"b\"", "a\nb\"\n", "a\n\"b\"\"\"", "a\n\"b\"c\n", "a\n\"b\"c\"\n"},
+	} {
+		for _, content := range contents {
+			in := plant(t, "lines", []byte(content))
+			in.reader = readers[format]
+			o := reading.Options{MaxRecord: anyLength}
+			if err := in.reader.Inspect(t.Context(), in.file, o); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := in.reader.Read(t.Context(), in.file, []blocks.Span{whole}, o, func(*reading.Record) error { return nil }); err != nil {
+				t.Errorf("%q: %v", content, err)
+			}
+		}
+	}
+}
+
+// lying returns a record whose content has not the length that it says.
+func lying(id, text string, length int) string {
+	return fmt.Sprintf("WARC/1.0\r\nWARC-Type: conversion\r\nWARC-Record-ID: %s\r\nContent-Type: text/plain\r\nContent-Length: %d\r\n\r\n%s\r\n\r\n", id, length, text)
+}
+
+// TestLyingLengths: in a stream of WARC a record with a wrong length is unreadable, and takes none of the others, in windows
+// and spans of any size.
+func TestLyingLengths(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		s := &codectest.Sample{Format: "warc"}
+		var ends []int // of records, less their line ends
+		var claims []int
+		for i := range rapid.IntRange(1, 8).Draw(r, "records") {
+			id, text := fmt.Sprint(i), strings.Repeat("x\r\n", rapid.IntRange(0, 5).Draw(r, "lines"))
+			raw := codectest.WARC("conversion", id, "text/plain", text)
+			if rapid.Bool().Draw(r, "lies") {
+				length := rapid.OneOf(rapid.IntRange(0, 300), rapid.IntRange(0, 1500), rapid.Just(1<<50)).Draw(r, "length")
+				raw = lying(id, text, length)
+				claims = append(claims, len(s.Content)+strings.Index(raw, "\r\n\r\n")+4+length)
+				s.Record(raw, "", "")
+				s.Records[i].Unreadable = true
+			} else {
+				s.Record(raw, id, text)
+			}
+			ends = append(ends, len(s.Content))
+		}
+		for _, claim := range claims {
+			for _, end := range ends { // what is true, or true of a later record
+				if claim <= end && strings.Trim(string(s.Content[claim:end]), "\r\n") == "" {
+					r.Skip()
+				}
+			}
+		}
+		codectest.Invariants(t, codectest.Headed(warc.New(readertest.Fields)), s.Content)
+		got, content := readAll(t, plant(t, "warc", s.Content), whole, anyLength)
+		for i := range s.Records {
+			if s.Records[i].Unreadable {
+				got[min(i, len(got)-1)].ID = ""
+			}
+		}
+		if !slices.Equal(got, s.Records) || !bytes.Equal(content, s.Content) {
+			r.Fatalf("%q has the records\n%+v\nwant\n%+v", s.Content, got, s.Records)
+		}
+	})
+}
+
+// TestLyingLongLength: of a record that is long what it took is gone, so the file cannot be read to its end.
+func TestLyingLongLength(t *testing.T) {
+	one := codectest.WARC("conversion", "a", "text/plain", "one")
+	for _, length := range []int{9_000, 1 << 50} {
+		content := one + lying("b", "two", length) + strings.Repeat(one, 100)
+		for _, most := range []int{200, 8000} {
+			unclosed(t, "warc", []byte(content), reading.Options{MaxRecord: most}, blocks.End, len(one), ": the record that begins there has not the length that it says and holds others: ")
+		}
+		if got, _ := readAll(t, plant(t, "warc", []byte(content)), whole, 20_000); len(got) != 102 {
+			t.Errorf("%d records, want 102", len(got))
+		}
+	}
+	content := one + lying("b", "two "+strings.Repeat("x", 10_000), 1<<50)
+	if got, _ := readAll(t, plant(t, "warc", []byte(content)), whole, 200); len(got) != 2 {
+		t.Errorf("a file that is cut off in a long record: %d records, want 2", len(got))
+	}
+}

@@ -1,0 +1,230 @@
+package parquetfile
+
+import (
+	"cmp"
+	"encoding/binary"
+	"slices"
+)
+
+// bounds is what a ColumnIndex says of a page.
+type bounds struct {
+	null        bool // it has no values
+	least, most []byte
+	nulls       int64 // none: that is not said
+}
+
+// columnIndex is a ColumnIndex: the bounds of the pages of one column of a row group, one after another.
+type columnIndex struct {
+	pages []bounds
+	order int64 // a BoundaryOrder, which a part of the pages has, too
+}
+
+// columnIndex returns that of the column; nil if there is none that fits the pages of its offset index.
+func (c *column) columnIndex(locations []location) (*columnIndex, error) {
+	data, err := c.indexBytes(c.chunk.boundsOffset, c.chunk.boundsLength)
+	if err != nil || len(data) == 0 || len(locations) == 0 {
+		return nil, err
+	}
+	x := &columnIndex{pages: make([]bounds, len(locations))}
+	var n [6]int // elements of the list that is the field
+	r := thriftReader{data: data}
+	r.fields(func(id int16, kind byte) {
+		element := map[int16]byte{1: thriftTrue, 2: thriftBinary, 3: thriftBinary, 5: thriftI64}[id]
+		switch id {
+		case 4:
+			x.order = r.integer(kind)
+			return
+		case 1, 2, 3, 5:
+		default:
+			return
+		}
+		if id == 1 && r.pos < len(data) && data[r.pos]&15 == thriftFalse {
+			element = thriftFalse // writers differ
+		}
+		r.list(kind, element, func() {
+			if n[id] == len(x.pages) {
+				r.fail(errMetadata)
+				return
+			}
+			p := &x.pages[n[id]]
+			n[id]++
+			switch id {
+			case 1:
+				p.null = r.byte() == thriftTrue
+			case 2:
+				p.least = r.binary(thriftBinary)
+			case 3:
+				p.most = r.binary(thriftBinary)
+			case 5:
+				p.nulls = r.integer(thriftI64)
+			}
+		})
+	})
+	for i := range x.pages {
+		if n[5] == 0 || x.pages[i].nulls < 0 {
+			x.pages[i].nulls = none
+		}
+	}
+	if r.err != nil || n[1] != len(x.pages) || n[2] != len(x.pages) || n[3] != len(x.pages) || n[5] != 0 && n[5] != len(x.pages) {
+		return nil, nil
+	}
+	return x, nil
+}
+
+// append appends the index.
+func (x *columnIndex) append(dst []byte) []byte {
+	n := len(x.pages)
+	null, least, most, nulls := appendListHead(nil, n, thriftTrue), appendListHead(nil, n, thriftBinary), appendListHead(nil, n, thriftBinary), appendListHead(nil, n, thriftI64)
+	known := true
+	for _, p := range x.pages {
+		if p.null {
+			null = append(null, thriftTrue)
+		} else {
+			null = append(null, thriftFalse)
+		}
+		least, most = appendBinary(least, p.least), appendBinary(most, p.most)
+		nulls = appendVarint(nulls, p.nulls)
+		known = known && p.nulls != none
+	}
+	fields := []thriftField{{1, thriftList, null}, {2, thriftList, least}, {3, thriftList, most}, integerField(4, thriftI32, x.order)}
+	if known {
+		fields = append(fields, thriftField{5, thriftList, nulls})
+	}
+	return appendStruct(dst, fields)
+}
+
+func appendBinary(dst, v []byte) []byte {
+	return append(binary.AppendUvarint(dst, uint64(len(v))), v...)
+}
+
+// appendLocations appends an OffsetIndex.
+func appendLocations(dst []byte, locations []location) []byte {
+	var pages [][]byte
+	for _, l := range locations {
+		pages = append(pages, appendStruct(nil, []thriftField{
+			integerField(1, thriftI64, l.offset), integerField(2, thriftI32, l.stored), integerField(3, thriftI64, l.row),
+		}))
+	}
+	return appendStruct(dst, []thriftField{listField(1, pages)})
+}
+
+// indexer makes the page index of a column that is written, where the source's has one.
+type indexer struct {
+	source    []location // nil: there is none, or it is not as the pages are
+	bounds    *columnIndex
+	locations []location
+	written   columnIndex
+	rows      int64
+}
+
+// newIndexer reads the page index of a source.
+func newIndexer(source *column) (x indexer, err error) {
+	if x.source, err = source.readIndex(); err != nil || x.source == nil {
+		return x, err
+	}
+	if x.bounds, err = source.columnIndex(x.source); err == nil && x.bounds != nil {
+		x.written.order = x.bounds.order
+	}
+	return x, err
+}
+
+// page returns the number of the source's page at offset, none if the index has no such page.
+func (x *indexer) page(offset int64) int {
+	i, ok := slices.BinarySearchFunc(x.source, offset, func(l location, offset int64) int { return cmp.Compare(l.offset, offset) })
+	if !ok {
+		return none
+	}
+	return i
+}
+
+// nullsOf returns how many nulls the source's page at offset has, none if its index does not say that.
+func (x *indexer) nullsOf(offset int64) int64 {
+	if i := x.page(offset); i != none && x.bounds != nil {
+		return x.bounds.pages[i].nulls
+	}
+	return none
+}
+
+// rowsOf returns how many rows the source's page at offset has.
+func (x *indexer) rowsOf(offset int64, g *rowGroup) int64 {
+	switch i := x.page(offset); i {
+	case none:
+		return 0
+	case len(x.source) - 1:
+		return g.rows - x.source[i].row
+	default:
+		return x.source[i+1].row - x.source[i].row
+	}
+}
+
+// add adds a page, which has entries of the source's page at from, and rows of it.
+func (x *indexer) add(offset, stored, from, rows, entries, nulls int64) {
+	if x.source == nil {
+		return
+	}
+	i := x.page(from)
+	if i == none {
+		*x = indexer{}
+		return
+	}
+	x.locations = append(x.locations, location{offset, x.rows, stored})
+	x.rows += rows
+	if x.bounds == nil {
+		return
+	}
+	b := x.bounds.pages[i]
+	if b.null && nulls != entries { // it cannot be
+		x.bounds = nil
+		return
+	}
+	if b.nulls = nulls; nulls == entries {
+		b = bounds{null: true, nulls: nulls}
+	}
+	x.written.pages = append(x.written.pages, b)
+}
+
+// encoded returns the OffsetIndex and the ColumnIndex of what was added; each may be none.
+func (x *indexer) encoded() (locations, bounds []byte) {
+	if x.source != nil {
+		locations = appendLocations(nil, x.locations)
+	}
+	if x.bounds != nil {
+		bounds = x.written.append(nil)
+	}
+	return locations, bounds
+}
+
+// Fields of Statistics; 1, 2 and 4 are bounds of an order that is not told, and the number of distinct values.
+const (
+	nullsID, mostID, leastID, mostExactID, leastExactID = 3, 5, 6, 7, 8
+)
+
+// nullsOf returns how many nulls Statistics tell of, none if they do not.
+func nullsOf(statistics []byte) int64 {
+	nulls := int64(none)
+	r := thriftReader{data: statistics}
+	r.fields(func(id int16, kind byte) {
+		if id == nullsID {
+			nulls = r.integer(kind)
+		}
+	})
+	return nulls
+}
+
+// stillTrue returns what is true of the values that are left, of the Statistics of more: bounds, which may not be
+// values any more. Nulls may be none.
+func stillTrue(statistics []byte, values, nulls int64) []byte {
+	var edits []thriftField
+	if nulls != none {
+		edits = append(edits, integerField(nullsID, thriftI64, nulls))
+	}
+	bounded := func(id int16) bool { return (id == mostID || id == leastID) && nulls < values }
+	r := thriftReader{data: statistics}
+	r.fields(func(id int16, _ byte) {
+		if bounded(id) {
+			edits = append(edits, thriftField{id + mostExactID - mostID, thriftFalse, nil})
+		}
+	})
+	slices.SortFunc(edits, func(a, b thriftField) int { return int(a.id) - int(b.id) })
+	return edit(statistics, bounded, edits...)
+}

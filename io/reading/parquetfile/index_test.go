@@ -1,0 +1,219 @@
+package parquetfile
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/binary"
+	"math"
+	"math/big"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/neardup/neardup/blocks"
+)
+
+// compared orders two values of a column as its type has them; 0 where one has no order, as NaN.
+func compared(l *leaf, a, b string) int {
+	switch {
+	case len(a) == 0 && l.width > 0, len(b) == 0 && l.width > 0:
+		return 0
+	case l.kind == floats:
+		return compareFloats(float64(math.Float32frombits(binary.LittleEndian.Uint32([]byte(a)))), float64(math.Float32frombits(binary.LittleEndian.Uint32([]byte(b)))))
+	case l.kind == doubles:
+		return compareFloats(math.Float64frombits(binary.LittleEndian.Uint64([]byte(a))), math.Float64frombits(binary.LittleEndian.Uint64([]byte(b))))
+	case l.kind == int32s || l.kind == int64s:
+		if l.unsigned || l.converted >= convertedUint8 && l.converted <= convertedUint64 {
+			return cmp.Compare(uint64(integerOf([]byte(a))), uint64(integerOf([]byte(b))))
+		}
+		return cmp.Compare(integerOf([]byte(a)), integerOf([]byte(b)))
+	case l.logical == logicalFloat16:
+		return compareFloats(halfFloat(binary.LittleEndian.Uint16([]byte(a))), halfFloat(binary.LittleEndian.Uint16([]byte(b))))
+	case l.logical == logicalDecimal:
+		return signed(a).Cmp(signed(b))
+	case l.kind == int96s:
+		return 0
+	default:
+		return strings.Compare(a, b)
+	}
+}
+
+func compareFloats(a, b float64) int {
+	switch {
+	case a < b:
+		return -1
+	case a > b:
+		return 1
+	default:
+		return 0
+	}
+}
+
+func signed(v string) *big.Int {
+	n := new(big.Int).SetBytes([]byte(v))
+	if len(v) > 0 && v[0]&0x80 != 0 {
+		n.Sub(n, new(big.Int).Lsh(big.NewInt(1), uint(8*len(v))))
+	}
+	return n
+}
+
+// told counts what files say of their columns.
+type told struct{ nulls, bounds, inexact, pages, pageBounds int }
+
+// truth fails if a file says of a column what is not true: its nulls, its bounds, where its pages are and how they are bounded.
+func truth(t *testing.T, what string, content []byte) (all told) {
+	t.Helper()
+	file := &blocks.File{Path: "file", Size: int64(len(content))}
+	f := bytes.NewReader(content)
+	ft, err := readFooter(f, file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	table := ours(t, content)
+	for i := range ft.groups {
+		g := &ft.groups[i]
+		err := ft.chunks(file, g, func(i int, c *chunk) error {
+			l := &ft.schema.leaves[i]
+			name := what + ": column " + l.name()
+			rows := table[l.name()][g.first : g.first+g.rows]
+			column := newColumn(f, file, ft, l, g, c, maxPage)
+			all.chunk(t, name, c, l, rows)
+			locations, err := column.readIndex()
+			if err != nil || locations == nil {
+				if c.indexOffset > 0 {
+					t.Errorf("%s: its page index makes no sense; error %v", name, err)
+				}
+				return err
+			}
+			bounds, err := column.columnIndex(locations)
+			if err != nil {
+				return err
+			}
+			end := locations[0].offset
+			for i, location := range locations {
+				if location.offset != end {
+					t.Errorf("%s: page %d begins at %d, and the one before ends at %d", name, i, location.offset, end)
+				}
+				end = location.offset + location.stored
+				last := g.rows
+				if i+1 < len(locations) {
+					last = locations[i+1].row
+				}
+				all.pages++
+				if err := column.seek(location.row); err != nil {
+					return err
+				}
+				entries := 0
+				for _, row := range rows[location.row:last] {
+					entries += len(row)
+				}
+				header, err := readPageHeader(content[location.offset:])
+				if err != nil || header.values != int64(entries) || location.stored != int64(len(header.bytes))+header.stored {
+					t.Errorf("%s: page %d: %d entries and %d bytes, by the index %d and %d; error %v", name, i, header.values, int64(len(header.bytes))+header.stored, entries, location.stored, err)
+				}
+				if bounds != nil {
+					b := bounds.pages[i]
+					nulls := bounded(t, name+", page", l, rows[location.row:last], string(b.least), string(b.most), !b.null)
+					if b.nulls != none && b.nulls != nulls || b.null != (nulls == int64(entries)) {
+						t.Errorf("%s: page %d of %d entries has %d nulls, by the index %d, all: %v", name, i, entries, nulls, b.nulls, b.null)
+					}
+					all.pageBounds++
+				}
+			}
+			if end != c.start()+c.compressed {
+				t.Errorf("%s: pages end at %d, the column at %d", name, end, c.start()+c.compressed)
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return all
+}
+
+// chunk checks the statistics of a column of a row group.
+func (all *told) chunk(t *testing.T, name string, c *chunk, l *leaf, rows [][]cell) {
+	t.Helper()
+	if c.statistics == nil {
+		return
+	}
+	var least, most string
+	has := false
+	r := thriftReader{data: c.statistics}
+	r.fields(func(id int16, kind byte) {
+		switch id {
+		case 4:
+			t.Errorf("%s: a number of distinct values", name)
+		case mostID:
+			most, has = string(r.binary(kind)), true
+			all.bounds++
+		case leastID:
+			least = string(r.binary(kind))
+		case mostExactID:
+			if kind == thriftFalse {
+				all.inexact++
+			}
+		}
+	})
+	nulls := bounded(t, name, l, rows, least, most, has)
+	if c.nulls != none {
+		all.nulls++
+		if c.nulls != nulls {
+			t.Errorf("%s: %d nulls, %d by its statistics", name, nulls, c.nulls)
+		}
+	}
+}
+
+// bounded fails if a value is not between least and most, and returns how many nulls there are.
+func bounded(t *testing.T, name string, l *leaf, rows [][]cell, least, most string, has bool) (nulls int64) {
+	t.Helper()
+	for _, row := range rows {
+		for _, e := range row {
+			switch {
+			case int(e.def) < l.maxDef:
+				nulls++
+			case has && (compared(l, e.value, least) < 0 || compared(l, e.value, most) > 0):
+				t.Errorf("%s: %q is not between %q and %q", name, e.value, least, most)
+				return nulls
+			}
+		}
+	}
+	return nulls
+}
+
+// TestTruth: what copies of every writer's files say of their columns is true, and they say what can be said.
+func TestTruth(t *testing.T) {
+	matrix(t, func(t *testing.T, path string) {
+		content, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		before := groupsOf(t, content)
+		rows := int64(0)
+		for _, g := range before {
+			rows += g.rows
+		}
+		for what, drop := range map[string]func(row int64) bool{
+			"without few":  func(row int64) bool { return row%29 == 20 },
+			"without half": func(row int64) bool { return row%2 == 1 },
+			"without most": func(row int64) bool { return row%11 != 5 },
+		} {
+			for _, largest := range []int64{maxGroup, before[0].stored / 3} {
+				var dropped []int64
+				for row := range rows {
+					if drop(row) {
+						dropped = append(dropped, row)
+					}
+				}
+				copied := copyIn(t, content, dropped, largest)
+				got := truth(t, what, copied)
+				if strings.HasPrefix(path, "../../../testdata/parquet/pyarrow-zstd") {
+					if got.nulls == 0 || got.bounds == 0 || got.inexact == 0 || got.pages == 0 || got.pageBounds == 0 {
+						t.Errorf("%s: it is not told: %+v", what, got)
+					}
+				}
+			}
+		}
+	})
+}

@@ -1,0 +1,155 @@
+package gcs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"cloud.google.com/go/auth"
+	gcs "cloud.google.com/go/storage"
+	"google.golang.org/api/googleapi"
+	"google.golang.org/api/iterator"
+
+	"github.com/neardup/neardup/io/storage"
+	"github.com/neardup/neardup/io/storage/bucket"
+)
+
+const login = "run `gcloud auth application-default login`, or set GOOGLE_APPLICATION_CREDENTIALS to the key file of a service account"
+
+// noCredentials says that there are no credentials that can be used.
+type noCredentials struct{ err error }
+
+func (e *noCredentials) Error() string { return e.err.Error() }
+
+// failure is the error of a request, in one line and without the URLs of requests, which may be secret.
+type failure struct {
+	text string
+	is   error // not the client's error, whose text has the URL; may be nil
+}
+
+func (f *failure) Error() string { return f.text }
+
+func (f *failure) Unwrap() error { return f.is }
+
+// name is the URL that users know.
+func name(at bucket.Key) string {
+	path := "gs://" + at.Bucket + "/" + at.Name
+	if strings.ContainsFunc(path, unicode.IsControl) {
+		return strconv.Quote(path)
+	}
+	return path
+}
+
+// failed is the error of a request for an object.
+func (c *client) failed(ctx context.Context, at bucket.Key, err error) error {
+	if cancelled := ctx.Err(); cancelled != nil {
+		return &failure{name(at) + ": " + cancelled.Error(), cancelled}
+	}
+	said, is := plain(err), error(nil)
+	var (
+		refused *googleapi.Error
+		missing *noCredentials
+		token   *auth.Error
+	)
+	switch {
+	case errors.As(err, &missing), errors.As(err, &token):
+		said, is = "no valid credentials for Google Cloud: "+said+"; "+login, fs.ErrPermission
+	case errors.As(err, &refused):
+		said, is = c.refusal(ctx, at, refused)
+	default:
+		for _, kind := range []error{storage.ErrPrecondition, fs.ErrNotExist, errStalled, io.ErrUnexpectedEOF} {
+			if errors.Is(err, kind) {
+				is = kind
+			}
+		}
+	}
+	return &failure{name(at) + ": " + said, is}
+}
+
+// refusal says what the store said and what to do next, and which error that is.
+func (c *client) refusal(ctx context.Context, at bucket.Key, e *googleapi.Error) (string, error) {
+	said := strings.TrimSuffix(oneLine(e.Message), ".")
+	if said == "" {
+		said = fmt.Sprintf("%d %s", e.Code, http.StatusText(e.Code))
+	}
+	switch e.Code {
+	case http.StatusPreconditionFailed:
+		return storage.ErrPrecondition.Error(), storage.ErrPrecondition
+	case http.StatusUnauthorized:
+		return said + "; " + login, fs.ErrPermission
+	case http.StatusForbidden:
+		return said + "; grant that to the account, or use another", fs.ErrPermission
+	case http.StatusNotFound:
+		if c.noBucket(ctx, at.Bucket, e) {
+			return "there is no such bucket; check its name", nil
+		}
+		return said, fs.ErrNotExist
+	case http.StatusGone:
+		return said + "; the upload has ended at the store, so start again", nil
+	case http.StatusBadRequest:
+		if strings.Contains(said, "requester pays") {
+			return said + "; name a project that pays", nil
+		}
+	}
+	return said, nil
+}
+
+// noBucket reports whether a 404 means the bucket. Deletes do not tell that, so the first time a listing is asked.
+func (c *client) noBucket(ctx context.Context, name string, e *googleapi.Error) bool {
+	if strings.Contains(e.Message, "bucket does not exist") {
+		return true
+	}
+	if _, ok := c.reached.Load(name); ok {
+		return false
+	}
+	b, err := c.bucket(ctx, name)
+	if err != nil {
+		return false
+	}
+	var one []*gcs.ObjectAttrs
+	_, err = iterator.NewPager(b.Objects(ctx, &gcs.Query{Projection: gcs.ProjectionNoACL}), 1, "").NextPage(&one)
+	if errors.Is(err, gcs.ErrBucketNotExist) {
+		return true
+	}
+	c.reached.Store(name, true) // or else it may not be listed
+	return false
+}
+
+// plain is the text of an error without what a URL asks for.
+func plain(err error) string {
+	var request *url.Error
+	if errors.As(err, &request) {
+		err = request.Err
+	}
+	return queries.ReplaceAllString(oneLine(err.Error()), "$1")
+}
+
+var queries = regexp.MustCompile(`(https?://[^\s"?]*)\?[^\s"]*`)
+
+// longest is the most that a message of another has here: it may be a page of HTML.
+const longest = 500
+
+func oneLine(text string) string {
+	text = strings.Join(strings.Fields(text), " ")
+	if len(text) > longest {
+		text = strings.ToValidUTF8(text[:longest], "") + "…"
+	}
+	return text
+}
+
+// status is that of a refusal, 0 if err is none.
+func status(err error) int {
+	var refused *googleapi.Error
+	if errors.As(err, &refused) {
+		return refused.Code
+	}
+	return 0
+}

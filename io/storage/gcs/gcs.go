@@ -1,0 +1,373 @@
+// Package gcs sends the requests of a bucket.Store to Google Cloud Storage, by its JSON API.
+package gcs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"cloud.google.com/go/auth/credentials"
+	"cloud.google.com/go/auth/httptransport"
+	gcs "cloud.google.com/go/storage"
+	gax "github.com/googleapis/gax-go/v2"
+	"google.golang.org/api/iterator"
+	"google.golang.org/api/option"
+
+	"github.com/neardup/neardup/io/storage"
+	"github.com/neardup/neardup/io/storage/bucket"
+)
+
+// Options say how Google Cloud Storage is reached. The zero Options reach it with the credentials that gcloud uses.
+type Options struct {
+	// Endpoint is the URL of another server, or of another way to the same; "" is Google's, or that of STORAGE_EMULATOR_HOST.
+	Endpoint string
+	// Anonymous sends no credentials: for public buckets.
+	Anonymous bool
+	// UserProject is the project that pays, for buckets whose requester does.
+	UserProject string
+	// KMSKey encrypts what is written: projects/P/locations/L/keyRings/R/cryptoKeys/K. "" is the bucket's.
+	KMSKey string
+}
+
+// pageSize is the most objects that a page of a listing has: objects.list gives no more.
+const pageSize = 1000
+
+const cloudPlatform = "https://www.googleapis.com/auth/cloud-platform"
+
+// Requests are sent up to maxTries times, with pauses of up to 0.5, 1, 2 s and so on, 30 s in the mean.
+var (
+	maxTries = 8
+	backoff  = gax.Backoff{Initial: 500 * time.Millisecond, Max: 20 * time.Second, Multiplier: 2}
+)
+
+type client struct {
+	options Options
+
+	mu   sync.Mutex
+	gcs  *gcs.Client // nil before the first request
+	http *http.Client
+
+	// reached are the buckets that have answered, and so are there.
+	reached sync.Map
+}
+
+// New returns a client. It looks for credentials when it is first used.
+func New(options Options) bucket.Client { return &client{options: options} }
+
+// connect finds credentials.
+func (c *client) connect(ctx context.Context) (*gcs.Client, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.gcs != nil {
+		return c.gcs, nil
+	}
+	base := http.DefaultTransport.(*http.Transport).Clone() //nolint:forcetypeassert // it is one
+	base.MaxIdleConnsPerHost = base.MaxIdleConns
+	// Streams of HTTP/2 share a connection and its speed.
+	base.Protocols = new(http.Protocols)
+	base.Protocols.SetHTTP1(true)
+	base.ForceAttemptHTTP2 = false
+	headers := http.Header{"User-Agent": {"neardup"}}
+	to := &httptransport.Options{BaseRoundTripper: watched{base}, DisableTelemetry: true, Headers: headers}
+	if c.options.Anonymous || os.Getenv("STORAGE_EMULATOR_HOST") != "" {
+		to.DisableAuthentication = true
+	} else {
+		found, err := credentials.DetectDefault(&credentials.DetectOptions{Scopes: []string{gcs.ScopeFullControl, cloudPlatform}})
+		if err != nil {
+			return nil, &noCredentials{err}
+		}
+		to.Credentials = found
+	}
+	hc, err := httptransport.NewClient(to)
+	if err != nil {
+		return nil, err
+	}
+	// Without authentication of its own, the client does not look for credentials again.
+	options := []option.ClientOption{option.WithHTTPClient(hc), option.WithoutAuthentication(), gcs.WithDisabledClientMetrics()}
+	if c.options.Endpoint != "" {
+		options = append(options, option.WithEndpoint(strings.TrimSuffix(c.options.Endpoint, "/")+"/storage/v1/"))
+	}
+	made, err := gcs.NewClient(context.WithoutCancel(ctx), options...)
+	if err != nil {
+		return nil, err
+	}
+	c.gcs, c.http = made, hc
+	return made, nil
+}
+
+// bucket returns what sends requests for a bucket. It is for one request, of which it counts the tries.
+func (c *client) bucket(ctx context.Context, name string) (*gcs.BucketHandle, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if name == "" {
+		return nil, fs.ErrNotExist
+	}
+	made, err := c.connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var tries atomic.Int64
+	again := func(err error) bool {
+		// An upload tells of its successes too, and counts nothing by itself.
+		if err == nil {
+			tries.Store(0)
+		}
+		if !gcs.ShouldRetry(err) || tries.Add(1) >= int64(maxTries) {
+			return false
+		}
+		storage.Retried()
+		return true
+	}
+	b := made.Bucket(name).Retryer(gcs.WithPolicy(gcs.RetryAlways), gcs.WithBackoff(backoff), gcs.WithErrorFunc(again))
+	if c.options.UserProject != "" {
+		b = b.UserProject(c.options.UserProject)
+	}
+	return b, nil
+}
+
+// object is bucket for an object.
+func (c *client) object(ctx context.Context, at bucket.Key) (*gcs.ObjectHandle, error) {
+	b, err := c.bucket(ctx, at.Bucket)
+	if err != nil {
+		return nil, err
+	}
+	return b.Object(at.Name), nil
+}
+
+// List asks for a page. An object of the name after itself may be on it, and is left out.
+func (c *client) List(ctx context.Context, at bucket.Key, after, more string) (bucket.Page, error) {
+	b, err := c.bucket(ctx, at.Bucket)
+	if err != nil {
+		return bucket.Page{}, c.failed(ctx, at, err)
+	}
+	query := &gcs.Query{Prefix: at.Name, StartOffset: after, Projection: gcs.ProjectionNoACL}
+	if err := query.SetAttrSelection([]string{"Name", "Size", "Generation", "Updated"}); err != nil {
+		return bucket.Page{}, err
+	}
+	var found []*gcs.ObjectAttrs
+	next, err := iterator.NewPager(b.Objects(ctx, query), pageSize, more).NextPage(&found)
+	if err != nil {
+		return bucket.Page{}, c.failed(ctx, at, err)
+	}
+	c.reached.Store(at.Bucket, true)
+	page := bucket.Page{More: next}
+	for _, o := range found {
+		if o.Name > after {
+			page.Objects = append(page.Objects, info(o))
+		}
+	}
+	return page, nil
+}
+
+func info(o *gcs.ObjectAttrs) storage.Info { return infoOf(o.Name, o.Size, o.Updated, o.Generation) }
+
+// infoOf is the same for all requests: a download tells of seconds only.
+func infoOf(name string, size int64, updated time.Time, generation int64) storage.Info {
+	return storage.Info{Path: name, Size: size, Modified: updated.Truncate(time.Second), Version: strconv.FormatInt(generation, 10)}
+}
+
+// generation returns the generation that a version is, and whether it is one. 0 means to the store that there is no object.
+func generation(version string) (int64, bool) {
+	g, err := strconv.ParseInt(version, 10, 64)
+	return g, err == nil && g > 0
+}
+
+// Stat asks for the metadata.
+func (c *client) Stat(ctx context.Context, at bucket.Key) (storage.Info, error) {
+	o, err := c.object(ctx, at)
+	if err != nil {
+		return storage.Info{}, c.failed(ctx, at, err)
+	}
+	attrs, err := o.Attrs(ctx)
+	if err != nil {
+		return storage.Info{}, c.failed(ctx, at, err)
+	}
+	c.reached.Store(at.Bucket, true)
+	return info(attrs), nil
+}
+
+// Read asks for a range of a generation, or of the last one. The download is the XML API's: that of the JSON API cannot be asked for
+// objects as they are stored.
+func (c *client) Read(ctx context.Context, at bucket.Key, version string, from, to int64) (io.ReadCloser, storage.Info, error) {
+	o, err := c.object(ctx, at)
+	if err != nil {
+		return nil, storage.Info{}, c.failed(ctx, at, err)
+	}
+	if version != "" {
+		g, ok := generation(version)
+		if !ok {
+			return nil, storage.Info{}, c.failed(ctx, at, storage.ErrPrecondition)
+		}
+		o = o.Generation(g)
+	}
+	parent := ctx
+	ctx, cancel := context.WithCancelCause(ctx)
+	s := &stream{client: c, at: at, parent: parent, ctx: ctx, cancel: cancel}
+	s.r, err = o.ReadCompressed(true).NewRangeReader(context.WithValue(ctx, callKey{}, &call{broke: cancel}), from, to-from)
+	if err != nil {
+		failed := s.failed(err)
+		cancel(nil)
+		switch {
+		case status(err) == http.StatusRequestedRangeNotSatisfiable:
+			failed = io.EOF
+		case version != "" && errors.Is(failed, fs.ErrNotExist):
+			failed = c.failed(parent, at, storage.ErrPrecondition)
+		}
+		return nil, storage.Info{}, failed
+	}
+	a := s.r.Attrs
+	s.left = min(to, a.Size) - from
+	switch {
+	case a.Decompressed || a.Generation <= 0 || s.r.Remain() < 0 || a.StartOffset != from:
+		err = errors.New("the store sends other bytes than those of the object that were asked for")
+	case s.left <= 0:
+		err = io.EOF
+	case s.r.Remain() < s.left:
+		err = io.ErrUnexpectedEOF
+	}
+	if err != nil {
+		s.Close()
+		if !errors.Is(err, io.EOF) {
+			err = c.failed(parent, at, err)
+		}
+		return nil, storage.Info{}, err
+	}
+	return s, infoOf(at.Name, a.Size, a.LastModified, a.Generation), nil
+}
+
+// stream is a range of an object. It ends when the body of the answer breaks. The reader by itself would ask for the
+// rest; but of an object with a Content-Encoding it then leaves out as many bytes as it has read.
+type stream struct {
+	client *client
+	at     bucket.Key
+	parent context.Context //nolint:containedctx // of the stream
+	ctx    context.Context //nolint:containedctx // done when the body breaks
+	cancel context.CancelCauseFunc
+	r      *gcs.Reader
+	left   int64
+}
+
+// failed tells why: what ended ctx says more than that it ended.
+func (s *stream) failed(err error) error {
+	if cause := context.Cause(s.ctx); cause != nil {
+		err = cause
+	}
+	return s.client.failed(s.parent, s.at, err)
+}
+
+func (s *stream) Read(p []byte) (int, error) {
+	if s.left == 0 {
+		return 0, io.EOF
+	}
+	n, err := s.r.Read(p[:min(int64(len(p)), s.left)])
+	s.left -= int64(n)
+	switch {
+	case err == nil, s.left == 0:
+		return n, nil
+	case errors.Is(err, io.EOF):
+		err = io.ErrUnexpectedEOF
+	}
+	return n, s.failed(err)
+}
+
+func (s *stream) Close() error {
+	s.cancel(nil)
+	return s.r.Close()
+}
+
+// Remove deletes an object. That it is not there is no other version only if it need have one.
+func (c *client) Remove(ctx context.Context, at bucket.Key, cond storage.If) error {
+	o, err := c.object(ctx, at)
+	if err != nil {
+		return c.failed(ctx, at, err)
+	}
+	if cond.Version != "" {
+		g, ok := generation(cond.Version)
+		if !ok {
+			return c.failed(ctx, at, storage.ErrPrecondition)
+		}
+		o = o.If(gcs.Conditions{GenerationMatch: g})
+	}
+	if err := o.Delete(ctx); err != nil {
+		err = c.failed(ctx, at, err)
+		switch {
+		case !errors.Is(err, fs.ErrNotExist):
+			return err
+		case cond.Version != "":
+			return c.failed(ctx, at, storage.ErrPrecondition)
+		}
+	}
+	return nil
+}
+
+// Move renames an object, which is one step. If its answer is lost, the next try finds no source.
+func (c *client) Move(ctx context.Context, from, to bucket.Key) error {
+	if from == to {
+		_, err := c.Stat(ctx, from)
+		return err
+	}
+	o, err := c.object(ctx, from)
+	if err != nil {
+		return c.failed(ctx, from, err)
+	}
+	if from.Bucket != to.Bucket {
+		return c.copyAndRemove(ctx, from, to)
+	}
+	_, err = o.Move(ctx, gcs.MoveObjectDestination{Object: to.Name})
+	switch {
+	case err == nil:
+		return nil
+	case cannot(err) && ctx.Err() == nil:
+		return c.copyAndRemove(ctx, from, to)
+	}
+	return c.failed(ctx, from, err)
+}
+
+// cannot reports whether a store says that it has no objects.move: with a status of its own, or with a 404 that speaks
+// of no object.
+func cannot(err error) bool {
+	switch status(err) {
+	case http.StatusBadRequest, http.StatusMethodNotAllowed, http.StatusNotImplemented:
+		return true
+	case http.StatusNotFound:
+		return !strings.Contains(err.Error(), "No such object")
+	}
+	return false
+}
+
+// copyAndRemove moves in two steps.
+func (c *client) copyAndRemove(ctx context.Context, from, to bucket.Key) error {
+	was, err := c.Stat(ctx, from)
+	if err != nil {
+		return err
+	}
+	g, _ := generation(was.Version)
+	source, err := c.object(ctx, from)
+	if err != nil {
+		return c.failed(ctx, from, err)
+	}
+	target, err := c.object(ctx, to)
+	if err != nil {
+		return c.failed(ctx, to, err)
+	}
+	copier := target.CopierFrom(source.Generation(g))
+	copier.DestinationKMSKeyName = c.options.KMSKey
+	if _, err := copier.Run(ctx); err != nil {
+		return c.failed(ctx, from, err)
+	}
+	err = c.Remove(ctx, from, storage.If{Version: was.Version})
+	if errors.Is(err, storage.ErrPrecondition) {
+		return fmt.Errorf("%s was replaced while it was moved", name(from)) // or deleted by the try before
+	}
+	return err
+}
