@@ -478,7 +478,7 @@ func (b bucket) begin(w http.ResponseWriter, r *http.Request, key string) *failu
 	b.uploads[id] = &upload{b.name, key, id, b.now(), kept(r), map[int]object{}}
 	writeXML(w, http.StatusOK, struct {
 		XMLName               xml.Name `xml:"InitiateMultipartUploadResult"`
-		Bucket, Key, UploadId string //nolint:revive // as S3 names it
+		Bucket, Key, UploadId string
 	}{Bucket: b.name, Key: key, UploadId: id})
 	return nil
 }
@@ -662,7 +662,7 @@ func (b bucket) list(w http.ResponseWriter, query url.Values) *failure {
 	return nil
 }
 
-type listedUpload struct{ Key, UploadId, Initiated string } //nolint:revive // as S3 names it
+type listedUpload struct{ Key, UploadId, Initiated string }
 
 // listUploads is ListMultipartUploads.
 func (b bucket) listUploads(w http.ResponseWriter, query url.Values) *failure {
@@ -671,7 +671,7 @@ func (b bucket) listUploads(w http.ResponseWriter, query url.Values) *failure {
 		Bucket                            string
 		EncodingType                      string `xml:",omitempty"`
 		IsTruncated                       bool
-		NextKeyMarker, NextUploadIdMarker string //nolint:revive // as S3 names it
+		NextKeyMarker, NextUploadIdMarker string
 		Upload                            []listedUpload
 	}
 	page.Bucket, page.EncodingType = b.name, query.Get("encoding-type")

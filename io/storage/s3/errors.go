@@ -7,7 +7,9 @@ import (
 	"io/fs"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/aws/smithy-go"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
@@ -64,15 +66,23 @@ func fail(ctx context.Context, at bucket.Key, err error) error {
 	}
 	status, header := response(err)
 	code := codeOf(err)
-	path := "s3://" + at.Bucket
-	if at.Name != "" {
-		path += "/" + at.Name
-	}
-	text := path + ": " + reason(err, code, status)
+	text := pathOf(at) + ": " + reason(err, code, status)
 	if next := advice(err, code, status, header); next != "" {
 		text += "; " + next
 	}
 	return &failure{text, kind(err, code, status)}
+}
+
+// pathOf names what a request was about, in one line.
+func pathOf(at bucket.Key) string {
+	path := "s3://" + at.Bucket
+	if at.Name != "" {
+		path += "/" + at.Name
+	}
+	if strings.ContainsFunc(path, unicode.IsControl) {
+		return strconv.Quote(path)
+	}
+	return path
 }
 
 // kind is what callers tell an error by.

@@ -76,7 +76,7 @@ func (m *move) whole(ctx context.Context) error {
 // fail names the source: S3 does not say whose fault an error is, and most are its.
 func (m *move) fail(ctx context.Context, err error) error {
 	if err = fail(ctx, m.from, err); err != nil && ctx.Err() == nil {
-		return fmt.Errorf("copying to s3://%s/%s: %w", m.to.Bucket, m.to.Name, err)
+		return fmt.Errorf("copying to %s: %w", pathOf(m.to), err)
 	}
 	return err
 }

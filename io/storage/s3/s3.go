@@ -241,7 +241,7 @@ func (c *Client) head(ctx context.Context, s *service, at bucket.Key) (*s3.HeadO
 	status, _ := response(err)
 	if status == http.StatusNotFound && s.there.Load() {
 		err = &types.NoSuchKey{Message: aws.String("there is no such object")}
-	} else if status >= 300 && status < 500 {
+	} else if status >= 300 && status < 500 && status != http.StatusTooManyRequests {
 		got, why := s.GetObject(ctx, &s3.GetObjectInput{Bucket: &at.Bucket, Key: &at.Name, RequestPayer: c.payer, Range: aws.String("bytes=0-0")})
 		if why == nil {
 			why = err

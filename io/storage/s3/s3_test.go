@@ -299,7 +299,7 @@ func TestConditions(t *testing.T) {
 	for _, size := range []int{10, 3*part + 10} {
 		at := key(fmt.Sprint("x", size))
 		create := func(cond storage.If, seed int) (storage.Info, error) {
-			return c.Create(t.Context(), at, cond, text(long(size + seed)))
+			return c.Create(t.Context(), at, cond, text(long(size+seed)))
 		}
 		if _, err := create(storage.If{Version: "1"}, 0); !errors.Is(err, storage.ErrPrecondition) || errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("nothing there: error %v, want ErrPrecondition", err)
@@ -753,6 +753,9 @@ func TestErrors(t *testing.T) {
 	if _, err := c.Stat(t.Context(), key("missing")); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), "s3://b/missing") {
 		t.Errorf("error %v", err)
 	}
+	if _, err := c.Stat(t.Context(), key("new\nline")); !errors.Is(err, fs.ErrNotExist) || strings.Contains(err.Error(), "\n") {
+		t.Errorf("error %v", err)
+	}
 	none := bucket.Key{Bucket: "none", Name: "x"}
 	for what, err := range map[string]error{
 		"Stat":   func() error { _, err := c.Stat(t.Context(), none); return err }(),
@@ -788,10 +791,13 @@ func TestCancelled(t *testing.T) {
 	fake.Put("b", "x", "x", nil)
 	fake.Fault = func(*http.Request, int) httpfault.Fault { return httpfault.Fault{Delay: time.Minute} }
 	for name, call := range map[string]func(context.Context) error{
-		"List":   func(ctx context.Context) error { _, err := c.List(ctx, key(""), "", ""); return err },
-		"Stat":   func(ctx context.Context) error { _, err := c.Stat(ctx, key("x")); return err },
-		"Read":   func(ctx context.Context) error { _, _, err := c.Read(ctx, key("x"), "", 0, 1); return err },
-		"Create": func(ctx context.Context) error { _, err := c.Create(ctx, key("x"), storage.If{}, text("x")); return err },
+		"List": func(ctx context.Context) error { _, err := c.List(ctx, key(""), "", ""); return err },
+		"Stat": func(ctx context.Context) error { _, err := c.Stat(ctx, key("x")); return err },
+		"Read": func(ctx context.Context) error { _, _, err := c.Read(ctx, key("x"), "", 0, 1); return err },
+		"Create": func(ctx context.Context) error {
+			_, err := c.Create(ctx, key("x"), storage.If{}, text("x"))
+			return err
+		},
 		"Remove": func(ctx context.Context) error { return c.Remove(ctx, key("x"), storage.If{}) },
 		"Move":   func(ctx context.Context) error { return c.Move(ctx, key("x"), key("y")) },
 		"Abort":  func(ctx context.Context) error { return c.Abort(ctx, key("x")) },

@@ -22,6 +22,8 @@ import (
 type Lacks struct {
 	// ConditionalRemove: Remove with a Version is errors.ErrUnsupported.
 	ConditionalRemove bool
+	// LineBreaks: no name has one.
+	LineBreaks bool
 }
 
 // suite is a store under test.
@@ -526,6 +528,9 @@ func (s *suite) names(t *testing.T) {
 	names := []string{
 		"[1]", "a*b?", "a b", " c ", "ü 文書 ﷺ", "e\u0301", "é", "%41+&#", "quote'\"", "{a,b}", "back\\slash", "new\nline", "dot.", "~",
 		strings.Repeat("n", 200) + ".jsonl", strings.Repeat("文", 60),
+	}
+	if s.lacks.LineBreaks {
+		names = slices.DeleteFunc(names, func(name string) bool { return strings.Contains(name, "\n") })
 	}
 	for i, name := range names {
 		s.put(t, s.path(name, "x"), fmt.Sprint(i))
