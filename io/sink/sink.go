@@ -72,7 +72,7 @@ func (f *everyShardFn) ProcessElement(ctx context.Context, _ []byte, emit func(i
 	}
 	n := in.Shards
 	if f.Corpus {
-		n = len(in.Pieces)
+		n = in.Pieces.Len()
 	}
 	for i := range n {
 		emit(int64(i), []byte{})

@@ -27,6 +27,7 @@ type format struct {
 	// columns are those of a record; nil where all records of a file have the same.
 	columns    func(record []byte) []string
 	idIsSource bool // one document a file, named by its path
+	rows       bool // positions are rows
 }
 
 // formats is the one list of what can be read.
@@ -37,7 +38,7 @@ var formats = []format{
 	{name: "tsv", extensions: []string{".tsv", ".tab"}, reader: bytefile.Reader{Codec: delimited.NewTSV}},
 	{name: "lines", reader: bytefile.Reader{Codec: func(codec.Fields) codec.Codec { return plaintext.Lines() }, Plain: true}},
 	{name: "files", reader: bytefile.Reader{Codec: func(codec.Fields) codec.Codec { return plaintext.File() }, Plain: true}, idIsSource: true},
-	{name: "parquet", extensions: []string{".parquet", ".pq", ".parq"}, reader: parquetfile.Reader{}},
+	{name: "parquet", extensions: []string{".parquet", ".pq", ".parq"}, reader: parquetfile.Reader{}, rows: true},
 	{name: "reuters", extensions: []string{".sgm", ".sgml"}, reader: bytefile.Reader{Codec: sgml.NewReuters, Encoded: true}, columns: sgml.Columns},
 	{name: "warc", extensions: []string{".warc", ".wet"}, reader: warc.Reader{}, columns: warccodec.Columns},
 	{name: "tar", extensions: []string{".tar", ".tgz"}, reader: bytefile.Reader{Codec: tar.New, Plain: true, Besides: tar.Besides, Encoded: true}},
