@@ -100,18 +100,18 @@ func (o Options) choose(ctx context.Context, arg string, entries []storage.Entry
 	names = make([]string, len(entries)) // of their kinds, first
 	found := map[string]*kind{}
 	for i, e := range entries {
-		k := kind{first: e.Path}
-		if k.name, k.read, err = o.kindOf(ctx, e, asked); err != nil {
+		name, read, err := o.kindOf(ctx, e, asked)
+		if err != nil {
 			return nil, nil, err
 		}
-		if names[i] = k.name; e.Folder == "" || k.name == "" {
+		if names[i] = name; e.Folder == "" || name == "" {
 			continue
 		}
-		if found[k.name] == nil {
-			found[k.name] = &k
+		if found[name] == nil {
+			found[name] = &kind{name: name, read: read, first: e.Path}
 		}
-		found[k.name].files++
-		found[k.name].bytes += e.Size
+		found[name].files++
+		found[name].bytes += e.Size
 	}
 	main, err := o.mainKind(arg, entries, found)
 	if err != nil {

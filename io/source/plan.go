@@ -118,8 +118,7 @@ func Plan(ctx context.Context, args []string, o Options) (*Listing, error) {
 	listing := &Listing{}
 	var files []listed
 	var roots []string
-	seen := map[string]bool{}
-	numbers := map[string]int{} // by identity
+	seen := map[string]int{} // by identity, where a store has links, or else by path
 	for _, arg := range args {
 		if arg == "-" {
 			if slices.ContainsFunc(files, func(f listed) bool { return f.path == o.Stdin }) {
@@ -163,18 +162,16 @@ func Plan(ctx context.Context, args []string, o Options) (*Listing, error) {
 			if e.Path, err = storage.Abs(e.Path); err != nil {
 				return nil, err
 			}
-			if seen[e.Path] {
-				listing.Repeated = append(listing.Repeated, e.Path)
+			same := cmp.Or(e.Identity, e.Path)
+			if first, ok := seen[same]; ok {
+				if path := files[first].path; path == e.Path {
+					listing.Repeated = append(listing.Repeated, path)
+				} else {
+					listing.Links = append(listing.Links, Link{e.Path, path})
+				}
 				continue
 			}
-			seen[e.Path] = true
-			if e.Identity != "" {
-				if first, ok := numbers[e.Identity]; ok {
-					listing.Links = append(listing.Links, Link{e.Path, files[first].path})
-					continue
-				}
-				numbers[e.Identity] = len(files)
-			}
+			seen[same] = len(files)
 			files = append(files, listed{path: e.Path, version: e.Version, format: chosen[i], size: e.Size})
 			root := storage.Dir(e.Path)
 			if e.Folder != "" {

@@ -78,7 +78,7 @@ func TestFingerprint(t *testing.T) {
 		}
 	})
 	differs("nothing in the end", false, relisted)
-	parameters := reflect.TypeOf(planned().record.Parameters)
+	parameters := reflect.TypeOf(planned(t, in).record.Parameters)
 	for i := range parameters.NumField() {
 		name := parameters.Field(i).Name
 		differs("--"+name, !howItIsDone[name], func(r *run) {
