@@ -13,7 +13,7 @@ import (
 )
 
 func init() {
-	formats = append(formats, format{name: "groups", extensions: []string{".groups"}, reader: readertest.Groups{}})
+	formats = append(formats, format{name: "groups", extensions: []string{".groups"}, reader: readertest.Groups{}, rows: true})
 }
 
 // groupsOf are n rows in groups of so many, each third without a text.

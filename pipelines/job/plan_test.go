@@ -250,6 +250,27 @@ func TestBackgroundOfSome(t *testing.T) {
 	}
 }
 
+// TestInspectErrors: a file of the sample that is not as was asked is wrong usage, and one whose content is broken is not.
+func TestInspectErrors(t *testing.T) {
+	for name, tt := range map[string]struct {
+		content, want string
+		usage         bool
+	}{
+		"a.csv":     {"id,body\n1,x\n", `a.csv: text column: no column "text"`, true},
+		"a.parquet": {"PAR1 and no footer", "a.parquet: ", false},
+	} {
+		file := filepath.Join(t.TempDir(), name)
+		if err := os.WriteFile(file, []byte(tt.content), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		_, err := NewPlan(t.Context(), requestOf(Input{Inputs: []string{file}, Text: []string{"text"}}), t.TempDir())
+		usage := (*UsageError)(nil)
+		if err == nil || errors.As(err, &usage) != tt.usage || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: error %v, want %s", name, err, tt.want)
+		}
+	}
+}
+
 // TestPrefer: the first pattern that a file matches is its preference; those that match none are named.
 func TestPrefer(t *testing.T) {
 	in := &blocks.Inputs{Shards: 1}
