@@ -73,12 +73,12 @@ func nextName(before, data []byte) (name, rest []byte, ok bool) {
 func decodeNames(n int, data []byte) (names, bool) {
 	l := names{data: data, n: n}
 	var name []byte
-	ok := true
 	for i := range n {
 		if i%namesEach == 0 {
 			l.starts = append(l.starts, int64(len(l.data)-len(data)))
 			name = name[:0]
 		}
+		var ok bool
 		if name, data, ok = nextName(name, data); !ok {
 			return names{}, false
 		}

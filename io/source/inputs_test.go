@@ -185,11 +185,11 @@ func TestInspectedByReaders(t *testing.T) {
 	}
 	for i, want := range []string{"id,text\n", "text\n"} {
 		for again := range 2 {
-			f, inspected, err := shared.Listed(t.Context(), i)
+			_, inspected, err := shared.Listed(t.Context(), i)
 			if err != nil || inspected != (again > 0) {
 				t.Errorf("file %d is known: %t, %v", i, inspected, err)
 			}
-			if f = opened(t, shared, i, o); string(f.Header) != want || (f.Compression == "gzip") != (i == 1) {
+			if f := opened(t, shared, i, o); string(f.Header) != want || (f.Compression == "gzip") != (i == 1) {
 				t.Errorf("%s has the header %q and the compression %q", f.Path, f.Header, f.Compression)
 			}
 		}
