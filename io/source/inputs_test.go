@@ -289,6 +289,20 @@ func TestEach(t *testing.T) {
 			t.Errorf("%d at a time, at most %d may be", most, width)
 		}
 	})
+	for range 100 { // whoever has the first number, it fails last
+		second := make(chan struct{})
+		err := each(context.Background(), 2, 2, func(i int) error {
+			if i == 0 {
+				<-second
+			} else {
+				defer close(second)
+			}
+			return fmt.Errorf("%d", i)
+		})
+		if err == nil || err.Error() != "0" {
+			t.Fatalf("error %v, want that of 0", err)
+		}
+	}
 	ended, cancel := context.WithCancel(context.Background())
 	cancel()
 	if err := each(ended, 3, 2, func(int) error { return nil }); !errors.Is(err, context.Canceled) {
