@@ -2,6 +2,7 @@ package blocks
 
 import (
 	"fmt"
+	"iter"
 	"math"
 	"math/bits"
 	"path"
@@ -12,44 +13,62 @@ import (
 
 // Inputs is what a run reads, fixed by the planner before anything is read in earnest: every
 // step that needs to know where a document comes from, or where its rows go, asks it.
+//
+// It is made for millions of files: about 50 bytes for each, in tables that are looked up by number. What else is known of a file
+// is in Details, which only those load who open it. MarshalBinary has the layout that processes share.
 type Inputs struct {
-	// Root is the folder that all sources are relative to.
-	Root string `json:"root"`
-	// Files in input order; a file's index is its ordinal.
-	Files []File `json:"files"`
-	// Splits in input order. Together they hold each record once.
-	Splits []Span `json:"splits"`
-	// Pieces are the files of the corpus to be written, in input order.
-	Pieces []Span `json:"pieces"`
+	// Root is the folder that all sources are relative to. It is set before files are added.
+	Root string
 	// Shards is the number of files of each output table, at least 1.
-	Shards int `json:"shards"`
+	Shards int
+	// Splits in input order. Together they hold each record once.
+	Splits Spans
+	// Pieces are the files of the corpus to be written, in input order.
+	Pieces Spans
+
+	// Of each file, by its ordinal: where it ends in the listed bytes of all, and what is true of it.
+	ends  []int64
+	flags []byte
+	names names
+	// preferences of all files, or none.
+	preferences []uint32
+	// rows are the Positions of files, by ordinal, which are in rowFiles.
+	rowFiles []uint32
+	rows     []int64
+	// elsewhere are the paths of files that are not at their source below the root, by ordinal.
+	elsewhere map[int]string
 }
+
+// Flags of a file.
+const (
+	flagIDIsSource = 1 << iota
+	flagSpool
+	flagsKnown = flagIDIsSource | flagSpool
+)
 
 // File is one input file.
 type File struct {
-	Path        string `json:"path"`
-	Source      string `json:"source"` // path below the common root, with slashes
-	Format      string `json:"format"`
-	Compression string `json:"compression,omitempty"` // of all its content: gzip, zstd or none
-	Encoding    string `json:"encoding,omitempty"`    // of its text, if that is not UTF-8 as it stands
-	Window      int64  `json:"window,omitempty"`      // bytes that its decompression holds, if the format tells
-	Size        int64  `json:"size"`                  // bytes as listed (compressed)
-	Offset      int64  `json:"offset"`                // bytes of all files before this one
-	Version     string `json:"version"`               // what must not change while the run lasts
+	Path        string
+	Source      string // path below the common root, with slashes
+	Format      string
+	Compression string // of all its content: gzip, zstd or none
+	Encoding    string // of its text, if that is not UTF-8 as it stands
+	Window      int64  // bytes that its decompression holds, if the format tells
+	Size        int64  // bytes as listed (compressed)
+	Offset      int64  // bytes of all files before this one
+	Version     string // what must not change while the run lasts
 	// Spool is where the first to read a compressed file leaves its plain bytes for those who
 	// read it again; "" if nobody is to.
-	Spool  string `json:"spool,omitempty"`
-	Header []byte `json:"header,omitempty"` // bytes before the first record
+	Spool  string
+	Header []byte // bytes before the first record
 	// Sequential: the file can only be read from its start.
-	Sequential bool `json:"sequential,omitempty"`
+	Sequential bool
 	// Positions is the number of positions, where they are not bytes of the file as listed but spread
 	// over these: the rows of a file of row groups. 0: a position is as many bytes.
-	Positions int64 `json:"positions,omitempty"`
+	Positions int64
 	// IDIsSource: a document without an id of its own is named by its source alone (one
 	// document a file) rather than by source and position.
-	IDIsSource bool `json:"id_is_source,omitempty"`
-	// Preference orders documents for the decision before anything else: lower is kept rather.
-	Preference int `json:"preference,omitempty"`
+	IDIsSource bool
 }
 
 // End of a span that reaches to the end of its file.
@@ -68,96 +87,248 @@ func (f *File) PositionAt(offset int64) int64 {
 	return int64(quotient)
 }
 
-// offsetOf returns where a position lies in the file as listed.
-func (f *File) offsetOf(position int64) int64 {
+// Place says where a record begins: "SOURCE at byte N", or "at row N" where positions are rows.
+func (f *File) Place(position int64) string {
+	unit := "byte"
 	if f.Positions > 0 {
-		hi, lo := bits.Mul64(uint64(min(position, f.Positions)), uint64(f.Size))
-		quotient, _ := bits.Div64(hi, lo, uint64(f.Positions))
-		position = int64(quotient)
+		unit = "row"
 	}
-	return min(position, max(f.Size-1, 0))
+	return fmt.Sprintf("%s at %s %d", f.Source, unit, position)
 }
 
 // Span is a range of one file: the records at the positions from Start to before End. A split is a span to be read by one call, a piece one to
 // be written as one corpus file.
 type Span struct {
-	File  int   `json:"file"`
-	Start int64 `json:"start"`
-	End   int64 `json:"end"`
-	// Part and Parts number the pieces of a file that is written as several; 0 of 0 otherwise.
-	Part  int `json:"part,omitempty"`
-	Parts int `json:"parts,omitempty"`
+	File       int
+	Start, End int64
+}
+
+// Spans is a table of spans, which ascend and leave no position of a file out.
+type Spans struct {
+	files  []uint32
+	starts []int64
+	end    int64 // of the last
+}
+
+// Len is the number of spans.
+func (s *Spans) Len() int { return len(s.files) }
+
+// At returns span i.
+func (s *Spans) At(i int) Span {
+	span := Span{File: int(s.files[i]), Start: s.starts[i], End: End}
+	switch {
+	case i == len(s.files)-1:
+		span.End = s.end
+	case s.files[i+1] == s.files[i]:
+		span.End = s.starts[i+1]
+	}
+	return span
+}
+
+// add adds those of a file that is cut at positions.
+func (s *Spans) add(file int, cuts []int64) {
+	s.files, s.starts = append(s.files, uint32(file)), append(s.starts, 0)
+	for _, at := range cuts {
+		s.files, s.starts = append(s.files, uint32(file)), append(s.starts, at)
+	}
+	s.end = End
+}
+
+// truncate leaves the first n spans, and of the last what is before end.
+func (s *Spans) truncate(n int, end int64) { s.files, s.starts, s.end = s.files[:n], s.starts[:n], end }
+
+// of returns the last span that begins at or before key.
+func (s *Spans) of(key Key) int {
+	after := sort.Search(len(s.files), func(i int) bool {
+		// Not as keys: a span may begin where no key reaches, in a file too large to be read.
+		file := int(s.files[i])
+		return file > key.File() || file == key.File() && s.starts[i] > key.Position()
+	})
+	return after - 1
+}
+
+// part returns which of the spans of its file span i is, and how many these are.
+func (s *Spans) part(i int) (part, parts int) {
+	first := sort.Search(i, func(j int) bool { return s.files[j] == s.files[i] })
+	n := sort.Search(len(s.files)-i, func(j int) bool { return s.files[i+j] > s.files[i] })
+	return i - first, i - first + n
+}
+
+// Add adds a file behind the others, with the positions, ascending and above 0, at which it is cut into splits and pieces. It sets
+// the file's Offset. What of the file is not told by its number is for Details.
+func (in *Inputs) Add(f *File, splits, pieces []int64) {
+	i := in.Len()
+	f.Offset = in.Bytes()
+	in.ends = append(in.ends, f.Offset+f.Size)
+	flags := byte(0)
+	if f.IDIsSource {
+		flags |= flagIDIsSource
+	}
+	in.flags = append(in.flags, flags)
+	in.names.add(f.Source)
+	if f.Positions > 0 {
+		in.rowFiles, in.rows = append(in.rowFiles, uint32(i)), append(in.rows, f.Positions)
+	}
+	if f.Path != in.below(f.Source) {
+		if in.elsewhere == nil {
+			in.elsewhere = map[int]string{}
+		}
+		in.elsewhere[i] = f.Path
+	}
+	in.Splits.add(i, splits)
+	in.Pieces.add(i, pieces)
+}
+
+// Truncate ends the input with the record that begins at last in a split.
+func (in *Inputs) Truncate(split int, last int64) {
+	key := NewKey(in.Splits.At(split).File, last)
+	in.Pieces.truncate(in.Piece(key)+1, last+1)
+	in.Splits.truncate(split+1, last+1)
+}
+
+// Prefer orders documents for the decision before anything else, by what of says of the sources of their files: lower is kept rather.
+func (in *Inputs) Prefer(of func(source string) int) {
+	in.preferences = make([]uint32, in.Len())
+	for i, source := range in.Names() {
+		in.preferences[i] = uint32(of(source))
+	}
+}
+
+// Spool has the plain bytes of a file kept by the first to read it.
+func (in *Inputs) Spool(file int) { in.flags[file] |= flagSpool }
+
+// Spooled reports whether they are to be.
+func (in *Inputs) Spooled(file int) bool { return in.flags[file]&flagSpool != 0 }
+
+// Len is the number of files.
+func (in *Inputs) Len() int { return len(in.ends) }
+
+// File returns what the tables have of a file.
+func (in *Inputs) File(file int) File {
+	offset := in.offset(file)
+	source := in.Name(file)
+	return File{
+		Path: in.path(file, source), Source: source, Offset: offset, Size: in.ends[file] - offset,
+		Positions: in.positions(file), IDIsSource: in.flags[file]&flagIDIsSource != 0,
+	}
+}
+
+// Elsewhere reports whether a file is not at its source below the root, as standard input is.
+func (in *Inputs) Elsewhere(file int) bool {
+	_, ok := in.elsewhere[file]
+	return ok
+}
+
+// below returns the path of a source below the root.
+func (in *Inputs) below(source string) string { return strings.TrimSuffix(in.Root, "/") + "/" + source }
+
+// Size is that of a file as listed, in bytes.
+func (in *Inputs) Size(file int) int64 { return in.ends[file] - in.offset(file) }
+
+func (in *Inputs) offset(file int) int64 {
+	if file == 0 {
+		return 0
+	}
+	return in.ends[file-1]
+}
+
+func (in *Inputs) positions(file int) int64 {
+	i := sort.Search(len(in.rowFiles), func(i int) bool { return int(in.rowFiles[i]) >= file })
+	if i == len(in.rowFiles) || int(in.rowFiles[i]) != file {
+		return 0
+	}
+	return in.rows[i]
 }
 
 // Split returns the index of the split that holds key.
-func (in *Inputs) Split(key Key) int { return find(in.Splits, key) }
+func (in *Inputs) Split(key Key) int { return in.Splits.of(key) }
 
 // Piece returns the index of the corpus piece that holds key.
-func (in *Inputs) Piece(key Key) int { return find(in.Pieces, key) }
+func (in *Inputs) Piece(key Key) int { return in.Pieces.of(key) }
 
 // PieceName returns the name below corpus/ of the file that a piece becomes: its source's, with
 // the part before its ending if the source is cut.
 func (in *Inputs) PieceName(piece int) string {
-	span := in.Pieces[piece]
-	name := in.Files[span.File].Source
-	if span.Parts == 0 {
+	name := in.Name(in.Pieces.At(piece).File)
+	part, parts := in.Pieces.part(piece)
+	if parts == 1 {
 		return name
 	}
 	ending := path.Ext(name)
-	return fmt.Sprintf("%s-%05d-of-%05d%s", strings.TrimSuffix(name, ending), span.Part, span.Parts, ending)
-}
-
-// find returns the last span that begins at or before key.
-func find(spans []Span, key Key) int {
-	after := sort.Search(len(spans), func(i int) bool {
-		// Not as keys: a span may begin where no key reaches, in a file too large to be read.
-		s := spans[i]
-		return s.File > key.File() || s.File == key.File() && s.Start > key.Position()
-	})
-	return after - 1
+	return fmt.Sprintf("%s-%05d-of-%05d%s", strings.TrimSuffix(name, ending), part, parts, ending)
 }
 
 // Shard returns the table shard of key's rows: the slice of the listed input bytes it lies in,
 // so that shards read one after another are in input order. Positions beyond a file's listed
 // size (it is compressed) count as its last byte.
 func (in *Inputs) Shard(key Key) int {
-	total := in.Bytes()
+	file, position := key.File(), key.Position()
+	size := in.Size(file)
+	if rows := in.positions(file); rows > 0 {
+		hi, lo := bits.Mul64(uint64(min(position, rows)), uint64(size))
+		quotient, _ := bits.Div64(hi, lo, uint64(rows))
+		position = int64(quotient)
+	}
+	return ShardAt(in.offset(file)+min(position, max(size-1, 0)), in.Bytes(), in.Shards)
+}
+
+// ShardAt returns in which of the shards of so many listed bytes one of these lies.
+func ShardAt(at, total int64, shards int) int {
 	if total == 0 {
 		return 0
 	}
-	file := &in.Files[key.File()]
-	at := file.Offset + file.offsetOf(key.Position())
-	hi, lo := bits.Mul64(uint64(at), uint64(in.Shards))
+	hi, lo := bits.Mul64(uint64(at), uint64(shards))
 	shard, _ := bits.Div64(hi, lo, uint64(total))
-	return min(int(shard), in.Shards-1) // an empty file may end the list
+	return min(int(shard), shards-1) // an empty file may end the list
 }
 
 // Bytes is the listed size of all files.
-func (in *Inputs) Bytes() int64 {
-	last := in.Files[len(in.Files)-1]
-	return last.Offset + last.Size
+func (in *Inputs) Bytes() int64 { return in.offset(in.Len()) }
+
+// Name returns the path below the root of a file.
+func (in *Inputs) Name(file int) string { return in.names.at(file) }
+
+// Names yields the paths below the root of all files, in order.
+func (in *Inputs) Names() iter.Seq2[int, string] { return in.names.all() }
+
+// Paths yields the paths of all files, in order.
+func (in *Inputs) Paths() iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for i, source := range in.Names() {
+			if !yield(in.path(i, source)) {
+				return
+			}
+		}
+	}
+}
+
+// path is that of a file, whose source is given.
+func (in *Inputs) path(file int, source string) string {
+	if path, ok := in.elsewhere[file]; ok {
+		return path
+	}
+	return in.below(source)
 }
 
 // Source returns the path below the root of key's file.
-func (in *Inputs) Source(key Key) string { return in.Files[key.File()].Source }
+func (in *Inputs) Source(key Key) string { return in.Name(key.File()) }
 
-// Place says where a record begins: "SOURCE at byte N", or "at row N" where positions are rows.
-func (in *Inputs) Place(key Key) string {
-	unit := "byte"
-	if in.Files[key.File()].Positions > 0 {
-		unit = "row"
+// preference is the place of a file in the order of Prefer.
+func (in *Inputs) preference(file int) uint32 {
+	if in.preferences == nil {
+		return 0
 	}
-	return fmt.Sprintf("%s at %s %d", in.Source(key), unit, key.Position())
+	return in.preferences[file]
 }
 
 // ID returns the document's own id, or where it has none its source and position.
 func (in *Inputs) ID(key Key, id []byte, hasID bool) string {
-	switch file := in.Files[key.File()]; {
+	switch {
 	case hasID:
 		return string(id)
-	case file.IDIsSource:
-		return file.Source
+	case in.flags[key.File()]&flagIDIsSource != 0:
+		return in.Source(key)
 	default:
-		return file.Source + "@" + strconv.FormatInt(key.Position(), 10)
+		return in.Source(key) + "@" + strconv.FormatInt(key.Position(), 10)
 	}
 }

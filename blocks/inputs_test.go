@@ -1,8 +1,12 @@
 package blocks_test
 
 import (
+	"bytes"
 	"cmp"
+	"encoding"
+	"errors"
 	"math/big"
+	"reflect"
 	"slices"
 	"testing"
 
@@ -31,31 +35,253 @@ func TestKeyOrder(t *testing.T) {
 	})
 }
 
+// listing is what inputs are made of, as it is easily looked up.
+type listing struct {
+	*blocks.Inputs
+	files          []blocks.File
+	splits, pieces []blocks.Span
+}
+
 // anyInputs are files of any size, 0 among them, cut at multiples of anything.
-var anyInputs = rapid.Custom(func(t *rapid.T) *blocks.Inputs {
-	in := &blocks.Inputs{Shards: rapid.IntRange(1, 20).Draw(t, "shards")}
-	for i := range rapid.IntRange(1, 6).Draw(t, "files") {
-		size := rapid.OneOf(rapid.Int64Range(0, 40), rapid.Int64Range(0, blocks.MaxPosition)).Draw(t, "size")
-		file := blocks.File{Source: string(rune('a' + i)), Size: size}
-		if i > 0 {
-			file.Offset = in.Files[i-1].Offset + in.Files[i-1].Size
+var anyInputs = rapid.Custom(func(t *rapid.T) *listing {
+	in := &listing{Inputs: &blocks.Inputs{Root: "/r", Shards: rapid.IntRange(1, 20).Draw(t, "shards")}}
+	var offset int64
+	for i := range rapid.IntRange(1, 40).Draw(t, "files") {
+		size := rapid.OneOf(rapid.Int64Range(0, 40), rapid.Int64Range(0, blocks.MaxPosition/40)).Draw(t, "size")
+		file := blocks.File{
+			Source: rapid.StringMatching(`[ab]{0,3}é?/[a-c]{0,9}`).Draw(t, "source"), Size: size, Offset: offset,
+			IDIsSource: rapid.Bool().Draw(t, "id is source"), Positions: rapid.SampledFrom([]int64{0, 0, 0, 1, 77, 1 << 39}).Draw(t, "positions"),
 		}
-		in.Files = append(in.Files, file)
-		in.Splits = append(in.Splits, cut(t, i, size)...)
-		in.Pieces = append(in.Pieces, cut(t, i, size)...)
+		file.Path = rapid.SampledFrom([]string{"/r/" + file.Source, "/elsewhere"}).Draw(t, "path")
+		offset += size
+		splits, pieces := cuts(t, size), cuts(t, size)
+		in.splits, in.pieces = append(in.splits, spans(i, splits)...), append(in.pieces, spans(i, pieces)...)
+		in.files = append(in.files, file)
+		file.Offset = -1 // which Add sets
+		in.Add(&file, splits, pieces)
 	}
 	return in
 })
 
-func cut(t *rapid.T, file int, size int64) (spans []blocks.Span) {
-	ends := rapid.SliceOfNDistinct(rapid.Int64Range(1, max(size, 1)), 0, 5, rapid.ID).Draw(t, "ends")
-	slices.Sort(ends)
+func cuts(t *rapid.T, size int64) []int64 {
+	cuts := rapid.SliceOfNDistinct(rapid.Int64Range(1, max(size, 1)), 0, 5, rapid.ID).Draw(t, "cuts")
+	slices.Sort(cuts)
+	return cuts
+}
+
+func spans(file int, cuts []int64) (spans []blocks.Span) {
 	start := int64(0)
-	for _, end := range append(ends, blocks.End) {
+	for _, end := range append(slices.Clone(cuts), blocks.End) {
 		spans = append(spans, blocks.Span{File: file, Start: start, End: end})
 		start = end
 	}
 	return spans
+}
+
+// table are the spans of a table.
+func table(spans *blocks.Spans) (all []blocks.Span) {
+	for i := range spans.Len() {
+		all = append(all, spans.At(i))
+	}
+	return all
+}
+
+// TestInputs: what was added is found again by number, also by another process.
+func TestInputs(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		in := anyInputs.Draw(t, "inputs")
+		prefer := rapid.Bool().Draw(t, "prefer")
+		if prefer {
+			in.Prefer(func(source string) int { return len(source) % 3 })
+		}
+		spooled := rapid.IntRange(0, in.Len()-1).Draw(t, "spooled")
+		in.Spool(spooled)
+		data, err := in.MarshalBinary()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var again blocks.Inputs
+		if err := again.UnmarshalBinary(data); err != nil {
+			t.Fatal(err)
+		}
+		for _, got := range []*blocks.Inputs{in.Inputs, &again} {
+			if got.Root != "/r" || got.Shards != in.Shards || got.Len() != len(in.files) {
+				t.Fatalf("root %q, %d shards, %d files", got.Root, got.Shards, got.Len())
+			}
+			if !slices.Equal(table(&got.Splits), in.splits) || !slices.Equal(table(&got.Pieces), in.pieces) {
+				t.Errorf("splits %v, want %v; pieces %v, want %v", table(&got.Splits), in.splits, table(&got.Pieces), in.pieces)
+			}
+			for i, want := range in.files {
+				if file := got.File(i); !reflect.DeepEqual(file, want) {
+					t.Errorf("file %d is %+v, want %+v", i, file, want)
+				}
+				if got.Spooled(i) != (i == spooled) || got.Elsewhere(i) != (want.Path == "/elsewhere") || got.Size(i) != want.Size || got.Name(i) != want.Source {
+					t.Errorf("file %d: spooled %t, elsewhere %t, size %d, name %q", i, got.Spooled(i), got.Elsewhere(i), got.Size(i), got.Name(i))
+				}
+			}
+			var paths []string
+			for path := range got.Paths() {
+				paths = append(paths, path)
+			}
+			for i, want := range in.files {
+				if paths[i] != want.Path {
+					t.Errorf("file %d is at %q, want %q", i, paths[i], want.Path)
+				}
+			}
+			a, b := keyOf(t, in), keyOf(t, in)
+			order := 0
+			if prefer {
+				order = cmp.Compare(len(in.files[a.File()].Source)%3, len(in.files[b.File()].Source)%3)
+			}
+			if order = cmp.Or(order, cmp.Compare(a, b)); got.Preferred(&blocks.Profile{Key: a}, &blocks.Profile{Key: b}) != order {
+				t.Errorf("%v is not preferred to %v as %d", a, b, order)
+			}
+		}
+	})
+}
+
+// TestTruncate: what is before the last record stays, and nothing behind it.
+func TestTruncate(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		in := anyInputs.Draw(t, "inputs")
+		last := keyOf(t, in)
+		in.Truncate(in.Split(last), last.Position())
+		for name, tt := range map[string]struct{ got, all []blocks.Span }{"splits": {table(&in.Splits), in.splits}, "pieces": {table(&in.Pieces), in.pieces}} {
+			var want []blocks.Span
+			for _, span := range tt.all {
+				if span.File < last.File() || span.File == last.File() && span.Start <= last.Position() {
+					want = append(want, span)
+				}
+			}
+			want[len(want)-1].End = last.Position() + 1
+			if !slices.Equal(tt.got, want) {
+				t.Errorf("to %v: %s %v, want %v", last, name, tt.got, want)
+			}
+		}
+		data, _ := in.MarshalBinary()
+		var again blocks.Inputs
+		if err := again.UnmarshalBinary(data); err != nil || !slices.Equal(table(&again.Splits), table(&in.Splits)) {
+			t.Errorf("shared: %v, %v", table(&again.Splits), err)
+		}
+	})
+}
+
+// TestBrokenInputs: no byte may be another, and none missing.
+func TestBrokenInputs(t *testing.T) {
+	in := &blocks.Inputs{Root: "/r", Shards: 3}
+	details := &blocks.Details{}
+	for _, source := range []string{"a", "ab", "b"} {
+		file := &blocks.File{Source: source, Path: "/" + source, Size: 5, Positions: 3, Format: "lines", Version: "1", Header: []byte("h")}
+		in.Add(file, []int64{2}, []int64{3})
+		details.Add(file, source == "a")
+	}
+	in.Prefer(func(string) int { return 1 })
+	for name, tt := range map[string]struct {
+		encoding.BinaryMarshaler
+		encoding.BinaryUnmarshaler
+	}{"inputs": {in, &blocks.Inputs{}}, "details": {details, &blocks.Details{}}} {
+		data, err := tt.MarshalBinary()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range data {
+			broken := slices.Clone(data)
+			broken[i] ^= 0x10
+			if err := tt.UnmarshalBinary(broken); !errors.Is(err, blocks.ErrCorrupt) {
+				t.Errorf("%s with another byte %d: error %v", name, i, err)
+			}
+			if err := tt.UnmarshalBinary(data[:i]); !errors.Is(err, blocks.ErrCorrupt) {
+				t.Errorf("%s of %d bytes: error %v", name, i, err)
+			}
+		}
+		if err := tt.UnmarshalBinary(data); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestDetails: what is known of a file is, whoever found it out, and of no other file.
+func TestDetails(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var d blocks.Details
+		var want []blocks.File
+		n := rapid.IntRange(1, 50).Draw(t, "files")
+		inspected := make([]bool, n)
+		const first = 3 * blocks.DetailsFiles
+		for i := range n {
+			file := blocks.File{Format: rapid.SampledFrom([]string{"lines", "csv"}).Draw(t, "format"), Version: rapid.String().Draw(t, "version")}
+			if inspected[i] = rapid.Bool().Draw(t, "inspected"); inspected[i] {
+				find(t, &file)
+			}
+			d.Add(&file, inspected[i])
+			want = append(want, file)
+		}
+		data, _ := d.MarshalBinary()
+		var again blocks.Details
+		if err := again.UnmarshalBinary(data); err != nil {
+			t.Fatal(err)
+		}
+		check := func(d *blocks.Details) {
+			t.Helper()
+			for i := range n {
+				var got blocks.File
+				if known, err := d.Complete(first+i, &got); err != nil || known != inspected[i] || !reflect.DeepEqual(got, want[i]) {
+					t.Errorf("file %d: %+v, %t, %v, want %+v, %t", i, got, known, err, want[i], inspected[i])
+				}
+			}
+			if _, err := d.Complete(first+n, &blocks.File{}); err == nil {
+				t.Error("a file more: no error")
+			}
+		}
+		check(&d)
+		check(&again)
+		for i := range n {
+			if !inspected[i] && rapid.Bool().Draw(t, "keep") {
+				inspected[i] = true
+				find(t, &want[i])
+				again.Keep(first+i, &want[i])
+			}
+		}
+		check(&again)
+	})
+}
+
+// find sets what an inspection finds out.
+func find(t *rapid.T, f *blocks.File) {
+	f.Compression = rapid.SampledFrom([]string{"", "gzip"}).Draw(t, "compression")
+	f.Encoding = rapid.SampledFrom([]string{"", "UTF-16LE"}).Draw(t, "encoding")
+	f.Window, f.Positions = rapid.Int64Range(0, 1<<40).Draw(t, "window"), rapid.Int64Range(0, 3).Draw(t, "positions")
+	f.Sequential = rapid.Bool().Draw(t, "sequential")
+	if header := rapid.SliceOfN(rapid.Byte(), 0, 9).Draw(t, "header"); len(header) > 0 {
+		f.Header = header
+	}
+}
+
+// TestKeepBounded: files that differ all are not all kept.
+func TestKeepBounded(t *testing.T) {
+	var d blocks.Details
+	for range blocks.DetailsFiles {
+		d.Add(&blocks.File{}, false)
+	}
+	kept := 0
+	for i := range blocks.DetailsFiles {
+		header := bytes.Repeat([]byte{byte(i), byte(i >> 8)}, 500)
+		d.Keep(i, &blocks.File{Header: header})
+		var file blocks.File
+		known, err := d.Complete(i, &file)
+		if err != nil || known && !bytes.Equal(file.Header, header) {
+			t.Fatalf("file %d: %d bytes of header, %v", i, len(file.Header), err)
+		}
+		if known {
+			kept++
+		}
+	}
+	if kept < 200 || kept > 262 { // of 256 KiB, at 1000 bytes and some each
+		t.Errorf("%d are kept", kept)
+	}
+	if !d.Full() {
+		t.Error("it is not full")
+	}
 }
 
 // TestSpanOfKey: every key is in exactly one span, and Split and Piece name it.
@@ -63,7 +289,7 @@ func TestSpanOfKey(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		in := anyInputs.Draw(t, "inputs")
 		key := keyOf(t, in)
-		for name, spans := range map[string][]blocks.Span{"split": in.Splits, "piece": in.Pieces} {
+		for name, spans := range map[string][]blocks.Span{"split": in.splits, "piece": in.pieces} {
 			got := in.Split(key)
 			if name == "piece" {
 				got = in.Piece(key)
@@ -80,10 +306,10 @@ func TestSpanOfKey(t *testing.T) {
 
 // keyOf draws a key of a file: near the edges, or anywhere, also beyond the listed size, as
 // compressed files have them.
-func keyOf(t *rapid.T, in *blocks.Inputs) blocks.Key {
-	file := rapid.IntRange(0, len(in.Files)-1).Draw(t, "file")
-	edges := []int64{0, in.Files[file].Size}
-	for _, s := range slices.Concat(in.Splits, in.Pieces) {
+func keyOf(t *rapid.T, in *listing) blocks.Key {
+	file := rapid.IntRange(0, len(in.files)-1).Draw(t, "file")
+	edges := []int64{0, in.files[file].Size}
+	for _, s := range slices.Concat(in.splits, in.pieces) {
 		if s.File == file {
 			edges = append(edges, s.Start)
 		}
@@ -144,9 +370,9 @@ func TestPositions(t *testing.T) {
 }
 
 func TestShardShares(t *testing.T) {
-	in := &blocks.Inputs{
-		Shards: 4,
-		Files:  []blocks.File{{Size: 60}, {Size: 0, Offset: 60}, {Size: 20, Offset: 60}, {Size: 0, Offset: 80}},
+	in := &blocks.Inputs{Shards: 4}
+	for _, size := range []int64{60, 0, 20, 0} {
+		in.Add(&blocks.File{Size: size}, nil, nil)
 	}
 	for _, tt := range []struct {
 		file     int
@@ -160,21 +386,21 @@ func TestShardShares(t *testing.T) {
 			t.Errorf("file %d, position %d: shard %d, want %d", tt.file, tt.position, got, tt.want)
 		}
 	}
-	empty := &blocks.Inputs{Shards: 4, Files: []blocks.File{{}, {}}}
+	empty := &blocks.Inputs{Shards: 4}
+	empty.Add(&blocks.File{}, nil, nil)
+	empty.Add(&blocks.File{}, nil, nil)
 	if got := empty.Shard(blocks.NewKey(1, 0)); got != 0 {
 		t.Errorf("of empty files: shard %d, want 0", got)
 	}
 }
 
 func TestNames(t *testing.T) {
-	in := &blocks.Inputs{
-		Files: []blocks.File{{Source: "news/a.jsonl"}, {Source: "b.txt", IDIsSource: true}, {Source: "v1.2/noending"}},
-		Pieces: []blocks.Span{
-			{File: 0, Part: 0, Parts: 12}, {File: 0, Part: 11, Parts: 12}, {File: 1}, {File: 2, Part: 1, Parts: 2},
-		},
-	}
-	for i, want := range []string{
-		"news/a-00000-of-00012.jsonl", "news/a-00011-of-00012.jsonl", "b.txt", "v1.2/noending-00001-of-00002",
+	in := &blocks.Inputs{Shards: 1}
+	in.Add(&blocks.File{Source: "news/a.jsonl"}, nil, []int64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11})
+	in.Add(&blocks.File{Source: "b.txt", IDIsSource: true}, nil, nil)
+	in.Add(&blocks.File{Source: "v1.2/noending"}, nil, []int64{7})
+	for i, want := range map[int]string{
+		0: "news/a-00000-of-00012.jsonl", 11: "news/a-00011-of-00012.jsonl", 12: "b.txt", 14: "v1.2/noending-00001-of-00002",
 	} {
 		if got := in.PieceName(i); got != want {
 			t.Errorf("piece %d is %s, want %s", i, got, want)

@@ -98,10 +98,42 @@ func TestMemory(t *testing.T) {
 	})
 }
 
-// peakOf runs neardup with 256 MB, on two cores, and returns the most that it has held.
-func peakOf(t *testing.T, args ...string) (peak int64) {
+// TestMillionFiles: a million small files are listed, shared and read within 1 GB.
+func TestMillionFiles(t *testing.T) {
+	if os.Getenv("NEARDUP_NIGHTLY") == "" {
+		t.Skip("takes some minutes and a million inodes; NEARDUP_NIGHTLY=1 runs it")
+	}
+	const files, most = 1_000_000, 1_000_000_000
+	input := t.TempDir()
+	for i := range files {
+		folder := filepath.Join(input, fmt.Sprintf("part-%04d", i/1000))
+		if i%1000 == 0 {
+			if err := os.Mkdir(folder, 0o777); err != nil {
+				t.Fatal(err)
+			}
+		}
+		text := fmt.Sprintf("{\"id\":\"%d\",\"text\":\"the %d words of the %d page are of the family %d\"}\n", i, i/3*7919%1009, i/3, i/3%8191)
+		if err := os.WriteFile(filepath.Join(folder, fmt.Sprintf("doc-%07d.jsonl", i)), []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	peak := peakWith(t, "800MB", "--write=pairs,removed", input)
+	t.Logf("%d MB", peak/1e6)
+	if peak > most {
+		t.Errorf("%d MB, at most %d are expected", peak/1e6, most/1_000_000)
+	}
+}
+
+// peakOf is peakWith 256 MB.
+func peakOf(t *testing.T, args ...string) int64 {
 	t.Helper()
-	args = append([]string{"dedup", "--memory=256MB", "--workers=2", "--output", filepath.Join(t.TempDir(), "out")}, args...)
+	return peakWith(t, "256MB", args...)
+}
+
+// peakWith runs neardup with so much memory, on two cores, and returns the most that it has held.
+func peakWith(t *testing.T, memory string, args ...string) (peak int64) {
+	t.Helper()
+	args = append([]string{"dedup", "--memory=" + memory, "--workers=2", "--output", filepath.Join(t.TempDir(), "out")}, args...)
 	cmd := exec.Command("neardup", args...)
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out

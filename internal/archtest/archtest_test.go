@@ -108,7 +108,7 @@ var layers = []layer{
 	},
 	{
 		packages: []string{"io/reading/readertest"},
-		may: []string{module + "io/reading/...", module + "io/codec", module + "io/codectest", module + "io/storage", module + "blocks",
+		may: []string{module + "io/reading/...", module + "io/codec", module + "io/codectest", module + "io/storage", module + "io/storage/storagetest", module + "blocks",
 			"github.com/klauspost/compress/..."},
 		never: []string{beamPath + "...", module + "kernels/..."},
 		why:   "a reader of files can be tested without a pipeline",

@@ -11,7 +11,6 @@ import (
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/blocks/flow"
 	"github.com/neardup/neardup/io/source"
-	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/output"
 )
 
@@ -40,7 +39,7 @@ type corpusFn struct {
 }
 
 func (f *corpusFn) ProcessElement(ctx context.Context, number int64, packed func(*[]byte) bool, facts func([]byte)) error {
-	in, err := storage.Shared[blocks.Inputs](ctx, f.Params.Inputs)
+	in, err := source.Shared(ctx, f.Params.Inputs)
 	if err != nil {
 		return err
 	}
@@ -57,8 +56,8 @@ func (f *corpusFn) ProcessElement(ctx context.Context, number int64, packed func
 	}
 	slices.Sort(dropped)
 
-	piece := in.Pieces[number]
-	if in.Files[piece.File].IDIsSource && len(dropped) > 0 {
+	piece := in.Pieces.At(int(number))
+	if in.File(piece.File).IDIsSource && len(dropped) > 0 {
 		return nil // the file was the document
 	}
 	name := output.CorpusFile(in.PieceName(int(number)))

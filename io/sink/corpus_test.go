@@ -57,7 +57,7 @@ var parts = map[string]struct {
 var options = source.Options{Fields: codec.Fields{Text: []string{"text"}}, MaxDocument: 100}
 
 // plant writes a file and plans it.
-func plant(t *testing.T, name, format string, content []byte) *blocks.Inputs {
+func plant(t *testing.T, name, format string, content []byte) *source.Inputs {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
 	if err := os.WriteFile(path, content, 0o666); err != nil {
@@ -79,7 +79,7 @@ func unpack(t *testing.T, content []byte, compression string) string {
 
 // writeCorpus writes all pieces of in without dropped and returns them by name, as they stand,
 // and how many records they have.
-func writeCorpus(t *testing.T, in *blocks.Inputs, dropped []blocks.Key) (files map[string][]byte, kept int64) {
+func writeCorpus(t *testing.T, in *source.Inputs, dropped []blocks.Key) (files map[string][]byte, kept int64) {
 	t.Helper()
 	f := &corpusFn{Params: Params{Inputs: share(t, in), Output: output.Folder{Dir: storagetest.RunFolder(t)}}, Options: options}
 	packed := map[int][][]byte{}
@@ -88,7 +88,7 @@ func writeCorpus(t *testing.T, in *blocks.Inputs, dropped []blocks.Key) (files m
 		packed[piece] = append(packed[piece], blocks.AppendKey(nil, dropped[i]), nil)
 	}
 	files = map[string][]byte{}
-	for i := range in.Pieces {
+	for i := range in.Pieces.Len() {
 		emit, fact := oneFact(t)
 		if err := f.ProcessElement(t.Context(), int64(i), iterate(append(packed[i], []byte{})...), emit); err != nil {
 			t.Fatal(err)
@@ -272,7 +272,7 @@ func TestCorpusOfSome(t *testing.T) {
 		in := plant(t, "x", "lines", packed)
 		for limit := 1; limit <= len(ends); limit++ {
 			for _, drop := range []int{-1, 0, limit - 1} {
-				in.Pieces[0].End = int64(ends[limit-1] - 1) // as the plan has it: behind the last record's begin
+				in.Truncate(0, int64(ends[limit-1]-2)) // as the plan has it: behind the last record's begin
 				var dropped []blocks.Key
 				want, kept := whole[:ends[limit-1]], int64(limit)
 				if drop >= 0 {
@@ -330,6 +330,7 @@ func TestCorpusInterrupted(t *testing.T) {
 // changing is a store that opens files twice at once, of which the second changes once it is open.
 type changing struct {
 	storage.Store
+	steady bool // not yet
 	opened int
 }
 
@@ -340,6 +341,9 @@ type changed struct {
 
 func (c *changing) Open(ctx context.Context, path string) (storage.Reader, error) {
 	r, err := c.Store.Open(ctx, path)
+	if c.steady {
+		return r, err
+	}
 	if c.opened++; c.opened%2 == 0 {
 		r = &changed{Reader: r}
 	}
@@ -362,17 +366,22 @@ func TestCorpusOfChanged(t *testing.T) {
 	content := []byte("one\ntwo\n")
 	for _, compression := range []string{"gzip", "zstd"} {
 		for _, dropped := range [][]byte{nil, blocks.AppendKey(nil, 4)} {
-			in := plant(t, "x", "lines", readertest.Pack(t, content, compression))
-			file := &in.Files[0]
-			file.Path = "changing://b/x"
-			info, err := storage.WriteFile(t.Context(), file.Path, func(w io.Writer) error {
+			_, err := storage.WriteFile(t.Context(), "changing://b/x", func(w io.Writer) error {
 				_, err := w.Write(readertest.Pack(t, content, compression))
 				return err
 			})
 			if err != nil {
 				t.Fatal(err)
 			}
-			file.Version = info.Version
+			o := options
+			o.Format, o.SplitBytes = "lines", 1 // it is inspected before
+			store.steady = true
+			listing, err := source.Plan(t.Context(), []string{"changing://b/x"}, o)
+			store.steady = false
+			if err != nil {
+				t.Fatal(err)
+			}
+			in := listing.Inputs
 			f := &corpusFn{Params: Params{Inputs: share(t, in), Output: output.Folder{Dir: storagetest.RunFolder(t)}}, Options: options}
 			err = f.ProcessElement(t.Context(), 0, iterate(dropped), func([]byte) { t.Error("a fact") })
 			if err == nil || !strings.Contains(err.Error(), "changed since it was listed") {
@@ -434,19 +443,18 @@ func TestCorpusPieces(t *testing.T) {
 	}
 	in := plant(t, "t.tsv", "tsv", []byte(whole))
 	for size := int64(9); size < 30; size++ {
-		in.Pieces = nil
-		for start := int64(0); start < int64(len(whole)); start += size {
-			in.Pieces = append(in.Pieces, blocks.Span{Start: start, End: start + size, Part: len(in.Pieces)})
+		file := in.File(0)
+		var cuts []int64
+		for start := size; start < int64(len(whole)); start += size {
+			cuts = append(cuts, start)
 		}
-		in.Pieces[len(in.Pieces)-1].End = blocks.End
-		for i := range in.Pieces {
-			in.Pieces[i].Parts = len(in.Pieces)
-		}
+		in.Inputs = &blocks.Inputs{Root: in.Root, Shards: 1}
+		in.Add(&file, nil, cuts)
 		second := blocks.NewKey(0, int64(strings.Index(whole, "2\ttwo")))
 		files, kept := writeCorpus(t, in, []blocks.Key{second})
 		got := f.header
-		for i := range in.Pieces {
-			name := fmt.Sprintf("corpus/t-%05d-of-%05d.tsv", i, len(in.Pieces))
+		for i := range in.Pieces.Len() {
+			name := fmt.Sprintf("corpus/t-%05d-of-%05d.tsv", i, in.Pieces.Len())
 			rest, ok := strings.CutPrefix(string(files[name]), f.header)
 			if !ok {
 				t.Errorf("pieces of %d: %s begins %.20q", size, name, files[name])
@@ -483,7 +491,7 @@ func TestCorpusIsDeterministic(t *testing.T) {
 
 func TestCorpusErrors(t *testing.T) {
 	in := plant(t, "x", "lines", []byte("one\ntwo\n"))
-	path := in.Files[0].Path
+	path := in.File(0).Path
 	for name, tt := range map[string]struct {
 		block []byte
 		want  string

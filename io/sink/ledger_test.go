@@ -28,13 +28,14 @@ func lines(t *testing.T, facts ...blocks.Fact) (lines [][]byte) {
 func TestLedger(t *testing.T) {
 	facts := []blocks.Fact{ // by kind and name
 		{Kind: blocks.FactCorpus, Name: "corpus/a\n.jsonl", Bytes: 7, SHA256: "ab", Counts: map[string]int64{"rows": 1}},
-		{Kind: blocks.FactRead, Name: "0", Counts: map[string]int64{"records": 1}},
-		{Kind: blocks.FactRead, Name: "1", Counts: map[string]int64{"records": 2}},
+		{Kind: blocks.FactRead, Name: "9", Bytes: 5, Counts: map[string]int64{"records": 1, "unreadable": 1}, Note: "later in the input"},
+		{Kind: blocks.FactRead, Name: "1", Bytes: 7, Counts: map[string]int64{"records": 2}},
+		{Kind: blocks.FactRead, Name: "8", Bytes: 9, Counts: map[string]int64{"records": 4, "unreadable": 1}, Note: "the first"},
 		{Kind: blocks.FactTable, Name: "pairs/part-00000-of-00001.parquet"},
 	}
 	path := filepath.Join(storagetest.RunFolder(t), "ledger")
 	f := &ledgerFn{Path: path}
-	shuffled := lines(t, facts[2], facts[0], facts[3], facts[1])
+	shuffled := lines(t, facts[2], facts[1], facts[4], facts[3], facts[0])
 	if err := f.ProcessElement(t.Context(), 0, iterate(shuffled...)); err != nil {
 		t.Fatal(err)
 	}
@@ -43,8 +44,10 @@ func TestLedger(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer ledger.Close()
-	if got, err := ReadLedger(ledger); err != nil || !reflect.DeepEqual(got, facts) {
-		t.Errorf("got %+v, %v, want %+v", got, err, facts)
+	read := blocks.Fact{Kind: blocks.FactRead, Name: "8", Bytes: 21, Counts: map[string]int64{"records": 7, "unreadable": 2}, Note: "the first"}
+	want := []blocks.Fact{facts[0], read, facts[4]}
+	if got, err := ReadLedger(ledger); err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("got %+v, %v, want %+v", got, err, want)
 	}
 	if _, err := ReadLedger(strings.NewReader(`{"kind":"read"}` + "\n" + `{"kind":`)); err == nil {
 		t.Error("a ledger that is cut short: no error")

@@ -72,7 +72,7 @@ func (f *everyShardFn) ProcessElement(ctx context.Context, _ []byte, emit func(i
 	}
 	n := in.Shards
 	if f.Corpus {
-		n = len(in.Pieces)
+		n = in.Pieces.Len()
 	}
 	for i := range n {
 		emit(int64(i), []byte{})
@@ -111,9 +111,13 @@ func (f *ledgerFn) ProcessElement(ctx context.Context, _ int64, facts func(*[]by
 	return err
 }
 
-// ReadLedger returns the facts that Ledger wrote, by kind and name.
+// ReadLedger returns the facts that Ledger wrote, by kind and name. Those of reading, which may be millions, are added up to one, of the name
+// and the note of the first split that has a note.
 func ReadLedger(r io.Reader) (facts []blocks.Fact, err error) {
 	decoder := json.NewDecoder(r)
+	read := blocks.Fact{Kind: blocks.FactRead, Counts: map[string]int64{}}
+	var totals ReadTotals
+	splits := 0
 	for {
 		var fact blocks.Fact
 		if err := decoder.Decode(&fact); err == io.EOF {
@@ -121,7 +125,22 @@ func ReadLedger(r io.Reader) (facts []blocks.Fact, err error) {
 		} else if err != nil {
 			return nil, err
 		}
-		facts = append(facts, fact)
+		if fact.Kind != blocks.FactRead {
+			facts = append(facts, fact)
+			continue
+		}
+		if err := totals.Add(fact); err != nil {
+			return nil, err
+		}
+		splits++
+		read.Bytes += fact.Bytes
+		for name, n := range fact.Counts {
+			read.Counts[name] += n
+		}
+	}
+	if splits > 0 {
+		read.Name, read.Note = strconv.Itoa(totals.split), totals.First
+		facts = append(facts, read)
 	}
 	slices.SortFunc(facts, func(a, b blocks.Fact) int { return a.Compare(b) })
 	return facts, nil

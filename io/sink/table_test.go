@@ -16,6 +16,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"github.com/neardup/neardup/blocks"
+	"github.com/neardup/neardup/io/source"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/io/storage/storagetest"
 	"github.com/neardup/neardup/output"
@@ -23,13 +24,13 @@ import (
 )
 
 // share hands in to the workers and returns the path it is at.
-func share(t *testing.T, in *blocks.Inputs) string {
+func share(t *testing.T, in *source.Inputs) string {
 	t.Helper()
 	path := filepath.Join(storagetest.RunFolder(t), "inputs")
-	if err := storage.WriteShared(t.Context(), path, in); err != nil {
+	if err := in.Share(t.Context(), path); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { storage.Forget(path) })
+	t.Cleanup(func() { in.Forget(path) })
 	return path
 }
 
@@ -59,8 +60,10 @@ func oneFact(t *testing.T) (func([]byte), *blocks.Fact) {
 }
 
 // shards are inputs that say no more than how many shards there are.
-func shards(n int) *blocks.Inputs {
-	return &blocks.Inputs{Shards: n, Files: []blocks.File{{}}}
+func shards(n int) *source.Inputs {
+	in := &blocks.Inputs{Shards: n}
+	in.Add(&blocks.File{Source: "a"}, nil, nil)
+	return &source.Inputs{Inputs: in}
 }
 
 // writeTable writes rows in blocks, in an order drawn with seed, and returns the file and fact.
@@ -278,7 +281,8 @@ func TestTableCorruptBlocks(t *testing.T) {
 }
 
 func TestMarks(t *testing.T) {
-	in := &blocks.Inputs{Shards: 2, Pieces: make([]blocks.Span, 3)}
+	in := shards(2)
+	in.Add(&blocks.File{Source: "b"}, nil, []int64{5})
 	for corpus, want := range map[bool][]int64{false: {0, 1}, true: {0, 1, 2}} {
 		var got []int64
 		f := &everyShardFn{Inputs: share(t, in), Corpus: corpus}

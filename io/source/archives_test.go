@@ -43,8 +43,8 @@ func TestArchives(t *testing.T) {
 			if len(found) != 6 || !slices.Equal(found, texts["pages.tar"]) || len(out.rejected) != 0 {
 				t.Errorf("%s, splits of %d: texts %q, want %q; rejected %v", file, splitBytes, found, texts["pages.tar"], out.rejected)
 			}
-			if cut := len(in.Splits) > 1; cut != (splitBytes > 0 && (file == "pages.warc.gz" || file == "pages.wet.gz")) {
-				t.Errorf("%s, splits of %d: %d", file, splitBytes, len(in.Splits))
+			if cut := in.Splits.Len() > 1; cut != (splitBytes > 0 && (file == "pages.warc.gz" || file == "pages.wet.gz")) {
+				t.Errorf("%s, splits of %d: %d", file, splitBytes, in.Splits.Len())
 			}
 		}
 	}

@@ -42,13 +42,6 @@ func (k kind) String() string {
 	return fmt.Sprintf("%s (%d files, such as %s)", k.name, k.files, k.first)
 }
 
-// chosen is a file to be read.
-type chosen struct {
-	blocks.File
-	folder   string // it was found below; "": it was named itself
-	identity string // the same for links to one file; "" if that cannot be told
-}
-
 // pick returns the entries that Include, Exclude and Before leave.
 func (o Options) pick(entries []storage.Entry) (picked []storage.Entry, err error) {
 	if len(o.Include)+len(o.Exclude) == 0 && o.Before.IsZero() {
@@ -94,11 +87,11 @@ func matchesAny(patterns []string, e storage.Entry) (bool, error) {
 	return false, nil
 }
 
-// choose gives each file that arg names its format, in path order. Below a folder the files of one format are
+// choose sorts the files that arg names by path and gives each its format, "" to those that are skipped. Below a folder the files of one format are
 // read, the asked one or else the only one. If none is of the one asked for, the names say nothing and all are taken.
 // Data of another format is an error, or skipped if o says so; what is no data is skipped. Only is the format that was preferred
 // to others for its bytes, if one was.
-func (o Options) choose(ctx context.Context, arg string, entries []storage.Entry) (files []chosen, skipped []string, only string, err error) {
+func (o Options) choose(ctx context.Context, arg string, entries []storage.Entry) (names, skipped []string, only string, err error) {
 	slices.SortFunc(entries, func(a, b storage.Entry) int { return cmp.Compare(a.Path, b.Path) })
 	var asked format
 	if o.Format != "" {
@@ -106,21 +99,21 @@ func (o Options) choose(ctx context.Context, arg string, entries []storage.Entry
 			return nil, nil, "", err
 		}
 	}
-	names := make([]string, len(entries)) // of their kinds
+	names = make([]string, len(entries)) // of their kinds, first
 	found := map[string]*kind{}
 	for i, e := range entries {
-		k := kind{first: e.Path}
-		if k.name, k.read, err = o.kindOf(ctx, e, asked); err != nil {
+		name, read, err := o.kindOf(ctx, e, asked)
+		if err != nil {
 			return nil, nil, "", err
 		}
-		if names[i] = k.name; e.Folder == "" || k.name == "" {
+		if names[i] = name; e.Folder == "" || name == "" {
 			continue
 		}
-		if found[k.name] == nil {
-			found[k.name] = &k
+		if found[name] == nil {
+			found[name] = &kind{name: name, read: read, first: e.Path}
 		}
-		found[k.name].files++
-		found[k.name].bytes += e.Size
+		found[name].files++
+		found[name].bytes += e.Size
 	}
 	main, preferred, err := o.mainKind(arg, entries, found)
 	if err != nil {
@@ -133,12 +126,13 @@ func (o Options) choose(ctx context.Context, arg string, entries []storage.Entry
 		name := o.Format
 		switch {
 		case e.Folder != "" && main != "" && names[i] != main:
-			skipped = append(skipped, e.Path)
+			skipped, names[i] = append(skipped, e.Path), ""
 			continue
 		case name == "":
 			name = names[i]
 		}
 		f, err := formatNamed(name)
+		names[i] = f.name
 		if err != nil && e.Folder != "" {
 			skipped = append(skipped, e.Path)
 			continue
@@ -146,10 +140,8 @@ func (o Options) choose(ctx context.Context, arg string, entries []storage.Entry
 		if err != nil {
 			return nil, nil, "", fmt.Errorf("%s: the name tells no format; give --format (%s)", e.Path, strings.Join(Formats(), ", "))
 		}
-		file := blocks.File{Path: e.Path, Size: e.Size, Version: e.Version, Format: f.name, IDIsSource: f.idIsSource}
-		files = append(files, chosen{file, e.Folder, e.Identity})
 	}
-	return files, skipped, only, nil
+	return names, skipped, only, nil
 }
 
 // kindOf tells the format of a file, or the ending of other data, by its name; "" if that is no data's. A name

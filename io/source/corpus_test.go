@@ -16,7 +16,6 @@ import (
 	"github.com/neardup/neardup/io/reading/readertest"
 	"github.com/neardup/neardup/io/sink"
 	"github.com/neardup/neardup/io/source"
-	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/io/storage/storagetest"
 	"github.com/neardup/neardup/output"
 	"github.com/neardup/neardup/runners/local"
@@ -56,7 +55,7 @@ func TestCorpusOfGroups(t *testing.T) {
 		t.Fatal(err)
 	}
 	shared, ledger := filepath.Join(storagetest.RunFolder(t), "inputs"), filepath.Join(folder, "ledger")
-	if err := storage.WriteShared(t.Context(), shared, listing.Inputs); err != nil {
+	if err := listing.Inputs.Share(t.Context(), shared); err != nil {
 		t.Fatal(err)
 	}
 

@@ -15,7 +15,6 @@ import (
 	"github.com/neardup/neardup/blocks/flow"
 	"github.com/neardup/neardup/io/codec"
 	"github.com/neardup/neardup/io/reading"
-	"github.com/neardup/neardup/io/storage"
 )
 
 func init() {
@@ -48,7 +47,7 @@ type fetchFn struct {
 }
 
 func (f *fetchFn) ProcessElement(ctx context.Context, number int64, packed func(*[]byte) bool, emit func([]byte)) error {
-	in, err := storage.Shared[blocks.Inputs](ctx, f.Params.Inputs)
+	in, err := Shared(ctx, f.Params.Inputs)
 	if err != nil {
 		return err
 	}
@@ -60,7 +59,7 @@ func (f *fetchFn) ProcessElement(ctx context.Context, number int64, packed func(
 		}
 	}
 	wanted = resolve(wanted)
-	values, err := f.fetch(ctx, in, in.Splits[number], wanted, emit)
+	values, err := f.fetch(ctx, in, in.Splits.At(int(number)), wanted, emit)
 	if err != nil {
 		return fmt.Errorf("reading again: %w", err)
 	}
@@ -97,7 +96,7 @@ func resolve(members []blocks.Member) []blocks.Member {
 }
 
 // fetch emits the documents wanted of a split and returns how many have a value in the column to rank by.
-func (f *fetchFn) fetch(ctx context.Context, in *blocks.Inputs, split blocks.Span, wanted []blocks.Member, emit func([]byte)) (values int64, err error) {
+func (f *fetchFn) fetch(ctx context.Context, in *Inputs, split blocks.Span, wanted []blocks.Member, emit func([]byte)) (values int64, err error) {
 	positions := make([]int64, len(wanted))
 	for i, m := range wanted {
 		positions[i] = m.Key.Position()

@@ -32,7 +32,7 @@ func write(t testing.TB, folder, name string, content []byte) string {
 }
 
 // inputs plans args, which must succeed.
-func inputs(t testing.TB, o Options, args ...string) *blocks.Inputs {
+func inputs(t testing.TB, o Options, args ...string) *Inputs {
 	t.Helper()
 	listing, err := Plan(t.Context(), args, o)
 	if err != nil {
@@ -41,8 +41,39 @@ func inputs(t testing.TB, o Options, args ...string) *blocks.Inputs {
 	return listing.Inputs
 }
 
+// listedFiles are what the plan says of the files of in.
+func listedFiles(t testing.TB, in *Inputs) (files []*blocks.File) {
+	t.Helper()
+	for i := range in.Len() {
+		f, _, err := in.Listed(t.Context(), i)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, f)
+	}
+	return files
+}
+
+// opened is file i of in as readers have it.
+func opened(t testing.TB, in *Inputs, i int, o Options) *blocks.File {
+	t.Helper()
+	f, _, err := in.open(t.Context(), i, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// spansOf are the spans of a table.
+func spansOf(table *blocks.Spans) (spans []blocks.Span) {
+	for i := range table.Len() {
+		spans = append(spans, table.At(i))
+	}
+	return spans
+}
+
 // readAll returns the records of a span.
-func readAll(t testing.TB, in *blocks.Inputs, span blocks.Span) (found []codectest.Planted) {
+func readAll(t testing.TB, in *Inputs, span blocks.Span) (found []codectest.Planted) {
 	t.Helper()
 	_, err := Records(t.Context(), in, []blocks.Span{span}, Options{Fields: fields, MaxDocument: 1 << 20}, func(record *reading.Record) error {
 		found = append(found, codectest.Planted{Position: record.Position, Text: string(record.Doc.Text), Unreadable: record.Err != nil})

@@ -28,6 +28,7 @@ type format struct {
 	columns    func(record []byte) []string
 	idColumns  func(record []byte) []string // those that may be an id
 	idIsSource bool                         // one document a file, named by its path
+	rows       bool                         // positions are rows
 }
 
 // formats is the one list of what can be read.
@@ -38,7 +39,7 @@ var formats = []format{
 	{name: "tsv", extensions: []string{".tsv", ".tab"}, reader: bytefile.Reader{Codec: delimited.NewTSV}},
 	{name: "lines", reader: bytefile.Reader{Codec: func(codec.Fields) codec.Codec { return plaintext.Lines() }, Plain: true}},
 	{name: "files", reader: bytefile.Reader{Codec: func(codec.Fields) codec.Codec { return plaintext.File() }, Plain: true}, idIsSource: true},
-	{name: "parquet", extensions: []string{".parquet", ".pq", ".parq"}, reader: parquetfile.Reader{}},
+	{name: "parquet", extensions: []string{".parquet", ".pq", ".parq"}, reader: parquetfile.Reader{}, rows: true},
 	{name: "reuters", extensions: []string{".sgm", ".sgml"}, reader: bytefile.Reader{Codec: sgml.NewReuters, Encoded: true}, columns: sgml.Columns, idColumns: sgml.Attributes},
 	{name: "warc", extensions: []string{".warc", ".wet"}, reader: warc.Reader{}, columns: warccodec.Columns, idColumns: warccodec.Fields},
 	{name: "tar", extensions: []string{".tar", ".tgz"}, reader: bytefile.Reader{Codec: tar.New, Plain: true, Besides: tar.Besides, Encoded: true}},

@@ -13,7 +13,7 @@ import (
 )
 
 func init() {
-	formats = append(formats, format{name: "groups", extensions: []string{".groups"}, reader: readertest.Groups{}})
+	formats = append(formats, format{name: "groups", extensions: []string{".groups"}, reader: readertest.Groups{}, rows: true})
 }
 
 // groupsOf are n rows in groups of so many, each third without a text.
@@ -39,8 +39,8 @@ func TestGroups(t *testing.T) {
 	write(t, root, "empty.groups", groupsOf(t, 0, 1))
 	o := Options{Fields: fields, MaxDocument: 1000, SplitBytes: 2000}
 	in := inputs(t, o, root+"/a.groups", root+"/b.jsonl", root+"/c.groups", root+"/empty.groups")
-	if len(in.Splits) < 8 {
-		t.Fatalf("%d splits only", len(in.Splits))
+	if in.Splits.Len() < 8 {
+		t.Fatalf("%d splits only", in.Splits.Len())
 	}
 	out := run(t, in, o)
 	if len(out.local) != 67+1+21 || len(out.dropped[0]) != 33 || len(out.dropped[2]) != 10 {
@@ -70,7 +70,7 @@ func TestGroups(t *testing.T) {
 	}
 	var again []blocks.Document
 	fetch := &fetchFn{Params: share(t, in, o)}
-	for i := range in.Splits {
+	for i := range in.Splits.Len() {
 		err := fetch.ProcessElement(t.Context(), int64(i), iterate(members[int64(i)]), func(block []byte) { again = append(again, documents(t, block)...) })
 		if err != nil {
 			t.Fatal(err)
@@ -104,7 +104,7 @@ func TestGroups(t *testing.T) {
 // TestGroupsSample: windows of listed bytes are windows of rows, and shards are filled evenly.
 func TestGroupsSample(t *testing.T) {
 	const rows = 80_000
-	in := inputs(t, Options{Fields: fields, MaxDocument: 1000}, write(t, t.TempDir(), "a.groups", groupsOf(t, rows, 500)))
+	in := inputs(t, Options{Fields: fields, MaxDocument: 1000, SplitBytes: 1 << 20}, write(t, t.TempDir(), "a.groups", groupsOf(t, rows, 500)))
 	if in.Bytes() < 2*sampleWindows*sampleBytes {
 		t.Fatalf("all of %d bytes are the sample", in.Bytes())
 	}
@@ -133,7 +133,7 @@ func TestGroupsLimit(t *testing.T) {
 	for limit := int64(1); limit < 67; limit++ {
 		o := Options{Fields: fields, MaxDocument: 1000, SplitBytes: 3000, Limit: limit}
 		in := inputs(t, o, path)
-		for name, spans := range map[string][]blocks.Span{"splits": in.Splits, "pieces": in.Pieces} {
+		for name, spans := range map[string][]blocks.Span{"splits": spansOf(&in.Splits), "pieces": spansOf(&in.Pieces)} {
 			good := int64(0)
 			for _, span := range spans {
 				for _, row := range readAll(t, in, span) {
@@ -162,7 +162,13 @@ func TestLookupOfLong(t *testing.T) {
 // TestGroupsOfNoFile: the name of a file that is not what it seems.
 func TestGroupsOfNoFile(t *testing.T) {
 	path := write(t, t.TempDir(), "a.groups", []byte("x"))
-	if _, err := Plan(t.Context(), []string{path}, Options{Fields: fields}); err == nil || err.Error() != filepath.ToSlash(path)+": no footer" {
-		t.Errorf("error %v", err)
+	for _, splitBytes := range []int64{0, 1} { // it is not as large, or a cut is to be found
+		listing, err := Plan(t.Context(), []string{path}, Options{Fields: fields, SplitBytes: splitBytes})
+		if err == nil {
+			_, err = Sample(t.Context(), listing.Inputs, Options{Fields: fields}, nil)
+		}
+		if err == nil || err.Error() != filepath.ToSlash(path)+": no footer" {
+			t.Errorf("error %v", err)
+		}
 	}
 }

@@ -10,7 +10,7 @@ import (
 
 // Lookup reads a few documents, in this process, and calls see with each, in input order. Their
 // bytes are valid only during the call.
-func Lookup(ctx context.Context, in *blocks.Inputs, keys []blocks.Key, o Options, see func(blocks.Document)) error {
+func Lookup(ctx context.Context, in *Inputs, keys []blocks.Key, o Options, see func(blocks.Document)) error {
 	keys = slices.Sorted(slices.Values(keys))
 	for len(keys) > 0 {
 		split, n := in.Split(keys[0]), 1
@@ -21,9 +21,9 @@ func Lookup(ctx context.Context, in *blocks.Inputs, keys []blocks.Key, o Options
 		for i, key := range keys[:n] {
 			positions[i] = key.Position()
 		}
-		file := in.Splits[split].File
-		err := recordsAt(ctx, in, in.Splits[split], positions, o, o.reading(), func(record *reading.Record) error {
-			see(blocks.Document{Key: blocks.NewKey(file, record.Position), ID: record.Doc.ID, HasID: record.Doc.HasID, Text: record.Doc.Text})
+		span := in.Splits.At(split)
+		err := recordsAt(ctx, in, span, positions, o, o.reading(), func(record *reading.Record) error {
+			see(blocks.Document{Key: blocks.NewKey(span.File, record.Position), ID: record.Doc.ID, HasID: record.Doc.HasID, Text: record.Doc.Text})
 			return nil
 		})
 		if err != nil {
@@ -35,7 +35,7 @@ func Lookup(ctx context.Context, in *blocks.Inputs, keys []blocks.Key, o Options
 }
 
 // Text reads the text of one document.
-func Text(ctx context.Context, in *blocks.Inputs, key blocks.Key, o Options) (text string, err error) {
+func Text(ctx context.Context, in *Inputs, key blocks.Key, o Options) (text string, err error) {
 	err = Lookup(ctx, in, []blocks.Key{key}, o, func(doc blocks.Document) { text = string(doc.Text) })
 	return text, err
 }

@@ -79,6 +79,9 @@ func (o Options) id(in *blocks.Inputs, key blocks.Key, doc *codec.Document) stri
 	return in.ID(key, doc.ID, doc.HasID && !o.longID(doc))
 }
 
+// splitBytes is the size of a split.
+func (o Options) splitBytes() int64 { return cmp.Or(o.SplitBytes, usualSplit) }
+
 // reading are the options of a read.
 func (o Options) reading() reading.Options {
 	return reading.Options{Fields: o.Fields, Encoding: o.Encoding, MaxRecord: o.MaxRecord(), MaxWindow: o.MaxWindow, Memory: o.Memory}
@@ -93,7 +96,7 @@ func (o Options) ranked() reading.Options {
 
 // Listing is what Plan found.
 type Listing struct {
-	Inputs *blocks.Inputs
+	Inputs *Inputs
 	// Skipped are files in input folders whose names are of no asked format.
 	Skipped []string
 	// Only are the formats that were read of folders with data of several, as those with the most bytes.
@@ -107,23 +110,30 @@ type Listing struct {
 // Link is a file by two paths.
 type Link struct{ Path, First string }
 
-// Plan lists the files that args name, in input order: the order of args, then by path. It
-// looks into each file for compression and header, and cuts the input into splits and pieces.
+// listed is a file to be read.
+type listed struct {
+	path, version, format string
+	size                  int64
+	source                string // "": it follows from path and the root
+}
+
+// Plan lists the files that args name, in input order: the order of args, then by path. It cuts the input into splits and pieces,
+// and looks into those files only that are large enough to be cut: the others are inspected by who reads them.
 func Plan(ctx context.Context, args []string, o Options) (*Listing, error) {
-	listing := &Listing{Inputs: &blocks.Inputs{}}
+	listing := &Listing{}
+	var files []listed
 	var roots []string
-	seen := map[string]bool{}
-	paths := map[string]string{} // by identity
+	seen := map[string]int{} // by identity, where a store has links, or else by path
 	for _, arg := range args {
 		if arg == "-" {
-			if slices.ContainsFunc(listing.Inputs.Files, func(f blocks.File) bool { return f.Path == o.Stdin }) {
+			if slices.ContainsFunc(files, func(f listed) bool { return f.path == o.Stdin }) {
 				return nil, errors.New("standard input (-) is given twice")
 			}
 			file, err := stdin(ctx, o)
 			if err != nil {
 				return nil, err
 			}
-			listing.Inputs.Files = append(listing.Inputs.Files, file)
+			files = append(files, file)
 			continue
 		}
 		entries, err := storage.List(ctx, arg)
@@ -142,68 +152,72 @@ func Plan(ctx context.Context, args []string, o Options) (*Listing, error) {
 		if len(entries) == 0 {
 			continue
 		}
-		files, skipped, only, err := o.choose(ctx, arg, entries)
+		chosen, skipped, only, err := o.choose(ctx, arg, entries)
 		if err != nil {
 			return nil, err
 		}
-		if len(files) == 0 {
+		if len(chosen) == len(skipped) {
 			return nil, fmt.Errorf("%s: no file of a known format among %d; give --format (%s)", arg, len(entries), strings.Join(Formats(), ", "))
 		}
 		listing.Skipped = append(listing.Skipped, skipped...)
 		if only != "" && !slices.Contains(listing.Only, only) {
 			listing.Only = append(listing.Only, only)
 		}
-		for _, f := range files {
-			if f.Path, err = storage.Abs(f.Path); err != nil {
+		for i, e := range entries {
+			if chosen[i] == "" {
+				continue
+			}
+			if e.Path, err = storage.Abs(e.Path); err != nil {
 				return nil, err
 			}
-			if seen[f.Path] {
-				listing.Repeated = append(listing.Repeated, f.Path)
+			same := cmp.Or(e.Identity, e.Path)
+			if first, ok := seen[same]; ok {
+				if path := files[first].path; path == e.Path {
+					listing.Repeated = append(listing.Repeated, path)
+				} else {
+					listing.Links = append(listing.Links, Link{e.Path, path})
+				}
 				continue
 			}
-			seen[f.Path] = true
-			if first, ok := paths[f.identity]; ok && f.identity != "" {
-				listing.Links = append(listing.Links, Link{f.Path, first})
-				continue
-			}
-			paths[f.identity] = f.Path
-			listing.Inputs.Files = append(listing.Inputs.Files, f.File)
-			root := storage.Dir(f.Path)
-			if f.folder != "" {
-				if root, err = storage.Abs(f.folder); err != nil {
+			seen[same] = len(files)
+			files = append(files, listed{path: e.Path, version: e.Version, format: chosen[i], size: e.Size})
+			root := storage.Dir(e.Path)
+			if e.Folder != "" {
+				if root, err = storage.Abs(e.Folder); err != nil {
 					return nil, err
 				}
 			}
-			roots = append(roots, root)
+			if len(roots) == 0 || roots[len(roots)-1] != root {
+				roots = append(roots, root)
+			}
 		}
 	}
-	if len(args) > 0 && len(listing.Inputs.Files) == 0 {
+	if len(args) > 0 && len(files) == 0 {
 		return nil, errors.New("--include, --exclude and --modified-before leave no input file")
 	}
-	if n := len(listing.Inputs.Files); n > blocks.MaxFiles {
+	if n := len(files); n > blocks.MaxFiles {
 		return nil, fmt.Errorf("%d input files, at most %d can be read; join small ones, or run on parts", n, blocks.MaxFiles)
 	}
-	return listing, layOut(ctx, listing.Inputs, commonRoot(roots), o)
+	in, err := layOut(ctx, files, commonRoot(roots), o)
+	listing.Inputs = in
+	return listing, err
 }
 
 // stdin is the file that stands for standard input.
-func stdin(ctx context.Context, o Options) (blocks.File, error) {
+func stdin(ctx context.Context, o Options) (listed, error) {
 	f, err := formatNamed(o.Format)
 	if err != nil {
-		return blocks.File{}, fmt.Errorf("standard input has no name to tell its format; give --format (%s)", strings.Join(Formats(), ", "))
+		return listed{}, fmt.Errorf("standard input has no name to tell its format; give --format (%s)", strings.Join(Formats(), ", "))
 	}
 	copied, err := storage.Stat(ctx, o.Stdin)
 	if err != nil {
-		return blocks.File{}, err
+		return listed{}, err
 	}
 	ending := ".txt"
 	if f.extensions != nil {
 		ending = f.extensions[0]
 	}
-	return blocks.File{
-		Path: o.Stdin, Source: "stdin" + ending, Size: copied.Size, Version: copied.Version,
-		Format: f.name, IDIsSource: f.idIsSource,
-	}, nil
+	return listed{path: o.Stdin, source: "stdin" + ending, size: copied.Size, version: copied.Version, format: f.name}, nil
 }
 
 // commonRoot is the longest folder that is, or is above, every one of folders; "" if there is none.
@@ -227,86 +241,138 @@ func commonRoot(folders []string) string {
 	return root
 }
 
-// layOut fills in what follows from the files and their order.
-func layOut(ctx context.Context, in *blocks.Inputs, root string, o Options) error {
-	in.Root = root
-	var offset int64
-	for i := range in.Files {
-		file := &in.Files[i]
-		if file.Source == "" {
-			source, ok := storage.Rel(root, file.Path)
-			if !ok {
-				return fmt.Errorf("%s: not in one folder with the other inputs, which the names of sources are relative to; read it in a run of its own", file.Path)
+// layOut makes the inputs that follow from the files and their order.
+func layOut(ctx context.Context, files []listed, root string, o Options) (*Inputs, error) {
+	in := &Inputs{Inputs: &blocks.Inputs{Root: root}}
+	var total int64
+	for i := range files {
+		f := &files[i]
+		total += f.size
+		if f.source == "" {
+			var ok bool
+			if f.source, ok = storage.Rel(root, f.path); !ok {
+				return nil, fmt.Errorf("%s: not in one folder with the other inputs, which the names of sources are relative to; read it in a run of its own", f.path)
 			}
-			file.Source = source
 		}
-		file.Offset = offset
-		offset += file.Size
-		if !utf8.ValidString(file.Path) {
-			return fmt.Errorf("%q: the name is not UTF-8, and could not be told apart in the output; rename it", file.Path)
+		if !utf8.ValidString(f.path) {
+			return nil, fmt.Errorf("%q: the name is not UTF-8, and could not be told apart in the output; rename it", f.path)
 		}
-		r, err := readerOf(file)
+	}
+	in.Shards = int(min(max(1, (total+shardBytes-1)/shardBytes), maxShards))
+	inspected, err := inspect(ctx, files, total, in.Shards, o)
+	if err != nil {
+		return nil, err
+	}
+	for i := range files {
+		file, known := inspected[i]
+		if !known {
+			if file, _, err = files[i].file(); err != nil {
+				return nil, err
+			}
+		}
+		var splits, pieces []int64
+		if known {
+			r, err := readerOf(file)
+			if err != nil {
+				return nil, err
+			}
+			splits, pieces = r.Cut(file, o.splitBytes()), r.Cut(file, pieceBytes)
+		}
+		in.Add(file, splits, pieces)
+		in.LargeCompressed = in.LargeCompressed || file.Compression != ""
+		if n := len(in.details); n == 0 || in.details[n-1].Full() {
+			in.details = append(in.details, &blocks.Details{})
+		}
+		in.details[len(in.details)-1].Add(file, known)
+	}
+	if o.Limit > 0 {
+		if err := limit(ctx, in, o); err != nil {
+			return nil, err
+		}
+	}
+	return in, checkPieceNames(in.Inputs)
+}
+
+// file is what the listing says of a file, and its format.
+func (f *listed) file() (*blocks.File, format, error) {
+	format, err := formatNamed(f.format)
+	return &blocks.File{
+		Path: f.path, Source: f.source, Format: f.format, Size: f.size, Version: f.version, IDIsSource: format.idIsSource,
+	}, format, err
+}
+
+// inspect inspects the files, by number, of which the plan needs to know more than the listing says: they may be cut, or they are of rows and
+// do not lie in one of the shards, so that only their rows tell where a record is.
+func inspect(ctx context.Context, files []listed, total int64, shards int, o Options) (map[int]*blocks.File, error) {
+	var numbers []int
+	var offset int64
+	for i := range files {
+		size := files[i].size
+		crosses := blocks.ShardAt(offset, total, shards) != blocks.ShardAt(offset+max(size-1, 0), total, shards)
+		offset += size
+		if size > o.splitBytes() {
+			numbers = append(numbers, i)
+		} else if crosses {
+			f, err := formatNamed(files[i].format)
+			if err != nil {
+				return nil, err
+			}
+			if f.rows {
+				numbers = append(numbers, i)
+			}
+		}
+	}
+	if len(numbers) == 0 {
+		return nil, nil
+	}
+	found := make([]*blocks.File, len(numbers))
+	err := each(ctx, len(numbers), inFlight(files[numbers[0]].path), func(i int) error {
+		file, format, err := files[numbers[i]].file()
 		if err != nil {
 			return err
 		}
-		if err := r.Inspect(ctx, file, o.ranked()); err != nil {
-			return err
-		}
-		in.Splits = append(in.Splits, spans(i, r.Cut(file, cmp.Or(o.SplitBytes, usualSplit)))...)
-		pieces := spans(i, r.Cut(file, pieceBytes))
-		number(pieces)
-		in.Pieces = append(in.Pieces, pieces...)
+		found[i] = file
+		return format.reader.Inspect(ctx, file, o.ranked())
+	})
+	inspected := make(map[int]*blocks.File, len(numbers))
+	for i, file := range found {
+		inspected[numbers[i]] = file
 	}
-	in.Shards = int(min(max(1, (offset+shardBytes-1)/shardBytes), maxShards))
-	if o.Limit > 0 {
-		if err := limit(ctx, in, o); err != nil {
-			return err
-		}
-	}
-	return checkPieceNames(in)
+	return inspected, err
 }
 
 // checkPieceNames refuses two corpus files of one name, of which one would be lost: a large file's
-// piece may be called what another file is called.
+// piece, or standard input, may be called what another file is called.
 func checkPieceNames(in *blocks.Inputs) error {
-	seen := map[string]int{}
-	for i, piece := range in.Pieces {
-		name := in.PieceName(i)
-		if other, ok := seen[name]; ok {
-			return fmt.Errorf("%s and %s would both be written as corpus/%s; rename one",
-				in.Files[in.Pieces[other].File].Path, in.Files[piece.File].Path, name)
+	seen := map[string]int{} // the former two, which are few
+	for _, few := range []bool{true, false} {
+		for i := range in.Pieces.Len() {
+			file := in.Pieces.At(i).File
+			name := in.PieceName(i)
+			if (name != in.Name(file) || in.Elsewhere(file)) != few {
+				continue
+			}
+			if other, ok := seen[name]; ok {
+				return fmt.Errorf("%s and %s would both be written as corpus/%s; rename one",
+					in.File(in.Pieces.At(min(i, other)).File).Path, in.File(in.Pieces.At(max(i, other)).File).Path, name)
+			}
+			if few {
+				seen[name] = i
+			}
 		}
-		seen[name] = i
+		if len(seen) == 0 {
+			break
+		}
 	}
 	return nil
 }
 
-// number numbers the pieces of one file.
-func number(pieces []blocks.Span) {
-	for i := range pieces {
-		pieces[i].Part, pieces[i].Parts = i, len(pieces)
-	}
-	if len(pieces) == 1 {
-		pieces[0].Parts = 0
-	}
-}
-
-// spans are those of a file that is cut at positions.
-func spans(ordinal int, cuts []int64) (spans []blocks.Span) {
-	start := int64(0)
-	for _, end := range cuts {
-		spans = append(spans, blocks.Span{File: ordinal, Start: start, End: end})
-		start = end
-	}
-	return append(spans, blocks.Span{File: ordinal, Start: start, End: blocks.End})
-}
-
 // limit ends the input after the first o.Limit readable documents.
-func limit(ctx context.Context, in *blocks.Inputs, o Options) error {
+func limit(ctx context.Context, in *Inputs, o Options) error {
 	left := o.Limit
-	for i, split := range in.Splits {
+	for i := range in.Splits.Len() {
 		var last int64
-		_, err := Records(ctx, in, []blocks.Span{split}, o, func(record *reading.Record) error {
+		_, err := Records(ctx, in, []blocks.Span{in.Splits.At(i)}, o, func(record *reading.Record) error {
 			if record.Err == nil {
 				last = record.Position
 				left--
@@ -320,19 +386,9 @@ func limit(ctx context.Context, in *blocks.Inputs, o Options) error {
 			return err
 		}
 		if left == 0 {
-			truncateAt(in, i, last)
+			in.Truncate(i, last)
 			return nil
 		}
 	}
 	return nil
-}
-
-// truncateAt ends the input with the record that begins at last in a split.
-func truncateAt(in *blocks.Inputs, split int, last int64) {
-	in.Splits = in.Splits[:split+1]
-	in.Splits[split].End = last + 1
-	in.Pieces = in.Pieces[:in.Piece(blocks.NewKey(in.Splits[split].File, last))+1]
-	piece := &in.Pieces[len(in.Pieces)-1]
-	piece.End = last + 1
-	number(in.Pieces[len(in.Pieces)-1-piece.Part:])
 }

@@ -7,7 +7,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -35,9 +34,9 @@ func plant(t *testing.T, names ...string) (root string) {
 }
 
 // sources are the files of in as the output calls them.
-func sources(in *blocks.Inputs) (names []string) {
-	for _, f := range in.Files {
-		names = append(names, f.Source)
+func sources(in *Inputs) (names []string) {
+	for _, source := range in.Names() {
+		names = append(names, source)
 	}
 	return names
 }
@@ -207,7 +206,7 @@ func TestFormats(t *testing.T) {
 				continue
 			}
 			var got []string
-			for _, f := range listing.Inputs.Files {
+			for _, f := range listedFiles(t, listing.Inputs) {
 				if f.IDIsSource != (f.Format == "files") {
 					t.Errorf("%s is named by its source: %v", f.Source, f.IDIsSource)
 				}
@@ -255,7 +254,7 @@ func TestBesides(t *testing.T) {
 			write(t, "in", "a.jsonl", bytes.Repeat([]byte(" "), 1000))
 			write(t, "in", "b"+ending, bytes.Repeat([]byte(" "), tt.bytes))
 			listing, err := Plan(t.Context(), []string{"in"}, Options{Fields: fields})
-			if (err != nil) != tt.fails || err == nil && (len(listing.Inputs.Files) != 1 || len(listing.Skipped) != 1) {
+			if (err != nil) != tt.fails || err == nil && (listing.Inputs.Len() != 1 || len(listing.Skipped) != 1) {
 				t.Errorf("%d bytes of %s: %+v, %v", tt.bytes, ending, listing, err)
 			}
 		}
@@ -277,7 +276,7 @@ func TestBesides(t *testing.T) {
 func TestNamedFormats(t *testing.T) {
 	// A file that is named is read as asked for, whatever it is called.
 	plant(t, "b.tsv", "a.jsonl")
-	for _, f := range inputs(t, Options{Format: "jsonl", Fields: fields}, "b.tsv", "*.jsonl").Files {
+	for _, f := range listedFiles(t, inputs(t, Options{Format: "jsonl", Fields: fields}, "b.tsv", "*.jsonl")) {
 		if f.Format != "jsonl" {
 			t.Errorf("%s is read as %s", f.Source, f.Format)
 		}
@@ -330,7 +329,11 @@ func TestPlanErrors(t *testing.T) {
 		{"notes.txt", "files", []string{"/notes.txt: format files has no columns"}},
 		{"date.tsv", "", []string{"/date.tsv: ", `column to keep by: no column "Date"`, `["id" "text"]`}},
 	} {
-		_, err := Plan(t.Context(), []string{tt.arg}, Options{Format: tt.format, Fields: fields, Rank: Rank{Column: "Date"}})
+		o := Options{Format: tt.format, Fields: fields, Rank: Rank{Column: "Date"}}
+		listing, err := Plan(t.Context(), []string{tt.arg}, o)
+		if err == nil {
+			_, err = Sample(t.Context(), listing.Inputs, o, nil)
+		}
 		if err == nil {
 			t.Errorf("%s: no error, want %q", tt.arg, tt.want)
 			continue
@@ -351,7 +354,7 @@ func TestCompressionByContent(t *testing.T) {
 	write(t, "", "empty.jsonl.gz", nil)
 	write(t, "", "BZh.jsonl", []byte("BZh is how this begins\n"))
 	for path, want := range map[string]string{"plain.jsonl.gz": "", "packed.jsonl": "zstd", "empty.jsonl.gz": "", "BZh.jsonl": ""} {
-		if got := inputs(t, Options{Fields: fields}, path).Files[0].Compression; got != want {
+		if got := opened(t, inputs(t, Options{Fields: fields}, path), 0, Options{Fields: fields}).Compression; got != want {
 			t.Errorf("%s: compression %q, want %q", path, got, want)
 		}
 	}
@@ -364,27 +367,25 @@ func TestShuffledListing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	arranged := func(entries []storage.Entry) (*blocks.Inputs, []string) {
-		files, skipped, _, err := Options{}.choose(t.Context(), "in", entries)
+	arranged := func(entries []storage.Entry) (files, skipped []string) {
+		formats, skipped, _, err := Options{}.choose(t.Context(), "in", entries)
 		if err != nil {
 			t.Fatal(err)
 		}
-		in := &blocks.Inputs{}
-		for _, f := range files {
-			in.Files = append(in.Files, f.File)
+		for i, e := range entries {
+			if formats[i] != "" {
+				files = append(files, e.Path+" "+formats[i])
+			}
 		}
-		if err := layOut(t.Context(), in, "in", Options{Fields: fields, SplitBytes: 4}); err != nil {
-			t.Fatal(err)
-		}
-		return in, skipped
+		return files, skipped
 	}
 	want, wantSkipped := arranged(slices.Clone(entries))
 	random := rand.New(rand.NewPCG(1, 1))
 	for range 20 {
 		random.Shuffle(len(entries), func(i, j int) { entries[i], entries[j] = entries[j], entries[i] })
 		got, skipped := arranged(slices.Clone(entries))
-		if !reflect.DeepEqual(got, want) || !slices.Equal(skipped, wantSkipped) {
-			t.Fatalf("got\n%+v %v\nwant\n%+v %v", got, skipped, want, wantSkipped)
+		if !slices.Equal(got, want) || !slices.Equal(skipped, wantSkipped) {
+			t.Fatalf("got %v %v, want %v %v", got, skipped, want, wantSkipped)
 		}
 	}
 }
@@ -401,22 +402,22 @@ func TestPlanCuts(t *testing.T) {
 	in := inputs(t, Options{Fields: fields}, "a.jsonl", "b.jsonl", "c.jsonl")
 	small := int64(len(oneDocument))
 	for i, want := range []int64{0, small, small + 600<<20} {
-		if got := in.Files[i].Offset; got != want {
+		if got := in.File(i).Offset; got != want {
 			t.Errorf("file %d is at %d, want %d", i, got, want)
 		}
 	}
 	const mib = 1 << 20
 	wantPieces := []blocks.Span{
 		{File: 0, End: blocks.End},
-		{File: 1, Start: 0, End: 256 * mib, Part: 0, Parts: 3},
-		{File: 1, Start: 256 * mib, End: 512 * mib, Part: 1, Parts: 3},
-		{File: 1, Start: 512 * mib, End: blocks.End, Part: 2, Parts: 3},
+		{File: 1, Start: 0, End: 256 * mib},
+		{File: 1, Start: 256 * mib, End: 512 * mib},
+		{File: 1, Start: 512 * mib, End: blocks.End},
 		{File: 2, End: blocks.End},
 	}
-	if !slices.Equal(in.Pieces, wantPieces) {
-		t.Errorf("pieces %+v\nwant %+v", in.Pieces, wantPieces)
+	if got := spansOf(&in.Pieces); !slices.Equal(got, wantPieces) {
+		t.Errorf("pieces %+v\nwant %+v", got, wantPieces)
 	}
-	if got, want := len(in.Splits), 1+(600+15)/16+256/16; got != want {
+	if got, want := in.Splits.Len(), 1+(600+15)/16+256/16; got != want {
 		t.Errorf("%d splits, want %d", got, want)
 	}
 	if got, want := in.Shards, 1+(600+256)/64; got != want { // a.jsonl takes the last, all but empty
@@ -449,7 +450,7 @@ func TestLimit(t *testing.T) {
 		} {
 			o := Options{Fields: fields, MaxDocument: 1 << 20, SplitBytes: splitBytes, Limit: tt.limit}
 			in := inputs(t, o, "a.jsonl", "b.jsonl", "c.jsonl")
-			for name, spans := range map[string][]blocks.Span{"splits": in.Splits, "pieces": in.Pieces} {
+			for name, spans := range map[string][]blocks.Span{"splits": spansOf(&in.Splits), "pieces": spansOf(&in.Pieces)} {
 				var good, all int
 				for _, span := range spans {
 					found := readAll(t, in, span)
@@ -465,7 +466,7 @@ func TestLimit(t *testing.T) {
 						tt.limit, splitBytes, name, good, all, tt.good, tt.all)
 				}
 			}
-			if got := len(in.Pieces); got != tt.files {
+			if got := in.Pieces.Len(); got != tt.files {
 				t.Errorf("--limit %d: %d corpus files, want %d", tt.limit, got, tt.files)
 			}
 		}
@@ -481,7 +482,7 @@ func TestLimitOfFiles(t *testing.T) {
 	for limit := int64(1); limit <= 6; limit++ {
 		in := inputs(t, Options{Format: "files", Fields: fields, Limit: limit}, "in")
 		want := int(min(limit, 5))
-		for name, spans := range map[string][]blocks.Span{"splits": in.Splits, "pieces": in.Pieces} {
+		for name, spans := range map[string][]blocks.Span{"splits": spansOf(&in.Splits), "pieces": spansOf(&in.Pieces)} {
 			documents := 0
 			for _, span := range spans {
 				found := readAll(t, in, span)
@@ -494,33 +495,6 @@ func TestLimitOfFiles(t *testing.T) {
 	}
 }
 
-// TestLimitCutsPieces: where the limit leaves fewer pieces of a file, their names say so.
-func TestLimitCutsPieces(t *testing.T) {
-	for _, tt := range []struct {
-		last int64
-		want []blocks.Span
-	}{
-		{5, []blocks.Span{{File: 0, End: blocks.End}, {File: 1, End: 6}}},
-		{15, []blocks.Span{{File: 0, End: blocks.End}, {File: 1, End: 10, Parts: 2}, {File: 1, Start: 10, End: 16, Part: 1, Parts: 2}}},
-	} {
-		in := &blocks.Inputs{
-			Splits: []blocks.Span{{File: 0, End: blocks.End}, {File: 1, End: blocks.End}, {File: 2, End: blocks.End}},
-			Pieces: []blocks.Span{{File: 0, End: blocks.End}},
-		}
-		for i := range int64(3) {
-			in.Pieces = append(in.Pieces, blocks.Span{File: 1, Start: 10 * i, End: 10 * (i + 1), Part: int(i), Parts: 3})
-		}
-		in.Pieces = append(in.Pieces, blocks.Span{File: 2, End: blocks.End})
-		truncateAt(in, 1, tt.last)
-		if !slices.Equal(in.Pieces, tt.want) {
-			t.Errorf("ended at %d: pieces %+v, want %+v", tt.last, in.Pieces, tt.want)
-		}
-		if want := (blocks.Span{File: 1, End: tt.last + 1}); len(in.Splits) != 2 || in.Splits[1] != want {
-			t.Errorf("ended at %d: splits %+v, want the last to be %+v", tt.last, in.Splits, want)
-		}
-	}
-}
-
 func TestMaxRecord(t *testing.T) {
 	// A text within the limit fits even if every character of it is written as \u0000.
 	const most = 1000
@@ -528,7 +502,7 @@ func TestMaxRecord(t *testing.T) {
 	text := strings.Repeat("\x01", most)
 	f.Record(`{"text":"`+strings.Repeat(`\u0001`, most)+"\"}\n", "", text)
 	in := inputs(t, Options{Fields: fields, MaxDocument: most}, write(t, t.TempDir(), "x.jsonl", f.Content))
-	_, err := Records(t.Context(), in, in.Splits[:1], Options{Fields: fields, MaxDocument: most}, func(record *reading.Record) error {
+	_, err := Records(t.Context(), in, []blocks.Span{in.Splits.At(0)}, Options{Fields: fields, MaxDocument: most}, func(record *reading.Record) error {
 		if record.Long || string(record.Doc.Text) != text {
 			t.Errorf("a record that is long: %v, of %d bytes of text", record.Long, len(record.Doc.Text))
 		}

@@ -17,20 +17,23 @@ func readerOf(file *blocks.File) (reading.RecordReader, error) {
 
 // Records reads all records of spans of one file and calls see with each, as reading.RecordReader.Read does. A text
 // that is not UTF-8 makes a record unreadable, here and below, unless o keeps it.
-func Records(ctx context.Context, in *blocks.Inputs, spans []blocks.Span, o Options, see func(*reading.Record) error) (reading.Progress, error) {
-	file := &in.Files[spans[0].File]
-	r, err := readerOf(file)
+func Records(ctx context.Context, in *Inputs, spans []blocks.Span, o Options, see func(*reading.Record) error) (reading.Progress, error) {
+	file, r, err := in.open(ctx, spans[0].File, o)
 	if err != nil {
 		return reading.Progress{}, err
 	}
+	return recordsOf(ctx, r, file, spans, o, see)
+}
+
+// recordsOf is Records of an open file.
+func recordsOf(ctx context.Context, r reading.RecordReader, file *blocks.File, spans []blocks.Span, o Options, see func(*reading.Record) error) (reading.Progress, error) {
 	return r.Read(ctx, file, spans, o.reading(), o.readable(file, see))
 }
 
 // recordsAt reads the records of a span at positions, which ascend, with the columns of read. An
 // unreadable one is an error.
-func recordsAt(ctx context.Context, in *blocks.Inputs, span blocks.Span, positions []int64, o Options, read reading.Options, see func(*reading.Record) error) error {
-	file := &in.Files[span.File]
-	r, err := readerOf(file)
+func recordsAt(ctx context.Context, in *Inputs, span blocks.Span, positions []int64, o Options, read reading.Options, see func(*reading.Record) error) error {
+	file, r, err := in.open(ctx, span.File, o)
 	if err != nil {
 		return err
 	}
@@ -47,9 +50,8 @@ func recordsAt(ctx context.Context, in *blocks.Inputs, span blocks.Span, positio
 
 // CopyExcept writes a span of the input without the records at the positions dropped, which ascend,
 // and returns how many it wrote, as reading.RecordReader.CopyExcept does.
-func CopyExcept(ctx context.Context, w io.Writer, in *blocks.Inputs, span blocks.Span, dropped []int64, o Options) (kept int64, err error) {
-	file := &in.Files[span.File]
-	r, err := readerOf(file)
+func CopyExcept(ctx context.Context, w io.Writer, in *Inputs, span blocks.Span, dropped []int64, o Options) (kept int64, err error) {
+	file, r, err := in.open(ctx, span.File, o)
 	if err != nil {
 		return 0, err
 	}

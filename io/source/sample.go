@@ -46,18 +46,30 @@ type Sampled struct {
 // Sample calls see with the texts of a sample of the input: the readable documents that begin
 // in one of 64 windows of 64 KiB (1024 of a large input), which of a small one are all there are. A file that can only
 // be read from its start has its windows there. Text, and where its columns end, are valid only during the call.
-func Sample(ctx context.Context, in *blocks.Inputs, o Options, see func(text, ends []byte)) (Sampled, error) {
+func Sample(ctx context.Context, in *Inputs, o Options, see func(text, ends []byte)) (Sampled, error) {
 	s := sampler{in: in, options: o, see: see}
-	for spans := sampleSpans(in); len(spans) > 0; {
-		// Those of a file together: its large pages are unpacked once.
-		n := slices.IndexFunc(spans, func(span blocks.Span) bool { return span.File != spans[0].File })
-		if n < 0 {
-			n = len(spans)
+	var files []int // that have a window
+	var offset int64
+	for i := range in.Len() {
+		size := in.Size(i)
+		if len(sampleSpans(i, &blocks.File{Offset: offset, Size: size}, in.Bytes())) > 0 {
+			files = append(files, i)
 		}
-		if err := s.read(ctx, spans[:n]); err != nil {
+		offset += size
+	}
+	if len(files) > 0 {
+		err := each(ctx, len(files), inFlight(in.Root), func(i int) error {
+			_, _, err := in.open(ctx, files[i], o)
+			return err
+		})
+		if err != nil {
 			return Sampled{}, err
 		}
-		spans = spans[n:]
+	}
+	for _, i := range files {
+		if err := s.read(ctx, i); err != nil {
+			return Sampled{}, err
+		}
 	}
 	if len(s.missing) == 0 {
 		s.Columns = nil
@@ -78,7 +90,7 @@ func Sample(ctx context.Context, in *blocks.Inputs, o Options, see func(text, en
 
 // sampler reads the sample.
 type sampler struct {
-	in      *blocks.Inputs
+	in      *Inputs
 	options Options
 	see     func(text, ends []byte)
 
@@ -91,60 +103,60 @@ type sampler struct {
 	hasID   bool  // a record has the id column
 }
 
-// sampleSpans cuts the windows along the files. Of a file that can only be read from its start
+// sampleSpans cuts the windows of so many bytes along a file. Of one that can only be read from its start
 // as many bytes are read there as the windows have of it, and all of it if that is all.
-func sampleSpans(in *blocks.Inputs) (spans []blocks.Span) {
+func sampleSpans(number int, file *blocks.File, total int64) (spans []blocks.Span) {
 	// Windows do not overlap; those of a small input touch and are all of it.
-	windows := min(sampleWindows*(1+max(in.Bytes()-1, 0)>>30), mostWindows)
-	step := max((in.Bytes()+windows-1)/windows, sampleBytes)
-	for i := range in.Files {
-		file := &in.Files[i]
-		end := file.Offset + file.Size
-		first, covered := len(spans), int64(0)
-		for at := file.Offset / step * step; at < end; at += step {
-			from, to := max(at, file.Offset), min(at+sampleBytes, end)
-			if from >= to {
-				continue
-			}
-			covered += to - from
-			if last := len(spans) - 1; last >= first && spans[last].End == from-file.Offset {
-				spans[last].End = to - file.Offset
-			} else {
-				spans = append(spans, blocks.Span{File: i, Start: from - file.Offset, End: to - file.Offset})
-			}
+	windows := min(sampleWindows*(1+max(total-1, 0)>>30), mostWindows)
+	step := max((total+windows-1)/windows, sampleBytes)
+	end := file.Offset + file.Size
+	covered := int64(0)
+	for at := file.Offset / step * step; at < end; at += step {
+		from, to := max(at, file.Offset), min(at+sampleBytes, end)
+		if from >= to {
+			continue
 		}
-		if covered > 0 && file.Sequential {
-			whole := blocks.Span{File: i, End: covered}
-			if covered == file.Size {
-				whole.End = blocks.End // of what it decompresses to
-			}
-			spans = append(spans[:first], whole)
+		covered += to - from
+		if last := len(spans) - 1; last >= 0 && spans[last].End == from-file.Offset {
+			spans[last].End = to - file.Offset
+		} else {
+			spans = append(spans, blocks.Span{File: number, Start: from - file.Offset, End: to - file.Offset})
 		}
-		for j := range spans[first:] {
-			span := &spans[first+j]
-			span.Start = file.PositionAt(span.Start)
-			if span.End != blocks.End {
-				span.End = file.PositionAt(span.End)
-			}
+	}
+	if covered > 0 && file.Sequential {
+		whole := blocks.Span{File: number, End: covered}
+		if covered == file.Size {
+			whole.End = blocks.End // of what it decompresses to
+		}
+		spans = []blocks.Span{whole}
+	}
+	for i := range spans {
+		span := &spans[i]
+		span.Start = file.PositionAt(span.Start)
+		if span.End != blocks.End {
+			span.End = file.PositionAt(span.End)
 		}
 	}
 	return spans
 }
 
-// read reads spans of one file.
-func (s *sampler) read(ctx context.Context, spans []blocks.Span) error {
-	file := spans[0].File
-	progress, err := Records(ctx, s.in, spans, s.options, func(record *reading.Record) error {
-		s.columns(&s.in.Files[file], record)
-		s.idColumn(&s.in.Files[file], record)
-		doc, key := record.Doc, blocks.NewKey(file, record.Position)
+// read reads the windows of one file, together: its large pages are unpacked once.
+func (s *sampler) read(ctx context.Context, number int) error {
+	file, r, err := s.in.open(ctx, number, s.options)
+	if err != nil {
+		return err
+	}
+	progress, err := recordsOf(ctx, r, file, sampleSpans(number, file, s.in.Bytes()), s.options, func(record *reading.Record) error {
+		s.columns(file, record)
+		s.idColumn(file, record)
+		doc, key := record.Doc, blocks.NewKey(number, record.Position)
 		if reasonOf(record) == codec.InvalidUTF8 {
 			s.NotUTF8++
-			s.wrong = cmp.Or(s.wrong, &s.in.Files[file])
+			s.wrong = cmp.Or(s.wrong, file)
 		}
 		if record.Err != nil {
 			if s.Unreadable++; s.Unreadable == 1 {
-				s.Note = note(s.in, key, record)
+				s.Note = note(file, record)
 			}
 			s.UnreadableBytes += int64(min(len(record.Raw), records.MaxRaw))
 			return nil
@@ -156,7 +168,7 @@ func (s *sampler) read(ctx context.Context, spans []blocks.Span) error {
 		if record.Long {
 			return nil
 		}
-		s.IDs += int64(len(s.options.id(s.in, key, doc)))
+		s.IDs += int64(len(s.options.id(s.in.Inputs, key, doc)))
 		if !doc.NoText && !s.options.longID(doc) && int64(len(doc.Text)) <= s.options.MaxDocument {
 			s.see(doc.Text, doc.Ends)
 		}

@@ -19,7 +19,7 @@ import (
 )
 
 // sampleOf returns the texts of the sample.
-func sampleOf(t testing.TB, in *blocks.Inputs, o Options) (texts []string, sampled Sampled) {
+func sampleOf(t testing.TB, in *Inputs, o Options) (texts []string, sampled Sampled) {
 	t.Helper()
 	sampled, err := Sample(t.Context(), in, o, func(text, _ []byte) { texts = append(texts, string(text)) })
 	if err != nil {
@@ -96,23 +96,26 @@ func TestSampleOfFiles(t *testing.T) {
 // be, and all of a small input.
 func TestSampleSpans(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		in := &blocks.Inputs{}
+		var files []*blocks.File
 		var offset int64
 		for range rapid.IntRange(1, 20).Draw(t, "files") {
-			f := blocks.File{Format: "lines", Offset: offset}
+			f := &blocks.File{Format: "lines", Offset: offset}
 			f.Size = rapid.OneOf(rapid.Just(int64(0)), rapid.Int64Range(0, 1<<16), rapid.Int64Range(0, 1<<30)).Draw(t, "size")
 			f.Sequential = rapid.Bool().Draw(t, "sequential")
 			offset += f.Size
-			in.Files = append(in.Files, f)
+			files = append(files, f)
 		}
-		whole := &blocks.Inputs{Files: []blocks.File{{Format: "lines", Size: offset}}}
+		whole := &blocks.File{Format: "lines", Size: offset}
 		inWindow := func(at int64) bool {
-			return slices.ContainsFunc(sampleSpans(whole), func(s blocks.Span) bool { return s.Start <= at && at < s.End })
+			return slices.ContainsFunc(sampleSpans(0, whole, offset), func(s blocks.Span) bool { return s.Start <= at && at < s.End })
 		}
 		var bytes int64
-		spans := sampleSpans(in)
+		var spans []blocks.Span
+		for i, f := range files {
+			spans = append(spans, sampleSpans(i, f, offset)...)
+		}
 		for i, span := range spans {
-			file := in.Files[span.File]
+			file := files[span.File]
 			n := span.End - span.Start
 			if span.End == blocks.End {
 				n = file.Size

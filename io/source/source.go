@@ -85,7 +85,7 @@ func (f *splitsFn) ProcessElement(ctx context.Context, _ []byte, emit func(int64
 	if err != nil {
 		return err
 	}
-	for i := range in.Splits {
+	for i := range in.Splits.Len() {
 		emit(int64(i))
 	}
 	return nil
@@ -108,26 +108,30 @@ func (f *readFn) spreads(in *blocks.Inputs, file *blocks.File) bool {
 }
 
 func (f *readFn) ProcessElement(ctx context.Context, number int64, local, spread func([]byte), rejected, dropped func(int64, []byte), facts func([]byte)) error {
-	in, err := storage.Shared[blocks.Inputs](ctx, f.Params.Inputs)
+	in, err := Shared(ctx, f.Params.Inputs)
 	if err != nil {
 		return err
 	}
-	split := in.Splits[number]
-	if !f.spreads(in, &in.Files[split.File]) {
+	split := in.Splits.At(int(number))
+	file, r, err := in.open(ctx, split.File, f.Params.Options)
+	if err != nil {
+		return err
+	}
+	if !f.spreads(in.Inputs, file) {
 		spread = nil
 	}
 	f.out.begin(local, spread)
-	rows := rejecter{in: in, options: f.Params.Options, emit: rejected, buffers: blocks.NewBuffers()}
+	rows := rejecter{in: in.Inputs, options: f.Params.Options, emit: rejected, buffers: blocks.NewBuffers()}
 	drops := blocks.NewBuffers()
 	fact := blocks.Fact{Kind: blocks.FactRead, Name: strconv.FormatInt(number, 10), Counts: map[string]int64{}}
 
-	progress, err := Records(ctx, in, []blocks.Span{split}, f.Params.Options, func(record *reading.Record) error {
+	progress, err := recordsOf(ctx, r, file, []blocks.Span{split}, f.Params.Options, func(record *reading.Record) error {
 		fact.Counts[blocks.CountRecords]++
 		key := blocks.NewKey(split.File, record.Position)
 		if !f.read(key, record, &rows) {
 			fact.Counts[blocks.CountUnreadable]++
 			if fact.Note == "" {
-				fact.Note = note(in, key, record)
+				fact.Note = note(file, record)
 			}
 			drops.Add(int64(in.Piece(key)), func(block []byte) []byte { return blocks.AppendKey(block, key) }, dropped)
 		}
@@ -200,9 +204,9 @@ func why(record *reading.Record) (reason, detail string) {
 }
 
 // note says which record is unreadable, why, and what to do about it.
-func note(in *blocks.Inputs, key blocks.Key, record *reading.Record) string {
+func note(file *blocks.File, record *reading.Record) string {
 	reason, detail := why(record)
-	return fmt.Sprintf("%s, %s: %s%s", in.Place(key), reason, detail, advice(&in.Files[key.File()], record))
+	return fmt.Sprintf("%s, %s: %s%s", file.Place(record.Position), reason, detail, advice(file, record))
 }
 
 // blockWriter packs documents into blocks. Those that stay local are used again.

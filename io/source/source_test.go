@@ -13,19 +13,18 @@ import (
 	"github.com/neardup/neardup/io/codec"
 	"github.com/neardup/neardup/io/codectest"
 	"github.com/neardup/neardup/io/reading/readertest"
-	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/io/storage/storagetest"
 	"github.com/neardup/neardup/records"
 )
 
 // share hands in to the workers.
-func share(t *testing.T, in *blocks.Inputs, o Options) Params {
+func share(t *testing.T, in *Inputs, o Options) Params {
 	t.Helper()
 	path := filepath.Join(storagetest.RunFolder(t), "inputs")
-	if err := storage.WriteShared(t.Context(), path, in); err != nil {
+	if err := in.Share(t.Context(), path); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { storage.Forget(path) })
+	t.Cleanup(func() { in.Forget(path) })
 	return Params{Inputs: path, Options: o}
 }
 
@@ -38,18 +37,18 @@ type output struct {
 }
 
 // run reads all splits.
-func run(t *testing.T, in *blocks.Inputs, o Options) output {
+func run(t *testing.T, in *Inputs, o Options) output {
 	t.Helper()
 	return runWith(t, in, o, 1)
 }
 
-func runWith(t *testing.T, in *blocks.Inputs, o Options, workers int) output {
+func runWith(t *testing.T, in *Inputs, o Options, workers int) output {
 	t.Helper()
 	f := &readFn{Params: share(t, in, o)}
 	f.Params.Workers = workers
 	var rows blocks.RowJoiner
 	out := output{rejected: map[int64][]records.Rejected{}, dropped: map[int64][]blocks.Key{}}
-	for i := range in.Splits {
+	for i := range in.Splits.Len() {
 		err := f.ProcessElement(t.Context(), int64(i),
 			func(block []byte) { out.local = append(out.local, documents(t, block)...) },
 			func(block []byte) { out.spread = append(out.spread, documents(t, block)...) },
@@ -183,7 +182,7 @@ func TestRead(t *testing.T) {
 				bytes += fact.Bytes
 			}
 			if sum[blocks.CountRecords] != int64(len(codectest.Seen(f.Records, o.MaxRecord()))) || sum[blocks.CountUnreadable] != int64(len(bad)) ||
-				bytes != int64(len(f.Content)-f.Header) || len(out.facts) != len(in.Splits) {
+				bytes != int64(len(f.Content)-f.Header) || len(out.facts) != in.Splits.Len() {
 				t.Errorf("%s: counts %v of %d bytes in %d facts", f.Format, sum, bytes, len(out.facts))
 			}
 		}
@@ -282,8 +281,8 @@ func TestReadSpread(t *testing.T) {
 		workers, local, spread int
 	}{{"", 100, 25_001, 0}, {"zstd", 3, 1, 25_000}, {"zstd", 2, 25_001, 0}} {
 		in := inputs(t, o, write(t, storagetest.RunFolder(t), "file", readertest.Pack(t, []byte(lines.String()), tt.compression)))
-		if tt.compression != "" && in.Files[0].Size <= spreadBytes {
-			t.Fatalf("the file has %d bytes only", in.Files[0].Size)
+		if tt.compression != "" && in.Size(0) <= spreadBytes {
+			t.Fatalf("the file has %d bytes only", in.Size(0))
 		}
 		out := runWith(t, in, o, tt.workers)
 		if len(out.local) != tt.local || len(out.spread) != tt.spread {
@@ -310,7 +309,8 @@ func TestReadErrors(t *testing.T) {
 }
 
 func TestSplitsFn(t *testing.T) {
-	in := &blocks.Inputs{Splits: make([]blocks.Span, 3)}
+	in := &Inputs{Inputs: &blocks.Inputs{Shards: 1}}
+	in.Add(&blocks.File{Source: "a", Size: 9}, []int64{3, 6}, nil)
 	var got []int64
 	f := &splitsFn{Inputs: share(t, in, Options{}).Inputs}
 	if err := f.ProcessElement(t.Context(), nil, func(i int64) { got = append(got, i) }); err != nil {
@@ -342,7 +342,7 @@ func TestFetch(t *testing.T) {
 	for _, compression := range []string{"", "gzip"} {
 		o := Options{Format: "jsonl", Fields: fields, MaxDocument: 1 << 20, SplitBytes: 1 << 20}
 		in := inputs(t, o, write(t, storagetest.RunFolder(t), "file", readertest.Pack(t, f.Content, compression)))
-		if compression == "" && len(in.Splits) < 2 {
+		if compression == "" && in.Splits.Len() < 2 {
 			t.Fatal("one split only")
 		}
 		members := map[int64][][]byte{}
@@ -379,7 +379,7 @@ func TestFetch(t *testing.T) {
 		}
 		wrong := blocks.AppendMember(nil, blocks.Member{Key: blocks.NewKey(0, 1)})
 		err = fn.ProcessElement(t.Context(), 0, iterate(wrong), func([]byte) {})
-		if err == nil || !strings.Contains(err.Error(), in.Files[0].Path+": document at 1: no record begins there") {
+		if err == nil || !strings.Contains(err.Error(), in.File(0).Path+": document at 1: no record begins there") {
 			t.Errorf("a document that is not there: error %v", err)
 		}
 		if err := fn.ProcessElement(t.Context(), 0, iterate([]byte("x")), func([]byte) {}); err == nil {

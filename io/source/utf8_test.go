@@ -93,7 +93,7 @@ func TestInvalidUTF8Limit(t *testing.T) {
 	for keep, want := range map[bool]int64{false: 9, true: 3} { // where the second begins, and 1
 		o := Options{Format: "lines", Fields: fields, MaxDocument: 1000, Limit: 2, KeepInvalid: keep}
 		in := inputs(t, o, write(t, t.TempDir(), "a.txt", []byte(content)))
-		if got := in.Splits[len(in.Splits)-1].End; got != want {
+		if got := in.Splits.At(in.Splits.Len() - 1).End; got != want {
 			t.Errorf("kept %v: the input ends at %d, want %d", keep, got, want)
 		}
 	}
@@ -231,6 +231,9 @@ func TestWideAdvice(t *testing.T) {
 			o := Options{Format: format, Fields: fields, MaxDocument: 1000, Encoding: encoding}
 			listing, err := Plan(t.Context(), []string{write(t, t.TempDir(), "a", []byte(content))}, o)
 			if err != nil {
+				t.Fatal(err)
+			}
+			if _, _, err := listing.Inputs.open(t.Context(), 0, o); err != nil {
 				return err.Error()
 			}
 			return run(t, listing.Inputs, o).facts[0].Note

@@ -10,6 +10,7 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -75,12 +76,18 @@ func listLocal(ctx context.Context, root, rel string, enter func(string) bool, y
 }
 
 func infoOf(path string, info fs.FileInfo) Info {
+	var buffer [96]byte
+	identity := append(strconv.AppendUint(buffer[:0], uint64(device(info)), 10), '-')
+	version := len(identity)
+	identity = append(strconv.AppendInt(identity, info.Size(), 10), '-')
+	identity = append(strconv.AppendInt(identity, info.ModTime().UnixNano(), 10), '-')
 	found := Info{
 		Path: path, Size: info.Size(), Modified: info.ModTime(), Type: info.Mode().Type(),
-		Version: fmt.Sprintf("%d-%d-%d", info.Size(), info.ModTime().UnixNano(), inode(info)),
+		Identity: string(strconv.AppendUint(identity, uint64(inode(info)), 10)),
 	}
-	if inode(info) != 0 { // some network file systems have none
-		found.Identity = fmt.Sprintf("%d-%s", device(info), found.Version)
+	found.Version = found.Identity[version:] // one string: of a million files each counts
+	if inode(info) == 0 {                    // some network file systems have none
+		found.Identity = ""
 	}
 	return found
 }

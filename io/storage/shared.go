@@ -2,15 +2,27 @@ package storage
 
 import (
 	"context"
+	"encoding"
 	"encoding/json"
 	"fmt"
 	"io"
 	"sync"
 )
 
-// WriteShared writes value as a small file for Shared to load, in the folder of a run that lasts.
+// WriteShared writes value as a small file for Shared to load, in the folder of a run that lasts: as JSON, unless it has a binary form.
 func WriteShared(ctx context.Context, path string, value any) error {
-	_, err := WriteBelow(ctx, Dir(path), path, func(w io.Writer) error { return json.NewEncoder(w).Encode(value) })
+	_, err := WriteBelow(ctx, Dir(path), path, func(w io.Writer) error {
+		binary, ok := value.(encoding.BinaryMarshaler)
+		if !ok {
+			return json.NewEncoder(w).Encode(value)
+		}
+		data, err := binary.MarshalBinary()
+		if err != nil {
+			return err
+		}
+		_, err = w.Write(data)
+		return err
+	})
 	return err
 }
 
@@ -31,6 +43,15 @@ func Loaded[F, T any](ctx context.Context, path string, load func(*F) (*T, error
 	if _, err := Stat(ctx, path); err != nil {
 		return nil, err
 	}
+	return loaded(ctx, path, load)
+}
+
+// SharedBeside is Shared of a file that was written with another, which Shared has just returned: it is not asked whether it is still there.
+func SharedBeside[T any](ctx context.Context, path string) (*T, error) {
+	return loaded(ctx, path, func(value *T) (*T, error) { return value, nil })
+}
+
+func loaded[F, T any](ctx context.Context, path string, load func(*F) (*T, error)) (*T, error) {
 	shared.Lock()
 	defer shared.Unlock()
 	if value, ok := shared.values[path].(*T); ok {
@@ -41,7 +62,12 @@ func Loaded[F, T any](ctx context.Context, path string, load func(*F) (*T, error
 		return nil, err
 	}
 	held := new(F)
-	if err := json.Unmarshal(data, held); err != nil {
+	if binary, ok := any(held).(encoding.BinaryUnmarshaler); ok {
+		err = binary.UnmarshalBinary(data)
+	} else {
+		err = json.Unmarshal(data, held)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	value, err := load(held)

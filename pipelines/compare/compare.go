@@ -374,7 +374,7 @@ func (r *run) compare(ctx context.Context, part part, comparison *records.Compar
 		return err
 	}
 	if r.config.Output != "" {
-		if err := job.CheckInputNotInOutput(r.plan.Listing.Inputs.Files, r.config.Output, r.temp); err != nil {
+		if err := job.CheckInputNotInOutput(r.plan.Listing.Inputs.Paths(), r.config.Output, r.temp); err != nil {
 			return err
 		}
 	}

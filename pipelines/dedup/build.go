@@ -3,7 +3,6 @@ package dedup
 import (
 	"cmp"
 	"math"
-	"slices"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 
@@ -298,13 +297,13 @@ func (p *Plan) rejectedSlices() int {
 // rows, and so many bytes that are neither ids nor sources.
 func (p *Plan) slicesOf(rows, raw float64) int {
 	in := p.Listing.Inputs
-	// In compressed files, positions beyond the listed size are in one shard.
-	if !slices.ContainsFunc(in.Files, func(f blocks.File) bool { return f.Compression != "" }) {
+	// In a compressed file, positions beyond the listed size are in one shard. Small ones are in many.
+	if !in.LargeCompressed {
 		rows, raw = rows/float64(in.Shards), raw/float64(in.Shards)
 	}
 	source := 0
-	for i := range in.Files {
-		source = max(source, len(in.Files[i].Source))
+	for _, name := range in.Names() {
+		source = max(source, len(name))
 	}
 	n := (rows*float64(rowBytes+2*(p.IDBytes+source)) + raw) / sliceBytes
 	if p.Config.SliceRows > 0 {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/io/reading"
 	"github.com/neardup/neardup/io/source"
 )
@@ -41,7 +42,7 @@ func (j *Job) Floor(ctx context.Context, workers int) (documents, shingles int64
 			}
 		})
 	}
-	for number := range listing.Inputs.Splits {
+	for number := range listing.Inputs.Splits.Len() {
 		splits <- number
 	}
 	close(splits)
@@ -51,7 +52,7 @@ func (j *Job) Floor(ctx context.Context, workers int) (documents, shingles int64
 
 // eachText calls do with the text of each readable document of a split.
 func eachText(ctx context.Context, listing *source.Listing, number int, o source.Options, do func(text []byte)) error {
-	_, err := source.Records(ctx, listing.Inputs, listing.Inputs.Splits[number:number+1], o, func(record *reading.Record) error {
+	_, err := source.Records(ctx, listing.Inputs, []blocks.Span{listing.Inputs.Splits.At(number)}, o, func(record *reading.Record) error {
 		switch {
 		case record.Err != nil:
 			return fmt.Errorf("a record is unreadable: %w", record.Err)

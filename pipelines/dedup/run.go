@@ -156,7 +156,7 @@ func (r *run) makePlan(ctx context.Context) error {
 		return err
 	}
 	r.plan = &Plan{Plan: plan, Config: r.config}
-	if err := job.CheckInputNotInOutput(plan.Listing.Inputs.Files, r.output, r.temp); err != nil && r.config.Output != "" {
+	if err := job.CheckInputNotInOutput(plan.Listing.Inputs.Paths(), r.output, r.temp); err != nil && r.config.Output != "" {
 		return err
 	}
 	r.record.Input, r.record.Chosen = plan.Input(), plan.Chosen()
@@ -176,7 +176,10 @@ func (r *run) do(ctx context.Context, launch job.Launch) error {
 	if err := r.makePlan(ctx); err != nil {
 		return err
 	}
-	fingerprint := r.fingerprint()
+	fingerprint, err := r.fingerprint(ctx)
+	if err != nil {
+		return err
+	}
 	if done, err := r.recovered(ctx, fingerprint); done || err != nil {
 		return job.Refused(err)
 	}
@@ -184,7 +187,9 @@ func (r *run) do(ctx context.Context, launch job.Launch) error {
 		return err
 	}
 	r.begun = true
-	r.spoolCompressed()
+	if err := r.spoolCompressed(ctx); err != nil {
+		return err
+	}
 	if err := r.plan.Share(ctx, r.temp); err != nil {
 		return err
 	}
@@ -242,7 +247,7 @@ func (r *run) recovered(ctx context.Context, fingerprint string) (bool, error) {
 }
 
 // fingerprint tells of what is read and what is asked, so that a later run knows whether it is the same.
-func (r *run) fingerprint() string {
+func (r *run) fingerprint(ctx context.Context) (string, error) {
 	asked := r.record.Parameters
 	// How it is done does not matter.
 	asked.DryRun, asked.ForceUnlock, asked.Overwrite, asked.Workers, asked.Memory, asked.TempDir, asked.WaitLock = false, false, false, 0, 0, "", ""
@@ -253,10 +258,15 @@ func (r *run) fingerprint() string {
 	_ = encoder.Encode(r.plan.Pieces) // which a recall that is given chooses, even if it is the usual one
 	_ = encoder.Encode(r.record.Formats)
 	_ = encoder.Encode(r.record.Version)
-	for _, f := range r.plan.Listing.Inputs.Files {
+	in := r.plan.Listing.Inputs
+	for i := range in.Len() {
+		f, _, err := in.Listed(ctx, i)
+		if err != nil {
+			return "", err
+		}
 		_ = encoder.Encode([]any{f.Path, f.Size, f.Version})
 	}
-	return hex.EncodeToString(hash.Sum(nil))
+	return hex.EncodeToString(hash.Sum(nil)), nil
 }
 
 func (r *run) execute(ctx context.Context, launch job.Launch, pipeline *beam.Pipeline) (job.Outcome, error) {

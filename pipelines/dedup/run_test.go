@@ -3,10 +3,11 @@ package dedup
 import (
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"reflect"
 	"testing"
 
-	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/io/source"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/output/commit"
@@ -19,19 +20,43 @@ var howItIsDone = map[string]bool{
 	"Runner": true, "TempDir": true, "WaitLock": true, "WorkerBinary": true, "Workers": true,
 }
 
-// planned returns a run that has listed its input, of one file.
-func planned() *run {
-	files := []blocks.File{{Path: "in/a", Size: 1, Version: "1"}}
-	return &run{plan: &Plan{Plan: &job.Plan{Listing: &source.Listing{Inputs: &blocks.Inputs{Files: files}}}}}
+// planned returns a run that has listed its input, the files of a folder.
+func planned(t *testing.T, in string) *run {
+	t.Helper()
+	listing, err := source.Plan(t.Context(), []string{in}, source.Options{Format: "lines"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &run{plan: &Plan{Plan: &job.Plan{Listing: listing}}}
+}
+
+func fingerprint(t *testing.T, r *run) string {
+	t.Helper()
+	of, err := r.fingerprint(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return of
+}
+
+// inputOf makes a folder of one file.
+func inputOf(t *testing.T, file, content string) (folder string) {
+	t.Helper()
+	folder = t.TempDir()
+	if err := os.WriteFile(filepath.Join(folder, file), []byte(content), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	return folder
 }
 
 // A later run stands in for one that was killed if it was asked the same of the same input, however it is done.
 func TestFingerprint(t *testing.T) {
-	want := planned().fingerprint()
+	in := inputOf(t, "a", "x")
+	want := fingerprint(t, planned(t, in))
 	differs := func(what string, wanted bool, change func(*run)) {
 		t.Helper()
-		r := planned()
-		if change(r); (r.fingerprint() != want) != wanted {
+		r := planned(t, in)
+		if change(r); (fingerprint(t, r) != want) != wanted {
 			t.Errorf("%s makes another run: %t", what, !wanted)
 		}
 	}
@@ -40,13 +65,20 @@ func TestFingerprint(t *testing.T) {
 	differs("a warning", false, func(r *run) { r.warn("x") })
 	differs("the version", true, func(r *run) { r.record.Version = "x" })
 	differs("a format", true, func(r *run) { r.record.Formats.Tables = "x" })
-	differs("a file's name", true, func(r *run) { r.plan.Listing.Inputs.Files[0].Path = "in/b" })
-	differs("a file's size", true, func(r *run) { r.plan.Listing.Inputs.Files[0].Size++ })
-	differs("a file's version", true, func(r *run) { r.plan.Listing.Inputs.Files[0].Version = "2" })
+	relisted := func(r *run) { r.plan.Listing = planned(t, in).plan.Listing }
+	differs("a file's name", true, func(r *run) { r.plan.Listing = planned(t, inputOf(t, "b", "x")).plan.Listing })
 	differs("a file more", true, func(r *run) {
-		r.plan.Listing.Inputs.Files = append(r.plan.Listing.Inputs.Files, blocks.File{Path: "in/b"})
+		more := filepath.Join(in, "b")
+		if err := os.WriteFile(more, nil, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		relisted(r)
+		if err := os.Remove(more); err != nil {
+			t.Fatal(err)
+		}
 	})
-	parameters := reflect.TypeOf(planned().record.Parameters)
+	differs("nothing in the end", false, relisted)
+	parameters := reflect.TypeOf(planned(t, in).record.Parameters)
 	for i := range parameters.NumField() {
 		name := parameters.Field(i).Name
 		differs("--"+name, !howItIsDone[name], func(r *run) {

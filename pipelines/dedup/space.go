@@ -1,8 +1,8 @@
 package dedup
 
 import (
+	"context"
 	"fmt"
-	"strconv"
 
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/output"
@@ -22,20 +22,29 @@ func (r *run) checkSpace() error {
 // spoolCompressed has the plain bytes of large compressed files kept for those who read them again,
 // where there is ample room. They are not worth it where workers are elsewhere, or where the first
 // to read a file does not read all of it.
-func (r *run) spoolCompressed() {
+func (r *run) spoolCompressed(ctx context.Context) error {
 	const (
 		large = 1 << 20
 		ample = 20 // times the compressed size: text mostly takes a tenth to a third of its size
 	)
 	free, known := storage.FreeSpace(r.temp)
 	if r.config.Runner != job.Local || r.config.Limit > 0 || !known {
-		return
+		return nil
 	}
-	files := r.plan.Listing.Inputs.Files
-	for i := range files {
-		if f := &files[i]; f.Compression != "" && f.Size > large && f.Size*ample < free {
-			f.Spool = storage.Join(r.temp, "plain-"+strconv.Itoa(i))
-			free -= f.Size * ample
+	in := r.plan.Listing.Inputs
+	for i := range in.Len() {
+		size := in.Size(i)
+		if size <= large || size*ample >= free {
+			continue
+		}
+		compressed, err := in.MayBeCompressed(ctx, i)
+		if err != nil {
+			return err
+		}
+		if compressed {
+			in.Spool(i)
+			free -= size * ample
 		}
 	}
+	return nil
 }

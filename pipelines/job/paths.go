@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 
-	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/output/commit"
 )
@@ -96,19 +96,19 @@ func isBelow(folder, path string) bool {
 
 // CheckInputNotInOutput refuses input files below the output, which this run would replace. Temp is where
 // standard input may have been copied to.
-func CheckInputNotInOutput(files []blocks.File, output, temp string) error {
+func CheckInputNotInOutput(paths iter.Seq[string], output, temp string) error {
 	output, err := storage.Resolve(output)
 	if err != nil {
 		return err
 	}
-	for _, file := range files {
-		path, err := storage.Resolve(file.Path)
+	for file := range paths {
+		path, err := storage.Resolve(file)
 		if err != nil {
 			return err
 		}
 		_, inOutput := storage.Rel(output, path)
-		if _, inTemp := storage.Rel(temp, file.Path); inOutput && !inTemp {
-			return Usage("the input %s is below the output %s, which would be replaced; choose another output", file.Path, output)
+		if _, inTemp := storage.Rel(temp, file); inOutput && !inTemp {
+			return Usage("the input %s is below the output %s, which would be replaced; choose another output", file, output)
 		}
 	}
 	return nil

@@ -134,7 +134,7 @@ func NewPlan(ctx context.Context, r Request, temp string) (*Plan, error) {
 
 // told is what the log says of a plan: of bands and rows where documents are signed.
 func (p *Plan) told() []any {
-	told := []any{"files", len(p.Listing.Inputs.Files), "bytes", p.Listing.Inputs.Bytes(), "documents", p.Documents}
+	told := []any{"files", p.Listing.Inputs.Len(), "bytes", p.Listing.Inputs.Bytes(), "documents", p.Documents}
 	if p.Choice.Signature > 0 {
 		told = append(told, "bands", p.Choice.Bands, "rows", p.Choice.Rows, "signature", p.Choice.Signature)
 	}
@@ -161,14 +161,14 @@ func makePlan(ctx context.Context, r Request, stdin string) (*Plan, error) {
 	p := &Plan{Request: r, Complete: r.Complete, Sizes: map[int]int64{}, Threshold: r.Threshold.Threshold, Spec: r.Spec(), reading: r.Reading(stdin)}
 	var err error
 	p.Listing, err = source.Plan(ctx, r.Inputs, p.reading)
-	if broken := (*reading.ContentError)(nil); errors.As(err, &broken) {
-		return nil, err
-	}
 	if err != nil {
-		return nil, &UsageError{err}
+		return nil, unfit(err)
 	}
-	p.Idle = prefer(p.Listing.Inputs.Files, r.Prefer)
+	p.Idle = prefer(p.Listing.Inputs.Inputs, r.Prefer)
 	sets, different, shingles, sampled, err := p.sample(ctx)
+	if refused := (*source.InspectError)(nil); errors.As(err, &refused) {
+		return nil, unfit(err)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -207,6 +207,14 @@ func makePlan(ctx context.Context, r Request, stdin string) (*Plan, error) {
 
 // usualID is the default of --id.
 const usualID = "id"
+
+// unfit is err as wrong usage, unless it is the content of a file that is wrong.
+func unfit(err error) error {
+	if broken := (*reading.ContentError)(nil); errors.As(err, &broken) {
+		return err
+	}
+	return &UsageError{err}
+}
 
 // listedColumns is how many columns of a record a message lists.
 const listedColumns = 20
@@ -408,8 +416,8 @@ func (p *Plan) Warnings() (warnings []string) {
 func (p *Plan) Input() records.RunInput {
 	in := p.Listing.Inputs
 	return records.RunInput{
-		Root: in.Root, Files: len(in.Files), Bytes: in.Bytes(),
-		Splits: len(in.Splits), Skipped: len(p.Listing.Skipped),
+		Root: in.Root, Files: in.Len(), Bytes: in.Bytes(),
+		Splits: in.Splits.Len(), Skipped: len(p.Listing.Skipped),
 	}
 }
 
@@ -426,25 +434,29 @@ func (p *Plan) Chosen() records.Chosen {
 // Keys returns what finds a document's key by its source and position, as the output tables name it.
 func (p *Plan) Keys() func(source string, position int64) blocks.Key {
 	ordinals := map[string]int{}
-	for i, file := range p.Listing.Inputs.Files {
-		ordinals[file.Source] = i
+	for i, source := range p.Listing.Inputs.Names() {
+		ordinals[source] = i
 	}
 	return func(source string, position int64) blocks.Key { return blocks.NewKey(ordinals[source], position) }
 }
 
 // prefer gives each file its place in the order of the patterns, and returns those patterns that
 // match none.
-func prefer(files []blocks.File, globs []string) (idle []string) {
+func prefer(in *blocks.Inputs, globs []string) (idle []string) {
+	if len(globs) == 0 {
+		return nil
+	}
 	matched := make([]bool, len(globs))
-	for i := range files {
-		files[i].Preference = len(globs)
+	in.Prefer(func(source string) int {
+		first := len(globs)
 		for g, glob := range globs {
-			if matches(glob, files[i].Source) {
+			if matches(glob, source) {
 				matched[g] = true
-				files[i].Preference = min(files[i].Preference, g)
+				first = min(first, g)
 			}
 		}
-	}
+		return first
+	})
 	for g, glob := range globs {
 		if !matched[g] {
 			idle = append(idle, glob)

@@ -284,16 +284,40 @@ func TestBackgroundOfSome(t *testing.T) {
 	}
 }
 
+// TestInspectErrors: a file of the sample that is not as was asked is wrong usage, and one whose content is broken is not.
+func TestInspectErrors(t *testing.T) {
+	for name, tt := range map[string]struct {
+		content, want string
+		usage         bool
+	}{
+		"a.csv":     {"id,body\n1,x\n", `a.csv: text column: no column "text"`, true},
+		"a.parquet": {"PAR1 and no footer", "a.parquet: ", false},
+	} {
+		file := filepath.Join(t.TempDir(), name)
+		if err := os.WriteFile(file, []byte(tt.content), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		_, err := NewPlan(t.Context(), requestOf(Input{Inputs: []string{file}, Text: []string{"text"}}), t.TempDir())
+		usage := (*UsageError)(nil)
+		if err == nil || errors.As(err, &usage) != tt.usage || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: error %v, want %s", name, err, tt.want)
+		}
+	}
+}
+
 // TestPrefer: the first pattern that a file matches is its preference; those that match none are named.
 func TestPrefer(t *testing.T) {
-	files := []blocks.File{{Source: "good/a.jsonl"}, {Source: "other/good/b.jsonl"}, {Source: "c.jsonl"}, {Source: "good/sub/d.jsonl"}}
-	idle := prefer(files, []string{"good", "none", "*.jsonl", "good/*", "other/good"})
-	var got []int
-	for _, f := range files {
-		got = append(got, f.Preference)
+	in := &blocks.Inputs{Shards: 1}
+	for _, source := range []string{"good/a.jsonl", "other/good/b.jsonl", "c.jsonl", "good/sub/d.jsonl", "good/last.jsonl"} {
+		in.Add(&blocks.File{Source: source}, nil, nil)
 	}
-	if want := []int{0, 4, 2, 0}; !slices.Equal(got, want) {
-		t.Errorf("preferences %v, want %v", got, want)
+	idle := prefer(in, []string{"good", "none", "*.jsonl", "good/*", "other/good"})
+	files := []int{0, 1, 2, 3, 4}
+	slices.SortFunc(files, func(a, b int) int {
+		return in.Preferred(&blocks.Profile{Key: blocks.NewKey(a, 0)}, &blocks.Profile{Key: blocks.NewKey(b, 0)})
+	})
+	if want := []int{0, 3, 4, 2, 1}; !slices.Equal(files, want) { // of 0, 0, 0, 2, 4
+		t.Errorf("preferred in the order %v, want %v", files, want)
 	}
 	if want := []string{"none"}; !slices.Equal(idle, want) {
 		t.Errorf("idle are %q, want %q", idle, want)

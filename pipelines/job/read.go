@@ -31,7 +31,7 @@ import (
 
 // Files of a run's temporary folder.
 const (
-	inputsFile = "inputs.json"
+	inputsFile = "inputs"
 	readFile   = "read.jsonl"
 	// The dictionary of the signature classic: its offsets, and with a number the parts.
 	dictionaryFile = "dictionary"
@@ -44,12 +44,12 @@ func Inputs(temp string) string { return storage.Join(temp, inputsFile) }
 
 // Share writes to the folder temp what the workers of a pipeline need to know of the plan.
 func (p *Plan) Share(ctx context.Context, temp string) error {
-	return storage.WriteShared(ctx, Inputs(temp), p.Listing.Inputs)
+	return p.Listing.Inputs.Share(ctx, Inputs(temp))
 }
 
 // Forget drops what this process keeps of what workers need to know.
 func (p *Plan) Forget(temp string) {
-	storage.Forget(Inputs(temp))
+	p.Listing.Inputs.Forget(Inputs(temp))
 	p.Dictionary(temp).Forget()
 	p.Frequencies(temp).Forget()
 }

@@ -25,7 +25,7 @@ func (r *run) describe() {
 	var order []blocks.Hash
 	for i, doc := range r.documents {
 		r.study.Documents = append(r.study.Documents, records.StudiedDocument{
-			ID: inputs.ID(doc.Key, doc.ID, doc.HasID), Source: inputs.Source(doc.Key), Position: doc.Key.Position(), Path: inputs.Files[doc.Key.File()].Path,
+			ID: inputs.ID(doc.Key, doc.ID, doc.HasID), Source: inputs.Source(doc.Key), Position: doc.Key.Position(), Path: inputs.File(doc.Key.File()).Path,
 		})
 		if doc.Tokens[0] == 0 {
 			continue // has no word that another could have too

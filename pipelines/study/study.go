@@ -225,7 +225,7 @@ func (r *run) prepare(ctx context.Context) error {
 		return tooMany(r.plan.Documents)
 	}
 	if r.config.Output != "" {
-		if err := job.CheckInputNotInOutput(r.plan.Listing.Inputs.Files, r.config.Output, r.temp); err != nil {
+		if err := job.CheckInputNotInOutput(r.plan.Listing.Inputs.Paths(), r.config.Output, r.temp); err != nil {
 			return err
 		}
 	}

@@ -17,7 +17,9 @@ import (
 // entries and their cut into blocks. Each is sent to its split. The first tells how many have edges: none that are listed.
 func TestCopiesAgainstMap(t *testing.T) {
 	path := filepath.Join(storagetest.RunFolder(t), "inputs.json")
-	in := &blocks.Inputs{Splits: []blocks.Span{{File: 0, End: 50}, {File: 0, Start: 50, End: blocks.End}, {File: 1, End: blocks.End}}}
+	in := &blocks.Inputs{Shards: 1}
+	in.Add(&blocks.File{Source: "a"}, []int64{50}, nil)
+	in.Add(&blocks.File{Source: "b"}, nil, nil)
 	if err := storage.WriteShared(t.Context(), path, in); err != nil {
 		t.Fatal(err)
 	}

@@ -32,13 +32,11 @@ func spell(split int64, block []byte, emit func(string)) error {
 
 // Components are those of naive label propagation, in whatever number of parts the edges come.
 func TestConnect(t *testing.T) {
-	inputs := &blocks.Inputs{Files: []blocks.File{{Source: "a", Size: 1000}, {Source: "b", Size: 1000, Offset: 1000}}}
-	for file := range 2 {
-		for start := int64(0); start < 1000; start += 100 {
-			inputs.Splits = append(inputs.Splits, blocks.Span{File: file, Start: start, End: start + 100})
-		}
+	inputs := &blocks.Inputs{Shards: 1}
+	for _, source := range []string{"a", "b"} {
+		inputs.Add(&blocks.File{Source: source, Size: 1000}, []int64{100, 200, 300, 400, 500, 600, 700, 800, 900}, nil)
 	}
-	path := filepath.Join(storagetest.RunFolder(t), "inputs.json")
+	path := filepath.Join(storagetest.RunFolder(t), "inputs")
 	if err := storage.WriteShared(t.Context(), path, inputs); err != nil {
 		t.Fatal(err)
 	}

@@ -38,11 +38,9 @@ const most = 200_000
 
 // shared writes inputs of one file with a key for each byte.
 func shared(t *testing.T) string {
-	inputs := &blocks.Inputs{Files: []blocks.File{{Source: "a", Size: most}}}
-	for start := int64(0); start < most; start += most / 4 {
-		inputs.Splits = append(inputs.Splits, blocks.Span{Start: start, End: start + most/4})
-	}
-	path := filepath.Join(storagetest.RunFolder(t), "inputs.json")
+	inputs := &blocks.Inputs{Shards: 1}
+	inputs.Add(&blocks.File{Source: "a", Size: most}, []int64{most / 4, most / 2, most / 4 * 3}, nil)
+	path := filepath.Join(storagetest.RunFolder(t), "inputs")
 	if err := storage.WriteShared(t.Context(), path, inputs); err != nil {
 		t.Fatal(err)
 	}

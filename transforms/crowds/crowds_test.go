@@ -143,7 +143,9 @@ func found(t *testing.T, docs []blocks.Document, v verifier.Spec, cellBytes, bud
 		Inputs: filepath.Join(temp, "inputs.json"), PairBudget: budget, ChunkBytes: cellBytes,
 		Params: verify.Params{Verifier: v, CellBytes: cellBytes, PeelBytes: cellBytes, Shards: 1, Temp: temp},
 	}
-	inputs := &blocks.Inputs{Files: []blocks.File{{Source: "a"}, {Source: "b"}}}
+	inputs := &blocks.Inputs{Shards: 1}
+	inputs.Add(&blocks.File{Source: "a"}, nil, nil)
+	inputs.Add(&blocks.File{Source: "b"}, nil, nil)
 	if err := storage.WriteShared(t.Context(), p.Inputs, inputs); err != nil {
 		t.Fatal(err)
 	}

@@ -99,10 +99,11 @@ func rows[T blocks.Row](block []byte) (all []T) {
 	return all
 }
 
-var oneFile = &blocks.Inputs{
-	Files:  []blocks.File{{Source: "a.jsonl", Size: 100}},
-	Pieces: []blocks.Span{{End: blocks.End}}, Shards: 1,
-}
+var oneFile = func() *blocks.Inputs {
+	in := &blocks.Inputs{Shards: 1}
+	in.Add(&blocks.File{Source: "a.jsonl", Size: 100}, nil, nil)
+	return in
+}()
 
 // The component, worked out by hand. Documents by position; equal letters are copies:
 //
@@ -215,13 +216,13 @@ const setSize = 20
 
 func anyWorld(t *rapid.T) (w world, in *blocks.Inputs) {
 	in = &blocks.Inputs{Shards: 1}
+	preferences := map[string]int{}
 	for file := range 3 {
-		in.Files = append(in.Files, blocks.File{
-			Source: fmt.Sprintf("%c.txt", 'a'+file), Size: 1000, Offset: int64(file) * 1000,
-			Preference: rapid.IntRange(0, 1).Draw(t, "preference"),
-		})
-		in.Pieces = append(in.Pieces, blocks.Span{File: file, End: blocks.End})
+		source := fmt.Sprintf("%c.txt", 'a'+file)
+		in.Add(&blocks.File{Source: source, Size: 1000}, nil, nil)
+		preferences[source] = rapid.IntRange(0, 1).Draw(t, "preference")
 	}
+	in.Prefer(func(source string) int { return preferences[source] })
 	value := rapid.SampledFrom([]codec.Value{
 		{}, {}, {Kind: codec.StringValue, Text: []byte("5")}, {Kind: codec.StringValue}, {Kind: codec.StringValue, Text: []byte("5a")},
 		{Kind: codec.NumberValue, Text: []byte("-5")}, {Kind: codec.NumberValue, Text: []byte("10")}, {Kind: codec.NumberValue, Text: []byte("9")},
@@ -232,7 +233,7 @@ func anyWorld(t *rapid.T) (w world, in *blocks.Inputs) {
 	for i := range rapid.IntRange(1, 20).Draw(t, "documents") {
 		key := blocks.NewKey(i*3/20, int64(i))
 		w.docs = append(w.docs, doc{
-			key: key, id: in.ID(key, nil, false), preference: in.Files[key.File()].Preference,
+			key: key, id: in.ID(key, nil, false), preference: preferences[in.Source(key)],
 			value: value.Draw(t, "value"), set: rapid.IntRange(1, sets).Draw(t, "set"),
 			tokens: rapid.IntRange(1, 2).Draw(t, "tokens"), text: rapid.IntRange(1, 3).Draw(t, "text"),
 		})

@@ -140,7 +140,8 @@ func TestBySimilarity(t *testing.T) {
 func TestBuckets(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 5))
 	inputs := filepath.Join(storagetest.RunFolder(t), "inputs")
-	in := &blocks.Inputs{Files: []blocks.File{{Source: "a.jsonl", Size: 1000}}, Splits: []blocks.Span{{End: 150}, {Start: 150, End: 1000}}, Shards: 1}
+	in := &blocks.Inputs{Shards: 1}
+	in.Add(&blocks.File{Source: "a.jsonl", Size: 1000}, []int64{150}, nil)
 	if err := storage.WriteShared(t.Context(), inputs, in); err != nil {
 		t.Fatal(err)
 	}
@@ -242,7 +243,8 @@ func TestClosest(t *testing.T) {
 // The id is found in documents and in rejected rows, with its positions.
 func TestLookup(t *testing.T) {
 	path := filepath.Join(storagetest.RunFolder(t), "inputs")
-	inputs := &blocks.Inputs{Files: []blocks.File{{Source: "a.jsonl", Size: 1000}}, Shards: 1}
+	inputs := &blocks.Inputs{Shards: 1}
+	inputs.Add(&blocks.File{Source: "a.jsonl", Size: 1000}, nil, nil)
 	if err := storage.WriteShared(t.Context(), path, inputs); err != nil {
 		t.Fatal(err)
 	}
@@ -291,7 +293,8 @@ func TestLookup(t *testing.T) {
 // Of an id that is everywhere, the first documents are kept, however bundles come, and all are counted.
 func TestLookupOfMany(t *testing.T) {
 	path := filepath.Join(storagetest.RunFolder(t), "inputs")
-	inputs := &blocks.Inputs{Files: []blocks.File{{Source: "a.jsonl", Size: 1 << 20}}, Shards: 1}
+	inputs := &blocks.Inputs{Shards: 1}
+	inputs.Add(&blocks.File{Source: "a.jsonl", Size: 1 << 20}, nil, nil)
 	if err := storage.WriteShared(t.Context(), path, inputs); err != nil {
 		t.Fatal(err)
 	}

@@ -132,10 +132,9 @@ func params(t *testing.T, sample int) Params {
 		Verifier: verifier.Spec{Measure: verifier.Jaccard, Threshold: setsim.Threshold{Num: 1, Den: 2}}, Sample: sample, Seed: 7, Temp: storagetest.RunFolder(t),
 	}
 	p.Inputs = filepath.Join(p.Temp, "inputs.json")
-	inputs := &blocks.Inputs{
-		Files:  []blocks.File{{Source: "a"}, {Source: "b"}},
-		Splits: []blocks.Span{{File: 0, End: blocks.End}, {File: 1, End: blocks.End}},
-	}
+	inputs := &blocks.Inputs{Shards: 1}
+	inputs.Add(&blocks.File{Source: "a"}, nil, nil)
+	inputs.Add(&blocks.File{Source: "b"}, nil, nil)
 	if err := storage.WriteShared(t.Context(), p.Inputs, inputs); err != nil {
 		t.Fatal(err)
 	}

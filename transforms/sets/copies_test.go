@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -139,7 +140,11 @@ func TestProfiles(t *testing.T) {
 // the first document's goes.
 func TestSummarise(t *testing.T) {
 	path := filepath.Join(storagetest.RunFolder(t), "inputs.json")
-	in := &blocks.Inputs{Files: []blocks.File{{Preference: 1}, {Preference: 0}, {Preference: 1}}}
+	in := &blocks.Inputs{Shards: 1}
+	for _, source := range []string{"late", "early", "later"} {
+		in.Add(&blocks.File{Source: source}, nil, nil)
+	}
+	in.Prefer(func(source string) int { return strings.Index("early", source) & 1 })
 	if err := storage.WriteShared(t.Context(), path, in); err != nil {
 		t.Fatal(err)
 	}

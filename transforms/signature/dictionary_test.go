@@ -42,7 +42,8 @@ func (g groups) each(t *testing.T, do func(key int64, packed func(*[]byte) bool)
 func writeInputs(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(storagetest.RunFolder(t), "inputs.json")
-	inputs := &blocks.Inputs{Files: []blocks.File{{Source: "a.jsonl", Size: 1000}}, Shards: 1}
+	inputs := &blocks.Inputs{Shards: 1}
+	inputs.Add(&blocks.File{Source: "a.jsonl", Size: 1000}, nil, nil)
 	if err := storage.WriteShared(t.Context(), path, inputs); err != nil {
 		t.Fatal(err)
 	}

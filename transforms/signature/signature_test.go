@@ -41,7 +41,8 @@ func signBundle(t *testing.T, p Params, docs []blocks.Document) (out signed) {
 	t.Helper()
 	p.Inputs = filepath.Join(storagetest.RunFolder(t), "inputs.json")
 	p.HashShards = 7
-	inputs := &blocks.Inputs{Files: []blocks.File{{Source: "a.jsonl", Size: 1000}}, Splits: []blocks.Span{{End: 40}, {Start: 40, End: blocks.End}}, Shards: 1}
+	inputs := &blocks.Inputs{Shards: 1}
+	inputs.Add(&blocks.File{Source: "a.jsonl", Size: 1000}, []int64{40}, nil)
 	if err := storage.WriteShared(t.Context(), p.Inputs, inputs); err != nil {
 		t.Fatal(err)
 	}
@@ -200,7 +201,9 @@ func TestEqualTokensCollapse(t *testing.T) {
 // Three copies in a block: their first is told once.
 func TestFirstIsToldOnce(t *testing.T) {
 	var found []blocks.Member
-	c := newCollapse(&blocks.Inputs{Splits: []blocks.Span{{End: blocks.End}}}, 1)
+	in := &blocks.Inputs{Shards: 1}
+	in.Add(&blocks.File{Source: "a"}, nil, nil)
+	c := newCollapse(in, 1)
 	copies := func(_ int64, block []byte) {
 		var err error
 		if found, err = blocks.DecodeMembers(found, block); err != nil {

@@ -1,0 +1,117 @@
+package blocks
+
+import (
+	"encoding/binary"
+	"sync"
+)
+
+// DetailsFiles is how many files one Details describes: file i is in Details i / DetailsFiles.
+const DetailsFiles = 4096
+
+// keptBytes is how much a Details keeps of what was found out about its files.
+const keptBytes = 256 << 10
+
+// Details is what those need to know of a run of files who open them, besides what Inputs has: format, version and, of a file that was
+// inspected, what that found. It may be used by many at once, but for Add.
+type Details struct {
+	starts []uint32 // of the files, in data
+	data   []byte
+
+	mu    sync.Mutex
+	kept  []uint16          // of each file, which of found it is, from 1; 0: it is not known
+	found []string          // facts of files
+	known map[string]uint16 // the same
+	bytes int
+}
+
+// Full reports whether the next file belongs to the next Details.
+func (d *Details) Full() bool { return len(d.starts) == DetailsFiles }
+
+// Add adds a file behind the others.
+func (d *Details) Add(f *File, inspected bool) {
+	d.starts = append(d.starts, uint32(len(d.data)))
+	d.data = AppendBytes(AppendBytes(d.data, f.Format), f.Version)
+	var facts []byte
+	if inspected {
+		facts = appendFacts(nil, f)
+	}
+	d.data = AppendBytes(d.data, facts)
+}
+
+// Complete fills in what the details have of a file, of which Inputs told the rest, and reports whether it was inspected: else it
+// still is to be.
+func (d *Details) Complete(file int, f *File) (inspected bool, err error) {
+	i := file % DetailsFiles
+	if i >= len(d.starts) {
+		return false, ErrCorrupt
+	}
+	record := NewDecoder(d.data[d.starts[i]:])
+	f.Format, f.Version = string(record.Bytes()), string(record.Bytes())
+	facts := record.Bytes()
+	if err := record.Err(); err != nil {
+		return false, err
+	}
+	if len(facts) == 0 {
+		facts = d.keptOf(i)
+	}
+	if len(facts) == 0 {
+		return false, nil
+	}
+	return true, decodeFacts(facts, f)
+}
+
+func (d *Details) keptOf(i int) []byte {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.kept == nil || d.kept[i] == 0 {
+		return nil
+	}
+	return []byte(d.found[d.kept[i]-1])
+}
+
+// Keep remembers what was found out about a file, if that is not too much: most files are like others.
+func (d *Details) Keep(file int, f *File) {
+	facts := appendFacts(nil, f)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	number, ok := d.known[string(facts)]
+	if !ok {
+		if d.bytes += len(facts); d.bytes > keptBytes {
+			return
+		}
+		if d.known == nil {
+			d.known = map[string]uint16{}
+		}
+		d.found = append(d.found, string(facts))
+		number = uint16(len(d.found))
+		d.known[d.found[number-1]] = number
+	}
+	if d.kept == nil {
+		d.kept = make([]uint16, len(d.starts))
+	}
+	d.kept[file%DetailsFiles] = number
+}
+
+// appendFacts appends what an inspection found; never nothing.
+func appendFacts(dst []byte, f *File) []byte {
+	sequential := uint64(0)
+	if f.Sequential {
+		sequential = 1
+	}
+	dst = AppendBytes(AppendBytes(dst, f.Compression), f.Encoding)
+	for _, v := range []uint64{uint64(f.Window), uint64(f.Positions), sequential} {
+		dst = binary.AppendUvarint(dst, v)
+	}
+	return AppendBytes(dst, f.Header)
+}
+
+func decodeFacts(facts []byte, f *File) error {
+	d := NewDecoder(facts)
+	f.Compression, f.Encoding = string(d.Bytes()), string(d.Bytes())
+	f.Window, f.Positions, f.Sequential = int64(d.Uvarint()), int64(d.Uvarint()), d.Uvarint() == 1
+	f.Header = nil
+	if header := d.Bytes(); len(header) > 0 {
+		f.Header = header
+	}
+	return d.end()
+}

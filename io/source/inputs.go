@@ -1,0 +1,175 @@
+package source
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/neardup/neardup/blocks"
+	"github.com/neardup/neardup/io/reading"
+	"github.com/neardup/neardup/io/reading/bytefile"
+	"github.com/neardup/neardup/io/storage"
+)
+
+// Inputs are blocks.Inputs whose files can be opened. The launcher holds the details of all files; who loads shared inputs gets those of
+// a file when it opens that, from a file beside them that has 4096 (blocks.DetailsFiles).
+type Inputs struct {
+	*blocks.Inputs
+	// LargeCompressed: a file of more than a split is compressed. Only the launcher knows.
+	LargeCompressed bool
+
+	details []*blocks.Details // of all files; nil: in the files beside path
+	path    string            // of the shared inputs
+}
+
+// Share writes the inputs to the folder of a run that lasts, for Shared, and for storage.Shared of what is at path.
+func (in *Inputs) Share(ctx context.Context, path string) error {
+	in.path = path
+	err := each(ctx, len(in.details), inFlight(path), func(i int) error {
+		return storage.WriteShared(ctx, detailsPath(path, i), in.details[i])
+	})
+	if err != nil {
+		return err
+	}
+	return storage.WriteShared(ctx, path, in.Inputs)
+}
+
+// Forget drops what this process has loaded of what Share wrote to path.
+func (in *Inputs) Forget(path string) {
+	storage.Forget(path)
+	for i := range in.details {
+		storage.Forget(detailsPath(path, i))
+	}
+}
+
+// Shared returns the inputs that the launcher shared at path, loaded once per process.
+func Shared(ctx context.Context, path string) (*Inputs, error) {
+	in, err := storage.Shared[blocks.Inputs](ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	return &Inputs{Inputs: in, path: path}, nil
+}
+
+func detailsPath(path string, i int) string { return fmt.Sprintf("%s-%04d", path, i) }
+
+// spoolPath is where the first to read a file leaves its plain bytes, beside the shared inputs at path.
+func spoolPath(path string, file int) string {
+	return storage.Join(storage.Dir(path), "plain-"+strconv.Itoa(file))
+}
+
+func (in *Inputs) detailsOf(ctx context.Context, file int) (*blocks.Details, error) {
+	i := file / blocks.DetailsFiles
+	if i < len(in.details) {
+		return in.details[i], nil
+	}
+	return storage.SharedBeside[blocks.Details](ctx, detailsPath(in.path, i))
+}
+
+// Listed returns what is known of a file, and whether it was inspected. It does not open it.
+func (in *Inputs) Listed(ctx context.Context, file int) (f *blocks.File, inspected bool, err error) {
+	details, err := in.detailsOf(ctx, file)
+	if err != nil {
+		return nil, false, err
+	}
+	listed := in.File(file)
+	inspected, err = details.Complete(file, &listed)
+	if in.Spooled(file) && (!inspected || listed.Compression != "") {
+		listed.Spool = spoolPath(in.path, file)
+	}
+	return &listed, inspected, err
+}
+
+// MayBeCompressed reports whether a file is, as its inspection or else its name tells.
+func (in *Inputs) MayBeCompressed(ctx context.Context, file int) (bool, error) {
+	f, inspected, err := in.Listed(ctx, file)
+	if err != nil || inspected {
+		return err == nil && f.Compression != "", err
+	}
+	name := strings.ToLower(f.Source)
+	return bytefile.TrimEnding(name) != name || path.Ext(name) == ".tgz", nil
+}
+
+// open returns a file as its reader needs it: this is where files are inspected that the planner has not. What is found is kept for who
+// reads it again in this process.
+func (in *Inputs) open(ctx context.Context, file int, o Options) (*blocks.File, reading.RecordReader, error) {
+	f, inspected, err := in.Listed(ctx, file)
+	if err != nil {
+		return nil, nil, err
+	}
+	r, err := readerOf(f)
+	if err != nil || inspected {
+		return f, r, err
+	}
+	if err := r.Inspect(ctx, f, o.ranked()); err != nil {
+		return nil, nil, &InspectError{err}
+	}
+	if f.Compression == "" {
+		f.Spool = ""
+	}
+	details, err := in.detailsOf(ctx, file)
+	if err != nil {
+		return nil, nil, err
+	}
+	details.Keep(file, f)
+	return f, r, nil
+}
+
+// InspectError says that a file cannot be read as was asked: it is not of its format, or lacks a column.
+type InspectError struct{ Err error }
+
+func (e *InspectError) Error() string { return e.Err.Error() }
+
+func (e *InspectError) Unwrap() error { return e.Err }
+
+// flights is how many requests to a store are on their way at a time, where their latency counts.
+const flights = 32
+
+func inFlight(path string) int {
+	if storage.IsLocal(path) {
+		return runtime.GOMAXPROCS(0)
+	}
+	return flights
+}
+
+// each calls do with the numbers below n in ascending order, so many at a time, until one fails. The error is that of the lowest number.
+func each(ctx context.Context, n, width int, do func(i int) error) error {
+	var next, failed atomic.Int64
+	failed.Store(int64(n))
+	errs := make([]error, min(width, n))
+	at := make([]int64, len(errs))
+	var wait sync.WaitGroup
+	for worker := range errs {
+		wait.Go(func() {
+			for {
+				i := next.Add(1) - 1
+				if i >= failed.Load() {
+					return
+				}
+				err := ctx.Err()
+				if err == nil {
+					err = do(int(i))
+				}
+				if err != nil {
+					errs[worker], at[worker] = err, i
+					failed.Store(0) // those below i are on their way
+					return
+				}
+			}
+		})
+	}
+	wait.Wait()
+	var first error
+	lowest := int64(n)
+	for worker, err := range errs {
+		if err != nil && at[worker] < lowest {
+			first, lowest = err, at[worker]
+		}
+	}
+	return first
+}
