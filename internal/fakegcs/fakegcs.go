@@ -122,6 +122,13 @@ func (s *Server) Get(bucket, name string) (data []byte, kmsKey string, ok bool) 
 	return o.data, o.kmsKey, true
 }
 
+// Names returns the names of the objects in a bucket, in order.
+func (s *Server) Names(bucket string) []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Sorted(maps.Keys(s.buckets[bucket]))
+}
+
 // put gives an object a generation that was never there. s is locked.
 func (s *Server) put(o *object) *object {
 	s.generation++

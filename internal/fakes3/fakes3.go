@@ -102,6 +102,13 @@ func (s *Server) Get(bucket, key string) (content string, header http.Header, ok
 	return string(o.data), o.header, ok
 }
 
+// Names returns the names of the objects in a bucket, in order.
+func (s *Server) Names(bucket string) []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Sorted(maps.Keys(s.buckets[bucket]))
+}
+
 // Uploads returns the keys of unfinished uploads.
 func (s *Server) Uploads() (keys []string) {
 	s.mu.Lock()
