@@ -8,6 +8,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -215,6 +216,29 @@ func TestLakeChanged(t *testing.T) {
 		l.before = nil
 		if status, said := l.neardup("dedup", l.scheme+"lake/in", "-o", l.scheme+"lake/out"); status != 0 {
 			t.Errorf("again: status %d: %s", status, said)
+		}
+	}
+}
+
+// TestLakeTemporary: temporary files are in a bucket if that is asked for, and gone at the end. What the runner spills is on a disk.
+func TestLakeTemporary(t *testing.T) {
+	t.Chdir(t.TempDir())
+	write(t, "in.jsonl", similar)
+	for _, l := range lakes(t) {
+		below := 0
+		l.before = func(r *http.Request) {
+			if strings.Contains(r.URL.Path, "tmp/") || strings.Contains(r.URL.RawPath, "tmp%2F") {
+				below++
+			}
+		}
+		if status, said := l.neardup("dedup", "in.jsonl", "-o", l.scheme+"lake/out", "--temp-dir", l.scheme+"lake/tmp"); status != 0 {
+			t.Errorf("status %d: %s", status, said)
+		}
+		if below == 0 || slices.ContainsFunc(l.names(), func(name string) bool { return strings.HasPrefix(name, "tmp/") }) {
+			t.Errorf("%d requests for temporary files; there are now %q", below, l.names())
+		}
+		if here, err := os.ReadDir("."); err != nil || len(here) != 1 {
+			t.Errorf("on the disk there is %v, %v", here, err)
 		}
 	}
 }

@@ -12,7 +12,10 @@ import (
 	"io"
 	"io/fs"
 	"iter"
+	"maps"
 	"regexp"
+	"slices"
+	"strings"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -114,10 +117,15 @@ func At(path string) (Store, error) {
 	if scheme == "" {
 		return local{}, nil
 	}
-	if s, ok := stores[scheme]; ok {
-		return s, nil
+	s, ok := stores[scheme]
+	if !ok {
+		supported := strings.Join(append([]string{"local paths"}, slices.Sorted(maps.Keys(stores))...), ", ")
+		return nil, fmt.Errorf("%s: paths that begin with %s are not supported, but these are: %s", path, scheme, supported)
 	}
-	return nil, fmt.Errorf("%s: paths that begin with %s are not supported; copy the files to a local disk first", path, scheme)
+	if rest := path[len(scheme):]; rest == "" || rest[0] == '/' {
+		return nil, fmt.Errorf("%s: give the name of a bucket, as in %sBUCKET/FOLDER", path, scheme)
+	}
+	return s, nil
 }
 
 // Stat tells of the object at path. The error is fs.ErrNotExist if there is none.
