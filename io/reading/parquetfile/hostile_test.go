@@ -360,7 +360,7 @@ func (c *ending) Err() error {
 
 // TestEndlessRow: who reads, skips or copies a row without end stops with the context.
 func TestEndlessRow(t *testing.T) {
-	file := readertest.Plant(t, Reader{}, "parquet", longList(1<<50))
+	file := readertest.Plant(t, Reader{}, "parquet", longList(1<<28))
 	o := reading.Options{Fields: codec.Fields{Text: []string{"text"}}, MaxRecord: 1 << 16}
 	whole := blocks.Span{End: blocks.End}
 	see := func(*reading.Record) error { return nil }

@@ -141,7 +141,7 @@ type leaf struct {
 func (l *leaf) name() string {
 	var path []string
 	for n := l.node; n.parent != nil; n = n.parent {
-		path = append(path, n.element.name)
+		path = append(path, n.name)
 	}
 	slices.Reverse(path)
 	return strings.Join(path, ".")
