@@ -1,5 +1,5 @@
 // Package bytefile reads files that are a stream of bytes, compressed or not, in which a codec finds
-// records: JSONL, TSV, text, SGML. A position is a byte offset in the decompressed content.
+// records: all formats but Parquet, and but WARC whose records are compressed one by one. A position is a byte offset in the decompressed content.
 //
 // Compression is known here and nowhere else: gzip and zstd are told by content, unpacked in each
 // read or once into a spool, and a corpus is written back as the source was, frame by frame where

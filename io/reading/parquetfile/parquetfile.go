@@ -15,6 +15,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"math/bits"
 	"slices"
 	"sort"
@@ -56,11 +57,11 @@ func (Reader) Inspect(ctx context.Context, file *blocks.File, o reading.Options)
 					return nil
 				}
 				// To begin inside a large page takes as long as to begin before it.
-				p := newColumn(f, file, ft, &ft.schema.leaves[column], g, c, mostOf(o))
+				p := newColumn(ctx, f, file, ft, &ft.schema.leaves[column], g, c, mostOf(o))
 				if _, err := p.head(skipAhead); err != nil {
 					return err
 				}
-				if p.need() > 0 {
+				if p.large() {
 					inside = 0
 				}
 				return nil
@@ -140,6 +141,7 @@ func (b *fields) all() []field { return append(slices.Clone(b.text), b.id, b.val
 // that folder's value, if the file has no such column.
 func bind(file *blocks.File, ft *footer, o codec.Fields) (b fields, err error) {
 	b.id, b.value = field{leaf: none}, field{leaf: none}
+	withPartitions := func() []string { return append(partitions(file.Path), ft.schema.names()...) }
 	found := false
 	for _, name := range o.Text {
 		t, err := findField(file, ft, name)
@@ -147,20 +149,20 @@ func bind(file *blocks.File, ft *footer, o codec.Fields) (b fields, err error) {
 			return b, err
 		}
 		if t.constant != nil {
-			return b, fmt.Errorf("%s: %q is a folder's name and no column; there are %q", file.Path, name, ft.schema.names())
+			return b, fmt.Errorf("%s: %q is a folder's name and no column; there are %s", file.Path, name, codec.Listed(ft.schema.names()))
 		}
 		found = found || t.leaf != none
 		b.text = append(b.text, t)
 	}
 	if !found && len(o.Text) > 0 {
-		return b, fmt.Errorf("%s: no text column %q; there are %q", file.Path, o.Text, ft.schema.names())
+		return b, fmt.Errorf("%s: no text column %q; there are %s", file.Path, o.Text, codec.Listed(ft.schema.names()))
 	}
 	if o.ID != "" {
 		if b.id, err = findField(file, ft, o.ID); err != nil {
 			return b, err
 		}
 		if b.id.leaf == none && b.id.constant == nil && o.ID != "id" {
-			return b, fmt.Errorf("%s: no id column %q; there are %q", file.Path, o.ID, ft.schema.names())
+			return b, fmt.Errorf("%s: no id column %q; there are %s", file.Path, o.ID, codec.Listed(withPartitions()))
 		}
 	}
 	if o.Value != "" {
@@ -168,7 +170,7 @@ func bind(file *blocks.File, ft *footer, o codec.Fields) (b fields, err error) {
 			return b, err
 		}
 		if b.value.leaf == none && b.value.constant == nil {
-			return b, fmt.Errorf("%s: no column %q to keep by; there are %q", file.Path, o.Value, ft.schema.names())
+			return b, fmt.Errorf("%s: no column %q to keep by; there are %s", file.Path, o.Value, codec.Listed(withPartitions()))
 		}
 	}
 	return b, b.check(file, ft)
@@ -211,20 +213,40 @@ func findField(file *blocks.File, ft *footer, name string) (field, error) {
 	return f, nil
 }
 
-// partition returns the value of the folder name=value that a path goes through, as Hive names them. The innermost counts.
+// partitionsOf yields names and values of the folders name=value that a path goes through, as Hive names them, the innermost first.
+func partitionsOf(path string) iter.Seq2[string, string] {
+	return func(yield func(name, value string) bool) {
+		folders := strings.Split(path, "/")
+		for _, folder := range slices.Backward(folders[:len(folders)-1]) {
+			name, value, ok := strings.Cut(folder, "=")
+			if value == "__HIVE_DEFAULT_PARTITION__" { // Hive's null
+				value = ""
+			}
+			if ok && !yield(unescape(name), unescape(value)) {
+				return
+			}
+		}
+	}
+}
+
+// partition returns the value of the partition of a name. The innermost counts.
 func partition(path, name string) (value string, ok bool) {
-	folders := strings.Split(path, "/")
-	for _, folder := range slices.Backward(folders[:len(folders)-1]) {
-		key, value, ok := strings.Cut(folder, "=")
-		if !ok || unescape(key) != name {
-			continue
+	for key, value := range partitionsOf(path) {
+		if key == name {
+			return value, true
 		}
-		if value == "__HIVE_DEFAULT_PARTITION__" { // Hive's null
-			value = ""
-		}
-		return unescape(value), true
 	}
 	return "", false
+}
+
+// partitions are the names of those that path is in.
+func partitions(path string) (names []string) {
+	for name := range partitionsOf(path) {
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // unescape decodes the percent signs of a folder's name; those that are none stay.
@@ -389,7 +411,7 @@ func (r *rows) open(ctx context.Context, g *rowGroup) error {
 	err := r.footer.chunks(r.file, g, func(i int, c *chunk) error {
 		for j, field := range all {
 			if field.leaf == i {
-				r.columns[j] = newColumn(r.f, r.file, r.footer, &r.footer.schema.leaves[i], g, c, r.most)
+				r.columns[j] = newColumn(ctx, r.f, r.file, r.footer, &r.footer.schema.leaves[i], g, c, r.most)
 				r.columns[j].reuse(old[j])
 				if _, err := r.columns[j].head(skipAhead); err != nil {
 					return err
@@ -491,13 +513,16 @@ func (r *rows) values(c *column, row int64, dst *[]byte, before func()) error {
 		return err
 	}
 	return c.next(func(value []byte) error {
-		before()
-		had := len(*dst)
-		if len(value) > r.o.MaxRecord-r.bytes {
+		if longest := c.leaf.render.longest; longest > 0 && len(value) > longest {
+			return c.broken(fmt.Errorf("a value of %d bytes, where at most %d make sense", len(value), longest))
+		}
+		if len(value) > r.o.MaxRecord-r.bytes { // so it is for all that follow
 			r.record.Long = true
 			r.bytes += len(value)
 			return nil
 		}
+		had := len(*dst)
+		before()
 		*dst = c.leaf.render.append(*dst, value)
 		if r.bytes += len(*dst) - had; r.bytes > r.o.MaxRecord {
 			r.record.Long = true
