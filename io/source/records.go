@@ -30,19 +30,23 @@ func recordsOf(ctx context.Context, r reading.RecordReader, file *blocks.File, s
 	return r.Read(ctx, file, spans, o.reading(), o.readable(file, see))
 }
 
-// recordsAt reads the records of a span at positions, which ascend, with the columns of read. An
+// recordsAt reads the records of a span at positions, which ascend, with the column to rank by. An
 // unreadable one is an error.
-func recordsAt(ctx context.Context, in *Inputs, span blocks.Span, positions []int64, o Options, read reading.Options, see func(*reading.Record) error) error {
+func recordsAt(ctx context.Context, in *Inputs, span blocks.Span, positions []int64, o Options, see func(*reading.Record) error) error {
 	file, r, err := in.open(ctx, span.File, o)
 	if err != nil {
 		return err
 	}
+	read, partition := o.ranked(file)
 	return r.ReadSome(ctx, file, span, positions, read, o.readable(file, func(record *reading.Record) error {
 		switch {
 		case record.Long:
 			return fmt.Errorf("%s: document at %d: larger than %d bytes", file.Path, record.Position, read.MaxRecord)
 		case record.Err != nil:
 			return fmt.Errorf("%s: document at %d: %w%s", file.Path, record.Position, record.Err, advice(file, record))
+		}
+		if partition != nil {
+			record.Doc.Value = *partition
 		}
 		return see(record)
 	}))

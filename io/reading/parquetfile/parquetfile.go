@@ -15,12 +15,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"iter"
 	"math/bits"
 	"slices"
 	"sort"
-	"strconv"
-	"strings"
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/io/codec"
@@ -141,7 +138,7 @@ func (b *fields) all() []field { return append(slices.Clone(b.text), b.id, b.val
 // that folder's value, if the file has no such column.
 func bind(file *blocks.File, ft *footer, o codec.Fields) (b fields, err error) {
 	b.id, b.value = field{leaf: none}, field{leaf: none}
-	withPartitions := func() []string { return append(partitions(file.Path), ft.schema.names()...) }
+	withPartitions := func() []string { return append(reading.Partitions(file.Path), ft.schema.names()...) }
 	found := false
 	for _, name := range o.Text {
 		t, err := findField(file, ft, name)
@@ -207,62 +204,10 @@ func findField(file *blocks.File, ft *footer, name string) (field, error) {
 		return field{leaf: l}, nil
 	}
 	f := field{leaf: none}
-	if value, ok := partition(file.Path, name); ok {
+	if value, ok := reading.Partition(file.Path, name); ok {
 		f.constant = &value
 	}
 	return f, nil
-}
-
-// partitionsOf yields names and values of the folders name=value that a path goes through, as Hive names them, the innermost first.
-func partitionsOf(path string) iter.Seq2[string, string] {
-	return func(yield func(name, value string) bool) {
-		folders := strings.Split(path, "/")
-		for _, folder := range slices.Backward(folders[:len(folders)-1]) {
-			name, value, ok := strings.Cut(folder, "=")
-			if value == "__HIVE_DEFAULT_PARTITION__" { // Hive's null
-				value = ""
-			}
-			if ok && !yield(unescape(name), unescape(value)) {
-				return
-			}
-		}
-	}
-}
-
-// partition returns the value of the partition of a name. The innermost counts.
-func partition(path, name string) (value string, ok bool) {
-	for key, value := range partitionsOf(path) {
-		if key == name {
-			return value, true
-		}
-	}
-	return "", false
-}
-
-// partitions are the names of those that path is in.
-func partitions(path string) (names []string) {
-	for name := range partitionsOf(path) {
-		if !slices.Contains(names, name) {
-			names = append(names, name)
-		}
-	}
-	return names
-}
-
-// unescape decodes the percent signs of a folder's name; those that are none stay.
-func unescape(s string) string {
-	var b []byte
-	for i := 0; i < len(s); i++ {
-		if s[i] == '%' && i+2 < len(s) {
-			if c, err := strconv.ParseUint(s[i+1:i+3], 16, 8); err == nil {
-				b = append(b, byte(c))
-				i += 2
-				continue
-			}
-		}
-		b = append(b, s[i])
-	}
-	return string(b)
 }
 
 // rows reads rows of a file, in ascending order.
