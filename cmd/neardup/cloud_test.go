@@ -96,7 +96,7 @@ func (c *cloud) changed(_ string, objects map[string]string) {
 	}
 }
 
-// clouds make stores that hold the objects.
+// clouds make stores that hold the objects; more sets one of the two up.
 var clouds = map[string]func(t *testing.T, objects map[string]string, more ...func(*fakes3.Server, *fakegcs.Server)) *cloud{
 	"s3": s3Cloud, "gs": gsCloud,
 }
@@ -109,7 +109,9 @@ func s3Cloud(t *testing.T, objects map[string]string, more ...func(*fakes3.Serve
 	c.all = func() map[string]string { return fake.All("b") }
 	c.refuse = func(w http.ResponseWriter, r *http.Request, status int) {
 		refusing := fakes3.New()
-		refusing.Fault = func(*http.Request, int) httpfault.Fault { return httpfault.Fault{Kind: httpfault.Error, Status: status} }
+		refusing.Fault = func(*http.Request, int) httpfault.Fault {
+			return httpfault.Fault{Kind: httpfault.Error, Status: status}
+		}
 		refusing.ServeHTTP(w, r)
 	}
 	for _, f := range more {

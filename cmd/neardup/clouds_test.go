@@ -281,7 +281,9 @@ func TestRefusingStore(t *testing.T) {
 		before := replaced(t, scheme, false)
 		for _, status := range statuses {
 			for name, refused := range map[string]func(*http.Request) bool{
-				"in/1.jsonl": func(r *http.Request) bool { return r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/in/1.jsonl") },
+				"in/1.jsonl": func(r *http.Request) bool {
+					return r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/in/1.jsonl")
+				},
 				"out/.neardup/": func(r *http.Request) bool {
 					return (r.Method == http.MethodPut || r.Method == http.MethodPost) && readAll(r) && strings.Contains(content(r), "/w/")
 				},
