@@ -225,8 +225,11 @@ func finished(objects map[string]string) (string, error) {
 		}
 	}
 	var run records.Run
-	if err := json.Unmarshal([]byte(objects[out+output.RunFile]), &run); err != nil || run.Job != mark.Run {
-		return "", fmt.Errorf("%s is of run %s, %s of %s: %v", output.RunFile, run.Job, output.SuccessFile, mark.Run, err)
+	if err := json.Unmarshal([]byte(objects[out+output.RunFile]), &run); err != nil {
+		return "", err
+	}
+	if run.Job != mark.Run {
+		return "", fmt.Errorf("%s is of run %s, %s of %s", output.RunFile, run.Job, output.SuccessFile, mark.Run)
 	}
 	return manifest, nil
 }

@@ -97,7 +97,7 @@ func TestLate(t *testing.T) {
 // fencing is a process on a store whose versions come back: what it removes has a date.
 type fencing struct{ process }
 
-func (*fencing) Within() time.Duration { return 20 * time.Millisecond }
+func (*fencing) Within() time.Duration { return time.Millisecond }
 
 func (*fencing) Abort(context.Context, string) error { return nil }
 
@@ -117,6 +117,11 @@ func TestPausedForced(t *testing.T) {
 	for n, ended := 0, false; !ended; n++ {
 		l := newLake(t)
 		l.ETags = true
+		l.Now = func() time.Time { // stands still but for the wait
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			return l.clock
+		}
 		l.prepare([]edition{first})
 		arrived, goOn, done := make(chan bool, 1), make(chan bool), make(chan error)
 		count, when := 0, fmt.Sprintf("paused at %d", n)
@@ -129,7 +134,11 @@ func TestPausedForced(t *testing.T) {
 			}
 			return nil
 		}}})
-		go func() { done <- second.run(context.Background(), options) }()
+		go func() {
+			var err error
+			defer func() { done <- err }() // also if the test fails in it
+			err = second.run(context.Background(), options)
+		}()
 		var err error
 		select {
 		case err = <-done:
