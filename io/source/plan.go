@@ -332,6 +332,8 @@ func inspect(ctx context.Context, files []listed, total int64, shards int, o Opt
 			return err
 		}
 		found[i] = file
+		ctx, done := storage.Once(ctx)
+		defer done()
 		return format.reader.Inspect(ctx, file, o.ranked())
 	})
 	inspected := make(map[int]*blocks.File, len(numbers))
