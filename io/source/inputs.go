@@ -106,7 +106,7 @@ func (in *Inputs) open(ctx context.Context, file int, o Options) (*blocks.File, 
 	if err != nil || inspected {
 		return f, r, err
 	}
-	if err := r.Inspect(ctx, f, o.ranked()); err != nil {
+	if err := o.inspect(ctx, r, f); err != nil {
 		return nil, nil, &InspectError{err}
 	}
 	if f.Compression == "" {

@@ -334,7 +334,7 @@ func inspect(ctx context.Context, files []listed, total int64, shards int, o Opt
 		found[i] = file
 		ctx, done := storage.Once(ctx)
 		defer done()
-		return format.reader.Inspect(ctx, file, o.ranked())
+		return o.inspect(ctx, format.reader, file)
 	})
 	inspected := make(map[int]*blocks.File, len(numbers))
 	for i, file := range found {
