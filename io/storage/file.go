@@ -108,10 +108,19 @@ func (f *File) Close() error {
 
 // Ahead says that bytes from to to are about to be read in order. Where a read is a request, what is near is fetched with it.
 func (f *File) Ahead(from, to int64) {
-	if r, ok := f.Reader.(interface{ Ahead(from, to int64) }); ok {
+	if r, ok := f.Reader.(fetching); ok {
 		r.Ahead(from, to)
 	}
 }
+
+// Fetches reports whether that is so.
+func (f *File) Fetches() bool {
+	_, ok := f.Reader.(fetching)
+	return ok
+}
+
+// fetching is a Reader where a read is a request.
+type fetching interface{ Ahead(from, to int64) }
 
 // Unchanged returns an error if the file is not what it was when it was listed. Call it after
 // the last byte was read: what was read before is then known to be of one state.
