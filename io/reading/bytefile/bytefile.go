@@ -257,12 +257,8 @@ func (f Reader) CopyExcept(ctx context.Context, w io.Writer, file *blocks.File, 
 			put = func([]byte, bool, int64) error { return copied.follow() }
 			end = func() error { return copied.to(blocks.End) }
 		} else {
-			p := &repacker{w: w, packed: packed, compression: file.Compression, frames: framesOf(packed, file.Compression)}
+			p := &repacker{w: w, packed: follower{w: w, packed: packed, read: c.read}, compression: file.Compression, anew: separated}
 			put, end = p.put, p.finish
-			if separated {
-				p.frames = p.frames[:1]
-				p.frames[0] = frame{end: blocks.End, plainEnd: blocks.End} // all is made anew
-			}
 		}
 	}
 	next := func() int64 { // what --limit cuts off is as good as dropped

@@ -163,7 +163,12 @@ func (Reader) CopyExcept(ctx context.Context, w io.Writer, file *blocks.File, sp
 			if to = m.end; !in.besides(m) {
 				kept++
 			}
-			return nil
+			if to-from < readBytes {
+				return nil
+			}
+			err := flush() // not long after it was fetched
+			from = to
+			return err
 		})
 		if err == nil && len(dropped) > 0 {
 			err = fmt.Errorf("%s: no record begins at %d, where one was removed", file.Path, dropped[0])
