@@ -228,7 +228,7 @@ func (o Options) head(ctx context.Context, file *blocks.File) ([]byte, error) {
 
 // inspect inspects a file. One that was taken for JSON Lines since others of its name's ending are must be that: where it is JSON, lines are no records.
 func (o Options) inspect(ctx context.Context, r reading.RecordReader, file *blocks.File) error {
-	if f, _ := formatOf(file.Source); o.Format == "" && f.name == "json" && file.Format == "jsonl" {
+	if f, _ := formatOf(file.Source); f.name == "json" && file.Format == "jsonl" && o.Format == "" {
 		head, err := bytefile.Head(ctx, file, o.reading())
 		if err != nil {
 			return err
