@@ -341,8 +341,9 @@ func inspect(ctx context.Context, files []listed, total int64, shards int, o Opt
 			return err
 		}
 		found[i] = file
-		ranked, _ := o.ranked(file)
-		return format.reader.Inspect(ctx, file, ranked)
+		ctx, done := storage.Once(ctx)
+		defer done()
+		return o.inspect(ctx, format.reader, file)
 	})
 	inspected := make(map[int]*blocks.File, len(numbers))
 	for i, file := range found {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/io/reading"
+	"github.com/neardup/neardup/io/storage"
 )
 
 // maxGroup is the size in bytes above which a row group is written as several.
@@ -19,7 +20,7 @@ const maxGroup = 64 << 20
 // dropped of are copied as they are, and so is a file. Values, schema and metadata stay. Of statistics and page indexes stays
 // what is still true; Bloom filters of what was written anew are left out.
 func (Reader) CopyExcept(ctx context.Context, w io.Writer, file *blocks.File, span blocks.Span, dropped []int64, o reading.Options) (kept int64, err error) {
-	err = with(ctx, file, func(f io.ReaderAt, ft *footer) error {
+	err = with(ctx, file, func(f *storage.File, ft *footer) error {
 		end := min(span.End, ft.rows)
 		for i, row := range dropped {
 			if row < span.Start || row >= end || i > 0 && row <= dropped[i-1] {

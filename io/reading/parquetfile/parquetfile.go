@@ -14,7 +14,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
 	"math/bits"
 	"slices"
 	"sort"
@@ -33,7 +32,7 @@ func (Reader) Inspect(ctx context.Context, file *blocks.File, o reading.Options)
 	if err := reading.OwnEncoding(file, o.Encoding); err != nil {
 		return err
 	}
-	return with(ctx, file, func(f io.ReaderAt, ft *footer) error {
+	return with(ctx, file, func(f *storage.File, ft *footer) error {
 		if _, err := bind(file, ft, o.Fields); err != nil {
 			return err
 		}
@@ -74,7 +73,7 @@ func (Reader) Inspect(ctx context.Context, file *blocks.File, o reading.Options)
 }
 
 // with calls do with the file and its footer. The file must be the same before and after.
-func with(ctx context.Context, file *blocks.File, do func(io.ReaderAt, *footer) error) (err error) {
+func with(ctx context.Context, file *blocks.File, do func(*storage.File, *footer) error) (err error) {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -83,12 +82,27 @@ func with(ctx context.Context, file *blocks.File, do func(io.ReaderAt, *footer) 
 		return err
 	}
 	defer func() { err = errors.Join(err, f.Unchanged(), f.Close()) }()
+	if file.Size > smallFile {
+		f.Ahead(0, int64(len(magic)))
+		f.Ahead(file.Size-tailBytes, file.Size)
+	} else {
+		f.Ahead(0, file.Size)
+	}
 	ft, err := readFooter(f, file)
 	if err != nil {
 		return err
 	}
 	return do(f, ft)
 }
+
+const (
+	// smallFile is the size in bytes of a file that is fetched at once.
+	smallFile = 1 << 20
+	// tailBytes has most footers.
+	tailBytes = 64 << 10
+	// nearBytes is how far apart rows may be to be fetched together: a request costs as much time as 1 MB.
+	nearBytes = 1 << 20
+)
 
 // Cut cuts between row groups and, if all columns let one begin at any row, inside those of two sizes or more.
 func (Reader) Cut(file *blocks.File, size int64) (cuts []int64) {
@@ -212,7 +226,7 @@ func findField(file *blocks.File, ft *footer, name string) (field, error) {
 
 // rows reads rows of a file, in ascending order.
 type rows struct {
-	f      io.ReaderAt
+	f      *storage.File
 	file   *blocks.File
 	footer *footer
 	fields fields
@@ -232,7 +246,7 @@ const maxPage = 1 << 30
 
 // read opens file, and calls do with what reads its rows.
 func read(ctx context.Context, file *blocks.File, o reading.Options, see func(*reading.Record) error, do func(*rows) error) error {
-	err := with(ctx, file, func(f io.ReaderAt, ft *footer) error {
+	err := with(ctx, file, func(f *storage.File, ft *footer) error {
 		b, err := bind(file, ft, o.Fields)
 		if err != nil {
 			return err
@@ -273,10 +287,14 @@ func (r *rows) span(ctx context.Context, span blocks.Span, progress *reading.Pro
 	defer func() { progress.Stored += listed(r.file, at) - listed(r.file, span.Start) }()
 	for at < end {
 		g := r.footer.group(at)
+		to := min(end, g.first+g.rows)
+		if err := r.ahead(ctx, g, at, to); err != nil {
+			return err
+		}
 		if err := r.open(ctx, g); err != nil {
 			return err
 		}
-		for to := min(end, g.first+g.rows); at < to; {
+		for at < to {
 			if err := ctx.Err(); err != nil {
 				return err
 			}
@@ -290,6 +308,79 @@ func (r *rows) span(ctx context.Context, span blocks.Span, progress *reading.Pro
 		if err := r.done(); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// stretch are bytes of a file.
+type stretch struct{ from, to int64 }
+
+// stretches are those of the columns that have rows from from to before to of a group, in order. Small ones beside each other are one.
+func (r *rows) stretches(ctx context.Context, g *rowGroup, from, to int64) (all []stretch, err error) {
+	err = r.footer.chunks(r.file, g, func(i int, c *chunk) error {
+		if !slices.ContainsFunc(r.fields.all(), func(f field) bool { return f.leaf == i }) {
+			return nil
+		}
+		e := stretch{c.start(), c.start() + c.compressed}
+		if from > g.first || to < g.first+g.rows {
+			index, err := newColumn(ctx, r.f, r.file, r.footer, &r.footer.schema.leaves[i], g, c, r.most).readIndex()
+			if err != nil {
+				return err
+			}
+			for _, l := range index {
+				if l.row <= from-g.first && l.row > 0 {
+					e.from = l.offset
+				}
+				if l.row >= to-g.first {
+					e.to = l.offset
+					break
+				}
+			}
+		}
+		all = append(all, e)
+		return nil
+	})
+	slices.SortFunc(all, func(a, b stretch) int { return cmp.Compare(a.from, b.from) })
+	joined := all[:0]
+	for _, e := range all {
+		if n := len(joined); n > 0 && e.to-joined[n-1].from <= nearBytes {
+			joined[n-1].to = max(joined[n-1].to, e.to)
+		} else {
+			joined = append(joined, e)
+		}
+	}
+	return joined, err
+}
+
+// ahead says that rows from from to before to of a group are read in order.
+func (r *rows) ahead(ctx context.Context, g *rowGroup, from, to int64) error {
+	if !r.f.Fetches() {
+		return nil
+	}
+	stretches, err := r.stretches(ctx, g, from, to)
+	for _, e := range stretches {
+		r.f.Ahead(e.from, e.to)
+	}
+	return err
+}
+
+// aheadSome says so of those between the positions in a group, if these are many.
+func (r *rows) aheadSome(ctx context.Context, g *rowGroup, positions []int64) error {
+	if !r.f.Fetches() {
+		return nil
+	}
+	n, _ := slices.BinarySearch(positions, g.first+g.rows)
+	from, to := positions[0], positions[n-1]+1
+	stretches, err := r.stretches(ctx, g, from, to)
+	bytes := int64(0)
+	for _, e := range stretches {
+		bytes += e.to - e.from
+	}
+	if err != nil || bytes/int64(n) > nearBytes {
+		return err
+	}
+	for _, e := range stretches {
+		r.f.Ahead(e.from, e.to)
 	}
 	return nil
 }
@@ -312,13 +403,18 @@ func share(n, part, all int64) int64 {
 // ReadSome reads rows by number. Pages that have none of them are not unpacked.
 func (Reader) ReadSome(ctx context.Context, file *blocks.File, span blocks.Span, positions []int64, o reading.Options, see func(*reading.Record) error) error {
 	return read(ctx, file, o, see, func(r *rows) error {
-		for _, position := range positions {
+		for i, position := range positions {
 			if err := ctx.Err(); err != nil {
 				return err
 			}
 			g := r.footer.group(position)
 			if g == nil || position < span.Start || position >= span.End {
 				return fmt.Errorf("%s: document at %d: there are %d rows", file.Path, position, r.footer.rows)
+			}
+			if g != r.group {
+				if err := r.aheadSome(ctx, g, positions[i:]); err != nil {
+					return err
+				}
 			}
 			if err := r.open(ctx, g); err != nil {
 				return err
