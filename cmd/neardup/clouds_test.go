@@ -93,7 +93,7 @@ func stopped(t *testing.T, scheme string, before before, random *rand.Rand) {
 	c.disturbed(func(w http.ResponseWriter, r *http.Request, n int) {
 		if n == at && readAll(r) {
 			t.Logf("stopped at request %d, %s %s, which takes effect later: %t; goes on meanwhile: %t", n, r.Method, r.URL, held, meanwhile)
-			p.signal(syscall.SIGSTOP)
+			_ = p.Process.Signal(syscall.SIGSTOP) // it may have ended, with a request that it gave up under way
 			arrived <- true
 			if held {
 				<-goOn
@@ -121,7 +121,7 @@ func stopped(t *testing.T, scheme string, before before, random *rand.Rand) {
 	var first ending
 	proceed := sync.OnceFunc(func() {
 		close(goOn)
-		p.signal(syscall.SIGCONT)
+		_ = p.Process.Signal(syscall.SIGCONT)
 		first = <-ended
 	})
 	var taken atomic.Int64
