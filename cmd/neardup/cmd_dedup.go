@@ -67,7 +67,7 @@ func (c *dedupCmd) floor(ctx context.Context, task *dedup.Job, w io.Writer) erro
 }
 
 func (c *dedupCmd) run(ctx context.Context, task *dedup.Job, s streams) error {
-	launch, err := c.launch(ctx, s.Err)
+	launch, err := c.launch(ctx, s)
 	if err != nil {
 		return err
 	}
@@ -111,11 +111,17 @@ func (c *dedupCmd) print(ctx context.Context, w io.Writer, run *records.Run) err
 
 // launch returns how the runner that was asked for is started. It fails if a cluster cannot be
 // reached, before the run has touched anything.
-func (c *dedupCmd) launch(ctx context.Context, progress io.Writer) (job.Launch, error) {
-	if c.Runner.OnCluster() && !c.DryRun {
-		return onCluster(ctx, c.Running, c.Remote, progress)
+func (c *dedupCmd) launch(ctx context.Context, s streams) (job.Launch, error) {
+	switch {
+	case c.DryRun:
+		return here(c.Running, s.Err)
+	case c.Runner == job.Dataflow:
+		return onDataflow(ctx, c.Config, s)
+	case c.Runner.OnCluster():
+		return onCluster(ctx, c.Running, c.Remote, s.Err)
+	default:
+		return here(c.Running, s.Err)
 	}
-	return here(c.Running, progress)
 }
 
 // example is a pair to show, nil if there is none.

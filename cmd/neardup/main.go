@@ -61,7 +61,7 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		return status
 	}
 	if err == nil {
-		err = cli.run(command, options, streams{stdin, stdout, stderr})
+		err = cli.run(command, options, streams{In: stdin, Out: stdout, Err: stderr, Raw: stderr})
 	}
 	if err != nil && (cli.asJSON() || slices.Contains(own, "--json")) { // which may not have been parsed
 		printFailure(stdout, err)
@@ -93,10 +93,16 @@ func (c *commands) run(command *kong.Context, options []string, s streams) error
 func (c *commands) asJSON() bool { return c.Dedup.JSON || c.Query.JSON || c.Compare.JSON }
 
 // streams are what a command reads and where it writes: results to Out, and progress to Err if that is a terminal. The rest
-// is logged, by slog's default.
+// is logged, by slog's default, but for what others than users read: that goes to Raw, whatever the log's format.
 type streams struct {
-	In       io.Reader
-	Out, Err io.Writer
+	In            io.Reader
+	Out, Err, Raw io.Writer
+}
+
+// asks reports whether a user can be asked.
+func (s streams) asks() bool {
+	in, ok := s.In.(*os.File)
+	return ok && logging.Terminal(in) && logging.Terminal(s.Err)
 }
 
 // parse parses the command line. A status of 0 or more means that all is done: --help.

@@ -50,6 +50,7 @@ type Config struct {
 
 	job.Running
 	job.Remote
+	job.Cloud
 
 	DryRun      bool          `help:"Plan only: list, sample, choose, print." group:"Run"`
 	Overwrite   bool          `help:"Replace a finished output once the new one is whole; until then the old one stays." group:"Run"`
@@ -127,6 +128,9 @@ func (c *Config) validate() error {
 	if _, err := storage.At(c.Output); err != nil {
 		return job.Usage("--output %w", err)
 	}
+	if err := c.validateCloud(); err != nil {
+		return err
+	}
 	switch {
 	case c.Output == "" && !c.DryRun:
 		return job.Usage("no output: give --output DIR")
@@ -165,6 +169,17 @@ func (c *Config) validate() error {
 		}
 	}
 	return c.validateComparing()
+}
+
+// validateCloud is validate of what Dataflow is asked.
+func (c *Config) validateCloud() error {
+	if c.Runner != job.Dataflow {
+		return c.Cloud.Unused()
+	}
+	if c.JobServer+c.Environment != "" {
+		return job.Usage("--job-server and --environment: Dataflow has neither; drop them")
+	}
+	return c.Cloud.Validate(c.Input.Inputs, c.Output, c.TempDir)
 }
 
 // validateComparing is validate of what is compared, and of SimHash.

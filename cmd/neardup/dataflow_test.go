@@ -1,0 +1,244 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/hex"
+	"encoding/json"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/apache/beam/sdks/v2/go/pkg/beam"
+	pipepb "github.com/apache/beam/sdks/v2/go/pkg/beam/model/pipeline_v1"
+	df "google.golang.org/api/dataflow/v1b3"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/neardup/neardup/internal/fakedataflow"
+	"github.com/neardup/neardup/internal/fakegcs"
+	"github.com/neardup/neardup/io/storage"
+	"github.com/neardup/neardup/output"
+	"github.com/neardup/neardup/runners/jobserver"
+	"github.com/neardup/neardup/runners/local"
+)
+
+// cloud is a project with Dataflow and a bucket, as processes reach it that the test starts.
+type cloud struct {
+	*fakedataflow.Server
+	store *fakegcs.Server
+	flags []string // of a job there
+}
+
+// newCloud returns a cloud whose jobs are run by the local runner, in this process: none of the launcher's memory is
+// there, and none of its files but those in the bucket.
+func newCloud(t *testing.T) *cloud {
+	t.Helper()
+	c := &cloud{Server: &fakedataflow.Server{Project: "my-project", Region: "europe-west1"}, store: fakegcs.New("lake")}
+	c.Run = c.work
+	store, service := httptest.NewServer(c.store), httptest.NewServer(c.Server)
+	t.Cleanup(func() {
+		c.Wait()
+		store.Close()
+		service.Close()
+	})
+	t.Setenv("STORAGE_EMULATOR_HOST", strings.TrimPrefix(store.URL, "http://"))
+	t.Setenv("GOOGLE_APPLICATION_CREDENTIALS", account(t, service.URL+"/token"))
+	storeFlags{}.register() // whose client may know the store of another test
+	c.flags = []string{
+		"--runner=DataflowRunner", "--project=my-project", "--region=europe-west1", "--staging_location=gs://lake/staging",
+		"--dataflow-endpoint=" + service.URL, "--worker-binary=" + testWorker(t), "--worker-machine-type=" + machineType(),
+	}
+	files, err := filepath.Glob("../../testdata/tldr/*.jsonl")
+	if err != nil || len(files) == 0 {
+		t.Fatal("no test data", err)
+	}
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.store.Put("lake", "in/"+filepath.Base(file), "", data)
+	}
+	return c
+}
+
+// testWorker is this test's binary as a worker.
+func testWorker(t *testing.T) string {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := jobserver.CheckWorker(self, runtime.GOARCH); err != nil {
+		t.Skipf("no worker: %v; run the test with CGO_ENABLED=0", err)
+	}
+	return self
+}
+
+func machineType() string {
+	if runtime.GOARCH == "arm64" {
+		return "t2a-standard-4"
+	}
+	return "n2-standard-4"
+}
+
+// account writes the key file of a service account whose tokens come from a URL, and returns its name.
+func account(t *testing.T, tokens string) string {
+	t.Helper()
+	key, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		t.Fatal(err)
+	}
+	der, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := json.Marshal(map[string]string{
+		"type": "service_account", "project_id": "my-project", "private_key_id": "1", "client_email": "a@my-project.iam.gserviceaccount.com", "client_id": "1",
+		"private_key": string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})), "token_uri": tokens,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "account.json")
+	if err := os.WriteFile(file, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// work runs a job as it was submitted.
+func (c *cloud) work(ctx context.Context, job *df.Job) ([]*df.MetricUpdate, error) {
+	model, err := c.model(job)
+	if err != nil {
+		return nil, err
+	}
+	result, err := local.ExecuteModel(local.WithOptions(ctx, local.Options{Workers: 2}), model)
+	if err != nil {
+		return nil, fmt.Errorf("Error message from worker: generic::unknown: process bundle failed: %w", err) //nolint:staticcheck // as the service says it
+	}
+	return updates(model, result), nil
+}
+
+// model is the pipeline of a job.
+func (c *cloud) model(job *df.Job) (*pipepb.Pipeline, error) {
+	var options struct {
+		Options struct{ PipelineURL, PipelineProtoHash string }
+	}
+	if err := json.Unmarshal(job.Environment.SdkPipelineOptions, &options); err != nil {
+		return nil, err
+	}
+	data, err := storage.ReadFile(context.Background(), options.Options.PipelineURL)
+	if err != nil {
+		return nil, err
+	}
+	if sum := sha256.Sum256(data); hex.EncodeToString(sum[:]) != options.Options.PipelineProtoHash {
+		return nil, errors.New("the pipeline has another hash than the job says")
+	}
+	model := &pipepb.Pipeline{}
+	return model, proto.Unmarshal(data, model)
+}
+
+// updates are the counters of a run as the service has them: once as tried, once as committed.
+func updates(model *pipepb.Pipeline, result beam.PipelineResult) (all []*df.MetricUpdate) {
+	ids := map[string]string{}
+	for id, t := range model.GetComponents().GetTransforms() {
+		ids[t.GetUniqueName()] = id
+	}
+	for _, counter := range result.Metrics().AllMetrics().Counters() {
+		for _, tentative := range []string{"true", "false"} {
+			all = append(all, &df.MetricUpdate{
+				Name: &df.MetricStructuredName{Origin: "user", Name: counter.Key.Name, Context: map[string]string{
+					"step": ids[counter.Key.Step], "namespace": counter.Key.Namespace, "tentative": tentative,
+				}},
+				Kind: "Sum", Scalar: counter.Committed,
+			})
+		}
+	}
+	return all
+}
+
+// neardup starts neardup with the flags of a job, and others.
+func (c *cloud) neardup(t *testing.T, flags ...string) *process {
+	t.Helper()
+	p := prepare(t, "neardup", append(append([]string{"dedup"}, c.flags...), flags...)...)
+	p.Env = append(p.Env, "HOME="+p.Dir)
+	return p
+}
+
+// parts are the files of a finished output that are the same in every run.
+func parts(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	finished, err := output.Open(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]string{}
+	for _, file := range finished.Manifest.Files {
+		data, err := storage.ReadFile(t.Context(), storage.Join(dir, file.Path))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got[file.Path] = string(data)
+	}
+	return got
+}
+
+var kinds = []string{"--shingle=char:5", "--threshold=0.5"}
+
+// locally runs the same job here.
+func locally_(t *testing.T, flags ...string) map[string]string {
+	t.Helper()
+	in, err := filepath.Abs("../../testdata/tldr")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := prepare(t, "neardup", append([]string{"dedup", in, "-o", "out"}, flags...)...)
+	if stderr, status := p.start().ended(); status != 0 {
+		t.Fatal(stderr)
+	}
+	return parts(t, filepath.Join(p.Dir, "out"))
+}
+
+// TestDataflow: the pipeline that is submitted to Dataflow, run by another runner in another process against the bucket,
+// gives the bytes of a local run.
+func TestDataflow(t *testing.T) {
+	c := newCloud(t)
+	p := c.neardup(t, append(kinds, "gs://lake/in", "-o", "gs://lake/out", "--log-format=json")...)
+	stderr, status := p.start().ended()
+	if status != 0 {
+		t.Fatalf("%v: %s", status, stderr)
+	}
+	if want := locally_(t, kinds...); !maps.Equal(want, parts(t, "gs://lake/out")) {
+		t.Error("other bytes than of a local run")
+	}
+	jobs := c.Jobs()
+	if len(jobs) != 1 {
+		t.Fatalf("%d jobs", len(jobs))
+	}
+	if want := "Submitted job: " + jobs[0].Id; !slices.Contains(strings.Split(stderr, "\n"), want) {
+		t.Errorf("no line is %q:\n%s", want, stderr)
+	}
+	finished, err := output.Open(t.Context(), "gs://lake/out")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r := finished.Run; !slices.Equal(r.Jobs, []string{jobs[0].Id}) || r.Steps["read/records"] != r.Counts.Records || r.Runner != "dataflow" {
+		t.Errorf("run.json says %v, %v, %d of %d", r.Jobs, r.Runner, r.Steps["read/records"], r.Counts.Records)
+	}
+	_ = io.Discard
+	_ = syscall.SIGTERM
+}
