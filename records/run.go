@@ -19,7 +19,7 @@ type ManifestFile struct {
 
 // Run is run.json: what a job was asked, what it chose and what it found.
 type Run struct {
-	Status   string    `json:"status"` // done, failed, or planned by a dry run
+	Status   string    `json:"status"` // done, failed, planned by a dry run, or submitted: the job goes on
 	Error    string    `json:"error,omitempty"`
 	Exit     int       `json:"exit"`            // the status that the command ended with
 	Files    []string  `json:"files,omitempty"` // of a run that failed: what it left beside run.json

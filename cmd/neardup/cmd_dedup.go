@@ -46,6 +46,7 @@ func (c *dedupCmd) Run(ctx context.Context, s streams) error {
 	if err := readFrom(ctx, &c.Input, s); err != nil {
 		return withHelp(err, "dedup")
 	}
+	c.Ended = jobEnded(c.DataflowEndpoint)
 	task, err := dedup.New(c.Config)
 	if err != nil {
 		return withHelp(err, "dedup")
@@ -75,6 +76,9 @@ func (c *dedupCmd) run(ctx context.Context, task *dedup.Job, s streams) error {
 	if run != nil {
 		warn(run.Warnings)
 	}
+	if left := (*job.LeftError)(nil); errors.As(err, &left) {
+		return c.left(s.Out, left, run)
+	}
 	if err != nil {
 		return &runError{c.interrupted(job.Cause(ctx, err)), run}
 	}
@@ -91,6 +95,18 @@ func (c *dedupCmd) interrupted(err error) error {
 	if interrupted := (*job.InterruptedError)(nil); errors.As(err, &interrupted) && !c.DryRun {
 		return fmt.Errorf("%w; any finished output in %s is unchanged; run the same command again", err, c.Output)
 	}
+	return err
+}
+
+// left tells of a job that goes on; it is an error unless that was asked.
+func (c *dedupCmd) left(w io.Writer, left *job.LeftError, run *records.Run) error {
+	if left.Err != nil {
+		return &runError{fmt.Errorf("%w; publish its output when it has ended: neardup finish %s", left, c.Output), run}
+	}
+	if c.JSON {
+		return printJSON(w, run)
+	}
+	_, err := fmt.Fprintf(w, "submitted   %s\nshow it     %s\nfinish it   neardup finish %s\n", left.Job, left.Show, c.Output)
 	return err
 }
 

@@ -34,6 +34,9 @@ func onDataflow(ctx context.Context, c dedup.Config, s streams) (job.Launch, err
 		options.ServiceOptions = strings.Split(c.ServiceOptions, ",")
 	}
 	follow(&options, c.Following, s)
+	if c.SeveralJobs() {
+		options.Interrupted = nil // only this process can go on with what the first leaves
+	}
 	options, err := beamcli.Dataflow(options)
 	if err == nil {
 		err = options.Check()
@@ -100,4 +103,16 @@ func left(err error) error {
 		return err
 	}
 	return &job.LeftError{Job: l.Job.Path(), Show: l.Job.Show(), State: l.Job.Encode(), Err: l.Unwrap()}
+}
+
+// jobEnded returns what asks the service whether a job has ended.
+func jobEnded(endpoint string) func(ctx context.Context, path string) (bool, error) {
+	return func(ctx context.Context, path string) (bool, error) {
+		j, ok := dataflow.JobAt(path)
+		if !ok {
+			return false, nil
+		}
+		j.Endpoint = endpoint
+		return dataflow.Ended(ctx, j)
+	}
 }

@@ -11,7 +11,7 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
-	"io"
+	"io/fs"
 	"maps"
 	"net/http/httptest"
 	"os"
@@ -19,6 +19,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 
@@ -31,6 +32,7 @@ import (
 	"github.com/neardup/neardup/internal/fakegcs"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/output"
+	"github.com/neardup/neardup/records"
 	"github.com/neardup/neardup/runners/jobserver"
 	"github.com/neardup/neardup/runners/local"
 )
@@ -199,8 +201,8 @@ func parts(t *testing.T, dir string) map[string]string {
 
 var kinds = []string{"--shingle=char:5", "--threshold=0.5"}
 
-// locally runs the same job here.
-func locally_(t *testing.T, flags ...string) map[string]string {
+// hereToo runs the same job here.
+func hereToo(t *testing.T, flags ...string) map[string]string {
 	t.Helper()
 	in, err := filepath.Abs("../../testdata/tldr")
 	if err != nil {
@@ -222,7 +224,7 @@ func TestDataflow(t *testing.T) {
 	if status != 0 {
 		t.Fatalf("%v: %s", status, stderr)
 	}
-	if want := locally_(t, kinds...); !maps.Equal(want, parts(t, "gs://lake/out")) {
+	if want := hereToo(t, kinds...); !maps.Equal(want, parts(t, "gs://lake/out")) {
 		t.Error("other bytes than of a local run")
 	}
 	jobs := c.Jobs()
@@ -239,6 +241,174 @@ func TestDataflow(t *testing.T) {
 	if r := finished.Run; !slices.Equal(r.Jobs, []string{jobs[0].Id}) || r.Steps["read/records"] != r.Counts.Records || r.Runner != "dataflow" {
 		t.Errorf("run.json says %v, %v, %d of %d", r.Jobs, r.Runner, r.Steps["read/records"], r.Counts.Records)
 	}
-	_ = io.Discard
-	_ = syscall.SIGTERM
+}
+
+// held has jobs wait until release is called; started tells of each that has begun.
+func (c *cloud) held() (started <-chan string, release func()) {
+	begun, go_ := make(chan string, 1), make(chan struct{})
+	run := c.Run
+	c.Run = func(ctx context.Context, job *df.Job) ([]*df.MetricUpdate, error) {
+		begun <- job.Id
+		select {
+		case <-go_:
+			return run(ctx, job)
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+	return begun, sync.OnceFunc(func() { close(go_) })
+}
+
+// objects are the names in the bucket below a folder.
+func objects(t *testing.T, folder string) []string {
+	t.Helper()
+	names, err := storage.Names(t.Context(), folder)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		t.Fatal(err)
+	}
+	return names
+}
+
+// TestDataflowDetached: a run that does not wait leaves its job, its lock and what is needed to finish it: another run is
+// refused while the job goes on, and finish gives the bytes of a local run, once.
+func TestDataflowDetached(t *testing.T) {
+	c := newCloud(t)
+	started, release := c.held()
+	defer release()
+	flags := append(kinds, "gs://lake/in", "-o", "gs://lake/out")
+	p := c.neardup(t, append(flags, "--execute_async", "--json")...)
+	stderr, status := p.start().ended()
+	if status != 0 {
+		t.Fatal(stderr)
+	}
+	id := <-started
+	var run records.Run
+	if err := json.Unmarshal(p.stdout.Bytes(), &run); err != nil || run.Status != "submitted" {
+		t.Errorf("%v: %s", err, &p.stdout)
+	}
+	if !strings.Contains(stderr, "Submitted job: "+id+"\n") {
+		t.Error(stderr)
+	}
+	if stderr, status := c.neardup(t, flags...).start().ended(); status.ExitStatus() != 3 || !strings.Contains(stderr, "jobs/"+id) || !strings.Contains(stderr, "neardup finish gs://lake/out") {
+		t.Errorf("another run: %v: %s", status, stderr)
+	}
+	finish := prepare(t, "neardup", "finish", "gs://lake/out", "--json")
+	finish.start()
+	release()
+	if stderr, status := finish.ended(); status != 0 {
+		t.Fatal(stderr)
+	}
+	if want := hereToo(t, kinds...); !maps.Equal(want, parts(t, "gs://lake/out")) {
+		t.Error("other bytes than of a local run")
+	}
+	if err := json.Unmarshal(finish.stdout.Bytes(), &run); err != nil || run.Status != "done" || !slices.Equal(run.Jobs, []string{id}) || run.Steps["read/records"] != run.Counts.Records {
+		t.Errorf("%v: %s", err, &finish.stdout)
+	}
+	if names := objects(t, "gs://lake/out"); slices.Contains(names, ".neardup") || slices.Contains(names, ".lock") {
+		t.Errorf("left: %v", names)
+	}
+	again := prepare(t, "neardup", "finish", "gs://lake/out")
+	if stderr, status := again.start().ended(); status != 0 || !strings.Contains(stderr, "nothing to finish") {
+		t.Errorf("finishing again: %v: %s", status, stderr)
+	}
+}
+
+// TestDataflowInterrupted: a signal leaves the job, tells its id and how it is finished, unless it is to cancel the job.
+func TestDataflowInterrupted(t *testing.T) {
+	for name, tt := range map[string]struct {
+		signal syscall.Signal
+		flags  []string
+		cancel bool
+	}{
+		"SIGTERM":                        {syscall.SIGTERM, nil, false},
+		"SIGINT without a terminal":      {syscall.SIGINT, nil, false},
+		"SIGTERM, --cancel-on-interrupt": {syscall.SIGTERM, []string{"--cancel-on-interrupt"}, true},
+		"several jobs":                   {syscall.SIGTERM, []string{"--measure-recall=5"}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newCloud(t)
+			started, release := c.held()
+			defer release()
+			p := c.neardup(t, append(tt.flags, append(kinds, "gs://lake/in", "-o", "gs://lake/out")...)...)
+			p.start()
+			p.said("Submitted job: ")
+			id := <-started
+			p.signal(tt.signal)
+			stderr, status := p.ended()
+			if status.ExitStatus() != 128+int(tt.signal) {
+				t.Errorf("%v: %s", status, stderr)
+			}
+			if tt.cancel {
+				c.Wait()
+				if state := c.Jobs()[0].CurrentState; state != "JOB_STATE_CANCELLED" || strings.Contains(stderr, "neardup finish") {
+					t.Errorf("the job is %s: %s", state, stderr)
+				}
+				if names := objects(t, "gs://lake/out"); slices.Contains(names, ".lock") || slices.Contains(names, ".neardup") {
+					t.Errorf("left: %v", names)
+				}
+				return
+			}
+			if !strings.Contains(stderr, id+" goes on") || !strings.Contains(stderr, "neardup finish gs://lake/out") {
+				t.Error(stderr)
+			}
+			release()
+			finish := prepare(t, "neardup", "finish", "gs://lake/out")
+			if stderr, status := finish.start().ended(); status != 0 {
+				t.Fatal(stderr)
+			}
+			if want := hereToo(t, kinds...); !maps.Equal(want, parts(t, "gs://lake/out")) {
+				t.Error("other bytes than of a local run")
+			}
+		})
+	}
+}
+
+// TestDataflowEndedElsewhere: the lock of a job that has ended without its launcher is stale.
+func TestDataflowEndedElsewhere(t *testing.T) {
+	c := newCloud(t)
+	run := c.Run
+	c.Run = func(context.Context, *df.Job) ([]*df.MetricUpdate, error) { return nil, errors.New("out of quota") }
+	flags := append(kinds, "gs://lake/in", "-o", "gs://lake/out")
+	if stderr, status := c.neardup(t, append(flags, "--detach")...).start().ended(); status != 0 {
+		t.Fatal(stderr)
+	}
+	c.Wait()
+	c.Run = run
+	stderr, status := c.neardup(t, flags...).start().ended()
+	if status != 0 || !strings.Contains(stderr, "took over the lock") {
+		t.Errorf("%v: %s", status, stderr)
+	}
+	if want := hereToo(t, kinds...); !maps.Equal(want, parts(t, "gs://lake/out")) {
+		t.Error("other bytes than of a local run")
+	}
+}
+
+// TestDataflowFails: the end of a job that is not done is the end of the run, with the service's own words.
+func TestDataflowFails(t *testing.T) {
+	for name, tt := range map[string]struct {
+		prepare func(c *cloud)
+		exit    int
+		says    string
+	}{
+		"a step fails": {func(c *cloud) { c.store.Put("lake", "in/bad.jsonl", "", []byte("{\n")) }, 4, "unreadable"},
+		"the service gives up": {func(c *cloud) {
+			c.Run = func(context.Context, *df.Job) ([]*df.MetricUpdate, error) {
+				return nil, errors.New("Startup of the worker pool in region europe-west1 failed to bring up any of the desired 1 workers. QUOTA_EXCEEDED") //nolint:staticcheck // as the service says it
+			}
+		}, 1, "QUOTA_EXCEEDED; see gcloud dataflow jobs describe "},
+		"cancelled by another": {func(c *cloud) { c.Ends = "JOB_STATE_CANCELLED" }, 1, "JOB_STATE_CANCELLED"},
+		"drained":              {func(c *cloud) { c.Ends = "JOB_STATE_DRAINED" }, 1, "JOB_STATE_DRAINED"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newCloud(t)
+			tt.prepare(c)
+			stderr, status := c.neardup(t, "gs://lake/in", "-o", "gs://lake/out").start().ended()
+			if status.ExitStatus() != tt.exit || !strings.Contains(stderr, tt.says) {
+				t.Errorf("%v: %s", status, stderr)
+			}
+			if names := objects(t, "gs://lake/out"); slices.Contains(names, ".lock") || slices.Contains(names, "_SUCCESS") {
+				t.Errorf("left: %v", names)
+			}
+		})
+	}
 }

@@ -90,7 +90,9 @@ func (c *commands) run(command *kong.Context, options []string, s streams) error
 }
 
 // asJSON reports whether what is printed is to be JSON.
-func (c *commands) asJSON() bool { return c.Dedup.JSON || c.Query.JSON || c.Compare.JSON }
+func (c *commands) asJSON() bool {
+	return c.Dedup.JSON || c.Finish.JSON || c.Query.JSON || c.Compare.JSON
+}
 
 // streams are what a command reads and where it writes: results to Out, and progress to Err if that is a terminal. The rest
 // is logged, by slog's default, but for what others than users read: that goes to Raw, whatever the log's format.

@@ -7,6 +7,7 @@ package dedup
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"maps"
 	"path"
@@ -59,6 +60,9 @@ type Config struct {
 
 	// Given are the names of the flags that were given, with their default value or another: those that would do nothing are refused.
 	Given []string `kong:"-"`
+
+	// Ended reports whether a job has ended that an output's lock was passed to.
+	Ended func(ctx context.Context, job string) (bool, error) `kong:"-"`
 
 	// CellBytes is the size of the shingle sets that are compared at once in large components;
 	// results do not depend on it. 0: by --memory.
@@ -179,7 +183,15 @@ func (c *Config) validateCloud() error {
 	if c.JobServer+c.Environment != "" {
 		return job.Usage("--job-server and --environment: Dataflow has neither; drop them")
 	}
-	return c.Cloud.Validate(c.Input.Inputs, c.Output, c.TempDir)
+	if (c.Detach || c.TemplateLocation != "") && c.SeveralJobs() {
+		return job.Usage("--detach: --signature classic, --weights tf-idf and --measure-recall take several jobs, one after another; drop it, or them")
+	}
+	return c.Cloud.Validate(c.Inputs, c.Output, c.TempDir)
+}
+
+// SeveralJobs reports whether what is asked takes more pipelines than one, so that it needs this process until its end.
+func (c *Config) SeveralJobs() bool {
+	return c.family() == signature.Classic || c.Weights == vector.TFIDF || c.MeasureRecall > 0
 }
 
 // validateComparing is validate of what is compared, and of SimHash.

@@ -32,7 +32,7 @@ func planned(t *testing.T, in string) *run {
 
 func fingerprint(t *testing.T, r *run) string {
 	t.Helper()
-	of, err := r.fingerprint(t.Context())
+	of, err := r.identify(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -117,13 +117,12 @@ type Runner string
 
 // The runners.
 const (
-	Local  Runner = "local"
-	Flink  Runner = "flink"
-	Spark  Runner = "spark"
-	// Dataflow is Google Cloud's.
+	Local    Runner = "local"
+	Flink    Runner = "flink"
+	Spark    Runner = "spark"
 	Dataflow Runner = "dataflow"
-	Prism  Runner = "prism"
-	Direct Runner = "direct"
+	Prism    Runner = "prism"
+	Direct   Runner = "direct"
 )
 
 // OnCluster reports whether the job runs on other machines than this one, or might.
