@@ -184,7 +184,7 @@ func (s *Server) answer(r *http.Request, body []byte) (any, error) {
 	j := s.jobs[i]
 	switch {
 	case sub == "" && r.Method == http.MethodGet:
-		return refuse(known(), func() (any, error) { return j.Job, nil })
+		return refuse(known("view"), func() (any, error) { return j.view(query.Get("view")) })
 	case sub == "" && r.Method == http.MethodPut:
 		return refuse(known(), func() (any, error) { return j.update(body) })
 	case sub == "messages" && r.Method == http.MethodGet:
@@ -310,10 +310,29 @@ func page[T any](s *Server, all []T, token string) (part []T, next string, err e
 	return all[from:to], next, nil
 }
 
-// list lists jobs, the latest first (projects.locations.jobs/list). Of each it tells no environment, as JOB_VIEW_SUMMARY does.
+// view returns what is told of a job (JobView): UNKNOWN promises no more than a summary.
+func (j *job) view(view string) (any, error) {
+	switch view {
+	case "", "JOB_VIEW_UNKNOWN", "JOB_VIEW_SUMMARY":
+		return j.summary(), nil
+	case "JOB_VIEW_ALL":
+		return j.Job, nil
+	}
+	return nil, invalid("view %q", view)
+}
+
+// summary is what JOB_VIEW_SUMMARY tells of a job.
+func (j *job) summary() *df.Job {
+	return &df.Job{
+		ProjectId: j.ProjectId, Location: j.Location, Id: j.Id, Name: j.Name, Type: j.Type,
+		CurrentState: j.CurrentState, RequestedState: j.RequestedState, CreateTime: j.CreateTime,
+	}
+}
+
+// list lists jobs, the latest first (projects.locations.jobs/list), as their summaries.
 func (s *Server) list(query url.Values) (any, error) {
 	filter := query.Get("filter")
-	if !slices.Contains([]string{"", "ALL", "ACTIVE", "TERMINATED"}, filter) {
+	if !slices.Contains([]string{"", "UNKNOWN", "ALL", "ACTIVE", "TERMINATED"}, filter) {
 		return nil, invalid("filter %q", filter)
 	}
 	var found []*df.Job
@@ -321,9 +340,7 @@ func (s *Server) list(query url.Values) (any, error) {
 		if n := query.Get("name"); n != "" && n != j.Name || filter == "ACTIVE" && ended(j.CurrentState) || filter == "TERMINATED" && !ended(j.CurrentState) {
 			continue
 		}
-		summary := *j.Job
-		summary.Environment = nil
-		found = append(found, &summary)
+		found = append(found, j.summary())
 	}
 	part, next, err := page(s, found, query.Get("pageToken"))
 	return &df.ListJobsResponse{Jobs: part, NextPageToken: next}, err

@@ -72,7 +72,6 @@ type Job struct {
 	ID       string `json:"id,omitempty"`       // "" while only its name is known
 	Endpoint string `json:"endpoint,omitempty"` // of the service, if it is another
 	Model    string `json:"model"`              // the object that the pipeline is in
-	Request  string `json:"request"`            // its client request id
 }
 
 // String names the job as gcloud does.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"slices"
 	"strings"
@@ -58,7 +59,7 @@ func temporary(err error) bool {
 		return refused.Code >= http.StatusInternalServerError || refused.Code == http.StatusTooManyRequests || refused.Code == http.StatusRequestTimeout
 	}
 	var network interface{ Timeout() bool } // of net.Error, which *url.Error is
-	return errors.As(err, &network)
+	return errors.As(err, &network) || errors.Is(err, io.ErrUnexpectedEOF)
 }
 
 func sleep(ctx context.Context, d time.Duration) error {
@@ -148,17 +149,11 @@ func (s *Service) find(ctx context.Context, of *Job) (found *df.Job, err error) 
 		})
 		return found, err
 	}
-	err = s.ask(ctx, "looking for job "+of.Name, startPatience, func(ctx context.Context) error {
-		return s.jobs.List(of.Project, of.Region).Name(of.Name).Context(ctx).Pages(ctx, func(page *df.ListJobsResponse) error {
-			for _, j := range page.Jobs {
-				// A launcher may submit a template's job under an id of its own, and the latest one comes first.
-				if j.Name == of.Name && (found == nil || j.ClientRequestId == of.Request) {
-					found = j
-				}
-			}
-			return nil
-		})
-	})
+	// The default order is the latest first.
+	named, err := s.named(ctx, of.Name, "UNKNOWN")
+	if len(named) > 0 {
+		found = named[0]
+	}
 	if err == nil && found == nil {
 		err = &RefusedError{Status: http.StatusNotFound, text: fmt.Sprintf("there is no Dataflow job named %s in %s; see %s", of.Name, of.Region, of.Show())}
 	}

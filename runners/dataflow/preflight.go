@@ -124,7 +124,7 @@ func dial(ctx context.Context, o Options) (*Service, error) {
 // probe asks the service for jobs of this name: whoever may not do that may not submit one, and there may be one.
 func (s *Service) probe(ctx context.Context) error {
 	o := &s.options
-	found, err := s.named(ctx, o.Name, startPatience)
+	found, err := s.named(ctx, o.Name, "ACTIVE")
 	if err != nil {
 		return err
 	}

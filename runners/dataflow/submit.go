@@ -68,7 +68,7 @@ func (s *Service) submit(ctx context.Context, p *beam.Pipeline) (j *job, err err
 		return nil, err
 	}
 	j = newJob(s, &Job{
-		Project: o.Project, Region: o.Region, Name: o.Name, Endpoint: o.Endpoint, Model: modelURL, Request: request.ClientRequestId,
+		Project: o.Project, Region: o.Region, Name: o.Name, Endpoint: o.Endpoint, Model: modelURL,
 	}, model, time.Now())
 	if o.Template != "" {
 		text, err := request.MarshalJSON()
@@ -141,24 +141,40 @@ func (s *Service) create(ctx context.Context, request *df.Job) (*df.Job, error) 
 		created, err = s.jobs.Create(o.Project, o.Region, request).Context(ctx).Do()
 		return err
 	})
-	var refused *RefusedError
-	if errors.As(err, &refused) && refused.Status == http.StatusConflict {
-		found, listErr := s.named(ctx, o.Name, startPatience)
-		for _, f := range found {
-			if listErr == nil && f.ClientRequestId == request.ClientRequestId {
-				return f, nil
-			}
-		}
+	if refused := (*RefusedError)(nil); errors.As(err, &refused) && refused.Status == http.StatusConflict {
+		return s.conflicting(context.WithoutCancel(ctx), request, err)
 	}
 	return created, err
 }
 
-// named returns the jobs of a name that have not ended.
-func (s *Service) named(ctx context.Context, name string, patience time.Duration) (found []*df.Job, err error) {
+// conflicting returns the job that a request met, if that is the request's own, and else its error.
+func (s *Service) conflicting(ctx context.Context, request *df.Job, conflict error) (*df.Job, error) {
+	found, err := s.named(ctx, request.Name, "ALL")
+	if err != nil {
+		return nil, errors.Join(conflict, err)
+	}
+	for _, summary := range found {
+		var j *df.Job
+		err := s.ask(ctx, "asking for job "+summary.Id, startPatience, func(ctx context.Context) (err error) {
+			j, err = s.jobs.Get(s.options.Project, s.options.Region, summary.Id).View("JOB_VIEW_ALL").Context(ctx).Do()
+			return err
+		})
+		if err != nil {
+			return nil, errors.Join(conflict, err)
+		}
+		if j.ClientRequestId == request.ClientRequestId {
+			return j, nil
+		}
+	}
+	return nil, conflict
+}
+
+// named returns what a listing tells of the jobs of a name: those that run, by the filter ACTIVE, or ALL.
+func (s *Service) named(ctx context.Context, name, filter string) (found []*df.Job, err error) {
 	doing := fmt.Sprintf("looking for jobs of project %s in %s", s.options.Project, s.options.Region)
-	err = s.ask(ctx, doing, patience, func(ctx context.Context) error {
+	err = s.ask(ctx, doing, startPatience, func(ctx context.Context) error {
 		found = nil
-		call := s.jobs.List(s.options.Project, s.options.Region).Filter("ACTIVE").Name(name)
+		call := s.jobs.List(s.options.Project, s.options.Region).Filter(filter).Name(name)
 		return call.Pages(ctx, func(page *df.ListJobsResponse) error {
 			for _, j := range page.Jobs {
 				if j.Name == name {
