@@ -1,11 +1,13 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"crypto/rsa"
 	"crypto/sha256"
 	"crypto/x509"
+	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
 	"encoding/pem"
@@ -16,6 +18,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -24,6 +27,7 @@ import (
 	"testing"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/core/runtime/graphx"
 	pipepb "github.com/apache/beam/sdks/v2/go/pkg/beam/model/pipeline_v1"
 	df "google.golang.org/api/dataflow/v1b3"
 	"google.golang.org/protobuf/proto"
@@ -130,7 +134,7 @@ func (c *cloud) work(ctx context.Context, job *df.Job) ([]*df.MetricUpdate, erro
 	}
 	result, err := local.ExecuteModel(local.WithOptions(ctx, local.Options{Workers: 2}), model)
 	if err != nil {
-		return nil, fmt.Errorf("Error message from worker: generic::unknown: process bundle failed: %w", err) //nolint:staticcheck // as the service says it
+		return nil, fmt.Errorf("Error message from worker: generic::unknown: process bundle failed: %w", err)
 	}
 	return updates(model, result), nil
 }
@@ -393,7 +397,7 @@ func TestDataflowFails(t *testing.T) {
 		"a step fails": {func(c *cloud) { c.store.Put("lake", "in/bad.jsonl", "", []byte("{\n")) }, 4, "unreadable"},
 		"the service gives up": {func(c *cloud) {
 			c.Run = func(context.Context, *df.Job) ([]*df.MetricUpdate, error) {
-				return nil, errors.New("Startup of the worker pool in region europe-west1 failed to bring up any of the desired 1 workers. QUOTA_EXCEEDED") //nolint:staticcheck // as the service says it
+				return nil, errors.New("Startup of the worker pool in region europe-west1 failed to bring up any of the desired 1 workers. QUOTA_EXCEEDED")
 			}
 		}, 1, "QUOTA_EXCEEDED; see gcloud dataflow jobs describe "},
 		"cancelled by another": {func(c *cloud) { c.Ends = "JOB_STATE_CANCELLED" }, 1, "JOB_STATE_CANCELLED"},
@@ -410,5 +414,82 @@ func TestDataflowFails(t *testing.T) {
 				t.Errorf("left: %v", names)
 			}
 		})
+	}
+}
+
+// runID is what differs in the pipelines of two runs.
+var runID = regexp.MustCompile(`[0-9]{8}-[0-9]{6}-[0-9a-f]{8}`)
+
+// steps are the transforms of a pipeline in words, without the id of the run.
+func steps(t *testing.T, model *pipepb.Pipeline) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	for id, transform := range model.GetComponents().GetTransforms() {
+		text := transform.GetUniqueName() + " " + transform.GetSpec().GetUrn()
+		if transform.GetSpec().GetUrn() == graphx.URNParDo {
+			var step pipepb.ParDoPayload
+			if err := proto.Unmarshal(transform.GetSpec().GetPayload(), &step); err != nil {
+				t.Fatal(err)
+			}
+			fn, err := base64.StdEncoding.DecodeString(string(step.GetDoFn().GetPayload()))
+			if err != nil {
+				t.Fatal(err)
+			}
+			text += string(fn)
+		}
+		all[id] = runID.ReplaceAllString(text, "RUN")
+	}
+	return all
+}
+
+// TestDataflowGraph: the service is sent a pipeline of plain steps and coders, in which all paths are the bucket's, and which
+// is the same wherever the launcher runs.
+func TestDataflowGraph(t *testing.T) {
+	plain := []string{graphx.URNImpulse, graphx.URNParDo, graphx.URNGBK, graphx.URNFlatten, graphx.URNReshuffle, "beam:transform:reify_timestamps:v1", ""}
+	coders := []string{"beam:coder:bytes:v1", "beam:coder:varint:v1", "beam:coder:kv:v1", "beam:coder:iterable:v1", "beam:coder:global_window:v1", "beam:coder:length_prefix:v1", "beam:go:coder:cogbklist:v1"}
+	c := newCloud(t)
+	models := make(chan *pipepb.Pipeline, 1)
+	c.Run = func(_ context.Context, job *df.Job) ([]*df.MetricUpdate, error) {
+		model, err := c.model(job)
+		models <- model
+		return nil, err
+	}
+	var first map[string]string
+	for _, cores := range []string{"1", "7"} {
+		p := c.neardup(t, append(kinds, "gs://lake/in", "-o", "gs://lake/out"+cores, "--detach")...)
+		p.Env = append(p.Env, "GOMAXPROCS="+cores)
+		if stderr, status := p.start().ended(); status != 0 {
+			t.Fatal(stderr)
+		}
+		model := <-models
+		if model == nil {
+			t.Fatal("no pipeline")
+		}
+		all := steps(t, model)
+		for id, text := range all {
+			all[id] = strings.ReplaceAll(text, "gs://lake/out"+cores, "gs://lake/out")
+			if strings.Contains(text, p.Dir) || strings.Contains(text, `"/`) {
+				t.Errorf("%s knows the launcher's disk: %q", id, text)
+			}
+		}
+		if first == nil {
+			first = all
+		}
+		if !maps.Equal(all, first) {
+			t.Error("with more cores there is another pipeline")
+		}
+		for id, transform := range model.GetComponents().GetTransforms() {
+			if !slices.Contains(plain, transform.GetSpec().GetUrn()) {
+				t.Errorf("%s is %q", id, transform.GetSpec().GetUrn())
+			}
+		}
+		for id, coder := range model.GetComponents().GetCoders() {
+			payload, _ := base64.StdEncoding.DecodeString(string(coder.GetSpec().GetPayload()))
+			// The SDK's own of int64 is a custom one.
+			int64s := coder.GetSpec().GetUrn() == "beam:go:coder:custom:v1" && bytes.Contains(payload, []byte("coderx.encVarIntZ"))
+			if !int64s && !slices.Contains(coders, coder.GetSpec().GetUrn()) {
+				t.Errorf("coder %s is %q of %q", id, coder.GetSpec().GetUrn(), coder.GetSpec().GetPayload())
+			}
+		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"os"
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"strings"
 
@@ -23,6 +24,7 @@ import (
 	_ "github.com/neardup/neardup/internal/nobody"
 	"github.com/neardup/neardup/pipelines/job"
 	"github.com/neardup/neardup/records"
+	"github.com/neardup/neardup/runners/local"
 )
 
 func main() {
@@ -42,6 +44,7 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	own, options := beamcli.Split(args)
 	slog.SetDefault(logging.Early(own).Logger(stderr))
 	if beamcli.IsWorker(args) {
+		limitWorker()
 		go func() {
 			beamcli.AwaitBoot()
 			os.Exit(0)
@@ -67,6 +70,14 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		printFailure(stdout, err)
 	}
 	return exit(err)
+}
+
+// limitWorker keeps the heap of a worker below what its machine or container has, where whoever starts workers has not
+// set GOMEMLIMIT: beside it are the runner's own processes.
+func limitWorker() {
+	if os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(local.MachineMemory() / 10 * 7)
+	}
 }
 
 // run runs the command that was parsed, with Beam's options.

@@ -178,7 +178,7 @@ func (c *Config) validate() error {
 // validateCloud is validate of what Dataflow is asked.
 func (c *Config) validateCloud() error {
 	if c.Runner != job.Dataflow {
-		return c.Cloud.Unused()
+		return c.CheckUnused()
 	}
 	if c.JobServer+c.Environment != "" {
 		return job.Usage("--job-server and --environment: Dataflow has neither; drop them")
@@ -186,7 +186,7 @@ func (c *Config) validateCloud() error {
 	if (c.Detach || c.TemplateLocation != "") && c.SeveralJobs() {
 		return job.Usage("--detach: --signature classic, --weights tf-idf and --measure-recall take several jobs, one after another; drop it, or them")
 	}
-	return c.Cloud.Validate(c.Inputs, c.Output, c.TempDir)
+	return c.CheckReached(c.Inputs, c.Output, c.TempDir)
 }
 
 // SeveralJobs reports whether what is asked takes more pipelines than one, so that it needs this process until its end.
@@ -295,6 +295,8 @@ func (c *Config) Parameters() records.Parameters {
 		Runner: string(c.Runner), Same: string(c.same()), Seed: c.Seed, Shingle: c.Shingle.String(), Signature: string(c.Signature),
 		SkipUnknown: c.SkipUnknown, TempDir: c.TempDir, Text: c.Text, Threshold: c.Threshold.Float(), Tokens: c.Tokens.String(), Vectors: string(c.Vectors), WaitLock: c.WaitLock.String(), Weights: string(c.Weights),
 		WorkerBinary: c.WorkerBin, Workers: c.Workers, Write: write,
+		MachineType: c.MachineType, MaxNumWorkers: c.MaxNumWorkers, NumWorkers: c.NumWorkers, Project: c.Project, Region: c.Region,
+		Staging: c.StagingLocation, TempLocation: c.TempLocation,
 	}
 }
 

@@ -273,6 +273,7 @@ func (r *run) identify(ctx context.Context) (string, error) {
 	// How it is done does not matter.
 	asked.DryRun, asked.ForceUnlock, asked.Overwrite, asked.Workers, asked.Memory, asked.TempDir, asked.WaitLock = false, false, false, 0, 0, "", ""
 	asked.Output, asked.Runner, asked.JobServer, asked.Environment, asked.WorkerBinary = "", "", "", "", ""
+	asked.MachineType, asked.MaxNumWorkers, asked.NumWorkers, asked.Project, asked.Region, asked.Staging, asked.TempLocation = "", 0, 0, "", "", "", ""
 	hash := sha256.New()
 	encoder := json.NewEncoder(hash)
 	_ = encoder.Encode(asked)         // a hash never fails

@@ -55,9 +55,9 @@ func (l *Labels) UnmarshalText(text []byte) error {
 // bucketScheme begins the paths that Dataflow's workers reach.
 const bucketScheme = "gs://"
 
-// Validate returns a *UsageError for files that the workers would not reach. Standard input is copied to where they
+// CheckReached returns a *UsageError for files that the workers would not reach. Standard input is copied to where they
 // do.
-func (c *Cloud) Validate(inputs []string, output, temp string) error {
+func (c *Cloud) CheckReached(inputs []string, output, temp string) error {
 	for _, input := range inputs {
 		if input != "-" && !strings.HasPrefix(input, bucketScheme) {
 			return unreached(input, "copy it there, as in gcloud storage cp -r "+input+" gs://BUCKET/FOLDER")
@@ -76,9 +76,9 @@ func unreached(what, instead string) error {
 	return Usage("--runner dataflow: %s is not in a bucket, gs://, which is all that workers reach; %s", what, instead)
 }
 
-// Unused returns a *UsageError if something is asked that another runner does not heed. Labels and the job's name
+// CheckUnused returns a *UsageError if something is asked that another runner does not heed. Labels and the job's name
 // schedulers send to all.
-func (c *Cloud) Unused() error {
+func (c *Cloud) CheckUnused() error {
 	rest := *c
 	rest.Labels, rest.JobName, rest.TempLocation = nil, "", ""
 	if !reflect.ValueOf(rest).IsZero() {

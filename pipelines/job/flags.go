@@ -318,6 +318,8 @@ func (c *Config) Validate() error {
 		return Usage("--bands and --rows go together: give both, or neither and --recall")
 	case c.Workers < 0:
 		return Usage("--workers %d: must be at least 1", c.Workers)
+	case c.Runner == Dataflow && c.Memory != 0:
+		return Usage("--memory is for the local runner; give --worker-machine-type, as in n2-highmem-8, or fewer --number-of-worker-harness-threads (docs/dataflow.md)")
 	case c.Runner.OnCluster() && c.Memory != 0:
 		return Usage("--memory is for the local runner; on a cluster it is set where the workers start (docs/flink.md)")
 	case c.Memory != 0 && c.Memory < minMemory:

@@ -73,7 +73,7 @@ func (o Options) resolve() (Options, error) {
 	if o.buffers == 0 {
 		memory := o.Memory
 		if memory == 0 {
-			memory = max(machineMemory()/2, MinMemory)
+			memory = max(MachineMemory()/2, MinMemory)
 		}
 		o.buffers = memory / 2
 	}
