@@ -13,6 +13,7 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"net/http/httptest"
@@ -36,6 +37,7 @@ import (
 	"github.com/neardup/neardup/internal/fakegcs"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/output"
+	"github.com/neardup/neardup/pipelines/dedup"
 	"github.com/neardup/neardup/records"
 	"github.com/neardup/neardup/runners/jobserver"
 	"github.com/neardup/neardup/runners/local"
@@ -489,6 +491,63 @@ func TestDataflowGraph(t *testing.T) {
 			int64s := coder.GetSpec().GetUrn() == "beam:go:coder:custom:v1" && bytes.Contains(payload, []byte("coderx.encVarIntZ"))
 			if !int64s && !slices.Contains(coders, coder.GetSpec().GetUrn()) {
 				t.Errorf("coder %s is %q of %q", id, coder.GetSpec().GetUrn(), coder.GetSpec().GetPayload())
+			}
+		}
+	}
+}
+
+// TestTemplate: the parameters of the flex template are flags, and its regular expressions accept what these do.
+func TestTemplate(t *testing.T) {
+	data, err := os.ReadFile("../../docs/dataflow/metadata.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var template struct {
+		Parameters []struct {
+			Name    string
+			Regexes []string
+		}
+	}
+	if err := json.Unmarshal(data, &template); err != nil {
+		t.Fatal(err)
+	}
+	values := map[string]struct{ good, bad []string }{
+		"input":        {[]string{"gs://b/in", "gs://b/*.jsonl"}, []string{"/in", "in", "s3://b/in"}},
+		"output":       {[]string{"gs://b/out"}, []string{"out", "/out"}},
+		"format":       {[]string{"jsonl", "json", "parquet", "csv", "tsv", "lines", "files", "reuters", "warc"}, []string{"xml", "JSONL", ""}},
+		"text":         {[]string{"text", "a.b"}, []string{""}},
+		"id":           {[]string{"id"}, nil},
+		"threshold":    {[]string{"0.8", ".5", "1", "1.0", "0.05"}, []string{"0", "1.1", "2", "-1", "x", "0.0"}},
+		"shingle":      {[]string{"word:5", "char:9", "byte:13", "char32:9", "stopword:3"}, []string{"word", "word:0", "words:5", "word:-1"}},
+		"method":       {[]string{"minhash", "complete", "exact", "simhash"}, []string{"lsh", ""}},
+		"keep":         {[]string{"first", "longest", "max:date", "min:a.b"}, []string{"last", "max:", "max"}},
+		"max-rejected": {[]string{"0", "12", "0.5%", "100%"}, []string{"-1", "1.5", "101%", "x"}},
+		"overwrite":    {[]string{"true", "false"}, []string{"maybe"}},
+	}
+	if len(values) != len(template.Parameters) {
+		t.Errorf("%d parameters, %d of which are tried", len(template.Parameters), len(values))
+	}
+	for _, p := range template.Parameters {
+		for i, all := range [][]string{values[p.Name].good, values[p.Name].bad} {
+			for _, value := range all {
+				matches := !slices.ContainsFunc(p.Regexes, func(r string) bool { return !regexp.MustCompile(r).MatchString(value) })
+				given := map[string]string{"input": "gs://b/in", "output": "gs://b/out", p.Name: value}
+				args := []string{"dedup", "--runner=DataflowRunner", given["input"]}
+				delete(given, "input")
+				for name, value := range given {
+					args = append(args, "--"+name+"="+value)
+				}
+				var cli commands
+				parser, err := newParser(&cli, io.Discard, io.Discard)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if _, err = parser.Parse(args); err == nil {
+					_, err = dedup.New(cli.Dedup.Config)
+				}
+				if good := i == 0; matches != good || (err == nil) != good {
+					t.Errorf("%s=%q: the template takes it: %t, neardup says %v", p.Name, value, matches, err)
+				}
 			}
 		}
 	}
