@@ -43,18 +43,18 @@ import (
 	"github.com/neardup/neardup/runners/local"
 )
 
-// cloud is a project with Dataflow and a bucket, as processes reach it that the test starts.
-type cloud struct {
+// project is one with Dataflow and a bucket, as processes reach it that the test starts.
+type project struct {
 	*fakedataflow.Server
 	store *fakegcs.Server
 	flags []string // of a job there
 }
 
-// newCloud returns a cloud whose jobs are run by the local runner, in this process: none of the launcher's memory is
+// newProject returns a project whose jobs are run by the local runner, in this process: none of the launcher's memory is
 // there, and none of its files but those in the bucket.
-func newCloud(t *testing.T) *cloud {
+func newProject(t *testing.T) *project {
 	t.Helper()
-	c := &cloud{Server: &fakedataflow.Server{Project: "my-project", Region: "europe-west1"}, store: fakegcs.New("lake")}
+	c := &project{Server: &fakedataflow.Server{Project: "my-project", Region: "europe-west1"}, store: fakegcs.New("lake")}
 	c.Run = c.work
 	store, service := httptest.NewServer(c.store), httptest.NewServer(c.Server)
 	t.Cleanup(func() {
@@ -129,7 +129,7 @@ func account(t *testing.T, tokens string) string {
 }
 
 // work runs a job as it was submitted.
-func (c *cloud) work(ctx context.Context, job *df.Job) ([]*df.MetricUpdate, error) {
+func (c *project) work(ctx context.Context, job *df.Job) ([]*df.MetricUpdate, error) {
 	model, err := c.model(job)
 	if err != nil {
 		return nil, err
@@ -142,7 +142,7 @@ func (c *cloud) work(ctx context.Context, job *df.Job) ([]*df.MetricUpdate, erro
 }
 
 // model is the pipeline of a job.
-func (c *cloud) model(job *df.Job) (*pipepb.Pipeline, error) {
+func (c *project) model(job *df.Job) (*pipepb.Pipeline, error) {
 	var options struct {
 		Options struct{ PipelineURL, PipelineProtoHash string }
 	}
@@ -180,7 +180,7 @@ func updates(model *pipepb.Pipeline, result beam.PipelineResult) (all []*df.Metr
 }
 
 // neardup starts neardup with the flags of a job, and others.
-func (c *cloud) neardup(t *testing.T, flags ...string) *process {
+func (c *project) neardup(t *testing.T, flags ...string) *process {
 	t.Helper()
 	p := prepare(t, "neardup", append(append([]string{"dedup"}, c.flags...), flags...)...)
 	p.Env = append(p.Env, "HOME="+p.Dir)
@@ -224,7 +224,7 @@ func hereToo(t *testing.T, flags ...string) map[string]string {
 // TestDataflow: the pipeline that is submitted to Dataflow, run by another runner in another process against the bucket,
 // gives the bytes of a local run.
 func TestDataflow(t *testing.T) {
-	c := newCloud(t)
+	c := newProject(t)
 	p := c.neardup(t, append(kinds, "gs://lake/in", "-o", "gs://lake/out", "--log-format=json")...)
 	stderr, status := p.start().ended()
 	if status != 0 {
@@ -250,7 +250,7 @@ func TestDataflow(t *testing.T) {
 }
 
 // held has jobs wait until release is called; started tells of each that has begun.
-func (c *cloud) held() (started <-chan string, release func()) {
+func (c *project) held() (started <-chan string, release func()) {
 	begun, go_ := make(chan string, 1), make(chan struct{})
 	run := c.Run
 	c.Run = func(ctx context.Context, job *df.Job) ([]*df.MetricUpdate, error) {
@@ -278,7 +278,7 @@ func objects(t *testing.T, folder string) []string {
 // TestDataflowDetached: a run that does not wait leaves its job, its lock and what is needed to finish it: another run is
 // refused while the job goes on, and finish gives the bytes of a local run, once.
 func TestDataflowDetached(t *testing.T) {
-	c := newCloud(t)
+	c := newProject(t)
 	started, release := c.held()
 	defer release()
 	flags := append(kinds, "gs://lake/in", "-o", "gs://lake/out")
@@ -332,7 +332,7 @@ func TestDataflowInterrupted(t *testing.T) {
 		"several jobs":                   {syscall.SIGTERM, []string{"--measure-recall=5"}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := newCloud(t)
+			c := newProject(t)
 			started, release := c.held()
 			defer release()
 			p := c.neardup(t, append(tt.flags, append(kinds, "gs://lake/in", "-o", "gs://lake/out")...)...)
@@ -371,7 +371,7 @@ func TestDataflowInterrupted(t *testing.T) {
 
 // TestDataflowEndedElsewhere: the lock of a job that has ended without its launcher is stale.
 func TestDataflowEndedElsewhere(t *testing.T) {
-	c := newCloud(t)
+	c := newProject(t)
 	run := c.Run
 	c.Run = func(context.Context, *df.Job) ([]*df.MetricUpdate, error) { return nil, errors.New("out of quota") }
 	flags := append(kinds, "gs://lake/in", "-o", "gs://lake/out")
@@ -392,21 +392,21 @@ func TestDataflowEndedElsewhere(t *testing.T) {
 // TestDataflowFails: the end of a job that is not done is the end of the run, with the service's own words.
 func TestDataflowFails(t *testing.T) {
 	for name, tt := range map[string]struct {
-		prepare func(c *cloud)
+		prepare func(c *project)
 		exit    int
 		says    string
 	}{
-		"a step fails": {func(c *cloud) { c.store.Put("lake", "in/bad.jsonl", "", []byte("{\n")) }, 4, "unreadable"},
-		"the service gives up": {func(c *cloud) {
+		"a step fails": {func(c *project) { c.store.Put("lake", "in/bad.jsonl", "", []byte("{\n")) }, 4, "unreadable"},
+		"the service gives up": {func(c *project) {
 			c.Run = func(context.Context, *df.Job) ([]*df.MetricUpdate, error) {
 				return nil, errors.New("Startup of the worker pool in region europe-west1 failed to bring up any of the desired 1 workers. QUOTA_EXCEEDED")
 			}
 		}, 1, "QUOTA_EXCEEDED; see gcloud dataflow jobs describe "},
-		"cancelled by another": {func(c *cloud) { c.Ends = "JOB_STATE_CANCELLED" }, 1, "JOB_STATE_CANCELLED"},
-		"drained":              {func(c *cloud) { c.Ends = "JOB_STATE_DRAINED" }, 1, "JOB_STATE_DRAINED"},
+		"cancelled by another": {func(c *project) { c.Ends = "JOB_STATE_CANCELLED" }, 1, "JOB_STATE_CANCELLED"},
+		"drained":              {func(c *project) { c.Ends = "JOB_STATE_DRAINED" }, 1, "JOB_STATE_DRAINED"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := newCloud(t)
+			c := newProject(t)
 			tt.prepare(c)
 			stderr, status := c.neardup(t, "gs://lake/in", "-o", "gs://lake/out").start().ended()
 			if status.ExitStatus() != tt.exit || !strings.Contains(stderr, tt.says) {
@@ -449,7 +449,7 @@ func steps(t *testing.T, model *pipepb.Pipeline) map[string]string {
 func TestDataflowGraph(t *testing.T) {
 	plain := []string{graphx.URNImpulse, graphx.URNParDo, graphx.URNGBK, graphx.URNFlatten, graphx.URNReshuffle, "beam:transform:reify_timestamps:v1", ""}
 	coders := []string{"beam:coder:bytes:v1", "beam:coder:varint:v1", "beam:coder:kv:v1", "beam:coder:iterable:v1", "beam:coder:global_window:v1", "beam:coder:length_prefix:v1", "beam:go:coder:cogbklist:v1"}
-	c := newCloud(t)
+	c := newProject(t)
 	models := make(chan *pipepb.Pipeline, 1)
 	c.Run = func(_ context.Context, job *df.Job) ([]*df.MetricUpdate, error) {
 		model, err := c.model(job)

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/neardup/neardup/io/reading"
 	"github.com/neardup/neardup/io/source"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/kernels/setsim"
@@ -157,7 +158,7 @@ type Encoding string
 // UnmarshalText reads a name.
 func (e *Encoding) UnmarshalText(text []byte) error {
 	*e = Encoding(text)
-	return source.CheckEncoding(string(text))
+	return reading.CheckEncoding(string(text))
 }
 
 // Moment is a point in time; the zero Moment is none.
@@ -187,8 +188,11 @@ type Delimiter string
 
 // UnmarshalText reads one.
 func (d *Delimiter) UnmarshalText(text []byte) error {
+	if string(text) == `\t` {
+		text = []byte(tab)
+	}
 	if string(text) != tab && (len(text) != 1 || text[0] > '~' || text[0] < ' ' && text[0] != '\t' || text[0] == '"') {
-		return fmt.Errorf("%q is not an ASCII character other than a quote, nor tab", text)
+		return fmt.Errorf("%q stands between no values; give one ASCII character, not a quote, or the word tab", text)
 	}
 	*d = Delimiter(text)
 	return nil
