@@ -3,14 +3,10 @@ package main
 import (
 	"bytes"
 	"context"
-	"crypto/rand"
-	"crypto/rsa"
 	"crypto/sha256"
-	"crypto/x509"
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
-	"encoding/pem"
 	"errors"
 	"fmt"
 	"io"
@@ -63,7 +59,8 @@ func newProject(t *testing.T) *project {
 		service.Close()
 	})
 	t.Setenv("STORAGE_EMULATOR_HOST", strings.TrimPrefix(store.URL, "http://"))
-	t.Setenv("GOOGLE_APPLICATION_CREDENTIALS", account(t, service.URL+"/token"))
+	account, _ := fakegcs.Account(t, "my-project", service.URL+"/token")
+	t.Setenv("GOOGLE_APPLICATION_CREDENTIALS", account)
 	storeFlags{}.register() // whose client may know the store of another test
 	c.flags = []string{
 		"--runner=DataflowRunner", "--project=my-project", "--region=europe-west1", "--staging_location=gs://lake/staging",
@@ -101,31 +98,6 @@ func machineType() string {
 		return "t2a-standard-4"
 	}
 	return "n2-standard-4"
-}
-
-// account writes the key file of a service account whose tokens come from a URL, and returns its name.
-func account(t *testing.T, tokens string) string {
-	t.Helper()
-	key, err := rsa.GenerateKey(rand.Reader, 2048)
-	if err != nil {
-		t.Fatal(err)
-	}
-	der, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, err := json.Marshal(map[string]string{
-		"type": "service_account", "project_id": "my-project", "private_key_id": "1", "client_email": "a@my-project.iam.gserviceaccount.com", "client_id": "1",
-		"private_key": string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})), "token_uri": tokens,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	file := filepath.Join(t.TempDir(), "account.json")
-	if err := os.WriteFile(file, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return file
 }
 
 // work runs a job as it was submitted.

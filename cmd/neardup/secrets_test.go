@@ -3,18 +3,12 @@ package main
 import (
 	"bytes"
 	"context"
-	"crypto/rand"
-	"crypto/rsa"
-	"crypto/x509"
 	"encoding/base64"
-	"encoding/json"
-	"encoding/pem"
 	"errors"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -26,6 +20,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/neardup/neardup/internal/fakegcs"
 	"github.com/neardup/neardup/internal/fakes3"
 )
 
@@ -69,30 +64,13 @@ func planted(t *testing.T, scheme string) (env, secrets []string) {
 		const token = "FwoGZXIvYXdzEPLANTED//////////wEaDH"
 		return []string{"AWS_SESSION_TOKEN=" + token}, []string{fakes3.AccessKey, fakes3.SecretKey, token, "X-Amz-Signature", "X-Amz-Credential", "AWS4-HMAC"}
 	}
-	key, err := rsa.GenerateKey(rand.Reader, 2048)
-	if err != nil {
-		t.Fatal(err)
-	}
-	der, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
 	const token = "ya29.planted-access-token"
 	tokens := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = io.WriteString(w, `{"access_token":"`+token+`","token_type":"Bearer","expires_in":3600}`)
 	}))
 	t.Cleanup(tokens.Close)
-	text := string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}))
-	account, err := json.Marshal(map[string]string{
-		"type": "service_account", "project_id": "p", "private_key_id": "1", "client_email": "a@p.iam.gserviceaccount.com", "client_id": "1",
-		"private_key": text, "token_uri": tokens.URL,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	file := filepath.Join(t.TempDir(), "account.json")
-	write(t, file, string(account))
+	file, text := fakegcs.Account(t, "p", tokens.URL)
 	secrets = append(strings.Split(strings.TrimSpace(text), "\n"), token, "secret-session", "upload_id=", "Bearer ")
 	return []string{"GOOGLE_APPLICATION_CREDENTIALS=" + file}, secrets
 }

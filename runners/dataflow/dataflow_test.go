@@ -3,13 +3,9 @@ package dataflow
 import (
 	"bytes"
 	"context"
-	"crypto/rand"
-	"crypto/rsa"
 	"crypto/sha256"
-	"crypto/x509"
 	"encoding/hex"
 	"encoding/json"
-	"encoding/pem"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -86,37 +82,13 @@ func newCloud(t *testing.T, decide func(r *http.Request, n int) httpfault.Fault)
 		service.Close()
 	})
 	gcs.Register(gcs.Options{Endpoint: store.URL, Anonymous: true})
-	t.Setenv("GOOGLE_APPLICATION_CREDENTIALS", account(t, service.URL+"/token"))
+	account, _ := fakegcs.Account(t, "p1", service.URL+"/token")
+	t.Setenv("GOOGLE_APPLICATION_CREDENTIALS", account)
 	worker := filepath.Join(t.TempDir(), "worker")
 	if err := os.WriteFile(worker, []byte("a binary"), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	return c, Options{Project: "p1", Region: "europe-west1", Staging: "gs://b/staging", Worker: worker, Endpoint: service.URL}
-}
-
-// account writes the key file of a service account whose tokens come from a URL, and returns its name.
-func account(t *testing.T, tokens string) string {
-	t.Helper()
-	key, err := rsa.GenerateKey(rand.Reader, 2048)
-	if err != nil {
-		t.Fatal(err)
-	}
-	der, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, err := json.Marshal(map[string]string{
-		"type": "service_account", "project_id": "p1", "private_key_id": "1", "client_email": "a@p1.iam.gserviceaccount.com", "client_id": "1",
-		"private_key": string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})), "token_uri": tokens,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	file := filepath.Join(t.TempDir(), "account.json")
-	if err := os.WriteFile(file, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return file
 }
 
 // execute connects, and runs the pipeline.
