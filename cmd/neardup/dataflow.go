@@ -19,7 +19,7 @@ import (
 	"github.com/neardup/neardup/runners/dataflow"
 )
 
-// onDataflow returns how a job is started on Dataflow, which has answered, as have the buckets.
+// onDataflow returns how a job is started on Dataflow, which has answered, as have the buckets that are written to.
 func onDataflow(ctx context.Context, c dedup.Config, s streams) (job.Launch, error) {
 	options := dataflow.Options{
 		Project: c.Project, Region: c.Region, Staging: c.StagingLocation, Temp: c.TempLocation, Name: c.JobName,

@@ -169,7 +169,8 @@ func (s *Service) conflicting(ctx context.Context, request *df.Job, conflict err
 	return nil, conflict
 }
 
-// named returns what a listing tells of the jobs of a name: those that run, by the filter ACTIVE, or ALL.
+// named returns what a listing tells of the jobs of a name; the filter is the service's: ACTIVE are those that run, ALL
+// and UNKNOWN are all.
 func (s *Service) named(ctx context.Context, name, filter string) (found []*df.Job, err error) {
 	doing := fmt.Sprintf("looking for jobs of project %s in %s", s.options.Project, s.options.Region)
 	err = s.ask(ctx, doing, startPatience, func(ctx context.Context) error {

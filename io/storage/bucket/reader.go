@@ -245,7 +245,8 @@ func (r *reader) refused(err error) error {
 	return err
 }
 
-// pause waits before a stream is asked for again: up to .1 s before the second try, and twice as long each time.
+// pause waits before a stream is asked for again: up to .1 s after a try that brought bytes, else up to .2 s before the
+// second, and twice as long each time.
 func (r *reader) pause(try int) {
 	select {
 	case <-time.After(rand.N(50 * time.Millisecond << try)):

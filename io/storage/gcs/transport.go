@@ -89,7 +89,7 @@ func (t watched) RoundTrip(req *http.Request) (*http.Response, error) {
 
 // refused is the error of the XML API, of which the client keeps only the status.
 func refused(resp *http.Response, body []byte) error {
-	var e struct{ Code, Message, Details string }
+	var e struct{ Message string }
 	_ = xml.Unmarshal(body, &e) // a proxy's need be none
 	return &googleapi.Error{Code: resp.StatusCode, Message: e.Message, Header: resp.Header}
 }
