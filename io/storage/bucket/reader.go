@@ -122,11 +122,11 @@ func (r *reader) chunk(offset int64, n int) *chunk {
 	}
 	c := r.held(offset)
 	if c == nil {
-		from := offset
+		from, length := offset, r.length(offset, n)
 		if e := r.inOrder(offset); e.to > 0 && e.to-e.from <= jumpBytes { // it is one request
-			from = e.from
+			from, length = e.from, e.to-e.from
 		}
-		c = r.fetch(from, r.length(from, n+int(offset-from)), nil)
+		c = r.fetch(from, length, nil)
 	}
 	// What is read in order is fetched while what comes before it is read.
 	if e := r.inOrder(c.to); e.has(c.from) && r.held(c.to) == nil {
