@@ -83,33 +83,37 @@ type Counts struct {
 
 // Parameters are the flags in force, by their names with _ for -.
 type Parameters struct {
-	Bands         int      `json:"bands"`
-	Bits          int      `json:"bits"`
-	Cluster       string   `json:"cluster"`
-	Compare       string   `json:"compare"` // "" if the method is exact
-	Delimiter     string   `json:"delimiter"`
-	DryRun        bool     `json:"dry_run"`
-	Encoding      string   `json:"encoding"`
-	Environment   string   `json:"environment"`
-	Exclude       []string `json:"exclude"`
-	ForceUnlock   bool     `json:"force_unlock"`
-	Format        string   `json:"format"`
-	ID            string   `json:"id"`
-	Include       []string `json:"include"`
-	Inputs        []string `json:"input"`
-	InputsFrom    string   `json:"inputs_from"`
-	InvalidUTF8   string   `json:"invalid_utf8"`
-	JobServer     string   `json:"job_server"`
-	Keep          string   `json:"keep"`
-	Limit         int64    `json:"limit"`
-	MaxDocBytes   int64    `json:"max_doc_bytes"`
-	MaxIDBytes    int64    `json:"max_id_bytes"`
-	MaxRejected   string   `json:"max_rejected"`
-	MaxWindow     int64    `json:"max_window"`
-	MeasureRecall int      `json:"measure_recall"`
-	Memory        int64    `json:"memory"`
-	Method        string   `json:"method"`
-	MinWords      int      `json:"min_words"`
+	Bands             int               `json:"bands"`
+	Bits              int               `json:"bits"`
+	Cluster           string            `json:"cluster"`
+	Compare           string            `json:"compare"` // "" if the method is exact
+	Delimiter         string            `json:"delimiter"`
+	DryRun            bool              `json:"dry_run"`
+	Encoding          string            `json:"encoding"`
+	Environment       string            `json:"environment"`
+	EnvironmentConfig string            `json:"environment_config"`
+	EnvironmentType   string            `json:"environment_type"`
+	Exclude           []string          `json:"exclude"`
+	ForceUnlock       bool              `json:"force_unlock"`
+	Format            string            `json:"format"`
+	ID                string            `json:"id"`
+	Include           []string          `json:"include"`
+	Inputs            []string          `json:"input"`
+	InputsFrom        string            `json:"inputs_from"`
+	InvalidUTF8       string            `json:"invalid_utf8"`
+	JobName           string            `json:"job_name"`
+	JobServer         string            `json:"job_server"`
+	Keep              string            `json:"keep"`
+	Labels            map[string]string `json:"labels"`
+	Limit             int64             `json:"limit"`
+	MaxDocBytes       int64             `json:"max_doc_bytes"`
+	MaxIDBytes        int64             `json:"max_id_bytes"`
+	MaxRejected       string            `json:"max_rejected"`
+	MaxWindow         int64             `json:"max_window"`
+	MeasureRecall     int               `json:"measure_recall"`
+	Memory            int64             `json:"memory"`
+	Method            string            `json:"method"`
+	MinWords          int               `json:"min_words"`
 	// ModifiedBefore is RFC 3339, "" if there is no such limit.
 	ModifiedBefore string   `json:"modified_before"`
 	NoHeader       bool     `json:"no_header"`
@@ -127,6 +131,7 @@ type Parameters struct {
 	Signature      string   `json:"signature"`
 	SkipUnknown    bool     `json:"skip_unknown"`
 	TempDir        string   `json:"temp_dir"`
+	TempLocation   string   `json:"temp_location"`
 	Text           []string `json:"text"`
 	Threshold      float64  `json:"threshold"`
 	Tokens         string   `json:"tokens"`

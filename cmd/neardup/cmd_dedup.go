@@ -7,9 +7,11 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"os"
 	"os/signal"
 	"runtime"
 	"slices"
+	"strings"
 	"syscall"
 
 	"github.com/alecthomas/kong"
@@ -46,6 +48,9 @@ func (c *dedupCmd) Run(ctx context.Context, s streams) error {
 	if err := readFrom(ctx, &c.Input, s); err != nil {
 		return withHelp(err, "dedup")
 	}
+	if err := c.relocate(); err != nil {
+		return err
+	}
 	task, err := dedup.New(c.Config)
 	if err != nil {
 		return withHelp(err, "dedup")
@@ -56,6 +61,20 @@ func (c *dedupCmd) Run(ctx context.Context, s streams) error {
 		}
 		return c.run(ctx, task, s)
 	})
+}
+
+// relocate makes Beam's folder for temporary files that of --temp-dir. Beam makes it if need be.
+func (c *dedupCmd) relocate() error {
+	if c.TempLocation == "" || c.TempDir != "" || c.DryRun {
+		return nil
+	}
+	if !strings.Contains(c.TempLocation, "://") {
+		if err := os.MkdirAll(c.TempLocation, 0o777); err != nil {
+			return job.Usage("--temp-location %w", err)
+		}
+	}
+	c.TempDir = c.TempLocation
+	return nil
 }
 
 func (c *dedupCmd) floor(ctx context.Context, task *dedup.Job, w io.Writer) error {
@@ -113,7 +132,7 @@ func (c *dedupCmd) print(ctx context.Context, w io.Writer, run *records.Run) err
 // reached, before the run has touched anything.
 func (c *dedupCmd) launch(ctx context.Context, progress io.Writer) (job.Launch, error) {
 	if c.Runner.OnCluster() && !c.DryRun {
-		return onCluster(ctx, c.Running, c.Remote, progress)
+		return onCluster(ctx, c.Running, c.Remote, c.JobName, progress)
 	}
 	return here(c.Running, progress)
 }

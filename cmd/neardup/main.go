@@ -40,6 +40,7 @@ const heapReserve = 32 << 20
 // run runs one command line and returns its exit status.
 func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	own, options := beamcli.Split(args)
+	own = hyphens(own)
 	slog.SetDefault(logging.Early(own).Logger(stderr))
 	if beamcli.IsWorker(args) {
 		go func() {
@@ -53,6 +54,10 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	if err != nil {
 		return exit(err)
 	}
+	if misspelt(own) {
+		parser.Model.DefaultCmd = nil
+	}
+	own = configfile.Args(parser, own)
 	command, status, err := parse(parser, own)
 	if err == nil || cli.Log.JSON() { // which a job file may say, too
 		slog.SetDefault(cli.Log.Logger(stderr))
@@ -113,6 +118,9 @@ func parse(parser *kong.Kong, args []string) (command *kong.Context, status int,
 	}
 	var mistake *kong.ParseError
 	if errors.As(err, &mistake) {
+		if parser.Model.DefaultCmd == nil {
+			err = fmt.Errorf("%w: it is no subcommand, and no file or folder", err)
+		}
 		err = configfile.Locate(mistake.Context, err)
 		err = withHelp(err, subcommand(mistake.Context))
 	}

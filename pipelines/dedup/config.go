@@ -50,6 +50,7 @@ type Config struct {
 
 	job.Running
 	job.Remote
+	job.Scheduled
 
 	DryRun      bool          `help:"Plan only: list, sample, choose, print." group:"Run"`
 	Overwrite   bool          `help:"Replace a finished output once the new one is whole; until then the old one stays." group:"Run"`
@@ -144,8 +145,12 @@ func (c *Config) validate() error {
 		return job.Usage("--wait-lock %v: must be at least 0s", c.WaitLock)
 	case c.PairBudget < 1:
 		return job.Usage("--pair-budget %d: must be at least 1", c.PairBudget)
-	case !c.Runner.OnCluster() && c.JobServer+c.Environment+c.WorkerBin != "":
-		return job.Usage("--job-server, --environment and --worker-binary are for jobs on a cluster: add --runner flink")
+	case !c.Runner.OnCluster() && c.JobServer+c.Environment+c.EnvironmentType+c.EnvironmentConfig != "":
+		return job.Usage("--job-server and --environment are for jobs on a cluster: add --runner flink")
+	case c.Environment != "" && c.EnvironmentType != "":
+		return job.Usage("--environment and --environment-type say the same; drop one of the two")
+	case c.EnvironmentConfig != "" && c.EnvironmentType == "":
+		return job.Usage("--environment-config: add --environment-type, PROCESS, EXTERNAL or DOCKER")
 	case c.Same.Same != "" && c.Method != Exact:
 		return job.Usage("--same %s: only --method exact takes it; add that, or drop it", c.Same.Same)
 	case c.Method == Complete && c.Signature != signature.FSS:
@@ -260,13 +265,13 @@ func (c *Config) Parameters() records.Parameters {
 		compare = ""
 	}
 	return records.Parameters{
-		Bands: c.Bands, Bits: c.Bits, Cluster: string(c.Cluster), Compare: compare, Delimiter: string(c.Delimiter), DryRun: c.DryRun, Encoding: string(c.Encoding), Environment: c.Environment, ForceUnlock: c.ForceUnlock,
-		Exclude: c.Exclude, Format: string(c.Format), ID: c.ID, Include: c.Include, Inputs: c.Inputs, InputsFrom: c.InputsFrom, InvalidUTF8: string(c.InvalidUTF8), JobServer: c.JobServer, Keep: c.Keep.String(), Limit: c.Limit,
+		Bands: c.Bands, Bits: c.Bits, Cluster: string(c.Cluster), Compare: compare, Delimiter: string(c.Delimiter), DryRun: c.DryRun, Encoding: string(c.Encoding), Environment: c.Environment, EnvironmentConfig: c.EnvironmentConfig, EnvironmentType: c.EnvironmentType, ForceUnlock: c.ForceUnlock,
+		Exclude: c.Exclude, Format: string(c.Format), ID: c.ID, Include: c.Include, Inputs: c.Inputs, InputsFrom: c.InputsFrom, InvalidUTF8: string(c.InvalidUTF8), JobName: c.JobName, JobServer: c.JobServer, Labels: c.Labels, Keep: c.Keep.String(), Limit: c.Limit,
 		MaxDocBytes: int64(c.MaxDocBytes), MaxIDBytes: int64(c.MaxIDBytes), MaxRejected: c.MaxRejected.String(), MaxWindow: int64(c.MaxWindow), MeasureRecall: c.MeasureRecall,
 		Memory: int64(c.Memory), Method: string(c.Method), MinWords: c.MinWords, ModifiedBefore: c.ModifiedBefore.String(), NoHeader: c.NoHeader, Normalize: c.Normalize.String(),
 		Output: c.Output, Overwrite: c.Overwrite, PairBudget: c.PairBudget, Pieces: c.Pieces, Recall: c.Recall, Rows: c.Rows,
 		Runner: string(c.Runner), Same: string(c.same()), Seed: c.Seed, Shingle: c.Shingle.String(), Signature: string(c.Signature),
-		SkipUnknown: c.SkipUnknown, TempDir: c.TempDir, Text: c.Text, Threshold: c.Threshold.Float(), Tokens: c.Tokens.String(), Vectors: string(c.Vectors), WaitLock: c.WaitLock.String(), Weights: string(c.Weights),
+		SkipUnknown: c.SkipUnknown, TempDir: c.TempDir, TempLocation: c.TempLocation, Text: c.Text, Threshold: c.Threshold.Float(), Tokens: c.Tokens.String(), Vectors: string(c.Vectors), WaitLock: c.WaitLock.String(), Weights: string(c.Weights),
 		WorkerBinary: c.WorkerBin, Workers: c.Workers, Write: write,
 	}
 }

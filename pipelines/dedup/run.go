@@ -252,6 +252,7 @@ func (r *run) fingerprint(ctx context.Context) (string, error) {
 	// How it is done does not matter.
 	asked.DryRun, asked.ForceUnlock, asked.Overwrite, asked.Workers, asked.Memory, asked.TempDir, asked.WaitLock = false, false, false, 0, 0, "", ""
 	asked.Output, asked.Runner, asked.JobServer, asked.Environment, asked.WorkerBinary = "", "", "", "", ""
+	asked.EnvironmentType, asked.EnvironmentConfig, asked.JobName, asked.TempLocation, asked.Labels = "", "", "", "", nil
 	hash := sha256.New()
 	encoder := json.NewEncoder(hash)
 	_ = encoder.Encode(asked)         // a hash never fails
