@@ -83,6 +83,7 @@ type Counts struct {
 
 // Parameters are the flags in force, by their names with _ for -.
 type Parameters struct {
+	AllowEmpty        bool              `json:"allow_empty"`
 	Bands             int               `json:"bands"`
 	Bits              int               `json:"bits"`
 	Cluster           string            `json:"cluster"`
@@ -109,6 +110,7 @@ type Parameters struct {
 	MaxDocBytes       int64             `json:"max_doc_bytes"`
 	MaxIDBytes        int64             `json:"max_id_bytes"`
 	MaxRejected       string            `json:"max_rejected"`
+	MaxRemoved        string            `json:"max_removed"`
 	MaxWindow         int64             `json:"max_window"`
 	MeasureRecall     int               `json:"measure_recall"`
 	Memory            int64             `json:"memory"`
@@ -122,6 +124,7 @@ type Parameters struct {
 	Overwrite      bool     `json:"overwrite"`
 	PairBudget     int      `json:"pair_budget"`
 	Pieces         int      `json:"pieces"`
+	Protect        []string `json:"protect"`
 	Recall         float64  `json:"recall"`
 	Rows           int      `json:"rows"`
 	Runner         string   `json:"runner"`

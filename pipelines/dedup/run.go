@@ -168,6 +168,9 @@ func (r *run) makePlan(ctx context.Context) error {
 	for _, glob := range plan.Idle {
 		r.warn("--keep %s: %s matches no input file; patterns are matched with paths below %s", r.config.Keep, glob, plan.Listing.Inputs.Root)
 	}
+	for _, glob := range plan.Unprotecting {
+		r.warn("--protect %s matches no input file; patterns are matched with paths below %s", glob, plan.Listing.Inputs.Root)
+	}
 	return nil
 }
 
