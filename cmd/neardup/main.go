@@ -66,7 +66,7 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		return status
 	}
 	if err == nil {
-		err = cli.run(command, options, streams{stdin, stdout, stderr})
+		err = cli.run(command, options, streams{stdin, stdout, stderr, cli.Log.Quiet})
 	}
 	if err != nil && (cli.asJSON() || slices.Contains(own, "--json")) { // which may not have been parsed
 		printFailure(stdout, err)
@@ -84,7 +84,7 @@ func (c *commands) run(command *kong.Context, options []string, s streams) error
 	}
 	ctx := interruptible(s.Err)
 	command.BindTo(ctx, (*context.Context)(nil))
-	if c.Log.JSON() {
+	if c.Log.JSON() || c.Log.Quiet {
 		s.Err = io.Discard // no line of progress that is written over
 	}
 	err := job.Cause(ctx, command.Run(s))
@@ -102,6 +102,8 @@ func (c *commands) asJSON() bool { return c.Dedup.JSON || c.Query.JSON || c.Comp
 type streams struct {
 	In       io.Reader
 	Out, Err io.Writer
+	// Quiet: a summary is not asked for.
+	Quiet bool
 }
 
 // parse parses the command line. A status of 0 or more means that all is done: --help.
