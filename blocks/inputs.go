@@ -196,7 +196,7 @@ func (in *Inputs) Prefer(of func(source string) int) {
 	}
 }
 
-// Protect has all documents kept of the files whose source is. They come first in the order of preference, among themselves as before.
+// Protect has all documents kept of the files whose source is; there must be files. They come first in the order of preference, among themselves as before.
 func (in *Inputs) Protect(is func(source string) bool) {
 	if in.preferences == nil {
 		in.preferences = make([]uint32, in.Len())

@@ -169,8 +169,9 @@ func makePlan(ctx context.Context, r Request, stdin string) (*Plan, error) {
 	if err != nil {
 		return nil, unfit(err)
 	}
-	p.Idle = prefer(p.Listing.Inputs.Inputs, r.Prefer)
-	p.Unprotecting = protect(p.Listing.Inputs.Inputs, r.Protect)
+	if in := p.Listing.Inputs.Inputs; in.Len() > 0 { // of no file, no pattern is at fault
+		p.Idle, p.Unprotecting = prefer(in, r.Prefer), protect(in, r.Protect)
+	}
 	sets, different, shingles, sampled, err := p.sample(ctx)
 	if refused := (*source.InspectError)(nil); errors.As(err, &refused) {
 		return nil, unfit(err)

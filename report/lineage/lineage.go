@@ -65,7 +65,7 @@ func (r *Run) Event(kind string, at time.Time, record *records.Run) Event {
 	e := Event{
 		Type: kind, Time: at.UTC(), Producer: producer, Schema: spec + "2-0-2/OpenLineage.json#/$defs/RunEvent",
 		Run:    subject{ID: r.ID, Facets: map[string]any{}},
-		Job:    subject{Namespace: r.Namespace, Name: r.Job, Facets: map[string]any{"jobType": facet("facets/2-0-3/JobTypeJobFacet.json#/$defs/JobTypeJobFacet", map[string]any{"processingType": "BATCH", "integration": "NEARDUP", "jobType": "JOB"})}},
+		Job:    subject{Namespace: r.Namespace, Name: r.Job, Facets: map[string]any{"jobType": facet("facets/2-0-4/JobTypeJobFacet.json#/$defs/JobTypeJobFacet", map[string]any{"processingType": "BATCH", "integration": "NEARDUP", "jobType": "JOB"})}},
 		Inputs: []dataset{}, Outputs: []dataset{},
 	}
 	for _, input := range r.Inputs {
