@@ -38,7 +38,9 @@ func (*RemovedError) Status() int { return 5 }
 type tally struct{ documents, kept int64 }
 
 // removed is the share that is not kept, in per cent.
-func (s *tally) removed() float64 { return 100 * float64(s.documents-s.kept) / float64(s.documents) }
+func (s *tally) removed() float64 {
+	return 100 * float64(s.documents-s.kept) / float64(s.documents)
+}
 
 // checkRemoved holds every source to --max-removed. A source is an input file, or a folder of files that are documents each.
 func (r *run) checkRemoved(ctx context.Context) error {
