@@ -186,7 +186,7 @@ var layers = []layer{
 	{
 		packages: []string{"report/lineage"},
 		may:      []string{module + "records"},
-		not:      slices.Concat(world, chance, []string{"context"}),
+		not:      []string{"io", "os", "log", "log/slog", "flag", "context"},
 		never:    []string{beamPath + "...", module + "pipelines/..."},
 		why:      "what is told of a run follows from its record",
 	},
