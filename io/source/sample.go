@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"math"
 	"slices"
 	"unicode/utf8"
 
@@ -21,13 +22,20 @@ const (
 	sampleWindows = 64
 	sampleBytes   = 64 << 10
 	mostWindows   = 16 * sampleWindows
+
+	// Of a file that can only be read from its start, so many times what its windows have is read to count its
+	// records: those at the start may be longer or shorter than others. So is all of a small one, since more of a
+	// compressed file is read ahead than is asked for.
+	countedMore = 8
+	countedAll  = 1 << 20
 )
 
 // Sampled is what Sample read.
 type Sampled struct {
 	Documents int64 // readable documents seen
-	Bytes     int64 // listed bytes they stand for
-	IDs       int64 // bytes of their ids
+	// Records is the estimate of how many records the input has, readable or not.
+	Records int64
+	IDs     int64 // bytes of their ids
 	// Unreadable are the other records seen, and Note says of the first of them what is wrong. UnreadableBytes
 	// are what rejected has of them.
 	Unreadable, UnreadableBytes int64
@@ -38,6 +46,8 @@ type Sampled struct {
 	NotUTF8         int64
 	// Missing are the text columns that no record seen has, and Columns those of the first of them.
 	Missing, Columns []string
+	// Plain is a format without columns, if all records seen are of such; else "".
+	Plain string
 	// MissingID says that no record seen has the id column; IDColumns are those of the first that may be one.
 	MissingID bool
 	IDColumns []string
@@ -52,7 +62,7 @@ func Sample(ctx context.Context, in *Inputs, o Options, see func(text, ends []by
 	var offset int64
 	for i := range in.Len() {
 		size := in.Size(i)
-		if len(sampleSpans(i, &blocks.File{Offset: offset, Size: size}, in.Bytes())) > 0 {
+		if sampleSpans(i, &blocks.File{Offset: offset, Size: size}, in.Bytes()).covered > 0 {
 			files = append(files, i)
 		}
 		offset += size
@@ -70,6 +80,10 @@ func Sample(ctx context.Context, in *Inputs, o Options, see func(text, ends []by
 		if err := s.read(ctx, i); err != nil {
 			return Sampled{}, err
 		}
+	}
+	s.estimate()
+	if s.judged || s.hasID || s.MissingID {
+		s.Plain = ""
 	}
 	if len(s.missing) == 0 {
 		s.Columns = nil
@@ -95,6 +109,9 @@ type sampler struct {
 	see     func(text, ends []byte)
 
 	Sampled
+	covered int64   // bytes in windows, but of files that are one document
+	begun   float64 // records that begin there
+
 	wrong       *blocks.File // the first that has a text that is not UTF-8
 	beyondASCII int64        // texts that are UTF-8 and not ASCII
 
@@ -103,41 +120,50 @@ type sampler struct {
 	hasID   bool  // a record has the id column
 }
 
+// windows are the spans of a file that Sample reads.
+type windows struct {
+	spans []blocks.Span
+	// covered is how many listed bytes of the file are in windows.
+	covered int64
+	// After: the records from this position on are only counted.
+	after int64
+}
+
 // sampleSpans cuts the windows of so many bytes along a file. Of one that can only be read from its start
-// as many bytes are read there as the windows have of it, and all of it if that is all.
-func sampleSpans(number int, file *blocks.File, total int64) (spans []blocks.Span) {
+// as many bytes are read there as the windows have of it, and all of it if that is all; more are read to be counted.
+func sampleSpans(number int, file *blocks.File, total int64) windows {
 	// Windows do not overlap; those of a small input touch and are all of it.
-	windows := min(sampleWindows*(1+max(total-1, 0)>>30), mostWindows)
-	step := max((total+windows-1)/windows, sampleBytes)
+	most := min(sampleWindows*(1+max(total-1, 0)>>30), mostWindows)
+	step := max((total+most-1)/most, sampleBytes)
 	end := file.Offset + file.Size
-	covered := int64(0)
+	w := windows{after: blocks.End}
 	for at := file.Offset / step * step; at < end; at += step {
 		from, to := max(at, file.Offset), min(at+sampleBytes, end)
 		if from >= to {
 			continue
 		}
-		covered += to - from
-		if last := len(spans) - 1; last >= 0 && spans[last].End == from-file.Offset {
-			spans[last].End = to - file.Offset
+		w.covered += to - from
+		if last := len(w.spans) - 1; last >= 0 && w.spans[last].End == from-file.Offset {
+			w.spans[last].End = to - file.Offset
 		} else {
-			spans = append(spans, blocks.Span{File: number, Start: from - file.Offset, End: to - file.Offset})
+			w.spans = append(w.spans, blocks.Span{File: number, Start: from - file.Offset, End: to - file.Offset})
 		}
 	}
-	if covered > 0 && file.Sequential {
-		whole := blocks.Span{File: number, End: covered}
-		if covered == file.Size {
-			whole.End = blocks.End // of what it decompresses to
+	if w.covered > 0 && file.Sequential {
+		whole := blocks.Span{File: number, End: blocks.End} // of what it decompresses to
+		if w.covered < file.Size {
+			w.after, whole.End = w.covered, max(countedMore*w.covered, countedAll)
 		}
-		spans = []blocks.Span{whole}
+		w.spans = []blocks.Span{whole}
 	}
-	for i := range spans {
-		span := &spans[i]
+	for i := range w.spans {
+		span := &w.spans[i]
 		span.Start = file.PositionAt(span.Start)
 		if span.End != blocks.End {
 			span.End = file.PositionAt(span.End)
 		}
 	}
-	return spans
+	return w
 }
 
 // read reads the windows of one file, together: its large pages are unpacked once.
@@ -146,36 +172,77 @@ func (s *sampler) read(ctx context.Context, number int) error {
 	if err != nil {
 		return err
 	}
-	progress, err := recordsOf(ctx, r, file, sampleSpans(number, file, s.in.Bytes()), s.options, func(record *reading.Record) error {
-		s.columns(file, record)
-		s.idColumn(file, record)
-		doc, key := record.Doc, blocks.NewKey(number, record.Position)
-		if reasonOf(record) == codec.InvalidUTF8 {
-			s.NotUTF8++
-			s.wrong = cmp.Or(s.wrong, file)
-		}
-		if record.Err != nil {
-			if s.Unreadable++; s.Unreadable == 1 {
-				s.Note = note(file, record)
+	f, err := formatNamed(file.Format)
+	if err != nil {
+		return err
+	}
+	of := sampleSpans(number, file, s.in.Bytes())
+	var seen int64
+	progress, err := recordsOf(ctx, r, file, of.spans, s.options, func(record *reading.Record) error {
+		if seen++; record.Position < of.after {
+			if s.add(number, file, record); f.plain() {
+				s.Plain = f.name
+			} else {
+				s.columns(file, record)
+				s.idColumn(file, record)
 			}
-			s.UnreadableBytes += int64(min(len(record.Raw), records.MaxRaw))
-			return nil
-		}
-		s.Documents++
-		if slices.ContainsFunc(doc.Text, func(b byte) bool { return b >= utf8.RuneSelf }) {
-			s.beyondASCII++
-		}
-		if record.Long {
-			return nil
-		}
-		s.IDs += int64(len(s.options.id(s.in.Inputs, key, doc)))
-		if !doc.NoText && !s.options.longID(doc) && int64(len(doc.Text)) <= s.options.MaxDocument {
-			s.see(doc.Text, doc.Ends)
 		}
 		return nil
 	})
-	s.Bytes += progress.Stored
+	if file.IDIsSource { // all of these are counted
+		return err
+	}
+	s.covered += of.covered
+	if file.Sequential && progress.Stored > 0 {
+		s.begun += float64(seen) * (float64(of.covered) / float64(progress.Stored))
+	} else {
+		s.begun += float64(seen)
+	}
 	return err
+}
+
+// add adds a record to the sample.
+func (s *sampler) add(number int, file *blocks.File, record *reading.Record) {
+	doc, key := record.Doc, blocks.NewKey(number, record.Position)
+	if reasonOf(record) == codec.InvalidUTF8 {
+		s.NotUTF8++
+		s.wrong = cmp.Or(s.wrong, file)
+	}
+	if record.Err != nil {
+		if s.Unreadable++; s.Unreadable == 1 {
+			s.Note = note(file, record)
+		}
+		s.UnreadableBytes += int64(min(len(record.Raw), records.MaxRaw))
+		return
+	}
+	s.Documents++
+	if slices.ContainsFunc(doc.Text, func(b byte) bool { return b >= utf8.RuneSelf }) {
+		s.beyondASCII++
+	}
+	if record.Long {
+		return
+	}
+	s.IDs += int64(len(s.options.id(s.in.Inputs, key, doc)))
+	if !doc.NoText && !s.options.longID(doc) && int64(len(doc.Text)) <= s.options.MaxDocument {
+		s.see(doc.Text, doc.Ends)
+	}
+}
+
+// estimate estimates the number of records: a file of one document has one, and others have as many for each listed byte as
+// in their windows.
+func (s *sampler) estimate() {
+	var ones, bytes int64
+	for i := range s.in.Len() {
+		if s.in.OneDocument(i) {
+			ones++
+		} else {
+			bytes += s.in.Size(i)
+		}
+	}
+	s.Records = ones
+	if s.covered > 0 {
+		s.Records += int64(math.Round(s.begun / float64(s.covered) * float64(bytes)))
+	}
 }
 
 // propose sets Encoding by what the first file begins with that has a text that is not UTF-8.
