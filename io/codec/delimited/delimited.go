@@ -143,7 +143,7 @@ func named(names []string, name string) (int, error) {
 			return i - 1, nil
 		}
 	}
-	return 0, fmt.Errorf("no column %q; there are %q", name, names)
+	return 0, &codec.NoColumnError{Name: name, Columns: names}
 }
 
 // has tells whether named would see a column called name, be it one or two.

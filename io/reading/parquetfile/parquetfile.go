@@ -153,14 +153,14 @@ func bind(file *blocks.File, ft *footer, o codec.Fields) (b fields, err error) {
 		b.text = append(b.text, t)
 	}
 	if !found && len(o.Text) > 0 {
-		return b, fmt.Errorf("%s: no text column %q; there are %q", file.Path, o.Text, ft.schema.names())
+		return b, fmt.Errorf("%s: text column: %w", file.Path, &codec.NoColumnError{Name: o.Text[0], Columns: ft.schema.names()})
 	}
 	if o.ID != "" {
 		if b.id, err = findField(file, ft, o.ID); err != nil {
 			return b, err
 		}
 		if b.id.leaf == none && b.id.constant == nil && o.ID != "id" {
-			return b, fmt.Errorf("%s: no id column %q; there are %q", file.Path, o.ID, ft.schema.names())
+			return b, fmt.Errorf("%s: id column: %w", file.Path, &codec.NoColumnError{Name: o.ID, Columns: ft.schema.names()})
 		}
 	}
 	if o.Value != "" {
