@@ -98,8 +98,8 @@ func (c *Config) validate() error {
 		}
 		seen[m] = true
 	}
-	if _, err := storage.At(c.Output); err != nil {
-		return job.Usage("--output %w", err)
+	if err := job.CheckPath("--output", c.Output); err != nil {
+		return err
 	}
 	switch {
 	case c.Output != "" && !slices.ContainsFunc(c.Methods, Method.buckets):

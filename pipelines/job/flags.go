@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/neardup/neardup/io/source"
-	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/kernels/setsim"
 	"github.com/neardup/neardup/kernels/shingle"
 	"github.com/neardup/neardup/kernels/textnorm"
@@ -292,8 +291,8 @@ const (
 
 // Validate returns a *UsageError for what cannot be meant.
 func (c *Config) Validate() error {
-	if _, err := storage.At(c.TempDir); err != nil {
-		return Usage("--temp-dir %w", err)
+	if err := CheckPath("--temp-dir", c.TempDir); err != nil {
+		return err
 	}
 	switch {
 	case len(c.Inputs) == 0:
