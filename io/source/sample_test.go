@@ -83,7 +83,7 @@ func TestSampleOfFiles(t *testing.T) {
 	o := Options{Format: "files", Fields: fields, MaxDocument: 1}
 	in := inputs(t, o, root)
 	texts, sampled := sampleOf(t, in, o)
-	if len(texts) != 100 || !reflect.DeepEqual(sampled, Sampled{Documents: 200, Records: 300, IDs: 200 * 3}) {
+	if len(texts) != 100 || !reflect.DeepEqual(sampled, Sampled{Documents: 200, Records: 300, IDs: 200 * 3, Plain: "files"}) {
 		t.Errorf("%d texts, sampled %+v; want 100 of one byte among 200 documents, and 100 empty ones", len(texts), sampled)
 	}
 	in = inputs(t, o, write(t, t.TempDir(), "empty", nil))

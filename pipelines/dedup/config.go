@@ -43,10 +43,11 @@ type Config struct {
 
 	MeasureRecall int `placeholder:"N" help:"Measure the recall: read the input once more and compare N documents, drawn by --seed, with all others; the summary says how many of their pairs were found." group:"Search"`
 
-	Cluster    Cluster       `default:"star" enum:"${clusters}" help:"star: a document is removed only if a kept one is threshold similar to it; components: one document of each cluster is kept, and chains of similar documents remove others that do not resemble it." group:"Decision"`
-	Keep       Keep          `default:"first" placeholder:"POLICY" help:"Which of similar documents is kept: first in input order, longest (bytes of text), max:COLUMN or min:COLUMN (numbers before strings, none last), or prefer:GLOB,... (of the files that the first pattern matches, then the second, then others); ties: first in input order (default: ${default})." group:"Decision"`
-	Write      []output.Part `default:"${parts}" enum:"${parts}" placeholder:"NAME" help:"What to write: any of ${enum} (default: all)." group:"Output"`
-	PairBudget int           `default:"262144" placeholder:"N" help:"Pairs of a component above which only those of each document with some kept before it are listed; of a component of more than 4,096 documents the number is estimated." group:"Decision"`
+	Cluster         Cluster       `default:"star" enum:"${clusters}" help:"star: a document is removed only if a kept one is threshold similar to it; components: one document of each cluster is kept, and chains of similar documents remove others that do not resemble it." group:"Decision"`
+	Keep            Keep          `default:"first" placeholder:"POLICY" help:"Which of similar documents is kept: first in input order, longest (bytes of text), max:COLUMN or min:COLUMN (numbers before strings, none last), or prefer:GLOB,... (of the files that the first pattern matches, then the second, then others); ties: first in input order (default: ${default})." group:"Decision"`
+	Write           []output.Part `default:"${parts}" enum:"${parts}" placeholder:"NAME" help:"What to write: any of ${enum} (default: all)." group:"Output"`
+	DropNotCompared bool          `help:"Leave out of the corpus the documents that are not compared, too: those without text or token, of too few words, or beyond a limit." group:"Decision"`
+	PairBudget      int           `default:"262144" placeholder:"N" help:"Pairs of a component above which only those of each document with some kept before it are listed; of a component of more than 4,096 documents the number is estimated." group:"Decision"`
 
 	job.Running
 	job.Remote
@@ -55,6 +56,12 @@ type Config struct {
 	Overwrite   bool          `help:"Replace a finished output once the new one is whole; until then the old one stays." group:"Run"`
 	WaitLock    time.Duration `default:"0s" placeholder:"DURATION" help:"Wait that long for another run's lock on the output before giving up, as in 90s or 2h (default: ${default})." group:"Run"`
 	ForceUnlock bool          `help:"Take the output from the run that holds it; that run then stops at its next step with status 3." group:"Run"`
+
+	// AllowEmpty: it is no failure that no document was compared.
+	AllowEmpty bool `kong:"-"`
+
+	// InForce is what the runner that was chosen works with, for run.json.
+	InForce records.InForce `kong:"-"`
 
 	// Given are the names of the flags that were given, with their default value or another: those that would do nothing are refused.
 	Given []string `kong:"-"`
@@ -140,6 +147,8 @@ func (c *Config) validate() error {
 		return job.Usage("--measure-recall: --method exact looks for copies only, and finds them all")
 	case c.MeasureRecall > 0 && !c.writes(output.Pairs):
 		return job.Usage("--measure-recall looks for pairs in the table pairs; add it to --write")
+	case c.DropNotCompared && !c.writes(output.Corpus):
+		return job.Usage("--drop-not-compared: no corpus is written; add it to --write")
 	case c.WaitLock < 0:
 		return job.Usage("--wait-lock %v: must be at least 0s", c.WaitLock)
 	case c.PairBudget < 1:
@@ -260,7 +269,7 @@ func (c *Config) Parameters() records.Parameters {
 		compare = ""
 	}
 	return records.Parameters{
-		Bands: c.Bands, Bits: c.Bits, Cluster: string(c.Cluster), Compare: compare, Delimiter: string(c.Delimiter), DryRun: c.DryRun, Encoding: string(c.Encoding), Environment: c.Environment, ForceUnlock: c.ForceUnlock,
+		Bands: c.Bands, Bits: c.Bits, Cluster: string(c.Cluster), Compare: compare, Delimiter: string(c.Delimiter), DropNotCompared: c.DropNotCompared, DryRun: c.DryRun, Encoding: string(c.Encoding), Environment: c.Environment, ForceUnlock: c.ForceUnlock,
 		Exclude: c.Exclude, Format: string(c.Format), ID: c.ID, Include: c.Include, Inputs: c.Inputs, InputsFrom: c.InputsFrom, InvalidUTF8: string(c.InvalidUTF8), JobServer: c.JobServer, Keep: c.Keep.String(), Limit: c.Limit,
 		MaxDocBytes: int64(c.MaxDocBytes), MaxIDBytes: int64(c.MaxIDBytes), MaxRejected: c.MaxRejected.String(), MaxWindow: int64(c.MaxWindow), MeasureRecall: c.MeasureRecall,
 		Memory: int64(c.Memory), Method: string(c.Method), MinWords: c.MinWords, ModifiedBefore: c.ModifiedBefore.String(), NoHeader: c.NoHeader, Normalize: c.Normalize.String(),
