@@ -70,7 +70,12 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 }
 
 // run runs the command that was parsed, with Beam's options.
-func (c *commands) run(command *kong.Context, options []string, s streams) error {
+func (c *commands) run(command *kong.Context, options []string, s streams) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = job.Panicked(p)
+		}
+	}()
 	if err := beamcli.Init(options); err != nil {
 		return &job.UsageError{Err: err}
 	}
@@ -82,7 +87,7 @@ func (c *commands) run(command *kong.Context, options []string, s streams) error
 	if c.Log.JSON() {
 		s.Err = io.Discard // no line of progress that is written over
 	}
-	err := job.Cause(ctx, command.Run(s))
+	err = job.Cause(ctx, command.Run(s))
 	if usage := (*job.UsageError)(nil); errors.As(err, &usage) {
 		err = configfile.Locate(command, err)
 	}
