@@ -87,7 +87,9 @@ func Summary(w io.Writer, width int, run *records.Run, dir string, example *reco
 		sideBySide(out, run, example)
 	}
 	out.printf("\n")
-	out.item("results in", "%s: %s", terminal.Mask(dir), strings.Join(written(run), ", "))
+	for _, line := range terminal.Wrap(fmt.Sprintf("results in %s: %s", terminal.Mask(dir), strings.Join(written(run), ", ")), width) {
+		out.printf("%s\n", line)
+	}
 	return out.err
 }
 

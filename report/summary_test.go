@@ -44,7 +44,7 @@ symbols       of the 30 documents removed for having the same words or shingles,
 kept          999,955 documents
 took          1m1.23s, 1m40.5s CPU, peak memory 2.5 GB
 
-results in    out: pairs/ (Parquet), corpus/, run.json
+results in out: pairs/ (Parquet), corpus/, run.json
 `
 	if diff := cmp.Diff(want, got.String()); diff != "" {
 		t.Error(diff)

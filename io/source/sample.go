@@ -178,6 +178,7 @@ func (s *sampler) read(ctx context.Context, number int) error {
 	}
 	of := sampleSpans(number, file, s.in.Bytes())
 	var seen int64
+	counting := false
 	progress, err := recordsOf(ctx, r, file, of.spans, s.options, func(record *reading.Record) error {
 		if seen++; record.Position < of.after {
 			if s.add(number, file, record); f.plain() {
@@ -186,9 +187,14 @@ func (s *sampler) read(ctx context.Context, number int) error {
 				s.columns(file, record)
 				s.idColumn(file, record)
 			}
+		} else {
+			counting = true
 		}
 		return nil
 	})
+	if broken := (*reading.ContentError)(nil); counting && errors.As(err, &broken) {
+		err = nil // the sample has all that it is to have, and who reads the file tells
+	}
 	if file.IDIsSource { // all of these are counted
 		return err
 	}

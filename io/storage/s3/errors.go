@@ -75,7 +75,7 @@ func fail(ctx context.Context, at bucket.Key, err error) error {
 	if next := advice(err, code, status, header); next != "" {
 		text += "; " + next
 	}
-	return &failure{text, kind(err, code, status), status == http.StatusNotFound}
+	return &failure{text, kind(err, code, status), status == http.StatusNotFound || code == "NoSuchBucket"}
 }
 
 // pathOf names what a request was about, in one line.
