@@ -87,7 +87,7 @@ func (e *NothingComparedError) Error() string {
 	}
 	var parts []string
 	if e.Unreadable > 0 {
-		parts = append(parts, e.ReadTotals.String())
+		parts = append(parts, e.String())
 	}
 	for _, reason := range slices.Sorted(maps.Keys(e.NotCompared)) {
 		parts = append(parts, fmt.Sprintf("%d of %d are not compared, for %s", e.NotCompared[reason], e.Records, reason))
