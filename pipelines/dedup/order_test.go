@@ -140,6 +140,7 @@ var wires = func() map[string][]wire {
 		"overlap.featuresFn":       {numbers, studied},
 		"overlap.gatherFn":         {numbers},
 		"sink.sliceFn":             {tableRows},
+		"sink.listedFn":            {keys},
 		"sink.runFn":               {tableRows},
 	}
 }()
