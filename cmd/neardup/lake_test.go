@@ -243,6 +243,26 @@ func TestLakeTemporary(t *testing.T) {
 	}
 }
 
+// TestLakeList: what flags name may be an object.
+func TestLakeList(t *testing.T) {
+	for _, l := range lakes(t) {
+		l.put("in/a.jsonl", similar)
+		l.put("list", l.scheme+"lake/in\n")
+		l.put("text", "a text that no document has")
+		for _, args := range [][]string{
+			{"dedup", "--inputs-from", l.scheme + "lake/list", "-o", l.scheme + "lake/out"}, {"query", l.scheme + "lake/in", "--file", l.scheme + "lake/text"},
+		} {
+			if status, said := l.neardup(args...); status != 0 {
+				t.Errorf("%q: status %d: %s", args, status, said)
+			}
+			args[2], args[3] = strings.Replace(args[2], "list", "none", 1), strings.Replace(args[3], "text", "none", 1)
+			if status, said := l.neardup(args...); status != 2 || !strings.Contains(said, l.scheme+"lake/none") {
+				t.Errorf("%q: status %d: %s", args, status, said)
+			}
+		}
+	}
+}
+
 // TestLakeRefused: what a bucket lacks is told by name.
 func TestLakeRefused(t *testing.T) {
 	for _, l := range lakes(t) {

@@ -54,9 +54,6 @@ func Formats() []string {
 	return names
 }
 
-// CheckEncoding says what is wrong with a name of Options.Encoding.
-func CheckEncoding(name string) error { return bytefile.CheckEncoding(name) }
-
 // plain reports whether a record is its text, and has no columns.
 func (f format) plain() bool {
 	r, ok := f.reader.(bytefile.Reader)

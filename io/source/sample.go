@@ -13,6 +13,7 @@ import (
 	"github.com/neardup/neardup/io/codec"
 	"github.com/neardup/neardup/io/reading"
 	"github.com/neardup/neardup/io/reading/bytefile"
+	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/records"
 )
 
@@ -58,28 +59,13 @@ type Sampled struct {
 // be read from its start has its windows there. Text, and where its columns end, are valid only during the call.
 func Sample(ctx context.Context, in *Inputs, o Options, see func(text, ends []byte)) (Sampled, error) {
 	s := sampler{in: in, options: o, see: see}
-	var files []int // that have a window
-	var offset int64
-	for i := range in.Len() {
-		size := in.Size(i)
-		if sampleSpans(i, &blocks.File{Offset: offset, Size: size}, in.Bytes()).covered > 0 {
-			files = append(files, i)
-		}
-		offset += size
+	units, err := s.units(ctx)
+	if err != nil {
+		return Sampled{}, err
 	}
-	if len(files) > 0 {
-		err := each(ctx, len(files), inFlight(in.Root), func(i int) error {
-			_, _, err := in.open(ctx, files[i], o)
-			return err
-		})
-		if err != nil {
-			return Sampled{}, err
-		}
-	}
-	for _, i := range files {
-		if err := s.read(ctx, i); err != nil {
-			return Sampled{}, err
-		}
+	if err := inOrder(ctx, len(units), inFlight(in.Root), func(ctx context.Context, i int) (*heldUnit, error) { return s.hold(ctx, units[i]) },
+		func(held *heldUnit) error { return s.use(ctx, held) }); err != nil {
+		return Sampled{}, err
 	}
 	s.estimate()
 	if s.judged || s.hasID || s.MissingID {
@@ -102,6 +88,36 @@ func Sample(ctx context.Context, in *Inputs, o Options, see func(text, ends []by
 	return s.Sampled, nil
 }
 
+// unit are windows of one file that are read together: its large pages are unpacked once.
+type unit struct {
+	file int
+	windows
+}
+
+// heldUnit is a unit of which the records were read before it is its turn; not whole: they are read then.
+type heldUnit struct {
+	unit
+	whole   bool
+	part    part
+	records []reading.Record
+	bytes   int
+}
+
+// part is what was read of a unit.
+type part struct {
+	file    *blocks.File
+	covered int64 // listed bytes in windows
+	stored  int64 // listed bytes read
+	seen    int64 // records, those that are only counted among them
+}
+
+const (
+	// unitBytes bounds what is held of a unit: many are.
+	unitBytes = 2 << 20
+	// unitWindows are those of a unit where positions are rows.
+	unitWindows = 16
+)
+
 // sampler reads the sample.
 type sampler struct {
 	in      *Inputs
@@ -122,7 +138,7 @@ type sampler struct {
 
 // windows are the spans of a file that Sample reads.
 type windows struct {
-	spans []blocks.Span
+	spans []blocks.Span // nil: all that it has
 	// covered is how many listed bytes of the file are in windows.
 	covered int64
 	// After: the records from this position on are only counted.
@@ -166,49 +182,141 @@ func sampleSpans(number int, file *blocks.File, total int64) windows {
 	return w
 }
 
-// read reads the windows of one file, together: its large pages are unpacked once.
-func (s *sampler) read(ctx context.Context, number int) error {
-	file, r, err := s.in.open(ctx, number, s.options)
-	if err != nil {
-		return err
+// units returns those of all files, in input order. Where a read is a request, large files have several, which are read at once.
+func (s *sampler) units(ctx context.Context) (units []unit, err error) {
+	var offset int64
+	for i := range s.in.Len() {
+		size := s.in.Size(i)
+		covered := sampleSpans(i, &blocks.File{Offset: offset, Size: size}, s.in.Bytes()).covered
+		offset += size
+		if covered == 0 {
+			continue
+		}
+		var file *blocks.File
+		together := storage.IsLocal(s.in.Root)
+		if !together {
+			inspected := false
+			if file, inspected, err = s.in.Listed(ctx, i); err != nil {
+				return nil, err
+			}
+			together = !inspected || file.Sequential
+		}
+		if together {
+			units = append(units, unit{file: i})
+			continue
+		}
+		n := 1
+		if file.Positions > 0 {
+			n = unitWindows
+		}
+		all := sampleSpans(i, file, s.in.Bytes())
+		for spans := range slices.Chunk(all.spans, n) {
+			units = append(units, unit{i, windows{spans: spans, covered: all.covered, after: all.after}})
+			all.covered = 0 // the first stands for all
+		}
 	}
-	f, err := formatNamed(file.Format)
-	if err != nil {
-		return err
+	return units, nil
+}
+
+// hold reads a unit where a read is a request, and holds what it has; else it only inspects the file. It never waits for another unit:
+// what it reads with may be bounded.
+func (s *sampler) hold(ctx context.Context, u unit) (*heldUnit, error) {
+	held := &heldUnit{unit: u}
+	if storage.IsLocal(s.in.Root) {
+		_, _, err := s.in.open(ctx, u.file, s.options)
+		return held, err
 	}
-	of := sampleSpans(number, file, s.in.Bytes())
-	var seen int64
+	held.whole = true
+	var err error
+	held.part, err = s.read(ctx, u, func(_ int, _ *blocks.File, record *reading.Record) error {
+		if held.bytes += len(record.Raw) + len(record.Doc.Text) + len(record.Doc.ID); held.bytes > unitBytes {
+			held.whole, held.records = false, nil
+			return reading.ErrStop
+		}
+		held.records = append(held.records, cloned(record))
+		return nil
+	})
+	return held, err
+}
+
+// cloned is a record that stays valid, without the value to rank by.
+func cloned(record *reading.Record) reading.Record {
+	clone, doc := *record, *record.Doc
+	doc.ID, doc.Text, doc.Ends, doc.Missing = slices.Clone(doc.ID), slices.Clone(doc.Text), slices.Clone(doc.Ends), slices.Clone(doc.Missing)
+	doc.Value = codec.Value{}
+	clone.Doc, clone.Raw = &doc, slices.Clone(record.Raw)
+	return clone
+}
+
+// use adds a unit to the sample.
+func (s *sampler) use(ctx context.Context, held *heldUnit) (err error) {
+	if !held.whole {
+		if held.part, err = s.read(ctx, held.unit, s.add); err != nil {
+			return err
+		}
+	}
+	for i := range held.records {
+		if err := s.add(held.file, held.part.file, &held.records[i]); err != nil {
+			return err
+		}
+	}
+	s.count(held.part)
+	return nil
+}
+
+// read reads a unit, and calls see with the records of its windows.
+func (s *sampler) read(ctx context.Context, u unit, see func(int, *blocks.File, *reading.Record) error) (part, error) {
+	ctx, done := storage.Once(ctx)
+	defer done()
+	file, r, err := s.in.open(ctx, u.file, s.options)
+	if err != nil {
+		return part{}, err
+	}
+	of := u.windows
+	if of.spans == nil {
+		of = sampleSpans(u.file, file, s.in.Bytes())
+	}
+	p := part{file: file, covered: of.covered}
 	counting := false
 	progress, err := recordsOf(ctx, r, file, of.spans, s.options, func(record *reading.Record) error {
-		if seen++; record.Position < of.after {
-			if s.add(number, file, record); f.plain() {
-				s.Plain = f.name
-			} else {
-				s.columns(file, record)
-				s.idColumn(file, record)
-			}
-		} else {
-			counting = true
+		if p.seen++; record.Position < of.after {
+			return see(u.file, file, record)
 		}
+		counting = true
 		return nil
 	})
 	if broken := (*reading.ContentError)(nil); counting && errors.As(err, &broken) {
 		err = nil // the sample has all that it is to have, and who reads the file tells
 	}
-	if file.IDIsSource { // all of these are counted
-		return err
-	}
-	s.covered += of.covered
-	if file.Sequential && progress.Stored > 0 {
-		s.begun += float64(seen) * (float64(of.covered) / float64(progress.Stored))
-	} else {
-		s.begun += float64(seen)
-	}
-	return err
+	p.stored = progress.Stored
+	return p, err
 }
 
-// add adds a record to the sample.
-func (s *sampler) add(number int, file *blocks.File, record *reading.Record) {
+// count adds the records of a part to those that begin in windows.
+func (s *sampler) count(p part) {
+	if p.file.IDIsSource { // all of these are counted
+		return
+	}
+	s.covered += p.covered
+	if p.file.Sequential && p.stored > 0 {
+		s.begun += float64(p.seen) * (float64(p.covered) / float64(p.stored))
+	} else {
+		s.begun += float64(p.seen)
+	}
+}
+
+// add adds a record of a file to the sample.
+func (s *sampler) add(number int, file *blocks.File, record *reading.Record) error {
+	f, err := formatNamed(file.Format)
+	if err != nil {
+		return err
+	}
+	if f.plain() {
+		s.Plain = f.name
+	} else {
+		s.columns(file, record)
+		s.idColumn(file, record)
+	}
 	doc, key := record.Doc, blocks.NewKey(number, record.Position)
 	if reasonOf(record) == codec.InvalidUTF8 {
 		s.NotUTF8++
@@ -219,19 +327,20 @@ func (s *sampler) add(number int, file *blocks.File, record *reading.Record) {
 			s.Note = note(file, record)
 		}
 		s.UnreadableBytes += int64(min(len(record.Raw), records.MaxRaw))
-		return
+		return nil
 	}
 	s.Documents++
 	if slices.ContainsFunc(doc.Text, func(b byte) bool { return b >= utf8.RuneSelf }) {
 		s.beyondASCII++
 	}
 	if record.Long {
-		return
+		return nil
 	}
 	s.IDs += int64(len(s.options.id(s.in.Inputs, key, doc)))
 	if !doc.NoText && !s.options.longID(doc) && int64(len(doc.Text)) <= s.options.MaxDocument {
 		s.see(doc.Text, doc.Ends)
 	}
+	return nil
 }
 
 // estimate estimates the number of records: a file of one document has one, and others have as many for each listed byte as

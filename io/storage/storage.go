@@ -109,7 +109,12 @@ func Register(scheme string, s Store) { stores[scheme] = s }
 var schemes = regexp.MustCompile(`^[a-z][a-z0-9+.-]+://`)
 
 // schemeOf returns what a URL begins with, "" for a local path.
-func schemeOf(path string) string { return schemes.FindString(path) }
+func schemeOf(path string) string {
+	if !strings.Contains(path, "://") { // it is asked often
+		return ""
+	}
+	return schemes.FindString(path)
+}
 
 // At returns the store of path. The error names the scheme if no store has it.
 func At(path string) (Store, error) {

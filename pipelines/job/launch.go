@@ -80,7 +80,10 @@ func await[T any](ctx context.Context, grace time.Duration, do func() (T, error)
 	case <-ctx.Done():
 	}
 	select {
-	case <-done:
+	case o := <-done:
+		if left := (*LeftError)(nil); errors.As(o.err, &left) {
+			return o.value, o.err
+		}
 	case <-time.After(grace):
 	}
 	var none T

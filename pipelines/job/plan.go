@@ -247,9 +247,6 @@ func checkPlain(sampled source.Sampled, r *Request) error {
 	return nil
 }
 
-// listedColumns is how many columns of a record a message lists.
-const listedColumns = 20
-
 // missing warns of text columns that no record of the sample has: a name may be mistyped. If it has none of
 // them, that is wrong usage.
 func missing(sampled source.Sampled, text []string) (warning string, err error) {
@@ -286,11 +283,7 @@ func notFound(flags string, columns []string) string {
 	if len(columns) == 0 { // each file has its own for all records
 		return flags + ": no file of the sample has such a column"
 	}
-	more := ""
-	if n := len(columns) - listedColumns; n > 0 {
-		columns, more = columns[:listedColumns], fmt.Sprintf(" and %d more", n)
-	}
-	return fmt.Sprintf("%s: no record of the sample has such a column; the first has %q%s", flags, columns, more)
+	return fmt.Sprintf("%s: no record of the sample has such a column; the first has %s", flags, codec.Listed(columns))
 }
 
 // Reading says how the inputs are read.
