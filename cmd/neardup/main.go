@@ -42,6 +42,7 @@ const heapReserve = 32 << 20
 // run runs one command line and returns its exit status.
 func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	own, options := beamcli.Split(args)
+	own = hyphens(own)
 	slog.SetDefault(logging.Early(own).Logger(stderr))
 	if beamcli.IsWorker(args) {
 		limitWorker()
@@ -56,6 +57,10 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	if err != nil {
 		return exit(err)
 	}
+	if misspelt(own) {
+		parser.Model.DefaultCmd = nil
+	}
+	own = configfile.Args(parser, own)
 	command, status, err := parse(parser, own)
 	if err == nil || cli.Log.JSON() { // which a job file may say, too
 		slog.SetDefault(cli.Log.Logger(stderr))
@@ -64,7 +69,7 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		return status
 	}
 	if err == nil {
-		err = cli.run(command, options, streams{In: stdin, Out: stdout, Err: stderr, Raw: stderr})
+		err = cli.run(command, options, streams{In: stdin, Out: stdout, Err: stderr, Raw: stderr, Quiet: cli.Log.Quiet})
 	}
 	if err != nil && (cli.asJSON() || slices.Contains(own, "--json")) { // which may not have been parsed
 		printFailure(stdout, err)
@@ -90,7 +95,7 @@ func (c *commands) run(command *kong.Context, options []string, s streams) error
 	}
 	ctx := interruptible(s.Err)
 	command.BindTo(ctx, (*context.Context)(nil))
-	if c.Log.JSON() {
+	if c.Log.JSON() || c.Log.Quiet {
 		s.Err = io.Discard // no line of progress that is written over
 	}
 	err := job.Cause(ctx, command.Run(s))
@@ -110,6 +115,7 @@ func (c *commands) asJSON() bool {
 type streams struct {
 	In            io.Reader
 	Out, Err, Raw io.Writer
+	Quiet         bool // a summary is not asked for
 }
 
 // asks reports whether a user can be asked.
@@ -132,6 +138,9 @@ func parse(parser *kong.Kong, args []string) (command *kong.Context, status int,
 	}
 	var mistake *kong.ParseError
 	if errors.As(err, &mistake) {
+		if parser.Model.DefaultCmd == nil {
+			err = fmt.Errorf("%w: it is no subcommand, and no file or folder", err)
+		}
 		err = configfile.Locate(mistake.Context, err)
 		err = withHelp(err, subcommand(mistake.Context))
 	}
