@@ -227,9 +227,12 @@ func (in *Inputs) File(file int) File {
 	source := in.Name(file)
 	return File{
 		Path: in.path(file, source), Source: source, Offset: offset, Size: in.ends[file] - offset,
-		Positions: in.positions(file), IDIsSource: in.flags[file]&flagIDIsSource != 0,
+		Positions: in.positions(file), IDIsSource: in.OneDocument(file),
 	}
 }
+
+// OneDocument reports whether a file is one document.
+func (in *Inputs) OneDocument(file int) bool { return in.flags[file]&flagIDIsSource != 0 }
 
 // Elsewhere reports whether a file is not at its source below the root, as standard input is.
 func (in *Inputs) Elsewhere(file int) bool {

@@ -25,8 +25,10 @@ type Method struct {
 	// Candidates are the pairs of documents that the method takes for possible ones before it compares any; nil if it does not
 	// list them.
 	Candidates *int64 `json:"candidates"`
-	Pairs      int    `json:"pairs"`  // of documents, copies included
-	Common     int    `json:"common"` // with the first of the measure
+	// Pairs are all of documents that are similar enough, copies with each other and with what they resemble included: pairs/ of dedup
+	// has fewer rows.
+	Pairs  int `json:"similar_pairs"`
+	Common int `json:"common"` // with the first of the measure
 	// Recall is that share of the first one's pairs, Precision that of its own.
 	Recall    float64 `json:"recall"`
 	Precision float64 `json:"precision"`

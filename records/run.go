@@ -28,6 +28,7 @@ type Run struct {
 	Started  time.Time `json:"started"`
 	Seconds  float64   `json:"seconds"`
 	Runner   string    `json:"runner"`
+	InForce  InForce   `json:"in_force"`
 	Jobs     []string  `json:"runner_jobs,omitempty"` // the run's jobs, as a cluster calls them
 	Warnings []string  `json:"warnings,omitempty"`
 
@@ -53,6 +54,12 @@ type Run struct {
 	Retries int64 `json:"storage_retries,omitempty"`
 }
 
+// InForce is what the runner worked with, whether it was asked for or is the default.
+type InForce struct {
+	Workers int   `json:"workers,omitempty"`      // bundles at a time; not known of a cluster that was not asked for a number
+	Memory  int64 `json:"memory_bytes,omitempty"` // that the process was kept to; the local runner alone has such a bound
+}
+
 // Failure is all that is known of a job that failed before it had a record: the first fields of Run.
 type Failure struct {
 	Status string `json:"status"` // failed
@@ -67,12 +74,17 @@ type Counts struct {
 	NotCompared int64 `json:"not_compared"` // documents that are not compared
 	Pairs       int64 `json:"pairs"`        // rows of pairs/
 	NearPairs   int64 `json:"near_pairs"`   // of them, those between representatives
+	// Copies are the other rows: documents that have the same as an earlier one, removed or not.
+	Copies int64 `json:"copies"`
+	// AllPairs are those of all compared documents, and ComparedPairs those of documents that were joined with each other; 0 if
+	// the runner does not count them, or all were.
+	AllPairs      int64 `json:"all_pairs"`
+	ComparedPairs int64 `json:"compared_pairs"`
 	// PairsPartial are the crowds, of which pairs/ lists some pairs with kept documents only.
 	PairsPartial int64 `json:"pairs_partial"`
 	Clusters     int64 `json:"clusters"`
 	Removed      int64 `json:"removed"`
-	Copies       int64 `json:"copies"` // of the removed, those with the next three reasons
-	Identical    int64 `json:"identical"`
+	Identical    int64 `json:"identical"` // of the removed, those with this reason, and the next two
 	Equal        int64 `json:"equal"`
 	SameSet      int64 `json:"same_set"`
 	Symbols      int64 `json:"differ_in_symbols"` // of these two, those that do from the kept one
@@ -89,6 +101,7 @@ type Parameters struct {
 	Cluster           string            `json:"cluster"`
 	Compare           string            `json:"compare"` // "" if the method is exact
 	Delimiter         string            `json:"delimiter"`
+	DropNotCompared   bool              `json:"drop_not_compared"`
 	DryRun            bool              `json:"dry_run"`
 	Encoding          string            `json:"encoding"`
 	Environment       string            `json:"environment"`
@@ -245,4 +258,6 @@ const Tables = "neardup-tables-2"
 type Example struct {
 	Pair         Pair
 	TextA, TextB string
+	// FateA and FateB say what became of each: "kept" or "removed", or "" if it is not known.
+	FateA, FateB string
 }

@@ -22,7 +22,7 @@ func Comparison(w io.Writer, c *records.Comparison) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for i, m := range c.Methods {
 		if i == 0 || m.Measure != c.Methods[i-1].Measure {
-			fmt.Fprintf(table, "method, by %s\ttime\tCPU\tmemory\tcandidates\tpairs\tcommon with %s\trecall\tprecision\n", m.Measure, m.Name)
+			fmt.Fprintf(table, "method, by %s\ttime\tCPU\tmemory\tcandidates\tsimilar pairs\tcommon with %s\trecall\tprecision\n", m.Measure, m.Name)
 		}
 		memory, candidates := "-", "-"
 		if m.Peak != nil {

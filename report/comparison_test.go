@@ -27,7 +27,7 @@ func TestComparisonInWords(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		`(?m)^method, by jaccard +time +CPU +memory +candidates +pairs +common with brute-force +recall +precision$`,
+		`(?m)^method, by jaccard +time +CPU +memory +candidates +similar pairs +common with brute-force +recall +precision$`,
 		`(?m)^brute-force +3\.88s +1\.42s +92\.2 MB +3,801,903 +127 +127 +1\.0000 +1\.0000$`,
 		`(?m)^complete +580ms +110ms +- +- +127 +127 +1\.0000 +1\.0000$`,
 	} {

@@ -7,13 +7,14 @@ import (
 	"strconv"
 	"text/tabwriter"
 
+	"github.com/neardup/neardup/internal/terminal"
 	"github.com/neardup/neardup/records"
 )
 
 // Neighbours prints what a query found.
 func Neighbours(w io.Writer, a *records.Answer) error {
 	out := &printer{w: w}
-	of := a.Of
+	of := terminal.Mask(a.Of)
 	if of == "-" {
 		of = "the text of standard input"
 	}
@@ -39,7 +40,7 @@ func Neighbours(w io.Writer, a *records.Answer) error {
 		if n.Estimate != nil {
 			fmt.Fprintf(table, "%s\t", share(*n.Estimate))
 		}
-		fmt.Fprintf(table, "%s\t%d\t%d\t%s\t%s@%d\n", share(n.Similarity), n.Shared, n.Size, cmp.Or(n.ID, "-"), n.Source, n.Position)
+		fmt.Fprintf(table, "%s\t%d\t%d\t%s\t%s@%d\n", share(n.Similarity), n.Shared, n.Size, cmp.Or(terminal.Mask(n.ID), "-"), terminal.Mask(n.Source), n.Position)
 	}
 	return table.Flush()
 }

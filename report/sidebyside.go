@@ -1,9 +1,11 @@
 package report
 
 import (
+	"fmt"
 	"strings"
 	"unicode/utf8"
 
+	"github.com/neardup/neardup/internal/terminal"
 	"github.com/neardup/neardup/records"
 )
 
@@ -12,7 +14,7 @@ import (
 const (
 	windowWords = 90
 	leadWords   = 12
-	columnWidth = 46
+	margin      = 2 // of the columns
 )
 
 // sideBySide prints a pair in two columns, words that the other text lacks in brackets.
@@ -21,7 +23,11 @@ func sideBySide(out *printer, run *records.Run, e *records.Example) {
 	if run.Parameters.Compare == "overlap" {
 		of, what = e.Pair.SizeA, "bits equal"
 	}
-	out.printf("for example, %s similar (%d of %d %s):\n\n", share(e.Pair.Similarity), e.Pair.Shared, of, what)
+	for _, line := range terminal.Wrap(fmt.Sprintf("for example, %s similar (%d of %d %s):", share(e.Pair.Similarity), e.Pair.Shared, of, what), out.width) {
+		out.printf("%s\n", line)
+	}
+	out.printf("\n")
+	width := (out.width - 2*margin) / 2
 	a, b := strings.Fields(e.TextA), strings.Fields(e.TextB)
 	start := 0
 	for start < len(a) && start < len(b) && a[start] == b[start] {
@@ -30,17 +36,19 @@ func sideBySide(out *printer, run *records.Run, e *records.Example) {
 	start = max(0, start-leadWords)
 	a, b = window(a, start), window(b, start)
 	commonA, commonB := common(a, b)
-	left, right := column(a, commonA), column(b, commonB)
-	row(out, clip(e.Pair.IDA), clip(e.Pair.IDB))
-	row(out, strings.Repeat("─", columnWidth), strings.Repeat("─", columnWidth))
-	for i := range max(len(left), len(right)) {
-		row(out, line(left, i), line(right, i))
+	left, right := column(a, commonA, width), column(b, commonB, width)
+	row := func(left, right string) {
+		pad := strings.Repeat(" ", max(0, width-utf8.RuneCountInString(left)))
+		out.printf("%*s%s\n", margin, "", strings.TrimRight(left+pad+strings.Repeat(" ", margin)+right, " "))
 	}
-}
-
-func row(out *printer, left, right string) {
-	pad := strings.Repeat(" ", max(0, columnWidth-utf8.RuneCountInString(left)))
-	out.printf("  %s\n", strings.TrimRight(left+pad+"  "+right, " "))
+	row(clip(e.Pair.IDA, width), clip(e.Pair.IDB, width))
+	if e.FateA+e.FateB != "" {
+		row(e.FateA, e.FateB)
+	}
+	row(strings.Repeat("─", width), strings.Repeat("─", width))
+	for i := range max(len(left), len(right)) {
+		row(line(left, i), line(right, i))
+	}
 }
 
 func line(lines []string, i int) string {
@@ -85,35 +93,16 @@ func common(a, b []string) (inA, inB []bool) {
 }
 
 // column wraps words to the column's width, those that are not common in brackets.
-func column(words []string, common []bool) (lines []string) {
-	var current string
+func column(words []string, common []bool, width int) []string {
+	shown := make([]string, len(words))
 	for i, word := range words {
 		if !common[i] {
 			word = "[" + word + "]"
 		}
-		word = clip(word)
-		if current != "" && utf8.RuneCountInString(current)+1+utf8.RuneCountInString(word) > columnWidth {
-			lines = append(lines, current)
-			current = ""
-		}
-		if current != "" {
-			current += " "
-		}
-		current += word
+		shown[i] = clip(word, width)
 	}
-	return append(lines, current)
+	return terminal.Wrap(strings.Join(shown, " "), width)
 }
 
 // clip shortens what is wider than a column, and takes out what a terminal would act on.
-func clip(s string) string {
-	s = strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 {
-			return '·'
-		}
-		return r
-	}, s)
-	if utf8.RuneCountInString(s) > columnWidth {
-		s = string([]rune(s)[:columnWidth-1]) + "…"
-	}
-	return s
-}
+func clip(s string, width int) string { return terminal.Cut(terminal.Mask(s), width) }

@@ -12,28 +12,29 @@ import (
 	"strings"
 	"time"
 
+	"github.com/neardup/neardup/internal/terminal"
 	"github.com/neardup/neardup/output"
 	"github.com/neardup/neardup/records"
 )
 
-// Plan prints what a run reads and which parameters it chose.
-func Plan(w io.Writer, run *records.Run) error {
-	out := &printer{w: w}
+// Plan prints what a run reads and which parameters it chose, in lines of at most width characters.
+func Plan(w io.Writer, width int, run *records.Run) error {
+	out := &printer{w: w, width: width}
 	c := run.Chosen
-	out.printf("input       %s in %s, about %s, below %s\n", Size(run.Input.Bytes), plural(run.Input.Files, "file"), plural(c.Documents, "document"), cmp.Or(run.Input.Root, "-"))
+	out.item("input", "%s in %s, about %s, below %s", Size(run.Input.Bytes), plural(run.Input.Files, "file"), plural(c.Documents, "document"), cmp.Or(terminal.Mask(run.Input.Root), "-"))
 	switch {
 	case run.Parameters.Same != "":
-		out.printf("parameters  %s\n", c.Reason)
+		out.item("parameters", "%s", c.Reason)
 	case c.JoinBytes > 0:
-		out.printf("parameters  %s\n", c.Reason)
-		out.printf("            the join moves about %s of sets at most\n", Size(c.JoinBytes))
+		out.item("parameters", "%s", c.Reason)
+		out.item("", "the join moves about %s of sets at most", Size(c.JoinBytes))
 	case c.Pieces > 0:
-		out.printf("parameters  %d pieces of %d bits; a pair at the threshold is found with probability %.5f\n", c.Pieces, c.Signature, c.ExpectedRecall)
-		out.printf("            %s\n", c.Reason)
+		out.item("parameters", "%d pieces of %d bits; a pair at the threshold is found with probability %.5f", c.Pieces, c.Signature, c.ExpectedRecall)
+		out.item("", "%s", c.Reason)
 	default:
-		out.printf("parameters  bands × rows %d × %d of %d values; a pair at the threshold is found with probability %.5f\n",
+		out.item("parameters", "bands × rows %d × %d of %d values; a pair at the threshold is found with probability %.5f",
 			c.Bands, c.Rows, c.Signature, c.ExpectedRecall)
-		out.printf("            %s\n", c.Reason)
+		out.item("", "%s", c.Reason)
 	}
 	if c.Copies >= leastSampled {
 		symbols(out, run, c.Symbols, c.Copies, "sampled document", "that have the "+tokens(run)+" or shingles of another", "it")
@@ -41,52 +42,64 @@ func Plan(w io.Writer, run *records.Run) error {
 	return out.err
 }
 
-// Summary prints what a run found and where it lies; example may be nil.
-func Summary(w io.Writer, run *records.Run, dir string, example *records.Example) error {
-	out := &printer{w: w}
+// Summary prints what a run found and where it lies, in lines of at most width characters; example may be nil.
+func Summary(w io.Writer, width int, run *records.Run, dir string, example *records.Example) error {
+	out := &printer{w: w, width: width}
 	n := run.Counts
 	documents := n.Records - n.Unreadable
+	kept := documents - n.Removed
 
-	out.printf("read        %s in %s, %s\n", plural(documents, "document"), plural(run.Input.Files, "file"), Size(run.Input.Bytes))
+	out.item("read", "%s in %s, %s", plural(documents, "document"), plural(run.Input.Files, "file"), Size(run.Input.Bytes))
 	if n.Unreadable > 0 {
-		out.printf("unreadable  %s\n", plural(n.Unreadable, "record"))
+		out.item("unreadable", "%s", plural(n.Unreadable, "record"))
 	}
 	if n.NotCompared > 0 {
-		out.printf("left alone  %s not compared (%s), kept in the corpus\n", plural(n.NotCompared, "document"), reasons(run.NotCompared))
+		where := "kept in the corpus"
+		if run.Parameters.DropNotCompared {
+			where = "left out of the corpus"
+			kept -= n.NotCompared
+		}
+		out.item("not compared", "%s (%s), %s", plural(n.NotCompared, "document"), reasons(run.NotCompared), where)
 	}
-	out.printf("copies      %s with the same %s as an earlier one\n", plural(n.Pairs-n.NearPairs, "document"), copied(run))
+	out.item("copies", "%s with the same %s as an earlier one", plural(n.Copies, "document"), copied(run))
 	if run.Parameters.Same == "" {
-		out.printf("near pairs  %s, each verified exactly\n", count(n.NearPairs))
+		out.item("near pairs", "%s, each verified exactly", count(n.NearPairs))
+	}
+	if n.ComparedPairs > 0 {
+		out.item("compared", "%s, of %s in all", plural(n.ComparedPairs, "pair"), count(n.AllPairs))
 	}
 	if crowds := n.PairsPartial; crowds > 0 {
-		out.printf("crowds      %s with more pairs than --pair-budget, of which only some with kept documents are listed\n", plural(crowds, "component"))
+		out.item("crowds", "%s with more pairs than --pair-budget, of which only some with kept documents are listed", plural(crowds, "component"))
 	}
-	out.printf("clusters    %s\n", count(n.Clusters))
-	out.printf("removed     %s%s\n", plural(n.Removed, "document"), removed(run))
+	out.item("clusters", "%s", count(n.Clusters))
+	out.item("removed", "%s%s", plural(n.Removed, "document"), removed(run))
 	if n.Chained > 0 {
-		out.printf("chains      %s removed without resembling the kept one, only others between; --cluster star removes no such\n", plural(n.Chained, "document"))
+		out.item("chains", "%s removed without resembling the kept one, only others between; --cluster star removes no such", plural(n.Chained, "document"))
 	}
 	symbols(out, run, n.Symbols, n.Equal+n.SameSet, "document", "removed for having the same "+tokens(run)+" or shingles", "the kept one")
-	out.printf("kept        %s\n", plural(documents-n.Removed, "document"))
+	out.item("kept", "%s", plural(kept, "document"))
 	if run.Recall != nil {
 		recall(out, run)
 	}
-	out.printf("took        %s, %s CPU, peak memory %s\n", seconds(run.Seconds), seconds(run.CPU), Size(run.Peak))
+	out.item("took", "%s, %s CPU, peak memory %s", seconds(run.Seconds), seconds(run.CPU), Size(run.Peak))
 	if example != nil {
 		out.printf("\n")
 		sideBySide(out, run, example)
 	}
-	out.printf("\nresults in %s: %s\n", dir, strings.Join(written(run), ", "))
+	out.printf("\n")
+	for _, line := range terminal.Wrap(fmt.Sprintf("results in %s: %s", terminal.Mask(dir), strings.Join(written(run), ", ")), width) {
+		out.printf("%s\n", line)
+	}
 	return out.err
 }
 
 func recall(out *printer, run *records.Run) {
 	r := run.Recall
 	if c := run.Chosen; c.Pieces > 0 {
-		out.printf("recall      %.5f is expected of pairs at the threshold: %s\n", c.ExpectedRecall, c.Reason)
+		out.item("recall", "%.5f is expected of pairs at the threshold: %s", c.ExpectedRecall, c.Reason)
 	}
 	if r.Exact {
-		out.printf("recall      1: every two documents that may be near-duplicates were compared\n")
+		out.item("recall", "1: every two documents that may be near-duplicates were compared")
 	}
 	if e := r.Estimated; e != nil && e.RecallInterval != nil {
 		low, high := fmt.Sprintf("%.4f", down(e.Low)), fmt.Sprintf("%.4f", up(e.High))
@@ -94,16 +107,16 @@ func recall(out *printer, run *records.Run) {
 		if low == high {
 			interval = low
 		}
-		out.printf("recall      %s by an estimate: found %s of about %s\n", interval, count(e.Found), plural(int64(math.Round(e.True)), "near pair"))
+		out.item("recall", "%s by an estimate: found %s of about %s", interval, count(e.Found), plural(int64(math.Round(e.True)), "near pair"))
 	}
 	if m := r.Measured; m != nil && m.RecallInterval == nil {
-		out.printf("recall      not measured: no near pair in the comparison of %s drawn with all; a larger --measure-recall may have some\n", plural(m.Sample, "document"))
+		out.item("recall", "not measured: no near pair in the comparison of %s drawn with all; a larger --measure-recall may have some", plural(m.Sample, "document"))
 	} else if m != nil {
-		out.printf("recall      %s measured, 95 %% interval %.4f to %.4f: found %s of the %s of %s drawn and compared with all\n",
+		out.item("recall", "%s measured, 95 %% interval %.4f to %.4f: found %s of the %s of %s drawn and compared with all",
 			share(m.Recall), down(m.Low), up(m.High), count(m.Found), plural(m.True, "near pair"), plural(m.Sample, "document"))
 	}
 	if r.Crowds > 0 {
-		out.printf("            without the pairs of %s, of which not all are looked for\n", plural(r.Crowds, "crowd"))
+		out.item("", "without the pairs of %s, of which not all are looked for", plural(r.Crowds, "crowd"))
 	}
 }
 
@@ -182,6 +195,7 @@ func removed(run *records.Run) string {
 // notCompared says what documents are that were not compared for a reason.
 var notCompared = map[string]string{
 	records.ReasonNoText: "without text", records.ReasonNoToken: "without a token", records.ReasonTooShort: "with too few words",
+	records.ReasonTooLarge: "too large", records.ReasonLongID: "with too long an id",
 }
 
 // reasons lists how many documents were not compared for which reason.
@@ -207,8 +221,8 @@ func symbols(out *printer, run *records.Run, differ, copies int64, noun, which, 
 	if differ == 1 {
 		verb = "differs"
 	}
-	out.printf("symbols     of the %s %s, %s %s from %s in symbols, as a + b and a - b do;\n", plural(copies, noun), which, count(differ), verb, other)
-	out.printf("            --normalize keep-symbols compares symbols too, --method exact removes identical texts only: docs/choosing.md\n")
+	out.item("symbols", "of the %s %s, %s %s from %s in symbols, as a + b and a - b do; --normalize keep-symbols compares symbols too, --method exact removes identical texts only: docs/choosing.md",
+		plural(copies, noun), which, count(differ), verb, other)
 }
 
 // written lists what the run wrote.
@@ -225,8 +239,20 @@ func written(run *records.Run) (names []string) {
 
 // printer remembers the first error, so that it is looked at once.
 type printer struct {
-	w   io.Writer
-	err error
+	w     io.Writer
+	width int // of lines
+	err   error
+}
+
+// labelWidth is that of the first column of what is printed in items.
+const labelWidth = 14
+
+// item prints a label and, beside it, a text that is wrapped.
+func (p *printer) item(label, format string, args ...any) {
+	for _, line := range terminal.Wrap(fmt.Sprintf(format, args...), p.width-labelWidth) {
+		p.printf("%-*s%s\n", labelWidth, label, line)
+		label = ""
+	}
 }
 
 func (p *printer) printf(format string, args ...any) {

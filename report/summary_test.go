@@ -4,12 +4,16 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/neardup/neardup/records"
 	"github.com/neardup/neardup/report"
 )
+
+// wide is a screen that no line is too long for.
+const wide = 1000
 
 func TestSummary(t *testing.T) {
 	run := &records.Run{
@@ -18,27 +22,27 @@ func TestSummary(t *testing.T) {
 		Parameters: records.Parameters{Write: []string{"pairs", "corpus"}},
 		Counts: records.Counts{
 			Records: 1_000_010, Unreadable: 10, NotCompared: 3,
-			Pairs: 50, PairsPartial: 2, NearPairs: 20, Clusters: 25,
-			Removed: 45, Copies: 35, Identical: 5, Equal: 20, SameSet: 10, Near: 10, Symbols: 4,
+			Pairs: 50, PairsPartial: 2, NearPairs: 20, Copies: 30, AllPairs: 500_000_500_000, ComparedPairs: 5000, Clusters: 25,
+			Removed: 45, Identical: 5, Equal: 20, SameSet: 10, Near: 10, Symbols: 4,
 		},
 		NotCompared: map[string]int64{"too large": 1, "no token": 2},
 	}
 	var got strings.Builder
-	if err := report.Summary(&got, run, "out", nil); err != nil {
+	if err := report.Summary(&got, wide, run, "out", nil); err != nil {
 		t.Fatal(err)
 	}
-	want := `read        1,000,000 documents in 2 files, 1.2 MB
-unreadable  10 records
-left alone  3 documents not compared (2 without a token, 1 too large), kept in the corpus
-copies      30 documents with the same set of shingles as an earlier one
-near pairs  20, each verified exactly
-crowds      2 components with more pairs than --pair-budget, of which only some with kept documents are listed
-clusters    25
-removed     45 documents: 5 identical to the kept one, 20 with the same words in the same order, 10 with the same set of shingles, 10 near-duplicates
-symbols     of the 30 documents removed for having the same words or shingles, 4 differ from the kept one in symbols, as a + b and a - b do;
-            --normalize keep-symbols compares symbols too, --method exact removes identical texts only: docs/choosing.md
-kept        999,955 documents
-took        1m1.23s, 1m40.5s CPU, peak memory 2.5 GB
+	want := `read          1,000,000 documents in 2 files, 1.2 MB
+unreadable    10 records
+not compared  3 documents (2 without a token, 1 too large), kept in the corpus
+copies        30 documents with the same set of shingles as an earlier one
+near pairs    20, each verified exactly
+compared      5,000 pairs, of 500,000,500,000 in all
+crowds        2 components with more pairs than --pair-budget, of which only some with kept documents are listed
+clusters      25
+removed       45 documents: 5 identical to the kept one, 20 with the same words in the same order, 10 with the same set of shingles, 10 near-duplicates
+symbols       of the 30 documents removed for having the same words or shingles, 4 differ from the kept one in symbols, as a + b and a - b do; --normalize keep-symbols compares symbols too, --method exact removes identical texts only: docs/choosing.md
+kept          999,955 documents
+took          1m1.23s, 1m40.5s CPU, peak memory 2.5 GB
 
 results in out: pairs/ (Parquet), corpus/, run.json
 `
@@ -50,18 +54,72 @@ results in out: pairs/ (Parquet), corpus/, run.json
 // A removed document need not resemble the kept one, and the summary says so.
 func TestSummaryOfChains(t *testing.T) {
 	run := &records.Run{Counts: records.Counts{
-		Records: 10, Removed: 7, Copies: 1, Equal: 1, Near: 6, Chained: 2,
+		Records: 10, Removed: 7, Equal: 1, Near: 6, Chained: 2,
 	}}
 	var got strings.Builder
-	if err := report.Summary(&got, run, "out", nil); err != nil {
+	if err := report.Summary(&got, wide, run, "out", nil); err != nil {
 		t.Fatal(err)
 	}
-	want := `removed     7 documents: 1 with the same words in the same order, 4 near-duplicates, 2 by chains
-chains      2 documents removed without resembling the kept one, only others between; --cluster star removes no such
-kept        3 documents
+	want := `removed       7 documents: 1 with the same words in the same order, 4 near-duplicates, 2 by chains
+chains        2 documents removed without resembling the kept one, only others between; --cluster star removes no such
+kept          3 documents
 `
 	if !strings.Contains(got.String(), want) {
 		t.Errorf("no\n%s\nin\n%s", want, got.String())
+	}
+}
+
+// What is printed fits the screen, whatever stands in it; ids are cut in the middle, and only the path of the output may not be.
+func TestWidth(t *testing.T) {
+	long := strings.Repeat("a", 50) + strings.Repeat("z", 50)
+	run := &records.Run{
+		Input: records.RunInput{Files: 1_234_567, Bytes: 1 << 50, Root: "/data"},
+		Chosen: records.Chosen{Bands: 100, Rows: 10, Signature: 1024, ExpectedRecall: 0.999, Documents: 1 << 40, Copies: 100, Symbols: 99,
+			Reason: "the least cost of those that reach recall 0.999 at threshold 0.8 with at most 0.1 edges between unrelated documents each"},
+		Parameters: records.Parameters{Write: []string{"pairs", "clusters", "removed", "rejected", "corpus"}},
+		Counts: records.Counts{
+			Records: 1 << 40, Unreadable: 1 << 30, NotCompared: 1 << 20, Pairs: 1 << 40, NearPairs: 1 << 39, Copies: 1 << 39, PairsPartial: 7,
+			AllPairs: 1 << 62, ComparedPairs: 1 << 41, Clusters: 1 << 20, Removed: 1 << 39, Identical: 1 << 30, Equal: 1 << 30, SameSet: 1 << 30,
+			Symbols: 1 << 30, Near: 1 << 38, Chained: 1 << 37,
+		},
+		NotCompared: map[string]int64{records.ReasonNoText: 1 << 20, records.ReasonNoToken: 1, records.ReasonLongID: 1},
+		Recall: &records.Recall{
+			Crowds: 2, Estimated: &records.EstimatedRecall{Found: 1 << 40, True: 1 << 40, RecallInterval: &records.RecallInterval{Recall: 1, Low: 0.5, High: 1}},
+			Measured: &records.MeasuredRecall{Sample: 1000, True: 1000, Found: 999, RecallInterval: &records.RecallInterval{Recall: 0.999, Low: 0.5, High: 1}},
+		},
+	}
+	example := &records.Example{Pair: records.Pair{IDA: long, IDB: "b"}, TextA: long + " word word word word", TextB: strings.Repeat("other ", 100), FateA: "kept", FateB: "removed"}
+	for _, width := range []int{40, 60, 80} {
+		var got strings.Builder
+		if err := errors.Join(report.Plan(&got, width, run), report.Summary(&got, width, run, "out", example)); err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(got.String()) {
+			if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > width {
+				t.Errorf("%d columns of %d: %s", n, width, line)
+			}
+		}
+		cut := (width - 4) / 2 // a column
+		if !strings.Contains(got.String(), long[:cut-1-(cut-1)/2]+"…"+long[100-(cut-1)/2:]) {
+			t.Errorf("the id is not cut in the middle:\n%s", got.String())
+		}
+		if !strings.Contains(got.String(), "  kept"+strings.Repeat(" ", cut-len("kept")+2)+"removed\n") {
+			t.Errorf("what became of the two is not told:\n%s", got.String())
+		}
+	}
+}
+
+// What a terminal would act on is shown as dots.
+func TestMasked(t *testing.T) {
+	const evil = "a\x1b]52;c;eA==\a\r\n\u202eb"
+	answer := &records.Answer{Of: evil, Neighbours: []records.Neighbour{{ID: evil, Source: evil}}}
+	example := &records.Example{Pair: records.Pair{IDA: evil, IDB: evil}, TextA: evil, TextB: evil}
+	var got strings.Builder
+	if err := errors.Join(report.Neighbours(&got, answer), report.Summary(&got, wide, &records.Run{}, evil, example)); err != nil {
+		t.Fatal(err)
+	}
+	if strings.ContainsAny(got.String(), "\x1b\a\r\u202e") || strings.Count(got.String(), "a·]52;c;eA==") != 8 {
+		t.Errorf("%q", got.String())
 	}
 }
 
@@ -72,12 +130,12 @@ func TestSummaryOfRecall(t *testing.T) {
 		Measured:  &records.MeasuredRecall{Sample: 100, Crowded: 3, True: 50, Found: 45, RecallInterval: &records.RecallInterval{Recall: 0.9, Low: 0.786398, High: 0.956524}},
 	}}
 	var got strings.Builder
-	if err := report.Summary(&got, run, "out", nil); err != nil {
+	if err := report.Summary(&got, wide, run, "out", nil); err != nil {
 		t.Fatal(err)
 	}
-	want := `recall      between 0.9313 and 0.9690 by an estimate: found 1,900 of about 2,000 near pairs
-recall      0.9000 measured, 95 % interval 0.7863 to 0.9566: found 45 of the 50 near pairs of 100 documents drawn and compared with all
-            without the pairs of 2 crowds, of which not all are looked for
+	want := `recall        between 0.9313 and 0.9690 by an estimate: found 1,900 of about 2,000 near pairs
+recall        0.9000 measured, 95 % interval 0.7863 to 0.9566: found 45 of the 50 near pairs of 100 documents drawn and compared with all
+              without the pairs of 2 crowds, of which not all are looked for
 `
 	if !strings.Contains(got.String(), want) {
 		t.Errorf("no\n%s\nin\n%s", want, got.String())
@@ -88,10 +146,10 @@ recall      0.9000 measured, 95 % interval 0.7863 to 0.9566: found 45 of the 50 
 func TestSummaryOfNoRecall(t *testing.T) {
 	run := &records.Run{Recall: &records.Recall{Estimated: &records.EstimatedRecall{}, Measured: &records.MeasuredRecall{Sample: 100}}}
 	var got strings.Builder
-	if err := report.Summary(&got, run, "out", nil); err != nil {
+	if err := report.Summary(&got, wide, run, "out", nil); err != nil {
 		t.Fatal(err)
 	}
-	want := "recall      not measured: no near pair in the comparison of 100 documents drawn with all; a larger --measure-recall may have some\n"
+	want := "recall        not measured: no near pair in the comparison of 100 documents drawn with all; a larger --measure-recall may have some\n"
 	if !strings.Contains(got.String(), want) || strings.Count(got.String(), "recall") != 2 {
 		t.Errorf("no\n%s\nin\n%s", want, got.String())
 	}
@@ -105,7 +163,7 @@ func TestExampleSideBySide(t *testing.T) {
 	}
 	run := &records.Run{}
 	var got strings.Builder
-	if err := report.Summary(&got, run, "out", example); err != nil {
+	if err := report.Summary(&got, 96, run, "out", example); err != nil {
 		t.Fatal(err)
 	}
 	want := `for example, 0.8750 similar (7 of 8 shingles shared):
@@ -125,22 +183,22 @@ func TestSummaryOfSimHash(t *testing.T) {
 	run := &records.Run{
 		Parameters: records.Parameters{Compare: "overlap"}, Recall: &records.Recall{},
 		Chosen: records.Chosen{Pieces: 37, Signature: 199, ExpectedRecall: 0.5, Reason: "why"},
-		Counts: records.Counts{Pairs: 1, Removed: 1, SameSet: 1},
+		Counts: records.Counts{Pairs: 1, Copies: 1, Removed: 1, SameSet: 1},
 	}
 	example := &records.Example{Pair: records.Pair{Similarity: 0.75, Shared: 150, SizeA: 200, SizeB: 200}}
 	var summary, plan strings.Builder
-	if err := errors.Join(report.Summary(&summary, run, "out", example), report.Plan(&plan, run)); err != nil {
+	if err := errors.Join(report.Summary(&summary, wide, run, "out", example), report.Plan(&plan, wide, run)); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"copies      1 document with the same SimHash signature as an earlier one\n", "removed     1 document: 1 with the same SimHash signature\n",
-		"recall      0.50000 is expected of pairs at the threshold: why\n", "for example, 0.7500 similar (150 of 200 bits equal):\n",
+		"copies        1 document with the same SimHash signature as an earlier one\n", "removed       1 document: 1 with the same SimHash signature\n",
+		"recall        0.50000 is expected of pairs at the threshold: why\n", "for example, 0.7500 similar (150 of 200 bits equal):\n",
 	} {
 		if !strings.Contains(summary.String(), want) {
 			t.Errorf("no %q in\n%s", want, summary.String())
 		}
 	}
-	if want := "parameters  37 pieces of 199 bits; a pair at the threshold is found with probability 0.50000\n            why\n"; !strings.Contains(plan.String(), want) {
+	if want := "parameters    37 pieces of 199 bits; a pair at the threshold is found with probability 0.50000\n              why\n"; !strings.Contains(plan.String(), want) {
 		t.Errorf("no %q in\n%s", want, plan.String())
 	}
 }
@@ -158,12 +216,12 @@ func TestSummaryOfCopies(t *testing.T) {
 		{"tokens", "byte:13", "bytes in the same order", false},
 		{"bytes", "word:5", "text, byte for byte,", false},
 	} {
-		run := &records.Run{Parameters: records.Parameters{Same: c.same, Shingle: c.shingle}, Counts: records.Counts{Pairs: 1, Removed: 1, Equal: 1}}
+		run := &records.Run{Parameters: records.Parameters{Same: c.same, Shingle: c.shingle}, Counts: records.Counts{Pairs: 1, Copies: 1, Removed: 1, Equal: 1}}
 		var got strings.Builder
-		if err := report.Summary(&got, run, "out", nil); err != nil {
+		if err := report.Summary(&got, wide, run, "out", nil); err != nil {
 			t.Fatal(err)
 		}
-		if want := "copies      1 document with the same " + c.copies + " as an earlier one\n"; !strings.Contains(got.String(), want) {
+		if want := "copies        1 document with the same " + c.copies + " as an earlier one\n"; !strings.Contains(got.String(), want) {
 			t.Errorf("%+v: no %q in\n%s", c, want, got.String())
 		}
 		if strings.Contains(got.String(), "near pairs") != c.near {
@@ -183,18 +241,18 @@ func TestSymbols(t *testing.T) {
 			Counts: records.Counts{Equal: c.copies / 2, SameSet: c.copies - c.copies/2, Symbols: c.differ},
 		}
 		var plan, summary strings.Builder
-		if err := errors.Join(report.Plan(&plan, run), report.Summary(&summary, run, "out", nil)); err != nil {
+		if err := errors.Join(report.Plan(&plan, wide, run), report.Summary(&summary, wide, run, "out", nil)); err != nil {
 			t.Fatal(err)
 		}
 		var compared strings.Builder
 		for _, policy := range []string{"default,keep-symbols", "default,letters-only"} {
 			run.Parameters.Normalize = policy
-			if err := errors.Join(report.Plan(&compared, run), report.Summary(&compared, run, "out", nil)); err != nil {
+			if err := errors.Join(report.Plan(&compared, wide, run), report.Summary(&compared, wide, run, "out", nil)); err != nil {
 				t.Fatal(err)
 			}
 		}
 		for text, want := range map[string]bool{plan.String(): c.planned, summary.String(): c.summed, compared.String(): false} {
-			if strings.Contains(text, "symbols     ") != want || strings.Contains(text, "docs/choosing.md") != want {
+			if strings.Contains(text, "symbols       ") != want || strings.Contains(text, "docs/choosing.md") != want {
 				t.Errorf("%d of %d: %s", c.differ, c.copies, text)
 			}
 		}
@@ -211,7 +269,7 @@ func TestSharesAreRoundedDown(t *testing.T) {
 		compared := &records.Comparison{Methods: []records.Method{{Recall: share, Precision: share}}}
 		example := &records.Example{Pair: records.Pair{Similarity: share}}
 		var got strings.Builder
-		if err := errors.Join(report.Neighbours(&got, answer), report.Comparison(&got, compared), report.Summary(&got, &records.Run{}, "out", example)); err != nil {
+		if err := errors.Join(report.Neighbours(&got, answer), report.Comparison(&got, compared), report.Summary(&got, wide, &records.Run{}, "out", example)); err != nil {
 			t.Fatal(err)
 		}
 		if strings.Count(got.String(), want) != 4 {
@@ -224,12 +282,12 @@ func TestSharesAreRoundedDown(t *testing.T) {
 func TestSymbolsAreASentence(t *testing.T) {
 	run := &records.Run{Chosen: records.Chosen{Copies: 1200, Symbols: 1100}, Counts: records.Counts{Equal: 1, Symbols: 1}}
 	var got strings.Builder
-	if err := errors.Join(report.Plan(&got, run), report.Summary(&got, run, "out", nil)); err != nil {
+	if err := errors.Join(report.Plan(&got, wide, run), report.Summary(&got, wide, run, "out", nil)); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"symbols     of the 1,200 sampled documents that have the words or shingles of another, 1,100 differ from it in symbols, as a + b and a - b do;\n",
-		"symbols     of the 1 document removed for having the same words or shingles, 1 differs from the kept one in symbols, as a + b and a - b do;\n",
+		"symbols       of the 1,200 sampled documents that have the words or shingles of another, 1,100 differ from it in symbols, as a + b and a - b do; ",
+		"symbols       of the 1 document removed for having the same words or shingles, 1 differs from the kept one in symbols, as a + b and a - b do; ",
 	} {
 		if !strings.Contains(got.String(), want) {
 			t.Errorf("no\n%s\nin\n%s", want, got.String())
@@ -239,12 +297,12 @@ func TestSymbolsAreASentence(t *testing.T) {
 
 // An interval that is one value as printed is printed once.
 func TestSummaryOfCertainRecall(t *testing.T) {
-	for low, want := range map[float64]string{1: "recall      1.0000 by an estimate: found", 0.99999: "recall      between 0.9999 and 1.0000 by an estimate: found"} {
+	for low, want := range map[float64]string{1: "recall        1.0000 by an estimate: found", 0.99999: "recall        between 0.9999 and 1.0000 by an estimate: found"} {
 		run := &records.Run{Recall: &records.Recall{
 			Estimated: &records.EstimatedRecall{Found: 100, True: 100, RecallInterval: &records.RecallInterval{Recall: 1, Low: low, High: 1}},
 		}}
 		var got strings.Builder
-		if err := report.Summary(&got, run, "out", nil); err != nil {
+		if err := report.Summary(&got, wide, run, "out", nil); err != nil {
 			t.Fatal(err)
 		}
 		if !strings.Contains(got.String(), want) {
@@ -259,10 +317,10 @@ func TestSummaryOfReasons(t *testing.T) {
 		records.ReasonNoText: 1, records.ReasonNoToken: 2, records.ReasonTooShort: 3, records.ReasonTooLarge: 4, "of tomorrow": 5,
 	}}
 	var got strings.Builder
-	if err := report.Summary(&got, run, "out", nil); err != nil {
+	if err := report.Summary(&got, wide, run, "out", nil); err != nil {
 		t.Fatal(err)
 	}
-	const want = "left alone  15 documents not compared (1 without text, 2 without a token, 5 of tomorrow, 3 with too few words, 4 too large), kept in the corpus\n"
+	const want = "not compared  15 documents (1 without text, 2 without a token, 5 of tomorrow, 3 with too few words, 4 too large), kept in the corpus\n"
 	if !strings.Contains(got.String(), want) {
 		t.Errorf("no\n%s\nin\n%s", want, got.String())
 	}

@@ -32,7 +32,7 @@ func (c *commands) BeforeResolve(ctx *kong.Context) error { return configfile.En
 func newParser(cli *commands, stdout, stderr io.Writer) (*kong.Kong, error) {
 	return kong.New(cli,
 		kong.Name("neardup"),
-		kong.Description("Finds near-duplicate documents: every reported pair is verified exactly, and the recall is yours to choose.\n\nExit status: 0 done, 1 failed, 2 wrong usage, 3 output exists or is locked, 4 too many unreadable records, 5 more would be removed than --max-removed allows, 129, 130, 131 or 143 interrupted.\n\nEach flag may also come from the environment, --threshold as NEARDUP_THRESHOLD, or from a --config file; the command line goes before the environment, and that before the file. Underscores in flags are hyphens."),
+		kong.Description("Finds near-duplicate documents: every reported pair is verified exactly, and the recall is yours to choose.\n\nExit status: 0 done, 1 failed, 2 wrong usage, 3 output exists or is locked, 4 too many unreadable records or no document to compare, 5 more would be removed than --max-removed allows, 129, 130, 131 or 143 interrupted.\n\nEach flag may also come from the environment, --threshold as NEARDUP_THRESHOLD, or from a --config file; the command line goes before the environment, and that before the file. Underscores in flags are hyphens."),
 		kong.Vars(dedup.Vars()), kong.Vars(compare.Vars()), kong.Vars(query.Vars()), kong.Vars(study.Vars()),
 		kong.Writers(stdout, stderr),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, FlagsLast: true, WrapUpperBound: 100}),

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -35,6 +36,9 @@ func (c *compareCmd) Run(ctx context.Context, s streams) error {
 	if c.Plot != "" && !strings.EqualFold(filepath.Ext(c.Plot), ".svg") {
 		return withHelp(job.Usage("--plot %s: the picture is SVG; give a name that ends in .svg", c.Plot), "compare")
 	}
+	if err := job.CheckPath("--plot", c.Plot); err != nil {
+		return withHelp(err, "compare")
+	}
 	if _, err := os.Lstat(c.Plot); c.Plot != "" && !errors.Is(err, fs.ErrNotExist) {
 		return &job.OutputExistsError{Reason: c.Plot + " is there already; give another --plot"}
 	}
@@ -64,5 +68,8 @@ func (c *compareCmd) plot(comparison *records.Comparison) error {
 	if err := report.ComparisonPlot(&picture, comparison); err != nil {
 		return err
 	}
-	return os.WriteFile(c.Plot, picture.Bytes(), 0o666)
+	if err := os.WriteFile(c.Plot, picture.Bytes(), 0o666); err != nil {
+		return fmt.Errorf("--plot: %w", err)
+	}
+	return nil
 }

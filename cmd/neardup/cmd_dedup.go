@@ -17,6 +17,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/neardup/neardup/internal/configfile"
+	"github.com/neardup/neardup/internal/terminal"
 	"github.com/neardup/neardup/output"
 	"github.com/neardup/neardup/pipelines/dedup"
 	"github.com/neardup/neardup/pipelines/job"
@@ -66,6 +67,7 @@ func (c *dedupCmd) do(ctx context.Context, s streams) (found *records.Run, err e
 	if err := c.relocate(); err != nil {
 		return nil, err
 	}
+	c.InForce = inForce(c.Running)
 	c.Ended = jobEnded(c.DataflowEndpoint)
 	task, err := dedup.New(c.Config)
 	if err != nil {
@@ -155,13 +157,13 @@ func (c *dedupCmd) print(ctx context.Context, w io.Writer, run *records.Run) err
 	case c.JSON:
 		return printJSON(w, run)
 	case c.DryRun:
-		return report.Plan(w, run)
+		return report.Plan(w, terminal.Width(w), run)
 	}
 	example, err := c.example(ctx, run)
 	if err != nil {
 		slog.Warn(fmt.Sprintf("no example pair can be shown: %v", err))
 	}
-	return report.Summary(w, run, c.Output, example)
+	return report.Summary(w, terminal.Width(w), run, c.Output, example)
 }
 
 // launch returns how the runner that was asked for is started. It fails if a cluster cannot be

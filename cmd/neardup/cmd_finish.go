@@ -9,6 +9,7 @@ import (
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 
+	"github.com/neardup/neardup/internal/terminal"
 	"github.com/neardup/neardup/pipelines/dedup"
 	"github.com/neardup/neardup/pipelines/job"
 	"github.com/neardup/neardup/records"
@@ -41,7 +42,7 @@ func (c *finishCmd) Run(ctx context.Context, s streams) error {
 	if c.JSON {
 		err = printJSON(s.Out, run)
 	} else {
-		err = report.Summary(s.Out, run, c.Output, nil)
+		err = report.Summary(s.Out, terminal.Width(s.Out), run, c.Output, nil)
 	}
 	if err != nil { // whatever becomes of this, the run is committed
 		slog.Warn(fmt.Sprintf("%v; the run is complete", err))

@@ -33,6 +33,9 @@ func (c *studyCmd) Run(ctx context.Context, s streams) error {
 	if err != nil {
 		return withHelp(err, "study")
 	}
+	if err := job.CheckPath("--group-into", c.GroupInto); err != nil {
+		return withHelp(err, "study")
+	}
 	if _, err := os.Lstat(c.GroupInto); c.GroupInto != "" && !errors.Is(err, fs.ErrNotExist) {
 		return &job.OutputExistsError{Reason: c.GroupInto + " is there already; give another --group-into"}
 	}

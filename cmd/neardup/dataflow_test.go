@@ -280,7 +280,8 @@ func TestDataflowDetached(t *testing.T) {
 	c := newProject(t)
 	started, release := c.held()
 	defer release()
-	flags := append(kinds, "gs://lake/in", "-o", "gs://lake/out")
+	asked := append(slices.Clone(kinds), "--min-words=40", "--drop-not-compared")
+	flags := append(slices.Clone(asked), "gs://lake/in", "-o", "gs://lake/out")
 	p := c.neardup(t, append(flags, "--execute_async", "--json")...)
 	stderr, status := p.start().ended()
 	if status != 0 {
@@ -303,11 +304,14 @@ func TestDataflowDetached(t *testing.T) {
 	if stderr, status := finish.ended(); status != 0 {
 		t.Fatal(stderr)
 	}
-	if want := hereToo(t, kinds...); !maps.Equal(want, parts(t, "gs://lake/out")) {
+	if want := hereToo(t, asked...); !maps.Equal(want, parts(t, "gs://lake/out")) {
 		t.Error("other bytes than of a local run")
 	}
 	if err := json.Unmarshal(finish.stdout.Bytes(), &run); err != nil || run.Status != "done" || !slices.Equal(run.Jobs, []string{id}) || run.Steps["read/records"] != run.Counts.Records {
 		t.Errorf("%v: %s", err, &finish.stdout)
+	}
+	if n := run.Counts; n.NotCompared == 0 || n.ComparedPairs == 0 || n.Corpus+n.Removed+n.NotCompared != n.Records {
+		t.Errorf("counts of what the run asked for: %+v", n)
 	}
 	if names := objects(t, "gs://lake/out"); slices.Contains(names, ".neardup") || slices.Contains(names, ".lock") {
 		t.Errorf("left: %v", names)
@@ -315,6 +319,22 @@ func TestDataflowDetached(t *testing.T) {
 	again := prepare(t, "neardup", "finish", "gs://lake/out")
 	if stderr, status := again.start().ended(); status != 0 || !strings.Contains(stderr, "nothing to finish") {
 		t.Errorf("finishing again: %v: %s", status, stderr)
+	}
+}
+
+// TestDataflowGuarded: who finishes a run heeds what it was told not to publish.
+func TestDataflowGuarded(t *testing.T) {
+	c := newProject(t)
+	flags := append(kinds, "gs://lake/in", "-o", "gs://lake/out", "--max-removed=0%", "--detach")
+	if stderr, status := c.neardup(t, flags...).start().ended(); status != 0 {
+		t.Fatal(stderr)
+	}
+	finish := prepare(t, "neardup", "finish", "gs://lake/out")
+	if stderr, status := finish.start().ended(); status.ExitStatus() != 5 || !strings.Contains(stderr, "documents would be removed, which is more than --max-removed 0%") {
+		t.Errorf("%v: %s", status, stderr)
+	}
+	if names := objects(t, "gs://lake/out"); slices.Contains(names, output.SuccessFile) || slices.Contains(names, ".lock") {
+		t.Errorf("left: %v", names)
 	}
 }
 

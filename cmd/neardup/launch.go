@@ -8,10 +8,12 @@ import (
 	"runtime/debug"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 
 	"github.com/neardup/neardup/internal/logging"
+	"github.com/neardup/neardup/internal/terminal"
 	"github.com/neardup/neardup/pipelines/job"
 	"github.com/neardup/neardup/records"
 	"github.com/neardup/neardup/runners/local"
@@ -31,6 +33,15 @@ func here(running job.Running, progress io.Writer) (job.Launch, error) {
 		result, err := beam.Run(ctx, string(running.Runner), p)
 		return result, nil, err
 	}), nil
+}
+
+// inForce is what the runner works with, be it asked for or the default.
+func inForce(running job.Running) records.InForce {
+	if running.Runner != job.Local {
+		return records.InForce{Workers: running.Workers}
+	}
+	workers, memory := local.Options{Workers: running.Workers, Memory: int64(running.Memory)}.InForce()
+	return records.InForce{Workers: workers, Memory: memory}
 }
 
 // logged logs when a pipeline starts and ends.
@@ -66,14 +77,14 @@ func locally(running job.Running, progress io.Writer) job.Launch {
 // showProgress returns what shows how far the pipeline is: on a terminal a line that is written
 // over, elsewhere one that is logged every 10 seconds.
 func showProgress(w io.Writer) func(elapsed time.Duration, ended bool, text string) {
-	if logging.Terminal(w) {
+	if terminal.Watched(w) {
 		return func(elapsed time.Duration, ended bool, text string) {
 			const begin, erase = "\r", "\x1b[K"
 			if ended {
 				fmt.Fprint(w, begin+erase)
 				return
 			}
-			fmt.Fprintf(w, "%s%v, %s%s", begin, elapsed.Round(time.Second), text, erase)
+			fmt.Fprint(w, begin+fitted(fmt.Sprintf("%v, %s", elapsed.Round(time.Second), text), terminal.Width(w)-1)+erase)
 		}
 	}
 	const interval = 10 * time.Second
@@ -87,6 +98,18 @@ func showProgress(w io.Writer) func(elapsed time.Duration, ended bool, text stri
 			logging.Notice(fmt.Sprintf("%v, %s", elapsed.Round(time.Second), text))
 		}
 	}
+}
+
+// fitted is as much of a line of progress as a line of the screen has room for: the last column must stay free. It lacks parts, from the end.
+func fitted(text string, width int) string {
+	for utf8.RuneCountInString(text) > width {
+		end := strings.LastIndexAny(text, ",;")
+		if end < 0 {
+			return terminal.Cut(text, width)
+		}
+		text = text[:end]
+	}
+	return text
 }
 
 // warn logs what a run warns of.

@@ -61,3 +61,19 @@ func TestShowProgressJSON(t *testing.T) {
 		t.Errorf("%q: %v", out.String(), err)
 	}
 }
+
+// The line of progress is no longer than the screen is wide, and lacks what matters least.
+func TestFitted(t *testing.T) {
+	const text = "1m0s, 1234567 records read, 12 of 31 stages done; verify.Large 50 %, about 1m5s left in it"
+	for width, want := range map[int]string{
+		100: text,
+		79:  "1m0s, 1234567 records read, 12 of 31 stages done; verify.Large 50 %",
+		60:  "1m0s, 1234567 records read, 12 of 31 stages done",
+		39:  "1m0s, 1234567 records read",
+		3:   "1…s",
+	} {
+		if got := fitted(text, width); got != want {
+			t.Errorf("in %d columns: %s, want %s", width, got, want)
+		}
+	}
+}

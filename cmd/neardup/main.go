@@ -22,6 +22,7 @@ import (
 	"github.com/neardup/neardup/internal/configfile"
 	"github.com/neardup/neardup/internal/logging"
 	_ "github.com/neardup/neardup/internal/nobody"
+	"github.com/neardup/neardup/internal/terminal"
 	"github.com/neardup/neardup/pipelines/job"
 	"github.com/neardup/neardup/records"
 	"github.com/neardup/neardup/runners/local"
@@ -86,7 +87,12 @@ func limitWorker() {
 }
 
 // run runs the command that was parsed, with Beam's options.
-func (c *commands) run(command *kong.Context, options []string, s streams) error {
+func (c *commands) run(command *kong.Context, options []string, s streams) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = job.Panicked(p)
+		}
+	}()
 	if err := beamcli.Init(options); err != nil {
 		return &job.UsageError{Err: err}
 	}
@@ -98,7 +104,7 @@ func (c *commands) run(command *kong.Context, options []string, s streams) error
 	if c.Log.JSON() || c.Log.Quiet {
 		s.Err = io.Discard // no line of progress that is written over
 	}
-	err := job.Cause(ctx, command.Run(s))
+	err = job.Cause(ctx, command.Run(s))
 	if usage := (*job.UsageError)(nil); errors.As(err, &usage) {
 		err = configfile.Locate(command, err)
 	}
@@ -121,7 +127,7 @@ type streams struct {
 // asks reports whether a user can be asked.
 func (s streams) asks() bool {
 	in, ok := s.In.(*os.File)
-	return ok && logging.Terminal(in) && logging.Terminal(s.Err)
+	return ok && terminal.Watched(in) && terminal.Watched(s.Err)
 }
 
 // parse parses the command line. A status of 0 or more means that all is done: --help.

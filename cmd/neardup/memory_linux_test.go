@@ -58,6 +58,7 @@ func TestMemory(t *testing.T) {
 			}
 			w := bufio.NewWriter(f)
 			c.write(t, w)
+			fmt.Fprintln(w, `{"id":"one","text":"that is compared, whatever the others are"}`)
 			if err := w.Flush(); err != nil {
 				t.Fatal(err)
 			}

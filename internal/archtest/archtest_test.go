@@ -180,7 +180,7 @@ var layers = []layer{
 	},
 	{
 		packages: []string{"report"},
-		may:      []string{module + "records", module + "output", module + "report/plot"},
+		may:      []string{module + "records", module + "output", module + "report/plot", module + "internal/terminal"},
 		never:    []string{beamPath + "...", module + "kernels/...", module + "pipelines/..."},
 		why:      "a report can be drawn again without the run",
 	},
@@ -227,6 +227,12 @@ var layers = []layer{
 		may:      []string{"github.com/hanwen/go-fuse/v2/fuse", "golang.org/x/sys/unix"},
 		never:    []string{beamPath + "...", module + "..."},
 		why:      "a file system knows nothing of what is tested on it",
+	},
+	{
+		packages: []string{"internal/terminal"},
+		may:      []string{"golang.org/x/sys/unix"},
+		never:    []string{beamPath + "...", module + "..."},
+		why:      "a screen knows nothing of what is shown on it",
 	},
 	{
 		packages: []string{"internal/..."},

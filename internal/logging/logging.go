@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/neardup/neardup/internal/terminal"
 )
 
 // Flags say how much is logged, and how.
@@ -58,21 +60,11 @@ func (f Flags) Logger(w io.Writer) *slog.Logger {
 	if f.JSON() {
 		return slog.New(quietBeam{slog.NewJSONHandler(w, &slog.HandlerOptions{Level: least, ReplaceAttr: nameNotice}), least})
 	}
-	return slog.New(quietBeam{newText(&lines{w: w, terminal: Terminal(w)}, least), least})
+	return slog.New(quietBeam{newText(&lines{w: w, terminal: terminal.Watched(w)}, least), least})
 }
 
 func newText(out *lines, least slog.Level) text {
 	return text{slog.NewTextHandler(&out.line, &slog.HandlerOptions{Level: least, ReplaceAttr: dropBuiltIn}), out}
-}
-
-// Terminal reports whether a person watches w.
-func Terminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
-	if !ok {
-		return false
-	}
-	info, err := f.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
 func nameNotice(groups []string, a slog.Attr) slog.Attr {
@@ -115,7 +107,7 @@ func (t text) Handle(ctx context.Context, r slog.Record) error {
 	if r.Level == slog.LevelWarn {
 		t.out.line.WriteString("warning: ")
 	}
-	t.out.line.WriteString(r.Message)
+	t.out.line.WriteString(terminal.MaskLines(r.Message)) // which may have ids and names in it
 	message := t.out.line.Len()
 	if err := t.Handler.Handle(ctx, r); err != nil {
 		return err

@@ -91,3 +91,12 @@ func TestEarly(t *testing.T) {
 		}
 	}
 }
+
+// What a terminal would act on in a message is shown as dots; lines stay.
+func TestMaskedMessages(t *testing.T) {
+	var out strings.Builder
+	Flags{LogFormat: "text"}.Logger(&out).Error("id \x1b]52;c;eA==\a, name x\u202ey\r\nnext")
+	if want := "neardup: id ·]52;c;eA==·, name x·y·\nnext\n"; out.String() != want {
+		t.Errorf("%q, want %q", out.String(), want)
+	}
+}

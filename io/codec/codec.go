@@ -8,7 +8,10 @@
 // codec passes, and in it the smallest reader that uses one correctly.
 package codec
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"fmt"
+)
 
 // Fields names what a codec takes out of a record. Column names mean what the format says:
 // JSON keys or dotted paths, TSV column names, SGML elements and attributes.
@@ -24,6 +27,16 @@ type Fields struct {
 	// a table is a row.
 	Delimiter byte
 	NoHeader  bool
+}
+
+// NoColumnError says that a file has no column of a name, and which it has.
+type NoColumnError struct {
+	Name    string
+	Columns []string
+}
+
+func (e *NoColumnError) Error() string {
+	return fmt.Sprintf("no column %.100q; there are %s", e.Name, Listed(e.Columns))
 }
 
 // Document is what Decode takes out of a record. Decode overwrites every field and reuses

@@ -54,6 +54,12 @@ func Formats() []string {
 	return names
 }
 
+// plain reports whether a record is its text, and has no columns.
+func (f format) plain() bool {
+	r, ok := f.reader.(bytefile.Reader)
+	return ok && r.Plain
+}
+
 func formatNamed(name string) (format, error) {
 	i := slices.IndexFunc(formats, func(f format) bool { return f.name == name })
 	if i < 0 {

@@ -260,6 +260,25 @@ func TestRequestsOfSmallObjects(t *testing.T) {
 	}
 }
 
+// TestSampleOfLargeObjects: windows that are read apart are the same sample, and tell the same number of records, as on a disk.
+func TestSampleOfLargeObjects(t *testing.T) {
+	l := newLake(t)
+	lines := texts(8000)
+	for _, name := range []string{"a.jsonl", "a.jsonl.gz", "a.parquet"} {
+		content := stored(t, name, lines)
+		l.Put("lake", name, content, nil)
+		o := Options{Fields: fields, MaxDocument: 1 << 20}
+		wanted, want := sampleOf(t, inputs(t, o, write(t, t.TempDir(), name, []byte(content))), o)
+		got, sampled := sampleOf(t, inputs(t, o, "s3://lake/"+name), o)
+		if !slices.Equal(got, wanted) || !reflect.DeepEqual(sampled, want) {
+			t.Errorf("%s: a sample of %d, %+v, on a disk of %d, %+v", name, len(got), sampled, len(wanted), want)
+		}
+		if n := int64(len(lines)); len(got) == len(lines) || sampled.Records < n*9/10 || sampled.Records > n*11/10 {
+			t.Errorf("%s: an estimate of %d records from %d, want %d", name, sampled.Records, len(got), n)
+		}
+	}
+}
+
 // TestManyJSON: of more names that end in .json than are looked into, those in between are taken to be what the others are, and one that is not
 // is found when it is read.
 func TestManyJSON(t *testing.T) {

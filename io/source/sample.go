@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"math"
 	"slices"
 	"unicode/utf8"
 
@@ -22,13 +23,20 @@ const (
 	sampleWindows = 64
 	sampleBytes   = 64 << 10
 	mostWindows   = 16 * sampleWindows
+
+	// Of a file that can only be read from its start, so many times what its windows have is read to count its
+	// records: those at the start may be longer or shorter than others. So is all of a small one, since more of a
+	// compressed file is read ahead than is asked for.
+	countedMore = 8
+	countedAll  = 1 << 20
 )
 
 // Sampled is what Sample read.
 type Sampled struct {
 	Documents int64 // readable documents seen
-	Bytes     int64 // listed bytes they stand for
-	IDs       int64 // bytes of their ids
+	// Records is the estimate of how many records the input has, readable or not.
+	Records int64
+	IDs     int64 // bytes of their ids
 	// Unreadable are the other records seen, and Note says of the first of them what is wrong. UnreadableBytes
 	// are what rejected has of them.
 	Unreadable, UnreadableBytes int64
@@ -39,6 +47,8 @@ type Sampled struct {
 	NotUTF8         int64
 	// Missing are the text columns that no record seen has, and Columns those of the first of them.
 	Missing, Columns []string
+	// Plain is a format without columns, if all records seen are of such; else "".
+	Plain string
 	// MissingID says that no record seen has the id column; IDColumns are those of the first that may be one.
 	MissingID bool
 	IDColumns []string
@@ -56,6 +66,10 @@ func Sample(ctx context.Context, in *Inputs, o Options, see func(text, ends []by
 	if err := inOrder(ctx, len(units), inFlight(in.Root), func(ctx context.Context, i int) (*heldUnit, error) { return s.hold(ctx, units[i]) },
 		func(held *heldUnit) error { return s.use(ctx, held) }); err != nil {
 		return Sampled{}, err
+	}
+	s.estimate()
+	if s.judged || s.hasID || s.MissingID {
+		s.Plain = ""
 	}
 	if len(s.missing) == 0 {
 		s.Columns = nil
@@ -76,18 +90,25 @@ func Sample(ctx context.Context, in *Inputs, o Options, see func(text, ends []by
 
 // unit are windows of one file that are read together: its large pages are unpacked once.
 type unit struct {
-	file  int
-	spans []blocks.Span // nil: all that it has
+	file int
+	windows
 }
 
 // heldUnit is a unit of which the records were read before it is its turn; not whole: they are read then.
 type heldUnit struct {
 	unit
-	whole    bool
-	listed   *blocks.File
-	records  []reading.Record
-	bytes    int
-	progress reading.Progress
+	whole   bool
+	part    part
+	records []reading.Record
+	bytes   int
+}
+
+// part is what was read of a unit.
+type part struct {
+	file    *blocks.File
+	covered int64 // listed bytes in windows
+	stored  int64 // listed bytes read
+	seen    int64 // records, those that are only counted among them
 }
 
 const (
@@ -104,6 +125,9 @@ type sampler struct {
 	see     func(text, ends []byte)
 
 	Sampled
+	covered int64   // bytes in windows, but of files that are one document
+	begun   float64 // records that begin there
+
 	wrong       *blocks.File // the first that has a text that is not UTF-8
 	beyondASCII int64        // texts that are UTF-8 and not ASCII
 
@@ -112,41 +136,50 @@ type sampler struct {
 	hasID   bool  // a record has the id column
 }
 
+// windows are the spans of a file that Sample reads.
+type windows struct {
+	spans []blocks.Span // nil: all that it has
+	// covered is how many listed bytes of the file are in windows.
+	covered int64
+	// After: the records from this position on are only counted.
+	after int64
+}
+
 // sampleSpans cuts the windows of so many bytes along a file. Of one that can only be read from its start
-// as many bytes are read there as the windows have of it, and all of it if that is all.
-func sampleSpans(number int, file *blocks.File, total int64) (spans []blocks.Span) {
+// as many bytes are read there as the windows have of it, and all of it if that is all; more are read to be counted.
+func sampleSpans(number int, file *blocks.File, total int64) windows {
 	// Windows do not overlap; those of a small input touch and are all of it.
-	windows := min(sampleWindows*(1+max(total-1, 0)>>30), mostWindows)
-	step := max((total+windows-1)/windows, sampleBytes)
+	most := min(sampleWindows*(1+max(total-1, 0)>>30), mostWindows)
+	step := max((total+most-1)/most, sampleBytes)
 	end := file.Offset + file.Size
-	covered := int64(0)
+	w := windows{after: blocks.End}
 	for at := file.Offset / step * step; at < end; at += step {
 		from, to := max(at, file.Offset), min(at+sampleBytes, end)
 		if from >= to {
 			continue
 		}
-		covered += to - from
-		if last := len(spans) - 1; last >= 0 && spans[last].End == from-file.Offset {
-			spans[last].End = to - file.Offset
+		w.covered += to - from
+		if last := len(w.spans) - 1; last >= 0 && w.spans[last].End == from-file.Offset {
+			w.spans[last].End = to - file.Offset
 		} else {
-			spans = append(spans, blocks.Span{File: number, Start: from - file.Offset, End: to - file.Offset})
+			w.spans = append(w.spans, blocks.Span{File: number, Start: from - file.Offset, End: to - file.Offset})
 		}
 	}
-	if covered > 0 && file.Sequential {
-		whole := blocks.Span{File: number, End: covered}
-		if covered == file.Size {
-			whole.End = blocks.End // of what it decompresses to
+	if w.covered > 0 && file.Sequential {
+		whole := blocks.Span{File: number, End: blocks.End} // of what it decompresses to
+		if w.covered < file.Size {
+			w.after, whole.End = w.covered, max(countedMore*w.covered, countedAll)
 		}
-		spans = []blocks.Span{whole}
+		w.spans = []blocks.Span{whole}
 	}
-	for i := range spans {
-		span := &spans[i]
+	for i := range w.spans {
+		span := &w.spans[i]
 		span.Start = file.PositionAt(span.Start)
 		if span.End != blocks.End {
 			span.End = file.PositionAt(span.End)
 		}
 	}
-	return spans
+	return w
 }
 
 // units returns those of all files, in input order. Where a read is a request, large files have several, which are read at once.
@@ -154,9 +187,9 @@ func (s *sampler) units(ctx context.Context) (units []unit, err error) {
 	var offset int64
 	for i := range s.in.Len() {
 		size := s.in.Size(i)
-		windows := sampleSpans(i, &blocks.File{Offset: offset, Size: size}, s.in.Bytes())
+		covered := sampleSpans(i, &blocks.File{Offset: offset, Size: size}, s.in.Bytes()).covered
 		offset += size
-		if len(windows) == 0 {
+		if covered == 0 {
 			continue
 		}
 		var file *blocks.File
@@ -176,8 +209,10 @@ func (s *sampler) units(ctx context.Context) (units []unit, err error) {
 		if file.Positions > 0 {
 			n = unitWindows
 		}
-		for spans := range slices.Chunk(sampleSpans(i, file, s.in.Bytes()), n) {
-			units = append(units, unit{i, spans})
+		all := sampleSpans(i, file, s.in.Bytes())
+		for spans := range slices.Chunk(all.spans, n) {
+			units = append(units, unit{i, windows{spans: spans, covered: all.covered, after: all.after}})
+			all.covered = 0 // the first stands for all
 		}
 	}
 	return units, nil
@@ -193,8 +228,7 @@ func (s *sampler) hold(ctx context.Context, u unit) (*heldUnit, error) {
 	}
 	held.whole = true
 	var err error
-	held.progress, err = s.read(ctx, u, func(_ int, file *blocks.File, record *reading.Record) error {
-		held.listed = file
+	held.part, err = s.read(ctx, u, func(_ int, _ *blocks.File, record *reading.Record) error {
 		if held.bytes += len(record.Raw) + len(record.Doc.Text) + len(record.Doc.ID); held.bytes > unitBytes {
 			held.whole, held.records = false, nil
 			return reading.ErrStop
@@ -215,40 +249,74 @@ func cloned(record *reading.Record) reading.Record {
 }
 
 // use adds a unit to the sample.
-func (s *sampler) use(ctx context.Context, held *heldUnit) error {
+func (s *sampler) use(ctx context.Context, held *heldUnit) (err error) {
 	if !held.whole {
-		progress, err := s.read(ctx, held.unit, s.add)
-		s.Bytes += progress.Stored
-		return err
-	}
-	for i := range held.records {
-		if err := s.add(held.file, held.listed, &held.records[i]); err != nil {
+		if held.part, err = s.read(ctx, held.unit, s.add); err != nil {
 			return err
 		}
 	}
-	s.Bytes += held.progress.Stored
+	for i := range held.records {
+		if err := s.add(held.file, held.part.file, &held.records[i]); err != nil {
+			return err
+		}
+	}
+	s.count(held.part)
 	return nil
 }
 
-// read reads a unit.
-func (s *sampler) read(ctx context.Context, u unit, see func(int, *blocks.File, *reading.Record) error) (reading.Progress, error) {
+// read reads a unit, and calls see with the records of its windows.
+func (s *sampler) read(ctx context.Context, u unit, see func(int, *blocks.File, *reading.Record) error) (part, error) {
 	ctx, done := storage.Once(ctx)
 	defer done()
 	file, r, err := s.in.open(ctx, u.file, s.options)
 	if err != nil {
-		return reading.Progress{}, err
+		return part{}, err
 	}
-	spans := u.spans
-	if spans == nil {
-		spans = sampleSpans(u.file, file, s.in.Bytes())
+	of := u.windows
+	if of.spans == nil {
+		of = sampleSpans(u.file, file, s.in.Bytes())
 	}
-	return recordsOf(ctx, r, file, spans, s.options, func(record *reading.Record) error { return see(u.file, file, record) })
+	p := part{file: file, covered: of.covered}
+	counting := false
+	progress, err := recordsOf(ctx, r, file, of.spans, s.options, func(record *reading.Record) error {
+		if p.seen++; record.Position < of.after {
+			return see(u.file, file, record)
+		}
+		counting = true
+		return nil
+	})
+	if broken := (*reading.ContentError)(nil); counting && errors.As(err, &broken) {
+		err = nil // the sample has all that it is to have, and who reads the file tells
+	}
+	p.stored = progress.Stored
+	return p, err
+}
+
+// count adds the records of a part to those that begin in windows.
+func (s *sampler) count(p part) {
+	if p.file.IDIsSource { // all of these are counted
+		return
+	}
+	s.covered += p.covered
+	if p.file.Sequential && p.stored > 0 {
+		s.begun += float64(p.seen) * (float64(p.covered) / float64(p.stored))
+	} else {
+		s.begun += float64(p.seen)
+	}
 }
 
 // add adds a record of a file to the sample.
 func (s *sampler) add(number int, file *blocks.File, record *reading.Record) error {
-	s.columns(file, record)
-	s.idColumn(file, record)
+	f, err := formatNamed(file.Format)
+	if err != nil {
+		return err
+	}
+	if f.plain() {
+		s.Plain = f.name
+	} else {
+		s.columns(file, record)
+		s.idColumn(file, record)
+	}
 	doc, key := record.Doc, blocks.NewKey(number, record.Position)
 	if reasonOf(record) == codec.InvalidUTF8 {
 		s.NotUTF8++
@@ -273,6 +341,23 @@ func (s *sampler) add(number int, file *blocks.File, record *reading.Record) err
 		s.see(doc.Text, doc.Ends)
 	}
 	return nil
+}
+
+// estimate estimates the number of records: a file of one document has one, and others have as many for each listed byte as
+// in their windows.
+func (s *sampler) estimate() {
+	var ones, bytes int64
+	for i := range s.in.Len() {
+		if s.in.OneDocument(i) {
+			ones++
+		} else {
+			bytes += s.in.Size(i)
+		}
+	}
+	s.Records = ones
+	if s.covered > 0 {
+		s.Records += int64(math.Round(s.begun / float64(s.covered) * float64(bytes)))
+	}
 }
 
 // propose sets Encoding by what the first file begins with that has a text that is not UTF-8.

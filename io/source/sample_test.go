@@ -51,8 +51,8 @@ func TestSampleOfSmallInput(t *testing.T) {
 		if sampled.Documents != int64(len(want)) {
 			t.Errorf("%s: %d documents, want %d", compression, sampled.Documents, len(want))
 		}
-		if compression == "" && sampled.Bytes != in.Bytes() {
-			t.Errorf("%d bytes stand for the sample, want %d", sampled.Bytes, in.Bytes())
+		if sampled.Records != int64(len(want)) {
+			t.Errorf("%s: an estimate of %d records, want %d", compression, sampled.Records, len(want))
 		}
 	}
 }
@@ -66,7 +66,7 @@ func TestSampleOfRejected(t *testing.T) {
 	in := inputs(t, o, path)
 	texts, sampled := sampleOf(t, in, o)
 	want := Sampled{
-		Documents: 2, Bytes: in.Bytes(), IDs: int64(len("ab") + len(fmt.Sprintf("a.jsonl@%d", len(lines[0])+1))),
+		Documents: 2, Records: 4, IDs: int64(len("ab") + len(fmt.Sprintf("a.jsonl@%d", len(lines[0])+1))),
 		Unreadable: 2, UnreadableBytes: int64(len("{\n") + records.MaxRaw),
 		Note: fmt.Sprintf("a.jsonl at byte %d, broken json: column 2: unexpected end of line", len(lines[0])+len(lines[1])+2),
 	}
@@ -83,11 +83,11 @@ func TestSampleOfFiles(t *testing.T) {
 	o := Options{Format: "files", Fields: fields, MaxDocument: 1}
 	in := inputs(t, o, root)
 	texts, sampled := sampleOf(t, in, o)
-	if len(texts) != 100 || !reflect.DeepEqual(sampled, Sampled{Documents: 200, Bytes: 300, IDs: 200 * 3}) {
-		t.Errorf("%d texts, sampled %+v; want 100 of one byte among 200 documents of 300 bytes", len(texts), sampled)
+	if len(texts) != 100 || !reflect.DeepEqual(sampled, Sampled{Documents: 200, Records: 300, IDs: 200 * 3, Plain: "files"}) {
+		t.Errorf("%d texts, sampled %+v; want 100 of one byte among 200 documents, and 100 empty ones", len(texts), sampled)
 	}
 	in = inputs(t, o, write(t, t.TempDir(), "empty", nil))
-	if texts, sampled := sampleOf(t, in, o); len(texts) != 0 || sampled.Bytes != 0 {
+	if texts, sampled := sampleOf(t, in, o); len(texts) != 0 || sampled.Documents != 0 || sampled.Records != 1 {
 		t.Errorf("of an empty file: %d texts, sampled %+v", len(texts), sampled)
 	}
 }
@@ -107,12 +107,16 @@ func TestSampleSpans(t *testing.T) {
 		}
 		whole := &blocks.File{Format: "lines", Size: offset}
 		inWindow := func(at int64) bool {
-			return slices.ContainsFunc(sampleSpans(0, whole, offset), func(s blocks.Span) bool { return s.Start <= at && at < s.End })
+			return slices.ContainsFunc(sampleSpans(0, whole, offset).spans, func(s blocks.Span) bool { return s.Start <= at && at < s.End })
 		}
 		var bytes int64
 		var spans []blocks.Span
 		for i, f := range files {
-			spans = append(spans, sampleSpans(i, f, offset)...)
+			w := sampleSpans(i, f, offset)
+			if w.after != blocks.End { // what follows is counted, and is no part of the sample
+				w.spans[0].End = w.after
+			}
+			spans = append(spans, w.spans...)
 		}
 		for i, span := range spans {
 			file := files[span.File]
@@ -163,10 +167,9 @@ func TestSampleDependsOnInputAlone(t *testing.T) {
 		if !slices.Equal(texts, want) {
 			t.Errorf("splits of %d: another sample", splitBytes)
 		}
-		// The mean size of a record is known: the sample tells it to a quarter, say.
-		mean := float64(sampled.Bytes) / float64(sampled.Documents)
-		if real := float64(len(f.Content)) / float64(len(lengths)); mean < real*3/4 || mean > real*5/4 {
-			t.Errorf("mean record of %.0f bytes, want about %.0f", mean, real)
+		// The sample tells the number of records to a quarter, say.
+		if n := float64(len(lengths)); float64(sampled.Records) < n*3/4 || float64(sampled.Records) > n*5/4 {
+			t.Errorf("an estimate of %d records, want about %d", sampled.Records, len(lengths))
 		}
 	}
 	for _, text := range want {
@@ -191,12 +194,43 @@ func TestSampleOfCompressed(t *testing.T) {
 			t.Fatalf("%s: all of %d bytes are the sample", compression, in.Bytes())
 		}
 		_, first := sampleOf(t, in, o)
-		if first.Bytes == 0 || first.Bytes >= in.Bytes() {
-			t.Errorf("%s: a sample of %d bytes of %d", compression, first.Bytes, in.Bytes())
+		if n := int64(bytes.Count(lines.Bytes(), []byte{'\n'})); first.Records < n*99/100 || first.Records > n*101/100 {
+			t.Errorf("%s: an estimate of %d records of %d", compression, first.Records, n)
 		}
 		for range 10 {
 			if _, again := sampleOf(t, in, o); !reflect.DeepEqual(again, first) {
 				t.Errorf("%s: %+v, before %+v", compression, again, first)
+			}
+		}
+	}
+}
+
+// TestRecordsOfUnevenFile: of a file that can only be read from its start, which has other records than the rest, and of many small
+// files, the number of records is estimated to a fifth.
+func TestRecordsOfUnevenFile(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	var lines bytes.Buffer
+	n := int64(0)
+	for ; lines.Len() < 16<<20; n++ {
+		for range 1 + 9*min(lines.Len()/(3<<20), 1) { // the first fifth has short ones
+			fmt.Fprintf(&lines, "%x ", random.Uint64())
+		}
+		lines.WriteByte('\n')
+	}
+	o := Options{Format: "lines", Fields: fields, MaxDocument: 1 << 20}
+	for _, compression := range []string{"", "gzip", "zstd"} {
+		root := t.TempDir()
+		write(t, root, "file", readertest.Pack(t, lines.Bytes(), compression))
+		many := t.TempDir()
+		for i, rest := 0, lines.Bytes(); len(rest) > 0; i++ {
+			end := min(60_000, len(rest))
+			end += bytes.IndexByte(rest[end-1:], '\n')
+			write(t, many, fmt.Sprintf("%03d", i), readertest.Pack(t, rest[:end], compression))
+			rest = rest[end:]
+		}
+		for _, folder := range []string{root, many} {
+			if _, sampled := sampleOf(t, inputs(t, o, folder), o); sampled.Records < n*4/5 || sampled.Records > n*6/5 {
+				t.Errorf("%q, %s: an estimate of %d records, want about %d", compression, folder, sampled.Records, n)
 			}
 		}
 	}

@@ -133,6 +133,19 @@ func At(path string) (Store, error) {
 	return s, nil
 }
 
+// Failed reports whether a store could not do what it was asked: a disk that cannot be read, a file that the user may not read, a
+// service that refuses or does not answer. A path that names nothing, or what is no folder, is not its failure.
+func Failed(err error) bool {
+	var disk *fs.PathError
+	if errors.As(err, &disk) {
+		return !slices.ContainsFunc([]error{fs.ErrNotExist, fs.ErrInvalid, syscall.ENOTDIR, syscall.EISDIR, syscall.ENAMETOOLONG, syscall.ELOOP}, func(path error) bool {
+			return errors.Is(disk, path)
+		})
+	}
+	var service interface{ Failed() bool }
+	return errors.As(err, &service) && service.Failed()
+}
+
 // Stat tells of the object at path. The error is fs.ErrNotExist if there is none.
 func Stat(ctx context.Context, path string) (Info, error) {
 	store, err := At(path)

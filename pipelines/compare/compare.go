@@ -98,8 +98,8 @@ func (c *Config) validate() error {
 		}
 		seen[m] = true
 	}
-	if _, err := storage.At(c.Output); err != nil {
-		return job.Usage("--output %w", err)
+	if err := job.CheckPath("--output", c.Output); err != nil {
+		return err
 	}
 	switch {
 	case c.Output != "" && !slices.ContainsFunc(c.Methods, Method.buckets):
@@ -425,7 +425,7 @@ func (r *run) unreadable(ctx context.Context) (string, error) {
 	}
 	n := r.counts.Unreadable
 	if n > 0 && n == r.counts.Records {
-		return "", &job.NothingReadError{Reason: r.plan.Sampled}
+		return "", &job.NothingReadError{Reason: r.plan.Sampled + "; fix them, or"}
 	}
 	if n > 0 {
 		return fmt.Sprintf("%d of %d records are unreadable; neardup dedup lists them in the table rejected", n, r.counts.Records), nil

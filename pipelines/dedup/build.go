@@ -72,7 +72,8 @@ func Build(s beam.Scope, p *Plan, staged output.Folder, temp string) {
 		}
 	}
 
-	rejectedFacts := sink.Table(s, output.Rejected, p.rejectedSlices(), writing, append(rejected, signed.Rejected...)...)
+	rejected = append(rejected, signed.Rejected...)
+	rejectedFacts := sink.Table(s, output.Rejected, p.rejectedSlices(), writing, rejected...)
 	facts = append(append(facts, rows.Facts...),
 		docs.Facts,
 		rejectedFacts,
@@ -80,6 +81,9 @@ func Build(s beam.Scope, p *Plan, staged output.Folder, temp string) {
 		sink.Table(s, output.Clusters, p.slices(1), writing, rows.Clusters...),
 		sink.Table(s, output.Removed, p.slices(1), writing, rows.Removed...),
 	)
+	if p.Config.DropNotCompared {
+		docs.Dropped = sink.Listed(s, inputs, rejected...)
+	}
 	if p.Config.writes(output.Corpus) {
 		facts = append(facts, sink.Corpus(s, writing, p.Reading(), append(rows.Dropped, docs.Dropped)...))
 	}

@@ -35,7 +35,7 @@ type Config struct {
 	Output      string    `short:"o" placeholder:"DIR" help:"Folder for the results: a new or empty one, or one of an unfinished run; of a finished one with --overwrite. Required, but for --dry-run." group:"Output"`
 	MaxRejected Tolerance `default:"0" placeholder:"N|P%" help:"How many unreadable records to accept, a number or a per cent; the job ends with status 4 if there are more (default: ${default})." group:"Input"`
 
-	AllowEmpty bool `help:"Input without any file is no mistake: the tables are empty then. A path of this machine that does not exist is one, unless it is a pattern." group:"Input"`
+	AllowEmpty bool `help:"It is no failure that there is no input file, or no document to compare: the tables are empty then. A path of this machine that does not exist is one, unless it is a pattern." group:"Input"`
 
 	job.Similarity
 
@@ -46,12 +46,13 @@ type Config struct {
 
 	MeasureRecall int `placeholder:"N" help:"Measure the recall: read the input once more and compare N documents, drawn by --seed, with all others; the summary says how many of their pairs were found." group:"Search"`
 
-	Cluster    Cluster       `default:"star" enum:"${clusters}" help:"star: a document is removed only if a kept one is threshold similar to it; components: one document of each cluster is kept, and chains of similar documents remove others that do not resemble it." group:"Decision"`
-	Keep       Keep          `default:"first" placeholder:"POLICY" help:"Which of similar documents is kept: first in input order, longest (bytes of text), max:COLUMN or min:COLUMN (numbers before strings, none last), or prefer:GLOB,... (of the files that the first pattern matches, then the second, then others); ties: first in input order (default: ${default})." group:"Decision"`
-	Protect    []string      `sep:"none" placeholder:"GLOB" help:"Remove no document of the files that match: they are kept even if they are similar, and what else resembles one is removed for it, whatever --keep says; give it again for several patterns." group:"Decision"`
-	MaxRemoved Share         `placeholder:"P%" help:"End with status 5, and publish nothing, if more than this per cent of the documents of a source, an input file, would be removed." group:"Decision"`
-	Write      []output.Part `default:"${parts}" enum:"${parts}" placeholder:"NAME" help:"What to write: any of ${enum} (default: all)." group:"Output"`
-	PairBudget int           `default:"262144" placeholder:"N" help:"Pairs of a component above which only those of each document with some kept before it are listed; of a component of more than 4,096 documents the number is estimated." group:"Decision"`
+	Cluster         Cluster       `default:"star" enum:"${clusters}" help:"star: a document is removed only if a kept one is threshold similar to it; components: one document of each cluster is kept, and chains of similar documents remove others that do not resemble it." group:"Decision"`
+	Keep            Keep          `default:"first" placeholder:"POLICY" help:"Which of similar documents is kept: first in input order, longest (bytes of text), max:COLUMN or min:COLUMN (numbers before strings, none last), or prefer:GLOB,... (of the files that the first pattern matches, then the second, then others); ties: first in input order (default: ${default})." group:"Decision"`
+	Protect         []string      `sep:"none" placeholder:"GLOB" help:"Remove no document of the files that match: they are kept even if they are similar, and what else resembles one is removed for it, whatever --keep says; give it again for several patterns." group:"Decision"`
+	DropNotCompared bool          `help:"Leave out of the corpus the documents that are not compared, too: those without text or token, of too few words, or beyond a limit." group:"Decision"`
+	MaxRemoved      Share         `placeholder:"P%" help:"End with status 5, and publish nothing, if more than this per cent of the documents of a source, an input file, would be removed." group:"Decision"`
+	Write           []output.Part `default:"${parts}" enum:"${parts}" placeholder:"NAME" help:"What to write: any of ${enum} (default: all)." group:"Output"`
+	PairBudget      int           `default:"262144" placeholder:"N" help:"Pairs of a component above which only those of each document with some kept before it are listed; of a component of more than 4,096 documents the number is estimated." group:"Decision"`
 
 	job.Running
 	job.Remote
@@ -62,6 +63,9 @@ type Config struct {
 	Overwrite   bool          `help:"Replace a finished output once the new one is whole; until then the old one stays." group:"Run"`
 	WaitLock    time.Duration `default:"0s" placeholder:"DURATION" help:"Wait that long for another run's lock on the output before giving up, as in 90s or 2h (default: ${default})." group:"Run"`
 	ForceUnlock bool          `help:"Take the output from the run that holds it; that run then stops at its next step with status 3." group:"Run"`
+
+	// InForce is what the runner that was chosen works with, for run.json.
+	InForce records.InForce `kong:"-"`
 
 	// Given are the names of the flags that were given, with their default value or another: those that would do nothing are refused.
 	Given []string `kong:"-"`
@@ -134,8 +138,8 @@ func (c *Config) validate() error {
 	if err := shared.Validate(); err != nil {
 		return err
 	}
-	if _, err := storage.At(c.Output); err != nil {
-		return job.Usage("--output %w", err)
+	if err := job.CheckPath("--output", c.Output); err != nil {
+		return err
 	}
 	if err := c.validateCloud(); err != nil {
 		return err
@@ -153,6 +157,8 @@ func (c *Config) validate() error {
 		return job.Usage("--measure-recall: --method exact looks for copies only, and finds them all")
 	case c.MeasureRecall > 0 && !c.writes(output.Pairs):
 		return job.Usage("--measure-recall looks for pairs in the table pairs; add it to --write")
+	case c.DropNotCompared && !c.writes(output.Corpus):
+		return job.Usage("--drop-not-compared: no corpus is written; add it to --write")
 	case c.WaitLock < 0:
 		return job.Usage("--wait-lock %v: must be at least 0s", c.WaitLock)
 	case c.PairBudget < 1:
@@ -312,7 +318,7 @@ func (c *Config) Parameters() records.Parameters {
 	}
 	return records.Parameters{
 		AllowEmpty: c.AllowEmpty,
-		Bands:      c.Bands, Bits: c.Bits, Cluster: string(c.Cluster), Compare: compare, Delimiter: string(c.Delimiter), DryRun: c.DryRun, Encoding: string(c.Encoding), Environment: c.Environment, EnvironmentConfig: c.EnvironmentConfig, EnvironmentType: c.EnvironmentType, ForceUnlock: c.ForceUnlock,
+		Bands:      c.Bands, Bits: c.Bits, Cluster: string(c.Cluster), Compare: compare, Delimiter: string(c.Delimiter), DropNotCompared: c.DropNotCompared, DryRun: c.DryRun, Encoding: string(c.Encoding), Environment: c.Environment, EnvironmentConfig: c.EnvironmentConfig, EnvironmentType: c.EnvironmentType, ForceUnlock: c.ForceUnlock,
 		Exclude: c.Exclude, Format: string(c.Format), ID: c.ID, Include: c.Include, Inputs: c.Inputs, InputsFrom: c.InputsFrom, InvalidUTF8: string(c.InvalidUTF8), JobName: c.JobName, JobServer: c.JobServer, Labels: c.Labels, Keep: c.Keep.String(), Limit: c.Limit,
 		MaxDocBytes: int64(c.MaxDocBytes), MaxIDBytes: int64(c.MaxIDBytes), MaxRejected: c.MaxRejected.String(), MaxRemoved: c.MaxRemoved.String(), MaxWindow: int64(c.MaxWindow), MeasureRecall: c.MeasureRecall,
 		Memory: int64(c.Memory), Method: string(c.Method), MinWords: c.MinWords, ModifiedBefore: c.ModifiedBefore.String(), NoHeader: c.NoHeader, Normalize: c.Normalize.String(),

@@ -3,6 +3,7 @@ package dedup
 import (
 	"context"
 	"math"
+	"slices"
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/io/codec"
@@ -16,7 +17,7 @@ import (
 // An example should be short enough to be read and long enough to be a document.
 const (
 	exampleShingles = 60
-	exampleRows     = 100_000 // of pairs/ that are looked at
+	exampleRows     = 100_000 // of a table that are looked at
 )
 
 // Example returns the pair of a finished run that shows best what a near-duplicate is there, with its
@@ -49,8 +50,35 @@ func Example(ctx context.Context, f *output.Finished) (*records.Example, error) 
 	if example.TextA, err = text(ctx, f, example.Pair.SourceA, example.Pair.PositionA); err != nil {
 		return nil, err
 	}
-	example.TextB, err = text(ctx, f, example.Pair.SourceB, example.Pair.PositionB)
-	return example, err
+	if example.TextB, err = text(ctx, f, example.Pair.SourceB, example.Pair.PositionB); err != nil {
+		return nil, err
+	}
+	return example, tellFates(ctx, f, example)
+}
+
+// tellFates says which of an example's documents was removed, if the table says so among its first rows.
+func tellFates(ctx context.Context, f *output.Finished, e *records.Example) error {
+	if !slices.Contains(f.Run.Parameters.Write, string(output.Removed)) {
+		return nil
+	}
+	fateA, fateB := "kept", "kept"
+	looked := 0
+	for row, err := range output.Rows[records.Removed](ctx, f, output.Removed) {
+		if err != nil {
+			return err
+		}
+		if looked++; looked > exampleRows {
+			return nil
+		}
+		if row.Source == e.Pair.SourceA && row.Position == e.Pair.PositionA {
+			fateA = "removed"
+		}
+		if row.Source == e.Pair.SourceB && row.Position == e.Pair.PositionB {
+			fateB = "removed"
+		}
+	}
+	e.FateA, e.FateB = fateA, fateB
+	return nil
 }
 
 // text reads the text of one document again, as the run read it.

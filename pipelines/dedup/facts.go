@@ -46,6 +46,9 @@ func (r *run) account(ctx context.Context, launch job.Launch, ended job.Outcome)
 	if err := r.checkLoss(); err != nil {
 		return nil, err
 	}
+	if err := r.checkCompared(facts); err != nil {
+		return nil, err
+	}
 	if err := r.checkRemoved(ctx); err != nil {
 		return nil, err
 	}
@@ -59,9 +62,32 @@ func (r *run) account(ctx context.Context, launch job.Launch, ended job.Outcome)
 // checkLoss holds the promise that nothing is lost.
 func (r *run) checkLoss() error {
 	n := r.record.Counts
-	if r.config.writes(output.Corpus) && n.Records != n.Corpus+n.Removed+n.Unreadable {
-		return fmt.Errorf("lost records: %d were read, but %d in corpus + %d removed + %d unreadable; this is an error in neardup, please report it with run.json",
-			n.Records, n.Corpus, n.Removed, n.Unreadable)
+	dropped := n.Unreadable
+	if r.config.DropNotCompared {
+		dropped += n.NotCompared
+	}
+	if r.config.writes(output.Corpus) && n.Records != n.Corpus+n.Removed+dropped {
+		return fmt.Errorf("lost records: %d were read, but %d in corpus + %d removed + %d left out; this is an error in neardup, please report it with run.json",
+			n.Records, n.Corpus, n.Removed, dropped)
+	}
+	return nil
+}
+
+// checkCompared returns a *NothingComparedError if no document was, and counts the pairs of those that were.
+func (r *run) checkCompared(facts []blocks.Fact) error {
+	n := &r.record.Counts
+	compared := n.Records - n.Unreadable - n.NotCompared
+	if compared == 0 && !r.config.AllowEmpty {
+		nothing := &NothingComparedError{NotCompared: r.record.NotCompared}
+		for _, fact := range facts {
+			if err := nothing.Add(fact); err != nil {
+				return err
+			}
+		}
+		return nothing
+	}
+	if joined := r.record.Steps["verify/compared"]; joined > 0 && !r.known.Complete {
+		n.AllPairs, n.ComparedPairs = compared*(compared-1)/2, joined
 	}
 	return nil
 }
@@ -114,7 +140,7 @@ func totals(facts []blocks.Fact) (n records.Counts) {
 			n.Chained += f.Counts[blocks.CountChained]
 		}
 	}
-	n.Copies = n.Identical + n.Equal + n.SameSet
+	n.Copies = n.Pairs - n.NearPairs
 	return n
 }
 

@@ -11,8 +11,10 @@ import (
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/io/sink"
+	"github.com/neardup/neardup/io/source"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/output"
+	"github.com/neardup/neardup/pipelines/job"
 )
 
 // RemovedError ends a run that would remove more of a source than --max-removed allows.
@@ -47,7 +49,10 @@ func (r *run) checkRemoved(ctx context.Context) error {
 	if !r.config.MaxRemoved.given {
 		return nil
 	}
-	in := r.plan.Listing.Inputs
+	in, err := source.Shared(ctx, job.Inputs(r.temp)) // who finishes a run has no plan
+	if err != nil {
+		return err
+	}
 	sources := map[string]*tally{}
 	of := func(file int) *tally {
 		f := in.File(file)

@@ -50,7 +50,9 @@ func TestHardCases(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "two.jsonl")
 			writeJSONL(t, path, []string{c.a, c.b})
-			r := run(t, ask(t, path))
+			config := ask(t, path)
+			config.AllowEmpty = true
+			r := run(t, config)
 			together := len(rows[records.Clustered](t, r, "clusters")) == 2
 			if together != c.together {
 				t.Errorf("put together: %v, want %v", together, c.together)
@@ -79,6 +81,7 @@ func TestWordlessTextsStayApart(t *testing.T) {
 	writeJSONL(t, path, []string{"", " ", "\n\n", "...", "***", "…", "—", "?!", "\u200b", "\u00a0"})
 	for _, shingle := range []string{"word:5", "char:9", "byte:13"} {
 		config := ask(t, path, "--shingle="+shingle)
+		config.AllowEmpty = true
 		r := run(t, config)
 		if n := r.Run.Counts.NotCompared; n != 10 {
 			t.Errorf("%s: %d of 10 texts were not compared", shingle, n)

@@ -140,6 +140,7 @@ var wires = func() map[string][]wire {
 		"overlap.featuresFn":       {numbers, studied},
 		"overlap.gatherFn":         {numbers},
 		"sink.sliceFn":             {tableRows},
+		"sink.listedFn":            {keys},
 		"sink.runFn":               {tableRows},
 	}
 }()
@@ -194,7 +195,7 @@ func TestOrderDecidesNothing(t *testing.T) {
 		},
 		{[]string{pages, "--bands=10", "--rows=4"}, func(c *dedup.Config) { c.CellBytes = 2000 }},
 		{[]string{pages, "--method=exact"}, func(*dedup.Config) {}},
-		{[]string{pages, packed, broken, "--method=complete", "--max-rejected=10", "--shingle=char:5", "--threshold=.6"}, func(c *dedup.Config) { c.CellBytes = 2000 }},
+		{[]string{pages, packed, broken, "--method=complete", "--drop-not-compared", "--max-rejected=10", "--shingle=char:5", "--threshold=.6"}, func(c *dedup.Config) { c.CellBytes = 2000 }},
 		{[]string{pages, packed, "--method=complete", "--shingle=char:5", "--threshold=.5", "--keep=longest", "--pair-budget=100"}, func(*dedup.Config) {}},
 		{[]string{pages, "--method=exact", "--same=set", "--keep=longest"}, func(*dedup.Config) {}},
 		{[]string{pages, "--signature=salted", "--bands=10", "--rows=4"}, func(*dedup.Config) {}},

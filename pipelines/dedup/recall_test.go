@@ -100,6 +100,7 @@ func TestMeasuredRecallWithoutSample(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "a.jsonl")
 		writeJSONL(t, path, c.texts)
 		config := ask(t, path)
+		config.AllowEmpty = true
 		config.PairBudget, config.MeasureRecall, config.Threshold, config.Bands, config.Rows = 100, 20, must[job.Threshold](0.5), 64, 2
 		want := &records.Recall{Crowds: min(c.want.Crowded, 1), Estimated: &records.EstimatedRecall{}, Measured: &c.want}
 		if diff := cmp.Diff(want, run(t, config).Run.Recall); diff != "" {

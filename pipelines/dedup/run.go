@@ -8,7 +8,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"time"
 
@@ -66,11 +68,41 @@ func (e *TooManyUnreadableError) Error() string {
 	if e.Rejected != "" {
 		see = "all are in " + e.Rejected
 	}
+	if e.Unreadable == e.Records { // nothing would be left
+		return fmt.Sprintf("%v; %s; fix them, or give other input", e.ReadTotals, see)
+	}
 	return fmt.Sprintf("%v; %s; fix them, or accept them with --max-rejected %d", e.ReadTotals, see, e.Unreadable)
 }
 
 // Status is the exit status.
 func (*TooManyUnreadableError) Status() int { return 4 }
+
+// NothingComparedError ends a run in which no document was compared, whatever it accepts.
+type NothingComparedError struct {
+	sink.ReadTotals
+	NotCompared map[string]int64
+	Rejected    string // the table that lists them; "" if it was not asked for
+}
+
+func (e *NothingComparedError) Error() string {
+	if e.Records == 0 {
+		return "no document was compared: there is no record in the input"
+	}
+	var parts []string
+	if e.Unreadable > 0 {
+		parts = append(parts, e.String())
+	}
+	for _, reason := range slices.Sorted(maps.Keys(e.NotCompared)) {
+		parts = append(parts, fmt.Sprintf("%d of %d are not compared, for %s", e.NotCompared[reason], e.Records, reason))
+	}
+	if e.Rejected != "" {
+		parts = append(parts, "all are in "+e.Rejected)
+	}
+	return "no document was compared: " + strings.Join(parts, "; ")
+}
+
+// Status is the exit status.
+func (*NothingComparedError) Status() int { return 4 }
 
 // run is one run of the job, from the lock to _SUCCESS.
 type run struct {
@@ -102,7 +134,7 @@ func newRun(c Config) (*run, error) {
 	}
 	return &run{config: c, output: dir, record: records.Run{
 		Job: commit.NewRun(), Version: Version(), Started: time.Now().UTC(),
-		Runner: string(c.Runner), Parameters: c.Parameters(), Formats: job.Formats(c.Spec(), c.family()),
+		Runner: string(c.Runner), InForce: c.InForce, Parameters: c.Parameters(), Formats: job.Formats(c.Spec(), c.family()),
 	}}, nil
 }
 
@@ -336,11 +368,17 @@ func (r *run) close(ctx context.Context, err error) error {
 func (r *run) fail(ctx context.Context, err error) {
 	r.measure()
 	var names []string
-	exceeded := (*TooManyUnreadableError)(nil)
+	var rejected *string // what err says of the table
+	exceeded, nothing := (*TooManyUnreadableError)(nil), (*NothingComparedError)(nil)
 	if errors.As(err, &exceeded) {
 		r.record.Counts = records.Counts{Records: exceeded.Records, Unreadable: exceeded.Unreadable}
+		rejected = &exceeded.Rejected
+	} else if errors.As(err, &nothing) {
+		rejected = &nothing.Rejected
+	}
+	if rejected != nil {
 		if r.config.writes(output.Rejected) {
-			exceeded.Rejected = storage.Join(r.shown(r.commit.FailedFolder()), string(output.Rejected))
+			*rejected = storage.Join(r.shown(r.commit.FailedFolder()), string(output.Rejected))
 			shards := r.known.Shards
 			for shard := range shards {
 				names = append(names, output.TableFile(output.Rejected, int64(shard), shards))
@@ -352,8 +390,8 @@ func (r *run) fail(ctx context.Context, err error) {
 		r.record.Error = pipeline.Unwrap().Error()
 	}
 	if err := r.commit.Fail(ctx, &r.record, names); err != nil {
-		if exceeded != nil {
-			exceeded.Rejected = ""
+		if rejected != nil {
+			*rejected = ""
 		}
 		if fenced := (*storage.FencedError)(nil); !errors.As(err, &fenced) { // which is told of as the run's own error
 			r.warn("could not write a record of this run: %v", err)

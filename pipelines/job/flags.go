@@ -17,7 +17,6 @@ import (
 
 	"github.com/neardup/neardup/io/reading"
 	"github.com/neardup/neardup/io/source"
-	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/kernels/setsim"
 	"github.com/neardup/neardup/kernels/shingle"
 	"github.com/neardup/neardup/kernels/textnorm"
@@ -81,7 +80,7 @@ type Similarity struct {
 
 // Shingles says what of documents is compared.
 type Shingles struct {
-	Shingle   Shingle       `default:"word:5" placeholder:"KIND:K" help:"What is compared: sets of K consecutive words, characters or bytes: word:5, char:9, byte:13; char32:9 hashes them to 4 bytes; stopword:3, or stopword:3:it of another language than English, takes a stop word and the words after it only (default: ${default})." group:"Similarity"`
+	Shingle   Shingle       `default:"word:5" placeholder:"KIND:K" help:"What is compared: sets of K consecutive words, characters or bytes: word:5, char:9, byte:13; char32:9 cuts their hashes to 32 bits; stopword:3, or stopword:3:it of another language than English, takes a stop word and the words after it only (default: ${default})." group:"Similarity"`
 	Normalize Normalization `default:"default" placeholder:"STEPS" help:"none, or a comma list of ${normalizations}. default is NFKC and lower case, without punctuation, symbols, layout and invisible characters (byte:K keeps the last two); keep-symbols, by itself default otherwise, compares punctuation and symbols too; keep-case, likewise, compares capitals." group:"Similarity"`
 	Tokens    Tokens        `default:"none" placeholder:"STEPS" help:"What becomes of words before shingles are taken, of words or characters: none, or a comma list of no-stop-words:LANGUAGE and stem:LANGUAGE (Snowball), as in no-stop-words:en,stem:en (default: ${default})." group:"Similarity"`
 }
@@ -316,8 +315,8 @@ const (
 
 // Validate returns a *UsageError for what cannot be meant.
 func (c *Config) Validate() error {
-	if _, err := storage.At(c.TempDir); err != nil {
-		return Usage("--temp-dir %w", err)
+	if err := CheckPath("--temp-dir", c.TempDir); err != nil {
+		return err
 	}
 	switch {
 	case len(c.Inputs) == 0:

@@ -3,8 +3,12 @@ package job
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"log/slog"
 	"math"
+	"regexp"
+	"runtime/debug"
 	"strings"
 	"time"
 
@@ -34,7 +38,8 @@ func (r *Running) Execute(ctx context.Context, launch Launch, pipeline *beam.Pip
 		result, stages, err := launch(ctx, pipeline, temp)
 		return Outcome{result, stages}, err
 	})
-	if err != nil {
+	if panicked := (*PanicError)(nil); err != nil && !errors.As(err, &panicked) {
+		slog.Info("pipeline failed", "error", err.Error())
 		err = &PipelineError{err}
 	}
 	return ended, err
@@ -61,6 +66,11 @@ func await[T any](ctx context.Context, grace time.Duration, do func() (T, error)
 	}
 	done := make(chan returned, 1)
 	go func() {
+		defer func() {
+			if p := recover(); p != nil {
+				done <- returned{err: Panicked(p)}
+			}
+		}()
 		value, err := do()
 		done <- returned{value, err}
 	}()
@@ -99,16 +109,35 @@ type PipelineError struct{ err error }
 
 func (e *PipelineError) Error() string {
 	// Our runners tell the step's words from their own.
+	text := e.err.Error()
 	var step interface{ Cause() string }
 	if errors.As(e.err, &step) {
-		return step.Cause()
+		text = step.Cause()
 	}
 	const mark = "] failed:\n" // ends Beam's account of the DoFn and its plan
-	text := e.err.Error()
 	if i := strings.LastIndex(text, mark); i >= 0 {
 		return text[i+len(mark):]
 	}
+	if panicked := stepPanicked.FindStringSubmatch(text); panicked != nil {
+		return (&PanicError{panicked[1]}).Error()
+	}
 	return text
+}
+
+// stepPanicked is how Beam tells of a panic; the stack follows.
+var stepPanicked = regexp.MustCompile(`(?s)panic(?:ked)?: (.*?)(?:\s+goroutine \d+ \[|\s+Full error:|$)`)
+
+// PanicError is an error in neardup.
+type PanicError struct{ Value any }
+
+func (e *PanicError) Error() string {
+	return fmt.Sprintf("this is an error in neardup: %v; please report it with the log of the same command with -v", e.Value)
+}
+
+// Panicked is the error of a recovered panic, and logs where that was.
+func Panicked(value any) error {
+	slog.Info("panic", "value", value, "stack", string(debug.Stack()))
+	return &PanicError{value}
 }
 
 func (e *PipelineError) Unwrap() error { return e.err }

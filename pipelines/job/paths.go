@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"iter"
 	"slices"
+	"strings"
 
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/output/commit"
@@ -43,6 +45,21 @@ func Refused(err error) error {
 		return &OutputExistsError{Reason: err.Error()}
 	}
 	return err
+}
+
+// CheckPath returns a *UsageError for a path to write to, given by a flag, that no store has, or that a shell or another tool would
+// take for something else.
+func CheckPath(flag, path string) error {
+	switch {
+	case path == "-":
+		return Usage("%s -: results go to files, not to standard output; give a path (./- is a file or folder called -)", flag)
+	case path == "~" || strings.HasPrefix(path, "~/"):
+		return Usage("%[1]s %[2]s: only a shell replaces ~ by your home folder; leave out the quotes, or write the whole path (./%[2]s is below the working folder)", flag, path)
+	}
+	if _, err := storage.At(path); err != nil {
+		return Usage("%s %w", flag, err)
+	}
+	return nil
 }
 
 // CheckOutputNotInInput refuses an output below an input folder, or where a pattern looks or a link leads, which the next run would read.
@@ -127,12 +144,27 @@ func CheckInputNotInOutput(paths iter.Seq[string], output, temp string) error {
 	return nil
 }
 
+// noTemp says which folder cannot hold temporary files, and why.
+func noTemp(parent string, err error) error {
+	failed := storage.Failed(err)
+	if cause := (*fs.PathError)(nil); errors.As(err, &cause) {
+		err = cause.Err
+	}
+	if parent == "" {
+		return fmt.Errorf("temporary files in %s: %w; give a folder by --temp-dir", storage.TempParent(""), err)
+	}
+	if failed {
+		return fmt.Errorf("--temp-dir %s: %w", parent, err)
+	}
+	return Usage("--temp-dir %s: %w; make the folder, or give another", parent, err)
+}
+
 // InTempFolder calls do with a folder for temporary files below parent, "" for the system's, and removes
 // it at the end, interrupted or not.
 func InTempFolder(ctx context.Context, parent string, do func(temp string) error) error {
 	temp, err := storage.TempFolder(ctx, parent)
 	if err != nil {
-		return err
+		return noTemp(parent, err)
 	}
 	return errors.Join(do(temp), storage.RemoveAll(context.WithoutCancel(ctx), temp))
 }

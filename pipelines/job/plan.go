@@ -179,6 +179,9 @@ func makePlan(ctx context.Context, r Request, stdin string) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := checkPlain(sampled, &r); err != nil {
+		return nil, err
+	}
 	if p.missing, err = missing(sampled, r.Text); err != nil {
 		return nil, err
 	}
@@ -192,10 +195,8 @@ func makePlan(ctx context.Context, r Request, stdin string) (*Plan, error) {
 	if n := sampled.Unreadable; n > 0 {
 		p.Sampled = fmt.Sprintf("%d of %d sampled records are unreadable, the first: %s", n, n+sampled.Documents, sampled.Note)
 	}
-	if sampled.Bytes > 0 {
-		whole := func(n int64) int64 {
-			return int64(float64(n) / float64(sampled.Bytes) * float64(p.Listing.Inputs.Bytes()))
-		}
+	if seen := sampled.Documents + sampled.Unreadable; seen > 0 {
+		whole := func(n int64) int64 { return int64(float64(n) / float64(seen) * float64(sampled.Records)) }
 		p.Documents, p.Shingles = whole(sampled.Documents), whole(int64(shingles))
 		p.UnreadableRecords, p.UnreadableBytes = whole(sampled.Unreadable), whole(sampled.UnreadableBytes)
 	}
@@ -212,15 +213,45 @@ func makePlan(ctx context.Context, r Request, stdin string) (*Plan, error) {
 	return p, p.choose(compared, documents)
 }
 
-// usualID is the default of --id.
-const usualID = "id"
+// The defaults of --text and --id.
+const (
+	usualText = "text"
+	usualID   = "id"
+)
 
-// unfit is err as wrong usage, unless it is the content of a file that is wrong.
+// unfit is err as wrong usage, unless a file could not be read or its content is wrong.
 func unfit(err error) error {
-	if broken := (*reading.ContentError)(nil); errors.As(err, &broken) {
+	if broken := (*reading.ContentError)(nil); errors.As(err, &broken) || storage.Failed(err) {
 		return err
 	}
+	if none := (*codec.NoColumnError)(nil); errors.As(err, &none) {
+		if column := nearest(none.Name, none.Columns); column != "" {
+			return Usage("%w; did you mean %q?", err, column)
+		}
+	}
 	return &UsageError{err}
+}
+
+// nearest is the column that name was meant for, "" if none resembles it.
+func nearest(name string, columns []string) string {
+	if i := slices.IndexFunc(columns, func(column string) bool { return strings.EqualFold(column, name) }); i >= 0 {
+		return columns[i]
+	}
+	return edit.Nearest(name, slices.Values(columns))
+}
+
+// checkPlain returns a *UsageError for columns that are asked for where no record of the sample has any.
+func checkPlain(sampled source.Sampled, r *Request) error {
+	const none = "%s %s: there are no columns in format %s, whose documents are whole texts; leave out %[1]s, or give another --format"
+	switch {
+	case sampled.Plain == "":
+		return nil
+	case !slices.Equal(r.Text, []string{usualText}):
+		return Usage(none, "--text", strings.Join(r.Text, ", "), sampled.Plain)
+	case r.ID != "" && r.ID != usualID:
+		return Usage(none, "--id", r.ID, sampled.Plain)
+	}
+	return nil
 }
 
 // missing warns of text columns that no record of the sample has: a name may be mistyped. If it has none of
@@ -231,6 +262,11 @@ func missing(sampled source.Sampled, text []string) (warning string, err error) 
 	}
 	found := notFound("--text "+strings.Join(sampled.Missing, ", --text "), sampled.Columns)
 	if len(sampled.Missing) == len(text) {
+		for _, name := range text {
+			if column := nearest(name, sampled.Columns); column != "" {
+				return "", Usage("%s; did you mean %q?", found, column)
+			}
+		}
 		return "", Usage("%s; name one that it has", found)
 	}
 	return found + "; texts are compared without it", nil
@@ -243,14 +279,17 @@ func checkID(sampled source.Sampled, id string) error {
 		return nil
 	}
 	columns := sampled.IDColumns
-	if nearest := edit.Nearest(id, slices.Values(columns)); nearest != "" {
-		return Usage("%s; did you mean %q?", notFound("--id "+id, columns), nearest)
+	if column := nearest(id, columns); column != "" {
+		return Usage("%s; did you mean %q?", notFound("--id "+id, columns), column)
 	}
 	return Usage("%s; name one that it has, or leave out --id", notFound("--id "+id, columns))
 }
 
 // notFound says that no record of the sample has the columns that flags ask for, and lists those of the first.
 func notFound(flags string, columns []string) string {
+	if len(columns) == 0 { // each file has its own for all records
+		return flags + ": no file of the sample has such a column"
+	}
 	return fmt.Sprintf("%s: no record of the sample has such a column; the first has %s", flags, codec.Listed(columns))
 }
 

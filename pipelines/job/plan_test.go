@@ -1,13 +1,18 @@
 package job
 
 import (
+	"archive/tar"
+	"bytes"
+	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/neardup/neardup/blocks"
@@ -63,6 +68,8 @@ func TestMissingColumns(t *testing.T) {
 		usage, warning string
 	}{
 		{`{"id":1,"body":"a"}`, "text", `--text text: no record of the sample has such a column; the first has ["id" "body"]; name one that it has`, ""},
+		{`{"id":1,"body":"a"}`, "bdoy", `["id" "body"]; did you mean "body"?`, ""},
+		{`{"id":1,"CONTENT":"a"}`, "content", `["id" "CONTENT"]; did you mean "CONTENT"?`, ""},
 		{`{"id":1,"body":"a"}`, "text title", `--text text, --text title: no record of the sample has such a column; the first has ["id" "body"]; name one that it has`, ""},
 		{`{"id":1,"body":"a"}`, "title body", "", `--text title: no record of the sample has such a column; the first has ["id" "body"]; texts are compared without it`},
 		{"{" + wide.String()[1:] + "}", "text", `"c18" "c19"] and 5 more; name one`, ""},
@@ -290,7 +297,9 @@ func TestInspectErrors(t *testing.T) {
 		content, want string
 		usage         bool
 	}{
-		"a.csv":     {"id,body\n1,x\n", `a.csv: text column: no column "text"`, true},
+		"a.csv":     {"id,body\n1,x\n", `a.csv: text column: no column "text"; there are ["id" "body"]`, true},
+		"b.csv":     {"id,texts\n1,x\n", `there are ["id" "texts"]; did you mean "texts"?`, true},
+		"a.tsv":     {"id\tTEXT\n1\tx\n", `did you mean "TEXT"?`, true},
 		"a.parquet": {"PAR1 and no footer", "a.parquet: ", false},
 	} {
 		file := filepath.Join(t.TempDir(), name)
@@ -302,6 +311,84 @@ func TestInspectErrors(t *testing.T) {
 		if err == nil || errors.As(err, &usage) != tt.usage || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: error %v, want %s", name, err, tt.want)
 		}
+	}
+}
+
+// What has no columns is not asked for one, alone or beside files that have other columns.
+func TestPlainColumns(t *testing.T) {
+	for _, tt := range []struct {
+		files    string
+		text, id string
+		want     string
+	}{
+		{"a", "text", "id", ""},
+		{"a", "body", "id", `--text body: there are no columns in format files, whose documents are whole texts; leave out --text`},
+		{"a", "text", "key", `--id key: there are no columns in format files`},
+		{"a in.jsonl", "body", "id", `--text body: no record of the sample has such a column; the first has ["text" "id"]`},
+		{"a in.jsonl", "text", "key", `--id key: no record of the sample has such a column`},
+		{"a in.jsonl", "text", "id", ""},
+	} {
+		folder := t.TempDir()
+		var inputs []string
+		for _, name := range strings.Fields(tt.files) {
+			file := filepath.Join(folder, name)
+			if err := os.WriteFile(file, []byte(`{"text":"a","id":1}`), 0o666); err != nil {
+				t.Fatal(err)
+			}
+			inputs = append(inputs, file)
+		}
+		in := Input{Inputs: inputs, Text: []string{tt.text}, ID: tt.id}
+		if len(inputs) == 1 {
+			in.Format = "files"
+		} else if err := os.Rename(inputs[0], inputs[0]+".tar"); err != nil {
+			t.Fatal(err)
+		} else {
+			in.Inputs[0] += ".tar"
+			if err := os.WriteFile(in.Inputs[0], tarOf(t, "one.txt", "a"), 0o666); err != nil {
+				t.Fatal(err)
+			}
+		}
+		_, err := NewPlan(t.Context(), requestOf(in), t.TempDir())
+		usage := (*UsageError)(nil)
+		if tt.want == "" && err != nil || tt.want != "" && (!errors.As(err, &usage) || !strings.Contains(err.Error(), tt.want)) {
+			t.Errorf("--text %s --id %s of %s: error %v, want %s", tt.text, tt.id, tt.files, err, tt.want)
+		}
+	}
+}
+
+func tarOf(t *testing.T, name, text string) []byte {
+	t.Helper()
+	var packed bytes.Buffer
+	w := tar.NewWriter(&packed)
+	if err := w.WriteHeader(&tar.Header{Name: name, Size: int64(len(text)), Mode: 0o666}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Write([]byte(text)); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return packed.Bytes()
+}
+
+// failing is a store that cannot be read.
+type failing struct{ storage.Store }
+
+func (failing) Stat(context.Context, string) (storage.Info, error) {
+	return storage.Info{}, &fs.PathError{Op: "read", Path: "failing://x", Err: syscall.EIO}
+}
+
+// A read error while planning is nobody's wrong usage.
+func TestReadErrorInPlan(t *testing.T) {
+	storage.Register("failing://", failing{})
+	_, err := NewPlan(t.Context(), requestOf(Input{Inputs: []string{"failing://x"}, Text: []string{"text"}}), t.TempDir())
+	if Status(err) != 1 || !errors.Is(err, syscall.EIO) {
+		t.Errorf("status %d: %v", Status(err), err)
+	}
+	_, err = NewPlan(t.Context(), requestOf(Input{Inputs: []string{"missing"}, Text: []string{"text"}}), t.TempDir())
+	if Status(err) != 2 {
+		t.Errorf("missing: status %d: %v", Status(err), err)
 	}
 }
 

@@ -88,7 +88,7 @@ func (p *Plan) ReadAlone(s beam.Scope, temp string) (compared flow.Documents, re
 // NothingReadError ends a run of which no record could be read.
 type NothingReadError struct{ Reason string }
 
-func (e *NothingReadError) Error() string { return e.Reason + "; mend them, or give other input" }
+func (e *NothingReadError) Error() string { return e.Reason + " give other input" }
 
 // Status is the exit status.
 func (*NothingReadError) Status() int { return 4 }
@@ -106,11 +106,13 @@ func (p *Plan) Unreadable(ctx context.Context, temp string) (string, error) {
 			return "", err
 		}
 	}
-	switch sum.Unreadable {
-	case 0:
+	switch {
+	case sum.Records == 0:
+		return "", &NothingReadError{"there is no record in the input;"}
+	case sum.Unreadable == 0:
 		return "", nil
-	case sum.Records:
-		return "", &NothingReadError{sum.String()}
+	case sum.Unreadable == sum.Records:
+		return "", &NothingReadError{sum.String() + "; fix them, or"}
 	}
 	return sum.String(), nil
 }

@@ -93,3 +93,24 @@ func TestPatient(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// What Beam says of a step that failed or panicked is not what a user is told.
+func TestPipelineError(t *testing.T) {
+	const bug = "this is an error in neardup: index out of range [3]; please report it with the log of the same command with -v"
+	for said, want := range map[string]string{
+		"while executing Process for Plan[s01]:\n\tcaused by:\nDoFn[UID:14, PID:e3, Name: x.fn] failed:\ndisk full": "disk full",
+		"DoFn[UID:1, PID:a, Name: x] failed:\nDoFn[UID:14, PID:e3, Name: y] failed:\ndisk full":                     "disk full",
+		"panic: index out of range [3]\nFull error:\nwhile executing Plan[s01]\n\tcaused by:\n\tpanic: index":       bug,
+		"panic: index out of range [3] goroutine 17 [running]:\nmain.f(0x1)":                                        bug,
+		"a step panicked: index out of range [3]":                                                                   bug,
+		"no job server answers": "no job server answers",
+	} {
+		if got := (&PipelineError{errors.New(said)}).Error(); got != want {
+			t.Errorf("%q is told as %q, want %q", said, got, want)
+		}
+	}
+	_, err := await(t.Context(), 0, func() (int, error) { panic("oh") })
+	if panicked := (*PanicError)(nil); !errors.As(err, &panicked) || Status(err) != 1 {
+		t.Errorf("a panic is %v", err)
+	}
+}

@@ -142,8 +142,8 @@ func (c *Config) validate() error {
 	if err := shared.Validate(); err != nil {
 		return err
 	}
-	if _, err := storage.At(c.Output); err != nil {
-		return job.Usage("--output %w", err)
+	if err := job.CheckPath("--output", c.Output); err != nil {
+		return err
 	}
 	switch {
 	case c.Of == "" && c.File == "":

@@ -10,7 +10,6 @@ import (
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 
-	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/output"
 	"github.com/neardup/neardup/pipelines/job"
 	"github.com/neardup/neardup/records"
@@ -87,8 +86,8 @@ func (c *Config) validate() error {
 	if err := shared.Validate(); err != nil {
 		return err
 	}
-	if _, err := storage.At(c.Output); err != nil {
-		return job.Usage("--output %w", err)
+	if err := job.CheckPath("--output", c.Output); err != nil {
+		return err
 	}
 	if err := c.checkLanguage(); err != nil {
 		return job.Usage("--language %s: %w", c.Language, err)

@@ -59,22 +59,28 @@ func WithOptions(ctx context.Context, o Options) context.Context {
 	return context.WithValue(ctx, optionsKey{}, o)
 }
 
+// InForce is how many bundles are executed at a time with these options, and to how many bytes of memory the process is kept.
+func (o Options) InForce() (workers int, memory int64) {
+	workers, memory = o.Workers, o.Memory
+	if workers == 0 {
+		workers = runtime.GOMAXPROCS(0)
+	}
+	if memory == 0 {
+		memory = max(MachineMemory()/2, MinMemory)
+	}
+	return workers, memory
+}
+
 // resolve fills in what was left open.
 func (o Options) resolve() (Options, error) {
 	if o.Workers < 0 {
 		return o, fmt.Errorf("%d workers: give at least 1, or 0 for one for each core", o.Workers)
 	}
-	if o.Workers == 0 {
-		o.Workers = runtime.GOMAXPROCS(0)
-	}
 	if o.Memory != 0 && o.Memory < MinMemory {
 		return o, fmt.Errorf("%d bytes of memory are too few; give at least %d (256 MB)", o.Memory, MinMemory)
 	}
-	if o.buffers == 0 {
-		memory := o.Memory
-		if memory == 0 {
-			memory = max(MachineMemory()/2, MinMemory)
-		}
+	workers, memory := o.InForce()
+	if o.Workers = workers; o.buffers == 0 {
 		o.buffers = memory / 2
 	}
 	if o.message == 0 {

@@ -24,6 +24,8 @@ var (
 	crowdsFound = beam.NewCounter("crowds", "crowds")
 	crowdKept   = beam.NewCounter("crowds", "kept")
 	pairsListed = beam.NewCounter("crowds", "pairs")
+	// Of documents with those kept before them.
+	pairsCompared = beam.NewCounter("verify", "compared")
 	crowdChunks = beam.NewCounter("crowds", "kept_chunks_on_disk")
 )
 

@@ -44,6 +44,7 @@ func (f *passFn) ProcessElement(ctx context.Context, component int64, batches fu
 	crowdKept.Inc(ctx, int64(len(p.kept)))
 	crowdChunks.Inc(ctx, int64(p.full))
 	pairsListed.Inc(ctx, p.out.Written)
+	pairsCompared.Inc(ctx, p.compared)
 	p.link(links)
 	return nil
 }
@@ -64,6 +65,8 @@ type pass struct {
 	protected int      // how many of them, the first ones, are kept in any case
 	full      int      // chunks of kept sets that were written to files
 	chunk     chunk    // those kept since
+
+	compared int64 // pairs of a document and a kept one
 
 	removed numbered   // sets that are similar to a kept one, but for those in files
 	spooled [][]uint32 // the numbers of those in each file
@@ -130,6 +133,7 @@ func (p *pass) batch(ctx context.Context, g blocks.Sets, protected bool) error {
 	}
 	compare := func(c *chunk, before, i int) {
 		m := &matches[i]
+		p.compared += int64(len(c.kept.Keys))
 		c.index.Similar(g.Sets[i], func(k, score int) {
 			m.pairs++
 			p.unite(p.kept[before+k], uint32(first+i))

@@ -349,11 +349,14 @@ func (f *cellPairFn) join(ctx context.Context, c cellPair, candidates []candidat
 				take(i, j, score)
 			}
 		}
+		pairsCompared.Inc(ctx, int64(len(candidates)))
 	case c.first == c.second:
 		f.verifier.SelfJoin(second.Sets, take)
 		representatives.Inc(ctx, int64(len(second.Sets)))
+		pairsCompared.Inc(ctx, choose2(len(second.Sets)))
 	default:
 		f.verifier.CrossJoin(first.Sets, second.Sets, func(i, j, score int) bool { return take(i, len(first.Sets)+j, score) })
+		pairsCompared.Inc(ctx, int64(len(first.Sets))*int64(len(second.Sets)))
 	}
 	out.Flush()
 	pairsFound.Inc(ctx, out.Written)

@@ -26,6 +26,7 @@ func init() {
 var (
 	representatives = beam.NewCounter("verify", "representatives")
 	pairsFound      = beam.NewCounter("verify", "pairs")
+	pairsCompared   = beam.NewCounter("verify", "compared") // of documents that are joined with each other
 )
 
 // Small joins the sets of small components, each for itself.
@@ -70,7 +71,7 @@ func (f *joinFn) ProcessElement(ctx context.Context, shard int64, packed func(*[
 	out := blocks.PairWriter{Key: shard, Emit: pairs}
 	var parts [][]byte
 	var estimates blocks.Estimate
-	joined := 0
+	joined, compared := 0, int64(0)
 	for left := f.held; len(left) > 0; left = left[len(parts):] {
 		component := left[0].component
 		parts = parts[:0]
@@ -86,12 +87,17 @@ func (f *joinFn) ProcessElement(ctx context.Context, shard int64, packed func(*[
 		}
 		estimates.Add(f.join(component, sets, &out).Whole())
 		joined += len(sets.Sets)
+		compared += choose2(len(sets.Sets))
 	}
 	out.Flush()
 	representatives.Inc(ctx, int64(joined))
 	pairsFound.Inc(ctx, out.Written)
+	pairsCompared.Inc(ctx, compared)
 	return estimates.EmitFact(facts)
 }
+
+// choose2 is how many pairs n documents have.
+func choose2(n int) int64 { return int64(n) * int64(n-1) / 2 }
 
 // hold holds the parts of components that one call can join, and passes those of others on.
 func (f *joinFn) hold(packed func(*[]byte) bool, sets, profiles func(int64, []byte)) error {

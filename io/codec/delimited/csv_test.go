@@ -78,6 +78,10 @@ func TestOtherDelimiter(t *testing.T) {
 		if want := `text column: no column "text"; there are ` + c.want; err == nil || err.Error() != want {
 			t.Errorf("%q:\n got %v\nwant %s", c.header, err, want)
 		}
+		// Where flags are proposed, no column that resembles the name is.
+		if none := (*codec.NoColumnError)(nil); errors.As(err, &none) == strings.Contains(c.want, "give") {
+			t.Errorf("%q: %T", c.header, err)
+		}
 	}
 }
 

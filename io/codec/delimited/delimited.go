@@ -82,10 +82,14 @@ func (c *table) WithHeader(header []byte) (codec.Codec, error) {
 	with.columns = len(names)
 	return &with, with.find(names, func(name string) (int, error) {
 		i, err := named(names, name)
-		if err == nil && i == none {
-			err = fmt.Errorf("no column %.100q; there are %s%s", name, codec.Listed(names), c.delimiterOf(header, name))
+		if err != nil || i != none {
+			return i, err
 		}
-		return i, err
+		missing := &codec.NoColumnError{Name: name, Columns: names}
+		if flags := c.delimiterOf(header, name); flags != "" {
+			return none, fmt.Errorf("%v%s", missing, flags) // no other column is meant
+		}
+		return none, missing
 	})
 }
 

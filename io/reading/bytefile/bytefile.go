@@ -162,8 +162,9 @@ func (f Reader) read(ctx context.Context, file *blocks.File, span blocks.Span, o
 	defer func() {
 		err = errors.Join(err, c.close())
 		progress.Stored = progress.Content
-		if c.packed != nil {
-			progress.Stored = c.packed.n.Load() // nobody reads ahead any more
+		if unpacked := c.pos + int64(c.hi-c.lo); c.packed != nil && unpacked > 0 {
+			// Nobody reads ahead any more, but what was unpacked need not have been shown.
+			progress.Stored = int64(float64(c.packed.n.Load()) * (float64(c.pos) / float64(unpacked)))
 		}
 	}()
 	record := reading.Record{Doc: new(codec.Document)}

@@ -166,14 +166,14 @@ func bind(file *blocks.File, ft *footer, o codec.Fields) (b fields, err error) {
 		b.text = append(b.text, t)
 	}
 	if !found && len(o.Text) > 0 {
-		return b, fmt.Errorf("%s: no text column %q; there are %s", file.Path, o.Text, codec.Listed(ft.schema.names()))
+		return b, fmt.Errorf("%s: text column: %w", file.Path, &codec.NoColumnError{Name: o.Text[0], Columns: ft.schema.names()})
 	}
 	if o.ID != "" {
 		if b.id, err = findField(file, ft, o.ID); err != nil {
 			return b, err
 		}
 		if b.id.leaf == none && b.id.constant == nil && o.ID != "id" {
-			return b, fmt.Errorf("%s: no id column %q; there are %s", file.Path, o.ID, codec.Listed(withPartitions()))
+			return b, fmt.Errorf("%s: id column: %w", file.Path, &codec.NoColumnError{Name: o.ID, Columns: withPartitions()})
 		}
 	}
 	if o.Value != "" {

@@ -33,11 +33,16 @@ func (e *noCredentials) Error() string { return e.err.Error() }
 type failure struct {
 	text string
 	is   error // not the client's error, whose text has the URL; may be nil
+	// Missing: there is no such object or bucket.
+	missing bool
 }
 
 func (f *failure) Error() string { return f.text }
 
 func (f *failure) Unwrap() error { return f.is }
+
+// Failed is what storage.Failed asks for.
+func (f *failure) Failed() bool { return !f.missing }
 
 // name is the URL that users know.
 func name(at bucket.Key) string {
@@ -51,7 +56,7 @@ func name(at bucket.Key) string {
 // failed is the error of a request for an object.
 func (c *client) failed(ctx context.Context, at bucket.Key, err error) error {
 	if cancelled := ctx.Err(); cancelled != nil {
-		return &failure{name(at) + ": " + cancelled.Error(), cancelled}
+		return &failure{name(at) + ": " + cancelled.Error(), cancelled, false}
 	}
 	said, is := plain(err), error(nil)
 	var (
@@ -71,7 +76,7 @@ func (c *client) failed(ctx context.Context, at bucket.Key, err error) error {
 			}
 		}
 	}
-	return &failure{name(at) + ": " + said, is}
+	return &failure{name(at) + ": " + said, is, refused != nil && refused.Code == http.StatusNotFound}
 }
 
 // refusal says what the store said and what to do next, and which error that is.

@@ -24,11 +24,16 @@ const regionHeader = "X-Amz-Bucket-Region"
 type failure struct {
 	text string
 	kind error // what errors.Is asks for, or nil
+	// Missing: there is no such object or bucket.
+	missing bool
 }
 
 func (f *failure) Error() string { return f.text }
 
 func (f *failure) Unwrap() error { return f.kind }
+
+// Failed is what storage.Failed asks for.
+func (f *failure) Failed() bool { return !f.missing }
 
 type noCredentialsError struct{ err error }
 
@@ -70,7 +75,7 @@ func fail(ctx context.Context, at bucket.Key, err error) error {
 	if next := advice(err, code, status, header); next != "" {
 		text += "; " + next
 	}
-	return &failure{text, kind(err, code, status)}
+	return &failure{text, kind(err, code, status), status == http.StatusNotFound || code == "NoSuchBucket"}
 }
 
 // pathOf names what a request was about, in one line.
