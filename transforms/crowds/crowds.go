@@ -26,7 +26,7 @@ var (
 	pairsListed = beam.NewCounter("crowds", "pairs")
 	// Of documents with those kept before them.
 	pairsCompared = beam.NewCounter("verify", "compared")
-	crowdChunks = beam.NewCounter("crowds", "kept_chunks_on_disk")
+	crowdChunks   = beam.NewCounter("crowds", "kept_chunks_on_disk")
 )
 
 // Params say what a crowd is, and bound the work on one.

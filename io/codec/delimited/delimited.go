@@ -11,6 +11,7 @@ package delimited
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -87,7 +88,7 @@ func (c *table) WithHeader(header []byte) (codec.Codec, error) {
 		}
 		missing := &codec.NoColumnError{Name: name, Columns: names}
 		if flags := c.delimiterOf(header, name); flags != "" {
-			return none, fmt.Errorf("%v%s", missing, flags) // no other column is meant
+			return none, errors.New(missing.Error() + flags) // no other column is meant
 		}
 		return none, missing
 	})
