@@ -10,4 +10,5 @@ if ! command -v go >/dev/null; then
 fi
 export CGO_ENABLED=0 # as run_local.sh: one build for all
 go vet ./...
-exec go test ./... "$@"
+# A machine may be shared: the longest package takes minutes on one that is not.
+exec go test -timeout 25m ./... "$@"

@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/bits"
 	"path"
+	"slices"
 	"sort"
 	"strconv"
 	"strings"
@@ -30,8 +31,9 @@ type Inputs struct {
 	ends  []int64
 	flags []byte
 	names names
-	// preferences of all files, or none.
+	// preferences of all files, or none; those below protected are of files of which no document is removed.
 	preferences []uint32
+	protected   uint32
 	// rows are the Positions of files, by ordinal, which are in rowFiles.
 	rowFiles []uint32
 	rows     []int64
@@ -193,6 +195,22 @@ func (in *Inputs) Prefer(of func(source string) int) {
 		in.preferences[i] = uint32(of(source))
 	}
 }
+
+// Protect has all documents kept of the files whose source is; there must be files. They come first in the order of preference, among themselves as before.
+func (in *Inputs) Protect(is func(source string) bool) {
+	if in.preferences == nil {
+		in.preferences = make([]uint32, in.Len())
+	}
+	in.protected = 1 + slices.Max(in.preferences)
+	for i, source := range in.Names() {
+		if !is(source) {
+			in.preferences[i] += in.protected
+		}
+	}
+}
+
+// Protected reports whether a document is to be kept whatever it resembles.
+func (in *Inputs) Protected(key Key) bool { return in.preference(key.File()) < in.protected }
 
 // Spool has the plain bytes of a file kept by the first to read it.
 func (in *Inputs) Spool(file int) { in.flags[file] |= flagSpool }

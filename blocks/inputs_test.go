@@ -94,6 +94,10 @@ func TestInputs(t *testing.T) {
 		if prefer {
 			in.Prefer(func(source string) int { return len(source) % 3 })
 		}
+		protect := rapid.Bool().Draw(t, "protect")
+		if protect {
+			in.Protect(func(source string) bool { return len(source)%2 == 0 })
+		}
 		spooled := rapid.IntRange(0, in.Len()-1).Draw(t, "spooled")
 		in.Spool(spooled)
 		data, err := in.MarshalBinary()
@@ -129,8 +133,16 @@ func TestInputs(t *testing.T) {
 				}
 			}
 			a, b := keyOf(t, in), keyOf(t, in)
+			protected := func(key blocks.Key) bool { return protect && len(in.files[key.File()].Source)%2 == 0 }
 			order := 0
-			if prefer {
+			switch {
+			case got.Protected(a) != protected(a):
+				t.Errorf("%v is protected: %v", a, !protected(a))
+			case protected(a) && !protected(b):
+				order = -1
+			case protected(b) && !protected(a):
+				order = 1
+			case prefer:
 				order = cmp.Compare(len(in.files[a.File()].Source)%3, len(in.files[b.File()].Source)%3)
 			}
 			if order = cmp.Or(order, cmp.Compare(a, b)); got.Preferred(&blocks.Profile{Key: a}, &blocks.Profile{Key: b}) != order {

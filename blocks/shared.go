@@ -11,7 +11,7 @@ import (
 // The layouts in which processes share Inputs and Details. All numbers are little endian or, where it says so, uvarints; text is its length
 // as a uvarint, and its bytes. Both end with the CRC-32C of all before it, in four bytes.
 //
-//	Inputs   "NDI1", text of the root; uvarints: shards, files n, preferences (0 or n), files of rows, files elsewhere,
+//	Inputs   "NDI1", text of the root; uvarints: shards, files n, preferences (0 or n), below which files are protected, files of rows, files elsewhere,
 //	         splits, pieces, bytes of names
 //	         n × 8 bytes: where the file ends in the listed bytes of all
 //	         n × 1 byte: flags (1: a document's id is its source, 2: it is spooled)
@@ -51,7 +51,7 @@ func (in *Inputs) MarshalBinary() ([]byte, error) {
 	n := in.Len()
 	data := make([]byte, 0, 64+len(in.Root)+n*13+12*(in.Splits.Len()+in.Pieces.Len())+len(in.names.data))
 	data = AppendBytes(append(data, inputsMagic...), in.Root)
-	for _, v := range []int{in.Shards, n, len(in.preferences), len(in.rows), len(in.elsewhere), in.Splits.Len(), in.Pieces.Len(), len(in.names.data)} {
+	for _, v := range []int{in.Shards, n, len(in.preferences), int(in.protected), len(in.rows), len(in.elsewhere), in.Splits.Len(), in.Pieces.Len(), len(in.names.data)} {
 		data = binary.AppendUvarint(data, uint64(v))
 	}
 	for _, end := range in.ends {
@@ -89,7 +89,10 @@ func (in *Inputs) UnmarshalBinary(data []byte) error {
 func (in *Inputs) decode(d *Decoder) error {
 	*in = Inputs{Root: string(d.Bytes()), Shards: d.count(maxCount)}
 	n := d.count(MaxFiles)
-	preferences, rows, elsewhere := d.count(n), d.count(n), d.count(n)
+	preferences, protected, rows, elsewhere := d.count(n), d.count(math.MaxUint32), d.count(n), d.count(n)
+	if in.protected = uint32(protected); protected > 0 && preferences == 0 {
+		return ErrCorrupt
+	}
 	splits, pieces, names := d.count(maxCount), d.count(maxCount), d.count(math.MaxInt)
 	// What there is of each is known before there is room for it.
 	if d.Err() != nil || uint64(n)*9+uint64(preferences)*4+uint64(rows)*12+uint64(elsewhere)*5+uint64(splits+pieces)*12+16+uint64(names) > uint64(d.Left()) || in.Shards == 0 {

@@ -25,6 +25,7 @@ func FuzzInputs(f *testing.F) {
 	}
 	in.Add(&File{Source: "stdin", Path: "/t", IDIsSource: true}, nil, []int64{1})
 	in.Prefer(func(source string) int { return len(source) })
+	in.Protect(func(source string) bool { return len(source) > 1 })
 	in.Spool(1)
 	data, err := in.MarshalBinary()
 	f.Add(whole(f, data, err, inputsMagic))

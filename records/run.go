@@ -95,35 +95,41 @@ type Counts struct {
 
 // Parameters are the flags in force, by their names with _ for -.
 type Parameters struct {
-	Bands           int      `json:"bands"`
-	Bits            int      `json:"bits"`
-	Cluster         string   `json:"cluster"`
-	Compare         string   `json:"compare"` // "" if the method is exact
-	Delimiter       string   `json:"delimiter"`
-	DropNotCompared bool     `json:"drop_not_compared"`
-	DryRun          bool     `json:"dry_run"`
-	Encoding        string   `json:"encoding"`
-	Environment     string   `json:"environment"`
-	Exclude         []string `json:"exclude"`
-	ForceUnlock     bool     `json:"force_unlock"`
-	Format          string   `json:"format"`
-	ID              string   `json:"id"`
-	Include         []string `json:"include"`
-	Inputs          []string `json:"input"`
-	InputsFrom      string   `json:"inputs_from"`
-	InvalidUTF8     string   `json:"invalid_utf8"`
-	JobServer       string   `json:"job_server"`
-	Keep            string   `json:"keep"`
-	Limit           int64    `json:"limit"`
-	MaxDocBytes     int64    `json:"max_doc_bytes"`
-	MaxIDBytes      int64    `json:"max_id_bytes"`
-	MaxNumWorkers   int64    `json:"max_num_workers,omitempty"`
-	MaxRejected     string   `json:"max_rejected"`
-	MaxWindow       int64    `json:"max_window"`
-	MeasureRecall   int      `json:"measure_recall"`
-	Memory          int64    `json:"memory"`
-	Method          string   `json:"method"`
-	MinWords        int      `json:"min_words"`
+	AllowEmpty        bool              `json:"allow_empty"`
+	Bands             int               `json:"bands"`
+	Bits              int               `json:"bits"`
+	Cluster           string            `json:"cluster"`
+	Compare           string            `json:"compare"` // "" if the method is exact
+	Delimiter         string            `json:"delimiter"`
+	DropNotCompared   bool              `json:"drop_not_compared"`
+	DryRun            bool              `json:"dry_run"`
+	Encoding          string            `json:"encoding"`
+	Environment       string            `json:"environment"`
+	EnvironmentConfig string            `json:"environment_config"`
+	EnvironmentType   string            `json:"environment_type"`
+	Exclude           []string          `json:"exclude"`
+	ForceUnlock       bool              `json:"force_unlock"`
+	Format            string            `json:"format"`
+	ID                string            `json:"id"`
+	Include           []string          `json:"include"`
+	Inputs            []string          `json:"input"`
+	InputsFrom        string            `json:"inputs_from"`
+	InvalidUTF8       string            `json:"invalid_utf8"`
+	JobName           string            `json:"job_name"`
+	JobServer         string            `json:"job_server"`
+	Keep              string            `json:"keep"`
+	Labels            map[string]string `json:"labels"`
+	Limit             int64             `json:"limit"`
+	MaxDocBytes       int64             `json:"max_doc_bytes"`
+	MaxIDBytes        int64             `json:"max_id_bytes"`
+	MaxNumWorkers     int64             `json:"max_num_workers,omitempty"`
+	MaxRejected       string            `json:"max_rejected"`
+	MaxRemoved        string            `json:"max_removed"`
+	MaxWindow         int64             `json:"max_window"`
+	MeasureRecall     int               `json:"measure_recall"`
+	Memory            int64             `json:"memory"`
+	Method            string            `json:"method"`
+	MinWords          int               `json:"min_words"`
 	// ModifiedBefore is RFC 3339, "" if there is no such limit.
 	ModifiedBefore string   `json:"modified_before"`
 	NoHeader       bool     `json:"no_header"`
@@ -134,6 +140,7 @@ type Parameters struct {
 	PairBudget     int      `json:"pair_budget"`
 	Pieces         int      `json:"pieces"`
 	Project        string   `json:"project,omitempty"` // this and what else may be absent: of a job on Dataflow
+	Protect        []string `json:"protect"`
 	Recall         float64  `json:"recall"`
 	Region         string   `json:"region,omitempty"`
 	Rows           int      `json:"rows"`
@@ -145,7 +152,7 @@ type Parameters struct {
 	SkipUnknown    bool     `json:"skip_unknown"`
 	Staging        string   `json:"staging_location,omitempty"`
 	TempDir        string   `json:"temp_dir"`
-	TempLocation   string   `json:"temp_location,omitempty"`
+	TempLocation   string   `json:"temp_location"`
 	Text           []string `json:"text"`
 	Threshold      float64  `json:"threshold"`
 	Tokens         string   `json:"tokens"`

@@ -23,8 +23,8 @@ import (
 )
 
 // onCluster returns how a job is started on a cluster, whose job server has answered.
-func onCluster(ctx context.Context, running job.Running, remote job.Remote, progress io.Writer) (job.Launch, error) {
-	options, err := clusterOptions(running, remote)
+func onCluster(ctx context.Context, running job.Running, remote job.Remote, name string, progress io.Writer) (job.Launch, error) {
+	options, err := clusterOptions(running, remote, name)
 	if err != nil {
 		return nil, &job.UsageError{Err: err}
 	}
@@ -49,11 +49,16 @@ func onCluster(ctx context.Context, running job.Running, remote job.Remote, prog
 }
 
 // clusterOptions are what the flags say of the cluster; Beam's own, after --, win.
-func clusterOptions(running job.Running, remote job.Remote) (o jobserver.Options, err error) {
-	o = jobserver.Options{Address: remote.JobServer, Name: "neardup", Worker: remote.WorkerBin, Parallelism: running.Workers}
+func clusterOptions(running job.Running, remote job.Remote, name string) (o jobserver.Options, err error) {
+	o = jobserver.Options{Address: remote.JobServer, Name: cmp.Or(name, "neardup"), Worker: remote.WorkerBin, Parallelism: running.Workers}
 	if remote.Environment != "" {
 		if o.Environment, err = jobserver.ParseEnvironment(remote.Environment); err != nil {
 			return o, fmt.Errorf("--environment %w", err)
+		}
+	}
+	if remote.EnvironmentType != "" {
+		if o.Environment, err = jobserver.BeamEnvironment(remote.EnvironmentType, remote.EnvironmentConfig); err != nil {
+			return o, fmt.Errorf("--environment-type %w", err)
 		}
 	}
 	if o, err = beamcli.Cluster(o); err != nil {

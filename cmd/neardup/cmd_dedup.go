@@ -7,9 +7,11 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"os"
 	"os/signal"
 	"runtime"
 	"slices"
+	"strings"
 	"syscall"
 
 	"github.com/alecthomas/kong"
@@ -27,6 +29,7 @@ type dedupCmd struct {
 	dedup.Config
 	Job      configfile.Flag `name:"config" placeholder:"FILE" help:"TOML file with values for flags, by their names; the command line wins." group:"Run"`
 	JSON     bool            `name:"json" help:"Print run.json instead of the summary." group:"Output"`
+	Watching watching        `embed:""`
 	Profiles profiles        `embed:""`
 	Floor    bool            `hidden:"" help:"Stop after the shingles: what is left is the least that reading costs."`
 }
@@ -47,18 +50,51 @@ func (c *dedupCmd) Run(ctx context.Context, s streams) error {
 	if err := readFrom(ctx, &c.Input, s); err != nil {
 		return withHelp(err, "dedup")
 	}
+	w, err := c.watch()
+	if err != nil {
+		return withHelp(err, "dedup")
+	}
+	found, err := c.do(ctx, s)
+	if left := (*job.LeftError)(nil); errors.As(err, &left) { // nothing has ended
+		return c.left(s.Out, left, found)
+	}
+	w.end(found, job.Cause(ctx, err))
+	return err
+}
+
+// do does what Run says, and returns what is known of the run, if it has begun.
+func (c *dedupCmd) do(ctx context.Context, s streams) (found *records.Run, err error) {
+	if err := c.relocate(); err != nil {
+		return nil, err
+	}
 	c.InForce = inForce(c.Running)
 	c.Ended = jobEnded(c.DataflowEndpoint)
 	task, err := dedup.New(c.Config)
 	if err != nil {
-		return withHelp(err, "dedup")
+		return nil, withHelp(err, "dedup")
 	}
-	return c.Profiles.record(func() error {
+	return found, c.Profiles.record(func() (err error) {
 		if c.Floor {
 			return c.floor(ctx, task, s.Out)
 		}
-		return c.run(ctx, task, s)
+		found, err = c.run(ctx, task, s)
+		return err
 	})
+}
+
+// relocate makes Beam's folder for temporary files that of --temp-dir. Beam makes it if need be. On Dataflow it is the
+// service's.
+func (c *dedupCmd) relocate() error {
+	if c.TempLocation == "" || c.TempDir != "" || c.DryRun || c.Runner == job.Dataflow {
+		return nil
+	}
+	if !strings.Contains(c.TempLocation, "://") {
+		if err := os.MkdirAll(c.TempLocation, 0o777); err != nil {
+			return job.Usage("--temp-location %w", err)
+		}
+	}
+	c.TempDir = c.TempLocation
+	return nil
 }
 
 func (c *dedupCmd) floor(ctx context.Context, task *dedup.Job, w io.Writer) error {
@@ -69,27 +105,30 @@ func (c *dedupCmd) floor(ctx context.Context, task *dedup.Job, w io.Writer) erro
 	return err
 }
 
-func (c *dedupCmd) run(ctx context.Context, task *dedup.Job, s streams) error {
+func (c *dedupCmd) run(ctx context.Context, task *dedup.Job, s streams) (*records.Run, error) {
 	launch, err := c.launch(ctx, s)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	run, err := task.Run(ctx, launch)
 	if run != nil {
 		warn(run.Warnings)
 	}
 	if left := (*job.LeftError)(nil); errors.As(err, &left) {
-		return c.left(s.Out, left, run)
+		return run, err
 	}
 	if err != nil {
-		return &runError{c.interrupted(job.Cause(ctx, err)), run}
+		return run, &runError{c.interrupted(job.Cause(ctx, err)), run}
+	}
+	if s.Quiet && !c.JSON && !c.DryRun {
+		return run, nil
 	}
 	err = c.print(ctx, s.Out, run)
 	if err != nil && !c.DryRun { // whatever becomes of this, the run is committed
 		slog.Warn(fmt.Sprintf("%v; the run is complete; see %s/%s", err, c.Output, output.RunFile))
-		return nil
+		return run, nil
 	}
-	return err
+	return run, err
 }
 
 // interrupted says what an interruption leaves.
@@ -136,7 +175,7 @@ func (c *dedupCmd) launch(ctx context.Context, s streams) (job.Launch, error) {
 	case c.Runner == job.Dataflow:
 		return onDataflow(ctx, c.Config, s)
 	case c.Runner.OnCluster():
-		return onCluster(ctx, c.Running, c.Remote, s.Err)
+		return onCluster(ctx, c.Running, c.Remote, c.JobName, s.Err)
 	default:
 		return here(c.Running, s.Err)
 	}

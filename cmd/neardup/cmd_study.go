@@ -25,7 +25,10 @@ type studyCmd struct {
 
 // Run studies the documents, prints what was found and draws it.
 func (c *studyCmd) Run(ctx context.Context, s streams) error {
-	c.Stdin, c.Draw = s.In, draw
+	c.Draw = draw
+	if err := readFrom(ctx, &c.Input, s); err != nil {
+		return withHelp(err, "study")
+	}
 	task, err := study.New(c.Config)
 	if err != nil {
 		return withHelp(err, "study")

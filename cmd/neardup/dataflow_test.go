@@ -221,6 +221,33 @@ func TestDataflow(t *testing.T) {
 	}
 }
 
+// TestAirflow: what Airflow's Go operator runs, without a shell; it looks for the job's id in what is printed.
+func TestAirflow(t *testing.T) {
+	c := newProject(t)
+	endpoint, ok := strings.CutPrefix(c.flags[4], "--dataflow-endpoint=")
+	if !ok {
+		t.Fatal(c.flags)
+	}
+	p := prepare(t, "neardup",
+		"--runner=DataflowRunner", "--project=my-project", "--region=europe-west1", "--staging_location=gs://lake/staging", "--temp_location=gs://lake/temp",
+		"--job_name=nightly", "--num_workers=4", "--input=gs://lake/in", "--output=gs://lake/out", `--labels={"airflow-version":"v3-1-0","team":"data"}`, "--worker_binary="+testWorker(t))
+	p.Env = append(p.Env, "HOME="+p.Dir, "NEARDUP_DATAFLOW_ENDPOINT="+endpoint, "NEARDUP_WORKER_MACHINE_TYPE="+machineType(), "NEARDUP_SHINGLE=char:5", "NEARDUP_THRESHOLD=0.5")
+	stderr, status := p.start().ended()
+	if status != 0 {
+		t.Fatalf("%v: %s", status, stderr)
+	}
+	if want := hereToo(t, kinds...); !maps.Equal(want, parts(t, "gs://lake/out")) {
+		t.Error("other bytes than of a local run")
+	}
+	job := c.Jobs()[0]
+	if id := regexp.MustCompile(`Submitted job: ([^\s"]*)`).FindStringSubmatch(stderr); id == nil || id[1] != job.Id {
+		t.Errorf("no job %s in %s", job.Id, stderr)
+	}
+	if job.Name != "nightly" || job.Labels["team"] != "data" || job.Environment.WorkerPools[0].NumWorkers != 4 || !strings.HasPrefix(job.Environment.TempStoragePrefix, "gs://lake/temp") {
+		t.Errorf("%s, %v, %d workers, %s", job.Name, job.Labels, job.Environment.WorkerPools[0].NumWorkers, job.Environment.TempStoragePrefix)
+	}
+}
+
 // held has jobs wait until release is called; started tells of each that has begun.
 func (c *project) held() (started <-chan string, release func()) {
 	begun, go_ := make(chan string, 1), make(chan struct{})
@@ -292,6 +319,22 @@ func TestDataflowDetached(t *testing.T) {
 	again := prepare(t, "neardup", "finish", "gs://lake/out")
 	if stderr, status := again.start().ended(); status != 0 || !strings.Contains(stderr, "nothing to finish") {
 		t.Errorf("finishing again: %v: %s", status, stderr)
+	}
+}
+
+// TestDataflowGuarded: who finishes a run heeds what it was told not to publish.
+func TestDataflowGuarded(t *testing.T) {
+	c := newProject(t)
+	flags := append(kinds, "gs://lake/in", "-o", "gs://lake/out", "--max-removed=0%", "--detach")
+	if stderr, status := c.neardup(t, flags...).start().ended(); status != 0 {
+		t.Fatal(stderr)
+	}
+	finish := prepare(t, "neardup", "finish", "gs://lake/out")
+	if stderr, status := finish.start().ended(); status.ExitStatus() != 5 || !strings.Contains(stderr, "documents would be removed, which is more than --max-removed 0%") {
+		t.Errorf("%v: %s", status, stderr)
+	}
+	if names := objects(t, "gs://lake/out"); slices.Contains(names, output.SuccessFile) || slices.Contains(names, ".lock") {
+		t.Errorf("left: %v", names)
 	}
 }
 
@@ -508,8 +551,7 @@ func TestTemplate(t *testing.T) {
 			for _, value := range all {
 				matches := !slices.ContainsFunc(p.Regexes, func(r string) bool { return !regexp.MustCompile(r).MatchString(value) })
 				given := map[string]string{"input": "gs://b/in", "output": "gs://b/out", p.Name: value}
-				args := []string{"dedup", "--runner=DataflowRunner", given["input"]}
-				delete(given, "input")
+				args := []string{"--runner=DataflowRunner"}
 				for name, value := range given {
 					args = append(args, "--"+name+"="+value)
 				}
@@ -519,6 +561,9 @@ func TestTemplate(t *testing.T) {
 					t.Fatal(err)
 				}
 				if _, err = parser.Parse(args); err == nil {
+					err = readFrom(t.Context(), &cli.Dedup.Input, streams{})
+				}
+				if err == nil {
 					_, err = dedup.New(cli.Dedup.Config)
 				}
 				if good := i == 0; matches != good || (err == nil) != good {

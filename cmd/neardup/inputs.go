@@ -9,9 +9,10 @@ import (
 	"github.com/neardup/neardup/pipelines/job"
 )
 
-// readFrom has an input read s.In, and the inputs that --inputs-from lists.
+// readFrom has an input read s.In, and the inputs that --input names and --inputs-from lists.
 func readFrom(ctx context.Context, in *job.Input, s streams) (err error) {
 	in.Stdin = s.In
+	in.Inputs, in.NamedInputs = slices.Concat(in.Inputs, in.NamedInputs), nil
 	if in.InputsFrom == "" {
 		return nil
 	}

@@ -43,6 +43,7 @@ const heapReserve = 32 << 20
 // run runs one command line and returns its exit status.
 func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	own, options := beamcli.Split(args)
+	own = hyphens(own)
 	slog.SetDefault(logging.Early(own).Logger(stderr))
 	if beamcli.IsWorker(args) {
 		limitWorker()
@@ -57,6 +58,10 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	if err != nil {
 		return exit(err)
 	}
+	if misspelt(own) {
+		parser.Model.DefaultCmd = nil
+	}
+	own = configfile.Args(parser, own)
 	command, status, err := parse(parser, own)
 	if err == nil || cli.Log.JSON() { // which a job file may say, too
 		slog.SetDefault(cli.Log.Logger(stderr))
@@ -65,7 +70,7 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		return status
 	}
 	if err == nil {
-		err = cli.run(command, options, streams{In: stdin, Out: stdout, Err: stderr, Raw: stderr})
+		err = cli.run(command, options, streams{In: stdin, Out: stdout, Err: stderr, Raw: stderr, Quiet: cli.Log.Quiet})
 	}
 	if err != nil && (cli.asJSON() || slices.Contains(own, "--json")) { // which may not have been parsed
 		printFailure(stdout, err)
@@ -96,7 +101,7 @@ func (c *commands) run(command *kong.Context, options []string, s streams) (err 
 	}
 	ctx := interruptible(s.Err)
 	command.BindTo(ctx, (*context.Context)(nil))
-	if c.Log.JSON() {
+	if c.Log.JSON() || c.Log.Quiet {
 		s.Err = io.Discard // no line of progress that is written over
 	}
 	err = job.Cause(ctx, command.Run(s))
@@ -116,6 +121,7 @@ func (c *commands) asJSON() bool {
 type streams struct {
 	In            io.Reader
 	Out, Err, Raw io.Writer
+	Quiet         bool // a summary is not asked for
 }
 
 // asks reports whether a user can be asked.
@@ -138,6 +144,9 @@ func parse(parser *kong.Kong, args []string) (command *kong.Context, status int,
 	}
 	var mistake *kong.ParseError
 	if errors.As(err, &mistake) {
+		if parser.Model.DefaultCmd == nil {
+			err = fmt.Errorf("%w: it is no subcommand, and no file or folder", err)
+		}
 		err = configfile.Locate(mistake.Context, err)
 		err = withHelp(err, subcommand(mistake.Context))
 	}

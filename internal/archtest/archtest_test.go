@@ -185,6 +185,19 @@ var layers = []layer{
 		why:      "a report can be drawn again without the run",
 	},
 	{
+		packages: []string{"report/metrics"},
+		may:      []string{module + "records", "github.com/prometheus/client_golang/prometheus"},
+		never:    []string{beamPath + "...", module + "pipelines/..."},
+		why:      "what is told of a run follows from its record",
+	},
+	{
+		packages: []string{"report/lineage"},
+		may:      []string{module + "records"},
+		not:      []string{"io", "os", "log", "log/slog", "flag", "context"},
+		never:    []string{beamPath + "...", module + "pipelines/..."},
+		why:      "what is told of a run follows from its record",
+	},
+	{
 		packages: []string{"report/plot"},
 		not:      slices.Concat(world, chance, []string{"context"}),
 		never:    []string{module + "..."},
@@ -192,8 +205,8 @@ var layers = []layer{
 	},
 	{
 		packages: []string{"cmd/..."},
-		may: []string{module + "pipelines/...", module + "report", module + "records", module + "output", module + "internal/...",
-			beamPath + "go/pkg/beam", beamPath + "go/pkg/beam/runners/...", module + "runners/...", "github.com/alecthomas/kong",
+		may: []string{module + "pipelines/...", module + "report/...", module + "records", module + "output", module + "internal/...",
+			beamPath + "go/pkg/beam", beamPath + "go/pkg/beam/runners/...", module + "runners/...", "github.com/alecthomas/kong", "github.com/google/uuid",
 			module + "io/storage/gcs", module + "io/storage/s3"}, // stores register themselves
 		why: "the command line only joins the parts",
 	},

@@ -1,4 +1,5 @@
-// Package configfile reads a job file: TOML with values for the flags of a command, by their names.
+// Package configfile has flags of a command set by the environment and by a job file: TOML with values, by the
+// flags' names.
 package configfile
 
 import (
@@ -26,7 +27,7 @@ import (
 // maxSize is what a job file may have: a larger one is a mistake, or has no end.
 const maxSize = 1 << 20
 
-// Flag is the flag that names the job file. What the command line sets wins over the file.
+// Flag is the flag that names the job file. What the command line or the environment sets wins over the file.
 type Flag struct{ file *file }
 
 // Error is a mistake in a job file.
@@ -39,7 +40,7 @@ func (e *Error) Unwrap() error { return e.err }
 // file is a job file.
 type file struct {
 	path   string
-	values map[string]any
+	values map[string]any // by keys, with hyphens for underscores
 	keys   []string       // at the top of the file, in order; a table is one
 	lines  map[string]int // of the keys
 	used   map[string]bool
@@ -89,7 +90,8 @@ func (f *file) read() error {
 }
 
 func (f *file) parse(data []byte) error {
-	if err := toml.Unmarshal(data, &f.values); err != nil {
+	var values map[string]any
+	if err := toml.Unmarshal(data, &values); err != nil {
 		var mistake *toml.DecodeError
 		if errors.As(err, &mistake) {
 			line, _ := mistake.Position()
@@ -98,6 +100,8 @@ func (f *file) parse(data []byte) error {
 		return fmt.Errorf("%s: %w", f.path, err)
 	}
 	// The decoder tells no lines of keys that it takes; the parser does.
+	f.values = map[string]any{}
+	spelling := map[string]string{}
 	var parser unstable.Parser
 	parser.Reset(data)
 	line, seen, inTable := 1, 0, false
@@ -112,10 +116,14 @@ func (f *file) parse(data []byte) error {
 		begin := int(name.Node().Raw.Offset)
 		line += bytes.Count(data[seen:begin], []byte("\n"))
 		seen = begin
-		key := string(name.Node().Data)
-		if _, again := f.lines[key]; !again {
+		written := string(name.Node().Data)
+		key := strings.ReplaceAll(written, "_", "-")
+		if _, again := f.values[key]; !again {
 			f.keys = append(f.keys, key)
-			f.lines[key] = line
+			f.lines[key], f.values[key] = line, values[written]
+			spelling[key] = written
+		} else if spelling[key] != written {
+			return fmt.Errorf("%s:%d: %s and %s are the same key", f.path, line, written, spelling[key])
 		}
 	}
 	return nil
@@ -270,10 +278,10 @@ func kindOf(value any) string {
 // Validate has nothing to do: BeforeResolve has seen all.
 func (*file) Validate(*kong.Application) error { return nil }
 
-// Resolve returns the file's value for a flag that the command line does not set.
+// Resolve returns the file's value for a flag that neither the command line nor the environment sets.
 func (f *file) Resolve(_ *kong.Context, _ *kong.Path, flag *kong.Flag) (any, error) {
 	value, ok := f.values[flag.Name]
-	if !ok {
+	if _, set := lookup(flag.Name); set || !ok {
 		return nil, nil
 	}
 	f.used[flag.Name] = true
@@ -281,14 +289,17 @@ func (f *file) Resolve(_ *kong.Context, _ *kong.Path, flag *kong.Flag) (any, err
 	return given, nil
 }
 
-var flagName = regexp.MustCompile(`--([a-z-]+)`)
+var flagName = regexp.MustCompile(`--([a-z0-9-]+)`)
 
-// Locate adds the line of the job file to an error, if the first flag that it names has its value from there.
+// Locate adds the line of the job file, or the variable, to an error, if the first flag that it names has its value from there.
 func Locate(command *kong.Context, err error) error {
 	name := flagName.FindStringSubmatch(err.Error())
 	for _, path := range command.Path {
 		if path.Flag == nil || name == nil {
 			continue
+		}
+		if _, set := lookup(name[1]); set && path.Resolved && path.Flag.Name == name[1] {
+			return fmt.Errorf("%s: %w", variable(name[1]), err)
 		}
 		if f, ok := command.FlagValue(path.Flag).(Flag); ok && f.file.used[name[1]] {
 			return fmt.Errorf("%s:%d: %w", f.file.path, f.file.lines[name[1]], err)

@@ -3,6 +3,7 @@ package configfile
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -36,6 +37,8 @@ type job struct {
 	Config    Flag
 }
 
+func (c *cli) BeforeResolve(ctx *kong.Context) error { return Environment(ctx) }
+
 type cli struct {
 	Verbose int `type:"counter" short:"v"`
 	Dedup   job `cmd:""`
@@ -61,14 +64,15 @@ func parse(t *testing.T, job string, args ...string) (c cli, context *kong.Conte
 	if err != nil {
 		t.Fatal(err)
 	}
-	context, err = parser.Parse(args)
+	context, err = parser.Parse(Args(parser, args))
 	return c, context, err
 }
 
 func TestMistakes(t *testing.T) {
 	for job, want := range map[string]string{
 		"# a comment\n\ntreshold = 1\n": `job.toml:3: unknown key "treshold"; did you mean "threshold"?`,
-		"max_rows = 1":                  `job.toml:1: unknown key "max_rows"; did you mean "max-rows"?`,
+		"max_row = 1":                   `job.toml:1: unknown key "max-row"; did you mean "max-rows"?`,
+		"max_rows = 1\nmax-rows = 2":    `job.toml:2: max-rows and max_rows are the same key`,
 		"force = true\r\nzebra = 1":     `job.toml:2: unknown key "zebra"; keys are the names of flags, see neardup dedup --help`,
 		"text = '''\na\nb'''\nfoce = 1": `job.toml:4: unknown key "foce"; did you mean "force"?`,
 		"text = [\n'a',\n'b']\nx-y = 1": `job.toml:4: unknown key "x-y"; keys are the names of flags, see neardup dedup --help`,
@@ -144,7 +148,7 @@ func TestEndlessFile(t *testing.T) {
 func TestValues(t *testing.T) {
 	const all = `
 		threshold = 0.9
-		max-rows = 1_000
+		max_rows = 1_000
 		method = "exact"
 		size = "5K"
 		force = true
@@ -199,5 +203,75 @@ func TestLocate(t *testing.T) {
 	}
 	if got := Locate(context, errors.New("--threshold")); got.Error() != "--threshold" {
 		t.Errorf("without a file: %q", got)
+	}
+}
+
+// The command line goes before the environment, and that before the file, which it may name.
+func TestEnvironment(t *testing.T) {
+	for name, value := range map[string]string{
+		"NEARDUP_CONFIG": "job.toml", "NEARDUP_THRESHOLD": "0.5", "NEARDUP_FORCE": "true", "NEARDUP_TEXT": "a b\nc,d\n",
+		"NEARDUP_WRITE": "c,b", "NEARDUP_VERBOSE": "2", "NEARDUP_METHOD": "", "NEARDUP_NEAREST": "not of dedup",
+	} {
+		t.Setenv(name, value)
+	}
+	c, context, err := parse(t, "threshold = 0.1\nmax-rows = 3\nmethod = 'exact'", "dedup", "--threshold", "0.7")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Dedup.Config = Flag{}
+	want := job{Threshold: 0.7, MaxRows: 3, Method: "exact", Force: true, Text: []string{"a b", "c,d"}, Write: []string{"c", "b"}}
+	if diff := cmp.Diff(want, c.Dedup, cmp.AllowUnexported(Flag{})); diff != "" || c.Verbose != 2 {
+		t.Errorf("verbose %d, want 2; -want +got:\n%s", c.Verbose, diff)
+	}
+	for text, want := range map[string]string{
+		"--text x: none":    "NEARDUP_TEXT: --text x: none",
+		"--max-rows 3: few": "job.toml:2: --max-rows 3: few",
+		"--threshold 1":     "--threshold 1",
+	} {
+		if got := Locate(context, errors.New(text)); got.Error() != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+	if c, _, err := parse(t, "threshold = 0.1", "dedup"); err != nil || c.Dedup.Threshold != 0.5 {
+		t.Errorf("threshold %v, %v; want that of the environment", c.Dedup.Threshold, err)
+	}
+	if c, _, err := parse(t, "threshold = 0.1\n[", "dedup", "--config", "/dev/null"); err != nil || c.Dedup.Threshold != 0.5 {
+		t.Errorf("the file of the command line is not read in place of the environment's: %v", err)
+	}
+}
+
+func TestMistakesInEnvironment(t *testing.T) {
+	for entry, want := range map[string]string{
+		"NEARDUP_THRESHOLD=high":  `NEARDUP_THRESHOLD: expected a float but got "high"`,
+		"NEARDUP_FORCE=yes":       `NEARDUP_FORCE: must be true or false, not "yes"`,
+		"NEARDUP_METHOD=fast":     `NEARDUP_METHOD: must be one of minhash, exact, not "fast"`,
+		"NEARDUP_WRITE=a,d":       `NEARDUP_WRITE: must be one of a, b, c, not "d"`,
+		"NEARDUP_CONFIG=/missing": `--config: open /missing: no such file or directory`,
+	} {
+		name, value, _ := strings.Cut(entry, "=")
+		t.Run(name, func(t *testing.T) {
+			t.Setenv(name, value)
+			_, _, err := parse(t, "", "dedup")
+			if mistake := (*Error)(nil); !errors.As(err, &mistake) || !strings.HasPrefix(err.Error(), want) {
+				t.Errorf("got %v, want %v", err, want)
+			}
+		})
+	}
+}
+
+// Only what is almost a flag's variable is warned of: Kubernetes sets others for a service.
+func TestMisspeltVariable(t *testing.T) {
+	var out strings.Builder
+	before := slog.Default()
+	t.Cleanup(func() { slog.SetDefault(before) })
+	slog.SetDefault(slog.New(slog.NewTextHandler(&out, nil)))
+	for _, name := range []string{"NEARDUP_TRESHOLD", "NEARDUP_PORT", "NEARDUP_SERVICE_HOST", "NEARDUP_NEAREST"} {
+		t.Setenv(name, "1")
+	}
+	if _, _, err := parse(t, "", "dedup"); err != nil {
+		t.Fatal(err)
+	}
+	if got := out.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, "NEARDUP_TRESHOLD is the variable of no flag; did you mean NEARDUP_THRESHOLD?") {
+		t.Errorf("%q", got)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"io"
 	"log/slog"
+	"os"
 	"runtime"
 	"slices"
 	"strings"
@@ -16,7 +17,8 @@ import (
 
 // Flags say how much is logged, and how.
 type Flags struct {
-	Verbose   int    `short:"v" type:"counter" help:"Log what the run does; -vv logs more, such as each stage of the local runner."`
+	Verbose   int    `short:"v" type:"counter" xor:"verbosity" help:"Log what the run does; -vv logs more, such as each stage of the local runner."`
+	Quiet     bool   `short:"q" xor:"verbosity" help:"Say nothing if all is well: no progress, and no summary; warnings and errors only. What is asked for is printed: of query, compare and study the result, with --json the run, with --dry-run the plan."`
 	LogFormat string `default:"text" enum:"text,json" help:"Format of the log: text, or json with one object per line (default: ${default})."`
 }
 
@@ -29,9 +31,10 @@ func Notice(message string) { slog.Log(context.Background(), notice, message) }
 // JSON reports whether each line is to be JSON.
 func (f Flags) JSON() bool { return f.LogFormat == "json" }
 
-// Early returns the format that a command line asks for; it may be wrong elsewhere, and its mistakes are
+// Early returns the format that a command line, or the environment, asks for; it may be wrong elsewhere, and its mistakes are
 // logged in this format, too.
 func Early(args []string) (f Flags) {
+	f.LogFormat = os.Getenv("NEARDUP_LOG_FORMAT")
 	const name = "--log-format"
 	for i, arg := range args {
 		if value, ok := strings.CutPrefix(arg, name+"="); ok {
@@ -47,6 +50,8 @@ func Early(args []string) (f Flags) {
 func (f Flags) Logger(w io.Writer) *slog.Logger {
 	least := notice
 	switch {
+	case f.Quiet:
+		least = slog.LevelWarn
 	case f.Verbose == 1:
 		least = slog.LevelInfo
 	case f.Verbose > 1:

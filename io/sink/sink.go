@@ -114,29 +114,23 @@ func (f *ledgerFn) ProcessElement(ctx context.Context, _ int64, facts func(*[]by
 // ReadLedger returns the facts that Ledger wrote, by kind and name. Those of reading, which may be millions, are added up to one, of the name
 // and the note of the first split that has a note.
 func ReadLedger(r io.Reader) (facts []blocks.Fact, err error) {
-	decoder := json.NewDecoder(r)
 	read := blocks.Fact{Kind: blocks.FactRead, Counts: map[string]int64{}}
 	var totals ReadTotals
 	splits := 0
-	for {
-		var fact blocks.Fact
-		if err := decoder.Decode(&fact); err == io.EOF {
-			break
-		} else if err != nil {
-			return nil, err
-		}
+	err = EachFact(r, func(fact blocks.Fact) error {
 		if fact.Kind != blocks.FactRead {
 			facts = append(facts, fact)
-			continue
-		}
-		if err := totals.Add(fact); err != nil {
-			return nil, err
+			return nil
 		}
 		splits++
 		read.Bytes += fact.Bytes
 		for name, n := range fact.Counts {
 			read.Counts[name] += n
 		}
+		return totals.Add(fact)
+	})
+	if err != nil {
+		return nil, err
 	}
 	if splits > 0 {
 		read.Name, read.Note = strconv.Itoa(totals.split), totals.First
@@ -144,6 +138,22 @@ func ReadLedger(r io.Reader) (facts []blocks.Fact, err error) {
 	}
 	slices.SortFunc(facts, func(a, b blocks.Fact) int { return a.Compare(b) })
 	return facts, nil
+}
+
+// EachFact calls do with each fact that Ledger wrote, and returns the first error.
+func EachFact(r io.Reader, do func(blocks.Fact) error) error {
+	decoder := json.NewDecoder(r)
+	for {
+		var fact blocks.Fact
+		if err := decoder.Decode(&fact); err == io.EOF {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		if err := do(fact); err != nil {
+			return err
+		}
+	}
 }
 
 // ReadTotals are what the facts of source.Read come to.

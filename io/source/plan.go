@@ -44,6 +44,8 @@ type Options struct {
 	Memory int64
 	// SplitBytes is the size of a split of a file that can be split; 0: the usual.
 	SplitBytes int64
+	// AllowEmpty: folders and patterns may have no file to read.
+	AllowEmpty bool
 	// Limit ends the input after that many readable documents; 0: no limit.
 	Limit int64
 	// Stdin is the file that standard input, the argument "-", was copied to.
@@ -146,13 +148,16 @@ func Plan(ctx context.Context, args []string, o Options) (*Listing, error) {
 			continue
 		}
 		entries, err := storage.List(ctx, arg)
+		if errors.Is(err, fs.ErrNotExist) && o.AllowEmpty && (storage.IsPattern(arg) || !storage.IsLocal(arg)) { // a store has no empty folders
+			continue
+		}
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil, fmt.Errorf("%s: no such file or folder; check the path, or quote a pattern", cmp.Or(arg, `""`))
 		}
 		if err != nil {
 			return nil, err
 		}
-		if len(entries) == 0 {
+		if len(entries) == 0 && !o.AllowEmpty {
 			return nil, fmt.Errorf("%s: no files in it", arg)
 		}
 		if entries, err = o.pick(entries); err != nil {
@@ -165,7 +170,7 @@ func Plan(ctx context.Context, args []string, o Options) (*Listing, error) {
 		if err != nil {
 			return nil, err
 		}
-		if len(chosen) == len(skipped) {
+		if len(chosen) == len(skipped) && !o.AllowEmpty {
 			return nil, fmt.Errorf("%s: no file of a known format among %d; give --format (%s)", arg, len(entries), strings.Join(Formats(), ", "))
 		}
 		listing.Skipped = append(listing.Skipped, skipped...)
@@ -201,7 +206,7 @@ func Plan(ctx context.Context, args []string, o Options) (*Listing, error) {
 			}
 		}
 	}
-	if len(args) > 0 && len(files) == 0 {
+	if len(args) > 0 && len(files) == 0 && !o.AllowEmpty {
 		return nil, errors.New("--include, --exclude and --modified-before leave no input file")
 	}
 	if n := len(files); n > blocks.MaxFiles {

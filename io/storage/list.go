@@ -62,7 +62,7 @@ func find(ctx context.Context, arg string) (*walker, error) {
 		err = w.folder(arg)
 		if errors.Is(err, fs.ErrNotExist) {
 			err = missing
-			if isPattern(arg) {
+			if IsPattern(arg) {
 				err = w.pattern(arg)
 			}
 		}

@@ -83,7 +83,7 @@ func splitPattern(arg string) (folder string, p pattern, err error) {
 // Reaches reports whether arg is a pattern of any depth, which has a "**", that could match
 // something at path or below it. Path is absolute and without links. A name that there is is no pattern.
 func Reaches(ctx context.Context, arg, path string) (bool, error) {
-	if !isPattern(arg) {
+	if !IsPattern(arg) {
 		return false, nil
 	}
 	if there, err := Exists(ctx, arg); there || err != nil {
@@ -192,8 +192,8 @@ func bracketsEnd(s string, start int) (int, error) {
 
 func badPattern(why string) error { return fmt.Errorf("%w: %s", doublestar.ErrBadPattern, why) }
 
-// isPattern reports whether an argument can be one, not only a name.
-func isPattern(arg string) bool { return strings.ContainsAny(arg, `*?[{\`) }
+// IsPattern reports whether an argument can be one, not only a name.
+func IsPattern(arg string) bool { return strings.ContainsAny(arg, `*?[{\`) }
 
 // hasMeta reports whether s has a character that stands for others.
 func hasMeta(s string) bool {

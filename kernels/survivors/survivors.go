@@ -21,12 +21,13 @@ type Choice struct {
 }
 
 // Star visits items 0 … n−1 in order and keeps each unless a kept one is similar to it;
-// the kept one named is then the most similar of those before it, the earliest of equals. So no
-// pair has both items kept, and every removed item has a pair with the kept one named. pairs lists
+// the kept one named is then the most similar of those before it, the earliest of equals. The first
+// items, as many as are protected, are kept in any case, and named before others. So no
+// pair but of these has both items kept, and every removed item has a pair with the kept one named. pairs lists
 // each similar pair once, in any order.
 //
 // This is the greedy maximal independent set in the given order; time is O(n + |pairs| log |pairs|).
-func Star(n int, pairs []Pair) []Choice {
+func Star(n, protected int, pairs []Pair) []Choice {
 	sorted := slices.SortedFunc(slices.Values(pairs), func(a, b Pair) int {
 		if a.J != b.J {
 			return a.J - b.J
@@ -39,10 +40,11 @@ func Star(n int, pairs []Pair) []Choice {
 		kept := true
 		for ; len(sorted) > 0 && sorted[0].J == j; sorted = sorted[1:] {
 			p := sorted[0]
-			if choices[p.I].By != p.I {
-				continue // not kept itself
+			if choices[p.I].By != p.I || j < protected {
+				continue // not kept itself, or nobody's reason to remove it
 			}
-			if kept || p.Similarity > choices[j].Similarity {
+			better := p.Similarity > choices[j].Similarity && (p.I < protected || choices[j].By >= protected)
+			if kept || better {
 				choices[j] = Choice{By: p.I, Similarity: p.Similarity}
 				kept = false
 			}
@@ -55,7 +57,9 @@ func Star(n int, pairs []Pair) []Choice {
 // which all others of the component are removed, be they similar to it or not. pairs lists each
 // similar pair once, in any order; before them it may list links, of similarity 0, which only
 // connect.
-func Components(n int, pairs []Pair) []Choice {
+//
+// The first items, as many as are protected, are kept in any case.
+func Components(n, protected int, pairs []Pair) []Choice {
 	var forest unionfind.Forest
 	for _, p := range pairs {
 		forest.Union(int64(p.I), int64(p.J))
@@ -63,13 +67,16 @@ func Components(n int, pairs []Pair) []Choice {
 	choices := make([]Choice, n)
 	for j := range n {
 		first := int(forest.Find(int64(j))) // the root of a tree is its smallest key
+		if j < protected {
+			first = j
+		}
 		choices[j].By = first
 		if first == j {
 			choices[j].Similarity = 1
 		}
 	}
 	for _, p := range pairs {
-		if choices[p.J].By == p.I {
+		if choices[p.J].By == p.I { // p.J is not kept
 			choices[p.J].Similarity = p.Similarity
 		}
 	}

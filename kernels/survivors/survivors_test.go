@@ -13,14 +13,14 @@ func TestStarChain(t *testing.T) {
 	// a–b–c–d, each similar to the next only: b falls to a, c stays, d falls to c.
 	pairs := []survivors.Pair{{I: 2, J: 3, Similarity: .9}, {I: 0, J: 1, Similarity: .8}, {I: 1, J: 2, Similarity: .85}}
 	want := []survivors.Choice{{By: 0, Similarity: 1}, {By: 0, Similarity: .8}, {By: 2, Similarity: 1}, {By: 2, Similarity: .9}}
-	if diff := cmp.Diff(want, survivors.Star(4, pairs)); diff != "" {
+	if diff := cmp.Diff(want, survivors.Star(4, 0, pairs)); diff != "" {
 		t.Error(diff)
 	}
 }
 
 func TestStarNamesTheMostSimilar(t *testing.T) {
 	pairs := []survivors.Pair{{I: 0, J: 3, Similarity: .8}, {I: 1, J: 3, Similarity: .9}, {I: 2, J: 3, Similarity: .9}}
-	if got := survivors.Star(4, pairs)[3]; got != (survivors.Choice{By: 1, Similarity: .9}) {
+	if got := survivors.Star(4, 0, pairs)[3]; got != (survivors.Choice{By: 1, Similarity: .9}) {
 		t.Errorf("item 3 falls to %+v, want item 1 at .9", got)
 	}
 }
@@ -29,7 +29,8 @@ func TestStarNamesTheMostSimilar(t *testing.T) {
 func TestStarPromise(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n, pairs, similar := anyPairs(t)
-		choices := survivors.Star(n, pairs)
+		protected := rapid.IntRange(0, n).Draw(t, "protected")
+		choices := survivors.Star(n, protected, pairs)
 		kept := func(i int) bool { return choices[i].By == i }
 		for j, c := range choices {
 			best := 0.
@@ -38,8 +39,15 @@ func TestStarPromise(t *testing.T) {
 				if ok && kept(i) && s > best {
 					best = s
 				}
+				if i == protected-1 && best > 0 {
+					break // others are named only if none of these is similar
+				}
 			}
 			switch {
+			case j < protected:
+				if c != (survivors.Choice{By: j, Similarity: 1}) {
+					t.Errorf("item %d of %d protected ones falls to %+v", j, protected, c)
+				}
 			case best > 0 && kept(j):
 				t.Errorf("item %d is kept though a kept item is %v similar to it", j, best)
 			case best == 0 && !kept(j):
@@ -55,6 +63,7 @@ func TestStarPromise(t *testing.T) {
 func TestComponents(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n, pairs, similar := anyPairs(t)
+		protected := rapid.IntRange(0, n).Draw(t, "protected")
 		want := make([]survivors.Choice, n)
 		for j := range n {
 			reached := map[int]bool{j: true}
@@ -68,12 +77,15 @@ func TestComponents(t *testing.T) {
 			for !reached[want[j].By] {
 				want[j].By++
 			}
+			if j < protected {
+				want[j].By = j
+			}
 			want[j].Similarity = similar[[2]int{want[j].By, j}]
 			if want[j].By == j {
 				want[j].Similarity = 1
 			}
 		}
-		if diff := cmp.Diff(want, survivors.Components(n, pairs)); diff != "" {
+		if diff := cmp.Diff(want, survivors.Components(n, protected, pairs)); diff != "" {
 			t.Fatal(diff)
 		}
 	})

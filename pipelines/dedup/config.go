@@ -35,6 +35,8 @@ type Config struct {
 	Output      string    `short:"o" placeholder:"DIR" help:"Folder for the results: a new or empty one, or one of an unfinished run; of a finished one with --overwrite. Required, but for --dry-run." group:"Output"`
 	MaxRejected Tolerance `default:"0" placeholder:"N|P%" help:"How many unreadable records to accept, a number or a per cent; the job ends with status 4 if there are more (default: ${default})." group:"Input"`
 
+	AllowEmpty bool `help:"It is no failure that there is no input file, or no document to compare: the tables are empty then. A path of this machine that does not exist is one, unless it is a pattern." group:"Input"`
+
 	job.Similarity
 
 	Method Method `default:"minhash" enum:"${methods}" help:"minhash (near-duplicates, found by signatures), simhash (near-duplicates, found by SimHash signatures), complete (all near-duplicates: every document is compared) or exact (copies only, as --same says: --threshold has no use)." group:"Search"`
@@ -46,21 +48,21 @@ type Config struct {
 
 	Cluster         Cluster       `default:"star" enum:"${clusters}" help:"star: a document is removed only if a kept one is threshold similar to it; components: one document of each cluster is kept, and chains of similar documents remove others that do not resemble it." group:"Decision"`
 	Keep            Keep          `default:"first" placeholder:"POLICY" help:"Which of similar documents is kept: first in input order, longest (bytes of text), max:COLUMN or min:COLUMN (numbers before strings, none last), or prefer:GLOB,... (of the files that the first pattern matches, then the second, then others); ties: first in input order (default: ${default})." group:"Decision"`
-	Write           []output.Part `default:"${parts}" enum:"${parts}" placeholder:"NAME" help:"What to write: any of ${enum} (default: all)." group:"Output"`
+	Protect         []string      `sep:"none" placeholder:"GLOB" help:"Remove no document of the files that match: they are kept even if they are similar, and what else resembles one is removed for it, whatever --keep says; give it again for several patterns." group:"Decision"`
 	DropNotCompared bool          `help:"Leave out of the corpus the documents that are not compared, too: those without text or token, of too few words, or beyond a limit." group:"Decision"`
+	MaxRemoved      Share         `placeholder:"P%" help:"End with status 5, and publish nothing, if more than this per cent of the documents of a source, an input file, would be removed." group:"Decision"`
+	Write           []output.Part `default:"${parts}" enum:"${parts}" placeholder:"NAME" help:"What to write: any of ${enum} (default: all)." group:"Output"`
 	PairBudget      int           `default:"262144" placeholder:"N" help:"Pairs of a component above which only those of each document with some kept before it are listed; of a component of more than 4,096 documents the number is estimated." group:"Decision"`
 
 	job.Running
 	job.Remote
 	job.Cloud
+	job.Scheduled
 
 	DryRun      bool          `help:"Plan only: list, sample, choose, print." group:"Run"`
 	Overwrite   bool          `help:"Replace a finished output once the new one is whole; until then the old one stays." group:"Run"`
 	WaitLock    time.Duration `default:"0s" placeholder:"DURATION" help:"Wait that long for another run's lock on the output before giving up, as in 90s or 2h (default: ${default})." group:"Run"`
 	ForceUnlock bool          `help:"Take the output from the run that holds it; that run then stops at its next step with status 3." group:"Run"`
-
-	// AllowEmpty: it is no failure that no document was compared.
-	AllowEmpty bool `kong:"-"`
 
 	// InForce is what the runner that was chosen works with, for run.json.
 	InForce records.InForce `kong:"-"`
@@ -161,8 +163,14 @@ func (c *Config) validate() error {
 		return job.Usage("--wait-lock %v: must be at least 0s", c.WaitLock)
 	case c.PairBudget < 1:
 		return job.Usage("--pair-budget %d: must be at least 1", c.PairBudget)
-	case !c.Runner.OnCluster() && c.JobServer+c.Environment+c.WorkerBin != "":
-		return job.Usage("--job-server, --environment and --worker-binary are for jobs on a cluster: add --runner flink")
+	case !c.Runner.OnCluster() && c.JobServer+c.Environment+c.EnvironmentType+c.EnvironmentConfig != "":
+		return job.Usage("--job-server and --environment are for jobs on a cluster: add --runner flink")
+	case c.Environment != "" && c.EnvironmentType != "":
+		return job.Usage("--environment and --environment-type say the same; drop one of the two")
+	case c.EnvironmentConfig != "" && c.EnvironmentType == "":
+		return job.Usage("--environment-config: add --environment-type, PROCESS, EXTERNAL or DOCKER")
+	case c.MaxRemoved.given && !c.writes(output.Corpus):
+		return job.Usage("--max-removed counts what is left in the corpus; add that to --write")
 	case c.Same.Same != "" && c.Method != Exact:
 		return job.Usage("--same %s: only --method exact takes it; add that, or drop it", c.Same.Same)
 	case c.Method == Complete && c.Signature != signature.FSS:
@@ -179,6 +187,11 @@ func (c *Config) validate() error {
 	for _, name := range c.Given {
 		if why, idle := idleIfComplete[name]; idle && c.Method == Complete && (name != "seed" || c.family() != signature.SimHash) {
 			return job.Usage("--%s: --method complete %s; drop one of the two", name, why)
+		}
+	}
+	for _, glob := range c.Protect {
+		if err := checkGlob("--protect "+glob, glob); err != nil {
+			return &job.UsageError{Err: err}
 		}
 	}
 	return c.validateComparing()
@@ -201,6 +214,14 @@ func (c *Config) validateCloud() error {
 // SeveralJobs reports whether what is asked takes more pipelines than one, so that it needs this process until its end.
 func (c *Config) SeveralJobs() bool {
 	return c.family() == signature.Classic || c.Weights == vector.TFIDF || c.MeasureRecall > 0
+}
+
+// protected are the patterns of files that are, clean.
+func (c *Config) protected() (globs []string) {
+	for _, glob := range c.Protect {
+		globs = append(globs, path.Clean(glob))
+	}
+	return globs
 }
 
 // validateComparing is validate of what is compared, and of SimHash.
@@ -282,7 +303,7 @@ func (c *Config) shared() job.Config {
 func (c *Config) request() job.Request {
 	shared, comparing := c.shared(), c.Comparing
 	shared.Signature, comparing.Compare = c.family(), c.compare()
-	return job.Request{Config: shared, Comparing: comparing, AskedRecall: c.asksRecall(), Same: c.same(), Complete: c.Method == Complete, Strict: c.MaxRejected == Tolerance{} && !c.DryRun, Rank: c.Keep.rank, Prefer: c.Keep.globs}
+	return job.Request{Config: shared, Comparing: comparing, AskedRecall: c.asksRecall(), Same: c.same(), Complete: c.Method == Complete, AllowEmpty: c.AllowEmpty, Strict: c.MaxRejected == Tolerance{} && !c.DryRun, Rank: c.Keep.rank, Prefer: c.Keep.globs, Protect: c.protected()}
 }
 
 // Parameters are the flags in force, as run.json has them.
@@ -296,16 +317,17 @@ func (c *Config) Parameters() records.Parameters {
 		compare = ""
 	}
 	return records.Parameters{
-		Bands: c.Bands, Bits: c.Bits, Cluster: string(c.Cluster), Compare: compare, Delimiter: string(c.Delimiter), DropNotCompared: c.DropNotCompared, DryRun: c.DryRun, Encoding: string(c.Encoding), Environment: c.Environment, ForceUnlock: c.ForceUnlock,
-		Exclude: c.Exclude, Format: string(c.Format), ID: c.ID, Include: c.Include, Inputs: c.Inputs, InputsFrom: c.InputsFrom, InvalidUTF8: string(c.InvalidUTF8), JobServer: c.JobServer, Keep: c.Keep.String(), Limit: c.Limit,
-		MaxDocBytes: int64(c.MaxDocBytes), MaxIDBytes: int64(c.MaxIDBytes), MaxRejected: c.MaxRejected.String(), MaxWindow: int64(c.MaxWindow), MeasureRecall: c.MeasureRecall,
+		AllowEmpty: c.AllowEmpty,
+		Bands:      c.Bands, Bits: c.Bits, Cluster: string(c.Cluster), Compare: compare, Delimiter: string(c.Delimiter), DropNotCompared: c.DropNotCompared, DryRun: c.DryRun, Encoding: string(c.Encoding), Environment: c.Environment, EnvironmentConfig: c.EnvironmentConfig, EnvironmentType: c.EnvironmentType, ForceUnlock: c.ForceUnlock,
+		Exclude: c.Exclude, Format: string(c.Format), ID: c.ID, Include: c.Include, Inputs: c.Inputs, InputsFrom: c.InputsFrom, InvalidUTF8: string(c.InvalidUTF8), JobName: c.JobName, JobServer: c.JobServer, Labels: c.Labels, Keep: c.Keep.String(), Limit: c.Limit,
+		MaxDocBytes: int64(c.MaxDocBytes), MaxIDBytes: int64(c.MaxIDBytes), MaxRejected: c.MaxRejected.String(), MaxRemoved: c.MaxRemoved.String(), MaxWindow: int64(c.MaxWindow), MeasureRecall: c.MeasureRecall,
 		Memory: int64(c.Memory), Method: string(c.Method), MinWords: c.MinWords, ModifiedBefore: c.ModifiedBefore.String(), NoHeader: c.NoHeader, Normalize: c.Normalize.String(),
-		Output: c.Output, Overwrite: c.Overwrite, PairBudget: c.PairBudget, Pieces: c.Pieces, Recall: c.Recall, Rows: c.Rows,
+		Output: c.Output, Overwrite: c.Overwrite, PairBudget: c.PairBudget, Pieces: c.Pieces, Protect: c.Protect, Recall: c.Recall, Rows: c.Rows,
 		Runner: string(c.Runner), Same: string(c.same()), Seed: c.Seed, Shingle: c.Shingle.String(), Signature: string(c.Signature),
-		SkipUnknown: c.SkipUnknown, TempDir: c.TempDir, Text: c.Text, Threshold: c.Threshold.Float(), Tokens: c.Tokens.String(), Vectors: string(c.Vectors), WaitLock: c.WaitLock.String(), Weights: string(c.Weights),
+		SkipUnknown: c.SkipUnknown, TempDir: c.TempDir, TempLocation: c.TempLocation, Text: c.Text, Threshold: c.Threshold.Float(), Tokens: c.Tokens.String(), Vectors: string(c.Vectors), WaitLock: c.WaitLock.String(), Weights: string(c.Weights),
 		WorkerBinary: c.WorkerBin, Workers: c.Workers, Write: write,
 		MachineType: c.MachineType, MaxNumWorkers: c.MaxNumWorkers, NumWorkers: c.NumWorkers, Project: c.Project, Region: c.Region,
-		Staging: c.StagingLocation, TempLocation: c.TempLocation,
+		Staging: c.StagingLocation,
 	}
 }
 
@@ -336,6 +358,31 @@ func (t Tolerance) String() string {
 		return strconv.FormatFloat(t.Percent, 'g', -1, 64) + "%"
 	}
 	return strconv.FormatInt(t.Records, 10)
+}
+
+// Share is a per cent; the zero Share is none.
+type Share struct {
+	percent float64
+	given   bool
+}
+
+// UnmarshalText reads "12.5%".
+func (s *Share) UnmarshalText(text []byte) error {
+	number, ok := strings.CutSuffix(string(text), "%")
+	percent, err := strconv.ParseFloat(number, 64)
+	if !ok || err != nil || !(percent >= 0 && percent <= 100) {
+		return fmt.Errorf("%q is not a per cent between 0%% and 100%%, such as 50%%", text)
+	}
+	*s = Share{percent, true}
+	return nil
+}
+
+// String is what UnmarshalText reads, "" for none.
+func (s Share) String() string {
+	if !s.given {
+		return ""
+	}
+	return strconv.FormatFloat(s.percent, 'g', -1, 64) + "%"
 }
 
 // Keep is the policy that says which of similar documents is kept.
@@ -377,13 +424,20 @@ func (k *Keep) UnmarshalText(text []byte) error {
 
 func cleanGlobs(policy string, globs []string) error {
 	for i, glob := range globs {
-		if glob == "" {
-			return fmt.Errorf("%s: a pattern is empty", policy)
-		}
-		if _, err := storage.Match(glob, ""); err != nil {
-			return fmt.Errorf("%s: %w", policy, err)
+		if err := checkGlob(policy, glob); err != nil {
+			return err
 		}
 		globs[i] = path.Clean(glob)
+	}
+	return nil
+}
+
+func checkGlob(policy, glob string) error {
+	if glob == "" {
+		return fmt.Errorf("%s: a pattern is empty", policy)
+	}
+	if _, err := storage.Match(glob, ""); err != nil {
+		return fmt.Errorf("%s: %w", policy, err)
 	}
 	return nil
 }

@@ -49,6 +49,9 @@ func (r *run) account(ctx context.Context, launch job.Launch, ended job.Outcome)
 	if err := r.checkCompared(facts); err != nil {
 		return nil, err
 	}
+	if err := r.checkRemoved(ctx); err != nil {
+		return nil, err
+	}
 	files := job.Manifest(facts)
 	if r.config.MeasureRecall > 0 {
 		return files, r.measureRecall(ctx, launch, facts, files)

@@ -82,6 +82,7 @@ func Finish(ctx context.Context, f Finishing) (*records.Run, error) {
 		return nil, job.Refused(err)
 	}
 	r.temp = r.commit.Temporary()
+	defer storage.Forget(job.Inputs(r.temp))
 	err = r.finish(ctx, f.Follow(h.Job))
 	if left := r.leave(ctx, err); left != nil {
 		return &r.record, left
@@ -100,6 +101,12 @@ func (r *run) finish(ctx context.Context, follow job.Launch) error {
 func (c *Config) restore(p records.Parameters) error {
 	c.Output, c.Overwrite, c.Method, c.Runner, c.Signature = p.Output, p.Overwrite, Method(p.Method), job.Runner(p.Runner), signature.Family(p.Signature)
 	c.Compare, c.DropNotCompared = job.Measure(p.Compare), p.DropNotCompared
+	c.AllowEmpty = p.AllowEmpty
+	if p.MaxRemoved != "" {
+		if err := c.MaxRemoved.UnmarshalText([]byte(p.MaxRemoved)); err != nil {
+			return err
+		}
+	}
 	for _, name := range p.Write {
 		c.Write = append(c.Write, output.Part(name))
 	}

@@ -137,7 +137,9 @@ type fate struct {
 // model decides from the oracle alone, by the definitions: in the order of preference a document
 // is kept unless an earlier kept one is t similar, and copies share the fate of the first of them;
 // a cluster is what pairs connect. Or of each cluster the first is kept.
-func model(o *oracle, t float64, order []int, components bool, reason func(copied, kept int) string) map[int]fate {
+//
+// Protected documents are first in the order, and kept in any case; what is similar to one of them falls to such a one.
+func model(o *oracle, t float64, order []int, protected func(int) bool, components bool, reason func(copied, kept int) string) map[int]fate {
 	n := len(o.sizes)
 	near := o.near(t)
 	similarity := func(i, j int) float64 {
@@ -169,16 +171,24 @@ func model(o *oracle, t float64, order []int, components bool, reason func(copie
 	for _, j := range order {
 		first := slices.IndexFunc(order, func(i int) bool { return o.copyOf[i] == o.copyOf[j] })
 		f := fate{Cluster: cluster[j], Members: members[cluster[j]], KeptBy: order[first], Similarity: 1}
-		if components {
+		switch {
+		case protected(order[first]):
+		case components:
 			f.KeptBy = order[slices.IndexFunc(order, func(i int) bool { return cluster[i] == cluster[j] })]
 			f.Similarity = similarity(f.KeptBy, j)
-		} else {
+		default:
 			highest := 0.
-			for _, i := range order[:first] {
+			for at, i := range order[:first] {
+				if at > 0 && highest > 0 && protected(order[at-1]) && !protected(i) {
+					break
+				}
 				if s := similarity(i, j); kept[i] && s > highest {
 					f.KeptBy, f.Similarity, highest = i, s, s
 				}
 			}
+		}
+		if protected(j) {
+			f.KeptBy, f.Similarity = j, 1
 		}
 		kept[j] = f.KeptBy == j
 		if !kept[j] {
@@ -201,19 +211,32 @@ func TestAgainstModel(t *testing.T) {
 	for _, keep := range []string{"first", "longest", "max:meta.n", "min:meta.n", "prefer:b/c*,b"} {
 		for _, cluster := range []string{"star", "components"} {
 			for seed := range uint64(6) {
-				againstModel(t, keep, cluster, seed)
+				againstModel(t, keep, cluster, seed, "--pair-budget=262144")
 			}
 		}
 	}
 }
 
-func againstModel(t *testing.T, keep, cluster string, seed uint64) {
-	name := fmt.Sprintf("%s, %s, seed %d", keep, cluster, seed)
+// TestProtectedAgainstModel: documents of some files are never removed, whatever else is asked, also in large components and in
+// crowds.
+func TestProtectedAgainstModel(t *testing.T) {
+	for _, protect := range [][]string{{"b/c*"}, {"b"}, {"a.jsonl", "b/b.jsonl"}, {"**"}, {"none"}} {
+		for seed := range uint64(4) {
+			for _, budget := range []int{1 << 18, 400, 1} {
+				againstModel(t, []string{"first", "longest", "prefer:b/c*,b"}[seed%3], []string{"star", "components"}[seed/2], seed, "--pair-budget="+fmt.Sprint(budget), protect...)
+			}
+		}
+	}
+}
+
+func againstModel(t *testing.T, keep, cluster string, seed uint64, budget string, protect ...string) {
+	name := fmt.Sprintf("%s, %s, seed %d, %s, protected %q", keep, cluster, seed, budget, protect)
 	d := draw(rand.New(rand.NewPCG(seed, 1)))
 	threshold := []float64{0.5, 0.6, 0.8}[seed%3]
 	folder := t.TempDir()
 	d.write(t, folder)
-	config := ask(t, folder, "--keep="+keep, "--cluster="+cluster)
+	config := ask(t, folder, "--keep="+keep, "--cluster="+cluster, budget)
+	config.Protect = protect
 	config.Threshold, config.Bands, config.Rows = must[job.Threshold](threshold), 1024, 1
 	sameAsModel(t, name, d, keep, config, threshold)
 }
@@ -291,7 +314,19 @@ func sameAsModel(t *testing.T, name string, d drawn, keep string, config dedup.C
 		}
 	}
 	o := newOracle(d.texts, func(text string) map[string]bool { return wordShingles(text, 5) }, threshold)
-	want := model(o, threshold, d.order(keep), config.Cluster == dedup.Components, func(i, j int) string { return reasonOfCopies(d.texts[i], d.texts[j]) })
+	protected := func(i int) bool { return protected(got, document{source: d.sources[i]}) }
+	order := d.order(keep)
+	slices.SortStableFunc(order, func(i, j int) int {
+		switch {
+		case protected(i) == protected(j):
+			return 0
+		case protected(i):
+			return -1
+		default:
+			return 1
+		}
+	})
+	want := model(o, threshold, order, protected, config.Cluster == dedup.Components, func(i, j int) string { return reasonOfCopies(d.texts[i], d.texts[j]) })
 	fates := map[int]fate{}
 	firstOf := map[int64]int{} // clusters are in input order
 	for _, row := range rows[records.Clustered](t, got, "clusters") {

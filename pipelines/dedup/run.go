@@ -216,6 +216,9 @@ func (r *run) makePlan(ctx context.Context) error {
 	for _, glob := range plan.Idle {
 		r.warn("--keep %s: %s matches no input file; patterns are matched with paths below %s", r.config.Keep, glob, plan.Listing.Inputs.Root)
 	}
+	for _, glob := range plan.Unprotecting {
+		r.warn("--protect %s matches no input file; patterns are matched with paths below %s", glob, plan.Listing.Inputs.Root)
+	}
 	return nil
 }
 
@@ -305,7 +308,8 @@ func (r *run) identify(ctx context.Context) (string, error) {
 	// How it is done does not matter.
 	asked.DryRun, asked.ForceUnlock, asked.Overwrite, asked.Workers, asked.Memory, asked.TempDir, asked.WaitLock = false, false, false, 0, 0, "", ""
 	asked.Output, asked.Runner, asked.JobServer, asked.Environment, asked.WorkerBinary = "", "", "", "", ""
-	asked.MachineType, asked.MaxNumWorkers, asked.NumWorkers, asked.Project, asked.Region, asked.Staging, asked.TempLocation = "", 0, 0, "", "", "", ""
+	asked.MachineType, asked.MaxNumWorkers, asked.NumWorkers, asked.Project, asked.Region, asked.Staging = "", 0, 0, "", "", ""
+	asked.EnvironmentType, asked.EnvironmentConfig, asked.JobName, asked.TempLocation, asked.Labels = "", "", "", "", nil
 	hash := sha256.New()
 	encoder := json.NewEncoder(hash)
 	_ = encoder.Encode(asked)         // a hash never fails

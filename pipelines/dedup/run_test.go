@@ -18,7 +18,8 @@ import (
 var howItIsDone = map[string]bool{
 	"DryRun": true, "Environment": true, "ForceUnlock": true, "JobServer": true, "Memory": true, "Output": true, "Overwrite": true,
 	"Runner": true, "TempDir": true, "WaitLock": true, "WorkerBinary": true, "Workers": true,
-	"MachineType": true, "MaxNumWorkers": true, "NumWorkers": true, "Project": true, "Region": true, "Staging": true, "TempLocation": true,
+	"MachineType": true, "MaxNumWorkers": true, "NumWorkers": true, "Project": true, "Region": true, "Staging": true,
+	"EnvironmentConfig": true, "EnvironmentType": true, "JobName": true, "Labels": true, "TempLocation": true,
 }
 
 // planned returns a run that has listed its input, the files of a folder.
@@ -97,6 +98,8 @@ func TestFingerprint(t *testing.T) {
 				field.SetString("x")
 			case reflect.Slice:
 				field.Set(reflect.ValueOf([]string{"x"}))
+			case reflect.Map:
+				field.Set(reflect.ValueOf(map[string]string{"x": "y"}))
 			default:
 				t.Fatalf("%s is a %v", name, field.Kind())
 			}

@@ -10,7 +10,9 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/alecthomas/kong"
@@ -104,8 +106,16 @@ type document struct {
 	position int64
 }
 
+// protected reports whether a document is of a file that --protect names, be it itself or a folder.
+func protected(r *output.Finished, d document) bool {
+	return slices.ContainsFunc(r.Run.Parameters.Protect, func(glob string) bool {
+		ok, err := filepath.Match(glob, d.source)
+		return glob == "**" || ok && err == nil || strings.HasPrefix(d.source, glob+"/")
+	})
+}
+
 // checkPromises holds what is true of every output: the tables agree with one another, nothing
-// is lost, no pair and no two copies are both kept, and each removed document has a pair with the
+// is lost, no protected document is removed, no pair and no two copies of others are both kept, and each removed document has a pair with the
 // kept one that its row names, at the similarity it names; or, with --cluster components, is in a
 // cluster of which that alone is kept.
 func checkPromises(t *testing.T, r *output.Finished, threshold float64) {
@@ -159,13 +169,16 @@ func checkPromises(t *testing.T, r *output.Finished, threshold float64) {
 	for pair := range similar {
 		_, a := removed[pair[0]]
 		_, b := removed[pair[1]]
-		if !a && !b {
+		if !a && !b && (!protected(r, pair[0]) || !protected(r, pair[1])) {
 			t.Errorf("pair %v %v: both are kept", pair[0], pair[1])
 		}
 	}
 	components := r.Run.Parameters.Cluster == string(dedup.Components)
 	chained := int64(0)
 	for d, row := range removed {
+		if protected(r, d) {
+			t.Errorf("%v was removed, and its file is protected", d)
+		}
 		kept := document{row.KeptSource, row.KeptPosition}
 		if _, ok := removed[kept]; ok {
 			t.Errorf("%v was removed for %v, which was removed too", d, kept)
@@ -187,7 +200,8 @@ func checkPromises(t *testing.T, r *output.Finished, threshold float64) {
 	if chained != counts.Chained {
 		t.Errorf("%d were removed that are no pair with the kept one, run.json says %d", chained, counts.Chained)
 	}
-	members, kept := map[int64]int{}, map[int64]int{}
+	// Of a cluster: the documents, those kept that need not be, and whether others have to be.
+	members, kept, guarded := map[int64]int{}, map[int64]int{}, map[int64]bool{}
 	keptCopies := map[document]int{}
 	clusterOf := map[document]int64{}
 	for _, row := range rows[records.Clustered](t, r, "clusters") {
@@ -196,8 +210,9 @@ func checkPromises(t *testing.T, r *output.Finished, threshold float64) {
 			t.Errorf("%v: kept is %v in clusters, removed says otherwise", d, row.Kept)
 		}
 		members[row.Cluster]++
+		guarded[row.Cluster] = guarded[row.Cluster] || protected(r, d)
 		clusterOf[d] = row.Cluster
-		if row.Kept {
+		if row.Kept && !protected(r, d) {
 			kept[row.Cluster]++
 			keptCopies[original(d)]++
 		}
@@ -208,7 +223,7 @@ func checkPromises(t *testing.T, r *output.Finished, threshold float64) {
 		}()
 	}
 	for cluster := range members {
-		if n := kept[cluster]; n < 1 || components && n > 1 {
+		if n := kept[cluster]; n < 1 && !guarded[cluster] || components && n > 0 && guarded[cluster] || components && n > 1 {
 			t.Errorf("of cluster %d %d documents are kept", cluster, n)
 		}
 	}

@@ -6,6 +6,7 @@
 package job
 
 import (
+	"cmp"
 	"encoding"
 	"fmt"
 	"io"
@@ -36,6 +37,7 @@ type Config struct {
 type Input struct {
 	Inputs []string `arg:"" optional:"" name:"input" help:"Files, folders or patterns to read, in order; - is standard input. Links to folders are followed in folders, not by ** in patterns."`
 
+	NamedInputs    []string    `name:"input" sep:"none" placeholder:"PATH" help:"One more of the inputs, which are read after those without a flag; give it again for several." group:"Input"`
 	InputsFrom     string      `placeholder:"FILE" help:"Read the inputs that a file lists, too, one path a line; - is standard input." group:"Input"`
 	Include        []string    `sep:"none" placeholder:"GLOB" help:"Read only files that match, or are in a folder that does; give it again for several patterns. One without a slash is matched with each name of a path below an input folder, another with the path." group:"Input"`
 	Exclude        []string    `sep:"none" placeholder:"GLOB" help:"Leave out such files." group:"Input"`
@@ -99,17 +101,21 @@ type Search struct {
 
 // Running says how a job is run.
 type Running struct {
-	Runner  Runner `default:"local" enum:"${runners}" help:"Beam runner. In this process: local is ours, on all cores and in bounded memory; direct is Beam's (and prism, in a binary built with the tag prism). On a cluster, for dedup: flink and spark, by way of --job-server, and dataflow." group:"Run"`
-	Workers int    `placeholder:"N" help:"Bundles that the local runner executes at a time (default: one a core); the parallelism of a job on a cluster (default: what the cluster is set to)." group:"Run"`
+	Runner  Runner `default:"local" enum:"${runners}" help:"Beam runner. In this process: local is ours, on all cores and in bounded memory; direct is Beam's (and prism, in a binary built with the tag prism). On a cluster, for dedup: dataflow; and flink, spark and portable, by way of --job-server. Beam's class names are understood, too: DirectRunner is local." group:"Run"`
+	Workers int    `aliases:"parallelism" placeholder:"N" help:"Bundles that the local runner executes at a time (default: one a core); the parallelism of a job on a cluster (default: what the cluster is set to); also --parallelism." group:"Run"`
 	Memory  Bytes  `placeholder:"SIZE" help:"Memory that the local runner keeps the process to, at least 256MB (default: half of what the machine or the control group has)." group:"Run"`
 	TempDir string `placeholder:"DIR" help:"Folder for temporary files (default: a hidden one beside or in an output folder, else the system's)." group:"Run"`
 }
 
 // Remote says where and how a job on a cluster is run.
 type Remote struct {
-	JobServer   string `aliases:"flink-job-server" placeholder:"HOST:PORT" help:"Beam job server of the cluster, for --runner flink or spark; also --flink-job-server." group:"Run"`
+	JobServer   string `aliases:"job-endpoint,flink-job-server" placeholder:"HOST:PORT" help:"Beam job server of the cluster, for --runner flink, spark or portable; also --job-endpoint." group:"Run"`
 	Environment string `placeholder:"KIND[:CONFIG]" help:"What runs the steps of a job on a cluster: loopback (this process), process:COMMAND (a boot program on the workers' machines), external:HOST:PORT (a worker pool there) or docker:IMAGE (default: loopback, if the job server is on this machine)." group:"Run"`
-	WorkerBin   string `name:"worker-binary" placeholder:"FILE" help:"neardup as a static Linux binary, which is sent to the workers (default: the running one, if it is that)." group:"Run"`
+	// The environment by the names, and in the notation, that Beam has for it.
+	EnvironmentType   string `placeholder:"KIND" help:"Kind of --environment by itself: LOOPBACK, PROCESS, EXTERNAL or DOCKER." group:"Run"`
+	EnvironmentConfig string `placeholder:"CONFIG" help:"What --environment-type needs: of PROCESS JSON, as in '{\"command\":\"/opt/neardup/boot\"}', of EXTERNAL host:port, of DOCKER an image." group:"Run"`
+
+	WorkerBin string `name:"worker-binary" placeholder:"FILE" help:"neardup as a static Linux binary, which is sent to the workers (default: the running one, if it is that). Of no use to runners in this process." group:"Run"`
 }
 
 // Runner is what runs a pipeline.
@@ -121,21 +127,25 @@ const (
 	Flink    Runner = "flink"
 	Spark    Runner = "spark"
 	Dataflow Runner = "dataflow"
+	Portable Runner = "portable" // whatever is behind a job server
 	Prism    Runner = "prism"
 	Direct   Runner = "direct"
 )
 
-// OnCluster reports whether the job runs on other machines than this one, or might.
-func (r Runner) OnCluster() bool { return r == Flink || r == Spark || r == Dataflow }
+// classes are the runners by the names of Beam's classes, which schedulers send.
+var classes = map[string]Runner{
+	"DirectRunner": Local, "FlinkRunner": Flink, "SparkRunner": Spark, "PortableRunner": Portable, "PrismRunner": Prism,
+	"DataflowRunner": Dataflow,
+}
 
-// UnmarshalText reads a name, or that of Beam's class: DataflowRunner.
+// UnmarshalText reads a name, or that of a class.
 func (r *Runner) UnmarshalText(text []byte) error {
-	*r = Runner(text)
-	if string(text) == "DataflowRunner" {
-		*r = Dataflow
-	}
+	*r = cmp.Or(classes[string(text)], Runner(text))
 	return nil
 }
+
+// OnCluster reports whether the job runs on other machines than this one, or might.
+func (r Runner) OnCluster() bool { return r == Flink || r == Spark || r == Portable || r == Dataflow }
 
 // Format is a format of the input by its name; "" is that of each file's name.
 type Format string
@@ -251,7 +261,7 @@ func (t *Tokens) UnmarshalText(text []byte) (err error) {
 	return err
 }
 
-var _ = []encoding.TextUnmarshaler{new(Format), new(Encoding), new(Delimiter), new(Threshold), new(Shingle), new(Normalization), new(Tokens), new(Bytes)}
+var _ = []encoding.TextUnmarshaler{new(Runner), new(Labels), new(Format), new(Encoding), new(Delimiter), new(Threshold), new(Shingle), new(Normalization), new(Tokens), new(Bytes)}
 
 // Vars are the values that the tags of flags refer to: each list of names stands in one place.
 func Vars() map[string]string {
@@ -262,7 +272,7 @@ func Vars() map[string]string {
 		"signatures":     Names(signature.Families()...),
 		"vectors":        Names(Normal, Sign),
 		"weights":        Names(vector.Unit, vector.TF, vector.TFIDF),
-		"runners":        Names(Local, Flink, Spark, Dataflow, Prism, Direct),
+		"runners":        Names(Local, Flink, Spark, Dataflow, Portable, Prism, Direct),
 	}
 }
 

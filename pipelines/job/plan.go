@@ -47,8 +47,12 @@ type Request struct {
 	Rank source.Rank
 	// Strict: a plan of input that is most likely in another encoding than it is read by is an error.
 	Strict bool
+	// AllowEmpty: there may be no input file.
+	AllowEmpty bool
 	// Prefer are patterns of files, in order of preference.
 	Prefer []string
+	// Protect are patterns of files of which no document is removed.
+	Protect []string
 }
 
 // Reading says how the inputs are read; stdin is the file that standard input was copied to.
@@ -68,6 +72,7 @@ func (r *Request) Reading(stdin string) source.Options {
 		Before:      r.ModifiedBefore.Time,
 		SkipUnknown: r.SkipUnknown,
 		SplitBytes:  r.SplitBytes,
+		AllowEmpty:  r.AllowEmpty,
 		Limit:       r.Limit,
 		Stdin:       stdin,
 	}
@@ -100,8 +105,8 @@ type Plan struct {
 	// not identical, and Symbols those of them that differ in symbols from it.
 	Alike, Symbols int64
 
-	// Idle are the patterns of Prefer that match no file.
-	Idle []string
+	// Idle are the patterns of Prefer that match no file, and Unprotecting those of Protect.
+	Idle, Unprotecting []string
 
 	// Sampled says how many records of the sample are unreadable, and what is wrong with the first; "" if
 	// none is.
@@ -164,7 +169,9 @@ func makePlan(ctx context.Context, r Request, stdin string) (*Plan, error) {
 	if err != nil {
 		return nil, unfit(err)
 	}
-	p.Idle = prefer(p.Listing.Inputs.Inputs, r.Prefer)
+	if in := p.Listing.Inputs.Inputs; in.Len() > 0 { // of no file, no pattern is at fault
+		p.Idle, p.Unprotecting = prefer(in, r.Prefer), protect(in, r.Protect)
+	}
 	sets, different, shingles, sampled, err := p.sample(ctx)
 	if refused := (*source.InspectError)(nil); errors.As(err, &refused) {
 		return nil, unfit(err)
@@ -495,6 +502,23 @@ func prefer(in *blocks.Inputs, globs []string) (idle []string) {
 		}
 	}
 	return idle
+}
+
+// protect protects the files that a pattern matches, and returns those patterns that match none.
+func protect(in *blocks.Inputs, globs []string) (idle []string) {
+	if len(globs) == 0 {
+		return nil
+	}
+	matched := map[string]bool{}
+	in.Protect(func(source string) (is bool) {
+		for _, glob := range globs {
+			if matches(glob, source) {
+				matched[glob], is = true, true
+			}
+		}
+		return is
+	})
+	return slices.DeleteFunc(slices.Clone(globs), func(glob string) bool { return matched[glob] })
 }
 
 // matches reports whether glob matches source or a folder that it is in: as an input, such a

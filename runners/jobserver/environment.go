@@ -56,6 +56,22 @@ func ParseEnvironment(text string) (Environment, error) {
 	return e, nil
 }
 
+// BeamEnvironment reads a kind and its config as Beam's options have them.
+func BeamEnvironment(kind, config string) (Environment, error) {
+	switch e := (Environment{Kind: strings.ToLower(kind), Config: config}); e.Kind {
+	case "process":
+		var process struct{ Command string }
+		if err := json.Unmarshal([]byte(config), &process); err != nil || process.Command == "" {
+			return e, fmt.Errorf(`%s: config %q is not JSON such as {"command":"/opt/neardup/boot"}`, kind, config)
+		}
+		return e, nil
+	case Loopback, "external", "docker":
+		return ParseEnvironment(strings.TrimSuffix(e.Kind+":"+config, ":"))
+	default:
+		return e, fmt.Errorf("%q is none of LOOPBACK, PROCESS, EXTERNAL and DOCKER", kind)
+	}
+}
+
 // urns are Beam's names of the kinds. Loopback is an external worker that happens to be here.
 var urns = map[string]string{
 	Loopback:   "beam:env:external:v1",

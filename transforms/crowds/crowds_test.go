@@ -246,7 +246,7 @@ func star(all representativeSets, near []blocks.NearPair) []survivors.Choice {
 		j, _ := slices.BinarySearch(all.keys, p.B)
 		pairs = append(pairs, survivors.Pair{I: i, J: j, Similarity: setsim.Similarity(p.Score, all.sizes[i], all.sizes[j])})
 	}
-	return survivors.Star(len(all.keys), pairs)
+	return survivors.Star(len(all.keys), 0, pairs)
 }
 
 func clusters(pairs []blocks.NearPair) map[int64]int64 {

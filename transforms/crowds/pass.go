@@ -1,6 +1,7 @@
 package crowds
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -26,11 +27,13 @@ func (f *passFn) ProcessElement(ctx context.Context, component int64, batches fu
 	if err := gather.Each(batches, func(d *blocks.Decoder) { order = append(order, d.Batch().Number) }); err != nil {
 		return err
 	}
-	slices.Sort(order)
+	slices.SortFunc(order, func(a, b int) int {
+		return cmp.Or(cmp.Compare(b/protectedBatches, a/protectedBatches), cmp.Compare(a, b))
+	})
 	crowd := blocks.Key(component)
 	p := pass{Params: f.Params, verifier: f.Params.Verifier.New(), crowd: crowd, batches: order, out: blocks.PairWriter{Key: f.Params.Shards.Shard(crowd), Emit: pairs}}
 	p.chunk = p.newChunk()
-	err := p.each(ctx, func(g blocks.Sets) error { return p.batch(ctx, g) })
+	err := p.each(ctx, func(batch int, g blocks.Sets) error { return p.batch(ctx, g, batch >= protectedBatches) })
 	if err == nil {
 		err = p.connect(ctx)
 	}
@@ -58,9 +61,10 @@ type pass struct {
 	keys  []blocks.Key      // by number
 	trees unionfind.Parents // by number: what pairs connect
 
-	kept  []uint32 // their numbers
-	full  int      // chunks of kept sets that were written to files
-	chunk chunk    // those kept since
+	kept      []uint32 // their numbers
+	protected int      // how many of them, the first ones, are kept in any case
+	full      int      // chunks of kept sets that were written to files
+	chunk     chunk    // those kept since
 
 	compared int64 // pairs of a document and a kept one
 
@@ -69,14 +73,14 @@ type pass struct {
 }
 
 // each calls do with the sets of each batch.
-func (p *pass) each(ctx context.Context, do func(blocks.Sets) error) error {
+func (p *pass) each(ctx context.Context, do func(batch int, g blocks.Sets) error) error {
 	for _, b := range p.batches {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
 		g, err := spool.Read(ctx, spool.BatchFile(p.Temp, p.crowd, b))
 		if err == nil {
-			err = do(g)
+			err = do(b, g)
 		}
 		if err != nil {
 			return err
@@ -116,11 +120,12 @@ type match struct {
 	key           blocks.Key // of the most similar
 	score, shared int
 	similarity    float64
+	protected     bool
 	unlisted      bool
 }
 
-// batch visits the sets of the next batch.
-func (p *pass) batch(ctx context.Context, g blocks.Sets) error {
+// batch visits the sets of the next batch, which are protected or not.
+func (p *pass) batch(ctx context.Context, g blocks.Sets, protected bool) error {
 	matches := make([]match, len(g.Keys))
 	first := len(p.keys) // the number of the batch's first
 	for i := range g.Keys {
@@ -136,9 +141,10 @@ func (p *pass) batch(ctx context.Context, g blocks.Sets) error {
 			if m.pairs <= maxListed {
 				p.out.Add(c.kept.Keys[k], g.Keys[i], score, shared)
 			}
-			// As survivors.Star decides: of equals the earliest.
-			if s := p.verifier.Similarity(score, p.verifier.Size(c.kept.Sets[k]), p.verifier.Size(g.Sets[i])); s > m.similarity {
-				*m = match{pairs: m.pairs, key: c.kept.Keys[k], score: score, shared: shared, similarity: s, unlisted: m.pairs > maxListed}
+			// As survivors.Star decides: one that is protected before others, and of equals the earliest.
+			isProtected := before+k < p.protected
+			if s := p.verifier.Similarity(score, p.verifier.Size(c.kept.Sets[k]), p.verifier.Size(g.Sets[i])); s > m.similarity && (isProtected || !m.protected) {
+				*m = match{pairs: m.pairs, protected: isProtected, key: c.kept.Keys[k], score: score, shared: shared, similarity: s, unlisted: m.pairs > maxListed}
 			}
 		})
 	}
@@ -166,14 +172,17 @@ func (p *pass) batch(ctx context.Context, g blocks.Sets) error {
 		}
 		compare(&p.chunk, before, i)
 		m := &matches[i]
-		if m.pairs == 0 {
+		if m.unlisted {
+			p.out.Add(m.key, key, m.score, m.shared)
+		}
+		if m.pairs == 0 || protected {
+			if protected {
+				p.protected++
+			}
 			if err := p.keep(ctx, uint32(first+i), key, g.Sets[i]); err != nil {
 				return err
 			}
 			continue
-		}
-		if m.unlisted {
-			p.out.Add(m.key, key, m.score, m.shared)
 		}
 		if err := p.remove(ctx, uint32(first+i), key, g.Sets[i]); err != nil {
 			return err
@@ -200,7 +209,7 @@ func (p *pass) keep(ctx context.Context, number uint32, key blocks.Key, set []ui
 	if _, sets := p.verifier.(verifier.Sets); !sets || len(p.kept) != someKept {
 		return nil
 	}
-	err := p.each(ctx, func(g blocks.Sets) error {
+	err := p.each(ctx, func(_ int, g blocks.Sets) error {
 		for _, set := range g.Sets {
 			p.common.Count(set)
 		}

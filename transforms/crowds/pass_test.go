@@ -58,7 +58,7 @@ func TestListedOnce(t *testing.T) {
 			p.common.Count(set)
 		}
 		p.chunk = p.newChunk()
-		if err := p.batch(t.Context(), sets); err != nil {
+		if err := p.batch(t.Context(), sets, false); err != nil {
 			t.Fatal(err)
 		}
 		p.out.Flush()
@@ -98,7 +98,7 @@ func (c corpus) star(near []blocks.NearPair) []survivors.Choice {
 		i, j := len(c)-1-int(p.A.Position()), len(c)-1-int(p.B.Position())
 		pairs = append(pairs, survivors.Pair{I: i, J: j, Similarity: setsim.Similarity(p.Score, len(c[i]), len(c[j]))})
 	}
-	return survivors.Star(len(c), pairs)
+	return survivors.Star(len(c), 0, pairs)
 }
 
 // listed returns those of the pairs that a crowd lists.

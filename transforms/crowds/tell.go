@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"sort"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 
@@ -77,13 +78,15 @@ func (f *tellFn) ProcessElement(ctx context.Context, component int64, profiles, 
 		slices.SortFunc(all, func(a, b sets.Representative) int {
 			return cmp.Or(cmp.Compare(a.Words, b.Words), cmp.Compare(a.Key, b.Key))
 		})
-		giveTurns(blocks.Key(component), all, f.Params.CellBytes, others)
+		giveTurns(blocks.Key(component), all, f.Params.CellBytes, 0, others)
 		return nil
 	}
 	slices.SortFunc(all, func(a, b sets.Representative) int {
 		return f.in.Preferred(&blocks.Profile{Key: a.Best, Rank: a.Rank}, &blocks.Profile{Key: b.Best, Rank: b.Rank})
 	})
-	giveTurns(blocks.Key(component), all, f.Params.ChunkBytes, crowds)
+	protected := sort.Search(len(all), func(i int) bool { return !f.in.Protected(all[i].Best) })
+	giveTurns(blocks.Key(component), all[:protected], f.Params.ChunkBytes, protectedBatches, crowds)
+	giveTurns(blocks.Key(component), all[protected:], f.Params.ChunkBytes, 0, crowds)
 	crowdsFound.Inc(ctx, 1)
 	return blocks.Fact{
 		Kind: blocks.FactCrowd, Name: fmt.Sprint(component),
@@ -111,9 +114,12 @@ const sampleBytes = 16 << 20
 // leastSampled is how many pairs of a sample tell something of those that there are.
 const leastSampled = 8
 
-// giveTurns gives representatives their turns, in their order, with batches of about so many bytes.
-func giveTurns(component blocks.Key, order []sets.Representative, bytes int, turns func(int64, []byte)) {
-	batch, size := 0, 0
+// protectedBatches is the number of the first batch of protected documents, which go before those of smaller numbers.
+const protectedBatches = 1 << 30
+
+// giveTurns gives representatives their turns, in their order, with batches of about so many bytes from a number on.
+func giveTurns(component blocks.Key, order []sets.Representative, bytes, batch int, turns func(int64, []byte)) {
+	size := 0
 	for i, r := range order {
 		if size >= bytes {
 			batch, size = batch+1, 0

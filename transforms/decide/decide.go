@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"sort"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
@@ -68,7 +69,8 @@ type Params struct {
 // Survivors decides which documents are kept, in the order of preference: by the preference of the
 // file, then rank, then input order. A document is kept unless a kept one is similar to it: so no
 // pair has both its documents kept, and each removed document is similar to the kept one that its row
-// names. Or, with OnePerCluster, only the first of each cluster is kept.
+// names. Or, with OnePerCluster, only the first of each cluster is kept. Protected documents are kept in any case; they are
+// first in that order, and what is similar to one of them falls to it.
 //
 //	KV<component shard, profiles>, KV<component shard, near pairs>, KV<component shard, links>, KV<copy shard, copies> →
 //	KV<table shard, rows> for each table, KV<corpus piece, keys>, facts
@@ -289,11 +291,12 @@ func (c *shard) decide(in *blocks.Inputs, onePerCluster bool, yield func(*blocks
 	for _, n := range c.near {
 		connect(n.i, n.j, c.similarity(n))
 	}
+	protected := sort.Search(len(order), func(i int) bool { return !in.Protected(c.docs[best[order[i]]].Preferred().Key) })
 	var choices []survivors.Choice
 	if onePerCluster {
-		choices = survivors.Components(len(order), all)
+		choices = survivors.Components(len(order), protected, all)
 	} else {
-		choices = survivors.Star(len(order), all[len(c.links):])
+		choices = survivors.Star(len(order), protected, all[len(c.links):])
 	}
 	cluster := slices.Clone(c.first) // the representative that is first in the cluster of one
 	for r, root := range forest.All() {

@@ -86,7 +86,7 @@ func (w *rowWriter) document(v *verdict, doc *blocks.Profile) {
 		}
 		w.pair(&v.First, doc, v.firstID, id, v.Size, 1, v.Size, v.Size)
 	}
-	kept := doc.Key == v.Kept.Key
+	kept := doc.Key == v.Kept.Key || w.in.Protected(doc.Key)
 	if w.clusters || doc.Key == v.Cluster {
 		w.clusterRow = records.Clustered{
 			Cluster: int64(v.Cluster), ID: id,

@@ -88,7 +88,7 @@ func (c *table) WithHeader(header []byte) (codec.Codec, error) {
 		}
 		missing := &codec.NoColumnError{Name: name, Columns: names}
 		if flags := c.delimiterOf(header, name); flags != "" {
-			return none, errors.New(missing.Error() + flags) // no other column is meant
+			return none, errors.New(missing.Error() + flags) // not one for which another is proposed
 		}
 		return none, missing
 	})

@@ -1,0 +1,113 @@
+package main
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/neardup/neardup/pipelines/dedup"
+	"github.com/neardup/neardup/pipelines/job"
+	"github.com/neardup/neardup/records"
+	"github.com/neardup/neardup/report/lineage"
+	"github.com/neardup/neardup/report/metrics"
+)
+
+// watching is what those who run a job every night watch. A dry run tells nobody.
+type watching struct {
+	MetricsFile string `placeholder:"FILE" help:"Write metrics of the run in Prometheus' text format, for a textfile collector, once it has ended, well or not; the name ends in .prom." group:"Watching"`
+	LineageFile string `placeholder:"FILE" help:"Append OpenLineage events, a line of JSON each: START, and COMPLETE or FAIL. OPENLINEAGE_NAMESPACE is the namespace of the job (default: neardup)." group:"Watching"`
+}
+
+// watch is the watching of one run.
+type watch struct {
+	watching
+	config  *dedup.Config
+	started time.Time
+	lineage lineage.Run
+}
+
+// watch tells that a run begins. It fails if nothing could be told at its end.
+func (c *dedupCmd) watch() (*watch, error) {
+	w := &watch{watching: c.Watching, config: &c.Config, started: time.Now()}
+	if c.DryRun {
+		w.watching = watching{}
+	}
+	if w.MetricsFile != "" {
+		if info, err := os.Stat(filepath.Dir(w.MetricsFile)); err != nil || !info.IsDir() {
+			return nil, job.Usage("--metrics-file %s: there is no folder %s", w.MetricsFile, filepath.Dir(w.MetricsFile))
+		}
+	}
+	if w.LineageFile == "" {
+		return w, nil
+	}
+	w.lineage = lineage.Run{ID: uuid.NewString(), Namespace: cmp.Or(os.Getenv("OPENLINEAGE_NAMESPACE"), "neardup"), Job: cmp.Or(c.JobName, "neardup")}
+	for _, input := range c.Inputs {
+		w.lineage.Inputs = append(w.lineage.Inputs, absolute(input))
+	}
+	if c.Output != "" {
+		w.lineage.Output = absolute(c.Output)
+	}
+	if err := w.event(lineage.Start, w.started, nil); err != nil {
+		return nil, job.Usage("--lineage-file %w", err)
+	}
+	return w, nil
+}
+
+// absolute is a path of this machine, or a URL or standard input as it stands.
+func absolute(path string) string {
+	if path == "-" || strings.Contains(path, "://") {
+		return path
+	}
+	if abs, err := filepath.Abs(path); err == nil {
+		return abs
+	}
+	return path
+}
+
+// end tells how the run ended. What cannot be told is warned of: the run may be committed.
+func (w *watch) end(run *records.Run, err error) {
+	told := records.Run{Version: dedup.Version(), Started: w.started, Parameters: w.config.Parameters()}
+	if run != nil {
+		told = *run
+	}
+	kind := lineage.Complete
+	if err != nil {
+		kind = lineage.Fail
+		told.Status, told.Error, told.Exit = "failed", cmp.Or(told.Error, err.Error()), job.Status(err)
+	}
+	ended := time.Now()
+	if w.LineageFile != "" {
+		if err := w.event(kind, ended, &told); err != nil {
+			slog.Warn(fmt.Sprintf("--lineage-file: %v", err))
+		}
+	}
+	if w.MetricsFile != "" {
+		told.Started = w.started // that of a run that was recovered is of another process
+		if err := metrics.Write(w.MetricsFile, &told, ended); err != nil {
+			slog.Warn(fmt.Sprintf("--metrics-file: %v", err))
+		}
+	}
+}
+
+// event appends an event to the file, in one write.
+func (w *watch) event(kind string, at time.Time, run *records.Run) (err error) {
+	line, err := json.Marshal(w.lineage.Event(kind, at, run))
+	if err != nil {
+		return err
+	}
+	file, err := os.OpenFile(w.LineageFile, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o666)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	_, err = file.Write(append(line, '\n'))
+	return err
+}

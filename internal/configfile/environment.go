@@ -1,0 +1,125 @@
+package configfile
+
+import (
+	"fmt"
+	"log/slog"
+	"maps"
+	"os"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/alecthomas/kong"
+
+	"github.com/neardup/neardup/kernels/edit"
+)
+
+const prefix = "NEARDUP_"
+
+// variable is the name of a flag's variable in the environment.
+func variable(flag string) string {
+	return prefix + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
+}
+
+// lookup returns the value that the environment has for a flag. An empty one is none.
+func lookup(flag string) (string, bool) {
+	value := os.Getenv(variable(flag))
+	return value, value != ""
+}
+
+// Args returns arguments that name the job file of NEARDUP_CONFIG, if the command can have one and they name none.
+func Args(parser *kong.Kong, args []string) []string {
+	path, set := lookup("config")
+	trace, err := kong.Trace(parser, args)
+	if !set || err != nil || trace.Error != nil || trace.Selected() == nil {
+		return args
+	}
+	for _, group := range trace.Selected().AllFlags(true) {
+		for _, flag := range group {
+			given := slices.ContainsFunc(trace.Path, func(p *kong.Path) bool { return p.Flag == flag })
+			if flag.Target.Type() == reflect.TypeFor[Flag]() && !given {
+				return append(slices.Clip(args), "--config="+path)
+			}
+		}
+	}
+	return args
+}
+
+// Environment has kong take flags that the command line does not set from the environment, which goes before a job
+// file. It is to be called before kong resolves.
+func Environment(ctx *kong.Context) error {
+	if ctx.Selected() == nil {
+		return nil
+	}
+	values := variables{}
+	for name, flag := range flagsOf(ctx.Selected()) {
+		text, set := lookup(name)
+		if !set {
+			continue
+		}
+		value, err := typed(flag, text)
+		if err == nil {
+			err = checkValue(flag, value)
+		}
+		if err != nil {
+			return &Error{fmt.Errorf("%s: %w", variable(name), err)}
+		}
+		values[name], _ = argument(flag, value)
+	}
+	warnOfMisspelt(ctx.Model)
+	ctx.AddResolver(values)
+	return nil
+}
+
+// typed returns what a job file would have for a value of the environment. A flag that can be given again has a line
+// for each value.
+func typed(flag *kong.Flag, text string) (any, error) {
+	switch {
+	case flag.IsBool() && !flag.IsCounter():
+		value, err := strconv.ParseBool(text)
+		if err != nil {
+			return nil, fmt.Errorf("must be true or false, not %q", text)
+		}
+		return value, nil
+	case flag.IsSlice() && strings.Contains(text, "\n"):
+		var values []any
+		for line := range strings.Lines(text) {
+			values = append(values, strings.TrimSuffix(line, "\n"))
+		}
+		return values, nil
+	default:
+		return text, nil
+	}
+}
+
+// warnOfMisspelt warns of variables that are no flag's, but almost: others may be of a service that is called neardup.
+func warnOfMisspelt(app *kong.Application) {
+	known := map[string]bool{variable("config"): true}
+	for _, command := range app.Leaves(true) {
+		for name := range flagsOf(command) {
+			known[variable(name)] = true
+		}
+	}
+	for _, entry := range os.Environ() {
+		name, _, _ := strings.Cut(entry, "=")
+		if !strings.HasPrefix(name, prefix) || known[name] {
+			continue
+		}
+		length := len(name) - len(prefix)
+		if nearest := edit.Nearest(name, maps.Keys(known)); edit.Distance(name, nearest) <= length/4 {
+			slog.Warn(fmt.Sprintf("%s is the variable of no flag; did you mean %s?", name, nearest))
+		}
+	}
+}
+
+// variables are the values of flags, by their names.
+type variables map[string]any
+
+// Validate has nothing to do: Environment has seen all.
+func (variables) Validate(*kong.Application) error { return nil }
+
+// Resolve returns the environment's value for a flag that the command line does not set.
+func (v variables) Resolve(_ *kong.Context, _ *kong.Path, flag *kong.Flag) (any, error) {
+	return v[flag.Name], nil
+}

@@ -1,0 +1,104 @@
+package dedup
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strconv"
+
+	"github.com/neardup/neardup/blocks"
+	"github.com/neardup/neardup/io/sink"
+	"github.com/neardup/neardup/io/source"
+	"github.com/neardup/neardup/io/storage"
+	"github.com/neardup/neardup/output"
+	"github.com/neardup/neardup/pipelines/job"
+)
+
+// RemovedError ends a run that would remove more of a source than --max-removed allows.
+type RemovedError struct {
+	Source             string // of which the largest share would be removed, the first of equals
+	Removed, Documents int64
+	Limit              Share
+	Sources            int // of which too much would be
+}
+
+func (e *RemovedError) Error() string {
+	others := ""
+	if e.Sources > 1 {
+		others = fmt.Sprintf("; and too many of %d more", e.Sources-1)
+	}
+	return fmt.Sprintf("%s: %d of %d documents would be removed, which is more than --max-removed %v%s; nothing is published; look at the input, or raise the limit", e.Source, e.Removed, e.Documents, e.Limit, others)
+}
+
+// Status is the exit status.
+func (*RemovedError) Status() int { return 5 }
+
+// tally is what is counted of a source: documents that were read, and of them those in the corpus.
+type tally struct{ documents, kept int64 }
+
+// removed is the share that is not kept, in per cent.
+func (s *tally) removed() float64 {
+	return 100 * float64(s.documents-s.kept) / float64(s.documents)
+}
+
+// checkRemoved holds every source to --max-removed. A source is an input file, or a folder of files that are documents each.
+func (r *run) checkRemoved(ctx context.Context) error {
+	if !r.config.MaxRemoved.given {
+		return nil
+	}
+	in, err := source.Shared(ctx, job.Inputs(r.temp)) // who finishes a run has no plan
+	if err != nil {
+		return err
+	}
+	sources := map[string]*tally{}
+	of := func(file int) *tally {
+		f := in.File(file)
+		name := f.Source
+		if f.IDIsSource {
+			name = path.Dir(name)
+		}
+		if sources[name] == nil {
+			sources[name] = &tally{}
+		}
+		return sources[name]
+	}
+	files := map[string]int{} // by the names of their pieces in the corpus
+	for piece := range in.Pieces.Len() {
+		files[output.CorpusFile(in.PieceName(piece))] = in.Pieces.At(piece).File
+	}
+	ledger, err := storage.OpenFile(ctx, storage.Join(r.temp, ledgerFile))
+	if err != nil {
+		return err
+	}
+	defer ledger.Close()
+	err = sink.EachFact(ledger, func(fact blocks.Fact) error {
+		switch fact.Kind {
+		case blocks.FactRead:
+			split, err := strconv.Atoi(fact.Name)
+			if err != nil {
+				return err
+			}
+			of(in.Splits.At(split).File).documents += fact.Counts[blocks.CountRecords] - fact.Counts[blocks.CountUnreadable]
+		case blocks.FactCorpus:
+			of(files[fact.Name]).kept += fact.Counts[blocks.CountRows]
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	maps.DeleteFunc(sources, func(_ string, s *tally) bool {
+		return s.documents == 0 || s.removed() <= r.config.MaxRemoved.percent
+	})
+	if len(sources) == 0 {
+		return nil
+	}
+	worst := slices.MinFunc(slices.Collect(maps.Keys(sources)), func(a, b string) int {
+		return cmp.Or(cmp.Compare(sources[b].removed(), sources[a].removed()), cmp.Compare(a, b))
+	})
+	s := sources[worst]
+	return &RemovedError{Source: worst, Removed: s.documents - s.kept, Documents: s.documents, Limit: r.config.MaxRemoved, Sources: len(sources)}
+}

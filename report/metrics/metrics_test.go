@@ -1,0 +1,70 @@
+package metrics
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
+
+	"github.com/neardup/neardup/records"
+)
+
+func written(t *testing.T, run *records.Run) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "neardup.prom")
+	if err := Write(path, run, run.Started.Add(90*time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	problems, err := promlint.New(strings.NewReader(string(text))).Lint()
+	if err != nil || len(problems) > 0 {
+		t.Errorf("%v, %v in\n%s", problems, err, text)
+	}
+	return string(text)
+}
+
+// What is written is what Prometheus takes, without a complaint of its linter.
+func TestMetrics(t *testing.T) {
+	run := &records.Run{
+		Status: "done", Started: time.Unix(1000, 500_000_000), CPU: 7, Peak: 64e6,
+		Input: records.RunInput{Files: 3, Bytes: 12345},
+		Counts: records.Counts{
+			Records: 100, Unreadable: 2, NotCompared: 5, Pairs: 31, NearPairs: 20, Clusters: 11, Corpus: 70,
+			Identical: 6, Equal: 4, SameSet: 1, Near: 17,
+		},
+		Recall:     &records.Recall{Estimated: &records.EstimatedRecall{RecallInterval: &records.RecallInterval{Recall: 0.75}}},
+		Parameters: records.Parameters{JobName: `night"ly`},
+	}
+	text := written(t, run)
+	const job = `job_name="night\"ly"`
+	for _, want := range []string{
+		"# TYPE neardup_records_read gauge\n", "neardup_last_run_success{" + job + "} 1\n", "neardup_last_run_exit_status{" + job + "} 0\n",
+		"neardup_last_run_start_timestamp_seconds{" + job + "} 1000.5\n", "neardup_last_run_end_timestamp_seconds{" + job + "} 1090.5\n",
+		"neardup_last_run_duration_seconds{" + job + "} 90\n", "neardup_input_files{" + job + "} 3\n", "neardup_input_bytes{" + job + "} 12345\n",
+		"neardup_records_read{" + job + "} 100\n", "neardup_records_unreadable{" + job + "} 2\n", "neardup_documents_not_compared{" + job + "} 5\n",
+		"neardup_pairs{" + job + "} 31\n", "neardup_near_pairs{" + job + "} 20\n", "neardup_clusters{" + job + "} 11\n", "neardup_corpus_records{" + job + "} 70\n",
+		"neardup_documents_removed{" + job + `,reason="identical"} 6` + "\n", "neardup_documents_removed{" + job + `,reason="near"} 17` + "\n",
+		"neardup_recall_estimate_ratio{" + job + "} 0.75\n", "neardup_cpu_seconds{" + job + "} 7\n", "neardup_peak_memory_bytes{" + job + "} 6.4e+07\n",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+}
+
+// A run that failed before it read anything has no counts, which would look like those of an empty input.
+func TestFailed(t *testing.T) {
+	text := written(t, &records.Run{Status: "failed", Exit: 3, Started: time.Unix(1000, 0)})
+	if !strings.Contains(text, `neardup_last_run_success{job_name="neardup"} 0`) || !strings.Contains(text, `neardup_last_run_exit_status{job_name="neardup"} 3`) || strings.Contains(text, "records_read") {
+		t.Error(text)
+	}
+	if text = written(t, &records.Run{Status: "failed", Exit: 5, Counts: records.Counts{Records: 7}}); !strings.Contains(text, "neardup_records_read") {
+		t.Error(text)
+	}
+}
