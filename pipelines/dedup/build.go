@@ -15,6 +15,7 @@ import (
 	"github.com/neardup/neardup/kernels/setsim"
 	"github.com/neardup/neardup/output"
 	"github.com/neardup/neardup/pipelines/job"
+	"github.com/neardup/neardup/records"
 	"github.com/neardup/neardup/transforms/candidates"
 	"github.com/neardup/neardup/transforms/components"
 	"github.com/neardup/neardup/transforms/crowds"
@@ -23,6 +24,7 @@ import (
 	"github.com/neardup/neardup/transforms/sets"
 	"github.com/neardup/neardup/transforms/signature"
 	"github.com/neardup/neardup/transforms/spool"
+	"github.com/neardup/neardup/transforms/together"
 	"github.com/neardup/neardup/transforms/verify"
 )
 
@@ -46,19 +48,17 @@ func Build(s beam.Scope, p *Plan, staged output.Folder, temp string) {
 	writing := sink.Params{Inputs: inputs, Output: staged, Sync: p.Config.Runner.OnCluster(), Temp: temp, RowFiles: p.Config.SliceRows > 0, Write: p.Config.Write, Metadata: p.metadata()}
 
 	docs, compared, rejected := p.Read(s, temp)
+	read := firstRead{Documents: docs, compared: compared, rejected: rejected}
 	var rows decide.Rows
 	var facts []flow.Facts
-	var signed signature.Signed
 	switch p.Config.Method {
 	case Exact:
-		signed = signature.Sign(s, compared, p.Signature(temp))
-		copies := candidates.Copies(s, signed.Firsts, candidates.Params{Inputs: inputs})
-		profiles, copied := sets.Profiles(s, source.Fetch(s, flow.Flatten(s, signed.Copies, copies), reading), p.Request.Same, p.sets(temp))
+		read.sign(signature.Sign(s, compared, p.Signature(temp)))
+		copies := candidates.Copies(s, together.Alone(s, read.signed.Firsts), candidates.Params{Inputs: inputs})
+		profiles, copied := sets.Profiles(s, source.Fetch(s, flow.Flatten(s, read.signed.Copies, copies), reading), p.Request.Same, p.sets(temp))
 		rows = decide.Copies(s, profiles, copied, p.decide(temp))
 	case MinHash, SimHash, Complete:
-		var edges flow.Edges
-		var copies flow.Members
-		edges, copies, signed = p.edges(s, compared, temp)
+		edges, copies := p.edges(s, &read, temp)
 		connected := components.Connect(s, edges, p.components(inputs))
 		features := sets.Make(s, source.Fetch(s, flow.Flatten(s, copies, connected), reading), p.sets(temp))
 		small, tooLarge, tooLargeProfiles := verify.Small(s, features.Sets, p.verify(temp))
@@ -72,33 +72,77 @@ func Build(s beam.Scope, p *Plan, staged output.Folder, temp string) {
 		}
 	}
 
-	rejectedFacts := sink.Table(s, output.Rejected, p.rejectedSlices(), writing, append(rejected, signed.Rejected...)...)
+	rejectedFacts := sink.Table(s, output.Rejected, p.rejectedSlices(), writing, read.rejected...)
 	facts = append(append(facts, rows.Facts...),
-		docs.Facts,
+		read.Facts,
 		rejectedFacts,
 		sink.Table(s, output.Pairs, p.slices(p.pairsPerDocument()), writing, rows.Pairs...),
 		sink.Table(s, output.Clusters, p.slices(1), writing, rows.Clusters...),
 		sink.Table(s, output.Removed, p.slices(1), writing, rows.Removed...),
 	)
 	if p.Config.writes(output.Corpus) {
-		facts = append(facts, sink.Corpus(s, writing, p.Reading(), append(rows.Dropped, docs.Dropped)...))
+		facts = append(facts, sink.Corpus(s, writing, p.Reading(), append(rows.Dropped, read.Dropped)...))
 	}
-	sink.FailOnUnreadable(s, storage.Join(temp, exceededFile), sink.Limit(p.Config.MaxRejected), docs.Facts, rejectedFacts)
+	sink.FailOnUnreadable(s, storage.Join(temp, exceededFile), sink.Limit(p.Config.MaxRejected), read.Facts, rejectedFacts)
 	sink.Ledger(s, storage.Join(temp, ledgerFile), facts...)
+}
+
+// firstRead is what the first read leaves.
+type firstRead struct {
+	source.Documents
+	compared flow.Documents
+	rejected []flow.Rows[records.Rejected]
+	signed   signature.Signed
+}
+
+func (r *firstRead) sign(signed signature.Signed) {
+	r.signed = signed
+	r.rejected = append(r.rejected, signed.Rejected...)
 }
 
 // edges finds which documents are to be compared: those that share a band key or, if all are compared, that have a pair. And it finds
 // the copies.
-func (p *Plan) edges(s beam.Scope, docs flow.Documents, temp string) (flow.Edges, flow.Members, signature.Signed) {
-	if !p.Complete {
-		signed := signature.Sign(s, docs, p.Signature(temp))
-		copies := candidates.Copies(s, signed.Firsts, p.candidates(temp))
-		return candidates.Buckets(s, signed.Bands, copies, p.candidates(temp)), flow.Flatten(s, signed.Copies, copies), signed
+func (p *Plan) edges(s beam.Scope, r *firstRead, temp string) (flow.Edges, flow.Members) {
+	if p.Complete {
+		sized, signed := signature.Sets(s, r.compared, p.Signature(temp), p.ofAll(temp))
+		r.sign(signed)
+		batches, same := spool.All(s, sized, temp)
+		copies := candidates.Copies(s, together.Alone(s, signed.Firsts), candidates.Params{Inputs: job.Inputs(temp)})
+		return flow.Flatten(s, same, verify.Connect(s, batches, p.verify(temp))), flow.Flatten(s, signed.Copies, copies)
 	}
-	sized, signed := signature.Sets(s, docs, p.Signature(temp), p.ofAll(temp))
-	batches, same := spool.All(s, sized, temp)
-	copies := candidates.Copies(s, signed.Firsts, candidates.Params{Inputs: job.Inputs(temp)})
-	return flow.Flatten(s, same, verify.Connect(s, batches, p.verify(temp))), flow.Flatten(s, signed.Copies, copies), signed
+	r.sign(signature.Sign(s, r.compared, p.Signature(temp)))
+	params := p.candidates(temp)
+	if p.together() {
+		bands, firsts := r.together(s)
+		return candidates.Buckets(s, bands, params), flow.Flatten(s, r.signed.Copies, candidates.Copies(s, firsts, params))
+	}
+	bands, copies := r.signed.Bands, candidates.Copies(s, together.Alone(s, r.signed.Firsts), params)
+	if params.List != "" {
+		bands = candidates.List(s, bands, copies, params)
+	}
+	return candidates.Buckets(s, together.Alone(s, bands), params), flow.Flatten(s, r.signed.Copies, copies)
+}
+
+// together reports whether all that the first read leaves is grouped by one GroupByKey.
+func (p *Plan) together() bool { return p.Config.Runner == job.Flink && !p.Complete }
+
+// together has all that the read leaves go through one GroupByKey, and returns the groups of band entries and of firsts.
+func (r *firstRead) together(s beam.Scope) (bands, firsts together.Groups) {
+	shuffle := together.New(s)
+	bands.Lane, firsts.Lane = together.Add(shuffle, r.signed.Bands), together.Add(shuffle, r.signed.Firsts)
+	copies, dropped, facts := together.Add(shuffle, r.signed.Copies), together.Add(shuffle, r.Dropped), shuffle.AddFacts(r.Facts)
+	rejected := make([]together.Lane, len(r.rejected))
+	for i, rows := range r.rejected {
+		rejected[i] = together.Add(shuffle, rows)
+	}
+	all := shuffle.Done()
+	bands.All, firsts.All = all, all
+	r.signed.Copies = together.Leave[flow.Members](s, all, copies)
+	r.Dropped, r.Facts = together.Leave[flow.Dropped](s, all, dropped), together.LeaveFacts(s, all, facts)
+	for i, lane := range rejected {
+		r.rejected[i] = together.Leave[flow.Rows[records.Rejected]](s, all, lane)
+	}
+	return bands, firsts
 }
 
 // joined is what is known of large components.
@@ -187,10 +231,11 @@ func (p *Plan) measuring(temp string) recall.Params {
 	}
 }
 
-// candidates lists copies unless they may be too many for each process to hold: 8 bytes for each document.
+// candidates lists copies unless they may be too many for each process to hold, 8 bytes for each document, or are found at the same time
+// as buckets.
 func (p *Plan) candidates(temp string) candidates.Params {
 	params := candidates.Params{Inputs: job.Inputs(temp)}
-	if p.Documents <= 2*p.connectDocuments() {
+	if p.Documents <= 2*p.connectDocuments() && !p.together() {
 		params.List = storage.Join(temp, copiesFile)
 	}
 	return params
