@@ -81,6 +81,7 @@ var wires = func() map[string][]wire {
 		}
 	})
 	keys, shingles, edges, members, questions := fixed(8), fixed(8), fixed(16), fixed(20), fixed(20)
+	passed := func([]byte) ([]string, error) { return nil, nil } // of any wire, and as it came
 	hashed, firsts, counts := fixed(24), fixed(24), fixed(24)
 	return map[string][]wire{
 		"source.readFn":            {documents, documents, tableRows, keys, nil},
@@ -139,6 +140,8 @@ var wires = func() map[string][]wire {
 		"baseline.candidateRowsFn": {tableRows},
 		"overlap.featuresFn":       {numbers, studied},
 		"overlap.gatherFn":         {numbers},
+		"together.enterFn":         {passed},
+		"together.leaveFn":         {passed},
 		"sink.sliceFn":             {tableRows},
 		"sink.runFn":               {tableRows},
 	}
@@ -192,6 +195,7 @@ func TestOrderDecidesNothing(t *testing.T) {
 			[]string{chain, "--shingle=char:5", "--threshold=.5", "--bands=30", "--rows=2", "--cluster=components"},
 			func(c *dedup.Config) { c.ConnectDocuments = 450 },
 		},
+		{[]string{pages, packed, broken, "--max-rejected=10", "--min-words=4", "--runner=flink"}, func(*dedup.Config) {}},
 		{[]string{pages, "--bands=10", "--rows=4"}, func(c *dedup.Config) { c.CellBytes = 2000 }},
 		{[]string{pages, "--method=exact"}, func(*dedup.Config) {}},
 		{[]string{pages, packed, broken, "--method=complete", "--max-rejected=10", "--shingle=char:5", "--threshold=.6"}, func(c *dedup.Config) { c.CellBytes = 2000 }},

@@ -12,10 +12,12 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
+	"github.com/neardup/neardup/internal/beamtest"
 	"github.com/neardup/neardup/internal/corpusgen"
 	"github.com/neardup/neardup/output"
 	"github.com/neardup/neardup/pipelines/job"
 	"github.com/neardup/neardup/records"
+	"github.com/neardup/neardup/runners/local"
 )
 
 // sameOutput compares the promised files of two outputs.
@@ -51,6 +53,24 @@ func TestSameBytes(t *testing.T) {
 		config := ask(t, "../../testdata/tldr", "--runner=local", "--memory=256MB")
 		config.Workers, config.SplitBytes = workers, 64<<10
 		sameOutput(t, fmt.Sprintf("%d workers, 256 MB", workers), first, promised(t, run(t, config)))
+	}
+}
+
+// So they are with the pipeline that Flink is sent, which groups all of the first read at once and lists no copies.
+func TestSameBytesTogether(t *testing.T) {
+	flags := []string{"../../testdata/tldr", "--min-words=10", "--threshold=0.5", "--shingle=char:5"}
+	first := promised(t, run(t, ask(t, flags...)))
+	for _, split := range []int64{0, 64 << 10} {
+		config := ask(t, append(flags, "--runner=flink")...)
+		config.SplitBytes = split
+		if _, err := runJob(t.Context(), config, beamtest.Launch("local", local.Options{})); err != nil {
+			t.Fatal(err)
+		}
+		finished, err := output.Open(t.Context(), config.Output)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sameOutput(t, fmt.Sprintf("together, splits of %d", split), first, promised(t, finished))
 	}
 }
 
