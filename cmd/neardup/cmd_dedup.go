@@ -113,7 +113,7 @@ func (c *dedupCmd) print(ctx context.Context, w io.Writer, run *records.Run) err
 // reached, before the run has touched anything.
 func (c *dedupCmd) launch(ctx context.Context, progress io.Writer) (job.Launch, error) {
 	if c.Runner.OnCluster() && !c.DryRun {
-		return onCluster(ctx, c.Running, c.Remote, progress)
+		return onCluster(ctx, c.Running, c.Remote, c.Inputs, progress)
 	}
 	return here(c.Running, progress)
 }

@@ -146,6 +146,8 @@ func (c *Config) validate() error {
 		return job.Usage("--pair-budget %d: must be at least 1", c.PairBudget)
 	case !c.Runner.OnCluster() && c.JobServer+c.Environment+c.WorkerBin != "":
 		return job.Usage("--job-server, --environment and --worker-binary are for jobs on a cluster: add --runner flink")
+	case c.Runner != job.Flink && (len(c.FlinkOption) > 0 || c.FlinkREST != ""):
+		return job.Usage("--flink-option and --flink-rest are for jobs on Flink: add --runner flink")
 	case c.Same.Same != "" && c.Method != Exact:
 		return job.Usage("--same %s: only --method exact takes it; add that, or drop it", c.Same.Same)
 	case c.Method == Complete && c.Signature != signature.FSS:

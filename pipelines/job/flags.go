@@ -107,9 +107,11 @@ type Running struct {
 
 // Remote says where and how a job on a cluster is run.
 type Remote struct {
-	JobServer   string `aliases:"flink-job-server" placeholder:"HOST:PORT" help:"Beam job server of the cluster, for --runner flink or spark; also --flink-job-server." group:"Run"`
-	Environment string `placeholder:"KIND[:CONFIG]" help:"What runs the steps of a job on a cluster: loopback (this process), process:COMMAND (a boot program on the workers' machines), external:HOST:PORT (a worker pool there) or docker:IMAGE (default: loopback, if the job server is on this machine)." group:"Run"`
-	WorkerBin   string `name:"worker-binary" placeholder:"FILE" help:"neardup as a static Linux binary, which is sent to the workers (default: the running one, if it is that)." group:"Run"`
+	JobServer   string            `aliases:"flink-job-server" placeholder:"HOST:PORT" help:"Beam job server of the cluster, for --runner flink or spark; also --flink-job-server." group:"Run"`
+	Environment string            `placeholder:"KIND[:CONFIG]" help:"What runs the steps of a job on a cluster: loopback (this process), process:COMMAND (a boot program on the workers' machines), external:HOST:PORT (a worker pool there) or docker:IMAGE (default: loopback, if the job server is on this machine)." group:"Run"`
+	FlinkOption map[string]string `mapsep:"none" placeholder:"NAME=VALUE" help:"Option of the cluster's Beam runner, as in execution_mode_for_batch=BATCH_FORCED; may be repeated. The job server must know it." group:"Run"`
+	FlinkREST   string            `name:"flink-rest" placeholder:"HOST:PORT" help:"Flink's REST interface, the one that serves the web UI: says before the job starts which of the cluster's settings would not do, and while it runs how far it is (default: port 8081 of the job server's machine, if a Flink answers there)." group:"Run"`
+	WorkerBin   string            `name:"worker-binary" placeholder:"FILE" help:"neardup as a static Linux binary, which is sent to the workers (default: the running one, if it is that)." group:"Run"`
 }
 
 // Runner is what runs a pipeline.
