@@ -11,11 +11,11 @@ import (
 // storeFlags say how object stores are reached. What they leave open, and who asks, each client finds as its
 // own tools do.
 type storeFlags struct {
-	S3Endpoint      string `placeholder:"URL" help:"S3 store that is not AWS (default: AWS_ENDPOINT_URL_S3, or AWS)." group:"Object stores"`
-	S3Region        string `placeholder:"NAME" help:"Region of the buckets (default: AWS_REGION or the profile's, or what each bucket says)." group:"Object stores"`
-	S3PathStyle     *bool  `negatable:"" help:"Name the bucket in the path of a request and not in its host (default: with an endpoint)." group:"Object stores"`
-	S3Anonymous     bool   `help:"Read public buckets without credentials." group:"Object stores"`
-	S3RequesterPays bool   `help:"Pay for requests to buckets whose requester pays." group:"Object stores"`
+	S3Endpoint      string `name:"s3-endpoint" placeholder:"URL" help:"S3 store that is not AWS (default: AWS_ENDPOINT_URL_S3, or AWS)." group:"Object stores"`
+	S3Region        string `name:"s3-region" placeholder:"NAME" help:"Region of the buckets (default: AWS_REGION or the profile's, or what each bucket says)." group:"Object stores"`
+	S3PathStyle     *bool  `name:"s3-path-style" negatable:"" help:"Name the bucket in the path of a request and not in its host (default: with an endpoint)." group:"Object stores"`
+	S3Anonymous     bool   `name:"s3-anonymous" help:"Read public buckets without credentials." group:"Object stores"`
+	S3RequesterPays bool   `name:"s3-requester-pays" help:"Pay for requests to buckets whose requester pays." group:"Object stores"`
 	S3KMSKey        string `name:"s3-kms-key" placeholder:"KEY" help:"Encrypt what is written with this KMS key (SSE-KMS)." group:"Object stores"`
 	GSEndpoint      string `name:"gs-endpoint" placeholder:"URL" help:"Google Cloud Storage at another address (default: STORAGE_EMULATOR_HOST, or Google's)." group:"Object stores"`
 	GSAnonymous     bool   `name:"gs-anonymous" help:"Read public buckets without credentials." group:"Object stores"`
