@@ -161,7 +161,7 @@ var layers = []layer{
 	},
 	{
 		packages: []string{"runners/jobserver"},
-		may:      []string{beamPath + "...", "google.golang.org/grpc/..."},
+		may:      []string{beamPath + "...", "google.golang.org/grpc/...", "google.golang.org/protobuf/types/known/structpb"},
 		never:    []string{module + "..."},
 		why:      "a cluster is handed any pipeline",
 	},

@@ -78,7 +78,7 @@ func TestExecute(t *testing.T) {
 	var ended int
 	result, err := connect(t, Options{
 		Address: f.address, Name: "a-name", Environment: environment, Worker: worker, Parallelism: 3, Experiments: []string{"one"},
-		Runner: map[string]string{"execution-mode-for-batch": "BATCH_FORCED", "numberOfExecutionRetries": "4", "object_reuse": "true"},
+		Runner:    map[string]string{"execution-mode-for-batch": "BATCH_FORCED", "numberOfExecutionRetries": "4", "object_reuse": "true"},
 		Submitted: func(job string) { submitted = job },
 		Progress: func(p Progress) {
 			if p.Ended {
