@@ -92,7 +92,8 @@ func (r *rest) taskManagers(ctx context.Context) ([]taskManager, error) {
 	return all.TaskManagers, err
 }
 
-// What each slot of a task manager takes, in MiB, as docs/flink.md has it measured.
+// Below so many MiB for each slot of a task manager neardup warns. The first is one that did not do for many copies (docs/flink.md), the second a
+// guess at what the buffers of a hundred steps take.
 const (
 	managedPerSlot = 128
 	networkPerSlot = 64
