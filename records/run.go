@@ -19,7 +19,7 @@ type ManifestFile struct {
 
 // Run is run.json: what a job was asked, what it chose and what it found.
 type Run struct {
-	Status   string    `json:"status"` // done, failed, or planned by a dry run
+	Status   string    `json:"status"` // done, failed, planned by a dry run, or submitted: the job goes on
 	Error    string    `json:"error,omitempty"`
 	Exit     int       `json:"exit"`            // the status that the command ended with
 	Files    []string  `json:"files,omitempty"` // of a run that failed: what it left beside run.json
@@ -104,6 +104,7 @@ type Parameters struct {
 	Limit         int64    `json:"limit"`
 	MaxDocBytes   int64    `json:"max_doc_bytes"`
 	MaxIDBytes    int64    `json:"max_id_bytes"`
+	MaxNumWorkers int64    `json:"max_num_workers,omitempty"`
 	MaxRejected   string   `json:"max_rejected"`
 	MaxWindow     int64    `json:"max_window"`
 	MeasureRecall int      `json:"measure_recall"`
@@ -114,11 +115,14 @@ type Parameters struct {
 	ModifiedBefore string   `json:"modified_before"`
 	NoHeader       bool     `json:"no_header"`
 	Normalize      string   `json:"normalize"`
+	NumWorkers     int64    `json:"num_workers,omitempty"`
 	Output         string   `json:"output"`
 	Overwrite      bool     `json:"overwrite"`
 	PairBudget     int      `json:"pair_budget"`
 	Pieces         int      `json:"pieces"`
+	Project        string   `json:"project,omitempty"` // this and what else may be absent: of a job on Dataflow
 	Recall         float64  `json:"recall"`
+	Region         string   `json:"region,omitempty"`
 	Rows           int      `json:"rows"`
 	Runner         string   `json:"runner"`
 	Same           string   `json:"same"` // "" unless the method is exact
@@ -126,7 +130,9 @@ type Parameters struct {
 	Shingle        string   `json:"shingle"`
 	Signature      string   `json:"signature"`
 	SkipUnknown    bool     `json:"skip_unknown"`
+	Staging        string   `json:"staging_location,omitempty"`
 	TempDir        string   `json:"temp_dir"`
+	TempLocation   string   `json:"temp_location,omitempty"`
 	Text           []string `json:"text"`
 	Threshold      float64  `json:"threshold"`
 	Tokens         string   `json:"tokens"`
@@ -134,6 +140,7 @@ type Parameters struct {
 	WaitLock       string   `json:"wait_lock"`
 	Weights        string   `json:"weights"`
 	WorkerBinary   string   `json:"worker_binary"`
+	MachineType    string   `json:"worker_machine_type,omitempty"`
 	Workers        int      `json:"workers"`
 	Write          []string `json:"write"`
 }

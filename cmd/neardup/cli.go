@@ -18,6 +18,7 @@ type commands struct {
 	Stores storeFlags    `embed:""`
 
 	Dedup   dedupCmd   `cmd:"" help:"Find near-duplicate documents, and write the corpus without them."`
+	Finish  finishCmd  `cmd:"" help:"Publish the output of a job on Dataflow that a run of dedup has left, once it has ended."`
 	Query   queryCmd   `cmd:"" help:"Find the documents nearest to one, by its id or its text."`
 	Study   studyCmd   `cmd:"" help:"Measure what preprocessing does to similarity: every pair of a small collection, with and without spaces, stop words and endings."`
 	Compare compareCmd `cmd:"" help:"Find the similar pairs of a small collection in several ways, and print how they agree."`

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"debug/buildinfo"
 	"fmt"
@@ -76,7 +77,7 @@ func clusterOptions(running job.Running, remote job.Remote, inputs []string) (o 
 		o.Environment.Kind = jobserver.Loopback
 	}
 	if o.Environment.Kind != jobserver.Loopback {
-		o.Worker, err = workerBinary(o.Worker)
+		o.Worker, err = workerBinary(o.Worker, "")
 	}
 	return o, err
 }
@@ -102,17 +103,21 @@ func loopback(address string) bool {
 	return err == nil && (host == "localhost" || net.ParseIP(host).IsLoopback())
 }
 
-const buildWorker = "build a static one for the workers' platform, CGO_ENABLED=0 GOOS=linux GOARCH=amd64 go build -o neardup-worker ./cmd/neardup, and give it as --worker-binary neardup-worker"
+// buildWorker says how a binary for workers is made.
+func buildWorker(arch string) string {
+	return "build a static one for the workers' platform, CGO_ENABLED=0 GOOS=linux GOARCH=" + cmp.Or(arch, "amd64") + " go build -o neardup-worker ./cmd/neardup, and give it as --worker-binary neardup-worker"
+}
 
-// workerBinary returns the binary that is sent to the workers: the one given, or this one.
-func workerBinary(given string) (string, error) {
+// workerBinary returns the binary that is sent to workers of an architecture: the one given, or this one. No
+// architecture is this machine's, or what the one given has.
+func workerBinary(given, arch string) (string, error) {
 	if given == "" {
 		self, err := os.Executable()
 		if err != nil {
 			return "", err
 		}
-		if err := jobserver.CheckWorker(self, runtime.GOARCH); err != nil {
-			return "", fmt.Errorf("this binary cannot be sent to the workers: %w; %s", err, buildWorker)
+		if err := jobserver.CheckWorker(self, cmp.Or(arch, runtime.GOARCH)); err != nil {
+			return "", fmt.Errorf("this binary cannot be sent to the workers: %w; %s", err, buildWorker(arch))
 		}
 		return self, nil
 	}
@@ -120,22 +125,22 @@ func workerBinary(given string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if err := jobserver.CheckWorker(path, ""); err != nil {
-		return "", fmt.Errorf("--worker-binary: %w; %s", err, buildWorker)
+	if err := jobserver.CheckWorker(path, arch); err != nil {
+		return "", fmt.Errorf("--worker-binary: %w; %s", err, buildWorker(arch))
 	}
-	return path, sameProgram(path)
+	return path, sameProgram(path, arch)
 }
 
 // sameProgram holds that a binary is this program: the workers of another would not know the steps of
 // the pipeline, or do something else in them.
-func sameProgram(path string) error {
+func sameProgram(path, arch string) error {
 	other, err := buildinfo.ReadFile(path)
 	if err != nil {
-		return fmt.Errorf("--worker-binary %s: %w; %s", path, err, buildWorker)
+		return fmt.Errorf("--worker-binary %s: %w; %s", path, err, buildWorker(arch))
 	}
 	own, ok := debug.ReadBuildInfo()
 	if ok && (other.Path != own.Path || other.Main.Version != own.Main.Version) {
-		return fmt.Errorf("--worker-binary %s is %s %s, and this is %s %s; %s", path, other.Path, other.Main.Version, own.Path, own.Main.Version, buildWorker)
+		return fmt.Errorf("--worker-binary %s is %s %s, and this is %s %s; %s", path, other.Path, other.Main.Version, own.Path, own.Main.Version, buildWorker(arch))
 	}
 	return nil
 }

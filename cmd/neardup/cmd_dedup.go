@@ -46,6 +46,7 @@ func (c *dedupCmd) Run(ctx context.Context, s streams) error {
 	if err := readFrom(ctx, &c.Input, s); err != nil {
 		return withHelp(err, "dedup")
 	}
+	c.Ended = jobEnded(c.DataflowEndpoint)
 	task, err := dedup.New(c.Config)
 	if err != nil {
 		return withHelp(err, "dedup")
@@ -67,13 +68,16 @@ func (c *dedupCmd) floor(ctx context.Context, task *dedup.Job, w io.Writer) erro
 }
 
 func (c *dedupCmd) run(ctx context.Context, task *dedup.Job, s streams) error {
-	launch, err := c.launch(ctx, s.Err)
+	launch, err := c.launch(ctx, s)
 	if err != nil {
 		return err
 	}
 	run, err := task.Run(ctx, launch)
 	if run != nil {
 		warn(run.Warnings)
+	}
+	if left := (*job.LeftError)(nil); errors.As(err, &left) {
+		return c.left(s.Out, left, run)
 	}
 	if err != nil {
 		return &runError{c.interrupted(job.Cause(ctx, err)), run}
@@ -94,6 +98,18 @@ func (c *dedupCmd) interrupted(err error) error {
 	return err
 }
 
+// left tells of a job that goes on; it is an error unless that was asked.
+func (c *dedupCmd) left(w io.Writer, left *job.LeftError, run *records.Run) error {
+	if left.Err != nil {
+		return &runError{fmt.Errorf("%w; publish its output when it has ended: neardup finish %s", left, c.Output), run}
+	}
+	if c.JSON {
+		return printJSON(w, run)
+	}
+	_, err := fmt.Fprintf(w, "submitted   %s\nshow it     %s\nfinish it   neardup finish %s\n", left.Job, left.Show, c.Output)
+	return err
+}
+
 // print prints what the run found or, of a dry one, the plan.
 func (c *dedupCmd) print(ctx context.Context, w io.Writer, run *records.Run) error {
 	switch {
@@ -111,11 +127,17 @@ func (c *dedupCmd) print(ctx context.Context, w io.Writer, run *records.Run) err
 
 // launch returns how the runner that was asked for is started. It fails if a cluster cannot be
 // reached, before the run has touched anything.
-func (c *dedupCmd) launch(ctx context.Context, progress io.Writer) (job.Launch, error) {
-	if c.Runner.OnCluster() && !c.DryRun {
-		return onCluster(ctx, c.Running, c.Remote, c.Inputs, progress)
+func (c *dedupCmd) launch(ctx context.Context, s streams) (job.Launch, error) {
+	switch {
+	case c.DryRun:
+		return here(c.Running, s.Err)
+	case c.Runner == job.Dataflow:
+		return onDataflow(ctx, c.Config, s)
+	case c.Runner.OnCluster():
+		return onCluster(ctx, c.Running, c.Remote, c.Inputs, s.Err)
+	default:
+		return here(c.Running, s.Err)
 	}
-	return here(c.Running, progress)
 }
 
 // example is a pair to show, nil if there is none.

@@ -3,7 +3,7 @@ package main
 import (
 	"context"
 	"errors"
-	"os"
+	"io"
 	"syscall"
 
 	"github.com/neardup/neardup/internal/configfile"
@@ -25,7 +25,7 @@ func (c *queryCmd) Run(ctx context.Context, s streams) error {
 	}
 	c.Content = s.In
 	if c.File != "-" {
-		c.Content = &lateFile{path: c.File}
+		c.Content = &lateFile{ctx: ctx, path: c.File}
 	}
 	task, err := query.New(c.Config)
 	if err != nil {
@@ -49,14 +49,15 @@ func (c *queryCmd) Run(ctx context.Context, s streams) error {
 // lateFile is a file, or a pipe, that is opened when it is read. The end of the process closes it: until
 // then a read that was given up may still wait for a pipe.
 type lateFile struct {
+	ctx  context.Context //nolint:containedctx // of the one read
 	path string
-	file *os.File
+	file io.Reader
 }
 
 func (f *lateFile) Read(p []byte) (n int, err error) {
 	if f.file == nil {
-		if f.file, err = os.Open(f.path); err != nil {
-			return 0, job.Usage("--file %w", err)
+		if f.file, err = open(f.ctx, "--file", f.path); err != nil {
+			return 0, err
 		}
 	}
 	n, err = f.file.Read(p)

@@ -3,10 +3,7 @@ package main
 import (
 	"bufio"
 	"context"
-	"errors"
 	"io"
-	"io/fs"
-	"os"
 	"slices"
 
 	"github.com/neardup/neardup/pipelines/job"
@@ -20,10 +17,7 @@ func readFrom(ctx context.Context, in *job.Input, s streams) (err error) {
 	}
 	list := job.Patient(ctx, s.In)
 	if in.InputsFrom != "-" {
-		file, err := os.Open(in.InputsFrom)
-		if errors.Is(err, fs.ErrNotExist) {
-			return job.Usage("--inputs-from %w", err)
-		}
+		file, err := open(ctx, "--inputs-from", in.InputsFrom)
 		if err != nil {
 			return err
 		}

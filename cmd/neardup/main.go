@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"os"
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"strings"
 
@@ -23,6 +24,7 @@ import (
 	_ "github.com/neardup/neardup/internal/nobody"
 	"github.com/neardup/neardup/pipelines/job"
 	"github.com/neardup/neardup/records"
+	"github.com/neardup/neardup/runners/local"
 )
 
 func main() {
@@ -42,6 +44,7 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	own, options := beamcli.Split(args)
 	slog.SetDefault(logging.Early(own).Logger(stderr))
 	if beamcli.IsWorker(args) {
+		limitWorker()
 		go func() {
 			beamcli.AwaitBoot()
 			os.Exit(0)
@@ -61,12 +64,20 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		return status
 	}
 	if err == nil {
-		err = cli.run(command, options, streams{stdin, stdout, stderr})
+		err = cli.run(command, options, streams{In: stdin, Out: stdout, Err: stderr, Raw: stderr})
 	}
 	if err != nil && (cli.asJSON() || slices.Contains(own, "--json")) { // which may not have been parsed
 		printFailure(stdout, err)
 	}
 	return exit(err)
+}
+
+// limitWorker keeps the heap of a worker below what its machine or container has, where whoever starts workers has not
+// set GOMEMLIMIT: beside it are the runner's own processes.
+func limitWorker() {
+	if os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(local.MachineMemory() / 10 * 7)
+	}
 }
 
 // run runs the command that was parsed, with Beam's options.
@@ -90,13 +101,21 @@ func (c *commands) run(command *kong.Context, options []string, s streams) error
 }
 
 // asJSON reports whether what is printed is to be JSON.
-func (c *commands) asJSON() bool { return c.Dedup.JSON || c.Query.JSON || c.Compare.JSON }
+func (c *commands) asJSON() bool {
+	return c.Dedup.JSON || c.Finish.JSON || c.Query.JSON || c.Compare.JSON
+}
 
 // streams are what a command reads and where it writes: results to Out, and progress to Err if that is a terminal. The rest
-// is logged, by slog's default.
+// is logged, by slog's default, but for what others than users read: that goes to Raw, whatever the log's format.
 type streams struct {
-	In       io.Reader
-	Out, Err io.Writer
+	In            io.Reader
+	Out, Err, Raw io.Writer
+}
+
+// asks reports whether a user can be asked.
+func (s streams) asks() bool {
+	in, ok := s.In.(*os.File)
+	return ok && logging.Terminal(in) && logging.Terminal(s.Err)
 }
 
 // parse parses the command line. A status of 0 or more means that all is done: --help.

@@ -35,7 +35,7 @@ func prepare(t *testing.T, name string, args ...string) *process {
 	if signal.Ignored(syscall.SIGHUP) {
 		signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	t.Cleanup(cancel)
 	p := &process{Cmd: exec.CommandContext(ctx, name, args...), t: t}
 	p.Dir = t.TempDir()

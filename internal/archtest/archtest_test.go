@@ -166,8 +166,15 @@ var layers = []layer{
 		why:      "a cluster is handed any pipeline",
 	},
 	{
+		packages: []string{"runners/dataflow"},
+		may: []string{beamPath + "...", module + "io/storage", "cloud.google.com/go/auth/...", "google.golang.org/api/...",
+			"google.golang.org/protobuf/proto"},
+		never: []string{module + "records", module + "blocks/...", module + "kernels/...", module + "io/source", module + "transforms/...", module + "pipelines/..."},
+		why:   "a cluster is handed any pipeline, and its files by way of a store",
+	},
+	{
 		packages: []string{"bench/..."},
-		may: []string{beamPath + "...", module + "runners/local", module + "bench/internal/...", module + "internal/corpusgen",
+		may: []string{beamPath + "...", module + "runners/local", module + "bench/internal/...", module + "internal/corpusgen", module + "internal/fakegcs", module + "internal/fakes3",
 			module + "output", module + "records", module + "kernels/...", "github.com/klauspost/compress/zstd"},
 		why: "a benchmark measures what users use",
 	},
@@ -195,6 +202,12 @@ var layers = []layer{
 		may:      []string{module + "kernels/edit", "github.com/alecthomas/kong", "github.com/pelletier/go-toml/v2/..."},
 		never:    []string{beamPath + "...", module + "pipelines/..."},
 		why:      "a job file sets flags, of whatever job",
+	},
+	{
+		packages: []string{"internal/fakedataflow"},
+		may:      []string{"google.golang.org/api/dataflow/v1b3"},
+		never:    []string{beamPath + "...", module + "..."},
+		why:      "a service knows nothing of what is tested with it",
 	},
 	{
 		packages: []string{"internal/lossy"},

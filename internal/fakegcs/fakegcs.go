@@ -35,6 +35,10 @@ type Server struct {
 	NoMove int
 	// RewriteBytes is how much one rewrite request copies; 0 is all.
 	RewriteBytes int64
+	// Unconditional are the methods whose conditions it ignores, as emulators do.
+	Unconditional []string
+	// Changed is called with what a bucket holds, by name, after each request that may have changed it, and before any other.
+	Changed func(bucket string, objects map[string]string)
 
 	mu         sync.Mutex
 	buckets    map[string]map[string]*object
@@ -122,6 +126,28 @@ func (s *Server) Get(bucket, name string) (data []byte, kmsKey string, ok bool) 
 	return o.data, o.kmsKey, true
 }
 
+// Names returns the names of the objects in a bucket, in order.
+func (s *Server) Names(bucket string) []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Sorted(maps.Keys(s.buckets[bucket]))
+}
+
+// All returns what a bucket holds, by name.
+func (s *Server) All(bucket string) map[string]string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.all(bucket)
+}
+
+func (s *Server) all(bucket string) map[string]string {
+	all := map[string]string{}
+	for name, o := range s.buckets[bucket] {
+		all[name] = string(o.data)
+	}
+	return all
+}
+
 // put gives an object a generation that was never there. s is locked.
 func (s *Server) put(o *object) *object {
 	s.generation++
@@ -183,9 +209,15 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	c := &call{Request: r, query: r.URL.Query()}
+	if slices.Contains(s.Unconditional, r.Method) {
+		c.query.Del("ifGenerationMatch")
+	}
 	c.log = Request{Method: r.Method, Project: cmp.Or(c.query.Get("userProject"), r.Header.Get("X-Goog-User-Project"))}
 	s.mu.Lock()
 	a, err := s.route(c, body)
+	if bucket, _, _ := strings.Cut(c.log.Object, "/"); s.Changed != nil && r.Method != http.MethodGet && r.Method != http.MethodHead {
+		s.Changed(bucket, s.all(bucket))
+	}
 	s.mu.Unlock()
 	var refused *refusal
 	if errors.As(err, &refused) {

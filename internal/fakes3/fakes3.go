@@ -39,6 +39,10 @@ type Server struct {
 	Public   bool             // unsigned requests are allowed
 	// CopyConditions holds to the conditions of copies, which many stores ignore.
 	CopyConditions bool
+	// Unconditional are the methods whose conditions it ignores, as many stores do.
+	Unconditional []string
+	// Changed is called with what a bucket holds, by key, after each request that may have changed it, and before any other.
+	Changed func(bucket string, objects map[string]string)
 	// Fault decides what goes wrong, for each request that comes. Nil is nothing.
 	Fault func(r *http.Request, n int) httpfault.Fault
 
@@ -100,6 +104,28 @@ func (s *Server) Get(bucket, key string) (content string, header http.Header, ok
 	defer s.mu.Unlock()
 	o, ok := s.buckets[bucket][key]
 	return string(o.data), o.header, ok
+}
+
+// Names returns the names of the objects in a bucket, in order.
+func (s *Server) Names(bucket string) []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Sorted(maps.Keys(s.buckets[bucket]))
+}
+
+// All returns what a bucket holds, by key.
+func (s *Server) All(bucket string) map[string]string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.all(bucket)
+}
+
+func (s *Server) all(bucket string) map[string]string {
+	all := map[string]string{}
+	for key, o := range s.buckets[bucket] {
+		all[key] = string(o.data)
+	}
+	return all
 }
 
 // Uploads returns the keys of unfinished uploads.
@@ -239,6 +265,9 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	if f := s.answer(w, r, body); f != nil {
 		s.fail(w, r, f)
 	}
+	if name, _ := target(r); s.Changed != nil && r.Method != http.MethodGet && r.Method != http.MethodHead {
+		s.Changed(name, s.all(name))
+	}
 }
 
 // answer answers, or returns why not.
@@ -316,6 +345,9 @@ func etagOf(data []byte) string {
 // check holds a write to its conditions ("How to prevent object overwrites with conditional writes"): If-Match where there
 // is no object is NoSuchKey.
 func (b bucket) check(r *http.Request, key string) *failure {
+	if slices.Contains(b.Unconditional, r.Method) {
+		return nil
+	}
 	o, ok := b.objects[key]
 	if none := r.Header.Get("If-None-Match"); none != "" {
 		if none != "*" {

@@ -1,5 +1,5 @@
-// Package charset guesses which encoding bytes are in that are not UTF-8, for a message: nothing that is
-// computed depends on it.
+// Package charset decodes texts of encodings that are asked for by name, or by a byte order mark. It also guesses which encoding
+// bytes are in that are not UTF-8, for messages: nothing that is computed depends on a guess.
 package charset
 
 import (

@@ -10,6 +10,15 @@ import (
 // AutoEncoding asks for the encoding of a file's byte order mark, or UTF-8.
 const AutoEncoding = "auto"
 
+// CheckEncoding says what is wrong with a name of Options.Encoding.
+func CheckEncoding(name string) error {
+	if name == AutoEncoding {
+		return nil
+	}
+	_, err := charset.Named(name)
+	return err
+}
+
 // OwnEncoding returns an error if an encoding other than UTF-8 is asked for, as Options have it, of a file whose format has one of its own.
 func OwnEncoding(file *blocks.File, asked string) error {
 	if asked == "" || asked == AutoEncoding {

@@ -31,7 +31,8 @@ type Options struct {
 // Record is a document as it is read, or why it is none.
 type Record struct {
 	// Position is where the record begins. Positions ascend within a file, and a span is a range of
-	// them: bytes of the decompressed content, or row numbers, as the format says.
+	// them: bytes of the decompressed content, bytes of the stored file where each record is compressed by itself, or row
+	// numbers, as the format says.
 	Position int64
 	// Doc is what the record holds; of an unreadable one at most the id, of a Long one nothing.
 	Doc *codec.Document

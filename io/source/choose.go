@@ -1,6 +1,7 @@
 package source
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/io/codec/jsonl"
+	"github.com/neardup/neardup/io/reading"
 	"github.com/neardup/neardup/io/reading/bytefile"
 	"github.com/neardup/neardup/io/storage"
 )
@@ -99,12 +101,16 @@ func (o Options) choose(ctx context.Context, arg string, entries []storage.Entry
 			return nil, nil, "", err
 		}
 	}
+	inLines, err := o.inLines(ctx, entries, asked)
+	if err != nil {
+		return nil, nil, "", err
+	}
 	names = make([]string, len(entries)) // of their kinds, first
 	found := map[string]*kind{}
 	for i, e := range entries {
-		name, read, err := o.kindOf(ctx, e, asked)
-		if err != nil {
-			return nil, nil, "", err
+		name, read := o.kindOf(e, asked)
+		if inLines[i] {
+			name = "jsonl"
 		}
 		if names[i] = name; e.Folder == "" || name == "" {
 			continue
@@ -144,28 +150,95 @@ func (o Options) choose(ctx context.Context, arg string, entries []storage.Entry
 	return names, skipped, only, nil
 }
 
-// kindOf tells the format of a file, or the ending of other data, by its name; "" if that is no data's. A name
-// that may be JSON Lines is told by the content.
-func (o Options) kindOf(ctx context.Context, e storage.Entry, asked format) (name string, read bool, err error) {
+// kindOf tells the format of a file, or the ending of other data, by its name; "" if that is no data's. One that is JSON by its name
+// may be JSON Lines.
+func (o Options) kindOf(e storage.Entry, asked format) (name string, read bool) {
 	if asked.named(e.Path) {
-		return asked.name, true, nil
+		return asked.name, true
 	}
 	f, known := formatOf(e.Path)
-	switch {
-	case !known:
-		ending := path.Ext(bytefile.TrimEnding(strings.ToLower(e.Path)))
-		if slices.Contains(dataEndings, ending) {
+	if !known {
+		if ending := path.Ext(bytefile.TrimEnding(strings.ToLower(e.Path))); slices.Contains(dataEndings, ending) {
 			name = ending[1:]
 		}
-		return name, false, nil
-	case f.name == "json" && o.Format == "":
-		head, err := bytefile.Head(ctx, &blocks.File{Path: e.Path, Size: e.Size, Version: e.Version}, o.reading())
-		if err == nil && jsonl.InLines(head) {
-			return "jsonl", true, nil
-		}
-		return f.name, true, err
+		return name, false
 	}
-	return f.name, true, nil
+	return f.name, true
+}
+
+// mostAlike is how many files are looked into at most, if they are alike, to tell JSON Lines from JSON.
+const mostAlike = 1000
+
+// inLines tells which of the entries that are JSON by their names are JSON Lines, unless a format is asked for. Of many it looks into those at
+// even distances, and if all are of one kind so are the others, of which Inputs.open makes sure.
+func (o Options) inLines(ctx context.Context, entries []storage.Entry, asked format) (map[int]bool, error) {
+	var unsure []int
+	for i, e := range entries {
+		if name, _ := o.kindOf(e, asked); name == "json" && o.Format == "" {
+			unsure = append(unsure, i)
+		}
+	}
+	if len(unsure) == 0 {
+		return nil, nil
+	}
+	found := make([]bool, len(unsure))
+	look := func(some []int) error {
+		return each(ctx, len(some), inFlight(entries[unsure[0]].Path), func(i int) error {
+			e := entries[unsure[some[i]]]
+			head, err := o.head(ctx, &blocks.File{Path: e.Path, Size: e.Size, Version: e.Version})
+			found[some[i]] = err == nil && jsonl.InLines(head)
+			return err
+		})
+	}
+	var some, others []int
+	for i := range unsure {
+		if n := min(len(unsure), mostAlike); i*n/len(unsure) != (i-1)*n/len(unsure) || i == 0 {
+			some = append(some, i)
+		} else {
+			others = append(others, i)
+		}
+	}
+	if err := look(some); err != nil {
+		return nil, err
+	}
+	if alike := !slices.ContainsFunc(some, func(i int) bool { return found[i] != found[some[0]] }); !alike {
+		if err := look(others); err != nil {
+			return nil, err
+		}
+	} else {
+		for _, i := range others {
+			found[i] = found[some[0]]
+		}
+	}
+	lines := map[int]bool{}
+	for i, at := range unsure {
+		if found[i] {
+			lines[at] = true
+		}
+	}
+	return lines, nil
+}
+
+// head returns what the content of a listed file begins with.
+func (o Options) head(ctx context.Context, file *blocks.File) ([]byte, error) {
+	ctx, done := storage.Once(ctx)
+	defer done()
+	return bytefile.Head(ctx, file, o.reading())
+}
+
+// inspect inspects a file. One that was taken for JSON Lines since others of its name's ending are must be that: where it is JSON, lines are no records.
+func (o Options) inspect(ctx context.Context, r reading.RecordReader, file *blocks.File) error {
+	if f, _ := formatOf(file.Source); f.name == "json" && file.Format == "jsonl" && o.Format == "" {
+		head, err := bytefile.Head(ctx, file, o.reading())
+		if err != nil {
+			return err
+		}
+		if len(bytes.TrimSpace(head)) > 0 && !jsonl.InLines(head) {
+			return fmt.Errorf("%s: JSON, and others that end in .json are JSON Lines: leave one kind out with --include or --exclude, or give --format", file.Path)
+		}
+	}
+	ranked, _ := o.ranked(file)
+	return r.Inspect(ctx, file, ranked)
 }
 
 // mainKind returns the kind of data that is read of a folder; "": all that has a format is. It is preferred if there is data of other

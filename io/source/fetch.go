@@ -103,7 +103,7 @@ func (f *fetchFn) fetch(ctx context.Context, in *Inputs, split blocks.Span, want
 	}
 	f.out.begin(emit, nil)
 	var rank []byte
-	err = recordsAt(ctx, in, split, positions, f.Params.Options, f.Params.Options.ranked(), func(record *reading.Record) error {
+	err = recordsAt(ctx, in, split, positions, f.Params.Options, func(record *reading.Record) error {
 		m, doc := wanted[0], record.Doc
 		wanted = wanted[1:]
 		if doc.Value.Kind != codec.NoValue {

@@ -54,9 +54,6 @@ func Formats() []string {
 	return names
 }
 
-// CheckEncoding says what is wrong with a name of Options.Encoding.
-func CheckEncoding(name string) error { return bytefile.CheckEncoding(name) }
-
 func formatNamed(name string) (format, error) {
 	i := slices.IndexFunc(formats, func(f format) bool { return f.name == name })
 	if i < 0 {

@@ -106,7 +106,7 @@ func (in *Inputs) open(ctx context.Context, file int, o Options) (*blocks.File, 
 	if err != nil || inspected {
 		return f, r, err
 	}
-	if err := r.Inspect(ctx, f, o.ranked()); err != nil {
+	if err := o.inspect(ctx, r, f); err != nil {
 		return nil, nil, &InspectError{err}
 	}
 	if f.Compression == "" {
@@ -118,6 +118,45 @@ func (in *Inputs) open(ctx context.Context, file int, o Options) (*blocks.File, 
 	}
 	details.Keep(file, f)
 	return f, r, nil
+}
+
+// inOrder calls begin with the numbers below n, about width at a time, and end with what it returns, in ascending order, until one fails. Begin is
+// told when nobody waits for it any more.
+func inOrder[T any](ctx context.Context, n, width int, begin func(ctx context.Context, i int) (T, error), end func(T) error) error {
+	type result struct {
+		value T
+		err   error
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	begun := make(chan chan result, width-1)
+	var wait sync.WaitGroup
+	defer wait.Wait()
+	defer cancel()
+	wait.Go(func() {
+		defer close(begun)
+		for i := range n {
+			found := make(chan result, 1)
+			select {
+			case begun <- found:
+			case <-ctx.Done():
+				return
+			}
+			wait.Go(func() {
+				value, err := begin(ctx, i)
+				found <- result{value, err}
+			})
+		}
+	})
+	for found := range begun {
+		r := <-found
+		if r.err == nil {
+			r.err = end(r.value)
+		}
+		if r.err != nil {
+			return r.err
+		}
+	}
+	return ctx.Err()
 }
 
 // InspectError says that a file cannot be read as was asked: it is not of its format, or lacks a column.

@@ -22,7 +22,7 @@ func Lookup(ctx context.Context, in *Inputs, keys []blocks.Key, o Options, see f
 			positions[i] = key.Position()
 		}
 		span := in.Splits.At(split)
-		err := recordsAt(ctx, in, span, positions, o, o.reading(), func(record *reading.Record) error {
+		err := recordsAt(ctx, in, span, positions, o, func(record *reading.Record) error {
 			see(blocks.Document{Key: blocks.NewKey(span.File, record.Position), ID: record.Doc.ID, HasID: record.Doc.HasID, Text: record.Doc.Text})
 			return nil
 		})

@@ -87,11 +87,20 @@ func (o Options) reading() reading.Options {
 	return reading.Options{Fields: o.Fields, Encoding: o.Encoding, MaxRecord: o.MaxRecord(), MaxWindow: o.MaxWindow, Memory: o.Memory}
 }
 
-// ranked are those of a read that has the column to rank by.
-func (o Options) ranked() reading.Options {
-	ranked := o.reading()
+// ranked are those of a read of file that has the column to rank by, unless partition is its value in all of the file: the
+// path goes through a folder with the column's name. In Parquet files the column goes before that, and their reader sees to it.
+func (o Options) ranked(file *blocks.File) (ranked reading.Options, partition *codec.Value) {
+	ranked = o.reading()
+	if o.Rank.Column == "" {
+		return ranked, nil
+	}
+	format, err := formatNamed(file.Format)
+	if value, ok := reading.Partition(file.Path, o.Rank.Column); ok && err == nil && !format.rows {
+		v := codec.Untyped([]byte(value))
+		return ranked, &v
+	}
 	ranked.Fields.Value = o.Rank.Column
-	return ranked
+	return ranked, nil
 }
 
 // Listing is what Plan found.
@@ -332,7 +341,9 @@ func inspect(ctx context.Context, files []listed, total int64, shards int, o Opt
 			return err
 		}
 		found[i] = file
-		return format.reader.Inspect(ctx, file, o.ranked())
+		ctx, done := storage.Once(ctx)
+		defer done()
+		return o.inspect(ctx, format.reader, file)
 	})
 	inspected := make(map[int]*blocks.File, len(numbers))
 	for i, file := range found {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/io/reading"
+	"github.com/neardup/neardup/io/storage"
 )
 
 // readerOf returns what reads file.
@@ -18,6 +19,8 @@ func readerOf(file *blocks.File) (reading.RecordReader, error) {
 // Records reads all records of spans of one file and calls see with each, as reading.RecordReader.Read does. A text
 // that is not UTF-8 makes a record unreadable, here and below, unless o keeps it.
 func Records(ctx context.Context, in *Inputs, spans []blocks.Span, o Options, see func(*reading.Record) error) (reading.Progress, error) {
+	ctx, done := storage.Once(ctx)
+	defer done()
 	file, r, err := in.open(ctx, spans[0].File, o)
 	if err != nil {
 		return reading.Progress{}, err
@@ -30,19 +33,25 @@ func recordsOf(ctx context.Context, r reading.RecordReader, file *blocks.File, s
 	return r.Read(ctx, file, spans, o.reading(), o.readable(file, see))
 }
 
-// recordsAt reads the records of a span at positions, which ascend, with the columns of read. An
+// recordsAt reads the records of a span at positions, which ascend, with the column to rank by. An
 // unreadable one is an error.
-func recordsAt(ctx context.Context, in *Inputs, span blocks.Span, positions []int64, o Options, read reading.Options, see func(*reading.Record) error) error {
+func recordsAt(ctx context.Context, in *Inputs, span blocks.Span, positions []int64, o Options, see func(*reading.Record) error) error {
+	ctx, done := storage.Once(ctx)
+	defer done()
 	file, r, err := in.open(ctx, span.File, o)
 	if err != nil {
 		return err
 	}
+	read, partition := o.ranked(file)
 	return r.ReadSome(ctx, file, span, positions, read, o.readable(file, func(record *reading.Record) error {
 		switch {
 		case record.Long:
 			return fmt.Errorf("%s: document at %d: larger than %d bytes", file.Path, record.Position, read.MaxRecord)
 		case record.Err != nil:
 			return fmt.Errorf("%s: document at %d: %w%s", file.Path, record.Position, record.Err, advice(file, record))
+		}
+		if partition != nil {
+			record.Doc.Value = *partition
 		}
 		return see(record)
 	}))
@@ -51,6 +60,8 @@ func recordsAt(ctx context.Context, in *Inputs, span blocks.Span, positions []in
 // CopyExcept writes a span of the input without the records at the positions dropped, which ascend,
 // and returns how many it wrote, as reading.RecordReader.CopyExcept does.
 func CopyExcept(ctx context.Context, w io.Writer, in *Inputs, span blocks.Span, dropped []int64, o Options) (kept int64, err error) {
+	ctx, done := storage.Once(ctx)
+	defer done()
 	file, r, err := in.open(ctx, span.File, o)
 	if err != nil {
 		return 0, err

@@ -12,6 +12,7 @@ import (
 	"github.com/neardup/neardup/io/codec"
 	"github.com/neardup/neardup/io/reading"
 	"github.com/neardup/neardup/io/reading/bytefile"
+	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/records"
 )
 
@@ -48,28 +49,13 @@ type Sampled struct {
 // be read from its start has its windows there. Text, and where its columns end, are valid only during the call.
 func Sample(ctx context.Context, in *Inputs, o Options, see func(text, ends []byte)) (Sampled, error) {
 	s := sampler{in: in, options: o, see: see}
-	var files []int // that have a window
-	var offset int64
-	for i := range in.Len() {
-		size := in.Size(i)
-		if len(sampleSpans(i, &blocks.File{Offset: offset, Size: size}, in.Bytes())) > 0 {
-			files = append(files, i)
-		}
-		offset += size
+	units, err := s.units(ctx)
+	if err != nil {
+		return Sampled{}, err
 	}
-	if len(files) > 0 {
-		err := each(ctx, len(files), inFlight(in.Root), func(i int) error {
-			_, _, err := in.open(ctx, files[i], o)
-			return err
-		})
-		if err != nil {
-			return Sampled{}, err
-		}
-	}
-	for _, i := range files {
-		if err := s.read(ctx, i); err != nil {
-			return Sampled{}, err
-		}
+	if err := inOrder(ctx, len(units), inFlight(in.Root), func(ctx context.Context, i int) (*heldUnit, error) { return s.hold(ctx, units[i]) },
+		func(held *heldUnit) error { return s.use(ctx, held) }); err != nil {
+		return Sampled{}, err
 	}
 	if len(s.missing) == 0 {
 		s.Columns = nil
@@ -87,6 +73,29 @@ func Sample(ctx context.Context, in *Inputs, o Options, see func(text, ends []by
 	}
 	return s.Sampled, nil
 }
+
+// unit are windows of one file that are read together: its large pages are unpacked once.
+type unit struct {
+	file  int
+	spans []blocks.Span // nil: all that it has
+}
+
+// heldUnit is a unit of which the records were read before it is its turn; not whole: they are read then.
+type heldUnit struct {
+	unit
+	whole    bool
+	listed   *blocks.File
+	records  []reading.Record
+	bytes    int
+	progress reading.Progress
+}
+
+const (
+	// unitBytes bounds what is held of a unit: many are.
+	unitBytes = 2 << 20
+	// unitWindows are those of a unit where positions are rows.
+	unitWindows = 16
+)
 
 // sampler reads the sample.
 type sampler struct {
@@ -140,42 +149,130 @@ func sampleSpans(number int, file *blocks.File, total int64) (spans []blocks.Spa
 	return spans
 }
 
-// read reads the windows of one file, together: its large pages are unpacked once.
-func (s *sampler) read(ctx context.Context, number int) error {
-	file, r, err := s.in.open(ctx, number, s.options)
-	if err != nil {
-		return err
-	}
-	progress, err := recordsOf(ctx, r, file, sampleSpans(number, file, s.in.Bytes()), s.options, func(record *reading.Record) error {
-		s.columns(file, record)
-		s.idColumn(file, record)
-		doc, key := record.Doc, blocks.NewKey(number, record.Position)
-		if reasonOf(record) == codec.InvalidUTF8 {
-			s.NotUTF8++
-			s.wrong = cmp.Or(s.wrong, file)
+// units returns those of all files, in input order. Where a read is a request, large files have several, which are read at once.
+func (s *sampler) units(ctx context.Context) (units []unit, err error) {
+	var offset int64
+	for i := range s.in.Len() {
+		size := s.in.Size(i)
+		windows := sampleSpans(i, &blocks.File{Offset: offset, Size: size}, s.in.Bytes())
+		offset += size
+		if len(windows) == 0 {
+			continue
 		}
-		if record.Err != nil {
-			if s.Unreadable++; s.Unreadable == 1 {
-				s.Note = note(file, record)
+		var file *blocks.File
+		together := storage.IsLocal(s.in.Root)
+		if !together {
+			inspected := false
+			if file, inspected, err = s.in.Listed(ctx, i); err != nil {
+				return nil, err
 			}
-			s.UnreadableBytes += int64(min(len(record.Raw), records.MaxRaw))
-			return nil
+			together = !inspected || file.Sequential
 		}
-		s.Documents++
-		if slices.ContainsFunc(doc.Text, func(b byte) bool { return b >= utf8.RuneSelf }) {
-			s.beyondASCII++
+		if together {
+			units = append(units, unit{file: i})
+			continue
 		}
-		if record.Long {
-			return nil
+		n := 1
+		if file.Positions > 0 {
+			n = unitWindows
 		}
-		s.IDs += int64(len(s.options.id(s.in.Inputs, key, doc)))
-		if !doc.NoText && !s.options.longID(doc) && int64(len(doc.Text)) <= s.options.MaxDocument {
-			s.see(doc.Text, doc.Ends)
+		for spans := range slices.Chunk(sampleSpans(i, file, s.in.Bytes()), n) {
+			units = append(units, unit{i, spans})
 		}
+	}
+	return units, nil
+}
+
+// hold reads a unit where a read is a request, and holds what it has; else it only inspects the file. It never waits for another unit:
+// what it reads with may be bounded.
+func (s *sampler) hold(ctx context.Context, u unit) (*heldUnit, error) {
+	held := &heldUnit{unit: u}
+	if storage.IsLocal(s.in.Root) {
+		_, _, err := s.in.open(ctx, u.file, s.options)
+		return held, err
+	}
+	held.whole = true
+	var err error
+	held.progress, err = s.read(ctx, u, func(_ int, file *blocks.File, record *reading.Record) error {
+		held.listed = file
+		if held.bytes += len(record.Raw) + len(record.Doc.Text) + len(record.Doc.ID); held.bytes > unitBytes {
+			held.whole, held.records = false, nil
+			return reading.ErrStop
+		}
+		held.records = append(held.records, cloned(record))
 		return nil
 	})
-	s.Bytes += progress.Stored
-	return err
+	return held, err
+}
+
+// cloned is a record that stays valid, without the value to rank by.
+func cloned(record *reading.Record) reading.Record {
+	clone, doc := *record, *record.Doc
+	doc.ID, doc.Text, doc.Ends, doc.Missing = slices.Clone(doc.ID), slices.Clone(doc.Text), slices.Clone(doc.Ends), slices.Clone(doc.Missing)
+	doc.Value = codec.Value{}
+	clone.Doc, clone.Raw = &doc, slices.Clone(record.Raw)
+	return clone
+}
+
+// use adds a unit to the sample.
+func (s *sampler) use(ctx context.Context, held *heldUnit) error {
+	if !held.whole {
+		progress, err := s.read(ctx, held.unit, s.add)
+		s.Bytes += progress.Stored
+		return err
+	}
+	for i := range held.records {
+		if err := s.add(held.file, held.listed, &held.records[i]); err != nil {
+			return err
+		}
+	}
+	s.Bytes += held.progress.Stored
+	return nil
+}
+
+// read reads a unit.
+func (s *sampler) read(ctx context.Context, u unit, see func(int, *blocks.File, *reading.Record) error) (reading.Progress, error) {
+	ctx, done := storage.Once(ctx)
+	defer done()
+	file, r, err := s.in.open(ctx, u.file, s.options)
+	if err != nil {
+		return reading.Progress{}, err
+	}
+	spans := u.spans
+	if spans == nil {
+		spans = sampleSpans(u.file, file, s.in.Bytes())
+	}
+	return recordsOf(ctx, r, file, spans, s.options, func(record *reading.Record) error { return see(u.file, file, record) })
+}
+
+// add adds a record of a file to the sample.
+func (s *sampler) add(number int, file *blocks.File, record *reading.Record) error {
+	s.columns(file, record)
+	s.idColumn(file, record)
+	doc, key := record.Doc, blocks.NewKey(number, record.Position)
+	if reasonOf(record) == codec.InvalidUTF8 {
+		s.NotUTF8++
+		s.wrong = cmp.Or(s.wrong, file)
+	}
+	if record.Err != nil {
+		if s.Unreadable++; s.Unreadable == 1 {
+			s.Note = note(file, record)
+		}
+		s.UnreadableBytes += int64(min(len(record.Raw), records.MaxRaw))
+		return nil
+	}
+	s.Documents++
+	if slices.ContainsFunc(doc.Text, func(b byte) bool { return b >= utf8.RuneSelf }) {
+		s.beyondASCII++
+	}
+	if record.Long {
+		return nil
+	}
+	s.IDs += int64(len(s.options.id(s.in.Inputs, key, doc)))
+	if !doc.NoText && !s.options.longID(doc) && int64(len(doc.Text)) <= s.options.MaxDocument {
+		s.see(doc.Text, doc.Ends)
+	}
+	return nil
 }
 
 // propose sets Encoding by what the first file begins with that has a text that is not UTF-8.

@@ -134,6 +134,8 @@ func (f *readFn) ProcessElement(ctx context.Context, number int64, local, spread
 		return err
 	}
 	split := in.Splits.At(int(number))
+	ctx, done := storage.Once(ctx)
+	defer done()
 	file, r, err := in.open(ctx, split.File, f.Params.Options)
 	if err != nil {
 		return err

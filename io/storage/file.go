@@ -31,6 +31,45 @@ type File struct {
 	ctx           context.Context
 	path, version string
 	versioned     bool // it has no bytes but those of version
+	shared        bool // who opened it first closes it
+}
+
+// once holds what was opened with a context of Once.
+type once struct {
+	mu    sync.Mutex
+	files map[[2]string]Reader // by path and version
+}
+
+type onceKey struct{}
+
+// Once returns a context with which Open opens each version of an object once, until done is called: who opens it again finds
+// what was fetched before. On a disk each opens the file.
+func Once(ctx context.Context) (opening context.Context, done func()) {
+	o := &once{}
+	return context.WithValue(ctx, onceKey{}, o), func() {
+		for _, r := range o.files {
+			r.Close()
+		}
+	}
+}
+
+// open opens a version, or returns the reader of it that it returned before.
+func (o *once) open(ctx context.Context, store Versioned, path, version string) (Reader, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	key := [2]string{path, version}
+	if r, ok := o.files[key]; ok {
+		return r, ctx.Err()
+	}
+	r, err := store.OpenVersion(ctx, path, version)
+	if err != nil {
+		return nil, err
+	}
+	if o.files == nil {
+		o.files = map[[2]string]Reader{}
+	}
+	o.files[key] = r
+	return r, nil
 }
 
 // Open opens the input file path and checks that it still has the version that was listed.
@@ -40,6 +79,10 @@ func Open(ctx context.Context, path, version string) (*File, error) {
 		return nil, err
 	}
 	if store, ok := store.(Versioned); ok {
+		if o, ok := ctx.Value(onceKey{}).(*once); ok {
+			r, err := o.open(ctx, store, path, version)
+			return &File{Reader: r, versioned: true, shared: true}, err
+		}
 		r, err := store.OpenVersion(ctx, path, version)
 		return &File{Reader: r, versioned: true}, err
 	}
@@ -55,12 +98,29 @@ func Open(ctx context.Context, path, version string) (*File, error) {
 	return file, nil
 }
 
+// Close closes the file, unless others may open it again.
+func (f *File) Close() error {
+	if f.shared {
+		return nil
+	}
+	return f.Reader.Close()
+}
+
 // Ahead says that bytes from to to are about to be read in order. Where a read is a request, what is near is fetched with it.
 func (f *File) Ahead(from, to int64) {
-	if r, ok := f.Reader.(interface{ Ahead(from, to int64) }); ok {
+	if r, ok := f.Reader.(fetching); ok {
 		r.Ahead(from, to)
 	}
 }
+
+// Fetches reports whether that is so.
+func (f *File) Fetches() bool {
+	_, ok := f.Reader.(fetching)
+	return ok
+}
+
+// fetching is a Reader where a read is a request.
+type fetching interface{ Ahead(from, to int64) }
 
 // Unchanged returns an error if the file is not what it was when it was listed. Call it after
 // the last byte was read: what was read before is then known to be of one state.

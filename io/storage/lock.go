@@ -18,6 +18,8 @@ type Owner struct {
 	PID   int       `json:"pid"`
 	Job   string    `json:"job"`
 	Since time.Time `json:"since"`
+	// To is what the lock was passed to, a job that goes on elsewhere: only who can ask for that knows whether it has ended.
+	To string `json:"to,omitempty"`
 }
 
 // LockedError says that an output is in use.
@@ -27,6 +29,10 @@ type LockedError struct {
 }
 
 func (e *LockedError) Error() string {
+	if e.Owner.To != "" {
+		const text = "%s: held by job %s, which goes on as %s; wait for that with neardup finish %s, or cancel it and use --force-unlock"
+		return fmt.Sprintf(text, e.Path, e.Owner.Job, e.Owner.To, Dir(e.Path))
+	}
 	const text = "%s: held by job %s (process %d on %s, since %s); wait with --wait-lock, or stop that job and use --force-unlock"
 	return fmt.Sprintf(text, e.Path, e.Owner.Job, e.Owner.PID, e.Owner.Host, e.Owner.Since.Format(time.DateTime))
 }
@@ -54,6 +60,8 @@ const (
 	expiry    = 5 * time.Minute
 	// lookAgain is how often a held lock is looked at.
 	lookAgain = time.Second
+	// askAgain is how often it is asked whether a job has ended that a lock was passed to.
+	askAgain = 30 * time.Second
 	// settle is how long one that is being taken over at this moment is left alone, settleTries times.
 	settle      = 10 * time.Millisecond
 	settleTries = 100
@@ -67,6 +75,10 @@ type LockOptions struct {
 	Wait time.Duration
 	// Waiting, if it is not nil, is told once that the lock is waited for.
 	Waiting func(*LockedError)
+	// From is a job that the lock was passed to, from which it is taken.
+	From string
+	// Ended reports whether a job has ended that the lock was passed to; nil: none has.
+	Ended func(ctx context.Context, to string) (bool, error)
 }
 
 // Lock is a held lock.
@@ -138,7 +150,7 @@ func Acquire(ctx context.Context, path, job string, o LockOptions) (lock *Lock, 
 		return nil, nil, err
 	}
 	for begun, waiting := time.Now(), false; ; {
-		lock, former, err = acquire(ctx, store, path, job, o.Force)
+		lock, former, err = acquire(ctx, store, path, job, o)
 		var locked *LockedError
 		left := o.Wait - time.Since(begun)
 		if !errors.As(err, &locked) || left <= 0 {
@@ -148,7 +160,11 @@ func Acquire(ctx context.Context, path, job string, o LockOptions) (lock *Lock, 
 			o.Waiting(locked)
 		}
 		waiting = true
-		if err := pause(ctx, min(left, lookAgain)); err != nil {
+		interval := lookAgain
+		if locked.Owner.To != "" {
+			interval = askAgain
+		}
+		if err := pause(ctx, min(left, interval)); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -166,7 +182,7 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-func acquire(ctx context.Context, store Store, path, job string, force bool) (lock *Lock, former *Owner, err error) {
+func acquire(ctx context.Context, store Store, path, job string, o LockOptions) (lock *Lock, former *Owner, err error) {
 	host, pid := self()
 	lock = &Lock{
 		ctx: context.WithoutCancel(ctx), store: store, file: &lockFile{path: path},
@@ -205,8 +221,8 @@ func acquire(ctx context.Context, store Store, path, job string, force bool) (lo
 		if now.exists() && !now.Released && !mine {
 			former = &now.Owner
 		}
-		if err = lock.take(ctx, now, force); err == nil {
-			if late, ok := store.(Late); ok && former != nil && force {
+		if err = lock.take(ctx, now, o); err == nil {
+			if late, ok := store.(Late); ok && former != nil && o.Force {
 				lock.settled = time.Now().Add(late.Within())
 			}
 			lock.start()
@@ -221,7 +237,7 @@ func acquire(ctx context.Context, store Store, path, job string, force bool) (lo
 			return nil, nil, err
 		}
 		refused = now.info.Version
-		force = force && lock.file.nonce == "" // once
+		o.Force = o.Force && lock.file.nonce == "" // once
 	}
 }
 
@@ -276,14 +292,26 @@ func readLock(ctx context.Context, store Store, path string) (state lockState, e
 
 // take tries to make the lock file, which said now, this holder's. The error is ErrPrecondition if it is held, or
 // says something else by now, and a *LockedError if it is too young.
-func (l *Lock) take(ctx context.Context, now lockState, force bool) error {
+func (l *Lock) take(ctx context.Context, now lockState, o LockOptions) error {
 	ifSame := If{Version: now.info.Version}
 	switch {
-	case force:
+	case o.Force:
 		return l.create(ctx, l.file, If{})
 	case !now.exists():
 		return l.create(ctx, l.file, If{Absent: true})
 	case now.Released:
+		return l.create(ctx, l.file, ifSame)
+	case now.To != "":
+		ended := now.To == o.From
+		if !ended && o.Ended != nil {
+			var err error
+			if ended, err = o.Ended(ctx, now.To); err != nil {
+				return err
+			}
+		}
+		if !ended {
+			return &LockedError{Path: l.file.path, Owner: now.Owner}
+		}
 		return l.create(ctx, l.file, ifSame)
 	case l.holder != nil && l.domain == now.Domain:
 		hold, err := l.holder.Hold(ctx, l.file.path, ifSame.Version)
@@ -440,6 +468,17 @@ func (l *Lock) Settle(ctx context.Context, waiting func(time.Duration)) error {
 	}
 	waiting(left.Round(time.Second))
 	return pause(ctx, left)
+}
+
+// Pass passes the lock to a job that goes on elsewhere. The error is a *FencedError if it was lost before.
+func (l *Lock) Pass(to string) error {
+	l.stop()
+	l.done.Wait()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.owner.To = to
+	err := l.own(l.ctx, func(cond If) error { return l.write(l.ctx, l.file, cond, false) })
+	return errors.Join(err, l.file.close())
 }
 
 // Release drops the lock. The error is a *FencedError if it was lost before: then it leaves the file alone.

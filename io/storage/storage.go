@@ -12,7 +12,10 @@ import (
 	"io"
 	"io/fs"
 	"iter"
+	"maps"
 	"regexp"
+	"slices"
+	"strings"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -106,7 +109,12 @@ func Register(scheme string, s Store) { stores[scheme] = s }
 var schemes = regexp.MustCompile(`^[a-z][a-z0-9+.-]+://`)
 
 // schemeOf returns what a URL begins with, "" for a local path.
-func schemeOf(path string) string { return schemes.FindString(path) }
+func schemeOf(path string) string {
+	if !strings.Contains(path, "://") { // it is asked often
+		return ""
+	}
+	return schemes.FindString(path)
+}
 
 // At returns the store of path. The error names the scheme if no store has it.
 func At(path string) (Store, error) {
@@ -114,10 +122,15 @@ func At(path string) (Store, error) {
 	if scheme == "" {
 		return local{}, nil
 	}
-	if s, ok := stores[scheme]; ok {
-		return s, nil
+	s, ok := stores[scheme]
+	if !ok {
+		supported := strings.Join(append([]string{"local paths"}, slices.Sorted(maps.Keys(stores))...), ", ")
+		return nil, fmt.Errorf("%s: paths that begin with %s are not supported, but these are: %s", path, scheme, supported)
 	}
-	return nil, fmt.Errorf("%s: paths that begin with %s are not supported; copy the files to a local disk first", path, scheme)
+	if rest := path[len(scheme):]; rest == "" || rest[0] == '/' {
+		return nil, fmt.Errorf("%s: give the name of a bucket, as in %sBUCKET/FOLDER", path, scheme)
+	}
+	return s, nil
 }
 
 // Stat tells of the object at path. The error is fs.ErrNotExist if there is none.

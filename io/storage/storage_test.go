@@ -144,7 +144,7 @@ func TestListErrors(t *testing.T) {
 		"in/_*":           "pattern in/_*",
 		"in/[":            "pattern in/[: syntax error",
 		"file/x":          "not a directory",
-		"gs://bucket/*":   "gs://bucket/*: paths that begin with gs:// are not supported; copy the files to a local disk first",
+		"gs://bucket/*":   "gs://bucket/*: paths that begin with gs:// are not supported, but these are: local paths",
 		"s3://bucket/key": "paths that begin with s3://",
 	} {
 		if _, err := storage.List(t.Context(), arg); err == nil || !strings.Contains(err.Error(), want) {

@@ -128,7 +128,13 @@ func Begin(ctx context.Context, o Options) (*Commit, error) {
 		return nil, err
 	}
 	c.lock = lock
-	if former != nil {
+	switch {
+	case former == nil:
+	case former.To != "" && o.Lock.Force:
+		c.o.Warn("took over the lock of job %s, which goes on as %s until that finds its files gone; cancel it", former.Job, former.To)
+	case former.To != "":
+		c.o.Warn("took over the lock of job %s: what it left, %s, has ended, and nothing of it is kept", former.Job, former.To)
+	default:
 		c.o.Warn("took over the lock of job %s (process %d on %s)", former.Job, former.PID, former.Host)
 	}
 	if err := c.begin(ctx); err != nil {

@@ -2,6 +2,9 @@ package commit_test
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"io/fs"
 	"slices"
 	"strings"
 	"testing"
@@ -89,4 +92,101 @@ func TestLate(t *testing.T) {
 			t.Errorf("%v after %v", err, time.Since(begun))
 		}
 	})
+}
+
+// fencing is a process on a store whose versions come back: what it removes has a date.
+type fencing struct{ process }
+
+func (*fencing) Within() time.Duration { return 20 * time.Millisecond }
+
+func (*fencing) Abort(context.Context, string) error { return nil }
+
+func (p *fencing) Remove(ctx context.Context, path string, cond storage.If) error {
+	return p.request("remove", path, func() error {
+		if !cond.Until.IsZero() && p.lake.Now().After(cond.Until) {
+			return fs.ErrPermission
+		}
+		return p.lake.Remove(ctx, p.in(path), cond)
+	})
+}
+
+// TestPausedForced: a run that stands still before any request, while another takes its lock by force and publishes the
+// same bytes as before, goes on to find out who has the output, and leaves it alone.
+func TestPausedForced(t *testing.T) {
+	fenced := 0
+	for n, ended := 0, false; !ended; n++ {
+		l := newLake(t)
+		l.ETags = true
+		l.Now = func() time.Time { // stands still but for the wait
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			return l.clock
+		}
+		l.prepare([]edition{first})
+		arrived, goOn, done := make(chan bool, 1), make(chan bool), make(chan error)
+		count, when := 0, fmt.Sprintf("paused at %d", n)
+		options := l.process("one", nil)
+		storage.Register("one://", &fencing{process{lake: l, scheme: "one://", before: func(request string) error {
+			if count++; count == n+1 {
+				when += ", " + request
+				arrived <- true
+				<-goOn
+			}
+			return nil
+		}}})
+		go func() {
+			var err error
+			defer func() { done <- err }() // also if the test fails in it
+			err = second.run(context.Background(), options)
+		}()
+		var err error
+		select {
+		case err = <-done:
+			ended = true
+		case <-arrived:
+		}
+		locked, committed := false, check(t.Context(), "lake://"+l.dir, second) == nil
+		if _, err := l.Stat(t.Context(), "lake://"+l.dir+"/.lock"); err == nil {
+			locked = true
+		}
+		forced := l.process("two", nil)
+		storage.Register("two://", &fencing{process{lake: l, scheme: "two://", before: lives}})
+		forced.Run, forced.Lock.Force = "20260102-030405-0a1b2c3d", true
+		waited, begun := false, time.Now()
+		forced.Warn = func(format string, _ ...any) {
+			if strings.HasPrefix(format, "waiting") {
+				waited = true
+				l.later()
+			}
+		}
+		two, beginErr := commit.Begin(t.Context(), forced)
+		if beginErr != nil {
+			t.Fatalf("%s: %v", when, beginErr)
+		}
+		stage(t, two, first)
+		published := publish(t, two, first)
+		if !waited && time.Since(begun) > (*fencing)(nil).Within() {
+			l.later() // this machine was so slow that nothing had to be waited for
+		}
+		if !ended {
+			close(goOn)
+			err = <-done
+		}
+		by := (*storage.FencedError)(nil)
+		switch {
+		case !locked: // it had not begun, or had ended
+		case committed && err == nil:
+		case !errors.As(err, &by) || by.By == nil || by.By.Job != forced.Run:
+			t.Errorf("%s: %v", when, err)
+		default:
+			fenced++
+		}
+		if err := two.Close(t.Context(), published); err != nil {
+			t.Errorf("%s: the other: %v", when, err)
+		}
+		l.whole(when, first)
+	}
+	if fenced < 20 {
+		t.Errorf("fenced off %d times", fenced)
+	}
 }

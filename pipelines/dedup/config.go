@@ -7,6 +7,7 @@ package dedup
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"maps"
 	"path"
@@ -50,6 +51,7 @@ type Config struct {
 
 	job.Running
 	job.Remote
+	job.Cloud
 
 	DryRun      bool          `help:"Plan only: list, sample, choose, print." group:"Run"`
 	Overwrite   bool          `help:"Replace a finished output once the new one is whole; until then the old one stays." group:"Run"`
@@ -58,6 +60,9 @@ type Config struct {
 
 	// Given are the names of the flags that were given, with their default value or another: those that would do nothing are refused.
 	Given []string `kong:"-"`
+
+	// Ended reports whether a job has ended that an output's lock was passed to.
+	Ended func(ctx context.Context, job string) (bool, error) `kong:"-"`
 
 	// CellBytes is the size of the shingle sets that are compared at once in large components;
 	// results do not depend on it. 0: by --memory.
@@ -127,6 +132,9 @@ func (c *Config) validate() error {
 	if _, err := storage.At(c.Output); err != nil {
 		return job.Usage("--output %w", err)
 	}
+	if err := c.validateCloud(); err != nil {
+		return err
+	}
 	switch {
 	case c.Output == "" && !c.DryRun:
 		return job.Usage("no output: give --output DIR")
@@ -167,6 +175,25 @@ func (c *Config) validate() error {
 		}
 	}
 	return c.validateComparing()
+}
+
+// validateCloud is validate of what Dataflow is asked.
+func (c *Config) validateCloud() error {
+	if c.Runner != job.Dataflow {
+		return c.CheckUnused()
+	}
+	if c.JobServer+c.Environment != "" {
+		return job.Usage("--job-server and --environment: Dataflow has neither; drop them")
+	}
+	if (c.Detach || c.TemplateLocation != "") && c.SeveralJobs() {
+		return job.Usage("--detach: --signature classic, --weights tf-idf and --measure-recall take several jobs, one after another; drop it, or them")
+	}
+	return c.CheckReached(c.Inputs, c.Output, c.TempDir)
+}
+
+// SeveralJobs reports whether what is asked takes more pipelines than one, so that it needs this process until its end.
+func (c *Config) SeveralJobs() bool {
+	return c.family() == signature.Classic || c.Weights == vector.TFIDF || c.MeasureRecall > 0
 }
 
 // validateComparing is validate of what is compared, and of SimHash.
@@ -270,6 +297,8 @@ func (c *Config) Parameters() records.Parameters {
 		Runner: string(c.Runner), Same: string(c.same()), Seed: c.Seed, Shingle: c.Shingle.String(), Signature: string(c.Signature),
 		SkipUnknown: c.SkipUnknown, TempDir: c.TempDir, Text: c.Text, Threshold: c.Threshold.Float(), Tokens: c.Tokens.String(), Vectors: string(c.Vectors), WaitLock: c.WaitLock.String(), Weights: string(c.Weights),
 		WorkerBinary: c.WorkerBin, Workers: c.Workers, Write: write,
+		MachineType: c.MachineType, MaxNumWorkers: c.MaxNumWorkers, NumWorkers: c.NumWorkers, Project: c.Project, Region: c.Region,
+		Staging: c.StagingLocation, TempLocation: c.TempLocation,
 	}
 }
 

@@ -33,12 +33,12 @@ func (r *run) account(ctx context.Context, launch job.Launch, ended job.Outcome)
 		return nil, err
 	}
 	r.record.Counts, r.record.NotCompared = totals(facts), notCompared(facts...)
-	if n, expected := r.record.Counts.Records, r.plan.Documents; n > estimateTolerance*expected {
+	if n, expected := r.record.Counts.Records, r.known.Documents; n > estimateTolerance*expected {
 		r.warn("%d records were read, and the sample suggested %d: groups, and memory, may have been larger than planned", n, expected)
 	}
 	if r.config.Method != Exact {
 		r.record.Recall = estimatedRecall(facts)
-		r.record.Recall.Exact = r.plan.Complete
+		r.record.Recall.Exact = r.known.Complete
 		if !r.config.estimates() {
 			r.record.Recall.Estimated = nil
 		}

@@ -47,9 +47,12 @@ func (j *Job) Run(ctx context.Context, launch job.Launch) (*records.Run, error) 
 	if err := r.open(ctx); err != nil {
 		return &r.record, err
 	}
-	err = job.Cause(ctx, r.do(ctx, launch))
+	err = r.do(ctx, launch)
+	if left := r.leave(ctx, err); left != nil {
+		return &r.record, left
+	}
 	// What was begun is ended in good order, interrupted or not.
-	return &r.record, r.close(context.WithoutCancel(ctx), err)
+	return &r.record, r.close(context.WithoutCancel(ctx), job.Cause(ctx, err))
 }
 
 // TooManyUnreadableError ends a run whose input has more unreadable records than it accepts.
@@ -77,7 +80,19 @@ type run struct {
 	commit *commit.Commit
 	begun  bool // a failure has a record
 	plan   *Plan
+	known  known
 	record records.Run
+
+	fingerprint string
+	// left is the job that the run was left to.
+	left *job.LeftError
+}
+
+// known is what the end of a run asks of its plan.
+type known struct {
+	Documents int64 `json:"documents"` // as estimated
+	Complete  bool  `json:"complete"`
+	Shards    int   `json:"shards"`
 }
 
 func newRun(c Config) (*run, error) {
@@ -156,6 +171,7 @@ func (r *run) makePlan(ctx context.Context) error {
 		return err
 	}
 	r.plan = &Plan{Plan: plan, Config: r.config}
+	r.known = known{Documents: plan.Documents, Complete: plan.Complete, Shards: plan.Listing.Inputs.Shards}
 	if err := job.CheckInputNotInOutput(plan.Listing.Inputs.Paths(), r.output, r.temp); err != nil && r.config.Output != "" {
 		return err
 	}
@@ -176,11 +192,11 @@ func (r *run) do(ctx context.Context, launch job.Launch) error {
 	if err := r.makePlan(ctx); err != nil {
 		return err
 	}
-	fingerprint, err := r.fingerprint(ctx)
-	if err != nil {
+	var err error
+	if r.fingerprint, err = r.identify(ctx); err != nil {
 		return err
 	}
-	if done, err := r.recovered(ctx, fingerprint); done || err != nil {
+	if done, err := r.recovered(ctx, r.fingerprint); done || err != nil {
 		return job.Refused(err)
 	}
 	if err := r.checkSpace(); err != nil {
@@ -210,8 +226,13 @@ func (r *run) do(ctx context.Context, launch job.Launch) error {
 	}
 	pipeline, scope := beam.NewPipelineWithRoot()
 	Build(scope, r.plan, r.commit.Staged(), r.temp)
+	return r.complete(ctx, launch, pipeline)
+}
+
+// complete runs the pipeline of the tables and the corpus, checks its facts and commits.
+func (r *run) complete(ctx context.Context, launch job.Launch, pipeline *beam.Pipeline) error {
 	ended, err := r.execute(ctx, launch, pipeline)
-	if err != nil {
+	if errors.As(err, &r.left) || err != nil {
 		return err
 	}
 	files, err := r.account(ctx, launch, ended)
@@ -220,7 +241,7 @@ func (r *run) do(ctx context.Context, launch job.Launch) error {
 	}
 	r.record.Status = "done"
 	r.measure()
-	if err := r.commit.Publish(ctx, fingerprint, files, &r.record); err != nil {
+	if err := r.commit.Publish(ctx, r.fingerprint, files, &r.record); err != nil {
 		return job.Refused(err)
 	}
 	slog.Info("files committed", "output", r.output, "files", len(files.Files))
@@ -246,12 +267,13 @@ func (r *run) recovered(ctx context.Context, fingerprint string) (bool, error) {
 	return true, nil
 }
 
-// fingerprint tells of what is read and what is asked, so that a later run knows whether it is the same.
-func (r *run) fingerprint(ctx context.Context) (string, error) {
+// identify returns the run's fingerprint, which tells of what is read and what is asked, so that a later run knows whether it is the same.
+func (r *run) identify(ctx context.Context) (string, error) {
 	asked := r.record.Parameters
 	// How it is done does not matter.
 	asked.DryRun, asked.ForceUnlock, asked.Overwrite, asked.Workers, asked.Memory, asked.TempDir, asked.WaitLock = false, false, false, 0, 0, "", ""
 	asked.Output, asked.Runner, asked.JobServer, asked.Environment, asked.WorkerBinary = "", "", "", "", ""
+	asked.MachineType, asked.MaxNumWorkers, asked.NumWorkers, asked.Project, asked.Region, asked.Staging, asked.TempLocation = "", 0, 0, "", "", "", ""
 	hash := sha256.New()
 	encoder := json.NewEncoder(hash)
 	_ = encoder.Encode(asked)         // a hash never fails
@@ -315,7 +337,7 @@ func (r *run) fail(ctx context.Context, err error) {
 		r.record.Counts = records.Counts{Records: exceeded.Records, Unreadable: exceeded.Unreadable}
 		if r.config.writes(output.Rejected) {
 			exceeded.Rejected = storage.Join(r.shown(r.commit.FailedFolder()), string(output.Rejected))
-			shards := r.plan.Listing.Inputs.Shards
+			shards := r.known.Shards
 			for shard := range shards {
 				names = append(names, output.TableFile(output.Rejected, int64(shard), shards))
 			}

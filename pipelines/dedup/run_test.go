@@ -18,6 +18,7 @@ import (
 var howItIsDone = map[string]bool{
 	"DryRun": true, "Environment": true, "ForceUnlock": true, "JobServer": true, "Memory": true, "Output": true, "Overwrite": true,
 	"Runner": true, "TempDir": true, "WaitLock": true, "WorkerBinary": true, "Workers": true,
+	"MachineType": true, "MaxNumWorkers": true, "NumWorkers": true, "Project": true, "Region": true, "Staging": true, "TempLocation": true,
 }
 
 // planned returns a run that has listed its input, the files of a folder.
@@ -32,7 +33,7 @@ func planned(t *testing.T, in string) *run {
 
 func fingerprint(t *testing.T, r *run) string {
 	t.Helper()
-	of, err := r.fingerprint(t.Context())
+	of, err := r.identify(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,7 +14,11 @@ import (
 
 // lock says how the output's lock is taken.
 func (c *Config) lock() storage.LockOptions {
-	return storage.LockOptions{Force: c.ForceUnlock, Wait: c.WaitLock, Waiting: func(held *storage.LockedError) {
+	return storage.LockOptions{Force: c.ForceUnlock, Wait: c.WaitLock, Ended: c.Ended, Waiting: func(held *storage.LockedError) {
+		if held.Owner.To != "" {
+			slog.Warn(fmt.Sprintf("waiting for %s, which holds %s", held.Owner.To, held.Path))
+			return
+		}
 		slog.Warn(fmt.Sprintf("waiting for job %s (process %d on %s), which holds %s", held.Owner.Job, held.Owner.PID, held.Owner.Host, held.Path))
 	}}
 }

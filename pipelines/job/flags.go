@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/neardup/neardup/io/reading"
 	"github.com/neardup/neardup/io/source"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/kernels/setsim"
@@ -99,7 +100,7 @@ type Search struct {
 
 // Running says how a job is run.
 type Running struct {
-	Runner  Runner `default:"local" enum:"${runners}" help:"Beam runner. In this process: local is ours, on all cores and in bounded memory; direct is Beam's (and prism, in a binary built with the tag prism). On a cluster, for dedup: flink and spark, by way of --job-server." group:"Run"`
+	Runner  Runner `default:"local" enum:"${runners}" help:"Beam runner. In this process: local is ours, on all cores and in bounded memory; direct is Beam's (and prism, in a binary built with the tag prism). On a cluster, for dedup: flink and spark, by way of --job-server, and dataflow." group:"Run"`
 	Workers int    `placeholder:"N" help:"Bundles that the local runner executes at a time (default: one a core); the parallelism of a job on a cluster (default: what the cluster is set to)." group:"Run"`
 	Memory  Bytes  `placeholder:"SIZE" help:"Memory that the local runner keeps the process to, at least 256MB (default: half of what the machine or the control group has)." group:"Run"`
 	TempDir string `placeholder:"DIR" help:"Folder for temporary files (default: a hidden one beside or in an output folder, else the system's)." group:"Run"`
@@ -119,15 +120,25 @@ type Runner string
 
 // The runners.
 const (
-	Local  Runner = "local"
-	Flink  Runner = "flink"
-	Spark  Runner = "spark"
-	Prism  Runner = "prism"
-	Direct Runner = "direct"
+	Local    Runner = "local"
+	Flink    Runner = "flink"
+	Spark    Runner = "spark"
+	Dataflow Runner = "dataflow"
+	Prism    Runner = "prism"
+	Direct   Runner = "direct"
 )
 
 // OnCluster reports whether the job runs on other machines than this one, or might.
-func (r Runner) OnCluster() bool { return r == Flink || r == Spark }
+func (r Runner) OnCluster() bool { return r == Flink || r == Spark || r == Dataflow }
+
+// UnmarshalText reads a name, or that of Beam's class: DataflowRunner.
+func (r *Runner) UnmarshalText(text []byte) error {
+	*r = Runner(text)
+	if string(text) == "DataflowRunner" {
+		*r = Dataflow
+	}
+	return nil
+}
 
 // Format is a format of the input by its name; "" is that of each file's name.
 type Format string
@@ -149,7 +160,7 @@ type Encoding string
 // UnmarshalText reads a name.
 func (e *Encoding) UnmarshalText(text []byte) error {
 	*e = Encoding(text)
-	return source.CheckEncoding(string(text))
+	return reading.CheckEncoding(string(text))
 }
 
 // Moment is a point in time; the zero Moment is none.
@@ -179,8 +190,11 @@ type Delimiter string
 
 // UnmarshalText reads one.
 func (d *Delimiter) UnmarshalText(text []byte) error {
+	if string(text) == `\t` {
+		text = []byte(tab)
+	}
 	if string(text) != tab && (len(text) != 1 || text[0] > '~' || text[0] < ' ' && text[0] != '\t' || text[0] == '"') {
-		return fmt.Errorf("%q is not an ASCII character other than a quote, nor tab", text)
+		return fmt.Errorf("%q stands between no values; give one ASCII character, not a quote, or the word tab", text)
 	}
 	*d = Delimiter(text)
 	return nil
@@ -251,7 +265,7 @@ func Vars() map[string]string {
 		"signatures":     Names(signature.Families()...),
 		"vectors":        Names(Normal, Sign),
 		"weights":        Names(vector.Unit, vector.TF, vector.TFIDF),
-		"runners":        Names(Local, Flink, Spark, Prism, Direct),
+		"runners":        Names(Local, Flink, Spark, Dataflow, Prism, Direct),
 	}
 }
 
@@ -310,6 +324,8 @@ func (c *Config) Validate() error {
 		return Usage("--bands and --rows go together: give both, or neither and --recall")
 	case c.Workers < 0:
 		return Usage("--workers %d: must be at least 1", c.Workers)
+	case c.Runner == Dataflow && c.Memory != 0:
+		return Usage("--memory is for the local runner; give --worker-machine-type, as in n2-highmem-8, or fewer --number-of-worker-harness-threads (docs/dataflow.md)")
 	case c.Runner.OnCluster() && c.Memory != 0:
 		return Usage("--memory is for the local runner; on a cluster it is set where the workers start (docs/flink.md)")
 	case c.Memory != 0 && c.Memory < minMemory:

@@ -10,11 +10,12 @@ import (
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 
+	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/records"
 )
 
 // Launch runs a pipeline on the runner that was asked for; temp is the run's folder for temporary
-// files. Stages are what the runner tells of its work, if it does.
+// files, "" if that is not on a disk. Stages are what the runner tells of its work, if it does.
 type Launch func(ctx context.Context, p *beam.Pipeline, temp string) (result beam.PipelineResult, stages []records.Stage, err error)
 
 // Outcome is what became of a pipeline.
@@ -26,6 +27,9 @@ type Outcome struct {
 // Execute runs a pipeline, and waits for it to stop when ctx is done. The error of a pipeline is a
 // *PipelineError.
 func (r *Running) Execute(ctx context.Context, launch Launch, pipeline *beam.Pipeline, temp string) (Outcome, error) {
+	if !storage.IsLocal(temp) {
+		temp = ""
+	}
 	ended, err := await(ctx, r.grace(), func() (Outcome, error) {
 		result, stages, err := launch(ctx, pipeline, temp)
 		return Outcome{result, stages}, err
@@ -66,7 +70,10 @@ func await[T any](ctx context.Context, grace time.Duration, do func() (T, error)
 	case <-ctx.Done():
 	}
 	select {
-	case <-done:
+	case o := <-done:
+		if left := (*LeftError)(nil); errors.As(o.err, &left) {
+			return o.value, o.err
+		}
 	case <-time.After(grace):
 	}
 	var none T

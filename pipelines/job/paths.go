@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"iter"
 	"slices"
 
@@ -18,6 +19,18 @@ func (e *OutputExistsError) Error() string { return e.Reason }
 
 // Status is the exit status.
 func (e *OutputExistsError) Status() int { return 3 }
+
+// IsLocal reports whether a path is on a disk, as far as its name tells.
+func IsLocal(path string) bool { return storage.IsLocal(path) }
+
+// OpenObject opens an object by its URL.
+func OpenObject(ctx context.Context, path string) (io.ReadCloser, error) {
+	file, err := storage.OpenFile(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	return file, nil
+}
 
 // Refused is err as the command line tells of it, where the output is not to be filled.
 func Refused(err error) error {

@@ -216,9 +216,6 @@ func unfit(err error) error {
 	return &UsageError{err}
 }
 
-// listedColumns is how many columns of a record a message lists.
-const listedColumns = 20
-
 // missing warns of text columns that no record of the sample has: a name may be mistyped. If it has none of
 // them, that is wrong usage.
 func missing(sampled source.Sampled, text []string) (warning string, err error) {
@@ -247,11 +244,7 @@ func checkID(sampled source.Sampled, id string) error {
 
 // notFound says that no record of the sample has the columns that flags ask for, and lists those of the first.
 func notFound(flags string, columns []string) string {
-	more := ""
-	if n := len(columns) - listedColumns; n > 0 {
-		columns, more = columns[:listedColumns], fmt.Sprintf(" and %d more", n)
-	}
-	return fmt.Sprintf("%s: no record of the sample has such a column; the first has %q%s", flags, columns, more)
+	return fmt.Sprintf("%s: no record of the sample has such a column; the first has %s", flags, codec.Listed(columns))
 }
 
 // Reading says how the inputs are read.

@@ -73,7 +73,7 @@ func (o Options) resolve() (Options, error) {
 	if o.buffers == 0 {
 		memory := o.Memory
 		if memory == 0 {
-			memory = max(machineMemory()/2, MinMemory)
+			memory = max(MachineMemory()/2, MinMemory)
 		}
 		o.buffers = memory / 2
 	}
@@ -89,14 +89,30 @@ func Execute(ctx context.Context, p *beam.Pipeline) (beam.PipelineResult, error)
 	if !beam.Initialized() {
 		return nil, errors.New("local runner: beam.Init must be called first")
 	}
+	stages, err := translate(p)
+	if err != nil {
+		return nil, err
+	}
+	return runPlan(ctx, stages)
+}
+
+// ExecuteModel is Execute of a pipeline as other runners are sent it. What DoFns it has must be known to this process.
+func ExecuteModel(ctx context.Context, model *pipepb.Pipeline) (beam.PipelineResult, error) {
+	if err := plan.Refusal(plan.Refuse(model)); err != nil {
+		return nil, err
+	}
+	stages, err := plan.New(model)
+	if err != nil {
+		return nil, err
+	}
+	return runPlan(ctx, stages)
+}
+
+func runPlan(ctx context.Context, stages *plan.Plan) (beam.PipelineResult, error) {
 	options, _ := ctx.Value(optionsKey{}).(Options)
 	options, err := options.resolve()
 	if err != nil {
 		return nil, fmt.Errorf("local runner: %w", err)
-	}
-	stages, err := translate(p)
-	if err != nil {
-		return nil, err
 	}
 	beam.PipelineOptions.LoadOptionsFromFlags(nil) // DoFns may ask for them
 	if options.Memory > 0 {

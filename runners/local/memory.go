@@ -11,8 +11,8 @@ import (
 // fallbackMemory is assumed of a machine that does not tell.
 const fallbackMemory = 4 << 30
 
-// machineMemory is what there is to use: the machine's memory, or the control group's if less.
-func machineMemory() int64 {
+// MachineMemory is what there is to use: the machine's memory, or the control group's if less.
+func MachineMemory() int64 {
 	total := installedMemory()
 	if data, err := os.ReadFile("/sys/fs/cgroup/memory.max"); err == nil {
 		if limit, err := strconv.ParseInt(strings.TrimSpace(string(data)), 10, 64); err == nil {

@@ -5,6 +5,7 @@ import (
 	"encoding/csv"
 	"errors"
 	"io"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -55,6 +56,47 @@ func TestCSVReasons(t *testing.T) {
 		if err := c.Decode([]byte(row), new(codec.Document)); err == nil || err.Error() != want {
 			t.Errorf("%q: %v, want %s", row, err, want)
 		}
+	}
+}
+
+// TestOtherDelimiter: a message says by what the values may be separated.
+func TestOtherDelimiter(t *testing.T) {
+	for _, c := range []struct {
+		delimiter    byte
+		header, want string
+	}{
+		{0, "id;text\r\n", `["id;text"]; values may be separated by ';': give --delimiter ';'`},
+		{0, "\xEF\xBB\xBFid\ttext\n", `["id\ttext"]; values may be separated by '\t': give --delimiter tab`},
+		{0, "a, b| text\n", `["a" " b| text"]; values may be separated by '|': give --delimiter '|'`},
+		{';', "id,text\n", `["id,text"]; values may be separated by ',': give --delimiter ','`},
+		{0, "id;body\n", `["id;body"]`},
+		{0, "id;\"te\"xt\n", `["id;\"te\"xt"]`},
+		{0, "'text',id\n", `["'text'" "id"]`},
+		{0, strings.Repeat("long name ", 99) + strings.Repeat(",", 30), `["` + strings.Repeat("long name ", 10) + `"` + strings.Repeat(` ""`, 19) + `] and 11 more`},
+	} {
+		_, err := delimited.NewCSV(codec.Fields{Text: []string{"text"}, Delimiter: c.delimiter}).WithHeader([]byte(c.header))
+		if want := `text column: no column "text"; there are ` + c.want; err == nil || err.Error() != want {
+			t.Errorf("%q:\n got %v\nwant %s", c.header, err, want)
+		}
+	}
+}
+
+// TestManyValues: a row of very many values takes no memory for those that nobody asked for.
+func TestManyValues(t *testing.T) {
+	c, err := delimited.NewCSV(codec.Fields{Text: []string{"text"}}).WithHeader([]byte("id,text,more\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	row := bytes.Repeat([]byte(","), 1<<20)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	err = c.Decode(row, new(codec.Document))
+	runtime.ReadMemStats(&after)
+	if took := after.TotalAlloc - before.TotalAlloc; took > uint64(len(row)) {
+		t.Errorf("%d bytes of memory for a row of %d", took, len(row))
+	}
+	if want := "wrong column count: has 1048577 columns, header has 3"; err == nil || err.Error() != want {
+		t.Errorf("error %v, want %s", err, want)
 	}
 }
 

@@ -69,32 +69,59 @@ func (c *table) Header(data []byte, atEOF bool) (int, bool) {
 
 func (c *table) WithHeader(header []byte) (codec.Codec, error) {
 	with := *c
-	var names []string
-	if !c.fields.NoHeader {
-		if len(header) == 0 {
-			return c, nil
-		}
-		bom, _ := codec.BOM(header, true)
-		row := row{table: c, rest: codec.TrimNewline(header[bom:])}
-		for row.next() {
-			names = append(names, string(row.appendValue(nil)))
-		}
-		if row.err != nil {
-			return nil, fmt.Errorf("header: %w", row.err)
-		}
-		with.columns = len(names)
+	if c.fields.NoHeader {
+		return &with, with.find(nil, numbered)
 	}
-	return &with, with.find(names)
+	if len(header) == 0 {
+		return c, nil
+	}
+	names, err := c.names(header)
+	if err != nil {
+		return nil, fmt.Errorf("header: %w", err)
+	}
+	with.columns = len(names)
+	return &with, with.find(names, func(name string) (int, error) {
+		i, err := named(names, name)
+		if err == nil && i == none {
+			err = fmt.Errorf("no column %.100q; there are %s%s", name, codec.Listed(names), c.delimiterOf(header, name))
+		}
+		return i, err
+	})
 }
 
-// find sets the columns' indexes by the names of all.
-func (c *table) find(names []string) (err error) {
-	index := func(name string) (int, error) {
-		if c.fields.NoHeader {
-			return numbered(name)
-		}
-		return named(names, name)
+// names returns the columns' names in a header.
+func (c *table) names(header []byte) (names []string, err error) {
+	bom, _ := codec.BOM(header, true)
+	row := row{table: c, rest: codec.TrimNewline(header[bom:])}
+	for row.next() {
+		names = append(names, string(row.appendValue(nil)))
 	}
+	return names, row.err
+}
+
+// delimiterOf says which flags make a header one that has the column called name; "" if none do.
+func (c *table) delimiterOf(header []byte, name string) string {
+	for _, delimiter := range []byte(";\t|,") {
+		names, err := (&table{delimiter: delimiter, quoted: true}).names(header)
+		if delimiter == c.delimiter || err != nil || len(names) == 1 || !has(names, name) {
+			continue
+		}
+		flags := fmt.Sprintf("--delimiter %q", delimiter)
+		switch {
+		case delimiter == '\t':
+			flags = "--delimiter tab"
+		case delimiter == ',' && !c.quoted:
+			flags = "--format csv"
+		case !c.quoted:
+			flags = "--format csv " + flags
+		}
+		return fmt.Sprintf("; values may be separated by %q: give %s", delimiter, flags)
+	}
+	return ""
+}
+
+// find sets the columns' indexes by the names of all, with what returns that of one.
+func (c *table) find(names []string, index func(name string) (int, error)) (err error) {
 	c.text = make([]int, len(c.fields.Text))
 	for i, name := range c.fields.Text {
 		if c.text[i], err = index(name); err != nil {
@@ -124,7 +151,7 @@ func numbered(name string) (int, error) {
 	return i - 1, nil
 }
 
-// named returns the index of the column called name.
+// named returns the index of the column called name, none if there is none.
 func named(names []string, name string) (int, error) {
 	exactly := func(column string) bool { return column == name }
 	trimmed := func(column string) bool { return strings.TrimSpace(column) == name }
@@ -143,7 +170,7 @@ func named(names []string, name string) (int, error) {
 			return i - 1, nil
 		}
 	}
-	return 0, fmt.Errorf("no column %q; there are %q", name, names)
+	return none, nil
 }
 
 // has tells whether named would see a column called name, be it one or two.
@@ -226,19 +253,21 @@ func (c *table) Splittable() bool { return !c.quoted }
 func (c *table) Decode(record []byte, doc *codec.Document) error {
 	doc.Reset()
 	var few [16]cell
-	cells := few[:0]
+	cells, n := few[:0], 0 // of n columns those that may be asked for
 	row := row{table: c, rest: codec.TrimNewline(record)}
-	for row.next() {
-		cells = append(cells, row.cell)
+	for ; row.next(); n++ {
+		if n < c.least {
+			cells = append(cells, row.cell)
+		}
 	}
 	if row.err != nil {
 		return row.err
 	}
-	if c.columns > 0 && len(cells) != c.columns {
-		return wrongCount("has %d columns, header has %d", len(cells), c.columns)
+	if c.columns > 0 && n != c.columns {
+		return wrongCount("has %d columns, header has %d", n, c.columns)
 	}
-	if len(cells) < c.least {
-		return wrongCount("has %d columns, column %d is asked for", len(cells), c.least)
+	if n < c.least {
+		return wrongCount("has %d columns, column %d is asked for", n, c.least)
 	}
 	if c.id != none {
 		doc.ID = cells[c.id].appendValue(doc.ID)

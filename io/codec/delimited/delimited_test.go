@@ -82,6 +82,9 @@ func TestColumnErrors(t *testing.T) {
 		{"\n", "a", "", `text column: no column "a"; there are [""]`},
 		{"a\tb\ta\n", "a", "", `text column: two columns are called "a"; name one by number: #1 or #3`},
 		{"b\tid\tid\n", "b", "id", `id column: two columns are called "id"; name one by number: #2 or #3`},
+		{"id;text\n", "text", "", `text column: no column "text"; there are ["id;text"]; values may be separated by ';': give --format csv --delimiter ';'`},
+		{"id,\"te\"\"xt\"\n", "te\"xt", "", `text column: no column "te\"xt"; there are ["id,\"te\"\"xt\""]; values may be separated by ',': give --format csv`},
+		{"\"text\"\n", "text", "", `text column: no column "text"; there are ["\"text\""]`},
 		{"b\t id\tid \n", "b", "id", `id column: two columns are called "id"; name one by number: #2 or #3`},
 	} {
 		_, err := delimited.NewTSV(codec.Fields{Text: []string{c.text}, ID: c.id}).WithHeader([]byte(c.header))

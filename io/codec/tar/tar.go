@@ -129,8 +129,10 @@ const (
 	gnuSparse   = 'S'
 )
 
-// errShort says that the headers go on behind the data.
-var errShort = errors.New("its header is not whole")
+var (
+	errShort = errors.New("its header is not whole") // the headers go on behind the data
+	errHead  = fmt.Errorf("its headers have more than %d bytes", codec.MaxHead)
+)
 
 // parse reads the headers that data begins with.
 func parse(data []byte) (m member, err error) {
@@ -146,7 +148,10 @@ func parse(data []byte) (m member, err error) {
 		m.head += block
 		kind := h[156]
 		for more := kind == gnuSparse && h[482] != 0; more; m.head += block {
-			if len(data)-m.head < block {
+			switch {
+			case m.head > codec.MaxHead-block:
+				return m, errHead
+			case len(data)-m.head < block:
 				return m, errShort
 			}
 			more = data[m.head+504] != 0
@@ -157,7 +162,7 @@ func parse(data []byte) (m member, err error) {
 		padded := roundUp(m.size)
 		switch {
 		case int64(m.head)+padded > codec.MaxHead-block:
-			return m, fmt.Errorf("its headers have more than %d bytes", codec.MaxHead)
+			return m, errHead
 		case int64(len(data)-m.head) < padded:
 			return m, errShort
 		}

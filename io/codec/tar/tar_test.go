@@ -146,17 +146,63 @@ func TestBroken(t *testing.T) {
 	}
 }
 
-// TestSparse: a file with holes is no document, and the members behind it are found.
-func TestSparse(t *testing.T) {
-	old := []byte(codectest.Tar("holes", 'S', "data"))
-	old[482] = 1 // more of its map follows
+// holes returns a member of GNU tar with so many blocks of a map of holes.
+func holes(blocks int) []byte {
+	m := []byte(codectest.Tar("holes", gnuSparse, "data"))
+	m[482] = 1 // more of its map follows
 	sum := 0
-	copy(old[148:156], "        ")
-	for _, c := range old[:512] {
+	copy(m[148:156], "        ")
+	for _, c := range m[:block] {
 		sum += int(c)
 	}
-	copy(old[148:], fmt.Sprintf("%06o\x00 ", sum))
-	archive := slices.Concat(old[:512], make([]byte, 512), old[512:],
+	copy(m[148:], fmt.Sprintf("%06o\x00 ", sum))
+	more := make([]byte, blocks*block)
+	for i := range blocks - 1 {
+		more[i*block+504] = 1
+	}
+	return slices.Concat(m[:block], more, m[block:])
+}
+
+// TestManyHoles: a map of holes is a header, and the member ends in the same place however much of the archive is seen at a time.
+func TestManyHoles(t *testing.T) {
+	const most = codec.MaxHead/block - 1
+	behind := []byte(codectest.Tar("b", '0', "text"))
+	for blocks, want := range map[int]string{
+		most:       "",
+		most + 1:   "broken tar: its headers have more than 65536 bytes; what follows it cannot be read",
+		2*most + 9: "broken tar: its headers have more than 65536 bytes; what follows it cannot be read",
+	} {
+		member := holes(blocks)
+		archive := slices.Concat(member, behind)
+		var doc codec.Document
+		if err := New(codec.Fields{}).Decode(archive, &doc); want != "" && (err == nil || err.Error() != want) {
+			t.Errorf("%d blocks: error %v, want %q", blocks, err, want)
+		}
+		if Besides(member) != (want == "") {
+			t.Errorf("%d blocks: besides the documents: %v", blocks, Besides(member))
+		}
+		end := len(member)
+		if want != "" {
+			end = len(archive)
+		}
+		for _, window := range []int{codec.MaxHead, codec.MaxHead + 4000, len(archive)} {
+			window = min(window, len(archive))
+			n, state, ok := New(codec.Fields{}).End(archive[:window], 0, window == len(archive))
+			if !ok {
+				var more int
+				more, _, ok = New(codec.Fields{}).End(archive[n:], state, true)
+				n += more
+			}
+			if n != end || !ok {
+				t.Errorf("%d blocks, by windows of %d: it ends at %d, want %d", blocks, window, n, end)
+			}
+		}
+	}
+}
+
+// TestSparse: a file with holes is no document, and the members behind it are found.
+func TestSparse(t *testing.T) {
+	archive := slices.Concat(holes(1),
 		[]byte(codectest.Tar("", 'x', "22 GNU.sparse.major=1\n")+codectest.Tar("GNUSparseFile.0/a", '0', "1\n0\n4\n")+codectest.Tar("b", '0', "text")))
 	if got, broken := read(archive); broken || !slices.Equal(got, []string{`b: "text"`}) {
 		t.Errorf("broken: %v, documents %q", broken, got)

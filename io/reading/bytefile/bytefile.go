@@ -1,5 +1,5 @@
 // Package bytefile reads files that are a stream of bytes, compressed or not, in which a codec finds
-// records: JSONL, TSV, text, SGML. A position is a byte offset in the decompressed content.
+// records: all formats but Parquet, and but WARC whose records are compressed one by one. A position is a byte offset in the decompressed content.
 //
 // Compression is known here and nowhere else: gzip and zstd are told by content, unpacked in each
 // read or once into a spool, and a corpus is written back as the source was, frame by frame where
@@ -155,7 +155,7 @@ func (f Reader) readSpan(ctx context.Context, file *blocks.File, span blocks.Spa
 
 // read is readSpan, and copies the plain bytes that it reads to spool, unless that is nil.
 func (f Reader) read(ctx context.Context, file *blocks.File, span blocks.Span, o reading.Options, see func(*reading.Record) error, spool io.Writer) (progress reading.Progress, err error) {
-	c, err := f.openSpan(ctx, file, span, o, true, spool)
+	c, err := f.openSpan(ctx, file, span, o, nil, spool)
 	if err != nil {
 		return progress, err
 	}
@@ -163,7 +163,7 @@ func (f Reader) read(ctx context.Context, file *blocks.File, span blocks.Span, o
 		err = errors.Join(err, c.close())
 		progress.Stored = progress.Content
 		if c.packed != nil {
-			progress.Stored = c.packed.n // nobody reads ahead any more
+			progress.Stored = c.packed.n.Load() // nobody reads ahead any more
 		}
 	}()
 	record := reading.Record{Doc: new(codec.Document)}
@@ -190,16 +190,20 @@ func (f Reader) read(ctx context.Context, file *blocks.File, span blocks.Span, o
 
 // ReadSome reads the records at positions.
 func (f Reader) ReadSome(ctx context.Context, file *blocks.File, span blocks.Span, positions []int64, o reading.Options, see func(*reading.Record) error) (err error) {
-	c, err := f.openSpan(ctx, file, span, o, false, nil)
+	if !file.Sequential && len(positions) > 0 && positions[0]-int64(len(file.Header)) > nearBytes { // a record behind the header may not be found from where it begins
+		span.Start = max(span.Start, positions[0])
+	}
+	c, err := f.openSpan(ctx, file, span, o, positions, nil)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, c.close()) }()
 	record := reading.Record{Doc: new(codec.Document)}
-	for _, position := range positions {
+	for i, position := range positions {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
+		c.expect(i)
 		p, err := c.seek(position)
 		if err != nil {
 			return fmt.Errorf("%s: document at %d: %w", file.Path, position, err)
@@ -235,7 +239,7 @@ func (f Reader) CopyExcept(ctx context.Context, w io.Writer, file *blocks.File, 
 	if separated {
 		span.End = blocks.End // what closes the list is copied, too
 	}
-	c, err := f.openSpan(ctx, file, span, o, true, nil)
+	c, err := f.openSpan(ctx, file, span, o, nil, nil)
 	if err != nil {
 		return 0, err
 	}
@@ -249,15 +253,12 @@ func (f Reader) CopyExcept(ctx context.Context, w io.Writer, file *blocks.File, 
 		// The cursor may read the spool, and then nobody else looks at the file.
 		defer func() { err = errors.Join(err, packed.Unchanged(), packed.Close()) }()
 		if len(dropped) == 0 && limit == blocks.End {
-			put = discard
-			end = func() error { _, err := io.Copy(w, fromStart(packed)); return err }
+			copied := &follower{w: w, packed: packed, read: c.read}
+			put = func([]byte, bool, int64) error { return copied.follow() }
+			end = func() error { return copied.to(blocks.End) }
 		} else {
-			p := &repacker{w: w, packed: packed, compression: file.Compression, frames: framesOf(packed, file.Compression)}
+			p := &repacker{w: w, packed: follower{w: w, packed: packed, read: c.read}, compression: file.Compression, anew: separated}
 			put, end = p.put, p.finish
-			if separated {
-				p.frames = p.frames[:1]
-				p.frames[0] = frame{end: blocks.End, plainEnd: blocks.End} // all is made anew
-			}
 		}
 	}
 	next := func() int64 { // what --limit cuts off is as good as dropped
@@ -363,4 +364,26 @@ func writeKept(w io.Writer) func(raw []byte, dropped bool, next int64) error {
 	}
 }
 
-func discard([]byte, bool, int64) error { return nil }
+// follower copies a compressed file as it stands, not far behind where it is being read: what was fetched for the one need not
+// be for the other.
+type follower struct {
+	w      io.Writer
+	packed io.ReaderAt
+	read   func() int64 // how far it is read
+	at     int64
+}
+
+// follow copies what was read, if that is much.
+func (f *follower) follow() error {
+	if read := f.read(); read-f.at >= readBytes {
+		return f.to(read)
+	}
+	return nil
+}
+
+// to copies what is before end, or all there is.
+func (f *follower) to(end int64) error {
+	n, err := io.Copy(f.w, io.NewSectionReader(f.packed, f.at, end-f.at))
+	f.at += n
+	return err
+}

@@ -8,6 +8,7 @@ import (
 	"math"
 	"runtime"
 	"sync"
+	"sync/atomic"
 
 	"github.com/klauspost/compress/zstd"
 
@@ -27,7 +28,7 @@ const (
 	jumpBytes = 256 << 10
 	// Past this distance records are not looked at on the way.
 	nearBytes = 4 << 10
-	// So much is read behind a span for the rest of its last record.
+	// So much is read at a time behind a span, or behind what is wanted of it, for the rest of the last record.
 	tailBytes = 16 << 10
 )
 
@@ -65,6 +66,8 @@ type cursor struct {
 	path        string
 	compression string
 	end         int64
+	near        int64                    // little is read from here on at a time
+	ahead       func(i int) (last int64) // of reading.Near; nil: near does not move
 	maxRecord   int
 	maxWindow   int64
 	ctx         context.Context //nolint:containedctx // of the one call that a cursor serves
@@ -101,8 +104,8 @@ type piece struct {
 
 // openSpan opens a span for reading. Records of more than o.MaxRecord bytes come in parts: those and
 // no others, wherever the span begins, since what becomes of them is seen in the output. The plain
-// bytes that are read are copied to spool, unless that is nil. All says that the span is read to its end.
-func (f Reader) openSpan(ctx context.Context, file *blocks.File, span blocks.Span, o reading.Options, all bool, spool io.Writer) (*cursor, error) {
+// bytes that are read are copied to spool, unless that is nil. Of the span only the records at some positions are read; nil: all.
+func (f Reader) openSpan(ctx context.Context, file *blocks.File, span blocks.Span, o reading.Options, some []int64, spool io.Writer) (*cursor, error) {
 	// The sample, which does not read to the end, asks how much was read.
 	found, err := f.codecOf(file, o.Fields)
 	if err == nil {
@@ -115,12 +118,18 @@ func (f Reader) openSpan(ctx context.Context, file *blocks.File, span blocks.Spa
 	if err != nil {
 		return nil, err
 	}
-	c.end, c.maxRecord = span.End, o.MaxRecord
+	c.end, c.near, c.maxRecord = span.End, span.End, o.MaxRecord
 	switch {
 	case c.compression != "":
 		c.file.Ahead(0, file.Size)
-	case all:
-		c.file.Ahead(max(0, span.Start-1), min(span.End, file.Size))
+	case some == nil:
+		c.file.Ahead(max(0, span.Start-1), min(span.End, file.Size-tailBytes)+tailBytes)
+	case file.Sequential && len(some) > 0:
+		c.near = some[len(some)-1] + 1
+		c.file.Ahead(0, c.near+tailBytes)
+	case len(some) > 0:
+		c.ahead = reading.Near(c.file, some, tailBytes, file.Size)
+		c.near = c.ahead(0)
 	}
 	if spool != nil {
 		c.src = io.TeeReader(c.src, spool)
@@ -144,7 +153,7 @@ func (f Reader) open(ctx context.Context, file *blocks.File, found codec.Codec, 
 	}
 	c = &cursor{
 		file: opened, src: fromStart(opened), codec: found, besides: f.Besides, path: file.Path, compression: compression,
-		end: blocks.End, maxRecord: maxHeader, maxWindow: o.MaxWindow, one: file.IDIsSource, ctx: ctx, memory: o.Memory,
+		end: blocks.End, near: blocks.End, maxRecord: maxHeader, maxWindow: o.MaxWindow, one: file.IDIsSource, ctx: ctx, memory: o.Memory,
 	}
 	if compression != "" {
 		giveBack, err := windows.Take(ctx, file.Window, o.Memory/2)
@@ -168,18 +177,26 @@ func (f Reader) open(ctx context.Context, file *blocks.File, found codec.Codec, 
 	return c, nil
 }
 
+// read is how much of a compressed file was read, 0 of one whose plain bytes are read in its place.
+func (c *cursor) read() int64 {
+	if c.packed == nil {
+		return 0
+	}
+	return c.packed.n.Load()
+}
+
 // fromStart reads a file from its start.
 func fromStart(file io.ReaderAt) io.Reader { return io.NewSectionReader(file, 0, math.MaxInt64) }
 
-// countingReader counts what is read.
+// countingReader counts what is read, maybe ahead of who asks.
 type countingReader struct {
 	r io.Reader
-	n int64
+	n atomic.Int64
 }
 
 func (c *countingReader) Read(p []byte) (int, error) {
 	n, err := c.r.Read(p)
-	c.n += int64(n)
+	c.n.Add(int64(n))
 	return n, err
 }
 
@@ -231,6 +248,13 @@ func (c *cursor) sync(position int64) error {
 		if err := c.fill(); err != nil {
 			return err
 		}
+	}
+}
+
+// expect says that the i-th of the records that are read is next.
+func (c *cursor) expect(i int) {
+	if c.ahead != nil {
+		c.near = c.ahead(i)
 	}
 }
 
@@ -380,7 +404,7 @@ func (c *cursor) fill() error {
 	c.hi = copy(c.buf, c.buf[c.lo:c.hi])
 	c.lo = 0
 	most := readBytes
-	if left := c.end - c.pos - int64(c.hi); left < readBytes-tailBytes {
+	if left := c.near - c.pos - int64(c.hi); left < readBytes-tailBytes {
 		most = int(max(left, 0)) + tailBytes
 	}
 	want := min(c.hi+max(most, c.hi), c.maxRecord+searchedAgain+readBytes)

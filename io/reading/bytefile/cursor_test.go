@@ -61,7 +61,7 @@ func plant(t testing.TB, format string, stored []byte) input {
 }
 
 func (in input) cursor(ctx context.Context, span blocks.Span, maxRecord int) (*cursor, error) {
-	return in.reader.openSpan(ctx, in.file, span, reading.Options{Fields: readertest.Fields, MaxRecord: maxRecord}, true, nil)
+	return in.reader.openSpan(ctx, in.file, span, reading.Options{Fields: readertest.Fields, MaxRecord: maxRecord}, nil, nil)
 }
 
 // readAll returns the records of a span, parts of long ones joined, and all bytes of its pieces.

@@ -9,15 +9,6 @@ import (
 	"github.com/neardup/neardup/io/reading"
 )
 
-// CheckEncoding says what is wrong with a name of reading.Options.Encoding.
-func CheckEncoding(name string) error {
-	if name == reading.AutoEncoding {
-		return nil
-	}
-	_, err := charset.Named(name)
-	return err
-}
-
 // encodingOf returns the encoding of a file as blocks.File has it: that of its byte order mark goes before the asked one,
 // unless that is UTF-8.
 func (f Reader) encodingOf(file *blocks.File, asked string, head []byte) (string, error) {

@@ -129,7 +129,7 @@ func TestMarks(t *testing.T) {
 		}
 	}
 	for name, want := range map[string]string{"klingon": "no encoding is called", "iso-2022-jp": "cannot be read", "replacement": "cannot be read", "": "no encoding is called"} {
-		if err := CheckEncoding(name); err == nil || !strings.Contains(err.Error(), want) {
+		if err := reading.CheckEncoding(name); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error %v", name, err)
 		}
 	}

@@ -109,33 +109,51 @@ func lying(id, text string, length int) string {
 	return fmt.Sprintf("WARC/1.0\r\nWARC-Type: conversion\r\nWARC-Record-ID: %s\r\nContent-Type: text/plain\r\nContent-Length: %d\r\n\r\n%s\r\n\r\n", id, length, text)
 }
 
+// comeTrue reports whether what one of every step-th records says of its end is true, or true of a later one's.
+func comeTrue(records []string, claims []int, step int) bool {
+	content := ""
+	var claimed, ends []int
+	for i := 0; i < len(records); i += step {
+		if claims[i] > 0 {
+			claimed = append(claimed, len(content)+claims[i])
+		}
+		content += records[i]
+		ends = append(ends, len(content))
+	}
+	for _, claim := range claimed {
+		for _, end := range ends {
+			if claim <= end && strings.Trim(content[claim:end], "\r\n") == "" {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // TestLyingLengths: in a stream of WARC a record with a wrong length is unreadable, and takes none of the others, in windows
 // and spans of any size.
 func TestLyingLengths(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		s := &codectest.Sample{Format: "warc"}
-		var ends []int // of records, less their line ends
-		var claims []int
+		var raws []string
+		var claims []int // of each record, where it says that its content ends; 0: it says the truth
 		for i := range rapid.IntRange(1, 8).Draw(r, "records") {
 			id, text := fmt.Sprint(i), strings.Repeat("x\r\n", rapid.IntRange(0, 5).Draw(r, "lines"))
 			raw := codectest.WARC("conversion", id, "text/plain", text)
+			claim := 0
 			if rapid.Bool().Draw(r, "lies") {
 				length := rapid.OneOf(rapid.IntRange(0, 300), rapid.IntRange(0, 1500), rapid.Just(1<<50)).Draw(r, "length")
 				raw = lying(id, text, length)
-				claims = append(claims, len(s.Content)+strings.Index(raw, "\r\n\r\n")+4+length)
+				claim = strings.Index(raw, "\r\n\r\n") + 4 + length
 				s.Record(raw, "", "")
 				s.Records[i].Unreadable = true
 			} else {
 				s.Record(raw, id, text)
 			}
-			ends = append(ends, len(s.Content))
+			raws, claims = append(raws, raw), append(claims, claim)
 		}
-		for _, claim := range claims {
-			for _, end := range ends { // what is true, or true of a later record
-				if claim <= end && strings.Trim(string(s.Content[claim:end]), "\r\n") == "" {
-					r.Skip()
-				}
-			}
+		if comeTrue(raws, claims, 1) || comeTrue(raws, claims, 2) { // Invariants leaves out every second record
+			r.Skip()
 		}
 		codectest.Invariants(t, codectest.Headed(warc.New(readertest.Fields)), s.Content)
 		got, content := readAll(t, plant(t, "warc", s.Content), whole, anyLength)

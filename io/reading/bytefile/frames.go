@@ -1,6 +1,7 @@
 package bytefile
 
 import (
+	"fmt"
 	"io"
 	"math"
 
@@ -11,25 +12,16 @@ import (
 
 // frame is a part of a compressed file that is unpacked without the others.
 type frame struct {
-	start, end int64 // in the file
-	plainEnd   int64 // where its plain bytes end
+	start    int64 // in the file
+	end      int64 // of the blocks that were walked; of the frame, once whole
+	plainEnd int64 // where its plain bytes end
+	checksum bool
+	whole    bool
 }
 
-// framesOf returns the frames of a compressed file as far as they tell how many plain bytes they have.
-// What follows those, which may be all, is one frame up to blocks.End.
-func framesOf(file io.ReaderAt, compression string) (frames []frame) {
-	var at, plain int64
-	for compression == zstded {
-		next, ok := nextFrame(file, at, plain)
-		if !ok {
-			break
-		}
-		if next.plainEnd > plain {
-			frames = append(frames, next)
-		}
-		at, plain = next.end, next.plainEnd
-	}
-	return append(frames, frame{start: at, end: blocks.End, plainEnd: blocks.End})
+// rest is what follows the frames that tell how many plain bytes they have, or all: one frame, as far as is known.
+func rest(at int64) frame {
+	return frame{start: at, end: blocks.End, plainEnd: blocks.End, whole: true}
 }
 
 // windowOf returns the window of a file's first frame that holds something, 0 if there is none.
@@ -55,37 +47,41 @@ func headerAt(file io.ReaderAt, at int64) (h zstd.Header, ok bool) {
 	return h, h.Decode(head[:n]) == nil
 }
 
-// nextFrame reads what the frame at a place says of its size (RFC 8878, §3.1).
-func nextFrame(file io.ReaderAt, at, plain int64) (f frame, ok bool) {
+// beginFrame reads what the frame at a place says of its size (RFC 8878, §3.1).
+func beginFrame(file io.ReaderAt, at, plain int64) (f frame, ok bool) {
 	h, ok := headerAt(file, at)
 	if !ok {
 		return frame{}, false
 	}
-	f = frame{start: at, end: at + int64(h.HeaderSize), plainEnd: plain}
+	f = frame{start: at, end: at + int64(h.HeaderSize), plainEnd: plain, checksum: h.HasCheckSum}
 	if h.Skippable {
 		f.end += int64(h.SkippableSize)
+		f.whole = true
 		return f, true
 	}
-	if !h.HasFCS {
-		return frame{}, false
-	}
 	f.plainEnd += int64(h.FrameContentSize)
-	for last := false; !last; {
+	return f, h.HasFCS
+}
+
+// walk goes on to the first block that begins at limit or behind, or to the end of the frame.
+func (f *frame) walk(file io.ReaderAt, limit int64) error {
+	for !f.whole && f.end < limit {
 		var block [3]byte
-		if _, err := file.ReadAt(block[:], f.end); err != nil {
-			return frame{}, false
+		if n, err := file.ReadAt(block[:], f.end); n < len(block) {
+			return fmt.Errorf("the zstd block at byte %d: %w", f.end, err)
 		}
 		const runLength = 1
 		header := int64(block[0]) | int64(block[1])<<8 | int64(block[2])<<16
-		last = header&1 != 0
+		f.whole = header&1 != 0
 		size := header >> 3
 		if header>>1&3 == runLength {
 			size = 1
 		}
 		f.end += int64(len(block)) + size
 	}
-	if h.HasCheckSum {
+	if f.whole && f.checksum {
 		f.end += 4
+		f.checksum = false
 	}
-	return f, true
+	return nil
 }

@@ -1,6 +1,7 @@
 package parquetfile
 
 import (
+	"context"
 	"errors"
 	"io"
 	"math"
@@ -21,8 +22,8 @@ type column struct {
 	at     int        // of the next page in the index
 }
 
-func newColumn(f io.ReaderAt, file *blocks.File, ft *footer, l *leaf, g *rowGroup, c *chunk, most int64) *column {
-	return &column{pages: newPages(f, file, ft.end, l, g, c, most)}
+func newColumn(ctx context.Context, f io.ReaderAt, file *blocks.File, ft *footer, l *leaf, g *rowGroup, c *chunk, most int64) *column {
+	return &column{pages: newPages(ctx, f, file, ft.end, l, g, c, most)}
 }
 
 // reuse takes over the buffers of a column that is not read any more; nil has none.
@@ -157,10 +158,18 @@ func (c *column) begin() error {
 
 // done checks that the last row was the last.
 func (c *column) done() error {
-	if c.row == c.group.rows && (c.held || c.entries > 0 || c.left > 0) {
-		if _, _, ok, err := c.entry(); err != nil || ok || c.held {
-			return errors.Join(err, c.broken(errors.New("the row group has more rows than the footer says")))
+	if c.row < c.group.rows {
+		return nil
+	}
+	more := c.held
+	if !more && (c.entries > 0 || c.left > 0) {
+		var err error
+		if _, _, more, err = c.entry(); err != nil {
+			return err
 		}
+	}
+	if more {
+		return c.broken(errors.New("the row group has more rows than the footer says"))
 	}
 	return nil
 }

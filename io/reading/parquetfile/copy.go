@@ -10,6 +10,7 @@ import (
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/io/reading"
+	"github.com/neardup/neardup/io/storage"
 )
 
 // maxGroup is the size in bytes above which a row group is written as several.
@@ -19,7 +20,7 @@ const maxGroup = 64 << 20
 // dropped of are copied as they are, and so is a file. Values, schema and metadata stay. Of statistics and page indexes stays
 // what is still true; Bloom filters of what was written anew are left out.
 func (Reader) CopyExcept(ctx context.Context, w io.Writer, file *blocks.File, span blocks.Span, dropped []int64, o reading.Options) (kept int64, err error) {
-	err = with(ctx, file, func(f io.ReaderAt, ft *footer) error {
+	err = with(ctx, file, func(f *storage.File, ft *footer) error {
 		end := min(span.End, ft.rows)
 		for i, row := range dropped {
 			if row < span.Start || row >= end || i > 0 && row <= dropped[i-1] {
@@ -110,6 +111,13 @@ func (c *copier) copy(start, end, kept int64) error {
 	if err != nil {
 		return err
 	}
+	rows := int64(0)
+	for _, g := range c.groups {
+		rows += g.rows
+	}
+	if rows != kept {
+		return fmt.Errorf("%s: %d rows were written of %d that are kept", c.file.Path, rows, kept)
+	}
 	footer := edit(c.footer.raw, func(id int16) bool { return id != 3 && id != 4 },
 		integerField(3, thriftI64, kept), listField(4, groups))
 	footer = binary.LittleEndian.AppendUint32(footer, uint32(len(footer)))
@@ -165,7 +173,8 @@ func (c *copier) grown(stored int64) int64 {
 	if c.foreign == 0 {
 		return stored + stored/2 // more than the hardest levels of a codec gain
 	}
-	return int64(float64(stored) * max(c.packed/c.foreign, 1) * 17 / 16)
+	const most = 1 << 62 // what a column claims to unpack to may be a lie
+	return int64(min(float64(stored)*max(c.packed/c.foreign, 1)*17/16, most))
 }
 
 // fitting returns where the row group that begins with the row from ends: before to, behind about so many bytes
@@ -227,11 +236,8 @@ func wholesOf(extents []extent, from, to int64) (bytes int64) {
 func (c *copier) extents(g *rowGroup, chunks []chunk) (all []extent, err error) {
 	for i := range chunks {
 		known := len(all)
-		p := newPages(c.f, c.file, c.footer.end, &c.footer.schema.leaves[i], g, &chunks[i], c.most)
+		p := newPages(c.ctx, c.f, c.file, c.footer.end, &c.footer.schema.leaves[i], g, &chunks[i], c.most)
 		for first := g.first; ; {
-			if err := c.ctx.Err(); err != nil {
-				return nil, err
-			}
 			ok, err := p.find(skipAhead)
 			if err != nil {
 				return nil, err
@@ -241,7 +247,7 @@ func (c *copier) extents(g *rowGroup, chunks []chunk) (all []extent, err error) 
 			}
 			e := extent{first: first, stored: int64(len(p.header.bytes)) + p.header.stored}
 			e.rows, ok = p.rowsOf()
-			if !ok && p.need() > 0 {
+			if !ok && p.large() {
 				all = append(all[:known], extent{g.first, g.rows, chunks[i].compressed})
 				break
 			}
@@ -306,7 +312,7 @@ func (c *copier) part(g *rowGroup, chunks []chunk, from, to int64) error {
 		edits = append(edits, integerField(ordinalID, thriftI16, int64(n)))
 	}
 	raw := edit(g.raw, func(id int16) bool { return id > ordinalID || id == 4 }, edits...)
-	c.groups = append(c.groups, writtenGroup{raw, columns})
+	c.groups = append(c.groups, writtenGroup{raw, kept, columns})
 	return nil
 }
 
@@ -319,6 +325,7 @@ const (
 // writtenGroup is a row group that was written.
 type writtenGroup struct {
 	raw     []byte // the RowGroup, but for its columns
+	rows    int64
 	columns []writtenColumn
 }
 
@@ -362,7 +369,7 @@ func (c *copier) indexes() (groups [][]byte, err error) {
 func (c *copier) column(g *rowGroup, chunk *chunk, l *leaf, from, to, kept int64) (column writtenColumn, err error) {
 	begin := c.at
 	w := &pageWriter{w: c, leaf: l, packer: c.packer(chunk.codec), begin: begin}
-	source := newColumn(c.f, c.file, c.footer, l, g, chunk, c.most)
+	source := newColumn(c.ctx, c.f, c.file, c.footer, l, g, chunk, c.most)
 	source.window.data, source.unpacked, w.data = c.stored[:0], c.unpacked, c.gathered[:0]
 	c.stored, c.unpacked, c.gathered = nil, nil, nil
 	defer func() { c.stored, c.unpacked, c.gathered = source.window.data, source.unpacked, w.data }()
@@ -439,7 +446,8 @@ func (c *copier) words(w *pageWriter, source *column, g *rowGroup, chunk *chunk,
 		return nil, err
 	}
 	used := make([]bool, source.words.n)
-	other := newColumn(c.f, c.file, c.footer, l, g, chunk, c.most)
+	other := newColumn(c.ctx, c.f, c.file, c.footer, l, g, chunk, c.most)
+	other.words = source.words
 	if err := other.seek(from - g.first); err != nil {
 		return nil, err
 	}
@@ -515,7 +523,9 @@ func (c *copier) pages(w *pageWriter, source *column, numbers []uint32, g *rowGr
 		}
 		w.like, w.from = source.header, source.offset
 		values++
-		w.entry(rep, def)
+		if err := w.entry(rep, def); err != nil {
+			return source.broken(err)
+		}
 		if def < source.leaf.maxDef {
 			return nil
 		}
@@ -560,7 +570,7 @@ func (c *copier) whole(w *pageWriter, source *column, renumbered bool, g *rowGro
 		h := &source.header
 		rows, ok := source.rowsOf()
 		row := g.first + source.row
-		if !ok || row+rows > to || c.drops(row, row+rows) > 0 || renumbered && (h.encoding == plainDictionary || h.encoding == rleDictionary) {
+		if !ok || rows > to-row || c.drops(row, row+rows) > 0 || renumbered && (h.encoding == plainDictionary || h.encoding == rleDictionary) {
 			return values, nil
 		}
 		if err := w.flush(); err != nil {
@@ -578,9 +588,6 @@ func (c *copier) whole(w *pageWriter, source *column, renumbered bool, g *rowGro
 // all copies all pages as they are.
 func (c *copier) all(w *pageWriter, source *column) (values int64, err error) {
 	for {
-		if err := c.ctx.Err(); err != nil {
-			return 0, err
-		}
 		ok, err := source.head(readAhead)
 		if err != nil || !ok {
 			return source.chunk.values, err

@@ -4,6 +4,9 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"errors"
+	"io"
+	"math/big"
 	"math/rand/v2"
 	"os"
 	"slices"
@@ -313,7 +316,7 @@ func TestMoreRows(t *testing.T) {
 	g.rows = 9 // so that flat columns, whose values are counted, pass
 	err = ft.chunks(file, g, func(i int, c *chunk) error {
 		g := &rowGroup{first: 0, rows: 8}
-		column := newColumn(f, file, ft, &ft.schema.leaves[i], g, c, maxPage)
+		column := newColumn(context.Background(), f, file, ft, &ft.schema.leaves[i], g, c, maxPage)
 		for range 8 {
 			if err := column.skip(); err != nil {
 				return err
@@ -332,5 +335,87 @@ func TestMoreRows(t *testing.T) {
 	}
 	if err := tried(t, lying, hostile); err == nil {
 		t.Error("no error of a whole file")
+	}
+}
+
+// failing is a store that cannot be read.
+type failing struct{}
+
+var errStore = errors.New("the store is gone")
+
+func (failing) ReadAt([]byte, int64) (int, error) { return 0, errStore }
+
+// TestStoreFailsAtTheEnd: that a page behind the last row could not be read does not say that the file has more rows.
+func TestStoreFailsAtTheEnd(t *testing.T) {
+	content := encoded(t, [][]document{documents(99)}, parquet.PageBufferSize(64))
+	file := &blocks.File{Path: "file", Size: int64(len(content))}
+	f := bytes.NewReader(content)
+	ft, err := readFooter(f, file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = ft.chunks(file, &ft.groups[0], func(i int, c *chunk) error {
+		if ft.schema.leaves[i].maxRep > 0 { // of the last row, the next one's beginning may be known
+			return nil
+		}
+		g := &rowGroup{rows: 99}
+		column := newColumn(t.Context(), f, file, ft, &ft.schema.leaves[i], g, c, maxPage)
+		for column.row == 0 || column.entries > 0 && column.row < 99 {
+			if err := column.skip(); err != nil {
+				return err
+			}
+		}
+		if column.left == 0 {
+			t.Errorf("column %s has one page", column.leaf.name())
+		}
+		g.rows = column.row
+		column.window = window{f: failing{}, end: column.window.end}
+		err := column.done()
+		if !errors.Is(err, errStore) || errors.As(err, new(*reading.ContentError)) {
+			t.Errorf("column %s: error %v", column.leaf.name(), err)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestRowsAreCounted: a copy of which rows are missing fails.
+func TestRowsAreCounted(t *testing.T) {
+	content := encoded(t, [][]document{documents(9), documents(9)})
+	file := &blocks.File{Path: "file", Size: int64(len(content))}
+	f := bytes.NewReader(content)
+	ft, err := readFooter(f, file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for kept, want := range map[int64]string{17: "", 18: "file: 17 rows were written of 18 that are kept"} {
+		err := newCopier(t.Context(), io.Discard, f, file, ft, []int64{10}, reading.Options{}, maxGroup).copy(0, 18, kept)
+		if want == "" && err != nil || want != "" && (err == nil || err.Error() != want) {
+			t.Errorf("%d rows: error %v, want %q", kept, err, want)
+		}
+	}
+}
+
+// TestSharesAreExact: neither rows nor bytes are too many for a share.
+func TestSharesAreExact(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		e := extent{first: rapid.Int64Range(0, blocks.MaxPosition).Draw(t, "first"), rows: rapid.Int64Range(1, blocks.MaxPosition).Draw(t, "rows"), stored: rapid.Int64Range(0, 1<<62).Draw(t, "bytes")}
+		from := rapid.Int64Range(0, e.rows-1).Draw(t, "from")
+		rows := rapid.Int64Range(1, e.rows-from).Draw(t, "of")
+		got := sharesOf([]extent{e}, e.first+from, e.first+from+rows)
+		want := new(big.Int).Mul(big.NewInt(e.stored), big.NewInt(rows))
+		if want.Div(want, big.NewInt(e.rows)); want.Cmp(big.NewInt(got)) != 0 {
+			t.Errorf("%d of %+v: %d bytes, want %d", rows, e, got, want)
+		}
+	})
+}
+
+// TestGrownIsBounded: what a file says of its columns' sizes does not make a row group of more bytes than numbers have.
+func TestGrownIsBounded(t *testing.T) {
+	c := copier{packed: 1 << 40, foreign: 1e-12}
+	if got := c.grown(1 << 40); got != 1<<62 {
+		t.Errorf("%d bytes", got)
 	}
 }

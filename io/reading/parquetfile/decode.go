@@ -241,6 +241,9 @@ func newDictionary(data []byte, l *leaf, n int64) (*dictionary, error) {
 		}
 		return d, nil
 	}
+	if n > int64(len(data))/4 { // each has its length before it
+		return nil, errValues
+	}
 	d.ends = make([]uint32, n)
 	rest := data
 	for i := range d.ends {

@@ -3,6 +3,7 @@ package parquetfile
 import (
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"hash/crc32"
 	"io"
 	"math/bits"
@@ -108,7 +109,15 @@ func (w *pageWriter) fits(h *pageHeader, offset int64) bool {
 	return w.like.kind == h.kind && w.like.encoding == h.encoding && w.like.plain == h.plain && w.like.hasCRC == h.hasCRC
 }
 
-func (w *pageWriter) entry(rep, def int) {
+// maxEntries bounds a page that is not full before its last row, which is not cut. Six bytes are held of an entry.
+const maxEntries = 1 << 26
+
+var errEntries = fmt.Errorf("with a row of many entries, a page of the copy would have more than %d; leave the file out with --exclude", maxEntries)
+
+func (w *pageWriter) entry(rep, def int) error {
+	if len(w.rep) == maxEntries {
+		return errEntries
+	}
 	w.rep, w.def = append(w.rep, byte(rep)), append(w.def, byte(def))
 	if rep == 0 {
 		w.rows++
@@ -116,6 +125,7 @@ func (w *pageWriter) entry(rep, def int) {
 	if def < w.leaf.maxDef {
 		w.nulls++
 	}
+	return nil
 }
 
 func (w *pageWriter) value(v []byte) {

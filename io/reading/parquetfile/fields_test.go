@@ -99,7 +99,10 @@ func TestFields(t *testing.T) {
 		{"text=de", codec.Fields{Text: []string{"text"}}, `"text" is a folder's name and no column`},
 		{"", codec.Fields{Text: []string{"absent"}}, `no text column ["absent"]; there are ["`},
 		{"", codec.Fields{Text: []string{"tags"}, ID: "absent"}, `no id column "absent"; there are`},
-		{"", codec.Fields{Text: []string{"tags"}, Value: "absent"}, `no column "absent" to keep by; there are`},
+		{"", codec.Fields{Text: []string{"tags"}, Value: "absent"}, `no column "absent" to keep by; there are ["meta" "`},
+		{"dt=2026-11-19/%C3%A9=1/dt=2026-11-20", codec.Fields{Text: []string{"tags"}, ID: "absent"}, `no id column "absent"; there are ["dt" "é" "meta" "`},
+		{"dt=2026-11-20", codec.Fields{Text: []string{"tags"}, Value: "absent"}, `no column "absent" to keep by; there are ["dt" "meta" "`},
+		{"dt=2026-11-20", codec.Fields{Text: []string{"absent"}}, `no text column ["absent"]; there are ["meta" "`},
 		{"", codec.Fields{Text: []string{"turns"}}, `column "turns" is a group; name one of ["turns.role" "turns.text"]`},
 		{"", codec.Fields{Text: []string{"meta"}}, `column "meta" is a group; name one of ["meta.`},
 		{"", codec.Fields{Text: []string{"flag"}}, `text column "flag" holds booleans, and no text`},
@@ -193,7 +196,8 @@ func TestRendering(t *testing.T) {
 	}
 	for want, e := range map[string]element{
 		"booleans": {kind: boolean, converted: none}, "BSON": {kind: byteArrays, converted: convertedBSON},
-		"intervals": {kind: fixedArrays, typeLength: 12, converted: convertedInterval}, unknown: {kind: byteArrays, converted: none, logical: 99},
+		"decimals of 65 bytes": {kind: fixedArrays, typeLength: 65, converted: none, logical: logicalDecimal},
+		"intervals":            {kind: fixedArrays, typeLength: 12, converted: convertedInterval}, unknown: {kind: byteArrays, converted: none, logical: 99},
 	} {
 		if got := renderingOf(&e).foreign; got != want {
 			t.Errorf("%+v: foreign %q, want %q", e, got, want)

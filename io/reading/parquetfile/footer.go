@@ -11,10 +11,11 @@ import (
 	"github.com/neardup/neardup/io/reading"
 )
 
-// What one file may claim to have, so that a footer that lies takes little memory.
+// What one file may claim to have, so that of a footer that lies 80 MB at most are held, besides its bytes and the names in it.
 const (
 	maxFooter  = 64 << 20
 	maxColumns = 100_000
+	maxGroups  = 1 << 20
 )
 
 var (
@@ -80,9 +81,9 @@ func readFooter(f io.ReaderAt, file *blocks.File) (*footer, error) {
 	case bytes.Equal(tail[4:], encryptedMagic):
 		return nil, fmt.Errorf("%s: the file is encrypted; decrypt it first, or leave it out", file.Path)
 	case !bytes.Equal(head, magic):
-		return nil, broken(file, "it does not begin as a Parquet file")
+		return nil, fmt.Errorf("%s: it does not begin as a Parquet file; is --format right?", file.Path)
 	case !bytes.Equal(tail[4:], magic):
-		return nil, broken(file, "it does not end as a Parquet file; it may be cut short")
+		return nil, broken(file, "it does not end as a Parquet file; it may be cut short; fetch it again, or leave it out with --exclude")
 	}
 	length := int64(binary.LittleEndian.Uint32(tail))
 	if length > file.Size-int64(len(head)+len(tail)) {
@@ -128,6 +129,10 @@ func (ft *footer) parse(file *blocks.File) error {
 			ft.rows = r.integer(kind)
 		case 4:
 			r.list(kind, thriftStruct, func() {
+				if len(ft.groups) == maxGroups {
+					r.fail(errTooMany)
+					return
+				}
 				g := readGroup(&r)
 				if g.rows < 0 || g.rows > blocks.MaxPosition-first {
 					r.fail(errMetadata)
@@ -142,7 +147,7 @@ func (ft *footer) parse(file *blocks.File) error {
 		}
 	})
 	switch {
-	case errors.Is(r.err, errTooWide):
+	case errors.Is(r.err, errTooWide), errors.Is(r.err, errTooMany):
 		return fmt.Errorf("%s: %w", file.Path, r.err)
 	case r.err != nil:
 		return broken(file, "footer: %w", r.err)
@@ -158,7 +163,10 @@ func (ft *footer) parse(file *blocks.File) error {
 	return nil
 }
 
-var errTooWide = fmt.Errorf("more than %d columns; write the columns needed to a file of their own", maxColumns)
+var (
+	errTooWide = fmt.Errorf("more than %d columns; write the columns needed to a file of their own", maxColumns)
+	errTooMany = fmt.Errorf("more than %d row groups; write the file again with larger ones", maxGroups)
+)
 
 func readGroup(r *thriftReader) (g rowGroup) {
 	begin := r.pos

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -110,11 +111,8 @@ func TestDamaged(t *testing.T) {
 		for range 1 + random.IntN(3) {
 			damaged[from+random.IntN(to-from)] = byte(random.Uint32())
 		}
-		var before, after runtime.MemStats
-		runtime.ReadMemStats(&before)
-		err := tried(t, damaged, hostile)
-		runtime.ReadMemStats(&after)
-		if took := after.TotalAlloc - before.TotalAlloc; took > 32<<20 { // five times what the whole file takes
+		var err error
+		if took := allocated(func() { err = tried(t, damaged, hostile) }); took > 32<<20 { // five times what the whole file takes
 			t.Errorf("%d: %d bytes were allocated; error %v", i, took, err)
 		}
 		if err != nil {
@@ -175,8 +173,8 @@ func TestLies(t *testing.T) {
 		says    string
 	}{
 		"nothing":              {nil, "too few for a Parquet file"},
-		"text":                 {[]byte(strings.Repeat("text ", 9)), "does not begin as a Parquet file"},
-		"cut short":            {footed(schema, rows(0))[:20], "it may be cut short"},
+		"text":                 {[]byte(strings.Repeat("text ", 9)), "does not begin as a Parquet file; is --format right?"},
+		"cut short":            {footed(schema, rows(0))[:20], "it may be cut short; fetch it again, or leave it out with --exclude"},
 		"encrypted":            {append([]byte("PARE1234"), "1234PARE"...), "is encrypted"},
 		"signed":               {footed(schema, rows(0), thriftField{8, thriftStruct, []byte{0}}), "is encrypted"},
 		"a long footer":        {long, "a footer of 2147483648 bytes"},
@@ -225,16 +223,222 @@ func TestWide(t *testing.T) {
 	}
 	group := appendStruct(nil, []thriftField{listField(1, chunks), integerField(3, thriftI64, 0)})
 	content := footed(listField(2, elements), integerField(3, thriftI64, 0), listField(4, [][]byte{group}))
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	_, err := readFooter(bytes.NewReader(content), &blocks.File{Path: "wide.parquet", Size: int64(len(content))})
-	runtime.ReadMemStats(&after)
+	var err error
+	took := allocated(func() {
+		_, err = readFooter(bytes.NewReader(content), &blocks.File{Path: "wide.parquet", Size: int64(len(content))})
+	})
 	if err == nil || !strings.Contains(err.Error(), "wide.parquet: more than 100000 columns; write the columns needed to a file of their own") {
 		t.Errorf("error %v", err)
 	}
 	const elementsOf100000 = 64 << 20 // with those that append copies
-	if took := after.TotalAlloc - before.TotalAlloc; took > uint64(len(content))+elementsOf100000 {
+	if took > uint64(len(content))+elementsOf100000 {
 		t.Errorf("%d bytes of memory for a footer of %d", took, len(content))
+	}
+}
+
+// TestLargeFooters: columns deep in the schema, and row groups of nothing, take little memory.
+func TestLargeFooters(t *testing.T) {
+	deep := [][]byte{schemaElement("root", integerField(5, thriftI32, 1))}
+	for range maxDepth - 2 {
+		deep = append(deep, schemaElement("a", integerField(5, thriftI32, 1)))
+	}
+	const columns = maxColumns - maxDepth
+	deep = append(deep, schemaElement("b", integerField(5, thriftI32, columns)))
+	deep = append(deep, slices.Repeat([][]byte{schemaElement("c", integerField(1, thriftI32, int64(int32s)))}, columns)...)
+	none := appendStruct(nil, []thriftField{integerField(3, thriftI64, 0)})
+	schema := listField(2, [][]byte{schemaElement("root", integerField(5, thriftI32, 1)), schemaElement("c", integerField(1, thriftI32, int64(int32s)))})
+	for name, c := range map[string]struct {
+		content []byte
+		says    string
+		most    uint64 // bytes of memory, with those that append copies
+	}{
+		"columns":    {footed(listField(2, deep), integerField(3, thriftI64, 0)), "", 96 << 20},
+		"row groups": {footed(schema, integerField(3, thriftI64, 0), listField(4, slices.Repeat([][]byte{none}, 8*maxGroups))), "f: more than 1048576 row groups", 256 << 20},
+	} {
+		t.Run(name, func(t *testing.T) {
+			took := allocated(func() {
+				_, err := readFooter(bytes.NewReader(c.content), &blocks.File{Path: "f", Size: int64(len(c.content))})
+				if (err == nil) != (c.says == "") || err != nil && !strings.Contains(err.Error(), c.says) {
+					t.Errorf("error %v, want %q", err, c.says)
+				}
+			})
+			if took > uint64(len(c.content))+c.most {
+				t.Errorf("%d bytes of memory for a footer of %d", took, len(c.content))
+			}
+		})
+	}
+}
+
+// allocated returns how many bytes do allocates.
+func allocated(do func()) uint64 {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	do()
+	runtime.ReadMemStats(&after)
+	return after.TotalAlloc - before.TotalAlloc
+}
+
+// texts returns a file of so many rows with the repeated column "text", in one page of so many entries, whose levels and values are
+// given, and with a dictionary, which may be empty. More are fields of the column's SchemaElement.
+func texts(rows, entries int64, rep, def, values, dictionary []byte, more ...thriftField) []byte {
+	content := bytes.Clone(magic)
+	e := plain
+	if len(dictionary) > 0 {
+		e = rleDictionary
+		head := thriftField{7, thriftStruct, appendStruct(nil, []thriftField{integerField(1, thriftI32, 1), integerField(2, thriftI32, int64(plain))})}
+		content = appendPage(content, dictionaryPage, head, dictionary)
+	}
+	at := int64(len(content))
+	head := thriftField{8, thriftStruct, appendStruct(nil, []thriftField{
+		integerField(1, thriftI64, entries), integerField(2, thriftI64, 0), integerField(3, thriftI64, rows), integerField(4, thriftI32, int64(e)),
+		integerField(5, thriftI32, int64(len(def))), integerField(6, thriftI32, int64(len(rep))), {7, thriftFalse, nil},
+	})}
+	content = appendPage(content, dataPage2, head, slices.Concat(rep, def, values))
+	size := int64(len(content) - len(magic))
+	meta := []thriftField{
+		integerField(1, thriftI32, int64(byteArrays)), integerField(4, thriftI32, 0), integerField(5, thriftI64, entries),
+		integerField(6, thriftI64, size), integerField(7, thriftI64, size), integerField(9, thriftI64, at),
+	}
+	if len(dictionary) > 0 {
+		meta = append(meta, integerField(11, thriftI64, int64(len(magic))))
+	}
+	chunk := appendStruct(nil, []thriftField{{3, thriftStruct, appendStruct(nil, meta)}})
+	group := appendStruct(nil, []thriftField{listField(1, [][]byte{chunk}), integerField(3, thriftI64, rows)})
+	column := schemaElement("text", append([]thriftField{integerField(1, thriftI32, int64(byteArrays)), integerField(3, thriftI32, repeated)}, more...)...)
+	footer := footed(listField(2, [][]byte{schemaElement("root", integerField(5, thriftI32, 1)), column}), integerField(3, thriftI64, rows), listField(4, [][]byte{group}))
+	return append(content, footer[len(magic):]...)
+}
+
+func appendPage(dst []byte, kind int64, head thriftField, data []byte) []byte {
+	size := int64(len(data))
+	return append(appendStruct(dst, []thriftField{integerField(1, thriftI32, kind), integerField(2, thriftI32, size), integerField(3, thriftI32, size), head}), data...)
+}
+
+// run appends a run of n numbers of one bit.
+func run(dst []byte, n uint64, value byte) []byte {
+	return append(binary.AppendUvarint(dst, n<<1), value)
+}
+
+// longList returns a file of two rows of the repeated column "text": n empty texts, and one.
+func longList(n uint64) []byte {
+	rep := run(run(run(nil, 1, 0), n-1, 1), 1, 0)
+	return texts(2, int64(n+1), rep, run(nil, n+1, 1), binary.AppendUvarint([]byte{0}, (n+1)<<1), make([]byte, 4))
+}
+
+// TestLongList: blanks between the texts of a list make a record too long, too, and no more of them are held.
+func TestLongList(t *testing.T) {
+	const n = 1 << 22
+	file := readertest.Plant(t, Reader{}, "parquet", longList(n))
+	o := reading.Options{Fields: codec.Fields{Text: []string{"text"}}, MaxRecord: 1 << 16}
+	var long []bool
+	took := allocated(func() {
+		_, err := Reader{}.Read(t.Context(), file, []blocks.Span{{End: blocks.End}}, o, func(r *reading.Record) error {
+			long = append(long, r.Long)
+			return nil
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	})
+	if !slices.Equal(long, []bool{true, false}) || took > n/2 {
+		t.Errorf("too long: %v; %d bytes of memory for %d texts", long, took, n)
+	}
+}
+
+// ending is a context that ends once it was asked a few times.
+type ending struct {
+	context.Context
+	left int
+}
+
+func (c *ending) Err() error {
+	if c.left--; c.left < 0 {
+		return context.Canceled
+	}
+	return nil
+}
+
+// TestEndlessRow: who reads, skips or copies a row without end stops with the context.
+func TestEndlessRow(t *testing.T) {
+	file := readertest.Plant(t, Reader{}, "parquet", longList(1<<28))
+	o := reading.Options{Fields: codec.Fields{Text: []string{"text"}}, MaxRecord: 1 << 16}
+	whole := blocks.Span{End: blocks.End}
+	see := func(*reading.Record) error { return nil }
+	for name, do := range map[string]func(ctx context.Context) error{
+		"Read": func(ctx context.Context) error {
+			_, err := Reader{}.Read(ctx, file, []blocks.Span{whole}, o, see)
+			return err
+		},
+		"ReadSome": func(ctx context.Context) error { return Reader{}.ReadSome(ctx, file, whole, []int64{1}, o, see) },
+		"CopyExcept": func(ctx context.Context) error {
+			_, err := Reader{}.CopyExcept(ctx, io.Discard, file, whole, []int64{0}, o)
+			return err
+		},
+	} {
+		if err := do(&ending{t.Context(), 100}); !errors.Is(err, context.Canceled) || errors.As(err, new(*reading.ContentError)) {
+			t.Errorf("%s: error %v", name, err)
+		}
+	}
+}
+
+// TestLongRowIsNotCopied: what is held of a row that is copied is bounded.
+func TestLongRowIsNotCopied(t *testing.T) {
+	w := pageWriter{leaf: &leaf{maxRep: 1, maxDef: 1}, rep: make([]byte, maxEntries-1, maxEntries), def: make([]byte, maxEntries-1, maxEntries)}
+	if err := w.entry(1, 1); err != nil {
+		t.Errorf("the last entry: error %v", err)
+	}
+	if err := w.entry(1, 1); !errors.Is(err, errEntries) {
+		t.Errorf("one more: error %v", err)
+	}
+}
+
+// TestLongDecimals: decimals are as wide as makes sense.
+func TestLongDecimals(t *testing.T) {
+	for _, n := range []int{maxDecimal, maxDecimal + 1} {
+		values := appendPrefixed(nil, bytes.Repeat([]byte{1}, n))
+		file := readertest.Plant(t, Reader{}, "parquet", texts(1, 1, run(nil, 1, 0), run(nil, 1, 1), values, nil, integerField(6, thriftI32, convertedDecimal)))
+		o := reading.Options{Fields: codec.Fields{Text: []string{"text"}}, MaxRecord: 1 << 16}
+		_, err := Reader{}.Read(t.Context(), file, []blocks.Span{{End: blocks.End}}, o, func(*reading.Record) error { return nil })
+		if n == maxDecimal && err != nil || n > maxDecimal && (err == nil || !strings.Contains(err.Error(), "a value of 65 bytes, where at most 64 make sense")) {
+			t.Errorf("%d bytes: error %v", n, err)
+		}
+	}
+}
+
+// TestDictionaryLies: words that cannot be there take no memory.
+func TestDictionaryLies(t *testing.T) {
+	data := make([]byte, 1<<20) // empty words
+	l := &leaf{element: element{kind: byteArrays}}
+	took := allocated(func() {
+		if _, err := newDictionary(data, l, int64(len(data))); !errors.Is(err, errValues) {
+			t.Errorf("error %v", err)
+		}
+	})
+	if took > uint64(len(data)) {
+		t.Errorf("%d bytes of memory", took)
+	}
+	if d, err := newDictionary(data, l, int64(len(data)/4)); err != nil || len(d.at(d.n-1)) != 0 {
+		t.Errorf("as many as there are: error %v", err)
+	}
+}
+
+// TestNeed: a large dictionary takes room beside its pages, and so does where its words end.
+func TestNeed(t *testing.T) {
+	const page, half = largePage + 1, largePage / 2
+	for name, c := range map[string]struct {
+		p    pages
+		want int64
+	}{
+		"small":         {pages{leaf: &leaf{}, header: pageHeader{stored: 10, uncompressed: largePage - 10}}, 0},
+		"large":         {pages{leaf: &leaf{}, header: pageHeader{stored: 10, uncompressed: page}}, page + 10},
+		"words":         {pages{leaf: &leaf{}, header: pageHeader{stored: 10, uncompressed: half}, wordsAt: 4, wordHead: pageHeader{stored: 20, uncompressed: half, values: 30}}, 20 + half + half + 4*30},
+		"more words":    {pages{leaf: &leaf{}, header: pageHeader{}, wordsAt: 4, wordHead: pageHeader{stored: 20, uncompressed: page, values: 1 << 62}}, 20 + page + page/4*4},
+		"wide words":    {pages{leaf: &leaf{width: 8}, header: pageHeader{}, wordsAt: 4, wordHead: pageHeader{stored: page, uncompressed: page, values: page / 8}}, 2 * page},
+		"no dictionary": {pages{leaf: &leaf{}, header: pageHeader{}, wordHead: pageHeader{stored: page, uncompressed: page}}, 0},
+	} {
+		if got := c.p.need(); got != c.want {
+			t.Errorf("%s: %d bytes, want %d", name, got, c.want)
+		}
 	}
 }
 

@@ -3,6 +3,7 @@ package parquetfile
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"encoding/binary"
 	"math"
 	"math/big"
@@ -76,7 +77,7 @@ func truth(t *testing.T, what string, content []byte) (all told) {
 			l := &ft.schema.leaves[i]
 			name := what + ": column " + l.name()
 			rows := table[l.name()][g.first : g.first+g.rows]
-			column := newColumn(f, file, ft, l, g, c, maxPage)
+			column := newColumn(context.Background(), f, file, ft, l, g, c, maxPage)
 			all.chunk(t, name, c, l, rows)
 			locations, err := column.readIndex()
 			if err != nil || locations == nil {

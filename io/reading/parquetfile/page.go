@@ -140,6 +140,7 @@ const (
 
 // pages reads the pages of one column of a row group.
 type pages struct {
+	ctx   context.Context
 	file  *blocks.File
 	leaf  *leaf
 	chunk chunk
@@ -162,9 +163,9 @@ type pages struct {
 	values   values
 }
 
-func newPages(f io.ReaderAt, file *blocks.File, end int64, l *leaf, g *rowGroup, c *chunk, most int64) *pages {
+func newPages(ctx context.Context, f io.ReaderAt, file *blocks.File, end int64, l *leaf, g *rowGroup, c *chunk, most int64) *pages {
 	return &pages{
-		file: file, leaf: l, chunk: *c, group: g, most: most,
+		ctx: ctx, file: file, leaf: l, chunk: *c, group: g, most: most,
 		window: window{f: f, end: end}, offset: c.start(), left: c.values,
 	}
 }
@@ -210,9 +211,21 @@ func (r *room) free() {
 	*r = room{}
 }
 
-// need is what is held of pages like the one whose header was read, if they are large: as stored and unpacked.
+// large reports whether the page whose header was read is.
+func (p *pages) large() bool { return p.header.stored+p.header.uncompressed > largePage }
+
+// need is what is held of pages like the one whose header was read, as stored and unpacked, and of the dictionary before them, with
+// where its words end; 0 if that is as little as of pages that are not large.
 func (p *pages) need() int64 {
-	if n := p.header.stored + p.header.uncompressed; n > largePage {
+	stored, unpacked := p.header.stored, p.header.uncompressed
+	if h := &p.wordHead; p.wordsAt > 0 {
+		stored = max(stored, h.stored) // one at a time
+		unpacked += h.uncompressed
+		if p.leaf.width == 0 {
+			unpacked += 4 * min(h.values, h.uncompressed/4)
+		}
+	}
+	if n := stored + unpacked; n > largePage {
 		return n
 	}
 	return 0
@@ -226,6 +239,9 @@ func (e *storeError) Unwrap() error { return e.error }
 // find reads the header of the next data page, past the dictionary. It returns false at the end.
 func (p *pages) find(ahead int64) (bool, error) {
 	for p.left > 0 {
+		if err := p.ctx.Err(); err != nil {
+			return false, err
+		}
 		if err := p.readHeader(ahead); err != nil {
 			return false, p.broken(err)
 		}
@@ -324,7 +340,7 @@ func (p *pages) load() error {
 	var rep, def []byte
 	if h.kind == dataPage2 {
 		rep, def, data = data[:h.repBytes], data[h.repBytes:h.repBytes+h.defBytes], data[h.repBytes+h.defBytes:]
-		if p.need() > 0 { // they would hold the window
+		if p.large() { // they would hold the window
 			rep, def = slices.Clone(rep), slices.Clone(def)
 		}
 		size := h.uncompressed - h.repBytes - h.defBytes
@@ -396,9 +412,13 @@ func (p *pages) pass() {
 	p.offset += int64(len(p.header.bytes)) + p.header.stored
 }
 
-// level returns the levels of the next entry of the page.
+// level returns the levels of the next entry of the page. A row may have very many.
 func (p *pages) level() (rep, def int, err error) {
-	p.entries--
+	if p.entries--; p.entries%(1<<16) == 0 {
+		if err := p.ctx.Err(); err != nil {
+			return 0, 0, &storeError{err}
+		}
+	}
 	if p.leaf.maxRep > 0 {
 		n, err := p.rep.next()
 		if err != nil || int64(n) > int64(p.leaf.maxRep) {

@@ -14,12 +14,9 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
 	"math/bits"
 	"slices"
 	"sort"
-	"strconv"
-	"strings"
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/io/codec"
@@ -35,7 +32,7 @@ func (Reader) Inspect(ctx context.Context, file *blocks.File, o reading.Options)
 	if err := reading.OwnEncoding(file, o.Encoding); err != nil {
 		return err
 	}
-	return with(ctx, file, func(f io.ReaderAt, ft *footer) error {
+	return with(ctx, file, func(f *storage.File, ft *footer) error {
 		if _, err := bind(file, ft, o.Fields); err != nil {
 			return err
 		}
@@ -56,11 +53,11 @@ func (Reader) Inspect(ctx context.Context, file *blocks.File, o reading.Options)
 					return nil
 				}
 				// To begin inside a large page takes as long as to begin before it.
-				p := newColumn(f, file, ft, &ft.schema.leaves[column], g, c, mostOf(o))
+				p := newColumn(ctx, f, file, ft, &ft.schema.leaves[column], g, c, mostOf(o))
 				if _, err := p.head(skipAhead); err != nil {
 					return err
 				}
-				if p.need() > 0 {
+				if p.large() {
 					inside = 0
 				}
 				return nil
@@ -76,7 +73,7 @@ func (Reader) Inspect(ctx context.Context, file *blocks.File, o reading.Options)
 }
 
 // with calls do with the file and its footer. The file must be the same before and after.
-func with(ctx context.Context, file *blocks.File, do func(io.ReaderAt, *footer) error) (err error) {
+func with(ctx context.Context, file *blocks.File, do func(*storage.File, *footer) error) (err error) {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -85,12 +82,27 @@ func with(ctx context.Context, file *blocks.File, do func(io.ReaderAt, *footer) 
 		return err
 	}
 	defer func() { err = errors.Join(err, f.Unchanged(), f.Close()) }()
+	if file.Size > smallFile {
+		f.Ahead(0, int64(len(magic)))
+		f.Ahead(file.Size-tailBytes, file.Size)
+	} else {
+		f.Ahead(0, file.Size)
+	}
 	ft, err := readFooter(f, file)
 	if err != nil {
 		return err
 	}
 	return do(f, ft)
 }
+
+const (
+	// smallFile is the size in bytes of a file that is fetched at once.
+	smallFile = 1 << 20
+	// tailBytes has most footers.
+	tailBytes = 64 << 10
+	// nearBytes is how far apart rows may be to be fetched together: a request costs as much time as 1 MB.
+	nearBytes = 1 << 20
+)
 
 // Cut cuts between row groups and, if all columns let one begin at any row, inside those of two sizes or more.
 func (Reader) Cut(file *blocks.File, size int64) (cuts []int64) {
@@ -140,6 +152,7 @@ func (b *fields) all() []field { return append(slices.Clone(b.text), b.id, b.val
 // that folder's value, if the file has no such column.
 func bind(file *blocks.File, ft *footer, o codec.Fields) (b fields, err error) {
 	b.id, b.value = field{leaf: none}, field{leaf: none}
+	withPartitions := func() []string { return append(reading.Partitions(file.Path), ft.schema.names()...) }
 	found := false
 	for _, name := range o.Text {
 		t, err := findField(file, ft, name)
@@ -147,20 +160,20 @@ func bind(file *blocks.File, ft *footer, o codec.Fields) (b fields, err error) {
 			return b, err
 		}
 		if t.constant != nil {
-			return b, fmt.Errorf("%s: %q is a folder's name and no column; there are %q", file.Path, name, ft.schema.names())
+			return b, fmt.Errorf("%s: %q is a folder's name and no column; there are %s", file.Path, name, codec.Listed(ft.schema.names()))
 		}
 		found = found || t.leaf != none
 		b.text = append(b.text, t)
 	}
 	if !found && len(o.Text) > 0 {
-		return b, fmt.Errorf("%s: no text column %q; there are %q", file.Path, o.Text, ft.schema.names())
+		return b, fmt.Errorf("%s: no text column %q; there are %s", file.Path, o.Text, codec.Listed(ft.schema.names()))
 	}
 	if o.ID != "" {
 		if b.id, err = findField(file, ft, o.ID); err != nil {
 			return b, err
 		}
 		if b.id.leaf == none && b.id.constant == nil && o.ID != "id" {
-			return b, fmt.Errorf("%s: no id column %q; there are %q", file.Path, o.ID, ft.schema.names())
+			return b, fmt.Errorf("%s: no id column %q; there are %s", file.Path, o.ID, codec.Listed(withPartitions()))
 		}
 	}
 	if o.Value != "" {
@@ -168,7 +181,7 @@ func bind(file *blocks.File, ft *footer, o codec.Fields) (b fields, err error) {
 			return b, err
 		}
 		if b.value.leaf == none && b.value.constant == nil {
-			return b, fmt.Errorf("%s: no column %q to keep by; there are %q", file.Path, o.Value, ft.schema.names())
+			return b, fmt.Errorf("%s: no column %q to keep by; there are %s", file.Path, o.Value, codec.Listed(withPartitions()))
 		}
 	}
 	return b, b.check(file, ft)
@@ -205,47 +218,15 @@ func findField(file *blocks.File, ft *footer, name string) (field, error) {
 		return field{leaf: l}, nil
 	}
 	f := field{leaf: none}
-	if value, ok := partition(file.Path, name); ok {
+	if value, ok := reading.Partition(file.Path, name); ok {
 		f.constant = &value
 	}
 	return f, nil
 }
 
-// partition returns the value of the folder name=value that a path goes through, as Hive names them. The innermost counts.
-func partition(path, name string) (value string, ok bool) {
-	folders := strings.Split(path, "/")
-	for _, folder := range slices.Backward(folders[:len(folders)-1]) {
-		key, value, ok := strings.Cut(folder, "=")
-		if !ok || unescape(key) != name {
-			continue
-		}
-		if value == "__HIVE_DEFAULT_PARTITION__" { // Hive's null
-			value = ""
-		}
-		return unescape(value), true
-	}
-	return "", false
-}
-
-// unescape decodes the percent signs of a folder's name; those that are none stay.
-func unescape(s string) string {
-	var b []byte
-	for i := 0; i < len(s); i++ {
-		if s[i] == '%' && i+2 < len(s) {
-			if c, err := strconv.ParseUint(s[i+1:i+3], 16, 8); err == nil {
-				b = append(b, byte(c))
-				i += 2
-				continue
-			}
-		}
-		b = append(b, s[i])
-	}
-	return string(b)
-}
-
 // rows reads rows of a file, in ascending order.
 type rows struct {
-	f      io.ReaderAt
+	f      *storage.File
 	file   *blocks.File
 	footer *footer
 	fields fields
@@ -265,7 +246,7 @@ const maxPage = 1 << 30
 
 // read opens file, and calls do with what reads its rows.
 func read(ctx context.Context, file *blocks.File, o reading.Options, see func(*reading.Record) error, do func(*rows) error) error {
-	err := with(ctx, file, func(f io.ReaderAt, ft *footer) error {
+	err := with(ctx, file, func(f *storage.File, ft *footer) error {
 		b, err := bind(file, ft, o.Fields)
 		if err != nil {
 			return err
@@ -306,10 +287,14 @@ func (r *rows) span(ctx context.Context, span blocks.Span, progress *reading.Pro
 	defer func() { progress.Stored += listed(r.file, at) - listed(r.file, span.Start) }()
 	for at < end {
 		g := r.footer.group(at)
+		to := min(end, g.first+g.rows)
+		if err := r.ahead(ctx, g, at, to); err != nil {
+			return err
+		}
 		if err := r.open(ctx, g); err != nil {
 			return err
 		}
-		for to := min(end, g.first+g.rows); at < to; {
+		for at < to {
 			if err := ctx.Err(); err != nil {
 				return err
 			}
@@ -323,6 +308,79 @@ func (r *rows) span(ctx context.Context, span blocks.Span, progress *reading.Pro
 		if err := r.done(); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// stretch are bytes of a file.
+type stretch struct{ from, to int64 }
+
+// stretches are those of the columns that have rows from from to before to of a group, in order. Small ones beside each other are one.
+func (r *rows) stretches(ctx context.Context, g *rowGroup, from, to int64) (all []stretch, err error) {
+	err = r.footer.chunks(r.file, g, func(i int, c *chunk) error {
+		if !slices.ContainsFunc(r.fields.all(), func(f field) bool { return f.leaf == i }) {
+			return nil
+		}
+		e := stretch{c.start(), c.start() + c.compressed}
+		if from > g.first || to < g.first+g.rows {
+			index, err := newColumn(ctx, r.f, r.file, r.footer, &r.footer.schema.leaves[i], g, c, r.most).readIndex()
+			if err != nil {
+				return err
+			}
+			for _, l := range index {
+				if l.row <= from-g.first && l.row > 0 {
+					e.from = l.offset
+				}
+				if l.row >= to-g.first {
+					e.to = l.offset
+					break
+				}
+			}
+		}
+		all = append(all, e)
+		return nil
+	})
+	slices.SortFunc(all, func(a, b stretch) int { return cmp.Compare(a.from, b.from) })
+	joined := all[:0]
+	for _, e := range all {
+		if n := len(joined); n > 0 && e.to-joined[n-1].from <= nearBytes {
+			joined[n-1].to = max(joined[n-1].to, e.to)
+		} else {
+			joined = append(joined, e)
+		}
+	}
+	return joined, err
+}
+
+// ahead says that rows from from to before to of a group are read in order.
+func (r *rows) ahead(ctx context.Context, g *rowGroup, from, to int64) error {
+	if !r.f.Fetches() {
+		return nil
+	}
+	stretches, err := r.stretches(ctx, g, from, to)
+	for _, e := range stretches {
+		r.f.Ahead(e.from, e.to)
+	}
+	return err
+}
+
+// aheadSome says so of those between the positions in a group, if these are many.
+func (r *rows) aheadSome(ctx context.Context, g *rowGroup, positions []int64) error {
+	if !r.f.Fetches() {
+		return nil
+	}
+	n, _ := slices.BinarySearch(positions, g.first+g.rows)
+	from, to := positions[0], positions[n-1]+1
+	stretches, err := r.stretches(ctx, g, from, to)
+	bytes := int64(0)
+	for _, e := range stretches {
+		bytes += e.to - e.from
+	}
+	if err != nil || bytes/int64(n) > nearBytes {
+		return err
+	}
+	for _, e := range stretches {
+		r.f.Ahead(e.from, e.to)
 	}
 	return nil
 }
@@ -345,13 +403,18 @@ func share(n, part, all int64) int64 {
 // ReadSome reads rows by number. Pages that have none of them are not unpacked.
 func (Reader) ReadSome(ctx context.Context, file *blocks.File, span blocks.Span, positions []int64, o reading.Options, see func(*reading.Record) error) error {
 	return read(ctx, file, o, see, func(r *rows) error {
-		for _, position := range positions {
+		for i, position := range positions {
 			if err := ctx.Err(); err != nil {
 				return err
 			}
 			g := r.footer.group(position)
 			if g == nil || position < span.Start || position >= span.End {
 				return fmt.Errorf("%s: document at %d: there are %d rows", file.Path, position, r.footer.rows)
+			}
+			if g != r.group {
+				if err := r.aheadSome(ctx, g, positions[i:]); err != nil {
+					return err
+				}
 			}
 			if err := r.open(ctx, g); err != nil {
 				return err
@@ -389,7 +452,7 @@ func (r *rows) open(ctx context.Context, g *rowGroup) error {
 	err := r.footer.chunks(r.file, g, func(i int, c *chunk) error {
 		for j, field := range all {
 			if field.leaf == i {
-				r.columns[j] = newColumn(r.f, r.file, r.footer, &r.footer.schema.leaves[i], g, c, r.most)
+				r.columns[j] = newColumn(ctx, r.f, r.file, r.footer, &r.footer.schema.leaves[i], g, c, r.most)
 				r.columns[j].reuse(old[j])
 				if _, err := r.columns[j].head(skipAhead); err != nil {
 					return err
@@ -491,13 +554,16 @@ func (r *rows) values(c *column, row int64, dst *[]byte, before func()) error {
 		return err
 	}
 	return c.next(func(value []byte) error {
-		before()
-		had := len(*dst)
-		if len(value) > r.o.MaxRecord-r.bytes {
+		if longest := c.leaf.render.longest; longest > 0 && len(value) > longest {
+			return c.broken(fmt.Errorf("a value of %d bytes, where at most %d make sense", len(value), longest))
+		}
+		if len(value) > r.o.MaxRecord-r.bytes { // so it is for all that follow
 			r.record.Long = true
 			r.bytes += len(value)
 			return nil
 		}
+		had := len(*dst)
+		before()
 		*dst = c.leaf.render.append(*dst, value)
 		if r.bytes += len(*dst) - had; r.bytes > r.o.MaxRecord {
 			r.record.Long = true

@@ -3,6 +3,7 @@ package parquetfile
 import (
 	"encoding/binary"
 	"encoding/hex"
+	"fmt"
 	"math"
 	"math/big"
 	"slices"
@@ -55,11 +56,15 @@ type rendering struct {
 	// kind is what they are ordered as.
 	kind codec.Kind
 	// append appends a value, which has the width of its physical type.
-	append func(dst, value []byte) []byte
+	append  func(dst, value []byte) []byte
+	longest int // bytes of a value; 0: there is no bound
 }
 
 // unknown is a logical type that is younger than this code.
 const unknown = "values of a type that is not known"
+
+// maxDecimal is how many bytes a decimal may have; the widest types have 32.
+const maxDecimal = 64
 
 func foreign(what string) rendering { return rendering{foreign: what} }
 
@@ -168,13 +173,18 @@ func decimals(e *element) rendering {
 			return appendScaled(dst, strconv.AppendInt(nil, integerOf(v), 10), scale)
 		})
 	}
-	return number(func(dst, v []byte) []byte {
+	if e.typeLength > maxDecimal {
+		return foreign(fmt.Sprintf("decimals of %d bytes", e.typeLength))
+	}
+	r := number(func(dst, v []byte) []byte {
 		n := new(big.Int).SetBytes(v)
 		if len(v) > 0 && v[0]&0x80 != 0 {
 			n.Sub(n, new(big.Int).Lsh(big.NewInt(1), uint(8*len(v))))
 		}
 		return appendScaled(dst, n.Append(nil, 10), scale)
 	})
+	r.longest = maxDecimal
+	return r
 }
 
 // appendScaled appends an integer with its point scale digits from the right.

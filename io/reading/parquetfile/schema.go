@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/neardup/neardup/io/codec"
 )
 
 // physical is the type that a column's values are stored in.
@@ -121,6 +123,7 @@ func (e *element) readLogical(r *thriftReader, kind byte) {
 // node is an element of the schema in its tree.
 type node struct {
 	*element
+	parent   *node // nil: it is the root
 	children []*node
 	leaf     int // index of the column; none: it is a group
 }
@@ -128,13 +131,21 @@ type node struct {
 // leaf is a column.
 type leaf struct {
 	element
-	path           []string
+	node           *node
 	maxRep, maxDef int
 	width          int // bytes of a value; 0: it varies
 	render         rendering
 }
 
-func (l *leaf) name() string { return strings.Join(l.path, ".") }
+// name is its path, with dots. Kept, those of many columns deep in the schema would take much memory.
+func (l *leaf) name() string {
+	var path []string
+	for n := l.node; n.parent != nil; n = n.parent {
+		path = append(path, n.name)
+	}
+	slices.Reverse(path)
+	return strings.Join(path, ".")
+}
 
 type schema struct {
 	root   *node
@@ -151,7 +162,8 @@ func newSchema(elements []element) (s schema, err error) {
 	}
 	rest := elements
 	rest[0].repetition = required
-	s.root, err = s.grow(&rest, nil, 0, 0)
+	s.leaves = make([]leaf, 0, len(elements))
+	s.root, err = s.grow(&rest, nil, 0, 0, 0)
 	switch {
 	case err != nil:
 		return s, err
@@ -163,11 +175,11 @@ func newSchema(elements []element) (s schema, err error) {
 	return s, nil
 }
 
-func (s *schema) grow(rest *[]element, path []string, rep, def int) (*node, error) {
+func (s *schema) grow(rest *[]element, parent *node, depth, rep, def int) (*node, error) {
 	if len(*rest) == 0 {
 		return nil, errShort
 	}
-	if len(path) > maxDepth {
+	if depth > maxDepth {
 		return nil, fmt.Errorf("it is nested more than %d deep", maxDepth)
 	}
 	e := &(*rest)[0]
@@ -181,10 +193,10 @@ func (s *schema) grow(rest *[]element, path []string, rep, def int) (*node, erro
 	default:
 		return nil, fmt.Errorf("%q has the unknown repetition type %d", e.name, e.repetition)
 	}
-	n := &node{element: e, leaf: none}
+	n := &node{element: e, parent: parent, leaf: none}
 	if e.typed {
 		n.leaf = len(s.leaves)
-		l := leaf{element: *e, path: slices.Clone(path), maxRep: rep, maxDef: def, width: e.kind.width(e.typeLength), render: renderingOf(e)}
+		l := leaf{element: *e, node: n, maxRep: rep, maxDef: def, width: e.kind.width(e.typeLength), render: renderingOf(e)}
 		if e.kind < 0 || e.kind > fixedArrays || e.children != 0 || e.kind == fixedArrays && (e.typeLength <= 0 || e.typeLength > 1<<20) {
 			return nil, fmt.Errorf("column %q has the unknown type %d of length %d", l.name(), e.kind, e.typeLength)
 		}
@@ -195,10 +207,7 @@ func (s *schema) grow(rest *[]element, path []string, rep, def int) (*node, erro
 		return nil, errShort
 	}
 	for range e.children {
-		if len(*rest) == 0 {
-			return nil, errShort
-		}
-		child, err := s.grow(rest, append(path, (*rest)[0].name), rep, def)
+		child, err := s.grow(rest, n, depth+1, rep, def)
 		if err != nil {
 			return nil, err
 		}
@@ -226,18 +235,9 @@ func (s *schema) find(name string) (int, error) {
 		for _, c := range n.children {
 			names = append(names, name+"."+c.name)
 		}
-		return none, fmt.Errorf("column %q is a group; name one of %q", name, few(names))
+		return none, fmt.Errorf("column %q is a group; name one of %s", name, codec.Listed(names))
 	}
 	return n.leaf, nil
-}
-
-// few are the first names of a list that may be long.
-func few(names []string) []string {
-	const most = 50
-	if len(names) > most {
-		return append(names[:most:most], fmt.Sprintf("and %d more", len(names)-most))
-	}
-	return names
 }
 
 // names are those of the top-level columns.
@@ -245,7 +245,7 @@ func (s *schema) names() (names []string) {
 	for _, c := range s.root.children {
 		names = append(names, c.name)
 	}
-	return few(names)
+	return names
 }
 
 // find returns the node below n at a dotted path, or nil.

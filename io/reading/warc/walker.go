@@ -21,6 +21,8 @@ import (
 
 const (
 	readBytes = 256 << 10
+	// tailBytes is how much is read at a time behind what is wanted, for the rest of the last member.
+	tailBytes = 16 << 10
 	// backBytes are those before a span in which a member is looked for first.
 	backBytes = 256 << 10
 	// storedBlock is more than a block of deflate can have that is stored as it stands (RFC 1951, §3.2.4). A member
@@ -58,6 +60,7 @@ type walker struct {
 
 func newWalker(ctx context.Context, f *storage.File, file *blocks.File, o reading.Options) *walker {
 	w := &walker{ctx: ctx, file: f, path: file.Path, size: file.Size, o: o, chunk: make([]byte, 32<<10)}
+	w.source.near = file.Size
 	w.gzip, _ = inflaters.Get().(*gzip.Reader)
 	w.buffered = bufio.NewReaderSize(&w.source, int(min(readBytes, file.Size)))
 	return w
@@ -65,13 +68,14 @@ func newWalker(ctx context.Context, f *storage.File, file *blocks.File, o readin
 
 // source reads a file and knows how far it is, and whether reading failed.
 type source struct {
-	r   io.Reader
-	at  int64
-	err error
+	r    io.Reader
+	at   int64
+	near int64 // little is read from here on at a time
+	err  error
 }
 
 func (s *source) Read(p []byte) (int, error) {
-	n, err := s.r.Read(p)
+	n, err := s.r.Read(p[:min(int64(len(p)), max(s.near-s.at, 0)+tailBytes)])
 	s.at += int64(n)
 	if err != nil && !errors.Is(err, io.EOF) {
 		s.err = err
@@ -104,7 +108,8 @@ func (w *walker) keep(data []byte, most int) error {
 
 // each calls see with the members that begin in a span, each of which is in plain then.
 func (w *walker) each(span blocks.Span, see func(member) error) error {
-	w.file.Ahead(span.Start, min(span.End, w.size))
+	w.file.Ahead(max(span.Start-backBytes, 0), min(span.End, w.size-tailBytes)+tailBytes)
+	w.source.near = min(span.End, w.size)
 	p, err := w.seek(span.Start)
 	for err == nil && p < min(span.End, w.size) {
 		var m member
@@ -172,7 +177,7 @@ func (w *walker) step(p int64, most int) (member, error) {
 // begin sets gzip to the member at p. An error says that none begins there.
 func (w *walker) begin(p int64) error {
 	if at := w.source.at - int64(w.buffered.Buffered()); p != at || w.source.r == nil {
-		w.source = source{r: io.NewSectionReader(w.file, p, w.size-p), at: p}
+		w.source = source{r: io.NewSectionReader(w.file, p, w.size-p), at: p, near: w.source.near}
 		w.buffered.Reset(&w.source)
 	}
 	if err := w.gzip.Reset(w.buffered); err != nil {

@@ -113,7 +113,9 @@ func (Reader) ReadSome(ctx context.Context, file *blocks.File, span blocks.Span,
 	c := warc.New(o.Fields)
 	record := reading.Record{Doc: new(codec.Document)}
 	err := walk(ctx, file, o, func(w *walker) error {
-		for _, position := range positions {
+		ahead := reading.Near(w.file, positions, tailBytes, file.Size)
+		for i, position := range positions {
+			w.source.near = ahead(i)
 			if position >= file.Size {
 				return fmt.Errorf("%s: document at %d: the file ends before it", file.Path, position)
 			}
@@ -161,7 +163,12 @@ func (Reader) CopyExcept(ctx context.Context, w io.Writer, file *blocks.File, sp
 			if to = m.end; !in.besides(m) {
 				kept++
 			}
-			return nil
+			if to-from < readBytes {
+				return nil
+			}
+			err := flush() // not long after it was fetched
+			from = to
+			return err
 		})
 		if err == nil && len(dropped) > 0 {
 			err = fmt.Errorf("%s: no record begins at %d, where one was removed", file.Path, dropped[0])

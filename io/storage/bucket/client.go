@@ -5,7 +5,6 @@ package bucket
 import (
 	"context"
 	"io"
-	"strings"
 
 	"github.com/neardup/neardup/io/storage"
 )
@@ -40,10 +39,4 @@ type Client interface {
 type Page struct {
 	Objects []storage.Info
 	More    string // what to ask the next page with, "" if there is none
-}
-
-// split returns what a path names: scheme://bucket/name.
-func split(path, scheme string) Key {
-	bucket, name, _ := strings.Cut(strings.TrimPrefix(path, scheme), "/")
-	return Key{bucket, name}
 }

@@ -52,7 +52,7 @@ func newReader(ctx context.Context, s *Store, at Key, info storage.Info) *reader
 	return &reader{client: s.client, at: at, path: info.Path, version: info.Version, ctx: ctx, cancel: cancel, info: info}
 }
 
-// Ahead says that bytes from to to are about to be read in order, beside what was said last.
+// Ahead says that bytes from to to are about to be read in order, beside what was said last, or in any order if they are few.
 func (r *reader) Ahead(from, to int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -122,7 +122,11 @@ func (r *reader) chunk(offset int64, n int) *chunk {
 	}
 	c := r.held(offset)
 	if c == nil {
-		c = r.fetch(offset, r.length(offset, n), nil)
+		from, length := offset, r.length(offset, n)
+		if e := r.inOrder(offset); e.to > 0 && e.to-e.from <= jumpBytes { // it is one request
+			from, length = e.from, e.to-e.from
+		}
+		c = r.fetch(from, length, nil)
 	}
 	// What is read in order is fetched while what comes before it is read.
 	if e := r.inOrder(c.to); e.has(c.from) && r.held(c.to) == nil {
@@ -241,7 +245,8 @@ func (r *reader) refused(err error) error {
 	return err
 }
 
-// pause waits before a stream is asked for again: up to .1 s before the second try, and twice as long each time.
+// pause waits before a stream is asked for again: up to .1 s after a try that brought bytes, else up to .2 s before the
+// second, and twice as long each time.
 func (r *reader) pause(try int) {
 	select {
 	case <-time.After(rand.N(50 * time.Millisecond << try)):

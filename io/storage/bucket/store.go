@@ -27,7 +27,11 @@ type Store struct {
 // New returns the store of all paths that begin with scheme, such as "gs://".
 func New(scheme string, client Client) *Store { return &Store{scheme, client} }
 
-func (s *Store) key(path string) Key { return split(path, s.scheme) }
+// key returns what a path names: scheme://bucket/name.
+func (s *Store) key(path string) Key {
+	bucket, name, _ := strings.Cut(strings.TrimPrefix(path, s.scheme), "/")
+	return Key{bucket, name}
+}
 
 // below is the Key of all that is below a folder.
 func (s *Store) below(folder string) Key {

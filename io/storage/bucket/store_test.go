@@ -247,6 +247,31 @@ func TestReaderAgainstBytes(t *testing.T) {
 	})
 }
 
+// A short range is fetched whole, though its first bytes are in others too.
+func TestRangesOverlap(t *testing.T) {
+	c, s, version, content := object(t, 4096)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	c.breaks = func(n int64) int64 {
+		if c.reads.Load() > 10 { // and does not go on for ever
+			cancel()
+		}
+		return n
+	}
+	r, err := s.OpenVersion(ctx, "x://b/x", version)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	r.(*reader).Ahead(100, 1000)
+	r.(*reader).Ahead(0, 300)
+	r.(*reader).Ahead(200, 350)
+	got := make([]byte, 500)
+	if _, err := r.ReadAt(got, 400); err != nil || !bytes.Equal(got, content[400:900]) {
+		t.Errorf("%d requests: %v", c.reads.Load(), err)
+	}
+}
+
 // What 64 splits fetch is hardly more than the object, and a request fetches much.
 func TestFetchedOnce(t *testing.T) {
 	const size, splits, record = 64 << 20, 64, 2000

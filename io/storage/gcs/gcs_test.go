@@ -4,11 +4,6 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
-	"crypto/rand"
-	"crypto/rsa"
-	"crypto/x509"
-	"encoding/json"
-	"encoding/pem"
 	"errors"
 	"fmt"
 	"io"
@@ -656,31 +651,6 @@ func TestNoCredentials(t *testing.T) {
 	}
 }
 
-// account writes the key file of a service account whose tokens come from a URL, and returns its name.
-func account(t *testing.T, tokens string) string {
-	t.Helper()
-	key, err := rsa.GenerateKey(rand.Reader, 2048)
-	if err != nil {
-		t.Fatal(err)
-	}
-	der, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	file := filepath.Join(t.TempDir(), "account.json")
-	text, err := json.Marshal(map[string]string{
-		"type": "service_account", "project_id": "p", "private_key_id": "1", "client_email": "a@p.iam.gserviceaccount.com", "client_id": "1",
-		"private_key": string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})), "token_uri": tokens,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(file, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return file
-}
-
 // TestCredentials: they are looked for when the first request is sent, and sent with each, also that which cancels an
 // upload; and users are told what to do if they are refused.
 func TestCredentials(t *testing.T) {
@@ -711,7 +681,8 @@ func TestCredentials(t *testing.T) {
 	if c.gcs != nil {
 		t.Error("it does not wait for its first request")
 	}
-	t.Setenv("GOOGLE_APPLICATION_CREDENTIALS", account(t, tokens.URL))
+	account, _ := fakegcs.Account(t, "p", tokens.URL)
+	t.Setenv("GOOGLE_APPLICATION_CREDENTIALS", account)
 	create(t, c, x, pattern(10))
 	broken := errors.New("broken")
 	if _, err := c.Create(t.Context(), x, storage.If{}, func(w io.Writer) error {

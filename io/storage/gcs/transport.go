@@ -7,10 +7,13 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"net/http/httptrace"
 	"sync/atomic"
 	"time"
 
 	"google.golang.org/api/googleapi"
+
+	"github.com/neardup/neardup/io/storage"
 )
 
 // idle is how long a connection may be without a byte.
@@ -42,6 +45,12 @@ type watched struct{ base http.RoundTripper }
 
 func (t watched) RoundTrip(req *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithCancelCause(req.Context())
+	tries := 0
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) {
+		if tries++; tries > 1 { // the connection was kept from another request, and broke
+			storage.Retried()
+		}
+	}})
 	w := &watch{ctx: ctx, cancel: cancel, timer: time.AfterFunc(idle, func() { cancel(errStalled) })}
 	req = req.WithContext(ctx)
 	if req.Body != nil && req.Body != http.NoBody {
@@ -80,7 +89,7 @@ func (t watched) RoundTrip(req *http.Request) (*http.Response, error) {
 
 // refused is the error of the XML API, of which the client keeps only the status.
 func refused(resp *http.Response, body []byte) error {
-	var e struct{ Code, Message, Details string }
+	var e struct{ Message string }
 	_ = xml.Unmarshal(body, &e) // a proxy's need be none
 	return &googleapi.Error{Code: resp.StatusCode, Message: e.Message, Header: resp.Header}
 }

@@ -3,6 +3,7 @@
 package s3
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -145,22 +146,15 @@ func regionOf(ctx context.Context, client *s3.Client, bucket string) (string, er
 	anybody := s3.New(client.Options(), func(o *s3.Options) { o.Region, o.Credentials = first, aws.AnonymousCredentials{} })
 	out, err := anybody.HeadBucket(ctx, &s3.HeadBucketInput{Bucket: &bucket})
 	if err == nil {
-		return orElse(aws.ToString(out.BucketRegion), first), nil
+		return cmp.Or(aws.ToString(out.BucketRegion), first), nil
 	}
 	switch status, header := response(err); status {
 	case http.StatusMovedPermanently, http.StatusForbidden, http.StatusBadRequest, http.StatusUnauthorized:
-		return orElse(header.Get(regionHeader), first), nil
+		return cmp.Or(header.Get(regionHeader), first), nil
 	case http.StatusNotFound:
 		return "", &types.NoSuchBucket{Message: aws.String("there is no such bucket")}
 	}
 	return "", err
-}
-
-func orElse(s, other string) string {
-	if s == "" {
-		return other
-	}
-	return s
 }
 
 func version(etag *string) string { return strings.Trim(aws.ToString(etag), `"`) }

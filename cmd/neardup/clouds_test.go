@@ -1,0 +1,322 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+
+	"github.com/neardup/neardup/internal/fakegcs"
+	"github.com/neardup/neardup/internal/fakes3"
+	"github.com/neardup/neardup/internal/httpfault"
+	"github.com/neardup/neardup/output"
+	"github.com/neardup/neardup/records"
+)
+
+// TestTwoRuns: a run that finds an output in use ends with status 3 and says who uses it, on whatever machine.
+func TestTwoRuns(t *testing.T) {
+	for scheme := range clouds {
+		t.Run(scheme, func(t *testing.T) {
+			t.Parallel()
+			before := replaced(t, scheme, false)
+			c := clouds[scheme](t, before.objects)
+			arrived, goOn := make(chan bool), make(chan bool)
+			c.disturbed(func(w http.ResponseWriter, r *http.Request, n int) {
+				if n == before.requests/2 {
+					arrived <- true
+					<-goOn
+				}
+				c.store.ServeHTTP(w, r)
+			})
+			first := c.started(c.dedup(replace...))
+			<-arrived
+			host, err := os.Hostname()
+			if err != nil {
+				t.Fatal(err)
+			}
+			said := c.ends(c.dedup(replace...), 3)
+			if want := fmt.Sprintf("(process %d on %s, since ", first.Process.Pid, host); !strings.Contains(said, want) || !strings.Contains(said, "out/.lock: held by job "+c.holder()) {
+				t.Errorf("%q does not say %q", said, want)
+			}
+			close(goOn)
+			if said, status := first.ended(); status != 0 {
+				t.Errorf("the first: status %d:\n%s", status.ExitStatus(), said)
+			}
+			c.disturbed(nil)
+			c.holds(before.manifest)
+		})
+	}
+}
+
+// holder is the job that holds the lock, "" if none does.
+func (c *cloud) holder() string {
+	_, after, _ := strings.Cut(c.all()[out+".lock"], `"job":"`)
+	job, _, _ := strings.Cut(after, `"`)
+	return job
+}
+
+// TestStopped: a run that is stopped at whatever request, while another takes its lock by force, finds that out when it goes
+// on, before the other has ended or after that, ends with status 3, and leaves the other's output alone. On S3 the other
+// waits for a minute.
+func TestStopped(t *testing.T) {
+	rounds := map[string]int{"gs": 10}
+	if os.Getenv("NEARDUP_NIGHTLY") != "" {
+		rounds = map[string]int{"gs": 200, "s3": 30}
+	}
+	for scheme, n := range rounds {
+		t.Run(scheme, func(t *testing.T) {
+			t.Parallel()
+			before := replaced(t, scheme, false)
+			for seed := range n {
+				t.Run(fmt.Sprint(seed), func(t *testing.T) {
+					t.Parallel()
+					stopped(t, scheme, before, rand.New(rand.NewPCG(uint64(seed), 1)))
+				})
+			}
+		})
+	}
+}
+
+func stopped(t *testing.T, scheme string, before before, random *rand.Rand) {
+	c := clouds[scheme](t, before.objects)
+	at, held, meanwhile := 1+random.IntN(before.requests), random.IntN(2) == 0, random.IntN(2) == 0
+	arrived, goOn := make(chan bool), make(chan bool)
+	p := c.dedup(replace...)
+	c.disturbed(func(w http.ResponseWriter, r *http.Request, n int) {
+		if n == at && readAll(r) {
+			t.Logf("stopped at request %d, %s %s, which takes effect later: %t; goes on meanwhile: %t", n, r.Method, r.URL, held, meanwhile)
+			_ = p.Process.Signal(syscall.SIGSTOP) // it may have ended, with a request that it gave up under way
+			arrived <- true
+			if held {
+				<-goOn
+			}
+		}
+		c.store.ServeHTTP(w, r)
+	})
+	c.started(p)
+	type ending struct {
+		said   string
+		status syscall.WaitStatus
+	}
+	ended := make(chan ending, 1)
+	go func() {
+		said, status := p.ended()
+		ended <- ending{said, status}
+	}()
+	select {
+	case <-arrived:
+	case <-ended: // it had fewer requests
+		return
+	}
+	job := c.holder()
+	committed, _ := finished(c.all())
+	var first ending
+	proceed := sync.OnceFunc(func() {
+		close(goOn)
+		_ = p.Process.Signal(syscall.SIGCONT)
+		first = <-ended
+	})
+	var taken atomic.Int64
+	wait, named := int64(1+random.IntN(before.requests/2)), false
+	c.disturbed(func(w http.ResponseWriter, r *http.Request, _ int) {
+		c.store.ServeHTTP(w, r)
+		if by := c.holder(); meanwhile && by != job && by != "" && taken.Add(1) == wait {
+			named = true
+			proceed() // while this request waits, the other has the lock
+		}
+	})
+	c.ends(c.dedup("--overwrite", "--threshold=0.7", "--write=corpus,clusters", "--force-unlock"), 0)
+	proceed()
+	c.disturbed(nil)
+	manifest, err := finished(c.all())
+	if err != nil {
+		t.Error(err)
+	}
+	want := "the lock of job " + job + " was deleted while the job was running"
+	if named {
+		want = "the lock of job " + job + " was taken over by job "
+	}
+	switch status := first.status.ExitStatus(); {
+	case status == 0 && (job == "" || committed == before.manifest): // it had not begun, or was done
+	case job == "" && status == 3:
+	case status != 3 || !strings.Contains(first.said, want):
+		t.Errorf("exit status %d, want 3 and %q:\n%s", status, want, first.said)
+	case manifest == before.manifest:
+		t.Error("it replaced the output of the other")
+	}
+	c.ends(c.dedup(replace...), 0)
+	c.holds(before.manifest)
+}
+
+// TestUnconditional: a store that ignores the conditions of writes is refused by name. One that ignores or refuses those
+// of removals takes an output where there is none, and keeps one that is there as it was.
+func TestUnconditional(t *testing.T) {
+	for _, scheme := range slices.Sorted(maps.Keys(clouds)) {
+		ignoring := func(methods ...string) func(*fakes3.Server, *fakegcs.Server) {
+			return func(s3 *fakes3.Server, gs *fakegcs.Server) {
+				if s3 != nil {
+					s3.Unconditional = methods
+				} else {
+					gs.Unconditional = methods
+				}
+			}
+		}
+		t.Run(scheme+" writes", func(t *testing.T) {
+			before := inputs(t, false)
+			c := clouds[scheme](t, before, ignoring(http.MethodPut, http.MethodPost))
+			said := c.ends(c.dedup(), 2)
+			if want := c.scheme + "b/out: the object store ignores conditional requests"; !strings.Contains(said, want) {
+				t.Errorf("%q does not say %q", said, want)
+			}
+			if now := c.all(); !maps.Equal(now, before) {
+				t.Errorf("there are %q", sorted(now))
+			}
+		})
+		t.Run(scheme+" removals", func(t *testing.T) {
+			c := clouds[scheme](t, inputs(t, false), ignoring(http.MethodDelete))
+			c.unconditional(t)
+		})
+		if scheme == "gs" {
+			continue // no such store answers so
+		}
+		t.Run(scheme+" removals refused", func(t *testing.T) {
+			c := clouds[scheme](t, inputs(t, false))
+			c.disturbed(func(w http.ResponseWriter, r *http.Request, _ int) {
+				if r.Method == http.MethodDelete && r.Header.Get("If-Match") != "" {
+					c.refuse(w, r, http.StatusNotImplemented)
+					return
+				}
+				c.store.ServeHTTP(w, r)
+			})
+			c.unconditional(t)
+		})
+	}
+}
+
+// unconditional runs twice on a store whose removals have no conditions.
+func (c *cloud) unconditional(t *testing.T) {
+	t.Helper()
+	c.ends(c.dedup(), 0)
+	before := c.all()
+	if manifest, err := finished(before); err != nil || manifest == "" {
+		t.Fatalf("%v, or no output", err)
+	}
+	said := c.ends(c.dedup(replace...), 2)
+	if want := c.scheme + "b/out: the object store does not support conditional DELETE"; !strings.Contains(said, want) {
+		t.Errorf("%q does not say %q", said, want)
+	}
+	after := c.all()
+	for _, objects := range []map[string]string{before, after} {
+		delete(objects, out+".lock") // says that nobody has it
+	}
+	if !maps.Equal(before, after) {
+		t.Errorf("there are %q, and were %q", sorted(after), sorted(before))
+	}
+}
+
+// TestFaultyStore: a run gets over a store that fails some of its requests, in whatever way, with the same bytes, and says how many it
+// sent again.
+func TestFaultyStore(t *testing.T) {
+	kinds := map[string]httpfault.Fault{
+		"refused": {Kind: httpfault.Error, Status: 503}, "reset": {Kind: httpfault.Reset}, "lost": {Kind: httpfault.Lost},
+		"cut": {Kind: httpfault.Cut, Bytes: 100},
+	}
+	for scheme := range clouds {
+		t.Run(scheme, func(t *testing.T) {
+			t.Parallel()
+			before := replaced(t, scheme, false)
+			for name, fault := range kinds {
+				t.Run(name, func(t *testing.T) {
+					t.Parallel()
+					faulty(t, scheme, before, func(_ *http.Request, n int) httpfault.Fault {
+						if n%17 == 0 {
+							return fault
+						}
+						return httpfault.Fault{}
+					})
+				})
+			}
+			t.Run("stalled", func(t *testing.T) { // for half a minute
+				t.Parallel()
+				var once sync.Once
+				faulty(t, scheme, before, func(r *http.Request, _ int) (fault httpfault.Fault) {
+					if r.URL.Query().Get("prefix") == "in/" {
+						once.Do(func() { fault = httpfault.Fault{Kind: httpfault.Stall, Bytes: 100} })
+					}
+					return fault
+				})
+			})
+		})
+	}
+}
+
+func faulty(t *testing.T, scheme string, before before, decide func(r *http.Request, n int) httpfault.Fault) {
+	c := clouds[scheme](t, before.objects)
+	faults := &httpfault.Faults{Handler: c.store, Decide: decide, Refuse: c.refuse}
+	c.disturbed(func(w http.ResponseWriter, r *http.Request, _ int) { faults.ServeHTTP(w, r) })
+	c.ends(c.dedup(replace...), 0)
+	c.holds(before.manifest)
+	var run records.Run
+	if err := json.Unmarshal([]byte(c.all()[out+output.RunFile]), &run); err != nil || run.Retries == 0 {
+		t.Errorf("%d retries, %v", run.Retries, err)
+	}
+}
+
+// TestRefusingStore: where a store refuses for ever, the run ends with the object and what to do, and the old output is
+// as it was.
+func TestRefusingStore(t *testing.T) {
+	statuses := []int{http.StatusForbidden}
+	if os.Getenv("NEARDUP_NIGHTLY") != "" {
+		statuses = append(statuses, http.StatusInternalServerError) // which is tried for about a minute
+	}
+	for scheme := range clouds {
+		before := replaced(t, scheme, false)
+		for _, status := range statuses {
+			for name, refused := range map[string]func(*http.Request) bool{
+				"in/1.jsonl": func(r *http.Request) bool {
+					return r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/in/1.jsonl")
+				},
+				"out/.neardup/": func(r *http.Request) bool {
+					return (r.Method == http.MethodPut || r.Method == http.MethodPost) && readAll(r) && strings.Contains(content(r), "/w/")
+				},
+			} {
+				t.Run(fmt.Sprint(scheme, " ", status, " ", name), func(t *testing.T) {
+					t.Parallel()
+					c, exit := clouds[scheme](t, before.objects), 1
+					if status == http.StatusForbidden && name == "in/1.jsonl" {
+						exit = 2 // as for files
+					}
+					c.disturbed(func(w http.ResponseWriter, r *http.Request, _ int) {
+						if refused(r) {
+							c.refuse(w, r, status)
+							return
+						}
+						c.store.ServeHTTP(w, r)
+					})
+					said := c.ends(c.dedup(replace...), exit)
+					if last := said[strings.LastIndex(strings.TrimSpace(said), "neardup: "):]; !strings.Contains(last, c.scheme+"b/"+name) || !strings.Contains(last, "; ") {
+						t.Errorf("%q does not name %s and what to do", last, name)
+					} else {
+						t.Log(last)
+					}
+					c.disturbed(nil)
+					for name, content := range c.all() {
+						if was, ok := before.objects[name]; strings.HasPrefix(name, out) && (!ok || was != content) {
+							t.Errorf("%s has changed", name)
+						}
+					}
+					c.ends(c.dedup(replace...), 0)
+					c.holds(before.manifest)
+				})
+			}
+		}
+	}
+}

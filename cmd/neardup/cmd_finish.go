@@ -1,0 +1,70 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/apache/beam/sdks/v2/go/pkg/beam"
+
+	"github.com/neardup/neardup/pipelines/dedup"
+	"github.com/neardup/neardup/pipelines/job"
+	"github.com/neardup/neardup/records"
+	"github.com/neardup/neardup/report"
+	"github.com/neardup/neardup/runners/dataflow"
+)
+
+type finishCmd struct {
+	Output string `arg:"" help:"Output of a run of dedup that has left its job: with --detach, or by an interruption."`
+	job.Following
+	WaitLock time.Duration `default:"0s" placeholder:"DURATION" help:"Wait that long for another process that finishes the run before giving up (default: ${default})." group:"Run"`
+	JSON     bool          `name:"json" help:"Print run.json instead of the summary." group:"Output"`
+}
+
+// Run waits for the job, and publishes its output.
+func (c *finishCmd) Run(ctx context.Context, s streams) error {
+	run, err := dedup.Finish(ctx, dedup.Finishing{
+		Output: c.Output, WaitLock: c.WaitLock, Ended: jobEnded(c.DataflowEndpoint),
+		Follow: func(state string) job.Launch { return c.follow(state, s) },
+	})
+	if run != nil {
+		warn(run.Warnings)
+	}
+	if err != nil {
+		if left := (*job.LeftError)(nil); errors.As(err, &left) {
+			err = fmt.Errorf("%w; publish its output when it has ended: neardup finish %s", err, c.Output)
+		}
+		return &runError{err, run}
+	}
+	if c.JSON {
+		err = printJSON(s.Out, run)
+	} else {
+		err = report.Summary(s.Out, run, c.Output, nil)
+	}
+	if err != nil { // whatever becomes of this, the run is committed
+		slog.Warn(fmt.Sprintf("%v; the run is complete", err))
+	}
+	return nil
+}
+
+// follow returns what follows a job that another process has submitted.
+func (c *finishCmd) follow(state string, s streams) job.Launch {
+	return func(ctx context.Context, _ *beam.Pipeline, _ string) (beam.PipelineResult, []records.Stage, error) {
+		j, err := dataflow.ParseJob(state)
+		if err != nil {
+			return nil, nil, err
+		}
+		var options dataflow.Options
+		follow(&options, c.Following, s)
+		if c.DataflowEndpoint != "" {
+			j.Endpoint = c.DataflowEndpoint
+		}
+		result, err := dataflow.Follow(ctx, j, options)
+		if err != nil {
+			return nil, nil, left(err)
+		}
+		return result, nil, nil
+	}
+}

@@ -1,0 +1,118 @@
+package main
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"time"
+
+	"github.com/apache/beam/sdks/v2/go/pkg/beam"
+
+	"github.com/neardup/neardup/internal/beamcli"
+	"github.com/neardup/neardup/pipelines/dedup"
+	"github.com/neardup/neardup/pipelines/job"
+	"github.com/neardup/neardup/records"
+	"github.com/neardup/neardup/runners/dataflow"
+)
+
+// onDataflow returns how a job is started on Dataflow, which has answered, as have the buckets that are written to.
+func onDataflow(ctx context.Context, c dedup.Config, s streams) (job.Launch, error) {
+	options := dataflow.Options{
+		Project: c.Project, Region: c.Region, Staging: c.StagingLocation, Temp: c.TempLocation, Name: c.JobName,
+		Worker: c.WorkerBin, Image: c.Image, MachineType: c.MachineType,
+		Workers: cmp.Or(c.NumWorkers, int64(c.Workers)), MaxWorkers: c.MaxNumWorkers, Threads: c.Threads,
+		DiskGB: c.DiskSizeGB, DiskType: c.DiskType, Zone: c.WorkerZone,
+		Network: c.Network, Subnetwork: c.Subnetwork, PrivateIPs: c.NoPublicIPs,
+		ServiceAccount: c.ServiceAccount, KMSKey: c.KMSKey, Labels: c.Labels,
+		Template: c.TemplateLocation, Detach: c.Detach,
+	}
+	if c.ServiceOptions != "" {
+		options.ServiceOptions = strings.Split(c.ServiceOptions, ",")
+	}
+	follow(&options, c.Following, s)
+	if c.SeveralJobs() {
+		options.Interrupted = nil // only this process can go on with what the first leaves
+	}
+	options, err := beamcli.Dataflow(options)
+	if err == nil {
+		err = options.Check()
+	}
+	if err == nil {
+		options.Worker, err = workerBinary(options.Worker, dataflow.Arch(options.MachineType))
+	}
+	if err != nil {
+		return nil, &job.UsageError{Err: fmt.Errorf("--runner dataflow: %w", err)}
+	}
+	service, err := dataflow.Connect(ctx, options, c.Output)
+	if err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context, p *beam.Pipeline, _ string) (beam.PipelineResult, []records.Stage, error) {
+		result, err := service.Execute(ctx, p)
+		if err != nil {
+			return nil, nil, left(err)
+		}
+		return result, nil, nil
+	}, nil
+}
+
+// follow sets how a job is followed.
+func follow(o *dataflow.Options, f job.Following, s streams) {
+	show := showProgress(s.Err)
+	o.Endpoint = f.DataflowEndpoint
+	o.Submitted = func(id string) {
+		// As Beam's SDKs write it: schedulers look for this line, and follow the job by it.
+		fmt.Fprintf(s.Raw, "Submitted job: %s\n", id)
+	}
+	o.Message = func(m dataflow.Message) {
+		level := map[dataflow.Severity]slog.Level{dataflow.Warning: slog.LevelWarn, dataflow.Error: slog.LevelWarn}[m.Severity]
+		slog.Log(context.Background(), level, "Dataflow: "+m.Text, "at", m.Time.Format(time.RFC3339))
+	}
+	o.Progress = func(p dataflow.Progress) {
+		var read int64
+		for _, c := range p.Metrics.AllMetrics().Counters() {
+			if c.Namespace() == "read" && c.Name() == "records" {
+				read += c.Result()
+			}
+		}
+		state := strings.ToLower(strings.TrimPrefix(p.State, "JOB_STATE_"))
+		show(p.Elapsed, p.Ended, fmt.Sprintf("the Dataflow job is %s, %d records read", state, read))
+	}
+	o.Interrupted = func(ctx context.Context, id string) bool {
+		signal := (*job.InterruptedError)(nil)
+		switch {
+		case f.CancelOnInterrupt:
+			return true
+		case !errors.As(context.Cause(ctx), &signal) || signal.Signal != "SIGINT" || !s.asks():
+			return false
+		}
+		fmt.Fprintf(s.Raw, "cancel the Dataflow job %s, too? [y/N] ", id)
+		answer, _ := bufio.NewReader(s.In).ReadString('\n')
+		return strings.HasPrefix(strings.ToLower(strings.TrimSpace(answer)), "y")
+	}
+}
+
+// left is the error of a job that goes on, as pipelines know it.
+func left(err error) error {
+	l := (*dataflow.LeftError)(nil)
+	if !errors.As(err, &l) {
+		return err
+	}
+	return &job.LeftError{Job: l.Job.Path(), Show: l.Job.Show(), State: l.Job.Encode(), Err: l.Unwrap()}
+}
+
+// jobEnded returns what asks the service whether a job has ended.
+func jobEnded(endpoint string) func(ctx context.Context, path string) (bool, error) {
+	return func(ctx context.Context, path string) (bool, error) {
+		j, ok := dataflow.JobAt(path)
+		if !ok {
+			return false, nil
+		}
+		j.Endpoint = endpoint
+		return dataflow.Ended(ctx, j)
+	}
+}

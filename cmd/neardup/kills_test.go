@@ -1,0 +1,165 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// expired is when the lock of a killed run is taken.
+const expired = 5*time.Minute + 2*time.Second
+
+// What becomes of the request that a run was killed at.
+const (
+	never = iota // the store does not hear it
+	now          // it takes effect
+	late         // it takes effect once another run has finished
+	fates
+)
+
+// TestKilled: whenever a run that replaces an output on an object store is killed, the same command finishes what it began,
+// with the same bytes, and nothing else is left. At no moment does _SUCCESS stand beside other files than its manifest's. A
+// request that is under way for longer than the lock lasts does no more than leave an object with a name of its own run.
+func TestKilled(t *testing.T) {
+	small, large := 6, 1
+	if os.Getenv("NEARDUP_NIGHTLY") != "" {
+		small, large = 600, 60
+	}
+	for scheme := range clouds {
+		for name, n := range map[string]int{"small": small, "large": large} {
+			t.Run(scheme+" "+name, func(t *testing.T) {
+				t.Parallel()
+				before := replaced(t, scheme, name == "large")
+				for seed := range n {
+					t.Run(fmt.Sprint(seed), func(t *testing.T) {
+						t.Parallel()
+						killed(t, scheme, before, rand.New(rand.NewPCG(uint64(seed), 0)))
+					})
+				}
+			})
+		}
+	}
+}
+
+func killed(t *testing.T, scheme string, before before, random *rand.Rand) {
+	c := clouds[scheme](t, before.objects)
+	var held sync.WaitGroup
+	another := make(chan bool)
+	after := false // a request takes effect after the runs
+	for range 1 + random.IntN(2) {
+		p, at, fate := c.dedup(replace...), 1+random.IntN(before.requests), random.IntN(fates)
+		c.disturbed(func(w http.ResponseWriter, r *http.Request, n int) {
+			switch {
+			case n < at:
+				c.store.ServeHTTP(w, r)
+				return
+			case n == at:
+				t.Logf("killed at request %d, %s %s, whose fate is %d", n, r.Method, r.URL, fate)
+				arrived := readAll(r)
+				if err := p.Process.Kill(); err != nil {
+					t.Error(err)
+				}
+				switch {
+				case arrived && fate == now:
+					unheard(c.store, r)
+				case arrived && fate == late:
+					after = true
+					held.Go(func() {
+						<-another
+						unheard(c.store, r)
+					})
+				}
+			}
+			panic(http.ErrAbortHandler) // the process is gone
+		})
+		stderr, status := c.started(p).ended()
+		if !status.Signaled() && status.ExitStatus() != 0 {
+			t.Fatalf("exit status %d:\n%s", status.ExitStatus(), stderr)
+		}
+		c.later(expired)
+	}
+	c.disturbed(nil)
+	c.ends(c.dedup(replace...), 0)
+	c.holds(before.manifest)
+	if left := c.left(); len(left) > 0 {
+		t.Errorf("temporary files are left: %q", left)
+	}
+	close(another)
+	held.Wait()
+	if !after {
+		return
+	}
+	objects := c.all()
+	if manifest, err := finished(objects); err != nil || manifest != before.manifest {
+		t.Errorf("after a late request: %v, or another output", err)
+	}
+	for name := range objects {
+		if strings.HasPrefix(name, out+".") && !strings.HasPrefix(name, out+".neardup") && name != out+".lock" {
+			t.Errorf("a late request leaves %s", name)
+		}
+	}
+	c.later(expired)
+	c.ends(c.dedup(replace...), 0)
+	c.holds(before.manifest)
+}
+
+// TestLateWorker: what a worker writes once the run after its own has removed its staging folder stays there, and the run
+// after that removes it.
+func TestLateWorker(t *testing.T) {
+	for scheme := range clouds {
+		t.Run(scheme, func(t *testing.T) {
+			t.Parallel()
+			before := replaced(t, scheme, false)
+			c := clouds[scheme](t, before.objects)
+			p := c.dedup(replace...)
+			var killed sync.Once
+			held := make(chan *http.Request, 1)
+			c.disturbed(func(w http.ResponseWriter, r *http.Request, _ int) {
+				if r.Method != http.MethodPut && r.Method != http.MethodPost || !readAll(r) || !strings.Contains(content(r), "/w/") {
+					c.store.ServeHTTP(w, r)
+					return
+				}
+				killed.Do(func() {
+					held <- r
+					if err := p.Process.Kill(); err != nil {
+						t.Error(err)
+					}
+				})
+				panic(http.ErrAbortHandler)
+			})
+			if _, status := c.started(p).ended(); !status.Signaled() {
+				t.Fatalf("nothing was written: %v", status)
+			}
+			c.disturbed(nil)
+			c.later(expired)
+			c.ends(c.dedup(replace...), 0)
+			c.holds(before.manifest)
+			objects := c.all()
+			unheard(c.store, <-held)
+			for name, content := range c.all() {
+				if was, ok := objects[name]; !ok && !strings.HasPrefix(name, out+".neardup/") || ok && was != content {
+					t.Errorf("the worker wrote %s", name)
+				}
+			}
+			if len(c.all()) != len(objects)+1 {
+				t.Errorf("there are %d objects, and were %d", len(c.all()), len(objects))
+			}
+			c.ends(c.dedup(replace...), 0)
+			c.holds(before.manifest)
+		})
+	}
+}
+
+// content is all that a request says.
+func content(r *http.Request) string {
+	body, _ := io.ReadAll(r.Body)
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	return r.URL.String() + string(body)
+}

@@ -1,0 +1,61 @@
+package reading
+
+import (
+	"iter"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// partitionsOf yields names and values of the folders name=value that a path goes through, as Hive names them, the innermost first.
+func partitionsOf(path string) iter.Seq2[string, string] {
+	return func(yield func(name, value string) bool) {
+		folders := strings.Split(path, "/")
+		for _, folder := range slices.Backward(folders[:len(folders)-1]) {
+			name, value, ok := strings.Cut(folder, "=")
+			if value == "__HIVE_DEFAULT_PARTITION__" { // Hive's null
+				value = ""
+			}
+			if ok && !yield(unescape(name), unescape(value)) {
+				return
+			}
+		}
+	}
+}
+
+// Partition returns the value of the partition of a name that the file at path is in, such as 2026-11-20 of dt in
+// dt=2026-11-20/x. The innermost counts.
+func Partition(path, name string) (value string, ok bool) {
+	for key, value := range partitionsOf(path) {
+		if key == name {
+			return value, true
+		}
+	}
+	return "", false
+}
+
+// Partitions are the names of those that the file at path is in, the innermost first.
+func Partitions(path string) (names []string) {
+	for name := range partitionsOf(path) {
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// unescape decodes the percent signs of a folder's name; those that are none stay.
+func unescape(s string) string {
+	var b []byte
+	for i := 0; i < len(s); i++ {
+		if s[i] == '%' && i+2 < len(s) {
+			if c, err := strconv.ParseUint(s[i+1:i+3], 16, 8); err == nil {
+				b = append(b, byte(c))
+				i += 2
+				continue
+			}
+		}
+		b = append(b, s[i])
+	}
+	return string(b)
+}

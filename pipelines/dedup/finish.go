@@ -1,0 +1,118 @@
+package dedup
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/neardup/neardup/io/storage"
+	"github.com/neardup/neardup/output"
+	"github.com/neardup/neardup/output/commit"
+	"github.com/neardup/neardup/pipelines/job"
+	"github.com/neardup/neardup/records"
+	"github.com/neardup/neardup/transforms/signature"
+)
+
+// handover is what a run leaves for who finishes it.
+type handover struct {
+	Run         records.Run `json:"run"`
+	Known       known       `json:"known"`
+	Fingerprint string      `json:"fingerprint"`
+	Job         string      `json:"job"` // the State of a job.LeftError
+}
+
+// leave leaves the output to a job that goes on, if err says that there is one. The error says so; after that the run
+// has nothing to end. It is nil if the run must be ended: it was not left, or cannot be.
+func (r *run) leave(ctx context.Context, err error) error {
+	if err == nil || r.left == nil {
+		return nil
+	}
+	r.measure()
+	r.record.Status = "submitted"
+	r.record.Error = ""
+	state := handover{Run: r.record, Known: r.known, Fingerprint: r.fingerprint, Job: r.left.State}
+	if err := r.commit.Leave(context.WithoutCancel(ctx), r.left.Job, state); err != nil {
+		r.warn("%s goes on, but cannot be finished: %v; cancel it", r.left.Job, err)
+		return nil
+	}
+	left := *r.left
+	if left.Err != nil {
+		left.Err = job.Cause(ctx, left.Err)
+	}
+	return &left
+}
+
+// Finishing is what is asked of Finish.
+type Finishing struct {
+	Output   string
+	WaitLock time.Duration // for another process that finishes it
+	// Ended reports whether a job has ended that an output's lock was passed to.
+	Ended func(ctx context.Context, job string) (bool, error)
+	// Follow returns how a job is followed that was left with a state.
+	Follow func(state string) job.Launch
+}
+
+// Finish follows the job of a run that was left, checks what it wrote, and commits. A run that is finished already is
+// returned as it is, with a warning.
+func Finish(ctx context.Context, f Finishing) (*records.Run, error) {
+	dir, err := storage.Resolve(f.Output)
+	if err != nil {
+		return nil, unfit(err)
+	}
+	left, err := commit.FindLeft(ctx, dir)
+	if err != nil {
+		return nil, err
+	}
+	if left == nil {
+		return finished(ctx, dir)
+	}
+	var h handover
+	if err := json.Unmarshal(left.State, &h); err != nil {
+		return nil, fmt.Errorf("%s: what run %s left cannot be read: %w", dir, left.Run, err)
+	}
+	r := &run{output: dir, known: h.Known, fingerprint: h.Fingerprint, record: h.Run, begun: true}
+	if err := r.config.restore(h.Run.Parameters); err != nil {
+		return nil, err
+	}
+	r.config.WaitLock, r.config.Ended = f.WaitLock, f.Ended
+	r.commit, err = commit.Resume(ctx, commit.Options{Dir: dir, Overwrite: r.config.Overwrite, Lock: r.config.lock(), Warn: r.warn}, left)
+	if err != nil {
+		return nil, job.Refused(err)
+	}
+	r.temp = r.commit.Temporary()
+	err = r.finish(ctx, f.Follow(h.Job))
+	if left := r.leave(ctx, err); left != nil {
+		return &r.record, left
+	}
+	return &r.record, r.close(context.WithoutCancel(ctx), job.Cause(ctx, err))
+}
+
+func (r *run) finish(ctx context.Context, follow job.Launch) error {
+	if done, err := r.recovered(ctx, r.fingerprint); done || err != nil {
+		return job.Refused(err)
+	}
+	return r.complete(ctx, follow, nil)
+}
+
+// restore sets what the end of a run asks of its config.
+func (c *Config) restore(p records.Parameters) error {
+	c.Output, c.Overwrite, c.Method, c.Runner, c.Signature = p.Output, p.Overwrite, Method(p.Method), job.Runner(p.Runner), signature.Family(p.Signature)
+	c.Compare = job.Measure(p.Compare)
+	for _, name := range p.Write {
+		c.Write = append(c.Write, output.Part(name))
+	}
+	return c.Keep.UnmarshalText([]byte(p.Keep))
+}
+
+// finished returns the record of an output that has nothing left to be finished.
+func finished(ctx context.Context, dir string) (*records.Run, error) {
+	there, err := output.Open(ctx, dir)
+	if err != nil {
+		return nil, job.Usage("%s has no run that was left to a job, and no finished output: %w", dir, err)
+	}
+	run := there.Run
+	run.Warnings = append(slices.Clone(run.Warnings), "there was nothing to finish: the output is complete")
+	return &run, nil
+}

@@ -1,0 +1,107 @@
+package job
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"strings"
+)
+
+// Cloud says how a job on Dataflow is run. The flags have the names of Beam's options, which schedulers send with underscores.
+type Cloud struct {
+	Project         string `placeholder:"ID" help:"Google Cloud project of a job on Dataflow." group:"Dataflow"`
+	Region          string `placeholder:"NAME" help:"Region of its workers, as in europe-west1." group:"Dataflow"`
+	StagingLocation string `aliases:"staging_location" placeholder:"gs://DIR" help:"Folder for the worker binary and the pipeline." group:"Dataflow"`
+	TempLocation    string `aliases:"temp_location" placeholder:"gs://DIR" help:"Folder for Dataflow's own temporary files (default: tmp in the staging location)." group:"Dataflow"`
+	JobName         string `aliases:"job_name" placeholder:"NAME" help:"Name of the job, of lower-case letters, digits and hyphens (default: neardup and random letters)." group:"Dataflow"`
+	MachineType     string `name:"worker-machine-type" aliases:"worker_machine_type,machine-type,machine_type" placeholder:"TYPE" help:"Machines of the workers, as in n2-standard-4; t2a and c4a have Arm processors (default: Dataflow's)." group:"Dataflow"`
+	NumWorkers      int64  `aliases:"num_workers" placeholder:"N" help:"Workers at the beginning (default: --workers, or Dataflow's)." group:"Dataflow"`
+	MaxNumWorkers   int64  `aliases:"max_num_workers" placeholder:"N" help:"Workers at most (default: Dataflow's)." group:"Dataflow"`
+	Threads         int64  `name:"number-of-worker-harness-threads" aliases:"number_of_worker_harness_threads" placeholder:"N" help:"Bundles that a worker executes at a time: fewer leave each more memory (default: Dataflow's)." group:"Dataflow"`
+	DiskSizeGB      int64  `name:"disk-size-gb" aliases:"disk_size_gb" placeholder:"N" help:"Disk of a worker, in GB (default: Dataflow's)." group:"Dataflow"`
+	DiskType        string `name:"worker-disk-type" aliases:"worker_disk_type,disk-type,disk_type" placeholder:"TYPE" help:"Its type, as in pd-ssd (default: Dataflow's)." group:"Dataflow"`
+	WorkerZone      string `aliases:"worker_zone" placeholder:"NAME" help:"Zone of the workers (default: Dataflow's choice)." group:"Dataflow"`
+	Network         string `placeholder:"NAME" help:"Network of the workers (default: default)." group:"Dataflow"`
+	Subnetwork      string `placeholder:"NAME" help:"Its subnetwork, as in regions/REGION/subnetworks/NAME; of a shared network by its URL." group:"Dataflow"`
+	NoPublicIPs     bool   `name:"no-use-public-ips" aliases:"no_use_public_ips" help:"Workers have private addresses only; the subnetwork must have Private Google Access." group:"Dataflow"`
+	ServiceAccount  string `name:"service-account-email" aliases:"service_account_email" placeholder:"EMAIL" help:"Account that workers are (default: the project's Compute Engine account)." group:"Dataflow"`
+	KMSKey          string `name:"dataflow-kms-key" aliases:"dataflow_kms_key" placeholder:"KEY" help:"Encrypt what Dataflow keeps with this KMS key." group:"Dataflow"`
+	Labels          Labels `placeholder:"JSON" help:"Labels of the job, as in '{\"team\":\"data\"}'." group:"Dataflow"`
+	Image           string `name:"sdk-container-image" aliases:"sdk_container_image" placeholder:"IMAGE" help:"Container that the workers run in (default: Beam's, of this version)." group:"Dataflow"`
+	ServiceOptions  string `name:"dataflow-service-options" aliases:"dataflow_service_options" placeholder:"LIST" help:"Options of the service, with commas between them." group:"Dataflow"`
+	Following
+	// Detach is what the launcher of a flex template needs, and a scheduler that follows jobs itself.
+	Detach           bool   `aliases:"execute-async,execute_async,async" help:"End once the job is submitted; neardup finish DIR publishes its output." group:"Dataflow"`
+	TemplateLocation string `hidden:"" aliases:"template_location" help:"Where the launcher of flex templates wants the job; then it submits it." group:"Dataflow"`
+}
+
+// Following says how a job on Dataflow is followed.
+type Following struct {
+	CancelOnInterrupt bool   `help:"Cancel the job on Dataflow when this process is interrupted (default: Ctrl-C on a terminal asks; else the job goes on, and neardup finish DIR publishes its output)." group:"Dataflow"`
+	DataflowEndpoint  string `aliases:"dataflow_endpoint" placeholder:"URL" help:"Dataflow at another address." group:"Dataflow"`
+}
+
+// Labels are those of a job.
+type Labels map[string]string
+
+// UnmarshalText reads a JSON object.
+func (l *Labels) UnmarshalText(text []byte) error {
+	if err := json.Unmarshal(text, (*map[string]string)(l)); err != nil {
+		return fmt.Errorf(`%q is no JSON object of strings, such as {"team":"data"}`, text)
+	}
+	return nil
+}
+
+// bucketScheme begins the paths that Dataflow's workers reach.
+const bucketScheme = "gs://"
+
+// CheckReached returns a *UsageError for files that the workers would not reach. Standard input is copied to where they
+// do.
+func (c *Cloud) CheckReached(inputs []string, output, temp string) error {
+	for _, input := range inputs {
+		if input != "-" && !strings.HasPrefix(input, bucketScheme) {
+			return unreached(input, "copy it there, as in gcloud storage cp -r "+input+" gs://BUCKET/FOLDER")
+		}
+	}
+	if output != "" && !strings.HasPrefix(output, bucketScheme) {
+		return unreached("--output "+output, "give a folder there, as in --output gs://BUCKET/out")
+	}
+	if temp != "" && !strings.HasPrefix(temp, bucketScheme) {
+		return unreached("--temp-dir "+temp, "give a folder there, or drop it: then temporary files are in the output folder")
+	}
+	return nil
+}
+
+func unreached(what, instead string) error {
+	return Usage("--runner dataflow: %s is not in a bucket, gs://, which is all that workers reach; %s", what, instead)
+}
+
+// CheckUnused returns a *UsageError if something is asked that another runner does not heed. Labels and the job's name
+// schedulers send to all.
+func (c *Cloud) CheckUnused() error {
+	rest := *c
+	rest.Labels, rest.JobName, rest.TempLocation = nil, "", ""
+	if !reflect.ValueOf(rest).IsZero() {
+		return Usage("flags of Dataflow, such as --project and --staging-location, are given: add --runner dataflow, or drop them")
+	}
+	return nil
+}
+
+// LeftError says that a job runs on, and that this process waits for it no more.
+type LeftError struct {
+	Job  string // the service's path of it
+	Show string // the command that shows it
+	// State is what is needed to follow the job.
+	State string
+	Err   error // why it was left; nil: that was asked
+}
+
+func (e *LeftError) Error() string {
+	text := fmt.Sprintf("%s goes on; %s", e.Job, e.Show)
+	if e.Err != nil {
+		return e.Err.Error() + "; " + text
+	}
+	return text
+}
+
+func (e *LeftError) Unwrap() error { return e.Err }

@@ -1,0 +1,310 @@
+package dataflow
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/core/metrics"
+	pipepb "github.com/apache/beam/sdks/v2/go/pkg/beam/model/pipeline_v1"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/runners/dataflow/dataflowlib"
+	df "google.golang.org/api/dataflow/v1b3"
+	"google.golang.org/api/googleapi"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/neardup/neardup/io/storage"
+)
+
+// How long the service is asked again: before a job is there, and of one that runs.
+const (
+	startPatience  = time.Minute
+	followPatience = 15 * time.Minute
+)
+
+// The service is asked for news that often: first soon, then seldom.
+const (
+	firstPoll = 250 * time.Millisecond
+	lastPoll  = 10 * time.Second
+)
+
+// cancelPatience is how long a job that is to be cancelled may take to end.
+const cancelPatience = 10 * time.Minute
+
+// ask does what asks the service, again if that may help, for as long as patience lasts.
+func (s *Service) ask(ctx context.Context, doing string, patience time.Duration, do func(ctx context.Context) error) error {
+	begun := time.Now()
+	for pause := firstPoll; ; pause = min(2*pause, lastPoll) {
+		err := do(ctx)
+		if err == nil || ctx.Err() != nil {
+			return errors.Join(ctx.Err(), err)
+		}
+		if !temporary(err) || time.Since(begun)+pause > patience {
+			return s.refusal(doing, err)
+		}
+		if err := sleep(ctx, pause); err != nil {
+			return err
+		}
+	}
+}
+
+// temporary reports whether a request may succeed when it is sent again.
+func temporary(err error) bool {
+	var refused *googleapi.Error
+	if errors.As(err, &refused) {
+		return refused.Code >= http.StatusInternalServerError || refused.Code == http.StatusTooManyRequests || refused.Code == http.StatusRequestTimeout
+	}
+	var network interface{ Timeout() bool } // of net.Error, which *url.Error is
+	return errors.As(err, &network) || errors.Is(err, io.ErrUnexpectedEOF)
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// job is one that is followed.
+type job struct {
+	service *Service
+	job     *Job
+	model   *pipepb.Pipeline
+	begun   time.Time
+
+	state  string
+	told   map[string]bool // messages that were passed on
+	latest string          // the time of the last of them
+	errors []string        // messages of that severity
+	latestMetrics
+}
+
+type latestMetrics struct {
+	results metrics.Results
+	asked   time.Time
+}
+
+// Follow follows a job that another process has submitted, to its end.
+func Follow(ctx context.Context, of *Job, o Options) (*Result, error) {
+	o.Project, o.Region, o.Endpoint = of.Project, of.Region, of.Endpoint
+	s, err := dial(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	found, err := s.find(ctx, of)
+	if err != nil {
+		return nil, err
+	}
+	identified := *of
+	identified.ID = found.Id
+	data, err := storage.ReadFile(ctx, of.Model)
+	if err != nil {
+		return nil, err
+	}
+	model := &pipepb.Pipeline{}
+	if err := proto.Unmarshal(data, model); err != nil {
+		return nil, fmt.Errorf("%s is no pipeline: %w", of.Model, err)
+	}
+	begun, err := time.Parse(time.RFC3339Nano, found.CreateTime)
+	if err != nil {
+		begun = time.Now()
+	}
+	return newJob(s, &identified, model, begun).wait(ctx)
+}
+
+func newJob(s *Service, of *Job, model *pipepb.Pipeline, begun time.Time) *job {
+	return &job{service: s, job: of, model: model, begun: begun, told: map[string]bool{}}
+}
+
+// Ended reports whether a job has ended, or is not known to the service any more.
+func Ended(ctx context.Context, of *Job) (bool, error) {
+	s, err := dial(ctx, Options{Project: of.Project, Region: of.Region, Endpoint: of.Endpoint})
+	if err != nil {
+		return false, err
+	}
+	found, err := s.find(ctx, of)
+	if refused := (*RefusedError)(nil); errors.As(err, &refused) && refused.Status == http.StatusNotFound {
+		return true, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	return terminal(found.CurrentState), nil
+}
+
+// find asks for a job, by its name where its id is not known.
+func (s *Service) find(ctx context.Context, of *Job) (found *df.Job, err error) {
+	if of.ID != "" {
+		err = s.ask(ctx, "asking for job "+of.ID, startPatience, func(ctx context.Context) (err error) {
+			found, err = s.jobs.Get(of.Project, of.Region, of.ID).Context(ctx).Do()
+			return err
+		})
+		return found, err
+	}
+	// The default order is the latest first.
+	named, err := s.named(ctx, of.Name, "UNKNOWN")
+	if len(named) > 0 {
+		found = named[0]
+	}
+	if err == nil && found == nil {
+		err = &RefusedError{Status: http.StatusNotFound, text: fmt.Sprintf("there is no Dataflow job named %s in %s; see %s", of.Name, of.Region, of.Show())}
+	}
+	return found, err
+}
+
+// terminal reports whether a state is the last.
+func terminal(state string) bool {
+	switch state {
+	case "JOB_STATE_DONE", "JOB_STATE_FAILED", "JOB_STATE_CANCELLED", "JOB_STATE_DRAINED", "JOB_STATE_UPDATED":
+		return true
+	}
+	return false
+}
+
+// wait follows the job to its end. When ctx ends, the job is cancelled or left.
+func (j *job) wait(ctx context.Context) (*Result, error) {
+	o := &j.service.options
+	// The job outlives ctx: its end is waited for when it was cancelled, too.
+	following := context.WithoutCancel(ctx)
+	asking, interrupt := ctx, true
+	var until time.Time // when a cancelled job must have ended
+	defer func() { j.report(true) }()
+	for pause := firstPoll; ; pause = min(pause*5/4, lastPoll) {
+		if ctx.Err() != nil && interrupt {
+			interrupt, asking = false, following
+			j.report(true) // a question may follow
+			if o.Interrupted != nil && !o.Interrupted(ctx, j.job.ID) {
+				return nil, &LeftError{Job: j.job, err: ctx.Err()}
+			}
+			if err := j.cancel(following); err != nil {
+				return nil, &LeftError{Job: j.job, err: fmt.Errorf("%w; %w", ctx.Err(), err)}
+			}
+			until, pause = time.Now().Add(cancelPatience), firstPoll
+		}
+		err := j.look(asking)
+		switch {
+		case ctx.Err() != nil && interrupt:
+			continue
+		case err != nil:
+			return nil, &LeftError{Job: j.job, err: fmt.Errorf("lost sight of the job: %w", err)}
+		case terminal(j.state):
+			return j.ended(ctx)
+		case !until.IsZero() && time.Now().After(until):
+			return nil, &LeftError{Job: j.job, err: fmt.Errorf("%w; the job did not end within %v of being cancelled", ctx.Err(), cancelPatience)}
+		}
+		j.report(false)
+		sleep(asking, pause) //nolint:errcheck // the loop looks at ctx
+	}
+}
+
+// look asks for the job's state and its messages; an error is that nothing more is heard of it.
+func (j *job) look(ctx context.Context) error {
+	var now *df.Job
+	err := j.service.ask(ctx, "asking for job "+j.job.ID, followPatience, func(ctx context.Context) (err error) {
+		now, err = j.service.jobs.Get(j.job.Project, j.job.Region, j.job.ID).Context(ctx).Do()
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	j.state = now.CurrentState
+	err = j.listen(ctx)
+	if err == nil && (terminal(j.state) || time.Since(j.asked) > lastPoll) {
+		err = j.count(ctx)
+	}
+	return err
+}
+
+// listen passes the messages on that are new.
+func (j *job) listen(ctx context.Context) error {
+	var all []*df.JobMessage
+	err := j.service.ask(ctx, "asking for messages of job "+j.job.ID, followPatience, func(ctx context.Context) error {
+		all = nil
+		call := j.service.jobs.Messages.List(j.job.Project, j.job.Region, j.job.ID).MinimumImportance("JOB_MESSAGE_BASIC")
+		if j.latest != "" {
+			call.StartTime(j.latest)
+		}
+		return call.Pages(ctx, func(page *df.ListJobMessagesResponse) error {
+			all = append(all, page.JobMessages...)
+			return nil
+		})
+	})
+	if err != nil {
+		return err
+	}
+	for _, m := range all {
+		if !j.told[m.Time+m.Id] {
+			j.told[m.Time+m.Id] = true
+			j.latest = max(j.latest, m.Time)
+			j.tell(m)
+		}
+	}
+	return nil
+}
+
+func (j *job) tell(m *df.JobMessage) {
+	message := Message{Text: strings.TrimSpace(m.MessageText)}
+	message.Time, _ = time.Parse(time.RFC3339Nano, m.Time)
+	switch m.MessageImportance {
+	case "JOB_MESSAGE_ERROR":
+		message.Severity = Error
+		if !slices.Contains(j.errors, message.Text) {
+			j.errors = append(j.errors, message.Text)
+		}
+	case "JOB_MESSAGE_WARNING":
+		message.Severity = Warning
+	}
+	if tell := j.service.options.Message; tell != nil {
+		tell(message)
+	}
+}
+
+// count asks for the job's counters.
+func (j *job) count(ctx context.Context) error {
+	var counted *df.JobMetrics
+	err := j.service.ask(ctx, "asking for counters of job "+j.job.ID, followPatience, func(ctx context.Context) (err error) {
+		counted, err = j.service.jobs.GetMetrics(j.job.Project, j.job.Region, j.job.ID).Context(ctx).Do()
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	j.latestMetrics = latestMetrics{*dataflowlib.FromMetricUpdates(counted.Metrics, j.model), time.Now()}
+	return nil
+}
+
+func (j *job) report(ended bool) {
+	if report := j.service.options.Progress; report != nil {
+		report(Progress{Elapsed: time.Since(j.begun), State: j.state, Metrics: j.results, Ended: ended})
+	}
+}
+
+// cancel asks the service to cancel the job.
+func (j *job) cancel(ctx context.Context) error {
+	return j.service.ask(ctx, "cancelling job "+j.job.ID, startPatience, func(ctx context.Context) error {
+		_, err := j.service.jobs.Update(j.job.Project, j.job.Region, j.job.ID, &df.Job{RequestedState: "JOB_STATE_CANCELLED"}).Context(ctx).Do()
+		return err
+	})
+}
+
+// ended returns what the job's end means.
+func (j *job) ended(ctx context.Context) (*Result, error) {
+	switch {
+	case j.state == "JOB_STATE_DONE":
+		return &Result{job: j.job.ID, metrics: j.results}, nil
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case j.state == "JOB_STATE_FAILED":
+		return nil, j.explain()
+	default:
+		return nil, fmt.Errorf("the Dataflow job %s was not run to its end: it is %s; see %s", j.job.ID, j.state, j.job.Show())
+	}
+}

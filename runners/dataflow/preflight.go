@@ -1,0 +1,198 @@
+package dataflow
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"regexp"
+	"strings"
+
+	"cloud.google.com/go/auth"
+	"cloud.google.com/go/auth/credentials"
+	"cloud.google.com/go/auth/httptransport"
+	df "google.golang.org/api/dataflow/v1b3"
+	"google.golang.org/api/googleapi"
+	"google.golang.org/api/option"
+
+	"github.com/neardup/neardup/io/storage"
+)
+
+const scheme = "gs://"
+
+// The service's rules (https://cloud.google.com/dataflow/docs/reference/rest/v1b3/projects.locations.jobs).
+var (
+	jobName    = regexp.MustCompile(`^[a-z]([-a-z0-9]*[a-z0-9])?$`)
+	labelKey   = regexp.MustCompile(`^\p{Ll}[\p{Ll}\p{Lo}\p{N}_-]{0,62}$`)
+	labelValue = regexp.MustCompile(`^[\p{Ll}\p{Lo}\p{N}_-]{0,63}$`)
+	regionName = regexp.MustCompile(`^[a-z]+-[a-z]+[0-9]+$`)
+)
+
+// armMachines are the series of machines with Arm processors.
+var armMachines = regexp.MustCompile(`^(t2a|c4a|n4a|a4x)-`)
+
+// Arch is the architecture of a machine type, as Go calls it.
+func Arch(machineType string) string {
+	if armMachines.MatchString(machineType) {
+		return "arm64"
+	}
+	return "amd64"
+}
+
+// Check returns what the service would refuse, or what cannot be meant.
+func (o *Options) Check() error {
+	switch {
+	case o.Project == "":
+		return errors.New("no project: give the id of the one that pays, as in --project my-project; gcloud config get project prints yours")
+	case o.Region == "":
+		return errors.New("no region: give one near the data, as in --region europe-west1; gcloud compute regions list prints all")
+	case !regionName.MatchString(o.Region):
+		return fmt.Errorf("region %q: not the name of one, such as europe-west1; gcloud compute regions list prints all", o.Region)
+	case o.Staging == "":
+		return errors.New("no staging location: give a folder in a bucket, as in --staging-location gs://BUCKET/staging; gcloud storage buckets create gs://BUCKET --location " + o.Region + " makes one")
+	case o.Name != "" && (!jobName.MatchString(o.Name) || len(o.Name) > 1024):
+		return fmt.Errorf("job name %q: lower-case letters, digits and hyphens, from a letter to a letter or digit", o.Name)
+	case o.Workers < 0 || o.MaxWorkers < 0 || o.Threads < 0 || o.DiskGB < 0:
+		return errors.New("numbers of workers and threads, and the size of disks, must be at least 1")
+	case o.Workers > 0 && o.MaxWorkers > 0 && o.Workers > o.MaxWorkers:
+		return fmt.Errorf("%d workers are more than the most, %d", o.Workers, o.MaxWorkers)
+	}
+	for what, folder := range map[string]string{"staging location": o.Staging, "temp location": o.Temp} {
+		if bucket, ok := strings.CutPrefix(folder, scheme); folder != "" && (!ok || strings.Trim(bucket, "/") == "") {
+			return fmt.Errorf("%s %s: must be in a bucket, as in gs://BUCKET/FOLDER", what, folder)
+		}
+	}
+	for key, value := range o.Labels {
+		if !labelKey.MatchString(key) || !labelValue.MatchString(value) {
+			return fmt.Errorf("label %s=%s: lower-case letters, digits, _ and - only, 63 at most, the key from a letter", key, value)
+		}
+	}
+	return nil
+}
+
+// Connect returns the service once it, and the buckets that the job needs, have answered. Folders are those that
+// workers write, besides the staging and the temp location; what is tried there is removed again.
+func Connect(ctx context.Context, o Options, folders ...string) (*Service, error) {
+	if err := o.Check(); err != nil {
+		return nil, err
+	}
+	o.Temp = cmp.Or(o.Temp, storage.Join(o.Staging, "tmp"))
+	o.Name = cmp.Or(o.Name, "neardup-"+strings.ToLower(rand.Text()))
+	s, err := dial(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.probe(ctx); err != nil {
+		return nil, err
+	}
+	seen := map[string]bool{}
+	for _, folder := range append([]string{o.Staging, o.Temp}, folders...) {
+		if bucket := bucketOf(folder); !seen[bucket] {
+			seen[bucket] = true
+			if err := tryBucket(ctx, o, folder); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return s, nil
+}
+
+// dial returns the service, with the credentials that gcloud uses.
+func dial(ctx context.Context, o Options) (*Service, error) {
+	found, err := credentials.DetectDefault(&credentials.DetectOptions{Scopes: []string{df.CloudPlatformScope}})
+	if err != nil {
+		return nil, fmt.Errorf("no credentials for Google Cloud: %w; %s", err, login)
+	}
+	hc, err := httptransport.NewClient(&httptransport.Options{Credentials: found, DisableTelemetry: true, Headers: http.Header{"User-Agent": {"neardup"}}})
+	if err != nil {
+		return nil, err
+	}
+	options := []option.ClientOption{option.WithHTTPClient(hc)}
+	if o.Endpoint != "" {
+		options = append(options, option.WithEndpoint(strings.TrimSuffix(o.Endpoint, "/")+"/"))
+	}
+	service, err := df.NewService(ctx, options...)
+	if err != nil {
+		return nil, err
+	}
+	return &Service{options: o, jobs: service.Projects.Locations.Jobs}, nil
+}
+
+// probe asks the service for jobs of this name: whoever may not do that may not submit one, and there may be one.
+func (s *Service) probe(ctx context.Context) error {
+	o := &s.options
+	found, err := s.named(ctx, o.Name, "ACTIVE")
+	if err != nil {
+		return err
+	}
+	if len(found) > 0 {
+		j := Job{Project: o.Project, Region: o.Region, Name: o.Name, ID: found[0].Id}
+		return fmt.Errorf("a job named %s runs already, %s, and Dataflow takes no second: wait for it, give another --job-name, or stop it: gcloud dataflow jobs cancel %s --project %s --region %s",
+			o.Name, j.ID, j.ID, j.Project, j.Region)
+	}
+	return nil
+}
+
+// tryBucket writes a file in a folder, and removes it.
+func tryBucket(ctx context.Context, o Options, folder string) error {
+	path := storage.Join(folder, ".neardup-probe-"+rand.Text())
+	_, err := storage.WriteFile(ctx, path, func(io.Writer) error { return nil })
+	if err == nil {
+		err = storage.RemoveAll(ctx, path)
+	}
+	if err == nil || ctx.Err() != nil {
+		return err
+	}
+	bucket := bucketOf(folder)
+	return fmt.Errorf("bucket gs://%s cannot be written: %w; if it is not there: gcloud storage buckets create gs://%s --project %s --location %s; if this account may not write there: gcloud storage buckets add-iam-policy-binding gs://%s --member=user:YOU --role=roles/storage.objectAdmin",
+		bucket, err, bucket, o.Project, o.Region, bucket)
+}
+
+func bucketOf(url string) string {
+	bucket, _, _ := strings.Cut(strings.TrimPrefix(url, scheme), "/")
+	return bucket
+}
+
+const login = "log in with gcloud auth application-default login, or set GOOGLE_APPLICATION_CREDENTIALS to the key file of a service account"
+
+// refusal is an error of the service with what to do about it.
+func (s *Service) refusal(doing string, err error) error {
+	var refused *googleapi.Error
+	var token *auth.Error
+	project := s.options.Project
+	switch {
+	case errors.As(err, &token):
+		return fmt.Errorf("%s: no valid credentials for Google Cloud: %w; %s", doing, err, login)
+	case !errors.As(err, &refused):
+		return fmt.Errorf("%s: %w", doing, err)
+	}
+	said := strings.TrimSuffix(strings.Join(strings.Fields(cmp.Or(refused.Message, http.StatusText(refused.Code))), " "), ".")
+	mend := ""
+	switch {
+	case refused.Code == http.StatusUnauthorized:
+		mend = login
+	case refused.Code == http.StatusForbidden && strings.Contains(said, "has not been used"), strings.Contains(said, "is disabled"):
+		mend = "enable it: gcloud services enable dataflow.googleapis.com --project " + project
+	case refused.Code == http.StatusForbidden:
+		mend = fmt.Sprintf("allow it: gcloud projects add-iam-policy-binding %s --member=user:YOU --role=roles/dataflow.developer", project)
+	case refused.Code == http.StatusNotFound:
+		mend = fmt.Sprintf("look at gcloud projects describe %s, and at gcloud compute regions list", project)
+	case refused.Code == http.StatusTooManyRequests:
+		mend = fmt.Sprintf("look at the quotas: gcloud compute regions describe %s --project %s", s.options.Region, project)
+	}
+	if mend != "" {
+		mend = "; " + mend
+	}
+	return &RefusedError{Status: refused.Code, text: fmt.Sprintf("%s: Dataflow says %d: %s%s", doing, refused.Code, said, mend)}
+}
+
+// RefusedError says that the service refused a request.
+type RefusedError struct {
+	Status int // of HTTP
+	text   string
+}
+
+func (e *RefusedError) Error() string { return e.text }

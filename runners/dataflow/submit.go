@@ -1,0 +1,211 @@
+package dataflow
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/apache/beam/sdks/v2/go/pkg/beam"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/core"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/core/runtime/graphx"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/core/util/hooks"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/core/util/protox"
+	pipepb "github.com/apache/beam/sdks/v2/go/pkg/beam/model/pipeline_v1"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/runners/dataflow/dataflowlib"
+	df "google.golang.org/api/dataflow/v1b3"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/neardup/neardup/io/storage"
+)
+
+// sdkImage begins the name of the SDK's container in Google's own registry, which workers without public addresses
+// reach.
+const sdkImage = "gcr.io/cloud-dataflow/v1beta3/beam_go_sdk:"
+
+// Experiments that the service wants of a portable pipeline, as all SDKs send them.
+var portable = []string{"beam_fn_api", "use_runner_v2", "use_unified_worker", "use_portable_job_submission"}
+
+// submit uploads what the job needs and has the service start it. What was uploaded for nothing is removed.
+func (s *Service) submit(ctx context.Context, p *beam.Pipeline) (j *job, err error) {
+	o := &s.options
+	folder := storage.Join(o.Staging, "go-"+strings.ToLower(rand.Text())) // whose last part must be worker
+	workerURL, modelURL := storage.Join(folder, "worker"), storage.Join(folder, "model")
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, storage.RemoveAll(context.WithoutCancel(ctx), folder))
+		}
+	}()
+	slog.Info("uploading the worker binary", "to", workerURL)
+	sum, err := uploadBinary(ctx, workerURL, o.Worker)
+	if err != nil {
+		return nil, fmt.Errorf("the worker binary could not be uploaded: %w", err)
+	}
+	model, err := s.marshal(ctx, p, workerURL, sum)
+	if err != nil {
+		return nil, err
+	}
+	encoded, err := proto.MarshalOptions{Deterministic: true}.Marshal(model)
+	if err != nil {
+		return nil, err
+	}
+	if err := upload(ctx, modelURL, bytes.NewReader(encoded)); err != nil {
+		return nil, fmt.Errorf("the pipeline could not be uploaded: %w", err)
+	}
+	request, err := s.request(ctx, model, workerURL, sum, modelURL, encoded)
+	if err != nil {
+		return nil, err
+	}
+	j = newJob(s, &Job{
+		Project: o.Project, Region: o.Region, Name: o.Name, Endpoint: o.Endpoint, Model: modelURL,
+	}, model, time.Now())
+	if o.Template != "" {
+		text, err := request.MarshalJSON()
+		if err != nil {
+			return nil, err
+		}
+		return j, upload(ctx, o.Template, bytes.NewReader(text))
+	}
+	created, err := s.create(ctx, request)
+	if err != nil {
+		return nil, err
+	}
+	j.job.ID = created.Id
+	return j, nil
+}
+
+// marshal is the pipeline as the service reads it, of steps that run in containers.
+func (s *Service) marshal(ctx context.Context, p *beam.Pipeline, workerURL, sum string) (*pipepb.Pipeline, error) {
+	edges, _, err := p.Build()
+	if err != nil {
+		return nil, err
+	}
+	image := cmp.Or(s.options.Image, sdkImage+core.SdkVersion)
+	environment, err := graphx.CreateEnvironment(ctx, graphx.URNEnvDocker, func(context.Context) string { return image })
+	if err != nil {
+		return nil, err
+	}
+	environment.Dependencies = []*pipepb.ArtifactInformation{{
+		TypeUrn:     graphx.URNArtifactURLType,
+		TypePayload: protox.MustEncode(&pipepb.ArtifactUrlPayload{Url: workerURL, Sha256: sum}),
+		RoleUrn:     graphx.URNArtifactGoWorkerRole,
+	}}
+	return graphx.Marshal(edges, &graphx.Options{Environment: environment, PipelineResourceHints: s.options.ResourceHints})
+}
+
+// request is the job as the service's API has it.
+func (s *Service) request(ctx context.Context, model *pipepb.Pipeline, workerURL, sum, modelURL string, encoded []byte) (*df.Job, error) {
+	o := &s.options
+	experiments := slices.Clone(o.Experiments)
+	for _, e := range portable {
+		if !slices.Contains(experiments, e) {
+			experiments = append(experiments, e)
+		}
+	}
+	hooks.SerializeHooksToOptions()
+	hash := sha256.Sum256(encoded)
+	request, err := dataflowlib.Translate(ctx, model, &dataflowlib.JobOptions{
+		Name: o.Name, Project: o.Project, Region: o.Region, Labels: o.Labels,
+		Experiments: experiments, DataflowServiceOptions: o.ServiceOptions, Options: beam.PipelineOptions.Export(),
+		MachineType: o.MachineType, NumWorkers: o.Workers, MaxNumWorkers: o.MaxWorkers, WorkerHarnessThreads: o.Threads,
+		DiskSizeGb: o.DiskGB, DiskType: o.DiskType, WorkerZone: o.Zone,
+		Network: o.Network, Subnetwork: o.Subnetwork, NoUsePublicIPs: o.PrivateIPs,
+		ServiceAccountEmail: o.ServiceAccount, KmsKey: o.KMSKey,
+		TempLocation: o.Temp, WorkerHash: sum, ContainerImage: cmp.Or(o.Image, sdkImage+core.SdkVersion),
+	}, workerURL, modelURL, hex.EncodeToString(hash[:]))
+	if err != nil {
+		return nil, err
+	}
+	request.ClientRequestId = strings.ToLower(rand.Text())
+	return request, nil
+}
+
+// create has the service start a job, once: a request whose answer was lost is sent again under the same id, by which
+// the service knows it.
+func (s *Service) create(ctx context.Context, request *df.Job) (*df.Job, error) {
+	o := &s.options
+	var created *df.Job
+	// If ctx ends now the service may start the job all the same: whoever waits for it decides about it.
+	err := s.ask(context.WithoutCancel(ctx), "submitting the job", startPatience, func(ctx context.Context) (err error) {
+		created, err = s.jobs.Create(o.Project, o.Region, request).Context(ctx).Do()
+		return err
+	})
+	if refused := (*RefusedError)(nil); errors.As(err, &refused) && refused.Status == http.StatusConflict {
+		return s.conflicting(context.WithoutCancel(ctx), request, err)
+	}
+	return created, err
+}
+
+// conflicting returns the job that a request met, if that is the request's own, and else its error.
+func (s *Service) conflicting(ctx context.Context, request *df.Job, conflict error) (*df.Job, error) {
+	found, err := s.named(ctx, request.Name, "ALL")
+	if err != nil {
+		return nil, errors.Join(conflict, err)
+	}
+	for _, summary := range found {
+		var j *df.Job
+		err := s.ask(ctx, "asking for job "+summary.Id, startPatience, func(ctx context.Context) (err error) {
+			j, err = s.jobs.Get(s.options.Project, s.options.Region, summary.Id).View("JOB_VIEW_ALL").Context(ctx).Do()
+			return err
+		})
+		if err != nil {
+			return nil, errors.Join(conflict, err)
+		}
+		if j.ClientRequestId == request.ClientRequestId {
+			return j, nil
+		}
+	}
+	return nil, conflict
+}
+
+// named returns what a listing tells of the jobs of a name; the filter is the service's: ACTIVE are those that run, ALL
+// and UNKNOWN are all.
+func (s *Service) named(ctx context.Context, name, filter string) (found []*df.Job, err error) {
+	doing := fmt.Sprintf("looking for jobs of project %s in %s", s.options.Project, s.options.Region)
+	err = s.ask(ctx, doing, startPatience, func(ctx context.Context) error {
+		found = nil
+		call := s.jobs.List(s.options.Project, s.options.Region).Filter(filter).Name(name)
+		return call.Pages(ctx, func(page *df.ListJobsResponse) error {
+			for _, j := range page.Jobs {
+				if j.Name == name {
+					found = append(found, j)
+				}
+			}
+			return nil
+		})
+	})
+	return found, err
+}
+
+// uploadBinary uploads a file and returns its SHA-256.
+func uploadBinary(ctx context.Context, url, file string) (sum string, err error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	hash := sha256.New()
+	if err := upload(ctx, url, io.TeeReader(f, hash)); err != nil {
+		return "", err
+	}
+	return hex.EncodeToString(hash.Sum(nil)), nil
+}
+
+func upload(ctx context.Context, url string, from io.Reader) error {
+	_, err := storage.WriteFile(ctx, url, func(w io.Writer) error {
+		_, err := io.Copy(w, from)
+		return err
+	})
+	return err
+}
