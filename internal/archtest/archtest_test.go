@@ -131,8 +131,8 @@ var layers = []layer{
 	},
 	{
 		packages: []string{"io/source", "io/sink"},
-		may: []string{beamPath + "...", module + "io/...", module + "records", module + "blocks/...", module + "output",
-			"github.com/parquet-go/parquet-go"},
+		may: []string{beamPath + "...", module + "io/...", module + "records", module + "blocks/...", module + "output", "github.com/klauspost/compress/s2",
+			"github.com/parquet-go/parquet-go", "github.com/klauspost/compress/s2"},
 		not:   []string{"os/...", "path/filepath", "syscall/..."},
 		never: []string{module + "kernels/...", module + "transforms/...", module + "pipelines/..."},
 		why:   "formats know nothing of algorithms",

@@ -45,7 +45,7 @@ type Plan struct {
 // folder, where the shared inputs are; the ledger will be there when the job is complete.
 func Build(s beam.Scope, p *Plan, staged output.Folder, temp string) {
 	inputs, reading := job.Inputs(temp), p.Source(temp)
-	writing := sink.Params{Inputs: inputs, Output: staged, Sync: p.Config.Runner.OnCluster(), Temp: temp, RowFiles: p.Config.SliceRows > 0, Write: p.Config.Write, Metadata: p.metadata()}
+	writing := sink.Params{Inputs: inputs, Output: staged, Sync: p.Config.Runner.OnCluster(), Temp: temp, GroupRows: p.groupRows(), Pack: p.Request.GroupBytes > 0, Write: p.Config.Write, Metadata: p.metadata()}
 
 	docs, compared, rejected := p.Read(s, temp)
 	read := firstRead{Documents: docs, compared: compared, rejected: rejected}
@@ -81,7 +81,7 @@ func Build(s beam.Scope, p *Plan, staged output.Folder, temp string) {
 		sink.Table(s, output.Removed, p.slices(1), writing, rows.Removed...),
 	)
 	if p.Config.writes(output.Corpus) {
-		facts = append(facts, sink.Corpus(s, writing, p.Reading(), append(rows.Dropped, read.Dropped)...))
+		facts = append(facts, sink.Corpus(s, p.corpusSlices(), writing, p.Reading(), append(rows.Dropped, read.Dropped)...))
 	}
 	sink.FailOnUnreadable(s, storage.Join(temp, exceededFile), sink.Limit(p.Config.MaxRejected), read.Facts, rejectedFacts)
 	sink.Ledger(s, storage.Join(temp, ledgerFile), facts...)
@@ -300,22 +300,49 @@ const (
 // in each band, and groups are up to 16 times as large.
 func (p *Plan) parts() int {
 	edges := max(edgesPerDocument, int64(max(p.Choice.Bands, p.Pieces.Count))/16)
-	return int(max(1, p.Documents*edgeBytes*edges/job.GroupBytes, p.Documents/p.connectDocuments()))
+	return int(max(1, p.Documents*edgeBytes*edges/p.GroupBytes(), p.Documents/p.connectDocuments()))
 }
 
 // componentShards is the number of component shards: few megabytes each, even if all documents are
 // compared.
 func (p *Plan) componentShards() sets.ComponentShards {
-	return sets.ComponentShards(max(job.LeastGroups, min(p.featureBytes()/job.GroupBytes, job.MostGroups)))
+	return sets.ComponentShards(max(job.LeastGroups, min(p.featureBytes()/p.GroupBytes(), job.MostGroups)))
 }
 
 const (
-	rowBytes   = 64 // of a row, beside two ids and two sources
-	sliceBytes = 16 << 20
-	maxSlices  = 256
+	rowBytes = 64 // of a row, beside two ids and two sources
+	// Of the row of a dropped record's key.
+	keyRowBytes = 18
+	usualSlice  = 16 << 20
+	maxSlices   = 256
 	// Crowds list so many pairs for each document (crowds).
 	crowdPairs = 66
 )
+
+// sliceBytes is the size of the rows of a slice: where groups are to be small, of one.
+func (p *Plan) sliceBytes() int64 { return cmp.Or(p.Request.GroupBytes, usualSlice) }
+
+// groupRows is how many bytes of the rows of all slices go on in a group, and not in files.
+func (p *Plan) groupRows() int64 {
+	if p.Config.SliceRows > 0 {
+		return 0
+	}
+	return p.sliceBytes()
+}
+
+// corpusSlices is the number of groups that the keys of a corpus piece's dropped records are spread over: one, unless groups are to be
+// small.
+func (p *Plan) corpusSlices() int {
+	if p.Request.GroupBytes == 0 {
+		return 1
+	}
+	in := p.Listing.Inputs
+	documents := float64(p.Documents)
+	if !in.LargeCompressed { // else all may be in one piece
+		documents *= min(1, source.PieceBytes/float64(max(1, in.Bytes())))
+	}
+	return int(max(1, min(math.Ceil(documents*keyRowBytes/float64(p.Request.GroupBytes)), maxSlices)))
+}
 
 // pairsPerDocument is the most that pairs/ lists of each document on average: a component of fewer
 // pairs than the budget has all of them, of a larger one those of crowds are listed. A copy has one.
@@ -350,7 +377,7 @@ func (p *Plan) slicesOf(rows, raw float64) int {
 	for _, name := range in.Names() {
 		source = max(source, len(name))
 	}
-	n := (rows*float64(rowBytes+2*(p.IDBytes+source)) + raw) / sliceBytes
+	n := (rows*float64(rowBytes+2*(p.IDBytes+source)) + raw) / float64(p.sliceBytes())
 	if p.Config.SliceRows > 0 {
 		n = rows / float64(p.Config.SliceRows)
 	}

@@ -271,9 +271,16 @@ func (c *Config) shared() job.Config {
 	return job.Config{Input: c.Input, Similarity: c.Similarity, Search: c.Search, Running: c.Running}
 }
 
+// flinkGroup is the size of a group on Flink, which makes one record of all values that a key has in the buffer of a sort: 1.4 MB with
+// 128 MB of managed memory a slot.
+const flinkGroup = 512 << 10
+
 // request is what the plan is made for.
 func (c *Config) request() job.Request {
 	shared, comparing := c.shared(), c.Comparing
+	if c.Runner == job.Flink {
+		shared.GroupBytes = cmp.Or(shared.GroupBytes, flinkGroup)
+	}
 	shared.Signature, comparing.Compare = c.family(), c.compare()
 	return job.Request{Config: shared, Comparing: comparing, AskedRecall: c.asksRecall(), Same: c.same(), Complete: c.Method == Complete, Strict: c.MaxRejected == Tolerance{} && !c.DryRun, Rank: c.Keep.rank, Prefer: c.Keep.globs}
 }

@@ -56,13 +56,13 @@ func TestSameBytes(t *testing.T) {
 	}
 }
 
-// So they are with the pipeline that Flink is sent, which groups all of the first read at once and lists no copies.
+// So they are with the pipeline that Flink is sent, which groups all of the first read at once, lists no copies and has small groups.
 func TestSameBytesTogether(t *testing.T) {
 	flags := []string{"../../testdata/tldr", "--min-words=10", "--threshold=0.5", "--shingle=char:5"}
 	first := promised(t, run(t, ask(t, flags...)))
-	for _, split := range []int64{0, 64 << 10} {
+	for _, group := range []int64{0, 2000} {
 		config := ask(t, append(flags, "--runner=flink")...)
-		config.SplitBytes = split
+		config.GroupBytes = group
 		if _, err := runJob(t.Context(), config, beamtest.Launch("local", local.Options{})); err != nil {
 			t.Fatal(err)
 		}
@@ -70,7 +70,7 @@ func TestSameBytesTogether(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		sameOutput(t, fmt.Sprintf("together, splits of %d", split), first, promised(t, finished))
+		sameOutput(t, fmt.Sprintf("together, groups of %d", group), first, promised(t, finished))
 	}
 }
 

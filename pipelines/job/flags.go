@@ -58,6 +58,9 @@ type Input struct {
 	// SplitBytes is the size of the ranges that large files are read in; results do not depend
 	// on it. 0: the usual.
 	SplitBytes int64 `kong:"-"`
+
+	// GroupBytes is about how large a group is; results do not depend on it. 0: the usual.
+	GroupBytes int64 `kong:"-"`
 	// Stdin is what the input - reads.
 	Stdin io.Reader `kong:"-"`
 }
