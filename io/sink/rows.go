@@ -2,7 +2,6 @@ package sink
 
 import (
 	"bufio"
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
@@ -115,7 +114,10 @@ func (f *runFn) ProcessElement(ctx context.Context, slice int64, packed func(*[]
 		packed = unpacked(packed, &broken)
 	}
 	files, all, size, err := collect(ctx, f.Temp, f.Name, packed)
-	if err := cmp.Or(broken, err); err != nil {
+	if broken != nil {
+		return broken
+	}
+	if err != nil {
 		return err
 	}
 	if len(files) == 0 && size <= f.Few {

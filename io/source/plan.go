@@ -59,7 +59,7 @@ type Rank struct {
 
 const (
 	usualSplit = 16 << 20
-	// PieceBytes: a larger file's corpus is written in pieces of so much input.
+	// PieceBytes is how much input a piece of the corpus is of, unless its file is smaller.
 	PieceBytes = 256 << 20
 	shardBytes = 64 << 20 // listed input bytes of a table shard
 	maxShards  = 4096

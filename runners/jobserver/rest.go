@@ -92,7 +92,7 @@ func (r *rest) taskManagers(ctx context.Context) ([]taskManager, error) {
 	return all.TaskManagers, err
 }
 
-// Below so many MiB for each slot of a task manager neardup warns. The first is one that did not do for many copies (docs/flink.md), the second a
+// Below so many MiB for each slot of a task manager neardup warns. The first is what three million copies were run with (docs/flink.md), the second a
 // guess at what the buffers of a hundred steps take.
 const (
 	managedPerSlot = 128
