@@ -59,8 +59,10 @@ build() {
   cat >"$work/boot.sh" <<BOOT
 #!/bin/sh
 dir=\$(mktemp -d '$work/staged/XXXXXX') && cd "\$dir" || exit 1
-trap 'kill "\$boot"; wait "\$boot"; rm -rf "\$dir"' EXIT
+trap 'kill "\$boot" "\$watch"; wait "\$boot"; rm -rf "\$dir"' EXIT
 trap 'exit 143' TERM INT
+(while kill -0 \$PPID 2>/dev/null; do sleep 1; done; kill \$\$) & # boot waits for a task manager that was killed
+watch=\$!
 export GOMEMLIMIT=1GiB
 '$PWD/.cache/cluster/boot' --semi_persist_dir="\$dir" "\$@" >>'$work/logs/worker.log' 2>&1 &
 boot=\$!

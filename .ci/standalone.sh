@@ -8,7 +8,7 @@ for p in java.util java.lang java.lang.reflect java.lang.invoke java.net java.io
   opens+=("--add-opens=java.base/$p=ALL-UNNAMED")
 done
 
-# standalone starts the cluster that $conf then describes, and sets master to its address.
+# standalone starts the cluster that $conf then describes, and sets master to its address and taskmanager to the task manager's process.
 standalone() {
   local version=1.19.3 lib rest
   lib=.cache/flink-$version
@@ -61,6 +61,7 @@ CONF
   serve jobmanager.log "${java[@]}" -Xmx512m org.apache.flink.runtime.entrypoint.StandaloneSessionClusterEntrypoint --configDir "$conf" --executionMode cluster
   ready "$rest" jobmanager.log
   serve taskmanager.log "${java[@]}" -Xms1152m -Xmx1152m -XX:MaxDirectMemorySize=640m org.apache.flink.runtime.taskexecutor.TaskManagerRunner --configDir "$conf"
+  taskmanager=${pids[-1]}
   for _ in $(seq 1800); do
     if python3 -c 'import json, sys, urllib.request as u; sys.exit(json.load(u.urlopen(sys.argv[1]))["slots-available"] < 2)' "http://127.0.0.1:$rest/overview" 2>/dev/null; then
       master=127.0.0.1:$rest

@@ -9,22 +9,26 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"path"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"runtime/debug"
+	"strings"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 
 	"github.com/neardup/neardup/internal/beamcli"
 	"github.com/neardup/neardup/internal/logging"
+	"github.com/neardup/neardup/pipelines/dedup"
 	"github.com/neardup/neardup/pipelines/job"
 	"github.com/neardup/neardup/records"
 	"github.com/neardup/neardup/runners/jobserver"
 )
 
 // onCluster returns how a job is started on a cluster, whose job server has answered.
-func onCluster(ctx context.Context, running job.Running, remote job.Remote, name string, progress io.Writer) (job.Launch, error) {
-	options, err := clusterOptions(running, remote, name)
+func onCluster(ctx context.Context, c dedup.Config, progress io.Writer) (job.Launch, error) {
+	options, err := clusterOptions(c.Running, c.Remote, cmp.Or(c.JobName, jobName(c.Inputs)))
 	if err != nil {
 		return nil, &job.UsageError{Err: err}
 	}
@@ -33,8 +37,13 @@ func onCluster(ctx context.Context, running job.Running, remote job.Remote, name
 		logging.Notice(fmt.Sprintf("%s runs job %s", options.Address, job))
 	}
 	options.Progress = func(p jobserver.Progress) {
-		show(p.Elapsed, p.Ended, fmt.Sprintf("the job on %s is %s", options.Address, p.State))
+		text := fmt.Sprintf("the job on %s is %s", options.Address, p.State)
+		if p.Of > 0 {
+			text += fmt.Sprintf(", %d of %d tasks have ended", p.Tasks, p.Of)
+		}
+		show(p.Elapsed, p.Ended, text)
 	}
+	options.Warn = func(warning string) { slog.Warn(warning) }
 	server, err := jobserver.Connect(ctx, options)
 	if err != nil {
 		return nil, err
@@ -50,7 +59,7 @@ func onCluster(ctx context.Context, running job.Running, remote job.Remote, name
 
 // clusterOptions are what the flags say of the cluster; Beam's own, after --, win.
 func clusterOptions(running job.Running, remote job.Remote, name string) (o jobserver.Options, err error) {
-	o = jobserver.Options{Address: remote.JobServer, Name: cmp.Or(name, "neardup"), Worker: remote.WorkerBin, Parallelism: running.Workers}
+	o = jobserver.Options{Address: remote.JobServer, Name: name, Runner: remote.FlinkOption, REST: remote.FlinkREST, Worker: remote.WorkerBin, Parallelism: running.Workers}
 	if remote.Environment != "" {
 		if o.Environment, err = jobserver.ParseEnvironment(remote.Environment); err != nil {
 			return o, fmt.Errorf("--environment %w", err)
@@ -78,6 +87,21 @@ func clusterOptions(running job.Running, remote job.Remote, name string) (o jobs
 	}
 	return o, err
 }
+
+// jobName names a job after its corpus: the first input, and how many more there are.
+func jobName(inputs []string) string {
+	name := "neardup"
+	if len(inputs) > 0 {
+		name += "-" + strings.Trim(notInNames.ReplaceAllString(path.Base(filepath.ToSlash(inputs[0])), "-"), "-.")
+	}
+	if len(inputs) > 1 {
+		name += fmt.Sprintf("-and-%d-more", len(inputs)-1)
+	}
+	return strings.Trim(name, "-")
+}
+
+// notInNames is what a job's name has not.
+var notInNames = regexp.MustCompile(`[^A-Za-z0-9._-]+`)
 
 // loopback reports whether an address is this machine's by its name.
 func loopback(address string) bool {

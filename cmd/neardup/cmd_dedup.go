@@ -175,7 +175,7 @@ func (c *dedupCmd) launch(ctx context.Context, s streams) (job.Launch, error) {
 	case c.Runner == job.Dataflow:
 		return onDataflow(ctx, c.Config, s)
 	case c.Runner.OnCluster():
-		return onCluster(ctx, c.Running, c.Remote, c.JobName, s.Err)
+		return onCluster(ctx, c.Config, s.Err)
 	default:
 		return here(c.Running, s.Err)
 	}

@@ -131,8 +131,8 @@ var layers = []layer{
 	},
 	{
 		packages: []string{"io/source", "io/sink"},
-		may: []string{beamPath + "...", module + "io/...", module + "records", module + "blocks/...", module + "output",
-			"github.com/parquet-go/parquet-go"},
+		may: []string{beamPath + "...", module + "io/...", module + "records", module + "blocks/...", module + "output", "github.com/klauspost/compress/s2",
+			"github.com/parquet-go/parquet-go", "github.com/klauspost/compress/s2"},
 		not:   []string{"os/...", "path/filepath", "syscall/..."},
 		never: []string{module + "kernels/...", module + "transforms/...", module + "pipelines/..."},
 		why:   "formats know nothing of algorithms",
@@ -161,7 +161,7 @@ var layers = []layer{
 	},
 	{
 		packages: []string{"runners/jobserver"},
-		may:      []string{beamPath + "...", "google.golang.org/grpc/..."},
+		may:      []string{beamPath + "...", "google.golang.org/grpc/...", "google.golang.org/protobuf/types/known/structpb"},
 		never:    []string{module + "..."},
 		why:      "a cluster is handed any pipeline",
 	},

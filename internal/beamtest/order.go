@@ -31,6 +31,9 @@ type Orders struct {
 	// Combines reports whether a DoFn combines the values of a bundle. Then attempts with one bundle each
 	// are compared, and the next DoFn gets what small ones give.
 	Combines func(fn string) bool
+	// Passes reports whether a DoFn passes values on as they came, and only under other keys or not at all. What is packed in them is
+	// what was where they were made.
+	Passes func(fn string) bool
 	// Differs is called for each output whose attempts differ.
 	Differs func(fn string, err error)
 
@@ -88,6 +91,13 @@ func (noResult) JobID() string            { return "" }
 type element struct {
 	args   []any      // int64 or []byte
 	groups [][][]byte // for each input of a CoGroupByKey
+	from   output     // which made the value or, of a group, a value of the last input
+}
+
+// output is that of a DoFn.
+type output struct {
+	fn string
+	of int
 }
 
 // key returns the key as bytes, of which those of an int64 end as that does, or false if there is none.
@@ -145,6 +155,7 @@ func grouped(inputs []attempts, attempt int) (all []element) {
 				group = element{args: value.args[:1], groups: make([][][]byte, len(inputs))}
 			}
 			group.groups[i] = append(group.groups[i], value.value())
+			group.from = value.from
 			byKey[key] = group
 		}
 	}
@@ -160,6 +171,7 @@ func (o *Orders) parDo(ctx context.Context, random *rand.Rand, fn *graph.Fn, out
 	if err != nil {
 		return nil, err
 	}
+	d.passes = o.Passes(d.name)
 	if err := d.call(ctx, "Setup", element{}, nil); err != nil {
 		return nil, err
 	}
@@ -187,7 +199,7 @@ func (o *Orders) parDo(ctx context.Context, random *rand.Rand, fn *graph.Fn, out
 	out := make([]attempts, outputs)
 	for i := range out {
 		out[i] = attempts{first[i], first[i]}
-		if err := o.compare(d.name, i, first[i], compared[i]); err != nil {
+		if err := o.compare(first[i], compared[i]); err != nil {
 			o.Differs(d.name, fmt.Errorf("output %d: %w", i, err))
 			continue
 		}
@@ -242,14 +254,14 @@ func shuffled(random *rand.Rand, all []element) []element {
 }
 
 // compare says what of an output's records differs.
-func (o *Orders) compare(fn string, output int, first, second []element) error {
+func (o *Orders) compare(first, second []element) error {
 	counts := map[string]map[string]int{}
 	count := func(all []element, one int) error {
 		for _, e := range all {
 			records := []string{""} // of an int64
 			if value := e.value(); value != nil {
 				var err error
-				if records, err = o.Records(fn, output, value); err != nil {
+				if records, err = o.Records(e.from.fn, e.from.of, value); err != nil {
 					return err
 				}
 			}
@@ -281,9 +293,10 @@ func (o *Orders) compare(fn string, output int, first, second []element) error {
 
 // doFn is a DoFn, to be called as the SDK does.
 type doFn struct {
-	name string
-	recv reflect.Value // a pointer to a struct, or
-	fn   reflectx.Func
+	name   string
+	passes bool          // values as they came
+	recv   reflect.Value // a pointer to a struct, or
+	fn     reflectx.Func
 }
 
 // newDoFn returns a copy of a DoFn as a worker gets it.
@@ -346,7 +359,7 @@ func (d *doFn) call(ctx context.Context, method string, e element, emitted [][]e
 		return nil
 	}
 	var in []reflect.Value
-	args, groups, output := e.args, e.groups, 0
+	args, groups, outputs := e.args, e.groups, 0
 	for i := range t.NumIn() {
 		switch p := t.In(i); {
 		case p == reflect.TypeFor[context.Context]():
@@ -354,8 +367,12 @@ func (d *doFn) call(ctx context.Context, method string, e element, emitted [][]e
 		case p == reflect.TypeFor[func(*[]byte) bool]():
 			in, groups = append(in, reflect.ValueOf(Values(groups[0]...))), groups[1:]
 		case p.Kind() == reflect.Func:
-			in = append(in, emitter(p, &emitted[output]))
-			output++
+			from := output{d.name, outputs}
+			if d.passes {
+				from = e.from
+			}
+			in = append(in, emitter(p, from, &emitted[outputs]))
+			outputs++
 		default:
 			in, args = append(in, reflect.ValueOf(args[0])), args[1:]
 		}
@@ -365,16 +382,16 @@ func (d *doFn) call(ctx context.Context, method string, e element, emitted [][]e
 		case error:
 			return fmt.Errorf("%s.%s: %w", d.name, method, v)
 		case []byte:
-			emitted[0] = append(emitted[0], element{args: []any{bytes.Clone(v)}})
+			emitted[0] = append(emitted[0], element{args: []any{bytes.Clone(v)}, from: output{fn: d.name}})
 		}
 	}
 	return nil
 }
 
-// emitter returns an emitter of a type. What is emitted may be overwritten afterwards.
-func emitter(t reflect.Type, to *[]element) reflect.Value {
+// emitter returns an emitter of a type, for an output. What is emitted may be overwritten afterwards.
+func emitter(t reflect.Type, from output, to *[]element) reflect.Value {
 	return reflect.MakeFunc(t, func(in []reflect.Value) []reflect.Value {
-		var e element
+		e := element{from: from}
 		for _, v := range in {
 			arg := v.Interface()
 			if value, ok := arg.([]byte); ok {

@@ -17,6 +17,7 @@ import (
 )
 
 func init() {
+	beam.RegisterDoFn(reflect.TypeFor[keyRowsFn]())
 	beam.RegisterDoFn(reflect.TypeFor[corpusFn]())
 	beam.RegisterDoFn(reflect.TypeFor[listedFn]())
 }
@@ -26,27 +27,64 @@ func init() {
 //
 //	KV<piece, keys of dropped records> → facts
 //
-// One GroupByKey by piece.
-func Corpus(s beam.Scope, p Params, options source.Options, dropped ...flow.Dropped) flow.Facts {
+// One GroupByKey by piece. Where a piece's keys may be too many for one group, there are several slices of it, as
+// of a shard of a Table.
+func Corpus(s beam.Scope, slices int, p Params, options source.Options, dropped ...flow.Dropped) flow.Facts {
 	s = s.Scope("sink.Corpus")
-	all := []beam.PCollection{everyShard(s, p.Inputs, true)}
+	var all []beam.PCollection
 	for _, d := range dropped {
 		all = append(all, beam.PCollection(d))
 	}
-	return flow.Facts(beam.ParDo(s, &corpusFn{Params: p, Options: options}, beam.GroupByKey(s, beam.Flatten(s, all...))))
+	if slices > 1 {
+		all = []beam.PCollection{runs(s, droppedRows, slices, p, beam.ParDo(s, &keyRowsFn{}, beam.Flatten(s, all...)))}
+	}
+	pieces := beam.GroupByKey(s, beam.Flatten(s, append(all, everyShard(s, p.Inputs, true))...))
+	return flow.Facts(beam.ParDo(s, &corpusFn{Params: p, Options: options, Rows: slices > 1}, pieces))
+}
+
+// droppedRows names the rows that keyRowsFn makes.
+const droppedRows = "dropped"
+
+// keyRowsFn makes rows of keys, which have no fields.
+//
+//	KV<piece, keys> → KV<piece, rows>
+type keyRowsFn struct{}
+
+func (keyRowsFn) ProcessElement(piece int64, keys []byte, emit func(int64, []byte)) error {
+	d := blocks.NewDecoder(keys)
+	var rows []byte
+	for !d.Done() {
+		key := d.Key()
+		rows = blocks.RowPart{RowPlace: blocks.RowPlace{Order: blocks.Edge{A: key, B: key}}}.Append(rows)
+	}
+	if err := d.Err(); err != nil {
+		return err
+	}
+	emit(piece, rows)
+	return nil
 }
 
 type corpusFn struct {
 	Params  Params
 	Options source.Options
+	Rows    bool // keys come as rows
 }
 
-func (f *corpusFn) ProcessElement(ctx context.Context, number int64, packed func(*[]byte) bool, facts func([]byte)) error {
-	in, err := source.Shared(ctx, f.Params.Inputs)
-	if err != nil {
-		return err
+// positions returns those of the dropped records, in order.
+func (f *corpusFn) positions(ctx context.Context, packed func(*[]byte) bool) (dropped []int64, err error) {
+	if f.Rows {
+		rows, err := merged(ctx, f.Params.Temp, droppedRows, packed)
+		if err != nil {
+			return nil, err
+		}
+		for r, err := range rows {
+			if err != nil {
+				return nil, err
+			}
+			dropped = append(dropped, r.Order.A.Position())
+		}
+		return dropped, nil
 	}
-	var dropped []int64
 	var block []byte
 	for packed(&block) {
 		d := blocks.NewDecoder(block)
@@ -54,11 +92,22 @@ func (f *corpusFn) ProcessElement(ctx context.Context, number int64, packed func
 			dropped = append(dropped, d.Key().Position())
 		}
 		if err := d.Err(); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	slices.Sort(dropped)
+	return dropped, nil
+}
 
+func (f *corpusFn) ProcessElement(ctx context.Context, number int64, packed func(*[]byte) bool, facts func([]byte)) error {
+	in, err := source.Shared(ctx, f.Params.Inputs)
+	if err != nil {
+		return err
+	}
+	dropped, err := f.positions(ctx, packed)
+	if err != nil {
+		return err
+	}
 	piece := in.Pieces.At(int(number))
 	if in.File(piece.File).IDIsSource && len(dropped) > 0 {
 		return nil // the file was the document

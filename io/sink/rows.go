@@ -16,6 +16,7 @@ import (
 	"strings"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
+	"github.com/klauspost/compress/s2"
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/io/storage"
@@ -23,7 +24,21 @@ import (
 
 func init() {
 	beam.RegisterDoFn(reflect.TypeFor[sliceFn]())
+	beam.RegisterFunction(packFn)
 	beam.RegisterDoFn(reflect.TypeFor[runFn]())
+}
+
+// runs sorts the rows of each slice.
+//
+//	KV<shard, rows> → KV<shard, rows>
+//
+// One GroupByKey by slice.
+func runs(s beam.Scope, name string, slices int, p Params, rows beam.PCollection) beam.PCollection {
+	sliced := beam.ParDo(s, &sliceFn{Slices: int64(slices)}, rows)
+	if p.Pack {
+		sliced = beam.ParDo(s, packFn, sliced)
+	}
+	return beam.ParDo(s, &runFn{Temp: p.Temp, Name: name, Slices: int64(slices), Few: int(p.GroupRows) / slices, Packed: p.Pack}, beam.GroupByKey(s, sliced))
 }
 
 // sliceFn spreads the rows of a shard over its slices. A row's sort key alone says which is its own:
@@ -59,6 +74,23 @@ func (f *sliceFn) slice(order blocks.Edge) int64 {
 
 func (f *sliceFn) FinishBundle(emit func(int64, []byte)) { f.buffers.Flush(emit) }
 
+// packFn compresses rows.
+//
+//	KV<slice, rows> → KV<slice, packed rows>
+func packFn(slice int64, rows []byte, emit func(int64, []byte)) { emit(slice, s2.Encode(nil, rows)) }
+
+// unpacked returns the blocks of a group that packFn packed. It ends at one that is broken, with err set.
+func unpacked(packed func(*[]byte) bool, err *error) func(*[]byte) bool {
+	return func(block *[]byte) bool {
+		var in []byte
+		if !packed(&in) {
+			return false
+		}
+		*block, *err = s2.Decode(nil, in)
+		return *err == nil
+	}
+}
+
 // runFn sorts one slice. Up to Few bytes pass on directly; more go to files named by marker rows
 // (Order == inFile).
 //
@@ -67,17 +99,24 @@ type runFn struct {
 	Temp, Name string // the run's temporary folder, and the table's name
 	Slices     int64
 	Few        int // how many bytes of rows go on
+	Packed     bool
 }
 
-// shardRows is how many bytes of rows of all slices may go on to the shard's one call, and how many
-// of a group are held in memory.
+// shardRows is how many bytes of a group's rows are held in memory.
 const shardRows = 16 << 20
 
 // inFile is the order of what names a file of rows.
 var inFile = blocks.Edge{A: -1, B: -1}
 
 func (f *runFn) ProcessElement(ctx context.Context, slice int64, packed func(*[]byte) bool, emit func(int64, []byte)) error {
+	var broken error
+	if f.Packed {
+		packed = unpacked(packed, &broken)
+	}
 	files, all, size, err := collect(ctx, f.Temp, f.Name, packed)
+	if broken != nil {
+		return broken
+	}
 	if err != nil {
 		return err
 	}

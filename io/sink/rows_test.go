@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/klauspost/compress/s2"
 	"github.com/parquet-go/parquet-go"
 
 	"github.com/neardup/neardup/blocks"
@@ -75,8 +76,19 @@ func TestSlices(t *testing.T) {
 				if mean := float64(n) / float64(slices); float64(most) > float64(total)/float64(n)*(mean+4*math.Sqrt(mean)+1) {
 					t.Errorf("%s: rows of %d bytes in %d slices of %d, %d in one", name, total, len(sliced), slices, most)
 				}
+				compress := slices == 7
+				if compress {
+					plain := sliced
+					sliced = map[int64][][]byte{}
+					for slice, blocks := range plain {
+						for _, block := range blocks {
+							packFn(slice, block, spread(sliced))
+						}
+					}
+				}
 				for slice, packed := range sliced {
-					if err := (&runFn{Temp: temp, Name: "rows", Slices: slices, Few: 512 << 10}).ProcessElement(t.Context(), slice, iterate(packed...), spread(sorted)); err != nil {
+					f := &runFn{Temp: temp, Name: "rows", Slices: slices, Few: 512 << 10, Packed: compress}
+					if err := f.ProcessElement(t.Context(), slice, iterate(packed...), spread(sorted)); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -196,5 +208,14 @@ func TestBrokenRunAmongOthers(t *testing.T) {
 		if !errors.Is(failed, oops) {
 			t.Errorf("a run that fails behind %v: error %v", broken, failed)
 		}
+	}
+}
+
+// Packed rows that are broken are no end of the group.
+func TestBrokenPacked(t *testing.T) {
+	emit := func(int64, []byte) { t.Error("rows go on") }
+	err := (&runFn{Temp: storagetest.RunFolder(t), Name: "rows", Slices: 2, Packed: true}).ProcessElement(t.Context(), 1, iterate([]byte("not packed")), emit)
+	if !errors.Is(err, s2.ErrCorrupt) {
+		t.Errorf("broken rows: error %v, want %v", err, s2.ErrCorrupt)
 	}
 }

@@ -40,10 +40,12 @@ type Params struct {
 	// machine, the launcher cannot.
 	Output output.Folder
 	Sync   bool
-	// Temp is the folder for rows that are too many for one group, RowFiles whether all go there
-	// that are in slices.
-	Temp     string
-	RowFiles bool
+	// Temp is the folder for rows that are too many for one group; of rows in slices, so many bytes of all of
+	// these are not.
+	Temp      string
+	GroupRows int64
+	// Pack: rows are compressed on their way to slices.
+	Pack bool
 	// Write names the tables to be written.
 	Write []output.Part
 	// Metadata are the key-value pairs that each Parquet file carries.

@@ -45,13 +45,8 @@ func Table[T blocks.Row](s beam.Scope, table output.Part, slices int, p Params, 
 	for _, r := range rows {
 		all = append(all, beam.PCollection(r))
 	}
-	few := shardRows / slices
-	if p.RowFiles {
-		few = 0
-	}
 	if slices > 1 {
-		sliced := beam.GroupByKey(s, beam.ParDo(s, &sliceFn{Slices: int64(slices)}, beam.Flatten(s, all...)))
-		all = []beam.PCollection{beam.ParDo(s, &runFn{Temp: p.Temp, Name: string(table), Slices: int64(slices), Few: few}, sliced)}
+		all = []beam.PCollection{runs(s, string(table), slices, p, beam.Flatten(s, all...))}
 	}
 	shards := beam.GroupByKey(s, beam.Flatten(s, append(all, everyShard(s, p.Inputs, false))...))
 	return flow.Facts(beam.ParDo(s, &tableFn[T]{Table: table, Params: p}, shards))

@@ -61,8 +61,9 @@ type Rank struct {
 
 const (
 	usualSplit = 16 << 20
-	pieceBytes = 256 << 20 // a larger file's corpus is written in pieces of so much input
-	shardBytes = 64 << 20  // listed input bytes of a table shard
+	// PieceBytes is how much input a piece of the corpus is of, unless its file is smaller.
+	PieceBytes = 256 << 20
+	shardBytes = 64 << 20 // listed input bytes of a table shard
 	maxShards  = 4096
 )
 
@@ -81,8 +82,8 @@ func (o Options) id(in *blocks.Inputs, key blocks.Key, doc *codec.Document) stri
 	return in.ID(key, doc.ID, doc.HasID && !o.longID(doc))
 }
 
-// splitBytes is the size of a split.
-func (o Options) splitBytes() int64 { return cmp.Or(o.SplitBytes, usualSplit) }
+// SplitSize is the size of a split.
+func (o Options) SplitSize() int64 { return cmp.Or(o.SplitBytes, usualSplit) }
 
 // reading are the options of a read.
 func (o Options) reading() reading.Options {
@@ -290,7 +291,7 @@ func layOut(ctx context.Context, files []listed, root string, o Options) (*Input
 			if err != nil {
 				return nil, err
 			}
-			splits, pieces = r.Cut(file, o.splitBytes()), r.Cut(file, pieceBytes)
+			splits, pieces = r.Cut(file, o.SplitSize()), r.Cut(file, PieceBytes)
 		}
 		in.Add(file, splits, pieces)
 		in.LargeCompressed = in.LargeCompressed || file.Compression != ""
@@ -324,7 +325,7 @@ func inspect(ctx context.Context, files []listed, total int64, shards int, o Opt
 		size := files[i].size
 		crosses := blocks.ShardAt(offset, total, shards) != blocks.ShardAt(offset+max(size-1, 0), total, shards)
 		offset += size
-		if size > o.splitBytes() {
+		if size > o.SplitSize() {
 			numbers = append(numbers, i)
 		} else if crosses {
 			f, err := formatNamed(files[i].format)

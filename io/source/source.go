@@ -45,6 +45,8 @@ type Params struct {
 	Options Options
 	// Workers is about how many bundles are worked on at a time.
 	Workers int
+	// Spread: there may be a file whose blocks are to be spread.
+	Spread bool
 }
 
 // Documents is what Read reads.
@@ -67,8 +69,11 @@ func Read(s beam.Scope, p Params) Documents {
 	s = s.Scope("source.Read")
 	splits := beam.Reshuffle(s, beam.ParDo(s, &splitsFn{Inputs: p.Inputs}, beam.Impulse(s)))
 	local, spread, rejected, dropped, facts := beam.ParDo5(s, &readFn{Params: p}, splits)
+	if p.Spread {
+		local = beam.Flatten(s, local, beam.ParDo(s, identity, beam.Reshuffle(s, spread)))
+	}
 	return Documents{
-		Blocks:   flow.Documents(beam.Flatten(s, local, beam.ParDo(s, identity, beam.Reshuffle(s, spread)))),
+		Blocks:   flow.Documents(local),
 		Rejected: flow.Rows[records.Rejected](rejected), Dropped: flow.Dropped(dropped), Facts: flow.Facts(facts),
 	}
 }
@@ -101,10 +106,26 @@ type readFn struct {
 // A sequential file larger than this is worth spreading its blocks.
 const spreadBytes = 1 << 20
 
-// spreads reports whether a file's blocks are reshuffled. Otherwise the file uses at most two cores,
-// decompressor and consumer, and nothing moves.
-func (f *readFn) spreads(in *blocks.Inputs, file *blocks.File) bool {
-	return file.Sequential && file.Size > max(spreadBytes, 2*in.Bytes()/int64(max(1, f.Params.Workers)))
+// spreads reports whether the blocks of a sequential file of so many bytes are reshuffled. Otherwise the file uses at most two
+// cores, decompressor and consumer, and nothing moves.
+func spreads(in *blocks.Inputs, size int64, workers int) bool {
+	return size > max(spreadBytes, 2*in.Bytes()/int64(max(1, workers)))
+}
+
+// MaySpread reports whether there may be a file whose blocks are to be spread, if so many bundles are worked on at a time. Only the
+// launcher asks.
+func (in *Inputs) MaySpread(workers int) bool {
+	for i := range in.Len() {
+		if !spreads(in.Inputs, in.Size(i), workers) {
+			continue
+		}
+		file := in.File(i)
+		inspected, err := in.details[i/blocks.DetailsFiles].Complete(i, &file)
+		if err != nil || !inspected || file.Sequential {
+			return true
+		}
+	}
+	return false
 }
 
 func (f *readFn) ProcessElement(ctx context.Context, number int64, local, spread func([]byte), rejected, dropped func(int64, []byte), facts func([]byte)) error {
@@ -119,7 +140,7 @@ func (f *readFn) ProcessElement(ctx context.Context, number int64, local, spread
 	if err != nil {
 		return err
 	}
-	if !f.spreads(in.Inputs, file) {
+	if !file.Sequential || !spreads(in.Inputs, file.Size, f.Params.Workers) {
 		spread = nil
 	}
 	f.out.begin(local, spread)

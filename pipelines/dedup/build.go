@@ -15,6 +15,7 @@ import (
 	"github.com/neardup/neardup/kernels/setsim"
 	"github.com/neardup/neardup/output"
 	"github.com/neardup/neardup/pipelines/job"
+	"github.com/neardup/neardup/records"
 	"github.com/neardup/neardup/transforms/candidates"
 	"github.com/neardup/neardup/transforms/components"
 	"github.com/neardup/neardup/transforms/crowds"
@@ -23,6 +24,7 @@ import (
 	"github.com/neardup/neardup/transforms/sets"
 	"github.com/neardup/neardup/transforms/signature"
 	"github.com/neardup/neardup/transforms/spool"
+	"github.com/neardup/neardup/transforms/together"
 	"github.com/neardup/neardup/transforms/verify"
 )
 
@@ -43,22 +45,20 @@ type Plan struct {
 // folder, where the shared inputs are; the ledger will be there when the job is complete.
 func Build(s beam.Scope, p *Plan, staged output.Folder, temp string) {
 	inputs, reading := job.Inputs(temp), p.Source(temp)
-	writing := sink.Params{Inputs: inputs, Output: staged, Sync: p.Config.Runner.OnCluster(), Temp: temp, RowFiles: p.Config.SliceRows > 0, Write: p.Config.Write, Metadata: p.metadata()}
+	writing := sink.Params{Inputs: inputs, Output: staged, Sync: p.Config.Runner.OnCluster(), Temp: temp, GroupRows: p.groupRows(), Pack: p.Request.GroupBytes > 0, Write: p.Config.Write, Metadata: p.metadata()}
 
 	docs, compared, rejected := p.Read(s, temp)
+	read := firstRead{Documents: docs, compared: compared, rejected: rejected}
 	var rows decide.Rows
 	var facts []flow.Facts
-	var signed signature.Signed
 	switch p.Config.Method {
 	case Exact:
-		signed = signature.Sign(s, compared, p.Signature(temp))
-		copies := candidates.Copies(s, signed.Firsts, candidates.Params{Inputs: inputs})
-		profiles, copied := sets.Profiles(s, source.Fetch(s, flow.Flatten(s, signed.Copies, copies), reading), p.Request.Same, p.sets(temp))
+		read.sign(signature.Sign(s, compared, p.Signature(temp)))
+		copies := candidates.Copies(s, together.Alone(s, read.signed.Firsts), candidates.Params{Inputs: inputs})
+		profiles, copied := sets.Profiles(s, source.Fetch(s, flow.Flatten(s, read.signed.Copies, copies), reading), p.Request.Same, p.sets(temp))
 		rows = decide.Copies(s, profiles, copied, p.decide(temp))
 	case MinHash, SimHash, Complete:
-		var edges flow.Edges
-		var copies flow.Members
-		edges, copies, signed = p.edges(s, compared, temp)
+		edges, copies := p.edges(s, &read, temp)
 		connected := components.Connect(s, edges, p.components(inputs))
 		features := sets.Make(s, source.Fetch(s, flow.Flatten(s, copies, connected), reading), p.sets(temp))
 		small, tooLarge, tooLargeProfiles := verify.Small(s, features.Sets, p.verify(temp))
@@ -72,37 +72,80 @@ func Build(s beam.Scope, p *Plan, staged output.Folder, temp string) {
 		}
 	}
 
-	rejected = append(rejected, signed.Rejected...)
-	rejectedFacts := sink.Table(s, output.Rejected, p.rejectedSlices(), writing, rejected...)
+	rejectedFacts := sink.Table(s, output.Rejected, p.rejectedSlices(), writing, read.rejected...)
 	facts = append(append(facts, rows.Facts...),
-		docs.Facts,
+		read.Facts,
 		rejectedFacts,
 		sink.Table(s, output.Pairs, p.slices(p.pairsPerDocument()), writing, rows.Pairs...),
 		sink.Table(s, output.Clusters, p.slices(1), writing, rows.Clusters...),
 		sink.Table(s, output.Removed, p.slices(1), writing, rows.Removed...),
 	)
 	if p.Config.DropNotCompared {
-		docs.Dropped = sink.Listed(s, inputs, rejected...)
+		read.Dropped = sink.Listed(s, inputs, read.rejected...)
 	}
 	if p.Config.writes(output.Corpus) {
-		facts = append(facts, sink.Corpus(s, writing, p.Reading(), append(rows.Dropped, docs.Dropped)...))
+		facts = append(facts, sink.Corpus(s, p.corpusSlices(), writing, p.Reading(), append(rows.Dropped, read.Dropped)...))
 	}
-	sink.FailOnUnreadable(s, storage.Join(temp, exceededFile), sink.Limit(p.Config.MaxRejected), docs.Facts, rejectedFacts)
+	sink.FailOnUnreadable(s, storage.Join(temp, exceededFile), sink.Limit(p.Config.MaxRejected), read.Facts, rejectedFacts)
 	sink.Ledger(s, storage.Join(temp, ledgerFile), facts...)
+}
+
+// firstRead is what the first read leaves.
+type firstRead struct {
+	source.Documents
+	compared flow.Documents
+	rejected []flow.Rows[records.Rejected]
+	signed   signature.Signed
+}
+
+func (r *firstRead) sign(signed signature.Signed) {
+	r.signed = signed
+	r.rejected = append(r.rejected, signed.Rejected...)
 }
 
 // edges finds which documents are to be compared: those that share a band key or, if all are compared, that have a pair. And it finds
 // the copies.
-func (p *Plan) edges(s beam.Scope, docs flow.Documents, temp string) (flow.Edges, flow.Members, signature.Signed) {
-	if !p.Complete {
-		signed := signature.Sign(s, docs, p.Signature(temp))
-		copies := candidates.Copies(s, signed.Firsts, p.candidates(temp))
-		return candidates.Buckets(s, signed.Bands, copies, p.candidates(temp)), flow.Flatten(s, signed.Copies, copies), signed
+func (p *Plan) edges(s beam.Scope, r *firstRead, temp string) (flow.Edges, flow.Members) {
+	if p.Complete {
+		sized, signed := signature.Sets(s, r.compared, p.Signature(temp), p.ofAll(temp))
+		r.sign(signed)
+		batches, same := spool.All(s, sized, temp)
+		copies := candidates.Copies(s, together.Alone(s, signed.Firsts), candidates.Params{Inputs: job.Inputs(temp)})
+		return flow.Flatten(s, same, verify.Connect(s, batches, p.verify(temp))), flow.Flatten(s, signed.Copies, copies)
 	}
-	sized, signed := signature.Sets(s, docs, p.Signature(temp), p.ofAll(temp))
-	batches, same := spool.All(s, sized, temp)
-	copies := candidates.Copies(s, signed.Firsts, candidates.Params{Inputs: job.Inputs(temp)})
-	return flow.Flatten(s, same, verify.Connect(s, batches, p.verify(temp))), flow.Flatten(s, signed.Copies, copies), signed
+	r.sign(signature.Sign(s, r.compared, p.Signature(temp)))
+	params := p.candidates(temp)
+	if p.together() {
+		bands, firsts := r.together(s)
+		return candidates.Buckets(s, bands, params), flow.Flatten(s, r.signed.Copies, candidates.Copies(s, firsts, params))
+	}
+	bands, copies := r.signed.Bands, candidates.Copies(s, together.Alone(s, r.signed.Firsts), params)
+	if params.List != "" {
+		bands = candidates.List(s, bands, copies, params)
+	}
+	return candidates.Buckets(s, together.Alone(s, bands), params), flow.Flatten(s, r.signed.Copies, copies)
+}
+
+// together reports whether all that the first read leaves is grouped by one GroupByKey.
+func (p *Plan) together() bool { return p.Config.Runner == job.Flink && !p.Complete }
+
+// together has all that the read leaves go through one GroupByKey, and returns the groups of band entries and of firsts.
+func (r *firstRead) together(s beam.Scope) (bands, firsts together.Groups) {
+	shuffle := together.New(s)
+	bands.Lane, firsts.Lane = together.Add(shuffle, r.signed.Bands), together.Add(shuffle, r.signed.Firsts)
+	copies, dropped, facts := together.Add(shuffle, r.signed.Copies), together.Add(shuffle, r.Dropped), shuffle.AddFacts(r.Facts)
+	rejected := make([]together.Lane, len(r.rejected))
+	for i, rows := range r.rejected {
+		rejected[i] = together.Add(shuffle, rows)
+	}
+	all := shuffle.Done()
+	bands.All, firsts.All = all, all
+	r.signed.Copies = together.Leave[flow.Members](s, all, copies)
+	r.Dropped, r.Facts = together.Leave[flow.Dropped](s, all, dropped), together.LeaveFacts(s, all, facts)
+	for i, lane := range rejected {
+		r.rejected[i] = together.Leave[flow.Rows[records.Rejected]](s, all, lane)
+	}
+	return bands, firsts
 }
 
 // joined is what is known of large components.
@@ -191,10 +234,11 @@ func (p *Plan) measuring(temp string) recall.Params {
 	}
 }
 
-// candidates lists copies unless they may be too many for each process to hold: 8 bytes for each document.
+// candidates lists copies unless they may be too many for each process to hold, 8 bytes for each document, or are found at the same time
+// as buckets.
 func (p *Plan) candidates(temp string) candidates.Params {
 	params := candidates.Params{Inputs: job.Inputs(temp)}
-	if p.Documents <= 2*p.connectDocuments() {
+	if p.Documents <= 2*p.connectDocuments() && !p.together() {
 		params.List = storage.Join(temp, copiesFile)
 	}
 	return params
@@ -259,22 +303,49 @@ const (
 // in each band, and groups are up to 16 times as large.
 func (p *Plan) parts() int {
 	edges := max(edgesPerDocument, int64(max(p.Choice.Bands, p.Pieces.Count))/16)
-	return int(max(1, p.Documents*edgeBytes*edges/job.GroupBytes, p.Documents/p.connectDocuments()))
+	return int(max(1, p.Documents*edgeBytes*edges/p.GroupBytes(), p.Documents/p.connectDocuments()))
 }
 
 // componentShards is the number of component shards: few megabytes each, even if all documents are
 // compared.
 func (p *Plan) componentShards() sets.ComponentShards {
-	return sets.ComponentShards(max(job.LeastGroups, min(p.featureBytes()/job.GroupBytes, job.MostGroups)))
+	return sets.ComponentShards(max(job.LeastGroups, min(p.featureBytes()/p.GroupBytes(), job.MostGroups)))
 }
 
 const (
-	rowBytes   = 64 // of a row, beside two ids and two sources
-	sliceBytes = 16 << 20
-	maxSlices  = 256
+	rowBytes = 64 // of a row, beside two ids and two sources
+	// Of the row of a dropped record's key.
+	keyRowBytes = 18
+	usualSlice  = 16 << 20
+	maxSlices   = 256
 	// Crowds list so many pairs for each document (crowds).
 	crowdPairs = 66
 )
+
+// sliceBytes is the size of the rows of a slice: where groups are to be small, of one.
+func (p *Plan) sliceBytes() int64 { return cmp.Or(p.Request.GroupBytes, usualSlice) }
+
+// groupRows is how many bytes of the rows of all slices go on in a group, and not in files.
+func (p *Plan) groupRows() int64 {
+	if p.Config.SliceRows > 0 {
+		return 0
+	}
+	return p.sliceBytes()
+}
+
+// corpusSlices is the number of groups that the keys of a corpus piece's dropped records are spread over: one, unless groups are to be
+// small.
+func (p *Plan) corpusSlices() int {
+	if p.Request.GroupBytes == 0 {
+		return 1
+	}
+	in := p.Listing.Inputs
+	documents := float64(p.Documents)
+	if !in.LargeCompressed { // else all may be in one piece
+		documents *= min(1, source.PieceBytes/float64(max(1, in.Bytes())))
+	}
+	return int(max(1, min(math.Ceil(documents*keyRowBytes/float64(p.Request.GroupBytes)), maxSlices)))
+}
 
 // pairsPerDocument is the most that pairs/ lists of each document on average: a component of fewer
 // pairs than the budget has all of them, of a larger one those of crowds are listed. A copy has one.
@@ -309,7 +380,7 @@ func (p *Plan) slicesOf(rows, raw float64) int {
 	for _, name := range in.Names() {
 		source = max(source, len(name))
 	}
-	n := (rows*float64(rowBytes+2*(p.IDBytes+source)) + raw) / sliceBytes
+	n := (rows*float64(rowBytes+2*(p.IDBytes+source)) + raw) / float64(p.sliceBytes())
 	if p.Config.SliceRows > 0 {
 		n = rows / float64(p.Config.SliceRows)
 	}

@@ -171,6 +171,8 @@ func (c *Config) validate() error {
 		return job.Usage("--environment-config: add --environment-type, PROCESS, EXTERNAL or DOCKER")
 	case c.MaxRemoved.given && !c.writes(output.Corpus):
 		return job.Usage("--max-removed counts what is left in the corpus; add that to --write")
+	case c.Runner != job.Flink && (len(c.FlinkOption) > 0 || c.FlinkREST != ""):
+		return job.Usage("--flink-option and --flink-rest are for jobs on Flink: add --runner flink")
 	case c.Same.Same != "" && c.Method != Exact:
 		return job.Usage("--same %s: only --method exact takes it; add that, or drop it", c.Same.Same)
 	case c.Method == Complete && c.Signature != signature.FSS:
@@ -299,9 +301,16 @@ func (c *Config) shared() job.Config {
 	return job.Config{Input: c.Input, Similarity: c.Similarity, Search: c.Search, Running: c.Running}
 }
 
+// flinkGroup is the size of a group on Flink, which makes one record of all values that a key has in the buffer of a sort: 1.4 MB with
+// 128 MB of managed memory a slot.
+const flinkGroup = 512 << 10
+
 // request is what the plan is made for.
 func (c *Config) request() job.Request {
 	shared, comparing := c.shared(), c.Comparing
+	if c.Runner == job.Flink {
+		shared.GroupBytes = cmp.Or(shared.GroupBytes, flinkGroup)
+	}
 	shared.Signature, comparing.Compare = c.family(), c.compare()
 	return job.Request{Config: shared, Comparing: comparing, AskedRecall: c.asksRecall(), Same: c.same(), Complete: c.Method == Complete, AllowEmpty: c.AllowEmpty, Strict: c.MaxRejected == Tolerance{} && !c.DryRun, Rank: c.Keep.rank, Prefer: c.Keep.globs, Protect: c.protected()}
 }

@@ -12,10 +12,12 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
+	"github.com/neardup/neardup/internal/beamtest"
 	"github.com/neardup/neardup/internal/corpusgen"
 	"github.com/neardup/neardup/output"
 	"github.com/neardup/neardup/pipelines/job"
 	"github.com/neardup/neardup/records"
+	"github.com/neardup/neardup/runners/local"
 )
 
 // sameOutput compares the promised files of two outputs.
@@ -51,6 +53,24 @@ func TestSameBytes(t *testing.T) {
 		config := ask(t, "../../testdata/tldr", "--runner=local", "--memory=256MB")
 		config.Workers, config.SplitBytes = workers, 64<<10
 		sameOutput(t, fmt.Sprintf("%d workers, 256 MB", workers), first, promised(t, run(t, config)))
+	}
+}
+
+// So they are with the pipeline that Flink is sent, which groups all of the first read at once, lists no copies and has small groups.
+func TestSameBytesTogether(t *testing.T) {
+	flags := []string{"../../testdata/tldr", "--min-words=10", "--threshold=0.5", "--shingle=char:5"}
+	first := promised(t, run(t, ask(t, flags...)))
+	for _, group := range []int64{0, 2000} {
+		config := ask(t, append(flags, "--runner=flink")...)
+		config.GroupBytes = group
+		if _, err := runJob(t.Context(), config, beamtest.Launch("local", local.Options{})); err != nil {
+			t.Fatal(err)
+		}
+		finished, err := output.Open(t.Context(), config.Output)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sameOutput(t, fmt.Sprintf("together, groups of %d", group), first, promised(t, finished))
 	}
 }
 

@@ -59,6 +59,9 @@ type Input struct {
 	// SplitBytes is the size of the ranges that large files are read in; results do not depend
 	// on it. 0: the usual.
 	SplitBytes int64 `kong:"-"`
+
+	// GroupBytes is about how large a group is; results do not depend on it. 0: the usual.
+	GroupBytes int64 `kong:"-"`
 	// Stdin is what the input - reads.
 	Stdin io.Reader `kong:"-"`
 }
@@ -115,7 +118,9 @@ type Remote struct {
 	EnvironmentType   string `placeholder:"KIND" help:"Kind of --environment by itself: LOOPBACK, PROCESS, EXTERNAL or DOCKER." group:"Run"`
 	EnvironmentConfig string `placeholder:"CONFIG" help:"What --environment-type needs: of PROCESS JSON, as in '{\"command\":\"/opt/neardup/boot\"}', of EXTERNAL host:port, of DOCKER an image." group:"Run"`
 
-	WorkerBin string `name:"worker-binary" placeholder:"FILE" help:"neardup as a static Linux binary, which is sent to the workers (default: the running one, if it is that). Of no use to runners in this process." group:"Run"`
+	FlinkOption map[string]string `mapsep:"none" placeholder:"NAME=VALUE" help:"Option of the cluster's Beam runner, as in execution_mode_for_batch=BATCH_FORCED; may be repeated. The job server must know it." group:"Run"`
+	FlinkREST   string            `name:"flink-rest" placeholder:"HOST:PORT" help:"Flink's REST interface, the one that serves the web UI: says before the job starts which of the cluster's settings would not do, and while it runs how far it is (default: port 8081 of the job server's machine, if a Flink answers there)." group:"Run"`
+	WorkerBin   string            `name:"worker-binary" placeholder:"FILE" help:"neardup as a static Linux binary, which is sent to the workers (default: the running one, if it is that). Of no use to runners in this process." group:"Run"`
 }
 
 // Runner is what runs a pipeline.

@@ -169,9 +169,6 @@ func makePlan(ctx context.Context, r Request, stdin string) (*Plan, error) {
 	if err != nil {
 		return nil, unfit(err)
 	}
-	if in := p.Listing.Inputs.Inputs; in.Len() > 0 { // of no file, no pattern is at fault
-		p.Idle, p.Unprotecting = prefer(in, r.Prefer), protect(in, r.Protect)
-	}
 	sets, different, shingles, sampled, err := p.sample(ctx)
 	if refused := (*source.InspectError)(nil); errors.As(err, &refused) {
 		return nil, unfit(err)
@@ -201,6 +198,14 @@ func makePlan(ctx context.Context, r Request, stdin string) (*Plan, error) {
 		p.UnreadableRecords, p.UnreadableBytes = whole(sampled.Unreadable), whole(sampled.UnreadableBytes)
 	}
 	p.Documents = max(p.Documents, sampled.Documents, 1)
+	if r.GroupBytes > 0 {
+		if err := p.cutSmaller(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if in := p.Listing.Inputs.Inputs; in.Len() > 0 { // of no file, no pattern is at fault
+		p.Idle, p.Unprotecting = prefer(in, r.Prefer), protect(in, r.Protect)
+	}
 	p.IDBytes = int(sampled.IDs / max(sampled.Documents, 1))
 	if r.Limit > 0 && r.Limit < p.Documents {
 		p.Shingles = int64(float64(p.Shingles) / float64(p.Documents) * float64(r.Limit))
@@ -386,10 +391,8 @@ func (p *Plan) choose(sets [][]uint64, documents int64) (err error) {
 	return nil
 }
 
-// Groups are sized so that each is a few megabytes.
 const (
-	// GroupBytes is the usual size of a group.
-	GroupBytes = 4 << 20
+	usualGroup = 4 << 20
 	// LeastGroups are enough for several workers.
 	LeastGroups = 8
 	// MostGroups are what a shuffle is spread over at most.
@@ -397,25 +400,41 @@ const (
 
 	entryBytes   = 9
 	firstBytes   = 24
+	memberBytes  = 20
+	leastSplit   = 64 << 10
 	maxShardBits = 12
 	// A shingle on its way to the dictionary and back.
 	shingleBytes = 10
 )
 
+// GroupBytes is about how large a group is.
+func (p *Plan) GroupBytes() int64 { return cmp.Or(p.Request.GroupBytes, usualGroup) }
+
+// cutSmaller lists the inputs anew, in smaller splits, if the documents of one may be more than a group can tell of.
+func (p *Plan) cutSmaller(ctx context.Context) (err error) {
+	split := p.Listing.Inputs.Bytes() / (p.Documents*memberBytes/p.Request.GroupBytes + 1)
+	if split >= p.reading.SplitSize() {
+		return nil
+	}
+	p.reading.SplitBytes = max(split, leastSplit)
+	p.Listing, err = source.Plan(ctx, p.Request.Inputs, p.reading)
+	return err
+}
+
 // shardBits: each band's entries are spread over 1<<shardBits groups.
 func (p *Plan) shardBits() int {
-	groups := p.Documents * entryBytes / GroupBytes
+	groups := p.Documents * entryBytes / p.GroupBytes()
 	return min(bits.Len64(uint64(groups)), maxShardBits)
 }
 
 // hashShards is the number of groups that the hashes of documents are spread over.
 func (p *Plan) hashShards() int {
-	return int(max(LeastGroups, min(p.Documents*firstBytes/GroupBytes, MostGroups)))
+	return int(max(LeastGroups, min(p.Documents*firstBytes/p.GroupBytes(), MostGroups)))
 }
 
 // dictionaryGroups is the number of groups that shingles are spread over, by hash and by document.
 func (p *Plan) dictionaryGroups() int {
-	return int(max(LeastGroups, min(p.Shingles*shingleBytes/GroupBytes, MostGroups)))
+	return int(max(LeastGroups, min(p.Shingles*shingleBytes/p.GroupBytes(), MostGroups)))
 }
 
 // Warnings say what of the input or of the choice may not be as it was meant.

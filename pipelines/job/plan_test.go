@@ -445,3 +445,24 @@ func TestSampledCopies(t *testing.T) {
 		}
 	}
 }
+
+// Where groups are to be small, the documents of a split are no more than one can tell of.
+func TestSmallGroups(t *testing.T) {
+	const documents, group = 200_000, 1 << 20
+	file := filepath.Join(t.TempDir(), "in.txt")
+	if err := os.WriteFile(file, []byte(strings.Repeat("a b c\n", documents)), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	r := requestOf(Input{Inputs: []string{file}, Format: "lines", Text: []string{"text"}})
+	for _, bytes := range []int64{0, group} {
+		r.GroupBytes = bytes
+		plan, err := NewPlan(t.Context(), r, t.TempDir())
+		if err != nil {
+			t.Fatal(err)
+		}
+		splits := int64(plan.Listing.Inputs.Splits.Len())
+		if fit := documents*memberBytes/splits <= group; fit != (bytes > 0) || splits > 5 {
+			t.Errorf("groups of %d bytes: %d splits of %d documents", bytes, splits, documents)
+		}
+	}
+}

@@ -63,7 +63,7 @@ func (p *Plan) Source(temp string) source.Params {
 	if p.Request.Runner.OnCluster() {
 		workers = cmp.Or(p.Request.Workers, defaultClusterWorkers)
 	}
-	return source.Params{Inputs: Inputs(temp), Options: p.reading, Workers: workers}
+	return source.Params{Inputs: Inputs(temp), Options: p.reading, Workers: workers, Spread: p.Listing.Inputs.MaySpread(workers)}
 }
 
 // Read reads all documents. Compared are those that are to be compared, rejected the rows of others.

@@ -3,6 +3,7 @@ package jobserver
 import (
 	"fmt"
 	"regexp"
+	"strconv"
 	"strings"
 )
 
@@ -27,6 +28,25 @@ var (
 	broken   = regexp.MustCompile(`^(?:CANCELLED|UNAVAILABLE): `)
 	javaLine = regexp.MustCompile(`\n\s+(?:at [\w.$/]+\(|\.\.\. \d+ more)`)
 )
+
+// Flink's words for memory that does not do, and the settings of which it is.
+var (
+	sortBuffer = regexp.MustCompile(`The record exceeds the maximum size of a sort buffer[^\n]*|Cannot write record to fresh sort buffer[^\n]*|Too little memory provided to sorter[^\n]*`)
+	buffers    = regexp.MustCompile(`(?i)Insufficient number of network buffers: required (\d+), but only (\d+) available\. The total number of network buffers is currently set to (\d+) of (\d+) bytes each`)
+)
+
+// fewBuffers says how much network memory does: what there is and twice what is missing, and at least twice what there is, for the steps
+// that were not begun yet have theirs, too.
+func fewBuffers(said []string) string {
+	n := make([]int, len(said))
+	for i := range said[1:] {
+		n[i+1], _ = strconv.Atoi(said[i+1])
+	}
+	required, available, total, size := n[1], n[2], n[3], n[4]
+	mib := func(buffers int) int { return (buffers*size + 1<<20 - 1) >> 20 }
+	return fmt.Sprintf("a task manager has too little network memory: %d buffers of %d bytes are required and %d of %d are free; set taskmanager.memory.network.min and taskmanager.memory.network.max to %dm, or give fewer --workers (docs/flink.md)",
+		required, size, available, total, mib(max(2*total, total+2*(required-available))))
+}
 
 // Where a worker's own output lies, by environment.
 var outputs = map[string]string{
@@ -58,6 +78,12 @@ func (j *job) explain(said string) error {
 		f.cause = fmt.Sprintf("a worker died without a word, as when memory runs out (%s); look at its output: %s", text, outputs[environment.Kind])
 	case strings.HasPrefix(text, "Process died with exit code"):
 		f.cause = fmt.Sprintf("the worker's boot program did not start: %s; look at its output: %s", text, outputs[environment.Kind])
+	case sortBuffer.MatchString(said):
+		f.cause = fmt.Sprintf("a sort of Flink's has too little memory for what a group has: %s; set taskmanager.memory.managed.size to at least twice what it is, 512m a slot or more (docs/flink.md)", sortBuffer.FindString(said))
+	case buffers.MatchString(said):
+		f.cause = fewBuffers(buffers.FindStringSubmatch(said))
+	case strings.Contains(said, "NoResourceAvailableException"):
+		f.cause = "the cluster has too few free slots: give fewer --workers, or raise taskmanager.numberOfTaskSlots or the number of task managers"
 	case text == "":
 		f.cause = fmt.Sprintf("job %s failed, and the server does not say why; its log may", j.id)
 	default:

@@ -60,6 +60,16 @@ func (f *fake) GetJobs(context.Context, *jobpb.GetJobsRequest) (*jobpb.GetJobsRe
 	return &jobpb.GetJobsResponse{}, nil
 }
 
+func (f *fake) DescribePipelineOptions(context.Context, *jobpb.DescribePipelineOptionsRequest) (*jobpb.DescribePipelineOptionsResponse, error) {
+	return &jobpb.DescribePipelineOptionsResponse{Options: []*jobpb.PipelineOptionDescriptor{
+		{Name: "execution_mode_for_batch", Type: jobpb.PipelineOptionType_STRING},
+		{Name: "number_of_execution_retries", Type: jobpb.PipelineOptionType_INTEGER},
+		{Name: "objectReuse", Type: jobpb.PipelineOptionType_BOOLEAN},
+		{Name: "files", Type: jobpb.PipelineOptionType_ARRAY},
+		{Name: "object", Type: jobpb.PipelineOptionType_OBJECT},
+	}}, nil
+}
+
 func (f *fake) Prepare(_ context.Context, r *jobpb.PrepareJobRequest) (*jobpb.PrepareJobResponse, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

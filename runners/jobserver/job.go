@@ -23,6 +23,8 @@ type job struct {
 
 const (
 	tick = 500 * time.Millisecond // between reports of progress
+	// restEvery is how often Flink is asked how far it is.
+	restEvery = 5 * time.Second
 	// grace is how long messages are waited for when the job has ended, and the end when it was
 	// cancelled.
 	grace = 15 * time.Second
@@ -53,6 +55,7 @@ func (j *job) wait(ctx context.Context) (*Result, error) {
 	var (
 		end       jobpb.JobState_Enum // once it is known
 		messages  []string            // errors, the latest last
+		asked     time.Duration       // when Flink was last asked how far it is
 		interrupt = ctx.Done()
 		deadline  <-chan time.Time
 	)
@@ -76,6 +79,10 @@ func (j *job) wait(ctx context.Context) (*Result, error) {
 			}
 		case <-ticker.C:
 			now.Elapsed = time.Since(j.begun)
+			if r := j.server.rest; r != nil && now.Elapsed > asked+restEvery {
+				asked = now.Elapsed
+				now.Tasks, now.Of = r.tasks(ctx, j.id)
+			}
 			progress(now)
 		case <-interrupt:
 			interrupt, deadline = nil, time.After(grace)

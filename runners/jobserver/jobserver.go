@@ -13,6 +13,8 @@ import (
 	"fmt"
 	"math"
 	"net"
+	"path"
+	"strings"
 	"time"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
@@ -20,10 +22,12 @@ import (
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/core/runtime/graphx"
 	_ "github.com/apache/beam/sdks/v2/go/pkg/beam/core/runtime/harness/init" // a staged binary is the worker
 	jobpb "github.com/apache/beam/sdks/v2/go/pkg/beam/model/jobmanagement_v1"
+	pipepb "github.com/apache/beam/sdks/v2/go/pkg/beam/model/pipeline_v1"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/options/resource"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/structpb"
 )
 
 // Options are how a job server is to run a pipeline.
@@ -34,10 +38,17 @@ type Options struct {
 	Worker      string // the binary that is staged; none is for the environment loopback
 	Parallelism int    // of the job; 0 means what the cluster is set to
 
+	// Runner are options of the runner by name, as in execution_mode_for_batch. The server must know them.
+	Runner map[string]string
+	// REST is the address of Flink's REST interface, host:port or a URL, which tells what a job server does not; "": none is asked.
+	REST string
+
 	Experiments      []string
 	RetainContainers bool
 	ResourceHints    resource.Hints
 
+	// Warn, if set, is called with what of the cluster may not do for the job.
+	Warn func(string)
 	// Submitted, if set, is called with the job's id.
 	Submitted func(job string)
 	// Progress, if set, is called about twice a second, by one goroutine, and when the job has ended.
@@ -48,7 +59,9 @@ type Options struct {
 type Progress struct {
 	Elapsed time.Duration
 	State   string // as the server calls it: RUNNING
-	Ended   bool   // this is the last report, be it of success or failure
+	// Tasks are how many tasks of the job have ended, of Of, as Flink's REST interface tells; 0 of 0 where it does not.
+	Tasks, Of int
+	Ended     bool // this is the last report, be it of success or failure
 }
 
 // Result is what a job returns.
@@ -68,6 +81,8 @@ type Server struct {
 	options Options
 	conn    *grpc.ClientConn
 	client  jobpb.JobServiceClient
+	runner  map[string]*structpb.Value // the runner's options
+	rest    *rest                      // nil if none answers
 }
 
 // How long a server may take at first: to accept a connection, and to answer. One that has just
@@ -92,6 +107,11 @@ func Connect(ctx context.Context, o Options) (*Server, error) {
 	s := &Server{options: o, conn: conn, client: jobpb.NewJobServiceClient(conn)}
 	if err := s.probe(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("no job server answers at %s: %w; start it (docs/flink.md), or correct the address", o.Address, err), conn.Close())
+	}
+	for _, check := range []func(context.Context) error{s.checkOptions, s.checkCluster} {
+		if err := check(ctx); err != nil {
+			return nil, errors.Join(err, conn.Close())
+		}
 	}
 	return s, nil
 }
@@ -145,10 +165,27 @@ func (s *Server) Execute(ctx context.Context, p *beam.Pipeline) (_ *Result, err 
 	if err != nil {
 		return nil, err
 	}
+	readNames(model)
 	id, err := s.submit(ctx, model)
 	if err != nil {
 		return nil, err
 	}
 	j := &job{server: s, id: id, model: model, begun: time.Now()}
 	return j.wait(ctx)
+}
+
+// readNames makes the names of steps such as a web UI shows read well: that of a generic DoFn ends with what is left of its type's
+// argument, as in sink.Table.pairs/records.Pair].
+func readNames(model *pipepb.Pipeline) {
+	taken := map[string]bool{}
+	for _, t := range model.GetComponents().GetTransforms() {
+		taken[t.GetUniqueName()] = true
+	}
+	for _, t := range model.GetComponents().GetTransforms() {
+		step, last := path.Split(t.GetUniqueName())
+		if name := step + "rows"; strings.HasSuffix(last, "]") && !taken[name] {
+			t.UniqueName = name
+			taken[name] = true
+		}
+	}
 }

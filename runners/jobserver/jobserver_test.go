@@ -78,6 +78,7 @@ func TestExecute(t *testing.T) {
 	var ended int
 	result, err := connect(t, Options{
 		Address: f.address, Name: "a-name", Environment: environment, Worker: worker, Parallelism: 3, Experiments: []string{"one"},
+		Runner:    map[string]string{"execution-mode-for-batch": "BATCH_FORCED", "numberOfExecutionRetries": "4", "object_reuse": "true"},
 		Submitted: func(job string) { submitted = job },
 		Progress: func(p Progress) {
 			if p.Ended {
@@ -104,7 +105,8 @@ func TestExecute(t *testing.T) {
 	options := f.asked.GetPipelineOptions().AsMap()
 	for name, want := range map[string]string{
 		"parallelism": "3", "app_name": "a-name", "experiments": "[beam_fn_api one]",
-		"environment_cache_millis": "10000", "faster_copy": "true",
+		"environment_cache_millis": "10000", "faster_copy": "true", "job_name": "a-name",
+		"execution_mode_for_batch": "BATCH_FORCED", "number_of_execution_retries": "4", "object_reuse": "true",
 	} {
 		if got := fmt.Sprint(options["beam:option:"+name+":v1"]); got != want {
 			t.Errorf("option %s is %s, want %s", name, got, want)

@@ -15,11 +15,12 @@ import (
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/util/grpcx"
 )
 
-// pipelineOptions are what the server is told of a job. The SDK's own type has no field for the last
+// pipelineOptions are what the server is told of a job. The SDK's own type has no field for the name that is shown and the last
 // two, and they are no flags of Beam's.
 type pipelineOptions struct {
 	Options          runtime.RawOptions `json:"beam:option:go_options:v1"`
 	Name             string             `json:"beam:option:app_name:v1"`
+	JobName          string             `json:"beam:option:job_name:v1"` // what the web UI shows
 	Experiments      []string           `json:"beam:option:experiments:v1"`
 	RetainContainers bool               `json:"beam:option:retain_docker_containers:v1"`
 	Parallelism      int                `json:"beam:option:parallelism:v1"`
@@ -38,7 +39,7 @@ const startup = 2 * time.Minute
 // submit hands the server a job and the files it needs, and returns the job's id.
 func (s *Server) submit(ctx context.Context, model *pipepb.Pipeline) (id string, err error) {
 	address := s.options.Address
-	request, err := s.options.request(model)
+	request, err := s.request(model)
 	if err != nil {
 		return "", err
 	}
@@ -63,7 +64,8 @@ func (s *Server) submit(ctx context.Context, model *pipepb.Pipeline) (id string,
 }
 
 // request is the first thing that the server is told.
-func (o *Options) request(model *pipepb.Pipeline) (*jobpb.PrepareJobRequest, error) {
+func (s *Server) request(model *pipepb.Pipeline) (*jobpb.PrepareJobRequest, error) {
+	o := &s.options
 	hooks.SerializeHooksToOptions()
 	beam.PipelineOptions.LoadOptionsFromFlags(nil)
 	parallelism := o.Parallelism
@@ -71,12 +73,15 @@ func (o *Options) request(model *pipepb.Pipeline) (*jobpb.PrepareJobRequest, err
 		parallelism = -1 // Beam's word for what the cluster is set to
 	}
 	options, err := tools.OptionsToProto(pipelineOptions{
-		Options: beam.PipelineOptions.Export(), Name: o.Name, RetainContainers: o.RetainContainers,
+		Options: beam.PipelineOptions.Export(), Name: o.Name, JobName: o.Name, RetainContainers: o.RetainContainers,
 		Experiments: append([]string{"beam_fn_api"}, o.Experiments...), Parallelism: parallelism,
 		EnvironmentCache: idleWorker, FasterCopy: true,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("pipeline options: %w", err)
+	}
+	for name, value := range s.runner {
+		options.Fields[optionURN(name)] = value
 	}
 	return &jobpb.PrepareJobRequest{Pipeline: model, PipelineOptions: options, JobName: o.Name}, nil
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/neardup/neardup/blocks/flow"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/kernels/radix"
+	"github.com/neardup/neardup/transforms/together"
 )
 
 func init() {
@@ -37,33 +38,34 @@ type Params struct {
 
 // Buckets chains the documents of each bucket by edges.
 //
-//	KV<band and shard, band entries> → blocks of edges
+//	KV<band and shard, group of band entries> → blocks of edges
 //
 // A bucket of n documents has n−1 edges, from each document to the next in input order, and not the
 // n(n−1)/2 of a clique: these connect the same documents, and the exact join of a component finds all
-// its pairs. One GroupByKey.
+// its pairs.
 //
-// With Params.List the copies, which are what Copies found, are in no chain: the first of each is in all its buckets,
+// With Params.List the copies that List has listed are in no chain: the first of each is in all its buckets,
 // and connects what the copy would. Counters: buckets/entries (without listed copies), buckets/buckets, buckets/edges,
 // buckets/size.
-func Buckets(s beam.Scope, bands flow.Bands, copies flow.Members, p Params) flow.Edges {
+func Buckets(s beam.Scope, bands together.Groups, p Params) flow.Edges {
 	s = s.Scope("candidates.Buckets")
-	if p.List != "" {
-		bands = writeList(s, bands, copies, p.List)
-	}
-	return flow.Edges(beam.ParDo(s, &bucketsFn{List: p.List}, beam.GroupByKey(s, beam.PCollection(bands))))
+	return flow.Edges(beam.ParDo(s, &bucketsFn{List: p.List, Lane: bands.Lane}, bands.All))
 }
 
 // bucketsFn chains the buckets of a band's shard; see Buckets for the shapes.
 type bucketsFn struct {
 	List string
+	Lane together.Lane
 
 	copies  *list
 	entries []blocks.BandEntry
 	sorter  radix.Sorter[blocks.BandEntry, blocks.Key]
 }
 
-func (f *bucketsFn) ProcessElement(ctx context.Context, _ int64, packed func(*[]byte) bool, emit func([]byte)) (err error) {
+func (f *bucketsFn) ProcessElement(ctx context.Context, key int64, packed func(*[]byte) bool, emit func([]byte)) (err error) {
+	if !f.Lane.Has(key) {
+		return nil
+	}
 	// The list is there once a group is.
 	if f.copies == nil && f.List != "" {
 		if f.copies, err = storage.Shared[list](ctx, f.List); err != nil {

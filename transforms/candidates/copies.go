@@ -12,6 +12,7 @@ import (
 	"github.com/neardup/neardup/blocks/flow"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/kernels/radix"
+	"github.com/neardup/neardup/transforms/together"
 )
 
 func init() { beam.RegisterDoFn(reflect.TypeFor[copiesFn]()) }
@@ -24,17 +25,18 @@ var (
 // Copies finds the documents of different blocks that have the same hash: each is a copy of the first of them in
 // input order, which has copies. Its member counts them if they are not listed, as then they have edges.
 //
-//	KV<hash shard, firsts> → KV<split, members>
+//	KV<hash shard, group of firsts> → KV<split, members>
 //
-// One GroupByKey; the firsts of a shard are held in memory, 56 bytes each. Counters: copies/firsts, copies/found.
-func Copies(s beam.Scope, firsts flow.Firsts, p Params) flow.Members {
+// The firsts of a shard are held in memory, 56 bytes each. Counters: copies/firsts, copies/found.
+func Copies(s beam.Scope, firsts together.Groups, p Params) flow.Members {
 	s = s.Scope("candidates.Copies")
-	return flow.Members(beam.ParDo(s, &copiesFn{Params: p}, beam.GroupByKey(s, beam.PCollection(firsts))))
+	return flow.Members(beam.ParDo(s, &copiesFn{Params: p, Lane: firsts.Lane}, firsts.All))
 }
 
 // copiesFn finds the copies of a shard; see Copies for the shapes.
 type copiesFn struct {
 	Params Params
+	Lane   together.Lane
 
 	in     *blocks.Inputs
 	firsts []blocks.First
@@ -53,7 +55,10 @@ func (f *copiesFn) Setup(ctx context.Context) (err error) {
 	return err
 }
 
-func (f *copiesFn) ProcessElement(ctx context.Context, _ int64, packed func(*[]byte) bool, emit func(int64, []byte)) (err error) {
+func (f *copiesFn) ProcessElement(ctx context.Context, key int64, packed func(*[]byte) bool, emit func(int64, []byte)) (err error) {
+	if !f.Lane.Has(key) {
+		return nil
+	}
 	f.firsts = f.firsts[:0]
 	var block []byte
 	for packed(&block) {

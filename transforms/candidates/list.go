@@ -23,16 +23,16 @@ func init() {
 	register.Emitter2[int64, []byte]()
 }
 
-// writeList writes the list of copies, and adds an empty block to the band entries: so no group of them is whole
+// List lists the copies, which are what Copies found, in the file Params.List, and adds an empty block to the band entries: so no group of them is whole
 // before the list is.
 //
 //	KV<band and shard, band entries>, KV<split, members> → KV<band and shard, band entries>
 //
 // One GroupByKey, whose group has 8 bytes for each copy.
-func writeList(s beam.Scope, bands flow.Bands, copies flow.Members, file string) flow.Bands {
-	s = s.Scope("List")
+func List(s beam.Scope, bands flow.Bands, copies flow.Members, p Params) flow.Bands {
+	s = s.Scope("candidates.List")
 	keys := gather.Values(beam.ParDo(s, &copyKeysFn{}, beam.PCollection(copies)))
-	written := beam.ParDo(s, &writeListFn{File: file}, beam.PCollection(gather.All(s, keys)))
+	written := beam.ParDo(s, &writeListFn{File: p.List}, beam.PCollection(gather.All(s, keys)))
 	return flow.Flatten(s, bands, flow.Bands(written))
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/neardup/neardup/blocks/flow"
 	"github.com/neardup/neardup/internal/beamtest"
 	"github.com/neardup/neardup/io/storage/storagetest"
+	"github.com/neardup/neardup/transforms/together"
 )
 
 func TestMain(m *testing.M) { beamtest.Main(m) }
@@ -88,8 +89,10 @@ func TestBucketsWithoutListedCopies(t *testing.T) {
 			params.List = filepath.Join(storagetest.RunFolder(t), "list")
 		}
 		bands := flow.Bands(beam.ParDo(s, underKey, beam.CreateList(s, entries)))
-		copies := flow.Members(beam.ParDo(s, underKey, beam.CreateList(s, way.copies)))
-		passert.Equals(s, beam.ParDo(s, spell, beam.PCollection(Buckets(s, bands, copies, params))), way.want...)
+		if way.list {
+			bands = List(s, bands, flow.Members(beam.ParDo(s, underKey, beam.CreateList(s, way.copies))), params)
+		}
+		passert.Equals(s, beam.ParDo(s, spell, beam.PCollection(Buckets(s, together.Alone(s, bands), params))), way.want...)
 		if err := ptest.Run(p); err != nil {
 			t.Errorf("%d bytes of copies, list %v: %v", len(way.copies[0]), way.list, err)
 		}

@@ -93,7 +93,7 @@ func (f *spreadFn) ProcessElement(ctx context.Context, shard int64, verdicts, co
 	if err != nil {
 		return err
 	}
-	f.rows.begin(toPairs, toClusters, toRemoved, toDropped)
+	f.rows.begin(ctx, toPairs, toClusters, toRemoved, toDropped)
 	var unknown error
 	err = gather.Each(copied, func(d *blocks.Decoder) {
 		c := d.Copy()
@@ -113,6 +113,6 @@ func (f *spreadFn) ProcessElement(ctx context.Context, shard int64, verdicts, co
 	return f.rows.end(ctx, fmt.Sprint("copies ", shard), facts)
 }
 
-func (f *spreadFn) FinishBundle(toPairs, toClusters, toRemoved, toDropped func(int64, []byte), _ func([]byte)) {
-	f.rows.flush(toPairs, toClusters, toRemoved, toDropped)
+func (f *spreadFn) FinishBundle(ctx context.Context, toPairs, toClusters, toRemoved, toDropped func(int64, []byte), _ func([]byte)) {
+	f.rows.flush(ctx, toPairs, toClusters, toRemoved, toDropped)
 }

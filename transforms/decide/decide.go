@@ -117,7 +117,7 @@ func (f *decideFn) ProcessElement(ctx context.Context, number int64, profiles, p
 		return fmt.Errorf("component shard %d: %w", number, err)
 	}
 	defer c.release()
-	f.rows.begin(toPairs, toClusters, toRemoved, toDropped)
+	f.rows.begin(ctx, toPairs, toClusters, toRemoved, toDropped)
 	for _, n := range c.near {
 		a, b := &c.docs[n.i], &c.docs[n.j]
 		f.rows.pair(a, b, in.ID(a.Key, a.ID, a.HasID), in.ID(b.Key, b.ID, b.HasID), n.shared, c.similarity(n), c.verifier.Len(a.Words), c.verifier.Len(b.Words))
@@ -135,8 +135,8 @@ func (f *decideFn) ProcessElement(ctx context.Context, number int64, profiles, p
 	return f.rows.end(ctx, fmt.Sprint(number), facts)
 }
 
-func (f *decideFn) FinishBundle(toPairs, toClusters, toRemoved, toDropped, verdicts func(int64, []byte), _ func([]byte)) {
-	f.rows.flush(toPairs, toClusters, toRemoved, toDropped)
+func (f *decideFn) FinishBundle(ctx context.Context, toPairs, toClusters, toRemoved, toDropped, verdicts func(int64, []byte), _ func([]byte)) {
+	f.rows.flush(ctx, toPairs, toClusters, toRemoved, toDropped)
 	f.verdicts.Flush(verdicts)
 }
 

@@ -62,7 +62,7 @@ func decided(measure string, in *blocks.Inputs, components bool, profiles, copie
 	f.shard.verifier = verifier.Spec{Measure: measure}.New()
 	f.StartBundle(nil, nil, nil, nil, nil, nil)
 	err = f.ProcessElement(ctx, 7, beamtest.Values(profiles...), beamtest.Values(pairs...), beamtest.Values(links...), toPairs, toClusters, toRemoved, toDropped, toVerdicts, facts)
-	f.FinishBundle(toPairs, toClusters, toRemoved, toDropped, toVerdicts, nil)
+	f.FinishBundle(ctx, toPairs, toClusters, toRemoved, toDropped, toVerdicts, nil)
 	if err != nil {
 		return out, err
 	}
@@ -76,7 +76,7 @@ func spreadTo(in *blocks.Inputs, verdicts, copies [][]byte, toPairs, toClusters,
 	f := &spreadFn{Params: Params{Clusters: true}, rows: rowWriter{in: in}}
 	f.StartBundle(nil, nil, nil, nil, nil)
 	err := f.ProcessElement(context.Background(), 7, beamtest.Values(verdicts...), beamtest.Values(copies...), toPairs, toClusters, toRemoved, toDropped, facts)
-	f.FinishBundle(toPairs, toClusters, toRemoved, toDropped, nil)
+	f.FinishBundle(context.Background(), toPairs, toClusters, toRemoved, toDropped, nil)
 	return err
 }
 

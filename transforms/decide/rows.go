@@ -7,11 +7,13 @@ import (
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/records"
+	"github.com/neardup/neardup/transforms/gather"
 )
 
 var (
 	keptCount    = beam.NewCounter("decide", "kept")
 	removedCount = beam.NewCounter("decide", "removed")
+	rowBytes     = beam.NewCounter("shuffled", "rows")
 )
 
 // verdict is what becomes of a document, or of several with the same tokens.
@@ -41,8 +43,9 @@ func (w *rowWriter) start(clusters bool) {
 }
 
 // begin begins a call.
-func (w *rowWriter) begin(pairs, clusters, removed, dropped func(int64, []byte)) {
-	w.toPairs, w.toClusters, w.toRemoved, w.toDropped = pairs, clusters, removed, dropped
+func (w *rowWriter) begin(ctx context.Context, pairs, clusters, removed, dropped func(int64, []byte)) {
+	w.toPairs, w.toClusters = gather.Counted(ctx, rowBytes, pairs), gather.Counted(ctx, rowBytes, clusters)
+	w.toRemoved, w.toDropped = gather.Counted(ctx, rowBytes, removed), gather.Counted(ctx, rowBytes, dropped)
 	w.keptDocuments, w.removedDocuments, w.differingInSymbols = 0, 0, 0
 }
 
@@ -58,11 +61,11 @@ func (w *rowWriter) end(ctx context.Context, name string, facts func([]byte)) er
 	}.Emit(facts)
 }
 
-func (w *rowWriter) flush(pairs, clusters, removed, dropped func(int64, []byte)) {
-	w.pairRows.Flush(pairs)
-	w.clusterRows.Flush(clusters)
-	w.removedRows.Flush(removed)
-	w.dropped.Flush(dropped)
+func (w *rowWriter) flush(ctx context.Context, pairs, clusters, removed, dropped func(int64, []byte)) {
+	w.pairRows.Flush(gather.Counted(ctx, rowBytes, pairs))
+	w.clusterRows.Flush(gather.Counted(ctx, rowBytes, clusters))
+	w.removedRows.Flush(gather.Counted(ctx, rowBytes, removed))
+	w.dropped.Flush(gather.Counted(ctx, rowBytes, dropped))
 }
 
 func (w *rowWriter) shard(doc blocks.Key) int64 { return int64(w.in.Shard(doc)) }

@@ -48,6 +48,14 @@ func All(s beam.Scope, values ...Values) Group {
 //	Impulse → KV<Key, empty>
 func emptyFn(_ []byte, emit func(int64, []byte)) { emit(Key, []byte{}) }
 
+// Counted returns an emit that counts the bytes it passes on.
+func Counted(ctx context.Context, bytes beam.Counter, emit func(int64, []byte)) func(int64, []byte) {
+	return func(key int64, block []byte) {
+		bytes.Inc(ctx, int64(len(block)))
+		emit(key, block)
+	}
+}
+
 // Each calls do with a decoder of each block of a group until it is read; do reads one value. Bytes
 // of a block are not overwritten afterwards. After an error the last value is incomplete.
 func Each(group func(*[]byte) bool, do func(*blocks.Decoder)) error {

@@ -102,7 +102,7 @@ func TestCopiesHaveNoSets(t *testing.T) {
 	if err := f.ProcessElement(t.Context(), fetched(), none, toProfiles, to, toSets, toProfiles, ignore); err != nil {
 		t.Fatal(err)
 	}
-	f.FinishBundle(none, toProfiles, to, toSets, toProfiles, ignore)
+	f.FinishBundle(t.Context(), none, toProfiles, to, toSets, toProfiles, ignore)
 	if want := map[int64]int{0: 1}; !reflect.DeepEqual(sent, want) || profiles != 2 { // of the same set as the first
 		t.Errorf("sets %v, want %v, and %d profiles, want 2", sent, want, profiles)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/neardup/neardup/kernels/shingle"
 	"github.com/neardup/neardup/kernels/verifier"
 	"github.com/neardup/neardup/transforms/frequencies"
+	"github.com/neardup/neardup/transforms/gather"
 )
 
 func init() {
@@ -24,9 +25,12 @@ func init() {
 
 var (
 	setsMade    = beam.NewCounter("sets", "documents")
-	setBytes    = beam.NewCounter("shuffled", "sets")
 	setsShipped = beam.NewCounter("sets", "shipped")
 	copiesSeen  = beam.NewCounter("sets", "copies")
+
+	setBytes     = beam.NewCounter("shuffled", "sets")
+	profileBytes = beam.NewCounter("shuffled", "profiles")
+	copyBytes    = beam.NewCounter("shuffled", "copies")
 )
 
 // Params say how sets are made, and where they go.
@@ -64,8 +68,8 @@ type Features struct {
 // The last but one are a sample of each large component, at least those sets that Sampled says. Every document but
 // copies has a profile, those of large components a second one without id and traits. A copy has no set. Of the
 // documents of a block that have the same set and component, the first sends it: that of the representative is
-// always sent. One GroupByKey, of documents with copies. Counters: sets/documents, sets/copies, sets/shipped,
-// shuffled/sets in bytes.
+// always sent. One GroupByKey, of documents with copies. Counters: sets/documents, sets/copies, sets/shipped;
+// shuffled/sets, shuffled/profiles and shuffled/copies in bytes.
 func Make(s beam.Scope, docs flow.Fetched, p Params) Features {
 	s = s.Scope("sets.Make")
 	sets, profiles, copied, largeSets, largeProfiles, samples := beam.ParDo6(s, &setsFn{Params: p}, beam.PCollection(docs))
@@ -118,6 +122,7 @@ func (f *setsFn) StartBundle(_, _, _, _, _, _ func(int64, []byte)) {
 
 func (f *setsFn) ProcessElement(ctx context.Context, block []byte, sets, profiles, copied, largeSets, largeProfiles, samples func(int64, []byte)) error {
 	var made, copiesRead, shipped, bytes int64
+	profiles, copied = gather.Counted(ctx, profileBytes, profiles), gather.Counted(ctx, copyBytes, copied)
 	clear(f.sent)
 	d := blocks.NewDecoder(block)
 	for doc := range d.Documents() {
@@ -164,10 +169,10 @@ func (f *setsFn) ProcessElement(ctx context.Context, block []byte, sets, profile
 	return d.Err()
 }
 
-func (f *setsFn) FinishBundle(sets, profiles, copied, _, largeProfiles, _ func(int64, []byte)) {
+func (f *setsFn) FinishBundle(ctx context.Context, sets, profiles, copied, _, largeProfiles, _ func(int64, []byte)) {
 	f.sets.Flush(sets)
-	f.profiles.flush(profiles, largeProfiles)
-	f.copied.Flush(copied)
+	f.profiles.flush(gather.Counted(ctx, profileBytes, profiles), largeProfiles)
+	f.copied.Flush(gather.Counted(ctx, copyBytes, copied))
 }
 
 // large reports whether a component of so many documents is large.

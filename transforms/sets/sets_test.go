@@ -95,7 +95,7 @@ func TestSetsOfFirstDocumentsAreSent(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		f.FinishBundle(to[0], to[1], to[2], to[3], to[4], to[5])
+		f.FinishBundle(context.Background(), to[0], to[1], to[2], to[3], to[4], to[5])
 		if profiles != len(docs) || largeProfiles != len(docs) && order == "large" {
 			t.Errorf("%s: %d profiles, %d of large components, want %d", order, profiles, largeProfiles, len(docs))
 		}
@@ -185,7 +185,7 @@ func TestFeaturesAreTheVerifiers(t *testing.T) {
 	}
 	var profiles []blocks.Profile
 	var parts [][]byte
-	f.FinishBundle(func(_ int64, block []byte) {
+	f.FinishBundle(context.Background(), func(_ int64, block []byte) {
 		for d := blocks.NewDecoder(block); !d.Done(); {
 			_, part := d.ComponentPart()
 			parts = append(parts, part)

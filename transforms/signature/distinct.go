@@ -13,6 +13,7 @@ import (
 	"github.com/neardup/neardup/kernels/copies"
 	"github.com/neardup/neardup/kernels/shingle"
 	"github.com/neardup/neardup/records"
+	"github.com/neardup/neardup/transforms/gather"
 )
 
 func init() {
@@ -58,6 +59,7 @@ func (f *copiesFn) ProcessElement(ctx context.Context, block []byte, others func
 	var out []byte
 	var hashed, equal, none int64
 	sign := f.Params.Same == ""
+	firsts = gather.Counted(ctx, firstBytes, firsts)
 	f.copies.begin()
 	d := blocks.NewDecoder(block)
 	for doc := range d.Documents() {
@@ -84,7 +86,7 @@ func (f *copiesFn) ProcessElement(ctx context.Context, block []byte, others func
 	return d.Err()
 }
 
-func (f *copiesFn) FinishBundle(_ func([]byte), firsts, found, rejected func(int64, []byte)) {
-	f.copies.flush(firsts, found)
+func (f *copiesFn) FinishBundle(ctx context.Context, _ func([]byte), firsts, found, rejected func(int64, []byte)) {
+	f.copies.flush(gather.Counted(ctx, firstBytes, firsts), found)
 	f.rejected.Flush(rejected)
 }

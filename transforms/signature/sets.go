@@ -14,6 +14,7 @@ import (
 	"github.com/neardup/neardup/kernels/verifier"
 	"github.com/neardup/neardup/records"
 	"github.com/neardup/neardup/transforms/frequencies"
+	"github.com/neardup/neardup/transforms/gather"
 	"github.com/neardup/neardup/transforms/spool"
 )
 
@@ -71,6 +72,7 @@ func (f *setsFn) StartBundle(_, _, _, _ func(int64, []byte)) {
 
 func (f *setsFn) ProcessElement(ctx context.Context, block []byte, sized, firsts, copies, rejected func(int64, []byte)) error {
 	var made, equal, none, bytes int64
+	firsts = gather.Counted(ctx, firstBytes, firsts)
 	f.copies.begin()
 	d := blocks.NewDecoder(block)
 	for doc := range d.Documents() {
@@ -103,8 +105,8 @@ func (f *setsFn) ProcessElement(ctx context.Context, block []byte, sized, firsts
 	return d.Err()
 }
 
-func (f *setsFn) FinishBundle(sized, firsts, copies, rejected func(int64, []byte)) {
+func (f *setsFn) FinishBundle(ctx context.Context, sized, firsts, copies, rejected func(int64, []byte)) {
 	f.sized.Flush(sized)
-	f.copies.flush(firsts, copies)
+	f.copies.flush(gather.Counted(ctx, firstBytes, firsts), copies)
 	f.rejected.Flush(rejected)
 }

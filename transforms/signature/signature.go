@@ -18,6 +18,7 @@ import (
 	"github.com/neardup/neardup/kernels/simhash"
 	"github.com/neardup/neardup/kernels/verifier"
 	"github.com/neardup/neardup/records"
+	"github.com/neardup/neardup/transforms/gather"
 )
 
 func init() {
@@ -29,8 +30,10 @@ func init() {
 var (
 	documents = beam.NewCounter("sign", "documents")
 	collapsed = beam.NewCounter("sign", "collapsed")
-	shuffled  = beam.NewCounter("shuffled", "bands") // bytes
 	noToken   = beam.NewCounter("sign", "no_token")
+
+	bandBytes  = beam.NewCounter("shuffled", "bands")
+	firstBytes = beam.NewCounter("shuffled", "firsts")
 )
 
 // Params decide a document's band keys.
@@ -105,7 +108,7 @@ func (f *signFn) StartBundle(_, _, _, _ func(int64, []byte)) {
 
 func (f *signFn) ProcessElement(ctx context.Context, block []byte, bands, firsts, copies, rejected func(int64, []byte)) error {
 	var signed, equal, none int64
-	bands = counted(ctx, bands)
+	bands, firsts = gather.Counted(ctx, bandBytes, bands), gather.Counted(ctx, firstBytes, firsts)
 	f.copies.begin()
 	d := blocks.NewDecoder(block)
 	for doc := range d.Documents() {
@@ -131,16 +134,8 @@ func (f *signFn) ProcessElement(ctx context.Context, block []byte, bands, firsts
 	return d.Err()
 }
 
-// counted returns an emit that counts the bytes of band entries.
-func counted(ctx context.Context, emit func(int64, []byte)) func(int64, []byte) {
-	return func(group int64, block []byte) {
-		shuffled.Inc(ctx, int64(len(block)))
-		emit(group, block)
-	}
-}
-
 func (f *signFn) FinishBundle(ctx context.Context, bands, firsts, copies, rejected func(int64, []byte)) {
-	f.bands.Flush(counted(ctx, bands))
-	f.copies.flush(firsts, copies)
+	f.bands.Flush(gather.Counted(ctx, bandBytes, bands))
+	f.copies.flush(gather.Counted(ctx, firstBytes, firsts), copies)
 	f.rejected.Flush(rejected)
 }

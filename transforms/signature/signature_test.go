@@ -113,7 +113,7 @@ func signBundle(t *testing.T, p Params, docs []blocks.Document) (out signed) {
 	for _, block := range packed {
 		fail(f.ProcessElement(ctx, block, others, firsts, copied, rejected))
 	}
-	f.FinishBundle(others, firsts, copied, rejected)
+	f.FinishBundle(ctx, others, firsts, copied, rejected)
 	return out
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/neardup/neardup/kernels/minhash/salted"
 	"github.com/neardup/neardup/kernels/shingle"
 	"github.com/neardup/neardup/records"
+	"github.com/neardup/neardup/transforms/gather"
 	"github.com/neardup/neardup/transforms/frequencies"
 )
 
@@ -225,7 +226,7 @@ func (f *keysFn) StartBundle(func(int64, []byte)) {
 }
 
 func (f *keysFn) ProcessElement(ctx context.Context, block []byte, bands func(int64, []byte)) error {
-	bands = counted(ctx, bands)
+	bands = gather.Counted(ctx, bandBytes, bands)
 	d := blocks.NewDecoder(block)
 	for !d.Done() {
 		var key blocks.Key
@@ -239,7 +240,7 @@ func (f *keysFn) ProcessElement(ctx context.Context, block []byte, bands func(in
 }
 
 func (f *keysFn) FinishBundle(ctx context.Context, bands func(int64, []byte)) {
-	f.bands.Flush(counted(ctx, bands))
+	f.bands.Flush(gather.Counted(ctx, bandBytes, bands))
 }
 
 // Of returns the signature of one text, in this process; of length 0 if it has no token. For the

@@ -1,0 +1,94 @@
+package jobserver
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	jobpb "github.com/apache/beam/sdks/v2/go/pkg/beam/model/jobmanagement_v1"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/structpb"
+)
+
+// optionURN is the name of a pipeline option as a server is told it.
+func optionURN(name string) string { return "beam:option:" + name + ":v1" }
+
+// optionName is an option's name as servers have it, however it is written: execution-mode-for-batch, executionModeForBatch.
+func optionName(name string) string {
+	var b strings.Builder
+	for _, r := range name {
+		switch {
+		case r == '-':
+			b.WriteByte('_')
+		case r >= 'A' && r <= 'Z':
+			b.WriteByte('_')
+			b.WriteRune(r - 'A' + 'a')
+		default:
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
+
+// checkOptions holds that the server knows the runner's options, as it would ignore others in silence, and readies their values.
+func (s *Server) checkOptions(ctx context.Context) error {
+	if len(s.options.Runner) == 0 {
+		return nil
+	}
+	described, err := s.client.DescribePipelineOptions(ctx, &jobpb.DescribePipelineOptionsRequest{})
+	if err != nil {
+		return fmt.Errorf("the job server at %s does not say which options it has: %s", s.options.Address, status.Convert(err).Message())
+	}
+	types := map[string]jobpb.PipelineOptionType_Enum{}
+	for _, o := range described.GetOptions() {
+		types[optionName(o.GetName())] = o.GetType()
+	}
+	s.runner = map[string]*structpb.Value{}
+	for given, text := range s.options.Runner {
+		name := optionName(given)
+		kind, ok := types[name]
+		if !ok {
+			return fmt.Errorf("the job server at %s has no option %q; it has %s", s.options.Address, given, strings.Join(slices.Sorted(maps.Keys(types)), ", "))
+		}
+		if s.runner[name], err = optionValue(kind, text); err != nil {
+			return fmt.Errorf("option %s: %w", given, err)
+		}
+	}
+	return nil
+}
+
+// optionValue is the value of an option of a type.
+func optionValue(kind jobpb.PipelineOptionType_Enum, text string) (*structpb.Value, error) {
+	switch kind {
+	case jobpb.PipelineOptionType_BOOLEAN:
+		b, err := strconv.ParseBool(text)
+		if err != nil {
+			return nil, fmt.Errorf("%q is neither true nor false", text)
+		}
+		return structpb.NewBoolValue(b), nil
+	case jobpb.PipelineOptionType_INTEGER, jobpb.PipelineOptionType_NUMBER:
+		n, err := strconv.ParseFloat(text, 64)
+		if err != nil {
+			return nil, fmt.Errorf("%q is no number", text)
+		}
+		return structpb.NewNumberValue(n), nil
+	case jobpb.PipelineOptionType_ARRAY:
+		var values []any
+		for value := range strings.SplitSeq(text, ",") {
+			values = append(values, value)
+		}
+		list, err := structpb.NewList(values)
+		return structpb.NewListValue(list), err
+	case jobpb.PipelineOptionType_OBJECT:
+		v := &structpb.Value{}
+		if err := v.UnmarshalJSON([]byte(text)); err != nil {
+			return nil, fmt.Errorf("%q is no JSON: %w", text, err)
+		}
+		return v, nil
+	default:
+		return structpb.NewStringValue(text), nil
+	}
+}

@@ -1,0 +1,169 @@
+package jobserver
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// rest is Flink's REST interface, which serves its web UI.
+type rest struct {
+	url    string
+	client *http.Client
+}
+
+// restPort is where Flink has it unless it is set.
+const restPort = "8081"
+
+// restPatience is how long an answer may take.
+const restPatience = 3 * time.Second
+
+// newREST returns the interface at an address or, if none is given, where one usually is beside the job server.
+func newREST(given, jobServer string) *rest {
+	address := given
+	if address == "" {
+		host, _, _ := net.SplitHostPort(jobServer)
+		address = net.JoinHostPort(host, restPort)
+	}
+	if !strings.Contains(address, "://") {
+		address = "http://" + address
+	}
+	return &rest{url: strings.TrimSuffix(address, "/"), client: &http.Client{Timeout: restPatience}}
+}
+
+// get reads what is at a path.
+func (r *rest) get(ctx context.Context, path string, into any) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, r.url+path, nil)
+	if err != nil {
+		return err
+	}
+	response, err := r.client.Do(request)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return fmt.Errorf("%s%s: %s", r.url, path, response.Status)
+	}
+	return json.NewDecoder(response.Body).Decode(into)
+}
+
+// overview is what Flink has.
+type overview struct {
+	Version string `json:"flink-version"`
+	Slots   int    `json:"slots-total"`
+}
+
+// settings are what a configuration has, by key.
+func (r *rest) settings(ctx context.Context) (map[string]string, error) {
+	var all []struct{ Key, Value string }
+	if err := r.get(ctx, "/jobmanager/config", &all); err != nil {
+		return nil, err
+	}
+	settings := map[string]string{}
+	for _, s := range all {
+		settings[s.Key] = s.Value
+	}
+	return settings, nil
+}
+
+// taskManager is one of the cluster's; memory in MiB.
+type taskManager struct {
+	ID    string `json:"id"`
+	Slots int    `json:"slotsNumber"`
+	Total struct {
+		Managed int `json:"managedMemory"`
+		Network int `json:"networkMemory"`
+	} `json:"totalResource"`
+}
+
+func (r *rest) taskManagers(ctx context.Context) ([]taskManager, error) {
+	var all struct {
+		TaskManagers []taskManager `json:"taskmanagers"`
+	}
+	err := r.get(ctx, "/taskmanagers", &all)
+	return all.TaskManagers, err
+}
+
+// Below so many MiB for each slot of a task manager neardup warns. The first is what three million copies were run with (docs/flink.md), the second a
+// guess at what the buffers of a hundred steps take.
+const (
+	managedPerSlot = 128
+	networkPerSlot = 64
+)
+
+// checkCluster holds that the cluster has the slots that a job is to take, and warns of memory that may not do, as far as its REST
+// interface tells. One that was not given and does not answer is not asked.
+func (s *Server) checkCluster(ctx context.Context) error {
+	r := newREST(s.options.REST, s.options.Address)
+	var has overview
+	if err := r.get(ctx, "/overview", &has); err != nil || has.Version == "" {
+		if s.options.REST == "" {
+			return nil
+		}
+		return fmt.Errorf("no Flink answers at %s: %w; correct --flink-rest, or leave it out", r.url, cmp.Or(err, errors.New("something else does")))
+	}
+	s.rest = r
+	managers, err := r.taskManagers(ctx)
+	if err != nil {
+		return err
+	}
+	settings, err := r.settings(ctx)
+	if err != nil {
+		return err
+	}
+	parallelism := s.options.Parallelism
+	if parallelism == 0 {
+		parallelism, _ = strconv.Atoi(settings["parallelism.default"]) // 1 if it is not set
+	}
+	if parallelism > has.Slots {
+		return fmt.Errorf("the job is to take %d slots, and the Flink at %s has %d: give --workers %d, or raise taskmanager.numberOfTaskSlots or the number of task managers", parallelism, r.url, has.Slots, max(1, has.Slots))
+	}
+	if s.options.Warn != nil {
+		for _, warning := range tight(managers, max(parallelism, 1)) {
+			s.options.Warn(warning)
+		}
+	}
+	return nil
+}
+
+// tight returns which settings of task managers may be too small for a job of a parallelism, and what does.
+func tight(managers []taskManager, parallelism int) (warnings []string) {
+	for _, m := range managers {
+		if need := managedPerSlot * m.Slots; m.Total.Managed < need {
+			warnings = append(warnings, fmt.Sprintf("task manager %s has %d MB of managed memory for %d slots: if sorts fail, set taskmanager.memory.managed.size to %dm or more", m.ID, m.Total.Managed, m.Slots, need))
+		}
+		if need := networkPerSlot * min(m.Slots, parallelism); m.Total.Network < need {
+			warnings = append(warnings, fmt.Sprintf("task manager %s has %d MB of network memory: if buffers do not do for --workers %d, set taskmanager.memory.network.min and taskmanager.memory.network.max to %dm or more", m.ID, m.Total.Network, parallelism, need))
+		}
+	}
+	return warnings
+}
+
+// tasks returns how many tasks of a job have ended, and of how many. Flink knows the job by its name, which begins the job server's id.
+func (r *rest) tasks(ctx context.Context, job string) (ended, of int) {
+	var all struct {
+		Jobs []struct {
+			Name  string
+			Start int64 `json:"start-time"`
+			Tasks struct{ Total, Finished int }
+		}
+	}
+	if err := r.get(ctx, "/jobs/overview", &all); err != nil {
+		return 0, 0
+	}
+	var latest int64
+	for _, j := range all.Jobs {
+		if strings.HasPrefix(job, j.Name+"_") && j.Start > latest {
+			latest, ended, of = j.Start, j.Tasks.Finished, j.Tasks.Total
+		}
+	}
+	return ended, of
+}
