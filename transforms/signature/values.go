@@ -16,8 +16,8 @@ import (
 	"github.com/neardup/neardup/kernels/minhash/salted"
 	"github.com/neardup/neardup/kernels/shingle"
 	"github.com/neardup/neardup/records"
-	"github.com/neardup/neardup/transforms/gather"
 	"github.com/neardup/neardup/transforms/frequencies"
+	"github.com/neardup/neardup/transforms/gather"
 )
 
 func init() {
