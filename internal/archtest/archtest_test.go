@@ -80,7 +80,7 @@ var layers = []layer{
 	{
 		packages: []string{"kernels/..."},
 		may: []string{module + "kernels/...", "golang.org/x/text/...", "github.com/zeebo/xxh3", "github.com/clipperhouse/uax29/v2/...",
-			"github.com/blevesearch/snowballstem/..."},
+			"github.com/blevesearch/snowballstem/...", "golang.org/x/sys/cpu"},
 		not:   slices.Concat(world, chance, []string{"io/...", "context"}),
 		never: []string{beamPath + "..."},
 		why:   "kernels are usable anywhere and tested in an instant",
@@ -94,7 +94,7 @@ var layers = []layer{
 	},
 	{
 		packages: []string{"io/codec/...", "io/codectest"},
-		may:      []string{module + "io/codec/...", module + "io/codectest"},
+		may:      []string{module + "io/codec/...", module + "io/codectest", "golang.org/x/sys/cpu"},
 		not:      slices.Concat(world, chance, []string{"context"}),
 		never:    []string{beamPath + "...", module + "kernels/..."},
 		why:      "a format can be tested with a slice of bytes",

@@ -148,8 +148,7 @@ func (s *Shingler) Tokenise(text []byte) []uint64 {
 	if len(text) > usualText {
 		s.reserve(text)
 	}
-	if s.config.Kind == Word && s.words == nil && s.policy.FoldsASCII() && utf8.Valid(text) {
-		s.foldedWords(text)
+	if s.config.Kind == Word && s.words == nil && s.policy.FoldsASCII() && s.foldedWords(text) {
 		return s.tokens
 	}
 	s.text = s.normalise(s.text[:0], text)
@@ -213,17 +212,22 @@ func (s *Shingler) appendWords(dst []uint64, text []byte) []uint64 {
 	return token.Words(dst, text)
 }
 
-// foldedWords appends the words of text, which is UTF-8, by the plain way only where it is not ASCII.
+// foldedWords appends the words of text by the plain way only where it is not ASCII. It appends none and
+// returns false if text is not all UTF-8.
 //
 // Before an ASCII byte that is no letter or digit any text can be cut: what the policy makes of it
 // is a blank or a control character, which composes with nothing before it and is in no word.
-func (s *Shingler) foldedWords(text []byte) {
-	for {
+func (s *Shingler) foldedWords(text []byte) bool {
+	for first := true; ; first = false {
 		var n int
 		if s.tokens, n = token.FoldedASCII(s.tokens, text); n == len(text) {
-			return
+			return true
 		}
 		text = text[n:]
+		if first && !utf8.Valid(text) {
+			s.tokens = s.tokens[:0]
+			return false
+		}
 		n = wide(text)
 		s.text = s.policy.Append(s.text[:0], text[:n])
 		s.tokens = token.Words(s.tokens, s.text)

@@ -15,6 +15,13 @@ import (
 // It works on 64 bytes at a time: a bit for each byte says whether it is in a
 // word, and a word is loaded as one or two integers, without a copy.
 func FoldedASCII(dst []uint64, text []byte) (tokens []uint64, n int) {
+	dst, fast := foldedFast(dst, text)
+	dst, n = foldedPlain(dst, text[fast:])
+	return dst, fast + n
+}
+
+// foldedPlain is FoldedASCII without instructions that not all processors have.
+func foldedPlain(dst []uint64, text []byte) (tokens []uint64, n int) {
 	var (
 		start  int    // of the word that is open
 		inside uint64 // 1 if one is
@@ -104,11 +111,16 @@ func folded(text []byte, start, end int) uint64 {
 		low := binary.LittleEndian.Uint64(text[start:]) | small
 		return hash.Short(low, binary.LittleEndian.Uint64(text[end-8:])|small, n)
 	default:
-		var room [blockBytes]byte
-		word := append(room[:0], text[start:end]...)
-		for i := range word {
-			word[i] |= small & 0xff
-		}
-		return hash.Bytes(word)
+		return foldedLong(text[start:end])
 	}
+}
+
+// foldedLong is folded of a word of any length.
+func foldedLong(word []byte) uint64 {
+	var room [blockBytes]byte
+	lower := append(room[:0], word...)
+	for i := range lower {
+		lower[i] |= 'a' - 'A'
+	}
+	return hash.Bytes(lower)
 }

@@ -149,7 +149,7 @@ func (s *scanner) enter() error {
 func (s *scanner) str() error {
 	s.pos++
 	for {
-		s.plain()
+		s.pos += plain(s.data[s.pos:])
 		switch s.peek() {
 		case '"':
 			s.pos++
@@ -165,27 +165,25 @@ func (s *scanner) str() error {
 	}
 }
 
-// plain steps over the bytes of a string that stand for themselves: all but a quote, a
+// plainWords returns how many bytes of a string b begins with that stand for themselves: all but a quote, a
 // backslash and control characters. Most bytes of a corpus pass here, so it takes eight at a
 // time; of each test below only the lowest bit set is exact, and only that one is used.
-func (s *scanner) plain() {
+func plainWords(b []byte) int {
 	const ones, highs = 0x0101010101010101, 0x8080808080808080
-	for ; s.pos+8 <= len(s.data); s.pos += 8 {
-		w := binary.LittleEndian.Uint64(s.data[s.pos:])
+	n := 0
+	for ; n+8 <= len(b); n += 8 {
+		w := binary.LittleEndian.Uint64(b[n:])
 		quote := w ^ ones*'"'
 		slash := w ^ ones*'\\'
 		stop := ((w-ones*' ')&^w | (quote-ones)&^quote | (slash-ones)&^slash) & highs
 		if stop != 0 {
-			s.pos += bits.TrailingZeros64(stop) / 8
-			return
+			return n + bits.TrailingZeros64(stop)/8
 		}
 	}
-	for s.pos < len(s.data) {
-		if b := s.data[s.pos]; b < ' ' || b == '"' || b == '\\' {
-			return
-		}
-		s.pos++
+	for n < len(b) && b[n] >= ' ' && b[n] != '"' && b[n] != '\\' {
+		n++
 	}
+	return n
 }
 
 // escape scans what follows a backslash.

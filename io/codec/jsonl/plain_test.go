@@ -1,0 +1,82 @@
+package jsonl
+
+import (
+	"bytes"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/neardup/neardup/internal/fence"
+)
+
+// plainBytes is plainWords by definition.
+func plainBytes(b []byte) int {
+	for i, c := range b {
+		if c < ' ' || c == '"' || c == '\\' {
+			return i
+		}
+	}
+	return len(b)
+}
+
+// equalPlain holds both ways against the definition where b touches a fence.
+func equalPlain(t rapid.TB, memory fence.Memory, b []byte) {
+	want := plainBytes(b)
+	for _, place := range []func([]byte) []byte{memory.AtStart, memory.AtEnd} {
+		b := place(b)
+		if fast, words := plain(b), plainWords(b); fast != want || words != want {
+			t.Fatalf("%q: fast %d, by words %d; want %d", b, fast, words, want)
+		}
+	}
+}
+
+const plainMost = 1 << 12
+
+func FuzzPlain(f *testing.F) {
+	dots := bytes.Repeat([]byte("."), 100)
+	for n := range dots {
+		f.Add(dots[:n])
+	}
+	memory := fence.New(f, plainMost)
+	f.Fuzz(func(t *testing.T, b []byte) { equalPlain(t, memory, b[:min(len(b), plainMost)]) })
+}
+
+// TestPlainBytes puts each byte at each place of strings of all lengths up to some blocks.
+func TestPlainBytes(t *testing.T) {
+	memory := fence.New(t, plainMost)
+	for size := range 100 {
+		b := bytes.Repeat([]byte("."), size)
+		equalPlain(t, memory, b)
+		for at := range b {
+			for c := range 256 {
+				b[at] = byte(c)
+				equalPlain(t, memory, b)
+			}
+			b[at] = '.'
+		}
+	}
+}
+
+// TestPlain draws strings with several stops.
+func TestPlain(t *testing.T) {
+	memory := fence.New(t, plainMost)
+	rapid.Check(t, func(t *rapid.T) {
+		b := bytes.Repeat([]byte{0xFF}, rapid.IntRange(0, 300).Draw(t, "size"))
+		for range rapid.IntRange(0, min(3, len(b))).Draw(t, "stops") {
+			b[rapid.IntRange(0, len(b)-1).Draw(t, "at")] = rapid.SampledFrom([]byte("\"\\\x00\x1F !#[]\x7F")).Draw(t, "byte")
+		}
+		equalPlain(t, memory, b)
+	})
+}
+
+func BenchmarkPlain(b *testing.B) {
+	text := append(bytes.Repeat([]byte("."), 1000), '"')
+	for name, f := range map[string]func([]byte) int{"fast": plain, "words": plainWords} {
+		b.Run(name, func(b *testing.B) {
+			b.SetBytes(int64(len(text)))
+			for b.Loop() {
+				f(text)
+			}
+		})
+	}
+}

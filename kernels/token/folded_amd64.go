@@ -1,0 +1,52 @@
+//go:build !purego
+
+package token
+
+import (
+	"slices"
+	"unicode/utf8"
+
+	"golang.org/x/sys/cpu"
+)
+
+// blockWords is how many words can end in a block.
+const blockWords = blockBytes / 2
+
+var hasAVX2 = cpu.X86.HasAVX2 && cpu.X86.HasBMI1 && cpu.X86.HasBMI2
+
+// Assembly cannot be preempted: it returns after as many words, some microseconds.
+const wordsAtOnce = 1 << 12
+
+// foldedFast is FoldedASCII of some of what text begins with, up to a byte that is no letter or digit: the last bytes and those
+// near one that is not ASCII are left to foldedPlain.
+func foldedFast(dst []uint64, text []byte) (tokens []uint64, n int) {
+	if !hasAVX2 {
+		return dst, 0
+	}
+	for {
+		dst = slices.Grow(dst, blockWords)
+		room := dst[len(dst):min(cap(dst), len(dst)+wordsAtOnce)]
+		words, taken := foldedAVX2(room, text[n:])
+		dst = dst[:len(dst)+words]
+		n += taken
+		if len(room)-words < blockWords {
+			continue
+		}
+		end := n
+		for end < len(text) && ascii[text[end]] == alphanumeric {
+			end++
+		}
+		if end-n <= 16 || end == len(text) || text[end] >= utf8.RuneSelf {
+			return dst, max(n-1, 0)
+		}
+		dst = append(dst, foldedLong(text[n:end]))
+		n = end + 1
+	}
+}
+
+// foldedAVX2 writes to dst, with room for blockWords or more, the hashes of the words that text begins with. It takes
+// whole blocks while they are ASCII, dst has room for the words of one, and 8 bytes follow it; it stops at a word of more
+// than 16 bytes. What it took ends where the first word begins that it did not write, or behind a byte that is in none.
+//
+//go:noescape
+func foldedAVX2(dst []uint64, text []byte) (words, taken int)

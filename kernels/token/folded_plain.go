@@ -1,0 +1,5 @@
+//go:build !amd64 || purego
+
+package token
+
+func foldedFast(dst []uint64, _ []byte) ([]uint64, int) { return dst, 0 }
