@@ -30,10 +30,6 @@ const (
 	nearBytes = 4 << 10
 	// So much is read at a time behind a span, or behind what is wanted of it, for the rest of the last record.
 	tailBytes = 16 << 10
-	// Where a read is no request, only some records are wanted, and those are as far apart, what is between is jumped
-	// over, and so much is read at a time.
-	sparseBytes = 16 << 10
-	sparseTail  = 4 << 10
 )
 
 // largeWindow is from where on a window is freed at once.
@@ -71,8 +67,6 @@ type cursor struct {
 	compression string
 	end         int64
 	near        int64                    // little is read from here on at a time
-	tail        int                      // how little
-	far         int64                    // past this distance there is a jump
 	ahead       func(i int) (last int64) // of reading.Near; nil: near does not move
 	maxRecord   int
 	maxWindow   int64
@@ -134,11 +128,7 @@ func (f Reader) openSpan(ctx context.Context, file *blocks.File, span blocks.Spa
 		c.near = some[len(some)-1] + 1
 		c.file.Ahead(0, c.near+tailBytes)
 	case len(some) > 0:
-		apart := int64(reading.NearBytes)
-		if !c.file.Fetches() {
-			apart, c.far, c.tail = sparseBytes, sparseBytes-sparseTail, sparseTail
-		}
-		c.ahead = reading.Near(c.file, some, apart, tailBytes, file.Size)
+		c.ahead = reading.Near(c.file, some, tailBytes, file.Size)
 		c.near = c.ahead(0)
 	}
 	if spool != nil {
@@ -163,7 +153,7 @@ func (f Reader) open(ctx context.Context, file *blocks.File, found codec.Codec, 
 	}
 	c = &cursor{
 		file: opened, src: fromStart(opened), codec: found, besides: f.Besides, path: file.Path, compression: compression,
-		end: blocks.End, near: blocks.End, tail: tailBytes, far: jumpBytes, maxRecord: maxHeader, maxWindow: o.MaxWindow, one: file.IDIsSource, ctx: ctx, memory: o.Memory,
+		end: blocks.End, near: blocks.End, maxRecord: maxHeader, maxWindow: o.MaxWindow, one: file.IDIsSource, ctx: ctx, memory: o.Memory,
 	}
 	if compression != "" {
 		giveBack, err := windows.Take(ctx, file.Window, o.Memory/2)
@@ -233,7 +223,7 @@ func (c *cursor) sync(position int64) error {
 	c.drop(c.given)
 	c.given, c.inside, c.searched, c.state = 0, false, 0, 0
 	before := position - 1
-	if c.compression == "" && before-c.pos-int64(c.hi-c.lo) > c.far {
+	if c.compression == "" && before-c.pos > jumpBytes {
 		c.jump(before)
 	}
 	for {
@@ -414,8 +404,8 @@ func (c *cursor) fill() error {
 	c.hi = copy(c.buf, c.buf[c.lo:c.hi])
 	c.lo = 0
 	most := readBytes
-	if left := c.near - c.pos - int64(c.hi); left < int64(readBytes-c.tail) {
-		most = int(max(left, 0)) + c.tail
+	if left := c.near - c.pos - int64(c.hi); left < readBytes-tailBytes {
+		most = int(max(left, 0)) + tailBytes
 	}
 	want := min(c.hi+max(most, c.hi), c.maxRecord+searchedAgain+readBytes)
 	if c.buf == nil {

@@ -280,23 +280,16 @@ func TestSeek(t *testing.T) {
 	for _, compression := range []string{"", zstded} {
 		in := plant(t, f.Format, readertest.Pack(t, f.Content, compression))
 		rapid.Check(t, func(t *rapid.T) {
-			var wanted []codectest.Planted
-			var positions []int64
-			for i := rapid.IntRange(0, 50).Draw(t, "first"); i < len(f.Records); i += rapid.IntRange(1, 300).Draw(t, "step") {
-				if want := f.Records[i]; len(want.Raw) <= 1<<19 {
-					wanted, positions = append(wanted, want), append(positions, want.Position)
-				}
-			}
-			if rapid.Bool().Draw(t, "untold") {
-				positions = nil
-			}
-			r, err := in.reader.openSpan(t.Context(), in.file, whole, reading.Options{Fields: readertest.Fields, MaxRecord: 1 << 19}, positions, nil)
+			r, err := in.cursor(t.Context(), whole, 1<<19)
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer r.close()
-			for i, want := range wanted {
-				r.expect(i)
+			for i := rapid.IntRange(0, 50).Draw(t, "first"); i < len(f.Records); i += rapid.IntRange(1, 300).Draw(t, "step") {
+				want := f.Records[i]
+				if len(want.Raw) > 1<<19 {
+					continue
+				}
 				piece, err := r.seek(want.Position)
 				if err != nil || piece.position != want.Position || string(piece.raw) != want.Raw {
 					t.Fatalf("record %d at %d: %d bytes at %d, error %v", i, want.Position, len(piece.raw), piece.position, err)
@@ -578,39 +571,6 @@ func BenchmarkReader(b *testing.B) {
 				}
 			}
 		})
-	}
-}
-
-// TestSparse: of a file on a disk little is read around records that are far from others, and much where they are near.
-func TestSparse(t *testing.T) {
-	const some = 40
-	lengths := slices.Repeat([]int{some, 20_000}, 20)
-	f := codectest.OfLengths("lines", append(lengths, slices.Repeat([]int{some}, 5_000)...)...)
-	in := plant(t, f.Format, f.Content)
-	var positions []int64
-	for _, r := range f.Records {
-		if len(r.Raw) <= 2*some {
-			positions = append(positions, r.Position)
-		}
-	}
-	r, err := in.reader.openSpan(t.Context(), in.file, whole, reading.Options{Fields: readertest.Fields, MaxRecord: anyLength}, positions, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.close()
-	most := 0
-	for i, position := range positions {
-		r.expect(i)
-		if _, err := r.seek(position); err != nil {
-			t.Fatal(err)
-		}
-		if i < 20 && r.hi > 2*sparseTail {
-			t.Errorf("%d bytes are read for record %d", r.hi, i)
-		}
-		most = max(most, r.hi)
-	}
-	if most < 150_000 {
-		t.Errorf("of records in a row %d bytes are read at a time", most)
 	}
 }
 

@@ -113,7 +113,7 @@ func (Reader) ReadSome(ctx context.Context, file *blocks.File, span blocks.Span,
 	c := warc.New(o.Fields)
 	record := reading.Record{Doc: new(codec.Document)}
 	err := walk(ctx, file, o, func(w *walker) error {
-		ahead := reading.Near(w.file, positions, reading.NearBytes, tailBytes, file.Size)
+		ahead := reading.Near(w.file, positions, tailBytes, file.Size)
 		for i, position := range positions {
 			w.source.near = ahead(i)
 			if position >= file.Size {
