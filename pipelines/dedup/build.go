@@ -129,6 +129,19 @@ func (p *Plan) edges(s beam.Scope, r *firstRead, temp string) (flow.Edges, flow.
 // together reports whether all that the first read leaves is grouped by one GroupByKey.
 func (p *Plan) together() bool { return p.Config.Runner == job.Flink && !p.Complete }
 
+// flinkTask is what a task sends at most on Flink. Beam's runner holds 100 messages of 4 MB of it until its bundle ends, and a task is
+// one bundle.
+const flinkTask = 400 << 20
+
+// flinkWorkers is how many workers a job on Flink needs for tasks to send less, with a third to spare; 0 if one will do.
+func (p *Plan) flinkWorkers() int64 {
+	n := p.KeyBytes() / (flinkTask * 3 / 4)
+	if p.Config.Runner != job.Flink || n == 0 {
+		return 0
+	}
+	return n + 1
+}
+
 // together has all that the read leaves go through one GroupByKey, and returns the groups of band entries and of firsts.
 func (r *firstRead) together(s beam.Scope) (bands, firsts together.Groups) {
 	shuffle := together.New(s)

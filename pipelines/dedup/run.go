@@ -213,6 +213,9 @@ func (r *run) makePlan(ctx context.Context) error {
 	if plan.Sampled != "" && (r.config.DryRun || r.config.MaxRejected != Tolerance{}) { // else the run ends with as much
 		r.warn("%s", plan.Sampled)
 	}
+	if least := r.plan.flinkWorkers(); int64(r.config.Workers) < least {
+		r.warn("a task of Beam's runner for Flink that sends more than %d MB never ends, and the first read sends about %d MB: give --workers %d or more", flinkTask>>20, plan.KeyBytes()>>20, least)
+	}
 	for _, glob := range plan.Idle {
 		r.warn("--keep %s: %s matches no input file; patterns are matched with paths below %s", r.config.Keep, glob, plan.Listing.Inputs.Root)
 	}

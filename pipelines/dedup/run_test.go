@@ -8,6 +8,8 @@ import (
 	"reflect"
 	"testing"
 
+	"pgregory.net/rapid"
+
 	"github.com/neardup/neardup/io/source"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/output/commit"
@@ -120,4 +122,21 @@ func TestRefused(t *testing.T) {
 	if err := job.Refused(nil); err != nil {
 		t.Error(err)
 	}
+}
+
+// No task on Flink sends as much as its runner holds, if there are as many workers as are asked for.
+func TestFlinkWorkers(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p := &Plan{Plan: &job.Plan{Documents: rapid.Int64Range(1, 1<<32).Draw(t, "documents")}, Config: Config{}}
+		p.Choice.Bands = rapid.IntRange(1, 500).Draw(t, "bands")
+		if n := p.flinkWorkers(); n != 0 {
+			t.Fatalf("%d workers without Flink", n)
+		}
+		p.Config.Runner = job.Flink
+		sent := p.Documents * int64(9*p.Choice.Bands+24)
+		n := p.flinkWorkers()
+		if each := sent / max(n, 1); each > 400<<20 || n > 1 && sent/(n-1) < 200<<20 {
+			t.Fatalf("%d workers for %d bytes", n, sent)
+		}
+	})
 }

@@ -421,6 +421,11 @@ func (p *Plan) cutSmaller(ctx context.Context) (err error) {
 	return err
 }
 
+// KeyBytes is about how much all documents send to find out which are to be compared.
+func (p *Plan) KeyBytes() int64 {
+	return p.Documents * (int64(p.Choice.Bands)*entryBytes + firstBytes)
+}
+
 // shardBits: each band's entries are spread over 1<<shardBits groups.
 func (p *Plan) shardBits() int {
 	groups := p.Documents * entryBytes / p.GroupBytes()
