@@ -18,7 +18,7 @@ type Comparing struct {
 	Weights vector.Weights `default:"1" enum:"${weights}" help:"Weight of a shingle in a document's vector, for cosine and overlap: 1, tf (the number of its occurrences) or tf-idf (that times log2(1 + N/n), if n of N documents have it; this takes one more read) (default: ${default})." group:"Similarity"`
 	Bits    int            `default:"256" placeholder:"M" help:"Bits of a SimHash signature, from 1 to 1024 (default: ${default})." group:"Search"`
 	Pieces  int            `placeholder:"P" help:"Number of pieces of a SimHash signature; documents that share one at its position are compared (default: dedup follows --recall if it is given, else takes 32, or compares all documents if chance would connect most of them; query compares all documents)." group:"Search"`
-	Vectors Vectors        `default:"normal" enum:"${vectors}" help:"Random vectors of SimHash: normal (normally distributed entries, with which --recall holds) or sign (entries 1 and -1, as in most programs, with which --recall promises nothing for cosine) (default: ${default})." group:"Search"`
+	Vectors Vectors        `default:"normal" enum:"${vectors}" help:"Random vectors of SimHash: normal (normally distributed entries, which satisfy --recall) or sign (entries 1 and -1, as in most programs, which do not guarantee it for cosine) (default: ${default})." group:"Search"`
 }
 
 // BySets are the values of the flags where none is given: sets are compared.
