@@ -19,6 +19,6 @@ if [ $# -gt 0 ]; then
   exec "$root/bin/neardup" dedup "$@"
 fi
 [ "$start" = "$root" ] && at="" || at=$root/
-echo "deduplicating ${at}testdata/tldr: help pages of command-line programs, one file a platform" >&2
+echo "deduplicating ${at}testdata/tldr: help pages of command-line programs, one file per platform" >&2
 "$root/bin/neardup" dedup "${at}testdata/tldr" --output "${at}out/tldr" --overwrite
 echo "next: ${at:-./}run_local.sh YOUR.jsonl --output DIR, or ${at:-./}run_local.sh --help" >&2

@@ -37,7 +37,7 @@ func Plan(w io.Writer, width int, run *records.Run) error {
 		out.item("", "%s", c.Reason)
 	}
 	if c.Copies >= leastSampled {
-		symbols(out, run, c.Symbols, c.Copies, "sampled document", "that have the "+tokens(run)+" or shingles of another", "it")
+		symbols(out, run, c.Symbols, c.Copies, "sampled document", "with the "+tokens(run)+" or shingles of another", "it")
 	}
 	return out.err
 }
@@ -69,12 +69,12 @@ func Summary(w io.Writer, width int, run *records.Run, dir string, example *reco
 		out.item("compared", "%s, of %s in all", plural(n.ComparedPairs, "pair"), count(n.AllPairs))
 	}
 	if crowds := n.PairsPartial; crowds > 0 {
-		out.item("crowds", "%s with more pairs than --pair-budget, of which only some with kept documents are listed", plural(crowds, "component"))
+		out.item("over budget", "%s with more pairs than --pair-budget: only some pairs, with kept documents, are listed", plural(crowds, "component"))
 	}
 	out.item("clusters", "%s", count(n.Clusters))
 	out.item("removed", "%s%s", plural(n.Removed, "document"), removed(run))
 	if n.Chained > 0 {
-		out.item("chains", "%s removed without resembling the kept one, only others between; --cluster star removes no such", plural(n.Chained, "document"))
+		out.item("chains", "%s removed that only a chain of others connects with the kept one; --cluster star removes none of these", plural(n.Chained, "document"))
 	}
 	symbols(out, run, n.Symbols, n.Equal+n.SameSet, "document", "removed for having the same "+tokens(run)+" or shingles", "the kept one")
 	out.item("kept", "%s", plural(kept, "document"))
@@ -96,27 +96,27 @@ func Summary(w io.Writer, width int, run *records.Run, dir string, example *reco
 func recall(out *printer, run *records.Run) {
 	r := run.Recall
 	if c := run.Chosen; c.Pieces > 0 {
-		out.item("recall", "%.5f is expected of pairs at the threshold: %s", c.ExpectedRecall, c.Reason)
+		out.item("recall", "expected %.5f for pairs at the threshold: %s", c.ExpectedRecall, c.Reason)
 	}
 	if r.Exact {
 		out.item("recall", "1: every two documents that may be near-duplicates were compared")
 	}
 	if e := r.Estimated; e != nil && e.RecallInterval != nil {
 		low, high := fmt.Sprintf("%.4f", down(e.Low)), fmt.Sprintf("%.4f", up(e.High))
-		interval := "between " + low + " and " + high
+		interval := low + " to " + high
 		if low == high {
 			interval = low
 		}
-		out.item("recall", "%s by an estimate: found %s of about %s", interval, count(e.Found), plural(int64(math.Round(e.True)), "near pair"))
+		out.item("recall", "estimated %s: found %s of about %s", interval, count(e.Found), plural(int64(math.Round(e.True)), "near pair"))
 	}
 	if m := r.Measured; m != nil && m.RecallInterval == nil {
 		out.item("recall", "not measured: no near pair in the comparison of %s drawn with all; a larger --measure-recall may have some", plural(m.Sample, "document"))
 	} else if m != nil {
-		out.item("recall", "%s measured, 95 %% interval %.4f to %.4f: found %s of the %s of %s drawn and compared with all",
+		out.item("recall", "measured %s, 95 %% interval %.4f to %.4f: found %s of the %s of %s drawn and compared with all",
 			share(m.Recall), down(m.Low), up(m.High), count(m.Found), plural(m.True, "near pair"), plural(m.Sample, "document"))
 	}
 	if r.Crowds > 0 {
-		out.item("", "without the pairs of %s, of which not all are looked for", plural(r.Crowds, "crowd"))
+		out.item("", "without the pairs of %s above --pair-budget", plural(r.Crowds, "component"))
 	}
 }
 
@@ -176,7 +176,7 @@ func removed(run *records.Run) string {
 		documents int64
 		text      string
 	}{
-		{n.Identical, count(n.Identical) + " identical to the kept one"},
+		{n.Identical, plural(n.Identical, "exact duplicate")},
 		{n.Equal, count(n.Equal) + " with the same " + tokens(run) + " in the same order"},
 		{n.SameSet, count(n.SameSet) + " with the same " + features(run)},
 		{n.Near - n.Chained, plural(n.Near-n.Chained, "near-duplicate")},
@@ -221,8 +221,8 @@ func symbols(out *printer, run *records.Run, differ, copies int64, noun, which, 
 	if differ == 1 {
 		verb = "differs"
 	}
-	out.item("symbols", "of the %s %s, %s %s from %s in symbols, as a + b and a - b do; --normalize keep-symbols compares symbols too, --method exact removes identical texts only: docs/choosing.md",
-		plural(copies, noun), which, count(differ), verb, other)
+	out.item("symbols", "%s of %s %s %s from %s in symbols, as a + b and a - b do; --normalize keep-symbols compares symbols too, --method exact removes exact duplicates only: docs/choosing.md",
+		count(differ), plural(copies, noun), which, verb, other)
 }
 
 // written lists what the run wrote.

@@ -37,10 +37,10 @@ not compared  3 documents (2 without a token, 1 too large), kept in the corpus
 copies        30 documents with the same set of shingles as an earlier one
 near pairs    20, each verified exactly
 compared      5,000 pairs, of 500,000,500,000 in all
-crowds        2 components with more pairs than --pair-budget, of which only some with kept documents are listed
+over budget   2 components with more pairs than --pair-budget: only some pairs, with kept documents, are listed
 clusters      25
-removed       45 documents: 5 identical to the kept one, 20 with the same words in the same order, 10 with the same set of shingles, 10 near-duplicates
-symbols       of the 30 documents removed for having the same words or shingles, 4 differ from the kept one in symbols, as a + b and a - b do; --normalize keep-symbols compares symbols too, --method exact removes identical texts only: docs/choosing.md
+removed       45 documents: 5 exact duplicates, 20 with the same words in the same order, 10 with the same set of shingles, 10 near-duplicates
+symbols       4 of 30 documents removed for having the same words or shingles differ from the kept one in symbols, as a + b and a - b do; --normalize keep-symbols compares symbols too, --method exact removes exact duplicates only: docs/choosing.md
 kept          999,955 documents
 took          1m1.23s, 1m40.5s CPU, peak memory 2.5 GB
 
@@ -61,7 +61,7 @@ func TestSummaryOfChains(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := `removed       7 documents: 1 with the same words in the same order, 4 near-duplicates, 2 by chains
-chains        2 documents removed without resembling the kept one, only others between; --cluster star removes no such
+chains        2 documents removed that only a chain of others connects with the kept one; --cluster star removes none of these
 kept          3 documents
 `
 	if !strings.Contains(got.String(), want) {
@@ -133,9 +133,9 @@ func TestSummaryOfRecall(t *testing.T) {
 	if err := report.Summary(&got, wide, run, "out", nil); err != nil {
 		t.Fatal(err)
 	}
-	want := `recall        between 0.9313 and 0.9690 by an estimate: found 1,900 of about 2,000 near pairs
-recall        0.9000 measured, 95 % interval 0.7863 to 0.9566: found 45 of the 50 near pairs of 100 documents drawn and compared with all
-              without the pairs of 2 crowds, of which not all are looked for
+	want := `recall        estimated 0.9313 to 0.9690: found 1,900 of about 2,000 near pairs
+recall        measured 0.9000, 95 % interval 0.7863 to 0.9566: found 45 of the 50 near pairs of 100 documents drawn and compared with all
+              without the pairs of 2 components above --pair-budget
 `
 	if !strings.Contains(got.String(), want) {
 		t.Errorf("no\n%s\nin\n%s", want, got.String())
@@ -192,7 +192,7 @@ func TestSummaryOfSimHash(t *testing.T) {
 	}
 	for _, want := range []string{
 		"copies        1 document with the same SimHash signature as an earlier one\n", "removed       1 document: 1 with the same SimHash signature\n",
-		"recall        0.50000 is expected of pairs at the threshold: why\n", "for example, 0.7500 similar (150 of 200 bits equal):\n",
+		"recall        expected 0.50000 for pairs at the threshold: why\n", "for example, 0.7500 similar (150 of 200 bits equal):\n",
 	} {
 		if !strings.Contains(summary.String(), want) {
 			t.Errorf("no %q in\n%s", want, summary.String())
@@ -286,8 +286,8 @@ func TestSymbolsAreASentence(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"symbols       of the 1,200 sampled documents that have the words or shingles of another, 1,100 differ from it in symbols, as a + b and a - b do; ",
-		"symbols       of the 1 document removed for having the same words or shingles, 1 differs from the kept one in symbols, as a + b and a - b do; ",
+		"symbols       1,100 of 1,200 sampled documents with the words or shingles of another differ from it in symbols, as a + b and a - b do; ",
+		"symbols       1 of 1 document removed for having the same words or shingles differs from the kept one in symbols, as a + b and a - b do; ",
 	} {
 		if !strings.Contains(got.String(), want) {
 			t.Errorf("no\n%s\nin\n%s", want, got.String())
@@ -297,7 +297,7 @@ func TestSymbolsAreASentence(t *testing.T) {
 
 // An interval that is one value as printed is printed once.
 func TestSummaryOfCertainRecall(t *testing.T) {
-	for low, want := range map[float64]string{1: "recall        1.0000 by an estimate: found", 0.99999: "recall        between 0.9999 and 1.0000 by an estimate: found"} {
+	for low, want := range map[float64]string{1: "recall        estimated 1.0000: found", 0.99999: "recall        estimated 0.9999 to 1.0000: found"} {
 		run := &records.Run{Recall: &records.Recall{
 			Estimated: &records.EstimatedRecall{Found: 100, True: 100, RecallInterval: &records.RecallInterval{Recall: 1, Low: low, High: 1}},
 		}}

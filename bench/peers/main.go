@@ -33,7 +33,7 @@ func main() {
 	peerList := flag.String("peers", "daft,gaoya,rensa", "which peers, of "+strings.Join(names(peers), ", "))
 	corpusList := flag.String("corpora", "", "which corpora, of "+strings.Join(names(corpora), ", ")+" (default all)")
 	floor := flag.String("floor", "", "flags with which neardup dedup stops after what no run can do without; adds rows for it")
-	flag.IntVar(&o.rounds, "rounds", 3, "how often each is run, by turns")
+	flag.IntVar(&o.rounds, "rounds", 3, "how often each is run, in alternation")
 	flag.IntVar(&o.workers, "workers", 2, "threads of each tool")
 	flag.DurationVar(&o.patience, "patience", 15*time.Minute, "how long one run may take")
 	flag.BoolVar(&o.quick, "quick", false, "one round of a hundredth of the documents: to see that it works")

@@ -38,7 +38,7 @@ func (t table) writeJSON(path string) error {
 // writeHead writes what stands above the corpora.
 func (t table) writeHead(w io.Writer) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "## Measured on %s\n\n%s. Threads of each tool: %d. Rounds, by turns: %d, of which the least and the median.\n\n",
+	fmt.Fprintf(&b, "## Measured on %s\n\n%s. Threads of each tool: %d. Alternating rounds: %d, minimum and median.\n\n",
 		t.Date, t.Machine, t.Workers, t.Rounds)
 	b.WriteString("| tool | version | |\n|---|---|---|\n")
 	for _, tool := range t.Tools {
@@ -54,7 +54,7 @@ func (t table) writeTail(w io.Writer) error {
 	if losses == "" {
 		losses = "Nowhere in this run.\n"
 	}
-	_, err := fmt.Fprintf(w, "\n### Ratios\n\nOf the least of the rounds.\n\n%s\n### Where neardup loses\n\n%s", items(t.ratios()), losses)
+	_, err := fmt.Fprintf(w, "\n### Ratios\n\nEach ratio compares the minimum over the rounds.\n\n%s\n### Where neardup loses\n\n%s", items(t.ratios()), losses)
 	return err
 }
 
@@ -136,7 +136,7 @@ func (t table) ratios() (lines []string) {
 		ours, others := m.sides()
 		for _, we := range ours {
 			if len(others) > 0 {
-				say(m.Name, "CPU, the thriftiest peer", we, fastest(others, cpu), cpu)
+				say(m.Name, "CPU, the cheapest peer", we, fastest(others, cpu), cpu)
 				say(m.Name, "wall, the fastest peer", we, fastest(others, wall), wall)
 			}
 			for _, c := range m.Cells {

@@ -31,7 +31,7 @@ type dedupCmd struct {
 	JSON     bool            `name:"json" help:"Print run.json instead of the summary." group:"Output"`
 	Watching watching        `embed:""`
 	Profiles profiles        `embed:""`
-	Floor    bool            `hidden:"" help:"Stop after the shingles: what is left is the least that reading costs."`
+	Floor    bool            `hidden:"" help:"Stop after the shingles: what is left is the minimum that reading costs."`
 }
 
 // AfterApply notes which flags the command line or the job file has.

@@ -18,9 +18,9 @@ import (
 )
 
 type finishCmd struct {
-	Output string `arg:"" help:"Output of a run of dedup that has left its job: with --detach, or by an interruption."`
+	Output string `arg:"" help:"Output of a run of dedup that left its job running: with --detach, or when interrupted."`
 	job.Following
-	WaitLock time.Duration `default:"0s" placeholder:"DURATION" help:"Wait that long for another process that finishes the run before giving up (default: ${default})." group:"Run"`
+	WaitLock time.Duration `default:"0s" placeholder:"DURATION" help:"Time to wait for another process that is finishing the run (default: ${default})." group:"Run"`
 	JSON     bool          `name:"json" help:"Print run.json instead of the summary." group:"Output"`
 }
 

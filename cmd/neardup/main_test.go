@@ -101,11 +101,11 @@ func reference(t *testing.T) []byte {
 		t.Fatal(err)
 	}
 	var page bytes.Buffer
-	page.WriteString("# Reference\n\nGenerated from the flags (`go test ./cmd/neardup -run TestReference -update`). Every flag but `--config` and `--help` is also a key of a `--config` file, by its name, and every flag but `--help` a variable of the environment: `--max-rejected` is `NEARDUP_MAX_REJECTED`. The command line goes before the environment, and that before the file. A variable that is empty counts as none; of a flag that can be given again, a variable has one value a line. In names of flags and keys an underscore is a hyphen.\n\n" +
-		"Without a subcommand it is `dedup`; a file that is called as a subcommand is given as `./query`. Flags may follow inputs. What stands after `--` are options of Beam's own.\n\n" +
+	page.WriteString("# Reference\n\nGenerated from the flags (`go test ./cmd/neardup -run TestReference -update`). Every flag but `--config` and `--help` is also a key of a `--config` file, by its name, and every flag but `--help` a variable of the environment: `--max-rejected` is `NEARDUP_MAX_REJECTED`. The command line overrides the environment, which overrides the file. An empty variable counts as none. For a flag that may be repeated, a variable has one value per line. In names of flags and keys an underscore is a hyphen.\n\n" +
+		"`dedup` is the default subcommand. A file with the name of a subcommand is given as `./query`. Flags may follow inputs. After `--` come Beam's own options.\n\n" +
 		"| exit status | meaning |\n|---|---|\n| 0 | done |\n| 1 | failed |\n| 2 | wrong usage |\n| 3 | the output exists or is locked |\n| 4 | too many unreadable records |\n| 5 | a source would lose more than `--max-removed`; nothing is published |\n| 129, 130, 131, 143 | interrupted by SIGHUP, SIGINT (Ctrl-C), SIGQUIT, SIGTERM |\n\n" +
 		"An interrupted run removes its temporary files and its lock; a second of these signals ends it at once. SIGQUIT also writes the stacks of all goroutines to standard error. With nohup, SIGHUP is ignored.\n\n" +
-		"With `--json` a failure is told on standard output, too, as an object with `status` (`failed`), `error` and `exit` (the exit status); if a run of `dedup` had begun, the object is all of [run.json](formats.md#runjson).\n\n" +
+		"With `--json` a failure is also printed on standard output, as an object with `status` (`failed`), `error` and `exit` (the exit status); if a run of `dedup` had begun, the object is all of [run.json](formats.md#runjson).\n\n" +
 		"Once its output is complete, a run of `dedup` ends with 0. If the summary or a profile cannot be written then, it warns.\n")
 	page.WriteString("\n## All commands\n\n")
 	writeFlags(&page, parser.Model.Flags)

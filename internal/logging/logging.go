@@ -18,7 +18,7 @@ import (
 // Flags say how much is logged, and how.
 type Flags struct {
 	Verbose   int    `short:"v" type:"counter" xor:"verbosity" help:"Log what the run does; -vv logs more, such as each stage of the local runner."`
-	Quiet     bool   `short:"q" xor:"verbosity" help:"Say nothing if all is well: no progress, and no summary; warnings and errors only. What is asked for is printed: of query, compare and study the result, with --json the run, with --dry-run the plan."`
+	Quiet     bool   `short:"q" xor:"verbosity" help:"Print only warnings, errors and results you ask for: those of query, compare and study, run.json with --json, and the plan with --dry-run."`
 	LogFormat string `default:"text" enum:"text,json" help:"Format of the log: text, or json with one object per line (default: ${default})."`
 }
 

@@ -144,7 +144,7 @@ func (o Options) choose(ctx context.Context, arg string, entries []storage.Entry
 			continue
 		}
 		if err != nil {
-			return nil, nil, "", fmt.Errorf("%s: the name tells no format; give --format (%s)", e.Path, strings.Join(Formats(), ", "))
+			return nil, nil, "", fmt.Errorf("%s: cannot tell the format from the file name; give --format (%s)", e.Path, strings.Join(Formats(), ", "))
 		}
 	}
 	return names, skipped, only, nil

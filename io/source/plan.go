@@ -270,7 +270,7 @@ func layOut(ctx context.Context, files []listed, root string, o Options) (*Input
 			}
 		}
 		if !utf8.ValidString(f.path) {
-			return nil, fmt.Errorf("%q: the name is not UTF-8, and could not be told apart in the output; rename it", f.path)
+			return nil, fmt.Errorf("%q: the name is not UTF-8, so the output could not identify the file; rename it", f.path)
 		}
 	}
 	in.Shards = int(min(max(1, (total+shardBytes-1)/shardBytes), maxShards))

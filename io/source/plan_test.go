@@ -309,8 +309,8 @@ func TestPlanErrors(t *testing.T) {
 		want        []string
 	}{
 		{"missing", "", []string{"missing", "no such file"}},
-		{"notes.txt", "", []string{"notes.txt: the name tells no format; give --format (json, jsonl, "}},
-		{"note*", "", []string{"notes.txt: the name tells no format; give --format (json, jsonl, "}},
+		{"notes.txt", "", []string{"notes.txt: cannot tell the format from the file name; give --format (json, jsonl, "}},
+		{"note*", "", []string{"notes.txt: cannot tell the format from the file name; give --format (json, jsonl, "}},
 		{"in", "", []string{"in: no file of a known format among 1; give --format (json, jsonl, "}},
 		{"empty", "lines", []string{"empty: no files in it"}},
 		{"folder", "xls", []string{`format "xls" is not one of json, jsonl, csv, tsv, lines, files, parquet, reuters`}},

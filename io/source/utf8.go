@@ -205,11 +205,11 @@ func advice(file *blocks.File, record *reading.Record) string {
 		encoding = encodingOf(file, record)
 	}
 	if encoding == "" {
-		return "; mend the text or convert the file to UTF-8, or compare it as it stands with --invalid-utf8 keep"
+		return "; fix the text or convert the file to UTF-8, or compare it unchanged with --invalid-utf8 keep"
 	}
 	told := ""
 	if record.Position >= guessedPositions && !utf8.Valid(record.Doc.Text) {
 		told = mayBe(encoding)
 	}
-	return fmt.Sprintf("%s: read it with --encoding %s, or compare it as it stands with --invalid-utf8 keep", told, encoding)
+	return fmt.Sprintf("%s: read it with --encoding %s, or compare it unchanged with --invalid-utf8 keep", told, encoding)
 }

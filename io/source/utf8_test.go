@@ -191,7 +191,7 @@ func TestWide(t *testing.T) {
 				{"files", encoded, 1, "--encoding UTF-16" + order},
 				{"lines", encoded, 2, "--encoding UTF-16" + order},
 				{"lines", wide("\n"+text, order), 2, "--encoding UTF-16" + order},
-				{"jsonl", escaped(encoded), 1, "; mend the text or convert"},
+				{"jsonl", escaped(encoded), 1, "; fix the text or convert"},
 			} {
 				o := Options{Format: tt.format, Fields: fields, MaxDocument: 1000}
 				in := inputs(t, o, write(t, t.TempDir(), "a", []byte(tt.content)))
@@ -206,7 +206,7 @@ func TestWide(t *testing.T) {
 						t.Errorf("%s %q: %+v", tt.format, tt.content, row)
 					}
 				}
-				if note := out.facts[0].Note; !strings.Contains(note, tt.advice) || !strings.HasSuffix(note, ", or compare it as it stands with --invalid-utf8 keep") {
+				if note := out.facts[0].Note; !strings.Contains(note, tt.advice) || !strings.HasSuffix(note, ", or compare it unchanged with --invalid-utf8 keep") {
 					t.Errorf("%s %q: note %s", tt.format, tt.content, note)
 				}
 				o.KeepInvalid = true
@@ -305,14 +305,14 @@ func TestAdvice(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const keep = ", or compare it as it stands with --invalid-utf8 keep"
+	const keep = ", or compare it unchanged with --invalid-utf8 keep"
 	const wide = "; it may be UTF-16: read it with --encoding UTF-16"
 	for _, tt := range []struct{ format, content, want string }{
 		{"lines", "a common line\n" + encoded + "\n", "; it may be windows-1251: read it with --encoding windows-1251" + keep},
 		{"lines", strings.Repeat("x", 100_000) + " " + encoded + "\n", "; it may be windows-1251: read it with --encoding windows-1251" + keep},
-		{"lines", russian + "\xE9\n", "; mend the text or convert the file to UTF-8" + keep},
+		{"lines", russian + "\xE9\n", "; fix the text or convert the file to UTF-8" + keep},
 		{"lines", "\xFF\xFEa\x00\n\x00", wide + keep},
-		{"jsonl", `{"text":"\ud800"}`, "; mend the text or convert the file to UTF-8" + keep},
+		{"jsonl", `{"text":"\ud800"}`, "; fix the text or convert the file to UTF-8" + keep},
 		{"jsonl", "\xFF\xFE{\x00\"\x00", wide},
 		{"jsonl", `{"text":"`, ""},
 	} {

@@ -171,7 +171,7 @@ func (w *walker) follow(info Info) (target Info, toFolder bool, err error) {
 	case errors.Is(err, folderError{}):
 		return Info{}, true, nil
 	case errors.Is(err, fs.ErrNotExist):
-		return Info{}, false, fmt.Errorf("%s: the link leads nowhere; mend or remove it", info.Path)
+		return Info{}, false, fmt.Errorf("%s: the link leads nowhere; fix or remove it", info.Path)
 	}
 	return target, false, err
 }

@@ -133,7 +133,7 @@ func Begin(ctx context.Context, o Options) (*Commit, error) {
 	case former.To != "" && o.Lock.Force:
 		c.o.Warn("took over the lock of job %s, which goes on as %s until that finds its files gone; cancel it", former.Job, former.To)
 	case former.To != "":
-		c.o.Warn("took over the lock of job %s: what it left, %s, has ended, and nothing of it is kept", former.Job, former.To)
+		c.o.Warn("took over the lock of job %s, which went on as %s until that ended; its work is discarded", former.Job, former.To)
 	default:
 		c.o.Warn("took over the lock of job %s (process %d on %s)", former.Job, former.PID, former.Host)
 	}

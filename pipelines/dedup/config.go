@@ -32,36 +32,36 @@ import (
 // Config is what a user asks of the job.
 type Config struct {
 	job.Input
-	Output      string    `short:"o" placeholder:"DIR" help:"Folder for the results: a new or empty one, or one of an unfinished run; of a finished one with --overwrite. Required, but for --dry-run." group:"Output"`
-	MaxRejected Tolerance `default:"0" placeholder:"N|P%" help:"How many unreadable records to accept, a number or a per cent; the job ends with status 4 if there are more (default: ${default})." group:"Input"`
+	Output      string    `short:"o" placeholder:"DIR" help:"Folder for the results: new, empty, or left by an unfinished run; with --overwrite also a finished output. Required except with --dry-run." group:"Output"`
+	MaxRejected Tolerance `default:"0" placeholder:"N|P%" help:"Unreadable records to accept, as a number or a percentage; with more, the run ends with status 4 (default: ${default})." group:"Input"`
 
-	AllowEmpty bool `help:"It is no failure that there is no input file, or no document to compare: the tables are empty then. A path of this machine that does not exist is one, unless it is a pattern." group:"Input"`
+	AllowEmpty bool `help:"Succeed with empty tables if there is no input file or no document to compare. A local path that does not exist still fails, unless it is a pattern." group:"Input"`
 
 	job.Similarity
 
-	Method Method `default:"minhash" enum:"${methods}" help:"minhash (near-duplicates, found by signatures), simhash (near-duplicates, found by SimHash signatures), complete (all near-duplicates: every document is compared) or exact (copies only, as --same says: --threshold has no use)." group:"Search"`
-	Same   Same   `placeholder:"WHAT" help:"What copies have in common, with --method exact: bytes (the text as decoded; the default), tokens (the same words, characters or bytes in the same order after --normalize) or set (the same shingles)." group:"Search"`
+	Method Method `default:"minhash" enum:"${methods}" help:"minhash (near-duplicates, found by signatures), simhash (near-duplicates, found by SimHash signatures), complete (all near-duplicates: every document is compared) or exact (copies only, as --same defines them; ignores --threshold)." group:"Search"`
+	Same   Same   `placeholder:"WHAT" help:"Definition of a copy for --method exact: bytes (the text as decoded; the default), tokens (the same words, characters or bytes in the same order after --normalize) or set (the same shingles)." group:"Search"`
 	job.Search
 	job.Comparing
 
-	MeasureRecall int `placeholder:"N" help:"Measure the recall: read the input once more and compare N documents, drawn by --seed, with all others; the summary says how many of their pairs were found." group:"Search"`
+	MeasureRecall int `placeholder:"N" help:"Measure the recall: read the input again and compare N documents, drawn by --seed, with all others. The summary has the share of their near pairs that the run found." group:"Search"`
 
-	Cluster         Cluster       `default:"star" enum:"${clusters}" help:"star: a document is removed only if a kept one is threshold similar to it; components: one document of each cluster is kept, and chains of similar documents remove others that do not resemble it." group:"Decision"`
-	Keep            Keep          `default:"first" placeholder:"POLICY" help:"Which of similar documents is kept: first in input order, longest (bytes of text), max:COLUMN or min:COLUMN (numbers before strings, none last), or prefer:GLOB,... (of the files that the first pattern matches, then the second, then others); ties: first in input order (default: ${default})." group:"Decision"`
-	Protect         []string      `sep:"none" placeholder:"GLOB" help:"Remove no document of the files that match: they are kept even if they are similar, and what else resembles one is removed for it, whatever --keep says; give it again for several patterns." group:"Decision"`
-	DropNotCompared bool          `help:"Leave out of the corpus the documents that are not compared, too: those without text or token, of too few words, or beyond a limit." group:"Decision"`
-	MaxRemoved      Share         `placeholder:"P%" help:"End with status 5, and publish nothing, if more than this per cent of the documents of a source, an input file, would be removed." group:"Decision"`
+	Cluster         Cluster       `default:"star" enum:"${clusters}" help:"star: remove a document only if a kept one is at least threshold similar to it; components: keep one document of each cluster, so chains of similar documents remove others that do not resemble it." group:"Decision"`
+	Keep            Keep          `default:"first" placeholder:"POLICY" help:"Which of similar documents to keep: first in input order, longest (bytes of text), max:COLUMN or min:COLUMN (numbers before strings, none last), or prefer:GLOB,... (documents of files that match the first pattern, then the second, then others). Ties go to the first in input order (default: ${default})." group:"Decision"`
+	Protect         []string      `sep:"none" placeholder:"GLOB" help:"Never remove documents of files that match, even if they are similar to each other. Other documents that resemble one are removed in its favour, whatever --keep says. Repeat for several patterns." group:"Decision"`
+	DropNotCompared bool          `help:"Also leave documents that are not compared out of the corpus: those without text or token, with too few words, or beyond a limit." group:"Decision"`
+	MaxRemoved      Share         `placeholder:"P%" help:"End with status 5 and publish nothing if the run would remove more than this percentage of the documents of an input file, or of a folder whose files are a document each." group:"Decision"`
 	Write           []output.Part `default:"${parts}" enum:"${parts}" placeholder:"NAME" help:"What to write: any of ${enum} (default: all)." group:"Output"`
-	PairBudget      int           `default:"262144" placeholder:"N" help:"Pairs of a component above which only those of each document with some kept before it are listed; of a component of more than 4,096 documents the number is estimated." group:"Decision"`
+	PairBudget      int           `default:"262144" placeholder:"N" help:"If a connected group has more pairs than this, list each document only with some of those kept before it. In a group of more than 4,096 documents the number of pairs is an estimate." group:"Decision"`
 
 	job.Running
 	job.Remote
 	job.Cloud
 	job.Scheduled
 
-	DryRun      bool          `help:"Plan only: list, sample, choose, print." group:"Run"`
+	DryRun      bool          `help:"Print the plan and exit; reads only a sample." group:"Run"`
 	Overwrite   bool          `help:"Replace a finished output once the new one is whole; until then the old one stays." group:"Run"`
-	WaitLock    time.Duration `default:"0s" placeholder:"DURATION" help:"Wait that long for another run's lock on the output before giving up, as in 90s or 2h (default: ${default})." group:"Run"`
+	WaitLock    time.Duration `default:"0s" placeholder:"DURATION" help:"Time to wait for another run's lock on the output, as in 90s or 2h (default: ${default})." group:"Run"`
 	ForceUnlock bool          `help:"Take the output from the run that holds it; that run then stops at its next step with status 3." group:"Run"`
 
 	// InForce is what the runner that was chosen works with, for run.json.
@@ -348,14 +348,14 @@ func (t *Tolerance) UnmarshalText(text []byte) error {
 	if number, ok := strings.CutSuffix(string(text), "%"); ok {
 		percent, err := strconv.ParseFloat(number, 64)
 		if err != nil || !(percent >= 0 && percent <= 100) {
-			return fmt.Errorf("%q is not a per cent between 0%% and 100%%", text)
+			return fmt.Errorf("%q is not a percentage between 0%% and 100%%", text)
 		}
 		*t = Tolerance{Percent: percent}
 		return nil
 	}
 	n, err := strconv.ParseInt(string(text), 10, 64)
 	if err != nil || n < 0 {
-		return fmt.Errorf("%q is not a number of records, or a per cent such as 0.1%%", text)
+		return fmt.Errorf("%q is not a number of records, or a percentage such as 0.1%%", text)
 	}
 	*t = Tolerance{Records: n}
 	return nil
@@ -380,7 +380,7 @@ func (s *Share) UnmarshalText(text []byte) error {
 	number, ok := strings.CutSuffix(string(text), "%")
 	percent, err := strconv.ParseFloat(number, 64)
 	if !ok || err != nil || !(percent >= 0 && percent <= 100) {
-		return fmt.Errorf("%q is not a per cent between 0%% and 100%%, such as 50%%", text)
+		return fmt.Errorf("%q is not a percentage between 0%% and 100%%, such as 50%%", text)
 	}
 	*s = Share{percent, true}
 	return nil

@@ -14,7 +14,7 @@ type Cloud struct {
 	MachineType     string `name:"worker-machine-type" aliases:"machine-type" placeholder:"TYPE" help:"Machines of the workers, as in n2-standard-4; t2a and c4a have Arm processors (default: Dataflow's)." group:"Dataflow"`
 	NumWorkers      int64  `placeholder:"N" help:"Workers at the beginning (default: --workers, or Dataflow's)." group:"Dataflow"`
 	MaxNumWorkers   int64  `placeholder:"N" help:"Workers at most (default: Dataflow's)." group:"Dataflow"`
-	Threads         int64  `name:"number-of-worker-harness-threads" placeholder:"N" help:"Bundles that a worker executes at a time: fewer leave each more memory (default: Dataflow's)." group:"Dataflow"`
+	Threads         int64  `name:"number-of-worker-harness-threads" placeholder:"N" help:"Number of parallel threads of a worker; with fewer, each has more memory (default: Dataflow's)." group:"Dataflow"`
 	DiskSizeGB      int64  `name:"disk-size-gb" placeholder:"N" help:"Disk of a worker, in GB (default: Dataflow's)." group:"Dataflow"`
 	DiskType        string `name:"worker-disk-type" aliases:"disk-type" placeholder:"TYPE" help:"Its type, as in pd-ssd (default: Dataflow's)." group:"Dataflow"`
 	WorkerZone      string `placeholder:"NAME" help:"Zone of the workers (default: Dataflow's choice)." group:"Dataflow"`
@@ -33,7 +33,7 @@ type Cloud struct {
 
 // Following says how a job on Dataflow is followed.
 type Following struct {
-	CancelOnInterrupt bool   `help:"Cancel the job on Dataflow when this process is interrupted (default: Ctrl-C on a terminal asks; else the job goes on, and neardup finish DIR publishes its output)." group:"Dataflow"`
+	CancelOnInterrupt bool   `help:"Cancel the job on Dataflow when this process is interrupted (default: ask on Ctrl-C at a terminal; otherwise the job continues, and neardup finish DIR publishes its output)." group:"Dataflow"`
 	DataflowEndpoint  string `placeholder:"URL" help:"Dataflow at another address." group:"Dataflow"`
 }
 

@@ -35,26 +35,26 @@ type Config struct {
 
 // Input says what is read, and what of it is compared.
 type Input struct {
-	Inputs []string `arg:"" optional:"" name:"input" help:"Files, folders or patterns to read, in order; - is standard input. Links to folders are followed in folders, not by ** in patterns."`
+	Inputs []string `arg:"" optional:"" name:"input" help:"Files, folders or patterns to read, in order; - is standard input. neardup follows links to folders inside folders, but not for ** in patterns."`
 
-	NamedInputs    []string    `name:"input" sep:"none" placeholder:"PATH" help:"One more of the inputs, which are read after those without a flag; give it again for several." group:"Input"`
-	InputsFrom     string      `placeholder:"FILE" help:"Read the inputs that a file lists, too, one path a line; - is standard input." group:"Input"`
-	Include        []string    `sep:"none" placeholder:"GLOB" help:"Read only files that match, or are in a folder that does; give it again for several patterns. One without a slash is matched with each name of a path below an input folder, another with the path." group:"Input"`
-	Exclude        []string    `sep:"none" placeholder:"GLOB" help:"Leave out such files." group:"Input"`
+	NamedInputs    []string    `name:"input" sep:"none" placeholder:"PATH" help:"Another input, read after those without a flag; repeat for several." group:"Input"`
+	InputsFrom     string      `placeholder:"FILE" help:"File that lists more inputs, one path per line; - is standard input." group:"Input"`
+	Include        []string    `sep:"none" placeholder:"GLOB" help:"Read only files that match, or are in a folder that matches; repeat for several patterns. A pattern without a slash is compared with each name in a path below an input folder, a pattern with a slash with the path." group:"Input"`
+	Exclude        []string    `sep:"none" placeholder:"GLOB" help:"Skip files that match, or are in a folder that matches; patterns as for --include." group:"Input"`
 	ModifiedBefore Moment      `placeholder:"TIME" help:"Read only files last modified before a time: 2026-11-20 (midnight UTC) or 2026-11-20T06:00:00Z. Standard input has none." group:"Input"`
 	Format         Format      `help:"Format of the input: ${formats} (default: by file name)." placeholder:"NAME" group:"Input"`
-	Text           []string    `default:"text" sep:"none" placeholder:"COLUMN" help:"Text column; give it again to join several by one blank. Dotted paths reach nested fields (default: ${default})." group:"Input"`
+	Text           []string    `default:"text" sep:"none" placeholder:"COLUMN" help:"Text column; repeat to join several columns with a space. Dotted paths reach nested fields (default: ${default})." group:"Input"`
 	ID             string      `default:"id" placeholder:"COLUMN" help:"Id column; documents without one are named source@position (default: ${default})." group:"Input"`
-	Encoding       Encoding    `default:"utf-8" placeholder:"NAME" help:"Encoding of JSON, CSV, TSV and text files, by its name in the Encoding Standard: windows-1251, latin1, shift_jis, gbk, koi8-r, utf-16le and so on. A byte order mark goes before it, but not before utf-8; auto is that of the mark, or UTF-8 (default: ${default})." group:"Input"`
-	SkipUnknown    bool        `help:"Of a folder with data of several formats, read that with the most bytes, or of the asked format, and skip the rest." group:"Input"`
-	Delimiter      Delimiter   `default:"," placeholder:"CHARACTER" help:"What stands between two values of CSV: an ASCII character, or tab (default: ${default})." group:"Input"`
-	NoHeader       bool        `help:"CSV and TSV have no line of column names: --text and --id are numbers of columns, from 1." group:"Input"`
-	Limit          int64       `placeholder:"N" help:"Read the first N readable documents only." group:"Input"`
-	MaxDocBytes    Bytes       `default:"16MiB" placeholder:"SIZE" help:"Texts larger than this are not compared, and stay in the corpus (default: ${default})." group:"Input"`
-	MaxIDBytes     Bytes       `default:"64KiB" placeholder:"SIZE" help:"Documents with a longer id are not compared, and stay in the corpus (default: ${default})." group:"Input"`
-	MaxWindow      Bytes       `default:"128MiB" placeholder:"SIZE" help:"Compressed files whose window is larger are refused, and so are Parquet files with larger pages: so much of them is held while they are read (default: ${default})." group:"Input"`
-	InvalidUTF8    InvalidUTF8 `name:"invalid-utf8" default:"reject" enum:"${invalid}" help:"What becomes of a record whose text is not UTF-8, or begins like UTF-16: reject (it is unreadable) or keep (such texts are compared as they stand, byte by byte where they are not UTF-8; char:9 suits them better than words) (default: ${default})." group:"Input"`
-	MinWords       int         `placeholder:"N" help:"Documents of fewer words than this, after normalising, are not compared, and stay in the corpus." group:"Input"`
+	Encoding       Encoding    `default:"utf-8" placeholder:"NAME" help:"Encoding of JSON, CSV, TSV and text files, by its name in the Encoding Standard: windows-1251, latin1, shift_jis, gbk, koi8-r, utf-16le and so on. A byte order mark overrides every name except utf-8; auto follows the mark and, without one, takes UTF-8 (default: ${default})." group:"Input"`
+	SkipUnknown    bool        `help:"If a folder has data of several formats, read the format that --format names, or the one with the most bytes, and skip the rest." group:"Input"`
+	Delimiter      Delimiter   `default:"," placeholder:"CHARACTER" help:"Separator of CSV values: an ASCII character, or tab (default: ${default})." group:"Input"`
+	NoHeader       bool        `help:"The first line of CSV and TSV is data; --text and --id are column numbers, from 1." group:"Input"`
+	Limit          int64       `placeholder:"N" help:"Read only the first N readable documents." group:"Input"`
+	MaxDocBytes    Bytes       `default:"16MiB" placeholder:"SIZE" help:"Do not compare documents with a larger text; they stay in the corpus (default: ${default})." group:"Input"`
+	MaxIDBytes     Bytes       `default:"64KiB" placeholder:"SIZE" help:"Do not compare documents with a longer id; they stay in the corpus (default: ${default})." group:"Input"`
+	MaxWindow      Bytes       `default:"128MiB" placeholder:"SIZE" help:"Refuse compressed files with a larger window and Parquet files with larger pages, because reading holds that much in memory (default: ${default})." group:"Input"`
+	InvalidUTF8    InvalidUTF8 `name:"invalid-utf8" default:"reject" enum:"${invalid}" help:"Treatment of a text that is not UTF-8, or begins like UTF-16: reject (the record is unreadable) or keep (compare it unchanged, invalid parts byte by byte; char:9 suits such texts better than words) (default: ${default})." group:"Input"`
+	MinWords       int         `placeholder:"N" help:"Do not compare documents with fewer words after normalising; they stay in the corpus." group:"Input"`
 
 	// SplitBytes is the size of the ranges that large files are read in; results do not depend
 	// on it. 0: the usual.
@@ -77,15 +77,15 @@ const (
 
 // Similarity says which documents are similar.
 type Similarity struct {
-	Threshold Threshold `short:"t" default:"0.8" help:"Similarity (Jaccard, unless another measure is asked for) from which two documents are near-duplicates, in (0, 1]." group:"Similarity"`
+	Threshold Threshold `short:"t" default:"0.8" help:"Minimum similarity to count as near-duplicates, in (0, 1]; Jaccard similarity, unless another measure is chosen." group:"Similarity"`
 	Shingles
 }
 
 // Shingles says what of documents is compared.
 type Shingles struct {
-	Shingle   Shingle       `default:"word:5" placeholder:"KIND:K" help:"What is compared: sets of K consecutive words, characters or bytes: word:5, char:9, byte:13; char32:9 cuts their hashes to 32 bits; stopword:3, or stopword:3:it of another language than English, takes a stop word and the words after it only (default: ${default})." group:"Similarity"`
-	Normalize Normalization `default:"default" placeholder:"STEPS" help:"none, or a comma list of ${normalizations}. default is NFKC and lower case, without punctuation, symbols, layout and invisible characters (byte:K keeps the last two); keep-symbols, by itself default otherwise, compares punctuation and symbols too; keep-case, likewise, compares capitals." group:"Similarity"`
-	Tokens    Tokens        `default:"none" placeholder:"STEPS" help:"What becomes of words before shingles are taken, of words or characters: none, or a comma list of no-stop-words:LANGUAGE and stem:LANGUAGE (Snowball), as in no-stop-words:en,stem:en (default: ${default})." group:"Similarity"`
+	Shingle   Shingle       `default:"word:5" placeholder:"KIND:K" help:"Shingles (n-grams) to compare: K consecutive words, characters or bytes, as in word:5, char:9, byte:13. char32:9 cuts their hashes to 32 bits. stopword:3 (stopword:3:it for Italian) takes only shingles that begin with a stop word (default: ${default})." group:"Similarity"`
+	Normalize Normalization `default:"default" placeholder:"STEPS" help:"none, or a comma list of ${normalizations}. default is NFKC and lower case, without punctuation, symbols, layout and invisible characters (byte:K keeps the last two); keep-symbols also compares punctuation and symbols, and keep-case capitals; other steps are those of default, unless you list some." group:"Similarity"`
+	Tokens    Tokens        `default:"none" placeholder:"STEPS" help:"Changes to words before shingling, for shingles of words or characters: none, or a comma list of no-stop-words:LANGUAGE and stem:LANGUAGE (Snowball), as in no-stop-words:en,stem:en (default: ${default})." group:"Similarity"`
 }
 
 // Spec says how a text becomes shingles.
@@ -95,32 +95,32 @@ func (s *Shingles) Spec() shingle.Spec {
 
 // Search says how similar documents are searched for.
 type Search struct {
-	Recall    float64          `default:"0.999" help:"Least probability of finding a pair of exactly threshold similarity; more similar ones have a higher one." group:"Search"`
+	Recall    float64          `default:"0.999" help:"Minimum probability of finding a pair of exactly threshold similarity; more similar pairs have a higher one." group:"Search"`
 	Bands     int              `placeholder:"B" help:"Number of bands, with --rows, instead of what --recall would choose." group:"Search"`
 	Rows      int              `placeholder:"R" help:"Rows of a band, with --bands." group:"Search"`
-	Signature signature.Family `default:"fss" enum:"${signatures}" help:"Kind of signature: fss (Fast Similarity Sketching) or, of the textbooks and slower, classic (universal hashing of the shingles' numbers in a dictionary, which takes one more read) or salted (SHA-1 of the shingles' text)." group:"Search"`
+	Signature signature.Family `default:"fss" enum:"${signatures}" help:"Kind of signature: fss (Fast Similarity Sketching) or, from textbooks and slower, classic (universal hashing of the shingles' numbers in a dictionary, which takes one more read) or salted (SHA-1 of the shingles' text)." group:"Search"`
 	Seed      uint64           `default:"1" help:"Seed of the signature." group:"Search"`
 }
 
 // Running says how a job is run.
 type Running struct {
-	Runner  Runner `default:"local" enum:"${runners}" help:"Beam runner. In this process: local is ours, on all cores and in bounded memory; direct is Beam's (and prism, in a binary built with the tag prism). On a cluster, for dedup: dataflow; and flink, spark and portable, by way of --job-server. Beam's class names are understood, too: DirectRunner is local." group:"Run"`
-	Workers int    `aliases:"parallelism" placeholder:"N" help:"Bundles that the local runner executes at a time (default: one a core); the parallelism of a job on a cluster (default: what the cluster is set to); also --parallelism." group:"Run"`
-	Memory  Bytes  `placeholder:"SIZE" help:"Memory that the local runner keeps the process to, at least 256MB (default: half of what the machine or the control group has)." group:"Run"`
+	Runner  Runner `default:"local" enum:"${runners}" help:"Beam runner. In this process: local (all cores, bounded memory) or Beam's direct (and prism, in a binary built with the tag prism). On a cluster, for dedup: dataflow, or flink, spark and portable through --job-server. Beam's class names work too; DirectRunner means local." group:"Run"`
+	Workers int    `aliases:"parallelism" placeholder:"N" help:"Number of parallel workers: of the local runner (default: one per core), or of a job on a cluster (default: the cluster's setting); also --parallelism." group:"Run"`
+	Memory  Bytes  `placeholder:"SIZE" help:"Memory limit of the process with the local runner, at least 256MB (default: half the memory of the machine or the control group)." group:"Run"`
 	TempDir string `placeholder:"DIR" help:"Folder for temporary files (default: a hidden one beside or in an output folder, else the system's)." group:"Run"`
 }
 
 // Remote says where and how a job on a cluster is run.
 type Remote struct {
 	JobServer   string `aliases:"job-endpoint,flink-job-server" placeholder:"HOST:PORT" help:"Beam job server of the cluster, for --runner flink, spark or portable; also --job-endpoint." group:"Run"`
-	Environment string `placeholder:"KIND[:CONFIG]" help:"What runs the steps of a job on a cluster: loopback (this process), process:COMMAND (a boot program on the workers' machines), external:HOST:PORT (a worker pool there) or docker:IMAGE (default: loopback, if the job server is on this machine)." group:"Run"`
+	Environment string `placeholder:"KIND[:CONFIG]" help:"Environment for the steps of a job on a cluster: loopback (this process), process:COMMAND (a boot program on the workers' machines), external:HOST:PORT (a worker pool there) or docker:IMAGE (default: loopback, if the job server is on this machine)." group:"Run"`
 	// The environment by the names, and in the notation, that Beam has for it.
 	EnvironmentType   string `placeholder:"KIND" help:"Kind of --environment by itself: LOOPBACK, PROCESS, EXTERNAL or DOCKER." group:"Run"`
-	EnvironmentConfig string `placeholder:"CONFIG" help:"What --environment-type needs: of PROCESS JSON, as in '{\"command\":\"/opt/neardup/boot\"}', of EXTERNAL host:port, of DOCKER an image." group:"Run"`
+	EnvironmentConfig string `placeholder:"CONFIG" help:"Configuration for --environment-type: JSON for PROCESS, as in '{\"command\":\"/opt/neardup/boot\"}'; host:port for EXTERNAL; an image for DOCKER." group:"Run"`
 
-	FlinkOption map[string]string `mapsep:"none" placeholder:"NAME=VALUE" help:"Option of the cluster's Beam runner, as in execution_mode_for_batch=BATCH_FORCED; may be repeated. The job server must know it." group:"Run"`
-	FlinkREST   string            `name:"flink-rest" placeholder:"HOST:PORT" help:"Flink's REST interface, the one that serves the web UI: says before the job starts which of the cluster's settings would not do, and while it runs how far it is (default: port 8081 of the job server's machine, if a Flink answers there)." group:"Run"`
-	WorkerBin   string            `name:"worker-binary" placeholder:"FILE" help:"neardup as a static Linux binary, which is sent to the workers (default: the running one, if it is that). Of no use to runners in this process." group:"Run"`
+	FlinkOption map[string]string `mapsep:"none" placeholder:"NAME=VALUE" help:"Option for the cluster's Beam runner, as in execution_mode_for_batch=BATCH_FORCED; repeat for several. The job server must know it." group:"Run"`
+	FlinkREST   string            `name:"flink-rest" placeholder:"HOST:PORT" help:"Flink's REST interface, which serves the web UI. neardup checks the cluster's settings before the job starts, and shows progress (default: port 8081 of the job server's machine, if a Flink answers there)." group:"Run"`
+	WorkerBin   string            `name:"worker-binary" placeholder:"FILE" help:"neardup as a static Linux binary to send to the workers (default: the running binary, if it is one). Runners in this process ignore it." group:"Run"`
 }
 
 // Runner is what runs a pipeline.
@@ -206,7 +206,7 @@ func (d *Delimiter) UnmarshalText(text []byte) error {
 		text = []byte(tab)
 	}
 	if string(text) != tab && (len(text) != 1 || text[0] > '~' || text[0] < ' ' && text[0] != '\t' || text[0] == '"') {
-		return fmt.Errorf("%q stands between no values; give one ASCII character, not a quote, or the word tab", text)
+		return fmt.Errorf("%q cannot separate values; give one ASCII character other than a quote, or the word tab", text)
 	}
 	*d = Delimiter(text)
 	return nil
@@ -331,7 +331,7 @@ func (c *Config) Validate() error {
 	case !(c.Recall > 0 && c.Recall <= 1):
 		return Usage("--recall %v: must be above 0 and below 1", c.Recall)
 	case c.Recall == 1:
-		return Usage("--recall 1: no number of bands finds every pair for certain; give a recall below 1, such as 0.9999")
+		return Usage("--recall 1: bands cannot guarantee every pair; give a recall below 1, such as 0.9999")
 	case (c.Bands == 0) != (c.Rows == 0):
 		return Usage("--bands and --rows go together: give both, or neither and --recall")
 	case c.Workers < 0:

@@ -186,7 +186,7 @@ func makePlan(ctx context.Context, r Request, stdin string) (*Plan, error) {
 		return nil, err
 	}
 	if sampled.Encoding != "" && r.Strict {
-		return nil, Usage("%d of %d sampled texts are not UTF-8, and %s is most likely %s: read it with --encoding %s, or as it stands with --invalid-utf8 keep",
+		return nil, Usage("%d of %d sampled texts are not UTF-8, and %s is most likely %s: read it with --encoding %s, or compare it unchanged with --invalid-utf8 keep",
 			sampled.NotUTF8, sampled.NotUTF8+sampled.Documents, sampled.Wrong, sampled.Encoding, sampled.Encoding)
 	}
 	if n := sampled.Unreadable; n > 0 {
@@ -452,7 +452,7 @@ func (p *Plan) Warnings() (warnings []string) {
 	case len(only) > 1:
 		warn("read only %s, in each folder the readable format with the most bytes; not read: %d of the files in input folders, such as %s", strings.Join(only, " and "), len(skipped), skipped[0])
 	case len(skipped) > 0:
-		warn("not read, since the names are of no asked format: %d of the files in input folders, such as %s", len(skipped), skipped[0])
+		warn("skipped %d of the files in input folders, such as %s: by their names they have another format, or none", len(skipped), skipped[0])
 	}
 	// A few documents are compared at once, whatever is a candidate; but who gives bands is told what they do.
 	if p.Choice.Percolates && (p.Documents > sets.MostSmallDocs || p.Request.Bands+p.Request.Pieces > 0) {

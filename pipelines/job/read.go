@@ -121,7 +121,7 @@ func (p *Plan) Unreadable(ctx context.Context, temp string) (string, error) {
 func Ledger(ctx context.Context, file string) ([]blocks.Fact, error) {
 	f, err := storage.OpenFile(ctx, file)
 	if err != nil {
-		return nil, fmt.Errorf("the pipeline ended without its ledger: %w", err)
+		return nil, fmt.Errorf("the pipeline ended without its totals: %w", err)
 	}
 	defer f.Close()
 	return sink.ReadLedger(f)

@@ -9,7 +9,7 @@ import (
 type Scheduled struct {
 	JobName      string `placeholder:"NAME" help:"Name of the job, for a cluster and for --lineage-file (default: neardup, on Dataflow with random letters); Dataflow's have lower-case letters, digits and hyphens." group:"Run"`
 	Labels       Labels `placeholder:"JSON" help:"Labels of the job, for run.json and Dataflow, as in '{\"team\":\"data\"}'." group:"Run"`
-	TempLocation string `placeholder:"DIR" help:"Beam's name for --temp-dir, which goes before it; the folder is made. On Dataflow: its own temporary files (default: tmp in the staging location)." group:"Run"`
+	TempLocation string `placeholder:"DIR" help:"Beam's name for --temp-dir, which takes precedence; neardup makes the folder. On Dataflow: its own temporary files (default: tmp in the staging location)." group:"Run"`
 }
 
 // Labels are those of a job.

@@ -14,11 +14,11 @@ import (
 
 // Comparing says by what documents are compared, if not by their sets, and how SimHash signatures are made.
 type Comparing struct {
-	Compare Measure        `placeholder:"MEASURE" help:"What the similarity of two documents is: jaccard (of their sets), cosine (of their vectors) or overlap (the share of equal bits of their SimHash signatures). SimHash finds documents by cosine or overlap, its default (default otherwise: jaccard)." group:"Similarity"`
-	Weights vector.Weights `default:"1" enum:"${weights}" help:"What a shingle weighs in the vector of a document, for cosine and overlap: 1, tf (the number of its occurrences) or tf-idf (that times log2(1 + N/n), if n of N documents have it; this takes one more read) (default: ${default})." group:"Similarity"`
+	Compare Measure        `placeholder:"MEASURE" help:"Measure of similarity: jaccard (of the documents' sets), cosine (of their vectors) or overlap (the share of equal bits of their SimHash signatures). SimHash finds documents by cosine or overlap, its default (default otherwise: jaccard)." group:"Similarity"`
+	Weights vector.Weights `default:"1" enum:"${weights}" help:"Weight of a shingle in a document's vector, for cosine and overlap: 1, tf (the number of its occurrences) or tf-idf (that times log2(1 + N/n), if n of N documents have it; this takes one more read) (default: ${default})." group:"Similarity"`
 	Bits    int            `default:"256" placeholder:"M" help:"Bits of a SimHash signature, from 1 to 1024 (default: ${default})." group:"Search"`
-	Pieces  int            `placeholder:"P" help:"Number of pieces that a SimHash signature is cut into: documents that share one at its position are compared (default: of dedup as --recall asks; without it 32, and all documents are compared where so many would be met by chance; of query none, and all documents are)." group:"Search"`
-	Vectors Vectors        `default:"normal" enum:"${vectors}" help:"Random vectors of SimHash: normal (of normally distributed entries, which keep the promise of --recall) or sign (entries 1 and -1, as most programs have them, which keep none by cosine) (default: ${default})." group:"Search"`
+	Pieces  int            `placeholder:"P" help:"Number of pieces of a SimHash signature; documents that share one at its position are compared (default: dedup follows --recall if it is given, else takes 32, or compares all documents if chance would connect most of them; query compares all documents)." group:"Search"`
+	Vectors Vectors        `default:"normal" enum:"${vectors}" help:"Random vectors of SimHash: normal (normally distributed entries, which satisfy --recall) or sign (entries 1 and -1, as in most programs, which do not guarantee it for cosine) (default: ${default})." group:"Search"`
 }
 
 // BySets are the values of the flags where none is given: sets are compared.

@@ -36,17 +36,17 @@ import (
 type Config struct {
 	job.Input
 
-	Of            string        `placeholder:"ID" help:"Id of the document whose nearest are sought." group:"Query"`
-	File          string        `placeholder:"FILE" help:"File with a text whose nearest are sought, instead of a document's; - is standard input." group:"Query"`
-	Most          int           `name:"nearest" short:"n" default:"10" placeholder:"N" help:"How many to list at most (default: ${default})." group:"Query"`
-	MinSimilarity job.Threshold `placeholder:"X" help:"List only documents of at least this similarity, in (0, 1]; of these the nearest, as many as --nearest says, and how many there are." group:"Query"`
-	Sort          Sort          `default:"similarity" enum:"${sorts}" help:"What is nearest: similarity or, by buckets only, estimate, the share of equal values, or bits, of the signatures (default: ${default})." group:"Query"`
+	Of            string        `placeholder:"ID" help:"Id of the document whose neighbours to find." group:"Query"`
+	File          string        `placeholder:"FILE" help:"File with a text whose neighbours to find, instead of a document's; - is standard input." group:"Query"`
+	Most          int           `name:"nearest" short:"n" default:"10" placeholder:"N" help:"Maximum number of documents to list (default: ${default})." group:"Query"`
+	MinSimilarity job.Threshold `placeholder:"X" help:"List only documents of at least this similarity, in (0, 1]: the nearest of them, up to --nearest, and how many there are." group:"Query"`
+	Sort          Sort          `default:"similarity" enum:"${sorts}" help:"Ranking of the documents: similarity or, only in a search by buckets, estimate (the share of equal signature values or bits) (default: ${default})." group:"Query"`
 	Output        string        `short:"o" placeholder:"FILE" help:"Parquet file for the result; must be new." group:"Query"`
 	// Content is what File holds.
 	Content io.Reader `kong:"-"`
 
 	job.Shingles
-	Method Method `enum:"${ways}" default:"minhash" help:"minhash (sets are compared, unless --compare says otherwise) or simhash (--compare is overlap, unless it is cosine; with --pieces only documents are compared that share one) (default: ${default})." group:"Similarity"`
+	Method Method `enum:"${ways}" default:"minhash" help:"minhash (compare sets, unless --compare names another measure) or simhash (compare by overlap, or with --compare cosine by that; with --pieces, only documents that share a piece) (default: ${default})." group:"Similarity"`
 	job.Comparing
 	Buckets
 	job.Running
@@ -78,8 +78,8 @@ type Buckets struct {
 	Signature *signature.Family `enum:"${signatures}" placeholder:"KIND" help:"Compare only documents that share a bucket, by signatures of this kind, as textbooks do: fss, classic or salted, as for dedup (with --bands and --rows: fss). Without it and these, all documents are compared." group:"By buckets"`
 	Bands     int               `placeholder:"B" help:"Number of bands, with --rows, instead of what --recall would choose." group:"By buckets"`
 	Rows      int               `placeholder:"R" help:"Rows of a band, with --bands." group:"By buckets"`
-	Threshold job.Threshold     `short:"t" placeholder:"T" help:"Jaccard similarity that bands and rows are chosen for, in (0, 1] (default: 0.8); it keeps no document from the list, --min-similarity does." group:"By buckets"`
-	Recall    *float64          `placeholder:"R" help:"Least probability of finding a document of that similarity (default: 0.999)." group:"By buckets"`
+	Threshold job.Threshold     `short:"t" placeholder:"T" help:"Jaccard similarity that bands and rows are chosen for, in (0, 1] (default: 0.8); to shorten the list, use --min-similarity." group:"By buckets"`
+	Recall    *float64          `placeholder:"R" help:"Minimum probability of finding a document of that similarity (default: 0.999)." group:"By buckets"`
 	Seed      *uint64           `placeholder:"N" help:"Seed of the signature (default: 1)." group:"By buckets"`
 }
 

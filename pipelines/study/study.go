@@ -23,11 +23,11 @@ type Config struct {
 
 	Output     string        `short:"o" placeholder:"DIR" help:"Folder for the tables, the report and the plots: a new or empty one; a finished one with --overwrite." group:"Study"`
 	Overwrite  bool          `help:"Replace a finished output once the new one is whole; until then the old one stays." group:"Study"`
-	Unit       Unit          `default:"char" enum:"${units}" help:"What shingles are made of: char or word (default: ${default})." group:"Study"`
+	Unit       Unit          `default:"char" enum:"${units}" help:"Unit of shingles: char or word (default: ${default})." group:"Study"`
 	K          []int         `name:"k" short:"k" default:"5,7,9" placeholder:"K" help:"Sizes of shingles (default: ${default})." group:"Study"`
 	Language   string        `default:"en" placeholder:"CODE" help:"Language of stop words and stems (default: ${default})." group:"Study"`
-	Vary       []Variation   `enum:"${variations}" placeholder:"NAME" help:"What is varied besides spaces, stop words and stems, each doubling the settings: case (lower case, and as it stands), punctuation (left out, and kept), replicas (shingles count once, and as often as they occur)." group:"Study"`
-	Threshold  job.Threshold `short:"t" default:"0.5" help:"Similarity under the first setting from which documents are put into one group (default: ${default})." group:"Study"`
+	Vary       []Variation   `enum:"${variations}" placeholder:"NAME" help:"More steps to vary besides spaces, stop words and stems, each doubling the settings: case (lower or unchanged), punctuation (removed or kept), replicas (shingles count once or as often as they occur)." group:"Study"`
+	Threshold  job.Threshold `short:"t" default:"0.5" help:"Minimum similarity under the first setting to put documents into one group (default: ${default})." group:"Study"`
 	DropCopies bool          `help:"Leave out documents with the same words in the same order as an earlier one." group:"Study"`
 
 	Signatures []int            `placeholder:"N" help:"Numbers of values, such as 16,64,256,1024: compare what signatures of that length estimate with the similarities under the first setting. Documents are read again." group:"Study"`
@@ -98,7 +98,7 @@ func (c *Config) validate() error {
 			return job.Usage("--k %d: must be between 1 and %d", s.K, maxK)
 		}
 		if names[s.Name] {
-			return job.Usage("--k and --vary: each value is to be given once")
+			return job.Usage("--k and --vary: give each value once")
 		}
 		names[s.Name] = true
 	}

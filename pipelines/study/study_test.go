@@ -359,7 +359,7 @@ func TestUsage(t *testing.T) {
 	for want, args := range map[string][]string{
 		"give a size of shingles":            {"--k="},
 		"--k 0: must be between 1 and 1000":  {"--k=0"},
-		"each value is to be given once":     {"--k=5,5"},
+		"give each value once":               {"--k=5,5"},
 		"use one of da, de, en":              {"--language=xx"},
 		"--signatures 2048: must be between": {"--signatures=2048"},
 		"was not written by neardup":         {"-o", there},

@@ -147,7 +147,7 @@ func tryBucket(ctx context.Context, o Options, folder string) error {
 		return err
 	}
 	bucket := bucketOf(folder)
-	return fmt.Errorf("bucket gs://%s cannot be written: %w; if it is not there: gcloud storage buckets create gs://%s --project %s --location %s; if this account may not write there: gcloud storage buckets add-iam-policy-binding gs://%s --member=user:YOU --role=roles/storage.objectAdmin",
+	return fmt.Errorf("bucket gs://%s cannot be written: %w. If it does not exist: gcloud storage buckets create gs://%s --project %s --location %s; if this account has no write permission: gcloud storage buckets add-iam-policy-binding gs://%s --member=user:YOU --role=roles/storage.objectAdmin",
 		bucket, err, bucket, o.Project, o.Region, bucket)
 }
 

@@ -51,7 +51,7 @@ func ParseEnvironment(text string) (Environment, error) {
 			return e, fmt.Errorf("%q: give the worker pool's address, as in external:localhost:50000", text)
 		}
 	default:
-		return e, fmt.Errorf("%q is none of loopback, process:COMMAND, external:HOST:PORT and docker:IMAGE", text)
+		return e, fmt.Errorf("%q is unknown; use loopback, process:COMMAND, external:HOST:PORT or docker:IMAGE", text)
 	}
 	return e, nil
 }
@@ -68,7 +68,7 @@ func BeamEnvironment(kind, config string) (Environment, error) {
 	case Loopback, "external", "docker":
 		return ParseEnvironment(strings.TrimSuffix(e.Kind+":"+config, ":"))
 	default:
-		return e, fmt.Errorf("%q is none of LOOPBACK, PROCESS, EXTERNAL and DOCKER", kind)
+		return e, fmt.Errorf("%q is unknown; use LOOPBACK, PROCESS, EXTERNAL or DOCKER", kind)
 	}
 }
 
@@ -84,7 +84,7 @@ var urns = map[string]string{
 func (e Environment) model(ctx context.Context) (*pipepb.Environment, error) {
 	urn, ok := urns[e.Kind]
 	if !ok {
-		return nil, fmt.Errorf("environment %q is none of loopback, process, external and docker", e.Kind)
+		return nil, fmt.Errorf("environment %q is unknown; use loopback, process, external or docker", e.Kind)
 	}
 	return graphx.CreateEnvironment(ctx, urn, func(context.Context) string { return e.Config })
 }

@@ -24,7 +24,7 @@ func (f *failure) Error() string {
 	if f.transform == "" {
 		return fmt.Sprintf("stage %q: %s", f.stage, f.cause)
 	}
-	return fmt.Sprintf("transform %q, DoFn %s: %s", f.transform, f.doFn, f.cause)
+	return fmt.Sprintf("transform %q, function %s: %s", f.transform, f.doFn, f.cause)
 }
 
 func (f *failure) Unwrap() error { return f.err }

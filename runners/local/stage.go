@@ -78,7 +78,7 @@ func (j *job) bundle(s *stage, task int) error {
 		return j.explain(s, err)
 	}
 	if err := i.plan.Finalize(); err != nil {
-		return fmt.Errorf("stage %q: bundle finalizer: %w", s.Name, err)
+		return fmt.Errorf("stage %q: at its end: %w", s.Name, err)
 	}
 	snapshot, _ := i.plan.Progress()
 	if snapshot.Source.Count != b.fed {

@@ -114,7 +114,7 @@ func (f *decideFn) StartBundle(_, _, _, _, _ func(int64, []byte), _ func([]byte)
 func (f *decideFn) ProcessElement(ctx context.Context, number int64, profiles, pairs, links func(*[]byte) bool, toPairs, toClusters, toRemoved, toDropped, verdicts func(int64, []byte), facts func([]byte)) error {
 	in, c := f.rows.in, &f.shard
 	if err := c.gather(profiles, pairs, links); err != nil {
-		return fmt.Errorf("component shard %d: %w", number, err)
+		return fmt.Errorf("components, shard %d: %w", number, err)
 	}
 	defer c.release()
 	f.rows.begin(ctx, toPairs, toClusters, toRemoved, toDropped)

@@ -372,12 +372,12 @@ func (c *cursor) checkEnd(tail []byte) error {
 	if c.record > 0 {
 		what += fmt.Sprintf("; the last record begins at byte %d and has %d", c.record, c.pos-c.record)
 	}
-	return &reading.ContentError{Err: fmt.Errorf("%s: at byte %d%s, its end: %s; mend the file, or fetch it again if it is cut off", c.path, c.pos+int64(len(tail)), c.ofContent(), what)}
+	return &reading.ContentError{Err: fmt.Errorf("%s: at byte %d%s, its end: %s; fix the file, or fetch it again if it is truncated", c.path, c.pos+int64(len(tail)), c.ofContent(), what)}
 }
 
 // lost says why so many bytes are not read from the last record on.
 func (c *cursor) lost(why string, bytes int64) error {
-	return &reading.ContentError{Err: fmt.Errorf("%s: at byte %d%s: %s: %d bytes are not read; mend the file, or fetch it again if it is cut off", c.path, c.record, c.ofContent(), why, bytes)}
+	return &reading.ContentError{Err: fmt.Errorf("%s: at byte %d%s: %s: %d bytes are not read; fix the file, or fetch it again if it is truncated", c.path, c.record, c.ofContent(), why, bytes)}
 }
 
 // ofContent tells positions in what a compressed file holds from those in the file.
