@@ -104,7 +104,7 @@ var layers = []layer{
 		may:      []string{"github.com/gogs/chardet", "golang.org/x/text/..."},
 		not:      slices.Concat(world, chance, []string{"context"}),
 		never:    []string{beamPath + "...", module + "..."},
-		why:      "what bytes may be is told by the bytes",
+		why:      "only the bytes decide their encoding",
 	},
 	{
 		packages: []string{"io/reading/readertest"},
@@ -170,7 +170,7 @@ var layers = []layer{
 		may: []string{beamPath + "...", module + "io/storage", "cloud.google.com/go/auth/...", "google.golang.org/api/...",
 			"google.golang.org/protobuf/proto"},
 		never: []string{module + "records", module + "blocks/...", module + "kernels/...", module + "io/source", module + "transforms/...", module + "pipelines/..."},
-		why:   "a cluster is handed any pipeline, and its files by way of a store",
+		why:   "a cluster is handed any pipeline, and its files through a store",
 	},
 	{
 		packages: []string{"bench/..."},
@@ -188,14 +188,14 @@ var layers = []layer{
 		packages: []string{"report/metrics"},
 		may:      []string{module + "records", "github.com/prometheus/client_golang/prometheus"},
 		never:    []string{beamPath + "...", module + "pipelines/..."},
-		why:      "what is told of a run follows from its record",
+		why:      "the report follows from the record of the run",
 	},
 	{
 		packages: []string{"report/lineage"},
 		may:      []string{module + "records"},
 		not:      []string{"io", "os", "log", "log/slog", "flag", "context"},
 		never:    []string{beamPath + "...", module + "pipelines/..."},
-		why:      "what is told of a run follows from its record",
+		why:      "the report follows from the record of the run",
 	},
 	{
 		packages: []string{"report/plot"},

@@ -13,7 +13,7 @@ func TestDelimiter(t *testing.T) {
 		}
 	}
 	for _, text := range []string{"", `"`, ",,", "\n", `\n`, "é", "\x7f"} {
-		if err := new(Delimiter).UnmarshalText([]byte(text)); err == nil || !strings.Contains(err.Error(), "give one ASCII character, not a quote, or the word tab") {
+		if err := new(Delimiter).UnmarshalText([]byte(text)); err == nil || !strings.Contains(err.Error(), "give one ASCII character other than a quote, or the word tab") {
 			t.Errorf("%q: error %v", text, err)
 		}
 	}
