@@ -9,16 +9,16 @@ package records
 // input order. Copies are linked to their representative only, near pairs run between
 // representatives.
 type Pair struct {
-	IDA        string  `parquet:"id_a"`
-	IDB        string  `parquet:"id_b"`
-	SourceA    string  `parquet:"source_a,dict"`
-	SourceB    string  `parquet:"source_b,dict"`
-	PositionA  int64   `parquet:"position_a"`
-	PositionB  int64   `parquet:"position_b"`
-	Similarity float64 `parquet:"similarity"`
-	Shared     int32   `parquet:"shared"`
-	SizeA      int32   `parquet:"size_a"`
-	SizeB      int32   `parquet:"size_b"`
+	IDA        string  `parquet:"id_a" json:"id_a"`
+	IDB        string  `parquet:"id_b" json:"id_b"`
+	SourceA    string  `parquet:"source_a,dict" json:"source_a"`
+	SourceB    string  `parquet:"source_b,dict" json:"source_b"`
+	PositionA  int64   `parquet:"position_a" json:"position_a"`
+	PositionB  int64   `parquet:"position_b" json:"position_b"`
+	Similarity float64 `parquet:"similarity" json:"similarity"`
+	Shared     int32   `parquet:"shared" json:"shared"`
+	SizeA      int32   `parquet:"size_a" json:"size_a"`
+	SizeB      int32   `parquet:"size_b" json:"size_b"`
 }
 
 // Clustered is a row of clusters/: one document of a cluster of two or more.

@@ -23,6 +23,7 @@ type commands struct {
 	Query   queryCmd   `cmd:"" help:"Find the documents nearest to one, by its id or its text."`
 	Study   studyCmd   `cmd:"" help:"Measure what preprocessing does to similarity: every pair of a small collection, with and without spaces, stop words and endings."`
 	Compare compareCmd `cmd:"" help:"Find the similar pairs of a small collection in several ways, and print how they agree."`
+	Show    showCmd    `cmd:"" help:"Show the cluster of a document of a finished output: who is in it, and why each was kept or removed."`
 	Version versionCmd `cmd:"" help:"Print the version and the ids of the formats it writes."`
 }
 
@@ -37,4 +38,16 @@ func newParser(cli *commands, stdout, stderr io.Writer) (*kong.Kong, error) {
 		kong.Writers(stdout, stderr),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, FlagsLast: true, WrapUpperBound: 100}),
 	)
+}
+
+// example is the end of a command's help: how it is called.
+func example(lines ...string) string {
+	text := "Example:\n"
+	if len(lines) > 1 {
+		text = "Examples:\n"
+	}
+	for _, line := range lines {
+		text += "\n    " + line
+	}
+	return text
 }
