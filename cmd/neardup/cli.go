@@ -26,6 +26,7 @@ type commands struct {
 	Compare compareCmd `cmd:"" help:"Find the similar pairs of a small collection in several ways, and print how they agree."`
 	Show    showCmd    `cmd:"" help:"Show the cluster of a document of a finished output: who is in it, and why each was kept or removed."`
 	Export  exportCmd  `cmd:"" help:"Write the tables of a finished output as CSV, as JSON Lines or as SQL views."`
+	Curve   curveCmd   `cmd:"" help:"Draw how likely bands and rows are to find a pair, by its similarity."`
 	Version versionCmd `cmd:"" help:"Print the version and the ids of the formats it writes."`
 }
 
