@@ -9,6 +9,7 @@ import (
 	"github.com/neardup/neardup/internal/logging"
 	"github.com/neardup/neardup/pipelines/compare"
 	"github.com/neardup/neardup/pipelines/dedup"
+	"github.com/neardup/neardup/pipelines/diff"
 	"github.com/neardup/neardup/pipelines/export"
 	"github.com/neardup/neardup/pipelines/query"
 	"github.com/neardup/neardup/pipelines/study"
@@ -27,6 +28,7 @@ type commands struct {
 	Show    showCmd    `cmd:"" help:"Show the cluster of a document of a finished output: who is in it, and why each was kept or removed."`
 	Export  exportCmd  `cmd:"" help:"Write the tables of a finished output as CSV, as JSON Lines or as SQL views."`
 	Curve   curveCmd   `cmd:"" help:"Draw how likely bands and rows are to find a pair, by its similarity."`
+	Diff    diffCmd    `cmd:"" help:"Compare two documents: the words that differ and, with --measures, every similarity and distance."`
 	Version versionCmd `cmd:"" help:"Print the version and the ids of the formats it writes."`
 }
 
@@ -37,7 +39,7 @@ func newParser(cli *commands, stdout, stderr io.Writer) (*kong.Kong, error) {
 	return kong.New(cli,
 		kong.Name("neardup"),
 		kong.Description("Finds near-duplicate documents: every reported pair is verified exactly, and the recall is yours to choose.\n\nExit status: 0 done, 1 failed, 2 wrong usage, 3 output exists or is locked, 4 too many unreadable records or no document to compare, 5 more would be removed than --max-removed allows, 129, 130, 131 or 143 interrupted.\n\nEach flag may also come from the environment, --threshold as NEARDUP_THRESHOLD, or from a --config file; the command line goes before the environment, and that before the file. Underscores in flags are hyphens."),
-		kong.Vars(dedup.Vars()), kong.Vars(compare.Vars()), kong.Vars(query.Vars()), kong.Vars(study.Vars()), kong.Vars(export.Vars()),
+		kong.Vars(dedup.Vars()), kong.Vars(compare.Vars()), kong.Vars(query.Vars()), kong.Vars(study.Vars()), kong.Vars(export.Vars()), kong.Vars(diff.Vars()),
 		kong.Writers(stdout, stderr),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, FlagsLast: true, WrapUpperBound: 100}),
 	)

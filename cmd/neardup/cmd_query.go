@@ -25,7 +25,7 @@ func (c *queryCmd) Run(ctx context.Context, s streams) error {
 	}
 	c.Content = s.In
 	if c.File != "-" {
-		c.Content = &lateFile{ctx: ctx, path: c.File}
+		c.Content = &lateFile{ctx: ctx, flag: "--file", path: c.File}
 	}
 	task, err := query.New(c.Config)
 	if err != nil {
@@ -50,19 +50,20 @@ func (c *queryCmd) Run(ctx context.Context, s streams) error {
 // then a read that was given up may still wait for a pipe.
 type lateFile struct {
 	ctx  context.Context //nolint:containedctx // of the one read
+	flag string          // by which it was given
 	path string
 	file io.Reader
 }
 
 func (f *lateFile) Read(p []byte) (n int, err error) {
 	if f.file == nil {
-		if f.file, err = open(f.ctx, "--file", f.path); err != nil {
+		if f.file, err = open(f.ctx, f.flag, f.path); err != nil {
 			return 0, err
 		}
 	}
 	n, err = f.file.Read(p)
 	if errors.Is(err, syscall.EISDIR) {
-		return n, job.Usage("--file %s is a folder; give a file with one text", f.path)
+		return n, job.Usage("%s %s is a folder; give a file with one text", f.flag, f.path)
 	}
 	return n, err
 }
