@@ -16,6 +16,11 @@ type compareCmd struct {
 	JSON bool            `name:"json" help:"Print the result for machines instead of as a table." group:"Comparison"`
 }
 
+// Help is an example.
+func (compareCmd) Help() string {
+	return example("neardup compare news.jsonl --methods brute-force,minhash --plot compare.svg")
+}
+
 // Run finds the pairs in each way and prints how they agree.
 func (c *compareCmd) Run(ctx context.Context, s streams) error {
 	if err := readFrom(ctx, &c.Input, s); err != nil {

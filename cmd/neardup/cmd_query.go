@@ -18,6 +18,11 @@ type queryCmd struct {
 	JSON bool            `name:"json" help:"Print the result for machines instead of as a table." group:"Query"`
 }
 
+// Help is an example.
+func (queryCmd) Help() string {
+	return example("neardup query news/ --of a17", "neardup query news/ --file draft.txt --min-similarity 0.5")
+}
+
 // Run looks for the nearest documents and prints them.
 func (c *queryCmd) Run(ctx context.Context, s streams) error {
 	if err := readFrom(ctx, &c.Input, s); err != nil {

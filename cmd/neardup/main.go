@@ -101,6 +101,7 @@ func (c *commands) run(command *kong.Context, options []string, s streams) (err 
 	}
 	ctx := interruptible(s.Err)
 	command.BindTo(ctx, (*context.Context)(nil))
+	command.Bind(command.Model)
 	if c.Log.JSON() || c.Log.Quiet {
 		s.Err = io.Discard // no line of progress that is written over
 	}
