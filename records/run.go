@@ -254,10 +254,15 @@ type Formats struct {
 // Tables is the format id of the output tables' schemas.
 const Tables = "neardup-tables-2"
 
-// Example is a near pair with the texts of its documents.
+// Example is a pair with the texts of its documents.
 type Example struct {
-	Pair         Pair
-	TextA, TextB string
+	Pair  Pair   `json:"pair"`
+	TextA string `json:"-"`
+	TextB string `json:"-"`
 	// FateA and FateB say what became of each: "kept" or "removed", or "" if it is not known.
-	FateA, FateB string
+	FateA string `json:"fate_a"`
+	FateB string `json:"fate_b"`
+	// OnlyA and OnlyB are the words that the other text lacks.
+	OnlyA []string `json:"only_a,omitempty"`
+	OnlyB []string `json:"only_b,omitempty"`
 }

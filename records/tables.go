@@ -9,27 +9,27 @@ package records
 // input order. Copies are linked to their representative only, near pairs run between
 // representatives.
 type Pair struct {
-	IDA        string  `parquet:"id_a"`
-	IDB        string  `parquet:"id_b"`
-	SourceA    string  `parquet:"source_a,dict"`
-	SourceB    string  `parquet:"source_b,dict"`
-	PositionA  int64   `parquet:"position_a"`
-	PositionB  int64   `parquet:"position_b"`
-	Similarity float64 `parquet:"similarity"`
-	Shared     int32   `parquet:"shared"`
-	SizeA      int32   `parquet:"size_a"`
-	SizeB      int32   `parquet:"size_b"`
+	IDA        string  `parquet:"id_a" json:"id_a"`
+	IDB        string  `parquet:"id_b" json:"id_b"`
+	SourceA    string  `parquet:"source_a,dict" json:"source_a"`
+	SourceB    string  `parquet:"source_b,dict" json:"source_b"`
+	PositionA  int64   `parquet:"position_a" json:"position_a"`
+	PositionB  int64   `parquet:"position_b" json:"position_b"`
+	Similarity float64 `parquet:"similarity" json:"similarity"`
+	Shared     int32   `parquet:"shared" json:"shared"`
+	SizeA      int32   `parquet:"size_a" json:"size_a"`
+	SizeB      int32   `parquet:"size_b" json:"size_b"`
 }
 
 // Clustered is a row of clusters/: one document of a cluster of two or more.
 type Clustered struct {
-	Cluster  int64  `parquet:"cluster"`
-	ID       string `parquet:"id"`
-	Source   string `parquet:"source,dict"`
-	Position int64  `parquet:"position"`
-	Size     int32  `parquet:"size"`
-	Members  int32  `parquet:"members"`
-	Kept     bool   `parquet:"kept"`
+	Cluster  int64  `parquet:"cluster" json:"cluster"`
+	ID       string `parquet:"id" json:"id"`
+	Source   string `parquet:"source,dict" json:"source"`
+	Position int64  `parquet:"position" json:"position"`
+	Size     int32  `parquet:"size" json:"size"`
+	Members  int32  `parquet:"members" json:"members"`
+	Kept     bool   `parquet:"kept" json:"kept"`
 }
 
 // Why a document was removed: the first of these that holds.
@@ -42,46 +42,46 @@ const (
 
 // Removed is a row of removed/: one document that is not in corpus/, and the kept one.
 type Removed struct {
-	ID           string   `parquet:"id"`
-	Source       string   `parquet:"source,dict"`
-	Position     int64    `parquet:"position"`
-	Cluster      int64    `parquet:"cluster"`
-	KeptID       string   `parquet:"kept_id"`
-	KeptSource   string   `parquet:"kept_source,dict"`
-	KeptPosition int64    `parquet:"kept_position"`
-	Similarity   *float64 `parquet:"similarity,optional"`
-	Reason       string   `parquet:"reason,dict"`
+	ID           string   `parquet:"id" json:"id"`
+	Source       string   `parquet:"source,dict" json:"source"`
+	Position     int64    `parquet:"position" json:"position"`
+	Cluster      int64    `parquet:"cluster" json:"cluster"`
+	KeptID       string   `parquet:"kept_id" json:"kept_id"`
+	KeptSource   string   `parquet:"kept_source,dict" json:"kept_source"`
+	KeptPosition int64    `parquet:"kept_position" json:"kept_position"`
+	Similarity   *float64 `parquet:"similarity,optional" json:"similarity"`
+	Reason       string   `parquet:"reason,dict" json:"reason"`
 }
 
 // Rejected is a row of rejected/: a record that is unreadable (Raw is set; it is not in
 // corpus/) or a document that was not compared (it stays in corpus/).
 type Rejected struct {
-	Source   string  `parquet:"source,dict"`
-	Position int64   `parquet:"position"`
-	ID       *string `parquet:"id,optional"`
-	Reason   string  `parquet:"reason,dict"`
-	Detail   string  `parquet:"detail"`
-	Raw      []byte  `parquet:"raw,optional"`
+	Source   string  `parquet:"source,dict" json:"source"`
+	Position int64   `parquet:"position" json:"position"`
+	ID       *string `parquet:"id,optional" json:"id"`
+	Reason   string  `parquet:"reason,dict" json:"reason"`
+	Detail   string  `parquet:"detail" json:"detail"`
+	Raw      []byte  `parquet:"raw,optional" json:"raw"`
 }
 
 // Bucketed is a row of buckets/: a document in a bucket of a band.
 type Bucketed struct {
-	Band     int32  `parquet:"band"`
-	Bucket   string `parquet:"bucket"`
-	Label    string `parquet:"label"`
-	ID       string `parquet:"id"`
-	Source   string `parquet:"source,dict"`
-	Position int64  `parquet:"position"`
+	Band     int32  `parquet:"band" json:"band"`
+	Bucket   string `parquet:"bucket" json:"bucket"`
+	Label    string `parquet:"label" json:"label"`
+	ID       string `parquet:"id" json:"id"`
+	Source   string `parquet:"source,dict" json:"source"`
+	Position int64  `parquet:"position" json:"position"`
 }
 
 // Candidate is a row of candidates/: two documents that share a bucket, a before b in input order.
 type Candidate struct {
-	IDA       string `parquet:"id_a"`
-	IDB       string `parquet:"id_b"`
-	SourceA   string `parquet:"source_a,dict"`
-	SourceB   string `parquet:"source_b,dict"`
-	PositionA int64  `parquet:"position_a"`
-	PositionB int64  `parquet:"position_b"`
+	IDA       string `parquet:"id_a" json:"id_a"`
+	IDB       string `parquet:"id_b" json:"id_b"`
+	SourceA   string `parquet:"source_a,dict" json:"source_a"`
+	SourceB   string `parquet:"source_b,dict" json:"source_b"`
+	PositionA int64  `parquet:"position_a" json:"position_a"`
+	PositionB int64  `parquet:"position_b" json:"position_b"`
 }
 
 // MaxRaw is how much of an unreadable record Rejected.Raw holds.

@@ -27,39 +27,96 @@ func sideBySide(out *printer, run *records.Run, e *records.Example) {
 		out.printf("%s\n", line)
 	}
 	out.printf("\n")
+	columns(out, e)
+}
+
+// columns prints the window on the texts of a pair.
+func columns(out *printer, e *records.Example) {
 	width := (out.width - 2*margin) / 2
-	a, b := strings.Fields(e.TextA), strings.Fields(e.TextB)
-	start := 0
-	for start < len(a) && start < len(b) && a[start] == b[start] {
-		start++
-	}
-	start = max(0, start-leadWords)
-	a, b = window(a, start), window(b, start)
+	a, b := window(strings.Fields(e.TextA), strings.Fields(e.TextB))
 	commonA, commonB := common(a, b)
 	left, right := column(a, commonA, width), column(b, commonB, width)
-	row := func(left, right string) {
-		pad := strings.Repeat(" ", max(0, width-utf8.RuneCountInString(left)))
-		out.printf("%*s%s\n", margin, "", strings.TrimRight(left+pad+strings.Repeat(" ", margin)+right, " "))
+	row := func(left, right cell) {
+		pad := strings.Repeat(" ", max(0, width-left.width))
+		out.printf("%*s%s\n", margin, "", strings.TrimRight(left.text(out, onlyLeft)+pad+strings.Repeat(" ", margin)+right.text(out, onlyRight), " "))
 	}
-	row(clip(e.Pair.IDA, width), clip(e.Pair.IDB, width))
+	row(plain(clip(e.Pair.IDA, width)), plain(clip(e.Pair.IDB, width)))
 	if e.FateA+e.FateB != "" {
-		row(e.FateA, e.FateB)
+		row(plain(clip(e.FateA, width)), plain(clip(e.FateB, width)))
 	}
-	row(strings.Repeat("─", width), strings.Repeat("─", width))
+	rule := plain(strings.Repeat("─", width))
+	row(rule, rule)
 	for i := range max(len(left), len(right)) {
 		row(line(left, i), line(right, i))
 	}
 }
 
-func line(lines []string, i int) string {
+// Differing sets the words that only one of the texts of a pair has, of the window that is shown.
+func Differing(e *records.Example) {
+	a, b := window(strings.Fields(e.TextA), strings.Fields(e.TextB))
+	commonA, commonB := common(a, b)
+	e.OnlyA, e.OnlyB = without(a, commonA), without(b, commonB)
+}
+
+func without(words []string, common []bool) (left []string) {
+	for i, word := range words {
+		if !common[i] {
+			left = append(left, word)
+		}
+	}
+	return left
+}
+
+// A cell is one line of a column: words, some of them marked.
+type cell struct {
+	words  []string
+	marked []bool
+	width  int
+}
+
+func plain(text string) cell {
+	return cell{[]string{text}, []bool{false}, utf8.RuneCountInString(text)}
+}
+
+// Colours of marked words on a terminal (SGR): red on the left, green on the right, as diff has them.
+const (
+	onlyLeft  = "\x1b[31m"
+	onlyRight = "\x1b[32m"
+	reset     = "\x1b[0m"
+)
+
+// text is the line, with marked words in a colour if the printer has colours.
+func (c cell) text(out *printer, color string) string {
+	if !out.colors {
+		return strings.Join(c.words, " ")
+	}
+	shown := make([]string, len(c.words))
+	for i, word := range c.words {
+		if shown[i] = word; c.marked[i] {
+			shown[i] = color + word + reset
+		}
+	}
+	return strings.Join(shown, " ")
+}
+
+func line(lines []cell, i int) cell {
 	if i < len(lines) {
 		return lines[i]
 	}
-	return ""
+	return cell{}
 }
 
-func window(words []string, start int) []string {
-	return words[min(start, len(words)):min(start+windowWords, len(words))]
+// window returns so many words of both, from a few before the first that differs.
+func window(a, b []string) (partA, partB []string) {
+	start := 0
+	for start < len(a) && start < len(b) && a[start] == b[start] {
+		start++
+	}
+	start = max(0, start-leadWords)
+	part := func(words []string) []string {
+		return words[min(start, len(words)):min(start+windowWords, len(words))]
+	}
+	return part(a), part(b)
 }
 
 // common marks the words of a longest common subsequence.
@@ -93,15 +150,24 @@ func common(a, b []string) (inA, inB []bool) {
 }
 
 // column wraps words to the column's width, those that are not common in brackets.
-func column(words []string, common []bool, width int) []string {
-	shown := make([]string, len(words))
+func column(words []string, common []bool, width int) (lines []cell) {
+	var last cell
 	for i, word := range words {
 		if !common[i] {
 			word = "[" + word + "]"
 		}
-		shown[i] = clip(word, width)
+		word = clip(word, width)
+		n := utf8.RuneCountInString(word)
+		if last.width > 0 && last.width+1+n > width {
+			lines = append(lines, last)
+			last = cell{}
+		}
+		if last.width > 0 {
+			last.width++
+		}
+		last.words, last.marked, last.width = append(last.words, word), append(last.marked, !common[i]), last.width+n
 	}
-	return terminal.Wrap(strings.Join(shown, " "), width)
+	return append(lines, last)
 }
 
 // clip shortens what is wider than a column, and takes out what a terminal would act on.

@@ -44,7 +44,7 @@ func Plan(w io.Writer, width int, run *records.Run) error {
 
 // Summary prints what a run found and where it lies, in lines of at most width characters; example may be nil.
 func Summary(w io.Writer, width int, run *records.Run, dir string, example *records.Example) error {
-	out := &printer{w: w, width: width}
+	out := &printer{w: w, width: width, colors: terminal.Colours(w)}
 	n := run.Counts
 	documents := n.Records - n.Unreadable
 	kept := documents - n.Removed
@@ -239,9 +239,10 @@ func written(run *records.Run) (names []string) {
 
 // printer remembers the first error, so that it is looked at once.
 type printer struct {
-	w     io.Writer
-	width int // of lines
-	err   error
+	w      io.Writer
+	width  int  // of lines
+	colors bool // marked words have one
+	err    error
 }
 
 // labelWidth is that of the first column of what is printed in items.

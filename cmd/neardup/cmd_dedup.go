@@ -34,6 +34,11 @@ type dedupCmd struct {
 	Floor    bool            `hidden:"" help:"Stop after the shingles: what is left is the minimum that reading costs."`
 }
 
+// Help is an example.
+func (dedupCmd) Help() string {
+	return example("neardup news/ -o out", "neardup dedup 'crawl/*.jsonl.gz' --text body --threshold 0.7 -o s3://bucket/out")
+}
+
 // AfterApply notes which flags the command line or the job file has.
 func (c *dedupCmd) AfterApply(command *kong.Context) error {
 	for _, path := range command.Path {

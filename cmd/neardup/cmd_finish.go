@@ -24,6 +24,9 @@ type finishCmd struct {
 	JSON     bool          `name:"json" help:"Print run.json instead of the summary." group:"Output"`
 }
 
+// Help is an example.
+func (finishCmd) Help() string { return example("neardup finish gs://bucket/out") }
+
 // Run waits for the job, and publishes its output.
 func (c *finishCmd) Run(ctx context.Context, s streams) error {
 	run, err := dedup.Finish(ctx, dedup.Finishing{

@@ -18,6 +18,11 @@ type queryCmd struct {
 	JSON bool            `name:"json" help:"Print the result for machines instead of as a table." group:"Query"`
 }
 
+// Help is an example.
+func (queryCmd) Help() string {
+	return example("neardup query news/ --of a17", "neardup query news/ --file draft.txt --min-similarity 0.5")
+}
+
 // Run looks for the nearest documents and prints them.
 func (c *queryCmd) Run(ctx context.Context, s streams) error {
 	if err := readFrom(ctx, &c.Input, s); err != nil {
@@ -25,7 +30,7 @@ func (c *queryCmd) Run(ctx context.Context, s streams) error {
 	}
 	c.Content = s.In
 	if c.File != "-" {
-		c.Content = &lateFile{ctx: ctx, path: c.File}
+		c.Content = &lateFile{ctx: ctx, flag: "--file", path: c.File}
 	}
 	task, err := query.New(c.Config)
 	if err != nil {
@@ -50,19 +55,20 @@ func (c *queryCmd) Run(ctx context.Context, s streams) error {
 // then a read that was given up may still wait for a pipe.
 type lateFile struct {
 	ctx  context.Context //nolint:containedctx // of the one read
+	flag string          // by which it was given
 	path string
 	file io.Reader
 }
 
 func (f *lateFile) Read(p []byte) (n int, err error) {
 	if f.file == nil {
-		if f.file, err = open(f.ctx, "--file", f.path); err != nil {
+		if f.file, err = open(f.ctx, f.flag, f.path); err != nil {
 			return 0, err
 		}
 	}
 	n, err = f.file.Read(p)
 	if errors.Is(err, syscall.EISDIR) {
-		return n, job.Usage("--file %s is a folder; give a file with one text", f.path)
+		return n, job.Usage("%s %s is a folder; give a file with one text", f.flag, f.path)
 	}
 	return n, err
 }

@@ -23,6 +23,9 @@ type studyCmd struct {
 	JSON      bool            `name:"json" help:"Print the result for machines instead of as a table." group:"Study"`
 }
 
+// Help is an example.
+func (studyCmd) Help() string { return example("neardup study essays/ --format files -o study") }
+
 // Run studies the documents, prints what was found and draws it.
 func (c *studyCmd) Run(ctx context.Context, s streams) error {
 	c.Draw = draw

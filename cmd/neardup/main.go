@@ -101,6 +101,7 @@ func (c *commands) run(command *kong.Context, options []string, s streams) (err 
 	}
 	ctx := interruptible(s.Err)
 	command.BindTo(ctx, (*context.Context)(nil))
+	command.Bind(command.Model)
 	if c.Log.JSON() || c.Log.Quiet {
 		s.Err = io.Discard // no line of progress that is written over
 	}
@@ -113,7 +114,7 @@ func (c *commands) run(command *kong.Context, options []string, s streams) (err 
 
 // asJSON reports whether what is printed is to be JSON.
 func (c *commands) asJSON() bool {
-	return c.Dedup.JSON || c.Finish.JSON || c.Query.JSON || c.Compare.JSON
+	return c.Dedup.JSON || c.Finish.JSON || c.Query.JSON || c.Compare.JSON || c.Show.JSON || c.Curve.JSON || c.Diff.JSON
 }
 
 // streams are what a command reads and where it writes: results to Out, and progress to Err if that is a terminal. The rest
@@ -144,7 +145,7 @@ func parse(parser *kong.Kong, args []string) (command *kong.Context, status int,
 	}
 	var mistake *kong.ParseError
 	if errors.As(err, &mistake) {
-		if parser.Model.DefaultCmd == nil {
+		if parser.Model.DefaultCmd == nil && subcommand(mistake.Context) == "" {
 			err = fmt.Errorf("%w: it is no subcommand, and no file or folder", err)
 		}
 		err = configfile.Locate(mistake.Context, err)

@@ -110,7 +110,10 @@ func reference(t *testing.T) []byte {
 	page.WriteString("\n## All commands\n\n")
 	writeFlags(&page, parser.Model.Flags)
 	for _, command := range parser.Model.Leaves(true) {
-		fmt.Fprintf(&page, "\n## neardup %s\n\n%s\n", command.Name, command.Help)
+		fmt.Fprintf(&page, "\n## %s\n\n%s\n", "neardup "+command.Path(), command.Help)
+		if command.Detail != "" {
+			fmt.Fprintf(&page, "\n%s\n", command.Detail)
+		}
 		for _, arg := range command.Positional {
 			fmt.Fprintf(&page, "\n`%s`: %s\n", strings.ToUpper(arg.Name), arg.Help)
 		}

@@ -217,6 +217,12 @@ var layers = []layer{
 		why:      "a job file sets flags, of whatever job",
 	},
 	{
+		packages: []string{"internal/manual"},
+		may:      []string{"github.com/alecthomas/kong"},
+		never:    []string{beamPath + "...", module + "..."},
+		why:      "what is told of a command line follows from its model",
+	},
+	{
 		packages: []string{"internal/fakedataflow"},
 		may:      []string{"google.golang.org/api/dataflow/v1b3"},
 		never:    []string{beamPath + "...", module + "..."},

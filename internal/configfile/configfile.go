@@ -149,7 +149,7 @@ func flagsOf(command *kong.Node) map[string]*kong.Flag {
 	flags := map[string]*kong.Flag{}
 	for _, group := range command.AllFlags(true) {
 		for _, flag := range group {
-			if flag.Name != "help" && flag.Target.Type() != reflect.TypeFor[Flag]() {
+			if flag.Name != "help" && flag.Name != "version" && flag.Target.Type() != reflect.TypeFor[Flag]() {
 				flags[flag.Name] = flag
 			}
 		}
@@ -216,12 +216,16 @@ func argument(flag *kong.Flag, value any) (any, bool) {
 		return value, flag.IsBool()
 	case []any:
 		words := make([]any, len(value))
+		texts := make([]string, len(value))
 		for i, v := range value {
 			word, ok := scalar(v)
 			if !ok {
 				return nil, false
 			}
-			words[i] = word
+			words[i], texts[i] = word, word
+		}
+		if flag.IsSlice() && flag.Target.Type().Elem().Kind() != reflect.String { // kong takes no words for numbers
+			return strings.Join(texts, string(flag.Tag.Sep)), true
 		}
 		return words, flag.IsSlice()
 	default:

@@ -25,6 +25,11 @@ func Watched(w io.Writer) bool {
 	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
+// Colours reports whether what is printed on w may be coloured: a person watches, and has not set NO_COLOR (no-color.org).
+func Colours(w io.Writer) bool {
+	return Watched(w) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+}
+
 // Width is how many columns a line on w should have at most, between 40 and 80.
 func Width(w io.Writer) int {
 	f, ok := w.(*os.File)

@@ -47,10 +47,10 @@ func Example(ctx context.Context, f *output.Finished) (*records.Example, error) 
 		return nil, nil
 	}
 	var err error
-	if example.TextA, err = text(ctx, f, example.Pair.SourceA, example.Pair.PositionA); err != nil {
+	if example.TextA, err = Text(ctx, f, example.Pair.SourceA, example.Pair.PositionA); err != nil {
 		return nil, err
 	}
-	if example.TextB, err = text(ctx, f, example.Pair.SourceB, example.Pair.PositionB); err != nil {
+	if example.TextB, err = Text(ctx, f, example.Pair.SourceB, example.Pair.PositionB); err != nil {
 		return nil, err
 	}
 	return example, tellFates(ctx, f, example)
@@ -81,17 +81,23 @@ func tellFates(ctx context.Context, f *output.Finished, e *records.Example) erro
 	return nil
 }
 
-// text reads the text of one document again, as the run read it.
-func text(ctx context.Context, f *output.Finished, from string, position int64) (string, error) {
-	p := f.Run.Parameters
-	options := source.Options{
-		Format: p.Format, Fields: codec.Fields{Text: p.Text, ID: p.ID, Delimiter: job.Delimiter(p.Delimiter).Byte(), NoHeader: p.NoHeader}, MaxDocument: p.MaxDocBytes,
-		Encoding:    p.Encoding,
-		KeepInvalid: job.InvalidUTF8(p.InvalidUTF8) == job.KeepInvalid,
-	}
+// Text reads the text of one document of a finished run again, as the run read it.
+func Text(ctx context.Context, f *output.Finished, from string, position int64) (string, error) {
+	options := Reading(f)
 	listing, err := source.Plan(ctx, []string{storage.Join(f.Run.Input.Root, from)}, options)
 	if err != nil {
 		return "", err
 	}
 	return source.Text(ctx, listing.Inputs, blocks.NewKey(0, position), options)
+}
+
+// Reading says how the run read its input.
+func Reading(f *output.Finished) source.Options {
+	p := f.Run.Parameters
+	return source.Options{
+		Format: p.Format, Fields: codec.Fields{Text: p.Text, ID: p.ID, Delimiter: job.Delimiter(p.Delimiter).Byte(), NoHeader: p.NoHeader}, MaxDocument: p.MaxDocBytes,
+		Encoding:    p.Encoding,
+		MaxWindow:   p.MaxWindow,
+		KeepInvalid: job.InvalidUTF8(p.InvalidUTF8) == job.KeepInvalid,
+	}
 }

@@ -230,15 +230,15 @@ func unfit(err error) error {
 		return err
 	}
 	if none := (*codec.NoColumnError)(nil); errors.As(err, &none) {
-		if column := nearest(none.Name, none.Columns); column != "" {
+		if column := meant(none.Name, none.Columns); column != "" {
 			return Usage("%w; did you mean %q?", err, column)
 		}
 	}
 	return &UsageError{err}
 }
 
-// nearest is the column that name was meant for, "" if none resembles it.
-func nearest(name string, columns []string) string {
+// meant is the column that name was meant for, "" if none resembles it.
+func meant(name string, columns []string) string {
 	if i := slices.IndexFunc(columns, func(column string) bool { return strings.EqualFold(column, name) }); i >= 0 {
 		return columns[i]
 	}
@@ -268,7 +268,7 @@ func missing(sampled source.Sampled, text []string) (warning string, err error) 
 	found := notFound("--text "+strings.Join(sampled.Missing, ", --text "), sampled.Columns)
 	if len(sampled.Missing) == len(text) {
 		for _, name := range text {
-			if column := nearest(name, sampled.Columns); column != "" {
+			if column := meant(name, sampled.Columns); column != "" {
 				return "", Usage("%s; did you mean %q?", found, column)
 			}
 		}
@@ -284,7 +284,7 @@ func checkID(sampled source.Sampled, id string) error {
 		return nil
 	}
 	columns := sampled.IDColumns
-	if column := nearest(id, columns); column != "" {
+	if column := meant(id, columns); column != "" {
 		return Usage("%s; did you mean %q?", notFound("--id "+id, columns), column)
 	}
 	return Usage("%s; name one that it has, or leave out --id", notFound("--id "+id, columns))

@@ -6,18 +6,15 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 	"github.com/parquet-go/parquet-go"
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/blocks/flow"
-	"github.com/neardup/neardup/io/codec"
 	"github.com/neardup/neardup/io/source"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/kernels/setsim"
@@ -386,59 +383,11 @@ func (r *run) prepare(ctx context.Context) error {
 
 // document returns the one document of the id.
 func (r *run) document(ctx context.Context) (blocks.Key, []byte, error) {
-	path := storage.Join(r.temp, foundFile)
-	found, err := storage.Shared[nearest.Found](ctx, path)
-	if err != nil {
-		return 0, nil, err
+	key, text, err := job.Document(ctx, r.plan, r.temp, storage.Join(r.temp, foundFile), "--of "+r.config.Of, "give the text of one by --file")
+	if err == nil {
+		r.answer.Source, r.answer.Position = r.plan.Listing.Inputs.Source(key), key.Position()
 	}
-	defer storage.Forget(path)
-	inputs := r.plan.Listing.Inputs
-	switch {
-	case found.Documents > 1:
-		var places []string
-		for _, key := range found.Keys {
-			places = append(places, fmt.Sprintf("%s@%d", inputs.Source(key), key.Position()))
-		}
-		for _, row := range found.Rejected {
-			places = append(places, fmt.Sprintf("%s@%d (not compared: %s)", row.Source, row.Position, row.Reason))
-		}
-		first := ""
-		if int64(len(places)) < found.Documents {
-			first = ", the first"
-		}
-		return 0, nil, job.Usage("--of %s: %d documents have this id%s: %s; give the text of one by --file", r.config.Of, found.Documents, first, strings.Join(places, ", "))
-	case len(found.Rejected) == 1:
-		row := found.Rejected[0]
-		_, err := source.Text(ctx, inputs, r.plan.Keys()(row.Source, row.Position), r.plan.Reading())
-		if unreadable := (*codec.Error)(nil); errors.As(err, &unreadable) {
-			return 0, nil, job.Usage("--of %s: the document is unreadable: %w", r.config.Of, err)
-		}
-		if err != nil {
-			return 0, nil, err
-		}
-		return 0, nil, job.Usage("--of %s: the document at byte %d of %s is not compared: %s", r.config.Of, row.Position, row.Source, strings.TrimSuffix(row.Reason+", "+row.Detail, ", "))
-	case len(found.Keys) == 0:
-		unreadable, err := r.plan.Unreadable(ctx, r.temp)
-		if err != nil {
-			return 0, nil, err
-		}
-		if unreadable != "" {
-			unreadable = "; " + unreadable
-		}
-		closest := "; no id resembles it"
-		if len(found.Closest) > 0 {
-			var ids []string
-			for _, c := range found.Closest {
-				ids = append(ids, c.ID)
-			}
-			closest = "; the closest are " + strings.Join(ids, ", ")
-		}
-		return 0, nil, job.Usage("--of %s: no document has this id%s%s", r.config.Of, closest, unreadable)
-	}
-	key := found.Keys[0]
-	r.answer.Source, r.answer.Position = inputs.Source(key), key.Position()
-	text, err := source.Text(ctx, inputs, key, r.plan.Reading())
-	return key, []byte(text), err
+	return key, text, err
 }
 
 // search finds the nearest documents.

@@ -1,0 +1,60 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+
+	"github.com/alecthomas/kong"
+
+	"github.com/neardup/neardup/internal/configfile"
+	"github.com/neardup/neardup/pipelines/job"
+)
+
+type configCmd struct {
+	Init configInitCmd `cmd:"" help:"Write a job file with every flag and its default, commented out."`
+}
+
+type configInitCmd struct {
+	Command string `arg:"" optional:"" default:"dedup" help:"Command that the job file is for (default: ${default})."`
+	Output  string `short:"o" default:"neardup.toml" placeholder:"FILE" help:"File to write; must be new. - is standard output (default: ${default})." group:"Output"`
+}
+
+// Help is an example.
+func (configInitCmd) Help() string {
+	return example("neardup config init", "neardup config init query -o query.toml")
+}
+
+// Run writes the job file.
+func (c *configInitCmd) Run(app *kong.Application, s streams) error {
+	var take []string
+	for _, command := range app.Leaves(true) {
+		if !configfile.Takes(command) {
+			continue
+		}
+		if command.Name == c.Command {
+			return c.write(configfile.Template(app, command), s.Out)
+		}
+		take = append(take, command.Name)
+	}
+	return withHelp(fmt.Errorf("%s takes no job file; these do: %s", c.Command, strings.Join(take, ", ")), "config init")
+}
+
+func (c *configInitCmd) write(template string, stdout io.Writer) error {
+	if c.Output == "-" {
+		_, err := io.WriteString(stdout, template)
+		return err
+	}
+	file, err := os.OpenFile(c.Output, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	if errors.Is(err, fs.ErrExist) {
+		return &job.OutputExistsError{Reason: c.Output + " is there already; give another --output"}
+	}
+	if err != nil {
+		return fmt.Errorf("--output: %w", err)
+	}
+	_, err = io.WriteString(file, template)
+	return errors.Join(err, file.Close())
+}

@@ -1,0 +1,37 @@
+package main
+
+import (
+	"errors"
+
+	"github.com/neardup/neardup/internal/terminal"
+	"github.com/neardup/neardup/pipelines/curve"
+	"github.com/neardup/neardup/report"
+)
+
+type curveCmd struct {
+	curve.Config
+	SVG  picture `name:"svg" placeholder:"FILE" help:"SVG file for the curve as a picture; must be new." group:"Curve"`
+	JSON bool    `name:"json" help:"Print the curve for machines instead of drawing it." group:"Curve"`
+}
+
+// Help is an example.
+func (curveCmd) Help() string {
+	return example("neardup curve --bands 20 --rows 5", "neardup curve --bands 4 --rows 4 --d1 .2 --d2 .6 --svg curve.svg")
+}
+
+// Run draws the curve.
+func (c *curveCmd) Run(s streams) error {
+	found, err := curve.Of(c.Config)
+	if err != nil {
+		return withHelp(err, "curve")
+	}
+	if err := c.SVG.check("--svg", "curve"); err != nil {
+		return err
+	}
+	if c.JSON {
+		err = printJSON(s.Out, found)
+	} else {
+		err = report.Curve(s.Out, terminal.Width(s.Out), found)
+	}
+	return errors.Join(err, draws(c.SVG, "--svg", found, report.CurvePlot))
+}

@@ -1,0 +1,50 @@
+package main
+
+import (
+	"context"
+	"io"
+
+	"github.com/neardup/neardup/internal/configfile"
+	"github.com/neardup/neardup/internal/terminal"
+	"github.com/neardup/neardup/pipelines/diff"
+	"github.com/neardup/neardup/report"
+)
+
+type diffCmd struct {
+	diff.Config
+	Job  configfile.Flag `name:"config" placeholder:"FILE" help:"TOML file with values for flags, by their names; the command line wins." group:"Run"`
+	JSON bool            `name:"json" help:"Print the result for machines instead of as a table." group:"Diff"`
+}
+
+// Help is an example.
+func (diffCmd) Help() string {
+	return example("neardup diff old.txt new.txt", "neardup diff a17 b4 news/ --text body --measures", "neardup diff news.jsonl@0 news.jsonl@1734 news.jsonl")
+}
+
+// Run compares the documents and prints how they differ.
+func (c *diffCmd) Run(ctx context.Context, s streams) error {
+	if err := readFrom(ctx, &c.Input, s); err != nil {
+		return withHelp(err, "diff")
+	}
+	c.Content = func(path string) io.Reader {
+		if path == "-" {
+			return s.In
+		}
+		return &lateFile{ctx: ctx, flag: "file", path: path}
+	}
+	launch, err := here(c.Running, s.Err)
+	if err != nil {
+		return err
+	}
+	found, err := diff.Run(ctx, c.Config, launch)
+	if err != nil {
+		return err
+	}
+	warn(found.Warnings)
+	if c.JSON {
+		report.Differing(&found.Example)
+		found.OnlyA, found.OnlyB = found.Example.OnlyA, found.Example.OnlyB
+		return printJSON(s.Out, found)
+	}
+	return report.Difference(s.Out, terminal.Width(s.Out), found)
+}

@@ -1,0 +1,42 @@
+package main
+
+import (
+	"io"
+
+	"github.com/alecthomas/kong"
+
+	"github.com/neardup/neardup/internal/manual"
+	"github.com/neardup/neardup/pipelines/dedup"
+)
+
+type completionCmd struct {
+	Shell string `arg:"" enum:"${shells}" help:"The shell: bash, zsh or fish."`
+}
+
+// Help is an example.
+func (completionCmd) Help() string {
+	return example("source <(neardup completion bash)", "neardup completion fish > ~/.config/fish/completions/neardup.fish")
+}
+
+// Run prints the script of the shell.
+func (c *completionCmd) Run(app *kong.Application, s streams) error {
+	script, err := manual.Completion(app, c.Shell)
+	if err != nil {
+		return err
+	}
+	_, err = io.WriteString(s.Out, script)
+	return err
+}
+
+type manCmd struct{}
+
+// Help is an example.
+func (manCmd) Help() string {
+	return example("neardup man | man -l -", "neardup man > /usr/local/share/man/man1/neardup.1")
+}
+
+// Run prints the page.
+func (manCmd) Run(app *kong.Application, s streams) error {
+	_, err := io.WriteString(s.Out, manual.Man(app, dedup.Version()))
+	return err
+}

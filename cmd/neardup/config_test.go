@@ -1,0 +1,93 @@
+package main
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/neardup/neardup/internal/configfile"
+	"github.com/neardup/neardup/pipelines/job"
+)
+
+var commented = regexp.MustCompile(`(?m)^#([a-z0-9-]+ = .*)$`)
+
+// parsed returns the commands as a command line leaves them, without what only notes how that was.
+func parsed(t *testing.T, args ...string) commands {
+	t.Helper()
+	var cli commands
+	parser, err := newParser(&cli, io.Discard, io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := parser.Parse(args); err != nil {
+		t.Fatalf("%v: %v", args, err)
+	}
+	cli.Dedup.Given = nil
+	for _, file := range []*configfile.Flag{&cli.Dedup.Job, &cli.Query.Job, &cli.Study.Job, &cli.Compare.Job, &cli.Diff.Job} {
+		*file = configfile.Flag{}
+	}
+	return cli
+}
+
+// What config init writes sets nothing and, without its comments, what is the default anyway. It has every flag.
+func TestConfigInit(t *testing.T) {
+	var cli commands
+	parser, err := newParser(&cli, io.Discard, io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tested := 0
+	for _, command := range parser.Model.Leaves(true) {
+		if !configfile.Takes(command) {
+			continue
+		}
+		tested++
+		t.Run(command.Name, func(t *testing.T) {
+			template := configfile.Template(parser.Model, command)
+			set := commented.ReplaceAllString(template, "$1")
+			set = strings.Replace(set, "\nquiet = ", "\n#quiet = ", 1) // which excludes verbose, whatever its value
+			if n := len(commented.FindAllString(template, -1)); n < 10 {
+				t.Errorf("only %d defaults in\n%s", n, template)
+			}
+			for _, group := range command.AllFlags(true) {
+				for _, flag := range group {
+					known := flag.Name == "help" || flag.Name == "version" || flag.Name == "config"
+					if has := regexp.MustCompile(`(?m)^# ?` + flag.Name + ` = `).MatchString(template); has == known && !flag.Hidden {
+						t.Errorf("--%s: in the file: %v", flag.Name, has)
+					}
+				}
+			}
+			args := []string{command.Name}
+			for _, arg := range command.Positional {
+				if arg.Required {
+					args = append(args, arg.Name)
+				}
+			}
+			want := parsed(t, args...)
+			for name, content := range map[string]string{"commented": template, "set": set} {
+				file := filepath.Join(t.TempDir(), name+".toml")
+				if err := os.WriteFile(file, []byte(content), 0o666); err != nil {
+					t.Fatal(err)
+				}
+				got := parsed(t, append(args, "--config", file)...)
+				if diff := cmp.Diff(want, got, cmp.Exporter(func(reflect.Type) bool { return true }), cmp.Comparer(func(a, b job.Threshold) bool { return a == b })); diff != "" {
+					t.Errorf("%s:\n%s", name, diff)
+				}
+			}
+			for line := range strings.Lines(template) {
+				if len(line) > 100 && !commented.MatchString(line) && len(strings.Fields(line)) > 2 {
+					t.Errorf("a long line: %s", line)
+				}
+			}
+		})
+	}
+	if tested != 5 {
+		t.Errorf("%d commands take a job file, want 5", tested)
+	}
+}

@@ -1,0 +1,49 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/neardup/neardup/pipelines/job"
+)
+
+// picture is the path of an SVG file to write; "" is none.
+type picture string
+
+// check returns an error if no new picture can be written there by the flag of a subcommand.
+func (p picture) check(flag, subcommand string) error {
+	if p == "" {
+		return nil
+	}
+	if !strings.EqualFold(filepath.Ext(string(p)), ".svg") {
+		return withHelp(job.Usage("%s %s: the picture is SVG; give a name that ends in .svg", flag, p), subcommand)
+	}
+	if err := job.CheckPath(flag, string(p)); err != nil {
+		return withHelp(err, subcommand)
+	}
+	if _, err := os.Lstat(string(p)); !errors.Is(err, fs.ErrNotExist) {
+		return &job.OutputExistsError{Reason: fmt.Sprintf("%s is there already; give another %s", p, flag)}
+	}
+	return nil
+}
+
+// draws writes the picture of v, if one is asked for.
+func draws[T any](p picture, flag string, v T, svg func(io.Writer, T) error) error {
+	if p == "" {
+		return nil
+	}
+	var drawn bytes.Buffer
+	if err := svg(&drawn, v); err != nil {
+		return err
+	}
+	if err := os.WriteFile(string(p), drawn.Bytes(), 0o666); err != nil {
+		return fmt.Errorf("%s: %w", flag, err)
+	}
+	return nil
+}

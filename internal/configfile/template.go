@@ -1,0 +1,99 @@
+package configfile
+
+import (
+	"fmt"
+	"reflect"
+	"strconv"
+	"strings"
+
+	"github.com/alecthomas/kong"
+)
+
+// templateWidth is that of comments.
+const templateWidth = 80
+
+// Template returns a job file of a command, in which all is commented: each flag with its help and, behind # without a
+// space, its default. It is a usage error of the caller if the command takes no job file.
+func Template(app *kong.Application, command *kong.Node) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "# Job file of %s %s. Take away the # before a key to set it.\n", app.Name, command.Name)
+	title := ""
+	settable := flagsOf(command)
+	for _, group := range command.AllFlags(true) {
+		for _, flag := range group {
+			if settable[flag.Name] != flag {
+				continue
+			}
+			if flag.Group != nil && flag.Group.Title != title {
+				title = flag.Group.Title
+				fmt.Fprintf(&b, "\n## %s\n", title)
+			}
+			b.WriteString("\n")
+			comment(&b, flag.Help)
+			if value, ok := setting(flag); ok {
+				fmt.Fprintf(&b, "#%s = %s\n", flag.Name, value)
+			} else {
+				fmt.Fprintf(&b, "# %s = %s (no default)\n", flag.Name, flag.FormatPlaceHolder())
+			}
+		}
+	}
+	return b.String()
+}
+
+// Takes reports whether a command takes a job file.
+func Takes(command *kong.Node) bool {
+	for _, group := range command.AllFlags(true) {
+		for _, flag := range group {
+			if flag.Target.Type() == reflect.TypeFor[Flag]() {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func comment(b *strings.Builder, text string) {
+	line := "#"
+	for _, word := range strings.Fields(text) {
+		if len(line)+1+len(word) > templateWidth && line != "#" {
+			b.WriteString(line + "\n")
+			line = "#"
+		}
+		line += " " + word
+	}
+	b.WriteString(line + "\n")
+}
+
+// setting returns the default of a flag as TOML; false if it has none.
+func setting(flag *kong.Flag) (string, bool) {
+	switch {
+	case flag.IsBool() && !flag.IsCounter():
+		return strconv.FormatBool(flag.Default == "true"), flag.Target.Kind() != reflect.Pointer // which may be neither
+	case flag.IsCounter():
+		return "0", true
+	case !flag.HasDefault:
+		return "", false
+	case flag.IsSlice():
+		values := []string{flag.Default}
+		if flag.Tag.Sep != -1 {
+			values = strings.Split(flag.Default, string(flag.Tag.Sep))
+		}
+		for i, v := range values {
+			values[i] = quoted(v)
+		}
+		return "[" + strings.Join(values, ", ") + "]", true
+	case isNumber(flag):
+		return flag.Default, true
+	default:
+		return quoted(flag.Default), true
+	}
+}
+
+// isNumber reports whether a flag's default is a number that TOML has, as in 0.999.
+func isNumber(flag *kong.Flag) bool {
+	_, err := strconv.ParseFloat(flag.Default, 64)
+	return err == nil && strings.Trim(flag.Default, "0123456789.") == "" && !strings.HasPrefix(flag.Default, ".") && !strings.HasSuffix(flag.Default, ".")
+}
+
+// quoted is a string of TOML. Defaults are printable ASCII.
+func quoted(s string) string { return strconv.Quote(s) }

@@ -1,0 +1,131 @@
+// Package distance measures how far apart two documents are, by the distances of Leskovec, Rajaraman and Ullman, Mining of
+// Massive Datasets, 3.5.
+//
+// A metric is never negative, is 0 of equal documents and of no others, is the same in both directions, and is no longer than any
+// way round (the triangle inequality). All here are metrics but Containment. Sets are sorted slices of distinct elements, and
+// texts are sequences of tokens. The Hamming distance is in package hamming.
+package distance
+
+import (
+	"math"
+
+	"github.com/neardup/neardup/kernels/cosine"
+	"github.com/neardup/neardup/kernels/setsim"
+	"github.com/neardup/neardup/kernels/vector"
+)
+
+// Jaccard returns 1 − |A∩B| / |A∪B|, from 0 to 1, and 0 of two empty sets.
+func Jaccard(a, b []uint64) float64 {
+	shared := setsim.Overlap(a, b)
+	union := len(a) + len(b) - shared
+	if union == 0 {
+		return 0
+	}
+	return float64(union-shared) / float64(union)
+}
+
+// Containment returns |A∩B| / |A|, from 0 to 1: the share of a that b has (Broder 1997). It is 1 of an empty a. It is a similarity,
+// is 1 of different sets if b has all of a, and is another one the other way round.
+func Containment(a, b []uint64) float64 {
+	if len(a) == 0 {
+		return 1
+	}
+	return float64(setsim.Overlap(a, b)) / float64(len(a))
+}
+
+// Angle returns the angle between two vectors in degrees, from 0 to 90, as weights are positive. It is a metric of directions: 0
+// if one vector is a multiple of the other. It is 0 of two vectors without features, and 90 of one.
+//
+// The sine of the half angle is used, ½·|a/|a| − b/|b||: near 0 the arc cosine loses half of the digits.
+func Angle(a, b vector.Vector) float64 {
+	if len(a.Features) == 0 || len(b.Features) == 0 {
+		if len(a.Features) == len(b.Features) {
+			return 0
+		}
+		return 90
+	}
+	// Of parallel vectors the dot product's square is exactly that of the lengths.
+	dot, lengthA, lengthB := cosine.Dot(a, b), a.SquaredLength(), b.SquaredLength()
+	if cosine.Reached(setsim.Threshold{Num: 1, Den: 1}, dot, lengthA, lengthB) {
+		return 0
+	}
+	inverseA, inverseB := 1/math.Sqrt(float64(lengthA)), 1/math.Sqrt(float64(lengthB))
+	sum := 0.
+	for x, y := range pairs(a, b) {
+		d := float64(x)*inverseA - float64(y)*inverseB
+		sum += d * d
+	}
+	return min(90, 2*math.Asin(min(1, math.Sqrt(sum)/2))*180/math.Pi)
+}
+
+// L1 returns Σ |aᵢ − bᵢ|, the Manhattan distance.
+func L1(a, b vector.Vector) uint64 {
+	sum := uint64(0)
+	for x, y := range pairs(a, b) {
+		sum += uint64(max(x, y) - min(x, y))
+	}
+	return sum
+}
+
+// L2 returns √Σ (aᵢ − bᵢ)², the Euclidean distance.
+func L2(a, b vector.Vector) float64 {
+	sum := uint64(0) // at most that of the squared lengths of both
+	for x, y := range pairs(a, b) {
+		d := uint64(max(x, y) - min(x, y))
+		sum += d * d
+	}
+	return math.Sqrt(float64(sum))
+}
+
+// pairs yields the weights of each feature that one of two vectors has: 0 where it is missing.
+func pairs(a, b vector.Vector) func(yield func(x, y uint32) bool) {
+	return func(yield func(x, y uint32) bool) {
+		i, j := 0, 0
+		for i < len(a.Features) || j < len(b.Features) {
+			x, y := uint32(0), uint32(0)
+			ofA := j == len(b.Features) || i < len(a.Features) && a.Features[i] <= b.Features[j]
+			ofB := i == len(a.Features) || j < len(b.Features) && b.Features[j] <= a.Features[i]
+			if ofA {
+				x = a.Weight(i)
+				i++
+			}
+			if ofB {
+				y = b.Weight(j)
+				j++
+			}
+			if !yield(x, y) {
+				return
+			}
+		}
+	}
+}
+
+// Edit returns the least number of tokens to insert or to delete that makes a of b: |a| + |b| − 2·LCS(a, b), where LCS is the
+// length of their longest common subsequence (MMDS 3.5.5). It takes |a|·|b| steps, less what both begin and end with, and
+// 8·min(|a|, |b|) bytes.
+func Edit(a, b []uint64) int {
+	for len(a) > 0 && len(b) > 0 && a[0] == b[0] {
+		a, b = a[1:], b[1:]
+	}
+	for len(a) > 0 && len(b) > 0 && a[len(a)-1] == b[len(b)-1] {
+		a, b = a[:len(a)-1], b[:len(b)-1]
+	}
+	if len(a) < len(b) {
+		a, b = b, a
+	}
+	// row[j] is the LCS of what was seen of a with the first j of b.
+	row := make([]int, len(b)+1)
+	for _, x := range a {
+		diagonal := 0
+		for j, y := range b {
+			above := row[j+1]
+			if x == y {
+				row[j+1] = diagonal + 1
+			} else {
+				row[j+1] = max(above, row[j])
+			}
+			diagonal = above
+		}
+	}
+	return len(a) + len(b) - 2*row[len(b)]
+}

@@ -1,0 +1,257 @@
+// Package diff compares two documents: by the words that differ, and by the measures that there are.
+package diff
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/apache/beam/sdks/v2/go/pkg/beam"
+
+	"github.com/neardup/neardup/blocks"
+	"github.com/neardup/neardup/io/source"
+	"github.com/neardup/neardup/io/storage"
+	"github.com/neardup/neardup/kernels/cosine"
+	"github.com/neardup/neardup/kernels/distance"
+	"github.com/neardup/neardup/kernels/hamming"
+	"github.com/neardup/neardup/kernels/setsim"
+	"github.com/neardup/neardup/kernels/shingle"
+	"github.com/neardup/neardup/kernels/simhash"
+	"github.com/neardup/neardup/kernels/vector"
+	"github.com/neardup/neardup/pipelines/job"
+	"github.com/neardup/neardup/records"
+	"github.com/neardup/neardup/transforms/nearest"
+	"github.com/neardup/neardup/transforms/signature"
+)
+
+// Config is what a user asks of the job.
+type Config struct {
+	A string `arg:"" help:"The first document: its id, or its place SOURCE@POSITION, in the input. Without an input it is a file with a text; - is standard input."`
+	B string `arg:"" help:"The second."`
+	job.Input
+
+	Measures bool `help:"Print all measures: Jaccard similarity, containment, cosine and angle, L1, L2, Hamming distance of SimHash signatures, edit distance." group:"Diff"`
+	job.Shingles
+	Weights Weights `enum:"${diffweights}" default:"1" help:"What a shingle weighs in vectors: 1 or tf (the number of its occurrences) (default: ${default})." group:"Diff"`
+	Bits    int     `default:"256" placeholder:"M" help:"Bits of the SimHash signatures, from 1 to 1024 (default: ${default})." group:"Diff"`
+	Seed    uint64  `default:"1" placeholder:"N" help:"Seed of the SimHash signatures (default: ${default})." group:"Diff"`
+	job.Running
+
+	// Content is what a file holds.
+	Content func(path string) io.Reader `kong:"-"`
+}
+
+// Weights are those that two documents tell by themselves.
+type Weights vector.Weights
+
+// Vars are the values that the tags of flags refer to, with those of the job package.
+func Vars() map[string]string {
+	vars := job.Vars()
+	vars["diffweights"] = job.Names(vector.Unit, vector.TF)
+	return vars
+}
+
+// mostTokens is how many tokens a text may have for its edit distance, which takes their product: at most about two seconds.
+const mostTokens = 50_000
+
+// byIDs reports whether documents are named by ids in an input.
+func (c *Config) byIDs() bool { return len(c.Inputs) > 0 }
+
+// shared is what every job is asked.
+func (c *Config) shared() job.Config {
+	return job.Config{
+		Input: c.Input, Similarity: job.Similarity{Threshold: job.Threshold{Threshold: setsim.Threshold{Num: 4, Den: 5}}, Shingles: c.Shingles},
+		Search: job.Search{Recall: job.DefaultRecall, Signature: signature.FSS, Seed: 1}, Running: c.Running,
+	}
+}
+
+func (c *Config) validate() error {
+	switch {
+	case c.Bits < 1 || c.Bits > simhash.MaxBits:
+		return job.Usage("--bits %d: must be between 1 and %d", c.Bits, simhash.MaxBits)
+	case c.A == "-" && c.B == "-":
+		return job.Usage("standard input cannot be both documents; give one of them as a file")
+	case c.Runner.OnCluster():
+		return job.Usage("--runner %s: diff runs on this machine; leave it out", c.Runner)
+	case c.byIDs():
+		shared := c.shared()
+		return shared.Validate()
+	}
+	return nil
+}
+
+// Run compares the two documents. An error of usage is a *job.UsageError.
+func Run(ctx context.Context, c Config, launch job.Launch) (*records.Difference, error) {
+	if err := c.validate(); err != nil {
+		return nil, err
+	}
+	var a, b []byte
+	var warnings []string
+	var err error
+	if c.byIDs() {
+		a, b, warnings, err = c.documents(ctx, launch)
+	} else if a, err = c.file(ctx, c.A); err == nil {
+		b, err = c.file(ctx, c.B)
+	}
+	if err != nil {
+		return nil, err
+	}
+	found := c.compare(a, b)
+	found.Warnings = warnings
+	return found, nil
+}
+
+// file reads the text of a file.
+func (c *Config) file(ctx context.Context, path string) ([]byte, error) {
+	request := job.Request{Config: c.shared()}
+	options := request.Reading("")
+	content, err := io.ReadAll(io.LimitReader(job.Patient(ctx, c.Content(path)), int64(c.MaxDocBytes)+1))
+	if err != nil {
+		return nil, err
+	}
+	if int64(len(content)) > int64(c.MaxDocBytes) {
+		return nil, job.Usage("file %s: more than --max-doc-bytes %d", path, int64(c.MaxDocBytes))
+	}
+	text, err := options.Text(content)
+	if err != nil {
+		return nil, job.Usage("file %s: %w", path, err)
+	}
+	return text, nil
+}
+
+// documents returns the texts of the two documents of the input. It reads this once, unless places name both.
+func (c *Config) documents(ctx context.Context, launch job.Launch) (a, b []byte, warnings []string, err error) {
+	err = job.InTempFolder(ctx, c.TempDir, func(temp string) error {
+		plan, err := job.NewPlan(ctx, job.Request{Config: c.shared(), Comparing: job.BySets(), Unsigned: true, Strict: true}, temp)
+		if err != nil {
+			return err
+		}
+		if err := plan.Share(ctx, temp); err != nil {
+			return err
+		}
+		defer plan.Forget(temp)
+		warnings = plan.Warnings()
+		texts := [2][]byte{}
+		var sought []int
+		for i, name := range []string{c.A, c.B} {
+			if texts[i], err = atPlace(ctx, plan, name); err != nil {
+				return err
+			}
+			if texts[i] == nil {
+				sought = append(sought, i)
+			}
+		}
+		if err := c.lookUp(ctx, plan, launch, temp, sought, &texts); err != nil {
+			return err
+		}
+		a, b = texts[0], texts[1]
+		return nil
+	})
+	return a, b, warnings, err
+}
+
+// atPlace returns the text of the document that SOURCE@POSITION names; nil if name is no place of the input.
+func atPlace(ctx context.Context, plan *job.Plan, name string) ([]byte, error) {
+	i := strings.LastIndexByte(name, '@')
+	if i < 0 {
+		return nil, nil
+	}
+	position, err := strconv.ParseInt(name[i+1:], 10, 64)
+	if err != nil || position < 0 {
+		return nil, nil
+	}
+	for file, source := range plan.Listing.Inputs.Names() {
+		if source == name[:i] {
+			return textAt(ctx, plan, blocks.NewKey(file, position))
+		}
+	}
+	return nil, nil
+}
+
+// textAt is never nil unless no document begins there.
+func textAt(ctx context.Context, plan *job.Plan, key blocks.Key) (text []byte, err error) {
+	err = source.Lookup(ctx, plan.Listing.Inputs, []blocks.Key{key}, plan.Reading(), func(doc blocks.Document) {
+		text = append([]byte{}, doc.Text...)
+	})
+	if err != nil {
+		return nil, job.Usage("%s@%d: %w", plan.Listing.Inputs.Source(key), key.Position(), err)
+	}
+	return text, nil
+}
+
+// lookUp finds the documents that are named by their ids.
+func (c *Config) lookUp(ctx context.Context, plan *job.Plan, launch job.Launch, temp string, sought []int, texts *[2][]byte) error {
+	if len(sought) == 0 {
+		return nil
+	}
+	names := [2]string{c.A, c.B}
+	answer := func(i int) string { return storage.Join(temp, fmt.Sprintf("found-%d.json", i)) }
+	pipeline, scope := beam.NewPipelineWithRoot()
+	docs, rejected := plan.ReadAlone(scope, temp)
+	for _, i := range sought {
+		nearest.Lookup{Inputs: plan.Signature(temp).Inputs, ID: names[i], Answer: answer(i)}.Find(scope, docs, rejected...)
+	}
+	if _, err := c.Execute(ctx, launch, pipeline, temp); err != nil {
+		return err
+	}
+	for _, i := range sought {
+		_, text, err := job.Document(ctx, plan, temp, answer(i), names[i], "give the place of one instead, as it stands here")
+		if err != nil {
+			return err
+		}
+		texts[i] = text
+	}
+	return nil
+}
+
+// compare compares two texts.
+func (c *Config) compare(a, b []byte) *records.Difference {
+	shingler := c.Spec().New()
+	shinglesA, shinglesB := shingler.Shingles(nil, a), shingler.Shingles(nil, b)
+	weights := vector.Weights(c.Weights)
+	vectorA, vectorB := weights.Of(append([]uint64{}, shinglesA...), nil), weights.Of(append([]uint64{}, shinglesB...), nil)
+	setA, setB := shingle.Set(shinglesA), shingle.Set(shinglesB)
+	tokensA := append([]uint64{}, shingler.Tokenise(a)...)
+	tokensB := append([]uint64{}, shingler.Tokenise(b)...)
+
+	d := &records.Difference{
+		A:       records.Compared{Name: c.A, Bytes: len(a), Tokens: len(tokensA), Shingles: len(setA)},
+		B:       records.Compared{Name: c.B, Bytes: len(b), Tokens: len(tokensB), Shingles: len(setB)},
+		Example: records.Example{Pair: records.Pair{IDA: c.A, IDB: c.B}, TextA: string(a), TextB: string(b)},
+		Shared:  setsim.Overlap(setA, setB),
+	}
+	d.Similarity = 1 - distance.Jaccard(setA, setB)
+	if !c.Measures {
+		return d
+	}
+	const sets, vectors, tokens = "sets of shingles", "vectors of shingles", "tokens"
+	add := func(name, of string, metric bool, value float64) {
+		d.Measures = append(d.Measures, records.Measure{Name: name, Of: of, Metric: metric, Value: &value})
+	}
+	refuse := func(name, of, why string) {
+		d.Measures = append(d.Measures, records.Measure{Name: name, Of: of, Metric: true, Refused: why})
+	}
+	add("Jaccard similarity", sets, false, d.Similarity)
+	add("Jaccard distance", sets, true, distance.Jaccard(setA, setB))
+	add("containment, 1st in 2nd", sets, false, distance.Containment(setA, setB))
+	add("containment, 2nd in 1st", sets, false, distance.Containment(setB, setA))
+	add("cosine", vectors, false, cosine.Similarity(cosine.Dot(vectorA, vectorB), vectorA.SquaredLength(), vectorB.SquaredLength()))
+	add("angle in degrees", vectors, true, distance.Angle(vectorA, vectorB))
+	add("L1 distance", vectors, true, float64(distance.L1(vectorA, vectorB)))
+	add("L2 distance", vectors, true, distance.L2(vectorA, vectorB))
+	bits := fmt.Sprintf("SimHash signatures of %d bits", c.Bits)
+	if len(setA) == 0 || len(setB) == 0 {
+		refuse("Hamming distance", bits, "a text without a token has no signature")
+	} else {
+		signer := simhash.New(c.Bits, simhash.Normal, c.Seed)
+		add("Hamming distance", bits, true, float64(hamming.Distance(signer.Sign(nil, vectorA), signer.Sign(nil, vectorB))))
+	}
+	if longer := max(len(tokensA), len(tokensB)); longer > mostTokens {
+		refuse("edit distance", tokens, fmt.Sprintf("a text has %d tokens, and its time grows with their square; at most %d", longer, mostTokens))
+	} else {
+		add("edit distance", tokens, true, float64(distance.Edit(tokensA, tokensB)))
+	}
+	return d
+}

@@ -1,0 +1,103 @@
+package export
+
+import (
+	"encoding/base64"
+	"encoding/csv"
+	"io"
+	"reflect"
+	"strconv"
+	"strings"
+	"unicode/utf16"
+)
+
+// What Excel has room for.
+const (
+	excelRows   = 1<<20 - 1 // below the line of names
+	excelCell   = 32767     // UTF-16 units
+	excelDigits = 15        // of a number
+)
+
+// lines writes rows as CSV. Null is empty, and bytes are base64.
+type lines struct {
+	w     *csv.Writer
+	excel bool
+	cells []string
+}
+
+func newLines(w io.Writer, columns []string, excel bool) (*lines, error) {
+	l := &lines{w: csv.NewWriter(w), excel: excel, cells: make([]string, len(columns))}
+	if excel {
+		if _, err := io.WriteString(w, "\ufeff"); err != nil {
+			return nil, err
+		}
+		l.w.UseCRLF = true
+	}
+	return l, l.w.Write(columns)
+}
+
+func (l *lines) write(row reflect.Value) error {
+	for i := range l.cells {
+		l.cells[i] = l.cell(row.Field(i))
+	}
+	return l.w.Write(l.cells)
+}
+
+func (l *lines) flush() error {
+	l.w.Flush()
+	return l.w.Error()
+}
+
+func (l *lines) cell(field reflect.Value) string {
+	if field.Kind() == reflect.Pointer {
+		if field.IsNil() {
+			return ""
+		}
+		field = field.Elem()
+	}
+	switch field.Kind() {
+	case reflect.String:
+		if l.excel {
+			return cut(guarded(field.String()))
+		}
+		return field.String()
+	case reflect.Bool:
+		return strconv.FormatBool(field.Bool())
+	case reflect.Float64:
+		return strconv.FormatFloat(field.Float(), 'g', -1, 64)
+	case reflect.Slice:
+		text := base64.StdEncoding.EncodeToString(field.Bytes())
+		if l.excel {
+			return cut(guarded(text))
+		}
+		return text
+	default:
+		digits := strconv.FormatInt(field.Int(), 10)
+		if l.excel && len(digits) > excelDigits {
+			return "'" + digits
+		}
+		return digits
+	}
+}
+
+// guarded puts an apostrophe before what a spreadsheet takes for a formula (OWASP, CSV injection), also behind white space
+// and in full-width characters, so that it is text.
+func guarded(s string) string {
+	if strings.IndexAny(strings.TrimLeft(s, " \u00a0\u3000\ufeff"), "=+-@\t\r\n＝＋－＠") == 0 {
+		return "'" + s
+	}
+	return s
+}
+
+// cut shortens what a cell of Excel has no room for, which would go on in cells below.
+func cut(s string) string {
+	if len(s) <= excelCell {
+		return s
+	}
+	units := 0
+	for i, r := range s {
+		if units += utf16.RuneLen(r); units > excelCell {
+			return s[:i]
+		}
+	}
+	return s
+}

@@ -1,0 +1,88 @@
+package export
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/csv"
+	"reflect"
+	"strconv"
+	"strings"
+	"testing"
+	"unicode/utf16"
+
+	"pgregory.net/rapid"
+
+	"github.com/neardup/neardup/records"
+)
+
+func written(t interface{ Fatal(...any) }, excel bool, rows ...records.Rejected) string {
+	var out bytes.Buffer
+	l, err := newLines(&out, columnsOf(reflect.TypeFor[records.Rejected]()), excel)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range rows {
+		if err := l.write(reflect.ValueOf(row)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := l.flush(); err != nil {
+		t.Fatal(err)
+	}
+	return out.String()
+}
+
+// What a reader of CSV gets is what was written.
+func TestCSV(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		id := rapid.String().Draw(t, "id")
+		row := records.Rejected{Source: rapid.String().Draw(t, "source"), Position: rapid.Int64().Draw(t, "position"), ID: &id, Reason: "no text", Raw: rapid.SliceOf(rapid.Byte()).Draw(t, "raw")}
+		if strings.ContainsRune(row.Source+id, '\r') {
+			return // readers of CSV take CR LF for LF
+		}
+		got, err := csv.NewReader(strings.NewReader(written(t, false, row))).ReadAll()
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := [][]string{
+			{"source", "position", "id", "reason", "detail", "raw"},
+			{row.Source, strconv.FormatInt(row.Position, 10), id, "no text", "", base64.StdEncoding.EncodeToString(row.Raw)},
+		}
+		if !reflect.DeepEqual(got, want) {
+			t.Fatalf("%q, want %q", got, want)
+		}
+	})
+	if got := written(t, false, records.Rejected{}); !strings.HasSuffix(got, "\n,0,,,,\n") {
+		t.Errorf("nulls: %q", got)
+	}
+}
+
+// No cell for a spreadsheet begins as a formula does, none is longer than a cell may be, and what is no formula stands as it is.
+func TestExcel(t *testing.T) {
+	for text, want := range map[string]string{
+		"": "", "plain": "plain", "a=1": "a=1", "=1+1": "'=1+1", "+1": "'+1", "-1": "'-1", "@SUM(A1)": "'@SUM(A1)", "\t=1": "'\t=1", " =1": "' =1", "＝1": "'＝1",
+	} {
+		if got := guarded(text); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+	text := rapid.OneOf(rapid.String(), rapid.StringMatching(`[ \t]{0,2}[=+@-]cmd\|' /C calc'!A0`), rapid.Map(rapid.IntRange(excelCell-3, excelCell+3), func(n int) string { return strings.Repeat("a", n-2) + "𝄞" }))
+	rapid.Check(t, func(t *rapid.T) {
+		s := text.Draw(t, "text")
+		got := written(t, true, records.Rejected{Source: s, Position: 1234567890123456})
+		if !strings.HasPrefix(got, "\ufeffsource,") || !strings.HasSuffix(got, ",,,\r\n") {
+			t.Fatalf("%q", got)
+		}
+		rows, err := csv.NewReader(strings.NewReader(strings.TrimPrefix(got, "\ufeff"))).ReadAll()
+		if err != nil {
+			t.Fatal(err)
+		}
+		cell := rows[1][0]
+		if strings.IndexAny(cell, "=+-@\t") == 0 || len(utf16.Encode([]rune(cell))) > excelCell {
+			t.Fatalf("a cell %.50q of %d characters", cell, len(cell))
+		}
+		if rows[1][1] != "'1234567890123456" { // which would lose its last digit
+			t.Fatalf("a number %q", rows[1][1])
+		}
+	})
+}

@@ -1,0 +1,249 @@
+// Package export writes the tables of a finished output for those who do not read Parquet: as CSV, as JSON Lines, or
+// as views of SQL over the files.
+package export
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"iter"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/neardup/neardup/io/storage"
+	"github.com/neardup/neardup/output"
+	"github.com/neardup/neardup/pipelines/job"
+	"github.com/neardup/neardup/records"
+)
+
+// Config says what is written, and where.
+type Config struct {
+	From   string    `arg:"" name:"dir" help:"Output of a finished run of dedup or compare."`
+	Format Format    `required:"" enum:"${exports}" help:"csv (RFC 4180, with a line of column names), jsonl (an object for each row) or sql (a file with a view of each table, for DuckDB)." group:"Export"`
+	Tables []Table   `name:"table" placeholder:"NAME" help:"Write only this table; repeat for several (default: every table of the output)." group:"Export"`
+	Output string    `short:"o" required:"" placeholder:"DIR" help:"Folder for the files; must be new. - is standard output, for one table or for sql." group:"Export"`
+	Excel  bool      `help:"Write CSV for spreadsheets. The file begins with a byte order mark; values that look like formulas, and numbers that a spreadsheet would round, are text." group:"Export"`
+	Stdout io.Writer `kong:"-"`
+}
+
+// Format is a way to write tables.
+type Format string
+
+// The formats.
+const (
+	CSV   Format = "csv"
+	JSONL Format = "jsonl"
+	SQL   Format = "sql"
+)
+
+// Table is the name of a table.
+type Table output.Part
+
+// rows reads the rows of a table, each as a pointer to a struct.
+type rows func(context.Context, *output.Finished, output.Part) iter.Seq2[reflect.Value, error]
+
+func rowsOf[T any](ctx context.Context, f *output.Finished, table output.Part) iter.Seq2[reflect.Value, error] {
+	return func(yield func(reflect.Value, error) bool) {
+		for row, err := range output.Rows[T](ctx, f, table) {
+			if !yield(reflect.ValueOf(row), err) {
+				return
+			}
+		}
+	}
+}
+
+// known are the tables, with the types of their rows.
+var known = []struct {
+	name output.Part
+	row  reflect.Type
+	rows rows
+}{
+	{output.Pairs, reflect.TypeFor[records.Pair](), rowsOf[records.Pair]},
+	{output.Clusters, reflect.TypeFor[records.Clustered](), rowsOf[records.Clustered]},
+	{output.Removed, reflect.TypeFor[records.Removed](), rowsOf[records.Removed]},
+	{output.Rejected, reflect.TypeFor[records.Rejected](), rowsOf[records.Rejected]},
+	{output.Buckets, reflect.TypeFor[records.Bucketed](), rowsOf[records.Bucketed]},
+	{output.Candidates, reflect.TypeFor[records.Candidate](), rowsOf[records.Candidate]},
+}
+
+// UnmarshalText reads a name.
+func (t *Table) UnmarshalText(text []byte) error {
+	var names []Table
+	for _, k := range known {
+		names = append(names, Table(k.name))
+	}
+	if *t = Table(text); !slices.Contains(names, *t) {
+		return fmt.Errorf("%q is not one of %s", text, job.Listed(names...))
+	}
+	return nil
+}
+
+// Vars are the values that the tags of flags refer to.
+func Vars() map[string]string { return map[string]string{"exports": job.Names(CSV, JSONL, SQL)} }
+
+// ViewsFile is the file of the format sql.
+const ViewsFile = "views.sql"
+
+// table is a table of the output.
+type table struct {
+	name    output.Part
+	rows    rows
+	columns []string
+	count   int64
+	files   []string
+}
+
+// columnsOf are the names of the columns of a type of rows.
+func columnsOf(row reflect.Type) (names []string) {
+	for i := range row.NumField() {
+		name, _, _ := strings.Cut(row.Field(i).Tag.Get("parquet"), ",")
+		names = append(names, name)
+	}
+	return names
+}
+
+// Export writes the tables, and returns warnings.
+func Export(ctx context.Context, c Config) (warnings []string, err error) {
+	if c.Excel && c.Format != CSV {
+		return nil, job.Usage("--excel: --format %s is not for spreadsheets; give --format csv, or leave it out", c.Format)
+	}
+	toStdout := c.Output == "-"
+	if !toStdout {
+		if err := job.CheckPath("--output", c.Output); err != nil {
+			return nil, err
+		}
+		there, err := storage.Exists(ctx, c.Output)
+		if err != nil {
+			return nil, err
+		}
+		if there {
+			return nil, &job.OutputExistsError{Reason: c.Output + " is there already; give another --output"}
+		}
+	}
+	finished, err := output.Open(ctx, c.From)
+	if err != nil {
+		return nil, err
+	}
+	tables, err := c.tables(finished)
+	if err != nil {
+		return nil, err
+	}
+	if toStdout && c.Format != SQL && len(tables) != 1 {
+		return nil, job.Usage("--output -: the output has %d tables, and standard output takes one; give --table", len(tables))
+	}
+	put := func(name string, write func(io.Writer) error) error {
+		if toStdout {
+			return storage.Buffered(c.Stdout, write)
+		}
+		_, err := storage.WriteFile(ctx, storage.Join(c.Output, name), write)
+		return err
+	}
+	if c.Format == SQL {
+		if finished.Dir, err = storage.Abs(c.From); err != nil { // for whoever reads the views elsewhere
+			return nil, err
+		}
+		err = put(ViewsFile, func(w io.Writer) error { return views(w, finished, tables) })
+	} else {
+		for _, t := range tables {
+			if err = put(string(t.name)+"."+string(c.Format), func(w io.Writer) error { return c.write(ctx, w, finished, t) }); err != nil {
+				break
+			}
+			if c.Excel && t.count > excelRows {
+				warnings = append(warnings, fmt.Sprintf("%s has %d rows; Excel shows the first %d", t.name, t.count, excelRows))
+			}
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	same, err := finished.Unchanged(ctx)
+	if err == nil && !same {
+		err = fmt.Errorf("%s was replaced while it was read; remove what was written, and run the same command again", c.From)
+	}
+	return warnings, err
+}
+
+// tables are those to write.
+func (c *Config) tables(f *output.Finished) (tables []table, err error) {
+	for _, k := range known {
+		t := table{name: k.name, rows: k.rows, columns: columnsOf(k.row)}
+		for _, file := range f.Manifest.Files {
+			if output.PartOf(file.Path) == k.name {
+				t.files = append(t.files, file.Path)
+				t.count += file.Rows
+			}
+		}
+		asked := slices.Contains(c.Tables, Table(k.name))
+		switch {
+		case asked && len(t.files) == 0:
+			return nil, job.Usage("--table %s: %s has no such table", k.name, c.From)
+		case asked || len(c.Tables) == 0 && len(t.files) > 0:
+			tables = append(tables, t)
+		}
+	}
+	if len(tables) == 0 {
+		return nil, job.Usage("%s has no table", c.From)
+	}
+	return tables, nil
+}
+
+// write writes one table.
+func (c *Config) write(ctx context.Context, w io.Writer, f *output.Finished, t table) error {
+	if c.Format == JSONL {
+		encoder := json.NewEncoder(w)
+		encoder.SetEscapeHTML(false)
+		for row, err := range t.rows(ctx, f, t.name) {
+			if err != nil {
+				return err
+			}
+			if err := encoder.Encode(row.Interface()); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	lines, err := newLines(w, t.columns, c.Excel)
+	if err != nil {
+		return err
+	}
+	for row, err := range t.rows(ctx, f, t.name) {
+		if err != nil {
+			return err
+		}
+		if err := lines.write(row); err != nil {
+			return err
+		}
+	}
+	return lines.flush()
+}
+
+// views writes a view of each table, over its files.
+func views(w io.Writer, f *output.Finished, tables []table) error {
+	text := &strings.Builder{}
+	fmt.Fprintf(text, "-- Views of %s for DuckDB: duckdb -init %s\n", strings.Map(inComment, f.Dir), ViewsFile)
+	for _, t := range tables {
+		fmt.Fprintf(text, "CREATE OR REPLACE VIEW %s AS SELECT * FROM read_parquet([", t.name)
+		for i, file := range t.files {
+			if i > 0 {
+				text.WriteString(",")
+			}
+			fmt.Fprintf(text, "\n  '%s'", literal.Replace(f.Path(file)))
+		}
+		text.WriteString("\n], hive_partitioning = false);\n") // a folder dt=2026 above the output is no column
+	}
+	_, err := io.WriteString(w, text.String())
+	return err
+}
+
+// literal makes a path what a string of SQL has for it, and DuckDB's patterns match it alone.
+var literal = strings.NewReplacer("'", "''", "*", "[*]", "?", "[?]", "[", "[[]")
+
+// inComment keeps a comment on its line.
+func inComment(r rune) rune {
+	if r < ' ' || r == '\x7f' {
+		return ' '
+	}
+	return r
+}

@@ -1,0 +1,70 @@
+package job
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/neardup/neardup/blocks"
+	"github.com/neardup/neardup/io/codec"
+	"github.com/neardup/neardup/io/source"
+	"github.com/neardup/neardup/io/storage"
+	"github.com/neardup/neardup/transforms/nearest"
+)
+
+// Document returns the one document that a nearest.Lookup has found, by the file of its answer. The error of another number of
+// documents, or of one that is not compared, is a *UsageError, which begins with what was asked; instead says what to do
+// if an id is that of several.
+func Document(ctx context.Context, p *Plan, temp, answer, asked, instead string) (key blocks.Key, text []byte, err error) {
+	found, err := storage.Shared[nearest.Found](ctx, answer)
+	if err != nil {
+		return 0, nil, err
+	}
+	defer storage.Forget(answer)
+	inputs := p.Listing.Inputs
+	switch {
+	case found.Documents > 1:
+		var places []string
+		for _, key := range found.Keys {
+			places = append(places, fmt.Sprintf("%s@%d", inputs.Source(key), key.Position()))
+		}
+		for _, row := range found.Rejected {
+			places = append(places, fmt.Sprintf("%s@%d (not compared: %s)", row.Source, row.Position, row.Reason))
+		}
+		first := ""
+		if int64(len(places)) < found.Documents {
+			first = ", the first"
+		}
+		return 0, nil, Usage("%s: %d documents have this id%s: %s; %s", asked, found.Documents, first, strings.Join(places, ", "), instead)
+	case len(found.Rejected) == 1:
+		row := found.Rejected[0]
+		_, err := source.Text(ctx, inputs, p.Keys()(row.Source, row.Position), p.Reading())
+		if unreadable := (*codec.Error)(nil); errors.As(err, &unreadable) {
+			return 0, nil, Usage("%s: the document is unreadable: %w", asked, err)
+		}
+		if err != nil {
+			return 0, nil, err
+		}
+		return 0, nil, Usage("%s: the document at byte %d of %s is not compared: %s", asked, row.Position, row.Source, strings.TrimSuffix(row.Reason+", "+row.Detail, ", "))
+	case len(found.Keys) == 0:
+		unreadable, err := p.Unreadable(ctx, temp)
+		if err != nil {
+			return 0, nil, err
+		}
+		if unreadable != "" {
+			unreadable = "; " + unreadable
+		}
+		closest := "; no id resembles it"
+		if len(found.Closest) > 0 {
+			var ids []string
+			for _, c := range found.Closest {
+				ids = append(ids, c.ID)
+			}
+			closest = "; the closest are " + strings.Join(ids, ", ")
+		}
+		return 0, nil, Usage("%s: no document has this id%s%s", asked, closest, unreadable)
+	}
+	read, err := source.Text(ctx, inputs, found.Keys[0], p.Reading())
+	return found.Keys[0], []byte(read), err
+}

@@ -1,0 +1,430 @@
+// Package show finds what a finished output knows of one document: the cluster that it is in, who else is, and why each
+// document was kept or removed.
+package show
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/neardup/neardup/blocks"
+	"github.com/neardup/neardup/io/reading"
+	"github.com/neardup/neardup/io/source"
+	"github.com/neardup/neardup/kernels/edit"
+	"github.com/neardup/neardup/output"
+	"github.com/neardup/neardup/pipelines/dedup"
+	"github.com/neardup/neardup/pipelines/job"
+	"github.com/neardup/neardup/records"
+)
+
+// Config says what is shown.
+type Config struct {
+	Output   string `arg:"" name:"dir" help:"Output of a finished run of dedup."`
+	Document string `arg:"" name:"id" help:"Id of a document, or its place: SOURCE@POSITION, as in the tables."`
+	Most     int    `name:"members" short:"n" default:"100" placeholder:"N" help:"List at most the first N documents of the cluster (default: ${default})." group:"Show"`
+	Texts    int    `default:"3" placeholder:"N" help:"Show the words that differ of at most N pairs; 0 reads no texts (default: ${default})." group:"Show"`
+}
+
+// place is where a document begins.
+type place struct {
+	source   string
+	position int64
+}
+
+func (p place) String() string { return p.source + "@" + strconv.FormatInt(p.position, 10) }
+
+// mostPlaces is how many documents of one id a message lists.
+const mostPlaces = 10
+
+// Cluster reads from a finished output what is known of a document. The error is a *job.UsageError if there is no such
+// document, or if there are several.
+func Cluster(ctx context.Context, c Config) (*records.Cluster, error) {
+	switch {
+	case c.Most < 1:
+		return nil, job.Usage("--members %d: must be at least 1", c.Most)
+	case c.Texts < 0:
+		return nil, job.Usage("--texts %d: must be at least 0", c.Texts)
+	}
+	finished, err := output.Open(ctx, c.Output)
+	if err != nil {
+		return nil, err
+	}
+	s := &show{Config: c, f: finished, found: records.Cluster{Threshold: finished.Run.Parameters.Threshold, Members: []records.Member{}}}
+	if !s.has(output.Clusters) {
+		return nil, job.Usage("%s has no table clusters: run dedup again, and have --write name it", c.Output)
+	}
+	if err := s.look(ctx); err != nil {
+		return nil, err
+	}
+	same, err := finished.Unchanged(ctx)
+	if err == nil && !same {
+		err = fmt.Errorf("%s was replaced while it was read; run the same command again", c.Output)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &s.found, nil
+}
+
+// show is one search.
+type show struct {
+	Config
+	f     *output.Finished
+	found records.Cluster
+}
+
+func (s *show) has(part output.Part) bool {
+	return slices.Contains(s.f.Run.Parameters.Write, string(part))
+}
+
+// look does what Cluster says.
+func (s *show) look(ctx context.Context) error {
+	row, err := s.clustered(ctx)
+	if err != nil {
+		return err
+	}
+	if row == nil {
+		return s.alone(ctx)
+	}
+	s.found.ID, s.found.Source, s.found.Position = row.ID, row.Source, row.Position
+	s.found.State, s.found.Cluster, s.found.Documents = records.StateClustered, row.Cluster, row.Members
+	if err := s.members(ctx); err != nil {
+		return err
+	}
+	if err := s.inPlace(ctx); err != nil {
+		return err
+	}
+	if err := s.similarities(ctx); err != nil {
+		return err
+	}
+	return s.texts(ctx)
+}
+
+// clustered returns the row of the document; nil if it is in no cluster.
+func (s *show) clustered(ctx context.Context) (found *records.Clustered, err error) {
+	var places []string
+	several := 0
+	for row, err := range output.Rows[records.Clustered](ctx, s.f, output.Clusters) {
+		if err != nil {
+			return nil, err
+		}
+		at := place{row.Source, row.Position}
+		switch {
+		case at.String() == s.Document: // which names one document, whatever ids are
+			return &row, nil
+		case row.ID == s.Document:
+			found = &row
+			if several++; several <= mostPlaces {
+				places = append(places, at.String())
+			}
+		}
+	}
+	if several > 1 {
+		return nil, s.ambiguous(several, places)
+	}
+	return found, nil
+}
+
+func (s *show) ambiguous(documents int, places []string) error {
+	first := ""
+	if len(places) < documents {
+		first = ", the first"
+	}
+	return job.Usage("%d documents have the id %s%s: %s; give one of these instead of the id", documents, s.Document, first, strings.Join(places, ", "))
+}
+
+// members lists those of the cluster.
+func (s *show) members(ctx context.Context) error {
+	own := false
+	for row, err := range output.Rows[records.Clustered](ctx, s.f, output.Clusters) {
+		if err != nil {
+			return err
+		}
+		if row.Cluster != s.found.Cluster {
+			continue
+		}
+		if row.Kept {
+			s.found.Kept++
+		}
+		asked := s.asked(row.Source, row.Position)
+		own = own || asked
+		if room := s.Most - len(s.found.Members); room > 1 || room == 1 && own || asked {
+			s.found.Members = append(s.found.Members, records.Member{ID: row.ID, Source: row.Source, Position: row.Position, Size: row.Size, Kept: row.Kept})
+		}
+	}
+	return nil
+}
+
+// asked reports whether the document in question begins there.
+func (s *show) asked(source string, position int64) bool {
+	return source == s.found.Source && position == s.found.Position
+}
+
+// byPlace returns the members by their places.
+func (s *show) byPlace() map[place]*records.Member {
+	members := map[place]*records.Member{}
+	for i, m := range s.found.Members {
+		members[place{m.Source, m.Position}] = &s.found.Members[i]
+	}
+	return members
+}
+
+// inPlace says of the removed members which document is kept in their place.
+func (s *show) inPlace(ctx context.Context) error {
+	if !s.has(output.Removed) {
+		return nil
+	}
+	members := s.byPlace()
+	for row, err := range output.Rows[records.Removed](ctx, s.f, output.Removed) {
+		if err != nil {
+			return err
+		}
+		if m := members[place{row.Source, row.Position}]; m != nil && row.Cluster == s.found.Cluster {
+			m.InPlace = &records.InPlace{ID: row.KeptID, Source: row.KeptSource, Position: row.KeptPosition, Similarity: row.Similarity, Reason: row.Reason}
+		}
+	}
+	return nil
+}
+
+// similarities adds those to the document in question. The table has one row for a copy, with its representative, and else
+// pairs of representatives: copies are as similar as these. It is read twice, and of it are held as many pairs as there are members.
+func (s *show) similarities(ctx context.Context) error {
+	if !s.has(output.Pairs) {
+		return nil
+	}
+	// first is the first document that a member is a pair with at similarity 1, or itself.
+	first := map[place]place{}
+	for at := range s.byPlace() {
+		first[at] = at
+	}
+	for row, err := range output.Rows[records.Pair](ctx, s.f, output.Pairs) {
+		if err != nil {
+			return err
+		}
+		at := place{row.SourceB, row.PositionB}
+		if to, ok := first[at]; ok && row.Similarity == 1 && to == at {
+			first[at] = place{row.SourceA, row.PositionA}
+		}
+	}
+	own := first[place{s.found.Source, s.found.Position}]
+	known := map[place]float64{own: 1}
+	wanted := map[place]bool{}
+	for _, to := range first {
+		wanted[to] = true
+	}
+	for row, err := range output.Rows[records.Pair](ctx, s.f, output.Pairs) {
+		if err != nil {
+			return err
+		}
+		a, b := place{row.SourceA, row.PositionA}, place{row.SourceB, row.PositionB}
+		if b == own {
+			a, b = b, a
+		}
+		if a == own && wanted[b] {
+			known[b] = row.Similarity
+		}
+	}
+	for at, m := range s.byPlace() {
+		if similarity, ok := known[first[at]]; ok {
+			m.Similarity = &similarity
+		}
+	}
+	return nil
+}
+
+// texts reads the pairs to look at: what was removed first, since the document that is kept instead explains it.
+func (s *show) texts(ctx context.Context) error {
+	own := s.byPlace()[place{s.found.Source, s.found.Position}]
+	type pair struct {
+		removed *records.Member
+		kept    place
+		keptID  string
+	}
+	var pairs []pair
+	if own.InPlace != nil {
+		pairs = append(pairs, pair{own, place{own.InPlace.Source, own.InPlace.Position}, own.InPlace.ID})
+	}
+	for i := range s.found.Members {
+		m := &s.found.Members[i]
+		if m.InPlace != nil && s.asked(m.InPlace.Source, m.InPlace.Position) {
+			pairs = append(pairs, pair{m, place{own.Source, own.Position}, own.ID})
+		}
+	}
+	for _, p := range pairs[:min(len(pairs), s.Texts)] {
+		e := records.Example{FateA: "kept", FateB: "removed, " + p.removed.InPlace.Reason}
+		e.Pair = records.Pair{
+			IDA: p.keptID, SourceA: p.kept.source, PositionA: p.kept.position,
+			IDB: p.removed.ID, SourceB: p.removed.Source, PositionB: p.removed.Position, SizeB: p.removed.Size,
+		}
+		if similarity := p.removed.InPlace.Similarity; similarity != nil {
+			e.Pair.Similarity = *similarity
+		}
+		var err error
+		if e.TextA, err = s.text(ctx, p.kept); err == nil {
+			e.TextB, err = s.text(ctx, place{p.removed.Source, p.removed.Position})
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err != nil { // the input may have changed, or be gone
+			s.found.Warnings = append(s.found.Warnings, fmt.Sprintf("cannot show which words differ: %v", err))
+			return nil
+		}
+		s.found.Examples = append(s.found.Examples, e)
+	}
+	return nil
+}
+
+func (s *show) text(ctx context.Context, at place) (string, error) {
+	if slices.Contains(s.f.Run.Parameters.Inputs, "-") {
+		return "", fmt.Errorf("the run read standard input, which is gone")
+	}
+	return dedup.Text(ctx, s.f, at.source, at.position)
+}
+
+// alone looks for a document that is in no cluster: it was not compared, or it is in the corpus.
+func (s *show) alone(ctx context.Context) error {
+	found, err := s.rejected(ctx)
+	if err != nil || found {
+		return err
+	}
+	return s.inCorpus(ctx)
+}
+
+// rejected looks among the documents that were not compared, and the records that are none.
+func (s *show) rejected(ctx context.Context) (found bool, err error) {
+	if !s.has(output.Rejected) {
+		return false, nil
+	}
+	for row, err := range output.Rows[records.Rejected](ctx, s.f, output.Rejected) {
+		if err != nil {
+			return false, err
+		}
+		at := place{row.Source, row.Position}
+		id := at.String()
+		if row.ID != nil {
+			id = *row.ID
+		}
+		if at.String() != s.Document && id != s.Document {
+			continue
+		}
+		s.found.ID, s.found.Source, s.found.Position = id, row.Source, row.Position
+		s.found.State, s.found.Reason = records.StateNotCompared, strings.TrimSuffix(row.Reason+", "+row.Detail, ", ")
+		if row.Unreadable() {
+			s.found.State = records.StateUnreadable
+		}
+		return true, nil
+	}
+	return false, nil
+}
+
+// inCorpus looks for the id in the corpus, whose documents are all that is left, or for the place in the input, as positions are those there.
+func (s *show) inCorpus(ctx context.Context) error {
+	if at, ok := parse(s.Document); ok {
+		if _, err := s.text(ctx, at); err == nil {
+			s.found.ID, s.found.Source, s.found.Position, s.found.State = s.Document, at.source, at.position, records.StateAlone
+			return nil
+		}
+	}
+	searched := "the tables"
+	var nearest []string
+	if s.has(output.Corpus) {
+		searched = "the output"
+		var files []string
+		found := 0
+		for doc, err := range s.corpus(ctx) {
+			if err != nil {
+				return err
+			}
+			if doc.id == s.Document {
+				if found++; len(files) < mostPlaces {
+					files = append(files, doc.file)
+				}
+			}
+			nearest = nearer(s.Document, nearest, doc.id)
+		}
+		if found > 1 {
+			return job.Usage("%d documents have the id %s, and are in no cluster; they are in %s", found, s.Document, strings.Join(slices.Compact(files), ", "))
+		}
+		if found == 1 {
+			s.found.ID, s.found.Source, s.found.Position, s.found.State = s.Document, strings.TrimPrefix(files[0], string(output.Corpus)+"/"), -1, records.StateAlone
+			return nil
+		}
+	}
+	for row, err := range output.Rows[records.Clustered](ctx, s.f, output.Clusters) {
+		if err != nil {
+			return err
+		}
+		nearest = nearer(s.Document, nearest, row.ID)
+	}
+	hint := "; no id resembles it"
+	if len(nearest) > 0 {
+		hint = "; the nearest is " + nearest[0]
+	}
+	return job.Usage("no document of %s is called %s%s", searched, s.Document, hint)
+}
+
+// nearer returns the nearest of the ids nearest, of which there is at most one, and id.
+func nearer(wanted string, nearest []string, id string) []string {
+	if len(id) > 2*len(wanted)+1 { // too far, and may be long
+		return nearest
+	}
+	if best := edit.Nearest(wanted, slices.Values(append(nearest, id))); best != "" {
+		return []string{best}
+	}
+	return nearest
+}
+
+// parse splits SOURCE@POSITION.
+func parse(name string) (at place, ok bool) {
+	i := strings.LastIndexByte(name, '@')
+	if i < 0 {
+		return at, false
+	}
+	position, err := strconv.ParseInt(name[i+1:], 10, 64)
+	return place{name[:i], position}, err == nil && position >= 0
+}
+
+// inFile is a document of the corpus that has an id, and its file below the output.
+type inFile struct{ id, file string }
+
+// corpus reads the documents of the corpus that have ids.
+func (s *show) corpus(ctx context.Context) iter.Seq2[inFile, error] {
+	return func(yield func(inFile, error) bool) {
+		options := dedup.Reading(s.f)
+		for _, file := range s.f.Manifest.Files {
+			if output.PartOf(file.Path) != output.Corpus {
+				continue
+			}
+			listing, err := source.Plan(ctx, []string{s.f.Path(file.Path)}, options)
+			if err != nil {
+				yield(inFile{}, err)
+				return
+			}
+			in := listing.Inputs
+			for number := range in.Splits.Len() {
+				stopped := false
+				_, err := source.Records(ctx, in, []blocks.Span{in.Splits.At(number)}, options, func(record *reading.Record) error {
+					id := string(record.Doc.ID)
+					if !record.Doc.HasID {
+						id = strings.TrimPrefix(file.Path, string(output.Corpus)+"/")
+					}
+					if !stopped && record.Err == nil && (record.Doc.HasID || options.Format == "files") {
+						stopped = !yield(inFile{id, file.Path}, nil)
+					}
+					return nil
+				})
+				if err != nil {
+					yield(inFile{}, err)
+					return
+				}
+				if stopped {
+					return
+				}
+			}
+		}
+	}
+}

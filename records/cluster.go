@@ -1,0 +1,52 @@
+package records
+
+// Cluster is what a finished output knows of one document: its cluster, if it is in one.
+type Cluster struct {
+	ID       string `json:"id"`
+	Source   string `json:"source"`
+	Position int64  `json:"position"`
+	// State is StateClustered, StateAlone, StateNotCompared or StateUnreadable; Reason says why a document was not compared.
+	State  string `json:"state"`
+	Reason string `json:"reason,omitempty"`
+	// Cluster is the key of the cluster's first document; it and what follows are of a clustered document only.
+	Cluster   int64   `json:"cluster"`
+	Documents int32   `json:"documents"` // of the cluster
+	Kept      int32   `json:"kept"`      // of these
+	Threshold float64 `json:"threshold"`
+	// Members are the first of the cluster, in input order, and the document itself.
+	Members []Member `json:"members"`
+	// Examples are pairs to look at: the document with the one kept in its place or, of a kept one, with
+	// those that it replaces.
+	Examples []Example `json:"examples,omitempty"`
+	Warnings []string  `json:"warnings,omitempty"`
+}
+
+// What becomes of a document.
+const (
+	StateClustered   = "clustered"
+	StateAlone       = "alone" // in no cluster, and kept
+	StateNotCompared = "not compared"
+	StateUnreadable  = "unreadable"
+)
+
+// Member is a document of a cluster.
+type Member struct {
+	ID       string `json:"id"`
+	Source   string `json:"source"`
+	Position int64  `json:"position"`
+	Size     int32  `json:"size"`
+	Kept     bool   `json:"kept"`
+	// Similarity is that to the document in question; nil if the output lists no such pair.
+	Similarity *float64 `json:"similarity"`
+	// InPlace is set of a removed document, if the output has the table: it says which document is kept in its place, and why.
+	InPlace *InPlace `json:"in_place,omitempty"`
+}
+
+// InPlace is the document that is kept in the place of another.
+type InPlace struct {
+	ID         string   `json:"id"`
+	Source     string   `json:"source"`
+	Position   int64    `json:"position"`
+	Similarity *float64 `json:"similarity"` // nil if the two are no pair
+	Reason     string   `json:"reason"`
+}

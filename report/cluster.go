@@ -1,0 +1,83 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"strconv"
+	"text/tabwriter"
+
+	"github.com/neardup/neardup/internal/terminal"
+	"github.com/neardup/neardup/records"
+)
+
+// Cluster prints what a finished output knows of one document, in lines of at most width characters but for the table.
+func Cluster(w io.Writer, width int, c *records.Cluster) error {
+	out := &printer{w: w, width: width, colors: terminal.Colours(w)}
+	said := terminal.Mask(c.ID) + ", " + told(c)
+	for _, line := range terminal.Wrap(said, width) {
+		out.printf("%s\n", line)
+	}
+	if c.State != records.StateClustered || out.err != nil {
+		return out.err
+	}
+	out.printf("\n")
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "similarity\t\twhy\tsize\tid\tplace")
+	for _, m := range c.Members {
+		similarity, fate := "-", "kept"
+		if m.Similarity != nil {
+			similarity = share(*m.Similarity)
+		}
+		if !m.Kept {
+			fate = "removed"
+		}
+		id := cmp.Or(terminal.Mask(m.ID), "-")
+		if m.Source == c.Source && m.Position == c.Position {
+			similarity, id = "this one", "* "+id
+		}
+		fmt.Fprintf(table, "%s\t%s\t%s\t%d\t%s\t%s@%d\n", similarity, fate, why(m.InPlace), m.Size, id, terminal.Mask(m.Source), m.Position)
+	}
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	if more := int(c.Documents) - len(c.Members); more > 0 {
+		out.printf("and %s more; --members lists more\n", plural(more, "document"))
+	}
+	for i := range c.Examples {
+		e := &c.Examples[i]
+		out.printf("\n")
+		columns(out, e)
+	}
+	return out.err
+}
+
+// told says what became of a document, to follow its id.
+func told(c *records.Cluster) string {
+	switch c.State {
+	case records.StateAlone:
+		return fmt.Sprintf("in %s: in no cluster. The run found no document at least %s similar to it, and kept it", terminal.Mask(c.Source), strconv.FormatFloat(c.Threshold, 'g', -1, 64))
+	case records.StateNotCompared:
+		return fmt.Sprintf("at %s@%d: in no cluster, since it was not compared: %s", terminal.Mask(c.Source), c.Position, terminal.Mask(c.Reason))
+	case records.StateUnreadable:
+		return fmt.Sprintf("at %s@%d: the record is unreadable: %s", terminal.Mask(c.Source), c.Position, terminal.Mask(c.Reason))
+	default:
+		return fmt.Sprintf("in a cluster of %s: %s kept, %s removed", plural(int(c.Documents), "document"), count(int64(c.Kept)), count(int64(c.Documents-c.Kept)))
+	}
+}
+
+// why says for which document another was removed, and what they have in common; "" of a kept one.
+func why(p *records.InPlace) string {
+	if p == nil {
+		return ""
+	}
+	id := terminal.Cut(terminal.Mask(p.ID), 24)
+	switch {
+	case p.Reason != records.ReasonNear:
+		return p.Reason + " as " + id
+	case p.Similarity == nil:
+		return "linked by pairs to " + id
+	default:
+		return share(*p.Similarity) + " similar to " + id
+	}
+}

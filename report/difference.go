@@ -1,0 +1,38 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+
+	"github.com/neardup/neardup/internal/terminal"
+	"github.com/neardup/neardup/records"
+)
+
+// Difference prints how two documents differ, in lines of at most width characters.
+func Difference(w io.Writer, width int, d *records.Difference) error {
+	out := &printer{w: w, width: width, colors: terminal.Colours(w)}
+	of := d.A.Shingles + d.B.Shingles - d.Shared
+	for _, line := range terminal.Wrap(fmt.Sprintf("%s similar (%d of %s shared); %s and %s of %s and %s",
+		share(d.Similarity), d.Shared, plural(of, "shingle"), plural(d.A.Tokens, "token"), plural(d.B.Tokens, "token"), Size(int64(d.A.Bytes)), Size(int64(d.B.Bytes))), width) {
+		out.printf("%s\n", line)
+	}
+	for i, m := range d.Measures {
+		if i == 0 || m.Of != d.Measures[i-1].Of {
+			out.printf("\n%s\n", m.Of)
+		}
+		value := "-"
+		if m.Value != nil {
+			value = strconv.FormatFloat(*m.Value, 'g', 8, 64)
+		}
+		out.printf("  %-24s%14s\n", m.Name, value)
+		if m.Refused != "" {
+			for _, line := range terminal.Wrap("refused: "+m.Refused, width-4) {
+				out.printf("    %s\n", line)
+			}
+		}
+	}
+	out.printf("\n")
+	columns(out, &d.Example)
+	return out.err
+}
