@@ -20,7 +20,7 @@ const wordsAtOnce = 1 << 12
 // foldedFast is FoldedASCII of some of what text begins with, up to a byte that is no letter or digit: the last bytes and those
 // near one that is not ASCII are left to foldedPlain.
 func foldedFast(dst []uint64, text []byte) (tokens []uint64, n int) {
-	if !hasAVX2 {
+	if !hasAVX2 || len(text) < blockBytes { // what has no bytes may have no address to count from
 		return dst, 0
 	}
 	for {

@@ -70,6 +70,9 @@ func TestFoldedASCIIBytes(t *testing.T) {
 
 // TestFoldedASCIILengths cuts a text at each byte of some blocks.
 func TestFoldedASCIILengths(t *testing.T) {
+	if got, n := FoldedASCII(nil, nil); n != 0 || len(got) > 0 {
+		t.Errorf("no text: %x, %d", got, n)
+	}
 	memory := fence.New(t, foldedBytes)
 	text := []byte(strings.Repeat("Some words of abcdefghij, a b c d e f g h; ABCDEFGHIJKLMNOPQRST ", 5))
 	for from := range 70 {
