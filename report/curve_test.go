@@ -2,6 +2,7 @@ package report_test
 
 import (
 	"encoding/xml"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -67,7 +68,7 @@ func TestCurvePlot(t *testing.T) {
 		t.Fatal(err)
 	}
 	for decoder := xml.NewDecoder(strings.NewReader(got.String())); ; {
-		if _, err := decoder.Token(); err == io.EOF {
+		if _, err := decoder.Token(); errors.Is(err, io.EOF) {
 			break
 		} else if err != nil {
 			t.Fatal(err)
