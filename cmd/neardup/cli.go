@@ -33,6 +33,7 @@ type commands struct {
 	Export     exportCmd     `cmd:"" help:"Write the tables of a finished output as CSV, as JSON Lines or as SQL views."`
 	Curve      curveCmd      `cmd:"" help:"Draw how likely bands and rows are to find a pair, by its similarity."`
 	Diff       diffCmd       `cmd:"" help:"Compare two documents: the words that differ and, with --measures, every similarity and distance."`
+	Eval       evalCmd       `cmd:"" help:"Measure a finished output by a truth file: precision, recall, F1 and adjusted Rand index."`
 	Config     configCmd     `cmd:"" help:"Job files."`
 	Completion completionCmd `cmd:"" help:"Print a script for completion of commands, flags and values in a shell."`
 	Man        manCmd        `cmd:"" help:"Print the man page."`

@@ -114,7 +114,7 @@ func (c *commands) run(command *kong.Context, options []string, s streams) (err 
 
 // asJSON reports whether what is printed is to be JSON.
 func (c *commands) asJSON() bool {
-	return c.Dedup.JSON || c.Finish.JSON || c.Query.JSON || c.Compare.JSON || c.Show.JSON || c.Curve.JSON || c.Diff.JSON
+	return c.Dedup.JSON || c.Finish.JSON || c.Query.JSON || c.Compare.JSON || c.Show.JSON || c.Curve.JSON || c.Diff.JSON || c.Eval.JSON
 }
 
 // streams are what a command reads and where it writes: results to Out, and progress to Err if that is a terminal. The rest

@@ -1,0 +1,40 @@
+package quality
+
+// Agreement counts pairs of documents: those that two clusterings join.
+type Agreement struct {
+	Both, Found, True float64 // pairs of both, of the one that was found, and of the true one
+	All               float64 // n·(n−1)/2 of n documents
+}
+
+// Pairs returns n·(n−1)/2.
+func Pairs(n int) float64 { return float64(n) * float64(n-1) / 2 }
+
+// Precision returns Both / Found, and 1 if nothing was found.
+func (a Agreement) Precision() float64 { return share(a.Both, a.Found) }
+
+// Recall returns Both / True, and 1 if nothing is true.
+func (a Agreement) Recall() float64 { return share(a.Both, a.True) }
+
+// F1 returns the harmonic mean of precision and recall, 2·Both / (Found + True), and 1 without any pair.
+func (a Agreement) F1() float64 { return share(2*a.Both, a.Found+a.True) }
+
+// AdjustedRand returns the adjusted Rand index (Hubert and Arabie 1985): 1 of the same clusterings, about 0 of random ones, and
+// 1 where both are the only ones there could be.
+func (a Agreement) AdjustedRand() float64 {
+	expected := 0.
+	if a.All > 0 {
+		expected = a.Found / a.All * a.True
+	}
+	most := (a.Found + a.True) / 2
+	if most == expected {
+		return 1
+	}
+	return (a.Both - expected) / (most - expected)
+}
+
+func share(part, whole float64) float64 {
+	if whole == 0 {
+		return 1
+	}
+	return part / whole
+}

@@ -1,0 +1,114 @@
+package eval
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/neardup/neardup/records"
+)
+
+// Counts by clusters, and by the pairs of these, are those of going through all pairs; each listed pair is what it is listed as.
+func TestCountsEqualPlain(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(2, 12).Draw(t, "documents")
+		of := rapid.SliceOfN(rapid.IntRange(0, 4), n, n)
+		inFound, inTrue := of.Draw(t, "found"), of.Draw(t, "true")
+		id := func(i int) string { return fmt.Sprintf("d%02d", i) }
+		sizes := map[int]int{}
+		for _, cluster := range inFound {
+			sizes[cluster]++
+		}
+		known := &truth{kind: records.TruthClusters, label: map[string]string{}}
+		var pairs [][2]string
+		found := map[string]int64{}
+		var ids []string
+		both, all, truths := 0., 0., 0.
+		for i := range n {
+			known.ids = append(known.ids, id(i))
+			known.label[id(i)] = fmt.Sprint(inTrue[i])
+			if sizes[inFound[i]] > 1 { // the table has no others
+				found[id(i)], ids = int64(inFound[i]), append(ids, id(i))
+			}
+			for j := range i {
+				if inFound[i] == inFound[j] {
+					all++
+				}
+				if inTrue[i] == inTrue[j] {
+					truths++
+					pairs = append(pairs, [2]string{id(j), id(i)})
+				}
+				if inFound[i] == inFound[j] && inTrue[i] == inTrue[j] {
+					both++
+				}
+			}
+		}
+		rand.New(rand.NewPCG(1, 2)).Shuffle(len(pairs), func(i, j int) { pairs[i], pairs[j] = pairs[j], pairs[i] })
+		number := func(id string) (i int) {
+			fmt.Sscanf(id, "d%d", &i)
+			return i
+		}
+		c := &Config{List: 1000}
+		for name, count := range map[string]func(*records.Evaluation){
+			"clusters": func(e *records.Evaluation) { c.clusters(e, known, found) },
+			"pairs":    func(e *records.Evaluation) { c.pairs(e, pairs, found, ids) },
+		} {
+			e := &records.Evaluation{}
+			count(e)
+			if e.Both != both || e.Found != all || e.True != truths {
+				t.Fatalf("%s: %v both, %v found, %v true; want %v, %v, %v", name, e.Both, e.Found, e.True, both, all, truths)
+			}
+			for _, p := range e.Missed {
+				if a, b := number(p[0]), number(p[1]); inTrue[a] != inTrue[b] || inFound[a] == inFound[b] {
+					t.Fatalf("%s: %v is not missed", name, p)
+				}
+			}
+			for _, p := range e.False {
+				if a, b := number(p[0]), number(p[1]); inTrue[a] == inTrue[b] || inFound[a] != inFound[b] {
+					t.Fatalf("%s: %v is not false", name, p)
+				}
+			}
+			if (len(e.Missed) > 0) != (both < truths) || (len(e.False) > 0) != (both < all) {
+				t.Fatalf("%s: %d missed and %d false are listed, of %v and %v", name, len(e.Missed), len(e.False), truths-both, all-both)
+			}
+			if name == "pairs" && (len(e.Missed) != int(truths-both) || len(e.False) != int(all-both)) {
+				t.Fatalf("%d missed and %d false, want %v and %v", len(e.Missed), len(e.False), truths-both, all-both)
+			}
+		}
+	})
+}
+
+// Both notations of both kinds are read, numbers as they are written.
+func TestTruth(t *testing.T) {
+	for text, kind := range map[string]string{
+		"id_a,id_b\n2,1\n":                                               records.TruthPairs,
+		"\ufeffscore,id_b,id_a\r\n.5,2,1\r\n":                            records.TruthPairs,
+		`{"id_a": 1, "id_b": "2", "score": null}`:                        records.TruthPairs,
+		"id,cluster\n1,x\n2,x\n":                                         records.TruthClusters,
+		"{\"id\": 1, \"cluster\": 7}\n{\"id\": \"2\", \"cluster\": 7}\n": records.TruthClusters,
+	} {
+		got, err := readTruth(strings.NewReader(text), "file")
+		if err != nil || got.kind != kind {
+			t.Fatalf("%q: %v, %v", text, got, err)
+		}
+		if kind == records.TruthPairs && (len(got.pairs) != 1 || got.pairs[0] != [2]string{"1", "2"}) || kind == records.TruthClusters && got.label["1"] != got.label["2"] {
+			t.Errorf("%q: %+v", text, got)
+		}
+	}
+	for text, want := range map[string]string{
+		"":                       "it is empty",
+		"a,b\n1,2\n":             "neither",
+		"id_a,id_b\n1,1\n":       "1 is a pair with itself",
+		"id,cluster\n1,x\n1,y\n": "1 is in two clusters, x and y",
+		`{"id_a": 1}`:            "object 1: it has neither",
+		"{\"id_a\": 1, \"id_b\": 2}\n{\"id\": 1, \"cluster\": 2}": "object 2: it has clusters, and those before pairs",
+		"id_a,id_b\n1\n": "wrong number of fields",
+	} {
+		if _, err := readTruth(strings.NewReader(text), "file"); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %s", text, err, want)
+		}
+	}
+}

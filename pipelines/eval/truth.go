@@ -1,0 +1,135 @@
+package eval
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/neardup/neardup/pipelines/job"
+	"github.com/neardup/neardup/records"
+)
+
+// truth is what is known: pairs of ids, or the cluster of each id.
+type truth struct {
+	kind  string
+	pairs [][2]string
+	label map[string]string
+	ids   []string // of label, in order
+}
+
+// columns of a truth, by its kind.
+var columns = map[string][2]string{records.TruthPairs: {"id_a", "id_b"}, records.TruthClusters: {"id", "cluster"}}
+
+// readTruth reads JSON Lines, if the first character is a brace, or CSV.
+func readTruth(r io.Reader, name string) (*truth, error) {
+	in := bufio.NewReader(r)
+	if mark, _ := in.Peek(3); bytes.Equal(mark, []byte("\ufeff")) {
+		in.Discard(len(mark)) //nolint:errcheck // it was peeked at
+	}
+	t := &truth{label: map[string]string{}}
+	read := t.readCSV
+	if first, _ := in.Peek(1); bytes.Equal(first, []byte("{")) {
+		read = t.readLines
+	}
+	if err := read(in); err != nil {
+		return nil, job.Usage("--truth %s: %w", name, err)
+	}
+	if t.kind == "" {
+		return nil, job.Usage("--truth %s: it is empty", name)
+	}
+	return t, nil
+}
+
+var errColumns = errors.New("it has neither id_a and id_b (pairs) nor id and cluster (clusters)")
+
+// kindOf returns the kind of truth that has columns.
+func kindOf(has func(column string) bool) (string, error) {
+	for _, kind := range []string{records.TruthPairs, records.TruthClusters} {
+		if has(columns[kind][0]) && has(columns[kind][1]) {
+			return kind, nil
+		}
+	}
+	return "", errColumns
+}
+
+func (t *truth) readCSV(in io.Reader) error {
+	reader := csv.NewReader(in)
+	header, err := reader.Read()
+	if errors.Is(err, io.EOF) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if t.kind, err = kindOf(func(column string) bool { return slices.Contains(header, column) }); err != nil {
+		return err
+	}
+	a, b := slices.Index(header, columns[t.kind][0]), slices.Index(header, columns[t.kind][1])
+	for {
+		row, err := reader.Read()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if err := t.add(row[a], row[b]); err != nil {
+			return err
+		}
+	}
+}
+
+func (t *truth) readLines(in io.Reader) error {
+	decoder := json.NewDecoder(in)
+	for n := 1; ; n++ {
+		var row map[string]json.RawMessage
+		err := decoder.Decode(&row)
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("object %d: %w", n, err)
+		}
+		kind, err := kindOf(func(column string) bool { return row[column] != nil })
+		if err == nil && t.kind != "" && kind != t.kind {
+			err = fmt.Errorf("it has %s, and those before %s", kind, t.kind)
+		}
+		if err == nil {
+			t.kind = kind
+			err = t.add(value(row[columns[kind][0]]), value(row[columns[kind][1]]))
+		}
+		if err != nil {
+			return fmt.Errorf("object %d: %w", n, err)
+		}
+	}
+}
+
+// value is a string, or a number as it is written.
+func value(raw json.RawMessage) string {
+	var text string
+	if json.Unmarshal(raw, &text) == nil {
+		return text
+	}
+	return strings.TrimSpace(string(raw))
+}
+
+func (t *truth) add(a, b string) error {
+	if t.kind == records.TruthPairs {
+		if a == b {
+			return fmt.Errorf("%s is a pair with itself", a)
+		}
+		t.pairs = append(t.pairs, [2]string{min(a, b), max(a, b)})
+		return nil
+	}
+	if before, again := t.label[a]; again {
+		return fmt.Errorf("%s is in two clusters, %s and %s", a, before, b)
+	}
+	t.label[a], t.ids = b, append(t.ids, a)
+	return nil
+}
