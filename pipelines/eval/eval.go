@@ -17,7 +17,7 @@ import (
 // Config says what is compared.
 type Config struct {
 	Output string `arg:"" name:"dir" help:"Output of a finished run of dedup."`
-	Truth  string `required:"" placeholder:"FILE" help:"What is known, as CSV with a line of column names, or JSON Lines: columns id_a and id_b for pairs, which are all that there are; or id and cluster, and only documents that it names count. - is standard input." group:"Evaluation"`
+	Truth  string `required:"" placeholder:"FILE" help:"The truth, as CSV with a line of column names or as JSON Lines. Columns id_a and id_b list every true pair; columns id and cluster list clusters, and only documents named there count. - is standard input." group:"Evaluation"`
 	List   int    `default:"20" placeholder:"N" help:"List at most N missed pairs, and N false ones (default: ${default})." group:"Evaluation"`
 	// Content is what the truth's file holds.
 	Content io.Reader `kong:"-"`
