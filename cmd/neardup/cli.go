@@ -21,6 +21,7 @@ type commands struct {
 	Dedup   dedupCmd   `cmd:"" default:"withargs" help:"Find near-duplicate documents, and write the corpus without them; what is done without a subcommand."`
 	Finish  finishCmd  `cmd:"" help:"Publish the output of a job on Dataflow that a run of dedup has left, once it has ended."`
 	Query   queryCmd   `cmd:"" help:"Find the documents nearest to one, by its id or its text."`
+	Report  reportCmd  `cmd:"" help:"Draw the page report.html of a finished output of dedup again."`
 	Study   studyCmd   `cmd:"" help:"Measure what preprocessing does to similarity: every pair of a small collection, with and without spaces, stop words and endings."`
 	Compare compareCmd `cmd:"" help:"Find the similar pairs of a small collection in several ways, and print how they agree."`
 	Version versionCmd `cmd:"" help:"Print the version and the ids of the formats it writes."`

@@ -51,6 +51,7 @@ type Config struct {
 	Protect         []string      `sep:"none" placeholder:"GLOB" help:"Remove no document of the files that match: they are kept even if they are similar, and what else resembles one is removed for it, whatever --keep says; give it again for several patterns." group:"Decision"`
 	DropNotCompared bool          `help:"Leave out of the corpus the documents that are not compared, too: those without text or token, of too few words, or beyond a limit." group:"Decision"`
 	MaxRemoved      Share         `placeholder:"P%" help:"End with status 5, and publish nothing, if more than this per cent of the documents of a source, an input file, would be removed." group:"Decision"`
+	NoText          bool          `help:"Leave the texts of documents out of report.html." group:"Output"`
 	Write           []output.Part `default:"${parts}" enum:"${parts}" placeholder:"NAME" help:"What to write: any of ${enum} (default: all)." group:"Output"`
 	PairBudget      int           `default:"262144" placeholder:"N" help:"Pairs of a component above which only those of each document with some kept before it are listed; of a component of more than 4,096 documents the number is estimated." group:"Decision"`
 
@@ -63,6 +64,9 @@ type Config struct {
 	Overwrite   bool          `help:"Replace a finished output once the new one is whole; until then the old one stays." group:"Run"`
 	WaitLock    time.Duration `default:"0s" placeholder:"DURATION" help:"Wait that long for another run's lock on the output before giving up, as in 90s or 2h (default: ${default})." group:"Run"`
 	ForceUnlock bool          `help:"Take the output from the run that holds it; that run then stops at its next step with status 3." group:"Run"`
+
+	// Draw writes the page for persons; nil writes none.
+	Draw Draw `kong:"-"`
 
 	// InForce is what the runner that was chosen works with, for run.json.
 	InForce records.InForce `kong:"-"`
@@ -321,7 +325,7 @@ func (c *Config) Parameters() records.Parameters {
 		Bands:      c.Bands, Bits: c.Bits, Cluster: string(c.Cluster), Compare: compare, Delimiter: string(c.Delimiter), DropNotCompared: c.DropNotCompared, DryRun: c.DryRun, Encoding: string(c.Encoding), Environment: c.Environment, EnvironmentConfig: c.EnvironmentConfig, EnvironmentType: c.EnvironmentType, ForceUnlock: c.ForceUnlock,
 		Exclude: c.Exclude, Format: string(c.Format), ID: c.ID, Include: c.Include, Inputs: c.Inputs, InputsFrom: c.InputsFrom, InvalidUTF8: string(c.InvalidUTF8), JobName: c.JobName, JobServer: c.JobServer, Labels: c.Labels, Keep: c.Keep.String(), Limit: c.Limit,
 		MaxDocBytes: int64(c.MaxDocBytes), MaxIDBytes: int64(c.MaxIDBytes), MaxRejected: c.MaxRejected.String(), MaxRemoved: c.MaxRemoved.String(), MaxWindow: int64(c.MaxWindow), MeasureRecall: c.MeasureRecall,
-		Memory: int64(c.Memory), Method: string(c.Method), MinWords: c.MinWords, ModifiedBefore: c.ModifiedBefore.String(), NoHeader: c.NoHeader, Normalize: c.Normalize.String(),
+		Memory: int64(c.Memory), Method: string(c.Method), MinWords: c.MinWords, ModifiedBefore: c.ModifiedBefore.String(), NoHeader: c.NoHeader, NoText: c.NoText, Normalize: c.Normalize.String(),
 		Output: c.Output, Overwrite: c.Overwrite, PairBudget: c.PairBudget, Pieces: c.Pieces, Protect: c.Protect, Recall: c.Recall, Rows: c.Rows,
 		Runner: string(c.Runner), Same: string(c.same()), Seed: c.Seed, Shingle: c.Shingle.String(), Signature: string(c.Signature),
 		SkipUnknown: c.SkipUnknown, TempDir: c.TempDir, TempLocation: c.TempLocation, Text: c.Text, Threshold: c.Threshold.Float(), Tokens: c.Tokens.String(), Vectors: string(c.Vectors), WaitLock: c.WaitLock.String(), Weights: string(c.Weights),

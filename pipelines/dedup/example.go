@@ -1,7 +1,9 @@
 package dedup
 
 import (
+	"cmp"
 	"context"
+	"maps"
 	"math"
 	"slices"
 
@@ -46,13 +48,13 @@ func Example(ctx context.Context, f *output.Finished) (*records.Example, error) 
 	if example == nil {
 		return nil, nil
 	}
-	var err error
-	if example.TextA, err = text(ctx, f, example.Pair.SourceA, example.Pair.PositionA); err != nil {
+	a := records.Place{Source: example.Pair.SourceA, Position: example.Pair.PositionA}
+	b := records.Place{Source: example.Pair.SourceB, Position: example.Pair.PositionB}
+	texts, err := Texts(ctx, f, []records.Place{a, b})
+	if err != nil {
 		return nil, err
 	}
-	if example.TextB, err = text(ctx, f, example.Pair.SourceB, example.Pair.PositionB); err != nil {
-		return nil, err
-	}
+	example.TextA, example.TextB = texts[a], texts[b]
 	return example, tellFates(ctx, f, example)
 }
 
@@ -81,17 +83,32 @@ func tellFates(ctx context.Context, f *output.Finished, e *records.Example) erro
 	return nil
 }
 
-// text reads the text of one document again, as the run read it.
-func text(ctx context.Context, f *output.Finished, from string, position int64) (string, error) {
+// mostText is how much of a text is returned, in bytes.
+const mostText = 64 << 10
+
+// Texts reads the texts of some documents again, as the run read them, the first 64 KiB of each. Documents that could not be
+// read are missing; the error says why, of the first file.
+func Texts(ctx context.Context, f *output.Finished, of []records.Place) (map[records.Place]string, error) {
 	p := f.Run.Parameters
 	options := source.Options{
 		Format: p.Format, Fields: codec.Fields{Text: p.Text, ID: p.ID, Delimiter: job.Delimiter(p.Delimiter).Byte(), NoHeader: p.NoHeader}, MaxDocument: p.MaxDocBytes,
 		Encoding:    p.Encoding,
 		KeepInvalid: job.InvalidUTF8(p.InvalidUTF8) == job.KeepInvalid,
 	}
-	listing, err := source.Plan(ctx, []string{storage.Join(f.Run.Input.Root, from)}, options)
-	if err != nil {
-		return "", err
+	keys := map[string][]blocks.Key{}
+	for _, place := range of {
+		keys[place.Source] = append(keys[place.Source], blocks.NewKey(0, place.Position))
 	}
-	return source.Text(ctx, listing.Inputs, blocks.NewKey(0, position), options)
+	texts := map[records.Place]string{}
+	var failed error
+	for _, from := range slices.Sorted(maps.Keys(keys)) {
+		listing, err := source.Plan(ctx, []string{storage.Join(f.Run.Input.Root, from)}, options)
+		if err == nil {
+			err = source.Lookup(ctx, listing.Inputs, slices.Compact(slices.Sorted(slices.Values(keys[from]))), options, func(doc blocks.Document) {
+				texts[records.Place{Source: from, Position: doc.Key.Position()}] = string(doc.Text[:min(len(doc.Text), mostText)])
+			})
+		}
+		failed = cmp.Or(failed, err)
+	}
+	return texts, failed
 }
