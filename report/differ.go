@@ -28,15 +28,20 @@ type word struct {
 // unspaced are scripts whose words are not told by spaces.
 var unspaced = []*unicode.RangeTable{unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar}
 
-// words cuts a text. What a page cannot show stands as U+FFFD.
-func words(text string) (words []word) {
-	begin, length, space := 0, 0, false
-	text = strings.Map(func(r rune) rune {
+// showable is text with U+FFFD for what a page cannot show.
+func showable(text string) string {
+	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) && !unicode.IsSpace(r) {
 			return utf8.RuneError
 		}
 		return r
-	}, strings.ToValidUTF8(text, "\uFFFD"))
+	}, text)
+}
+
+// words cuts a text.
+func words(text string) (words []word) {
+	text = showable(text)
+	begin, length, space := 0, 0, false
 	end := func(at int) {
 		if at > begin {
 			words = append(words, word{text[begin:at], space})

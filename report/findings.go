@@ -145,19 +145,23 @@ func (found *findings) clusters(ctx context.Context, f *output.Finished) error {
 		if err != nil {
 			return err
 		}
-		found.members[row.Members]++
-		c := found.among(&row)
-		if c == nil {
-			continue
-		}
-		if row.Kept {
-			c.Kept++
-		}
-		if len(c.First) < mostMembers || row.Kept && !slices.ContainsFunc(c.First, func(r records.Clustered) bool { return r.Kept }) {
-			c.First = append(c.First, row)
-		}
+		found.clustered(row)
 	}
 	return nil
+}
+
+func (found *findings) clustered(row records.Clustered) {
+	found.members[row.Members]++
+	c := found.among(&row)
+	if c == nil {
+		return
+	}
+	if row.Kept {
+		c.Kept++
+	}
+	if len(c.First) < mostMembers || row.Kept && !slices.ContainsFunc(c.First, func(r records.Clustered) bool { return r.Kept }) {
+		c.First = append(c.First, row)
+	}
 }
 
 // among returns the cluster of a row if it is one of the largest so far. One that is not is none of the largest of all.

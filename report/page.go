@@ -132,12 +132,8 @@ func decimal(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
 
 // texts reads those of the pairs and clusters that are shown.
 func (p *page) texts(ctx context.Context, read Texts) {
-	switch {
-	case p.Parameters.NoText:
+	if p.Parameters.NoText {
 		p.TextNote = "Texts are left out, as --no-text asks."
-		return
-	case slices.Contains(p.Parameters.Inputs, "-"):
-		p.TextNote = "Texts of standard input cannot be read again."
 		return
 	}
 	var wanted []records.Place
@@ -246,8 +242,8 @@ func (p *page) listed(tallies map[string]*tally) (all []source) {
 	return all
 }
 
-// A table lists sources.
-type table struct {
+// A sourceTable lists sources.
+type sourceTable struct {
 	Kind   string // what they are
 	Rows   []source
 	More   int
@@ -256,7 +252,7 @@ type table struct {
 }
 
 // Tables are those of sources and partitions.
-func (p *page) Tables() (tables []table) {
+func (p *page) Tables() (tables []sourceTable) {
 	kind := "source"
 	if p.Parameters.Format == "files" {
 		kind = "folder"
@@ -278,7 +274,7 @@ func (p *page) Tables() (tables []table) {
 			rows = append(rows, []string{short(s.Name), strconv.FormatInt(s.Near, 10), strconv.FormatInt(s.Exact, 10), kept})
 		}
 		shown := min(len(all), mostSources)
-		tables = append(tables, table{t.kind, all[:shown], len(all) - shown, p.found.totals, dataURL(rows)})
+		tables = append(tables, sourceTable{t.kind, all[:shown], len(all) - shown, p.found.totals, dataURL(rows)})
 	}
 	return tables
 }
@@ -541,7 +537,7 @@ func beginning(text string, most int) string {
 	if runes := []rune(text[:min(len(text), utf8.UTFMax*(most+1))]); len(runes) > most {
 		text = string(runes[:most]) + "…"
 	}
-	return strings.ToValidUTF8(text, "\uFFFD")
+	return showable(text)
 }
 
 // A largest cluster, with the beginning of its first document.
@@ -593,6 +589,9 @@ func (p *page) Warned() (texts []string) {
 
 // RecallLines say what is known of the recall.
 func (p *page) RecallLines() (lines []string) {
+	if p.Run.Recall == nil {
+		return nil
+	}
 	var b strings.Builder
 	recall(&printer{w: &b, width: math.MaxInt32}, p.Run)
 	for line := range strings.Lines(b.String()) {

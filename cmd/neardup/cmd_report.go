@@ -9,7 +9,6 @@ import (
 	"github.com/neardup/neardup/output"
 	"github.com/neardup/neardup/pipelines/dedup"
 	"github.com/neardup/neardup/pipelines/job"
-	"github.com/neardup/neardup/records"
 	"github.com/neardup/neardup/report"
 )
 
@@ -29,7 +28,7 @@ func (c *reportCmd) Run(ctx context.Context, s streams) error {
 }
 
 // drawPage writes the page of a run.
-func drawPage(ctx context.Context, w io.Writer, f *output.Finished, texts func(context.Context, []records.Place) (map[records.Place]string, error)) error {
+func drawPage(ctx context.Context, w io.Writer, f *output.Finished, texts dedup.TextsOf) error {
 	var unasked dedup.Config
 	if err := kong.ApplyDefaults(&unasked, kong.Vars(dedup.Vars())); err != nil {
 		return err

@@ -3,6 +3,7 @@ package dedup
 import (
 	"cmp"
 	"context"
+	"errors"
 	"maps"
 	"math"
 	"slices"
@@ -89,26 +90,60 @@ const mostText = 64 << 10
 // Texts reads the texts of some documents again, as the run read them, the first 64 KiB of each. Documents that could not be
 // read are missing; the error says why, of the first file.
 func Texts(ctx context.Context, f *output.Finished, of []records.Place) (map[records.Place]string, error) {
-	p := f.Run.Parameters
-	options := source.Options{
-		Format: p.Format, Fields: codec.Fields{Text: p.Text, ID: p.ID, Delimiter: job.Delimiter(p.Delimiter).Byte(), NoHeader: p.NoHeader}, MaxDocument: p.MaxDocBytes,
-		Encoding:    p.Encoding,
-		KeepInvalid: job.InvalidUTF8(p.InvalidUTF8) == job.KeepInvalid,
-	}
-	keys := map[string][]blocks.Key{}
-	for _, place := range of {
-		keys[place.Source] = append(keys[place.Source], blocks.NewKey(0, place.Position))
+	if slices.Contains(f.Run.Parameters.Inputs, "-") {
+		return nil, errors.New("standard input cannot be read again")
 	}
 	texts := map[records.Place]string{}
 	var failed error
-	for _, from := range slices.Sorted(maps.Keys(keys)) {
+	options := textOptions(f.Run.Parameters)
+	bySource := map[string][]records.Place{}
+	for _, place := range of {
+		bySource[place.Source] = append(bySource[place.Source], place)
+	}
+	for _, from := range slices.Sorted(maps.Keys(bySource)) {
 		listing, err := source.Plan(ctx, []string{storage.Join(f.Run.Input.Root, from)}, options)
 		if err == nil {
-			err = source.Lookup(ctx, listing.Inputs, slices.Compact(slices.Sorted(slices.Values(keys[from]))), options, func(doc blocks.Document) {
-				texts[records.Place{Source: from, Position: doc.Key.Position()}] = string(doc.Text[:min(len(doc.Text), mostText)])
-			})
+			err = lookup(ctx, listing.Inputs, map[string]int{from: 0}, bySource[from], options, texts)
 		}
 		failed = cmp.Or(failed, err)
 	}
 	return texts, failed
+}
+
+// stagedTexts is Texts while the run still has its inputs: decompressed files, and standard input.
+func (r *run) stagedTexts(ctx context.Context, of []records.Place) (map[records.Place]string, error) {
+	in, err := source.Shared(ctx, job.Inputs(r.temp)) // who finishes a run has no plan
+	if err != nil {
+		return nil, err
+	}
+	files := map[string]int{}
+	for _, place := range of {
+		files[place.Source] = -1
+	}
+	for file, name := range in.Names() {
+		if _, ok := files[name]; ok {
+			files[name] = file
+		}
+	}
+	texts := map[records.Place]string{}
+	return texts, lookup(ctx, in, files, of, textOptions(r.record.Parameters), texts)
+}
+
+// lookup adds the texts of documents, by the numbers of their files.
+func lookup(ctx context.Context, in *source.Inputs, files map[string]int, of []records.Place, options source.Options, texts map[records.Place]string) error {
+	places := map[blocks.Key]records.Place{}
+	for _, place := range of {
+		places[blocks.NewKey(files[place.Source], place.Position)] = place
+	}
+	return source.Lookup(ctx, in, slices.Collect(maps.Keys(places)), options, func(doc blocks.Document) {
+		texts[places[doc.Key]] = string(doc.Text[:min(len(doc.Text), mostText)])
+	})
+}
+
+func textOptions(p records.Parameters) source.Options {
+	return source.Options{
+		Format: p.Format, Fields: codec.Fields{Text: p.Text, ID: p.ID, Delimiter: job.Delimiter(p.Delimiter).Byte(), NoHeader: p.NoHeader}, MaxDocument: p.MaxDocBytes,
+		Encoding:    p.Encoding,
+		KeepInvalid: job.InvalidUTF8(p.InvalidUTF8) == job.KeepInvalid,
+	}
 }

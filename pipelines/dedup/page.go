@@ -15,8 +15,11 @@ import (
 	"github.com/neardup/neardup/records"
 )
 
+// TextsOf reads the texts of some documents, each up to a limit. What could not be read is missing; the error says why.
+type TextsOf = func(context.Context, []records.Place) (map[records.Place]string, error)
+
 // Draw writes the page for persons of an output, whose texts it may read.
-type Draw func(ctx context.Context, w io.Writer, f *output.Finished, texts func(context.Context, []records.Place) (map[records.Place]string, error)) error
+type Draw func(ctx context.Context, w io.Writer, f *output.Finished, texts TextsOf) error
 
 // Reading texts for the page takes at most a twentieth of the time that the run has taken, or two seconds.
 const (
@@ -31,7 +34,7 @@ func (r *run) draw(ctx context.Context, files *records.Manifest) {
 	}
 	staged := &output.Finished{Folder: r.commit.Staged(), Run: r.record, Manifest: *files}
 	limit := max(textTime, time.Since(r.record.Started)/textShare)
-	page, err := page(ctx, staged, r.config.Draw, limit)
+	page, err := page(ctx, staged, r.config.Draw, r.stagedTexts, limit)
 	if err == nil {
 		_, err = storage.WriteBelow(ctx, staged.Dir, staged.Path(output.ReportFile), page)
 	}
@@ -41,7 +44,7 @@ func (r *run) draw(ctx context.Context, files *records.Manifest) {
 }
 
 // page draws the page in memory, and returns what writes it. Texts are read for at most so long.
-func page(ctx context.Context, f *output.Finished, draw Draw, limit time.Duration) (write func(io.Writer) error, err error) {
+func page(ctx context.Context, f *output.Finished, draw Draw, texts TextsOf, limit time.Duration) (write func(io.Writer) error, err error) {
 	defer func() { // parquet-go may panic over a file that it cannot read
 		if p := recover(); p != nil {
 			err = fmt.Errorf("%v", p)
@@ -52,11 +55,11 @@ func page(ctx context.Context, f *output.Finished, draw Draw, limit time.Duratio
 		late := fmt.Errorf("they could not be read in %v; neardup report reads them all", limit.Round(time.Second/10))
 		limited, cancel := context.WithTimeoutCause(ctx, limit, late)
 		defer cancel()
-		texts, err := Texts(limited, f, of)
+		found, err := texts(limited, of)
 		if err != nil && limited.Err() != nil && ctx.Err() == nil {
 			err = late
 		}
-		return texts, err
+		return found, err
 	})
 	return func(w io.Writer) error {
 		_, err := w.Write(page.Bytes())
@@ -98,7 +101,10 @@ func Page(ctx context.Context, p Paging) error {
 			return err
 		}
 		f.Run.Parameters.NoText = f.Run.Parameters.NoText || p.NoText
-		write, err := page(ctx, f, p.Draw, pageTexts)
+		texts := func(ctx context.Context, of []records.Place) (map[records.Place]string, error) {
+			return Texts(ctx, f, of)
+		}
+		write, err := page(ctx, f, p.Draw, texts, pageTexts)
 		if same, markErr := f.Unchanged(ctx); markErr == nil && !same {
 			continue // it was replaced by another while it was read
 		} else if err = errors.Join(err, markErr); err != nil {

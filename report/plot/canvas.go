@@ -118,8 +118,8 @@ func (c *canvas) marks(marks []Mark, s scale, a area) {
 			continue
 		}
 		x := a.across(at)
-		c.printf(`<path class="at" d="M%s %sV%s"/>`+"\n", number(x), number(a.y-6), number(a.up(0)))
-		l := label{text: fitting(m.Name, a.width/2, fontSize), x: x + 5, y: a.y}
+		c.printf(`<path class="at" d="M%s %sV%s"/>`+"\n", number(x), number(a.y-margin), number(a.up(0)))
+		l := label{text: fitting(m.Name, a.width/2, fontSize), x: x + 5, y: a.y - 3}
 		if at > .5 {
 			l.anchor, l.x = "end", x-5
 		}
