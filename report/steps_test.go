@@ -71,6 +71,20 @@ func TestStepsAgainstSearch(t *testing.T) {
 	})
 }
 
+// 10^7 pairs of 3·10^6 documents: the bytes allocated do not grow with the pairs.
+func BenchmarkLadder(b *testing.B) {
+	b.ReportAllocs()
+	for b.Loop() {
+		l := newLadder(.8)
+		const documents, pairs = 3_000_000, 10_000_000
+		for i := range int64(pairs) {
+			a := i % documents
+			l.add("a", a, "a", (a+1+i/documents)%documents, .8+float64(i%1000)/5000)
+		}
+		l.counts()
+	}
+}
+
 // sourceName is one of three, so that positions alone do not tell documents apart.
 func sourceName(d int64) string { return fmt.Sprint("source-", d%3) }
 
