@@ -445,7 +445,7 @@ func (p *page) drawCurve() (err error) {
 			rows = append(rows, []string{name, decimal(of.Recall)})
 		}
 	}
-	if r := p.Run.Recall; r != nil {
+	if r := p.Recall; r != nil {
 		if r.Estimated != nil {
 			add("estimated of all near pairs", r.Estimated.RecallInterval)
 		}
@@ -589,7 +589,7 @@ func (p *page) Warned() (texts []string) {
 
 // RecallLines say what is known of the recall.
 func (p *page) RecallLines() (lines []string) {
-	if p.Run.Recall == nil {
+	if p.Recall == nil {
 		return nil
 	}
 	var b strings.Builder

@@ -429,7 +429,7 @@ func TestCurve(t *testing.T) {
 		run      records.Run
 		at, want float64
 	}{
-		{records.Run{Chosen: records.Chosen{Bands: 2, Rows: 3}}, .5, 1 - math.Pow(7./8, 2)},
+		{records.Run{Chosen: records.Chosen{Bands: 2, Rows: 3}}, .5, 1 - 7./8*7./8},
 		{simhash, .5, 1 - 3./4*7./8*7./8}, // pieces of 2, 3 and 3 bits
 		{cosine, 0, 1 - 3./4*7./8*7./8},   // right angles: half of the bits agree
 		{cosine, 1, 1},
