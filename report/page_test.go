@@ -60,8 +60,8 @@ func writeTable[T any](t rapid.TB, f *output.Finished, part output.Part, rows []
 	f.Manifest.Files = append(f.Manifest.Files, records.ManifestFile{Path: name, Rows: int64(len(rows))})
 }
 
-// told returns texts for every place.
-func told(text func(records.Place) string) Texts {
+// textsBy returns texts for every place.
+func textsBy(text func(records.Place) string) Texts {
 	return func(_ context.Context, of []records.Place) (map[records.Place]string, error) {
 		texts := map[records.Place]string{}
 		for _, place := range of {
@@ -155,7 +155,7 @@ func sampled() (records.Run, tables) {
 func TestPage(t *testing.T) {
 	run, of := sampled()
 	texts := map[int64]string{1: "one two three", 2: "one 2 three", 3: "one two 3"}
-	page, root := drawn(t, finished(t, t.TempDir(), run, of), told(func(p records.Place) string { return texts[p.Position] }))
+	page, root := drawn(t, finished(t, t.TempDir(), run, of), textsBy(func(p records.Place) string { return texts[p.Position] }))
 	if title := squeezed(elementsOf(root, "title")[0]); title != "neardup: 12 of 25 documents removed" {
 		t.Errorf("title %q", title)
 	}
@@ -239,7 +239,7 @@ func TestPageOfHostileTexts(t *testing.T) {
 		}
 		return names
 	}
-	_, harmless := drawn(t, finished(t, dir, run, of), told(func(p records.Place) string { return fmt.Sprint("x ", p.Position) }))
+	_, harmless := drawn(t, finished(t, dir, run, of), textsBy(func(p records.Place) string { return fmt.Sprint("x ", p.Position) }))
 	want := elements(harmless)
 	hostile := rapid.OneOf(rapid.String(), rapid.SampledFrom([]string{
 		"<script>alert(1)</script>", "</script><script>", `"><img src=http://example.com/x onerror=alert(1)>`, "</style>", "<!--", "]]>", "javascript:alert(1)", "{{.}}", "`${1}`",
@@ -263,7 +263,7 @@ func TestPageOfHostileTexts(t *testing.T) {
 		of.rejected = []records.Rejected{{Reason: "x" + some("reason"), Raw: []byte("x")}}
 		run.Warnings, run.Version, run.Parameters.Inputs = []string{some("warning")}, some("version"), []string{some("input")}
 		text := some("text")
-		page, root := drawn(t, finished(t, dir, run, of), told(func(p records.Place) string { return fmt.Sprint(text, " ", p.Position) }))
+		page, root := drawn(t, finished(t, dir, run, of), textsBy(func(p records.Place) string { return fmt.Sprint(text, " ", p.Position) }))
 		if got := elements(root); !slices.Equal(got, want) {
 			t.Fatalf("elements\n%v\nwant\n%v\n%s", got, want, page)
 		}
@@ -299,7 +299,7 @@ func TestPageOfNothing(t *testing.T) {
 // Texts are left out if asked, and what could not be read is told.
 func TestPageWithoutTexts(t *testing.T) {
 	run, of := sampled()
-	secret := told(func(records.Place) string { return "secret" })
+	secret := textsBy(func(records.Place) string { return "secret" })
 	failing := func(context.Context, []records.Place) (map[records.Place]string, error) {
 		return nil, errors.New("no such file")
 	}
@@ -339,7 +339,7 @@ func TestPageSize(t *testing.T) {
 		run.Parameters.Inputs = append(run.Parameters.Inputs, long)
 	}
 	words := strings.Repeat(`"" `, 10_000)
-	page, root := drawn(t, finished(t, t.TempDir(), run, of), told(func(p records.Place) string { return fmt.Sprint(p.Position, words) }))
+	page, root := drawn(t, finished(t, t.TempDir(), run, of), textsBy(func(p records.Place) string { return fmt.Sprint(p.Position, words) }))
 	if len(page) >= 2e6 {
 		t.Errorf("%d bytes", len(page))
 	}
