@@ -220,7 +220,7 @@ var layers = []layer{
 		packages: []string{"internal/manual"},
 		may:      []string{"github.com/alecthomas/kong"},
 		never:    []string{beamPath + "...", module + "..."},
-		why:      "what is told of a command line follows from its model",
+		why:      "help and completion follow from the model of a command line",
 	},
 	{
 		packages: []string{"internal/fakedataflow"},
