@@ -132,9 +132,9 @@ same() {
   # shellcheck disable=SC2086 # arguments
   timeout 300 "$neardup" dedup $args --output "$out" "$@" >"$log" 2>&1 ||
     { cat "$log" >&2; fail "$name, $run"; }
-  diff -r --exclude=run.json --exclude=_SUCCESS "$work/$name.local" "$out" >&2 || fail "$name, $run: not the bytes of the local runner"
+  diff -r --exclude=run.json --exclude=report.html --exclude=_SUCCESS "$work/$name.local" "$out" >&2 || fail "$name, $run: not the bytes of the local runner"
   grep -q '"fetch/documents"' "$out/run.json" || fail "$name, $run: no counters came back"
-  say "$name, $run: $(find "$out" -type f ! -name run.json ! -name _SUCCESS | wc -l) files as with the local runner"
+  say "$name, $run: $(find "$out" -type f ! -name run.json ! -name report.html ! -name _SUCCESS | wc -l) files as with the local runner"
   rm -rf "$out"
 }
 

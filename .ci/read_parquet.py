@@ -108,7 +108,7 @@ def main():
 
     listed = {f["path"]: f for f in manifest["files"]}
     there = {p.relative_to(out).as_posix() for p in out.rglob("*") if p.is_file()}
-    expected = set(listed) | {"run.json", "manifest.json", "_SUCCESS"}
+    expected = set(listed) | {"run.json", "manifest.json", "report.html", "_SUCCESS"}
     check(there == expected, "files not as in the manifest:", there ^ expected)
     for path, file in listed.items():
         data = (out / path).read_bytes()

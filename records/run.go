@@ -133,6 +133,7 @@ type Parameters struct {
 	// ModifiedBefore is RFC 3339, "" if there is no such limit.
 	ModifiedBefore string   `json:"modified_before"`
 	NoHeader       bool     `json:"no_header"`
+	NoText         bool     `json:"no_text"` // report.html has no text of a document
 	Normalize      string   `json:"normalize"`
 	NumWorkers     int64    `json:"num_workers,omitempty"`
 	Output         string   `json:"output"`

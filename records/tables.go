@@ -21,6 +21,12 @@ type Pair struct {
 	SizeB      int32   `parquet:"size_b" json:"size_b"`
 }
 
+// Place is where a document stands.
+type Place struct {
+	Source   string
+	Position int64
+}
+
 // Clustered is a row of clusters/: one document of a cluster of two or more.
 type Clustered struct {
 	Cluster  int64  `parquet:"cluster" json:"cluster"`

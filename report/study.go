@@ -267,6 +267,9 @@ func errorChart(s *records.Study) plot.Chart {
 //go:embed study.html
 var studyTemplate string
 
+//go:embed style.html
+var styleTemplate string // of all pages
+
 // studyPage writes one page that needs no other file.
 func studyPage(w io.Writer, s *records.Study, figures []named) error {
 	type picture struct {
@@ -289,7 +292,7 @@ func studyPage(w io.Writer, s *records.Study, figures []named) error {
 		"trimmed": trimmed,
 		"parts":   func(name string) []string { return strings.Split(name, "_") },
 		"times":   func(a, b float64) float64 { return a * b },
-	}).Parse(studyTemplate)
+	}).Parse(styleTemplate + studyTemplate)
 	if err != nil {
 		return err
 	}

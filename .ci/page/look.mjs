@@ -27,6 +27,15 @@ for (const file of pages) {
       await page.evaluate(axe);
       const { violations } = await page.evaluate("axe.run()");
       for (const v of violations) findings.push(`axe: ${v.id}: ${v.help}: ${v.nodes[0].html}`);
+      // A slider is moved by the keyboard, and says what it shows.
+      const slider = await page.$("input[type=range]");
+      if (slider) {
+        const shown = () => page.$eval("#slider", (s) => s.textContent);
+        const before = await shown();
+        await slider.focus();
+        for (let i = 0; i < 60; i++) await page.keyboard.press("ArrowRight");
+        if ((await shown()) === before) findings.push("the slider does nothing");
+      }
       await page.screenshot({ path: join(pictures, `${basename(file)}-${scheme}-${width}.png`), fullPage: true });
       await page.close();
       for (const finding of findings) console.error(`${file}, ${scheme}, ${width} pixels: ${finding}`);

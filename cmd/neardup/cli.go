@@ -27,6 +27,7 @@ type commands struct {
 	Dedup      dedupCmd      `cmd:"" default:"withargs" help:"Find near-duplicate documents and write a deduplicated corpus. This is the default command."`
 	Finish     finishCmd     `cmd:"" help:"Wait for a Dataflow job that dedup left running, and publish its output."`
 	Query      queryCmd      `cmd:"" help:"Find the documents nearest to one, by its id or its text."`
+	Report     reportCmd     `cmd:"" help:"Draw report.html of a finished dedup output again."`
 	Study      studyCmd      `cmd:"" help:"Measure what preprocessing does to similarity: every pair of a small collection, with and without spaces, stop words and endings."`
 	Compare    compareCmd    `cmd:"" help:"Find the similar pairs of a small collection in several ways, and print how they agree."`
 	Show       showCmd       `cmd:"" help:"Show the cluster of a document of a finished output: who is in it, and why each was kept or removed."`

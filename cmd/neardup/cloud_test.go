@@ -212,7 +212,7 @@ func finished(objects map[string]string) (string, error) {
 	if err := json.Unmarshal([]byte(manifest), &m); err != nil {
 		return "", err
 	}
-	ours := map[string]bool{output.SuccessFile: true, output.ManifestFile: true, output.RunFile: true, output.LockFile: true}
+	ours := map[string]bool{output.SuccessFile: true, output.ManifestFile: true, output.RunFile: true, output.ReportFile: true, output.LockFile: true}
 	for _, f := range m.Files {
 		ours[f.Path] = true
 		if content := objects[out+f.Path]; sumOf(content) != f.SHA256 {
@@ -230,6 +230,9 @@ func finished(objects map[string]string) (string, error) {
 	}
 	if run.Job != mark.Run {
 		return "", fmt.Errorf("%s is of run %s, %s of %s", output.RunFile, run.Job, output.SuccessFile, mark.Run)
+	}
+	if page, ok := objects[out+output.ReportFile]; ok && !strings.Contains(page, "run "+run.Job+",") {
+		return "", fmt.Errorf("%s is of another run than %s", output.ReportFile, output.SuccessFile)
 	}
 	return manifest, nil
 }

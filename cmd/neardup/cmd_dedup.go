@@ -72,7 +72,7 @@ func (c *dedupCmd) do(ctx context.Context, s streams) (found *records.Run, err e
 	if err := c.relocate(); err != nil {
 		return nil, err
 	}
-	c.InForce = inForce(c.Running)
+	c.InForce, c.Draw = inForce(c.Running), drawPage
 	c.Ended = jobEnded(c.DataflowEndpoint)
 	task, err := dedup.New(c.Config)
 	if err != nil {

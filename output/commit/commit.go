@@ -16,6 +16,7 @@ import (
 	"io/fs"
 	"path"
 	"regexp"
+	"slices"
 	"time"
 
 	"github.com/neardup/neardup/io/storage"
@@ -263,6 +264,10 @@ func (c *Commit) finish(ctx context.Context, m *records.Manifest, run *records.R
 	files := []sealedFile{{Name: output.ManifestFile}}
 	for _, f := range m.Files {
 		files = append(files, sealedFile{Name: f.Path, Size: f.Bytes, SHA256: f.SHA256})
+	}
+	listed := slices.ContainsFunc(m.Files, func(f records.ManifestFile) bool { return f.Path == output.ReportFile })
+	if _, ok := there.files[staged.Name(output.ReportFile)]; ok && !listed { // which is not promised, and may be missing
+		files = append(files, sealedFile{Name: output.ReportFile})
 	}
 	files = append(files, sealedFile{Name: output.RunFile}, sealedFile{Name: output.SuccessFile})
 	for i := range files {

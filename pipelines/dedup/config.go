@@ -51,6 +51,7 @@ type Config struct {
 	Protect         []string      `sep:"none" placeholder:"GLOB" help:"Never remove documents of files that match, even if they are similar to each other. Other documents that resemble one are removed in its favour, whatever --keep says. Repeat for several patterns." group:"Decision"`
 	DropNotCompared bool          `help:"Also leave documents that are not compared out of the corpus: those without text or token, with too few words, or beyond a limit." group:"Decision"`
 	MaxRemoved      Share         `placeholder:"P%" help:"End with status 5 and publish nothing if the run would remove more than this percentage of the documents of an input file, or of a folder whose files are a document each." group:"Decision"`
+	NoText          bool          `help:"Leave the texts of documents out of report.html." group:"Output"`
 	Write           []output.Part `default:"${parts}" enum:"${parts}" placeholder:"NAME" help:"What to write: any of ${enum} (default: all)." group:"Output"`
 	PairBudget      int           `default:"262144" placeholder:"N" help:"If a connected group has more pairs than this, list each document only with some of those kept before it. In a group of more than 4,096 documents the number of pairs is an estimate." group:"Decision"`
 
@@ -63,6 +64,9 @@ type Config struct {
 	Overwrite   bool          `help:"Replace a finished output once the new one is whole; until then the old one stays." group:"Run"`
 	WaitLock    time.Duration `default:"0s" placeholder:"DURATION" help:"Time to wait for another run's lock on the output, as in 90s or 2h (default: ${default})." group:"Run"`
 	ForceUnlock bool          `help:"Take the output from the run that holds it; that run then stops at its next step with status 3." group:"Run"`
+
+	// Draw writes the page for persons; nil writes none.
+	Draw Draw `kong:"-"`
 
 	// InForce is what the runner that was chosen works with, for run.json.
 	InForce records.InForce `kong:"-"`
@@ -330,7 +334,7 @@ func (c *Config) Parameters() records.Parameters {
 		Bands:      c.Bands, Bits: c.Bits, Cluster: string(c.Cluster), Compare: compare, Delimiter: string(c.Delimiter), DropNotCompared: c.DropNotCompared, DryRun: c.DryRun, Encoding: string(c.Encoding), Environment: c.Environment, EnvironmentConfig: c.EnvironmentConfig, EnvironmentType: c.EnvironmentType, ForceUnlock: c.ForceUnlock,
 		Exclude: c.Exclude, Format: string(c.Format), ID: c.ID, Include: c.Include, Inputs: c.Inputs, InputsFrom: c.InputsFrom, InvalidUTF8: string(c.InvalidUTF8), JobName: c.JobName, JobServer: c.JobServer, Labels: c.Labels, Keep: c.Keep.String(), Limit: c.Limit,
 		MaxDocBytes: int64(c.MaxDocBytes), MaxIDBytes: int64(c.MaxIDBytes), MaxRejected: c.MaxRejected.String(), MaxRemoved: c.MaxRemoved.String(), MaxWindow: int64(c.MaxWindow), MeasureRecall: c.MeasureRecall,
-		Memory: int64(c.Memory), Method: string(c.Method), MinWords: c.MinWords, ModifiedBefore: c.ModifiedBefore.String(), NoHeader: c.NoHeader, Normalize: c.Normalize.String(),
+		Memory: int64(c.Memory), Method: string(c.Method), MinWords: c.MinWords, ModifiedBefore: c.ModifiedBefore.String(), NoHeader: c.NoHeader, NoText: c.NoText, Normalize: c.Normalize.String(),
 		Output: c.Output, Overwrite: c.Overwrite, PairBudget: c.PairBudget, Pieces: c.Pieces, Protect: c.Protect, Recall: c.Recall, Rows: c.Rows,
 		Runner: string(c.Runner), Same: string(c.same()), Seed: c.Seed, Shingle: c.Shingle.String(), Signature: string(c.Signature),
 		SkipUnknown: c.SkipUnknown, TempDir: c.TempDir, TempLocation: c.TempLocation, Text: c.Text, Threshold: c.Threshold.Float(), Tokens: c.Tokens.String(), Vectors: string(c.Vectors), WaitLock: c.WaitLock.String(), Weights: string(c.Weights),

@@ -1,7 +1,10 @@
 package dedup
 
 import (
+	"cmp"
 	"context"
+	"errors"
+	"maps"
 	"math"
 	"slices"
 
@@ -46,13 +49,13 @@ func Example(ctx context.Context, f *output.Finished) (*records.Example, error) 
 	if example == nil {
 		return nil, nil
 	}
-	var err error
-	if example.TextA, err = Text(ctx, f, example.Pair.SourceA, example.Pair.PositionA); err != nil {
+	a := records.Place{Source: example.Pair.SourceA, Position: example.Pair.PositionA}
+	b := records.Place{Source: example.Pair.SourceB, Position: example.Pair.PositionB}
+	texts, err := Texts(ctx, f, []records.Place{a, b})
+	if err != nil {
 		return nil, err
 	}
-	if example.TextB, err = Text(ctx, f, example.Pair.SourceB, example.Pair.PositionB); err != nil {
-		return nil, err
-	}
+	example.TextA, example.TextB = texts[a], texts[b]
 	return example, tellFates(ctx, f, example)
 }
 
@@ -91,9 +94,66 @@ func Text(ctx context.Context, f *output.Finished, from string, position int64) 
 	return source.Text(ctx, listing.Inputs, blocks.NewKey(0, position), options)
 }
 
+// mostText is how much of a text is returned, in bytes.
+const mostText = 64 << 10
+
+// Texts reads the texts of some documents again, as the run read them, the first 64 KiB of each. Documents that could not be
+// read are missing; the error says why, of the first file.
+func Texts(ctx context.Context, f *output.Finished, of []records.Place) (map[records.Place]string, error) {
+	if slices.Contains(f.Run.Parameters.Inputs, "-") {
+		return nil, errors.New("standard input cannot be read again")
+	}
+	texts := map[records.Place]string{}
+	var failed error
+	options := readingAs(f.Run.Parameters)
+	bySource := map[string][]records.Place{}
+	for _, place := range of {
+		bySource[place.Source] = append(bySource[place.Source], place)
+	}
+	for _, from := range slices.Sorted(maps.Keys(bySource)) {
+		listing, err := source.Plan(ctx, []string{storage.Join(f.Run.Input.Root, from)}, options)
+		if err == nil {
+			err = lookup(ctx, listing.Inputs, map[string]int{from: 0}, bySource[from], options, texts)
+		}
+		failed = cmp.Or(failed, err)
+	}
+	return texts, failed
+}
+
+// stagedTexts is Texts while the run still has its inputs: decompressed files, and standard input.
+func (r *run) stagedTexts(ctx context.Context, of []records.Place) (map[records.Place]string, error) {
+	in, err := source.Shared(ctx, job.Inputs(r.temp)) // who finishes a run has no plan
+	if err != nil {
+		return nil, err
+	}
+	files := map[string]int{}
+	for _, place := range of {
+		files[place.Source] = -1
+	}
+	for file, name := range in.Names() {
+		if _, ok := files[name]; ok {
+			files[name] = file
+		}
+	}
+	texts := map[records.Place]string{}
+	return texts, lookup(ctx, in, files, of, readingAs(r.record.Parameters), texts)
+}
+
+// lookup adds the texts of documents, by the numbers of their files.
+func lookup(ctx context.Context, in *source.Inputs, files map[string]int, of []records.Place, options source.Options, texts map[records.Place]string) error {
+	places := map[blocks.Key]records.Place{}
+	for _, place := range of {
+		places[blocks.NewKey(files[place.Source], place.Position)] = place
+	}
+	return source.Lookup(ctx, in, slices.Collect(maps.Keys(places)), options, func(doc blocks.Document) {
+		texts[places[doc.Key]] = string(doc.Text[:min(len(doc.Text), mostText)])
+	})
+}
+
 // Reading says how the run read its input.
-func Reading(f *output.Finished) source.Options {
-	p := f.Run.Parameters
+func Reading(f *output.Finished) source.Options { return readingAs(f.Run.Parameters) }
+
+func readingAs(p records.Parameters) source.Options {
 	return source.Options{
 		Format: p.Format, Fields: codec.Fields{Text: p.Text, ID: p.ID, Delimiter: job.Delimiter(p.Delimiter).Byte(), NoHeader: p.NoHeader}, MaxDocument: p.MaxDocBytes,
 		Encoding:    p.Encoding,

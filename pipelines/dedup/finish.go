@@ -52,6 +52,8 @@ type Finishing struct {
 	Ended func(ctx context.Context, job string) (bool, error)
 	// Follow returns how a job is followed that was left with a state.
 	Follow func(state string) job.Launch
+	// Draw writes the page for persons; nil writes none.
+	Draw Draw
 }
 
 // Finish follows the job of a run that was left, checks what it wrote, and commits. A run that is finished already is
@@ -76,7 +78,7 @@ func Finish(ctx context.Context, f Finishing) (*records.Run, error) {
 	if err := r.config.restore(h.Run.Parameters); err != nil {
 		return nil, err
 	}
-	r.config.WaitLock, r.config.Ended = f.WaitLock, f.Ended
+	r.config.WaitLock, r.config.Ended, r.config.Draw = f.WaitLock, f.Ended, f.Draw
 	r.commit, err = commit.Resume(ctx, commit.Options{Dir: dir, Overwrite: r.config.Overwrite, Lock: r.config.lock(), Warn: r.warn}, left)
 	if err != nil {
 		return nil, job.Refused(err)

@@ -279,6 +279,8 @@ func (r *run) complete(ctx context.Context, launch job.Launch, pipeline *beam.Pi
 	}
 	r.record.Status = "done"
 	r.measure()
+	r.draw(ctx, files)
+	r.measure()
 	if err := r.commit.Publish(ctx, r.fingerprint, files, &r.record); err != nil {
 		return job.Refused(err)
 	}

@@ -1,19 +1,25 @@
 package dedup
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"reflect"
+	"strings"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
 	"github.com/neardup/neardup/io/source"
 	"github.com/neardup/neardup/io/storage"
+	"github.com/neardup/neardup/output"
 	"github.com/neardup/neardup/output/commit"
 	"github.com/neardup/neardup/pipelines/job"
+	"github.com/neardup/neardup/records"
 )
 
 // howItIsDone are the parameters that do not change what a run makes.
@@ -139,4 +145,27 @@ func TestFlinkWorkers(t *testing.T) {
 			t.Fatalf("%d workers for %d bytes", n, sent)
 		}
 	})
+}
+
+// Reading texts ends with its time, and what was read until then is shown. A run that is interrupted says so itself.
+func TestTextsTakeLimitedTime(t *testing.T) {
+	slow := func(ctx context.Context, _ []records.Place) (map[records.Place]string, error) {
+		<-ctx.Done()
+		return map[records.Place]string{{}: "read"}, ctx.Err()
+	}
+	draw := func(ctx context.Context, _ io.Writer, _ *output.Finished, texts TextsOf) error {
+		of, err := texts(ctx, nil)
+		if of[records.Place{}] != "read" {
+			t.Error("what was read is lost")
+		}
+		return err
+	}
+	if _, err := page(t.Context(), nil, draw, slow, time.Millisecond); err == nil || !strings.Contains(err.Error(), "neardup report reads them all") {
+		t.Error(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := page(ctx, nil, draw, slow, time.Hour); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
 }

@@ -110,6 +110,23 @@ func (c *canvas) errorBar(x float64, s scale, low, high float64, a area) {
 		number(x-half), number(a.up(lo)), number(x+half), number(x), number(a.up(hi)))
 }
 
+// marks draws upright lines through an area, each with its name at the upper end, on the side that has more room.
+func (c *canvas) marks(marks []Mark, s scale, a area) {
+	for _, m := range marks {
+		at, ok := s.place(m.At)
+		if !ok {
+			continue
+		}
+		x := a.across(at)
+		c.printf(`<path class="at" d="M%s %sV%s"/>`+"\n", number(x), number(a.y-margin), number(a.up(0)))
+		l := label{text: fitting(m.Name, a.width/2, fontSize), x: x + 5, y: a.y - 3}
+		if at > .5 {
+			l.anchor, l.x = "end", x-5
+		}
+		c.text(l)
+	}
+}
+
 // number writes a coordinate, to a hundredth of a pixel.
 func number(v float64) string {
 	return strconv.FormatFloat(math.Round(v*100)/100, 'f', -1, 64)

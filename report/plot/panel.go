@@ -64,6 +64,38 @@ func (b Bars) panel() panel {
 	return p
 }
 
+func (h Histogram) panel() panel {
+	bars := min(len(h.Counts), max(len(h.Edges)-1, 0))
+	x, y := newScale(h.X, append(places(h.Marks), h.Edges...), 8, false), newScale(h.Y, h.Counts[:bars], 5, true)
+	p := panel{title: h.Title, names: []string{""}, x: x.ticks, xLabel: h.X.Label, y: y, yLabel: h.Y.Label}
+	base, _ := y.place(0)
+	p.inside = func(c *canvas, a area) {
+		for i, count := range h.Counts[:bars] {
+			from, ok := x.place(h.Edges[i])
+			to, there := x.place(h.Edges[i+1])
+			at, has := y.place(count)
+			if !ok || !there || !has {
+				continue
+			}
+			top, bottom := a.up(max(at, base)), a.up(min(at, base))
+			c.printf(`<rect class="bar k0" fill="url(#plot-s0)" x="%s" y="%s" width="%s" height="%s">`,
+				number(a.across(from)), number(top), number((to-from)*a.width), number(bottom-top))
+			c.element("title", fmt.Sprintf("%.6g to %.6g: %.6g", h.Edges[i], h.Edges[i+1], count))
+			c.printf("</rect>\n")
+		}
+		c.marks(h.Marks, x, a)
+	}
+	return p
+}
+
+// places are where marks stand.
+func places(marks []Mark) (at []float64) {
+	for _, m := range marks {
+		at = append(at, m.At)
+	}
+	return at
+}
+
 func (l Lines) panel() panel {
 	var xs, ys []float64
 	var series []Series
@@ -72,12 +104,13 @@ func (l Lines) panel() panel {
 		xs, ys = append(xs, line.X[:n]...), append(ys, line.places(n)...)
 		series = append(series, line.Series)
 	}
-	x, y := newScale(l.X, xs, 8, false), newScale(l.Y, ys, 5, false)
+	x, y := newScale(l.X, append(xs, places(l.Marks)...), 8, false), newScale(l.Y, ys, 5, false)
 	p := panel{title: l.Title, names: names(series), x: x.ticks, xLabel: l.X.Label, y: y, yLabel: l.Y.Label}
 	p.inside = func(c *canvas, a area) {
 		for i, line := range l.Series {
 			line.draw(c, i, x, y, a)
 		}
+		c.marks(l.Marks, x, a)
 	}
 	p.sample = func(c *canvas, i int, x, y float64) {
 		c.line(i, []point{{x, y + 6}, {x + 22, y + 6}})

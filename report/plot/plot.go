@@ -19,7 +19,7 @@ type Figure struct {
 	Charts      []Chart
 }
 
-// Chart is a chart of a figure: Bars or Lines.
+// Chart is a chart of a figure: Bars, Histogram or Lines.
 type Chart interface{ panel() panel }
 
 // Axis is one side of a chart. Values that are infinite, no numbers or beyond ±1e300 have no place on it.
@@ -59,11 +59,27 @@ type Bars struct {
 	Series []Series // Values[i] is that of Groups[i]
 }
 
+// Mark is an upright line at a place of the X axis, with a name. It widens the axis.
+type Mark struct {
+	At   float64
+	Name string
+}
+
+// Histogram is a chart of bars that stand on ranges of the X axis: Counts[i] is that from Edges[i] to Edges[i+1].
+type Histogram struct {
+	Title  string
+	X, Y   Axis
+	Edges  []float64 // ascending, one more than Counts
+	Counts []float64
+	Marks  []Mark
+}
+
 // Lines is a chart of lines.
 type Lines struct {
 	Title  string
 	X, Y   Axis
 	Series []Line
+	Marks  []Mark
 }
 
 // Line is a series with the places of its values: Values[i] stands at X[i]. The line is interrupted where a value has no place.

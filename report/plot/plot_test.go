@@ -275,6 +275,48 @@ func TestBarsAreProportional(t *testing.T) {
 	})
 }
 
+// A bar of a histogram stands on its range of the axis, as high as its count.
+func TestHistogramIsToScale(t *testing.T) {
+	h := Histogram{X: Axis{From: 0, To: 10}, Y: Axis{To: 4}, Edges: []float64{2, 4, 5, 10}, Counts: []float64{4, math.NaN(), 1}, Marks: []Mark{{At: 2, Name: "here"}}}
+	root := drawn(t, Figure{Charts: []Chart{h}})
+	bars, marks := root.class("bar"), root.class("at")
+	if len(bars) != 2 || len(marks) != 1 {
+		t.Fatalf("%d bars and %d marks, want 2 and 1", len(bars), len(marks))
+	}
+	for i, want := range []struct{ width, height float64 }{{.2, 1}, {.5, .25}} {
+		if w, h := bars[i].number(t, "width"), bars[i].number(t, "height"); math.Abs(w-want.width*narrowest) > .02 || math.Abs(h-want.height*areaHeight) > .02 {
+			t.Errorf("bar %d is %v wide and %v high", i, w, h)
+		}
+	}
+	if apart := bars[1].number(t, "x") - bars[0].number(t, "x"); math.Abs(apart-.3*narrowest) > .02 {
+		t.Errorf("the bars are %v apart", apart)
+	}
+	if from := marks[0].attr["d"]; !strings.HasPrefix(from, "M"+bars[0].attr["x"]+" ") {
+		t.Errorf("the mark is at %s, its bar at %s", from, bars[0].attr["x"])
+	}
+	if drawn(t, Figure{Charts: []Chart{Histogram{Edges: []float64{1}, Counts: []float64{3, 4}}}}).class("bar") != nil {
+		t.Error("a bar without edges")
+	}
+}
+
+// A mark widens the axis, and its name is inside the picture.
+func TestMarksHaveRoom(t *testing.T) {
+	for _, at := range []float64{-5, .2, 7} {
+		root := drawn(t, Figure{Charts: []Chart{Lines{X: Axis{To: 1}, Series: []Line{{X: []float64{0, 1}, Series: Series{Values: []float64{0, 1}}}}, Marks: []Mark{{at, "the mark"}}}}})
+		texts := root.all(func(e *element) bool { return e.text == "the mark" })
+		if len(texts) != 1 || len(root.class("at")) != 1 {
+			t.Fatalf("%d names at %v", len(texts), at)
+		}
+		x, width := texts[0].number(t, "x"), width("the mark", fontSize)
+		if texts[0].attr["text-anchor"] == "end" {
+			x -= width
+		}
+		if x < 0 || x+width > root.number(t, "width") {
+			t.Errorf("the name of a mark at %v is from %v to %v", at, x, x+width)
+		}
+	}
+}
+
 // On a logarithmic axis equal factors are equal heights.
 func TestLogarithmicBars(t *testing.T) {
 	root := drawn(t, Figure{Charts: []Chart{Bars{Groups: make([]string, 6), Y: Axis{Log: true}, Series: []Series{{Values: []float64{1, 10, 100, 1000, 0, -5}}}}}})

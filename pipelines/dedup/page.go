@@ -1,0 +1,119 @@
+package dedup
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"time"
+
+	"github.com/neardup/neardup/io/storage"
+	"github.com/neardup/neardup/output"
+	"github.com/neardup/neardup/pipelines/job"
+	"github.com/neardup/neardup/records"
+)
+
+// TextsOf reads the texts of some documents, each up to a limit. What could not be read is missing; the error says why.
+type TextsOf = func(context.Context, []records.Place) (map[records.Place]string, error)
+
+// Draw writes the page for persons of an output, whose texts it may read.
+type Draw func(ctx context.Context, w io.Writer, f *output.Finished, texts TextsOf) error
+
+// Reading texts for the page takes at most a twentieth of the time that the run has taken, or two seconds.
+const (
+	textShare = 20
+	textTime  = 2 * time.Second
+)
+
+// draw writes the page beside the tables. It is no part of what the run promises: one that cannot be written is a warning.
+func (r *run) draw(ctx context.Context, files *records.Manifest) {
+	if r.config.Draw == nil {
+		return
+	}
+	staged := &output.Finished{Folder: r.commit.Staged(), Run: r.record, Manifest: *files}
+	limit := max(textTime, time.Since(r.record.Started)/textShare)
+	page, err := page(ctx, staged, r.config.Draw, r.stagedTexts, limit)
+	if err == nil {
+		_, err = storage.WriteBelow(ctx, staged.Dir, staged.Path(output.ReportFile), page)
+	}
+	if err != nil {
+		r.warn("%s could not be written: %v; neardup report makes it again", output.ReportFile, err)
+	}
+}
+
+// page draws the page in memory, and returns what writes it. Texts are read for at most so long.
+func page(ctx context.Context, f *output.Finished, draw Draw, texts TextsOf, limit time.Duration) (write func(io.Writer) error, err error) {
+	defer func() { // parquet-go may panic over a file that it cannot read
+		if p := recover(); p != nil {
+			err = fmt.Errorf("%v", p)
+		}
+	}()
+	var page bytes.Buffer
+	err = draw(ctx, &page, f, func(ctx context.Context, of []records.Place) (map[records.Place]string, error) {
+		late := fmt.Errorf("they could not be read in %v; neardup report reads them all", limit.Round(time.Second/10))
+		limited, cancel := context.WithTimeoutCause(ctx, limit, late)
+		defer cancel()
+		found, err := texts(limited, of)
+		if err != nil && limited.Err() != nil && ctx.Err() == nil {
+			err = late
+		}
+		return found, err
+	})
+	return func(w io.Writer) error {
+		_, err := w.Write(page.Bytes())
+		return err
+	}, err
+}
+
+// Paging is what is asked of Page.
+type Paging struct {
+	Output    string // a finished output
+	File      string // for the page; "" writes it to W
+	W         io.Writer
+	Overwrite bool // File may be there
+	NoText    bool
+	Draw      Draw
+}
+
+// pageTexts is how long reading texts may take where nothing waits for it.
+const pageTexts = 10 * time.Minute
+
+// Page draws the page of a finished output again.
+func Page(ctx context.Context, p Paging) error {
+	dir, err := storage.Resolve(p.Output)
+	if err != nil {
+		return unfit(err)
+	}
+	if p.File != "" && !p.Overwrite {
+		store, err := storage.At(p.File)
+		if err != nil {
+			return &job.UsageError{Err: err}
+		}
+		if _, err := store.Stat(ctx, p.File); !errors.Is(err, fs.ErrNotExist) {
+			return errors.Join(err, &job.OutputExistsError{Reason: p.File + " is there already; give another --output, or --overwrite"})
+		}
+	}
+	for {
+		f, err := output.Open(ctx, dir)
+		if err != nil {
+			return err
+		}
+		f.Run.Parameters.NoText = f.Run.Parameters.NoText || p.NoText
+		texts := func(ctx context.Context, of []records.Place) (map[records.Place]string, error) {
+			return Texts(ctx, f, of)
+		}
+		write, err := page(ctx, f, p.Draw, texts, pageTexts)
+		if same, markErr := f.Unchanged(ctx); markErr == nil && !same {
+			continue // it was replaced by another while it was read
+		} else if err = errors.Join(err, markErr); err != nil {
+			return err
+		}
+		if p.File == "" {
+			return write(p.W)
+		}
+		_, err = storage.WriteFile(ctx, p.File, write)
+		return err
+	}
+}

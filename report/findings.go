@@ -1,0 +1,267 @@
+package report
+
+import (
+	"cmp"
+	"context"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/neardup/neardup/output"
+	"github.com/neardup/neardup/records"
+)
+
+// findings are what the tables of an output tell beyond run.json. Each table is read once, and what is remembered does not grow
+// with pairs or clusters.
+type findings struct {
+	sources    map[string]*tally
+	partitions map[string]*tally
+	totals     bool // documents of sources are known: there is a corpus
+	unreadable map[string]int64
+	members    map[int32]int64 // documents by the size of their cluster
+	largest    []*cluster
+	nearest    []records.Pair
+	ladder     *ladder
+	below      []int64 // near pairs by step, those of similarity 1 left out
+}
+
+// tally is what became of the documents of a source.
+type tally struct{ Kept, Exact, Near int64 }
+
+// Removed is how many are not in the corpus.
+func (t *tally) Removed() int64 { return t.Exact + t.Near }
+
+// Documents is how many there are, if all are known.
+func (t *tally) Documents() int64 { return t.Kept + t.Removed() }
+
+func (t *tally) add(other tally) {
+	t.Kept, t.Exact, t.Near = t.Kept+other.Kept, t.Exact+other.Exact, t.Near+other.Near
+}
+
+// cluster is one of the largest.
+type cluster struct {
+	Name    int64
+	Members int32
+	Kept    int
+	First   []records.Clustered // and a kept one, if none of these is
+}
+
+// How many are shown.
+const (
+	mostClusters = 20
+	mostMembers  = 5
+	mostNearest  = 20
+	// mostChecked are the pairs nearest to the threshold from which those of different documents are chosen.
+	mostChecked = 400
+)
+
+func find(ctx context.Context, f *output.Finished) (*findings, error) {
+	found := &findings{
+		sources: map[string]*tally{}, partitions: map[string]*tally{}, unreadable: map[string]int64{}, members: map[int32]int64{},
+		ladder: newLadder(f.Run.Parameters.Threshold),
+	}
+	found.below = make([]int64, len(found.ladder.at))
+	for part, read := range map[output.Part]func(context.Context, *output.Finished) error{
+		output.Pairs: found.pairs, output.Clusters: found.clusters, output.Removed: found.removed, output.Rejected: found.rejected,
+	} {
+		if !wrote(&f.Run, part) {
+			continue
+		}
+		if err := read(ctx, f); err != nil {
+			return nil, err
+		}
+	}
+	if wrote(&f.Run, output.Corpus) && wrote(&f.Run, output.Removed) {
+		found.totals = true
+		found.corpus(f)
+	}
+	found.partition()
+	return found, nil
+}
+
+// wrote reports whether an output has a part.
+func wrote(run *records.Run, part output.Part) bool {
+	return slices.Contains(run.Parameters.Write, string(part))
+}
+
+func (found *findings) pairs(ctx context.Context, f *output.Finished) error {
+	for pair, err := range output.Rows[records.Pair](ctx, f, output.Pairs) {
+		if err != nil {
+			return err
+		}
+		found.ladder.add(pair.SourceA, pair.PositionA, pair.SourceB, pair.PositionB, pair.Similarity)
+		if pair.Similarity < 1 {
+			found.near(pair)
+		}
+	}
+	slices.SortStableFunc(found.nearest, bySimilarity)
+	found.nearest = apart(found.nearest)
+	return nil
+}
+
+func bySimilarity(a, b records.Pair) int { return cmp.Compare(a.Similarity, b.Similarity) }
+
+// near counts a near pair, and remembers it if few are nearer to the threshold.
+func (found *findings) near(pair records.Pair) {
+	step, is := slices.BinarySearch(found.ladder.at, pair.Similarity)
+	if !is {
+		step = max(step-1, 0)
+	}
+	found.below[step]++
+	if len(found.nearest) == 2*mostChecked {
+		slices.SortStableFunc(found.nearest, bySimilarity)
+		found.nearest = found.nearest[:mostChecked]
+	}
+	if n := len(found.nearest); n < mostChecked || pair.Similarity < found.nearest[mostChecked-1].Similarity {
+		found.nearest = append(found.nearest, pair)
+	}
+}
+
+// apart chooses pairs of documents that differ and then, if these are too few, others.
+func apart(pairs []records.Pair) (chosen []records.Pair) {
+	seen := map[records.Place]bool{}
+	var others []records.Pair
+	for _, p := range pairs {
+		a, b := places(p)
+		if len(chosen) < mostNearest && !seen[a] && !seen[b] {
+			chosen = append(chosen, p)
+			seen[a], seen[b] = true, true
+		} else {
+			others = append(others, p)
+		}
+	}
+	chosen = append(chosen, others[:min(len(others), mostNearest-len(chosen))]...)
+	slices.SortStableFunc(chosen, bySimilarity)
+	return chosen
+}
+
+func places(p records.Pair) (a, b records.Place) {
+	return records.Place{Source: p.SourceA, Position: p.PositionA}, records.Place{Source: p.SourceB, Position: p.PositionB}
+}
+
+func (found *findings) clusters(ctx context.Context, f *output.Finished) error {
+	for row, err := range output.Rows[records.Clustered](ctx, f, output.Clusters) {
+		if err != nil {
+			return err
+		}
+		found.clustered(row)
+	}
+	return nil
+}
+
+func (found *findings) clustered(row records.Clustered) {
+	found.members[row.Members]++
+	c := found.among(&row)
+	if c == nil {
+		return
+	}
+	if row.Kept {
+		c.Kept++
+	}
+	if len(c.First) < mostMembers || row.Kept && !slices.ContainsFunc(c.First, func(r records.Clustered) bool { return r.Kept }) {
+		c.First = append(c.First, row)
+	}
+}
+
+// among returns the cluster of a row if it is one of the largest so far. One that is not is none of the largest of all.
+func (found *findings) among(row *records.Clustered) *cluster {
+	at, is := slices.BinarySearchFunc(found.largest, row, func(c *cluster, row *records.Clustered) int {
+		return cmp.Or(cmp.Compare(row.Members, c.Members), cmp.Compare(c.Name, row.Cluster))
+	})
+	if is {
+		return found.largest[at]
+	}
+	if at == mostClusters {
+		return nil
+	}
+	c := &cluster{Name: row.Cluster, Members: row.Members}
+	found.largest = slices.Insert(found.largest, at, c)
+	found.largest = found.largest[:min(len(found.largest), mostClusters)]
+	return c
+}
+
+func (found *findings) removed(ctx context.Context, f *output.Finished) error {
+	type row struct {
+		Source string `parquet:"source,dict"`
+		Reason string `parquet:"reason,dict"`
+	}
+	for r, err := range output.Rows[row](ctx, f, output.Removed) {
+		if err != nil {
+			return err
+		}
+		if t := found.of(sourceOf(&f.Run, r.Source)); r.Reason == records.ReasonNear {
+			t.Near++
+		} else {
+			t.Exact++
+		}
+	}
+	return nil
+}
+
+func (found *findings) of(source string) *tally {
+	t := found.sources[source]
+	if t == nil {
+		t = &tally{}
+		found.sources[source] = t
+	}
+	return t
+}
+
+// sourceOf is the source that a document is counted with: its file, or the folder of a file that is a document.
+func sourceOf(run *records.Run, file string) string {
+	if run.Parameters.Format == "files" {
+		return path.Dir(file)
+	}
+	return file
+}
+
+func (found *findings) rejected(ctx context.Context, f *output.Finished) error {
+	type row struct {
+		Reason string `parquet:"reason,dict"`
+	}
+	for r, err := range output.Rows[row](ctx, f, output.Rejected) {
+		if err != nil {
+			return err
+		}
+		if _, is := notCompared[r.Reason]; !is {
+			found.unreadable[r.Reason]++
+		}
+	}
+	return nil
+}
+
+// A piece of a large file in the corpus.
+var pieceName = regexp.MustCompile(`^(.*)-\d{5}-of-\d{5}((?:\.[^/.]*)*)$`)
+
+// corpus counts what is left of each source. If there are more files than the run read, large ones are in pieces.
+func (found *findings) corpus(f *output.Finished) {
+	rows := map[string]int64{}
+	for _, file := range f.Manifest.Files {
+		if output.PartOf(file.Path) == output.Corpus {
+			rows[strings.TrimPrefix(file.Path, string(output.Corpus)+"/")] = file.Rows
+		}
+	}
+	cut := len(rows) > f.Run.Input.Files
+	for name, n := range rows {
+		if parts := pieceName.FindStringSubmatch(name); cut && parts != nil && found.sources[name] == nil {
+			name = parts[1] + parts[2]
+		}
+		found.of(sourceOf(&f.Run, name)).Kept += n
+	}
+}
+
+// partition adds up sources by those of their folders that are named as dt=2026-11-20 is.
+func (found *findings) partition() {
+	for source, t := range found.sources {
+		for part := range strings.SplitSeq(path.Dir(source), "/") {
+			if key, _, is := strings.Cut(part, "="); !is || key == "" {
+				continue
+			}
+			if found.partitions[part] == nil {
+				found.partitions[part] = &tally{}
+			}
+			found.partitions[part].add(*t)
+		}
+	}
+}

@@ -1,0 +1,644 @@
+package report
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/sha256"
+	_ "embed" // the page
+	"encoding/base64"
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"html/template"
+	"io"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/neardup/neardup/output"
+	"github.com/neardup/neardup/records"
+	"github.com/neardup/neardup/report/plot"
+)
+
+// Texts reads the texts of some documents of an output, each up to a limit. What could not be read is missing; the error
+// says why.
+type Texts func(context.Context, []records.Place) (map[records.Place]string, error)
+
+//go:embed page.html
+var pageTemplate string
+
+//go:embed page.js
+var pageScript string
+
+// Limits of what a page lists.
+const (
+	mostSources  = 50
+	mostInCSV    = 500
+	mostWarnings = 50
+	mostStages   = 12 // that are drawn
+	// A source is nearly wiped out if of at least so many documents so many per cent are removed.
+	wipedDocuments = 10
+	wipedPercent   = 90
+)
+
+// Page writes report.html: what a finished run found, on one page that needs no other file and no network. byDefault are the
+// parameters of a run that is asked nothing.
+func Page(ctx context.Context, w io.Writer, f *output.Finished, read Texts, byDefault records.Parameters) error {
+	found, err := find(ctx, f)
+	if err != nil {
+		return err
+	}
+	p := &page{Run: &f.Run, found: found, Command: Command(f.Run.Parameters, byDefault)}
+	p.texts(ctx, read)
+	for _, draw := range []func() error{p.drawSimilarities, p.drawSizes, p.drawCurve, p.drawStages} {
+		if err := draw(); err != nil {
+			return err
+		}
+	}
+	t, err := template.New("page").Funcs(template.FuncMap{
+		"number": func(n any) string { return count(asInt(n)) }, "plural": func(n any, noun string) string { return plural(asInt(n), noun) }, "size": Size, "seconds": seconds, "share": share, "percent": perCent, "short": short,
+	}).Parse(styleTemplate + pageTemplate)
+	if err != nil {
+		return err
+	}
+	return t.Execute(w, p)
+}
+
+func asInt(n any) int64 {
+	switch n := n.(type) {
+	case int:
+		return int64(n)
+	case int32:
+		return int64(n)
+	default:
+		return n.(int64)
+	}
+}
+
+// longestName is how much of an id or a path is shown, in characters.
+const longestName = 120
+
+// short keeps the ends of a name.
+func short(name string) string {
+	name = strings.ToValidUTF8(name, "\uFFFD")
+	if utf8.RuneCountInString(name) <= longestName {
+		return name
+	}
+	runes := []rune(name)
+	return string(runes[:longestName/2]) + "…" + string(runes[len(runes)-longestName/2:])
+}
+
+// page is what the template shows.
+type page struct {
+	*records.Run
+	found   *findings
+	Command string
+
+	Similarities, Sizes, Curve, Stage *drawing
+	textOf                            map[records.Place]string
+	TextNote                          string // why some texts are missing
+}
+
+// drawing is a plot and its values.
+type drawing struct {
+	Title string
+	SVG   template.HTML
+	CSV   template.URL
+	File  string
+}
+
+func draw(f plot.Figure, file string, table [][]string) (*drawing, error) {
+	var svg bytes.Buffer
+	if err := plot.SVG(&svg, f); err != nil {
+		return nil, err
+	}
+	return &drawing{f.Title, template.HTML(svg.String()), dataURL(table), file}, nil //nolint:gosec // plot escapes all texts
+}
+
+// dataURL is a table as CSV in a link.
+func dataURL(table [][]string) template.URL {
+	var text bytes.Buffer
+	w := csv.NewWriter(&text)
+	_ = w.WriteAll(table)                                                                                        // a buffer takes all
+	return template.URL("data:text/csv;charset=utf-8;base64," + base64.StdEncoding.EncodeToString(text.Bytes())) //nolint:gosec // base64
+}
+
+// texts reads those of the pairs and clusters that are shown.
+func (p *page) texts(ctx context.Context, read Texts) {
+	if p.Parameters.NoText {
+		p.TextNote = "Texts are left out, as --no-text asks."
+		return
+	}
+	var wanted []records.Place
+	for _, pair := range p.found.nearest {
+		a, b := places(pair)
+		wanted = append(wanted, a, b)
+	}
+	for _, c := range p.found.largest {
+		first := c.First[0]
+		wanted = append(wanted, records.Place{Source: first.Source, Position: first.Position})
+	}
+	if len(wanted) == 0 {
+		return
+	}
+	var err error
+	if p.textOf, err = read(ctx, wanted); err != nil {
+		p.TextNote = "Some texts are missing: " + err.Error() + "."
+	}
+}
+
+// RemovedShare is the share of the documents that are removed.
+func (p *page) RemovedShare() float64 {
+	return float64(p.Counts.Removed) / math.Max(1, float64(p.Documents()))
+}
+
+// Documents is how many were read.
+func (p *page) Documents() int64 { return p.Counts.Records - p.Counts.Unreadable }
+
+// Kept is how many are left, in the corpus if it is written.
+func (p *page) Kept() int64 {
+	kept := p.Documents() - p.Counts.Removed
+	if p.Parameters.DropNotCompared {
+		kept -= p.Counts.NotCompared
+	}
+	return kept
+}
+
+// A fate is what became of some records.
+type fate struct {
+	Name  string
+	Count int64
+	Share float64
+	Class string // of its part of the bar; "" has none
+	Part  bool   // of the fate before it that is none
+}
+
+// Fates are those of all records read.
+func (p *page) Fates() (fates []fate) {
+	n := p.Counts
+	add := func(class, name string, count int64, part bool) {
+		if count > 0 || !part {
+			fates = append(fates, fate{name, count, float64(count) / math.Max(1, float64(n.Records)), class, part})
+		}
+	}
+	kept := p.Kept()
+	where := ", kept in the corpus"
+	if p.Parameters.DropNotCompared {
+		where = ", left out of the corpus"
+	} else {
+		kept -= n.NotCompared
+	}
+	add("f0", "kept", kept, false)
+	add("f1", "removed as near-duplicates", n.Near, false)
+	add("", "linked to the kept one by others only (chains)", n.Chained, true)
+	add("f2", "removed as copies", n.Identical+n.Equal+n.SameSet, false)
+	add("", "identical: the same text, byte for byte", n.Identical, true)
+	add("", "the same "+tokens(p.Run)+" in the same order", n.Equal, true)
+	add("", "the same "+features(p.Run), n.SameSet, true)
+	if n.NotCompared > 0 {
+		add("f3", "not compared"+where, n.NotCompared, false)
+		for _, reason := range slices.Sorted(maps.Keys(p.NotCompared)) {
+			add("", cmp.Or(notCompared[reason], reason), p.NotCompared[reason], true)
+		}
+	}
+	if n.Unreadable > 0 {
+		add("f4", "unreadable, not in the corpus", n.Unreadable, false)
+		for _, reason := range slices.Sorted(maps.Keys(p.found.unreadable)) {
+			add("", reason, p.found.unreadable[reason], true)
+		}
+	}
+	return fates
+}
+
+// A source is an input file, a folder of files that are documents, or a partition.
+type source struct {
+	Name string
+	*tally
+	Share float64 // removed; 0 if it is not known of how many
+}
+
+// listed are sources by how many documents are removed of each.
+func (p *page) listed(tallies map[string]*tally) (all []source) {
+	for name, t := range tallies {
+		if t.Removed() == 0 && !p.found.totals {
+			continue
+		}
+		s := source{Name: name, tally: t}
+		if p.found.totals && t.Documents() > 0 {
+			s.Share = float64(t.Removed()) / float64(t.Documents())
+		}
+		all = append(all, s)
+	}
+	slices.SortFunc(all, func(a, b source) int {
+		return cmp.Or(cmp.Compare(b.Removed(), a.Removed()), cmp.Compare(a.Name, b.Name))
+	})
+	return all
+}
+
+// A sourceTable lists sources.
+type sourceTable struct {
+	Kind   string // what they are
+	Rows   []source
+	More   int
+	Totals bool
+	CSV    template.URL
+}
+
+// Tables are those of sources and partitions.
+func (p *page) Tables() (tables []sourceTable) {
+	kind := "source"
+	if p.Parameters.Format == "files" {
+		kind = "folder"
+	}
+	for _, t := range []struct {
+		kind    string
+		tallies map[string]*tally
+	}{{kind, p.found.sources}, {"partition", p.found.partitions}} {
+		all := p.listed(t.tallies)
+		if len(all) == 0 {
+			continue
+		}
+		rows := [][]string{{t.kind, "removed_as_near", "removed_as_copies", "kept"}}
+		for _, s := range all[:min(len(all), mostInCSV)] {
+			kept := ""
+			if p.found.totals {
+				kept = strconv.FormatInt(s.Kept, 10)
+			}
+			rows = append(rows, []string{short(s.Name), strconv.FormatInt(s.Near, 10), strconv.FormatInt(s.Exact, 10), kept})
+		}
+		shown := min(len(all), mostSources)
+		tables = append(tables, sourceTable{t.kind, all[:shown], len(all) - shown, p.found.totals, dataURL(rows)})
+	}
+	return tables
+}
+
+// Wiped are the sources and partitions of which hardly a document is left.
+func (p *page) Wiped() (wiped []source) {
+	for _, tallies := range []map[string]*tally{p.found.sources, p.found.partitions} {
+		for _, s := range p.listed(tallies) {
+			if p.found.totals && s.Documents() >= wipedDocuments && s.Removed()*100 >= wipedPercent*s.Documents() {
+				wiped = append(wiped, s)
+			}
+		}
+	}
+	return wiped
+}
+
+// First are as many of some sources as a warning names.
+func (p *page) First(sources []source) []source { return sources[:min(len(sources), 10)] }
+
+// bins is how many bars the similarities are drawn in.
+const bins = 40
+
+func (p *page) drawSimilarities() (err error) {
+	counts := make([]float64, bins)
+	least, most := math.Inf(1), 0.
+	for i, n := range p.found.below {
+		counts[min(i*bins/steps, bins-1)] += float64(n)
+	}
+	for _, n := range counts {
+		if n > 0 {
+			least, most = min(least, n), max(most, n)
+		}
+	}
+	t := p.Parameters.Threshold
+	if most == 0 || t == 1 {
+		return nil
+	}
+	edges := make([]float64, bins+1)
+	for i := range edges {
+		edges[i] = p.found.ladder.at[i*steps/bins]
+	}
+	rows := [][]string{{"from", "to", "near_pairs"}}
+	for i, n := range counts {
+		rows = append(rows, []string{decimal(edges[i]), decimal(edges[i+1]), decimal(n)})
+	}
+	const pad = .05 // so that the mark stands inside
+	p.Similarities, err = draw(plot.Figure{
+		Title:       "Similarities of near pairs",
+		Description: fmt.Sprintf("A histogram of the similarities of near pairs from the threshold %s to 1. Pairs of similarity 1 are left out.", decimal(t)),
+		Charts: []plot.Chart{plot.Histogram{
+			X: plot.Axis{Label: "similarity", From: t - pad*(1-t), To: 1}, Y: plot.Axis{Label: "near pairs", Log: most > 200*least},
+			Edges: edges, Counts: counts, Marks: []plot.Mark{{At: t, Name: "threshold " + decimal(t)}},
+		}},
+	}, "similarities.csv", rows)
+	return err
+}
+
+// A slider shows what higher thresholds would leave.
+type slider struct {
+	Steps  []Step
+	Tenths []Step // some of them
+	CSV    template.URL
+	// Exact: clusters are those of the run at its threshold.
+	Exact    bool
+	Clusters bool // known at all
+}
+
+// Slider is nil if there is no pair or no higher threshold.
+func (p *page) Slider() *slider {
+	if p.Parameters.Same != "" || p.Parameters.Threshold == 1 || !wrote(p.Run, output.Pairs) || p.Counts.Pairs == 0 {
+		return nil
+	}
+	s := &slider{Steps: p.found.ladder.counts(), Clusters: !p.found.ladder.overfull}
+	s.Exact = s.Clusters && p.Counts.PairsPartial == 0
+	rows := [][]string{{"threshold", "pairs", "clusters", "documents_in_clusters"}}
+	for i, step := range s.Steps {
+		row := []string{decimal(step.Threshold), strconv.FormatInt(step.Pairs, 10)}
+		if s.Clusters {
+			row = append(row, strconv.FormatInt(step.Clusters, 10), strconv.FormatInt(step.Documents, 10))
+		} else {
+			row = append(row, "", "")
+		}
+		rows = append(rows, row)
+		if i%10 == 0 {
+			s.Tenths = append(s.Tenths, step)
+		}
+	}
+	s.CSV = dataURL(rows)
+	return s
+}
+
+func (p *page) drawSizes() (err error) {
+	if len(p.found.members) == 0 {
+		return nil
+	}
+	// Classes are 2, 3, 4, 5 to 8, 9 to 16 and so on.
+	classes := map[int]int64{}
+	rows := [][]string{{"documents", "clusters"}}
+	last := 0
+	for _, size := range slices.Sorted(maps.Keys(p.found.members)) {
+		clusters := p.found.members[size] / int64(size)
+		class := classOf(int(size))
+		classes[class] += clusters
+		last = max(last, class)
+		if len(rows) <= mostInCSV {
+			rows = append(rows, []string{strconv.Itoa(int(size)), strconv.FormatInt(clusters, 10)})
+		}
+	}
+	bars := plot.Bars{X: "documents in the cluster", Y: plot.Axis{Label: "clusters"}, Series: []plot.Series{{}}}
+	least, most := int64(math.MaxInt64), int64(0)
+	for class := range last + 1 {
+		bars.Groups = append(bars.Groups, nameOf(class))
+		bars.Series[0].Values = append(bars.Series[0].Values, float64(classes[class]))
+		if n := classes[class]; n > 0 {
+			least, most = min(least, n), max(most, n)
+		}
+	}
+	bars.Y.Log = most > 50*least
+	p.Sizes, err = draw(plot.Figure{
+		Title: "Sizes of clusters", Description: "Bars of how many clusters have how many documents.", Charts: []plot.Chart{bars},
+	}, "clusters.csv", rows)
+	return err
+}
+
+// classOf is the class of a cluster's size.
+func classOf(size int) int {
+	if size <= 4 {
+		return size - 2
+	}
+	class := 2
+	for most := 4; size > most; most *= 2 {
+		class++
+	}
+	return class
+}
+
+func nameOf(class int) string {
+	if class <= 2 {
+		return strconv.Itoa(class + 2)
+	}
+	most := 1 << class
+	return count(int64(most/2+1)) + "–" + count(int64(most))
+}
+
+// drawCurve draws the probability that a pair is found against its similarity.
+func (p *page) drawCurve() (err error) {
+	found := curve(p.Run)
+	if found == nil {
+		return nil
+	}
+	t := p.Parameters.Threshold
+	line := plot.Line{Series: plot.Series{Name: "expected of a pair"}}
+	rows := [][]string{{"similarity", "probability"}}
+	const points = 100
+	for i := range points + 1 {
+		s := float64(i) / points
+		line.X, line.Values = append(line.X, s), append(line.Values, found(s))
+		rows = append(rows, []string{decimal(s), strconv.FormatFloat(found(s), 'f', 6, 64)})
+	}
+	lines := []plot.Line{line}
+	add := func(name string, of *records.RecallInterval) {
+		if of != nil {
+			x := (t + 1) / 2
+			lines = append(lines, plot.Line{X: []float64{t, x, 1}, Series: plot.Series{
+				Name: name, Values: []float64{of.Recall, of.Recall, of.Recall},
+				Low: []float64{math.NaN(), of.Low, math.NaN()}, High: []float64{math.NaN(), of.High, math.NaN()},
+			}})
+			rows = append(rows, []string{name, decimal(of.Recall)})
+		}
+	}
+	if r := p.Recall; r != nil {
+		if r.Estimated != nil {
+			add("estimated of all near pairs", r.Estimated.RecallInterval)
+		}
+		if r.Measured != nil {
+			add("measured of all near pairs", r.Measured.RecallInterval)
+		}
+	}
+	p.Curve, err = draw(plot.Figure{
+		Title:       "How likely a pair is found",
+		Description: fmt.Sprintf("A curve that rises from 0 to 1 with the similarity of a pair: the probability that it is found, %.5f at the threshold %s. Level lines are the recall of all near pairs.", p.Chosen.ExpectedRecall, decimal(t)),
+		Charts: []plot.Chart{plot.Lines{
+			X: plot.Axis{Label: "similarity", From: 0, To: 1}, Y: plot.Axis{Label: "probability", From: 0, To: 1}, Series: lines, Marks: []plot.Mark{{At: t, Name: "threshold " + decimal(t)}},
+		}},
+	}, "recall.csv", rows)
+	return err
+}
+
+// curve is the probability that a pair of a similarity is found, nil if all are: 1−(1−s^r)^b of b bands of r rows, and of the
+// pieces of a SimHash signature 1−Π(1−a^l), where a bit agrees with probability a and a piece has l bits.
+func curve(run *records.Run) func(similarity float64) float64 {
+	switch c := run.Chosen; {
+	case c.Pieces > 0:
+		return func(s float64) float64 {
+			if run.Parameters.Compare == "cosine" {
+				s = 1 - math.Acos(min(s, 1))/math.Pi
+			}
+			short, longer := c.Signature/c.Pieces, c.Signature%c.Pieces
+			return 1 - math.Pow(1-math.Pow(s, float64(short)), float64(c.Pieces-longer))*math.Pow(1-math.Pow(s, float64(short+1)), float64(longer))
+		}
+	case c.Bands > 0 && c.Rows > 0:
+		return func(s float64) float64 { return 1 - math.Pow(1-math.Pow(s, float64(c.Rows)), float64(c.Bands)) }
+	}
+	return nil
+}
+
+func (p *page) drawStages() (err error) {
+	if len(p.Stages) == 0 {
+		return nil
+	}
+	stages := slices.Clone(p.Stages)
+	slices.SortStableFunc(stages, func(a, b records.Stage) int { return cmp.Compare(b.CPU, a.CPU) })
+	rows := [][]string{{"stage", "cpu_seconds", "seconds", "elements", "bytes", "spilled_bytes"}}
+	bars := plot.Bars{X: "stage, by its first step", Y: plot.Axis{Label: "seconds"}, Series: []plot.Series{{Name: "CPU"}, {Name: "elapsed"}}}
+	for i, s := range stages {
+		if i < mostStages {
+			bars.Groups = append(bars.Groups, stageName(s))
+			bars.Series[0].Values, bars.Series[1].Values = append(bars.Series[0].Values, s.CPU), append(bars.Series[1].Values, s.Seconds)
+		}
+		rows = append(rows, []string{s.Name, decimal(s.CPU), decimal(s.Seconds), strconv.FormatInt(s.Elements, 10), strconv.FormatInt(s.Bytes, 10), strconv.FormatInt(s.Spilled, 10)})
+	}
+	p.Stage, err = draw(plot.Figure{
+		Title: "Time of stages", Description: "Bars of the CPU time and the time elapsed of the stages that took most.", Charts: []plot.Chart{bars},
+	}, "stages.csv", rows)
+	return err
+}
+
+func stageName(s records.Stage) string {
+	name, _, _ := strings.Cut(s.Name, "/")
+	return name
+}
+
+// A near pair, with its texts if they could be read.
+type nearPair struct {
+	records.Pair
+	Texts          bool
+	ShownA, ShownB []stretch
+	Same           bool // what is shown
+}
+
+// Nearest are the near pairs nearest to the threshold.
+func (p *page) Nearest() (pairs []nearPair) {
+	for _, pair := range p.found.nearest {
+		shown := nearPair{Pair: pair}
+		a, b := places(pair)
+		textA, okA := p.textOf[a]
+		textB, okB := p.textOf[b]
+		if shown.Texts = okA && okB; shown.Texts {
+			shown.ShownA, shown.ShownB = differing(textA, textB)
+			lacked := func(s stretch) bool { return s.Lacked }
+			shown.Same = !slices.ContainsFunc(shown.ShownA, lacked) && !slices.ContainsFunc(shown.ShownB, lacked)
+		}
+		pairs = append(pairs, shown)
+	}
+	return pairs
+}
+
+// beginning is text up to so many characters.
+func beginning(text string, most int) string {
+	if runes := []rune(text[:min(len(text), utf8.UTFMax*(most+1))]); len(runes) > most {
+		text = string(runes[:most]) + "…"
+	}
+	return showable(text)
+}
+
+// A largest cluster, with the beginning of its first document.
+type largest struct {
+	*cluster
+	Begins string
+}
+
+// mostBeginning is how much of a text stands beside a cluster, in characters.
+const mostBeginning = 160
+
+// Largest are the largest clusters.
+func (p *page) Largest() (clusters []largest) {
+	for _, c := range p.found.largest {
+		first := c.First[0]
+		text := p.textOf[records.Place{Source: first.Source, Position: first.Position}]
+		clusters = append(clusters, largest{c, beginning(text, mostBeginning)})
+	}
+	return clusters
+}
+
+// More is how many documents a cluster has beside those listed.
+func (l largest) More() int { return int(l.Members) - len(l.First) }
+
+// Capped says what was not looked for or not listed.
+func (p *page) Capped() (all []string) {
+	add := func(n int64, format string, args ...any) {
+		if n > 0 {
+			all = append(all, fmt.Sprintf(format, args...))
+		}
+	}
+	n := p.Counts
+	add(n.PairsPartial, "%s with more than %s pairs (--pair-budget): of each document, pairs/ lists only those with some kept documents. Clusters and removals are not affected.",
+		plural(n.PairsPartial, "crowd"), count(int64(p.Parameters.PairBudget)))
+	add(p.Parameters.Limit, "Only the first %s were read (--limit).", plural(p.Parameters.Limit, "document"))
+	add(p.NotCompared[records.ReasonTooLarge], "%s with more than %s (--max-doc-bytes) not compared.", plural(p.NotCompared[records.ReasonTooLarge], "document"), Size(p.Parameters.MaxDocBytes))
+	add(p.NotCompared[records.ReasonLongID], "%s with an id of more than %s (--max-id-bytes) not compared.", plural(p.NotCompared[records.ReasonLongID], "document"), Size(p.Parameters.MaxIDBytes))
+	add(int64(p.Input.Skipped), "%s in the input folders skipped: of another format.", plural(p.Input.Skipped, "file"))
+	return all
+}
+
+// Warned are the run's warnings, each up to a length.
+func (p *page) Warned() (texts []string) {
+	for _, text := range p.Warnings[:min(len(p.Warnings), mostWarnings)] {
+		texts = append(texts, beginning(text, 500))
+	}
+	return texts
+}
+
+// RecallLines say what is known of the recall.
+func (p *page) RecallLines() (lines []string) {
+	if p.Recall == nil {
+		return nil
+	}
+	var b strings.Builder
+	recall(&printer{w: &b, width: math.MaxInt32}, p.Run)
+	for line := range strings.Lines(b.String()) {
+		lines = append(lines, strings.TrimSpace(strings.TrimPrefix(line, "recall")))
+	}
+	return lines
+}
+
+// A parameter is a flag in force.
+type parameter struct{ Name, Value string }
+
+// Flags are the parameters of the run.
+func (p *page) Flags() (all []parameter) {
+	values := flags(p.Parameters)
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		value := strings.Join(arguments(name, values[name]), " ")
+		if string(values[name]) == "true" {
+			value = "true"
+		}
+		if value != "" {
+			all = append(all, parameter{"--" + strings.ReplaceAll(name, "_", "-"), beginning(value, 300)})
+		}
+	}
+	return all
+}
+
+// Began is when the run was started.
+func (p *page) Began() string { return p.Started.UTC().Format(time.RFC3339) }
+
+// Wrote reports whether the output has a part.
+func (p *page) Wrote(part string) bool { return wrote(p.Run, output.Part(part)) }
+
+// Near reports whether near-duplicates were looked for.
+func (p *page) Near() bool { return p.Parameters.Same == "" }
+
+// Copied is what copies have in common.
+func (p *page) Copied() string { return copied(p.Run) }
+
+// Script is the page's program; Policy lets the browser run that and load nothing.
+func (p *page) Script() template.JS { return template.JS(pageScript) } //nolint:gosec // ours
+
+// Policy is the page's Content-Security-Policy.
+func (p *page) Policy() string {
+	sum := sha256.Sum256([]byte(pageScript))
+	return "default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
+}
+
+// Data is what the program reads: the steps, as JSON.
+func (s *slider) Data() (template.JS, error) {
+	data, err := json.Marshal(s.Steps)
+	return template.JS(data), err //nolint:gosec // numbers
+}

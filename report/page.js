@@ -1,0 +1,23 @@
+"use strict";
+{
+  const data = document.getElementById("steps"), input = document.getElementById("higher");
+  if (data && input) {
+    const steps = JSON.parse(data.textContent), number = new Intl.NumberFormat("en-GB");
+    const bars = document.querySelectorAll("#similarities .bar");
+    const show = () => {
+      const step = steps[input.value];
+      for (const cell of document.querySelectorAll("[data-step]")) {
+        const value = step[cell.dataset.step];
+        cell.textContent = cell.dataset.step === "t" ? value.toFixed(4) : number.format(value);
+      }
+      input.setAttribute("aria-valuetext", "threshold " + step.t.toFixed(4));
+      for (const bar of bars) {
+        const from = parseFloat(bar.firstElementChild.textContent);
+        bar.classList.toggle("below", from < step.t - 1e-9);
+      }
+    };
+    input.addEventListener("input", show);
+    document.getElementById("slider").hidden = false;
+    show();
+  }
+}

@@ -1,0 +1,108 @@
+package report
+
+import (
+	"fmt"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// At each step there are as many pairs, clusters and documents as a search of the graph finds, however often the ladder has
+// pruned what it remembers.
+func TestStepsAgainstSearch(t *testing.T) {
+	type pair struct {
+		a, b       int64
+		similarity float64
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		threshold := rapid.SampledFrom([]float64{.05, .5, .8, .85, .999999, 1}).Draw(t, "threshold")
+		documents := rapid.Int64Range(2, 12).Draw(t, "documents")
+		l := newLadder(threshold)
+		var pairs []pair
+		for range rapid.IntRange(0, 40).Draw(t, "pairs") {
+			p := pair{a: rapid.Int64Range(0, documents-1).Draw(t, "a"), b: rapid.Int64Range(0, documents-1).Draw(t, "b")}
+			p.similarity = rapid.OneOf(rapid.SampledFrom(l.at), rapid.Float64Range(threshold, 1)).Draw(t, "similarity")
+			if p.a == p.b {
+				continue
+			}
+			pairs = append(pairs, p)
+			l.add(sourceName(p.a), p.a, sourceName(p.b), p.b, p.similarity)
+			if rapid.Bool().Draw(t, "prune") {
+				l.prune(func(edge, [2]bool) {})
+			}
+		}
+		counts := l.counts()
+		if len(counts) != steps+1 || counts[0].Threshold != threshold || counts[steps].Threshold != 1 {
+			t.Fatalf("%d steps from %v to %v", len(counts), counts[0].Threshold, counts[steps].Threshold)
+		}
+		for i, got := range counts {
+			if i > 0 && got.Threshold < counts[i-1].Threshold {
+				t.Fatalf("step %d is at %v, after %v", i, got.Threshold, counts[i-1].Threshold)
+			}
+			want := Step{Threshold: got.Threshold}
+			beside := map[int64][]int64{}
+			for _, p := range pairs {
+				if p.similarity >= got.Threshold {
+					want.Pairs++
+					beside[p.a], beside[p.b] = append(beside[p.a], p.b), append(beside[p.b], p.a)
+				}
+			}
+			seen := map[int64]bool{}
+			var visit func(int64)
+			visit = func(d int64) {
+				if !seen[d] {
+					seen[d] = true
+					for _, other := range beside[d] {
+						visit(other)
+					}
+				}
+			}
+			for d := range documents {
+				if len(beside[d]) > 0 && !seen[d] {
+					want.Clusters++
+					visit(d)
+				}
+			}
+			want.Documents = int64(len(seen))
+			if got != want {
+				t.Fatalf("step %d: %+v, want %+v", i, got, want)
+			}
+		}
+	})
+}
+
+// 10^7 pairs of 3·10^6 documents: the bytes allocated do not grow with the pairs.
+func BenchmarkLadder(b *testing.B) {
+	b.ReportAllocs()
+	for b.Loop() {
+		l := newLadder(.8)
+		const documents, pairs = 3_000_000, 10_000_000
+		for i := range int64(pairs) {
+			a := i % documents
+			l.add("a", a, "a", (a+1+i/documents)%documents, .8+float64(i%1000)/5000)
+		}
+		l.counts()
+	}
+}
+
+// sourceName is one of three, so that positions alone do not tell documents apart.
+func sourceName(d int64) string { return fmt.Sprint("source-", d%3) }
+
+// The ladder remembers documents, not pairs.
+func TestStepsForgetPairs(t *testing.T) {
+	l := newLadder(.5)
+	const documents = 1000
+	for a := range int64(documents) {
+		for b := range a {
+			for range 5 {
+				l.add("", a, "", b, .5+float64(a*b)/(2*documents*documents))
+			}
+		}
+	}
+	if most := 2 * (mostWaiting + 2*documents); cap(l.edges) > most {
+		t.Errorf("room for %d edges, want at most %d", cap(l.edges), most)
+	}
+	if first := l.counts()[0]; first != (Step{.5, 5 * documents * (documents - 1) / 2, 1, documents}) {
+		t.Errorf("%+v", first)
+	}
+}
