@@ -58,7 +58,7 @@ for task in [*bag.dags["calls"].tasks, *bag.dags["neardup_nightly"].tasks]:
 
 
 def files(output):
-    return {str(p.relative_to(output)): p for p in output.rglob("*") if p.is_file() and p.name not in ("run.json", "_SUCCESS")}
+    return {str(p.relative_to(output)): p for p in output.rglob("*") if p.is_file() and p.name not in ("run.json", "report.html", "_SUCCESS")}
 
 
 want = files(folder / "local")
