@@ -26,9 +26,9 @@ func TestParseEnvironment(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{
-		"":                   "none of loopback",
-		"vm:x":               "none of loopback",
-		"loopback:x":         "none of loopback",
+		"":                   "use loopback",
+		"vm:x":               "use loopback",
+		"loopback:x":         "use loopback",
 		"process":            "absolute path",
 		"process:./boot":     "absolute path",
 		"external":           "external:localhost:50000",
