@@ -289,3 +289,23 @@ func BenchmarkSequence(b *testing.B) {
 		Sequence(values)
 	}
 }
+
+// TestValues holds both ways to the same sums, around the lengths at which XXH3 changes its way and behind a place that is not aligned.
+func TestValues(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	values := make([]uint64, 600)
+	for i := range values {
+		values[i] = rng.Uint64()
+	}
+	for n := range len(values) {
+		for from := range 3 {
+			values := values[from:max(from, n)]
+			if got, want := Values(values), valuesPlain(values); got != want {
+				t.Fatalf("%d values: %x, want %x", len(values), got, want)
+			}
+		}
+	}
+	if got, want := Values(nil), valuesPlain(nil); got != want {
+		t.Errorf("no values: %x, want %x", got, want)
+	}
+}

@@ -1,6 +1,7 @@
 package lsh
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -53,6 +54,11 @@ type Input struct {
 	Background []float64
 }
 
+// nearCost is how many times the least cost a choice may have for being as good: the costs are not known any
+// better, nor is the background. The most selective of these keeps away from MaxBackgroundEdges, so that
+// another sample of the same documents seldom leads to another choice.
+const nearCost = 1.2
+
 // A Choice is a Banding and what it leads to.
 type Choice struct {
 	Banding
@@ -72,10 +78,11 @@ type Choice struct {
 	Reason string
 }
 
-// Solve returns the cheapest parameters that reach the recall at the threshold
-// and keep the background edges to MaxBackgroundEdges; of equally cheap ones
-// those with fewer bands, then with more rows. Where no parameters keep the
-// background to that, it returns those with the most rows that reach the
+// Solve returns parameters that reach the recall at the threshold and keep the
+// background edges to MaxBackgroundEdges: of those whose cost is at most nearCost
+// times the least, the ones with the fewest background edges; of equals in that the
+// cheapest, then those with more rows. Where no parameters
+// keep the background to that, it returns those with the most rows that reach the
 // recall, marked as percolating. An error means that no signature is long
 // enough, or an invalid input.
 func Solve(in Input) (Choice, error) {
@@ -85,35 +92,38 @@ func Solve(in Input) (Choice, error) {
 	if !(in.Recall > 0 && in.Recall < 1) {
 		return Choice{}, fmt.Errorf("recall %v: must be above 0 and below 1", in.Recall)
 	}
-	var cheapest, selective Choice
+	var fitting []Choice
+	var selective Choice
 	least := math.Inf(1)
 	for rows := 1; rows <= MaxSignature; rows++ {
 		bands, ok := in.fewestBands(rows)
 		if !ok {
 			break // with more rows it takes more bands, and fewer fit
 		}
-		c := in.assess(bands, rows)
-		selective = c
-		if c.Percolates {
-			continue
+		selective = in.assess(bands, rows)
+		if !selective.Percolates {
+			fitting = append(fitting, selective)
+			least = min(least, selective.cost())
 		}
-		// Rows ascend, so of full ties the last is the one wanted.
-		if cost := c.cost(); cost < least || cost == least && c.Bands <= cheapest.Bands {
-			cheapest, least = c, cost
+	}
+	var best Choice
+	for _, c := range fitting {
+		if c.cost() <= nearCost*least && (best.Bands == 0 || c.compare(best) < 0) {
+			best = c
 		}
 	}
 	switch {
 	case selective.Bands == 0:
 		return Choice{}, fmt.Errorf("threshold %v, recall %v: no signature of up to %d values reaches this; lower the recall or raise the threshold",
 			in.Threshold, in.Recall, MaxSignature)
-	case cheapest.Bands == 0:
+	case best.Bands == 0:
 		selective.Reason = fmt.Sprintf("no bands and rows that reach recall %v at threshold %v keep unrelated documents below %v edges each; these have the most rows. A higher threshold helps, and so do longer shingles where unrelated documents share phrases and not whole passages",
 			in.Recall, in.Threshold, MaxBackgroundEdges)
 		return selective, nil
 	}
-	cheapest.Reason = fmt.Sprintf("the least cost of those that reach recall %v at threshold %v with at most %v edges between unrelated documents each",
+	best.Reason = fmt.Sprintf("about the least cost of those that reach recall %v at threshold %v with at most %v edges between unrelated documents each",
 		in.Recall, in.Threshold, MaxBackgroundEdges)
-	return cheapest, nil
+	return best, nil
 }
 
 // Assess returns what given bands and rows lead to, with the shortest signature
@@ -182,6 +192,11 @@ func (in Input) background(rows int) float64 {
 		return power(in.Threshold/2, rows)
 	}
 	return float64(in.Background[last] * power(in.Threshold/2, rows-last))
+}
+
+// compare is negative if c is better than d, where both cost about as much.
+func (c Choice) compare(d Choice) int {
+	return cmp.Or(cmp.Compare(c.BackgroundEdges, d.BackgroundEdges), cmp.Compare(c.cost(), d.cost()), cmp.Compare(d.Rows, c.Rows))
 }
 
 func (c Choice) cost() float64 {

@@ -130,21 +130,27 @@ func TestSolveEqualsEnumeration(t *testing.T) {
 		}
 		cost := func(c candidate) float64 { return 70*float64(c.b) + 8*float64(c.n) + 6000*edges(c) }
 
-		var best candidate
-		percolates := true
+		least := math.Inf(1)
 		for _, c := range candidates(in) {
-			switch fits := edges(c) <= .1; {
-			case fits && percolates:
-				best, percolates = c, false
-			case fits:
-				// Rows only count among equals in all else.
-				if cmp.Or(compareCosts(cost(c), cost(best)), cmp.Compare(c.b, best.b), cmp.Compare(best.r, c.r)) < 0 {
-					best = c
-				}
+			if edges(c) <= .1 {
+				least = min(least, cost(c))
+			}
+		}
+		percolates := math.IsInf(least, 1)
+		var best candidate
+		for _, c := range candidates(in) {
+			var order int
+			switch {
 			case percolates:
-				if best.b == 0 || cmp.Or(cmp.Compare(best.r, c.r), cmp.Compare(c.b, best.b), cmp.Compare(c.n, best.n)) < 0 {
-					best = c
-				}
+				order = cmp.Or(cmp.Compare(best.r, c.r), cmp.Compare(c.b, best.b), cmp.Compare(c.n, best.n))
+			case edges(c) > .1 || compare(cost(c), 1.2*least) > 0:
+				continue
+			default:
+				// Rows only count among equals in all else.
+				order = cmp.Or(compare(edges(c), edges(best)), compare(cost(c), cost(best)), cmp.Compare(c.b, best.b), cmp.Compare(best.r, c.r))
+			}
+			if best.b == 0 || order < 0 {
+				best = c
 			}
 		}
 
@@ -171,8 +177,8 @@ func TestSolveEqualsEnumeration(t *testing.T) {
 	})
 }
 
-// compareCosts takes for equal what differs by rounding only.
-func compareCosts(a, b float64) int {
+// compare takes for equal what differs by rounding only.
+func compare(a, b float64) int {
 	if math.Abs(a-b) <= 1e-12*b {
 		return 0
 	}

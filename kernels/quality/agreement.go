@@ -32,6 +32,27 @@ func (a Agreement) AdjustedRand() float64 {
 	return (a.Both - expected) / (most - expected)
 }
 
+// F1Interval returns the two-sided interval of F1, as Interval does: that of the share 2·Both of all Found + True. A unit is what one draw
+// brought, such as the pairs of documents that pairs of either kind connect; its All does not count.
+func F1Interval(units []Agreement, confidence float64) (low, high float64, ok bool) {
+	var shares []Unit
+	for _, u := range units {
+		shares = append(shares, Unit{Found: 2 * u.Both, Total: u.Found + u.True})
+	}
+	return Interval(shares, confidence)
+}
+
+// RandInterval returns the interval of the adjusted Rand index of an agreement, of which the units are parts: that of F1, adjusted for
+// the pairs that chance would join. It takes their number as known.
+func (a Agreement) RandInterval(units []Agreement, confidence float64) (low, high float64, ok bool) {
+	low, high, ok = F1Interval(units, confidence)
+	adjusted := func(f1 float64) float64 {
+		a.Both = f1 * (a.Found + a.True) / 2
+		return a.AdjustedRand()
+	}
+	return adjusted(low), adjusted(high), ok
+}
+
 func share(part, whole float64) float64 {
 	if whole == 0 {
 		return 1

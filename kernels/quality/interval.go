@@ -32,10 +32,12 @@ func Interval(units []Unit, confidence float64) (low, high float64, ok bool) {
 		return 0, 0, false
 	}
 	n, p := sum.Total, sum.Found/sum.Total
-	variance := 0. // of Found, linearised (Cochran 1977, §6.13)
+	variance := 0. // of Found, by the jackknife (Tukey 1958): a unit of many trials draws p towards itself
 	for _, u := range units {
-		residual := u.Found - p*u.Total
-		variance += residual * residual
+		if u.Total < n {
+			residual := (u.Found - p*u.Total) / (1 - u.Total/n)
+			variance += residual * residual
+		}
 	}
 	// Few misses say little of how misses come together. One more, from a unit that was missed as a
 	// whole, stands for what they do not say; without misses it is all there is (Kish 1965, §8.2).

@@ -21,6 +21,9 @@ func Background(sets [][]uint64, documents int64, limit float64, rows int) []flo
 	share := 1 / (1 + pairs(int64(len(sets))))
 	Overlaps(sets, func(i int, shared []int32) {
 		for j, n := range shared {
+			if n == 0 {
+				continue
+			}
 			if similarity := Similarity(int(n), len(sets[i]), len(sets[j])); similarity < limit {
 				add(similarity, share)
 			}

@@ -95,7 +95,7 @@ func TestConnectEqualsBruteForce(t *testing.T) {
 		"direct":  stage((*forest).connectDirectly),
 		"index":   stage(byIndex),
 		"core": stage(func(f *forest) {
-			lists, numbers := numberShared(f.sets, portionSize)
+			lists, numbers := numberShared(f.sets, portionSize, ranges(f.sets))
 			f.overlap = newCore(lists, numbers/2, numbers).overlap
 			byIndex(f)
 		}),

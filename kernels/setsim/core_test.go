@@ -17,7 +17,7 @@ type orderedJoin func(sets [][]uint64, border int, t Threshold, emit func(x, y, 
 // coreFrom joins by a core that begins at a share of the numbers, whether or not it pays.
 func coreFrom(share float64) orderedJoin {
 	return func(sets [][]uint64, border int, t Threshold, emit func(x, y, shared int) bool) {
-		lists, numbers := numberShared(sets, portionSize)
+		lists, numbers := numberShared(sets, portionSize, ranges(sets))
 		c := newCore(lists, int(share*float64(numbers)), numbers)
 		directJoin(sets, border, t, c.overlap, emit)
 	}

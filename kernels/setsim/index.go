@@ -7,7 +7,7 @@ import (
 )
 
 // An Index finds, among the sets added to it, those similar to another one. It
-// is not safe for concurrent use, Similar included.
+// is not safe for concurrent use, Similar included; a Finder is for each goroutine.
 //
 // Sets x and y that reach t share at least MinSize(|x|) elements and MinSize(|y|),
 // for |x∩y| ≥ t·|x∪y|, which is no less than t·|x| and t·|y|: a partner of just
@@ -27,6 +27,14 @@ type Index struct {
 	postings []chained
 	slots    []slot // at the low bits of the hash or behind; a power of two of them
 	used     int    // of the slots
+	finder   *Finder
+}
+
+// A Finder finds sets in an Index. Finders of one index may be used concurrently as long as no set is added; a Finder
+// is not safe for concurrent use.
+type Finder struct {
+	index    *Index
+	prefixes Prefixes
 	queries  uint64
 	seen     []uint64 // by set, the last query that met it
 	hits     []hit    // of a query, kept for the next one
@@ -51,7 +59,14 @@ type hit struct{ set, shared int }
 // NewIndex returns an index without sets for Jaccard similarities of at least t.
 // What is common decides its speed, not what it finds.
 func NewIndex(t Threshold, common *Frequencies) *Index {
-	return &Index{prefixes: Prefixes{t: t, common: common}, slots: make([]slot, 8)}
+	x := &Index{prefixes: Prefixes{t: t, common: common}, slots: make([]slot, 8)}
+	x.finder = x.Finder()
+	return x
+}
+
+// Finder returns a new one. It takes 8 bytes for each set.
+func (x *Index) Finder() *Finder {
+	return &Finder{index: x, prefixes: Prefixes{t: x.prefixes.t, common: x.prefixes.common}}
 }
 
 // Add adds a set and returns its number: 0, 1, 2 … in the order of calls. The
@@ -60,7 +75,6 @@ func (x *Index) Add(set []uint64) int {
 	number := len(x.sets)
 	x.sets = append(x.sets, set)
 	x.parities = append(x.parities, parityOf(set, nil))
-	x.seen = append(x.seen, 0)
 	x.words += len(set) + len(x.parities[number])
 	for place, at := range x.prefixes.rarest(set) {
 		hash := set[uint32(at)]
@@ -83,50 +97,58 @@ func (x *Index) Add(set []uint64) int {
 // least t, by its number and ascending, with the number of elements they share.
 // It misses none, whatever their sizes and the order of calls. found must not
 // call methods of the index.
-func (x *Index) Similar(set []uint64, found func(i, shared int)) {
-	x.parity = x.parity[:0]
-	if len(x.sets) <= fewSets {
-		x.similarToEach(set, found)
+func (x *Index) Similar(set []uint64, found func(i, shared int)) { x.finder.Similar(set, 0, found) }
+
+// Similar is Index.Similar of the sets whose number is at least first.
+func (f *Finder) Similar(set []uint64, first int, found func(i, shared int)) {
+	x := f.index
+	f.parity = f.parity[:0]
+	unmet := len(x.sets) - first
+	if unmet <= fewSets {
+		f.similarToEach(set, first, found)
 		return
 	}
-	x.parity = parityOf(set, x.parity)
-	prefix := x.prefixes.rarest(set)
+	f.parity = parityOf(set, f.parity)
+	prefix := f.prefixes.rarest(set)
 	met := 0
 	for _, at := range prefix {
 		met += int(x.slot(set[uint32(at)]).count)
 	}
 	if met >= timesMet*len(x.sets) {
-		x.similarToEach(set, found)
+		f.similarToEach(set, first, found)
 		return
 	}
-	x.queries++
-	x.hits = x.hits[:0]
-	unmet := len(x.sets)
+	f.seen = append(f.seen, make([]uint64, len(x.sets)-len(f.seen))...)
+	f.queries++
+	f.hits = f.hits[:0]
 	for place, at := range prefix {
 		if unmet == 0 {
 			break // in a crowd long before the end of the prefix
 		}
 		for next := x.slot(set[uint32(at)]).head; next > 0; {
 			p := x.postings[next-1]
+			if int(p.set) < first {
+				break // and so are all before
+			}
 			next = p.previous
-			if x.seen[p.set] == x.queries {
+			if f.seen[p.set] == f.queries {
 				continue
 			}
 			// Here the two meet first: they share nothing before.
-			x.seen[p.set] = x.queries
+			f.seen[p.set] = f.queries
 			unmet--
 			partner := x.sets[p.set]
 			need := x.prefixes.t.MinOverlap(len(set), len(partner))
 			if min(len(set)-place, len(partner)-int(p.place)) < need {
 				continue
 			}
-			if shared, ok := x.overlap(set, int(p.set), need); ok {
-				x.hits = append(x.hits, hit{int(p.set), shared})
+			if shared, ok := f.overlap(set, int(p.set), need); ok {
+				f.hits = append(f.hits, hit{int(p.set), shared})
 			}
 		}
 	}
-	slices.SortFunc(x.hits, func(a, b hit) int { return cmp.Compare(a.set, b.set) })
-	for _, h := range x.hits {
+	slices.SortFunc(f.hits, func(a, b hit) int { return cmp.Compare(a.set, b.set) })
+	for _, h := range f.hits {
 		found(h.set, h.shared)
 	}
 }
@@ -141,14 +163,16 @@ const (
 	timesMet = 4
 )
 
-// similarToEach compares set with each added one.
-func (x *Index) similarToEach(set []uint64, found func(i, shared int)) {
-	for i, other := range x.sets {
+// similarToEach compares set with each added one from first on.
+func (f *Finder) similarToEach(set []uint64, first int, found func(i, shared int)) {
+	x := f.index
+	for i := first; i < len(x.sets); i++ {
+		other := x.sets[i]
 		need := x.prefixes.t.MinOverlap(len(set), len(other))
 		if need > min(len(set), len(other)) {
 			continue
 		}
-		if shared, ok := x.overlap(set, i, need); ok {
+		if shared, ok := f.overlap(set, i, need); ok {
 			found(i, shared)
 		}
 	}
@@ -156,9 +180,9 @@ func (x *Index) similarToEach(set []uint64, found func(i, shared int)) {
 
 // overlap returns the number of elements that a set and the i-th one share, or false if it is below need. The
 // query's parity, unless it is empty, spares most comparisons.
-func (x *Index) overlap(set []uint64, i, need int) (shared int, ok bool) {
-	other := x.sets[i]
-	if 2*need > len(set)+len(other)-differing(x.parity, x.parities[i]) {
+func (f *Finder) overlap(set []uint64, i, need int) (shared int, ok bool) {
+	other := f.index.sets[i]
+	if 2*need > len(set)+len(other)-differing(f.parity, f.index.parities[i]) {
 		return 0, false
 	}
 	return overlapAtLeast(set, other, need)
@@ -167,8 +191,8 @@ func (x *Index) overlap(set []uint64, i, need int) (shared int, ok bool) {
 // Bytes returns about how many bytes the index holds, the sets included.
 func (x *Index) Bytes() int {
 	const header, word, stamp, perPosting, perSlot, perHit = 24, 8, 8, 16, 12, 16
-	return header*(cap(x.sets)+cap(x.parities)) + word*x.words + stamp*cap(x.seen) +
-		perPosting*cap(x.postings) + perSlot*len(x.slots) + perHit*cap(x.hits)
+	return header*(cap(x.sets)+cap(x.parities)) + word*x.words + stamp*cap(x.finder.seen) +
+		perPosting*cap(x.postings) + perSlot*len(x.slots) + perHit*cap(x.finder.hits)
 }
 
 // grow doubles the slots.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"sync"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -109,6 +110,49 @@ func TestIndexAsSelfJoin(t *testing.T) {
 		slices.SortFunc(got, comparePairs)
 		if want := collect(BruteForce, sets, th); !slices.Equal(got, want) {
 			t.Fatalf("t=%v: %v, want %v", th, got, want)
+		}
+	})
+}
+
+// Finders find, at the same time, what the index does of the sets from a number on.
+func TestFinders(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		sets := rapid.OneOf(families, crowds).Draw(t, "sets")
+		th := threshold(t, float64(rapid.IntRange(1, 1000).Draw(t, "thousandths"))/1000)
+		index := NewIndex(th, frequencies(t, sets))
+		early := index.Finder()
+		half := len(sets) / 2
+		for _, s := range sets[:half] {
+			index.Add(s)
+			early.Similar(s, 0, func(int, int) {}) // it finds those that are added later too
+		}
+		for _, s := range sets[half:] {
+			index.Add(s)
+		}
+		first := rapid.IntRange(0, len(sets)).Draw(t, "first")
+		finders := []*Finder{early, index.Finder()}
+		got := make([][]pair, len(finders))
+		var wait sync.WaitGroup
+		for n, finder := range finders {
+			wait.Go(func() {
+				for j, s := range sets {
+					finder.Similar(s, first, func(i, shared int) { got[n] = append(got[n], pair{i, j, shared}) })
+				}
+			})
+		}
+		wait.Wait()
+		var want []pair
+		for j, s := range sets {
+			for i := first; i < len(sets); i++ {
+				if shared := Overlap(sets[i], s); th.Reached(shared, len(sets[i]), len(s)) {
+					want = append(want, pair{i, j, shared})
+				}
+			}
+		}
+		for n := range finders {
+			if !slices.Equal(got[n], want) {
+				t.Fatalf("t=%v, from %d, finder %d: %v, want %v", th, first, n, got[n], want)
+			}
 		}
 	})
 }

@@ -134,7 +134,7 @@ type prefixLists struct {
 func newPrefixLists(sets [][]uint64, border int, t Threshold) *prefixLists {
 	p := &prefixLists{sets: sets, t: t}
 	var numbers int
-	p.lists, numbers = numberShared(sets, portionSize)
+	p.lists, numbers = numberShared(sets, portionSize, ranges(sets))
 	ends := make([]int, numbers+1)
 	for x := range p.indexedSets(border) {
 		for _, w := range p.indexed(x) {

@@ -2,6 +2,9 @@ package setsim
 
 import (
 	"math/bits"
+	"runtime"
+	"slices"
+	"sync"
 
 	"github.com/neardup/neardup/kernels/radix"
 )
@@ -32,23 +35,113 @@ type entry struct {
 // others. Each list ascends.
 //
 // About portion elements are sorted at a time, never all: a range of hashes is
-// one stretch of every sorted set.
-func numberShared(sets [][]uint64, portion int) (lists [][]uint32, numbers int) {
-	total := 0
-	for _, s := range sets {
-		total += len(s)
+// one stretch of every sorted set. So many ranges, a power of two up to visits, are
+// looked through at once; what is found does not depend on it.
+func numberShared(sets [][]uint64, portion, ranges int) (lists [][]uint32, numbers int) {
+	total := elements(sets)
+	members := make([]uint32, total)
+	found := make([]rangeRuns, ranges)
+	var wait sync.WaitGroup
+	for r := 1; r < ranges; r++ {
+		wait.Go(func() { found[r] = findRuns(sets, members, newElementSorter(total, portion, ranges), r) })
+	}
+	found[0] = findRuns(sets, members, newElementSorter(total, portion, ranges), 0)
+	wait.Wait()
+
+	lengths := make([]int, len(sets)) // of the lists
+	shared, most := 0, 0              // runs, and sets in one
+	for _, f := range found {
+		numbers += len(f.runs)
+		for _, n := range f.runs {
+			most = max(most, int(n))
+		}
+		for i, n := range f.lengths {
+			lengths[i] += n
+			shared += n
+		}
 	}
 
-	// Runs of equal hashes, in hash order: the sets of each one after another, and how many they are.
-	members := make([]uint32, 0, total)
-	var runs []uint32
-	lengths := make([]int, len(sets)) // of the lists
-	most := 0                         // sets in a run
-	sorter := newElementSorter(total, portion)
+	// Numbered by a counting pass over the lengths of the runs, which keeps the
+	// order of hashes among equals. Handing out the numbers in their own order
+	// leaves every list sorted.
+	firsts := make([]int, most+2)
+	for _, f := range found {
+		for _, n := range f.runs {
+			firsts[n+1]++
+		}
+	}
+	for n := range most + 1 {
+		firsts[n+1] += firsts[n]
+	}
+	type span struct{ start, end int }
+	byNumber := make([]span, numbers) // of members
+	for _, f := range found {
+		start := f.start
+		for _, n := range f.runs {
+			byNumber[firsts[n]] = span{start, start + int(n)}
+			firsts[n]++
+			start += int(n)
+		}
+	}
+	flat := make([]uint32, 0, shared)
+	lists = make([][]uint32, len(sets))
+	for i, n := range lengths {
+		at := len(flat)
+		flat = flat[:at+n]
+		lists[i] = flat[at:at:len(flat)]
+	}
+	for number, run := range byNumber {
+		for _, i := range members[run.start:run.end] {
+			lists[i] = append(lists[i], uint32(number))
+		}
+	}
+	return lists, numbers
+}
+
+// elements is how many elements the sets have.
+func elements(sets [][]uint64) (n int) {
+	for _, s := range sets {
+		n += len(s)
+	}
+	return n
+}
+
+// manyElements is from how many elements on more than one core numbers them.
+const manyElements = 1 << 17
+
+// ranges is into how many ranges numberShared divides the hashes of sets: one for each core, as far as it can.
+func ranges(sets [][]uint64) int {
+	if elements(sets) < manyElements {
+		return 1
+	}
+	return 1 << (bits.Len(uint(min(runtime.GOMAXPROCS(0), visits))) - 1)
+}
+
+// rangeRuns are the runs of equal hashes in a range, in hash order.
+type rangeRuns struct {
+	runs    []uint32 // how many sets each is of
+	start   int      // of those sets, one run after another
+	lengths []int    // by set, how many of its elements are in runs
+}
+
+// findRuns finds those of a range, and writes their sets to members, where there is a place for each element.
+func findRuns(sets [][]uint64, members []uint32, sorter *elementSorter, number int) rangeRuns {
+	f := rangeRuns{lengths: make([]int, len(sets))}
 	cursors := make([]int, len(sets))
-	for p := range sorter.portions() {
+	first := number * sorter.portions() / sorter.ranges
+	if number > 0 {
+		for i, s := range sets {
+			cursors[i], _ = slices.BinarySearch(s, uint64(first)<<(64-sorter.portionBits))
+			f.start += cursors[i]
+		}
+	}
+	at := f.start
+	for p := first; p < first+sorter.portions()/sorter.ranges; p++ {
 		stretch := len(sorter.gathered)
-		if p%stretch == 0 {
+		switch {
+		case stretch == 1:
+			sorter.gatherShared(sets, cursors, p)
+		case p%stretch == 0:
 			for i, s := range sets {
 				cursors[i] += sorter.gather(s[cursors[i]:], uint32(i), p)
 			}
@@ -61,64 +154,38 @@ func numberShared(sets [][]uint64, portion int) (lists [][]uint32, numbers int) 
 			}
 			if n > 1 {
 				for _, e := range entries[:n] {
-					members = append(members, e.Document)
-					lengths[e.Document]++
+					members[at] = e.Document
+					at++
+					f.lengths[e.Document]++
 				}
-				runs = append(runs, uint32(n))
-				most = max(most, n)
+				f.runs = append(f.runs, uint32(n))
 			}
 			entries = entries[n:]
 		}
 	}
-
-	// Numbered by a counting pass over the lengths of the runs, which keeps the
-	// order of hashes among equals. Handing out the numbers in their own order
-	// leaves every list sorted.
-	firsts := make([]int, most+2)
-	for _, n := range runs {
-		firsts[n+1]++
-	}
-	for n := range most + 1 {
-		firsts[n+1] += firsts[n]
-	}
-	type span struct{ start, end int }
-	byNumber := make([]span, len(runs)) // of members
-	start := 0
-	for _, n := range runs {
-		byNumber[firsts[n]] = span{start, start + int(n)}
-		firsts[n]++
-		start += int(n)
-	}
-	flat := make([]uint32, 0, len(members))
-	lists = make([][]uint32, len(sets))
-	for i, n := range lengths {
-		at := len(flat)
-		flat = flat[:at+n]
-		lists[i] = flat[at:at:len(flat)]
-	}
-	for number, run := range byNumber {
-		for _, i := range members[run.start:run.end] {
-			lists[i] = append(lists[i], uint32(number))
-		}
-	}
-	return lists, len(runs)
+	return f
 }
 
 // An elementSorter sorts entries by hash, a portion of the hashes at a time. A width of 0 bits
 // shifts by 64, which leaves 0: the only portion.
 type elementSorter struct {
+	ranges      int // so many sorters share the portions
 	portionBits int
 	gathered    [][]entry // of a stretch of portions
 	sorter      radix.Sorter[entry, uint32]
 	once, twice []uint64 // bits by the low bits of a hash
 }
 
-func newElementSorter(total, portion int) *elementSorter {
-	s := &elementSorter{portionBits: bits.Len(uint(total / portion))}
+// newElementSorter returns one of so many sorters, which sort a portion together.
+func newElementSorter(total, portion, ranges int) *elementSorter {
+	portion = max(1, portion/ranges)
+	s := &elementSorter{ranges: ranges, portionBits: max(bits.Len(uint(total/portion)), bits.Len(uint(ranges-1)))}
 	s.gathered = make([][]entry, max(1, s.portions()/visits))
-	usual := total >> s.portionBits
-	for p := range s.gathered {
-		s.gathered[p] = make([]entry, 0, usual+usual/8)
+	if len(s.gathered) > 1 {
+		usual := total >> s.portionBits
+		for p := range s.gathered {
+			s.gathered[p] = make([]entry, 0, usual+usual/8)
+		}
 	}
 	words := 1 << bits.Len(uint(min(total, portion)*slotsPerEntry/64))
 	s.once, s.twice = make([]uint64, words), make([]uint64, words)
@@ -141,23 +208,61 @@ func (s *elementSorter) gather(set []uint64, number uint32, first int) (n int) {
 	return n
 }
 
+// gatherShared gathers the elements of portion p, from the cursors on, less most of those that only one set has: no entry is
+// made of these. It visits the sets twice, and so it is for stretches of one portion.
+func (s *elementSorter) gatherShared(sets [][]uint64, cursors []int, p int) {
+	clear(s.once)
+	clear(s.twice)
+	all, again := 0, 0 // elements, and those whose slot another had before
+	for i, set := range sets {
+		for _, hash := range set[cursors[i]:] {
+			if s.portion(hash) != p {
+				break
+			}
+			word, bit := s.slot(hash)
+			all++
+			again += int(s.once[word] >> bit & 1)
+			s.twice[word] |= s.once[word] & (1 << bit)
+			s.once[word] |= 1 << bit
+		}
+	}
+	entries := s.gathered[0]
+	if most := min(all, 2*again); cap(entries) < most {
+		entries = make([]entry, 0, most+most/8) // other portions are about as large
+	}
+	for i, set := range sets {
+		n := cursors[i]
+		for ; n < len(set) && s.portion(set[n]) == p; n++ {
+			if word, bit := s.slot(set[n]); s.twice[word]>>bit&1 == 1 {
+				entries = append(entries, entry{set[n], uint32(i)})
+			}
+		}
+		cursors[i] = n
+	}
+	s.gathered[0] = entries
+}
+
+// slot is where once and twice tell of a hash.
+func (s *elementSorter) slot(hash uint64) (word, bit uint64) {
+	slot := hash & uint64(len(s.once)*64-1)
+	return slot / 64, slot % 64
+}
+
 // dropSingles leaves out most of the entries that no other has the hash of. In most
 // corpora those are most of all.
 func (s *elementSorter) dropSingles(entries []entry) []entry {
 	clear(s.once)
 	clear(s.twice)
-	mask := uint64(len(s.once)*64 - 1)
 	for i := range entries {
-		slot := entries[i].Key & mask
-		word, bit := slot/64, uint64(1)<<(slot%64)
-		s.twice[word] |= s.once[word] & bit
-		s.once[word] |= bit
+		word, bit := s.slot(entries[i].Key)
+		s.twice[word] |= s.once[word] & (1 << bit)
+		s.once[word] |= 1 << bit
 	}
 	kept := 0
 	for _, e := range entries {
-		slot := e.Key & mask
+		word, bit := s.slot(e.Key)
 		entries[kept] = e
-		kept += int(s.twice[slot/64] >> (slot % 64) & 1)
+		kept += int(s.twice[word] >> bit & 1)
 	}
 	return entries[:kept]
 }
@@ -165,7 +270,10 @@ func (s *elementSorter) dropSingles(entries []entry) []entry {
 // sort returns the entries gathered of the k-th portion of the stretch, sorted and less such as are
 // alone, and forgets them. The result is valid until the next call.
 func (s *elementSorter) sort(k int) []entry {
-	entries := s.dropSingles(s.gathered[k])
+	entries := s.gathered[k]
+	if len(s.gathered) > 1 {
+		entries = s.dropSingles(entries)
+	}
 	s.gathered[k] = entries[:0]
 	return s.sorter.Sort(entries, s.portionBits, radix.ByKey)
 }

@@ -1,36 +1,74 @@
 package setsim
 
-import "slices"
+import (
+	"slices"
+	"sync"
+)
+
+// rowsAhead is for how many sets each core counts before these are visited.
+const rowsAhead = 32
 
 // Overlaps calls visit for each set i in turn with the numbers of elements it shares with the sets
-// before it: shared[j] with set j. The slice is valid until visit returns.
+// before it: shared[j] with set j. The slice is valid until visit returns. Of many elements, several cores
+// count.
 func Overlaps(sets [][]uint64, visit func(i int, shared []int32)) {
-	lists, numbers := numberShared(sets, portionSize)
-	ends := make([]int, numbers+1)
+	counters := ranges(sets)
+	lists, numbers := numberShared(sets, portionSize, counters)
+	starts := make([]int, numbers+1)
 	for _, list := range lists {
 		for _, w := range list {
-			ends[w+1]++
+			starts[w+1]++
 		}
 	}
 	for w := range numbers {
-		ends[w+1] += ends[w]
+		starts[w+1] += starts[w]
 	}
-	// The sets seen so far that have element w are at starts[w]:ends[w].
-	members := make([]uint32, ends[numbers])
-	ends = ends[:numbers]
-	starts := slices.Clone(ends)
-
-	counts := make([]int32, len(sets))
+	// The sets that have element w are at starts[w]:starts[w+1], in ascending order.
+	members := make([]uint32, starts[numbers])
+	ends := slices.Clone(starts)
 	for i, list := range lists {
-		shared := counts[:i]
-		clear(shared)
 		for _, w := range list {
-			for _, j := range members[starts[w]:ends[w]] {
-				shared[j]++
-			}
 			members[ends[w]] = uint32(i)
 			ends[w]++
 		}
-		visit(i, shared)
+	}
+	count := func(i int, counts []int32) {
+		shared := counts[:i]
+		clear(shared)
+		for _, w := range lists[i] {
+			for _, j := range members[starts[w]:starts[w+1]] {
+				if int(j) >= len(shared) {
+					break
+				}
+				shared[j]++
+			}
+		}
+	}
+	if counters == 1 {
+		counts := make([]int32, len(sets))
+		for i := range sets {
+			count(i, counts)
+			visit(i, counts[:i])
+		}
+		return
+	}
+	rows := make([][]int32, counters*rowsAhead)
+	for k := range rows {
+		rows[k] = make([]int32, len(sets))
+	}
+	for first := 0; first < len(sets); first += len(rows) {
+		end := min(first+len(rows), len(sets))
+		var wait sync.WaitGroup
+		for k := range counters {
+			wait.Go(func() {
+				for i := first + k; i < end; i += counters {
+					count(i, rows[i-first])
+				}
+			})
+		}
+		wait.Wait()
+		for i := first; i < end; i++ {
+			visit(i, rows[i-first][:i])
+		}
 	}
 }

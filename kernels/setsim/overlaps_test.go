@@ -1,6 +1,7 @@
 package setsim
 
 import (
+	"math/rand/v2"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -29,4 +30,31 @@ func TestOverlaps(t *testing.T) {
 			t.Fatalf("%d of %d sets were visited", visited, len(sets))
 		}
 	})
+}
+
+// TestOverlapsOfMany holds what several cores count.
+func TestOverlapsOfMany(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	common := distinct(rng, 2000)
+	var sets [][]uint64
+	for elements(sets) < manyElements {
+		s := distinct(rng, 300)
+		copy(s, common[rng.IntN(1000):][:rng.IntN(300)])
+		sets = append(sets, set(s...))
+	}
+	visited := 0
+	Overlaps(sets, func(i int, shared []int32) {
+		if i != visited || len(shared) != i {
+			t.Fatalf("visit %d is of set %d with %d numbers", visited, i, len(shared))
+		}
+		visited++
+		for j, n := range shared {
+			if want := Overlap(sets[i], sets[j]); int(n) != want {
+				t.Fatalf("sets %d and %d share %d, want %d", i, j, n, want)
+			}
+		}
+	})
+	if visited != len(sets) {
+		t.Fatalf("%d of %d sets were visited", visited, len(sets))
+	}
 }

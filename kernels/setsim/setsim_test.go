@@ -275,7 +275,8 @@ func TestNumberShared(t *testing.T) {
 			numbers[x] = uint32(number)
 		}
 		portion := rapid.SampledFrom([]int{8, 100, portionSize}).Draw(t, "portion")
-		lists, n := numberShared(sets, portion)
+		ranges := rapid.SampledFrom([]int{1, 2, 4, 8}).Draw(t, "ranges")
+		lists, n := numberShared(sets, portion, ranges)
 		if n != len(shared) {
 			t.Fatalf("%d numbers, want %d", n, len(shared))
 		}
@@ -381,7 +382,7 @@ func BenchmarkNumberShared(b *testing.B) {
 				elements += len(s)
 			}
 			for b.Loop() {
-				numberShared(c.sets, portionSize)
+				numberShared(c.sets, portionSize, ranges(c.sets))
 			}
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(elements), "ns/element")
 		})

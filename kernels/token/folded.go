@@ -78,15 +78,19 @@ const blockBytes = 64
 func classify(block *[blockBytes]byte) (in, wide uint64) {
 	for i := 0; i < blockBytes; i += 8 {
 		w := binary.LittleEndian.Uint64(block[i:])
-		// In 7 bits no sum carries into the next byte.
-		low := w &^ high
-		letter := low | ones*0x20
-		isWord := (letter+ones*(0x80-'a'))&^(letter+ones*(0x7f-'z')) |
-			(low+ones*(0x80-'0'))&^(low+ones*(0x7f-'9'))
-		in |= gather(isWord&^w) << i
+		in |= gather(alphanumerics(w&^high)&^w) << i
 		wide |= gather(w) << i
 	}
 	return in, wide
+}
+
+// alphanumerics returns the eight ASCII bytes of w with the top bit set in those that are letters or digits; the other bits mean
+// nothing.
+func alphanumerics(w uint64) uint64 {
+	// In 7 bits no sum carries into the next byte.
+	letter := w | ones*0x20
+	return (letter+ones*(0x80-'a'))&^(letter+ones*(0x7f-'z')) |
+		(w+ones*(0x80-'0'))&^(w+ones*(0x7f-'9'))
 }
 
 const (

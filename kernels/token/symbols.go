@@ -1,6 +1,8 @@
 package token
 
 import (
+	"encoding/binary"
+	"math/bits"
 	"unicode"
 	"unicode/utf8"
 )
@@ -13,6 +15,14 @@ import (
 // not work with either. A byte that is not UTF-8 counts as U+FFFD, a symbol.
 func Symbols(dst, text []byte) []byte {
 	for i := 0; i < len(text); {
+		if len(text)-i >= 8 {
+			w := binary.LittleEndian.Uint64(text[i:])
+			if w&high == 0 {
+				dst = appendSymbols(dst, w)
+				i += 8
+				continue
+			}
+		}
 		if b := text[i]; b < utf8.RuneSelf {
 			if asciiSymbols[b] {
 				dst = append(dst, b)
@@ -25,6 +35,16 @@ func Symbols(dst, text []byte) []byte {
 			dst = utf8.AppendRune(dst, r)
 		}
 		i += n
+	}
+	return dst
+}
+
+// appendSymbols appends those of the eight ASCII bytes of w that are symbols: all that are visible but letters and digits.
+func appendSymbols(dst []byte, w uint64) []byte {
+	// In 7 bits no sum carries into the next byte.
+	visible := (w + ones*(0x80-'!')) &^ (w + ones*(0x7f-'~'))
+	for left := visible &^ alphanumerics(w) & high; left != 0; left &= left - 1 {
+		dst = append(dst, byte(w>>(bits.TrailingZeros64(left)&^7)))
 	}
 	return dst
 }

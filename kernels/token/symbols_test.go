@@ -1,12 +1,16 @@
 package token
 
 import (
+	"bytes"
 	"strings"
 	"testing"
 	"unicode"
 
 	"pgregory.net/rapid"
 )
+
+// ascii7 are all characters of ASCII.
+var ascii7 = unicode.RangeTable{R16: []unicode.Range16{{Lo: 0, Hi: 0x7F, Stride: 1}}}
 
 // plainSymbols is the plain twin of Symbols.
 func plainSymbols(text string) string {
@@ -31,11 +35,29 @@ func TestSymbols(t *testing.T) {
 			t.Errorf("symbols of %q: %q, want %q", text, got, want)
 		}
 	}
+	for b := range 256 { // at each place of what is taken at once
+		for at := range 16 {
+			text := bytes.Repeat([]byte("a"), 16)
+			text[at] = byte(b)
+			if got, want := string(Symbols(nil, text)), plainSymbols(string(text)); got != want {
+				t.Errorf("symbols of %q: %q, want %q", text, got, want)
+			}
+		}
+	}
 	rapid.Check(t, func(t *rapid.T) {
-		text := rapid.OneOf(rapid.String(), rapid.StringOf(rapid.RuneFrom(nil, unicode.P, unicode.S, unicode.L)),
+		text := rapid.OneOf(rapid.String(), rapid.StringOfN(rapid.RuneFrom(nil, &ascii7), 0, 100, -1), rapid.StringOf(rapid.RuneFrom(nil, unicode.P, unicode.S, unicode.L)),
 			rapid.Map(rapid.SliceOf(rapid.Byte()), func(b []byte) string { return string(b) })).Draw(t, "text")
 		if got, want := string(Symbols(nil, []byte(text))), plainSymbols(text); got != want {
 			t.Errorf("symbols of %q: %q, want %q", text, got, want)
 		}
 	})
+}
+
+func BenchmarkSymbols(b *testing.B) {
+	text := []byte(strings.Repeat("It was, they said, the best film of 1967 (if not of all time); nobody in the theatre moved. ", 12))
+	var symbols []byte
+	b.SetBytes(int64(len(text)))
+	for b.Loop() {
+		symbols = Symbols(symbols[:0], text)
+	}
 }

@@ -15,18 +15,33 @@ type Index interface {
 	// Similar calls found for every added document that is similar, by its number and ascending, with the score.
 	Similar(features []uint64, found func(i, score int))
 
+	// Finder returns a new Finder.
+	Finder() Finder
+
 	// Bytes returns about how many bytes the index holds, the features included.
 	Bytes() int
+}
+
+// A Finder finds documents in an Index. Finders of one index may be used concurrently as long as no document is added; a Finder
+// is not safe for concurrent use.
+type Finder interface {
+	// Similar is that of the index, of the documents whose number is at least first.
+	Similar(features []uint64, first int, found func(i, score int))
 }
 
 // NewIndex returns an index without documents: a setsim.Index of sets, and otherwise one that compares each document with
 // every added one. What is common decides the speed of the former, not what it finds.
 func NewIndex(v Verifier, common *setsim.Frequencies) Index {
 	if sets, ok := v.(Sets); ok {
-		return setsim.NewIndex(sets.Jaccard(), common)
+		return setIndex{setsim.NewIndex(sets.Jaccard(), common)}
 	}
 	return &list{verifier: v}
 }
+
+// setIndex is the Index of sets.
+type setIndex struct{ *setsim.Index }
+
+func (x setIndex) Finder() Finder { return x.Index.Finder() }
 
 // list is the Index that compares with each.
 type list struct {
@@ -41,12 +56,23 @@ func (l *list) Add(features []uint64) int {
 	return len(l.features) - 1
 }
 
-func (l *list) Similar(features []uint64, found func(i, score int)) {
-	for i, other := range l.features {
-		if score, ok := l.verifier.Compare(other, features); ok {
+func (l *list) Similar(features []uint64, found func(i, score int)) { l.from(features, 0, found) }
+
+func (l *list) Finder() Finder { return listFinder{l} }
+
+func (l *list) from(features []uint64, first int, found func(i, score int)) {
+	for i := first; i < len(l.features); i++ {
+		if score, ok := l.verifier.Compare(l.features[i], features); ok {
 			found(i, score)
 		}
 	}
+}
+
+// listFinder is the Finder of a list.
+type listFinder struct{ *list }
+
+func (f listFinder) Similar(features []uint64, first int, found func(i, score int)) {
+	f.from(features, first, found)
 }
 
 func (l *list) Bytes() int {

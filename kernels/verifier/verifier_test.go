@@ -2,6 +2,7 @@ package verifier_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
 	"math"
 	"slices"
@@ -197,7 +198,13 @@ func indexed(v verifier.Verifier, features [][]uint64, counted bool) (pairs []pa
 	}
 	index := verifier.NewIndex(v, &common)
 	for j, f := range features {
+		first := len(pairs)
 		index.Similar(f, func(i, score int) { pairs = append(pairs, pair{i, j, score}) })
+		var behind []pair
+		index.Finder().Similar(f, j/2, func(i, score int) { behind = append(behind, pair{i, j, score}) })
+		if want := slices.DeleteFunc(slices.Clone(pairs[first:]), func(p pair) bool { return p.i < j/2 }); !slices.Equal(behind, want) {
+			panic(fmt.Sprintf("from %d on %v, want %v", j/2, behind, want))
+		}
 		if number := index.Add(f); number != j {
 			panic(number)
 		}

@@ -1,0 +1,55 @@
+package script
+
+import (
+	"maps"
+	"testing"
+	"unicode"
+
+	"pgregory.net/rapid"
+)
+
+// Counts are those of the definition: of each letter every script is asked whether it has it.
+func TestCountsByDefinition(t *testing.T) {
+	if len(names) > notLetter {
+		t.Fatalf("%d scripts do not fit a byte", len(names))
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		c, want := NewCounter(), map[string]int64{}
+		for _, text := range rapid.SliceOf(rapid.OneOf(rapid.String(), rapid.StringOf(rapid.SampledFrom([]rune("aZ@[`{ é0жЖ文字ひらالعربไทย한글\u0301ªµ\ufffd"))))).Draw(t, "texts") {
+			c.Add([]byte(text))
+			for _, r := range text {
+				if !unicode.IsLetter(r) {
+					continue
+				}
+				in := "Other"
+				for name, table := range unicode.Scripts {
+					if unicode.Is(table, r) {
+						in = name
+					}
+				}
+				want[in]++
+			}
+		}
+		if got := c.Letters(); !maps.Equal(got, want) {
+			t.Fatalf("got %v, want %v", got, want)
+		}
+	})
+}
+
+// Bytes that are not UTF-8 are no letters, and cost none of those beside them.
+func TestInvalidUTF8(t *testing.T) {
+	c := NewCounter()
+	c.Add([]byte("a\xff\xc3b\xe4\xb8c"))
+	if got, want := c.Letters(), (map[string]int64{"Latin": 3}); !maps.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
+func BenchmarkAdd(b *testing.B) {
+	text := []byte("The quick brown fox: быстрая лисица, 敏捷的棕色狐狸.")
+	b.SetBytes(int64(len(text)))
+	c := NewCounter()
+	for b.Loop() {
+		c.Add(text)
+	}
+}
