@@ -144,11 +144,15 @@ func (f *file) check(app *kong.Application, command *kong.Node) error {
 	return nil
 }
 
-// flagsOf returns the flags that a job file may set, by their names.
+// flagsOf returns the flags that a job file may set, by their names. Hidden ones of a group are among them: the job file of dedup serves
+// plan, too.
 func flagsOf(command *kong.Node) map[string]*kong.Flag {
 	flags := map[string]*kong.Flag{}
-	for _, group := range command.AllFlags(true) {
+	for _, group := range command.AllFlags(false) {
 		for _, flag := range group {
+			if flag.Hidden && flag.Group == nil {
+				continue
+			}
 			if flag.Name != "help" && flag.Name != "version" && flag.Target.Type() != reflect.TypeFor[Flag]() {
 				flags[flag.Name] = flag
 			}

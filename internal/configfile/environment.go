@@ -28,11 +28,20 @@ func lookup(flag string) (string, bool) {
 	return value, value != ""
 }
 
+// Used reports whether values may come from a job file, named by arguments or by the environment, or from the environment itself.
+func Used(args []string) bool {
+	return slices.ContainsFunc(args, func(arg string) bool { return strings.HasPrefix(arg, "--config") }) ||
+		slices.ContainsFunc(os.Environ(), func(entry string) bool { return strings.HasPrefix(entry, prefix) })
+}
+
 // Args returns arguments that name the job file of NEARDUP_CONFIG, if the command can have one and they name none.
 func Args(parser *kong.Kong, args []string) []string {
 	path, set := lookup("config")
+	if !set {
+		return args
+	}
 	trace, err := kong.Trace(parser, args)
-	if !set || err != nil || trace.Error != nil || trace.Selected() == nil {
+	if err != nil || trace.Error != nil || trace.Selected() == nil {
 		return args
 	}
 	for _, group := range trace.Selected().AllFlags(true) {

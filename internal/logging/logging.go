@@ -18,7 +18,7 @@ import (
 // Flags say how much is logged, and how.
 type Flags struct {
 	Verbose   int    `short:"v" type:"counter" xor:"verbosity" help:"Log what the run does; -vv logs more, such as each stage of the local runner."`
-	Quiet     bool   `short:"q" xor:"verbosity" help:"Print only warnings, errors and results you ask for: those of query, compare and study, run.json with --json, and the plan with --dry-run."`
+	Quiet     bool   `short:"q" xor:"verbosity" help:"Print only warnings, errors and results you ask for: those of every command but dedup and finish, run.json with --json, and the plan with --dry-run."`
 	LogFormat string `default:"text" enum:"text,json" help:"Format of the log: text, or json with one object per line (default: ${default})."`
 }
 
@@ -26,7 +26,10 @@ type Flags struct {
 const notice = slog.LevelInfo + 2
 
 // Notice logs what is not wrong and is shown without --verbose.
-func Notice(message string) { slog.Log(context.Background(), notice, message) }
+// Details, as of slog.Log, are for programs: lines for people have the message alone.
+func Notice(message string, details ...any) {
+	slog.Log(context.Background(), notice, message, details...)
+}
 
 // JSON reports whether each line is to be JSON.
 func (f Flags) JSON() bool { return f.LogFormat == "json" }
@@ -60,7 +63,11 @@ func (f Flags) Logger(w io.Writer) *slog.Logger {
 	if f.JSON() {
 		return slog.New(quietBeam{slog.NewJSONHandler(w, &slog.HandlerOptions{Level: least, ReplaceAttr: nameNotice}), least})
 	}
-	return slog.New(quietBeam{newText(&lines{w: w, terminal: terminal.Watched(w)}, least), least})
+	out := &lines{w: w}
+	if terminal.Watched(w) {
+		out.erase = func() string { return terminal.Erase(w) }
+	}
+	return slog.New(quietBeam{newText(out, least), least})
 }
 
 func newText(out *lines, least slog.Level) text {
@@ -90,18 +97,18 @@ type text struct {
 
 // lines is where the handlers of one logger write.
 type lines struct {
-	mu       sync.Mutex
-	line     bytes.Buffer
-	w        io.Writer
-	terminal bool
+	mu    sync.Mutex
+	line  bytes.Buffer
+	w     io.Writer
+	erase func() string // what takes the line of progress away; nil: there is none
 }
 
 func (t text) Handle(ctx context.Context, r slog.Record) error {
 	t.out.mu.Lock()
 	defer t.out.mu.Unlock()
 	t.out.line.Reset()
-	if t.out.terminal {
-		t.out.line.WriteString("\r\x1b[K") // the line of progress gives way, and comes again below
+	if t.out.erase != nil {
+		t.out.line.WriteString(t.out.erase()) // the line of progress gives way, and comes again below
 	}
 	t.out.line.WriteString("neardup: ")
 	if r.Level == slog.LevelWarn {
@@ -109,6 +116,9 @@ func (t text) Handle(ctx context.Context, r slog.Record) error {
 	}
 	t.out.line.WriteString(terminal.MaskLines(r.Message)) // which may have ids and names in it
 	message := t.out.line.Len()
+	if r.Level == notice {
+		r = slog.NewRecord(r.Time, r.Level, r.Message, r.PC)
+	}
 	if err := t.Handler.Handle(ctx, r); err != nil {
 		return err
 	}

@@ -19,7 +19,7 @@ func say(t *testing.T, f Flags) string {
 	slog.SetDefault(f.Logger(&out))
 	slog.Debug("stage begins", "name", "source.Read")
 	slog.With("runner", "local").WithGroup("plan").Info("pipeline ended", "seconds", 1.5, "what", "a b")
-	Notice("11s, 3 records read")
+	Notice("11s, 3 records read", "records", 3)
 	slog.Warn("2 records are unreadable")
 	slog.Error("no input: give files", "error", errors.New("x"))
 	ctx := context.Background()
@@ -46,7 +46,7 @@ func TestText(t *testing.T) {
 // On a terminal a line takes the place of the line of progress.
 func TestTerminal(t *testing.T) {
 	var out strings.Builder
-	slog.New(newText(&lines{w: &out, terminal: true}, notice)).Warn("late")
+	slog.New(newText(&lines{w: &out, erase: func() string { return "\r\x1b[K" }}, notice)).Warn("late")
 	if want := "\r\x1b[Kneardup: warning: late\n"; out.String() != want {
 		t.Errorf("%q, want %q", out.String(), want)
 	}

@@ -31,15 +31,25 @@ func Colours(w io.Writer) bool {
 }
 
 // Width is how many columns a line on w should have at most, between 40 and 80.
-func Width(w io.Writer) int {
-	f, ok := w.(*os.File)
-	if !ok {
-		return usual
-	}
-	if n := columns(f); n > 0 {
-		return min(max(n, least), usual)
+func Width(w io.Writer) int { return max(Columns(w), least) }
+
+// Columns is Width of a line that must not be broken, as one that is written over: in a narrower terminal it has less.
+func Columns(w io.Writer) int {
+	if f, ok := w.(*os.File); ok {
+		if n := columns(f); n > 0 {
+			return min(n, usual)
+		}
 	}
 	return usual
+}
+
+// Erase is what takes the last line away from the terminal w, for another in its place: an escape code or, where these are not wanted,
+// blanks.
+func Erase(w io.Writer) string {
+	if Colours(w) {
+		return "\r\x1b[K"
+	}
+	return "\r" + strings.Repeat(" ", Columns(w)-1) + "\r"
 }
 
 // Mask puts a dot in the place of every character that a terminal would act on or that reorders what stands around
