@@ -84,12 +84,10 @@ func (w *BandWriter) flush(group int, emit func(int64, []byte)) {
 // Flush emits what is left.
 func (w *BandWriter) Flush(emit func(group int64, block []byte)) {
 	for group := range w.blocks {
-		if block := &w.blocks[group]; len(block.data) > 0 {
-			emit(int64(group), block.data)
-			block.data = nil
+		if len(w.blocks[group].data) > 0 {
+			w.flush(group, emit)
 		}
 	}
-	w.total = 0
 }
 
 // DecodeBands appends the entries of a block to dst.

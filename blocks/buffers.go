@@ -1,7 +1,6 @@
 package blocks
 
 import (
-	"bytes"
 	"maps"
 	"slices"
 )
@@ -10,13 +9,25 @@ import (
 // element carries many. A key's block is handed on when it reaches BlockBytes, all of them
 // when together they take TotalBytes, and what is left by Flush. Blocks that are handed on are
 // never reused: a runner may hold them.
+//
+// Until then a block is a chain of pages, which are used again: growing slices would take and copy several times as much.
 type Buffers struct {
 	BlockBytes, TotalBytes int
 
-	blocks map[int64]*[]byte
-	total  int    // bytes that the blocks take
-	spare  []byte // storage of a block that was handed on
-	fields []byte // of the row that is added
+	blocks map[int64]*chain
+	slabs  [][]byte // of slabPages pages each
+	next   []int32  // page of the same block, or free page, that follows each page
+	free   int32    // first free page
+	taken  int      // pages that are not free
+	value  []byte   // the one being added
+	fields []byte   // of the row that is added
+}
+
+// chain is a block that is not whole.
+type chain struct {
+	first, last int32  // pages
+	room        []byte // of the last page
+	size        int
 }
 
 // Sizes of packed blocks: small beside the limit of 1 MB for an element, and together small
@@ -24,44 +35,88 @@ type Buffers struct {
 // caps hold, not the bundle's end.
 const (
 	BlockBytes  = 256 << 10
-	bufferBytes = 32 << 20
+	bufferBytes = 8 << 20
+
+	pageBytes = 256
+	slabPages = 256
+	noPage    = -1
 )
 
 // NewBuffers returns empty buffers with the usual sizes.
 func NewBuffers() *Buffers { return &Buffers{BlockBytes: BlockBytes, TotalBytes: bufferBytes} }
 
-// Add lets add append a value to key's block, and emits what is full afterwards.
+// Add adds the value that add appends to key's block, and emits what is full afterwards.
 func (b *Buffers) Add(key int64, add func(block []byte) []byte, emit func(int64, []byte)) {
+	b.value = add(b.value[:0])
 	if b.blocks == nil {
-		b.blocks = map[int64]*[]byte{}
+		b.blocks, b.free = map[int64]*chain{}, noPage
 	}
-	block := b.blocks[key]
-	if block == nil {
-		block = &[]byte{}
-		*block, b.spare = b.spare, nil
-		b.total += cap(*block)
-		b.blocks[key] = block
+	c := b.blocks[key]
+	if c == nil {
+		c = &chain{first: noPage, last: noPage}
+		b.blocks[key] = c
 	}
-	before := cap(*block)
-	*block = add(*block)
-	b.total += cap(*block) - before
-	if len(*block) >= b.BlockBytes {
-		b.total -= cap(*block)
-		emit(key, bytes.Clone(*block))
-		b.spare = (*block)[:0]
+	for value := b.value; len(value) > 0; {
+		if len(c.room) == 0 {
+			b.extend(c)
+		}
+		n := copy(c.room, value)
+		c.room, value = c.room[n:], value[n:]
+	}
+	c.size += len(b.value)
+	if c.size >= b.BlockBytes {
 		delete(b.blocks, key)
-		return
+		emit(key, b.take(c))
 	}
-	if b.total >= b.TotalBytes {
+	if b.taken*pageBytes >= b.TotalBytes {
 		b.Flush(emit)
 	}
+}
+
+// extend adds a page to a block.
+func (b *Buffers) extend(c *chain) {
+	if b.free == noPage {
+		first := len(b.next)
+		b.slabs = append(b.slabs, make([]byte, slabPages*pageBytes))
+		for page := range slabPages {
+			b.next = append(b.next, int32(first+page+1))
+		}
+		b.next[len(b.next)-1] = noPage
+		b.free = int32(first)
+	}
+	page := b.free
+	b.free = b.next[page]
+	b.next[page] = noPage
+	b.taken++
+	if c.first == noPage {
+		c.first = page
+	} else {
+		b.next[c.last] = page
+	}
+	c.last, c.room = page, b.page(page)
+}
+
+func (b *Buffers) page(i int32) []byte {
+	return b.slabs[i/slabPages][i%slabPages*pageBytes:][:pageBytes]
+}
+
+// take returns a block and frees its pages.
+func (b *Buffers) take(c *chain) []byte {
+	block := make([]byte, 0, c.size)
+	for page := c.first; page != noPage; page = b.next[page] {
+		block = append(block, b.page(page)[:min(pageBytes, c.size-len(block))]...)
+		b.taken--
+	}
+	if c.last != noPage {
+		b.next[c.last], b.free = b.free, c.first
+	}
+	return block
 }
 
 // Flush emits all blocks, in key order, and leaves the buffers empty.
 func (b *Buffers) Flush(emit func(int64, []byte)) {
 	for _, key := range slices.Sorted(maps.Keys(b.blocks)) {
-		emit(key, *b.blocks[key])
+		emit(key, b.take(b.blocks[key]))
 	}
 	clear(b.blocks)
-	b.total = 0
 }

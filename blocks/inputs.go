@@ -89,6 +89,20 @@ func (f *File) PositionAt(offset int64) int64 {
 	return int64(quotient)
 }
 
+// OffsetAt returns where a position lies in the file as listed, at its end for those that lie beyond: of a compressed file, for
+// most.
+func (f *File) OffsetAt(position int64) int64 {
+	switch {
+	case f.Positions == 0:
+		return min(position, f.Size)
+	case position >= f.Positions:
+		return f.Size
+	}
+	hi, lo := bits.Mul64(uint64(f.Size), uint64(position))
+	quotient, _ := bits.Div64(hi, lo, uint64(f.Positions))
+	return int64(quotient)
+}
+
 // Place says where a record begins: "SOURCE at byte N", or "at row N" where positions are rows.
 func (f *File) Place(position int64) string {
 	unit := "byte"
@@ -305,6 +319,16 @@ func ShardAt(at, total int64, shards int) int {
 
 // Bytes is the listed size of all files.
 func (in *Inputs) Bytes() int64 { return in.offset(in.Len()) }
+
+// BytesOfSplits is the listed size of what the splits are of: of all files, unless Truncate left some out.
+func (in *Inputs) BytesOfSplits() int64 {
+	if in.Splits.Len() == 0 {
+		return 0
+	}
+	last := in.Splits.At(in.Splits.Len() - 1)
+	file := in.File(last.File)
+	return file.Offset + file.OffsetAt(last.End)
+}
 
 // Name returns the path below the root of a file.
 func (in *Inputs) Name(file int) string { return in.names.at(file) }

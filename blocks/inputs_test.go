@@ -378,7 +378,35 @@ func TestPositions(t *testing.T) {
 		if got < 0 || got > file.Positions || at(got) < 0 || got > 0 && file.Size > 0 && at(got-1) >= 0 {
 			t.Errorf("%+v: position %d at %d", file, got, offset)
 		}
+		// The last byte that is not behind the share p/Positions.
+		p := rapid.Int64Range(0, file.Positions).Draw(t, "position")
+		want := new(big.Int).Mul(big.NewInt(p), big.NewInt(file.Size))
+		if want.Div(want, big.NewInt(file.Positions)); file.OffsetAt(p) != want.Int64() {
+			t.Errorf("%+v: position %d is at %d, want %d", file, p, file.OffsetAt(p), want)
+		}
+		if at := file.OffsetAt(blocks.End); at != file.Size {
+			t.Errorf("%+v: the end is at %d", file, at)
+		}
 	})
+}
+
+// A limit leaves out files, and of the last one what is behind the last record.
+func TestBytesOfSplits(t *testing.T) {
+	in := &blocks.Inputs{Shards: 1}
+	if got := in.BytesOfSplits(); got != 0 {
+		t.Errorf("no file has %d bytes", got)
+	}
+	for _, size := range []int64{60, 20, 40} {
+		in.Add(&blocks.File{Size: size}, []int64{10}, nil)
+	}
+	if got := in.BytesOfSplits(); got != 120 {
+		t.Errorf("%d bytes, want 120", got)
+	}
+	last := blocks.NewKey(1, 14)
+	in.Truncate(in.Split(last), last.Position())
+	if got := in.BytesOfSplits(); got != 75 {
+		t.Errorf("%d bytes up to a record at 14 of the second file, want 75", got)
+	}
 }
 
 func TestShardShares(t *testing.T) {

@@ -28,15 +28,39 @@ const setPart = 64 << 10
 // room: with none, each is an element of its own.
 func SetParts(buffer []byte, key Key, hash Hash, set []uint64, emit func([]byte)) {
 	for first := 0; first < len(set); first += setPart {
-		values := set[first:min(first+setPart, len(set))]
-		block := slices.Grow(buffer[:0], 8+16+8+ShingleBytes*len(values))
-		block = AppendUint64(AppendUint64(AppendKey(block, key), hash.Hi), hash.Lo)
-		block = AppendUint32(AppendUint32(block, uint32(len(set))), uint32(first))
-		for _, v := range values {
-			block = AppendUint64(block, v)
-		}
-		emit(block)
+		emit(appendSetPart(buffer[:0], key, hash, set, first))
 	}
+}
+
+// setPartHead is the size of a part without its shingles.
+const setPartHead = 8 + 16 + 8
+
+// appendSetPart appends the part of a set that begins at first.
+func appendSetPart(block []byte, key Key, hash Hash, set []uint64, first int) []byte {
+	values := set[first:min(first+setPart, len(set))]
+	block = slices.Grow(block, setPartHead+ShingleBytes*len(values))
+	block = AppendUint64(AppendUint64(AppendKey(block, key), hash.Hi), hash.Lo)
+	block = AppendUint32(AppendUint32(block, uint32(len(set))), uint32(first))
+	head := len(block)
+	block = block[:head+ShingleBytes*len(values)]
+	for i, v := range values {
+		binary.LittleEndian.PutUint64(block[head+ShingleBytes*i:], v)
+	}
+	return block
+}
+
+// AddSet adds the parts of a document's set to a shard's block, each as AppendComponentPart does, and returns how many bytes these
+// parts are.
+func AddSet(b *Buffers, shard int64, component, key Key, hash Hash, set []uint64, emit func(int64, []byte)) (bytes int) {
+	for first := 0; first < len(set); first += setPart {
+		size := setPartHead + ShingleBytes*min(setPart, len(set)-first)
+		b.Add(shard, func(block []byte) []byte {
+			block = binary.AppendUvarint(AppendKey(block, component), uint64(size))
+			return appendSetPart(block, key, hash, set, first)
+		}, emit)
+		bytes += size
+	}
+	return bytes
 }
 
 // SetPart reads the rest of a block as a part of a set.

@@ -19,7 +19,7 @@ type summed struct {
 func writeOutput(ctx context.Context, p Params, name string, write func(io.Writer) error) (summed, error) {
 	sum := sha256.New()
 	path := p.Output.Path(name)
-	info, err := storage.WriteBelow(ctx, p.Output.Dir, path, func(w io.Writer) error {
+	info, err := storage.WriteStaged(ctx, p.Output.Dir, path, func(w io.Writer) error {
 		// Hashing whole buffers costs less than each record.
 		return storage.Buffered(io.MultiWriter(w, sum), write)
 	})

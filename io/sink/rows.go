@@ -183,7 +183,8 @@ func sortToFile(ctx context.Context, temp, name string, packed [][]byte, size in
 		places.Write(place)
 	}
 	path := storage.Join(temp, "rows", name, hex.EncodeToString(places.Sum(nil)))
-	return fmt.Appendf(nil, "%d %s", len(rows.refs), path), writeRun(ctx, temp, path, rows.all())
+	count := len(rows.refs)
+	return fmt.Appendf(nil, "%d %s", count, path), writeRun(ctx, temp, path, rows.next)
 }
 
 // sorted are the parts of a group's rows in order. They stay in their blocks, for what is sorted had
@@ -222,21 +223,29 @@ func sort(packed [][]byte, size int) (*sorted, error) {
 	return s, nil
 }
 
-func (s *sorted) all() iter.Seq[blocks.RowPart] {
-	return func(yield func(blocks.RowPart) bool) {
-		for _, r := range s.refs {
-			if d := blocks.NewDecoder(s.blocks[r.block][r.at:]); !yield(d.RowPart()) {
-				return
-			}
-		}
+// next returns the first part and takes it out, or io.EOF behind the last.
+func (s *sorted) next() (blocks.RowPart, error) {
+	if len(s.refs) == 0 {
+		return blocks.RowPart{}, io.EOF
 	}
+	r := s.refs[0]
+	s.refs = s.refs[1:]
+	return blocks.NewDecoder(s.blocks[r.block][r.at:]).RowPart(), nil
 }
 
-// writeRun writes parts to a file below the folder temp, each with its length before it.
-func writeRun(ctx context.Context, temp, name string, rows iter.Seq[blocks.RowPart]) error {
+// writeRun writes parts to a file below the folder temp, each with its length before it. next returns one after another,
+// and io.EOF behind the last.
+func writeRun(ctx context.Context, temp, name string, next func() (blocks.RowPart, error)) error {
 	_, err := storage.WriteBelow(ctx, temp, name, func(w io.Writer) error {
 		var part, length []byte
-		for r := range rows {
+		for {
+			r, err := next()
+			if errors.Is(err, io.EOF) {
+				return nil
+			}
+			if err != nil {
+				return err
+			}
 			part = r.Append(part[:0])
 			length = binary.AppendUvarint(length[:0], uint64(len(part)))
 			if _, err := w.Write(length); err != nil {
@@ -246,59 +255,67 @@ func writeRun(ctx context.Context, temp, name string, rows iter.Seq[blocks.RowPa
 				return err
 			}
 		}
-		return nil
 	})
 	return err
 }
 
-// readRun calls yield for the parts in the file that fields tell of: how many there are, and its
-// name.
-func readRun(ctx context.Context, fields []byte) iter.Seq2[blocks.RowPart, error] {
-	return func(yield func(blocks.RowPart, error) bool) {
-		count, name, _ := strings.Cut(string(fields), " ")
-		parts, err := strconv.Atoi(count)
-		if err != nil {
-			yield(blocks.RowPart{}, blocks.ErrCorrupt)
-			return
-		}
-		file, err := storage.OpenFile(ctx, name)
-		if err != nil {
-			yield(blocks.RowPart{}, err)
-			return
-		}
-		defer file.Close()
-		r := bufio.NewReaderSize(file, 64<<10)
-		for range parts {
-			part, err := readPart(r)
-			if err != nil {
-				err = fmt.Errorf("sorted rows %s: %w", name, err)
-			}
-			if !yield(part, err) || err != nil {
-				return
-			}
-		}
-		if _, err := r.ReadByte(); !errors.Is(err, io.EOF) {
-			yield(blocks.RowPart{}, fmt.Errorf("sorted rows %s: more than %d parts: %w", name, parts, errors.Join(blocks.ErrCorrupt, err)))
-		}
+// run reads a file of sorted parts.
+type run struct {
+	name string
+	file *storage.Content
+	r    *bufio.Reader
+	left int    // parts
+	data []byte // of the part read last
+}
+
+// openRun opens the file that fields tell of: how many parts it has, and its name.
+func openRun(ctx context.Context, fields []byte) (*run, error) {
+	count, name, _ := strings.Cut(string(fields), " ")
+	parts, err := strconv.Atoi(count)
+	if err != nil {
+		return nil, blocks.ErrCorrupt
 	}
+	file, err := storage.OpenFile(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	return &run{name: name, file: file, r: bufio.NewReaderSize(file, 64<<10), left: parts}, nil
+}
+
+func (r *run) Close() error { return r.file.Close() }
+
+// next returns the next part, valid until the one after it, or io.EOF behind the last.
+func (r *run) next() (part blocks.RowPart, err error) {
+	if r.left > 0 {
+		r.left--
+		part, err = r.part()
+	} else if _, err = r.r.ReadByte(); err == nil {
+		err = fmt.Errorf("more parts than there were: %w", blocks.ErrCorrupt)
+	} else if errors.Is(err, io.EOF) {
+		return part, io.EOF
+	}
+	if err != nil {
+		err = fmt.Errorf("sorted rows %s: %w", r.name, err)
+	}
+	return part, err
 }
 
 // mostPart is the size of a part that no element exceeds.
 const mostPart = 1 << 20
 
-func readPart(r *bufio.Reader) (part blocks.RowPart, err error) {
-	length, err := binary.ReadUvarint(r)
+func (r *run) part() (part blocks.RowPart, err error) {
+	length, err := binary.ReadUvarint(r.r)
 	if err != nil {
 		return part, noEOF(err)
 	}
 	if length > mostPart {
 		return part, blocks.ErrCorrupt
 	}
-	data := make([]byte, length)
-	if _, err := io.ReadFull(r, data); err != nil {
+	r.data = slices.Grow(r.data[:0], int(length))[:length]
+	if _, err := io.ReadFull(r.r, r.data); err != nil {
 		return part, noEOF(err)
 	}
-	d := blocks.NewDecoder(data)
+	d := blocks.NewDecoder(r.data)
 	part = d.RowPart()
 	if d.Err() == nil && !d.Done() {
 		return part, blocks.ErrCorrupt
@@ -314,15 +331,8 @@ func noEOF(err error) error {
 	return err
 }
 
-// cursor goes through a run.
-type cursor struct {
-	part blocks.RowPart
-	next func() (blocks.RowPart, error, bool)
-	stop func()
-}
-
 // merged yields the whole rows of a shard of the table name in order: of those that came as they are, and
-// of files.
+// of files. A row is valid until the next.
 func merged(ctx context.Context, temp, name string, packed func(*[]byte) bool) (iter.Seq2[blocks.RowPart, error], error) {
 	files, all, size, err := collect(ctx, temp, name, packed)
 	if err != nil {
@@ -332,69 +342,86 @@ func merged(ctx context.Context, temp, name string, packed func(*[]byte) bool) (
 	if err != nil {
 		return nil, err
 	}
-	var runs []iter.Seq2[blocks.RowPart, error]
-	for _, fields := range files {
-		runs = append(runs, readRun(ctx, fields))
-	}
-	runs = append(runs, func(yield func(blocks.RowPart, error) bool) {
-		for r := range rows.all() {
-			if !yield(r, nil) {
+	return joined(func(yield func(blocks.RowPart, error) bool) {
+		runs := []func() (blocks.RowPart, error){rows.next}
+		for _, fields := range files {
+			file, err := openRun(ctx, fields)
+			if err != nil {
+				yield(blocks.RowPart{}, err)
 				return
 			}
+			defer file.Close()
+			runs = append(runs, file.next)
 		}
-	})
-	return joined(func(yield func(blocks.RowPart, error) bool) { merge(runs, yield) }), nil
+		merge(runs, yield)
+	}), nil
 }
 
-// merge yields the parts of sorted runs in order.
-func merge(runs []iter.Seq2[blocks.RowPart, error], yield func(blocks.RowPart, error) bool) {
-	if len(runs) == 1 {
-		runs[0](yield)
-		return
+// cursor stands at a part of a run.
+type cursor struct {
+	part blocks.RowPart
+	next func() (blocks.RowPart, error)
+}
+
+// advance moves on, and reports whether there is a part.
+func (c *cursor) advance() (there bool, err error) {
+	c.part, err = c.next()
+	if errors.Is(err, io.EOF) {
+		return false, nil
 	}
-	var cursors []*cursor
-	defer func() {
-		for _, c := range cursors {
-			c.stop()
-		}
-	}()
-	// advance moves a cursor on, and reports whether it stands at a part.
-	advance := func(c *cursor) (there bool, err error) {
-		c.part, err, there = c.next()
-		return there, err
-	}
-	var live []*cursor
-	for _, run := range runs {
-		c := &cursor{}
-		c.next, c.stop = iter.Pull2(run)
-		cursors = append(cursors, c)
-		there, err := advance(c)
+	return err == nil, err
+}
+
+// merge yields the parts of sorted runs in order. Each run returns one after another, and io.EOF behind the last.
+func merge(runs []func() (blocks.RowPart, error), yield func(blocks.RowPart, error) bool) {
+	var heap []*cursor // the least part first
+	for _, next := range runs {
+		c := &cursor{next: next}
+		there, err := c.advance()
 		if err != nil {
 			yield(blocks.RowPart{}, err)
 			return
 		}
 		if there {
-			live = append(live, c)
+			heap = append(heap, c)
 		}
 	}
-	for len(live) > 0 {
-		least := 0 // runs are few
-		for i, c := range live {
-			if c.part.Compare(live[least].part.RowPlace) < 0 {
-				least = i
-			}
-		}
-		if !yield(live[least].part, nil) {
+	for i := len(heap)/2 - 1; i >= 0; i-- {
+		down(heap, i)
+	}
+	for len(heap) > 0 {
+		least := heap[0]
+		if !yield(least.part, nil) {
 			return
 		}
-		there, err := advance(live[least])
+		there, err := least.advance()
 		if err != nil {
 			yield(blocks.RowPart{}, err)
 			return
 		}
 		if !there {
-			live = slices.Delete(live, least, least+1)
+			last := len(heap) - 1
+			heap[0], heap = heap[last], heap[:last]
 		}
+		down(heap, 0)
+	}
+}
+
+// down moves a cursor down to where none below it stands at a lesser part.
+func down(heap []*cursor, i int) {
+	for {
+		child := 2*i + 1
+		if child >= len(heap) {
+			return
+		}
+		if right := child + 1; right < len(heap) && heap[right].part.Compare(heap[child].part.RowPlace) < 0 {
+			child = right
+		}
+		if heap[i].part.Compare(heap[child].part.RowPlace) <= 0 {
+			return
+		}
+		heap[i], heap[child] = heap[child], heap[i]
+		i = child
 	}
 }
 

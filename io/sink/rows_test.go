@@ -4,11 +4,10 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"iter"
+	"io"
 	"math"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -141,7 +140,7 @@ func TestBrokenRun(t *testing.T) {
 		rows = append(rows, blocks.RowPart{RowPlace: blocks.RowPlace{Order: blocks.Edge{A: blocks.Key(i)}}, Fields: []byte("fields")})
 	}
 	path := filepath.Join(temp, "run")
-	if err := writeRun(t.Context(), temp, path, slices.Values(rows)); err != nil {
+	if err := writeRun(t.Context(), temp, path, nextOf(rows)); err != nil {
 		t.Fatal(err)
 	}
 	whole, err := os.ReadFile(path)
@@ -152,16 +151,23 @@ func TestBrokenRun(t *testing.T) {
 		if err := os.WriteFile(path, data, 0o666); err != nil {
 			t.Fatal(err)
 		}
-		for part, err := range readRun(t.Context(), fmt.Appendf(nil, "%d %s", parts, path)) {
+		file, err := openRun(t.Context(), fmt.Appendf(nil, "%d %s", parts, path))
+		if err != nil {
+			return 0, err
+		}
+		defer file.Close()
+		for ; ; n++ {
+			part, err := file.next()
+			if errors.Is(err, io.EOF) {
+				return n, nil
+			}
 			if err != nil {
 				return n, err
 			}
 			if part.Compare(rows[n].RowPlace) != 0 {
 				t.Fatalf("part %d is %v", n, part)
 			}
-			n++
 		}
-		return n, nil
 	}
 	if n, err := read(len(rows), whole); n != len(rows) || err != nil {
 		t.Fatalf("%d of %d parts, error %v", n, len(rows), err)
@@ -179,29 +185,42 @@ func TestBrokenRun(t *testing.T) {
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
 	}
-	if err := writeRun(t.Context(), filepath.Join(temp, "gone"), filepath.Join(temp, "gone", "run"), slices.Values(rows)); err == nil {
+	if err := writeRun(t.Context(), filepath.Join(temp, "gone"), filepath.Join(temp, "gone", "run"), nextOf(rows)); err == nil {
 		t.Error("rows are written below a folder that is gone")
+	}
+}
+
+// nextOf returns parts one after another.
+func nextOf(rows []blocks.RowPart) func() (blocks.RowPart, error) {
+	return func() (part blocks.RowPart, err error) {
+		if len(rows) == 0 {
+			return part, io.EOF
+		}
+		part, rows = rows[0], rows[1:]
+		return part, nil
 	}
 }
 
 // TestBrokenRunAmongOthers: an error of one run ends the rows of all, wherever in the run it is.
 func TestBrokenRunAmongOthers(t *testing.T) {
 	oops := errors.New("oops")
-	run := func(fails bool, places ...blocks.Key) iter.Seq2[blocks.RowPart, error] {
-		return func(yield func(blocks.RowPart, error) bool) {
-			for _, at := range places {
-				if !yield(blocks.RowPart{RowPlace: blocks.RowPlace{Order: blocks.Edge{A: at}}}, nil) {
-					return
-				}
+	run := func(fails bool, places ...blocks.Key) func() (blocks.RowPart, error) {
+		var rows []blocks.RowPart
+		for _, at := range places {
+			rows = append(rows, blocks.RowPart{RowPlace: blocks.RowPlace{Order: blocks.Edge{A: at}}})
+		}
+		next := nextOf(rows)
+		return func() (blocks.RowPart, error) {
+			part, err := next()
+			if errors.Is(err, io.EOF) && fails {
+				err = oops
 			}
-			if fails {
-				yield(blocks.RowPart{}, oops)
-			}
+			return part, err
 		}
 	}
 	for _, broken := range [][]blocks.Key{nil, {1}, {1, 5}, {9}} {
 		var failed error
-		merge([]iter.Seq2[blocks.RowPart, error]{run(false, 2, 4, 6), run(true, broken...), run(false, 3)}, func(_ blocks.RowPart, err error) bool {
+		merge([]func() (blocks.RowPart, error){run(false, 2, 4, 6), run(true, broken...), run(false, 3)}, func(_ blocks.RowPart, err error) bool {
 			failed = err
 			return err == nil
 		})

@@ -42,7 +42,7 @@ type Options struct {
 	MaxWindow int64
 	// Memory is what the process is kept to, in bytes; 0: not known. Results do not depend on it.
 	Memory int64
-	// SplitBytes is the size of a split of a file that can be split; 0: the usual.
+	// SplitBytes is the size of a split of a file that can be split; 0: the usual, or less where the input has few of those.
 	SplitBytes int64
 	// AllowEmpty: folders and patterns may have no file to read.
 	AllowEmpty bool
@@ -61,6 +61,9 @@ type Rank struct {
 
 const (
 	usualSplit = 16 << 20
+	// Little input of a disk has smaller splits, up to this many, so that no worker waits long for the one with the last.
+	smallSplits = 64
+	leastSplit  = 1 << 20
 	// PieceBytes is how much input a piece of the corpus is of, unless its file is smaller.
 	PieceBytes = 256 << 20
 	shardBytes = 64 << 20 // listed input bytes of a table shard
@@ -82,7 +85,7 @@ func (o Options) id(in *blocks.Inputs, key blocks.Key, doc *codec.Document) stri
 	return in.ID(key, doc.ID, doc.HasID && !o.longID(doc))
 }
 
-// SplitSize is the size of a split.
+// SplitSize is the size of a split, at most.
 func (o Options) SplitSize() int64 { return cmp.Or(o.SplitBytes, usualSplit) }
 
 // reading are the options of a read.
@@ -274,6 +277,10 @@ func layOut(ctx context.Context, files []listed, root string, o Options) (*Input
 		}
 	}
 	in.Shards = int(min(max(1, (total+shardBytes-1)/shardBytes), maxShards))
+	large := o.SplitSize()
+	if storage.IsLocal(root) { // a store takes a request more for each split
+		o.SplitBytes = cmp.Or(o.SplitBytes, min(max(leastSplit, total/smallSplits), usualSplit))
+	}
 	inspected, err := inspect(ctx, files, total, in.Shards, o)
 	if err != nil {
 		return nil, err
@@ -294,7 +301,7 @@ func layOut(ctx context.Context, files []listed, root string, o Options) (*Input
 			splits, pieces = r.Cut(file, o.SplitSize()), r.Cut(file, PieceBytes)
 		}
 		in.Add(file, splits, pieces)
-		in.LargeCompressed = in.LargeCompressed || file.Compression != ""
+		in.LargeCompressed = in.LargeCompressed || file.Compression != "" && file.Size > large
 		if n := len(in.details); n == 0 || in.details[n-1].Full() {
 			in.details = append(in.details, &blocks.Details{})
 		}

@@ -399,7 +399,7 @@ func TestPlanCuts(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	in := inputs(t, Options{Fields: fields}, "a.jsonl", "b.jsonl", "c.jsonl")
+	in := inputs(t, Options{Fields: fields, SplitBytes: 16 << 20}, "a.jsonl", "b.jsonl", "c.jsonl")
 	small := int64(len(oneDocument))
 	for i, want := range []int64{0, small, small + 600<<20} {
 		if got := in.File(i).Offset; got != want {
@@ -566,6 +566,28 @@ func TestPick(t *testing.T) {
 		}
 		if got := strings.Join(sources(listing.Inputs), " "); got != tt.want || len(listing.Skipped) > 0 {
 			t.Errorf("%+v: %s, skipped %q", tt, got, listing.Skipped)
+		}
+	}
+}
+
+// TestSizeOfSplits: little input has many splits all the same, but none of less than a megabyte.
+func TestSizeOfSplits(t *testing.T) {
+	path := write(t, t.TempDir(), "a.jsonl", nil)
+	for _, c := range []struct {
+		size   int64
+		splits int
+	}{
+		{1, 1}, {1 << 20, 1}, {10 << 20, 10}, {64 << 20, 64}, {200 << 20, 64}, {1 << 30, 64}, {2 << 30, 128},
+	} {
+		if err := os.Truncate(path, c.size); err != nil {
+			t.Fatal(err)
+		}
+		listing, err := Plan(t.Context(), []string{path}, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := listing.Inputs.Splits.Len(); got != c.splits {
+			t.Errorf("%d bytes: %d splits, want %d", c.size, got, c.splits)
 		}
 	}
 }

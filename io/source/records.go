@@ -43,7 +43,9 @@ func recordsAt(ctx context.Context, in *Inputs, span blocks.Span, positions []in
 		return err
 	}
 	read, partition := o.ranked(file)
-	return r.ReadSome(ctx, file, span, positions, read, o.readable(file, func(record *reading.Record) error {
+	m := meter{counter: storedFetch}
+	err = r.ReadSome(m.begin(ctx, file, span), file, span, positions, read, o.readable(file, func(record *reading.Record) error {
+		m.at(ctx, record.Position)
 		switch {
 		case record.Long:
 			return fmt.Errorf("%s: document at %d: larger than %d bytes", file.Path, record.Position, read.MaxRecord)
@@ -55,6 +57,10 @@ func recordsAt(ctx context.Context, in *Inputs, span blocks.Span, positions []in
 		}
 		return see(record)
 	}))
+	if err == nil {
+		m.end(ctx)
+	}
+	return err
 }
 
 // CopyExcept writes a span of the input without the records at the positions dropped, which ascend,
@@ -66,5 +72,11 @@ func CopyExcept(ctx context.Context, w io.Writer, in *Inputs, span blocks.Span, 
 	if err != nil {
 		return 0, err
 	}
-	return r.CopyExcept(ctx, w, file, span, dropped, o.reading())
+	m := meter{counter: storedCorpus}
+	ctx = m.begin(ctx, file, span)
+	kept, err = r.CopyExcept(ctx, m.writer(ctx, w), file, span, dropped, o.reading())
+	if err == nil {
+		m.end(ctx)
+	}
+	return kept, err
 }

@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -322,4 +323,46 @@ func mustDo(t testing.TB, err error) {
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+// TestFetchedOfStart: who reads the first MiB of a large compressed object hardly fetches more.
+func TestFetchedOfStart(t *testing.T) {
+	l := newLake(t)
+	lines := texts(16000)
+	for _, name := range []string{"a.jsonl.gz", "a.jsonl.zst"} {
+		l.Put("lake", name, stored(t, name, lines), nil)
+		o := Options{Fields: fields, MaxDocument: 1 << 20}
+		in := inputs(t, o, "s3://lake/"+name)
+		l.since()
+		_, err := Records(t.Context(), in, []blocks.Span{{End: 1 << 20}}, o, func(*reading.Record) error { return nil })
+		mustDo(t, err)
+		if _, bytes, _ := l.since(); bytes > 2<<20 {
+			t.Errorf("%s: %d bytes are fetched", name, bytes)
+		}
+	}
+}
+
+// TestHeldBytes: what the sample holds of a unit is bounded, however small its records are.
+func TestHeldBytes(t *testing.T) {
+	l := newLake(t)
+	l.Put("lake", "a.txt", strings.Repeat("a\n", 256<<10), nil)
+	o := Options{Format: "lines", Fields: fields, MaxDocument: 1 << 20}
+	s := sampler{cut: usualCut(512 << 10), in: inputs(t, o, "s3://lake/a.txt"), options: o}
+	before := heapBytes()
+	held, err := s.hold(t.Context(), unit{})
+	mustDo(t, err)
+	if grown := heapBytes() - before; grown > 2*unitBytes {
+		t.Errorf("%d bytes are held", grown)
+	}
+	if held.whole {
+		t.Error("the unit is held whole")
+	}
+	runtime.KeepAlive(held)
+}
+
+func heapBytes() int64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
 }

@@ -17,12 +17,15 @@ import (
 	"github.com/neardup/neardup/records"
 )
 
-// The sample of the planner: this many windows of so many bytes, at even distances over the
-// listed bytes, for each begun GiB of up to 16. It depends on the input alone.
+// The sample of the planner: this many windows of so many bytes, at even distances over the listed bytes, for each begun
+// GiB of up to 16; beyond 4 GiB the windows are larger and no more. It depends on the input alone. Windows are many and
+// small, since documents that lie side by side are often alike, and say less of all.
 const (
-	sampleWindows = 64
-	sampleBytes   = 64 << 10
-	mostWindows   = 16 * sampleWindows
+	sampleWindows = 256
+	sampleBytes   = 16 << 10
+	mostWindows   = 4 * sampleWindows
+	mostSampled   = 16 // GiB
+	surveyWindows = 256
 
 	// Of a file that can only be read from its start, so many times what its windows have is read to count its
 	// records: those at the start may be longer or shorter than others. So is all of a small one, since more of a
@@ -55,15 +58,31 @@ type Sampled struct {
 }
 
 // Sample calls see with the texts of a sample of the input: the readable documents that begin
-// in one of 64 windows of 64 KiB (1024 of a large input), which of a small one are all there are. A file that can only
+// in one of 256 windows of 16 KiB (1024 of a large input, of up to 64 KiB), which of a small one are all there are. A file that can only
 // be read from its start has its windows there. Text, and where its columns end, are valid only during the call.
 func Sample(ctx context.Context, in *Inputs, o Options, see func(text, ends []byte)) (Sampled, error) {
-	s := sampler{in: in, options: o, see: see}
+	return (&sampler{in: in, options: o, cut: usualCut(in.Bytes()), see: func(d *Seen) { see(d.Text, d.Ends) }}).sample(ctx)
+}
+
+// Seen is a document of a survey, valid during the call that it is handed to.
+type Seen struct {
+	blocks.Document
+	File   *blocks.File
+	Record []byte // in the encoding of the file; of Parquet there is none
+}
+
+// Survey is Sample of about so many listed bytes, in 256 windows at even distances, and of all if they are no more.
+func Survey(ctx context.Context, in *Inputs, o Options, bytes int64, see func(*Seen)) (Sampled, error) {
+	return (&sampler{in: in, options: o, cut: cut{surveyWindows, max(1, (bytes+surveyWindows-1)/surveyWindows)}, see: see}).sample(ctx)
+}
+
+func (s *sampler) sample(ctx context.Context) (Sampled, error) {
+	o := s.options
 	units, err := s.units(ctx)
 	if err != nil {
 		return Sampled{}, err
 	}
-	if err := inOrder(ctx, len(units), inFlight(in.Root), func(ctx context.Context, i int) (*heldUnit, error) { return s.hold(ctx, units[i]) },
+	if err := inOrder(ctx, len(units), inFlight(s.in.Root), func(ctx context.Context, i int) (*heldUnit, error) { return s.hold(ctx, units[i]) },
 		func(held *heldUnit) error { return s.use(ctx, held) }); err != nil {
 		return Sampled{}, err
 	}
@@ -86,6 +105,16 @@ func Sample(ctx context.Context, in *Inputs, o Options, see func(text, ends []by
 		s.Missing = append(s.Missing, o.Fields.Text[i])
 	}
 	return s.Sampled, nil
+}
+
+// cut says how many windows a sample has at most, and of how many bytes.
+type cut struct{ windows, bytes int64 }
+
+// usualCut is that of the planner's sample of an input of so many bytes.
+func usualCut(total int64) cut {
+	begun := min(1+max(total-1, 0)>>30, mostSampled)
+	most := min(sampleWindows*begun, mostWindows)
+	return cut{most, sampleWindows * sampleBytes * begun / most}
 }
 
 // unit are windows of one file that are read together: its large pages are unpacked once.
@@ -112,8 +141,11 @@ type part struct {
 }
 
 const (
-	// unitBytes bounds what is held of a unit: many are.
-	unitBytes = 2 << 20
+	// unitBytes bounds what is held of a unit, since many are at a time, and heldRecord is about what a record takes besides its bytes.
+	unitBytes  = 2 << 20
+	heldRecord = 256
+	// Records and their texts take so many times their window, short ones more.
+	heldTimes = 4
 	// unitWindows are those of a unit where positions are rows.
 	unitWindows = 16
 )
@@ -122,7 +154,9 @@ const (
 type sampler struct {
 	in      *Inputs
 	options Options
-	see     func(text, ends []byte)
+	cut     cut
+	see     func(*Seen)
+	seen    Seen
 
 	Sampled
 	covered int64   // bytes in windows, but of files that are one document
@@ -145,16 +179,15 @@ type windows struct {
 	after int64
 }
 
-// sampleSpans cuts the windows of so many bytes along a file. Of one that can only be read from its start
+// spans cuts the windows along a file, of an input of so many bytes. Of one that can only be read from its start
 // as many bytes are read there as the windows have of it, and all of it if that is all; more are read to be counted.
-func sampleSpans(number int, file *blocks.File, total int64) windows {
+func (c cut) spans(number int, file *blocks.File, total int64) windows {
 	// Windows do not overlap; those of a small input touch and are all of it.
-	most := min(sampleWindows*(1+max(total-1, 0)>>30), mostWindows)
-	step := max((total+most-1)/most, sampleBytes)
+	step := max((total+c.windows-1)/c.windows, c.bytes)
 	end := file.Offset + file.Size
 	w := windows{after: blocks.End}
 	for at := file.Offset / step * step; at < end; at += step {
-		from, to := max(at, file.Offset), min(at+sampleBytes, end)
+		from, to := max(at, file.Offset), min(at+c.bytes, end)
 		if from >= to {
 			continue
 		}
@@ -187,7 +220,7 @@ func (s *sampler) units(ctx context.Context) (units []unit, err error) {
 	var offset int64
 	for i := range s.in.Len() {
 		size := s.in.Size(i)
-		covered := sampleSpans(i, &blocks.File{Offset: offset, Size: size}, s.in.Bytes()).covered
+		covered := s.cut.spans(i, &blocks.File{Offset: offset, Size: size}, s.in.Bytes()).covered
 		offset += size
 		if covered == 0 {
 			continue
@@ -209,7 +242,7 @@ func (s *sampler) units(ctx context.Context) (units []unit, err error) {
 		if file.Positions > 0 {
 			n = unitWindows
 		}
-		all := sampleSpans(i, file, s.in.Bytes())
+		all := s.cut.spans(i, file, s.in.Bytes())
 		for spans := range slices.Chunk(all.spans, n) {
 			units = append(units, unit{i, windows{spans: spans, covered: all.covered, after: all.after}})
 			all.covered = 0 // the first stands for all
@@ -229,7 +262,7 @@ func (s *sampler) hold(ctx context.Context, u unit) (*heldUnit, error) {
 	held.whole = true
 	var err error
 	held.part, err = s.read(ctx, u, func(_ int, _ *blocks.File, record *reading.Record) error {
-		if held.bytes += len(record.Raw) + len(record.Doc.Text) + len(record.Doc.ID); held.bytes > unitBytes {
+		if held.bytes += heldRecord + len(record.Raw) + len(record.Doc.Text) + len(record.Doc.ID); int64(held.bytes) > max(unitBytes, heldTimes*s.cut.bytes) {
 			held.whole, held.records = false, nil
 			return reading.ErrStop
 		}
@@ -274,7 +307,7 @@ func (s *sampler) read(ctx context.Context, u unit, see func(int, *blocks.File, 
 	}
 	of := u.windows
 	if of.spans == nil {
-		of = sampleSpans(u.file, file, s.in.Bytes())
+		of = s.cut.spans(u.file, file, s.in.Bytes())
 	}
 	p := part{file: file, covered: of.covered}
 	counting := false
@@ -338,7 +371,9 @@ func (s *sampler) add(number int, file *blocks.File, record *reading.Record) err
 	}
 	s.IDs += int64(len(s.options.id(s.in.Inputs, key, doc)))
 	if !doc.NoText && !s.options.longID(doc) && int64(len(doc.Text)) <= s.options.MaxDocument {
-		s.see(doc.Text, doc.Ends)
+		s.seen = Seen{File: file, Record: record.Raw}
+		s.seen.Document = blocks.Document{Key: key, ID: doc.ID, HasID: doc.HasID, Text: doc.Text, Ends: doc.Ends}
+		s.see(&s.seen)
 	}
 	return nil
 }

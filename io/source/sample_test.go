@@ -107,12 +107,12 @@ func TestSampleSpans(t *testing.T) {
 		}
 		whole := &blocks.File{Format: "lines", Size: offset}
 		inWindow := func(at int64) bool {
-			return slices.ContainsFunc(sampleSpans(0, whole, offset).spans, func(s blocks.Span) bool { return s.Start <= at && at < s.End })
+			return slices.ContainsFunc(usualCut(offset).spans(0, whole, offset).spans, func(s blocks.Span) bool { return s.Start <= at && at < s.End })
 		}
 		var bytes int64
 		var spans []blocks.Span
 		for i, f := range files {
-			w := sampleSpans(i, f, offset)
+			w := usualCut(offset).spans(i, f, offset)
 			if w.after != blocks.End { // what follows is counted, and is no part of the sample
 				w.spans[0].End = w.after
 			}
@@ -265,6 +265,16 @@ func TestSampleMissing(t *testing.T) {
 		_, sampled := sampleOf(t, inputs(t, o, write(t, t.TempDir(), tt.name, []byte(tt.content))), o)
 		if !slices.Equal(sampled.Missing, tt.missing) || strings.Join(sampled.Columns, " ") != tt.columns {
 			t.Errorf("%s of %q: missing %q, columns %q; want %q, %s", tt.text, tt.content, sampled.Missing, sampled.Columns, tt.missing, tt.columns)
+		}
+	}
+}
+
+// TestWindows: 4 MiB are read for each begun GiB, up to 16, in at most 1024 windows that do not overlap.
+func TestWindows(t *testing.T) {
+	for gib, want := range map[int64]struct{ windows, mib int64 }{1: {256, 4}, 3: {768, 12}, 5: {1024, 20}, 16: {1024, 64}, 40: {1024, 64}} {
+		w := usualCut(gib<<30).spans(0, &blocks.File{Size: gib << 30}, gib<<30)
+		if int64(len(w.spans)) != want.windows || w.covered != want.mib<<20 {
+			t.Errorf("%d GiB: %d windows of %d bytes in all, want %+v", gib, len(w.spans), w.covered, want)
 		}
 	}
 }

@@ -148,7 +148,12 @@ func (f *readFn) ProcessElement(ctx context.Context, number int64, local, spread
 	drops := blocks.NewBuffers()
 	fact := blocks.Fact{Kind: blocks.FactRead, Name: strconv.FormatInt(number, 10), Counts: map[string]int64{}}
 
-	progress, err := recordsOf(ctx, r, file, []blocks.Span{split}, f.Params.Options, func(record *reading.Record) error {
+	m, counted := meter{counter: storedRead}, int64(0)
+	progress, err := recordsOf(m.begin(ctx, file, split), r, file, []blocks.Span{split}, f.Params.Options, func(record *reading.Record) error {
+		if records := fact.Counts[blocks.CountRecords]; m.at(ctx, record.Position) {
+			recordsRead.Inc(ctx, records-counted)
+			counted = records
+		}
 		fact.Counts[blocks.CountRecords]++
 		key := blocks.NewKey(split.File, record.Position)
 		if !f.read(key, record, &rows) {
@@ -167,7 +172,8 @@ func (f *readFn) ProcessElement(ctx context.Context, number int64, local, spread
 	f.out.flush()
 	rows.flush()
 	drops.Flush(dropped)
-	recordsRead.Inc(ctx, fact.Counts[blocks.CountRecords])
+	m.end(ctx)
+	recordsRead.Inc(ctx, fact.Counts[blocks.CountRecords]-counted)
 	unreadable.Inc(ctx, fact.Counts[blocks.CountUnreadable])
 	bytesRead.Inc(ctx, fact.Bytes)
 	line, err := json.Marshal(fact)

@@ -192,7 +192,7 @@ func TestRead(t *testing.T) {
 // TestReadRejects: what becomes of records that are unreadable, too large or have no text.
 func TestReadRejects(t *testing.T) {
 	const most = 1000 // bytes of text
-	o := Options{Fields: fields, MaxDocument: most, MaxID: most}
+	o := Options{Fields: fields, MaxDocument: most, MaxID: most, SplitBytes: 16 << 20}
 	limit := o.MaxRecord()
 	f := &codectest.Sample{}
 	f.Record(`{"id":"fits","text":"`+strings.Repeat("x", most)+"\"}\n", "", "")

@@ -1,11 +1,14 @@
 package storage_test
 
 import (
+	"context"
 	"errors"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -16,6 +19,13 @@ func nothing(io.Writer) error { return nil }
 
 // TestWriteBelow: as long as its run lasts a worker writes, and after it leaves nothing.
 func TestWriteBelow(t *testing.T) {
+	t.Run("below", func(t *testing.T) { testWriteBelow(t, storage.WriteBelow) })
+	t.Run("staged", func(t *testing.T) { testWriteBelow(t, storage.WriteStaged) })
+}
+
+func testWriteBelow(
+	t *testing.T, write func(ctx context.Context, root, path string, write func(io.Writer) error) (storage.Info, error),
+) {
 	onStores(t, func(t *testing.T, root string) {
 		run := storage.Join(root, "run")
 		file := storage.Join(run, "sub", "file")
@@ -28,12 +38,12 @@ func TestWriteBelow(t *testing.T) {
 				t.Errorf("%s: left %v, %v", when, entries, err)
 			}
 		}
-		_, err := storage.WriteBelow(t.Context(), run, file, nothing)
+		_, err := write(t.Context(), run, file, nothing)
 		ended("before it began", err)
 		if err := storage.Begin(t.Context(), run, false); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := storage.WriteBelow(t.Context(), run, file, nothing); err != nil {
+		if _, err := write(t.Context(), run, file, nothing); err != nil {
 			t.Error(err)
 		}
 		if err := storage.WriteShared(t.Context(), storage.Join(run, "shared"), 7); err != nil {
@@ -42,14 +52,14 @@ func TestWriteBelow(t *testing.T) {
 		if n, err := storage.Shared[int](t.Context(), storage.Join(run, "shared")); err != nil || *n != 7 {
 			t.Errorf("shared %v, %v", n, err)
 		}
-		_, err = storage.WriteBelow(t.Context(), run, file, func(w io.Writer) error {
+		_, err = write(t.Context(), run, file, func(w io.Writer) error {
 			if _, err := io.WriteString(w, "late"); err != nil {
 				return err
 			}
 			return storage.RemoveAll(t.Context(), run)
 		})
 		ended("while it wrote", err)
-		_, err = storage.WriteBelow(t.Context(), run, file, func(io.Writer) error { t.Error("it wrote"); return nil })
+		_, err = write(t.Context(), run, file, func(io.Writer) error { t.Error("it wrote"); return nil })
 		ended("after it", err)
 		ended("after it, shared", storage.WriteShared(t.Context(), storage.Join(run, "shared"), 8))
 		storage.Later(storage.Join(run, "shared"))
@@ -60,6 +70,99 @@ func TestWriteBelow(t *testing.T) {
 		}
 		storage.Forget(storage.Join(run, "shared"))
 	})
+}
+
+// TestUnseen: what is not staged is not there before it is whole.
+func TestUnseen(t *testing.T) {
+	onStores(t, func(t *testing.T, root string) {
+		file := storage.Join(root, "run", "file")
+		if err := storage.Begin(t.Context(), storage.Dir(file), false); err != nil {
+			t.Fatal(err)
+		}
+		_, err := storage.WriteBelow(t.Context(), storage.Dir(file), file, func(w io.Writer) error {
+			if _, err := storage.Stat(t.Context(), file); !errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("it is there: %v", err)
+			}
+			return nil
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestStagedTwice: of two who write the same file at once one may end in any way, and what the other has written stays.
+func TestStagedTwice(t *testing.T) {
+	whole := func(w io.Writer) error {
+		_, err := io.WriteString(w, strings.Repeat("whole", 1000))
+		return err
+	}
+	broken := errors.New("broken")
+	for name, end := range map[string]error{"both end": nil, "the first fails": broken} {
+		t.Run(name, func(t *testing.T) {
+			onStores(t, func(t *testing.T, root string) {
+				run := storage.Join(root, "run")
+				if err := storage.Begin(t.Context(), run, false); err != nil {
+					t.Fatal(err)
+				}
+				file := storage.Join(run, "sub", "file")
+				_, err := storage.WriteStaged(t.Context(), run, file, func(w io.Writer) error {
+					if _, err := io.WriteString(w, "who"); err != nil {
+						return err
+					}
+					if _, err := storage.WriteStaged(t.Context(), run, file, whole); err != nil {
+						t.Error(err)
+					}
+					if end != nil {
+						return end
+					}
+					_, err := io.WriteString(w, strings.Repeat("whole", 1000)[3:])
+					return err
+				})
+				if !errors.Is(err, end) {
+					t.Errorf("error %v, want %v", err, end)
+				}
+				if got, err := storage.ReadFile(t.Context(), file); err != nil || string(got) != strings.Repeat("whole", 1000) {
+					t.Errorf("left %d bytes, %v", len(got), err)
+				}
+				if names, err := storage.Names(t.Context(), storage.Join(run, "sub")); err != nil || len(names) != 1 {
+					t.Errorf("left %q, %v", names, err)
+				}
+			})
+		})
+	}
+}
+
+// TestStagedRace: a writer that fails at the moment when another ends does not take that one's file.
+func TestStagedRace(t *testing.T) {
+	run := filepath.Join(t.TempDir(), "run")
+	if err := storage.Begin(t.Context(), run, false); err != nil {
+		t.Fatal(err)
+	}
+	broken := errors.New("broken")
+	for n := range 500 {
+		file := filepath.Join(run, strconv.Itoa(n))
+		begun, ends, failed := make(chan struct{}), make(chan struct{}), make(chan error)
+		go func() {
+			_, err := storage.WriteStaged(t.Context(), run, file, func(io.Writer) error {
+				close(begun)
+				<-ends
+				return broken
+			})
+			failed <- err
+		}()
+		<-begun
+		_, err := storage.WriteStaged(t.Context(), run, file, func(io.Writer) error { close(ends); return nil })
+		if other := <-failed; err != nil || !errors.Is(other, broken) {
+			t.Fatal(err, other)
+		}
+		if _, err := os.Stat(file); err != nil {
+			t.Fatalf("file %d: %v", n, err)
+		}
+	}
+	if names, err := storage.Names(t.Context(), run); err != nil || len(names) != 501 { // with the mark
+		t.Errorf("left %d files, %v", len(names), err)
+	}
 }
 
 func TestReadFile(t *testing.T) {

@@ -280,6 +280,16 @@ func Names(ctx context.Context, folder string) (names []string, err error) {
 	if err != nil {
 		return nil, err
 	}
+	if _, ok := store.(local); ok { // whose List would ask for each file's size
+		entries, err := readFolder(folder, "")
+		if err != nil {
+			return nil, err
+		}
+		for _, e := range entries {
+			names = append(names, e.Name())
+		}
+		return names, nil
+	}
 	for info, err := range store.List(ctx, folder, func(rel string) bool { names = append(names, rel); return false }) {
 		if err != nil {
 			return nil, err

@@ -32,14 +32,8 @@ func (local) List(ctx context.Context, folder string, enter func(string) bool) i
 // listLocal yields what is below the folder rel of root, and reports whether to go on. It does so
 // after an error, whose fs.PathError names the folder or file that is left out.
 func listLocal(ctx context.Context, root, rel string, enter func(string) bool, yield func(Info, error) bool) bool {
-	if root == "" { // not the root of the disk
-		return yield(Info{}, &fs.PathError{Op: "open", Path: root, Err: fs.ErrNotExist})
-	}
 	top := strings.TrimSuffix(root, "/") + "/"
-	entries, err := os.ReadDir(top + rel)
-	if errors.Is(err, syscall.ENOTDIR) && rel == "" {
-		err = &fs.PathError{Op: "open", Path: root, Err: notFolderError{}}
-	}
+	entries, err := readFolder(root, rel)
 	if errors.Is(err, fs.ErrNotExist) && rel != "" {
 		return true // removed meanwhile
 	}
@@ -73,6 +67,18 @@ func listLocal(ctx context.Context, root, rel string, enter func(string) bool, y
 		}
 	}
 	return true
+}
+
+// readFolder returns what is in the folder rel of root, in the order of names.
+func readFolder(root, rel string) ([]fs.DirEntry, error) {
+	if root == "" { // not the root of the disk
+		return nil, &fs.PathError{Op: "open", Path: root, Err: fs.ErrNotExist}
+	}
+	entries, err := os.ReadDir(strings.TrimSuffix(root, "/") + "/" + rel)
+	if errors.Is(err, syscall.ENOTDIR) && rel == "" {
+		err = &fs.PathError{Op: "open", Path: root, Err: notFolderError{}}
+	}
+	return entries, err
 }
 
 func infoOf(path string, info fs.FileInfo) Info {
@@ -128,6 +134,9 @@ func (local) Open(ctx context.Context, path string) (Reader, error) {
 		return nil, err
 	}
 	f, err := os.Open(path)
+	if errors.Is(err, syscall.ENOTDIR) {
+		err = &fs.PathError{Op: "open", Path: path, Err: notFolderError{}}
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -157,8 +166,14 @@ func (f localFile) Stat(context.Context) (Info, error) {
 	return infoOf(f.file.Name(), info), nil
 }
 
-// Create fills a hidden file beside path, which takes the name when it is complete.
+// Create fills a hidden file beside path, which takes the name when it is complete. An unseen file has its name from the start, unless
+// something else has that.
 func (local) Create(ctx context.Context, path string, cond If, write func(io.Writer) error) (Info, error) {
+	if cond.Unseen && cond.Root != "" {
+		if info, taken, err := fill(ctx, path, cond.Root, write); !taken {
+			return info, err
+		}
+	}
 	return place(ctx, path, cond.Root, write, func(temp string) (info Info, err error) {
 		switch {
 		case cond.Absent:
@@ -175,6 +190,78 @@ func (local) Create(ctx context.Context, path string, cond If, write func(io.Wri
 		}
 		return info, err
 	})
+}
+
+// fill fills the file path, unless something is there: then it is taken. If anything fails, nothing is left but folders, and what
+// another writer has put there meanwhile.
+func fill(ctx context.Context, path, root string, write func(io.Writer) error) (info Info, taken bool, err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("writing %s: %w", path, err)
+		}
+	}()
+	if err := ctx.Err(); err != nil {
+		return Info{}, false, err
+	}
+	mode, _, err := modesBelow(root)
+	if err != nil {
+		return Info{}, false, err
+	}
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, mode)
+	if errors.Is(err, fs.ErrNotExist) { // the first file of its folder
+		if _, err := makeBelow(root, filepath.Dir(path)); err != nil {
+			return Info{}, false, err
+		}
+		f, err = os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, mode)
+	}
+	if errors.Is(err, fs.ErrExist) {
+		return Info{}, true, nil
+	}
+	if err != nil {
+		return Info{}, false, err
+	}
+	whole := false
+	made, err := f.Stat()
+	defer func() { // also after a panic
+		if whole {
+			return
+		}
+		f.Close()
+		removeOwn(path, made)
+	}()
+	if err != nil {
+		return Info{}, false, err
+	}
+	if err := write(f); err != nil {
+		return Info{}, false, err
+	}
+	written, err := f.Stat()
+	if err := errors.Join(err, f.Close(), ctx.Err()); err != nil {
+		return Info{}, false, err
+	}
+	whole = true
+	return infoOf(path, written), false, nil
+}
+
+// removeOwn removes the file path if it is the one that was made. Another writer may put its own there at any moment, so the name is taken
+// away first: what turns out to be another's gets it back.
+func removeOwn(path string, made fs.FileInfo) {
+	own := func(path string) bool {
+		there, err := os.Lstat(path)
+		return err == nil && os.SameFile(there, made)
+	}
+	if !own(path) {
+		return
+	}
+	temp := filepath.Join(filepath.Dir(path), beingWritten+rand.Text())
+	if os.Rename(path, temp) != nil {
+		return
+	}
+	if own(temp) {
+		os.Remove(temp)
+	} else {
+		os.Rename(temp, path) // it is whole, whatever a third writer has begun there
+	}
 }
 
 // place fills a hidden file beside path and calls give, which gives it that name. If anything fails, nothing is
@@ -227,16 +314,24 @@ func place(
 	return info, err
 }
 
+// modesBelow are those of files and folders in root, which are as private as it is.
+func modesBelow(root string) (files, folders fs.FileMode, err error) {
+	info, err := os.Stat(root)
+	if err != nil {
+		return 0, 0, err
+	}
+	if info.Mode().Perm()&0o077 == 0 {
+		return 0o600, 0o700, nil
+	}
+	return 0o666, 0o777, nil
+}
+
 // makeBelow makes the folder dir where it is missing, but neither root nor what is above, and returns the mode of
 // files in it. One level at a time: once root has lost its name, nothing is made.
 func makeBelow(root, dir string) (mode fs.FileMode, err error) {
-	info, err := os.Stat(root)
+	mode, folders, err := modesBelow(root)
 	if err != nil {
 		return 0, err
-	}
-	mode, folders := 0o666, fs.FileMode(0o777)
-	if info.Mode().Perm()&0o077 == 0 {
-		mode, folders = 0o600, 0o700
 	}
 	rel, below := Rel(root, dir)
 	if !below {
@@ -436,13 +531,22 @@ func TempParent(folder string) string {
 // makeFolder makes a folder, and those above it where they are missing. A private one, which only the user may
 // look into, must not be there yet: it could be another's.
 func makeFolder(folder string, private bool) error {
-	if !private {
-		return os.MkdirAll(folder, 0o777)
-	}
 	if err := os.MkdirAll(filepath.Dir(folder), 0o777); err != nil {
 		return err
 	}
-	return os.Mkdir(folder, 0o700)
+	return makeIn(folder, private)
+}
+
+// makeIn makes a folder in one that is there.
+func makeIn(folder string, private bool) error {
+	if private {
+		return os.Mkdir(folder, 0o700)
+	}
+	err := os.Mkdir(folder, 0o777)
+	if info, statErr := os.Stat(folder); errors.Is(err, fs.ErrExist) && statErr == nil && info.IsDir() {
+		return nil
+	}
+	return err
 }
 
 // privateFolder makes a folder with a name of its own in parent that only the user may look into.

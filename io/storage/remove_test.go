@@ -164,6 +164,33 @@ func TestRootIsNotMadeAgain(t *testing.T) {
 	}
 }
 
+// TestBeginIn: a folder is made in that of a run, also if it is there, and not once the run's folder is removed.
+func TestBeginIn(t *testing.T) {
+	plant(t, "run/there/", "run/file")
+	for name, private := range map[string]bool{"open": false, "private": true, "there": false} {
+		if err := storage.BeginIn(t.Context(), "run", name, private); err != nil {
+			t.Error(err)
+		}
+		if _, err := storage.WriteBelow(t.Context(), "run/"+name, "run/"+name+"/x", nothing); err != nil {
+			t.Error(err)
+		}
+	}
+	for name, private := range map[string]bool{"file": false, "there": true} {
+		if err := storage.BeginIn(t.Context(), "run", name, private); !errors.Is(err, fs.ErrExist) {
+			t.Errorf("%s: error %v, want fs.ErrExist", name, err)
+		}
+	}
+	if err := storage.RemoveAll(t.Context(), "run"); err != nil {
+		t.Fatal(err)
+	}
+	for _, private := range []bool{false, true} {
+		if err := storage.BeginIn(t.Context(), "run", "x", private); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("private %v: error %v, want fs.ErrNotExist", private, err)
+		}
+	}
+	nothingElse(t, ".")
+}
+
 // TestPrivate: all of a private run's folder is private, and that of others is not.
 func TestPrivate(t *testing.T) {
 	plant(t, "there/")

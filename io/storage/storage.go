@@ -75,6 +75,9 @@ type If struct {
 	// fs.ErrNotExist. What is made below it is as private as it is. It means nothing to Remove, and to
 	// stores without folders.
 	Root string
+	// Unseen: nobody looks at the path before Create has returned, and whoever else writes it writes the same. Below a Root, if nothing is
+	// there, a Store may fill the file in its place; a process that is killed may then leave it incomplete.
+	Unseen bool
 	// Until is the time, by the store's clock, after which Remove does nothing any more, also if the request is under
 	// way. The zero Until is never. It means nothing to other methods, and to stores whose versions never come back.
 	Until time.Time

@@ -11,6 +11,7 @@ package delimited
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -102,6 +103,22 @@ func (c *table) names(header []byte) (names []string, err error) {
 		names = append(names, string(row.appendValue(nil)))
 	}
 	return names, row.err
+}
+
+// Columns returns those of a header of a file whose values are separated by fields.Delimiter, none if that is not the header of a table.
+func Columns(header []byte, fields codec.Fields, csv bool) (columns []codec.Column) {
+	delimiter := byte('\t')
+	if csv {
+		delimiter = cmp.Or(fields.Delimiter, ',')
+	}
+	names, err := (&table{delimiter: delimiter, quoted: csv}).names(header)
+	if err != nil || fields.NoHeader {
+		return nil
+	}
+	for _, name := range names {
+		columns = append(columns, codec.Column{Name: name, Type: "text"})
+	}
+	return columns
 }
 
 // delimiterOf says which flags make a header one that has the column called name; "" if none do.

@@ -8,6 +8,7 @@ package jsonl
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -158,6 +159,17 @@ func (c *jsonl) Decode(record []byte, doc *codec.Document) error {
 
 // Columns returns the keys of the object that a record is, in their order.
 func Columns(record []byte) (names []string) {
+	for _, column := range Typed(record) {
+		names = append(names, column.Name)
+	}
+	return names
+}
+
+// types are those of JSON (RFC 8259, section 3) by the first byte of a value; others are numbers.
+var types = map[byte]string{'"': "string", '{': "object", '[': "array", 't': "boolean", 'f': "boolean", 'n': "null"}
+
+// Typed returns the keys of the object that a record is, in their order, with the types of their values.
+func Typed(record []byte) (columns []codec.Column) {
 	decoder := json.NewDecoder(bytes.NewReader(record))
 	if _, err := decoder.Token(); err != nil { // the brace
 		return nil
@@ -167,11 +179,11 @@ func Columns(record []byte) (names []string) {
 		name, ok := key.(string)
 		var value json.RawMessage
 		if err := decoder.Decode(&value); err != nil || !ok {
-			return names
+			return columns
 		}
-		names = append(names, name)
+		columns = append(columns, codec.Column{Name: name, Type: cmp.Or(types[value[0]], "number")})
 	}
-	return names
+	return columns
 }
 
 func (c column) pick(found []value) value {

@@ -41,13 +41,18 @@ func (f Reader) Inspect(ctx context.Context, file *blocks.File, o reading.Option
 	if file.Size > blocks.MaxPosition {
 		return fmt.Errorf("%s: %d bytes, at most %d can be read; split the file", file.Path, file.Size, int64(blocks.MaxPosition))
 	}
-	if file.Compression, file.Window, err = inspectCompression(ctx, file); err != nil {
+	opened, err := storage.Open(ctx, file.Path, file.Version)
+	if err != nil {
 		return err
 	}
-	if o.MaxWindow > 0 && file.Window > o.MaxWindow {
-		return fmt.Errorf("%s: to be read, it needs a window of %d bytes, --max-window is %d; raise that if there is the memory, or compress the file again with a smaller one", file.Path, file.Window, o.MaxWindow)
+	file.Compression, file.Window, err = inspectCompression(file.Path, opened)
+	if err == nil && o.MaxWindow > 0 && file.Window > o.MaxWindow {
+		err = fmt.Errorf("%s: to be read, it needs a window of %d bytes, --max-window is %d; raise that if there is the memory, or compress the file again with a smaller one", file.Path, file.Window, o.MaxWindow)
 	}
-	c, err := f.open(ctx, file, nil, o, false)
+	if err != nil {
+		return errors.Join(err, opened.Close())
+	}
+	c, err := f.openOn(ctx, opened, file, file.Compression, nil, o, false)
 	if err != nil {
 		return err
 	}
@@ -88,11 +93,15 @@ func (f Reader) Inspect(ctx context.Context, file *blocks.File, o reading.Option
 
 // Head returns the first 256 KiB of a listed file's content, or all of it.
 func Head(ctx context.Context, file *blocks.File, o reading.Options) (head []byte, err error) {
-	found := *file
-	if found.Compression, found.Window, err = inspectCompression(ctx, file); err != nil {
+	opened, err := storage.Open(ctx, file.Path, file.Version)
+	if err != nil {
 		return nil, err
 	}
-	c, err := Reader{}.open(ctx, &found, nil, o, false)
+	found := *file
+	if found.Compression, found.Window, err = inspectCompression(file.Path, opened); err != nil {
+		return nil, errors.Join(err, opened.Close())
+	}
+	c, err := Reader{}.openOn(ctx, opened, &found, found.Compression, nil, o, false)
 	if err != nil {
 		return nil, err
 	}
@@ -109,17 +118,13 @@ func guess(header []byte) string {
 	return charset.Guess(header)
 }
 
-func inspectCompression(ctx context.Context, file *blocks.File) (compression string, window int64, err error) {
-	f, err := storage.Open(ctx, file.Path, file.Version)
-	if err != nil {
-		return "", 0, err
+// inspectCompression tells the compression of the file at path, and of zstd the window that it takes.
+func inspectCompression(path string, opened io.ReaderAt) (compression string, window int64, err error) {
+	if compression, err = CompressionOf(opened); err != nil {
+		return "", 0, fmt.Errorf("%s: %w", path, err)
 	}
-	compression, err = CompressionOf(f)
 	if compression == zstded {
-		window = windowOf(f)
-	}
-	if err := errors.Join(err, f.Close()); err != nil {
-		return "", 0, fmt.Errorf("%s: %w", file.Path, err)
+		window = windowOf(opened)
 	}
 	return compression, window, nil
 }

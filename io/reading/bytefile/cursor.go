@@ -120,8 +120,8 @@ func (f Reader) openSpan(ctx context.Context, file *blocks.File, span blocks.Spa
 	}
 	c.end, c.near, c.maxRecord = span.End, span.End, o.MaxRecord
 	switch {
-	case c.compression != "":
-		c.file.Ahead(0, file.Size)
+	case c.compression != "": // hardly larger than what it unpacks to
+		c.file.Ahead(0, min(span.End, file.Size-tailBytes)+tailBytes)
 	case some == nil:
 		c.file.Ahead(max(0, span.Start-1), min(span.End, file.Size-tailBytes)+tailBytes)
 	case file.Sequential && len(some) > 0:
@@ -151,6 +151,11 @@ func (f Reader) open(ctx context.Context, file *blocks.File, found codec.Codec, 
 	if err != nil {
 		return nil, err
 	}
+	return f.openOn(ctx, opened, file, compression, found, o, ahead)
+}
+
+// openOn is open of a file that is open, in that compression: itself, or its spool. If it fails, that is closed.
+func (f Reader) openOn(ctx context.Context, opened *storage.File, file *blocks.File, compression string, found codec.Codec, o reading.Options, ahead bool) (c *cursor, err error) {
 	c = &cursor{
 		file: opened, src: fromStart(opened), codec: found, besides: f.Besides, path: file.Path, compression: compression,
 		end: blocks.End, near: blocks.End, maxRecord: maxHeader, maxWindow: o.MaxWindow, one: file.IDIsSource, ctx: ctx, memory: o.Memory,

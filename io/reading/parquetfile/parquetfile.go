@@ -134,6 +134,15 @@ func (Reader) Cut(file *blocks.File, size int64) (cuts []int64) {
 	return cuts
 }
 
+// Columns returns the top-level columns of a file.
+func Columns(ctx context.Context, file *blocks.File) (columns []codec.Column, err error) {
+	err = with(ctx, file, func(_ *storage.File, ft *footer) error {
+		columns = ft.schema.columns()
+		return nil
+	})
+	return columns, err
+}
+
 // field is a column of the records, or what is in its place.
 type field struct {
 	leaf     int     // its number; none: there is none
@@ -284,7 +293,7 @@ func (Reader) Read(ctx context.Context, file *blocks.File, spans []blocks.Span, 
 // span reads the rows of a span, and adds to progress what they take.
 func (r *rows) span(ctx context.Context, span blocks.Span, progress *reading.Progress) error {
 	at, end := span.Start, min(span.End, r.footer.rows)
-	defer func() { progress.Stored += listed(r.file, at) - listed(r.file, span.Start) }()
+	defer func() { progress.Stored += r.file.OffsetAt(at) - r.file.OffsetAt(span.Start) }()
 	for at < end {
 		g := r.footer.group(at)
 		to := min(end, g.first+g.rows)
@@ -383,14 +392,6 @@ func (r *rows) aheadSome(ctx context.Context, g *rowGroup, positions []int64) er
 		r.f.Ahead(e.from, e.to)
 	}
 	return nil
-}
-
-// listed is the share of a file that is before a row.
-func listed(file *blocks.File, row int64) int64 {
-	if row >= file.Positions {
-		return file.Size
-	}
-	return share(file.Size, row, file.Positions)
 }
 
 // share is that of part, which is at most all, of n.

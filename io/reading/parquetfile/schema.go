@@ -248,6 +248,27 @@ func (s *schema) names() (names []string) {
 	return names
 }
 
+// physicalNames are those of the format's specification (parquet.thrift, Type).
+var physicalNames = []string{"boolean", "int32", "int64", "int96", "float", "double", "byte_array", "fixed_len_byte_array"}
+
+// columns are the top-level columns with their types: physical ones, but for strings, lists and groups.
+func (s *schema) columns() (columns []codec.Column) {
+	for _, c := range s.root.children {
+		kind := "group"
+		switch {
+		case inside(c) != nil || c.repetition == repeated:
+			kind = "list"
+		case c.leaf == none:
+		case c.logical == logicalString || c.converted == convertedUTF8:
+			kind = "string"
+		case int(c.kind) < len(physicalNames):
+			kind = physicalNames[c.kind]
+		}
+		columns = append(columns, codec.Column{Name: c.name, Type: kind})
+	}
+	return columns
+}
+
 // find returns the node below n at a dotted path, or nil.
 func find(n *node, path string) (found *node, err error) {
 	for _, c := range n.children {

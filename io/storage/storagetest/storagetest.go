@@ -163,10 +163,14 @@ func (s *suite) wholeOrAbsent(t *testing.T) {
 		"ends":      func(context.CancelFunc) error { runtime.Goexit(); return nil },
 		"cancelled": func(cancel context.CancelFunc) error { cancel(); return nil },
 	} {
-		for _, old := range []string{"absent", "old"} {
+		for _, old := range []string{"absent", "old", "absent, unseen", "old, unseen"} {
 			t.Run(name+" "+old, func(t *testing.T) {
 				path := s.path(name, old)
-				if old != "absent" {
+				cond := storage.If{}
+				if strings.HasSuffix(old, "unseen") {
+					cond = storage.If{Root: s.folder, Unseen: true}
+				}
+				if !strings.HasPrefix(old, "absent") {
 					s.put(t, path, old)
 				}
 				before := s.all(t, s.folder, nil)
@@ -182,7 +186,7 @@ func (s *suite) wholeOrAbsent(t *testing.T) {
 						}
 					}()
 					err = broken
-					_, err = s.Create(ctx, path, storage.If{}, func(w io.Writer) error {
+					_, err = s.Create(ctx, path, cond, func(w io.Writer) error {
 						if _, err := io.WriteString(w, "half"); err != nil {
 							return err
 						}
@@ -193,7 +197,7 @@ func (s *suite) wholeOrAbsent(t *testing.T) {
 				if err == nil {
 					t.Error("no error")
 				}
-				if got := s.get(t, path); got != old {
+				if got := s.get(t, path); got != old && (got != "absent" || !strings.HasPrefix(old, got)) {
 					t.Errorf("now %q, want %q", got, old)
 				}
 				s.nothingBut(t, before...)
