@@ -129,7 +129,7 @@ func Open(ctx context.Context, dir string) (*Finished, error) {
 		f := &Finished{Folder: Folder{Dir: dir}}
 		mark, err := storage.ReadFile(ctx, f.Path(SuccessFile))
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("%s is no finished output: it has no %s", dir, SuccessFile)
+			return nil, fmt.Errorf("%s is no finished output: it has no %s; give the folder that --output named, or run dedup again to finish it", dir, SuccessFile)
 		}
 		if err != nil {
 			return nil, err
@@ -186,7 +186,8 @@ func (f *Finished) Unchanged(ctx context.Context) (bool, error) {
 	return string(mark) == f.mark, err
 }
 
-// Rows reads the rows of a table in their order, from the files that the manifest lists.
+// Rows reads the rows of a table in their order, from the files that the manifest lists. T is a struct of strings, bytes,
+// numbers, booleans and pointers to these. Each field has the column that its tag names; it is zero if there is none, or a null.
 func Rows[T any](ctx context.Context, f *Finished, table Part) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		for _, file := range f.Manifest.Files {
@@ -194,35 +195,5 @@ func Rows[T any](ctx context.Context, f *Finished, table Part) iter.Seq2[T, erro
 				return
 			}
 		}
-	}
-}
-
-func fileRows[T any](ctx context.Context, file string, yield func(T, error) bool) bool {
-	var none T
-	content, err := storage.OpenFile(ctx, file)
-	if err != nil {
-		return yield(none, err)
-	}
-	defer content.Close()
-	opened, err := parquet.OpenFile(content, content.Size())
-	if err != nil {
-		return yield(none, fmt.Errorf("%s: %w", file, err))
-	}
-	reader := parquet.NewGenericReader[T](opened)
-	defer reader.Close()
-	for rows := make([]T, 256); ; {
-		n, err := reader.Read(rows)
-		for _, row := range rows[:n] {
-			if !yield(row, nil) {
-				return false
-			}
-		}
-		if errors.Is(err, io.EOF) {
-			return true
-		}
-		if err != nil {
-			return yield(none, fmt.Errorf("%s: %w", file, err))
-		}
-		rows = make([]T, 256) // the reader reuses what it filled
 	}
 }

@@ -7,10 +7,16 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math/rand/v2"
+	"os"
 	"path"
+	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
+
+	"pgregory.net/rapid"
 
 	"github.com/parquet-go/parquet-go"
 
@@ -211,6 +217,186 @@ func TestRows(t *testing.T) {
 	}
 	if n != perFile || !failed {
 		t.Errorf("with a file that cannot be read: %d rows; that it is named: %t", n, failed)
+	}
+}
+
+// wide is a row with a field of each kind.
+type wide struct {
+	Text   string  `parquet:"text"`
+	Source string  `parquet:"source,dict"`
+	Named  *string `parquet:"named,optional"`
+	Raw    []byte  `parquet:"raw,optional"`
+	Long   int64   `parquet:"long"`
+	Short  int32   `parquet:"short"`
+	Share  float64 `parquet:"share"`
+	Kept   bool    `parquet:"kept"`
+
+	Score *float64 `parquet:"score,optional"`
+	Size  *int32   `parquet:"size,optional"`
+}
+
+// TestRowsOfAnyKind: rows are those that Parquet's own reader assembles.
+func TestRowsOfAnyKind(t *testing.T) {
+	dir := t.TempDir()
+	name := output.TableFile(output.Pairs, 0, 1)
+	finish(t, dir, "a", name)
+	rapid.Check(t, func(t *rapid.T) {
+		text := rapid.StringN(0, 5, -1)
+		var want []wide
+		for range rapid.IntRange(0, 700).Draw(t, "rows") {
+			r := wide{
+				Text: text.Draw(t, "text"), Source: rapid.SampledFrom([]string{"", "a", "b"}).Draw(t, "source"),
+				Long: rapid.Int64().Draw(t, "long"), Short: rapid.Int32().Draw(t, "short"), Share: rapid.Float64().Draw(t, "share"), Kept: rapid.Bool().Draw(t, "kept"),
+			}
+			if rapid.Bool().Draw(t, "has a name") {
+				named := text.Draw(t, "named")
+				r.Named, r.Score, r.Size = &named, &r.Share, &r.Short
+			}
+			if rapid.Bool().Draw(t, "is raw") {
+				r.Raw = []byte(text.Draw(t, "raw"))
+			}
+			want = append(want, r)
+		}
+		_, err := storage.WriteFile(context.Background(), path.Join(dir, name), func(w io.Writer) error {
+			writer := parquet.NewGenericWriter[wide](w, append(output.WriterOptions(nil), parquet.MaxRowsPerRowGroup(300), parquet.PageBufferSize(512))...)
+			if _, err := writer.Write(want); err != nil {
+				return err
+			}
+			return writer.Close()
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		f, err := output.Open(context.Background(), dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []wide
+		for r, err := range output.Rows[wide](context.Background(), f, output.Pairs) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			got = append(got, r)
+		}
+		assembled, err := parquet.ReadFile[wide](path.Join(dir, name))
+		if err != nil || len(got) != len(want) || len(assembled) != len(want) {
+			t.Fatalf("%d rows, %d assembled, want %d (%v)", len(got), len(assembled), len(want), err)
+		}
+		for i := range got {
+			if !reflect.DeepEqual(got[i], assembled[i]) {
+				t.Fatalf("row %d is %#v, assembled %#v", i, got[i], assembled[i])
+			}
+		}
+		type narrow struct {
+			Kept  bool  `parquet:"kept"`
+			Other int64 `parquet:"other"`
+			Short int32 `parquet:"short"`
+		}
+		i := 0
+		for r, err := range output.Rows[narrow](context.Background(), f, output.Pairs) {
+			if want := (narrow{Kept: want[i].Kept, Short: want[i].Short}); err != nil || r != want {
+				t.Fatalf("some columns of row %d are %+v, want %+v (%v)", i, r, want, err)
+			}
+			i++
+		}
+		type other struct {
+			Text int64 `parquet:"text"`
+		}
+		for _, err := range output.Rows[other](context.Background(), f, output.Pairs) {
+			if err == nil || !strings.Contains(err.Error(), "column text") {
+				t.Fatalf("texts read as numbers: %v", err)
+			}
+		}
+	})
+}
+
+// writeRows writes rows as the file of a table.
+func writeRows[T any](t *testing.T, path string, rows []T) {
+	t.Helper()
+	_, err := storage.WriteFile(t.Context(), path, func(w io.Writer) error {
+		writer := parquet.NewGenericWriter[T](w, append(output.WriterOptions(nil), parquet.MaxRowsPerRowGroup(300), parquet.PageBufferSize(512))...)
+		if _, err := writer.Write(rows); err != nil {
+			return err
+		}
+		return writer.Close()
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestRowsOfDamaged: a file with some bytes changed, or without its end, gives all rows or an error that names it.
+func TestRowsOfDamaged(t *testing.T) {
+	dir := t.TempDir()
+	name := output.TableFile(output.Pairs, 0, 1)
+	finish(t, dir, "a", name)
+	f, err := output.Open(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := make([]wide, 700)
+	for i := range rows {
+		text := strconv.Itoa(i)
+		rows[i] = wide{Text: text, Source: "s", Long: int64(i)}
+		if i%3 == 0 {
+			rows[i].Named, rows[i].Raw = &text, []byte(text)
+		}
+	}
+	file := path.Join(dir, name)
+	writeRows(t, file, rows)
+	whole, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, failed := rand.New(rand.NewPCG(1, 2)), 0
+	for n := range 1000 {
+		data := slices.Clone(whole)
+		for range 1 + n%3 {
+			data[r.IntN(len(data))] ^= byte(1 + r.IntN(255))
+		}
+		if n%10 == 0 {
+			data = data[:r.IntN(len(data))]
+		}
+		if err := os.WriteFile(file, data, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		read, err := 0, error(nil)
+		for _, err = range output.Rows[wide](t.Context(), f, output.Pairs) {
+			if err == nil {
+				read++
+			}
+		}
+		switch {
+		case err == nil && read != len(rows):
+			t.Errorf("damage %d: %d rows and no error", n, read)
+		case err != nil && !strings.Contains(err.Error(), file):
+			t.Errorf("damage %d: %v does not name the file", n, err)
+		case err != nil:
+			failed++
+		}
+	}
+	if failed < 500 {
+		t.Errorf("%d of 1000 files fail", failed)
+	}
+}
+
+// TestRowsOfLists: a column of lists is refused, as its values are not one of each row.
+func TestRowsOfLists(t *testing.T) {
+	dir := t.TempDir()
+	name := output.TableFile(output.Pairs, 0, 1)
+	finish(t, dir, "a", name)
+	type listed struct {
+		Text []string `parquet:"text"`
+	}
+	writeRows(t, path.Join(dir, name), []listed{{[]string{"a", "b"}}, {[]string{"c"}}, {[]string{"d"}}})
+	f, err := output.Open(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for row, err := range output.Rows[wide](t.Context(), f, output.Pairs) {
+		if err == nil || !strings.Contains(err.Error(), "column text") {
+			t.Errorf("read %+v, %v", row, err)
+		}
 	}
 }
 

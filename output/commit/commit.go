@@ -478,7 +478,7 @@ func (c *Commit) stage(ctx context.Context) (err error) {
 		return err
 	}
 	work := storage.Join(c.staging, workDir)
-	if err := storage.Begin(ctx, work, false); err != nil {
+	if err := storage.BeginIn(ctx, c.staging, workDir, false); err != nil {
 		return err
 	}
 	if c.swaps {
@@ -487,7 +487,10 @@ func (c *Commit) stage(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	return storage.Begin(ctx, c.Temporary(), c.o.Private)
+	if c.o.Temp != "" {
+		return storage.Begin(ctx, c.o.Temp, c.o.Private)
+	}
+	return storage.BeginIn(ctx, c.staging, tempDir, c.o.Private)
 }
 
 // maxName is how long a name can be on a disk.

@@ -106,7 +106,7 @@ func (c *Commit) resume(ctx context.Context, left *Left) error {
 	}
 	c.staging, c.removes = left.staging, left.Removes
 	// One that was killed may have ended the run's writing.
-	if err := storage.Begin(ctx, storage.Join(c.staging, workDir), false); err != nil {
+	if err := storage.BeginIn(ctx, c.staging, workDir, false); err != nil {
 		return err
 	}
 	c.syncing, err = storage.NewSyncing(ctx, c.staging)
