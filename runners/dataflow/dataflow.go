@@ -148,7 +148,7 @@ type Progress struct {
 	Elapsed time.Duration
 	State   string // as the service calls it: JOB_STATE_RUNNING
 	Metrics metrics.Results
-	Ended   bool // this is the last report, be it of success or failure
+	Ended   bool // this is the last report, or the last before Interrupted is asked
 }
 
 // Result is what a job returns.

@@ -299,6 +299,40 @@ func TestRefused(t *testing.T) {
 	}
 }
 
+// TestBadKey: credentials that are refused end the run at once, with how to log in.
+func TestBadKey(t *testing.T) {
+	_, o := newCloud(t, nil)
+	tokens := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		http.Error(w, `{"error":"invalid_grant","error_description":"Invalid JWT Signature."}`, http.StatusBadRequest)
+	}))
+	t.Cleanup(tokens.Close)
+	account, _ := fakegcs.Account(t, "p1", tokens.URL)
+	t.Setenv("GOOGLE_APPLICATION_CREDENTIALS", account)
+	ctx, cancel := context.WithTimeout(t.Context(), startPatience/4)
+	defer cancel()
+	if _, err := execute(ctx, o); err == nil || ctx.Err() != nil || !strings.Contains(err.Error(), "Invalid JWT Signature") || !strings.Contains(err.Error(), login) {
+		t.Error(err)
+	}
+}
+
+// TestEndedMeanwhile: a job that ended while the user was asked about it is not to be cancelled: it is done.
+func TestEndedMeanwhile(t *testing.T) {
+	c, o := newCloud(t, nil)
+	ctx, interrupt := context.WithCancel(t.Context())
+	defer interrupt()
+	asked := make(chan struct{})
+	c.Run = func(context.Context, *df.Job) ([]*df.MetricUpdate, error) { <-asked; return nil, nil }
+	o.Submitted = func(string) { interrupt() }
+	o.Interrupted = func(context.Context, string) bool {
+		close(asked)
+		c.Wait()
+		return true
+	}
+	if result, err := execute(ctx, o); err != nil || result.JobID() != c.Jobs()[0].Id {
+		t.Errorf("%v, %v", result, err)
+	}
+}
+
 // TestNameTaken: of a name there is one job at a time, and the message says how to stop the other.
 func TestNameTaken(t *testing.T) {
 	c, o := newCloud(t, nil)

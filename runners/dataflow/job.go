@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"cloud.google.com/go/auth"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/core/metrics"
 	pipepb "github.com/apache/beam/sdks/v2/go/pkg/beam/model/pipeline_v1"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/runners/dataflow/dataflowlib"
@@ -54,6 +55,10 @@ func (s *Service) ask(ctx context.Context, doing string, patience time.Duration,
 
 // temporary reports whether a request may succeed when it is sent again.
 func temporary(err error) bool {
+	var token *auth.Error
+	if errors.As(err, &token) { // within a *url.Error
+		return token.Temporary()
+	}
 	var refused *googleapi.Error
 	if errors.As(err, &refused) {
 		return refused.Code >= http.StatusInternalServerError || refused.Code == http.StatusTooManyRequests || refused.Code == http.StatusRequestTimeout
@@ -184,7 +189,11 @@ func (j *job) wait(ctx context.Context) (*Result, error) {
 			if o.Interrupted != nil && !o.Interrupted(ctx, j.job.ID) {
 				return nil, &LeftError{Job: j.job, err: ctx.Err()}
 			}
-			if err := j.cancel(following); err != nil {
+			err := j.cancel(following)
+			if refused := (*RefusedError)(nil); errors.As(err, &refused) && refused.Status == http.StatusBadRequest && j.look(following) == nil && terminal(j.state) {
+				return j.ended(ctx) // there was nothing left to cancel
+			}
+			if err != nil {
 				return nil, &LeftError{Job: j.job, err: fmt.Errorf("%w; %w", ctx.Err(), err)}
 			}
 			until, pause = time.Now().Add(cancelPatience), firstPoll

@@ -10,6 +10,8 @@ import (
 	"net/http"
 	"regexp"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"cloud.google.com/go/auth"
 	"cloud.google.com/go/auth/credentials"
@@ -26,10 +28,22 @@ const scheme = "gs://"
 // The service's rules (https://cloud.google.com/dataflow/docs/reference/rest/v1b3/projects.locations.jobs).
 var (
 	jobName    = regexp.MustCompile(`^[a-z]([-a-z0-9]*[a-z0-9])?$`)
-	labelKey   = regexp.MustCompile(`^\p{Ll}[\p{Ll}\p{Lo}\p{N}_-]{0,62}$`)
-	labelValue = regexp.MustCompile(`^[\p{Ll}\p{Lo}\p{N}_-]{0,63}$`)
 	regionName = regexp.MustCompile(`^[a-z]+-[a-z]+[0-9]+$`)
 )
+
+// isLabel reports whether s is the value of a label. As a regular expression these classes, repeated 63 times, take
+// 8 MB and 7 ms at every start.
+func isLabel(s string) bool {
+	return utf8.RuneCountInString(s) <= 63 && !strings.ContainsFunc(s, func(r rune) bool {
+		return !unicode.In(r, unicode.Ll, unicode.Lo, unicode.N) && r != '_' && r != '-'
+	})
+}
+
+// isLabelKey reports whether s is the key of a label: a value that begins with a letter.
+func isLabelKey(s string) bool {
+	first, _ := utf8.DecodeRuneInString(s)
+	return isLabel(s) && unicode.Is(unicode.Ll, first)
+}
 
 // armMachines are the series of machines with Arm processors.
 var armMachines = regexp.MustCompile(`^(t2a|c4a|n4a|a4x)-`)
@@ -66,7 +80,7 @@ func (o *Options) Check() error {
 		}
 	}
 	for key, value := range o.Labels {
-		if !labelKey.MatchString(key) || !labelValue.MatchString(value) {
+		if !isLabelKey(key) || !isLabel(value) {
 			return fmt.Errorf("label %s=%s: lower-case letters, digits, _ and - only, 63 at most, the key from a letter", key, value)
 		}
 	}

@@ -29,14 +29,14 @@ var (
 	javaLine = regexp.MustCompile(`\n\s+(?:at [\w.$/]+\(|\.\.\. \d+ more)`)
 )
 
-// Flink's words for memory that does not do, and the settings of which it is.
+// Flink's words for too little memory: of a sort, and of the network.
 var (
 	sortBuffer = regexp.MustCompile(`The record exceeds the maximum size of a sort buffer[^\n]*|Cannot write record to fresh sort buffer[^\n]*|Too little memory provided to sorter[^\n]*`)
 	buffers    = regexp.MustCompile(`(?i)Insufficient number of network buffers: required (\d+), but only (\d+) available\. The total number of network buffers is currently set to (\d+) of (\d+) bytes each`)
 )
 
-// fewBuffers says how much network memory does: what there is and twice what is missing, and at least twice what there is, for the steps
-// that were not begun yet have theirs, too.
+// fewBuffers advises how much network memory to set: twice what is missing in addition, and at least twice what there is, since steps
+// that have not begun need buffers too.
 func fewBuffers(said []string) string {
 	n := make([]int, len(said))
 	for i := range said[1:] {
@@ -79,7 +79,7 @@ func (j *job) explain(said string) error {
 	case strings.HasPrefix(text, "Process died with exit code"):
 		f.cause = fmt.Sprintf("the worker's boot program did not start: %s; look at its output: %s", text, outputs[environment.Kind])
 	case sortBuffer.MatchString(said):
-		f.cause = fmt.Sprintf("a sort of Flink's has too little memory for what a group has: %s; set taskmanager.memory.managed.size to at least twice what it is, 512m a slot or more (docs/flink.md)", sortBuffer.FindString(said))
+		f.cause = fmt.Sprintf("Flink has too little memory to sort a group: %s; set taskmanager.memory.managed.size to at least twice its value, 512m per slot or more (docs/flink.md)", sortBuffer.FindString(said))
 	case buffers.MatchString(said):
 		f.cause = fewBuffers(buffers.FindStringSubmatch(said))
 	case strings.Contains(said, "NoResourceAvailableException"):

@@ -43,7 +43,7 @@ func TestExplain(t *testing.T) {
 			"java.lang.Exception: Error obtaining the sorted input\n\tat org.apache.Sort.run(Sort.java:3)\nCaused by: java.io.IOException: The record exceeds the maximum size of a sort buffer (current maximum: 1441792 bytes).\n\tat org",
 			[]string{"current maximum: 1441792 bytes", "taskmanager.memory.managed.size", "512m"},
 		},
-		{ // 32 KiB each: 473 are 15 MiB; twice that, and 39 missing twice
+		{ // 2,048 of 32 KiB are 64 MiB, and twice that is more than the 39 that are missing, twice
 			Environment{Kind: "process"},
 			"java.io.IOException: Insufficient number of network buffers: required 512, but only 473 available. The total number of network buffers is currently set to 2048 of 32768 bytes each. You can increase this number by setting the configuration keys 'taskmanager.memory.network.fraction'",
 			[]string{"512 buffers of 32768 bytes", "473 of 2048", "taskmanager.memory.network.max to 128m", "--workers"},

@@ -64,6 +64,7 @@ func (f *fake) DescribePipelineOptions(context.Context, *jobpb.DescribePipelineO
 	return &jobpb.DescribePipelineOptionsResponse{Options: []*jobpb.PipelineOptionDescriptor{
 		{Name: "execution_mode_for_batch", Type: jobpb.PipelineOptionType_STRING},
 		{Name: "number_of_execution_retries", Type: jobpb.PipelineOptionType_INTEGER},
+		{Name: "load", Type: jobpb.PipelineOptionType_NUMBER},
 		{Name: "objectReuse", Type: jobpb.PipelineOptionType_BOOLEAN},
 		{Name: "files", Type: jobpb.PipelineOptionType_ARRAY},
 		{Name: "object", Type: jobpb.PipelineOptionType_OBJECT},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -33,7 +34,7 @@ func optionName(name string) string {
 	return b.String()
 }
 
-// checkOptions holds that the server knows the runner's options, as it would ignore others in silence, and readies their values.
+// checkOptions converts the runner's options to their types, and refuses those that the server does not know: it would ignore them in silence.
 func (s *Server) checkOptions(ctx context.Context) error {
 	if len(s.options.Runner) == 0 {
 		return nil
@@ -69,10 +70,16 @@ func optionValue(kind jobpb.PipelineOptionType_Enum, text string) (*structpb.Val
 			return nil, fmt.Errorf("%q is neither true nor false", text)
 		}
 		return structpb.NewBoolValue(b), nil
-	case jobpb.PipelineOptionType_INTEGER, jobpb.PipelineOptionType_NUMBER:
-		n, err := strconv.ParseFloat(text, 64)
+	case jobpb.PipelineOptionType_INTEGER:
+		n, err := strconv.Atoi(text)
 		if err != nil {
-			return nil, fmt.Errorf("%q is no number", text)
+			return nil, fmt.Errorf("%q is not an integer", text)
+		}
+		return structpb.NewNumberValue(float64(n)), nil
+	case jobpb.PipelineOptionType_NUMBER:
+		n, err := strconv.ParseFloat(text, 64)
+		if err != nil || math.IsNaN(n) || math.IsInf(n, 0) { // which JSON does not have
+			return nil, fmt.Errorf("%q is not a number", text)
 		}
 		return structpb.NewNumberValue(n), nil
 	case jobpb.PipelineOptionType_ARRAY:
@@ -85,7 +92,7 @@ func optionValue(kind jobpb.PipelineOptionType_Enum, text string) (*structpb.Val
 	case jobpb.PipelineOptionType_OBJECT:
 		v := &structpb.Value{}
 		if err := v.UnmarshalJSON([]byte(text)); err != nil {
-			return nil, fmt.Errorf("%q is no JSON: %w", text, err)
+			return nil, fmt.Errorf("%q is not JSON: %w", text, err)
 		}
 		return v, nil
 	default:

@@ -1,7 +1,6 @@
 package jobserver
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -92,39 +91,51 @@ func (r *rest) taskManagers(ctx context.Context) ([]taskManager, error) {
 	return all.TaskManagers, err
 }
 
-// Below so many MiB for each slot of a task manager neardup warns. The first is what three million copies were run with (docs/flink.md), the second a
-// guess at what the buffers of a hundred steps take.
+// neardup warns if a task manager has fewer MiB per slot. Three million copies ran with the first (docs/flink.md); the second is a guess at
+// what the buffers of a hundred steps take.
 const (
 	managedPerSlot = 128
 	networkPerSlot = 64
 )
 
-// checkCluster holds that the cluster has the slots that a job is to take, and warns of memory that may not do, as far as its REST
-// interface tells. One that was not given and does not answer is not asked.
+// cluster is what Flink tells of itself.
+func (r *rest) cluster(ctx context.Context) (has overview, managers []taskManager, settings map[string]string, err error) {
+	if err = r.get(ctx, "/overview", &has); err == nil && has.Version == "" {
+		err = errors.New("something else does")
+	}
+	if err == nil {
+		managers, err = r.taskManagers(ctx)
+	}
+	if err == nil {
+		settings, err = r.settings(ctx)
+	}
+	return has, managers, settings, err
+}
+
+// onDemand reports whether Kubernetes or YARN starts task managers when a job needs them: the slots there are say nothing then.
+func onDemand(settings map[string]string) bool {
+	target := settings["execution.target"]
+	return strings.HasPrefix(target, "kubernetes-") || strings.HasPrefix(target, "yarn-")
+}
+
+// checkCluster returns an error if the cluster has fewer slots than the job needs, and warns of memory that may be too small. It asks
+// Flink's REST interface. If that was not given and does not answer, nothing is checked.
 func (s *Server) checkCluster(ctx context.Context) error {
 	r := newREST(s.options.REST, s.options.Address)
-	var has overview
-	if err := r.get(ctx, "/overview", &has); err != nil || has.Version == "" {
-		if s.options.REST == "" {
-			return nil
-		}
-		return fmt.Errorf("no Flink answers at %s: %w; correct --flink-rest, or leave it out", r.url, cmp.Or(err, errors.New("something else does")))
+	has, managers, settings, err := r.cluster(ctx)
+	switch {
+	case err != nil && s.options.REST == "":
+		return nil
+	case err != nil:
+		return fmt.Errorf("no Flink answers at %s: %w; correct --flink-rest, or leave it out", r.url, err)
 	}
 	s.rest = r
-	managers, err := r.taskManagers(ctx)
-	if err != nil {
-		return err
-	}
-	settings, err := r.settings(ctx)
-	if err != nil {
-		return err
-	}
 	parallelism := s.options.Parallelism
 	if parallelism == 0 {
 		parallelism, _ = strconv.Atoi(settings["parallelism.default"]) // 1 if it is not set
 	}
-	if parallelism > has.Slots {
-		return fmt.Errorf("the job is to take %d slots, and the Flink at %s has %d: give --workers %d, or raise taskmanager.numberOfTaskSlots or the number of task managers", parallelism, r.url, has.Slots, max(1, has.Slots))
+	if parallelism > has.Slots && !onDemand(settings) {
+		return fmt.Errorf("the job needs %d slots, but the Flink at %s has %d: give --workers %d, or raise taskmanager.numberOfTaskSlots or the number of task managers", parallelism, r.url, has.Slots, max(1, has.Slots))
 	}
 	if s.options.Warn != nil {
 		for _, warning := range tight(managers, max(parallelism, 1)) {
@@ -134,14 +145,14 @@ func (s *Server) checkCluster(ctx context.Context) error {
 	return nil
 }
 
-// tight returns which settings of task managers may be too small for a job of a parallelism, and what does.
+// tight returns a warning for each setting of a task manager that may be too small for a job of a parallelism, with a value that is not.
 func tight(managers []taskManager, parallelism int) (warnings []string) {
 	for _, m := range managers {
 		if need := managedPerSlot * m.Slots; m.Total.Managed < need {
 			warnings = append(warnings, fmt.Sprintf("task manager %s has %d MB of managed memory for %d slots: if sorts fail, set taskmanager.memory.managed.size to %dm or more", m.ID, m.Total.Managed, m.Slots, need))
 		}
 		if need := networkPerSlot * min(m.Slots, parallelism); m.Total.Network < need {
-			warnings = append(warnings, fmt.Sprintf("task manager %s has %d MB of network memory: if buffers do not do for --workers %d, set taskmanager.memory.network.min and taskmanager.memory.network.max to %dm or more", m.ID, m.Total.Network, parallelism, need))
+			warnings = append(warnings, fmt.Sprintf("task manager %s has %d MB of network memory: if --workers %d needs more buffers, set taskmanager.memory.network.min and taskmanager.memory.network.max to %dm or more", m.ID, m.Total.Network, parallelism, need))
 		}
 	}
 	return warnings

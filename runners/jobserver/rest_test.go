@@ -11,11 +11,11 @@ import (
 	pipepb "github.com/apache/beam/sdks/v2/go/pkg/beam/model/pipeline_v1"
 )
 
-// flink is a REST interface as Flink 1.19 has it, of one task manager.
-func flink(t *testing.T, slots, managed, network int, parallelism string) string {
+// flink is a REST interface as Flink 1.19 has it, of one task manager; target is where its jobs run.
+func flink(t *testing.T, slots, managed, network int, parallelism, target string) string {
 	answers := map[string]string{
 		"/overview":          fmt.Sprintf(`{"slots-total":%d,"flink-version":"1.19.3"}`, slots),
-		"/jobmanager/config": `[{"key":"parallelism.default","value":"` + parallelism + `"}]`,
+		"/jobmanager/config": fmt.Sprintf(`[{"key":"parallelism.default","value":%q},{"key":"execution.target","value":%q}]`, parallelism, target),
 		"/taskmanagers":      fmt.Sprintf(`{"taskmanagers":[{"id":"tm-1","slotsNumber":%d,"totalResource":{"managedMemory":%d,"networkMemory":%d}}]}`, slots, managed, network),
 		"/jobs/overview": `{"jobs":[{"name":"corpus","start-time":1,"tasks":{"total":9,"finished":9}},{"name":"corpus","start-time":3,"tasks":{"total":238,"finished":17}},
 			{"name":"cor","start-time":4,"tasks":{"total":1,"finished":1}}]}`,
@@ -43,11 +43,12 @@ func TestCheckCluster(t *testing.T) {
 		failure  string
 		warnings []string
 	}{
-		"enough":        {flink(t, 4, 512, 256, "1"), 4, "", nil},
-		"few slots":     {flink(t, 2, 512, 512, "1"), 3, "--workers 2", nil},
-		"few by itself": {flink(t, 2, 512, 512, "3"), 0, "--workers 2", nil},
-		"little sorts":  {flink(t, 2, 200, 512, "1"), 1, "", []string{"taskmanager.memory.managed.size to 256m"}},
-		"few buffers":   {flink(t, 4, 512, 64, "1"), 2, "", []string{"taskmanager.memory.network.max to 128m"}},
+		"enough":        {flink(t, 4, 512, 256, "1", "remote"), 4, "", nil},
+		"few slots":     {flink(t, 2, 512, 512, "1", "remote"), 3, "--workers 2", nil},
+		"few by itself": {flink(t, 2, 512, 512, "3", "remote"), 0, "--workers 2", nil},
+		"slots to come": {flink(t, 0, 512, 512, "1", "kubernetes-session"), 3, "", nil},
+		"little sorts":  {flink(t, 2, 200, 512, "1", "remote"), 1, "", []string{"taskmanager.memory.managed.size to 256m"}},
+		"few buffers":   {flink(t, 4, 512, 64, "1", "remote"), 2, "", []string{"taskmanager.memory.network.max to 128m"}},
 		"no Flink":      {nobody.URL, 1, "no Flink answers at " + nobody.URL, nil},
 	} {
 		var warned []string
@@ -72,7 +73,7 @@ func TestCheckCluster(t *testing.T) {
 
 // A job is told from others by its name, and from earlier ones of that name.
 func TestTasks(t *testing.T) {
-	r := newREST(flink(t, 1, 1, 1, "1"), "")
+	r := newREST(flink(t, 1, 1, 1, "1", "remote"), "")
 	for job, want := range map[string][2]int{"corpus_0-1": {17, 238}, "cor_0-1": {1, 1}, "other_0-1": {0, 0}} {
 		if ended, of := r.tasks(t.Context(), job); ended != want[0] || of != want[1] {
 			t.Errorf("%s: %d of %d tasks, want %v", job, ended, of, want)
@@ -85,9 +86,12 @@ func TestOptionsRefused(t *testing.T) {
 	f := serve(t)
 	for option, want := range map[string]string{
 		"execution_mode=BATCH":             `no option "execution_mode"; it has execution_mode_for_batch`,
-		"number_of_execution_retries=many": `"many" is no number`,
+		"number_of_execution_retries=many": `"many" is not an integer`,
+		"number_of_execution_retries=1.5":  `"1.5" is not an integer`,
+		"load=much":                        `"much" is not a number`,
+		"load=NaN":                         `"NaN" is not a number`,
 		"object_reuse=perhaps":             "neither true nor false",
-		"object={":                         "is no JSON",
+		"object={":                         "is not JSON",
 	} {
 		name, value, _ := strings.Cut(option, "=")
 		_, err := Connect(context.Background(), Options{Address: f.address, Environment: Environment{Kind: Loopback}, Runner: map[string]string{name: value}})

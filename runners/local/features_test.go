@@ -152,6 +152,9 @@ func TestMetricsAndReport(t *testing.T) {
 			var last Progress
 			o := setting.options
 			o.Progress = func(p Progress) {
+				if p.Done+len(p.Running)+len(p.Ahead) != p.Stages {
+					t.Errorf("progress %+v, want each stage to be done, running or ahead", p)
+				}
 				if last.Ended {
 					t.Error("a report after the last")
 				}

@@ -44,6 +44,7 @@ func run(ctx context.Context, p *plan.Plan, options Options) (*Result, error) {
 	}
 	j := newJob(ctx, p, options, dir)
 	defer j.cancel()
+	defer heap.begin(j.mem)()
 	stop := j.report()
 	j.work()
 	err = cmp.Or(j.err, ctx.Err())

@@ -36,7 +36,7 @@ type Options struct {
 	Workers int
 	// Memory bounds the whole process, in bytes: half of it is for data between stages, and the
 	// garbage collector is told of nine tenths. 0 means half of what the machine, or the control
-	// group, has, and leaves the garbage collector alone.
+	// group, has, and sets the garbage collector no limit.
 	Memory int64
 	// TempDir is where data is spilled to, in a folder of its own; empty means the system's
 	// folder for temporary files.

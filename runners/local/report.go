@@ -48,6 +48,7 @@ type Progress struct {
 	Done    int // stages that have ended
 	Stages  int
 	Running []StageProgress
+	Ahead   []string        // names of the stages that have not begun
 	Metrics metrics.Results // what DoFns counted so far
 	Ended   bool            // this is the last report, be it of success or failure
 }
@@ -95,6 +96,9 @@ func (j *job) progress(elapsed time.Duration) Progress {
 	for _, s := range j.stages {
 		for _, i := range s.all {
 			stores = append(stores, metrics.GetStore(i.ctx))
+		}
+		if s.source == nil {
+			p.Ahead = append(p.Ahead, s.Name)
 		}
 		if s.source == nil || s.ended {
 			continue

@@ -3,7 +3,10 @@ package crowds
 import (
 	"cmp"
 	"context"
+	"iter"
+	"runtime"
 	"slices"
+	"sync"
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/kernels/setsim"
@@ -91,11 +94,61 @@ func (p *pass) each(ctx context.Context, do func(batch int, g blocks.Sets) error
 
 // chunk is kept sets with an index.
 type chunk struct {
-	kept  blocks.Sets
-	index verifier.Index
+	kept    blocks.Sets
+	index   verifier.Index
+	finders []verifier.Finder // one for each core
 }
 
-func (p *pass) newChunk() chunk { return chunk{index: verifier.NewIndex(p.verifier, &p.common)} }
+func (p *pass) newChunk() (c chunk) {
+	c.setIndex(verifier.NewIndex(p.verifier, &p.common))
+	return c
+}
+
+// setIndex gives the chunk an index, to which it adds the kept sets.
+func (c *chunk) setIndex(index verifier.Index) {
+	c.index = index
+	for _, set := range c.kept.Sets {
+		index.Add(set)
+	}
+	c.finders = c.finders[:0]
+	for range runtime.GOMAXPROCS(0) {
+		c.finders = append(c.finders, index.Finder())
+	}
+}
+
+// aheadPerCore is how many sets each core compares with those that are kept before it is known which of these are.
+const aheadPerCore = 16
+
+// ahead cuts sets into those that are compared at a time, with the index of the first.
+func ahead(sets [][]uint64) iter.Seq2[int, [][]uint64] {
+	return func(yield func(int, [][]uint64) bool) {
+		start := 0
+		for some := range slices.Chunk(sets, aheadPerCore*runtime.GOMAXPROCS(0)) {
+			if !yield(start, some) {
+				return
+			}
+			start += len(some)
+		}
+	}
+}
+
+// hit is a kept set of a chunk that is similar.
+type hit struct{ kept, score int }
+
+// similar returns the hits of each set. All cores compare.
+func (c *chunk) similar(sets [][]uint64) [][]hit {
+	hits := make([][]hit, len(sets))
+	var wait sync.WaitGroup
+	for n, finder := range c.finders {
+		wait.Go(func() {
+			for i := n; i < len(sets); i += len(c.finders) {
+				finder.Similar(sets[i], 0, func(k, score int) { hits[i] = append(hits[i], hit{k, score}) })
+			}
+		})
+	}
+	wait.Wait()
+	return hits
+}
 
 func (c *chunk) add(key blocks.Key, set []uint64) {
 	set = slices.Clone(set) // lest all of its batch is held
@@ -131,28 +184,22 @@ func (p *pass) batch(ctx context.Context, g blocks.Sets, protected bool) error {
 	for i := range g.Keys {
 		p.keys, p.trees = append(p.keys, g.Keys[i]), append(p.trees, uint32(first+i))
 	}
-	compare := func(c *chunk, before, i int) {
+	add := func(c *chunk, before, i, k, score int) {
 		m := &matches[i]
-		p.compared += int64(len(c.kept.Keys))
-		c.index.Similar(g.Sets[i], func(k, score int) {
-			m.pairs++
-			p.unite(p.kept[before+k], uint32(first+i))
-			shared := p.verifier.Shared(score, c.kept.Sets[k], g.Sets[i])
-			if m.pairs <= maxListed {
-				p.out.Add(c.kept.Keys[k], g.Keys[i], score, shared)
-			}
-			// As survivors.Star decides: one that is protected before others, and of equals the earliest.
-			isProtected := before+k < p.protected
-			if s := p.verifier.Similarity(score, p.verifier.Size(c.kept.Sets[k]), p.verifier.Size(g.Sets[i])); s > m.similarity && (isProtected || !m.protected) {
-				*m = match{pairs: m.pairs, protected: isProtected, key: c.kept.Keys[k], score: score, shared: shared, similarity: s, unlisted: m.pairs > maxListed}
-			}
-		})
+		m.pairs++
+		p.unite(p.kept[before+k], uint32(first+i))
+		shared := p.verifier.Shared(score, c.kept.Sets[k], g.Sets[i])
+		if m.pairs <= maxListed {
+			p.out.Add(c.kept.Keys[k], g.Keys[i], score, shared)
+		}
+		// As survivors.Star decides: one that is protected before others, and of equals the earliest.
+		isProtected := before+k < p.protected
+		if s := p.verifier.Similarity(score, p.verifier.Size(c.kept.Sets[k]), p.verifier.Size(g.Sets[i])); s > m.similarity && (isProtected || !m.protected) {
+			*m = match{pairs: m.pairs, protected: isProtected, key: c.kept.Keys[k], score: score, shared: shared, similarity: s, unlisted: m.pairs > maxListed}
+		}
 	}
 	before := 0
 	for n := range p.full {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
 		kept, err := spool.Read(ctx, p.chunkFile("kept", n))
 		if err != nil {
 			return err
@@ -161,31 +208,45 @@ func (p *pass) batch(ctx context.Context, g blocks.Sets, protected bool) error {
 		for i, key := range kept.Keys {
 			c.add(key, kept.Sets[i])
 		}
-		for i := range g.Keys {
-			compare(&c, before, i)
+		for start, sets := range ahead(g.Sets) {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			for i, hits := range c.similar(sets) {
+				p.compared += int64(len(kept.Keys))
+				for _, h := range hits {
+					add(&c, before, start+i, h.kept, h.score)
+				}
+			}
 		}
 		before += len(kept.Keys)
 	}
-	for i, key := range g.Keys {
+	for start, sets := range ahead(g.Sets) {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		compare(&p.chunk, before, i)
-		m := &matches[i]
-		if m.unlisted {
-			p.out.Add(m.key, key, m.score, m.shared)
-		}
-		if m.pairs == 0 || protected {
+		known := len(p.chunk.kept.Keys)
+		for i, hits := range p.chunk.similar(sets) {
+			i += start
+			for _, h := range hits {
+				add(&p.chunk, before, i, h.kept, h.score)
+			}
+			p.chunk.finders[0].Similar(g.Sets[i], known, func(k, score int) { add(&p.chunk, before, i, k, score) })
+			p.compared += int64(len(p.chunk.kept.Keys))
+			key, m := g.Keys[i], &matches[i]
+			if m.unlisted {
+				p.out.Add(m.key, key, m.score, m.shared)
+			}
+			settle := p.remove
+			if m.pairs == 0 || protected {
+				settle = p.keep
+			}
 			if protected {
 				p.protected++
 			}
-			if err := p.keep(ctx, uint32(first+i), key, g.Sets[i]); err != nil {
+			if err := settle(ctx, uint32(first+i), key, g.Sets[i]); err != nil {
 				return err
 			}
-			continue
-		}
-		if err := p.remove(ctx, uint32(first+i), key, g.Sets[i]); err != nil {
-			return err
 		}
 	}
 	if p.chunk.index.Bytes() < p.ChunkBytes {
@@ -215,10 +276,7 @@ func (p *pass) keep(ctx context.Context, number uint32, key blocks.Key, set []ui
 		}
 		return nil
 	})
-	p.chunk.index = verifier.NewIndex(p.verifier, &p.common)
-	for _, set := range p.chunk.kept.Sets {
-		p.chunk.index.Add(set)
-	}
+	p.chunk.setIndex(verifier.NewIndex(p.verifier, &p.common))
 	return err
 }
 

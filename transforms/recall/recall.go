@@ -4,6 +4,8 @@ package recall
 
 import (
 	"context"
+	"errors"
+	"io/fs"
 	"reflect"
 	"slices"
 
@@ -74,6 +76,28 @@ func (p Params) Keep(s beam.Scope, docs flow.Fetched, crowded flow.Turns) flow.F
 	sets := beam.ParDo(s, &sampleFn{Params: p}, beam.PCollection(docs))
 	kept := beam.ParDo(s, &leaveOutFn{}, beam.CoGroupByKey(s, sets, beam.PCollection(crowded)))
 	return flow.Facts(beam.ParDo(s, &writeSampleFn{p}, beam.GroupByKey(s, kept)))
+}
+
+// KeepAll is Keep where it is not known what crowds had: it writes all sets of the sample.
+//
+//	blocks of the sample's documents → nothing
+func (p Params) KeepAll(s beam.Scope, docs flow.Fetched) {
+	s = s.Scope("recall.KeepAll")
+	sets := beam.ParDo(s, &sampleFn{Params: p, Gathered: true}, beam.PCollection(docs))
+	beam.ParDo(s, &writeSampleFn{p}, beam.GroupByKey(s, sets))
+}
+
+// Sampled returns the documents whose sets were written, sorted. Without a document there is no sample.
+func (p Params) Sampled(ctx context.Context) ([]blocks.Key, error) {
+	data, err := storage.ReadFile(ctx, p.sampleFile())
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	sets, err := blocks.DecodeSets(data)
+	return sets.Keys, err
 }
 
 // Join compares the sample with every document and writes its true pairs to a file: pairs of a sampled
@@ -178,9 +202,10 @@ func (f *chooseFn) ProcessElement(ctx context.Context, _ int64, packed func(*[]b
 
 // sampleFn makes the sets of the sample.
 //
-//	blocks of documents → KV<document, set part>
+//	blocks of documents → KV<document, set part>, or KV<gather.Key, set part> if Gathered
 type sampleFn struct {
-	Params Params
+	Params   Params
+	Gathered bool
 
 	features func(shingles []uint64) []uint64
 	shingler *shingle.Shingler
@@ -195,8 +220,12 @@ func (f *sampleFn) Setup(ctx context.Context) (err error) {
 func (f *sampleFn) ProcessElement(block []byte, emit func(int64, []byte)) error {
 	d := blocks.NewDecoder(block)
 	for doc := range d.Documents() {
+		key := int64(doc.Key)
+		if f.Gathered {
+			key = gather.Key
+		}
 		set := f.features(f.shingler.Shingles(nil, doc.Text))
-		blocks.SetParts(nil, doc.Key, blocks.Hash(hash.Sequence(set)), set, func(part []byte) { emit(int64(doc.Key), part) })
+		blocks.SetParts(nil, doc.Key, blocks.Hash(hash.Sequence(set)), set, func(part []byte) { emit(key, part) })
 	}
 	return d.Err()
 }

@@ -129,7 +129,7 @@ func TestProfiles(t *testing.T) {
 		if err := f.ProcessElement(t.Context(), block[:len(block)-d.Left()], to); err != nil {
 			t.Fatal(err)
 		}
-		f.FinishBundle(to)
+		f.FinishBundle(t.Context(), to)
 		if want := wantCopies(t, same, same); !reflect.DeepEqual(copied, want) {
 			t.Errorf("%s: copies %+v, want %+v", same, copied, want)
 		}
@@ -212,7 +212,7 @@ func TestSummarise(t *testing.T) {
 		if err := f.ProcessElement(t.Context(), 0, beamtest.Values(packed...), all, large); err != nil {
 			t.Fatal(err)
 		}
-		f.FinishBundle(all, large)
+		f.FinishBundle(t.Context(), all, large)
 		for _, profiles := range []map[int64][]blocks.Profile{want, wantLarge, got, gotLarge} {
 			for _, p := range profiles {
 				slices.SortFunc(p, func(a, b blocks.Profile) int { return cmp.Compare(a.Key, b.Key) })

@@ -10,6 +10,7 @@ import (
 	"github.com/neardup/neardup/blocks/flow"
 	"github.com/neardup/neardup/kernels/copies"
 	"github.com/neardup/neardup/kernels/verifier"
+	"github.com/neardup/neardup/transforms/gather"
 )
 
 func init() {
@@ -21,7 +22,7 @@ func init() {
 //
 //	blocks of documents with components → KV<component shard, profiles>, KV<copy shard, copies>
 //
-// One GroupByKey. Counters: sets/documents, sets/copies.
+// One GroupByKey. Counters: sets/documents, sets/copies; shuffled/profiles and shuffled/copies in bytes.
 func Profiles(s beam.Scope, docs flow.Fetched, same copies.Same, p Params) (flow.Profiles, flow.Copies) {
 	s = s.Scope("sets.Profiles")
 	all := flow.Copies(beam.ParDo(s, &profilesFn{Params: p, Same: same}, beam.PCollection(docs)))
@@ -49,6 +50,7 @@ func (f *profilesFn) StartBundle(func(int64, []byte)) { f.copied = blocks.NewBuf
 
 func (f *profilesFn) ProcessElement(ctx context.Context, block []byte, copied func(int64, []byte)) error {
 	var made, copiesRead int64
+	copied = gather.Counted(ctx, copyBytes, copied)
 	d := blocks.NewDecoder(block)
 	for doc := range d.Documents() {
 		made++
@@ -66,7 +68,9 @@ func (f *profilesFn) ProcessElement(ctx context.Context, block []byte, copied fu
 	return d.Err()
 }
 
-func (f *profilesFn) FinishBundle(copied func(int64, []byte)) { f.copied.Flush(copied) }
+func (f *profilesFn) FinishBundle(ctx context.Context, copied func(int64, []byte)) {
+	f.copied.Flush(gather.Counted(ctx, copyBytes, copied))
+}
 
 // profileOf returns the profile of a document, and its features, which are valid until the next call.
 func profileOf(reader *copies.Reader, v verifier.Verifier, doc *blocks.Document, same copies.Same) (blocks.Profile, []uint64) {

@@ -87,7 +87,6 @@ type setsFn struct {
 
 	verifier verifier.Verifier
 	reader   *copies.Reader
-	part     []byte
 	sent     map[sentKey]bool // of a block
 	sets     *blocks.Buffers
 	profiles profileWriter
@@ -154,12 +153,7 @@ func (f *setsFn) ProcessElement(ctx context.Context, block []byte, sets, profile
 			})
 			continue
 		}
-		shard := f.Params.Shards.Shard(doc.Component)
-		blocks.SetParts(f.part, doc.Key, profile.Hash, set, func(part []byte) {
-			f.part = part[:0]
-			bytes += int64(len(part))
-			f.sets.Add(shard, func(block []byte) []byte { return blocks.AppendComponentPart(block, doc.Component, part) }, sets)
-		})
+		bytes += int64(blocks.AddSet(f.sets, f.Params.Shards.Shard(doc.Component), doc.Component, doc.Key, profile.Hash, set, sets))
 	}
 	f.reader.Trim()
 	setsMade.Inc(ctx, made)

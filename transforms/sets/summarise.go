@@ -83,7 +83,7 @@ func (f *summariseFn) ProcessElement(ctx context.Context, _ int64, packed func(*
 			}
 			p.Best = &g.best
 		}
-		f.profiles.add(g.first.Component, g.first.Documents, p, all, large)
+		f.profiles.add(g.first.Component, g.first.Documents, p, gather.Counted(ctx, profileBytes, all), large)
 	}
 	return nil
 }
@@ -94,4 +94,6 @@ func held(p blocks.Profile) blocks.Profile {
 	return p
 }
 
-func (f *summariseFn) FinishBundle(all, large func(int64, []byte)) { f.profiles.flush(all, large) }
+func (f *summariseFn) FinishBundle(ctx context.Context, all, large func(int64, []byte)) {
+	f.profiles.flush(gather.Counted(ctx, profileBytes, all), large)
+}

@@ -112,6 +112,21 @@ func (p *Params) signer(ctx context.Context) (s *signer, err error) {
 	return s, err
 }
 
+// Signer returns what signs texts, of a family other than Classic: with a signature of length 0 if a text has no token. A signature is
+// valid until the next call; it serves one goroutine.
+func (p *Params) Signer(ctx context.Context) (func(text []byte) []uint64, error) {
+	signer, err := p.signer(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var values []uint64
+	return func(text []byte) []uint64 {
+		values = signer.sign(values, text)
+		signer.shingler.Trim()
+		return values
+	}, nil
+}
+
 // sign returns the signature of a text, of length 0 if it has no token.
 func (s *signer) sign(dst []uint64, text []byte) []uint64 {
 	if s.salted == nil { // which takes the text
@@ -247,11 +262,11 @@ func (f *keysFn) FinishBundle(ctx context.Context, bands func(int64, []byte)) {
 // family Classic every shingle of it must be in the dictionary.
 func (p *Params) Of(ctx context.Context, text []byte) ([]uint64, error) {
 	if p.Family != Classic {
-		signer, err := p.signer(ctx)
+		sign, err := p.Signer(ctx)
 		if err != nil {
 			return nil, err
 		}
-		return slices.Clone(signer.sign(nil, text)), nil
+		return slices.Clone(sign(text)), nil
 	}
 	shingles := shingle.Set(p.Text.New().Shingles(nil, text))
 	if len(shingles) == 0 {

@@ -32,6 +32,8 @@ type holder interface {
 const (
 	smallestChunk = 4 << 10
 	largestChunk  = 256 << 10
+
+	mostFree = 64 << 20 // bytes of chunks kept for reuse
 )
 
 // NewMemory returns a budget of limit bytes for a number of workers.
@@ -43,6 +45,13 @@ func NewMemory(limit int64, workers int) *Memory {
 	m := &Memory{limit: limit, chunk: chunk, idle: map[holder]struct{}{}, writers: map[*Writer]struct{}{}}
 	m.eased.L = &m.mu
 	return m
+}
+
+// Held is how many bytes are held, or kept for reuse. None of them are pointers.
+func (m *Memory) Held() int64 {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.used.Load() + int64(len(m.free)*m.chunk)
 }
 
 // charge takes n bytes from the budget and returns whether something must go to disk for them.
@@ -82,7 +91,7 @@ func (m *Memory) recycle(chunks [][]byte) {
 
 // shrink lets go of free chunks: they are part of the budget, too, and steps may need the memory of most of them.
 func (m *Memory) shrink() {
-	keep := max(0, min(m.limit-m.used.Load(), m.limit/8)) / int64(m.chunk)
+	keep := max(0, min(m.limit-m.used.Load(), m.limit/8, mostFree)) / int64(m.chunk)
 	if n := int(min(keep, int64(len(m.free)))); n < len(m.free) {
 		clear(m.free[n:])
 		m.free = m.free[:n]

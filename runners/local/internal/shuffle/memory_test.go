@@ -24,3 +24,20 @@ func TestFreeChunks(t *testing.T) {
 		t.Errorf("%d bytes of free chunks are kept where 2 MiB are left", kept)
 	}
 }
+
+// However large the budget is, what is kept is small beside what steps need.
+func TestFewFreeChunks(t *testing.T) {
+	m := NewMemory(8<<30, 2)
+	chunks := make([][]byte, 2*mostFree/m.chunk)
+	for i := range chunks {
+		chunks[i] = m.get(1)
+	}
+	m.charge(1 << 20)
+	if held := m.Held(); held != 1<<20 {
+		t.Errorf("%d bytes are held of 1 MiB", held)
+	}
+	m.recycle(chunks)
+	if held := m.Held(); held != 65<<20 {
+		t.Errorf("%d bytes are held, or kept for reuse, instead of 65 MiB", held)
+	}
+}
