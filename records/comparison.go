@@ -32,6 +32,8 @@ type Method struct {
 	// Recall is that share of the first one's pairs, Precision that of its own.
 	Recall    float64 `json:"recall"`
 	Precision float64 `json:"precision"`
+	// Truth is how its pairs agree with known ones, where these are given.
+	Truth *Agreement `json:"by_truth,omitempty"`
 	// Buckets is what became of the buckets, of a method that lists their pairs.
 	Buckets *Buckets `json:"buckets,omitempty"`
 }

@@ -31,11 +31,15 @@ type Run struct {
 	InForce  InForce   `json:"in_force"`
 	Jobs     []string  `json:"runner_jobs,omitempty"` // the run's jobs, as a cluster calls them
 	Warnings []string  `json:"warnings,omitempty"`
+	Page     bool      `json:"page,omitempty"` // report.html is in the output
 
 	Input      RunInput   `json:"input"`
 	Parameters Parameters `json:"parameters"`
 	Chosen     Chosen     `json:"chosen"`
 	Formats    Formats    `json:"formats"`
+
+	// Forecast is what a plan expects of the run; only of a dry run.
+	Forecast *Forecast `json:"forecast,omitempty"`
 
 	Counts Counts `json:"counts"`
 	// NotCompared are the reasons why documents are not compared, with the number of these.

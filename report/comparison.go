@@ -37,7 +37,29 @@ func Comparison(w io.Writer, c *records.Comparison) error {
 	if err := table.Flush(); err != nil {
 		return err
 	}
+	if err := byTruth(w, c.Methods); err != nil {
+		return err
+	}
 	return buckets(w, c.Methods)
+}
+
+// byTruth prints how the methods' pairs agree with known ones, if there are any.
+func byTruth(w io.Writer, methods []records.Method) error {
+	if methods[0].Truth == nil {
+		return nil
+	}
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(table, "\nby the truth, 95 %% intervals\tcommon of %s\trecall\tprecision\tF1\tadjusted Rand\n", plural(int(methods[0].Truth.True), "pair"))
+	for _, m := range methods {
+		cell := func(s records.EvaluatedShare) string {
+			if s.Low == nil || s.High == nil {
+				return "-"
+			}
+			return fmt.Sprintf("%s (%.4f to %.4f)", index(s.Value), down(*s.Low), up(*s.High))
+		}
+		fmt.Fprintf(table, "%s, by %s\t%s\t%s\t%s\t%s\t%s\n", m.Name, m.Measure, count(int64(m.Truth.Both)), cell(m.Truth.Recall), cell(m.Truth.Precision), cell(m.Truth.F1), cell(m.Truth.Rand))
+	}
+	return table.Flush()
 }
 
 // Measures, as tables name them.

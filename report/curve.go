@@ -11,10 +11,8 @@ import (
 	"github.com/neardup/neardup/report/plot"
 )
 
-const (
-	curveRows   = 12 // of the drawing
-	curveLabels = 6  // columns of those beside it
-)
+// curveLabels are the columns of the labels beside a drawing.
+const curveLabels = 6
 
 // Curve prints how likely bands and rows are to find a pair, and draws it width characters wide.
 func Curve(w io.Writer, width int, c *records.Curve) error {
@@ -25,7 +23,7 @@ func Curve(w io.Writer, width int, c *records.Curve) error {
 			decimal(s.D1), decimal(s.D2), probability(s.P1), probability(s.P2))
 	}
 	out.printf("\n")
-	drawCurve(out, c)
+	drawCurve(out, c, 12, -1)
 	out.printf("\nsimilarity  probability\n")
 	for i := 10; i < 100; i += 10 {
 		p := c.Points[i*(len(c.Points)-1)/100]
@@ -42,8 +40,9 @@ func steepest(c *records.Curve) string {
 	return "; the curve is steepest about " + share(c.Steepest)
 }
 
-// drawCurve fills the area below the curve with blocks, each an eighth of a line high.
-func drawCurve(out *printer, c *records.Curve) {
+// drawCurve fills the area below the curve with blocks, each an eighth of a line high. A similarity of the curve is marked by a line and
+// below the axis; one that is negative is none.
+func drawCurve(out *printer, c *records.Curve, curveRows int, mark float64) {
 	const eighths = 8
 	columns := out.width - curveLabels - 1
 	heights := make([]int, columns)
@@ -51,16 +50,20 @@ func drawCurve(out *printer, c *records.Curve) {
 		at := float64(i) / float64(columns-1) * float64(len(c.Points)-1)
 		k := min(int(at), len(c.Points)-2)
 		low, high := c.Points[k].Probability, c.Points[k+1].Probability
-		heights[i] = int(math.Round((low + (high-low)*(at-float64(k))) * curveRows * eighths))
+		heights[i] = int(math.Round((low + (high-low)*(at-float64(k))) * float64(curveRows*eighths)))
 	}
+	marked := int(math.Round(mark * float64(columns-1)))
 	for row := curveRows - 1; row >= 0; row-- {
 		label := ""
-		if (row+1)%3 == 0 {
-			label = strconv.FormatFloat(float64(row+1)/curveRows, 'f', 2, 64)
+		if (row+1)*4%curveRows == 0 {
+			label = strconv.FormatFloat(float64(row+1)/float64(curveRows), 'f', 2, 64)
 		}
 		line := make([]rune, columns)
 		for i, height := range heights {
 			line[i] = []rune(" ▁▂▃▄▅▆▇█")[min(max(height-row*eighths, 0), eighths)]
+		}
+		if mark >= 0 {
+			line[marked] = '│'
 		}
 		out.printf("%*s\n", curveLabels-1, strings.TrimRight(fmt.Sprintf("%*s │%s", curveLabels-2, label, string(line)), " "))
 	}
@@ -72,6 +75,15 @@ func drawCurve(out *printer, c *records.Curve) {
 		copy(ticks[min(at, out.width-len(text)):], []rune(text))
 	}
 	out.printf("%s\n", strings.TrimRight(string(ticks), " "))
+	if mark >= 0 {
+		text := "▲ --threshold " + decimal(mark)
+		if marked > columns/2 { // it ends there
+			text = "--threshold " + decimal(mark) + " ▲"
+			out.printf("%*s\n", curveLabels+marked+1, text)
+		} else {
+			out.printf("%*s%s\n", curveLabels+marked, "", text)
+		}
+	}
 	const title = "Jaccard similarity"
 	out.printf("%*s\n", curveLabels+(columns+len(title))/2, title)
 }

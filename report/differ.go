@@ -28,6 +28,9 @@ type word struct {
 // unspaced are scripts whose words are not told by spaces.
 var unspaced = []*unicode.RangeTable{unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar}
 
+// firstMark is before all marks and all characters of unspaced scripts.
+const firstMark = '\u0300'
+
 // showable is text with U+FFFD for what a page cannot show.
 func showable(text string) string {
 	return strings.Map(func(r rune) rune {
@@ -56,12 +59,12 @@ func words(text string) (words []word) {
 			end(i)
 			begin, space, alone = i+utf8.RuneLen(r), true, false
 			continue
-		case unicode.Is(unicode.Mn, r) || unicode.Is(unicode.Mc, r): // stays with what it is a mark of
-		case alone || unicode.In(r, unspaced...) || length >= longestWord:
+		case r >= firstMark && unicode.In(r, unicode.Mn, unicode.Mc): // stays with what it is a mark of
+		case alone || r >= firstMark && unicode.In(r, unspaced...) || length >= longestWord:
 			end(i)
 		}
-		if !unicode.Is(unicode.Mn, r) {
-			alone = unicode.In(r, unspaced...)
+		if r < firstMark || !unicode.Is(unicode.Mn, r) {
+			alone = r >= firstMark && unicode.In(r, unspaced...)
 		}
 		length++
 	}
@@ -104,12 +107,20 @@ func spellings(words []word) (texts []string) {
 }
 
 func stretches(words []word, common []bool, before, after bool) (all []stretch) {
-	add := func(text string, lacked bool) {
-		if n := len(all); n > 0 && all[n-1].Lacked == lacked {
-			all[n-1].Text += text
-		} else {
-			all = append(all, stretch{text, lacked})
+	var text strings.Builder
+	lacked := false // the text
+	end := func() {
+		if text.Len() > 0 {
+			all = append(all, stretch{text.String(), lacked})
+			text.Reset()
 		}
+	}
+	add := func(part string, isLacked bool) {
+		if isLacked != lacked {
+			end()
+			lacked = isLacked
+		}
+		text.WriteString(part)
 	}
 	if before {
 		add("…", false)
@@ -124,5 +135,6 @@ func stretches(words []word, common []bool, before, after bool) (all []stretch) 
 	if after {
 		add(" …", false)
 	}
+	end()
 	return all
 }

@@ -3,6 +3,7 @@ package report
 import (
 	"strings"
 	"testing"
+	"unicode"
 
 	"pgregory.net/rapid"
 )
@@ -77,5 +78,14 @@ func TestDifferingShowsAll(t *testing.T) {
 	}
 	if n := strings.Count(join(long), "語"); n > mostWords {
 		t.Errorf("%d words are shown", n)
+	}
+}
+
+// Before firstMark there is no mark and no character of an unspaced script.
+func TestFirstMark(t *testing.T) {
+	for r := range firstMark {
+		if unicode.In(r, unicode.Mn, unicode.Mc) || unicode.In(r, unspaced...) {
+			t.Errorf("%U", r)
+		}
 	}
 }

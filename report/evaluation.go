@@ -3,38 +3,67 @@ package report
 import (
 	"fmt"
 	"io"
+	"strconv"
 
 	"github.com/neardup/neardup/internal/terminal"
 	"github.com/neardup/neardup/records"
 )
 
-// Evaluation prints how clusters agree with known ones, in lines of at most width characters but for ids.
+// Evaluation prints how clusters agree with what is known, in lines of at most width characters but for ids.
 func Evaluation(w io.Writer, width int, e *records.Evaluation) error {
-	out := &printer{w: w, width: width}
-	what := "all documents of the run"
-	if e.Kind == records.TruthClusters {
-		what = "the documents that the truth names"
+	out := &printer{w: w, width: width, colors: terminal.Colours(w)}
+	switch e.Kind {
+	case records.TruthSample:
+		drawn := fmt.Sprintf("%s, drawn of %s", plural(int(e.Sample), "document"), count(e.Documents))
+		if e.Sample == e.Documents {
+			drawn = "all " + plural(int(e.Sample), "document")
+		}
+		out.item("compared", "pairs of %s without copies, each compared with all others", drawn)
+	case records.TruthClusters:
+		out.item("compared", "pairs of documents in one cluster, of the documents that the truth names: %s", plural(int(e.Documents), "document"))
+	default:
+		out.item("compared", "pairs of documents in one cluster, of all documents of the run: %s", plural(int(e.Documents), "document"))
 	}
-	out.item("compared", "pairs of documents in one cluster, of %s: %s", what, plural(e.Documents, "document"))
-	out.item("pairs", "%s found, %s true, %s both", count(int64(e.Found)), count(int64(e.True)), count(int64(e.Both)))
-	out.item("precision", "%s", interval(e.Precision, "nothing was found"))
-	out.item("recall", "%s", interval(e.Recall, "the truth has no pair"))
-	out.item("F1", "%s", share(e.F1))
-	rand := share(max(e.Rand, 0))
-	if e.Rand < 0 { // which share rounds the other way
-		rand = fmt.Sprintf("%.4f", e.Rand)
+	if e.Listed != nil {
+		out.printf("\nlisted in pairs/\n")
+		agreement(out, e.Listed, false)
+		if e.Crowds > 0 {
+			out.item("crowds", "%s: of these, pairs/ lists only some pairs", count(e.Crowds))
+		}
+		out.printf("\nin one cluster\n")
 	}
-	out.item("adjusted Rand", "%s", rand)
+	agreement(out, &e.Agreement, true)
 	idPairs(out, "missed", e.Missed)
+	examples(out, e.MissedTexts)
 	idPairs(out, "false", e.False)
+	examples(out, e.FalseTexts)
 	return out.err
+}
+
+// agreement prints shares, and the index only of clusters.
+func agreement(out *printer, a *records.Agreement, clusters bool) {
+	out.item("pairs", "%s found, %s true, %s both", count(int64(a.Found)), count(int64(a.True)), count(int64(a.Both)))
+	out.item("precision", "%s", interval(a.Precision, "nothing was found"))
+	out.item("recall", "%s", interval(a.Recall, "the truth has no pair"))
+	out.item("F1", "%s", interval(a.F1, "there is no pair"))
+	if clusters {
+		out.item("adjusted Rand", "%s", interval(a.Rand, "there is no pair"))
+	}
 }
 
 func interval(s records.EvaluatedShare, none string) string {
 	if s.Low == nil || s.High == nil {
 		return "-: " + none
 	}
-	return fmt.Sprintf("%s, 95 %% interval %.4f to %.4f", share(s.Value), down(*s.Low), up(*s.High))
+	return fmt.Sprintf("%s, 95 %% interval %.4f to %.4f", index(s.Value), down(*s.Low), up(*s.High))
+}
+
+// index is a share, or below 0, which share rounds the other way.
+func index(value float64) string {
+	if value <= -.00005 { // or it is printed as -0.0000
+		return strconv.FormatFloat(value, 'f', 4, 64)
+	}
+	return share(max(value, 0))
 }
 
 // idPairs prints pairs by their ids.
@@ -45,5 +74,13 @@ func idPairs(out *printer, title string, pairs [][2]string) {
 	out.printf("\n%s\n", title)
 	for _, pair := range pairs {
 		out.printf("  %s  %s\n", terminal.Mask(pair[0]), terminal.Mask(pair[1]))
+	}
+}
+
+// examples prints pairs with the words that differ.
+func examples(out *printer, pairs []records.Example) {
+	for i := range pairs {
+		out.printf("\n%s similar\n", share(pairs[i].Pair.Similarity))
+		columns(out, &pairs[i])
 	}
 }

@@ -3,6 +3,7 @@ package report
 import (
 	"cmp"
 	"context"
+	"maps"
 	"path"
 	"regexp"
 	"slices"
@@ -21,7 +22,8 @@ type findings struct {
 	unreadable map[string]int64
 	members    map[int32]int64 // documents by the size of their cluster
 	largest    []*cluster
-	nearest    []records.Pair
+	nearest    []records.Pair         // to the threshold, ascending
+	removedOf  map[records.Place]bool // of the documents of these, whether they are removed
 	ladder     *ladder
 	below      []int64 // near pairs by step, those of similarity 1 left out
 }
@@ -56,19 +58,28 @@ const (
 	mostChecked = 400
 )
 
+// launcherMemory is what a page may take where the run states no bound: on a cluster.
+const launcherMemory = 1 << 30
+
 func find(ctx context.Context, f *output.Finished) (*findings, error) {
 	found := &findings{
 		sources: map[string]*tally{}, partitions: map[string]*tally{}, unreadable: map[string]int64{}, members: map[int32]int64{},
-		ladder: newLadder(f.Run.Parameters.Threshold),
+		ladder:    newLadder(f.Run.Parameters.Threshold, cmp.Or(f.Run.InForce.Memory, launcherMemory)),
+		removedOf: map[records.Place]bool{},
 	}
 	found.below = make([]int64, len(found.ladder.at))
-	for part, read := range map[output.Part]func(context.Context, *output.Finished) error{
-		output.Pairs: found.pairs, output.Clusters: found.clusters, output.Removed: found.removed, output.Rejected: found.rejected,
+	for _, table := range []struct {
+		part output.Part
+		read func(context.Context, *output.Finished) error
+	}{
+		{output.Pairs, found.pairs}, {output.Clusters, found.clusters},
+		{output.Removed, found.removed}, // of the pairs that are chosen by now
+		{output.Rejected, found.rejected},
 	} {
-		if !wrote(&f.Run, part) {
+		if !wrote(&f.Run, table.part) {
 			continue
 		}
-		if err := read(ctx, f); err != nil {
+		if err := table.read(ctx, f); err != nil {
 			return nil, err
 		}
 	}
@@ -95,26 +106,23 @@ func (found *findings) pairs(ctx context.Context, f *output.Finished) error {
 			found.near(pair)
 		}
 	}
-	slices.SortStableFunc(found.nearest, bySimilarity)
 	found.nearest = apart(found.nearest)
+	for _, pair := range found.nearest {
+		a, b := places(pair)
+		found.removedOf[a], found.removedOf[b] = false, false
+	}
 	return nil
 }
 
-func bySimilarity(a, b records.Pair) int { return cmp.Compare(a.Similarity, b.Similarity) }
-
 // near counts a near pair, and remembers it if few are nearer to the threshold.
 func (found *findings) near(pair records.Pair) {
-	step, is := slices.BinarySearch(found.ladder.at, pair.Similarity)
-	if !is {
-		step = max(step-1, 0)
-	}
-	found.below[step]++
-	if len(found.nearest) == 2*mostChecked {
-		slices.SortStableFunc(found.nearest, bySimilarity)
-		found.nearest = found.nearest[:mostChecked]
-	}
-	if n := len(found.nearest); n < mostChecked || pair.Similarity < found.nearest[mostChecked-1].Similarity {
-		found.nearest = append(found.nearest, pair)
+	found.below[found.ladder.step(pair.Similarity)]++
+	at, _ := slices.BinarySearchFunc(found.nearest, pair.Similarity, func(p records.Pair, similarity float64) int {
+		return cmp.Or(cmp.Compare(p.Similarity, similarity), -1) // behind its equals
+	})
+	if at < mostChecked {
+		found.nearest = slices.Insert(found.nearest, at, pair)
+		found.nearest = found.nearest[:min(len(found.nearest), mostChecked)]
 	}
 }
 
@@ -132,7 +140,7 @@ func apart(pairs []records.Pair) (chosen []records.Pair) {
 		}
 	}
 	chosen = append(chosen, others[:min(len(others), mostNearest-len(chosen))]...)
-	slices.SortStableFunc(chosen, bySimilarity)
+	slices.SortStableFunc(chosen, func(a, b records.Pair) int { return cmp.Compare(a.Similarity, b.Similarity) })
 	return chosen
 }
 
@@ -183,12 +191,17 @@ func (found *findings) among(row *records.Clustered) *cluster {
 
 func (found *findings) removed(ctx context.Context, f *output.Finished) error {
 	type row struct {
-		Source string `parquet:"source,dict"`
-		Reason string `parquet:"reason,dict"`
+		Source   string `parquet:"source,dict"`
+		Position int64  `parquet:"position"`
+		Reason   string `parquet:"reason,dict"`
 	}
 	for r, err := range output.Rows[row](ctx, f, output.Removed) {
 		if err != nil {
 			return err
+		}
+		place := records.Place{Source: r.Source, Position: r.Position}
+		if _, is := found.removedOf[place]; is {
+			found.removedOf[place] = true
 		}
 		if t := found.of(sourceOf(&f.Run, r.Source)); r.Reason == records.ReasonNear {
 			t.Near++
@@ -234,7 +247,18 @@ func (found *findings) rejected(ctx context.Context, f *output.Finished) error {
 // A piece of a large file in the corpus.
 var pieceName = regexp.MustCompile(`^(.*)-\d{5}-of-\d{5}((?:\.[^/.]*)*)$`)
 
-// corpus counts what is left of each source. If there are more files than the run read, large ones are in pieces.
+// wholeOf returns the source that a corpus file is a piece of, by its name.
+func wholeOf(name string) (source string, is bool) {
+	parts := pieceName.FindStringSubmatch(name)
+	if parts == nil {
+		return "", false
+	}
+	return parts[1] + parts[2], true
+}
+
+// corpus counts what is left of each source. Large ones are in pieces, and a source may have a name like that of a piece. A file
+// is a piece if documents of its source are removed. If none are, it is one if there are more files than the run read; a mistake
+// there changes names in the report, but no share.
 func (found *findings) corpus(f *output.Finished) {
 	rows := map[string]int64{}
 	for _, file := range f.Manifest.Files {
@@ -243,9 +267,17 @@ func (found *findings) corpus(f *output.Finished) {
 		}
 	}
 	cut := len(rows) > f.Run.Input.Files
+	removed, alike := maps.Clone(found.sources), map[string]bool{}
+	for name := range removed {
+		if whole, is := wholeOf(name); is {
+			alike[whole] = true // files of such names are sources
+		}
+	}
 	for name, n := range rows {
-		if parts := pieceName.FindStringSubmatch(name); cut && parts != nil && found.sources[name] == nil {
-			name = parts[1] + parts[2]
+		whole, is := wholeOf(name)
+		_, uncut := rows[whole]
+		if is && !uncut && removed[name] == nil && (removed[whole] != nil || cut && !alike[whole]) {
+			name = whole
 		}
 		found.of(sourceOf(&f.Run, name)).Kept += n
 	}

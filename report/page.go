@@ -169,6 +169,74 @@ func (p *page) Kept() int64 {
 	return kept
 }
 
+// Removals says what was removed.
+func (p *page) Removals() string {
+	n := p.Counts
+	if n.Removed == 0 {
+		return "Nothing."
+	}
+	text := fmt.Sprintf("%s of %s", count(n.Removed), plural(p.Documents(), "document"))
+	if p.Near() {
+		text += fmt.Sprintf(": %s of another document and %s", several(n.Removed-n.Near, "copy", "copies"), plural(n.Near, "near-duplicate"))
+	}
+	return text + ". For each of them, a document that is like it is kept."
+}
+
+// several is plural for a noun whose plural is irregular.
+func several(n int64, one, more string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return count(n) + " " + more
+}
+
+// Certainty says how far the removals can be relied on.
+func (p *page) Certainty() (texts []string) {
+	switch {
+	case !p.Near():
+		return []string{"Certain: copies are documents with the same " + p.Copied() + ". Documents that are only similar were not looked for."}
+	case p.Parameters.Compare == "overlap":
+		texts = append(texts, "The similarity of a pair is that of two SimHash signatures, which estimate the cosine of the texts.")
+	default:
+		texts = append(texts, "No near pair is a guess: the whole "+features(p.Run)+" of both documents was compared.")
+	}
+	for _, line := range p.RecallLines() {
+		texts = append(texts, "Recall, the share of the near pairs there are that were found: "+line+".")
+		break // the others are in their section
+	}
+	if p.Counts.Chained > 0 {
+		texts = append(texts, plural(p.Counts.Chained, "near-duplicate")+" may be unlike the document that is kept: only a chain of others connects the two.")
+	}
+	return texts
+}
+
+// A check is what a person should look at next.
+type check struct{ Section, Name, Why string }
+
+// Checks are what a person should look at next, the most urgent first.
+func (p *page) Checks() (checks []check) {
+	n := p.Counts
+	if wiped := len(p.Wiped()); wiped > 0 {
+		checks = append(checks, check{"sources", "Sources", "hardly a document is left of " + several(int64(wiped), "source or partition", "sources or partitions") + "."})
+	}
+	if shown := len(p.found.nearest); shown > 0 {
+		checks = append(checks, check{"nearest", "Pairs to check", fmt.Sprintf("those nearest to the threshold are the most doubtful; %s shown.", several(int64(shown), "is", "are"))})
+	}
+	if n.Clusters > 0 {
+		checks = append(checks, check{"clusters", "Clusters", "the largest may be pages of one template, which you may want to keep."})
+	}
+	if n.Unreadable > 0 {
+		checks = append(checks, check{"fates", "Documents", several(n.Unreadable, "record is", "records are") + " unreadable, and not in the corpus."})
+	}
+	if n.NotCompared > 0 {
+		checks = append(checks, check{"fates", "Documents", several(n.NotCompared, "document was", "documents were") + " not compared with the others."})
+	}
+	if stated := len(p.Warnings) + len(p.Capped()); stated > 0 {
+		checks = append(checks, check{"capped", "Limits and warnings", several(int64(stated), "is", "are") + " stated there."})
+	}
+	return checks
+}
+
 // A fate is what became of some records.
 type fate struct {
 	Name  string
@@ -510,7 +578,8 @@ type nearPair struct {
 	records.Pair
 	Texts          bool
 	ShownA, ShownB []stretch
-	Same           bool // what is shown
+	Same           bool   // what is shown
+	FateA, FateB   string // "" if the table of what is removed is not written
 }
 
 // Nearest are the near pairs nearest to the threshold.
@@ -518,6 +587,9 @@ func (p *page) Nearest() (pairs []nearPair) {
 	for _, pair := range p.found.nearest {
 		shown := nearPair{Pair: pair}
 		a, b := places(pair)
+		if p.Wrote(string(output.Removed)) {
+			shown.FateA, shown.FateB = fateOf(p.found.removedOf[a]), fateOf(p.found.removedOf[b])
+		}
 		textA, okA := p.textOf[a]
 		textB, okB := p.textOf[b]
 		if shown.Texts = okA && okB; shown.Texts {
@@ -528,6 +600,13 @@ func (p *page) Nearest() (pairs []nearPair) {
 		pairs = append(pairs, shown)
 	}
 	return pairs
+}
+
+func fateOf(removed bool) string {
+	if removed {
+		return "removed"
+	}
+	return "kept"
 }
 
 // beginning is text up to so many characters.

@@ -2,10 +2,13 @@ package report
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
+	"math/rand/v2"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -296,6 +299,103 @@ func TestPageOfNothing(t *testing.T) {
 	}
 }
 
+// What no pair, threshold or method of a run can give, the page leaves out, or says that it is not there; and it says how sure
+// the run's method is.
+func TestPageOfMethods(t *testing.T) {
+	for name, c := range map[string]struct {
+		change      func(*records.Run, *tables)
+		says, lacks []string
+	}{
+		"threshold 1": {func(run *records.Run, of *tables) {
+			run.Parameters.Threshold = 1
+			of.pairs = of.pairs[2:]
+		}, []string{"There is no near pair of a similarity below 1.", "at least 1 similar"}, []string{"A higher threshold", "Pairs to check: "}},
+		"no near pair": {func(run *records.Run, of *tables) {
+			run.Counts.NearPairs, run.Counts.Near, run.Counts.Removed = 0, 0, 1
+			of.pairs = of.pairs[2:]
+		}, []string{"There is no near pair of a similarity below 1.", "1 of 25 documents: 1 copy of another document and 0 near-duplicates.", "A higher threshold"}, []string{"Pairs to check: "}},
+		"nothing removed": {func(run *records.Run, of *tables) {
+			run.Counts, run.Warnings, run.NotCompared = records.Counts{Records: 5}, nil, nil
+			*of = tables{}
+		}, []string{"What was removedNothing.", "What to checkNothing stands out."}, nil},
+		"exact": {func(run *records.Run, of *tables) {
+			run.Parameters.Same, run.Chosen, run.Recall = "tokens", records.Chosen{}, nil
+			of.pairs = of.pairs[2:]
+		}, []string{"Copies are documents with the same words in the same order.", "Certain: copies are"}, []string{"near pairs", "Recall", "A higher threshold"}},
+		"complete": {func(run *records.Run, _ *tables) {
+			run.Parameters.Compare, run.Chosen, run.Recall = "cosine", records.Chosen{}, &records.Recall{Exact: true}
+		}, []string{"No near pair is a guess: the whole vector of both", "1: every two documents that may be near-duplicates were compared"}, []string{"The curve is"}},
+		"simhash": {func(run *records.Run, _ *tables) {
+			run.Parameters.Compare, run.Chosen = "overlap", records.Chosen{Pieces: 3, Signature: 8, ExpectedRecall: .5}
+		}, []string{"is that of two SimHash signatures, which estimate", "The curve is"}, []string{"No near pair is a guess"}},
+		"chains": {func(run *records.Run, _ *tables) { run.Counts.Chained = 2 },
+			[]string{"2 near-duplicates may be unlike the document that is kept"}, nil},
+		"a crowd": {func(run *records.Run, _ *tables) { run.Counts.PairsPartial, run.Parameters.PairBudget = 1, 5 },
+			[]string{"Clusters are not exact: of crowds, not all pairs are listed.", "1 crowd with more than 5 pairs"}, nil},
+		"more documents than fit": {func(run *records.Run, _ *tables) { run.InForce.Memory = documentMemory },
+			[]string{"There are too many documents in pairs to count the clusters here.", "pairs, those of copies too"}, []string{"documents in clusters"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			run, of := sampled()
+			c.change(&run, &of)
+			_, root := drawn(t, finished(t, t.TempDir(), run, of), textsBy(func(p records.Place) string { return fmt.Sprint("one ", p.Position) }))
+			body := squeezed(elementsOf(root, "main")[0])
+			for _, want := range c.says {
+				if !strings.Contains(body, want) {
+					t.Errorf("no %q in\n%s", want, body)
+				}
+			}
+			for _, unwanted := range append(c.lacks, "NaN", "Inf") {
+				if strings.Contains(body, unwanted) {
+					t.Errorf("%q in\n%s", unwanted, body)
+				}
+			}
+			closed(t, root)
+		})
+	}
+}
+
+// Beside each document of a pair stands what became of it, if that is known.
+func TestFatesOfPairs(t *testing.T) {
+	run, of := sampled()
+	of.removed = []records.Removed{
+		{Source: "dt=1/a", Position: 2, Similarity: new(float64), Reason: records.ReasonNear},
+		{Source: "dt=2/b", Position: 3, Similarity: new(float64), Reason: records.ReasonNear}, // of another source
+	}
+	of.pairs[0].IDB = of.pairs[0].SourceB // is told once
+	heads := func() (texts []string) {
+		_, root := drawn(t, finished(t, t.TempDir(), run, of), textsBy(func(records.Place) string { return "text" }))
+		for _, article := range elementsOf(root, "article") {
+			for _, p := range all(article, func(n *html.Node) bool { return n.Data == "p" && attribute(n, "class") == "soft" }) {
+				texts = append(texts, squeezed(p))
+			}
+		}
+		return texts
+	}
+	same := "What is shown of the two does not differ."
+	if got, want := heads(), []string{"id1, in dt=1/a: kept", "dt=1/a: removed", same, "id1, in dt=1/a: kept", "id3, in dt=1/a: kept", same}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+	run.Parameters.Write = []string{string(output.Pairs)}
+	if got, want := heads(), []string{"id1, in dt=1/a", "dt=1/a", same, "id1, in dt=1/a", "id3, in dt=1/a", same}; !slices.Equal(got, want) {
+		t.Errorf("without removed: %q, want %q", got, want)
+	}
+}
+
+// A text of one line and one word, as long as texts are read, is shown in part, with what differs marked.
+func TestPageOfOneLongWord(t *testing.T) {
+	run, of := sampled()
+	long := strings.Repeat("a", 30_000)
+	page, root := drawn(t, finished(t, t.TempDir(), run, of), textsBy(func(p records.Place) string { return long + fmt.Sprint(p.Position) + long }))
+	var marked []string
+	for _, mark := range elementsOf(root, "mark") {
+		marked = append(marked, strings.Trim(textIn(mark), "a"))
+	}
+	if !slices.Equal(marked, []string{"1", "2", "1", "3"}) || len(page) > 200_000 {
+		t.Errorf("marked %q on a page of %d bytes", marked, len(page))
+	}
+}
+
 // Texts are left out if asked, and what could not be read is told.
 func TestPageWithoutTexts(t *testing.T) {
 	run, of := sampled()
@@ -409,6 +509,56 @@ func TestPieces(t *testing.T) {
 			t.Errorf("%d files: %v, want %v", files, got, want)
 		}
 	}
+}
+
+// What is left of a source counts with it, though another has its name or that of a piece, and a third is in pieces.
+func TestPiecesBesideSourcesOfSuchNames(t *testing.T) {
+	run, _ := sampled()
+	run.Input.Files = 5
+	f := finished(t, t.TempDir(), run, tables{
+		corpus: map[string]int64{
+			"big-00000-of-00002.csv": 3, "big-00001-of-00002.csv": 4, // in pieces
+			"part-00000-of-00002.csv": 5, "part-00001-of-00002.csv": 6,
+			"all.csv": 7, "all-00000-of-00001.csv": 8,
+		},
+		removed: []records.Removed{{Source: "big.csv"}, {Source: "part-00001-of-00002.csv"}, {Source: "all.csv"}, {Source: "big-00007-of-00009.csv"}},
+	})
+	found, err := find(t.Context(), f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]tally{}
+	for source, tally := range found.sources {
+		got[source] = *tally
+	}
+	want := map[string]tally{
+		"big.csv":                 {Kept: 7, Exact: 1},
+		"part-00000-of-00002.csv": {Kept: 5}, "part-00001-of-00002.csv": {Kept: 6, Exact: 1},
+		"big-00007-of-00009.csv": {Exact: 1}, // nothing is left of it
+		"all.csv":                {Kept: 7, Exact: 1}, "all-00000-of-00001.csv": {Kept: 8},
+	}
+	if !maps.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+}
+
+// The pairs remembered are those nearest to the threshold, wherever their rows stand.
+func TestNearestAgainstSort(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		rows := make([]records.Pair, rapid.IntRange(0, 3*mostChecked).Draw(t, "pairs"))
+		values, random := rapid.IntRange(1, 10_000).Draw(t, "values"), rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
+		for i := range rows {
+			rows[i] = records.Pair{PositionA: int64(i), Similarity: .5 + float64(random.IntN(values))/20_000}
+		}
+		found := &findings{ladder: newLadder(.5, 1<<20), below: make([]int64, steps+1)}
+		for _, row := range rows {
+			found.near(row)
+		}
+		slices.SortStableFunc(rows, func(a, b records.Pair) int { return cmp.Compare(a.Similarity, b.Similarity) })
+		if want := rows[:min(len(rows), mostChecked)]; !slices.Equal(found.nearest, want) {
+			t.Fatalf("%d pairs, not the first %d of a sort", len(found.nearest), len(want))
+		}
+	})
 }
 
 // A cluster's class is the one whose name has its size.

@@ -121,32 +121,47 @@ func window(a, b []string) (partA, partB []string) {
 
 // common marks the words of a longest common subsequence.
 func common(a, b []string) (inA, inB []bool) {
-	length := make([][]int, len(a)+1)
-	for i := range length {
-		length[i] = make([]int, len(b)+1)
-	}
+	numbers := map[string]int32{}
+	numbersA, numbersB := numbered(a, numbers), numbered(b, numbers)
+	width := len(b) + 1
+	length := make([]int32, (len(a)+1)*width) // of the longest of a[i:] and b[j:]
 	for i := len(a) - 1; i >= 0; i-- {
+		row, below := length[i*width:(i+1)*width], length[(i+1)*width:(i+2)*width]
 		for j := len(b) - 1; j >= 0; j-- {
-			if a[i] == b[j] {
-				length[i][j] = length[i+1][j+1] + 1
+			if numbersA[i] == numbersB[j] {
+				row[j] = below[j+1] + 1
 			} else {
-				length[i][j] = max(length[i+1][j], length[i][j+1])
+				row[j] = max(below[j], row[j+1])
 			}
 		}
 	}
 	inA, inB = make([]bool, len(a)), make([]bool, len(b))
 	for i, j := 0, 0; i < len(a) && j < len(b); {
 		switch {
-		case a[i] == b[j]:
+		case numbersA[i] == numbersB[j]:
 			inA[i], inB[j] = true, true
 			i, j = i+1, j+1
-		case length[i+1][j] >= length[i][j+1]:
+		case length[(i+1)*width+j] >= length[i*width+j+1]:
 			i++
 		default:
 			j++
 		}
 	}
 	return inA, inB
+}
+
+// numbered are the numbers of words, of which equal ones have the same.
+func numbered(words []string, numbers map[string]int32) []int32 {
+	of := make([]int32, len(words))
+	for i, word := range words {
+		n, ok := numbers[word]
+		if !ok {
+			n = int32(len(numbers))
+			numbers[word] = n
+		}
+		of[i] = n
+	}
+	return of
 }
 
 // column wraps words to the column's width, those that are not common in brackets.

@@ -2,7 +2,7 @@ package report
 
 import (
 	"math"
-	"slices"
+	"sort"
 )
 
 // steps is how many higher thresholds the page offers, from that of the run to 1.
@@ -16,11 +16,9 @@ type Step struct {
 	Documents int64   `json:"documents"` // in these clusters
 }
 
-// Limits of what a ladder remembers.
-const (
-	mostDocuments = 1 << 22
-	mostWaiting   = 1 << 20 // edges, beside those of the forest
-)
+// documentMemory is at least what a ladder holds for a document, with what the garbage collector leaves of it: an entry of a map
+// that grows, and six bytes.
+const documentMemory = 96
 
 // ladder counts the pairs and clusters of each step while pairs stream by. It remembers a maximum spanning forest alone: the
 // pairs of at least some similarity connect what those of the forest connect (Kruskal 1956), so it needs memory for the
@@ -29,26 +27,22 @@ type ladder struct {
 	at        []float64 // thresholds, ascending
 	pairs     []int64   // whose similarity is at least at[i] and below at[i+1]
 	sources   map[string]uint64
-	documents map[place]uint32
-	edges     []edge // a forest, and after it what was added since
-	forest    int
-	parent    []uint32
-	overfull  bool // there are more documents than it remembers: it counts pairs only
+	documents map[uint64]uint32 // numbers of documents, in the order in which they are met
+	nodes     nodes
+	most      int64 // documents that it remembers
+	overfull  bool  // there are more: it counts pairs only
 }
 
-// place is a document: the number of its source, and its position.
-type place struct {
-	source   uint64
-	position int64
+// nodes are the documents of the forest. A parent is of a lower number than its children; a root is its own.
+type nodes struct {
+	parent []uint32
+	link   []uint8 // step of the pair that links a document to its parent
+	best   []uint8 // the highest step of a document's pairs
 }
 
-type edge struct {
-	a, b uint32
-	step uint8
-}
-
-func newLadder(threshold float64) *ladder {
-	l := &ladder{sources: map[string]uint64{}, documents: map[place]uint32{}}
+// newLadder returns a ladder that remembers as many documents as fit into some memory.
+func newLadder(threshold float64, memory int64) *ladder {
+	l := &ladder{sources: map[string]uint64{}, documents: map[uint64]uint32{}, most: min(memory/documentMemory, math.MaxUint32)}
 	for i := range steps {
 		// Rounded, so that what is printed is what was counted; never below the run's own.
 		l.at = append(l.at, max(threshold, math.Round((threshold+float64((1-threshold)*float64(i)/steps))*1e6)/1e6))
@@ -60,25 +54,25 @@ func newLadder(threshold float64) *ladder {
 
 // add counts a pair.
 func (l *ladder) add(sourceA string, positionA int64, sourceB string, positionB int64, similarity float64) {
-	step, is := slices.BinarySearch(l.at, similarity)
-	for is && step+1 < len(l.at) && l.at[step+1] == similarity { // of equal thresholds the last
-		step++
-	}
-	if !is {
-		step = max(step-1, 0)
-	}
+	step := l.step(similarity)
 	l.pairs[step]++
 	if l.overfull {
 		return
 	}
-	l.edges = append(l.edges, edge{l.document(sourceA, positionA), l.document(sourceB, positionB), uint8(step)})
-	switch {
-	case len(l.documents) > mostDocuments:
-		l.overfull, l.edges, l.documents, l.parent = true, nil, nil, nil
-	case len(l.edges)-l.forest > mostWaiting+len(l.documents):
-		l.prune(func(edge, [2]bool) {})
+	l.connect(l.document(sourceA, positionA), l.document(sourceB, positionB), uint8(step))
+	if int64(len(l.documents)) > l.most {
+		l.overfull, l.documents, l.nodes = true, nil, nodes{}
 	}
 }
+
+// step is that of a similarity, the last of equal thresholds.
+func (l *ladder) step(similarity float64) int {
+	above := sort.Search(len(l.at), func(i int) bool { return l.at[i] > similarity })
+	return max(above-1, 0)
+}
+
+// positionBits are those of a position in a document's key.
+const positionBits = 40
 
 func (l *ladder) document(source string, position int64) uint32 {
 	number, ok := l.sources[source]
@@ -86,42 +80,45 @@ func (l *ladder) document(source string, position int64) uint32 {
 		number = uint64(len(l.sources))
 		l.sources[source] = number
 	}
-	at := place{number, position}
-	document, ok := l.documents[at]
+	key := number<<positionBits | uint64(position)
+	document, ok := l.documents[key]
 	if !ok {
 		document = uint32(len(l.documents))
-		l.documents[at] = document
+		l.documents[key] = document
+		l.nodes.parent = append(l.nodes.parent, document)
+		l.nodes.link = append(l.nodes.link, 0)
+		l.nodes.best = append(l.nodes.best, 0)
 	}
 	return document
 }
 
-// prune keeps a maximum spanning forest of the edges, and calls joined with each of its own, in descending similarity: alone says
-// which of the two documents had none before.
-func (l *ladder) prune(joined func(e edge, alone [2]bool)) {
-	slices.SortStableFunc(l.edges, func(a, b edge) int { return int(b.step) - int(a.step) })
-	l.parent = slices.Grow(l.parent[:0], len(l.documents))[:len(l.documents)]
-	linked := make([]bool, len(l.documents))
-	for i := range l.parent {
-		l.parent[i] = uint32(i)
-	}
-	kept := l.edges[:0]
-	for _, e := range l.edges {
-		a, b := l.root(e.a), l.root(e.b)
+// connect adds a pair to the forest. Of the roots of its documents among pairs of its step and above, one becomes the other's child.
+// That takes the place of a link of a lower step, which is then added for the two as a pair of its own.
+func (l *ladder) connect(a, b uint32, step uint8) {
+	n := &l.nodes
+	n.best[a], n.best[b] = max(n.best[a], step), max(n.best[b], step)
+	for {
+		a, b = n.root(a, step), n.root(b, step)
 		if a == b {
-			continue
+			return
 		}
-		l.parent[max(a, b)] = min(a, b)
-		joined(e, [2]bool{!linked[e.a], !linked[e.b]})
-		linked[e.a], linked[e.b] = true, true
-		kept = append(kept, e)
+		parent, child := min(a, b), max(a, b)
+		replaced, lower := n.parent[child], n.link[child]
+		n.parent[child], n.link[child] = parent, step
+		if replaced == child {
+			return
+		}
+		a, b, step = replaced, parent, lower
 	}
-	l.edges, l.forest = kept, len(kept)
 }
 
-func (l *ladder) root(i uint32) uint32 {
-	for l.parent[i] != i {
-		l.parent[i] = l.parent[l.parent[i]]
-		i = l.parent[i]
+// root is that of a document among pairs of at least a step. On its way, paths of such pairs become shorter.
+func (n *nodes) root(i uint32, step uint8) uint32 {
+	for n.parent[i] != i && n.link[i] >= step {
+		if above := n.parent[i]; n.parent[above] != above && n.link[above] >= n.link[i] {
+			n.parent[i] = n.parent[above]
+		}
+		i = n.parent[i]
 	}
 	return i
 }
@@ -129,18 +126,12 @@ func (l *ladder) root(i uint32) uint32 {
 // counts returns the steps by threshold. Clusters and documents are 0 if there were more documents than it remembers.
 func (l *ladder) counts() []Step {
 	counts := make([]Step, len(l.at))
-	if !l.overfull {
-		l.prune(func(e edge, alone [2]bool) {
-			at := &counts[e.step]
-			switch alone {
-			case [2]bool{true, true}:
-				at.Clusters, at.Documents = at.Clusters+1, at.Documents+2
-			case [2]bool{false, false}:
-				at.Clusters--
-			default:
-				at.Documents++
-			}
-		})
+	for i, best := range l.nodes.best {
+		counts[best].Documents++
+		counts[best].Clusters++
+		if int(l.nodes.parent[i]) != i {
+			counts[l.nodes.link[i]].Clusters-- // it joins two
+		}
 	}
 	for i := len(counts) - 1; i >= 0; i-- {
 		counts[i].Threshold, counts[i].Pairs = l.at[i], l.pairs[i]

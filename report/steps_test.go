@@ -7,8 +7,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// At each step there are as many pairs, clusters and documents as a search of the graph finds, however often the ladder has
-// pruned what it remembers.
+// At each step there are as many pairs, clusters and documents as a search of the graph finds, in whatever order they come.
 func TestStepsAgainstSearch(t *testing.T) {
 	type pair struct {
 		a, b       int64
@@ -17,7 +16,7 @@ func TestStepsAgainstSearch(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		threshold := rapid.SampledFrom([]float64{.05, .5, .8, .85, .999999, 1}).Draw(t, "threshold")
 		documents := rapid.Int64Range(2, 12).Draw(t, "documents")
-		l := newLadder(threshold)
+		l := newLadder(threshold, 1<<20)
 		var pairs []pair
 		for range rapid.IntRange(0, 40).Draw(t, "pairs") {
 			p := pair{a: rapid.Int64Range(0, documents-1).Draw(t, "a"), b: rapid.Int64Range(0, documents-1).Draw(t, "b")}
@@ -26,10 +25,7 @@ func TestStepsAgainstSearch(t *testing.T) {
 				continue
 			}
 			pairs = append(pairs, p)
-			l.add(sourceName(p.a), p.a, sourceName(p.b), p.b, p.similarity)
-			if rapid.Bool().Draw(t, "prune") {
-				l.prune(func(edge, [2]bool) {})
-			}
+			l.add(sourceName(p.a), p.a/3, sourceName(p.b), p.b/3, p.similarity)
 		}
 		counts := l.counts()
 		if len(counts) != steps+1 || counts[0].Threshold != threshold || counts[steps].Threshold != 1 {
@@ -75,7 +71,7 @@ func TestStepsAgainstSearch(t *testing.T) {
 func BenchmarkLadder(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
-		l := newLadder(.8)
+		l := newLadder(.8, 1<<30)
 		const documents, pairs = 3_000_000, 10_000_000
 		for i := range int64(pairs) {
 			a := i % documents
@@ -88,21 +84,49 @@ func BenchmarkLadder(b *testing.B) {
 // sourceName is one of three, so that positions alone do not tell documents apart.
 func sourceName(d int64) string { return fmt.Sprint("source-", d%3) }
 
-// The ladder remembers documents, not pairs.
+// The ladder remembers documents, not pairs, and none if they are too many.
 func TestStepsForgetPairs(t *testing.T) {
-	l := newLadder(.5)
 	const documents = 1000
-	for a := range int64(documents) {
-		for b := range a {
-			for range 5 {
-				l.add("", a, "", b, .5+float64(a*b)/(2*documents*documents))
+	for _, room := range []int64{documents, documents - 1} {
+		l := newLadder(.5, room*documentMemory)
+		for a := range int64(documents) {
+			for b := range a {
+				for range 5 {
+					l.add("", a, "", b, .5+float64(a*b)/(2*documents*documents))
+				}
 			}
 		}
+		want := Step{.5, 5 * documents * (documents - 1) / 2, 1, documents}
+		if l.overfull {
+			want.Clusters, want.Documents = 0, 0
+		}
+		if l.overfull != (room < documents) || cap(l.nodes.parent) > 2*documents {
+			t.Errorf("room for %d: overfull: %t; %d documents are remembered", room, l.overfull, cap(l.nodes.parent))
+		}
+		if first := l.counts()[0]; first != want {
+			t.Errorf("room for %d: %+v, want %+v", room, first, want)
+		}
 	}
-	if most := 2 * (mostWaiting + 2*documents); cap(l.edges) > most {
-		t.Errorf("room for %d edges, want at most %d", cap(l.edges), most)
-	}
-	if first := l.counts()[0]; first != (Step{.5, 5 * documents * (documents - 1) / 2, 1, documents}) {
-		t.Errorf("%+v", first)
+}
+
+// A forest takes no long way to a root, whatever the order and the steps of pairs: these of chains would take hours.
+func TestStepsOfChains(t *testing.T) {
+	const documents = 1_000_000
+	for name, similarity := range map[string]func(i int64) float64{
+		"of one step": func(int64) float64 { return .9 }, "ascending": func(i int64) float64 { return .5 + float64(i)/(2*documents) },
+		"descending": func(i int64) float64 { return 1 - float64(i)/(2*documents) },
+	} {
+		for _, backwards := range []bool{false, true} {
+			l := newLadder(.5, 1<<30)
+			for i := range int64(documents - 1) {
+				if backwards {
+					i = documents - 2 - i
+				}
+				l.add("", i, "", i+1, similarity(i))
+			}
+			if first := l.counts()[0]; first != (Step{.5, documents - 1, 1, documents}) {
+				t.Errorf("%s, backwards: %t: %+v", name, backwards, first)
+			}
+		}
 	}
 }

@@ -21,7 +21,17 @@ import (
 func Plan(w io.Writer, width int, run *records.Run) error {
 	out := &printer{w: w, width: width}
 	c := run.Chosen
-	out.item("input", "%s in %s, about %s, below %s", Size(run.Input.Bytes), plural(run.Input.Files, "file"), plural(c.Documents, "document"), cmp.Or(terminal.Mask(run.Input.Root), "-"))
+	f := run.Forecast
+	documents := "about " + plural(c.Documents, "document")
+	if f != nil && f.Whole {
+		documents = plural(f.Documents, "document")
+	} else if f != nil {
+		documents = "about " + plural(f.Documents, "document")
+	}
+	out.item("input", "%s in %s, %s, below %s", Size(run.Input.Bytes), plural(run.Input.Files, "file"), documents, cmp.Or(terminal.Mask(run.Input.Root), "-"))
+	if f != nil {
+		sampledTexts(out, f)
+	}
 	switch {
 	case run.Parameters.Same != "":
 		out.item("parameters", "%s", c.Reason)
@@ -38,6 +48,9 @@ func Plan(w io.Writer, width int, run *records.Run) error {
 	}
 	if c.Copies >= leastSampled {
 		symbols(out, run, c.Symbols, c.Copies, "sampled document", "with the "+tokens(run)+" or shingles of another", "it")
+	}
+	if f != nil {
+		forecast(out, run)
 	}
 	return out.err
 }
@@ -89,6 +102,9 @@ func Summary(w io.Writer, width int, run *records.Run, dir string, example *reco
 	out.printf("\n")
 	for _, line := range terminal.Wrap(fmt.Sprintf("results in %s: %s", terminal.Mask(dir), strings.Join(written(run), ", ")), width) {
 		out.printf("%s\n", line)
+	}
+	if run.Page {
+		out.item("report", "%s", terminal.Mask(output.Folder{Dir: dir}.Path(output.ReportFile)))
 	}
 	return out.err
 }

@@ -49,6 +49,11 @@ results in out: pairs/ (Parquet), corpus/, run.json
 	if diff := cmp.Diff(want, got.String()); diff != "" {
 		t.Error(diff)
 	}
+	run.Page = true
+	got.Reset()
+	if err := report.Summary(&got, wide, run, "s3://lake/out", nil); err != nil || !strings.HasSuffix(got.String(), "run.json\nreport        s3://lake/out/report.html\n") {
+		t.Errorf("%v; the page is not named in\n%s", err, got.String())
+	}
 }
 
 // A removed document need not resemble the kept one, and the summary says so.

@@ -146,7 +146,12 @@ func (c *cloud) serve(objects map[string]string, endpoint string, flags ...strin
 // dedup prepares a run from in to out.
 func (c *cloud) dedup(flags ...string) *process {
 	c.t.Helper()
-	args := append([]string{"dedup", c.scheme + "b/in/", "-o", c.scheme + "b/out", "--format=jsonl"}, flags...)
+	return c.command(append([]string{"dedup", c.scheme + "b/in/", "-o", c.scheme + "b/out", "--format=jsonl"}, flags...)...)
+}
+
+// command prepares a command that knows the store.
+func (c *cloud) command(args ...string) *process {
+	c.t.Helper()
 	p := prepare(c.t, "neardup", append(args, c.flags...)...)
 	p.Env = append(os.Environ(), "TMPDIR="+c.temp, "AWS_ACCESS_KEY_ID="+fakes3.AccessKey, "AWS_SECRET_ACCESS_KEY="+fakes3.SecretKey,
 		"AWS_CONFIG_FILE="+os.DevNull, "AWS_SHARED_CREDENTIALS_FILE="+os.DevNull)

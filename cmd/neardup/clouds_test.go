@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -52,6 +53,57 @@ func TestTwoRuns(t *testing.T) {
 			}
 			c.disturbed(nil)
 			c.holds(before.manifest)
+		})
+	}
+}
+
+// TestReport: a run in a store has its page there, and report draws the same again, with the texts, to a file, to the store and to
+// standard output. Nothing else in the store changes.
+func TestReport(t *testing.T) {
+	for scheme := range clouds {
+		t.Run(scheme, func(t *testing.T) {
+			t.Parallel()
+			c := clouds[scheme](t, inputs(t, false))
+			run := c.dedup()
+			c.ends(run, 0)
+			if want := "\nreport        " + c.scheme + "b/out/report.html\n"; !strings.HasSuffix(run.stdout.String(), want) {
+				t.Errorf("the summary does not end with %q:\n%s", want, &run.stdout)
+			}
+			before := c.all()
+			page := before[out+output.ReportFile]
+			for _, want := range []string{" of 120 documents removed</h1>", "<mark>", "kept", "removed"} {
+				if !strings.Contains(page, want) {
+					t.Errorf("the page of the run has no %q", want)
+				}
+			}
+			dir := c.scheme + "b/out"
+			stdout := c.command("report", dir)
+			c.ends(stdout, 0)
+			again := stdout.stdout.String()
+			// The time of the run has gone on while its page was drawn.
+			if _, body, _ := strings.Cut(again, "In short"); !strings.Contains(page, body[:strings.Index(body, `<h2 id="cost">`)]) {
+				t.Error("the page drawn again is another than that of the run")
+			}
+			local := filepath.Join(t.TempDir(), "page.html")
+			for _, file := range []string{local, c.scheme + "b/page.html"} {
+				c.ends(c.command("report", dir, "-o", file), 0)
+				if said := c.ends(c.command("report", dir, "-o", file), 3); !strings.Contains(said, file+" is there already") {
+					t.Errorf("%q does not say that there is %s", said, file)
+				}
+				c.ends(c.command("report", dir, "-o", file, "--overwrite"), 0)
+			}
+			after := c.all()
+			inStore := after["page.html"]
+			delete(after, "page.html")
+			if content, err := os.ReadFile(local); err != nil || string(content) != again || inStore != again {
+				t.Errorf("%v; pages of %d, %d and %d bytes", err, len(content), len(inStore), len(again))
+			}
+			if !maps.Equal(before, after) {
+				t.Errorf("there are %q, and were %q", sorted(after), sorted(before))
+			}
+			if said := c.ends(c.command("report", c.scheme+"b/none"), 1); !strings.Contains(said, "b/none is no finished output") {
+				t.Errorf("%q does not say that there is no output", said)
+			}
 		})
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"debug/buildinfo"
 	"fmt"
-	"io"
 	"log/slog"
 	"net"
 	"os"
@@ -27,21 +26,19 @@ import (
 )
 
 // onCluster returns how a job is started on a cluster, whose job server has answered.
-func onCluster(ctx context.Context, c dedup.Config, progress io.Writer) (job.Launch, error) {
+func onCluster(ctx context.Context, c dedup.Config, shown *display) (job.Launch, error) {
 	options, err := clusterOptions(c.Running, c.Remote, cmp.Or(c.JobName, jobName(c.Inputs)))
 	if err != nil {
 		return nil, &job.UsageError{Err: err}
 	}
-	show := showProgress(progress)
 	options.Submitted = func(job string) {
 		logging.Notice(fmt.Sprintf("%s runs job %s", options.Address, job))
 	}
 	options.Progress = func(p jobserver.Progress) {
-		text := fmt.Sprintf("the job on %s is %s", options.Address, p.State)
-		if p.Of > 0 {
-			text += fmt.Sprintf(", %d of %d tasks have ended", p.Tasks, p.Of)
-		}
-		show(p.Elapsed, p.Ended, text)
+		shown.show(sight{
+			elapsed: p.Elapsed, ended: p.Ended, done: p.Tasks, of: p.Of, unit: "tasks",
+			state: [2]string{fmt.Sprintf("the job on %s is %s", options.Address, p.State), p.State},
+		})
 	}
 	options.Warn = func(warning string) { slog.Warn(warning) }
 	server, err := jobserver.Connect(ctx, options)

@@ -18,13 +18,17 @@ type compareCmd struct {
 
 // Help is an example.
 func (compareCmd) Help() string {
-	return example("neardup compare news.jsonl --methods brute-force,minhash --plot compare.svg")
+	return example("neardup compare news.jsonl --methods brute-force,minhash --plot compare.svg", "neardup compare news.jsonl --methods minhash --truth pairs.csv")
 }
 
 // Run finds the pairs in each way and prints how they agree.
 func (c *compareCmd) Run(ctx context.Context, s streams) error {
 	if err := readFrom(ctx, &c.Input, s); err != nil {
 		return withHelp(err, "compare")
+	}
+	c.Content = s.In
+	if c.Truth != "-" {
+		c.Content = &lateFile{ctx: ctx, flag: "--truth", path: c.Truth}
 	}
 	task, err := compare.New(c.Config)
 	if err != nil {
@@ -33,7 +37,7 @@ func (c *compareCmd) Run(ctx context.Context, s streams) error {
 	if err := c.Plot.check("--plot", "compare"); err != nil {
 		return err
 	}
-	launch, err := here(c.Running, s.Err)
+	launch, err := here(c.Running, s.Progress)
 	if err != nil {
 		return err
 	}

@@ -32,11 +32,20 @@ type dedupCmd struct {
 	Watching watching        `embed:""`
 	Profiles profiles        `embed:""`
 	Floor    bool            `hidden:"" help:"Stop after the shingles: what is left is the minimum that reading costs."`
+
+	// Unasked are the parameters of a run that is asked nothing.
+	Unasked records.Parameters `kong:"-"`
 }
 
 // Help is an example.
 func (dedupCmd) Help() string {
 	return example("neardup news/ -o out", "neardup dedup 'crawl/*.jsonl.gz' --text body --threshold 0.7 -o s3://bucket/out")
+}
+
+// BeforeResolve notes the defaults, which kong has set, and nothing else yet.
+func (c *dedupCmd) BeforeResolve() error {
+	c.Unasked = c.Parameters()
+	return nil
 }
 
 // AfterApply notes which flags the command line or the job file has.
@@ -72,8 +81,8 @@ func (c *dedupCmd) do(ctx context.Context, s streams) (found *records.Run, err e
 	if err := c.relocate(); err != nil {
 		return nil, err
 	}
-	c.InForce, c.Draw = inForce(c.Running), drawPage
-	c.Ended = jobEnded(c.DataflowEndpoint)
+	c.InForce, c.Draw = inForce(c.Running), pageBeside(c.Unasked)
+	c.Ended, c.Planned = jobEnded(c.DataflowEndpoint), s.Progress.plan
 	task, err := dedup.New(c.Config)
 	if err != nil {
 		return nil, withHelp(err, "dedup")
@@ -176,13 +185,13 @@ func (c *dedupCmd) print(ctx context.Context, w io.Writer, run *records.Run) err
 func (c *dedupCmd) launch(ctx context.Context, s streams) (job.Launch, error) {
 	switch {
 	case c.DryRun:
-		return here(c.Running, s.Err)
+		return here(c.Running, s.Progress)
 	case c.Runner == job.Dataflow:
 		return onDataflow(ctx, c.Config, s)
 	case c.Runner.OnCluster():
-		return onCluster(ctx, c.Config, s.Err)
+		return onCluster(ctx, c.Config, s.Progress)
 	default:
-		return here(c.Running, s.Err)
+		return here(c.Running, s.Progress)
 	}
 }
 

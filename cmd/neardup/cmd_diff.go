@@ -32,7 +32,8 @@ func (c *diffCmd) Run(ctx context.Context, s streams) error {
 		}
 		return &lateFile{ctx: ctx, flag: "file", path: path}
 	}
-	launch, err := here(c.Running, s.Err)
+	c.Planned = s.Progress.plan
+	launch, err := here(c.Running, s.Progress)
 	if err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/neardup/neardup/internal/terminal"
 	"github.com/neardup/neardup/pipelines/eval"
+	"github.com/neardup/neardup/records"
 	"github.com/neardup/neardup/report"
 )
 
@@ -15,7 +16,7 @@ type evalCmd struct {
 
 // Help is an example.
 func (evalCmd) Help() string {
-	return example("neardup eval out --truth pairs.csv", "neardup eval out --truth labels.jsonl --list 100")
+	return example("neardup eval out --truth pairs.csv --texts 3", "neardup eval out --truth labels.jsonl --list 100", "neardup eval out --sample 1000")
 }
 
 // Run measures the output and prints how it agrees.
@@ -24,11 +25,21 @@ func (c *evalCmd) Run(ctx context.Context, s streams) error {
 	if c.Truth != "-" {
 		c.Content = &lateFile{ctx: ctx, flag: "--truth", path: c.Truth}
 	}
-	found, err := eval.Evaluate(ctx, c.Config)
+	launch, err := here(c.Running, s.Progress)
 	if err != nil {
 		return err
 	}
+	found, err := eval.Evaluate(ctx, c.Config, launch)
+	if err != nil {
+		return err
+	}
+	warn(found.Warnings)
 	if c.JSON {
+		for _, texts := range [][]records.Example{found.MissedTexts, found.FalseTexts} {
+			for i := range texts {
+				report.Differing(&texts[i])
+			}
+		}
 		return printJSON(s.Out, found)
 	}
 	return report.Evaluation(s.Out, terminal.Width(s.Out), found)

@@ -28,7 +28,7 @@ func (c *queryCmd) Run(ctx context.Context, s streams) error {
 	if err := readFrom(ctx, &c.Input, s); err != nil {
 		return withHelp(err, "query")
 	}
-	c.Content = s.In
+	c.Content, c.Planned = s.In, s.Progress.plan
 	if c.File != "-" {
 		c.Content = &lateFile{ctx: ctx, flag: "--file", path: c.File}
 	}
@@ -36,7 +36,7 @@ func (c *queryCmd) Run(ctx context.Context, s streams) error {
 	if err != nil {
 		return withHelp(err, "query")
 	}
-	launch, err := here(c.Running, s.Err)
+	launch, err := here(c.Running, s.Progress)
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/neardup/neardup/output"
 	"github.com/neardup/neardup/pipelines/dedup"
 	"github.com/neardup/neardup/pipelines/job"
+	"github.com/neardup/neardup/records"
 	"github.com/neardup/neardup/report"
 )
 
@@ -27,11 +28,18 @@ func (c *reportCmd) Run(ctx context.Context, s streams) error {
 	return dedup.Page(ctx, dedup.Paging{Output: c.Dir, File: c.Output, W: s.Out, Overwrite: c.Overwrite, NoText: c.NoText, Draw: drawPage})
 }
 
-// drawPage writes the page of a run.
+// pageBeside returns what writes the page of a run, which tells how the run differs from one that is asked nothing.
+func pageBeside(unasked records.Parameters) dedup.Draw {
+	return func(ctx context.Context, w io.Writer, f *output.Finished, texts dedup.TextsOf) error {
+		return report.Page(ctx, w, f, texts, unasked)
+	}
+}
+
+// drawPage writes the page of a run for a command that has not the flags of dedup.
 func drawPage(ctx context.Context, w io.Writer, f *output.Finished, texts dedup.TextsOf) error {
 	var unasked dedup.Config
-	if err := kong.ApplyDefaults(&unasked, kong.Vars(dedup.Vars())); err != nil {
+	if err := kong.ApplyDefaults(&unasked, expanded(dedup.Vars())); err != nil {
 		return err
 	}
-	return report.Page(ctx, w, f, texts, unasked.Parameters())
+	return pageBeside(unasked.Parameters())(ctx, w, f, texts)
 }

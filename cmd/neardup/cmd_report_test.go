@@ -14,12 +14,37 @@ import (
 	"github.com/neardup/neardup/report"
 )
 
+// What a run of dedup notes as defaults is what the page is drawn with later, whatever the run is asked.
+func TestUnasked(t *testing.T) {
+	var unasked dedup.Config
+	if err := kong.ApplyDefaults(&unasked, expanded(dedup.Vars())); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("NEARDUP_SEED", "11")
+	for _, args := range [][]string{{"dedup"}, {"dedup", "in", "-o", "out", "-t", ".75", "--text", "body", "--write", "pairs"}} {
+		var cli commands
+		parser, err := newParser(&cli, nil, io.Discard, io.Discard)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := parser.Parse(args); err != nil {
+			t.Fatal(err)
+		}
+		if got, want := cli.Dedup.Unasked, unasked.Parameters(); !reflect.DeepEqual(got, want) {
+			t.Errorf("%q: unasked\n%+v\nwant\n%+v", args, got, want)
+		}
+		if cli.Dedup.Seed != 11 {
+			t.Errorf("%q: seed %d, want 11", args, cli.Dedup.Seed)
+		}
+	}
+}
+
 // The command on the page asks what the run was asked, as a shell reads it.
 func TestCommandRepeats(t *testing.T) {
 	parsed := func(args ...string) records.Parameters {
 		t.Helper()
 		var cli commands
-		parser, err := newParser(&cli, io.Discard, io.Discard)
+		parser, err := newParser(&cli, nil, io.Discard, io.Discard)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -29,7 +54,7 @@ func TestCommandRepeats(t *testing.T) {
 		return cli.Dedup.Parameters()
 	}
 	var unasked dedup.Config
-	if err := kong.ApplyDefaults(&unasked, kong.Vars(dedup.Vars())); err != nil {
+	if err := kong.ApplyDefaults(&unasked, expanded(dedup.Vars())); err != nil {
 		t.Fatal(err)
 	}
 	for _, args := range [][]string{

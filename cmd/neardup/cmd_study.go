@@ -28,7 +28,7 @@ func (studyCmd) Help() string { return example("neardup study essays/ --format f
 
 // Run studies the documents, prints what was found and draws it.
 func (c *studyCmd) Run(ctx context.Context, s streams) error {
-	c.Draw = draw
+	c.Draw, c.Planned = draw, s.Progress.plan
 	if err := readFrom(ctx, &c.Input, s); err != nil {
 		return withHelp(err, "study")
 	}
@@ -42,7 +42,7 @@ func (c *studyCmd) Run(ctx context.Context, s streams) error {
 	if _, err := os.Lstat(c.GroupInto); c.GroupInto != "" && !errors.Is(err, fs.ErrNotExist) {
 		return &job.OutputExistsError{Reason: c.GroupInto + " is there already; give another --group-into"}
 	}
-	launch, err := here(c.Running, s.Err)
+	launch, err := here(c.Running, s.Progress)
 	if err != nil {
 		return err
 	}

@@ -21,15 +21,15 @@ var commented = regexp.MustCompile(`(?m)^#([a-z0-9-]+ = .*)$`)
 func parsed(t *testing.T, args ...string) commands {
 	t.Helper()
 	var cli commands
-	parser, err := newParser(&cli, io.Discard, io.Discard)
+	parser, err := newParser(&cli, nil, io.Discard, io.Discard)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := parser.Parse(args); err != nil {
 		t.Fatalf("%v: %v", args, err)
 	}
-	cli.Dedup.Given = nil
-	for _, file := range []*configfile.Flag{&cli.Dedup.Job, &cli.Query.Job, &cli.Study.Job, &cli.Compare.Job, &cli.Diff.Job} {
+	cli.Dedup.Given, cli.Plan.Given = nil, nil
+	for _, file := range []*configfile.Flag{&cli.Dedup.Job, &cli.Plan.Job, &cli.Query.Job, &cli.Study.Job, &cli.Compare.Job, &cli.Diff.Job} {
 		*file = configfile.Flag{}
 	}
 	return cli
@@ -38,7 +38,7 @@ func parsed(t *testing.T, args ...string) commands {
 // What config init writes sets nothing and, without its comments, what is the default anyway. It has every flag.
 func TestConfigInit(t *testing.T) {
 	var cli commands
-	parser, err := newParser(&cli, io.Discard, io.Discard)
+	parser, err := newParser(&cli, nil, io.Discard, io.Discard)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,7 +87,7 @@ func TestConfigInit(t *testing.T) {
 			}
 		})
 	}
-	if tested != 5 {
-		t.Errorf("%d commands take a job file, want 5", tested)
+	if tested != 6 {
+		t.Errorf("%d commands take a job file, want 6", tested)
 	}
 }

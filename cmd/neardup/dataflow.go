@@ -62,7 +62,6 @@ func onDataflow(ctx context.Context, c dedup.Config, s streams) (job.Launch, err
 
 // follow sets how a job is followed.
 func follow(o *dataflow.Options, f job.Following, s streams) {
-	show := showProgress(s.Err)
 	o.Endpoint = f.DataflowEndpoint
 	o.Submitted = func(id string) {
 		// As Beam's SDKs write it: schedulers look for this line, and follow the job by it.
@@ -73,14 +72,11 @@ func follow(o *dataflow.Options, f job.Following, s streams) {
 		slog.Log(context.Background(), level, "Dataflow: "+m.Text, "at", m.Time.Format(time.RFC3339))
 	}
 	o.Progress = func(p dataflow.Progress) {
-		var read int64
-		for _, c := range p.Metrics.AllMetrics().Counters() {
-			if c.Namespace() == "read" && c.Name() == "records" {
-				read += c.Result()
-			}
-		}
 		state := strings.ToLower(strings.TrimPrefix(p.State, "JOB_STATE_"))
-		show(p.Elapsed, p.Ended, fmt.Sprintf("the Dataflow job is %s, %d records read", state, read))
+		s.Progress.show(sight{
+			elapsed: p.Elapsed, ended: p.Ended, counts: counted(p.Metrics.AllMetrics().Counters()),
+			state: [2]string{"the Dataflow job is " + state, state},
+		})
 	}
 	o.Interrupted = func(ctx context.Context, id string) bool {
 		signal := (*job.InterruptedError)(nil)

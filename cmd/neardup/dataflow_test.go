@@ -556,7 +556,7 @@ func TestTemplate(t *testing.T) {
 					args = append(args, "--"+name+"="+value)
 				}
 				var cli commands
-				parser, err := newParser(&cli, io.Discard, io.Discard)
+				parser, err := newParser(&cli, nil, io.Discard, io.Discard)
 				if err != nil {
 					t.Fatal(err)
 				}

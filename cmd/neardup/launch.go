@@ -2,28 +2,25 @@ package main
 
 import (
 	"context"
-	"fmt"
-	"io"
 	"log/slog"
+	"runtime"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 
-	"github.com/neardup/neardup/internal/logging"
-	"github.com/neardup/neardup/internal/terminal"
 	"github.com/neardup/neardup/pipelines/job"
 	"github.com/neardup/neardup/records"
 	"github.com/neardup/neardup/runners/local"
 )
 
 // here returns how a runner in this process is started.
-func here(running job.Running, progress io.Writer) (job.Launch, error) {
+func here(running job.Running, shown *display) (job.Launch, error) {
 	switch running.Runner {
 	case job.Local:
-		return logged(running.Runner, locally(running, progress)), nil
+		return logged(running.Runner, locally(running, shown)), nil
 	case job.Prism:
 		if !prismLinked {
 			return nil, job.Usage("--runner prism: this binary is built without it; build one with go build -tags prism ./cmd/neardup, or leave the flag out")
@@ -56,15 +53,17 @@ func logged(runner job.Runner, start job.Launch) job.Launch {
 }
 
 // locally returns how the local runner is started.
-func locally(running job.Running, progress io.Writer) job.Launch {
-	show := showProgress(progress)
+func locally(running job.Running, shown *display) job.Launch {
 	if running.Memory > 0 { // for the plan, too
 		debug.SetMemoryLimit(int64(running.Memory) / 10 * 9)
+	}
+	if running.Workers > 0 { // some steps use all cores that the process may
+		runtime.GOMAXPROCS(min(running.Workers, runtime.GOMAXPROCS(0)))
 	}
 	return func(ctx context.Context, p *beam.Pipeline, temp string) (beam.PipelineResult, []records.Stage, error) {
 		ctx = local.WithOptions(ctx, local.Options{
 			Workers: running.Workers, Memory: int64(running.Memory), TempDir: temp,
-			Progress: func(p local.Progress) { show(p.Elapsed, p.Ended, describe(p)) },
+			Progress: func(p local.Progress) { shown.show(seen(p)) },
 		})
 		result, err := local.Execute(ctx, p)
 		if err != nil {
@@ -74,44 +73,6 @@ func locally(running job.Running, progress io.Writer) job.Launch {
 	}
 }
 
-// showProgress returns what shows how far the pipeline is: on a terminal a line that is written
-// over, elsewhere one that is logged every 10 seconds.
-func showProgress(w io.Writer) func(elapsed time.Duration, ended bool, text string) {
-	if terminal.Watched(w) {
-		return func(elapsed time.Duration, ended bool, text string) {
-			const begin, erase = "\r", "\x1b[K"
-			if ended {
-				fmt.Fprint(w, begin+erase)
-				return
-			}
-			fmt.Fprint(w, begin+fitted(fmt.Sprintf("%v, %s", elapsed.Round(time.Second), text), terminal.Width(w)-1)+erase)
-		}
-	}
-	const interval = 10 * time.Second
-	next := interval
-	return func(elapsed time.Duration, ended bool, text string) {
-		switch {
-		case ended:
-			next = interval // of the next pipeline
-		case elapsed >= next:
-			next = elapsed + interval
-			logging.Notice(fmt.Sprintf("%v, %s", elapsed.Round(time.Second), text))
-		}
-	}
-}
-
-// fitted is as much of a line of progress as a line of the screen has room for: the last column must stay free. It lacks parts, from the end.
-func fitted(text string, width int) string {
-	for utf8.RuneCountInString(text) > width {
-		end := strings.LastIndexAny(text, ",;")
-		if end < 0 {
-			return terminal.Cut(text, width)
-		}
-		text = text[:end]
-	}
-	return text
-}
-
 // warn logs what a run warns of.
 func warn(texts []string) {
 	for _, text := range texts {
@@ -119,28 +80,25 @@ func warn(texts []string) {
 	}
 }
 
-// describe says how far the pipeline is, and the stage that will take longest of those that run.
-func describe(p local.Progress) string {
-	var read int64
-	for _, c := range p.Metrics.AllMetrics().Counters() {
-		if c.Namespace() == "read" && c.Name() == "records" {
-			read += c.Committed
+// seen is what the local runner tells: of the stages that run, the one that will take longest or, if none is on its way, the first.
+func seen(p local.Progress) sight {
+	s := sight{elapsed: p.Elapsed, ended: p.Ended, counts: counted(p.Metrics.AllMetrics().Counters()), done: p.Done, of: p.Stages, unit: "stages"}
+	s.open = func(step string) bool {
+		within := func(stage string) bool { return strings.HasPrefix(stage, step+"/") }
+		return slices.ContainsFunc(p.Ahead, within) || slices.ContainsFunc(p.Running, func(s local.StageProgress) bool { return within(s.Name) })
+	}
+	longest := 0.0
+	for _, stage := range p.Running {
+		left := 0.0
+		if stage.Fraction > 0 {
+			left = stage.Elapsed.Seconds() * (1 - stage.Fraction) / stage.Fraction
+		}
+		if s.step == "" || left > longest {
+			longest, s.share = left, stage.Fraction
+			s.step, _, _ = strings.Cut(stage.Name, "/")
 		}
 	}
-	text := fmt.Sprintf("%d records read, %d of %d stages done", read, p.Done, p.Stages)
-	var longest string
-	var most time.Duration
-	for _, s := range p.Running {
-		if s.Fraction > 0 && s.Elapsed > time.Second {
-			left := time.Duration(float64(s.Elapsed) * (1 - s.Fraction) / s.Fraction)
-			if left >= most {
-				most = left
-				step, _, _ := strings.Cut(s.Name, "/")
-				longest = fmt.Sprintf("; %s %.0f %%, about %s left in it", step, 100*s.Fraction, left.Round(time.Second))
-			}
-		}
-	}
-	return text + longest
+	return s
 }
 
 func stages(result beam.PipelineResult) (all []records.Stage) {

@@ -19,6 +19,7 @@ import (
 	_ "github.com/apache/beam/sdks/v2/go/pkg/beam/runners/direct" //nolint:staticcheck // deprecated, but a second runner to compare with
 
 	"github.com/neardup/neardup/internal/beamcli"
+	_ "github.com/neardup/neardup/internal/collector"
 	"github.com/neardup/neardup/internal/configfile"
 	"github.com/neardup/neardup/internal/logging"
 	_ "github.com/neardup/neardup/internal/nobody"
@@ -54,7 +55,7 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		return exit(beamcli.Work(args))
 	}
 	var cli commands
-	parser, err := newParser(&cli, stdout, stderr)
+	parser, err := newParser(&cli, own, stdout, stderr)
 	if err != nil {
 		return exit(err)
 	}
@@ -105,6 +106,7 @@ func (c *commands) run(command *kong.Context, options []string, s streams) (err 
 	if c.Log.JSON() || c.Log.Quiet {
 		s.Err = io.Discard // no line of progress that is written over
 	}
+	s.Progress = newDisplay(s.Err)
 	err = job.Cause(ctx, command.Run(s))
 	if usage := (*job.UsageError)(nil); errors.As(err, &usage) {
 		err = configfile.Locate(command, err)
@@ -114,7 +116,7 @@ func (c *commands) run(command *kong.Context, options []string, s streams) (err 
 
 // asJSON reports whether what is printed is to be JSON.
 func (c *commands) asJSON() bool {
-	return c.Dedup.JSON || c.Finish.JSON || c.Query.JSON || c.Compare.JSON || c.Show.JSON || c.Curve.JSON || c.Diff.JSON || c.Eval.JSON
+	return c.Dedup.JSON || c.Plan.JSON || c.Finish.JSON || c.Query.JSON || c.Compare.JSON || c.Show.JSON || c.Curve.JSON || c.Diff.JSON || c.Eval.JSON
 }
 
 // streams are what a command reads and where it writes: results to Out, and progress to Err if that is a terminal. The rest
@@ -122,6 +124,7 @@ func (c *commands) asJSON() bool {
 type streams struct {
 	In            io.Reader
 	Out, Err, Raw io.Writer
+	Progress      *display
 	Quiet         bool // a summary is not asked for
 }
 

@@ -96,7 +96,7 @@ func TestReference(t *testing.T) {
 // reference renders all commands and flags as Markdown.
 func reference(t *testing.T) []byte {
 	var cli commands
-	parser, err := newParser(&cli, os.Stdout, os.Stderr)
+	parser, err := newParser(&cli, nil, os.Stdout, os.Stderr)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -132,9 +132,14 @@ func peakOf(t *testing.T, args ...string) int64 {
 }
 
 // peakWith runs neardup with so much memory, on two cores, and returns the most that it has held.
-func peakWith(t *testing.T, memory string, args ...string) (peak int64) {
+func peakWith(t *testing.T, memory string, args ...string) int64 {
 	t.Helper()
-	args = append([]string{"dedup", "--memory=" + memory, "--workers=2", "--output", filepath.Join(t.TempDir(), "out")}, args...)
+	return peakOfCommand(t, append([]string{"dedup", "--memory=" + memory, "--workers=2", "--output", filepath.Join(t.TempDir(), "out")}, args...)...)
+}
+
+// peakOfCommand runs neardup and returns the most memory that it has held.
+func peakOfCommand(t *testing.T, args ...string) (peak int64) {
+	t.Helper()
 	cmd := exec.Command("neardup", args...)
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out

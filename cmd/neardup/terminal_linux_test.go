@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -20,10 +23,12 @@ type screen struct {
 	keys  *os.File // and the screen
 	mu    sync.Mutex
 	shown bytes.Buffer
+	// closed is when all that the process has shown is there.
+	closed chan struct{}
 }
 
-// onTerminal starts a process on a terminal of its own.
-func onTerminal(t *testing.T, p *process) *screen {
+// onTerminal starts a process on a terminal of its own, of so many columns.
+func onTerminal(t *testing.T, p *process, columns uint16) *screen {
 	t.Helper()
 	keys, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)
 	if err != nil {
@@ -33,6 +38,9 @@ func onTerminal(t *testing.T, p *process) *screen {
 	number, err := unix.IoctlGetInt(int(keys.Fd()), unix.TIOCGPTN)
 	if err == nil {
 		err = unix.IoctlSetPointerInt(int(keys.Fd()), unix.TIOCSPTLCK, 0)
+	}
+	if err == nil {
+		err = unix.IoctlSetWinsize(int(keys.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 24, Col: columns})
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -45,8 +53,11 @@ func onTerminal(t *testing.T, p *process) *screen {
 	p.Stdin, p.Stdout, p.Stderr = tty, tty, tty
 	p.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
 	p.start()
-	s := &screen{t: t, keys: keys}
-	go func() { _, _ = io.Copy(s, keys) }() // until the process closes its end
+	s := &screen{t: t, keys: keys, closed: make(chan struct{})}
+	go func() {
+		defer close(s.closed)
+		_, _ = io.Copy(s, keys) // until the process closes its end
+	}()
 	return s
 }
 
@@ -88,7 +99,7 @@ func TestDataflowOnTerminal(t *testing.T) {
 			started, release := c.held()
 			defer release()
 			p := c.neardup(t, append(kinds, "gs://lake/in", "-o", "gs://lake/out")...)
-			screen := onTerminal(t, p)
+			screen := onTerminal(t, p, 80)
 			id := <-started
 			screen.shows("Submitted job: " + id)
 			screen.types("\x03")
@@ -102,6 +113,59 @@ func TestDataflowOnTerminal(t *testing.T) {
 			}
 			if answer == "" {
 				screen.shows("neardup finish gs://lake/out")
+			}
+		})
+	}
+}
+
+// TestProgressOnTerminal: the bar of a run fits the screen, reaches its end, never goes back and leaves a clean line.
+func TestProgressOnTerminal(t *testing.T) {
+	percent := regexp.MustCompile(`^(?:\[=*>? *\] +)?(\d+) %`)
+	for _, c := range []struct {
+		columns uint16
+		env     string
+		erase   string
+	}{
+		{80, "TERM=xterm", "\r\x1b[K"},
+		{40, "TERM=xterm", "\r\x1b[K"},
+		{17, "TERM=xterm", "\r\x1b[K"},
+		{40, "NO_COLOR=1", "\r" + strings.Repeat(" ", 39) + "\r"},
+		{40, "TERM=dumb", "\r" + strings.Repeat(" ", 39) + "\r"},
+	} {
+		t.Run(fmt.Sprintf("%d columns, %s", c.columns, c.env), func(t *testing.T) {
+			p := prepare(t, "neardup", "in.jsonl", "-o", "out", "--workers=1", "--signature=salted") // which takes its time
+			p.Env = append(p.Env, "NO_COLOR=", c.env)
+			if err := os.WriteFile(filepath.Join(p.Dir, "in.jsonl"), documents(t, 4<<20), 0o666); err != nil {
+				t.Fatal(err)
+			}
+			screen := onTerminal(t, p, c.columns)
+			if err := p.Wait(); err != nil {
+				t.Fatal(err)
+			}
+			<-screen.closed
+			bars, summary, ok := strings.Cut(screen.shown.String(), c.erase+"read ")
+			if !ok {
+				t.Fatalf("no summary on a clean line:\n%q", screen.shown.String())
+			}
+			if strings.Contains(summary, "\r\x1b") || strings.Contains(summary, " %, ") {
+				t.Errorf("progress in the summary: %q", summary)
+			}
+			last := -1
+			lines := strings.Split(strings.TrimPrefix(bars, c.erase), c.erase)
+			for _, line := range lines {
+				found := percent.FindStringSubmatch(line)
+				if len(line) >= int(c.columns) || found == nil || strings.ContainsAny(line, "\r\n\x1b") {
+					t.Fatalf("%q", line)
+				}
+				now, err := strconv.Atoi(found[1])
+				if err != nil || now < last || now > 100 {
+					t.Errorf("%q after %d %%", line, last)
+				}
+				last = now
+			}
+			t.Logf("%d lines", len(lines))
+			if last != 100 {
+				t.Errorf("the last of %d lines is at %d %%", len(lines), last)
 			}
 		})
 	}

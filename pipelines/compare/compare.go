@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 
@@ -21,6 +22,7 @@ import (
 	"github.com/neardup/neardup/kernels/vector"
 	"github.com/neardup/neardup/output"
 	"github.com/neardup/neardup/pipelines/dedup"
+	"github.com/neardup/neardup/pipelines/eval"
 	"github.com/neardup/neardup/pipelines/job"
 	"github.com/neardup/neardup/records"
 	"github.com/neardup/neardup/transforms/baseline"
@@ -32,6 +34,10 @@ type Config struct {
 	job.Input
 
 	Methods []Method `default:"brute-force,minhash" enum:"${comparisons}" placeholder:"NAME" help:"Ways to find the pairs, in order. brute-force compares the shingle sets of all documents. complete, minhash and simhash do what dedup does with that --method, and verify each pair exactly. classic and salted are minhash with signatures of that kind, whatever --signature says. bands puts each document into a bucket per band, lists all pairs of each bucket, as textbooks do, and verifies each distinct pair exactly. signatures lists the same pairs, but counts those, unverified, whose signatures' sets of values reach the threshold. pieces is bands with the pieces of SimHash signatures for bands (32 without --pieces and --recall). simhash and pieces compare by --compare, brute-force and complete by each measure that another method has, and the others by Jaccard. The first method of each measure is what the others of that measure are measured by. docs/commands.md has the limits (default: ${default})." group:"Comparison"`
+
+	Truth string `placeholder:"FILE" help:"Measure each method also by known pairs or clusters: a CSV or JSON Lines file as for eval --truth; - is standard input. A method may then stand alone." group:"Comparison"`
+	// Content is what the truth's file holds.
+	Content io.Reader `kong:"-"`
 
 	Output string        `short:"o" placeholder:"DIR" help:"Folder for tables of the buckets (bands, signatures, pieces), and the comparison as run.json: a new or empty one; a finished one with --overwrite." group:"Comparison"`
 	Write  []output.Part `enum:"${tables}" placeholder:"NAME" help:"Tables for --output: buckets (the documents of each bucket of each band), candidates (the distinct pairs of documents that share one) (default: both)." group:"Comparison"`
@@ -112,7 +118,7 @@ func (c *Config) validate() error {
 		return job.Usage("--write %s: there is no folder to write to; give --output", job.Names(c.Write...))
 	case c.Write != nil && len(c.Write) == 0:
 		return job.Usage("nothing to write: give --write, any of %s", job.Listed(output.Buckets, output.Candidates))
-	case len(c.Methods) < 2:
+	case len(c.Methods) < 2 && c.Truth == "":
 		return job.Usage("--methods %s: name two at least, of %s", job.Names(c.Methods...), job.Listed(Methods()...))
 	case c.Runner.OnCluster():
 		return job.Usage("--runner %s: compare runs on this machine; leave it out", c.Runner)
@@ -142,8 +148,8 @@ func (c *Config) validateComparing() error {
 		return job.Usage("--weights %s: sets have none; add simhash or pieces to --methods, or give --compare cosine or overlap", c.Weights)
 	}
 	for _, p := range parts {
-		if len(p.methods) < 2 {
-			return job.Usage("--methods %s: %s compares by %s and no other does, so nothing measures it; add complete", names, p.methods[0], p.measure)
+		if len(p.methods) < 2 && c.Truth == "" {
+			return job.Usage("--methods %s: %s compares by %s and no other does, so nothing measures it; add complete, or --truth", names, p.methods[0], p.measure)
 		}
 	}
 	shared := c.shared()
@@ -335,8 +341,9 @@ type run struct {
 	config Config
 	launch job.Launch
 	temp   string
-	part   part      // of the methods
-	plan   *job.Plan // what its methods share
+	part   part        // of the methods
+	known  *eval.Known // nil without --truth
+	plan   *job.Plan   // what its methods share
 
 	counts  records.Counts // of the last dedup
 	staged  output.Folder  // of the tables, if they are asked for
@@ -382,6 +389,12 @@ func (r *run) compare(ctx context.Context, part part, comparison *records.Compar
 		return err
 	}
 	defer r.plan.Forget(r.temp)
+	if r.config.Truth != "" && r.known == nil {
+		if r.known, err = eval.Read(ctx, r.config.Content, r.config.Truth, r.plan, maxPairs); err != nil {
+			return err
+		}
+		comparison.Warnings = append(comparison.Warnings, r.known.Warnings...)
+	}
 	if part.measure == job.Jaccard {
 		comparison.Bands, comparison.Rows = r.plan.Choice.Bands, r.plan.Choice.Rows
 	} else {
@@ -408,6 +421,10 @@ func (r *run) compare(ctx context.Context, part part, comparison *records.Compar
 		}
 		m.Common = common(truth, found.pairs)
 		m.Recall, m.Precision = share(m.Common, len(truth)), share(m.Common, len(found.pairs))
+		if r.known != nil {
+			agreement := r.known.Agree(found.pairs)
+			m.Truth = &agreement
+		}
 		comparison.Methods = append(comparison.Methods, m)
 	}
 	for _, warning := range r.plan.Warnings() {

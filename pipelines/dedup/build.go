@@ -54,7 +54,7 @@ func Build(s beam.Scope, p *Plan, staged output.Folder, temp string) {
 	switch p.Config.Method {
 	case Exact:
 		read.sign(signature.Sign(s, compared, p.Signature(temp)))
-		copies := candidates.Copies(s, together.Alone(s, read.signed.Firsts), candidates.Params{Inputs: inputs})
+		copies := candidates.Copies(s, together.Alone(s.Scope("candidates.Copies"), read.signed.Firsts), candidates.Params{Inputs: inputs})
 		profiles, copied := sets.Profiles(s, source.Fetch(s, flow.Flatten(s, read.signed.Copies, copies), reading), p.Request.Same, p.sets(temp))
 		rows = decide.Copies(s, profiles, copied, p.decide(temp))
 	case MinHash, SimHash, Complete:
@@ -110,7 +110,7 @@ func (p *Plan) edges(s beam.Scope, r *firstRead, temp string) (flow.Edges, flow.
 		sized, signed := signature.Sets(s, r.compared, p.Signature(temp), p.ofAll(temp))
 		r.sign(signed)
 		batches, same := spool.All(s, sized, temp)
-		copies := candidates.Copies(s, together.Alone(s, signed.Firsts), candidates.Params{Inputs: job.Inputs(temp)})
+		copies := candidates.Copies(s, together.Alone(s.Scope("candidates.Copies"), signed.Firsts), candidates.Params{Inputs: job.Inputs(temp)})
 		return flow.Flatten(s, same, verify.Connect(s, batches, p.verify(temp))), flow.Flatten(s, signed.Copies, copies)
 	}
 	r.sign(signature.Sign(s, r.compared, p.Signature(temp)))
@@ -119,11 +119,11 @@ func (p *Plan) edges(s beam.Scope, r *firstRead, temp string) (flow.Edges, flow.
 		bands, firsts := r.together(s)
 		return candidates.Buckets(s, bands, params), flow.Flatten(s, r.signed.Copies, candidates.Copies(s, firsts, params))
 	}
-	bands, copies := r.signed.Bands, candidates.Copies(s, together.Alone(s, r.signed.Firsts), params)
+	bands, copies := r.signed.Bands, candidates.Copies(s, together.Alone(s.Scope("candidates.Copies"), r.signed.Firsts), params)
 	if params.List != "" {
 		bands = candidates.List(s, bands, copies, params)
 	}
-	return candidates.Buckets(s, together.Alone(s, bands), params), flow.Flatten(s, r.signed.Copies, copies)
+	return candidates.Buckets(s, together.Alone(s.Scope("candidates.Buckets"), bands), params), flow.Flatten(s, r.signed.Copies, copies)
 }
 
 // together reports whether all that the first read leaves is grouped by one GroupByKey.
@@ -135,12 +135,13 @@ const flinkTask = 400 << 20
 
 // flinkWorkers is how many workers a job on Flink needs for tasks to send less, with a third to spare; 0 if one will do.
 func (p *Plan) flinkWorkers() int64 {
-	n := p.KeyBytes() / (flinkTask * 3 / 4)
-	if p.Config.Runner != job.Flink || n == 0 {
-		return 0
+	if n := p.clusterWorkers(); p.Config.Runner == job.Flink && n > 1 {
+		return n
 	}
-	return n + 1
+	return 0
 }
+
+func (p *Plan) clusterWorkers() int64 { return p.KeyBytes()/(flinkTask*3/4) + 1 }
 
 // together has all that the read leaves go through one GroupByKey, and returns the groups of band entries and of firsts.
 func (r *firstRead) together(s beam.Scope) (bands, firsts together.Groups) {
@@ -231,6 +232,27 @@ func (p *Plan) joinBytes() int64 {
 		}
 	}
 	return p.featureBytes() + blocks.ShingleBytes*setsim.CellCost(cells, p.Verifier("").New().MinWords)
+}
+
+// reads are those of all pipelines of a run.
+func (p *Plan) reads() (pipelines [][]job.Read) {
+	if p.NeedsDictionary() {
+		pipelines = append(pipelines, p.Reads(job.First))
+	}
+	if p.NeedsFrequencies() {
+		pipelines = append(pipelines, p.Reads(job.First))
+	}
+	reads := p.Reads(job.First, job.Second)
+	if p.Config.MeasureRecall > 0 {
+		reads[1].Bytes *= 2 // the sample is read besides
+	}
+	if p.Config.writes(output.Corpus) {
+		reads = append(reads, p.Reads(job.Third)...)
+	}
+	if pipelines = append(pipelines, reads); p.Config.MeasureRecall > 0 {
+		pipelines = append(pipelines, p.Reads(job.First))
+	}
+	return pipelines
 }
 
 // buildMeasurement builds the pipeline that compares the sample, which that of Build has written,

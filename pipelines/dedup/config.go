@@ -60,7 +60,7 @@ type Config struct {
 	job.Cloud
 	job.Scheduled
 
-	DryRun      bool          `help:"Print the plan and exit; reads only a sample." group:"Run"`
+	DryRun      bool          `help:"Print the plan and exit: what the run is expected to read, send and need. Reads the input up to 256 MB, and a sample of a larger one." group:"Run"`
 	Overwrite   bool          `help:"Replace a finished output once the new one is whole; until then the old one stays." group:"Run"`
 	WaitLock    time.Duration `default:"0s" placeholder:"DURATION" help:"Time to wait for another run's lock on the output, as in 90s or 2h (default: ${default})." group:"Run"`
 	ForceUnlock bool          `help:"Take the output from the run that holds it; that run then stops at its next step with status 3." group:"Run"`
@@ -76,6 +76,9 @@ type Config struct {
 
 	// Ended reports whether a job has ended that an output's lock was passed to.
 	Ended func(ctx context.Context, job string) (bool, error) `kong:"-"`
+
+	// SurveyBytes is about how much of the input a forecast is made from. 0: the usual.
+	SurveyBytes int64 `kong:"-"`
 
 	// CellBytes is the size of the shingle sets that are compared at once in large components;
 	// results do not depend on it. 0: by --memory.

@@ -167,6 +167,11 @@ func TestEveryFormat(t *testing.T) {
 			if diff := cmp.Diff(want, got); diff != "" || r.Run.Counts.Records != 30 {
 				t.Errorf("%s%s: %d documents, removed %s", format, packing, r.Run.Counts.Records, diff)
 			}
+			for _, read := range []string{"read", "fetch", "corpus"} {
+				if stored := r.Run.Steps[read+"/stored"]; stored != int64(len(content)) {
+					t.Errorf("%s: %s has gone through %d of %d bytes", name, read, stored, len(content))
+				}
+			}
 			found := rows[records.Pair](t, r, "pairs")
 			for i := range found {
 				found[i].SourceA, found[i].SourceB, found[i].PositionA, found[i].PositionB = "", "", 0, 0

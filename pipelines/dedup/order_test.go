@@ -26,6 +26,7 @@ import (
 	"github.com/neardup/neardup/output"
 	comparing "github.com/neardup/neardup/pipelines/compare"
 	"github.com/neardup/neardup/pipelines/dedup"
+	"github.com/neardup/neardup/pipelines/eval"
 	"github.com/neardup/neardup/pipelines/job"
 	"github.com/neardup/neardup/pipelines/query"
 	"github.com/neardup/neardup/pipelines/study"
@@ -292,6 +293,20 @@ func TestOrderDecidesNothing(t *testing.T) {
 	}
 	if diff := cmp.Diff(studying(usual), studying(reordered)); diff != "" {
 		t.Errorf("study:\n%s", diff)
+	}
+	finished := ask(t, pages)
+	if _, err := runJob(t.Context(), finished, usual); err != nil {
+		t.Fatal(err)
+	}
+	evaluation := func(launch job.Launch) *records.Evaluation {
+		found, err := eval.Evaluate(t.Context(), eval.Config{Output: finished.Output, Sample: 300, Seed: 1, List: 20}, launch)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return found
+	}
+	if diff := cmp.Diff(evaluation(usual), evaluation(reordered)); diff != "" {
+		t.Errorf("eval:\n%s", diff)
 	}
 
 	names := registered(t)

@@ -38,6 +38,7 @@ func (r *run) draw(ctx context.Context, files *records.Manifest) {
 	if err == nil {
 		_, err = storage.WriteBelow(ctx, staged.Dir, staged.Path(output.ReportFile), page)
 	}
+	r.record.Page = err == nil
 	if err != nil {
 		r.warn("%s could not be written: %v; neardup report makes it again", output.ReportFile, err)
 	}

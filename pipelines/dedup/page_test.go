@@ -48,8 +48,8 @@ func TestPage(t *testing.T) {
 		config := ask(t, in, "--threshold=0.5")
 		config.Output, config.Draw = dir, drawTexts
 		record, err := runJob(t.Context(), config, launch(config))
-		if err != nil || len(record.Warnings) != 0 {
-			t.Fatalf("%v, %q", err, record.Warnings)
+		if err != nil || len(record.Warnings) != 0 || !record.Page {
+			t.Fatalf("%v, %q; a page: %t", err, record.Warnings, record.Page)
 		}
 		got, err := storage.ReadFile(t.Context(), storage.Join(dir, output.ReportFile))
 		if err != nil || string(got) != page {
@@ -111,8 +111,8 @@ func TestPageThatFails(t *testing.T) {
 		config := ask(t, in)
 		config.Draw = draw
 		f := run(t, config)
-		if warnings := f.Run.Warnings; len(warnings) != 1 || warnings[0] != "report.html could not be written: "+want+"; neardup report makes it again" {
-			t.Errorf("warnings %q", warnings)
+		if warnings := f.Run.Warnings; len(warnings) != 1 || f.Run.Page || warnings[0] != "report.html could not be written: "+want+"; neardup report makes it again" {
+			t.Errorf("warnings %q; a page: %t", warnings, f.Run.Page)
 		}
 		if names, err := storage.Names(t.Context(), f.Dir); err != nil || slices.Contains(names, output.ReportFile) {
 			t.Errorf("%v: %v has half a page", err, names)

@@ -86,7 +86,7 @@ type NothingComparedError struct {
 
 func (e *NothingComparedError) Error() string {
 	if e.Records == 0 {
-		return "no document was compared: there is no record in the input"
+		return "no document was compared: there is no record in the input; give other input, or --allow-empty"
 	}
 	var parts []string
 	if e.Unreadable > 0 {
@@ -156,7 +156,19 @@ func (r *run) dryRun(ctx context.Context) (err error) {
 	r.record.Status = "planned"
 	return job.InTempFolder(ctx, r.config.TempDir, func(temp string) error {
 		r.temp = temp
-		return r.makePlan(ctx)
+		if err := r.makePlan(ctx); err != nil {
+			return err
+		}
+		r.record.Forecast, err = r.plan.forecast(ctx, r.config.InForce)
+		if err != nil {
+			return err
+		}
+		f := r.record.Forecast
+		if f.Whole && f.Documents == 0 && !r.config.AllowEmpty {
+			r.record.Warnings = append(r.record.Warnings, "no document can be read, so the run would fail; check --format and --text, give other input, or --allow-empty")
+		}
+		r.record.Warnings = append(r.record.Warnings, shortWarnings(f.Short, r.config.Threshold.Float())...)
+		return nil
 	})
 }
 
@@ -248,6 +260,7 @@ func (r *run) do(ctx context.Context, launch job.Launch) error {
 		return err
 	}
 	defer r.plan.Forget(r.temp)
+	r.config.Tell(r.plan.reads()...)
 	if r.plan.NeedsDictionary() {
 		stages, err := r.plan.BuildDictionary(ctx, launch, r.temp)
 		if err != nil {

@@ -3,8 +3,10 @@ package diff
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"strconv"
 	"strings"
 
@@ -108,6 +110,9 @@ func (c *Config) file(ctx context.Context, path string) ([]byte, error) {
 	request := job.Request{Config: c.shared()}
 	options := request.Reading("")
 	content, err := io.ReadAll(io.LimitReader(job.Patient(ctx, c.Content(path)), int64(c.MaxDocBytes)+1))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, job.Usage("%s: there is no such file; give two files with texts or, after two ids, the input that has the documents", path)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -193,6 +198,7 @@ func (c *Config) lookUp(ctx context.Context, plan *job.Plan, launch job.Launch, 
 	for _, i := range sought {
 		nearest.Lookup{Inputs: plan.Signature(temp).Inputs, ID: names[i], Answer: answer(i)}.Find(scope, docs, rejected...)
 	}
+	c.Tell(plan.Reads(job.First))
 	if _, err := c.Execute(ctx, launch, pipeline, temp); err != nil {
 		return err
 	}

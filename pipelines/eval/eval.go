@@ -1,14 +1,17 @@
-// Package eval compares the clusters of a finished output with known ones.
+// Package eval compares the clusters of a finished output with known ones, or with an exact join of a sample of its documents.
 package eval
 
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"slices"
 
 	"github.com/neardup/neardup/kernels/quality"
+	"github.com/neardup/neardup/kernels/unionfind"
 	"github.com/neardup/neardup/output"
 	"github.com/neardup/neardup/pipelines/job"
 	"github.com/neardup/neardup/records"
@@ -17,103 +20,152 @@ import (
 // Config says what is compared.
 type Config struct {
 	Output string `arg:"" name:"dir" help:"Output of a finished run of dedup."`
-	Truth  string `required:"" placeholder:"FILE" help:"The truth, as CSV with a line of column names or as JSON Lines. Columns id_a and id_b list every true pair; columns id and cluster list clusters, and only documents named there count. - is standard input." group:"Evaluation"`
+	Truth  string `placeholder:"FILE" help:"The truth, as CSV with a line of column names or as JSON Lines. Columns id_a and id_b list every true pair; columns id and cluster list clusters, and only documents named there count. - is standard input." group:"Evaluation"`
+	Sample int    `placeholder:"N" help:"Instead of a truth file: read the run's input again and compare N distinct documents, drawn by --seed, exactly with all others. Pairs of at least the threshold are the truth." group:"Evaluation"`
+	Seed   uint64 `default:"1" help:"Seed of --sample." group:"Evaluation"`
 	List   int    `default:"20" placeholder:"N" help:"List at most N missed pairs, and N false ones (default: ${default})." group:"Evaluation"`
+	Texts  int    `default:"0" placeholder:"N" help:"Show the similarity and the words that differ of at most the first N missed pairs, and of N false ones, of those listed; this reads the run's input again (default: ${default})." group:"Evaluation"`
+	job.Running
 	// Content is what the truth's file holds.
 	Content io.Reader `kong:"-"`
 }
 
-const confidence = .95
+// mostSampled are those whose sets each worker can hold.
+const mostSampled = 100_000
+
+func (c *Config) validate() error {
+	switch {
+	case c.Truth == "" && c.Sample == 0:
+		return job.Usage("nothing to compare %s with: give --truth FILE, or --sample N for an exact join of N documents with all", c.Output)
+	case c.Truth != "" && c.Sample != 0:
+		return job.Usage("--truth and --sample exclude each other: give one")
+	case c.Sample < 0 || c.Sample > mostSampled:
+		return job.Usage("--sample %d: must be between 1 and %d", c.Sample, mostSampled)
+	case c.List < 0:
+		return job.Usage("--list %d: must be at least 0", c.List)
+	case c.Texts < 0:
+		return job.Usage("--texts %d: must be at least 0", c.Texts)
+	case c.Runner.OnCluster():
+		return job.Usage("--runner %s: eval runs on this machine; leave it out", c.Runner)
+	}
+	return job.CheckPath("--temp-dir", c.TempDir)
+}
 
 // Evaluate compares the output with the truth. Two documents are a found pair if they are in one cluster.
-func Evaluate(ctx context.Context, c Config) (*records.Evaluation, error) {
-	if c.List < 0 {
-		return nil, job.Usage("--list %d: must be at least 0", c.List)
-	}
-	known, err := readTruth(job.Patient(ctx, c.Content), c.Truth)
-	if err != nil {
+func Evaluate(ctx context.Context, c Config, launch job.Launch) (*records.Evaluation, error) {
+	if err := c.validate(); err != nil {
 		return nil, err
 	}
-	f, err := output.Open(ctx, c.Output)
-	if err != nil {
-		return nil, err
-	}
-	if !slices.Contains(f.Run.Parameters.Write, string(output.Clusters)) {
-		return nil, job.Usage("%s has no table clusters: run dedup again, and have --write name it", c.Output)
-	}
-	found := map[string]int64{} // the cluster of an id
-	var ids []string
-	for row, err := range output.Rows[records.Clustered](ctx, f, output.Clusters) {
-		if err != nil {
+	e := &evaluation{Config: c, launch: launch}
+	var known *truth
+	var err error
+	if c.Sample == 0 {
+		if known, err = readTruth(job.Patient(ctx, c.Content), c.Truth); err != nil {
 			return nil, err
 		}
-		if _, again := found[row.ID]; again {
-			return nil, job.Usage("several documents have the id %s: the truth cannot tell them apart; give unique ids by --id", row.ID)
-		}
-		found[row.ID], ids = row.Cluster, append(ids, row.ID)
 	}
-	same, err := f.Unchanged(ctx)
+	if e.f, err = output.Open(ctx, c.Output); err != nil {
+		return nil, err
+	}
+	if known != nil {
+		err = e.byTruth(ctx, known)
+	} else {
+		err = e.bySample(ctx)
+	}
+	if err != nil {
+		return nil, err
+	}
+	same, err := e.f.Unchanged(ctx)
 	if err == nil && !same {
 		err = fmt.Errorf("%s was replaced while it was read; run the same command again", c.Output)
 	}
 	if err != nil {
 		return nil, err
 	}
-	e := &records.Evaluation{Kind: known.kind, Missed: [][2]string{}, False: [][2]string{}}
-	var ofTruth, ofFound []quality.Unit
+	return &e.result, nil
+}
+
+// evaluation is one of a finished output.
+type evaluation struct {
+	Config
+	launch job.Launch
+	f      *output.Finished
+	result records.Evaluation
+}
+
+// need returns a *job.UsageError if the output has no such table.
+func (e *evaluation) need(table output.Part) error {
+	if slices.Contains(e.f.Run.Parameters.Write, string(table)) {
+		return nil
+	}
+	return job.Usage("%s has no table %s: run dedup again, and have --write name it", e.Output, table)
+}
+
+// byTruth compares all clusters with what is known.
+func (e *evaluation) byTruth(ctx context.Context, known *truth) error {
+	if err := e.need(output.Clusters); err != nil {
+		return err
+	}
+	found := map[string]int64{} // the cluster of an id
+	var ids []string
+	for row, err := range output.Rows[records.Clustered](ctx, e.f, output.Clusters) {
+		if err != nil {
+			return err
+		}
+		if _, again := found[row.ID]; again {
+			return job.Usage("several documents have the id %s: the truth cannot tell them apart; give unique ids by --id", row.ID)
+		}
+		found[row.ID], ids = row.Cluster, append(ids, row.ID)
+	}
+	e.result = records.Evaluation{Kind: known.kind, Missed: [][2]string{}, False: [][2]string{}}
+	if len(ids) > 0 {
+		e.result.Warnings = known.strange(e.Truth, string(output.Clusters)+"/", ids[0], func(id string) bool { _, ok := found[id]; return ok })
+	}
 	if known.kind == records.TruthPairs {
-		e.Documents = f.Run.Counts.Records - f.Run.Counts.Unreadable
-		ofTruth, ofFound = c.pairs(e, known.pairs, found, ids)
+		e.result.Documents = e.f.Run.Counts.Records - e.f.Run.Counts.Unreadable
+		e.result.Agreement = e.pairs(&e.result, known.pairs, found, ids)
 	} else {
-		e.Documents = int64(len(known.ids))
-		ofTruth, ofFound = c.clusters(e, known, found)
+		e.result.Documents = int64(len(known.ids))
+		e.result.Agreement = e.clusters(&e.result, known, found)
 	}
-	a := quality.Agreement{Both: e.Both, Found: e.Found, True: e.True, All: quality.Pairs(int(e.Documents))}
-	e.Precision, e.Recall = shared(a.Precision(), ofFound), shared(a.Recall(), ofTruth)
-	e.F1, e.Rand = a.F1(), a.AdjustedRand()
-	return e, nil
+	if e.Texts == 0 {
+		return nil
+	}
+	err := e.textsOfIDs(ctx)
+	if unfit := (*job.UsageError)(nil); errors.As(err, &unfit) || errors.Is(err, fs.ErrNotExist) { // the input may have changed, or be gone
+		e.result.Warnings = append(e.result.Warnings, fmt.Sprintf("cannot show texts: %v", err))
+		return nil
+	}
+	return err
 }
 
-// shared is a share with its interval. Pairs of one cluster may be found or missed together, so it is that of clusters drawn.
-func shared(value float64, units []quality.Unit) records.EvaluatedShare {
-	s := records.EvaluatedShare{Value: value}
-	if low, high, ok := quality.Interval(units, confidence); ok {
-		s.Low, s.High = &low, &high
-	}
-	return s
-}
-
-// pairs compares with pairs. It returns how many were found of each group that true pairs connect, and how many of each found cluster
-// are true.
-func (c *Config) pairs(e *records.Evaluation, pairs [][2]string, found map[string]int64, ids []string) (ofTruth, ofFound []quality.Unit) {
+// pairs compares with pairs.
+func (c *Config) pairs(e *records.Evaluation, pairs [][2]string, found map[string]int64, ids []string) records.Agreement {
 	slices.SortFunc(pairs, func(a, b [2]string) int { return cmp.Or(cmp.Compare(a[0], b[0]), cmp.Compare(a[1], b[1])) })
 	pairs = slices.Compact(pairs)
 	groups := group(pairs)
-	units := map[string]*quality.Unit{}
-	var roots []string
+	units := newJoint()
 	trueIn := map[int64]float64{}
 	isTrue := map[[2]string]bool{}
 	for _, pair := range pairs {
 		isTrue[pair] = true
-		root := groups(pair[0])
-		if units[root] == nil {
-			units[root] = &quality.Unit{}
-			roots = append(roots, root)
-		}
-		units[root].Total++
-		e.True++
+		group := -1 - groups(pair[0]) // no cluster is negative
 		a, okA := found[pair[0]]
 		b, okB := found[pair[1]]
+		if okA {
+			units.groups.Union(group, a)
+		}
+		if okB {
+			units.groups.Union(group, b)
+		}
+		counts := quality.Agreement{True: 1}
 		if okA && okB && a == b {
-			units[root].Found++
 			trueIn[a]++
-			e.Both++
+			counts.Both = 1
 		} else if len(e.Missed) < c.List {
 			e.Missed = append(e.Missed, pair)
 		}
-	}
-	for _, root := range roots {
-		ofTruth = append(ofTruth, *units[root])
+		units.add(group, counts)
 	}
 	members := map[int64][]string{}
 	for _, id := range ids {
@@ -126,8 +178,7 @@ func (c *Config) pairs(e *records.Evaluation, pairs [][2]string, found map[strin
 			continue
 		}
 		total := quality.Pairs(len(all))
-		ofFound = append(ofFound, quality.Unit{Found: trueIn[cluster], Total: total})
-		e.Found += total
+		units.add(cluster, quality.Agreement{Found: total})
 		for j, b := range all {
 			if len(e.False) >= c.List || trueIn[cluster] == total {
 				break
@@ -139,28 +190,27 @@ func (c *Config) pairs(e *records.Evaluation, pairs [][2]string, found map[strin
 			}
 		}
 	}
-	return ofTruth, ofFound
+	return units.agreement(e.Documents)
 }
 
-// group returns a name for the group of an id: ids are in one if pairs connect them.
-func group(pairs [][2]string) func(id string) string {
-	above := map[string]string{}
-	root := func(id string) string {
-		for above[id] != "" && above[id] != id {
-			id = above[id]
+// group returns a number for the group of an id: ids are in one if pairs connect them.
+func group(pairs [][2]string) func(id string) int64 {
+	numbers := map[string]int64{}
+	number := func(id string) int64 {
+		if _, ok := numbers[id]; !ok {
+			numbers[id] = int64(len(numbers))
 		}
-		return id
+		return numbers[id]
 	}
+	var forest unionfind.Forest
 	for _, pair := range pairs {
-		a, b := root(pair[0]), root(pair[1])
-		above[max(a, b)] = min(a, b)
-		above[pair[1]] = min(a, b)
+		forest.Union(number(pair[0]), number(pair[1]))
 	}
-	return root
+	return func(id string) int64 { return forest.Find(number(id)) }
 }
 
 // clusters compares with clusters, of the ids that the truth names; a document in no cluster is alone.
-func (c *Config) clusters(e *records.Evaluation, known *truth, found map[string]int64) (ofTruth, ofFound []quality.Unit) {
+func (c *Config) clusters(e *records.Evaluation, known *truth, found map[string]int64) records.Agreement {
 	// alone is a cluster of one: no key of a document is negative.
 	name := func(i int) int64 {
 		if cluster, ok := found[known.ids[i]]; ok {
@@ -173,40 +223,39 @@ func (c *Config) clusters(e *records.Evaluation, known *truth, found map[string]
 		byTruth[known.label[id]] = append(byTruth[known.label[id]], i)
 		byFound[name(i)] = append(byFound[name(i)], i)
 	}
+	units := newJoint()
 	for i, id := range known.ids { // in the order of the truth
+		units.groups.Union(int64(i), int64(byTruth[known.label[id]][0]))
+		units.groups.Union(int64(i), int64(byFound[name(i)][0]))
 		if group := byTruth[known.label[id]]; group[0] == i {
-			u := unit(group, name, func(a, b int) { e.Missed = c.list(e.Missed, known.ids[a], known.ids[b]) })
-			ofTruth = append(ofTruth, u)
-			e.True += u.Total
-			e.Both += u.Found
+			total, both := joined(group, name, func(a, b int) { e.Missed = c.upTo(e.Missed, known.ids[a], known.ids[b]) })
+			units.add(int64(i), quality.Agreement{True: total, Both: both})
 		}
 		if group := byFound[name(i)]; group[0] == i {
-			u := unit(group, func(i int) string { return known.label[known.ids[i]] }, func(a, b int) { e.False = c.list(e.False, known.ids[a], known.ids[b]) })
-			ofFound = append(ofFound, u)
-			e.Found += u.Total
+			total, _ := joined(group, func(i int) string { return known.label[known.ids[i]] }, func(a, b int) { e.False = c.upTo(e.False, known.ids[a], known.ids[b]) })
+			units.add(int64(i), quality.Agreement{Found: total})
 		}
 	}
-	return ofTruth, ofFound
+	return units.agreement(e.Documents)
 }
 
-func (c *Config) list(pairs [][2]string, a, b string) [][2]string {
+func (c *Config) upTo(pairs [][2]string, a, b string) [][2]string {
 	if len(pairs) < c.List {
 		pairs = append(pairs, [2]string{a, b})
 	}
 	return pairs
 }
 
-// unit counts the pairs of a group, and those of one label; apart is called with the first of the group and the first of each other label.
-func unit[L comparable](group []int, label func(i int) L, apart func(a, b int)) quality.Unit {
+// joined counts the pairs of a group, and those of one label; apart is called with the first of the group and the first of each other label.
+func joined[L comparable](group []int, label func(i int) L, apart func(a, b int)) (all, ofOne float64) {
 	sizes := map[L]int{}
-	u := quality.Unit{Total: quality.Pairs(len(group))}
 	for _, i := range group {
 		l := label(i)
 		if sizes[l] == 0 && l != label(group[0]) {
 			apart(group[0], i)
 		}
-		u.Found += float64(sizes[l])
+		ofOne += float64(sizes[l])
 		sizes[l]++
 	}
-	return u
+	return quality.Pairs(len(group)), ofOne
 }

@@ -8,6 +8,8 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/neardup/neardup/blocks"
+	"github.com/neardup/neardup/kernels/quality"
 	"github.com/neardup/neardup/records"
 )
 
@@ -52,12 +54,21 @@ func TestCountsEqualPlain(t *testing.T) {
 			return i
 		}
 		c := &Config{List: 1000}
-		for name, count := range map[string]func(*records.Evaluation){
-			"clusters": func(e *records.Evaluation) { c.clusters(e, known, found) },
-			"pairs":    func(e *records.Evaluation) { c.pairs(e, pairs, found, ids) },
+		for name, count := range map[string]func(*records.Evaluation) records.Agreement{
+			"clusters": func(e *records.Evaluation) records.Agreement { return c.clusters(e, known, found) },
+			"pairs":    func(e *records.Evaluation) records.Agreement { return c.pairs(e, pairs, found, ids) },
 		} {
-			e := &records.Evaluation{}
-			count(e)
+			e := &records.Evaluation{Documents: int64(n)}
+			e.Agreement = count(e)
+			want := quality.Agreement{Both: both, Found: all, True: truths, All: quality.Pairs(n)}
+			if got := [4]float64{e.Precision.Value, e.Recall.Value, e.F1.Value, e.Rand.Value}; got != [4]float64{want.Precision(), want.Recall(), want.F1(), want.AdjustedRand()} {
+				t.Fatalf("%s: %v of %+v", name, got, want)
+			}
+			for _, s := range []records.EvaluatedShare{e.Precision, e.Recall, e.F1, e.Rand} {
+				if s.Low != nil && !(*s.Low <= s.Value && s.Value <= *s.High) {
+					t.Fatalf("%s: %v is not from %v to %v", name, s.Value, *s.Low, *s.High)
+				}
+			}
 			if e.Both != both || e.Found != all || e.True != truths {
 				t.Fatalf("%s: %v both, %v found, %v true; want %v, %v, %v", name, e.Both, e.Found, e.True, both, all, truths)
 			}
@@ -105,10 +116,65 @@ func TestTruth(t *testing.T) {
 		"id,cluster\n1,x\n1,y\n": "1 is in two clusters, x and y",
 		`{"id_a": 1}`:            "object 1: it has neither",
 		"{\"id_a\": 1, \"id_b\": 2}\n{\"id\": 1, \"cluster\": 2}": "object 2: it has clusters, and those before pairs",
-		"id_a,id_b\n1\n": "wrong number of fields",
+		`{"id": 1, "cluster": null}`:                              "object 1: cluster is null; give a string or a number",
+		`{"id_a": [1], "id_b": 2}`:                                "object 1: id_a is [1]; give",
+		"id,cluster\n1,x\n2,\n":                                   "2 has no cluster",
+		`{"id": 1, "cluster": ""}`:                                "object 1: 1 has no cluster",
+		"id_a,id_b\n1\n":                                          "wrong number of fields",
 	} {
 		if _, err := readTruth(strings.NewReader(text), "file"); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %s", text, err, want)
 		}
+	}
+}
+
+// Groups are those that pairs connect, whatever ids are and in whatever order pairs stand.
+func TestGroups(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		id := rapid.SampledFrom([]string{"", "a", "b", "c", "d", "e", "f", "g"})
+		pairs := rapid.SliceOf(rapid.Custom(func(t *rapid.T) [2]string { return [2]string{id.Draw(t, "a"), id.Draw(t, "b")} })).Draw(t, "pairs")
+		plain := map[string]string{}
+		for _, pair := range pairs {
+			plain[pair[0]], plain[pair[1]] = pair[0], pair[1]
+		}
+		for _, pair := range pairs {
+			from, to := plain[pair[1]], plain[pair[0]]
+			for id, group := range plain {
+				if group == from {
+					plain[id] = to
+				}
+			}
+		}
+		groups := group(pairs)
+		for a := range plain {
+			for b := range plain {
+				if (groups(a) == groups(b)) != (plain[a] == plain[b]) {
+					t.Fatalf("%q and %q: groups %v and %v", a, b, groups(a), groups(b))
+				}
+			}
+		}
+	})
+}
+
+// Pairs that nothing connects are units of their own, and those that found and true pairs together connect are one: the interval of many
+// is narrower than that of one, and pairs of a unit count once.
+func TestUnits(t *testing.T) {
+	edge := func(a, b int64) blocks.Edge { return blocks.Edge{A: blocks.Key(a), B: blocks.Key(b)} }
+	var apart, chain, none []blocks.Edge
+	for i := range int64(40) {
+		apart, chain = append(apart, edge(2*i, 2*i+1)), append(chain, edge(i, i+1))
+	}
+	width := func(s records.EvaluatedShare) float64 { return *s.High - *s.Low }
+	many, one := ofPairs(apart[:20], apart, 100), ofPairs(chain[:20], chain, 100)
+	if many.Recall.Value != .5 || one.Recall.Value != .5 || width(many.Recall) > .5 || width(one.Recall) < .9 || width(one.F1) < .9 {
+		t.Errorf("%v of units apart, %v of one", many.Recall, one.Recall)
+	}
+	// Found pairs connect the true ones to one unit: half of them are found together.
+	bridged := ofPairs(chain, apart[:20], 100)
+	if bridged.Both != 20 || bridged.Found != 40 || bridged.True != 20 || width(bridged.Precision) < .9 {
+		t.Errorf("%+v", bridged)
+	}
+	if empty := ofPairs(none, none, 100); empty.Recall.Low != nil || empty.F1.Low != nil || empty.Rand.Low != nil || empty.F1.Value != 1 {
+		t.Errorf("%+v of nothing", empty)
 	}
 }

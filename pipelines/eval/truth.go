@@ -3,13 +3,14 @@ package eval
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/csv"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"slices"
-	"strings"
 
 	"github.com/neardup/neardup/pipelines/job"
 	"github.com/neardup/neardup/records"
@@ -21,6 +22,37 @@ type truth struct {
 	pairs [][2]string
 	label map[string]string
 	ids   []string // of label, in order
+}
+
+// all yields the ids that the truth names, in order; those of pairs again and again.
+func (t *truth) all() iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for _, id := range t.ids {
+			if !yield(id) {
+				return
+			}
+		}
+		for _, pair := range t.pairs {
+			if !yield(pair[0]) || !yield(pair[1]) {
+				return
+			}
+		}
+	}
+}
+
+// strange warns if none of the truth's ids is known where documents are looked up, such as by the id example.
+func (t *truth) strange(name, where, example string, known func(id string) bool) []string {
+	first := ""
+	for id := range t.all() {
+		if known(id) {
+			return nil
+		}
+		first = cmp.Or(first, id)
+	}
+	if first == "" {
+		return nil
+	}
+	return []string{fmt.Sprintf("--truth %s: none of its ids, such as %s, is in %s; give ids as they are there, such as %s", name, first, where, example)}
 }
 
 // columns of a truth, by its kind.
@@ -37,7 +69,11 @@ func readTruth(r io.Reader, name string) (*truth, error) {
 	if first, _ := in.Peek(1); bytes.Equal(first, []byte("{")) {
 		read = t.readLines
 	}
-	if err := read(in); err != nil {
+	err := read(in)
+	if unfit := (*job.UsageError)(nil); errors.As(err, &unfit) { // which names the flag
+		return nil, err
+	}
+	if err != nil {
 		return nil, job.Usage("--truth %s: %w", name, err)
 	}
 	if t.kind == "" {
@@ -100,9 +136,13 @@ func (t *truth) readLines(in io.Reader) error {
 		if err == nil && t.kind != "" && kind != t.kind {
 			err = fmt.Errorf("it has %s, and those before %s", kind, t.kind)
 		}
+		var cells [2]string
+		for i := 0; i < len(cells) && err == nil; i++ {
+			cells[i], err = value(columns[kind][i], row[columns[kind][i]])
+		}
 		if err == nil {
 			t.kind = kind
-			err = t.add(value(row[columns[kind][0]]), value(row[columns[kind][1]]))
+			err = t.add(cells[0], cells[1])
 		}
 		if err != nil {
 			return fmt.Errorf("object %d: %w", n, err)
@@ -111,12 +151,15 @@ func (t *truth) readLines(in io.Reader) error {
 }
 
 // value is a string, or a number as it is written.
-func value(raw json.RawMessage) string {
-	var text string
-	if json.Unmarshal(raw, &text) == nil {
-		return text
+func value(column string, raw json.RawMessage) (text string, err error) {
+	if raw[0] == '"' {
+		err = json.Unmarshal(raw, &text)
+		return text, err
 	}
-	return strings.TrimSpace(string(raw))
+	if raw[0] != '-' && (raw[0] < '0' || raw[0] > '9') {
+		return "", fmt.Errorf("%s is %s; give a string or a number", column, raw)
+	}
+	return string(raw), nil
 }
 
 func (t *truth) add(a, b string) error {
@@ -126,6 +169,9 @@ func (t *truth) add(a, b string) error {
 		}
 		t.pairs = append(t.pairs, [2]string{min(a, b), max(a, b)})
 		return nil
+	}
+	if b == "" {
+		return fmt.Errorf("%s has no cluster; leave it out, or give it one", a)
 	}
 	if before, again := t.label[a]; again {
 		return fmt.Errorf("%s is in two clusters, %s and %s", a, before, b)

@@ -108,6 +108,9 @@ type Running struct {
 	Workers int    `aliases:"parallelism" placeholder:"N" help:"Number of parallel workers: of the local runner (default: one per core), or of a job on a cluster (default: the cluster's setting); also --parallelism." group:"Run"`
 	Memory  Bytes  `placeholder:"SIZE" help:"Memory limit of the process with the local runner, at least 256MB (default: half the memory of the machine or the control group)." group:"Run"`
 	TempDir string `placeholder:"DIR" help:"Folder for temporary files (default: a hidden one beside or in an output folder, else the system's)." group:"Run"`
+
+	// Planned, if set, is called before the first pipeline with what each reads. Only dedup, query, study and diff call it.
+	Planned func(pipelines [][]Read) `kong:"-"`
 }
 
 // Remote says where and how a job on a cluster is run.

@@ -11,6 +11,9 @@ const (
 	usualMemory  = 20_000_000
 )
 
+// MostMemory is what a process may take if it is kept to so much.
+func MostMemory(memory int64) int64 { return memory + beyondMemory }
+
 // documentMemory is how much memory one text of so many bytes may take: its record, itself, the block that it
 // travels in, and 8 bytes for each token, which its shingles take the place of. A character or a byte is a
 // token; of words it is one in four bytes, which prose of any script has hardly more of. Weights take up to 36 bytes for each token.

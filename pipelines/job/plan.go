@@ -312,17 +312,13 @@ func (p *Plan) sampleSets() int {
 // sample returns the different shingle sets of the planner's sample that can be held, by hash, how many
 // there are, and the sum of all sets' sizes. It counts the copies in the sample.
 func (p *Plan) sample(ctx context.Context) (sets [][]uint64, different, size int, sampled source.Sampled, err error) {
-	reader := copies.NewReader(p.Spec, shingle.Set)
 	held := newSampledSets()
 	first := map[hash.Sum128]copies.Traits{} // of copies
-	sampled, err = source.Sample(ctx, p.Listing.Inputs, p.reading, func(text, ends []byte) {
-		traits, set := reader.Read(text, ends)
-		if len(set) == 0 {
-			return
-		}
-		size += len(set)
-		p.Sizes[len(set)]++
-		held.add(traits.Set, set)
+	texts := newSampledTexts(p.Spec, func(text *sampledText) {
+		traits := text.traits
+		size += text.size
+		p.Sizes[text.size]++
+		held.add(traits.Set, text.set)
 		key := traits.Of(p.Request.Same)
 		earlier, ok := first[key]
 		switch {
@@ -334,11 +330,12 @@ func (p *Plan) sample(ctx context.Context) (sets [][]uint64, different, size int
 				p.Symbols++
 			}
 		}
-		reader.Trim()
 	})
+	sampled, err = source.Sample(ctx, p.Listing.Inputs, p.reading, texts.add)
 	if err != nil {
 		return nil, 0, 0, sampled, err
 	}
+	texts.flush()
 	sets, different = held.all()
 	return sets, different, size, sampled, nil
 }

@@ -258,8 +258,8 @@ func TestBackground(t *testing.T) {
 		"family and others": lines(documents, 20, 1) + lines(documents/100, 0, 21),
 		"no word":           strings.Repeat(".\n", documents),
 	} {
-		if plan := planOf(t, input); plan.Choice.Rows != 1 || len(plan.Warnings()) > 0 {
-			t.Errorf("%s: %d × %d, warnings %q; want the cheapest", name, plan.Choice.Bands, plan.Choice.Rows, plan.Warnings())
+		if plan := planOf(t, input); plan.Choice.Rows > 2 || len(plan.Warnings()) > 0 { // the cheapest, or as good
+			t.Errorf("%s: %d × %d, warnings %q; want at most 2 rows", name, plan.Choice.Bands, plan.Choice.Rows, plan.Warnings())
 		}
 	}
 	if plan := planOf(t, lines(documents, 14, 13)); len(plan.Warnings()) != 1 || plan.Warnings()[0] != plan.Choice.Reason {

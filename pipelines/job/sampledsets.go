@@ -26,7 +26,7 @@ type sampledSets struct {
 
 func newSampledSets() *sampledSets { return &sampledSets{sets: map[hash.Sum128][]uint64{}} }
 
-// add adds a set, which is sorted.
+// add adds a set, as thin returns it, and keeps it.
 func (s *sampledSets) add(sum hash.Sum128, set []uint64) {
 	if _, seen := s.sets[sum]; seen {
 		return
@@ -35,9 +35,8 @@ func (s *sampledSets) add(sum hash.Sum128, set []uint64) {
 		s.sets[sum] = nil
 		return
 	}
-	thinned := thin(set)
-	s.sets[sum] = thinned
-	s.shingles += len(thinned)
+	s.sets[sum] = set
+	s.shingles += len(set)
 	heap.Push(&s.held, sum)
 	for s.shingles > mostShingles {
 		largest := heap.Pop(&s.held).(hash.Sum128)

@@ -352,9 +352,15 @@ func (r *run) readText(ctx context.Context) (text []byte, err error) {
 // counted, or numbered: those of the text in question, too.
 func (r *run) prepare(ctx context.Context) error {
 	numbered := r.plan.NeedsDictionary()
+	search := r.plan.Reads(job.First)
+	if r.config.byBuckets() && r.config.Sort == BySimilarity {
+		search = r.plan.Reads(job.First, job.Second)
+	}
 	if r.config.Of == "" && !numbered && !r.plan.NeedsFrequencies() {
+		r.config.Tell(search)
 		return nil
 	}
+	r.config.Tell(r.plan.Reads(job.First), search)
 	pipeline, scope := beam.NewPipelineWithRoot()
 	docs, rejected := r.plan.ReadAlone(scope, r.temp)
 	if r.config.Of != "" {

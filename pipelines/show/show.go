@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/io/reading"
 	"github.com/neardup/neardup/io/source"
+	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/kernels/edit"
 	"github.com/neardup/neardup/output"
 	"github.com/neardup/neardup/pipelines/dedup"
@@ -23,7 +25,7 @@ import (
 // Config says what is shown.
 type Config struct {
 	Output   string `arg:"" name:"dir" help:"Output of a finished run of dedup."`
-	Document string `arg:"" name:"id" help:"Id of a document, or its place: SOURCE@POSITION, as in the tables."`
+	Document string `arg:"" name:"id" help:"Id of a document, or its place: SOURCE@POSITION, as in the tables. If documents share an id, those in clusters are looked at first."`
 	Most     int    `name:"members" short:"n" default:"100" placeholder:"N" help:"List at most the first N documents of the cluster (default: ${default})." group:"Show"`
 	Texts    int    `default:"3" placeholder:"N" help:"Show the words that differ of at most N pairs; 0 reads no texts (default: ${default})." group:"Show"`
 }
@@ -104,18 +106,25 @@ func (s *show) look(ctx context.Context) error {
 }
 
 // clustered returns the row of the document; nil if it is in no cluster.
-func (s *show) clustered(ctx context.Context) (found *records.Clustered, err error) {
+func (s *show) clustered(ctx context.Context) (*records.Clustered, error) {
+	return named(s, output.Rows[records.Clustered](ctx, s.f, output.Clusters), func(row *records.Clustered) (string, place) {
+		return row.ID, place{row.Source, row.Position}
+	})
+}
+
+// named returns the row of a table that the document in question has; nil if it has none.
+func named[T any](s *show, rows iter.Seq2[T, error], name func(*T) (id string, at place)) (found *T, err error) {
 	var places []string
 	several := 0
-	for row, err := range output.Rows[records.Clustered](ctx, s.f, output.Clusters) {
+	for row, err := range rows {
 		if err != nil {
 			return nil, err
 		}
-		at := place{row.Source, row.Position}
+		id, at := name(&row)
 		switch {
 		case at.String() == s.Document: // which names one document, whatever ids are
 			return &row, nil
-		case row.ID == s.Document:
+		case id == s.Document:
 			found = &row
 			if several++; several <= mostPlaces {
 				places = append(places, at.String())
@@ -282,7 +291,28 @@ func (s *show) text(ctx context.Context, at place) (string, error) {
 	if slices.Contains(s.f.Run.Parameters.Inputs, "-") {
 		return "", fmt.Errorf("the run read standard input, which is gone")
 	}
+	info, err := storage.Stat(ctx, storage.Join(s.f.Run.Input.Root, at.source))
+	if err != nil {
+		return "", err
+	}
+	warning := at.source + " was modified after the run began; the texts in it may not be those that were compared"
+	if info.Modified.After(s.f.Run.Started) && !slices.Contains(s.found.Warnings, warning) {
+		s.found.Warnings = append(s.found.Warnings, warning)
+	}
 	return dedup.Text(ctx, s.f, at.source, at.position)
+}
+
+// wasRead reports whether the run read a file, as far as the output tells: its corpus has a file, or pieces, of the same name.
+func (s *show) wasRead(source string) bool {
+	if !s.has(output.Corpus) {
+		return true
+	}
+	ending := path.Ext(source)
+	pieces := strings.TrimSuffix(source, ending) + "-00000-of-"
+	return slices.ContainsFunc(s.f.Manifest.Files, func(file records.ManifestFile) bool {
+		name, ok := strings.CutPrefix(file.Path, string(output.Corpus)+"/")
+		return ok && (name == source || strings.HasPrefix(name, pieces) && strings.HasSuffix(name, ending))
+	})
 }
 
 // alone looks for a document that is in no cluster: it was not compared, or it is in the corpus.
@@ -299,31 +329,29 @@ func (s *show) rejected(ctx context.Context) (found bool, err error) {
 	if !s.has(output.Rejected) {
 		return false, nil
 	}
-	for row, err := range output.Rows[records.Rejected](ctx, s.f, output.Rejected) {
-		if err != nil {
-			return false, err
+	name := func(row *records.Rejected) (id string, at place) {
+		at = place{row.Source, row.Position}
+		if row.ID == nil {
+			return at.String(), at
 		}
-		at := place{row.Source, row.Position}
-		id := at.String()
-		if row.ID != nil {
-			id = *row.ID
-		}
-		if at.String() != s.Document && id != s.Document {
-			continue
-		}
-		s.found.ID, s.found.Source, s.found.Position = id, row.Source, row.Position
-		s.found.State, s.found.Reason = records.StateNotCompared, strings.TrimSuffix(row.Reason+", "+row.Detail, ", ")
-		if row.Unreadable() {
-			s.found.State = records.StateUnreadable
-		}
-		return true, nil
+		return *row.ID, at
 	}
-	return false, nil
+	row, err := named(s, output.Rows[records.Rejected](ctx, s.f, output.Rejected), name)
+	if err != nil || row == nil {
+		return false, err
+	}
+	s.found.ID, _ = name(row)
+	s.found.Source, s.found.Position = row.Source, row.Position
+	s.found.State, s.found.Reason = records.StateNotCompared, strings.TrimSuffix(row.Reason+", "+row.Detail, ", ")
+	if row.Unreadable() {
+		s.found.State = records.StateUnreadable
+	}
+	return true, nil
 }
 
 // inCorpus looks for the id in the corpus, whose documents are all that is left, or for the place in the input, as positions are those there.
 func (s *show) inCorpus(ctx context.Context) error {
-	if at, ok := parse(s.Document); ok {
+	if at, ok := parse(s.Document); ok && s.wasRead(at.source) {
 		if _, err := s.text(ctx, at); err == nil {
 			s.found.ID, s.found.Source, s.found.Position, s.found.State = s.Document, at.source, at.position, records.StateAlone
 			return nil

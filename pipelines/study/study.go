@@ -176,6 +176,14 @@ func (r *run) do(ctx context.Context) (*records.Study, error) {
 		return nil, err
 	}
 	defer r.plan.Forget(r.temp)
+	reads := [][]job.Read{r.plan.Reads(job.First)}
+	if len(r.config.Signatures) > 0 && r.plan.NeedsDictionary() {
+		reads = append(reads, r.plan.Reads(job.First))
+	}
+	if len(r.config.Signatures) > 0 {
+		reads = append(reads, r.plan.Reads(job.First))
+	}
+	r.config.Tell(reads...)
 	pipeline, scope := beam.NewPipelineWithRoot()
 	docs, _ := r.plan.ReadAlone(scope, r.temp)
 	overlap.Count(scope, docs, r.params)

@@ -1,0 +1,362 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+	"math"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/neardup/neardup/internal/logging"
+	"github.com/neardup/neardup/internal/terminal"
+	"github.com/neardup/neardup/pipelines/job"
+)
+
+// sight is what a runner tells of a pipeline while it runs.
+type sight struct {
+	elapsed time.Duration
+	ended   bool
+	counts  map[string]int64       // by namespace/name; nil: the runner does not count
+	open    func(step string) bool // whether a stage of a step has not ended; nil: not known
+	step    string                 // what runs and takes longest
+	share   float64                // of the step that is done
+	done    int                    // units that have ended
+	of      int                    // 0: not known
+	unit    string                 // "stages"
+	state   [2]string              // of a job on a cluster, in a sentence and in a word
+}
+
+// counted sums counters, as Beam has them, of all steps.
+func counted[C interface {
+	Namespace() string
+	Name() string
+	Result() int64
+}](counters []C) map[string]int64 {
+	sums := map[string]int64{}
+	for _, c := range counters {
+		sums[c.Namespace()+"/"+c.Name()] += c.Result()
+	}
+	return sums
+}
+
+// progress is how far the pipelines of a job are.
+type progress struct {
+	reads    [][]job.Read // of each pipeline, with their bytes as far as these are known by now
+	at       int          // the pipeline that runs
+	before   time.Duration
+	fraction float64
+	reading  int     // the read in hand, counted from 1 over all pipelines; 0: none
+	recent   []point // of that read
+}
+
+// point is how far a read was at a time of the job.
+type point struct {
+	at               time.Duration
+	bytes, documents float64
+}
+
+// Rates are those of the last window, once they have a basis.
+const (
+	window = 15 * time.Second
+	basis  = 2 * time.Second
+)
+
+// view is what a person is told. What is not known is 0, but for fraction and left.
+type view struct {
+	elapsed        time.Duration
+	fraction       float64       // of the job; below 0: not known
+	bytes, all     int64         // of all reads
+	reading, reads int           // the read in hand, from 1, and how many there are
+	documents      float64       // a second
+	left           time.Duration // below 0: not known
+	sight
+}
+
+// see returns what is told of the job when its runner tells s of a pipeline.
+func (p *progress) see(s sight) view {
+	v := view{elapsed: p.before + s.elapsed, fraction: -1, left: -1, sight: s}
+	known := s.counts != nil && p.bytes(&v)
+	switch pipelines := float64(max(1, len(p.reads))); {
+	case known:
+		p.advance(float64(v.bytes) / float64(v.all))
+		p.rate(&v)
+	case s.of > 0:
+		p.advance((float64(p.at) + float64(s.done)/float64(s.of)) / pipelines)
+	}
+	if known || s.of > 0 {
+		v.fraction = p.fraction
+	}
+	if s.ended {
+		p.end(v.elapsed)
+	}
+	return v
+}
+
+// advance never goes back: an estimate that is corrected upwards makes the bar stand still.
+func (p *progress) advance(fraction float64) {
+	p.fraction = max(p.fraction, min(fraction, 1))
+}
+
+// end makes the next pipeline the one that runs. How many there are is not known of a job that was not planned.
+func (p *progress) end(elapsed time.Duration) {
+	p.before, p.recent, p.reading = elapsed, nil, 0
+	if p.at < len(p.reads) {
+		p.at++
+	} else {
+		p.fraction = 0
+	}
+}
+
+// bytes sets how many bytes were read, and which read is in hand. It reports whether anything is known of that.
+func (p *progress) bytes(v *view) bool {
+	for i, reads := range p.reads {
+		for r := range reads {
+			read := &reads[r]
+			v.reads++
+			switch n := v.counts[read.Counted+"/stored"]; {
+			case i < p.at:
+				v.bytes += read.Bytes
+			case i == p.at:
+				over := n >= read.Bytes
+				if v.open != nil {
+					over = !v.open(read.Step)
+				}
+				if over || n > read.Bytes {
+					read.Bytes = n
+				}
+				if n > 0 && !over {
+					v.reading = v.reads
+				}
+				v.bytes += n
+			}
+			v.all += read.Bytes
+		}
+	}
+	return p.at < len(p.reads) && v.all > 0
+}
+
+// rate sets how fast the read in hand goes, and how long all take at that rate.
+func (p *progress) rate(v *view) {
+	if v.reading != p.reading {
+		p.reading, p.recent = v.reading, nil
+	}
+	if v.reading == 0 {
+		return
+	}
+	now := point{v.elapsed, float64(v.bytes), 0}
+	// A later read skips records, or copies them unseen: it goes through as many to a byte as the first did.
+	if first := float64(v.counts[job.First.Counted+"/stored"]); first > 0 {
+		now.documents = float64(v.counts["read/records"]) * max(1, p.ofPipeline(v)/first)
+	}
+	if n := len(p.recent); n == 0 || p.recent[n-1].bytes != now.bytes {
+		p.recent = append(p.recent, now)
+	}
+	for len(p.recent) > 2 && p.recent[1].at <= now.at-window {
+		p.recent = p.recent[1:]
+	}
+	first, last := p.recent[0], p.recent[len(p.recent)-1]
+	took := (now.at - first.at).Seconds()
+	if took < basis.Seconds() || last.bytes <= first.bytes {
+		return
+	}
+	v.documents = max(0, last.documents-first.documents) / took
+	left := float64(v.all-v.bytes) / (last.bytes - first.bytes) * took
+	if most := 1000 * time.Hour; left >= 0 && left < most.Seconds() {
+		v.left = time.Duration(left * float64(time.Second))
+	}
+}
+
+// ofPipeline is how much the pipeline that runs has read.
+func (p *progress) ofPipeline(v *view) (bytes float64) {
+	for _, read := range p.reads[p.at] {
+		bytes += float64(v.counts[read.Counted+"/stored"])
+	}
+	return bytes
+}
+
+// part is what a line says beside the bar, in full and where there is little room.
+type part struct{ long, short string }
+
+// parts are what matters most, and what may be left out, the last first.
+func (v *view) parts() (most []part, more []string) {
+	if v.state[0] != "" {
+		most = append(most, part{v.state[0], v.state[1]})
+	}
+	if v.documents > 0 {
+		n := thousands(v.documents)
+		most = append(most, part{n + " documents/s", n + " docs/s"})
+	}
+	if v.left >= 0 {
+		left := brief(v.left) + " left"
+		most = append(most, part{left, left})
+	}
+	if v.reading == 0 && v.step != "" { // why the bar stands still
+		step := fmt.Sprintf("%s %.0f %%", v.step, 100*v.share)
+		most = append(most, part{step, step})
+	}
+	switch {
+	case v.all > 0 && v.counts != nil:
+		more = append(more, sizes(v.bytes, v.all))
+		if v.reading > 0 {
+			more = append(more, fmt.Sprintf("read %d of %d", v.reading, v.reads))
+		}
+	case v.of > 0:
+		more = append(more, fmt.Sprintf("%d of %d %s", v.done, v.of, v.unit))
+	case v.counts["read/records"] > 0:
+		more = append(more, fmt.Sprintf("%d records read", v.counts["read/records"]))
+	}
+	return most, more
+}
+
+// percent is rounded down: 100 % is all.
+func (v *view) percent() string { return fmt.Sprintf("%.0f %%", math.Floor(100*v.fraction)) }
+
+// text is a line of a log.
+func (v *view) text() string {
+	most, more := v.parts()
+	said := []string{v.elapsed.Round(time.Second).String()}
+	if v.fraction >= 0 {
+		said = append(said, v.percent())
+	}
+	for _, p := range most {
+		said = append(said, p.long)
+	}
+	return strings.Join(append(said, more...), ", ")
+}
+
+// details are what text says, for programs.
+func (v *view) details() []any {
+	details := []any{"elapsed_seconds", v.elapsed.Seconds()}
+	if v.fraction >= 0 {
+		details = append(details, "fraction", v.fraction)
+	}
+	if v.all > 0 && v.counts != nil {
+		details = append(details, "bytes", v.bytes, "bytes_of_all_reads", v.all, "read", v.reading, "reads", v.reads)
+	}
+	if v.documents > 0 {
+		details = append(details, "documents_per_second", v.documents)
+	}
+	if v.left >= 0 {
+		details = append(details, "seconds_left", v.left.Seconds())
+	}
+	if v.of > 0 {
+		details = append(details, v.unit+"_ended", v.done, v.unit, v.of)
+	}
+	if v.step != "" {
+		details = append(details, "step", v.step)
+	}
+	return []any{slog.Group("progress", details...)}
+}
+
+// line is a line of a screen of so many characters. Its bar does not change its width with what is said.
+func (v *view) line(width int) string {
+	const leastBar = 9
+	if v.fraction < 0 {
+		return terminal.Cut(v.text(), max(width, 1))
+	}
+	drawn := bar(v.fraction, max(width/4, leastBar))
+	most, more := v.parts()
+	percent := fmt.Sprintf("%5s", v.percent())
+	long, short := []string{percent}, []string{percent}
+	for _, p := range most {
+		long, short = append(long, p.long), append(short, p.short)
+	}
+	long = append(long, more...)
+	for n := len(long); n >= len(short); n-- {
+		if line := drawn + " " + strings.Join(long[:n], ", "); utf8.RuneCountInString(line) <= width {
+			return line
+		}
+	}
+	for n := len(short); n > 0; n-- {
+		if line := drawn + " " + strings.Join(short[:n], " "); utf8.RuneCountInString(line) <= width {
+			return line
+		}
+	}
+	return terminal.Cut(v.percent(), max(width, 1))
+}
+
+// bar draws a fraction in so many characters, 3 or more.
+func bar(fraction float64, width int) string {
+	room := width - len("[]")
+	full := int(fraction * float64(room))
+	drawn := strings.Repeat("=", full)
+	if full < room {
+		drawn += ">"
+	}
+	return "[" + drawn + strings.Repeat(" ", room-len(drawn)) + "]"
+}
+
+func thousands(n float64) string {
+	switch {
+	case n >= 999_950:
+		return fmt.Sprintf("%.1fM", n/1e6)
+	case n >= 999.5:
+		return fmt.Sprintf("%.1fk", n/1e3)
+	default:
+		return fmt.Sprintf("%.0f", n)
+	}
+}
+
+// brief is a duration in its two largest units.
+func brief(d time.Duration) string {
+	if d = d.Round(time.Second); d < time.Hour {
+		return d.String()
+	}
+	return strings.TrimSuffix(d.Round(time.Minute).String(), "0s")
+}
+
+// sizes writes a part of a size and that, in the unit that suits it.
+func sizes(part, all int64) string {
+	unit, name := 1.0, "B"
+	for _, larger := range []string{"kB", "MB", "GB", "TB"} {
+		if float64(all) < 1000*unit {
+			break
+		}
+		unit, name = 1000*unit, larger
+	}
+	digits := 1
+	if unit == 1 {
+		digits = 0
+	}
+	return fmt.Sprintf("%.*f of %.*f %s", digits, float64(part)/unit, digits, float64(all)/unit, name)
+}
+
+// display shows how far a job is: on a terminal a line that is written over, elsewhere one that is logged now and then.
+type display struct {
+	w    io.Writer
+	job  progress
+	next time.Duration // when the job is so old, a line is logged
+}
+
+func newDisplay(w io.Writer) *display { return &display{w: w, next: often} }
+
+// A line is logged every 10 seconds of a job's first minute, and then every minute.
+const (
+	often  = 10 * time.Second
+	seldom = time.Minute
+)
+
+// plan takes what each pipeline of the job reads.
+func (d *display) plan(reads [][]job.Read) { d.job = progress{reads: reads} }
+
+func (d *display) show(s sight) {
+	v := d.job.see(s)
+	if terminal.Watched(d.w) {
+		shown := terminal.Erase(d.w) + v.line(terminal.Columns(d.w)-1) // in the last column some terminals begin a line
+		if s.ended {
+			shown += terminal.Erase(d.w)
+		}
+		fmt.Fprint(d.w, shown)
+		return
+	}
+	if v.elapsed < d.next || s.ended {
+		return
+	}
+	d.next = v.elapsed + often
+	if v.elapsed >= seldom {
+		d.next = v.elapsed + seldom
+	}
+	logging.Notice(v.text(), v.details()...)
+}

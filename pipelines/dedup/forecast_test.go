@@ -1,0 +1,222 @@
+package dedup_test
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/neardup/neardup/internal/corpusgen"
+	"github.com/neardup/neardup/io/storage"
+	"github.com/neardup/neardup/io/storage/storagetest"
+	"github.com/neardup/neardup/pipelines/dedup"
+	"github.com/neardup/neardup/records"
+)
+
+// The forecast of a plan is what the run measures, to 30 per cent: documents, edges, documents read again and the bytes of each collection
+// that travels; nightly, of more corpora.
+func TestForecast(t *testing.T) {
+	all := map[string]func(*testing.T) corpus{"kijiji": kijiji, "licenses": licenses, "sms": messages}
+	if nightly() {
+		maps.Copy(all, map[string]func(*testing.T) corpus{
+			"reuters": reuters, "bbc": bbc, "tldr": allPages, "imdb": imdb, "thai": thai,
+			"articles": func(t *testing.T) corpus { return articles(t, "2500") },
+			"spamassassin": func(t *testing.T) corpus {
+				return files(t, "spamassassin", unpacked(t, filepath.Join(found(t, "spamassassin"), "spamassassin_txt.tar.gz")))
+			},
+			"newsgroups": func(t *testing.T) corpus {
+				path := filepath.Join(found(t, "newsgroups20"), "20_newsgroup.tar.gz")
+				return corpus{config: ask(t, path, "--invalid-utf8=keep")}
+			},
+			"ag_news": func(t *testing.T) corpus {
+				return corpus{config: ask(t, filepath.Join(found(t, "ag_news_test"), "test.csv"), "--no-header", "--text=2", "--text=3", "--id=")}
+			},
+		})
+	}
+	for name, load := range all {
+		t.Run(name, func(t *testing.T) {
+			config := load(t).config
+			config.MaxRejected.Percent = 100
+			foresee(t, config)
+		})
+	}
+}
+
+// foresee runs a job that was planned, and compares.
+func foresee(t *testing.T, config dedup.Config) {
+	t.Helper()
+	f := forecast(t, config)
+	if !f.Whole || f.Edges.Low != f.Edges.Expected || f.Edges.High != f.Edges.Expected {
+		t.Errorf("not all is sampled: %+v", f)
+	}
+	measured := run(t, config).Run
+	near(t, "documents", f.Documents, measured.Counts.Records-measured.Counts.Unreadable)
+	near(t, "edges", f.Edges.Expected, measured.Steps["buckets/edges"])
+	near(t, "documents read again", f.ReadAgain, measured.Steps["fetch/documents"])
+	for _, name := range []string{"bands", "firsts", "edges", "sets", "profiles", "copies"} {
+		near(t, "bytes of "+name, sent(f, name), measured.Steps["shuffled/"+name])
+	}
+}
+
+func sent(f *records.Forecast, name string) int64 {
+	if i := slices.IndexFunc(f.Shuffled, func(s records.Shuffled) bool { return s.Name == name }); i >= 0 {
+		return f.Shuffled[i].Bytes
+	}
+	return 0
+}
+
+func forecast(t *testing.T, config dedup.Config) *records.Forecast {
+	t.Helper()
+	config.DryRun = true
+	planned, err := runJob(t.Context(), config, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return planned.Forecast
+}
+
+// near holds a figure to 30 per cent.
+func near(t *testing.T, what string, expected, measured int64) {
+	t.Helper()
+	t.Logf("%s: %d expected, %d measured (%+.1f %%)", what, expected, measured, 100*(float64(expected)/float64(measured)-1))
+	if math.Abs(float64(expected-measured)) > .3*float64(measured) {
+		t.Errorf("%s: %d expected, %d measured", what, expected, measured)
+	}
+}
+
+// On an object store the forecast is that of the same files on a disk.
+func TestForecastOnAnObjectStore(t *testing.T) {
+	storage.Register("objects://", &storagetest.Memory{})
+	files, err := filepath.Glob("../../testdata/tldr/*.jsonl")
+	if err != nil || len(files) == 0 {
+		t.Fatal("no test data", err)
+	}
+	for _, file := range files {
+		_, err := storage.WriteFile(t.Context(), "objects://planned/in/"+filepath.Base(file), func(w io.Writer) error {
+			_, err := io.WriteString(w, read(t, file))
+			return err
+		})
+		mustDo(t, err)
+	}
+	flags := []string{"--shingle=char:5", "--threshold=0.5"}
+	want, got := forecast(t, ask(t, append(flags, "../../testdata/tldr")...)), forecast(t, ask(t, append(flags, "objects://planned/in")...))
+	want.Seconds, got.Seconds = 0, 0
+	if diff := cmp.Diff(want, got); diff != "" || want.Edges.Expected == 0 {
+		t.Error(diff)
+	}
+}
+
+// Without the list of copies these are in buckets, where each copy that is in another block has an edge in each band.
+func TestForecastOfUnlistedCopies(t *testing.T) {
+	config := generate(t, corpusgen.Spec{Documents: 3000, Seed: 3, Near: 0.2, Copies: 0.3, Edits: 0.02}).corpus(t).config
+	config.ConnectDocuments = 1000 // fewer than there are: contracted, and nothing is listed
+	f, measured := forecast(t, config), run(t, config).Run
+	near(t, "edges", f.Edges.Expected, measured.Steps["buckets/edges"])
+	near(t, "documents read again", f.ReadAgain, measured.Steps["fetch/documents"])
+	for _, name := range []string{"bands", "firsts", "sets", "profiles", "copies"} {
+		near(t, "bytes of "+name, sent(f, name), measured.Steps["shuffled/"+name])
+	}
+}
+
+// Copies alone are foretold, too, and SimHash pieces; a part of the input tells what single documents send, and an interval of edges.
+func TestForecastOfMethods(t *testing.T) {
+	c := generate(t, corpusgen.Spec{Documents: 20_000, Seed: 4, Near: 0.2, Copies: 0.1, Edits: 0.02}).corpus(t)
+	for _, flags := range [][]string{{"--method=exact"}, {"--method=exact", "--same=set"}, {"--method=simhash", "--pieces=16", "--bits=128"}, {"--signature=salted", "--min-words=1"}} {
+		config := ask(t, append(flags, c.config.Inputs...)...)
+		f, measured := forecast(t, config), run(t, config).Run
+		t.Log(flags)
+		near(t, "documents read again", f.ReadAgain, measured.Steps["fetch/documents"])
+		for _, name := range []string{"bands", "firsts", "edges", "sets", "profiles", "copies"} {
+			near(t, "bytes of "+name, sent(f, name), measured.Steps["shuffled/"+name])
+		}
+	}
+	config := c.config
+	whole := forecast(t, config)
+	config.SurveyBytes = whole.Bytes / 4
+	part := forecast(t, config)
+	if part.Whole || part.Sampled*3 > whole.Sampled {
+		t.Errorf("%d of %d documents are sampled", part.Sampled, whole.Sampled)
+	}
+	near(t, "documents", part.Documents, whole.Documents)
+	near(t, "bytes of bands", sent(part, "bands"), sent(whole, "bands"))
+	near(t, "bytes of firsts", sent(part, "firsts"), sent(whole, "firsts"))
+	if e := whole.Edges.Expected; e < part.Edges.Low || e > part.Edges.High {
+		t.Errorf("%d edges, not in %+v", e, *part.Edges)
+	}
+}
+
+// However small a sample and whatever it has, no more is foretold than all documents can send: each has at most one edge in each band, and
+// sends its set, its profile and what tells copies once.
+func TestForecastIsPossible(t *testing.T) {
+	c := generate(t, corpusgen.Spec{Documents: 20_000, Seed: 5, Near: 0.9, Copies: 0.05, Edits: 0.02}).corpus(t)
+	config := c.config
+	whole := forecast(t, config)
+	for _, part := range []int64{10, 100, 1000} {
+		config.SurveyBytes = whole.Bytes / part
+		f := forecast(t, config)
+		plan, err := planOf(t, config)
+		mustDo(t, err)
+		if most := int64(plan.Choice.Bands) * f.Documents; f.Edges.Low > f.Edges.Expected || f.Edges.Expected > f.Edges.High || f.Edges.High > most {
+			t.Errorf("of a part of %d: edges %+v, at most %d are possible", part, *f.Edges, most)
+		}
+		// 30 per cent more, since sampled documents may be longer than others. What is a copy may look as if it were none.
+		all := 1.3 * float64(whole.Documents) / float64(whole.ReadAgain)
+		for name, again := range map[string]int64{"sets": sent(whole, "sets"), "profiles": sent(whole, "profiles") + sent(whole, "copies")} {
+			if got, most := sent(f, name), all*float64(again); float64(got) > most {
+				t.Errorf("of a part of %d: %d bytes of %s, at most %.0f are possible", part, got, name, most)
+			}
+		}
+	}
+}
+
+// The shingles that a warning of short documents names are warned of no more.
+func TestSuitedShingles(t *testing.T) {
+	words := func(n, from int) string {
+		var text []string
+		for i := range n {
+			text = append(text, fmt.Sprintf("w%d", from+i))
+		}
+		return strings.Join(text, " ")
+	}
+	for _, c := range []struct {
+		name        string
+		few, many   int // words, of every sixth document and of the others
+		flag, suits string
+	}{
+		{"a tenth is very short", 6, 300, "--shingle=word:5", "word:2"},
+		{"half are rather short", 30, 30, "--shingle=word:5", "word:3"},
+		{"a tenth has hardly a word", 1, 300, "--shingle=word:3", ""},
+		{"stop words", 12, 300, "--shingle=stopword:3", "char:9"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var lines strings.Builder
+			for i := range 120 {
+				n := c.many
+				if i%6 == 0 {
+					n = c.few
+				}
+				fmt.Fprintln(&lines, words(n, 1000*i))
+			}
+			path := filepath.Join(t.TempDir(), "in.txt")
+			mustDo(t, os.WriteFile(path, []byte(lines.String()), 0o666))
+			config := ask(t, path, "--format=lines", c.flag)
+			f := forecast(t, config)
+			if len(f.Short) != 1 || f.Short[0].Shingle != c.suits {
+				t.Fatalf("%+v, want %q", f.Short, c.suits)
+			}
+			if c.suits == "" {
+				return
+			}
+			if f := forecast(t, ask(t, path, "--format=lines", "--shingle="+c.suits)); len(f.Short) > 0 {
+				t.Errorf("%s is warned of: %+v", c.suits, f.Short)
+			}
+		})
+	}
+}

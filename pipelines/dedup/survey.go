@@ -1,0 +1,231 @@
+package dedup
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"math"
+	"path"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/neardup/neardup/blocks"
+	"github.com/neardup/neardup/io/source"
+	"github.com/neardup/neardup/kernels/copies"
+	"github.com/neardup/neardup/kernels/hash"
+	"github.com/neardup/neardup/kernels/lsh"
+	"github.com/neardup/neardup/kernels/script"
+	"github.com/neardup/neardup/kernels/shingle"
+	"github.com/neardup/neardup/records"
+	"github.com/neardup/neardup/transforms/frequencies"
+	"github.com/neardup/neardup/transforms/signature"
+)
+
+const (
+	// A survey reads about so many listed bytes, fewer if they would be more documents, keys or shingles than these: it holds some 100
+	// bytes of a document and 8 of a key, and shingles are what takes time.
+	surveyBytes     = 256 << 20
+	surveyDocuments = 1 << 20
+	surveyKeys      = 16 << 20
+	surveyShingles  = 64 << 20
+	// typedRecords are so many of the first records, by which the types of columns are told.
+	typedRecords = 1000
+)
+
+// survey is what a forecast is made from: the sampled documents with their keys, and what their texts are.
+type survey struct {
+	plan    *Plan
+	sampled source.Sampled
+	whole   bool
+
+	documents []surveyed
+	keyer     lsh.Keyer // nil: documents have no keys
+	keys      []uint64  // of all, as many of each
+
+	text      int64 // bytes
+	bytes     []int32
+	words     []int32
+	runes     []int32
+	sources   []int32 // by number
+	names     []string
+	scripts   map[string]int64
+	encodings map[string]int64
+	columns   []records.Column
+}
+
+// surveyed is what a document sends.
+type surveyed struct {
+	key    blocks.Key
+	copied uint64 // what copies have in common
+	set    uint64
+	words  int32 // of the features; 0: it is not compared
+	size   int32
+	id     int32
+	hasID  bool
+	text   int32
+	block  int32 // that it is signed in
+}
+
+// surveyed bytes of the input: all, or as many as can be held.
+func (p *Plan) surveyBytes() int64 {
+	if p.Config.SurveyBytes > 0 {
+		return p.Config.SurveyBytes
+	}
+	total := p.Listing.Inputs.Bytes()
+	keys := p.Documents * int64(max(1, p.Choice.Bands, p.Pieces.Count))
+	share := min(1, surveyBytes/float64(max(1, total)), surveyDocuments/float64(p.Documents), surveyKeys/float64(keys), surveyShingles/float64(max(1, p.Shingles)))
+	return int64(math.Ceil(share * float64(total)))
+}
+
+// takeSurvey reads a sample of the input.
+func (p *Plan) takeSurvey(ctx context.Context) (*survey, error) {
+	s := &survey{plan: p, scripts: map[string]int64{}, encodings: map[string]int64{}}
+	sign, err := s.signer(ctx)
+	if err != nil {
+		return nil, err
+	}
+	traits, err := p.traits(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var (
+		counter   = script.NewCounter()
+		words     = shingle.NewWordCounter(p.Spec.Normalize)
+		typed     = map[string][]string{}
+		numbers   = map[string]int32{}
+		filled    int
+		block     int32
+		last      = -1
+		columnErr error
+		keys      []uint64
+	)
+	bytes := p.surveyBytes()
+	s.whole = bytes >= p.Listing.Inputs.Bytes()
+	s.sampled, err = source.Survey(ctx, p.Listing.Inputs, p.Source("").Options, bytes, func(d *source.Seen) {
+		if p.Request.Limit > 0 && int64(len(s.documents)) >= p.Request.Limit {
+			return
+		}
+		// Blocks are those of source.Read.
+		filled += len(d.Text) + len(d.ID)
+		if d.Key.File() != last || filled >= blocks.BlockBytes {
+			block++
+			filled, last = 0, d.Key.File()
+		}
+		doc := traits(d)
+		doc.key, doc.id, doc.hasID, doc.text, doc.block = d.Key, int32(len(d.ID)), d.HasID, int32(len(d.Text)), block
+		s.documents = append(s.documents, doc)
+		if s.keyer != nil {
+			if doc.words > 0 {
+				keys = s.keyer.Keys(keys, sign(d.Text))
+			} else {
+				keys = make([]uint64, s.keyer.Len())
+			}
+			s.keys = append(s.keys, keys...)
+		}
+
+		s.text += int64(len(d.Text))
+		s.bytes, s.words = append(s.bytes, int32(len(d.Text))), append(s.words, int32(words.Words(d.Text)))
+		words.Trim()
+		s.runes = append(s.runes, int32(utf8.RuneCount(d.Text)))
+		name := d.File.Source
+		if p.Listing.Inputs.OneDocument(d.Key.File()) {
+			name = path.Dir(name)
+		}
+		number, known := numbers[name]
+		if !known {
+			number = int32(len(s.names))
+			numbers[name], s.names = number, append(s.names, name)
+		}
+		s.sources = append(s.sources, number)
+		counter.Add(d.Text)
+		s.encodings[encodingOf(d)]++
+		if len(s.documents) <= typedRecords && columnErr == nil {
+			columnErr = s.addColumns(ctx, typed, d)
+		}
+	})
+	s.scripts = counter.Letters()
+	if n := s.sampled.NotUTF8; n > 0 {
+		s.encodings[cmp.Or(s.sampled.Encoding, "not UTF-8")] += n
+	}
+	for i := range s.columns {
+		s.columns[i].Type = strings.Join(typed[s.columns[i].Name], " or ")
+	}
+	return s, errors.Join(err, columnErr)
+}
+
+// signer returns what signs texts, if documents have keys that the survey can make. Signatures of the family Classic need the dictionary of
+// all documents; those of FSS agree with the same probability.
+func (s *survey) signer(ctx context.Context) (func(text []byte) []uint64, error) {
+	p := s.plan
+	if p.Complete || p.Request.Same != "" || p.NeedsFrequencies() {
+		return nil, nil
+	}
+	params := p.Signature("")
+	if params.Family == signature.Classic {
+		params.Family, params.Banding.AsText = signature.FSS, false
+		for params.Banding.Signature = 1; params.Banding.Signature < p.Choice.Bands*p.Choice.Rows; {
+			params.Banding.Signature *= 2
+		}
+	}
+	s.keyer = params.Keyer()
+	return params.Signer(ctx)
+}
+
+// traits returns what tells of a document's text what copies have in common, and how large its features are.
+func (p *Plan) traits(ctx context.Context) (func(d *source.Seen) surveyed, error) {
+	features := shingle.Set
+	if !p.NeedsFrequencies() {
+		var err error
+		if features, err = frequencies.Features(ctx, p.Verifier("")); err != nil {
+			return nil, err
+		}
+	}
+	reader, verifier := copies.NewReader(p.Spec, features), p.Verifier("").New()
+	return func(d *source.Seen) surveyed {
+		defer reader.Trim()
+		if p.Request.Same != "" {
+			key, ok := reader.Key(p.Request.Same, d.Text, d.Ends)
+			if !ok {
+				return surveyed{}
+			}
+			return surveyed{copied: short(key), words: 1}
+		}
+		t, features := reader.Read(d.Text, d.Ends)
+		return surveyed{copied: short(t.Tokens), set: short(t.Set), words: int32(len(features)), size: int32(verifier.Size(features))}
+	}, nil
+}
+
+// short is half of a hash: of the documents of a survey, none have the same by chance but with a probability of 2^-25.
+func short(sum hash.Sum128) uint64 { return sum.Hi }
+
+// encodingOf is the encoding that a text was read by.
+func encodingOf(d *source.Seen) string {
+	switch {
+	case d.File.Encoding != "":
+		return d.File.Encoding
+	case !slices.ContainsFunc(d.Text, func(b byte) bool { return b >= utf8.RuneSelf }):
+		return "ASCII"
+	case utf8.Valid(d.Text):
+		return "UTF-8"
+	default:
+		return "not UTF-8" // and read all the same
+	}
+}
+
+// addColumns notes the columns of a document. One of different types has them all.
+func (s *survey) addColumns(ctx context.Context, typed map[string][]string, d *source.Seen) error {
+	if last := len(s.documents) - 2; last >= 0 && s.documents[last].key.File() == d.Key.File() && d.File.Format != "json" && d.File.Format != "jsonl" {
+		return nil // which has others than its file only if each record has its own
+	}
+	found, err := d.Columns(ctx, s.plan.Reading())
+	for _, column := range found {
+		if _, known := typed[column.Name]; !known {
+			s.columns = append(s.columns, records.Column{Name: column.Name})
+		}
+		if !slices.Contains(typed[column.Name], column.Type) {
+			typed[column.Name] = append(typed[column.Name], column.Type)
+		}
+	}
+	return err
+}

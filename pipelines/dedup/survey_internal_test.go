@@ -1,0 +1,83 @@
+package dedup
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/neardup/neardup/kernels/setsim"
+)
+
+// The extrapolation of a·n + b·n² is exact, for any a, b and n.
+func TestGrowOfBothParts(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		a, b := rapid.Float64Range(0, 10).Draw(t, "a"), rapid.Float64Range(0, 10).Draw(t, "b")
+		n, x := rapid.Float64Range(1, 100).Draw(t, "n"), rapid.Float64Range(1, 100).Draw(t, "x")
+		at := func(n float64) float64 { return a*n + b*n*n }
+		if got, want := grow(at(n), at(n/2), x), at(x*n); math.Abs(got-want) > 1e-9*(want+1) {
+			t.Fatalf("%v, want %v", got, want)
+		}
+	})
+}
+
+// Halves that have more than growth by n, or less than growth by n², are taken for these.
+func TestGrowIsBounded(t *testing.T) {
+	for _, c := range []struct{ whole, half, want float64 }{{100, 60, 1000}, {100, 50, 1000}, {100, 25, 10_000}, {100, 10, 10_000}, {0, 0, 0}} {
+		if got := grow(c.whole, c.half, 10); got != c.want {
+			t.Errorf("%v of %v: %v, want %v", c.half, c.whole, got, c.want)
+		}
+	}
+}
+
+// Of random pairs, of which a sample has as many as it happens to, the interval has the number. Twenty of 1000 samples may be outside by two
+// standard errors at either side; more than 100 are so with a probability below 1e-9.
+func TestIntervalOfPairs(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	const pairs, trials = 4000, 1000
+	for _, share := range []float64{.1, .5} {
+		outside := 0
+		for range trials {
+			n := 0
+			for range pairs {
+				if r.Float64() < share*share {
+					n++
+				}
+			}
+			low, high := interval(float64(n), float64(n), 1/share)
+			if pairs < low || pairs > high {
+				outside++
+			}
+		}
+		if outside > 100 {
+			t.Errorf("of samples of %v, %d of %d are outside", share, outside, trials)
+		}
+	}
+	if low, high := interval(0, 0, 10); low != 0 || high != 300 {
+		t.Errorf("of none %v to %v", low, high)
+	}
+	if low, high := interval(7, 3, 1); low != 7 || high != 7 {
+		t.Errorf("of all %v to %v", low, high)
+	}
+}
+
+// The least numbers of shingles are the smallest that reach the threshold, by trying.
+func TestLeastShinglesByTrying(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		den := rapid.Uint64Range(2, 1000).Draw(t, "denominator")
+		threshold := setsim.Threshold{Num: rapid.Uint64Range(1, den-1).Draw(t, "numerator"), Den: den}
+		e := rapid.IntRange(1, 9).Draw(t, "changed")
+		reaches := func(shared, all int) bool { return uint64(shared)*threshold.Den >= threshold.Num*uint64(all) }
+		equal, word := 1, e
+		for !reaches(equal-1, equal) {
+			equal++
+		}
+		for !reaches(word-e, word+e) {
+			word++
+		}
+		if a, b := leastShingles(threshold, e); a != equal || b != word {
+			t.Fatalf("%d and %d shingles, want %d and %d", a, b, equal, word)
+		}
+	})
+}

@@ -1,0 +1,254 @@
+package eval
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"github.com/apache/beam/sdks/v2/go/pkg/beam"
+
+	"github.com/neardup/neardup/blocks"
+	"github.com/neardup/neardup/io/source"
+	"github.com/neardup/neardup/kernels/quality"
+	"github.com/neardup/neardup/output"
+	"github.com/neardup/neardup/pipelines/dedup"
+	"github.com/neardup/neardup/pipelines/job"
+	"github.com/neardup/neardup/records"
+	"github.com/neardup/neardup/transforms/recall"
+)
+
+// mostPairs limits the pairs of the documents drawn, which are held in memory, to some GB.
+const mostPairs = 10_000_000
+
+// bySample compares pairs of a sample of distinct documents with what an exact join of these with all others finds. As in pairs/, copies are
+// left out: the first document of each set of features stands for them.
+func (e *evaluation) bySample(ctx context.Context) error {
+	for _, table := range []output.Part{output.Clusters, output.Pairs} {
+		if err := e.need(table); err != nil {
+			return err
+		}
+	}
+	if e.f.Run.Parameters.Method == string(dedup.Exact) {
+		return job.Usage("--sample: the run's --method exact looked for copies only, and found them all; --truth FILE compares it with what is known")
+	}
+	return e.again(ctx, func(plan *job.Plan, temp string) error {
+		params := recall.Params{
+			Inputs: job.Inputs(temp), Text: plan.Spec, Verifier: plan.Verifier(temp), Sample: e.Sample, Seed: e.Seed, Temp: temp,
+		}
+		pipeline, scope := beam.NewPipelineWithRoot()
+		docs, _ := plan.ReadAlone(scope, temp)
+		params.KeepAll(scope, source.Fetch(scope, params.Choose(scope, docs), plan.Source(temp)))
+		if _, err := e.Execute(ctx, e.launch, pipeline, temp); err != nil {
+			return err
+		}
+		drawn, err := params.Sampled(ctx)
+		if err != nil {
+			return err
+		}
+		s := newSample(drawn)
+		if err := s.find(ctx, e.f, plan.Keys()); err != nil {
+			return err
+		}
+		pipeline, scope = beam.NewPipelineWithRoot()
+		docs, _ = plan.ReadAlone(scope, temp)
+		params.Join(scope, docs)
+		if _, err := e.Execute(ctx, e.launch, pipeline, temp); err != nil {
+			return err
+		}
+		truth, err := params.Truth(ctx)
+		if err != nil {
+			return err
+		}
+		s.join(truth)
+		return e.tell(ctx, s, e.distinct(len(drawn)), plan, temp)
+	})
+}
+
+// distinct is the number of distinct documents, of which some were drawn. The run took vectors of one direction for copies.
+func (e *evaluation) distinct(drawn int) int64 {
+	if drawn < e.Sample { // there are no more
+		return int64(drawn)
+	}
+	n := e.f.Run.Counts
+	return max(int64(drawn), n.Records-n.Unreadable-n.NotCompared-n.Copies)
+}
+
+// again plans the run's input again, and calls do with what workers need in the folder temp.
+func (e *evaluation) again(ctx context.Context, do func(plan *job.Plan, temp string) error) error {
+	return job.InTempFolder(ctx, e.TempDir, func(temp string) error {
+		plan, err := dedup.Again(ctx, e.f, e.Running, temp)
+		if err != nil {
+			return err
+		}
+		if err := plan.Share(ctx, temp); err != nil {
+			return err
+		}
+		defer plan.Forget(temp)
+		if plan.NeedsFrequencies() {
+			if _, err := plan.CountFrequencies(ctx, e.launch, temp); err != nil {
+				return err
+			}
+		}
+		return do(plan, temp)
+	})
+}
+
+// sample is the pairs that have a document drawn.
+type sample struct {
+	drawn  []blocks.Key // sorted
+	is     map[blocks.Key]bool
+	within map[blocks.Key]int64 // the cluster, of documents in one with a document drawn
+	pairs  map[blocks.Edge]state
+	alike  map[blocks.Edge]bool // listed as copies, or as vectors of one direction, which are none
+}
+
+// state is what a pair is.
+type state struct{ similar, together, listed bool }
+
+func newSample(drawn []blocks.Key) *sample {
+	s := &sample{drawn: drawn, is: map[blocks.Key]bool{}, within: map[blocks.Key]int64{}, pairs: map[blocks.Edge]state{}, alike: map[blocks.Edge]bool{}}
+	for _, key := range drawn {
+		s.is[key] = true
+	}
+	return s
+}
+
+func undirected(a, b blocks.Key) blocks.Edge { return blocks.Edge{A: min(a, b), B: max(a, b)} }
+
+func (s *sample) set(pair blocks.Edge, to func(*state)) {
+	state := s.pairs[pair]
+	to(&state)
+	s.pairs[pair] = state
+}
+
+// find reads from the tables which pairs are in one cluster, and which are listed.
+func (s *sample) find(ctx context.Context, f *output.Finished, key func(source string, position int64) blocks.Key) error {
+	clusters := map[int64][]blocks.Key{} // of the documents drawn, with their members
+	for _, collect := range []bool{false, true} {
+		for row, err := range output.Rows[records.Clustered](ctx, f, output.Clusters) {
+			if err == nil {
+				err = ctx.Err()
+			}
+			if err != nil {
+				return err
+			}
+			at := key(row.Source, row.Position)
+			_, wanted := clusters[row.Cluster]
+			switch {
+			case !collect && s.is[at]:
+				clusters[row.Cluster] = nil
+			case collect && wanted:
+				clusters[row.Cluster] = append(clusters[row.Cluster], at)
+				s.within[at] = row.Cluster
+			}
+		}
+	}
+	copies := map[blocks.Key]bool{}
+	for row, err := range output.Rows[records.Pair](ctx, f, output.Pairs) {
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err != nil {
+			return err
+		}
+		a, b := key(row.SourceA, row.PositionA), key(row.SourceB, row.PositionB)
+		if row.Similarity == 1 && !s.is[b] {
+			if _, wanted := s.within[b]; wanted {
+				copies[b] = true
+			}
+			if s.is[a] {
+				s.alike[blocks.Edge{A: a, B: b}] = true
+			}
+		} else if s.is[a] || s.is[b] {
+			s.set(undirected(a, b), func(is *state) { is.listed = true })
+		}
+	}
+	for cluster, members := range clusters {
+		members = slices.DeleteFunc(members, func(key blocks.Key) bool { return copies[key] })
+		for _, a := range members {
+			if !s.is[a] {
+				continue
+			}
+			for _, b := range members {
+				if a != b {
+					s.set(undirected(a, b), func(is *state) { is.together = true })
+				}
+			}
+			if len(s.pairs) > mostPairs {
+				return job.Usage("--sample %d: the documents drawn have more than %d pairs in their clusters, too many to hold; draw fewer", len(s.drawn), mostPairs)
+			}
+		}
+		clusters[cluster] = nil
+	}
+	return nil
+}
+
+// join adds the similar pairs. Those with similarity 1 that are no copies are listed, too: vectors of one direction.
+func (s *sample) join(truth []blocks.Edge) {
+	for _, pair := range truth {
+		pair = undirected(pair.A, pair.B)
+		a, in := s.within[pair.A]
+		b, too := s.within[pair.B]
+		s.set(pair, func(is *state) {
+			is.similar = true
+			is.listed = is.listed || s.alike[pair]
+			is.together = in && too && a == b
+		})
+	}
+}
+
+// tell says how the pairs found agree with those that are similar. A unit is a document drawn, with all its pairs, those with another
+// one in halves. documents is the number of distinct ones.
+func (e *evaluation) tell(ctx context.Context, s *sample, documents int64, plan *job.Plan, temp string) error {
+	units := map[blocks.Key]*[2]quality.Agreement{}
+	for _, key := range s.drawn {
+		units[key] = &[2]quality.Agreement{}
+	}
+	var missed, apart []blocks.Edge
+	for _, pair := range slices.SortedFunc(maps.Keys(s.pairs), blocks.Edge.Compare) {
+		is, share := s.pairs[pair], 1.
+		if s.is[pair.A] && s.is[pair.B] {
+			share = .5
+		}
+		for _, key := range []blocks.Key{pair.A, pair.B} {
+			if s.is[key] {
+				units[key][0] = plus(units[key][0], counted(is.together, is.similar, share))
+				units[key][1] = plus(units[key][1], counted(is.listed, is.similar, share))
+			}
+		}
+		if is.similar && !is.together && len(missed) < e.List {
+			missed = append(missed, pair)
+		}
+		if is.together && !is.similar && len(apart) < e.List {
+			apart = append(apart, pair)
+		}
+	}
+	drawn := int64(len(s.drawn))
+	agreement := func(by int) records.Agreement {
+		a := quality.Agreement{All: quality.Pairs(int(documents)) - quality.Pairs(int(documents-drawn))} // that a document drawn has
+		var all []quality.Agreement
+		for _, key := range s.drawn {
+			a, all = plus(a, units[key][by]), append(all, units[key][by])
+		}
+		return agree(a, all)
+	}
+	listed := agreement(1)
+	e.result = records.Evaluation{
+		Kind: records.TruthSample, Documents: documents, Sample: drawn, Agreement: agreement(0), Listed: &listed, Crowds: e.f.Run.Counts.PairsPartial,
+		Missed: [][2]string{}, False: [][2]string{},
+	}
+	return e.list(ctx, plan, temp, missed, apart)
+}
+
+func counted(found, similar bool, share float64) (a quality.Agreement) {
+	if found {
+		a.Found = share
+	}
+	if similar {
+		a.True = share
+	}
+	if found && similar {
+		a.Both = share
+	}
+	return a
+}

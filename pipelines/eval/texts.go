@@ -1,0 +1,150 @@
+package eval
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/neardup/neardup/blocks"
+	"github.com/neardup/neardup/io/reading"
+	"github.com/neardup/neardup/io/source"
+	"github.com/neardup/neardup/kernels/setsim"
+	"github.com/neardup/neardup/output"
+	"github.com/neardup/neardup/pipelines/job"
+	"github.com/neardup/neardup/records"
+	"github.com/neardup/neardup/transforms/frequencies"
+)
+
+// list names the pairs by their ids, and shows the first of them.
+func (e *evaluation) list(ctx context.Context, plan *job.Plan, temp string, missed, apart []blocks.Edge) error {
+	for _, list := range []struct {
+		pairs []blocks.Edge
+		ids   *[][2]string
+		texts *[]records.Example
+	}{{missed, &e.result.Missed, &e.result.MissedTexts}, {apart, &e.result.False, &e.result.FalseTexts}} {
+		for i, pair := range list.pairs {
+			shown, err := example(ctx, plan, temp, pair)
+			if err != nil {
+				return err
+			}
+			*list.ids = append(*list.ids, [2]string{shown.Pair.IDA, shown.Pair.IDB})
+			if i < e.Texts {
+				*list.texts = append(*list.texts, *shown)
+			}
+		}
+	}
+	return nil
+}
+
+// example reads two documents again, and compares them as the run does.
+func example(ctx context.Context, plan *job.Plan, temp string, pair blocks.Edge) (*records.Example, error) {
+	spec := plan.Verifier(temp)
+	spec.Threshold = setsim.Any
+	toFeatures, err := frequencies.Features(ctx, spec)
+	if err != nil {
+		return nil, err
+	}
+	in, shingler := plan.Listing.Inputs, plan.Spec.New()
+	var ids, texts [2]string
+	var features [2][]uint64
+	err = source.Lookup(ctx, in, []blocks.Key{pair.A, pair.B}, plan.Reading(), func(doc blocks.Document) {
+		i := 0
+		if doc.Key == pair.B {
+			i = 1
+		}
+		ids[i], texts[i] = in.ID(doc.Key, doc.ID, doc.HasID), string(doc.Text)
+		features[i] = toFeatures(shingler.Shingles(nil, doc.Text))
+	})
+	if err != nil {
+		return nil, err
+	}
+	v := spec.New()
+	e := &records.Example{TextA: texts[0], TextB: texts[1], Pair: records.Pair{
+		IDA: ids[0], SourceA: in.Source(pair.A), PositionA: pair.A.Position(), SizeA: int32(v.Len(len(features[0]))),
+		IDB: ids[1], SourceB: in.Source(pair.B), PositionB: pair.B.Position(), SizeB: int32(v.Len(len(features[1]))),
+	}}
+	if len(features[0]) == 0 || len(features[1]) == 0 {
+		return e, nil
+	}
+	if score, ok := v.Compare(features[0], features[1]); ok {
+		e.Pair.Similarity = v.Similarity(score, v.Size(features[0]), v.Size(features[1]))
+		e.Pair.Shared = int32(v.Shared(score, features[0], features[1]))
+	}
+	return e, nil
+}
+
+// textsOfIDs shows the first pairs that are listed.
+func (e *evaluation) textsOfIDs(ctx context.Context) error {
+	missed, apart := e.result.Missed[:min(len(e.result.Missed), e.Texts)], e.result.False[:min(len(e.result.False), e.Texts)]
+	wanted := map[string]bool{}
+	for _, pairs := range [][][2]string{missed, apart} {
+		for _, pair := range pairs {
+			wanted[pair[0]], wanted[pair[1]] = true, true
+		}
+	}
+	return e.again(ctx, func(plan *job.Plan, temp string) error {
+		found := map[string]blocks.Key{}
+		key := plan.Keys()
+		for row, err := range output.Rows[records.Clustered](ctx, e.f, output.Clusters) {
+			if err != nil {
+				return err
+			}
+			if wanted[row.ID] {
+				found[row.ID] = key(row.Source, row.Position)
+				delete(wanted, row.ID)
+			}
+		}
+		_, err := eachID(ctx, plan, func(id string, key blocks.Key) bool {
+			if wanted[id] {
+				found[id] = key
+				delete(wanted, id)
+			}
+			return len(wanted) > 0
+		})
+		if err != nil {
+			return err
+		}
+		for _, list := range []struct {
+			pairs [][2]string
+			texts *[]records.Example
+		}{{missed, &e.result.MissedTexts}, {apart, &e.result.FalseTexts}} {
+			for _, pair := range list.pairs {
+				a, okA := found[pair[0]]
+				b, okB := found[pair[1]]
+				if !okA || !okB {
+					e.result.Warnings = append(e.result.Warnings, fmt.Sprintf("cannot show %s and %s: not both are in the input", pair[0], pair[1]))
+					continue
+				}
+				shown, err := example(ctx, plan, temp, blocks.Edge{A: a, B: b})
+				if err != nil {
+					return err
+				}
+				*list.texts = append(*list.texts, *shown)
+			}
+		}
+		return nil
+	})
+}
+
+// eachID calls see with the id of each document of the input, in order, while see returns true. It returns the number of documents seen.
+func eachID(ctx context.Context, plan *job.Plan, see func(id string, key blocks.Key) (more bool)) (documents int64, err error) {
+	in, more := plan.Listing.Inputs, true
+	for number := 0; number < in.Splits.Len() && more; number++ {
+		span := in.Splits.At(number)
+		_, err := source.Records(ctx, in, []blocks.Span{span}, plan.Reading(), func(record *reading.Record) error {
+			if record.Err != nil || record.Long {
+				return nil
+			}
+			documents++
+			key := blocks.NewKey(span.File, record.Position)
+			if more = see(in.ID(key, record.Doc.ID, record.Doc.HasID), key); !more {
+				return reading.ErrStop
+			}
+			return nil
+		})
+		if err != nil && !errors.Is(err, reading.ErrStop) {
+			return documents, err
+		}
+	}
+	return documents, nil
+}

@@ -1,0 +1,53 @@
+package job
+
+import (
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/neardup/neardup/kernels/copies"
+	"github.com/neardup/neardup/kernels/shingle"
+	"github.com/neardup/neardup/kernels/textnorm"
+)
+
+// Texts are seen in their order, and each is read as by one reader.
+func TestSampledTexts(t *testing.T) {
+	policy, err := textnorm.Parse("default")
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec := shingle.Spec{Shingle: shingle.Config{Kind: shingle.Word, K: 2}, Normalize: policy}
+	rapid.Check(t, func(t *rapid.T) {
+		var got []sampledText
+		texts := newSampledTexts(spec, func(text *sampledText) { got = append(got, *text) })
+		var want []sampledText
+		reader := copies.NewReader(spec, shingle.Set)
+		for range rapid.IntRange(0, 40).Draw(t, "texts") {
+			words := rapid.SampledFrom([]int{0, 1, 10, 1000, batchBytes}).Draw(t, "words")
+			text := make([]byte, 2*words)
+			for i := range text {
+				text[i] = ' '
+				if i%2 == 0 {
+					text[i] = 'a' + byte(rapid.IntRange(0, 3).Draw(t, "letter")+i/9)%26
+				}
+				if i == 9 {
+					break
+				}
+			}
+			ends := rapid.SliceOfN(rapid.Byte(), 0, 3).Draw(t, "ends")
+			texts.add(text, ends)
+			if traits, set := reader.Read(text, ends); len(set) > 0 {
+				want = append(want, sampledText{traits, len(set), slices.Clone(set)})
+			}
+			clear(text) // what is added is its caller's
+			clear(ends)
+		}
+		texts.flush()
+		if !slices.EqualFunc(got, want, func(a, b sampledText) bool {
+			return a.traits == b.traits && a.size == b.size && slices.Equal(a.set, b.set)
+		}) {
+			t.Fatalf("%d texts are seen, want %d", len(got), len(want))
+		}
+	})
+}

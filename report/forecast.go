@@ -1,0 +1,111 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/neardup/neardup/internal/terminal"
+	"github.com/neardup/neardup/records"
+)
+
+// mostListed are so many columns, or scripts, that a plan prints.
+const mostListed = 12
+
+// widestCurve is as wide as a curve in a plan is drawn at most.
+const widestCurve = 80
+
+// sampledTexts prints what the texts of the sample are.
+func sampledTexts(out *printer, f *records.Forecast) {
+	if !f.Whole {
+		out.item("sample", "%s with %s of text; what follows is extrapolated from them", plural(f.Sampled, "document"), Size(f.TextBytes))
+	}
+	if len(f.Columns) > 0 {
+		out.item("columns", "%s", firstOf(f.Columns, func(c records.Column) string { return terminal.Mask(c.Name) + " (" + c.Type + ")" }))
+	}
+	if len(f.Encodings) > 0 {
+		out.item("encodings", "%s", firstOf(f.Encodings, percent))
+	}
+	if len(f.Scripts) > 0 {
+		out.item("scripts", "%s", firstOf(f.Scripts, percent))
+	}
+	if len(f.Lengths) == 0 {
+		return
+	}
+	row := func(label, documents, bytes, words string) {
+		out.printf("%-*s%-8s%9s%9s\n", labelWidth, label, documents, bytes, words)
+	}
+	row("lengths", "texts", "size", "words")
+	for _, l := range f.Lengths {
+		share := "≤ " + decimal(100*l.Quantile) + " %"
+		switch l.Quantile {
+		case 0:
+			share = "shortest"
+		case 1:
+			share = "longest"
+		case .5:
+			share = "median"
+		}
+		words := count(l.Words)
+		if l.Words >= 1e6 { // or it would run into the size
+			words = fmt.Sprintf("%.1f M", float64(l.Words)/1e6)
+		}
+		row("", share, Size(l.Bytes), words)
+	}
+}
+
+// firstOf joins the first of some things.
+func firstOf[T any](all []T, text func(T) string) string {
+	var parts []string
+	for _, v := range all[:min(len(all), mostListed)] {
+		parts = append(parts, text(v))
+	}
+	if more := len(all) - mostListed; more > 0 {
+		parts = append(parts, fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(parts, ", ")
+}
+
+func percent(s records.Share) string {
+	text := fmt.Sprintf("%.1f", 100*s.Share)
+	if text == "0.0" {
+		text = "below 0.1"
+	} else if text == "100.0" && s.Share < 1 {
+		text = "above 99.9"
+	}
+	return s.Name + " " + text + " %"
+}
+
+// forecast prints what a run is expected to do.
+func forecast(out *printer, run *records.Run) {
+	f := run.Forecast
+	if f.Curve != nil {
+		out.printf("\n")
+		narrow := *out
+		narrow.width = min(out.width, widestCurve)
+		drawCurve(&narrow, f.Curve, 8, run.Parameters.Threshold)
+		out.err = narrow.err
+		out.printf("\n")
+	}
+	if e := f.Edges; e != nil {
+		interval := ""
+		if e.Low != e.High {
+			interval = fmt.Sprintf(", between %s and %s", count(e.Low), count(e.High))
+		}
+		out.item("candidates", "%s between neighbours in buckets%s; %s to be read again", plural(e.Expected, "edge"), interval, plural(f.ReadAgain, "document"))
+	}
+	label := "shuffled"
+	for _, s := range f.Shuffled {
+		line := fmt.Sprintf("%-*s%-8s %8s", labelWidth, label, s.Name, Size(s.Bytes))
+		if way := fmt.Sprintf("  %s → %s", s.From, s.To); utf8.RuneCountInString(line+way) <= out.width {
+			line += way
+		}
+		out.printf("%s\n", line)
+		label = ""
+	}
+	if f.Memory > 0 {
+		out.item("memory", "at most %s, by --memory; about %s lies between steps, in files where that is more than half of --memory", Size(f.Memory), Size(f.Flowing))
+	}
+	out.item("cluster", "%s", plural(f.Workers, "worker")+" at least (docs/flink.md)")
+	out.item("time", "about %s, by the time that the sample took", seconds(f.Seconds))
+}
