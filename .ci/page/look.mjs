@@ -1,5 +1,5 @@
-// Opens pages, light and dark, wide and narrow, and ends with 1 where one has a console error, a request, what axe-core
-// finds, or is wider than the window.
+// Opens pages, light and dark, wide and narrow, and prints them, and ends with 1 where one has a console error, a request, what axe-core
+// finds, is wider than the window or the paper, or hides on paper what can be opened on a screen.
 //
 //	node look.mjs CHROMIUM PICTURES PAGE...
 import { readFileSync } from "node:fs";
@@ -42,6 +42,27 @@ for (const file of pages) {
       failed ||= findings.length > 0;
     }
   }
+}
+for (const file of pages) {
+  const findings = [];
+  const page = await browser.newPage();
+  await page.setViewport({ width: 718, height: 1000 }); // A4 between margins of a centimetre
+  await page.emulateMediaFeatures([{ name: "prefers-color-scheme", value: "dark" }]);
+  await page.emulateMediaType("print");
+  await page.goto(pathToFileURL(resolve(file)).href);
+  // No paper is wide enough for a table of a study with more than 20 columns.
+  const wide = await page.evaluate(() => [...document.querySelectorAll("body *")].filter((e) => !(e.closest("table")?.rows[0].cells.length > 20) && e.getClientRects().length && e.getBoundingClientRect().right > window.innerWidth + 1).map((e) => e.outerHTML.slice(0, 200)));
+  if (wide.length) findings.push(`is wider than the paper: ${wide[0]}`);
+  const hidden = await page.$$eval("details", (all) => all.filter((d) => ![...d.children].every((c) => c.checkVisibility({ contentVisibilityAuto: true }))).length);
+  if (hidden) findings.push(`hides ${hidden} closed details on paper`);
+  if (await page.$$eval("input, nav", (all) => all.some((e) => e.checkVisibility()))) findings.push("prints what is to be used on a screen");
+  await page.evaluate(axe);
+  const { violations } = await page.evaluate("axe.run({ runOnly: ['color-contrast'] })");
+  for (const v of violations) findings.push(`axe: ${v.id}: ${v.help}: ${v.nodes[0].html}`);
+  await page.pdf({ path: join(pictures, `${basename(file)}.pdf`), format: "A4", margin: { top: "1cm", bottom: "1cm", left: "1cm", right: "1cm" } });
+  await page.close();
+  for (const finding of findings) console.error(`${file}, printed: ${finding}`);
+  failed ||= findings.length > 0;
 }
 await browser.close();
 process.exitCode = failed ? 1 : 0;

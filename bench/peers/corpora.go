@@ -1,7 +1,9 @@
 package main
 
 import (
+	"archive/tar"
 	"bufio"
+	"compress/gzip"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 
 	"github.com/klauspost/compress/zstd"
@@ -23,6 +26,8 @@ const (
 	sharedFolder = "../shared/data"
 	imdb         = sharedFolder + "/imdb_reviews/imdb.jsonl.zst"
 	reuters      = sharedFolder + "/reuters21578"
+	bbc          = sharedFolder + "/bbc_news/bbc.tar.gz"
+	recombiner   = "../shared/tools/recombined.py"
 )
 
 // quicker is how many times smaller a corpus is for -quick.
@@ -53,6 +58,8 @@ var corpora = []recipe{
 	{Name: "imdb_reviews", needs: imdb, write: writeIMDB},
 	{Name: "imdb_reviews.zst", needs: imdb, write: writeIMDB, asIs: true},
 	{Name: "reuters21578", needs: reuters, write: writeReuters},
+	{Name: "bbc_news", needs: bbc, write: writeBBC},
+	{Name: "recombined", needs: recombiner, write: writeRecombined},
 	{Name: "generated", write: generate(corpusgen.Spec{Documents: 1_000_000, Seed: 1, Copies: 0.15, Near: 0.15, Edits: 0.015})},
 	{Name: crowd, write: generate(corpusgen.Spec{Documents: 10_000, Words: 250, Seed: 1, Crowd: 6_000, CrowdEdits: 0.005})},
 	{Name: unrelated, write: generate(corpusgen.Spec{Documents: 10_000, Words: 250, Seed: 1})},
@@ -237,11 +244,7 @@ var article = regexp.MustCompile(`(?s)<REUTERS[^>]* NEWID="(\d+)">(.*?)</REUTERS
 
 // articles returns those with a body of a file of Reuters-21578, which is ISO 8859-1.
 func articles(data []byte) (found []document) {
-	var text strings.Builder
-	for _, b := range data {
-		text.WriteRune(rune(b))
-	}
-	for _, m := range article.FindAllStringSubmatch(text.String(), -1) {
+	for _, m := range article.FindAllStringSubmatch(latin1(data), -1) {
 		_, body, ok := strings.Cut(m[2], "<BODY>")
 		if !ok {
 			continue
@@ -250,4 +253,69 @@ func articles(data []byte) (found []document) {
 		found = append(found, document{m[1], html.UnescapeString(body)})
 	}
 	return found
+}
+
+func latin1(data []byte) string {
+	var text strings.Builder
+	for _, b := range data {
+		text.WriteRune(rune(b))
+	}
+	return text.String()
+}
+
+// writeBBC writes the articles, which are files of an archive in ISO 8859-1.
+func writeBBC(w io.Writer, quick bool) error {
+	f, err := os.Open(bbc)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	plain, err := gzip.NewReader(f)
+	if err != nil {
+		return err
+	}
+	encoder := json.NewEncoder(w)
+	encoder.SetEscapeHTML(false)
+	archive, n := tar.NewReader(plain), 0
+	for {
+		header, err := archive.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		if header.Typeflag != tar.TypeReg || !strings.HasSuffix(header.Name, ".txt") {
+			continue
+		}
+		if n++; quick && n%quicker != 0 {
+			continue
+		}
+		data, err := io.ReadAll(archive)
+		if err != nil {
+			return err
+		}
+		if err := encoder.Encode(document{header.Name, latin1(data)}); err != nil {
+			return err
+		}
+	}
+}
+
+// writeRecombined writes 800,000 documents of the sentences of imdb_reviews, a fifth of them copies with other words.
+func writeRecombined(w io.Writer, quick bool) error {
+	documents := 800_000
+	if quick {
+		documents /= quicker
+	}
+	file := filepath.Join(workFolder, "recombined")
+	defer os.Remove(file)
+	if err := loud("python3", recombiner, file, strconv.Itoa(documents)); err != nil {
+		return err
+	}
+	f, err := os.Open(file)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	_, err = io.Copy(w, f)
+	return err
 }

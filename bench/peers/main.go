@@ -21,6 +21,7 @@ import (
 type options struct {
 	peers, corpora []string
 	floor          []string
+	beside         string
 	rounds         int
 	workers        int
 	patience       time.Duration
@@ -33,6 +34,7 @@ func main() {
 	peerList := flag.String("peers", "daft,gaoya,rensa", "which peers, of "+strings.Join(names(peers), ", "))
 	corpusList := flag.String("corpora", "", "which corpora, of "+strings.Join(names(corpora), ", ")+" (default all)")
 	floor := flag.String("floor", "", "flags with which neardup dedup stops after what no run can do without; adds rows for it")
+	flag.StringVar(&o.beside, "beside", "", "another program that runs beside, as `NAME=COMMAND ARGUMENTS`; {corpus} stands for the file to read, {answer} for a path to write to. Its answer is not judged")
 	flag.IntVar(&o.rounds, "rounds", 3, "how often each is run, in alternation")
 	flag.IntVar(&o.workers, "workers", 2, "threads of each tool")
 	flag.DurationVar(&o.patience, "patience", 15*time.Minute, "how long one run may take")

@@ -83,6 +83,13 @@ func install(o options, chosen []peer) ([]tool, error) {
 		floor.read, floor.sets, floor.ours = nil, nil, false
 		tools = append(tools, floor)
 	}
+	if o.beside != "" {
+		other, err := besides(o.beside)
+		if err != nil {
+			return nil, err
+		}
+		tools = append(tools, other)
+	}
 	if len(chosen) == 0 {
 		return tools, nil
 	}
@@ -94,6 +101,24 @@ func install(o options, chosen []peer) ([]tool, error) {
 		tools = append(tools, p.tool(versions[p.distribution], o.workers))
 	}
 	return tools, nil
+}
+
+// besides is a program that only its cost is taken of.
+func besides(asked string) (tool, error) {
+	name, line, ok := strings.Cut(asked, "=")
+	command := strings.Fields(line)
+	if !ok || len(command) == 0 {
+		return tool{}, fmt.Errorf("-beside %q: give NAME=COMMAND ARGUMENTS", asked)
+	}
+	return tool{Name: name, Parameters: "`" + strings.Join(command[1:], " ") + "`",
+		command: func(corpus, answer string) *exec.Cmd {
+			fill := strings.NewReplacer("{corpus}", corpus, "{answer}", answer)
+			filled := make([]string, len(command))
+			for i, argument := range command {
+				filled[i] = fill.Replace(argument)
+			}
+			return exec.Command(filled[0], filled[1:]...)
+		}}, nil
 }
 
 func (p peer) tool(version string, workers int) tool {
