@@ -71,7 +71,7 @@ func Parse(s string) (Policy, error) {
 	if steps.has(collapseSpace | noSpace) {
 		return Policy{}, fmt.Errorf("normalize %q: collapse-space and no-space exclude each other", s)
 	}
-	if steps&^(symbols|keepCase) == 0 {
+	if steps&^(symbols|keepCase) == 0 || steps.has(keepCase) && steps&^(symbols|keepCase|lower) == 0 {
 		steps |= defaultSteps
 	}
 	if steps.has(keepCase) {

@@ -31,6 +31,8 @@ func TestParse(t *testing.T) {
 		{"keep-case,keep-symbols", "default,keep-symbols,keep-case"},
 		{"letters-only,default,keep-case", "default,keep-case,letters-only"},
 		{"nfkc,lower,keep-case", "nfkc"},
+		{"lower,keep-case", "default,keep-case"},
+		{"keep-symbols,lower,keep-case", "default,keep-symbols,keep-case"},
 		{"no-space,default,keep-case", "default,keep-case,no-space"},
 	} {
 		p, err := Parse(c.in)
