@@ -163,7 +163,7 @@ func TestSpoolFull(t *testing.T) {
 	for _, room := range []int{0, 1000, len(f.Content) - 1} {
 		records := 0
 		err := readThrough(&fullAfter{room}, func(w io.Writer) error {
-			_, err := in.reader.read(t.Context(), in.file, whole, options, func(*reading.Record) error { records++; return nil }, w)
+			_, err := in.reader.read(t.Context(), in.file, []blocks.Span{whole}, options, func(*reading.Record) error { records++; return nil }, w)
 			if err != nil {
 				t.Errorf("room for %d bytes: reading failed: %v", room, err)
 			}
