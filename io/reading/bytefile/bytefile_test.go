@@ -370,3 +370,15 @@ func TestReadSomeStopped(t *testing.T) {
 		t.Errorf("%d records were read, error %v", seen, err)
 	}
 }
+
+// A record may reach beyond the start of the next span, where that is no longer in hand.
+func TestSpanBehind(t *testing.T) {
+	in := plant(t, "lines", []byte(strings.Repeat("a", tailBytes)+"\nb\n")) // the first line ends where a first read does
+	var got []int64
+	if _, err := in.reader.Read(t.Context(), in.file, []blocks.Span{{End: 1}, {Start: 2, End: blocks.End}}, options, func(r *reading.Record) error {
+		got = append(got, r.Position)
+		return nil
+	}); err != nil || !slices.Equal(got, []int64{0, tailBytes + 1}) {
+		t.Errorf("records at %v, error %v", got, err)
+	}
+}
