@@ -123,15 +123,16 @@ func window(a, b []string) (partA, partB []string) {
 func common(a, b []string) (inA, inB []bool) {
 	numbers := map[string]int32{}
 	numbersA, numbersB := numbered(a, numbers), numbered(b, numbers)
-	width := len(b) + 1
-	length := make([]int32, (len(a)+1)*width) // of the longest of a[i:] and b[j:]
+	row, below := make([]int32, len(b)+1), make([]int32, len(b)+1) // lengths of the longest of a[i:] and b[j:], and of a[i+1:] and b[j:]
+	down := make([]bool, len(a)*len(b))                            // the longest needs no a[i]
 	for i := len(a) - 1; i >= 0; i-- {
-		row, below := length[i*width:(i+1)*width], length[(i+1)*width:(i+2)*width]
+		row, below = below, row
 		for j := len(b) - 1; j >= 0; j-- {
 			if numbersA[i] == numbersB[j] {
 				row[j] = below[j+1] + 1
 			} else {
 				row[j] = max(below[j], row[j+1])
+				down[i*len(b)+j] = below[j] >= row[j+1]
 			}
 		}
 	}
@@ -141,7 +142,7 @@ func common(a, b []string) (inA, inB []bool) {
 		case numbersA[i] == numbersB[j]:
 			inA[i], inB[j] = true, true
 			i, j = i+1, j+1
-		case length[(i+1)*width+j] >= length[i*width+j+1]:
+		case down[i*len(b)+j]:
 			i++
 		default:
 			j++

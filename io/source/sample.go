@@ -3,6 +3,7 @@ package source
 import (
 	"cmp"
 	"context"
+	"encoding/binary"
 	"errors"
 	"math"
 	"slices"
@@ -363,7 +364,7 @@ func (s *sampler) add(number int, file *blocks.File, record *reading.Record) err
 		return nil
 	}
 	s.Documents++
-	if slices.ContainsFunc(doc.Text, func(b byte) bool { return b >= utf8.RuneSelf }) {
+	if !isASCII(doc.Text) {
 		s.beyondASCII++
 	}
 	if record.Long {
@@ -376,6 +377,22 @@ func (s *sampler) add(number int, file *blocks.File, record *reading.Record) err
 		s.see(&s.seen)
 	}
 	return nil
+}
+
+// isASCII reports whether a text is nothing but ASCII.
+func isASCII(text []byte) bool {
+	const high = 0x8080808080808080
+	for ; len(text) >= 8; text = text[8:] {
+		if binary.LittleEndian.Uint64(text)&high != 0 {
+			return false
+		}
+	}
+	for _, b := range text {
+		if b >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return true
 }
 
 // estimate estimates the number of records: a file of one document has one, and others have as many for each listed byte as

@@ -278,3 +278,20 @@ func TestWindows(t *testing.T) {
 		}
 	}
 }
+
+// Wherever it stands, a byte that is not ASCII is seen.
+func TestIsASCII(t *testing.T) {
+	for n := range 20 {
+		text := bytes.Repeat([]byte("~"), n)
+		if !isASCII(text) {
+			t.Errorf("%q is not ASCII", text)
+		}
+		for i := range text {
+			text[i] = 0x80
+			if isASCII(text) {
+				t.Errorf("%q is ASCII", text)
+			}
+			text[i] = '~'
+		}
+	}
+}

@@ -127,7 +127,7 @@ type rangeRuns struct {
 // findRuns finds those of a range, and writes their sets to members, where there is a place for each element.
 func findRuns(sets [][]uint64, members []uint32, sorter *elementSorter, number int) rangeRuns {
 	f := rangeRuns{lengths: make([]int, len(sets))}
-	cursors := make([]int, len(sets))
+	cursors, ends := make([]int, len(sets)), make([]int, len(sets))
 	first := number * sorter.portions() / sorter.ranges
 	if number > 0 {
 		for i, s := range sets {
@@ -140,7 +140,8 @@ func findRuns(sets [][]uint64, members []uint32, sorter *elementSorter, number i
 		stretch := len(sorter.gathered)
 		switch {
 		case stretch == 1:
-			sorter.gatherShared(sets, cursors, p)
+			sorter.gatherShared(sets, cursors, ends, p)
+			cursors, ends = ends, cursors
 		case p%stretch == 0:
 			for i, s := range sets {
 				cursors[i] += sorter.gather(s[cursors[i]:], uint32(i), p)
@@ -173,7 +174,7 @@ type elementSorter struct {
 	portionBits int
 	gathered    [][]entry // of a stretch of portions
 	sorter      radix.Sorter[entry, uint32]
-	once, twice []uint64 // bits by the low bits of a hash
+	slots       slots
 }
 
 // newElementSorter returns one of so many sorters, which sort a portion together.
@@ -181,14 +182,13 @@ func newElementSorter(total, portion, ranges int) *elementSorter {
 	portion = max(1, portion/ranges)
 	s := &elementSorter{ranges: ranges, portionBits: max(bits.Len(uint(total/portion)), bits.Len(uint(ranges-1)))}
 	s.gathered = make([][]entry, max(1, s.portions()/visits))
+	usual := total >> s.portionBits
 	if len(s.gathered) > 1 {
-		usual := total >> s.portionBits
 		for p := range s.gathered {
 			s.gathered[p] = make([]entry, 0, usual+usual/8)
 		}
 	}
-	words := 1 << bits.Len(uint(min(total, portion)*slotsPerEntry/64))
-	s.once, s.twice = make([]uint64, words), make([]uint64, words)
+	s.slots = make(slots, 1<<bits.Len(uint(usual*slotsPerEntry/slotsPerWord)))
 	return s
 }
 
@@ -209,62 +209,66 @@ func (s *elementSorter) gather(set []uint64, number uint32, first int) (n int) {
 }
 
 // gatherShared gathers the elements of portion p, from the cursors on, less most of those that only one set has: no entry is
-// made of these. It visits the sets twice, and so it is for stretches of one portion.
-func (s *elementSorter) gatherShared(sets [][]uint64, cursors []int, p int) {
-	clear(s.once)
-	clear(s.twice)
-	all, again := 0, 0 // elements, and those whose slot another had before
-	for i, set := range sets {
-		for _, hash := range set[cursors[i]:] {
-			if s.portion(hash) != p {
-				break
-			}
-			word, bit := s.slot(hash)
-			all++
-			again += int(s.once[word] >> bit & 1)
-			s.twice[word] |= s.once[word] & (1 << bit)
-			s.once[word] |= 1 << bit
-		}
-	}
-	entries := s.gathered[0]
-	if most := min(all, 2*again); cap(entries) < most {
-		entries = make([]entry, 0, most+most/8) // other portions are about as large
-	}
+// made of these. It visits the sets twice, and so it is for stretches of one portion. It sets ends to where the portion ends in each set.
+func (s *elementSorter) gatherShared(sets [][]uint64, cursors, ends []int, p int) {
+	clear(s.slots)
+	slots, all, again := s.slots, 0, 0 // elements, and those whose slot another had before
+	last := uint64(p+1)<<(64-s.portionBits) - 1
 	for i, set := range sets {
 		n := cursors[i]
-		for ; n < len(set) && s.portion(set[n]) == p; n++ {
-			if word, bit := s.slot(set[n]); s.twice[word]>>bit&1 == 1 {
-				entries = append(entries, entry{set[n], uint32(i)})
-			}
+		for ; n < len(set) && set[n] <= last; n++ {
+			again += slots.add(set[n])
 		}
-		cursors[i] = n
+		all += n - cursors[i]
+		ends[i] = n
 	}
-	s.gathered[0] = entries
-}
-
-// slot is where once and twice tell of a hash.
-func (s *elementSorter) slot(hash uint64) (word, bit uint64) {
-	slot := hash & uint64(len(s.once)*64-1)
-	return slot / 64, slot % 64
+	entries := s.gathered[0]
+	if most := min(all, 2*again) + 1; cap(entries) < most { // those of one slot, and the next, which may be of none
+		entries = make([]entry, most+most/8) // other portions are about as large
+	}
+	entries = entries[:cap(entries)]
+	kept := 0
+	for i, set := range sets {
+		for _, hash := range set[cursors[i]:ends[i]] {
+			entries[kept] = entry{hash, uint32(i)}
+			kept += slots.shared(hash)
+		}
+	}
+	s.gathered[0] = entries[:kept]
 }
 
 // dropSingles leaves out most of the entries that no other has the hash of. In most
 // corpora those are most of all.
 func (s *elementSorter) dropSingles(entries []entry) []entry {
-	clear(s.once)
-	clear(s.twice)
+	clear(s.slots)
+	slots := s.slots
 	for i := range entries {
-		word, bit := s.slot(entries[i].Key)
-		s.twice[word] |= s.once[word] & (1 << bit)
-		s.once[word] |= 1 << bit
+		slots.add(entries[i].Key)
 	}
 	kept := 0
 	for _, e := range entries {
-		word, bit := s.slot(e.Key)
 		entries[kept] = e
-		kept += int(s.twice[word] >> bit & 1)
+		kept += slots.shared(e.Key)
 	}
 	return entries[:kept]
+}
+
+// slots count hashes by their low bits: none, one, or more. Each has two bits, and they are a power of two.
+type slots []uint64
+
+const slotsPerWord = 32
+
+// add counts a hash, and returns 1 if its slot had one before, else 0.
+func (s slots) add(hash uint64) (again int) {
+	word, shift := &s[hash/slotsPerWord&uint64(len(s)-1)], hash%slotsPerWord*2
+	had := *word >> shift & 3
+	*word += (1 &^ (had >> 1)) << shift
+	return int((had + 1) >> 1)
+}
+
+// shared returns 1 if the slot of a hash has more than one, else 0.
+func (s slots) shared(hash uint64) int {
+	return int(s[hash/slotsPerWord&uint64(len(s)-1)] >> (hash%slotsPerWord*2 + 1) & 1)
 }
 
 // sort returns the entries gathered of the k-th portion of the stretch, sorted and less such as are

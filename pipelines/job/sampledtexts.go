@@ -16,6 +16,7 @@ type sampledTexts struct {
 	idle    chan *copies.Reader // one for each core; nil: it is not made yet
 	spec    shingle.Spec
 	next    *textBatch
+	seen    []*textBatch // are used again
 	reading []*textBatch // in order
 }
 
@@ -30,10 +31,14 @@ type sampledText struct {
 type textBatch struct {
 	texts, ends []byte
 	last        []textEnd // of each
-	read        chan []sampledText
+	read        []sampledText
+	done        chan struct{} // receives when all are read
 }
 
 type textEnd struct{ text, ends int }
+
+// mostKept bounds the memory for texts that a batch keeps when it is used again.
+const mostKept = 4 * batchBytes
 
 func newSampledTexts(spec shingle.Spec, see func(*sampledText)) *sampledTexts {
 	s := &sampledTexts{see: see, spec: spec, idle: make(chan *copies.Reader, runtime.GOMAXPROCS(0)), next: newTextBatch()}
@@ -43,7 +48,7 @@ func newSampledTexts(spec shingle.Spec, see func(*sampledText)) *sampledTexts {
 	return s
 }
 
-func newTextBatch() *textBatch { return &textBatch{read: make(chan []sampledText, 1)} }
+func newTextBatch() *textBatch { return &textBatch{done: make(chan struct{}, 1)} }
 
 // add adds a text, whose columns end at ends.
 func (s *sampledTexts) add(text, ends []byte) {
@@ -69,33 +74,44 @@ func (s *sampledTexts) flush() {
 // begin has the next batch read.
 func (s *sampledTexts) begin() {
 	b := s.next
-	s.reading, s.next = append(s.reading, b), newTextBatch()
+	s.reading = append(s.reading, b)
+	if last := len(s.seen) - 1; last >= 0 {
+		s.next, s.seen = s.seen[last], s.seen[:last]
+	} else {
+		s.next = newTextBatch()
+	}
 	go func() {
 		reader := <-s.idle
 		if reader == nil {
 			reader = copies.NewReader(s.spec, shingle.Set)
 		}
-		b.read <- b.readBy(reader)
+		b.readBy(reader)
 		s.idle <- reader
+		b.done <- struct{}{}
 	}()
 }
 
 // end waits for the first batch that is being read.
 func (s *sampledTexts) end() {
-	for _, text := range <-s.reading[0].read {
-		s.see(&text)
-	}
+	b := s.reading[0]
 	s.reading = s.reading[1:]
+	<-b.done
+	for i := range b.read {
+		s.see(&b.read[i])
+	}
+	if cap(b.texts) <= mostKept {
+		b.texts, b.ends, b.last, b.read = b.texts[:0], b.ends[:0], b.last[:0], b.read[:0]
+		s.seen = append(s.seen, b)
+	}
 }
 
-func (b *textBatch) readBy(reader *copies.Reader) (read []sampledText) {
+func (b *textBatch) readBy(reader *copies.Reader) {
 	var start textEnd
 	for _, end := range b.last {
 		traits, set := reader.Read(b.texts[start.text:end.text], b.ends[start.ends:end.ends])
 		if start = end; len(set) > 0 {
-			read = append(read, sampledText{traits, len(set), thin(set)})
+			b.read = append(b.read, sampledText{traits, len(set), thin(set)})
 		}
 		reader.Trim()
 	}
-	return read
 }

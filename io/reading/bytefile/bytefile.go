@@ -143,24 +143,32 @@ func (f Reader) Cut(file *blocks.File, size int64) (cuts []int64) {
 }
 
 // Read reads all records of spans. The first to read a compressed file to its end fills its spool.
-func (f Reader) Read(ctx context.Context, file *blocks.File, spans []blocks.Span, o reading.Options, see func(*reading.Record) error) (reading.Progress, error) {
-	return reading.OneByOne(spans, func(span blocks.Span) (reading.Progress, error) { return f.readSpan(ctx, file, span, o, see) })
+func (f Reader) Read(ctx context.Context, file *blocks.File, spans []blocks.Span, o reading.Options, see func(*reading.Record) error) (progress reading.Progress, err error) {
+	if file.Sequential || len(spans) == 0 {
+		return reading.OneByOne(spans, func(span blocks.Span) (reading.Progress, error) { return f.readSequential(ctx, file, span, o, see) })
+	}
+	if progress, err = f.read(ctx, file, spans, o, see, nil); errors.Is(err, reading.ErrStop) {
+		err = nil
+	}
+	return progress, err
 }
 
-func (f Reader) readSpan(ctx context.Context, file *blocks.File, span blocks.Span, o reading.Options, see func(*reading.Record) error) (progress reading.Progress, err error) {
+func (f Reader) readSequential(ctx context.Context, file *blocks.File, span blocks.Span, o reading.Options, see func(*reading.Record) error) (progress reading.Progress, err error) {
+	spans := []blocks.Span{span}
 	if _, ok := spooled(ctx, file); file.Spool == "" || ok || span.Start > 0 || span.End != blocks.End {
-		return f.read(ctx, file, span, o, see, nil)
+		return f.read(ctx, file, spans, o, see, nil)
 	}
 	fillSpool(ctx, file.Spool, func(spool io.Writer) error {
-		progress, err = f.read(ctx, file, span, o, see, spool)
+		progress, err = f.read(ctx, file, spans, o, see, spool)
 		return err // ErrStop, too: the spool is not whole
 	})
 	return progress, err
 }
 
-// read is readSpan, and copies the plain bytes that it reads to spool, unless that is nil.
-func (f Reader) read(ctx context.Context, file *blocks.File, span blocks.Span, o reading.Options, see func(*reading.Record) error, spool io.Writer) (progress reading.Progress, err error) {
-	c, err := f.openSpan(ctx, file, span, o, nil, spool)
+// read reads spans with one cursor, several only of a file that is not Sequential. It copies the plain bytes that it reads to
+// spool, unless that is nil.
+func (f Reader) read(ctx context.Context, file *blocks.File, spans []blocks.Span, o reading.Options, see func(*reading.Record) error, spool io.Writer) (progress reading.Progress, err error) {
+	c, err := f.openSpan(ctx, file, spans[0], o, nil, spool)
 	if err != nil {
 		return progress, err
 	}
@@ -173,23 +181,39 @@ func (f Reader) read(ctx context.Context, file *blocks.File, span blocks.Span, o
 		}
 	}()
 	record := reading.Record{Doc: new(codec.Document)}
-	for {
-		if err := ctx.Err(); err != nil {
+	for i, span := range spans {
+		if i > 0 {
+			if err := c.enter(file, span); err != nil {
+				return progress, err
+			}
+		}
+		n, err := c.readSpan(&record, see)
+		if progress.Content += n; err != nil {
 			return progress, err
+		}
+	}
+	return progress, nil
+}
+
+// readSpan calls see with the records of the span that the cursor is in, and returns how many bytes it went through.
+func (c *cursor) readSpan(record *reading.Record, see func(*reading.Record) error) (bytes int64, err error) {
+	for {
+		if err := c.ctx.Err(); err != nil {
+			return bytes, err
 		}
 		p, err := c.next()
 		if err == io.EOF {
-			return progress, nil
+			return bytes, nil
 		}
 		if err != nil {
-			return progress, err
+			return bytes, err
 		}
-		progress.Content += int64(len(p.raw))
+		bytes += int64(len(p.raw))
 		if p.filler || p.continued {
 			continue
 		}
-		if err := c.show(p, &record, see); err != nil {
-			return progress, err
+		if err := c.show(p, record, see); err != nil {
+			return bytes, err
 		}
 	}
 }

@@ -163,7 +163,7 @@ func TestSpoolFull(t *testing.T) {
 	for _, room := range []int{0, 1000, len(f.Content) - 1} {
 		records := 0
 		err := readThrough(&fullAfter{room}, func(w io.Writer) error {
-			_, err := in.reader.read(t.Context(), in.file, whole, options, func(*reading.Record) error { records++; return nil }, w)
+			_, err := in.reader.read(t.Context(), in.file, []blocks.Span{whole}, options, func(*reading.Record) error { records++; return nil }, w)
 			if err != nil {
 				t.Errorf("room for %d bytes: reading failed: %v", room, err)
 			}
@@ -368,5 +368,17 @@ func TestReadSomeStopped(t *testing.T) {
 	})
 	if !errors.Is(err, context.Canceled) || seen != 1 {
 		t.Errorf("%d records were read, error %v", seen, err)
+	}
+}
+
+// A record may reach beyond the start of the next span, where that is no longer in hand.
+func TestSpanBehind(t *testing.T) {
+	in := plant(t, "lines", []byte(strings.Repeat("a", tailBytes)+"\nb\n")) // the first line ends where a first read does
+	var got []int64
+	if _, err := in.reader.Read(t.Context(), in.file, []blocks.Span{{End: 1}, {Start: 2, End: blocks.End}}, options, func(r *reading.Record) error {
+		got = append(got, r.Position)
+		return nil
+	}); err != nil || !slices.Equal(got, []int64{0, tailBytes + 1}) {
+		t.Errorf("records at %v, error %v", got, err)
 	}
 }

@@ -123,7 +123,7 @@ func (f Reader) openSpan(ctx context.Context, file *blocks.File, span blocks.Spa
 	case c.compression != "": // hardly larger than what it unpacks to
 		c.file.Ahead(0, min(span.End, file.Size-tailBytes)+tailBytes)
 	case some == nil:
-		c.file.Ahead(max(0, span.Start-1), min(span.End, file.Size-tailBytes)+tailBytes)
+		c.fetchAhead(file, span)
 	case file.Sequential && len(some) > 0:
 		c.near = some[len(some)-1] + 1
 		c.file.Ahead(0, c.near+tailBytes)
@@ -220,6 +220,22 @@ func (c *cursor) seekStart(header, start int64) error {
 		}
 	}
 	return c.sync(start)
+}
+
+// enter goes on to another span of file, which is not Sequential.
+func (c *cursor) enter(file *blocks.File, span blocks.Span) error {
+	c.end, c.near = span.End, span.End
+	c.begun, c.record, c.last = false, 0, 0
+	c.fetchAhead(file, span)
+	if before := span.Start - 1; before < c.pos || before > c.pos+int64(c.hi-c.lo) {
+		c.jump(before)
+	}
+	return c.sync(span.Start)
+}
+
+// fetchAhead says that a span of file is about to be read.
+func (c *cursor) fetchAhead(file *blocks.File, span blocks.Span) {
+	c.file.Ahead(max(0, span.Start-1), min(span.End, file.Size-tailBytes)+tailBytes)
 }
 
 // sync goes on reading at the first place from position on where a record may begin. In a
