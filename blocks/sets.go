@@ -51,7 +51,7 @@ func appendSetPart(block []byte, key Key, hash Hash, set []uint64, first int) []
 
 // AddSet adds the parts of a document's set to a shard's block, each as AppendComponentPart does, and returns how many bytes these
 // parts are.
-func AddSet(b *Buffers, shard int64, component, key Key, hash Hash, set []uint64, emit func(int64, []byte)) (bytes int) {
+func AddSet(b *Shards, shard int64, component, key Key, hash Hash, set []uint64, emit func(int64, []byte)) (bytes int) {
 	for first := 0; first < len(set); first += setPart {
 		size := setPartHead + ShingleBytes*min(setPart, len(set)-first)
 		b.Add(shard, func(block []byte) []byte {

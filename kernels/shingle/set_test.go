@@ -33,7 +33,7 @@ var shapes = map[string]func(i, n uint64) uint64{
 
 func TestSetEqualsPlain(t *testing.T) {
 	for name, value := range shapes {
-		for _, n := range []uint64{0, 1, 2, 24, 25, 500, 1023, 1024, 1025, 2047, 5000, 70_000} {
+		for _, n := range []uint64{0, 1, 2, 24, 25, 127, 128, 129, 500, 1023, 1024, 1025, 2047, 5000, 70_000} {
 			values := make([]uint64, n)
 			for i := range values {
 				values[i] = value(uint64(i), n)

@@ -14,10 +14,13 @@ GLOBL digits<>(SB), RODATA|NOPTR, $8
 DATA below0<>+0(SB)/8, $0x7575757575757575 // '0' + 0x46 - 1
 GLOBL below0<>(SB), RODATA|NOPTR, $8
 
+DATA del<>+0(SB)/8, $0x7f7f7f7f7f7f7f7f
+GLOBL del<>(SB), RODATA|NOPTR, $8
+
 DATA maskHigh<>+0(SB)/8, $0x452821e638d01377 // hash.maskHigh
 GLOBL maskHigh<>(SB), RODATA|NOPTR, $8
 
-// Sets mask to the bytes of data that are letters or digits; data must be ASCII.
+// Sets mask, and Y8, to the bytes of data that are letters or digits, of those that are ASCII.
 #define CLASSIFY(data, mask) \
 	VPADDB    data, Y4, Y8   \
 	VPCMPGTB  Y5, Y8, Y8     \
@@ -138,4 +141,36 @@ end:
 	MOVQ DI, words+48(FP)
 	SUBQ text_base+24(FP), SI
 	MOVQ SI, taken+56(FP)
+	RET
+
+// Sets mask to the bytes of data that are visible and no letters or digits, of those that are ASCII, and wide to the others.
+#define SYMBOLS(data, mask, wide) \
+	CLASSIFY(data, mask)     \
+	VPCMPEQB  data, Y0, Y9   \
+	VPOR      Y8, Y9, Y8     \
+	VPCMPGTB  Y1, data, Y9   \
+	VPANDN    Y9, Y8, Y8     \
+	VPMOVMSKB Y8, mask       \
+	VPMOVMSKB data, wide
+
+// func symbolsAVX2(block *[blockBytes]byte) (symbols, wide uint64)
+TEXT ·symbolsAVX2(SB), NOSPLIT, $0-24
+	MOVQ         block+0(FP), SI
+	VPBROADCASTQ del<>(SB), Y0
+	VPBROADCASTQ small<>(SB), Y1 // and that is a space
+	VPBROADCASTQ letters<>(SB), Y2
+	VPBROADCASTQ belowA<>(SB), Y3
+	VPBROADCASTQ digits<>(SB), Y4
+	VPBROADCASTQ below0<>(SB), Y5
+	VMOVDQU      (SI), Y6
+	VMOVDQU      32(SI), Y7
+	SYMBOLS(Y6, AX, CX)
+	SYMBOLS(Y7, DX, BX)
+	VZEROUPPER
+	SHLQ         $32, DX
+	ORQ          DX, AX
+	SHLQ         $32, BX
+	ORQ          BX, CX
+	MOVQ         AX, symbols+8(FP)
+	MOVQ         CX, wide+16(FP)
 	RET

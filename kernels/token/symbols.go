@@ -14,47 +14,42 @@ import (
 // one, a full-width plus say, do differ in symbols: a program or a formula does
 // not work with either. A byte that is not UTF-8 counts as U+FFFD, a symbol.
 func Symbols(dst, text []byte) []byte {
-	for i := 0; i < len(text); {
-		if len(text)-i >= 8 {
-			w := binary.LittleEndian.Uint64(text[i:])
-			if w&high == 0 {
-				dst = appendSymbols(dst, w)
-				i += 8
-				continue
+	for len(text) > 0 {
+		var last [blockBytes]byte
+		block := &last
+		if len(text) >= blockBytes {
+			block = (*[blockBytes]byte)(text)
+		} else {
+			copy(last[:], text) // what is behind it is no symbol
+		}
+		symbols, wide := symbolsOf(block)
+		ascii := bits.TrailingZeros64(wide) // so many are
+		for symbols &= 1<<ascii - 1; symbols != 0; symbols &= symbols - 1 {
+			dst = append(dst, block[bits.TrailingZeros64(symbols)])
+		}
+		text = text[min(ascii, len(text)):]
+		for len(text) > 0 && text[0] >= utf8.RuneSelf {
+			r, n := utf8.DecodeRune(text)
+			if isSymbol(r) {
+				dst = utf8.AppendRune(dst, r)
 			}
+			text = text[n:]
 		}
-		if b := text[i]; b < utf8.RuneSelf {
-			if asciiSymbols[b] {
-				dst = append(dst, b)
-			}
-			i++
-			continue
-		}
-		r, n := utf8.DecodeRune(text[i:])
-		if isSymbol(r) {
-			dst = utf8.AppendRune(dst, r)
-		}
-		i += n
 	}
 	return dst
 }
 
-// appendSymbols appends those of the eight ASCII bytes of w that are symbols: all that are visible but letters and digits.
-func appendSymbols(dst []byte, w uint64) []byte {
-	// In 7 bits no sum carries into the next byte.
-	visible := (w + ones*(0x80-'!')) &^ (w + ones*(0x7f-'~'))
-	for left := visible &^ alphanumerics(w) & high; left != 0; left &= left - 1 {
-		dst = append(dst, byte(w>>(bits.TrailingZeros64(left)&^7)))
+// symbolsPlain returns which bytes of a block are symbols, before the first that is not ASCII, and which are not ASCII. Symbols are all
+// that are visible but letters and digits.
+func symbolsPlain(block *[blockBytes]byte) (symbols, wide uint64) {
+	for i := 0; i < blockBytes; i += 8 {
+		w := binary.LittleEndian.Uint64(block[i:])
+		// In 7 bits no sum carries into the next byte.
+		visible := (w + ones*(0x80-'!')) &^ (w + ones*(0x7f-'~'))
+		symbols |= gather(visible&^alphanumerics(w)) << i
+		wide |= gather(w) << i
 	}
-	return dst
+	return symbols, wide
 }
 
 func isSymbol(r rune) bool { return unicode.IsPunct(r) || unicode.IsSymbol(r) }
-
-// asciiSymbols says which ASCII bytes are symbols.
-var asciiSymbols = func() (is [utf8.RuneSelf]bool) {
-	for b := range is {
-		is[b] = isSymbol(rune(b))
-	}
-	return is
-}()

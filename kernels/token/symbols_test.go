@@ -35,9 +35,9 @@ func TestSymbols(t *testing.T) {
 			t.Errorf("symbols of %q: %q, want %q", text, got, want)
 		}
 	}
-	for b := range 256 { // at each place of what is taken at once
-		for at := range 16 {
-			text := bytes.Repeat([]byte("a"), 16)
+	for b := range 256 { // at each place of what is taken at once, and in what is left
+		for at := range 2*blockBytes - 1 {
+			text := bytes.Repeat([]byte("a"), 2*blockBytes-1)
 			text[at] = byte(b)
 			if got, want := string(Symbols(nil, text)), plainSymbols(string(text)); got != want {
 				t.Errorf("symbols of %q: %q, want %q", text, got, want)
@@ -49,6 +49,18 @@ func TestSymbols(t *testing.T) {
 			rapid.Map(rapid.SliceOf(rapid.Byte()), func(b []byte) string { return string(b) })).Draw(t, "text")
 		if got, want := string(Symbols(nil, []byte(text))), plainSymbols(text); got != want {
 			t.Errorf("symbols of %q: %q, want %q", text, got, want)
+		}
+	})
+}
+
+// The ways of a processor and of all of them agree on the symbols before the first byte that is not ASCII, and on which these are.
+func TestSymbolsOfABlock(t *testing.T) {
+	ascii := func(symbols, wide uint64) [2]uint64 { return [2]uint64{symbols & (wide&-wide - 1), wide} }
+	rapid.Check(t, func(t *rapid.T) {
+		top := byte(rapid.SampledFrom([]int{0x7f, 0xff}).Draw(t, "top"))
+		block := (*[blockBytes]byte)(rapid.SliceOfN(rapid.ByteRange(0, top), blockBytes, blockBytes).Draw(t, "block"))
+		if got, want := ascii(symbolsOf(block)), ascii(symbolsPlain(block)); got != want {
+			t.Errorf("%q: %x, want %x", *block, got, want)
 		}
 	})
 }

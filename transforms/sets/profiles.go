@@ -37,7 +37,7 @@ type profilesFn struct {
 
 	verifier verifier.Verifier
 	reader   *copies.Reader
-	copied   *blocks.Buffers
+	copied   *blocks.Shards
 }
 
 func (f *profilesFn) Setup(ctx context.Context) (err error) {
@@ -46,7 +46,7 @@ func (f *profilesFn) Setup(ctx context.Context) (err error) {
 	return err
 }
 
-func (f *profilesFn) StartBundle(func(int64, []byte)) { f.copied = blocks.NewBuffers() }
+func (f *profilesFn) StartBundle(func(int64, []byte)) { f.copied = f.Params.Shards.Buffers() }
 
 func (f *profilesFn) ProcessElement(ctx context.Context, block []byte, copied func(int64, []byte)) error {
 	var made, copiesRead int64
@@ -94,18 +94,19 @@ func own(doc *blocks.Document, t *copies.Traits) blocks.Profile {
 }
 
 // addCopy sends a document to its group of copies.
-func addCopy(to *blocks.Buffers, shards ComponentShards, c blocks.Copy, emit func(int64, []byte)) {
+func addCopy(to *blocks.Shards, shards ComponentShards, c blocks.Copy, emit func(int64, []byte)) {
 	to.Add(shards.Shard(c.Of), func(block []byte) []byte { return blocks.AppendCopy(block, &c) }, emit)
 }
 
 // profileWriter packs profiles for the shards of components, and for large components.
 type profileWriter struct {
-	params     *Params
-	all, large *blocks.Buffers
+	params *Params
+	all    *blocks.Shards
+	large  *blocks.Buffers
 }
 
 func newProfileWriter(p *Params) profileWriter {
-	return profileWriter{params: p, all: blocks.NewBuffers(), large: blocks.NewBuffers()}
+	return profileWriter{params: p, all: p.Shards.Buffers(), large: blocks.NewBuffers()}
 }
 
 // add adds a profile of a component of so many documents. It changes the profile.

@@ -88,9 +88,9 @@ type setsFn struct {
 	verifier verifier.Verifier
 	reader   *copies.Reader
 	sent     map[sentKey]bool // of a block
-	sets     *blocks.Buffers
+	sets     *blocks.Shards
 	profiles profileWriter
-	copied   *blocks.Buffers
+	copied   *blocks.Shards
 }
 
 // sentKey is a set that was sent for a component.
@@ -116,7 +116,7 @@ func (p *Params) reader(ctx context.Context) (*copies.Reader, error) {
 
 func (f *setsFn) StartBundle(_, _, _, _, _, _ func(int64, []byte)) {
 	f.sent = map[sentKey]bool{}
-	f.sets, f.profiles, f.copied = blocks.NewBuffers(), newProfileWriter(&f.Params), blocks.NewBuffers()
+	f.sets, f.profiles, f.copied = f.Params.Shards.Buffers(), newProfileWriter(&f.Params), f.Params.Shards.Buffers()
 }
 
 func (f *setsFn) ProcessElement(ctx context.Context, block []byte, sets, profiles, copied, largeSets, largeProfiles, samples func(int64, []byte)) error {

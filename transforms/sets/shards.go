@@ -14,6 +14,9 @@ func (n ComponentShards) Shard(component blocks.Key) int64 {
 	return int64(hash.Mix(uint64(component)) % uint64(max(1, n)))
 }
 
+// Buffers returns empty buffers of the shards.
+func (n ComponentShards) Buffers() *blocks.Shards { return blocks.NewShards(int(n)) }
+
 // MostSmallDocs is how many documents one call joins at most if they are small: it bounds the memory of a join when
 // sets are of usual size.
 const MostSmallDocs = 1024
