@@ -130,7 +130,8 @@ func appendFields[R Row](dst []byte, row *R) []byte {
 	return dst // there is no other
 }
 
-// DecodeFields fills row from the fields of a whole RowPart.
+// DecodeFields fills row from the fields of a whole RowPart. A text that is the same as the row's before stays where it is: sources are
+// those of most rows.
 func DecodeFields[R Row](d *Decoder, row *R) {
 	switch row := any(row).(type) {
 	case *records.Pair:
@@ -159,8 +160,8 @@ func appendPair(dst []byte, p *records.Pair) []byte {
 
 func decodePair(d *Decoder, p *records.Pair) {
 	*p = records.Pair{
-		IDA: string(d.Bytes()), IDB: string(d.Bytes()),
-		SourceA: string(d.Bytes()), SourceB: string(d.Bytes()),
+		IDA: d.text(p.IDA), IDB: d.text(p.IDB),
+		SourceA: d.text(p.SourceA), SourceB: d.text(p.SourceB),
 		PositionA: int64(d.Uint64()), PositionB: int64(d.Uint64()),
 		Similarity: d.Float64(),
 		Shared:     int32(d.Uint32()), SizeA: int32(d.Uint32()), SizeB: int32(d.Uint32()),
@@ -178,7 +179,7 @@ func appendClustered(dst []byte, c *records.Clustered) []byte {
 func decodeClustered(d *Decoder, c *records.Clustered) {
 	*c = records.Clustered{
 		Cluster: int64(d.Uint64()),
-		ID:      string(d.Bytes()), Source: string(d.Bytes()), Position: int64(d.Uint64()),
+		ID:      d.text(c.ID), Source: d.text(c.Source), Position: int64(d.Uint64()),
 		Size: int32(d.Uint32()), Members: int32(d.Uint32()), Kept: d.bool(),
 	}
 }
@@ -196,16 +197,17 @@ func appendRemoved(dst []byte, r *records.Removed) []byte {
 }
 
 func decodeRemoved(d *Decoder, r *records.Removed) {
+	before := r.Reason
 	*r = records.Removed{
-		ID: string(d.Bytes()), Source: string(d.Bytes()),
+		ID: d.text(r.ID), Source: d.text(r.Source),
 		Position: int64(d.Uint64()), Cluster: int64(d.Uint64()),
-		KeptID: string(d.Bytes()), KeptSource: string(d.Bytes()), KeptPosition: int64(d.Uint64()),
+		KeptID: d.text(r.KeptID), KeptSource: d.text(r.KeptSource), KeptPosition: int64(d.Uint64()),
 	}
 	if d.bool() {
 		similarity := d.Float64()
 		r.Similarity = &similarity
 	}
-	r.Reason = string(d.Bytes())
+	r.Reason = d.text(before)
 }
 
 func appendRejected(dst []byte, r *records.Rejected) []byte {
@@ -220,12 +222,13 @@ func appendRejected(dst []byte, r *records.Rejected) []byte {
 }
 
 func decodeRejected(d *Decoder, r *records.Rejected) {
-	*r = records.Rejected{Source: string(d.Bytes()), Position: int64(d.Uint64())}
+	before := *r
+	*r = records.Rejected{Source: d.text(before.Source), Position: int64(d.Uint64())}
 	if id, ok := d.Optional(); ok {
 		text := string(id)
 		r.ID = &text
 	}
-	r.Reason, r.Detail = string(d.Bytes()), string(d.Bytes())
+	r.Reason, r.Detail = d.text(before.Reason), d.text(before.Detail)
 	if raw, ok := d.Optional(); ok {
 		r.Raw = append([]byte{}, raw...)
 	}
@@ -239,8 +242,8 @@ func appendBucketed(dst []byte, b *records.Bucketed) []byte {
 
 func decodeBucketed(d *Decoder, b *records.Bucketed) {
 	*b = records.Bucketed{
-		Band: int32(d.Uint32()), Bucket: string(d.Bytes()), Label: string(d.Bytes()),
-		ID: string(d.Bytes()), Source: string(d.Bytes()), Position: int64(d.Uint64()),
+		Band: int32(d.Uint32()), Bucket: d.text(b.Bucket), Label: d.text(b.Label),
+		ID: d.text(b.ID), Source: d.text(b.Source), Position: int64(d.Uint64()),
 	}
 }
 
@@ -252,8 +255,8 @@ func appendCandidate(dst []byte, c *records.Candidate) []byte {
 
 func decodeCandidate(d *Decoder, c *records.Candidate) {
 	*c = records.Candidate{
-		IDA: string(d.Bytes()), IDB: string(d.Bytes()),
-		SourceA: string(d.Bytes()), SourceB: string(d.Bytes()),
+		IDA: d.text(c.IDA), IDB: d.text(c.IDB),
+		SourceA: d.text(c.SourceA), SourceB: d.text(c.SourceB),
 		PositionA: int64(d.Uint64()), PositionB: int64(d.Uint64()),
 	}
 }
@@ -261,6 +264,14 @@ func decodeCandidate(d *Decoder, c *records.Candidate) {
 // appendText appends a string column, which Parquet requires to be UTF-8: user ids and file
 // names need not be.
 func appendText(dst []byte, s string) []byte { return AppendBytes(dst, validText(s)) }
+
+// text reads a string column; before is that of another row.
+func (d *Decoder) text(before string) string {
+	if text := d.Bytes(); string(text) != before {
+		return string(text)
+	}
+	return before
+}
 
 func validText(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
 

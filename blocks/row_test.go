@@ -13,14 +13,20 @@ import (
 
 // read reads one row and its sort key.
 func read[T blocks.Row](d *blocks.Decoder) (own, second blocks.Key, got T, err error) {
+	own, second, err = readOver(d, &got)
+	return own, second, got, err
+}
+
+// readOver reads one row in the place of another.
+func readOver[T blocks.Row](d *blocks.Decoder, row *T) (own, second blocks.Key, err error) {
 	part := d.RowPart()
 	own, second = part.Order.A, part.Order.B
 	fields := blocks.NewDecoder(part.Fields)
-	blocks.DecodeFields(fields, &got)
+	blocks.DecodeFields(fields, row)
 	if err = d.Err(); err == nil {
 		err = fields.Err()
 	}
-	return own, second, got, err
+	return own, second, err
 }
 
 func roundTrip[T blocks.Row](t *testing.T, anyRow *rapid.Generator[T]) {
@@ -32,14 +38,23 @@ func roundTrip[T blocks.Row](t *testing.T, anyRow *rapid.Generator[T]) {
 		for i := range rows {
 			block = blocks.NewRow(nil, a, b, &rows[i]).Append(block)
 		}
-		d := blocks.NewDecoder(block)
+		d, over := blocks.NewDecoder(block), blocks.NewDecoder(block)
+		var row T
+		var all []T
 		for _, want := range rows {
 			own, second, got, err := read[T](d)
 			if err != nil || own != a || second != b || !reflect.DeepEqual(got, want) {
 				t.Fatalf("got %v, %v, %+v, error %v, want %v, %v, %+v", own, second, got, err, a, b, want)
 			}
+			if _, _, err := readOver(over, &row); err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, row)
 		}
 		exhausted(t, d)
+		if !reflect.DeepEqual(all, rows) {
+			t.Fatalf("one over the other: got %+v, want %+v", all, rows)
+		}
 	})
 }
 

@@ -64,20 +64,20 @@ func groupRows[T any](schema *parquet.Schema, group parquet.RowGroup, yield func
 			c.values.Close() //nolint:errcheck // it was read
 		}
 	}()
+	rows := make([]T, min(group.NumRows(), rowsAtOnce)) // the columns fill them again and again
+	values := make([]parquet.Value, len(rows))
 	err = sound(func() (err error) {
-		columns, err = columnsOf(reflect.TypeFor[T](), schema, group)
+		columns, err = columnsOf(reflect.ValueOf(rows), schema, group)
 		return err
 	})
 	if err != nil {
 		return false, err
 	}
-	buffer := make([]parquet.Value, rowsAtOnce)
 	for left := group.NumRows(); left > 0; left -= rowsAtOnce {
-		rows := make([]T, min(left, rowsAtOnce))
-		all := reflect.ValueOf(rows)
+		rows := rows[:min(left, rowsAtOnce)]
 		err := sound(func() error {
 			for _, c := range columns {
-				if err := c.read(all, buffer); err != nil {
+				if err := c.read(len(rows), values); err != nil {
 					return err
 				}
 			}
@@ -86,8 +86,8 @@ func groupRows[T any](schema *parquet.Schema, group parquet.RowGroup, yield func
 		if err != nil {
 			return false, err
 		}
-		for _, row := range rows {
-			if !yield(row, nil) {
+		for i := range rows {
+			if !yield(rows[i], nil) {
 				return false, nil
 			}
 		}
@@ -95,9 +95,10 @@ func groupRows[T any](schema *parquet.Schema, group parquet.RowGroup, yield func
 	return true, nil
 }
 
-// columnsOf returns the columns of a row group that the fields of a type name; a field without a column stays zero. Close them also
-// after an error.
-func columnsOf(of reflect.Type, schema *parquet.Schema, group parquet.RowGroup) (columns []*column, err error) {
+// columnsOf returns the columns of a row group that the fields of rows name, a slice of structs; a field without a column stays zero. Close them
+// also after an error.
+func columnsOf(rows reflect.Value, schema *parquet.Schema, group parquet.RowGroup) (columns []*column, err error) {
+	of := rows.Type().Elem()
 	for field := range of.NumField() {
 		tag, _, _ := strings.Cut(of.Field(field).Tag.Get("parquet"), ",")
 		name := cmp.Or(tag, of.Field(field).Name)
@@ -105,7 +106,7 @@ func columnsOf(of reflect.Type, schema *parquet.Schema, group parquet.RowGroup) 
 		if !ok {
 			continue
 		}
-		set, err := setter(of.Field(field).Type, stored.Node.Type().Kind())
+		set, err := setter(rows, field, stored.Node.Type().Kind())
 		if err != nil {
 			return columns, fmt.Errorf("column %s: %w", name, err)
 		}
@@ -113,7 +114,7 @@ func columnsOf(of reflect.Type, schema *parquet.Schema, group parquet.RowGroup) 
 		if stored.MaxRepetitionLevel > 0 || chunk.NumValues() != group.NumRows() {
 			return columns, fmt.Errorf("column %s: %d values in %d rows, but each must have one", name, chunk.NumValues(), group.NumRows())
 		}
-		columns = append(columns, &column{name: name, field: field, set: set, values: parquet.NewColumnChunkValueReader(chunk)})
+		columns = append(columns, &column{name: name, set: set, values: parquet.NewColumnChunkValueReader(chunk)})
 	}
 	return columns, nil
 }
@@ -121,27 +122,17 @@ func columnsOf(of reflect.Type, schema *parquet.Schema, group parquet.RowGroup) 
 // column fills a field of rows.
 type column struct {
 	name   string
-	field  int
-	set    func(field reflect.Value, value parquet.Value, text string)
+	set    func(at int, values []parquet.Value) // of the rows from at on
 	values parquet.ColumnChunkValueReader
-	text   string // of the last value
 }
 
-// read fills the field of all these rows; values has room for as many.
-func (c *column) read(rows reflect.Value, values []parquet.Value) error {
-	for at := 0; at < rows.Len(); {
-		n, err := c.values.ReadValues(values[:rows.Len()-at])
-		for i, value := range values[:n] {
-			if value.IsNull() {
-				continue
-			}
-			if value.Kind() == parquet.ByteArray && c.text != string(value.ByteArray()) { // sources are the same in most rows
-				c.text = string(value.ByteArray())
-			}
-			c.set(rows.Index(at+i).Field(c.field), value, c.text)
-		}
+// read fills the field of so many rows; values has room for as many.
+func (c *column) read(rows int, values []parquet.Value) error {
+	for at := 0; at < rows; {
+		n, err := c.values.ReadValues(values[:rows-at])
+		c.set(at, values[:n])
 		switch at += n; {
-		case errors.Is(err, io.EOF) && at == rows.Len():
+		case errors.Is(err, io.EOF) && at == rows:
 			err = nil
 		case errors.Is(err, io.EOF):
 			err = io.ErrUnexpectedEOF
@@ -155,30 +146,63 @@ func (c *column) read(rows reflect.Value, values []parquet.Value) error {
 	return nil
 }
 
-// setter returns a function that sets a field of a type to a value of a kind; text is that of a byte array.
-func setter(field reflect.Type, kind parquet.Kind) (func(field reflect.Value, value parquet.Value, text string), error) {
-	if field.Kind() == reflect.Pointer {
-		set, err := setter(field.Elem(), kind)
-		return func(pointer reflect.Value, value parquet.Value, text string) {
-			pointer.Set(reflect.New(field.Elem()))
-			set(pointer.Elem(), value, text)
-		}, err
+// setter returns a function that sets a field of rows from one on to values of a kind.
+func setter(rows reflect.Value, field int, kind parquet.Kind) (func(at int, values []parquet.Value), error) {
+	of := rows.Type().Elem().Field(field).Type
+	stored := of
+	if of.Kind() == reflect.Pointer {
+		stored = of.Elem()
 	}
 	type shape struct {
-		field reflect.Kind
-		kind  parquet.Kind
+		stored reflect.Type
+		kind   parquet.Kind
 	}
-	switch (shape{field.Kind(), kind}) {
-	case shape{reflect.String, parquet.ByteArray}:
-		return func(field reflect.Value, _ parquet.Value, text string) { field.SetString(text) }, nil
-	case shape{reflect.Slice, parquet.ByteArray}:
-		return func(field reflect.Value, _ parquet.Value, text string) { field.SetBytes([]byte(text)) }, nil
-	case shape{reflect.Int32, parquet.Int32}, shape{reflect.Int64, parquet.Int64}:
-		return func(field reflect.Value, value parquet.Value, _ string) { field.SetInt(value.Int64()) }, nil
-	case shape{reflect.Float64, parquet.Double}:
-		return func(field reflect.Value, value parquet.Value, _ string) { field.SetFloat(value.Double()) }, nil
-	case shape{reflect.Bool, parquet.Boolean}:
-		return func(field reflect.Value, value parquet.Value, _ string) { field.SetBool(value.Boolean()) }, nil
+	switch (shape{stored, kind}) {
+	case shape{reflect.TypeFor[string](), parquet.ByteArray}:
+		last := "" // sources are the same in most rows
+		return setterOf(rows, field, func(v parquet.Value) string {
+			if text := v.ByteArray(); string(text) != last {
+				last = string(text)
+			}
+			return last
+		}), nil
+	case shape{reflect.TypeFor[[]byte](), parquet.ByteArray}:
+		return setterOf(rows, field, func(v parquet.Value) []byte { return append([]byte{}, v.ByteArray()...) }), nil
+	case shape{reflect.TypeFor[int32](), parquet.Int32}:
+		return setterOf(rows, field, parquet.Value.Int32), nil
+	case shape{reflect.TypeFor[int64](), parquet.Int64}:
+		return setterOf(rows, field, parquet.Value.Int64), nil
+	case shape{reflect.TypeFor[float64](), parquet.Double}:
+		return setterOf(rows, field, parquet.Value.Double), nil
+	case shape{reflect.TypeFor[bool](), parquet.Boolean}:
+		return setterOf(rows, field, parquet.Value.Boolean), nil
 	}
-	return nil, fmt.Errorf("it holds %v, not %v", kind, field)
+	return nil, fmt.Errorf("it holds %v, not %v", kind, of)
+}
+
+// setterOf is setter of a field of the type F, or of pointers to it. Reflection finds the fields, once: it would take longer than all
+// else if it set them.
+func setterOf[F any](rows reflect.Value, field int, value func(parquet.Value) F) func(at int, values []parquet.Value) {
+	if rows.Type().Elem().Field(field).Type.Kind() == reflect.Pointer {
+		return setAll(rows, field, func(v parquet.Value) *F { return new(value(v)) })
+	}
+	return setAll(rows, field, value)
+}
+
+// setAll sets a field of the type F; a null is its zero.
+func setAll[F any](rows reflect.Value, field int, value func(parquet.Value) F) func(at int, values []parquet.Value) {
+	fields := make([]*F, rows.Len())
+	for i := range fields {
+		fields[i] = rows.Index(i).Field(field).Addr().Interface().(*F)
+	}
+	var null F
+	return func(at int, values []parquet.Value) {
+		for i := range values {
+			if values[i].IsNull() {
+				*fields[at+i] = null
+			} else {
+				*fields[at+i] = value(values[i])
+			}
+		}
+	}
 }

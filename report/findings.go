@@ -117,13 +117,14 @@ func (found *findings) pairs(ctx context.Context, f *output.Finished) error {
 // near counts a near pair, and remembers it if few are nearer to the threshold.
 func (found *findings) near(pair records.Pair) {
 	found.below[found.ladder.step(pair.Similarity)]++
+	if n := len(found.nearest); n == mostChecked && pair.Similarity >= found.nearest[n-1].Similarity {
+		return
+	}
 	at, _ := slices.BinarySearchFunc(found.nearest, pair.Similarity, func(p records.Pair, similarity float64) int {
 		return cmp.Or(cmp.Compare(p.Similarity, similarity), -1) // behind its equals
 	})
-	if at < mostChecked {
-		found.nearest = slices.Insert(found.nearest, at, pair)
-		found.nearest = found.nearest[:min(len(found.nearest), mostChecked)]
-	}
+	found.nearest = slices.Insert(found.nearest, at, pair)
+	found.nearest = found.nearest[:min(len(found.nearest), mostChecked)]
 }
 
 // apart chooses pairs of documents that differ and then, if these are too few, others.

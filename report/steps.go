@@ -27,10 +27,18 @@ type ladder struct {
 	at        []float64 // thresholds, ascending
 	pairs     []int64   // whose similarity is at least at[i] and below at[i+1]
 	sources   map[string]uint64
+	first     met               // document of the pair before
 	documents map[uint64]uint32 // numbers of documents, in the order in which they are met
 	nodes     nodes
 	most      int64 // documents that it remembers
 	overfull  bool  // there are more: it counts pairs only
+}
+
+// met is a document with its number.
+type met struct {
+	source   string
+	position int64
+	number   uint32
 }
 
 // nodes are the documents of the forest. A parent is of a lower number than its children; a root is its own.
@@ -59,7 +67,10 @@ func (l *ladder) add(sourceA string, positionA int64, sourceB string, positionB 
 	if l.overfull {
 		return
 	}
-	l.connect(l.document(sourceA, positionA), l.document(sourceB, positionB), uint8(step))
+	if sourceA != l.first.source || positionA != l.first.position || len(l.documents) == 0 {
+		l.first = met{sourceA, positionA, l.document(sourceA, positionA)}
+	}
+	l.connect(l.first.number, l.document(sourceB, positionB), uint8(step))
 	if int64(len(l.documents)) > l.most {
 		l.overfull, l.documents, l.nodes = true, nil, nodes{}
 	}

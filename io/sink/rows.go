@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"math/bits"
 	"reflect"
 	"slices"
 	"strconv"
@@ -192,6 +193,8 @@ func sortToFile(ctx context.Context, temp, name string, packed [][]byte, size in
 type sorted struct {
 	blocks [][]byte
 	refs   []ref
+	read   []blocks.RowPart
+	ahead  []blocks.RowPart // of those read, the ones that next has not returned
 }
 
 // ref says where a part is.
@@ -199,6 +202,9 @@ type ref struct {
 	blocks.RowPlace
 	block, at uint32
 }
+
+// usualRun is about how many refs of a sorted group have one place.
+const usualRun = 4
 
 // usualRows is up to how many rows there is room for before they are counted.
 const usualRows = 1 << 17
@@ -219,18 +225,67 @@ func sort(packed [][]byte, size int) (*sorted, error) {
 			s.refs = append(s.refs, ref{part.RowPlace, uint32(i), uint32(at)})
 		}
 	}
-	slices.SortFunc(s.refs, func(a, b ref) int { return a.Compare(b.RowPlace) })
+	order(s.refs)
 	return s, nil
 }
 
+// order sorts refs. Documents lie evenly in a shard, so that one pass by the rows' own documents leaves runs of a few refs.
+func order(refs []ref) {
+	if len(refs) == 0 {
+		return
+	}
+	first, last := refs[0].Order.A, refs[0].Order.A
+	for i := range refs {
+		first, last = min(first, refs[i].Order.A), max(last, refs[i].Order.A)
+	}
+	shift := max(0, bits.Len64(uint64(last-first))-bits.Len(uint(len(refs)/usualRun)))
+	run := func(r *ref) int { return int(uint64(r.Order.A-first) >> shift) }
+	ends := make([]uint32, uint64(last-first)>>shift+1)
+	for i := range refs {
+		ends[run(&refs[i])]++
+	}
+	end := uint32(0)
+	next := make([]uint32, len(ends)) // place of each run
+	for i, n := range ends {
+		next[i] = end
+		end += n
+		ends[i] = end
+	}
+	begin := uint32(0)
+	for i, end := range ends {
+		for at := next[i]; at < end; at = next[i] {
+			if to := run(&refs[at]); to == i {
+				next[i]++
+			} else {
+				refs[at], refs[next[to]] = refs[next[to]], refs[at]
+				next[to]++
+			}
+		}
+		slices.SortFunc(refs[begin:end], func(a, b ref) int { return a.Compare(b.RowPlace) })
+		begin = end
+	}
+}
+
+// readAhead is how many parts are read at once. They lie all over the blocks, and a core waits for several of them in the time of one.
+const readAhead = 64
+
 // next returns the first part and takes it out, or io.EOF behind the last.
 func (s *sorted) next() (blocks.RowPart, error) {
-	if len(s.refs) == 0 {
-		return blocks.RowPart{}, io.EOF
+	if len(s.ahead) == 0 {
+		if len(s.refs) == 0 {
+			return blocks.RowPart{}, io.EOF
+		}
+		some := s.refs[:min(len(s.refs), readAhead)]
+		s.refs = s.refs[len(some):]
+		s.ahead = s.read[:0]
+		for _, r := range some {
+			s.ahead = append(s.ahead, blocks.NewDecoder(s.blocks[r.block][r.at:]).RowPart())
+		}
+		s.read = s.ahead
 	}
-	r := s.refs[0]
-	s.refs = s.refs[1:]
-	return blocks.NewDecoder(s.blocks[r.block][r.at:]).RowPart(), nil
+	part := s.ahead[0]
+	s.ahead = s.ahead[1:]
+	return part, nil
 }
 
 // writeRun writes parts to a file below the folder temp, each with its length before it. next returns one after another,

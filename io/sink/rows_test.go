@@ -8,11 +8,13 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/klauspost/compress/s2"
 	"github.com/parquet-go/parquet-go"
+	"pgregory.net/rapid"
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/io/storage/storagetest"
@@ -130,6 +132,27 @@ func TestSlices(t *testing.T) {
 			}
 		}
 	}
+}
+
+// Rows are in order wherever documents lie: evenly, in few places, all in one, or at both ends of what a key may be.
+func TestOrder(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		key := rapid.OneOf(
+			rapid.Int64Range(0, 5), rapid.Int64Range(0, 1<<20),
+			rapid.Map(rapid.Int64Range(0, 5), func(file int64) int64 { return file<<40 | file }),
+			rapid.SampledFrom([]int64{math.MinInt64, -1, math.MaxInt64}),
+		)
+		refs := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) ref {
+			place := blocks.RowPlace{Order: blocks.Edge{A: blocks.Key(key.Draw(t, "a")), B: blocks.Key(key.Draw(t, "b"))}, Left: rapid.IntRange(0, 3).Draw(t, "left")}
+			return ref{RowPlace: place, block: uint32(place.Left), at: uint32(place.Order.B)}
+		}), 0, 200).Draw(t, "refs")
+		want := slices.Clone(refs)
+		slices.SortFunc(want, func(a, b ref) int { return a.Compare(b.RowPlace) })
+		order(refs)
+		if !slices.Equal(refs, want) {
+			t.Fatalf("got %v, want %v", refs, want)
+		}
+	})
 }
 
 // A file of sorted rows that is not what was written is an error, whatever is wrong with it.

@@ -96,17 +96,18 @@ const (
 func (f *tableFn[T]) write(w io.Writer, rows iter.Seq2[blocks.RowPart, error], counts map[string]int64) error {
 	out := parquet.NewGenericWriter[T](w, append(output.WriterOptions(f.Params.Metadata), parquet.MaxRowsPerRowGroup(rowGroups))...)
 	batch := make([]T, 0, rowBatch)
+	var row T
 	inBatch, beyondUsual := 0, 0 // bytes
 	for r, err := range rows {
 		if err != nil {
 			return err
 		}
-		inBatch += len(r.Fields)
-		beyondUsual += max(0, len(r.Fields)-usualRow)
-		batch = batch[:len(batch)+1]
-		if err := decode(&batch[len(batch)-1], r, counts); err != nil {
+		if err := decode(&row, r, counts); err != nil {
 			return err
 		}
+		batch = append(batch, row)
+		inBatch += len(r.Fields)
+		beyondUsual += max(0, len(r.Fields)-usualRow)
 		if len(batch) == rowBatch || inBatch >= batchBytes {
 			if _, err := out.Write(batch); err != nil {
 				return err

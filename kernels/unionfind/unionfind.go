@@ -80,6 +80,18 @@ func (f *Forest) All() iter.Seq2[int64, int64] {
 	}
 }
 
+// AsAdded is All in the order in which keys were added, which takes a fraction
+// of the time and no memory.
+func (f *Forest) AsAdded() iter.Seq2[int64, int64] {
+	return func(yield func(key, root int64) bool) {
+		for id, key := range f.keys {
+			if !yield(key, f.keys[f.parents.Root(uint32(id))]) {
+				return
+			}
+		}
+	}
+}
+
 // add returns the id of key.
 func (f *Forest) add(key int64) uint32 {
 	if 4*len(f.keys) >= 3*len(f.slots) {

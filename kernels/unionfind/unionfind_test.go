@@ -64,6 +64,24 @@ func TestForestEqualsPropagation(t *testing.T) {
 		if f.Len() != len(want) {
 			t.Fatalf("%d keys, want %d", f.Len(), len(want))
 		}
+		var added []int64 // before any other look at the trees makes them flat
+		for _, e := range edges {
+			for _, key := range []int64{e.a, e.b} {
+				if !slices.Contains(added, key) {
+					added = append(added, key)
+				}
+			}
+		}
+		i := 0
+		for key, root := range f.AsAdded() {
+			if i == len(added) || key != added[i] || root != want[key] {
+				t.Fatalf("AsAdded: number %d is %d in %d, want %v by %v", i, key, root, added, want)
+			}
+			i++
+		}
+		if i != len(added) {
+			t.Fatalf("AsAdded: %d keys, want %d", i, len(added))
+		}
 		trees := 0
 		for key, root := range want {
 			if got := f.Find(key); got != root {
@@ -138,8 +156,13 @@ func TestAllStops(t *testing.T) {
 			break
 		}
 	}
-	if !slices.Equal(keys, []int64{0, 1, 2}) {
-		t.Errorf("keys %v, want 0 1 2", keys)
+	for key := range f.AsAdded() {
+		if keys = append(keys, key); len(keys) == 6 {
+			break
+		}
+	}
+	if !slices.Equal(keys, []int64{0, 1, 2, 0, 1, 2}) {
+		t.Errorf("keys %v, want 0 1 2 twice", keys)
 	}
 }
 

@@ -353,6 +353,8 @@ const (
 	keyRowBytes = 18
 	usualSlice  = 16 << 20
 	maxSlices   = 256
+	// usualGroupRows is below the 64 MB of a group: more rows are in files, a small one for each slice.
+	usualGroupRows = 48 << 20
 	// Crowds list so many pairs for each document (crowds).
 	crowdPairs = 66
 )
@@ -365,7 +367,7 @@ func (p *Plan) groupRows() int64 {
 	if p.Config.SliceRows > 0 {
 		return 0
 	}
-	return p.sliceBytes()
+	return cmp.Or(p.Request.GroupBytes, usualGroupRows)
 }
 
 // corpusSlices is the number of groups that the keys of a corpus piece's dropped records are spread over: one, unless groups are to be

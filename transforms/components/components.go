@@ -141,7 +141,7 @@ func (f *spreadFn) FinishBundle(emit func(int64, []byte)) { f.out.Flush(emit) }
 // forestEdges are the edges of a forest, each from a root to another document of its tree.
 func forestEdges(f *unionfind.Forest) iter.Seq[blocks.Edge] {
 	return func(yield func(blocks.Edge) bool) {
-		for key, root := range f.All() {
+		for key, root := range f.AsAdded() {
 			if key != root && !yield(blocks.Edge{A: blocks.Key(root), B: blocks.Key(key)}) {
 				return
 			}
@@ -211,10 +211,10 @@ func (f *membersFn) ProcessElement(ctx context.Context, _ int64, packed func(*[]
 	}
 	out := newSender(emit)
 	count := map[int64]int64{}
-	for _, root := range forest.All() {
+	for _, root := range forest.AsAdded() {
 		count[root]++
 	}
-	for key, root := range forest.All() {
+	for key, root := range forest.AsAdded() {
 		out.member(in, blocks.Member{Key: blocks.Key(key), Component: blocks.Key(root), Of: int32(count[root])})
 	}
 	out.flush()

@@ -299,7 +299,7 @@ func (c *shard) decide(in *blocks.Inputs, onePerCluster bool, yield func(*blocks
 		choices = survivors.Star(len(order), protected, all[len(c.links):])
 	}
 	cluster := slices.Clone(c.first) // the representative that is first in the cluster of one
-	for r, root := range forest.All() {
+	for r, root := range forest.AsAdded() {
 		cluster[r] = int32(root)
 	}
 	members := make([]int, len(c.docs))

@@ -31,6 +31,10 @@ type rowWriter struct {
 	pairRows, clusterRows, removedRows, dropped         *blocks.Buffers
 	keptDocuments, removedDocuments, differingInSymbols int64
 
+	// name is that of the file, which most documents share with the one before.
+	file int
+	name string
+
 	pairRow    records.Pair
 	clusterRow records.Clustered
 	removedRow records.Removed
@@ -70,10 +74,18 @@ func (w *rowWriter) flush(ctx context.Context, pairs, clusters, removed, dropped
 
 func (w *rowWriter) shard(doc blocks.Key) int64 { return int64(w.in.Shard(doc)) }
 
+// source returns the source of a document.
+func (w *rowWriter) source(doc blocks.Key) string {
+	if file := doc.File(); w.name == "" || file != w.file {
+		w.file, w.name = file, w.in.Name(file)
+	}
+	return w.name
+}
+
 // pair adds the row of a pair.
 func (w *rowWriter) pair(a, b *blocks.Profile, idA, idB string, shared int, similarity float64, sizeA, sizeB int) {
 	w.pairRow = records.Pair{
-		IDA: idA, IDB: idB, SourceA: w.in.Source(a.Key), SourceB: w.in.Source(b.Key),
+		IDA: idA, IDB: idB, SourceA: w.source(a.Key), SourceB: w.source(b.Key),
 		PositionA: a.Key.Position(), PositionB: b.Key.Position(),
 		Similarity: similarity, Shared: int32(shared), SizeA: int32(sizeA), SizeB: int32(sizeB),
 	}
@@ -93,7 +105,7 @@ func (w *rowWriter) document(v *verdict, doc *blocks.Profile) {
 	if w.clusters || doc.Key == v.Cluster {
 		w.clusterRow = records.Clustered{
 			Cluster: int64(v.Cluster), ID: id,
-			Source: w.in.Source(doc.Key), Position: doc.Key.Position(),
+			Source: w.source(doc.Key), Position: doc.Key.Position(),
 			Size: int32(v.Size), Members: int32(v.Members), Kept: kept,
 		}
 		blocks.AddRow(w.clusterRows, w.shard(doc.Key), doc.Key, doc.Key, &w.clusterRow, w.toClusters)
@@ -107,9 +119,9 @@ func (w *rowWriter) document(v *verdict, doc *blocks.Profile) {
 		v.keptID = w.in.ID(v.Kept.Key, v.Kept.ID, v.Kept.HasID)
 	}
 	w.removedRow = records.Removed{
-		ID: id, Source: w.in.Source(doc.Key), Position: doc.Key.Position(),
+		ID: id, Source: w.source(doc.Key), Position: doc.Key.Position(),
 		Cluster: int64(v.Cluster),
-		KeptID:  v.keptID, KeptSource: w.in.Source(v.Kept.Key), KeptPosition: v.Kept.Key.Position(),
+		KeptID:  v.keptID, KeptSource: w.source(v.Kept.Key), KeptPosition: v.Kept.Key.Position(),
 		Reason: v.reason(&doc.Traits),
 	}
 	if v.Similarity > 0 {
