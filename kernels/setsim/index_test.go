@@ -191,6 +191,11 @@ func TestIndexBytes(t *testing.T) {
 	if got := index.Bytes() - empty; got < least || got > least+1000*91*(12/4+11)+10_000 {
 		t.Errorf("%d bytes, want %d or somewhat more", got, least)
 	}
+	finder := index.Finder()
+	finder.Similar(sets[0], 0, func(int, int) {})
+	if got := finder.Bytes(); got < 1000*8 || got > 1000*(8+16)*5/4 {
+		t.Errorf("a finder holds %d bytes", got)
+	}
 }
 
 func TestSimilarAllocatesNothing(t *testing.T) {

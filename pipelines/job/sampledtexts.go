@@ -3,6 +3,7 @@ package job
 import (
 	"runtime"
 
+	"github.com/neardup/neardup/internal/parallel"
 	"github.com/neardup/neardup/kernels/copies"
 	"github.com/neardup/neardup/kernels/shingle"
 )
@@ -30,20 +31,19 @@ type sampledText struct {
 type textBatch struct {
 	texts, ends []byte
 	last        []textEnd // of each
-	read        chan []sampledText
+	reading     parallel.Group
+	read        []sampledText
 }
 
 type textEnd struct{ text, ends int }
 
 func newSampledTexts(spec shingle.Spec, see func(*sampledText)) *sampledTexts {
-	s := &sampledTexts{see: see, spec: spec, idle: make(chan *copies.Reader, runtime.GOMAXPROCS(0)), next: newTextBatch()}
+	s := &sampledTexts{see: see, spec: spec, idle: make(chan *copies.Reader, runtime.GOMAXPROCS(0)), next: &textBatch{}}
 	for range cap(s.idle) {
 		s.idle <- nil
 	}
 	return s
 }
-
-func newTextBatch() *textBatch { return &textBatch{read: make(chan []sampledText, 1)} }
 
 // add adds a text, whose columns end at ends.
 func (s *sampledTexts) add(text, ends []byte) {
@@ -69,23 +69,25 @@ func (s *sampledTexts) flush() {
 // begin has the next batch read.
 func (s *sampledTexts) begin() {
 	b := s.next
-	s.reading, s.next = append(s.reading, b), newTextBatch()
-	go func() {
+	s.reading, s.next = append(s.reading, b), &textBatch{}
+	b.reading.Go(func() {
 		reader := <-s.idle
+		defer func() { s.idle <- reader }()
 		if reader == nil {
 			reader = copies.NewReader(s.spec, shingle.Set)
 		}
-		b.read <- b.readBy(reader)
-		s.idle <- reader
-	}()
+		b.read = b.readBy(reader)
+	})
 }
 
 // end waits for the first batch that is being read.
 func (s *sampledTexts) end() {
-	for _, text := range <-s.reading[0].read {
+	b := s.reading[0]
+	s.reading = s.reading[1:]
+	b.reading.Wait()
+	for _, text := range b.read {
 		s.see(&text)
 	}
-	s.reading = s.reading[1:]
 }
 
 func (b *textBatch) readBy(reader *copies.Reader) (read []sampledText) {
