@@ -198,22 +198,6 @@ func TestIndexBytes(t *testing.T) {
 	}
 }
 
-func TestSimilarAllocatesNothing(t *testing.T) {
-	index := NewIndex(Threshold{7, 10}, &Frequencies{})
-	sets := variants(100, 300, 15)
-	for _, s := range sets {
-		index.Add(s)
-	}
-	hits := 0
-	found := func(int, int) { hits++ }
-	if n := testing.AllocsPerRun(100, func() { index.Similar(sets[7], found) }); n != 0 {
-		t.Errorf("%v allocations", n)
-	}
-	if hits == 0 {
-		t.Error("no hits")
-	}
-}
-
 // 10,000 queries of 300 elements against 100 kept sets: variants of one template
 // with so many edits, all similar (15), few (30) or none (90); or of templates of
 // their own. Beside it a comparison with every kept set.
