@@ -79,7 +79,7 @@ var layers = []layer{
 	},
 	{
 		packages: []string{"kernels/..."},
-		may: []string{module + "kernels/...", "golang.org/x/text/...", "github.com/zeebo/xxh3", "github.com/clipperhouse/uax29/v2/...",
+		may: []string{module + "kernels/...", module + "internal/parallel", "golang.org/x/text/...", "github.com/zeebo/xxh3", "github.com/clipperhouse/uax29/v2/...",
 			"github.com/blevesearch/snowballstem/...", "golang.org/x/sys/cpu"},
 		not:   slices.Concat(world, chance, []string{"io/...", "context"}),
 		never: []string{beamPath + "..."},
@@ -131,7 +131,7 @@ var layers = []layer{
 	},
 	{
 		packages: []string{"io/source", "io/sink"},
-		may: []string{beamPath + "...", module + "io/...", module + "records", module + "blocks/...", module + "output", "github.com/klauspost/compress/s2",
+		may: []string{beamPath + "...", module + "io/...", module + "records", module + "blocks/...", module + "output", module + "internal/parallel", "github.com/klauspost/compress/s2",
 			"github.com/parquet-go/parquet-go", "github.com/klauspost/compress/s2"},
 		not:   []string{"os/...", "path/filepath", "syscall/..."},
 		never: []string{module + "kernels/...", module + "transforms/...", module + "pipelines/..."},
@@ -139,7 +139,7 @@ var layers = []layer{
 	},
 	{
 		packages: []string{"transforms/..."},
-		may:      []string{beamPath + "...", module + "transforms/...", module + "kernels/...", module + "records", module + "blocks/...", module + "io/storage"},
+		may:      []string{beamPath + "...", module + "transforms/...", module + "kernels/...", module + "records", module + "blocks/...", module + "io/storage", module + "internal/parallel"},
 		not:      slices.Concat(world, chance),
 		never: []string{module + "io/source", module + "io/sink", module + "io/codec/...", module + "io/reading/...",
 			module + "pipelines/..."},
@@ -148,7 +148,7 @@ var layers = []layer{
 	{
 		packages: []string{"pipelines/..."},
 		may: []string{beamPath + "go/pkg/beam", beamPath + "go/pkg/beam/core/metrics", module + "transforms/...", module + "kernels/...",
-			module + "io/...", module + "records", module + "blocks/...", module + "output/...", module + "pipelines/...", module + "internal/usage", "github.com/parquet-go/parquet-go"},
+			module + "io/...", module + "records", module + "blocks/...", module + "output/...", module + "pipelines/...", module + "internal/parallel", module + "internal/usage", "github.com/parquet-go/parquet-go"},
 		not: []string{"flag", "os/...", "path/filepath", "syscall/..."},
 		why: "a job is a value that a test can run",
 	},
@@ -233,6 +233,12 @@ var layers = []layer{
 		may:      []string{"github.com/hanwen/go-fuse/v2/fuse", "golang.org/x/sys/unix"},
 		never:    []string{beamPath + "...", module + "..."},
 		why:      "a file system knows nothing of what is tested on it",
+	},
+	{
+		packages: []string{"internal/parallel"},
+		not:      slices.Concat(world, chance, []string{"io/...", "context"}),
+		never:    []string{module + "..."},
+		why:      "whatever runs in parallel may import it",
 	},
 	{
 		packages: []string{"internal/terminal"},
@@ -433,6 +439,60 @@ func exits(file *ast.File) (found []*ast.SelectorExpr) {
 		if s, ok := n.(*ast.SelectorExpr); ok {
 			if name := selector(s); name == "os.Exit" || strings.HasPrefix(name, "log.Fatal") {
 				found = append(found, s)
+			}
+		}
+		return true
+	})
+	return found
+}
+
+// recovered are the files of packages that have work done in parallel whose goroutines recover themselves.
+var recovered = []string{"pipelines/job/launch.go"}
+
+// TestPanicsAreRecovered: who does work in parallel has parallel.Group do it. A panic of any other goroutine ends the process.
+func TestPanicsAreRecovered(t *testing.T) {
+	packages, _ := list(t)
+	files := token.NewFileSet()
+	for _, p := range packages {
+		if !matchAny([]string{"kernels/...", "io/source", "io/sink", "transforms/...", "pipelines/..."}, p.name()) {
+			continue
+		}
+		for _, name := range p.GoFiles {
+			if slices.Contains(recovered, path.Join(p.name(), name)) {
+				continue
+			}
+			file, err := parser.ParseFile(files, filepath.Join(p.Dir, name), nil, parser.SkipObjectResolution)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, node := range goroutines(file) {
+				t.Errorf("%s begins goroutines whose panics nobody recovers; have internal/parallel begin them", files.Position(node.Pos()))
+			}
+		}
+	}
+}
+
+// TestGoroutinesAreSeen shows that TestPanicsAreRecovered sees what it is there for.
+func TestGoroutinesAreSeen(t *testing.T) {
+	const code = "package p\nimport \"sync\"\nvar w sync.WaitGroup\nvar m sync.Mutex\nfunc f() { go f(); w.Go(f) }"
+	file, err := parser.ParseFile(token.NewFileSet(), "p.go", code, parser.SkipObjectResolution)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := len(goroutines(file)); got != 2 {
+		t.Errorf("%d places that begin goroutines, want 2", got)
+	}
+}
+
+// goroutines returns the go statements, and the uses of sync.WaitGroup.
+func goroutines(file *ast.File) (found []ast.Node) {
+	ast.Inspect(file, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.GoStmt:
+			found = append(found, n)
+		case *ast.SelectorExpr:
+			if selector(n) == "sync.WaitGroup" {
+				found = append(found, n)
 			}
 		}
 		return true

@@ -7,10 +7,10 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
-	"sync"
 	"sync/atomic"
 
 	"github.com/neardup/neardup/blocks"
+	"github.com/neardup/neardup/internal/parallel"
 	"github.com/neardup/neardup/io/reading"
 	"github.com/neardup/neardup/io/reading/bytefile"
 	"github.com/neardup/neardup/io/storage"
@@ -129,7 +129,7 @@ func inOrder[T any](ctx context.Context, n, width int, begin func(ctx context.Co
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	begun := make(chan chan result, width-1)
-	var wait sync.WaitGroup
+	var wait parallel.Group
 	defer wait.Wait()
 	defer cancel()
 	wait.Go(func() {
@@ -142,13 +142,17 @@ func inOrder[T any](ctx context.Context, n, width int, begin func(ctx context.Co
 				return
 			}
 			wait.Go(func() {
+				defer close(found)
 				value, err := begin(ctx, i)
 				found <- result{value, err}
 			})
 		}
 	})
 	for found := range begun {
-		r := <-found
+		r, ok := <-found
+		if !ok {
+			return nil // never: wait panics as begin did
+		}
 		if r.err == nil {
 			r.err = end(r.value)
 		}
@@ -182,7 +186,7 @@ func each(ctx context.Context, n, width int, do func(i int) error) error {
 	failed.Store(int64(n))
 	errs := make([]error, min(width, n))
 	at := make([]int64, len(errs))
-	var wait sync.WaitGroup
+	var wait parallel.Group
 	for worker := range errs {
 		wait.Go(func() {
 			for {

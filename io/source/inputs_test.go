@@ -19,6 +19,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/neardup/neardup/blocks"
+	"github.com/neardup/neardup/internal/parallel"
 	"github.com/neardup/neardup/io/reading"
 	"github.com/neardup/neardup/io/reading/readertest"
 	"github.com/neardup/neardup/io/storage"
@@ -245,6 +246,37 @@ func TestSpooled(t *testing.T) {
 				t.Errorf("file %d may be compressed: %t, %v", i, may, err)
 			}
 		}
+	}
+}
+
+// A panic of what several goroutines do reaches who waits for it.
+func TestParallelPanics(t *testing.T) {
+	plant := func(_ context.Context, i int) (int, error) {
+		if i == 3 {
+			panic("planted")
+		}
+		return i, nil
+	}
+	for name, run := range map[string]func(ended func(int) error) error{
+		"inOrder": func(ended func(int) error) error { return inOrder(t.Context(), 9, 2, plant, ended) },
+		"each": func(func(int) error) error {
+			return each(t.Context(), 9, 2, func(i int) error { _, err := plant(t.Context(), i); return err })
+		},
+	} {
+		func() {
+			defer func() {
+				if p, ok := recover().(*parallel.Panic); !ok || p.Value != "planted" {
+					t.Errorf("%s panics with %v", name, p)
+				}
+			}()
+			err := run(func(i int) error {
+				if i >= 3 {
+					t.Errorf("%s ends %d, which is behind what panicked", name, i)
+				}
+				return nil
+			})
+			t.Errorf("%s returns %v", name, err)
+		}()
 	}
 }
 

@@ -64,7 +64,7 @@ func NewIndex(t Threshold, common *Frequencies) *Index {
 	return x
 }
 
-// Finder returns a new one. It takes 8 bytes for each set.
+// Finder returns a new one. It takes 8 bytes for each set, and 16 for each that is found at once.
 func (x *Index) Finder() *Finder {
 	return &Finder{index: x, prefixes: Prefixes{t: x.prefixes.t, common: x.prefixes.common}}
 }
@@ -190,9 +190,14 @@ func (f *Finder) overlap(set []uint64, i, need int) (shared int, ok bool) {
 
 // Bytes returns about how many bytes the index holds, the sets included.
 func (x *Index) Bytes() int {
-	const header, word, stamp, perPosting, perSlot, perHit = 24, 8, 8, 16, 12, 16
-	return header*(cap(x.sets)+cap(x.parities)) + word*x.words + stamp*cap(x.finder.seen) +
-		perPosting*cap(x.postings) + perSlot*len(x.slots) + perHit*cap(x.finder.hits)
+	const header, word, perPosting, perSlot = 24, 8, 16, 12
+	return header*(cap(x.sets)+cap(x.parities)) + word*x.words + perPosting*cap(x.postings) + perSlot*len(x.slots) + x.finder.Bytes()
+}
+
+// Bytes returns about how many bytes the finder holds beside the index.
+func (f *Finder) Bytes() int {
+	const stamp, perHit = 8, 16
+	return stamp*cap(f.seen) + perHit*cap(f.hits)
 }
 
 // grow doubles the slots.

@@ -191,21 +191,10 @@ func TestIndexBytes(t *testing.T) {
 	if got := index.Bytes() - empty; got < least || got > least+1000*91*(12/4+11)+10_000 {
 		t.Errorf("%d bytes, want %d or somewhat more", got, least)
 	}
-}
-
-func TestSimilarAllocatesNothing(t *testing.T) {
-	index := NewIndex(Threshold{7, 10}, &Frequencies{})
-	sets := variants(100, 300, 15)
-	for _, s := range sets {
-		index.Add(s)
-	}
-	hits := 0
-	found := func(int, int) { hits++ }
-	if n := testing.AllocsPerRun(100, func() { index.Similar(sets[7], found) }); n != 0 {
-		t.Errorf("%v allocations", n)
-	}
-	if hits == 0 {
-		t.Error("no hits")
+	finder := index.Finder()
+	finder.Similar(sets[0], 0, func(int, int) {})
+	if got := finder.Bytes(); got < 1000*8 || got > 1000*(8+16)*5/4 {
+		t.Errorf("a finder holds %d bytes", got)
 	}
 }
 

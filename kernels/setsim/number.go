@@ -4,8 +4,8 @@ import (
 	"math/bits"
 	"runtime"
 	"slices"
-	"sync"
 
+	"github.com/neardup/neardup/internal/parallel"
 	"github.com/neardup/neardup/kernels/radix"
 )
 
@@ -41,12 +41,12 @@ func numberShared(sets [][]uint64, portion, ranges int) (lists [][]uint32, numbe
 	total := elements(sets)
 	members := make([]uint32, total)
 	found := make([]rangeRuns, ranges)
-	var wait sync.WaitGroup
+	var group parallel.Group
 	for r := 1; r < ranges; r++ {
-		wait.Go(func() { found[r] = findRuns(sets, members, newElementSorter(total, portion, ranges), r) })
+		group.Go(func() { found[r] = findRuns(sets, members, newElementSorter(total, portion, ranges), r) })
 	}
 	found[0] = findRuns(sets, members, newElementSorter(total, portion, ranges), 0)
-	wait.Wait()
+	group.Wait()
 
 	lengths := make([]int, len(sets)) // of the lists
 	shared, most := 0, 0              // runs, and sets in one

@@ -2,7 +2,8 @@ package setsim
 
 import (
 	"slices"
-	"sync"
+
+	"github.com/neardup/neardup/internal/parallel"
 )
 
 // rowsAhead is for how many sets each core counts before these are visited.
@@ -58,15 +59,15 @@ func Overlaps(sets [][]uint64, visit func(i int, shared []int32)) {
 	}
 	for first := 0; first < len(sets); first += len(rows) {
 		end := min(first+len(rows), len(sets))
-		var wait sync.WaitGroup
+		var group parallel.Group
 		for k := range counters {
-			wait.Go(func() {
+			group.Go(func() {
 				for i := first + k; i < end; i += counters {
 					count(i, rows[i-first])
 				}
 			})
 		}
-		wait.Wait()
+		group.Wait()
 		for i := first; i < end; i++ {
 			visit(i, rows[i-first][:i])
 		}

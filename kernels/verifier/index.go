@@ -27,6 +27,9 @@ type Index interface {
 type Finder interface {
 	// Similar is that of the index, of the documents whose number is at least first.
 	Similar(features []uint64, first int, found func(i, score int))
+
+	// Bytes returns about how many bytes the finder holds beside the index.
+	Bytes() int
 }
 
 // NewIndex returns an index without documents: a setsim.Index of sets, and otherwise one that compares each document with
@@ -74,6 +77,8 @@ type listFinder struct{ *list }
 func (f listFinder) Similar(features []uint64, first int, found func(i, score int)) {
 	f.from(features, first, found)
 }
+
+func (listFinder) Bytes() int { return 0 }
 
 func (l *list) Bytes() int {
 	const header, word = 24, 8

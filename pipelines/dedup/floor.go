@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 
 	"github.com/neardup/neardup/blocks"
+	"github.com/neardup/neardup/internal/parallel"
 	"github.com/neardup/neardup/io/reading"
 	"github.com/neardup/neardup/io/source"
 )
@@ -22,14 +24,14 @@ func (j *Job) Floor(ctx context.Context, workers int) (documents, shingles int64
 		return 0, 0, err
 	}
 	text := request.Spec()
-	splits := make(chan int)
+	var next atomic.Int64 // split
 	var mu sync.Mutex
-	var group sync.WaitGroup
+	var group parallel.Group
 	for range workers {
 		group.Go(func() {
 			shingler := text.New()
 			var found []uint64
-			for number := range splits {
+			for number := int(next.Add(1)) - 1; number < listing.Inputs.Splits.Len(); number = int(next.Add(1)) - 1 {
 				var docs, count int64
 				failed := eachText(ctx, listing, number, reading, func(text []byte) {
 					found = shingler.Shingles(found[:0], text)
@@ -42,10 +44,6 @@ func (j *Job) Floor(ctx context.Context, workers int) (documents, shingles int64
 			}
 		})
 	}
-	for number := range listing.Inputs.Splits.Len() {
-		splits <- number
-	}
-	close(splits)
 	group.Wait()
 	return documents, shingles, err
 }

@@ -31,6 +31,8 @@ const (
 	surveyShingles  = 64 << 20
 	// typedRecords are so many of the first records, by which the types of columns are told.
 	typedRecords = 1000
+	// surveyColumns are listed at most: JSON may have other keys in each record.
+	surveyColumns = 1000
 )
 
 // survey is what a forecast is made from: the sampled documents with their keys, and what their texts are.
@@ -221,6 +223,9 @@ func (s *survey) addColumns(ctx context.Context, typed map[string][]string, d *s
 	found, err := d.Columns(ctx, s.plan.Reading())
 	for _, column := range found {
 		if _, known := typed[column.Name]; !known {
+			if len(s.columns) == surveyColumns {
+				continue
+			}
 			s.columns = append(s.columns, records.Column{Name: column.Name})
 		}
 		if !slices.Contains(typed[column.Name], column.Type) {

@@ -1,13 +1,18 @@
 package dedup
 
 import (
+	"bytes"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"testing"
 
 	"pgregory.net/rapid"
 
+	"github.com/neardup/neardup/blocks"
+	"github.com/neardup/neardup/io/source"
 	"github.com/neardup/neardup/kernels/setsim"
+	"github.com/neardup/neardup/pipelines/job"
 )
 
 // The extrapolation of a·n + b·n² is exact, for any a, b and n.
@@ -59,6 +64,29 @@ func TestIntervalOfPairs(t *testing.T) {
 	}
 	if low, high := interval(7, 3, 1); low != 7 || high != 7 {
 		t.Errorf("of all %v to %v", low, high)
+	}
+}
+
+// However many keys records have, a bounded number is held.
+func TestColumnsAreBounded(t *testing.T) {
+	var lines []byte
+	for record := range 30 {
+		lines = append(lines, `{"text":"some text"`...)
+		for key := range 100 {
+			lines = fmt.Appendf(lines, `,"k%d":1`, 100*record+key)
+		}
+		lines = append(lines, "}\n"...)
+	}
+	file := &blocks.File{Format: "jsonl"}
+	s, typed := survey{plan: &Plan{Plan: &job.Plan{}}}, map[string][]string{}
+	for i, line := range bytes.Split(lines, []byte("\n")) {
+		s.documents = append(s.documents, surveyed{key: blocks.NewKey(0, int64(i))})
+		if err := s.addColumns(t.Context(), typed, &source.Seen{File: file, Record: line}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(s.columns) != surveyColumns || len(typed) != surveyColumns {
+		t.Errorf("%d columns, %d with types", len(s.columns), len(typed))
 	}
 }
 

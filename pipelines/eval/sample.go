@@ -17,8 +17,8 @@ import (
 	"github.com/neardup/neardup/transforms/recall"
 )
 
-// mostPairs limits the pairs of the documents drawn, which are held in memory, to some GB.
-const mostPairs = 10_000_000
+// mostPairs limits what is held in memory to some GB: the pairs of the documents drawn, and the documents in their clusters.
+var mostPairs = 10_000_000 // a variable for tests
 
 // bySample compares pairs of a sample of distinct documents with what an exact join of these with all others finds. As in pairs/, copies are
 // left out: the first document of each set of features stands for them.
@@ -33,7 +33,7 @@ func (e *evaluation) bySample(ctx context.Context) error {
 	}
 	return e.again(ctx, func(plan *job.Plan, temp string) error {
 		params := recall.Params{
-			Inputs: job.Inputs(temp), Text: plan.Spec, Verifier: plan.Verifier(temp), Sample: e.Sample, Seed: e.Seed, Temp: temp,
+			Inputs: job.Inputs(temp), Text: plan.Spec, Verifier: plan.Verifier(temp), Sample: e.Sample, Seed: e.Seed, Temp: temp, MostPairs: mostPairs,
 		}
 		pipeline, scope := beam.NewPipelineWithRoot()
 		docs, _ := plan.ReadAlone(scope, temp)
@@ -59,7 +59,9 @@ func (e *evaluation) bySample(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		s.join(truth)
+		if s.join(truth); s.check() != nil {
+			return s.check()
+		}
 		return e.tell(ctx, s, e.distinct(len(drawn)), plan, temp)
 	})
 }
@@ -121,6 +123,17 @@ func (s *sample) set(pair blocks.Edge, to func(*state)) {
 	s.pairs[pair] = state
 }
 
+// check returns a *job.UsageError if there is more than may be held.
+func (s *sample) check() error {
+	if len(s.pairs)+len(s.alike) > mostPairs {
+		return job.Usage("--sample %d: the documents drawn are in more than %d pairs that are similar, listed or in one cluster, too many to hold; draw fewer", len(s.drawn), mostPairs)
+	}
+	if len(s.within) > mostPairs {
+		return job.Usage("--sample %d: the clusters of the documents drawn have more than %d documents, too many to hold; draw fewer", len(s.drawn), mostPairs)
+	}
+	return nil
+}
+
 // find reads from the tables which pairs are in one cluster, and which are listed.
 func (s *sample) find(ctx context.Context, f *output.Finished, key func(source string, position int64) blocks.Key) error {
 	clusters := map[int64][]blocks.Key{} // of the documents drawn, with their members
@@ -140,6 +153,9 @@ func (s *sample) find(ctx context.Context, f *output.Finished, key func(source s
 			case collect && wanted:
 				clusters[row.Cluster] = append(clusters[row.Cluster], at)
 				s.within[at] = row.Cluster
+				if err := s.check(); err != nil {
+					return err
+				}
 			}
 		}
 	}
@@ -162,6 +178,9 @@ func (s *sample) find(ctx context.Context, f *output.Finished, key func(source s
 		} else if s.is[a] || s.is[b] {
 			s.set(undirected(a, b), func(is *state) { is.listed = true })
 		}
+		if err := s.check(); err != nil {
+			return err
+		}
 	}
 	for cluster, members := range clusters {
 		members = slices.DeleteFunc(members, func(key blocks.Key) bool { return copies[key] })
@@ -174,8 +193,8 @@ func (s *sample) find(ctx context.Context, f *output.Finished, key func(source s
 					s.set(undirected(a, b), func(is *state) { is.together = true })
 				}
 			}
-			if len(s.pairs) > mostPairs {
-				return job.Usage("--sample %d: the documents drawn have more than %d pairs in their clusters, too many to hold; draw fewer", len(s.drawn), mostPairs)
+			if err := s.check(); err != nil {
+				return err
 			}
 		}
 		clusters[cluster] = nil

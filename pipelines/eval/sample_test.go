@@ -294,3 +294,25 @@ func TestSample(t *testing.T) {
 		})
 	}
 }
+
+// What is held of a sample is bounded: the pairs listed and those in clusters, and those that the join finds.
+func TestSampleOfTooMany(t *testing.T) {
+	in := input(t, made(150))
+	for name, c := range map[string]struct {
+		flags []string
+		most  int
+		says  string
+	}{
+		"documents": {[]string{"--cluster=components"}, 5, "have more than 5 documents"},
+		"pairs":     {[]string{"--cluster=components"}, 200, "listed or in one cluster"},
+		"join":      {[]string{"--bands=1", "--rows=16"}, 200, "more than 200 similar pairs"},
+	} {
+		dir := finished(t, append(c.flags, "--threshold=.4", "--shingle=word:2", in)...)
+		restore := eval.SetMostPairs(c.most)
+		_, err := evaluated(t, dir, "--sample=1000")
+		restore()
+		if err == nil || !strings.Contains(err.Error(), c.says) || !strings.Contains(err.Error(), "draw fewer") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

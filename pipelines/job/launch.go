@@ -14,6 +14,7 @@ import (
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 
+	"github.com/neardup/neardup/internal/parallel"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/records"
 )
@@ -136,7 +137,11 @@ func (e *PanicError) Error() string {
 
 // Panicked is the error of a recovered panic, and logs where that was.
 func Panicked(value any) error {
-	slog.Info("panic", "value", value, "stack", string(debug.Stack()))
+	stack := debug.Stack()
+	if p, ok := value.(*parallel.Panic); ok {
+		value, stack = p.Value, p.Stack
+	}
+	slog.Info("panic", "value", value, "stack", string(stack))
 	return &PanicError{value}
 }
 

@@ -3,6 +3,7 @@ package job
 import (
 	"runtime"
 
+	"github.com/neardup/neardup/internal/parallel"
 	"github.com/neardup/neardup/kernels/copies"
 	"github.com/neardup/neardup/kernels/shingle"
 )
@@ -31,8 +32,8 @@ type sampledText struct {
 type textBatch struct {
 	texts, ends []byte
 	last        []textEnd // of each
+	reading     parallel.Group
 	read        []sampledText
-	done        chan struct{} // receives when all are read
 }
 
 type textEnd struct{ text, ends int }
@@ -41,14 +42,12 @@ type textEnd struct{ text, ends int }
 const mostKept = 4 * batchBytes
 
 func newSampledTexts(spec shingle.Spec, see func(*sampledText)) *sampledTexts {
-	s := &sampledTexts{see: see, spec: spec, idle: make(chan *copies.Reader, runtime.GOMAXPROCS(0)), next: newTextBatch()}
+	s := &sampledTexts{see: see, spec: spec, idle: make(chan *copies.Reader, runtime.GOMAXPROCS(0)), next: &textBatch{}}
 	for range cap(s.idle) {
 		s.idle <- nil
 	}
 	return s
 }
-
-func newTextBatch() *textBatch { return &textBatch{done: make(chan struct{}, 1)} }
 
 // add adds a text, whose columns end at ends.
 func (s *sampledTexts) add(text, ends []byte) {
@@ -78,24 +77,23 @@ func (s *sampledTexts) begin() {
 	if last := len(s.seen) - 1; last >= 0 {
 		s.next, s.seen = s.seen[last], s.seen[:last]
 	} else {
-		s.next = newTextBatch()
+		s.next = &textBatch{}
 	}
-	go func() {
+	b.reading.Go(func() {
 		reader := <-s.idle
+		defer func() { s.idle <- reader }()
 		if reader == nil {
 			reader = copies.NewReader(s.spec, shingle.Set)
 		}
 		b.readBy(reader)
-		s.idle <- reader
-		b.done <- struct{}{}
-	}()
+	})
 }
 
 // end waits for the first batch that is being read.
 func (s *sampledTexts) end() {
 	b := s.reading[0]
 	s.reading = s.reading[1:]
-	<-b.done
+	b.reading.Wait()
 	for i := range b.read {
 		s.see(&b.read[i])
 	}

@@ -6,6 +6,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/neardup/neardup/internal/parallel"
 	"github.com/neardup/neardup/kernels/copies"
 	"github.com/neardup/neardup/kernels/shingle"
 	"github.com/neardup/neardup/kernels/textnorm"
@@ -50,4 +51,20 @@ func TestSampledTexts(t *testing.T) {
 			t.Fatalf("%d texts are seen, want %d", len(got), len(want))
 		}
 	})
+}
+
+// A bug in what reads texts ends the run, and not the process.
+func TestSampledTextsPanic(t *testing.T) {
+	defer func() {
+		if p, ok := recover().(*parallel.Panic); !ok {
+			t.Errorf("it panics with %v", p)
+		}
+	}()
+	texts := newSampledTexts(shingle.Spec{}, func(*sampledText) {})
+	for range cap(texts.idle) {
+		<-texts.idle
+		texts.idle <- &copies.Reader{} // which no function has made
+	}
+	texts.add([]byte("some words"), nil)
+	texts.flush()
 }

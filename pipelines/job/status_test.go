@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/neardup/neardup/internal/parallel"
 	"github.com/neardup/neardup/io/storage"
 )
 
@@ -112,5 +113,23 @@ func TestPipelineError(t *testing.T) {
 	_, err := await(t.Context(), 0, func() (int, error) { panic("oh") })
 	if panicked := (*PanicError)(nil); !errors.As(err, &panicked) || Status(err) != 1 {
 		t.Errorf("a panic is %v", err)
+	}
+}
+
+// A panic of a goroutine that a step or a command waits for is told as its own.
+func TestPanicInParallel(t *testing.T) {
+	var group parallel.Group
+	group.Go(func() { panic("oh") })
+	_, err := await(t.Context(), 0, func() (int, error) { group.Wait(); return 0, nil })
+	if panicked := (*PanicError)(nil); !errors.As(err, &panicked) || panicked.Value != "oh" {
+		t.Errorf("it is %v", err)
+	}
+	said := ""
+	func() {
+		defer func() { said = fmt.Sprintf("panic: %v goroutine 1 [running]:\nwaits", recover()) }() // as Beam does
+		group.Wait()
+	}()
+	if got := (&PipelineError{errors.New(said)}).Error(); got != err.Error() {
+		t.Errorf("%q is told as %q, want %q", said, got, err)
 	}
 }

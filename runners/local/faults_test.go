@@ -154,6 +154,16 @@ func TestErrorsOfDoFns(t *testing.T) {
 	}
 }
 
+// A panic of the progress hook ends the job, also when all else is done.
+func TestPanicOfProgress(t *testing.T) {
+	p, s := beam.NewPipelineWithRoot()
+	beam.Impulse(s)
+	_, err := Execute(WithOptions(context.Background(), Options{Workers: 1, TempDir: tidy(t), Progress: func(Progress) { panic(errOfTest) }}), p)
+	if err == nil || !strings.Contains(err.Error(), errOfTest.Error()) {
+		t.Errorf("got %v, want %v", err, errOfTest)
+	}
+}
+
 func TestErrorsBehindAShuffle(t *testing.T) {
 	for _, how := range []string{"error", "panic"} {
 		err := runIn(context.Background(), tidy(t), spilling(how))

@@ -70,8 +70,7 @@ func (j *job) report() (stop func()) {
 		return func() {}
 	}
 	begun, done, ended := time.Now(), make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(ended)
+	tell := func() error {
 		for ticker := time.NewTicker(reportEvery); ; {
 			select {
 			case <-ticker.C:
@@ -81,9 +80,13 @@ func (j *job) report() (stop func()) {
 				last := j.progress(time.Since(begun))
 				last.Ended = true
 				hook(last)
-				return
+				return nil
 			}
 		}
+	}
+	go func() {
+		defer close(ended)
+		j.guard(tell)
 	}()
 	return func() { close(done); <-ended }
 }

@@ -6,9 +6,10 @@ import (
 	"iter"
 	"runtime"
 	"slices"
-	"sync"
+	"sync/atomic"
 
 	"github.com/neardup/neardup/blocks"
+	"github.com/neardup/neardup/internal/parallel"
 	"github.com/neardup/neardup/kernels/setsim"
 	"github.com/neardup/neardup/kernels/unionfind"
 	"github.com/neardup/neardup/kernels/verifier"
@@ -21,8 +22,8 @@ import (
 //
 //	KV<component, batches> → KV<component shard, near pairs>, KV<component shard, links>
 //
-// It holds in memory a batch, a chunk of kept sets, one of removed ones, and 16 bytes for each set; to connect trees
-// also two chunks and their index.
+// It holds in memory a batch, a chunk of kept sets with their hits, one of removed sets, and 16 bytes for each set; to
+// connect trees also two chunks and their index.
 type passFn struct{ Params Params }
 
 func (f *passFn) ProcessElement(ctx context.Context, component int64, batches func(*[]byte) bool, pairs, links func(int64, []byte)) error {
@@ -35,7 +36,7 @@ func (f *passFn) ProcessElement(ctx context.Context, component int64, batches fu
 	})
 	crowd := blocks.Key(component)
 	p := pass{Params: f.Params, verifier: f.Params.Verifier.New(), crowd: crowd, batches: order, out: blocks.PairWriter{Key: f.Params.Shards.Shard(crowd), Emit: pairs}}
-	p.chunk = p.newChunk()
+	p.chunk = p.newChunk(blocks.Sets{})
 	err := p.each(ctx, func(batch int, g blocks.Sets) error { return p.batch(ctx, g, batch >= protectedBatches) })
 	if err == nil {
 		err = p.connect(ctx)
@@ -99,7 +100,8 @@ type chunk struct {
 	finders []verifier.Finder // one for each core
 }
 
-func (p *pass) newChunk() (c chunk) {
+func (p *pass) newChunk(kept blocks.Sets) chunk {
+	c := chunk{kept: kept}
 	c.setIndex(verifier.NewIndex(p.verifier, &p.common))
 	return c
 }
@@ -116,38 +118,57 @@ func (c *chunk) setIndex(index verifier.Index) {
 	}
 }
 
-// aheadPerCore is how many sets each core compares with those that are kept before it is known which of these are.
+// aheadPerCore is up to how many sets each core compares with those that are kept before it is known which of these are.
 const aheadPerCore = 16
-
-// ahead cuts sets into those that are compared at a time, with the index of the first.
-func ahead(sets [][]uint64) iter.Seq2[int, [][]uint64] {
-	return func(yield func(int, [][]uint64) bool) {
-		start := 0
-		for some := range slices.Chunk(sets, aheadPerCore*runtime.GOMAXPROCS(0)) {
-			if !yield(start, some) {
-				return
-			}
-			start += len(some)
-		}
-	}
-}
 
 // hit is a kept set of a chunk that is similar.
 type hit struct{ kept, score int }
 
-// similar returns the hits of each set. All cores compare.
-func (c *chunk) similar(sets [][]uint64) [][]hit {
+const hitBytes = 16
+
+// similar yields the hits of each set, of some sets at a time with the index of the first of them: those in the chunk when
+// these are compared.
+func (c *chunk) similar(sets [][]uint64, mostHits int) iter.Seq2[int, [][]hit] {
+	return func(yield func(int, [][]hit) bool) {
+		for start := 0; start < len(sets); {
+			hits := c.compare(sets[start:min(start+aheadPerCore*len(c.finders), len(sets))], mostHits)
+			if !yield(start, hits) {
+				return
+			}
+			start += len(hits)
+		}
+	}
+}
+
+// compare returns the hits of the first sets, of all unless there are very many hits. All cores compare, and no core begins
+// with a set after so many hits.
+func (c *chunk) compare(sets [][]uint64, mostHits int) [][]hit {
 	hits := make([][]hit, len(sets))
-	var wait sync.WaitGroup
-	for n, finder := range c.finders {
-		wait.Go(func() {
-			for i := n; i < len(sets); i += len(c.finders) {
+	var begun, found atomic.Int64
+	var group parallel.Group
+	for _, finder := range c.finders {
+		group.Go(func() {
+			for found.Load() < int64(mostHits) {
+				i := int(begun.Add(1)) - 1
+				if i >= len(sets) {
+					return
+				}
 				finder.Similar(sets[i], 0, func(k, score int) { hits[i] = append(hits[i], hit{k, score}) })
+				found.Add(int64(len(hits[i])))
 			}
 		})
 	}
-	wait.Wait()
-	return hits
+	group.Wait()
+	return hits[:min(int(begun.Load()), len(sets))]
+}
+
+// bytes is about how many bytes the chunk holds, and finders of it. Each may find all kept sets at once.
+func (c *chunk) bytes() int {
+	n := c.index.Bytes() + len(c.finders)*hitBytes*len(c.kept.Keys)
+	for _, finder := range c.finders {
+		n += finder.Bytes()
+	}
+	return n
 }
 
 func (c *chunk) add(key blocks.Key, set []uint64) {
@@ -184,7 +205,8 @@ func (p *pass) batch(ctx context.Context, g blocks.Sets, protected bool) error {
 	for i := range g.Keys {
 		p.keys, p.trees = append(p.keys, g.Keys[i]), append(p.trees, uint32(first+i))
 	}
-	add := func(c *chunk, before, i, k, score int) {
+	before := 0 // how many sets are kept in chunks before the one that sets are compared with
+	add := func(c *chunk, i, k, score int) {
 		m := &matches[i]
 		m.pairs++
 		p.unite(p.kept[before+k], uint32(first+i))
@@ -198,40 +220,43 @@ func (p *pass) batch(ctx context.Context, g blocks.Sets, protected bool) error {
 			*m = match{pairs: m.pairs, protected: isProtected, key: c.kept.Keys[k], score: score, shared: shared, similarity: s, unlisted: m.pairs > maxListed}
 		}
 	}
-	before := 0
+	// against adds what sets, from one on, have in a chunk to which none is added any more.
+	against := func(c *chunk, from int) error {
+		for start, some := range c.similar(g.Sets[from:], p.mostHits()) {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			for i, hits := range some {
+				p.compared += int64(len(c.kept.Keys))
+				for _, h := range hits {
+					add(c, from+start+i, h.kept, h.score)
+				}
+			}
+		}
+		before += len(c.kept.Keys)
+		return nil
+	}
 	for n := range p.full {
 		kept, err := spool.Read(ctx, p.chunkFile("kept", n))
 		if err != nil {
 			return err
 		}
-		c := p.newChunk()
-		for i, key := range kept.Keys {
-			c.add(key, kept.Sets[i])
+		c := p.newChunk(kept)
+		if err := against(&c, 0); err != nil {
+			return err
 		}
-		for start, sets := range ahead(g.Sets) {
-			if err := ctx.Err(); err != nil {
-				return err
-			}
-			for i, hits := range c.similar(sets) {
-				p.compared += int64(len(kept.Keys))
-				for _, h := range hits {
-					add(&c, before, start+i, h.kept, h.score)
-				}
-			}
-		}
-		before += len(kept.Keys)
 	}
-	for start, sets := range ahead(g.Sets) {
+	for start, some := range p.chunk.similar(g.Sets, p.mostHits()) {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
 		known := len(p.chunk.kept.Keys)
-		for i, hits := range p.chunk.similar(sets) {
+		for i, hits := range some {
 			i += start
 			for _, h := range hits {
-				add(&p.chunk, before, i, h.kept, h.score)
+				add(&p.chunk, i, h.kept, h.score)
 			}
-			p.chunk.finders[0].Similar(g.Sets[i], known, func(k, score int) { add(&p.chunk, before, i, k, score) })
+			p.chunk.finders[0].Similar(g.Sets[i], known, func(k, score int) { add(&p.chunk, i, k, score) })
 			p.compared += int64(len(p.chunk.kept.Keys))
 			key, m := g.Keys[i], &matches[i]
 			if m.unlisted {
@@ -248,17 +273,23 @@ func (p *pass) batch(ctx context.Context, g blocks.Sets, protected bool) error {
 				return err
 			}
 		}
+		if p.chunk.bytes() < p.ChunkBytes {
+			continue
+		}
+		if err := against(&p.chunk, start+len(some)); err != nil {
+			return err
+		}
+		if err := spool.Write(ctx, p.Temp, p.chunkFile("kept", p.full), p.chunk.kept); err != nil {
+			return err
+		}
+		p.full++
+		p.chunk = p.newChunk(blocks.Sets{})
 	}
-	if p.chunk.index.Bytes() < p.ChunkBytes {
-		return nil
-	}
-	if err := spool.Write(ctx, p.Temp, p.chunkFile("kept", p.full), p.chunk.kept); err != nil {
-		return err
-	}
-	p.full++
-	p.chunk = p.newChunk()
 	return nil
 }
+
+// mostHits is from how many hits at a time on no other set is compared.
+func (p *pass) mostHits() int { return max(1, p.ChunkBytes/8/hitBytes) }
 
 // someKept is how many sets a crowd around one template does not keep; for fewer, what is common does not matter.
 const someKept = 4

@@ -13,9 +13,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/neardup/neardup/blocks"
+	"github.com/neardup/neardup/internal/parallel"
 	"github.com/neardup/neardup/io/storage/storagetest"
 	"github.com/neardup/neardup/kernels/setsim"
 	"github.com/neardup/neardup/kernels/survivors"
+	"github.com/neardup/neardup/kernels/verifier"
 	"github.com/neardup/neardup/transforms/spool"
 	"github.com/neardup/neardup/transforms/verify"
 )
@@ -57,7 +59,7 @@ func TestListedOnce(t *testing.T) {
 		for _, set := range sets.Sets {
 			p.common.Count(set)
 		}
-		p.chunk = p.newChunk()
+		p.chunk = p.newChunk(blocks.Sets{})
 		if err := p.batch(t.Context(), sets, false); err != nil {
 			t.Fatal(err)
 		}
@@ -70,6 +72,56 @@ func TestListedOnce(t *testing.T) {
 		if len(pairs) != tt.want || len(distinct) != len(pairs) || !distinct[best] || len(p.kept) != tt.kept {
 			t.Errorf("%+v: %d pairs, %d distinct, the best among them: %v, %d kept", tt, len(pairs), len(distinct), distinct[best], p.kept)
 		}
+	}
+}
+
+// TestHitsAreBounded: sets that resemble everything are compared few at a time, and each of them once.
+func TestHitsAreBounded(t *testing.T) {
+	p := pass{verifier: jaccard(half).New()}
+	const kept, most = 500, 1000
+	c := p.newChunk(blocks.Sets{})
+	sets := make([][]uint64, 10*aheadPerCore*len(c.finders))
+	for i := range sets {
+		sets[i] = numbers(i%5, 20)
+	}
+	for i := range kept {
+		c.add(blocks.NewKey(0, int64(i)), numbers(i%5, 20))
+	}
+	seen := 0
+	for start, some := range c.similar(sets, most) {
+		if start != seen || len(some) > most/kept+len(c.finders) {
+			t.Fatalf("%d sets from %d on have hits at a time, %d were seen", len(some), start, seen)
+		}
+		for _, hits := range some {
+			if len(hits) != kept {
+				t.Fatalf("%d hits of %d", len(hits), kept)
+			}
+		}
+		seen += len(some)
+	}
+	if seen != len(sets) {
+		t.Errorf("%d of %d sets were compared", seen, len(sets))
+	}
+	if hits := c.bytes() - c.index.Bytes(); hits < len(c.finders)*kept*hitBytes {
+		t.Errorf("finders and their hits count for %d bytes", hits)
+	}
+}
+
+// failing is a verifier with a bug.
+type failing struct{ verifier.Verifier }
+
+func (failing) Compare(_, _ []uint64) (score int, ok bool) { panic("planted") }
+
+// TestPanic: a panic while all cores compare can be recovered by whoever runs the step.
+func TestPanic(t *testing.T) {
+	defer func() {
+		if p, ok := recover().(*parallel.Panic); !ok || p.Value != "planted" {
+			t.Errorf("the pass panics with %v", p)
+		}
+	}()
+	p := pass{verifier: failing{jaccard(half).New()}}
+	c := p.newChunk(blocks.Sets{Keys: make([]blocks.Key, 1), Sets: corpus{numbers(0, 20)}})
+	for range c.similar(corpus{numbers(0, 20)}, 1) {
 	}
 }
 
@@ -227,7 +279,7 @@ func TestPassEqualsBruteForce(t *testing.T) {
 		rng.Shuffle(len(c), func(i, j int) { c[i], c[j] = c[j], c[i] })
 		corpora[fmt.Sprint("families ", seed)] = c
 	}
-	spooled := map[string]int{}
+	spooled, atOnce := map[string]int{}, 0
 	for name, c := range corpora {
 		for _, threshold := range []setsim.Threshold{{Num: 1, Den: 2}, {Num: 4, Den: 5}} {
 			near := c.similar(threshold)
@@ -254,12 +306,15 @@ func TestPassEqualsBruteForce(t *testing.T) {
 					for kind, n := range chunks {
 						spooled[kind] = max(spooled[kind], n)
 					}
+					if cut.batch == len(c) {
+						atOnce = max(atOnce, chunks["kept"])
+					}
 				}
 			}
 		}
 	}
-	if spooled["kept"] < 3 || spooled["removed"] < 3 {
-		t.Errorf("few chunks went to files: %v", spooled)
+	if spooled["kept"] < 3 || spooled["removed"] < 3 || atOnce < 3 {
+		t.Errorf("few chunks went to files: %v; of one batch: %d", spooled, atOnce)
 	}
 	// Without links the chain would fall apart.
 	near := corpora["removed links"].similar(setsim.Threshold{Num: 4, Den: 5})

@@ -5,6 +5,7 @@ package recall
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"reflect"
 	"slices"
@@ -50,6 +51,16 @@ type Params struct {
 	Seed   uint64
 	// Temp is the folder for the sample and its true pairs.
 	Temp string
+	// MostPairs is the number of true pairs above which Join fails, as one step holds them all. 0: there may be any number.
+	MostPairs int
+}
+
+// check returns an error if there are more true pairs than may be held.
+func (p Params) check(pairs int) error {
+	if p.MostPairs > 0 && pairs > p.MostPairs {
+		return fmt.Errorf("the documents drawn are in more than %d similar pairs, too many to hold; draw fewer", p.MostPairs)
+	}
+	return nil
 }
 
 func (p Params) sampleFile() string { return storage.Join(p.Temp, "recall-sample") }
@@ -110,7 +121,7 @@ func (p Params) Sampled(ctx context.Context) ([]blocks.Key, error) {
 func (p Params) Join(s beam.Scope, docs flow.Documents) {
 	s = s.Scope("recall.Join")
 	similar := beam.ParDo(s, &probeFn{Params: p}, beam.PCollection(docs))
-	pairs := beam.ParDo(s, &uniquePairsFn{}, beam.GroupByKey(s, similar))
+	pairs := beam.ParDo(s, &uniquePairsFn{p}, beam.GroupByKey(s, similar))
 	beam.ParDo0(s, &writeTruthFn{p}, beam.GroupByKey(s, pairs))
 }
 
@@ -288,7 +299,7 @@ type probeFn struct {
 	shingles []uint64
 	sample   blocks.Sets
 	index    verifier.Index       // not safe for concurrent use, so each worker has one
-	first    map[match]blocks.Key // of a block's documents with the set
+	first    map[match]blocks.Key // of documents with the set, in a block
 	out      *blocks.Buffers
 }
 
@@ -345,13 +356,24 @@ func (f *probeFn) ProcessElement(block []byte, emit func(int64, []byte)) error {
 			if key, ok := f.first[m]; !ok || doc.Key < key {
 				f.first[m] = doc.Key
 			}
+			if len(f.first) >= mostMatches {
+				f.pass(emit)
+			}
 		})
 	}
+	f.pass(emit)
+	return d.Err()
+}
+
+// mostMatches is how many matches are held: all of a block, but where many documents resemble much of the sample.
+const mostMatches = 1 << 16
+
+// pass passes the matches on.
+func (f *probeFn) pass(emit func(int64, []byte)) {
 	for m, key := range f.first {
 		f.out.Add(int64(f.sample.Keys[m.sampled]), hashedDoc{m.hash, key}.append, emit)
 	}
 	clear(f.first)
-	return d.Err()
 }
 
 func (f *probeFn) FinishBundle(emit func(int64, []byte)) { f.out.Flush(emit) }
@@ -359,15 +381,19 @@ func (f *probeFn) FinishBundle(emit func(int64, []byte)) { f.out.Flush(emit) }
 // uniquePairsFn pairs a sampled document with the first document of each set that is similar to its own.
 //
 //	KV<document of the sample, hashed documents> → KV<gather.Key, edges>
-type uniquePairsFn struct{}
+type uniquePairsFn struct{ Params Params }
 
 func (f *uniquePairsFn) ProcessElement(document int64, packed func(*[]byte) bool, emit func(int64, []byte)) error {
 	first := map[blocks.Hash]blocks.Key{}
-	err := eachHashed(packed, func(h hashedDoc) {
+	few := func(block *[]byte) bool { return f.Params.check(len(first)) == nil && packed(block) }
+	err := eachHashed(few, func(h hashedDoc) {
 		if key, ok := first[h.hash]; !ok || h.key < key {
 			first[h.hash] = h.key
 		}
 	})
+	if err == nil {
+		err = f.Params.check(len(first))
+	}
 	if err != nil {
 		return err
 	}
@@ -387,7 +413,12 @@ type writeTruthFn struct{ Params Params }
 
 func (f *writeTruthFn) ProcessElement(ctx context.Context, _ int64, packed func(*[]byte) bool) error {
 	var edges []blocks.Edge
-	if err := gather.Edges(packed, func(e blocks.Edge) { edges = append(edges, e) }); err != nil {
+	check := func() error { return f.Params.check(len(edges) / 2) } // each may be there both ways
+	few := func(block *[]byte) bool { return check() == nil && packed(block) }
+	if err := gather.Edges(few, func(e blocks.Edge) { edges = append(edges, e) }); err != nil {
+		return err
+	}
+	if err := check(); err != nil {
 		return err
 	}
 	return gather.WriteEdges(ctx, f.Params.truthFile(), edges)

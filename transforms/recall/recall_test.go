@@ -277,3 +277,69 @@ func TestTruthOfNothing(t *testing.T) {
 		t.Errorf("got %v, %v", got, err)
 	}
 }
+
+// resembling is n documents that are all similar, and the first of them again.
+func resembling(n int) (docs []blocks.Document) {
+	for i := range n {
+		docs = append(docs, blocks.Document{Key: blocks.NewKey(0, int64(i)), Text: fmt.Appendf(nil, "a b c d e f g h i j k l m n o p q r s t x%d", i)})
+	}
+	again := docs[0]
+	again.Key = blocks.NewKey(0, int64(n))
+	return append(docs, again)
+}
+
+// samples writes the sets of documents as the sample.
+func samples(t *testing.T, p Params, docs []blocks.Document) {
+	t.Helper()
+	var sample blocks.Sets
+	for _, d := range distinctSets(p, docs) {
+		sample.Keys, sample.Sets = append(sample.Keys, d.first), append(sample.Sets, d.set)
+	}
+	if _, err := storage.WriteFile(t.Context(), p.sampleFile(), sample.Write); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Where more pairs are true than may be held, Join fails, be they of one document or of many.
+func TestTooManyPairs(t *testing.T) {
+	docs := resembling(30)
+	for sample, pairs := range map[int]int{1: 29, 30: 29 * 30 / 2} {
+		for _, most := range []int{0, pairs, pairs - 1} {
+			p := params(t, sample)
+			p.MostPairs = most
+			samples(t, p, docs[:sample])
+			pipeline, s := beam.NewPipelineWithRoot()
+			p.Join(s, flow.Documents(beam.CreateList(s, packed(1, docs))))
+			err := ptest.Run(pipeline)
+			if failed := err != nil; failed != (most == pairs-1) || failed && !strings.Contains(err.Error(), fmt.Sprintf("more than %d similar pairs", most)) {
+				t.Errorf("%d sampled, at most %d pairs of %d: %v", sample, most, pairs, err)
+			}
+		}
+	}
+}
+
+// However many documents of a block resemble the sample, their matches are not all held.
+func TestMatchesOfABlock(t *testing.T) {
+	const n = 300 // squared more than mostMatches
+	docs := resembling(n)
+	p := params(t, n)
+	samples(t, p, docs)
+	f := &probeFn{Params: p}
+	if err := f.Setup(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	emitted := 0
+	emit := func(_ int64, block []byte) { emitted += len(block) / len(hashedDoc{}.append(nil)) }
+	f.StartBundle(emit)
+	var block []byte
+	for _, d := range docs {
+		block = blocks.AppendDocument(block, &d)
+	}
+	if err := f.ProcessElement(block, emit); err != nil {
+		t.Fatal(err)
+	}
+	f.FinishBundle(emit)
+	if len(f.first) > 0 || emitted <= n*(n-1) { // the last document has matches that were passed on before
+		t.Errorf("%d matches of %d pairs", emitted, n*(n-1))
+	}
+}

@@ -1,0 +1,22 @@
+//go:build !race
+
+package setsim
+
+import "testing"
+
+// With the race detector, append allocates what it appends.
+func TestSimilarAllocatesNothing(t *testing.T) {
+	index := NewIndex(Threshold{7, 10}, &Frequencies{})
+	sets := variants(100, 300, 15)
+	for _, s := range sets {
+		index.Add(s)
+	}
+	hits := 0
+	found := func(int, int) { hits++ }
+	if n := testing.AllocsPerRun(100, func() { index.Similar(sets[7], found) }); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+	if hits == 0 {
+		t.Error("no hits")
+	}
+}
