@@ -15,8 +15,9 @@ const (
 	// visiting all sets for each portion.
 	portionSize = 1 << 19
 
-	// slotsPerEntry decides how many elements of one set only are sorted after
-	// all: one of eight. With a portion the slots still fit a core's own cache.
+	// slotsPerEntry is how many slots an elementSorter has for each entry. With 8 of them,
+	// one in eight elements that only one set has shares its slot with another element, and
+	// is sorted for nothing. The slots of a portion still fit a core's own cache.
 	slotsPerEntry = 8
 
 	// visits is how often all sets are visited to gather many portions, several each time: each set
@@ -173,7 +174,7 @@ type elementSorter struct {
 	portionBits int
 	gathered    [][]entry // of a stretch of portions
 	sorter      radix.Sorter[entry, uint32]
-	once, twice []uint64 // bits by the low bits of a hash
+	once, twice []uint64 // a bit for each slot: an entry belongs there; two or more do
 }
 
 // newElementSorter returns one of so many sorters, which sort a portion together.
@@ -208,12 +209,13 @@ func (s *elementSorter) gather(set []uint64, number uint32, first int) (n int) {
 	return n
 }
 
-// gatherShared gathers the elements of portion p, from the cursors on, less most of those that only one set has: no entry is
-// made of these. It visits the sets twice, and so it is for stretches of one portion.
+// gatherShared gathers those elements of portion p that share a slot, and moves the cursors behind the portion. So it makes no
+// entries for most elements that only one set has, which dropSingles drops from entries that were made. It visits all sets twice, which
+// pays only where gather would visit them for each portion, too: in stretches of one portion.
 func (s *elementSorter) gatherShared(sets [][]uint64, cursors []int, p int) {
 	clear(s.once)
 	clear(s.twice)
-	all, again := 0, 0 // elements, and those whose slot another had before
+	all, again := 0, 0 // elements, and those whose slot was taken before
 	for i, set := range sets {
 		for _, hash := range set[cursors[i]:] {
 			if s.portion(hash) != p {
@@ -227,7 +229,7 @@ func (s *elementSorter) gatherShared(sets [][]uint64, cursors []int, p int) {
 		}
 	}
 	entries := s.gathered[0]
-	if most := min(all, 2*again); cap(entries) < most {
+	if most := min(all, 2*again); cap(entries) < most { // again, and at most as many that took their slots first
 		entries = make([]entry, 0, most+most/8) // other portions are about as large
 	}
 	for i, set := range sets {
@@ -242,14 +244,14 @@ func (s *elementSorter) gatherShared(sets [][]uint64, cursors []int, p int) {
 	s.gathered[0] = entries
 }
 
-// slot is where once and twice tell of a hash.
+// slot returns the place of a hash in once and twice: the number of the word, and of the bit in it.
 func (s *elementSorter) slot(hash uint64) (word, bit uint64) {
 	slot := hash & uint64(len(s.once)*64-1)
 	return slot / 64, slot % 64
 }
 
-// dropSingles leaves out most of the entries that no other has the hash of. In most
-// corpora those are most of all.
+// dropSingles leaves out most of the entries whose hash no other entry has. In most
+// corpora most entries are such.
 func (s *elementSorter) dropSingles(entries []entry) []entry {
 	clear(s.once)
 	clear(s.twice)
