@@ -9,6 +9,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"regexp"
 	"runtime"
 	"runtime/debug"
 	"slices"
@@ -151,11 +152,17 @@ func parse(parser *kong.Kong, args []string) (command *kong.Context, status int,
 		if parser.Model.DefaultCmd == nil && subcommand(mistake.Context) == "" {
 			err = fmt.Errorf("%w: it is no subcommand, and no file or folder", err)
 		}
+		if text := atEnd.ReplaceAllString(err.Error(), "a value is missing"); text != err.Error() {
+			err = errors.New(text)
+		}
 		err = configfile.Locate(mistake.Context, err)
 		err = withHelp(err, subcommand(mistake.Context))
 	}
 	return command, status, err
 }
+
+// atEnd is how kong says that a command line ends where a flag's value should be.
+var atEnd = regexp.MustCompile(`expected \w+ value but got "EOL" \(<EOL>\)`)
 
 func subcommand(c *kong.Context) string {
 	if c == nil || c.Selected() == nil {
