@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"io"
+	"os"
 
 	"github.com/alecthomas/kong"
 
@@ -24,6 +25,9 @@ type reportCmd struct {
 func (c *reportCmd) Run(ctx context.Context, s streams) error {
 	if err := job.CheckPath("--output", c.Output); err != nil {
 		return withHelp(err, "report")
+	}
+	if info, err := os.Stat(c.Output); err == nil && info.IsDir() {
+		return job.Usage("--output %s is a folder; give a file", c.Output)
 	}
 	return dedup.Page(ctx, dedup.Paging{Output: c.Dir, File: c.Output, W: s.Out, Overwrite: c.Overwrite, NoText: c.NoText, Draw: drawPage})
 }

@@ -152,17 +152,28 @@ func parse(parser *kong.Kong, args []string) (command *kong.Context, status int,
 		if parser.Model.DefaultCmd == nil && subcommand(mistake.Context) == "" {
 			err = fmt.Errorf("%w: it is no subcommand, and no file or folder", err)
 		}
-		if text := atEnd.ReplaceAllString(err.Error(), "a value is missing"); text != err.Error() {
-			err = errors.New(text)
-		}
+		err = inPlainWords(err)
 		err = configfile.Locate(mistake.Context, err)
 		err = withHelp(err, subcommand(mistake.Context))
 	}
 	return command, status, err
 }
 
-// atEnd is how kong says that a command line ends where a flag's value should be.
-var atEnd = regexp.MustCompile(`expected \w+ value but got "EOL" \(<EOL>\)`)
+// inPlainWords returns an error of kong's in the words of a user.
+func inPlainWords(err error) error {
+	text := err.Error()
+	for _, words := range [][2]string{
+		{`expected \w+ value but got "EOL" \(<EOL>\)`, "a value is missing"},
+		{`expected a valid \d+ bit u?int but got (".*")`, "must be a whole number, not $1"},
+		{`expected a float but got (".*")`, "must be a number, not $1"},
+	} {
+		text = regexp.MustCompile(words[0]).ReplaceAllString(text, words[1])
+	}
+	if text == err.Error() {
+		return err
+	}
+	return errors.New(text)
+}
 
 func subcommand(c *kong.Context) string {
 	if c == nil || c.Selected() == nil {

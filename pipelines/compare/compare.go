@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -476,7 +475,7 @@ func (r *run) unreadable(ctx context.Context) (string, error) {
 		return "", &job.NothingReadError{Reason: r.plan.Sampled + "; fix them, or"}
 	}
 	if n > 0 {
-		return fmt.Sprintf("%d of %d records are unreadable; neardup dedup lists them in the table rejected", n, r.counts.Records), nil
+		return records.UnreadableOf(n, r.counts.Records, "records") + "; neardup dedup lists them in the table rejected", nil
 	}
 	return "", nil
 }
