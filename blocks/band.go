@@ -23,6 +23,9 @@ const (
 	maxBandDelta = 1<<32 - 1
 )
 
+// BandBytes is the size of band blocks with so many entries behind so many headers in all.
+func BandBytes(entries, headers int) int { return bandEntry*entries + bandHeader*headers }
+
 // BandWriter packs the entries of documents into one block for each (band, shard).
 type BandWriter struct {
 	shardBits int

@@ -1,6 +1,9 @@
 package records
 
-import "time"
+import (
+	"fmt"
+	"time"
+)
 
 // Manifest lists the files of a finished run; readers trust it alone. It is byte-identical in
 // every run of the same job.
@@ -270,4 +273,13 @@ type Example struct {
 	// OnlyA and OnlyB are the words that the other text lacks.
 	OnlyA []string `json:"only_a,omitempty"`
 	OnlyB []string `json:"only_b,omitempty"`
+}
+
+// UnreadableOf says how many of all records are unreadable; of is what these are called.
+func UnreadableOf(n, all int64, of string) string {
+	verb := "are"
+	if n == 1 {
+		verb = "is"
+	}
+	return fmt.Sprintf("%d of %d %s %s unreadable", n, all, of, verb)
 }

@@ -14,7 +14,7 @@ func Evaluation(w io.Writer, width int, e *records.Evaluation) error {
 	out := &printer{w: w, width: width, colors: terminal.Colours(w)}
 	switch e.Kind {
 	case records.TruthSample:
-		drawn := fmt.Sprintf("%s, drawn of %s", plural(int(e.Sample), "document"), count(e.Documents))
+		drawn := fmt.Sprintf("%s, drawn from %s", plural(int(e.Sample), "document"), count(e.Documents))
 		if e.Sample == e.Documents {
 			drawn = "all " + plural(int(e.Sample), "document")
 		}

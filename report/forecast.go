@@ -9,13 +9,13 @@ import (
 	"github.com/neardup/neardup/records"
 )
 
-// mostListed are so many columns, or scripts, that a plan prints.
+// mostListed is how many columns, encodings or scripts a plan prints.
 const mostListed = 12
 
-// widestCurve is as wide as a curve in a plan is drawn at most.
+// widestCurve is the maximum width of a curve in a plan.
 const widestCurve = 80
 
-// sampledTexts prints what the texts of the sample are.
+// sampledTexts prints facts about the texts of the sample.
 func sampledTexts(out *printer, f *records.Forecast) {
 	if !f.Whole {
 		out.item("sample", "%s with %s of text; what follows is extrapolated from them", plural(f.Sampled, "document"), Size(f.TextBytes))
@@ -54,7 +54,7 @@ func sampledTexts(out *printer, f *records.Forecast) {
 	}
 }
 
-// firstOf joins the first of some things.
+// firstOf joins the texts of the first mostListed values, and says how many more there are.
 func firstOf[T any](all []T, text func(T) string) string {
 	var parts []string
 	for _, v := range all[:min(len(all), mostListed)] {
@@ -74,6 +74,14 @@ func percent(s records.Share) string {
 		text = "above 99.9"
 	}
 	return s.Name + " " + text + " %"
+}
+
+// roughly is a time that is estimated.
+func roughly(s float64) string {
+	if least := .01; s < least { // the shortest that seconds prints
+		return "below " + seconds(least)
+	}
+	return "about " + seconds(s)
 }
 
 // forecast prints what a run is expected to do.
@@ -104,8 +112,8 @@ func forecast(out *printer, run *records.Run) {
 		label = ""
 	}
 	if f.Memory > 0 {
-		out.item("memory", "at most %s, by --memory; about %s lies between steps, in files where that is more than half of --memory", Size(f.Memory), Size(f.Flowing))
+		out.item("memory", "at most %s, set by --memory; up to %s flow between steps at one time, in files if that is more than half of --memory", Size(f.Memory), Size(f.Flowing))
 	}
-	out.item("cluster", "%s", plural(f.Workers, "worker")+" at least (docs/flink.md)")
-	out.item("time", "about %s, by the time that the sample took", seconds(f.Seconds))
+	out.item("cluster", "at least %s (docs/flink.md)", plural(f.Workers, "worker"))
+	out.item("time", "%s, estimated from the time that the plan took", roughly(f.Seconds))
 }

@@ -179,7 +179,7 @@ func (p *page) Removals() string {
 	if p.Near() {
 		text += fmt.Sprintf(": %s of another document and %s", several(n.Removed-n.Near, "copy", "copies"), plural(n.Near, "near-duplicate"))
 	}
-	return text + ". For each of them, a document that is like it is kept."
+	return text + ". Each of them has a kept document in its cluster."
 }
 
 // several is plural for a noun whose plural is irregular.
@@ -201,7 +201,7 @@ func (p *page) Certainty() (texts []string) {
 		texts = append(texts, "No near pair is a guess: the whole "+features(p.Run)+" of both documents was compared.")
 	}
 	for _, line := range p.RecallLines() {
-		texts = append(texts, "Recall, the share of the near pairs there are that were found: "+line+".")
+		texts = append(texts, "Recall (the share of all near pairs that were found): "+line+".")
 		break // the others are in their section
 	}
 	if p.Counts.Chained > 0 {

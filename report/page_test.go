@@ -333,7 +333,7 @@ func TestPageOfMethods(t *testing.T) {
 		"a crowd": {func(run *records.Run, _ *tables) { run.Counts.PairsPartial, run.Parameters.PairBudget = 1, 5 },
 			[]string{"Clusters are not exact: of crowds, not all pairs are listed.", "1 crowd with more than 5 pairs"}, nil},
 		"more documents than fit": {func(run *records.Run, _ *tables) { run.InForce.Memory = documentMemory },
-			[]string{"There are too many documents in pairs to count the clusters here.", "pairs, those of copies too"}, []string{"documents in clusters"}},
+			[]string{"There are too many documents in pairs to count the clusters here.", "pairs, including copies"}, []string{"documents in clusters"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			run, of := sampled()

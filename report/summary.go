@@ -301,6 +301,8 @@ func plural[N int | int64](n N, noun string) string {
 // Size writes a number of bytes with a unit.
 func Size(n int64) string {
 	switch {
+	case n >= 1e12:
+		return fmt.Sprintf("%.1f TB", float64(n)/1e12)
 	case n >= 1e9:
 		return fmt.Sprintf("%.1f GB", float64(n)/1e9)
 	case n >= 1e6:

@@ -35,7 +35,7 @@ type commands struct {
 	globals
 
 	Dedup      dedupCmd      `cmd:"" default:"withargs" help:"Find near-duplicate documents and write a deduplicated corpus. This is the default command."`
-	Plan       planCmd       `cmd:"" help:"Tell what dedup would do with an input, by a sample: what it reads, which parameters it takes, and what it sends and needs."`
+	Plan       planCmd       `cmd:"" help:"Forecast a run of dedup from a sample of its input: what it reads, which parameters it chooses, and what it sends and needs."`
 	Finish     finishCmd     `cmd:"" help:"Wait for a Dataflow job that dedup left running, and publish its output."`
 	Query      queryCmd      `cmd:"" help:"Find the documents nearest to one, by its id or its text."`
 	Report     reportCmd     `cmd:"" help:"Draw report.html of a finished dedup output again."`
@@ -52,8 +52,8 @@ type commands struct {
 	Version    versionCmd    `cmd:"" help:"Print the version and the ids of the formats it writes."`
 }
 
-// alone returns the command that a command line begins with, for a parser of no other: for dedup it takes a quarter of the time that one of all
-// takes. It returns nil if others are needed: to choose among them, to print them, or to tell whose a key or a variable is.
+// alone returns the one command that args begin with, for a parser that knows no other: for dedup, that takes a quarter of the time to make.
+// It returns nil if the parser needs all commands: to choose among them, to print them, or to know which have a key of a job file or a variable.
 func (c *commands) alone(args []string) kong.Option {
 	if len(args) == 0 || slices.Contains([]string{"config", "completion", "man"}, args[0]) || configfile.Used(args) {
 		return nil
@@ -66,7 +66,7 @@ func (c *commands) alone(args []string) kong.Option {
 	return nil
 }
 
-// newParser returns a parser for a command line, or for any if args is empty.
+// newParser returns a parser for the command line args, or for any command line if args is empty.
 func newParser(cli *commands, args []string, stdout, stderr io.Writer) (*kong.Kong, error) {
 	options := []kong.Option{
 		kong.Name("neardup"),
@@ -83,8 +83,8 @@ func newParser(cli *commands, args []string, stdout, stderr io.Writer) (*kong.Ko
 	return kong.New(cli, options...)
 }
 
-// expanded replaces variables in the tags of flags and arguments. kong's own (kong.Vars) are interpolated anew for each flag, all of
-// them, which took a fifth of a start.
+// expanded replaces variables in the tags of flags and arguments. kong's own way (kong.Vars) goes through all variables again for each flag,
+// which took a fifth of a start.
 func expanded(vars ...map[string]string) kong.Option {
 	var pairs []string
 	for _, values := range vars {

@@ -26,7 +26,7 @@ func (c *compareCmd) Run(ctx context.Context, s streams) error {
 	if err := readFrom(ctx, &c.Input, s); err != nil {
 		return withHelp(err, "compare")
 	}
-	c.Content = s.In
+	c.Content, c.Planned = s.In, s.Progress.plan
 	if c.Truth != "-" {
 		c.Content = &lateFile{ctx: ctx, flag: "--truth", path: c.Truth}
 	}

@@ -33,8 +33,10 @@ type dedupCmd struct {
 	Profiles profiles        `embed:""`
 	Floor    bool            `hidden:"" help:"Stop after the shingles: what is left is the minimum that reading costs."`
 
-	// Unasked are the parameters of a run that is asked nothing.
+	// Unasked are the parameters of a run whose flags all have their defaults.
 	Unasked records.Parameters `kong:"-"`
+	// Named is the command as it was called.
+	Named string `kong:"-"`
 }
 
 // Help is an example.
@@ -42,14 +44,15 @@ func (dedupCmd) Help() string {
 	return example("neardup news/ -o out", "neardup dedup 'crawl/*.jsonl.gz' --text body --threshold 0.7 -o s3://bucket/out")
 }
 
-// BeforeResolve notes the defaults, which kong has set, and nothing else yet.
+// BeforeResolve notes the parameters while all flags have their defaults: kong has set nothing else yet.
 func (c *dedupCmd) BeforeResolve() error {
 	c.Unasked = c.Parameters()
 	return nil
 }
 
-// AfterApply notes which flags the command line or the job file has.
+// AfterApply notes the name of the command, and which flags the command line or the job file has.
 func (c *dedupCmd) AfterApply(command *kong.Context) error {
+	c.Named = subcommand(command)
 	for _, path := range command.Path {
 		if path.Flag != nil {
 			c.Given = append(c.Given, path.Flag.Name)
@@ -62,11 +65,11 @@ func (c *dedupCmd) AfterApply(command *kong.Context) error {
 func (c *dedupCmd) Run(ctx context.Context, s streams) error {
 	signal.Ignore(syscall.SIGPIPE) // a reader that is gone does not end the run: the write fails
 	if err := readFrom(ctx, &c.Input, s); err != nil {
-		return withHelp(err, "dedup")
+		return withHelp(err, c.Named)
 	}
 	w, err := c.watch()
 	if err != nil {
-		return withHelp(err, "dedup")
+		return withHelp(err, c.Named)
 	}
 	found, err := c.do(ctx, s)
 	if left := (*job.LeftError)(nil); errors.As(err, &left) { // nothing has ended
@@ -85,7 +88,7 @@ func (c *dedupCmd) do(ctx context.Context, s streams) (found *records.Run, err e
 	c.Ended, c.Planned = jobEnded(c.DataflowEndpoint), s.Progress.plan
 	task, err := dedup.New(c.Config)
 	if err != nil {
-		return nil, withHelp(err, "dedup")
+		return nil, withHelp(err, c.Named)
 	}
 	return found, c.Profiles.record(func() (err error) {
 		if c.Floor {

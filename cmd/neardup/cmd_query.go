@@ -68,7 +68,7 @@ func (f *lateFile) Read(p []byte) (n int, err error) {
 	}
 	n, err = f.file.Read(p)
 	if errors.Is(err, syscall.EISDIR) {
-		return n, job.Usage("%s %s is a folder; give a file with one text", f.flag, f.path)
+		return n, job.Usage("%s %s is a folder; give a file", f.flag, f.path)
 	}
 	return n, err
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"io"
+	"os"
 
 	"github.com/alecthomas/kong"
 
@@ -25,17 +26,20 @@ func (c *reportCmd) Run(ctx context.Context, s streams) error {
 	if err := job.CheckPath("--output", c.Output); err != nil {
 		return withHelp(err, "report")
 	}
+	if info, err := os.Stat(c.Output); err == nil && info.IsDir() {
+		return job.Usage("--output %s is a folder; give a file", c.Output)
+	}
 	return dedup.Page(ctx, dedup.Paging{Output: c.Dir, File: c.Output, W: s.Out, Overwrite: c.Overwrite, NoText: c.NoText, Draw: drawPage})
 }
 
-// pageBeside returns what writes the page of a run, which tells how the run differs from one that is asked nothing.
+// pageBeside returns what writes the page of a run. The page says how the run's parameters differ from unasked, the defaults.
 func pageBeside(unasked records.Parameters) dedup.Draw {
 	return func(ctx context.Context, w io.Writer, f *output.Finished, texts dedup.TextsOf) error {
 		return report.Page(ctx, w, f, texts, unasked)
 	}
 }
 
-// drawPage writes the page of a run for a command that has not the flags of dedup.
+// drawPage writes the page of a run for a command that does not have the flags of dedup.
 func drawPage(ctx context.Context, w io.Writer, f *output.Finished, texts dedup.TextsOf) error {
 	var unasked dedup.Config
 	if err := kong.ApplyDefaults(&unasked, expanded(dedup.Vars())); err != nil {

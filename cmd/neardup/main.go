@@ -9,6 +9,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"regexp"
 	"runtime"
 	"runtime/debug"
 	"slices"
@@ -151,10 +152,27 @@ func parse(parser *kong.Kong, args []string) (command *kong.Context, status int,
 		if parser.Model.DefaultCmd == nil && subcommand(mistake.Context) == "" {
 			err = fmt.Errorf("%w: it is no subcommand, and no file or folder", err)
 		}
+		err = inPlainWords(err)
 		err = configfile.Locate(mistake.Context, err)
 		err = withHelp(err, subcommand(mistake.Context))
 	}
 	return command, status, err
+}
+
+// inPlainWords returns an error of kong's in the words of a user.
+func inPlainWords(err error) error {
+	text := err.Error()
+	for _, words := range [][2]string{
+		{`expected \w+ value but got "EOL" \(<EOL>\)`, "a value is missing"},
+		{`expected a valid \d+ bit u?int but got (".*")`, "must be a whole number, not $1"},
+		{`expected a float but got (".*")`, "must be a number, not $1"},
+	} {
+		text = regexp.MustCompile(words[0]).ReplaceAllString(text, words[1])
+	}
+	if text == err.Error() {
+		return err
+	}
+	return errors.New(text)
 }
 
 func subcommand(c *kong.Context) string {

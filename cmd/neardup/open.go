@@ -18,7 +18,7 @@ func open(ctx context.Context, flag, path string) (r io.ReadCloser, err error) {
 		r, err = job.OpenObject(ctx, path)
 	}
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, job.Usage("%s %w", flag, err)
+		return nil, job.Usage("%s %s: %w; check the path", flag, path, fs.ErrNotExist)
 	}
 	return r, err
 }

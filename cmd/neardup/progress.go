@@ -43,12 +43,12 @@ func counted[C interface {
 
 // progress is how far the pipelines of a job are.
 type progress struct {
-	reads    [][]job.Read // of each pipeline, with their bytes as far as these are known by now
-	at       int          // the pipeline that runs
-	before   time.Duration
-	fraction float64
-	reading  int     // the read in hand, counted from 1 over all pipelines; 0: none
-	recent   []point // of that read
+	reads    [][]job.Read  // of each pipeline, with their bytes as far as these are known by now
+	at       int           // the pipeline that runs
+	before   time.Duration // what the pipelines before it took
+	fraction float64       // of the job, as shown last
+	reading  int           // the read in hand, counted from 1 over all pipelines; 0: none
+	recent   []point       // of that read
 }
 
 // point is how far a read was at a time of the job.
@@ -78,12 +78,16 @@ type view struct {
 func (p *progress) see(s sight) view {
 	v := view{elapsed: p.before + s.elapsed, fraction: -1, left: -1, sight: s}
 	known := s.counts != nil && p.bytes(&v)
+	most := almost
+	if s.ended {
+		most = 1
+	}
 	switch pipelines := float64(max(1, len(p.reads))); {
 	case known:
-		p.advance(float64(v.bytes) / float64(v.all))
+		p.advance(float64(v.bytes)/float64(v.all), most)
 		p.rate(&v)
 	case s.of > 0:
-		p.advance((float64(p.at) + float64(s.done)/float64(s.of)) / pipelines)
+		p.advance((float64(p.at)+float64(s.done)/float64(s.of))/pipelines, most)
 	}
 	if known || s.of > 0 {
 		v.fraction = p.fraction
@@ -94,9 +98,12 @@ func (p *progress) see(s sight) view {
 	return v
 }
 
+// almost is the most that is done of what has not ended: after the last read, a run still writes tables.
+const almost = .99
+
 // advance never goes back: an estimate that is corrected upwards makes the bar stand still.
-func (p *progress) advance(fraction float64) {
-	p.fraction = max(p.fraction, min(fraction, 1))
+func (p *progress) advance(fraction, most float64) {
+	p.fraction = max(p.fraction, min(fraction, most))
 }
 
 // end makes the next pipeline the one that runs. How many there are is not known of a job that was not planned.
@@ -193,10 +200,12 @@ func (v *view) parts() (most []part, more []string) {
 		most = append(most, part{left, left})
 	}
 	if v.reading == 0 && v.step != "" { // why the bar stands still
-		step := fmt.Sprintf("%s %.0f %%", v.step, 100*v.share)
+		step := v.step + " " + percent(min(v.share, almost))
 		most = append(most, part{step, step})
 	}
 	switch {
+	case v.all > 0 && v.bytes >= v.all && v.counts != nil:
+		more = append(more, "all read")
 	case v.all > 0 && v.counts != nil:
 		more = append(more, sizes(v.bytes, v.all))
 		if v.reading > 0 {
@@ -211,14 +220,14 @@ func (v *view) parts() (most []part, more []string) {
 }
 
 // percent is rounded down: 100 % is all.
-func (v *view) percent() string { return fmt.Sprintf("%.0f %%", math.Floor(100*v.fraction)) }
+func percent(share float64) string { return fmt.Sprintf("%.0f %%", math.Floor(100*share)) }
 
 // text is a line of a log.
 func (v *view) text() string {
 	most, more := v.parts()
 	said := []string{v.elapsed.Round(time.Second).String()}
 	if v.fraction >= 0 {
-		said = append(said, v.percent())
+		said = append(said, percent(v.fraction))
 	}
 	for _, p := range most {
 		said = append(said, p.long)
@@ -258,8 +267,8 @@ func (v *view) line(width int) string {
 	}
 	drawn := bar(v.fraction, max(width/4, leastBar))
 	most, more := v.parts()
-	percent := fmt.Sprintf("%5s", v.percent())
-	long, short := []string{percent}, []string{percent}
+	done := fmt.Sprintf("%5s", percent(v.fraction))
+	long, short := []string{done}, []string{done}
 	for _, p := range most {
 		long, short = append(long, p.long), append(short, p.short)
 	}
@@ -274,7 +283,7 @@ func (v *view) line(width int) string {
 			return line
 		}
 	}
-	return terminal.Cut(v.percent(), max(width, 1))
+	return terminal.Cut(percent(v.fraction), max(width, 1))
 }
 
 // bar draws a fraction in so many characters, 3 or more.

@@ -247,6 +247,11 @@ var layers = []layer{
 		why:      "a screen knows nothing of what is shown on it",
 	},
 	{
+		packages: []string{"internal/deduptest"},
+		may:      []string{module + "pipelines/dedup", module + "internal/beamtest", module + "runners/local", "github.com/alecthomas/kong"},
+		why:      "tests of what reads an output run the job that writes it",
+	},
+	{
 		packages: []string{"internal/..."},
 		may:      []string{beamPath + "...", module + "records", module + "internal/...", module + "runners/...", "google.golang.org/grpc/grpclog"},
 		why:      "internal packages serve the others",

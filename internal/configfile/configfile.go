@@ -69,6 +69,9 @@ func (*Flag) BeforeResolve(ctx *kong.Context, trace *kong.Path) error {
 func (f *file) read() error {
 	// A pipe that nothing writes to is empty, and not waited for.
 	stream, err := os.OpenFile(kong.ExpandPath(f.path), os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("--config %s: %w; check the path", f.path, fs.ErrNotExist)
+	}
 	if err != nil {
 		return fmt.Errorf("--config: %w", err)
 	}

@@ -246,7 +246,7 @@ func TestMistakesInEnvironment(t *testing.T) {
 		"NEARDUP_FORCE=yes":       `NEARDUP_FORCE: must be true or false, not "yes"`,
 		"NEARDUP_METHOD=fast":     `NEARDUP_METHOD: must be one of minhash, exact, not "fast"`,
 		"NEARDUP_WRITE=a,d":       `NEARDUP_WRITE: must be one of a, b, c, not "d"`,
-		"NEARDUP_CONFIG=/missing": `--config: open /missing: no such file or directory`,
+		"NEARDUP_CONFIG=/missing": `--config /missing: file does not exist; check the path`,
 	} {
 		name, value, _ := strings.Cut(entry, "=")
 		t.Run(name, func(t *testing.T) {

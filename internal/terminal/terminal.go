@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// Widths in columns: usual is that of what is not watched, and the most that is printed anywhere.
+// Widths in columns: usual is the maximum, and the width of what is no terminal; least is the minimum that Width returns.
 const (
 	usual = 80
 	least = 40
@@ -33,7 +33,7 @@ func Colours(w io.Writer) bool {
 // Width is how many columns a line on w should have at most, between 40 and 80.
 func Width(w io.Writer) int { return max(Columns(w), least) }
 
-// Columns is Width of a line that must not be broken, as one that is written over: in a narrower terminal it has less.
+// Columns is Width without the minimum, for a line that is written over: it must not wrap, however narrow the terminal is.
 func Columns(w io.Writer) int {
 	if f, ok := w.(*os.File); ok {
 		if n := columns(f); n > 0 {
@@ -43,8 +43,8 @@ func Columns(w io.Writer) int {
 	return usual
 }
 
-// Erase is what takes the last line away from the terminal w, for another in its place: an escape code or, where these are not wanted,
-// blanks.
+// Erase returns what clears the current line of the terminal w and puts the cursor at its start: an escape code, or spaces where escape codes
+// are not wanted.
 func Erase(w io.Writer) string {
 	if Colours(w) {
 		return "\r\x1b[K"

@@ -20,6 +20,7 @@ import (
 	"github.com/neardup/neardup/blocks/flow"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/output"
+	"github.com/neardup/neardup/records"
 )
 
 func init() {
@@ -167,7 +168,7 @@ type ReadTotals struct {
 }
 
 func (t ReadTotals) String() string {
-	return fmt.Sprintf("%d of %d records are unreadable, the first: %s", t.Unreadable, t.Records, t.First)
+	return records.UnreadableOf(t.Unreadable, t.Records, "records") + ", the first: " + t.First
 }
 
 // Add adds what a split had, of facts in any order.

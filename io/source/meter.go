@@ -11,29 +11,29 @@ import (
 	"github.com/neardup/neardup/io/storage"
 )
 
-// How many bytes of the input, as listed, each read has gone through.
+// Each read counts how many bytes of the input, as listed, it has gone through.
 var (
 	storedRead   = beam.NewCounter("read", "stored")
 	storedFetch  = beam.NewCounter("fetch", "stored")
 	storedCorpus = beam.NewCounter("corpus", "stored")
 )
 
-// meterStep is how much is counted at a time.
+// meterStep is how many bytes are counted at a time.
 const meterStep = 64 << 10
 
-// meter counts what a read has gone through of a span while it lasts: a split of a compressed file may take minutes.
-// What is skipped counts, too, so that all spans come to the listed size of the files.
+// meter counts the bytes of a span that a read has gone through, during the read: a split of a compressed file may take minutes.
+// Skipped bytes count, too, so the counts of all spans add up to the listed size of the files.
 type meter struct {
 	counter beam.Counter
 	file    *blocks.File
 	span    blocks.Span
 	all     int64        // listed bytes of the span
-	counted int64        // of these
-	reached atomic.Int64 // in the file, or in its spool
-	unit    float64      // listed bytes for each of these
+	counted int64        // how many of them were counted
+	reached atomic.Int64 // end of the bytes fetched from the file, or from its spool
+	unit    float64      // listed bytes for each byte of what is fetched: below 1 for a spool
 }
 
-// begin returns the context with which the file is to be opened. The span is one of the file.
+// begin starts to meter a span of a file. It returns the context with which the file is to be opened.
 func (m *meter) begin(ctx context.Context, file *blocks.File, span blocks.Span) context.Context {
 	m.file, m.span, m.unit = file, span, 1
 	m.all = file.OffsetAt(span.End) - file.OffsetAt(span.Start)
@@ -45,21 +45,21 @@ func (m *meter) begin(ctx context.Context, file *blocks.File, span blocks.Span) 
 	return storage.Watched(ctx, &m.reached)
 }
 
-// at counts what is behind the reader when it has come to a record, as to does.
-func (m *meter) at(ctx context.Context, position int64) bool {
+// atRecord counts up to the record that the reader has come to. It reports what countTo does.
+func (m *meter) atRecord(ctx context.Context, position int64) bool {
 	if m.file.Positions > 0 { // rows are not read in the order of the file's bytes
-		return m.to(ctx, m.file.OffsetAt(position)-m.file.OffsetAt(m.span.Start))
+		return m.countTo(ctx, m.file.OffsetAt(position)-m.file.OffsetAt(m.span.Start))
 	}
-	return m.to(ctx, m.behind())
+	return m.countTo(ctx, m.fetched())
 }
 
-// behind is about how much of the span the reader of a file without rows has behind it.
-func (m *meter) behind() int64 {
+// fetched is about how many listed bytes of the span were fetched, of a file without rows.
+func (m *meter) fetched() int64 {
 	return int64(float64(m.reached.Load())*m.unit) - m.file.OffsetAt(m.span.Start)
 }
 
-// to counts up to so many listed bytes of the span, and reports whether that was worth it.
-func (m *meter) to(ctx context.Context, n int64) bool {
+// countTo raises the count to n listed bytes of the span. It waits until meterStep are new, and reports whether they were.
+func (m *meter) countTo(ctx context.Context, n int64) bool {
 	if n = min(n, m.all); n-m.counted < meterStep {
 		return false
 	}
@@ -68,13 +68,13 @@ func (m *meter) to(ctx context.Context, n int64) bool {
 	return true
 }
 
-// end counts the rest of a span that was read.
+// end counts the rest of the span, which was read to its end.
 func (m *meter) end(ctx context.Context) {
 	m.counter.Inc(ctx, m.all-m.counted)
 	m.counted = m.all
 }
 
-// writer returns a writer to w, of a copy of the span, that counts what was read when something is written.
+// writer wraps w, to which the span is copied. Each write counts what was read by then.
 func (m *meter) writer(ctx context.Context, w io.Writer) io.Writer {
 	return &meteredWriter{meter: m, ctx: ctx, w: w}
 }
@@ -89,10 +89,10 @@ type meteredWriter struct {
 func (w *meteredWriter) Write(p []byte) (int, error) {
 	n, err := w.w.Write(p)
 	w.written += int64(n)
-	if w.meter.file.Positions > 0 { // as much was read, or more
-		w.meter.to(w.ctx, w.written)
+	if w.meter.file.Positions > 0 { // at least as many bytes were read as are written
+		w.meter.countTo(w.ctx, w.written)
 	} else {
-		w.meter.to(w.ctx, w.meter.behind())
+		w.meter.countTo(w.ctx, w.meter.fetched())
 	}
 	return n, err
 }

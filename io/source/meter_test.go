@@ -112,7 +112,7 @@ func TestMeter(t *testing.T) {
 					}
 					m := meter{counter: storedRead}
 					_, err = recordsOf(m.begin(ctx, file, split), r, file, []blocks.Span{split}, o, func(record *reading.Record) error {
-						m.at(ctx, record.Position)
+						m.atRecord(ctx, record.Position)
 						positions[i] = append(positions[i], record.Position)
 						all++
 						first.see(counted("read"), all, 4000)
@@ -210,7 +210,7 @@ func TestMeterCountsSpans(t *testing.T) {
 			last := int64(0)
 			for _, at := range rapid.SliceOf(rapid.Int64Range(0, 1<<31)).Draw(t, "reached") {
 				m.reached.Store(at)
-				m.at(ctx, at)
+				m.atRecord(ctx, at)
 				if now := counted("read"); now < last || now > m.all {
 					t.Fatalf("%d after %d, of %d", now, last, m.all)
 				} else {

@@ -162,7 +162,7 @@ func Plan(ctx context.Context, args []string, o Options) (*Listing, error) {
 			return nil, err
 		}
 		if len(entries) == 0 && !o.AllowEmpty {
-			return nil, fmt.Errorf("%s: no files in it", arg)
+			return nil, fmt.Errorf("%s: no files in it; give a folder that has some", arg)
 		}
 		if entries, err = o.pick(entries); err != nil {
 			return nil, err

@@ -312,7 +312,7 @@ func TestPlanErrors(t *testing.T) {
 		{"notes.txt", "", []string{"notes.txt: cannot tell the format from the file name; give --format (json, jsonl, "}},
 		{"note*", "", []string{"notes.txt: cannot tell the format from the file name; give --format (json, jsonl, "}},
 		{"in", "", []string{"in: no file of a known format among 1; give --format (json, jsonl, "}},
-		{"empty", "lines", []string{"empty: no files in it"}},
+		{"empty", "lines", []string{"empty: no files in it; give a folder that has some"}},
 		{"folder", "xls", []string{`format "xls" is not one of json, jsonl, csv, tsv, lines, files, parquet, reuters`}},
 		{"t.tsv", "", []string{"/t.tsv: ", `no column "text"`, `["id" "Body "]`}},
 		{"wide.tsv", "", []string{"/wide.tsv: it may be UTF-16: read it with --encoding UTF-16: text column: no column"}},

@@ -45,7 +45,7 @@ func recordsAt(ctx context.Context, in *Inputs, span blocks.Span, positions []in
 	read, partition := o.ranked(file)
 	m := meter{counter: storedFetch}
 	err = r.ReadSome(m.begin(ctx, file, span), file, span, positions, read, o.readable(file, func(record *reading.Record) error {
-		m.at(ctx, record.Position)
+		m.atRecord(ctx, record.Position)
 		switch {
 		case record.Long:
 			return fmt.Errorf("%s: document at %d: larger than %d bytes", file.Path, record.Position, read.MaxRecord)

@@ -150,7 +150,7 @@ func (f *readFn) ProcessElement(ctx context.Context, number int64, local, spread
 
 	m, counted := meter{counter: storedRead}, int64(0)
 	progress, err := recordsOf(m.begin(ctx, file, split), r, file, []blocks.Span{split}, f.Params.Options, func(record *reading.Record) error {
-		if records := fact.Counts[blocks.CountRecords]; m.at(ctx, record.Position) {
+		if records := fact.Counts[blocks.CountRecords]; m.atRecord(ctx, record.Position) {
 			recordsRead.Inc(ctx, records-counted)
 			counted = records
 		}

@@ -54,10 +54,10 @@ type Input struct {
 	Background []float64
 }
 
-// nearCost is how many times the least cost a choice may have for being as good: the costs are not known any
-// better, nor is the background. The most selective of these keeps away from MaxBackgroundEdges, so that
-// another sample of the same documents seldom leads to another choice.
-const nearCost = 1.2
+// costTolerance: choices that cost up to this many times the minimum count as equally cheap, since neither the costs
+// nor the background are known any better. Solve takes the one with the fewest background edges. That one is well
+// below MaxBackgroundEdges, so another sample of the same documents seldom leads to another choice.
+const costTolerance = 1.2
 
 // A Choice is a Banding and what it leads to.
 type Choice struct {
@@ -78,13 +78,12 @@ type Choice struct {
 	Reason string
 }
 
-// Solve returns parameters that reach the recall at the threshold and keep the
-// background edges to MaxBackgroundEdges: of those whose cost is at most nearCost
-// times the least, the ones with the fewest background edges; of equals in that the
-// cheapest, then those with more rows. Where no parameters
-// keep the background to that, it returns those with the most rows that reach the
-// recall, marked as percolating. An error means that no signature is long
-// enough, or an invalid input.
+// Solve returns parameters that reach the recall at the threshold with at most
+// MaxBackgroundEdges background edges. Among those that cost at most costTolerance
+// times the minimum, it takes the ones with the fewest background edges, then the
+// cheapest, then those with the most rows. If none have so few background edges,
+// it returns those with the most rows that reach the recall, marked as percolating.
+// An error means that no signature is long enough, or an invalid input.
 func Solve(in Input) (Choice, error) {
 	if err := in.validate(); err != nil {
 		return Choice{}, err
@@ -108,7 +107,7 @@ func Solve(in Input) (Choice, error) {
 	}
 	var best Choice
 	for _, c := range fitting {
-		if c.cost() <= nearCost*least && (best.Bands == 0 || c.compare(best) < 0) {
+		if c.cost() <= costTolerance*least && (best.Bands == 0 || c.compare(best) < 0) {
 			best = c
 		}
 	}
@@ -121,7 +120,7 @@ func Solve(in Input) (Choice, error) {
 			in.Recall, in.Threshold, MaxBackgroundEdges)
 		return selective, nil
 	}
-	best.Reason = fmt.Sprintf("about the least cost of those that reach recall %v at threshold %v with at most %v edges between unrelated documents each",
+	best.Reason = fmt.Sprintf("about the minimum cost of all bands and rows that reach recall %v at threshold %v with at most %v edges per document to unrelated ones",
 		in.Recall, in.Threshold, MaxBackgroundEdges)
 	return best, nil
 }

@@ -8,30 +8,30 @@ import (
 	"unicode/utf8"
 )
 
-// names are the scripts of Unicode (Standard Annex 24), by number; other is that of letters that have none.
+// names are the scripts of Unicode (Standard Annex 24). A script's number is its index here.
 var names = append([]string{"Other"}, slices.Sorted(maps.Keys(unicode.Scripts))...)
 
-const other = 0
+const (
+	other     = 0   // the number for letters that no script has
+	notLetter = 255 // the number for characters that are not letters
+)
 
 var latin = uint8(slices.Index(names, "Latin"))
 
 // A Counter counts letters. It serves one goroutine.
 type Counter struct {
-	counts [256]int64
-	of     map[rune]uint8 // the scripts of characters that were seen
+	counts  [256]int64     // by the number of a script
+	numbers map[rune]uint8 // of the scripts of characters seen so far, beyond ASCII
 }
 
 // NewCounter returns a Counter that has seen no letter.
-func NewCounter() *Counter { return &Counter{of: map[rune]uint8{}} }
+func NewCounter() *Counter { return &Counter{numbers: map[rune]uint8{}} }
 
-// notLetter is what a character has that is none.
-const notLetter = 255
-
-// Add counts the letters of a text, those of category L.
+// Add counts the letters of a text: its characters of category L.
 func (c *Counter) Add(text []byte) {
 	for len(text) > 0 {
 		if b := text[0]; b < utf8.RuneSelf {
-			if b |= 0x20; 'a' <= b && b <= 'z' {
+			if b |= 0x20; 'a' <= b && b <= 'z' { // in lower case, if it is a letter
 				c.counts[latin]++
 			}
 			text = text[1:]
@@ -39,17 +39,17 @@ func (c *Counter) Add(text []byte) {
 		}
 		r, size := utf8.DecodeRune(text)
 		text = text[size:]
-		script, known := c.of[r]
+		number, known := c.numbers[r]
 		if !known {
-			script = of(r)
-			c.of[r] = script
+			number = scriptOf(r)
+			c.numbers[r] = number
 		}
-		c.counts[script]++
+		c.counts[number]++
 	}
 }
 
-// of returns the number of a letter's script.
-func of(r rune) uint8 {
+// scriptOf returns the number of a character's script.
+func scriptOf(r rune) uint8 {
 	if !unicode.IsLetter(r) {
 		return notLetter
 	}
@@ -61,7 +61,7 @@ func of(r rune) uint8 {
 	return other
 }
 
-// Letters returns the number of letters of each script that was seen.
+// Letters returns how many letters were counted, by the name of their script.
 func (c *Counter) Letters() map[string]int64 {
 	letters := map[string]int64{}
 	for i, name := range names {

@@ -15,8 +15,9 @@ const (
 	// visiting all sets for each portion.
 	portionSize = 1 << 19
 
-	// slotsPerEntry decides how many elements of one set only are sorted after
-	// all: one of eight. With a portion the slots still fit a core's own cache.
+	// slotsPerEntry is how many slots an elementSorter has for each entry. With 8 of them,
+	// one in eight elements that only one set has shares its slot with another element, and
+	// is sorted for nothing. The slots of a portion still fit a core's own cache.
 	slotsPerEntry = 8
 
 	// visits is how often all sets are visited to gather many portions, several each time: each set
@@ -208,8 +209,9 @@ func (s *elementSorter) gather(set []uint64, number uint32, first int) (n int) {
 	return n
 }
 
-// gatherShared gathers the elements of portion p, from the cursors on, less most of those that only one set has: no entry is
-// made of these. It visits the sets twice, and so it is for stretches of one portion. It sets ends to where the portion ends in each set.
+// gatherShared gathers those elements of portion p, from the cursors on, that share a slot, and sets ends to where the portion ends in each
+// set. So it makes no entries for most elements that only one set has, which dropSingles drops from entries that were made. It visits all
+// sets twice, which pays only where gather would visit them for each portion, too: in stretches of one portion.
 func (s *elementSorter) gatherShared(sets [][]uint64, cursors, ends []int, p int) {
 	clear(s.slots)
 	slots, all, again := s.slots, 0, 0 // elements, and those whose slot another had before
@@ -237,8 +239,8 @@ func (s *elementSorter) gatherShared(sets [][]uint64, cursors, ends []int, p int
 	s.gathered[0] = entries[:kept]
 }
 
-// dropSingles leaves out most of the entries that no other has the hash of. In most
-// corpora those are most of all.
+// dropSingles leaves out most of the entries whose hash no other entry has. In most
+// corpora most entries are such.
 func (s *elementSorter) dropSingles(entries []entry) []entry {
 	clear(s.slots)
 	slots := s.slots

@@ -14,21 +14,7 @@ func TestOverlaps(t *testing.T) {
 		for _, s := range rapid.SliceOfN(elements, 0, 40).Draw(t, "sets") {
 			sets = append(sets, set(s...))
 		}
-		visited := 0
-		Overlaps(sets, func(i int, shared []int32) {
-			if i != visited || len(shared) != i {
-				t.Fatalf("visit %d is of set %d with %d numbers", visited, i, len(shared))
-			}
-			visited++
-			for j, n := range shared {
-				if want := overlapByMap(sets[i], sets[j]); int(n) != want {
-					t.Fatalf("sets %d and %d share %d, want %d", i, j, n, want)
-				}
-			}
-		})
-		if visited != len(sets) {
-			t.Fatalf("%d of %d sets were visited", visited, len(sets))
-		}
+		checkOverlaps(t, sets, overlapByMap)
 	})
 }
 
@@ -42,6 +28,11 @@ func TestOverlapsOfMany(t *testing.T) {
 		copy(s, common[rng.IntN(1000):][:rng.IntN(300)])
 		sets = append(sets, set(s...))
 	}
+	checkOverlaps(t, sets, Overlap)
+}
+
+// checkOverlaps holds Overlaps to what each two sets share, one set after another.
+func checkOverlaps(t rapid.TB, sets [][]uint64, share func(a, b []uint64) int) {
 	visited := 0
 	Overlaps(sets, func(i int, shared []int32) {
 		if i != visited || len(shared) != i {
@@ -49,7 +40,7 @@ func TestOverlapsOfMany(t *testing.T) {
 		}
 		visited++
 		for j, n := range shared {
-			if want := Overlap(sets[i], sets[j]); int(n) != want {
+			if want := share(sets[i], sets[j]); int(n) != want {
 				t.Fatalf("sets %d and %d share %d, want %d", i, j, n, want)
 			}
 		}

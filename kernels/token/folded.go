@@ -20,7 +20,7 @@ func FoldedASCII(dst []uint64, text []byte) (tokens []uint64, n int) {
 	return dst, fast + n
 }
 
-// foldedPlain is FoldedASCII without instructions that not all processors have.
+// foldedPlain is FoldedASCII for any processor.
 func foldedPlain(dst []uint64, text []byte) (tokens []uint64, n int) {
 	var (
 		start  int    // of the word that is open

@@ -17,16 +17,17 @@ var hasAVX2 = cpu.X86.HasAVX2 && cpu.X86.HasBMI1 && cpu.X86.HasBMI2
 // Assembly cannot be preempted: it returns after as many words, some microseconds.
 const wordsAtOnce = 1 << 12
 
-// foldedFast is FoldedASCII of some of what text begins with, up to a byte that is no letter or digit: words near a byte that is
-// not ASCII are left to foldedPlain.
+// foldedFast is FoldedASCII for a prefix of text, of n bytes; n is 0 without AVX2. No word crosses the end of the prefix. foldedPlain
+// takes what follows: the first byte that is not ASCII, and some words before it.
 func foldedFast(dst []uint64, text []byte) (tokens []uint64, n int) {
 	if !hasAVX2 || len(text) == 0 { // what has no bytes may have no address to count from
 		return dst, 0
 	}
 	dst, n = foldedBlocks(dst, text)
-	if rest := text[n:]; len(rest) < 2*blockBytes { // with room behind it, it is blocks, too
+	// The assembly takes whole blocks with 8 bytes behind them. A copy of the last bytes, with zeros behind them, makes whole blocks.
+	if rest := text[n:]; len(rest) < 2*blockBytes {
 		var tail [2*blockBytes + 8]byte
-		whole := (copy(tail[:], rest) + blockBytes) / blockBytes * blockBytes // the last word ends in them
+		whole := (copy(tail[:], rest) + blockBytes) / blockBytes * blockBytes // a zero ends the last word
 		var room [3 * blockWords]uint64                                       // so dst does not grow ahead of the words
 		words, last := foldedBlocks(room[:0], tail[:whole+8])
 		dst, n = append(dst, words...), n+min(last, len(rest))
@@ -34,7 +35,7 @@ func foldedFast(dst []uint64, text []byte) (tokens []uint64, n int) {
 	return dst, n
 }
 
-// foldedBlocks is foldedFast but for the last bytes.
+// foldedBlocks is foldedFast without the last bytes, which make no whole block.
 func foldedBlocks(dst []uint64, text []byte) (tokens []uint64, n int) {
 	for {
 		dst = slices.Grow(dst, blockWords)

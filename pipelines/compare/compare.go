@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -119,7 +118,7 @@ func (c *Config) validate() error {
 	case c.Write != nil && len(c.Write) == 0:
 		return job.Usage("nothing to write: give --write, any of %s", job.Listed(output.Buckets, output.Candidates))
 	case len(c.Methods) < 2 && c.Truth == "":
-		return job.Usage("--methods %s: name two at least, of %s", job.Names(c.Methods...), job.Listed(Methods()...))
+		return job.Usage("--methods %s: name two at least, of %s, or give --truth FILE to measure one", job.Names(c.Methods...), job.Listed(Methods()...))
 	case c.Runner.OnCluster():
 		return job.Usage("--runner %s: compare runs on this machine; leave it out", c.Runner)
 	case slices.Contains(c.Inputs, "-"):
@@ -240,7 +239,8 @@ func (c *Config) request(p part) job.Request {
 
 // dedup is the job that a method is by a measure: every pair is wanted, and nothing else.
 func (c *Config) dedup(method Method, measure job.Measure, dir string) dedup.Config {
-	way, search, comparing := dedup.MinHash, c.Search, job.BySets()
+	way, search, comparing, running := dedup.MinHash, c.Search, job.BySets(), c.Running
+	running.Planned = nil // all methods' reads are told together
 	switch method {
 	case Complete: // which needs no signature, but that overlap is one of signatures
 		way, search.Signature, search.Bands, search.Rows, search.Recall = dedup.Complete, signature.FSS, 0, 0, job.DefaultRecall
@@ -260,10 +260,29 @@ func (c *Config) dedup(method Method, measure job.Measure, dir string) dedup.Con
 		search.Signature = signature.Salted
 	}
 	return dedup.Config{
-		Input: c.Input, Similarity: c.Similarity, Search: search, Comparing: comparing, Running: c.Running,
+		Input: c.Input, Similarity: c.Similarity, Search: search, Comparing: comparing, Running: running,
 		Output: dir, MaxRejected: dedup.Tolerance{Percent: 100},
 		Method: way, Cluster: dedup.Star, Write: []output.Part{output.Pairs}, PairBudget: maxPairs + 1,
 	}
+}
+
+// reads are those of the pipelines of all methods, of an input that was planned.
+func (c *Config) reads(plan *job.Plan) (pipelines [][]job.Read) {
+	for _, part := range c.parts() {
+		request := c.request(part)
+		for _, method := range part.methods {
+			if method.deduplicates() {
+				run := c.dedup(method, part.measure, "")
+				pipelines = append(pipelines, run.Reads(plan)...)
+				continue
+			}
+			if method != BruteForce && request.NeedsDictionary() || request.NeedsFrequencies() {
+				pipelines = append(pipelines, plan.Reads(job.First))
+			}
+			pipelines = append(pipelines, plan.Reads(job.First))
+		}
+	}
+	return pipelines
 }
 
 // maxDocuments keeps all pairs to some hours of comparing, of a method that may look at each.
@@ -359,7 +378,13 @@ type found struct {
 
 func (r *run) do(ctx context.Context) (*records.Comparison, error) {
 	comparison := &records.Comparison{Threshold: r.config.Threshold.Float(), Signature: string(r.config.Signature)}
-	for _, part := range r.config.parts() {
+	for at, part := range r.config.parts() {
+		if err := r.prepare(ctx, part); err != nil {
+			return nil, err
+		}
+		if at == 0 {
+			r.config.Tell(r.config.reads(r.plan)...)
+		}
 		if err := r.compare(ctx, part, comparison); err != nil {
 			return nil, err
 		}
@@ -371,8 +396,8 @@ func (r *run) do(ctx context.Context) (*records.Comparison, error) {
 	return comparison, err
 }
 
-// compare adds the methods of a part to the comparison.
-func (r *run) compare(ctx context.Context, part part, comparison *records.Comparison) (err error) {
+// prepare makes the plan of a part, and checks it.
+func (r *run) prepare(ctx context.Context, part part) (err error) {
 	r.part = part
 	if r.plan, err = job.NewPlan(ctx, r.config.request(part), r.temp); err != nil {
 		return err
@@ -385,6 +410,11 @@ func (r *run) compare(ctx context.Context, part part, comparison *records.Compar
 			return err
 		}
 	}
+	return nil
+}
+
+// compare adds the methods of a part, which was prepared, to the comparison.
+func (r *run) compare(ctx context.Context, part part, comparison *records.Comparison) (err error) {
 	if err := r.plan.Share(ctx, r.temp); err != nil {
 		return err
 	}
@@ -445,7 +475,7 @@ func (r *run) unreadable(ctx context.Context) (string, error) {
 		return "", &job.NothingReadError{Reason: r.plan.Sampled + "; fix them, or"}
 	}
 	if n > 0 {
-		return fmt.Sprintf("%d of %d records are unreadable; neardup dedup lists them in the table rejected", n, r.counts.Records), nil
+		return records.UnreadableOf(n, r.counts.Records, "records") + "; neardup dedup lists them in the table rejected", nil
 	}
 	return "", nil
 }

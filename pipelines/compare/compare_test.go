@@ -18,6 +18,7 @@ import (
 	"testing"
 
 	"github.com/alecthomas/kong"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 	"github.com/parquet-go/parquet-go"
 
 	"github.com/neardup/neardup/internal/beamtest"
@@ -58,6 +59,62 @@ func parsed(t *testing.T, args ...string) (config compare.Config) {
 		t.Fatal(err)
 	}
 	return config
+}
+
+// TestPlannedReads: before the first pipeline, the job says what all pipelines read.
+func TestPlannedReads(t *testing.T) {
+	for _, args := range [][]string{
+		{"--methods=brute-force,minhash,bands"},
+		{"--methods=brute-force,signatures,minhash", "--signature=classic"},
+		{"--methods=complete,classic,salted"},
+		{"--methods=brute-force,minhash,complete,simhash,pieces", "--compare=cosine", "--weights=tf-idf"},
+	} {
+		config := parsed(t, append(args, "../../testdata/tldr/osx.jsonl", "../../testdata/tldr/windows.jsonl")...)
+		var planned [][]job.Read
+		config.Planned = func(pipelines [][]job.Read) {
+			if planned != nil {
+				t.Errorf("%q: reads are planned twice", args)
+			}
+			planned = pipelines
+		}
+		task, err := compare.New(config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		begun, start := 0, beamtest.Launch("local", local.Options{})
+		_, err = task.Run(t.Context(), func(ctx context.Context, p *beam.Pipeline, temp string) (beam.PipelineResult, []records.Stage, error) {
+			if begun >= len(planned) {
+				t.Fatalf("%q: %d pipelines are planned", args, len(planned))
+			}
+			want := map[string]bool{}
+			for _, read := range planned[begun] {
+				want[read.Counted] = true
+			}
+			result, stages, err := start(ctx, p, temp)
+			if err != nil {
+				return result, stages, err
+			}
+			stored := map[string]int64{}
+			for _, c := range result.Metrics().AllMetrics().Counters() {
+				if c.Name() == "stored" {
+					stored[c.Namespace()] += c.Result()
+				}
+			}
+			for read := range stored {
+				if !want[read] {
+					t.Errorf("%q: the read %q of pipeline %d is not planned", args, read, begun)
+				}
+			}
+			if first := planned[begun][0]; stored[first.Counted] != first.Bytes {
+				t.Errorf("%q: pipeline %d reads %d of %d bytes", args, begun, stored[first.Counted], first.Bytes)
+			}
+			begun++
+			return result, stages, nil
+		})
+		if err != nil || begun != len(planned) {
+			t.Errorf("%q: %d of %d pipelines ran: %v", args, begun, len(planned), err)
+		}
+	}
 }
 
 // 4,480 documents that differ in one of 41 words have 10,032,960 pairs, and are a crowd.

@@ -141,6 +141,7 @@ func (p *Plan) flinkWorkers() int64 {
 	return 0
 }
 
+// clusterWorkers is the minimum number of workers of a job on a cluster.
 func (p *Plan) clusterWorkers() int64 { return p.KeyBytes()/(flinkTask*3/4) + 1 }
 
 // together has all that the read leaves go through one GroupByKey, and returns the groups of band entries and of firsts.
@@ -234,22 +235,23 @@ func (p *Plan) joinBytes() int64 {
 	return p.featureBytes() + blocks.ShingleBytes*setsim.CellCost(cells, p.Verifier("").New().MinWords)
 }
 
-// reads are those of all pipelines of a run.
-func (p *Plan) reads() (pipelines [][]job.Read) {
-	if p.NeedsDictionary() {
+// Reads are those of all pipelines of a run; the plan, be it for the run or for another, is of the same input.
+func (c *Config) Reads(p *job.Plan) (pipelines [][]job.Read) {
+	request := c.request()
+	if request.NeedsDictionary() {
 		pipelines = append(pipelines, p.Reads(job.First))
 	}
-	if p.NeedsFrequencies() {
+	if request.NeedsFrequencies() {
 		pipelines = append(pipelines, p.Reads(job.First))
 	}
 	reads := p.Reads(job.First, job.Second)
-	if p.Config.MeasureRecall > 0 {
+	if c.MeasureRecall > 0 {
 		reads[1].Bytes *= 2 // the sample is read besides
 	}
-	if p.Config.writes(output.Corpus) {
+	if c.writes(output.Corpus) {
 		reads = append(reads, p.Reads(job.Third)...)
 	}
-	if pipelines = append(pipelines, reads); p.Config.MeasureRecall > 0 {
+	if pipelines = append(pipelines, reads); c.MeasureRecall > 0 {
 		pipelines = append(pipelines, p.Reads(job.First))
 	}
 	return pipelines

@@ -15,9 +15,10 @@ import (
 	"github.com/neardup/neardup/pipelines/curve"
 	"github.com/neardup/neardup/pipelines/job"
 	"github.com/neardup/neardup/records"
+	"github.com/neardup/neardup/transforms/components"
 )
 
-// forecast is what the run is expected to do, by a survey.
+// forecast surveys the input and estimates what the run will do.
 func (p *Plan) forecast(ctx context.Context, inForce records.InForce) (*records.Forecast, error) {
 	begun := time.Now()
 	s, err := p.takeSurvey(ctx)
@@ -26,7 +27,7 @@ func (p *Plan) forecast(ctx context.Context, inForce records.InForce) (*records.
 	}
 	f := &records.Forecast{
 		Sampled: int64(len(s.documents)), TextBytes: s.text, Whole: s.whole,
-		Documents: s.of(), Bytes: p.Listing.Inputs.Bytes(),
+		Documents: s.total(), Bytes: p.Listing.Inputs.Bytes(),
 		Lengths: s.lengths(), Scripts: shares(s.scripts), Encodings: shares(s.encodings), Columns: s.columns,
 		Short: s.short(), Workers: p.clusterWorkers(),
 	}
@@ -41,12 +42,12 @@ func (p *Plan) forecast(ctx context.Context, inForce records.InForce) (*records.
 	}
 	// The input is read three times, and signed once; the survey does as much as the first two.
 	workers := cmp.Or(inForce.Workers, runtime.GOMAXPROCS(0))
-	f.Seconds = time.Since(begun).Seconds() * s.times() * 3 / 2 / float64(workers)
+	f.Seconds = time.Since(begun).Seconds() * s.ratio() * 3 / 2 / float64(workers)
 	return f, nil
 }
 
-// of estimates the number of all documents, with those that are not compared.
-func (s *survey) of() int64 {
+// total estimates the number of all documents, those included that are not compared.
+func (s *survey) total() int64 {
 	n := s.sampled.Documents
 	if seen := n + s.sampled.Unreadable; !s.whole && seen > 0 {
 		n = max(n, int64(math.Round(float64(n)/float64(seen)*float64(s.sampled.Records))))
@@ -57,8 +58,10 @@ func (s *survey) of() int64 {
 	return n
 }
 
-// times is how many times the survey the input is.
-func (s *survey) times() float64 { return max(1, float64(s.of())/float64(max(1, s.sampled.Documents))) }
+// ratio is how many documents the input has for each that the survey has.
+func (s *survey) ratio() float64 {
+	return max(1, float64(s.total())/float64(max(1, s.sampled.Documents)))
+}
 
 var quantiles = []float64{0, .05, .25, .5, .75, .95, 1}
 
@@ -74,7 +77,7 @@ func (s *survey) lengths() (all []records.Length) {
 	return all
 }
 
-// shares are the parts of a sum, largest first.
+// shares returns each count's share of their sum, the largest first.
 func shares(counts map[string]int64) (all []records.Share) {
 	var sum int64
 	for _, n := range counts {
@@ -89,24 +92,27 @@ func shares(counts map[string]int64) (all []records.Share) {
 	return all
 }
 
-// What a part of the survey sends, and how many of its documents do.
+// The figures of a sending.
 const (
+	// Bytes of the collections in lanes.
 	bandSent = iota
 	firstSent
 	edgeSent
 	setSent
 	profileSent
 	copySent
-	edges
-	treeEdges // edges that a forest of the documents needs
-	readAgain
+
+	edges     // number, between neighbours in buckets
+	treeEdges // number, of those edges that a spanning forest needs
+	readAgain // documents
 	figures
 )
 
-// sending is what some documents send, in bytes, or their number.
+// sending is what some documents of the survey would send if they were the whole input.
 type sending [figures]float64
 
-// lanes are the collections that travel, in the order of the graph.
+// lanes are the collections that are grouped, in the order of the graph: the figure with their bytes, their names, and the steps between
+// which they travel.
 var lanes = []struct {
 	figure         int
 	name, from, to string
@@ -121,7 +127,7 @@ var lanes = []struct {
 
 // expect fills in what the run is expected to send.
 func (p *Plan) expect(f *records.Forecast, s *survey) {
-	all := make([]int, len(s.documents))
+	all := make([]int, len(s.documents)) // their numbers
 	var halves [2][]int
 	for i := range all {
 		all[i] = i
@@ -130,7 +136,7 @@ func (p *Plan) expect(f *records.Forecast, s *survey) {
 	}
 	whole := s.send(all)
 	expected, half, most := whole, sending{}, s.most()
-	if x := s.times(); x > 1 {
+	if x := s.ratio(); x > 1 {
 		for _, of := range halves {
 			t := s.send(of)
 			for i, n := range t {
@@ -143,8 +149,8 @@ func (p *Plan) expect(f *records.Forecast, s *survey) {
 	}
 	known := s.keyer != nil || p.Request.Same != ""
 	if s.keyer != nil {
-		low, high := interval(whole[edges], whole[treeEdges], s.times())
-		high = min(high, most[edges]*s.times())
+		low, high := interval(whole[edges], whole[treeEdges], s.ratio())
+		high = min(high, most[edges]*s.ratio())
 		f.Edges = &records.Expected{Low: round(low), Expected: round(expected[edges]), High: round(high)}
 	}
 	if known {
@@ -160,8 +166,8 @@ func (p *Plan) expect(f *records.Forecast, s *survey) {
 
 func round(v float64) int64 { return int64(math.Round(v)) }
 
-// most is what the documents of the survey send at most, as if each had an edge in each band, were read again, and were a copy as well:
-// a figure that grows as the square ends there.
+// most is an upper bound of what the documents of the survey send: each has an edge in each band, is read again, and is a copy as well.
+// It caps figures that are extrapolated as the square. A figure without a bound is infinite.
 func (s *survey) most() (t sending) {
 	for i := range t {
 		t[i] = math.Inf(1)
@@ -184,27 +190,28 @@ func (s *survey) most() (t sending) {
 	return t
 }
 
-// runs are so many parts of the survey, in input order, of which every other one is a half of it: what is near in the input stays together.
+// runs is into how many parts, in input order, the survey is cut. Every other part belongs to the same half, so documents that are
+// near each other in the input stay together.
 const runs = 64
 
-// grow extrapolates a figure to x times the survey. What comes of single documents, or of those that are near each other, grows as the
-// documents do, and what comes of two from anywhere as their square: a figure is a·n + b·n², and the survey and the mean of its halves
-// give a and b. Where clusters are of many documents of which the survey has one or two, it is too large.
+// grow extrapolates a figure to x times the survey. What comes from single documents, or from pairs that are near each other in the
+// input, grows with the number of documents; what comes from pairs anywhere grows with its square. So a figure is a·n + b·n², and the
+// survey and the mean of its halves give a and b. The result is too large if the survey has only one or two documents of large clusters.
 func grow(whole, half, x float64) float64 {
-	linear, square := parts(whole, half)
+	linear, square := terms(whole, half)
 	return linear*x + square*x*x
 }
 
-// parts are what of a figure grows linearly, and what as the square.
-func parts(whole, half float64) (linear, square float64) {
+// terms are the terms of a figure: a·n, and b·n².
+func terms(whole, half float64) (linear, square float64) {
 	linear = min(max(0, 4*half-whole), whole)
 	return linear, whole - linear
 }
 
-// interval is wide enough for what the halves may not show: edges grow at least as documents do, as in clusters that have grown beyond what
-// the survey sees, and at most as their square. Two standard errors of the number in the survey, n, go to either side: edges of the same
-// documents come together, so that n varies as its n/forest-fold, of those that a forest needs. Where there is none, up to three may have been
-// missed (with a probability of 1/20).
+// interval bounds the number of edges of x times the survey, which has n. Halves do not show everything, so the lower end assumes growth
+// with the number of documents, and the upper end growth with its square. Each end is two standard errors away. The edges of
+// a component come and go together: only as many are independent as a spanning forest has, each for n/forest edges, so the variance of n is
+// n²/forest. If the survey has no edge, it may have missed three (with a probability of 1/20).
 func interval(n, forest, x float64) (low, high float64) {
 	if x <= 1 {
 		return n, n
@@ -216,7 +223,7 @@ func interval(n, forest, x float64) (low, high float64) {
 	return max(n, (n-deviation)*x), (n + deviation) * x * x
 }
 
-// send computes what documents of the survey send, as the steps of the graph do: those of one part of the input, as if it were all.
+// send computes what documents of the survey, by their numbers, would send if they were the whole input. It follows the steps of the graph.
 func (s *survey) send(numbers []int) (t sending) {
 	g := s.group(numbers)
 	t[firstSent] = float64(len(blocks.AppendFirst(nil, blocks.First{})) * len(g.firsts))
@@ -231,18 +238,17 @@ func (s *survey) send(numbers []int) (t sending) {
 	return t
 }
 
-// grouped is which documents are copies, and which are in a component.
+// grouped is which documents of the survey are copies, and which are in one component. Documents are named by their numbers.
 type grouped struct {
-	firsts []int // of their blocks: they are signed
-	// copyOf names the first document with what copies have in common; copies are those of each.
-	copyOf map[int]int
-	copies map[int]int
-	// root is the first document of a component, and documents how many it has that are no copies.
+	firsts []int       // documents that no earlier one of their block is the same as: these are signed
+	copyOf map[int]int // the first of its copies, for each copy
+	copies map[int]int // how many copies a document has
+	// root returns the key of the first document of a document's component; documents counts those of each that are no copies.
 	root      func(i int) blocks.Key
 	documents map[blocks.Key]int
 }
 
-// group finds copies.
+// group finds copies. Each document is a component of its own until connect has found edges.
 func (s *survey) group(numbers []int) grouped {
 	g := grouped{copyOf: map[int]int{}, copies: map[int]int{}, documents: map[blocks.Key]int{}}
 	g.root = func(i int) blocks.Key { return s.documents[i].key }
@@ -272,10 +278,7 @@ func (s *survey) group(numbers []int) grouped {
 	return g
 }
 
-// A band block has a header for each file and shard, and an entry for each document.
-const bandHeader, bandEntry = 16, 9
-
-// bandBytes is what the band entries of documents take.
+// bandBytes is the size of the band entries of documents: one for each band, with a header for each band, file and shard.
 func (s *survey) bandBytes(firsts []int) float64 {
 	p := s.plan
 	bands := max(p.Choice.Bands, p.Pieces.Count)
@@ -292,10 +295,10 @@ func (s *survey) bandBytes(firsts []int) float64 {
 			headers++
 		}
 	}
-	return float64(bands) * float64(bandEntry*len(firsts)+bandHeader*headers)
+	return float64(bands) * float64(blocks.BandBytes(len(firsts), headers))
 }
 
-// connect finds the edges of buckets, and the components.
+// connect finds the edges between neighbours in buckets, and the components that these make.
 func (s *survey) connect(g *grouped, t *sending) {
 	p := s.plan
 	listed := p.candidates("").List != ""
@@ -337,27 +340,28 @@ func (s *survey) connect(g *grouped, t *sending) {
 	}
 }
 
-const fanIn = 4 // of components.Connect
-
-// levels is how often the tree of components.Connect sends forests on, which have no more edges than what they are made of.
+// levels is how many times the tree of components.Connect sends forests on, from its parts to one group.
 func (p *Plan) levels() (n int) {
-	for parts := p.parts(); parts > 1; parts = (parts + fanIn - 1) / fanIn {
+	for parts := p.parts(); parts > 1; parts = groupsOf(parts) {
 		n++
 	}
 	return n
 }
 
-// inForests is how many edges the forests of a tree of groups have, on their way from so many parts to one.
-func inForests(sent []blocks.Edge, parts int) (n int) {
-	type grouped struct {
-		part int
+// groupsOf is how many groups so many parts become at one level of the tree.
+func groupsOf(parts int) int { return (parts + components.FanIn - 1) / components.FanIn }
+
+// inForests is how many edges the forests of all levels of the tree have together, if it begins with these parts and edges.
+func inForests(edges []blocks.Edge, parts int) (n int) {
+	type sent struct {
+		part int // that it is sent to
 		edge blocks.Edge
 	}
-	var level []grouped
-	for _, e := range sent {
-		level = append(level, grouped{int(hash.Mix(uint64(e.B)) % uint64(parts)), e})
+	var level []sent
+	for _, e := range edges {
+		level = append(level, sent{int(hash.Mix(uint64(e.B)) % uint64(parts)), e})
 	}
-	for ; parts > 1; parts = (parts + fanIn - 1) / fanIn {
+	for ; parts > 1; parts = groupsOf(parts) {
 		forests := map[int]*unionfind.Forest{}
 		for _, g := range level {
 			if forests[g.part] == nil {
@@ -369,7 +373,7 @@ func inForests(sent []blocks.Edge, parts int) (n int) {
 		for part, forest := range forests {
 			for key, root := range forest.All() {
 				if key != root {
-					level = append(level, grouped{part / fanIn, blocks.Edge{A: blocks.Key(root), B: blocks.Key(key)}})
+					level = append(level, sent{part / components.FanIn, blocks.Edge{A: blocks.Key(root), B: blocks.Key(key)}})
 				}
 			}
 		}
@@ -378,13 +382,13 @@ func inForests(sent []blocks.Edge, parts int) (n int) {
 	return n
 }
 
-// sendAgain adds what documents send that are read again: copies, and what has copies or an edge.
+// sendAgain adds what the documents send that are read again: copies, and those with copies or an edge.
 func (s *survey) sendAgain(numbers []int, g *grouped, t *sending) {
 	type sentSet struct {
 		component blocks.Key
 		set       uint64
 	}
-	sent := map[sentSet]bool{} // of a block
+	sent := map[sentSet]bool{} // of the block in hand: each set is sent once
 	filled, file := 0, -1
 	for _, i := range numbers {
 		d := &s.documents[i]
@@ -414,7 +418,7 @@ func (s *survey) sendAgain(numbers []int, g *grouped, t *sending) {
 	}
 }
 
-// profile is one of a document, of which only the length matters.
+// profile is a profile of the document's size. Its values do not matter, but for the bytes that they take.
 func (d *surveyed) profile(copies int) blocks.Profile {
 	return blocks.Profile{
 		Key: d.key, ID: make([]byte, d.id), HasID: d.hasID, Size: int(d.size), Words: int(d.words), Copies: copies,
@@ -427,7 +431,7 @@ func (d *surveyed) profileBytes(copies int) int {
 	return len(blocks.AppendProfile(nil, &p))
 }
 
-// copyBytes is what a document takes that is a copy of one, or that one.
+// copyBytes is the size of what a document sends that is a copy of another, or that has copies: then of is its own key.
 func (d *surveyed) copyBytes(of blocks.Key, p *Plan) int {
 	c := blocks.Copy{Of: of, Profile: d.profile(0)}
 	if of == d.key || p.Request.Same == copies.Set {

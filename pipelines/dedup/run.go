@@ -260,7 +260,7 @@ func (r *run) do(ctx context.Context, launch job.Launch) error {
 		return err
 	}
 	defer r.plan.Forget(r.temp)
-	r.config.Tell(r.plan.reads()...)
+	r.config.Tell(r.config.Reads(r.plan.Plan)...)
 	if r.plan.NeedsDictionary() {
 		stages, err := r.plan.BuildDictionary(ctx, launch, r.temp)
 		if err != nil {

@@ -13,10 +13,10 @@ import (
 // they never reach t. A word that is changed inside a text changes e shingles of s, and leaves (s−e)/(s+e): that reaches t from
 // s = e·(1+t)/(1−t) on.
 
-// wordChars is about how many characters a word has, which are changed at once.
+// wordChars is about how many characters a word has: a changed word changes them all.
 const wordChars = 5
 
-// changed is how many shingles one changed word changes; 0: that is not known.
+// changed is how many shingles one changed word changes; 0 if that is not known.
 func changed(c shingle.Config) int {
 	switch c.Kind {
 	case shingle.Word:
@@ -35,8 +35,8 @@ func leastShingles(t setsim.Threshold, e int) (equal, word int) {
 	return up(den, den-num), up(e*(den+num), den-num)
 }
 
-// short lists the sources where one document in ten or more has too few shingles for anything but an equal set to be similar, or one in two
-// is no near-duplicate of itself with one word changed.
+// short lists the sources whose documents are too short: at least one in ten has so few shingles that only an equal set is similar, or at
+// least one in two would be no near-duplicate of itself with one word changed.
 func (s *survey) short() (all []records.Short) {
 	p := s.plan
 	if p.Threshold.Num >= p.Threshold.Den || p.Request.Same != "" || p.Request.Compare != "jaccard" {
@@ -74,8 +74,8 @@ func count(is bool) int64 {
 	return 0
 }
 
-// suited is the largest size of shingles that short does not warn of, for texts of so many words and characters each: words, at least two,
-// so that their order counts; else characters, at least three. "" if there is none.
+// suited is the largest --shingle of which short does not warn, for texts of so many words and characters each: at least two words, so that
+// their order counts, or else at least three characters. It is "" if there is none.
 func (p *Plan) suited(words, characters []int32) string {
 	for _, unit := range []struct {
 		kind        shingle.Kind
@@ -101,18 +101,27 @@ func (p *Plan) suited(words, characters []int32) string {
 	return ""
 }
 
-// mostShort are so many sources that are warned of.
+// have begins a clause about n of the sampled documents.
+func have(n, sampled int64) string {
+	verb := "have"
+	if n == 1 {
+		verb = "has"
+	}
+	return fmt.Sprintf("%d of %d sampled documents %s", n, sampled, verb)
+}
+
+// mostShort is how many sources have a warning each.
 const mostShort = 5
 
 // shortWarnings warn of sources whose documents are too short.
 func shortWarnings(all []records.Short, threshold float64) (warnings []string) {
 	for _, s := range all[:min(len(all), mostShort)] {
-		text := fmt.Sprintf("%s: documents are short for --threshold %v: of %d sampled ones ", s.Source, threshold, s.Documents)
+		text := fmt.Sprintf("%s: documents are short for --threshold %v: ", s.Source, threshold)
 		if s.Word > 0 {
-			text += fmt.Sprintf("%d have fewer than %d shingles, so that one changed word takes them below it; ", s.Word, s.LeastWord)
+			text += fmt.Sprintf("%s fewer than %d shingles, so one changed word leads below the threshold; ", have(s.Word, s.Documents), s.LeastWord)
 		}
 		if s.Equal > 0 {
-			text += fmt.Sprintf("%d have fewer than %d, so that only documents with the same shingles reach it; ", s.Equal, s.Least)
+			text += fmt.Sprintf("%s fewer than %d shingles, so only a document with the same shingles reaches the threshold; ", have(s.Equal, s.Documents), s.Least)
 		}
 		next := "give a lower --threshold, or --method exact"
 		if s.Shingle != "" {
@@ -121,7 +130,7 @@ func shortWarnings(all []records.Short, threshold float64) (warnings []string) {
 		warnings = append(warnings, text+next)
 	}
 	if more := len(all) - mostShort; more > 0 {
-		warnings = append(warnings, fmt.Sprintf("%d more sources have such short documents; --json lists them all", more))
+		warnings = append(warnings, fmt.Sprintf("documents are short in %d more of the sources; --json lists them all", more))
 	}
 	return warnings
 }

@@ -23,53 +23,53 @@ import (
 )
 
 const (
-	// A survey reads about so many listed bytes, fewer if they would be more documents, keys or shingles than these: it holds some 100
-	// bytes of a document and 8 of a key, and shingles are what takes time.
+	// A survey reads about surveyBytes of the input, as listed, or fewer: it holds some 100 bytes for each document and 8 for each key,
+	// and its time goes into shingles.
 	surveyBytes     = 256 << 20
 	surveyDocuments = 1 << 20
 	surveyKeys      = 16 << 20
 	surveyShingles  = 64 << 20
-	// typedRecords are so many of the first records, by which the types of columns are told.
+	// typedRecords is how many records, the first ones, give columns their types.
 	typedRecords = 1000
 	// surveyColumns are listed at most: JSON may have other keys in each record.
 	surveyColumns = 1000
 )
 
-// survey is what a forecast is made from: the sampled documents with their keys, and what their texts are.
+// survey is what a forecast is made from: the sampled documents with their keys, and facts about their texts.
 type survey struct {
 	plan    *Plan
 	sampled source.Sampled
-	whole   bool
+	whole   bool // the sample is the whole input
 
 	documents []surveyed
 	keyer     lsh.Keyer // nil: documents have no keys
-	keys      []uint64  // of all, as many of each
+	keys      []uint64  // those of one document after another; each has keyer.Len()
 
-	text      int64 // bytes
-	bytes     []int32
+	text      int64   // bytes of all texts
+	bytes     []int32 // of each document's text, and so are words, runes and sources
 	words     []int32
 	runes     []int32
-	sources   []int32 // by number
-	names     []string
-	scripts   map[string]int64
-	encodings map[string]int64
+	sources   []int32          // indexes of names
+	names     []string         // of sources
+	scripts   map[string]int64 // letters
+	encodings map[string]int64 // texts
 	columns   []records.Column
 }
 
-// surveyed is what a document sends.
+// surveyed is what decides how many bytes a document sends, and to whom.
 type surveyed struct {
 	key    blocks.Key
-	copied uint64 // what copies have in common
-	set    uint64
-	words  int32 // of the features; 0: it is not compared
-	size   int32
-	id     int32
+	copied uint64 // a hash of what copies have in common
+	set    uint64 // a hash of the set of features
+	words  int32  // 8-byte words that the features take; 0: the document is not compared
+	size   int32  // of the features, as a verifier measures it
+	id     int32  // bytes
 	hasID  bool
-	text   int32
-	block  int32 // that it is signed in
+	text   int32 // bytes
+	block  int32 // number of the block in which the document is signed
 }
 
-// surveyed bytes of the input: all, or as many as can be held.
+// surveyBytes is how many bytes of the input are surveyed: all, or as many as can be held.
 func (p *Plan) surveyBytes() int64 {
 	if p.Config.SurveyBytes > 0 {
 		return p.Config.SurveyBytes
@@ -108,7 +108,7 @@ func (p *Plan) takeSurvey(ctx context.Context) (*survey, error) {
 		if p.Request.Limit > 0 && int64(len(s.documents)) >= p.Request.Limit {
 			return
 		}
-		// Blocks are those of source.Read.
+		// A block ends where source.Read ends it.
 		filled += len(d.Text) + len(d.ID)
 		if d.Key.File() != last || filled >= blocks.BlockBytes {
 			block++
@@ -156,8 +156,8 @@ func (p *Plan) takeSurvey(ctx context.Context) (*survey, error) {
 	return s, errors.Join(err, columnErr)
 }
 
-// signer returns what signs texts, if documents have keys that the survey can make. Signatures of the family Classic need the dictionary of
-// all documents; those of FSS agree with the same probability.
+// signer returns what signs texts, and sets the keyer; nil if documents have no keys, or the survey cannot make them. Signatures of the
+// family Classic need a dictionary of all documents, so those of FSS stand for them: they agree with the same probability.
 func (s *survey) signer(ctx context.Context) (func(text []byte) []uint64, error) {
 	p := s.plan
 	if p.Complete || p.Request.Same != "" || p.NeedsFrequencies() {
@@ -174,7 +174,7 @@ func (s *survey) signer(ctx context.Context) (func(text []byte) []uint64, error)
 	return params.Signer(ctx)
 }
 
-// traits returns what tells of a document's text what copies have in common, and how large its features are.
+// traits returns a function that finds what a document's copies have in common with it, and how large its features are.
 func (p *Plan) traits(ctx context.Context) (func(d *source.Seen) surveyed, error) {
 	features := shingle.Set
 	if !p.NeedsFrequencies() {
@@ -198,10 +198,10 @@ func (p *Plan) traits(ctx context.Context) (func(d *source.Seen) surveyed, error
 	}, nil
 }
 
-// short is half of a hash: of the documents of a survey, none have the same by chance but with a probability of 2^-25.
+// short is half of a hash. The probability that any two documents of a survey share it by chance is 2^-25.
 func short(sum hash.Sum128) uint64 { return sum.Hi }
 
-// encodingOf is the encoding that a text was read by.
+// encodingOf names the encoding that a text was read in.
 func encodingOf(d *source.Seen) string {
 	switch {
 	case d.File.Encoding != "":
@@ -215,10 +215,10 @@ func encodingOf(d *source.Seen) string {
 	}
 }
 
-// addColumns notes the columns of a document. One of different types has them all.
+// addColumns notes the columns of a document. A column whose values differ in type has all their types.
 func (s *survey) addColumns(ctx context.Context, typed map[string][]string, d *source.Seen) error {
 	if last := len(s.documents) - 2; last >= 0 && s.documents[last].key.File() == d.Key.File() && d.File.Format != "json" && d.File.Format != "jsonl" {
-		return nil // which has others than its file only if each record has its own
+		return nil // only records of JSON have columns of their own; others have those of their file
 	}
 	found, err := d.Columns(ctx, s.plan.Reading())
 	for _, column := range found {

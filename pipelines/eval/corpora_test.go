@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/neardup/neardup/internal/deduptest"
 	"github.com/neardup/neardup/output"
 	"github.com/neardup/neardup/records"
 )
@@ -37,7 +38,7 @@ func TestSampleMeasuresRecall(t *testing.T) {
 			if files, err := filepath.Glob(in[0]); err != nil || len(files) == 0 {
 				t.Skip("the corpus is not there")
 			}
-			dir := finished(t, append(in, "--threshold=.5", "--bands=2", "--rows=5", "--measure-recall=1500", "--seed=7")...)
+			dir := deduptest.Finished(t, append(in, "--threshold=.5", "--bands=2", "--rows=5", "--measure-recall=1500", "--seed=7")...)
 			want := measured(t, dir)
 			if want.Found == want.True || want.Found == 0 {
 				t.Fatalf("%d of %d were found, which tests little", want.Found, want.True)
@@ -89,7 +90,7 @@ func TestArticles(t *testing.T) {
 		t.Fatal(err)
 	}
 	planted := float64(strings.Count(string(pairs), "\n"))
-	dir := finished(t, in, "--threshold=.5")
+	dir := deduptest.Finished(t, in, "--threshold=.5")
 	for _, flags := range [][]string{{"--truth=" + truth}, {"--sample=1000"}} {
 		e, err := evaluated(t, append(flags, dir)...)
 		if err != nil {
@@ -104,7 +105,7 @@ func TestArticles(t *testing.T) {
 // Texts are those of the pairs listed, in order, with their exact similarity, be the documents in a cluster or not.
 func TestTexts(t *testing.T) {
 	in := input(t, []string{"a b c d e", "a b c d e", "a b c d x", "q r s t u", "q r s t v"})
-	dir := finished(t, in, "--threshold=.6", "--shingle=word:1")
+	dir := deduptest.Finished(t, in, "--threshold=.6", "--shingle=word:1")
 	truth := filepath.Join(t.TempDir(), "truth.csv")
 	if err := os.WriteFile(truth, []byte("id_a,id_b\n0,1\n3,0\n4,2\n1,nobody\n"), 0o666); err != nil {
 		t.Fatal(err)

@@ -31,7 +31,7 @@ func (e *evaluation) bySample(ctx context.Context) error {
 	if e.f.Run.Parameters.Method == string(dedup.Exact) {
 		return job.Usage("--sample: the run's --method exact looked for copies only, and found them all; --truth FILE compares it with what is known")
 	}
-	return e.again(ctx, func(plan *job.Plan, temp string) error {
+	return e.again(ctx, [][]job.Read{{job.First, job.Second}, {job.First}}, func(plan *job.Plan, temp string) error {
 		params := recall.Params{
 			Inputs: job.Inputs(temp), Text: plan.Spec, Verifier: plan.Verifier(temp), Sample: e.Sample, Seed: e.Seed, Temp: temp, MostPairs: mostPairs,
 		}
@@ -75,8 +75,8 @@ func (e *evaluation) distinct(drawn int) int64 {
 	return max(int64(drawn), n.Records-n.Unreadable-n.NotCompared-n.Copies)
 }
 
-// again plans the run's input again, and calls do with what workers need in the folder temp.
-func (e *evaluation) again(ctx context.Context, do func(plan *job.Plan, temp string) error) error {
+// again plans the run's input again, and calls do with what workers need in the folder temp. The pipelines of do have these reads.
+func (e *evaluation) again(ctx context.Context, pipelines [][]job.Read, do func(plan *job.Plan, temp string) error) error {
 	return job.InTempFolder(ctx, e.TempDir, func(temp string) error {
 		plan, err := dedup.Again(ctx, e.f, e.Running, temp)
 		if err != nil {
@@ -86,6 +86,14 @@ func (e *evaluation) again(ctx context.Context, do func(plan *job.Plan, temp str
 			return err
 		}
 		defer plan.Forget(temp)
+		var reads [][]job.Read
+		if plan.NeedsFrequencies() {
+			reads = append(reads, plan.Reads(job.First))
+		}
+		for _, pipeline := range pipelines {
+			reads = append(reads, plan.Reads(pipeline...))
+		}
+		e.Tell(reads...)
 		if plan.NeedsFrequencies() {
 			if _, err := plan.CountFrequencies(ctx, e.launch, temp); err != nil {
 				return err

@@ -1,6 +1,7 @@
 package eval_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -13,9 +14,11 @@ import (
 	"testing"
 
 	"github.com/alecthomas/kong"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/neardup/neardup/internal/beamtest"
+	"github.com/neardup/neardup/internal/deduptest"
 	"github.com/neardup/neardup/kernels/hash"
 	draw "github.com/neardup/neardup/kernels/sample"
 	"github.com/neardup/neardup/kernels/shingle"
@@ -35,29 +38,7 @@ func launch(runner string) job.Launch {
 	return beamtest.Launch(runner, local.Options{})
 }
 
-// finished is the output of a run of dedup.
-func finished(t *testing.T, args ...string) string {
-	t.Helper()
-	var config dedup.Config
-	parser, err := kong.New(&config, kong.Vars(dedup.Vars()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir := filepath.Join(t.TempDir(), "out")
-	if _, err := parser.Parse(append(args, "--output", dir)); err != nil {
-		t.Fatal(err)
-	}
-	task, err := dedup.New(config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := task.Run(t.Context(), launch("local")); err != nil {
-		t.Fatal(err)
-	}
-	return dir
-}
-
-// evaluated is what eval says.
+// evaluated is what eval says. It runs as many pipelines as it has planned.
 func evaluated(t *testing.T, args ...string) (*records.Evaluation, error) {
 	t.Helper()
 	var config eval.Config
@@ -76,7 +57,16 @@ func evaluated(t *testing.T, args ...string) (*records.Evaluation, error) {
 		defer file.Close()
 		config.Content = file
 	}
-	return eval.Evaluate(t.Context(), config, launch(string(config.Runner)))
+	planned, begun, start := 0, 0, launch(string(config.Runner))
+	config.Planned = func(pipelines [][]job.Read) { planned = len(pipelines) }
+	found, err := eval.Evaluate(t.Context(), config, func(ctx context.Context, p *beam.Pipeline, temp string) (beam.PipelineResult, []records.Stage, error) {
+		begun++
+		return start(ctx, p, temp)
+	})
+	if err == nil && begun != planned {
+		t.Errorf("%d pipelines ran, %d were planned", begun, planned)
+	}
+	return found, err
 }
 
 // made returns documents of letters, many of them alike, some of them repeated, and some copies.
@@ -263,7 +253,7 @@ func TestSample(t *testing.T) {
 		"simhash":    {[]string{"--threshold=.65", "--method=simhash", "--compare=cosine", "--weights=tf", "--bits=64", "--pieces=4"}, countNames, byCosine},
 	} {
 		t.Run(name, func(t *testing.T) {
-			dir := finished(t, append(c.flags, "--shingle=word:2", in)...)
+			dir := deduptest.Finished(t, append(c.flags, "--shingle=word:2", in)...)
 			want := exact(t, dir, of(c.names), c.names, c.similar)
 			if want.True == 0 || want.True == float64(want.Documents*(want.Documents-1)/2) {
 				t.Fatalf("%v pairs are true, which tests little", want.True)
@@ -307,7 +297,7 @@ func TestSampleOfTooMany(t *testing.T) {
 		"pairs":     {[]string{"--cluster=components"}, 200, "listed or in one cluster"},
 		"join":      {[]string{"--bands=1", "--rows=16"}, 200, "more than 200 similar pairs"},
 	} {
-		dir := finished(t, append(c.flags, "--threshold=.4", "--shingle=word:2", in)...)
+		dir := deduptest.Finished(t, append(c.flags, "--threshold=.4", "--shingle=word:2", in)...)
 		restore := eval.SetMostPairs(c.most)
 		_, err := evaluated(t, dir, "--sample=1000")
 		restore()

@@ -82,7 +82,7 @@ func (e *evaluation) textsOfIDs(ctx context.Context) error {
 			wanted[pair[0]], wanted[pair[1]] = true, true
 		}
 	}
-	return e.again(ctx, func(plan *job.Plan, temp string) error {
+	return e.again(ctx, nil, func(plan *job.Plan, temp string) error {
 		found := map[string]blocks.Key{}
 		key := plan.Keys()
 		for row, err := range output.Rows[records.Clustered](ctx, e.f, output.Clusters) {

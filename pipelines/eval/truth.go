@@ -77,12 +77,12 @@ func readTruth(r io.Reader, name string) (*truth, error) {
 		return nil, job.Usage("--truth %s: %w", name, err)
 	}
 	if t.kind == "" {
-		return nil, job.Usage("--truth %s: it is empty", name)
+		return nil, job.Usage("--truth %s: it is empty; give pairs (id_a and id_b) or clusters (id and cluster)", name)
 	}
 	return t, nil
 }
 
-var errColumns = errors.New("it has neither id_a and id_b (pairs) nor id and cluster (clusters)")
+var errColumns = errors.New("it has neither id_a and id_b (pairs) nor id and cluster (clusters); name its columns so")
 
 // kindOf returns the kind of truth that has columns.
 func kindOf(has func(column string) bool) (string, error) {

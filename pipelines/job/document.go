@@ -63,7 +63,7 @@ func Document(ctx context.Context, p *Plan, temp, answer, asked, instead string)
 			}
 			closest = "; the closest are " + strings.Join(ids, ", ")
 		}
-		return 0, nil, Usage("%s: no document has this id%s%s", asked, closest, unreadable)
+		return 0, nil, Usage("%s: no document has this id%s; check the id, and --id if ids are in another column%s", asked, closest, unreadable)
 	}
 	read, err := source.Text(ctx, inputs, found.Keys[0], p.Reading())
 	return found.Keys[0], []byte(read), err

@@ -109,7 +109,7 @@ type Running struct {
 	Memory  Bytes  `placeholder:"SIZE" help:"Memory limit of the process with the local runner, at least 256MB (default: half the memory of the machine or the control group)." group:"Run"`
 	TempDir string `placeholder:"DIR" help:"Folder for temporary files (default: a hidden one beside or in an output folder, else the system's)." group:"Run"`
 
-	// Planned, if set, is called before the first pipeline with what each reads. Only dedup, query, study and diff call it.
+	// Planned, if set, is called before the first pipeline with what each reads.
 	Planned func(pipelines [][]Read) `kong:"-"`
 }
 

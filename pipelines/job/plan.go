@@ -190,7 +190,7 @@ func makePlan(ctx context.Context, r Request, stdin string) (*Plan, error) {
 			sampled.NotUTF8, sampled.NotUTF8+sampled.Documents, sampled.Wrong, sampled.Encoding, sampled.Encoding)
 	}
 	if n := sampled.Unreadable; n > 0 {
-		p.Sampled = fmt.Sprintf("%d of %d sampled records are unreadable, the first: %s", n, n+sampled.Documents, sampled.Note)
+		p.Sampled = records.UnreadableOf(n, n+sampled.Documents, "sampled records") + ", the first: " + sampled.Note
 	}
 	if seen := sampled.Documents + sampled.Unreadable; seen > 0 {
 		whole := func(n int64) int64 { return int64(float64(n) / float64(seen) * float64(sampled.Records)) }

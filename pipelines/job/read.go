@@ -159,7 +159,10 @@ func (p *Plan) Dictionary(temp string) signature.Dictionary {
 }
 
 // NeedsDictionary reports whether a pipeline must build the dictionary before documents can be signed.
-func (p *Plan) NeedsDictionary() bool { return p.Request.Signature == signature.Classic }
+func (p *Plan) NeedsDictionary() bool { return p.Request.NeedsDictionary() }
+
+// NeedsDictionary is that of any plan for the request.
+func (r *Request) NeedsDictionary() bool { return r.Signature == signature.Classic }
 
 // BuildDictionary builds the dictionary of documents in a pipeline of its own.
 func (p *Plan) BuildDictionary(ctx context.Context, launch Launch, temp string) ([]records.Stage, error) {
@@ -188,7 +191,10 @@ func (p *Plan) Frequencies(temp string) frequencies.File {
 }
 
 // NeedsFrequencies reports whether a pipeline must count them before documents can be compared.
-func (p *Plan) NeedsFrequencies() bool { return p.Request.Weights == vector.TFIDF }
+func (p *Plan) NeedsFrequencies() bool { return p.Request.NeedsFrequencies() }
+
+// NeedsFrequencies is that of any plan for the request.
+func (r *Request) NeedsFrequencies() bool { return r.Weights == vector.TFIDF }
 
 // CountFrequencies counts them in a pipeline of its own.
 func (p *Plan) CountFrequencies(ctx context.Context, launch Launch, temp string) ([]records.Stage, error) {

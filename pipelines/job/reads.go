@@ -18,11 +18,12 @@ var (
 )
 
 // Reads returns the reads of a pipeline of the plan.
-func (p *Plan) Reads(of ...Read) []Read {
-	for i := range of {
-		of[i].Bytes = p.Listing.Inputs.BytesOfSplits()
+func (p *Plan) Reads(of ...Read) (reads []Read) {
+	for _, read := range of {
+		read.Bytes = p.Listing.Inputs.BytesOfSplits()
+		reads = append(reads, read)
 	}
-	return of
+	return reads
 }
 
 // Tell tells Planned what each pipeline reads.

@@ -392,7 +392,7 @@ func (s *show) inCorpus(ctx context.Context) error {
 	if len(nearest) > 0 {
 		hint = "; the nearest is " + nearest[0]
 	}
-	return job.Usage("no document of %s is called %s%s", searched, s.Document, hint)
+	return job.Usage("no document of %s is called %s%s; give an id, or a place SOURCE@POSITION, as the tables have it", searched, s.Document, hint)
 }
 
 // nearer returns the nearest of the ids nearest, of which there is at most one, and id.

@@ -9,39 +9,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/alecthomas/kong"
-
 	"github.com/neardup/neardup/internal/beamtest"
-	"github.com/neardup/neardup/pipelines/dedup"
+	"github.com/neardup/neardup/internal/deduptest"
 	"github.com/neardup/neardup/pipelines/show"
 	"github.com/neardup/neardup/records"
-	"github.com/neardup/neardup/runners/local"
 )
 
 func TestMain(m *testing.M) { beamtest.Main(m) }
-
-// finished is the output of a run of dedup.
-func finished(t *testing.T, args ...string) string {
-	t.Helper()
-	var config dedup.Config
-	parser, err := kong.New(&config, kong.Vars(dedup.Vars()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir := filepath.Join(t.TempDir(), "out")
-	if _, err := parser.Parse(append(args, "--output", dir)); err != nil {
-		t.Fatal(err)
-	}
-	config.Stdin = strings.NewReader("")
-	task, err := dedup.New(config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := task.Run(context.Background(), beamtest.Launch(string(config.Runner), local.Options{})); err != nil {
-		t.Fatal(err)
-	}
-	return dir
-}
 
 // made returns documents of single letters, many of them alike and some with the same letters in another order.
 func made(n int) (texts []string) {
@@ -90,7 +64,7 @@ func TestClusterEqualsPlain(t *testing.T) {
 		t.Fatal(err)
 	}
 	const threshold = .75
-	dir := finished(t, input, "--method", "complete", "--shingle", "word:1", "--threshold", fmt.Sprint(threshold))
+	dir := deduptest.Finished(t, input, "--method", "complete", "--shingle", "word:1", "--threshold", fmt.Sprint(threshold))
 	number := func(id string) (i int) {
 		if _, err := fmt.Sscan(id, &i); err != nil {
 			t.Fatal(err)

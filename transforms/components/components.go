@@ -50,12 +50,12 @@ type Params struct {
 	Limit int64
 }
 
-// DefaultLimit bounds any group of a tree to 64 MB: fanIn forests, each with one edge of 16 bytes per
+// DefaultLimit bounds any group of a tree to 64 MB: FanIn forests, each with one edge of 16 bytes per
 // document.
 const DefaultLimit = 1 << 20
 
-// fanIn groups become one at each level of a tree.
-const fanIn = 4
+// FanIn is how many groups become one at each level of a tree.
+const FanIn = 4
 
 // Connect finds the connected components of edges.
 //
@@ -87,7 +87,7 @@ type (
 //	KV<part, edges> → KV<0, group of edges>
 func tree(s beam.Scope, edges partEdges, parts int) allEdges {
 	groups := beam.GroupByKey(s, beam.PCollection(edges))
-	for ; parts > 1; parts = (parts + fanIn - 1) / fanIn {
+	for ; parts > 1; parts = (parts + FanIn - 1) / FanIn {
 		groups = beam.GroupByKey(s, beam.ParDo(s, &forestFn{}, groups))
 	}
 	return allEdges(groups)
@@ -179,7 +179,7 @@ func (s *sender) flush() int64 {
 
 // forestFn replaces the edges of a group by a spanning forest.
 //
-//	KV<part, group of edges> → KV<part/fanIn, edges>
+//	KV<part, group of edges> → KV<part/FanIn, edges>
 type forestFn struct{}
 
 func (f *forestFn) ProcessElement(ctx context.Context, part int64, packed func(*[]byte) bool, emit func(int64, []byte)) error {
@@ -189,7 +189,7 @@ func (f *forestFn) ProcessElement(ctx context.Context, part int64, packed func(*
 	}
 	out := newSender(emit)
 	for e := range forestEdges(&forest) {
-		out.edge(part/fanIn, e)
+		out.edge(part/FanIn, e)
 	}
 	edgesShuffled.Inc(ctx, out.flush())
 	return nil

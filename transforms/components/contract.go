@@ -29,7 +29,7 @@ func init() {
 }
 
 // lastParts is the number of groups that the edges of the contracted graph are spread over.
-const lastParts = fanIn * fanIn
+const lastParts = FanIn * FanIn
 
 // contracted finds connected components that no worker can hold.
 //

@@ -154,7 +154,8 @@ func (f Reader) open(ctx context.Context, file *blocks.File, found codec.Codec, 
 	return f.openOn(ctx, opened, file, compression, found, o, ahead)
 }
 
-// openOn is open of a file that is open, in that compression: itself, or its spool. If it fails, that is closed.
+// openOn is open for a file whose bytes opened gives: the file itself, in its compression, or its spool, in none. If it fails, it closes
+// opened.
 func (f Reader) openOn(ctx context.Context, opened *storage.File, file *blocks.File, compression string, found codec.Codec, o reading.Options, ahead bool) (c *cursor, err error) {
 	c = &cursor{
 		file: opened, src: fromStart(opened), codec: found, besides: f.Besides, path: file.Path, compression: compression,

@@ -4,7 +4,9 @@ package bucket
 
 import (
 	"context"
+	"errors"
 	"io"
+	"net"
 
 	"github.com/neardup/neardup/io/storage"
 )
@@ -39,4 +41,12 @@ type Client interface {
 type Page struct {
 	Objects []storage.Info
 	More    string // what to ask the next page with, "" if there is none
+}
+
+// Unreached reports whether a request failed because there was no connection to the store: its name is not known, or nobody
+// answers at its address.
+func Unreached(err error) bool {
+	var unknown *net.DNSError
+	var broken *net.OpError
+	return errors.As(err, &unknown) || errors.As(err, &broken) && broken.Op == "dial"
 }

@@ -69,6 +69,8 @@ func (c *client) failed(ctx context.Context, at bucket.Key, err error) error {
 		said, is = "no valid credentials for Google Cloud: "+said+"; "+login, fs.ErrPermission
 	case errors.As(err, &refused):
 		said, is = c.refusal(ctx, at, refused)
+	case bucket.Unreached(err):
+		said += "; check the network, and the endpoint (--gs-endpoint or STORAGE_EMULATOR_HOST) if the store is not Google's"
 	default:
 		for _, kind := range []error{storage.ErrPrecondition, fs.ErrNotExist, errStalled, io.ErrUnexpectedEOF} {
 			if errors.Is(err, kind) {

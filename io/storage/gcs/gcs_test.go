@@ -614,6 +614,19 @@ func verbsOf(c *client) map[string]func(context.Context) error {
 	}
 }
 
+// TestUnreached: where nobody answers, and where there is no such host, the message says what to check.
+func TestUnreached(t *testing.T) {
+	closed := httptest.NewServer(nil)
+	closed.Close()
+	for _, endpoint := range []string{closed.URL, "http://no..host"} {
+		for verb, do := range verbsOf(New(Options{Endpoint: endpoint, Anonymous: true}).(*client)) {
+			if err := do(t.Context()); err == nil || !strings.HasPrefix(err.Error(), "gs://b/folder/x: ") || !strings.Contains(err.Error(), "; check the network, and the endpoint") {
+				t.Errorf("%s of %s: error %v", verb, endpoint, err)
+			}
+		}
+	}
+}
+
 // TestNoBucket: a missing bucket is not a missing object.
 func TestNoBucket(t *testing.T) {
 	for verb, do := range verbsOf(serve(t, fakegcs.New("another"), nil, Options{})) {

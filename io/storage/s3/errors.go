@@ -135,6 +135,9 @@ func advice(err error, code string, status int, header http.Header) string {
 	if errors.As(err, &none) {
 		return "there are no credentials: set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or sign in with aws sso login"
 	}
+	if bucket.Unreached(err) {
+		return "check the network, the region, and the endpoint (--s3-endpoint or AWS_ENDPOINT_URL_S3) if the store is not AWS"
+	}
 	switch code {
 	case "NoSuchBucket":
 		return "check the name of the bucket, and AWS_ENDPOINT_URL_S3 if it is not on AWS"

@@ -785,6 +785,20 @@ func TestErrors(t *testing.T) {
 	}
 }
 
+// TestUnreached: where nobody answers, and where there is no such host, the message says what to check.
+func TestUnreached(t *testing.T) {
+	environment(t)
+	t.Cleanup(s3.Quicken(silence))
+	closed := httptest.NewServer(nil)
+	closed.Close()
+	for _, endpoint := range []string{closed.URL, "http://no..host"} {
+		c := s3.New(s3.Options{Endpoint: endpoint, Region: "us-east-1"})
+		if _, err := c.Stat(t.Context(), key("x")); err == nil || !strings.HasPrefix(err.Error(), "s3://b/x: ") || !strings.Contains(err.Error(), "; check the network, the region, and the endpoint") {
+			t.Errorf("%s: error %v", endpoint, err)
+		}
+	}
+}
+
 // TestCancelled: every method ends with the context's error, also while the store says nothing.
 func TestCancelled(t *testing.T) {
 	fake, c := serve(t)
