@@ -138,6 +138,7 @@ func Plan(ctx context.Context, args []string, o Options) (*Listing, error) {
 	listing := &Listing{}
 	var files []listed
 	var roots []string
+	abs := storage.Absolute()
 	seen := map[string]int{} // by identity, where a store has links, or else by path
 	for _, arg := range args {
 		if arg == "-" {
@@ -185,7 +186,7 @@ func Plan(ctx context.Context, args []string, o Options) (*Listing, error) {
 			if chosen[i] == "" {
 				continue
 			}
-			if e.Path, err = storage.Abs(e.Path); err != nil {
+			if e.Path, err = abs(e.Path); err != nil {
 				return nil, err
 			}
 			same := cmp.Or(e.Identity, e.Path)
@@ -201,7 +202,7 @@ func Plan(ctx context.Context, args []string, o Options) (*Listing, error) {
 			files = append(files, listed{path: e.Path, version: e.Version, format: chosen[i], size: e.Size})
 			root := storage.Dir(e.Path)
 			if e.Folder != "" {
-				if root, err = storage.Abs(e.Folder); err != nil {
+				if root, err = abs(e.Folder); err != nil {
 					return nil, err
 				}
 			}

@@ -52,7 +52,7 @@ type once struct {
 type onceKey struct{}
 
 // Once returns a context with which Open opens each version of an object once, until done is called: who opens it again finds
-// what was fetched before. On a disk each opens the file.
+// what was fetched before.
 func Once(ctx context.Context) (opening context.Context, done func()) {
 	o := &once{}
 	return context.WithValue(ctx, onceKey{}, o), func() {
@@ -63,14 +63,14 @@ func Once(ctx context.Context) (opening context.Context, done func()) {
 }
 
 // open opens a version, or returns the reader of it that it returned before.
-func (o *once) open(ctx context.Context, store Versioned, path, version string) (Reader, error) {
+func (o *once) open(ctx context.Context, store Store, path, version string) (Reader, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	key := [2]string{path, version}
 	if r, ok := o.files[key]; ok {
 		return r, ctx.Err()
 	}
-	r, err := store.OpenVersion(ctx, path, version)
+	r, err := openVersion(ctx, store, path, version)
 	if err != nil {
 		return nil, err
 	}
@@ -87,25 +87,73 @@ func Open(ctx context.Context, path, version string) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	reached, _ := ctx.Value(reachedKey{}).(*atomic.Int64)
+	file := &File{ctx: ctx, path: path, version: version}
+	file.reached, _ = ctx.Value(reachedKey{}).(*atomic.Int64)
+	_, file.versioned = store.(Versioned)
+	var o *once
+	if o, file.shared = ctx.Value(onceKey{}).(*once); file.shared {
+		file.Reader, err = o.open(ctx, store, path, version)
+	} else {
+		file.Reader, err = openVersion(ctx, store, path, version)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return file, nil
+}
+
+// openVersion opens what is at path if it has version. Of a store that is not Versioned, File.Unchanged tells whether it still had that
+// when it was read.
+func openVersion(ctx context.Context, store Store, path, version string) (Reader, error) {
 	if store, ok := store.(Versioned); ok {
-		if o, ok := ctx.Value(onceKey{}).(*once); ok {
-			r, err := o.open(ctx, store, path, version)
-			return &File{Reader: r, versioned: true, shared: true, reached: reached}, err
-		}
-		r, err := store.OpenVersion(ctx, path, version)
-		return &File{Reader: r, versioned: true, reached: reached}, err
+		return store.OpenVersion(ctx, path, version)
 	}
 	r, err := store.Open(ctx, path)
 	if err != nil {
 		return nil, err
 	}
-	file := &File{Reader: r, ctx: ctx, path: path, version: version, reached: reached}
-	if err := file.Unchanged(); err != nil {
+	info, err := r.Stat(ctx)
+	if err == nil && info.Version != version {
+		err = &ChangedError{path}
+	}
+	if err != nil {
 		r.Close()
 		return nil, err
 	}
-	return file, nil
+	if 0 < info.Size && info.Size <= smallFile {
+		r = &smallReader{Reader: r, size: info.Size}
+	}
+	return r, nil
+}
+
+// smallFile is the size in bytes up to which a file is read at once.
+const smallFile = 64 << 10
+
+// smallReader reads a small file at once: who looks at its head, its content and its end asks the disk for it once.
+type smallReader struct {
+	Reader
+	size    int64
+	once    sync.Once
+	content []byte
+	err     error
+}
+
+func (r *smallReader) ReadAt(p []byte, at int64) (int, error) {
+	r.once.Do(func() {
+		r.content = make([]byte, r.size)
+		n, err := r.Reader.ReadAt(r.content, 0)
+		if r.content = r.content[:n]; err != io.EOF {
+			r.err = err
+		}
+	})
+	if r.err != nil {
+		return 0, r.err
+	}
+	n := copy(p, r.content[min(at, int64(len(r.content))):])
+	if n < len(p) {
+		return n, io.EOF
+	}
+	return n, nil
 }
 
 // Close closes the file, unless others may open it again.

@@ -24,7 +24,11 @@ type Entry struct {
 // unless they are given, as data lakes use them for what is not data. Below a folder, links to a folder are
 // followed once, unless that is read anyway or leads back to the folder; below "**" they are left out.
 func List(ctx context.Context, arg string) (entries []Entry, err error) {
-	w, err := find(ctx, arg)
+	store, err := At(arg)
+	if err != nil {
+		return nil, err
+	}
+	w, err := find(ctx, store, arg)
 	if err != nil {
 		return nil, err
 	}
@@ -38,20 +42,16 @@ func FoldersRead(ctx context.Context, arg string) ([]string, error) {
 	if !IsLocal(arg) {
 		return nil, nil
 	}
-	w, err := find(ctx, arg)
+	w, err := find(ctx, types{}, arg)
 	if err != nil {
 		return nil, err
 	}
 	return w.read, nil
 }
 
-// find finds the files that arg names.
-func find(ctx context.Context, arg string) (*walker, error) {
-	store, err := At(arg)
-	if err != nil {
-		return nil, err
-	}
-	w := &walker{ctx: ctx, store: store}
+// find finds the files that arg names, in a store.
+func find(ctx context.Context, store Store, arg string) (w *walker, err error) {
+	w = &walker{ctx: ctx, store: store}
 	info, missing := store.Stat(ctx, arg)
 	switch {
 	case missing == nil: // a name, not a pattern, even if it has a star in it

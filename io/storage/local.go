@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 )
@@ -26,12 +27,32 @@ const Removing = "~"
 type local struct{}
 
 func (local) List(ctx context.Context, folder string, enter func(string) bool) iter.Seq2[Info, error] {
-	return func(yield func(Info, error) bool) { listLocal(ctx, folder, "", enter, yield) }
+	return func(yield func(Info, error) bool) { listLocal(ctx, folder, "", enter, infoAt, yield) }
 }
 
-// listLocal yields what is below the folder rel of root, and reports whether to go on. It does so
+// types is a local whose List asks the disk for no file: of an Info there are Path and Type.
+type types struct{ local }
+
+func (types) List(ctx context.Context, folder string, enter func(string) bool) iter.Seq2[Info, error] {
+	return func(yield func(Info, error) bool) { listLocal(ctx, folder, "", enter, typeAt, yield) }
+}
+
+func infoAt(path string, e fs.DirEntry) (Info, error) {
+	info, err := e.Info()
+	if err != nil {
+		return Info{}, err
+	}
+	return infoOf(path, info), nil
+}
+
+func typeAt(path string, e fs.DirEntry) (Info, error) { return Info{Path: path, Type: e.Type()}, nil }
+
+// listLocal yields what is below the folder rel of root, as tell tells of it, and reports whether to go on. It does so
 // after an error, whose fs.PathError names the folder or file that is left out.
-func listLocal(ctx context.Context, root, rel string, enter func(string) bool, yield func(Info, error) bool) bool {
+func listLocal(
+	ctx context.Context, root, rel string, enter func(string) bool, tell func(path string, e fs.DirEntry) (Info, error),
+	yield func(Info, error) bool,
+) bool {
 	top := strings.TrimSuffix(root, "/") + "/"
 	entries, err := readFolder(root, rel)
 	if errors.Is(err, fs.ErrNotExist) && rel != "" {
@@ -49,20 +70,16 @@ func listLocal(ctx context.Context, root, rel string, enter func(string) bool, y
 			name = rel + "/" + name
 		}
 		if e.IsDir() {
-			if (enter == nil || enter(name)) && !listLocal(ctx, root, name, enter, yield) {
+			if (enter == nil || enter(name)) && !listLocal(ctx, root, name, enter, tell, yield) {
 				return false
 			}
 			continue
 		}
-		info, err := e.Info()
+		info, err := tell(top+name, e)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
-		found := Info{}
-		if err == nil {
-			found = infoOf(top+name, info)
-		}
-		if !yield(found, err) {
+		if !yield(info, err) {
 			return false
 		}
 	}
@@ -133,7 +150,7 @@ func (local) Open(ctx context.Context, path string) (Reader, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	f, err := os.Open(path)
+	f, err := openRegular(path, os.O_RDONLY, 0)
 	if errors.Is(err, syscall.ENOTDIR) {
 		err = &fs.PathError{Op: "open", Path: path, Err: notFolderError{}}
 	}
@@ -207,12 +224,12 @@ func fill(ctx context.Context, path, root string, write func(io.Writer) error) (
 	if err != nil {
 		return Info{}, false, err
 	}
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, mode)
+	f, err := openRegular(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, mode)
 	if errors.Is(err, fs.ErrNotExist) { // the first file of its folder
 		if _, err := makeBelow(root, filepath.Dir(path)); err != nil {
 			return Info{}, false, err
 		}
-		f, err = os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, mode)
+		f, err = openRegular(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, mode)
 	}
 	if errors.Is(err, fs.ErrExist) {
 		return Info{}, true, nil
@@ -220,27 +237,29 @@ func fill(ctx context.Context, path, root string, write func(io.Writer) error) (
 	if err != nil {
 		return Info{}, false, err
 	}
+	var made fs.FileInfo
 	whole := false
-	made, err := f.Stat()
 	defer func() { // also after a panic
 		if whole {
 			return
 		}
+		if made == nil {
+			made, _ = f.Stat()
+		}
 		f.Close()
-		removeOwn(path, made)
+		if made != nil {
+			removeOwn(path, made)
+		}
 	}()
-	if err != nil {
-		return Info{}, false, err
-	}
 	if err := write(f); err != nil {
 		return Info{}, false, err
 	}
-	written, err := f.Stat()
+	made, err = f.Stat()
 	if err := errors.Join(err, f.Close(), ctx.Err()); err != nil {
 		return Info{}, false, err
 	}
 	whole = true
-	return infoOf(path, written), false, nil
+	return infoOf(path, made), false, nil
 }
 
 // removeOwn removes the file path if it is the one that was made. Another writer may put its own there at any moment, so the name is taken
@@ -289,7 +308,7 @@ func place(
 	// Not os.CreateTemp, whose files are private: outputs are to be as readable as any file the
 	// user makes. The name does not hold path's, which may be as long as a name can be.
 	temp := filepath.Join(dir, beingWritten+rand.Text())
-	f, err := os.OpenFile(temp, os.O_CREATE|os.O_EXCL|os.O_WRONLY, mode)
+	f, err := openRegular(temp, os.O_CREATE|os.O_EXCL|os.O_WRONLY, mode)
 	if err != nil {
 		return Info{}, err
 	}
@@ -465,6 +484,18 @@ func Abs(path string) (string, error) {
 	return filepath.Abs(path)
 }
 
+// Absolute returns an Abs that asks for the working folder once, not for each of many files.
+func Absolute() func(path string) (string, error) {
+	working := sync.OnceValues(os.Getwd)
+	return func(path string) (string, error) {
+		if !IsLocal(path) || filepath.IsAbs(path) {
+			return Abs(path)
+		}
+		folder, err := working()
+		return filepath.Join(folder, path), err
+	}
+}
+
 // pathError is that of a path that nothing can have.
 type pathError struct{ error }
 
@@ -501,6 +532,27 @@ func Resolve(path string) (string, error) {
 			return "", fmt.Errorf("%s is a link to %s, which is not there; make that folder, or remove the link", path, target)
 		}
 		path, rest = filepath.Dir(path), filepath.Join(filepath.Base(path), rest)
+	}
+}
+
+// Resolver returns a Resolve of files that takes the folder of one to stay what it is for the next.
+func Resolver() func(path string) (string, error) {
+	var folder, resolved string
+	return func(path string) (string, error) {
+		if !IsLocal(path) {
+			return path, nil
+		}
+		if info, err := os.Lstat(path); err != nil || info.Mode()&fs.ModeSymlink != 0 {
+			return Resolve(path)
+		}
+		if dir := filepath.Dir(path); resolved == "" || dir != folder {
+			real, err := Resolve(dir)
+			if err != nil {
+				return "", err
+			}
+			folder, resolved = dir, real
+		}
+		return filepath.Join(resolved, filepath.Base(path)), nil
 	}
 }
 

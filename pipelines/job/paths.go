@@ -131,8 +131,9 @@ func CheckInputNotInOutput(paths iter.Seq[string], output, temp string) error {
 	if err != nil {
 		return err
 	}
+	resolve := storage.Resolver()
 	for file := range paths {
-		path, err := storage.Resolve(file)
+		path, err := resolve(file)
 		if err != nil {
 			return err
 		}
