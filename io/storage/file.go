@@ -142,7 +142,7 @@ func (r *smallReader) ReadAt(p []byte, at int64) (int, error) {
 	r.once.Do(func() {
 		r.content = make([]byte, r.size)
 		n, err := r.Reader.ReadAt(r.content, 0)
-		if r.content = r.content[:n]; err != io.EOF {
+		if r.content = r.content[:n]; !errors.Is(err, io.EOF) {
 			r.err = err
 		}
 	})

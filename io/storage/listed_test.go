@@ -47,7 +47,7 @@ func TestSmallFile(t *testing.T) {
 		t.Errorf("the rest is %q, %v", got, err)
 	}
 	for _, at := range []int64{11, 12, 1 << 40} {
-		if n, err := file.ReadAt(p, at); n != 0 || err != io.EOF {
+		if n, err := file.ReadAt(p, at); n != 0 || !errors.Is(err, io.EOF) {
 			t.Errorf("at %d, behind the end: %d bytes, %v", at, n, err)
 		}
 	}
