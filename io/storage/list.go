@@ -42,7 +42,7 @@ func FoldersRead(ctx context.Context, arg string) ([]string, error) {
 	if !IsLocal(arg) {
 		return nil, nil
 	}
-	w, err := find(ctx, types{}, arg)
+	w, err := find(ctx, localTypes{}, arg)
 	if err != nil {
 		return nil, err
 	}

@@ -30,10 +30,10 @@ func (local) List(ctx context.Context, folder string, enter func(string) bool) i
 	return func(yield func(Info, error) bool) { listLocal(ctx, folder, "", enter, infoAt, yield) }
 }
 
-// types is a local whose List asks the disk for no file: of an Info there are Path and Type.
-type types struct{ local }
+// localTypes is a local whose List asks the disk for no file: of an Info there are Path and Type.
+type localTypes struct{ local }
 
-func (types) List(ctx context.Context, folder string, enter func(string) bool) iter.Seq2[Info, error] {
+func (localTypes) List(ctx context.Context, folder string, enter func(string) bool) iter.Seq2[Info, error] {
 	return func(yield func(Info, error) bool) { listLocal(ctx, folder, "", enter, typeAt, yield) }
 }
 
