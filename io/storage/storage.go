@@ -12,7 +12,9 @@ import (
 	"io"
 	"io/fs"
 	"iter"
+	"log/slog"
 	"maps"
+	"net"
 	"regexp"
 	"slices"
 	"strings"
@@ -185,8 +187,22 @@ var written = regexp.MustCompile(`^` + regexp.QuoteMeta(beingWritten) + `[A-Z2-7
 
 var retries atomic.Int64
 
-// Retried counts a request that a store sends again.
-func Retried() { retries.Add(1) }
+// Retried counts a request that a store sends again because of err, which is nil if its connection broke. A store that
+// accepts no connection may be tried for a minute, so the log names it, twice a minute at most.
+func Retried(err error) {
+	retries.Add(1)
+	var failed *net.OpError
+	if !errors.As(err, &failed) || failed.Op != "dial" {
+		return
+	}
+	last, now := dialed.Load(), time.Now().UnixNano()
+	if now-last >= int64(30*time.Second) && dialed.CompareAndSwap(last, now) {
+		slog.Warn(fmt.Sprintf("a store cannot be reached: %v; trying again", failed))
+	}
+}
+
+// dialed is when the log last named a store that accepts no connection, in nanoseconds of the Unix time.
+var dialed atomic.Int64
 
 // Retries returns how many requests the stores of this process have sent again.
 func Retries() int64 { return retries.Load() }

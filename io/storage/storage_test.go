@@ -3,14 +3,19 @@ package storage_test
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
+	"log/slog"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/neardup/neardup/io/storage"
@@ -365,5 +370,31 @@ func TestShared(t *testing.T) {
 	}
 	if _, err := storage.Shared[value](t.Context(), "broken"); err == nil || !strings.Contains(err.Error(), "broken:") {
 		t.Errorf("broken: error %v, want one that names the file", err)
+	}
+}
+
+// TestRetried: the log names a store that accepts no connection, but not at each try, and no failure besides.
+func TestRetried(t *testing.T) {
+	var log bytes.Buffer
+	before := slog.Default()
+	slog.SetDefault(slog.New(slog.NewTextHandler(&log, nil)))
+	defer slog.SetDefault(before)
+	refused := &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
+	broken := &net.OpError{Op: "read", Net: "tcp", Err: syscall.ECONNRESET}
+	synctest.Test(t, func(t *testing.T) {
+		time.Sleep(time.Minute)
+		tries := storage.Retries()
+		for range 50 {
+			storage.Retried(nil)
+			storage.Retried(fmt.Errorf("a request: %w", broken))
+			storage.Retried(fmt.Errorf("a request: %w", refused))
+			time.Sleep(time.Second)
+		}
+		if got := storage.Retries() - tries; got != 150 {
+			t.Errorf("%d tries are counted, want 150", got)
+		}
+	})
+	if lines := strings.Count(log.String(), "\n"); lines != 2 || strings.Count(log.String(), "connection refused; trying again") != 2 {
+		t.Errorf("50 seconds without a connection:\n%swant two lines that name the cause", log.String())
 	}
 }

@@ -223,7 +223,7 @@ func (r *reader) fill(c *chunk, body io.ReadCloser) (err error) {
 		default:
 			try++
 		}
-		storage.Retried()
+		storage.Retried(err)
 		r.pause(try)
 	}
 }

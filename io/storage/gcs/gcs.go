@@ -125,7 +125,7 @@ func (c *client) bucket(ctx context.Context, name string) (*gcs.BucketHandle, er
 		if !gcs.ShouldRetry(err) || tries.Add(1) >= int64(maxTries) {
 			return false
 		}
-		storage.Retried()
+		storage.Retried(err)
 		return true
 	}
 	b := made.Bucket(name).Retryer(gcs.WithPolicy(gcs.RetryAlways), gcs.WithBackoff(backoff), gcs.WithErrorFunc(again))

@@ -48,7 +48,7 @@ func (t watched) RoundTrip(req *http.Request) (*http.Response, error) {
 	tries := 0
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) {
 		if tries++; tries > 1 { // the connection was kept from another request, and broke
-			storage.Retried()
+			storage.Retried(nil)
 		}
 	}})
 	w := &watch{ctx: ctx, cancel: cancel, timer: time.AfterFunc(idle, func() { cancel(errStalled) })}

@@ -47,7 +47,7 @@ func (p patience) Do(r *http.Request) (*http.Response, error) {
 	tries := 0
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) {
 		if tries++; tries > 1 { // the connection was kept from another request, and broke
-			storage.Retried()
+			storage.Retried(nil)
 		}
 	}})
 	watch := &watch{ctx: ctx, cancel: cancel, wait: wait}
@@ -143,7 +143,7 @@ func newRetryer() retryer {
 
 // GetRetryToken is asked for before each retry.
 func (r retryer) GetRetryToken(ctx context.Context, err error) (func(error) error, error) {
-	storage.Retried()
+	storage.Retried(err)
 	if again, ok := ctx.Value(againKey{}).(*bool); ok {
 		*again = true
 	}
