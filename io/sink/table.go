@@ -4,7 +4,6 @@ import (
 	"context"
 	"io"
 	"iter"
-	"reflect"
 	"slices"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/blocks/flow"
+	"github.com/neardup/neardup/internal/dofn"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/output"
 	"github.com/neardup/neardup/records"
@@ -27,7 +27,7 @@ func init() {
 }
 
 func registerTable[T blocks.Row]() {
-	beam.RegisterDoFn(reflect.TypeFor[tableFn[T]]())
+	dofn.Register[tableFn[T]]()
 }
 
 // Table writes the rows of one table to Output/name, a Parquet file a shard, rows in the order
