@@ -17,17 +17,9 @@ func TestAllocations(t *testing.T) {
 	}
 	t.Cleanup(func() { runtime.MemProfileRate = sampling })
 	file := filepath.Join(t.TempDir(), "mem")
-	var allocated [][]byte
-	err := profiles{Memory: file}.record(func() error {
-		for range 64 {
-			allocated = append(allocated, make([]byte, 1<<20))
-		}
-		return nil
-	})
-	if err != nil {
+	if err := (profiles{Memory: file}).record(allocate); err != nil {
 		t.Fatal(err)
 	}
-	runtime.KeepAlive(allocated)
 	packed, err := os.Open(file)
 	if err != nil {
 		t.Fatal(err)
@@ -38,7 +30,16 @@ func TestAllocations(t *testing.T) {
 		t.Fatal(err)
 	}
 	profile, err := io.ReadAll(unpacked)
-	if err != nil || !bytes.Contains(profile, []byte("TestAllocations")) {
+	if err != nil || !bytes.Contains(profile, []byte("neardup.allocate")) {
 		t.Fatalf("the profile does not have what is allocated; %v", err)
 	}
+}
+
+func allocate() error {
+	var allocated [][]byte
+	for range 64 {
+		allocated = append(allocated, make([]byte, 1<<20))
+	}
+	runtime.KeepAlive(allocated)
+	return nil
 }
