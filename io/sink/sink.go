@@ -53,6 +53,8 @@ type Params struct {
 	Metadata map[string]string
 }
 
+func (p Params) writes(table output.Part) bool { return slices.Contains(p.Write, table) }
+
 // underOneKey gives each value the key 0.
 func underOneKey(value []byte, emit func(int64, []byte)) { emit(0, value) }
 

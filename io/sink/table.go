@@ -4,7 +4,6 @@ import (
 	"context"
 	"io"
 	"iter"
-	"slices"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 	"github.com/parquet-go/parquet-go"
@@ -48,8 +47,10 @@ func Table[T blocks.Row](s beam.Scope, table output.Part, slices int, p Params, 
 	if slices > 1 {
 		all = []beam.PCollection{runs(s, string(table), slices, p, beam.Flatten(s, all...))}
 	}
-	shards := beam.GroupByKey(s, beam.Flatten(s, append(all, everyShard(s, p.Inputs, false))...))
-	return flow.Facts(beam.ParDo(s, &tableFn[T]{Table: table, Params: p}, shards))
+	if p.writes(table) {
+		all = append(all, everyShard(s, p.Inputs, false))
+	}
+	return flow.Facts(beam.ParDo(s, &tableFn[T]{Table: table, Params: p}, beam.GroupByKey(s, beam.Flatten(s, all...))))
 }
 
 type tableFn[T blocks.Row] struct {
@@ -69,7 +70,7 @@ func (f *tableFn[T]) ProcessElement(ctx context.Context, shard int64, packed fun
 	name := output.TableFile(f.Table, shard, in.Shards)
 	counts := map[string]int64{blocks.CountRows: 0}
 	var file summed
-	if slices.Contains(f.Params.Write, f.Table) {
+	if f.Params.writes(f.Table) {
 		file, err = writeOutput(ctx, f.Params, name, func(w io.Writer) error {
 			return f.write(w, rows, counts)
 		})

@@ -13,9 +13,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/apache/beam/sdks/v2/go/pkg/beam"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/core/graph"
 	"github.com/parquet-go/parquet-go"
 
 	"github.com/neardup/neardup/blocks"
+	"github.com/neardup/neardup/blocks/flow"
 	"github.com/neardup/neardup/io/source"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/io/storage/storagetest"
@@ -241,6 +244,25 @@ func columnType(field parquet.Field) string {
 		return "bytes"
 	default:
 		return field.Type().String()
+	}
+}
+
+// TestEveryShard: there is a file for a shard without rows if the table is written, and no work for it if not.
+func TestEveryShard(t *testing.T) {
+	for _, write := range [][]output.Part{{output.Clusters}, {output.Pairs}} {
+		p, s := beam.NewPipelineWithRoot()
+		rows := flow.Rows[records.Clustered](beam.ParDo(s, underOneKey, beam.Impulse(s)))
+		Table(s, output.Clusters, 1, Params{Write: write}, rows)
+		edges, _, err := p.Build()
+		if err != nil {
+			t.Fatal(err)
+		}
+		listed := slices.ContainsFunc(edges, func(e *graph.MultiEdge) bool {
+			return e.DoFn != nil && reflect.TypeOf(e.DoFn.Recv) == reflect.TypeFor[*everyShardFn]()
+		})
+		if want := write[0] == output.Clusters; listed != want {
+			t.Errorf("%v is written: all shards are listed: %v", write, listed)
+		}
 	}
 }
 
