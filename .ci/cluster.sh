@@ -52,7 +52,7 @@ classpath() {
 # and boot of the SDK's own version.
 build() {
   say "building neardup and boot"
-  CGO_ENABLED=0 go build -ldflags='-s -w' -o .cache/cluster/ ./cmd/neardup
+  CGO_ENABLED=0 go build -tags disable_grpc_modules -ldflags='-s -w' -o .cache/cluster/ ./cmd/neardup
   CGO_ENABLED=0 go build -ldflags='-s -w' -o .cache/cluster/boot github.com/apache/beam/sdks/v2/go/container
   neardup=$PWD/.cache/cluster/neardup
   mkdir "$work/staged"

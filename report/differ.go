@@ -17,6 +17,7 @@ const (
 	mostWords   = 300
 	mostBytes   = 3000
 	longestWord = 40 // characters; longer words are compared in parts
+	usualWord   = 6  // bytes, with a space
 )
 
 // A word is what is compared as one: a character of a script that sets no spaces, else what stands between spaces.
@@ -44,6 +45,7 @@ func showable(text string) string {
 // words cuts a text.
 func words(text string) (words []word) {
 	text = showable(text)
+	words = make([]word, 0, len(text)/usualWord+1)
 	begin, length, space := 0, 0, false
 	end := func(at int) {
 		if at > begin {

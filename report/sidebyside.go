@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"math/bits"
 	"strings"
 	"unicode/utf8"
 
@@ -120,21 +121,39 @@ func window(a, b []string) (partA, partB []string) {
 }
 
 // common marks the words of a longest common subsequence.
+//
+// A row has a bit for each j: whether the longest of a[i:] and b[j:] is longer than that of a[i:] and b[j+1:]. A row
+// follows from the one below it 64 bits at a time (Hyyrö 2004, "Bit-parallel LCS-length computation revisited").
 func common(a, b []string) (inA, inB []bool) {
 	numbers := map[string]int32{}
 	numbersA, numbersB := numbered(a, numbers), numbered(b, numbers)
-	row, below := make([]int32, len(b)+1), make([]int32, len(b)+1) // lengths of the longest of a[i:] and b[j:], and of a[i+1:] and b[j:]
-	down := make([]bool, len(a)*len(b))                            // the longest needs no a[i]
+	width := len(b)/64 + 1
+	places := make([]uint64, len(numbers)*width) // of each number in b; b[j] is at bit len(b)-1-j
+	for j, number := range numbersB {
+		at := len(b) - 1 - j
+		places[int(number)*width+at/64] |= 1 << (at % 64)
+	}
+	rows := make([]uint64, (len(a)+1)*width) // the bits are inverted
+	row := func(i int) []uint64 { return rows[i*width:][:width] }
+	for k := range row(len(a)) {
+		row(len(a))[k] = ^uint64(0)
+	}
 	for i := len(a) - 1; i >= 0; i-- {
-		row, below = below, row
-		for j := len(b) - 1; j >= 0; j-- {
-			if numbersA[i] == numbersB[j] {
-				row[j] = below[j+1] + 1
-			} else {
-				row[j] = max(below[j], row[j+1])
-				down[i*len(b)+j] = below[j] >= row[j+1]
-			}
+		of, below, carry := places[int(numbersA[i])*width:], row(i+1), uint64(0)
+		for k, v := range below {
+			both := v & of[k]
+			var sum uint64
+			sum, carry = bits.Add64(v, both, carry)
+			row(i)[k] = sum | v&^both
 		}
+	}
+	// longest is the length of the longest of a[i:] and b[j:].
+	longest := func(i, j int) (n int) {
+		at := len(b) - j
+		for _, v := range row(i)[:at/64] {
+			n += 64 - bits.OnesCount64(v)
+		}
+		return n + bits.OnesCount64(^row(i)[at/64]&(1<<(at%64)-1))
 	}
 	inA, inB = make([]bool, len(a)), make([]bool, len(b))
 	for i, j := 0, 0; i < len(a) && j < len(b); {
@@ -142,7 +161,7 @@ func common(a, b []string) (inA, inB []bool) {
 		case numbersA[i] == numbersB[j]:
 			inA[i], inB[j] = true, true
 			i, j = i+1, j+1
-		case down[i*len(b)+j]:
+		case longest(i+1, j) >= longest(i, j+1):
 			i++
 		default:
 			j++

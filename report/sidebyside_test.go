@@ -2,6 +2,7 @@ package report
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -29,6 +30,57 @@ func TestColours(t *testing.T) {
 		Differing(e)
 		if marked := strings.Count(coloured.String(), reset); marked != len(e.OnlyA)+len(e.OnlyB) {
 			t.Fatalf("%d words are coloured, and %d differ", marked, len(e.OnlyA)+len(e.OnlyB))
+		}
+	})
+}
+
+// TestCommon holds the marks to the lengths of longest common subsequences by their definition.
+func TestCommon(t *testing.T) {
+	words := func(t *rapid.T, name string) []string {
+		n := rapid.IntRange(0, 200).Draw(t, "length")
+		return rapid.SliceOfN(rapid.SampledFrom([]string{"a", "b", "c", "d"}), n, n).Draw(t, name)
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		a, b := words(t, "a"), words(t, "b")
+		longest := make([][]int, len(a)+1) // of a[i:] and b[j:]
+		for i := range longest {
+			longest[i] = make([]int, len(b)+1)
+		}
+		for i, word := range slices.Backward(a) {
+			for j := len(b) - 1; j >= 0; j-- {
+				if longest[i][j] = max(longest[i+1][j], longest[i][j+1]); word == b[j] {
+					longest[i][j] = longest[i+1][j+1] + 1
+				}
+			}
+		}
+		inA, inB := common(a, b)
+		var sameA, sameB []string
+		for i, in := range inA {
+			if in {
+				sameA = append(sameA, a[i])
+			}
+		}
+		for j, in := range inB {
+			if in {
+				sameB = append(sameB, b[j])
+			}
+		}
+		if !slices.Equal(sameA, sameB) || len(sameA) != longest[0][0] {
+			t.Fatalf("%q and %q are common, of %d", sameA, sameB, longest[0][0])
+		}
+		// Of several, it is the one that leaves out words of a first.
+		for i, j := 0, 0; i < len(a) && j < len(b); {
+			switch {
+			case a[i] == b[j]:
+				if !inA[i] || !inB[j] {
+					t.Fatalf("%d and %d are the same, and not marked", i, j)
+				}
+				i, j = i+1, j+1
+			case longest[i+1][j] >= longest[i][j+1]:
+				i++
+			default:
+				j++
+			}
 		}
 	})
 }

@@ -58,6 +58,9 @@ type (
 	Sized beam.PCollection
 )
 
+// Shards are KV<table shard, nothing>: each shard that tables have.
+type Shards beam.PCollection
+
 // Rows are KV<table shard, rows of T>.
 type Rows[T blocks.Row] beam.PCollection
 

@@ -55,6 +55,7 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		}()
 		return exit(beamcli.Work(args))
 	}
+	runtime.MemProfileRate = 0
 	var cli commands
 	parser, err := newParser(&cli, own, stdout, stderr)
 	if err != nil {

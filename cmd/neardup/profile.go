@@ -32,7 +32,7 @@ type profile struct {
 // record calls do and writes the profiles of it. It does not call do if one of the files is there already.
 func (p profiles) record(do func() error) error {
 	asked := []*profile{
-		{flag: "memprofile", path: p.Memory, start: func(io.Writer) error { return nil }, stop: writeAllocations},
+		{flag: "memprofile", path: p.Memory, start: sampleAllocations, stop: writeAllocations},
 		{flag: "trace", path: p.Trace, start: trace.Start, stop: func(io.Writer) error { trace.Stop(); return nil }},
 		{flag: "cpuprofile", path: p.CPU, start: pprof.StartCPUProfile, stop: func(io.Writer) error { pprof.StopCPUProfile(); return nil }},
 	}
@@ -70,6 +70,14 @@ func (p *profile) end() {
 	if err := errors.Join(p.stop(p.file), p.file.Close()); err != nil {
 		slog.Warn(fmt.Sprintf("--%s: %v", p.flag, err))
 	}
+}
+
+// sampling is how allocations are sampled for a profile of them. Only --memprofile asks for one.
+var sampling = runtime.MemProfileRate
+
+func sampleAllocations(io.Writer) error {
+	runtime.MemProfileRate = sampling
+	return nil
 }
 
 func writeAllocations(w io.Writer) error {

@@ -3,13 +3,13 @@ package sink
 import (
 	"context"
 	"io"
-	"reflect"
 	"slices"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/blocks/flow"
+	"github.com/neardup/neardup/internal/dofn"
 	"github.com/neardup/neardup/io/source"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/output"
@@ -17,9 +17,9 @@ import (
 )
 
 func init() {
-	beam.RegisterDoFn(reflect.TypeFor[keyRowsFn]())
-	beam.RegisterDoFn(reflect.TypeFor[corpusFn]())
-	beam.RegisterDoFn(reflect.TypeFor[listedFn]())
+	dofn.Register[keyRowsFn]()
+	dofn.Register[corpusFn]()
+	dofn.Register[listedFn]()
 }
 
 // Corpus reads the input a third time and writes it to Output/corpus without the dropped

@@ -11,7 +11,6 @@ import (
 	"io"
 	"iter"
 	"math/bits"
-	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,13 +19,14 @@ import (
 	"github.com/klauspost/compress/s2"
 
 	"github.com/neardup/neardup/blocks"
+	"github.com/neardup/neardup/internal/dofn"
 	"github.com/neardup/neardup/io/storage"
 )
 
 func init() {
-	beam.RegisterDoFn(reflect.TypeFor[sliceFn]())
+	dofn.Register[sliceFn]()
 	beam.RegisterFunction(packFn)
-	beam.RegisterDoFn(reflect.TypeFor[runFn]())
+	dofn.Register[runFn]()
 }
 
 // runs sorts the rows of each slice.

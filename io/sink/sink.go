@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"reflect"
 	"slices"
 	"strconv"
 
@@ -18,6 +17,7 @@ import (
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/blocks/flow"
+	"github.com/neardup/neardup/internal/dofn"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/output"
 	"github.com/neardup/neardup/records"
@@ -25,9 +25,9 @@ import (
 
 func init() {
 	beam.RegisterFunction(underOneKey)
-	beam.RegisterDoFn(reflect.TypeFor[everyShardFn]())
-	beam.RegisterDoFn(reflect.TypeFor[ledgerFn]())
-	beam.RegisterDoFn(reflect.TypeFor[failOnUnreadableFn]())
+	dofn.Register[everyShardFn]()
+	dofn.Register[ledgerFn]()
+	dofn.Register[failOnUnreadableFn]()
 	register.Emitter1[[]byte]()
 	register.Emitter2[int64, []byte]()
 	register.Iter1[[]byte]()
@@ -52,6 +52,8 @@ type Params struct {
 	// Metadata are the key-value pairs that each Parquet file carries.
 	Metadata map[string]string
 }
+
+func (p Params) writes(table output.Part) bool { return slices.Contains(p.Write, table) }
 
 // underOneKey gives each value the key 0.
 func underOneKey(value []byte, emit func(int64, []byte)) { emit(0, value) }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"io"
 	"iter"
-	"reflect"
 	"slices"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/blocks/flow"
+	"github.com/neardup/neardup/internal/dofn"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/output"
 	"github.com/neardup/neardup/records"
@@ -27,19 +27,28 @@ func init() {
 }
 
 func registerTable[T blocks.Row]() {
-	beam.RegisterDoFn(reflect.TypeFor[tableFn[T]]())
+	dofn.Register[tableFn[T]]()
+}
+
+// EveryShard lists the shards of the tables that are written: there is a file for one without rows, too. If none is
+// written, it is nothing.
+func EveryShard(s beam.Scope, p Params) (shards flow.Shards) {
+	if slices.ContainsFunc(p.Write, func(part output.Part) bool { return part != output.Corpus }) {
+		shards = flow.Shards(everyShard(s.Scope("sink.EveryShard"), p.Inputs, false))
+	}
+	return shards
 }
 
 // Table writes the rows of one table to Output/name, a Parquet file a shard, rows in the order
 // of their sort keys. A table that is not among p.Write is counted all the same.
 //
-//	KV<shard, rows> → facts
+//	KV<shard, nothing>, KV<shard, rows> → facts
 //
 // One GroupByKey by shard. Where a shard's rows may be too many for one group, there are several slices of
 // it: then it is one GroupByKey by slice, whose rows, if they are many, are sorted into files below p.Temp,
 // and one by shard. Of no group more than 16 MB of rows are held in memory: what is more, is sorted into
 // files too.
-func Table[T blocks.Row](s beam.Scope, table output.Part, slices int, p Params, rows ...flow.Rows[T]) flow.Facts {
+func Table[T blocks.Row](s beam.Scope, table output.Part, slices int, p Params, shards flow.Shards, rows ...flow.Rows[T]) flow.Facts {
 	s = s.Scope("sink.Table." + string(table))
 	var all []beam.PCollection
 	for _, r := range rows {
@@ -48,8 +57,10 @@ func Table[T blocks.Row](s beam.Scope, table output.Part, slices int, p Params, 
 	if slices > 1 {
 		all = []beam.PCollection{runs(s, string(table), slices, p, beam.Flatten(s, all...))}
 	}
-	shards := beam.GroupByKey(s, beam.Flatten(s, append(all, everyShard(s, p.Inputs, false))...))
-	return flow.Facts(beam.ParDo(s, &tableFn[T]{Table: table, Params: p}, shards))
+	if p.writes(table) {
+		all = append(all, beam.PCollection(shards))
+	}
+	return flow.Facts(beam.ParDo(s, &tableFn[T]{Table: table, Params: p}, beam.GroupByKey(s, beam.Flatten(s, all...))))
 }
 
 type tableFn[T blocks.Row] struct {
@@ -69,7 +80,7 @@ func (f *tableFn[T]) ProcessElement(ctx context.Context, shard int64, packed fun
 	name := output.TableFile(f.Table, shard, in.Shards)
 	counts := map[string]int64{blocks.CountRows: 0}
 	var file summed
-	if slices.Contains(f.Params.Write, f.Table) {
+	if f.Params.writes(f.Table) {
 		file, err = writeOutput(ctx, f.Params, name, func(w io.Writer) error {
 			return f.write(w, rows, counts)
 		})

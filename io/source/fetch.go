@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"reflect"
 	"slices"
 	"strconv"
 
@@ -13,12 +12,13 @@ import (
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/blocks/flow"
+	"github.com/neardup/neardup/internal/dofn"
 	"github.com/neardup/neardup/io/codec"
 	"github.com/neardup/neardup/io/reading"
 )
 
 func init() {
-	beam.RegisterDoFn(reflect.TypeFor[fetchFn]())
+	dofn.Register[fetchFn]()
 	register.Iter1[[]byte]()
 }
 

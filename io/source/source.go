@@ -9,7 +9,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"reflect"
 	"strconv"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
@@ -17,6 +16,7 @@ import (
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/blocks/flow"
+	"github.com/neardup/neardup/internal/dofn"
 	"github.com/neardup/neardup/io/codec"
 	"github.com/neardup/neardup/io/reading"
 	"github.com/neardup/neardup/io/storage"
@@ -24,8 +24,8 @@ import (
 )
 
 func init() {
-	beam.RegisterDoFn(reflect.TypeFor[splitsFn]())
-	beam.RegisterDoFn(reflect.TypeFor[readFn]())
+	dofn.Register[splitsFn]()
+	dofn.Register[readFn]()
 	beam.RegisterFunction(identity)
 	register.Emitter1[int64]()
 	register.Emitter1[[]byte]()

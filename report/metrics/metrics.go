@@ -2,24 +2,31 @@
 package metrics
 
 import (
+	"bytes"
 	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
 	"time"
-
-	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/neardup/neardup/records"
 )
 
+// A metric is a line of the file, and those before it that tell of its name. All are gauges.
+type metric struct {
+	name, help, reason string // reason "" is no label
+	value              float64
+}
+
 // Write writes what is known of a run that has ended, well or not, to a file, which is whole at any time. All metrics are
 // gauges of the last run, and have the name of the job as a label. Counts are those of a run that has come to them.
 func Write(path string, run *records.Run, ended time.Time) error {
-	registry := prometheus.NewRegistry()
-	labels := prometheus.Labels{"job_name": cmp.Or(run.Parameters.JobName, "neardup")}
-	gauge := func(name, help string, value float64) {
-		g := prometheus.NewGauge(prometheus.GaugeOpts{Name: "neardup_" + name, Help: help, ConstLabels: labels})
-		g.Set(value)
-		registry.MustRegister(g)
-	}
+	var all []metric
+	gauge := func(name, help string, value float64) { all = append(all, metric{name, help, "", value}) }
 	success := 0.
 	if run.Exit == 0 {
 		success = 1
@@ -39,13 +46,11 @@ func Write(path string, run *records.Run, ended time.Time) error {
 		gauge("near_pairs", "Pairs of near-duplicates.", float64(n.NearPairs))
 		gauge("clusters", "Clusters of similar documents.", float64(n.Clusters))
 		gauge("corpus_records", "Records in the corpus that is left.", float64(n.Corpus))
-		removed := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "neardup_documents_removed", Help: "Documents removed, by reason.", ConstLabels: labels}, []string{"reason"})
 		for reason, documents := range map[string]int64{
 			records.ReasonIdentical: n.Identical, records.ReasonEqual: n.Equal, records.ReasonSameSet: n.SameSet, records.ReasonNear: n.Near,
 		} {
-			removed.WithLabelValues(reason).Set(float64(documents))
+			all = append(all, metric{"documents_removed", "Documents removed, by reason.", reason, float64(documents)})
 		}
-		registry.MustRegister(removed)
 	}
 	if run.Recall != nil && run.Recall.Estimated != nil && run.Recall.Estimated.RecallInterval != nil {
 		gauge("recall_estimate_ratio", "The estimated share of the near pairs that was found.", run.Recall.Estimated.Recall)
@@ -54,7 +59,46 @@ func Write(path string, run *records.Run, ended time.Time) error {
 		gauge("cpu_seconds", "CPU time of the last run's process.", run.CPU)
 		gauge("peak_memory_bytes", "Peak memory of the last run's process.", float64(run.Peak))
 	}
-	return prometheus.WriteToTextfile(path, registry)
+	return replace(path, text(all, cmp.Or(run.Parameters.JobName, "neardup")))
 }
 
 func seconds(t time.Time) float64 { return float64(t.UnixNano()) / 1e9 }
+
+// escaper is for values of labels (https://prometheus.io/docs/instrumenting/exposition_formats).
+var escaper = strings.NewReplacer(`\`, `\\`, "\n", `\n`, `"`, `\"`)
+
+// text is metrics in Prometheus' text format.
+func text(all []metric, job string) []byte {
+	slices.SortFunc(all, func(a, b metric) int { return cmp.Or(cmp.Compare(a.name, b.name), cmp.Compare(a.reason, b.reason)) })
+	var text bytes.Buffer
+	last := ""
+	for _, m := range all {
+		if m.name != last {
+			fmt.Fprintf(&text, "# HELP neardup_%s %s\n# TYPE neardup_%[1]s gauge\n", m.name, m.help)
+			last = m.name
+		}
+		labels := `job_name="` + escaper.Replace(strings.ToValidUTF8(job, "\uFFFD")) + `"`
+		if m.reason != "" {
+			labels += `,reason="` + m.reason + `"`
+		}
+		fmt.Fprintf(&text, "neardup_%s{%s} %s\n", m.name, labels, strconv.FormatFloat(m.value, 'g', -1, 64))
+	}
+	return text.Bytes()
+}
+
+// replace writes a file, whose earlier content can be read until all of the new one can.
+func replace(path string, content []byte) error {
+	file, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path))
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(content)
+	err = errors.Join(err, file.Chmod(0o644), file.Close())
+	if err == nil {
+		err = os.Rename(file.Name(), path)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(file.Name()))
+	}
+	return nil
+}

@@ -39,10 +39,10 @@ func TestMetrics(t *testing.T) {
 			Identical: 6, Equal: 4, SameSet: 1, Near: 17,
 		},
 		Recall:     &records.Recall{Estimated: &records.EstimatedRecall{RecallInterval: &records.RecallInterval{Recall: 0.75}}},
-		Parameters: records.Parameters{JobName: `night"ly`},
+		Parameters: records.Parameters{JobName: "night\"l\\y\n\xff"},
 	}
 	text := written(t, run)
-	const job = `job_name="night\"ly"`
+	const job = `job_name="night\"l\\y\n�"`
 	for _, want := range []string{
 		"# TYPE neardup_records_read gauge\n", "neardup_last_run_success{" + job + "} 1\n", "neardup_last_run_exit_status{" + job + "} 0\n",
 		"neardup_last_run_start_timestamp_seconds{" + job + "} 1000.5\n", "neardup_last_run_end_timestamp_seconds{" + job + "} 1090.5\n",
@@ -66,5 +66,30 @@ func TestFailed(t *testing.T) {
 	}
 	if text = written(t, &records.Run{Status: "failed", Exit: 5, Counts: records.Counts{Records: 7}}); !strings.Contains(text, "neardup_records_read") {
 		t.Error(text)
+	}
+}
+
+// TestWhole: a file that is there is replaced, by one that all may read.
+func TestWhole(t *testing.T) {
+	folder := t.TempDir()
+	path := filepath.Join(folder, "neardup.prom")
+	if err := os.WriteFile(path, []byte(strings.Repeat("before ", 1000)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := Write(path, &records.Run{}, time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil || strings.Contains(string(text), "before") {
+		t.Errorf("%v, %s", err, text)
+	}
+	if info, err := os.Stat(path); err != nil || info.Mode() != 0o644 {
+		t.Errorf("%v, %v", err, info.Mode())
+	}
+	if err := Write(folder, &records.Run{}, time.Now()); err == nil {
+		t.Error("a folder is replaced")
+	}
+	if left, err := filepath.Glob(folder + "*"); err != nil || len(left) != 1 {
+		t.Errorf("%v, %q are left", err, left)
 	}
 }

@@ -9,7 +9,6 @@ import (
 	"io"
 	"io/fs"
 	"maps"
-	"reflect"
 	"slices"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
@@ -17,6 +16,7 @@ import (
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/blocks/flow"
+	"github.com/neardup/neardup/internal/dofn"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/kernels/hash"
 	"github.com/neardup/neardup/kernels/shingle"
@@ -26,10 +26,10 @@ import (
 )
 
 func init() {
-	beam.RegisterDoFn(reflect.TypeFor[setsFn]())
-	beam.RegisterDoFn(reflect.TypeFor[sendFn]())
-	beam.RegisterDoFn(reflect.TypeFor[bruteFn]())
-	beam.RegisterDoFn(reflect.TypeFor[writePairsFn]())
+	dofn.Register[setsFn]()
+	dofn.Register[sendFn]()
+	dofn.Register[bruteFn]()
+	dofn.Register[writePairsFn]()
 	register.Emitter1[[]byte]()
 	register.Emitter2[int64, []byte]()
 	register.Iter1[[]byte]()

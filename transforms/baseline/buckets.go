@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/binary"
 	"maps"
-	"reflect"
 	"slices"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
@@ -12,16 +11,17 @@ import (
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/blocks/flow"
+	"github.com/neardup/neardup/internal/dofn"
 	"github.com/neardup/neardup/transforms/gather"
 	"github.com/neardup/neardup/transforms/signature"
 )
 
 func init() {
-	beam.RegisterDoFn(reflect.TypeFor[keysFn]())
-	beam.RegisterDoFn(reflect.TypeFor[pairsFn]())
-	beam.RegisterDoFn(reflect.TypeFor[byDocumentFn]())
-	beam.RegisterDoFn(reflect.TypeFor[distinctFn]())
-	beam.RegisterDoFn(reflect.TypeFor[verifyFn]())
+	dofn.Register[keysFn]()
+	dofn.Register[pairsFn]()
+	dofn.Register[byDocumentFn]()
+	dofn.Register[distinctFn]()
+	dofn.Register[verifyFn]()
 	register.Emitter2[[]byte, []byte]()
 }
 

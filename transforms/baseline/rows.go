@@ -2,13 +2,13 @@ package baseline
 
 import (
 	"context"
-	"reflect"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/blocks/flow"
+	"github.com/neardup/neardup/internal/dofn"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/records"
 	"github.com/neardup/neardup/transforms/gather"
@@ -16,11 +16,11 @@ import (
 )
 
 func init() {
-	beam.RegisterDoFn(reflect.TypeFor[idsFn]())
-	beam.RegisterDoFn(reflect.TypeFor[bucketRowsFn]())
-	beam.RegisterDoFn(reflect.TypeFor[byFirstFn]())
-	beam.RegisterDoFn(reflect.TypeFor[bySecondFn]())
-	beam.RegisterDoFn(reflect.TypeFor[candidateRowsFn]())
+	dofn.Register[idsFn]()
+	dofn.Register[bucketRowsFn]()
+	dofn.Register[byFirstFn]()
+	dofn.Register[bySecondFn]()
+	dofn.Register[candidateRowsFn]()
 	register.Emitter2[int64, []byte]()
 	register.Iter1[[]byte]()
 }

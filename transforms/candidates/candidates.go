@@ -3,20 +3,20 @@ package candidates
 
 import (
 	"context"
-	"reflect"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/blocks/flow"
+	"github.com/neardup/neardup/internal/dofn"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/kernels/radix"
 	"github.com/neardup/neardup/transforms/together"
 )
 
 func init() {
-	beam.RegisterDoFn(reflect.TypeFor[bucketsFn]())
+	dofn.Register[bucketsFn]()
 	register.Emitter1[[]byte]()
 	register.Iter1[[]byte]()
 }

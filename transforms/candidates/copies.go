@@ -3,19 +3,19 @@ package candidates
 import (
 	"cmp"
 	"context"
-	"reflect"
 	"slices"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/blocks/flow"
+	"github.com/neardup/neardup/internal/dofn"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/kernels/radix"
 	"github.com/neardup/neardup/transforms/together"
 )
 
-func init() { beam.RegisterDoFn(reflect.TypeFor[copiesFn]()) }
+func init() { dofn.Register[copiesFn]() }
 
 var (
 	firstsSeen  = beam.NewCounter("copies", "firsts")

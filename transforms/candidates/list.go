@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/binary"
 	"math"
-	"reflect"
 	"slices"
 	"sort"
 
@@ -13,13 +12,14 @@ import (
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/blocks/flow"
+	"github.com/neardup/neardup/internal/dofn"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/transforms/gather"
 )
 
 func init() {
-	beam.RegisterDoFn(reflect.TypeFor[copyKeysFn]())
-	beam.RegisterDoFn(reflect.TypeFor[writeListFn]())
+	dofn.Register[copyKeysFn]()
+	dofn.Register[writeListFn]()
 	register.Emitter2[int64, []byte]()
 }
 

@@ -8,13 +8,13 @@ package components
 import (
 	"context"
 	"iter"
-	"reflect"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/blocks/flow"
+	"github.com/neardup/neardup/internal/dofn"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/kernels/hash"
 	"github.com/neardup/neardup/kernels/unionfind"
@@ -22,9 +22,9 @@ import (
 )
 
 func init() {
-	beam.RegisterDoFn(reflect.TypeFor[spreadFn]())
-	beam.RegisterDoFn(reflect.TypeFor[forestFn]())
-	beam.RegisterDoFn(reflect.TypeFor[membersFn]())
+	dofn.Register[spreadFn]()
+	dofn.Register[forestFn]()
+	dofn.Register[membersFn]()
 	register.Emitter2[int64, []byte]()
 	register.Iter1[[]byte]()
 }

@@ -4,13 +4,13 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"reflect"
 	"slices"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/blocks/flow"
+	"github.com/neardup/neardup/internal/dofn"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/kernels/contract"
 	"github.com/neardup/neardup/kernels/unionfind"
@@ -18,14 +18,14 @@ import (
 )
 
 func init() {
-	beam.RegisterDoFn(reflect.TypeFor[openFn]())
-	beam.RegisterDoFn(reflect.TypeFor[hookFn]())
-	beam.RegisterDoFn(reflect.TypeFor[contractFn]())
-	beam.RegisterDoFn(reflect.TypeFor[rootsFn]())
-	beam.RegisterDoFn(reflect.TypeFor[resolveFn]())
-	beam.RegisterDoFn(reflect.TypeFor[countFn]())
-	beam.RegisterDoFn(reflect.TypeFor[totalFn]())
-	beam.RegisterDoFn(reflect.TypeFor[labelledFn]())
+	dofn.Register[openFn]()
+	dofn.Register[hookFn]()
+	dofn.Register[contractFn]()
+	dofn.Register[rootsFn]()
+	dofn.Register[resolveFn]()
+	dofn.Register[countFn]()
+	dofn.Register[totalFn]()
+	dofn.Register[labelledFn]()
 }
 
 // lastParts is the number of groups that the edges of the contracted graph are spread over.

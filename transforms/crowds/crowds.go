@@ -3,18 +3,17 @@
 package crowds
 
 import (
-	"reflect"
-
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
 
 	"github.com/neardup/neardup/blocks/flow"
+	"github.com/neardup/neardup/internal/dofn"
 	"github.com/neardup/neardup/transforms/spool"
 	"github.com/neardup/neardup/transforms/verify"
 )
 
 func init() {
-	beam.RegisterDoFn(reflect.TypeFor[passFn]())
+	dofn.Register[passFn]()
 	register.Emitter1[[]byte]()
 	register.Emitter2[int64, []byte]()
 	register.Iter1[[]byte]()

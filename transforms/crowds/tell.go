@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"reflect"
 	"slices"
 	"sort"
 
@@ -12,13 +11,14 @@ import (
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/blocks/flow"
+	"github.com/neardup/neardup/internal/dofn"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/kernels/estimate"
 	"github.com/neardup/neardup/transforms/sets"
 	"github.com/neardup/neardup/transforms/verify"
 )
 
-func init() { beam.RegisterDoFn(reflect.TypeFor[tellFn]()) }
+func init() { dofn.Register[tellFn]() }
 
 // Told is what samples tell of large components.
 type Told struct {

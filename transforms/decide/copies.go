@@ -4,19 +4,19 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"reflect"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/blocks/flow"
+	"github.com/neardup/neardup/internal/dofn"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/transforms/gather"
 )
 
 func init() {
-	beam.RegisterDoFn(reflect.TypeFor[firstsFn]())
-	beam.RegisterDoFn(reflect.TypeFor[spreadFn]())
+	dofn.Register[firstsFn]()
+	dofn.Register[spreadFn]()
 }
 
 // Copies is Survivors of documents that have no pairs but copies.

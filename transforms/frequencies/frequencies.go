@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"math/bits"
-	"reflect"
 	"slices"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
@@ -16,6 +15,7 @@ import (
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/blocks/flow"
+	"github.com/neardup/neardup/internal/dofn"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/kernels/shingle"
 	"github.com/neardup/neardup/kernels/vector"
@@ -24,9 +24,9 @@ import (
 )
 
 func init() {
-	beam.RegisterDoFn(reflect.TypeFor[countFn]())
-	beam.RegisterDoFn(reflect.TypeFor[writeRangeFn]())
-	beam.RegisterDoFn(reflect.TypeFor[totalFn]())
+	dofn.Register[countFn]()
+	dofn.Register[writeRangeFn]()
+	dofn.Register[totalFn]()
 	register.Emitter2[int64, []byte]()
 	register.Iter1[[]byte]()
 }

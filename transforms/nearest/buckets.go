@@ -2,21 +2,21 @@ package nearest
 
 import (
 	"context"
-	"reflect"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/blocks/flow"
+	"github.com/neardup/neardup/internal/dofn"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/kernels/lsh"
 	"github.com/neardup/neardup/transforms/signature"
 )
 
 func init() {
-	beam.RegisterDoFn(reflect.TypeFor[estimateFn]())
-	beam.RegisterDoFn(reflect.TypeFor[bucketFn]())
+	dofn.Register[estimateFn]()
+	dofn.Register[bucketFn]()
 	register.Emitter2[int64, []byte]()
 }
 

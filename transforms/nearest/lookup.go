@@ -3,7 +3,6 @@ package nearest
 import (
 	"cmp"
 	"context"
-	"reflect"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/blocks/flow"
+	"github.com/neardup/neardup/internal/dofn"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/kernels/edit"
 	"github.com/neardup/neardup/records"
@@ -20,10 +20,10 @@ import (
 )
 
 func init() {
-	beam.RegisterDoFn(reflect.TypeFor[lookupFn]())
-	beam.RegisterDoFn(reflect.TypeFor[lookupRejectedFn]())
-	beam.RegisterDoFn(reflect.TypeFor[mergeLookupFn]())
-	beam.RegisterDoFn(reflect.TypeFor[textFn]())
+	dofn.Register[lookupFn]()
+	dofn.Register[lookupRejectedFn]()
+	dofn.Register[mergeLookupFn]()
+	dofn.Register[textFn]()
 	register.Emitter1[[]byte]()
 }
 

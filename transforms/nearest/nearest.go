@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"reflect"
 	"slices"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/blocks/flow"
+	"github.com/neardup/neardup/internal/dofn"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/kernels/setsim"
 	"github.com/neardup/neardup/kernels/shingle"
@@ -22,8 +22,8 @@ import (
 )
 
 func init() {
-	beam.RegisterDoFn(reflect.TypeFor[similarFn]())
-	beam.RegisterDoFn(reflect.TypeFor[mergeFn]())
+	dofn.Register[similarFn]()
+	dofn.Register[mergeFn]()
 	register.Emitter2[int64, []byte]()
 	register.Iter1[[]byte]()
 }

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"reflect"
 	"slices"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
@@ -16,6 +15,7 @@ import (
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/blocks/flow"
+	"github.com/neardup/neardup/internal/dofn"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/kernels/copies"
 	"github.com/neardup/neardup/kernels/setsim"
@@ -24,9 +24,9 @@ import (
 )
 
 func init() {
-	beam.RegisterDoFn(reflect.TypeFor[featuresFn]())
-	beam.RegisterDoFn(reflect.TypeFor[countFn]())
-	beam.RegisterDoFn(reflect.TypeFor[documentsFn]())
+	dofn.Register[featuresFn]()
+	dofn.Register[countFn]()
+	dofn.Register[documentsFn]()
 	register.Emitter2[int64, []byte]()
 	register.Iter1[[]byte]()
 }

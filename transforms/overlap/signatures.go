@@ -4,19 +4,19 @@ import (
 	"context"
 	"io"
 	"maps"
-	"reflect"
 	"slices"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/blocks/flow"
+	"github.com/neardup/neardup/internal/dofn"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/transforms/gather"
 )
 
 func init() {
-	beam.RegisterDoFn(reflect.TypeFor[writeSignaturesFn]())
+	dofn.Register[writeSignaturesFn]()
 	beam.RegisterFunction(gatherFn)
 }
 

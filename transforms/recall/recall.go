@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"reflect"
 	"slices"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/blocks/flow"
+	"github.com/neardup/neardup/internal/dofn"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/kernels/hash"
 	"github.com/neardup/neardup/kernels/sample"
@@ -26,14 +26,14 @@ import (
 )
 
 func init() {
-	beam.RegisterDoFn(reflect.TypeFor[smallestFn]())
-	beam.RegisterDoFn(reflect.TypeFor[chooseFn]())
-	beam.RegisterDoFn(reflect.TypeFor[sampleFn]())
-	beam.RegisterDoFn(reflect.TypeFor[leaveOutFn]())
-	beam.RegisterDoFn(reflect.TypeFor[writeSampleFn]())
-	beam.RegisterDoFn(reflect.TypeFor[probeFn]())
-	beam.RegisterDoFn(reflect.TypeFor[uniquePairsFn]())
-	beam.RegisterDoFn(reflect.TypeFor[writeTruthFn]())
+	dofn.Register[smallestFn]()
+	dofn.Register[chooseFn]()
+	dofn.Register[sampleFn]()
+	dofn.Register[leaveOutFn]()
+	dofn.Register[writeSampleFn]()
+	dofn.Register[probeFn]()
+	dofn.Register[uniquePairsFn]()
+	dofn.Register[writeTruthFn]()
 	register.Emitter1[[]byte]()
 	register.Emitter2[int64, []byte]()
 	register.Iter1[[]byte]()

@@ -2,19 +2,19 @@ package sets
 
 import (
 	"context"
-	"reflect"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/blocks/flow"
+	"github.com/neardup/neardup/internal/dofn"
 	"github.com/neardup/neardup/kernels/copies"
 	"github.com/neardup/neardup/kernels/verifier"
 	"github.com/neardup/neardup/transforms/gather"
 )
 
 func init() {
-	beam.RegisterDoFn(reflect.TypeFor[profilesFn]())
+	dofn.Register[profilesFn]()
 }
 
 // Profiles makes the profiles of documents of which only copies are sought; same is what these have in

@@ -4,13 +4,13 @@ package sets
 import (
 	"context"
 	"math"
-	"reflect"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/blocks/flow"
+	"github.com/neardup/neardup/internal/dofn"
 	"github.com/neardup/neardup/kernels/copies"
 	"github.com/neardup/neardup/kernels/shingle"
 	"github.com/neardup/neardup/kernels/verifier"
@@ -19,7 +19,7 @@ import (
 )
 
 func init() {
-	beam.RegisterDoFn(reflect.TypeFor[setsFn]())
+	dofn.Register[setsFn]()
 	register.Emitter2[int64, []byte]()
 }
 

@@ -7,7 +7,6 @@ import (
 	"io"
 	"maps"
 	"math/bits"
-	"reflect"
 	"slices"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/blocks/flow"
+	"github.com/neardup/neardup/internal/dofn"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/kernels/hash"
 	"github.com/neardup/neardup/kernels/minhash/classic"
@@ -24,12 +24,12 @@ import (
 )
 
 func init() {
-	beam.RegisterDoFn(reflect.TypeFor[distinctFn]())
-	beam.RegisterDoFn(reflect.TypeFor[writeRangeFn]())
-	beam.RegisterDoFn(reflect.TypeFor[offsetsFn]())
-	beam.RegisterDoFn(reflect.TypeFor[lookupFn]())
-	beam.RegisterDoFn(reflect.TypeFor[numberFn]())
-	beam.RegisterDoFn(reflect.TypeFor[classicFn]())
+	dofn.Register[distinctFn]()
+	dofn.Register[writeRangeFn]()
+	dofn.Register[offsetsFn]()
+	dofn.Register[lookupFn]()
+	dofn.Register[numberFn]()
+	dofn.Register[classicFn]()
 	register.Iter1[[]byte]()
 }
 

@@ -3,12 +3,12 @@ package signature
 import (
 	"cmp"
 	"context"
-	"reflect"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/blocks/flow"
+	"github.com/neardup/neardup/internal/dofn"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/kernels/copies"
 	"github.com/neardup/neardup/kernels/shingle"
@@ -17,7 +17,7 @@ import (
 )
 
 func init() {
-	beam.RegisterDoFn(reflect.TypeFor[copiesFn]())
+	dofn.Register[copiesFn]()
 }
 
 // distinct finds the copies in each block, and passes on the other documents if these are to be signed.

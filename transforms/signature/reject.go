@@ -3,12 +3,12 @@ package signature
 import (
 	"context"
 	"fmt"
-	"reflect"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/blocks/flow"
+	"github.com/neardup/neardup/internal/dofn"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/kernels/shingle"
 	"github.com/neardup/neardup/kernels/textnorm"
@@ -16,7 +16,7 @@ import (
 )
 
 func init() {
-	beam.RegisterDoFn(reflect.TypeFor[longEnoughFn]())
+	dofn.Register[longEnoughFn]()
 }
 
 // reject adds a row for a document that is not compared.

@@ -2,12 +2,12 @@ package signature
 
 import (
 	"context"
-	"reflect"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/blocks/flow"
+	"github.com/neardup/neardup/internal/dofn"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/kernels/hash"
 	"github.com/neardup/neardup/kernels/shingle"
@@ -18,7 +18,7 @@ import (
 	"github.com/neardup/neardup/transforms/spool"
 )
 
-func init() { beam.RegisterDoFn(reflect.TypeFor[setsFn]()) }
+func init() { dofn.Register[setsFn]() }
 
 // SetsParams say how sets are made of all documents, and where they go.
 type SetsParams struct {

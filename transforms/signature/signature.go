@@ -3,13 +3,13 @@ package signature
 
 import (
 	"context"
-	"reflect"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/blocks/flow"
+	"github.com/neardup/neardup/internal/dofn"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/kernels/copies"
 	"github.com/neardup/neardup/kernels/hash"
@@ -22,7 +22,7 @@ import (
 )
 
 func init() {
-	beam.RegisterDoFn(reflect.TypeFor[signFn]())
+	dofn.Register[signFn]()
 	register.Emitter1[[]byte]()
 	register.Emitter2[int64, []byte]()
 }

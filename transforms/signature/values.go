@@ -2,13 +2,13 @@ package signature
 
 import (
 	"context"
-	"reflect"
 	"slices"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/blocks/flow"
+	"github.com/neardup/neardup/internal/dofn"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/kernels/hamming"
 	"github.com/neardup/neardup/kernels/lsh"
@@ -21,8 +21,8 @@ import (
 )
 
 func init() {
-	beam.RegisterDoFn(reflect.TypeFor[valuesFn]())
-	beam.RegisterDoFn(reflect.TypeFor[keysFn]())
+	dofn.Register[valuesFn]()
+	dofn.Register[keysFn]()
 }
 
 // Family is a kind of signature.

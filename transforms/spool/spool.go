@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"reflect"
 	"slices"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
@@ -14,13 +13,14 @@ import (
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/blocks/flow"
+	"github.com/neardup/neardup/internal/dofn"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/kernels/hash"
 )
 
 func init() {
-	beam.RegisterDoFn(reflect.TypeFor[routeFn]())
-	beam.RegisterDoFn(reflect.TypeFor[batchFn]())
+	dofn.Register[routeFn]()
+	dofn.Register[batchFn]()
 	register.Emitter2[int64, []byte]()
 	register.Iter1[[]byte]()
 }

@@ -3,20 +3,19 @@
 package together
 
 import (
-	"reflect"
-
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
 
 	"github.com/neardup/neardup/blocks/flow"
+	"github.com/neardup/neardup/internal/dofn"
 	"github.com/neardup/neardup/records"
 )
 
 func init() {
-	beam.RegisterDoFn(reflect.TypeFor[enterFn]())
-	beam.RegisterDoFn(reflect.TypeFor[enterFactFn]())
-	beam.RegisterDoFn(reflect.TypeFor[leaveFn]())
-	beam.RegisterDoFn(reflect.TypeFor[leaveFactFn]())
+	dofn.Register[enterFn]()
+	dofn.Register[enterFactFn]()
+	dofn.Register[leaveFn]()
+	dofn.Register[leaveFactFn]()
 	register.Emitter1[[]byte]()
 	register.Emitter2[int64, []byte]()
 	register.Iter1[[]byte]()

@@ -4,13 +4,13 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"reflect"
 	"slices"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/blocks/flow"
+	"github.com/neardup/neardup/internal/dofn"
 	"github.com/neardup/neardup/kernels/estimate"
 	"github.com/neardup/neardup/kernels/hash"
 	"github.com/neardup/neardup/kernels/setsim"
@@ -20,9 +20,9 @@ import (
 )
 
 func init() {
-	beam.RegisterDoFn(reflect.TypeFor[cutFn]())
-	beam.RegisterDoFn(reflect.TypeFor[cellPairFn]())
-	beam.RegisterDoFn(reflect.TypeFor[estimateFn]())
+	dofn.Register[cutFn]()
+	dofn.Register[cellPairFn]()
+	dofn.Register[estimateFn]()
 }
 
 var (

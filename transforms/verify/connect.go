@@ -2,18 +2,18 @@ package verify
 
 import (
 	"context"
-	"reflect"
 	"slices"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/blocks/flow"
+	"github.com/neardup/neardup/internal/dofn"
 	"github.com/neardup/neardup/kernels/unionfind"
 	"github.com/neardup/neardup/kernels/verifier"
 )
 
-func init() { beam.RegisterDoFn(reflect.TypeFor[connectFn]()) }
+func init() { dofn.Register[connectFn]() }
 
 // Connect finds edges that connect sets as all pairs would, without finding all of these. The sets are in files, as those that Large joins.
 //

@@ -4,18 +4,18 @@ import (
 	"cmp"
 	"context"
 	"math/bits"
-	"reflect"
 	"slices"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 
 	"github.com/neardup/neardup/blocks"
+	"github.com/neardup/neardup/internal/dofn"
 	"github.com/neardup/neardup/kernels/hash"
 	"github.com/neardup/neardup/kernels/setsim"
 	"github.com/neardup/neardup/kernels/verifier"
 )
 
-func init() { beam.RegisterDoFn(reflect.TypeFor[rareFn]()) }
+func init() { dofn.Register[rareFn]() }
 
 var (
 	rarePostings   = beam.NewCounter("rare", "postings")
