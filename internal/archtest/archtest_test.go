@@ -186,7 +186,7 @@ var layers = []layer{
 	},
 	{
 		packages: []string{"report/metrics"},
-		may:      []string{module + "records"},
+		may:      []string{module + "records", "github.com/prometheus/client_model/go", "github.com/prometheus/common/expfmt", "google.golang.org/protobuf/proto"},
 		never:    []string{beamPath + "...", module + "pipelines/..."},
 		why:      "the report follows from the record of the run",
 	},

@@ -5,28 +5,33 @@ import (
 	"bytes"
 	"cmp"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
+
+	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/expfmt"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/neardup/neardup/records"
 )
 
-// A metric is a line of the file, and those before it that tell of its name. All are gauges.
-type metric struct {
-	name, help, reason string // reason "" is no label
-	value              float64
-}
-
 // Write writes what is known of a run that has ended, well or not, to a file, which is whole at any time. All metrics are
 // gauges of the last run, and have the name of the job as a label. Counts are those of a run that has come to them.
 func Write(path string, run *records.Run, ended time.Time) error {
-	var all []metric
-	gauge := func(name, help string, value float64) { all = append(all, metric{name, help, "", value}) }
+	job := label("job_name", strings.ToValidUTF8(cmp.Or(run.Parameters.JobName, "neardup"), "\uFFFD"))
+	var families []*dto.MetricFamily
+	family := func(name, help string) *dto.MetricFamily {
+		f := &dto.MetricFamily{Name: proto.String("neardup_" + name), Help: &help, Type: dto.MetricType_GAUGE.Enum()}
+		families = append(families, f)
+		return f
+	}
+	add := func(f *dto.MetricFamily, value float64, labels ...*dto.LabelPair) {
+		f.Metric = append(f.Metric, &dto.Metric{Label: append([]*dto.LabelPair{job}, labels...), Gauge: &dto.Gauge{Value: &value}})
+	}
+	gauge := func(name, help string, value float64) { add(family(name, help), value) }
 	success := 0.
 	if run.Exit == 0 {
 		success = 1
@@ -46,11 +51,11 @@ func Write(path string, run *records.Run, ended time.Time) error {
 		gauge("near_pairs", "Pairs of near-duplicates.", float64(n.NearPairs))
 		gauge("clusters", "Clusters of similar documents.", float64(n.Clusters))
 		gauge("corpus_records", "Records in the corpus that is left.", float64(n.Corpus))
-		for reason, documents := range map[string]int64{
-			records.ReasonIdentical: n.Identical, records.ReasonEqual: n.Equal, records.ReasonSameSet: n.SameSet, records.ReasonNear: n.Near,
-		} {
-			all = append(all, metric{"documents_removed", "Documents removed, by reason.", reason, float64(documents)})
-		}
+		removed := family("documents_removed", "Documents removed, by reason.")
+		add(removed, float64(n.Equal), label("reason", records.ReasonEqual))
+		add(removed, float64(n.Identical), label("reason", records.ReasonIdentical))
+		add(removed, float64(n.Near), label("reason", records.ReasonNear))
+		add(removed, float64(n.SameSet), label("reason", records.ReasonSameSet))
 	}
 	if run.Recall != nil && run.Recall.Estimated != nil && run.Recall.Estimated.RecallInterval != nil {
 		gauge("recall_estimate_ratio", "The estimated share of the near pairs that was found.", run.Recall.Estimated.Recall)
@@ -59,32 +64,19 @@ func Write(path string, run *records.Run, ended time.Time) error {
 		gauge("cpu_seconds", "CPU time of the last run's process.", run.CPU)
 		gauge("peak_memory_bytes", "Peak memory of the last run's process.", float64(run.Peak))
 	}
-	return replace(path, text(all, cmp.Or(run.Parameters.JobName, "neardup")))
+	slices.SortFunc(families, func(a, b *dto.MetricFamily) int { return cmp.Compare(a.GetName(), b.GetName()) })
+	var text bytes.Buffer
+	for _, f := range families {
+		if _, err := expfmt.MetricFamilyToText(&text, f); err != nil {
+			return err
+		}
+	}
+	return replace(path, text.Bytes())
 }
+
+func label(name, value string) *dto.LabelPair { return &dto.LabelPair{Name: &name, Value: &value} }
 
 func seconds(t time.Time) float64 { return float64(t.UnixNano()) / 1e9 }
-
-// escaper is for values of labels (https://prometheus.io/docs/instrumenting/exposition_formats).
-var escaper = strings.NewReplacer(`\`, `\\`, "\n", `\n`, `"`, `\"`)
-
-// text is metrics in Prometheus' text format.
-func text(all []metric, job string) []byte {
-	slices.SortFunc(all, func(a, b metric) int { return cmp.Or(cmp.Compare(a.name, b.name), cmp.Compare(a.reason, b.reason)) })
-	var text bytes.Buffer
-	last := ""
-	for _, m := range all {
-		if m.name != last {
-			fmt.Fprintf(&text, "# HELP neardup_%s %s\n# TYPE neardup_%[1]s gauge\n", m.name, m.help)
-			last = m.name
-		}
-		labels := `job_name="` + escaper.Replace(strings.ToValidUTF8(job, "\uFFFD")) + `"`
-		if m.reason != "" {
-			labels += `,reason="` + m.reason + `"`
-		}
-		fmt.Fprintf(&text, "neardup_%s{%s} %s\n", m.name, labels, strconv.FormatFloat(m.value, 'g', -1, 64))
-	}
-	return text.Bytes()
-}
 
 // replace writes a file, whose earlier content can be read until all of the new one can.
 func replace(path string, content []byte) error {
