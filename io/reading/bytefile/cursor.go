@@ -114,7 +114,7 @@ func (f Reader) openSpan(ctx context.Context, file *blocks.File, span blocks.Spa
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", file.Path, err)
 	}
-	c, err := f.open(ctx, file, found, o, span.End == blocks.End)
+	c, err := f.open(ctx, file, found, o, span.End == blocks.End && file.Size > readBytes)
 	if err != nil {
 		return nil, err
 	}
@@ -174,9 +174,12 @@ func (f Reader) openOn(ctx context.Context, opened *storage.File, file *blocks.F
 			giveBack()
 		}
 		c.packed = &countingReader{r: c.src}
-		if c.plain, err = decompress(c.packed, compression, ahead, o.MaxWindow); err != nil {
+		if c.plain, err = decompress(c.packed, compression, o.MaxWindow); err != nil {
 			c.giveBack()
 			return nil, errors.Join(c.failed(err), opened.Close())
+		}
+		if ahead {
+			c.plain = readAhead(c.plain)
 		}
 		c.src = c.plain
 	}
