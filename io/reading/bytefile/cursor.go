@@ -1,6 +1,7 @@
 package bytefile
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -161,7 +162,11 @@ func (f Reader) openOn(ctx context.Context, opened *storage.File, file *blocks.F
 		file: opened, src: fromStart(opened), codec: found, besides: f.Besides, path: file.Path, compression: compression,
 		end: blocks.End, near: blocks.End, maxRecord: maxHeader, maxWindow: o.MaxWindow, one: file.IDIsSource, ctx: ctx, memory: o.Memory,
 	}
-	if compression != "" {
+	if unpacked, ok := storage.Kept(ctx, file.Path, file.Version).([]byte); ok && compression != "" {
+		c.packed = &countingReader{}
+		c.packed.n.Store(file.Size)
+		c.src = bytes.NewReader(unpacked)
+	} else if compression != "" {
 		giveBack, err := windows.Take(ctx, file.Window, o.Memory/2)
 		if err != nil {
 			return nil, errors.Join(err, opened.Close())
@@ -184,6 +189,13 @@ func (f Reader) openOn(ctx context.Context, opened *storage.File, file *blocks.F
 		c.src = c.plain
 	}
 	return c, nil
+}
+
+// keep keeps what a small compressed file holds, all of which is in buf, for who opens it next.
+func (c *cursor) keep(ctx context.Context, file *blocks.File) {
+	if c.plain != nil && c.eof {
+		storage.Keep(ctx, file.Path, file.Version, bytes.Clone(c.buf[:c.hi]))
+	}
 }
 
 // read is how much of a compressed file was read, 0 of one whose plain bytes are read in its place.
