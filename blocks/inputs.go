@@ -281,6 +281,61 @@ func (in *Inputs) Split(key Key) int { return in.Splits.of(key) }
 // Piece returns the index of the corpus piece that holds key.
 func (in *Inputs) Piece(key Key) int { return in.Pieces.of(key) }
 
+// Pieces of small files are written in batches, which saves a call for each. A batch is small, since on an object store its files
+// are one request after another.
+const (
+	batchPieces = 16
+	batchBytes  = 64 << 10 // a larger file's pieces are batches of their own
+)
+
+// Batch returns the number of the batch that has the piece that holds key.
+func (in *Inputs) Batch(key Key) int64 { return in.batch(in.Piece(key)) }
+
+func (in *Inputs) batch(piece int) int64 {
+	if in.batched(piece) {
+		return int64(piece/batchPieces) << 1
+	}
+	return int64(piece)<<1 | 1
+}
+
+func (in *Inputs) batched(piece int) bool { return in.Size(in.Pieces.At(piece).File) <= batchBytes }
+
+// Batches yields the numbers of all batches.
+func (in *Inputs) Batches() iter.Seq[int64] {
+	return func(yield func(int64) bool) {
+		last := int64(-1)
+		for piece := range in.Pieces.Len() {
+			batch := in.batch(piece)
+			if in.batched(piece) {
+				if batch == last {
+					continue
+				}
+				last = batch
+			}
+			if !yield(batch) {
+				return
+			}
+		}
+	}
+}
+
+// Batched yields the pieces of a batch, in order.
+func (in *Inputs) Batched(batch int64) iter.Seq[int] {
+	return func(yield func(int) bool) {
+		first := int(batch >> 1)
+		if batch&1 == 1 {
+			yield(first)
+			return
+		}
+		first *= batchPieces
+		for piece := first; piece < min(first+batchPieces, in.Pieces.Len()); piece++ {
+			if in.batched(piece) && !yield(piece) {
+				return
+			}
+		}
+	}
+}
+
 // PieceName returns the name below corpus/ of the file that a piece becomes: its source's, with
 // the part before its ending if the source is cut.
 func (in *Inputs) PieceName(piece int) string {

@@ -316,6 +316,40 @@ func TestSpanOfKey(t *testing.T) {
 	})
 }
 
+// TestBatches: together batches have each piece once, that of a key has its piece, and those of large files are alone.
+func TestBatches(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var in blocks.Inputs
+		for range rapid.IntRange(1, 100).Draw(t, "files") {
+			f := &blocks.File{Size: rapid.SampledFrom([]int64{0, 1000, 64 << 10, 64<<10 + 1, 1 << 20}).Draw(t, "size")}
+			in.Add(f, nil, [][]int64{nil, {10}, {10, 20}}[rapid.IntRange(0, 2).Draw(t, "cuts")])
+		}
+		found := map[int]bool{}
+		for batch := range in.Batches() {
+			n := 0
+			for piece := range in.Batched(batch) {
+				if n++; found[piece] {
+					t.Errorf("piece %d is in two batches", piece)
+				}
+				found[piece] = true
+				span := in.Pieces.At(piece)
+				if large := in.Size(span.File) > 64<<10; n > 1 && large || n > 16 {
+					t.Errorf("piece %d, large: %v, is number %d of its batch", piece, large, n)
+				}
+				if got := in.Batch(blocks.NewKey(span.File, span.Start)); got != batch {
+					t.Errorf("piece %d of batch %d begins in batch %d", piece, batch, got)
+				}
+			}
+			if n == 0 {
+				t.Errorf("batch %d is empty", batch)
+			}
+		}
+		if len(found) != in.Pieces.Len() {
+			t.Errorf("%d of %d pieces are in batches", len(found), in.Pieces.Len())
+		}
+	})
+}
+
 // keyOf draws a key of a file: near the edges, or anywhere, also beyond the listed size, as
 // compressed files have them.
 func keyOf(t *rapid.T, in *listing) blocks.Key {

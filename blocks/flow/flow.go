@@ -24,7 +24,7 @@ type (
 	Firsts beam.PCollection
 	// Members are KV<split, members>: the documents to be read again.
 	Members beam.PCollection
-	// Dropped are KV<corpus piece, keys>: records that do not go into the corpus.
+	// Dropped are KV<corpus batch, keys>: records that do not go into the corpus.
 	Dropped beam.PCollection
 	// Facts are facts for the ledger, as JSON.
 	Facts beam.PCollection

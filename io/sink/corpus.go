@@ -2,6 +2,7 @@ package sink
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"slices"
 
@@ -25,9 +26,9 @@ func init() {
 // Corpus reads the input a third time and writes it to Output/corpus without the dropped
 // records, as source.CopyExcept does.
 //
-//	KV<piece, keys of dropped records> → facts
+//	KV<batch, keys of dropped records> → facts
 //
-// One GroupByKey by piece. Where a piece's keys may be too many for one group, there are several slices of it, as
+// One GroupByKey by batch of pieces. Where a batch's keys may be too many for one group, there are several slices of it, as
 // of a shard of a Table.
 func Corpus(s beam.Scope, slices int, p Params, options source.Options, dropped ...flow.Dropped) flow.Facts {
 	s = s.Scope("sink.Corpus")
@@ -38,8 +39,8 @@ func Corpus(s beam.Scope, slices int, p Params, options source.Options, dropped 
 	if slices > 1 {
 		all = []beam.PCollection{runs(s, droppedRows, slices, p, beam.ParDo(s, &keyRowsFn{}, beam.Flatten(s, all...)))}
 	}
-	pieces := beam.GroupByKey(s, beam.Flatten(s, append(all, everyShard(s, p.Inputs, true))...))
-	return flow.Facts(beam.ParDo(s, &corpusFn{Params: p, Options: options, Rows: slices > 1}, pieces))
+	batches := beam.GroupByKey(s, beam.Flatten(s, append(all, everyShard(s, p.Inputs, true))...))
+	return flow.Facts(beam.ParDo(s, &corpusFn{Params: p, Options: options, Rows: slices > 1}, batches))
 }
 
 // droppedRows names the rows that keyRowsFn makes.
@@ -47,10 +48,10 @@ const droppedRows = "dropped"
 
 // keyRowsFn makes rows of keys, which have no fields.
 //
-//	KV<piece, keys> → KV<piece, rows>
+//	KV<batch, keys> → KV<batch, rows>
 type keyRowsFn struct{}
 
-func (keyRowsFn) ProcessElement(piece int64, keys []byte, emit func(int64, []byte)) error {
+func (keyRowsFn) ProcessElement(batch int64, keys []byte, emit func(int64, []byte)) error {
 	d := blocks.NewDecoder(keys)
 	var rows []byte
 	for !d.Done() {
@@ -60,7 +61,7 @@ func (keyRowsFn) ProcessElement(piece int64, keys []byte, emit func(int64, []byt
 	if err := d.Err(); err != nil {
 		return err
 	}
-	emit(piece, rows)
+	emit(batch, rows)
 	return nil
 }
 
@@ -70,8 +71,8 @@ type corpusFn struct {
 	Rows    bool // keys come as rows
 }
 
-// positions returns those of the dropped records, in order.
-func (f *corpusFn) positions(ctx context.Context, packed func(*[]byte) bool) (dropped []int64, err error) {
+// keys returns those of the dropped records, in order.
+func (f *corpusFn) keys(ctx context.Context, packed func(*[]byte) bool) (dropped []blocks.Key, err error) {
 	if f.Rows {
 		rows, err := merged(ctx, f.Params.Temp, droppedRows, packed)
 		if err != nil {
@@ -81,7 +82,7 @@ func (f *corpusFn) positions(ctx context.Context, packed func(*[]byte) bool) (dr
 			if err != nil {
 				return nil, err
 			}
-			dropped = append(dropped, r.Order.A.Position())
+			dropped = append(dropped, r.Order.A)
 		}
 		return dropped, nil
 	}
@@ -89,7 +90,7 @@ func (f *corpusFn) positions(ctx context.Context, packed func(*[]byte) bool) (dr
 	for packed(&block) {
 		d := blocks.NewDecoder(block)
 		for !d.Done() {
-			dropped = append(dropped, d.Key().Position())
+			dropped = append(dropped, d.Key())
 		}
 		if err := d.Err(); err != nil {
 			return nil, err
@@ -99,20 +100,37 @@ func (f *corpusFn) positions(ctx context.Context, packed func(*[]byte) bool) (dr
 	return dropped, nil
 }
 
-func (f *corpusFn) ProcessElement(ctx context.Context, number int64, packed func(*[]byte) bool, facts func([]byte)) error {
+func (f *corpusFn) ProcessElement(ctx context.Context, batch int64, packed func(*[]byte) bool, facts func([]byte)) error {
 	in, err := source.Shared(ctx, f.Params.Inputs)
 	if err != nil {
 		return err
 	}
-	dropped, err := f.positions(ctx, packed)
+	dropped, err := f.keys(ctx, packed)
 	if err != nil {
 		return err
 	}
-	piece := in.Pieces.At(int(number))
-	if in.File(piece.File).IDIsSource && len(dropped) > 0 {
+	var positions []int64
+	for number := range in.Batched(batch) {
+		piece := in.Pieces.At(number)
+		for positions = positions[:0]; len(dropped) > 0 && dropped[0].File() == piece.File && dropped[0].Position() < piece.End; dropped = dropped[1:] {
+			positions = append(positions, dropped[0].Position())
+		}
+		if err := f.write(ctx, in, number, piece, positions, facts); err != nil {
+			return err
+		}
+	}
+	if len(dropped) > 0 {
+		return fmt.Errorf("a record was removed at %d of file %d, which batch %d of the corpus does not have", dropped[0].Position(), dropped[0].File(), batch)
+	}
+	return nil
+}
+
+// write writes a piece without the records at the positions dropped, which ascend.
+func (f *corpusFn) write(ctx context.Context, in *source.Inputs, number int, piece blocks.Span, dropped []int64, facts func([]byte)) error {
+	if in.OneDocument(piece.File) && len(dropped) > 0 {
 		return nil // the file was the document
 	}
-	name := output.CorpusFile(in.PieceName(int(number)))
+	name := output.CorpusFile(in.PieceName(number))
 	var kept int64
 	copied, err := writeOutput(ctx, f.Params, name, func(w io.Writer) (err error) {
 		kept, err = source.CopyExcept(ctx, ctxWriter{ctx, w}, in, piece, dropped, f.Options)
@@ -126,7 +144,7 @@ func (f *corpusFn) ProcessElement(ctx context.Context, number int64, packed func
 
 // Listed returns the keys of the records that rows are about, for Corpus to leave them out.
 //
-//	KV<table shard, rows> → KV<piece, keys>
+//	KV<table shard, rows> → KV<batch, keys>
 func Listed(s beam.Scope, inputs string, rows ...flow.Rows[records.Rejected]) flow.Dropped {
 	s = s.Scope("sink.Listed")
 	var all []beam.PCollection
@@ -156,7 +174,7 @@ func (f *listedFn) ProcessElement(_ int64, block []byte, emit func(int64, []byte
 	for !d.Done() {
 		if part := d.RowPart(); !part.Continues && d.Err() == nil {
 			key := part.Order.A
-			f.buffers.Add(int64(f.inputs.Piece(key)), func(block []byte) []byte { return blocks.AppendKey(block, key) }, emit)
+			f.buffers.Add(f.inputs.Batch(key), func(block []byte) []byte { return blocks.AppendKey(block, key) }, emit)
 		}
 	}
 	return d.Err()

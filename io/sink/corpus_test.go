@@ -82,29 +82,29 @@ func unpack(t *testing.T, content []byte, compression string) string {
 func writeCorpus(t *testing.T, in *source.Inputs, dropped []blocks.Key) (files map[string][]byte, kept int64) {
 	t.Helper()
 	f := &corpusFn{Params: Params{Inputs: share(t, in), Output: output.Folder{Dir: storagetest.RunFolder(t)}}, Options: options}
-	packed := map[int][][]byte{}
+	packed := map[int64][][]byte{}
 	for i := len(dropped) - 1; i >= 0; i-- { // in any order
-		piece := in.Piece(dropped[i])
-		packed[piece] = append(packed[piece], blocks.AppendKey(nil, dropped[i]), nil)
+		batch := in.Batch(dropped[i])
+		packed[batch] = append(packed[batch], blocks.AppendKey(nil, dropped[i]), nil)
 	}
 	files = map[string][]byte{}
-	for i := range in.Pieces.Len() {
-		emit, fact := oneFact(t)
-		if err := f.ProcessElement(t.Context(), int64(i), iterate(append(packed[i], []byte{})...), emit); err != nil {
-			t.Fatal(err)
-		}
-		if fact.Kind == "" {
-			continue // nothing is left
-		}
-		content, err := os.ReadFile(filepath.Join(f.Params.Output.Dir, fact.Name))
+	for batch := range in.Batches() {
+		err := f.ProcessElement(t.Context(), batch, iterate(append(packed[batch], []byte{})...), func(line []byte) {
+			emit, fact := oneFact(t)
+			emit(line)
+			content, err := os.ReadFile(filepath.Join(f.Params.Output.Dir, fact.Name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, twice := files[fact.Name]; twice || fact.Kind != blocks.FactCorpus || fact.Bytes != int64(len(content)) {
+				t.Errorf("fact %+v of a file of %d bytes, twice: %v", fact, len(content), twice)
+			}
+			kept += fact.Counts[blocks.CountRows]
+			files[fact.Name] = content
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if fact.Kind != blocks.FactCorpus || fact.Bytes != int64(len(content)) {
-			t.Errorf("fact %+v of a file of %d bytes", fact, len(content))
-		}
-		kept += fact.Counts[blocks.CountRows]
-		files[fact.Name] = content
 	}
 	return files, kept
 }
@@ -324,6 +324,16 @@ func TestCorpusInterrupted(t *testing.T) {
 		if files, err := filepath.Glob(filepath.Join(f.Params.Output.Dir, "corpus", "*")); err != nil || len(files) > 0 {
 			t.Errorf("after %d: files %v, %v", left, files, err)
 		}
+	}
+}
+
+// TestCorpusOfAnotherBatch: what is dropped of a piece that is not in the batch is not passed over.
+func TestCorpusOfAnotherBatch(t *testing.T) {
+	in := plant(t, "x", "lines", []byte("one\ntwo\n"))
+	f := &corpusFn{Params: Params{Inputs: share(t, in), Output: output.Folder{Dir: storagetest.RunFolder(t)}}, Options: options}
+	err := f.ProcessElement(t.Context(), 0, iterate(blocks.AppendKey(nil, blocks.NewKey(1, 4))), func([]byte) {})
+	if want := "a record was removed at 4 of file 1, which batch 0 of the corpus does not have"; err == nil || err.Error() != want {
+		t.Errorf("error %v, want %s", err, want)
 	}
 }
 

@@ -64,7 +64,7 @@ func everyShard(s beam.Scope, inputs string, corpus bool) beam.PCollection {
 	return beam.ParDo(s, &everyShardFn{Inputs: inputs, Corpus: corpus}, beam.Impulse(s))
 }
 
-// everyShardFn lists the table shards, or the pieces of the corpus.
+// everyShardFn lists the table shards, or the batches of the corpus.
 type everyShardFn struct {
 	Inputs string
 	Corpus bool
@@ -75,11 +75,13 @@ func (f *everyShardFn) ProcessElement(ctx context.Context, _ []byte, emit func(i
 	if err != nil {
 		return err
 	}
-	n := in.Shards
 	if f.Corpus {
-		n = in.Pieces.Len()
+		for batch := range in.Batches() {
+			emit(batch, []byte{})
+		}
+		return nil
 	}
-	for i := range n {
+	for i := range in.Shards {
 		emit(int64(i), []byte{})
 	}
 	return nil

@@ -3,6 +3,7 @@ package source
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -43,7 +44,15 @@ func TestGroups(t *testing.T) {
 		t.Fatalf("%d splits only", in.Splits.Len())
 	}
 	out := run(t, in, o)
-	if len(out.local) != 67+1+21 || len(out.dropped[0]) != 33 || len(out.dropped[2]) != 10 {
+	dropped := map[int]int{} // by file
+	for batch, keys := range out.dropped {
+		for _, key := range keys {
+			if dropped[key.File()]++; in.Batch(key) != batch {
+				t.Errorf("%v is in batch %d", key, batch)
+			}
+		}
+	}
+	if len(out.local) != 67+1+21 || !maps.Equal(dropped, map[int]int{0: 33, 2: 10}) {
 		t.Errorf("%d documents, dropped %v", len(out.local), out.dropped)
 	}
 	if want := "a.groups at row 2, text is not a string: "; out.facts[0].Note != want {

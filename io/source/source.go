@@ -161,7 +161,7 @@ func (f *readFn) ProcessElement(ctx context.Context, number int64, local, spread
 			if fact.Note == "" {
 				fact.Note = note(file, record)
 			}
-			drops.Add(int64(in.Piece(key)), func(block []byte) []byte { return blocks.AppendKey(block, key) }, dropped)
+			drops.Add(in.Batch(key), func(block []byte) []byte { return blocks.AppendKey(block, key) }, dropped)
 		}
 		return nil
 	})

@@ -32,7 +32,7 @@ func share(t *testing.T, in *Inputs, o Options) Params {
 type output struct {
 	local, spread []blocks.Document
 	rejected      map[int64][]records.Rejected // by shard
-	dropped       map[int64][]blocks.Key       // by piece
+	dropped       map[int64][]blocks.Key       // by batch
 	facts         []blocks.Fact
 }
 
@@ -55,7 +55,7 @@ func runWith(t *testing.T, in *Inputs, o Options, workers int) output {
 			func(shard int64, block []byte) {
 				out.rejected[shard] = append(out.rejected[shard], rejected(t, &rows, block)...)
 			},
-			func(piece int64, block []byte) { out.dropped[piece] = append(out.dropped[piece], keys(t, block)...) },
+			func(batch int64, block []byte) { out.dropped[batch] = append(out.dropped[batch], keys(t, block)...) },
 			func(line []byte) {
 				var fact blocks.Fact
 				if err := json.Unmarshal(line, &fact); err != nil {
@@ -254,7 +254,7 @@ func TestReadRejects(t *testing.T) {
 	for _, i := range []int{4, 5, 7} {
 		unreadable = append(unreadable, blocks.NewKey(0, f.Records[i].Position))
 	}
-	if got, want := out.dropped[0], unreadable; !slices.Equal(got, want) || len(out.dropped) != 1 {
+	if got, want := out.dropped[in.Batch(unreadable[0])], unreadable; !slices.Equal(got, want) || len(out.dropped) != 1 {
 		t.Errorf("dropped %v, want %v", out.dropped, want)
 	}
 	if got := out.facts[0].Counts; got[blocks.CountRecords] != 9 || got[blocks.CountUnreadable] != 3 {

@@ -47,6 +47,7 @@ func Watched(ctx context.Context, reached *atomic.Int64) context.Context {
 type once struct {
 	mu    sync.Mutex
 	files map[[2]string]Reader // by path and version
+	kept  map[[2]string]any    // what Keep has of them
 }
 
 type onceKey struct{}
@@ -60,6 +61,31 @@ func Once(ctx context.Context) (opening context.Context, done func()) {
 			r.Close()
 		}
 	}
+}
+
+// Keep keeps what was made of a version of an object, for Kept with the same context of Once; with another there is nobody to use it.
+func Keep(ctx context.Context, path, version string, made any) {
+	o, ok := ctx.Value(onceKey{}).(*once)
+	if !ok {
+		return
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.kept == nil {
+		o.kept = map[[2]string]any{}
+	}
+	o.kept[[2]string{path, version}] = made
+}
+
+// Kept returns what Keep keeps of a version of an object, or nil.
+func Kept(ctx context.Context, path, version string) any {
+	o, ok := ctx.Value(onceKey{}).(*once)
+	if !ok {
+		return nil
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.kept[[2]string{path, version}]
 }
 
 // open opens a version, or returns the reader of it that it returned before.

@@ -373,7 +373,7 @@ func (p *Plan) groupRows() int64 {
 	return cmp.Or(p.Request.GroupBytes, usualGroupRows)
 }
 
-// corpusSlices is the number of groups that the keys of a corpus piece's dropped records are spread over: one, unless groups are to be
+// corpusSlices is the number of groups that the keys of a corpus batch's dropped records are spread over: one, unless groups are to be
 // small.
 func (p *Plan) corpusSlices() int {
 	if p.Request.GroupBytes == 0 {

@@ -21,7 +21,7 @@ func init() {
 
 // Copies is Survivors of documents that have no pairs but copies.
 //
-//	KV<component shard, profiles>, KV<copy shard, copies> → KV<table shard, rows> for each table, KV<corpus piece, keys>, facts
+//	KV<component shard, profiles>, KV<copy shard, copies> → KV<table shard, rows> for each table, KV<corpus batch, keys>, facts
 //
 // One CoGroupByKey. Counters as of Survivors.
 func Copies(s beam.Scope, profiles flow.Profiles, copied flow.Copies, p Params) Rows {
@@ -58,7 +58,7 @@ func (f *firstsFn) FinishBundle(emit func(int64, []byte)) { f.verdicts.Flush(emi
 
 // spread makes the rows of documents that have copies, and of these.
 //
-//	KV<copy shard, verdicts>, KV<copy shard, copies> → KV<table shard, rows> for each table, KV<corpus piece, keys>, facts
+//	KV<copy shard, verdicts>, KV<copy shard, copies> → KV<table shard, rows> for each table, KV<corpus batch, keys>, facts
 //
 // One CoGroupByKey. The verdicts of a shard are held in memory, one for each group of copies; the copies stream by.
 func spread(s beam.Scope, verdicts flow.Verdicts, copied flow.Copies, p Params) (rows Rows) {

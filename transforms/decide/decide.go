@@ -73,7 +73,7 @@ type Params struct {
 // first in that order, and what is similar to one of them falls to it.
 //
 //	KV<component shard, profiles>, KV<component shard, near pairs>, KV<component shard, links>, KV<copy shard, copies> →
-//	KV<table shard, rows> for each table, KV<corpus piece, keys>, facts
+//	KV<table shard, rows> for each table, KV<corpus batch, keys>, facts
 //
 // A shard has whole components, so it is decided at once. Links connect clusters as pairs do, and are
 // no rows. A copy group, the documents of one set, is visited at its preferred document, which is kept if the group

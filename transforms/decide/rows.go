@@ -131,7 +131,7 @@ func (w *rowWriter) document(v *verdict, doc *blocks.Profile) {
 		w.differingInSymbols++
 	}
 	blocks.AddRow(w.removedRows, w.shard(doc.Key), doc.Key, doc.Key, &w.removedRow, w.toRemoved)
-	w.dropped.Add(int64(w.in.Piece(doc.Key)), func(block []byte) []byte { return blocks.AppendKey(block, doc.Key) }, w.toDropped)
+	w.dropped.Add(w.in.Batch(doc.Key), func(block []byte) []byte { return blocks.AppendKey(block, doc.Key) }, w.toDropped)
 }
 
 // reason says what a document has in common with the kept one.

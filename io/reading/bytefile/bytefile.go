@@ -61,6 +61,7 @@ func (f Reader) Inspect(ctx context.Context, file *blocks.File, o reading.Option
 		if err := c.fill(); err != nil {
 			return err
 		}
+		c.keep(ctx, file)
 	}
 	if file.Encoding, err = f.encodingOf(file, o.Encoding, c.buf[c.lo:c.hi]); err != nil {
 		return err
@@ -106,6 +107,7 @@ func Head(ctx context.Context, file *blocks.File, o reading.Options) (head []byt
 		return nil, err
 	}
 	err = c.fill()
+	c.keep(ctx, file)
 	head = slices.Clone(c.buf[:c.hi])
 	return head, errors.Join(err, c.close())
 }

@@ -65,6 +65,44 @@ func TestInspect(t *testing.T) {
 	}
 }
 
+// TestUnpackedOnce: with one context of storage.Once, what Inspect or Head has unpacked of a small file is not unpacked again.
+func TestUnpackedOnce(t *testing.T) {
+	small, large := codectest.OfLengths("lines", 10, 300), codectest.OfLengths("lines", 200_000, 200_000)
+	for _, compression := range []string{"gzip", "zstd"} {
+		for _, content := range [][]byte{small.Content, large.Content} {
+			in := plant(t, "lines", readertest.Pack(t, content, compression))
+			for name, begin := range map[string]func(ctx context.Context) error{
+				"Inspect": func(ctx context.Context) error { return in.reader.Inspect(ctx, in.file, options) },
+				"Head":    func(ctx context.Context) error { _, err := Head(ctx, in.file, options); return err },
+			} {
+				ctx, done := storage.Once(t.Context())
+				if err := begin(ctx); err != nil {
+					t.Fatal(err)
+				}
+				c, err := in.cursor(ctx, whole, anyLength)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if again := c.plain != nil; again != (len(content) > readBytes) {
+					t.Errorf("%s: %d bytes of %s: unpacked again: %v", name, len(content), compression, again)
+				}
+				if err := c.close(); err != nil {
+					t.Error(err)
+				}
+				read := 0
+				progress, err := in.reader.Read(ctx, in.file, []blocks.Span{whole}, options, func(r *reading.Record) error {
+					read += len(r.Raw)
+					return nil
+				})
+				if err != nil || read != len(content) || progress != (reading.Progress{Content: int64(read), Stored: in.file.Size}) {
+					t.Errorf("%s: read %d of %d bytes, %+v, %v", name, read, len(content), progress, err)
+				}
+				done()
+			}
+		}
+	}
+}
+
 // TestCut: cuts are at multiples of the size, and never where the header is.
 func TestCut(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

@@ -63,9 +63,8 @@ func TrimEnding(name string) string {
 	return name
 }
 
-// decompress returns the plain bytes of r. It may read ahead of what is asked for: two thirds of the
-// CPU, and half of the time where there is but one file; how far depends on timing. A window above maxWindow, unless that is 0, is refused.
-func decompress(r io.Reader, compression string, ahead bool, maxWindow int64) (io.ReadCloser, error) {
+// decompress returns the plain bytes of r. A window above maxWindow, unless that is 0, is refused.
+func decompress(r io.Reader, compression string, maxWindow int64) (io.ReadCloser, error) {
 	switch compression {
 	case gzipped:
 		z, err := gzip.NewReader(r)
@@ -74,11 +73,7 @@ func decompress(r io.Reader, compression string, ahead bool, maxWindow int64) (i
 		}
 		return z, nil
 	case zstded:
-		concurrency := 1
-		if ahead {
-			concurrency = 2
-		}
-		options := []zstd.DOption{zstd.WithDecoderConcurrency(concurrency)}
+		options := []zstd.DOption{zstd.WithDecoderConcurrency(1)} // its own reading ahead costs a fifth more
 		if maxWindow > 0 {
 			options = append(options, zstd.WithDecoderMaxWindow(uint64(maxWindow)))
 		}

@@ -1,6 +1,7 @@
 package bytefile
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -114,7 +115,7 @@ func (f Reader) openSpan(ctx context.Context, file *blocks.File, span blocks.Spa
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", file.Path, err)
 	}
-	c, err := f.open(ctx, file, found, o, span.End == blocks.End)
+	c, err := f.open(ctx, file, found, o, span.End == blocks.End && file.Size > readBytes)
 	if err != nil {
 		return nil, err
 	}
@@ -161,7 +162,11 @@ func (f Reader) openOn(ctx context.Context, opened *storage.File, file *blocks.F
 		file: opened, src: fromStart(opened), codec: found, besides: f.Besides, path: file.Path, compression: compression,
 		end: blocks.End, near: blocks.End, maxRecord: maxHeader, maxWindow: o.MaxWindow, one: file.IDIsSource, ctx: ctx, memory: o.Memory,
 	}
-	if compression != "" {
+	if unpacked, ok := storage.Kept(ctx, file.Path, file.Version).([]byte); ok && compression != "" {
+		c.packed = &countingReader{}
+		c.packed.n.Store(file.Size)
+		c.src = bytes.NewReader(unpacked)
+	} else if compression != "" {
 		giveBack, err := windows.Take(ctx, file.Window, o.Memory/2)
 		if err != nil {
 			return nil, errors.Join(err, opened.Close())
@@ -174,13 +179,23 @@ func (f Reader) openOn(ctx context.Context, opened *storage.File, file *blocks.F
 			giveBack()
 		}
 		c.packed = &countingReader{r: c.src}
-		if c.plain, err = decompress(c.packed, compression, ahead, o.MaxWindow); err != nil {
+		if c.plain, err = decompress(c.packed, compression, o.MaxWindow); err != nil {
 			c.giveBack()
 			return nil, errors.Join(c.failed(err), opened.Close())
+		}
+		if ahead {
+			c.plain = readAhead(c.plain)
 		}
 		c.src = c.plain
 	}
 	return c, nil
+}
+
+// keep keeps what a small compressed file holds, all of which is in buf, for who opens it next.
+func (c *cursor) keep(ctx context.Context, file *blocks.File) {
+	if c.plain != nil && c.eof {
+		storage.Keep(ctx, file.Path, file.Version, bytes.Clone(c.buf[:c.hi]))
+	}
 }
 
 // read is how much of a compressed file was read, 0 of one whose plain bytes are read in its place.

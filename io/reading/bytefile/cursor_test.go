@@ -518,7 +518,7 @@ func TestCompressIsDeterministic(t *testing.T) {
 			}
 			if i == 0 {
 				first = bytes.Clone(b.Bytes())
-				plain, err := decompress(&b, compression, true, 0)
+				plain, err := decompress(&b, compression, 0)
 				if err != nil {
 					t.Fatal(err)
 				}
