@@ -115,7 +115,7 @@ var layers = []layer{
 	},
 	{
 		packages: []string{"io/reading/..."},
-		may: []string{module + "io/reading/...", module + "io/codec/...", module + "io/charset", module + "io/storage", module + "blocks",
+		may: []string{module + "io/reading/...", module + "io/codec/...", module + "io/charset", module + "io/storage", module + "blocks", module + "internal/parallel",
 			"github.com/klauspost/compress/...", "github.com/andybalholm/brotli", "github.com/pierrec/lz4/v4", "github.com/parquet-go/parquet-go/..."},
 		not:   slices.Concat(world, chance),
 		never: []string{beamPath + "...", module + "kernels/...", module + "io/source", module + "io/sink"},
@@ -459,7 +459,7 @@ func TestPanicsAreRecovered(t *testing.T) {
 	packages, _ := list(t)
 	files := token.NewFileSet()
 	for _, p := range packages {
-		if !matchAny([]string{"kernels/...", "io/source", "io/sink", "transforms/...", "pipelines/..."}, p.name()) {
+		if !matchAny([]string{"kernels/...", "io/reading/...", "io/source", "io/sink", "transforms/...", "pipelines/..."}, p.name()) {
 			continue
 		}
 		for _, name := range p.GoFiles {

@@ -3,11 +3,14 @@ package bytefile
 import (
 	"io"
 	"sync"
+
+	"github.com/neardup/neardup/internal/parallel"
 )
 
 // aheadReader reads on another core, up to two buffers ahead of who reads it.
 type aheadReader struct {
 	r     io.ReadCloser
+	fills parallel.Group
 	free  chan []byte // to be filled; closed when nobody reads any more
 	full  chan []byte // closed when nothing more is read
 	err   error       // why, once full is closed
@@ -24,7 +27,7 @@ func readAhead(r io.ReadCloser) *aheadReader {
 	for range buffers {
 		a.free <- aheadBuffers.Get().(*[readBytes]byte)[:]
 	}
-	go a.fill()
+	a.fills.Go(a.fill)
 	return a
 }
 
@@ -51,6 +54,7 @@ func (a *aheadReader) Read(p []byte) (int, error) {
 		}
 		var more bool
 		if a.given, more = <-a.full; !more {
+			a.fills.Wait() // it panics if a decoder did
 			return 0, a.err
 		}
 		a.rest = a.given

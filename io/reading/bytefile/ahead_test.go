@@ -7,6 +7,8 @@ import (
 	"testing"
 	"testing/iotest"
 	"testing/synctest"
+
+	"github.com/neardup/neardup/internal/parallel"
 )
 
 // closing counts how often it is closed.
@@ -52,6 +54,23 @@ func TestReadAhead(t *testing.T) {
 			})
 		}
 	}
+}
+
+type panicReader struct{}
+
+func (panicReader) Read([]byte) (int, error) { panic("a decoder") }
+
+// A panic of a decoder is one of who reads it.
+func TestReadAheadPanics(t *testing.T) {
+	a := readAhead(io.NopCloser(panicReader{}))
+	defer a.Close()
+	defer func() {
+		if p, ok := recover().(*parallel.Panic); !ok || p.Value != "a decoder" {
+			t.Errorf("it panics with %v", p)
+		}
+	}()
+	_, err := a.Read(make([]byte, 1))
+	t.Errorf("no panic, and %v", err)
 }
 
 // It reads two buffers ahead while nobody takes what it read, and nothing once it is closed.
