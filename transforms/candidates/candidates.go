@@ -59,6 +59,7 @@ type bucketsFn struct {
 
 	copies  *list
 	entries []blocks.BandEntry
+	slots   radix.Slots
 	sorter  radix.Sorter[blocks.BandEntry, blocks.Key]
 }
 
@@ -83,7 +84,10 @@ func (f *bucketsFn) ProcessElement(ctx context.Context, key int64, packed func(*
 			f.entries = f.entries[:before+len(f.copies.others(f.entries[before:]))]
 		}
 	}
-	entries := f.sorter.Sort(f.entries, 64-blocks.BandKeyBits, radix.ByKeyAndDocument)
+	entriesSeen.Inc(ctx, int64(len(f.entries)))
+	f.slots = f.slots.For(len(f.entries))
+	repeated := radix.Repeated(f.slots, f.entries) // most documents are alone in their buckets
+	entries := f.sorter.Sort(repeated, 64-blocks.BandKeyBits, radix.ByKeyAndDocument)
 	var edges []byte
 	var made, buckets int64
 	for start, end := 0, 0; start < len(entries); start = end {
@@ -103,7 +107,6 @@ func (f *bucketsFn) ProcessElement(ctx context.Context, key int64, packed func(*
 	if len(edges) > 0 {
 		emit(edges)
 	}
-	entriesSeen.Inc(ctx, int64(len(entries)))
 	bucketsFound.Inc(ctx, buckets)
 	edgesMade.Inc(ctx, made)
 	return nil
