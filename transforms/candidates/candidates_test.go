@@ -60,7 +60,7 @@ func TestBucketsAreChained(t *testing.T) {
 	})
 }
 
-// Documents that are alone in their buckets are counted, too.
+// Documents that are alone in their buckets are counted, and listed copies are not.
 func TestEntriesSeen(t *testing.T) {
 	ctx := metrics.SetPTransformID(metrics.SetBundleID(context.Background(), "bundle"), "step")
 	var packed [][]byte
@@ -70,8 +70,10 @@ func TestEntriesSeen(t *testing.T) {
 	for i := range n {
 		writer.Add(blocks.NewKey(0, int64(i)), []uint64{uint64(i) * 0x9e3779b97f4a7c15}, emit)
 	}
+	writer.Add(blocks.NewKey(0, n), []uint64{0}, emit)
 	writer.Flush(emit)
-	if err := (&bucketsFn{}).ProcessElement(ctx, 0, beamtest.Values(packed...), func([]byte) { t.Error("an edge") }); err != nil {
+	copied := newList([]blocks.Key{blocks.NewKey(0, n)})
+	if err := (&bucketsFn{copies: &copied}).ProcessElement(ctx, 0, beamtest.Values(packed...), func([]byte) { t.Error("an edge") }); err != nil {
 		t.Fatal(err)
 	}
 	seen := map[string]int64{}
