@@ -21,7 +21,10 @@ func (m Member) HasCopies() bool { return m.Of <= 0 && m.Component == m.Key }
 // Compare orders members by document. Of one document, what makes it a copy comes first, by the document that it
 // is a copy of.
 func (m Member) Compare(o Member) int {
-	return cmp.Or(cmp.Compare(m.Key, o.Key), cmp.Compare(m.rank(), o.rank()), cmp.Compare(m.Component, o.Component), cmp.Compare(m.Of, o.Of))
+	if m.Key != o.Key { // nearly always
+		return cmp.Compare(m.Key, o.Key)
+	}
+	return cmp.Or(cmp.Compare(m.rank(), o.rank()), cmp.Compare(m.Component, o.Component), cmp.Compare(m.Of, o.Of))
 }
 
 func (m Member) rank() int {

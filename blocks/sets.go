@@ -100,10 +100,10 @@ type Sets struct {
 }
 
 // SetAssembler makes sets of their parts and uses its storage again: what it made is valid until the
-// next call.
+// next call, and while the parts do not change, whose memory it may share.
 type SetAssembler struct {
 	sets  Sets
-	room  []uint64 // of the sets
+	room  []uint64 // of sets that are copied
 	parts []SetPart
 	seen  map[Hash]bool
 }
@@ -128,9 +128,11 @@ func (a *SetAssembler) Assemble(parts [][]byte) (Sets, error) {
 		a.seen = map[Hash]bool{}
 	}
 	clear(a.seen)
-	total := 0
+	total := 0 // of the shingles that are copied
 	for _, p := range a.parts {
-		total += len(p.Values) / ShingleBytes
+		if _, ok := p.inPlace(); !ok {
+			total += len(p.Values) / ShingleBytes
+		}
 	}
 	a.room = slices.Grow(a.room[:0], total)
 	g := Sets{Keys: a.sets.Keys[:0], Sets: a.sets.Sets[:0]}
@@ -145,11 +147,14 @@ func (a *SetAssembler) Assemble(parts [][]byte) (Sets, error) {
 		}
 		if !a.seen[first.Hash] {
 			a.seen[first.Hash] = true
-			at := len(a.room)
-			a.room = a.room[:at+size]
-			set := a.room[at:len(a.room):len(a.room)]
-			for _, p := range parts[:n] {
-				p.CopyTo(set)
+			set, ok := first.inPlace()
+			if !ok {
+				at := len(a.room)
+				a.room = a.room[:at+size]
+				set = a.room[at:len(a.room):len(a.room)]
+				for _, p := range parts[:n] {
+					p.CopyTo(set)
+				}
 			}
 			g.Keys, g.Sets = append(g.Keys, first.Key), append(g.Sets, set)
 		}

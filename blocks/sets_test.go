@@ -23,3 +23,25 @@ func TestLostPart(t *testing.T) {
 		t.Errorf("the whole set: error %v", err)
 	}
 }
+
+// Whole sets stay where they are, at any address, where processors have words as they travel.
+func TestWholeSetsAreNotCopied(t *testing.T) {
+	if _, ok := new(SetPart).inPlace(); !ok {
+		t.Skip("this processor has words in another order")
+	}
+	want := [][]uint64{{1, 2, 1 << 63}, {3}, {4, 5}}
+	var parts [][]byte
+	for i, set := range want {
+		SetParts(nil, Key(i), Hash{Lo: uint64(i)}, set, func(part []byte) {
+			parts = append(parts, slices.Concat(make([]byte, i), part)[i:])
+		})
+	}
+	var a SetAssembler
+	g, err := a.Assemble(parts)
+	if err != nil || !slices.EqualFunc(g.Sets, want, slices.Equal) {
+		t.Fatalf("got %v, %v, want %v", g.Sets, err, want)
+	}
+	if cap(a.room) > 0 {
+		t.Errorf("there is room for %d shingles", cap(a.room))
+	}
+}

@@ -102,8 +102,10 @@ func (f *fetchFn) fetch(ctx context.Context, in *Inputs, split blocks.Span, want
 		positions[i] = m.Key.Position()
 	}
 	f.out.begin(emit, nil)
+	options := f.Params.Options
+	options.KeepInvalid = true // the first read has refused it
 	var rank []byte
-	err = recordsAt(ctx, in, split, positions, f.Params.Options, func(record *reading.Record) error {
+	err = recordsAt(ctx, in, split, positions, options, func(record *reading.Record) error {
 		m, doc := wanted[0], record.Doc
 		wanted = wanted[1:]
 		if doc.Value.Kind != codec.NoValue {

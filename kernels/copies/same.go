@@ -55,14 +55,14 @@ func (r *Reader) Key(same Same, text, ends []byte) (hash.Sum128, bool) {
 	if same == Tokens {
 		return hash.Values(tokens), true
 	}
-	return hash.Sequence(r.features(r.shingler.InPlace())), true
+	return hash.Values(r.features(r.shingler.InPlace())), true
 }
 
 // Read returns the traits of a text, whose columns end at ends, and its features, which are valid until the next call.
 func (r *Reader) Read(text, ends []byte) (t Traits, features []uint64) {
 	t = Traits{Text: textHash(text, ends), Tokens: hash.Values(r.shingler.Tokenise(text)), Symbols: r.symbolsHash(text)}
 	features = r.features(r.shingler.InPlace())
-	t.Set = hash.Sequence(features)
+	t.Set = hash.Values(features)
 	return t, features
 }
 

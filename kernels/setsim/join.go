@@ -8,7 +8,11 @@ import (
 // directLimit is the size of a group up to which comparing all pairs of
 // similar size costs less than an index. Most components have two or three
 // members.
-const directLimit = 32
+const directLimit = 64
+
+// parityLeast is the size of a group from which most of its pairs are not similar, and its sets' parities cost less than
+// they save.
+const parityLeast = 6
 
 // SelfJoin calls emit once for every pair i < j of sets, by their indexes in
 // the slice, whose Jaccard similarity is at least t, with the number of
@@ -52,7 +56,11 @@ func CrossJoin(small, large [][]uint64, t Threshold, emit func(i, j, shared int)
 // y < border ≤ x.
 func joinOrdered(sets [][]uint64, border int, t Threshold, emit func(x, y, shared int) bool) {
 	if len(sets) <= directLimit {
-		directJoin(sets, border, t, overlaps(sets), emit)
+		overlap := overlaps(sets)
+		if len(sets) >= parityLeast {
+			overlap = overlapsByParity(sets)
+		}
+		directJoin(sets, border, t, overlap, emit)
 		return
 	}
 	index := newPrefixLists(sets, border, t)
@@ -83,6 +91,20 @@ func bySize(sets [][]uint64) (order []int, ordered [][]uint64) {
 // overlaps compares sets by their numbers.
 func overlaps[T uint32 | uint64](sets [][]T) func(x, y, need int) (shared int, ok bool) {
 	return func(x, y, need int) (shared int, ok bool) { return overlapAtLeast(sets[x], sets[y], need) }
+}
+
+// overlapsByParity is overlaps of sets, most pairs of which share too little.
+func overlapsByParity(sets [][]uint64) func(x, y, need int) (shared int, ok bool) {
+	parities := make([]parity, len(sets))
+	for x, set := range sets {
+		parities[x] = parityOf(set, nil)
+	}
+	return func(x, y, need int) (shared int, ok bool) {
+		if 2*need > len(sets[x])+len(sets[y])-differing(parities[x], parities[y]) {
+			return 0, false
+		}
+		return overlapAtLeast(sets[x], sets[y], need)
+	}
 }
 
 // directJoin joins by comparing each set with all that are not too small for it. overlap returns the number of elements

@@ -15,11 +15,6 @@ const (
 	// visiting all sets for each portion.
 	portionSize = 1 << 19
 
-	// slotsPerEntry is how many slots an elementSorter has for each entry. With 8 of them,
-	// one in eight elements that only one set has shares its slot with another element, and
-	// is sorted for nothing. The slots of a portion still fit a core's own cache.
-	slotsPerEntry = 8
-
 	// visits is how often all sets are visited to gather many portions, several each time: each set
 	// is a miss of the cache, and a portion has but a few elements of it.
 	visits = 8
@@ -175,7 +170,7 @@ type elementSorter struct {
 	portionBits int
 	gathered    [][]entry // of a stretch of portions
 	sorter      radix.Sorter[entry, uint32]
-	slots       slots
+	slots       radix.Slots
 }
 
 // newElementSorter returns one of so many sorters, which sort a portion together.
@@ -189,7 +184,7 @@ func newElementSorter(total, portion, ranges int) *elementSorter {
 			s.gathered[p] = make([]entry, 0, usual+usual/8)
 		}
 	}
-	s.slots = make(slots, 1<<bits.Len(uint(usual*slotsPerEntry/slotsPerWord)))
+	s.slots = s.slots.For(usual)
 	return s
 }
 
@@ -210,7 +205,7 @@ func (s *elementSorter) gather(set []uint64, number uint32, first int) (n int) {
 }
 
 // gatherShared gathers those elements of portion p, from the cursors on, that share a slot, and sets ends to where the portion ends in each
-// set. So it makes no entries for most elements that only one set has, which dropSingles drops from entries that were made. It visits all
+// set. So it makes no entries for most elements that only one set has, which radix.Repeated drops from entries that were made. It visits all
 // sets twice, which pays only where gather would visit them for each portion, too: in stretches of one portion.
 func (s *elementSorter) gatherShared(sets [][]uint64, cursors, ends []int, p int) {
 	clear(s.slots)
@@ -219,7 +214,7 @@ func (s *elementSorter) gatherShared(sets [][]uint64, cursors, ends []int, p int
 	for i, set := range sets {
 		n := cursors[i]
 		for ; n < len(set) && set[n] <= last; n++ {
-			again += slots.add(set[n])
+			again += slots.Add(set[n])
 		}
 		all += n - cursors[i]
 		ends[i] = n
@@ -233,44 +228,10 @@ func (s *elementSorter) gatherShared(sets [][]uint64, cursors, ends []int, p int
 	for i, set := range sets {
 		for _, hash := range set[cursors[i]:ends[i]] {
 			entries[kept] = entry{hash, uint32(i)}
-			kept += slots.shared(hash)
+			kept += slots.Shared(hash)
 		}
 	}
 	s.gathered[0] = entries[:kept]
-}
-
-// dropSingles leaves out most of the entries whose hash no other entry has. In most
-// corpora most entries are such.
-func (s *elementSorter) dropSingles(entries []entry) []entry {
-	clear(s.slots)
-	slots := s.slots
-	for i := range entries {
-		slots.add(entries[i].Key)
-	}
-	kept := 0
-	for _, e := range entries {
-		entries[kept] = e
-		kept += slots.shared(e.Key)
-	}
-	return entries[:kept]
-}
-
-// slots count hashes by their low bits: none, one, or more. Each has two bits, and they are a power of two.
-type slots []uint64
-
-const slotsPerWord = 32
-
-// add counts a hash, and returns 1 if its slot had one before, else 0.
-func (s slots) add(hash uint64) (again int) {
-	word, shift := &s[hash/slotsPerWord&uint64(len(s)-1)], hash%slotsPerWord*2
-	had := *word >> shift & 3
-	*word += (1 &^ (had >> 1)) << shift
-	return int((had + 1) >> 1)
-}
-
-// shared returns 1 if the slot of a hash has more than one, else 0.
-func (s slots) shared(hash uint64) int {
-	return int(s[hash/slotsPerWord&uint64(len(s)-1)] >> (hash%slotsPerWord*2 + 1) & 1)
 }
 
 // sort returns the entries gathered of the k-th portion of the stretch, sorted and less such as are
@@ -278,7 +239,8 @@ func (s slots) shared(hash uint64) int {
 func (s *elementSorter) sort(k int) []entry {
 	entries := s.gathered[k]
 	if len(s.gathered) > 1 {
-		entries = s.dropSingles(entries)
+		clear(s.slots)
+		entries = radix.Repeated(s.slots, entries)
 	}
 	s.gathered[k] = entries[:0]
 	return s.sorter.Sort(entries, s.portionBits, radix.ByKey)

@@ -318,7 +318,7 @@ func (p *Plan) sample(ctx context.Context) (sets [][]uint64, different, size int
 		traits := text.traits
 		size += text.size
 		p.Sizes[text.size]++
-		held.add(traits.Set, text.set)
+		held.add(text.sum, text.set)
 		key := traits.Of(p.Request.Same)
 		earlier, ok := first[key]
 		switch {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/neardup/neardup/internal/parallel"
 	"github.com/neardup/neardup/kernels/copies"
+	"github.com/neardup/neardup/kernels/hash"
 	"github.com/neardup/neardup/kernels/shingle"
 )
 
@@ -24,8 +25,9 @@ type sampledTexts struct {
 // sampledText is what is read of a text that has shingles.
 type sampledText struct {
 	traits copies.Traits
-	size   int      // of its set
-	set    []uint64 // thinned
+	sum    hash.Sum128 // of the set; the sample is drawn by it
+	size   int         // of its set
+	set    []uint64    // thinned
 }
 
 // textBatch is texts that one core reads.
@@ -108,7 +110,7 @@ func (b *textBatch) readBy(reader *copies.Reader) {
 	for _, end := range b.last {
 		traits, set := reader.Read(b.texts[start.text:end.text], b.ends[start.ends:end.ends])
 		if start = end; len(set) > 0 {
-			b.read = append(b.read, sampledText{traits, len(set), thin(set)})
+			b.read = append(b.read, sampledText{traits, hash.Sequence(set), len(set), thin(set)})
 		}
 		reader.Trim()
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/neardup/neardup/internal/parallel"
 	"github.com/neardup/neardup/kernels/copies"
+	"github.com/neardup/neardup/kernels/hash"
 	"github.com/neardup/neardup/kernels/shingle"
 	"github.com/neardup/neardup/kernels/textnorm"
 )
@@ -39,7 +40,7 @@ func TestSampledTexts(t *testing.T) {
 			ends := rapid.SliceOfN(rapid.Byte(), 0, 3).Draw(t, "ends")
 			texts.add(text, ends)
 			if traits, set := reader.Read(text, ends); len(set) > 0 {
-				want = append(want, sampledText{traits, len(set), slices.Clone(set)})
+				want = append(want, sampledText{traits, hash.Sequence(set), len(set), slices.Clone(set)})
 			}
 			clear(text) // what is added is its caller's
 			clear(ends)

@@ -59,6 +59,7 @@ type bucketsFn struct {
 
 	copies  *list
 	entries []blocks.BandEntry
+	slots   radix.Slots
 	sorter  radix.Sorter[blocks.BandEntry, blocks.Key]
 }
 
@@ -75,15 +76,20 @@ func (f *bucketsFn) ProcessElement(ctx context.Context, key int64, packed func(*
 	f.entries = f.entries[:0]
 	var block []byte
 	for packed(&block) {
-		before := len(f.entries)
 		if f.entries, err = blocks.DecodeBands(f.entries, block); err != nil {
 			return err
 		}
-		if f.copies != nil {
-			f.entries = f.entries[:before+len(f.copies.others(f.entries[before:]))]
-		}
 	}
-	entries := f.sorter.Sort(f.entries, 64-blocks.BandKeyBits, radix.ByKeyAndDocument)
+	seen := len(f.entries)
+	f.slots = f.slots.For(seen)
+	repeated := radix.Repeated(f.slots, f.entries) // most documents are alone in their buckets
+	if f.copies != nil {
+		all := len(repeated)
+		repeated = f.copies.others(repeated)
+		seen -= all - len(repeated) // no copy is alone
+	}
+	entriesSeen.Inc(ctx, int64(seen))
+	entries := f.sorter.Sort(repeated, 64-blocks.BandKeyBits, radix.ByKeyAndDocument)
 	var edges []byte
 	var made, buckets int64
 	for start, end := 0, 0; start < len(entries); start = end {
@@ -103,7 +109,6 @@ func (f *bucketsFn) ProcessElement(ctx context.Context, key int64, packed func(*
 	if len(edges) > 0 {
 		emit(edges)
 	}
-	entriesSeen.Inc(ctx, int64(len(entries)))
 	bucketsFound.Inc(ctx, buckets)
 	edgesMade.Inc(ctx, made)
 	return nil

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/core/metrics"
 	"pgregory.net/rapid"
 
 	"github.com/neardup/neardup/blocks"
@@ -59,6 +60,29 @@ func TestBucketsAreChained(t *testing.T) {
 	})
 }
 
+// Documents that are alone in their buckets are counted, and listed copies are not.
+func TestEntriesSeen(t *testing.T) {
+	ctx := metrics.SetPTransformID(metrics.SetBundleID(context.Background(), "bundle"), "step")
+	var packed [][]byte
+	emit := func(_ int64, block []byte) { packed = append(packed, block) }
+	writer := blocks.NewBandWriter(1, 0)
+	const n = 100
+	for i := range n {
+		writer.Add(blocks.NewKey(0, int64(i)), []uint64{uint64(i) * 0x9e3779b97f4a7c15}, emit)
+	}
+	writer.Add(blocks.NewKey(0, n), []uint64{0}, emit)
+	writer.Flush(emit)
+	copied := newList([]blocks.Key{blocks.NewKey(0, n)})
+	if err := (&bucketsFn{copies: &copied}).ProcessElement(ctx, 0, beamtest.Values(packed...), func([]byte) { t.Error("an edge") }); err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]int64{}
+	err := metrics.Extractor{SumInt64: func(l metrics.Labels, v int64) { seen[l.Name()] = v }}.ExtractFrom(metrics.GetStore(ctx))
+	if err != nil || seen["entries"] != n {
+		t.Errorf("counted %v, want %d entries; error %v", seen, n, err)
+	}
+}
+
 func TestCorruptBlock(t *testing.T) {
 	err := (&bucketsFn{}).ProcessElement(context.Background(), 0, beamtest.Values([]byte{1, 2, 3}), func([]byte) {})
 	if err == nil {
@@ -76,8 +100,9 @@ func BenchmarkBuckets(b *testing.B) {
 		writer.Add(blocks.NewKey(0, int64(i)), []uint64{r.Uint64()}, emit)
 	}
 	writer.Flush(emit)
+	var f bucketsFn
 	for b.Loop() {
-		if err := (&bucketsFn{}).ProcessElement(context.Background(), 0, beamtest.Values(packed...), func([]byte) {}); err != nil {
+		if err := f.ProcessElement(context.Background(), 0, beamtest.Values(packed...), func([]byte) {}); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -111,10 +111,10 @@ type spreadFn struct {
 	Roots bool
 
 	edges []blocks.Edge
-	out   *blocks.Buffers
+	out   *blocks.Shards
 }
 
-func (f *spreadFn) StartBundle(func(int64, []byte)) { f.out = blocks.NewBuffers() }
+func (f *spreadFn) StartBundle(func(int64, []byte)) { f.out = blocks.NewShards(f.Parts) }
 
 func (f *spreadFn) ProcessElement(ctx context.Context, block []byte, emit func(int64, []byte)) (err error) {
 	if f.edges, err = blocks.DecodeEdges(f.edges[:0], block); err != nil {

@@ -1,0 +1,6 @@
+//go:build !(amd64 || arm64) || purego
+
+package blocks
+
+// inPlace returns none: values travel in little-endian order.
+func (p *SetPart) inPlace() (set []uint64, ok bool) { return nil, false }

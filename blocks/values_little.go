@@ -1,0 +1,13 @@
+//go:build (amd64 || arm64) && !purego
+
+package blocks
+
+import "unsafe"
+
+// inPlace returns the shingles in the block's memory, if the part is a whole set: these processors have them as they travel, at any address.
+func (p *SetPart) inPlace() (set []uint64, ok bool) {
+	if len(p.Values) != ShingleBytes*p.Total {
+		return nil, false
+	}
+	return unsafe.Slice((*uint64)(unsafe.Pointer(unsafe.SliceData(p.Values))), p.Total), true
+}
