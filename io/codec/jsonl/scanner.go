@@ -78,17 +78,17 @@ func (s *scanner) object(n *node) error {
 		if s.peek() != '"' {
 			return s.unexpected("looking for beginning of object key string")
 		}
-		begin := s.pos
-		if err := s.str(&value{}); err != nil {
+		key := value{begin: s.pos + 1}
+		if err := s.str(&key); err != nil {
 			return err
 		}
-		key := s.data[begin+1 : s.pos-1]
+		key.end = s.pos - 1
 		s.blanks()
 		if !s.take(':') {
 			return s.unexpected("after object key")
 		}
 		s.blanks()
-		child := n.lookup(key)
+		child := n.lookup(s.data[key.begin:key.end], key.escaped)
 		if child != nil {
 			child.forget(s.found)
 		}
