@@ -37,8 +37,7 @@ type BandWriter struct {
 type bandBlock struct {
 	data    []byte
 	segment int // where the open segment's header is
-	file    int
-	base    int64
+	base    Key // of its first document
 }
 
 // NewBandWriter returns a writer for 1<<shardBits shards a band.
@@ -51,9 +50,12 @@ func (w *BandWriter) Add(doc Key, keys []uint64, emit func(group int64, block []
 	for band, key := range keys {
 		group := band<<w.shardBits | int(key>>1>>(63-w.shardBits))
 		block := &w.blocks[group]
-		before := len(block.data)
+		if !block.takes(doc) {
+			block.open(doc)
+			w.total += bandHeader
+		}
 		block.add(doc, key<<w.shardBits>>(64-BandKeyBits))
-		w.total += len(block.data) - before
+		w.total += bandEntry
 		if len(block.data) >= BlockBytes {
 			w.flush(group, emit)
 		}
@@ -63,22 +65,38 @@ func (w *BandWriter) Add(doc Key, keys []uint64, emit func(group int64, block []
 	}
 }
 
-func (b *bandBlock) add(doc Key, key uint64) {
-	delta := doc.Position() - b.base
-	if len(b.data) == 0 || doc.File() != b.file || delta < 0 || delta > maxBandDelta {
-		b.segment, b.file, b.base, delta = len(b.data), doc.File(), doc.Position(), 0
-		b.data = AppendUint32(b.data, uint32(b.file))
-		b.data = AppendUint64(b.data, uint64(b.base))
-		b.data = AppendUint32(b.data, 0)
+// takes reports whether a document goes into the open segment.
+func (b *bandBlock) takes(doc Key) bool {
+	return len(b.data) > 0 && uint64(doc-b.base) <= maxBandDelta && doc.File() == b.base.File()
+}
+
+// open opens a segment, of which the document is the first.
+func (b *bandBlock) open(doc Key) {
+	b.close()
+	b.segment, b.base = len(b.data), doc
+	b.data = AppendUint32(b.data, uint32(doc.File()))
+	b.data = AppendUint64(b.data, uint64(doc.Position()))
+	b.data = AppendUint32(b.data, 0)
+}
+
+// close writes the number of entries, which is not known before.
+func (b *bandBlock) close() {
+	if len(b.data) > 0 {
+		entries := b.data[b.segment+bandHeader:]
+		binary.LittleEndian.PutUint32(b.data[b.segment+bandHeader-4:], uint32(len(entries)/bandEntry))
 	}
-	count := b.data[b.segment+bandHeader-4:]
-	binary.LittleEndian.PutUint32(count, binary.LittleEndian.Uint32(count)+1)
-	b.data = append(b.data, byte(key), byte(key>>8), byte(key>>16), byte(key>>24), byte(key>>32))
-	b.data = AppendUint32(b.data, uint32(delta))
+}
+
+// add adds an entry to the open segment.
+func (b *bandBlock) add(doc Key, key uint64) {
+	delta := uint64(doc - b.base)
+	b.data = AppendUint64(b.data, key|delta<<BandKeyBits)
+	b.data = append(b.data, byte(delta>>(64-BandKeyBits)))
 }
 
 func (w *BandWriter) flush(group int, emit func(int64, []byte)) {
 	block := &w.blocks[group]
+	block.close()
 	w.total -= len(block.data)
 	emit(int64(group), bytes.Clone(block.data))
 	block.data = block.data[:0] // to grow once

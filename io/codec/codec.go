@@ -45,6 +45,8 @@ type Document struct {
 	ID    []byte
 	HasID bool
 	Text  []byte
+	// Plain says that Text is known to be ASCII without control characters but white space. It may be without that.
+	Plain bool
 	// Ends says where the text columns end in Text, all but the last, as uvarints: documents have the same
 	// columns, byte for byte, if they have the same Text and Ends. Of one column it is empty.
 	Ends []byte

@@ -35,6 +35,9 @@ func (o Options) readable(file *blocks.File, see func(*reading.Record) error) fu
 
 // wrong says why a record's text is not taken for UTF-8; "" if it is.
 func wrong(file *blocks.File, record *reading.Record) string {
+	if record.Doc.Plain {
+		return ""
+	}
 	text := record.Doc.Text
 	if !utf8.Valid(text) && file.Encoding != "" {
 		return fmt.Sprintf("byte %d of the text, decoded, stands for what is not %s", invalidAt(text), file.Encoding)

@@ -31,7 +31,6 @@ const multiplier = 0x9e3779b97f4a7c15
 type Shingler struct {
 	config Config
 	policy textnorm.Policy
-	power  uint64 // multiplier^K, what a token has grown to when it leaves
 	text   []byte
 	tokens []uint64
 	stop   map[uint64]bool // the tokens that begin a shingle, of kind Stop
@@ -49,10 +48,7 @@ func New(c Config, p textnorm.Policy) *Shingler {
 	case Byte:
 		p = p.KeepLayout().KeepInvisible()
 	}
-	s := &Shingler{config: c, policy: p, power: 1}
-	for range c.K {
-		s.power *= multiplier
-	}
+	s := &Shingler{config: c, policy: p}
 	if c.Kind == Stop {
 		s.stop = stopTokens(c.Language, p)
 	}
@@ -117,24 +113,20 @@ func (s *Shingler) shingles(dst, tokens []uint64) []uint64 {
 // windows appends the hash of every window of K tokens.
 func (s *Shingler) windows(dst, tokens []uint64) []uint64 {
 	k := s.config.K
-	if len(tokens) == 0 {
+	switch {
+	case len(tokens) == 0:
 		return dst
-	}
-	var sum uint64
-	for _, t := range tokens[:min(k, len(tokens))] {
-		sum = sum*multiplier + t
-	}
-	if len(tokens) < k {
+	case len(tokens) < k:
+		var sum uint64
+		for _, t := range tokens {
+			sum = sum*multiplier + t
+		}
 		return append(dst, wholeText(sum, len(tokens)))
 	}
-	leaving, next := tokens[0], tokens[1:len(tokens)-k+1]
-	dst = append(dst, hash.Mix(sum))
-	for i, t := range tokens[k:] {
-		sum = sum*multiplier + t - leaving*s.power
-		leaving = next[i]
-		dst = append(dst, hash.Mix(sum))
-	}
-	return dst
+	n := len(tokens) - k + 1
+	dst = slices.Grow(dst, n)
+	hashWindows(dst[len(dst):len(dst)+n], tokens, k)
+	return dst[:len(dst)+n]
 }
 
 // wholeText is the hash of the one shingle of a text, from the sum over its tokens.

@@ -82,6 +82,19 @@ func TestFoldedASCIILengths(t *testing.T) {
 	}
 }
 
+// TestFoldedASCIIEnds has a byte that is not ASCII at each place of some blocks, which words begin and end anywhere in.
+func TestFoldedASCIIEnds(t *testing.T) {
+	memory := fence.New(t, foldedBytes)
+	words := []byte(strings.Repeat("Some words of abcdefghij, a b c d e f g h; ABCDEFGHIJKLMNOP ", 5))
+	for from := range 64 {
+		for at := from; at < len(words); at++ {
+			text := bytes.Clone(words[from:])
+			text[at-from] |= 0x80
+			equalsFoldedPlain(t, memory, text)
+		}
+	}
+}
+
 // TestFoldedASCIIRoom has more words than fit in one call, and the most that a block can end.
 func TestFoldedASCIIRoom(t *testing.T) {
 	memory := fence.New(t, foldedBytes)

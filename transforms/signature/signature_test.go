@@ -226,6 +226,24 @@ func TestFirstIsToldOnce(t *testing.T) {
 	}
 }
 
+// TestManyCopies has more documents in a block than there is room for at first, of which two have the same half of a hash.
+func TestManyCopies(t *testing.T) {
+	in := &blocks.Inputs{Shards: 1}
+	in.Add(&blocks.File{Source: "a"}, nil, nil)
+	c := newCollapse(in, 1)
+	none := func(int64, []byte) {}
+	const n = 3 * leastSlots
+	for block := range uint64(2) {
+		c.begin()
+		for key := range blocks.Key(2 * n) {
+			i := uint64(key % n)
+			if got, want := c.isCopy(hash.Sum128{Hi: i + block, Lo: i / 2}, key, none, none), key >= n; got != want {
+				t.Fatalf("document %v of block %d is a copy: %v, want %v", key, block, got, want)
+			}
+		}
+	}
+}
+
 func TestNoTokenIsRejected(t *testing.T) {
 	out := signBundle(t, params(t), []blocks.Document{document(0, "..."), document(5, "word")})
 	if len(out.rejected) != 1 {

@@ -126,7 +126,7 @@ func (c *jsonl) Decode(record []byte, doc *codec.Document) error {
 			return &codec.Error{Reason: codec.IDNotString, Detail: "it is " + v.kind.String()}
 		}
 	}
-	doc.NoText = true
+	doc.NoText, doc.Plain = true, true
 	for i, column := range c.text {
 		if i > 0 {
 			doc.NextColumn()
@@ -138,6 +138,7 @@ func (c *jsonl) Decode(record []byte, doc *codec.Document) error {
 		case null:
 		case str, number:
 			doc.NoText = false
+			doc.Plain = doc.Plain && !v.special
 			doc.Text = v.appendTo(doc.Text, line)
 		default:
 			return &codec.Error{Reason: codec.TextNotString, Detail: fmt.Sprintf("%q is %v", c.names[i], v.kind)}

@@ -294,3 +294,17 @@ func TestEnds(t *testing.T) {
 		}
 	}
 }
+
+// TestPlainText: a text is plain if all its columns are.
+func TestPlainText(t *testing.T) {
+	for record, want := range map[string]bool{
+		`{"a":"a\n\t\\ \"/\/\f\r","b":1}`: true, `{"a":"~\u007f"}`: false, `{"a":"é"}`: false, `{"a":"","b":"é"}`: false, `{"a":"é","b":""}`: false,
+		`{"a":"\b"}`: false, `{"a":"\u0000"}`: false, `{"a":"` + strings.Repeat(".", 40) + `é` + strings.Repeat(".", 40) + `"}`: false,
+		`{"a":"` + strings.Repeat(".", 40) + `","é":"é"}`: true, `{"a":"\\u0000\\b"}`: true, `{"a":null}`: true, `{"é":"é","a":"` + strings.Repeat(".", 40) + `"}`: true,
+	} {
+		var doc codec.Document
+		if err := jsonl.New(codec.Fields{Text: []string{"a", "b"}}).Decode([]byte(record), &doc); err != nil || doc.Plain != want {
+			t.Errorf("%s: plain %t, %v; want %t", record, doc.Plain, err, want)
+		}
+	}
+}

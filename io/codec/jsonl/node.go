@@ -1,7 +1,5 @@
 package jsonl
 
-import "bytes"
-
 // node is a place in the objects of a file that leads to a column, a trie over their keys.
 // All other places are a nil node, and their values are checked but not looked at.
 type node struct {
@@ -34,11 +32,11 @@ func (n *node) descend(path []string) *node {
 }
 
 // lookup returns the child for a key as it stands between its quotes, or nil.
-func (n *node) lookup(quoted []byte) *node {
+func (n *node) lookup(quoted []byte, escaped bool) *node {
 	if n == nil {
 		return nil
 	}
-	if bytes.IndexByte(quoted, '\\') >= 0 {
+	if escaped {
 		var buf [64]byte
 		quoted = appendUnescaped(buf[:0], quoted)
 	}

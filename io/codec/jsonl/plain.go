@@ -2,4 +2,4 @@
 
 package jsonl
 
-func plain(b []byte) int { return plainWords(b) }
+func plain(b []byte) (n int, wide bool) { return plainWords(b) }

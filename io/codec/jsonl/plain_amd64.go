@@ -4,10 +4,10 @@ package jsonl
 
 import "golang.org/x/sys/cpu"
 
-// TZCNT belongs to BMI1.
+// TZCNT and BLSMSK belong to BMI1.
 var hasAVX2 = cpu.X86.HasAVX2 && cpu.X86.HasBMI1
 
-func plain(b []byte) int {
+func plain(b []byte) (n int, wide bool) {
 	if hasAVX2 && len(b) >= 32 {
 		return plainAVX2(b)
 	}
@@ -17,4 +17,4 @@ func plain(b []byte) int {
 // plainAVX2 is plainWords of 32 bytes or more, and takes as many at a time.
 //
 //go:noescape
-func plainAVX2(b []byte) int
+func plainAVX2(b []byte) (n int, wide bool)

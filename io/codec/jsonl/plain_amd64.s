@@ -20,8 +20,8 @@ GLOBL controls<>(SB), RODATA|NOPTR, $8
 	VPOR      Y4, Y6, Y4 \
 	VPMOVMSKB Y4, AX
 
-// func plainAVX2(b []byte) int
-TEXT ·plainAVX2(SB), NOSPLIT, $0-32
+// func plainAVX2(b []byte) (n int, wide bool)
+TEXT ·plainAVX2(SB), NOSPLIT, $0-33
 	MOVQ b_base+0(FP), SI
 	MOVQ b_len+8(FP), CX
 	LEAQ -32(SI)(CX*1), DX // the last 32 bytes
@@ -30,11 +30,13 @@ TEXT ·plainAVX2(SB), NOSPLIT, $0-32
 	VPBROADCASTQ quotes<>(SB), Y1
 	VPBROADCASTQ slashes<>(SB), Y2
 	VPBROADCASTQ controls<>(SB), Y3
+	VPXOR        Y7, Y7, Y7 // all bytes so far
 
 loop:
 	STOPS
 	TESTL AX, AX
 	JNZ   found
+	VPOR  Y0, Y7, Y7
 	ADDQ  $32, DI
 	CMPQ  DI, DX
 	JCS   loop
@@ -44,14 +46,24 @@ loop:
 	STOPS
 	TESTL AX, AX
 	JNZ   found
+	VPOR  Y0, Y7, Y7
+	VPMOVMSKB Y7, AX
 	VZEROUPPER
-	MOVQ  CX, ret+24(FP)
+	TESTL AX, AX
+	SETNE wide+32(FP)
+	MOVQ  CX, n+24(FP)
 	RET
 
 found:
+	VPMOVMSKB Y7, BX
+	VPMOVMSKB Y0, CX
 	VZEROUPPER
-	TZCNTL AX, AX
-	ADDQ   AX, DI
-	SUBQ   SI, DI
-	MOVQ   DI, ret+24(FP)
+	BLSMSKL AX, DX // up to the first
+	ANDL    DX, CX
+	ORL     BX, CX
+	SETNE   wide+32(FP)
+	TZCNTL  AX, AX
+	ADDQ    AX, DI
+	SUBQ    SI, DI
+	MOVQ    DI, n+24(FP)
 	RET

@@ -3,6 +3,7 @@ package jsonl
 import (
 	"bytes"
 	"testing"
+	"unicode/utf8"
 
 	"pgregory.net/rapid"
 
@@ -10,22 +11,25 @@ import (
 )
 
 // plainBytes is plainWords by definition.
-func plainBytes(b []byte) int {
+func plainBytes(b []byte) (n int, wide bool) {
 	for i, c := range b {
 		if c < ' ' || c == '"' || c == '\\' {
-			return i
+			return i, wide
 		}
+		wide = wide || c >= utf8.RuneSelf
 	}
-	return len(b)
+	return len(b), wide
 }
 
 // equalPlain holds both ways against the definition where b touches a fence.
 func equalPlain(t rapid.TB, memory fence.Memory, b []byte) {
-	want := plainBytes(b)
+	want, wantWide := plainBytes(b)
 	for _, place := range []func([]byte) []byte{memory.AtStart, memory.AtEnd} {
 		b := place(b)
-		if fast, words := plain(b), plainWords(b); fast != want || words != want {
-			t.Fatalf("%q: fast %d, by words %d; want %d", b, fast, words, want)
+		fast, fastWide := plain(b)
+		words, wordsWide := plainWords(b)
+		if fast != want || words != want || fastWide != wantWide || wordsWide != wantWide {
+			t.Fatalf("%q: fast %d, wide %t, by words %d, %t; want %d, %t", b, fast, fastWide, words, wordsWide, want, wantWide)
 		}
 	}
 }
@@ -71,7 +75,7 @@ func TestPlain(t *testing.T) {
 
 func BenchmarkPlain(b *testing.B) {
 	text := append(bytes.Repeat([]byte("."), 1000), '"')
-	for name, f := range map[string]func([]byte) int{"fast": plain, "words": plainWords} {
+	for name, f := range map[string]func([]byte) (int, bool){"fast": plain, "words": plainWords} {
 		b.Run(name, func(b *testing.B) {
 			b.SetBytes(int64(len(text)))
 			for b.Loop() {

@@ -42,8 +42,10 @@ func (s *scanner) value(n *node) (value, error) {
 	begin := s.pos
 	switch b := s.peek(); {
 	case b == '"':
-		err := s.str()
-		return value{kind: str, begin: begin + 1, end: s.pos - 1}, err
+		v := value{kind: str, begin: begin + 1}
+		err := s.str(&v)
+		v.end = s.pos - 1
+		return v, err
 	case b == '{':
 		return value{kind: object}, s.object(n)
 	case b == '[':
@@ -76,17 +78,17 @@ func (s *scanner) object(n *node) error {
 		if s.peek() != '"' {
 			return s.unexpected("looking for beginning of object key string")
 		}
-		begin := s.pos
-		if err := s.str(); err != nil {
+		key := value{begin: s.pos + 1}
+		if err := s.str(&key); err != nil {
 			return err
 		}
-		key := s.data[begin+1 : s.pos-1]
+		key.end = s.pos - 1
 		s.blanks()
 		if !s.take(':') {
 			return s.unexpected("after object key")
 		}
 		s.blanks()
-		child := n.lookup(key)
+		child := n.lookup(s.data[key.begin:key.end], key.escaped)
 		if child != nil {
 			child.forget(s.found)
 		}
@@ -145,17 +147,21 @@ func (s *scanner) enter() error {
 	return nil
 }
 
-// str scans the string that begins at pos.
-func (s *scanner) str() error {
+// str scans the string that begins at pos, and notes of v what it has.
+func (s *scanner) str(v *value) error {
 	s.pos++
 	for {
-		s.pos += plain(s.data[s.pos:])
+		n, wide := plain(s.data[s.pos:])
+		s.pos += n
+		v.special = v.special || wide
 		switch s.peek() {
 		case '"':
 			s.pos++
 			return nil
 		case '\\':
 			s.pos++
+			v.escaped = true
+			v.special = v.special || s.peek() == 'u' || s.peek() == 'b'
 			if err := s.escape(); err != nil {
 				return err
 			}
@@ -166,24 +172,27 @@ func (s *scanner) str() error {
 }
 
 // plainWords returns how many bytes of a string b begins with that stand for themselves: all but a quote, a
-// backslash and control characters. Most bytes of a corpus pass here, so it takes eight at a
+// backslash and control characters. wide says that some of them are not ASCII. Most bytes of a corpus pass here, so it takes eight at a
 // time; of each test below only the lowest bit set is exact, and only that one is used.
-func plainWords(b []byte) int {
+func plainWords(b []byte) (n int, wide bool) {
 	const ones, highs = 0x0101010101010101, 0x8080808080808080
-	n := 0
+	seen := uint64(0)
 	for ; n+8 <= len(b); n += 8 {
 		w := binary.LittleEndian.Uint64(b[n:])
 		quote := w ^ ones*'"'
 		slash := w ^ ones*'\\'
 		stop := ((w-ones*' ')&^w | (quote-ones)&^quote | (slash-ones)&^slash) & highs
 		if stop != 0 {
-			return n + bits.TrailingZeros64(stop)/8
+			seen |= w & (stop&-stop - 1)
+			return n + bits.TrailingZeros64(stop)/8, seen&highs != 0
 		}
+		seen |= w
 	}
 	for n < len(b) && b[n] >= ' ' && b[n] != '"' && b[n] != '\\' {
+		seen |= uint64(b[n])
 		n++
 	}
-	return n
+	return n, seen&highs != 0
 }
 
 // escape scans what follows a backslash.

@@ -27,12 +27,14 @@ func (k kind) String() string {
 // sees that the values of a line can live on the stack.
 type value struct {
 	kind       kind
-	begin, end int // of a number, or of a string between its quotes, in the line
+	escaped    bool // a string with escapes
+	special    bool // a string with characters that are not ASCII, or with control characters, but those that white space has
+	begin, end int  // of a number, or of a string between its quotes, in the line
 }
 
 // appendTo appends the text of a string or number of line to dst.
 func (v value) appendTo(dst, line []byte) []byte {
-	if v.kind == number {
+	if !v.escaped {
 		return append(dst, line[v.begin:v.end]...)
 	}
 	return appendUnescaped(dst, line[v.begin:v.end])

@@ -128,10 +128,10 @@ func throwFirst(sig, shingles []uint64) (left uint64) {
 	return left
 }
 
-// throw plays one round and returns the number of bins it filled. Whether a
+// throwPlain plays one round, on any processor, and returns the number of bins it filled. Whether a
 // bin is empty or its value larger is unpredictable, so the loop branches on
 // neither.
-func throw(sig, shingles []uint64, mask, round uint64) (filled uint64) {
+func throwPlain(sig, shingles []uint64, mask, round uint64) (filled uint64) {
 	last := uint64(len(sig) - 1)
 	prefix := round << roundShift
 	for _, x := range shingles {
