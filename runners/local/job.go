@@ -67,7 +67,10 @@ func newJob(ctx context.Context, p *plan.Plan, options Options, dir *spill.Dir) 
 	j.wake.L = &j.mu
 	j.ctx, j.cancel = context.WithCancel(ctx)
 	for _, s := range p.Stages {
-		for _, c := range s.Outputs {
+		for id, c := range s.Outputs {
+			if c.Bare {
+				s.Descriptor.Transforms[id].Spec = bareSink()
+			}
 			if j.data[c] == nil {
 				j.data[c] = newCollection(c, j.mem, dir)
 			}

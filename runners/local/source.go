@@ -27,7 +27,7 @@ func (j *job) open(s *stage) source {
 	case s.Input.Kind == plan.Blocks:
 		return &listSource{reader: c.list.Reader()}
 	default:
-		return &groupSource{store: c.store, interval: c.Interval}
+		return &groupSource{store: c.store, interval: c.Interval, bare: c.Bare}
 	}
 }
 
@@ -73,6 +73,7 @@ func (s *listSource) progress() (taken, all int) { return int(s.taken.Load()), s
 type groupSource struct {
 	store    *shuffle.Store
 	interval bool
+	bare     bool // values come without their length
 	taken    atomic.Int64
 	largest  peak // bytes of the values of a group
 }
@@ -116,7 +117,11 @@ func (s *groupSource) read(task int, to *bundle) (int64, error) {
 		count := len(buffer)
 		buffer = append(buffer, 0, 0, 0, 0)
 		for groups.NextValue() {
-			buffer = append(buffer, groups.Value()...)
+			value := groups.Value()
+			if s.bare {
+				buffer = binary.AppendUvarint(buffer, uint64(len(value)))
+			}
+			buffer = append(buffer, value...)
 			values++
 			if long = len(buffer)-start >= longest; long {
 				break

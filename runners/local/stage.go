@@ -28,9 +28,10 @@ type stage struct {
 
 // instance is a copy of a stage's DoFns, which one bundle uses at a time.
 type instance struct {
-	plan *exec.Plan
-	ctx  context.Context // holds the counters of one bundle; the job's mutex guards it between bundles
-	busy bool            // a bundle is being executed; the job's mutex guards it
+	plan   *exec.Plan
+	bundle *bundle         // the last one
+	ctx    context.Context // holds the counters of one bundle; the job's mutex guards it between bundles
+	busy   bool            // a bundle is being executed; the job's mutex guards it
 }
 
 // instance returns a copy of the stage's DoFns that nobody uses.
@@ -48,16 +49,17 @@ func (j *job) instance(s *stage) (*instance, error) {
 	if err != nil {
 		return nil, fmt.Errorf("stage %q: %w", s.Name, err)
 	}
-	i := &instance{plan: p, busy: true, ctx: j.counting(s)}
+	i := &instance{plan: p, busy: true}
+	i.ctx = j.counting(s, i)
 	j.mu.Lock()
 	s.all = append(s.all, i)
 	j.mu.Unlock()
 	return i, nil
 }
 
-// counting returns a context that holds the counters of a bundle.
-func (j *job) counting(s *stage) context.Context {
-	return metrics.SetBundleID(j.ctx, s.Descriptor.GetId())
+// counting returns a context that holds the counters of a bundle, and tells DoFns of the runner's who executes them.
+func (j *job) counting(s *stage, i *instance) context.Context {
+	return metrics.SetBundleID(context.WithValue(j.ctx, instanceKey{}, i), s.Descriptor.GetId())
 }
 
 // bundle executes a bundle of a stage that begins with a task, and takes further tasks.
@@ -67,6 +69,7 @@ func (j *job) bundle(s *stage, task int) error {
 		return err
 	}
 	b := newBundle(i.ctx, j, s, task)
+	i.bundle = b
 	j.meter.enter(s)
 	err = i.plan.Execute(i.ctx, "", exec.DataContext{Data: b, State: b})
 	b.close()
@@ -90,7 +93,7 @@ func (j *job) bundle(s *stage, task int) error {
 	s.report.Bundles++
 	// Of one context Beam keeps what the first bundle counts, and drops the rest.
 	j.metrics.add(metrics.GetStore(i.ctx))
-	i.ctx = j.counting(s)
+	i.ctx = j.counting(s, i)
 	i.busy = false
 	s.idle = append(s.idle, i)
 	return nil

@@ -91,6 +91,12 @@ func sequence(b []byte, first, second sizer) int {
 	return n + m
 }
 
+// components are the URNs of the coders of a KV.
+func (g *graph) components(coder string) (key, value string) {
+	ids := g.comps.GetCoders()[coder].GetComponentCoderIds()
+	return g.comps.GetCoders()[ids[0]].GetSpec().GetUrn(), g.comps.GetCoders()[ids[1]].GetSpec().GetUrn()
+}
+
 // keyed prepares the coder of a KV whose key is to be cut out: sized is the coder to write with.
 func (g *graph) keyed(coder string) (sized string, size sizer, wrapped bool) {
 	c := g.comps.GetCoders()[coder]

@@ -106,6 +106,8 @@ func (f *fuser) group(n *node) error {
 	sized, size, wrapped := f.keyed(coder)
 	c := &Collection{Kind: Groups, KeySize: size}
 	f.collect(n.main, sized, c)
+	key, value := f.components(coder)
+	c.Bare = key == coderVarInt && value == coderBytes && !c.Interval
 	s := f.open(n.outputs[0], c)
 	s.Name = n.name
 	if wrapped {

@@ -64,6 +64,12 @@ func (w *blockWriter) finish() (blocks []spill.Ref, firsts [][]byte, err error) 
 	return blocks, firsts, nil
 }
 
+// appendRecord appends a record as it stands on disk.
+func appendRecord(b, key, value []byte) []byte {
+	b = append(appendUvarint(b, len(key)), key...)
+	return append(appendUvarint(b, len(value)), value...)
+}
+
 func appendUvarint(b []byte, n int) []byte {
 	if n < 0x80 { // nearly always
 		return append(b, byte(n))

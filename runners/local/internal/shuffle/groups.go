@@ -104,8 +104,7 @@ func (g *Groups) rewrite() (*cursor, error) {
 	var record []byte
 	for g.Next() {
 		for g.NextValue() {
-			record = append(appendUvarint(record[:0], len(g.key)), g.key...)
-			record = append(appendUvarint(record, len(g.value)), g.value...)
+			record = appendRecord(record[:0], g.key, g.value)
 			if err := w.append(record); err != nil {
 				return nil, err
 			}
@@ -284,23 +283,33 @@ func (v *Values) Reader(close func()) io.ReadCloser {
 	return &reader{values: v, marks: v.marks, close: close}
 }
 
+// PrefixedReader returns a reader of all values, one after another, each behind its length as an uvarint.
+func (v *Values) PrefixedReader() io.ReadCloser {
+	return &reader{values: v, marks: v.marks, prefixed: true}
+}
+
 type reader struct {
 	values *Values
 	marks  []mark // those not begun
 	cursor *cursor
+	length []byte // of the value being read, what is left of it to read
 	rest   []byte // of the value being read
 	close  func()
+
+	prefixed bool
 }
 
 func (r *reader) Read(p []byte) (int, error) {
-	for len(r.rest) == 0 {
+	for len(r.length)+len(r.rest) == 0 {
 		if err := r.next(); err != nil {
 			return 0, err
 		}
 	}
-	n := copy(p, r.rest)
-	r.rest = r.rest[n:]
-	return n, nil
+	n := copy(p, r.length)
+	r.length = r.length[n:]
+	m := copy(p[n:], r.rest)
+	r.rest = r.rest[m:]
+	return n + m, nil
 }
 
 // next finds the next value.
@@ -322,6 +331,9 @@ func (r *reader) next() (err error) {
 		r.marks = r.marks[1:]
 	}
 	r.rest = r.cursor.value
+	if r.prefixed {
+		r.length = appendUvarint(r.length[:0], len(r.rest))
+	}
 	return nil
 }
 

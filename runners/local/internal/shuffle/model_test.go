@@ -40,7 +40,11 @@ func randomStore(t *rapid.T, dir *spill.Dir, indexed bool) (*Store, map[string][
 			for i := 0; i < size; i += 7 {
 				value[i] = byte(random.Uint32())
 			}
-			if err := w.Append(nil, key, value); err != nil {
+			add := w.Keep
+			if random.IntN(2) == 0 {
+				add = func(key, value []byte) error { return w.Append(nil, key, value) }
+			}
+			if err := add(key, value); err != nil {
 				t.Fatal(err)
 			}
 			want[string(key)] = append(want[string(key)], string(value))

@@ -15,13 +15,19 @@ const Partitions = 64
 
 // A record in memory is
 //
-//	partition    1 byte
+//	partition    1 byte, with isKept set if the value is the number, of keptSize bytes, of one that is kept elsewhere
 //	key size     uvarint
 //	key
 //	value size   uvarint
 //	value
 //
-// and on disk the same without the partition.
+// and on disk the same without the partition, and with the value.
+const (
+	isKept   = 0x80
+	keptSize = 4
+
+	largeValue = 4 << 10 // bytes from which a value is worth keeping
+)
 
 // entry is a record in a run: enough of its key to decide most comparisons, and its place.
 type entry struct {
@@ -34,6 +40,7 @@ const entrySize = 24
 // run is records in memory, in the order of writing until a partition is asked for.
 type run struct {
 	chunks [][]byte
+	kept   [][]byte // values
 	counts [Partitions]int
 	bytes  [Partitions]int64
 	size   int64 // charged to the budget
@@ -78,7 +85,7 @@ func (r *run) distribute() {
 	}
 	for i, chunk := range r.chunks {
 		for at := 0; at < len(chunk); {
-			p := chunk[at]
+			p := chunk[at] &^ isKept
 			start := at + 1
 			key, rest := cut(chunk[start:])
 			_, rest = cut(rest)
@@ -93,8 +100,13 @@ func (r *run) key(e entry) []byte {
 	return key
 }
 
-// encoded is a record as it stands on disk.
-func (r *run) encoded(e entry) []byte {
+// encoded is a record as it stands on disk. It is put together in room if its value is kept.
+func (r *run) encoded(e entry, room *[]byte) []byte {
+	if r.chunks[e.chunk][e.off-1]&isKept != 0 {
+		key, value := r.record(e)
+		*room = appendRecord((*room)[:0], key, value)
+		return *room
+	}
 	from := r.chunks[e.chunk][e.off:]
 	_, rest := cut(from)
 	_, rest = cut(rest)
@@ -102,8 +114,12 @@ func (r *run) encoded(e entry) []byte {
 }
 
 func (r *run) record(e entry) (key, value []byte) {
-	key, rest := cut(r.chunks[e.chunk][e.off:])
+	chunk := r.chunks[e.chunk]
+	key, rest := cut(chunk[e.off:])
 	value, _ = cut(rest)
+	if chunk[e.off-1]&isKept != 0 {
+		value = r.kept[binary.LittleEndian.Uint32(value)]
+	}
 	return key, value
 }
 

@@ -1,6 +1,7 @@
 package shuffle
 
 import (
+	"encoding/binary"
 	"errors"
 	"slices"
 	"sync"
@@ -79,15 +80,25 @@ func (s *Store) Writer() *Writer {
 
 // Append adds a record. The key is that of two parts one after the other.
 func (w *Writer) Append(keyFirst, keySecond, value []byte) error {
+	return w.add(keyFirst, keySecond, value, nil)
+}
+
+// Keep adds a record as Append does. If its value is large, it keeps the value itself instead of a copy: nobody may write to it.
+func (w *Writer) Keep(key, value []byte) error {
+	if len(value) < largeValue || cap(value) > len(value)+len(value)/4 { // or what lies behind it is kept, too
+		return w.add(nil, key, value, nil)
+	}
+	return w.add(nil, key, make([]byte, keptSize), value)
+}
+
+// add adds a record; with a value to keep, value is room for its number.
+func (w *Writer) add(keyFirst, keySecond, value, kept []byte) error {
 	keySize := len(keyFirst) + len(keySecond)
 	need := 1 + uvarintSize(keySize) + keySize + uvarintSize(len(value)) + len(value)
-	last := len(w.run.chunks) - 1
-	if last < 0 || cap(w.run.chunks[last])-len(w.run.chunks[last]) < need {
-		if err := w.grow(need); err != nil {
-			return err
-		}
-		last = len(w.run.chunks) - 1
+	if err := w.reserve(need, cap(kept)); err != nil {
+		return err
 	}
+	last := len(w.run.chunks) - 1
 	c := w.run.chunks[last]
 	start := len(c)
 	c = appendUvarint(append(c, 0), keySize)
@@ -95,18 +106,34 @@ func (w *Writer) Append(keyFirst, keySecond, value []byte) error {
 	c = append(c, keySecond...)
 	p := partitionOf(c[len(c)-keySize:])
 	c[start] = byte(p)
+	if kept != nil {
+		c[start] |= isKept
+		binary.LittleEndian.PutUint32(value, uint32(len(w.run.kept)))
+		w.run.kept = append(w.run.kept, kept)
+	}
 	c = appendUvarint(c, len(value))
 	w.run.chunks[last] = append(c, value...)
+	size := int64(need + len(kept))
 	w.run.counts[p]++
-	w.run.bytes[p] += int64(need)
+	w.run.bytes[p] += size
 	w.fresh++
 	w.records++
-	w.bytes += int64(need)
+	w.bytes += size
 	return nil
 }
 
-// grow adds a chunk to the run, after a spill where the budget asks for one.
-func (w *Writer) grow(need int) error {
+// fits says whether there is room for need bytes in the run's last chunk.
+func (w *Writer) fits(need int) bool {
+	last := len(w.run.chunks) - 1
+	return last >= 0 && cap(w.run.chunks[last])-len(w.run.chunks[last]) >= need
+}
+
+// reserve makes room for need bytes in the run's last chunk, and takes as many as are kept from the budget, after a spill where that
+// asks for one.
+func (w *Writer) reserve(need, kept int) error {
+	if kept == 0 && w.fits(need) {
+		return nil
+	}
 	m := w.store.mem
 	w.settle()
 	if w.asked.Load() {
@@ -115,14 +142,24 @@ func (w *Writer) grow(need int) error {
 			return err
 		}
 	}
-	n := int64(max(need, m.chunk))
+	n, chunk := int64(kept), int64(max(need, m.chunk))
+	fits := w.fits(need)
+	if !fits {
+		n += chunk
+	}
 	if m.charge(n) {
 		if err := m.relieve(w); err != nil {
 			m.release(n)
 			return err
 		}
 	}
-	w.run.chunks = append(w.run.chunks, m.get(need))
+	if !w.fits(need) {
+		if fits { // until the spill
+			m.charge(chunk)
+			n += chunk
+		}
+		w.run.chunks = append(w.run.chunks, m.get(need))
+	}
 	w.run.size += n
 	w.size.Store(w.run.size)
 	return nil
@@ -217,7 +254,7 @@ func (s *Store) reclaim(r *run) {
 	if r.gone && r.readers == 0 && r.chunks != nil {
 		s.mem.release(r.size)
 		s.mem.recycle(r.chunks)
-		r.chunks = nil
+		r.chunks, r.kept = nil, nil
 	}
 }
 
@@ -229,9 +266,10 @@ func (s *Store) write(r *run) (*segments, error) {
 	}
 	on := &segments{file: file, counts: r.counts, bytes: r.bytes}
 	w := blockWriter{file: file, indexed: s.indexed}
+	var room []byte
 	for p := range Partitions {
 		for _, e := range r.part(p) {
-			if err := w.append(r.encoded(e)); err != nil {
+			if err := w.append(r.encoded(e, &room)); err != nil {
 				return nil, err
 			}
 		}

@@ -3,11 +3,13 @@ package shuffle
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
 	"slices"
 	"testing"
+	"testing/iotest"
 
 	"github.com/neardup/neardup/runners/local/internal/spill"
 )
@@ -46,7 +48,12 @@ func filled(t *testing.T, budget int64, records int, indexed bool) (*Store, map[
 				value += string(make([]byte, 2*largestChunk)) // larger than any chunk
 			}
 			cutAt := random.IntN(len(key) + 1)
-			if err := w.Append(key[:cutAt], key[cutAt:], []byte(value)); err != nil {
+			add := func() error { return w.Append(key[:cutAt], key[cutAt:], []byte(value)) }
+			if i%5 == 0 {
+				value += string(make([]byte, random.IntN(2*largeValue)))
+				add = func() error { return w.Keep(key, []byte(value)) }
+			}
+			if err := add(); err != nil {
 				t.Fatal(err)
 			}
 			want[string(key)] = append(want[string(key)], value)
@@ -124,6 +131,19 @@ func TestRest(t *testing.T) {
 				if err != nil || len(whole) != size || !bytes.HasPrefix(whole, half) {
 					t.Fatalf("key %q: rest of %d bytes, want %d; %v", key, len(whole), size, err)
 				}
+				prefixed, err := io.ReadAll(iotest.OneByteReader(rest.PrefixedReader()))
+				if err != nil {
+					t.Fatal(err)
+				}
+				var values []byte
+				for left := prefixed; len(left) > 0; {
+					var value []byte
+					value, left = cut(left)
+					values = append(values, value...)
+				}
+				if !bytes.Equal(values, whole) {
+					t.Fatalf("key %q: %d bytes behind their lengths, want %d", key, len(values), size)
+				}
 				for g.NextValue() { // the groups go on where they were
 					got[key] = append(got[key], string(g.Value()))
 				}
@@ -196,5 +216,78 @@ func TestPrefix(t *testing.T) {
 		if got != want && (got != 0 || prefixOf(a).whole()) {
 			t.Fatalf("%v and %v: %d, want %d", a, b, got, want)
 		}
+	}
+}
+
+// TestKeep: a large value is kept as it is, and counts. A small one is copied, and so is one that is a part of something larger.
+func TestKeep(t *testing.T) {
+	large := make([]byte, largeValue)
+	for _, c := range []struct {
+		name  string
+		value []byte
+		kept  bool
+	}{
+		{"large", large, true},
+		{"small", make([]byte, largeValue-1), false},
+		{"part", make([]byte, largeValue, 2*largeValue), false},
+	} {
+		m := NewMemory(1<<40, 1)
+		s := NewStore(m, nil, false)
+		w := s.Writer()
+		key := []byte("key")
+		if err := w.Keep(key, c.value); err != nil {
+			t.Fatal(err)
+		}
+		w.Park()
+		s.Finish()
+		if _, size := s.Totals(); size < largeValue {
+			t.Errorf("%s: %d bytes in all", c.name, size)
+		}
+		if held := m.Held() - int64(m.chunk); (held >= largeValue) != c.kept {
+			t.Errorf("%s: %d bytes are held beside a chunk", c.name, held)
+		}
+		g, err := s.Open(partitionOf(key))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !g.Next() || !g.NextValue() {
+			t.Fatalf("%s: no value; %v", c.name, g.Err())
+		}
+		if got := g.Value(); !bytes.Equal(got, c.value) || (&got[0] == &c.value[0]) != c.kept {
+			t.Errorf("%s: kept is %t, want %t", c.name, &got[0] == &c.value[0], c.kept)
+		}
+		g.Close()
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if used := m.used.Load(); used != 0 {
+			t.Errorf("%s: %d bytes of the budget are still taken", c.name, used)
+		}
+	}
+}
+
+// TestKeepSpills: what is kept is more than the budget, and goes to disk as the rest does.
+func TestKeepSpills(t *testing.T) {
+	dir, err := spill.NewDir(t.TempDir(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := NewMemory(1<<20, 1)
+	s := NewStore(m, dir, false)
+	w := s.Writer()
+	for range 64 {
+		if err := w.Keep([]byte("key"), make([]byte, 1<<18)); err != nil {
+			t.Fatal(err)
+		}
+		if used := m.used.Load(); used > 2<<20 {
+			t.Fatalf("%d bytes are held, with a budget of 1 MiB", used)
+		}
+	}
+	w.Park()
+	if err := errors.Join(s.Close(), dir.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if used := m.used.Load(); used != 0 {
+		t.Errorf("%d bytes of the budget are still taken", used)
 	}
 }
