@@ -1,6 +1,6 @@
 // Command scale shows that the work of neardup dedup grows with the corpus and no faster:
 //
-//	go build -o bin/neardup ./cmd/neardup && go run ./bench/scale -neardup bin/neardup
+//	go build -tags disable_grpc_modules -o bin/neardup ./cmd/neardup && go run ./bench/scale -neardup bin/neardup
 //
 // prints CPU seconds and peak memory for 10^4, 10^5 and 10^6 generated documents, with few and with
 // many copies, copies of one page only, and a crowd of variants of one page. Two of a hundred
