@@ -1,7 +1,6 @@
 package blocks
 
 import (
-	"bytes"
 	"encoding/binary"
 	"slices"
 )
@@ -36,6 +35,7 @@ type BandWriter struct {
 
 type bandBlock struct {
 	data    []byte
+	room    int // that the next has from the start
 	segment int // where the open segment's header is
 	base    Key // of its first document
 }
@@ -73,6 +73,9 @@ func (b *bandBlock) takes(doc Key) bool {
 // open opens a segment, of which the document is the first.
 func (b *bandBlock) open(doc Key) {
 	b.close()
+	if b.data == nil {
+		b.data = make([]byte, 0, b.room)
+	}
 	b.segment, b.base = len(b.data), doc
 	b.data = AppendUint32(b.data, uint32(doc.File()))
 	b.data = AppendUint64(b.data, uint64(doc.Position()))
@@ -98,8 +101,10 @@ func (w *BandWriter) flush(group int, emit func(int64, []byte)) {
 	block := &w.blocks[group]
 	block.close()
 	w.total -= len(block.data)
-	emit(int64(group), bytes.Clone(block.data))
-	block.data = block.data[:0] // to grow once
+	// Blocks of a writer are about equal. A little more room spares most of them to grow.
+	data := block.data
+	block.data, block.room = nil, min(len(data)+len(data)/8, BlockBytes+bandHeader+bandEntry)
+	emit(int64(group), data)
 }
 
 // Flush emits what is left.

@@ -97,6 +97,32 @@ func TestBandWriterCaps(t *testing.T) {
 	}
 }
 
+// TestBandBlocks: nobody writes to a block that was handed on, and all but the first of a group take little more memory than they need,
+// those that are full and those that leave early.
+func TestBandBlocks(t *testing.T) {
+	for _, shardBits := range []int{0, 8} {
+		writer := blocks.NewBandWriter(1, shardBits)
+		var emitted, before [][]byte
+		seen := map[int64]bool{}
+		emit := func(group int64, block []byte) {
+			if seen[group] && len(block) >= 4<<10 && cap(block) > len(block)+len(block)/4 {
+				t.Errorf("%d shard bits: room for %d bytes in a block of %d", shardBits, cap(block), len(block))
+			}
+			seen[group] = true
+			emitted, before = append(emitted, block), append(before, slices.Clone(block))
+		}
+		random := rand.New(rand.NewPCG(1, 2))
+		for i := range int64(3_000_000) {
+			writer.Add(blocks.NewKey(0, i), []uint64{random.Uint64()}, emit)
+		}
+		for i, block := range emitted {
+			if !slices.Equal(block, before[i]) {
+				t.Fatalf("%d shard bits: block %d was written to", shardBits, i)
+			}
+		}
+	}
+}
+
 func TestDecodeBandsTruncated(t *testing.T) {
 	writer := blocks.NewBandWriter(1, 0)
 	var block []byte

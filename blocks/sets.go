@@ -54,6 +54,7 @@ func appendSetPart(block []byte, key Key, hash Hash, set []uint64, first int) []
 func AddSet(b *Shards, shard int64, component, key Key, hash Hash, set []uint64, emit func(int64, []byte)) (bytes int) {
 	for first := 0; first < len(set); first += setPart {
 		size := setPartHead + ShingleBytes*min(setPart, len(set)-first)
+		b.fit(shard, 8+binary.MaxVarintLen32+size, emit)
 		b.Add(shard, func(block []byte) []byte {
 			block = binary.AppendUvarint(AppendKey(block, component), uint64(size))
 			return appendSetPart(block, key, hash, set, first)
@@ -68,7 +69,7 @@ func (d *Decoder) SetPart() (p SetPart) {
 	p.Key = d.Key()
 	p.Hash = Hash{Hi: d.Uint64(), Lo: d.Uint64()}
 	p.Total, p.First = int(d.Uint32()), int(d.Uint32())
-	p.Values = d.Fixed(len(d.data))
+	p.Values = d.Fixed(d.Left())
 	if len(p.Values)%ShingleBytes != 0 || p.First+len(p.Values)/ShingleBytes > p.Total {
 		d.fail()
 		return SetPart{}

@@ -2,6 +2,7 @@ package blocks_test
 
 import (
 	"bytes"
+	"math/rand/v2"
 	"runtime"
 	"slices"
 	"testing"
@@ -73,5 +74,29 @@ func TestShardBlocksTakeLittle(t *testing.T) {
 			t.Errorf("%d shards take %d bytes", n, took)
 		}
 		runtime.KeepAlive(s)
+	}
+}
+
+// A runner keeps a block as it is if a fifth of its memory is left over at most, which holds for nearly all blocks of sets.
+func TestShardBlocksAreFull(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	for _, n := range []int{1, 300, 1000} {
+		s := blocks.NewShards(n)
+		var all, full int
+		emit := func(_ int64, block []byte) {
+			if all++; cap(block) <= len(block)+len(block)/4 {
+				full++
+			}
+		}
+		for i := range 50_000 {
+			set := make([]uint64, 50+random.IntN(250))
+			if n == 1000 {
+				set = set[:len(set)/4] // of a quarter of the room
+			}
+			blocks.AddSet(s, int64(i%min(n, 10)), 1, 2, blocks.Hash{}, set, emit)
+		}
+		if all < 100 || full*100 < all*95 {
+			t.Errorf("%d shards: %d of %d blocks are full", n, full, all)
+		}
 	}
 }

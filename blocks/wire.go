@@ -13,6 +13,7 @@ var ErrCorrupt = errors.New("corrupt record block")
 // first value that does not fit it returns zeros, and Err says so; a loop over Done ends.
 type Decoder struct {
 	data   []byte
+	at     int // what is read next: data stays as it is, for to change a pointer costs more while garbage is collected
 	failed bool
 }
 
@@ -20,10 +21,10 @@ type Decoder struct {
 func NewDecoder(data []byte) *Decoder { return &Decoder{data: data} }
 
 // Done reports whether nothing is left to read.
-func (d *Decoder) Done() bool { return len(d.data) == 0 }
+func (d *Decoder) Done() bool { return d.at == len(d.data) }
 
 // Left is how many bytes are left to read.
-func (d *Decoder) Left() int { return len(d.data) }
+func (d *Decoder) Left() int { return len(d.data) - d.at }
 
 // Err returns ErrCorrupt if a value did not fit.
 func (d *Decoder) Err() error {
@@ -33,27 +34,28 @@ func (d *Decoder) Err() error {
 	return nil
 }
 
-func (d *Decoder) fail() { d.data, d.failed = nil, true }
+func (d *Decoder) fail() { d.at, d.failed = len(d.data), true }
 
 // take returns the next n bytes, or nil and fails.
 func (d *Decoder) take(n uint64) []byte {
-	if n > uint64(len(d.data)) {
+	if n > uint64(d.Left()) {
 		d.fail()
 		return nil
 	}
-	head := d.data[:n:n]
-	d.data = d.data[n:]
+	end := d.at + int(n)
+	head := d.data[d.at:end:end]
+	d.at = end
 	return head
 }
 
 // Uvarint reads what binary.AppendUvarint wrote.
 func (d *Decoder) Uvarint() uint64 {
-	v, n := binary.Uvarint(d.data)
+	v, n := binary.Uvarint(d.data[d.at:])
 	if n <= 0 {
 		d.fail()
 		return 0
 	}
-	d.data = d.data[n:]
+	d.at += n
 	return v
 }
 

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
+	"hash/maphash"
 	"maps"
 	"math/rand/v2"
 	"path"
@@ -23,6 +24,8 @@ import (
 // it all its elements in one bundle. The other feeds them, and the values of its groups, in another
 // order and in small bundles, and what earlier DoFns packed into other blocks; as where an engine has lost
 // some of what was done and does it again, it gets of some keys what the first attempt gave.
+//
+// It fails if a DoFn changes bytes that it gets, which others may have, too.
 //
 // It runs what our pipelines are made of: elements are bytes, int64, or bytes under a key, an int64 or bytes.
 type Orders struct {
@@ -317,6 +320,7 @@ func newDoFn(fn *graph.Fn) (*doFn, error) {
 // bundles returns what bundles emit, by output.
 func (d *doFn) bundles(ctx context.Context, outputs int, bundles [][]element) ([][]element, error) {
 	emitted := make([][]element, outputs)
+	before := contents(bundles)
 	for _, bundle := range bundles {
 		if err := d.call(ctx, "StartBundle", element{}, emitted); err != nil {
 			return nil, err
@@ -330,7 +334,26 @@ func (d *doFn) bundles(ctx context.Context, outputs int, bundles [][]element) ([
 			return nil, err
 		}
 	}
+	if contents(bundles) != before {
+		return nil, fmt.Errorf("%s changes bytes that it gets", d.name)
+	}
 	return emitted, nil
+}
+
+var contentsSeed = maphash.MakeSeed()
+
+// contents is a hash of the bytes of elements.
+func contents(bundles [][]element) uint64 {
+	var h maphash.Hash
+	h.SetSeed(contentsSeed)
+	for _, e := range slices.Concat(bundles...) {
+		for _, values := range append(slices.Clip(e.groups), [][]byte{e.value()}) {
+			for _, value := range values {
+				_, _ = h.Write(value) // never fails
+			}
+		}
+	}
+	return h.Sum64()
 }
 
 // call calls a method, if there is one, with what its parameters ask for.

@@ -3,11 +3,17 @@ package local
 import (
 	"context"
 	"encoding/binary"
+	"errors"
+	"io"
+	"reflect"
+	"strings"
 	"sync"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/core/metrics"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/core/runtime/exec"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/core/runtime/graphx"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/core/typex"
 	pipepb "github.com/apache/beam/sdks/v2/go/pkg/beam/model/pipeline_v1"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
 
@@ -16,6 +22,11 @@ import (
 
 func init() {
 	register.DoFn2x1[int64, []byte, error](&bareFn{})
+	beam.RegisterType(reflect.TypeFor[bareGroupsFn]()) // register.DoFn3x1 is seven megabytes of wrappers
+	beam.RegisterType(reflect.TypeFor[bareGroup]())
+	exec.RegisterEmitter(reflect.TypeFor[func(int64, *bareGroup)](), func(to exec.ElementProcessor) exec.ReusableEmitter {
+		return &groupEmitter{to: to}
+	})
 	beam.RegisterFunction(noPairs)
 }
 
@@ -51,10 +62,134 @@ func (f *bareFn) FinishBundle() {
 	f.writer.Park()
 }
 
-// bareSink specifies a transform that is bareFn. The SDK's own marshaller writes it, in a pipeline that is good for nothing else.
-var bareSink = sync.OnceValue(func() *pipepb.FunctionSpec {
-	p, s := beam.NewPipelineWithRoot()
-	beam.ParDo0(s, &bareFn{}, beam.ParDo(s, noPairs, beam.Impulse(s)))
+// bareGroupsFn is the source of a bare collection. The SDK's data source decodes each value into a new buffer, from a message that the
+// runner would have copied it to.
+type bareGroupsFn struct{}
+
+// ProcessElement reads the groups of a partition.
+func (*bareGroupsFn) ProcessElement(ctx context.Context, partition int64, emit func(int64, *bareGroup)) error {
+	i := ctx.Value(instanceKey{}).(*instance)
+	j, source := i.bundle.job, i.bundle.stage.source.(*groupSource)
+	groups, err := source.store.Open(int(partition))
+	if err != nil {
+		return j.own(err)
+	}
+	defer groups.Close()
+	group := &bareGroup{job: j}
+	for groups.Next() {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		key, _ := binary.Uvarint(groups.Key())
+		group.collect(groups)
+		emit(int64(key), group)
+		i.groups.Add(1)
+	}
+	source.largest.raise(groups.Largest())
+	return j.own(groups.Err())
+}
+
+// bareGroup is the values of a group. It is used for one after another.
+type bareGroup struct {
+	job    *job
+	values [][]byte
+	rest   *shuffle.Values // of a long group; nil if there is none
+}
+
+const sliceSize = 24 // bytes of a slice itself
+
+// collect takes the values of the next group, but of a long one the first.
+func (g *bareGroup) collect(groups *shuffle.Groups) {
+	clear(g.values)
+	g.values, g.rest = g.values[:0], nil
+	for left := g.job.options.longest(); groups.NextValue(); {
+		value := groups.Take()
+		g.values = append(g.values, value)
+		if left -= len(value) + sliceSize; left <= 0 {
+			g.rest = groups.Rest()
+			return
+		}
+	}
+}
+
+// Open returns the values from the first on.
+func (g *bareGroup) Open() (exec.Stream, error) {
+	s := &bareStream{job: g.job, values: g.values}
+	if g.rest != nil {
+		s.rest = g.rest.Iterator()
+	}
+	return s, nil
+}
+
+// bareStream goes through the values of a group.
+type bareStream struct {
+	job    *job
+	values [][]byte
+	rest   *shuffle.Iterator
+	value  exec.FullValue
+}
+
+// Read returns the next value, in an element that is valid until the next.
+func (s *bareStream) Read() (*exec.FullValue, error) {
+	if len(s.values) > 0 {
+		s.value.Elm, s.values = s.values[0], s.values[1:]
+		return &s.value, nil
+	}
+	if s.rest == nil {
+		return nil, io.EOF
+	}
+	value, err := s.rest.Take()
+	if errors.Is(err, io.EOF) {
+		return nil, io.EOF
+	}
+	s.value.Elm = value
+	return &s.value, s.job.own(err)
+}
+
+// Close ends the reading.
+func (s *bareStream) Close() error {
+	s.values, s.rest, s.value = nil, nil, exec.FullValue{}
+	return nil
+}
+
+// groupEmitter emits groups. The SDK's own emitters pass nothing on beside an element.
+type groupEmitter struct {
+	to    exec.ElementProcessor
+	ctx   context.Context
+	group exec.FullValue
+}
+
+// Init takes the header of the element being processed, which that of a group is the same as.
+func (e *groupEmitter) Init(ctx context.Context, pane typex.PaneInfo, windows []typex.Window, at typex.EventTime) error {
+	e.ctx, e.group = ctx, exec.FullValue{Timestamp: at, Windows: windows, Pane: pane}
+	return nil
+}
+
+// Value is what a DoFn calls.
+func (e *groupEmitter) Value() any { return e.emit }
+
+func (e *groupEmitter) emit(key int64, values *bareGroup) {
+	e.group.Elm = key
+	if err := e.to.ProcessElement(e.ctx, &e.group, values); err != nil {
+		panic(err) // as the SDK's emitters do
+	}
+}
+
+// bareSink and bareSource specify transforms that are bareFn and bareGroupsFn.
+var (
+	bareSink = sync.OnceValue(func() *pipepb.FunctionSpec {
+		return specify(func(s, root beam.Scope) { beam.ParDo0(s, &bareFn{}, beam.ParDo(root, noPairs, beam.Impulse(root))) })
+	})
+	bareSource = sync.OnceValue(func() *pipepb.FunctionSpec {
+		return specify(func(s, root beam.Scope) { beam.ParDo(s, &bareGroupsFn{}, beam.Create(root, int64(0))) })
+	})
+)
+
+// specify returns the specification of a transform that is added to s. The SDK's own marshaller writes it, in a pipeline that is good
+// for nothing else.
+func specify(add func(s, root beam.Scope)) *pipepb.FunctionSpec {
+	p, root := beam.NewPipelineWithRoot()
+	add(root.Scope("bare"), root)
 	edges, _, err := p.Build()
 	if err != nil {
 		panic(err)
@@ -64,11 +199,11 @@ var bareSink = sync.OnceValue(func() *pipepb.FunctionSpec {
 		panic(err)
 	}
 	for _, t := range model.GetComponents().GetTransforms() {
-		if len(t.GetOutputs()) == 0 && t.GetSpec().GetUrn() == graphx.URNParDo {
+		if strings.HasPrefix(t.GetUniqueName(), "bare/") {
 			return t.GetSpec()
 		}
 	}
-	panic("a pipeline that ends with bareFn has no such transform")
-})
+	panic("a pipeline has lost a transform")
+}
 
 func noPairs([]byte, func(int64, []byte)) {}

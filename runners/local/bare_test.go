@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
@@ -11,6 +12,7 @@ import (
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/testing/passert"
 
 	"github.com/neardup/neardup/runners/local/internal/plan"
+	"github.com/neardup/neardup/runners/local/internal/shuffle"
 )
 
 func init() {
@@ -18,12 +20,15 @@ func init() {
 	beam.RegisterFunction(digestBare)
 	beam.RegisterFunction(digestBothBare)
 	beam.RegisterFunction(sumBare)
+	beam.RegisterFunction(firstBare)
+	beam.RegisterFunction(sharedValue)
+	beam.RegisterFunction(twoBare)
 }
 
 // bareSizes are sizes of values: none, such as are copied, such as are kept, and more than is sent at a time.
 var bareSizes = []int{0, 1, 127, 128, 4 << 10, 5000, 70_000, 3 << 20}
 
-func bareGroup(key int64) (values [][]byte) {
+func bareValuesOf(key int64) (values [][]byte) {
 	for i, size := range bareSizes {
 		for n := range 3 {
 			value := make([]byte, size)
@@ -37,7 +42,7 @@ func bareGroup(key int64) (values [][]byte) {
 }
 
 func bareValues(key int64, emit func(int64, []byte)) {
-	for _, value := range bareGroup(key) {
+	for _, value := range bareValuesOf(key) {
 		emit(key, value)
 	}
 }
@@ -49,6 +54,16 @@ func digestBare(key int64, values func(*[]byte) bool) string {
 	}
 	return digestOf(fmt.Sprint(key), all)
 }
+
+// firstBare reads no more than three values.
+func firstBare(_ int64, values func(*[]byte) bool) (n int) {
+	for v := []byte(nil); n < 3 && values(&v); {
+		n++
+	}
+	return n
+}
+
+func repeated(n, times int) []any { return slices.Repeat([]any{n}, times) }
 
 func sumBare(_ []byte, values func(*int64) bool) (sum int64) {
 	for v := int64(0); values(&v); {
@@ -97,10 +112,12 @@ func TestBare(t *testing.T) {
 			pairs := beam.ParDo(s, bareValues, beam.Create(s, keys...))
 			var want, both []any
 			for _, key := range keys {
-				group := digestOf(fmt.Sprint(key), bareGroup(key.(int64)))
+				group := digestOf(fmt.Sprint(key), bareValuesOf(key.(int64)))
 				want, both = append(want, group), append(both, group+" "+group)
 			}
-			passert.Equals(s, beam.ParDo(s, digestBare, beam.GroupByKey(s, pairs)), want...)
+			groups := beam.GroupByKey(s, pairs)
+			passert.Equals(s, beam.ParDo(s, firstBare, groups), repeated(3, len(keys))...)
+			passert.Equals(s, beam.ParDo(s, digestBare, groups), want...)
 			passert.Equals(s, beam.ParDo(s, digestBothBare, beam.CoGroupByKey(s, pairs, pairs)), both...)
 			windowed := beam.WindowInto(s, window.NewFixedWindows(1<<40), pairs)
 			digests := beam.ParDo(s, digestBare, beam.GroupByKey(s, windowed))
@@ -109,5 +126,91 @@ func TestBare(t *testing.T) {
 				t.Fatal(err)
 			}
 		})
+	}
+}
+
+// sharedValue emits two values under each of 200 keys. The first is the same for all.
+func sharedValue(_ []byte, emit func(int64, []byte)) {
+	value := make([]byte, 1<<20)
+	for key := range int64(200) {
+		emit(key, value)
+		emit(key, nil)
+	}
+}
+
+// twoBare fails unless the group has the values of sharedValue.
+func twoBare(key int64, values func(*[]byte) bool) error {
+	n := 0
+	for v := []byte(nil); values(&v); {
+		n++
+	}
+	if n != 2 {
+		return fmt.Errorf("key %d has %d values, want 2", key, n)
+	}
+	return nil
+}
+
+// TestBareReport: a group counts as one element in the report, also where a partition has several groups.
+func TestBareReport(t *testing.T) {
+	p, s := beam.NewPipelineWithRoot()
+	beam.ParDo0(s, twoBare, beam.GroupByKey(s, beam.ParDo(s, sharedValue, beam.Impulse(s))))
+	result, err := beam.Run(WithOptions(context.Background(), Options{Workers: 1}), "local", p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stages := result.(*Result).Report().Stages
+	reader := stages[len(stages)-1]
+	if reader.Bundles < 2 {
+		t.Fatalf("%d bundles, several are wanted", reader.Bundles)
+	}
+	if reader.Elements != 200 || reader.Group != 1<<20 {
+		t.Errorf("%d groups, the largest of %d bytes, want 200 and 1 MiB", reader.Elements, reader.Group)
+	}
+}
+
+// TestLongBareGroup: of a long group no more is in memory than the first values; it is read twice.
+func TestLongBareGroup(t *testing.T) {
+	mem := shuffle.NewMemory(1<<30, 1)
+	store := shuffle.NewStore(mem, nil, false)
+	w := store.Writer()
+	const values = 1000
+	for i := range values {
+		if err := w.Keep([]byte{1}, make([]byte, i%8000)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.Park()
+	store.Finish()
+	for partition := range shuffle.Partitions {
+		groups, err := store.Open(partition)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for groups.Next() {
+			group := &bareGroup{job: &job{options: Options{message: 1000}}}
+			if group.collect(groups); len(group.values) == 0 || len(group.values) > 90 {
+				t.Errorf("%d values of 0, 1, 2 … bytes are in memory, of 4000 bytes in all", len(group.values))
+			}
+			for range 2 {
+				stream, err := group.Open()
+				if err != nil {
+					t.Fatal(err)
+				}
+				n := 0
+				for {
+					if _, err := stream.Read(); err != nil {
+						break
+					}
+					n++
+				}
+				if n != values {
+					t.Errorf("%d values, want %d", n, values)
+				}
+			}
+		}
+		groups.Close()
+	}
+	if err := store.Close(); err != nil {
+		t.Fatal(err)
 	}
 }

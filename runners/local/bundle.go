@@ -116,9 +116,6 @@ func (b *bundle) OpenWrite(_ context.Context, id exec.StreamID) (io.WriteCloser,
 
 // OpenIterable reads the rest of a long group.
 func (b *bundle) OpenIterable(context.Context, exec.StreamID, []byte) (io.ReadCloser, error) {
-	if b.stage.Input.Bare {
-		return b.job.watch(b.rest.PrefixedReader()), nil
-	}
 	return b.job.watch(b.rest.Reader(nil)), nil
 }
 

@@ -67,6 +67,9 @@ func newJob(ctx context.Context, p *plan.Plan, options Options, dir *spill.Dir) 
 	j.wake.L = &j.mu
 	j.ctx, j.cancel = context.WithCancel(ctx)
 	for _, s := range p.Stages {
+		if s.Input != nil && s.Input.Bare {
+			s.Descriptor.Transforms[plan.GroupsID].Spec = bareSource()
+		}
 		for id, c := range s.Outputs {
 			if c.Bare {
 				s.Descriptor.Transforms[id].Spec = bareSink()

@@ -71,6 +71,9 @@ func (o Options) InForce() (workers int, memory int64) {
 	return workers, memory
 }
 
+// longest is from how many bytes on a group is long: the rest is streamed.
+func (o Options) longest() int { return 4 * o.message }
+
 // resolve fills in what was left open.
 func (o Options) resolve() (Options, error) {
 	if o.Workers < 0 {

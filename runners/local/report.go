@@ -110,8 +110,7 @@ func (j *job) progress(elapsed time.Duration) Progress {
 		running := StageProgress{Name: s.Name, Elapsed: time.Since(s.begun), Elements: s.report.Elements, Fraction: float64(taken) / float64(max(all, 1))}
 		for _, i := range s.all {
 			if i.busy {
-				snapshot, _ := i.plan.Progress()
-				running.Elements += snapshot.Source.Count
+				running.Elements += s.read(i)
 			}
 		}
 		p.Running = append(p.Running, running)

@@ -73,7 +73,7 @@ func (s *listSource) progress() (taken, all int) { return int(s.taken.Load()), s
 type groupSource struct {
 	store    *shuffle.Store
 	interval bool
-	bare     bool // values come without their length
+	bare     bool
 	taken    atomic.Int64
 	largest  peak // bytes of the values of a group
 }
@@ -98,13 +98,17 @@ func (s *groupSource) progress() (taken, all int) {
 const messageSize = 256 << 10
 
 func (s *groupSource) read(task int, to *bundle) (int64, error) {
+	if s.bare { // bareGroupsFn opens it
+		partition := binary.AppendUvarint(groupHeader(nil, nil), uint64(task))
+		return s.store.Bytes(task), to.send(partition, 1)
+	}
 	groups, err := s.store.Open(task)
 	if err != nil {
 		return 0, err
 	}
 	to.later(groups.Close)
 	message := to.job.options.message
-	longest := 4 * message // of a longer group the rest is streamed
+	longest := to.job.options.longest()
 	var total int64
 	elements := 0
 	buffer := to.buffer[:0]
@@ -117,11 +121,7 @@ func (s *groupSource) read(task int, to *bundle) (int64, error) {
 		count := len(buffer)
 		buffer = append(buffer, 0, 0, 0, 0)
 		for groups.NextValue() {
-			value := groups.Value()
-			if s.bare {
-				buffer = binary.AppendUvarint(buffer, uint64(len(value)))
-			}
-			buffer = append(buffer, value...)
+			buffer = append(buffer, groups.Value()...)
 			values++
 			if long = len(buffer)-start >= longest; long {
 				break

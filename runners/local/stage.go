@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/core/metrics"
@@ -32,6 +33,7 @@ type instance struct {
 	bundle *bundle         // the last one
 	ctx    context.Context // holds the counters of one bundle; the job's mutex guards it between bundles
 	busy   bool            // a bundle is being executed; the job's mutex guards it
+	groups atomic.Int64    // of a bare input, read by the bundle
 }
 
 // instance returns a copy of the stage's DoFns that nobody uses.
@@ -89,7 +91,8 @@ func (j *job) bundle(s *stage, task int) error {
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	s.report.Elements += snapshot.Source.Count
+	s.report.Elements += s.read(i)
+	i.groups.Store(0)
 	s.report.Bundles++
 	// Of one context Beam keeps what the first bundle counts, and drops the rest.
 	j.metrics.add(metrics.GetStore(i.ctx))
@@ -97,6 +100,15 @@ func (j *job) bundle(s *stage, task int) error {
 	i.busy = false
 	s.idle = append(s.idle, i)
 	return nil
+}
+
+// read is how many elements a bundle has read.
+func (s *stage) read(i *instance) int64 {
+	if s.Input != nil && s.Input.Bare {
+		return i.groups.Load() // what is fed are partitions
+	}
+	snapshot, _ := i.plan.Progress()
+	return snapshot.Source.Count
 }
 
 // down takes the stage's DoFns down, and gathers their counters. After a failure those that

@@ -15,7 +15,12 @@ const (
 	urnSource = "beam:runner:source:v1"
 	urnSink   = "beam:runner:sink:v1"
 
-	sourceID = "source" // the one data source of a stage
+	sourceID     = "source" // the one data source of a stage
+	partitionsID = "partitions"
+
+	// GroupsID is the transform of a stage with a bare input that makes groups of the numbers of partitions, which the source emits. The
+	// runner says how.
+	GroupsID = "groups"
 )
 
 // fuser grows stages: each transform joins the stages that make its main input (several make parts
@@ -270,11 +275,19 @@ func (f *fuser) describe(s *Stage) {
 			}
 		}
 	}
-	coder := f.windowed(f.comps.GetPcollections()[s.source].GetCoderId(), s.source)
+	coder, out := f.comps.GetPcollections()[s.source].GetCoderId(), s.source
+	if s.Input != nil && s.Input.Bare {
+		coder, out = f.coder(coderVarInt), partitionsID
+		add(GroupsID, &pipepb.PTransform{
+			UniqueName: GroupsID,
+			Inputs:     map[string]string{"i0": partitionsID},
+			Outputs:    map[string]string{"i0": s.source},
+		})
+	}
 	add(sourceID, &pipepb.PTransform{
 		UniqueName: sourceID,
-		Spec:       port(urnSource, coder),
-		Outputs:    map[string]string{"i0": s.source},
+		Spec:       port(urnSource, f.windowed(coder, s.source)),
+		Outputs:    map[string]string{"i0": out},
 	})
 	for _, n := range s.nodes {
 		add(n.id, n.PTransform)
@@ -287,6 +300,12 @@ func (f *fuser) describe(s *Stage) {
 			Inputs:     map[string]string{"i0": k.pcollection},
 		})
 		s.Outputs[id] = k.to
+	}
+	if out == partitionsID {
+		// The SDK encodes some elements to measure them, and has no values of groups then: they are measured by their keys.
+		p := proto.Clone(f.comps.GetPcollections()[s.source]).(*pipepb.PCollection)
+		p.CoderId = coder
+		d.Pcollections[partitionsID], d.Pcollections[s.source] = p, p
 	}
 	s.Descriptor = d
 }

@@ -2,6 +2,7 @@ package shuffle
 
 import (
 	"bytes"
+	"slices"
 	"sort"
 
 	"github.com/neardup/neardup/runners/local/internal/spill"
@@ -11,6 +12,7 @@ import (
 // the record it stands at, valid until it moves.
 type cursor struct {
 	key, value []byte
+	kept       bool // the value is valid for good
 	prefix     prefix
 	records    int // all it goes through, before it starts
 
@@ -49,7 +51,7 @@ func (c *cursor) stand() bool {
 		return false
 	}
 	c.prefix = c.entries[0].prefix
-	c.key, c.value = c.run.record(c.entries[0])
+	c.key, c.value, c.kept = c.run.record(c.entries[0])
 	return true
 }
 
@@ -127,6 +129,14 @@ func (m mark) cursor() (*cursor, error) {
 	c.block = c.block[len(c.block)-m.left:]
 	c.parse()
 	return c, nil
+}
+
+// take returns the value, in memory that is the caller's to keep, though not to write to.
+func (c *cursor) take() []byte {
+	if c.kept {
+		return slices.Clip(c.value)
+	}
+	return bytes.Clone(c.value)
 }
 
 // below orders cursors by key.

@@ -219,6 +219,9 @@ func (g *Groups) Key() []byte { return g.key }
 // Value is the value, valid until the next.
 func (g *Groups) Value() []byte { return g.value }
 
+// Take returns the value, valid for good: the caller may keep it, and must not write to it.
+func (g *Groups) Take() []byte { return g.heap[0].take() }
+
 // Largest is the most bytes that the values of a group gone through have.
 func (g *Groups) Largest() int64 { return g.largest }
 
@@ -278,63 +281,66 @@ func (v *Values) Close() {
 	}
 }
 
-// Reader returns a reader of all values, one after another. close is called when it is closed.
-func (v *Values) Reader(close func()) io.ReadCloser {
-	return &reader{values: v, marks: v.marks, close: close}
-}
+// Iterator returns an iterator at the first value.
+func (v *Values) Iterator() *Iterator { return &Iterator{values: v, marks: v.marks} }
 
-// PrefixedReader returns a reader of all values, one after another, each behind its length as an uvarint.
-func (v *Values) PrefixedReader() io.ReadCloser {
-	return &reader{values: v, marks: v.marks, prefixed: true}
-}
-
-type reader struct {
+// Iterator goes through values.
+type Iterator struct {
 	values *Values
 	marks  []mark // those not begun
 	cursor *cursor
-	length []byte // of the value being read, what is left of it to read
+}
+
+// Take returns the next value, valid for good, or io.EOF behind the last. The caller must not write to it.
+func (i *Iterator) Take() ([]byte, error) {
+	if err := i.next(); err != nil {
+		return nil, err
+	}
+	return i.cursor.take(), nil
+}
+
+// next moves to the next value.
+func (i *Iterator) next() (err error) {
+	ok := false
+	if i.cursor != nil {
+		if ok, err = i.cursor.next(); err != nil {
+			return err
+		}
+	}
+	if !ok || !i.cursor.at(i.values.prefix, i.values.key) {
+		if len(i.marks) == 0 {
+			i.cursor = nil
+			return io.EOF
+		}
+		if i.cursor, err = i.marks[0].cursor(); err != nil {
+			return err
+		}
+		i.marks = i.marks[1:]
+	}
+	return nil
+}
+
+// Reader returns a reader of all values, one after another. close is called when it is closed.
+func (v *Values) Reader(close func()) io.ReadCloser {
+	return &reader{values: v.Iterator(), close: close}
+}
+
+type reader struct {
+	values *Iterator
 	rest   []byte // of the value being read
 	close  func()
-
-	prefixed bool
 }
 
 func (r *reader) Read(p []byte) (int, error) {
-	for len(r.length)+len(r.rest) == 0 {
-		if err := r.next(); err != nil {
+	for len(r.rest) == 0 {
+		if err := r.values.next(); err != nil {
 			return 0, err
 		}
+		r.rest = r.values.cursor.value
 	}
-	n := copy(p, r.length)
-	r.length = r.length[n:]
-	m := copy(p[n:], r.rest)
-	r.rest = r.rest[m:]
-	return n + m, nil
-}
-
-// next finds the next value.
-func (r *reader) next() (err error) {
-	ok := false
-	if r.cursor != nil {
-		if ok, err = r.cursor.next(); err != nil {
-			return err
-		}
-	}
-	if !ok || !r.cursor.at(r.values.prefix, r.values.key) {
-		if len(r.marks) == 0 {
-			r.cursor = nil
-			return io.EOF
-		}
-		if r.cursor, err = r.marks[0].cursor(); err != nil {
-			return err
-		}
-		r.marks = r.marks[1:]
-	}
-	r.rest = r.cursor.value
-	if r.prefixed {
-		r.length = appendUvarint(r.length[:0], len(r.rest))
-	}
-	return nil
+	n := copy(p, r.rest)
+	r.rest = r.rest[n:]
+	return n, nil
 }
 
 func (r *reader) Close() error {

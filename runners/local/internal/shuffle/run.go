@@ -103,7 +103,7 @@ func (r *run) key(e entry) []byte {
 // encoded is a record as it stands on disk. It is put together in room if its value is kept.
 func (r *run) encoded(e entry, room *[]byte) []byte {
 	if r.chunks[e.chunk][e.off-1]&isKept != 0 {
-		key, value := r.record(e)
+		key, value, _ := r.record(e)
 		*room = appendRecord((*room)[:0], key, value)
 		return *room
 	}
@@ -113,14 +113,14 @@ func (r *run) encoded(e entry, room *[]byte) []byte {
 	return from[:len(from)-len(rest)]
 }
 
-func (r *run) record(e entry) (key, value []byte) {
+func (r *run) record(e entry) (key, value []byte, kept bool) {
 	chunk := r.chunks[e.chunk]
 	key, rest := cut(chunk[e.off:])
 	value, _ = cut(rest)
-	if chunk[e.off-1]&isKept != 0 {
+	if kept = chunk[e.off-1]&isKept != 0; kept {
 		value = r.kept[binary.LittleEndian.Uint32(value)]
 	}
-	return key, value
+	return key, value, kept
 }
 
 // cut parts the length-prefixed bytes that b begins with from the rest.

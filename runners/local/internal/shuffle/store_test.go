@@ -9,13 +9,12 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
-	"testing/iotest"
 
 	"github.com/neardup/neardup/runners/local/internal/spill"
 )
 
-// filled returns a store of records that several writers wrote, and what it should hold.
-func filled(t *testing.T, budget int64, records int, indexed bool) (*Store, map[string][]string) {
+// emptyStore returns a store, which gives back memory and files at the end.
+func emptyStore(t *testing.T, budget int64, indexed bool) *Store {
 	t.Helper()
 	dir, err := spill.NewDir(t.TempDir(), nil)
 	if err != nil {
@@ -33,6 +32,13 @@ func filled(t *testing.T, budget int64, records int, indexed bool) (*Store, map[
 			t.Error(err)
 		}
 	})
+	return s
+}
+
+// filled returns a store of records that several writers wrote, and what it should hold.
+func filled(t *testing.T, budget int64, records int, indexed bool) (*Store, map[string][]string) {
+	t.Helper()
+	s := emptyStore(t, budget, indexed)
 	random := rand.New(rand.NewPCG(7, uint64(records)))
 	want := map[string][]string{}
 	for i := 0; i < records; {
@@ -131,18 +137,9 @@ func TestRest(t *testing.T) {
 				if err != nil || len(whole) != size || !bytes.HasPrefix(whole, half) {
 					t.Fatalf("key %q: rest of %d bytes, want %d; %v", key, len(whole), size, err)
 				}
-				prefixed, err := io.ReadAll(iotest.OneByteReader(rest.PrefixedReader()))
-				if err != nil {
-					t.Fatal(err)
-				}
-				var values []byte
-				for left := prefixed; len(left) > 0; {
-					var value []byte
-					value, left = cut(left)
-					values = append(values, value...)
-				}
-				if !bytes.Equal(values, whole) {
-					t.Fatalf("key %q: %d bytes behind their lengths, want %d", key, len(values), size)
+				taken, err := take(rest)
+				if values := bytes.Join(taken, nil); err != nil || !bytes.Equal(values, whole) {
+					t.Fatalf("key %q: values of %d bytes, want %d; %v", key, len(values), size, err)
 				}
 				for g.NextValue() { // the groups go on where they were
 					got[key] = append(got[key], string(g.Value()))
@@ -151,6 +148,78 @@ func TestRest(t *testing.T) {
 			g.Close()
 		}
 		same(t, got, want)
+	})
+}
+
+func take(values *Values) (taken [][]byte, err error) {
+	for i := values.Iterator(); ; {
+		value, err := i.Take()
+		if errors.Is(err, io.EOF) {
+			return taken, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		taken = append(taken, value)
+	}
+}
+
+// TestTake: values are valid after the memory of the store, or the block of the disk, was used again. Those that are kept are not
+// copied, and what lies behind them is out of reach.
+func TestTake(t *testing.T) {
+	eachBudget(t, func(t *testing.T, budget int64) {
+		s := emptyStore(t, budget, false)
+		w := s.Writer()
+		var want [][]byte
+		key := []byte("key")
+		for i := range 200 {
+			value := make([]byte, largeValue/2+i*16, largeValue/2+i*18)
+			for at := range value {
+				value[at] = byte(i)
+			}
+			want = append(want, value)
+			if err := w.Keep(key, value); err != nil {
+				t.Fatal(err)
+			}
+		}
+		w.Park()
+		s.Finish()
+		g, err := s.Open(partitionOf(key))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got [][]byte
+		for g.Next(); len(got) < len(want)/2 && g.NextValue(); {
+			got = append(got, g.Take())
+		}
+		rest, err := take(g.Rest())
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, rest...)
+		for _, r := range g.runs {
+			for _, chunk := range r.chunks {
+				clear(chunk)
+			}
+		}
+		for g.NextValue() { // over other blocks
+		}
+		g.Close()
+		slices.SortFunc(got, bytes.Compare)
+		for i, value := range got {
+			if !bytes.Equal(value, want[i]) {
+				t.Errorf("value %d is not that of %d bytes", i, len(want[i]))
+			}
+			if large := len(value) >= largeValue; budget == 1<<40 && large != (&value[0] == &want[i][0]) {
+				t.Errorf("value %d of %d bytes is kept is %t", i, len(value), !large)
+			}
+			if &value[0] == &want[i][0] && cap(value) > len(value) {
+				t.Errorf("value %d of %d bytes has room for %d", i, len(value), cap(value))
+			}
+		}
+		if len(got) != len(want) {
+			t.Errorf("%d values, want %d", len(got), len(want))
+		}
 	})
 }
 
