@@ -134,8 +134,7 @@ func (f *fuser) flatten(n *node) {
 	out := n.outputs[0]
 	for _, s := range f.stages {
 		if inputs := parts[s]; inputs != nil {
-			part := proto.Clone(n.PTransform).(*pipepb.PTransform)
-			part.Inputs = inputs
+			part := &pipepb.PTransform{UniqueName: n.name, Spec: n.GetSpec(), Inputs: inputs, Outputs: n.GetOutputs()}
 			s.nodes = append(s.nodes, &node{id: n.id, name: n.name, PTransform: part})
 			f.homes[out] = append(f.homes[out], s)
 		}
