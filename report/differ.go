@@ -101,9 +101,10 @@ func shown(words []word, start int) (part []word, more bool) {
 	return words[start:], false
 }
 
-func spellings(words []word) (texts []string) {
-	for _, w := range words {
-		texts = append(texts, w.text)
+func spellings(words []word) []string {
+	texts := make([]string, len(words))
+	for i, w := range words {
+		texts[i] = w.text
 	}
 	return texts
 }

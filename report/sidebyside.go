@@ -125,7 +125,7 @@ func window(a, b []string) (partA, partB []string) {
 // A row has a bit for each j: whether the longest of a[i:] and b[j:] is longer than that of a[i:] and b[j+1:]. A row
 // follows from the one below it 64 bits at a time (Hyyrö 2004, "Bit-parallel LCS-length computation revisited").
 func common(a, b []string) (inA, inB []bool) {
-	numbers := map[string]int32{}
+	numbers := make(map[string]int32, len(a)+len(b))
 	numbersA, numbersB := numbered(a, numbers), numbered(b, numbers)
 	width := len(b)/64 + 1
 	places := make([]uint64, len(numbers)*width) // of each number in b; b[j] is at bit len(b)-1-j

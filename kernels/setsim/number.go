@@ -15,6 +15,9 @@ const (
 	// visiting all sets for each portion.
 	portionSize = 1 << 19
 
+	// leastPortion is a portion that leaves room for its sets in a core's own cache.
+	leastPortion = 1 << 15
+
 	// visits is how often all sets are visited to gather many portions, several each time: each set
 	// is a miss of the cache, and a portion has but a few elements of it.
 	visits = 8
@@ -173,9 +176,10 @@ type elementSorter struct {
 	slots       radix.Slots
 }
 
-// newElementSorter returns one of so many sorters, which sort a portion together.
+// newElementSorter returns one of so many sorters, which sort a portion together. Where so many visits allow portions that the
+// cache holds, they are no larger.
 func newElementSorter(total, portion, ranges int) *elementSorter {
-	portion = max(1, portion/ranges)
+	portion = max(1, min(portion/ranges, max(leastPortion, total/visits+1)))
 	s := &elementSorter{ranges: ranges, portionBits: max(bits.Len(uint(total/portion)), bits.Len(uint(ranges-1)))}
 	s.gathered = make([][]entry, max(1, s.portions()/visits))
 	usual := total >> s.portionBits

@@ -38,13 +38,18 @@ type textBatch struct {
 	read        []sampledText
 }
 
+// newTextBatch returns an empty one, with room for all its texts but a long last one.
+func newTextBatch() *textBatch {
+	return &textBatch{texts: make([]byte, 0, batchBytes+batchBytes/8)}
+}
+
 type textEnd struct{ text, ends int }
 
 // mostKept bounds the memory for texts that a batch keeps when it is used again.
 const mostKept = 4 * batchBytes
 
 func newSampledTexts(spec shingle.Spec, see func(*sampledText)) *sampledTexts {
-	s := &sampledTexts{see: see, spec: spec, idle: make(chan *copies.Reader, runtime.GOMAXPROCS(0)), next: &textBatch{}}
+	s := &sampledTexts{see: see, spec: spec, idle: make(chan *copies.Reader, runtime.GOMAXPROCS(0)), next: newTextBatch()}
 	for range cap(s.idle) {
 		s.idle <- nil
 	}
@@ -79,7 +84,7 @@ func (s *sampledTexts) begin() {
 	if last := len(s.seen) - 1; last >= 0 {
 		s.next, s.seen = s.seen[last], s.seen[:last]
 	} else {
-		s.next = &textBatch{}
+		s.next = newTextBatch()
 	}
 	b.reading.Go(func() {
 		reader := <-s.idle

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -66,7 +67,7 @@ func (f *fuser) add(n *node) error {
 // open begins a stage that reads input and emits it as a collection. So may further stages.
 func (f *fuser) open(pcollection string, input *Collection) *Stage {
 	f.inputs[pcollection] = input
-	s := &Stage{Input: input, source: pcollection, Outputs: map[string]*Collection{}, Sides: map[SideInput]*Collection{}, After: map[*Stage]bool{}}
+	s := &Stage{Input: input, source: pcollection, Outputs: map[string]*Collection{}, Sides: map[SideInput]*Collection{}, After: map[*Stage]bool{}, same: map[string]string{}}
 	if input != nil {
 		input.Readers = append(input.Readers, s)
 		for _, w := range input.Writers {
@@ -124,7 +125,7 @@ func (f *fuser) group(n *node) error {
 	return nil
 }
 
-// flatten puts into each stage that makes some of the inputs a Flatten of those.
+// flatten puts into each stage that makes some of the inputs a Flatten of those. Of one alone there is nothing to do.
 func (f *fuser) flatten(n *node) {
 	parts := map[*Stage]map[string]string{}
 	for _, local := range slices.Sorted(maps.Keys(n.GetInputs())) {
@@ -133,19 +134,31 @@ func (f *fuser) flatten(n *node) {
 			if parts[s] == nil {
 				parts[s] = map[string]string{}
 			}
-			parts[s][fmt.Sprintf("i%d", len(parts[s]))] = in
+			parts[s][fmt.Sprintf("i%d", len(parts[s]))] = s.here(in)
 		}
 	}
 	out := n.outputs[0]
 	for _, s := range f.stages {
-		if inputs := parts[s]; inputs != nil {
-			part := proto.Clone(n.PTransform).(*pipepb.PTransform)
-			part.Inputs = inputs
-			s.nodes = append(s.nodes, &node{id: n.id, name: n.name, PTransform: part})
-			f.homes[out] = append(f.homes[out], s)
+		inputs := parts[s]
+		switch len(inputs) {
+		case 0:
+			continue
+		case 1:
+			s.same[out] = only(inputs)
+		default:
+			s.nodes = append(s.nodes, &node{id: n.id, name: n.name, PTransform: reading(n.PTransform, inputs)})
 		}
+		f.homes[out] = append(f.homes[out], s)
 	}
 }
+
+// reading is a transform with other inputs.
+func reading(t *pipepb.PTransform, inputs map[string]string) *pipepb.PTransform {
+	return &pipepb.PTransform{UniqueName: t.GetUniqueName(), Spec: t.GetSpec(), Inputs: inputs, Outputs: t.GetOutputs()}
+}
+
+// here is what a collection is called in the stage.
+func (s *Stage) here(pcollection string) string { return cmp.Or(s.same[pcollection], pcollection) }
 
 func (f *fuser) fuse(n *node) error {
 	var sides []*Collection
@@ -290,14 +303,22 @@ func (f *fuser) describe(s *Stage) {
 		Outputs:    map[string]string{"i0": out},
 	})
 	for _, n := range s.nodes {
-		add(n.id, n.PTransform)
+		t := n.PTransform
+		if s.here(n.main) != n.main {
+			inputs := maps.Clone(t.GetInputs())
+			for input, p := range inputs {
+				inputs[input] = s.here(p)
+			}
+			t = reading(t, inputs)
+		}
+		add(n.id, t)
 	}
 	for i, k := range s.sinks {
 		id := fmt.Sprintf("sink%d", i)
 		add(id, &pipepb.PTransform{
 			UniqueName: id,
 			Spec:       port(urnSink, k.coder),
-			Inputs:     map[string]string{"i0": k.pcollection},
+			Inputs:     map[string]string{"i0": s.here(k.pcollection)},
 		})
 		s.Outputs[id] = k.to
 	}

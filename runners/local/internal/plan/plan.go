@@ -54,6 +54,7 @@ type Stage struct {
 	source string // the collection that the data source emits
 	nodes  []*node
 	sinks  []sink
+	same   map[string]string // what a Flatten makes here of one collection alone, and that one
 }
 
 // SideInput names a side input of a transform.

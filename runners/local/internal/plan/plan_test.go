@@ -232,16 +232,25 @@ func TestFusion(t *testing.T) {
 			beam.ParDo(s.Scope("b"), group, beam.GroupByKey(s, beam.ParDo(s.Scope("a"), pass, beam.Flatten(s, in, other, in))))
 		}, []string{
 			"groups: b after other start",
-			"impulse: a flatten*1 other > groups for b",
 			"impulse: a flatten*2 start > groups for b",
+			"impulse: a other > groups for b",
 		}},
 		{"a flatten of two stages one of which leads to a side input is kept", func(s beam.Scope) {
 			in, other := source(s), beam.ParDo(s.Scope("other"), start, beam.Impulse(s))
 			beam.ParDo(s.Scope("a"), beside, beam.Flatten(s, in, other), side(other))
 		}, []string{
 			"blocks: a after other start",
-			"impulse: flatten*1 other > blocks for a > side for a",
-			"impulse: flatten*1 start > blocks for a",
+			"impulse: other > blocks for a > side for a",
+			"impulse: start > blocks for a",
+		}},
+		{"flattens have one input in each stage, and are not there", func(s beam.Scope) {
+			in, other := source(s), beam.ParDo(s.Scope("other"), start, beam.Impulse(s))
+			both := beam.Flatten(s, in, other)
+			beam.ParDo(s.Scope("a"), pass, beam.Flatten(s, both, beam.ParDo(s.Scope("third"), start, beam.Impulse(s))))
+		}, []string{
+			"impulse: a other",
+			"impulse: a start",
+			"impulse: a third",
 		}},
 		{"a combine is lifted", func(s beam.Scope) {
 			beam.ParDo(s.Scope("a"), pass, beam.CombinePerKey(s, add, source(s)))

@@ -115,16 +115,19 @@ func reshuffleWindows(comps *pipepb.Components) map[string]bool {
 
 // producer is the name of the transform that a collection comes from.
 func producer(comps *pipepb.Components, pcollection string) string {
-	for _, id := range slices.Sorted(maps.Keys(comps.GetTransforms())) {
-		t := comps.GetTransforms()[id]
+	first := "" // of a composite without parts the collection comes from another
+	for id, t := range comps.GetTransforms() {
 		if len(t.GetSubtransforms()) > 0 {
 			continue
 		}
 		for _, out := range t.GetOutputs() {
-			if out == pcollection {
-				return t.GetUniqueName()
+			if out == pcollection && (first == "" || id < first) {
+				first = id
 			}
 		}
 	}
-	return pcollection
+	if first == "" {
+		return pcollection
+	}
+	return comps.GetTransforms()[first].GetUniqueName()
 }
