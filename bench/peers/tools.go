@@ -57,7 +57,7 @@ func install(o options, chosen []peer) ([]tool, error) {
 	if _, err := os.Stat(requirements); err != nil {
 		return nil, fmt.Errorf("run it at the top of the repository: %w", err)
 	}
-	if err := loud("go", "build", "-tags", "disable_grpc_modules", "-o", neardupBinary, "./cmd/neardup") // as run_local.sh; err != nil {
+	if err := loud("go", "build", "-tags", "disable_grpc_modules", "-o", neardupBinary, "./cmd/neardup"); err != nil { // as run_local.sh does
 		return nil, err
 	}
 	version, err := exec.Command("git", "describe", "--always", "--dirty").Output()
