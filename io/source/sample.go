@@ -31,7 +31,7 @@ const (
 	// Of a file that can only be read from its start, so many times what its windows have is read to count its
 	// records: those at the start may be longer or shorter than others. So is all of a small one, since more of a
 	// compressed file is read ahead than is asked for.
-	countedMore = 4
+	countedMore = 8
 	countedAll  = 1 << 20
 )
 
