@@ -13,7 +13,7 @@ var ErrCorrupt = errors.New("corrupt record block")
 // first value that does not fit it returns zeros, and Err says so; a loop over Done ends.
 type Decoder struct {
 	data   []byte
-	at     int // what is read next: data stays as it is, for to change a pointer costs more while garbage is collected
+	at     int // what is read next. data never changes: writing a pointer costs more while the collector runs
 	failed bool
 }
 

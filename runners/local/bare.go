@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"io"
 	"reflect"
 	"strings"
@@ -69,40 +70,54 @@ type bareGroupsFn struct{}
 // ProcessElement reads the groups of a partition.
 func (*bareGroupsFn) ProcessElement(ctx context.Context, partition int64, emit func(int64, *bareGroup)) error {
 	i := ctx.Value(instanceKey{}).(*instance)
-	j, source := i.bundle.job, i.bundle.stage.source.(*groupSource)
+	source := i.bundle.stage.source.(*groupSource)
 	groups, err := source.store.Open(int(partition))
 	if err != nil {
-		return j.own(err)
+		return i.failed(err)
 	}
 	defer groups.Close()
-	group := &bareGroup{job: j}
+	group := &bareGroup{instance: i}
 	for groups.Next() {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
 		key, _ := binary.Uvarint(groups.Key())
 		group.collect(groups)
-		emit(int64(key), group)
+		if err := groups.Err(); err != nil { // the group may lack values
+			return i.failed(err)
+		}
+		if emit(int64(key), group); group.err != nil {
+			return i.failed(group.err)
+		}
 		i.groups.Add(1)
 	}
 	source.largest.raise(groups.Largest())
-	return j.own(groups.Err())
+	return i.failed(groups.Err())
+}
+
+// failed makes an error of reading the job's, with the stage's name. That of a DoFn, which the SDK has named, stays as it is.
+func (i *instance) failed(err error) error {
+	if err == nil || doFnFailed.MatchString(err.Error()) {
+		return err
+	}
+	return i.bundle.job.own(fmt.Errorf("stage %q: %w", i.bundle.stage.Name, err))
 }
 
 // bareGroup is the values of a group. It is used for one after another.
 type bareGroup struct {
-	job    *job
-	values [][]byte
-	rest   *shuffle.Values // of a long group; nil if there is none
+	instance *instance
+	values   [][]byte
+	rest     *shuffle.Values // of a long group; nil if there is none
+	err      error           // of what the group is emitted to
 }
 
 const sliceSize = 24 // bytes of a slice itself
 
-// collect takes the values of the next group, but of a long one the first.
+// collect takes the values of the next group, or only the first of a long one.
 func (g *bareGroup) collect(groups *shuffle.Groups) {
 	clear(g.values)
 	g.values, g.rest = g.values[:0], nil
-	for left := g.job.options.longest(); groups.NextValue(); {
+	for left := g.instance.bundle.job.options.longest(); groups.NextValue(); {
 		value := groups.Take()
 		g.values = append(g.values, value)
 		if left -= len(value) + sliceSize; left <= 0 {
@@ -114,7 +129,7 @@ func (g *bareGroup) collect(groups *shuffle.Groups) {
 
 // Open returns the values from the first on.
 func (g *bareGroup) Open() (exec.Stream, error) {
-	s := &bareStream{job: g.job, values: g.values}
+	s := &bareStream{instance: g.instance, values: g.values}
 	if g.rest != nil {
 		s.rest = g.rest.Iterator()
 	}
@@ -123,10 +138,10 @@ func (g *bareGroup) Open() (exec.Stream, error) {
 
 // bareStream goes through the values of a group.
 type bareStream struct {
-	job    *job
-	values [][]byte
-	rest   *shuffle.Iterator
-	value  exec.FullValue
+	instance *instance
+	values   [][]byte
+	rest     *shuffle.Iterator
+	value    exec.FullValue
 }
 
 // Read returns the next value, in an element that is valid until the next.
@@ -143,7 +158,7 @@ func (s *bareStream) Read() (*exec.FullValue, error) {
 		return nil, io.EOF
 	}
 	s.value.Elm = value
-	return &s.value, s.job.own(err)
+	return &s.value, s.instance.failed(err)
 }
 
 // Close ends the reading.
@@ -159,7 +174,7 @@ type groupEmitter struct {
 	group exec.FullValue
 }
 
-// Init takes the header of the element being processed, which that of a group is the same as.
+// Init takes the header of the element being processed. A group has the same.
 func (e *groupEmitter) Init(ctx context.Context, pane typex.PaneInfo, windows []typex.Window, at typex.EventTime) error {
 	e.ctx, e.group = ctx, exec.FullValue{Timestamp: at, Windows: windows, Pane: pane}
 	return nil
@@ -170,9 +185,7 @@ func (e *groupEmitter) Value() any { return e.emit }
 
 func (e *groupEmitter) emit(key int64, values *bareGroup) {
 	e.group.Elm = key
-	if err := e.to.ProcessElement(e.ctx, &e.group, values); err != nil {
-		panic(err) // as the SDK's emitters do
-	}
+	values.err = e.to.ProcessElement(e.ctx, &e.group, values)
 }
 
 // bareSink and bareSource specify transforms that are bareFn and bareGroupsFn.

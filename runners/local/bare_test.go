@@ -2,9 +2,13 @@ package local
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"math"
+	"reflect"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
@@ -23,6 +27,13 @@ func init() {
 	beam.RegisterFunction(firstBare)
 	beam.RegisterFunction(sharedValue)
 	beam.RegisterFunction(twoBare)
+	beam.RegisterFunction(sharedByThree)
+	beam.RegisterFunction(firstByte)
+	beam.RegisterFunction(unsendable)
+	beam.RegisterFunction(noUnsent)
+	beam.RegisterType(reflect.TypeFor[byteSums]())
+	beam.RegisterType(reflect.TypeFor[unsent]())
+	beam.RegisterCoder(reflect.TypeFor[unsent](), func(unsent) ([]byte, error) { return nil, errOfTest }, func([]byte) (unsent, error) { return unsent{}, nil })
 }
 
 // bareSizes are sizes of values: none, such as are copied, such as are kept, and more than is sent at a time.
@@ -168,6 +179,68 @@ func TestBareReport(t *testing.T) {
 	}
 }
 
+// byteSums sums bytes. It adopts its first input, changes accumulators, as Beam allows, and no input.
+type byteSums struct{}
+
+func (byteSums) CreateAccumulator() []byte { return nil }
+
+func (byteSums) AddInput(sums, value []byte) []byte {
+	if len(sums) == 0 {
+		return value
+	}
+	return byteSums{}.MergeAccumulators(slices.Clone(sums), value)
+}
+
+func (byteSums) MergeAccumulators(a, b []byte) []byte {
+	for i := range b {
+		a[i] += b[i]
+	}
+	return a
+}
+
+func (byteSums) ExtractOutput(sums []byte) []byte { return sums }
+
+// sharedByThree emits the same bytes under three keys.
+func sharedByThree(_ []byte, emit func(int64, []byte)) {
+	value := slices.Repeat([]byte{1}, 6000)
+	for key := range int64(3) {
+		emit(key, value)
+	}
+}
+
+func firstByte(key int64, value []byte) string { return fmt.Sprint(key, value[0]) }
+
+// TestBareCombine: a CombineFn may change its accumulators. They are nobody else's.
+func TestBareCombine(t *testing.T) {
+	p, s := beam.NewPipelineWithRoot()
+	var parts []beam.PCollection
+	for range 3 {
+		parts = append(parts, beam.ParDo(s, sharedByThree, beam.Impulse(s)))
+	}
+	sums := beam.CombinePerKey(s, &byteSums{}, beam.Flatten(s, parts...))
+	passert.Equals(s, beam.ParDo(s, firstByte, sums), "0 3", "1 3", "2 3")
+	if _, err := beam.Run(WithOptions(context.Background(), Options{Workers: 1}), "local", p); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// unsent cannot be encoded.
+type unsent struct{ Key int64 }
+
+func unsendable(key int64, _ func(*[]byte) bool) unsent { return unsent{key} }
+
+func noUnsent(unsent) {}
+
+// TestBareError: an error behind the groups, of no DoFn, names the stage, and is no panic.
+func TestBareError(t *testing.T) {
+	p, s := beam.NewPipelineWithRoot()
+	beam.ParDo0(s, noUnsent, beam.Reshuffle(s, beam.ParDo(s, unsendable, beam.GroupByKey(s, beam.ParDo(s, sharedByThree, beam.Impulse(s))))))
+	_, err := beam.Run(WithOptions(context.Background(), Options{Workers: 1}), "local", p)
+	if !errors.Is(err, errOfTest) || !strings.Contains(err.Error(), `stage "`) || strings.Contains(err.Error(), "panic") {
+		t.Errorf("got %v, want %v of a stage", err, errOfTest)
+	}
+}
+
 // TestLongBareGroup: of a long group no more is in memory than the first values; it is read twice.
 func TestLongBareGroup(t *testing.T) {
 	mem := shuffle.NewMemory(1<<30, 1)
@@ -187,7 +260,7 @@ func TestLongBareGroup(t *testing.T) {
 			t.Fatal(err)
 		}
 		for groups.Next() {
-			group := &bareGroup{job: &job{options: Options{message: 1000}}}
+			group := &bareGroup{instance: &instance{bundle: &bundle{job: &job{options: Options{message: 1000}}}}}
 			if group.collect(groups); len(group.values) == 0 || len(group.values) > 90 {
 				t.Errorf("%d values of 0, 1, 2 … bytes are in memory, of 4000 bytes in all", len(group.values))
 			}
@@ -198,8 +271,10 @@ func TestLongBareGroup(t *testing.T) {
 				}
 				n := 0
 				for {
-					if _, err := stream.Read(); err != nil {
+					if _, err := stream.Read(); err == io.EOF {
 						break
+					} else if err != nil {
+						t.Fatal(err)
 					}
 					n++
 				}

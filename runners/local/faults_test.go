@@ -3,6 +3,8 @@ package local
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -285,7 +287,91 @@ func TestFaultyDisk(t *testing.T) {
 			if !errors.Is(err, c.want) || !strings.Contains(err.Error(), c.text) {
 				t.Errorf("got %v, want %v", err, c.want)
 			}
+			if c.name != "full" && !strings.HasPrefix(err.Error(), `stage "`) {
+				t.Errorf("%v does not begin with the stage that reads", err)
+			}
 		})
+	}
+}
+
+// failingOnce fails at one read.
+type failingOnce struct {
+	spill.Storage
+	left *atomic.Int64 // reads before that
+	err  error
+}
+
+func (s *failingOnce) ReadAt(b []byte, at int64) (int, error) {
+	if s.left.Add(-1) == 0 {
+		return 0, s.err
+	}
+	return s.Storage.ReadAt(b, at)
+}
+
+func init() {
+	beam.RegisterDoFn(reflect.TypeFor[whole]())
+	beam.RegisterDoFn(reflect.TypeFor[wholeNamed]())
+	beam.RegisterFunction(named)
+}
+
+// whole notes groups that do not have so many values.
+type whole struct{ Values int }
+
+var cutGroups atomic.Int64
+
+func (f *whole) ProcessElement(_ int64, values func(*[]byte) bool) {
+	n := 0
+	for v := []byte(nil); values(&v); {
+		n++
+	}
+	if n != f.Values {
+		cutGroups.Add(1)
+	}
+}
+
+func named(key int64, value []byte) (string, []byte) { return fmt.Sprint(key), value }
+
+// wholeNamed is whole where the SDK decodes the groups.
+type wholeNamed struct{ Values int }
+
+func (f *wholeNamed) ProcessElement(_ string, values func(*[]byte) bool) {
+	(&whole{f.Values}).ProcessElement(0, values)
+}
+
+// TestCutGroups: no DoFn gets a part of a group for all of it, whichever read fails, and a file that ends early is an error.
+func TestCutGroups(t *testing.T) {
+	const size = 1000
+	for _, c := range []struct {
+		buffers, values, keys int
+		step                  int64 // from one read that fails to the next
+		named                 bool
+	}{{4 << 20, 30_000, 3000, 87, false}, {64 << 10, 9000, 3, 87, false}, {64 << 10, 9000, 3, 13, true}} {
+		for _, err := range []error{syscall.EIO, io.EOF} {
+			for reads := int64(1); reads < 700; reads += c.step {
+				o, optionsErr := Options{Workers: 1, TempDir: t.TempDir(), buffers: int64(c.buffers)}.resolve()
+				if optionsErr != nil {
+					t.Fatal(optionsErr)
+				}
+				var left atomic.Int64
+				left.Store(reads)
+				o.opened = func(s spill.Storage) spill.Storage { return &failingOnce{s, &left, err} }
+				cutGroups.Store(0)
+				p, s := beam.NewPipelineWithRoot()
+				in := beam.ParDo(s, &fill{N: c.values, Size: size, Keys: c.keys}, beam.Impulse(s))
+				if c.named {
+					beam.ParDo0(s, &wholeNamed{c.values / c.keys}, beam.GroupByKey(s, beam.ParDo(s, named, in)))
+				} else {
+					beam.ParDo0(s, &whole{c.values / c.keys}, beam.GroupByKey(s, in))
+				}
+				_, got := Execute(WithOptions(context.Background(), o), p)
+				if failed := left.Load() <= 0; failed != (got != nil) {
+					t.Errorf("%d values, %v at read %d: got %v", c.values, err, reads, got)
+				}
+				if n := cutGroups.Load(); n > 0 {
+					t.Errorf("%d values, %v at read %d: %d groups lack values", c.values, err, reads, n)
+				}
+			}
+		}
 	}
 }
 

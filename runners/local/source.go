@@ -130,7 +130,11 @@ func (s *groupSource) read(task int, to *bundle) (int64, error) {
 		if long {
 			buffer = stream(buffer, count, values)
 			to.rest = groups.Rest()
-		} else {
+		}
+		if err := groups.Err(); err != nil { // the group may lack values
+			return total, err
+		}
+		if !long {
 			binary.BigEndian.PutUint32(buffer[count:], uint32(values))
 		}
 		elements++

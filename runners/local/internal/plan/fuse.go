@@ -171,6 +171,9 @@ func (f *fuser) fuse(n *node) error {
 		if s.Name == "" {
 			s.Name = n.name
 		}
+		if s.Input != nil && n.GetSpec().GetUrn() == urnCombineMerge {
+			s.Input.Bare = false // it may change its first value, which others may have
+		}
 		for i, input := range slices.Sorted(maps.Keys(n.sides)) {
 			s.Sides[SideInput{n.id, input}] = sides[i]
 			if !slices.Contains(sides[i].Readers, s) {

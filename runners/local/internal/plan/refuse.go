@@ -115,7 +115,7 @@ func reshuffleWindows(comps *pipepb.Components) map[string]bool {
 
 // producer is the name of the transform that a collection comes from.
 func producer(comps *pipepb.Components, pcollection string) string {
-	first := "" // of a composite without parts the collection comes from another
+	first := "" // by name: a composite without parts has the output of another transform
 	for id, t := range comps.GetTransforms() {
 		if len(t.GetSubtransforms()) > 0 {
 			continue

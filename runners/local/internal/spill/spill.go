@@ -147,6 +147,9 @@ func (f *File) Read(ref Ref, dst []byte, scratch *[]byte) ([]byte, error) {
 	}
 	stored := (*scratch)[:ref.size]
 	if _, err := f.storage.ReadAt(stored, ref.at); err != nil {
+		if errors.Is(err, io.EOF) {
+			err = io.ErrUnexpectedEOF // io.EOF would say that all was read
+		}
 		return nil, fmt.Errorf("cannot read back what was spilled to %s at byte %d: %w", f.path, ref.at, err)
 	}
 	if binary.LittleEndian.Uint32(stored) != checksum(ref.at, stored) {

@@ -185,8 +185,8 @@ func TestShortFileIsFound(t *testing.T) {
 	var scratch []byte
 	for n := len(stored.data) - 1; n >= 0; n-- {
 		stored.data = stored.data[:n]
-		if _, err := f.Read(ref, nil, &scratch); !errors.Is(err, io.EOF) {
-			t.Fatalf("%d bytes: got %v, want %v", n, err, io.EOF)
+		if _, err := f.Read(ref, nil, &scratch); !errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
+			t.Fatalf("%d bytes: got %v, want %v", n, err, io.ErrUnexpectedEOF)
 		}
 	}
 }
