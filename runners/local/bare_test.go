@@ -271,7 +271,7 @@ func TestLongBareGroup(t *testing.T) {
 				}
 				n := 0
 				for {
-					if _, err := stream.Read(); err == io.EOF {
+					if _, err := stream.Read(); errors.Is(err, io.EOF) {
 						break
 					} else if err != nil {
 						t.Fatal(err)
