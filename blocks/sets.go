@@ -40,13 +40,7 @@ func appendSetPart(block []byte, key Key, hash Hash, set []uint64, first int) []
 	values := set[first:min(first+setPart, len(set))]
 	block = slices.Grow(block, setPartHead+ShingleBytes*len(values))
 	block = AppendUint64(AppendUint64(AppendKey(block, key), hash.Hi), hash.Lo)
-	block = AppendUint32(AppendUint32(block, uint32(len(set))), uint32(first))
-	head := len(block)
-	block = block[:head+ShingleBytes*len(values)]
-	for i, v := range values {
-		binary.LittleEndian.PutUint64(block[head+ShingleBytes*i:], v)
-	}
-	return block
+	return appendShingles(AppendUint32(AppendUint32(block, uint32(len(set))), uint32(first)), values)
 }
 
 // AddSet adds the parts of a document's set to a shard's block, each as AppendComponentPart does, and returns how many bytes these
@@ -176,10 +170,7 @@ func (s Sets) Write(w io.Writer) error {
 		if _, err := w.Write(buffer); err != nil {
 			return err
 		}
-		buffer = buffer[:0]
-		for _, v := range set {
-			buffer = AppendUint64(buffer, v)
-		}
+		buffer = appendShingles(buffer[:0], set)
 	}
 	_, err := w.Write(buffer)
 	return err

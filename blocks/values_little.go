@@ -11,3 +11,8 @@ func (p *SetPart) inPlace() (set []uint64, ok bool) {
 	}
 	return unsafe.Slice((*uint64)(unsafe.Pointer(unsafe.SliceData(p.Values))), p.Total), true
 }
+
+// appendShingles appends shingles as they travel.
+func appendShingles(block []byte, set []uint64) []byte {
+	return append(block, unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(set))), ShingleBytes*len(set))...)
+}
