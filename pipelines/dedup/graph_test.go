@@ -224,7 +224,8 @@ func TestElementsAndGroupsOfRows(t *testing.T) {
 	}
 	walk(t, "lines", ask(t, filepath.Join(root, strings.Repeat("d", 50)), "--format=lines", "--memory=1GB"), 0)
 	broken := filepath.Join(root, "broken.jsonl")
-	if err := os.WriteFile(broken, bytes.Repeat([]byte("{\"id\":7\n"), 1_000_000), 0o666); err != nil {
+	readable := []byte("{\"text\":\"a run compares one document at least\"}\n")
+	if err := os.WriteFile(broken, append(readable, bytes.Repeat([]byte("{\"id\":7\n"), 1_000_000)...), 0o666); err != nil {
 		t.Fatal(err)
 	}
 	walk(t, "broken", ask(t, broken, "--max-rejected=100%", "--memory=1GB"), 0)
