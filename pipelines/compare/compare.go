@@ -470,11 +470,7 @@ func (r *run) unreadable(ctx context.Context) (string, error) {
 	if slices.ContainsFunc(r.config.Methods, func(m Method) bool { return !m.deduplicates() }) {
 		return r.plan.Unreadable(ctx, r.temp)
 	}
-	n := r.counts.Unreadable
-	if n > 0 && n == r.counts.Records {
-		return "", &job.NothingReadError{Reason: r.plan.Sampled + "; fix them, or"}
-	}
-	if n > 0 {
+	if n := r.counts.Unreadable; n > 0 {
 		return records.UnreadableOf(n, r.counts.Records, "records") + "; neardup dedup lists them in the table rejected", nil
 	}
 	return "", nil

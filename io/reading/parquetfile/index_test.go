@@ -11,7 +11,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/parquet-go/parquet-go"
+	"pgregory.net/rapid"
+
 	"github.com/neardup/neardup/blocks"
+	"github.com/neardup/neardup/io/reading"
+	"github.com/neardup/neardup/io/reading/readertest"
 )
 
 // compared orders two values of a column as its type has them; 0 where one has no order, as NaN.
@@ -217,4 +222,60 @@ func TestTruth(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestStretches: whoever reads some rows of a group in order fetches the pages that hold them, and no others.
+func TestStretches(t *testing.T) {
+	type row struct {
+		Text string `parquet:"text"`
+	}
+	texts := make([]row, 5000)
+	for i := range texts {
+		texts[i].Text = strings.Repeat("x", 1+i%400)
+	}
+	var b bytes.Buffer
+	if err := parquet.Write(&b, texts, parquet.PageBufferSize(4<<10), parquet.Compression(&parquet.Uncompressed)); err != nil {
+		t.Fatal(err)
+	}
+	theirs, err := parquet.OpenFile(bytes.NewReader(b.Bytes()), int64(b.Len()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	pages, err := theirs.RowGroups()[0].ColumnChunks()[0].OffsetIndex()
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := pages.NumPages()
+	if n < 50 || len(theirs.RowGroups()) != 1 {
+		t.Fatalf("%d pages in %d groups, want many in one", n, len(theirs.RowGroups()))
+	}
+	file := readertest.Plant(t, Reader{}, "parquet", b.Bytes())
+	o := reading.Options{Fields: readertest.Fields}
+	err = read(t.Context(), file, o, nil, func(r *rows) error {
+		rapid.Check(t, func(t *rapid.T) {
+			from := rapid.Int64Range(0, int64(len(texts)-1)).Draw(t, "from")
+			to := rapid.Int64Range(from+1, int64(len(texts))).Draw(t, "to")
+			want := stretch{}
+			for i := range n {
+				end := int64(len(texts))
+				if i+1 < n {
+					end = pages.FirstRowIndex(i + 1)
+				}
+				if pages.FirstRowIndex(i) < to && end > from {
+					if want.to == 0 {
+						want.from = pages.Offset(i)
+					}
+					want.to = pages.Offset(i) + pages.CompressedPageSize(i)
+				}
+			}
+			got, err := r.stretches(context.Background(), &r.footer.groups[0], from, to)
+			if err != nil || len(got) != 1 || got[0] != want {
+				t.Fatalf("rows from %d to before %d: %v, error %v, want %v", from, to, got, err, want)
+			}
+		})
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
 }
