@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptrace"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -52,6 +53,7 @@ func (t watched) RoundTrip(req *http.Request) (*http.Response, error) {
 		}
 	}})
 	w := &watch{ctx: ctx, cancel: cancel, timer: time.AfterFunc(idle, func() { cancel(errStalled) })}
+	defer w.sent()
 	req = req.WithContext(ctx)
 	if req.Body != nil && req.Body != http.NoBody {
 		w.send(req)
@@ -99,6 +101,8 @@ type watch struct {
 	ctx    context.Context //nolint:containedctx // of the request
 	cancel context.CancelCauseFunc
 	timer  *time.Timer
+	sends  sync.Mutex
+	done   bool // nothing more is sent
 }
 
 // end returns the error of a request that has ended.
@@ -113,22 +117,35 @@ func (w *watch) end(err error) error {
 
 // send watches what is sent.
 func (w *watch) send(req *http.Request) {
-	req.Body = sent{req.Body, w.timer}
+	req.Body = sending{req.Body, w}
 	if get := req.GetBody; get != nil {
 		req.GetBody = func() (io.ReadCloser, error) {
 			body, err := get()
-			return sent{body, w.timer}, err
+			return sending{body, w}, err
 		}
 	}
 }
 
-type sent struct {
-	io.ReadCloser
-	timer *time.Timer
+// sent ends what is sent: net/http may still read it, but its memory is the client's again.
+func (w *watch) sent() {
+	w.sends.Lock()
+	defer w.sends.Unlock()
+	w.done = true
 }
 
-func (s sent) Read(p []byte) (int, error) {
-	s.timer.Reset(idle)
+// sending is the body of a request. It is in memory, so that no Read of it waits.
+type sending struct {
+	io.ReadCloser
+	watch *watch
+}
+
+func (s sending) Read(p []byte) (int, error) {
+	s.watch.sends.Lock()
+	defer s.watch.sends.Unlock()
+	if s.watch.done {
+		return 0, io.EOF
+	}
+	s.watch.timer.Reset(idle)
 	return s.ReadCloser.Read(p)
 }
 
