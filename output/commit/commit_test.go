@@ -350,15 +350,15 @@ func TestPaused(t *testing.T) {
 				l.prepare(editions)
 				arrived, goOn, done := make(chan bool, 1), make(chan bool), make(chan error)
 				count := 0
-				go func() {
-					done <- second.run(context.Background(), l.process("one", func(string) error {
-						if count++; count == n+1 {
-							arrived <- true
-							<-goOn
-						}
-						return nil
-					}))
-				}()
+				one := l.process("one", func(string) error {
+					if count++; count == n+1 {
+						arrived <- true
+						<-goOn
+					}
+					return nil
+				})
+				two := l.process("two", lives)
+				go func() { done <- second.run(context.Background(), one) }()
 				var err error
 				select {
 				case err = <-done:
@@ -366,7 +366,7 @@ func TestPaused(t *testing.T) {
 				case <-arrived:
 				}
 				l.later()
-				if err := third.run(t.Context(), l.process("two", lives)); err != nil {
+				if err := third.run(t.Context(), two); err != nil {
 					t.Fatalf("paused at %d: the other: %v", n, err)
 				}
 				if !ended {

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 
@@ -57,19 +58,19 @@ func TestErrors(t *testing.T) {
 
 // TestPausedBeforeReading is TestPaused for a run that stands still before it reads or lists something.
 func TestPausedBeforeReading(t *testing.T) {
-	for n, ended := 0, false; !ended; n++ {
+	for n, ended := int64(0), false; !ended; n++ {
 		l := newLake(t)
 		l.prepare([]edition{first})
 		arrived, goOn, done := make(chan bool, 1), make(chan bool), make(chan error)
-		count := 0
-		options := l.process("one", lives)
+		var count atomic.Int64 // some reads are parallel
+		one, two := l.process("one", lives), l.process("two", lives)
 		storage.Register("one://", &reading{process{lake: l, scheme: "one://", before: lives}, func() {
-			if count++; count == n+1 {
+			if count.Add(1) == n+1 {
 				arrived <- true
 				<-goOn
 			}
 		}})
-		go func() { done <- second.run(context.Background(), options) }()
+		go func() { done <- second.run(context.Background(), one) }()
 		var err error
 		select {
 		case err = <-done:
@@ -78,7 +79,7 @@ func TestPausedBeforeReading(t *testing.T) {
 		}
 		l.later()
 		// The other is stopped, too, in the middle of its work: what it has staged is not the first's to remove.
-		other := begins(t, l.process("two", lives))
+		other := begins(t, two)
 		if !ended {
 			close(goOn)
 			err = <-done

@@ -134,6 +134,8 @@ func TestPausedForced(t *testing.T) {
 			}
 			return nil
 		}}})
+		forced := l.process("two", nil)
+		storage.Register("two://", &fencing{process{lake: l, scheme: "two://", before: lives}})
 		go func() {
 			var err error
 			defer func() { done <- err }() // also if the test fails in it
@@ -149,8 +151,6 @@ func TestPausedForced(t *testing.T) {
 		if _, err := l.Stat(t.Context(), "lake://"+l.dir+"/.lock"); err == nil {
 			locked = true
 		}
-		forced := l.process("two", nil)
-		storage.Register("two://", &fencing{process{lake: l, scheme: "two://", before: lives}})
 		forced.Run, forced.Lock.Force = "20260102-030405-0a1b2c3d", true
 		waited, begun := false, time.Now()
 		forced.Warn = func(format string, _ ...any) {
