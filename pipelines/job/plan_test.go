@@ -200,12 +200,12 @@ func TestStdinIsPrivate(t *testing.T) {
 // TestDocumentsSeen: of an input that the sample is all of, the documents are counted and not estimated,
 // however the estimate is rounded.
 func TestDocumentsSeen(t *testing.T) {
-	const documents, size = 4, 49
-	if seen := float64(documents); int(seen/(seen*size)*(seen*size)) == documents {
+	const documents, unreadable = 15, 7
+	if seen := float64(documents + unreadable); int(documents/seen*seen) == documents {
 		t.Fatal("this estimate is not rounded down")
 	}
-	line := strings.Repeat("x", size-1) + "\n"
-	if plan := planOf(t, strings.Repeat(line, documents)); plan.Documents != documents {
+	lines := strings.Repeat("text\n", documents) + strings.Repeat("\xff\n", unreadable)
+	if plan := planOf(t, lines); plan.Documents != documents {
 		t.Errorf("about %d documents of %d", plan.Documents, documents)
 	}
 }
