@@ -186,7 +186,10 @@ func TestExchangeFails(t *testing.T) {
 	staging := filepath.Dir(c.Staged().Dir)
 	c.OnSync(func(sync func() error) error {
 		err := sync()
-		if gone := os.Rename(filepath.Join(staging, "out"), filepath.Join(staging, "gone")); gone != nil && !errors.Is(gone, fs.ErrNotExist) {
+		if _, before := os.Stat(filepath.Join(staging, "out", output.LockFile)); before != nil { // the last sync has the lock, too
+			return err
+		}
+		if gone := os.Rename(filepath.Join(staging, "out"), filepath.Join(staging, "gone")); gone != nil {
 			t.Error(gone)
 		}
 		return err
@@ -395,6 +398,26 @@ func TestSealThatCannotBeCarriedOut(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestNamesOfStaleSeal: a file that a killed run had brought to its place, and of which only its seal tells, is no stranger's,
+// even if the seal cannot be carried out.
+func TestNamesOfStaleSeal(t *testing.T) {
+	l := sealed(t, beforeReplacing)
+	const name = "corpus/sub/c.jsonl" // which the first edition has not
+	if err := l.Move(t.Context(), l.staged(name), "lake://"+l.dir+"/"+name); err != nil {
+		t.Fatal(err)
+	}
+	for _, gone := range []string{"lake://" + l.dir + "/" + output.SuccessFile, l.staged(output.ManifestFile)} {
+		if err := l.Remove(t.Context(), gone, storage.If{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := third.run(t.Context(), l.process("two", lives)); err != nil {
+		t.Fatal(err)
+	}
+	l.whole("made anew", third)
+	l.clean("made anew")
 }
 
 // TestSealOfAReplacedOutput: what a killed run had ready does not replace an output that was finished since.

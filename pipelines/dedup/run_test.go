@@ -88,6 +88,21 @@ func TestFingerprint(t *testing.T) {
 		}
 	})
 	differs("nothing in the end", false, relisted)
+	differs("a file's version", true, func(r *run) {
+		file := filepath.Join(in, "a")
+		info, err := os.Stat(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		touch := func(at time.Time) {
+			if err := os.Chtimes(file, at, at); err != nil {
+				t.Fatal(err)
+			}
+		}
+		touch(info.ModTime().Add(time.Second))
+		relisted(r)
+		touch(info.ModTime())
+	})
 	parameters := reflect.TypeOf(planned(t, in).record.Parameters)
 	for i := range parameters.NumField() {
 		name := parameters.Field(i).Name
