@@ -58,9 +58,6 @@ type (
 	Sized beam.PCollection
 )
 
-// Shards are KV<table shard, nothing>: each shard that tables have.
-type Shards beam.PCollection
-
 // Rows are KV<table shard, rows of T>.
 type Rows[T blocks.Row] beam.PCollection
 

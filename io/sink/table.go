@@ -4,7 +4,6 @@ import (
 	"context"
 	"io"
 	"iter"
-	"slices"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 	"github.com/parquet-go/parquet-go"
@@ -30,25 +29,16 @@ func registerTable[T blocks.Row]() {
 	dofn.Register[tableFn[T]]()
 }
 
-// EveryShard lists the shards of the tables that are written: there is a file for one without rows, too. If none is
-// written, it is nothing.
-func EveryShard(s beam.Scope, p Params) (shards flow.Shards) {
-	if slices.ContainsFunc(p.Write, func(part output.Part) bool { return part != output.Corpus }) {
-		shards = flow.Shards(everyShard(s.Scope("sink.EveryShard"), p.Inputs, false))
-	}
-	return shards
-}
-
 // Table writes the rows of one table to Output/name, a Parquet file a shard, rows in the order
 // of their sort keys. A table that is not among p.Write is counted all the same.
 //
-//	KV<shard, nothing>, KV<shard, rows> → facts
+//	KV<shard, rows> → facts
 //
 // One GroupByKey by shard. Where a shard's rows may be too many for one group, there are several slices of
 // it: then it is one GroupByKey by slice, whose rows, if they are many, are sorted into files below p.Temp,
 // and one by shard. Of no group more than 16 MB of rows are held in memory: what is more, is sorted into
 // files too.
-func Table[T blocks.Row](s beam.Scope, table output.Part, slices int, p Params, shards flow.Shards, rows ...flow.Rows[T]) flow.Facts {
+func Table[T blocks.Row](s beam.Scope, table output.Part, slices int, p Params, rows ...flow.Rows[T]) flow.Facts {
 	s = s.Scope("sink.Table." + string(table))
 	var all []beam.PCollection
 	for _, r := range rows {
@@ -58,7 +48,7 @@ func Table[T blocks.Row](s beam.Scope, table output.Part, slices int, p Params, 
 		all = []beam.PCollection{runs(s, string(table), slices, p, beam.Flatten(s, all...))}
 	}
 	if p.writes(table) {
-		all = append(all, beam.PCollection(shards))
+		all = append(all, everyShard(s, p.Inputs, false)) // a list of its own: one for all would tie the tables together on Flink
 	}
 	return flow.Facts(beam.ParDo(s, &tableFn[T]{Table: table, Params: p}, beam.GroupByKey(s, beam.Flatten(s, all...))))
 }

@@ -602,13 +602,12 @@ func (r *run) tables(s beam.Scope, docs flow.Documents, signed flow.Signatures, 
 	t := baseline.Tables{Signing: r.plan.Signature(r.temp)}
 	ids := t.IDs(s, docs)
 	to := sink.Params{Inputs: t.Signing.Inputs, Output: r.staged, Temp: r.temp, Write: r.config.Write, Metadata: r.plan.Metadata(nil)}
-	shards := sink.EveryShard(s, to)
 	var facts []flow.Facts
 	if r.writes(output.Buckets) {
-		facts = append(facts, sink.Table(s, output.Buckets, 1, to, shards, t.Buckets(s, ids, signed)))
+		facts = append(facts, sink.Table(s, output.Buckets, 1, to, t.Buckets(s, ids, signed)))
 	}
 	if r.writes(output.Candidates) {
-		facts = append(facts, sink.Table(s, output.Candidates, 1, to, shards, t.Candidates(s, ids, found)))
+		facts = append(facts, sink.Table(s, output.Candidates, 1, to, t.Candidates(s, ids, found)))
 	}
 	sink.Ledger(s, r.ledger(), facts...)
 }

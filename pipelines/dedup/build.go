@@ -72,14 +72,13 @@ func Build(s beam.Scope, p *Plan, staged output.Folder, temp string) {
 		}
 	}
 
-	shards := sink.EveryShard(s, writing)
-	rejectedFacts := sink.Table(s, output.Rejected, p.rejectedSlices(), writing, shards, read.rejected...)
+	rejectedFacts := sink.Table(s, output.Rejected, p.rejectedSlices(), writing, read.rejected...)
 	facts = append(append(facts, rows.Facts...),
 		read.Facts,
 		rejectedFacts,
-		sink.Table(s, output.Pairs, p.slices(p.pairsPerDocument()), writing, shards, rows.Pairs...),
-		sink.Table(s, output.Clusters, p.slices(1), writing, shards, rows.Clusters...),
-		sink.Table(s, output.Removed, p.slices(1), writing, shards, rows.Removed...),
+		sink.Table(s, output.Pairs, p.slices(p.pairsPerDocument()), writing, rows.Pairs...),
+		sink.Table(s, output.Clusters, p.slices(1), writing, rows.Clusters...),
+		sink.Table(s, output.Removed, p.slices(1), writing, rows.Removed...),
 	)
 	if p.Config.DropNotCompared {
 		read.Dropped = sink.Listed(s, inputs, read.rejected...)
