@@ -58,8 +58,12 @@ func TestSameBytes(t *testing.T) {
 
 // So they are with the pipeline that Flink is sent, which groups all of the first read at once, lists no copies and has small groups.
 func TestSameBytesTogether(t *testing.T) {
-	flags := []string{"../../testdata/tldr", "--min-words=10", "--threshold=0.5", "--shingle=char:5"}
-	first := promised(t, run(t, ask(t, flags...)))
+	flags := []string{"../../testdata/tldr", "--min-words=20", "--threshold=0.5", "--shingle=char:5"}
+	alone := run(t, ask(t, flags...))
+	if n := alone.Run.Counts; n.NotCompared == 0 || n.Copies == 0 || n.NearPairs == 0 {
+		t.Fatalf("one of these is not grouped: %+v", n)
+	}
+	first := promised(t, alone)
 	for _, group := range []int64{0, 2000} {
 		config := ask(t, append(flags, "--runner=flink")...)
 		config.GroupBytes = group
