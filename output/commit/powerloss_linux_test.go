@@ -40,8 +40,8 @@ func TestPowerLoss(t *testing.T) {
 				every = 1
 			}
 			for i, m := range moments {
-				first := strings.HasSuffix(m.operation, " to "+deep+"/"+output.ManifestFile) // of the files that come to their places
-				if (len(moments)-1-i)%every > 0 && !first {
+				arrives := strings.HasSuffix(m.operation, " to "+deep+"/"+output.ManifestFile) // the first file
+				if (len(moments)-1-i)%every > 0 && !arrives {
 					continue
 				}
 				options.Holds = m.left

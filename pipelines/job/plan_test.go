@@ -200,13 +200,21 @@ func TestStdinIsPrivate(t *testing.T) {
 // TestDocumentsSeen: of an input that the sample is all of, the documents are counted and not estimated,
 // however the estimate is rounded.
 func TestDocumentsSeen(t *testing.T) {
-	const documents, unreadable = 15, 7
-	if seen := float64(documents + unreadable); int(documents/seen*seen) == documents {
-		t.Fatal("this estimate is not rounded down")
+	const documents, size = 4, 49
+	if seen := float64(documents); int(seen/(seen*size)*(seen*size)) == documents {
+		t.Fatal("this estimate of records is not rounded down")
 	}
-	lines := strings.Repeat("text\n", documents) + strings.Repeat("\xff\n", unreadable)
-	if plan := planOf(t, lines); plan.Documents != documents {
-		t.Errorf("about %d documents of %d", plan.Documents, documents)
+	const readable, unreadable = 15, 7
+	if seen := float64(readable + unreadable); int(readable/seen*seen) == readable {
+		t.Fatal("this estimate of documents is not rounded down")
+	}
+	for lines, want := range map[string]int64{
+		strings.Repeat(strings.Repeat("x", size-1)+"\n", documents):               documents,
+		strings.Repeat("text\n", readable) + strings.Repeat("\xff\n", unreadable): readable,
+	} {
+		if plan := planOf(t, lines); plan.Documents != want {
+			t.Errorf("about %d documents of %d", plan.Documents, want)
+		}
 	}
 }
 
