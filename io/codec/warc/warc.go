@@ -2,7 +2,8 @@
 //
 // A record runs from the line "WARC/1.…" to the next one: its header, as much content as Content-Length says, and
 // line ends. If something else stands there, or the header is broken, the record is unreadable and ends before the first
-// line behind its own that begins with "WARC/1.": a length that is too large takes no other record.
+// line behind its own that begins with "WARC/1.": a length that is too large takes no other record. One that ends where
+// another record does is told from a page that quotes a record by what else says how long it is (see taken).
 //
 // Records of type response, resource and conversion are documents. All others (see Besides) go with the file.
 package warc
@@ -57,6 +58,7 @@ func (*records) Start(data []byte, _ bool) (n int, ok bool) {
 const (
 	searching codec.State = 1 + iota // for the next line that begins with version
 	ending                           // behind the content
+	doubted                          // at the record's beginning, whose content holds what may be records
 	content
 
 	// holds is added where a line of the content begins with version: if the length is wrong, that is a record.
@@ -69,6 +71,9 @@ const maxContent = 1 << 60
 func (*records) End(data []byte, state codec.State, atEOF bool) (n int, next codec.State, ok bool) {
 	held := state & holds
 	state -= held
+	if state == doubted {
+		return judge(data, atEOF)
+	}
 	if state == 0 {
 		head, whole := headOf(data)
 		if !whole && !atEOF && len(data) < codec.MaxHead && mayBegin(data) {
@@ -100,6 +105,9 @@ func (*records) End(data []byte, state codec.State, atEOF bool) (n int, next cod
 		n += lineEnds(data[n:])
 		switch {
 		case bytes.HasPrefix(data[n:], []byte(version)), atEOF && n == len(data):
+			if held != 0 {
+				return ^n, doubted, true
+			}
 			return n, 0, true
 		case !atEOF && mayBegin(data[n:]):
 			return n, held + ending, false
@@ -116,6 +124,18 @@ func wrong(data []byte, n int, held codec.State, atEOF bool) (int, codec.State, 
 		return ^n, searching, false
 	}
 	return search(data, n, atEOF)
+}
+
+// judge returns where the record ends that data begins with, all of it.
+func judge(data []byte, atEOF bool) (int, codec.State, bool) {
+	head, _ := headOf(data)
+	length, _ := head.length()
+	n := len(head) + int(length)
+	n += lineEnds(data[n:])
+	if _, ok := taken(head, data[len(head):n], int(length)); ok {
+		return search(data, 1, atEOF)
+	}
+	return n, 0, true
 }
 
 // mark is where one record ends and another begins.
@@ -258,15 +278,18 @@ func split(record []byte) (h header, content []byte, err error) {
 	}
 	length, ok := h.length()
 	if !ok {
-		return h, nil, broken("Content-Length is %q", h.get("Content-Length"))
+		return h, nil, broken("Content-Length is %q", bytes.Join(h.all("Content-Length"), []byte(", ")))
 	}
-	content = record[len(h):]
-	if int64(len(content)) < length {
-		return h, nil, broken("it ends %d bytes before its Content-Length of %d", length-int64(len(content)), length)
+	rest := record[len(h):]
+	if int64(len(rest)) < length {
+		return h, nil, broken("it ends %d bytes before its Content-Length of %d", length-int64(len(rest)), length)
 	}
-	content, rest := content[:length], content[length:]
+	content, rest = rest[:length], rest[length:]
 	if n := len(rest) - lineEnds(rest); n > 0 {
 		return h, nil, broken("%d bytes follow its Content-Length of %d", n, length)
+	}
+	if at, ok := taken(h, record[len(h):], int(length)); ok {
+		return h, nil, broken("its Content-Length of %d ends where another record does, which begins at byte %d of it", length, len(h)+at)
 	}
 	return h, content, nil
 }
@@ -317,13 +340,37 @@ func (h header) get(name string) []byte {
 	return nil
 }
 
-// length returns Content-Length.
+// all returns the values of all fields of a name, in any case.
+func (h header) all(name string) (values [][]byte) {
+	for n, value := range h.fields() {
+		if strings.EqualFold(string(n), name) {
+			values = append(values, value)
+		}
+	}
+	return values
+}
+
+// length returns the Content-Length of a record.
 func (h header) length() (int64, bool) {
 	if !bytes.HasPrefix(h, []byte(version)) || !bytes.HasSuffix(h, []byte("\n")) {
 		return 0, false
 	}
-	n, err := strconv.ParseInt(string(h.get("Content-Length")), 10, 64)
-	return n, err == nil && n >= 0 && n < maxContent
+	return h.contentLength()
+}
+
+// contentLength returns Content-Length, of which there must be one, or several that are equal.
+func (h header) contentLength() (int64, bool) {
+	values := h.all("Content-Length")
+	for _, value := range values {
+		if !bytes.Equal(value, values[0]) {
+			return 0, false
+		}
+	}
+	if len(values) == 0 {
+		return 0, false
+	}
+	n, err := strconv.ParseUint(string(values[0]), 10, 64) // takes no sign
+	return int64(n), err == nil && n < maxContent
 }
 
 // holdsDocument reports whether the record is of a type that has documents.

@@ -4,7 +4,11 @@ import (
 	"bytes"
 	"compress/gzip"
 	"compress/zlib"
+	"crypto/sha1"
+	"crypto/sha256"
+	"encoding/base32"
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 	"testing"
@@ -126,6 +130,62 @@ func TestResponses(t *testing.T) {
 		if got := decode(c.record); got != c.want {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
+	}
+}
+
+// TestTaken: a record whose length ends where a record in it does is unreadable, unless it is sure to hold that.
+func TestTaken(t *testing.T) {
+	quoted := codectest.WARC("conversion", "x", "text/plain", "quoted")
+	bare := strings.TrimSpace(quoted)
+	record := func(fields, content, ends string) string {
+		return fmt.Sprintf("WARC/1.1\r\nWARC-Type: resource\r\nContent-Type: text/plain\r\n%sContent-Length: %d\r\n\r\n%s%s", fields, len(content), content, ends)
+	}
+	http := func(fields, body string) string {
+		return record(fields, "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\n"+body, "\r\n\r\n")
+	}
+	sha1Of := func(text string) string {
+		sum := sha1.Sum([]byte(text))
+		return "sha1:" + base32.StdEncoding.EncodeToString(sum[:])
+	}
+	page := "one\r\n\r\n" + bare
+	for name, c := range map[string]struct {
+		record string
+		taken  bool
+	}{
+		"the next record":                {record("", page, "\r\n\r\n"), true},
+		"and its line ends":              {record("", page+"\r\n\r\n", ""), true},
+		"and half of them":               {record("", page+"\r\n", "\r\n"), true},
+		"all but an empty content":       {record("", "one\n\n"+strings.TrimSpace(codectest.WARC("request", "x", "", "")), "\r\n\r\n\r\n\r\n"), true},
+		"two":                            {record("", "one\r\n\r\n"+quoted+bare, "\r\n\r\n"), true},
+		"a wrong digest":                 {record("WARC-Block-Digest: "+sha1Of("one")+"\r\n", page, "\r\n\r\n"), true},
+		"a digest of another kind":       {record("WARC-Block-Digest: xxh3:0\r\n", page, "\r\n\r\n"), true},
+		"a shorter body":                 {http("", page), true},
+		"a digest":                       {record("WARC-Block-Digest: "+sha1Of(page)+"\r\n", page, "\r\n\r\n"), false},
+		"a digest in base 16":            {record(fmt.Sprintf("WARC-Block-Digest: SHA256:%X\r\n", sha256.Sum256([]byte(page))), page, "\r\n\r\n"), false},
+		"a digest of the payload":        {record("WARC-Payload-Digest: "+sha1Of(page)+"\r\n", page, "\r\n\r\n"), false},
+		"a digest of the HTTP body":      {http("WARC-Payload-Digest: "+sha1Of(page)+"\r\n", page), false},
+		"an HTTP body of that length":    {record("", fmt.Sprintf("HTTP/1.1 200\nContent-Length: %d\n\n%s", len(page), page), "\n\n"), false},
+		"a file of records":              {record("", quoted+quoted, "\r\n\r\n"), false},
+		"a quotation":                    {record("", page+"\r\n", "\r\n\r\n"), false},
+		"a quotation in a text":          {record("", page+" ends", "\r\n\r\n"), false},
+		"a quotation without an end":     {record("", page[:len(page)-1], "\r\n\r\n"), false},
+		"a quotation without a type":     {record("", "one\n\nWARC/1.0\nContent-Length: 3\n\none", "\n\n"), false},
+		"a quotation in a paragraph":     {record("", "one\n"+bare, "\n\n"), false},
+		"a quotation without its length": {record("", "one\n\nWARC/1.0\nWARC-Type: request\n\none", "\n\n"), false},
+	} {
+		var doc codec.Document
+		err := New(fields).Decode([]byte(c.record), &doc)
+		if e := (*codec.Error)(nil); errors.As(err, &e) != c.taken || c.taken && e.Reason != codec.BrokenWARC || c.taken && Besides([]byte(c.record)) {
+			t.Errorf("%s: %q: error %v", name, c.record, err)
+		}
+		n, next, ok := New(fields).End([]byte(c.record), 0, true)
+		if n < 0 {
+			n, _, ok = New(fields).End([]byte(c.record), next, true)
+		}
+		if !ok || (n < len(c.record)) != c.taken {
+			t.Errorf("%s: %q ends at %d", name, c.record, n)
+		}
+		codectest.Invariants(t, codectest.Headed(New(fields)), []byte(c.record+quoted))
 	}
 }
 

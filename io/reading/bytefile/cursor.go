@@ -380,11 +380,16 @@ func (c *cursor) next() (piece, error) {
 func (c *cursor) search(data []byte) (searched int, err error) {
 	n, next, ended := c.codec.End(data[c.searched:], c.state, c.eof)
 	if n < 0 {
-		if taken := c.pos - c.record + int64(c.searched+^n); taken > int64(c.maxRecord) {
+		taken := c.pos - c.record + int64(c.searched+^n)
+		switch again := taken <= int64(c.maxRecord); {
+		case again:
+			c.searched = 0
+			n, next, ended = c.codec.End(data, next, c.eof)
+		case ended:
+			n, next = ^n, 0
+		default:
 			return 0, c.lost("the record that begins there has not the length that it says and holds others", taken)
 		}
-		c.searched = 0
-		n, next, ended = c.codec.End(data, next, c.eof)
 	}
 	c.state, c.inside = next, !ended
 	if ended {

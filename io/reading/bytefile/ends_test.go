@@ -109,20 +109,18 @@ func lying(id, text string, length int) string {
 	return fmt.Sprintf("WARC/1.0\r\nWARC-Type: conversion\r\nWARC-Record-ID: %s\r\nContent-Type: text/plain\r\nContent-Length: %d\r\n\r\n%s\r\n\r\n", id, length, text)
 }
 
-// comeTrue reports whether what one of every step-th records says of its end is true, or true of a later one's.
+// comeTrue reports whether what one of every step-th records says of its end is true, or true of a later one's that lies.
 func comeTrue(records []string, claims []int, step int) bool {
 	content := ""
-	var claimed, ends []int
+	var claimed []int
 	for i := 0; i < len(records); i += step {
-		if claims[i] > 0 {
-			claimed = append(claimed, len(content)+claims[i])
-		}
 		content += records[i]
-		ends = append(ends, len(content))
-	}
-	for _, claim := range claimed {
-		for _, end := range ends {
-			if claim <= end && strings.Trim(content[claim:end], "\r\n") == "" {
+		if claims[i] == 0 {
+			continue
+		}
+		claimed = append(claimed, len(content)-len(records[i])+claims[i])
+		for _, claim := range claimed {
+			if claim <= len(content) && strings.Trim(content[claim:], "\r\n") == "" {
 				return true
 			}
 		}
@@ -168,6 +166,39 @@ func TestLyingLengths(t *testing.T) {
 	})
 }
 
+// TestTakenRecords: a length that ends where a later record does takes none, whichever of its line ends it counts.
+func TestTakenRecords(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		var taken string
+		var want []string
+		for i := range rapid.IntRange(1, 4).Draw(r, "taken") {
+			id, kind := fmt.Sprint("taken ", i), rapid.SampledFrom([]string{"conversion", "request"}).Draw(r, "type")
+			if kind == "conversion" {
+				want = append(want, id)
+			}
+			taken += codectest.WARC(kind, id, "text/plain", rapid.StringMatching("(one|two\r\n|WARC/1\\.0\r\n){0,5}").Draw(r, "text"))
+		}
+		text := rapid.SampledFrom([]string{"", "text", "\nWARC/1.0 is a format\n"}).Draw(r, "before")
+		length := len(text) + len("\r\n\r\n") + len(taken) - rapid.IntRange(0, len("\r\n\r\n")).Draw(r, "line ends")
+		content := lying("liar", text, length) + taken
+		if rapid.Bool().Draw(r, "more") {
+			content += codectest.WARC("conversion", "last", "text/plain", "last")
+			want = append(want, "last")
+		}
+		codectest.Invariants(t, codectest.Headed(warc.New(readertest.Fields)), []byte(content))
+		var got []string
+		records, _ := readAll(t, plant(t, "warc", []byte(content)), whole, anyLength)
+		for _, record := range records {
+			if !record.Unreadable {
+				got = append(got, record.ID)
+			}
+		}
+		if !slices.Equal(got, want) || !records[0].Unreadable {
+			r.Fatalf("%q has the records %q, want %q", content, got, want)
+		}
+	})
+}
+
 // TestLyingLongLength: of a record that is long what it took is gone, so the file cannot be read to its end.
 func TestLyingLongLength(t *testing.T) {
 	one := codectest.WARC("conversion", "a", "text/plain", "one")
@@ -179,6 +210,10 @@ func TestLyingLongLength(t *testing.T) {
 		if got, _ := readAll(t, plant(t, "warc", []byte(content)), whole, 20_000); len(got) != 102 {
 			t.Errorf("%d records, want 102", len(got))
 		}
+	}
+	archived := codectest.WARC("resource", "archive", "text/plain", strings.TrimSpace(strings.Repeat(one, 100)))
+	if got, _ := readAll(t, plant(t, "warc", []byte(one+archived+one)), whole, 200); len(got) != 3 {
+		t.Errorf("a long record that ends with another: %d records, want 3", len(got))
 	}
 	content := one + lying("b", "two "+strings.Repeat("x", 10_000), 1<<50)
 	if got, _ := readAll(t, plant(t, "warc", []byte(content)), whole, 200); len(got) != 2 {

@@ -240,7 +240,7 @@ func TestSeek(t *testing.T) {
 
 // TestLyingLength: a record that claims more than its member has is unreadable, however much that is.
 func TestLyingLength(t *testing.T) {
-	for _, length := range []string{"9", "2147483648", "1000000000000000", "99999999999999999999", "-1", "", "x"} {
+	for _, length := range []string{"9", "2147483648", "1000000000000000", "99999999999999999999", "-1", "+8", "8\r\nContent-Length: 9", "", "x"} {
 		var a archive
 		a.record(t, "warcinfo", "", "")
 		raw := "WARC/1.0\r\nWARC-Type: conversion\r\nContent-Type: text/plain\r\nContent-Length: " + length + "\r\n\r\n12345678\r\n\r\n"
@@ -250,6 +250,20 @@ func TestLyingLength(t *testing.T) {
 		a.add(pack(t, 6, raw), codectest.Planted{Raw: raw, Unreadable: true})
 		a.record(t, "conversion", "b", "two")
 		t.Run(length, a.run)
+	}
+}
+
+// TestTakenMember: a record that takes the next one of its member is unreadable, of whatever type it is.
+func TestTakenMember(t *testing.T) {
+	for _, kind := range []string{"conversion", "request"} {
+		var a archive
+		a.record(t, "warcinfo", "", "")
+		raw := "WARC/1.0\r\nWARC-Type: " + kind + "\r\nContent-Type: text/plain\r\nContent-Length: %d\r\n\r\n"
+		content := "12345678\r\n\r\n" + strings.TrimSpace(codectest.WARC("conversion", "b", "text/plain", "two"))
+		raw = fmt.Sprintf(raw, len(content)) + content + "\r\n\r\n"
+		a.add(pack(t, 6, raw), codectest.Planted{Raw: raw, Unreadable: true})
+		a.record(t, "conversion", "c", "three")
+		t.Run(kind, a.run)
 	}
 }
 
