@@ -1,11 +1,15 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"io"
+	"log"
 	"maps"
 	"math/rand/v2"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
@@ -350,7 +354,11 @@ func TestRefusingStore(t *testing.T) {
 						}
 						c.store.ServeHTTP(w, r)
 					})
-					said := c.ends(c.dedup(replace...), 1)
+					want := 1
+					if status == http.StatusForbidden { // until somebody grants that
+						want = 2
+					}
+					said := c.ends(c.dedup(replace...), want)
 					if last := said[strings.LastIndex(strings.TrimSpace(said), "neardup: "):]; !strings.Contains(last, c.scheme+"b/"+name) || !strings.Contains(last, "; ") {
 						t.Errorf("%q does not name %s and what to do", last, name)
 					} else {
@@ -367,5 +375,49 @@ func TestRefusingStore(t *testing.T) {
 				})
 			}
 		}
+	}
+}
+
+// TestWhoMustAct: status 2 is for a person, who must mend what the message names, and 1 for what may pass. Neither takes long.
+func TestWhoMustAct(t *testing.T) {
+	fake := fakes3.New("b")
+	plain := httptest.NewServer(fake)
+	t.Cleanup(plain.Close)
+	secure := httptest.NewUnstartedServer(fake)
+	secure.Config.ErrorLog = log.New(io.Discard, "", 0)
+	secure.StartTLS()
+	t.Cleanup(secure.Close)
+	closed := httptest.NewServer(nil)
+	closed.Close()
+	fake.Put("b", "in/0.jsonl", `{"id":"0","text":"a text"}`, nil)
+	out := filepath.Join(t.TempDir(), "out")
+	for name, test := range map[string]struct {
+		endpoint, in, out, secret string
+		status                    int
+		want                      string
+	}{
+		"refused":          {closed.URL, "s3://b/in", out, "", 1, "warning: a store cannot be reached"},
+		"refused output":   {closed.URL, "in.jsonl", "s3://b/out", "", 1, "warning: a store cannot be reached"},
+		"authority":        {secure.URL, "s3://b/in", out, "", 2, "; set AWS_CA_BUNDLE to a file"},
+		"output authority": {secure.URL, "in.jsonl", "s3://b/out", "", 2, "; set AWS_CA_BUNDLE to a file"},
+		"bucket":           {plain.URL, "s3://none/in", out, "", 2, "; check the name of the bucket"},
+		"output bucket":    {plain.URL, "in.jsonl", "s3://none/out", "", 2, "; check the name of the bucket"},
+		"secret":           {plain.URL, "s3://b/in", out, "other", 2, "; check the credentials"},
+		"output secret":    {plain.URL, "in.jsonl", "s3://b/out", "other", 2, "; check the credentials"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := prepare(t, "neardup", "dedup", test.in, "-o", test.out+strings.ReplaceAll(name, " ", "-"), "--s3-endpoint="+test.endpoint, "--s3-region=us-east-1", "--json")
+			write(t, filepath.Join(p.Dir, "in.jsonl"), similar)
+			p.Env = append(p.Env, "AWS_ACCESS_KEY_ID="+fakes3.AccessKey, "AWS_SECRET_ACCESS_KEY="+cmp.Or(test.secret, fakes3.SecretKey),
+				"AWS_CONFIG_FILE="+os.DevNull, "AWS_SHARED_CREDENTIALS_FILE="+os.DevNull, "AWS_CA_BUNDLE=")
+			stderr, status := p.start().ended()
+			if status.ExitStatus() != test.status || !strings.Contains(stderr, test.want) {
+				t.Errorf("exit status %d, want %d and %q:\n%s", status.ExitStatus(), test.status, test.want, stderr)
+			}
+			if want := fmt.Sprintf(`"exit": %d`, test.status); !strings.Contains(p.stdout.String(), want) {
+				t.Errorf("%s has no %s", &p.stdout, want)
+			}
+		})
 	}
 }

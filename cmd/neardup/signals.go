@@ -30,7 +30,7 @@ func interruptible(stderr io.Writer) context.Context {
 	}
 	go func() {
 		first := <-signals
-		// SIGQUIT stays: Go would end the process with status 2, which is that of wrong usage.
+		// SIGQUIT stays: Go would end the process with status 2, which says that a person must act.
 		signal.Reset(syscall.SIGHUP, syscall.SIGINT, syscall.SIGTERM)
 		if first == syscall.SIGQUIT {
 			pprof.Lookup("goroutine").WriteTo(stderr, 2)

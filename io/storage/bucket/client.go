@@ -4,9 +4,13 @@ package bucket
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"io"
 	"net"
+	"net/http"
+	"time"
 
 	"github.com/neardup/neardup/io/storage"
 )
@@ -50,3 +54,44 @@ func Unreached(err error) bool {
 	var broken *net.OpError
 	return errors.As(err, &unknown) || errors.As(err, &broken) && broken.Op == "dial"
 }
+
+// Unknown reports whether there is no host of the store's name.
+func Unknown(err error) bool {
+	var unknown *net.DNSError
+	return errors.As(err, &unknown) && unknown.IsNotFound
+}
+
+// Insecure says what to do about a connection that fails whenever it is tried, as its two ends do not agree on TLS; "" if that is not
+// so. The variable bundle names a file of certificates.
+func Insecure(err error, bundle string) string {
+	var unknown x509.UnknownAuthorityError
+	var wrong *tls.CertificateVerificationError
+	var record tls.RecordHeaderError
+	switch {
+	case errors.As(err, &unknown):
+		return "set " + bundle + " to a file with the certificate of the store's authority"
+	case errors.As(err, &wrong):
+		return "check the endpoint, the certificate of the store, and the clock of this machine"
+	case errors.As(err, &record), errors.Is(err, http.ErrSchemeMismatch):
+		return "the store does not speak TLS there: check the port, or give an endpoint that begins with http://"
+	}
+	return ""
+}
+
+// A store that has never answered is tried a few times only, with short pauses: most likely its address is wrong. DialTime is how long
+// a connection may take, so that the tries end within 10 s.
+const (
+	FirstTries = 3
+	DialTime   = 2500 * time.Millisecond
+)
+
+// LastingError is a failure that stays until a person acts: grants access, makes the bucket, corrects the endpoint.
+type LastingError struct{ error }
+
+// Lasting returns err as such a failure.
+func Lasting(err error) error { return LastingError{err} }
+
+func (e LastingError) Unwrap() error { return e.error }
+
+// Status is the exit status.
+func (LastingError) Status() int { return 2 }

@@ -58,7 +58,7 @@ func (c *client) failed(ctx context.Context, at bucket.Key, err error) error {
 	if cancelled := ctx.Err(); cancelled != nil {
 		return &failure{name(at) + ": " + cancelled.Error(), cancelled, false}
 	}
-	said, is := plain(err), error(nil)
+	said, is, lasts := plain(err), error(nil), false
 	var (
 		refused *googleapi.Error
 		missing *noCredentials
@@ -67,10 +67,14 @@ func (c *client) failed(ctx context.Context, at bucket.Key, err error) error {
 	switch {
 	case errors.As(err, &missing), errors.As(err, &token):
 		said, is = "no valid credentials for Google Cloud: "+said+"; "+login, fs.ErrPermission
+		lasts = token == nil || !token.Temporary()
 	case errors.As(err, &refused):
-		said, is = c.refusal(ctx, at, refused)
+		said, is, lasts = c.refusal(ctx, at, refused)
 	case bucket.Unreached(err):
 		said += "; check the network, and the endpoint (--gs-endpoint or STORAGE_EMULATOR_HOST) if the store is not Google's"
+		lasts = bucket.Unknown(err)
+	case bucket.Insecure(err, bundle) != "":
+		said, lasts = said+"; "+bucket.Insecure(err, bundle), true
 	default:
 		for _, kind := range []error{storage.ErrPrecondition, fs.ErrNotExist, errStalled, io.ErrUnexpectedEOF} {
 			if errors.Is(err, kind) {
@@ -78,35 +82,42 @@ func (c *client) failed(ctx context.Context, at bucket.Key, err error) error {
 			}
 		}
 	}
-	return &failure{name(at) + ": " + said, is, refused != nil && refused.Code == http.StatusNotFound}
+	failed := &failure{name(at) + ": " + said, is, refused != nil && refused.Code == http.StatusNotFound}
+	if lasts {
+		return bucket.Lasting(failed)
+	}
+	return failed
 }
 
-// refusal says what the store said and what to do next, and which error that is.
-func (c *client) refusal(ctx context.Context, at bucket.Key, e *googleapi.Error) (string, error) {
+// bundle is the variable that names a file of certificates to Go.
+const bundle = "SSL_CERT_FILE"
+
+// refusal says what the store said and what to do next, which error that is, and whether it lasts until that is done.
+func (c *client) refusal(ctx context.Context, at bucket.Key, e *googleapi.Error) (text string, is error, lasts bool) {
 	said := strings.TrimSuffix(oneLine(e.Message), ".")
 	if said == "" {
 		said = fmt.Sprintf("%d %s", e.Code, http.StatusText(e.Code))
 	}
 	switch e.Code {
 	case http.StatusPreconditionFailed:
-		return storage.ErrPrecondition.Error(), storage.ErrPrecondition
+		return storage.ErrPrecondition.Error(), storage.ErrPrecondition, false
 	case http.StatusUnauthorized:
-		return said + "; " + login, fs.ErrPermission
+		return said + "; " + login, fs.ErrPermission, true
 	case http.StatusForbidden:
-		return said + "; grant that to the account, or use another", fs.ErrPermission
+		return said + "; grant that to the account, or use another", fs.ErrPermission, true
 	case http.StatusNotFound:
 		if c.noBucket(ctx, at.Bucket, e) {
-			return "there is no such bucket; check its name", nil
+			return "there is no such bucket; check its name", nil, true
 		}
-		return said, fs.ErrNotExist
+		return said, fs.ErrNotExist, false
 	case http.StatusGone:
-		return said + "; the upload has ended at the store, so start again", nil
+		return said + "; the upload has ended at the store, so start again", nil, false
 	case http.StatusBadRequest:
 		if strings.Contains(said, "requester pays") {
-			return said + "; name a project that pays", nil
+			return said + "; name a project that pays", nil, true
 		}
 	}
-	return said, nil
+	return said, nil, false
 }
 
 // noBucket reports whether a 404 means the bucket. Deletes do not tell that, so the first time a listing is asked.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"net"
 	"net/http"
 	"os"
 	"strconv"
@@ -56,6 +57,8 @@ type client struct {
 	gcs  *gcs.Client // nil before the first request
 	http *http.Client
 
+	// answered: the store has answered a request.
+	answered atomic.Bool
 	// reached are the buckets that have answered, and so are there.
 	reached sync.Map
 }
@@ -76,8 +79,9 @@ func (c *client) connect(ctx context.Context) (*gcs.Client, error) {
 	base.Protocols = new(http.Protocols)
 	base.Protocols.SetHTTP1(true)
 	base.ForceAttemptHTTP2 = false
+	base.DialContext = (&net.Dialer{Timeout: bucket.DialTime}).DialContext
 	headers := http.Header{"User-Agent": {"neardup"}}
-	to := &httptransport.Options{BaseRoundTripper: watched{base}, DisableTelemetry: true, Headers: headers}
+	to := &httptransport.Options{BaseRoundTripper: watched{base, &c.answered}, DisableTelemetry: true, Headers: headers}
 	if c.options.Anonymous || os.Getenv("STORAGE_EMULATOR_HOST") != "" {
 		to.DisableAuthentication = true
 	} else {
@@ -122,7 +126,11 @@ func (c *client) bucket(ctx context.Context, name string) (*gcs.BucketHandle, er
 		if err == nil {
 			tries.Store(0)
 		}
-		if !gcs.ShouldRetry(err) || tries.Add(1) >= int64(maxTries) {
+		most := maxTries
+		if !c.answered.Load() {
+			most = min(most, bucket.FirstTries)
+		}
+		if !gcs.ShouldRetry(err) || tries.Add(1) >= int64(most) {
 			return false
 		}
 		storage.Retried(err)

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"log"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -591,8 +592,30 @@ func TestErrors(t *testing.T) {
 				if test.is != nil && !errors.Is(err, test.is) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, storage.ErrPrecondition) {
 					t.Errorf("%v is another error", err)
 				}
+				if lasting := test.is != nil; lasts(err) != lasting {
+					t.Errorf("%v lasts: %t", err, !lasting)
+				}
 			})
 		}
+	}
+}
+
+// lasts reports whether an error has the exit status of what a person must mend.
+func lasts(err error) bool {
+	var stated interface{ Status() int }
+	return errors.As(err, &stated) && stated.Status() == 2
+}
+
+// TestUnknownAuthority: a store whose certificate nobody vouches for is tried once, and the message says what to do.
+func TestUnknownAuthority(t *testing.T) {
+	secure := httptest.NewUnstartedServer(nil)
+	secure.Config.ErrorLog = log.New(io.Discard, "", 0)
+	secure.StartTLS()
+	defer secure.Close()
+	retries := storage.Retries()
+	_, err := New(Options{Endpoint: secure.URL, Anonymous: true}).Stat(t.Context(), x)
+	if got := storage.Retries() - retries; !lasts(err) || !strings.Contains(err.Error(), "; set SSL_CERT_FILE to a file") || got > 0 {
+		t.Errorf("%d retries, error %v", got, err)
 	}
 }
 
@@ -621,8 +644,13 @@ func TestUnreached(t *testing.T) {
 	closed.Close()
 	for _, endpoint := range []string{closed.URL, "http://no..host"} {
 		for verb, do := range verbsOf(New(Options{Endpoint: endpoint, Anonymous: true}).(*client)) {
-			if err := do(t.Context()); err == nil || !strings.HasPrefix(err.Error(), "gs://b/folder/x: ") || !strings.Contains(err.Error(), "; check the network, and the endpoint") {
+			retries := storage.Retries()
+			err := do(t.Context())
+			if err == nil || !strings.HasPrefix(err.Error(), "gs://b/folder/x: ") || !strings.Contains(err.Error(), "; check the network, and the endpoint") {
 				t.Errorf("%s of %s: error %v", verb, endpoint, err)
+			}
+			if got := storage.Retries() - retries; got >= bucket.FirstTries || lasts(err) != (endpoint != closed.URL) {
+				t.Errorf("%s of %s: %d retries, error %v lasts: %t", verb, endpoint, got, err, lasts(err))
 			}
 		}
 	}

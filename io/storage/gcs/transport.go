@@ -42,7 +42,10 @@ type callKey struct{}
 
 // watched ends requests whose connection stalls. What it returns is a whole answer, an error, or a download; so an
 // answer that breaks is a request to be sent again.
-type watched struct{ base http.RoundTripper }
+type watched struct {
+	base     http.RoundTripper
+	answered *atomic.Bool
+}
 
 func (t watched) RoundTrip(req *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithCancelCause(req.Context())
@@ -62,6 +65,7 @@ func (t watched) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, w.end(err)
 	}
+	t.answered.Store(true)
 	body := &received{ReadCloser: resp.Body, watch: w}
 	resp.Body = body
 	c, _ := ctx.Value(callKey{}).(*call)

@@ -4,6 +4,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 )
 
@@ -23,7 +24,7 @@ func TestBodyAfterAnswer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	resp, err := (watched{&e}).RoundTrip(req)
+	resp, err := (watched{&e, new(atomic.Bool)}).RoundTrip(req)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -35,9 +35,18 @@ func (f *failure) Unwrap() error { return f.kind }
 // Failed is what storage.Failed asks for.
 func (f *failure) Failed() bool { return !f.missing }
 
-type noCredentialsError struct{ err error }
+// noCredentialsError: what would sign requests cannot be had. If that cannot be reached which has answered before, it may be again.
+type noCredentialsError struct {
+	err    error
+	before bool // there were credentials
+}
 
 func (e *noCredentialsError) Error() string { return e.err.Error() }
+
+// configError is a mistake in what the environment, a profile or a flag says of the store.
+type configError struct{ err error }
+
+func (e *configError) Error() string { return e.err.Error() }
 
 // response returns the status and the headers that the store answered with, 0 if it did not.
 func response(err error) (int, http.Header) {
@@ -72,10 +81,15 @@ func fail(ctx context.Context, at bucket.Key, err error) error {
 	status, header := response(err)
 	code := codeOf(err)
 	text := pathOf(at) + ": " + reason(err, code, status)
-	if next := advice(err, code, status, header); next != "" {
+	next, lasts := advice(err, code, status, header)
+	if next != "" {
 		text += "; " + next
 	}
-	return &failure{text, kind(err, code, status), status == http.StatusNotFound || code == "NoSuchBucket"}
+	failed := &failure{text, kind(err, code, status), status == http.StatusNotFound || code == "NoSuchBucket"}
+	if lasts {
+		return bucket.Lasting(failed)
+	}
+	return failed
 }
 
 // pathOf names what a request was about, in one line.
@@ -129,17 +143,30 @@ func reason(err error, code string, status int) string {
 	return text
 }
 
-// advice is what to do next, "" if nobody knows.
-func advice(err error, code string, status int, header http.Header) string {
+// advice is what to do next, "" if nobody knows, and whether the error lasts until that is done.
+func advice(err error, code string, status int, header http.Header) (next string, lasts bool) {
 	var none *noCredentialsError
-	if errors.As(err, &none) {
-		return "there are no credentials: set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or sign in with aws sso login"
+	var config *configError
+	switch {
+	case errors.As(err, &config):
+		return "check AWS_PROFILE, AWS_CA_BUNDLE, --s3-endpoint and AWS_ENDPOINT_URL_S3", true
+	case errors.As(err, &none):
+		const give = "there are no credentials: set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or sign in with aws sso login"
+		return give, !none.before
+	case bucket.Unreached(err):
+		const check = "check the network, the region, and the endpoint (--s3-endpoint or AWS_ENDPOINT_URL_S3) if the store is not AWS"
+		return check, bucket.Unknown(err)
 	}
-	if bucket.Unreached(err) {
-		return "check the network, the region, and the endpoint (--s3-endpoint or AWS_ENDPOINT_URL_S3) if the store is not AWS"
+	if next = bucket.Insecure(err, "AWS_CA_BUNDLE"); next == "" {
+		next = answered(err, code, status, header)
 	}
+	return next, next != ""
+}
+
+// answered is what to do about what the store answered, "" if it may pass.
+func answered(err error, code string, status int, header http.Header) string {
 	switch code {
-	case "NoSuchBucket":
+	case "NoSuchBucket", "InvalidBucketName":
 		return "check the name of the bucket, and AWS_ENDPOINT_URL_S3 if it is not on AWS"
 	case "InvalidAccessKeyId", "SignatureDoesNotMatch":
 		return "check the credentials: AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
@@ -155,7 +182,9 @@ func advice(err error, code string, status int, header http.Header) string {
 	case "InvalidObjectState":
 		return "the object is archived: restore it first"
 	}
-	if status == http.StatusForbidden {
+	// A removal that expired came too late, and may do the next time.
+	expired := strings.Contains(reason(err, code, status), "has expired")
+	if (status == http.StatusForbidden || status == http.StatusUnauthorized) && !expired {
 		return "check what these credentials may do (aws sts get-caller-identity says whose they are)"
 	}
 	return ""

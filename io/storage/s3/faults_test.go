@@ -192,6 +192,9 @@ func TestAttempts(t *testing.T) {
 			continue
 		}
 		fake, c := serve(t)
+		if _, err := c.List(t.Context(), key(""), "", ""); err != nil { // it has answered
+			t.Fatal(err)
+		}
 		fake.Fault = func(*http.Request, int) httpfault.Fault { return fault }
 		retries := storage.Retries()
 		_, err := c.Stat(t.Context(), key("x"))
@@ -208,6 +211,18 @@ func TestAttempts(t *testing.T) {
 		if got := storage.Retries() - retries; got < s3.Attempts-1 {
 			t.Errorf("%s: %d retries counted", name, got)
 		}
+	}
+}
+
+// TestFirstTries: a store that breaks each connection and has never answered is tried a few times only.
+func TestFirstTries(t *testing.T) {
+	fake, c := serve(t)
+	t.Cleanup(s3.Quicken(silence))
+	fake.Fault = func(*http.Request, int) httpfault.Fault { return httpfault.Fault{Kind: httpfault.Reset} }
+	retries := storage.Retries()
+	_, err := c.List(t.Context(), key(""), "", "")
+	if got := storage.Retries() - retries; err == nil || got != bucket.FirstTries-1 {
+		t.Errorf("%d retries, %v", got, err)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"net/http/httptrace"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -20,6 +21,7 @@ import (
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
 	"github.com/neardup/neardup/io/storage"
+	"github.com/neardup/neardup/io/storage/bucket"
 )
 
 // How long a connection may be silent.
@@ -35,7 +37,10 @@ var maxBackoff = 20 * time.Second
 
 // patience ends requests whose connection is silent. Time-outs of the transport would count the time of an upload, or end
 // with the headers.
-type patience struct{ aws.HTTPClient }
+type patience struct {
+	aws.HTTPClient
+	answered *atomic.Bool
+}
 
 // Do sends a request. While its answer is read by nobody, time does not count.
 func (p patience) Do(r *http.Request) (*http.Response, error) {
@@ -63,6 +68,7 @@ func (p patience) Do(r *http.Request) (*http.Response, error) {
 		cancel(nil)
 		return answer, err
 	}
+	p.answered.Store(true)
 	answer.Body = received{answer.Body, watch}
 	return answer, nil
 }
@@ -123,13 +129,22 @@ func (r received) Close() error {
 }
 
 // retryer counts what it sends again.
-type retryer struct{ *retry.Standard }
+type retryer struct {
+	*retry.Standard
+	answered *atomic.Bool
+}
 
-func newRetryer() retryer {
+func newRetryer(answered *atomic.Bool) retryer {
 	return retryer{retry.NewStandard(func(o *retry.StandardOptions) {
 		o.MaxAttempts, o.MaxBackoff = attempts, maxBackoff
 		o.RateLimiter = ratelimit.None // attempts are bounded, whatever became of others
-		o.Retryables = append(o.Retryables,
+		lasts := retry.IsErrorRetryableFunc(func(err error) aws.Ternary {
+			if bucket.Insecure(err, "") != "" {
+				return aws.FalseTernary
+			}
+			return aws.UnknownTernary
+		})
+		o.Retryables = append([]retry.IsErrorRetryable{lasts}, append(o.Retryables,
 			retry.RetryableHTTPStatusCode{Codes: map[int]struct{}{http.StatusTooManyRequests: {}}},
 			retry.RetryableErrorCode{Codes: map[string]struct{}{"OperationAborted": {}}},
 			retry.IsErrorRetryableFunc(func(err error) aws.Ternary {
@@ -137,13 +152,28 @@ func newRetryer() retryer {
 					return aws.TrueTernary
 				}
 				return aws.UnknownTernary
-			}))
-	})}
+			}))...)
+	}), answered}
+}
+
+// RetryDelay is asked for before each retry, with the number of the try that failed.
+func (r retryer) RetryDelay(try int, err error) (time.Duration, error) {
+	delay, none := r.Standard.RetryDelay(try, err)
+	if none != nil {
+		return 0, none
+	}
+	if !r.answered.Load() {
+		if try >= bucket.FirstTries {
+			return 0, err
+		}
+		delay = min(time.Duration(try)*time.Second/2, maxBackoff)
+	}
+	storage.Retried(err)
+	return delay, nil
 }
 
 // GetRetryToken is asked for before each retry.
 func (r retryer) GetRetryToken(ctx context.Context, err error) (func(error) error, error) {
-	storage.Retried(err)
 	if again, ok := ctx.Value(againKey{}).(*bool); ok {
 		*again = true
 	}
@@ -164,7 +194,7 @@ func expires(until time.Time) func(*s3.Options) {
 			r := in.Request.(*smithyhttp.Request)
 			credentials, err := o.Credentials.Retrieve(ctx)
 			if err != nil {
-				return out, meta, &noCredentialsError{err}
+				return out, meta, &noCredentialsError{err, true}
 			}
 			for _, header := range []string{"Authorization", "X-Amz-Date", "X-Amz-Content-Sha256", "X-Amz-Security-Token"} {
 				r.Header.Del(header)

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -40,9 +41,11 @@ type Options struct {
 type Client struct {
 	options Options
 	payer   types.RequestPayer
-	lock    chan bool // held by whoever uses what follows; waiting for it ends with the context
-	base    *s3.Client
-	buckets map[string]*service
+	// answered: the store has answered a request.
+	answered atomic.Bool
+	lock     chan bool // held by whoever uses what follows; waiting for it ends with the context
+	base     *s3.Client
+	buckets  map[string]*service
 }
 
 // service answers for one bucket.
@@ -65,12 +68,12 @@ func (c *Client) load(ctx context.Context) (*s3.Client, error) {
 	transport := awshttp.NewBuildableClient().WithTransportOptions(func(t *http.Transport) {
 		t.MaxIdleConnsPerHost = t.MaxIdleConns
 		t.DisableCompression = true // objects are read as they are stored
-	}).WithReadTimeout(0) // see patience
+	}).WithReadTimeout(0).WithDialerOptions(func(d *net.Dialer) { d.Timeout = bucket.DialTime }) // see patience
 	loaded, err := config.LoadDefaultConfig(ctx, config.WithHTTPClient(transport), config.WithLogger(logging.Nop{}))
 	if err != nil {
-		return nil, err
+		return nil, &configError{err}
 	}
-	return s3.NewFromConfig(loaded, func(o *s3.Options) {
+	client := s3.NewFromConfig(loaded, func(o *s3.Options) {
 		if c.options.Endpoint != "" {
 			o.BaseEndpoint = aws.String(c.options.Endpoint)
 		}
@@ -84,12 +87,18 @@ func (c *Client) load(ctx context.Context) (*s3.Client, error) {
 		if c.options.Anonymous {
 			o.Credentials = aws.AnonymousCredentials{}
 		}
-		o.HTTPClient = patience{loaded.HTTPClient}
-		o.Retryer = newRetryer()
+		o.HTTPClient = patience{loaded.HTTPClient, &c.answered}
+		o.Retryer = newRetryer(&c.answered)
 		// Other stores do not know S3's newer checksums. A body is signed with its SHA-256 anyway.
 		o.RequestChecksumCalculation = aws.RequestChecksumCalculationWhenRequired
 		o.ResponseChecksumValidation = aws.ResponseChecksumValidationWhenRequired
-	}), nil
+	})
+	if endpoint := client.Options().BaseEndpoint; endpoint != nil {
+		if u, err := url.Parse(*endpoint); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+			return nil, &configError{fmt.Errorf("the endpoint %q is not a URL that begins with http:// or https://", *endpoint)}
+		}
+	}
+	return client, nil
 }
 
 // service returns what answers for a bucket.
@@ -105,7 +114,7 @@ func (c *Client) service(ctx context.Context, at bucket.Key) (*service, error) {
 		return s, nil
 	}
 	if _, err := s.Options().Credentials.Retrieve(ctx); err != nil {
-		return nil, fail(ctx, at, &noCredentialsError{err})
+		return nil, fail(ctx, at, &noCredentialsError{err, c.answered.Load()})
 	}
 	return s, nil
 }

@@ -1,11 +1,13 @@
 package s3_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"log"
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
@@ -793,9 +795,66 @@ func TestUnreached(t *testing.T) {
 	closed.Close()
 	for _, endpoint := range []string{closed.URL, "http://no..host"} {
 		c := s3.New(s3.Options{Endpoint: endpoint, Region: "us-east-1"})
-		if _, err := c.Stat(t.Context(), key("x")); err == nil || !strings.HasPrefix(err.Error(), "s3://b/x: ") || !strings.Contains(err.Error(), "; check the network, the region, and the endpoint") {
+		retries := storage.Retries()
+		_, err := c.Stat(t.Context(), key("x"))
+		if err == nil || !strings.HasPrefix(err.Error(), "s3://b/x: ") || !strings.Contains(err.Error(), "; check the network, the region, and the endpoint") {
 			t.Errorf("%s: error %v", endpoint, err)
 		}
+		if got := storage.Retries() - retries; got >= bucket.FirstTries {
+			t.Errorf("%s: %d retries", endpoint, got)
+		}
+		if unknown := endpoint != closed.URL; lasts(err) != unknown { // who answers nothing may come back
+			t.Errorf("%s: the error lasts: %t", endpoint, !unknown)
+		}
+	}
+}
+
+// lasts reports whether an error has the exit status of what a person must mend.
+func lasts(err error) bool {
+	var stated interface{ Status() int }
+	return errors.As(err, &stated) && stated.Status() == 2
+}
+
+// TestLasting: what no further try mends is tried once, says what to do, and is told from what may pass.
+func TestLasting(t *testing.T) {
+	secure := httptest.NewUnstartedServer(nil)
+	secure.Config.ErrorLog = log.New(io.Discard, "", 0)
+	secure.StartTLS()
+	t.Cleanup(secure.Close)
+	plain := start(t, fakes3.New("b"))
+	for name, test := range map[string]struct {
+		options     s3.Options
+		environment [2]string
+		bucket      string
+		want        string
+	}{
+		"unknown authority": {options: s3.Options{Endpoint: secure.URL}, want: "; set AWS_CA_BUNDLE to a file"},
+		"no TLS":            {options: s3.Options{Endpoint: strings.Replace(plain, "http:", "https:", 1)}, want: "; the store does not speak TLS there"},
+		"no URL":            {options: s3.Options{Endpoint: "127.0.0.1:9000"}, want: "--s3-endpoint"},
+		"no bundle":         {options: s3.Options{Endpoint: plain}, environment: [2]string{"AWS_CA_BUNDLE", "/none/such"}, want: "AWS_CA_BUNDLE"},
+		"no profile":        {options: s3.Options{Endpoint: plain}, environment: [2]string{"AWS_PROFILE", "none-such"}, want: "AWS_PROFILE"},
+		"no credentials":    {options: s3.Options{Endpoint: plain}, environment: [2]string{"AWS_ACCESS_KEY_ID", ""}, want: "AWS_PROFILE"},
+		"wrong key":         {options: s3.Options{Endpoint: plain}, environment: [2]string{"AWS_ACCESS_KEY_ID", "AKIDOTHER"}, want: "check the credentials"},
+		"wrong secret":      {options: s3.Options{Endpoint: plain}, environment: [2]string{"AWS_SECRET_ACCESS_KEY", "other"}, want: "check the credentials"},
+		"wrong region":      {options: s3.Options{Endpoint: plain, Region: "eu-west-1"}, want: "set AWS_REGION=us-east-1"},
+		"no bucket":         {options: s3.Options{Endpoint: plain}, bucket: "none", want: "check the name of the bucket"},
+		"no access":         {options: s3.Options{Endpoint: plain, Anonymous: true}, want: "check what these credentials may do"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			environment(t)
+			if test.environment[0] != "" {
+				t.Setenv(test.environment[0], test.environment[1])
+			}
+			test.options.Region = cmp.Or(test.options.Region, "us-east-1")
+			retries := storage.Retries()
+			_, err := s3.New(test.options).List(t.Context(), bucket.Key{Bucket: cmp.Or(test.bucket, "b"), Name: "x"}, "", "")
+			if !lasts(err) || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("error %v", err)
+			}
+			if got := storage.Retries() - retries; got > 0 {
+				t.Errorf("%d retries", got)
+			}
+		})
 	}
 }
 
