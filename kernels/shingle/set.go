@@ -67,9 +67,13 @@ func sortUniform(s []uint64, low int) {
 	if shift == 0 {
 		return
 	}
-	start := int32(0)
+	start, crowded := int32(0), int32(2*len(s)>>width+insertionMax)
 	for _, end := range ends[:mask+1] {
-		sortUniform(s[start:end], shift)
+		if part := s[start:end]; end-start > crowded {
+			slices.Sort(part) // not uniform: mostly repetitions, of which a pass for each width of bits learns nothing
+		} else {
+			sortUniform(part, shift)
+		}
 		start = end
 	}
 }

@@ -70,7 +70,7 @@ func FuzzSetEqualsPlain(f *testing.F) {
 }
 
 func BenchmarkSet(b *testing.B) {
-	for _, name := range []string{"uniform", "one bucket", "staircase"} {
+	for _, name := range []string{"uniform", "equal", "one bucket", "staircase"} {
 		for _, n := range []int{50, 100, 500, 5000, 100_000} {
 			b.Run(fmt.Sprintf("%s/%d", name, n), func(b *testing.B) {
 				values := make([]uint64, n)

@@ -94,7 +94,14 @@ func (s *Signer) Sign(dst, shingles []uint64) []uint64 {
 	if cap(dst) < n {
 		dst = make([]uint64, n)
 	}
-	sig := dst[:n]
+	dst = dst[:n]
+	s.fill(dst, shingles)
+	return dst
+}
+
+// fill is Sign, and returns the number of throws: what a text costs, however often it repeats its shingles.
+func (s *Signer) fill(sig, shingles []uint64) (throws int) {
+	n := len(sig)
 	for i := range sig {
 		sig[i] = empty
 	}
@@ -105,13 +112,54 @@ func (s *Signer) Sign(dst, shingles []uint64) []uint64 {
 	} else {
 		left = uint64(n) - throw(sig, shingles, s.mask, 0)
 	}
-	for r := 1; r < rounds && left > 0; r++ {
+	throws = len(shingles)
+	for r, once := 1, false; left > 0; r++ {
+		next := len(shingles)
+		if r == rounds {
+			next *= int(left)
+		}
+		if !once && throws+next > enough*n {
+			once = true
+			if found := distinct(shingles); found != nil {
+				shingles, next = found, next/len(shingles)*len(found)
+			}
+		}
+		throws += next
+		if r == rounds {
+			s.fillSpare(sig, shingles)
+			break
+		}
 		left -= throw(sig, shingles, s.throws[r], uint64(r))
 	}
-	if left > 0 {
-		s.fillSpare(sig, shingles)
+	return throws
+}
+
+const (
+	// So many throws for each bin leave one of 1,024 bins empty with a probability of 10^-4, if no shingle
+	// repeats. Bins that are empty after them tell that many do.
+	enough = 16
+	// Of more shingles than these a few rounds fill all bins, so repetitions may stay.
+	maxDistinct = maxN
+)
+
+// distinct returns each shingle once; nil if there are more than maxDistinct.
+func distinct(shingles []uint64) (found []uint64) {
+	var places [2 * maxDistinct]uint16 // where in found the shingle is, from 1, at its hash or behind; 0 is free
+	for _, x := range shingles {
+		at := hash.Fold(x, multiplier) % uint64(len(places))
+		for places[at] > 0 && found[places[at]-1] != x {
+			at = (at + 1) % uint64(len(places))
+		}
+		if places[at] > 0 {
+			continue
+		}
+		if len(found) == maxDistinct {
+			return nil
+		}
+		found = append(found, x)
+		places[at] = uint16(len(found))
 	}
-	return sig
+	return found
 }
 
 // throwFirst is round 0 of seed 0, and returns the number of bins left empty.

@@ -104,6 +104,51 @@ func FuzzSign(f *testing.F) {
 	})
 }
 
+// repeated yields shingles of which few differ, and many that repeat some: as of a text of one word.
+var repeated = rapid.Custom(func(t *rapid.T) []uint64 {
+	different := rapid.OneOf(rapid.IntRange(1, 40), rapid.IntRange(maxDistinct-1, maxDistinct+1)).Draw(t, "different")
+	set := mixed(rapid.Uint64().Draw(t, "start"), different)
+	if rapid.Bool().Draw(t, "with 0") {
+		set[0] = 0
+	}
+	length := rapid.IntRange(different, 40_000).Draw(t, "length")
+	for i := range length - different {
+		set = append(set, set[i*i%different])
+	}
+	return set
+})
+
+func TestRepeatedSignEqualsPlain(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := signers.Draw(t, "signer")
+		set := repeated.Draw(t, "set")
+		before := slices.Clone(set)
+		if got, want := s.Sign(nil, set), signPlain(s, set); !slices.Equal(got, want) {
+			t.Fatalf("got  %x\nwant %x", got, want)
+		}
+		if !slices.Equal(set, before) {
+			t.Fatal("the shingles are not as they were")
+		}
+	})
+}
+
+// TestThrows: repetitions are thrown only until they show. After that each different shingle is thrown once per round.
+func TestThrows(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := signers.Draw(t, "signer")
+		n := len(s.spare)
+		set := repeated.Draw(t, "set")
+		different := len(slices.Compact(slices.Sorted(slices.Values(set))))
+		if different > maxDistinct {
+			t.Skip("these stay")
+		}
+		most := max(len(set), 16*n) + (rounds-1+n)*different
+		if got := s.fill(make([]uint64, n), set); got > most {
+			t.Fatalf("n=%d: %d throws of %d shingles, %d of them different; want at most %d", n, got, len(set), different, most)
+		}
+	})
+}
+
 // The golden file comes from testdata/golden.py, which shares no code with
 // this package.
 func TestGolden(t *testing.T) {
@@ -323,4 +368,12 @@ func BenchmarkSign(b *testing.B) {
 			}
 		}
 	}
+	b.Run("repeated", func(b *testing.B) { // 5,000 shingles, of which two differ
+		s := New(128, 0)
+		set := slices.Repeat(mixed(0, 2), 2500)
+		var sig []uint64
+		for b.Loop() {
+			sig = s.Sign(sig, set)
+		}
+	})
 }
