@@ -17,6 +17,8 @@ type Fact struct {
 	Counts map[string]int64 `json:"counts,omitempty"`
 	// Note is what a person should know of it: the first unreadable record of a split.
 	Note string `json:"note,omitempty"`
+	// Columns are those of the first record of a split that has no text column, as a message lists them.
+	Columns string `json:"columns,omitempty"`
 }
 
 // FactKind says what a Fact is about.
@@ -52,6 +54,7 @@ func (f Fact) Emit(emit func([]byte)) error {
 const (
 	CountRecords         = "records"         // records read, unreadable ones included
 	CountUnreadable      = "unreadable"      // records that are no document
+	CountNoColumn        = "no_text_column"  // documents without any of the text columns
 	CountNotCompared     = "not_compared "   // and a reason: documents that are not compared for it
 	CountRows            = "rows"            // rows of a table, records of a corpus file
 	CountCopies          = "copies"          // pairs of copies

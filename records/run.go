@@ -48,6 +48,9 @@ type Run struct {
 	// NotCompared are the reasons why documents are not compared, with the number of these.
 	NotCompared map[string]int64 `json:"not_compared,omitempty"`
 
+	// NoColumn are sources with documents that have none of the text columns: first those of which no document has one, and at most MostSources.
+	NoColumn []NoColumn `json:"no_text_column,omitempty"`
+
 	Recall *Recall `json:"recall,omitempty"`
 	// Comparison is what compare found, whose tables the output has.
 	Comparison *Comparison `json:"comparison,omitempty"`
@@ -60,6 +63,20 @@ type Run struct {
 	// Retries are the requests that this process sent to object stores again.
 	Retries int64 `json:"storage_retries,omitempty"`
 }
+
+// NoColumn is a source with documents that have none of the text columns: a file, or a folder of files with one record each.
+type NoColumn struct {
+	Source    string `json:"source"`
+	Documents int64  `json:"documents"`         // that have none
+	Of        int64  `json:"of"`                // of all its documents
+	Columns   string `json:"columns,omitempty"` // that the first of them has, as a message lists them
+}
+
+// MostSources are listed, of sources that have something in common.
+const MostSources = 20
+
+// Whole reports whether no document of the source has a text column. One document alone says nothing about its source.
+func (n *NoColumn) Whole() bool { return n.Documents == n.Of && n.Of > 1 }
 
 // InForce is what the runner worked with, whether it was asked for or is the default.
 type InForce struct {
@@ -76,11 +93,12 @@ type Failure struct {
 
 // Counts are what a run found and wrote.
 type Counts struct {
-	Records     int64 `json:"records"`      // records read, unreadable ones included
-	Unreadable  int64 `json:"unreadable"`   // records that are no document
-	NotCompared int64 `json:"not_compared"` // documents that are not compared
-	Pairs       int64 `json:"pairs"`        // rows of pairs/
-	NearPairs   int64 `json:"near_pairs"`   // of them, those between representatives
+	Records     int64 `json:"records"`        // records read, unreadable ones included
+	Unreadable  int64 `json:"unreadable"`     // records that are no document
+	NotCompared int64 `json:"not_compared"`   // documents that are not compared
+	NoColumn    int64 `json:"no_text_column"` // of those, the ones that have none of the text columns
+	Pairs       int64 `json:"pairs"`          // rows of pairs/
+	NearPairs   int64 `json:"near_pairs"`     // of them, those between representatives
 	// Copies are the other rows: documents that have the same as an earlier one, removed or not.
 	Copies int64 `json:"copies"`
 	// AllPairs are those of all compared documents, and ComparedPairs those of documents that were joined with each other; 0 if

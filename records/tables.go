@@ -95,7 +95,8 @@ const MaxRaw = 1 << 20
 
 // Reasons why a document is not compared.
 const (
-	ReasonNoText   = "no text"
+	ReasonNoText   = "no text"        // its text columns are null
+	ReasonNoColumn = "no text column" // it has none of them
 	ReasonNoToken  = "no token"
 	ReasonTooShort = "too few words"
 	ReasonTooLarge = "too large"

@@ -90,7 +90,11 @@ func Summary(w io.Writer, width int, run *records.Run, dir string, example *reco
 		out.item("chains", "%s removed that only a chain of others connects with the kept one; --cluster star removes none of these", plural(n.Chained, "document"))
 	}
 	symbols(out, run, n.Symbols, n.Equal+n.SameSet, "document", "removed for having the same "+tokens(run)+" or shingles", "the kept one")
-	out.item("kept", "%s", plural(kept, "document"))
+	still := ""
+	if n.NotCompared > 0 && !run.Parameters.DropNotCompared {
+		still = fmt.Sprintf(", %s of them not compared", count(n.NotCompared))
+	}
+	out.item("kept", "%s%s", plural(kept, "document"), still)
 	if run.Recall != nil {
 		recall(out, run)
 	}
@@ -210,7 +214,7 @@ func removed(run *records.Run) string {
 
 // notCompared says what documents are that were not compared for a reason.
 var notCompared = map[string]string{
-	records.ReasonNoText: "without text", records.ReasonNoToken: "without a token", records.ReasonTooShort: "with too few words",
+	records.ReasonNoText: "without text", records.ReasonNoColumn: "without a text column", records.ReasonNoToken: "without a token", records.ReasonTooShort: "with too few words",
 	records.ReasonTooLarge: "too large", records.ReasonLongID: "with too long an id",
 }
 

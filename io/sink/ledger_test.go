@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/neardup/neardup/blocks"
+	"github.com/neardup/neardup/io/source"
 	"github.com/neardup/neardup/io/storage/storagetest"
 )
 
@@ -66,6 +67,17 @@ func TestFailOnUnreadable(t *testing.T) {
 			{Kind: blocks.FactTable, Name: "rejected", Counts: map[string]int64{"rows": 99, "unreadable": unreadable}},
 		}
 	}
+	root := t.TempDir()
+	for _, name := range []string{"a.jsonl", "b.jsonl"} { // a split each
+		if err := os.WriteFile(filepath.Join(root, name), []byte("{}\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	listing, err := source.Plan(t.Context(), []string{root}, source.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	inputs := share(t, listing.Inputs)
 	for _, tt := range []struct {
 		limit               Limit
 		records, unreadable int64
@@ -81,7 +93,7 @@ func TestFailOnUnreadable(t *testing.T) {
 		{Limit{Percent: 100}, 10, 10, true},
 	} {
 		path := filepath.Join(storagetest.RunFolder(t), "exceeded")
-		f := &failOnUnreadableFn{Path: path, Limit: tt.limit}
+		f := &failOnUnreadableFn{Inputs: inputs, Path: path, Limit: tt.limit}
 		err := f.ProcessElement(t.Context(), 0, iterate(lines(t, facts(tt.records, tt.unreadable)...)...))
 		data, readErr := os.ReadFile(path)
 		if tt.passes {
@@ -92,11 +104,11 @@ func TestFailOnUnreadable(t *testing.T) {
 		}
 		var got ReadTotals
 		if !errors.Is(err, errUnreadable) || readErr != nil || json.Unmarshal(data, &got) != nil ||
-			got != (ReadTotals{Records: tt.records, Unreadable: tt.unreadable}) {
+			!reflect.DeepEqual(got, ReadTotals{Records: tt.records, Unreadable: tt.unreadable}) {
 			t.Errorf("%+v, %d of %d: error %v, file %q", tt.limit, tt.unreadable, tt.records, err, data)
 		}
 	}
-	f := &failOnUnreadableFn{Path: filepath.Join(storagetest.RunFolder(t), "exceeded")}
+	f := &failOnUnreadableFn{Inputs: inputs, Path: filepath.Join(storagetest.RunFolder(t), "exceeded")}
 	if err := f.ProcessElement(t.Context(), 0, iterate([]byte("{"))); err == nil || errors.Is(err, errUnreadable) {
 		t.Errorf("a fact that is cut short: error %v", err)
 	}

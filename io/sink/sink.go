@@ -18,6 +18,7 @@ import (
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/blocks/flow"
 	"github.com/neardup/neardup/internal/dofn"
+	"github.com/neardup/neardup/io/source"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/output"
 	"github.com/neardup/neardup/records"
@@ -168,6 +169,12 @@ type ReadTotals struct {
 	Records, Unreadable int64
 	First               string // the first unreadable record, and why it is
 
+	Without int64 // documents without any of the text columns
+
+	// NoColumn are sources with such documents, and Whole is how many documents those have of which none has a text column.
+	NoColumn []records.NoColumn `json:",omitempty"`
+	Whole    int64              `json:",omitempty"`
+
 	split int // where First is
 }
 
@@ -182,6 +189,7 @@ func (t *ReadTotals) Add(fact blocks.Fact) error {
 	}
 	t.Records += fact.Counts[blocks.CountRecords]
 	t.Unreadable += fact.Counts[blocks.CountUnreadable]
+	t.Without += fact.Counts[blocks.CountNoColumn]
 	split, err := strconv.Atoi(fact.Name)
 	if fact.Note != "" && (t.First == "" || split < t.split) {
 		t.split, t.First = split, fact.Note
@@ -189,7 +197,8 @@ func (t *ReadTotals) Add(fact blocks.Fact) error {
 	return err
 }
 
-// Limit is the number of unreadable records accepted: Records, or Percent of all, whichever is more.
+// Limit is how many records are accepted that are unreadable, or of a source without a text column: Records, or Percent of all, whichever
+// is more.
 type Limit struct {
 	Records int64
 	Percent float64
@@ -199,31 +208,37 @@ type Limit struct {
 var errUnreadable = errors.New("too many unreadable records")
 
 // FailOnUnreadable ends the job with errUnreadable once everything is read, and the rejected rows are
-// written, if there are more unreadable records than limit. The ReadTotals are then in the file
-// path. read are the facts of source.Read, written those of the table rejected.
-func FailOnUnreadable(s beam.Scope, path string, limit Limit, read, written flow.Facts) {
+// written, if more records than limit are unreadable or of sources without a text column. The ReadTotals are then in the file
+// path. inputs is the path of the shared blocks.Inputs, read are the facts of source.Read, written those of the table rejected.
+func FailOnUnreadable(s beam.Scope, inputs, path string, limit Limit, read, written flow.Facts) {
 	s = s.Scope("sink.FailOnUnreadable")
-	beam.ParDo0(s, &failOnUnreadableFn{Path: path, Limit: limit}, gatherAll(s, []flow.Facts{read, written}))
+	beam.ParDo0(s, &failOnUnreadableFn{Inputs: inputs, Path: path, Limit: limit}, gatherAll(s, []flow.Facts{read, written}))
 }
 
 type failOnUnreadableFn struct {
-	Path  string
-	Limit Limit
+	Inputs, Path string
+	Limit        Limit
 }
 
 func (f *failOnUnreadableFn) ProcessElement(ctx context.Context, _ int64, facts func(*[]byte) bool) error {
+	in, err := storage.Shared[blocks.Inputs](ctx, f.Inputs)
+	if err != nil {
+		return err
+	}
 	var sum ReadTotals
+	var lacking source.Lacking
 	var line []byte
 	for facts(&line) {
 		var fact blocks.Fact
 		if err := json.Unmarshal(line, &fact); err != nil {
 			return err
 		}
-		if err := sum.Add(fact); err != nil {
+		if err := errors.Join(sum.Add(fact), lacking.AddFact(in, fact)); err != nil {
 			return err
 		}
 	}
-	if sum.Unreadable <= f.Limit.Records || float64(sum.Unreadable) <= f.Limit.Percent/100*float64(sum.Records) {
+	sum.NoColumn, sum.Whole = lacking.Sources(in)
+	if n := sum.Unreadable + sum.Whole; n <= f.Limit.Records || float64(n) <= f.Limit.Percent/100*float64(sum.Records) {
 		return nil
 	}
 	if err := storage.WriteShared(ctx, f.Path, sum); err != nil {

@@ -51,6 +51,8 @@ type Sampled struct {
 	NotUTF8         int64
 	// Missing are the text columns that no record seen has, and Columns those of the first of them.
 	Missing, Columns []string
+	// NoColumn are sources of which many records were seen, or all, and none has a text column.
+	NoColumn []records.NoColumn
 	// Plain is a format without columns, if all records seen are of such; else "".
 	Plain string
 	// MissingID says that no record seen has the id column; IDColumns are those of the first that may be one.
@@ -94,6 +96,10 @@ func (s *sampler) sample(ctx context.Context) (Sampled, error) {
 	if len(s.missing) == 0 {
 		s.Columns = nil
 	}
+	s.NoColumn, _ = s.lacking.Sources(s.in.Inputs)
+	s.NoColumn = slices.DeleteFunc(s.NoColumn, func(n records.NoColumn) bool {
+		return !n.Whole() || n.Of < judgedBy && s.cut.windows*s.cut.bytes < s.in.Bytes()
+	})
 	if s.MissingID = s.MissingID && !s.hasID; !s.MissingID {
 		s.IDColumns = nil
 	}
@@ -166,6 +172,7 @@ type sampler struct {
 	wrong       *blocks.File // the first that has a text that is not UTF-8
 	beyondASCII int64        // texts that are UTF-8 and not ASCII
 
+	lacking Lacking
 	judged  bool  // a record was asked for its columns
 	missing []int // the text columns that those have not
 	hasID   bool  // a record has the id column
@@ -348,7 +355,7 @@ func (s *sampler) add(number int, file *blocks.File, record *reading.Record) err
 	if f.plain() {
 		s.Plain = f.name
 	} else {
-		s.columns(file, record)
+		s.columns(number, file, record)
 		s.idColumn(file, record)
 	}
 	doc, key := record.Doc, blocks.NewKey(number, record.Position)
@@ -422,8 +429,13 @@ func (s *sampler) propose(ctx context.Context) error {
 	return err
 }
 
+// judgedBy is how many records, if not all, say that a source has no text column: of one where a record in twenty has it, they have none
+// in one sample of 170.
+const judgedBy = 100
+
 // columns notes which text columns a record of file has.
-func (s *sampler) columns(file *blocks.File, record *reading.Record) {
+func (s *sampler) columns(number int, file *blocks.File, record *reading.Record) {
+	s.lacking.add(number, file, record, s.options)
 	switch reason := reasonOf(record); {
 	case record.Long, s.judged && len(s.missing) == 0:
 	case reason == codec.TextNotString:
@@ -433,8 +445,8 @@ func (s *sampler) columns(file *blocks.File, record *reading.Record) {
 		s.missing = slices.DeleteFunc(s.missing, func(i int) bool { return !slices.Contains(record.Doc.Missing, i) })
 	default:
 		s.judged, s.missing = true, slices.Clone(record.Doc.Missing)
-		if f, err := formatNamed(file.Format); err == nil && f.columns != nil && len(s.missing) > 0 {
-			s.Columns = f.columns(record.Raw)
+		if len(s.missing) > 0 {
+			s.Columns = columnsOf(file, record)
 		}
 	}
 }

@@ -155,6 +155,11 @@ func (f *readFn) ProcessElement(ctx context.Context, number int64, local, spread
 			counted = records
 		}
 		fact.Counts[blocks.CountRecords]++
+		if f.Params.Options.lacks(record) {
+			if fact.Counts[blocks.CountNoColumn]++; fact.Columns == "" {
+				fact.Columns = shown(file, record)
+			}
+		}
 		key := blocks.NewKey(split.File, record.Position)
 		if !f.read(key, record, &rows) {
 			fact.Counts[blocks.CountUnreadable]++
@@ -206,6 +211,8 @@ func (f *readFn) read(key blocks.Key, record *reading.Record, rows *rejecter) bo
 		}
 		rows.add(key, row)
 		return false
+	case f.Params.Options.lacks(record):
+		rows.add(key, records.Rejected{ID: rows.id(key, doc), Reason: records.ReasonNoColumn})
 	case f.Params.Options.longID(doc):
 		rows.add(key, records.Rejected{
 			ID: rows.id(key, doc), Reason: records.ReasonLongID,

@@ -86,7 +86,7 @@ func Build(s beam.Scope, p *Plan, staged output.Folder, temp string) {
 	if p.Config.writes(output.Corpus) {
 		facts = append(facts, sink.Corpus(s, p.corpusSlices(), writing, p.Reading(), append(rows.Dropped, read.Dropped)...))
 	}
-	sink.FailOnUnreadable(s, storage.Join(temp, exceededFile), sink.Limit(p.Config.MaxRejected), read.Facts, rejectedFacts)
+	sink.FailOnUnreadable(s, inputs, storage.Join(temp, exceededFile), sink.Limit(p.Config.MaxRejected), read.Facts, rejectedFacts)
 	sink.Ledger(s, storage.Join(temp, ledgerFile), facts...)
 }
 

@@ -33,7 +33,7 @@ import (
 type Config struct {
 	job.Input
 	Output      string    `short:"o" placeholder:"DIR" help:"Folder for the results: new, empty, or left by an unfinished run; with --overwrite also a finished output. Required except with --dry-run." group:"Output"`
-	MaxRejected Tolerance `default:"0" placeholder:"N|P%" help:"Unreadable records to accept, as a number or a percentage; with more, the run ends with status 4 (default: ${default})." group:"Input"`
+	MaxRejected Tolerance `default:"0" placeholder:"N|P%" help:"Unreadable records, and documents of sources without the text column, to accept, as a number or a percentage; with more, the run ends with status 4 (default: ${default})." group:"Input"`
 
 	AllowEmpty bool `help:"Succeed with empty tables if there is no input file or no document to compare. A local path that does not exist still fails, unless it is a pattern." group:"Input"`
 

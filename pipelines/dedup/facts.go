@@ -8,6 +8,8 @@ import (
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 
 	"github.com/neardup/neardup/blocks"
+	"github.com/neardup/neardup/io/sink"
+	"github.com/neardup/neardup/io/source"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/output"
 	"github.com/neardup/neardup/pipelines/job"
@@ -36,6 +38,9 @@ func (r *run) account(ctx context.Context, launch job.Launch, ended job.Outcome)
 	if n, expected := r.record.Counts.Records, r.known.Documents; n > estimateTolerance*expected {
 		r.warn("%d records were read, and the sample suggested %d: groups, and memory, may have been larger than planned", n, expected)
 	}
+	if err := r.countColumns(ctx); err != nil {
+		return nil, err
+	}
 	if r.config.Method != Exact {
 		r.record.Recall = estimatedRecall(facts)
 		r.record.Recall.Exact = r.known.Complete
@@ -57,6 +62,29 @@ func (r *run) account(ctx context.Context, launch job.Launch, ended job.Outcome)
 		return files, r.measureRecall(ctx, launch, facts, files)
 	}
 	return files, nil
+}
+
+// countColumns records which sources have documents without a text column.
+func (r *run) countColumns(ctx context.Context) error {
+	if r.record.Counts.NoColumn == 0 {
+		return nil
+	}
+	in, err := source.Shared(ctx, job.Inputs(r.temp)) // who finishes a run has no plan
+	if err != nil {
+		return err
+	}
+	ledger, err := storage.OpenFile(ctx, storage.Join(r.temp, ledgerFile))
+	if err != nil {
+		return err
+	}
+	defer ledger.Close()
+	var lacking source.Lacking
+	if err := sink.EachFact(ledger, func(fact blocks.Fact) error { return lacking.AddFact(in.Inputs, fact) }); err != nil {
+		return err
+	}
+	r.record.NoColumn, _ = lacking.Sources(in.Inputs)
+	r.warnOfColumns(r.record.NoColumn, "")
+	return nil
 }
 
 // checkLoss holds the promise that nothing is lost.
@@ -116,6 +144,7 @@ func totals(facts []blocks.Fact) (n records.Counts) {
 		case f.Kind == blocks.FactRead:
 			n.Records += f.Counts[blocks.CountRecords]
 			n.Unreadable += f.Counts[blocks.CountUnreadable]
+			n.NoColumn += f.Counts[blocks.CountNoColumn]
 		case f.Kind == blocks.FactCorpus:
 			n.Corpus += rows
 		case f.Kind == blocks.FactCrowd:

@@ -103,7 +103,7 @@ func (r *run) finish(ctx context.Context, follow job.Launch) error {
 func (c *Config) restore(p records.Parameters) error {
 	c.Output, c.Overwrite, c.Method, c.Runner, c.Signature = p.Output, p.Overwrite, Method(p.Method), job.Runner(p.Runner), signature.Family(p.Signature)
 	c.Compare, c.DropNotCompared = job.Measure(p.Compare), p.DropNotCompared
-	c.AllowEmpty = p.AllowEmpty
+	c.AllowEmpty, c.Text = p.AllowEmpty, p.Text
 	if p.MaxRemoved != "" {
 		if err := c.MaxRemoved.UnmarshalText([]byte(p.MaxRemoved)); err != nil {
 			return err

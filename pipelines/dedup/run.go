@@ -71,7 +71,16 @@ func (e *TooManyUnreadableError) Error() string {
 	if e.Unreadable == e.Records { // nothing would be left
 		return fmt.Sprintf("%v; %s; fix them, or give other input", e.ReadTotals, see)
 	}
-	return fmt.Sprintf("%v; %s; fix them, or accept them with --max-rejected %d", e.ReadTotals, see, e.Unreadable)
+	var parts, next []string
+	if e.Unreadable > 0 {
+		parts, next = append(parts, e.String()), append(next, "fix them")
+	}
+	if e.Whole > 0 {
+		whole := slices.DeleteFunc(slices.Clone(e.NoColumn), func(n records.NoColumn) bool { return !n.Whole() })
+		parts = append(parts, fmt.Sprintf("%d of %d records have no text column: %s", e.Whole, e.Records, job.NoColumn(whole)))
+		next = append(next, job.NameColumn)
+	}
+	return fmt.Sprintf("%s; %s; %s, or accept them with --max-rejected %d", strings.Join(parts, "; "), see, strings.Join(next, ", "), e.Unreadable+e.Whole)
 }
 
 // Status is the exit status.
@@ -222,6 +231,9 @@ func (r *run) makePlan(ctx context.Context) error {
 	r.record.Input, r.record.Chosen = plan.Input(), plan.Chosen()
 	r.record.Chosen.JoinBytes = r.plan.joinBytes()
 	r.record.Warnings = append(r.record.Warnings, plan.Warnings()...)
+	if r.config.DryRun {
+		r.warnOfColumns(plan.NoColumn, "the run accepts them with --max-rejected only; ")
+	}
 	if plan.Sampled != "" && (r.config.DryRun || r.config.MaxRejected != Tolerance{}) { // else the run ends with as much
 		r.warn("%s", plan.Sampled)
 	}
@@ -235,6 +247,14 @@ func (r *run) makePlan(ctx context.Context) error {
 		r.warn("--protect %s matches no input file; patterns are matched with paths below %s", glob, plan.Listing.Inputs.Root)
 	}
 	return nil
+}
+
+// warnOfColumns warns of those of the sources of which most documents have no text column.
+func (r *run) warnOfColumns(sources []records.NoColumn, more string) {
+	most := slices.DeleteFunc(slices.Clone(sources), func(n records.NoColumn) bool { return 2*n.Documents <= n.Of })
+	if len(most) > 0 {
+		r.warn("--text %s: documents without such a column are not compared: %s; %s%s", strings.Join(r.config.Text, ", --text "), job.NoColumn(most), more, job.NameColumn)
+	}
 }
 
 // do plans, runs the pipeline, checks its facts and commits.
@@ -389,7 +409,8 @@ func (r *run) fail(ctx context.Context, err error) {
 	var rejected *string // what err says of the table
 	exceeded, nothing := (*TooManyUnreadableError)(nil), (*NothingComparedError)(nil)
 	if errors.As(err, &exceeded) {
-		r.record.Counts = records.Counts{Records: exceeded.Records, Unreadable: exceeded.Unreadable}
+		r.record.Counts = records.Counts{Records: exceeded.Records, Unreadable: exceeded.Unreadable, NoColumn: exceeded.Without}
+		r.record.NoColumn = exceeded.NoColumn
 		rejected = &exceeded.Rejected
 	} else if errors.As(err, &nothing) {
 		rejected = &nothing.Rejected

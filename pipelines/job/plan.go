@@ -115,6 +115,8 @@ type Plan struct {
 	reading source.Options
 	// A warning of text columns that the sample does not have, "" for none.
 	missing string
+	// NoColumn are sources of which, by the sample, no document has a text column.
+	NoColumn []records.NoColumn
 }
 
 // NewPlan lists the input, samples it and chooses the parameters. It depends on the request and the
@@ -181,6 +183,9 @@ func makePlan(ctx context.Context, r Request, stdin string) (*Plan, error) {
 	}
 	if p.missing, err = missing(sampled, r.Text); err != nil {
 		return nil, err
+	}
+	if p.NoColumn = sampled.NoColumn; len(p.NoColumn) > 0 && r.Strict && r.Limit == 0 {
+		return nil, Usage("--text %s: no sampled document of a source has such a column: %s; %s", strings.Join(r.Text, ", --text "), NoColumn(p.NoColumn), NameColumn)
 	}
 	if err := checkID(sampled, r.ID); err != nil {
 		return nil, err
@@ -275,6 +280,28 @@ func missing(sampled source.Sampled, text []string) (warning string, err error) 
 		return "", Usage("%s; name one that it has", found)
 	}
 	return found + "; texts are compared without it", nil
+}
+
+// shownSources are sources that a message names.
+const shownSources = 3
+
+// NameColumn is what to do about such sources.
+const NameColumn = "name its column with another --text, or leave the source out with --exclude"
+
+// NoColumn names sources with documents that have none of the text columns.
+func NoColumn(sources []records.NoColumn) string {
+	var parts []string
+	for _, n := range sources[:min(len(sources), shownSources)] {
+		columns := ""
+		if n.Columns != "" {
+			columns = ", which has " + n.Columns
+		}
+		parts = append(parts, fmt.Sprintf("%s (%d of %d documents%s)", n.Source, n.Documents, n.Of, columns))
+	}
+	if more := len(sources) - shownSources; more > 0 {
+		parts = append(parts, fmt.Sprintf("%d or more others", more))
+	}
+	return strings.Join(parts, ", ")
 }
 
 // checkID returns a *UsageError for an id column that no record of the sample has, unless that is the usual one, which documents

@@ -1,0 +1,148 @@
+package source
+
+import (
+	"cmp"
+	"path"
+	"slices"
+	"strconv"
+
+	"github.com/neardup/neardup/blocks"
+	"github.com/neardup/neardup/io/codec"
+	"github.com/neardup/neardup/io/reading"
+	"github.com/neardup/neardup/records"
+)
+
+// Lacking counts by input file which documents have none of the text columns. The zero value is ready.
+type Lacking struct {
+	files   []lackingFile // by ordinal
+	columns []lackingColumns
+}
+
+type lackingFile struct{ documents, without int64 }
+
+// lackingColumns are those of a document without a text column.
+type lackingColumns struct {
+	key     blocks.Key
+	columns string
+}
+
+// Add adds documents of a file, in any order, of which some are without a text column; columns are those of one of these, at key.
+func (l *Lacking) Add(key blocks.Key, documents, without int64, columns string) {
+	file := key.File()
+	if more := file + 1 - len(l.files); more > 0 {
+		l.files = append(l.files, make([]lackingFile, more)...)
+	}
+	l.files[file].documents += documents
+	l.files[file].without += without
+	if without == 0 {
+		return
+	}
+	at, known := slices.BinarySearchFunc(l.columns, key, func(c lackingColumns, key blocks.Key) int { return cmp.Compare(c.key, key) })
+	if first := at > 0 && l.columns[at-1].key.File() == file; known || first || at == records.MostSources {
+		return // of each file the first count, and of files
+	}
+	l.columns = slices.Insert(l.columns, at, lackingColumns{key, columns})
+	if at+1 < len(l.columns) && l.columns[at+1].key.File() == file {
+		l.columns = slices.Delete(l.columns, at+1, at+2)
+	}
+	l.columns = l.columns[:min(len(l.columns), records.MostSources)]
+}
+
+// AddFact adds what a fact of Read says; it ignores other facts.
+func (l *Lacking) AddFact(in *blocks.Inputs, fact blocks.Fact) error {
+	if fact.Kind != blocks.FactRead {
+		return nil
+	}
+	split, err := strconv.Atoi(fact.Name)
+	if err != nil {
+		return err
+	}
+	span := in.Splits.At(split)
+	n := fact.Counts
+	l.Add(blocks.NewKey(span.File, span.Start), n[blocks.CountRecords]-n[blocks.CountUnreadable], n[blocks.CountNoColumn], fact.Columns)
+	return nil
+}
+
+// Sources returns the sources with documents that have no text column, as records.Run lists them, and how many documents those sources have of
+// which no document has one. Files of one document are taken together by their folders.
+func (l *Lacking) Sources(in *blocks.Inputs) (sources []records.NoColumn, whole int64) {
+	folders := map[string]*lackingFile{}
+	for file, f := range l.files {
+		if f.documents == 1 {
+			name := path.Dir(in.Name(file))
+			if folders[name] == nil {
+				folders[name] = &lackingFile{}
+			}
+			folders[name].documents++
+			folders[name].without += f.without
+		}
+	}
+	var partly []records.NoColumn
+	for file, f := range l.files {
+		if f.without == 0 {
+			continue
+		}
+		n := records.NoColumn{Source: in.Name(file), Documents: f.without, Of: f.documents, Columns: l.columnsOf(file)}
+		if f.documents == 1 {
+			n.Source = path.Dir(n.Source)
+			of := folders[n.Source]
+			n.Documents, n.Of = of.without, of.documents
+			*of = lackingFile{} // the first stands for all
+		}
+		if n.Whole() {
+			whole += n.Documents
+			sources = append(sources, n)[:min(len(sources)+1, records.MostSources)]
+		} else if n.Documents > 0 && len(partly) < records.MostSources {
+			partly = append(partly, n)
+		}
+	}
+	return append(sources, partly[:min(len(partly), records.MostSources-len(sources))]...), whole
+}
+
+func (l *Lacking) columnsOf(file int) string {
+	at := slices.IndexFunc(l.columns, func(c lackingColumns) bool { return c.key.File() == file })
+	if at < 0 {
+		return ""
+	}
+	return l.columns[at].columns
+}
+
+// add adds a record of file number, after those before it.
+func (l *Lacking) add(number int, file *blocks.File, record *reading.Record, o Options) {
+	key := blocks.NewKey(number, record.Position)
+	switch {
+	case record.Err != nil || record.Long:
+	case !o.lacks(record):
+		l.Add(key, 1, 0, "")
+	case number < len(l.files) && l.files[number].without > 0:
+		l.Add(key, 1, 1, "") // the columns are those of the first
+	default:
+		l.Add(key, 1, 1, shown(file, record))
+	}
+}
+
+// lacks reports whether a record is a document with none of the text columns.
+func (o Options) lacks(record *reading.Record) bool {
+	return record.Err == nil && !record.Long && len(o.Fields.Text) > 0 && len(record.Doc.Missing) == len(o.Fields.Text)
+}
+
+// shown lists the columns of a record for a message, "" if all records of its file have the same.
+func shown(file *blocks.File, record *reading.Record) string {
+	if columns := columnsOf(file, record); len(columns) > 0 {
+		return codec.Listed(columns)
+	}
+	return ""
+}
+
+// columnsOf returns the columns of a record, none if all records of its file have the same.
+func columnsOf(file *blocks.File, record *reading.Record) []string {
+	f, err := formatNamed(file.Format)
+	if err != nil || f.columns == nil {
+		return nil
+	}
+	text, err := decoded(file.Encoding, record.Raw)
+	if err != nil {
+		return nil
+	}
+	return f.columns(text)
+}
