@@ -25,6 +25,12 @@ printed = pathlib.Path(sys.argv[1]).read_text()
 if not re.search(".*".join(re.escape(part) for part in shown.split("...\n")), printed, re.S):
     problems.append(f"README shows\n{shown}but run_local.sh prints\n{printed}")
 
+# And so does the sentence below it that repeats its numbers.
+box = re.search(r"^compared +([\d,]+) pairs, of ([\d,]+) in all$", shown, re.M)
+told = re.search(r"neardup compared ([\d,]+) of the ([\d.]+)\s+million pairs exactly", readme)
+if not box or not told or (told[1], told[2]) != (box[1], f"{int(box[2].replace(',', '')) / 1e6:.1f}"):
+    problems.append(f"README shows {box and box[0]!r}, and says {told and told[0]!r}")
+
 # The lines of the table of outputs.
 rows = re.findall(r"^\| `\w+/` \| [^|]+ \| `([^`]+)` \| `([^`]+)` \|$", readme, re.M)
 if len(rows) != 5:

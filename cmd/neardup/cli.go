@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"io"
 	"reflect"
 	"slices"
@@ -27,8 +28,18 @@ type globals struct {
 	PrintVersion kong.VersionFlag `name:"version" help:"Print the version."`
 }
 
-// BeforeResolve has flags come from the environment, too.
-func (*globals) BeforeResolve(ctx *kong.Context) error { return configfile.Environment(ctx) }
+// BeforeResolve refuses flags of one value that are given twice, and has flags come from the environment, too.
+func (*globals) BeforeResolve(ctx *kong.Context) error {
+	given := map[*kong.Flag]bool{}
+	for _, path := range ctx.Path {
+		flag := path.Flag
+		if flag != nil && given[flag] && !flag.IsCumulative() && !flag.IsCounter() && !flag.IsBool() {
+			return fmt.Errorf("--%s takes one value and is given more than once; give it once", flag.Name)
+		}
+		given[flag] = true
+	}
+	return configfile.Environment(ctx)
+}
 
 // commands are the subcommands, one file each.
 type commands struct {
