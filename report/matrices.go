@@ -9,6 +9,7 @@ import (
 	"text/tabwriter"
 	"unicode"
 
+	"github.com/neardup/neardup/internal/terminal"
 	"github.com/neardup/neardup/records"
 )
 
@@ -60,7 +61,10 @@ func printMatrices(out *printer, all []matrix) {
 		}
 		table := tabwriter.NewWriter(out.w, 0, 0, 2, ' ', tabwriter.AlignRight)
 		for _, row := range append([][]string{m.Head}, m.Shown()...) {
-			fmt.Fprintln(table, strings.Join(row, "\t")+"\t")
+			for _, cell := range row {
+				fmt.Fprint(table, terminal.Mask(cell), "\t")
+			}
+			fmt.Fprintln(table)
 		}
 		out.err = table.Flush()
 		if n := m.More(); n > 0 {

@@ -20,6 +20,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/neardup/neardup/internal/terminal"
 	"github.com/neardup/neardup/output"
 	"github.com/neardup/neardup/records"
 	"github.com/neardup/neardup/report/plot"
@@ -66,7 +67,7 @@ func Page(ctx context.Context, w io.Writer, f *output.Finished, read Texts, byDe
 	if err != nil {
 		return err
 	}
-	return t.Execute(w, p)
+	return t.Execute(terminal.Text(w), p)
 }
 
 func asInt(n any) int64 {
@@ -713,8 +714,11 @@ func (p *page) Script() template.JS { return template.JS(pageScript) } //nolint:
 // Policy is the page's Content-Security-Policy.
 func (p *page) Policy() string {
 	sum := sha256.Sum256([]byte(pageScript))
-	return "default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
+	return loadsNothing + "; script-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 }
+
+// loadsNothing is the Content-Security-Policy of a page without a script.
+const loadsNothing = "default-src 'none'; style-src 'unsafe-inline'"
 
 // Data is what the program reads: the steps, as JSON.
 func (s *slider) Data() (template.JS, error) {

@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode"
 
 	"github.com/parquet-go/parquet-go"
 	"golang.org/x/net/html"
@@ -269,6 +270,9 @@ func TestPageOfHostileTexts(t *testing.T) {
 		page, root := drawn(t, finished(t, dir, run, of), textsBy(func(p records.Place) string { return fmt.Sprint(text, " ", p.Position) }))
 		if got := elements(root); !slices.Equal(got, want) {
 			t.Fatalf("elements\n%v\nwant\n%v\n%s", got, want, page)
+		}
+		if i := strings.IndexFunc(page, func(r rune) bool { return unicode.IsControl(r) && !strings.ContainsRune("\t\n\f\r", r) }); i >= 0 {
+			t.Fatalf("a control character in %q", page[max(0, i-50):i+1])
 		}
 		closed(t, root)
 	})

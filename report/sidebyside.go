@@ -79,11 +79,10 @@ func plain(text string) cell {
 	return cell{[]string{text}, []bool{false}, utf8.RuneCountInString(text)}
 }
 
-// Colours of marked words on a terminal (SGR): red on the left, green on the right, as diff has them.
+// Colours of marked words on a terminal: red on the left, green on the right, as diff has them.
 const (
-	onlyLeft  = "\x1b[31m"
-	onlyRight = "\x1b[32m"
-	reset     = "\x1b[0m"
+	onlyLeft  = terminal.Red
+	onlyRight = terminal.Green
 )
 
 // text is the line, with marked words in a colour if the printer has colours.
@@ -94,7 +93,7 @@ func (c cell) text(out *printer, color string) string {
 	shown := make([]string, len(c.words))
 	for i, word := range c.words {
 		if shown[i] = word; c.marked[i] {
-			shown[i] = color + word + reset
+			shown[i] = color + word + terminal.Reset
 		}
 	}
 	return strings.Join(shown, " ")

@@ -8,6 +8,8 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/neardup/neardup/internal/terminal"
+
 	"github.com/neardup/neardup/records"
 )
 
@@ -28,7 +30,7 @@ func TestColours(t *testing.T) {
 			t.Fatalf("without colours %q, want %q", got, plain.String())
 		}
 		Differing(e)
-		if marked := strings.Count(coloured.String(), reset); marked != len(e.OnlyA)+len(e.OnlyB) {
+		if marked := strings.Count(coloured.String(), terminal.Reset); marked != len(e.OnlyA)+len(e.OnlyB) {
 			t.Fatalf("%d words are coloured, and %d differ", marked, len(e.OnlyA)+len(e.OnlyB))
 		}
 	})

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"github.com/neardup/neardup/internal/terminal"
 	"github.com/neardup/neardup/records"
 	"github.com/neardup/neardup/report/plot"
 )
@@ -61,7 +62,7 @@ func listed(out *printer, s *records.Study) {
 		for _, at := range plain {
 			out.printf("%7s", perCent(pair.Similarities[at]))
 		}
-		out.printf("  %s  %s\n", s.Documents[pair.A].ID, s.Documents[pair.B].ID)
+		out.printf("  %s  %s\n", terminal.Mask(s.Documents[pair.A].ID), terminal.Mask(s.Documents[pair.B].ID))
 	}
 }
 
@@ -87,7 +88,7 @@ func together(out *printer, what string, s *records.Study, groups [][]int) {
 	out.printf("\n%s: %s\n", what, plural(len(groups), "group"))
 	for _, group := range groups[:min(printed, len(groups))] {
 		for _, i := range group[:min(printed, len(group))] {
-			out.printf("  %s", s.Documents[i].ID)
+			out.printf("  %s", terminal.Mask(s.Documents[i].ID))
 		}
 		if more := len(group) - printed; more > 0 {
 			out.printf("  and %d more", more)
@@ -296,11 +297,12 @@ func studyPage(w io.Writer, s *records.Study, figures []named) error {
 	if err != nil {
 		return err
 	}
-	return page.Execute(w, struct {
+	return page.Execute(terminal.Text(w), struct {
 		*records.Study
+		Policy   string
 		Pictures []picture
 		Tables   []matrix
 		Unit     string
 		All      bool
-	}{s, pictures, studyMatrices(s), units[s.Unit], s.Pairs == int64(len(s.Listed))})
+	}{s, loadsNothing, pictures, studyMatrices(s), units[s.Unit], s.Pairs == int64(len(s.Listed))})
 }

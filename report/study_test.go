@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"golang.org/x/net/html"
+
 	"github.com/neardup/neardup/records"
 )
 
@@ -49,6 +51,12 @@ func TestStudy(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, out.String())
 		}
 	}
+	hostile := studied()
+	hostile.Documents[0].ID = "a\x1b[2J"
+	out.Reset()
+	if err := Study(&out, hostile); err != nil || strings.Contains(out.String(), "\x1b") || strings.Count(out.String(), "a·[2J") < 3 {
+		t.Errorf("error %v, %q", err, out.String())
+	}
 	failing := writer(func([]byte) (int, error) { return 0, io.ErrShortWrite })
 	if err := Study(failing, studied()); !errors.Is(err, io.ErrShortWrite) {
 		t.Errorf("%v of a writer that fails", err)
@@ -88,6 +96,14 @@ func TestStudyDrawings(t *testing.T) {
 		if !strings.Contains(page, want) {
 			t.Errorf("no %q", want)
 		}
+	}
+	if !strings.Contains(page, `<meta http-equiv="Content-Security-Policy" content="default-src &#39;none&#39;; style-src &#39;unsafe-inline&#39;">`) {
+		t.Error("the page may load something")
+	}
+	if root, err := html.Parse(strings.NewReader(page)); err != nil {
+		t.Error(err)
+	} else {
+		closed(t, root)
 	}
 	if strings.Contains(page, "<a>&") {
 		t.Error("an id is not escaped")

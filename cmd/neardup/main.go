@@ -32,7 +32,7 @@ import (
 
 func main() {
 	reserve := make([]byte, heapReserve)
-	status := run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
+	status := run(os.Args[1:], os.Stdin, terminal.Output(os.Stdout), os.Stderr)
 	runtime.KeepAlive(reserve)
 	os.Exit(status)
 }

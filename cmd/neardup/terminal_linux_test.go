@@ -118,6 +118,34 @@ func TestDataflowOnTerminal(t *testing.T) {
 	}
 }
 
+// TestHostileNames: whatever ids, files and texts are called, no command prints what a terminal acts on.
+func TestHostileNames(t *testing.T) {
+	const evil = "\x1b[2J\u009b31m\u202e"
+	dir := t.TempDir()
+	in := filepath.Join(dir, evil+".jsonl")
+	record := `{"id": "` + strings.ReplaceAll(evil, "\x1b", `\u001b`) + `%d", "text": "a text of some words ` + strings.ReplaceAll(evil, "\x1b", `\u001b`) + ` and %d more of them"}` + "\n"
+	if err := os.WriteFile(in, fmt.Appendf(nil, record+record+record, 1, 1, 2, 1, 3, 2), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	out := filepath.Join(dir, "out"+evil)
+	for _, args := range [][]string{
+		{in, "-o", out, "-t", ".5"}, {"report", out}, {"show", out, evil + "1"}, {"show", out, evil + "1", "--json"}, {"export", out, "--table", "pairs", "--format", "csv", "-o", "-"},
+		{"export", out, "--table", "removed", "--format", "jsonl", "-o", "-"}, {"study", in, "--show-matrices"}, {"query", in, "--of", evil + "1"}, {"diff", in + "@0", in + "@1", in},
+		{"plan", in}, {evil, "-o", out + "2"}, {"dedup", in, "-o", out}, {"dedup", in, "-o", out, "--json"},
+	} {
+		p := prepare(t, "neardup", args...)
+		p.Env = append(p.Env, "NO_COLOR=1", "TERM=xterm")
+		screen := onTerminal(t, p, 80)
+		_ = p.Wait()
+		<-screen.closed
+		shown := strings.ReplaceAll(screen.shown.String(), "\r\n", "\n") // of the terminal itself
+		shown = strings.ReplaceAll(shown, "\r"+strings.Repeat(" ", 79)+"\r", "")
+		if strings.ContainsAny(shown, "\x1b\r\u009b\u202e") || !strings.Contains(shown, "·") && !strings.Contains(shown, `\u`) {
+			t.Errorf("%q prints %q", args, shown)
+		}
+	}
+}
+
 // TestProgressOnTerminal: the bar of a run fits the screen, reaches its end, never goes back and leaves a clean line.
 func TestProgressOnTerminal(t *testing.T) {
 	percent := regexp.MustCompile(`^(?:\[=*>? *\] +)?(\d+) %`)

@@ -2,14 +2,10 @@
 
 package terminal
 
-import (
-	"os"
-
-	"golang.org/x/sys/unix"
-)
+import "golang.org/x/sys/unix"
 
 // columns is the width of a terminal, 0 if f is none.
-func columns(f *os.File) int {
+func columns(f file) int {
 	size, err := unix.IoctlGetWinsize(int(f.Fd()), unix.TIOCGWINSZ)
 	if err != nil {
 		return 0

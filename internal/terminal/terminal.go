@@ -15,9 +15,15 @@ const (
 	least = 40
 )
 
+// file is an *os.File, or what Output makes of one.
+type file interface {
+	Stat() (os.FileInfo, error)
+	Fd() uintptr
+}
+
 // Watched reports whether a person watches w.
 func Watched(w io.Writer) bool {
-	f, ok := w.(*os.File)
+	f, ok := w.(file)
 	if !ok {
 		return false
 	}
@@ -35,7 +41,7 @@ func Width(w io.Writer) int { return max(Columns(w), least) }
 
 // Columns is Width without the minimum, for a line that is written over: it must not wrap, however narrow the terminal is.
 func Columns(w io.Writer) int {
-	if f, ok := w.(*os.File); ok {
+	if f, ok := w.(file); ok {
 		if n := columns(f); n > 0 {
 			return min(n, usual)
 		}
@@ -67,13 +73,16 @@ func MaskLines(s string) string {
 	}, s)
 }
 
+// dot stands for what is masked.
+const dot = '·'
+
 func mask(r rune) rune {
 	const nonJoiner, joiner = '\u200c', '\u200d'
 	switch {
 	case r == nonJoiner || r == joiner || unicode.Is(unicode.Prepended_Concatenation_Mark, r):
 		return r
 	case unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || r == '\u2028' || r == '\u2029':
-		return '·'
+		return dot
 	}
 	return r
 }

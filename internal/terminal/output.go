@@ -1,0 +1,87 @@
+package terminal
+
+import (
+	"io"
+	"os"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Colours of a terminal (SGR), the only escape codes that pass through Output.
+const (
+	Red   = "\x1b[31m"
+	Green = "\x1b[32m"
+	Reset = "\x1b[0m"
+)
+
+// Output returns what writes to f. All that a command prints goes through it: on a terminal it masks, as Mask does, whatever
+// nobody has masked before, but for line ends, tabs and colours. Files and other programs get the bytes as they are.
+func Output(f *os.File) io.Writer {
+	if !Watched(f) {
+		return f
+	}
+	return struct {
+		file
+		io.Writer
+	}{f, onScreen(f)}
+}
+
+func onScreen(w io.Writer) io.Writer {
+	return &masked{w: w, passes: []string{Red, Green, Reset, "\n", "\t"}, mask: mask}
+}
+
+// Text returns what writes to w and masks control characters but white space, which no page of HTML may have.
+func Text(w io.Writer) io.Writer {
+	return &masked{w: w, mask: func(r rune) rune {
+		if unicode.IsControl(r) && !strings.ContainsRune("\t\n\f\r", r) {
+			return dot
+		}
+		return r
+	}}
+}
+
+// masked masks UTF-8 on its way to w.
+type masked struct {
+	w      io.Writer
+	mask   func(rune) rune
+	passes []string
+	rest   string // the beginning of a character, or of what passes
+}
+
+func (m *masked) Write(p []byte) (int, error) {
+	var out strings.Builder
+	text := m.rest + string(p)
+	for text != "" {
+		n, whole := m.passing(text)
+		if !whole {
+			break
+		}
+		if n > 0 {
+			out.WriteString(text[:n])
+		} else {
+			var r rune
+			r, n = utf8.DecodeRuneInString(text)
+			out.WriteRune(m.mask(r))
+		}
+		text = text[n:]
+	}
+	m.rest = text
+	if _, err := io.WriteString(m.w, out.String()); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+// passing returns the length of what passes at the beginning of text, and whether more of text is not needed to tell.
+func (m *masked) passing(text string) (n int, whole bool) {
+	for _, pass := range m.passes {
+		if strings.HasPrefix(text, pass) {
+			return len(pass), true
+		}
+		if strings.HasPrefix(pass, text) {
+			return 0, false
+		}
+	}
+	return 0, utf8.FullRuneInString(text)
+}
