@@ -378,6 +378,48 @@ func TestRefusingStore(t *testing.T) {
 	}
 }
 
+// TestUnlistedUploads: a store that cannot list unfinished uploads is written, and one that these credentials may not ask is refused
+// by the name of what they lack.
+func TestUnlistedUploads(t *testing.T) {
+	before := replaced(t, "s3", false)
+	for status, want := range map[int]int{http.StatusNotImplemented: 0, http.StatusNotFound: 0, http.StatusForbidden: 2} {
+		c := s3Cloud(t, before.objects)
+		c.disturbed(func(w http.ResponseWriter, r *http.Request, _ int) {
+			if r.Method == http.MethodGet && r.URL.Query().Has("uploads") {
+				c.refuse(w, r, status)
+				return
+			}
+			c.store.ServeHTTP(w, r)
+		})
+		said := c.ends(c.dedup(replace...), want)
+		if want == 0 {
+			c.holds(before.manifest)
+		} else if !strings.Contains(said, "ListMultipartUploads needs s3:ListBucketMultipartUploads") {
+			t.Errorf("%q does not name the permission", said)
+		}
+	}
+}
+
+// TestProbeAnswersLost: a run whose probe of the store loses each answer once goes on.
+func TestProbeAnswersLost(t *testing.T) {
+	for scheme := range clouds {
+		t.Run(scheme, func(t *testing.T) {
+			t.Parallel()
+			before := replaced(t, scheme, false)
+			asked := 0
+			faulty(t, scheme, before, func(r *http.Request, _ int) (fault httpfault.Fault) {
+				probe := readAll(r) && (strings.HasSuffix(r.URL.Path, "/probe") || strings.Contains(content(r), "/probe"))
+				if asked++; probe && r.Method != http.MethodGet && r.Method != http.MethodHead && asked%2 == 1 {
+					fault.Kind = httpfault.Lost
+				} else if !probe {
+					asked = 0
+				}
+				return fault
+			})
+		})
+	}
+}
+
 // TestWhoMustAct: status 2 is for a person, who must mend what the message names, and 1 for what may pass. Neither takes long.
 func TestWhoMustAct(t *testing.T) {
 	fake := fakes3.New("b")

@@ -219,6 +219,7 @@ func (s *Server) refuse(w http.ResponseWriter, r *http.Request, status int) {
 	known := map[int]*failure{
 		200: fail(200, "InternalError", "We encountered an internal error. Please try again."), // after the headers were sent
 		403: fail(403, "AccessDenied", "Access Denied"),
+		404: fail(404, "NoSuchUpload", "The specified multipart upload does not exist."), // as some stores list none
 		409: fail(409, "ConditionalRequestConflict", "The conditional request cannot succeed due to a conflicting operation against this resource."),
 		429: fail(429, "TooManyRequests", "Please reduce your request rate."),
 		500: fail(500, "InternalError", "We encountered an internal error. Please try again."),

@@ -87,11 +87,26 @@ type If struct {
 
 // Late is a Store in which requests of a process that has lost its lock may still take effect.
 type Late interface {
-	// Abort ends the uploads to paths below folder that nobody has finished, so that nobody can.
+	// Abort ends the uploads to paths below folder that nobody has finished, so that nobody can. The error is an *UnlistedError
+	// if the store does not tell which these are.
 	Abort(ctx context.Context, folder string) error
 	// Within is how long a Remove with Until may take effect after the last proof of a lock; 0: its version will do.
 	Within() time.Duration
 }
+
+// UnlistedError says that a store does not list unfinished uploads.
+type UnlistedError struct {
+	Err error // what it said
+	// Whole is the size of what Move moves by one request, and not by an upload that somebody could finish later.
+	Whole int64
+}
+
+func (e *UnlistedError) Error() string { return e.Err.Error() }
+
+func (e *UnlistedError) Unwrap() error { return e.Err }
+
+// Status is the exit status.
+func (*UnlistedError) Status() int { return 2 }
 
 // ErrPrecondition says that an If did not hold, or that another request was deciding it.
 var ErrPrecondition = errors.New("the object is not in the expected state")

@@ -62,6 +62,8 @@ type Commit struct {
 	staging string
 	swaps   bool // the staged folder takes the output's place; else its files move one by one
 	removes bool // the store can remove on condition
+	// movable is the size of what can be moved, 0: any. See storage.UnlistedError.
+	movable int64
 	// seen is the output as it was when the run began, stale are seals that could not be carried out.
 	seen  *survey
 	stale []*seal
@@ -278,6 +280,9 @@ func (c *Commit) finish(ctx context.Context, m *records.Manifest, run *records.R
 			return nil, fmt.Errorf("%s is missing from %s, where it was written; something else deleted it. Run again", f.Name, staged.Dir)
 		case f.SHA256 != "" && info.Size != f.Size:
 			return nil, fmt.Errorf("%s has %d bytes in %s, but %d were written; something else changed it. Run again", f.Name, info.Size, staged.Dir, f.Size)
+		case c.movable > 0 && info.Size > c.movable:
+			const text = "%s has %d bytes, and the object store copies %d at most where it cannot list unfinished uploads; choose another store, or split the input"
+			return nil, &storage.UnlistedError{Err: fmt.Errorf(text, f.Name, info.Size, c.movable), Whole: c.movable}
 		}
 		f.Size = info.Size
 	}
@@ -516,32 +521,64 @@ func (c *Commit) probe(ctx context.Context) error {
 		return nil
 	}
 	path := storage.Join(c.staging, "probe")
-	empty := func(io.Writer) error { return nil }
-	first, err := c.store.Create(ctx, path, storage.If{Absent: true}, empty)
+	first, err := c.create(ctx, path, storage.If{Absent: true})
 	if err != nil {
 		return err
 	}
-	if _, err = c.store.Create(ctx, path, storage.If{Absent: true}, empty); !errors.Is(err, storage.ErrPrecondition) {
-		return errors.Join(err, c.ignoresConditions())
-	}
-	if _, err = c.store.Create(ctx, path, storage.If{Version: first.Version}, func(w io.Writer) error {
-		_, err := io.WriteString(w, "second")
-		return err
-	}); err != nil {
+	if err := c.refuses(ctx, path, storage.If{Absent: true}); err != nil {
 		return err
 	}
-	if _, err = c.store.Create(ctx, path, storage.If{Version: first.Version}, empty); !errors.Is(err, storage.ErrPrecondition) {
-		return errors.Join(err, c.ignoresConditions())
+	second, err := c.create(ctx, path, storage.If{Version: first.Version})
+	if err != nil {
+		return err
+	}
+	if err := c.refuses(ctx, path, storage.If{Version: first.Version}); err != nil {
+		return err
 	}
 	err = c.store.Remove(ctx, path, storage.If{Version: first.Version})
-	c.removes = errors.Is(err, storage.ErrPrecondition)
-	if !c.removes && err != nil && !errors.Is(err, errors.ErrUnsupported) {
+	if c.removes = errors.Is(err, storage.ErrPrecondition); c.removes {
+		// One that was sent again may have been refused for what it had removed itself.
+		now, statErr := c.store.Stat(ctx, path)
+		c.removes, err = statErr == nil && now.Version == second.Version, nil
+		if statErr != nil && !errors.Is(statErr, fs.ErrNotExist) {
+			return statErr
+		}
+	}
+	if err != nil && !errors.Is(err, errors.ErrUnsupported) {
 		return err
 	}
 	if !c.removes && len(c.seen.files) > 0 {
 		return fmt.Errorf("%s: the object store does not support conditional DELETE, so existing output cannot be replaced; choose an empty --output: %w", c.o.Dir, errors.ErrUnsupported)
 	}
 	return nil
+}
+
+// create writes a probe of a text of its own. A request that was sent again, as its answer was lost, may meet its own success: the
+// text tells.
+func (c *Commit) create(ctx context.Context, path string, cond storage.If) (storage.Info, error) {
+	text := rand.Text()
+	info, err := c.store.Create(ctx, path, cond, func(w io.Writer) error {
+		_, err := io.WriteString(w, text)
+		return err
+	})
+	if errors.Is(err, storage.ErrPrecondition) {
+		if data, now, _, readErr := readSmall(ctx, path, maxMark); readErr != nil || string(data) == text {
+			return now, readErr
+		}
+	}
+	return info, err
+}
+
+// refuses returns an error unless the store refuses to write a probe on a condition that does not hold.
+func (c *Commit) refuses(ctx context.Context, path string, cond storage.If) error {
+	switch _, err := c.create(ctx, path, cond); {
+	case errors.Is(err, storage.ErrPrecondition):
+		return nil
+	case err == nil, errors.Is(err, errors.ErrUnsupported):
+		return errors.Join(err, c.ignoresConditions())
+	default: // which says nothing of conditions
+		return err
+	}
 }
 
 func (c *Commit) ignoresConditions() error {

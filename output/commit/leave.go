@@ -19,7 +19,8 @@ type Left struct {
 	To      string          `json:"to"` // the job
 	Temp    string          `json:"temp,omitempty"`
 	Removes bool            `json:"removes"` // the store can remove on condition
-	State   json.RawMessage `json:"state"`   // what the run left for who finishes it
+	Whole   int64           `json:"whole,omitempty"`
+	State   json.RawMessage `json:"state"` // what the run left for who finishes it
 
 	staging string
 }
@@ -35,7 +36,7 @@ func (c *Commit) Leave(ctx context.Context, to string, state any) error {
 		return err
 	}
 	path := storage.Join(c.staging, leftFile)
-	if err := storage.WriteShared(ctx, path, Left{Run: c.o.Run, To: to, Temp: c.o.Temp, Removes: c.removes, State: text}); err != nil {
+	if err := storage.WriteShared(ctx, path, Left{Run: c.o.Run, To: to, Temp: c.o.Temp, Removes: c.removes, Whole: c.movable, State: text}); err != nil {
 		return err
 	}
 	if err := storage.Sync(ctx, path); err != nil {
@@ -104,7 +105,7 @@ func (c *Commit) resume(ctx context.Context, left *Left) error {
 	if err := c.seen.refuse(c.o.Overwrite); err != nil {
 		return err
 	}
-	c.staging, c.removes = left.staging, left.Removes
+	c.staging, c.removes, c.movable = left.staging, left.Removes, left.Whole
 	// One that was killed may have ended the run's writing.
 	if err := storage.BeginIn(ctx, c.staging, workDir, false); err != nil {
 		return err

@@ -117,6 +117,12 @@ func (c *Commit) recover(ctx context.Context) (err error) {
 	defer func() {
 		if late, ok := c.store.(storage.Late); ok && err == nil {
 			err = late.Abort(ctx, c.o.Dir) // what they upload from has gone
+			if unlisted := (*storage.UnlistedError)(nil); errors.As(err, &unlisted) {
+				c.movable, err = unlisted.Whole, nil
+				if len(left) > 0 {
+					c.o.Warn("the object store cannot list unfinished uploads; what a run that was killed had begun to upload stays there until you remove it")
+				}
+			}
 		}
 	}()
 	for _, l := range left {

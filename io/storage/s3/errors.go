@@ -66,6 +66,23 @@ func codeOf(err error) string {
 	return ""
 }
 
+// operation is the request that failed.
+func operation(err error) string {
+	var o *smithy.OperationError
+	if errors.As(err, &o) {
+		return o.OperationName
+	}
+	return "a request"
+}
+
+// permissions are what the requests need, by their names.
+var permissions = map[string]string{
+	"ListObjectsV2": "s3:ListBucket", "HeadObject": "s3:GetObject", "GetObject": "s3:GetObject", "DeleteObject": "s3:DeleteObject",
+	"PutObject": "s3:PutObject", "CopyObject": "s3:GetObject and s3:PutObject", "UploadPartCopy": "s3:GetObject and s3:PutObject",
+	"CreateMultipartUpload": "s3:PutObject", "UploadPart": "s3:PutObject", "CompleteMultipartUpload": "s3:PutObject",
+	"ListMultipartUploads": "s3:ListBucketMultipartUploads", "AbortMultipartUpload": "s3:AbortMultipartUpload",
+}
+
 // fail says what went wrong with an object, and what to do about it. A context that is done is what went wrong.
 func fail(ctx context.Context, at bucket.Key, err error) error {
 	if err == nil {
@@ -128,7 +145,7 @@ func reason(err error, code string, status int) string {
 	text := err.Error()
 	switch {
 	case errors.As(err, &api) && status > 0:
-		text = fmt.Sprintf("%s: %s (HTTP %d)", code, strings.TrimSuffix(api.ErrorMessage(), "."), status)
+		text = fmt.Sprintf("%s: %s (HTTP %d to %s)", code, strings.TrimSuffix(api.ErrorMessage(), "."), status, operation(err))
 	case errors.As(err, &api):
 		text = fmt.Sprintf("%s: %s", code, api.ErrorMessage())
 	case errors.As(err, &sent):
@@ -185,7 +202,11 @@ func answered(err error, code string, status int, header http.Header) string {
 	// A removal that expired came too late, and may do the next time.
 	expired := strings.Contains(reason(err, code, status), "has expired")
 	if (status == http.StatusForbidden || status == http.StatusUnauthorized) && !expired {
-		return "check what these credentials may do (aws sts get-caller-identity says whose they are)"
+		check := "check what these credentials may do (aws sts get-caller-identity says whose they are)"
+		if needed, ok := permissions[operation(err)]; ok {
+			check += ": " + operation(err) + " needs " + needed
+		}
+		return check
 	}
 	return ""
 }

@@ -291,3 +291,31 @@ func TestOvertaken(t *testing.T) {
 		}
 	}
 }
+
+// TestUnlistedUploads: what a store says instead of listing unfinished uploads. That there is none, that it cannot, or that these
+// credentials may not, with the request and the permission.
+func TestUnlistedUploads(t *testing.T) {
+	for status, check := range map[int]func(error) bool{
+		404: func(err error) bool { return err == nil },
+		501: func(err error) bool {
+			var unlisted *storage.UnlistedError
+			return errors.As(err, &unlisted) && unlisted.Whole == 3*part && strings.Contains(err.Error(), "(HTTP 501 to ListMultipartUploads)")
+		},
+		403: func(err error) bool {
+			return lasts(err) && strings.Contains(err.Error(), "ListMultipartUploads needs s3:ListBucketMultipartUploads")
+		},
+		500: func(err error) bool { return err != nil && !lasts(err) },
+	} {
+		fake, c := serve(t)
+		t.Cleanup(s3.Quicken(silence))
+		fake.Fault = func(r *http.Request, _ int) (f httpfault.Fault) {
+			if r.URL.Query().Has("uploads") {
+				f = httpfault.Fault{Kind: httpfault.Error, Status: status}
+			}
+			return f
+		}
+		if err := c.Abort(t.Context(), key("d/")); !check(err) {
+			t.Errorf("HTTP %d: error %v", status, err)
+		}
+	}
+}

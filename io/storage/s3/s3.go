@@ -371,6 +371,12 @@ func (c *Client) Abort(ctx context.Context, at bucket.Key) error {
 	in := &s3.ListMultipartUploadsInput{Bucket: &at.Bucket, Prefix: &at.Name, RequestPayer: c.payer, EncodingType: types.EncodingTypeUrl}
 	for {
 		out, err := s.ListMultipartUploads(ctx, in)
+		if codeOf(err) == "NoSuchUpload" { // as some stores say that there is none
+			return nil
+		}
+		if status, _ := response(err); status == http.StatusNotImplemented || status == http.StatusMethodNotAllowed {
+			return &storage.UnlistedError{Err: fail(ctx, at, err), Whole: copyBytes}
+		}
 		if err != nil {
 			return fail(ctx, at, err)
 		}
