@@ -171,6 +171,9 @@ func Plan(ctx context.Context, args []string, o Options) (*Listing, error) {
 		if len(entries) == 0 {
 			continue
 		}
+		if err := refuseTables(entries); err != nil {
+			return nil, err
+		}
 		chosen, skipped, only, err := o.choose(ctx, arg, entries)
 		if err != nil {
 			return nil, err

@@ -15,6 +15,7 @@ import (
 type Entry struct {
 	Info
 	Folder string // the folder it was found below; "": it was named itself
+	Table  *Table // that it lies in; nil: none is known, or the argument names the file itself
 }
 
 // List returns the files that arg names, by path: a file itself, the files below a folder, or
@@ -30,6 +31,9 @@ func List(ctx context.Context, arg string) (entries []Entry, err error) {
 	}
 	w, err := find(ctx, store, arg)
 	if err != nil {
+		return nil, err
+	}
+	if err := w.inTables(); err != nil {
 		return nil, err
 	}
 	slices.SortFunc(w.found, func(a, b Entry) int { return cmp.Compare(a.Path, b.Path) })
@@ -51,7 +55,7 @@ func FoldersRead(ctx context.Context, arg string) ([]string, error) {
 
 // find finds the files that arg names, in a store.
 func find(ctx context.Context, store Store, arg string) (w *walker, err error) {
-	w = &walker{ctx: ctx, store: store}
+	w = &walker{ctx: ctx, store: store, tables: map[string]*Table{}}
 	info, missing := store.Stat(ctx, arg)
 	switch {
 	case missing == nil: // a name, not a pattern, even if it has a star in it
@@ -59,6 +63,7 @@ func find(ctx context.Context, store Store, arg string) (w *walker, err error) {
 	case !errors.Is(missing, fs.ErrNotExist):
 		return nil, missing
 	default:
+		w.listed = []string{arg}
 		err = w.folder(arg)
 		if errors.Is(err, fs.ErrNotExist) {
 			err = missing
@@ -83,6 +88,9 @@ type walker struct {
 	found []Entry
 	read  []string // the folders, without links, that all files were sought below
 	past  error    // why a folder was passed over
+
+	listed []string          // the folders that all files were found below, links among them
+	tables map[string]*Table // by a folder, absolute, that only has files of it
 
 	foldersOnly bool // match
 }
@@ -119,6 +127,7 @@ func (w *walker) folder(folder string) error {
 			continue
 		}
 		read = append(read, target)
+		w.listed = append(w.listed, link)
 		var more []string
 		more, err = w.below(link, folder)
 		links = append(links, more...)
@@ -134,11 +143,15 @@ func isBelow(folder, path string) bool {
 
 // below finds the files below dir, which is folder or below it, and returns the links to folders there.
 func (w *walker) below(dir, folder string) (links []string, err error) {
-	enter := func(rel string) bool { return !hidden(path.Base(rel)) }
+	enter := func(rel string) bool {
+		w.see(Join(dir, rel))
+		return !hidden(path.Base(rel))
+	}
 	for info, err := range w.store.List(w.ctx, dir, enter) {
 		if err != nil {
 			return nil, err
 		}
+		w.see(info.Path)
 		if hidden(path.Base(info.Path)) {
 			continue
 		}
@@ -184,6 +197,7 @@ func (w *walker) pattern(arg string) error {
 	if err != nil {
 		return err
 	}
+	w.listed = []string{base}
 	if whole, _ := p.match(nil, given); whole {
 		return w.folder(base) // base/**
 	}
@@ -205,11 +219,13 @@ func (w *walker) pattern(arg string) error {
 func (w *walker) matches(folder string, above []string, p pattern) (matched int, err error) {
 	var folders []string // that match
 	enter := func(rel string) bool {
+		w.see(Join(folder, rel))
 		whole, below := p.match(slices.Concat(above, strings.Split(rel, "/")), given)
 		if whole {
 			folders = append(folders, clean(Join(folder, rel)))
+			return false // what is below it is found by that
 		}
-		return below && !whole // what is below a folder that matches is found by that
+		return below || path.Base(rel) == icebergMetadata
 	}
 	for info, err := range w.store.List(w.ctx, folder, enter) {
 		if errors.Is(err, fs.ErrNotExist) {
@@ -222,6 +238,7 @@ func (w *walker) matches(folder string, above []string, p pattern) (matched int,
 		if err != nil {
 			return 0, err
 		}
+		w.see(info.Path)
 		names := slices.Concat(above, strings.Split(relative(folder, info.Path), "/"))
 		info.Path = clean(info.Path)
 		whole, below := p.match(names, given)
@@ -236,12 +253,14 @@ func (w *walker) matches(folder string, above []string, p pattern) (matched int,
 		case err != nil:
 			// A link that leads nowhere has nothing below it that could match.
 		case !whole && toFolder:
+			w.listed = append(w.listed, info.Path)
 			n, err := w.matches(info.Path, names, p)
 			if err != nil {
 				return 0, err
 			}
 			matched += n
 		case whole && toFolder && p.levels() >= len(names):
+			w.listed = append(w.listed, info.Path)
 			folders = append(folders, info.Path)
 		case whole && !toFolder && !w.foldersOnly:
 			matched++

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/io/reading"
@@ -30,6 +31,8 @@ type footer struct {
 	rows   int64
 	schema schema
 	groups []rowGroup
+	// deletes: it says that its rows are those deleted of other files.
+	deletes bool
 }
 
 // rowGroup is a row group. Its columns are looked at when they are needed: there may be very many.
@@ -142,6 +145,14 @@ func (ft *footer) parse(file *blocks.File) error {
 				first += g.rows
 				ft.groups = append(ft.groups, g)
 			})
+		case 5:
+			r.list(kind, thriftStruct, func() {
+				r.fields(func(id int16, kind byte) {
+					if id == 1 && string(r.binary(kind)) == icebergDeletes {
+						ft.deletes = true
+					}
+				})
+			})
 		case 8:
 			encrypted = true
 		}
@@ -167,6 +178,18 @@ var (
 	errTooWide = fmt.Errorf("more than %d columns; write the columns needed to a file of their own", maxColumns)
 	errTooMany = fmt.Errorf("more than %d row groups; write the file again with larger ones", maxGroups)
 )
+
+// icebergDeletes is a key in the metadata of Iceberg's delete files.
+const icebergDeletes = "delete-type"
+
+// refuseDeletes refuses what is no data but says which rows of other files are deleted, by its metadata or by the columns that Iceberg gives it.
+func (ft *footer) refuseDeletes(file *blocks.File) error {
+	names := ft.schema.names()
+	if positions := []string{"file_path", "pos"}; ft.deletes || slices.Equal(names, positions) || slices.Equal(names, append(positions, "row")) {
+		return fmt.Errorf("%s: an Iceberg delete file, which lists deleted rows of other files; rewrite the table without deletes, and list its files again", file.Path)
+	}
+	return nil
+}
 
 func readGroup(r *thriftReader) (g rowGroup) {
 	begin := r.pos

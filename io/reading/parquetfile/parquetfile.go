@@ -33,6 +33,9 @@ func (Reader) Inspect(ctx context.Context, file *blocks.File, o reading.Options)
 		return err
 	}
 	return with(ctx, file, func(f *storage.File, ft *footer) error {
+		if err := ft.refuseDeletes(file); err != nil {
+			return err
+		}
 		if _, err := bind(file, ft, o.Fields); err != nil {
 			return err
 		}

@@ -1,0 +1,33 @@
+package source
+
+import (
+	"fmt"
+	"path"
+	"regexp"
+
+	"github.com/neardup/neardup/io/storage"
+)
+
+// liveFiles is the call that lists the files with the rows of a table, by the table's format.
+var liveFiles = map[string]string{
+	"Delta":   "DeltaTable(...).file_uris()",
+	"Hudi":    "HudiTable(...).get_file_slices()",
+	"Iceberg": "table.scan().plan_files()",
+}
+
+// deletesName is the name of a deletion vector or delete file: it lists rows of other files that are deleted.
+var deletesName = regexp.MustCompile(`^deletion_vector_.*\.bin$|^\d{5}-.*-deletes\.(avro|orc|parquet)$|\.(dvd|puffin)$`)
+
+// refuseTables refuses entries that a folder or pattern finds in a table, and files of deleted rows.
+func refuseTables(entries []storage.Entry) error {
+	for _, e := range entries {
+		if t := e.Table; t != nil {
+			return fmt.Errorf("%s holds a table (%s), and also rows deleted from it; list the table's live files, as %s does, and give that list with --inputs-from",
+				t.Folder, t.Format, liveFiles[t.Format])
+		}
+		if deletesName.MatchString(path.Base(e.Path)) {
+			return fmt.Errorf("%s: by its name it lists deleted rows of other files; rewrite the table without deletes, and list its files again", e.Path)
+		}
+	}
+	return nil
+}

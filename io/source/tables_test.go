@@ -1,0 +1,108 @@
+package source
+
+import (
+	"net/http"
+	"path"
+	"strings"
+	"testing"
+
+	"github.com/parquet-go/parquet-go"
+)
+
+// TestTablesRefused: a table that a folder or pattern would read is refused, with what lists its files and before any other advice. A file that is
+// named itself passes, and so does a folder that --exclude leaves no table in.
+func TestTablesRefused(t *testing.T) {
+	l := newLake(t)
+	names := []string{"delta/day=1/x.parquet", "delta/_delta_log/00000000000000000000.json", "hudi/x.parquet", "hudi/.hoodie/hoodie.properties",
+		"iceberg/data/x.parquet", "iceberg/metadata/v1.metadata.json", "iceberg/metadata/m0.avro", "plain/metadata/notes.jsonl", "plain/x.jsonl"}
+	root := plant(t, names...)
+	for _, name := range names {
+		l.Put("lake", name, oneDocument, nil)
+	}
+	for _, tt := range []struct {
+		arg, exclude string
+		refused      string // "": it is not
+	}{
+		{".", "", "delta holds a table (Delta), and also rows deleted from it; list the table's live files, as DeltaTable(...).file_uris() does, and give that list with --inputs-from"},
+		{"delta/day=1", "", "/delta holds a table (Delta)"},
+		{"*/*.parquet", "", "/hudi holds a table (Hudi)"},
+		{"iceberg", "", "/iceberg holds a table (Iceberg), and also rows deleted from it; list the table's live files, as table.scan().plan_files() does"},
+		{"iceberg/data/*.parquet", "", "/iceberg holds a table (Iceberg)"},
+		{"iceberg/metadata", "*.avro", "/iceberg holds a table (Iceberg)"},
+		{"plain", "", ""},
+		{".", "delta,hudi,iceberg", ""},
+		{".", "delta,hudi,metadata", "/iceberg holds a table (Iceberg)"},
+		{"iceberg/data/x.parquet", "", ""},
+	} {
+		for _, at := range []string{root, "s3://lake"} {
+			o := Options{Fields: fields, SkipUnknown: true}
+			if tt.exclude != "" {
+				o.Exclude = strings.Split(tt.exclude, ",")
+			}
+			_, err := Plan(t.Context(), []string{strings.TrimSuffix(at+"/"+tt.arg, "/.")}, o)
+			if tt.refused == "" && err != nil || tt.refused != "" && (err == nil || !strings.Contains(err.Error(), tt.refused)) {
+				t.Errorf("%s/%s without %q: error %v, want %q", at, tt.arg, tt.exclude, err, tt.refused)
+			}
+		}
+	}
+}
+
+// TestDeletesRefused: files that list deleted rows are refused by their names, whoever names them, or by what they are.
+func TestDeletesRefused(t *testing.T) {
+	const uuid = "8a08e760-22d2-43af-a3ac-fa735e94a5a6"
+	for _, name := range []string{"deletion_vector_" + uuid + ".bin", "00000-4-" + uuid + "-00001-deletes.parquet", uuid + ".puffin"} {
+		plant(t, "in/"+name, "in/x.jsonl")
+		for _, arg := range []string{"in", "in/*", "in/" + name} {
+			_, err := Plan(t.Context(), []string{arg}, Options{Fields: fields, SkipUnknown: true})
+			if err == nil || !strings.Contains(err.Error(), name+": by its name it lists deleted rows of other files") {
+				t.Errorf("%s: error %v", arg, err)
+			}
+		}
+	}
+	dir := plant(t)
+	type position struct {
+		File string `parquet:"file_path"`
+		Pos  int64  `parquet:"pos"`
+	}
+	type written struct {
+		Text string `parquet:"text"`
+		Pos  int64  `parquet:"pos"`
+	}
+	metadata := parquet.KeyValueMetadata("delete-type", "equality")
+	for name, err := range map[string]error{
+		"position.parquet": parquet.WriteFile(path.Join(dir, "position.parquet"), []position{{"a", 1}}),
+		"equality.parquet": parquet.WriteFile(path.Join(dir, "equality.parquet"), []written{{"a", 1}}, metadata),
+		"data.parquet":     parquet.WriteFile(path.Join(dir, "data.parquet"), []written{{"a", 1}}, parquet.KeyValueMetadata("delete", "type")),
+	} {
+		mustDo(t, err)
+		o := Options{Fields: fields, Format: "parquet"}
+		_, err = Sample(t.Context(), inputs(t, o, name), o, nil)
+		if refused := err != nil && strings.Contains(err.Error(), name+": an Iceberg delete file"); refused != (name != "data.parquet") {
+			t.Errorf("%s: error %v", name, err)
+		}
+	}
+}
+
+// TestRequestsForTables: to find out that a folder is no table, a store is asked three times for each folder above it, and not at all if there is no
+// Parquet.
+func TestRequestsForTables(t *testing.T) {
+	l := newLake(t)
+	for _, name := range []string{"a/b/parquet/day=1/x.parquet", "a/b/parquet/day=2/x.parquet", "a/b/jsonl/metadata/x.jsonl", "a/b/jsonl/x.jsonl"} {
+		l.Put("lake", name, oneDocument, nil)
+	}
+	seen := 0
+	for arg, want := range map[string]int{"a/b/jsonl": 1, "a/b/parquet": 1 + 3*3, "a/b/jsonl/x.jsonl": 0, "a/b/parquet/day=1/x.parquet": 0} {
+		_, err := Plan(t.Context(), []string{"s3://lake/" + arg}, Options{Fields: fields})
+		mustDo(t, err)
+		l.busy.Wait()
+		lists := 0
+		for _, r := range l.Log()[seen:] {
+			if r.Method == http.MethodGet && r.Key == "" {
+				lists++
+			}
+		}
+		if seen = len(l.Log()); lists != want {
+			t.Errorf("%s: %d listings, want %d", arg, lists, want)
+		}
+	}
+}
