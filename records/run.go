@@ -82,6 +82,8 @@ func (n *NoColumn) Whole() bool { return n.Documents == n.Of && n.Of > 1 }
 type InForce struct {
 	Workers int   `json:"workers,omitempty"`      // bundles at a time; not known of a cluster that was not asked for a number
 	Memory  int64 `json:"memory_bytes,omitempty"` // that the process was kept to; the local runner alone has such a bound
+	// From says what Memory follows from, as in "set by --memory".
+	From string `json:"memory_from,omitempty"`
 }
 
 // Failure is all that is known of a job that failed before it had a record: the first fields of Run.

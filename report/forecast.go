@@ -112,7 +112,8 @@ func forecast(out *printer, run *records.Run) {
 		label = ""
 	}
 	if f.Memory > 0 {
-		out.item("memory", "at most %s, set by --memory; up to %s flow between steps at one time, in files if that is more than half of --memory", Size(f.Memory), Size(f.Flowing))
+		out.item("memory", "at most %s: the limit is %s (%s); up to %s flow between steps at one time, in files if that is more than half of the limit",
+			Size(f.Memory), Size(run.InForce.Memory), run.InForce.From, Size(f.Flowing))
 	}
 	out.item("cluster", "at least %s (docs/flink.md)", plural(f.Workers, "worker"))
 	out.item("time", "%s, estimated from the time that the plan took", roughly(f.Seconds))

@@ -86,6 +86,7 @@ func newParser(cli *commands, args []string, stdout, stderr io.Writer) (*kong.Ko
 		kong.Vars{"version": "neardup " + dedup.Version()},
 		kong.Writers(stdout, stderr),
 		kong.PostBuild(planFlags),
+		kong.Help(helpHere),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, FlagsLast: true, WrapUpperBound: 100}),
 	}
 	if command := cli.alone(args); command != nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"log/slog"
 	"runtime"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"time"
@@ -37,8 +36,8 @@ func inForce(running job.Running) records.InForce {
 	if running.Runner != job.Local {
 		return records.InForce{Workers: running.Workers}
 	}
-	workers, memory := local.Options{Workers: running.Workers, Memory: int64(running.Memory)}.InForce()
-	return records.InForce{Workers: workers, Memory: memory}
+	workers, bytes := local.Options{Workers: running.Workers, Memory: running.Budget().Bytes}.InForce()
+	return records.InForce{Workers: workers, Memory: bytes, From: running.Budget().From}
 }
 
 // logged logs when a pipeline starts and ends.
@@ -54,15 +53,12 @@ func logged(runner job.Runner, start job.Launch) job.Launch {
 
 // locally returns how the local runner is started.
 func locally(running job.Running, shown *display) job.Launch {
-	if running.Memory > 0 { // for the plan, too
-		debug.SetMemoryLimit(int64(running.Memory) / 10 * 9)
-	}
 	if running.Workers > 0 { // some steps use all cores that the process may
 		runtime.GOMAXPROCS(min(running.Workers, runtime.GOMAXPROCS(0)))
 	}
 	return func(ctx context.Context, p *beam.Pipeline, temp string) (beam.PipelineResult, []records.Stage, error) {
 		ctx = local.WithOptions(ctx, local.Options{
-			Workers: running.Workers, Memory: int64(running.Memory), TempDir: temp,
+			Workers: running.Workers, Memory: running.Budget().Bytes, TempDir: temp,
 			Progress: func(p local.Progress) { shown.show(seen(p)) },
 		})
 		result, err := local.Execute(ctx, p)

@@ -11,7 +11,6 @@ import (
 	"os"
 	"regexp"
 	"runtime"
-	"runtime/debug"
 	"slices"
 	"strings"
 
@@ -27,7 +26,6 @@ import (
 	"github.com/neardup/neardup/internal/terminal"
 	"github.com/neardup/neardup/pipelines/job"
 	"github.com/neardup/neardup/records"
-	"github.com/neardup/neardup/runners/local"
 )
 
 func main() {
@@ -81,14 +79,6 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	return exit(err)
 }
 
-// limitWorker keeps the heap of a worker below what its machine or container has, where whoever starts workers has not
-// set GOMEMLIMIT: beside it are the runner's own processes.
-func limitWorker() {
-	if os.Getenv("GOMEMLIMIT") == "" {
-		debug.SetMemoryLimit(local.MachineMemory() / 10 * 7)
-	}
-}
-
 // run runs the command that was parsed, with Beam's options.
 func (c *commands) run(command *kong.Context, options []string, s streams) (err error) {
 	defer func() {
@@ -102,6 +92,7 @@ func (c *commands) run(command *kong.Context, options []string, s streams) (err 
 	if err := c.Stores.use(); err != nil {
 		return err
 	}
+	limit(command.Selected())
 	ctx := interruptible(s.Err)
 	command.BindTo(ctx, (*context.Context)(nil))
 	command.Bind(command.Model)

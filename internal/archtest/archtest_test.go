@@ -115,7 +115,7 @@ var layers = []layer{
 	},
 	{
 		packages: []string{"io/reading/..."},
-		may: []string{module + "io/reading/...", module + "io/codec/...", module + "io/charset", module + "io/storage", module + "blocks", module + "internal/parallel",
+		may: []string{module + "io/reading/...", module + "io/codec/...", module + "io/charset", module + "io/storage", module + "blocks", module + "internal/memory", module + "internal/parallel",
 			"github.com/klauspost/compress/...", "github.com/andybalholm/brotli", "github.com/pierrec/lz4/v4", "github.com/parquet-go/parquet-go/..."},
 		not:   slices.Concat(world, chance),
 		never: []string{beamPath + "...", module + "kernels/...", module + "io/source", module + "io/sink"},
@@ -148,13 +148,13 @@ var layers = []layer{
 	{
 		packages: []string{"pipelines/..."},
 		may: []string{beamPath + "go/pkg/beam", beamPath + "go/pkg/beam/core/metrics", module + "transforms/...", module + "kernels/...",
-			module + "io/...", module + "records", module + "blocks/...", module + "output/...", module + "pipelines/...", module + "internal/parallel", module + "internal/usage", "github.com/parquet-go/parquet-go"},
+			module + "io/...", module + "records", module + "blocks/...", module + "output/...", module + "pipelines/...", module + "internal/memory", module + "internal/parallel", module + "internal/usage", "github.com/parquet-go/parquet-go"},
 		not: []string{"flag", "os/...", "path/filepath", "syscall/..."},
 		why: "a job is a value that a test can run",
 	},
 	{
 		packages: []string{"runners/local/..."},
-		may: []string{beamPath + "...", module + "runners/local/...", "github.com/klauspost/compress/...",
+		may: []string{beamPath + "...", module + "runners/local/...", module + "internal/memory", "github.com/klauspost/compress/...",
 			"github.com/zeebo/xxh3", "google.golang.org/protobuf/..."},
 		never: []string{module + "records", module + "blocks/...", module + "kernels/...", module + "io/...", module + "transforms/...", module + "pipelines/..."},
 		why:   "the runner knows Beam, and nothing of documents",
@@ -233,6 +233,12 @@ var layers = []layer{
 		may:      []string{"github.com/hanwen/go-fuse/v2/fuse", "golang.org/x/sys/unix"},
 		never:    []string{beamPath + "...", module + "..."},
 		why:      "a file system knows nothing of what is tested on it",
+	},
+	{
+		packages: []string{"internal/memory"},
+		not:      slices.Concat(world, chance),
+		never:    []string{module + "..."},
+		why:      "whoever takes a share of the memory may import it",
 	},
 	{
 		packages: []string{"internal/parallel"},

@@ -466,8 +466,8 @@ func (c *Config) cellBytes() int {
 	switch workers := cmp.Or(c.Workers, runtime.GOMAXPROCS(0)); {
 	case c.CellBytes > 0:
 		return c.CellBytes
-	case c.Memory > 0:
-		return max(smallestCell, min(int(c.Memory)/(16*workers), verify.DefaultCellBytes))
+	case c.Budget().Bytes > 0:
+		return max(smallestCell, min(int(c.Budget().Step(workers))/4, verify.DefaultCellBytes))
 	default:
 		return verify.DefaultCellBytes
 	}

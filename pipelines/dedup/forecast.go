@@ -9,11 +9,11 @@ import (
 	"time"
 
 	"github.com/neardup/neardup/blocks"
+	"github.com/neardup/neardup/internal/memory"
 	"github.com/neardup/neardup/kernels/copies"
 	"github.com/neardup/neardup/kernels/hash"
 	"github.com/neardup/neardup/kernels/unionfind"
 	"github.com/neardup/neardup/pipelines/curve"
-	"github.com/neardup/neardup/pipelines/job"
 	"github.com/neardup/neardup/records"
 	"github.com/neardup/neardup/transforms/components"
 )
@@ -37,9 +37,7 @@ func (p *Plan) forecast(ctx context.Context, inForce records.InForce) (*records.
 		}
 	}
 	p.expect(f, s)
-	if inForce.Memory > 0 {
-		f.Memory = job.MostMemory(inForce.Memory)
-	}
+	f.Memory = memory.Budget{Bytes: inForce.Memory}.Most()
 	// The input is read three times, and signed once; the survey does as much as the first two.
 	workers := cmp.Or(inForce.Workers, runtime.GOMAXPROCS(0))
 	f.Seconds = time.Since(begun).Seconds() * s.ratio() * 3 / 2 / float64(workers)

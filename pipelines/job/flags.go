@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/neardup/neardup/internal/memory"
 	"github.com/neardup/neardup/io/reading"
 	"github.com/neardup/neardup/io/source"
 	"github.com/neardup/neardup/kernels/setsim"
@@ -106,11 +107,31 @@ type Search struct {
 type Running struct {
 	Runner  Runner `default:"local" enum:"${runners}" help:"Beam runner. In this process: local (all cores, bounded memory) or Beam's direct (and prism, in a binary built with the tag prism). On a cluster, for dedup: dataflow, or flink, spark and portable through --job-server. Beam's class names work too; DirectRunner means local." group:"Run"`
 	Workers int    `aliases:"parallelism" placeholder:"N" help:"Number of parallel workers: of the local runner (default: one per core), or of a job on a cluster (default: the cluster's setting); also --parallelism." group:"Run"`
-	Memory  Bytes  `placeholder:"SIZE" help:"Memory limit of the process with the local runner, at least 256MB (default: half the memory of the machine or the control group)." group:"Run"`
+	Memory  Bytes  `placeholder:"SIZE" help:"Memory limit of the process with the local runner, at least 256MB (default: half of the container's limit or, without one, of this machine's memory)." group:"Run"`
 	TempDir string `placeholder:"DIR" help:"Folder for temporary files (default: a hidden one beside or in an output folder, else the system's)." group:"Run"`
 
+	// Usual is how much memory this process is kept to by the local runner if Memory is 0.
+	Usual memory.Budget `kong:"-"`
 	// Planned, if set, is called before the first pipeline with what each reads.
 	Planned func(pipelines [][]Read) `kong:"-"`
+}
+
+// Budget is how much memory this process is kept to; other runners than the local one have no default.
+func (r *Running) Budget() memory.Budget {
+	switch {
+	case r.Memory > 0:
+		return memory.Asked(int64(r.Memory), "--memory")
+	case r.Runner == Local:
+		return r.Usual
+	default:
+		return memory.Budget{}
+	}
+}
+
+// KeepTo sets the usual budget, and returns what is in force and the runner that it is for.
+func (r *Running) KeepTo(usual memory.Budget) (memory.Budget, Runner) {
+	r.Usual = usual
+	return r.Budget(), r.Runner
 }
 
 // Remote says where and how a job on a cluster is run.
@@ -318,7 +339,6 @@ const (
 	maxIDBytes  = 1 << 20
 	minWindow   = 8 << 20 // which every reader of zstd must have
 	maxWindow   = 1 << 31
-	minMemory   = 256_000_000
 )
 
 // Validate returns a *UsageError for what cannot be meant.
@@ -343,7 +363,7 @@ func (c *Config) Validate() error {
 		return Usage("--memory is for the local runner; give --worker-machine-type, as in n2-highmem-8, or fewer --number-of-worker-harness-threads (docs/dataflow.md)")
 	case c.Runner.OnCluster() && c.Memory != 0:
 		return Usage("--memory is for the local runner; on a cluster it is set where the workers start (docs/flink.md)")
-	case c.Memory != 0 && c.Memory < minMemory:
+	case c.Memory != 0 && c.Memory < memory.Least:
 		return Usage("--memory %d: must be at least 256MB", c.Memory)
 	case c.Limit < 0:
 		return Usage("--limit %d: must be at least 1", c.Limit)

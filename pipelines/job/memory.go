@@ -1,18 +1,13 @@
 package job
 
 import (
+	"github.com/neardup/neardup/internal/memory"
 	"github.com/neardup/neardup/kernels/shingle"
 	"github.com/neardup/neardup/kernels/vector"
 )
 
-// What a process may take beyond --memory, and what of that no document needs.
-const (
-	beyondMemory = 100_000_000
-	usualMemory  = 20_000_000
-)
-
-// MostMemory is what a process may take if it is kept to so much.
-func MostMemory(memory int64) int64 { return memory + beyondMemory }
+// documentRoom is what a document or a file may take of what the process takes beyond its budget: the program takes the rest.
+const documentRoom = memory.Beyond - 20_000_000
 
 // documentMemory is how much memory one text of so many bytes may take: its record, itself, the block that it
 // travels in, and 8 bytes for each token, which its shingles take the place of. A character or a byte is a
@@ -31,18 +26,19 @@ func documentMemory(s shingle.Config, w vector.Weights, bytes int64) int64 {
 // CheckMemory refuses limits on what is read that one document or one file alone could take beyond the
 // memory. It only refuses: nothing that is read depends on the memory.
 func (c *Config) CheckMemory(w vector.Weights) error {
-	if c.Memory == 0 {
+	budget := c.Budget()
+	kept := budget.Bytes
+	if kept == 0 {
 		return nil
 	}
-	most := int64(c.Memory) + beyondMemory - usualMemory
-	if one := documentMemory(c.Shingle.Config, w, int64(c.MaxDocBytes)); one > most {
-		return Usage("--max-doc-bytes %d: one such document may take %d bytes of memory, --memory is %d; give at least --memory %dMB, or a smaller --max-doc-bytes",
-			c.MaxDocBytes, one, c.Memory, (one-beyondMemory+usualMemory)/1_000_000+1)
+	if one := documentMemory(c.Shingle.Config, w, int64(c.MaxDocBytes)); one > kept+documentRoom {
+		return Usage("--max-doc-bytes %d: one such document may take %d bytes of memory, and the limit is %d (%s); give at least --memory %dMB, or a smaller --max-doc-bytes",
+			c.MaxDocBytes, one, kept, budget.From, (one-documentRoom)/1_000_000+1)
 	}
-	// Beside it stands what flows between the steps, which has half of the memory.
-	if window := int64(c.MaxWindow); window > int64(c.Memory)/2+beyondMemory-usualMemory {
-		return Usage("--max-window %d: one such file takes as much memory, beside what flows, and --memory is %d; give at least --memory %dMB, or a smaller --max-window",
-			window, c.Memory, 2*(window-beyondMemory+usualMemory)/1_000_000+1)
+	flowing := budget.Exchange() // beside it
+	if window := int64(c.MaxWindow); window > kept-flowing+documentRoom {
+		return Usage("--max-window %d: one such file takes as much memory, beside what flows, and the limit is %d (%s); give at least --memory %dMB, or a smaller --max-window",
+			window, kept, budget.From, 2*(window-documentRoom)/1_000_000+1)
 	}
 	return nil
 }

@@ -12,6 +12,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
+	"os"
 	"runtime"
 	"runtime/debug"
 	"strings"
@@ -21,22 +23,20 @@ import (
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/core/runtime/graphx"
 	pipepb "github.com/apache/beam/sdks/v2/go/pkg/beam/model/pipeline_v1"
 
+	"github.com/neardup/neardup/internal/memory"
 	"github.com/neardup/neardup/runners/local/internal/plan"
 	"github.com/neardup/neardup/runners/local/internal/spill"
 )
 
 func init() { beam.RegisterRunner("local", Execute) }
 
-// MinMemory is the least memory that may be asked for.
-const MinMemory = 256_000_000
-
 // Options are how to run a pipeline.
 type Options struct {
 	// Workers is how many bundles are executed at a time; 0 means one for each core.
 	Workers int
 	// Memory bounds the whole process, in bytes: half of it is for data between stages, and the
-	// garbage collector is told of nine tenths. 0 means half of what the machine, or the control
-	// group, has, and sets the garbage collector no limit.
+	// garbage collector is told of nine tenths, unless it is told of less. 0 means half of what the machine, or the control
+	// group, has, and tells the garbage collector of no limit.
 	Memory int64
 	// TempDir is where data is spilled to, in a folder of its own; empty means the system's
 	// folder for temporary files.
@@ -60,15 +60,15 @@ func WithOptions(ctx context.Context, o Options) context.Context {
 }
 
 // InForce is how many bundles are executed at a time with these options, and to how many bytes of memory the process is kept.
-func (o Options) InForce() (workers int, memory int64) {
-	workers, memory = o.Workers, o.Memory
+func (o Options) InForce() (workers int, bytes int64) {
+	workers, bytes = o.Workers, o.Memory
 	if workers == 0 {
 		workers = runtime.GOMAXPROCS(0)
 	}
-	if memory == 0 {
-		memory = max(MachineMemory()/2, MinMemory)
+	if bytes == 0 {
+		bytes = memory.Usual(os.DirFS("/"), math.MaxInt64).Bytes
 	}
-	return workers, memory
+	return workers, bytes
 }
 
 // longest is from how many bytes on a group is long: the rest is streamed.
@@ -79,12 +79,12 @@ func (o Options) resolve() (Options, error) {
 	if o.Workers < 0 {
 		return o, fmt.Errorf("%d workers: give at least 1, or 0 for one for each core", o.Workers)
 	}
-	if o.Memory != 0 && o.Memory < MinMemory {
-		return o, fmt.Errorf("%d bytes of memory are too few; give at least %d (256 MB)", o.Memory, MinMemory)
+	if o.Memory != 0 && o.Memory < memory.Least {
+		return o, fmt.Errorf("%d bytes of memory are too few; give at least %d (256 MB)", o.Memory, memory.Least)
 	}
-	workers, memory := o.InForce()
+	workers, bytes := o.InForce()
 	if o.Workers = workers; o.buffers == 0 {
-		o.buffers = memory / 2
+		o.buffers = memory.Budget{Bytes: bytes}.Exchange()
 	}
 	if o.message == 0 {
 		o.message = messageSize
@@ -125,7 +125,8 @@ func runPlan(ctx context.Context, stages *plan.Plan) (beam.PipelineResult, error
 	}
 	beam.PipelineOptions.LoadOptionsFromFlags(nil) // DoFns may ask for them
 	if options.Memory > 0 {
-		defer debug.SetMemoryLimit(debug.SetMemoryLimit(options.Memory / 10 * 9))
+		heap := memory.Budget{Bytes: options.Memory}.Heap()
+		defer debug.SetMemoryLimit(debug.SetMemoryLimit(min(heap, debug.SetMemoryLimit(-1))))
 	}
 	return run(ctx, stages, options)
 }

@@ -1,0 +1,67 @@
+package main
+
+import (
+	"fmt"
+	"log/slog"
+	"math"
+	"os"
+	"runtime/debug"
+	"strings"
+
+	"github.com/alecthomas/kong"
+
+	"github.com/neardup/neardup/internal/memory"
+	"github.com/neardup/neardup/pipelines/job"
+)
+
+var (
+	machine = os.DirFS("/")
+	// goMemLimit is GOMEMLIMIT as the runtime has read it; math.MaxInt64 if it is not set.
+	goMemLimit = debug.SetMemoryLimit(-1)
+)
+
+// limit keeps the process to the memory that the command asks for or, if it does not, to the default. Runners other than the local one have no
+// bound: a process with one of those is limited as a worker is.
+func limit(command *kong.Node) {
+	usual := memory.Usual(machine, goMemLimit)
+	c, runs := command.Target.Addr().Interface().(interface {
+		KeepTo(usual memory.Budget) (memory.Budget, job.Runner)
+	})
+	if !runs {
+		debug.SetMemoryLimit(min(usual.Heap(), goMemLimit))
+		return
+	}
+	budget, runner := c.KeepTo(usual)
+	switch {
+	case runner != job.Local:
+		limitWorker()
+		return
+	case budget == usual:
+		debug.SetMemoryLimit(min(budget.Heap(), goMemLimit))
+	default:
+		debug.SetMemoryLimit(budget.Heap())
+	}
+	if has, of := memory.Available(machine); budget.Most() > has {
+		slog.Warn(fmt.Sprintf("the process may take %d MB of memory, and %s is %d MB; give it more memory, or set a smaller --memory", budget.Most()/1e6, of, has/1e6))
+	}
+}
+
+// limitWorker keeps the heap of a worker below what its machine or container has, where whoever starts workers has not
+// set GOMEMLIMIT: beside it are the runner's own processes.
+func limitWorker() {
+	if goMemLimit == math.MaxInt64 {
+		has, _ := memory.Available(machine)
+		debug.SetMemoryLimit(has / 10 * 7)
+	}
+}
+
+// helpHere prints help, with the memory that this process would be kept to: unlike what else it says, that depends on the machine.
+func helpHere(options kong.HelpOptions, c *kong.Context) error {
+	for _, flag := range c.Flags() {
+		if rule, _, found := strings.Cut(flag.Help, " (default: "); found && flag.Name == "memory" {
+			usual := memory.Usual(machine, goMemLimit)
+			flag.Help = fmt.Sprintf("%s (default: %d MB, %s).", rule, usual.Bytes/1e6, usual.From)
+		}
+	}
+	return kong.DefaultHelpPrinter(options, c)
+}

@@ -1,0 +1,117 @@
+package memory
+
+import (
+	"fmt"
+	"io/fs"
+	"iter"
+	"math"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// assumed is the memory of a machine that does not tell.
+const assumed = 4 << 30
+
+// Available returns how much memory this process can have, and what sets that: the limits of its control group and of all above it, or what the
+// machine has if that is less. Root is the root of the file system.
+func Available(root fs.FS) (n int64, of string) {
+	n, of = installed(root), "this machine's memory"
+	if n == 0 {
+		n, of = assumed, "the memory assumed of a machine that does not tell"
+	}
+	if limit := limitOfGroups(root); limit < n {
+		n, of = limit, "the container's limit"
+	}
+	return n, of
+}
+
+// installed is what the machine has; 0: it does not tell.
+func installed(root fs.FS) int64 {
+	for line := range linesOf(root, "proc/meminfo") {
+		var kib int64
+		if n, _ := fmt.Sscanf(line, "MemTotal: %d kB", &kib); n == 1 {
+			return kib << 10
+		}
+	}
+	return 0
+}
+
+// limitOfGroups is the smallest limit of the control groups that this process is in, of both versions where both are mounted.
+func limitOfGroups(root fs.FS) int64 {
+	const version1, version2 = "cgroup", "cgroup2"
+	groups := map[string]string{} // of this process, by the type of their file system
+	for line := range linesOf(root, "proc/self/cgroup") {
+		id, rest, _ := strings.Cut(line, ":")
+		controllers, group, _ := strings.Cut(strings.TrimSuffix(rest, "\n"), ":")
+		switch {
+		case id == "0" && controllers == "":
+			groups[version2] = group
+		case slices.Contains(strings.Split(controllers, ","), "memory"):
+			groups[version1] = group
+		}
+	}
+	limit := int64(math.MaxInt64)
+	for line := range linesOf(root, "proc/self/mountinfo") {
+		mount, kind, _ := strings.Cut(line, " - ")
+		fields, kinds := strings.Fields(mount), strings.Fields(kind)
+		if len(fields) < 5 || len(kinds) < 3 {
+			continue
+		}
+		group, known := groups[kinds[0]]
+		if !known || kinds[0] == version1 && !slices.Contains(strings.Split(kinds[2], ","), "memory") {
+			continue
+		}
+		top := path.Join("/", unescaped.Replace(fields[4]))
+		for folder := path.Join(top, below(group, unescaped.Replace(fields[3]))); ; folder = path.Dir(folder) {
+			limit = min(limit, limitOf(root, folder[1:]))
+			if len(folder) <= len(top) {
+				break
+			}
+		}
+	}
+	return limit
+}
+
+// unescaped undoes what mountinfo does to paths.
+var unescaped = strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`)
+
+// below is the path of a group from where its hierarchy is mounted, which shows what is in the group mounted; of a group elsewhere it is that.
+func below(group, mounted string) string {
+	rest, found := strings.CutPrefix(path.Clean(group), path.Clean(mounted))
+	if !found || mounted != "/" && rest != "" && rest[0] != '/' {
+		return "/"
+	}
+	return path.Clean("/" + rest)
+}
+
+// limitOf is the limit of the group in a folder. Version 1 tells, beside the group's own, that of groups above it, which a container need not see.
+func limitOf(root fs.FS, folder string) int64 {
+	limit := int64(math.MaxInt64)
+	for _, name := range []string{"memory.max", "memory.high", "memory.limit_in_bytes"} {
+		for line := range linesOf(root, path.Join(folder, name)) {
+			limit = atMost(limit, line)
+		}
+	}
+	for line := range linesOf(root, path.Join(folder, "memory.stat")) {
+		if above, ok := strings.CutPrefix(line, "hierarchical_memory_limit "); ok {
+			limit = atMost(limit, above)
+		}
+	}
+	return limit
+}
+
+// atMost is limit, or what a line says if that is less. "max" is no number, and no limit.
+func atMost(limit int64, line string) int64 {
+	if n, err := strconv.ParseInt(strings.TrimSpace(line), 10, 64); err == nil && n > 0 {
+		return min(limit, n)
+	}
+	return limit
+}
+
+// linesOf yields the lines of a file, none if it cannot be read.
+func linesOf(root fs.FS, name string) iter.Seq[string] {
+	data, _ := fs.ReadFile(root, name)
+	return strings.Lines(string(data))
+}
