@@ -115,6 +115,7 @@ type Plan struct {
 	reading source.Options
 	// A warning of text columns that the sample does not have, "" for none.
 	missing string
+	looks   []string // warnings of texts that look like something else
 	// NoColumn are sources of which, by the sample, no document has a text column.
 	NoColumn []records.NoColumn
 }
@@ -358,11 +359,16 @@ func (p *Plan) sample(ctx context.Context) (sets [][]uint64, different, size int
 			}
 		}
 	})
-	sampled, err = source.Sample(ctx, p.Listing.Inputs, p.reading, texts.add)
+	var looks looks
+	sampled, err = source.Sample(ctx, p.Listing.Inputs, p.reading, func(text, ends []byte) {
+		looks.add(text, ends)
+		texts.add(text, ends)
+	})
 	if err != nil {
 		return nil, 0, 0, sampled, err
 	}
 	texts.flush()
+	p.looks = looks.warnings(p.Request.Text, sampled.Plain)
 	sets, different = held.all()
 	return sets, different, size, sampled, nil
 }
@@ -496,7 +502,7 @@ func (p *Plan) Warnings() (warnings []string) {
 	if p.missing != "" {
 		warn("%s", p.missing)
 	}
-	return warnings
+	return append(warnings, p.looks...)
 }
 
 // Input is what run.json says of the input.
