@@ -18,6 +18,7 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/neardup/neardup/internal/fakegcs"
 	"github.com/neardup/neardup/internal/fakes3"
@@ -461,5 +462,56 @@ func TestWhoMustAct(t *testing.T) {
 				t.Errorf("%s has no %s", &p.stdout, want)
 			}
 		})
+	}
+}
+
+// TestInterruptedWhilePublishing: a run that is interrupted while a store keeps it from publishing says so at once. It publishes if the
+// store answers in time, and else ends with the status of the signal, and the same command finishes.
+func TestInterruptedWhilePublishing(t *testing.T) {
+	answers := []bool{true}
+	if os.Getenv("NEARDUP_NIGHTLY") != "" {
+		answers = append(answers, false) // for some 20 s
+	}
+	for scheme := range clouds {
+		for _, answer := range answers {
+			t.Run(fmt.Sprint(scheme, " ", answer), func(t *testing.T) {
+				t.Parallel()
+				before := replaced(t, scheme, false)
+				c := clouds[scheme](t, before.objects)
+				arrived, goOn := make(chan bool, 1), make(chan bool)
+				c.disturbed(func(w http.ResponseWriter, r *http.Request, _ int) {
+					if r.Header.Get("X-Amz-Copy-Source") != "" || strings.Contains(r.URL.Path, "/moveTo/") {
+						select {
+						case arrived <- true:
+						default:
+						}
+						select {
+						case <-goOn:
+						case <-r.Context().Done():
+						}
+					}
+					c.store.ServeHTTP(w, r)
+				})
+				p := c.started(c.dedup(replace...))
+				<-arrived
+				p.signal(syscall.SIGTERM)
+				p.said("interrupted while the output is being published")
+				want := syscall.SIGTERM + 128
+				if answer {
+					want = 0
+					close(goOn)
+				}
+				said, status := p.ended()
+				if status.ExitStatus() != int(want) || !answer && !strings.Contains(said, "publishing was interrupted: interrupted by SIGTERM; the new output is complete; run again") {
+					t.Errorf("exit status %d, want %d:\n%s", status.ExitStatus(), want, said)
+				}
+				if !answer {
+					c.disturbed(nil)
+					c.later(10 * time.Minute)
+					c.ends(c.dedup(replace...), 0)
+				}
+				c.holds(before.manifest)
+			})
+		}
 	}
 }

@@ -150,7 +150,8 @@ func (c *dedupCmd) run(ctx context.Context, task *dedup.Job, s streams) (*record
 
 // interrupted says what an interruption leaves.
 func (c *dedupCmd) interrupted(err error) error {
-	if interrupted := (*job.InterruptedError)(nil); errors.As(err, &interrupted) && !c.DryRun {
+	var pending interface{ Pending() bool } // which says itself what it leaves
+	if interrupted := (*job.InterruptedError)(nil); errors.As(err, &interrupted) && !c.DryRun && !errors.As(err, &pending) {
 		return fmt.Errorf("%w; any finished output in %s is unchanged; run the same command again", err, c.Output)
 	}
 	return err

@@ -92,6 +92,8 @@ type Lock struct {
 	stop func() // ends the heartbeat
 	done sync.WaitGroup
 
+	// late: requests of this holder may still take effect when it releases the lock.
+	late bool
 	// settled is when no request of a former holder takes effect any more, by this machine's clock.
 	settled time.Time
 
@@ -130,6 +132,8 @@ type lockText struct {
 	Nonce string `json:"nonce"`
 	// Released: nobody holds the lock, of a store that cannot remove it.
 	Released bool `json:"released,omitempty"`
+	// Late: it was released while requests of its holder might still take effect.
+	Late bool `json:"late,omitempty"`
 }
 
 // lockState is what a lock file says at a version; the zero lockState is that there is none.
@@ -222,7 +226,7 @@ func acquire(ctx context.Context, store Store, path, job string, o LockOptions) 
 			former = &now.Owner
 		}
 		if err = lock.take(ctx, now, o); err == nil {
-			if late, ok := store.(Late); ok && former != nil && o.Force {
+			if late, ok := store.(Late); ok && (former != nil && o.Force || now.Late) {
 				lock.settled = time.Now().Add(late.Within())
 			}
 			lock.start()
@@ -376,7 +380,7 @@ func (l *Lock) create(ctx context.Context, f *lockFile, cond If) error {
 // write makes a lock file say that this is its holder, or that nobody is, by its hold or else if cond holds.
 func (l *Lock) write(ctx context.Context, f *lockFile, cond If, released bool) error {
 	f.tried = rand.Text()
-	data, err := json.Marshal(lockText{Owner: l.owner, Domain: l.domain, Nonce: f.tried, Released: released})
+	data, err := json.Marshal(lockText{Owner: l.owner, Domain: l.domain, Nonce: f.tried, Released: released, Late: released && l.late})
 	if err != nil {
 		return err
 	}
@@ -425,7 +429,7 @@ func (l *Lock) beats() bool { return l.holder == nil || l.domain != "" }
 // tells before anything is done.
 func (l *Lock) beat(ctx context.Context) {
 	for pause(ctx, heartbeat) == nil {
-		if err := l.Prove(l.ctx); errors.As(err, new(*FencedError)) {
+		if err := l.Prove(ctx); errors.As(err, new(*FencedError)) {
 			return
 		}
 	}
@@ -481,8 +485,10 @@ func (l *Lock) Pass(to string) error {
 	return errors.Join(err, l.file.close())
 }
 
-// Release drops the lock. The error is a *FencedError if it was lost before: then it leaves the file alone.
-func (l *Lock) Release() error {
+// Release drops the lock. The error is a *FencedError if it was lost before: then it leaves the file alone. If late, requests of the
+// holder have been given up and may still take effect: on a store that is Late the file then says so, and who has the lock next
+// waits in Settle.
+func (l *Lock) Release(ctx context.Context, late bool) error {
 	l.stop()
 	l.done.Wait()
 	l.mu.Lock()
@@ -491,13 +497,18 @@ func (l *Lock) Release() error {
 		l.twin.close()
 	}
 	defer l.file.close()
-	return l.own(l.ctx, func(cond If) error {
+	store, ok := l.store.(Late)
+	l.late = late && ok && store.Within() > 0
+	return l.own(ctx, func(cond If) error {
 		if l.file.hold != nil {
-			return l.file.hold.Remove(l.ctx)
+			return l.file.hold.Remove(ctx)
 		}
-		err := l.store.Remove(l.ctx, l.file.path, cond)
+		if l.late {
+			return l.write(ctx, l.file, cond, true)
+		}
+		err := l.store.Remove(ctx, l.file.path, cond)
 		if errors.Is(err, errors.ErrUnsupported) {
-			err = l.write(l.ctx, l.file, cond, true)
+			err = l.write(ctx, l.file, cond, true)
 		}
 		return err
 	})

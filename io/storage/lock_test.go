@@ -77,7 +77,7 @@ func acquire(t *testing.T, path string) *storage.Lock {
 
 func release(t *testing.T, lock *storage.Lock) {
 	t.Helper()
-	if err := lock.Release(); err != nil {
+	if err := lock.Release(t.Context(), false); err != nil {
 		t.Error(err)
 	}
 }
@@ -297,7 +297,7 @@ func TestAcquireRace(t *testing.T) {
 					if got := holderOf(t, path).Job; got != name {
 						t.Errorf("the lock says %s, %s holds it", got, name)
 					}
-					if err := winner.Release(); err != nil {
+					if err := winner.Release(t.Context(), false); err != nil {
 						t.Error(err)
 					}
 				}
@@ -332,7 +332,7 @@ func handOver(t *testing.T, folder string) {
 					runtime.Gosched()
 					inside.Unlock()
 				}
-				if err := lock.Release(); err != nil {
+				if err := lock.Release(t.Context(), false); err != nil {
 					t.Error(err)
 				}
 			}
@@ -359,7 +359,7 @@ func takenOver(t *testing.T, folder string) {
 		if !released {
 			fenced(t, "Prove", slept.Prove(t.Context()), "successor")
 		}
-		fenced(t, "Release", slept.Release(), "successor")
+		fenced(t, "Release", slept.Release(t.Context(), false), "successor")
 		if got := holderOf(t, path); got != want {
 			t.Errorf("the lock is now %+v, want %+v", got, want)
 		}
@@ -378,7 +378,7 @@ func takenOver(t *testing.T, folder string) {
 			t.Fatal(err)
 		}
 		fenced(t, "Prove", lock.Prove(t.Context()), "")
-		fenced(t, "Release", lock.Release(), "")
+		fenced(t, "Release", lock.Release(t.Context(), false), "")
 		if there, err := storage.Exists(t.Context(), gone); there || err != nil {
 			t.Errorf("%s was made anew, %v", gone, err)
 		}
@@ -415,7 +415,7 @@ func TestTouched(t *testing.T) {
 		t.Fatal(err)
 	}
 	fenced(t, "a copy", lock.Prove(t.Context()), "")
-	fenced(t, "a copy", lock.Release(), "")
+	fenced(t, "a copy", lock.Release(t.Context(), false), "")
 	if _, err := os.Stat(path); err != nil {
 		t.Error("it was removed")
 	}
@@ -451,7 +451,7 @@ func beatIsWhole(t *testing.T, folder string) {
 		}
 	}
 	<-done
-	if err := lock.Release(); err != nil {
+	if err := lock.Release(t.Context(), false); err != nil {
 		t.Error(err)
 	}
 }
@@ -467,7 +467,7 @@ func TestLockMeetsItself(t *testing.T) {
 	if err := lock.Renew(); err != nil {
 		t.Error(err)
 	}
-	if err := lock.Release(); err != nil {
+	if err := lock.Release(t.Context(), false); err != nil {
 		t.Error(err)
 	}
 }
@@ -563,7 +563,7 @@ func TestBeatFindsOut(t *testing.T) {
 		synctest.Wait()
 		release(t, successor)
 		fenced(t, "Prove", lock.Prove(t.Context()), "successor")
-		fenced(t, "Release", lock.Release(), "successor")
+		fenced(t, "Release", lock.Release(t.Context(), false), "successor")
 	})
 }
 

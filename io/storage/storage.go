@@ -153,6 +153,21 @@ func At(path string) (Store, error) {
 	return s, nil
 }
 
+// Outlive returns a context with the values of ctx that ends some time after it, and not before: for what must be ended in good order,
+// and not last for ever. Call it before ctx ends, and done at the end.
+func Outlive(ctx context.Context, by time.Duration) (longer context.Context, done context.CancelFunc) {
+	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() {
+		if pause(longer, by) == nil {
+			cancel()
+		}
+	})
+	return longer, func() {
+		stop()
+		cancel()
+	}
+}
+
 // Failed reports whether a store could not do what it was asked: a disk that cannot be read, a file that the user may not read, a
 // service that refuses or does not answer. A path that names nothing, or what is no folder, is not its failure.
 func Failed(err error) bool {

@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"log/slog"
 	"path"
 	"regexp"
 	"slices"
@@ -72,6 +73,19 @@ type Commit struct {
 	// sealed: what is staged is the output, whoever publishes it.
 	sealed    bool
 	committed bool
+	// cut: publishing was interrupted, and requests of it may still take effect.
+	cut bool
+}
+
+// How long after an interruption a run may publish, and how long it may take to end. A container has 30 s.
+var (
+	publishTime = 12 * time.Second
+	endTime     = 24 * time.Second
+)
+
+// Ending returns the context in which a run ends in good order, also if it is interrupted. Call it when the run begins.
+func Ending(ctx context.Context) (context.Context, context.CancelFunc) {
+	return storage.Outlive(ctx, endTime)
 }
 
 // Check refuses a folder that is not to be filled. It changes nothing.
@@ -117,6 +131,8 @@ func lookAround(ctx context.Context, dir string) (s *survey, n int, err error) {
 // this one. The error is a *RefusedError if the output is not to be filled, a *storage.LockedError if
 // another run holds it, and errors.ErrUnsupported if its store is not fit for what is asked.
 func Begin(ctx context.Context, o Options) (*Commit, error) {
+	ending, done := Ending(ctx)
+	defer done()
 	if err := Check(ctx, o.Dir, o.Overwrite); err != nil {
 		return nil, err
 	}
@@ -141,7 +157,7 @@ func Begin(ctx context.Context, o Options) (*Commit, error) {
 		c.o.Warn("took over the lock of job %s (process %d on %s)", former.Job, former.PID, former.Host)
 	}
 	if err := c.begin(ctx); err != nil {
-		return nil, c.Close(context.WithoutCancel(ctx), err)
+		return nil, c.Close(ending, err)
 	}
 	return c, nil
 }
@@ -198,8 +214,13 @@ func (c *Commit) Publish(ctx context.Context, fingerprint string, m *records.Man
 	if err := c.lock.Prove(ctx); err != nil {
 		return err
 	}
-	// From here on it is all or nothing.
-	ctx = context.WithoutCancel(ctx)
+	// From here on it is all or nothing: an interruption is not heeded at once.
+	asked := ctx
+	ctx, done := storage.Outlive(asked, publishTime)
+	defer done()
+	defer context.AfterFunc(asked, func() {
+		slog.Warn(fmt.Sprintf("interrupted while the output is being published; that goes on for up to %v", publishTime))
+	})()
 	err = errors.ErrUnsupported
 	ready := c.ready()
 	if c.swaps {
@@ -215,11 +236,26 @@ func (c *Commit) Publish(ctx context.Context, fingerprint string, m *records.Man
 		err = c.sealAndFill(ctx, &seal{Run: c.o.Run, Fingerprint: fingerprint, From: ready, Opaque: !c.swaps, Files: files})
 	}
 	c.committed = err == nil
-	if c.Pending() {
-		return fmt.Errorf("publishing was interrupted: %w; the new output is complete; run again to finish publishing it", err)
+	if !c.Pending() {
+		return err
 	}
-	return err
+	if c.cut = ctx.Err() != nil; c.cut {
+		err = context.Cause(asked)
+	}
+	return &PendingError{err}
 }
+
+// PendingError says that publishing was interrupted. Nothing is finished in the output, and the next run goes on.
+type PendingError struct{ Err error }
+
+func (e *PendingError) Error() string {
+	return fmt.Sprintf("publishing was interrupted: %v; the new output is complete; run again to finish publishing it", e.Err)
+}
+
+func (e *PendingError) Unwrap() error { return e.Err }
+
+// Pending tells the error from others by what it leaves.
+func (*PendingError) Pending() bool { return true }
 
 // Pending reports whether the staged output is complete and only its publishing was interrupted: the next run
 // finishes that.
@@ -391,9 +427,12 @@ func (c *Commit) Close(ctx context.Context, err error) error {
 	if fenced := (*storage.FencedError)(nil); err != nil && errors.As(c.lock.Prove(ctx), &fenced) {
 		err = fenced
 	}
-	if left := c.close(ctx); left != nil && c.committed {
+	switch left := c.close(ctx); {
+	case left != nil && c.committed:
 		c.o.Warn("the output is complete, but cleaning up failed: %v", left)
-	} else {
+	case left != nil && err != nil && ctx.Err() != nil:
+		c.o.Warn("cleaning up took too long and is left to the next run")
+	default:
 		err = errors.Join(err, left)
 	}
 	return err
@@ -418,7 +457,7 @@ func (c *Commit) close(ctx context.Context) error {
 	// Who finds a lock tidies up; without one nobody would.
 	storage.RemoveEmpty(storage.Join(c.o.Dir, belowDir))
 	// Another's lock has been told of.
-	if err := c.lock.Release(); !errors.As(err, new(*storage.FencedError)) {
+	if err := c.lock.Release(ctx, c.cut); !errors.As(err, new(*storage.FencedError)) {
 		errs = append(errs, err)
 	}
 	c.removeMade()

@@ -82,7 +82,7 @@ func Resume(ctx context.Context, o Options, left *Left) (*Commit, error) {
 	}
 	// What is staged stays, for who tries again.
 	if refused := (*RefusedError)(nil); errors.As(err, &refused) {
-		return nil, errors.Join(err, c.lock.Release())
+		return nil, errors.Join(err, c.lock.Release(ctx, false))
 	}
 	return nil, errors.Join(err, c.lock.Pass(left.To))
 }

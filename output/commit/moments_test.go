@@ -142,7 +142,7 @@ func TestLockTaken(t *testing.T) {
 			if err := c.Close(t.Context(), err); err != nil && !errors.As(err, &fenced) {
 				t.Errorf("%s: %v", when, err)
 			}
-			if err := taker.Release(); err != nil && !errors.As(err, &fenced) {
+			if err := taker.Release(t.Context(), false); err != nil && !errors.As(err, &fenced) {
 				t.Errorf("%s: %v", when, err)
 			}
 		}

@@ -85,11 +85,13 @@ func Finish(ctx context.Context, f Finishing) (*records.Run, error) {
 	}
 	r.temp = r.commit.Temporary()
 	defer storage.Forget(job.Inputs(r.temp))
+	ending, done := commit.Ending(ctx)
+	defer done()
 	err = r.finish(ctx, f.Follow(h.Job))
 	if left := r.leave(ctx, err); left != nil {
 		return &r.record, left
 	}
-	return &r.record, r.close(context.WithoutCancel(ctx), job.Cause(ctx, err))
+	return &r.record, r.close(ending, job.Cause(ctx, err))
 }
 
 func (r *run) finish(ctx context.Context, follow job.Launch) error {

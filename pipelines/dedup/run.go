@@ -46,6 +46,9 @@ func (j *Job) Run(ctx context.Context, launch job.Launch) (*records.Run, error) 
 	if j.config.DryRun {
 		return &r.record, r.dryRun(ctx)
 	}
+	// What was begun is ended in good order, interrupted or not.
+	ending, done := commit.Ending(ctx)
+	defer done()
 	if err := r.open(ctx); err != nil {
 		return &r.record, err
 	}
@@ -53,8 +56,7 @@ func (j *Job) Run(ctx context.Context, launch job.Launch) (*records.Run, error) 
 	if left := r.leave(ctx, err); left != nil {
 		return &r.record, left
 	}
-	// What was begun is ended in good order, interrupted or not.
-	return &r.record, r.close(context.WithoutCancel(ctx), job.Cause(ctx, err))
+	return &r.record, r.close(ending, job.Cause(ctx, err))
 }
 
 // TooManyUnreadableError ends a run whose input has more unreadable records than it accepts.

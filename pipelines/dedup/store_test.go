@@ -75,7 +75,7 @@ func TestSameBytesOnAnObjectStore(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer lock.Release()
+	defer lock.Release(t.Context(), false)
 	config.Overwrite = true
 	if exists := (*job.OutputExistsError)(nil); !errors.As(failure(t, config), &exists) || !strings.Contains(exists.Reason, "held by job other") {
 		t.Errorf("a held lock: %v", exists)

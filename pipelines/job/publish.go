@@ -36,6 +36,8 @@ func (p Publishing) Publish(ctx context.Context, record *records.Run, fill func(
 	if err != nil {
 		return nil, err
 	}
+	ending, done := commit.Ending(ctx)
+	defer done()
 	c, err := commit.Begin(ctx, commit.Options{
 		Dir: dir, Run: record.Job, Overwrite: p.Overwrite, Temp: temp, Private: true,
 		Warn: func(format string, args ...any) { warnings = append(warnings, fmt.Sprintf(format, args...)) },
@@ -47,7 +49,7 @@ func (p Publishing) Publish(ctx context.Context, record *records.Run, fill func(
 		return nil, Refused(err)
 	}
 	err = p.publish(ctx, c, record, fill)
-	return warnings, Refused(c.Close(context.WithoutCancel(ctx), Cause(ctx, err)))
+	return warnings, Refused(c.Close(ending, Cause(ctx, err)))
 }
 
 func (p Publishing) publish(ctx context.Context, c *commit.Commit, record *records.Run, fill func(temp string, staged output.Folder) (*records.Manifest, error)) error {

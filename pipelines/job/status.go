@@ -30,10 +30,10 @@ func (e *InterruptedError) Error() string { return "interrupted by " + e.Signal 
 // Status is 128 and the signal's number, as shells tell of a process that a signal ended.
 func (e *InterruptedError) Status() int { return 128 + e.Number }
 
-// Cause returns why ctx ended in place of an error that says no more than that it did. Other errors are
+// Cause returns why ctx ended in place of an error that says no more than that it did. Other errors, and those that say why, are
 // returned as they are.
 func Cause(ctx context.Context, err error) error {
-	if err != nil && errors.Is(err, ctx.Err()) {
+	if err != nil && errors.Is(err, ctx.Err()) && !errors.As(err, new(*InterruptedError)) {
 		return context.Cause(ctx)
 	}
 	return err

@@ -27,6 +27,9 @@ var partBytes = 8 << 20
 // 5 TB that it takes, and memory stays small: 8 MiB up to 8 GB, 64 MiB at 100 GB.
 func partSize(n int) int { return partBytes << (n / 1000) }
 
+// abortTime is how long a failed upload is tried to be ended.
+const abortTime = 10 * time.Second
+
 // upload is a multipart upload.
 type upload struct {
 	*Client
@@ -102,7 +105,7 @@ func (u *upload) discard(ctx context.Context, err error) error {
 	if u.id == "" {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), abortTime)
 	defer cancel()
 	if stays := u.abort(ctx); stays != nil {
 		return fmt.Errorf("%w; its unfinished upload stays: %w", err, stays)
