@@ -30,6 +30,8 @@ TYPES = {
     "double": ("DOUBLE", ("float64",)),
     "bool": ("BOOLEAN", ("bool",)),
     "binary": ("BLOB", ("object", "bytes")),
+    "list<element: double not null>": ("DOUBLE[]", ()),
+    "list<element: string not null>": ("VARCHAR[]", ()),
 }
 
 
@@ -44,7 +46,7 @@ def documented(markdown):
     for line in markdown.splitlines():
         if line.startswith("#"):
             name = line.lstrip("# ")
-        row = re.match(r"\| `(\w+)` \| (\w+) \| (yes|no) \|", line)
+        row = re.match(r"\| `(\w+)` \| ([\w<>: ]+) \| (yes|no) \|", line)
         if row and name in TABLES:
             tables.setdefault(name, []).append((row[1], row[2], row[3] == "yes"))
     check(sorted(tables) == sorted(TABLES), "docs/formats.md documents", sorted(tables))
@@ -161,11 +163,18 @@ def main():
         check((row["kept_source"], row["kept_position"]) in corpus, "the kept document of", row["id"], "is not in the corpus")
         chained = row["similarity"] is None and run["parameters"]["cluster"] == "components"
         check(chained or row["similarity"] >= threshold, row["id"], "was removed at", row["similarity"])
+    for name, kind in {"near_pairs": True, "copies": False}.items():
+        rows = sum((row["same"] is None) == kind for row in tables["pairs"])
+        check(run["counts"][name] == rows, "run.json counts", run["counts"][name], name, "but there are", rows)
+    reason_of = {(row["source"], row["position"], row["kept_source"], row["kept_position"]): row["reason"] for row in tables["removed"]}
     for row in tables["pairs"]:
         ends = (row["source_a"], row["position_a"]), (row["source_b"], row["position_b"])
+        told = reason_of.get(ends[0] + ends[1]) or reason_of.get(ends[1] + ends[0])
+        check(told in (None, row["same"] or "near"), "the two are a pair as", row["same"], "and one is removed as", told)
         check(not (ends[0] in corpus and ends[1] in corpus), "both documents of a pair are kept:", row)
         similarity = row["shared"] / (row["size_a"] + row["size_b"] - row["shared"])
         check(row["similarity"] == similarity >= threshold, "similarity of", row)
+        check(row["same"] in (None, "identical", "equal", "same-set") and (row["same"] is None or similarity == 1), "what is the same of", row)
 
     if "--expect-reasons" in sys.argv:
         section = markdown[markdown.index("## Unreadable records"):markdown.index("## Output tables")]

@@ -76,7 +76,7 @@ type Verdict struct {
 	Tokens Hash
 	Size   int
 	// First is the representative of Of, which their pairs name, and Kept the kept document in their place. Of
-	// these there is no more than key and id, and the traits of Kept.
+	// these there is no more than key, id and traits, of First without the symbols.
 	First, Kept Profile
 	// Cluster is the first document of their cluster, and Members how many there are in it.
 	Cluster Key
@@ -90,6 +90,7 @@ type Verdict struct {
 func AppendVerdict(block []byte, v *Verdict) []byte {
 	block = binary.AppendUvarint(appendHash(AppendKey(block, v.Of), v.Tokens), uint64(v.Size))
 	block = AppendOptional(AppendKey(block, v.First.Key), v.First.ID, v.First.HasID)
+	block = appendHash(appendHash(block, v.First.Traits.Text), v.First.Traits.Tokens)
 	block = AppendOptional(AppendKey(block, v.Kept.Key), v.Kept.ID, v.Kept.HasID)
 	block = appendHash(appendHash(block, v.Kept.Traits.Text), v.Kept.Traits.Tokens)
 	block = AppendUint64(block, v.Kept.Traits.Symbols)
@@ -102,6 +103,7 @@ func (d *Decoder) Verdict() (v Verdict) {
 	v.Of, v.Tokens, v.Size = d.Key(), d.hash(), int(d.Uvarint())
 	v.First.Key = d.Key()
 	v.First.ID, v.First.HasID = d.Optional()
+	v.First.Traits = Traits{Text: d.hash(), Tokens: d.hash()}
 	v.Kept.Key = d.Key()
 	v.Kept.ID, v.Kept.HasID = d.Optional()
 	v.Kept.Traits = Traits{Text: d.hash(), Tokens: d.hash(), Symbols: d.Uint64()}

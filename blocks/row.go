@@ -153,9 +153,10 @@ func appendPair(dst []byte, p *records.Pair) []byte {
 	dst = appendText(appendText(dst, p.IDA), p.IDB)
 	dst = appendText(appendText(dst, p.SourceA), p.SourceB)
 	dst = AppendUint64(AppendUint64(dst, uint64(p.PositionA)), uint64(p.PositionB))
-	dst = AppendFloat64(dst, p.Similarity)
+	dst = appendOptionalText(AppendFloat64(dst, p.Similarity), p.Same)
 	dst = AppendUint32(dst, uint32(p.Shared))
-	return AppendUint32(AppendUint32(dst, uint32(p.SizeA)), uint32(p.SizeB))
+	dst = AppendUint32(AppendUint32(dst, uint32(p.SizeA)), uint32(p.SizeB))
+	return appendList(appendOptionalText(dst, p.InA), p.Matches, AppendFloat64)
 }
 
 func decodePair(d *Decoder, p *records.Pair) {
@@ -163,8 +164,9 @@ func decodePair(d *Decoder, p *records.Pair) {
 		IDA: d.text(p.IDA), IDB: d.text(p.IDB),
 		SourceA: d.text(p.SourceA), SourceB: d.text(p.SourceB),
 		PositionA: int64(d.Uint64()), PositionB: int64(d.Uint64()),
-		Similarity: d.Float64(),
-		Shared:     int32(d.Uint32()), SizeA: int32(d.Uint32()), SizeB: int32(d.Uint32()),
+		Similarity: d.Float64(), Same: d.optionalText(p.Same),
+		Shared: int32(d.Uint32()), SizeA: int32(d.Uint32()), SizeB: int32(d.Uint32()),
+		InA: d.optionalText(p.InA), Matches: list(d, d.Float64),
 	}
 }
 
@@ -173,7 +175,11 @@ func appendClustered(dst []byte, c *records.Clustered) []byte {
 	dst = appendText(appendText(dst, c.ID), c.Source)
 	dst = AppendUint64(dst, uint64(c.Position))
 	dst = AppendUint32(AppendUint32(dst, uint32(c.Size)), uint32(c.Members))
-	return appendBool(dst, c.Kept)
+	dst = appendOptionalText(appendBool(dst, c.Kept), c.In)
+	if dst = appendBool(dst, c.Partial != nil); c.Partial != nil {
+		dst = appendBool(dst, *c.Partial)
+	}
+	return dst
 }
 
 func decodeClustered(d *Decoder, c *records.Clustered) {
@@ -181,6 +187,10 @@ func decodeClustered(d *Decoder, c *records.Clustered) {
 		Cluster: int64(d.Uint64()),
 		ID:      d.text(c.ID), Source: d.text(c.Source), Position: int64(d.Uint64()),
 		Size: int32(d.Uint32()), Members: int32(d.Uint32()), Kept: d.bool(),
+		In: d.optionalText(c.In),
+	}
+	if d.bool() {
+		c.Partial = new(d.bool())
 	}
 }
 
@@ -193,41 +203,32 @@ func appendRemoved(dst []byte, r *records.Removed) []byte {
 	if r.Similarity != nil {
 		dst = AppendFloat64(dst, *r.Similarity)
 	}
-	return appendText(dst, r.Reason)
+	return appendList(appendOptionalText(appendText(dst, r.Reason), r.KeptIn), r.Differs, appendText)
 }
 
 func decodeRemoved(d *Decoder, r *records.Removed) {
-	before := r.Reason
+	before := *r
 	*r = records.Removed{
 		ID: d.text(r.ID), Source: d.text(r.Source),
 		Position: int64(d.Uint64()), Cluster: int64(d.Uint64()),
 		KeptID: d.text(r.KeptID), KeptSource: d.text(r.KeptSource), KeptPosition: int64(d.Uint64()),
 	}
 	if d.bool() {
-		similarity := d.Float64()
-		r.Similarity = &similarity
+		r.Similarity = new(d.Float64())
 	}
-	r.Reason = d.text(before)
+	r.Reason, r.KeptIn = d.text(before.Reason), d.optionalText(before.KeptIn)
+	r.Differs = list(d, func() string { return d.text("") })
 }
 
 func appendRejected(dst []byte, r *records.Rejected) []byte {
 	dst = AppendUint64(appendText(dst, r.Source), uint64(r.Position))
-	if r.ID == nil {
-		dst = AppendOptional(dst, nil, false)
-	} else {
-		dst = AppendOptional(dst, []byte(validText(*r.ID)), true)
-	}
-	dst = appendText(appendText(dst, r.Reason), r.Detail)
+	dst = appendText(appendText(appendOptionalText(dst, r.ID), r.Reason), r.Detail)
 	return AppendOptional(dst, r.Raw, r.Raw != nil)
 }
 
 func decodeRejected(d *Decoder, r *records.Rejected) {
 	before := *r
-	*r = records.Rejected{Source: d.text(before.Source), Position: int64(d.Uint64())}
-	if id, ok := d.Optional(); ok {
-		text := string(id)
-		r.ID = &text
-	}
+	*r = records.Rejected{Source: d.text(before.Source), Position: int64(d.Uint64()), ID: d.optionalText(before.ID)}
 	r.Reason, r.Detail = d.text(before.Reason), d.text(before.Detail)
 	if raw, ok := d.Optional(); ok {
 		r.Raw = append([]byte{}, raw...)
@@ -273,6 +274,51 @@ func (d *Decoder) text(before string) string {
 	return before
 }
 
+// appendOptionalText appends a string column that may be null.
+func appendOptionalText(dst []byte, s *string) []byte {
+	if s == nil {
+		return AppendOptional(dst, nil, false)
+	}
+	return AppendOptional(dst, []byte(validText(*s)), true)
+}
+
+// optionalText reads a string column that may be null; before is that of another row.
+func (d *Decoder) optionalText(before *string) *string {
+	text, ok := d.Optional()
+	switch {
+	case !ok:
+		return nil
+	case before != nil && *before == string(text):
+		return before
+	}
+	return new(string(text))
+}
+
+// appendList appends a list column, which is null if it is nil.
+func appendList[V any](dst []byte, values []V, one func([]byte, V) []byte) []byte {
+	if values == nil {
+		return binary.AppendUvarint(dst, 0)
+	}
+	dst = binary.AppendUvarint(dst, uint64(len(values))+1)
+	for _, v := range values {
+		dst = one(dst, v)
+	}
+	return dst
+}
+
+// list reads what appendList wrote.
+func list[V any](d *Decoder, one func() V) []V {
+	n := d.Uvarint()
+	if n == 0 {
+		return nil
+	}
+	values := []V{}
+	for ; n > 1 && d.Err() == nil; n-- {
+		values = append(values, one())
+	}
+	return values
+}
+
 func validText(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
 
 func appendBool(dst []byte, v bool) []byte {
@@ -292,7 +338,7 @@ func (d *Decoder) bool() bool {
 func CountName[R Row](row *R, own Key) string {
 	switch row := any(row).(type) {
 	case *records.Pair:
-		if row.Similarity == 1 { // equal sets: between representatives there are none
+		if row.Copy() {
 			return CountCopies
 		}
 		return CountNear

@@ -64,8 +64,9 @@ func TestPairsRoundTrip(t *testing.T) {
 			IDA: anyText.Draw(t, "id_a"), IDB: anyText.Draw(t, "id_b"),
 			SourceA: anyText.Draw(t, "source_a"), SourceB: anyText.Draw(t, "source_b"),
 			PositionA: rapid.Int64().Draw(t, "position_a"), PositionB: rapid.Int64().Draw(t, "position_b"),
-			Similarity: rapid.Float64().Draw(t, "similarity"), Shared: rapid.Int32().Draw(t, "shared"),
+			Similarity: rapid.Float64().Draw(t, "similarity"), Same: optional(anyText).Draw(t, "same"), Shared: rapid.Int32().Draw(t, "shared"),
 			SizeA: rapid.Int32().Draw(t, "size_a"), SizeB: rapid.Int32().Draw(t, "size_b"),
+			InA: optional(anyText).Draw(t, "in_a"), Matches: anyList(rapid.Float64()).Draw(t, "matches"),
 		}
 	}))
 }
@@ -76,6 +77,7 @@ func TestClusteredRoundTrip(t *testing.T) {
 			Cluster: rapid.Int64().Draw(t, "cluster"), ID: anyText.Draw(t, "id"), Source: anyText.Draw(t, "source"),
 			Position: rapid.Int64().Draw(t, "position"), Size: rapid.Int32().Draw(t, "size"),
 			Members: rapid.Int32().Draw(t, "members"), Kept: rapid.Bool().Draw(t, "kept"),
+			In: optional(anyText).Draw(t, "in"), Partial: optional(rapid.Bool()).Draw(t, "partial"),
 		}
 	}))
 }
@@ -87,6 +89,7 @@ func TestRemovedRoundTrip(t *testing.T) {
 			Cluster: rapid.Int64().Draw(t, "cluster"), KeptID: anyText.Draw(t, "kept_id"),
 			KeptSource: anyText.Draw(t, "kept_source"), KeptPosition: rapid.Int64().Draw(t, "kept_position"),
 			Similarity: optional(rapid.Float64()).Draw(t, "similarity"), Reason: anyText.Draw(t, "reason"),
+			KeptIn: optional(anyText).Draw(t, "kept_in"), Differs: anyList(anyText).Draw(t, "differs"),
 		}
 	}))
 }
@@ -167,17 +170,18 @@ func TestStringColumnsAreUTF8(t *testing.T) {
 func TestTallies(t *testing.T) {
 	const first, later = blocks.Key(3), blocks.Key(5)
 	for name, got := range map[string][2]string{
-		"pair of copies":    {blocks.CountName(&records.Pair{Similarity: 1}, first), blocks.CountCopies},
-		"near pair":         {blocks.CountName(&records.Pair{Similarity: 0.99}, first), blocks.CountNear},
-		"cluster's first":   {blocks.CountName(&records.Clustered{Cluster: int64(first)}, first), blocks.CountClusters},
-		"cluster's second":  {blocks.CountName(&records.Clustered{Cluster: int64(first)}, later), ""},
-		"removed identical": {blocks.CountName(&records.Removed{Reason: records.ReasonIdentical, Similarity: new(1.)}, first), blocks.CountIdentical},
-		"removed equal":     {blocks.CountName(&records.Removed{Reason: records.ReasonEqual, Similarity: new(1.)}, first), blocks.CountEqual},
-		"removed same-set":  {blocks.CountName(&records.Removed{Reason: records.ReasonSameSet, Similarity: new(1.)}, first), blocks.CountSameSet},
-		"removed near":      {blocks.CountName(&records.Removed{Reason: records.ReasonNear, Similarity: new(0.9)}, first), blocks.CountNear},
-		"removed by chains": {blocks.CountName(&records.Removed{Reason: records.ReasonNear}, first), blocks.CountChained},
-		"unreadable record": {blocks.CountName(&records.Rejected{Raw: []byte(strings.Repeat("x", 3))}, first), blocks.CountUnreadable},
-		"not compared":      {blocks.CountName(&records.Rejected{Reason: records.ReasonNoToken}, first), "not_compared no token"},
+		"pair of copies":           {blocks.CountName(&records.Pair{Similarity: 1, Same: new(records.ReasonEqual)}, first), blocks.CountCopies},
+		"vectors of one direction": {blocks.CountName(&records.Pair{Similarity: 1}, first), blocks.CountNear},
+		"near pair":                {blocks.CountName(&records.Pair{Similarity: 0.99}, first), blocks.CountNear},
+		"cluster's first":          {blocks.CountName(&records.Clustered{Cluster: int64(first)}, first), blocks.CountClusters},
+		"cluster's second":         {blocks.CountName(&records.Clustered{Cluster: int64(first)}, later), ""},
+		"removed identical":        {blocks.CountName(&records.Removed{Reason: records.ReasonIdentical, Similarity: new(1.)}, first), blocks.CountIdentical},
+		"removed equal":            {blocks.CountName(&records.Removed{Reason: records.ReasonEqual, Similarity: new(1.)}, first), blocks.CountEqual},
+		"removed same-set":         {blocks.CountName(&records.Removed{Reason: records.ReasonSameSet, Similarity: new(1.)}, first), blocks.CountSameSet},
+		"removed near":             {blocks.CountName(&records.Removed{Reason: records.ReasonNear, Similarity: new(0.9)}, first), blocks.CountNear},
+		"removed by chains":        {blocks.CountName(&records.Removed{Reason: records.ReasonNear}, first), blocks.CountChained},
+		"unreadable record":        {blocks.CountName(&records.Rejected{Raw: []byte(strings.Repeat("x", 3))}, first), blocks.CountUnreadable},
+		"not compared":             {blocks.CountName(&records.Rejected{Reason: records.ReasonNoToken}, first), "not_compared no token"},
 	} {
 		if got[0] != got[1] {
 			t.Errorf("%s counts as %q, want %q", name, got[0], got[1])

@@ -40,6 +40,16 @@ func optional[T any](value *rapid.Generator[T]) *rapid.Generator[*T] {
 	})
 }
 
+// anyList draws a list, or none.
+func anyList[T any](value *rapid.Generator[T]) *rapid.Generator[[]T] {
+	return rapid.Custom(func(t *rapid.T) []T {
+		if !rapid.Bool().Draw(t, "there") {
+			return nil
+		}
+		return append([]T{}, rapid.SliceOfN(value, 0, 3).Draw(t, "values")...)
+	})
+}
+
 func TestDocumentsRoundTrip(t *testing.T) {
 	anyDocument := rapid.Custom(func(t *rapid.T) blocks.Document {
 		doc := blocks.Document{

@@ -81,8 +81,8 @@ func TestOpenRefuses(t *testing.T) {
 		"a mark of no output": {output.SuccessFile, `{"run": "a"}`, "run again"},
 		"another manifest":    {output.ManifestFile, `{"version": 1, "files": []}`, "of another manifest or run"},
 		"another run":         {output.RunFile, `{"job": "b"}`, "of another manifest or run"},
-		"older tables": {output.RunFile, `{"job": "a", "formats": {"tables": "neardup-tables-1"}}`,
-			`has tables of the format "neardup-tables-1", and this version reads "neardup-tables-2": run dedup again with --overwrite`},
+		"older tables": {output.RunFile, `{"job": "a", "formats": {"tables": "neardup-tables-2"}}`,
+			`has tables of the format "neardup-tables-2", and this version reads "neardup-tables-3": run dedup again with --overwrite`},
 		"a manifest cut off": {output.ManifestFile, `{"ver`, "manifest.json: "},
 		"a record cut off":   {output.RunFile, `{"jo`, "run.json: "},
 	} {
@@ -234,6 +234,9 @@ type wide struct {
 
 	Score *float64 `parquet:"score,optional"`
 	Size  *int32   `parquet:"size,optional"`
+
+	Scores []float64 `parquet:"scores,optional,list"`
+	Names  []string  `parquet:"names,optional,list" parquet-element:",dict"`
 }
 
 // TestRowsOfAnyKind: rows are those that Parquet's own reader assembles.
@@ -255,6 +258,9 @@ func TestRowsOfAnyKind(t *testing.T) {
 			}
 			if rapid.Bool().Draw(t, "is raw") {
 				r.Raw = []byte(text.Draw(t, "raw"))
+			}
+			if rapid.Bool().Draw(t, "has lists") {
+				r.Scores, r.Names = rapid.SliceOfN(rapid.Float64(), 0, 3).Draw(t, "scores"), rapid.SliceOfN(text, 0, 3).Draw(t, "names")
 			}
 			want = append(want, r)
 		}
@@ -284,7 +290,7 @@ func TestRowsOfAnyKind(t *testing.T) {
 			t.Fatalf("%d rows, %d assembled, want %d (%v)", len(got), len(assembled), len(want), err)
 		}
 		for i := range got {
-			if !reflect.DeepEqual(got[i], assembled[i]) {
+			if !reflect.DeepEqual(got[i], assembled[i]) || !reflect.DeepEqual(got[i].Scores, want[i].Scores) || !reflect.DeepEqual(got[i].Names, want[i].Names) {
 				t.Fatalf("row %d is %#v, assembled %#v", i, got[i], assembled[i])
 			}
 		}
@@ -341,6 +347,7 @@ func TestRowsOfDamaged(t *testing.T) {
 		rows[i] = wide{Text: text, Source: "s", Long: int64(i)}
 		if i%3 == 0 {
 			rows[i].Named, rows[i].Raw = &text, []byte(text)
+			rows[i].Scores, rows[i].Names = make([]float64, i%4), []string{text}
 		}
 	}
 	file := path.Join(dir, name)

@@ -18,7 +18,7 @@ import (
 const rowsAtOnce = 256
 
 // fileRows yields the rows of a file, and reports whether to go on. It reads column by column, which takes a fraction of the time of
-// assembling rows of any shape: no column repeats, so the n-th value of each belongs to the n-th row.
+// assembling rows of any shape.
 func fileRows[T any](ctx context.Context, file string, yield func(T, error) bool) bool {
 	var none T
 	content, err := storage.OpenFile(ctx, file)
@@ -103,18 +103,22 @@ func columnsOf(rows reflect.Value, schema *parquet.Schema, group parquet.RowGrou
 		tag, _, _ := strings.Cut(of.Field(field).Tag.Get("parquet"), ",")
 		name := cmp.Or(tag, of.Field(field).Name)
 		stored, ok := schema.Lookup(name)
+		lists := !ok
+		if lists {
+			stored, ok = schema.Lookup(name, "list", "element")
+		}
 		if !ok {
 			continue
 		}
-		set, err := setter(rows, field, stored.Node.Type().Kind())
+		set, err := setter(rows, field, stored.Node.Type().Kind(), lists)
 		if err != nil {
 			return columns, fmt.Errorf("column %s: %w", name, err)
 		}
 		chunk := group.ColumnChunks()[stored.ColumnIndex]
-		if stored.MaxRepetitionLevel > 0 || chunk.NumValues() != group.NumRows() {
+		if !lists && (stored.MaxRepetitionLevel > 0 || chunk.NumValues() != group.NumRows()) {
 			return columns, fmt.Errorf("column %s: %d values in %d rows, but each must have one", name, chunk.NumValues(), group.NumRows())
 		}
-		columns = append(columns, &column{name: name, set: set, values: parquet.NewColumnChunkValueReader(chunk)})
+		columns = append(columns, &column{name: name, lists: lists, set: set, values: parquet.NewColumnChunkValueReader(chunk)})
 	}
 	return columns, nil
 }
@@ -122,12 +126,17 @@ func columnsOf(rows reflect.Value, schema *parquet.Schema, group parquet.RowGrou
 // column fills a field of rows.
 type column struct {
 	name   string
-	set    func(at int, values []parquet.Value) // of the rows from at on
+	set    func(at int, values []parquet.Value) // of the rows from at on; of a list some of those of row at
 	values parquet.ColumnChunkValueReader
+	lists  bool
+	ahead  []parquet.Value // of lists
 }
 
 // read fills the field of so many rows; values has room for as many.
 func (c *column) read(rows int, values []parquet.Value) error {
+	if c.lists {
+		return c.readLists(rows)
+	}
 	for at := 0; at < rows; {
 		n, err := c.values.ReadValues(values[:rows-at])
 		c.set(at, values[:n])
@@ -146,8 +155,35 @@ func (c *column) read(rows int, values []parquet.Value) error {
 	return nil
 }
 
-// setter returns a function that sets a field of rows from one on to values of a kind.
-func setter(rows reflect.Value, field int, kind parquet.Kind) (func(at int, values []parquet.Value), error) {
+// readLists is read of a column of lists. What is ahead afterwards begins with the next row.
+func (c *column) readLists(rows int) error {
+	for at := -1; ; c.ahead = c.ahead[1:] {
+		if len(c.ahead) == 0 {
+			values := make([]parquet.Value, rowsAtOnce)
+			n, err := c.values.ReadValues(values)
+			c.ahead = values[:n]
+			switch {
+			case n > 0:
+			case errors.Is(err, io.EOF) && at == rows-1:
+				return nil
+			case errors.Is(err, io.EOF):
+				return fmt.Errorf("column %s: %w", c.name, io.ErrUnexpectedEOF)
+			default:
+				return fmt.Errorf("column %s: %w", c.name, cmp.Or(err, io.ErrNoProgress))
+			}
+		}
+		if c.ahead[0].RepetitionLevel() == 0 {
+			at++
+		}
+		if at == rows {
+			return nil
+		}
+		c.set(at, c.ahead[:1])
+	}
+}
+
+// setter returns a function that sets a field of rows from one on to values of a kind or, of lists, adds values to that of one row.
+func setter(rows reflect.Value, field int, kind parquet.Kind, lists bool) (func(at int, values []parquet.Value), error) {
 	of := rows.Type().Elem().Field(field).Type
 	stored := of
 	if of.Kind() == reflect.Pointer {
@@ -156,9 +192,14 @@ func setter(rows reflect.Value, field int, kind parquet.Kind) (func(at int, valu
 	type shape struct {
 		stored reflect.Type
 		kind   parquet.Kind
+		lists  bool
 	}
-	switch (shape{stored, kind}) {
-	case shape{reflect.TypeFor[string](), parquet.ByteArray}:
+	switch (shape{stored, kind, lists}) {
+	case shape{reflect.TypeFor[[]string](), parquet.ByteArray, true}:
+		return addAll(rows, field, parquet.Value.String), nil
+	case shape{reflect.TypeFor[[]float64](), parquet.Double, true}:
+		return addAll(rows, field, parquet.Value.Double), nil
+	case shape{reflect.TypeFor[string](), parquet.ByteArray, false}:
 		last := "" // sources are the same in most rows
 		return setterOf(rows, field, func(v parquet.Value) string {
 			if text := v.ByteArray(); string(text) != last {
@@ -166,15 +207,15 @@ func setter(rows reflect.Value, field int, kind parquet.Kind) (func(at int, valu
 			}
 			return last
 		}), nil
-	case shape{reflect.TypeFor[[]byte](), parquet.ByteArray}:
+	case shape{reflect.TypeFor[[]byte](), parquet.ByteArray, false}:
 		return setterOf(rows, field, func(v parquet.Value) []byte { return append([]byte{}, v.ByteArray()...) }), nil
-	case shape{reflect.TypeFor[int32](), parquet.Int32}:
+	case shape{reflect.TypeFor[int32](), parquet.Int32, false}:
 		return setterOf(rows, field, parquet.Value.Int32), nil
-	case shape{reflect.TypeFor[int64](), parquet.Int64}:
+	case shape{reflect.TypeFor[int64](), parquet.Int64, false}:
 		return setterOf(rows, field, parquet.Value.Int64), nil
-	case shape{reflect.TypeFor[float64](), parquet.Double}:
+	case shape{reflect.TypeFor[float64](), parquet.Double, false}:
 		return setterOf(rows, field, parquet.Value.Double), nil
-	case shape{reflect.TypeFor[bool](), parquet.Boolean}:
+	case shape{reflect.TypeFor[bool](), parquet.Boolean, false}:
 		return setterOf(rows, field, parquet.Value.Boolean), nil
 	}
 	return nil, fmt.Errorf("it holds %v, not %v", kind, of)
@@ -191,10 +232,7 @@ func setterOf[F any](rows reflect.Value, field int, value func(parquet.Value) F)
 
 // setAll sets a field of the type F; a null is its zero.
 func setAll[F any](rows reflect.Value, field int, value func(parquet.Value) F) func(at int, values []parquet.Value) {
-	fields := make([]*F, rows.Len())
-	for i := range fields {
-		fields[i] = rows.Index(i).Field(field).Addr().Interface().(*F)
-	}
+	fields := fieldsOf[F](rows, field)
 	var null F
 	return func(at int, values []parquet.Value) {
 		for i := range values {
@@ -205,4 +243,31 @@ func setAll[F any](rows reflect.Value, field int, value func(parquet.Value) F) f
 			}
 		}
 	}
+}
+
+// addAll adds to a field of the type []F: a null is none, and a list without values is empty.
+func addAll[F any](rows reflect.Value, field int, value func(parquet.Value) F) func(at int, values []parquet.Value) {
+	lists := fieldsOf[[]F](rows, field)
+	return func(at int, values []parquet.Value) {
+		for _, v := range values {
+			if v.RepetitionLevel() == 0 {
+				*lists[at] = nil
+			}
+			switch {
+			case !v.IsNull():
+				*lists[at] = append(*lists[at], value(v))
+			case v.DefinitionLevel() > 0:
+				*lists[at] = []F{}
+			}
+		}
+	}
+}
+
+// fieldsOf returns where a field of the type F stands in each row.
+func fieldsOf[F any](rows reflect.Value, field int) []*F {
+	fields := make([]*F, rows.Len())
+	for i := range fields {
+		fields[i] = rows.Index(i).Field(field).Addr().Interface().(*F)
+	}
+	return fields
 }

@@ -280,7 +280,7 @@ type Formats struct {
 }
 
 // Tables is the format id of the output tables' schemas.
-const Tables = "neardup-tables-2"
+const Tables = "neardup-tables-3"
 
 // Example is a pair with the texts of its documents.
 type Example struct {

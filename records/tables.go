@@ -16,10 +16,18 @@ type Pair struct {
 	PositionA  int64   `parquet:"position_a" json:"position_a"`
 	PositionB  int64   `parquet:"position_b" json:"position_b"`
 	Similarity float64 `parquet:"similarity" json:"similarity"`
-	Shared     int32   `parquet:"shared" json:"shared"`
-	SizeA      int32   `parquet:"size_a" json:"size_a"`
-	SizeB      int32   `parquet:"size_b" json:"size_b"`
+	// Same is what a copy has in common with its representative: a Reason but ReasonNear. It is nil of a near pair, which may
+	// have similarity 1 too.
+	Same    *string   `parquet:"same,optional,dict" json:"same"`
+	Shared  int32     `parquet:"shared" json:"shared"`
+	SizeA   int32     `parquet:"size_a" json:"size_a"`
+	SizeB   int32     `parquet:"size_b" json:"size_b"`
+	InA     *string   `parquet:"in_a,optional,dict" json:"in_a"`
+	Matches []float64 `parquet:"matches,optional,list" json:"matches"`
 }
+
+// Copy reports whether b is a copy of a.
+func (p *Pair) Copy() bool { return p.Same != nil }
 
 // Place is where a document stands.
 type Place struct {
@@ -29,13 +37,15 @@ type Place struct {
 
 // Clustered is a row of clusters/: one document of a cluster of two or more.
 type Clustered struct {
-	Cluster  int64  `parquet:"cluster" json:"cluster"`
-	ID       string `parquet:"id" json:"id"`
-	Source   string `parquet:"source,dict" json:"source"`
-	Position int64  `parquet:"position" json:"position"`
-	Size     int32  `parquet:"size" json:"size"`
-	Members  int32  `parquet:"members" json:"members"`
-	Kept     bool   `parquet:"kept" json:"kept"`
+	Cluster  int64   `parquet:"cluster" json:"cluster"`
+	ID       string  `parquet:"id" json:"id"`
+	Source   string  `parquet:"source,dict" json:"source"`
+	Position int64   `parquet:"position" json:"position"`
+	Size     int32   `parquet:"size" json:"size"`
+	Members  int32   `parquet:"members" json:"members"`
+	Kept     bool    `parquet:"kept" json:"kept"`
+	In       *string `parquet:"in,optional,dict" json:"in"`
+	Partial  *bool   `parquet:"partial,optional" json:"partial"`
 }
 
 // Why a document was removed: the first of these that holds.
@@ -57,6 +67,8 @@ type Removed struct {
 	KeptPosition int64    `parquet:"kept_position" json:"kept_position"`
 	Similarity   *float64 `parquet:"similarity,optional" json:"similarity"`
 	Reason       string   `parquet:"reason,dict" json:"reason"`
+	KeptIn       *string  `parquet:"kept_in,optional,dict" json:"kept_in"`
+	Differs      []string `parquet:"differs,optional,list" parquet-element:",dict" json:"differs"`
 }
 
 // Rejected is a row of rejected/: a record that is unreadable (Raw is set; it is not in

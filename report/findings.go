@@ -25,7 +25,7 @@ type findings struct {
 	nearest    []records.Pair         // to the threshold, ascending
 	removedOf  map[records.Place]bool // of the documents of these, whether they are removed
 	ladder     *ladder
-	below      []int64 // near pairs by step, those of similarity 1 left out
+	below      []int64 // near pairs by step
 }
 
 // tally is what became of the documents of a source.
@@ -102,7 +102,7 @@ func (found *findings) pairs(ctx context.Context, f *output.Finished) error {
 			return err
 		}
 		found.ladder.add(pair.SourceA, pair.PositionA, pair.SourceB, pair.PositionB, pair.Similarity)
-		if pair.Similarity < 1 {
+		if !pair.Copy() {
 			found.near(pair)
 		}
 	}

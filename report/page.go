@@ -579,7 +579,7 @@ type nearPair struct {
 	records.Pair
 	Texts          bool
 	ShownA, ShownB []stretch
-	Same           bool   // what is shown
+	ShownAlike     bool   // what is shown of the two does not differ
 	FateA, FateB   string // "" if the table of what is removed is not written
 }
 
@@ -596,7 +596,7 @@ func (p *page) Nearest() (pairs []nearPair) {
 		if shown.Texts = okA && okB; shown.Texts {
 			shown.ShownA, shown.ShownB = differing(textA, textB)
 			lacked := func(s stretch) bool { return s.Lacked }
-			shown.Same = !slices.ContainsFunc(shown.ShownA, lacked) && !slices.ContainsFunc(shown.ShownB, lacked)
+			shown.ShownAlike = !slices.ContainsFunc(shown.ShownA, lacked) && !slices.ContainsFunc(shown.ShownB, lacked)
 		}
 		pairs = append(pairs, shown)
 	}

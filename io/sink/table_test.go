@@ -143,13 +143,21 @@ func TestTables(t *testing.T) {
 	for i := range few {
 		id, source := fmt.Sprintf("id %d", i), fmt.Sprintf("part/%d.jsonl", i/100)
 		similarity := 1 - float64(i%10)/20
-		pairs = append(pairs, records.Pair{
+		pair := records.Pair{
 			IDA: id, IDB: id + "b", SourceA: source, SourceB: "b", PositionA: int64(i), PositionB: 1 << 39,
 			Similarity: similarity, Shared: int32(i), SizeA: int32(i + 1), SizeB: int32(i + 2),
-		})
-		clusters = append(clusters, records.Clustered{
+		}
+		if i%10 == 0 {
+			pair.Same = new(records.ReasonEqual)
+		}
+		cluster := records.Clustered{
 			Cluster: int64(i/3 + i%3), ID: id, Source: source, Position: int64(i), Size: 7, Members: 3, Kept: i%3 == 0,
-		})
+		}
+		if i%7 == 0 {
+			pair.InA, pair.Matches = &source, []float64{similarity, 1}[:i%3]
+			cluster.In, cluster.Partial = &source, &cluster.Kept
+		}
+		pairs, clusters = append(pairs, pair), append(clusters, cluster)
 		r := records.Removed{
 			ID: id, Source: source, Position: int64(i), Cluster: 5, KeptID: "kept", KeptSource: source, KeptPosition: 9,
 			Reason: records.ReasonNear, Similarity: &similarity,
@@ -159,6 +167,9 @@ func TestTables(t *testing.T) {
 		}
 		if i%5 == 0 {
 			r.Similarity = nil
+		}
+		if i%7 == 0 {
+			r.KeptIn, r.Differs = &source, []string{"numbers", "symbols"}[:i%3]
 		}
 		removed = append(removed, r)
 		row := records.Rejected{Source: source, Position: int64(i), Reason: records.ReasonNoToken}
@@ -188,12 +199,14 @@ func TestSchemas(t *testing.T) {
 	}{
 		"pairs": {written[records.Pair](t, "pairs"), `
 			id_a string, id_b string, source_a string, source_b string, position_a int64, position_b int64,
-			similarity double, shared int32, size_a int32, size_b int32`},
+			similarity double, same string null, shared int32, size_a int32, size_b int32,
+			in_a string null, matches list of double null`},
 		"clusters": {written[records.Clustered](t, "clusters"), `
-			cluster int64, id string, source string, position int64, size int32, members int32, kept bool`},
+			cluster int64, id string, source string, position int64, size int32, members int32, kept bool,
+			in string null, partial bool null`},
 		"removed": {written[records.Removed](t, "removed"), `
 			id string, source string, position int64, cluster int64, kept_id string, kept_source string,
-			kept_position int64, similarity double null, reason string`},
+			kept_position int64, similarity double null, reason string, kept_in string null, differs list of string null`},
 		"rejected": {written[records.Rejected](t, "rejected"), `
 			source string, position int64, id string null, reason string, detail string, raw bytes null`},
 		"buckets": {written[records.Bucketed](t, "buckets"), `
@@ -227,8 +240,11 @@ func written[T blocks.Row](t *testing.T, name string) *parquet.Schema {
 }
 
 func columnType(field parquet.Field) string {
-	if field.Type().String() == "STRING" {
+	switch field.Type().String() {
+	case "STRING":
 		return "string"
+	case "LIST":
+		return "list of " + columnType(field.Fields()[0].Fields()[0])
 	}
 	switch field.Type().Kind() {
 	case parquet.Boolean:

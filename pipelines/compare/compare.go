@@ -17,7 +17,6 @@ import (
 	"github.com/neardup/neardup/internal/usage"
 	"github.com/neardup/neardup/io/sink"
 	"github.com/neardup/neardup/io/storage"
-	"github.com/neardup/neardup/kernels/unionfind"
 	"github.com/neardup/neardup/kernels/vector"
 	"github.com/neardup/neardup/output"
 	"github.com/neardup/neardup/pipelines/dedup"
@@ -662,8 +661,13 @@ func (r *run) listed(ctx context.Context, method Method, dir string) ([]blocks.E
 		return nil, err
 	}
 	key := r.plan.Keys()
-	// Of similarity 1 are copies, and vectors of one direction: whatever resembles one of a group resembles all.
-	var same unionfind.Forest
+	groups := map[blocks.Key][]blocks.Key{} // of copies, by the representative; whatever resembles one resembles all
+	group := func(first blocks.Key) []blocks.Key {
+		if members := groups[first]; members != nil {
+			return members
+		}
+		return []blocks.Key{first}
+	}
 	var near, all []blocks.Edge
 	rows := 0
 	for row, err := range output.Rows[records.Pair](ctx, finished, output.Pairs) {
@@ -674,27 +678,11 @@ func (r *run) listed(ctx context.Context, method Method, dir string) ([]blocks.E
 			return nil, tooMany(method)
 		}
 		a, b := key(row.SourceA, row.PositionA), key(row.SourceB, row.PositionB)
-		if row.Similarity == 1 {
-			same.Union(int64(a), int64(b))
+		if row.Copy() {
+			groups[a] = append(group(a), b)
 		} else {
 			near = append(near, blocks.Edge{A: a, B: b})
 		}
-	}
-	groups := map[blocks.Key][]blocks.Key{} // by the first document
-	for document, first := range same.All() {
-		groups[blocks.Key(first)] = append(groups[blocks.Key(first)], blocks.Key(document))
-	}
-	for i, pair := range near {
-		a, b := blocks.Key(same.Find(int64(pair.A))), blocks.Key(same.Find(int64(pair.B)))
-		near[i] = blocks.Edge{A: min(a, b), B: max(a, b)}
-	}
-	slices.SortFunc(near, blocks.Edge.Compare)
-	near = slices.Compact(near)
-	group := func(first blocks.Key) []blocks.Key {
-		if members := groups[first]; members != nil {
-			return members
-		}
-		return []blocks.Key{first}
 	}
 	total := 0
 	for _, members := range groups {

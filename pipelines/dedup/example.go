@@ -38,7 +38,7 @@ func Example(ctx context.Context, f *output.Finished) (*records.Example, error) 
 		if looked++; looked > exampleRows {
 			break
 		}
-		if pair.Similarity == 1 {
+		if pair.Copy() {
 			continue
 		}
 		off := math.Abs(math.Log(float64(pair.SizeA)/exampleShingles)) + 4*math.Abs(pair.Similarity-(threshold+1)/2)

@@ -193,7 +193,7 @@ func TestMadeAnswers(t *testing.T) {
 			r := run(t, config)
 			near, same := map[[2]string]float64{}, map[string]string{}
 			for _, p := range rows[records.Pair](t, r, "pairs") {
-				if p.Similarity == 1 {
+				if p.Copy() {
 					same[p.IDB] = p.IDA
 				} else {
 					near[[2]string{p.IDA, p.IDB}] = p.Similarity

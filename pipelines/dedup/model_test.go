@@ -356,19 +356,27 @@ func sameAsModel(t *testing.T, name string, d drawn, keep string, config dedup.C
 	if got := got.Run.Counts.Chained; got != chained {
 		t.Errorf("%s: %d removed by chains, run.json says %d", name, chained, got)
 	}
-	pairs := map[[2]int]float64{}
+	type pair struct {
+		similarity float64
+		same       string
+	}
+	pairs := map[[2]int]pair{}
 	for j, i := range o.copyOf {
 		if i != j {
-			pairs[[2]int{i, j}] = 1
+			pairs[[2]int{i, j}] = pair{1, reasonOfCopies(d.texts[j], d.texts[i])}
 		}
 	}
-	for pair, s := range o.near(threshold) {
-		pairs[pair] = s
+	for two, s := range o.near(threshold) {
+		pairs[two] = pair{s, ""}
 	}
-	gotPairs := map[[2]int]float64{}
+	gotPairs := map[[2]int]pair{}
 	last := blocks.Edge{A: -1}
 	for _, row := range rows[records.Pair](t, got, "pairs") {
-		gotPairs[[2]int{index[row.IDA], index[row.IDB]}] = row.Similarity
+		is := pair{similarity: row.Similarity}
+		if row.Copy() {
+			is.same = *row.Same
+		}
+		gotPairs[[2]int{index[row.IDA], index[row.IDB]}] = is
 		order := blocks.Edge{A: blocks.NewKey(files[row.SourceA], row.PositionA), B: blocks.NewKey(files[row.SourceB], row.PositionB)}
 		if last.Compare(order) >= 0 || order.A >= order.B {
 			t.Errorf("%s: pair %v after %v", name, order, last)
@@ -376,9 +384,9 @@ func sameAsModel(t *testing.T, name string, d drawn, keep string, config dedup.C
 		last = order
 	}
 	if got.Run.Counts.PairsPartial > 0 {
-		maps.DeleteFunc(pairs, func(pair [2]int, s float64) bool { return s < 1 && gotPairs[pair] == 0 })
+		maps.DeleteFunc(pairs, func(two [2]int, is pair) bool { return is.same == "" && gotPairs[two] == pair{} })
 	}
-	if diff := cmp.Diff(pairs, gotPairs); diff != "" {
+	if diff := cmp.Diff(pairs, gotPairs, cmp.AllowUnexported(pair{})); diff != "" {
 		t.Errorf("%s: pairs differ:\n%s", name, diff)
 	}
 	return got

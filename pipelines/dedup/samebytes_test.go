@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/neardup/neardup/internal/beamtest"
@@ -243,8 +244,8 @@ func TestCompressedInput(t *testing.T) {
 		}
 		for i, w := range wantPairs {
 			w.SourceA, w.SourceB = name, name
-			if gotPairs[i] != w {
-				t.Errorf("%s: pair %d is %+v, want %+v", name, i, gotPairs[i], w)
+			if diff := cmp.Diff(w, gotPairs[i]); diff != "" {
+				t.Errorf("%s: pair %d: %s", name, i, diff)
 			}
 		}
 	}

@@ -2,12 +2,12 @@ package dedup_test
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"math"
 	"math/big"
+	"math/rand/v2"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -234,19 +234,6 @@ func checkRemoved(t *testing.T, r *output.Finished, pairs map[[2]int]paired, sam
 	}
 }
 
-// runOnly runs the job.
-func runOnly(t *testing.T, config dedup.Config) *output.Finished {
-	t.Helper()
-	if _, err := runJob(context.Background(), config, launch(config)); err != nil {
-		t.Fatal(err)
-	}
-	r, err := output.Open(context.Background(), config.Output)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r
-}
-
 // checkMetadata holds that the table of pairs says how documents were compared.
 func checkMetadata(t *testing.T, r *output.Finished, c dedup.Config) {
 	t.Helper()
@@ -289,7 +276,7 @@ func TestSimHashEqualsBruteForce(t *testing.T) {
 			pairs, same, signatures := bruteForce(t, config, texts, config.Shingle.K)
 			for _, cell := range []int{0, 5000} {
 				config.CellBytes, config.Output = cell, filepath.Join(t.TempDir(), "out")
-				r := runOnly(t, config)
+				r := run(t, config)
 				got := pairsOf(t, r)
 				for pair, p := range got {
 					if want, ok := pairs[pair]; !ok || !cmp.Equal(want, p, aboutEqual) {
@@ -314,7 +301,7 @@ func TestSimHashEqualsBruteForce(t *testing.T) {
 			if config.Compare == job.Cosine {
 				complete.Bits, complete.Vectors = job.DefaultBits, job.Normal
 			}
-			r := runOnly(t, complete)
+			r := run(t, complete)
 			if diff := cmp.Diff(pairs, pairsOf(t, r), aboutEqual); diff != "" {
 				t.Errorf("complete: %s", diff)
 			}
@@ -323,6 +310,44 @@ func TestSimHashEqualsBruteForce(t *testing.T) {
 				t.Errorf("complete: recall %+v, chosen %+v", recall, r.Run.Chosen)
 			}
 		})
+	}
+}
+
+// Vectors of one direction have similarity 1 and are near, not copies, and count so. run holds that the tables agree about that.
+func TestOneDirection(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 3))
+	var texts []string
+	for range 60 {
+		text := strings.Join([]string{"alpha", "beta", "gamma", "delta"}[:1+r.IntN(4)], " ")
+		if r.IntN(2) == 0 {
+			text = strings.ToUpper(text)
+		}
+		texts = append(texts, strings.TrimSpace(strings.Repeat(text+" ", 1+r.IntN(3))))
+	}
+	path := filepath.Join(t.TempDir(), "in.jsonl")
+	writeJSONL(t, path, texts)
+	for _, flags := range []string{
+		"--method=simhash --compare=cosine --weights=tf", "--method=complete --compare=cosine --weights=tf-idf", "--method=complete --compare=cosine --weights=1",
+		"--method=simhash --compare=overlap --weights=tf", "--method=minhash", "--method=complete", "--method=exact --same=set", "--method=exact --same=tokens", "--method=exact",
+		"--method=complete --compare=cosine --weights=tf --cluster=components --keep=longest",
+	} {
+		config := ask(t, append(strings.Fields(flags), "--shingle=word:1", path)...)
+		finished := run(t, config)
+		counts, one := finished.Run.Counts, 0
+		for _, pair := range rows[records.Pair](t, finished, output.Pairs) {
+			if pair.Similarity == 1 && !pair.Copy() {
+				one++
+			}
+		}
+		if directed := config.Compare == job.Cosine && config.Weights != "1"; (one > 0) != directed || counts.Copies == 0 {
+			t.Errorf("%s: %d pairs of one direction, %d copies", flags, one, counts.Copies)
+		}
+		if (counts.NearPairs > 0) != (counts.Near > 0) {
+			t.Errorf("%s: %d near pairs, and %d documents were removed as near", flags, counts.NearPairs, counts.Near)
+		}
+		if example, err := dedup.Example(t.Context(), finished); err != nil || (example != nil) != (counts.NearPairs > 0) {
+			t.Errorf("%s: of %d near pairs the example is %+v, %v", flags, counts.NearPairs, example, err)
+		}
 	}
 }
 
@@ -386,7 +411,7 @@ func TestMeasuredRecallOfSimHash(t *testing.T) {
 	for _, flags := range []string{"--compare=overlap --weights=tf-idf", "--compare=cosine --weights=tf", "--compare=cosine"} {
 		config := ask(t, append(strings.Fields(flags), "--method=simhash", "--pieces=20", "--threshold=.6", "--shingle=word:2", fmt.Sprint("--measure-recall=", len(texts)), path)...)
 		pairs, same, _ := bruteForce(t, config, texts, 2)
-		r := runOnly(t, config)
+		r := run(t, config)
 		got := r.Run.Recall.Measured
 		found := len(pairsOf(t, r)) - len(same)
 		if got.Found != int64(found) || got.True != int64(len(pairs)-len(same)) || found == 0 || got.Found == got.True {

@@ -126,6 +126,7 @@ func checkPromises(t *testing.T, r *output.Finished, threshold float64) {
 	}
 	similar := map[[2]document]float64{}
 	representative := map[document]document{}
+	common := map[[2]document]string{} // what a copy and its representative have
 	for _, p := range rows[records.Pair](t, r, "pairs") {
 		a, b := document{p.SourceA, p.PositionA}, document{p.SourceB, p.PositionB}
 		if p.Similarity < threshold || p.Similarity > 1 {
@@ -149,9 +150,17 @@ func checkPromises(t *testing.T, r *output.Finished, threshold float64) {
 			t.Errorf("pair %v %v twice", a, b)
 		}
 		similar[[2]document{a, b}], similar[[2]document{b, a}] = p.Similarity, p.Similarity
-		if p.Similarity == 1 {
-			representative[b] = a
+		if !p.Copy() {
+			continue
 		}
+		representative[b] = a
+		common[[2]document{a, b}], common[[2]document{b, a}] = *p.Same, *p.Same
+		if kinds := []string{records.ReasonIdentical, records.ReasonEqual, records.ReasonSameSet}; !slices.Contains(kinds, *p.Same) || p.Similarity != 1 {
+			t.Errorf("pair %v %v: similarity %v, and the same is %q", a, b, p.Similarity, *p.Same)
+		}
+	}
+	if copies := int64(len(representative)); copies != counts.Copies || int64(len(similar)/2)-copies != counts.NearPairs {
+		t.Errorf("%d pairs, of which %d are copies; run.json says %d near and %d", len(similar)/2, copies, counts.NearPairs, counts.Copies)
 	}
 	original := func(d document) document {
 		if r, ok := representative[d]; ok {
@@ -193,8 +202,11 @@ func checkPromises(t *testing.T, r *output.Finished, threshold float64) {
 		case row.Similarity == nil || *row.Similarity != want || want < threshold:
 			t.Errorf("%v was removed for %v, similarity %v, pairs say %v", d, kept, row.Similarity, want)
 		}
-		if (row.Reason == records.ReasonNear) == (want == 1) {
-			t.Errorf("%v was removed as %s at similarity %v", d, row.Reason, want)
+		if copied := original(d) == original(kept); (row.Reason == records.ReasonNear) == copied {
+			t.Errorf("%v was removed for %v as %s; that pairs say they are copies: %v", d, kept, row.Reason, copied)
+		}
+		if same, ok := common[[2]document{d, kept}]; ok && same != row.Reason {
+			t.Errorf("%v was removed for %v as %s, pairs say %s", d, kept, row.Reason, same)
 		}
 	}
 	if chained != counts.Chained {
@@ -369,7 +381,7 @@ func compare(t *testing.T, c corpus, o *oracle, r *output.Finished, threshold fl
 		if !okA || !okB {
 			t.Fatalf("%s: unknown id in pair %q %q", c.name, p.IDA, p.IDB)
 		}
-		if p.Similarity == 1 {
+		if p.Copy() {
 			copies[b] = a
 			continue
 		}

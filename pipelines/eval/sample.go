@@ -62,17 +62,9 @@ func (e *evaluation) bySample(ctx context.Context) error {
 		if s.join(truth); s.check() != nil {
 			return s.check()
 		}
-		return e.tell(ctx, s, e.distinct(len(drawn)), plan, temp)
+		n := e.f.Run.Counts
+		return e.tell(ctx, s, n.Records-n.Unreadable-n.NotCompared-n.Copies, plan, temp)
 	})
-}
-
-// distinct is the number of distinct documents, of which some were drawn. The run took vectors of one direction for copies.
-func (e *evaluation) distinct(drawn int) int64 {
-	if drawn < e.Sample { // there are no more
-		return int64(drawn)
-	}
-	n := e.f.Run.Counts
-	return max(int64(drawn), n.Records-n.Unreadable-n.NotCompared-n.Copies)
 }
 
 // again plans the run's input again, and calls do with what workers need in the folder temp. The pipelines of do have these reads.
@@ -109,14 +101,13 @@ type sample struct {
 	is     map[blocks.Key]bool
 	within map[blocks.Key]int64 // the cluster, of documents in one with a document drawn
 	pairs  map[blocks.Edge]state
-	alike  map[blocks.Edge]bool // listed as copies, or as vectors of one direction, which are none
 }
 
 // state is what a pair is.
 type state struct{ similar, together, listed bool }
 
 func newSample(drawn []blocks.Key) *sample {
-	s := &sample{drawn: drawn, is: map[blocks.Key]bool{}, within: map[blocks.Key]int64{}, pairs: map[blocks.Edge]state{}, alike: map[blocks.Edge]bool{}}
+	s := &sample{drawn: drawn, is: map[blocks.Key]bool{}, within: map[blocks.Key]int64{}, pairs: map[blocks.Edge]state{}}
 	for _, key := range drawn {
 		s.is[key] = true
 	}
@@ -133,7 +124,7 @@ func (s *sample) set(pair blocks.Edge, to func(*state)) {
 
 // check returns a *job.UsageError if there is more than may be held.
 func (s *sample) check() error {
-	if len(s.pairs)+len(s.alike) > mostPairs {
+	if len(s.pairs) > mostPairs {
 		return job.Usage("--sample %d: the documents drawn are in more than %d pairs that are similar, listed or in one cluster, too many to hold; draw fewer", len(s.drawn), mostPairs)
 	}
 	if len(s.within) > mostPairs {
@@ -176,14 +167,9 @@ func (s *sample) find(ctx context.Context, f *output.Finished, key func(source s
 			return err
 		}
 		a, b := key(row.SourceA, row.PositionA), key(row.SourceB, row.PositionB)
-		if row.Similarity == 1 && !s.is[b] {
-			if _, wanted := s.within[b]; wanted {
-				copies[b] = true
-			}
-			if s.is[a] {
-				s.alike[blocks.Edge{A: a, B: b}] = true
-			}
-		} else if s.is[a] || s.is[b] {
+		if _, wanted := s.within[b]; wanted && row.Copy() {
+			copies[b] = true
+		} else if !row.Copy() && (s.is[a] || s.is[b]) {
 			s.set(undirected(a, b), func(is *state) { is.listed = true })
 		}
 		if err := s.check(); err != nil {
@@ -210,7 +196,7 @@ func (s *sample) find(ctx context.Context, f *output.Finished, key func(source s
 	return nil
 }
 
-// join adds the similar pairs. Those with similarity 1 that are no copies are listed, too: vectors of one direction.
+// join adds the similar pairs.
 func (s *sample) join(truth []blocks.Edge) {
 	for _, pair := range truth {
 		pair = undirected(pair.A, pair.B)
@@ -218,7 +204,6 @@ func (s *sample) join(truth []blocks.Edge) {
 		b, too := s.within[pair.B]
 		s.set(pair, func(is *state) {
 			is.similar = true
-			is.listed = is.listed || s.alike[pair]
 			is.together = in && too && a == b
 		})
 	}

@@ -3,6 +3,7 @@ package export
 import (
 	"encoding/base64"
 	"encoding/csv"
+	"encoding/json"
 	"io"
 	"reflect"
 	"strconv"
@@ -17,7 +18,7 @@ const (
 	excelDigits = 15        // of a number
 )
 
-// lines writes rows as CSV. Null is empty, and bytes are base64.
+// lines writes rows as CSV. Null is empty, bytes are base64, and lists JSON.
 type lines struct {
 	w     *csv.Writer
 	excel bool
@@ -48,12 +49,10 @@ func (l *lines) flush() error {
 }
 
 func (l *lines) cell(field reflect.Value) string {
-	if field.Kind() == reflect.Pointer {
-		if field.IsNil() {
-			return ""
-		}
-		field = field.Elem()
+	if (field.Kind() == reflect.Pointer || field.Kind() == reflect.Slice) && field.IsNil() {
+		return ""
 	}
+	field = reflect.Indirect(field)
 	switch field.Kind() {
 	case reflect.String:
 		if l.excel {
@@ -65,7 +64,7 @@ func (l *lines) cell(field reflect.Value) string {
 	case reflect.Float64:
 		return strconv.FormatFloat(field.Float(), 'g', -1, 64)
 	case reflect.Slice:
-		text := base64.StdEncoding.EncodeToString(field.Bytes())
+		text := listed(field)
 		if l.excel {
 			return cut(guarded(text))
 		}
@@ -77,6 +76,15 @@ func (l *lines) cell(field reflect.Value) string {
 		}
 		return digits
 	}
+}
+
+// listed is base64 of bytes, and JSON of other lists.
+func listed(field reflect.Value) string {
+	if bytes, ok := field.Interface().([]byte); ok {
+		return base64.StdEncoding.EncodeToString(bytes)
+	}
+	text, _ := json.Marshal(field.Interface()) // of texts and numbers it has no error
+	return string(text)
 }
 
 // guarded puts an apostrophe before what a spreadsheet takes for a formula (OWASP, CSV injection), also behind white space

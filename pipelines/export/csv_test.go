@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/csv"
+	"encoding/json"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -54,6 +56,24 @@ func TestCSV(t *testing.T) {
 	})
 	if got := written(t, false, records.Rejected{}); !strings.HasSuffix(got, "\n,0,,,,\n") {
 		t.Errorf("nulls: %q", got)
+	}
+}
+
+// A list is JSON; a null is empty, and a list without values is not.
+func TestLists(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var l lines
+		list := rapid.SliceOf(rapid.String()).Draw(t, "list")
+		var back []string
+		if cell := l.cell(reflect.ValueOf(list)); json.Unmarshal([]byte(cell), &back) != nil || !slices.Equal(back, list) {
+			t.Fatalf("%q becomes %s", list, cell)
+		}
+	})
+	var l lines
+	for cell, list := range map[string]any{"": []float64(nil), "[]": []float64{}, "[0.5,1]": []float64{.5, 1}} {
+		if got := l.cell(reflect.ValueOf(list)); got != cell {
+			t.Errorf("%v becomes %q, want %q", list, got, cell)
+		}
 	}
 }
 

@@ -204,7 +204,7 @@ func (s *show) similarities(ctx context.Context) error {
 	if !s.has(output.Pairs) {
 		return nil
 	}
-	// first is the first document that a member is a pair with at similarity 1, or itself.
+	// first is the representative of a copy, or itself.
 	first := map[place]place{}
 	for at := range s.byPlace() {
 		first[at] = at
@@ -214,7 +214,7 @@ func (s *show) similarities(ctx context.Context) error {
 			return err
 		}
 		at := place{row.SourceB, row.PositionB}
-		if to, ok := first[at]; ok && row.Similarity == 1 && to == at {
+		if _, member := first[at]; member && row.Copy() {
 			first[at] = place{row.SourceA, row.PositionA}
 		}
 	}

@@ -120,7 +120,7 @@ func (f *decideFn) ProcessElement(ctx context.Context, number int64, profiles, p
 	f.rows.begin(ctx, toPairs, toClusters, toRemoved, toDropped)
 	for _, n := range c.near {
 		a, b := &c.docs[n.i], &c.docs[n.j]
-		f.rows.pair(a, b, in.ID(a.Key, a.ID, a.HasID), in.ID(b.Key, b.ID, b.HasID), n.shared, c.similarity(n), c.verifier.Len(a.Words), c.verifier.Len(b.Words))
+		f.rows.pair(a, b, in.ID(a.Key, a.ID, a.HasID), in.ID(b.Key, b.ID, b.HasID), nil, n.shared, c.similarity(n), c.verifier.Len(a.Words), c.verifier.Len(b.Words))
 	}
 	c.decide(in, f.Params.OnePerCluster, func(doc *blocks.Profile, v *blocks.Verdict) {
 		if v.Of == v.Cluster {

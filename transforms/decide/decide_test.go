@@ -139,13 +139,13 @@ func TestByHand(t *testing.T) {
 	}{
 		{
 			false,
-			[]string{"0 10 0.6666666666666666", "0 20 1", "10 30 0.8181818181818182", "10 40 1", "50 60 1", "50 70 1"},
+			[]string{"0 10 near 0.6666666666666666", "0 20 equal 1", "10 30 near 0.8181818181818182", "10 40 same-set 1", "50 60 identical 1", "50 70 same-set 1"},
 			[]string{"0 in 0 of 5", "30 in 0 of 5", "50 in 50 of 3"},
 			[]string{"10 for 0 near 0.6666666666666666", "20 for 0 equal 1", "40 for 0 near 0.6666666666666666", "60 for 50 identical 1", "70 for 50 same-set 1"},
 		},
 		{
 			true,
-			[]string{"0 10 0.6666666666666666", "0 20 1", "10 30 0.8181818181818182", "10 40 1", "50 60 1", "50 70 1"},
+			[]string{"0 10 near 0.6666666666666666", "0 20 equal 1", "10 30 near 0.8181818181818182", "10 40 same-set 1", "50 60 identical 1", "50 70 same-set 1"},
 			[]string{"0 in 0 of 5", "50 in 50 of 3"},
 			[]string{"10 for 0 near 0.6666666666666666", "20 for 0 equal 1", "30 for 0 near null", "40 for 0 near 0.6666666666666666", "60 for 50 identical 1", "70 for 50 same-set 1"},
 		},
@@ -159,7 +159,11 @@ func TestByHand(t *testing.T) {
 		}
 		var gotPairs, gotKept, gotRemoved []string
 		for _, p := range got.Pairs {
-			gotPairs = append(gotPairs, fmt.Sprint(p.IDA, " ", p.IDB, " ", p.Similarity))
+			same := "near"
+			if p.Copy() {
+				same = *p.Same
+			}
+			gotPairs = append(gotPairs, fmt.Sprint(p.IDA, " ", p.IDB, " ", same, " ", p.Similarity))
 		}
 		for _, c := range got.Clusters {
 			if c.Kept {
@@ -355,13 +359,7 @@ func (w *world) tables(in *blocks.Inputs, components bool) (want tables) {
 			row.Similarity = &s
 		}
 		if d.set == kept.set {
-			row.Reason = records.ReasonSameSet
-			if d.tokens == kept.tokens {
-				row.Reason = records.ReasonEqual
-			}
-			if d.tokens == kept.tokens && d.text == kept.text {
-				row.Reason = records.ReasonIdentical
-			}
+			row.Reason = inCommon(d, kept)
 			if d.symbols() != kept.symbols() {
 				want.Symbols++
 			}
@@ -369,11 +367,11 @@ func (w *world) tables(in *blocks.Inputs, components bool) (want tables) {
 		want.Removed = append(want.Removed, row)
 		want.Dropped = append(want.Dropped, d.key)
 	}
-	pair := func(a, b doc, shared int) {
+	pair := func(a, b doc, shared int, same *string) {
 		want.Pairs = append(want.Pairs, records.Pair{
 			IDA: a.id, IDB: b.id, SourceA: in.Source(a.key), SourceB: in.Source(b.key),
 			PositionA: a.key.Position(), PositionB: b.key.Position(),
-			Similarity: w.similarity(a, b), Shared: int32(shared), SizeA: setSize, SizeB: setSize,
+			Similarity: w.similarity(a, b), Same: same, Shared: int32(shared), SizeA: setSize, SizeB: setSize,
 		})
 	}
 	for i, a := range w.docs {
@@ -382,14 +380,26 @@ func (w *world) tables(in *blocks.Inputs, components bool) (want tables) {
 			firstB := first(func(o doc) bool { return o.set == b.set }, byKey)
 			switch {
 			case a.set == b.set && a.key == firstA.key:
-				pair(a, b, setSize)
+				pair(a, b, setSize, new(inCommon(a, b)))
 			case a.set != b.set && a.key == firstA.key && b.key == firstB.key && w.similarity(a, b) > 0:
-				pair(a, b, w.shared[[2]int{min(a.set, b.set), max(a.set, b.set)}])
+				pair(a, b, w.shared[[2]int{min(a.set, b.set), max(a.set, b.set)}], nil)
 			}
 		}
 	}
 	want.sort()
 	return want
+}
+
+// inCommon is what two documents of one set have.
+func inCommon(a, b doc) string {
+	switch {
+	case a.tokens != b.tokens:
+		return records.ReasonSameSet
+	case a.text != b.text:
+		return records.ReasonEqual
+	default:
+		return records.ReasonIdentical
+	}
 }
 
 // TestAgainstModel: every table is as a model has it that goes through documents, not groups,

@@ -82,12 +82,12 @@ func (w *rowWriter) source(doc blocks.Key) string {
 	return w.name
 }
 
-// pair adds the row of a pair.
-func (w *rowWriter) pair(a, b *blocks.Profile, idA, idB string, shared int, similarity float64, sizeA, sizeB int) {
+// pair adds the row of a pair; same is nil of a near one.
+func (w *rowWriter) pair(a, b *blocks.Profile, idA, idB string, same *string, shared int, similarity float64, sizeA, sizeB int) {
 	w.pairRow = records.Pair{
 		IDA: idA, IDB: idB, SourceA: w.source(a.Key), SourceB: w.source(b.Key),
 		PositionA: a.Key.Position(), PositionB: b.Key.Position(),
-		Similarity: similarity, Shared: int32(shared), SizeA: int32(sizeA), SizeB: int32(sizeB),
+		Similarity: similarity, Same: same, Shared: int32(shared), SizeA: int32(sizeA), SizeB: int32(sizeB),
 	}
 	blocks.AddRow(w.pairRows, w.shard(a.Key), a.Key, b.Key, &w.pairRow, w.toPairs)
 }
@@ -95,11 +95,16 @@ func (w *rowWriter) pair(a, b *blocks.Profile, idA, idB string, shared int, simi
 // document adds the rows of a document: with its representative, if it is none, in its cluster, and if it is removed.
 func (w *rowWriter) document(v *verdict, doc *blocks.Profile) {
 	id := w.in.ID(doc.Key, doc.ID, doc.HasID)
+	traits := doc.Traits
+	if traits.Tokens == (blocks.Hash{}) { // a copy's
+		traits.Tokens = v.Tokens
+	}
 	if doc.Key != v.First.Key {
 		if v.firstID == "" {
 			v.firstID = w.in.ID(v.First.Key, v.First.ID, v.First.HasID)
 		}
-		w.pair(&v.First, doc, v.firstID, id, v.Size, 1, v.Size, v.Size)
+		same := common(&traits, &v.First.Traits)
+		w.pair(&v.First, doc, v.firstID, id, &same, v.Size, 1, v.Size, v.Size)
 	}
 	kept := doc.Key == v.Kept.Key || w.in.Protected(doc.Key)
 	if w.clusters || doc.Key == v.Cluster {
@@ -122,7 +127,10 @@ func (w *rowWriter) document(v *verdict, doc *blocks.Profile) {
 		ID: id, Source: w.source(doc.Key), Position: doc.Key.Position(),
 		Cluster: int64(v.Cluster),
 		KeptID:  v.keptID, KeptSource: w.source(v.Kept.Key), KeptPosition: v.Kept.Key.Position(),
-		Reason: v.reason(&doc.Traits),
+		Reason: records.ReasonNear,
+	}
+	if !v.Near {
+		w.removedRow.Reason = common(&traits, &v.Kept.Traits)
 	}
 	if v.Similarity > 0 {
 		w.removedRow.Similarity = &v.Similarity
@@ -134,18 +142,12 @@ func (w *rowWriter) document(v *verdict, doc *blocks.Profile) {
 	w.dropped.Add(w.in.Batch(doc.Key), func(block []byte) []byte { return blocks.AppendKey(block, doc.Key) }, w.toDropped)
 }
 
-// reason says what a document has in common with the kept one.
-func (v *verdict) reason(doc *blocks.Traits) string {
-	tokens := doc.Tokens
-	if tokens == (blocks.Hash{}) { // a copy's
-		tokens = v.Tokens
-	}
+// common says what two documents of one set have in common.
+func common(a, b *blocks.Traits) string {
 	switch {
-	case v.Near:
-		return records.ReasonNear
-	case doc.Text == v.Kept.Traits.Text:
+	case a.Text == b.Text:
 		return records.ReasonIdentical
-	case tokens == v.Kept.Traits.Tokens:
+	case a.Tokens == b.Tokens:
 		return records.ReasonEqual
 	default:
 		return records.ReasonSameSet
