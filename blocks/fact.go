@@ -54,6 +54,7 @@ func (f Fact) Emit(emit func([]byte)) error {
 const (
 	CountRecords         = "records"         // records read, unreadable ones included
 	CountUnreadable      = "unreadable"      // records that are no document
+	CountDecoded         = "decoded"         // files in another encoding than UTF-8, with their first split
 	CountNoColumn        = "no_text_column"  // documents without any of the text columns
 	CountNotCompared     = "not_compared "   // and a reason: documents that are not compared for it
 	CountRows            = "rows"            // rows of a table, records of a corpus file

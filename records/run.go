@@ -247,6 +247,7 @@ type RunInput struct {
 	Bytes   int64  `json:"bytes"`
 	Splits  int    `json:"splits"`
 	Skipped int    `json:"skipped,omitempty"` // files in input folders that are of no asked format
+	Decoded int64  `json:"decoded,omitempty"` // files that were read in another encoding than UTF-8
 }
 
 // Chosen are the parameters that neardup derived from the input and the flags, and why.

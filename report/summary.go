@@ -63,6 +63,9 @@ func Summary(w io.Writer, width int, run *records.Run, dir string, example *reco
 	kept := documents - n.Removed
 
 	out.item("read", "%s in %s, %s", plural(documents, "document"), plural(run.Input.Files, "file"), Size(run.Input.Bytes))
+	if decoded := run.Input.Decoded; decoded > 0 {
+		out.item("encoding", "%s of %s read as %s, or as the byte order mark says", count(decoded), plural(run.Input.Files, "file"), run.Parameters.Encoding)
+	}
 	if n.Unreadable > 0 {
 		out.item("unreadable", "%s", plural(n.Unreadable, "record"))
 	}

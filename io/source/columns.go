@@ -20,10 +20,10 @@ func (d *Seen) Columns(ctx context.Context, o Options) ([]codec.Column, error) {
 	case "parquet":
 		return parquetfile.Columns(ctx, d.File)
 	case "csv", "tsv":
-		header, err := decoded(d.File.Encoding, d.File.Header)
+		header, err := decode(d.File.Encoding, d.File.Header)
 		return delimited.Columns(header, o.Fields, f.name == "csv"), err
 	case "json", "jsonl":
-		record, err := decoded(d.File.Encoding, d.Record)
+		record, err := decode(d.File.Encoding, d.Record)
 		return jsonl.Typed(record), err
 	}
 	if f.columns == nil {
@@ -36,8 +36,8 @@ func (d *Seen) Columns(ctx context.Context, o Options) ([]codec.Column, error) {
 	return columns, nil
 }
 
-// decoded returns bytes of a file in an encoding, "" for UTF-8, as UTF-8.
-func decoded(encoding string, data []byte) ([]byte, error) {
+// decode returns bytes of a file in an encoding, "" for UTF-8, as UTF-8.
+func decode(encoding string, data []byte) ([]byte, error) {
 	if encoding == "" {
 		return data, nil
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/io/codec"
 	"github.com/neardup/neardup/io/codec/delimited"
 	"github.com/neardup/neardup/io/codec/jsonl"
@@ -42,7 +43,7 @@ var formats = []format{
 	{name: "parquet", extensions: []string{".parquet", ".pq", ".parq"}, reader: parquetfile.Reader{}, rows: true},
 	{name: "reuters", extensions: []string{".sgm", ".sgml"}, reader: bytefile.Reader{Codec: sgml.NewReuters, Encoded: true}, columns: sgml.Columns, idColumns: sgml.Attributes},
 	{name: "warc", extensions: []string{".warc", ".wet"}, reader: warc.Reader{}, columns: warccodec.Columns, idColumns: warccodec.Fields},
-	{name: "tar", extensions: []string{".tar", ".tgz"}, reader: bytefile.Reader{Codec: tar.New, Plain: true, Besides: tar.Besides, Encoded: true}},
+	{name: "tar", extensions: []string{".tar", ".tgz"}, reader: bytefile.Reader{Codec: tar.New, Plain: true, Besides: tar.Besides, Encoded: true, Members: true}},
 }
 
 // Formats lists the names that Options.Format may have.
@@ -58,6 +59,13 @@ func Formats() []string {
 func (f format) plain() bool {
 	r, ok := f.reader.(bytefile.Reader)
 	return ok && r.Plain
+}
+
+// decoded reports whether a file, and not only some of its members, is read in another encoding than UTF-8.
+func decoded(file *blocks.File) bool {
+	f, err := formatNamed(file.Format)
+	r, ok := f.reader.(bytefile.Reader)
+	return err == nil && file.Encoding != "" && !(ok && r.Members)
 }
 
 func formatNamed(name string) (format, error) {

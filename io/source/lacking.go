@@ -140,7 +140,7 @@ func columnsOf(file *blocks.File, record *reading.Record) []string {
 	if err != nil || f.columns == nil {
 		return nil
 	}
-	text, err := decoded(file.Encoding, record.Raw)
+	text, err := decode(file.Encoding, record.Raw)
 	if err != nil {
 		return nil
 	}

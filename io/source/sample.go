@@ -49,6 +49,8 @@ type Sampled struct {
 	// not ASCII; "" if none is likely enough. NotUTF8 are the former, and Wrong is the path of the first file with one.
 	Encoding, Wrong string
 	NotUTF8         int64
+	// WrongFiles are the files with texts that are not UTF-8, of Files that the sample has records of.
+	WrongFiles, Files int64
 	// Missing are the text columns that no record seen has, and Columns those of the first of them.
 	Missing, Columns []string
 	// NoColumn are sources of which many records were seen, or all, and none has a text column.
@@ -169,7 +171,9 @@ type sampler struct {
 	covered int64   // bytes in windows, but of files that are one document
 	begun   float64 // records that begin there
 
+	last        int          // the number of the last file, from 1
 	wrong       *blocks.File // the first that has a text that is not UTF-8
+	wrongIn     int          // the number of the last that has, from 1
 	beyondASCII int64        // texts that are UTF-8 and not ASCII
 
 	lacking Lacking
@@ -352,6 +356,10 @@ func (s *sampler) add(number int, file *blocks.File, record *reading.Record) err
 	if err != nil {
 		return err
 	}
+	if s.last != number+1 {
+		s.last = number + 1
+		s.Files++
+	}
 	if f.plain() {
 		s.Plain = f.name
 	} else {
@@ -360,7 +368,10 @@ func (s *sampler) add(number int, file *blocks.File, record *reading.Record) err
 	}
 	doc, key := record.Doc, blocks.NewKey(number, record.Position)
 	if reasonOf(record) == codec.InvalidUTF8 {
-		s.NotUTF8++
+		if s.NotUTF8++; s.wrongIn != number+1 {
+			s.wrongIn = number + 1
+			s.WrongFiles++
+		}
 		s.wrong = cmp.Or(s.wrong, file)
 	}
 	if record.Err != nil {

@@ -148,6 +148,9 @@ func (f *readFn) ProcessElement(ctx context.Context, number int64, local, spread
 	drops := blocks.NewBuffers()
 	fact := blocks.Fact{Kind: blocks.FactRead, Name: strconv.FormatInt(number, 10), Counts: map[string]int64{}}
 
+	if split.Start == 0 && decoded(file) {
+		fact.Counts[blocks.CountDecoded] = 1
+	}
 	m, counted := meter{counter: storedRead}, int64(0)
 	progress, err := recordsOf(m.begin(ctx, file, split), r, file, []blocks.Span{split}, f.Params.Options, func(record *reading.Record) error {
 		if records := fact.Counts[blocks.CountRecords]; m.atRecord(ctx, record.Position) {

@@ -38,6 +38,9 @@ func (r *run) account(ctx context.Context, launch job.Launch, ended job.Outcome)
 	if n, expected := r.record.Counts.Records, r.known.Documents; n > estimateTolerance*expected {
 		r.warn("%d records were read, and the sample suggested %d: groups, and memory, may have been larger than planned", n, expected)
 	}
+	for _, fact := range facts {
+		r.record.Input.Decoded += fact.Counts[blocks.CountDecoded]
+	}
 	if err := r.countColumns(ctx); err != nil {
 		return nil, err
 	}

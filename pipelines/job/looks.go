@@ -145,27 +145,21 @@ func beginsAsMarkup(text []byte) bool {
 	return letter && text[len(text)-1] == '>' && utf8.Valid(name[:min(len(name), exampleBytes)]) && bytes.IndexByte(name, '<') > bytes.IndexByte(name, '>')
 }
 
-// warnings say what of the columns, as --text names them, and of the texts look as if something else was meant. If plain is a format without
-// columns, there are texts only.
-func (l *looks) warnings(text []string, plain string) (all []string) {
+// warnings say what of the columns, as --text names them, and of the texts look as if something else was meant. Plain: there are no columns, of
+// which another might be meant.
+func (l *looks) warnings(text []string, plain bool) (all []string) {
 	for i := range l.columns {
 		c := &l.columns[i]
-		if c.values < leastLooks || i >= len(text) {
+		if c.values < leastLooks || plain || i >= len(text) {
 			continue
-		}
-		values := "--text " + text[i] + ": %d of %d sampled values"
-		if plain != "" {
-			values = "%d of %d sampled texts"
-		}
-		next := "give the column with the texts"
-		if plain != "" {
-			next = "check the input and --format"
 		}
 		switch {
 		case c.figures.n*10 >= c.values*alikeLooks:
-			all = append(all, fmt.Sprintf(values+" are numbers or dates, such as %s; %s", c.figures.n, c.values, c.figures.listed(), next))
+			all = append(all, fmt.Sprintf("--text %s: %d of %d sampled values are numbers or dates, such as %s; give the column with the texts",
+				text[i], c.figures.n, c.values, c.figures.listed()))
 		case c.repeated.n*10 >= c.values*alikeLooks:
-			all = append(all, fmt.Sprintf(values+" equal an earlier one, such as %s; if these are no texts to be compared, %s", c.repeated.n, c.values, c.repeated.listed(), next))
+			all = append(all, fmt.Sprintf("--text %s: %d of %d sampled values equal an earlier one, such as %s; if these are no texts to be compared, give the column with the texts",
+				text[i], c.repeated.n, c.values, c.repeated.listed()))
 		}
 	}
 	if l.markup.n > 1 && l.markup.n*10 >= l.texts*markupLooks {

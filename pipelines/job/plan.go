@@ -192,8 +192,13 @@ func makePlan(ctx context.Context, r Request, stdin string) (*Plan, error) {
 		return nil, err
 	}
 	if sampled.Encoding != "" && r.Strict {
-		return nil, Usage("%d of %d sampled texts are not UTF-8, and %s is most likely %s: read it with --encoding %s, or compare it unchanged with --invalid-utf8 keep",
-			sampled.NotUTF8, sampled.NotUTF8+sampled.Documents, sampled.Wrong, sampled.Encoding, sampled.Encoding)
+		others := "leaves the other files as they are"
+		if strings.HasPrefix(sampled.Encoding, "utf-16") {
+			others = "decodes every file; leave others out with --exclude"
+		}
+		return nil, Usage("%d of %d sampled texts are not UTF-8, and %s is most likely %s: read it with --encoding %s, or compare it unchanged with --invalid-utf8 keep; "+
+			"such texts are in %d of %d sampled files, and --encoding %[5]s %[8]s",
+			sampled.NotUTF8, sampled.NotUTF8+sampled.Documents, sampled.Wrong, sampled.Encoding, sampled.Encoding, sampled.WrongFiles, sampled.Files, others)
 	}
 	if n := sampled.Unreadable; n > 0 {
 		p.Sampled = records.UnreadableOf(n, n+sampled.Documents, "sampled records") + ", the first: " + sampled.Note
@@ -368,7 +373,7 @@ func (p *Plan) sample(ctx context.Context) (sets [][]uint64, different, size int
 		return nil, 0, 0, sampled, err
 	}
 	texts.flush()
-	p.looks = looks.warnings(p.Request.Text, sampled.Plain)
+	p.looks = looks.warnings(p.Request.Text, sampled.Plain != "")
 	sets, different = held.all()
 	return sets, different, size, sampled, nil
 }

@@ -28,6 +28,8 @@ type Reader struct {
 	Plain bool
 	// Encoded: the format has an encoding of its own.
 	Encoded bool
+	// Members: each record is a file, whose text may be in another encoding.
+	Members bool
 	// Besides tells records that are no documents and go with the file, as filler does; nil: there are none. One that is
 	// too long is not asked for.
 	Besides func(record []byte) bool
@@ -52,6 +54,12 @@ func (f Reader) Inspect(ctx context.Context, file *blocks.File, o reading.Option
 	if err != nil {
 		return errors.Join(err, opened.Close())
 	}
+	isUTF8 := false
+	if !f.Encoded && ofOthers(o.Encoding) {
+		if isUTF8, err = f.isUTF8(ctx, file, o); err != nil { // before c takes room for a window
+			return errors.Join(err, opened.Close())
+		}
+	}
 	c, err := f.openOn(ctx, opened, file, file.Compression, nil, o, false)
 	if err != nil {
 		return err
@@ -63,7 +71,7 @@ func (f Reader) Inspect(ctx context.Context, file *blocks.File, o reading.Option
 		}
 		c.keep(ctx, file)
 	}
-	if file.Encoding, err = f.encodingOf(file, o.Encoding, c.buf[c.lo:c.hi]); err != nil {
+	if file.Encoding, err = f.encodingOf(file, o.Encoding, c.buf[c.lo:c.hi], isUTF8); err != nil {
 		return err
 	}
 	if c.codec, err = f.codecOf(file, o.Fields); err != nil {

@@ -1,7 +1,13 @@
 package bytefile
 
 import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"io"
 	"sync"
+	"unicode/utf8"
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/io/charset"
@@ -10,9 +16,9 @@ import (
 )
 
 // encodingOf returns the encoding of a file as blocks.File has it: that of its byte order mark goes before the asked one,
-// unless that is UTF-8.
-func (f Reader) encodingOf(file *blocks.File, asked string, head []byte) (string, error) {
-	if f.Encoded {
+// unless that is UTF-8. A file that isUTF8 is in no other.
+func (f Reader) encodingOf(file *blocks.File, asked string, head []byte, isUTF8 bool) (string, error) {
+	if f.Encoded && !f.Members {
 		return "", reading.OwnEncoding(file, asked)
 	}
 	name := charset.Marked(head)
@@ -24,9 +30,10 @@ func (f Reader) encodingOf(file *blocks.File, asked string, head []byte) (string
 		if e == nil {
 			return "", err
 		}
-		if name == "" {
-			name = e.Name
+		if name == "" && isUTF8 {
+			return "", nil
 		}
+		name = cmp.Or(name, e.Name)
 	}
 	e, err := charset.Named(name)
 	if e == nil {
@@ -35,10 +42,64 @@ func (f Reader) encodingOf(file *blocks.File, asked string, head []byte) (string
 	return e.Name, nil
 }
 
+// ofOthers reports whether an encoding is asked for that is only that of files that are not UTF-8. UTF-16 is not: its characters may look like
+// UTF-8.
+func ofOthers(asked string) bool {
+	e, err := charset.Named(asked)
+	return err == nil && e != nil && e.Unit() == 1
+}
+
+// isUTF8 reports whether all that a file holds is UTF-8 without NUL. It reads up to where it is not.
+func (f Reader) isUTF8(ctx context.Context, file *blocks.File, o reading.Options) (is bool, err error) {
+	c, err := f.open(ctx, file, nil, o, true)
+	if err != nil {
+		return false, err
+	}
+	defer func() { err = errors.Join(err, c.close()) }()
+	if file.Compression == "" {
+		c.file.Ahead(0, file.Size)
+	}
+	buf := make([]byte, readBytes)
+	for held := 0; ; {
+		if err := ctx.Err(); err != nil {
+			return false, err
+		}
+		n, err := io.ReadFull(c.src, buf[held:])
+		held += n
+		atEOF := err == io.EOF || errors.Is(err, io.ErrUnexpectedEOF)
+		if err != nil && !atEOF {
+			return false, c.failed(err)
+		}
+		valid, ok := plain(buf[:held], atEOF)
+		if !ok || atEOF {
+			return ok, nil
+		}
+		held = copy(buf, buf[valid:held])
+	}
+}
+
+// plain reports whether text is UTF-8 without NUL, and how much of it is looked at: unless atEOF, its last character may be cut.
+func plain(text []byte, atEOF bool) (n int, ok bool) {
+	n = len(text)
+	for i := 1; i < utf8.UTFMax && i <= len(text) && !atEOF; i++ {
+		if last := text[len(text)-i:]; utf8.RuneStart(last[0]) {
+			if !utf8.FullRune(last) {
+				n -= i
+			}
+			break
+		}
+	}
+	return n, utf8.Valid(text[:n]) && bytes.IndexByte(text[:n], 0) < 0
+}
+
 // Decode returns the content of a file that is one text, as UTF-8 and without its byte order mark, and the encoding that it
 // was in, as blocks.File has it, if Options.Encoding is asked.
 func Decode(content []byte, asked string) (text []byte, encoding string, err error) {
-	if encoding, err = (Reader{}).encodingOf(&blocks.File{}, asked, content); err != nil {
+	isUTF8 := false
+	if ofOthers(asked) {
+		_, isUTF8 = plain(content, true)
+	}
+	if encoding, err = (Reader{}).encodingOf(&blocks.File{}, asked, content, isUTF8); err != nil {
 		return nil, "", err
 	}
 	mark, _ := codec.BOM(content, true)
@@ -64,6 +125,9 @@ func (f Reader) codecOf(file *blocks.File, fields codec.Fields) (codec.Codec, er
 	if file.Encoding == "" {
 		return c, nil
 	}
+	if f.Members {
+		return members{c, file.Encoding}, nil
+	}
 	e, err := charset.Named(file.Encoding)
 	if err != nil {
 		return nil, err
@@ -72,6 +136,28 @@ func (f Reader) codecOf(file *blocks.File, fields codec.Fields) (codec.Codec, er
 		return decoding{c, e}, nil
 	}
 	return encoded{decoding{c, e}}, nil
+}
+
+// members decodes the text of each record as a file of its own.
+type members struct {
+	codec.Codec
+	encoding string
+}
+
+func (c members) WithHeader(header []byte) (codec.Codec, error) {
+	with, err := c.Codec.WithHeader(header)
+	return members{with, c.encoding}, err
+}
+
+func (c members) Decode(record []byte, doc *codec.Document) error {
+	if err := c.Codec.Decode(record, doc); err != nil {
+		return err
+	}
+	text, encoding, err := Decode(doc.Text, c.encoding)
+	if encoding != "" {
+		doc.Text = append(doc.Text[:0], text...)
+	}
+	return err
 }
 
 // decoding finds records where its codec does, and decodes them for it.

@@ -114,6 +114,8 @@ func TestMarks(t *testing.T) {
 		{encode(t, "utf-16be", "\uFEFF"+text), "latin1", "utf-16be"},
 		{encode(t, "windows-1252", text), "latin1", "windows-1252"},
 		{text, "UTF8", ""},
+		// A file that is UTF-8 is in no other encoding, unless that is UTF-16 or it has NUL.
+		{text, "windows-1252", ""}, {text, "shift_jis", ""},
 	} {
 		for _, format := range []string{"tsv", "lines"} {
 			r := inEncoding{readers[format], tt.asked}
@@ -139,6 +141,30 @@ func TestMarks(t *testing.T) {
 	}
 	if err := readers["reuters"].Inspect(t.Context(), file, reading.Options{Encoding: "auto"}); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestIsUTF8: all of a file decides whether it is UTF-8, wherever a buffer ends, compressed or not.
+func TestIsUTF8(t *testing.T) {
+	r := inEncoding{readers["lines"], "windows-1252"}
+	for _, tt := range []struct {
+		end  string
+		want string
+	}{
+		{"", ""}, {"\u00E9", ""}, {"\U0001F40A", ""}, {"\xE9", "windows-1252"}, {"\xE9t\xE9", "windows-1252"}, {"\xF0\x9F\x90", "windows-1252"},
+		{"\x00", "windows-1252"}, {"\xC3", "windows-1252"}, {"\x80", "windows-1252"},
+	} {
+		for size := readBytes - 5; size <= readBytes+1; size++ {
+			for _, after := range []string{"", strings.Repeat(" and more", readBytes/8)} {
+				for _, compression := range []string{"", "gzip"} {
+					content := strings.Repeat("x", size) + tt.end + after
+					file := readertest.Plant(t, r, "lines", readertest.Pack(t, []byte(content), compression))
+					if file.Encoding != tt.want {
+						t.Fatalf("%q at %d, %d bytes behind it, %q: %q, want %q", tt.end, size, len(after), compression, file.Encoding, tt.want)
+					}
+				}
+			}
+		}
 	}
 }
 
