@@ -31,6 +31,7 @@ const multiplier = 0x9e3779b97f4a7c15
 type Shingler struct {
 	config Config
 	policy textnorm.Policy
+	most   int64 // bytes of a text, as Spec.TooLarge counts them; 0 is no limit
 	text   []byte
 	tokens []uint64
 	stop   map[uint64]bool // the tokens that begin a shingle, of kind Stop
@@ -137,13 +138,16 @@ func wholeText(sum uint64, tokens int) uint64 {
 // Tokenise returns the tokens of text, valid until the next call.
 func (s *Shingler) Tokenise(text []byte) []uint64 {
 	s.tokens = s.tokens[:0]
-	if len(text) > usualText {
-		s.reserve(text)
-	}
-	if s.config.Kind == Word && s.words == nil && s.policy.FoldsASCII() && s.foldedWords(text) {
+	if tooLarge(text, s.policy, s.most) {
 		return s.tokens
 	}
+	if s.config.Kind == Word && s.words == nil && s.policy.FoldsASCII() {
+		if s.reserve(text); s.foldedWords(text) {
+			return s.tokens
+		}
+	}
 	s.text = s.normalise(s.text[:0], text)
+	s.reserve(s.text)
 	switch {
 	case s.config.Kind == Word || s.config.Kind == Stop:
 		s.tokens = s.appendWords(s.tokens, s.text)
@@ -163,12 +167,16 @@ func (s *Shingler) normalise(dst, text []byte) []byte {
 	}
 	// Once spaces are gone there are no words.
 	s.normal = s.policy.KeepSpace().Append(s.normal[:0], text)
+	dst = slices.Grow(dst, len(s.normal))
 	return s.policy.Space(s.words.Append(dst, s.normal), len(dst))
 }
 
 // reserve makes room for about as many tokens as a long text has: to grow from a few takes twice as much.
 func (s *Shingler) reserve(text []byte) {
 	n := len(text)
+	if n <= usualText {
+		return
+	}
 	switch s.config.Kind {
 	case Word, Stop:
 		n = wordsAbout(text)
@@ -176,9 +184,6 @@ func (s *Shingler) reserve(text []byte) {
 		n = utf8.RuneCount(text)
 	}
 	s.tokens = slices.Grow(s.tokens, n)
-	if s.config.Kind != Word || !s.policy.FoldsASCII() {
-		s.text = slices.Grow(s.text[:0], len(text))
-	}
 }
 
 // wordsAbout returns about how many words text has: runs of letters and digits of up to two bytes, and

@@ -11,15 +11,29 @@ type Spec struct {
 	Normalize textnorm.Policy
 	// Words is what becomes of the words of the normalised text, before the steps of spaces.
 	Words wordstep.Steps
+	// MaxBytes is the most that a text may take, as TooLarge counts; 0 is no limit.
+	MaxBytes int64
 }
 
 // New returns a Shingler of the spec.
 func (s Spec) New() *Shingler {
 	shingler := New(s.Shingle, s.Normalize)
+	shingler.most = s.MaxBytes
 	if s.Words != (wordstep.Steps{}) {
 		shingler.words = s.Words.New(shingler.policy.KeepSpace())
 	}
 	return shingler
+}
+
+// TooLarge reports whether a text of up to MaxBytes takes more once characters that stand for several have more
+// than doubled it. It has no token.
+func (s Spec) TooLarge(text []byte) bool { return tooLarge(text, s.Normalize, s.MaxBytes) }
+
+func tooLarge(text []byte, p textnorm.Policy, most int64) bool {
+	if most == 0 || int64(len(text))*textnorm.MaxGrowth <= most {
+		return false
+	}
+	return p.Exceeds(text, max(int(most), 2*len(text)))
 }
 
 // FormatID is the package's, and of a spec that changes words what it does to them: such texts

@@ -25,7 +25,7 @@ func spec(t testing.TB, config, policy, words string) Spec {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Spec{c, p, w}
+	return Spec{Shingle: c, Normalize: p, Words: w}
 }
 
 // A text whose words are changed has the shingles of the changed text, of every kind.
@@ -83,7 +83,7 @@ func TestWordStepsInTurn(t *testing.T) {
 	one := spec(t, "char:5", "default", "no-stop-words:en,stem:en").New()
 	rapid.Check(t, func(t *rapid.T) {
 		text := []byte(rapid.StringOf(rapid.SampledFrom([]rune("the dogsérunig ,.中\xff"))).Draw(t, "text"))
-		fresh := Spec{one.config, one.policy, wordstep.Steps{Stop: "en", Stem: "en"}}.New()
+		fresh := Spec{Shingle: one.config, Normalize: one.policy, Words: wordstep.Steps{Stop: "en", Stem: "en"}}.New()
 		if !slices.Equal(one.Shingles(nil, text), fresh.Shingles(nil, text)) {
 			t.Fatalf("%q: other shingles after other texts", text)
 		}
@@ -103,5 +103,41 @@ func TestFormatID(t *testing.T) {
 			t.Errorf("%s has the id %q", words, id)
 		}
 		seen[id] = true
+	}
+}
+
+// TestTooLarge: the limit holds for the normalised text, if that is more than twice as large. Such a text has no token.
+func TestTooLarge(t *testing.T) {
+	const limit = 1 << 10
+	words := "\ufdfa" // four words, 33 bytes of 3
+	for _, c := range []struct {
+		name, text string
+		want       bool
+	}{
+		{"ordinary", strings.Repeat("word ", limit/5), false},
+		{"grown, and within the limit", strings.Repeat(words, limit/33), false},
+		{"grown beyond it", strings.Repeat(words, limit/33+1), true},
+		{"grown beyond it, by less than half", strings.Repeat(words, limit/33) + strings.Repeat("word ", limit*9/10/5), false},
+		{"decomposed letters, which are composed again", strings.Repeat("ế", limit/3), false},
+		{"syllables", strings.Repeat("한", limit/3), false},
+	} {
+		for _, kind := range []string{"word:5", "char:9", "byte:13", "stopword:3"} {
+			s := spec(t, kind, "default", "none")
+			s.MaxBytes = limit
+			if got := s.TooLarge([]byte(c.text)); got != c.want {
+				t.Errorf("%s, %s: too large: %v", c.name, kind, got)
+			}
+			shingler := s.New()
+			if got := len(shingler.Tokenise([]byte(c.text))) == 0; got != c.want {
+				t.Errorf("%s, %s: no token: %v", c.name, kind, got)
+			}
+			if c.want && cap(shingler.text) > 0 {
+				t.Errorf("%s, %s: the text was normalised", c.name, kind)
+			}
+			s.Normalize = textnorm.Policy{}
+			if s.TooLarge([]byte(c.text)) {
+				t.Errorf("%s, %s: too large without NFKC", c.name, kind)
+			}
+		}
 	}
 }

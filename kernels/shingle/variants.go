@@ -64,12 +64,12 @@ type WordCounter struct {
 	shingler *Shingler
 }
 
-// NewWordCounter returns a WordCounter for texts that are normalised by a policy.
-func NewWordCounter(p textnorm.Policy) *WordCounter {
-	return &WordCounter{shingler: New(Config{Kind: Word, K: 1}, p)}
+// NewWordCounter returns a WordCounter for texts that become shingles so.
+func NewWordCounter(s Spec) *WordCounter {
+	return &WordCounter{Spec{Shingle: Config{Kind: Word, K: 1}, Normalize: s.Normalize, MaxBytes: s.MaxBytes}.New()}
 }
 
-// Words returns the number of words of text after normalising, whatever shingles are made of.
+// Words returns the number of words of text after normalising, whatever shingles are made of; 0 if it is too large.
 func (c *WordCounter) Words(text []byte) int {
 	return len(c.shingler.Tokenise(text))
 }

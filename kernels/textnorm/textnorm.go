@@ -31,6 +31,7 @@ package textnorm
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"slices"
 	"sync/atomic"
@@ -96,12 +97,16 @@ func (p Policy) appendValid(dst, src []byte) []byte {
 		}
 		for i < len(src) && src[i] >= utf8.RuneSelf {
 			r, n := utf8.DecodeRune(src[i:])
-			image := p.image(r)
-			if image < 0 {
+			image, images := p.image(r)
+			if image == noImage {
 				break
 			}
 			from, to = i, len(dst)
-			dst = utf8.AppendRune(dst, image)
+			if image >= 0 {
+				dst = utf8.AppendRune(dst, image)
+			} else {
+				dst = append(dst, images.several(image)...)
+			}
 			i += n
 		}
 		end := i + p.dependentPrefix(src[i:])
@@ -130,9 +135,11 @@ func (p Policy) appendWindow(dst, src []byte) []byte {
 	for i := 0; i < len(src); {
 		r, n := utf8.DecodeRune(src[i:])
 		i += n
-		switch image := p.image(r); {
+		switch image, images := p.image(r); {
 		case image >= 0:
 			dst = utf8.AppendRune(dst, image)
+		case image != noImage:
+			dst = append(dst, images.several(image)...)
 		case p.steps.has(invisible) && inContext(r):
 			dst = utf8.AppendRune(dst, r)
 		case p.steps.has(invisible) && isIgnorable(r):
@@ -169,7 +176,7 @@ func (p Policy) dependentPrefix(b []byte) int {
 	i := 0
 	for i < len(b) && b[i] >= utf8.RuneSelf {
 		r, n := utf8.DecodeRune(b[i:])
-		if p.image(r) >= 0 {
+		if image, _ := p.image(r); image != noImage {
 			break
 		}
 		i += n
@@ -212,19 +219,50 @@ var asciiTables = func() (tables [asciiSteps + 1][256]byte) {
 	return tables
 }()
 
-// A page holds the images of 256 runes in a row, negative where there is none.
-type page [256]rune
+// A page holds the images of 256 runes in a row: a rune, noImage, or below that the place of several runes.
+type page struct {
+	runes [256]rune
+	text  []string
+}
+
+const noImage = -1
+
+// several returns the runes that one has become.
+func (p *page) several(image rune) string { return p.text[noImage-1-image] }
 
 // pages are those of the Basic Multilingual Plane under each combination of
 // runeSteps, built when first used: a job has one policy and few scripts.
 var pages [runeSteps + 1][256]atomic.Pointer[page]
 
+// MaxGrowth is how many times as many bytes a rune takes at most after NFKC: U+FDFA stands for four words.
+const MaxGrowth = 11
+
+// Exceeds reports whether text takes more than most bytes with every character replaced by those that it stands
+// for, as a policy with NFKC does before it composes some. Syllables of Hangul, which it composes again, stay.
+func (p Policy) Exceeds(text []byte, most int) bool {
+	if !p.steps.has(nfkc) {
+		return len(text) > most
+	}
+	size := 0
+	for i := 0; i < len(text) && size <= most; {
+		n := asciiPrefix(text[i:])
+		if n > 0 {
+			size += n
+		} else {
+			r := norm.NFKD.Properties(text[i:])
+			n = max(r.Size(), 1)
+			size += cmp.Or(len(r.Decomposition()), n)
+		}
+		i += n
+	}
+	return size > most
+}
+
 // image returns what r becomes under all steps but those of spaces, whatever
-// its neighbours, or a negative number if they may matter or if r becomes
-// anything but one rune.
-func (p Policy) image(r rune) rune {
+// its neighbours, or noImage if they may matter or nothing is left of r, and the page that has it.
+func (p Policy) image(r rune) (rune, *page) {
 	if r > 0xffff {
-		return -1
+		return noImage, nil
 	}
 	slot := &pages[p.steps&runeSteps][r>>8]
 	images := slot.Load()
@@ -233,22 +271,26 @@ func (p Policy) image(r rune) rune {
 		images = p.newPage(r &^ 0xff)
 		slot.Store(images)
 	}
-	return images[r&0xff]
+	return images.runes[r&0xff], images
 }
 
 // newPage asks the plain way about each rune on its own. That is the answer in
 // any text if the image does not combine with what is before it: the runes that
 // do are letters and marks, and the steps make nothing else of those. A rune
 // that combines with what comes after it finds nothing there, because what has
-// an image does not look back either.
+// an image does not look back either. One rune may become up to 18.
 func (p Policy) newPage(first rune) *page {
 	images := new(page)
-	for i := range images {
-		images[i] = -1
+	for i := range images.runes {
 		image := p.appendPlain(nil, []byte(string(first+rune(i))))
-		r, n := utf8.DecodeRune(image)
-		if n > 0 && n == len(image) && norm.NFKC.Properties(image).BoundaryBefore() {
-			images[i] = r
+		switch r, n := utf8.DecodeRune(image); {
+		case n == 0 || !norm.NFKC.Properties(image).BoundaryBefore():
+			images.runes[i] = noImage
+		case n == len(image):
+			images.runes[i] = r
+		default:
+			images.text = append(images.text, string(image))
+			images.runes[i] = rune(noImage - len(images.text))
 		}
 	}
 	return images

@@ -79,7 +79,7 @@ func interesting() *rapid.Generator[[]byte] {
 		"é", "É", "İ", "ẞ", "Σ", "H", "Ⱥ", "K", "ﬁ", "½", "´", "˘", "ϔ", "ΐ", "\u0390",
 		"م", "ی", "د", "\u064e", "\u200c", "\u200d\u200c", "क", "ष", "\u094d", "\u093c", "\u093f", "\u0941", "\u0dd9", "\u0dca", "\u00ad", "\ufe0f", "\u0678",
 		"👩", "\U0001F3FD", "🏴", "\U000E0067", "\U000E007F", "\u20e3",
-		"中", "が", "か", "한", "\u1112", "\u1161", "ภ", "\u0e33", "١", "𝟗", "👍", "€", "…", "\u00a0", "\u3000",
+		"ﷺ", "㌖", "⑽", "中", "が", "か", "한", "\u1112", "\u1161", "ภ", "\u0e33", "١", "𝟗", "👍", "€", "…", "\u00a0", "\u3000",
 		"\xff", "\xe4", "\xf0\x9f",
 	}
 	piece := rapid.OneOf(
@@ -192,6 +192,49 @@ func FuzzAppendEqualsPlain(f *testing.F) {
 
 var whiteSpace = regexp.MustCompile(`[\t-\r\x{85}\pZ]+`)
 
+// TestExceeds: of every rune, and of texts, the size is that of the decomposed text, and no policy makes more of it
+// than half as much again, for small letters that are longer than their capitals.
+func TestExceeds(t *testing.T) {
+	decomposed := func(text []byte) (size int) {
+		for i := 0; i < len(text); {
+			r, n := utf8.DecodeRune(text[i:])
+			if r >= 0xac00 && r <= 0xd7a3 || r == utf8.RuneError {
+				size += n
+			} else {
+				size += len(norm.NFKD.Bytes(text[i : i+n]))
+			}
+			i += n
+		}
+		return size
+	}
+	all := []Policy{policy(t, "default"), policy(t, "nfkc"), policy(t, "default,strip-accents")}
+	check := func(t rapid.TB, text []byte) {
+		want := decomposed(text)
+		for _, p := range all {
+			if p.Exceeds(text, want) || !p.Exceeds(text, want-1) {
+				t.Fatalf("%s: %+q: not %d bytes", p, text, want)
+			}
+			if valid := bytes.ToValidUTF8(text, nil); 2*len(p.Append(nil, valid)) > 3*want {
+				t.Fatalf("%s: %+q: %d bytes of %d", p, text, len(p.Append(nil, valid)), want)
+			}
+		}
+	}
+	most := 0
+	for r := rune(0); r <= unicode.MaxRune; r++ {
+		if utf8.ValidRune(r) {
+			text := []byte(string(r))
+			if r <= unicode.MaxASCII || all[0].Exceeds(text, len(text)) {
+				check(t, text)
+			}
+			most = max(most, decomposed(text)/len(text))
+		}
+	}
+	if most != MaxGrowth {
+		t.Errorf("a rune takes up to %d times as much, MaxGrowth is %d", most, MaxGrowth)
+	}
+	rapid.Check(t, func(t *rapid.T) { check(t, interesting().Draw(t, "text")) })
+}
+
 // Every rune with an image keeps it behind runes that combine with many others,
 // under each set of steps that composes; what newPage says of all runes at once.
 func TestImagesStandBehindAnything(t *testing.T) {
@@ -203,13 +246,17 @@ func TestImagesStandBehindAnything(t *testing.T) {
 			before = append(before, p.appendPlain(nil, []byte(neighbour)))
 		}
 		for r := rune(utf8.RuneSelf); r <= 0xffff; r++ {
-			image := p.image(r)
-			if image < 0 || !utf8.ValidRune(r) {
+			image, images := p.image(r)
+			if image == noImage || !utf8.ValidRune(r) {
 				continue
+			}
+			became := string(image)
+			if image < 0 {
+				became = images.several(image)
 			}
 			for i, neighbour := range neighbours {
 				got := p.appendPlain(nil, []byte(neighbour+string(r)))
-				if want := utf8.AppendRune(before[i], image); !bytes.Equal(got, want) {
+				if want := append(before[i], became...); !bytes.Equal(got, want) {
 					t.Errorf("%s of %q and %U is %+q, want %+q", p, neighbour, r, got, want)
 				}
 			}

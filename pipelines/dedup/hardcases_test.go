@@ -5,7 +5,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/neardup/neardup/kernels/copies"
+	"github.com/neardup/neardup/pipelines/dedup"
 	"github.com/neardup/neardup/records"
+	"github.com/neardup/neardup/transforms/signature"
 )
 
 // The cases in which other tools are wrong by the text: each pair of texts is put together, or
@@ -69,6 +72,43 @@ func TestHardCases(t *testing.T) {
 				if strings.Count(corpus, "\n") != 2 {
 					t.Errorf("the corpus holds %q, want both texts", corpus)
 				}
+			}
+		})
+	}
+}
+
+// TestGrownText: --max-doc-bytes holds for what is normalised, whatever is made of it.
+func TestGrownText(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "grown.jsonl")
+	grown := strings.Repeat("\ufdfa", 100) // each takes 3 bytes, and 33 when it is normalised
+	writeJSONL(t, path, []string{grown, "a text of some words", "a text of some words", grown, grown[3:]})
+	for name, change := range map[string]func(*dedup.Config){
+		"minhash":   func(*dedup.Config) {},
+		"classic":   func(c *dedup.Config) { c.Signature, c.Bands, c.Rows = signature.Classic, 1, 1 },
+		"salted":    func(c *dedup.Config) { c.Signature = signature.Salted },
+		"complete":  func(c *dedup.Config) { c.Method = dedup.Complete },
+		"exact":     func(c *dedup.Config) { c.Method = dedup.Exact; c.Same.Same = copies.Set },
+		"min-words": func(c *dedup.Config) { c.MinWords = 2 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			config := ask(t, path)
+			config.MaxDocBytes = 1000
+			change(&config)
+			r := run(t, config)
+			rejected := rows[records.Rejected](t, r, "rejected")
+			if len(rejected) != 3 {
+				t.Fatalf("%d rows in rejected, want 3", len(rejected))
+			}
+			for _, row := range rejected {
+				if row.Reason != records.ReasonTooLarge || !strings.Contains(row.Detail, "--max-doc-bytes is 1000") {
+					t.Errorf("rejected %+v", row)
+				}
+			}
+			if removed := rows[records.Removed](t, r, "removed"); len(removed) != 1 {
+				t.Errorf("%d removed, want 1", len(removed))
+			}
+			if corpus := read(t, filepath.Join(r.Dir, "corpus", "grown.jsonl")); strings.Count(corpus, "\n") != 4 {
+				t.Errorf("the corpus holds %q", corpus)
 			}
 		})
 	}

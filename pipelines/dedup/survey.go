@@ -93,7 +93,7 @@ func (p *Plan) takeSurvey(ctx context.Context) (*survey, error) {
 	}
 	var (
 		counter   = script.NewCounter()
-		words     = shingle.NewWordCounter(p.Spec.Normalize)
+		words     = shingle.NewWordCounter(p.Spec)
 		typed     = map[string][]string{}
 		numbers   = map[string]int32{}
 		filled    int

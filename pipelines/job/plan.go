@@ -167,6 +167,7 @@ func spoolStdin(ctx context.Context, in *Input, file string) error {
 func makePlan(ctx context.Context, r Request, stdin string) (*Plan, error) {
 	r.Compare = cmp.Or(r.Compare, Jaccard)
 	p := &Plan{Request: r, Complete: r.Complete, Sizes: map[int]int64{}, Threshold: r.Threshold.Threshold, Spec: r.Spec(), reading: r.Reading(stdin)}
+	p.Spec.MaxBytes = int64(r.MaxDocBytes)
 	var err error
 	p.Listing, err = source.Plan(ctx, r.Inputs, p.reading)
 	if err != nil {

@@ -73,7 +73,7 @@ func (p *Plan) Read(s beam.Scope, temp string) (docs source.Documents, compared 
 	if p.Request.MinWords == 0 {
 		return docs, docs.Blocks, rejected
 	}
-	compared, short := signature.LongEnough(s, docs.Blocks, Inputs(temp), p.Spec.Normalize, p.Request.MinWords)
+	compared, short := signature.LongEnough(s, docs.Blocks, Inputs(temp), p.Spec, p.Request.MinWords)
 	return docs, compared, append(rejected, short)
 }
 

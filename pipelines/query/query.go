@@ -333,11 +333,11 @@ func (r *run) readText(ctx context.Context) (text []byte, err error) {
 	if text, err = r.plan.Reading().Text(content); err != nil {
 		return nil, job.Usage("--file %s: %w", r.config.File, err)
 	}
-	if int64(len(text)) > int64(r.config.MaxDocBytes) {
+	if int64(len(text)) > int64(r.config.MaxDocBytes) || r.plan.Spec.TooLarge(text) {
 		return nil, tooLarge
 	}
 	if least := r.config.MinWords; least > 0 {
-		if words := shingle.NewWordCounter(r.plan.Spec.Normalize).Words(text); words < least {
+		if words := shingle.NewWordCounter(r.plan.Spec).Words(text); words < least {
 			return nil, job.Usage("--file %s: the text is not compared: %s, %d words, --min-words is %d", r.config.File, records.ReasonTooShort, words, least)
 		}
 	}

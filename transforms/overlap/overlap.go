@@ -91,7 +91,7 @@ func (f *featuresFn) Setup() {
 	for _, setting := range f.Params.Settings {
 		f.shinglers = append(f.shinglers, setting.Text.New())
 	}
-	plain := shingle.Spec{Shingle: shingle.Config{Kind: shingle.Word, K: 1}, Normalize: f.Params.Settings[0].Text.Normalize}
+	plain := shingle.Spec{Shingle: shingle.Config{Kind: shingle.Word, K: 1}, Normalize: f.Params.Settings[0].Text.Normalize, MaxBytes: f.Params.Settings[0].Text.MaxBytes}
 	f.reader = copies.NewReader(plain, shingle.Set)
 }
 

@@ -289,7 +289,7 @@ func (f *lookupFn) ProcessElement(ctx context.Context, block []byte, sought, rej
 		f.shingles = shingle.Set(f.shingler.Shingles(f.shingles[:0], doc.Text))
 		if len(f.shingles) == 0 {
 			none++
-			reject(f.rejected, f.inputs, &doc, records.ReasonNoToken, "", rejected)
+			rejectEmpty(f.rejected, f.inputs, &doc, f.Params.Text, rejected)
 			continue
 		}
 		some++

@@ -67,7 +67,7 @@ func (f *copiesFn) ProcessElement(ctx context.Context, block []byte, others func
 		switch {
 		case !ok && !sign:
 			none++
-			reject(f.rejected, f.inputs, &doc, records.ReasonNoToken, "", rejected)
+			rejectEmpty(f.rejected, f.inputs, &doc, f.Params.Text, rejected)
 		case ok && f.copies.isCopy(sum, doc.Key, firsts, found):
 			equal++
 		case sign:

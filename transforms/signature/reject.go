@@ -11,7 +11,6 @@ import (
 	"github.com/neardup/neardup/internal/dofn"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/kernels/shingle"
-	"github.com/neardup/neardup/kernels/textnorm"
 	"github.com/neardup/neardup/records"
 )
 
@@ -29,21 +28,30 @@ func reject(rows *blocks.Buffers, in *blocks.Inputs, doc *blocks.Document, reaso
 	blocks.AddRow(rows, int64(in.Shard(doc.Key)), doc.Key, doc.Key, &row, emit)
 }
 
+// rejectEmpty adds a row for a document of which no token is made.
+func rejectEmpty(rows *blocks.Buffers, in *blocks.Inputs, doc *blocks.Document, text shingle.Spec, emit func(int64, []byte)) {
+	if !text.TooLarge(doc.Text) {
+		reject(rows, in, doc, records.ReasonNoToken, "", emit)
+		return
+	}
+	reject(rows, in, doc, records.ReasonTooLarge, fmt.Sprintf("%d bytes of text take more when they are normalised, --max-doc-bytes is %d", len(doc.Text), text.MaxBytes), emit)
+}
+
 // LongEnough passes on the documents whose normalised text has at least the given number of words; the
 // others are rejected. inputs is the path of the shared blocks.Inputs.
 //
 //	blocks of documents → blocks of documents, KV<table shard, rejected rows>
-func LongEnough(s beam.Scope, docs flow.Documents, inputs string, normalize textnorm.Policy, words int) (flow.Documents, flow.Rows[records.Rejected]) {
+func LongEnough(s beam.Scope, docs flow.Documents, inputs string, text shingle.Spec, words int) (flow.Documents, flow.Rows[records.Rejected]) {
 	s = s.Scope("signature.LongEnough")
-	long, rejected := beam.ParDo2(s, &longEnoughFn{Inputs: inputs, Normalize: normalize, Least: words}, beam.PCollection(docs))
+	long, rejected := beam.ParDo2(s, &longEnoughFn{Inputs: inputs, Text: text, Least: words}, beam.PCollection(docs))
 	return flow.Documents(long), flow.Rows[records.Rejected](rejected)
 }
 
 // longEnoughFn counts the words of documents; see LongEnough for the shapes.
 type longEnoughFn struct {
-	Inputs    string
-	Normalize textnorm.Policy
-	Least     int
+	Inputs string
+	Text   shingle.Spec
+	Least  int
 
 	inputs   *blocks.Inputs
 	counter  *shingle.WordCounter
@@ -51,7 +59,7 @@ type longEnoughFn struct {
 }
 
 func (f *longEnoughFn) Setup(ctx context.Context) (err error) {
-	f.counter = shingle.NewWordCounter(f.Normalize)
+	f.counter = shingle.NewWordCounter(f.Text)
 	f.inputs, err = storage.Shared[blocks.Inputs](ctx, f.Inputs)
 	return err
 }
@@ -65,7 +73,7 @@ func (f *longEnoughFn) ProcessElement(block []byte, long func([]byte), rejected 
 	all := true
 	d := blocks.NewDecoder(block)
 	for doc := range d.Documents() {
-		if words := f.counter.Words(doc.Text); words < f.Least {
+		if words := f.counter.Words(doc.Text); words < f.Least && !f.Text.TooLarge(doc.Text) {
 			all = false
 			reject(f.rejected, f.inputs, &doc, records.ReasonTooShort, fmt.Sprintf("%d words, --min-words is %d", words, f.Least), rejected)
 			continue

@@ -79,7 +79,7 @@ func (f *setsFn) ProcessElement(ctx context.Context, block []byte, sized, firsts
 		values := f.shingler.Tokenise(doc.Text)
 		if len(values) == 0 {
 			none++
-			reject(f.rejected, f.inputs, &doc, records.ReasonNoToken, "", rejected)
+			rejectEmpty(f.rejected, f.inputs, &doc, f.Params.Text, rejected)
 			continue
 		}
 		made++

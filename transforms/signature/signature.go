@@ -115,7 +115,7 @@ func (f *signFn) ProcessElement(ctx context.Context, block []byte, bands, firsts
 		tokens := f.signer.shingler.Tokenise(doc.Text)
 		if len(tokens) == 0 { // and then no shingle
 			none++
-			reject(f.rejected, f.inputs, &doc, records.ReasonNoToken, "", rejected)
+			rejectEmpty(f.rejected, f.inputs, &doc, f.Params.Text, rejected)
 			continue
 		}
 		signed++

@@ -202,7 +202,7 @@ func (f *valuesFn) ProcessElement(ctx context.Context, block []byte, signed func
 		f.values = f.signer.sign(f.values, doc.Text)
 		if len(f.values) == 0 {
 			none++
-			reject(f.rejected, f.inputs, &doc, records.ReasonNoToken, "", rejected)
+			rejectEmpty(f.rejected, f.inputs, &doc, f.Params.Text, rejected)
 			continue
 		}
 		made++
