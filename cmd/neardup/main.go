@@ -46,6 +46,7 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	own = hyphens(own)
 	slog.SetDefault(logging.Early(own).Logger(stderr))
 	if beamcli.IsWorker(args) {
+		interruptWorker()
 		limitWorker()
 		go func() {
 			beamcli.AwaitBoot()
@@ -54,6 +55,7 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		return exit(beamcli.Work(args))
 	}
 	runtime.MemProfileRate = 0
+	ctx := interruptible(stderr)
 	var cli commands
 	parser, err := newParser(&cli, own, stdout, stderr)
 	if err != nil {
@@ -71,7 +73,7 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		return status
 	}
 	if err == nil {
-		err = cli.run(command, options, streams{In: stdin, Out: stdout, Err: stderr, Raw: stderr, Quiet: cli.Log.Quiet})
+		err = cli.run(ctx, command, options, streams{In: stdin, Out: stdout, Err: stderr, Raw: stderr, Quiet: cli.Log.Quiet})
 	}
 	if err != nil && (cli.asJSON() || slices.Contains(own, "--json")) { // which may not have been parsed
 		printFailure(stdout, err)
@@ -80,7 +82,7 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 }
 
 // run runs the command that was parsed, with Beam's options.
-func (c *commands) run(command *kong.Context, options []string, s streams) (err error) {
+func (c *commands) run(ctx context.Context, command *kong.Context, options []string, s streams) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = job.Panicked(p)
@@ -93,7 +95,9 @@ func (c *commands) run(command *kong.Context, options []string, s streams) (err 
 		return err
 	}
 	limit(command.Selected())
-	ctx := interruptible(s.Err)
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
 	command.BindTo(ctx, (*context.Context)(nil))
 	command.Bind(command.Model)
 	if c.Log.JSON() || c.Log.Quiet {

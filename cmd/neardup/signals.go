@@ -8,28 +8,17 @@ import (
 	"runtime/pprof"
 	"syscall"
 
+	"github.com/neardup/neardup/internal/interrupt"
 	"github.com/neardup/neardup/internal/logging"
 	"github.com/neardup/neardup/pipelines/job"
 )
 
-// interrupts are the signals that end a run in good order, by their names.
-var interrupts = map[os.Signal]string{
-	syscall.SIGHUP: "SIGHUP", syscall.SIGINT: "SIGINT", syscall.SIGQUIT: "SIGQUIT", syscall.SIGTERM: "SIGTERM",
-}
-
-// interruptible returns a context that the first of these signals ends, for a *job.InterruptedError; a
+// interruptible returns a context that the first signal ends, for a *job.InterruptedError; a
 // second one ends the process. SIGQUIT writes to stderr what all goroutines do.
 func interruptible(stderr io.Writer) context.Context {
 	ctx, cancel := context.WithCancelCause(context.Background())
-	signals := make(chan os.Signal, len(interrupts))
-	for s := range interrupts {
-		if s == syscall.SIGHUP && signal.Ignored(s) {
-			continue // by nohup
-		}
-		signal.Notify(signals, s)
-	}
 	go func() {
-		first := <-signals
+		first := <-interrupt.Caught
 		// SIGQUIT stays: Go would end the process with status 2, which says that a person must act.
 		signal.Reset(syscall.SIGHUP, syscall.SIGINT, syscall.SIGTERM)
 		if first == syscall.SIGQUIT {
@@ -37,11 +26,21 @@ func interruptible(stderr io.Writer) context.Context {
 		}
 		cancel(interruption(first))
 		logging.Notice("stopping; interrupt again to quit immediately")
-		os.Exit(interruption(<-signals).Status())
+		os.Exit(interruption(<-interrupt.Caught).Status())
 	}()
 	return ctx
 }
 
 func interruption(s os.Signal) *job.InterruptedError {
-	return &job.InterruptedError{Signal: interrupts[s], Number: int(s.(syscall.Signal))}
+	return &job.InterruptedError{Signal: interrupt.Names[s], Number: int(s.(syscall.Signal))}
+}
+
+// interruptWorker ends a worker by a signal, at once, as that has nothing to tidy up.
+func interruptWorker() {
+	signal.Reset()
+	select {
+	case s := <-interrupt.Caught:
+		os.Exit(interruption(s).Status())
+	default:
+	}
 }

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/neardup/neardup/internal/corpusgen"
+	"github.com/neardup/neardup/internal/interrupt"
 	"github.com/neardup/neardup/pipelines/job"
 )
 
@@ -163,7 +164,7 @@ func TestInterrupted(t *testing.T) {
 			p := begin()
 			p.signal(s)
 			stderr, status := p.ended()
-			if status.ExitStatus() != want || !strings.Contains(stderr, "neardup: interrupted by "+interrupts[s]) {
+			if status.ExitStatus() != want || !strings.Contains(stderr, "neardup: interrupted by "+interrupt.Names[s]) {
 				t.Errorf("%s, %v: exit status %d, want %d; it says\n%s", name, s, status.ExitStatus(), want, stderr)
 			}
 			if left := p.left(); len(left) > 0 {
@@ -172,6 +173,35 @@ func TestInterrupted(t *testing.T) {
 			if dumped := strings.Contains(stderr, "main.main()"); dumped != (s == syscall.SIGQUIT) {
 				t.Errorf("%s, %v: stacks of goroutines: %t\n%s", name, s, dumped, stderr)
 			}
+		}
+	}
+}
+
+// A signal that comes while the command line is parsed ends the run before it begins, and is told as any other.
+func TestInterruptedEarly(t *testing.T) {
+	for s, want := range signals {
+		p := prepare(t, "neardup", "dedup", "in.jsonl", "-o", "out", "--config=job.toml", "--json")
+		fifo := filepath.Join(p.Dir, "job.toml")
+		if err := syscall.Mkfifo(fifo, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		p.start()
+		config, err := os.OpenFile(fifo, os.O_WRONLY, 0) // waits for its reader
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.signal(s)
+		p.said("stopping; interrupt again to quit immediately")
+		if _, err := io.WriteString(config, "threshold = 0.7\n"); err != nil {
+			t.Fatal(err)
+		}
+		config.Close()
+		stderr, status := p.ended()
+		if err := failure(p, stderr, status, want, false); err != nil {
+			t.Errorf("%v: %v; it writes\n%s%s", s, err, stderr, &p.stdout)
+		}
+		if left := p.left(); len(left) > 0 {
+			t.Errorf("%v leaves %q", s, left)
 		}
 	}
 }
@@ -232,7 +262,7 @@ func TestNohup(t *testing.T) {
 // The signals have the names and numbers of the system.
 func TestInterruption(t *testing.T) {
 	var told []job.InterruptedError
-	for s := range interrupts {
+	for s := range interrupt.Names {
 		told = append(told, *interruption(s))
 	}
 	slices.SortFunc(told, func(a, b job.InterruptedError) int { return a.Number - b.Number })

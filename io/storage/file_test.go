@@ -325,9 +325,29 @@ func TestResolve(t *testing.T) {
 			t.Errorf("Resolve(%s) = %s, %v, want %s", path, got, err, want)
 		}
 	}
+	link(t, "loop", "loop")
+	for _, path := range []string{"loop", "loop/x"} {
+		if _, err := storage.Resolve(path); !errors.Is(err, fs.ErrInvalid) || !strings.Contains(err.Error(), path+": a link in it leads back to itself") {
+			t.Errorf("Resolve(%s): error %v", path, err)
+		}
+	}
 	for _, path := range []string{".", "none/at/all"} {
 		if n, ok := storage.FreeSpace(path); !ok || n <= 0 {
 			t.Errorf("FreeSpace(%s) = %d, %v", path, n, ok)
+		}
+	}
+}
+
+// TestNoWorkingFolder: the error of a relative path names it and says what to do.
+func TestNoWorkingFolder(t *testing.T) {
+	folder := t.TempDir()
+	t.Chdir(folder)
+	if err := os.Remove(folder); err != nil {
+		t.Skip(err)
+	}
+	for name, abs := range map[string]func(string) (string, error){"Abs": storage.Abs, "Absolute": storage.Absolute(), "Resolve": storage.Resolve} {
+		if _, err := abs("out"); err == nil || !strings.HasPrefix(err.Error(), "out: the current folder is gone") {
+			t.Errorf("%s: error %v", name, err)
 		}
 	}
 }

@@ -481,7 +481,16 @@ func Abs(path string) (string, error) {
 	if !IsLocal(path) {
 		return path, nil
 	}
-	return filepath.Abs(path)
+	abs, err := filepath.Abs(path)
+	return abs, noFolder(path, err)
+}
+
+// noFolder says of an error that it is the working folder's.
+func noFolder(path string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: the current folder is gone or cannot be read; change to another, or give an absolute path: %w", path, err)
 }
 
 // Absolute returns an Abs that asks for the working folder once, not for each of many files.
@@ -492,7 +501,7 @@ func Absolute() func(path string) (string, error) {
 			return Abs(path)
 		}
 		folder, err := working()
-		return filepath.Join(folder, path), err
+		return filepath.Join(folder, path), noFolder(path, err)
 	}
 }
 
@@ -509,7 +518,8 @@ func Resolve(path string) (string, error) {
 	if !IsLocal(path) {
 		return path, nil
 	}
-	path, err := filepath.Abs(path)
+	given := path
+	path, err := Abs(path)
 	if err != nil {
 		return "", err
 	}
@@ -524,6 +534,9 @@ func Resolve(path string) (string, error) {
 		}
 		if errors.Is(err, syscall.ENAMETOOLONG) {
 			return "", pathError{err}
+		}
+		if named := (*fs.PathError)(nil); !errors.As(err, &named) { // too many links
+			return "", pathError{fmt.Errorf("%s: a link in it leads back to itself", given)}
 		}
 		if !errors.Is(err, fs.ErrNotExist) {
 			return "", err

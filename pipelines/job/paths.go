@@ -101,7 +101,7 @@ func inputAbove(ctx context.Context, path string, inputs []string) (string, erro
 		}
 		folder, err := storage.Resolve(input)
 		if err != nil {
-			return "", err
+			continue // what is wrong with the input says who reads it
 		}
 		if isBelow(folder, path) {
 			if _, err := storage.Names(ctx, folder); err == nil { // a folder
@@ -110,7 +110,7 @@ func inputAbove(ctx context.Context, path string, inputs []string) (string, erro
 		}
 		read, err := storage.FoldersRead(ctx, input)
 		if err != nil {
-			continue // what is wrong with the input says who reads it
+			continue
 		}
 		if i := slices.IndexFunc(read, func(folder string) bool { return isBelow(folder, path) }); i >= 0 {
 			return fmt.Sprintf("folder %s, which is read for %s", read[i], input), nil
