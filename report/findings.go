@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/neardup/neardup/internal/memory"
 	"github.com/neardup/neardup/output"
 	"github.com/neardup/neardup/records"
 )
@@ -64,7 +65,7 @@ const launcherMemory = 1 << 30
 func find(ctx context.Context, f *output.Finished) (*findings, error) {
 	found := &findings{
 		sources: map[string]*tally{}, partitions: map[string]*tally{}, unreadable: map[string]int64{}, members: map[int32]int64{},
-		ladder:    newLadder(f.Run.Parameters.Threshold, cmp.Or(f.Run.InForce.Memory, launcherMemory)),
+		ladder:    newLadder(f.Run.Parameters.Threshold, cmp.Or(memory.Budget{Bytes: f.Run.InForce.Memory}.Exchange(), launcherMemory)),
 		removedOf: map[records.Place]bool{},
 	}
 	found.below = make([]int64, len(found.ladder.at))

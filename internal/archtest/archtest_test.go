@@ -180,7 +180,7 @@ var layers = []layer{
 	},
 	{
 		packages: []string{"report"},
-		may:      []string{module + "records", module + "output", module + "report/plot", module + "internal/terminal"},
+		may:      []string{module + "records", module + "output", module + "report/plot", module + "internal/memory", module + "internal/terminal"},
 		never:    []string{beamPath + "...", module + "kernels/...", module + "pipelines/..."},
 		why:      "a report can be drawn again without the run",
 	},

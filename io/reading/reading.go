@@ -24,8 +24,8 @@ type Options struct {
 	MaxRecord int
 	// MaxWindow is the size in bytes above which the window of a compressed file is refused; 0: there is none.
 	MaxWindow int64
-	// Memory is what the process is kept to, in bytes; 0: not known. Results do not depend on it.
-	Memory int64
+	// Room is how many bytes all readers of this process may hold at a time; 0: there is no bound. Results do not depend on it.
+	Room int64
 }
 
 // Record is a document as it is read, or why it is none.

@@ -40,8 +40,8 @@ type Options struct {
 	MaxID int64
 	// MaxWindow is the size in bytes above which the window of a compressed file is refused; 0: there is none.
 	MaxWindow int64
-	// Memory is what the process is kept to, in bytes; 0: not known. Results do not depend on it.
-	Memory int64
+	// Room is how many bytes all who read in a process may hold at a time; 0: there is no bound. Results do not depend on it.
+	Room int64
 	// SplitBytes is the size of a split of a file that can be split; 0: the usual, or less where the input has few of those.
 	SplitBytes int64
 	// AllowEmpty: folders and patterns may have no file to read.
@@ -90,7 +90,7 @@ func (o Options) SplitSize() int64 { return cmp.Or(o.SplitBytes, usualSplit) }
 
 // reading are the options of a read.
 func (o Options) reading() reading.Options {
-	return reading.Options{Fields: o.Fields, Encoding: o.Encoding, MaxRecord: o.MaxRecord(), MaxWindow: o.MaxWindow, Memory: o.Memory}
+	return reading.Options{Fields: o.Fields, Encoding: o.Encoding, MaxRecord: o.MaxRecord(), MaxWindow: o.MaxWindow, Room: o.Room}
 }
 
 // ranked are those of a read of file that has the column to rank by, unless partition is its value in all of the file: the

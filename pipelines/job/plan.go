@@ -65,7 +65,7 @@ func (r *Request) Reading(stdin string) source.Options {
 		KeepInvalid: r.InvalidUTF8 == KeepInvalid,
 		MaxID:       int64(r.MaxIDBytes),
 		MaxWindow:   int64(r.MaxWindow),
-		Memory:      r.Budget().Bytes,
+		Room:        r.Budget().Reading(),
 		Encoding:    string(r.Encoding),
 		Include:     r.Include,
 		Exclude:     r.Exclude,

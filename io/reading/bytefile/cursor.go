@@ -7,13 +7,13 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"runtime"
 	"sync"
 	"sync/atomic"
 
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/neardup/neardup/blocks"
+	"github.com/neardup/neardup/internal/memory"
 	"github.com/neardup/neardup/io/codec"
 	"github.com/neardup/neardup/io/reading"
 	"github.com/neardup/neardup/io/storage"
@@ -33,16 +33,8 @@ const (
 	tailBytes = 16 << 10
 )
 
-// largeWindow is from where on a window is freed at once.
-const largeWindow = 32 << 20
-
-// What of the memory is taken by the readers of this process at a time, in bytes: by the windows of the files
-// that are being decompressed, by buffers for records above LargeRecord, and by what becomes of large
-// documents while they are seen. Who has some waits only for what stands further on in this list.
-var windows, buffered, seen reading.Room
-
 const (
-	// LargeRecord is the size in bytes from which on records are read one after another if there is little memory.
+	// LargeRecord is the size in bytes from which on the buffer of a record is taken of the room.
 	LargeRecord = 16 << 20
 	// largeDocument is from where on records are seen so, and largeCost about how many times its bytes a
 	// text takes then: the text, its block, and 8 bytes for each character.
@@ -60,7 +52,8 @@ type cursor struct {
 	file        *storage.File
 	packed      *countingReader // nil: file is not compressed
 	plain       io.ReadCloser   // unpacks packed
-	giveBack    func()          // gives back what plain takes of windows
+	claim       *memory.Claim   // for windows of files that are decompressed, buffers above LargeRecord, and what becomes of large documents
+	giveBack    func()          // gives back what plain takes of it
 	src         io.Reader
 	codec       codec.Codec
 	besides     func(record []byte) bool // nil: no record is filler
@@ -72,8 +65,7 @@ type cursor struct {
 	maxRecord   int
 	maxWindow   int64
 	ctx         context.Context //nolint:containedctx // of the one call that a cursor serves
-	memory      int64           // that the process is kept to
-	unbuffer    func()          // gives back what buf takes of buffered; nil: nothing
+	unbuffer    func()          // gives back what buf takes of claim; nil: nothing
 	large       int64           // where buf was last needed to be so large
 
 	buf    []byte // buf[lo:hi] is read and not yet handed out
@@ -160,22 +152,19 @@ func (f Reader) open(ctx context.Context, file *blocks.File, found codec.Codec, 
 func (f Reader) openOn(ctx context.Context, opened *storage.File, file *blocks.File, compression string, found codec.Codec, o reading.Options, ahead bool) (c *cursor, err error) {
 	c = &cursor{
 		file: opened, src: fromStart(opened), codec: found, besides: f.Besides, path: file.Path, compression: compression,
-		end: blocks.End, near: blocks.End, maxRecord: maxHeader, maxWindow: o.MaxWindow, one: file.IDIsSource, ctx: ctx, memory: o.Memory,
+		end: blocks.End, near: blocks.End, maxRecord: maxHeader, maxWindow: o.MaxWindow, one: file.IDIsSource, ctx: ctx, claim: reading.Claim(o),
 	}
 	if unpacked, ok := storage.Kept(ctx, file.Path, file.Version).([]byte); ok && compression != "" {
 		c.packed = &countingReader{}
 		c.packed.n.Store(file.Size)
 		c.src = bytes.NewReader(unpacked)
 	} else if compression != "" {
-		giveBack, err := windows.Take(ctx, file.Window, o.Memory/2)
+		giveBack, err := c.claim.Take(ctx, file.Window)
 		if err != nil {
 			return nil, errors.Join(err, opened.Close())
 		}
 		c.giveBack = func() {
-			if file.Window >= largeWindow {
-				c.src, c.plain = nil, nil
-				collect(o.Memory)
-			}
+			c.src, c.plain = nil, nil
 			giveBack()
 		}
 		c.packed = &countingReader{r: c.src}
@@ -454,7 +443,7 @@ func (c *cursor) fill() error {
 		c.buf, _ = buffers.Get().([]byte)
 	}
 	if want > LargeRecord && c.unbuffer == nil {
-		giveBack, err := Hold(c.ctx, c.maxRecord, c.memory)
+		giveBack, err := c.claim.Take(c.ctx, int64(c.maxRecord))
 		if err != nil {
 			return err
 		}
@@ -468,7 +457,7 @@ func (c *cursor) fill() error {
 		copy(grown, c.buf[:c.hi])
 		c.buf = grown
 		if want > LargeRecord {
-			collect(c.memory)
+			c.claim.Collect(int64(want))
 		}
 	}
 	for c.hi < want {
@@ -503,45 +492,22 @@ func (c *cursor) freed() {
 	}
 }
 
-// Hold waits until the process may hold a record of up to most bytes, which are above LargeRecord, if it is kept to
-// memory bytes (0: not known). It returns what gives them back.
-func Hold(ctx context.Context, most int, memory int64) (giveBack func(), err error) {
-	taken, err := buffered.Take(ctx, int64(most), memory/2)
-	if err != nil {
-		return nil, err
-	}
-	return func() { collect(memory); taken() }, nil
-}
-
-// Show calls decode, which decodes and uses a record of so many bytes, of large ones only with as many at a time as fit
-// half of the memory that the process is kept to (0: not known).
-func Show(ctx context.Context, bytes int, memory int64, decode func() error) error {
+// Show calls decode, which decodes and uses a record of so many bytes, of large ones only when there is room for what becomes of them.
+func Show(ctx context.Context, bytes int, claim *memory.Claim, decode func() error) error {
 	if bytes < largeDocument {
 		return decode()
 	}
-	giveBack, err := seen.Take(ctx, int64(bytes)*largeCost, memory/2)
+	giveBack, err := claim.Take(ctx, int64(bytes)*largeCost)
 	if err != nil {
 		return err
 	}
 	defer giveBack()
-	err = decode()
-	if bytes >= LargeRecord/4 {
-		collect(memory)
-	}
-	return err
-}
-
-// collect frees what is large and no longer used, if there is little memory: else the next is there before
-// this is gone.
-func collect(memory int64) {
-	if memory > 0 {
-		runtime.GC()
-	}
+	return decode()
 }
 
 // show calls see with the record of a piece that begins one.
 func (c *cursor) show(p piece, record *reading.Record, see func(*reading.Record) error) error {
-	return Show(c.ctx, len(p.raw), c.memory, func() error {
+	return Show(c.ctx, len(p.raw), c.claim, func() error {
 		c.decode(p, record)
 		return see(record)
 	})

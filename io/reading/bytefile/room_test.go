@@ -3,8 +3,6 @@ package bytefile
 import (
 	"bytes"
 	"context"
-	"errors"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -13,84 +11,18 @@ import (
 	"github.com/neardup/neardup/io/reading"
 )
 
-// holds reports whether something is held of a room.
-func holds(r *reading.Room) bool {
-	done, cancel := context.WithCancel(context.Background())
+// holds reports whether a reader holds something.
+func holds(t *testing.T) bool {
+	t.Helper()
+	done, cancel := context.WithCancel(t.Context())
 	cancel()
-	giveBack, err := r.Take(done, 1, 1)
+	o := options
+	o.Room = 8
+	giveBack, err := reading.Claim(o).Take(done, 1)
 	if err == nil {
 		giveBack()
 	}
 	return err != nil
-}
-
-// No more is held than there is, but by one alone, and all get on.
-func TestRoom(t *testing.T) {
-	var r reading.Room
-	var held, most atomic.Int64
-	var readers sync.WaitGroup
-	for i := range 200 {
-		readers.Go(func() {
-			n := int64(i%7 + 1)
-			giveBack, err := r.Take(t.Context(), n, 10)
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			now := held.Add(n)
-			for old := most.Load(); now > old && !most.CompareAndSwap(old, now); old = most.Load() {
-			}
-			held.Add(-n)
-			giveBack()
-			giveBack()
-		})
-	}
-	readers.Wait()
-	if most.Load() > 10 || holds(&r) {
-		t.Errorf("%d were held at a time, and held at the end: %v", most.Load(), holds(&r))
-	}
-	giveBack, err := r.Take(t.Context(), 11, 10)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := r.Take(t.Context(), 1000, 0); err != nil {
-		t.Errorf("without a bound: %v", err)
-	}
-	giveBack()
-}
-
-// Who waits stops waiting when there is room, or when the context is done.
-func TestRoomWaits(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var r reading.Room
-		giveBack, err := r.Take(t.Context(), 11, 10)
-		if err != nil {
-			t.Fatal(err)
-		}
-		ctx, cancel := context.WithCancel(t.Context())
-		ended := make(chan error, 2)
-		go func() {
-			_, err := r.Take(ctx, 1, 10)
-			ended <- err
-		}()
-		synctest.Wait()
-		if len(ended) > 0 {
-			t.Fatal("more is held than there is")
-		}
-		cancel()
-		if err := <-ended; !errors.Is(err, context.Canceled) {
-			t.Errorf("error %v", err)
-		}
-		go func() {
-			_, err := r.Take(t.Context(), 1, 10)
-			ended <- err
-		}()
-		synctest.Wait()
-		giveBack()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
-	})
 }
 
 // With little memory large documents are seen one at a time, and records whose buffer is large are read so.
@@ -99,19 +31,19 @@ func TestLargeRecordsAtATime(t *testing.T) {
 	large, huge := plant(t, "lines", line(largeDocument)), plant(t, "lines", line(LargeRecord))
 	small := plant(t, "lines", line(100))
 	for name, tt := range map[string]struct {
-		in     input
-		memory int64
-		want   int64
+		in   input
+		room int64
+		want int64
 	}{
 		"large, no bound":    {large, 0, 5},
-		"large, little":      {large, 4 * largeCost * (largeDocument + 1), 2},
+		"large, little":      {large, 2 * largeCost * (largeDocument + 1), 2},
 		"large, very little": {large, 2, 1},
-		"huge, little":       {huge, 100 << 20, 1},
+		"huge, little":       {huge, 50 << 20, 1},
 		"small, little":      {small, 2, 5},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			o := options
-			o.MaxRecord, o.Memory = 2*LargeRecord, tt.memory
+			o.MaxRecord, o.Room = 2*LargeRecord, tt.room
 			var inside atomic.Int64
 			all, ended := make(chan struct{}), make(chan error, 10)
 			for i := range 10 {
@@ -143,8 +75,8 @@ func TestLargeRecordsAtATime(t *testing.T) {
 			}
 		})
 	}
-	if holds(&buffered) || holds(&seen) {
-		t.Errorf("at the end buffers are held: %v, documents: %v", holds(&buffered), holds(&seen))
+	if holds(t) {
+		t.Error("some is held at the end")
 	}
 }
 
@@ -154,10 +86,10 @@ func TestLargeBufferShrinks(t *testing.T) {
 	content = append(content, bytes.Repeat([]byte("a line\n"), 6*LargeRecord/7)...)
 	in := plant(t, "lines", content)
 	o := options
-	o.Memory = 2
+	o.Room = 2
 	var lines, held int
 	_, err := in.reader.Read(t.Context(), in.file, []blocks.Span{whole}, o, func(r *reading.Record) error {
-		if lines++; holds(&buffered) {
+		if lines++; holds(t) {
 			held++
 		}
 		return nil

@@ -91,14 +91,14 @@ func TestWindow(t *testing.T) {
 	}
 }
 
-// Only as many files are decompressed at a time as fit half of the memory, and others wait for them.
+// Only as many files are decompressed at a time as there is room for, and others wait for them.
 func TestWindowsAtATime(t *testing.T) {
 	const window = 16 << 20
 	in := plant(t, "lines", windowed(t, "one\ntwo\n", window))
-	for memory, want := range map[int64]int64{0: 5, 10 << 20: 1, 4 * window: 2} {
+	for room, want := range map[int64]int64{0: 5, 10 << 20: 1, 2 * window: 2} {
 		synctest.Test(t, func(t *testing.T) {
 			o := options
-			o.Memory = memory
+			o.Room = room
 			var inside atomic.Int64
 			all, ended := make(chan struct{}), make(chan error, 5)
 			for range 5 {
@@ -113,7 +113,7 @@ func TestWindowsAtATime(t *testing.T) {
 			}
 			synctest.Wait()
 			if inside.Load() != want {
-				t.Errorf("with %d bytes of memory %d files of windows of %d are read at a time, want %d", memory, inside.Load(), window, want)
+				t.Errorf("in a room of %d bytes %d files of windows of %d are read at a time, want %d", room, inside.Load(), window, want)
 			}
 			close(all)
 			for range 5 {
@@ -123,7 +123,7 @@ func TestWindowsAtATime(t *testing.T) {
 			}
 		})
 	}
-	if holds(&windows) {
+	if holds(t) {
 		t.Error("some are held at the end")
 	}
 }

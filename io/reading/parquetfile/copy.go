@@ -51,7 +51,6 @@ type copier struct {
 	footer  *footer
 	dropped []int64 // rows, ascending
 	most    int64
-	memory  int64 // of the process
 	largest int64 // bytes of a row group
 
 	stop int64 // Write fails beyond it; 0: it does not
@@ -67,7 +66,7 @@ type copier struct {
 }
 
 func newCopier(ctx context.Context, w io.Writer, f io.ReaderAt, file *blocks.File, ft *footer, dropped []int64, o reading.Options, largest int64) *copier {
-	return &copier{ctx: ctx, w: w, f: f, file: file, footer: ft, dropped: dropped, most: mostOf(o), memory: o.Memory, largest: largest, packers: map[compression]*packer{}}
+	return &copier{ctx: ctx, w: w, f: f, file: file, footer: ft, dropped: dropped, most: mostOf(o), room: room{claim: reading.Claim(o)}, largest: largest, packers: map[compression]*packer{}}
 }
 
 // packer returns what packs pages with a codec: a new one takes more time than to pack a small page.
@@ -381,7 +380,7 @@ func (c *copier) column(g *rowGroup, chunk *chunk, l *leaf, from, to, kept int64
 		source.drop()
 		w.data = nil
 	}
-	if err := c.room.take(c.ctx, need, c.memory); err != nil {
+	if err := c.room.take(c.ctx, need); err != nil {
 		return column, err
 	}
 	numbers, err := c.words(w, source, g, chunk, l, from, to, kept) // before a page is in the window that the dictionary is read by

@@ -6,11 +6,10 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
-	"runtime"
 	"slices"
 
 	"github.com/neardup/neardup/blocks"
-	"github.com/neardup/neardup/io/reading"
+	"github.com/neardup/neardup/internal/memory"
 )
 
 // Types of pages.
@@ -178,24 +177,23 @@ func (p *pages) broken(err error) error {
 	return broken(p.file, "column %q, page at byte %d: %w", p.leaf.name(), p.offset, err)
 }
 
-// Pages of more than largePage bytes are large: as many are held at a time as take half of the memory.
+// Pages of more than largePage bytes are large: they are taken of the room of all readers.
 const largePage = 8 << 20
 
-var largePages reading.Room
-
-// room is what one reader has taken of largePages. The zero value has nothing.
+// room is what one reader has taken for large pages.
 type room struct {
+	claim    *memory.Claim
 	held     int64
 	giveBack func()
 }
 
 // take takes n, if no more is held. Who has to wait for more must hold no large page.
-func (r *room) take(ctx context.Context, n, memory int64) error {
+func (r *room) take(ctx context.Context, n int64) error {
 	if n <= r.held {
 		return nil
 	}
 	r.free()
-	giveBack, err := largePages.Take(ctx, n, memory/2)
+	giveBack, err := r.claim.Take(ctx, n)
 	if err == nil {
 		r.held, r.giveBack = n, giveBack
 	}
@@ -205,10 +203,9 @@ func (r *room) take(ctx context.Context, n, memory int64) error {
 // free gives back what is held. The caller has let go of its large pages.
 func (r *room) free() {
 	if r.held > 0 {
-		runtime.GC() // or the next reader makes its pages beside those that are garbage
 		r.giveBack()
 	}
-	*r = room{}
+	*r = room{claim: r.claim}
 }
 
 // large reports whether the page whose header was read is.

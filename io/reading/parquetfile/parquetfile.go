@@ -263,7 +263,7 @@ func read(ctx context.Context, file *blocks.File, o reading.Options, see func(*r
 		if err != nil {
 			return err
 		}
-		r := &rows{f: f, file: file, footer: ft, fields: b, o: o, see: see, most: mostOf(o)}
+		r := &rows{f: f, file: file, footer: ft, fields: b, o: o, see: see, most: mostOf(o), room: room{claim: reading.Claim(o)}}
 		defer func() {
 			r.columns = nil
 			r.room.free()
@@ -478,7 +478,7 @@ func (r *rows) open(ctx context.Context, g *rowGroup) error {
 		}
 	}
 	// For all at once: who holds one page and waits for room for another could wait for ever.
-	return r.room.take(ctx, need, r.o.Memory)
+	return r.room.take(ctx, need)
 }
 
 // done checks that the rows of a group that were read are all there are, if they are its last.

@@ -12,6 +12,7 @@ import (
 	"github.com/klauspost/compress/gzip"
 
 	"github.com/neardup/neardup/blocks"
+	"github.com/neardup/neardup/internal/memory"
 	"github.com/neardup/neardup/io/codec"
 	"github.com/neardup/neardup/io/codec/warc"
 	"github.com/neardup/neardup/io/reading"
@@ -55,11 +56,12 @@ type walker struct {
 	gzip     *gzip.Reader
 	chunk    []byte
 	plain    []byte // what the member that was read last holds, unless it is long
-	giveBack func() // gives back what plain takes beyond LargeRecord; nil: nothing
+	claim    *memory.Claim
+	giveBack func() // gives back what plain takes of claim, beyond LargeRecord; nil: nothing
 }
 
 func newWalker(ctx context.Context, f *storage.File, file *blocks.File, o reading.Options) *walker {
-	w := &walker{ctx: ctx, file: f, path: file.Path, size: file.Size, o: o, chunk: make([]byte, 32<<10)}
+	w := &walker{ctx: ctx, file: f, path: file.Path, size: file.Size, o: o, claim: reading.Claim(o), chunk: make([]byte, 32<<10)}
 	w.source.near = file.Size
 	w.gzip, _ = inflaters.Get().(*gzip.Reader)
 	w.buffered = bufio.NewReaderSize(&w.source, int(min(readBytes, file.Size)))
@@ -96,7 +98,7 @@ func (w *walker) release() {
 func (w *walker) keep(data []byte, most int) error {
 	data = data[:min(len(data), most+1-len(w.plain))]
 	if w.giveBack == nil && len(w.plain)+len(data) > bytefile.LargeRecord {
-		giveBack, err := bytefile.Hold(w.ctx, most, w.o.Memory)
+		giveBack, err := w.claim.Take(w.ctx, int64(most))
 		if err != nil {
 			return err
 		}

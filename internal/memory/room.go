@@ -1,0 +1,124 @@
+package memory
+
+import (
+	"context"
+	"runtime"
+	"slices"
+	"sync"
+)
+
+// Room bounds what all readers of this process hold at a time. The zero value is ready.
+//
+// A reader may take more while it holds some: a window, then a buffer for a large record, then what becomes of its text. So readers may come to
+// wait for each other. Then one of them gets what it waits for, and again until it has given all back: all that is held is at most
+// the bound and what one reader holds, and all get on.
+type Room struct {
+	mu      sync.Mutex
+	held    int64
+	holding int      // claims that hold something
+	stuck   int      // of those, the ones that wait for more
+	beyond  *Claim   // got more than there was, and holds some of it
+	waiting []*taker // in the order in which they came
+}
+
+// Claim is what one reader holds of a room. It is for one goroutine.
+type Claim struct {
+	room *Room
+	all  int64
+	held int64
+}
+
+// taker is a claim that waits for n more.
+type taker struct {
+	claim *Claim
+	n     int64
+	taken chan struct{} // closed when they are taken
+}
+
+// Claim returns a claim that holds nothing of a room of so many bytes; 0 is no bound.
+func (r *Room) Claim(all int64) *Claim { return &Claim{room: r, all: all} }
+
+// Take waits until there is room for n more, or the claim is alone. It returns what gives them back, which may be called again.
+func (c *Claim) Take(ctx context.Context, n int64) (giveBack func(), err error) {
+	if c.all == 0 || n == 0 {
+		return func() {}, nil
+	}
+	r := c.room
+	t := &taker{claim: c, n: n, taken: make(chan struct{})}
+	r.mu.Lock()
+	r.waiting = append(r.waiting, t)
+	r.count(c, 1)
+	r.grant()
+	r.mu.Unlock()
+	select {
+	case <-t.taken:
+	case <-ctx.Done():
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		if i := slices.Index(r.waiting, t); i >= 0 { // else they are taken
+			r.waiting = slices.Delete(r.waiting, i, i+1)
+			r.count(c, -1)
+			r.grant()
+			return nil, ctx.Err()
+		}
+	}
+	return sync.OnceFunc(func() {
+		c.Collect(n)
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.change(c, -n)
+		r.grant()
+	}), nil
+}
+
+// Collect frees what is no longer used if n bytes of it are much of the room: else the next are there before these are gone.
+func (c *Claim) Collect(n int64) {
+	if c.all > 0 && n >= c.all/4 {
+		runtime.GC()
+	}
+}
+
+// grant lets those get on for whom there is room now. If there is room for none of them, and all who hold some wait for more, one gets it.
+func (r *Room) grant() {
+	r.waiting = slices.DeleteFunc(r.waiting, func(t *taker) bool {
+		return (r.held+t.n <= t.claim.all || r.held == t.claim.held) && r.take(t)
+	})
+	if r.stuck == 0 || r.stuck < r.holding {
+		return
+	}
+	i := slices.IndexFunc(r.waiting, func(t *taker) bool {
+		return t.claim == r.beyond || r.beyond == nil && t.claim.held > 0
+	})
+	if i >= 0 {
+		r.beyond = r.waiting[i].claim
+		r.take(r.waiting[i])
+		r.waiting = slices.Delete(r.waiting, i, i+1)
+	}
+}
+
+func (r *Room) take(t *taker) bool {
+	r.count(t.claim, -1)
+	r.change(t.claim, t.n)
+	close(t.taken)
+	return true
+}
+
+// count counts a claim that waits for more.
+func (r *Room) count(c *Claim, n int) {
+	if c.held > 0 {
+		r.stuck += n
+	}
+}
+
+// change notes that a claim, which waits for nothing, holds n more.
+func (r *Room) change(c *Claim, n int64) {
+	if c.held > 0 {
+		r.holding--
+	}
+	r.held += n
+	if c.held += n; c.held > 0 {
+		r.holding++
+	} else if r.beyond == c {
+		r.beyond = nil
+	}
+}
