@@ -13,6 +13,7 @@ import (
 	"regexp"
 	"runtime"
 	"runtime/debug"
+	"strconv"
 	"strings"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
@@ -52,6 +53,18 @@ func onCluster(ctx context.Context, c dedup.Config, shown *display) (job.Launch,
 		}
 		return result, nil, err
 	}, nil
+}
+
+// parallelism is that of a job on Flink, by whichever of its names it is given; 0: what the cluster is set to.
+func parallelism(running job.Running, remote job.Remote) int {
+	if n, err := strconv.Atoi(remote.FlinkOption["parallelism"]); err == nil {
+		return n
+	}
+	o, err := beamcli.Cluster(jobserver.Options{Parallelism: running.Workers})
+	if err != nil {
+		return running.Workers // clusterOptions tells
+	}
+	return o.Parallelism
 }
 
 // clusterOptions are what the flags say of the cluster; Beam's own, after --, win.

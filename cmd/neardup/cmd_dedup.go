@@ -84,7 +84,7 @@ func (c *dedupCmd) do(ctx context.Context, s streams) (found *records.Run, err e
 	if err := c.relocate(); err != nil {
 		return nil, err
 	}
-	c.InForce, c.Draw = inForce(c.Running), pageBeside(c.Unasked)
+	c.InForce, c.Draw = inForce(c.Running, c.Remote), pageBeside(c.Unasked)
 	c.Ended, c.Planned = jobEnded(c.DataflowEndpoint), s.Progress.plan
 	task, err := dedup.New(c.Config)
 	if err != nil {

@@ -32,8 +32,12 @@ func here(running job.Running, shown *display) (job.Launch, error) {
 }
 
 // inForce is what the runner works with, be it asked for or the default.
-func inForce(running job.Running) records.InForce {
-	if running.Runner != job.Local {
+func inForce(running job.Running, remote job.Remote) records.InForce {
+	switch running.Runner {
+	case job.Local:
+	case job.Flink:
+		return records.InForce{Workers: parallelism(running, remote)}
+	default:
 		return records.InForce{Workers: running.Workers}
 	}
 	workers, bytes := local.Options{Workers: running.Workers, Memory: running.Budget().Bytes}.InForce()

@@ -133,16 +133,40 @@ func (p *Plan) together() bool { return p.Config.Runner == job.Flink && !p.Compl
 // one bundle.
 const flinkTask = 400 << 20
 
-// flinkWorkers is how many workers a job on Flink needs for tasks to send less, with a third to spare; 0 if one will do.
-func (p *Plan) flinkWorkers() int64 {
-	if n := p.clusterWorkers(); p.Config.Runner == job.Flink && n > 1 {
-		return n
+// expectedTask is what a plan may expect of a task: its documents are estimated.
+const expectedTask = flinkTask * 3 / 4
+
+// sent is about how much the first read sends.
+func (p *Plan) sent() int64 {
+	if p.Complete {
+		return p.KeyBytes() + p.featureBytes()
 	}
-	return 0
+	return p.KeyBytes()
 }
 
 // clusterWorkers is the minimum number of workers of a job on a cluster.
-func (p *Plan) clusterWorkers() int64 { return p.KeyBytes()/(flinkTask*3/4) + 1 }
+func (p *Plan) clusterWorkers() int64 { return p.sent()/expectedTask + 1 }
+
+// fitsFlink refuses a job with so many workers, 0 for an unknown number, of which a task on Flink would send too much.
+func (p *Plan) fitsFlink(workers int) error {
+	in, sent := p.Listing.Inputs, p.sent()
+	if p.Config.Runner != job.Flink || sent <= expectedTask {
+		return nil
+	}
+	for i := range in.Splits.Len() {
+		split := in.Splits.At(i)
+		whole := split.Start == 0 && (i+1 == in.Splits.Len() || in.Splits.At(i+1).File != split.File)
+		if of := int64(float64(sent) * float64(in.Size(split.File)) / float64(in.Bytes())); whole && of > expectedTask {
+			return job.Usage("%s: one task reads the whole file and sends about %d MB, but a task of Beam's runner for Flink that sends more than %d MB never ends; cut the file into smaller ones, or decompress it",
+				in.File(split.File).Path, of>>20, flinkTask>>20)
+		}
+	}
+	if least := p.clusterWorkers(); int64(workers) < least {
+		return job.Usage("--workers %d: the first read sends about %d MB, but a task of Beam's runner for Flink that sends more than %d MB never ends; give --workers %d or more",
+			workers, sent>>20, flinkTask>>20, least)
+	}
+	return nil
+}
 
 // together has all that the read leaves go through one GroupByKey, and returns the groups of band entries and of firsts.
 func (r *firstRead) together(s beam.Scope) (bands, firsts together.Groups) {

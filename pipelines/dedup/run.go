@@ -1,6 +1,7 @@
 package dedup
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -239,8 +240,10 @@ func (r *run) makePlan(ctx context.Context) error {
 	if plan.Sampled != "" && (r.config.DryRun || r.config.MaxRejected != Tolerance{}) { // else the run ends with as much
 		r.warn("%s", plan.Sampled)
 	}
-	if least := r.plan.flinkWorkers(); int64(r.config.Workers) < least {
-		r.warn("a task of Beam's runner for Flink that sends more than %d MB never ends, and the first read sends about %d MB: give --workers %d or more", flinkTask>>20, plan.KeyBytes()>>20, least)
+	if err := r.plan.fitsFlink(cmp.Or(r.config.InForce.Workers, r.config.Workers)); err != nil && !r.config.DryRun {
+		return err
+	} else if err != nil {
+		r.warn("the run would be refused: %v", err)
 	}
 	for _, glob := range plan.Idle {
 		r.warn("--keep %s: %s matches no input file; patterns are matched with paths below %s", r.config.Keep, glob, plan.Listing.Inputs.Root)

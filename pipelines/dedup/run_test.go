@@ -8,14 +8,20 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/alecthomas/kong"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 	"pgregory.net/rapid"
 
+	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/io/source"
 	"github.com/neardup/neardup/io/storage"
+	"github.com/neardup/neardup/kernels/simhash"
 	"github.com/neardup/neardup/output"
 	"github.com/neardup/neardup/output/commit"
 	"github.com/neardup/neardup/pipelines/job"
@@ -145,21 +151,112 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// No task on Flink sends as much as its runner holds, if there are as many workers as are asked for.
-func TestFlinkWorkers(t *testing.T) {
+// No task on Flink sends as much as its runner holds: with fewer workers than that takes, the job is refused and told how many there must be,
+// and so is one with a file that a task reads whole.
+func TestFitsFlink(t *testing.T) {
+	give := regexp.MustCompile(`give --workers (\d+) or more`)
 	rapid.Check(t, func(t *rapid.T) {
-		p := &Plan{Plan: &job.Plan{Documents: rapid.Int64Range(1, 1<<32).Draw(t, "documents")}, Config: Config{}}
-		p.Choice.Bands = rapid.IntRange(1, 500).Draw(t, "bands")
-		if n := p.flinkWorkers(); n != 0 {
-			t.Fatalf("%d workers without Flink", n)
+		p := &Plan{Plan: &job.Plan{
+			Documents: rapid.Int64Range(1, 1<<32).Draw(t, "documents"), Listing: &source.Listing{Inputs: &source.Inputs{Inputs: &blocks.Inputs{Root: "/in"}}},
+		}}
+		var whole, all int64 // bytes
+		for i := range rapid.IntRange(1, 20).Draw(t, "files") {
+			size := rapid.Int64Range(1, 1000).Draw(t, "size")
+			var cuts []int64
+			if cut := rapid.Bool().Draw(t, "cut"); cut && size > 1 {
+				cuts = []int64{size / 2}
+			} else {
+				whole = max(whole, size)
+			}
+			p.Listing.Inputs.Add(&blocks.File{Path: fmt.Sprintf("/in/%03d", i), Source: fmt.Sprintf("%03d", i), Size: size}, cuts, nil)
+			all += size
+		}
+		sent := p.Documents * 24
+		switch rapid.IntRange(0, 2).Draw(t, "keys") {
+		case 0:
+			p.Choice.Bands = rapid.IntRange(1, 500).Draw(t, "bands")
+			sent += p.Documents * 9 * int64(p.Choice.Bands)
+		case 1:
+			p.Pieces = simhash.Pieces{Bits: 64, Count: rapid.IntRange(1, 16).Draw(t, "pieces")}
+			sent += p.Documents * 9 * int64(p.Pieces.Count)
+		case 2:
+			p.Complete, p.Request.Compare, p.Sizes, p.Shingles = true, job.Jaccard, map[int]int64{100: 10}, p.Documents*100
+			sent += p.Documents * 800
+		}
+		workers := rapid.IntRange(0, 1000).Draw(t, "workers")
+		if err := p.fitsFlink(workers); err != nil {
+			t.Fatalf("without Flink: %v", err)
 		}
 		p.Config.Runner = job.Flink
-		sent := p.Documents * int64(9*p.Choice.Bands+24)
-		n := p.flinkWorkers()
-		if each := sent / max(n, 1); each > 400<<20 || n > 1 && sent/(n-1) < 200<<20 {
-			t.Fatalf("%d workers for %d bytes", n, sent)
+		err := p.fitsFlink(workers)
+		const least, most = 200 << 20, 400 << 20
+		ofFile := float64(sent) * float64(whole) / float64(all)
+		switch usage := (*job.UsageError)(nil); {
+		case err == nil:
+			if ofFile > most || sent/int64(max(workers, 1)) > most {
+				t.Fatalf("%d bytes, %.0f of one file, pass with %d workers", sent, ofFile, workers)
+			}
+		case !errors.As(err, &usage):
+			t.Fatal(err)
+		case strings.Contains(err.Error(), "reads the whole file"):
+			if ofFile < least {
+				t.Fatalf("%.0f bytes of one file: %v", ofFile, err)
+			}
+		default:
+			n, _ := strconv.Atoi(give.FindStringSubmatch(err.Error())[1])
+			if n <= workers || sent/int64(n) > most || n > 1 && sent/int64(n-1) < least || p.fitsFlink(n) != nil {
+				t.Fatalf("%d bytes: %v", sent, err)
+			}
 		}
 	})
+}
+
+// A job that does not fit is refused and not started, and a plan of it warns. With as many workers as are said it starts.
+func TestRefusedOnFlink(t *testing.T) {
+	var lines strings.Builder
+	for i := range 100_000 {
+		fmt.Fprintf(&lines, "%d\n", i)
+	}
+	in := inputOf(t, "in.txt", lines.String())
+	ask := func(workers string) (config Config) {
+		parser, err := kong.New(&config, kong.Vars(Vars()))
+		if err == nil {
+			_, err = parser.Parse([]string{in, "--output=" + t.TempDir(), "--format=lines", "--bands=500", "--rows=1", "--runner=flink", "--workers=" + workers})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return config
+	}
+	started := errors.New("it is started")
+	start := func(workers string) error {
+		task, err := New(ask(workers))
+		if err != nil {
+			return err
+		}
+		_, err = task.Run(t.Context(), func(context.Context, *beam.Pipeline, string) (beam.PipelineResult, []records.Stage, error) {
+			return nil, nil, started
+		})
+		return err
+	}
+	if err := start("2"); !errors.Is(err, started) {
+		t.Errorf("two workers: %v", err)
+	}
+	const refused = "--workers 1: the first read sends about"
+	usage := (*job.UsageError)(nil)
+	if err := start("1"); !errors.As(err, &usage) || !strings.Contains(err.Error(), refused) || !strings.Contains(err.Error(), "give --workers 2 or more") {
+		t.Errorf("one worker: %v", err)
+	}
+	config := ask("1")
+	config.DryRun = true
+	plan, err := newRun(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan.temp = t.TempDir()
+	if err := plan.makePlan(t.Context()); err != nil || !strings.Contains(strings.Join(plan.record.Warnings, "\n"), "the run would be refused: "+refused) {
+		t.Errorf("a plan: %v, warnings %q", err, plan.record.Warnings)
+	}
 }
 
 // Reading texts ends with its time, and what was read until then is shown. A run that is interrupted says so itself.

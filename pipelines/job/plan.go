@@ -459,7 +459,7 @@ func (p *Plan) cutSmaller(ctx context.Context) (err error) {
 
 // KeyBytes is about how much all documents send to find out which are to be compared.
 func (p *Plan) KeyBytes() int64 {
-	return p.Documents * (int64(p.Choice.Bands)*entryBytes + firstBytes)
+	return p.Documents * (int64(p.Choice.Bands+p.Pieces.Count)*entryBytes + firstBytes)
 }
 
 // shardBits: each band's entries are spread over 1<<shardBits groups.
