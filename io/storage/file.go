@@ -351,8 +351,9 @@ func begin(ctx context.Context, folder string) error {
 func nothing(io.Writer) error { return nil }
 
 // WriteBelow is WriteFile for workers: it fails with fs.ErrNotExist if the run of the folder root, one
-// above path, has ended before the file is whole. Whoever still works for it must not leave anything. The file is
-// as private as root.
+// above path, has ended before the file is whole. Whoever still works for it must not leave anything. An object store is asked by a
+// process once in some seconds, not for each file: there a late file can be anyway, and the next run removes it. The file is as private
+// as root.
 func WriteBelow(ctx context.Context, root, path string, write func(io.Writer) error) (Info, error) {
 	return writeBelow(ctx, path, If{Root: root}, write)
 }
@@ -365,7 +366,7 @@ func WriteStaged(ctx context.Context, root, path string, write func(io.Writer) e
 
 func writeBelow(ctx context.Context, path string, cond If, write func(io.Writer) error) (Info, error) {
 	lasts := func() error {
-		if _, err := Stat(ctx, Join(cond.Root, mark)); err != nil {
+		if err := there(ctx, Join(cond.Root, mark)); err != nil {
 			return fmt.Errorf("writing %s: the run has ended: %w", path, err)
 		}
 		return nil

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"sync"
 	"time"
 )
@@ -77,6 +78,16 @@ func due(path string, now time.Time) bool {
 	}
 	shared.there[path] = now
 	return true
+}
+
+// gone has it asked again whether what is at path, or below, is there: this process has removed it.
+func gone(path string) {
+	shared.Lock()
+	defer shared.Unlock()
+	maps.DeleteFunc(shared.there, func(file string, _ time.Time) bool {
+		_, below := Rel(path, file)
+		return below
+	})
 }
 
 // SharedBeside is Shared of a file that was written with another, which Shared has just returned: it is not asked whether it is still there.

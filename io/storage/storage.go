@@ -196,7 +196,9 @@ func RemoveAll(ctx context.Context, path string) error {
 	if err != nil {
 		return err
 	}
-	return store.RemoveAll(ctx, path)
+	err = store.RemoveAll(ctx, path)
+	gone(path)
+	return err
 }
 
 // RemoveEmpty removes a folder that nothing is in. Others, and stores without folders, stay as they are.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"sync"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -31,17 +32,22 @@ func (c *Client) Move(ctx context.Context, from, to bucket.Key) error {
 	if err != nil {
 		return err
 	}
-	source, err := c.head(ctx, s, from)
-	if err != nil || from == to {
+	if from == to {
+		_, err := c.head(ctx, s, from)
 		return err
 	}
-	m := &move{Client: c, from: from, to: to, s: s, target: target, source: source}
-	if aws.ToInt64(source.ContentLength) <= copyBytes {
-		err = m.whole(ctx)
-	} else {
-		err = m.inParts(ctx)
+	m := &move{Client: c, from: from, to: to, s: s, target: target}
+	err = m.whole(ctx)
+	if status, _ := response(err); status == http.StatusBadRequest { // it may be too large
+		source, headErr := c.head(ctx, s, from)
+		if headErr != nil {
+			return headErr
+		}
+		if m.source = source; aws.ToInt64(source.ContentLength) > copyBytes {
+			err = m.inParts(ctx)
+		}
 	}
-	if err != nil {
+	if err = m.fail(ctx, err); err != nil {
 		return err
 	}
 	_, err = s.DeleteObject(ctx, &s3.DeleteObjectInput{Bucket: &from.Bucket, Key: &from.Name, RequestPayer: c.payer})
@@ -55,7 +61,7 @@ type move struct {
 	*Client
 	from, to  bucket.Key
 	s, target *service
-	source    *s3.HeadObjectOutput
+	source    *s3.HeadObjectOutput // of inParts
 }
 
 // name is that of the source in a header.
@@ -63,14 +69,14 @@ func (m *move) name() *string {
 	return aws.String(httpbinding.EscapePath(m.from.Bucket+"/"+m.from.Name, false))
 }
 
-// whole copies in one request. Stores may ignore the condition: then a source that is replaced meanwhile is copied as it is.
+// whole copies in one request, which most objects are small enough for: what they are need not be asked.
 func (m *move) whole(ctx context.Context) error {
 	in := &s3.CopyObjectInput{
-		Bucket: &m.to.Bucket, Key: &m.to.Name, CopySource: m.name(), CopySourceIfMatch: m.source.ETag, RequestPayer: m.payer,
+		Bucket: &m.to.Bucket, Key: &m.to.Name, CopySource: m.name(), RequestPayer: m.payer,
 	}
 	in.ServerSideEncryption, in.SSEKMSKeyId = m.encryption()
 	_, err := m.target.CopyObject(ctx, in)
-	return m.fail(ctx, err)
+	return err
 }
 
 // fail names the source: S3 does not say whose fault an error is, and most are its.
@@ -101,7 +107,7 @@ func (m *move) inParts(ctx context.Context) (err error) {
 	}()
 	u.parts = make([]types.CompletedPart, (size+step-1)/step)
 	if err := m.parts(ctx, u, step); err != nil {
-		return m.fail(ctx, err)
+		return err
 	}
 	// A store that ignores the condition may have copied parts of two objects.
 	if now, err := m.head(ctx, m.s, m.from); err != nil {
