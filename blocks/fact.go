@@ -30,6 +30,7 @@ const (
 	FactTable   FactKind = "table"   // a shard of a table was written
 	FactCorpus  FactKind = "corpus"  // a corpus file was written
 	FactCrowd   FactKind = "crowd"   // a component has more pairs than the budget
+	FactCut     FactKind = "cut"     // the pairs of a cluster have more bytes of ids than the budget
 	FactSample  FactKind = "sample"  // documents were drawn to measure the recall
 	FactSymbols FactKind = "symbols" // copies were removed that differ in symbols
 	// How many pairs some components have, as those found tell.

@@ -107,7 +107,7 @@ type Counts struct {
 	// the runner does not count them, or all were.
 	AllPairs      int64 `json:"all_pairs"`
 	ComparedPairs int64 `json:"compared_pairs"`
-	// PairsPartial are the crowds, of which pairs/ lists some pairs with kept documents only.
+	// PairsPartial are the crowds, and the clusters of long ids, of which pairs/ lists some pairs with kept documents only.
 	PairsPartial int64 `json:"pairs_partial"`
 	Clusters     int64 `json:"clusters"`
 	Removed      int64 `json:"removed"`

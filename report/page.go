@@ -390,7 +390,7 @@ func (p *page) drawSimilarities() (err error) {
 	const pad = .05 // so that the mark stands inside
 	p.Similarities, err = draw(plot.Figure{
 		Title:       "Similarities of near pairs",
-		Description: fmt.Sprintf("A histogram of the similarities of near pairs from the threshold %s to 1. Pairs of similarity 1 are left out.", decimal(t)),
+		Description: fmt.Sprintf("A histogram of the similarities of near pairs from the threshold %s to 1. Copies are left out.", decimal(t)),
 		Charts: []plot.Chart{plot.Histogram{
 			X: plot.Axis{Label: "similarity", From: t - pad*(1-t), To: 1}, Y: plot.Axis{Label: "near pairs", Log: most > 200*least},
 			Edges: edges, Counts: counts, Marks: []plot.Mark{{At: t, Name: "threshold " + decimal(t)}},
@@ -648,8 +648,8 @@ func (p *page) Capped() (all []string) {
 		}
 	}
 	n := p.Counts
-	add(n.PairsPartial, "%s with more than %s pairs (--pair-budget): of each document, pairs/ lists only those with some kept documents. Clusters and removals are not affected.",
-		plural(n.PairsPartial, "crowd"), count(int64(p.Parameters.PairBudget)))
+	add(n.PairsPartial, "%s over --pair-budget (%s pairs of up to 256 bytes of ids): of each document, pairs/ lists only those with some kept documents. Clusters and removals are not affected.",
+		plural(n.PairsPartial, "group"), count(int64(p.Parameters.PairBudget)))
 	add(p.Parameters.Limit, "Only the first %s were read (--limit).", plural(p.Parameters.Limit, "document"))
 	add(p.NotCompared[records.ReasonTooLarge], "%s with more than %s (--max-doc-bytes) not compared.", plural(p.NotCompared[records.ReasonTooLarge], "document"), Size(p.Parameters.MaxDocBytes))
 	add(p.NotCompared[records.ReasonLongID], "%s with an id of more than %s (--max-id-bytes) not compared.", plural(p.NotCompared[records.ReasonLongID], "document"), Size(p.Parameters.MaxIDBytes))

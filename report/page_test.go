@@ -336,7 +336,7 @@ func TestPageOfMethods(t *testing.T) {
 		"chains": {func(run *records.Run, _ *tables) { run.Counts.Chained = 2 },
 			[]string{"2 near-duplicates may be unlike the document that is kept"}, nil},
 		"a crowd": {func(run *records.Run, _ *tables) { run.Counts.PairsPartial, run.Parameters.PairBudget = 1, 5 },
-			[]string{"Clusters are not exact: of crowds, not all pairs are listed.", "1 crowd with more than 5 pairs"}, nil},
+			[]string{"Clusters are not exact: of crowds, not all pairs are listed.", "1 group over --pair-budget (5 pairs"}, nil},
 		"more documents than fit": {func(run *records.Run, _ *tables) { run.InForce.Memory = documentMemory },
 			[]string{"There are too many documents in pairs to count the clusters here.", "pairs, including copies"}, []string{"documents in clusters"}},
 	} {

@@ -85,7 +85,7 @@ func Summary(w io.Writer, width int, run *records.Run, dir string, example *reco
 		out.item("compared", "%s, of %s in all", plural(n.ComparedPairs, "pair"), count(n.AllPairs))
 	}
 	if crowds := n.PairsPartial; crowds > 0 {
-		out.item("over budget", "%s with more pairs than --pair-budget: only some pairs, with kept documents, are listed", plural(crowds, "component"))
+		out.item("over budget", "%s with more pairs, or longer ids, than --pair-budget allows: only some pairs, with kept documents, are listed", plural(crowds, "group"))
 	}
 	out.item("clusters", "%s", count(n.Clusters))
 	out.item("removed", "%s%s", plural(n.Removed, "document"), removed(run))

@@ -37,7 +37,7 @@ not compared  3 documents (2 without a token, 1 too large), kept in the corpus
 copies        30 documents with the same set of shingles as an earlier one
 near pairs    20, each verified exactly
 compared      5,000 pairs, of 500,000,500,000 in all
-over budget   2 components with more pairs than --pair-budget: only some pairs, with kept documents, are listed
+over budget   2 groups with more pairs, or longer ids, than --pair-budget allows: only some pairs, with kept documents, are listed
 clusters      25
 removed       45 documents: 5 exact duplicates, 20 with the same words in the same order, 10 with the same set of shingles, 10 near-duplicates
 symbols       4 of 30 documents removed for having the same words or shingles differ from the kept one in symbols, as a + b and a - b do; --normalize keep-symbols compares symbols too, --method exact removes exact duplicates only: docs/choosing.md

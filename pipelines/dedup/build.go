@@ -332,7 +332,10 @@ func (p *Plan) verify(temp string) verify.Params {
 }
 
 func (p *Plan) decide(temp string) decide.Params {
-	return decide.Params{Inputs: job.Inputs(temp), Shards: p.componentShards(), OnePerCluster: p.Config.Cluster == Components, Clusters: p.Config.writes(output.Clusters), Verifier: p.Verifier(temp)}
+	return decide.Params{
+		Inputs: job.Inputs(temp), Shards: p.componentShards(), OnePerCluster: p.Config.Cluster == Components, Clusters: p.Config.writes(output.Clusters),
+		Verifier: p.Verifier(temp), PairBudget: p.Config.PairBudget,
+	}
 }
 
 func (p *Plan) crowds(inputs, temp string) crowds.Params {

@@ -53,7 +53,7 @@ type Config struct {
 	MaxRemoved      Share         `placeholder:"P%" help:"End with status 5 and publish nothing if the run would remove more than this percentage of the documents of an input file, or of a folder whose files are a document each." group:"Decision"`
 	NoText          bool          `help:"Leave the texts of documents out of report.html." group:"Output"`
 	Write           []output.Part `default:"${parts}" enum:"${parts}" placeholder:"NAME" help:"What to write: any of ${enum} (default: all)." group:"Output"`
-	PairBudget      int           `default:"262144" placeholder:"N" help:"If a connected group has more pairs than this, list each document only with some of those kept before it. In a group of more than 4,096 documents the number of pairs is an estimate." group:"Decision"`
+	PairBudget      int           `default:"262144" placeholder:"N" help:"If a connected group has more pairs than this, list each document only with some of those kept before it; if the ids of its pairs take more than 256 bytes for each of so many, only with the one kept in its place. In a group of more than 4,096 documents the number of pairs is an estimate." group:"Decision"`
 
 	job.Running
 	job.Remote

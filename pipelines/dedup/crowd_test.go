@@ -1,13 +1,20 @@
 package dedup_test
 
 import (
+	"bytes"
 	"fmt"
 	"maps"
 	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/neardup/neardup/internal/corpusgen"
+	"github.com/neardup/neardup/output"
+	"github.com/neardup/neardup/pipelines/dedup"
 	"github.com/neardup/neardup/records"
 )
 
@@ -107,6 +114,67 @@ func TestCopiesOfOnePage(t *testing.T) {
 			if kept != [2]string{copies[id], records.ReasonIdentical} {
 				t.Errorf("%v: %s was removed for %v, it is a copy of %s", flags, id, kept, copies[id])
 			}
+		}
+	}
+}
+
+// Of a cluster whose pairs have more bytes of ids than the budget, the rows are those of each document with the one kept in its place.
+// They do not grow as its pairs do; other clusters have all of theirs, what is removed is the same, and so are the bytes on any runner.
+func TestLongIDs(t *testing.T) {
+	const long, budget = 100, 5000 // 4,950 pairs of about 10 MB, where 1.3 MB are listed
+	r := rand.New(rand.NewPCG(5, 5))
+	words := make([]string, 170)
+	for i := range words {
+		words[i] = fmt.Sprint("w", r.IntN(5000))
+	}
+	var lines bytes.Buffer
+	input := 0
+	for i := range 2 * long {
+		text, id := slices.Clone(words), fmt.Sprint(i)
+		text[r.IntN(len(text))] = fmt.Sprint("x", i)
+		if i < long {
+			id += strings.Repeat("é", 500)
+		} else {
+			slices.Reverse(text)
+		}
+		input += len(id)
+		fmt.Fprintf(&lines, "{\"id\": %q, \"text\": %q}\n", id, strings.Join(text, " "))
+	}
+	path := filepath.Join(t.TempDir(), "in.jsonl")
+	if err := os.WriteFile(path, lines.Bytes(), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for _, flags := range []string{"", "--keep=longest", "--cluster=components", "--method=complete"} {
+		asked := func(budget int, how ...string) *output.Finished {
+			config := ask(t, append(slices.Concat(strings.Fields(flags), how), path)...)
+			config.PairBudget, config.Bands, config.Rows = budget, 60, 2
+			if config.Method == dedup.Complete {
+				config.Bands, config.Rows = 0, 0
+			}
+			return run(t, config)
+		}
+		whole, part := asked(1<<18), asked(budget)
+		if a, b := whole.Run.Counts.PairsPartial, part.Run.Counts.PairsPartial; a != 0 || b != 1 {
+			t.Errorf("%s: pairs_partial is %d and %d, want 0 and 1", flags, a, b)
+		}
+		folders := []string{"clusters", "removed", "corpus"}
+		sameOutput(t, flags, tables(promised(t, whole), folders...), tables(promised(t, part), folders...))
+		pairs, ids, short := outcomeOf(t, whole).Pairs, 0, 0
+		for pair, n := range outcomeOf(t, part).Pairs {
+			if pairs[pair] != n {
+				t.Errorf("%s: pair %v has %v, without the budget %v", flags, pair, n, pairs[pair])
+			}
+		}
+		for _, pair := range rows[records.Pair](t, part, output.Pairs) {
+			if ids += len(pair.IDA) + len(pair.IDB); len(pair.IDA) < 10 {
+				short++
+			}
+		}
+		if all := long * (long - 1) / 2; ids > 2*input+8*all || short < all*9/10 {
+			t.Errorf("%s: %d bytes of ids in the rows of pairs, %d in documents; %d of %d pairs of short ids", flags, ids, input, short, all)
+		}
+		for _, how := range []string{"--runner=prism", "--memory=256MB --workers=3"} {
+			sameOutput(t, flags+how, promised(t, part), promised(t, asked(budget, strings.Fields(how)...)))
 		}
 	}
 }

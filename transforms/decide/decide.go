@@ -64,7 +64,12 @@ type Params struct {
 	Clusters bool
 	// Verifier says how similar the documents of a pair are.
 	Verifier verifier.Spec
+	// PairBudget is how many near pairs of ordinary ids a cluster may list.
+	PairBudget int
 }
+
+// pairIDs are the bytes of ids that a pair of the budget has.
+const pairIDs = 256
 
 // Survivors decides which documents are kept, in the order of preference: by the preference of the
 // file, then rank, then input order. A document is kept unless a kept one is similar to it: so no
@@ -78,6 +83,9 @@ type Params struct {
 // A shard has whole components, so it is decided at once. Links connect clusters as pairs do, and are
 // no rows. A copy group, the documents of one set, is visited at its preferred document, which is kept if the group
 // is. Documents with the same tokens share a profile; a second step makes the rows of their group.
+//
+// A cluster whose near pairs have more bytes of ids than p.PairBudget has room for lists only those of a document with the one kept
+// in its place: else a few documents of long ids would make gigabytes of rows. Facts name these clusters.
 //
 // Two CoGroupByKeys. The first holds the profiles and pairs of a shard in memory: for each profile about 230 bytes and
 // what it takes packed, 72 for each pair. It fails if a pair names a document that is no representative. Counters:
@@ -118,11 +126,7 @@ func (f *decideFn) ProcessElement(ctx context.Context, number int64, profiles, p
 	}
 	defer c.release()
 	f.rows.begin(ctx, toPairs, toClusters, toRemoved, toDropped)
-	for _, n := range c.near {
-		a, b := &c.docs[n.i], &c.docs[n.j]
-		f.rows.pair(a, b, in.ID(a.Key, a.ID, a.HasID), in.ID(b.Key, b.ID, b.HasID), nil, n.shared, c.similarity(n), c.verifier.Len(a.Words), c.verifier.Len(b.Words))
-	}
-	c.decide(in, f.Params.OnePerCluster, func(doc *blocks.Profile, v *blocks.Verdict) {
+	cut := c.decide(in, &f.Params, func(doc *blocks.Profile, v *blocks.Verdict) {
 		if v.Of == v.Cluster {
 			clustersFound.Inc(ctx, 1)
 		}
@@ -132,6 +136,15 @@ func (f *decideFn) ProcessElement(ctx context.Context, number int64, profiles, p
 		}
 		f.verdicts.Add(f.Params.Shards.Shard(v.Of), func(block []byte) []byte { return blocks.AppendVerdict(block, v) }, verdicts)
 	})
+	for _, n := range c.near {
+		a, b := &c.docs[n.i], &c.docs[n.j]
+		f.rows.pair(a, b, in.ID(a.Key, a.ID, a.HasID), in.ID(b.Key, b.ID, b.HasID), nil, n.shared, c.similarity(n), c.verifier.Len(a.Words), c.verifier.Len(b.Words))
+	}
+	for _, cluster := range cut {
+		if err := (blocks.Fact{Kind: blocks.FactCut, Name: fmt.Sprint(int64(cluster))}).Emit(facts); err != nil {
+			return err
+		}
+	}
 	return f.rows.end(ctx, fmt.Sprint(number), facts)
 }
 
@@ -275,8 +288,9 @@ func (c *shard) inOrder(in *blocks.Inputs) (best, order, number []int32) {
 	return best, order, number
 }
 
-// decide yields a verdict for each document that is in a cluster; it is valid until the next.
-func (c *shard) decide(in *blocks.Inputs, onePerCluster bool, yield func(*blocks.Profile, *blocks.Verdict)) {
+// decide yields a verdict for each document that is in a cluster; it is valid until the next. What is near afterwards is to be listed,
+// and of the clusters returned it is not all.
+func (c *shard) decide(in *blocks.Inputs, p *Params, yield func(*blocks.Profile, *blocks.Verdict)) (partial []blocks.Key) {
 	best, order, number := c.inOrder(in)
 	var forest unionfind.Forest
 	all := make([]survivors.Pair, 0, len(c.links)+len(c.near))
@@ -293,7 +307,7 @@ func (c *shard) decide(in *blocks.Inputs, onePerCluster bool, yield func(*blocks
 	}
 	protected := sort.Search(len(order), func(i int) bool { return !in.Protected(c.docs[best[order[i]]].Preferred().Key) })
 	var choices []survivors.Choice
-	if onePerCluster {
+	if p.OnePerCluster {
 		choices = survivors.Components(len(order), protected, all)
 	} else {
 		choices = survivors.Star(len(order), protected, all[len(c.links):])
@@ -321,4 +335,31 @@ func (c *shard) decide(in *blocks.Inputs, onePerCluster bool, yield func(*blocks
 		}
 		yield(doc, &v)
 	}
+	return c.cut(in, p.PairBudget, cluster, func(r int32) int32 { return order[choices[number[r]].By] })
+}
+
+// cut leaves, of clusters whose near pairs have too many bytes of ids, those of a document with the one kept in its place. It returns
+// the clusters by their first documents.
+func (c *shard) cut(in *blocks.Inputs, budget int, cluster []int32, keptFor func(r int32) int32) (partial []blocks.Key) {
+	ids := func(i int32) int {
+		if doc := &c.docs[i]; doc.HasID {
+			return len(doc.ID)
+		}
+		return len(in.Name(c.docs[i].Key.File()))
+	}
+	bytes := make([]int, len(c.docs)) // of a cluster, at its first document
+	for _, n := range c.near {
+		bytes[cluster[n.i]] += ids(n.i) + ids(n.j)
+	}
+	for first, n := range bytes {
+		if n/pairIDs > budget {
+			partial = append(partial, c.keys[first])
+		}
+	}
+	if len(partial) > 0 {
+		c.near = slices.DeleteFunc(c.near, func(n nearPair) bool {
+			return bytes[cluster[n.i]]/pairIDs > budget && keptFor(n.i) != n.j && keptFor(n.j) != n.i
+		})
+	}
+	return partial
 }

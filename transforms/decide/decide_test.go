@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 	"math/big"
 	"slices"
 	"testing"
@@ -57,7 +58,7 @@ func decided(measure string, in *blocks.Inputs, components bool, profiles, copie
 		}
 		verdicts = append(verdicts, block)
 	}
-	p := Params{OnePerCluster: components, Clusters: true, Shards: 1}
+	p := Params{OnePerCluster: components, Clusters: true, Shards: 1, PairBudget: math.MaxInt}
 	f := &decideFn{Params: p, rows: rowWriter{in: in}}
 	f.shard.verifier = verifier.Spec{Measure: measure}.New()
 	f.StartBundle(nil, nil, nil, nil, nil, nil)
