@@ -65,7 +65,7 @@ func (f format) plain() bool {
 func decoded(file *blocks.File) bool {
 	f, err := formatNamed(file.Format)
 	r, ok := f.reader.(bytefile.Reader)
-	return err == nil && file.Encoding != "" && !(ok && r.Members)
+	return err == nil && file.Encoding != "" && (!ok || !r.Members)
 }
 
 func formatNamed(name string) (format, error) {

@@ -183,6 +183,9 @@ func TestSuitedShingles(t *testing.T) {
 		for i := range n {
 			text = append(text, fmt.Sprintf("w%d", from+i))
 		}
+		for range -n { // the same
+			text = append(text, fmt.Sprintf("w%d", from))
+		}
 		return strings.Join(text, " ")
 	}
 	for _, c := range []struct {
@@ -194,6 +197,7 @@ func TestSuitedShingles(t *testing.T) {
 		{"half are rather short", 30, 30, "--shingle=word:5", "word:3"},
 		{"a tenth has hardly a word", 1, 300, "--shingle=word:3", ""},
 		{"stop words", 12, 300, "--shingle=stopword:3", "char:9"},
+		{"a word again and again", 0, -60, "--shingle=word:5", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var lines strings.Builder
@@ -208,6 +212,11 @@ func TestSuitedShingles(t *testing.T) {
 			mustDo(t, os.WriteFile(path, []byte(lines.String()), 0o666))
 			config := ask(t, path, "--format=lines", c.flag)
 			f := forecast(t, config)
+			// A run, whose sample is all of so little, says the same.
+			told := run(t, ask(t, path, "--format=lines", c.flag)).Run.Warnings
+			if want := "in.txt: documents are short for --threshold 0.8: "; len(told) != 1 || !strings.HasPrefix(told[0], want) || c.suits != "" && !strings.HasSuffix(told[0], "give --shingle "+c.suits) {
+				t.Errorf("a run warns %q, want %q and %q", told, want, c.suits)
+			}
 			if len(f.Short) != 1 || f.Short[0].Shingle != c.suits {
 				t.Fatalf("%+v, want %q", f.Short, c.suits)
 			}

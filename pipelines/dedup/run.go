@@ -236,6 +236,8 @@ func (r *run) makePlan(ctx context.Context) error {
 	r.record.Warnings = append(r.record.Warnings, plan.Warnings()...)
 	if r.config.DryRun {
 		r.warnOfColumns(plan.NoColumn, "the run accepts them with --max-rejected only; ")
+	} else { // a forecast has a larger sample
+		r.record.Warnings = append(r.record.Warnings, r.plan.shortWarnings()...)
 	}
 	if plan.Sampled != "" && (r.config.DryRun || r.config.MaxRejected != Tolerance{}) { // else the run ends with as much
 		r.warn("%s", plan.Sampled)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/neardup/neardup/kernels/copies"
 	"github.com/neardup/neardup/kernels/setsim"
 	"github.com/neardup/neardup/kernels/shingle"
 	"github.com/neardup/neardup/records"
@@ -35,70 +36,119 @@ func leastShingles(t setsim.Threshold, e int) (equal, word int) {
 	return up(den, den-num), up(e*(den+num), den-num)
 }
 
+// judges reports whether sets can be too short for the search.
+func (p *Plan) judges() bool {
+	return p.Threshold.Num < p.Threshold.Den && p.Request.Same == "" && p.Request.Compare == "jaccard"
+}
+
 // short lists the sources whose documents are too short: at least one in ten has so few shingles that only an equal set is similar, or at
 // least one in two would be no near-duplicate of itself with one word changed.
 func (s *survey) short() (all []records.Short) {
-	p := s.plan
-	if p.Threshold.Num >= p.Threshold.Den || p.Request.Same != "" || p.Request.Compare != "jaccard" {
+	if !s.plan.judges() {
 		return nil
 	}
-	equal, word := leastShingles(p.Threshold, changed(p.Spec.Shingle))
-	found := make([]records.Short, len(s.names))
-	lengths := make([][2][]int32, len(s.names)) // in words and characters
+	sizes := make([]map[int]int64, len(s.names))
 	for i, d := range s.documents {
 		if d.words == 0 {
 			continue
 		}
 		of := s.sources[i]
-		short := &found[of]
-		short.Documents++
-		short.Equal += count(int(d.size) < equal)
-		short.Word += count(int(d.size) < word)
-		lengths[of][0], lengths[of][1] = append(lengths[of][0], s.words[i]), append(lengths[of][1], s.runes[i])
-	}
-	for i, short := range found {
-		if short.Documents == 0 || short.Equal*10 < short.Documents && short.Word*2 < short.Documents {
-			continue
+		if sizes[of] == nil {
+			sizes[of] = map[int]int64{}
 		}
-		short.Source, short.Least, short.LeastWord = s.names[i], int64(equal), int64(word)
-		short.Shingle = p.suited(lengths[i][0], lengths[i][1])
-		all = append(all, short)
+		sizes[of][int(d.size)]++
+	}
+	for i, name := range s.names {
+		if short := s.plan.shortOf(sizes[i], s.texts[i]); short != nil {
+			short.Source = name
+			all = append(all, *short)
+		}
 	}
 	return all
 }
 
-func count(is bool) int64 {
-	if is {
-		return 1
+// leastJudged are as many documents of the planner's sample as show that an input is short.
+const leastJudged = 20
+
+// shortWarnings warn of an input whose documents are too short, by the planner's sample.
+func (p *Plan) shortWarnings() []string {
+	if !p.judges() {
+		return nil
 	}
-	return 0
+	short := p.shortOf(p.Sizes, p.Texts)
+	if short == nil || short.Documents < leastJudged {
+		return nil
+	}
+	in := p.Listing.Inputs
+	if short.Source = in.Root; in.Len() == 1 {
+		short.Source = in.Name(0)
+	}
+	return shortWarnings([]records.Short{*short}, p.Threshold.Float())
 }
 
-// suited is the largest --shingle of which short does not warn, for texts of so many words and characters each: at least two words, so that
-// their order counts, or else at least three characters. It is "" if there is none.
-func (p *Plan) suited(words, characters []int32) string {
+// shortOf says how short documents are, of so many for each size of a set; nil if they are not. Texts are some of theirs.
+func (p *Plan) shortOf(sizes map[int]int64, texts [][]byte) *records.Short {
+	equal, word := leastShingles(p.Threshold, changed(p.Spec.Shingle))
+	short := &records.Short{Least: int64(equal), LeastWord: int64(word)}
+	for size, n := range sizes {
+		short.Documents += n
+		if size < equal {
+			short.Equal += n
+		}
+		if size < word {
+			short.Word += n
+		}
+	}
+	if short.Documents == 0 || short.Equal*10 < short.Documents && short.Word*2 < short.Documents {
+		return nil
+	}
+	short.Shingle = p.suited(texts)
+	return short
+}
+
+// suited is the largest --shingle, and not the one in force, of which short does not warn for texts like these, whose distinct shingles count: at
+// least two words, so that their order counts, or else at least three characters. It is "" if there is none.
+func (p *Plan) suited(texts [][]byte) string {
+	if len(texts) == 0 {
+		return ""
+	}
+	inForce := p.Spec.Shingle
 	for _, unit := range []struct {
 		kind        shingle.Kind
 		name        string
 		most, least int
-		tokens      []int32
 	}{
-		{shingle.Word, "word", p.Spec.Shingle.K, 2, words},
-		{shingle.Char, "char", 9, 3, characters},
+		{shingle.Word, "word", inForce.K, 2},
+		{shingle.Char, "char", 9, 3},
 	} {
-		if unit.kind == shingle.Word && p.Spec.Shingle.Kind != shingle.Word {
+		if unit.kind == shingle.Word && inForce.Kind != shingle.Word {
 			continue
 		}
-		slices.Sort(unit.tokens)
-		half, tenth := int(unit.tokens[(len(unit.tokens)-1)/2]), int(unit.tokens[(len(unit.tokens)-1)/10])
 		for k := unit.most; k >= unit.least; k-- {
-			equal, word := leastShingles(p.Threshold, changed(shingle.Config{Kind: unit.kind, K: k}))
-			if tenth-k+1 >= equal && half-k+1 >= word {
+			spec := p.Spec
+			if spec.Shingle.Kind, spec.Shingle.K = unit.kind, k; spec.Shingle == inForce {
+				continue
+			}
+			sizes := sizesOf(texts, spec)
+			equal, word := leastShingles(p.Threshold, changed(spec.Shingle))
+			if sizes[(len(sizes)-1)/10] >= equal && sizes[(len(sizes)-1)/2] >= word {
 				return fmt.Sprintf("%s:%d", unit.name, k)
 			}
 		}
 	}
 	return ""
+}
+
+// sizesOf returns how many distinct shingles texts have, ascending.
+func sizesOf(texts [][]byte, spec shingle.Spec) (sizes []int) {
+	reader := copies.NewReader(spec, shingle.Set)
+	for _, text := range texts {
+		_, set := reader.Read(text, nil)
+		sizes = append(sizes, len(set))
+		reader.Trim()
+	}
+	slices.Sort(sizes)
+	return sizes
 }
 
 // have begins a clause about n of the sampled documents.

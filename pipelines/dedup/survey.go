@@ -17,6 +17,7 @@ import (
 	"github.com/neardup/neardup/kernels/lsh"
 	"github.com/neardup/neardup/kernels/script"
 	"github.com/neardup/neardup/kernels/shingle"
+	"github.com/neardup/neardup/pipelines/job"
 	"github.com/neardup/neardup/records"
 	"github.com/neardup/neardup/transforms/frequencies"
 	"github.com/neardup/neardup/transforms/signature"
@@ -29,6 +30,8 @@ const (
 	surveyDocuments = 1 << 20
 	surveyKeys      = 16 << 20
 	surveyShingles  = 64 << 20
+	// textsBytes bounds the texts that are kept.
+	textsBytes = 16 << 20
 	// typedRecords is how many records, the first ones, give columns their types.
 	typedRecords = 1000
 	// surveyColumns are listed at most: JSON may have other keys in each record.
@@ -46,11 +49,11 @@ type survey struct {
 	keys      []uint64  // those of one document after another; each has keyer.Len()
 
 	text      int64   // bytes of all texts
-	bytes     []int32 // of each document's text, and so are words, runes and sources
+	bytes     []int32 // of each document's text, and so are words and sources
 	words     []int32
-	runes     []int32
 	sources   []int32          // indexes of names
 	names     []string         // of sources
+	texts     []job.TextsKept  // of these, while the sample has less than textsBytes
 	scripts   map[string]int64 // letters
 	encodings map[string]int64 // texts
 	columns   []records.Column
@@ -129,7 +132,6 @@ func (p *Plan) takeSurvey(ctx context.Context) (*survey, error) {
 		s.text += int64(len(d.Text))
 		s.bytes, s.words = append(s.bytes, int32(len(d.Text))), append(s.words, int32(words.Words(d.Text)))
 		words.Trim()
-		s.runes = append(s.runes, int32(utf8.RuneCount(d.Text)))
 		name := d.File.Source
 		if p.Listing.Inputs.OneDocument(d.Key.File()) {
 			name = path.Dir(name)
@@ -140,6 +142,12 @@ func (p *Plan) takeSurvey(ctx context.Context) (*survey, error) {
 			numbers[name], s.names = number, append(s.names, name)
 		}
 		s.sources = append(s.sources, number)
+		if int(number) == len(s.texts) {
+			s.texts = append(s.texts, nil)
+		}
+		if s.text < textsBytes {
+			s.texts[number].Add(d.Text)
+		}
 		counter.Add(d.Text)
 		s.encodings[encodingOf(d)]++
 		if len(s.documents) <= typedRecords && columnErr == nil {

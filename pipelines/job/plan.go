@@ -86,8 +86,9 @@ type Plan struct {
 	Documents int64
 	// Shingles is the estimate of the sum of their sets' sizes.
 	Shingles int64
-	// Sizes are how many of the sampled sets have a size.
+	// Sizes are how many of the sampled sets have a size, and Texts the first of their texts.
 	Sizes     map[int]int64
+	Texts     TextsKept
 	Threshold setsim.Threshold
 	Spec      shingle.Spec
 	// Complete: all documents are compared, as was asked or since too many would be.
@@ -369,6 +370,7 @@ func (p *Plan) sample(ctx context.Context) (sets [][]uint64, different, size int
 	sampled, err = source.Sample(ctx, p.Listing.Inputs, p.reading, func(text, ends []byte) {
 		looks.add(text, ends)
 		texts.add(text, ends)
+		p.Texts.Add(text)
 	})
 	if err != nil {
 		return nil, 0, 0, sampled, err

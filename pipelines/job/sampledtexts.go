@@ -1,6 +1,7 @@
 package job
 
 import (
+	"bytes"
 	"runtime"
 
 	"github.com/neardup/neardup/internal/parallel"
@@ -118,5 +119,21 @@ func (b *textBatch) readBy(reader *copies.Reader) {
 			b.read = append(b.read, sampledText{traits, hash.Sequence(set), len(set), thin(set)})
 		}
 		reader.Trim()
+	}
+}
+
+// TextsKept are the first texts of a sample, or the beginnings of long ones.
+type TextsKept [][]byte
+
+// How many texts are kept, and of how many bytes: with so many, a text is long for any --shingle.
+const (
+	textsKept     = 200
+	textKeptBytes = 16 << 10
+)
+
+// Add adds a text, if few are kept.
+func (t *TextsKept) Add(text []byte) {
+	if len(*t) < textsKept {
+		*t = append(*t, bytes.Clone(text[:min(len(text), textKeptBytes)]))
 	}
 }
