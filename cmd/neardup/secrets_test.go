@@ -110,10 +110,10 @@ func TestSecrets(t *testing.T) {
 			}{
 				"replaces":   {flags: replace},
 				"unreadable": {status: 4, flags: replace},
-				"refused": {status: 1, flags: replace, refuse: func(r *http.Request) bool {
+				"refused": {status: 2, flags: replace, refuse: func(r *http.Request) bool {
 					return r.Method != http.MethodGet && readAll(r) && strings.Contains(content(r), "/w/")
 				}},
-				"unpublished": {status: 1, flags: replace, refuse: func(r *http.Request) bool {
+				"unpublished": {status: 2, flags: replace, refuse: func(r *http.Request) bool {
 					return r.URL.Query().Has("X-Amz-Expires") || r.Method == http.MethodDelete && strings.HasSuffix(r.URL.Path, "/_SUCCESS")
 				}},
 				"direct":  {flags: append([]string{"--runner=direct"}, replace...)},

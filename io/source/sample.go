@@ -49,7 +49,7 @@ type Sampled struct {
 	// not ASCII; "" if none is likely enough. NotUTF8 are the former, and Wrong is the path of the first file with one.
 	Encoding, Wrong string
 	NotUTF8         int64
-	// WrongFiles are the files with texts that are not UTF-8, of Files that the sample has records of.
+	// WrongFiles are the files with texts that are not UTF-8, of Files that the sample has documents of.
 	WrongFiles, Files int64
 	// Missing are the text columns that no record seen has, and Columns those of the first of them.
 	Missing, Columns []string
