@@ -81,7 +81,7 @@ func (c *commands) alone(args []string) kong.Option {
 func newParser(cli *commands, args []string, stdout, stderr io.Writer) (*kong.Kong, error) {
 	options := []kong.Option{
 		kong.Name("neardup"),
-		kong.Description("Finds near-duplicate documents: every reported pair is verified exactly, and the recall is yours to choose.\n\nExit status: 0 done, 1 failed, so running it again may help, 2 wrong usage, or an object store that refuses until a person acts, 3 output exists or is locked, 4 too many unreadable records or no document to compare, 5 more would be removed than --max-removed allows, 129, 130, 131 or 143 interrupted.\n\nEach flag may also come from the environment, --threshold as NEARDUP_THRESHOLD, or from a --config file; the command line overrides the environment, which overrides the file. Underscores in flags are hyphens."),
+		kong.Description("Finds near-duplicate documents: every reported pair is verified exactly, and the recall is yours to choose.\n\nExit status: 0 done, 1 failed (running it again may help), 2 a person must act: wrong usage, or a store that refuses. 3 output exists or is locked, 4 too many unreadable records or no document to compare, 5 more would be removed than --max-removed allows, 129, 130, 131 or 143 interrupted.\n\nEach flag may also come from the environment, --threshold as NEARDUP_THRESHOLD, or from a --config file; the command line overrides the environment, which overrides the file. Underscores in flags are hyphens."),
 		expanded(dedup.Vars(), compare.Vars(), query.Vars(), study.Vars(), export.Vars(), diff.Vars(), map[string]string{"shells": strings.Join(manual.Shells(), ",")}),
 		kong.Vars{"version": "neardup " + dedup.Version()},
 		kong.Writers(stdout, stderr),
