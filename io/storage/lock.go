@@ -94,6 +94,7 @@ type Lock struct {
 
 	// late: requests of this holder may still take effect when it releases the lock.
 	late bool
+	kept bool // see Keep
 	// settled is when no request of a former holder takes effect any more, by this machine's clock.
 	settled time.Time
 
@@ -463,6 +464,14 @@ func (l *Lock) Removal(version string) If {
 	return cond
 }
 
+// Keep has Release write that nobody holds the lock, and not remove it: on a store that removes whatever the condition, that
+// could be another's.
+func (l *Lock) Keep() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.kept = true
+}
+
 // Settle waits until no request of a holder whose lock was taken by force takes effect any more, and tells waiting how
 // long that is. Who takes a lock by its age has waited for longer.
 func (l *Lock) Settle(ctx context.Context, waiting func(time.Duration)) error {
@@ -503,7 +512,7 @@ func (l *Lock) Release(ctx context.Context, late bool) error {
 		if l.file.hold != nil {
 			return l.file.hold.Remove(ctx)
 		}
-		if l.late {
+		if l.late || l.kept {
 			return l.write(ctx, l.file, cond, true)
 		}
 		err := l.store.Remove(ctx, l.file.path, cond)

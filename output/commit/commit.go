@@ -39,6 +39,8 @@ type Options struct {
 	Dir       string // the output, absolute and without links: see storage.Resolve
 	Run       string // of NewRun
 	Overwrite bool   // a finished output is replaced
+	// Weak: also on a store without conditional DELETE, where what is removed is only looked at just before.
+	Weak bool
 	// Temp is the run's folder for temporary files, a TempFolder; "" is one in the staging folder.
 	Temp string
 	// Private keeps all that is not yet published from other users, also from workers that are other users.
@@ -233,7 +235,7 @@ func (c *Commit) Publish(ctx context.Context, fingerprint string, m *records.Man
 		}
 	}
 	if errors.Is(err, errors.ErrUnsupported) {
-		err = c.sealAndFill(ctx, &seal{Run: c.o.Run, Fingerprint: fingerprint, From: ready, Opaque: !c.swaps, Files: files})
+		err = c.sealAndFill(ctx, &seal{Run: c.o.Run, Fingerprint: fingerprint, From: ready, Opaque: !c.swaps, Weak: !c.removes, Files: files})
 	}
 	c.committed = err == nil
 	if !c.Pending() {
@@ -586,8 +588,11 @@ func (c *Commit) probe(ctx context.Context) error {
 	if err != nil && !errors.Is(err, errors.ErrUnsupported) {
 		return err
 	}
-	if !c.removes && len(c.seen.files) > 0 {
-		return fmt.Errorf("%s: the object store does not support conditional DELETE, so existing output cannot be replaced; choose an empty --output: %w", c.o.Dir, errors.ErrUnsupported)
+	if !c.removes {
+		c.lock.Keep()
+	}
+	if !c.removes && !c.o.Weak && len(c.seen.files) > 0 {
+		return fmt.Errorf("%s: the object store does not support conditional DELETE, so existing output cannot be replaced; choose an empty --output, or add --weak-overwrite to dedup if no other program writes there (docs/lake.md): %w", c.o.Dir, errors.ErrUnsupported)
 	}
 	return nil
 }

@@ -106,6 +106,9 @@ func (c *Commit) resume(ctx context.Context, left *Left) error {
 		return err
 	}
 	c.staging, c.removes, c.movable = left.staging, left.Removes, left.Whole
+	if !c.removes {
+		c.lock.Keep()
+	}
 	// One that was killed may have ended the run's writing.
 	if err := storage.BeginIn(ctx, c.staging, workDir, false); err != nil {
 		return err

@@ -24,6 +24,7 @@ type seal struct {
 	Fingerprint string       `json:"fingerprint"`
 	From        string       `json:"from"` // the folder below the staging folder where the files are
 	Opaque      bool         `json:"opaque,omitempty"`
+	Weak        bool         `json:"weak,omitempty"` // the store cannot remove on condition
 	Files       []sealedFile `json:"files"` // the manifest first, the mark of success last
 	Old         []oldFile    `json:"old"`   // all that the new output replaces
 
@@ -168,7 +169,7 @@ func (c *Commit) fill(ctx context.Context, s *seal, syncing storage.Syncing) (pu
 		return false, err
 	}
 	if old, ok := s.old(output.SuccessFile); ok {
-		if err := c.removeOld(ctx, old); err != nil {
+		if err := c.removeOld(ctx, s, old); err != nil {
 			return false, err
 		}
 		if err := syncing.Sync(ctx, c.o.Dir); err != nil {
@@ -297,7 +298,7 @@ func (c *Commit) removeReplaced(ctx context.Context, s *seal) error {
 		keep[f.Name] = true
 	}
 	gone := slices.DeleteFunc(slices.Clone(s.Old), func(old oldFile) bool { return keep[old.Name] })
-	if err := c.each(ctx, len(gone), func(i int) error { return c.removeOld(ctx, gone[i]) }); err != nil {
+	if err := c.each(ctx, len(gone), func(i int) error { return c.removeOld(ctx, s, gone[i]) }); err != nil {
 		return err
 	}
 	there, err := list(ctx, c.o.Dir)
@@ -314,7 +315,7 @@ const (
 )
 
 // removeOld removes a file of the former output, unless that was done before.
-func (c *Commit) removeOld(ctx context.Context, old oldFile) error {
+func (c *Commit) removeOld(ctx context.Context, s *seal, old oldFile) error {
 	path := storage.Join(c.o.Dir, old.Name)
 	for tries := 0; ; tries++ {
 		info, err := c.store.Stat(ctx, path)
@@ -327,7 +328,11 @@ func (c *Commit) removeOld(ctx context.Context, old oldFile) error {
 		if !old.is(info) {
 			return errors.Join(c.lock.Prove(ctx), changed(path))
 		}
-		err = c.store.Remove(ctx, path, c.lock.Removal(info.Version))
+		cond := c.lock.Removal(info.Version)
+		if s.Weak {
+			cond.Version = "" // it was as sealed a moment ago
+		}
+		err = c.store.Remove(ctx, path, cond)
 		if !errors.Is(err, storage.ErrPrecondition) {
 			return err
 		}

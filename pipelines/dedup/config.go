@@ -60,10 +60,11 @@ type Config struct {
 	job.Cloud
 	job.Scheduled
 
-	DryRun      bool          `help:"Print the plan and exit: what the run is expected to read, send and need. Reads the input up to 256 MB, and a sample of a larger one." group:"Run"`
-	Overwrite   bool          `help:"Replace a finished output once the new one is whole; until then the old one stays." group:"Run"`
-	WaitLock    time.Duration `default:"0s" placeholder:"DURATION" help:"Time to wait for another run's lock on the output, as in 90s or 2h (default: ${default})." group:"Run"`
-	ForceUnlock bool          `help:"Take the output from the run that holds it; that run then stops at its next step with status 3." group:"Run"`
+	DryRun        bool          `help:"Print the plan and exit: what the run is expected to read, send and need. Reads the input up to 256 MB, and a sample of a larger one." group:"Run"`
+	Overwrite     bool          `help:"Replace a finished output once the new one is whole; until then the old one stays." group:"Run"`
+	WeakOverwrite bool          `help:"Like --overwrite, also on an object store without conditional DELETE, such as MinIO. No other program may write to the output meanwhile." group:"Run"`
+	WaitLock      time.Duration `default:"0s" placeholder:"DURATION" help:"Time to wait for another run's lock on the output, as in 90s or 2h (default: ${default})." group:"Run"`
+	ForceUnlock   bool          `help:"Take the output from the run that holds it; that run then stops at its next step with status 3." group:"Run"`
 
 	// Draw writes the page for persons; nil writes none.
 	Draw Draw `kong:"-"`
@@ -141,6 +142,7 @@ const maxMeasureRecall = 100_000
 
 // validate returns a *job.UsageError for what cannot be meant.
 func (c *Config) validate() error {
+	c.Overwrite = c.Overwrite || c.WeakOverwrite
 	shared := c.shared()
 	if err := shared.Validate(); err != nil {
 		return err

@@ -194,7 +194,7 @@ func (r *run) open(ctx context.Context) (err error) {
 		return err
 	}
 	r.commit, err = commit.Begin(ctx, commit.Options{
-		Dir: r.output, Run: r.record.Job, Overwrite: r.config.Overwrite,
+		Dir: r.output, Run: r.record.Job, Overwrite: r.config.Overwrite, Weak: r.config.WeakOverwrite,
 		Temp: temp, Private: !r.config.Runner.OnCluster(), Lock: r.config.lock(), Warn: r.warn,
 	})
 	if errors.Is(err, errors.ErrUnsupported) {
