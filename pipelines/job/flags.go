@@ -51,7 +51,7 @@ type Input struct {
 	Delimiter      Delimiter   `default:"," placeholder:"CHARACTER" help:"Separator of CSV values: an ASCII character, or tab (default: ${default})." group:"Input"`
 	NoHeader       bool        `help:"The first line of CSV and TSV is data; --text and --id are column numbers, from 1." group:"Input"`
 	Limit          int64       `placeholder:"N" help:"Read only the first N readable documents." group:"Input"`
-	MaxDocBytes    Bytes       `default:"16MiB" placeholder:"SIZE" help:"Do not compare documents with a larger text; they stay in the corpus (default: ${default})." group:"Input"`
+	MaxDocBytes    Bytes       `default:"16MiB" placeholder:"SIZE" help:"Do not compare documents whose text is larger, or becomes larger than this and than twice its size when it is normalised; they stay in the corpus (default: ${default})." group:"Input"`
 	MaxIDBytes     Bytes       `default:"4KiB" placeholder:"SIZE" help:"Do not compare documents with a longer id; they stay in the corpus (default: ${default})." group:"Input"`
 	MaxWindow      Bytes       `default:"128MiB" placeholder:"SIZE" help:"Refuse compressed files with a larger window and Parquet files with larger pages, because reading holds that much in memory (default: ${default})." group:"Input"`
 	InvalidUTF8    InvalidUTF8 `name:"invalid-utf8" default:"reject" enum:"${invalid}" help:"Treatment of a text that is not UTF-8, or begins like UTF-16: reject (the record is unreadable) or keep (compare it unchanged, invalid parts byte by byte; char:9 suits such texts better than words) (default: ${default})." group:"Input"`
