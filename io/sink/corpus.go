@@ -72,7 +72,7 @@ type corpusFn struct {
 }
 
 // keys returns those of the dropped records, in order.
-func (f *corpusFn) keys(ctx context.Context, packed func(*[]byte) bool) (dropped []blocks.Key, err error) {
+func (f *corpusFn) keys(ctx context.Context, packed func(*[]byte) bool) (dropped []int64, err error) {
 	if f.Rows {
 		rows, err := merged(ctx, f.Params.Temp, droppedRows, packed)
 		if err != nil {
@@ -82,7 +82,7 @@ func (f *corpusFn) keys(ctx context.Context, packed func(*[]byte) bool) (dropped
 			if err != nil {
 				return nil, err
 			}
-			dropped = append(dropped, r.Order.A)
+			dropped = append(dropped, int64(r.Order.A))
 		}
 		return dropped, nil
 	}
@@ -90,7 +90,7 @@ func (f *corpusFn) keys(ctx context.Context, packed func(*[]byte) bool) (dropped
 	for packed(&block) {
 		d := blocks.NewDecoder(block)
 		for !d.Done() {
-			dropped = append(dropped, d.Key())
+			dropped = append(dropped, int64(d.Key()))
 		}
 		if err := d.Err(); err != nil {
 			return nil, err
@@ -109,18 +109,24 @@ func (f *corpusFn) ProcessElement(ctx context.Context, batch int64, packed func(
 	if err != nil {
 		return err
 	}
-	var positions []int64
 	for number := range in.Batched(batch) {
 		piece := in.Pieces.At(number)
-		for positions = positions[:0]; len(dropped) > 0 && dropped[0].File() == piece.File && dropped[0].Position() < piece.End; dropped = dropped[1:] {
-			positions = append(positions, dropped[0].Position())
+		n := 0
+		for ; n < len(dropped); n++ {
+			key := blocks.Key(dropped[n])
+			if key.File() != piece.File || key.Position() >= piece.End {
+				break
+			}
+			dropped[n] = key.Position() // in the place of the key: there may be millions
 		}
-		if err := f.write(ctx, in, number, piece, positions, facts); err != nil {
+		if err := f.write(ctx, in, number, piece, dropped[:n], facts); err != nil {
 			return err
 		}
+		dropped = dropped[n:]
 	}
 	if len(dropped) > 0 {
-		return fmt.Errorf("a record was removed at %d of file %d, which batch %d of the corpus does not have", dropped[0].Position(), dropped[0].File(), batch)
+		key := blocks.Key(dropped[0])
+		return fmt.Errorf("a record was removed at %d of file %d, which batch %d of the corpus does not have", key.Position(), key.File(), batch)
 	}
 	return nil
 }

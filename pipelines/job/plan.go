@@ -211,10 +211,8 @@ func makePlan(ctx context.Context, r Request, stdin string) (*Plan, error) {
 		p.UnreadableRecords, p.UnreadableBytes = whole(sampled.Unreadable), whole(sampled.UnreadableBytes)
 	}
 	p.Documents = max(p.Documents, sampled.Documents, 1)
-	if r.GroupBytes > 0 {
-		if err := p.cutSmaller(ctx); err != nil {
-			return nil, err
-		}
+	if err := p.cutSmaller(ctx); err != nil {
+		return nil, err
 	}
 	if in := p.Listing.Inputs.Inputs; in.Len() > 0 { // of no file, no pattern is at fault
 		p.Idle, p.Unprotecting = prefer(in, r.Prefer), protect(in, r.Protect)
@@ -436,10 +434,11 @@ const (
 	// MostGroups are what a shuffle is spread over at most.
 	MostGroups = 1 << 16
 
-	entryBytes   = 9
-	firstBytes   = 24
-	memberBytes  = 20
-	leastSplit   = 64 << 10
+	entryBytes  = 9
+	firstBytes  = 24
+	memberBytes = 20
+	// mostMembers is what all documents of a split tell of themselves before the second read, which holds that much per worker.
+	mostMembers  = 8 << 20
 	maxShardBits = 12
 	// A shingle on its way to the dictionary and back.
 	shingleBytes = 10
@@ -448,13 +447,14 @@ const (
 // GroupBytes is about how large a group is.
 func (p *Plan) GroupBytes() int64 { return cmp.Or(p.Request.GroupBytes, usualGroup) }
 
-// cutSmaller lists the inputs anew, in smaller splits, if the documents of one may be more than a group can tell of.
+// cutSmaller lists the inputs anew, in smaller splits, if the documents of one may be more than a group can tell of. A file of a few bytes may
+// have millions of rows.
 func (p *Plan) cutSmaller(ctx context.Context) (err error) {
-	split := p.Listing.Inputs.Bytes() / (p.Documents*memberBytes/p.Request.GroupBytes + 1)
+	split := p.Listing.Inputs.Bytes() / (p.Documents*memberBytes/cmp.Or(p.Request.GroupBytes, mostMembers) + 1)
 	if split >= p.reading.SplitSize() {
 		return nil
 	}
-	p.reading.SplitBytes = max(split, leastSplit)
+	p.reading.SplitBytes = max(split, 1)
 	p.Listing, err = source.Plan(ctx, p.Request.Inputs, p.reading)
 	return err
 }
