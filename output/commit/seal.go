@@ -25,8 +25,8 @@ type seal struct {
 	From        string       `json:"from"` // the folder below the staging folder where the files are
 	Opaque      bool         `json:"opaque,omitempty"`
 	Weak        bool         `json:"weak,omitempty"` // the store cannot remove on condition
-	Files       []sealedFile `json:"files"` // the manifest first, the mark of success last
-	Old         []oldFile    `json:"old"`   // all that the new output replaces
+	Files       []sealedFile `json:"files"`          // the manifest first, the mark of success last
+	Old         []oldFile    `json:"old"`            // all that the new output replaces
 
 	folder string // the staging folder
 }
