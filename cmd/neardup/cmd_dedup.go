@@ -102,7 +102,7 @@ func (c *dedupCmd) do(ctx context.Context, s streams) (found *records.Run, err e
 // relocate makes Beam's folder for temporary files that of --temp-dir. Beam makes it if need be. On Dataflow it is the
 // service's.
 func (c *dedupCmd) relocate() error {
-	if c.TempLocation == "" || c.TempDir != "" || c.DryRun || c.Runner == job.Dataflow {
+	if c.TempLocation == "" || c.TempDir != "" || c.DryRun || c.Runner.Traits().OnlyBuckets {
 		return nil
 	}
 	if !strings.Contains(c.TempLocation, "://") {
@@ -187,15 +187,13 @@ func (c *dedupCmd) print(ctx context.Context, w io.Writer, run *records.Run) err
 // launch returns how the runner that was asked for is started. It fails if a cluster cannot be
 // reached, before the run has touched anything.
 func (c *dedupCmd) launch(ctx context.Context, s streams) (job.Launch, error) {
-	switch {
-	case c.DryRun:
+	switch runner := c.Runner.Traits(); {
+	case c.DryRun || !runner.OnCluster:
 		return here(c.Running, s.Progress)
-	case c.Runner == job.Dataflow:
-		return onDataflow(ctx, c.Config, s)
-	case c.Runner.OnCluster():
+	case runner.JobServer:
 		return onCluster(ctx, c.Config, s.Progress)
 	default:
-		return here(c.Running, s.Progress)
+		return onDataflow(ctx, c.Config, s)
 	}
 }
 

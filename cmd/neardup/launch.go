@@ -17,13 +17,11 @@ import (
 
 // here returns how a runner in this process is started.
 func here(running job.Running, shown *display) (job.Launch, error) {
-	switch running.Runner {
-	case job.Local:
+	switch {
+	case running.Runner.Traits().Bounded:
 		return logged(running.Runner, locally(running, shown)), nil
-	case job.Prism:
-		if !prismLinked {
-			return nil, job.Usage("--runner prism: this binary is built without it; build one with go build -tags prism ./cmd/neardup, or leave the flag out")
-		}
+	case running.Runner == job.Prism && !prismLinked:
+		return nil, job.Usage("--runner prism: this binary is built without it; build one with go build -tags prism ./cmd/neardup, or leave the flag out")
 	}
 	return logged(running.Runner, func(ctx context.Context, p *beam.Pipeline, _ string) (beam.PipelineResult, []records.Stage, error) {
 		result, err := beam.Run(ctx, string(running.Runner), p)
@@ -33,11 +31,10 @@ func here(running job.Running, shown *display) (job.Launch, error) {
 
 // inForce is what the runner works with, be it asked for or the default.
 func inForce(running job.Running, remote job.Remote) records.InForce {
-	switch running.Runner {
-	case job.Local:
-	case job.Flink:
+	switch runner := running.Runner.Traits(); {
+	case runner.TaskBytes > 0:
 		return records.InForce{Workers: parallelism(running, remote)}
-	default:
+	case !runner.Bounded:
 		return records.InForce{Workers: running.Workers}
 	}
 	workers, bytes := local.Options{Workers: running.Workers, Memory: running.Budget().Bytes}.InForce()

@@ -118,12 +118,10 @@ func (c *Config) validate() error {
 		return job.Usage("nothing to write: give --write, any of %s", job.Listed(output.Buckets, output.Candidates))
 	case len(c.Methods) < 2 && c.Truth == "":
 		return job.Usage("--methods %s: name two at least, of %s, or give --truth FILE to measure one", job.Names(c.Methods...), job.Listed(Methods()...))
-	case c.Runner.OnCluster():
-		return job.Usage("--runner %s: compare runs on this machine; leave it out", c.Runner)
 	case slices.Contains(c.Inputs, "-"):
 		return job.Usage("compare reads its input several times, and standard input can be read once: give a file")
 	}
-	return c.validateComparing()
+	return cmp.Or(c.Runner.CheckHere("compare"), c.validateComparing())
 }
 
 // validateComparing is validate of what is compared, and of SimHash.

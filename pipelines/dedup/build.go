@@ -45,7 +45,7 @@ type Plan struct {
 // folder, where the shared inputs are; the ledger will be there when the job is complete.
 func Build(s beam.Scope, p *Plan, staged output.Folder, temp string) {
 	inputs, reading := job.Inputs(temp), p.Source(temp)
-	writing := sink.Params{Inputs: inputs, Output: staged, Sync: p.Config.Runner.OnCluster(), Temp: temp, GroupRows: p.groupRows(), Pack: p.Request.GroupBytes > 0, Write: p.Config.Write, Metadata: p.metadata()}
+	writing := sink.Params{Inputs: inputs, Output: staged, Sync: p.Config.Runner.Traits().OnCluster, Temp: temp, GroupRows: p.groupRows(), Pack: p.Request.GroupBytes > 0, Write: p.Config.Write, Metadata: p.metadata()}
 
 	docs, compared, rejected := p.Read(s, temp)
 	read := firstRead{Documents: docs, compared: compared, rejected: rejected}
@@ -127,14 +127,7 @@ func (p *Plan) edges(s beam.Scope, r *firstRead, temp string) (flow.Edges, flow.
 }
 
 // together reports whether all that the first read leaves is grouped by one GroupByKey.
-func (p *Plan) together() bool { return p.Config.Runner == job.Flink && !p.Complete }
-
-// flinkTask is what a task sends at most on Flink. Beam's runner holds 100 messages of 4 MB of it until its bundle ends, and a task is
-// one bundle.
-const flinkTask = 400 << 20
-
-// expectedTask is what a plan may expect of a task: its documents are estimated.
-const expectedTask = flinkTask * 3 / 4
+func (p *Plan) together() bool { return p.Config.Runner.Traits().Together && !p.Complete }
 
 // sent is about how much the first read sends.
 func (p *Plan) sent() int64 {
@@ -144,26 +137,29 @@ func (p *Plan) sent() int64 {
 	return p.KeyBytes()
 }
 
-// clusterWorkers is the minimum number of workers of a job on a cluster.
-func (p *Plan) clusterWorkers() int64 { return p.sent()/expectedTask + 1 }
+// expected is what a plan may expect of a task that sends so much at most: its documents are estimated.
+func expected(task int64) int64 { return task * 3 / 4 }
 
-// fitsFlink refuses a job with so many workers, 0 for an unknown number, of which a task on Flink would send too much.
-func (p *Plan) fitsFlink(workers int) error {
-	in, sent := p.Listing.Inputs, p.sent()
-	if p.Config.Runner != job.Flink || sent <= expectedTask {
+// clusterWorkers is the minimum number of workers of a job on a cluster, of which Flink has the narrowest tasks.
+func (p *Plan) clusterWorkers() int64 { return p.sent()/expected(job.Flink.Traits().TaskBytes) + 1 }
+
+// checkTasks refuses a job with so many workers, 0 for an unknown number, of which a task would send more than its runner can hold.
+func (p *Plan) checkTasks(workers int) error {
+	in, sent, most := p.Listing.Inputs, p.sent(), p.Config.Runner.Traits().TaskBytes
+	if most == 0 || sent <= expected(most) {
 		return nil
 	}
 	for i := range in.Splits.Len() {
 		split := in.Splits.At(i)
 		whole := split.Start == 0 && (i+1 == in.Splits.Len() || in.Splits.At(i+1).File != split.File)
-		if of := int64(float64(sent) * float64(in.Size(split.File)) / float64(in.Bytes())); whole && of > expectedTask {
+		if of := int64(float64(sent) * float64(in.Size(split.File)) / float64(in.Bytes())); whole && of > expected(most) {
 			return job.Usage("%s: one task reads the whole file and sends about %d MB, but a task of Beam's runner for Flink that sends more than %d MB never ends; cut the file into smaller ones, or decompress it",
-				in.File(split.File).Path, of>>20, flinkTask>>20)
+				in.File(split.File).Path, of>>20, most>>20)
 		}
 	}
-	if least := p.clusterWorkers(); int64(workers) < least {
+	if least := sent/expected(most) + 1; int64(workers) < least {
 		return job.Usage("--workers %d: the first read sends about %d MB, but a task of Beam's runner for Flink that sends more than %d MB never ends; give --workers %d or more",
-			workers, sent>>20, flinkTask>>20, least)
+			workers, sent>>20, most>>20, least)
 	}
 	return nil
 }

@@ -172,7 +172,7 @@ func (c *Config) validate() error {
 		return job.Usage("--wait-lock %v: must be at least 0s", c.WaitLock)
 	case c.PairBudget < 1:
 		return job.Usage("--pair-budget %d: must be at least 1", c.PairBudget)
-	case !c.Runner.OnCluster() && c.JobServer+c.Environment+c.EnvironmentType+c.EnvironmentConfig != "":
+	case !c.Runner.Traits().OnCluster && c.JobServer+c.Environment+c.EnvironmentType+c.EnvironmentConfig != "":
 		return job.Usage("--job-server and --environment are for jobs on a cluster: add --runner flink")
 	case c.Environment != "" && c.EnvironmentType != "":
 		return job.Usage("--environment and --environment-type say the same; drop one of the two")
@@ -180,7 +180,7 @@ func (c *Config) validate() error {
 		return job.Usage("--environment-config: add --environment-type, PROCESS, EXTERNAL or DOCKER")
 	case c.MaxRemoved.given && !c.writes(output.Corpus):
 		return job.Usage("--max-removed counts what is left in the corpus; add that to --write")
-	case c.Runner != job.Flink && (len(c.FlinkOption) > 0 || c.FlinkREST != ""):
+	case !c.Runner.Traits().REST && (len(c.FlinkOption) > 0 || c.FlinkREST != ""):
 		return job.Usage("--flink-option and --flink-rest are for jobs on Flink: add --runner flink")
 	case c.Same.Same != "" && c.Method != Exact:
 		return job.Usage("--same %s: only --method exact takes it; add that, or drop it", c.Same.Same)
@@ -210,7 +210,7 @@ func (c *Config) validate() error {
 
 // validateCloud is validate of what Dataflow is asked.
 func (c *Config) validateCloud() error {
-	if c.Runner != job.Dataflow {
+	if !c.Runner.Traits().OnlyBuckets {
 		return c.CheckUnused()
 	}
 	if c.JobServer+c.Environment != "" {
@@ -310,16 +310,10 @@ func (c *Config) shared() job.Config {
 	return job.Config{Input: c.Input, Similarity: c.Similarity, Search: c.Search, Running: c.Running}
 }
 
-// flinkGroup is the size of a group on Flink, which makes one record of all values that a key has in the buffer of a sort: 1.4 MB with
-// 128 MB of managed memory a slot.
-const flinkGroup = 512 << 10
-
 // request is what the plan is made for.
 func (c *Config) request() job.Request {
 	shared, comparing := c.shared(), c.Comparing
-	if c.Runner == job.Flink {
-		shared.GroupBytes = cmp.Or(shared.GroupBytes, flinkGroup)
-	}
+	shared.GroupBytes = cmp.Or(shared.GroupBytes, c.Runner.Traits().GroupBytes)
 	shared.Signature, comparing.Compare = c.family(), c.compare()
 	return job.Request{Config: shared, Comparing: comparing, AskedRecall: c.asksRecall(), Same: c.same(), Complete: c.Method == Complete, AllowEmpty: c.AllowEmpty, Strict: c.MaxRejected == Tolerance{} && !c.DryRun, Rank: c.Keep.rank, Prefer: c.Keep.globs, Protect: c.protected()}
 }

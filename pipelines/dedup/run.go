@@ -195,7 +195,7 @@ func (r *run) open(ctx context.Context) (err error) {
 	}
 	r.commit, err = commit.Begin(ctx, commit.Options{
 		Dir: r.output, Run: r.record.Job, Overwrite: r.config.Overwrite, Weak: r.config.WeakOverwrite,
-		Temp: temp, Private: !r.config.Runner.OnCluster(), Lock: r.config.lock(), Warn: r.warn,
+		Temp: temp, Private: !r.config.Runner.Traits().OnCluster, Lock: r.config.lock(), Warn: r.warn,
 	})
 	if errors.Is(err, errors.ErrUnsupported) {
 		return &job.UsageError{Err: err}
@@ -210,7 +210,7 @@ func (r *run) open(ctx context.Context) (err error) {
 // tempOutside is the folder for temporary files, if it is not to be in the staging folder.
 func (r *run) tempOutside() (string, error) {
 	// A runner in this process spills to a disk, whatever store the output is on.
-	if r.config.TempDir != "" || !storage.IsLocal(r.output) && !r.config.Runner.OnCluster() {
+	if r.config.TempDir != "" || !storage.IsLocal(r.output) && !r.config.Runner.Traits().OnCluster {
 		return storage.Abs(commit.TempFolder(storage.TempParent(r.config.TempDir), r.record.Job))
 	}
 	return "", nil
@@ -242,7 +242,7 @@ func (r *run) makePlan(ctx context.Context) error {
 	if plan.Sampled != "" && (r.config.DryRun || r.config.MaxRejected != Tolerance{}) { // else the run ends with as much
 		r.warn("%s", plan.Sampled)
 	}
-	if err := r.plan.fitsFlink(cmp.Or(r.config.InForce.Workers, r.config.Workers)); err != nil && !r.config.DryRun {
+	if err := r.plan.checkTasks(cmp.Or(r.config.InForce.Workers, r.config.Workers)); err != nil && !r.config.DryRun {
 		return err
 	} else if err != nil {
 		r.warn("the run would be refused: %v", err)

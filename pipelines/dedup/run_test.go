@@ -153,7 +153,7 @@ func TestRefused(t *testing.T) {
 
 // No task on Flink sends as much as its runner holds: with fewer workers than that takes, the job is refused and told how many there must be,
 // and so is one with a file that a task reads whole.
-func TestFitsFlink(t *testing.T) {
+func TestTasksFit(t *testing.T) {
 	give := regexp.MustCompile(`give --workers (\d+) or more`)
 	rapid.Check(t, func(t *rapid.T) {
 		p := &Plan{Plan: &job.Plan{
@@ -184,11 +184,11 @@ func TestFitsFlink(t *testing.T) {
 			sent += p.Documents * 800
 		}
 		workers := rapid.IntRange(0, 1000).Draw(t, "workers")
-		if err := p.fitsFlink(workers); err != nil {
+		if err := p.checkTasks(workers); err != nil {
 			t.Fatalf("without Flink: %v", err)
 		}
 		p.Config.Runner = job.Flink
-		err := p.fitsFlink(workers)
+		err := p.checkTasks(workers)
 		const least, most = 200 << 20, 400 << 20
 		ofFile := float64(sent) * float64(whole) / float64(all)
 		switch usage := (*job.UsageError)(nil); {
@@ -204,7 +204,7 @@ func TestFitsFlink(t *testing.T) {
 			}
 		default:
 			n, _ := strconv.Atoi(give.FindStringSubmatch(err.Error())[1])
-			if n <= workers || sent/int64(n) > most || n > 1 && sent/int64(n-1) < least || p.fitsFlink(n) != nil {
+			if n <= workers || sent/int64(n) > most || n > 1 && sent/int64(n-1) < least || p.checkTasks(n) != nil {
 				t.Fatalf("%d bytes: %v", sent, err)
 			}
 		}

@@ -6,7 +6,6 @@ import (
 
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/output"
-	"github.com/neardup/neardup/pipelines/job"
 )
 
 // checkSpace compares what the corpus may take with what is free.
@@ -28,7 +27,7 @@ func (r *run) spoolCompressed(ctx context.Context) error {
 		ample = 20 // times the compressed size: text mostly takes a tenth to a third of its size
 	)
 	free, known := storage.FreeSpace(r.temp)
-	if r.config.Runner != job.Local || r.config.Limit > 0 || !known {
+	if !r.config.Runner.Traits().Bounded || r.config.Limit > 0 || !known {
 		return nil
 	}
 	in := r.plan.Listing.Inputs

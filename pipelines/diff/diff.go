@@ -2,6 +2,7 @@
 package diff
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -75,13 +76,11 @@ func (c *Config) validate() error {
 		return job.Usage("--bits %d: must be between 1 and %d", c.Bits, simhash.MaxBits)
 	case c.A == "-" && c.B == "-":
 		return job.Usage("standard input cannot be both documents; give one of them as a file")
-	case c.Runner.OnCluster():
-		return job.Usage("--runner %s: diff runs on this machine; leave it out", c.Runner)
 	case c.byIDs():
 		shared := c.shared()
-		return shared.Validate()
+		return cmp.Or(c.Runner.CheckHere("diff"), shared.Validate())
 	}
-	return nil
+	return c.Runner.CheckHere("diff")
 }
 
 // Run compares the two documents. An error of usage is a *job.UsageError.

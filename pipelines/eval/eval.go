@@ -45,10 +45,8 @@ func (c *Config) validate() error {
 		return job.Usage("--list %d: must be at least 0", c.List)
 	case c.Texts < 0:
 		return job.Usage("--texts %d: must be at least 0", c.Texts)
-	case c.Runner.OnCluster():
-		return job.Usage("--runner %s: eval runs on this machine; leave it out", c.Runner)
 	}
-	return job.CheckPath("--temp-dir", c.TempDir)
+	return cmp.Or(c.Runner.CheckHere("eval"), job.CheckPath("--temp-dir", c.TempDir))
 }
 
 // Evaluate compares the output with the truth. Two documents are a found pair if they are in one cluster.

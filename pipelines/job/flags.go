@@ -6,7 +6,6 @@
 package job
 
 import (
-	"cmp"
 	"encoding"
 	"fmt"
 	"io"
@@ -121,7 +120,7 @@ func (r *Running) Budget() memory.Budget {
 	switch {
 	case r.Memory > 0:
 		return memory.Asked(int64(r.Memory), "--memory")
-	case r.Runner == Local:
+	case r.Runner.Traits().Bounded:
 		return r.Usual
 	default:
 		return memory.Budget{}
@@ -146,35 +145,6 @@ type Remote struct {
 	FlinkREST   string            `name:"flink-rest" placeholder:"HOST:PORT" help:"Flink's REST interface, which serves the web UI. neardup checks the cluster's settings before the job starts, and shows progress (default: port 8081 of the job server's machine, if a Flink answers there)." group:"Run"`
 	WorkerBin   string            `name:"worker-binary" placeholder:"FILE" help:"neardup as a static Linux binary to send to the workers (default: the running binary, if it is one). Runners in this process ignore it." group:"Run"`
 }
-
-// Runner is what runs a pipeline.
-type Runner string
-
-// The runners.
-const (
-	Local    Runner = "local"
-	Flink    Runner = "flink"
-	Spark    Runner = "spark"
-	Dataflow Runner = "dataflow"
-	Portable Runner = "portable" // whatever is behind a job server
-	Prism    Runner = "prism"
-	Direct   Runner = "direct"
-)
-
-// classes are the runners by the names of Beam's classes, which schedulers send.
-var classes = map[string]Runner{
-	"DirectRunner": Local, "FlinkRunner": Flink, "SparkRunner": Spark, "PortableRunner": Portable, "PrismRunner": Prism,
-	"DataflowRunner": Dataflow,
-}
-
-// UnmarshalText reads a name, or that of a class.
-func (r *Runner) UnmarshalText(text []byte) error {
-	*r = cmp.Or(classes[string(text)], Runner(text))
-	return nil
-}
-
-// OnCluster reports whether the job runs on other machines than this one, or might.
-func (r Runner) OnCluster() bool { return r == Flink || r == Spark || r == Portable || r == Dataflow }
 
 // Format is a format of the input by its name; "" is that of each file's name.
 type Format string
@@ -301,7 +271,7 @@ func Vars() map[string]string {
 		"signatures":     Names(signature.Families()...),
 		"vectors":        Names(Normal, Sign),
 		"weights":        Names(vector.Unit, vector.TF, vector.TFIDF),
-		"runners":        Names(Local, Flink, Spark, Dataflow, Portable, Prism, Direct),
+		"runners":        Names(runnerNames()...),
 	}
 }
 
@@ -359,10 +329,8 @@ func (c *Config) Validate() error {
 		return Usage("--bands and --rows go together: give both, or neither and --recall")
 	case c.Workers < 0:
 		return Usage("--workers %d: must be at least 1", c.Workers)
-	case c.Runner == Dataflow && c.Memory != 0:
-		return Usage("--memory is for the local runner; give --worker-machine-type, as in n2-highmem-8, or fewer --number-of-worker-harness-threads (docs/dataflow.md)")
-	case c.Runner.OnCluster() && c.Memory != 0:
-		return Usage("--memory is for the local runner; on a cluster it is set where the workers start (docs/flink.md)")
+	case c.Memory != 0 && c.Runner.Traits().WorkerMemory != "":
+		return Usage("--memory is for the local runner; %s", c.Runner.Traits().WorkerMemory)
 	case c.Memory != 0 && c.Memory < memory.Least:
 		return Usage("--memory %d: must be at least 256MB", c.Memory)
 	case c.Limit < 0:

@@ -52,7 +52,7 @@ const interruptGrace = 2 * time.Second
 // grace is how long an interrupted run waits for the runner: the local one stops by itself, and has files
 // to remove; a job on a cluster is cancelled there.
 func (r *Running) grace() time.Duration {
-	if r.Runner == Local || r.Runner.OnCluster() {
+	if r.Runner.Traits().Stops {
 		return math.MaxInt64
 	}
 	return interruptGrace

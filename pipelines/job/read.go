@@ -60,7 +60,7 @@ const defaultClusterWorkers = 64
 // Source says what is read, and how wide it is to be spread.
 func (p *Plan) Source(temp string) source.Params {
 	workers := cmp.Or(p.Request.Workers, runtime.GOMAXPROCS(0))
-	if p.Request.Runner.OnCluster() {
+	if p.Request.Runner.Traits().OnCluster {
 		workers = cmp.Or(p.Request.Workers, defaultClusterWorkers)
 	}
 	return source.Params{Inputs: Inputs(temp), Options: p.reading, Workers: workers, Spread: p.Listing.Inputs.MaySpread(workers)}

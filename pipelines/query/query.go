@@ -149,8 +149,6 @@ func (c *Config) validate() error {
 		return job.Usage("--of and --file exclude each other: give one")
 	case c.File == "-" && slices.Contains(c.Inputs, "-"):
 		return job.Usage("standard input is both an input and --file; give one of them as a file")
-	case c.Runner.OnCluster():
-		return job.Usage("--runner %s: query runs on this machine; leave it out", c.Runner)
 	case c.Most < 1:
 		return job.Usage("--nearest %d: must be at least 1", c.Most)
 	case c.Sort == ByEstimate && !c.byBuckets():
@@ -158,7 +156,7 @@ func (c *Config) validate() error {
 	case c.Sort == ByEstimate && c.MinSimilarity.Num != 0:
 		return job.Usage("--sort estimate excludes --min-similarity, which is exact: give one")
 	}
-	return c.validateComparing()
+	return cmp.Or(c.Runner.CheckHere("query"), c.validateComparing())
 }
 
 // validateComparing is validate of what is compared, and of SimHash.

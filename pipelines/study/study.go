@@ -112,8 +112,6 @@ func (c *Config) validate() error {
 		return job.Usage("%d settings are too many, at most %d; give fewer values of --k or --vary", len(names), mostSettings)
 	case c.Output == "" && c.Overwrite:
 		return job.Usage("--overwrite: there is no folder to write to; give --output")
-	case c.Runner.OnCluster():
-		return job.Usage("--runner %s: study runs on this machine; leave it out", c.Runner)
 	case slices.Contains(c.Inputs, "-") && len(c.Signatures) > 0:
 		return job.Usage("--signatures reads the input again, and standard input can be read once: give a file")
 	case slices.Contains(c.Inputs, "-") && c.ShowMatrices:
@@ -121,7 +119,7 @@ func (c *Config) validate() error {
 	case c.Bands < 1 || c.Rows < 1 || c.Bands > mostValues || c.Rows > mostValues/c.Bands:
 		return job.Usage("--bands %d, --rows %d: must be at least 1, and at most %d values together", c.Bands, c.Rows, mostValues)
 	}
-	return nil
+	return c.Runner.CheckHere("study")
 }
 
 // maxK is beyond any shingle of prose.
