@@ -1,6 +1,7 @@
 package records
 
 import (
+	"encoding/json"
 	"fmt"
 	"time"
 )
@@ -36,10 +37,15 @@ type Run struct {
 	Warnings []string  `json:"warnings,omitempty"`
 	Page     bool      `json:"page,omitempty"` // report.html is in the output
 
-	Input      RunInput   `json:"input"`
-	Parameters Parameters `json:"parameters"`
-	Chosen     Chosen     `json:"chosen"`
-	Formats    Formats    `json:"formats"`
+	Input RunInput `json:"input"`
+	// Parameters are what was asked, and Given those of them that were named though at their default, where that matters.
+	Parameters Spec     `json:"parameters"`
+	Given      []string `json:"given,omitempty"`
+	// Running is how the run was to be done, which decides nothing of what it makes: flags by their names, without those that
+	// were not given.
+	Running json.RawMessage `json:"running,omitempty"`
+	Chosen  Chosen          `json:"chosen"`
+	Formats Formats         `json:"formats"`
 
 	// Forecast is what a plan expects of the run; only of a dry run.
 	Forecast *Forecast `json:"forecast,omitempty"`
@@ -77,6 +83,26 @@ const MostSources = 20
 
 // Whole reports whether no document of the source has a text column. One document alone says nothing about its source.
 func (n *NoColumn) Whole() bool { return n.Documents == n.Of && n.Of > 1 }
+
+// UnmarshalJSON reads a run of any version: earlier ones have all flags among the parameters, and fewer.
+func (r *Run) UnmarshalJSON(data []byte) error {
+	type plain Run
+	read := plain{Parameters: Default()}
+	if err := json.Unmarshal(data, &read); err != nil {
+		return err
+	}
+	if read.Running == nil {
+		var earlier struct {
+			Parameters json.RawMessage `json:"parameters"`
+		}
+		if err := json.Unmarshal(data, &earlier); err != nil {
+			return err
+		}
+		read.Running = earlier.Parameters
+	}
+	*r = Run(read)
+	return nil
+}
 
 // InForce is what the runner worked with, whether it was asked for or is the default.
 type InForce struct {
@@ -118,79 +144,6 @@ type Counts struct {
 	Near         int64 `json:"near"`              // of the removed, those with reason near
 	Chained      int64 `json:"chained"`           // of those, the ones that are no pair with the kept one
 	Corpus       int64 `json:"corpus"`            // records in corpus/
-}
-
-// Parameters are the flags in force, by their names with _ for -.
-type Parameters struct {
-	AllowEmpty        bool              `json:"allow_empty"`
-	Bands             int               `json:"bands"`
-	Bits              int               `json:"bits"`
-	Cluster           string            `json:"cluster"`
-	Compare           string            `json:"compare"` // "" if the method is exact
-	Delimiter         string            `json:"delimiter"`
-	DropNotCompared   bool              `json:"drop_not_compared"`
-	DryRun            bool              `json:"dry_run"`
-	Encoding          string            `json:"encoding"`
-	Environment       string            `json:"environment"`
-	EnvironmentConfig string            `json:"environment_config"`
-	EnvironmentType   string            `json:"environment_type"`
-	Exclude           []string          `json:"exclude"`
-	ForceUnlock       bool              `json:"force_unlock"`
-	Format            string            `json:"format"`
-	ID                string            `json:"id"`
-	Include           []string          `json:"include"`
-	Inputs            []string          `json:"input"`
-	InputsFrom        string            `json:"inputs_from"`
-	InvalidUTF8       string            `json:"invalid_utf8"`
-	JobName           string            `json:"job_name"`
-	JobServer         string            `json:"job_server"`
-	Keep              string            `json:"keep"`
-	Labels            map[string]string `json:"labels"`
-	Limit             int64             `json:"limit"`
-	MaxDocBytes       int64             `json:"max_doc_bytes"`
-	MaxIDBytes        int64             `json:"max_id_bytes"`
-	MaxNumWorkers     int64             `json:"max_num_workers,omitempty"`
-	MaxRejected       string            `json:"max_rejected"`
-	MaxRemoved        string            `json:"max_removed"`
-	MaxWindow         int64             `json:"max_window"`
-	MeasureRecall     int               `json:"measure_recall"`
-	Memory            int64             `json:"memory"`
-	Method            string            `json:"method"`
-	MinWords          int               `json:"min_words"`
-	// ModifiedBefore is RFC 3339, "" if there is no such limit.
-	ModifiedBefore string   `json:"modified_before"`
-	NoHeader       bool     `json:"no_header"`
-	NoText         bool     `json:"no_text"` // report.html has no text of a document
-	Normalize      string   `json:"normalize"`
-	NumWorkers     int64    `json:"num_workers,omitempty"`
-	Output         string   `json:"output"`
-	Overwrite      bool     `json:"overwrite"`
-	PairBudget     int      `json:"pair_budget"`
-	Pieces         int      `json:"pieces"`
-	Project        string   `json:"project,omitempty"` // this and what else may be absent: of a job on Dataflow
-	Protect        []string `json:"protect"`
-	Recall         float64  `json:"recall"`
-	Region         string   `json:"region,omitempty"`
-	Rows           int      `json:"rows"`
-	Runner         string   `json:"runner"`
-	Same           string   `json:"same"` // "" unless the method is exact
-	Seed           uint64   `json:"seed"`
-	Shingle        string   `json:"shingle"`
-	Signature      string   `json:"signature"`
-	SkipUnknown    bool     `json:"skip_unknown"`
-	Staging        string   `json:"staging_location,omitempty"`
-	TempDir        string   `json:"temp_dir"`
-	TempLocation   string   `json:"temp_location"`
-	Text           []string `json:"text"`
-	Threshold      float64  `json:"threshold"`
-	Tokens         string   `json:"tokens"`
-	Vectors        string   `json:"vectors"`
-	WaitLock       string   `json:"wait_lock"`
-	Weights        string   `json:"weights"`
-	WorkerBinary   string   `json:"worker_binary"`
-	MachineType    string   `json:"worker_machine_type,omitempty"`
-	Workers        int      `json:"workers"`
-	Write          []string `json:"write"`
 }
 
 // Recall is what is known of the share of the near pairs that the run found. Pairs of crowds,

@@ -15,13 +15,19 @@ const mostInputs = 200
 
 // Command is what repeats a run from the folder where it was started, as a POSIX shell reads it: the flags that are not what
 // they are by default.
-func Command(run, byDefault records.Parameters) string {
-	values, defaults := flags(run), flags(byDefault)
-	inputs := run.Inputs
+func Command(run *records.Run) string {
+	usual := records.Default()
+	usual.Compare = "jaccard" // which run.json names where it is meant
+	values, defaults := inForce(run), flags(usual)
+	defaults["runner"] = []byte(`"local"`)
+	for _, name := range run.Given {
+		delete(defaults, name)
+	}
+	inputs := run.Parameters.Inputs
 	delete(values, "input")
 	if len(inputs) <= mostInputs { // which have those of the file
 		delete(values, "inputs_from")
-	} else if run.InputsFrom != "" {
+	} else if run.Parameters.InputsFrom != "" {
 		inputs = nil
 	}
 	command := []string{"neardup dedup"}
@@ -50,15 +56,22 @@ func Command(run, byDefault records.Parameters) string {
 	return strings.Join(command, " ")
 }
 
-func flags(p records.Parameters) map[string]json.RawMessage {
-	data, err := json.Marshal(p)
-	if err != nil {
-		panic(err) // texts, numbers, and lists of these
+// inForce are all flags of a run.
+func inForce(run *records.Run) map[string]json.RawMessage {
+	values := flags(run.Parameters)
+	for name, value := range flags(run.Running) { // in which earlier versions have all
+		if _, known := values[name]; !known && !slices.Contains([]string{"0", `"0s"`}, string(value)) {
+			values[name] = value
+		}
 	}
+	return values
+}
+
+// flags are the values of flags, by their names with _ for -. There are none in what is no JSON.
+func flags(of any) map[string]json.RawMessage {
+	data, _ := json.Marshal(of)
 	values := map[string]json.RawMessage{}
-	if err := json.Unmarshal(data, &values); err != nil {
-		panic(err)
-	}
+	_ = json.Unmarshal(data, &values)
 	return values
 }
 
@@ -88,9 +101,12 @@ func arguments(name string, value json.RawMessage) (all []string) {
 		if name == "write" {
 			all = []string{strings.Join(all, ",")}
 		}
-	case map[string]any: // --labels reads JSON
-		if len(v) > 0 {
-			all = append(all, string(value))
+	case map[string]any:
+		for _, key := range slices.Sorted(maps.Keys(v)) {
+			all = append(all, fmt.Sprintf("%s=%v", key, v[key]))
+		}
+		if name == "labels" && len(v) > 0 { // which reads JSON
+			all = []string{string(value)}
 		}
 	}
 	return all

@@ -26,7 +26,7 @@ func planned() *records.Run {
 		f.Lengths = append(f.Lengths, records.Length{Quantile: q, Bytes: 1 << 30, Words: 1 << 28})
 	}
 	return &records.Run{
-		Input: records.RunInput{Files: 3, Bytes: 1 << 40, Root: "/data"}, Forecast: f, Parameters: records.Parameters{Threshold: .8},
+		Input: records.RunInput{Files: 3, Bytes: 1 << 40, Root: "/data"}, Forecast: f, Parameters: records.Spec{Similarity: records.Similarity{Threshold: .8}},
 		Chosen: records.Chosen{Bands: 9, Rows: 3, Signature: 32, Documents: 5, Reason: "why"},
 	}
 }

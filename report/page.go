@@ -28,7 +28,7 @@ import (
 
 // Texts reads the texts of some documents of an output, each up to a limit. What could not be read is missing; the error
 // says why.
-type Texts func(context.Context, []records.Place) (map[records.Place]string, error)
+type Texts = func(context.Context, []records.Place) (map[records.Place]string, error)
 
 //go:embed page.html
 var pageTemplate string
@@ -47,14 +47,13 @@ const (
 	wipedPercent   = 90
 )
 
-// Page writes report.html: what a finished run found, on one page that needs no other file and no network. byDefault are the
-// parameters of a run that is asked nothing.
-func Page(ctx context.Context, w io.Writer, f *output.Finished, read Texts, byDefault records.Parameters) error {
+// Page writes report.html: what a finished run found, on one page that needs no other file and no network.
+func Page(ctx context.Context, w io.Writer, f *output.Finished, read Texts) error {
 	found, err := find(ctx, f)
 	if err != nil {
 		return err
 	}
-	p := &page{Run: &f.Run, found: found, Command: Command(f.Run.Parameters, byDefault)}
+	p := &page{Run: &f.Run, found: found, Command: Command(&f.Run)}
 	p.texts(ctx, read)
 	for _, draw := range []func() error{p.drawSimilarities, p.drawSizes, p.drawCurve, p.drawStages} {
 		if err := draw(); err != nil {
@@ -651,8 +650,8 @@ func (p *page) Capped() (all []string) {
 	add(n.PairsPartial, "%s over --pair-budget (%s pairs of up to 256 bytes of ids): of each document, pairs/ lists only those with some kept documents. Clusters and removals are not affected.",
 		plural(n.PairsPartial, "group"), count(int64(p.Parameters.PairBudget)))
 	add(p.Parameters.Limit, "Only the first %s were read (--limit).", plural(p.Parameters.Limit, "document"))
-	add(p.NotCompared[records.ReasonTooLarge], "%s with more than %s (--max-doc-bytes) not compared.", plural(p.NotCompared[records.ReasonTooLarge], "document"), Size(p.Parameters.MaxDocBytes))
-	add(p.NotCompared[records.ReasonLongID], "%s with an id of more than %s (--max-id-bytes) not compared.", plural(p.NotCompared[records.ReasonLongID], "document"), Size(p.Parameters.MaxIDBytes))
+	add(p.NotCompared[records.ReasonTooLarge], "%s with more than %s (--max-doc-bytes) not compared.", plural(p.NotCompared[records.ReasonTooLarge], "document"), Size(int64(p.Parameters.MaxDocBytes)))
+	add(p.NotCompared[records.ReasonLongID], "%s with an id of more than %s (--max-id-bytes) not compared.", plural(p.NotCompared[records.ReasonLongID], "document"), Size(int64(p.Parameters.MaxIDBytes)))
 	add(int64(p.Input.Skipped), "%s in the input folders skipped: of another format.", plural(p.Input.Skipped, "file"))
 	return all
 }
@@ -683,7 +682,7 @@ type parameter struct{ Name, Value string }
 
 // Flags are the parameters of the run.
 func (p *page) Flags() (all []parameter) {
-	values := flags(p.Parameters)
+	values := inForce(p.Run)
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		value := strings.Join(arguments(name, values[name]), " ")
 		if string(values[name]) == "true" {

@@ -79,7 +79,7 @@ func textsBy(text func(records.Place) string) Texts {
 func drawn(t rapid.TB, f *output.Finished, texts Texts) (page string, root *html.Node) {
 	t.Helper()
 	var out bytes.Buffer
-	if err := Page(context.Background(), &out, f, texts, records.Parameters{}); err != nil {
+	if err := Page(context.Background(), &out, f, texts); err != nil {
 		t.Fatal(err)
 	}
 	root, err := html.Parse(bytes.NewReader(out.Bytes()))
@@ -130,7 +130,7 @@ func sampled() (records.Run, tables) {
 	}
 	half := .5
 	run := records.Run{
-		Status: "done", Version: "v1", Parameters: records.Parameters{Threshold: .5, Inputs: []string{"in dir"}, Compare: "jaccard"},
+		Status: "done", Version: "v1", Parameters: records.Spec{Similarity: records.Similarity{Threshold: .5}, Input: records.Input{Inputs: []string{"in dir"}}, Comparing: records.Comparing{Compare: "jaccard"}},
 		Counts:      records.Counts{Records: 26, Unreadable: 1, NotCompared: 2, Pairs: 3, NearPairs: 2, Copies: 1, Clusters: 2, Removed: 12, Identical: 1, Near: 11},
 		NotCompared: map[string]int64{records.ReasonNoToken: 2},
 		Input:       records.RunInput{Files: 2},
@@ -201,7 +201,7 @@ func TestPage(t *testing.T) {
 	if plots := all(root, func(n *html.Node) bool { return attribute(n, "class") == "plot" }); len(plots) != 4 {
 		t.Errorf("%d plots, want similarities, sizes, recall and stages", len(plots))
 	}
-	for _, want := range []string{"measured 0.7500, 95 % interval 0.2500 to 1.0000", "a &lt;warning&gt;", "neardup dedup --compare=jaccard --threshold=0.5 ", "&#39;in dir&#39;"} {
+	for _, want := range []string{"measured 0.7500, 95 % interval 0.2500 to 1.0000", "a &lt;warning&gt;", " --threshold=0.5 ", "&#39;in dir&#39;"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("no %q", want)
 		}
@@ -285,7 +285,7 @@ func TestPageOfNothing(t *testing.T) {
 		t.Error("texts are read, and there is none")
 		return nil, nil
 	}
-	run := records.Run{Parameters: records.Parameters{Threshold: .8}}
+	run := records.Run{Parameters: records.Spec{Similarity: records.Similarity{Threshold: .8}}}
 	_, root := drawn(t, finished(t, t.TempDir(), run, tables{}), none)
 	body := squeezed(root)
 	for _, want := range []string{"0 of 0 documents removed", "No document is removed.", "There is no near pair", "There is no cluster.", "No limit took effect."} {
@@ -549,7 +549,7 @@ func TestPiecesBesideSourcesOfSuchNames(t *testing.T) {
 
 // A near pair of similarity 1 is one all the same.
 func TestNearOfSimilarityOne(t *testing.T) {
-	found, err := find(t.Context(), finished(t, t.TempDir(), records.Run{Parameters: records.Parameters{Threshold: .5}}, tables{pairs: []records.Pair{
+	found, err := find(t.Context(), finished(t, t.TempDir(), records.Run{Parameters: records.Spec{Similarity: records.Similarity{Threshold: .5}}}, tables{pairs: []records.Pair{
 		{IDA: "of one direction", PositionB: 1, Similarity: 1},
 		{IDA: "a copy", PositionB: 2, Similarity: 1, Same: new(records.ReasonSameSet)},
 	}}))

@@ -19,7 +19,7 @@ func TestSummary(t *testing.T) {
 	run := &records.Run{
 		Input:   records.RunInput{Files: 2, Bytes: 1_234_567},
 		Seconds: 61.234, CPU: 100.5, Peak: 2_500_000_000,
-		Parameters: records.Parameters{Write: []string{"pairs", "corpus"}},
+		Parameters: records.Spec{Writing: records.Writing{Write: []string{"pairs", "corpus"}}},
 		Counts: records.Counts{
 			Records: 1_000_010, Unreadable: 10, NotCompared: 3,
 			Pairs: 50, PairsPartial: 2, NearPairs: 20, Copies: 30, AllPairs: 500_000_500_000, ComparedPairs: 5000, Clusters: 25,
@@ -81,7 +81,7 @@ func TestWidth(t *testing.T) {
 		Input: records.RunInput{Files: 1_234_567, Bytes: 1 << 50, Root: "/data"},
 		Chosen: records.Chosen{Bands: 100, Rows: 10, Signature: 1024, ExpectedRecall: 0.999, Documents: 1 << 40, Copies: 100, Symbols: 99,
 			Reason: "the least cost of those that reach recall 0.999 at threshold 0.8 with at most 0.1 edges between unrelated documents each"},
-		Parameters: records.Parameters{Write: []string{"pairs", "clusters", "removed", "rejected", "corpus"}},
+		Parameters: records.Spec{Writing: records.Writing{Write: []string{"pairs", "clusters", "removed", "rejected", "corpus"}}},
 		Counts: records.Counts{
 			Records: 1 << 40, Unreadable: 1 << 30, NotCompared: 1 << 20, Pairs: 1 << 40, NearPairs: 1 << 39, Copies: 1 << 39, PairsPartial: 7,
 			AllPairs: 1 << 62, ComparedPairs: 1 << 41, Clusters: 1 << 20, Removed: 1 << 39, Identical: 1 << 30, Equal: 1 << 30, SameSet: 1 << 30,
@@ -186,7 +186,7 @@ func TestExampleSideBySide(t *testing.T) {
 // By SimHash the recall that is expected is told of, and what is compared is called by its name.
 func TestSummaryOfSimHash(t *testing.T) {
 	run := &records.Run{
-		Parameters: records.Parameters{Compare: "overlap"}, Recall: &records.Recall{},
+		Parameters: records.Spec{Comparing: records.Comparing{Compare: "overlap"}}, Recall: &records.Recall{},
 		Chosen: records.Chosen{Pieces: 37, Signature: 199, ExpectedRecall: 0.5, Reason: "why"},
 		Counts: records.Counts{Pairs: 1, Copies: 1, Removed: 1, SameSet: 1},
 	}
@@ -221,7 +221,7 @@ func TestSummaryOfCopies(t *testing.T) {
 		{"tokens", "byte:13", "bytes in the same order", false},
 		{"bytes", "word:5", "text, byte for byte,", false},
 	} {
-		run := &records.Run{Parameters: records.Parameters{Same: c.same, Shingle: c.shingle}, Counts: records.Counts{Pairs: 1, Copies: 1, Removed: 1, Equal: 1}}
+		run := &records.Run{Parameters: records.Spec{Same: c.same, Similarity: records.Similarity{Shingles: records.Shingles{Shingle: c.shingle}}}, Counts: records.Counts{Pairs: 1, Copies: 1, Removed: 1, Equal: 1}}
 		var got strings.Builder
 		if err := report.Summary(&got, wide, run, "out", nil); err != nil {
 			t.Fatal(err)

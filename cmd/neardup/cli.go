@@ -16,6 +16,7 @@ import (
 	"github.com/neardup/neardup/pipelines/dedup"
 	"github.com/neardup/neardup/pipelines/diff"
 	"github.com/neardup/neardup/pipelines/export"
+	"github.com/neardup/neardup/pipelines/job"
 	"github.com/neardup/neardup/pipelines/query"
 	"github.com/neardup/neardup/pipelines/study"
 )
@@ -82,7 +83,7 @@ func newParser(cli *commands, args []string, stdout, stderr io.Writer) (*kong.Ko
 	options := []kong.Option{
 		kong.Name("neardup"),
 		kong.Description("Finds near-duplicate documents: every reported pair is verified exactly, and the recall is yours to choose.\n\nExit status: 0 done, 1 failed (running it again may help), 2 a person must act: wrong usage, or a store that refuses. 3 output exists or is locked, 4 too many unreadable records or no document to compare, 5 more would be removed than --max-removed allows, 129, 130, 131 or 143 interrupted.\n\nEach flag may also come from the environment, --threshold as NEARDUP_THRESHOLD, or from a --config file; the command line overrides the environment, which overrides the file. Underscores in flags are hyphens."),
-		expanded(dedup.Vars(), compare.Vars(), query.Vars(), study.Vars(), export.Vars(), diff.Vars(), map[string]string{"shells": strings.Join(manual.Shells(), ",")}),
+		expanded(job.Vars(), compare.Vars(), query.Vars(), study.Vars(), export.Vars(), diff.Vars(), map[string]string{"shells": strings.Join(manual.Shells(), ",")}),
 		kong.Vars{"version": "neardup " + dedup.Version()},
 		kong.Writers(stdout, stderr),
 		kong.PostBuild(planFlags),

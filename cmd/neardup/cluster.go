@@ -30,7 +30,7 @@ import (
 func onCluster(ctx context.Context, c dedup.Config, shown *display) (job.Launch, error) {
 	options, err := clusterOptions(c.Running, c.Remote, cmp.Or(c.JobName, jobName(c.Inputs)))
 	if err != nil {
-		return nil, &job.UsageError{Err: err}
+		return nil, &job.UsageError{Reason: err}
 	}
 	options.Submitted = func(job string) {
 		logging.Notice(fmt.Sprintf("%s runs job %s", options.Address, job))

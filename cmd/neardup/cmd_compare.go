@@ -23,7 +23,7 @@ func (compareCmd) Help() string {
 
 // Run finds the pairs in each way and prints how they agree.
 func (c *compareCmd) Run(ctx context.Context, s streams) error {
-	if err := readFrom(ctx, &c.Input, s); err != nil {
+	if err := readFrom(ctx, &c.Input, &c.Running, s); err != nil {
 		return withHelp(err, "compare")
 	}
 	c.Content, c.Planned = s.In, s.Progress.plan

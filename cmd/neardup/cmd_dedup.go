@@ -33,8 +33,6 @@ type dedupCmd struct {
 	Profiles profiles        `embed:""`
 	Floor    bool            `hidden:"" help:"Stop after the shingles: what is left is the minimum that reading costs."`
 
-	// Unasked are the parameters of a run whose flags all have their defaults.
-	Unasked records.Parameters `kong:"-"`
 	// Named is the command as it was called.
 	Named string `kong:"-"`
 }
@@ -44,18 +42,12 @@ func (dedupCmd) Help() string {
 	return example("neardup news/ -o out", "neardup dedup 'crawl/*.jsonl.gz' --text body --threshold 0.7 -o s3://bucket/out")
 }
 
-// BeforeResolve notes the parameters while all flags have their defaults: kong has set nothing else yet.
-func (c *dedupCmd) BeforeResolve() error {
-	c.Unasked = c.Parameters()
-	return nil
-}
-
 // AfterApply notes the name of the command, and which flags the command line or the job file has.
 func (c *dedupCmd) AfterApply(command *kong.Context) error {
 	c.Named = subcommand(command)
 	for _, path := range command.Path {
 		if path.Flag != nil {
-			c.Given = append(c.Given, path.Flag.Name)
+			c.Given = append(c.Given, strings.ReplaceAll(path.Flag.Name, "-", "_"))
 		}
 	}
 	return nil
@@ -64,7 +56,7 @@ func (c *dedupCmd) AfterApply(command *kong.Context) error {
 // Run runs the job and prints what it found.
 func (c *dedupCmd) Run(ctx context.Context, s streams) error {
 	signal.Ignore(syscall.SIGPIPE) // a reader that is gone does not end the run: the write fails
-	if err := readFrom(ctx, &c.Input, s); err != nil {
+	if err := readFrom(ctx, &c.Input, &c.Running, s); err != nil {
 		return withHelp(err, c.Named)
 	}
 	w, err := c.watch()
@@ -84,7 +76,7 @@ func (c *dedupCmd) do(ctx context.Context, s streams) (found *records.Run, err e
 	if err := c.relocate(); err != nil {
 		return nil, err
 	}
-	c.InForce, c.Draw = inForce(c.Running, c.Remote), pageBeside(c.Unasked)
+	c.InForce, c.Draw = inForce(c.Running, c.Remote), report.Page
 	c.Ended, c.Planned = jobEnded(c.DataflowEndpoint), s.Progress.plan
 	task, err := dedup.New(c.Config)
 	if err != nil {
@@ -123,7 +115,7 @@ func (c *dedupCmd) floor(ctx context.Context, task *dedup.Job, w io.Writer) erro
 }
 
 func (c *dedupCmd) run(ctx context.Context, task *dedup.Job, s streams) (*records.Run, error) {
-	launch, err := c.launch(ctx, s)
+	launch, err := c.launch(ctx, task, s)
 	if err != nil {
 		return nil, err
 	}
@@ -186,14 +178,14 @@ func (c *dedupCmd) print(ctx context.Context, w io.Writer, run *records.Run) err
 
 // launch returns how the runner that was asked for is started. It fails if a cluster cannot be
 // reached, before the run has touched anything.
-func (c *dedupCmd) launch(ctx context.Context, s streams) (job.Launch, error) {
+func (c *dedupCmd) launch(ctx context.Context, task *dedup.Job, s streams) (job.Launch, error) {
 	switch runner := c.Runner.Traits(); {
 	case c.DryRun || !runner.OnCluster:
 		return here(c.Running, s.Progress)
 	case runner.JobServer:
 		return onCluster(ctx, c.Config, s.Progress)
 	default:
-		return onDataflow(ctx, c.Config, s)
+		return onDataflow(ctx, c.Config, task, s)
 	}
 }
 
@@ -204,7 +196,7 @@ func (c *dedupCmd) example(ctx context.Context, run *records.Run) (example *reco
 			err = fmt.Errorf("%v", p)
 		}
 	}()
-	if run.Counts.NearPairs == 0 || !slices.Contains(c.Write, output.Pairs) || slices.Contains(c.Inputs, "-") {
+	if run.Counts.NearPairs == 0 || !c.Wrote(string(output.Pairs)) || slices.Contains(c.Inputs, "-") {
 		return nil, nil // texts of standard input are gone
 	}
 	finished, err := output.Open(ctx, c.Output)

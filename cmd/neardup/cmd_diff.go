@@ -23,7 +23,7 @@ func (diffCmd) Help() string {
 
 // Run compares the documents and prints how they differ.
 func (c *diffCmd) Run(ctx context.Context, s streams) error {
-	if err := readFrom(ctx, &c.Input, s); err != nil {
+	if err := readFrom(ctx, &c.Input, &c.Running, s); err != nil {
 		return withHelp(err, "diff")
 	}
 	c.Content = func(path string) io.Reader {

@@ -30,7 +30,7 @@ func (finishCmd) Help() string { return example("neardup finish gs://bucket/out"
 // Run waits for the job, and publishes its output.
 func (c *finishCmd) Run(ctx context.Context, s streams) error {
 	run, err := dedup.Finish(ctx, dedup.Finishing{
-		Output: c.Output, WaitLock: c.WaitLock, Ended: jobEnded(c.DataflowEndpoint), Draw: drawPage,
+		Output: c.Output, WaitLock: c.WaitLock, Ended: jobEnded(c.DataflowEndpoint), Draw: report.Page,
 		Follow: func(state string) job.Launch { return c.follow(state, s) },
 	})
 	if run != nil {

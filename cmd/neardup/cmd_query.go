@@ -25,7 +25,7 @@ func (queryCmd) Help() string {
 
 // Run looks for the nearest documents and prints them.
 func (c *queryCmd) Run(ctx context.Context, s streams) error {
-	if err := readFrom(ctx, &c.Input, s); err != nil {
+	if err := readFrom(ctx, &c.Input, &c.Running, s); err != nil {
 		return withHelp(err, "query")
 	}
 	c.Content, c.Planned = s.In, s.Progress.plan

@@ -2,15 +2,10 @@ package main
 
 import (
 	"context"
-	"io"
 	"os"
 
-	"github.com/alecthomas/kong"
-
-	"github.com/neardup/neardup/output"
 	"github.com/neardup/neardup/pipelines/dedup"
 	"github.com/neardup/neardup/pipelines/job"
-	"github.com/neardup/neardup/records"
 	"github.com/neardup/neardup/report"
 )
 
@@ -29,21 +24,5 @@ func (c *reportCmd) Run(ctx context.Context, s streams) error {
 	if info, err := os.Stat(c.Output); err == nil && info.IsDir() {
 		return job.Usage("--output %s is a folder; give a file", c.Output)
 	}
-	return dedup.Page(ctx, dedup.Paging{Output: c.Dir, File: c.Output, W: s.Out, Overwrite: c.Overwrite, NoText: c.NoText, Draw: drawPage})
-}
-
-// pageBeside returns what writes the page of a run. The page says how the run's parameters differ from unasked, the defaults.
-func pageBeside(unasked records.Parameters) dedup.Draw {
-	return func(ctx context.Context, w io.Writer, f *output.Finished, texts dedup.TextsOf) error {
-		return report.Page(ctx, w, f, texts, unasked)
-	}
-}
-
-// drawPage writes the page of a run for a command that does not have the flags of dedup.
-func drawPage(ctx context.Context, w io.Writer, f *output.Finished, texts dedup.TextsOf) error {
-	var unasked dedup.Config
-	if err := kong.ApplyDefaults(&unasked, expanded(dedup.Vars())); err != nil {
-		return err
-	}
-	return pageBeside(unasked.Parameters())(ctx, w, f, texts)
+	return dedup.Page(ctx, dedup.Paging{Output: c.Dir, File: c.Output, W: s.Out, Overwrite: c.Overwrite, NoText: c.NoText, Draw: report.Page})
 }

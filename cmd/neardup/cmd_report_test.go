@@ -1,61 +1,37 @@
 package main
 
 import (
-	"io"
 	"os/exec"
 	"reflect"
 	"strings"
 	"testing"
 
-	"github.com/alecthomas/kong"
-
-	"github.com/neardup/neardup/pipelines/dedup"
+	"github.com/neardup/neardup/pipelines/job"
 	"github.com/neardup/neardup/records"
 	"github.com/neardup/neardup/report"
 )
 
-// What a run of dedup notes as defaults is what the page is drawn with later, whatever the run is asked.
-func TestUnasked(t *testing.T) {
-	var unasked dedup.Config
-	if err := kong.ApplyDefaults(&unasked, expanded(dedup.Vars())); err != nil {
-		t.Fatal(err)
-	}
-	t.Setenv("NEARDUP_SEED", "11")
-	for _, args := range [][]string{{"dedup"}, {"dedup", "in", "-o", "out", "-t", ".75", "--text", "body", "--write", "pairs"}} {
-		var cli commands
-		parser, err := newParser(&cli, nil, io.Discard, io.Discard)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := parser.Parse(args); err != nil {
-			t.Fatal(err)
-		}
-		if got, want := cli.Dedup.Unasked, unasked.Parameters(); !reflect.DeepEqual(got, want) {
-			t.Errorf("%q: unasked\n%+v\nwant\n%+v", args, got, want)
-		}
-		if cli.Dedup.Seed != 11 {
-			t.Errorf("%q: seed %d, want 11", args, cli.Dedup.Seed)
+// Without flags all is asked that is asked by default.
+func TestNoFlagsAreDefault(t *testing.T) {
+	for _, command := range []string{"dedup", "plan"} {
+		cli := parsed(t, command)
+		got := map[string]records.Spec{"dedup": cli.Dedup.Spec, "plan": cli.Plan.Spec}[command]
+		if want := records.Default(); !reflect.DeepEqual(got, want) {
+			t.Errorf("%s asks\n%+v\nwant\n%+v", command, got, want)
 		}
 	}
 }
 
 // The command on the page asks what the run was asked, as a shell reads it.
 func TestCommandRepeats(t *testing.T) {
-	parsed := func(args ...string) records.Parameters {
+	asked := func(args ...string) *records.Run {
 		t.Helper()
-		var cli commands
-		parser, err := newParser(&cli, nil, io.Discard, io.Discard)
+		config := flagged(t, append([]string{"dedup"}, args...)...).Dedup.Config
+		asked, err := job.Compile(config.Spec, config.Given...)
 		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := parser.Parse(append([]string{"dedup"}, args...)); err != nil {
 			t.Fatalf("%q: %v", args, err)
 		}
-		return cli.Dedup.Parameters()
-	}
-	var unasked dedup.Config
-	if err := kong.ApplyDefaults(&unasked, expanded(dedup.Vars())); err != nil {
-		t.Fatal(err)
+		return &records.Run{Parameters: asked.Spec, Given: asked.Given, Running: config.Record()}
 	}
 	for _, args := range [][]string{
 		{"in", "-o", "out"},
@@ -66,10 +42,11 @@ func TestCommandRepeats(t *testing.T) {
 		{"in", "-o", "out", "--method", "exact", "--same", "tokens", "--write", "pairs,corpus", "--max-rejected", "1.5%", "--max-removed", "20%"},
 		{"in", "-o", "out", "--keep", "prefer:a/*,b", "--protect", "x/*", "--protect", "y", "--exclude", "tmp", "--modified-before", "2026-11-20", "--wait-lock", "90s", "--labels", `{"team":"it's"}`},
 		{"in", "-o", "out", "--shingle", "char:5", "--normalize", "nfkc,lower", "--tokens", "stem:en", "--bands", "9", "--rows", "3", "--limit", "10", "--max-doc-bytes", "1MB"},
+		{"in", "-o", "out", "--method", "simhash", "--recall", "0.999", "--runner", "FlinkRunner", "--flink-option", "a=b", "--flink-option", "c=d=e"},
 		{"in", "-o", "out", "--method", "complete", "--compare", "cosine", "--cluster", "components", "--pair-budget", "5"},
 	} {
-		want := parsed(args...)
-		line, ok := strings.CutPrefix(report.Command(want, unasked.Parameters()), "neardup dedup ")
+		want := asked(args...)
+		line, ok := strings.CutPrefix(report.Command(want), "neardup dedup ")
 		if !ok {
 			t.Fatalf("%q is no command", line)
 		}
@@ -77,7 +54,7 @@ func TestCommandRepeats(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", line, err)
 		}
-		if got := parsed(strings.Split(strings.TrimSuffix(string(read), "\x00"), "\x00")...); !reflect.DeepEqual(got, want) {
+		if got := asked(strings.Split(strings.TrimSuffix(string(read), "\x00"), "\x00")...); !reflect.DeepEqual(got, want) {
 			t.Errorf("%s\nasks %+v\nwant %+v", line, got, want)
 		}
 	}

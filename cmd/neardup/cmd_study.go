@@ -29,7 +29,7 @@ func (studyCmd) Help() string { return example("neardup study essays/ --format f
 // Run studies the documents, prints what was found and draws it.
 func (c *studyCmd) Run(ctx context.Context, s streams) error {
 	c.Draw, c.Planned = draw, s.Progress.plan
-	if err := readFrom(ctx, &c.Input, s); err != nil {
+	if err := readFrom(ctx, &c.Input, &c.Running, s); err != nil {
 		return withHelp(err, "study")
 	}
 	task, err := study.New(c.Config)

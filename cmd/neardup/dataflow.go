@@ -20,7 +20,7 @@ import (
 )
 
 // onDataflow returns how a job is started on Dataflow, which has answered, as have the buckets that are written to.
-func onDataflow(ctx context.Context, c dedup.Config, s streams) (job.Launch, error) {
+func onDataflow(ctx context.Context, c dedup.Config, task *dedup.Job, s streams) (job.Launch, error) {
 	options := dataflow.Options{
 		Project: c.Project, Region: c.Region, Staging: c.StagingLocation, Temp: c.TempLocation, Name: c.JobName,
 		Worker: c.WorkerBin, Image: c.Image, MachineType: c.MachineType,
@@ -34,7 +34,7 @@ func onDataflow(ctx context.Context, c dedup.Config, s streams) (job.Launch, err
 		options.ServiceOptions = strings.Split(c.ServiceOptions, ",")
 	}
 	follow(&options, c.Following, s)
-	if c.SeveralJobs() {
+	if task.SeveralJobs() {
 		options.Interrupted = nil // only this process can go on with what the first leaves
 	}
 	options, err := beamcli.Dataflow(options)
@@ -45,7 +45,7 @@ func onDataflow(ctx context.Context, c dedup.Config, s streams) (job.Launch, err
 		options.Worker, err = workerBinary(options.Worker, dataflow.Arch(options.MachineType))
 	}
 	if err != nil {
-		return nil, &job.UsageError{Err: fmt.Errorf("--runner dataflow: %w", err)}
+		return nil, &job.UsageError{Reason: fmt.Errorf("--runner dataflow: %w", err)}
 	}
 	service, err := dataflow.Connect(ctx, options, c.Output)
 	if err != nil {

@@ -561,7 +561,7 @@ func TestTemplate(t *testing.T) {
 					t.Fatal(err)
 				}
 				if _, err = parser.Parse(args); err == nil {
-					err = readFrom(t.Context(), &cli.Dedup.Input, streams{})
+					err = readFrom(t.Context(), &cli.Dedup.Input, &cli.Dedup.Running, streams{})
 				}
 				if err == nil {
 					_, err = dedup.New(cli.Dedup.Config)

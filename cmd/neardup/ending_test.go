@@ -113,7 +113,7 @@ type panicking struct{ storage.Store }
 func TestPanicOverExample(t *testing.T) {
 	storage.Register("panicking://", panicking{})
 	var c dedupCmd
-	c.Output, c.Write = "panicking://out", []output.Part{output.Pairs}
+	c.Output, c.Write = "panicking://out", []string{string(output.Pairs)}
 	if example, err := c.example(t.Context(), &records.Run{Counts: records.Counts{NearPairs: 1}}); example != nil || err == nil {
 		t.Errorf("%v, %v", example, err)
 	}

@@ -7,11 +7,12 @@ import (
 	"slices"
 
 	"github.com/neardup/neardup/pipelines/job"
+	"github.com/neardup/neardup/records"
 )
 
 // readFrom has an input read s.In, and the inputs that --input names and --inputs-from lists.
-func readFrom(ctx context.Context, in *job.Input, s streams) (err error) {
-	in.Stdin = s.In
+func readFrom(ctx context.Context, in *records.Input, running *job.Running, s streams) (err error) {
+	running.Stdin = s.In
 	in.Inputs, in.NamedInputs = slices.Concat(in.Inputs, in.NamedInputs), nil
 	if in.InputsFrom == "" {
 		return nil

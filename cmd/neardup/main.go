@@ -89,7 +89,7 @@ func (c *commands) run(ctx context.Context, command *kong.Context, options []str
 		}
 	}()
 	if err := beamcli.Init(options); err != nil {
-		return &job.UsageError{Err: err}
+		return &job.UsageError{Reason: err}
 	}
 	if err := c.Stores.use(); err != nil {
 		return err
@@ -141,7 +141,7 @@ func parse(parser *kong.Kong, args []string) (command *kong.Context, status int,
 	}
 	var inFile *configfile.Error
 	if errors.As(err, &inFile) {
-		return nil, status, &job.UsageError{Err: inFile}
+		return nil, status, &job.UsageError{Reason: inPlainWords(inFile)}
 	}
 	var mistake *kong.ParseError
 	if errors.As(err, &mistake) {
@@ -161,7 +161,7 @@ func inPlainWords(err error) error {
 	for _, words := range [][2]string{
 		{`expected \w+ value but got "EOL" \(<EOL>\)`, "a value is missing"},
 		{`expected a valid \d+ bit u?int but got (".*")`, "must be a whole number, not $1"},
-		{`expected a float but got (".*")`, "must be a number, not $1"},
+		{`expected a float but got (".*")(?: \(string\))?`, "must be a number, not $1"},
 	} {
 		text = regexp.MustCompile(words[0]).ReplaceAllString(text, words[1])
 	}
@@ -181,7 +181,7 @@ func subcommand(c *kong.Context) string {
 // withHelp makes a usage error say where help is.
 func withHelp(err error, subcommand string) error {
 	command := strings.TrimSpace("neardup " + subcommand)
-	return &job.UsageError{Err: fmt.Errorf("%w; see %s --help", err, command)}
+	return &job.UsageError{Reason: fmt.Errorf("%w; see %s --help", err, command)}
 }
 
 // runError is an error with the record of the run that it ended.

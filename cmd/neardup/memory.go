@@ -33,7 +33,7 @@ func limit(command *kong.Node) {
 	}
 	budget, runner := c.KeepTo(usual)
 	switch {
-	case runner != job.Local:
+	case !runner.Traits().Bounded:
 		limitWorker()
 		return
 	case budget == usual:

@@ -74,7 +74,7 @@ func absolute(path string) string {
 
 // end tells how the run ended. What cannot be told is warned of: the run may be committed.
 func (w *watch) end(run *records.Run, err error) {
-	told := records.Run{Version: dedup.Version(), Started: w.started, Parameters: w.config.Parameters()}
+	told := records.Run{Version: dedup.Version(), Started: w.started, Parameters: w.config.Spec, Running: w.config.Record()}
 	if run != nil {
 		told = *run
 	}
@@ -91,7 +91,7 @@ func (w *watch) end(run *records.Run, err error) {
 	}
 	if w.MetricsFile != "" {
 		told.Started = w.started // that of a run that was recovered is of another process
-		if err := metrics.Write(w.MetricsFile, &told, ended); err != nil {
+		if err := metrics.Write(w.MetricsFile, w.config.JobName, &told, ended); err != nil {
 			slog.Warn(fmt.Sprintf("--metrics-file: %v", err))
 		}
 	}

@@ -212,7 +212,7 @@ var layers = []layer{
 	},
 	{
 		packages: []string{"internal/configfile"},
-		may:      []string{module + "kernels/edit", "github.com/alecthomas/kong", "github.com/pelletier/go-toml/v2/..."},
+		may:      []string{module + "kernels/edit", module + "records", "github.com/alecthomas/kong", "github.com/pelletier/go-toml/v2/..."},
 		never:    []string{beamPath + "...", module + "pipelines/..."},
 		why:      "a job file sets flags, of whatever job",
 	},
@@ -254,7 +254,7 @@ var layers = []layer{
 	},
 	{
 		packages: []string{"internal/deduptest"},
-		may:      []string{module + "pipelines/dedup", module + "internal/beamtest", module + "runners/local", "github.com/alecthomas/kong"},
+		may:      []string{module + "pipelines/dedup", module + "pipelines/job", module + "internal/beamtest", module + "runners/local", "github.com/alecthomas/kong"},
 		why:      "tests of what reads an output run the job that writes it",
 	},
 	{

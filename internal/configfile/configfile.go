@@ -1,9 +1,11 @@
 // Package configfile has flags of a command set by the environment and by a job file: TOML with values, by the
-// flags' names.
+// flags' names, or the run.json of a run that is to be repeated.
 package configfile
 
 import (
 	"bytes"
+	"encoding"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -22,6 +24,7 @@ import (
 	"github.com/pelletier/go-toml/v2/unstable"
 
 	"github.com/neardup/neardup/kernels/edit"
+	"github.com/neardup/neardup/records"
 )
 
 // maxSize is what a job file may have: a larger one is a mistake, or has no end.
@@ -93,6 +96,9 @@ func (f *file) read() error {
 }
 
 func (f *file) parse(data []byte) error {
+	if json.Valid(data) {
+		return f.parseRun(data)
+	}
 	var values map[string]any
 	if err := toml.Unmarshal(data, &values); err != nil {
 		var mistake *toml.DecodeError
@@ -132,16 +138,75 @@ func (f *file) parse(data []byte) error {
 	return nil
 }
 
+// parseRun reads run.json: what differs from the defaults, or was named all the same, of what a run was asked and of how it was done. That it
+// may replace or take an output, or was only planned, was said of that run alone. Its inputs are those of any list of them.
+func (f *file) parseRun(data []byte) error {
+	var run records.Run
+	if err := json.Unmarshal(data, &run); err != nil || run.Version == "" {
+		return fmt.Errorf("%s: not a job file and not a run.json of neardup", f.path)
+	}
+	f.values = map[string]any{}
+	set := func(name string, value any) {
+		key := strings.ReplaceAll(name, "_", "-")
+		f.keys, f.values[key] = append(f.keys, key), value
+	}
+	usual := records.Fields(records.Default())
+	for name, value := range records.Fields(run.Parameters) {
+		none := value.Kind() == reflect.Slice && value.Len() == 0
+		if !none && !reflect.DeepEqual(value.Interface(), usual[name].Interface()) || slices.Contains(run.Given, name) {
+			set(name, plain(value))
+		}
+	}
+	var running map[string]any
+	if err := json.Unmarshal(run.Running, &running); err != nil {
+		return fmt.Errorf("%s: running: %w", f.path, err)
+	}
+	for name, value := range running {
+		if _, asked := usual[name]; !asked && value != nil && !reflect.ValueOf(value).IsZero() {
+			set(name, value)
+		}
+	}
+	for _, key := range []string{"inputs-from", "dry-run", "force-unlock", "overwrite", "weak-overwrite"} {
+		delete(f.values, key)
+	}
+	f.keys = slices.Sorted(maps.Keys(f.values))
+	return nil
+}
+
+// plain is a value as TOML has it.
+func plain(value reflect.Value) any {
+	switch v := value.Interface().(type) {
+	case []string:
+		all := make([]any, len(v))
+		for i, s := range v {
+			all[i] = s
+		}
+		return all
+	case bool:
+		return v
+	default:
+		return fmt.Sprint(v)
+	}
+}
+
+// at is where the file has a key.
+func (f *file) at(key string) string {
+	if line, ok := f.lines[key]; ok {
+		return fmt.Sprintf("%s:%d", f.path, line)
+	}
+	return f.path
+}
+
 // check returns the first mistake in the keys and their values.
 func (f *file) check(app *kong.Application, command *kong.Node) error {
 	flags := flagsOf(command)
 	for _, key := range f.keys {
 		flag, known := flags[key]
 		if !known {
-			return fmt.Errorf("%s:%d: %s", f.path, f.lines[key], unknown(app, command, key))
+			return fmt.Errorf("%s: %s", f.at(key), unknown(app, command, key))
 		}
 		if err := checkValue(flag, f.values[key]); err != nil {
-			return fmt.Errorf("%s:%d: %s: %w", f.path, f.lines[key], key, err)
+			return fmt.Errorf("%s: %s: %w", f.at(key), key, err)
 		}
 	}
 	return nil
@@ -235,6 +300,12 @@ func argument(flag *kong.Flag, value any) (any, bool) {
 			return strings.Join(texts, string(flag.Tag.Sep)), true
 		}
 		return words, flag.IsSlice()
+	case map[string]any:
+		if _, read := flag.Target.Addr().Interface().(encoding.TextUnmarshaler); read {
+			text, err := json.Marshal(value)
+			return string(text), err == nil && flag.IsMap()
+		}
+		return value, flag.IsMap()
 	default:
 		word, ok := scalar(value)
 		return word, ok && (!flag.IsBool() || flag.IsCounter())
@@ -313,7 +384,7 @@ func Locate(command *kong.Context, err error) error {
 			return fmt.Errorf("%s: %w", variable(name[1]), err)
 		}
 		if f, ok := command.FlagValue(path.Flag).(Flag); ok && f.file.used[name[1]] {
-			return fmt.Errorf("%s:%d: %w", f.file.path, f.file.lines[name[1]], err)
+			return fmt.Errorf("%s: %w", f.file.at(name[1]), err)
 		}
 	}
 	return err

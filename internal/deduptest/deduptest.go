@@ -10,6 +10,7 @@ import (
 
 	"github.com/neardup/neardup/internal/beamtest"
 	"github.com/neardup/neardup/pipelines/dedup"
+	"github.com/neardup/neardup/pipelines/job"
 	"github.com/neardup/neardup/runners/local"
 )
 
@@ -17,7 +18,7 @@ import (
 func Finished(t *testing.T, args ...string) string {
 	t.Helper()
 	var config dedup.Config
-	parser, err := kong.New(&config, kong.Vars(dedup.Vars()))
+	parser, err := kong.New(&config, kong.Vars(job.Vars()))
 	if err != nil {
 		t.Fatal(err)
 	}

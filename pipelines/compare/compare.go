@@ -29,7 +29,7 @@ import (
 
 // Config is what a user asks of the job.
 type Config struct {
-	job.Input
+	records.Input
 
 	Methods []Method `default:"brute-force,minhash" enum:"${comparisons}" placeholder:"NAME" help:"Ways to find the pairs, in order. brute-force compares the shingle sets of all documents. complete, minhash and simhash do what dedup does with that --method, and verify each pair exactly. classic and salted are minhash with signatures of that kind, whatever --signature says. bands puts each document into a bucket per band, lists all pairs of each bucket, as textbooks do, and verifies each distinct pair exactly. signatures lists the same pairs, but counts those, unverified, whose signatures' sets of values reach the threshold. pieces is bands with the pieces of SimHash signatures for bands (32 without --pieces and --recall). simhash and pieces compare by --compare, brute-force and complete by each measure that another method has, and the others by Jaccard. The first method of each measure is what the others of that measure are measured by. docs/commands.md has the limits (default: ${default})." group:"Comparison"`
 
@@ -42,9 +42,9 @@ type Config struct {
 
 	Overwrite bool `help:"Replace a finished output once the new one is whole; until then the old one stays." group:"Comparison"`
 
-	job.Similarity
-	job.Search
-	job.Comparing
+	records.Similarity
+	records.Search
+	records.Comparing
 	job.Running
 }
 
@@ -91,10 +91,6 @@ func Vars() map[string]string {
 
 // validate returns a *job.UsageError for what cannot be meant.
 func (c *Config) validate() error {
-	shared := c.shared()
-	if err := shared.Validate(); err != nil {
-		return err
-	}
 	seen := map[Method]bool{}
 	for _, m := range c.Methods {
 		if seen[m] {
@@ -126,7 +122,7 @@ func (c *Config) validate() error {
 
 // validateComparing is validate of what is compared, and of SimHash.
 func (c *Config) validateComparing() error {
-	names := job.Names(c.Methods...)
+	usual, names := records.Default(), job.Names(c.Methods...)
 	bySimHash := slices.ContainsFunc(c.Methods, Method.bySimHash)
 	parts := c.parts()
 	measured := slices.ContainsFunc(parts, func(p part) bool { return p.measure == c.Compare })
@@ -138,26 +134,29 @@ func (c *Config) validateComparing() error {
 		return job.Usage("--compare %s: none of --methods %s compares so; add simhash or pieces", c.Compare, names)
 	case c.Pieces != 0 && !bySimHash:
 		return job.Usage("--pieces %d: add simhash or pieces to --methods", c.Pieces)
-	case !slices.ContainsFunc(parts, part.signed) && (c.Bits != job.DefaultBits || c.Vectors != job.Normal):
+	case !slices.ContainsFunc(parts, part.signed) && (c.Bits != usual.Bits || c.Vectors != usual.Vectors):
 		return job.Usage("--bits %d --vectors %s: no SimHash signature is made; add simhash or pieces to --methods", c.Bits, c.Vectors)
-	case !vectors && c.Weights != vector.Unit:
+	case !vectors && c.Weights != usual.Weights:
 		return job.Usage("--weights %s: sets have none; add simhash or pieces to --methods, or give --compare cosine or overlap", c.Weights)
 	}
 	for _, p := range parts {
 		if len(p.methods) < 2 && c.Truth == "" {
 			return job.Usage("--methods %s: %s compares by %s and no other does, so nothing measures it; add complete, or --truth", names, p.methods[0], p.measure)
 		}
+		asked, err := job.Compile(c.spec(p))
+		if err == nil {
+			err = c.Check(asked)
+		}
+		if err != nil {
+			return err
+		}
 	}
-	shared := c.shared()
-	return cmp.Or(c.CheckSignatures(c.Recall, bySimHash && c.asksRecall()), shared.CheckMemory(c.Weights))
+	return nil
 }
-
-// asksRecall reports whether another recall than the usual one is asked for.
-func (c *Config) asksRecall() bool { return c.Recall != job.DefaultRecall }
 
 // part is the methods of a comparison that compare by one measure.
 type part struct {
-	measure job.Measure
+	measure string
 	methods []Method
 }
 
@@ -167,7 +166,7 @@ func (p part) signed() bool {
 }
 
 // measures are those of the parts.
-func (c *Config) measures() (all []job.Measure) {
+func (c *Config) measures() (all []string) {
 	for _, p := range c.parts() {
 		all = append(all, p.measure)
 	}
@@ -179,13 +178,13 @@ func (c *Config) family() signature.Family {
 	if c.parts()[0].measure != job.Jaccard {
 		return signature.SimHash
 	}
-	return c.Signature
+	return signature.Family(c.Signature)
 }
 
 // parts are the methods by the measures by which they compare. Brute force and complete search are in each part that others are in.
 func (c *Config) parts() (parts []part) {
-	measures := map[job.Measure]bool{}
-	of := func(m Method) job.Measure {
+	measures := map[string]bool{}
+	of := func(m Method) string {
 		if m.bySimHash() {
 			return cmp.Or(c.Compare, job.Overlap)
 		}
@@ -199,7 +198,7 @@ func (c *Config) parts() (parts []part) {
 	if len(measures) == 0 {
 		measures[cmp.Or(c.Compare, job.Jaccard)] = true
 	}
-	for _, measure := range []job.Measure{job.Jaccard, job.Cosine, job.Overlap} {
+	for _, measure := range []string{job.Jaccard, job.Cosine, job.Overlap} {
 		if !measures[measure] {
 			continue
 		}
@@ -214,72 +213,78 @@ func (c *Config) parts() (parts []part) {
 	return parts
 }
 
-// shared is what every job is asked.
-func (c *Config) shared() job.Config {
-	return job.Config{Input: c.Input, Similarity: c.Similarity, Search: c.Search, Running: c.Running}
-}
-
-// request is what the plan of a part is made for.
-func (c *Config) request(p part) job.Request {
-	r := job.Request{Config: c.shared(), Comparing: job.BySets(), Strict: true}
+// spec is what the methods of a part are asked, as dedup is.
+func (c *Config) spec(p part) records.Spec {
+	s, usual := records.Default(), records.Default()
+	s.Input, s.Similarity, s.Search = c.Input, c.Similarity, c.Search
 	if p.measure == job.Jaccard {
-		return r
+		return s
 	}
-	r.Comparing, r.AskedRecall = c.Comparing, c.asksRecall()
-	r.Compare, r.Signature, r.Bands, r.Rows = p.measure, signature.SimHash, 0, 0
-	r.Complete = !slices.ContainsFunc(p.methods, Method.bySimHash)
-	if slices.Contains(p.methods, Pieces) && !r.AskedRecall { // they are buckets, however many meet in them
-		r.Pieces = cmp.Or(r.Pieces, r.UsualPieces())
+	s.Comparing, s.Compare, s.Method = c.Comparing, p.measure, job.SimHash
+	s.Signature, s.Bands, s.Rows = usual.Signature, 0, 0
+	if !slices.ContainsFunc(p.methods, Method.bySimHash) {
+		s.Method, s.Recall = job.Complete, usual.Recall
+		if p.measure == job.Cosine {
+			s.Seed = usual.Seed
+		}
 	}
-	return r
+	if slices.Contains(p.methods, Pieces) && c.Recall == usual.Recall {
+		s.Pieces = cmp.Or(s.Pieces, job.UsualPieces(s.Bits)) // they are buckets, however many meet in them
+	}
+	return s
 }
 
 // dedup is the job that a method is by a measure: every pair is wanted, and nothing else.
-func (c *Config) dedup(method Method, measure job.Measure, dir string) dedup.Config {
-	way, search, comparing, running := dedup.MinHash, c.Search, job.BySets(), c.Running
-	running.Planned = nil // all methods' reads are told together
+func (c *Config) dedup(method Method, measure, dir string) dedup.Config {
+	s := c.spec(part{measure: job.Jaccard})
 	switch method {
 	case Complete: // which needs no signature, but that overlap is one of signatures
-		way, search.Signature, search.Bands, search.Rows, search.Recall = dedup.Complete, signature.FSS, 0, 0, job.DefaultRecall
+		s.Method, s.Compare, s.Search = job.Complete, measure, records.Default().Search
 		if measure != job.Jaccard {
-			comparing.Weights = c.Weights
+			s.Weights = c.Weights
 		}
 		if measure == job.Overlap {
-			comparing.Bits, comparing.Vectors = c.Bits, c.Vectors
+			s.Bits, s.Vectors, s.Seed = c.Bits, c.Vectors, c.Seed
 		}
-		comparing.Compare = measure
 	case SimHash:
-		way, search.Signature, search.Bands, search.Rows = dedup.SimHash, signature.FSS, 0, 0
-		comparing = c.Comparing
-	case Classic:
-		search.Signature = signature.Classic
-	case Salted:
-		search.Signature = signature.Salted
+		s.Method, s.Comparing, s.Signature, s.Bands, s.Rows = job.SimHash, c.Comparing, records.Default().Signature, 0, 0
+	case Classic, Salted:
+		s.Signature = string(method)
 	}
-	return dedup.Config{
-		Input: c.Input, Similarity: c.Similarity, Search: search, Comparing: comparing, Running: running,
-		Output: dir, MaxRejected: dedup.Tolerance{Percent: 100},
-		Method: way, Cluster: dedup.Star, Write: []output.Part{output.Pairs}, PairBudget: maxPairs + 1,
-	}
+	s.MaxRejected, s.Write, s.PairBudget = "100%", []string{string(output.Pairs)}, maxPairs+1
+	how := job.How{Running: c.Running, Output: dir}
+	how.Planned = nil // all methods' reads are told together
+	return dedup.Config{Spec: s, How: how}
 }
 
 // reads are those of the pipelines of all methods, of an input that was planned.
-func (c *Config) reads(plan *job.Plan) (pipelines [][]job.Read) {
+func (c *Config) reads(plan *job.Plan) (pipelines [][]job.Read, err error) {
 	for _, part := range c.parts() {
-		request := c.request(part)
+		asked, err := job.Compile(c.spec(part))
+		if err != nil {
+			return nil, err
+		}
 		for _, method := range part.methods {
 			if method.deduplicates() {
-				run := c.dedup(method, part.measure, "")
-				pipelines = append(pipelines, run.Reads(plan)...)
+				run, err := job.Compile(c.dedup(method, part.measure, "").Spec)
+				if err != nil {
+					return nil, err
+				}
+				pipelines = append(pipelines, dedup.Reads(run, plan)...)
 				continue
 			}
-			if method != BruteForce && request.NeedsDictionary() || request.NeedsFrequencies() {
+			if needs(asked, method) {
 				pipelines = append(pipelines, plan.Reads(job.First))
 			}
 			pipelines = append(pipelines, plan.Reads(job.First))
 		}
 	}
-	return pipelines
+	return pipelines, nil
+}
+
+// needs reports whether documents are gone through before a method: brute force signs none.
+func needs(asked *job.Asked, method Method) bool {
+	return asked.NeedsFrequencies() || method != BruteForce && asked.NeedsDictionary()
 }
 
 // maxDocuments keeps all pairs to some hours of comparing, of a method that may look at each.
@@ -298,17 +303,24 @@ func tooMany(method Method) error {
 }
 
 // Job is a Config that can be meant.
-type Job struct{ config Config }
+type Job struct {
+	config Config
+	asked  *job.Asked // by sets
+}
 
 // New checks what is asked; the error is a *job.UsageError.
 func New(c Config) (*Job, error) {
-	if err := c.validate(); err != nil {
+	asked, err := job.Compile(c.spec(part{measure: job.Jaccard}))
+	if err == nil {
+		err = cmp.Or(c.Check(asked), c.validate())
+	}
+	if err != nil {
 		return nil, err
 	}
 	if c.Write == nil {
 		c.Write = []output.Part{output.Buckets, output.Candidates}
 	}
-	return &Job{c}, nil
+	return &Job{c, asked}, nil
 }
 
 // Run does the whole job.
@@ -316,7 +328,7 @@ func (j *Job) Run(ctx context.Context, launch job.Launch) (comparison *records.C
 	if err := job.CheckTempNotInInput(ctx, j.config.Inputs, j.config.TempDir); err != nil {
 		return nil, err
 	}
-	r := &run{config: j.config, launch: launch}
+	r := &run{config: j.config, asked: j.asked, launch: launch}
 	if j.config.Output != "" {
 		return r.intoOutput(ctx)
 	}
@@ -346,7 +358,7 @@ func (r *run) words() int64 {
 	each := float64(r.plan.Shingles) / float64(r.plan.Documents)
 	if r.part.measure == job.Overlap {
 		each = float64((r.config.Bits + 63) / 64)
-	} else if r.part.measure == job.Cosine && r.config.Weights != vector.Unit {
+	} else if r.part.measure == job.Cosine && r.config.Weights != string(vector.Unit) {
 		each *= 1.5 // two weights to a word
 	}
 	return int64(each * float64(r.plan.Documents))
@@ -355,6 +367,7 @@ func (r *run) words() int64 {
 // run is one comparison.
 type run struct {
 	config Config
+	asked  *job.Asked
 	launch job.Launch
 	temp   string
 	part   part        // of the methods
@@ -374,13 +387,17 @@ type found struct {
 }
 
 func (r *run) do(ctx context.Context) (*records.Comparison, error) {
-	comparison := &records.Comparison{Threshold: r.config.Threshold.Float(), Signature: string(r.config.Signature)}
+	comparison := &records.Comparison{Threshold: r.config.Threshold, Signature: r.config.Signature}
 	for at, part := range r.config.parts() {
 		if err := r.prepare(ctx, part); err != nil {
 			return nil, err
 		}
 		if at == 0 {
-			r.config.Tell(r.config.reads(r.plan)...)
+			reads, err := r.config.reads(r.plan)
+			if err != nil {
+				return nil, err
+			}
+			r.config.Tell(reads...)
 		}
 		if err := r.compare(ctx, part, comparison); err != nil {
 			return nil, err
@@ -396,7 +413,11 @@ func (r *run) do(ctx context.Context) (*records.Comparison, error) {
 // prepare makes the plan of a part, and checks it.
 func (r *run) prepare(ctx context.Context, part part) (err error) {
 	r.part = part
-	if r.plan, err = job.NewPlan(ctx, r.config.request(part), r.temp); err != nil {
+	asked, err := job.Compile(r.config.spec(part))
+	if err != nil {
+		return err
+	}
+	if r.plan, err = job.NewPlan(ctx, job.Request{Asked: asked, Running: r.config.Running, Strict: true}, r.temp); err != nil {
 		return err
 	}
 	if err := r.checkBounds(); err != nil {
@@ -502,17 +523,13 @@ func (r *run) find(ctx context.Context, method Method) (*found, error) {
 	if method.deduplicates() {
 		return r.deduplicated(ctx, method)
 	}
-	path := storage.Join(r.temp, string(method)+"-"+string(r.part.measure))
+	path := storage.Join(r.temp, string(method)+"-"+r.part.measure)
 	var numbering []records.Stage
 	var err error
-	switch {
-	case method != BruteForce && r.plan.NeedsDictionary():
-		numbering, err = r.plan.BuildDictionary(ctx, r.launch, r.temp)
-	case r.plan.NeedsFrequencies():
-		numbering, err = r.plan.CountFrequencies(ctx, r.launch, r.temp)
-	}
-	if err != nil {
-		return nil, err
+	if needs(r.plan.Request.Asked, method) {
+		if numbering, err = r.plan.Prepare(ctx, r.launch, r.temp); err != nil {
+			return nil, err
+		}
 	}
 	pipeline, scope := beam.NewPipelineWithRoot()
 	docs, _ := r.plan.ReadAlone(scope, r.temp)
@@ -628,7 +645,7 @@ func cells(numbers int64) int {
 // deduplicated runs the job dedup and lists all pairs of documents that its table stands for:
 // copies resemble each other and whatever their representative resembles.
 func (r *run) deduplicated(ctx context.Context, method Method) (*found, error) {
-	dir := storage.Join(r.temp, string(method)+"-"+string(r.part.measure))
+	dir := storage.Join(r.temp, string(method)+"-"+r.part.measure)
 	task, err := dedup.New(r.config.dedup(method, r.part.measure, dir))
 	if err != nil {
 		return nil, err

@@ -13,7 +13,8 @@ import (
 // intoOutput compares, and makes the tables and the comparison the output, once all is whole.
 func (r *run) intoOutput(ctx context.Context) (comparison *records.Comparison, err error) {
 	record := &records.Run{
-		Version: dedup.Version(), Runner: string(r.config.Runner), Parameters: r.parameters(), Formats: job.Formats(r.config.Spec(), r.config.family()),
+		Version: dedup.Version(), Runner: string(r.config.Runner), Parameters: r.parameters(), Formats: job.Formats(r.asked.Texts, r.config.family()),
+		Running: job.How{Running: r.config.Running, Output: r.config.Output, Overwrite: r.config.Overwrite}.Record(),
 	}
 	to := job.Publishing{Dir: r.config.Output, Overwrite: r.config.Overwrite, Inputs: r.config.Inputs, TempDir: r.config.TempDir}
 	warnings, err := to.Publish(ctx, record, func(temp string, staged output.Folder) (*records.Manifest, error) {
@@ -36,17 +37,13 @@ func (r *run) intoOutput(ctx context.Context) (comparison *records.Comparison, e
 	return comparison, nil
 }
 
-// parameters are the flags in force, as far as dedup has them.
-func (r *run) parameters() records.Parameters {
-	c := r.config.dedup(MinHash, job.Jaccard, r.config.Output)
-	c.Overwrite, c.Comparing = r.config.Overwrite, r.config.Comparing
-	p := c.Parameters()
-	p.Compare = job.Names(r.config.measures()...)
-	p.Method, p.Write = job.Names(r.config.Methods...), nil
-	for _, table := range r.config.Write {
-		p.Write = append(p.Write, string(table))
-	}
-	return p
+// parameters are what was asked, as far as dedup has it.
+func (r *run) parameters() records.Spec {
+	asked := r.asked.Spec
+	asked.Comparing, asked.MaxRejected = r.config.Comparing, "100%"
+	asked.Compare, asked.Method = job.Names(r.config.measures()...), job.Names(r.config.Methods...)
+	asked.Write, asked.PairBudget = job.Strings(r.config.Write...), maxPairs+1
+	return asked
 }
 
 // ledger is the file of what the tables have come to.

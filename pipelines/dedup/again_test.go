@@ -1,16 +1,18 @@
 package dedup
 
 import (
+	"encoding/json"
 	"reflect"
 	"testing"
 
 	"github.com/alecthomas/kong"
 
 	"github.com/neardup/neardup/pipelines/job"
+	"github.com/neardup/neardup/records"
 )
 
-// What a finished run says of its flags reads and compares as they do.
-func TestAgainIsTheRequest(t *testing.T) {
+// What run.json says of what was asked is parsed as the flags were, once and again, and has the same fingerprint.
+func TestRunJSONAsksTheSame(t *testing.T) {
 	for _, args := range [][]string{
 		{"in"},
 		{"in", "more", "--threshold=.7345", "--text=title", "--text=body", "--id=key", "--format=csv", "--delimiter=tab", "--no-header", "--limit=7", "--encoding=latin1"},
@@ -19,29 +21,40 @@ func TestAgainIsTheRequest(t *testing.T) {
 		{"in", "--shingle=byte:13", "--normalize=none", "--signature=salted", "--method=minhash", "--seed=9"},
 		{"in", "--method=simhash", "--bits=100", "--vectors=sign", "--weights=tf-idf", "--seed=5", "--pieces=4"},
 		{"in", "--method=simhash", "--compare=cosine", "--weights=tf"},
+		{"in", "--method=simhash", "--recall=.999"},
 		{"in", "--method=complete", "--compare=overlap", "--bits=64"},
+		{"in", "--method=exact", "--same=set", "--keep=prefer:a/*,b", "--protect=c/", "--max-rejected=1.5%", "--max-removed=20%", "--drop-not-compared"},
+		{"in", "--method=exact", "--keep=max:date", "--cluster=components", "--write=pairs,removed", "--max-rejected=3"},
 	} {
 		var config Config
-		parser, err := kong.New(&config, kong.Vars(Vars()))
+		parser, err := kong.New(&config, kong.Vars(job.Vars()))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := parser.Parse(append(args, "--output=out")); err != nil {
+		command, err := parser.Parse(append(args, "--output=out"))
+		if err != nil {
 			t.Fatal(err)
 		}
-		want := config.request()
-		got, err := again(config.Parameters())
+		for _, path := range command.Path {
+			if path.Flag != nil {
+				config.Given = append(config.Given, path.Flag.Name)
+			}
+		}
+		want, err := config.validate()
 		if err != nil {
 			t.Fatalf("%v: %v", args, err)
 		}
-		want.Pieces = 0 // none are made
-		if !reflect.DeepEqual(got.Input, want.Input) || !reflect.DeepEqual(got.Similarity, want.Similarity) || got.Comparing != want.Comparing || got.Seed != want.Seed || got.AllowEmpty != want.AllowEmpty {
-			t.Errorf("%v:\n%+v\n%+v\n%+v\nwant\n%+v\n%+v\n%+v", args, got.Input, got.Similarity, got.Comparing, want.Input, want.Similarity, want.Comparing)
+		data, err := json.Marshal(records.Run{Parameters: want.Spec, Given: want.Given, Running: config.Record()})
+		if err != nil {
+			t.Fatal(err)
 		}
-	}
-	unread := (&Config{Similarity: job.Similarity{}}).Parameters()
-	unread.Shingle = "word"
-	if _, err := again(unread); err == nil {
-		t.Error("what cannot be read is no error")
+		var read records.Run
+		if err := json.Unmarshal(data, &read); err != nil {
+			t.Fatal(err)
+		}
+		got, err := job.Compile(read.Parameters, read.Given...)
+		if err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%v: %v\n%+v\nwant\n%+v", args, err, got, want)
+		}
 	}
 }

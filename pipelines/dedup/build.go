@@ -45,19 +45,19 @@ type Plan struct {
 // folder, where the shared inputs are; the ledger will be there when the job is complete.
 func Build(s beam.Scope, p *Plan, staged output.Folder, temp string) {
 	inputs, reading := job.Inputs(temp), p.Source(temp)
-	writing := sink.Params{Inputs: inputs, Output: staged, Sync: p.Config.Runner.Traits().OnCluster, Temp: temp, GroupRows: p.groupRows(), Pack: p.Request.GroupBytes > 0, Write: p.Config.Write, Metadata: p.metadata()}
+	writing := sink.Params{Inputs: inputs, Output: staged, Sync: p.Config.Runner.Traits().OnCluster, Temp: temp, GroupRows: p.groupRows(), Pack: p.Request.GroupBytes > 0, Write: p.Request.Parts, Metadata: p.metadata()}
 
 	docs, compared, rejected := p.Read(s, temp)
 	read := firstRead{Documents: docs, compared: compared, rejected: rejected}
 	var rows decide.Rows
 	var facts []flow.Facts
-	switch p.Config.Method {
-	case Exact:
+	switch p.Request.Method {
+	case job.Exact:
 		read.sign(signature.Sign(s, compared, p.Signature(temp)))
 		copies := candidates.Copies(s, together.Alone(s.Scope("candidates.Copies"), read.signed.Firsts), candidates.Params{Inputs: inputs})
 		profiles, copied := sets.Profiles(s, source.Fetch(s, flow.Flatten(s, read.signed.Copies, copies), reading), p.Request.Same, p.sets(temp))
 		rows = decide.Copies(s, profiles, copied, p.decide(temp))
-	case MinHash, SimHash, Complete:
+	case job.MinHash, job.SimHash, job.Complete:
 		edges, copies := p.edges(s, &read, temp)
 		connected := components.Connect(s, edges, p.components(inputs))
 		features := sets.Make(s, source.Fetch(s, flow.Flatten(s, copies, connected), reading), p.sets(temp))
@@ -65,7 +65,7 @@ func Build(s beam.Scope, p *Plan, staged output.Folder, temp string) {
 		large := p.joinLarge(s, features, flow.Flatten(s, features.LargeSets, tooLarge), flow.Flatten(s, features.LargeProfiles, tooLargeProfiles), temp)
 		rows = decide.Survivors(s, features.Profiles, flow.Flatten(s, small.Pairs, large.pairs), large.links, features.Copies, p.decide(temp))
 		facts = append(large.facts, small.Facts)
-		if p.Config.MeasureRecall > 0 {
+		if p.Request.MeasureRecall > 0 {
 			measuring := p.measuring(temp)
 			sample := source.Fetch(s, measuring.Choose(s, compared), reading)
 			facts = append(facts, measuring.Keep(s, sample, large.crowds))
@@ -80,13 +80,13 @@ func Build(s beam.Scope, p *Plan, staged output.Folder, temp string) {
 		sink.Table(s, output.Clusters, p.slices(1), writing, rows.Clusters...),
 		sink.Table(s, output.Removed, p.slices(1), writing, rows.Removed...),
 	)
-	if p.Config.DropNotCompared {
+	if p.Request.DropNotCompared {
 		read.Dropped = sink.Listed(s, inputs, read.rejected...)
 	}
-	if p.Config.writes(output.Corpus) {
+	if p.Request.Writes(output.Corpus) {
 		facts = append(facts, sink.Corpus(s, p.corpusSlices(), writing, p.Reading(), append(rows.Dropped, read.Dropped)...))
 	}
-	sink.FailOnUnreadable(s, inputs, storage.Join(temp, exceededFile), sink.Limit(p.Config.MaxRejected), read.Facts, rejectedFacts)
+	sink.FailOnUnreadable(s, inputs, storage.Join(temp, exceededFile), p.Request.MaxRejected, read.Facts, rejectedFacts)
 	sink.Ledger(s, storage.Join(temp, ledgerFile), facts...)
 }
 
@@ -255,23 +255,19 @@ func (p *Plan) joinBytes() int64 {
 	return p.featureBytes() + blocks.ShingleBytes*setsim.CellCost(cells, p.Verifier("").New().MinWords)
 }
 
-// Reads are those of all pipelines of a run; the plan, be it for the run or for another, is of the same input.
-func (c *Config) Reads(p *job.Plan) (pipelines [][]job.Read) {
-	request := c.request()
-	if request.NeedsDictionary() {
-		pipelines = append(pipelines, p.Reads(job.First))
-	}
-	if request.NeedsFrequencies() {
+// Reads are those of all pipelines of a run that is asked so; the plan, be it for the run or for another, is of the same input.
+func Reads(asked *job.Asked, p *job.Plan) (pipelines [][]job.Read) {
+	if asked.Prepares() {
 		pipelines = append(pipelines, p.Reads(job.First))
 	}
 	reads := p.Reads(job.First, job.Second)
-	if c.MeasureRecall > 0 {
+	if asked.MeasureRecall > 0 {
 		reads[1].Bytes *= 2 // the sample is read besides
 	}
-	if c.writes(output.Corpus) {
+	if asked.Writes(output.Corpus) {
 		reads = append(reads, p.Reads(job.Third)...)
 	}
-	if pipelines = append(pipelines, reads); c.MeasureRecall > 0 {
+	if pipelines = append(pipelines, reads); asked.MeasureRecall > 0 {
 		pipelines = append(pipelines, p.Reads(job.First))
 	}
 	return pipelines
@@ -287,7 +283,7 @@ func buildMeasurement(s beam.Scope, p *Plan, temp string) {
 func (p *Plan) measuring(temp string) recall.Params {
 	return recall.Params{
 		Inputs: job.Inputs(temp), Text: p.Spec, Verifier: p.Verifier(temp),
-		Sample: p.Config.MeasureRecall, Seed: p.Config.Seed, Temp: temp,
+		Sample: p.Request.MeasureRecall, Seed: p.Request.Seed, Temp: temp,
 	}
 }
 
@@ -313,30 +309,30 @@ func (p *Plan) connectDocuments() int64 {
 }
 
 func (p *Plan) sets(temp string) sets.Params {
-	return sets.Params{Inputs: job.Inputs(temp), Text: p.Spec, MaxSmallDocs: sets.MaxSmallDocs(p.Config.PairBudget), Shards: p.componentShards(), Verifier: p.Verifier(temp)}
+	return sets.Params{Inputs: job.Inputs(temp), Text: p.Spec, MaxSmallDocs: sets.MaxSmallDocs(p.Request.PairBudget), Shards: p.componentShards(), Verifier: p.Verifier(temp)}
 }
 
 func (p *Plan) verify(temp string) verify.Params {
 	var banding lsh.Banding
-	if p.Config.estimates() {
+	if estimates(p.Request.Asked) {
 		banding = p.Choice.Banding
 	}
 	return verify.Params{
 		Verifier: p.Verifier(temp), CellBytes: p.Config.cellBytes(), PeelBytes: p.usualCell(), Shards: p.componentShards(),
-		Banding: banding, Seed: p.Config.Seed, Temp: temp,
+		Banding: banding, Seed: p.Request.Seed, Temp: temp,
 	}
 }
 
 func (p *Plan) decide(temp string) decide.Params {
 	return decide.Params{
-		Inputs: job.Inputs(temp), Shards: p.componentShards(), OnePerCluster: p.Config.Cluster == Components, Clusters: p.Config.writes(output.Clusters),
-		Verifier: p.Verifier(temp), PairBudget: p.Config.PairBudget,
+		Inputs: job.Inputs(temp), Shards: p.componentShards(), OnePerCluster: p.Request.Cluster == job.Components, Clusters: p.Request.Writes(output.Clusters),
+		Verifier: p.Verifier(temp), PairBudget: p.Request.PairBudget,
 	}
 }
 
 func (p *Plan) crowds(inputs, temp string) crowds.Params {
 	return crowds.Params{
-		Inputs: inputs, Params: p.verify(temp), PairBudget: p.Config.PairBudget, ChunkBytes: p.usualCell(),
+		Inputs: inputs, Params: p.verify(temp), PairBudget: p.Request.PairBudget, ChunkBytes: p.usualCell(),
 	}
 }
 
@@ -346,10 +342,10 @@ func (p *Plan) usualCell() int { return cmp.Or(p.Config.CellBytes, verify.Defaul
 // metadata is what each Parquet file says of how it came to be.
 func (p *Plan) metadata() map[string]string {
 	return p.Metadata(map[string]string{
-		"neardup.method":  string(p.Config.Method),
+		"neardup.method":  p.Request.Method,
 		"neardup.same":    string(p.Request.Same),
-		"neardup.cluster": string(p.Config.Cluster),
-		"neardup.keep":    p.Config.Keep.String(),
+		"neardup.cluster": p.Request.Cluster,
+		"neardup.keep":    p.Request.Keep,
 	})
 }
 
@@ -415,7 +411,7 @@ func (p *Plan) pairsPerDocument() float64 {
 	if p.Request.Same != "" {
 		return 1
 	}
-	return max(crowdPairs, min(math.Sqrt(float64(p.Config.PairBudget)/2), float64(p.Documents)/2))
+	return max(crowdPairs, min(math.Sqrt(float64(p.Request.PairBudget)/2), float64(p.Documents)/2))
 }
 
 // slices is the number of groups that the rows of a table shard are spread over, if each document

@@ -5,8 +5,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/neardup/neardup/pipelines/job"
 )
 
 // pages are the bundled help pages.
@@ -37,7 +35,7 @@ func TestTruthOfBytes(t *testing.T) {
 		for _, threshold := range []float64{0.6, 0.8, 0.95} {
 			config := c.config
 			config.Output = filepath.Join(t.TempDir(), "out")
-			config.Threshold, config.Shingle, config.Normalize = must[job.Threshold](threshold), must[job.Shingle]("byte:13"), must[job.Normalization]("none")
+			config.Threshold, config.Shingle, config.Normalize = threshold, "byte:13", "none"
 			r := run(t, config)
 			got := compare(t, c, o, r, threshold)
 			t.Logf("%s at %v: %d documents, %d copies, %d near pairs, %d missed, %d wrong; %d × %d",

@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/neardup/neardup/internal/corpusgen"
-	"github.com/neardup/neardup/pipelines/dedup"
 	"github.com/neardup/neardup/pipelines/job"
 	"github.com/neardup/neardup/records"
 )
@@ -36,8 +35,8 @@ func TestCompleteEqualsOracle(t *testing.T) {
 				for _, cell := range []int{0, 50_000} {
 					config := c.config
 					config.Output = filepath.Join(t.TempDir(), "out")
-					config.Method, config.Recall = dedup.Complete, 0.999
-					config.Threshold, config.Shingle = must[job.Threshold](threshold), must[job.Shingle]("word:5")
+					config.Method, config.Recall = job.Complete, 0.999
+					config.Threshold, config.Shingle = threshold, "word:5"
 					config.PairBudget, config.CellBytes = math.MaxInt, cell
 					r := run(t, config)
 					if got := compare(t, c, o, r, threshold); got.missed > 0 {

@@ -14,7 +14,7 @@ import (
 
 	"github.com/neardup/neardup/internal/corpusgen"
 	"github.com/neardup/neardup/output"
-	"github.com/neardup/neardup/pipelines/dedup"
+	"github.com/neardup/neardup/pipelines/job"
 	"github.com/neardup/neardup/records"
 )
 
@@ -148,7 +148,7 @@ func TestLongIDs(t *testing.T) {
 		asked := func(budget int, how ...string) *output.Finished {
 			config := ask(t, append(slices.Concat(strings.Fields(flags), how), path)...)
 			config.PairBudget, config.Bands, config.Rows = budget, 60, 2
-			if config.Method == dedup.Complete {
+			if config.Method == job.Complete {
 				config.Bands, config.Rows = 0, 0
 			}
 			return run(t, config)

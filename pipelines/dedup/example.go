@@ -4,12 +4,13 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"math"
 	"slices"
 
 	"github.com/neardup/neardup/blocks"
-	"github.com/neardup/neardup/io/codec"
+
 	"github.com/neardup/neardup/io/source"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/output"
@@ -61,7 +62,7 @@ func Example(ctx context.Context, f *output.Finished) (*records.Example, error) 
 
 // tellFates says which of an example's documents was removed, if the table says so among its first rows.
 func tellFates(ctx context.Context, f *output.Finished, e *records.Example) error {
-	if !slices.Contains(f.Run.Parameters.Write, string(output.Removed)) {
+	if !f.Run.Parameters.Wrote(string(output.Removed)) {
 		return nil
 	}
 	fateA, fateB := "kept", "kept"
@@ -86,7 +87,10 @@ func tellFates(ctx context.Context, f *output.Finished, e *records.Example) erro
 
 // Text reads the text of one document of a finished run again, as the run read it.
 func Text(ctx context.Context, f *output.Finished, from string, position int64) (string, error) {
-	options := Reading(f)
+	options, err := Reading(f)
+	if err != nil {
+		return "", err
+	}
 	listing, err := source.Plan(ctx, []string{storage.Join(f.Run.Input.Root, from)}, options)
 	if err != nil {
 		return "", err
@@ -105,7 +109,10 @@ func Texts(ctx context.Context, f *output.Finished, of []records.Place) (map[rec
 	}
 	texts := map[records.Place]string{}
 	var failed error
-	options := readingAs(f.Run.Parameters)
+	options, err := Reading(f)
+	if err != nil {
+		return nil, err
+	}
 	bySource := map[string][]records.Place{}
 	for _, place := range of {
 		bySource[place.Source] = append(bySource[place.Source], place)
@@ -136,7 +143,7 @@ func (r *run) stagedTexts(ctx context.Context, of []records.Place) (map[records.
 		}
 	}
 	texts := map[records.Place]string{}
-	return texts, lookup(ctx, in, files, of, readingAs(r.record.Parameters), texts)
+	return texts, lookup(ctx, in, files, of, r.asked.Decoding(), texts)
 }
 
 // lookup adds the texts of documents, by the numbers of their files.
@@ -151,13 +158,10 @@ func lookup(ctx context.Context, in *source.Inputs, files map[string]int, of []r
 }
 
 // Reading says how the run read its input.
-func Reading(f *output.Finished) source.Options { return readingAs(f.Run.Parameters) }
-
-func readingAs(p records.Parameters) source.Options {
-	return source.Options{
-		Format: p.Format, Fields: codec.Fields{Text: p.Text, ID: p.ID, Delimiter: job.Delimiter(p.Delimiter).Byte(), NoHeader: p.NoHeader}, MaxDocument: p.MaxDocBytes,
-		Encoding:    p.Encoding,
-		MaxWindow:   p.MaxWindow,
-		KeepInvalid: job.InvalidUTF8(p.InvalidUTF8) == job.KeepInvalid,
+func Reading(f *output.Finished) (source.Options, error) {
+	asked, err := job.Compile(f.Run.Parameters, f.Run.Given...)
+	if err != nil {
+		return source.Options{}, fmt.Errorf("%s: %w", output.RunFile, err)
 	}
+	return asked.Decoding(), nil
 }

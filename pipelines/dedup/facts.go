@@ -27,7 +27,7 @@ func (r *run) account(ctx context.Context, launch job.Launch, ended job.Outcome)
 	if len(r.record.Steps) == 0 {
 		r.warn("the runner returned no counters, so run.json has no steps")
 	}
-	if column := r.config.Keep.rank.Column; column != "" && r.record.Steps["fetch/documents"] > 0 && r.record.Steps["fetch/values"] == 0 {
+	if column := r.asked.Rank.Column; column != "" && r.record.Steps["fetch/documents"] > 0 && r.record.Steps["fetch/values"] == 0 {
 		r.warn("--keep %s: no document that was compared has a number or a string in column %q, so input order decided", r.config.Keep, column)
 	}
 	facts, err := job.Ledger(ctx, storage.Join(r.temp, ledgerFile))
@@ -44,10 +44,10 @@ func (r *run) account(ctx context.Context, launch job.Launch, ended job.Outcome)
 	if err := r.countColumns(ctx); err != nil {
 		return nil, err
 	}
-	if r.config.Method != Exact {
+	if r.asked.Method != job.Exact {
 		r.record.Recall = estimatedRecall(facts)
 		r.record.Recall.Exact = r.known.Complete
-		if !r.config.estimates() {
+		if !estimates(r.asked) {
 			r.record.Recall.Estimated = nil
 		}
 	}
@@ -94,10 +94,10 @@ func (r *run) countColumns(ctx context.Context) error {
 func (r *run) checkLoss() error {
 	n := r.record.Counts
 	dropped := n.Unreadable
-	if r.config.DropNotCompared {
+	if r.asked.DropNotCompared {
 		dropped += n.NotCompared
 	}
-	if r.config.writes(output.Corpus) && n.Records != n.Corpus+n.Removed+dropped {
+	if r.asked.Writes(output.Corpus) && n.Records != n.Corpus+n.Removed+dropped {
 		return fmt.Errorf("lost records: %d were read, but %d in corpus + %d removed + %d left out; this is an error in neardup, please report it with run.json",
 			n.Records, n.Corpus, n.Removed, dropped)
 	}
@@ -108,7 +108,7 @@ func (r *run) checkLoss() error {
 func (r *run) checkCompared(facts []blocks.Fact) error {
 	n := &r.record.Counts
 	compared := n.Records - n.Unreadable - n.NotCompared
-	if compared == 0 && !r.config.AllowEmpty {
+	if compared == 0 && !r.asked.AllowEmpty {
 		nothing := &NothingComparedError{NotCompared: r.record.NotCompared}
 		for _, fact := range facts {
 			if err := nothing.Add(fact); err != nil {

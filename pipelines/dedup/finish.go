@@ -12,7 +12,6 @@ import (
 	"github.com/neardup/neardup/output/commit"
 	"github.com/neardup/neardup/pipelines/job"
 	"github.com/neardup/neardup/records"
-	"github.com/neardup/neardup/transforms/signature"
 )
 
 // handover is what a run leaves for who finishes it.
@@ -75,7 +74,10 @@ func Finish(ctx context.Context, f Finishing) (*records.Run, error) {
 		return nil, fmt.Errorf("%s: what run %s left cannot be read: %w", dir, left.Run, err)
 	}
 	r := &run{output: dir, known: h.Known, fingerprint: h.Fingerprint, record: h.Run, begun: true}
-	if err := r.config.restore(h.Run.Parameters); err != nil {
+	if r.asked, err = job.Compile(h.Run.Parameters, h.Run.Given...); err != nil {
+		return nil, err
+	}
+	if err := r.config.restore(h.Run); err != nil {
 		return nil, err
 	}
 	r.config.WaitLock, r.config.Ended, r.config.Draw = f.WaitLock, f.Ended, f.Draw
@@ -102,19 +104,14 @@ func (r *run) finish(ctx context.Context, follow job.Launch) error {
 }
 
 // restore sets what the end of a run asks of its config.
-func (c *Config) restore(p records.Parameters) error {
-	c.Output, c.Overwrite, c.Method, c.Runner, c.Signature = p.Output, p.Overwrite, Method(p.Method), job.Runner(p.Runner), signature.Family(p.Signature)
-	c.Compare, c.DropNotCompared = job.Measure(p.Compare), p.DropNotCompared
-	c.AllowEmpty, c.Text = p.AllowEmpty, p.Text
-	if p.MaxRemoved != "" {
-		if err := c.MaxRemoved.UnmarshalText([]byte(p.MaxRemoved)); err != nil {
-			return err
-		}
+func (c *Config) restore(run records.Run) error {
+	var how struct {
+		Output    string `json:"output"`
+		Overwrite bool   `json:"overwrite"`
 	}
-	for _, name := range p.Write {
-		c.Write = append(c.Write, output.Part(name))
-	}
-	return c.Keep.UnmarshalText([]byte(p.Keep))
+	err := json.Unmarshal(run.Running, &how)
+	c.Spec, c.Runner, c.Output, c.Overwrite = run.Parameters, job.Runner(run.Runner), how.Output, how.Overwrite
+	return err
 }
 
 // finished returns the record of an output that has nothing left to be finished.

@@ -17,13 +17,13 @@ import (
 // there are workers. It is the least that any way to compare documents costs, which the whole job
 // is measured against. It returns the number of documents and shingles.
 func (j *Job) Floor(ctx context.Context, workers int) (documents, shingles int64, err error) {
-	request := j.config.request()
+	request := j.config.request(j.asked)
 	reading := request.Reading("")
 	listing, err := source.Plan(ctx, j.config.Inputs, reading)
 	if err != nil {
 		return 0, 0, err
 	}
-	text := request.Spec()
+	text := request.Texts
 	var next atomic.Int64 // split
 	var mu sync.Mutex
 	var group parallel.Group

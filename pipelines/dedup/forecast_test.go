@@ -43,7 +43,7 @@ func TestForecast(t *testing.T) {
 	for name, load := range all {
 		t.Run(name, func(t *testing.T) {
 			config := load(t).config
-			config.MaxRejected.Percent = 100
+			config.MaxRejected = "100%"
 			foresee(t, config)
 		})
 	}

@@ -235,7 +235,7 @@ func TestElementsAndGroupsOfRows(t *testing.T) {
 func TestElementsAndGroupsOfPages(t *testing.T) {
 	if nightly() {
 		c := allPages(t)
-		c.config.Shingle, c.config.Threshold = must[job.Shingle]("char:5"), must[job.Threshold](0.5)
+		c.config.Shingle, c.config.Threshold = "char:5", 0.5
 		walk(t, c.name, c.config, 0)
 	}
 	config := ask(t, "../../testdata/tldr", "--shingle=char:5", "--threshold=0.5")

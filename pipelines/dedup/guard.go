@@ -21,8 +21,8 @@ import (
 type RemovedError struct {
 	Source             string // of which the largest share would be removed, the first of equals
 	Removed, Documents int64
-	Limit              Share
-	Sources            int // of which too much would be
+	Limit              string // as it was given
+	Sources            int    // of which too much would be
 }
 
 func (e *RemovedError) Error() string {
@@ -46,7 +46,7 @@ func (s *tally) removed() float64 {
 
 // checkRemoved holds every source to --max-removed. A source is an input file, or a folder of files that are documents each.
 func (r *run) checkRemoved(ctx context.Context) error {
-	if !r.config.MaxRemoved.given {
+	if r.asked.MaxRemoved == nil {
 		return nil
 	}
 	in, err := source.Shared(ctx, job.Inputs(r.temp)) // who finishes a run has no plan
@@ -91,7 +91,7 @@ func (r *run) checkRemoved(ctx context.Context) error {
 		return err
 	}
 	maps.DeleteFunc(sources, func(_ string, s *tally) bool {
-		return s.documents == 0 || s.removed() <= r.config.MaxRemoved.percent
+		return s.documents == 0 || s.removed() <= *r.asked.MaxRemoved
 	})
 	if len(sources) == 0 {
 		return nil
@@ -100,5 +100,5 @@ func (r *run) checkRemoved(ctx context.Context) error {
 		return cmp.Or(cmp.Compare(sources[b].removed(), sources[a].removed()), cmp.Compare(a, b))
 	})
 	s := sources[worst]
-	return &RemovedError{Source: worst, Removed: s.documents - s.kept, Documents: s.documents, Limit: r.config.MaxRemoved, Sources: len(sources)}
+	return &RemovedError{Source: worst, Removed: s.documents - s.kept, Documents: s.documents, Limit: r.asked.Spec.MaxRemoved, Sources: len(sources)}
 }

@@ -5,10 +5,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/neardup/neardup/kernels/copies"
 	"github.com/neardup/neardup/pipelines/dedup"
+	"github.com/neardup/neardup/pipelines/job"
 	"github.com/neardup/neardup/records"
-	"github.com/neardup/neardup/transforms/signature"
 )
 
 // The cases in which other tools are wrong by the text: each pair of texts is put together, or
@@ -84,10 +83,10 @@ func TestGrownText(t *testing.T) {
 	writeJSONL(t, path, []string{grown, "a text of some words", "a text of some words", grown, grown[3:]})
 	for name, change := range map[string]func(*dedup.Config){
 		"minhash":   func(*dedup.Config) {},
-		"classic":   func(c *dedup.Config) { c.Signature, c.Bands, c.Rows = signature.Classic, 1, 1 },
-		"salted":    func(c *dedup.Config) { c.Signature = signature.Salted },
-		"complete":  func(c *dedup.Config) { c.Method = dedup.Complete },
-		"exact":     func(c *dedup.Config) { c.Method = dedup.Exact; c.Same.Same = copies.Set },
+		"classic":   func(c *dedup.Config) { c.Signature, c.Bands, c.Rows = "classic", 1, 1 },
+		"salted":    func(c *dedup.Config) { c.Signature = "salted" },
+		"complete":  func(c *dedup.Config) { c.Method = job.Complete },
+		"exact":     func(c *dedup.Config) { c.Method = job.Exact; c.Same = "set" },
 		"min-words": func(c *dedup.Config) { c.MinWords = 2 },
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/text/encoding/charmap"
 
-	"github.com/neardup/neardup/pipelines/dedup"
+	"github.com/neardup/neardup/pipelines/job"
 	"github.com/neardup/neardup/records"
 )
 
@@ -180,15 +180,15 @@ func TestMadeAnswers(t *testing.T) {
 		if !maps.Equal(told, known) {
 			t.Fatalf("%s: the oracle finds %d pairs, by construction there are %d: %v", c.name, len(told), len(known), told)
 		}
-		for _, method := range []dedup.Method{dedup.MinHash, dedup.Complete, dedup.Exact} {
+		for _, method := range []string{job.MinHash, job.Complete, job.Exact} {
 			config := c.config
 			config.Output = filepath.Join(t.TempDir(), "out")
 			config.Method = method
-			if method == dedup.MinHash {
+			if method == job.MinHash {
 				config.Bands, config.Rows = 40, 3 // a pair of .8 is missed with a probability of 3e-13
 			}
-			if method == dedup.Exact {
-				config.Same = must[dedup.Same]("set")
+			if method == job.Exact {
+				config.Same = "set"
 			}
 			r := run(t, config)
 			near, same := map[[2]string]float64{}, map[string]string{}
@@ -200,7 +200,7 @@ func TestMadeAnswers(t *testing.T) {
 				}
 			}
 			want := known
-			if method == dedup.Exact {
+			if method == job.Exact {
 				want = map[[2]string]float64{}
 			}
 			if !maps.Equal(near, want) || !maps.Equal(same, copies) {

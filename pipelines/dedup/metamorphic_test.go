@@ -112,7 +112,7 @@ func TestNoiseChangesNothing(t *testing.T) {
 		noisy.ids, noisy.texts = append(noisy.ids, c.ids[i]), append(noisy.texts, c.texts[i])
 	}
 	noisy = asJSON(t, noisy)
-	for _, cluster := range []dedup.Cluster{dedup.Star, dedup.Components} {
+	for _, cluster := range []string{job.Star, job.Components} {
 		c.config.Cluster, noisy.config.Cluster = cluster, cluster
 		c.config.Overwrite, noisy.config.Overwrite = true, true
 		sameOutcome(t, string(cluster), outcomeOf(t, run(t, so(c.config))), outcomeOf(t, run(t, so(noisy.config))))
@@ -180,7 +180,7 @@ func TestHigherThresholdGivesSubset(t *testing.T) {
 		most := 0
 		for _, threshold := range []float64{0.5, 0.6, 0.7, 0.8, 0.9, 1} {
 			config := so(ask(t, input))
-			config.Threshold, config.PairBudget = must[job.Threshold](threshold), math.MaxInt
+			config.Threshold, config.PairBudget = threshold, math.MaxInt
 			got := outcomeOf(t, run(t, config))
 			if want.Pairs == nil {
 				want, most = got, len(got.Pairs)
@@ -258,7 +258,7 @@ func TestAppendedTextShiftsTheNumbersAlone(t *testing.T) {
 	}
 	// So many bands that no pair of that similarity is missed: (1-0.8^4)^200 is below 10^-45.
 	find := func(c corpus) outcome {
-		c.config.Threshold, c.config.Bands, c.config.Rows = must[job.Threshold](threshold), 200, 4
+		c.config.Threshold, c.config.Bands, c.config.Rows = threshold, 200, 4
 		return outcomeOf(t, run(t, c.config))
 	}
 	before, after := find(c), find(asJSON(t, longer))

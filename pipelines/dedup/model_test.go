@@ -237,7 +237,7 @@ func againstModel(t *testing.T, keep, cluster string, seed uint64, budget string
 	d.write(t, folder)
 	config := ask(t, folder, "--keep="+keep, "--cluster="+cluster, budget)
 	config.Protect = protect
-	config.Threshold, config.Bands, config.Rows = must[job.Threshold](threshold), 1024, 1
+	config.Threshold, config.Bands, config.Rows = threshold, 1024, 1
 	sameAsModel(t, name, d, keep, config, threshold)
 }
 
@@ -247,17 +247,17 @@ func TestCopiesAgainstModel(t *testing.T) {
 	const threshold = 0.6
 	for seed, way := range []struct {
 		keep    string
-		cluster dedup.Cluster
+		cluster string
 		split   int64
 		budget  int
 	}{
-		{"first", dedup.Star, 0, 1 << 18},
-		{"longest", dedup.Star, 2000, 1 << 18},
-		{"max:meta.n", dedup.Star, 200, 400}, // large components
-		{"min:meta.n", dedup.Components, 2000, 400},
-		{"prefer:b/c*,b", dedup.Star, 2000, 1}, // crowds
-		{"max:meta.n", dedup.Star, 0, 1},
-		{"longest", dedup.Components, 200, 1},
+		{"first", job.Star, 0, 1 << 18},
+		{"longest", job.Star, 2000, 1 << 18},
+		{"max:meta.n", job.Star, 200, 400}, // large components
+		{"min:meta.n", job.Components, 2000, 400},
+		{"prefer:b/c*,b", job.Star, 2000, 1}, // crowds
+		{"max:meta.n", job.Star, 0, 1},
+		{"longest", job.Components, 200, 1},
 	} {
 		r := rand.New(rand.NewPCG(uint64(seed), 4))
 		d := draw(r)
@@ -286,7 +286,7 @@ func TestCopiesAgainstModel(t *testing.T) {
 		d.write(t, folder)
 		config := ask(t, folder, "--keep="+way.keep)
 		config.Cluster, config.SplitBytes, config.PairBudget = way.cluster, way.split, way.budget
-		config.Threshold, config.Bands, config.Rows = must[job.Threshold](threshold), 1024, 1
+		config.Threshold, config.Bands, config.Rows = threshold, 1024, 1
 		got := sameAsModel(t, fmt.Sprint(way), d, way.keep, config, threshold)
 
 		distinct := map[string]bool{}
@@ -326,7 +326,7 @@ func sameAsModel(t *testing.T, name string, d drawn, keep string, config dedup.C
 			return 1
 		}
 	})
-	want := model(o, threshold, order, protected, config.Cluster == dedup.Components, func(i, j int) string { return reasonOfCopies(d.texts[i], d.texts[j]) })
+	want := model(o, threshold, order, protected, config.Cluster == job.Components, func(i, j int) string { return reasonOfCopies(d.texts[i], d.texts[j]) })
 	fates := map[int]fate{}
 	firstOf := map[int64]int{} // clusters are in input order
 	for _, row := range rows[records.Clustered](t, got, "clusters") {

@@ -90,7 +90,7 @@ func Page(ctx context.Context, p Paging) error {
 	if p.File != "" && !p.Overwrite {
 		store, err := storage.At(p.File)
 		if err != nil {
-			return &job.UsageError{Err: err}
+			return &job.UsageError{Reason: err}
 		}
 		if _, err := store.Stat(ctx, p.File); !errors.Is(err, fs.ErrNotExist) {
 			return errors.Join(err, &job.OutputExistsError{Reason: p.File + " is there already; give another --output, or --overwrite"})

@@ -70,7 +70,7 @@ func TestPlannedDocuments(t *testing.T) {
 				if way == "one a file" {
 					config.Format = "files"
 				}
-				config.MaxRejected.Percent = 100 // in whatever encoding they are
+				config.MaxRejected = "100%" // in whatever encoding they are
 				run, err := runJob(t.Context(), config, nil)
 				if err != nil {
 					t.Fatalf("%s: %v", way, err)

@@ -105,15 +105,15 @@ func TestExampleHasTheTextsThatWereCompared(t *testing.T) {
 // A Job is a Config that was checked, by one function.
 func TestNewRefusesWhatCannotBeMeant(t *testing.T) {
 	for flags, want := range map[string]string{
-		"--method=exact --bands=5 --rows=2":     "--bands 5 --rows 2: --method exact looks for copies only",
-		"--method=complete --bands=5 --rows=2":  "--bands 5 --rows 2: --method complete compares every document",
+		"--method=exact --bands=5 --rows=2":     "--bands 5: --method exact looks for copies only",
+		"--method=complete --bands=5 --rows=2":  "--bands 5: --method complete compares every document",
 		"--method=complete --signature=salted":  "--signature salted: --method complete compares every document",
 		"--method=complete --recall=.9":         "--recall 0.9: --method complete finds every near pair",
-		"--method=complete --measure-recall=10": "--measure-recall: --method complete finds every near pair",
+		"--method=complete --measure-recall=10": "--measure-recall 10: --method complete finds every near pair",
 		"--method=complete --same=set":          "--same set: only --method exact takes it",
 		"--recall=0":                            "--recall 0", "--bands=3": "--bands and --rows go together", "--pair-budget=0": "--pair-budget 0",
 		"--measure-recall=-1": "--measure-recall -1", "--workers=-1": "--workers -1", "--job-server=x:1": "add --runner flink",
-		"--memory=1MB": "at least 256MB", "--limit=-1": "--limit -1", "--max-doc-bytes=0": "--max-doc-bytes 0", "--max-window=1MB": "--max-window 1000000: must be between", "--max-id-bytes=0": "--max-id-bytes 0", "--max-id-bytes=2MB": "between 1 and 1048576", "--min-words=-1": "--min-words -1",
+		"--memory=1MB": "at least 256MB", "--limit=-1": "--limit -1", "--max-doc-bytes=0": "--max-doc-bytes 0", "--max-window=1MB": "--max-window 1MB: must be between", "--max-id-bytes=0": "--max-id-bytes 0", "--max-id-bytes=2MB": "between 1 and 1MiB", "--min-words=-1": "--min-words -1",
 	} {
 		_, err := dedup.New(ask(t, append(strings.Fields(flags), "in.jsonl")...))
 		if usage, ok := err.(*job.UsageError); !ok || !strings.Contains(usage.Error(), want) { //nolint:errorlint // the error itself, not one it wraps

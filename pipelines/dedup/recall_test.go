@@ -16,7 +16,6 @@ import (
 	"github.com/neardup/neardup/internal/corpusgen"
 	"github.com/neardup/neardup/kernels/quality"
 	"github.com/neardup/neardup/output"
-	"github.com/neardup/neardup/pipelines/job"
 	"github.com/neardup/neardup/records"
 )
 
@@ -37,7 +36,7 @@ func TestMeasuredRecall(t *testing.T) {
 	const threshold = 0.5
 	measured := func(sample int, flags ...string) records.MeasuredRecall {
 		config := ask(t, append(flags, folder)...)
-		config.Threshold, config.Bands, config.Rows, config.MeasureRecall = must[job.Threshold](threshold), 3, 4, sample
+		config.Threshold, config.Bands, config.Rows, config.MeasureRecall = threshold, 3, 4, sample
 		config.SplitBytes = int64(1000 * len(flags))
 		r := run(t, config)
 		found := int64(0)
@@ -101,7 +100,7 @@ func TestMeasuredRecallWithoutSample(t *testing.T) {
 		writeJSONL(t, path, c.texts)
 		config := ask(t, path)
 		config.AllowEmpty = true
-		config.PairBudget, config.MeasureRecall, config.Threshold, config.Bands, config.Rows = 100, 20, must[job.Threshold](0.5), 64, 2
+		config.PairBudget, config.MeasureRecall, config.Threshold, config.Bands, config.Rows = 100, 20, 0.5, 64, 2
 		want := &records.Recall{Crowds: min(c.want.Crowded, 1), Estimated: &records.EstimatedRecall{}, Measured: &c.want}
 		if diff := cmp.Diff(want, run(t, config).Run.Recall); diff != "" {
 			t.Errorf("%d texts:\n%s", len(c.texts), diff)
@@ -131,7 +130,7 @@ func TestRecallCovered(t *testing.T) {
 			number := uint64(3*seed + k)
 			path, near := nearThreshold(t, number, threshold)
 			config := ask(t, path, "--write=pairs")
-			config.Threshold, config.Recall, config.Seed, config.MeasureRecall = must[job.Threshold](threshold), target, number, 250
+			config.Threshold, config.Recall, config.Seed, config.MeasureRecall = threshold, target, number, 250
 			config.CellBytes = []int{0, 1 << 10}[seed%2] // large components, too
 			if _, err := runJob(context.Background(), config, launch(config)); err != nil {
 				t.Fatal(err)

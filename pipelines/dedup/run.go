@@ -27,20 +27,24 @@ import (
 )
 
 // Job is a Config that can be meant.
-type Job struct{ config Config }
+type Job struct {
+	config Config
+	asked  *job.Asked
+}
 
 // New checks what is asked; the error is a *job.UsageError.
 func New(c Config) (*Job, error) {
-	if err := c.validate(); err != nil {
+	asked, err := c.validate()
+	if err != nil {
 		return nil, err
 	}
-	return &Job{c}, nil
+	return &Job{c, asked}, nil
 }
 
 // Run does the whole job: plan, lock, build, run, check, commit. With DryRun it only plans. The
 // record of the run is returned as far as it got, also beside an error.
 func (j *Job) Run(ctx context.Context, launch job.Launch) (*records.Run, error) {
-	r, err := newRun(j.config)
+	r, err := newRun(j.config, j.asked)
 	if err != nil {
 		return nil, err
 	}
@@ -119,6 +123,7 @@ func (*NothingComparedError) Status() int { return 4 }
 // run is one run of the job, from the lock to _SUCCESS.
 type run struct {
 	config Config
+	asked  *job.Asked
 	output string // absolute, without links
 	temp   string
 	commit *commit.Commit
@@ -139,14 +144,14 @@ type known struct {
 	Shards    int   `json:"shards"`
 }
 
-func newRun(c Config) (*run, error) {
+func newRun(c Config, asked *job.Asked) (*run, error) {
 	dir, err := storage.Resolve(c.Output)
 	if err != nil {
 		return nil, unfit(err)
 	}
-	return &run{config: c, output: dir, record: records.Run{
-		Job: commit.NewRun(), Version: Version(), Started: time.Now().UTC(),
-		Runner: string(c.Runner), InForce: c.InForce, Parameters: c.Parameters(), Formats: job.Formats(c.Spec(), c.family()),
+	return &run{config: c, asked: asked, output: dir, record: records.Run{
+		Job: commit.NewRun(), Version: Version(), Started: time.Now().UTC(), Runner: string(c.Runner), InForce: c.InForce,
+		Parameters: asked.Spec, Given: asked.Given, Running: c.Record(), Formats: job.Formats(asked.Texts, asked.Family),
 	}}, nil
 }
 
@@ -179,7 +184,7 @@ func (r *run) dryRun(ctx context.Context) (err error) {
 		if f.Whole && f.Documents == 0 && !r.config.AllowEmpty {
 			r.record.Warnings = append(r.record.Warnings, "no document can be read, so the run would fail; check --format and --text, give other input, or --allow-empty")
 		}
-		r.record.Warnings = append(r.record.Warnings, shortWarnings(f.Short, r.config.Threshold.Float())...)
+		r.record.Warnings = append(r.record.Warnings, shortWarnings(f.Short, r.asked.Threshold.Float())...)
 		return nil
 	})
 }
@@ -198,7 +203,7 @@ func (r *run) open(ctx context.Context) (err error) {
 		Temp: temp, Private: !r.config.Runner.Traits().OnCluster, Lock: r.config.lock(), Warn: r.warn,
 	})
 	if errors.Is(err, errors.ErrUnsupported) {
-		return &job.UsageError{Err: err}
+		return &job.UsageError{Reason: err}
 	}
 	if err != nil {
 		return job.Refused(err)
@@ -222,7 +227,7 @@ func (r *run) warn(format string, args ...any) {
 
 // makePlan plans and records what was chosen.
 func (r *run) makePlan(ctx context.Context) error {
-	plan, err := job.NewPlan(ctx, r.config.request(), r.temp)
+	plan, err := job.NewPlan(ctx, r.config.request(r.asked), r.temp)
 	if err != nil {
 		return err
 	}
@@ -239,7 +244,7 @@ func (r *run) makePlan(ctx context.Context) error {
 	} else { // a forecast has a larger sample
 		r.record.Warnings = append(r.record.Warnings, r.plan.shortWarnings()...)
 	}
-	if plan.Sampled != "" && (r.config.DryRun || r.config.MaxRejected != Tolerance{}) { // else the run ends with as much
+	if plan.Sampled != "" && (r.config.DryRun || r.asked.MaxRejected != sink.Limit{}) { // else the run ends with as much
 		r.warn("%s", plan.Sampled)
 	}
 	if err := r.plan.checkTasks(cmp.Or(r.config.InForce.Workers, r.config.Workers)); err != nil && !r.config.DryRun {
@@ -265,11 +270,10 @@ func (r *run) warnOfColumns(sources []records.NoColumn, more string) {
 }
 
 // do plans, runs the pipeline, checks its facts and commits.
-func (r *run) do(ctx context.Context, launch job.Launch) error {
-	if err := r.makePlan(ctx); err != nil {
+func (r *run) do(ctx context.Context, launch job.Launch) (err error) {
+	if err = r.makePlan(ctx); err != nil {
 		return err
 	}
-	var err error
 	if r.fingerprint, err = r.identify(ctx); err != nil {
 		return err
 	}
@@ -287,20 +291,9 @@ func (r *run) do(ctx context.Context, launch job.Launch) error {
 		return err
 	}
 	defer r.plan.Forget(r.temp)
-	r.config.Tell(r.config.Reads(r.plan.Plan)...)
-	if r.plan.NeedsDictionary() {
-		stages, err := r.plan.BuildDictionary(ctx, launch, r.temp)
-		if err != nil {
-			return r.cause(ctx, err)
-		}
-		r.record.Stages = stages
-	}
-	if r.plan.NeedsFrequencies() {
-		stages, err := r.plan.CountFrequencies(ctx, launch, r.temp)
-		if err != nil {
-			return r.cause(ctx, err)
-		}
-		r.record.Stages = stages
+	r.config.Tell(Reads(r.asked, r.plan.Plan)...)
+	if r.record.Stages, err = r.plan.Prepare(ctx, launch, r.temp); err != nil {
+		return r.cause(ctx, err)
 	}
 	pipeline, scope := beam.NewPipelineWithRoot()
 	Build(scope, r.plan, r.commit.Staged(), r.temp)
@@ -348,19 +341,11 @@ func (r *run) recovered(ctx context.Context, fingerprint string) (bool, error) {
 }
 
 // identify returns the run's fingerprint, which tells of what is read and what is asked, so that a later run knows whether it is the same.
+// How it is done does not matter.
 func (r *run) identify(ctx context.Context) (string, error) {
-	asked := r.record.Parameters
-	// How it is done does not matter.
-	asked.DryRun, asked.ForceUnlock, asked.Overwrite, asked.Workers, asked.Memory, asked.TempDir, asked.WaitLock = false, false, false, 0, 0, "", ""
-	asked.Output, asked.Runner, asked.JobServer, asked.Environment, asked.WorkerBinary = "", "", "", "", ""
-	asked.MachineType, asked.MaxNumWorkers, asked.NumWorkers, asked.Project, asked.Region, asked.Staging = "", 0, 0, "", "", ""
-	asked.EnvironmentType, asked.EnvironmentConfig, asked.JobName, asked.TempLocation, asked.Labels = "", "", "", "", nil
 	hash := sha256.New()
 	encoder := json.NewEncoder(hash)
-	_ = encoder.Encode(asked)         // a hash never fails
-	_ = encoder.Encode(r.plan.Pieces) // which a recall that is given chooses, even if it is the usual one
-	_ = encoder.Encode(r.record.Formats)
-	_ = encoder.Encode(r.record.Version)
+	_ = encoder.Encode([]any{r.record.Parameters, r.record.Given, r.record.Formats, r.record.Version}) // a hash never fails
 	in := r.plan.Listing.Inputs
 	for i := range in.Len() {
 		f, _, err := in.Listed(ctx, i)
@@ -423,7 +408,7 @@ func (r *run) fail(ctx context.Context, err error) {
 		rejected = &nothing.Rejected
 	}
 	if rejected != nil {
-		if r.config.writes(output.Rejected) {
+		if r.asked.Writes(output.Rejected) {
 			*rejected = storage.Join(r.shown(r.commit.FailedFolder()), string(output.Rejected))
 			shards := r.known.Shards
 			for shard := range shards {

@@ -28,14 +28,6 @@ import (
 	"github.com/neardup/neardup/records"
 )
 
-// howItIsDone are the parameters that do not change what a run makes.
-var howItIsDone = map[string]bool{
-	"DryRun": true, "Environment": true, "ForceUnlock": true, "JobServer": true, "Memory": true, "Output": true, "Overwrite": true,
-	"Runner": true, "TempDir": true, "WaitLock": true, "WorkerBinary": true, "Workers": true,
-	"MachineType": true, "MaxNumWorkers": true, "NumWorkers": true, "Project": true, "Region": true, "Staging": true,
-	"EnvironmentConfig": true, "EnvironmentType": true, "JobName": true, "Labels": true, "TempLocation": true,
-}
-
 // planned returns a run that has listed its input, the files of a folder.
 func planned(t *testing.T, in string) *run {
 	t.Helper()
@@ -109,11 +101,11 @@ func TestFingerprint(t *testing.T) {
 		relisted(r)
 		touch(info.ModTime())
 	})
-	parameters := reflect.TypeOf(planned(t, in).record.Parameters)
-	for i := range parameters.NumField() {
-		name := parameters.Field(i).Name
-		differs("--"+name, !howItIsDone[name], func(r *run) {
-			field := reflect.ValueOf(&r.record.Parameters).Elem().Field(i)
+	differs("how it is done", false, func(r *run) { r.record.Running, r.record.Runner = []byte(`{"runner":"flink"}`), "flink" })
+	differs("a default that was named", true, func(r *run) { r.record.Given = []string{"recall"} })
+	for name := range records.Fields(records.Spec{}) {
+		differs("--"+name, true, func(r *run) {
+			field := fieldOf(reflect.ValueOf(&r.record.Parameters).Elem(), name)
 			switch field.Kind() {
 			case reflect.Bool:
 				field.SetBool(true)
@@ -127,13 +119,26 @@ func TestFingerprint(t *testing.T) {
 				field.SetString("x")
 			case reflect.Slice:
 				field.Set(reflect.ValueOf([]string{"x"}))
-			case reflect.Map:
-				field.Set(reflect.ValueOf(map[string]string{"x": "y"}))
 			default:
 				t.Fatalf("%s is a %v", name, field.Kind())
 			}
 		})
 	}
+}
+
+// fieldOf is the field of a Spec that has a name in JSON.
+func fieldOf(spec reflect.Value, name string) (found reflect.Value) {
+	for field, value := range spec.Fields() {
+		switch {
+		case field.Anonymous:
+			if inner := fieldOf(value, name); inner.IsValid() {
+				found = inner
+			}
+		case field.Tag.Get("json") == name:
+			found = value
+		}
+	}
+	return found
 }
 
 // What the output is refused for has the exit status that tells of it, wherever it is noticed.
@@ -180,7 +185,7 @@ func TestTasksFit(t *testing.T) {
 			p.Pieces = simhash.Pieces{Bits: 64, Count: rapid.IntRange(1, 16).Draw(t, "pieces")}
 			sent += p.Documents * 9 * int64(p.Pieces.Count)
 		case 2:
-			p.Complete, p.Request.Compare, p.Sizes, p.Shingles = true, job.Jaccard, map[int]int64{100: 10}, p.Documents*100
+			p.Complete, p.Request.Asked, p.Sizes, p.Shingles = true, &job.Asked{Measure: job.Jaccard}, map[int]int64{100: 10}, p.Documents*100
 			sent += p.Documents * 800
 		}
 		workers := rapid.IntRange(0, 1000).Draw(t, "workers")
@@ -219,7 +224,7 @@ func TestRefusedOnFlink(t *testing.T) {
 	}
 	in := inputOf(t, "in.txt", lines.String())
 	ask := func(workers string) (config Config) {
-		parser, err := kong.New(&config, kong.Vars(Vars()))
+		parser, err := kong.New(&config, kong.Vars(job.Vars()))
 		if err == nil {
 			_, err = parser.Parse([]string{in, "--output=" + t.TempDir(), "--format=lines", "--bands=500", "--rows=1", "--runner=flink", "--workers=" + workers})
 		}
@@ -249,7 +254,11 @@ func TestRefusedOnFlink(t *testing.T) {
 	}
 	config := ask("1")
 	config.DryRun = true
-	plan, err := newRun(config)
+	asked, err := config.validate()
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan, err := newRun(config, asked)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/neardup/neardup/kernels/copies"
 	"github.com/neardup/neardup/kernels/setsim"
 	"github.com/neardup/neardup/kernels/shingle"
+	"github.com/neardup/neardup/pipelines/job"
 	"github.com/neardup/neardup/records"
 )
 
@@ -38,7 +39,7 @@ func leastShingles(t setsim.Threshold, e int) (equal, word int) {
 
 // judges reports whether sets can be too short for the search.
 func (p *Plan) judges() bool {
-	return p.Threshold.Num < p.Threshold.Den && p.Request.Same == "" && p.Request.Compare == "jaccard"
+	return p.Threshold.Num < p.Threshold.Den && p.Request.Same == "" && p.Request.Measure == job.Jaccard
 }
 
 // short lists the sources whose documents are too short: at least one in ten has so few shingles that only an equal set is similar, or at

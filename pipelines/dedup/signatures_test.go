@@ -86,7 +86,7 @@ func TestClassifiedAds(t *testing.T) {
 	const threshold, bands, rows = 0.8, 10, 5
 	o := newOracle(c.texts, shingles, threshold)
 	config := c.config
-	config.Shingle, config.Normalize = must[job.Shingle]("char:10"), must[job.Normalization]("lower,collapse-space")
+	config.Shingle, config.Normalize = "char:10", "lower,collapse-space"
 	config.Signature, config.Bands, config.Rows, config.Seed = "salted", bands, rows, 0
 	r := run(t, config)
 	got := compare(t, c, o, r, threshold)
@@ -118,7 +118,7 @@ func TestReutersClassic(t *testing.T) {
 	const threshold = 0.8
 	o := newOracle(c.texts, shingles, threshold)
 	config := c.config
-	config.Shingle, config.Normalize, config.MinWords, config.Signature = must[job.Shingle]("word:3"), must[job.Normalization]("lower,letters-only,collapse-space"), 8, "classic"
+	config.Shingle, config.Normalize, config.MinWords, config.Signature = "word:3", "lower,letters-only,collapse-space", 8, "classic"
 	config.MeasureRecall = 2000
 	r := run(t, config)
 	got := compare(t, c, o, r, threshold)

@@ -68,12 +68,24 @@ func (v weighted) dot(w weighted) (sum int64, shared int) {
 	return sum, shared
 }
 
+// asked is what a job is asked, parsed.
+func asked(t *testing.T, c dedup.Config) *job.Asked {
+	t.Helper()
+	asked, err := job.Compile(c.Spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return asked
+}
+
+func sizeOf(t *testing.T, c dedup.Config) int { return asked(t, c).Texts.Shingle.K }
+
 // signed are the signatures of vectors, as a bit for each byte.
 func signed(t *testing.T, c dedup.Config, vectors []weighted) []string {
 	t.Helper()
-	entries := map[job.Vectors]simhash.Entries{job.Normal: simhash.Normal, job.Sign: simhash.Sign}
-	signer, spec := simhash.New(c.Bits, entries[c.Vectors], c.Seed), c.Spec()
-	shingler := spec.New()
+	entries := map[string]simhash.Entries{job.Normal: simhash.Normal, job.Sign: simhash.Sign}
+	signer := simhash.New(c.Bits, entries[c.Vectors], c.Seed)
+	shingler := asked(t, c).Texts.New()
 	all := make([]string, len(vectors))
 	for i, v := range vectors {
 		if v == nil {
@@ -110,8 +122,9 @@ type paired struct {
 // bruteForce compares all texts by definition. same are those with an earlier one's features.
 func bruteForce(t *testing.T, c dedup.Config, texts []string, k int) (pairs map[[2]int]paired, same map[int]int, signatures []string) {
 	t.Helper()
-	vectors := vectorsOf(texts, k, string(c.Weights))
+	vectors := vectorsOf(texts, k, c.Weights)
 	signatures = signed(t, c, vectors)
+	least := asked(t, c).Threshold
 	similar := func(i, j int) (p paired, similar, equal bool) {
 		if c.Compare == job.Overlap {
 			agree := 0
@@ -120,7 +133,7 @@ func bruteForce(t *testing.T, c dedup.Config, texts []string, k int) (pairs map[
 					agree++
 				}
 			}
-			atLeast := c.Threshold.Num*uint64(c.Bits) <= uint64(agree)*c.Threshold.Den
+			atLeast := least.Num*uint64(c.Bits) <= uint64(agree)*least.Den
 			return paired{float64(agree) / float64(c.Bits), agree, c.Bits, c.Bits}, atLeast, agree == c.Bits
 		}
 		dot, shared := vectors[i].dot(vectors[j])
@@ -130,7 +143,7 @@ func bruteForce(t *testing.T, c dedup.Config, texts []string, k int) (pairs map[
 			p := new(big.Int).Mul(big.NewInt(x), big.NewInt(y))
 			return p.Mul(p, new(big.Int).SetUint64(z*z))
 		}
-		atLeast := dot > 0 && product(dot, dot, c.Threshold.Den).Cmp(product(a, b, c.Threshold.Num)) >= 0
+		atLeast := dot > 0 && product(dot, dot, least.Den).Cmp(product(a, b, least.Num)) >= 0
 		return paired{float64(dot) / math.Sqrt(float64(a)*float64(b)), shared, len(vectors[i]), len(vectors[j])}, atLeast, maps.Equal(vectors[i], vectors[j])
 	}
 	pairs, same = map[[2]int]paired{}, map[int]int{}
@@ -242,9 +255,9 @@ func checkMetadata(t *testing.T, r *output.Finished, c dedup.Config) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	measures := map[job.Measure]string{"": "simhash-overlap", job.Overlap: "simhash-overlap", job.Cosine: "cosine"}
+	measures := map[string]string{"": "simhash-overlap", job.Overlap: "simhash-overlap", job.Cosine: "cosine"}
 	for key, want := range map[string]string{
-		"measure": measures[c.Compare], "neardup.method": "simhash", "neardup.weights": string(c.Weights), "neardup.bits": fmt.Sprint(c.Bits),
+		"measure": measures[c.Compare], "neardup.method": "simhash", "neardup.weights": c.Weights, "neardup.bits": fmt.Sprint(c.Bits),
 		"neardup.vectors": string(c.Vectors), "neardup.pieces": fmt.Sprint(c.Pieces), "neardup.signature": "simhash", "neardup.format.signature": "simhash-1",
 	} {
 		if got, ok := table.Lookup(key); !ok || got != want {
@@ -273,7 +286,7 @@ func TestSimHashEqualsBruteForce(t *testing.T) {
 	} {
 		t.Run(flags, func(t *testing.T) {
 			config := ask(t, append(strings.Fields(flags), "--method=simhash", path)...)
-			pairs, same, signatures := bruteForce(t, config, texts, config.Shingle.K)
+			pairs, same, signatures := bruteForce(t, config, texts, sizeOf(t, config))
 			for _, cell := range []int{0, 5000} {
 				config.CellBytes, config.Output = cell, filepath.Join(t.TempDir(), "out")
 				r := run(t, config)
@@ -298,8 +311,9 @@ func TestSimHashEqualsBruteForce(t *testing.T) {
 
 			complete := ask(t, append(strings.Fields(flags), "--method=complete", path)...)
 			complete.Pieces, complete.Seed = 0, config.Seed
-			if config.Compare == job.Cosine {
-				complete.Bits, complete.Vectors = job.DefaultBits, job.Normal
+			if config.Compare == job.Cosine { // by which nothing is signed
+				usual := records.Default()
+				complete.Bits, complete.Vectors, complete.Seed = usual.Bits, usual.Vectors, usual.Seed
 			}
 			r := run(t, complete)
 			if diff := cmp.Diff(pairs, pairsOf(t, r), aboutEqual); diff != "" {
@@ -435,15 +449,15 @@ func TestExpectedRecallOfSimHash(t *testing.T) {
 func checkRecall(t *testing.T, name string, config dedup.Config, texts []string, seeds int) {
 	t.Helper()
 	config.Seed = 1
-	pairs, same, _ := bruteForce(t, config, texts, config.Shingle.K)
-	vectors := vectorsOf(texts, config.Shingle.K, string(config.Weights))
+	pairs, same, _ := bruteForce(t, config, texts, sizeOf(t, config))
+	vectors := vectorsOf(texts, sizeOf(t, config), config.Weights)
 	sum, squares := 0., 0. // of the difference, found less expected
 	expected := 0.
 	for seed := range seeds {
 		config.Seed = uint64(seed + 1)
 		signatures := signed(t, config, vectors)
 		if config.Compare == job.Overlap { // whose pairs the seed decides, too
-			pairs, same, _ = bruteForce(t, config, texts, config.Shingle.K)
+			pairs, same, _ = bruteForce(t, config, texts, sizeOf(t, config))
 		}
 		n, found, share := 0., 0., 0.
 		for pair, p := range pairs {

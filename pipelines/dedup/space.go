@@ -12,7 +12,7 @@ import (
 func (r *run) checkSpace() error {
 	free, known := storage.FreeSpace(r.output)
 	need := r.plan.Listing.Inputs.Bytes()
-	if known && r.config.writes(output.Corpus) && need > free {
+	if known && r.asked.Writes(output.Corpus) && need > free {
 		return fmt.Errorf("corpus/ may take %d bytes and %s has %d free; make room, choose another --output, or --write pairs,clusters,removed,rejected", need, r.output, free)
 	}
 	return nil

@@ -168,7 +168,7 @@ func (p *Plan) takeSurvey(ctx context.Context) (*survey, error) {
 // family Classic need a dictionary of all documents, so those of FSS stand for them: they agree with the same probability.
 func (s *survey) signer(ctx context.Context) (func(text []byte) []uint64, error) {
 	p := s.plan
-	if p.Complete || p.Request.Same != "" || p.NeedsFrequencies() {
+	if p.Complete || p.Request.Same != "" || p.Request.NeedsFrequencies() {
 		return nil, nil
 	}
 	params := p.Signature("")
@@ -185,7 +185,7 @@ func (s *survey) signer(ctx context.Context) (func(text []byte) []uint64, error)
 // traits returns a function that finds what a document's copies have in common with it, and how large its features are.
 func (p *Plan) traits(ctx context.Context) (func(d *source.Seen) surveyed, error) {
 	features := shingle.Set
-	if !p.NeedsFrequencies() {
+	if !p.Request.NeedsFrequencies() {
 		var err error
 		if features, err = frequencies.Features(ctx, p.Verifier("")); err != nil {
 			return nil, err

@@ -3,7 +3,6 @@ package dedup_test
 import (
 	"bytes"
 	"context"
-	"encoding"
 	"encoding/json"
 	"fmt"
 	"io/fs"
@@ -31,7 +30,7 @@ func TestMain(m *testing.M) { beamtest.Main(m) }
 // ask returns what a command line with these inputs and no flags asks, to an output of its own.
 func ask(t *testing.T, inputs ...string) (config dedup.Config) {
 	t.Helper()
-	parser, err := kong.New(&config, kong.Vars(dedup.Vars()))
+	parser, err := kong.New(&config, kong.Vars(job.Vars()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,20 +57,12 @@ func runJob(ctx context.Context, config dedup.Config, launch job.Launch) (*recor
 // planOf plans the job.
 func planOf(t *testing.T, config dedup.Config) (*dedup.Plan, error) {
 	t.Helper()
-	request := job.Request{Config: job.Config{Input: config.Input, Similarity: config.Similarity, Search: config.Search, Running: config.Running}}
-	plan, err := job.NewPlan(t.Context(), request, t.TempDir())
-	return &dedup.Plan{Plan: plan, Config: config}, err
-}
-
-// must reads a flag's value.
-func must[T any, P interface {
-	*T
-	encoding.TextUnmarshaler
-}](text any) (value T) {
-	if err := P(&value).UnmarshalText(fmt.Append(nil, text)); err != nil {
-		panic(err)
+	asked, err := job.Compile(config.Spec)
+	if err != nil {
+		t.Fatal(err)
 	}
-	return value
+	plan, err := job.NewPlan(t.Context(), job.Request{Asked: asked, Running: config.Running}, t.TempDir())
+	return &dedup.Plan{Plan: plan, Config: config}, err
 }
 
 // run runs the job and holds its promises.
@@ -84,7 +75,7 @@ func run(t *testing.T, config dedup.Config) *output.Finished {
 	if err != nil {
 		t.Fatal(err)
 	}
-	checkPromises(t, r, config.Threshold.Float())
+	checkPromises(t, r, config.Threshold)
 	return r
 }
 
@@ -182,7 +173,7 @@ func checkPromises(t *testing.T, r *output.Finished, threshold float64) {
 			t.Errorf("pair %v %v: both are kept", pair[0], pair[1])
 		}
 	}
-	components := r.Run.Parameters.Cluster == string(dedup.Components)
+	components := r.Run.Parameters.Cluster == string(job.Components)
 	chained := int64(0)
 	for d, row := range removed {
 		if protected(r, d) {
@@ -327,7 +318,7 @@ func TestTruth(t *testing.T) {
 				for seed := range uint64(seeds) {
 					config := c.config
 					config.Output = filepath.Join(t.TempDir(), "out")
-					config.Threshold, config.Recall, config.Shingle, config.Seed = must[job.Threshold](threshold), recall, must[job.Shingle](shingle.name), seed+1
+					config.Threshold, config.Recall, config.Shingle, config.Seed = threshold, recall, string(shingle.name), seed+1
 					config.PairBudget = math.MaxInt // of a crowd not all pairs are listed
 					r := run(t, config)
 					chosen = r.Run.Chosen

@@ -26,20 +26,19 @@ import (
 	"github.com/neardup/neardup/pipelines/job"
 	"github.com/neardup/neardup/records"
 	"github.com/neardup/neardup/transforms/nearest"
-	"github.com/neardup/neardup/transforms/signature"
 )
 
 // Config is what a user asks of the job.
 type Config struct {
 	A string `arg:"" help:"The first document: its id, or its place SOURCE@POSITION, in the input. Without an input it is a file with a text; - is standard input."`
 	B string `arg:"" help:"The second."`
-	job.Input
+	records.Input
 
 	Measures bool `help:"Print all measures: Jaccard similarity, containment, cosine and angle, L1, L2, Hamming distance of SimHash signatures, edit distance." group:"Diff"`
-	job.Shingles
-	Weights Weights `enum:"${diffweights}" default:"1" help:"What a shingle weighs in vectors: 1 or tf (the number of its occurrences) (default: ${default})." group:"Diff"`
-	Bits    int     `default:"256" placeholder:"M" help:"Bits of the SimHash signatures, from 1 to 1024 (default: ${default})." group:"Diff"`
-	Seed    uint64  `default:"1" placeholder:"N" help:"Seed of the SimHash signatures (default: ${default})." group:"Diff"`
+	records.Shingles
+	Weights Weights `enum:"${diffweights}" default:"${d_weights}" help:"What a shingle weighs in vectors: 1 or tf (the number of its occurrences) (default: ${default})." group:"Diff"`
+	Bits    int     `default:"${d_bits}" placeholder:"M" help:"Bits of the SimHash signatures, from 1 to 1024 (default: ${default})." group:"Diff"`
+	Seed    uint64  `default:"${d_seed}" placeholder:"N" help:"Seed of the SimHash signatures (default: ${default})." group:"Diff"`
 	job.Running
 
 	// Content is what a file holds.
@@ -62,52 +61,47 @@ const mostTokens = 50_000
 // byIDs reports whether documents are named by ids in an input.
 func (c *Config) byIDs() bool { return len(c.Inputs) > 0 }
 
-// shared is what every job is asked.
-func (c *Config) shared() job.Config {
-	return job.Config{
-		Input: c.Input, Similarity: job.Similarity{Threshold: job.Threshold{Threshold: setsim.Threshold{Num: 4, Den: 5}}, Shingles: c.Shingles},
-		Search: job.Search{Recall: job.DefaultRecall, Signature: signature.FSS, Seed: 1}, Running: c.Running,
-	}
-}
-
-func (c *Config) validate() error {
+// asked returns what is asked, parsed, or a *job.UsageError for what cannot be meant.
+func (c *Config) asked() (*job.Asked, error) {
 	switch {
 	case c.Bits < 1 || c.Bits > simhash.MaxBits:
-		return job.Usage("--bits %d: must be between 1 and %d", c.Bits, simhash.MaxBits)
+		return nil, job.Usage("--bits %d: must be between 1 and %d", c.Bits, simhash.MaxBits)
 	case c.A == "-" && c.B == "-":
-		return job.Usage("standard input cannot be both documents; give one of them as a file")
-	case c.byIDs():
-		shared := c.shared()
-		return cmp.Or(c.Runner.CheckHere("diff"), shared.Validate())
+		return nil, job.Usage("standard input cannot be both documents; give one of them as a file")
 	}
-	return c.Runner.CheckHere("diff")
+	s := records.Default()
+	s.Input, s.Shingles = c.Input, c.Shingles
+	asked, err := job.Compile(s)
+	if err == nil && c.byIDs() {
+		err = c.Check(asked)
+	}
+	return asked, cmp.Or(err, c.Runner.CheckHere("diff"))
 }
 
 // Run compares the two documents. An error of usage is a *job.UsageError.
 func Run(ctx context.Context, c Config, launch job.Launch) (*records.Difference, error) {
-	if err := c.validate(); err != nil {
+	asked, err := c.asked()
+	if err != nil {
 		return nil, err
 	}
 	var a, b []byte
 	var warnings []string
-	var err error
 	if c.byIDs() {
-		a, b, warnings, err = c.documents(ctx, launch)
-	} else if a, err = c.file(ctx, c.A); err == nil {
-		b, err = c.file(ctx, c.B)
+		a, b, warnings, err = c.documents(ctx, asked, launch)
+	} else if a, err = c.file(ctx, asked, c.A); err == nil {
+		b, err = c.file(ctx, asked, c.B)
 	}
 	if err != nil {
 		return nil, err
 	}
-	found := c.compare(a, b)
+	found := c.compare(asked, a, b)
 	found.Warnings = warnings
 	return found, nil
 }
 
 // file reads the text of a file.
-func (c *Config) file(ctx context.Context, path string) ([]byte, error) {
-	request := job.Request{Config: c.shared()}
-	options := request.Reading("")
+func (c *Config) file(ctx context.Context, asked *job.Asked, path string) ([]byte, error) {
+	options := asked.Decoding()
 	content, err := io.ReadAll(io.LimitReader(job.Patient(ctx, c.Content(path)), int64(c.MaxDocBytes)+1))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, job.Usage("%s: there is no such file; give two files with texts or, after two ids, the input that has the documents", path)
@@ -126,9 +120,9 @@ func (c *Config) file(ctx context.Context, path string) ([]byte, error) {
 }
 
 // documents returns the texts of the two documents of the input. It reads this once, unless places name both.
-func (c *Config) documents(ctx context.Context, launch job.Launch) (a, b []byte, warnings []string, err error) {
+func (c *Config) documents(ctx context.Context, asked *job.Asked, launch job.Launch) (a, b []byte, warnings []string, err error) {
 	err = job.InTempFolder(ctx, c.TempDir, func(temp string) error {
-		plan, err := job.NewPlan(ctx, job.Request{Config: c.shared(), Comparing: job.BySets(), Unsigned: true, Strict: true}, temp)
+		plan, err := job.NewPlan(ctx, job.Request{Asked: asked, Running: c.Running, Unsigned: true, Strict: true}, temp)
 		if err != nil {
 			return err
 		}
@@ -212,8 +206,8 @@ func (c *Config) lookUp(ctx context.Context, plan *job.Plan, launch job.Launch, 
 }
 
 // compare compares two texts.
-func (c *Config) compare(a, b []byte) *records.Difference {
-	shingler := c.Spec().New()
+func (c *Config) compare(asked *job.Asked, a, b []byte) *records.Difference {
+	shingler := asked.Texts.New()
 	shinglesA, shinglesB := shingler.Shingles(nil, a), shingler.Shingles(nil, b)
 	weights := vector.Weights(c.Weights)
 	vectorA, vectorB := weights.Of(append([]uint64{}, shinglesA...), nil), weights.Of(append([]uint64{}, shinglesB...), nil)

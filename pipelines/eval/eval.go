@@ -93,7 +93,7 @@ type evaluation struct {
 
 // need returns a *job.UsageError if the output has no such table.
 func (e *evaluation) need(table output.Part) error {
-	if slices.Contains(e.f.Run.Parameters.Write, string(table)) {
+	if e.f.Run.Parameters.Wrote(string(table)) {
 		return nil
 	}
 	return job.Usage("%s has no table %s: run dedup again, and have --write name it", e.Output, table)

@@ -28,7 +28,7 @@ func (e *evaluation) bySample(ctx context.Context) error {
 			return err
 		}
 	}
-	if e.f.Run.Parameters.Method == string(dedup.Exact) {
+	if e.f.Run.Parameters.Method == job.Exact {
 		return job.Usage("--sample: the run's --method exact looked for copies only, and found them all; --truth FILE compares it with what is known")
 	}
 	return e.again(ctx, [][]job.Read{{job.First, job.Second}, {job.First}}, func(plan *job.Plan, temp string) error {
@@ -79,17 +79,15 @@ func (e *evaluation) again(ctx context.Context, pipelines [][]job.Read, do func(
 		}
 		defer plan.Forget(temp)
 		var reads [][]job.Read
-		if plan.NeedsFrequencies() {
+		if plan.Request.Prepares() {
 			reads = append(reads, plan.Reads(job.First))
 		}
 		for _, pipeline := range pipelines {
 			reads = append(reads, plan.Reads(pipeline...))
 		}
 		e.Tell(reads...)
-		if plan.NeedsFrequencies() {
-			if _, err := plan.CountFrequencies(ctx, e.launch, temp); err != nil {
-				return err
-			}
+		if _, err := plan.Prepare(ctx, e.launch, temp); err != nil {
+			return err
 		}
 		return do(plan, temp)
 	})

@@ -25,7 +25,6 @@ import (
 	"github.com/neardup/neardup/kernels/vector"
 	"github.com/neardup/neardup/kernels/verifier"
 	"github.com/neardup/neardup/output"
-	"github.com/neardup/neardup/pipelines/dedup"
 	"github.com/neardup/neardup/pipelines/eval"
 	"github.com/neardup/neardup/pipelines/job"
 	"github.com/neardup/neardup/records"
@@ -42,7 +41,7 @@ func launch(runner string) job.Launch {
 func evaluated(t *testing.T, args ...string) (*records.Evaluation, error) {
 	t.Helper()
 	var config eval.Config
-	parser, err := kong.New(&config, kong.Vars(dedup.Vars()))
+	parser, err := kong.New(&config, kong.Vars(job.Vars()))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,22 +23,30 @@ func documentMemory(s shingle.Config, w vector.Weights, bytes int64) int64 {
 	return each*bytes + 36*tokens
 }
 
-// CheckMemory refuses limits on what is read that one document or one file alone could take beyond the
-// memory. It only refuses: nothing that is read depends on the memory.
-func (c *Config) CheckMemory(w vector.Weights) error {
-	budget := c.Budget()
-	kept := budget.Bytes
-	if kept == 0 {
-		return nil
+// Check returns a *UsageError if a job cannot be run as it is to be. It only refuses: nothing that is read depends on the memory, but a
+// limit must not let one document or one file alone take more.
+func (r *Running) Check(a *Asked) error {
+	budget := r.Budget()
+	kept, flowing := budget.Bytes, budget.Exchange()
+	switch elsewhere := r.Runner.Traits().WorkerMemory; {
+	case len(a.Inputs) == 0:
+		return Usage("no input: give files, folders or patterns, or --inputs-from")
+	case r.Workers < 0:
+		return Usage("--workers %d: must be at least 1", r.Workers)
+	case r.Memory != 0 && elsewhere != "":
+		return Usage("--memory is for the local runner; %s", elsewhere)
+	case r.Memory != 0 && r.Memory < memory.Least:
+		return Usage("--memory %v: must be at least 256MB", r.Memory)
+	case kept == 0:
+		return CheckPath("--temp-dir", r.TempDir)
 	}
-	if one := documentMemory(c.Shingle.Config, w, int64(c.MaxDocBytes)); one > kept+documentRoom {
-		return Usage("--max-doc-bytes %d: one such document may take %d bytes of memory, and the limit is %d (%s); give at least --memory %dMB, or a smaller --max-doc-bytes",
-			c.MaxDocBytes, one, kept, budget.From, (one-documentRoom)/1_000_000+1)
+	if one := documentMemory(a.Texts.Shingle, vector.Weights(a.Weights), int64(a.MaxDocBytes)); one > kept+documentRoom {
+		return Usage("--max-doc-bytes %v: one such document may take %d bytes of memory, and the limit is %d (%s); give at least --memory %dMB, or a smaller --max-doc-bytes",
+			a.MaxDocBytes, one, kept, budget.From, (one-documentRoom)/1_000_000+1)
 	}
-	flowing := budget.Exchange() // beside it
-	if window := int64(c.MaxWindow); window > kept-flowing+documentRoom {
-		return Usage("--max-window %d: one such file takes as much memory, beside what flows, and the limit is %d (%s); give at least --memory %dMB, or a smaller --max-window",
-			window, kept, budget.From, 2*(window-documentRoom)/1_000_000+1)
+	if window := int64(a.MaxWindow); window > kept-flowing+documentRoom {
+		return Usage("--max-window %v: one such file takes as much memory, beside what flows, and the limit is %d (%s); give at least --memory %dMB, or a smaller --max-window",
+			a.MaxWindow, kept, budget.From, 2*(window-documentRoom)/1_000_000+1)
 	}
-	return nil
+	return CheckPath("--temp-dir", r.TempDir)
 }

@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/neardup/neardup/kernels/shingle"
 	"github.com/neardup/neardup/kernels/vector"
+	"github.com/neardup/neardup/records"
 )
 
 // A limit that one document, or one file, alone could take beyond the memory is refused with both numbers, and
@@ -16,8 +16,8 @@ func TestLimitsFitMemory(t *testing.T) {
 	for _, tt := range []struct {
 		kind             string
 		weights          vector.Weights
-		document, window Bytes
-		memory           Bytes
+		document, window records.Bytes
+		memory           records.Bytes
 		says             string
 	}{
 		{word, vector.Unit, 16 << 20, 128 << 20, 256e6, ""},
@@ -26,28 +26,29 @@ func TestLimitsFitMemory(t *testing.T) {
 		{"char32:9", vector.Unit, 16 << 20, 128 << 20, 256e6, ""},
 		{"byte:13", vector.Unit, 16 << 20, 128 << 20, 256e6, ""},
 		{word, vector.Unit, 64 << 20, 128 << 20, 256e6, ""},
-		{char, vector.Unit, 64 << 20, 128 << 20, 256e6, "--max-doc-bytes 67108864: one such document may take 738197504 bytes of memory, and the limit is 256000000 (set by --memory); give at least --memory 659MB"},
+		{char, vector.Unit, 64 << 20, 128 << 20, 256e6, "--max-doc-bytes 64MiB: one such document may take 738197504 bytes of memory, and the limit is 256000000 (set by --memory); give at least --memory 659MB"},
 		{char, vector.Unit, 64 << 20, 128 << 20, 659e6, ""},
-		{word, vector.Unit, 1 << 30, 128 << 20, 256e6, "--max-doc-bytes 1073741824: one such document may take 5368709120 bytes of memory, and the limit is 256000000 (set by --memory); give at least --memory 5289MB"},
+		{word, vector.Unit, 1 << 30, 128 << 20, 256e6, "--max-doc-bytes 1GiB: one such document may take 5368709120 bytes of memory, and the limit is 256000000 (set by --memory); give at least --memory 5289MB"},
 		{word, vector.Unit, 1 << 30, 128 << 20, 5289e6, ""},
 		{word, vector.Unit, 1 << 30, 128 << 20, 5288e6, "--max-doc-bytes"},
 		{word, vector.Unit, 1 << 30, 1 << 31, 0, ""},
-		{word, vector.Unit, 1 << 20, 512 << 20, 256e6, "--max-window 536870912: one such file takes as much memory, beside what flows, and the limit is 256000000 (set by --memory); give at least --memory 914MB"},
+		{word, vector.Unit, 1 << 20, 512 << 20, 256e6, "--max-window 512MiB: one such file takes as much memory, beside what flows, and the limit is 256000000 (set by --memory); give at least --memory 914MB"},
 		{word, vector.Unit, 1 << 20, 512 << 20, 914e6, ""},
 		{word, vector.Unit, 1 << 20, 512 << 20, 913e6, "--max-window"},
 		{word, vector.TFIDF, 16 << 20, 128 << 20, 256e6, ""},
-		{char, vector.TF, 16 << 20, 128 << 20, 256e6, "--max-doc-bytes 16777216: one such document may take 788529152 bytes of memory, and the limit is 256000000 (set by --memory); give at least --memory 709MB"},
+		{char, vector.TF, 16 << 20, 128 << 20, 256e6, "--max-doc-bytes 16MiB: one such document may take 788529152 bytes of memory, and the limit is 256000000 (set by --memory); give at least --memory 709MB"},
 		{char, vector.TF, 16 << 20, 128 << 20, 709e6, ""},
 	} {
-		config, err := shingle.Parse(tt.kind)
+		spec := records.Default()
+		spec.Inputs, spec.Shingle, spec.Method, spec.Weights, spec.MaxDocBytes, spec.MaxWindow = []string{"in"}, tt.kind, Complete, string(tt.weights), tt.document, tt.window
+		if tt.weights != vector.Unit {
+			spec.Compare = Cosine
+		}
+		asked, err := Compile(spec)
 		if err != nil {
 			t.Fatal(err)
 		}
-		c := Config{
-			Input:      Input{MaxDocBytes: tt.document, MaxWindow: tt.window},
-			Similarity: Similarity{Shingles: Shingles{Shingle: Shingle{config}}}, Running: Running{Memory: tt.memory},
-		}
-		err = c.CheckMemory(tt.weights)
+		err = (&Running{Memory: tt.memory}).Check(asked)
 		if tt.says == "" && err != nil || tt.says != "" && (err == nil || !strings.HasPrefix(err.Error(), tt.says) || Status(err) != 2) {
 			t.Errorf("%+v: error %v", tt, err)
 		}

@@ -31,51 +31,23 @@ import (
 	"github.com/neardup/neardup/transforms/signature"
 )
 
-// Request is what a plan is made for: what every job is asked, and what one of them adds.
+// Request is what a plan is made for.
 type Request struct {
-	Config
-	Comparing
-	// Same: only copies are sought, the documents that have this in common; "": near-duplicates are.
-	Same copies.Same
-	// Complete: all documents are compared, and none is signed.
-	Complete bool
+	*Asked
+	Running
 	// Unsigned: documents are not signed, and no bands and rows are chosen.
 	Unsigned bool
-	// AskedRecall: the recall is asked for, be it the usual one, and SimHash pieces are chosen by it.
-	AskedRecall bool
-	// Rank is what documents are ranked by when they are read again.
-	Rank source.Rank
 	// Strict: a plan of input that is most likely in another encoding than it is read by is an error.
 	Strict bool
-	// AllowEmpty: there may be no input file.
-	AllowEmpty bool
-	// Prefer are patterns of files, in order of preference.
-	Prefer []string
-	// Protect are patterns of files of which no document is removed.
-	Protect []string
 }
 
 // Reading says how the inputs are read; stdin is the file that standard input was copied to.
 func (r *Request) Reading(stdin string) source.Options {
-	return source.Options{
-		Format:      string(r.Format),
-		Fields:      codec.Fields{Text: r.Text, ID: r.ID, Delimiter: r.Delimiter.Byte(), NoHeader: r.NoHeader},
-		Rank:        r.Rank,
-		MaxDocument: int64(r.MaxDocBytes),
-		KeepInvalid: r.InvalidUTF8 == KeepInvalid,
-		MaxID:       int64(r.MaxIDBytes),
-		MaxWindow:   int64(r.MaxWindow),
-		Room:        r.Budget().Reading(),
-		Encoding:    string(r.Encoding),
-		Include:     r.Include,
-		Exclude:     r.Exclude,
-		Before:      r.ModifiedBefore.Time,
-		SkipUnknown: r.SkipUnknown,
-		SplitBytes:  r.SplitBytes,
-		AllowEmpty:  r.AllowEmpty,
-		Limit:       r.Limit,
-		Stdin:       stdin,
-	}
+	o := r.Decoding()
+	o.Rank, o.MaxID, o.Room, o.SplitBytes = r.Rank, int64(r.MaxIDBytes), r.Budget().Reading(), r.SplitBytes
+	o.Include, o.Exclude, o.Before, o.SkipUnknown = r.Include, r.Exclude, r.ModifiedBefore, r.SkipUnknown
+	o.AllowEmpty, o.Limit, o.Stdin = r.AllowEmpty, r.Limit, stdin
+	return o
 }
 
 // Plan is a Request and what follows from it and the input, before any of it is read in earnest.
@@ -127,7 +99,7 @@ type Plan struct {
 func NewPlan(ctx context.Context, r Request, temp string) (*Plan, error) {
 	plan, err := await(ctx, interruptGrace, func() (*Plan, error) {
 		stdin := storage.Join(temp, "stdin")
-		if err := spoolStdin(ctx, &r.Input, stdin); err != nil {
+		if err := spoolStdin(ctx, &r, stdin); err != nil {
 			return nil, err
 		}
 		return makePlan(ctx, r, stdin)
@@ -151,7 +123,7 @@ func (p *Plan) told() []any {
 }
 
 // spoolStdin copies standard input, which is read more than once, to a file.
-func spoolStdin(ctx context.Context, in *Input, file string) error {
+func spoolStdin(ctx context.Context, in *Request, file string) error {
 	if !slices.Contains(in.Inputs, "-") {
 		return nil
 	}
@@ -166,8 +138,7 @@ func spoolStdin(ctx context.Context, in *Input, file string) error {
 }
 
 func makePlan(ctx context.Context, r Request, stdin string) (*Plan, error) {
-	r.Compare = cmp.Or(r.Compare, Jaccard)
-	p := &Plan{Request: r, Complete: r.Complete, Sizes: map[int]int64{}, Threshold: r.Threshold.Threshold, Spec: r.Spec(), reading: r.Reading(stdin)}
+	p := &Plan{Request: r, Complete: r.Method == Complete, Sizes: map[int]int64{}, Threshold: r.Threshold, Spec: r.Texts, reading: r.Reading(stdin)}
 	p.Spec.MaxBytes = int64(r.MaxDocBytes)
 	var err error
 	p.Listing, err = source.Plan(ctx, r.Inputs, p.reading)
@@ -215,7 +186,7 @@ func makePlan(ctx context.Context, r Request, stdin string) (*Plan, error) {
 		return nil, err
 	}
 	if in := p.Listing.Inputs.Inputs; in.Len() > 0 { // of no file, no pattern is at fault
-		p.Idle, p.Unprotecting = prefer(in, r.Prefer), protect(in, r.Protect)
+		p.Idle, p.Unprotecting = prefer(in, r.Prefer), protect(in, r.Protected)
 	}
 	p.IDBytes = int(sampled.IDs / max(sampled.Documents, 1))
 	if r.Limit > 0 && r.Limit < p.Documents {
@@ -229,12 +200,6 @@ func makePlan(ctx context.Context, r Request, stdin string) (*Plan, error) {
 	return p, p.choose(compared, documents)
 }
 
-// The defaults of --text and --id.
-const (
-	usualText = "text"
-	usualID   = "id"
-)
-
 // unfit is err as wrong usage, unless a file could not be read or its content is wrong.
 func unfit(err error) error {
 	if broken := (*reading.ContentError)(nil); errors.As(err, &broken) || storage.Failed(err) {
@@ -245,7 +210,7 @@ func unfit(err error) error {
 			return Usage("%w; did you mean %q?", err, column)
 		}
 	}
-	return &UsageError{err}
+	return &UsageError{Reason: err}
 }
 
 // meant is the column that name was meant for, "" if none resembles it.
@@ -262,9 +227,9 @@ func checkPlain(sampled source.Sampled, r *Request) error {
 	switch {
 	case sampled.Plain == "":
 		return nil
-	case !slices.Equal(r.Text, []string{usualText}):
+	case !slices.Equal(r.Text, records.Default().Text):
 		return Usage(none, "--text", strings.Join(r.Text, ", "), sampled.Plain)
-	case r.ID != "" && r.ID != usualID:
+	case r.ID != "" && r.ID != records.Default().ID:
 		return Usage(none, "--id", r.ID, sampled.Plain)
 	}
 	return nil
@@ -313,7 +278,7 @@ func NoColumn(sources []records.NoColumn) string {
 // checkID returns a *UsageError for an id column that no record of the sample has, unless that is the usual one, which documents
 // need not have.
 func checkID(sampled source.Sampled, id string) error {
-	if !sampled.MissingID || id == "" || id == usualID {
+	if !sampled.MissingID || id == "" || id == records.Default().ID {
 		return nil
 	}
 	columns := sampled.IDColumns
@@ -391,7 +356,7 @@ func (p *Plan) choose(sets [][]uint64, documents int64) (err error) {
 		return nil
 	}
 	switch {
-	case r.Complete:
+	case p.Complete:
 		p.Choice = lsh.Choice{ExpectedRecall: 1, Reason: "method complete: every document is compared with all whose size is near enough"}
 	case r.Same != "":
 		p.Threshold = setsim.Threshold{Num: 1, Den: 1}
@@ -399,7 +364,7 @@ func (p *Plan) choose(sets [][]uint64, documents int64) (err error) {
 			Banding:        lsh.Banding{Bands: 1}, // of one key, and not of a signature
 			ExpectedRecall: 1, Reason: "method exact: one key, the hash of " + compared[r.Same],
 		}
-	case r.Signature == signature.SimHash:
+	case r.Family == signature.SimHash:
 		return p.choosePieces(sets)
 	default:
 		t := p.Threshold.Float()
@@ -413,13 +378,13 @@ func (p *Plan) choose(sets [][]uint64, documents int64) (err error) {
 			p.Choice, err = lsh.Solve(in)
 		}
 		if err != nil {
-			return &UsageError{err}
+			return &UsageError{Reason: err}
 		}
-		if r.Signature != signature.FSS { // only those need a power of two
+		if r.Family != signature.FSS { // only those need a power of two
 			p.Choice.Signature = p.Choice.Bands * p.Choice.Rows
 		}
 	}
-	if r.Signature == signature.Salted {
+	if r.Family == signature.Salted {
 		if _, err := salted.New(p.Choice.Signature, r.Seed); err != nil {
 			return Usage("--signature salted: %w", err)
 		}

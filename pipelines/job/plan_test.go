@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"math"
 	"os"
@@ -21,6 +22,7 @@ import (
 	"github.com/neardup/neardup/kernels/hash"
 	"github.com/neardup/neardup/kernels/setsim"
 	"github.com/neardup/neardup/kernels/shingle"
+	"github.com/neardup/neardup/records"
 	"github.com/neardup/neardup/transforms/signature"
 )
 
@@ -37,7 +39,7 @@ func planOfCopies(t *testing.T, lines string, same copies.Same) *Plan {
 	if err := os.WriteFile(file, []byte(lines), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	r := requestOf(Input{Inputs: []string{file}, Format: "lines", Text: []string{"text"}})
+	r := requestOf(records.Input{Inputs: []string{file}, Format: "lines", Text: []string{"text"}})
 	r.Same = same
 	plan, err := NewPlan(t.Context(), r, t.TempDir())
 	if err != nil {
@@ -47,13 +49,23 @@ func planOfCopies(t *testing.T, lines string, same copies.Same) *Plan {
 }
 
 // requestOf asks for the usual of an input.
-func requestOf(in Input) Request {
-	in.MaxDocBytes = 1 << 20
-	return Request{Config: Config{
-		Input:      in,
-		Similarity: Similarity{Threshold: Threshold{setsim.Threshold{Num: 4, Den: 5}}, Shingles: Shingles{Shingle: Shingle{shingle.Config{Kind: shingle.Word, K: 1}}}},
-		Search:     Search{Recall: .9, Signature: signature.FSS, Seed: 1},
-	}}
+func requestOf(in records.Input) Request {
+	spec := records.Default()
+	in.Encoding, in.Delimiter, in.InvalidUTF8 = spec.Encoding, spec.Delimiter, spec.InvalidUTF8
+	in.MaxDocBytes, in.MaxIDBytes, in.MaxWindow = 1<<20, spec.MaxIDBytes, spec.MaxWindow
+	spec.Input, spec.Shingle, spec.Normalize, spec.Recall = in, "word:1", "keep-case", .9
+	asked, err := Compile(spec)
+	if err != nil {
+		panic(err)
+	}
+	return Request{Asked: asked}
+}
+
+// stdinOf asks for standard input.
+func stdinOf(r io.Reader) *Request {
+	request := requestOf(records.Input{Inputs: []string{"-"}, Format: "lines", Text: []string{"text"}})
+	request.Stdin = r
+	return &request
 }
 
 // TestMissingColumns: text columns that no record has are wrong usage if there are no others, else a warning;
@@ -80,7 +92,7 @@ func TestMissingColumns(t *testing.T) {
 		if err := os.WriteFile(file, []byte(tt.content), 0o666); err != nil {
 			t.Fatal(err)
 		}
-		plan, err := NewPlan(t.Context(), requestOf(Input{Inputs: []string{file}, Text: strings.Fields(tt.text)}), t.TempDir())
+		plan, err := NewPlan(t.Context(), requestOf(records.Input{Inputs: []string{file}, Text: strings.Fields(tt.text)}), t.TempDir())
 		if tt.usage != "" {
 			if usage := (*UsageError)(nil); !errors.As(err, &usage) || !strings.Contains(err.Error(), tt.usage) {
 				t.Errorf("%s of %s: error %v, want %s", tt.text, tt.content, err, tt.usage)
@@ -123,7 +135,7 @@ func TestMissingID(t *testing.T) {
 		if err := os.WriteFile(file, []byte(tt.content), 0o666); err != nil {
 			t.Fatal(err)
 		}
-		_, err := NewPlan(t.Context(), requestOf(Input{Inputs: []string{file}, Text: []string{"text"}, ID: tt.id}), t.TempDir())
+		_, err := NewPlan(t.Context(), requestOf(records.Input{Inputs: []string{file}, Text: []string{"text"}, ID: tt.id}), t.TempDir())
 		usage := (*UsageError)(nil)
 		if tt.want == "" && err != nil || tt.want != "" && (!errors.As(err, &usage) || !strings.Contains(err.Error(), tt.want)) {
 			t.Errorf("--id %s of %s: error %v, want %s", tt.id, tt.content, err, tt.want)
@@ -143,7 +155,7 @@ func TestLinkWarning(t *testing.T) {
 			t.Fatal(err)
 		}
 		want := filepath.Join(root, "c0.txt") + " is the same file as " + file + " and is read once" + more
-		plan, err := NewPlan(t.Context(), requestOf(Input{Inputs: []string{root}, Format: "lines", Text: []string{"text"}}), t.TempDir())
+		plan, err := NewPlan(t.Context(), requestOf(records.Input{Inputs: []string{root}, Format: "lines", Text: []string{"text"}}), t.TempDir())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -173,7 +185,7 @@ func TestSampledColumns(t *testing.T) {
 	if err := os.WriteFile(file, []byte(content), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	plan, err := NewPlan(t.Context(), requestOf(Input{Inputs: []string{file}, Text: []string{"a", "b"}}), t.TempDir())
+	plan, err := NewPlan(t.Context(), requestOf(records.Input{Inputs: []string{file}, Text: []string{"a", "b"}}), t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -189,7 +201,7 @@ func TestStdinIsPrivate(t *testing.T) {
 		t.Fatal(err)
 	}
 	file := filepath.Join(temp, "stdin")
-	if err := spoolStdin(t.Context(), &Input{Inputs: []string{"-"}, Format: "lines", Stdin: strings.NewReader("text")}, file); err != nil {
+	if err := spoolStdin(t.Context(), stdinOf(strings.NewReader("text")), file); err != nil {
 		t.Fatal(err)
 	}
 	if info, err := os.Stat(file); err != nil || info.Mode() != 0o600 || info.Size() != 4 {
@@ -278,8 +290,8 @@ func TestBackground(t *testing.T) {
 	if err := os.WriteFile(file, []byte("a b\nc d\ne f\n"), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	r := requestOf(Input{Inputs: []string{file}, Format: "lines", Text: []string{"text"}})
-	r.Threshold, r.Recall = Threshold{setsim.Threshold{Num: 1, Den: 2}}, .999
+	r := requestOf(records.Input{Inputs: []string{file}, Format: "lines", Text: []string{"text"}})
+	r.Threshold, r.Recall = setsim.Threshold{Num: 1, Den: 2}, .999
 	plan, err := NewPlan(t.Context(), r, t.TempDir())
 	if err != nil {
 		t.Fatal(err)
@@ -314,7 +326,7 @@ func TestInspectErrors(t *testing.T) {
 		if err := os.WriteFile(file, []byte(tt.content), 0o666); err != nil {
 			t.Fatal(err)
 		}
-		_, err := NewPlan(t.Context(), requestOf(Input{Inputs: []string{file}, Text: []string{"text"}}), t.TempDir())
+		_, err := NewPlan(t.Context(), requestOf(records.Input{Inputs: []string{file}, Text: []string{"text"}}), t.TempDir())
 		usage := (*UsageError)(nil)
 		if err == nil || errors.As(err, &usage) != tt.usage || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: error %v, want %s", name, err, tt.want)
@@ -345,7 +357,7 @@ func TestPlainColumns(t *testing.T) {
 			}
 			inputs = append(inputs, file)
 		}
-		in := Input{Inputs: inputs, Text: []string{tt.text}, ID: tt.id}
+		in := records.Input{Inputs: inputs, Text: []string{tt.text}, ID: tt.id}
 		if len(inputs) == 1 {
 			in.Format = "files"
 		} else if err := os.Rename(inputs[0], inputs[0]+".tar"); err != nil {
@@ -390,11 +402,11 @@ func (failing) Stat(context.Context, string) (storage.Info, error) {
 // A read error while planning is nobody's wrong usage.
 func TestReadErrorInPlan(t *testing.T) {
 	storage.Register("failing://", failing{})
-	_, err := NewPlan(t.Context(), requestOf(Input{Inputs: []string{"failing://x"}, Text: []string{"text"}}), t.TempDir())
+	_, err := NewPlan(t.Context(), requestOf(records.Input{Inputs: []string{"failing://x"}, Text: []string{"text"}}), t.TempDir())
 	if Status(err) != 1 || !errors.Is(err, syscall.EIO) {
 		t.Errorf("status %d: %v", Status(err), err)
 	}
-	_, err = NewPlan(t.Context(), requestOf(Input{Inputs: []string{"missing"}, Text: []string{"text"}}), t.TempDir())
+	_, err = NewPlan(t.Context(), requestOf(records.Input{Inputs: []string{"missing"}, Text: []string{"text"}}), t.TempDir())
 	if Status(err) != 2 {
 		t.Errorf("missing: status %d: %v", Status(err), err)
 	}
@@ -461,7 +473,7 @@ func TestSmallGroups(t *testing.T) {
 	if err := os.WriteFile(file, []byte(strings.Repeat("a b c\n", documents)), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	r := requestOf(Input{Inputs: []string{file}, Format: "lines", Text: []string{"text"}})
+	r := requestOf(records.Input{Inputs: []string{file}, Format: "lines", Text: []string{"text"}})
 	for _, bytes := range []int64{0, group} {
 		r.GroupBytes = bytes
 		plan, err := NewPlan(t.Context(), r, t.TempDir())

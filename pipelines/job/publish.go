@@ -43,7 +43,7 @@ func (p Publishing) Publish(ctx context.Context, record *records.Run, fill func(
 		Warn: func(format string, args ...any) { warnings = append(warnings, fmt.Sprintf(format, args...)) },
 	})
 	if errors.Is(err, errors.ErrUnsupported) {
-		return nil, &UsageError{Err: err}
+		return nil, &UsageError{Reason: err}
 	}
 	if err != nil {
 		return nil, Refused(err)

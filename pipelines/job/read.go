@@ -22,7 +22,6 @@ import (
 	"github.com/neardup/neardup/kernels/minhash/salted"
 	"github.com/neardup/neardup/kernels/shingle"
 	"github.com/neardup/neardup/kernels/simhash"
-	"github.com/neardup/neardup/kernels/vector"
 	"github.com/neardup/neardup/kernels/wordstep"
 	"github.com/neardup/neardup/records"
 	"github.com/neardup/neardup/transforms/frequencies"
@@ -144,10 +143,10 @@ func Manifest(facts []blocks.Fact) *records.Manifest {
 // Signature says how documents are signed; temp is the run's temporary folder.
 func (p *Plan) Signature(temp string) signature.Params {
 	banding := p.Choice.Banding
-	banding.AsText = p.NeedsDictionary()
+	banding.AsText = p.Request.NeedsDictionary()
 	return signature.Params{
 		SimHash: p.simHash(temp), Pieces: p.Pieces,
-		Inputs: Inputs(temp), Text: p.Spec, Family: p.Request.Signature, Dictionary: p.Dictionary(temp),
+		Inputs: Inputs(temp), Text: p.Spec, Family: p.Request.Family, Dictionary: p.Dictionary(temp),
 		Banding: banding, Seed: p.Request.Seed, Same: p.Request.Same, ShardBits: p.shardBits(), HashShards: p.hashShards(),
 	}
 }
@@ -158,17 +157,19 @@ func (p *Plan) Dictionary(temp string) signature.Dictionary {
 	return signature.Dictionary{Path: storage.Join(temp, dictionaryFile), Ranges: groups, Groups: groups}
 }
 
-// NeedsDictionary reports whether a pipeline must build the dictionary before documents can be signed.
-func (p *Plan) NeedsDictionary() bool { return p.Request.NeedsDictionary() }
-
-// NeedsDictionary is that of any plan for the request.
-func (r *Request) NeedsDictionary() bool { return r.Signature == signature.Classic }
-
-// BuildDictionary builds the dictionary of documents in a pipeline of its own.
-func (p *Plan) BuildDictionary(ctx context.Context, launch Launch, temp string) ([]records.Stage, error) {
+// Prepare goes through all documents in a pipeline of its own, if they cannot be signed or compared before: it builds their dictionary, or
+// counts the documents that have a shingle.
+func (p *Plan) Prepare(ctx context.Context, launch Launch, temp string) ([]records.Stage, error) {
+	if !p.Request.Prepares() {
+		return nil, nil
+	}
 	pipeline, scope := beam.NewPipelineWithRoot()
 	_, compared, _ := p.Read(scope, temp)
-	p.Dictionary(temp).Build(scope, p.Spec, compared)
+	if p.Request.NeedsDictionary() {
+		p.Dictionary(temp).Build(scope, p.Spec, compared)
+	} else {
+		p.Frequencies(temp).Build(scope, p.Spec, compared)
+	}
 	ended, err := p.Request.Execute(ctx, launch, pipeline, temp)
 	if err != nil {
 		return nil, err
@@ -176,8 +177,11 @@ func (p *Plan) BuildDictionary(ctx context.Context, launch Launch, temp string) 
 	return ended.Stages, p.CheckDictionary(ctx, temp)
 }
 
-// CheckDictionary says whether a dictionary that was built has shingles enough.
+// CheckDictionary says whether a dictionary, if one was to be built, has shingles enough.
 func (p *Plan) CheckDictionary(ctx context.Context, temp string) error {
+	if !p.Request.NeedsDictionary() {
+		return nil
+	}
 	params := p.Signature(temp)
 	if err := params.Check(ctx); err != nil {
 		return Usage("--signature classic with %d bands of %d rows: %w; give fewer --bands and --rows, shorter shingles, or --signature fss", p.Choice.Bands, p.Choice.Rows, err)
@@ -188,21 +192,6 @@ func (p *Plan) CheckDictionary(ctx context.Context, temp string) error {
 // Frequencies is where the weights tf-idf find how many documents have a shingle.
 func (p *Plan) Frequencies(temp string) frequencies.File {
 	return frequencies.File{Path: storage.Join(temp, frequenciesFile), Ranges: p.dictionaryGroups()}
-}
-
-// NeedsFrequencies reports whether a pipeline must count them before documents can be compared.
-func (p *Plan) NeedsFrequencies() bool { return p.Request.NeedsFrequencies() }
-
-// NeedsFrequencies is that of any plan for the request.
-func (r *Request) NeedsFrequencies() bool { return r.Weights == vector.TFIDF }
-
-// CountFrequencies counts them in a pipeline of its own.
-func (p *Plan) CountFrequencies(ctx context.Context, launch Launch, temp string) ([]records.Stage, error) {
-	pipeline, scope := beam.NewPipelineWithRoot()
-	_, compared, _ := p.Read(scope, temp)
-	p.Frequencies(temp).Build(scope, p.Spec, compared)
-	ended, err := p.Request.Execute(ctx, launch, pipeline, temp)
-	return ended.Stages, err
 }
 
 // Formats are the ids of what decides output bytes.
@@ -219,9 +208,9 @@ var signatureIDs = map[signature.Family]string{
 
 // Metadata is what a Parquet file says of how it came to be, with what a job has to add.
 func (p *Plan) Metadata(added map[string]string) map[string]string {
-	ids := Formats(p.Spec, p.Request.Signature)
+	ids := Formats(p.Spec, p.Request.Family)
 	all := map[string]string{
-		"measure":               measures[p.Request.Compare],
+		"measure":               measures[p.Request.Measure],
 		"neardup.shingle":       p.Spec.Shingle.String(),
 		"neardup.normalize":     p.Spec.Normalize.String(),
 		"neardup.format.text":   ids.Text,
@@ -237,9 +226,9 @@ func (p *Plan) Metadata(added map[string]string) map[string]string {
 			"neardup.rows":      strconv.Itoa(p.Choice.Rows),
 		})
 	}
-	if !p.Request.Unsigned || p.Request.Signature == signature.SimHash {
+	if !p.Request.Unsigned || p.Request.Family == signature.SimHash {
 		maps.Copy(all, map[string]string{
-			"neardup.signature":        string(p.Request.Signature),
+			"neardup.signature":        string(p.Request.Family),
 			"neardup.seed":             strconv.FormatUint(p.Request.Seed, 10),
 			"neardup.format.signature": ids.Signature,
 		})

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/parquet-go/parquet-go"
+
+	"github.com/neardup/neardup/records"
 )
 
 // A Parquet file of a few bytes may have millions of rows: the second read holds only some of them.
@@ -35,7 +37,7 @@ func TestManyRowsInFewBytes(t *testing.T) {
 	if err := f.Close(); err != nil {
 		t.Fatal(err)
 	}
-	plan, err := NewPlan(t.Context(), requestOf(Input{Inputs: []string{file}, Text: []string{"text"}}), t.TempDir())
+	plan, err := NewPlan(t.Context(), requestOf(records.Input{Inputs: []string{file}, Text: []string{"text"}}), t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -65,7 +65,7 @@ func TestSpoolInterrupted(t *testing.T) {
 		w.Write([]byte("one"))
 		cancel()
 	}()
-	in := &Input{Inputs: []string{"-"}, Format: "lines", Stdin: r}
+	in := stdinOf(r)
 	temp := filepath.Join(t.TempDir(), "run")
 	if err := storage.Begin(t.Context(), temp, true); err != nil {
 		t.Fatal(err)

@@ -19,7 +19,6 @@ import (
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/kernels/setsim"
 	"github.com/neardup/neardup/kernels/shingle"
-	"github.com/neardup/neardup/kernels/vector"
 	"github.com/neardup/neardup/kernels/verifier"
 	"github.com/neardup/neardup/output"
 	"github.com/neardup/neardup/pipelines/job"
@@ -31,39 +30,22 @@ import (
 
 // Config is what a user asks of the job.
 type Config struct {
-	job.Input
+	records.Input
 
-	Of            string        `placeholder:"ID" help:"Id of the document whose neighbours to find." group:"Query"`
-	File          string        `placeholder:"FILE" help:"File with a text whose neighbours to find, instead of a document's; - is standard input." group:"Query"`
-	Most          int           `name:"nearest" short:"n" default:"10" placeholder:"N" help:"Maximum number of documents to list (default: ${default})." group:"Query"`
-	MinSimilarity job.Threshold `placeholder:"X" help:"List only documents of at least this similarity, in (0, 1]: the nearest of them, up to --nearest, and how many there are." group:"Query"`
-	Sort          Sort          `default:"similarity" enum:"${sorts}" help:"Ranking of the documents: similarity or, only in a search by buckets, estimate (the share of equal signature values or bits) (default: ${default})." group:"Query"`
-	Output        string        `short:"o" placeholder:"FILE" help:"Parquet file for the result; must be new." group:"Query"`
+	Of            string   `placeholder:"ID" help:"Id of the document whose neighbours to find." group:"Query"`
+	File          string   `placeholder:"FILE" help:"File with a text whose neighbours to find, instead of a document's; - is standard input." group:"Query"`
+	Most          int      `name:"nearest" short:"n" default:"10" placeholder:"N" help:"Maximum number of documents to list (default: ${default})." group:"Query"`
+	MinSimilarity *float64 `placeholder:"X" help:"List only documents of at least this similarity, in (0, 1]: the nearest of them, up to --nearest, and how many there are." group:"Query"`
+	Sort          Sort     `default:"similarity" enum:"${sorts}" help:"Ranking of the documents: similarity or, only in a search by buckets, estimate (the share of equal signature values or bits) (default: ${default})." group:"Query"`
+	Output        string   `short:"o" placeholder:"FILE" help:"Parquet file for the result; must be new." group:"Query"`
 	// Content is what File holds.
 	Content io.Reader `kong:"-"`
 
-	job.Shingles
-	Method Method `enum:"${ways}" default:"minhash" help:"minhash (compare sets, unless --compare names another measure) or simhash (compare by overlap, or with --compare cosine by that; with --pieces, only documents that share a piece) (default: ${default})." group:"Similarity"`
-	job.Comparing
+	records.Shingles
+	Method string `enum:"${ways}" default:"${d_method}" help:"minhash (compare sets, unless --compare names another measure) or simhash (compare by overlap, or with --compare cosine by that; with --pieces, only documents that share a piece) (default: ${default})." group:"Similarity"`
+	records.Comparing
 	Buckets
 	job.Running
-}
-
-// Method is a way to sign documents.
-type Method string
-
-// The methods.
-const (
-	MinHash Method = "minhash"
-	SimHash Method = "simhash"
-)
-
-// compare is what the similarity of two documents is.
-func (c *Config) compare() job.Measure {
-	if c.Method == SimHash {
-		return cmp.Or(c.Compare, job.Overlap)
-	}
-	return cmp.Or(c.Compare, job.Jaccard)
 }
 
 // byBuckets reports whether only documents that share a bucket are compared.
@@ -72,12 +54,12 @@ func (c *Config) byBuckets() bool { return c.asked() || c.Pieces != 0 }
 // Buckets asks, by its kind of signature or by bands and rows, to compare only documents that share a bucket. What is
 // nil or 0 is not given.
 type Buckets struct {
-	Signature *signature.Family `enum:"${signatures}" placeholder:"KIND" help:"Compare only documents that share a bucket, by signatures of this kind, as textbooks do: fss, classic or salted, as for dedup (with --bands and --rows: fss). Without it and these, all documents are compared." group:"By buckets"`
-	Bands     int               `placeholder:"B" help:"Number of bands, with --rows, instead of what --recall would choose." group:"By buckets"`
-	Rows      int               `placeholder:"R" help:"Rows of a band, with --bands." group:"By buckets"`
-	Threshold job.Threshold     `short:"t" placeholder:"T" help:"Jaccard similarity that bands and rows are chosen for, in (0, 1] (default: 0.8); to shorten the list, use --min-similarity." group:"By buckets"`
-	Recall    *float64          `placeholder:"R" help:"Minimum probability of finding a document of that similarity (default: 0.999)." group:"By buckets"`
-	Seed      *uint64           `placeholder:"N" help:"Seed of the signature (default: 1)." group:"By buckets"`
+	Signature *string  `enum:"${signatures}" placeholder:"KIND" help:"Compare only documents that share a bucket, by signatures of this kind, as textbooks do: fss, classic or salted, as for dedup (with --bands and --rows: fss). Without it and these, all documents are compared." group:"By buckets"`
+	Bands     int      `placeholder:"B" help:"Number of bands, with --rows, instead of what --recall would choose." group:"By buckets"`
+	Rows      int      `placeholder:"R" help:"Rows of a band, with --bands." group:"By buckets"`
+	Threshold *float64 `short:"t" placeholder:"T" help:"Jaccard similarity that bands and rows are chosen for, in (0, 1] (default: ${d_threshold}); to shorten the list, use --min-similarity." group:"By buckets"`
+	Recall    *float64 `placeholder:"R" help:"Minimum probability of finding a document of that similarity (default: ${d_recall})." group:"By buckets"`
+	Seed      *uint64  `placeholder:"N" help:"Seed of the signature (default: ${d_seed})." group:"By buckets"`
 }
 
 // asked reports whether buckets of bands are.
@@ -87,8 +69,8 @@ func (b *Buckets) asked() bool { return b.Signature != nil || b.Bands != 0 || b.
 func (b *Buckets) checkIdle(signed bool) error {
 	const instead = "is for the search by buckets, and all documents are compared"
 	switch {
-	case b.Threshold.Num != 0:
-		return job.Usage("--threshold %[1]v %[2]s; give --min-similarity %[1]v to list only documents as similar as that, or --signature fss to search by buckets", b.Threshold.Float(), instead)
+	case b.Threshold != nil:
+		return job.Usage("--threshold %[1]v %[2]s; give --min-similarity %[1]v to list only documents as similar as that, or --signature fss to search by buckets", *b.Threshold, instead)
 	case b.Recall != nil:
 		return job.Usage("--recall %v %s, so that none is missed; leave it out, or give --signature fss to search by buckets", *b.Recall, instead)
 	case b.Seed != nil && !signed:
@@ -97,23 +79,21 @@ func (b *Buckets) checkIdle(signed bool) error {
 	return nil
 }
 
-// search returns the flags as other jobs have them, with the same values for those that are not given.
-func (b *Buckets) search() (job.Threshold, job.Search) {
-	threshold := b.Threshold
-	if threshold.Num == 0 {
-		threshold.Threshold = setsim.Threshold{Num: 4, Den: 5}
+// of sets what is given of a Spec.
+func (b *Buckets) of(s *records.Spec) {
+	s.Bands, s.Rows = b.Bands, b.Rows
+	if b.Threshold != nil {
+		s.Threshold = *b.Threshold
 	}
-	search := job.Search{Recall: 0.999, Bands: b.Bands, Rows: b.Rows, Signature: signature.FSS, Seed: 1}
 	if b.Signature != nil {
-		search.Signature = *b.Signature
+		s.Signature = *b.Signature
 	}
 	if b.Recall != nil {
-		search.Recall = *b.Recall
+		s.Recall = *b.Recall
 	}
 	if b.Seed != nil {
-		search.Seed = *b.Seed
+		s.Seed = *b.Seed
 	}
-	return threshold, search
 }
 
 // Sort is what the nearest documents are found by.
@@ -129,86 +109,68 @@ const (
 func Vars() map[string]string {
 	vars := job.Vars()
 	vars["sorts"] = job.Names(BySimilarity, ByEstimate)
-	vars["ways"] = job.Names(MinHash, SimHash)
+	vars["ways"] = job.Names(job.MinHash, job.SimHash)
 	return vars
 }
 
-// validate returns a *job.UsageError for what cannot be meant.
-func (c *Config) validate() error {
-	shared := c.shared()
-	if err := shared.Validate(); err != nil {
-		return err
-	}
-	if err := job.CheckPath("--output", c.Output); err != nil {
-		return err
-	}
+// validate returns what is asked, parsed, or a *job.UsageError for what cannot be meant.
+func (c *Config) validate() (*job.Asked, error) {
 	switch {
 	case c.Of == "" && c.File == "":
-		return job.Usage("nothing to look for: give --of ID, or a text by --file FILE (- is standard input)")
+		return nil, job.Usage("nothing to look for: give --of ID, or a text by --file FILE (- is standard input)")
 	case c.Of != "" && c.File != "":
-		return job.Usage("--of and --file exclude each other: give one")
+		return nil, job.Usage("--of and --file exclude each other: give one")
 	case c.File == "-" && slices.Contains(c.Inputs, "-"):
-		return job.Usage("standard input is both an input and --file; give one of them as a file")
+		return nil, job.Usage("standard input is both an input and --file; give one of them as a file")
 	case c.Most < 1:
-		return job.Usage("--nearest %d: must be at least 1", c.Most)
+		return nil, job.Usage("--nearest %d: must be at least 1", c.Most)
 	case c.Sort == ByEstimate && !c.byBuckets():
-		return job.Usage("--sort estimate: nothing is estimated where all documents are compared; give --signature, or leave it out")
-	case c.Sort == ByEstimate && c.MinSimilarity.Num != 0:
-		return job.Usage("--sort estimate excludes --min-similarity, which is exact: give one")
+		return nil, job.Usage("--sort estimate: nothing is estimated where all documents are compared; give --signature, or leave it out")
+	case c.Sort == ByEstimate && c.MinSimilarity != nil:
+		return nil, job.Usage("--sort estimate excludes --min-similarity, which is exact: give one")
+	case c.Method == job.SimHash && c.Compare == job.Jaccard:
+		return nil, job.Usage("--compare jaccard: SimHash finds vectors of high cosine; give --compare cosine or overlap, or leave out --method")
+	case c.asked() && (c.Method == job.SimHash || c.Compare != "" && c.Compare != job.Jaccard):
+		return nil, job.Usage("--signature, --bands and --rows are for sets: with --compare %s all documents are compared, or with --method simhash --pieces those that share one", cmp.Or(c.Compare, job.Overlap))
 	}
-	return cmp.Or(c.Runner.CheckHere("query"), c.validateComparing())
-}
-
-// validateComparing is validate of what is compared, and of SimHash.
-func (c *Config) validateComparing() error {
-	measure := c.compare()
-	switch {
-	case c.Method == SimHash && measure == job.Jaccard:
-		return job.Usage("--compare jaccard: SimHash finds vectors of high cosine; give --compare cosine or overlap, or leave out --method")
-	case c.asked() && (c.Method == SimHash || measure != job.Jaccard):
-		return job.Usage("--signature, --bands and --rows are for sets: with --compare %s all documents are compared, or with --method simhash --pieces those that share one", measure)
-	case c.Pieces != 0 && c.Method != SimHash:
-		return job.Usage("--pieces %d: add --method simhash, which cuts signatures into pieces", c.Pieces)
-	case !c.signs() && (c.Bits != job.DefaultBits || c.Vectors != job.Normal):
-		return job.Usage("--bits %d --vectors %s: no SimHash signature is made; give --compare overlap, or --method simhash and --pieces", c.Bits, c.Vectors)
-	case measure == job.Jaccard && c.Weights != vector.Unit:
-		return job.Usage("--weights %s: sets have none; give --compare cosine or overlap", c.Weights)
-	}
-	if !c.byBuckets() {
-		if err := c.checkIdle(c.signs()); err != nil {
-			return err
+	if c.MinSimilarity != nil {
+		if _, err := setsim.ParseThreshold(*c.MinSimilarity); err != nil {
+			return nil, job.Usage("--min-similarity: %w", err)
 		}
 	}
-	shared := c.shared()
-	return cmp.Or(c.CheckSignatures(0, false), shared.CheckMemory(c.Weights))
-}
-
-// signs reports whether SimHash signatures are made.
-func (c *Config) signs() bool { return c.compare() == job.Overlap || c.Pieces != 0 }
-
-// request is what the plan is made for.
-func (c *Config) request() job.Request {
-	r := job.Request{Config: c.shared(), Comparing: c.Comparing, Unsigned: !c.byBuckets(), Strict: true}
-	if r.Compare = c.compare(); c.signs() {
-		r.Signature = signature.SimHash
+	spec := c.spec()
+	if !c.byBuckets() {
+		if err := c.checkIdle(spec.Compare == job.Overlap); err != nil {
+			return nil, err
+		}
 	}
-	return r
+	asked, err := job.Compile(spec)
+	if err != nil {
+		return nil, err
+	}
+	return asked, cmp.Or(c.Check(asked), c.Runner.CheckHere("query"), job.CheckPath("--output", c.Output))
 }
 
-// shared is what every job is asked.
-func (c *Config) shared() job.Config {
-	threshold, search := c.search()
-	return job.Config{Input: c.Input, Similarity: job.Similarity{Threshold: threshold, Shingles: c.Shingles}, Search: search, Running: c.Running}
+// spec is what is asked, as dedup is. A search of all documents is one that is complete.
+func (c *Config) spec() records.Spec {
+	s := records.Default()
+	s.Input, s.Shingles, s.Comparing = c.Input, c.Shingles, c.Comparing
+	if s.Method = c.Method; c.Method == job.SimHash {
+		s.Compare = cmp.Or(c.Compare, job.Overlap)
+	}
+	if c.of(&s); !c.byBuckets() {
+		s.Method = job.Complete
+	}
+	return s
 }
 
 // verifier compares what is listed, and if no least similarity is asked for, it is any.
 func (r *run) verifier() verifier.Spec {
-	threshold := r.config.MinSimilarity.Threshold
-	if threshold.Num == 0 {
-		threshold = setsim.Any
-	}
 	spec := r.plan.Verifier(r.temp)
-	spec.Threshold = threshold
+	spec.Threshold = setsim.Any
+	if least := r.config.MinSimilarity; least != nil {
+		spec.Threshold, _ = setsim.ParseThreshold(*least) // which validate has read
+	}
 	return spec
 }
 
@@ -221,14 +183,18 @@ const (
 )
 
 // Job is a Config that can be meant.
-type Job struct{ config Config }
+type Job struct {
+	config Config
+	asked  *job.Asked
+}
 
 // New checks what is asked; the error is a *job.UsageError.
 func New(c Config) (*Job, error) {
-	if err := c.validate(); err != nil {
+	asked, err := c.validate()
+	if err != nil {
 		return nil, err
 	}
-	return &Job{c}, nil
+	return &Job{c, asked}, nil
 }
 
 // Run does the whole job.
@@ -238,7 +204,7 @@ func (j *Job) Run(ctx context.Context, launch job.Launch) (answer *records.Answe
 	}
 	err = job.InTempFolder(ctx, j.config.TempDir, func(temp string) (err error) {
 		r := &run{config: j.config, launch: launch, temp: temp}
-		if r.plan, err = job.NewPlan(ctx, j.config.request(), temp); err != nil {
+		if r.plan, err = job.NewPlan(ctx, job.Request{Asked: j.asked, Running: j.config.Running, Unsigned: !j.config.byBuckets(), Strict: true}, temp); err != nil {
 			return err
 		}
 		if err := r.plan.Share(ctx, temp); err != nil {
@@ -276,9 +242,9 @@ func (r *run) do(ctx context.Context) (*records.Answer, error) {
 		Of: r.config.Of, Buckets: r.config.byBuckets(), Asked: r.config.Most, Neighbours: []records.Neighbour{},
 		Parameters: r.plan.Metadata(map[string]string{"neardup.sort": string(r.config.Sort)}),
 	}
-	if least := r.config.MinSimilarity; least.Num != 0 {
-		r.answer.MinSimilarity = least.Float()
-		r.answer.Parameters["neardup.min-similarity"] = strconv.FormatFloat(least.Float(), 'g', -1, 64)
+	if least := r.config.MinSimilarity; least != nil {
+		r.answer.MinSimilarity = *least
+		r.answer.Parameters["neardup.min-similarity"] = strconv.FormatFloat(*least, 'g', -1, 64)
 	}
 	r.answer.Warnings = r.plan.Warnings()
 	key, text, err := nearest.None, []byte(nil), error(nil)
@@ -349,12 +315,12 @@ func (r *run) readText(ctx context.Context) (text []byte, err error) {
 // prepare reads all documents once, if the id is still to be looked up or the shingles are to be
 // counted, or numbered: those of the text in question, too.
 func (r *run) prepare(ctx context.Context) error {
-	numbered := r.plan.NeedsDictionary()
+	numbered := r.plan.Request.NeedsDictionary()
 	search := r.plan.Reads(job.First)
 	if r.config.byBuckets() && r.config.Sort == BySimilarity {
 		search = r.plan.Reads(job.First, job.Second)
 	}
-	if r.config.Of == "" && !numbered && !r.plan.NeedsFrequencies() {
+	if r.config.Of == "" && !r.plan.Request.Prepares() {
 		r.config.Tell(search)
 		return nil
 	}
@@ -373,16 +339,13 @@ func (r *run) prepare(ctx context.Context) error {
 		}
 		r.plan.Dictionary(r.temp).Build(scope, r.plan.Spec, numbering...)
 	}
-	if r.plan.NeedsFrequencies() {
+	if r.plan.Request.NeedsFrequencies() {
 		r.plan.Frequencies(r.temp).Build(scope, r.plan.Spec, docs)
 	}
 	if _, err := r.config.Execute(ctx, r.launch, pipeline, r.temp); err != nil {
 		return err
 	}
-	if numbered {
-		return r.plan.CheckDictionary(ctx, r.temp)
-	}
-	return nil
+	return r.plan.CheckDictionary(ctx, r.temp)
 }
 
 // document returns the one document of the id.

@@ -210,22 +210,11 @@ func TestKnownAnswers(t *testing.T) {
 
 // Where the search by buckets has flags that are not given, its values are those of dedup.
 func TestDefaultsOfBuckets(t *testing.T) {
-	var usual struct {
-		job.Input
-		job.Similarity
-		job.Search
-	}
-	parser, err := kong.New(&usual, kong.Vars(job.Vars()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := parser.Parse([]string{pages}); err != nil {
-		t.Fatal(err)
-	}
+	usual := records.Default()
 	given := []string{
-		fmt.Sprint("--threshold=", usual.Threshold.Float()), fmt.Sprint("--recall=", usual.Recall), fmt.Sprint("--seed=", usual.Seed), "--of=osx/as",
+		fmt.Sprint("--threshold=", usual.Threshold), fmt.Sprint("--recall=", usual.Recall), fmt.Sprint("--seed=", usual.Seed), "--of=osx/as",
 	}
-	want, err := run(t, append(given, pages, "--signature="+string(usual.Signature))...)
+	want, err := run(t, append(given, pages, "--signature="+usual.Signature)...)
 	if err != nil {
 		t.Fatal(err)
 	}

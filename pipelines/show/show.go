@@ -79,7 +79,7 @@ type show struct {
 }
 
 func (s *show) has(part output.Part) bool {
-	return slices.Contains(s.f.Run.Parameters.Write, string(part))
+	return s.f.Run.Parameters.Wrote(string(part))
 }
 
 // look does what Cluster says.
@@ -422,7 +422,11 @@ type inFile struct{ id, file string }
 // corpus reads the documents of the corpus that have ids.
 func (s *show) corpus(ctx context.Context) iter.Seq2[inFile, error] {
 	return func(yield func(inFile, error) bool) {
-		options := dedup.Reading(s.f)
+		options, err := dedup.Reading(s.f)
+		if err != nil {
+			yield(inFile{}, err)
+			return
+		}
 		for _, file := range s.f.Manifest.Files {
 			if output.PartOf(file.Path) != output.Corpus {
 				continue

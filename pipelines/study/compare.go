@@ -93,7 +93,7 @@ func (r *run) compare(ctx context.Context, signed []signatureError, write func(r
 				similarities[s] = setsim.Similarity(int(shared[s][b]), int(one[s]), int(other[s]))
 				sums[s].add(similarities[s])
 			}
-			if r.config.Threshold.Reached(int(shared[0][b]), int(one[0]), int(other[0])) && shared[0][b] > 0 {
+			if r.asked.Threshold.Reached(int(shared[0][b]), int(one[0]), int(other[0])) && shared[0][b] > 0 {
 				groups.Union(int64(a), int64(b))
 			}
 			for i := range signed {

@@ -19,15 +19,11 @@ import (
 
 // intoOutput studies, and makes tables, drawings and what was found the output, once all is whole.
 func (r *run) intoOutput(ctx context.Context) (study *records.Study, err error) {
-	shared, err := r.config.shared()
-	if err != nil {
-		return nil, err
-	}
-	asked := dedup.Config{Input: shared.Input, Similarity: shared.Similarity, Search: shared.Search, Running: shared.Running, Output: r.config.Output}
 	record := &records.Run{
-		Version: dedup.Version(), Runner: string(r.config.Runner), Parameters: asked.Parameters(), Formats: job.Formats(shared.Spec(), signature.Classic),
+		Version: dedup.Version(), Runner: string(r.config.Runner), Parameters: r.asked.Spec, Formats: job.Formats(r.asked.Texts, signature.Classic),
+		Running: job.How{Running: r.config.Running, Output: r.config.Output, Overwrite: r.config.Overwrite}.Record(),
 	}
-	record.Parameters.Method, record.Parameters.Overwrite = "study", r.config.Overwrite
+	record.Parameters.Method, record.Parameters.Write = "study", []string{}
 	to := job.Publishing{Dir: r.config.Output, Overwrite: r.config.Overwrite, Inputs: r.config.Inputs, TempDir: r.config.TempDir}
 	warnings, err := to.Publish(ctx, record, func(temp string, staged output.Folder) (*records.Manifest, error) {
 		r.temp, r.staged = temp, staged

@@ -23,10 +23,8 @@ func (r *run) sign(ctx context.Context) (all []signatureError, err error) {
 	r.study.Signature = string(r.config.Signature)
 	most := slices.Max(r.config.Signatures)
 	r.plan.Choice.Banding = lsh.Banding{Bands: most, Rows: 1, Signature: most}
-	if r.plan.NeedsDictionary() {
-		if _, err := r.plan.BuildDictionary(ctx, r.launch, r.temp); err != nil {
-			return nil, err
-		}
+	if _, err := r.plan.Prepare(ctx, r.launch, r.temp); err != nil {
+		return nil, err
 	}
 	path := storage.Join(r.temp, "signatures")
 	pipeline, scope := beam.NewPipelineWithRoot()

@@ -19,16 +19,16 @@ import (
 
 // Config is what a user asks of the job.
 type Config struct {
-	job.Input
+	records.Input
 
-	Output     string        `short:"o" placeholder:"DIR" help:"Folder for the tables, the report and the plots: a new or empty one; a finished one with --overwrite." group:"Study"`
-	Overwrite  bool          `help:"Replace a finished output once the new one is whole; until then the old one stays." group:"Study"`
-	Unit       Unit          `default:"char" enum:"${units}" help:"Unit of shingles: char or word (default: ${default})." group:"Study"`
-	K          []int         `name:"k" short:"k" default:"5,7,9" placeholder:"K" help:"Sizes of shingles (default: ${default})." group:"Study"`
-	Language   string        `default:"en" placeholder:"CODE" help:"Language of stop words and stems (default: ${default})." group:"Study"`
-	Vary       []Variation   `enum:"${variations}" placeholder:"NAME" help:"More steps to vary besides spaces, stop words and stems, each doubling the settings: case (lower or unchanged), punctuation (removed or kept), replicas (shingles count once or as often as they occur)." group:"Study"`
-	Threshold  job.Threshold `short:"t" default:"0.5" help:"Minimum similarity under the first setting to put documents into one group (default: ${default})." group:"Study"`
-	DropCopies bool          `help:"Leave out documents with the same words in the same order as an earlier one." group:"Study"`
+	Output     string      `short:"o" placeholder:"DIR" help:"Folder for the tables, the report and the plots: a new or empty one; a finished one with --overwrite." group:"Study"`
+	Overwrite  bool        `help:"Replace a finished output once the new one is whole; until then the old one stays." group:"Study"`
+	Unit       Unit        `default:"char" enum:"${units}" help:"Unit of shingles: char or word (default: ${default})." group:"Study"`
+	K          []int       `name:"k" short:"k" default:"5,7,9" placeholder:"K" help:"Sizes of shingles (default: ${default})." group:"Study"`
+	Language   string      `default:"en" placeholder:"CODE" help:"Language of stop words and stems (default: ${default})." group:"Study"`
+	Vary       []Variation `enum:"${variations}" placeholder:"NAME" help:"More steps to vary besides spaces, stop words and stems, each doubling the settings: case (lower or unchanged), punctuation (removed or kept), replicas (shingles count once or as often as they occur)." group:"Study"`
+	Threshold  float64     `short:"t" default:"0.5" help:"Minimum similarity under the first setting to put documents into one group (default: ${default})." group:"Study"`
+	DropCopies bool        `help:"Leave out documents with the same words in the same order as an earlier one." group:"Study"`
 
 	Signatures []int            `placeholder:"N" help:"Numbers of values, such as 16,64,256,1024: compare what signatures of that length estimate with the similarities under the first setting. Documents are read again." group:"Study"`
 	Signature  signature.Family `default:"classic" enum:"${families}" help:"Kind of these signatures, whose values are functions of their own: classic or salted (default: ${default})." group:"Study"`
@@ -62,29 +62,19 @@ const (
 	mostValues = 1024
 )
 
-// shared is what every job is asked. Documents are sampled by the first setting.
-func (c *Config) shared() (job.Config, error) {
-	settings := c.settings()
-	if len(settings) == 0 {
-		return job.Config{}, job.Usage("--k: give a size of shingles, such as --k 5,7,9")
-	}
-	first, err := c.features(&settings[0])
-	return job.Config{
-		Input: c.Input, Running: c.Running, Search: job.Search{Recall: 0.999, Signature: c.Signature, Seed: 1},
-		Similarity: job.Similarity{Threshold: c.Threshold, Shingles: job.Shingles{
-			Shingle: job.Shingle{Config: first.Text.Shingle}, Normalize: job.Normalization{Policy: first.Text.Normalize}, Tokens: job.Tokens{Steps: first.Text.Words},
-		}},
-	}, err
+// spec is what is asked, as dedup is. Documents are sampled by the first setting.
+func (c *Config) spec() (records.Spec, error) {
+	s := records.Default()
+	s.Input, s.Threshold, s.Signature = c.Input, c.Threshold, string(c.Signature)
+	first, err := c.features(&c.settings()[0])
+	s.Shingles = records.Shingles{Shingle: first.Text.Shingle.String(), Normalize: first.Text.Normalize.String(), Tokens: first.Text.Words.String()}
+	return s, err
 }
 
 // validate returns a *job.UsageError for what cannot be meant.
 func (c *Config) validate() error {
-	shared, err := c.shared()
-	if err != nil {
-		return err
-	}
-	if err := shared.Validate(); err != nil {
-		return err
+	if len(c.K) == 0 {
+		return job.Usage("--k: give a size of shingles, such as --k 5,7,9")
 	}
 	if err := job.CheckPath("--output", c.Output); err != nil {
 		return err
@@ -126,19 +116,30 @@ func (c *Config) validate() error {
 const maxK = 1000
 
 // Job is a Config that can be meant.
-type Job struct{ config Config }
+type Job struct {
+	config Config
+	asked  *job.Asked
+}
 
 // New checks what is asked; the error is a *job.UsageError.
 func New(c Config) (*Job, error) {
 	if err := c.validate(); err != nil {
 		return nil, err
 	}
-	return &Job{c}, nil
+	spec, err := c.spec()
+	if err != nil {
+		return nil, err
+	}
+	asked, err := job.Compile(spec)
+	if err == nil {
+		err = c.Check(asked)
+	}
+	return &Job{c, asked}, err
 }
 
 // Run does the whole job.
 func (j *Job) Run(ctx context.Context, launch job.Launch) (study *records.Study, err error) {
-	r := &run{config: j.config, launch: launch}
+	r := &run{config: j.config, asked: j.asked, launch: launch}
 	if j.config.Output != "" {
 		return r.intoOutput(ctx)
 	}
@@ -153,6 +154,7 @@ func (j *Job) Run(ctx context.Context, launch job.Launch) (study *records.Study,
 // run is one study.
 type run struct {
 	config Config
+	asked  *job.Asked
 	launch job.Launch
 	temp   string
 	plan   *job.Plan
@@ -175,7 +177,7 @@ func (r *run) do(ctx context.Context) (*records.Study, error) {
 	}
 	defer r.plan.Forget(r.temp)
 	reads := [][]job.Read{r.plan.Reads(job.First)}
-	if len(r.config.Signatures) > 0 && r.plan.NeedsDictionary() {
+	if len(r.config.Signatures) > 0 && r.plan.Request.NeedsDictionary() {
 		reads = append(reads, r.plan.Reads(job.First))
 	}
 	if len(r.config.Signatures) > 0 {
@@ -218,12 +220,8 @@ func tooMany(documents int64) error {
 }
 
 // prepare makes the plan, and refuses at once what is far too much. What the plan estimates may be wrong by some.
-func (r *run) prepare(ctx context.Context) error {
-	shared, err := r.config.shared()
-	if err != nil {
-		return err
-	}
-	if r.plan, err = job.NewPlan(ctx, job.Request{Config: shared, Unsigned: true, Strict: true}, r.temp); err != nil {
+func (r *run) prepare(ctx context.Context) (err error) {
+	if r.plan, err = job.NewPlan(ctx, job.Request{Asked: r.asked, Running: r.config.Running, Unsigned: true, Strict: true}, r.temp); err != nil {
 		return err
 	}
 	if r.plan.Documents > 2*mostDocuments {
@@ -234,7 +232,7 @@ func (r *run) prepare(ctx context.Context) error {
 			return err
 		}
 	}
-	r.study = records.Study{Unit: string(r.config.Unit), Language: r.config.Language, Settings: r.config.settings(), Threshold: r.config.Threshold.Float(), Dropped: r.config.DropCopies, Copies: [][]int{}}
+	r.study = records.Study{Unit: string(r.config.Unit), Language: r.config.Language, Settings: r.config.settings(), Threshold: r.config.Threshold, Dropped: r.config.DropCopies, Copies: [][]int{}}
 	r.params = overlap.Params{Dir: r.temp, Most: mostDocuments}
 	for i := range r.study.Settings {
 		features, err := r.config.features(&r.study.Settings[i])

@@ -14,7 +14,7 @@ var (
 	run    = Run{ID: "0199a1b2-0000-7000-8000-000000000001", Namespace: "lake", Job: "nightly", Inputs: []string{"/data/in", "gs://bucket/day=1/*.jsonl", "-"}, Output: "s3://user:word@bucket/out/"}
 	record = records.Run{
 		Version: "v1", Error: "no space", Input: records.RunInput{Files: 2, Bytes: 99}, Counts: records.Counts{Records: 7, Corpus: 5},
-		Parameters: records.Parameters{EnvironmentConfig: "secret", Labels: map[string]string{"key": "secret"}},
+		Running: []byte(`{"environment_config":"secret","labels":{"key":"secret"}}`),
 	}
 )
 

@@ -12,10 +12,10 @@ import (
 	"github.com/neardup/neardup/records"
 )
 
-func written(t *testing.T, run *records.Run) string {
+func written(t *testing.T, name string, run *records.Run) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "neardup.prom")
-	if err := Write(path, run, run.Started.Add(90*time.Second)); err != nil {
+	if err := Write(path, name, run, run.Started.Add(90*time.Second)); err != nil {
 		t.Fatal(err)
 	}
 	text, err := os.ReadFile(path)
@@ -38,10 +38,9 @@ func TestMetrics(t *testing.T) {
 			Records: 100, Unreadable: 2, NotCompared: 5, Pairs: 31, NearPairs: 20, Clusters: 11, Corpus: 70,
 			Identical: 6, Equal: 4, SameSet: 1, Near: 17,
 		},
-		Recall:     &records.Recall{Estimated: &records.EstimatedRecall{RecallInterval: &records.RecallInterval{Recall: 0.75}}},
-		Parameters: records.Parameters{JobName: "night\"l\\y\n\xff"},
+		Recall: &records.Recall{Estimated: &records.EstimatedRecall{RecallInterval: &records.RecallInterval{Recall: 0.75}}},
 	}
-	text := written(t, run)
+	text := written(t, "night\"l\\y\n\xff", run)
 	const job = `job_name="night\"l\\y\n�"`
 	for _, want := range []string{
 		"# TYPE neardup_records_read gauge\n", "neardup_last_run_success{" + job + "} 1\n", "neardup_last_run_exit_status{" + job + "} 0\n",
@@ -60,11 +59,11 @@ func TestMetrics(t *testing.T) {
 
 // A run that failed before it read anything has no counts, which would look like those of an empty input.
 func TestFailed(t *testing.T) {
-	text := written(t, &records.Run{Status: "failed", Exit: 3, Started: time.Unix(1000, 0)})
+	text := written(t, "", &records.Run{Status: "failed", Exit: 3, Started: time.Unix(1000, 0)})
 	if !strings.Contains(text, `neardup_last_run_success{job_name="neardup"} 0`) || !strings.Contains(text, `neardup_last_run_exit_status{job_name="neardup"} 3`) || strings.Contains(text, "records_read") {
 		t.Error(text)
 	}
-	if text = written(t, &records.Run{Status: "failed", Exit: 5, Counts: records.Counts{Records: 7}}); !strings.Contains(text, "neardup_records_read") {
+	if text = written(t, "", &records.Run{Status: "failed", Exit: 5, Counts: records.Counts{Records: 7}}); !strings.Contains(text, "neardup_records_read") {
 		t.Error(text)
 	}
 }
@@ -76,7 +75,7 @@ func TestWhole(t *testing.T) {
 	if err := os.WriteFile(path, []byte(strings.Repeat("before ", 1000)), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := Write(path, &records.Run{}, time.Now()); err != nil {
+	if err := Write(path, "", &records.Run{}, time.Now()); err != nil {
 		t.Fatal(err)
 	}
 	text, err := os.ReadFile(path)
@@ -86,7 +85,7 @@ func TestWhole(t *testing.T) {
 	if info, err := os.Stat(path); err != nil || info.Mode() != 0o644 {
 		t.Errorf("%v, %v", err, info.Mode())
 	}
-	if err := Write(folder, &records.Run{}, time.Now()); err == nil {
+	if err := Write(folder, "", &records.Run{}, time.Now()); err == nil {
 		t.Error("a folder is replaced")
 	}
 	if left, err := filepath.Glob(folder + "*"); err != nil || len(left) != 1 {

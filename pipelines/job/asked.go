@@ -1,0 +1,270 @@
+package job
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/neardup/neardup/io/codec"
+	"github.com/neardup/neardup/io/reading"
+	"github.com/neardup/neardup/io/sink"
+	"github.com/neardup/neardup/io/source"
+	"github.com/neardup/neardup/io/storage"
+	"github.com/neardup/neardup/kernels/copies"
+	"github.com/neardup/neardup/kernels/setsim"
+	"github.com/neardup/neardup/kernels/shingle"
+	"github.com/neardup/neardup/kernels/textnorm"
+	"github.com/neardup/neardup/kernels/vector"
+	"github.com/neardup/neardup/kernels/wordstep"
+	"github.com/neardup/neardup/output"
+	"github.com/neardup/neardup/records"
+	"github.com/neardup/neardup/transforms/signature"
+)
+
+// Asked is a Spec that can be meant, with its texts parsed. The Spec has one spelling for each meaning; fields that stand here too are
+// parsed from those of the Spec.
+type Asked struct {
+	records.Spec
+	// Given are the fields that were named, though at their default, if that decides something.
+	Given []string
+
+	Threshold      setsim.Threshold
+	Texts          shingle.Spec // how a text becomes shingles
+	ModifiedBefore time.Time    // zero: whenever
+	Separator      byte         // between values of CSV
+	// Same: only copies are sought, the documents that have this in common; "": near-duplicates are.
+	Same copies.Same
+	// Measure is what the similarity of two documents is.
+	Measure string
+	// Family is the kind of signature.
+	Family signature.Family
+	// AskedRecall: the recall is asked for, be it the usual one, and SimHash pieces are chosen by it.
+	AskedRecall bool
+	// Rank is what documents are ranked by when they are read again.
+	Rank source.Rank
+	// Prefer are patterns of files, in order of preference, and Protected those of files of which no document is removed.
+	Prefer, Protected []string
+	MaxRejected       sink.Limit
+	// MaxRemoved is a per cent, nil for none.
+	MaxRemoved *float64
+	// Parts are what is written.
+	Parts []output.Part
+}
+
+// Compile parses a Spec, and checks that it can be meant. Given are the fields that were named: some do nothing, or something else, even
+// at their default. The error is a *UsageError.
+func Compile(spec records.Spec, given ...string) (*Asked, error) {
+	a := &Asked{Spec: spec}
+	if err := a.parse(given); err != nil {
+		return nil, err
+	}
+	return a, cmp.Or(a.check(), a.checkRules(given))
+}
+
+// parse parses the texts.
+func (a *Asked) parse(given []string) (err error) {
+	s := &a.Spec
+	values, defaults := records.Fields(*s), records.Fields(records.Default())
+	for _, field := range slices.Sorted(maps.Keys(choices)) {
+		words, several := values[field].Interface().([]string)
+		if !several {
+			words = []string{values[field].String()}
+		}
+		for _, word := range words {
+			if !slices.Contains(choices[field], word) && (several || word != defaults[field].String() || slices.Contains(given, field)) {
+				fail(&err, field, word, fmt.Errorf("%q is not one of %s", word, Listed(choices[field]...)))
+			}
+		}
+	}
+	a.Threshold = parsed(&err, "threshold", s.Threshold, setsim.ParseThreshold)
+	a.Texts.Shingle = parsed(&err, "shingle", s.Shingle, shingle.Parse)
+	a.Texts.Normalize = parsed(&err, "normalize", s.Normalize, textnorm.Parse)
+	a.Texts.Words = parsed(&err, "tokens", s.Tokens, wordstep.Parse)
+	a.ModifiedBefore = parsed(&err, "modified_before", s.ModifiedBefore, parseMoment)
+	a.Separator = parsed(&err, "delimiter", s.Delimiter, parseDelimiter)
+	fail(&err, "encoding", s.Encoding, reading.CheckEncoding(s.Encoding))
+	a.MaxRejected = parsed(&err, "max_rejected", s.MaxRejected, parseTolerance)
+	a.MaxRemoved = parsed(&err, "max_removed", s.MaxRemoved, parseShare)
+	a.Rank, a.Prefer, err = a.parseKeep(err)
+	for _, glob := range s.Protect {
+		if bad := checkGlob(glob); bad != nil && err == nil {
+			err = &UsageError{Field: "protect", Value: glob, Reason: bad}
+		}
+		a.Protected = append(a.Protected, path.Clean(glob))
+	}
+	for _, name := range s.Write {
+		a.Parts = append(a.Parts, output.Part(name))
+	}
+	if err != nil {
+		return err
+	}
+	s.Shingle, s.Normalize, s.Tokens = a.Texts.Shingle.String(), a.Texts.Normalize.String(), a.Texts.Words.String()
+	if !a.ModifiedBefore.IsZero() {
+		s.ModifiedBefore = a.ModifiedBefore.Format(time.RFC3339Nano)
+	}
+	if s.Method == Exact {
+		s.Same = cmp.Or(s.Same, string(copies.Bytes))
+		a.Same = copies.Same(s.Same)
+	}
+	usual := Jaccard
+	if s.Method == SimHash {
+		usual = Overlap
+	}
+	a.Measure = cmp.Or(s.Compare, usual)
+	if s.Method != Exact {
+		s.Compare = a.Measure
+	}
+	if a.Family = signature.Family(s.Signature); s.Method == SimHash || a.Measure == Overlap {
+		a.Family = signature.SimHash
+	}
+	usualRecall := s.Recall == records.Default().Recall
+	a.AskedRecall = !usualRecall || slices.Contains(given, "recall")
+	if usualRecall && a.AskedRecall && s.Method == SimHash && s.Pieces == 0 {
+		a.Given = []string{"recall"}
+	}
+	return nil
+}
+
+// parsed returns what a field's text means, and notes the first error.
+func parsed[T, V any](failed *error, field string, text V, parse func(V) (T, error)) T {
+	value, err := parse(text)
+	fail(failed, field, fmt.Sprint(text), err)
+	return value
+}
+
+// fail notes the first error of a value, whose words have the value.
+func fail(failed *error, field, value string, err error) {
+	if err != nil && *failed == nil {
+		*failed = &UsageError{Field: field, Value: value, Reason: err, says: true}
+	}
+}
+
+// parseMoment reads RFC 3339, or a date, which is its midnight in UTC; "" is the zero time.
+func parseMoment(text string) (at time.Time, err error) {
+	if text == "" {
+		return at, nil
+	}
+	if at, err = time.Parse(time.DateOnly, text); err == nil {
+		return at, nil
+	}
+	if at, err = time.Parse(time.RFC3339, text); err != nil {
+		return at, fmt.Errorf("%q is not a time; write 2026-11-20 or 2026-11-20T06:00:00Z", text)
+	}
+	return at.UTC(), nil
+}
+
+// parseDelimiter reads an ASCII character, or the word tab.
+func parseDelimiter(text string) (byte, error) {
+	if text == "tab" || text == `\t` {
+		return '\t', nil
+	}
+	if len(text) != 1 || text[0] > '~' || text[0] < ' ' && text[0] != '\t' || text[0] == '"' {
+		return 0, fmt.Errorf("%q cannot separate values; give one ASCII character other than a quote, or the word tab", text)
+	}
+	return text[0], nil
+}
+
+// parseTolerance reads "12" or "0.5%".
+func parseTolerance(text string) (sink.Limit, error) {
+	if number, ok := strings.CutSuffix(text, "%"); ok {
+		percent, err := parsePercent(number)
+		if err != nil {
+			return sink.Limit{}, fmt.Errorf("%q is not a percentage between 0%% and 100%%", text)
+		}
+		return sink.Limit{Percent: percent}, nil
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n < 0 {
+		return sink.Limit{}, fmt.Errorf("%q is not a number of records, or a percentage such as 0.1%%", text)
+	}
+	return sink.Limit{Records: n}, nil
+}
+
+// parseShare reads "12.5%"; "" is nil.
+func parseShare(text string) (*float64, error) {
+	if text == "" {
+		return nil, nil
+	}
+	number, ok := strings.CutSuffix(text, "%")
+	percent, err := parsePercent(number)
+	if !ok || err != nil {
+		return nil, fmt.Errorf("%q is not a percentage between 0%% and 100%%, such as 50%%", text)
+	}
+	return &percent, nil
+}
+
+func parsePercent(number string) (float64, error) {
+	percent, err := strconv.ParseFloat(number, 64)
+	if err == nil && !(percent >= 0 && percent <= 100) {
+		err = errors.ErrUnsupported
+	}
+	return percent, err
+}
+
+// parseKeep reads a policy, which says which of similar documents is kept.
+func (a *Asked) parseKeep(failed error) (rank source.Rank, globs []string, err error) {
+	policy := a.Keep
+	name, argument, has := strings.Cut(policy, ":")
+	switch {
+	case policy == "first":
+	case policy == "longest":
+		rank = source.Rank{Length: true, Largest: true}
+	case (name == "max" || name == "min") && argument != "":
+		rank = source.Rank{Column: argument, Largest: name == "max"}
+	case name == "max" || name == "min":
+		err = fmt.Errorf("%s: name a column, as in %s:date", policy, name)
+	case name == "prefer" && has:
+		globs, err = storage.SplitPatterns(argument)
+		for i, glob := range globs {
+			err = cmp.Or(err, checkGlob(glob))
+			globs[i] = path.Clean(glob)
+		}
+		if err != nil {
+			err = fmt.Errorf("%s: %w", policy, err)
+		}
+	case name == "prefer":
+		err = fmt.Errorf("%s: give patterns of files, as in prefer:curated/*,news", policy)
+	default:
+		err = fmt.Errorf("%s: not one of first, longest, max:COLUMN, min:COLUMN, prefer:GLOB,GLOB", policy)
+	}
+	fail(&failed, "keep", policy, err)
+	return rank, globs, failed
+}
+
+func checkGlob(glob string) error {
+	if glob == "" {
+		return errors.New("a pattern is empty")
+	}
+	_, err := storage.Match(glob, "")
+	return err
+}
+
+// Writes reports whether a table, or the corpus, is asked for.
+func (a *Asked) Writes(part output.Part) bool { return slices.Contains(a.Parts, part) }
+
+// NeedsDictionary reports whether a pipeline must build the dictionary before documents can be signed.
+func (a *Asked) NeedsDictionary() bool { return a.Family == signature.Classic }
+
+// NeedsFrequencies reports whether a pipeline must count those of shingles before documents can be compared.
+func (a *Asked) NeedsFrequencies() bool { return a.Weights == string(vector.TFIDF) }
+
+// Prepares reports whether a pipeline must go through all documents before the main one can.
+func (a *Asked) Prepares() bool { return a.NeedsDictionary() || a.NeedsFrequencies() }
+
+// Decoding says how records are read and decoded, whichever are.
+func (a *Asked) Decoding() source.Options {
+	return source.Options{
+		Format:      a.Format,
+		Fields:      codec.Fields{Text: a.Text, ID: a.ID, Delimiter: a.Separator, NoHeader: a.NoHeader},
+		MaxDocument: int64(a.MaxDocBytes),
+		KeepInvalid: a.InvalidUTF8 == KeepInvalid,
+		MaxWindow:   int64(a.MaxWindow),
+		Encoding:    a.Encoding,
+	}
+}

@@ -1,0 +1,160 @@
+package job
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+
+	"github.com/neardup/neardup/kernels/shingle"
+	"github.com/neardup/neardup/kernels/simhash"
+	"github.com/neardup/neardup/output"
+	"github.com/neardup/neardup/records"
+	"github.com/neardup/neardup/transforms/signature"
+)
+
+// A rule says which values of a field can be meant. It does not ask of a default that was not named.
+type rule struct {
+	field string
+	// idle says why a value does nothing, and what to do; "" if it does something.
+	idle func(a *Asked) string
+	// named: the field does nothing at its default either, if it was named.
+	named bool
+	// least and most are the bounds of a number; without most there is no upper one.
+	least, most int64
+}
+
+const (
+	maxDocBytes = 1 << 30
+	maxIDBytes  = 1 << 20
+	minWindow   = 8 << 20 // which every reader of zstd must have
+	maxWindow   = 1 << 31
+	// Each worker holds the sets of the sample in memory.
+	maxMeasureRecall = 100_000
+)
+
+// rules are asked in this order: what does nothing before what is out of bounds.
+var rules = []rule{
+	{field: "measure_recall", idle: by(Complete, "--method complete finds every near pair, so there is nothing to measure")},
+	{field: "measure_recall", idle: by(Exact, "--method exact looks for copies only, and finds them all")},
+	{field: "measure_recall", idle: without(output.Pairs, "it looks for pairs in the table pairs")},
+	{field: "drop_not_compared", idle: without(output.Corpus, "no corpus is written")},
+	{field: "max_removed", idle: without(output.Corpus, "it counts what is left in the corpus")},
+	{field: "same", idle: notBy(Exact, "only --method exact takes it; add that, or drop it")},
+	{field: "pieces", idle: notBy(SimHash, "add --method simhash, which cuts signatures into pieces")},
+	{field: "compare", idle: by(Exact, "--method exact looks for copies only; drop one of the two")},
+	{field: "compare", idle: measured(MinHash, Cosine, "MinHash finds sets of high Jaccard similarity; add --method simhash, or --method complete")},
+	{field: "compare", idle: measured(MinHash, Overlap, "MinHash finds sets of high Jaccard similarity; add --method simhash, or --method complete")},
+	{field: "compare", idle: measured(SimHash, Jaccard, "SimHash finds vectors of high cosine; give --compare cosine or overlap, or --method minhash")},
+	{field: "recall", named: true, idle: by(Complete, "--method complete finds every near pair; drop one of the two")},
+	{field: "bands", named: true, idle: by(Complete, "--method complete compares every document, and needs no key; drop one of the two")},
+	{field: "rows", named: true, idle: by(Complete, "--method complete compares every document, and needs no key; drop one of the two")},
+	{field: "signature", named: true, idle: by(Complete, "--method complete compares every document, and signs none; drop one of the two")},
+	{field: "seed", named: true, idle: measured(Complete, Jaccard, "--method complete compares every document, and signs none; drop one of the two")},
+	{field: "seed", named: true, idle: measured(Complete, Cosine, "--method complete compares every document, and signs none; drop one of the two")},
+	{field: "bands", idle: by(Exact, "--method exact looks for copies only, by one key; drop one of the two")},
+	{field: "rows", idle: by(Exact, "--method exact looks for copies only, by one key; drop one of the two")},
+	{field: "signature", idle: by(Exact, "--method exact looks for copies only, and signs nothing; drop one of the two")},
+	{field: "bands", idle: by(SimHash, "--method simhash cuts signatures into --pieces; drop one of the two")},
+	{field: "rows", idle: by(SimHash, "--method simhash cuts signatures into --pieces; drop one of the two")},
+	{field: "signature", idle: by(SimHash, "--method simhash has signatures of its own; drop one of the two")},
+	{field: "bits", idle: unsigned},
+	{field: "vectors", idle: unsigned},
+	{field: "weights", idle: func(a *Asked) string {
+		return where(a.Measure == Jaccard, "sets have none; give --compare cosine or overlap, or --method simhash")
+	}},
+	{field: "tokens", idle: func(a *Asked) string {
+		return where(a.Texts.Shingle.Kind == shingle.Stop, fmt.Sprintf(
+			"--shingle %v begins shingles with stop words as they are; give --shingle word:%d, or --tokens none", a.Shingle, a.Texts.Shingle.K))
+	}},
+	{field: "limit", least: 1},
+	{field: "max_doc_bytes", least: 1, most: maxDocBytes},
+	{field: "max_id_bytes", least: 1, most: maxIDBytes},
+	{field: "max_window", least: minWindow, most: maxWindow},
+	{field: "min_words", least: 1},
+	{field: "pair_budget", least: 1},
+	{field: "bits", least: 1, most: simhash.MaxBits},
+	{field: "measure_recall", least: 1, most: maxMeasureRecall},
+}
+
+func where(is bool, why string) string {
+	if !is {
+		return ""
+	}
+	return why
+}
+
+func by(method, why string) func(*Asked) string {
+	return func(a *Asked) string { return where(a.Method == method, why) }
+}
+
+func notBy(method, why string) func(*Asked) string {
+	return func(a *Asked) string { return where(a.Method != method, why) }
+}
+
+func measured(method, measure, why string) func(*Asked) string {
+	return func(a *Asked) string { return where(a.Method == method && a.Measure == measure, why) }
+}
+
+func without(part output.Part, why string) func(*Asked) string {
+	return func(a *Asked) string { return where(!a.Writes(part), why+"; add it to --write") }
+}
+
+func unsigned(a *Asked) string {
+	return where(a.Family != signature.SimHash, "no SimHash signature is made; add --method simhash, or --compare overlap")
+}
+
+// checkRules returns a *UsageError for the first rule that is not kept.
+func (a *Asked) checkRules(given []string) error {
+	values, defaults := records.Fields(a.Spec), records.Fields(records.Default())
+	for _, r := range rules {
+		value := values[r.field]
+		usual := reflect.DeepEqual(value.Interface(), defaults[r.field].Interface())
+		if usual && !(r.named && slices.Contains(given, r.field)) {
+			continue
+		}
+		why := ""
+		if r.idle != nil {
+			why = r.idle(a)
+		} else if number := value.Int(); number < r.least || r.most > 0 && number > r.most {
+			why = fmt.Sprintf("must be at least %v", r.bound(value, r.least))
+			if r.most > 0 {
+				why = fmt.Sprintf("must be between %v and %v", r.bound(value, r.least), r.bound(value, r.most))
+			}
+		}
+		if why != "" {
+			mistake := &UsageError{Field: r.field, Reason: errors.New(why)}
+			if value.Kind() != reflect.Bool {
+				mistake.Value = fmt.Sprint(value)
+			}
+			return mistake
+		}
+	}
+	return nil
+}
+
+// bound is a bound as the value is written.
+func (r *rule) bound(value reflect.Value, of int64) any {
+	return reflect.ValueOf(of).Convert(value.Type()).Interface()
+}
+
+// check returns a *UsageError for what the rules cannot tell.
+func (a *Asked) check() error {
+	switch {
+	case len(a.Text) == 0 || slices.Contains(a.Text, ""):
+		return Usage("no text column: give --text COLUMN")
+	case !(a.Recall > 0 && a.Recall <= 1): //nolint:staticcheck // so that NaN is refused
+		return Usage("--recall %v: must be above 0 and below 1", a.Recall)
+	case a.Recall == 1:
+		return Usage("--recall 1: bands cannot guarantee every pair; give a recall below 1, such as 0.9999")
+	case (a.Bands == 0) != (a.Rows == 0):
+		return Usage("--bands and --rows go together: give both, or neither and --recall")
+	case len(a.Write) == 0:
+		return Usage("nothing to write: give --write, any of %s", Listed(output.Parts()...))
+	case a.Pieces < 0 || a.Pieces > a.Bits && a.Bits > 0:
+		return Usage("--pieces %d: must be between 1 and the number of bits, %d", a.Pieces, a.Bits)
+	case a.Compare == Cosine && a.Vectors == Sign && a.Pieces == 0 && a.Method == SimHash && a.AskedRecall:
+		return Usage("--recall %v: --vectors sign keeps no promise of recall by cosine; give --pieces, or --vectors normal", a.Recall)
+	}
+	return nil
+}

@@ -1,0 +1,198 @@
+package records
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/big"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Spec is all that a job is asked which decides what it makes: texts, numbers and lists, flat as JSON. Its fields are at once the flags
+// of the command line (kong reads the tags), the keys of a job file and the parameters of run.json.
+//
+// The tag phase names the first phase of a run that a field decides: plan, keys, verify, decide, or check, which makes no data.
+type Spec struct {
+	Input
+	MaxRejected string `json:"max_rejected" phase:"check" default:"${d_max_rejected}" placeholder:"N|P%" help:"Unreadable records, and documents of sources without the text column, to accept, as a number or a percentage; with more, the run ends with status 4 (default: ${default})." group:"Input"`
+	AllowEmpty  bool   `json:"allow_empty" phase:"check" help:"Succeed with empty tables if there is no input file or no document to compare. A local path that does not exist still fails, unless it is a pattern." group:"Input"`
+	Similarity
+	Method string `json:"method" phase:"keys" default:"${d_method}" enum:"${methods}" help:"minhash (near-duplicates, found by signatures), simhash (near-duplicates, found by SimHash signatures), complete (all near-duplicates: every document is compared) or exact (copies only, as --same defines them; ignores --threshold)." group:"Search"`
+	Same   string `json:"same" phase:"keys" placeholder:"WHAT" help:"Definition of a copy for --method exact: bytes (the text as decoded; the default), tokens (the same words, characters or bytes in the same order after --normalize) or set (the same shingles)." group:"Search"`
+	Search
+	Comparing
+	MeasureRecall int `json:"measure_recall" phase:"keys" placeholder:"N" help:"Measure the recall: read the input again and compare N documents, drawn by --seed, with all others. The summary has the share of their near pairs that the run found." group:"Search"`
+	Decision
+	Writing
+}
+
+// Input says what is read, and what of it is compared.
+type Input struct {
+	Inputs []string `json:"input" phase:"plan" arg:"" optional:"" name:"input" help:"Files, folders or patterns to read, in order; - is standard input. neardup follows links to folders inside folders, but not for ** in patterns."`
+
+	NamedInputs    []string `json:"-" name:"input" sep:"none" placeholder:"PATH" help:"Another input, read after those without a flag; repeat for several." group:"Input"`
+	InputsFrom     string   `json:"inputs_from" phase:"plan" placeholder:"FILE" help:"File that lists more inputs, one path per line; - is standard input." group:"Input"`
+	Include        []string `json:"include" phase:"plan" sep:"none" placeholder:"GLOB" help:"Read only files that match, or are in a folder that matches; repeat for several patterns. A pattern without a slash is compared with each name in a path below an input folder, a pattern with a slash with the path." group:"Input"`
+	Exclude        []string `json:"exclude" phase:"plan" sep:"none" placeholder:"GLOB" help:"Skip files that match, or are in a folder that matches; patterns as for --include." group:"Input"`
+	ModifiedBefore string   `json:"modified_before" phase:"plan" placeholder:"TIME" help:"Read only files last modified before a time: 2026-11-20 (midnight UTC) or 2026-11-20T06:00:00Z. Standard input has none." group:"Input"`
+	Format         string   `json:"format" phase:"plan" help:"Format of the input: ${formats} (default: by file name)." placeholder:"NAME" group:"Input"`
+	Text           []string `json:"text" phase:"plan" default:"${d_text}" sep:"none" placeholder:"COLUMN" help:"Text column; repeat to join several columns with a space. Dotted paths reach nested fields (default: ${default})." group:"Input"`
+	ID             string   `json:"id" phase:"plan" default:"${d_id}" placeholder:"COLUMN" help:"Id column; documents without one are named source@position (default: ${default})." group:"Input"`
+	Encoding       string   `json:"encoding" phase:"plan" default:"${d_encoding}" placeholder:"NAME" help:"Encoding of those JSON, CSV, TSV and text files, and members of tar, that are not UTF-8, by its name in the Encoding Standard: windows-1251, latin1, shift_jis, gbk, koi8-r and so on; utf-16le and utf-16be are for all of them. A byte order mark overrides every name except utf-8; auto follows the mark and, without one, takes UTF-8 (default: ${default})." group:"Input"`
+	SkipUnknown    bool     `json:"skip_unknown" phase:"plan" help:"If a folder has data of several formats, read the format that --format names, or the one with the most bytes, and skip the rest." group:"Input"`
+	Delimiter      string   `json:"delimiter" phase:"plan" default:"${d_delimiter}" placeholder:"CHARACTER" help:"Separator of CSV values: an ASCII character, or tab (default: ${default})." group:"Input"`
+	NoHeader       bool     `json:"no_header" phase:"plan" help:"The first line of CSV and TSV is data; --text and --id are column numbers, from 1." group:"Input"`
+	Limit          int64    `json:"limit" phase:"plan" placeholder:"N" help:"Read only the first N readable documents." group:"Input"`
+	MaxDocBytes    Bytes    `json:"max_doc_bytes" phase:"plan" default:"${d_max_doc_bytes}" placeholder:"SIZE" help:"Do not compare documents whose text is larger, or becomes larger than this and than twice its size when it is normalised; they stay in the corpus (default: ${default})." group:"Input"`
+	MaxIDBytes     Bytes    `json:"max_id_bytes" phase:"plan" default:"${d_max_id_bytes}" placeholder:"SIZE" help:"Do not compare documents with a longer id; they stay in the corpus (default: ${default})." group:"Input"`
+	MaxWindow      Bytes    `json:"max_window" phase:"plan" default:"${d_max_window}" placeholder:"SIZE" help:"Refuse compressed files with a larger window and Parquet files with larger pages, because reading holds that much in memory (default: ${default})." group:"Input"`
+	InvalidUTF8    string   `json:"invalid_utf8" phase:"plan" name:"invalid-utf8" default:"${d_invalid_utf8}" enum:"${invalid}" help:"Treatment of a text that is not UTF-8, or begins like UTF-16: reject (the record is unreadable) or keep (compare it unchanged, invalid parts byte by byte; char:9 suits such texts better than words) (default: ${default})." group:"Input"`
+	MinWords       int      `json:"min_words" phase:"keys" placeholder:"N" help:"Do not compare documents with fewer words after normalising; they stay in the corpus." group:"Input"`
+}
+
+// Similarity says which documents are similar.
+type Similarity struct {
+	Threshold float64 `json:"threshold" phase:"verify" short:"t" default:"${d_threshold}" help:"Minimum similarity to count as near-duplicates, in (0, 1]; Jaccard similarity, unless another measure is chosen." group:"Similarity"`
+	Shingles
+}
+
+// Shingles says what of documents is compared.
+type Shingles struct {
+	Shingle   string `json:"shingle" phase:"keys" default:"${d_shingle}" placeholder:"KIND:K" help:"Shingles (n-grams) to compare: K consecutive words, characters or bytes, as in word:5, char:9, byte:13. char32:9 cuts their hashes to 32 bits. stopword:3 (stopword:3:it for Italian) takes only shingles that begin with a stop word (default: ${default})." group:"Similarity"`
+	Normalize string `json:"normalize" phase:"keys" default:"${d_normalize}" placeholder:"STEPS" help:"none, or a comma list of ${normalizations}. default is NFKC and lower case, without punctuation, symbols, layout and invisible characters (byte:K keeps the last two); keep-symbols also compares punctuation and symbols, and keep-case capitals; other steps are those of default, unless you list some." group:"Similarity"`
+	Tokens    string `json:"tokens" phase:"keys" default:"${d_tokens}" placeholder:"STEPS" help:"Changes to words before shingling, for shingles of words or characters: none, or a comma list of no-stop-words:LANGUAGE and stem:LANGUAGE (Snowball), as in no-stop-words:en,stem:en (default: ${default})." group:"Similarity"`
+}
+
+// Search says how similar documents are searched for.
+type Search struct {
+	Recall    float64 `json:"recall" phase:"keys" default:"${d_recall}" help:"Minimum probability of finding a pair of exactly threshold similarity; more similar pairs have a higher one." group:"Search"`
+	Bands     int     `json:"bands" phase:"keys" placeholder:"B" help:"Number of bands, with --rows, instead of what --recall would choose." group:"Search"`
+	Rows      int     `json:"rows" phase:"keys" placeholder:"R" help:"Rows of a band, with --bands." group:"Search"`
+	Signature string  `json:"signature" phase:"keys" default:"${d_signature}" enum:"${signatures}" help:"Kind of signature: fss (Fast Similarity Sketching) or, from textbooks and slower, classic (universal hashing of the shingles' numbers in a dictionary, which takes one more read) or salted (SHA-1 of the shingles' text)." group:"Search"`
+	Seed      uint64  `json:"seed" phase:"keys" default:"${d_seed}" help:"Seed of the signature." group:"Search"`
+}
+
+// Comparing says by what documents are compared, if not by their sets, and how SimHash signatures are made.
+type Comparing struct {
+	Compare string `json:"compare" phase:"keys" placeholder:"MEASURE" help:"Measure of similarity: jaccard (of the documents' sets), cosine (of their vectors) or overlap (the share of equal bits of their SimHash signatures). SimHash finds documents by cosine or overlap, its default (default otherwise: jaccard)." group:"Similarity"`
+	Weights string `json:"weights" phase:"keys" default:"${d_weights}" enum:"${weights}" help:"Weight of a shingle in a document's vector, for cosine and overlap: 1, tf (the number of its occurrences) or tf-idf (that times log2(1 + N/n), if n of N documents have it; this takes one more read) (default: ${default})." group:"Similarity"`
+	Bits    int    `json:"bits" phase:"keys" default:"${d_bits}" placeholder:"M" help:"Bits of a SimHash signature, from 1 to 1024 (default: ${default})." group:"Search"`
+	Pieces  int    `json:"pieces" phase:"keys" placeholder:"P" help:"Number of pieces of a SimHash signature; documents that share one at its position are compared (default: dedup follows --recall if it is given, else takes 32, or compares all documents if chance would connect most of them; query compares all documents)." group:"Search"`
+	Vectors string `json:"vectors" phase:"keys" default:"${d_vectors}" enum:"${vectors}" help:"Random vectors of SimHash: normal (normally distributed entries, which satisfy --recall) or sign (entries 1 and -1, as in most programs, which do not guarantee it for cosine) (default: ${default})." group:"Search"`
+}
+
+// Decision says which of similar documents are removed.
+type Decision struct {
+	Cluster         string   `json:"cluster" phase:"verify" default:"${d_cluster}" enum:"${clusters}" help:"star: remove a document only if a kept one is at least threshold similar to it; components: keep one document of each cluster, so chains of similar documents remove others that do not resemble it." group:"Decision"`
+	Keep            string   `json:"keep" phase:"verify" default:"${d_keep}" placeholder:"POLICY" help:"Which of similar documents to keep: first in input order, longest (bytes of text), max:COLUMN or min:COLUMN (numbers before strings, none last), or prefer:GLOB,... (documents of files that match the first pattern, then the second, then others). Ties go to the first in input order (default: ${default})." group:"Decision"`
+	Protect         []string `json:"protect" phase:"verify" sep:"none" placeholder:"GLOB" help:"Never remove documents of files that match, even if they are similar to each other. Other documents that resemble one are removed in its favour, whatever --keep says. Repeat for several patterns." group:"Decision"`
+	DropNotCompared bool     `json:"drop_not_compared" phase:"decide" help:"Also leave documents that are not compared out of the corpus: those without text or token, with too few words, or beyond a limit." group:"Decision"`
+	MaxRemoved      string   `json:"max_removed" phase:"check" placeholder:"P%" help:"End with status 5 and publish nothing if the run would remove more than this percentage of the documents of an input file, or of a folder whose files are a document each." group:"Decision"`
+	PairBudget      int      `json:"pair_budget" phase:"verify" default:"${d_pair_budget}" placeholder:"N" help:"If a connected group has more pairs than this, list each document only with some of those kept before it; if the ids of its pairs take more than 256 bytes for each of so many, only with the one kept in its place. In a group of more than 4,096 documents the number of pairs is an estimate." group:"Decision"`
+}
+
+// Writing says what is written.
+type Writing struct {
+	NoText bool     `json:"no_text" phase:"check" help:"Leave the texts of documents out of report.html." group:"Output"`
+	Write  []string `json:"write" phase:"decide" default:"${d_write}" enum:"${d_write}" placeholder:"NAME" help:"What to write: any of ${enum} (default: all)." group:"Output"`
+}
+
+// Default is what is asked where nothing is given.
+func Default() Spec {
+	return Spec{
+		Input: Input{
+			Text: []string{"text"}, ID: "id", Encoding: "utf-8", Delimiter: ",",
+			MaxDocBytes: 16 << 20, MaxIDBytes: 4 << 10, MaxWindow: 128 << 20, InvalidUTF8: "reject",
+		},
+		MaxRejected: "0",
+		Similarity:  Similarity{Threshold: .8, Shingles: Shingles{Shingle: "word:5", Normalize: "default", Tokens: "none"}},
+		Method:      "minhash",
+		Search:      Search{Recall: .999, Signature: "fss", Seed: 1},
+		Comparing:   Comparing{Weights: "1", Bits: 256, Vectors: "normal"},
+		Decision:    Decision{Cluster: "star", Keep: "first", PairBudget: 1 << 18},
+		Writing:     Writing{Write: []string{"pairs", "clusters", "removed", "rejected", "corpus"}},
+	}
+}
+
+// Fields are the fields of a Spec, or of a group of it, by their names as JSON.
+func Fields(of any) map[string]reflect.Value {
+	fields := map[string]reflect.Value{}
+	for field, value := range reflect.ValueOf(of).Fields() {
+		switch name := field.Tag.Get("json"); {
+		case field.Anonymous:
+			for name, value := range Fields(value.Interface()) {
+				fields[name] = value
+			}
+		case name != "-":
+			fields[name] = value
+		}
+	}
+	return fields
+}
+
+// DefaultVars are the fields of Default as flags are written, which tags refer to by d_ and the field's name.
+func DefaultVars() map[string]string {
+	vars := map[string]string{}
+	for name, value := range Fields(Default()) {
+		text := fmt.Sprint(value)
+		if list, ok := value.Interface().([]string); ok {
+			text = strings.Join(list, ",")
+		}
+		vars["d_"+name] = text
+	}
+	return vars
+}
+
+// Bytes is a size that is written with a unit: 512, 64KB, 1.5GB, 16MiB; in JSON it is a number.
+type Bytes int64
+
+// size is a number, with decimals or without, and a unit.
+var size = regexp.MustCompile(`^([0-9]+(?:\.[0-9]+)?) *([A-Z]*)$`)
+
+// units are K, M, G and T for powers of 1024, KB for powers of 1000 and KiB for powers of 1024.
+var units = map[string]int64{
+	"": 1, "B": 1,
+	"K": 1 << 10, "KB": 1e3, "KIB": 1 << 10,
+	"M": 1 << 20, "MB": 1e6, "MIB": 1 << 20,
+	"G": 1 << 30, "GB": 1e9, "GIB": 1 << 30,
+	"T": 1 << 40, "TB": 1e12, "TIB": 1 << 40,
+}
+
+// UnmarshalText reads a size exactly; a part of a byte is dropped.
+func (b *Bytes) UnmarshalText(text []byte) error {
+	mistake := fmt.Errorf("%q is not a size such as 512KB, 1.5GB or 16MiB", text)
+	parts := size.FindStringSubmatch(strings.ToUpper(strings.TrimSpace(string(text))))
+	if parts == nil {
+		return mistake
+	}
+	number, read := new(big.Rat).SetString(parts[1])
+	factor, known := units[parts[2]]
+	if !read || !known {
+		return mistake
+	}
+	number.Mul(number, new(big.Rat).SetInt64(factor))
+	whole := new(big.Int).Quo(number.Num(), number.Denom())
+	if !whole.IsInt64() {
+		return mistake
+	}
+	*b = Bytes(whole.Int64())
+	return nil
+}
+
+// UnmarshalJSON reads a number of bytes.
+func (b *Bytes) UnmarshalJSON(data []byte) error { return json.Unmarshal(data, (*int64)(b)) }
+
+// String is the size in the largest unit that it is a whole number of, as UnmarshalText reads it.
+func (b Bytes) String() string {
+	for _, unit := range []string{"TiB", "TB", "GiB", "GB", "MiB", "MB", "KiB", "KB"} {
+		if factor := Bytes(units[strings.ToUpper(unit)]); b != 0 && b%factor == 0 {
+			return fmt.Sprintf("%d%s", int64(b/factor), unit)
+		}
+	}
+	return fmt.Sprint(int64(b))
+}
+
+// Wrote reports whether the run was to write a table, or the corpus.
+func (s *Spec) Wrote(part string) bool { return slices.Contains(s.Write, part) }
