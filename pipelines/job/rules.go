@@ -110,7 +110,7 @@ func (a *Asked) checkRules(given []string) error {
 	for _, r := range rules {
 		value := values[r.field]
 		usual := reflect.DeepEqual(value.Interface(), defaults[r.field].Interface())
-		if usual && !(r.named && slices.Contains(given, r.field)) {
+		if usual && (!r.named || !slices.Contains(given, r.field)) {
 			continue
 		}
 		why := ""
@@ -143,7 +143,7 @@ func (a *Asked) check() error {
 	switch {
 	case len(a.Text) == 0 || slices.Contains(a.Text, ""):
 		return Usage("no text column: give --text COLUMN")
-	case !(a.Recall > 0 && a.Recall <= 1): //nolint:staticcheck // so that NaN is refused
+	case !(a.Recall > 0 && a.Recall <= 1): // NaN is refused, too
 		return Usage("--recall %v: must be above 0 and below 1", a.Recall)
 	case a.Recall == 1:
 		return Usage("--recall 1: bands cannot guarantee every pair; give a recall below 1, such as 0.9999")
