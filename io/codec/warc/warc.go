@@ -301,9 +301,11 @@ func broken(format string, args ...any) error {
 // header is that of a record or of an HTTP message: a first line, fields, and an empty line.
 type header []byte
 
-// headOf returns the header that data begins with, and whether its empty line is there.
+// headOf returns the header that data begins with, and whether its empty line is there. A record's ends where a line begins
+// another record, so that however many follow one another, each byte is in one header; it is then without its line end.
 func headOf(data []byte) (header, bool) {
 	data = data[:min(len(data), codec.MaxHead)]
+	record := bytes.HasPrefix(data, []byte(version))
 	for at := 0; ; {
 		i := bytes.IndexByte(data[at:], '\n')
 		if i < 0 {
@@ -312,6 +314,9 @@ func headOf(data []byte) (header, bool) {
 		line := bytes.TrimSuffix(data[at:at+i], []byte("\r"))
 		if at += i + 1; len(line) == 0 {
 			return data[:at], true
+		}
+		if record && bytes.HasPrefix(data[at:], []byte(version)) {
+			return data[:at-1], false
 		}
 	}
 }

@@ -274,3 +274,26 @@ func FuzzText(f *testing.F) {
 		}
 	})
 }
+
+// A header that lacks its empty line does not take the record behind it, nor is it read again for each one: what is
+// read of headers would grow with the square of their number.
+func TestHeaderEndsAtTheNextRecord(t *testing.T) {
+	const open, next = "WARC/1.0\r\nWARC-Record-ID: a\r\n", "WARC/1.0\r\nContent-Length: 0\r\n\r\n\r\n\r\n"
+	c := New(codec.Fields{})
+	n, state, ok := c.End([]byte(open+next), 0, true)
+	if n != len(open) || state != 0 || !ok {
+		t.Errorf("the record ends at %d (state %d, %v), want %d", n, state, ok, len(open))
+	}
+	var doc codec.Document
+	if err := c.Decode([]byte(open), &doc); err == nil || string(doc.ID) != "a" {
+		t.Errorf("id %q, error %v; want a and an error", doc.ID, err)
+	}
+	data, read := []byte(strings.Repeat(open, 10000)), 0
+	for at := 0; at < len(data); at += len(open) {
+		head, _ := headOf(data[at:])
+		read += len(head)
+	}
+	if read > len(data) {
+		t.Errorf("headers of %d bytes are read as %d", len(data), read)
+	}
+}
