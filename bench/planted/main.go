@@ -1,10 +1,11 @@
 // Command planted plants bugs, one after another, and reports which of them the tests notice.
 //
-//	go run ./bench/planted [-only NAME] [FILE]
+//	go run ./bench/planted [-check] [-only NAME] [FILE]
 //
 // FILE (bench/planted/bugs.txt) lists them as docs/testing.md says. A bug is planted with go test's
 // -overlay, so no file of the tree changes. The exit status is 1 if a bug is not noticed, does not
-// compile, or if its old text is not in its file exactly once: then the list is to be mended.
+// compile, or if its old text is not in its file exactly once: then the list needs a fix. With -check
+// only the old texts are looked for.
 package main
 
 import (
@@ -16,6 +17,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 )
@@ -29,19 +31,20 @@ type bug struct {
 }
 
 func main() {
+	check := flag.Bool("check", false, "plant nothing: see that the old text of each bug is in its file exactly once")
 	only := flag.String("only", "", "plant the bugs whose name has this in it")
 	flag.Parse()
 	list := "bench/planted/bugs.txt"
 	if flag.NArg() > 0 {
 		list = flag.Arg(0)
 	}
-	if err := run(list, *only); err != nil {
+	if err := run(list, *only, *check); err != nil {
 		fmt.Fprintln(os.Stderr, "planted:", err)
 		os.Exit(1)
 	}
 }
 
-func run(list, only string) error {
+func run(list, only string, check bool) error {
 	data, err := os.ReadFile(list)
 	if err != nil {
 		return err
@@ -50,12 +53,12 @@ func run(list, only string) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", list, err)
 	}
-	planted, found := 0, 0
+	bugs = slices.DeleteFunc(bugs, func(b bug) bool { return !strings.Contains(b.name, only) })
+	if check {
+		return checkAll(bugs)
+	}
+	found := 0
 	for _, b := range bugs {
-		if !strings.Contains(b.name, only) {
-			continue
-		}
-		planted++
 		begun := time.Now()
 		outcome, err := b.plant()
 		if err != nil {
@@ -66,14 +69,28 @@ func run(list, only string) error {
 		}
 		fmt.Printf("%-9s %5.1f s  %s (%s)\n", outcome, time.Since(begun).Seconds(), b.name, b.file)
 	}
-	fmt.Printf("%d of %d found\n", found, planted)
-	if found < planted {
+	fmt.Printf("%d of %d found\n", found, len(bugs))
+	if found < len(bugs) {
 		return errors.New("some were not: write the test that fails")
 	}
 	return nil
 }
 
-// parse reads the list: for each bug a line "# NAME", a line "FILE: PACKAGE ...", the old lines after
+// checkAll names all bugs that no longer apply, so that one run tells what the list needs.
+func checkAll(bugs []bug) error {
+	var errs []error
+	for _, b := range bugs {
+		if _, err := b.code(); err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", b.name, err))
+		}
+	}
+	if len(errs) == 0 {
+		fmt.Printf("%d bugs apply\n", len(bugs))
+	}
+	return errors.Join(errs...)
+}
+
+// parse reads the list: headings after "##", and for each bug a line "# NAME", a line "FILE: PACKAGE ...", the old lines after
 // "-" and the new ones after "+".
 func parse(text string) (bugs []bug, err error) {
 	var b *bug
@@ -83,7 +100,7 @@ func parse(text string) (bugs []bug, err error) {
 		case strings.HasPrefix(line, "# "):
 			bugs = append(bugs, bug{name: line[2:]})
 			b = &bugs[len(bugs)-1]
-		case line == "":
+		case line == "", strings.HasPrefix(line, "##"):
 		case b == nil:
 			return nil, fmt.Errorf("line %d: no bug is named yet", i+1)
 		case strings.HasPrefix(line, "-"):
@@ -101,14 +118,23 @@ func parse(text string) (bugs []bug, err error) {
 	return bugs, nil
 }
 
-// plant returns what becomes of the bug: found, survived, or broken if code or tests do not compile.
-func (b bug) plant() (outcome string, err error) {
+// code returns the file that the bug changes, once it has the old text exactly once.
+func (b bug) code() ([]byte, error) {
 	code, err := os.ReadFile(b.file)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	if n := bytes.Count(code, []byte(b.before)); n != 1 || b.before == "" {
-		return "", fmt.Errorf("the old text is %d times in %s", n, b.file)
+		return nil, fmt.Errorf("the old text is %d times in %s", n, b.file)
+	}
+	return code, nil
+}
+
+// plant returns what becomes of the bug: found, survived, or broken if code or tests do not compile.
+func (b bug) plant() (outcome string, err error) {
+	code, err := b.code()
+	if err != nil {
+		return "", err
 	}
 	temp, err := os.MkdirTemp("", "planted-")
 	if err != nil {
