@@ -7,6 +7,8 @@ import (
 	"math"
 	"sort"
 
+	"github.com/parquet-go/parquet-go/format"
+
 	"github.com/neardup/neardup/blocks"
 )
 
@@ -126,7 +128,9 @@ func (c *column) nextEntries(see func(rep, def int) error) error {
 }
 
 // wholeRows reports whether the page ends with a row: those of the second version do, and those of a page index.
-func (c *column) wholeRows() bool { return c.header.kind == dataPage2 || c.chunk.indexOffset > 0 }
+func (c *column) wholeRows() bool {
+	return c.header.kind == format.DataPageV2 || c.chunk.indexOffset > 0
+}
 
 // entry returns the levels of the next entry; false at the end of the column.
 func (c *column) entry() (rep, def int, ok bool, err error) {

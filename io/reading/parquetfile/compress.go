@@ -12,30 +12,16 @@ import (
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/s2"
 	"github.com/klauspost/compress/zstd"
+	"github.com/parquet-go/parquet-go/format"
 	"github.com/pierrec/lz4/v4"
 )
 
-// compression is a CompressionCodec of the format.
-type compression int64
-
-// Codecs.
-const (
-	uncompressed compression = iota
-	snappied
-	gzipped
-	lzo
-	brotlied
-	lz4Framed // by Hadoop's framing, or not framed at all
-	zstded
-	lz4Raw
-)
-
 // refused says why pages of a codec cannot be read; nil if they can.
-func (c compression) refused() error {
+func refused(c format.CompressionCodec) error {
 	switch {
-	case c == lzo:
+	case c == format.LZO:
 		return errors.New("it is compressed with LZO, which is not read; write the file again with another codec")
-	case c < 0 || c > lz4Raw:
+	case c < 0 || c > format.Lz4Raw:
 		return fmt.Errorf("it is compressed with the unknown codec %d", c)
 	default:
 		return nil
@@ -55,9 +41,9 @@ var unpackers = sync.Pool{New: func() any {
 	return d
 }}
 
-// decompress returns the size bytes that data unpacks to, in dst if that has the room.
-func (c compression) decompress(dst, data []byte, size int) ([]byte, error) {
-	if c == uncompressed {
+// unpack returns the size bytes that data unpacks to, in dst if that has the room.
+func unpack(c format.CompressionCodec, dst, data []byte, size int) ([]byte, error) {
+	if c == format.Uncompressed {
 		if len(data) != size {
 			return nil, errSize
 		}
@@ -65,33 +51,33 @@ func (c compression) decompress(dst, data []byte, size int) ([]byte, error) {
 	}
 	dst = grown(dst, size)
 	switch c {
-	case snappied:
+	case format.Snappy:
 		if n, err := s2.DecodedLen(data); err != nil || n != size {
 			return nil, errors.Join(errSize, err)
 		}
 		_, err := s2.Decode(dst, data)
 		return dst, err
-	case gzipped:
+	case format.Gzip:
 		r, err := gzip.NewReader(bytes.NewReader(data))
 		if err != nil {
 			return nil, err
 		}
 		return dst, exactly(r, dst)
-	case brotlied:
+	case format.Brotli:
 		return dst, exactly(brotli.NewReader(bytes.NewReader(data)), dst)
-	case zstded:
+	case format.Zstd:
 		d := unpackers.Get().(*zstd.Decoder)
 		defer unpackers.Put(d)
 		return unpackZstd(d, dst, data)
-	case lz4Raw:
+	case format.Lz4Raw:
 		return dst, unpackLZ4(dst, data)
-	case lz4Framed:
+	case format.Lz4: // by Hadoop's framing, or not framed at all
 		if unpackHadoop(dst, data) == nil {
 			return dst, nil
 		}
 		return dst, unpackLZ4(dst, data)
 	default:
-		return nil, c.refused()
+		return nil, refused(c)
 	}
 }
 
@@ -169,89 +155,4 @@ func unpackHadoop(dst, data []byte) error {
 		return errSize
 	}
 	return nil
-}
-
-// packer compresses pages with one codec, as hard as its usual writers do or harder.
-type packer struct {
-	codec  compression
-	zstd   *zstd.Encoder
-	gzip   *gzip.Writer
-	brotli *brotli.Writer
-	lz4    lz4.CompressorHC
-	out    bytes.Buffer
-	block  []byte
-}
-
-// pack returns data compressed, valid until the next call.
-func (p *packer) pack(data []byte) ([]byte, error) {
-	p.out.Reset()
-	switch p.codec {
-	case uncompressed:
-		return data, nil
-	case snappied:
-		p.block = s2.EncodeSnappyBetter(p.block[:cap(p.block)], data)
-		return p.block, nil
-	case gzipped:
-		if p.gzip == nil {
-			p.gzip = gzip.NewWriter(&p.out)
-		}
-		p.gzip.Reset(&p.out)
-		return p.finish(p.gzip, data)
-	case brotlied:
-		if p.brotli == nil {
-			p.brotli = brotli.NewWriterLevel(&p.out, brotliLevel)
-		}
-		p.brotli.Reset(&p.out)
-		return p.finish(p.brotli, data)
-	case zstded:
-		if p.zstd == nil {
-			var err error
-			if p.zstd, err = zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(false)); err != nil {
-				return nil, err
-			}
-		}
-		p.block = p.zstd.EncodeAll(data, p.block[:0])
-		return p.block, nil
-	case lz4Framed, lz4Raw:
-		return p.packLZ4(data)
-	default:
-		return nil, p.codec.refused()
-	}
-}
-
-// brotliLevel is between those of pyarrow (8) and parquet-mr (1): above 6, the time grows faster than the gain.
-const brotliLevel = 6
-
-func (p *packer) finish(w io.WriteCloser, data []byte) ([]byte, error) {
-	if _, err := w.Write(data); err != nil {
-		return nil, err
-	}
-	if err := w.Close(); err != nil {
-		return nil, err
-	}
-	return p.out.Bytes(), nil
-}
-
-func (p *packer) packLZ4(data []byte) ([]byte, error) {
-	framed := 0
-	if p.codec == lz4Framed {
-		framed = 8
-	}
-	p.block = grown(p.block, framed+max(lz4.CompressBlockBound(len(data)), 1))
-	n := 1 // nothing at all is one token
-	p.block[framed] = 0
-	if len(data) > 0 {
-		var err error
-		if n, err = p.lz4.CompressBlock(data, p.block[framed:]); err != nil {
-			return nil, err
-		}
-		if n == 0 {
-			return nil, errors.New("lz4: a page does not fit its bound")
-		}
-	}
-	if framed > 0 {
-		binary.BigEndian.PutUint32(p.block, uint32(len(data)))
-		binary.BigEndian.PutUint32(p.block[4:], uint32(n))
-	}
-	return p.block[:framed+n], nil
 }

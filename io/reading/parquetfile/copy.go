@@ -34,7 +34,7 @@ func (Reader) CopyExcept(ctx context.Context, w io.Writer, file *blocks.File, sp
 		}
 		c := newCopier(ctx, w, f, file, ft, dropped, o, maxGroup)
 		defer func() {
-			c.stored, c.unpacked, c.gathered, c.packers = nil, nil, nil, nil
+			c.stored, c.unpacked, c.gathered, c.block = nil, nil, nil, nil
 			c.room.free()
 		}()
 		return c.copy(span.Start, end, kept)
@@ -57,24 +57,15 @@ type copier struct {
 	// Bytes of the pages that were gathered, and about what they would take if the source's writer had packed them.
 	packed, foreign float64
 
-	at      int64 // bytes written
-	groups  []writtenGroup
-	packers map[compression]*packer
-	room    room
-	// Buffers that columns hand on: of the file, of a page of it, and of the page that is gathered.
-	stored, unpacked, gathered []byte
+	at     int64 // bytes written
+	groups []writtenGroup
+	room   room
+	// Buffers that columns hand on: of the file, of a page of it, of the page that is gathered, and of that compressed.
+	stored, unpacked, gathered, block []byte
 }
 
 func newCopier(ctx context.Context, w io.Writer, f io.ReaderAt, file *blocks.File, ft *footer, dropped []int64, o reading.Options, largest int64) *copier {
-	return &copier{ctx: ctx, w: w, f: f, file: file, footer: ft, dropped: dropped, most: mostOf(o), room: room{claim: reading.Claim(o)}, largest: largest, packers: map[compression]*packer{}}
-}
-
-// packer returns what packs pages with a codec: a new one takes more time than to pack a small page.
-func (c *copier) packer(codec compression) *packer {
-	if c.packers[codec] == nil {
-		c.packers[codec] = &packer{codec: codec}
-	}
-	return c.packers[codec]
+	return &copier{ctx: ctx, w: w, f: f, file: file, footer: ft, dropped: dropped, most: mostOf(o), room: room{claim: reading.Claim(o)}, largest: largest}
 }
 
 func (c *copier) Write(p []byte) (int, error) {
@@ -308,7 +299,7 @@ func (c *copier) part(g *rowGroup, chunks []chunk, from, to int64) error {
 		integerField(offsetID, thriftI64, begin), integerField(storedID, thriftI64, c.at-begin),
 	}
 	if n := len(c.groups); n < 1<<15 {
-		edits = append(edits, integerField(ordinalID, thriftI16, int64(n)))
+		edits = append(edits, integerField(ordinalID, thriftI16, n))
 	}
 	raw := edit(g.raw, func(id int16) bool { return id > ordinalID || id == 4 }, edits...)
 	c.groups = append(c.groups, writtenGroup{raw, kept, columns})
@@ -347,7 +338,7 @@ func (c *copier) indexes() (groups [][]byte, err error) {
 				if index == nil || err != nil {
 					continue
 				}
-				column.raw = edit(column.raw, whole, integerField(half, thriftI64, c.at), integerField(half+1, thriftI32, int64(len(index))))
+				column.raw = edit(column.raw, whole, integerField(half, thriftI64, c.at), integerField(half+1, thriftI32, len(index)))
 				_, err = c.Write(index)
 			}
 		}
@@ -367,11 +358,13 @@ func (c *copier) indexes() (groups [][]byte, err error) {
 // column writes the kept rows of one column.
 func (c *copier) column(g *rowGroup, chunk *chunk, l *leaf, from, to, kept int64) (column writtenColumn, err error) {
 	begin := c.at
-	w := &pageWriter{w: c, leaf: l, packer: c.packer(chunk.codec), begin: begin}
+	w := &pageWriter{w: c, leaf: l, codec: chunk.codec, block: c.block, begin: begin}
 	source := newColumn(c.ctx, c.f, c.file, c.footer, l, g, chunk, c.most)
 	source.window.data, source.unpacked, w.data = c.stored[:0], c.unpacked, c.gathered[:0]
 	c.stored, c.unpacked, c.gathered = nil, nil, nil
-	defer func() { c.stored, c.unpacked, c.gathered = source.window.data, source.unpacked, w.data }()
+	defer func() {
+		c.stored, c.unpacked, c.gathered, c.block = source.window.data, source.unpacked, w.data, w.block
+	}()
 	if _, err := source.head(skipAhead); err != nil {
 		return column, err
 	}
@@ -569,7 +562,7 @@ func (c *copier) whole(w *pageWriter, source *column, renumbered bool, g *rowGro
 		h := &source.header
 		rows, ok := source.rowsOf()
 		row := g.first + source.row
-		if !ok || rows > to-row || c.drops(row, row+rows) > 0 || renumbered && (h.encoding == plainDictionary || h.encoding == rleDictionary) {
+		if !ok || rows > to-row || c.drops(row, row+rows) > 0 || renumbered && numbersWords(h.encoding) {
 			return values, nil
 		}
 		if err := w.flush(); err != nil {

@@ -5,22 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"math/bits"
-)
 
-// encoding is an Encoding of the format.
-type encoding int64
-
-// Encodings.
-const (
-	plain                encoding = 0
-	plainDictionary      encoding = 2
-	runLengths           encoding = 3
-	bitPacked            encoding = 4 // of levels, long deprecated
-	deltaBinaryPacked    encoding = 5
-	deltaLengthByteArray encoding = 6
-	deltaByteArray       encoding = 7
-	rleDictionary        encoding = 8
-	byteStreamSplit      encoding = 9
+	"github.com/parquet-go/parquet-go/format"
 )
 
 var errValues = errors.New("a page holds fewer values than its header says, or broken ones")
@@ -120,15 +106,15 @@ type values interface {
 }
 
 // newValues returns the values of a page. Most bounds what the values of one page may take once they are decoded.
-func newValues(e encoding, l *leaf, data []byte, words *dictionary, most int64) (values, error) {
+func newValues(e format.Encoding, l *leaf, data []byte, words *dictionary, most int64) (values, error) {
 	switch {
-	case e == plain && l.kind == boolean:
+	case e == format.Plain && l.kind == format.Boolean:
 		return &bitValues{data: data}, nil
-	case e == plain && l.width > 0:
+	case e == format.Plain && l.width > 0:
 		return &fixedValues{data: data, width: l.width}, nil
-	case e == plain:
+	case e == format.Plain:
 		return &prefixedValues{data: data}, nil
-	case e == rleDictionary, e == plainDictionary:
+	case numbersWords(e):
 		if words == nil {
 			return nil, errors.New("its dictionary is missing")
 		}
@@ -137,21 +123,21 @@ func newValues(e encoding, l *leaf, data []byte, words *dictionary, most int64) 
 		}
 		numbers, err := newRuns(data[1:], int(data[0]))
 		return &wordValues{numbers: numbers, words: words}, err
-	case e == runLengths && l.kind == boolean:
+	case e == format.RLE && l.kind == format.Boolean:
 		levels, _, err := cutLevels(data)
 		if err != nil {
 			return nil, err
 		}
 		numbers, err := newRuns(levels, 1)
 		return &flagValues{numbers: numbers}, err
-	case e == deltaBinaryPacked && (l.kind == int32s || l.kind == int64s):
+	case e == format.DeltaBinaryPacked && (l.kind == format.Int32 || l.kind == format.Int64):
 		numbers, err := newDeltas(data)
 		return &integerValues{numbers: numbers, width: l.width}, err
-	case e == deltaLengthByteArray && l.kind == byteArrays:
+	case e == format.DeltaLengthByteArray && l.kind == format.ByteArray:
 		return newDeltaLengths(data)
-	case e == deltaByteArray && (l.kind == byteArrays || l.kind == fixedArrays):
+	case e == format.DeltaByteArray && (l.kind == format.ByteArray || l.kind == format.FixedLenByteArray):
 		return newDeltaStrings(data, l.width, most)
-	case e == byteStreamSplit && l.width > 0 && l.kind != boolean && l.kind != int96s:
+	case e == format.ByteStreamSplit && l.width > 0 && l.kind != format.Boolean && l.kind != format.Int96:
 		if len(data)%l.width != 0 {
 			return nil, errValues
 		}
@@ -159,6 +145,11 @@ func newValues(e encoding, l *leaf, data []byte, words *dictionary, most int64) 
 	default:
 		return nil, fmt.Errorf("the encoding %d is not known for its type; write the file again with another", e)
 	}
+}
+
+// numbersWords reports whether the values of a page are numbers of words in a dictionary.
+func numbersWords(e format.Encoding) bool {
+	return e == format.RLEDictionary || e == format.PlainDictionary //nolint:staticcheck // as old writers call it
 }
 
 // cutLevels cuts off what has its length in the four bytes before it.
@@ -232,7 +223,7 @@ type dictionary struct {
 // newDictionary reads the n values of a dictionary page.
 func newDictionary(data []byte, l *leaf, n int64) (*dictionary, error) {
 	d := &dictionary{data: data, width: l.width, n: int(n)}
-	if l.kind == boolean || n < 0 || n > int64(len(data)) {
+	if l.kind == format.Boolean || n < 0 || n > int64(len(data)) {
 		return nil, errValues
 	}
 	if d.width > 0 {

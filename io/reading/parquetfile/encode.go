@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/parquet-go/parquet-go/encoding/delta"
+	"github.com/parquet-go/parquet-go/format"
 )
 
 // appendRuns appends numbers in the hybrid of run lengths and packed bits, as runs decodes it.
@@ -63,9 +64,10 @@ func appendBits[T byte | uint32](dst []byte, numbers []T, width int) []byte {
 type pageWriter struct {
 	w      io.Writer
 	leaf   *leaf
-	packer *packer
-	stored int64 // bytes written
-	loose  int64 // and what they unpack to, headers included, as the format counts
+	codec  format.CompressionCodec
+	block  []byte // of the page that was compressed last, for the next
+	stored int64  // bytes written
+	loose  int64  // and what they unpack to, headers included, as the format counts
 	// Of what was packed here: bytes as they are and packed.
 	gathered, packed int64
 	begin            int64 // where the column begins
@@ -82,6 +84,15 @@ type pageWriter struct {
 	ends     []uint32 // of those that vary in width: where they begin, and where the last ends; in PLAIN, where the first begins
 	words    []uint32
 	wordBits int
+}
+
+// pack returns data compressed, valid until the next call.
+func (w *pageWriter) pack(data []byte) (packed []byte, err error) {
+	if w.codec == format.Uncompressed {
+		return data, nil
+	}
+	w.block, err = pack(w.codec, w.block, data)
+	return w.block, err
 }
 
 // size is about what the page's values take.
@@ -136,7 +147,7 @@ func (w *pageWriter) value(v []byte) {
 		if len(w.ends) == 0 {
 			w.ends = append(w.ends, 0)
 		}
-		if w.like.encoding == plain {
+		if w.like.encoding == format.Plain {
 			w.data = appendPrefixed(w.data, v)
 			return
 		}
@@ -162,7 +173,7 @@ func (w *pageWriter) flush() error {
 	if err != nil {
 		return err
 	}
-	second := w.like.kind == dataPage2
+	second := w.like.kind == format.DataPageV2
 	var levels []byte
 	repBytes, defBytes := 0, 0
 	if w.leaf.maxRep > 0 {
@@ -181,28 +192,28 @@ func (w *pageWriter) flush() error {
 	packed := values
 	loose := w.like.plain || second && len(packed) == 0 // to unpack nothing is beyond some readers
 	if !loose {
-		if packed, err = w.packer.pack(packed); err != nil {
+		if packed, err = w.pack(packed); err != nil {
 			return err
 		}
 	}
 	n := int64(len(w.rep))
 	var head thriftField
-	kind := int64(dataPage)
+	kind := format.DataPage
 	if second {
-		kind = dataPage2
+		kind = format.DataPageV2
 		compressed := byte(thriftTrue)
 		if loose {
 			compressed = thriftFalse
 		}
 		head = thriftField{8, thriftStruct, appendStruct(nil, []thriftField{
-			integerField(1, thriftI32, n), integerField(2, thriftI32, int64(w.nulls)), integerField(3, thriftI32, int64(w.rows)),
-			integerField(4, thriftI32, int64(w.like.encoding)), integerField(5, thriftI32, int64(defBytes)), integerField(6, thriftI32, int64(repBytes)),
+			integerField(1, thriftI32, n), integerField(2, thriftI32, w.nulls), integerField(3, thriftI32, w.rows),
+			integerField(4, thriftI32, w.like.encoding), integerField(5, thriftI32, defBytes), integerField(6, thriftI32, repBytes),
 			{7, compressed, nil},
 		})}
 	} else {
 		head = thriftField{5, thriftStruct, appendStruct(nil, []thriftField{
-			integerField(1, thriftI32, n), integerField(2, thriftI32, int64(w.like.encoding)),
-			integerField(3, thriftI32, int64(runLengths)), integerField(4, thriftI32, int64(runLengths)),
+			integerField(1, thriftI32, n), integerField(2, thriftI32, w.like.encoding),
+			integerField(3, thriftI32, format.RLE), integerField(4, thriftI32, format.RLE),
 		})}
 	}
 	offset := w.begin + w.stored
@@ -223,13 +234,13 @@ func (w *pageWriter) count(offset, from, rows, entries, nulls int64) {
 }
 
 // write writes a page with the header of its type.
-func (w *pageWriter) write(kind int64, head thriftField, crc bool, unpacked int, levels, packed []byte) error {
+func (w *pageWriter) write(kind format.PageType, head thriftField, crc bool, unpacked int, levels, packed []byte) error {
 	fields := []thriftField{
-		integerField(1, thriftI32, kind), integerField(2, thriftI32, int64(unpacked)), integerField(3, thriftI32, int64(len(levels)+len(packed))),
+		integerField(1, thriftI32, kind), integerField(2, thriftI32, unpacked), integerField(3, thriftI32, len(levels)+len(packed)),
 	}
 	if crc {
 		sum := crc32.Update(crc32.ChecksumIEEE(levels), crc32.IEEETable, packed)
-		fields = append(fields, integerField(4, thriftI32, int64(int32(sum))))
+		fields = append(fields, integerField(4, thriftI32, int32(sum)))
 	}
 	header := appendStruct(nil, append(fields, head))
 	w.gathered += int64(unpacked)
@@ -260,13 +271,13 @@ func (w *pageWriter) dictionary(words *dictionary, like *pageHeader, used []bool
 			body = append(body, words.at(i)...)
 		}
 	}
-	packed, err := w.packer.pack(body)
+	packed, err := w.pack(body)
 	if err != nil {
 		return nil, err
 	}
-	head := thriftField{7, thriftStruct, appendStruct(nil, []thriftField{integerField(1, thriftI32, int64(n)), integerField(2, thriftI32, int64(like.encoding))})}
+	head := thriftField{7, thriftStruct, appendStruct(nil, []thriftField{integerField(1, thriftI32, int64(n)), integerField(2, thriftI32, like.encoding)})}
 	w.wordBits = wordBits(int(n))
-	return numbers, w.write(dictionaryPage, head, like.hasCRC, len(body), nil, packed)
+	return numbers, w.write(format.DictionaryPage, head, like.hasCRC, len(body), nil, packed)
 }
 
 // wordBits is how many bits the number of one of n words takes.
@@ -291,25 +302,25 @@ func (w *pageWriter) encode() ([]byte, error) {
 		offsets = []uint32{0}
 	}
 	switch e := w.like.encoding; {
-	case e == plainDictionary, e == rleDictionary:
+	case numbersWords(e):
 		return appendRuns([]byte{byte(w.wordBits)}, w.words, w.wordBits), nil
-	case e == runLengths:
+	case e == format.RLE:
 		return appendLevels(nil, w.data, 1, false), nil
-	case e == deltaBinaryPacked && width == 4:
+	case e == format.DeltaBinaryPacked && width == 4:
 		return new(delta.BinaryPackedEncoding).EncodeInt32(nil, int32sOf(w.data))
-	case e == deltaBinaryPacked:
+	case e == format.DeltaBinaryPacked:
 		return new(delta.BinaryPackedEncoding).EncodeInt64(nil, int64sOf(w.data))
-	case e == deltaLengthByteArray:
+	case e == format.DeltaLengthByteArray:
 		return new(delta.LengthByteArrayEncoding).EncodeByteArray(nil, w.data, offsets)
-	case e == deltaByteArray && width > 0:
+	case e == format.DeltaByteArray && width > 0:
 		return new(delta.ByteArrayEncoding).EncodeFixedLenByteArray(nil, w.data, width)
-	case e == deltaByteArray:
+	case e == format.DeltaByteArray:
 		return new(delta.ByteArrayEncoding).EncodeByteArray(nil, w.data, offsets)
-	case e == byteStreamSplit:
+	case e == format.ByteStreamSplit:
 		return split(w.data, width), nil
-	case e != plain:
+	case e != format.Plain:
 		return nil, errors.New("an encoding that is not written")
-	case w.leaf.kind == boolean:
+	case w.leaf.kind == format.Boolean:
 		return appendBits(nil, w.data, 1)[:(len(w.data)+7)/8], nil
 	default:
 		return w.data, nil

@@ -10,6 +10,7 @@ import (
 
 	"github.com/parquet-go/parquet-go/encoding/delta"
 	"github.com/parquet-go/parquet-go/encoding/rle"
+	"github.com/parquet-go/parquet-go/format"
 	"pgregory.net/rapid"
 
 	"github.com/neardup/neardup/blocks"
@@ -89,13 +90,13 @@ func TestDeltas(t *testing.T) {
 			t.Fatal(err1, err2, err3)
 		}
 		for name, c := range map[string]struct {
-			encoding encoding
+			encoding format.Encoding
 			leaf     leaf
 			data     []byte
 		}{
-			"lengths": {deltaLengthByteArray, leaf{element: element{kind: byteArrays}}, lengths},
-			"strings": {deltaByteArray, leaf{element: element{kind: byteArrays}}, strings},
-			"arrays":  {deltaByteArray, leaf{element: element{kind: fixedArrays}, width: 4}, arrays},
+			"lengths": {format.DeltaLengthByteArray, leaf{element: element{kind: format.ByteArray}}, lengths},
+			"strings": {format.DeltaByteArray, leaf{element: element{kind: format.ByteArray}}, strings},
+			"arrays":  {format.DeltaByteArray, leaf{element: element{kind: format.FixedLenByteArray}, width: 4}, arrays},
 		} {
 			v, err := newValues(c.encoding, &c.leaf, c.data, nil, 1<<20)
 			if err != nil {
@@ -129,7 +130,7 @@ func TestPrefixesAreBounded(t *testing.T) {
 	if err != nil || len(encoded) > n*length/10 {
 		t.Fatalf("%d bytes, error %v", len(encoded), err)
 	}
-	v, err := newValues(deltaByteArray, &leaf{element: element{kind: byteArrays}}, encoded, nil, n*length/2)
+	v, err := newValues(format.DeltaByteArray, &leaf{element: element{kind: format.ByteArray}}, encoded, nil, n*length/2)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -149,28 +150,28 @@ func TestPack(t *testing.T) {
 	for i := range noise {
 		noise[i] = byte(random.Uint32())
 	}
-	for codec := uncompressed; codec <= lz4Raw; codec++ {
-		if codec.refused() != nil {
+	for codec := format.Uncompressed; codec <= format.Lz4Raw; codec++ {
+		if refused(codec) != nil {
 			continue
 		}
-		p := packer{codec: codec}
+		p := pageWriter{codec: codec}
 		for _, data := range [][]byte{nil, {1}, noise, bytes.Repeat([]byte("text "), 1000), noise[:7]} {
 			packed, err := p.pack(data)
 			if err != nil {
 				t.Fatal(codec, err)
 			}
-			got, err := codec.decompress(make([]byte, 3), bytes.Clone(packed), len(data))
+			got, err := unpack(codec, make([]byte, 3), bytes.Clone(packed), len(data))
 			if err != nil || !bytes.Equal(got, data) {
 				t.Errorf("codec %d: %d bytes become %d; error %v", codec, len(data), len(got), err)
 			}
 			for _, size := range []int{len(data) - 1, len(data) + 1} {
-				if _, err := codec.decompress(nil, bytes.Clone(packed), max(size, 0)); err == nil && size >= 0 {
+				if _, err := unpack(codec, nil, bytes.Clone(packed), max(size, 0)); err == nil && size >= 0 {
 					t.Errorf("codec %d: %d bytes unpack to %d", codec, len(data), size)
 				}
 			}
 		}
 	}
-	if lzo.refused() == nil || compression(8).refused() == nil || compression(-1).refused() == nil {
+	if refused(format.LZO) == nil || refused(8) == nil || refused(-1) == nil {
 		t.Error("an unknown codec is not refused")
 	}
 }

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/deprecated"
+	"github.com/parquet-go/parquet-go/format"
 	"pgregory.net/rapid"
 
 	"github.com/neardup/neardup/blocks"
@@ -159,31 +161,31 @@ func TestRendering(t *testing.T) {
 		value []byte
 		want  string
 	}{
-		{element{kind: int32s, converted: none}, four(1 << 31), "-2147483648"},
-		{element{kind: int32s, converted: convertedUint8 + 2}, four(1 << 31), "2147483648"},
-		{element{kind: int64s, converted: none, logical: logicalInteger, bits: 64, unsigned: true}, eight(1<<64 - 1), "18446744073709551615"},
-		{element{kind: int64s, converted: none, logical: logicalInteger, bits: 64}, eight(1<<64 - 1), "-1"},
-		{element{kind: floats, converted: none}, four(math.Float32bits(0.1)), "0.1"},
-		{element{kind: doubles, converted: none}, eight(math.Float64bits(1e21)), "1e+21"},
-		{element{kind: int32s, converted: convertedDecimal, scale: 2}, four(5), "0.05"},
-		{element{kind: int64s, converted: none, logical: logicalDecimal, scale: 3}, eight(1<<64 - 12345), "-12.345"},
-		{element{kind: fixedArrays, typeLength: 3, converted: none, logical: logicalDecimal, scale: 1}, []byte{0xff, 0xff, 0x85}, "-12.3"},
-		{element{kind: byteArrays, converted: none, logical: logicalDecimal}, []byte{1, 0, 0, 0, 0, 0, 0, 0, 0}, "18446744073709551616"},
-		{element{kind: byteArrays, converted: none, logical: logicalDecimal, scale: 2}, nil, "0.00"},
-		{element{kind: int32s, converted: none, logical: logicalDate}, four(0), "1970-01-01"},
-		{element{kind: int32s, converted: convertedDate}, four(1<<32 - 1), "1969-12-31"},
-		{element{kind: int64s, converted: none, logical: logicalTimestamp, unit: 1}, eight(1<<64 - 1), "1969-12-31T23:59:59.999000000"},
-		{element{kind: int64s, converted: convertedTimestampMicros}, eight(1), "1970-01-01T00:00:00.000001000"},
-		{element{kind: int64s, converted: none, logical: logicalTime, unit: 3}, eight(86_399_999_999_999), "23:59:59.999999999"},
-		{element{kind: int32s, converted: convertedTimeMillis}, four(1), "00:00:00.001000000"},
-		{element{kind: int96s, converted: none}, slices.Concat(eight(3_600_000_000_000), four(2_440_589)), "1970-01-02T01:00:00.000000000"},
-		{element{kind: fixedArrays, typeLength: 16, converted: none, logical: logicalUUID}, []byte("0123456789abcdef"), "30313233-3435-3637-3839-616263646566"},
-		{element{kind: fixedArrays, typeLength: 2, converted: none, logical: logicalFloat16}, []byte{0, 0x3e}, "1.5"},
-		{element{kind: fixedArrays, typeLength: 2, converted: none, logical: logicalFloat16}, []byte{1, 0x80}, "-5.9604645e-08"},
-		{element{kind: fixedArrays, typeLength: 2, converted: none, logical: logicalFloat16}, []byte{0, 0xfc}, "-Inf"},
-		{element{kind: fixedArrays, typeLength: 2, converted: none, logical: logicalFloat16}, []byte{1, 0xfc}, "NaN"},
-		{element{kind: byteArrays, converted: none, logical: logicalString}, []byte("text"), "text"},
-		{element{kind: byteArrays, converted: none}, []byte{0xff}, "\xff"},
+		{element{kind: format.Int32, converted: none}, four(1 << 31), "-2147483648"},
+		{element{kind: format.Int32, converted: deprecated.Uint8 + 2}, four(1 << 31), "2147483648"},
+		{element{kind: format.Int64, converted: none, logical: logicalInteger, bits: 64, unsigned: true}, eight(1<<64 - 1), "18446744073709551615"},
+		{element{kind: format.Int64, converted: none, logical: logicalInteger, bits: 64}, eight(1<<64 - 1), "-1"},
+		{element{kind: format.Float, converted: none}, four(math.Float32bits(0.1)), "0.1"},
+		{element{kind: format.Double, converted: none}, eight(math.Float64bits(1e21)), "1e+21"},
+		{element{kind: format.Int32, converted: deprecated.Decimal, scale: 2}, four(5), "0.05"},
+		{element{kind: format.Int64, converted: none, logical: logicalDecimal, scale: 3}, eight(1<<64 - 12345), "-12.345"},
+		{element{kind: format.FixedLenByteArray, typeLength: 3, converted: none, logical: logicalDecimal, scale: 1}, []byte{0xff, 0xff, 0x85}, "-12.3"},
+		{element{kind: format.ByteArray, converted: none, logical: logicalDecimal}, []byte{1, 0, 0, 0, 0, 0, 0, 0, 0}, "18446744073709551616"},
+		{element{kind: format.ByteArray, converted: none, logical: logicalDecimal, scale: 2}, nil, "0.00"},
+		{element{kind: format.Int32, converted: none, logical: logicalDate}, four(0), "1970-01-01"},
+		{element{kind: format.Int32, converted: deprecated.Date}, four(1<<32 - 1), "1969-12-31"},
+		{element{kind: format.Int64, converted: none, logical: logicalTimestamp, unit: 1}, eight(1<<64 - 1), "1969-12-31T23:59:59.999000000"},
+		{element{kind: format.Int64, converted: deprecated.TimestampMicros}, eight(1), "1970-01-01T00:00:00.000001000"},
+		{element{kind: format.Int64, converted: none, logical: logicalTime, unit: 3}, eight(86_399_999_999_999), "23:59:59.999999999"},
+		{element{kind: format.Int32, converted: deprecated.TimeMillis}, four(1), "00:00:00.001000000"},
+		{element{kind: format.Int96, converted: none}, slices.Concat(eight(3_600_000_000_000), four(2_440_589)), "1970-01-02T01:00:00.000000000"},
+		{element{kind: format.FixedLenByteArray, typeLength: 16, converted: none, logical: logicalUUID}, []byte("0123456789abcdef"), "30313233-3435-3637-3839-616263646566"},
+		{element{kind: format.FixedLenByteArray, typeLength: 2, converted: none, logical: logicalFloat16}, []byte{0, 0x3e}, "1.5"},
+		{element{kind: format.FixedLenByteArray, typeLength: 2, converted: none, logical: logicalFloat16}, []byte{1, 0x80}, "-5.9604645e-08"},
+		{element{kind: format.FixedLenByteArray, typeLength: 2, converted: none, logical: logicalFloat16}, []byte{0, 0xfc}, "-Inf"},
+		{element{kind: format.FixedLenByteArray, typeLength: 2, converted: none, logical: logicalFloat16}, []byte{1, 0xfc}, "NaN"},
+		{element{kind: format.ByteArray, converted: none, logical: logicalString}, []byte("text"), "text"},
+		{element{kind: format.ByteArray, converted: none}, []byte{0xff}, "\xff"},
 	} {
 		r := renderingOf(&c.e)
 		if r.foreign != "" {
@@ -195,9 +197,9 @@ func TestRendering(t *testing.T) {
 		}
 	}
 	for want, e := range map[string]element{
-		"booleans": {kind: boolean, converted: none}, "BSON": {kind: byteArrays, converted: convertedBSON},
-		"decimals of 65 bytes": {kind: fixedArrays, typeLength: 65, converted: none, logical: logicalDecimal},
-		"intervals":            {kind: fixedArrays, typeLength: 12, converted: convertedInterval}, unknown: {kind: byteArrays, converted: none, logical: 99},
+		"booleans": {kind: format.Boolean, converted: none}, "BSON": {kind: format.ByteArray, converted: deprecated.Bson},
+		"decimals of 65 bytes": {kind: format.FixedLenByteArray, typeLength: 65, converted: none, logical: logicalDecimal},
+		"intervals":            {kind: format.FixedLenByteArray, typeLength: 12, converted: deprecated.Interval}, unknown: {kind: format.ByteArray, converted: none, logical: 99},
 	} {
 		if got := renderingOf(&e).foreign; got != want {
 			t.Errorf("%+v: foreign %q, want %q", e, got, want)
@@ -209,7 +211,7 @@ func TestRendering(t *testing.T) {
 func TestDates(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		moment := time.UnixMicro(rapid.Int64Range(-62_135_596_800_000_000, 253_402_300_799_999_999).Draw(t, "microseconds")).UTC()
-		e := element{kind: int64s, converted: none, logical: logicalTimestamp, unit: 2}
+		e := element{kind: format.Int64, converted: none, logical: logicalTimestamp, unit: 2}
 		got := string(renderingOf(&e).append(nil, binary.LittleEndian.AppendUint64(nil, uint64(moment.UnixMicro()))))
 		if want := moment.Format("2006-01-02T15:04:05.000000000"); got != want {
 			t.Errorf("%q, want %q", got, want)

@@ -8,6 +8,8 @@ import (
 	"io"
 	"slices"
 
+	"github.com/parquet-go/parquet-go/format"
+
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/io/reading"
 )
@@ -44,8 +46,8 @@ type rowGroup struct {
 // chunk is the part of a row group that is one column.
 type chunk struct {
 	raw, meta                    []byte // ColumnChunk and ColumnMetaData
-	kind                         physical
-	codec                        compression
+	kind                         format.Type
+	codec                        format.CompressionCodec
 	values                       int64
 	uncompressed, compressed     int64
 	dataOffset, dictionaryOffset int64
@@ -281,9 +283,9 @@ func (ft *footer) chunk(raw []byte, column int, g *rowGroup) (c chunk, err error
 	r.fields(func(id int16, kind byte) {
 		switch id {
 		case 1:
-			c.kind = physical(r.integer(kind))
+			c.kind = enum[format.Type](&r, kind)
 		case 4:
-			c.codec = compression(r.integer(kind))
+			c.codec = enum[format.CompressionCodec](&r, kind)
 		case 5:
 			c.values = r.integer(kind)
 		case 6:

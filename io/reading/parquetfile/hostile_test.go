@@ -17,6 +17,8 @@ import (
 	"testing/synctest"
 
 	"github.com/klauspost/compress/zstd"
+	"github.com/parquet-go/parquet-go/deprecated"
+	"github.com/parquet-go/parquet-go/format"
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/io/codec"
@@ -215,9 +217,9 @@ func TestWide(t *testing.T) {
 	elements := [][]byte{schemaElement("root", integerField(5, thriftI32, columns))}
 	chunks := make([][]byte, columns)
 	for i := range columns {
-		elements = append(elements, schemaElement(fmt.Sprint("column", i), integerField(1, thriftI32, int64(int32s)), integerField(3, thriftI32, optional)))
+		elements = append(elements, schemaElement(fmt.Sprint("column", i), integerField(1, thriftI32, format.Int32), integerField(3, thriftI32, format.Optional)))
 		chunks[i] = appendStruct(nil, []thriftField{{3, thriftStruct, appendStruct(nil, []thriftField{
-			integerField(1, thriftI32, int64(int32s)), integerField(4, thriftI32, 0), integerField(5, thriftI64, 0),
+			integerField(1, thriftI32, format.Int32), integerField(4, thriftI32, 0), integerField(5, thriftI64, 0),
 			integerField(6, thriftI64, 0), integerField(7, thriftI64, 0), integerField(9, thriftI64, 4),
 		})}})
 	}
@@ -244,9 +246,9 @@ func TestLargeFooters(t *testing.T) {
 	}
 	const columns = maxColumns - maxDepth
 	deep = append(deep, schemaElement("b", integerField(5, thriftI32, columns)))
-	deep = append(deep, slices.Repeat([][]byte{schemaElement("c", integerField(1, thriftI32, int64(int32s)))}, columns)...)
+	deep = append(deep, slices.Repeat([][]byte{schemaElement("c", integerField(1, thriftI32, format.Int32))}, columns)...)
 	none := appendStruct(nil, []thriftField{integerField(3, thriftI64, 0)})
-	schema := listField(2, [][]byte{schemaElement("root", integerField(5, thriftI32, 1)), schemaElement("c", integerField(1, thriftI32, int64(int32s)))})
+	schema := listField(2, [][]byte{schemaElement("root", integerField(5, thriftI32, 1)), schemaElement("c", integerField(1, thriftI32, format.Int32))})
 	for name, c := range map[string]struct {
 		content []byte
 		says    string
@@ -282,34 +284,34 @@ func allocated(do func()) uint64 {
 // given, and with a dictionary, which may be empty. More are fields of the column's SchemaElement.
 func texts(rows, entries int64, rep, def, values, dictionary []byte, more ...thriftField) []byte {
 	content := bytes.Clone(magic)
-	e := plain
+	e := format.Plain
 	if len(dictionary) > 0 {
-		e = rleDictionary
-		head := thriftField{7, thriftStruct, appendStruct(nil, []thriftField{integerField(1, thriftI32, 1), integerField(2, thriftI32, int64(plain))})}
-		content = appendPage(content, dictionaryPage, head, dictionary)
+		e = format.RLEDictionary
+		head := thriftField{7, thriftStruct, appendStruct(nil, []thriftField{integerField(1, thriftI32, 1), integerField(2, thriftI32, format.Plain)})}
+		content = appendPage(content, format.DictionaryPage, head, dictionary)
 	}
 	at := int64(len(content))
 	head := thriftField{8, thriftStruct, appendStruct(nil, []thriftField{
-		integerField(1, thriftI64, entries), integerField(2, thriftI64, 0), integerField(3, thriftI64, rows), integerField(4, thriftI32, int64(e)),
-		integerField(5, thriftI32, int64(len(def))), integerField(6, thriftI32, int64(len(rep))), {7, thriftFalse, nil},
+		integerField(1, thriftI64, entries), integerField(2, thriftI64, 0), integerField(3, thriftI64, rows), integerField(4, thriftI32, e),
+		integerField(5, thriftI32, len(def)), integerField(6, thriftI32, len(rep)), {7, thriftFalse, nil},
 	})}
-	content = appendPage(content, dataPage2, head, slices.Concat(rep, def, values))
+	content = appendPage(content, format.DataPageV2, head, slices.Concat(rep, def, values))
 	size := int64(len(content) - len(magic))
 	meta := []thriftField{
-		integerField(1, thriftI32, int64(byteArrays)), integerField(4, thriftI32, 0), integerField(5, thriftI64, entries),
+		integerField(1, thriftI32, format.ByteArray), integerField(4, thriftI32, 0), integerField(5, thriftI64, entries),
 		integerField(6, thriftI64, size), integerField(7, thriftI64, size), integerField(9, thriftI64, at),
 	}
 	if len(dictionary) > 0 {
-		meta = append(meta, integerField(11, thriftI64, int64(len(magic))))
+		meta = append(meta, integerField(11, thriftI64, len(magic)))
 	}
 	chunk := appendStruct(nil, []thriftField{{3, thriftStruct, appendStruct(nil, meta)}})
 	group := appendStruct(nil, []thriftField{listField(1, [][]byte{chunk}), integerField(3, thriftI64, rows)})
-	column := schemaElement("text", append([]thriftField{integerField(1, thriftI32, int64(byteArrays)), integerField(3, thriftI32, repeated)}, more...)...)
+	column := schemaElement("text", append([]thriftField{integerField(1, thriftI32, format.ByteArray), integerField(3, thriftI32, format.Repeated)}, more...)...)
 	footer := footed(listField(2, [][]byte{schemaElement("root", integerField(5, thriftI32, 1)), column}), integerField(3, thriftI64, rows), listField(4, [][]byte{group}))
 	return append(content, footer[len(magic):]...)
 }
 
-func appendPage(dst []byte, kind int64, head thriftField, data []byte) []byte {
+func appendPage(dst []byte, kind format.PageType, head thriftField, data []byte) []byte {
 	size := int64(len(data))
 	return append(appendStruct(dst, []thriftField{integerField(1, thriftI32, kind), integerField(2, thriftI32, size), integerField(3, thriftI32, size), head}), data...)
 }
@@ -396,7 +398,7 @@ func TestLongRowIsNotCopied(t *testing.T) {
 func TestLongDecimals(t *testing.T) {
 	for _, n := range []int{maxDecimal, maxDecimal + 1} {
 		values := appendPrefixed(nil, bytes.Repeat([]byte{1}, n))
-		file := readertest.Plant(t, Reader{}, "parquet", texts(1, 1, run(nil, 1, 0), run(nil, 1, 1), values, nil, integerField(6, thriftI32, convertedDecimal)))
+		file := readertest.Plant(t, Reader{}, "parquet", texts(1, 1, run(nil, 1, 0), run(nil, 1, 1), values, nil, integerField(6, thriftI32, deprecated.Decimal)))
 		o := reading.Options{Fields: codec.Fields{Text: []string{"text"}}, MaxRecord: 1 << 16}
 		_, err := Reader{}.Read(t.Context(), file, []blocks.Span{{End: blocks.End}}, o, func(*reading.Record) error { return nil })
 		if n == maxDecimal && err != nil || n > maxDecimal && (err == nil || !strings.Contains(err.Error(), "a value of 65 bytes, where at most 64 make sense")) {
@@ -408,7 +410,7 @@ func TestLongDecimals(t *testing.T) {
 // TestDictionaryLies: words that cannot be there take no memory.
 func TestDictionaryLies(t *testing.T) {
 	data := make([]byte, 1<<20) // empty words
-	l := &leaf{element: element{kind: byteArrays}}
+	l := &leaf{element: element{kind: format.ByteArray}}
 	took := allocated(func() {
 		if _, err := newDictionary(data, l, int64(len(data))); !errors.Is(err, errValues) {
 			t.Errorf("error %v", err)
@@ -445,23 +447,23 @@ func TestNeed(t *testing.T) {
 // TestPageBombs: a page that claims much, or unpacks to much, is refused before it takes memory.
 func TestPageBombs(t *testing.T) {
 	for name, c := range map[string]struct {
-		codec compression
+		codec format.CompressionCodec
 		data  []byte
 		size  int
 	}{
-		"zstd":   {zstded, bombOf(t, zstded), 100},
-		"gzip":   {gzipped, bombOf(t, gzipped), 100},
-		"brotli": {brotlied, bombOf(t, brotlied), 100},
-		"snappy": {snappied, bombOf(t, snappied), 100},
-		"lz4":    {lz4Raw, bombOf(t, lz4Raw), 100},
-		"hadoop": {lz4Framed, bombOf(t, lz4Framed), 100},
-		"short":  {zstded, bombOf(t, zstded), 1<<24 + 1},
+		"zstd":   {format.Zstd, bombOf(t, format.Zstd), 100},
+		"gzip":   {format.Gzip, bombOf(t, format.Gzip), 100},
+		"brotli": {format.Brotli, bombOf(t, format.Brotli), 100},
+		"snappy": {format.Snappy, bombOf(t, format.Snappy), 100},
+		"lz4":    {format.Lz4Raw, bombOf(t, format.Lz4Raw), 100},
+		"hadoop": {format.Lz4, bombOf(t, format.Lz4), 100},
+		"short":  {format.Zstd, bombOf(t, format.Zstd), 1<<24 + 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if _, err := c.codec.decompress(nil, c.data, c.size); err == nil {
+			if _, err := unpack(c.codec, nil, c.data, c.size); err == nil {
 				t.Error("no error")
 			}
-			if data, err := c.codec.decompress(nil, c.data, 1<<24); err != nil || len(data) != 1<<24 {
+			if data, err := unpack(c.codec, nil, c.data, 1<<24); err != nil || len(data) != 1<<24 {
 				t.Errorf("%d bytes, error %v", len(data), err)
 			}
 		})
@@ -471,7 +473,7 @@ func TestPageBombs(t *testing.T) {
 // TestUnpackerGoesOn: a zstd stream that is left before its end does not hold up the next page. If it did, all
 // would wait, which is a deadlock for synctest.
 func TestUnpackerGoesOn(t *testing.T) {
-	page := bombOf(t, zstded)
+	page := bombOf(t, format.Zstd)
 	synctest.Test(t, func(t *testing.T) {
 		d := unpackers.New().(*zstd.Decoder)
 		for range 3 {
@@ -487,12 +489,11 @@ func TestUnpackerGoesOn(t *testing.T) {
 }
 
 // bombOf returns 16 MiB of zeros, packed.
-func bombOf(t *testing.T, c compression) []byte {
+func bombOf(t *testing.T, c format.CompressionCodec) []byte {
 	t.Helper()
-	p := packer{codec: c}
-	data, err := p.pack(make([]byte, 1<<24))
+	data, err := pack(c, nil, make([]byte, 1<<24))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return bytes.Clone(data)
+	return data
 }

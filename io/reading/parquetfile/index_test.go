@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/deprecated"
+	"github.com/parquet-go/parquet-go/format"
 	"pgregory.net/rapid"
 
 	"github.com/neardup/neardup/blocks"
@@ -24,12 +26,12 @@ func compared(l *leaf, a, b string) int {
 	switch {
 	case len(a) == 0 && l.width > 0, len(b) == 0 && l.width > 0:
 		return 0
-	case l.kind == floats:
+	case l.kind == format.Float:
 		return compareFloats(float64(math.Float32frombits(binary.LittleEndian.Uint32([]byte(a)))), float64(math.Float32frombits(binary.LittleEndian.Uint32([]byte(b)))))
-	case l.kind == doubles:
+	case l.kind == format.Double:
 		return compareFloats(math.Float64frombits(binary.LittleEndian.Uint64([]byte(a))), math.Float64frombits(binary.LittleEndian.Uint64([]byte(b))))
-	case l.kind == int32s || l.kind == int64s:
-		if l.unsigned || l.converted >= convertedUint8 && l.converted <= convertedUint64 {
+	case l.kind == format.Int32 || l.kind == format.Int64:
+		if l.unsigned || l.converted >= deprecated.Uint8 && l.converted <= deprecated.Uint64 {
 			return cmp.Compare(uint64(integerOf([]byte(a))), uint64(integerOf([]byte(b))))
 		}
 		return cmp.Compare(integerOf([]byte(a)), integerOf([]byte(b)))
@@ -37,7 +39,7 @@ func compared(l *leaf, a, b string) int {
 		return compareFloats(halfFloat(binary.LittleEndian.Uint16([]byte(a))), halfFloat(binary.LittleEndian.Uint16([]byte(b))))
 	case l.logical == logicalDecimal:
 		return signed(a).Cmp(signed(b))
-	case l.kind == int96s:
+	case l.kind == format.Int96:
 		return 0
 	default:
 		return strings.Compare(a, b)

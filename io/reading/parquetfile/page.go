@@ -8,31 +8,25 @@ import (
 	"io"
 	"slices"
 
+	"github.com/parquet-go/parquet-go/format"
+
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/internal/memory"
-)
-
-// Types of pages.
-const (
-	dataPage       = 0
-	indexPage      = 1
-	dictionaryPage = 2
-	dataPage2      = 3
 )
 
 // pageHeader is a PageHeader with what the header of its type has.
 type pageHeader struct {
 	bytes                []byte // as it stands
-	kind                 int64
+	kind                 format.PageType
 	uncompressed, stored int64 // bytes of the page
 	crc                  int64
 	hasCRC               bool
 
 	values   int64 // with nulls
 	nulls    int64 // none: it does not say
-	encoding encoding
+	encoding format.Encoding
 	// of the levels of a page of the first version
-	defEncoding, repEncoding encoding
+	defEncoding, repEncoding format.Encoding
 	// of the second version
 	rows, defBytes, repBytes int64
 	plain                    bool // the values are not compressed
@@ -44,7 +38,7 @@ func readPageHeader(data []byte) (h pageHeader, err error) {
 	r.fields(func(id int16, kind byte) {
 		switch id {
 		case 1:
-			h.kind = r.integer(kind)
+			h.kind = enum[format.PageType](&r, kind)
 		case 2:
 			h.uncompressed = r.integer(kind)
 		case 3:
@@ -63,8 +57,8 @@ func readPageHeader(data []byte) (h pageHeader, err error) {
 		return h, r.err
 	}
 	h.bytes = data[:r.pos]
-	data1, data2 := h.kind == dataPage, h.kind == dataPage2
-	if h.uncompressed < 0 || h.stored < 0 || (data1 || data2 || h.kind == dictionaryPage) && h.values < 0 ||
+	data1, data2 := h.kind == format.DataPage, h.kind == format.DataPageV2
+	if h.uncompressed < 0 || h.stored < 0 || (data1 || data2 || h.kind == format.DictionaryPage) && h.values < 0 ||
 		data2 && (h.rows < 0 || h.defBytes < 0 || h.repBytes < 0 || h.defBytes+h.repBytes > min(h.stored, h.uncompressed)) {
 		return h, errMetadata
 	}
@@ -78,11 +72,11 @@ func (h *pageHeader) read(r *thriftReader, header int16) {
 		case id == 1:
 			h.values = r.integer(kind)
 		case id == 2 && header != 8:
-			h.encoding = encoding(r.integer(kind))
+			h.encoding = enum[format.Encoding](r, kind)
 		case header == 5 && id == 3:
-			h.defEncoding = encoding(r.integer(kind))
+			h.defEncoding = enum[format.Encoding](r, kind)
 		case header == 5 && id == 4:
-			h.repEncoding = encoding(r.integer(kind))
+			h.repEncoding = enum[format.Encoding](r, kind)
 		case header == 5 && id == 5 && kind == thriftStruct:
 			h.nulls = nullsOf(r.structure(kind))
 		case header == 8 && id == 2:
@@ -90,7 +84,7 @@ func (h *pageHeader) read(r *thriftReader, header int16) {
 		case header == 8 && id == 3:
 			h.rows = r.integer(kind)
 		case header == 8 && id == 4:
-			h.encoding = encoding(r.integer(kind))
+			h.encoding = enum[format.Encoding](r, kind)
 		case header == 8 && id == 5:
 			h.defBytes = r.integer(kind)
 		case header == 8 && id == 6:
@@ -244,14 +238,14 @@ func (p *pages) find(ahead int64) (bool, error) {
 		}
 		h := &p.header
 		switch h.kind {
-		case dataPage, dataPage2:
+		case format.DataPage, format.DataPageV2:
 			if h.values > p.left {
 				return false, p.broken(fmt.Errorf("it has %d values, and %d are left of the row group", h.values, p.left))
 			}
 			if h.values > 0 {
 				return true, nil
 			}
-		case dictionaryPage:
+		case format.DictionaryPage:
 			if p.wordsAt > 0 {
 				return false, p.broken(errors.New("a second dictionary"))
 			}
@@ -311,10 +305,10 @@ func (p *pages) readDictionary() error {
 	if err != nil {
 		return err
 	}
-	if data, err = p.chunk.codec.decompress(p.wordPage, data, int(p.wordHead.uncompressed)); err != nil {
+	if data, err = unpack(p.chunk.codec, p.wordPage, data, int(p.wordHead.uncompressed)); err != nil {
 		return err
 	}
-	if p.wordPage = data; p.chunk.codec == uncompressed {
+	if p.wordPage = data; p.chunk.codec == format.Uncompressed {
 		p.wordPage = slices.Clone(data) // the window goes on
 	}
 	p.words, err = newDictionary(p.wordPage, p.leaf, p.wordHead.values)
@@ -325,7 +319,7 @@ func (p *pages) readDictionary() error {
 func (p *pages) load() error {
 	h := &p.header
 	p.rep, p.def, p.values = runs{}, runs{}, nil // they hold the page before
-	if h.encoding == plainDictionary || h.encoding == rleDictionary {
+	if numbersWords(h.encoding) {
 		if err := p.readDictionary(); err != nil {
 			return p.broken(err)
 		}
@@ -335,7 +329,7 @@ func (p *pages) load() error {
 		return p.broken(err)
 	}
 	var rep, def []byte
-	if h.kind == dataPage2 {
+	if h.kind == format.DataPageV2 {
 		rep, def, data = data[:h.repBytes], data[h.repBytes:h.repBytes+h.defBytes], data[h.repBytes+h.defBytes:]
 		if p.large() { // they would hold the window
 			rep, def = slices.Clone(rep), slices.Clone(def)
@@ -371,8 +365,8 @@ func (p *pages) unpack(data []byte, size int64) ([]byte, error) {
 	if int64(cap(p.unpacked)) < size {
 		p.unpacked = nil // let go of it before the larger one is made
 	}
-	plainly, err := p.chunk.codec.decompress(p.unpacked, data, int(size))
-	if err == nil && p.chunk.codec != uncompressed {
+	plainly, err := unpack(p.chunk.codec, p.unpacked, data, int(size))
+	if err == nil && p.chunk.codec != format.Uncompressed {
 		p.unpacked = plainly
 		if cap(p.window.data) > largePage {
 			p.window.data = nil // while rows of the page are read, it is of no use
@@ -384,7 +378,7 @@ func (p *pages) unpack(data []byte, size int64) ([]byte, error) {
 // levels cuts the levels off a page of the first version.
 func (p *pages) levels(data []byte) (rep, def, rest []byte, err error) {
 	if p.leaf.maxRep > 0 {
-		if p.header.repEncoding != runLengths {
+		if p.header.repEncoding != format.RLE {
 			return nil, nil, nil, errBitPacked
 		}
 		if rep, data, err = cutLevels(data); err != nil {
@@ -392,7 +386,7 @@ func (p *pages) levels(data []byte) (rep, def, rest []byte, err error) {
 		}
 	}
 	if p.leaf.maxDef > 0 {
-		if p.header.defEncoding != runLengths {
+		if p.header.defEncoding != format.RLE {
 			return nil, nil, nil, errBitPacked
 		}
 		if def, data, err = cutLevels(data); err != nil {
@@ -438,7 +432,7 @@ func (p *pages) rowsOf() (rows int64, ok bool) {
 	switch {
 	case p.leaf.maxRep == 0:
 		return p.header.values, true
-	case p.header.kind == dataPage2:
+	case p.header.kind == format.DataPageV2:
 		return p.header.rows, true
 	default:
 		return 0, false

@@ -49,7 +49,7 @@ func (Reader) Inspect(ctx context.Context, file *blocks.File, o reading.Options)
 				if ft.schema.leaves[column].maxRep > 0 && c.indexOffset == 0 {
 					inside = 0
 				}
-				if err := c.codec.refused(); err != nil {
+				if err := refused(c.codec); err != nil {
 					return fmt.Errorf("%s: column %q: %w", file.Path, ft.schema.leaves[column].name(), err)
 				}
 				if c.uncompressed < 2*largePage {

@@ -9,6 +9,9 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/parquet-go/parquet-go/deprecated"
+	"github.com/parquet-go/parquet-go/format"
+
 	"github.com/neardup/neardup/io/codec"
 )
 
@@ -28,25 +31,6 @@ const (
 	logicalBSON      = 13
 	logicalUUID      = 14
 	logicalFloat16   = 15
-)
-
-// Values of ConvertedType, which logical types have replaced.
-const (
-	convertedUTF8            = 0
-	convertedList            = 3
-	convertedEnum            = 4
-	convertedDecimal         = 5
-	convertedDate            = 6
-	convertedTimeMillis      = 7
-	convertedTimeMicros      = 8
-	convertedTimestampMillis = 9
-	convertedTimestampMicros = 10
-	convertedUint8           = 11
-	convertedUint64          = 14
-	convertedInt64           = 18
-	convertedJSON            = 19
-	convertedBSON            = 20
-	convertedInterval        = 21
 )
 
 // rendering says what a column's values are as text.
@@ -81,10 +65,10 @@ func asTheyStand(dst, value []byte) []byte { return append(dst, value...) }
 // renderingOf follows the logical type, else the converted one, else the physical one. A logical type
 // that does not fit the physical one is none.
 func renderingOf(e *element) rendering {
-	wide := e.kind == int64s
-	integers := wide || e.kind == int32s
-	bytes := e.kind == byteArrays
-	fixed := e.kind == fixedArrays
+	wide := e.kind == format.Int64
+	integers := wide || e.kind == format.Int32
+	bytes := e.kind == format.ByteArray
+	fixed := e.kind == format.FixedLenByteArray
 	switch {
 	case e.logical == logicalNull:
 		return text(asTheyStand) // all are null
@@ -92,9 +76,9 @@ func renderingOf(e *element) rendering {
 		if bytes || fixed {
 			return text(asTheyStand)
 		}
-	case (e.logical == logicalDecimal || e.logical == 0 && e.converted == convertedDecimal) && (integers || bytes || fixed):
+	case (e.logical == logicalDecimal || e.logical == 0 && e.converted == deprecated.Decimal) && (integers || bytes || fixed):
 		return decimals(e)
-	case (e.logical == logicalDate || e.logical == 0 && e.converted == convertedDate) && e.kind == int32s:
+	case (e.logical == logicalDate || e.logical == 0 && e.converted == deprecated.Date) && e.kind == format.Int32:
 		return text(func(dst, v []byte) []byte { return appendDate(dst, integerOf(v)) })
 	case e.logical == logicalTime && integers:
 		unit := perSecond(e.unit)
@@ -109,38 +93,38 @@ func renderingOf(e *element) rendering {
 		return number(func(dst, v []byte) []byte {
 			return strconv.AppendFloat(dst, halfFloat(binary.LittleEndian.Uint16(v)), 'g', -1, 32)
 		})
-	case e.logical == logicalBSON || e.converted == convertedBSON:
+	case e.logical == logicalBSON || e.converted == deprecated.Bson:
 		return foreign("BSON")
 	case e.logical != 0 && e.logical != logicalInteger && e.logical != logicalDecimal:
 		return foreign(unknown)
 	case e.logical != 0:
-	case e.converted == convertedTimeMillis && e.kind == int32s:
+	case e.converted == deprecated.TimeMillis && e.kind == format.Int32:
 		return text(func(dst, v []byte) []byte { return appendTime(dst, integerOf(v), 1e3) })
-	case e.converted == convertedTimeMicros && wide:
+	case e.converted == deprecated.TimeMicros && wide:
 		return text(func(dst, v []byte) []byte { return appendTime(dst, integerOf(v), 1e6) })
-	case e.converted == convertedTimestampMillis && wide:
+	case e.converted == deprecated.TimestampMillis && wide:
 		return timestamps(1e3)
-	case e.converted == convertedTimestampMicros && wide:
+	case e.converted == deprecated.TimestampMicros && wide:
 		return timestamps(1e6)
-	case e.converted >= convertedUint8 && e.converted <= convertedUint64 && integers:
+	case e.converted >= deprecated.Uint8 && e.converted <= deprecated.Uint64 && integers:
 		return number(appendUnsigned)
-	case e.converted == convertedInterval:
+	case e.converted == deprecated.Interval:
 		return foreign("intervals")
 	}
 	switch e.kind {
-	case int32s, int64s:
+	case format.Int32, format.Int64:
 		return number(func(dst, v []byte) []byte { return strconv.AppendInt(dst, integerOf(v), 10) })
-	case int96s:
+	case format.Int96:
 		return text(appendInt96)
-	case floats:
+	case format.Float:
 		return number(func(dst, v []byte) []byte {
 			return strconv.AppendFloat(dst, float64(math.Float32frombits(binary.LittleEndian.Uint32(v))), 'g', -1, 32)
 		})
-	case doubles:
+	case format.Double:
 		return number(func(dst, v []byte) []byte {
 			return strconv.AppendFloat(dst, math.Float64frombits(binary.LittleEndian.Uint64(v)), 'g', -1, 64)
 		})
-	case byteArrays, fixedArrays:
+	case format.ByteArray, format.FixedLenByteArray:
 		return text(asTheyStand)
 	default:
 		return foreign("booleans")
@@ -168,7 +152,7 @@ func decimals(e *element) rendering {
 	if scale < 0 || scale > 1<<10 {
 		return foreign(unknown)
 	}
-	if e.kind == int32s || e.kind == int64s {
+	if e.kind == format.Int32 || e.kind == format.Int64 {
 		return number(func(dst, v []byte) []byte {
 			return appendScaled(dst, strconv.AppendInt(nil, integerOf(v), 10), scale)
 		})

@@ -6,36 +6,24 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/parquet-go/parquet-go/deprecated"
+	"github.com/parquet-go/parquet-go/format"
+
 	"github.com/neardup/neardup/io/codec"
 )
 
-// physical is the type that a column's values are stored in.
-type physical int64
-
-// Physical types.
-const (
-	boolean physical = iota
-	int32s
-	int64s
-	int96s
-	floats
-	doubles
-	byteArrays
-	fixedArrays
-)
-
-// width is the number of bytes of a value; 0: that varies. A boolean takes one byte once it is decoded.
-func (p physical) width(typeLength int) int {
-	switch p {
-	case boolean:
+// widthOf is the number of bytes of a value; 0: that varies. A boolean takes one byte once it is decoded.
+func widthOf(kind format.Type, typeLength int) int {
+	switch kind {
+	case format.Boolean:
 		return 1
-	case int32s, floats:
+	case format.Int32, format.Float:
 		return 4
-	case int64s, doubles:
+	case format.Int64, format.Double:
 		return 8
-	case int96s:
+	case format.Int96:
 		return 12
-	case fixedArrays:
+	case format.FixedLenByteArray:
 		return typeLength
 	default:
 		return 0
@@ -45,12 +33,12 @@ func (p physical) width(typeLength int) int {
 // element is a SchemaElement.
 type element struct {
 	name       string
-	kind       physical
+	kind       format.Type
 	typed      bool // it has a physical type: it is a column
 	typeLength int
-	repetition int64
+	repetition format.FieldRepetitionType
 	children   int64
-	converted  int64 // none: none
+	converted  deprecated.ConvertedType // none: none
 	scale      int
 	logical    int16 // field of the union LogicalType; 0: none
 	unit       int16 // of a time: field of the union TimeUnit
@@ -60,29 +48,22 @@ type element struct {
 
 const none = -1
 
-// Repetition types.
-const (
-	required = iota
-	optional
-	repeated
-)
-
 func readElement(r *thriftReader) (e element) {
 	e.converted = none
 	r.fields(func(id int16, kind byte) {
 		switch id {
 		case 1:
-			e.kind, e.typed = physical(r.integer(kind)), true
+			e.kind, e.typed = enum[format.Type](r, kind), true
 		case 2:
 			e.typeLength = int(r.integer(kind))
 		case 3:
-			e.repetition = r.integer(kind)
+			e.repetition = enum[format.FieldRepetitionType](r, kind)
 		case 4:
 			e.name = string(r.binary(kind))
 		case 5:
 			e.children = r.integer(kind)
 		case 6:
-			e.converted = r.integer(kind)
+			e.converted = enum[deprecated.ConvertedType](r, kind)
 		case 7:
 			e.scale = int(r.integer(kind))
 		case 10:
@@ -161,7 +142,7 @@ func newSchema(elements []element) (s schema, err error) {
 		return s, errShort
 	}
 	rest := elements
-	rest[0].repetition = required
+	rest[0].repetition = format.Required
 	s.leaves = make([]leaf, 0, len(elements))
 	s.root, err = s.grow(&rest, nil, 0, 0, 0)
 	switch {
@@ -185,10 +166,10 @@ func (s *schema) grow(rest *[]element, parent *node, depth, rep, def int) (*node
 	e := &(*rest)[0]
 	*rest = (*rest)[1:]
 	switch e.repetition {
-	case required:
-	case optional:
+	case format.Required:
+	case format.Optional:
 		def++
-	case repeated:
+	case format.Repeated:
 		rep, def = rep+1, def+1
 	default:
 		return nil, fmt.Errorf("%q has the unknown repetition type %d", e.name, e.repetition)
@@ -196,8 +177,8 @@ func (s *schema) grow(rest *[]element, parent *node, depth, rep, def int) (*node
 	n := &node{element: e, parent: parent, leaf: none}
 	if e.typed {
 		n.leaf = len(s.leaves)
-		l := leaf{element: *e, node: n, maxRep: rep, maxDef: def, width: e.kind.width(e.typeLength), render: renderingOf(e)}
-		if e.kind < 0 || e.kind > fixedArrays || e.children != 0 || e.kind == fixedArrays && (e.typeLength <= 0 || e.typeLength > 1<<20) {
+		l := leaf{element: *e, node: n, maxRep: rep, maxDef: def, width: widthOf(e.kind, e.typeLength), render: renderingOf(e)}
+		if e.kind < 0 || e.kind > format.FixedLenByteArray || e.children != 0 || e.kind == format.FixedLenByteArray && (e.typeLength <= 0 || e.typeLength > 1<<20) {
 			return nil, fmt.Errorf("column %q has the unknown type %d of length %d", l.name(), e.kind, e.typeLength)
 		}
 		s.leaves = append(s.leaves, l)
@@ -248,21 +229,18 @@ func (s *schema) names() (names []string) {
 	return names
 }
 
-// physicalNames are those of the format's specification (parquet.thrift, Type).
-var physicalNames = []string{"boolean", "int32", "int64", "int96", "float", "double", "byte_array", "fixed_len_byte_array"}
-
 // columns are the top-level columns with their types: physical ones, but for strings, lists and groups.
 func (s *schema) columns() (columns []codec.Column) {
 	for _, c := range s.root.children {
 		kind := "group"
 		switch {
-		case inside(c) != nil || c.repetition == repeated:
+		case inside(c) != nil || c.repetition == format.Repeated:
 			kind = "list"
 		case c.leaf == none:
-		case c.logical == logicalString || c.converted == convertedUTF8:
+		case c.logical == logicalString || c.converted == deprecated.UTF8:
 			kind = "string"
-		case int(c.kind) < len(physicalNames):
-			kind = physicalNames[c.kind]
+		default:
+			kind = strings.ToLower(c.kind.String())
 		}
 		columns = append(columns, codec.Column{Name: c.name, Type: kind})
 	}
@@ -299,7 +277,7 @@ func find(n *node, path string) (found *node, err error) {
 // inside returns the element of a list; nil if n is none. Old writers have lists of two levels, whose
 // repeated node is the element.
 func inside(n *node) *node {
-	if n.logical != logicalList && n.converted != convertedList || len(n.children) != 1 {
+	if n.logical != logicalList && n.converted != deprecated.List || len(n.children) != 1 {
 		return nil
 	}
 	middle := n.children[0]

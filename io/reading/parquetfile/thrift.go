@@ -119,6 +119,15 @@ func (r *thriftReader) integer(kind byte) int64 {
 	}
 }
 
+// enum reads the number of an enumeration.
+func enum[E ~int32](r *thriftReader, kind byte) E {
+	v := r.integer(kind)
+	if v != int64(int32(v)) {
+		r.fail(errMetadata)
+	}
+	return E(v)
+}
+
 // binary reads a string field, which shares memory with the input.
 func (r *thriftReader) binary(kind byte) []byte {
 	if kind != thriftBinary {
@@ -229,8 +238,8 @@ type thriftField struct {
 	value []byte
 }
 
-func integerField(id int16, kind byte, v int64) thriftField {
-	return thriftField{id, kind, appendVarint(nil, v)}
+func integerField[N ~int | ~int32 | ~int64](id int16, kind byte, v N) thriftField {
+	return thriftField{id, kind, appendVarint(nil, int64(v))}
 }
 
 func appendVarint(dst []byte, v int64) []byte { return binary.AppendVarint(dst, v) }
