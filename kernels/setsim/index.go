@@ -17,16 +17,15 @@ import (
 // are indexed, and those of a set are looked for (Chaudhuri et al. 2006). The order
 // is by frequency, rare first, and equals by hash.
 //
-// Beside the sets and their parities it takes 16 to 20 bytes per indexed element of each, and 16 to
-// 32 per distinct one.
+// Beside the sets and their parities it takes 16 to 20 bytes per indexed element of each, and 20 to
+// 39 per distinct one.
 type Index struct {
 	prefixes Prefixes
 	sets     [][]uint64
 	parities []parity // of the sets
 	words    int      // of all sets and parities
 	postings []chained
-	slots    []slot // at the low bits of the hash or behind; a power of two of them
-	used     int    // of the slots
+	heads    map[uint64]head // by element
 	finder   *Finder
 }
 
@@ -46,20 +45,15 @@ type Finder struct {
 // plus 1, or 0.
 type chained struct{ set, place, at, previous uint32 }
 
-// A slot leads to the postings of one element. The hash stands in the sets; its
-// high half stands here too, so that hardly any other one is looked up.
-type slot struct {
-	high  uint32
-	head  uint32 // number of the latest posting plus 1; 0 is a free slot
-	count uint32 // of postings
-}
+// A head leads to the postings of one element.
+type head struct{ latest, count uint32 } // the number of the latest plus 1, and of all
 
 type hit struct{ set, shared int }
 
 // NewIndex returns an index without sets for Jaccard similarities of at least t.
 // What is common decides its speed, not what it finds.
 func NewIndex(t Threshold, common *Frequencies) *Index {
-	x := &Index{prefixes: Prefixes{t: t, common: common}, slots: make([]slot, 8)}
+	x := &Index{prefixes: Prefixes{t: t, common: common}, heads: map[uint64]head{}}
 	x.finder = x.Finder()
 	return x
 }
@@ -78,17 +72,9 @@ func (x *Index) Add(set []uint64) int {
 	x.words += len(set) + len(x.parities[number])
 	for place, at := range x.prefixes.rarest(set) {
 		hash := set[uint32(at)]
-		if 4*x.used >= 3*len(x.slots) {
-			x.grow()
-		}
-		s := x.slot(hash)
-		if s.head == 0 {
-			s.high = uint32(hash >> 32)
-			x.used++
-		}
-		x.postings = append(x.postings, chained{uint32(number), uint32(place), uint32(at), s.head})
-		s.head = uint32(len(x.postings))
-		s.count++
+		h := x.heads[hash]
+		x.postings = append(x.postings, chained{uint32(number), uint32(place), uint32(at), h.latest})
+		x.heads[hash] = head{uint32(len(x.postings)), h.count + 1}
 	}
 	return number
 }
@@ -112,7 +98,7 @@ func (f *Finder) Similar(set []uint64, first int, found func(i, shared int)) {
 	prefix := f.prefixes.rarest(set)
 	met := 0
 	for _, at := range prefix {
-		met += int(x.slot(set[uint32(at)]).count)
+		met += int(x.heads[set[uint32(at)]].count)
 	}
 	if met >= timesMet*len(x.sets) {
 		f.similarToEach(set, first, found)
@@ -125,7 +111,7 @@ func (f *Finder) Similar(set []uint64, first int, found func(i, shared int)) {
 		if unmet == 0 {
 			break // in a crowd long before the end of the prefix
 		}
-		for next := x.slot(set[uint32(at)]).head; next > 0; {
+		for next := x.heads[set[uint32(at)]].latest; next > 0; {
 			p := x.postings[next-1]
 			if int(p.set) < first {
 				break // and so are all before
@@ -190,42 +176,14 @@ func (f *Finder) overlap(set []uint64, i, need int) (shared int, ok bool) {
 
 // Bytes returns about how many bytes the index holds, the sets included.
 func (x *Index) Bytes() int {
-	const header, word, perPosting, perSlot = 24, 8, 16, 12
-	return header*(cap(x.sets)+cap(x.parities)) + word*x.words + perPosting*cap(x.postings) + perSlot*len(x.slots) + x.finder.Bytes()
+	const header, word, perPosting, perHead = 24, 8, 16, 28
+	return header*(cap(x.sets)+cap(x.parities)) + word*x.words + perPosting*cap(x.postings) + perHead*len(x.heads) + x.finder.Bytes()
 }
 
 // Bytes returns about how many bytes the finder holds beside the index.
 func (f *Finder) Bytes() int {
 	const stamp, perHit = 8, 16
 	return stamp*cap(f.seen) + perHit*cap(f.hits)
-}
-
-// grow doubles the slots.
-func (x *Index) grow() {
-	old := x.slots
-	x.slots = make([]slot, 2*len(old))
-	for i := range old {
-		if old[i].head > 0 {
-			*x.slot(x.hash(&old[i])) = old[i]
-		}
-	}
-}
-
-// slot returns the slot of hash, or the free one where it belongs.
-func (x *Index) slot(hash uint64) *slot {
-	last := len(x.slots) - 1
-	for i := int(hash) & last; ; i = (i + 1) & last {
-		s := &x.slots[i]
-		if s.head == 0 || s.high == uint32(hash>>32) && x.hash(s) == hash {
-			return s
-		}
-	}
-}
-
-// hash returns the hash of a slot that is not free.
-func (x *Index) hash(s *slot) uint64 {
-	p := x.postings[s.head-1]
-	return x.sets[p.set][p.at]
 }
 
 // Frequencies tell which elements many sets have: the bound of a count-min sketch

@@ -241,18 +241,15 @@ func (c *shard) read(profiles func(*[]byte) bool) error {
 
 // group finds the first document of each set.
 func (c *shard) group() {
-	table := make([]int32, 2*len(c.docs)+1) // index + 1 of a representative, at its hash or behind
+	firsts := make(map[blocks.Hash]int32, len(c.docs))
 	c.first = slices.Grow(c.first[:0], len(c.docs))
 	for i := range c.docs {
-		hash := c.docs[i].Hash
-		slot := hash.Lo % uint64(len(table))
-		for table[slot] != 0 && c.docs[table[slot]-1].Hash != hash {
-			slot = (slot + 1) % uint64(len(table))
+		first, ok := firsts[c.docs[i].Hash]
+		if !ok {
+			first = int32(i)
+			firsts[c.docs[i].Hash] = first
 		}
-		if table[slot] == 0 {
-			table[slot] = int32(i + 1)
-		}
-		c.first = append(c.first, table[slot]-1)
+		c.first = append(c.first, first)
 	}
 }
 

@@ -10,41 +10,33 @@ import (
 type collapse struct {
 	in     *blocks.Inputs
 	shards uint64
-	seen   []first  // of the block
-	slots  []uint32 // where a first is in seen, from 1, at its hash or behind; 0 is free, as one in two or more
+	seen   map[hash.Sum128]first // of the block
 
 	firsts, copies *blocks.Buffers
 }
 
 // first is the first document of a block with a hash.
 type first struct {
-	sum       hash.Sum128
 	key       blocks.Key
 	hasCopies bool // and that is told
 }
 
-// leastSlots is a power of two, as all numbers of slots are.
-const leastSlots = 1 << 9
-
 func newCollapse(in *blocks.Inputs, shards int) collapse {
 	return collapse{
-		in: in, shards: uint64(shards), slots: make([]uint32, leastSlots),
+		in: in, shards: uint64(shards), seen: map[hash.Sum128]first{},
 		firsts: blocks.NewBuffers(), copies: blocks.NewBuffers(),
 	}
 }
 
 // begin begins a block. Which documents are in one does not depend on the bundle.
-func (c *collapse) begin() {
-	c.seen = c.seen[:0]
-	clear(c.slots)
-}
+func (c *collapse) begin() { clear(c.seen) }
 
 // isCopy reports whether an earlier document of the block has the hash, and tells which documents are copies, and
 // which have some.
 func (c *collapse) isCopy(sum hash.Sum128, doc blocks.Key, firsts, copies func(int64, []byte)) bool {
-	f := c.find(sum)
-	if f == nil {
-		c.add(first{sum: sum, key: doc})
+	f, ok := c.seen[sum]
+	if !ok {
+		c.seen[sum] = first{key: doc}
 		entry := blocks.First{Hash: blocks.Hash(sum), Key: doc}
 		c.firsts.Add(int64(sum.Hi%c.shards), func(block []byte) []byte { return blocks.AppendFirst(block, entry) }, firsts)
 		return false
@@ -58,40 +50,10 @@ func (c *collapse) isCopy(sum hash.Sum128, doc blocks.Key, firsts, copies func(i
 	if !f.hasCopies {
 		tell(f.key)
 		f.hasCopies = true
+		c.seen[sum] = f
 	}
 	tell(doc)
 	return true
-}
-
-// find returns the first with the hash; nil if there is none.
-func (c *collapse) find(sum hash.Sum128) *first {
-	if at := c.slots[c.slot(sum)]; at > 0 {
-		return &c.seen[at-1]
-	}
-	return nil
-}
-
-// add adds a first with a hash that none has.
-func (c *collapse) add(f first) {
-	c.seen = append(c.seen, f)
-	if 2*len(c.seen) <= len(c.slots) {
-		c.slots[c.slot(f.sum)] = uint32(len(c.seen))
-		return
-	}
-	c.slots = make([]uint32, 2*len(c.slots))
-	for i := range c.seen {
-		c.slots[c.slot(c.seen[i].sum)] = uint32(i + 1)
-	}
-}
-
-// slot returns where a hash is, or is to be.
-func (c *collapse) slot(sum hash.Sum128) uint64 {
-	mask := uint64(len(c.slots) - 1)
-	at := sum.Lo & mask
-	for c.slots[at] > 0 && c.seen[c.slots[at]-1].sum != sum {
-		at = (at + 1) & mask
-	}
-	return at
 }
 
 func (c *collapse) flush(firsts, copies func(int64, []byte)) {

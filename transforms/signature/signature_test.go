@@ -226,13 +226,13 @@ func TestFirstIsToldOnce(t *testing.T) {
 	}
 }
 
-// TestManyCopies has more documents in a block than there is room for at first, of which two have the same half of a hash.
+// TestManyCopies has blocks one after another, of documents of which two have the same half of a hash.
 func TestManyCopies(t *testing.T) {
 	in := &blocks.Inputs{Shards: 1}
 	in.Add(&blocks.File{Source: "a"}, nil, nil)
 	c := newCollapse(in, 1)
 	none := func(int64, []byte) {}
-	const n = 3 * leastSlots
+	const n = 1000
 	for block := range uint64(2) {
 		c.begin()
 		for key := range blocks.Key(2 * n) {
