@@ -9,9 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
-	"strconv"
 	"strings"
-	"unicode"
 
 	"cloud.google.com/go/auth"
 	gcs "cloud.google.com/go/storage"
@@ -29,34 +27,10 @@ type noCredentials struct{ err error }
 
 func (e *noCredentials) Error() string { return e.err.Error() }
 
-// failure is the error of a request, in one line and without the URLs of requests, which may be secret.
-type failure struct {
-	text string
-	is   error // not the client's error, whose text has the URL; may be nil
-	// Missing: there is no such object or bucket.
-	missing bool
-}
-
-func (f *failure) Error() string { return f.text }
-
-func (f *failure) Unwrap() error { return f.is }
-
-// Failed is what storage.Failed asks for.
-func (f *failure) Failed() bool { return !f.missing }
-
-// name is the URL that users know.
-func name(at bucket.Key) string {
-	path := "gs://" + at.Bucket + "/" + at.Name
-	if strings.ContainsFunc(path, unicode.IsControl) {
-		return strconv.Quote(path)
-	}
-	return path
-}
-
 // failed is the error of a request for an object.
 func (c *client) failed(ctx context.Context, at bucket.Key, err error) error {
 	if cancelled := ctx.Err(); cancelled != nil {
-		return &failure{name(at) + ": " + cancelled.Error(), cancelled, false}
+		return &bucket.Failure{Text: at.Path(scheme) + ": " + cancelled.Error(), Kind: cancelled}
 	}
 	said, is, lasts := plain(err), error(nil), false
 	var (
@@ -76,13 +50,13 @@ func (c *client) failed(ctx context.Context, at bucket.Key, err error) error {
 	case bucket.Insecure(err, bundle) != "":
 		said, lasts = said+"; "+bucket.Insecure(err, bundle), true
 	default:
-		for _, kind := range []error{storage.ErrPrecondition, fs.ErrNotExist, errStalled, io.ErrUnexpectedEOF} {
+		for _, kind := range []error{storage.ErrPrecondition, fs.ErrNotExist, bucket.SilentError{Wait: idle}, io.ErrUnexpectedEOF} {
 			if errors.Is(err, kind) {
 				is = kind
 			}
 		}
 	}
-	failed := &failure{name(at) + ": " + said, is, refused != nil && refused.Code == http.StatusNotFound}
+	failed := &bucket.Failure{Text: at.Path(scheme) + ": " + said, Kind: is, Missing: refused != nil && refused.Code == http.StatusNotFound}
 	if lasts {
 		return bucket.Lasting(failed)
 	}
@@ -94,7 +68,7 @@ const bundle = "SSL_CERT_FILE"
 
 // refusal says what the store said and what to do next, which error that is, and whether it lasts until that is done.
 func (c *client) refusal(ctx context.Context, at bucket.Key, e *googleapi.Error) (text string, is error, lasts bool) {
-	said := strings.TrimSuffix(oneLine(e.Message), ".")
+	said := strings.TrimSuffix(bucket.OneLine(e.Message), ".")
 	if said == "" {
 		said = fmt.Sprintf("%d %s", e.Code, http.StatusText(e.Code))
 	}
@@ -147,21 +121,10 @@ func plain(err error) string {
 	if errors.As(err, &request) {
 		err = request.Err
 	}
-	return queries.ReplaceAllString(oneLine(err.Error()), "$1")
+	return queries.ReplaceAllString(bucket.OneLine(err.Error()), "$1")
 }
 
 var queries = regexp.MustCompile(`(https?://[^\s"?]*)\?[^\s"]*`)
-
-// longest is the most that a message of another has here: it may be a page of HTML.
-const longest = 500
-
-func oneLine(text string) string {
-	text = strings.Join(strings.Fields(text), " ")
-	if len(text) > longest {
-		text = strings.ToValidUTF8(text[:longest], "") + "…"
-	}
-	return text
-}
 
 // status is that of a refusal, 0 if err is none.
 func status(err error) int {

@@ -375,7 +375,7 @@ func (c *client) copyAndRemove(ctx context.Context, from, to bucket.Key) error {
 	}
 	err = c.Remove(ctx, from, storage.If{Version: was.Version})
 	if errors.Is(err, storage.ErrPrecondition) {
-		return fmt.Errorf("%s was replaced while it was moved", name(from)) // or deleted by the try before
+		return fmt.Errorf("%s was replaced while it was moved", from.Path(scheme)) // or deleted by the try before
 	}
 	return err
 }

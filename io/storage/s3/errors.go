@@ -7,9 +7,7 @@ import (
 	"io/fs"
 	"net/http"
 	"net/url"
-	"strconv"
 	"strings"
-	"unicode"
 
 	"github.com/aws/smithy-go"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
@@ -19,21 +17,6 @@ import (
 )
 
 const regionHeader = "X-Amz-Bucket-Region"
-
-// failure is an error in one line. It does not wrap the SDK's, which may hold a signed URL.
-type failure struct {
-	text string
-	kind error // what errors.Is asks for, or nil
-	// Missing: there is no such object or bucket.
-	missing bool
-}
-
-func (f *failure) Error() string { return f.text }
-
-func (f *failure) Unwrap() error { return f.kind }
-
-// Failed is what storage.Failed asks for.
-func (f *failure) Failed() bool { return !f.missing }
 
 // noCredentialsError: what would sign requests cannot be had. If that cannot be reached which has answered before, it may be again.
 type noCredentialsError struct {
@@ -91,34 +74,24 @@ func fail(ctx context.Context, at bucket.Key, err error) error {
 	if done := ctx.Err(); done != nil {
 		return done
 	}
-	var known *failure
+	var known *bucket.Failure
 	if errors.As(err, &known) {
 		return err
 	}
 	status, header := response(err)
 	code := codeOf(err)
-	text := pathOf(at) + ": " + reason(err, code, status)
+	text := at.Path(scheme) + ": " + reason(err, code, status)
 	next, lasts := advice(err, code, status, header)
 	if next != "" {
 		text += "; " + next
 	}
-	failed := &failure{text, kind(err, code, status), status == http.StatusNotFound || code == "NoSuchBucket"}
+	failed := &bucket.Failure{
+		Text: text, Kind: kind(err, code, status), Missing: status == http.StatusNotFound || code == "NoSuchBucket",
+	}
 	if lasts {
 		return bucket.Lasting(failed)
 	}
 	return failed
-}
-
-// pathOf names what a request was about, in one line.
-func pathOf(at bucket.Key) string {
-	path := "s3://" + at.Bucket
-	if at.Name != "" {
-		path += "/" + at.Name
-	}
-	if strings.ContainsFunc(path, unicode.IsControl) {
-		return strconv.Quote(path)
-	}
-	return path
 }
 
 // kind is what callers tell an error by.
@@ -153,11 +126,7 @@ func reason(err error, code string, status int) string {
 	case status > 0:
 		text = fmt.Sprintf("the answer (HTTP %d) cannot be read: %v", status, err)
 	}
-	const most = 500
-	if text = strings.Join(strings.Fields(text), " "); len(text) > most {
-		text = strings.ToValidUTF8(text[:most], "") + "…"
-	}
-	return text
+	return bucket.OneLine(text)
 }
 
 // advice is what to do next, "" if nobody knows, and whether the error lasts until that is done.

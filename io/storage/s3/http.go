@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptrace"
 	"net/url"
 	"strings"
 	"sync/atomic"
@@ -35,97 +34,23 @@ const attempts = 8
 
 var maxBackoff = 20 * time.Second
 
-// patience ends requests whose connection is silent. Time-outs of the transport would count the time of an upload, or end
-// with the headers.
+// patience ends requests whose connection is silent.
 type patience struct {
 	aws.HTTPClient
 	answered *atomic.Bool
 }
 
-// Do sends a request. While its answer is read by nobody, time does not count.
+// Do sends a request.
 func (p patience) Do(r *http.Request) (*http.Response, error) {
 	wait := idle
 	if r.Method == http.MethodPost || r.Header.Get("X-Amz-Copy-Source") != "" {
 		wait = long
 	}
-	ctx, cancel := context.WithCancelCause(r.Context())
-	tries := 0
-	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) {
-		if tries++; tries > 1 { // the connection was kept from another request, and broke
-			storage.Retried(nil)
-		}
-	}})
-	watch := &watch{ctx: ctx, cancel: cancel, wait: wait}
-	watch.timer = time.AfterFunc(wait, func() { cancel(stalledError{wait}) })
-	r = r.WithContext(ctx)
-	if r.Body != nil && r.Body != http.NoBody {
-		r.Body = sent{r.Body, watch}
+	answer, err := bucket.Send(r, wait, p.HTTPClient.Do)
+	if err == nil {
+		p.answered.Store(true)
 	}
-	answer, err := p.HTTPClient.Do(r)
-	watch.timer.Stop()
-	if err != nil {
-		err = watch.cause(err)
-		cancel(nil)
-		return answer, err
-	}
-	p.answered.Store(true)
-	answer.Body = received{answer.Body, watch}
-	return answer, nil
-}
-
-type watch struct {
-	ctx    context.Context
-	cancel context.CancelCauseFunc
-	timer  *time.Timer
-	wait   time.Duration
-}
-
-// cause is why a request failed.
-func (w *watch) cause(err error) error {
-	var stalled stalledError
-	if err != nil && errors.As(context.Cause(w.ctx), &stalled) {
-		return stalled
-	}
-	return err
-}
-
-// stalledError is retried, as other time-outs.
-type stalledError struct{ wait time.Duration }
-
-func (s stalledError) Error() string { return fmt.Sprintf("the connection was silent for %s", s.wait) }
-
-func (stalledError) Timeout() bool { return true }
-
-type sent struct {
-	io.ReadCloser
-	*watch
-}
-
-func (s sent) Read(p []byte) (int, error) {
-	s.timer.Reset(s.wait)
-	return s.ReadCloser.Read(p)
-}
-
-type received struct {
-	io.ReadCloser
-	*watch
-}
-
-func (r received) Read(p []byte) (int, error) {
-	r.timer.Reset(r.wait)
-	n, err := r.ReadCloser.Read(p)
-	r.timer.Stop()
-	if errors.Is(err, io.EOF) { // io.ErrUnexpectedEOF is none
-		return n, err
-	}
-	return n, r.cause(err)
-}
-
-func (r received) Close() error {
-	err := r.ReadCloser.Close()
-	r.timer.Stop()
-	r.cancel(nil)
-	return err
+	return answer, err
 }
 
 // retryer counts what it sends again.

@@ -82,7 +82,7 @@ func (m *move) whole(ctx context.Context) error {
 // fail names the source: S3 does not say whose fault an error is, and most are its.
 func (m *move) fail(ctx context.Context, err error) error {
 	if err = fail(ctx, m.from, err); err != nil && ctx.Err() == nil {
-		return fmt.Errorf("copying to %s: %w", pathOf(m.to), err)
+		return fmt.Errorf("copying to %s: %w", m.to.Path(scheme), err)
 	}
 	return err
 }
