@@ -66,15 +66,3 @@ func times(x, y, z uint64) (high, mid, low uint64) {
 	mid, carry = bits.Add64(mid, carry, 0)
 	return high + carry, mid, low
 }
-
-// BruteForce calls emit for the same pairs as SelfJoin, in the same order, after comparing all of them.
-func BruteForce(vectors []vector.Vector, t setsim.Threshold, emit func(i, j int, dot uint64) bool) {
-	for j, b := range vectors {
-		for i, a := range vectors[:j] {
-			dot := Dot(a, b)
-			if Reached(t, dot, a.SquaredLength(), b.SquaredLength()) && !emit(i, j, dot) {
-				return
-			}
-		}
-	}
-}

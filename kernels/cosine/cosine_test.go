@@ -222,7 +222,7 @@ func TestBruteForce(t *testing.T) {
 					}
 				}
 			}
-			if got := collect(func(emit emitter) { BruteForce(vectors, th, emit) }); !slices.Equal(got, want) {
+			if got := collect(func(emit emitter) { bruteForce(vectors, th, emit) }); !slices.Equal(got, want) {
 				t.Fatalf("t=%v: %v, want %v", value, got, want)
 			}
 		}
@@ -235,7 +235,7 @@ func TestSelfJoinEqualsBruteForce(t *testing.T) {
 		vectors := families.Draw(t, "vectors")
 		for _, value := range thresholds {
 			th := threshold(t, value)
-			want := collect(func(emit emitter) { BruteForce(vectors, th, emit) })
+			want := collect(func(emit emitter) { bruteForce(vectors, th, emit) })
 			for name, way := range map[string]func(emit emitter){
 				"SelfJoin": func(emit emitter) { SelfJoin(vectors, th, emit) },
 				"direct":   func(emit emitter) { directJoin(vectors, lengths(vectors), 0, th, emit) },
@@ -262,7 +262,7 @@ func TestCrossJoin(t *testing.T) {
 		border := rapid.IntRange(0, len(vectors)).Draw(t, "border")
 		th := threshold(t, rapid.SampledFrom(thresholds).Draw(t, "t"))
 		var want []pair
-		BruteForce(vectors, th, func(i, j int, dot uint64) bool {
+		bruteForce(vectors, th, func(i, j int, dot uint64) bool {
 			if i < border && border <= j {
 				want = append(want, pair{i, j - border, dot})
 			}
@@ -384,7 +384,7 @@ func TestEmitStopsTheJoin(t *testing.T) {
 		"index":       func(emit emitter) { SelfJoin(many, th, emit) },
 		"direct":      func(emit emitter) { SelfJoin(few, th, emit) },
 		"cross":       func(emit emitter) { CrossJoin(many, few, th, emit) },
-		"brute force": func(emit emitter) { BruteForce(few, th, emit) },
+		"brute force": func(emit emitter) { bruteForce(few, th, emit) },
 	} {
 		calls := 0
 		join(func(int, int, uint64) bool {
@@ -502,5 +502,17 @@ func TestAny(t *testing.T) {
 	}
 	if Reached(setsim.Any, 0, 1, 1) {
 		t.Error("vectors that share nothing have a similarity")
+	}
+}
+
+// bruteForce calls emit for the same pairs as SelfJoin, in the same order, after comparing all of them.
+func bruteForce(vectors []vector.Vector, t setsim.Threshold, emit func(i, j int, dot uint64) bool) {
+	for j, b := range vectors {
+		for i, a := range vectors[:j] {
+			dot := Dot(a, b)
+			if Reached(t, dot, a.SquaredLength(), b.SquaredLength()) && !emit(i, j, dot) {
+				return
+			}
+		}
 	}
 }

@@ -37,20 +37,25 @@ func families(rng *rand.Rand, families, members, size, edits int) (sets [][]uint
 
 // exact is the sum by definition: every two sets are signed and all their keys compared.
 func exact(sets [][]uint64, t setsim.Threshold, b lsh.Banding, sign func(dst, set []uint64) []uint64) (sum Sum) {
-	setsim.BruteForce(sets, t, func(i, j, shared int) bool {
-		sum.Found++
-		similarity := setsim.Similarity(shared, len(sets[i]), len(sets[j]))
-		p := 1 - math.Pow(1-math.Pow(similarity, float64(b.Rows)), float64(b.Bands))
-		sum.Deviation += int64(1e6 * math.Sqrt(1-p) / p)
-		x, y := b.Keys(nil, sign(nil, sets[i])), b.Keys(nil, sign(nil, sets[j]))
-		for band := range b.Bands {
-			if x[band] == y[band] {
-				sum.Millionths += int64(1e6 / p)
-				break
+	for i, a := range sets {
+		for j := i + 1; j < len(sets); j++ {
+			shared := setsim.Overlap(a, sets[j])
+			if !t.Reached(shared, len(a), len(sets[j])) {
+				continue
+			}
+			sum.Found++
+			similarity := setsim.Similarity(shared, len(a), len(sets[j]))
+			p := 1 - math.Pow(1-math.Pow(similarity, float64(b.Rows)), float64(b.Bands))
+			sum.Deviation += int64(1e6 * math.Sqrt(1-p) / p)
+			x, y := b.Keys(nil, sign(nil, a)), b.Keys(nil, sign(nil, sets[j]))
+			for band := range b.Bands {
+				if x[band] == y[band] {
+					sum.Millionths += int64(1e6 / p)
+					break
+				}
 			}
 		}
-		return true
-	})
+	}
 	return sum
 }
 

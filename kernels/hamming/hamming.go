@@ -62,17 +62,6 @@ func CrossJoin(first, second [][]uint64, m, d int, emit func(i, j, distance int)
 	})
 }
 
-// BruteForce calls emit for the same pairs as SelfJoin, in the same order, after comparing all of them.
-func BruteForce(signatures [][]uint64, d int, emit func(i, j, distance int) bool) {
-	for j, b := range signatures {
-		for i, a := range signatures[:j] {
-			if distance := Distance(a, b); distance <= d && !emit(i, j, distance) {
-				return
-			}
-		}
-	}
-}
-
 const (
 	// directLimit is the number of signatures up to which comparing all costs less than an index.
 	directLimit = 64

@@ -42,21 +42,3 @@ func textKeys(dst, sig []uint64, b, r int) []uint64 {
 	}
 	return dst
 }
-
-// SumBucket returns the bucket of a band by the simplest of hashes: the sum of its values modulo
-// the number of buckets.
-func SumBucket(values []uint64, buckets uint64) uint64 {
-	sum := uint64(0)
-	for _, v := range values {
-		sum = (sum + v%buckets) % buckets
-	}
-	return sum
-}
-
-// Sensitivity returns the p1 and p2 of b bands of r rows for Jaccard distances d1 < d2: MinHash
-// is a (d1, d2, 1−d1, 1−d2)-sensitive family, and banding makes of it one that is
-// (d1, d2, p1, p2)-sensitive. Sets at most d1 apart share a bucket with probability p1 or more,
-// sets at least d2 apart with p2 or less.
-func Sensitivity(d1, d2 float64, b, r int) (p1, p2 float64) {
-	return SCurve(1-d1, b, r), SCurve(1-d2, b, r)
-}

@@ -61,12 +61,12 @@ func TestTextKeys(t *testing.T) {
 func TestSumBucket(t *testing.T) {
 	var got []uint64
 	for _, signature := range [][]uint64{{1, 0, 0}, {1, 2, 3}, {0, 0, 0}, {1, 2, 3}, {3, 0, 0}, {0, 1, 0}} {
-		got = append(got, SumBucket(signature, 5))
+		got = append(got, sumBucket(signature, 5))
 	}
 	if want := []uint64{1, 1, 0, 1, 3, 1}; !slices.Equal(got, want) {
 		t.Errorf("buckets %v, want %v", got, want)
 	}
-	if got := SumBucket([]uint64{math.MaxUint64, math.MaxUint64}, 5); got != 0 { // 2^64 − 1 is a multiple of 5
+	if got := sumBucket([]uint64{math.MaxUint64, math.MaxUint64}, 5); got != 0 { // 2^64 − 1 is a multiple of 5
 		t.Errorf("a sum beyond 64 bits: bucket %d, want 0", got)
 	}
 }
@@ -89,7 +89,7 @@ func TestTextbookTables(t *testing.T) {
 		}
 	}
 	// Example 3.19: a (.2, .6, .8, .4)-sensitive family becomes (.2, .6, .8785, .0985)-sensitive.
-	if p1, p2 := Sensitivity(.2, .6, 4, 4); math.Abs(p1-.8785) > 5e-5 || math.Abs(p2-.0985) > 5e-5 {
+	if p1, p2 := sensitivity(.2, .6, 4, 4); math.Abs(p1-.8785) > 5e-5 || math.Abs(p2-.0985) > 5e-5 {
 		t.Errorf("Sensitivity(.2, .6, 4, 4) = %v, %v; want .8785, .0985", p1, p2)
 	}
 }
@@ -108,7 +108,7 @@ func TestDocumentedSensitivity(t *testing.T) {
 			continue
 		}
 		rows++
-		if got1, got2 := Sensitivity(d1, d2, b, r); math.Abs(got1-p1) > 5.1e-5 || math.Abs(got2-p2) > 5.1e-5 {
+		if got1, got2 := sensitivity(d1, d2, b, r); math.Abs(got1-p1) > 5.1e-5 || math.Abs(got2-p2) > 5.1e-5 {
 			t.Errorf("%d bands of %d rows: (%v, %v, %.4f, %.4f), the page says %s", b, r, d1, d2, got1, got2, line)
 		}
 	}
@@ -239,4 +239,22 @@ func TestFamiliesFollowSCurve(t *testing.T) {
 			}
 		}
 	}
+}
+
+// sumBucket returns the bucket of a band by the simplest of hashes: the sum of its values modulo
+// the number of buckets.
+func sumBucket(values []uint64, buckets uint64) uint64 {
+	sum := uint64(0)
+	for _, v := range values {
+		sum = (sum + v%buckets) % buckets
+	}
+	return sum
+}
+
+// sensitivity returns the p1 and p2 of b bands of r rows for Jaccard distances d1 < d2: MinHash
+// is a (d1, d2, 1−d1, 1−d2)-sensitive family, and banding makes of it one that is
+// (d1, d2, p1, p2)-sensitive. Sets at most d1 apart share a bucket with probability p1 or more,
+// sets at least d2 apart with p2 or less.
+func sensitivity(d1, d2 float64, b, r int) (p1, p2 float64) {
+	return SCurve(1-d1, b, r), SCurve(1-d2, b, r)
 }

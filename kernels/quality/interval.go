@@ -77,7 +77,7 @@ func betaQuantile(share, a, b float64) float64 {
 	low, high := 0., 1.
 	for {
 		x := low + (high-low)/2
-		if high-low < 1e-12 {
+		if x == low || x == high {
 			return x
 		}
 		if beta(x, a, b) < share {

@@ -31,7 +31,7 @@ func TestUpperBound(t *testing.T) {
 		{1, 1, 0.9, 1},
 		{50, 50, 0.95, 1},
 	} {
-		if got := UpperBound(c.misses, c.total, c.confidence); math.Abs(got/c.want-1) > 1e-9 {
+		if got := UpperBound(c.misses, c.total, c.confidence); math.Abs(got/c.want-1) > 1e-6 {
 			t.Errorf("UpperBound(%d, %d, %v) = %v, want %v", c.misses, c.total, c.confidence, got, c.want)
 		}
 	}

@@ -111,7 +111,7 @@ func TestConnectEqualsBruteForce(t *testing.T) {
 		for _, v := range []float64{.05, .3, .5, .7, .8, .9, 1} {
 			th := threshold(t, v)
 			var similar []edge
-			for _, p := range collect(BruteForce, sets, th) {
+			for _, p := range collect(comparingAll, sets, th) {
 				similar = append(similar, edge{p.i, p.j})
 			}
 			want := components(len(sets), similar)

@@ -108,7 +108,7 @@ func TestIndexAsSelfJoin(t *testing.T) {
 			index.Add(s)
 		}
 		slices.SortFunc(got, comparePairs)
-		if want := collect(BruteForce, sets, th); !slices.Equal(got, want) {
+		if want := collect(comparingAll, sets, th); !slices.Equal(got, want) {
 			t.Fatalf("t=%v: %v, want %v", th, got, want)
 		}
 	})

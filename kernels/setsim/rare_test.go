@@ -72,7 +72,7 @@ func TestRareJoinEqualsBruteForce(t *testing.T) {
 			}
 			slices.SortFunc(got, comparePairs)
 			got = slices.Compact(got) // sets that met in several ranges
-			if want := collect(BruteForce, sets, th); !slices.Equal(got, want) {
+			if want := collect(comparingAll, sets, th); !slices.Equal(got, want) {
 				t.Fatalf("t=%v: %v, brute force %v", v, got, want)
 			}
 		}

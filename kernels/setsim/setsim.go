@@ -78,16 +78,3 @@ func Similarity(shared, a, b int) float64 {
 	}
 	return 0
 }
-
-// BruteForce calls emit for the same pairs as SelfJoin, ordered by i and then
-// j, after comparing all of them. A false from emit ends it.
-func BruteForce(sets [][]uint64, t Threshold, emit func(i, j, shared int) bool) {
-	for i, a := range sets {
-		for j := i + 1; j < len(sets); j++ {
-			shared := Overlap(a, sets[j])
-			if t.Reached(shared, len(a), len(sets[j])) && !emit(i, j, shared) {
-				return
-			}
-		}
-	}
-}

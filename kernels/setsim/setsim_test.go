@@ -140,7 +140,7 @@ func TestSelfJoinEqualsBruteForce(t *testing.T) {
 		sets := rapid.OneOf(families, crowds).Draw(t, "sets")
 		for _, v := range []float64{.05, .3, .5, .7, .8, .9, 1} {
 			th := threshold(t, v)
-			want := collect(BruteForce, sets, th)
+			want := collect(comparingAll, sets, th)
 			for name, way := range ways {
 				got := collect(way, sets, th)
 				slices.SortFunc(got, comparePairs)
@@ -193,7 +193,7 @@ func TestSelfJoinOrder(t *testing.T) {
 
 func TestEmitStopsTheJoin(t *testing.T) {
 	equal := slices.Repeat([][]uint64{set(1, 2, 3)}, directLimit+2)
-	for name, j := range map[string]join{"direct": SelfJoin, "brute force": BruteForce, "index": SelfJoin} {
+	for name, j := range map[string]join{"direct": SelfJoin, "brute force": comparingAll, "index": SelfJoin} {
 		sets := equal
 		if name == "direct" {
 			sets = equal[:directLimit]
@@ -409,5 +409,18 @@ func BenchmarkOverlap(b *testing.B) {
 				overlapAtLeast(as[i%256], bs[i%256], need)
 			}
 		})
+	}
+}
+
+// comparingAll calls emit for the same pairs as SelfJoin, ordered by i and then
+// j, after comparing all of them. A false from emit ends it.
+func comparingAll(sets [][]uint64, t Threshold, emit func(i, j, shared int) bool) {
+	for i, a := range sets {
+		for j := i + 1; j < len(sets); j++ {
+			shared := Overlap(a, sets[j])
+			if t.Reached(shared, len(a), len(sets[j])) && !emit(i, j, shared) {
+				return
+			}
+		}
 	}
 }
