@@ -31,6 +31,24 @@ func (Lines) Splittable() bool { return true }
 // Separated is false: a line has its end.
 func (Lines) Separated() bool { return false }
 
+// Sequential is the part of Codec that formats share whose files have no header and are read from their start. They embed it.
+type Sequential struct{}
+
+// Header is empty: a file begins with a record.
+func (Sequential) Header([]byte, bool) (n int, ok bool) { return 0, true }
+
+// Unclosed is nothing: Decode says what a record lacks.
+func (Sequential) Unclosed(State, []byte) (what string, lost bool) { return "", false }
+
+// Sync finds nothing: what a record holds may look like records.
+func (Sequential) Sync([]byte, bool) (n int, ok bool) { return 0, false }
+
+// Splittable is false.
+func (Sequential) Splittable() bool { return false }
+
+// Separated is false: a record has its end.
+func (Sequential) Separated() bool { return false }
+
 // TrimNewline returns line without its terminator.
 func TrimNewline(line []byte) []byte {
 	if rest, ok := bytes.CutSuffix(line, []byte("\n")); ok {

@@ -2,6 +2,7 @@ package sink
 
 import (
 	"bufio"
+	"container/heap"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
@@ -429,7 +430,7 @@ func (c *cursor) advance() (there bool, err error) {
 
 // merge yields the parts of sorted runs in order. Each run returns one after another, and io.EOF behind the last.
 func merge(runs []func() (blocks.RowPart, error), yield func(blocks.RowPart, error) bool) {
-	var heap []*cursor // the least part first
+	var least cursors
 	for _, next := range runs {
 		c := &cursor{next: next}
 		there, err := c.advance()
@@ -438,46 +439,38 @@ func merge(runs []func() (blocks.RowPart, error), yield func(blocks.RowPart, err
 			return
 		}
 		if there {
-			heap = append(heap, c)
+			least = append(least, c)
 		}
 	}
-	for i := len(heap)/2 - 1; i >= 0; i-- {
-		down(heap, i)
-	}
-	for len(heap) > 0 {
-		least := heap[0]
-		if !yield(least.part, nil) {
+	heap.Init(&least)
+	for len(least) > 0 {
+		if !yield(least[0].part, nil) {
 			return
 		}
-		there, err := least.advance()
-		if err != nil {
+		there, err := least[0].advance()
+		switch {
+		case err != nil:
 			yield(blocks.RowPart{}, err)
 			return
+		case there:
+			heap.Fix(&least, 0)
+		default:
+			heap.Pop(&least)
 		}
-		if !there {
-			last := len(heap) - 1
-			heap[0], heap = heap[last], heap[:last]
-		}
-		down(heap, 0)
 	}
 }
 
-// down moves a cursor down to where none below it stands at a lesser part.
-func down(heap []*cursor, i int) {
-	for {
-		child := 2*i + 1
-		if child >= len(heap) {
-			return
-		}
-		if right := child + 1; right < len(heap) && heap[right].part.Compare(heap[child].part.RowPlace) < 0 {
-			child = right
-		}
-		if heap[i].part.Compare(heap[child].part.RowPlace) <= 0 {
-			return
-		}
-		heap[i], heap[child] = heap[child], heap[i]
-		i = child
-	}
+// cursors is a heap of cursors, the one at the least part first.
+type cursors []*cursor
+
+func (c cursors) Len() int           { return len(c) }
+func (c cursors) Less(i, j int) bool { return c[i].part.Compare(c[j].part.RowPlace) < 0 }
+func (c cursors) Swap(i, j int)      { c[i], c[j] = c[j], c[i] }
+func (c *cursors) Push(x any)        { *c = append(*c, x.(*cursor)) } //nolint:forcetypeassert // they are all
+func (c *cursors) Pop() any {
+	last := (*c)[len(*c)-1]
+	*c = (*c)[:len(*c)-1]
+	return last
 }
 
 // joined makes rows of their parts.

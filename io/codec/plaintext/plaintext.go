@@ -30,10 +30,8 @@ func (lines) Decode(record []byte, doc *codec.Document) error {
 	return nil
 }
 
-type file struct{}
-
-// Header is empty: the document is the file, byte order mark and all.
-func (file) Header([]byte, bool) (int, bool) { return 0, true }
+// file has no header, for a byte order mark is of the document, too.
+type file struct{ codec.Sequential }
 
 func (c file) WithHeader([]byte) (codec.Codec, error) { return c, nil }
 
@@ -43,18 +41,8 @@ func (file) End(data []byte, _ codec.State, atEOF bool) (int, codec.State, bool)
 	return len(data), 0, atEOF
 }
 
-// Unclosed is nothing.
-func (file) Unclosed(codec.State, []byte) (what string, lost bool) { return "", false }
-
-// Sync finds nothing: the only record begins in the first split.
-func (file) Sync([]byte, bool) (int, bool) { return 0, false }
-
 func (file) Decode(record []byte, doc *codec.Document) error {
 	doc.Reset()
 	doc.Text = append(doc.Text, record...)
 	return nil
 }
-
-func (file) Splittable() bool { return false }
-
-func (file) Separated() bool { return false }

@@ -22,10 +22,7 @@ const block = 512
 // New returns the codec of tar. A document is the content of a regular file, byte for byte; its id is the file's path.
 func New(codec.Fields) codec.Codec { return members{} }
 
-type members struct{}
-
-// Header is empty: an archive begins with a member.
-func (members) Header([]byte, bool) (int, bool) { return 0, true }
+type members struct{ codec.Sequential } // a member may be an archive itself
 
 func (c members) WithHeader([]byte) (codec.Codec, error) { return c, nil }
 
@@ -75,16 +72,6 @@ func (members) End(data []byte, state codec.State, atEOF bool) (n int, next code
 	}
 	return n, state - codec.State(take), atEOF
 }
-
-// Unclosed is nothing: Decode says what a member lacks.
-func (members) Unclosed(codec.State, []byte) (what string, lost bool) { return "", false }
-
-// Sync finds nothing: a member may be an archive itself.
-func (members) Sync([]byte, bool) (int, bool) { return 0, false }
-
-func (members) Splittable() bool { return false }
-
-func (members) Separated() bool { return false }
 
 func (members) Decode(record []byte, doc *codec.Document) error {
 	doc.Reset()

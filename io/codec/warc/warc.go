@@ -38,12 +38,10 @@ func New(fields codec.Fields) codec.Codec {
 }
 
 type records struct {
+	codec.Sequential
 	text      []string
 	id, value string
 }
-
-// Header is empty: a file begins with a record.
-func (*records) Header([]byte, bool) (int, bool) { return 0, true }
 
 func (c *records) WithHeader([]byte) (codec.Codec, error) { return c, nil }
 
@@ -169,16 +167,6 @@ func mayBegin(data []byte) bool {
 }
 
 func lineEnds(data []byte) int { return len(data) - len(bytes.TrimLeft(data, "\r\n")) }
-
-// Unclosed is nothing: Decode says what a record lacks, and End does not let it take others.
-func (*records) Unclosed(codec.State, []byte) (what string, lost bool) { return "", false }
-
-// Sync finds nothing: a record may hold what looks like records, so files are read from their start.
-func (*records) Sync([]byte, bool) (int, bool) { return 0, false }
-
-func (*records) Splittable() bool { return false }
-
-func (*records) Separated() bool { return false }
 
 // Besides reports whether record, which is whole, is no document but goes with the file: a warcinfo, request,
 // metadata or revisit, or of a type that the standard does not name. A broken one is not Besides.
