@@ -40,6 +40,7 @@ func TestMemory(t *testing.T) {
 		{"large unreadable records", unreadable(200, 2_000_000), []string{"--max-rejected=100%"}, true},
 		{"large records", largeRecords(3), nil, false},
 		{"texts of many words", lettersOnly(3, 8_000_000), nil, false},
+		{"large texts, many workers", largeTexts(24), []string{"--workers=16"}, false},
 		{"a text of 45 MB", tokens(5_000_000), []string{"--max-doc-bytes=64MiB"}, false},
 		{"texts of many characters", lettersOnly(3, 8_000_000), []string{"--shingle=char:9"}, true},
 		{"copies of one line", copiesOfALine(3_000_000), nil, true},
@@ -135,10 +136,11 @@ func peakOf(t *testing.T, args ...string) int64 {
 	return peakWith(t, "256MB", args...)
 }
 
-// peakWith runs neardup with so much memory, on two cores, and returns the most that it has held.
+// peakWith runs neardup with so much memory, on two cores unless args have --workers, and returns the most that it has held.
 func peakWith(t *testing.T, memory string, args ...string) int64 {
 	t.Helper()
-	return peakOfCommand(t, append([]string{"dedup", "--memory=" + memory, "--workers=2", "--output", filepath.Join(t.TempDir(), "out")}, args...)...)
+	t.Setenv("NEARDUP_WORKERS", "2")
+	return peakOfCommand(t, append([]string{"dedup", "--memory=" + memory, "--output", filepath.Join(t.TempDir(), "out")}, args...)...)
 }
 
 // peakOfCommand runs neardup and returns the most memory that it has held.
@@ -250,6 +252,24 @@ func lettersOnly(n, words int) func(*testing.T, *bufio.Writer) {
 			fmt.Fprintf(w, "{\"id\":%d,\"text\":\"", i)
 			for range words {
 				w.Write([]byte{'a' + byte(rng.IntN(26)), ' '})
+			}
+			io.WriteString(w, "\"}\n")
+		}
+	}
+}
+
+// largeTexts are texts of 15 MB, no two of which have a shingle in common.
+func largeTexts(n int) func(*testing.T, *bufio.Writer) {
+	return func(_ *testing.T, w *bufio.Writer) {
+		rng := mathrand.New(mathrand.NewPCG(1, 3))
+		var words [5000]string
+		for i := range words {
+			words[i] = fmt.Sprintf("word%d ", i)
+		}
+		for i := range n {
+			fmt.Fprintf(w, "{\"id\":%d,\"text\":\"", i)
+			for range 1_650_000 {
+				w.WriteString(words[rng.IntN(len(words))])
 			}
 			io.WriteString(w, "\"}\n")
 		}

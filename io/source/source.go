@@ -262,6 +262,7 @@ func (w *blockWriter) begin(local, spread func([]byte)) {
 func (w *blockWriter) add(doc *blocks.Document) {
 	if len(doc.Text) > blocks.BlockBytes {
 		w.local(blocks.AppendDocument(nil, doc))
+		w.local(nil) // Beam holds what a worker has sent last
 		return
 	}
 	if w.block == nil {

@@ -79,7 +79,7 @@ func documents(t *testing.T, block []byte) (docs []blocks.Document) {
 	for !d.Done() {
 		docs = append(docs, d.Document())
 	}
-	if d.Err() != nil || len(docs) == 0 || len(block) > 1<<20 && len(docs) > 1 {
+	if d.Err() != nil || len(docs) == 0 && len(block) > 0 || len(block) > 1<<20 && len(docs) > 1 {
 		t.Fatalf("a block of %d documents in %d bytes, error %v", len(docs), len(block), d.Err())
 	}
 	return docs

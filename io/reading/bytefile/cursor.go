@@ -34,12 +34,8 @@ const (
 )
 
 const (
-	// LargeRecord is the size in bytes from which on the buffer of a record is taken of the room.
-	LargeRecord = 16 << 20
-	// largeDocument is from where on records are seen so, and largeCost about how many times its bytes a
-	// text takes then: the text, its block, and 8 bytes for each character.
-	largeDocument = 1 << 20
-	largeCost     = 10
+	// largeCost is about how many times its bytes a large text takes when it is seen: itself, its block, and 8 bytes for each character.
+	largeCost = 10
 )
 
 // buffers are those of closed readers.
@@ -52,7 +48,7 @@ type cursor struct {
 	file        *storage.File
 	packed      *countingReader // nil: file is not compressed
 	plain       io.ReadCloser   // unpacks packed
-	claim       *memory.Claim   // for windows of files that are decompressed, buffers above LargeRecord, and what becomes of large documents
+	claim       *memory.Claim   // for windows of files that are decompressed, large buffers, and what becomes of large documents
 	giveBack    func()          // gives back what plain takes of it
 	src         io.Reader
 	codec       codec.Codec
@@ -65,8 +61,8 @@ type cursor struct {
 	maxRecord   int
 	maxWindow   int64
 	ctx         context.Context //nolint:containedctx // of the one call that a cursor serves
-	unbuffer    func()          // gives back what buf takes of claim; nil: nothing
-	large       int64           // where buf was last needed to be so large
+	buffer      memory.Buffer   // is buf
+	large       int64           // where buf was last needed to be large
 
 	buf    []byte // buf[lo:hi] is read and not yet handed out
 	lo, hi int
@@ -154,6 +150,7 @@ func (f Reader) openOn(ctx context.Context, opened *storage.File, file *blocks.F
 		file: opened, src: fromStart(opened), codec: found, besides: f.Besides, path: file.Path, compression: compression,
 		end: blocks.End, near: blocks.End, maxRecord: maxHeader, maxWindow: o.MaxWindow, one: file.IDIsSource, ctx: ctx, claim: reading.Claim(o),
 	}
+	c.buffer.Claim = c.claim
 	if unpacked, ok := storage.Kept(ctx, file.Path, file.Version).([]byte); ok && compression != "" {
 		c.packed = &countingReader{}
 		c.packed.n.Store(file.Size)
@@ -442,23 +439,14 @@ func (c *cursor) fill() error {
 	if c.buf == nil {
 		c.buf, _ = buffers.Get().([]byte)
 	}
-	if want > LargeRecord && c.unbuffer == nil {
-		giveBack, err := c.claim.Take(c.ctx, int64(c.maxRecord))
-		if err != nil {
-			return err
-		}
-		c.unbuffer = giveBack
-	}
-	if want > LargeRecord {
+	if want > memory.Large {
 		c.large = c.pos
 	}
 	if len(c.buf) < want {
-		grown := make([]byte, want)
-		copy(grown, c.buf[:c.hi])
-		c.buf = grown
-		if want > LargeRecord {
-			c.claim.Collect(int64(want))
+		if err := c.buffer.Grow(c.ctx, &c.buf, want); err != nil {
+			return err
 		}
+		c.buf = c.buf[:want]
 	}
 	for c.hi < want {
 		n, err := c.src.Read(c.buf[c.hi:want])
@@ -476,25 +464,17 @@ func (c *cursor) fill() error {
 
 // shrink gives back the buffer of a large record when there was none for a while.
 func (c *cursor) shrink() {
-	if left := c.hi - c.lo; c.unbuffer != nil && left <= readBytes && c.pos > c.large+4*LargeRecord {
+	if left := c.hi - c.lo; c.buffer.Taken() && left <= readBytes && c.pos > c.large+int64(len(c.buf)) {
 		small := make([]byte, 2*readBytes)
 		copy(small, c.buf[c.lo:c.hi])
 		c.buf, c.lo, c.hi = small, 0, left
-		c.freed()
-	}
-}
-
-// freed says that buf, which was large, is no more.
-func (c *cursor) freed() {
-	if c.unbuffer != nil {
-		c.unbuffer()
-		c.unbuffer = nil
+		c.buffer.Freed()
 	}
 }
 
 // Show calls decode, which decodes and uses a record of so many bytes, of large ones only when there is room for what becomes of them.
 func Show(ctx context.Context, bytes int, claim *memory.Claim, decode func() error) error {
-	if bytes < largeDocument {
+	if bytes < memory.Large {
 		return decode()
 	}
 	giveBack, err := claim.Take(ctx, int64(bytes)*largeCost)
@@ -537,7 +517,7 @@ func (c *cursor) close() error {
 		buffers.Put(c.buf) //nolint:staticcheck // a slice's header is little beside what is read
 	}
 	c.buf = nil
-	c.freed()
+	c.buffer.Freed()
 	if c.plain != nil {
 		c.plain.Close() // it only held buffers
 		c.giveBack()

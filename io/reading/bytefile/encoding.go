@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/neardup/neardup/blocks"
+	"github.com/neardup/neardup/internal/memory"
 	"github.com/neardup/neardup/io/charset"
 	"github.com/neardup/neardup/io/codec"
 	"github.com/neardup/neardup/io/reading"
@@ -178,7 +179,7 @@ func (c decoding) Decode(record []byte, doc *codec.Document) error {
 	buffer := decoded.Get().(*[]byte) //nolint:forcetypeassert // nothing else is put there
 	defer decoded.Put(buffer)
 	text := c.encoding.AppendDecoded((*buffer)[:0], record)
-	if cap(text) <= largeDocument {
+	if cap(text) <= memory.Large {
 		*buffer = text
 	}
 	return c.Codec.Decode(text, doc)

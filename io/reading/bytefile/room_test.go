@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 
 	"github.com/neardup/neardup/blocks"
+	"github.com/neardup/neardup/internal/memory"
 	"github.com/neardup/neardup/io/reading"
 )
 
@@ -28,7 +29,7 @@ func holds(t *testing.T) bool {
 // With little memory large documents are seen one at a time, and records whose buffer is large are read so.
 func TestLargeRecordsAtATime(t *testing.T) {
 	line := func(n int) []byte { return append(bytes.Repeat([]byte{'x'}, n), '\n') }
-	large, huge := plant(t, "lines", line(largeDocument)), plant(t, "lines", line(LargeRecord))
+	large, huge := plant(t, "lines", line(memory.Large)), plant(t, "lines", line(16*memory.Large))
 	small := plant(t, "lines", line(100))
 	for name, tt := range map[string]struct {
 		in   input
@@ -36,14 +37,14 @@ func TestLargeRecordsAtATime(t *testing.T) {
 		want int64
 	}{
 		"large, no bound":    {large, 0, 5},
-		"large, little":      {large, 2 * largeCost * (largeDocument + 1), 2},
+		"large, little":      {large, 2*largeCost*(memory.Large+1) + 5*2*memory.Large, 2},
 		"large, very little": {large, 2, 1},
 		"huge, little":       {huge, 50 << 20, 1},
 		"small, little":      {small, 2, 5},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			o := options
-			o.MaxRecord, o.Room = 2*LargeRecord, tt.room
+			o.MaxRecord, o.Room = 32*memory.Large, tt.room
 			var inside atomic.Int64
 			all, ended := make(chan struct{}), make(chan error, 10)
 			for i := range 10 {
@@ -82,8 +83,8 @@ func TestLargeRecordsAtATime(t *testing.T) {
 
 // The buffer of a large record is given back while the file is read on.
 func TestLargeBufferShrinks(t *testing.T) {
-	content := append(bytes.Repeat([]byte{'x'}, 2*LargeRecord), '\n')
-	content = append(content, bytes.Repeat([]byte("a line\n"), 6*LargeRecord/7)...)
+	content := append(bytes.Repeat([]byte{'x'}, 32*memory.Large), '\n')
+	content = append(content, bytes.Repeat([]byte("a line\n"), 96*memory.Large/7)...)
 	in := plant(t, "lines", content)
 	o := options
 	o.Room = 2
@@ -94,7 +95,7 @@ func TestLargeBufferShrinks(t *testing.T) {
 		}
 		return nil
 	})
-	if err != nil || lines != 1+6*LargeRecord/7 || held == 0 || held == lines {
+	if err != nil || lines != 1+96*memory.Large/7 || held == 0 || held == lines {
 		t.Errorf("%d lines, %d of them beside a large buffer, error %v", lines, held, err)
 	}
 }

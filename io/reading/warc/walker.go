@@ -16,7 +16,6 @@ import (
 	"github.com/neardup/neardup/io/codec"
 	"github.com/neardup/neardup/io/codec/warc"
 	"github.com/neardup/neardup/io/reading"
-	"github.com/neardup/neardup/io/reading/bytefile"
 	"github.com/neardup/neardup/io/storage"
 )
 
@@ -57,12 +56,12 @@ type walker struct {
 	chunk    []byte
 	plain    []byte // what the member that was read last holds, unless it is long
 	claim    *memory.Claim
-	giveBack func() // gives back what plain takes of claim, beyond LargeRecord; nil: nothing
+	buffer   memory.Buffer // is plain
 }
 
 func newWalker(ctx context.Context, f *storage.File, file *blocks.File, o reading.Options) *walker {
 	w := &walker{ctx: ctx, file: f, path: file.Path, size: file.Size, o: o, claim: reading.Claim(o), chunk: make([]byte, 32<<10)}
-	w.source.near = file.Size
+	w.source.near, w.buffer.Claim = file.Size, w.claim
 	w.gzip, _ = inflaters.Get().(*gzip.Reader)
 	w.buffered = bufio.NewReaderSize(&w.source, int(min(readBytes, file.Size)))
 	return w
@@ -87,22 +86,19 @@ func (s *source) Read(p []byte) (int, error) {
 
 // release gives back a large plain.
 func (w *walker) release() {
-	if w.giveBack != nil {
+	if w.buffer.Taken() {
 		w.plain = nil
-		w.giveBack()
-		w.giveBack = nil
+		w.buffer.Freed()
 	}
 }
 
 // keep appends data to plain, of which no more than most bytes and one are kept.
 func (w *walker) keep(data []byte, most int) error {
 	data = data[:min(len(data), most+1-len(w.plain))]
-	if w.giveBack == nil && len(w.plain)+len(data) > bytefile.LargeRecord {
-		giveBack, err := w.claim.Take(w.ctx, int64(most))
-		if err != nil {
+	if n := len(w.plain) + len(data); n > cap(w.plain) {
+		if err := w.buffer.Grow(w.ctx, &w.plain, min(2*n, most+1)); err != nil {
 			return err
 		}
-		w.giveBack = giveBack
 	}
 	w.plain = append(w.plain, data...)
 	return nil
