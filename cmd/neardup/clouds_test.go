@@ -277,6 +277,18 @@ func (c *cloud) unconditional(t *testing.T) {
 	if !maps.Equal(before, after) {
 		t.Errorf("there are %q, and were %q", sorted(after), sorted(before))
 	}
+	c.ends(c.dedup("--weak-overwrite", "--write=corpus"), 0)
+	if manifest, err := finished(c.all()); err != nil || manifest == before[out+output.ManifestFile] {
+		t.Errorf("%v, or it was not replaced", err)
+	}
+	for _, args := range [][]string{{"study", "--k=5"}, {"compare", "--methods=bands,brute-force"}} {
+		args = append(args, c.scheme+"b/in/0.jsonl", "-o", c.scheme+"b/"+args[0])
+		c.ends(c.command(args...), 0)
+		if said := c.ends(c.command(append(args, "--overwrite")...), 2); !strings.Contains(said, "add --weak-overwrite") {
+			t.Errorf("%q does not name the flag", said)
+		}
+		c.ends(c.command(append(args, "--weak-overwrite")...), 0)
+	}
 }
 
 // TestFaultyStore: a run gets over a store that fails some of its requests, in whatever way, with the same bytes, and says how many it

@@ -23,7 +23,7 @@ func (c *planCmd) Run(ctx context.Context, s streams) error {
 
 // planFlags hides those flags of plan that say what becomes of a job or of its results.
 func planFlags(k *kong.Kong) error {
-	idle := []string{"output", "write", "no-text", "dry-run", "overwrite", "wait-lock", "force-unlock", "metrics-file", "lineage-file", "detach", "cancel-on-interrupt"}
+	idle := []string{"output", "write", "no-text", "dry-run", "overwrite", "weak-overwrite", "wait-lock", "force-unlock", "metrics-file", "lineage-file", "detach", "cancel-on-interrupt"}
 	for _, command := range k.Model.Children {
 		if command.Name != "plan" {
 			continue

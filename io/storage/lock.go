@@ -464,12 +464,12 @@ func (l *Lock) Removal(version string) If {
 	return cond
 }
 
-// Keep has Release write that nobody holds the lock, and not remove it: on a store that removes whatever the condition, that
-// could be another's.
-func (l *Lock) Keep() {
+// Keep tells whether Release writes that nobody holds the lock, and does not remove it: on a store that removes whatever the
+// condition, that could be another's.
+func (l *Lock) Keep(kept bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.kept = true
+	l.kept = kept
 }
 
 // Settle waits until no request of a holder whose lock was taken by force takes effect any more, and tells waiting how

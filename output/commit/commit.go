@@ -7,6 +7,7 @@
 package commit
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -54,6 +55,16 @@ type Options struct {
 type RefusedError struct{ Reason string }
 
 func (e *RefusedError) Error() string { return e.Reason }
+
+// unfitError says what a store lacks for what is asked.
+type unfitError struct{ reason string }
+
+func (e *unfitError) Error() string { return e.reason }
+
+func (*unfitError) Unwrap() error { return errors.ErrUnsupported }
+
+// Status is the exit status.
+func (*unfitError) Status() int { return 2 }
 
 // Commit is a run's hold on an output.
 type Commit struct {
@@ -149,6 +160,7 @@ func Begin(ctx context.Context, o Options) (*Commit, error) {
 		return nil, err
 	}
 	c.lock = lock
+	lock.Keep(o.Weak && !storage.IsLocal(o.Dir)) // until the probe tells more
 	switch {
 	case former == nil:
 	case former.To != "" && o.Lock.Force:
@@ -179,8 +191,8 @@ func (c *Commit) begin(ctx context.Context) (err error) {
 }
 
 // Recovered reports whether an earlier run of this fingerprint was killed while it published, and is
-// finished now: then there is nothing to do. The error is a *RefusedError if a run of another one is, and
-// this run is not to replace it.
+// finished now: then there is nothing to do. The error is as that of Begin if a run of another one is, and
+// this run is not to replace it, or cannot.
 func (c *Commit) Recovered(fingerprint string) (bool, error) {
 	if c.recovered == nil {
 		return false, nil
@@ -189,7 +201,7 @@ func (c *Commit) Recovered(fingerprint string) (bool, error) {
 		c.committed = true
 		return true, nil
 	}
-	return false, c.seen.refuse(c.o.Overwrite)
+	return false, cmp.Or(c.seen.refuse(c.o.Overwrite), c.canReplace())
 }
 
 // Temporary is the folder for the run's temporary files.
@@ -563,6 +575,9 @@ func (c *Commit) probe(ctx context.Context) error {
 	}
 	path := storage.Join(c.staging, "probe")
 	first, err := c.create(ctx, path, storage.If{Absent: true})
+	if errors.Is(err, errors.ErrUnsupported) {
+		return c.ignoresConditions()
+	}
 	if err != nil {
 		return err
 	}
@@ -588,13 +603,21 @@ func (c *Commit) probe(ctx context.Context) error {
 	if err != nil && !errors.Is(err, errors.ErrUnsupported) {
 		return err
 	}
-	if !c.removes {
-		c.lock.Keep()
+	c.lock.Keep(!c.removes)
+	if c.recovered != nil {
+		return nil // which may be all that is asked: see Recovered
 	}
-	if !c.removes && !c.o.Weak && len(c.seen.files) > 0 {
-		return fmt.Errorf("%s: the object store does not support conditional DELETE, so existing output cannot be replaced; choose an empty --output, or add --weak-overwrite to dedup if no other program writes there (docs/lake.md): %w", c.o.Dir, errors.ErrUnsupported)
+	return c.canReplace()
+}
+
+// canReplace returns an error if what is there cannot be replaced.
+func (c *Commit) canReplace() error {
+	if c.removes || c.o.Weak || len(c.seen.files) == 0 {
+		return nil
 	}
-	return nil
+	const text = "%s: the object store does not support conditional DELETE, so existing output cannot be replaced; " +
+		"choose an empty --output, or add --weak-overwrite if no other program writes there (docs/lake.md)"
+	return &unfitError{fmt.Sprintf(text, c.o.Dir)}
 }
 
 // create writes a probe of a text of its own. A request that was sent again, as its answer was lost, may meet its own success: the
@@ -619,14 +642,14 @@ func (c *Commit) refuses(ctx context.Context, path string, cond storage.If) erro
 	case errors.Is(err, storage.ErrPrecondition):
 		return nil
 	case err == nil, errors.Is(err, errors.ErrUnsupported):
-		return errors.Join(err, c.ignoresConditions())
+		return c.ignoresConditions()
 	default: // which says nothing of conditions
 		return err
 	}
 }
 
 func (c *Commit) ignoresConditions() error {
-	return fmt.Errorf("%s: the object store ignores conditional requests, so two runs could write at once; choose another store: %w", c.o.Dir, errors.ErrUnsupported)
+	return &unfitError{c.o.Dir + ": the object store ignores conditional requests, so two runs could write at once; choose another store"}
 }
 
 // andAbove are a folder and all above it, some of which may be as new as it is.

@@ -95,7 +95,10 @@ func TestLate(t *testing.T) {
 }
 
 // fencing is a process on a store whose versions come back: what it removes has a date.
-type fencing struct{ process }
+type fencing struct {
+	process
+	heedless bool // it removes whatever the version
+}
 
 func (*fencing) Within() time.Duration { return 20 * time.Millisecond }
 
@@ -106,6 +109,9 @@ func (p *fencing) Remove(ctx context.Context, path string, cond storage.If) erro
 		if !cond.Until.IsZero() && p.lake.Now().After(cond.Until) {
 			return fs.ErrPermission
 		}
+		if p.heedless {
+			cond.Version = ""
+		}
 		return p.lake.Remove(ctx, p.in(path), cond)
 	})
 }
@@ -113,6 +119,13 @@ func (p *fencing) Remove(ctx context.Context, path string, cond storage.If) erro
 // TestPausedForced: a run that stands still before any request, while another takes its lock by force and publishes the
 // same bytes as before, goes on to find out who has the output, and leaves it alone.
 func TestPausedForced(t *testing.T) {
+	for _, weak := range []bool{false, true} {
+		pausedForced(t, weak)
+	}
+}
+
+func pausedForced(t *testing.T, weak bool) {
+	t.Helper()
 	fenced := 0
 	for n, ended := 0, false; !ended; n++ {
 		l := newLake(t)
@@ -124,8 +137,9 @@ func TestPausedForced(t *testing.T) {
 		}
 		l.prepare([]edition{first})
 		arrived, goOn, done := make(chan bool, 1), make(chan bool), make(chan error)
-		count, when := 0, fmt.Sprintf("paused at %d", n)
-		options := l.process("one", nil)
+		count, when := 0, fmt.Sprintf("weak: %t, paused at %d", weak, n)
+		options, forced := l.process("one", nil), l.process("two", nil)
+		options.Weak, forced.Weak = weak, weak
 		storage.Register("one://", &fencing{process{lake: l, scheme: "one://", before: func(request string) error {
 			if count++; count == n+1 {
 				when += ", " + request
@@ -133,9 +147,8 @@ func TestPausedForced(t *testing.T) {
 				<-goOn
 			}
 			return nil
-		}}})
-		forced := l.process("two", nil)
-		storage.Register("two://", &fencing{process{lake: l, scheme: "two://", before: lives}})
+		}}, weak})
+		storage.Register("two://", &fencing{process{lake: l, scheme: "two://", before: lives}, weak})
 		go func() {
 			var err error
 			defer func() { done <- err }() // also if the test fails in it
@@ -147,10 +160,9 @@ func TestPausedForced(t *testing.T) {
 			ended = true
 		case <-arrived:
 		}
-		locked, committed := false, check(t.Context(), "lake://"+l.dir, second) == nil
-		if _, err := l.Stat(t.Context(), "lake://"+l.dir+"/.lock"); err == nil {
-			locked = true
-		}
+		text, lockErr := storage.ReadFile(t.Context(), "lake://"+l.dir+"/.lock")
+		locked := lockErr == nil && !strings.Contains(string(text), `"released":true`)
+		committed := check(t.Context(), "lake://"+l.dir, second) == nil
 		forced.Run, forced.Lock.Force = "20260102-030405-0a1b2c3d", true
 		waited, begun := false, time.Now()
 		forced.Warn = func(format string, _ ...any) {

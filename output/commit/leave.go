@@ -76,6 +76,7 @@ func Resume(ctx context.Context, o Options, left *Left) (*Commit, error) {
 	if c.lock, _, err = storage.Acquire(ctx, storage.Join(o.Dir, output.LockFile), o.Run, o.Lock); err != nil {
 		return nil, err
 	}
+	c.lock.Keep(!left.Removes)
 	err = c.resume(ctx, left)
 	if err == nil {
 		return c, nil
@@ -106,9 +107,6 @@ func (c *Commit) resume(ctx context.Context, left *Left) error {
 		return err
 	}
 	c.staging, c.removes, c.movable = left.staging, left.Removes, left.Whole
-	if !c.removes {
-		c.lock.Keep()
-	}
 	// One that was killed may have ended the run's writing.
 	if err := storage.BeginIn(ctx, c.staging, workDir, false); err != nil {
 		return err

@@ -539,54 +539,6 @@ func TestUnfitStores(t *testing.T) {
 	l.whole("an output that cannot be replaced", first)
 }
 
-// heedless is a process on a store that removes whatever the condition, as MinIO does.
-type heedless struct{ process }
-
-func (h *heedless) Remove(ctx context.Context, path string, cond storage.If) error {
-	cond.Version = ""
-	return h.process.Remove(ctx, path, cond)
-}
-
-// TestWeak: on a store without conditional DELETE an output is replaced if that is asked for, whether the store refuses the
-// condition or ignores it; a run that is killed before any request is finished by the next one, and nobody's lock is removed.
-func TestWeak(t *testing.T) {
-	for name, ignores := range map[string]bool{"refuses": false, "ignores": true} {
-		for n, ended := 1, false; !ended; n++ {
-			l := newLake(t)
-			l.NoConditionalRemove = !ignores
-			when := fmt.Sprintf("%s, killed before request %d", name, n)
-			process := func(scheme string, before func(string) error) commit.Options {
-				o := l.process(scheme, before)
-				if ignores {
-					storage.Register(scheme+"://", &heedless{process{lake: l, scheme: scheme + "://", before: before}})
-				}
-				o.Weak = true
-				return o
-			}
-			if err := first.run(t.Context(), process("one", lives)); err != nil {
-				t.Fatal(err)
-			}
-			count := 0
-			killed := func(request string) error {
-				if count++; count >= n {
-					return errKilled
-				}
-				if strings.HasPrefix(request, "remove") && strings.HasSuffix(request, ".lock") {
-					t.Errorf("%s: %s", when, request)
-				}
-				return nil
-			}
-			err := second.run(t.Context(), process("two", killed))
-			ended = err == nil && count < n
-			l.later()
-			if err := third.run(t.Context(), process("three", lives)); err != nil {
-				t.Fatalf("%s: %v", when, err)
-			}
-			l.whole(when, third)
-		}
-	}
-}
-
 // TestRecovered: a run that was ready but for publishing is published by the next, which has nothing to do if it was
 // asked the same.
 func TestRecovered(t *testing.T) {

@@ -135,6 +135,7 @@ func (c *Commit) recover(ctx context.Context) (err error) {
 			return err
 		}
 		if seal != nil {
+			c.lock.Keep(seal.Weak) // until the probe tells more
 			published, err := c.finishSealed(ctx, seal)
 			if err != nil {
 				return err

@@ -40,12 +40,11 @@ type Config struct {
 	Output string        `short:"o" placeholder:"DIR" help:"Folder for tables of the buckets (bands, signatures, pieces), and the comparison as run.json: a new or empty one; a finished one with --overwrite." group:"Comparison"`
 	Write  []output.Part `enum:"${tables}" placeholder:"NAME" help:"Tables for --output: buckets (the documents of each bucket of each band), candidates (the distinct pairs of documents that share one) (default: both)." group:"Comparison"`
 
-	Overwrite bool `help:"Replace a finished output once the new one is whole; until then the old one stays." group:"Comparison"`
-
 	records.Similarity
 	records.Search
 	records.Comparing
 	job.Running
+	job.Replacing
 }
 
 // Method is a way to find the pairs.
@@ -106,7 +105,7 @@ func (c *Config) validate() error {
 		return job.Usage("--output %s: no buckets are listed; add bands to --methods", c.Output)
 	case c.Output != "" && seen[Pieces] && (seen[Bands] || seen[Signatures]):
 		return job.Usage("--output %s: pieces have other buckets than bands; leave one of them out of --methods", c.Output)
-	case c.Output == "" && c.Overwrite:
+	case c.Output == "" && c.Replaces():
 		return job.Usage("--overwrite: there is no folder to write to; give --output")
 	case c.Output == "" && len(c.Write) > 0:
 		return job.Usage("--write %s: there is no folder to write to; give --output", job.Names(c.Write...))

@@ -14,9 +14,9 @@ import (
 func (r *run) intoOutput(ctx context.Context) (comparison *records.Comparison, err error) {
 	record := &records.Run{
 		Version: dedup.Version(), Runner: string(r.config.Runner), Parameters: r.parameters(), Formats: job.Formats(r.asked.Texts, r.config.family()),
-		Running: job.How{Running: r.config.Running, Output: r.config.Output, Overwrite: r.config.Overwrite}.Record(),
+		Running: job.How{Running: r.config.Running, Output: r.config.Output, Replacing: r.config.Replacing}.Record(),
 	}
-	to := job.Publishing{Dir: r.config.Output, Overwrite: r.config.Overwrite, Inputs: r.config.Inputs, TempDir: r.config.TempDir}
+	to := job.Publishing{Dir: r.config.Output, Inputs: r.config.Inputs, TempDir: r.config.TempDir, Replacing: r.config.Replacing}
 	warnings, err := to.Publish(ctx, record, func(temp string, staged output.Folder) (*records.Manifest, error) {
 		r.temp, r.staged = temp, staged
 		if comparison, err = r.do(ctx); err != nil {

@@ -52,7 +52,6 @@ type Config struct {
 
 // validate returns what is asked, parsed, or a *job.UsageError for what cannot be meant.
 func (c *Config) validate() (*job.Asked, error) {
-	c.Overwrite = c.Overwrite || c.WeakOverwrite
 	asked, err := job.Compile(c.Spec, c.Given...)
 	if err != nil {
 		return nil, err

@@ -81,7 +81,7 @@ func Finish(ctx context.Context, f Finishing) (*records.Run, error) {
 		return nil, err
 	}
 	r.config.WaitLock, r.config.Ended, r.config.Draw = f.WaitLock, f.Ended, f.Draw
-	r.commit, err = commit.Resume(ctx, commit.Options{Dir: dir, Overwrite: r.config.Overwrite, Lock: r.config.lock(), Warn: r.warn}, left)
+	r.commit, err = commit.Resume(ctx, commit.Options{Dir: dir, Overwrite: r.config.Replaces(), Weak: r.config.WeakOverwrite, Lock: r.config.lock(), Warn: r.warn}, left)
 	if err != nil {
 		return nil, job.Refused(err)
 	}
@@ -108,9 +108,11 @@ func (c *Config) restore(run records.Run) error {
 	var how struct {
 		Output    string `json:"output"`
 		Overwrite bool   `json:"overwrite"`
+		Weak      bool   `json:"weak_overwrite"`
 	}
 	err := json.Unmarshal(run.Running, &how)
-	c.Spec, c.Runner, c.Output, c.Overwrite = run.Parameters, job.Runner(run.Runner), how.Output, how.Overwrite
+	c.Spec, c.Runner, c.Output = run.Parameters, job.Runner(run.Runner), how.Output
+	c.Overwrite, c.WeakOverwrite = how.Overwrite, how.Weak
 	return err
 }
 

@@ -199,12 +199,9 @@ func (r *run) open(ctx context.Context) (err error) {
 		return err
 	}
 	r.commit, err = commit.Begin(ctx, commit.Options{
-		Dir: r.output, Run: r.record.Job, Overwrite: r.config.Overwrite, Weak: r.config.WeakOverwrite,
+		Dir: r.output, Run: r.record.Job, Overwrite: r.config.Replaces(), Weak: r.config.WeakOverwrite,
 		Temp: temp, Private: !r.config.Runner.Traits().OnCluster, Lock: r.config.lock(), Warn: r.warn,
 	})
-	if errors.Is(err, errors.ErrUnsupported) {
-		return &job.UsageError{Reason: err}
-	}
 	if err != nil {
 		return job.Refused(err)
 	}

@@ -30,7 +30,7 @@ func (r *run) checkOutput(ctx context.Context) error {
 			return unfit(err)
 		}
 	}
-	return job.Refused(commit.Check(ctx, r.output, r.config.Overwrite))
+	return job.Refused(commit.Check(ctx, r.output, r.config.Replaces()))
 }
 
 // unfit says what to do where a path can be no output's.

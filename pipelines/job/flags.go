@@ -32,12 +32,20 @@ type How struct {
 	Remote
 	Cloud
 	Scheduled
-	DryRun        bool          `help:"Print the plan and exit: what the run is expected to read, send and need. Reads the input up to 256 MB, and a sample of a larger one." group:"Run"`
-	Overwrite     bool          `help:"Replace a finished output once the new one is whole; until then the old one stays." group:"Run"`
-	WeakOverwrite bool          `help:"Like --overwrite, also on an object store without conditional DELETE, such as MinIO. No other program may write to the output meanwhile." group:"Run"`
-	WaitLock      time.Duration `default:"0s" placeholder:"DURATION" help:"Time to wait for another run's lock on the output, as in 90s or 2h (default: ${default})." group:"Run"`
-	ForceUnlock   bool          `help:"Take the output from the run that holds it; that run then stops at its next step with status 3." group:"Run"`
+	DryRun bool `help:"Print the plan and exit: what the run is expected to read, send and need. Reads the input up to 256 MB, and a sample of a larger one." group:"Run"`
+	Replacing
+	WaitLock    time.Duration `default:"0s" placeholder:"DURATION" help:"Time to wait for another run's lock on the output, as in 90s or 2h (default: ${default})." group:"Run"`
+	ForceUnlock bool          `help:"Take the output from the run that holds it; that run then stops at its next step with status 3." group:"Run"`
 }
+
+// Replacing says whether a finished output is replaced.
+type Replacing struct {
+	Overwrite     bool `help:"Replace a finished output once the new one is whole; until then the old one stays." group:"Run"`
+	WeakOverwrite bool `help:"Like --overwrite, also on an object store without conditional DELETE, such as MinIO. No other program may write to the output meanwhile." group:"Run"`
+}
+
+// Replaces reports whether it is.
+func (r Replacing) Replaces() bool { return r.Overwrite || r.WeakOverwrite }
 
 // Record is How as run.json has it: the flags that are set, by their names with _ for -.
 func (h How) Record() json.RawMessage {

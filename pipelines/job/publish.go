@@ -2,7 +2,6 @@ package job
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -15,10 +14,10 @@ import (
 
 // Publishing is an output that is there once all of it is whole, and of which a run that fails leaves nothing.
 type Publishing struct {
-	Dir       string
-	Overwrite bool
-	Inputs    []string
-	TempDir   string
+	Dir     string
+	Inputs  []string
+	TempDir string
+	Replacing
 }
 
 // Publish calls fill with folders for temporary files and for those of the output, and publishes what its manifest lists. What
@@ -39,12 +38,9 @@ func (p Publishing) Publish(ctx context.Context, record *records.Run, fill func(
 	ending, done := commit.Ending(ctx)
 	defer done()
 	c, err := commit.Begin(ctx, commit.Options{
-		Dir: dir, Run: record.Job, Overwrite: p.Overwrite, Temp: temp, Private: true,
+		Dir: dir, Run: record.Job, Overwrite: p.Replaces(), Weak: p.WeakOverwrite, Temp: temp, Private: true,
 		Warn: func(format string, args ...any) { warnings = append(warnings, fmt.Sprintf(format, args...)) },
 	})
-	if errors.Is(err, errors.ErrUnsupported) {
-		return nil, &UsageError{Reason: err}
-	}
 	if err != nil {
 		return nil, Refused(err)
 	}

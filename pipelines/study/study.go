@@ -22,7 +22,6 @@ type Config struct {
 	records.Input
 
 	Output     string      `short:"o" placeholder:"DIR" help:"Folder for the tables, the report and the plots: a new or empty one; a finished one with --overwrite." group:"Study"`
-	Overwrite  bool        `help:"Replace a finished output once the new one is whole; until then the old one stays." group:"Study"`
 	Unit       Unit        `default:"char" enum:"${units}" help:"Unit of shingles: char or word (default: ${default})." group:"Study"`
 	K          []int       `name:"k" short:"k" default:"5,7,9" placeholder:"K" help:"Sizes of shingles (default: ${default})." group:"Study"`
 	Language   string      `default:"en" placeholder:"CODE" help:"Language of stop words and stems (default: ${default})." group:"Study"`
@@ -41,6 +40,7 @@ type Config struct {
 	Draw func(found *records.Study, write func(name string, content func(io.Writer) error) error) error `kong:"-"`
 
 	job.Running
+	job.Replacing
 }
 
 // Vars are the values that the tags of Config refer to.
@@ -100,7 +100,7 @@ func (c *Config) validate() error {
 	switch {
 	case len(names) > mostSettings:
 		return job.Usage("%d settings are too many, at most %d; give fewer values of --k or --vary", len(names), mostSettings)
-	case c.Output == "" && c.Overwrite:
+	case c.Output == "" && c.Replaces():
 		return job.Usage("--overwrite: there is no folder to write to; give --output")
 	case slices.Contains(c.Inputs, "-") && len(c.Signatures) > 0:
 		return job.Usage("--signatures reads the input again, and standard input can be read once: give a file")
