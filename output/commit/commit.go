@@ -377,10 +377,20 @@ func (c *Commit) Fail(ctx context.Context, run *records.Run, names []string) err
 		return err
 	}
 	// The names of all that is there are in run.json at every moment, so that the next run knows them.
-	if err := c.moveRecord(ctx, folder, run, append(s.names(), names...)); err != nil {
+	if err := c.stageRecord(ctx, failingFile, run, append(s.names(), names...)); err != nil {
 		return err
 	}
-	if err := s.remove(ctx, output.RunFile); err != nil {
+	if err := c.stageRecord(ctx, failedFile, run, names); err != nil {
+		return err
+	}
+	// Whoever takes the lock from now on removes what is moved here.
+	if err := c.lock.Prove(ctx); err != nil {
+		return err
+	}
+	if err := c.moveRecord(ctx, failingFile, folder); err != nil {
+		return err
+	}
+	if err := s.remove(ctx, output.RunFile, c.lock.Removal); err != nil {
 		return err
 	}
 	staged := c.Staged()
@@ -389,7 +399,7 @@ func (c *Commit) Fail(ctx context.Context, run *records.Run, names []string) err
 			return err
 		}
 	}
-	return c.moveRecord(ctx, folder, run, names)
+	return c.moveRecord(ctx, failedFile, folder)
 }
 
 // carry moves a file, or copies it if it cannot be moved, such as to another file system.
@@ -414,18 +424,20 @@ func (c *Commit) carry(ctx context.Context, from, to string) error {
 	return err
 }
 
-// moveRecord writes the record of a run that left files, and moves it to its place, as only who has the lock can.
-func (c *Commit) moveRecord(ctx context.Context, folder string, run *records.Run, files []string) error {
+// stageRecord writes the record of a run that leaves files.
+func (c *Commit) stageRecord(ctx context.Context, name string, run *records.Run, files []string) error {
 	run.Files = files
-	staged := storage.Join(c.staging, failedFile)
+	staged := storage.Join(c.staging, name)
 	if _, err := output.WriteJSON(ctx, c.staging, staged, run); err != nil {
 		return err
 	}
-	if err := storage.Sync(ctx, staged); err != nil {
-		return err
-	}
+	return storage.Sync(ctx, staged)
+}
+
+// moveRecord moves it to its place.
+func (c *Commit) moveRecord(ctx context.Context, name, folder string) error {
 	record := storage.Join(folder, output.RunFile)
-	if err := c.carry(ctx, staged, record); err != nil {
+	if err := c.carry(ctx, storage.Join(c.staging, name), record); err != nil {
 		return err
 	}
 	return c.syncing.Sync(ctx, record, folder)
@@ -505,7 +517,7 @@ func (c *Commit) tidy(ctx context.Context) error {
 	}
 	failed, err := look(ctx, FailedDir(c.o.Dir))
 	if err == nil && failed.record != nil && failed.refuse(false) == nil {
-		err = failed.remove(ctx, "")
+		err = failed.remove(ctx, "", c.lock.Removal)
 		storage.RemoveEmpty(failed.dir)
 	}
 	return errors.Join(append(errs, err)...)

@@ -202,3 +202,28 @@ func pausedForced(t *testing.T, weak bool) {
 		t.Errorf("fenced off %d times", fenced)
 	}
 }
+
+// TestPausedFailing: a run that fails, and stands still before any request while another takes the output over and publishes, leaves that
+// alone, also if its files have the bytes of those that an earlier run had left.
+func TestPausedFailing(t *testing.T) {
+	made := edition{"rejected/part-00000-of-00001.parquet": "rejected", "corpus/a.jsonl": "a"}
+	for name, editions := range prepared {
+		for n, ended := 0, false; !ended; n++ {
+			l := newLake(t)
+			l.ETags = true
+			l.prepare(editions)
+			late := func(scheme string, before func(string) error) commit.Options {
+				o := l.process(scheme, before)
+				storage.Register(scheme+"://", &fencing{process: process{lake: l, scheme: scheme + "://", before: before}})
+				return o
+			}
+			two := late("two", lives)
+			at, err := paused(failing, n, func(before func(string) error) commit.Options { return late("one", before) }, func() {
+				l.later()
+				ok(t, made.run(t.Context(), two))
+			})
+			ended = at == ""
+			l.whole(fmt.Sprintf("%s, paused before %s, %v", name, at, err), made)
+		}
+	}
+}

@@ -31,8 +31,9 @@ const (
 	goneDir  = "gone"   // what was in outDir, and has nothing of others in it
 	tempDir  = "tmp"    // temporary files, unless they are elsewhere
 	sealFile = "sealed" // a seal
-	// failedFile is the record of a run that failed, until it has its place.
-	failedFile = "failed"
+	// failedFile is the record of a run that failed, until it has its place; failingFile is there before, while files are moved.
+	failedFile  = "failed"
+	failingFile = "failing"
 )
 
 // note says whose a staging folder is, and where the run's temporary files are, if elsewhere.
@@ -197,7 +198,7 @@ func (c *Commit) discard(ctx context.Context, l leftover) error {
 	}
 	if foreign := old.stranger(); foreign != "" {
 		c.o.Warn("%s was not written by neardup and was kept; move it where you want it", storage.Join(old.dir, foreign))
-		return errors.Join(old.remove(ctx, ""), storage.RemoveAll(ctx, storage.Join(l.folder, workDir)), storage.RemoveAll(ctx, storage.Join(l.folder, tempDir)))
+		return errors.Join(old.remove(ctx, "", c.lock.Removal), storage.RemoveAll(ctx, storage.Join(l.folder, workDir)), storage.RemoveAll(ctx, storage.Join(l.folder, tempDir)))
 	}
 	// Half of it could not be told from what is of others.
 	err = c.store.Move(ctx, old.dir, storage.Join(l.folder, goneDir))

@@ -267,9 +267,9 @@ func (s *survey) differs(before *survey) error {
 	return nil
 }
 
-// remove removes all that is neardup's but the file keep, and folders that are empty then. What tells that the
+// remove removes all that is neardup's but the file keep, as it was seen, and folders that are empty then. What tells that the
 // rest is neardup's goes last.
-func (s *survey) remove(ctx context.Context, keep string) error {
+func (s *survey) remove(ctx context.Context, keep string, as func(version string) storage.If) error {
 	store, err := storage.At(s.dir)
 	if err != nil {
 		return err
@@ -281,7 +281,7 @@ func (s *survey) remove(ctx context.Context, keep string) error {
 		if !there || name == keep || s.foreign[name] {
 			continue
 		}
-		err := store.Remove(ctx, info.Path, storage.If{Version: info.Version})
+		err := store.Remove(ctx, info.Path, as(info.Version))
 		if errors.Is(err, errors.ErrUnsupported) {
 			err = store.Remove(ctx, info.Path, storage.If{})
 		}
