@@ -113,7 +113,7 @@ func (f *file) parse(data []byte) error {
 	spelling := map[string]string{}
 	var parser unstable.Parser
 	parser.Reset(data)
-	line, seen, inTable := 1, 0, false
+	line, counted, inTable := 1, 0, false
 	for parser.NextExpression() {
 		node := parser.Expression()
 		if node.Kind == unstable.KeyValue && inTable {
@@ -123,8 +123,8 @@ func (f *file) parse(data []byte) error {
 		name := node.Key()
 		name.Next()
 		begin := int(name.Node().Raw.Offset)
-		line += bytes.Count(data[seen:begin], []byte("\n"))
-		seen = begin
+		line += bytes.Count(data[counted:begin], []byte("\n"))
+		counted = begin
 		written := string(name.Node().Data)
 		key := strings.ReplaceAll(written, "_", "-")
 		if _, again := f.values[key]; !again {
@@ -201,8 +201,8 @@ func (f *file) at(key string) string {
 func (f *file) check(app *kong.Application, command *kong.Node) error {
 	flags := flagsOf(command)
 	for _, key := range f.keys {
-		flag, known := flags[key]
-		if !known {
+		flag, ok := flags[key]
+		if !ok {
 			return fmt.Errorf("%s: %s", f.at(key), unknown(app, command, key))
 		}
 		if err := checkValue(flag, f.values[key]); err != nil {

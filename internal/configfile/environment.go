@@ -104,19 +104,19 @@ func typed(flag *kong.Flag, text string) (any, error) {
 
 // warnOfMisspelt warns of variables that are no flag's, but almost: others may be of a service that is called neardup.
 func warnOfMisspelt(app *kong.Application) {
-	known := map[string]bool{variable("config"): true}
+	variables := map[string]bool{variable("config"): true}
 	for _, command := range app.Leaves(true) {
 		for name := range flagsOf(command) {
-			known[variable(name)] = true
+			variables[variable(name)] = true
 		}
 	}
 	for _, entry := range os.Environ() {
 		name, _, _ := strings.Cut(entry, "=")
-		if !strings.HasPrefix(name, prefix) || known[name] {
+		if !strings.HasPrefix(name, prefix) || variables[name] {
 			continue
 		}
 		length := len(name) - len(prefix)
-		if nearest := edit.Nearest(name, maps.Keys(known)); edit.Distance(name, nearest) <= length/4 {
+		if nearest := edit.Nearest(name, maps.Keys(variables)); edit.Distance(name, nearest) <= length/4 {
 			slog.Warn(fmt.Sprintf("%s is the variable of no flag; did you mean %s?", name, nearest))
 		}
 	}

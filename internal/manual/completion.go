@@ -203,20 +203,20 @@ func fish(app *kong.Application) string {
 		line("", flag)
 	}
 	for _, c := range commands(app) {
-		seen := "__fish_seen_subcommand_from " + c.path
+		path := "__fish_seen_subcommand_from " + c.path
 		if above, word, ok := strings.Cut(c.path, " "); ok {
 			fmt.Fprintf(&b, "complete -c %s -n %s -a %s -d %s\n", app.Name, quote("__fish_seen_subcommand_from "+above), word, quote(brief(c.Help)))
-			seen = "__fish_seen_subcommand_from " + word
+			path = "__fish_seen_subcommand_from " + word
 		}
 		if c.usual {
-			seen += "; or not __fish_seen_subcommand_from " + words
+			path += "; or not __fish_seen_subcommand_from " + words
 		}
 		for _, flag := range c.own() {
-			line(" -n "+quote(seen), flag)
+			line(" -n "+quote(path), flag)
 		}
 		for _, arg := range c.Positional {
 			if listed := values(arg); listed != nil {
-				fmt.Fprintf(&b, "complete -c %s -n %s -f -a %s\n", app.Name, quote(seen), quote(strings.Join(listed, " ")))
+				fmt.Fprintf(&b, "complete -c %s -n %s -f -a %s\n", app.Name, quote(path), quote(strings.Join(listed, " ")))
 			}
 		}
 	}

@@ -16,15 +16,15 @@ const assumed = 4 << 30
 
 // Available returns how much memory this process can have, and what sets that: the limits of its control group and of all above it, or what the
 // machine has if that is less. Root is the root of the file system.
-func Available(root fs.FS) (n int64, of string) {
-	n, of = installed(root), "this machine's memory"
+func Available(root fs.FS) (n int64, source string) {
+	n, source = installed(root), "this machine's memory"
 	if n == 0 {
-		n, of = assumed, "the memory assumed of a machine that does not tell"
+		n, source = assumed, "the memory assumed of a machine that does not tell"
 	}
 	if limit := limitOfGroups(root); limit < n {
-		n, of = limit, "the container's limit"
+		n, source = limit, "the container's limit"
 	}
-	return n, of
+	return n, source
 }
 
 // installed is what the machine has; 0: it does not tell.
@@ -59,8 +59,8 @@ func limitOfGroups(root fs.FS) int64 {
 		if len(fields) < 5 || len(kinds) < 3 {
 			continue
 		}
-		group, known := groups[kinds[0]]
-		if !known || kinds[0] == version1 && !slices.Contains(strings.Split(kinds[2], ","), "memory") {
+		group, ok := groups[kinds[0]]
+		if !ok || kinds[0] == version1 && !slices.Contains(strings.Split(kinds[2], ","), "memory") {
 			continue
 		}
 		top := path.Join("/", unescaped.Replace(fields[4]))

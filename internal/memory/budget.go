@@ -27,11 +27,11 @@ func Asked(n int64, flag string) Budget { return Budget{n, "set by " + flag} }
 // Usual is the budget of a process whose user asks for none: half of what there is. A GOMEMLIMIT that is no more than there is stands for the
 // memory that it is the heap of; math.MaxInt64 is none. Root is the root of the file system.
 func Usual(root fs.FS, goMemLimit int64) Budget {
-	n, of := Available(root)
+	n, source := Available(root)
 	if goMemLimit <= n {
 		return atLeast(goMemLimit/heap*10, fmt.Sprintf("from GOMEMLIMIT, which is %s", size(goMemLimit)))
 	}
-	return atLeast(n/2, fmt.Sprintf("half of %s of %s", of, size(n)))
+	return atLeast(n/2, fmt.Sprintf("half of %s of %s", source, size(n)))
 }
 
 func atLeast(n int64, from string) Budget {

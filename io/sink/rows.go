@@ -317,11 +317,11 @@ func writeRun(ctx context.Context, temp, name string, next func() (blocks.RowPar
 
 // run reads a file of sorted parts.
 type run struct {
-	name string
-	file *storage.Content
-	r    *bufio.Reader
-	left int    // parts
-	data []byte // of the part read last
+	name      string
+	file      *storage.Content
+	r         *bufio.Reader
+	remaining int    // parts
+	data      []byte // of the part read last
 }
 
 // openRun opens the file that fields tell of: how many parts it has, and its name.
@@ -335,15 +335,15 @@ func openRun(ctx context.Context, fields []byte) (*run, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &run{name: name, file: file, r: bufio.NewReaderSize(file, 64<<10), left: parts}, nil
+	return &run{name: name, file: file, r: bufio.NewReaderSize(file, 64<<10), remaining: parts}, nil
 }
 
 func (r *run) Close() error { return r.file.Close() }
 
 // next returns the next part, valid until the one after it, or io.EOF behind the last.
 func (r *run) next() (part blocks.RowPart, err error) {
-	if r.left > 0 {
-		r.left--
+	if r.remaining > 0 {
+		r.remaining--
 		part, err = r.part()
 	} else if _, err = r.r.ReadByte(); err == nil {
 		err = fmt.Errorf("more parts than there were: %w", blocks.ErrCorrupt)

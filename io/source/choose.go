@@ -156,8 +156,8 @@ func (o Options) kindOf(e storage.Entry, asked format) (name string, read bool) 
 	if asked.named(e.Path) {
 		return asked.name, true
 	}
-	f, known := formatOf(e.Path)
-	if !known {
+	f, ok := formatOf(e.Path)
+	if !ok {
 		if ending := path.Ext(bytefile.TrimEnding(strings.ToLower(e.Path))); slices.Contains(dataEndings, ending) {
 			name = ending[1:]
 		}

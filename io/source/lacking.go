@@ -37,8 +37,8 @@ func (l *Lacking) Add(key blocks.Key, documents, without int64, columns string) 
 	if without == 0 {
 		return
 	}
-	at, known := slices.BinarySearchFunc(l.columns, key, func(c lackingColumns, key blocks.Key) int { return cmp.Compare(c.key, key) })
-	if first := at > 0 && l.columns[at-1].key.File() == file; known || first || at == records.MostSources {
+	at, found := slices.BinarySearchFunc(l.columns, key, func(c lackingColumns, key blocks.Key) int { return cmp.Compare(c.key, key) })
+	if first := at > 0 && l.columns[at-1].key.File() == file; found || first || at == records.MostSources {
 		return // of each file the first count, and of files
 	}
 	l.columns = slices.Insert(l.columns, at, lackingColumns{key, columns})
@@ -85,9 +85,9 @@ func (l *Lacking) Sources(in *blocks.Inputs) (sources []records.NoColumn, whole 
 		n := records.NoColumn{Source: in.Name(file), Documents: f.without, Of: f.documents, Columns: l.columnsOf(file)}
 		if f.documents == 1 {
 			n.Source = path.Dir(n.Source)
-			of := folders[n.Source]
-			n.Documents, n.Of = of.without, of.documents
-			*of = lackingFile{} // the first stands for all
+			folder := folders[n.Source]
+			n.Documents, n.Of = folder.without, folder.documents
+			*folder = lackingFile{} // the first stands for all
 		}
 		if n.Whole() {
 			whole += n.Documents

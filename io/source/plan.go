@@ -290,14 +290,14 @@ func layOut(ctx context.Context, files []listed, root string, o Options) (*Input
 		return nil, err
 	}
 	for i := range files {
-		file, known := inspected[i]
-		if !known {
+		file, isInspected := inspected[i]
+		if !isInspected {
 			if file, _, err = files[i].file(); err != nil {
 				return nil, err
 			}
 		}
 		var splits, pieces []int64
-		if known {
+		if isInspected {
 			r, err := readerOf(file)
 			if err != nil {
 				return nil, err
@@ -309,7 +309,7 @@ func layOut(ctx context.Context, files []listed, root string, o Options) (*Input
 		if n := len(in.details); n == 0 || in.details[n-1].Full() {
 			in.details = append(in.details, &blocks.Details{})
 		}
-		in.details[len(in.details)-1].Add(file, known)
+		in.details[len(in.details)-1].Add(file, isInspected)
 	}
 	if o.Limit > 0 {
 		if err := limit(ctx, in, o); err != nil {
@@ -397,15 +397,15 @@ func checkPieceNames(in *blocks.Inputs) error {
 
 // limit ends the input after the first o.Limit readable documents.
 func limit(ctx context.Context, in *Inputs, o Options) error {
-	left := o.Limit
+	remaining := o.Limit
 	for i := range in.Splits.Len() {
 		var last int64
 		_, err := Records(ctx, in, []blocks.Span{in.Splits.At(i)}, o, func(record *reading.Record) error {
 			if record.Err == nil {
 				last = record.Position
-				left--
+				remaining--
 			}
-			if left == 0 {
+			if remaining == 0 {
 				return reading.ErrStop
 			}
 			return nil
@@ -413,7 +413,7 @@ func limit(ctx context.Context, in *Inputs, o Options) error {
 		if err != nil {
 			return err
 		}
-		if left == 0 {
+		if remaining == 0 {
 			in.Truncate(i, last)
 			return nil
 		}

@@ -146,7 +146,7 @@ type part struct {
 	file    *blocks.File
 	covered int64 // listed bytes in windows
 	stored  int64 // listed bytes read
-	seen    int64 // records, those that are only counted among them
+	records int64 // records, those that are only counted among them
 }
 
 const (
@@ -165,7 +165,7 @@ type sampler struct {
 	options Options
 	cut     cut
 	see     func(*Seen)
-	seen    Seen
+	shown   Seen
 
 	Sampled
 	covered int64   // bytes in windows, but of files that are one document
@@ -317,14 +317,14 @@ func (s *sampler) read(ctx context.Context, u unit, see func(int, *blocks.File, 
 	if err != nil {
 		return part{}, err
 	}
-	of := u.windows
-	if of.spans == nil {
-		of = s.cut.spans(u.file, file, s.in.Bytes())
+	wanted := u.windows
+	if wanted.spans == nil {
+		wanted = s.cut.spans(u.file, file, s.in.Bytes())
 	}
-	p := part{file: file, covered: of.covered}
+	p := part{file: file, covered: wanted.covered}
 	counting := false
-	progress, err := recordsOf(ctx, r, file, of.spans, s.options, func(record *reading.Record) error {
-		if p.seen++; record.Position < of.after {
+	progress, err := recordsOf(ctx, r, file, wanted.spans, s.options, func(record *reading.Record) error {
+		if p.records++; record.Position < wanted.after {
 			return see(u.file, file, record)
 		}
 		counting = true
@@ -344,9 +344,9 @@ func (s *sampler) count(p part) {
 	}
 	s.covered += p.covered
 	if p.file.Sequential && p.stored > 0 {
-		s.begun += float64(p.seen) * (float64(p.covered) / float64(p.stored))
+		s.begun += float64(p.records) * (float64(p.covered) / float64(p.stored))
 	} else {
-		s.begun += float64(p.seen)
+		s.begun += float64(p.records)
 	}
 }
 
@@ -390,9 +390,9 @@ func (s *sampler) add(number int, file *blocks.File, record *reading.Record) err
 	}
 	s.IDs += int64(len(s.options.id(s.in.Inputs, key, doc)))
 	if !doc.NoText && !s.options.longID(doc) && int64(len(doc.Text)) <= s.options.MaxDocument {
-		s.seen = Seen{File: file, Record: record.Raw}
-		s.seen.Document = blocks.Document{Key: key, ID: doc.ID, HasID: doc.HasID, Text: doc.Text, Ends: doc.Ends}
-		s.see(&s.seen)
+		s.shown = Seen{File: file, Record: record.Raw}
+		s.shown.Document = blocks.Document{Key: key, ID: doc.ID, HasID: doc.HasID, Text: doc.Text, Ends: doc.Ends}
+		s.see(&s.shown)
 	}
 	return nil
 }

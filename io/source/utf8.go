@@ -126,11 +126,11 @@ func offsetIn(file *blocks.File, record *reading.Record) func(at int) string {
 			if file.Positions > 0 || bytes.LastIndex(record.Raw, part) != i {
 				return ""
 			}
-			of := "the file"
+			where := "the file"
 			if file.Compression != "" {
-				of = "the unpacked file"
+				where = "the unpacked file"
 			}
-			return fmt.Sprintf(" (byte %d of %s)", record.Position+int64(i+at-from), of)
+			return fmt.Sprintf(" (byte %d of %s)", record.Position+int64(i+at-from), where)
 		}
 		return ""
 	}
@@ -210,9 +210,9 @@ func advice(file *blocks.File, record *reading.Record) string {
 	if encoding == "" {
 		return "; fix the text or convert the file to UTF-8, or compare it unchanged with --invalid-utf8 keep"
 	}
-	told := ""
+	guess := ""
 	if record.Position >= guessedPositions && !utf8.Valid(record.Doc.Text) {
-		told = mayBe(encoding)
+		guess = mayBe(encoding)
 	}
-	return fmt.Sprintf("%s: read it with --encoding %s, or compare it unchanged with --invalid-utf8 keep", told, encoding)
+	return fmt.Sprintf("%s: read it with --encoding %s, or compare it unchanged with --invalid-utf8 keep", guess, encoding)
 }

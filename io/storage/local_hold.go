@@ -40,8 +40,8 @@ func (local) Domain(ctx context.Context, path string) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		known, err := onOwnDisk(folder)
-		if err != nil || known {
+		onDisk, err := onOwnDisk(folder)
+		if err != nil || onDisk {
 			return "", err
 		}
 		return fmt.Sprintf("%s/%x", bootID(), device(info)), nil

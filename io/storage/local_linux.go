@@ -50,8 +50,8 @@ func onOwnDisk(path string) (bool, error) {
 // syncsWhole returns a Syncing for the file system of the folder f, if its syncfs is known to tell of errors. It
 // keeps f then.
 func syncsWhole(f *os.File) (Syncing, bool) {
-	known, err := onOwnDisk(f.Name())
-	return systemSync{f}, err == nil && known && syncfsTells()
+	onDisk, err := onOwnDisk(f.Name())
+	return systemSync{f}, err == nil && onDisk && syncfsTells()
 }
 
 // systemSync syncs a file system. It tells only of errors since the file was opened.

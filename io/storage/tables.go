@@ -105,8 +105,8 @@ func (w *walker) above(folder string, look bool, looked map[string]*Table) (*Tab
 			return nil, nil
 		}
 		if look {
-			t, known := looked[up]
-			if !known {
+			t, ok := looked[up]
+			if !ok {
 				var err error
 				if t, err = w.tableAt(up); err != nil {
 					return nil, err

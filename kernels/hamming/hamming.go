@@ -107,7 +107,7 @@ func partners(j, border int) int {
 // indexJoin joins by way of equal pieces. There is one more of them than bits that may differ.
 func indexJoin(signatures [][]uint64, border int, pieces simhash.Pieces, emit func(i, j, distance int) bool) {
 	previous := chains(signatures, border, pieces)
-	seen := make([]uint32, len(signatures)) // by signature, the last j that met it
+	metBy := make([]uint32, len(signatures)) // by signature, the last j that met it
 	type hit struct{ i, distance int }
 	var hits []hit
 	for j := max(border, 1); j < len(signatures); j++ {
@@ -116,10 +116,10 @@ func indexJoin(signatures [][]uint64, border int, pieces simhash.Pieces, emit fu
 			for next := chain[j]; next > 0; {
 				i := next - 1
 				next = chain[i]
-				if seen[i] == uint32(j) {
+				if metBy[i] == uint32(j) {
 					continue
 				}
-				seen[i] = uint32(j)
+				metBy[i] = uint32(j)
 				if distance, ok := within(signatures[i], signatures[j], pieces.Count-1); ok {
 					hits = append(hits, hit{int(i), distance})
 				}

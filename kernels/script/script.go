@@ -39,8 +39,8 @@ func (c *Counter) Add(text []byte) {
 		}
 		r, size := utf8.DecodeRune(text)
 		text = text[size:]
-		number, known := c.numbers[r]
-		if !known {
+		number, ok := c.numbers[r]
+		if !ok {
 			number = scriptOf(r)
 			c.numbers[r] = number
 		}

@@ -34,4 +34,4 @@ func Background(sets [][]uint64, documents int64, limit float64, rows int) []flo
 	return sums
 }
 
-func pairs(of int64) float64 { return float64(of) * float64(of-1) / 2 }
+func pairs(n int64) float64 { return float64(n) * float64(n-1) / 2 }

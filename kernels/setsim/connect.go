@@ -150,7 +150,7 @@ func (f *forest) connectByIndex(index *prefixLists) {
 	lists, postings, starts, ends := index.lists, index.postings, index.starts, index.ends
 
 	skips := make([]uint32, len(postings)) // how many from here on are known to be of one tree, 0 for 1
-	seen := make([]uint32, len(sets))      // x+1 for a set compared with x
+	metBy := make([]uint32, len(sets))     // x+1 for a set compared with x
 	for x, list := range lists {
 		size := len(sets[x])
 		single := size - len(list)
@@ -176,10 +176,10 @@ func (f *forest) connectByIndex(index *prefixLists) {
 				}
 				p := postings[k]
 				k++
-				if seen[p.set] == uint32(x)+1 || f.apart(x, int(p.set)) {
+				if metBy[p.set] == uint32(x)+1 || f.apart(x, int(p.set)) {
 					continue
 				}
-				seen[p.set] = uint32(x) + 1
+				metBy[p.set] = uint32(x) + 1
 				partner := len(sets[p.set])
 				need := t.MinOverlap(size, partner)
 				if min(size-(single+i), partner-int(p.pos)) < need {

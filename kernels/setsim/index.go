@@ -35,7 +35,7 @@ type Finder struct {
 	index    *Index
 	prefixes Prefixes
 	queries  uint64
-	seen     []uint64 // by set, the last query that met it
+	metBy    []uint64 // by set, the last query that met it
 	hits     []hit    // of a query, kept for the next one
 	parity   parity   // of a query, kept for the next one
 }
@@ -104,7 +104,7 @@ func (f *Finder) Similar(set []uint64, first int, found func(i, shared int)) {
 		f.similarToEach(set, first, found)
 		return
 	}
-	f.seen = append(f.seen, make([]uint64, len(x.sets)-len(f.seen))...)
+	f.metBy = append(f.metBy, make([]uint64, len(x.sets)-len(f.metBy))...)
 	f.queries++
 	f.hits = f.hits[:0]
 	for place, at := range prefix {
@@ -117,11 +117,11 @@ func (f *Finder) Similar(set []uint64, first int, found func(i, shared int)) {
 				break // and so are all before
 			}
 			next = p.previous
-			if f.seen[p.set] == f.queries {
+			if f.metBy[p.set] == f.queries {
 				continue
 			}
 			// Here the two meet first: they share nothing before.
-			f.seen[p.set] = f.queries
+			f.metBy[p.set] = f.queries
 			unmet--
 			partner := x.sets[p.set]
 			need := x.prefixes.t.MinOverlap(len(set), len(partner))
@@ -183,7 +183,7 @@ func (x *Index) Bytes() int {
 // Bytes returns about how many bytes the finder holds beside the index.
 func (f *Finder) Bytes() int {
 	const stamp, perHit = 8, 16
-	return stamp*cap(f.seen) + perHit*cap(f.hits)
+	return stamp*cap(f.metBy) + perHit*cap(f.hits)
 }
 
 // Frequencies tell which elements many sets have: the bound of a count-min sketch
@@ -219,7 +219,7 @@ func (f *Frequencies) Count(set []uint64) {
 	}
 }
 
-func (f *Frequencies) of(hash uint64) uint32 {
+func (f *Frequencies) count(hash uint64) uint32 {
 	if f.counts == nil {
 		return 0
 	}

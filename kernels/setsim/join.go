@@ -233,7 +233,7 @@ const ruledOut = -1
 // join joins by means of the prefixes. It adds the postings, and can be called once.
 func (p *prefixLists) join(border int, emit func(x, y, shared int) bool) {
 	sets, t, lists, postings, starts, ends := p.sets, p.t, p.lists, p.postings, p.starts, p.ends
-	seen := make([]candidate, len(sets))
+	candidates := make([]candidate, len(sets))
 	var met []uint32
 	for x, list := range lists {
 		if x < border {
@@ -249,7 +249,7 @@ func (p *prefixLists) join(border int, emit func(x, y, shared int) bool) {
 				starts[w]++
 			}
 			for _, q := range postings[starts[w]:ends[w]] {
-				c := &seen[q.set]
+				c := &candidates[q.set]
 				if c.shared == ruledOut {
 					continue
 				}
@@ -268,8 +268,8 @@ func (p *prefixLists) join(border int, emit func(x, y, shared int) bool) {
 		}
 		slices.Sort(met)
 		for _, y := range met {
-			c := seen[y]
-			seen[y] = candidate{}
+			c := candidates[y]
+			candidates[y] = candidate{}
 			if c.shared == ruledOut {
 				continue
 			}

@@ -49,7 +49,7 @@ func (p *Prefixes) Postings(number uint32, set []uint64, emit func(RarePosting))
 func (p *Prefixes) rarest(set []uint64) []uint64 {
 	p.order = p.order[:0]
 	for at, hash := range set {
-		p.order = append(p.order, uint64(p.common.of(hash))<<32|uint64(at))
+		p.order = append(p.order, uint64(p.common.count(hash))<<32|uint64(at))
 	}
 	slices.Sort(p.order)
 	return p.order[:max(0, len(set)-p.sizes.LeastOverlap(len(set), p.t)+1)]
@@ -68,8 +68,8 @@ func Candidates(postings []RarePosting, t Threshold, emit func(i, j uint32) bool
 		return cmp.Or(cmp.Compare(a.Size, b.Size), cmp.Compare(a.Set, b.Set))
 	})
 	g := newRareLists(postings, t)
-	seen := make([]uint32, len(g.numbers)) // by rank, the last set that met it, as rank + 1
-	var met []uint32                       // ranks
+	metBy := make([]uint32, len(g.numbers)) // by rank, the last set that met it, as rank + 1
+	var met []uint32                        // ranks
 	next := 0
 	for x, number := range g.numbers {
 		size := int(postings[next].Size)
@@ -86,7 +86,7 @@ func Candidates(postings []RarePosting, t Threshold, emit func(i, j uint32) bool
 				if int(y.rank) >= x {
 					break
 				}
-				if seen[y.rank] == uint32(x)+1 {
+				if metBy[y.rank] == uint32(x)+1 {
 					continue
 				}
 				if y.size != partner {
@@ -94,7 +94,7 @@ func Candidates(postings []RarePosting, t Threshold, emit func(i, j uint32) bool
 				}
 				// Similar sets pass at the rarest element that they share; what they share is not before it.
 				if min(behind, int(y.behind)) >= need {
-					seen[y.rank] = uint32(x) + 1
+					metBy[y.rank] = uint32(x) + 1
 					met = append(met, y.rank)
 				}
 			}
@@ -180,7 +180,7 @@ type RareWork struct {
 // Add adds a set.
 func (s *RareSample) Add(p *Prefixes, number uint32, set []uint64) {
 	p.Postings(number, set, func(posting RarePosting) {
-		if sets := int64(p.common.of(posting.Hash)); sets >= frequent {
+		if sets := int64(p.common.count(posting.Hash)); sets >= frequent {
 			s.frequent++
 			s.met += sets
 		} else if posting.Hash%rareSample == 0 {

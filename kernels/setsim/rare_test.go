@@ -198,8 +198,8 @@ func TestFrequencies(t *testing.T) {
 		}
 		f.Count([]uint64{0, 1 << 63, 1<<64 - 1})
 		f.Count([]uint64{1<<64 - 1})
-		if f.of(0) != 1 || f.of(1<<63) != 1 || f.of(1<<64-1) != 2 || f.of(1<<62) != 0 {
-			t.Errorf("%d elements: %d %d %d %d", c.elements, f.of(0), f.of(1<<63), f.of(1<<64-1), f.of(1<<62))
+		if f.count(0) != 1 || f.count(1<<63) != 1 || f.count(1<<64-1) != 2 || f.count(1<<62) != 0 {
+			t.Errorf("%d elements: %d %d %d %d", c.elements, f.count(0), f.count(1<<63), f.count(1<<64-1), f.count(1<<62))
 		}
 	}
 }

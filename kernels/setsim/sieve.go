@@ -13,7 +13,7 @@ type Sieve struct {
 	bits  []uint64
 	shift int
 	// What Distinct has seen, in the same way.
-	seen [1 << seenWidth / 64]uint64
+	tops [1 << seenWidth / 64]uint64
 }
 
 const (
@@ -54,11 +54,11 @@ func (s *Sieve) AtMost(count int, shingles []uint64) float64 {
 
 // distinct returns how many shingles differ in their top bits: no more than there are in their set.
 func (s *Sieve) distinct(shingles []uint64) (n int) {
-	clear(s.seen[:])
+	clear(s.tops[:])
 	for _, e := range shingles {
 		i := e >> (64 - seenWidth)
-		n += int(^s.seen[i/64] >> (i % 64) & 1)
-		s.seen[i/64] |= 1 << (i % 64)
+		n += int(^s.tops[i/64] >> (i % 64) & 1)
+		s.tops[i/64] |= 1 << (i % 64)
 	}
 	return n
 }

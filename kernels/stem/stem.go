@@ -36,7 +36,7 @@ var algorithms = map[string]func(*snowballstem.Env) bool{
 type Stemmer struct {
 	algorithm func(*snowballstem.Env) bool
 	env       *snowballstem.Env
-	known     map[string]string
+	stems     map[string]string
 }
 
 // New returns the Stemmer of a language, by its ISO 639-1 code.
@@ -45,7 +45,7 @@ func New(language string) (*Stemmer, error) {
 	if !ok {
 		return nil, fmt.Errorf("no stemmer of language %q; use one of %s", language, strings.Join(slices.Sorted(maps.Keys(algorithms)), ", "))
 	}
-	return &Stemmer{algorithm: algorithm, env: snowballstem.NewEnv(""), known: map[string]string{}}, nil
+	return &Stemmer{algorithm: algorithm, env: snowballstem.NewEnv(""), stems: map[string]string{}}, nil
 }
 
 // Words that are remembered take a few megabytes; longer ones are rarely seen again.
@@ -57,15 +57,15 @@ const (
 // Append appends the stem of a word in lower case, which is UTF-8, to dst. Few words make most of any text, so
 // stems are remembered.
 func (s *Stemmer) Append(dst, word []byte) []byte {
-	if known, ok := s.known[string(word)]; ok {
-		return append(dst, known...)
+	if stem, ok := s.stems[string(word)]; ok {
+		return append(dst, stem...)
 	}
 	stem := s.plain(string(word))
 	if len(word) <= longestKnown {
-		if len(s.known) == mostKnown {
-			clear(s.known)
+		if len(s.stems) == mostKnown {
+			clear(s.stems)
 		}
-		s.known[string(word)] = stem
+		s.stems[string(word)] = stem
 	}
 	return append(dst, stem...)
 }

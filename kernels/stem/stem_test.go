@@ -58,13 +58,13 @@ func TestMemory(t *testing.T) {
 		if got, want := string(s.Append(nil, word)), twin.plain(string(word)); got != want {
 			t.Fatalf("stem of %q is %q, want %q", word, got, want)
 		}
-		if len(s.known) > mostKnown {
-			t.Fatalf("%d words are remembered", len(s.known))
+		if len(s.stems) > mostKnown {
+			t.Fatalf("%d words are remembered", len(s.stems))
 		}
 	}
 	long := []byte(strings.Repeat("long", 9))
 	s.Append(nil, long)
-	if _, ok := s.known[string(long)]; ok {
+	if _, ok := s.stems[string(long)]; ok {
 		t.Error("a long word is remembered")
 	}
 }

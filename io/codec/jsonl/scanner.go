@@ -176,23 +176,23 @@ func (s *scanner) str(v *value) error {
 // time; of each test below only the lowest bit set is exact, and only that one is used.
 func plainWords(b []byte) (n int, wide bool) {
 	const ones, highs = 0x0101010101010101, 0x8080808080808080
-	seen := uint64(0)
+	all := uint64(0)
 	for ; n+8 <= len(b); n += 8 {
 		w := binary.LittleEndian.Uint64(b[n:])
 		quote := w ^ ones*'"'
 		slash := w ^ ones*'\\'
 		stop := ((w-ones*' ')&^w | (quote-ones)&^quote | (slash-ones)&^slash) & highs
 		if stop != 0 {
-			seen |= w & (stop&-stop - 1)
-			return n + bits.TrailingZeros64(stop)/8, seen&highs != 0
+			all |= w & (stop&-stop - 1)
+			return n + bits.TrailingZeros64(stop)/8, all&highs != 0
 		}
-		seen |= w
+		all |= w
 	}
 	for n < len(b) && b[n] >= ' ' && b[n] != '"' && b[n] != '\\' {
-		seen |= uint64(b[n])
+		all |= uint64(b[n])
 		n++
 	}
-	return n, seen&highs != 0
+	return n, all&highs != 0
 }
 
 // escape scans what follows a backslash.

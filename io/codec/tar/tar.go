@@ -65,9 +65,9 @@ func (members) End(data []byte, state codec.State, atEOF bool) (n int, next code
 	if state == lost {
 		return len(data), lost, atEOF
 	}
-	left := int64(state-content) + 1
-	take := min(left, int64(len(data)-n))
-	if n += int(take); left == take {
+	remaining := int64(state-content) + 1
+	take := min(remaining, int64(len(data)-n))
+	if n += int(take); remaining == take {
 		return n, 0, true
 	}
 	return n, state - codec.State(take), atEOF

@@ -33,8 +33,8 @@ func taken(h header, record []byte, length int) (at int, ok bool) {
 			continue
 		}
 		inner, _ := headOf(record[start:])
-		n, known := inner.length()
-		if !known || inner.get("WARC-Type") == nil || n > int64(len(record)-start-len(inner)) {
+		n, ok := inner.length()
+		if !ok || inner.get("WARC-Type") == nil || n > int64(len(record)-start-len(inner)) {
 			continue
 		}
 		end := start + len(inner) + int(n)

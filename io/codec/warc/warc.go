@@ -77,25 +77,25 @@ func (*records) End(data []byte, state codec.State, atEOF bool) (n int, next cod
 		if !whole && !atEOF && len(data) < codec.MaxHead && mayBegin(data) {
 			return 0, 0, false
 		}
-		length, known := head.length()
-		if !known {
+		length, ok := head.length()
+		if !ok {
 			return search(data, 1, atEOF)
 		}
 		n, state = len(head)-1, content+codec.State(length)
 	}
 	if state >= content {
-		left := int64(state-content) + 1
-		take := int(min(left, int64(len(data)-n)))
-		if holdsRecord(data[n:n+take], left == int64(take)) {
+		remaining := int64(state-content) + 1
+		take := int(min(remaining, int64(len(data)-n)))
+		if holdsRecord(data[n:n+take], remaining == int64(take)) {
 			held = holds
 		}
-		if left > int64(take) && !atEOF {
+		if remaining > int64(take) && !atEOF {
 			take = max(0, take-len(mark)+1) // what a later byte may complete is searched again
 			return n + take, held + state - codec.State(take), false
 		}
 		n += take
 		state = ending
-		if left > int64(take) {
+		if remaining > int64(take) {
 			return wrong(data, n, held, atEOF)
 		}
 	}

@@ -166,7 +166,7 @@ func (c *column) done() error {
 		return nil
 	}
 	more := c.held
-	if !more && (c.entries > 0 || c.left > 0) {
+	if !more && (c.entries > 0 || c.remaining > 0) {
 		var err error
 		if _, _, more, err = c.entry(); err != nil {
 			return err
@@ -219,7 +219,7 @@ func (c *column) passPage(row int64) (bool, error) {
 
 // omit goes past the page whose header was read, which has so many rows.
 func (c *column) omit(rows int64) {
-	c.left -= c.header.values
+	c.remaining -= c.header.values
 	c.row += rows
 	c.pass()
 	c.found = false
@@ -243,9 +243,9 @@ func (c *column) jump(row int64) error {
 	c.index, c.at, c.offset, c.row = index, i, index[i].offset, index[i].row
 	c.entries, c.held, c.found, c.loaded = 0, false, false, false
 	if c.leaf.maxRep == 0 {
-		c.left = c.chunk.values - c.row
+		c.remaining = c.chunk.values - c.row
 	} else {
-		c.left = math.MaxInt64
+		c.remaining = math.MaxInt64
 	}
 	return nil
 }

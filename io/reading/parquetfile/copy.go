@@ -144,8 +144,8 @@ func (c *copier) group(g *rowGroup, from, to int64) error {
 		return err
 	}
 	for from < to {
-		left := sharesOf(extents, from, to)
-		even := left / (c.grown(left)/(c.largest-c.largest/8) + 1)
+		remaining := sharesOf(extents, from, to)
+		even := remaining / (c.grown(remaining)/(c.largest-c.largest/8) + 1)
 		end, err := c.fitting(g, chunks, extents, from, to, even+even/8)
 		if err != nil {
 			return err
@@ -225,7 +225,7 @@ func wholesOf(extents []extent, from, to int64) (bytes int64) {
 // extents returns those of a row group. Pages that do not tell their rows are unpacked, unless they are large.
 func (c *copier) extents(g *rowGroup, chunks []chunk) (all []extent, err error) {
 	for i := range chunks {
-		known := len(all)
+		before := len(all)
 		p := newPages(c.ctx, c.f, c.file, c.footer.end, &c.footer.schema.leaves[i], g, &chunks[i], c.most)
 		for first := g.first; ; {
 			ok, err := p.find(skipAhead)
@@ -238,11 +238,11 @@ func (c *copier) extents(g *rowGroup, chunks []chunk) (all []extent, err error) 
 			e := extent{first: first, stored: int64(len(p.header.bytes)) + p.header.stored}
 			e.rows, ok = p.rowsOf()
 			if !ok && p.large() {
-				all = append(all[:known], extent{g.first, g.rows, chunks[i].compressed})
+				all = append(all[:before], extent{g.first, g.rows, chunks[i].compressed})
 				break
 			}
 			if ok {
-				p.left -= p.header.values
+				p.remaining -= p.header.values
 			} else if err := e.count(p); err != nil {
 				return nil, err
 			}
@@ -330,11 +330,11 @@ type writtenColumn struct {
 // returns the RowGroups.
 func (c *copier) indexes() (groups [][]byte, err error) {
 	whole := func(int16) bool { return true }
-	write := func(half int16, of func(*writtenColumn) []byte) {
+	write := func(half int16, indexOf func(*writtenColumn) []byte) {
 		for _, g := range c.groups {
 			for i := range g.columns {
 				column := &g.columns[i]
-				index := of(column)
+				index := indexOf(column)
 				if index == nil || err != nil {
 					continue
 				}

@@ -365,7 +365,7 @@ func TestStoreFailsAtTheEnd(t *testing.T) {
 				return err
 			}
 		}
-		if column.left == 0 {
+		if column.remaining == 0 {
 			t.Errorf("column %s has one page", column.leaf.name())
 		}
 		g.rows = column.row

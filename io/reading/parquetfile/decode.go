@@ -14,10 +14,10 @@ var errValues = errors.New("a page holds fewer values than its header says, or b
 // runs decodes the hybrid of run lengths and packed bits (Parquet, Encodings.md, RLE = 3) number by number, so
 // that what a page claims to hold takes no memory.
 type runs struct {
-	data  []byte
-	width int // bits of a number
-	left  uint64
-	value uint32 // of a run
+	data      []byte
+	width     int // bits of a number
+	remaining uint64
+	value     uint32 // of a run
 	// packed: the numbers are bits of data, from the bit at.
 	packed bool
 	at     int
@@ -32,12 +32,12 @@ func newRuns(data []byte, width int) (runs, error) {
 }
 
 func (r *runs) next() (uint32, error) {
-	for r.left == 0 {
+	for r.remaining == 0 {
 		if err := r.head(); err != nil {
 			return 0, err
 		}
 	}
-	r.left--
+	r.remaining--
 	if !r.packed {
 		return r.value, nil
 	}
@@ -60,7 +60,7 @@ func (r *runs) head() error {
 		}
 		var value [4]byte
 		copy(value[:], r.data[:size])
-		r.value, r.left, r.data = binary.LittleEndian.Uint32(value[:]), head>>1, r.data[size:]
+		r.value, r.remaining, r.data = binary.LittleEndian.Uint32(value[:]), head>>1, r.data[size:]
 		return nil
 	}
 	// Groups of eight. Old writers cut off what is behind the last number.
@@ -69,11 +69,11 @@ func (r *runs) head() error {
 		return errValues
 	}
 	size := groups * uint64(r.width)
-	r.left = 8 * groups
+	r.remaining = 8 * groups
 	if size > uint64(len(r.data)) {
 		size = uint64(len(r.data))
-		r.left = 8 * size / uint64(r.width)
-		if r.left == 0 {
+		r.remaining = 8 * size / uint64(r.width)
+		if r.remaining == 0 {
 			return errValues
 		}
 	}
@@ -283,7 +283,7 @@ func (v *wordValues) next() ([]byte, error) {
 // deltas decodes DELTA_BINARY_PACKED number by number.
 type deltas struct {
 	data       []byte
-	left       uint64 // numbers
+	remaining  uint64 // numbers
 	value      int64
 	first      bool // value is to be returned next
 	perBlock   uint64
@@ -297,7 +297,7 @@ type deltas struct {
 
 func newDeltas(data []byte) (d deltas, err error) {
 	r := thriftReader{data: data} // it has the same integers
-	d.perBlock, d.miniblocks, d.left = r.uvarint(), r.uvarint(), r.uvarint()
+	d.perBlock, d.miniblocks, d.remaining = r.uvarint(), r.uvarint(), r.uvarint()
 	d.value, d.first = r.varint(), true
 	if r.err != nil || d.perBlock == 0 || d.perBlock%128 != 0 || d.perBlock > 1<<20 || d.miniblocks == 0 || d.perBlock%d.miniblocks != 0 || d.perBlock/d.miniblocks%8 != 0 {
 		return d, errValues
@@ -307,10 +307,10 @@ func newDeltas(data []byte) (d deltas, err error) {
 }
 
 func (d *deltas) next() (int64, error) {
-	if d.left == 0 {
+	if d.remaining == 0 {
 		return 0, errValues
 	}
-	d.left--
+	d.remaining--
 	if d.first {
 		d.first = false
 		return d.value, nil
@@ -355,16 +355,16 @@ func (d *deltas) miniblock() error {
 
 // rest returns what follows the last number.
 func (d deltas) rest() ([]byte, error) {
-	for d.left > 0 {
+	for d.remaining > 0 {
 		if d.first {
 			d.first = false
-			d.left--
+			d.remaining--
 			continue
 		}
 		if err := d.miniblock(); err != nil {
 			return nil, err
 		}
-		d.left -= min(d.left, d.inMini)
+		d.remaining -= min(d.remaining, d.inMini)
 	}
 	return d.data, nil
 }
@@ -407,11 +407,11 @@ func (v *deltaLengths) next() ([]byte, error) {
 
 // deltaStrings decodes DELTA_BYTE_ARRAY: each value begins as the one before it.
 type deltaStrings struct {
-	prefixes deltas
-	suffixes *deltaLengths
-	value    []byte
-	width    int
-	left     int64 // bytes that values may take
+	prefixes  deltas
+	suffixes  *deltaLengths
+	value     []byte
+	width     int
+	remaining int64 // bytes that values may take
 }
 
 func newDeltaStrings(data []byte, width int, most int64) (*deltaStrings, error) {
@@ -424,7 +424,7 @@ func newDeltaStrings(data []byte, width int, most int64) (*deltaStrings, error) 
 		return nil, err
 	}
 	suffixes, err := newDeltaLengths(rest)
-	return &deltaStrings{prefixes: prefixes, suffixes: suffixes, width: width, left: most}, err
+	return &deltaStrings{prefixes: prefixes, suffixes: suffixes, width: width, remaining: most}, err
 }
 
 func (v *deltaStrings) next() ([]byte, error) {
@@ -437,7 +437,7 @@ func (v *deltaStrings) next() ([]byte, error) {
 		return nil, err
 	}
 	v.value = append(v.value[:n], suffix...)
-	if v.left -= int64(len(v.value)); v.left < 0 || v.width > 0 && len(v.value) != v.width {
+	if v.remaining -= int64(len(v.value)); v.remaining < 0 || v.width > 0 && len(v.value) != v.width {
 		return nil, errValues
 	}
 	return v.value, nil

@@ -75,7 +75,7 @@ func (c *column) columnIndex(locations []location) (*columnIndex, error) {
 func (x *columnIndex) append(dst []byte) []byte {
 	n := len(x.pages)
 	null, least, most, nulls := appendListHead(nil, n, thriftTrue), appendListHead(nil, n, thriftBinary), appendListHead(nil, n, thriftBinary), appendListHead(nil, n, thriftI64)
-	known := true
+	counted := true
 	for _, p := range x.pages {
 		if p.null {
 			null = append(null, thriftTrue)
@@ -84,10 +84,10 @@ func (x *columnIndex) append(dst []byte) []byte {
 		}
 		least, most = appendBinary(least, p.least), appendBinary(most, p.most)
 		nulls = appendVarint(nulls, p.nulls)
-		known = known && p.nulls != none
+		counted = counted && p.nulls != none
 	}
 	fields := []thriftField{{1, thriftList, null}, {2, thriftList, least}, {3, thriftList, most}, integerField(4, thriftI32, x.order)}
-	if known {
+	if counted {
 		fields = append(fields, thriftField{5, thriftList, nulls})
 	}
 	return appendStruct(dst, fields)

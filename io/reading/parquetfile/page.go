@@ -140,14 +140,14 @@ type pages struct {
 	group *rowGroup
 	most  int64 // bytes that a page may unpack to
 
-	window   window
-	offset   int64       // of the next page
-	left     int64       // values, nulls among them, from there
-	words    *dictionary // nil until a page needs it
-	wordPage []byte      // the unpacked page that words are in
-	wordHead pageHeader  // of that page
-	wordsAt  int64       // its offset; 0: none was met
-	unpacked []byte
+	window    window
+	offset    int64       // of the next page
+	remaining int64       // values, nulls among them, from there
+	words     *dictionary // nil until a page needs it
+	wordPage  []byte      // the unpacked page that words are in
+	wordHead  pageHeader  // of that page
+	wordsAt   int64       // its offset; 0: none was met
+	unpacked  []byte
 
 	// The page that is read.
 	header   pageHeader
@@ -159,7 +159,7 @@ type pages struct {
 func newPages(ctx context.Context, f io.ReaderAt, file *blocks.File, end int64, l *leaf, g *rowGroup, c *chunk, most int64) *pages {
 	return &pages{
 		ctx: ctx, file: file, leaf: l, chunk: *c, group: g, most: most,
-		window: window{f: f, end: end}, offset: c.start(), left: c.values,
+		window: window{f: f, end: end}, offset: c.start(), remaining: c.values,
 	}
 }
 
@@ -229,7 +229,7 @@ func (e *storeError) Unwrap() error { return e.error }
 
 // find reads the header of the next data page, past the dictionary. It returns false at the end.
 func (p *pages) find(ahead int64) (bool, error) {
-	for p.left > 0 {
+	for p.remaining > 0 {
 		if err := p.ctx.Err(); err != nil {
 			return false, err
 		}
@@ -239,8 +239,8 @@ func (p *pages) find(ahead int64) (bool, error) {
 		h := &p.header
 		switch h.kind {
 		case format.DataPage, format.DataPageV2:
-			if h.values > p.left {
-				return false, p.broken(fmt.Errorf("it has %d values, and %d are left of the row group", h.values, p.left))
+			if h.values > p.remaining {
+				return false, p.broken(fmt.Errorf("it has %d values, and %d are left of the row group", h.values, p.remaining))
 			}
 			if h.values > 0 {
 				return true, nil
@@ -357,7 +357,7 @@ func (p *pages) load() error {
 		return p.broken(err)
 	}
 	p.entries = h.values
-	p.left -= h.values
+	p.remaining -= h.values
 	return nil
 }
 

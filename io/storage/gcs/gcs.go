@@ -234,13 +234,13 @@ func (c *client) Read(ctx context.Context, at bucket.Key, version string, from, 
 		return nil, storage.Info{}, failed
 	}
 	a := s.r.Attrs
-	s.left = min(to, a.Size) - from
+	s.remaining = min(to, a.Size) - from
 	switch {
 	case a.Decompressed || a.Generation <= 0 || s.r.Remain() < 0 || a.StartOffset != from:
 		err = errors.New("the store sends other bytes than those of the object that were asked for")
-	case s.left <= 0:
+	case s.remaining <= 0:
 		err = io.EOF
-	case s.r.Remain() < s.left:
+	case s.r.Remain() < s.remaining:
 		err = io.ErrUnexpectedEOF
 	}
 	if err != nil {
@@ -256,13 +256,13 @@ func (c *client) Read(ctx context.Context, at bucket.Key, version string, from, 
 // stream is a range of an object. It ends when the body of the answer breaks. The reader by itself would ask for the
 // rest; but of an object with a Content-Encoding it then leaves out as many bytes as it has read.
 type stream struct {
-	client *client
-	at     bucket.Key
-	parent context.Context //nolint:containedctx // of the stream
-	ctx    context.Context //nolint:containedctx // done when the body breaks
-	cancel context.CancelCauseFunc
-	r      *gcs.Reader
-	left   int64
+	client    *client
+	at        bucket.Key
+	parent    context.Context //nolint:containedctx // of the stream
+	ctx       context.Context //nolint:containedctx // done when the body breaks
+	cancel    context.CancelCauseFunc
+	r         *gcs.Reader
+	remaining int64
 }
 
 // failed tells why: what ended ctx says more than that it ended.
@@ -274,13 +274,13 @@ func (s *stream) failed(err error) error {
 }
 
 func (s *stream) Read(p []byte) (int, error) {
-	if s.left == 0 {
+	if s.remaining == 0 {
 		return 0, io.EOF
 	}
-	n, err := s.r.Read(p[:min(int64(len(p)), s.left)])
-	s.left -= int64(n)
+	n, err := s.r.Read(p[:min(int64(len(p)), s.remaining)])
+	s.remaining -= int64(n)
 	switch {
-	case err == nil, s.left == 0:
+	case err == nil, s.remaining == 0:
 		return n, nil
 	case errors.Is(err, io.EOF):
 		err = io.ErrUnexpectedEOF

@@ -74,8 +74,8 @@ func fail(ctx context.Context, at bucket.Key, err error) error {
 	if done := ctx.Err(); done != nil {
 		return done
 	}
-	var known *bucket.Failure
-	if errors.As(err, &known) {
+	var before *bucket.Failure
+	if errors.As(err, &before) {
 		return err
 	}
 	status, header := response(err)

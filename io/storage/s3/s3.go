@@ -279,7 +279,7 @@ func (c *Client) Read(ctx context.Context, at bucket.Key, want string, from, to 
 		out.Body.Close()
 		return nil, storage.Info{}, fail(ctx, at, storage.ErrPrecondition)
 	}
-	body := &body{ReadCloser: out.Body, ctx: ctx, at: at, left: to - from}
+	body := &body{ReadCloser: out.Body, ctx: ctx, at: at, remaining: to - from}
 	if info.Size, err = sizeOf(out, from, to); err != nil {
 		out.Body.Close()
 		return nil, storage.Info{}, fail(ctx, at, err)
@@ -317,17 +317,17 @@ func sizeOf(out *s3.GetObjectOutput, from, to int64) (int64, error) {
 // body is at most the bytes that were asked for.
 type body struct {
 	io.ReadCloser
-	ctx  context.Context
-	at   bucket.Key
-	left int64
+	ctx       context.Context
+	at        bucket.Key
+	remaining int64
 }
 
 func (b *body) Read(p []byte) (int, error) {
-	if b.left == 0 {
+	if b.remaining == 0 {
 		return 0, io.EOF
 	}
-	n, err := b.ReadCloser.Read(p[:min(int64(len(p)), b.left)])
-	b.left -= int64(n)
+	n, err := b.ReadCloser.Read(p[:min(int64(len(p)), b.remaining)])
+	b.remaining -= int64(n)
 	if err != nil && !errors.Is(err, io.EOF) { // io.ErrUnexpectedEOF is none
 		err = fail(b.ctx, b.at, err)
 	}

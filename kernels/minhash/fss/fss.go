@@ -106,17 +106,17 @@ func (s *Signer) fill(sig, shingles []uint64) (throws int) {
 		sig[i] = empty
 	}
 
-	var left uint64
+	var remaining uint64
 	if s.seed == 0 {
-		left = throwFirst(sig, shingles)
+		remaining = throwFirst(sig, shingles)
 	} else {
-		left = uint64(n) - throw(sig, shingles, s.mask, 0)
+		remaining = uint64(n) - throw(sig, shingles, s.mask, 0)
 	}
 	throws = len(shingles)
-	for r, once := 1, false; left > 0; r++ {
+	for r, once := 1, false; remaining > 0; r++ {
 		next := len(shingles)
 		if r == rounds {
-			next *= int(left)
+			next *= int(remaining)
 		}
 		if !once && throws+next > enough*n {
 			once = true
@@ -129,7 +129,7 @@ func (s *Signer) fill(sig, shingles []uint64) (throws int) {
 			s.fillSpare(sig, shingles)
 			break
 		}
-		left -= throw(sig, shingles, s.throws[r], uint64(r))
+		remaining -= throw(sig, shingles, s.throws[r], uint64(r))
 	}
 	return throws
 }
@@ -164,16 +164,16 @@ func distinct(shingles []uint64) (found []uint64) {
 
 // throwFirst is round 0 of seed 0, and returns the number of bins left empty.
 // Counting those afterwards is cheaper than at every shingle.
-func throwFirst(sig, shingles []uint64) (left uint64) {
+func throwFirst(sig, shingles []uint64) (remaining uint64) {
 	last := uint64(len(sig) - 1)
 	for _, x := range shingles {
 		bin := &sig[x&last]
 		*bin = min(*bin, x>>valueShift)
 	}
 	for _, v := range sig {
-		left += v >> 63
+		remaining += v >> 63
 	}
-	return left
+	return remaining
 }
 
 // throwPlain plays one round, on any processor, and returns the number of bins it filled. Whether a
