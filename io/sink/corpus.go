@@ -2,6 +2,7 @@ package sink
 
 import (
 	"context"
+	"encoding/binary"
 	"fmt"
 	"io"
 	"slices"
@@ -71,18 +72,77 @@ type corpusFn struct {
 	Rows    bool // keys come as rows
 }
 
-// keys returns those of the dropped records, in order.
-func (f *corpusFn) keys(ctx context.Context, packed func(*[]byte) bool) (dropped []int64, err error) {
+// keys are those of dropped records, of which there may be millions: but for the ones that came last, each is its distance from the one before.
+type keys struct {
+	last []int64
+	runs []keyRun
+	of   map[int]int // how many each file has
+}
+
+// keyRun are sorted keys.
+type keyRun struct {
+	first     int64 // key
+	distances []byte
+	ended     bool
+}
+
+// runKeys is how many keys are sorted at a time.
+const runKeys = 1 << 18
+
+func (k *keys) add(key blocks.Key) {
+	if k.of == nil {
+		k.of = map[int]int{}
+	}
+	k.of[key.File()]++
+	if k.last = append(k.last, int64(key)); len(k.last) == runKeys {
+		k.pack()
+	}
+}
+
+// pack makes a run of the keys that came last.
+func (k *keys) pack() {
+	if len(k.last) == 0 {
+		return
+	}
+	slices.Sort(k.last)
+	distances := make([]byte, 0, 2*len(k.last))
+	for i, key := range k.last[1:] {
+		distances = binary.AppendUvarint(distances, uint64(key-k.last[i]))
+	}
+	k.runs = append(k.runs, keyRun{first: k.last[0], distances: slices.Clone(distances)})
+	k.last = k.last[:0]
+}
+
+// take takes out those of a piece, which come piece by piece, and returns their positions in order.
+func (k *keys) take(piece blocks.Span) []int64 {
+	positions := make([]int64, 0, k.of[piece.File])
+	for i := range k.runs {
+		for r := &k.runs[i]; !r.ended && blocks.Key(r.first).File() == piece.File && blocks.Key(r.first).Position() < piece.End; r.advance() {
+			positions = append(positions, blocks.Key(r.first).Position())
+		}
+	}
+	slices.Sort(positions)
+	return positions
+}
+
+func (r *keyRun) advance() {
+	distance, n := binary.Uvarint(r.distances)
+	r.first, r.distances, r.ended = r.first+int64(distance), r.distances[n:], n == 0
+}
+
+// keys returns those of the dropped records.
+func (f *corpusFn) keys(ctx context.Context, packed func(*[]byte) bool) (dropped keys, err error) {
+	defer dropped.pack()
 	if f.Rows {
 		rows, err := merged(ctx, f.Params.Temp, droppedRows, packed)
 		if err != nil {
-			return nil, err
+			return dropped, err
 		}
 		for r, err := range rows {
 			if err != nil {
-				return nil, err
+				return dropped, err
 			}
-			dropped = append(dropped, int64(r.Order.A))
+			dropped.add(r.Order.A)
 		}
 		return dropped, nil
 	}
@@ -90,13 +150,12 @@ func (f *corpusFn) keys(ctx context.Context, packed func(*[]byte) bool) (dropped
 	for packed(&block) {
 		d := blocks.NewDecoder(block)
 		for !d.Done() {
-			dropped = append(dropped, int64(d.Key()))
+			dropped.add(d.Key())
 		}
 		if err := d.Err(); err != nil {
-			return nil, err
+			return dropped, err
 		}
 	}
-	slices.Sort(dropped)
 	return dropped, nil
 }
 
@@ -111,22 +170,14 @@ func (f *corpusFn) ProcessElement(ctx context.Context, batch int64, packed func(
 	}
 	for number := range in.Batched(batch) {
 		piece := in.Pieces.At(number)
-		n := 0
-		for ; n < len(dropped); n++ {
-			key := blocks.Key(dropped[n])
-			if key.File() != piece.File || key.Position() >= piece.End {
-				break
-			}
-			dropped[n] = key.Position() // in the place of the key: there may be millions
-		}
-		if err := f.write(ctx, in, number, piece, dropped[:n], facts); err != nil {
+		if err := f.write(ctx, in, number, piece, dropped.take(piece), facts); err != nil {
 			return err
 		}
-		dropped = dropped[n:]
 	}
-	if len(dropped) > 0 {
-		key := blocks.Key(dropped[0])
-		return fmt.Errorf("a record was removed at %d of file %d, which batch %d of the corpus does not have", key.Position(), key.File(), batch)
+	for _, r := range dropped.runs {
+		if key := blocks.Key(r.first); !r.ended {
+			return fmt.Errorf("a record was removed at %d of file %d, which batch %d of the corpus does not have", key.Position(), key.File(), batch)
+		}
 	}
 	return nil
 }

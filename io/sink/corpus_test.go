@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -523,5 +524,38 @@ func TestCorpusErrors(t *testing.T) {
 	err := f.ProcessElement(t.Context(), 0, iterate(), func([]byte) { t.Error("a fact") })
 	if err == nil || !strings.Contains(err.Error(), path+" changed") {
 		t.Errorf("of a file that grew: error %v", err)
+	}
+}
+
+// TestManyKeys: the keys of dropped records are held in fewer bytes than they have, and each piece gets the positions of its own, in order.
+func TestManyKeys(t *testing.T) {
+	const n, end = 4_000_000, 3_000_000
+	var of []byte
+	groups := func(block *[]byte) bool {
+		*block, of = of[:min(len(of), 256<<10)], of[min(len(of), 256<<10):]
+		return len(*block) > 0
+	}
+	for i := range n {
+		of = blocks.AppendKey(of, blocks.NewKey(5, int64(i)*1_234_567%n))
+	}
+	of = blocks.AppendKey(of, blocks.NewKey(6, 7))
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	dropped, err := (&corpusFn{}).keys(t.Context(), groups)
+	runtime.ReadMemStats(&after)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if allocated := after.TotalAlloc - before.TotalAlloc; allocated > 8*n {
+		t.Errorf("%d bytes were allocated for %d keys", allocated, n)
+	}
+	first, second := dropped.take(blocks.Span{File: 5, End: end}), dropped.take(blocks.Span{File: 5, Start: end, End: blocks.End})
+	for i, position := range append(first, second...) {
+		if position != int64(i) {
+			t.Fatalf("position %d is %d", i, position)
+		}
+	}
+	if last := dropped.take(blocks.Span{File: 6, End: blocks.End}); len(first) != end || len(second) != n-end || !slices.Equal(last, []int64{7}) {
+		t.Errorf("%d, %d and %d positions", len(first), len(second), len(last))
 	}
 }
