@@ -10,7 +10,8 @@ import (
 // when together they take TotalBytes, and what is left by Flush. Blocks that are handed on are
 // never reused: a runner may hold them.
 //
-// Until then a block is a chain of pages, which are used again: growing slices would take and copy several times as much.
+// Until then a block is a chain of pages, which are used again:
+// growing slices would take and copy several times as much.
 type Buffers struct {
 	BlockBytes, TotalBytes int
 

@@ -11,8 +11,8 @@ const DetailsFiles = 4096
 // keptBytes is how much a Details keeps of what was found out about its files.
 const keptBytes = 256 << 10
 
-// Details is what those need to know of a run of files who open them, besides what Inputs has: format, version and, of a file that was
-// inspected, what that found. It may be used by many at once, but for Add.
+// Details is what those need to know of a run of files who open them, besides what Inputs has: format, version and, of
+// a file that was inspected, what that found. It may be used by many at once, but for Add.
 type Details struct {
 	starts []uint32 // of the files, in data
 	data   []byte
@@ -38,8 +38,8 @@ func (d *Details) Add(f *File, inspected bool) {
 	d.data = AppendBytes(d.data, facts)
 }
 
-// Complete fills in what the details have of a file, of which Inputs told the rest, and reports whether it was inspected: else it
-// still is to be.
+// Complete fills in what the details have of a file, of which Inputs told
+// the rest, and reports whether it was inspected: else it still is to be.
 func (d *Details) Complete(file int, f *File) (inspected bool, err error) {
 	i := file % DetailsFiles
 	if i >= len(d.starts) {

@@ -15,8 +15,8 @@ import (
 // Inputs is what a run reads, fixed by the planner before anything is read in earnest: every
 // step that needs to know where a document comes from, or where its rows go, asks it.
 //
-// It is made for millions of files: about 50 bytes for each, in tables that are looked up by number. What else is known of a file
-// is in Details, which only those load who open it. MarshalBinary has the layout that processes share.
+// It is made for millions of files: about 50 bytes for each, in tables that are looked up by number. What else is known
+// of a file is in Details, which only those load who open it. MarshalBinary has the layout that processes share.
 type Inputs struct {
 	// Root is the folder that all sources are relative to. It is set before files are added.
 	Root string
@@ -89,8 +89,8 @@ func (f *File) PositionAt(offset int64) int64 {
 	return int64(quotient)
 }
 
-// OffsetAt returns where a position lies in the file as listed, at its end for those that lie beyond: of a compressed file, for
-// most.
+// OffsetAt returns where a position lies in the file as listed, at its
+// end for those that lie beyond: of a compressed file, for most.
 func (f *File) OffsetAt(position int64) int64 {
 	switch {
 	case f.Positions == 0:
@@ -112,8 +112,8 @@ func (f *File) Place(position int64) string {
 	return fmt.Sprintf("%s at %s %d", f.Source, unit, position)
 }
 
-// Span is a range of one file: the records at the positions from Start to before End. A split is a span to be read by one call, a piece one to
-// be written as one corpus file.
+// Span is a range of one file: the records at the positions from Start to before End. A split is a span to be read by
+// one call, a piece one to be written as one corpus file.
 type Span struct {
 	File       int
 	Start, End int64
@@ -170,8 +170,8 @@ func (s *Spans) part(i int) (part, parts int) {
 	return i - first, i - first + n
 }
 
-// Add adds a file behind the others, with the positions, ascending and above 0, at which it is cut into splits and pieces. It sets
-// the file's Offset. What of the file is not told by its number is for Details.
+// Add adds a file behind the others, with the positions, ascending and above 0, at which it is cut into splits and
+// pieces. It sets the file's Offset. What of the file is not told by its number is for Details.
 func (in *Inputs) Add(f *File, splits, pieces []int64) {
 	i := in.Len()
 	f.Offset = in.Bytes()
@@ -202,7 +202,8 @@ func (in *Inputs) Truncate(split int, last int64) {
 	in.Splits.truncate(split+1, last+1)
 }
 
-// Prefer orders documents for the decision before anything else, by what of says of the sources of their files: lower is kept rather.
+// Prefer orders documents for the decision before anything else, by
+// what of says of the sources of their files: lower is kept rather.
 func (in *Inputs) Prefer(of func(source string) int) {
 	in.preferences = make([]uint32, in.Len())
 	for i, source := range in.Names() {
@@ -210,7 +211,8 @@ func (in *Inputs) Prefer(of func(source string) int) {
 	}
 }
 
-// Protect has all documents kept of the files whose source is; there must be files. They come first in the order of preference, among themselves as before.
+// Protect has all documents kept of the files whose source is; there must be
+// files. They come first in the order of preference, among themselves as before.
 func (in *Inputs) Protect(is func(source string) bool) {
 	if in.preferences == nil {
 		in.preferences = make([]uint32, in.Len())
@@ -281,8 +283,8 @@ func (in *Inputs) Split(key Key) int { return in.Splits.of(key) }
 // Piece returns the index of the corpus piece that holds key.
 func (in *Inputs) Piece(key Key) int { return in.Pieces.of(key) }
 
-// Pieces of small files are written in batches, which saves a call for each. A batch is small, since on an object store its files
-// are one request after another.
+// Pieces of small files are written in batches, which saves a call for each. A
+// batch is small, since on an object store its files are one request after another.
 const (
 	batchPieces = 16
 	batchBytes  = 64 << 10 // a larger file's pieces are batches of their own

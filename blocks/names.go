@@ -5,8 +5,8 @@ import (
 	"iter"
 )
 
-// names is a list of strings, of which each has only what differs from the one before: how many bytes it shares with that, how many
-// follow, and these. Every sixteenth is whole.
+// names is a list of strings, of which each has only what differs from the one before: how many bytes it shares with
+// that, how many follow, and these. Every sixteenth is whole.
 type names struct {
 	data   []byte
 	starts []int64 // of the whole ones
@@ -55,7 +55,8 @@ func (l *names) all() iter.Seq2[int, string] {
 	}
 }
 
-// nextName makes the name that data begins with of the one before, and returns what follows it. It is not ok if data holds none.
+// nextName makes the name that data begins with of the one before, and
+// returns what follows it. It is not ok if data holds none.
 func nextName(before, data []byte) (name, rest []byte, ok bool) {
 	shared, n := binary.Uvarint(data)
 	if n <= 0 || shared > uint64(len(before)) {

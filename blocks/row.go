@@ -130,8 +130,8 @@ func appendFields[R Row](dst []byte, row *R) []byte {
 	return dst // there is no other
 }
 
-// DecodeFields fills row from the fields of a whole RowPart. A text that is the same as the row's before stays where it is: sources are
-// those of most rows.
+// DecodeFields fills row from the fields of a whole RowPart. A text that is the
+// same as the row's before stays where it is: sources are those of most rows.
 func DecodeFields[R Row](d *Decoder, row *R) {
 	switch row := any(row).(type) {
 	case *records.Pair:

@@ -43,8 +43,8 @@ func appendSetPart(block []byte, key Key, hash Hash, set []uint64, first int) []
 	return appendShingles(AppendUint32(AppendUint32(block, uint32(len(set))), uint32(first)), values)
 }
 
-// AddSet adds the parts of a document's set to a shard's block, each as AppendComponentPart does, and returns how many bytes these
-// parts are.
+// AddSet adds the parts of a document's set to a shard's block, each as
+// AppendComponentPart does, and returns how many bytes these parts are.
 func AddSet(b *Shards, shard int64, component, key Key, hash Hash, set []uint64, emit func(int64, []byte)) (bytes int) {
 	for first := 0; first < len(set); first += setPart {
 		size := setPartHead + ShingleBytes*min(setPart, len(set)-first)
@@ -186,8 +186,8 @@ const (
 	atOnce = 1 << 20  // how far the first and the last one
 )
 
-// PickSets reads, of what Write wrote, the sets of these indexes, which ascend, with the keys of all; nil are all sets. It reads little
-// beside them, and knows of the others only where they are.
+// PickSets reads, of what Write wrote, the sets of these indexes, which ascend, with the keys of all; nil are all sets.
+// It reads little beside them, and knows of the others only where they are.
 func PickSets(r io.ReaderAt, wanted []int) (s Sets, err error) {
 	head, err := readAt(r, 0, make([]byte, 4))
 	if err != nil {

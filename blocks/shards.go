@@ -2,25 +2,28 @@ package blocks
 
 import "slices"
 
-// Shards packs values into blocks as Buffers does, where the keys are numbers below a known one. A value is written once, to the
-// block that it travels in. Blocks are small, so that they stay in a core's cache until they are handed on.
+// Shards packs values into blocks as Buffers does, where the keys are numbers
+// below a known one. A value is written once, to the block that it travels in.
+// Blocks are small, so that they stay in a core's cache until they are handed on.
 type Shards struct {
 	room   int // of a block
 	blocks [][]byte
 }
 
-// shardBytes is the most room that a shard's block has, as long as its values fit: it is a small object to Go's allocator.
+// shardBytes is the most room that a shard's block has, as long as its
+// values fit: it is a small object to Go's allocator.
 const shardBytes = 24 << 10
 
-// NewShards returns the buffers of n shards, at least of one. They take as much memory as Buffers do at most, however many there are.
+// NewShards returns the buffers of n shards, at least of one. They
+// take as much memory as Buffers do at most, however many there are.
 func NewShards(n int) *Shards {
 	n = max(1, n)
 	room := cap(slices.Grow([]byte(nil), min(shardBytes, bufferBytes/2/n))) // with what the allocator would waste
 	return &Shards{room: room, blocks: make([][]byte, n)}
 }
 
-// Add adds the value that add appends to a shard's block, and emits the block if seven eighths of it are full afterwards. So most last
-// values fit, and little is left over: a runner may hold the block.
+// Add adds the value that add appends to a shard's block, and emits the block if seven eighths of it are full
+// afterwards. So most last values fit, and little is left over: a runner may hold the block.
 func (s *Shards) Add(shard int64, add func(block []byte) []byte, emit func(int64, []byte)) {
 	if s.blocks[shard] = add(s.blocks[shard]); len(s.blocks[shard]) >= s.room-s.room/8 {
 		s.flush(shard, emit)

@@ -8,8 +8,8 @@ import (
 	"slices"
 )
 
-// The layouts in which processes share Inputs and Details. All numbers are little endian or, where it says so, uvarints; text is its length
-// as a uvarint, and its bytes. Both end with the CRC-32C of all before it, in four bytes.
+// The layouts in which processes share Inputs and Details. All numbers are little endian or, where it says so,
+// uvarints; text is its length as a uvarint, and its bytes. Both end with the CRC-32C of all before it, in four bytes.
 //
 //	Inputs   "NDI1", text of the root; uvarints: shards, files n, preferences (0 or n), below which files are protected, files of rows, files elsewhere,
 //	         splits, pieces, bytes of names
@@ -76,8 +76,8 @@ func (in *Inputs) MarshalBinary() ([]byte, error) {
 	return seal(append(data, in.names.data...)), nil
 }
 
-// UnmarshalBinary makes in what MarshalBinary was called of. It keeps data. The error is ErrCorrupt if this is anything else: then no method
-// may be called.
+// UnmarshalBinary makes in what MarshalBinary was called of. It keeps data. The
+// error is ErrCorrupt if this is anything else: then no method may be called.
 func (in *Inputs) UnmarshalBinary(data []byte) error {
 	d, err := unseal(data, inputsMagic, "inputs")
 	if err != nil {
@@ -210,8 +210,8 @@ func (d *Details) MarshalBinary() ([]byte, error) {
 	return seal(append(data, d.data...)), nil
 }
 
-// UnmarshalBinary makes d what MarshalBinary was called of. It keeps data. The error is ErrCorrupt if this is anything else: then no method
-// may be called.
+// UnmarshalBinary makes d what MarshalBinary was called of. It keeps data. The
+// error is ErrCorrupt if this is anything else: then no method may be called.
 func (d *Details) UnmarshalBinary(data []byte) error {
 	held, err := unseal(data, detailsMagic, "details of inputs")
 	if err != nil {

@@ -4,7 +4,8 @@ package blocks
 
 import "unsafe"
 
-// inPlace returns the shingles in the block's memory, if the part is a whole set: these processors have them as they travel, at any address.
+// inPlace returns the shingles in the block's memory, if the part is a
+// whole set: these processors have them as they travel, at any address.
 func (p *SetPart) inPlace() (set []uint64, ok bool) {
 	if len(p.Values) != ShingleBytes*p.Total {
 		return nil, false

@@ -186,8 +186,9 @@ func (f *Finished) Unchanged(ctx context.Context) (bool, error) {
 	return string(mark) == f.mark, err
 }
 
-// Rows reads the rows of a table in their order, from the files that the manifest lists. T is a struct of strings, bytes,
-// numbers, booleans, pointers to these, and slices of strings and float64, which are lists. Each field has the column that its tag names; it is zero if there is none, or a null.
+// Rows reads the rows of a table in their order, from the files that the manifest lists. T is a struct of strings,
+// bytes, numbers, booleans, pointers to these, and slices of strings and float64, which are lists. Each field has the
+// column that its tag names; it is zero if there is none, or a null.
 func Rows[T any](ctx context.Context, f *Finished, table Part) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		for _, file := range f.Manifest.Files {

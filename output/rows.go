@@ -17,8 +17,8 @@ import (
 // rowsAtOnce is how many rows are read of each column before the next.
 const rowsAtOnce = 256
 
-// fileRows yields the rows of a file, and reports whether to go on. It reads column by column, which takes a fraction of the time of
-// assembling rows of any shape.
+// fileRows yields the rows of a file, and reports whether to go on. It reads column by column, which takes a fraction
+// of the time of assembling rows of any shape.
 func fileRows[T any](ctx context.Context, file string, yield func(T, error) bool) bool {
 	var none T
 	content, err := storage.OpenFile(ctx, file)
@@ -56,7 +56,8 @@ func sound(read func() error) (err error) {
 	return read()
 }
 
-// groupRows yields the rows of a row group, and reports whether to go on. After an error it is the caller's to yield that.
+// groupRows yields the rows of a row group, and reports whether to go
+// on. After an error it is the caller's to yield that.
 func groupRows[T any](schema *parquet.Schema, group parquet.RowGroup, yield func(T, error) bool) (goOn bool, err error) {
 	var columns []*column
 	defer func() {
@@ -95,8 +96,8 @@ func groupRows[T any](schema *parquet.Schema, group parquet.RowGroup, yield func
 	return true, nil
 }
 
-// columnsOf returns the columns of a row group that the fields of rows name, a slice of structs; a field without a column stays zero. Close them
-// also after an error.
+// columnsOf returns the columns of a row group that the fields of rows name, a slice of structs; a field without a
+// column stays zero. Close them also after an error.
 func columnsOf(rows reflect.Value, schema *parquet.Schema, group parquet.RowGroup) (columns []*column, err error) {
 	of := rows.Type().Elem()
 	for field := range of.NumField() {
@@ -182,7 +183,8 @@ func (c *column) readLists(rows int) error {
 	}
 }
 
-// setter returns a function that sets a field of rows from one on to values of a kind or, of lists, adds values to that of one row.
+// setter returns a function that sets a field of rows from one on to
+// values of a kind or, of lists, adds values to that of one row.
 func setter(rows reflect.Value, field int, kind parquet.Kind, lists bool) (func(at int, values []parquet.Value), error) {
 	of := rows.Type().Elem().Field(field).Type
 	stored := of
@@ -221,8 +223,8 @@ func setter(rows reflect.Value, field int, kind parquet.Kind, lists bool) (func(
 	return nil, fmt.Errorf("it holds %v, not %v", kind, of)
 }
 
-// setterOf is setter of a field of the type F, or of pointers to it. Reflection finds the fields, once: it would take longer than all
-// else if it set them.
+// setterOf is setter of a field of the type F, or of pointers to it. Reflection
+// finds the fields, once: it would take longer than all else if it set them.
 func setterOf[F any](rows reflect.Value, field int, value func(parquet.Value) F) func(at int, values []parquet.Value) {
 	if rows.Type().Elem().Field(field).Type.Kind() == reflect.Pointer {
 		return setAll(rows, field, func(v parquet.Value) *F { return new(value(v)) })

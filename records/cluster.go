@@ -5,7 +5,8 @@ type Cluster struct {
 	ID       string `json:"id"`
 	Source   string `json:"source"`
 	Position int64  `json:"position"`
-	// State is StateClustered, StateAlone, StateNotCompared or StateUnreadable; Reason says why a document was not compared.
+	// State is StateClustered, StateAlone, StateNotCompared or
+	// StateUnreadable; Reason says why a document was not compared.
 	State  string `json:"state"`
 	Reason string `json:"reason,omitempty"`
 	// Cluster is the key of the cluster's first document; it and what follows are of a clustered document only.
@@ -38,7 +39,8 @@ type Member struct {
 	Kept     bool   `json:"kept"`
 	// Similarity is that to the document in question; nil if the output lists no such pair.
 	Similarity *float64 `json:"similarity"`
-	// InPlace is set of a removed document, if the output has the table: it says which document is kept in its place, and why.
+	// InPlace is set of a removed document, if the output has the table:
+	// it says which document is kept in its place, and why.
 	InPlace *InPlace `json:"in_place,omitempty"`
 }
 

@@ -22,11 +22,11 @@ type Method struct {
 	CPU     float64 `json:"cpu_seconds"`
 	// Peak is the most memory that the process held meanwhile; nil where the system does not tell.
 	Peak *int64 `json:"peak_memory_bytes"`
-	// Candidates are the pairs of documents that the method takes for possible ones before it compares any; nil if it does not
-	// list them.
+	// Candidates are the pairs of documents that the method takes for
+	// possible ones before it compares any; nil if it does not list them.
 	Candidates *int64 `json:"candidates"`
-	// Pairs are all of documents that are similar enough, copies with each other and with what they resemble included: pairs/ of dedup
-	// has fewer rows.
+	// Pairs are all of documents that are similar enough, copies with each other
+	// and with what they resemble included: pairs/ of dedup has fewer rows.
 	Pairs  int `json:"similar_pairs"`
 	Common int `json:"common"` // with the first of the measure
 	// Recall is that share of the first one's pairs, Precision that of its own.

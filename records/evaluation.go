@@ -1,11 +1,13 @@
 package records
 
-// Evaluation is how a finished output agrees with what is known of its documents, or with an exact join of some of them.
+// Evaluation is how a finished output agrees with what is known of its
+// documents, or with an exact join of some of them.
 type Evaluation struct {
 	Kind      string `json:"truth"`            // TruthPairs, TruthClusters or TruthSample
 	Documents int64  `json:"documents"`        // that count
 	Sample    int64  `json:"sample,omitempty"` // of TruthSample, how many were drawn, of Documents distinct ones
-	// The found pairs are those of documents in one cluster. Of a sample, pairs have a document that was drawn, and are of distinct documents.
+	// The found pairs are those of documents in one cluster. Of a sample,
+	// pairs have a document that was drawn, and are of distinct documents.
 	Agreement
 	// Listed counts, of a sample, rows of pairs/ instead. Of Crowds, pairs/ lists some pairs only.
 	Listed *Agreement `json:"listed,omitempty"`

@@ -29,8 +29,8 @@ type Forecast struct {
 	// Shuffled are the collections of the graph that travel between workers.
 	Shuffled []Shuffled `json:"shuffled"`
 
-	// Memory bounds what the process of the local runner takes, and Flowing is what flows between the steps at most at one time. From
-	// half of the memory on it is spilled to files.
+	// Memory bounds what the process of the local runner takes, and Flowing is what flows between the steps at most at one
+	// time. From half of the memory on it is spilled to files.
 	Memory  int64 `json:"memory_bytes,omitempty"`
 	Flowing int64 `json:"flowing_bytes"`
 	// Workers are those that the job needs on a cluster.

@@ -41,8 +41,8 @@ type Run struct {
 	// Parameters are what was asked, and Given those of them that were named though at their default, where that matters.
 	Parameters Spec     `json:"parameters"`
 	Given      []string `json:"given,omitempty"`
-	// Running is how the run was to be done, which decides nothing of what it makes: flags by their names, without those that
-	// were not given.
+	// Running is how the run was to be done, which decides nothing of what
+	// it makes: flags by their names, without those that were not given.
 	Running json.RawMessage `json:"running,omitempty"`
 	Chosen  Chosen          `json:"chosen"`
 	Formats Formats         `json:"formats"`
@@ -54,7 +54,8 @@ type Run struct {
 	// NotCompared are the reasons why documents are not compared, with the number of these.
 	NotCompared map[string]int64 `json:"not_compared,omitempty"`
 
-	// NoColumn are sources with documents that have none of the text columns: first those of which no document has one, and at most MostSources.
+	// NoColumn are sources with documents that have none of the text columns:
+	// first those of which no document has one, and at most MostSources.
 	NoColumn []NoColumn `json:"no_text_column,omitempty"`
 
 	Recall *Recall `json:"recall,omitempty"`
@@ -70,7 +71,8 @@ type Run struct {
 	Retries int64 `json:"storage_retries,omitempty"`
 }
 
-// NoColumn is a source with documents that have none of the text columns: a file, or a folder of files with one record each.
+// NoColumn is a source with documents that have none of the text
+// columns: a file, or a folder of files with one record each.
 type NoColumn struct {
 	Source    string `json:"source"`
 	Documents int64  `json:"documents"`         // that have none
@@ -129,11 +131,12 @@ type Counts struct {
 	NearPairs   int64 `json:"near_pairs"`     // of them, those between representatives
 	// Copies are the other rows: documents that have the same as an earlier one, removed or not.
 	Copies int64 `json:"copies"`
-	// AllPairs are those of all compared documents, and ComparedPairs those of documents that were joined with each other; 0 if
-	// the runner does not count them, or all were.
+	// AllPairs are those of all compared documents, and ComparedPairs those of documents that were joined with each other;
+	// 0 if the runner does not count them, or all were.
 	AllPairs      int64 `json:"all_pairs"`
 	ComparedPairs int64 `json:"compared_pairs"`
-	// PairsPartial are the crowds, and the clusters of long ids, of which pairs/ lists some pairs with kept documents only.
+	// PairsPartial are the crowds, and the clusters of long ids, of which
+	// pairs/ lists some pairs with kept documents only.
 	PairsPartial int64 `json:"pairs_partial"`
 	Clusters     int64 `json:"clusters"`
 	Removed      int64 `json:"removed"`

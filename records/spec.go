@@ -10,10 +10,11 @@ import (
 	"strings"
 )
 
-// Spec is all that a job is asked which decides what it makes: texts, numbers and lists, flat as JSON. Its fields are at once the flags
-// of the command line (kong reads the tags), the keys of a job file and the parameters of run.json.
+// Spec is all that a job is asked which decides what it makes: texts, numbers and lists, flat as JSON. Its fields are
+// at once the flags of the command line (kong reads the tags), the keys of a job file and the parameters of run.json.
 //
-// The tag phase names the first phase of a run that a field decides: plan, keys, verify, decide, or check, which makes no data.
+// The tag phase names the first phase of a run that a field decides:
+// plan, keys, verify, decide, or check, which makes no data.
 type Spec struct {
 	Input
 	MaxRejected string `json:"max_rejected" phase:"check" default:"${d_max_rejected}" placeholder:"N|P%" help:"Unreadable records, and documents of sources without the text column, to accept, as a number or a percentage; with more, the run ends with status 4 (default: ${default})." group:"Input"`

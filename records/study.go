@@ -7,8 +7,8 @@ type Study struct {
 	Settings  []StudySetting    `json:"settings"` // the first changes nothing that can be left as it is
 	Documents []StudiedDocument `json:"documents"`
 	Pairs     int64             `json:"pairs"`
-	// Listed are the pairs in input order or, of more than there is room for, the most similar ones under the first setting,
-	// these first.
+	// Listed are the pairs in input order or, of more than there is room
+	// for, the most similar ones under the first setting, these first.
 	Listed []StudiedPair `json:"listed"`
 	// Copies are documents with the same words in the same order, and Groups are documents connected by pairs of at least
 	// Threshold similarity under the first setting: numbers of Documents, in input order.
@@ -73,8 +73,8 @@ type SignatureError struct {
 	Bias     float64 `json:"bias"` // mean error
 }
 
-// StudyMatrices are the steps of MinHash with the signature classic, and the weights of words, written out. Shingles are those
-// of the first setting; x is the number of one, its place in Shingles.
+// StudyMatrices are the steps of MinHash with the signature classic, and the weights of words, written out. Shingles
+// are those of the first setting; x is the number of one, its place in Shingles.
 type StudyMatrices struct {
 	// Documents are those that were compared, by their numbers. They are the columns of all that follows.
 	Documents  []int            `json:"documents"`

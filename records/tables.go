@@ -16,8 +16,8 @@ type Pair struct {
 	PositionA  int64   `parquet:"position_a" json:"position_a"`
 	PositionB  int64   `parquet:"position_b" json:"position_b"`
 	Similarity float64 `parquet:"similarity" json:"similarity"`
-	// Same is what a copy has in common with its representative: a Reason but ReasonNear. It is nil of a near pair, which may
-	// have similarity 1 too.
+	// Same is what a copy has in common with its representative: a Reason but
+	// ReasonNear. It is nil of a near pair, which may have similarity 1 too.
 	Same    *string   `parquet:"same,optional,dict" json:"same"`
 	Shared  int32     `parquet:"shared" json:"shared"`
 	SizeA   int32     `parquet:"size_a" json:"size_a"`

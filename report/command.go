@@ -13,8 +13,8 @@ import (
 // mostInputs is how many inputs a command names.
 const mostInputs = 200
 
-// Command is what repeats a run from the folder where it was started, as a POSIX shell reads it: the flags that are not what
-// they are by default.
+// Command is what repeats a run from the folder where it was started, as a
+// POSIX shell reads it: the flags that are not what they are by default.
 func Command(run *records.Run) string {
 	usual := records.Default()
 	usual.Compare = "jaccard" // which run.json names where it is meant

@@ -40,8 +40,8 @@ func steepest(c *records.Curve) string {
 	return "; the curve is steepest about " + share(c.Steepest)
 }
 
-// drawCurve fills the area below the curve with blocks, each an eighth of a line high. A similarity of the curve is marked by a line and
-// below the axis; one that is negative is none.
+// drawCurve fills the area below the curve with blocks, each an eighth of a line high. A similarity of the curve is
+// marked by a line and below the axis; one that is negative is none.
 func drawCurve(out *printer, c *records.Curve, curveRows int, mark float64) {
 	const eighths = 8
 	columns := out.width - curveLabels - 1

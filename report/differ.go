@@ -74,8 +74,8 @@ func words(text string) (words []word) {
 	return words
 }
 
-// differing returns what is shown of two texts: from a few words before the first that differs, with what the other text lacks
-// in stretches of its own.
+// differing returns what is shown of two texts: from a few words before the
+// first that differs, with what the other text lacks in stretches of its own.
 func differing(a, b string) (inA, inB []stretch) {
 	wordsA, wordsB := words(a), words(b)
 	start := 0

@@ -14,8 +14,8 @@ import (
 	"github.com/neardup/neardup/records"
 )
 
-// findings are what the tables of an output tell beyond run.json. Each table is read once, and what is remembered does not grow
-// with pairs or clusters.
+// findings are what the tables of an output tell beyond run.json. Each table
+// is read once, and what is remembered does not grow with pairs or clusters.
 type findings struct {
 	sources    map[string]*tally
 	partitions map[string]*tally
@@ -258,9 +258,9 @@ func wholeOf(name string) (source string, is bool) {
 	return parts[1] + parts[2], true
 }
 
-// corpus counts what is left of each source. Large ones are in pieces, and a source may have a name like that of a piece. A file
-// is a piece if documents of its source are removed. If none are, it is one if there are more files than the run read; a mistake
-// there changes names in the report, but no share.
+// corpus counts what is left of each source. Large ones are in pieces, and a source may have a name like that of a
+// piece. A file is a piece if documents of its source are removed. If none are, it is one if there are more files than
+// the run read; a mistake there changes names in the report, but no share.
 func (found *findings) corpus(f *output.Finished) {
 	rows := map[string]int64{}
 	for _, file := range f.Manifest.Files {

@@ -26,8 +26,8 @@ import (
 	"github.com/neardup/neardup/report/plot"
 )
 
-// Texts reads the texts of some documents of an output, each up to a limit. What could not be read is missing; the error
-// says why.
+// Texts reads the texts of some documents of an output, each up to a
+// limit. What could not be read is missing; the error says why.
 type Texts = func(context.Context, []records.Place) (map[records.Place]string, error)
 
 //go:embed page.html
@@ -529,8 +529,8 @@ func (p *page) drawCurve() (err error) {
 	return err
 }
 
-// curve is the probability that a pair of a similarity is found, nil if all are: 1−(1−s^r)^b of b bands of r rows, and of the
-// pieces of a SimHash signature 1−Π(1−a^l), where a bit agrees with probability a and a piece has l bits.
+// curve is the probability that a pair of a similarity is found, nil if all are: 1−(1−s^r)^b of b bands of r rows, and
+// of the pieces of a SimHash signature 1−Π(1−a^l), where a bit agrees with probability a and a piece has l bits.
 func curve(run *records.Run) func(similarity float64) float64 {
 	switch c := run.Chosen; {
 	case c.Pieces > 0:

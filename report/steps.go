@@ -16,13 +16,13 @@ type Step struct {
 	Documents int64   `json:"documents"` // in these clusters
 }
 
-// documentMemory is at least what a ladder holds for a document, with what the garbage collector leaves of it: an entry of a map
-// that grows, and six bytes.
+// documentMemory is at least what a ladder holds for a document, with what the
+// garbage collector leaves of it: an entry of a map that grows, and six bytes.
 const documentMemory = 96
 
-// ladder counts the pairs and clusters of each step while pairs stream by. It remembers a maximum spanning forest alone: the
-// pairs of at least some similarity connect what those of the forest connect (Kruskal 1956), so it needs memory for the
-// documents and not for the pairs.
+// ladder counts the pairs and clusters of each step while pairs stream by. It remembers a maximum spanning forest
+// alone: the pairs of at least some similarity connect what those of the forest connect (Kruskal 1956), so it needs
+// memory for the documents and not for the pairs.
 type ladder struct {
 	at        []float64 // thresholds, ascending
 	pairs     []int64   // whose similarity is at least at[i] and below at[i+1]
@@ -103,8 +103,8 @@ func (l *ladder) document(source string, position int64) uint32 {
 	return document
 }
 
-// connect adds a pair to the forest. Of the roots of its documents among pairs of its step and above, one becomes the other's child.
-// That takes the place of a link of a lower step, which is then added for the two as a pair of its own.
+// connect adds a pair to the forest. Of the roots of its documents among pairs of its step and above, one becomes the
+// other's child. That takes the place of a link of a lower step, which is then added for the two as a pair of its own.
 func (l *ladder) connect(a, b uint32, step uint8) {
 	n := &l.nodes
 	n.best[a], n.best[b] = max(n.best[a], step), max(n.best[b], step)

@@ -90,7 +90,8 @@ func table(path string) ([][]string, error) {
 	return csv.NewReader(f).ReadAll()
 }
 
-// withOriginals returns, by setting, the similarity of each answer with the original of its task, and the answers' degrees.
+// withOriginals returns, by setting, the similarity of each answer
+// with the original of its task, and the answers' degrees.
 func withOriginals(pairs, answers [][]string, settings int) (similarities [][]float64, degree []float64, err error) {
 	rows := map[[2]string][]string{}
 	for _, pair := range pairs {

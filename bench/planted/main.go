@@ -90,8 +90,8 @@ func checkAll(bugs []bug) error {
 	return errors.Join(errs...)
 }
 
-// parse reads the list: headings after "##", and for each bug a line "# NAME", a line "FILE: PACKAGE ...", the old lines after
-// "-" and the new ones after "+".
+// parse reads the list: headings after "##", and for each bug a line "# NAME", a line "FILE: PACKAGE ...", the old
+// lines after "-" and the new ones after "+".
 func parse(text string) (bugs []bug, err error) {
 	var b *bug
 	for i, line := range strings.Split(text, "\n") {

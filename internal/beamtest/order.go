@@ -34,8 +34,8 @@ type Orders struct {
 	// Combines reports whether a DoFn combines the values of a bundle. Then attempts with one bundle each
 	// are compared, and the next DoFn gets what small ones give.
 	Combines func(fn string) bool
-	// Passes reports whether a DoFn passes values on as they came, and only under other keys or not at all. What is packed in them is
-	// what was where they were made.
+	// Passes reports whether a DoFn passes values on as they came, and only under other
+	// keys or not at all. What is packed in them is what was where they were made.
 	Passes func(fn string) bool
 	// Differs is called for each output whose attempts differ.
 	Differs func(fn string, err error)

@@ -138,8 +138,9 @@ func (f *file) parse(data []byte) error {
 	return nil
 }
 
-// parseRun reads run.json: what differs from the defaults, or was named all the same, of what a run was asked and of how it was done. That it
-// may replace or take an output, or was only planned, was said of that run alone. Its inputs are those of any list of them.
+// parseRun reads run.json: what differs from the defaults, or was named all the same, of
+// what a run was asked and of how it was done. That it may replace or take an output, or
+// was only planned, was said of that run alone. Its inputs are those of any list of them.
 func (f *file) parseRun(data []byte) error {
 	var run records.Run
 	if err := json.Unmarshal(data, &run); err != nil || run.Version == "" {
@@ -212,8 +213,8 @@ func (f *file) check(app *kong.Application, command *kong.Node) error {
 	return nil
 }
 
-// flagsOf returns the flags that a job file may set, by their names. Hidden ones of a group are among them: the job file of dedup serves
-// plan, too.
+// flagsOf returns the flags that a job file may set, by their names. Hidden
+// ones of a group are among them: the job file of dedup serves plan, too.
 func flagsOf(command *kong.Node) map[string]*kong.Flag {
 	flags := map[string]*kong.Flag{}
 	for _, group := range command.AllFlags(false) {
@@ -373,7 +374,8 @@ func (f *file) Resolve(_ *kong.Context, _ *kong.Path, flag *kong.Flag) (any, err
 
 var flagName = regexp.MustCompile(`--([a-z0-9-]+)`)
 
-// Locate adds the line of the job file, or the variable, to an error, if the first flag that it names has its value from there.
+// Locate adds the line of the job file, or the variable, to an error,
+// if the first flag that it names has its value from there.
 func Locate(command *kong.Context, err error) error {
 	name := flagName.FindStringSubmatch(err.Error())
 	for _, path := range command.Path {

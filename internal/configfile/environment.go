@@ -28,7 +28,8 @@ func lookup(flag string) (string, bool) {
 	return value, value != ""
 }
 
-// Used reports whether values may come from a job file, named by arguments or by the environment, or from the environment itself.
+// Used reports whether values may come from a job file, named by
+// arguments or by the environment, or from the environment itself.
 func Used(args []string) bool {
 	return slices.ContainsFunc(args, func(arg string) bool { return strings.HasPrefix(arg, "--config") }) ||
 		slices.ContainsFunc(os.Environ(), func(entry string) bool { return strings.HasPrefix(entry, prefix) })

@@ -37,7 +37,8 @@ type Server struct {
 	RewriteBytes int64
 	// Unconditional are the methods whose conditions it ignores, as emulators do.
 	Unconditional []string
-	// Changed is called with what a bucket holds, by name, after each request that may have changed it, and before any other.
+	// Changed is called with what a bucket holds, by name, after each
+	// request that may have changed it, and before any other.
 	Changed func(bucket string, objects map[string]string)
 
 	mu         sync.Mutex

@@ -41,7 +41,8 @@ type Server struct {
 	CopyConditions bool
 	// Unconditional are the methods whose conditions it ignores, as many stores do.
 	Unconditional []string
-	// Changed is called with what a bucket holds, by key, after each request that may have changed it, and before any other.
+	// Changed is called with what a bucket holds, by key, after each
+	// request that may have changed it, and before any other.
 	Changed func(bucket string, objects map[string]string)
 	// Fault decides what goes wrong, for each request that comes. Nil is nothing.
 	Fault func(r *http.Request, n int) httpfault.Fault
@@ -343,8 +344,8 @@ func etagOf(data []byte) string {
 	return `"` + hex.EncodeToString(sum[:]) + `"`
 }
 
-// check holds a write to its conditions ("How to prevent object overwrites with conditional writes"): If-Match where there
-// is no object is NoSuchKey.
+// check holds a write to its conditions ("How to prevent object overwrites
+// with conditional writes"): If-Match where there is no object is NoSuchKey.
 func (b bucket) check(r *http.Request, key string) *failure {
 	if slices.Contains(b.Unconditional, r.Method) {
 		return nil

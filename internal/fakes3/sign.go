@@ -19,8 +19,8 @@ const (
 	dateForm  = "20060102T150405Z"
 )
 
-// verify checks the signature of a request ("Authenticating Requests (AWS Signature Version 4)"), in the header or, presigned,
-// in the query, and that it is neither too old nor of another body. It reports whether there is one.
+// verify checks the signature of a request ("Authenticating Requests (AWS Signature Version 4)"), in the header or,
+// presigned, in the query, and that it is neither too old nor of another body. It reports whether there is one.
 func (s *Server) verify(r *http.Request, body []byte) (signed bool, f *failure) {
 	query := r.URL.Query()
 	credential, names, signature, date := query.Get("X-Amz-Credential"), query.Get("X-Amz-SignedHeaders"), query.Get("X-Amz-Signature"), query.Get("X-Amz-Date")

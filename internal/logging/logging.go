@@ -34,8 +34,8 @@ func Notice(message string, details ...any) {
 // JSON reports whether each line is to be JSON.
 func (f Flags) JSON() bool { return f.LogFormat == "json" }
 
-// Early returns the format that a command line, or the environment, asks for; it may be wrong elsewhere, and its mistakes are
-// logged in this format, too.
+// Early returns the format that a command line, or the environment, asks for;
+// it may be wrong elsewhere, and its mistakes are logged in this format, too.
 func Early(args []string) (f Flags) {
 	f.LogFormat = os.Getenv("NEARDUP_LOG_FORMAT")
 	const name = "--log-format"

@@ -14,8 +14,8 @@ import (
 // assumed is the memory of a machine that does not tell.
 const assumed = 4 << 30
 
-// Available returns how much memory this process can have, and what sets that: the limits of its control group and of all above it, or what the
-// machine has if that is less. Root is the root of the file system.
+// Available returns how much memory this process can have, and what sets that: the limits of its control group and of
+// all above it, or what the machine has if that is less. Root is the root of the file system.
 func Available(root fs.FS) (n int64, source string) {
 	n, source = installed(root), "this machine's memory"
 	if n == 0 {
@@ -38,7 +38,8 @@ func installed(root fs.FS) int64 {
 	return 0
 }
 
-// limitOfGroups is the smallest limit of the control groups that this process is in, of both versions where both are mounted.
+// limitOfGroups is the smallest limit of the control groups that this
+// process is in, of both versions where both are mounted.
 func limitOfGroups(root fs.FS) int64 {
 	const version1, version2 = "cgroup", "cgroup2"
 	groups := map[string]string{} // of this process, by the type of their file system
@@ -77,7 +78,8 @@ func limitOfGroups(root fs.FS) int64 {
 // unescaped undoes what mountinfo does to paths.
 var unescaped = strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`)
 
-// below is the path of a group from where its hierarchy is mounted, which shows what is in the group mounted; of a group elsewhere it is that.
+// below is the path of a group from where its hierarchy is mounted, which
+// shows what is in the group mounted; of a group elsewhere it is that.
 func below(group, mounted string) string {
 	rest, found := strings.CutPrefix(path.Clean(group), path.Clean(mounted))
 	if !found || mounted != "/" && rest != "" && rest[0] != '/' {
@@ -86,7 +88,8 @@ func below(group, mounted string) string {
 	return path.Clean("/" + rest)
 }
 
-// limitOf is the limit of the group in a folder. Version 1 tells, beside the group's own, that of groups above it, which a container need not see.
+// limitOf is the limit of the group in a folder. Version 1 tells, beside
+// the group's own, that of groups above it, which a container need not see.
 func limitOf(root fs.FS, folder string) int64 {
 	limit := int64(math.MaxInt64)
 	for _, name := range []string{"memory.max", "memory.high", "memory.limit_in_bytes"} {

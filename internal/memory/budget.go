@@ -1,5 +1,5 @@
-// Package memory says how much memory this process is kept to, and is the one place that shares it out: half for what flows between the
-// steps of a job, a quarter for who reads, and a quarter for the steps, by worker.
+// Package memory says how much memory this process is kept to, and is the one place that shares it out: half for what
+// flows between the steps of a job, a quarter for who reads, and a quarter for the steps, by worker.
 package memory
 
 import (
@@ -14,7 +14,8 @@ const (
 	Beyond = 100_000_000
 )
 
-// Budget is how much memory the process is kept to. The zero Budget has no bounds: it is that of a worker on a cluster, whose machine is another.
+// Budget is how much memory the process is kept to. The zero Budget has no
+// bounds: it is that of a worker on a cluster, whose machine is another.
 type Budget struct {
 	Bytes int64
 	// From says what it follows from, as in "set by --memory".
@@ -24,8 +25,8 @@ type Budget struct {
 // Asked is the budget that a user asks for by a flag.
 func Asked(n int64, flag string) Budget { return Budget{n, "set by " + flag} }
 
-// Usual is the budget of a process whose user asks for none: half of what there is. A GOMEMLIMIT that is no more than there is stands for the
-// memory that it is the heap of; math.MaxInt64 is none. Root is the root of the file system.
+// Usual is the budget of a process whose user asks for none: half of what there is. A GOMEMLIMIT that is no more than
+// there is stands for the memory that it is the heap of; math.MaxInt64 is none. Root is the root of the file system.
 func Usual(root fs.FS, goMemLimit int64) Budget {
 	n, source := Available(root)
 	if goMemLimit <= n {
@@ -55,7 +56,8 @@ func (b Budget) Most() int64 {
 	return b.Bytes + Beyond
 }
 
-// Exchange is the share of what flows between steps. When nothing flows, the command that reads a finished output has it.
+// Exchange is the share of what flows between steps. When nothing
+// flows, the command that reads a finished output has it.
 func (b Budget) Exchange() int64 { return b.Bytes / 2 }
 
 // Reading is the share of all who read, which is the size of their Room.

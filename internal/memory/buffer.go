@@ -2,7 +2,8 @@ package memory
 
 import "context"
 
-// Large is from how many bytes on a buffer is taken of the room. What is smaller is of what a process may take beside: one for each worker.
+// Large is from how many bytes on a buffer is taken of the room. What
+// is smaller is of what a process may take beside: one for each worker.
 const Large = 1 << 20
 
 // Buffer is what a reader's buffer takes of its claim.
@@ -11,7 +12,8 @@ type Buffer struct {
 	giveBack func() // nil: the buffer is not large
 }
 
-// Grow makes buf one of n bytes at least, which keeps what it has. While that is copied there are both, and both are taken.
+// Grow makes buf one of n bytes at least, which keeps what it has.
+// While that is copied there are both, and both are taken.
 func (b *Buffer) Grow(ctx context.Context, buf *[]byte, n int) error {
 	if n <= cap(*buf) {
 		return nil

@@ -9,9 +9,9 @@ import (
 
 // Room bounds what all readers of this process hold at a time. The zero value is ready.
 //
-// A reader may take more while it holds some: a window, then a buffer for a large record, then what becomes of its text. So readers may come to
-// wait for each other. Then one of them gets what it waits for, and again until it has given all back: all that is held is at most
-// the bound and what one reader holds, and all get on.
+// A reader may take more while it holds some: a window, then a buffer for a large record, then what becomes of its
+// text. So readers may come to wait for each other. Then one of them gets what it waits for, and again until it has
+// given all back: all that is held is at most the bound and what one reader holds, and all get on.
 type Room struct {
 	mu      sync.Mutex
 	held    int64
@@ -38,7 +38,8 @@ type taker struct {
 // Claim returns a claim that holds nothing of a room of so many bytes; 0 is no bound.
 func (r *Room) Claim(all int64) *Claim { return &Claim{room: r, all: all} }
 
-// Take waits until there is room for n more, or the claim is alone. It returns what gives them back, which may be called again.
+// Take waits until there is room for n more, or the claim is alone. It
+// returns what gives them back, which may be called again.
 func (c *Claim) Take(ctx context.Context, n int64) (giveBack func(), err error) {
 	if c.all == 0 || n == 0 {
 		return func() {}, nil
@@ -71,14 +72,16 @@ func (c *Claim) Take(ctx context.Context, n int64) (giveBack func(), err error) 
 	}), nil
 }
 
-// Collect frees what is no longer used if n bytes of it are much of the room: else the next are there before these are gone.
+// Collect frees what is no longer used if n bytes of it are much of
+// the room: else the next are there before these are gone.
 func (c *Claim) Collect(n int64) {
 	if c.all > 0 && n >= c.all/4 {
 		runtime.GC()
 	}
 }
 
-// grant lets those get on for whom there is room now. If there is room for none of them, and all who hold some wait for more, one gets it.
+// grant lets those get on for whom there is room now. If there is room
+// for none of them, and all who hold some wait for more, one gets it.
 func (r *Room) grant() {
 	r.waiting = slices.DeleteFunc(r.waiting, func(t *taker) bool {
 		return (r.held+t.n <= t.claim.all || r.held == t.claim.held) && r.take(t)

@@ -1,5 +1,6 @@
-// Package parallel runs functions on goroutines. If one panics, whoever waits for it panics too, and can recover; a panic that no
-// function of its own goroutine recovers would end the process, without a message and without cleaning up.
+// Package parallel runs functions on goroutines. If one panics, whoever waits for
+// it panics too, and can recover; a panic that no function of its own goroutine
+// recovers would end the process, without a message and without cleaning up.
 package parallel
 
 import (

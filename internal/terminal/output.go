@@ -15,8 +15,9 @@ const (
 	Reset = "\x1b[0m"
 )
 
-// Output returns what writes to f. All that a command prints goes through it: on a terminal it masks, as Mask does, whatever
-// nobody has masked before, but for line ends, tabs and colours. Files and other programs get the bytes as they are.
+// Output returns what writes to f. All that a command prints goes through it: on a
+// terminal it masks, as Mask does, whatever nobody has masked before, but for line
+// ends, tabs and colours. Files and other programs get the bytes as they are.
 func Output(f *os.File) io.Writer {
 	if !Watched(f) {
 		return f

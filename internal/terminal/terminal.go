@@ -9,7 +9,8 @@ import (
 	"unicode/utf8"
 )
 
-// Widths in columns: usual is the maximum, and the width of what is no terminal; least is the minimum that Width returns.
+// Widths in columns: usual is the maximum, and the width of what is no
+// terminal; least is the minimum that Width returns.
 const (
 	usual = 80
 	least = 40
@@ -31,7 +32,8 @@ func Watched(w io.Writer) bool {
 	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
-// Colours reports whether what is printed on w may be coloured: a person watches, and has not set NO_COLOR (no-color.org).
+// Colours reports whether what is printed on w may be coloured: a
+// person watches, and has not set NO_COLOR (no-color.org).
 func Colours(w io.Writer) bool {
 	return Watched(w) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 }
@@ -39,7 +41,8 @@ func Colours(w io.Writer) bool {
 // Width is how many columns a line on w should have at most, between 40 and 80.
 func Width(w io.Writer) int { return max(Columns(w), least) }
 
-// Columns is Width without the minimum, for a line that is written over: it must not wrap, however narrow the terminal is.
+// Columns is Width without the minimum, for a line that is written
+// over: it must not wrap, however narrow the terminal is.
 func Columns(w io.Writer) int {
 	if f, ok := w.(file); ok {
 		if n := columns(f); n > 0 {
@@ -49,8 +52,8 @@ func Columns(w io.Writer) int {
 	return usual
 }
 
-// Erase returns what clears the current line of the terminal w and puts the cursor at its start: an escape code, or spaces where escape codes
-// are not wanted.
+// Erase returns what clears the current line of the terminal w and puts the cursor
+// at its start: an escape code, or spaces where escape codes are not wanted.
 func Erase(w io.Writer) string {
 	if Colours(w) {
 		return "\r\x1b[K"
@@ -59,8 +62,8 @@ func Erase(w io.Writer) string {
 }
 
 // Mask puts a dot in the place of every character that a terminal would act on or that reorders what stands around
-// it: control characters, and Unicode's format characters but for joiners and marks that scripts are written with. Bytes
-// that are not UTF-8 become U+FFFD.
+// it: control characters, and Unicode's format characters but for joiners and
+// marks that scripts are written with. Bytes that are not UTF-8 become U+FFFD.
 func Mask(s string) string { return strings.Map(mask, s) }
 
 // MaskLines is Mask of text in lines, which stay.

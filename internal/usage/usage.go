@@ -32,8 +32,8 @@ type Meter struct {
 	peak    bool // told from the start on
 }
 
-// Start starts a meter. Linux forgets the peak of memory so far; what is no longer used is given back before, so that it is no
-// part of the next one.
+// Start starts a meter. Linux forgets the peak of memory so far; what is no
+// longer used is given back before, so that it is no part of the next one.
 func Start() Meter {
 	debug.FreeOSMemory()
 	const forgetPeak = "5"
@@ -42,8 +42,8 @@ func Start() Meter {
 	return Meter{started: time.Now(), cpu: cpu, peak: reset == nil}
 }
 
-// Stop returns the seconds and the CPU seconds since the start, and the most bytes of memory that the process held meanwhile; 0 if
-// the system does not tell.
+// Stop returns the seconds and the CPU seconds since the start, and the most
+// bytes of memory that the process held meanwhile; 0 if the system does not tell.
 func (m Meter) Stop() (seconds, cpu float64, peak int64) {
 	cpu, _ = Process()
 	if m.peak {

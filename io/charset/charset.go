@@ -1,5 +1,5 @@
-// Package charset decodes texts of encodings that are asked for by name, or by a byte order mark. It also guesses which encoding
-// bytes are in that are not UTF-8, for messages: nothing that is computed depends on a guess.
+// Package charset decodes texts of encodings that are asked for by name, or by a byte order mark. It also guesses which
+// encoding bytes are in that are not UTF-8, for messages: nothing that is computed depends on a guess.
 package charset
 
 import (
@@ -108,9 +108,9 @@ func (c *Controls) Side() (side int, ok bool) {
 	return side, c.places[side] >= max(1, 4*c.places[1-side])
 }
 
-// UTF16 returns the UTF-16 that text, or a line of it, may be in, as iconv calls it; "" if it is in none. Text then begins with a
-// byte order mark, or every other byte of some is NUL. It begins at byte at of its file, where characters begin at even bytes.
-// UTF-16 is that of a mark, or one whose side is not told.
+// UTF16 returns the UTF-16 that text, or a line of it, may be in, as iconv calls it; "" if it is in none. Text then
+// begins with a byte order mark, or every other byte of some is NUL. It begins at byte at of its file, where characters
+// begin at even bytes. UTF-16 is that of a mark, or one whose side is not told.
 func UTF16(text []byte, at int64) string {
 	text = text[:min(len(text), sampleBytes)]
 	if bytes.HasPrefix(text, []byte("\xFF\xFE")) || bytes.HasPrefix(text, []byte("\xFE\xFF")) {

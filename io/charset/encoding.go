@@ -153,8 +153,8 @@ func (e *Encoding) AppendOutline(dst, text []byte, atEOF bool) []byte {
 	return dst
 }
 
-// length returns how many bytes the character has that text begins with, which may be more than text has. One that is followed
-// by what cannot belong to it is a byte: so no line end is taken for a part of a character.
+// length returns how many bytes the character has that text begins with, which may be more than text has. One that is
+// followed by what cannot belong to it is a byte: so no line end is taken for a part of a character.
 func (e *Encoding) length(text []byte) int {
 	lead := text[0]
 	switch {

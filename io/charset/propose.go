@@ -10,8 +10,9 @@ import (
 )
 
 // What a proposal takes: the detector's confidence in per cent, and how much more that is than for an encoding in which
-// the text would read otherwise as naturally. With these, none of the texts of TestPropose is taken for another. The detector's
-// confidence is low where a text is mostly ASCII; what it proposes must then read naturally, and nothing else may.
+// the text would read otherwise as naturally. With these, none of the texts of
+// TestPropose is taken for another. The detector's confidence is low where a text
+// is mostly ASCII; what it proposes must then read naturally, and nothing else may.
 const (
 	leastConfidence = 15
 	leastMargin     = 15
@@ -26,8 +27,8 @@ var otherLatin = []string{"iso-8859-2", "windows-1250", "windows-1254"}
 // proposeBytes is how much of a text a proposal is made by.
 const proposeBytes = 64 << 10
 
-// Propose returns the name of the encoding that text, which is not UTF-8 and begins with a character, is most likely in. It is
-// silent, "", unless it may be relied on: Guess is what may be of use beside the text.
+// Propose returns the name of the encoding that text, which is not UTF-8 and begins with a character, is most likely
+// in. It is silent, "", unless it may be relied on: Guess is what may be of use beside the text.
 func Propose(text []byte) string {
 	text = text[:min(len(text), proposeBytes)]
 	if marked := Marked(text); marked != "" {
@@ -112,8 +113,8 @@ func plausible(text []byte) bool {
 var scripts = []*unicode.RangeTable{unicode.Latin, unicode.Cyrillic, unicode.Greek, unicode.Han, unicode.Hangul, unicode.Katakana}
 
 // natural reports whether the words of a text look as words do: at most one in ten of those with letters that are not
-// ASCII mixes scripts, has a capital behind a small letter, or has a sign or mostly accented letters in it, as a word read in a
-// wrong encoding does.
+// ASCII mixes scripts, has a capital behind a small letter, or has a sign or
+// mostly accented letters in it, as a word read in a wrong encoding does.
 func natural(text []byte) bool {
 	words, odd := 0, 0
 	for _, word := range bytes.FieldsFunc(text, func(r rune) bool { return r < utf8.RuneSelf && !unicode.IsLetter(r) || unicode.IsSpace(r) }) {
@@ -161,8 +162,8 @@ func oddities(word []byte) (foreign, odd bool) {
 // joiners stand between letters: apostrophes and the Catalan point.
 var joiners = []rune{'\u2019', '\u02BC', '\u00B7', '\u00AD', '\u30FB', '\u3001', '\u3002', '\uFF0C'}
 
-// rich reports whether a text has as many different characters as one of thousands of characters has; text in a script of
-// few letters, read in a wrong encoding, has not.
+// rich reports whether a text has as many different characters as one of thousands of characters has; text in a script
+// of few letters, read in a wrong encoding, has not.
 func rich(text []byte) bool {
 	different, all := map[rune]bool{}, 0
 	for _, r := range string(text) {

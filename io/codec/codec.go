@@ -109,14 +109,14 @@ type Codec interface {
 	// the record. Otherwise data[:n], all but 15 bytes at most, is searched: the next call begins
 	// behind it, with the state that this one returned. So no byte is searched twice, and the middle
 	// of an over-long record can be dropped. Only of a head that tells the record's length, and is longer than
-	// data, n may be 0: up to MaxHead bytes. A negative n says that ^n bytes of data are searched and that the record is not
-	// as long as its head says, but may have taken others: its end is looked for once more from its beginning, with next. With ok
-	// it ends at data[:^n] unless that look finds another end; who has dropped its beginning does not look.
+	// data, n may be 0: up to MaxHead bytes. A negative n says that ^n bytes of data are searched and that the record is
+	// not as long as its head says, but may have taken others: its end is looked for once more from its beginning, with
+	// next. With ok it ends at data[:^n] unless that look finds another end; who has dropped its beginning does not look.
 	End(data []byte, state State, atEOF bool) (n int, next State, ok bool)
 
 	// Unclosed says what is open at the end of a file: what follows the error is lost, or the file is cut off. State is
-	// that which End returned with the last record, 0 if there was none, and tail the filler behind it. What is "" if nothing
-	// is open; lost says that it is the record, which may have taken others.
+	// that which End returned with the last record, 0 if there was none, and tail the filler behind it. What is "" if
+	// nothing is open; lost says that it is the record, which may have taken others.
 	Unclosed(state State, tail []byte) (what string, lost bool)
 
 	// Sync returns the offset of the first place where a record of a split may begin; data

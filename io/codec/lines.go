@@ -31,7 +31,8 @@ func (Lines) Splittable() bool { return true }
 // Separated is false: a line has its end.
 func (Lines) Separated() bool { return false }
 
-// Sequential is the part of Codec that formats share whose files have no header and are read from their start. They embed it.
+// Sequential is the part of Codec that formats share whose files have
+// no header and are read from their start. They embed it.
 type Sequential struct{}
 
 // Header is empty: a file begins with a record.

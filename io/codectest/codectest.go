@@ -165,8 +165,8 @@ func Invariants(t testing.TB, c codec.Codec, file []byte) {
 	invariants(t, c, file, false)
 }
 
-// EncodedInvariants are Invariants, but for what is left once records are left out: it has no record that cannot be read, as
-// no corpus has. Such a record may end within a character, which what comes behind it now would complete.
+// EncodedInvariants are Invariants, but for what is left once records are left out: it has no record that cannot be
+// read, as no corpus has. Such a record may end within a character, which what comes behind it now would complete.
 func EncodedInvariants(t testing.TB, c codec.Codec, file []byte) {
 	t.Helper()
 	invariants(t, c, file, true)
@@ -232,8 +232,8 @@ func decodeAfresh(t testing.TB, with codec.Codec, file []byte, records []record)
 	}
 }
 
-// leaveOut checks that what is left of a file when filler, unless it separates or comes first, and every second record are
-// taken out is a file with the other records that may be kept: a corpus without its near-duplicates.
+// leaveOut checks that what is left of a file when filler, unless it separates or comes first, and every second record
+// are taken out is a file with the other records that may be kept: a corpus without its near-duplicates.
 func leaveOut(t testing.TB, c codec.Codec, file []byte, header int, records []record, keep func(record) bool) {
 	t.Helper()
 	const mark = "\xEF\xBB\xBF"

@@ -19,7 +19,8 @@ func CheckEncoding(name string) error {
 	return err
 }
 
-// OwnEncoding returns an error if an encoding other than UTF-8 is asked for, as Options have it, of a file whose format has one of its own.
+// OwnEncoding returns an error if an encoding other than UTF-8 is asked
+// for, as Options have it, of a file whose format has one of its own.
 func OwnEncoding(file *blocks.File, asked string) error {
 	if asked == "" || asked == AutoEncoding {
 		return nil

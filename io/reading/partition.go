@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// partitionsOf yields names and values of the folders name=value that a path goes through, as Hive names them, the innermost first.
+// partitionsOf yields names and values of the folders name=value that
+// a path goes through, as Hive names them, the innermost first.
 func partitionsOf(path string) iter.Seq2[string, string] {
 	return func(yield func(name, value string) bool) {
 		folders := strings.Split(path, "/")

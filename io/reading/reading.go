@@ -24,7 +24,8 @@ type Options struct {
 	MaxRecord int
 	// MaxWindow is the size in bytes above which the window of a compressed file is refused; 0: there is none.
 	MaxWindow int64
-	// Room is how many bytes all readers of this process may hold at a time; 0: there is no bound. Results do not depend on it.
+	// Room is how many bytes all readers of this process may hold at a
+	// time; 0: there is no bound. Results do not depend on it.
 	Room int64
 }
 
@@ -71,8 +72,8 @@ type RecordReader interface {
 	// open it.
 	Cut(file *blocks.File, size int64) []int64
 
-	// Read calls see with each record of spans, which ascend and do not overlap, in ascending order. What the format has to
-	// unpack for several spans is unpacked once.
+	// Read calls see with each record of spans, which ascend and do not overlap, in ascending order. What the format has
+	// to unpack for several spans is unpacked once.
 	Read(ctx context.Context, file *blocks.File, spans []blocks.Span, o Options, see func(*Record) error) (Progress, error)
 
 	// ReadSome calls see with the records of a span that are at positions, which ascend, and skips
@@ -93,8 +94,8 @@ func (e *ContentError) Error() string { return e.Err.Error() }
 
 func (e *ContentError) Unwrap() error { return e.Err }
 
-// OneByOne reads spans one after another, for a Read that has nothing to unpack for several of them. ErrStop of read ends it, without
-// an error.
+// OneByOne reads spans one after another, for a Read that has nothing to
+// unpack for several of them. ErrStop of read ends it, without an error.
 func OneByOne(spans []blocks.Span, read func(blocks.Span) (Progress, error)) (progress Progress, err error) {
 	for _, span := range spans {
 		p, err := read(span)

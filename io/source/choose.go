@@ -89,10 +89,10 @@ func matchesAny(patterns []string, e storage.Entry) (bool, error) {
 	return false, nil
 }
 
-// choose sorts the files that arg names by path and gives each its format, "" to those that are skipped. Below a folder the files of one format are
-// read, the asked one or else the only one. If none is of the one asked for, the names say nothing and all are taken.
-// Data of another format is an error, or skipped if o says so; what is no data is skipped. Only is the format that was preferred
-// to others for its bytes, if one was.
+// choose sorts the files that arg names by path and gives each its format, "" to those that are skipped. Below a folder
+// the files of one format are read, the asked one or else the only one. If none is of the one asked for, the names say
+// nothing and all are taken. Data of another format is an error, or skipped if o says so; what is no data is skipped.
+// Only is the format that was preferred to others for its bytes, if one was.
 func (o Options) choose(ctx context.Context, arg string, entries []storage.Entry) (names, skipped []string, only string, err error) {
 	slices.SortFunc(entries, func(a, b storage.Entry) int { return cmp.Compare(a.Path, b.Path) })
 	var asked format
@@ -150,8 +150,8 @@ func (o Options) choose(ctx context.Context, arg string, entries []storage.Entry
 	return names, skipped, only, nil
 }
 
-// kindOf tells the format of a file, or the ending of other data, by its name; "" if that is no data's. One that is JSON by its name
-// may be JSON Lines.
+// kindOf tells the format of a file, or the ending of other data, by its name;
+// "" if that is no data's. One that is JSON by its name may be JSON Lines.
 func (o Options) kindOf(e storage.Entry, asked format) (name string, read bool) {
 	if asked.named(e.Path) {
 		return asked.name, true
@@ -169,8 +169,8 @@ func (o Options) kindOf(e storage.Entry, asked format) (name string, read bool) 
 // mostAlike is how many files are looked into at most, if they are alike, to tell JSON Lines from JSON.
 const mostAlike = 1000
 
-// inLines tells which of the entries that are JSON by their names are JSON Lines, unless a format is asked for. Of many it looks into those at
-// even distances, and if all are of one kind so are the others, of which Inputs.open makes sure.
+// inLines tells which of the entries that are JSON by their names are JSON Lines, unless a format is asked for. Of many
+// it looks into those at even distances, and if all are of one kind so are the others, of which Inputs.open makes sure.
 func (o Options) inLines(ctx context.Context, entries []storage.Entry, asked format) (map[int]bool, error) {
 	var unsure []int
 	for i, e := range entries {
@@ -226,7 +226,8 @@ func (o Options) head(ctx context.Context, file *blocks.File) ([]byte, error) {
 	return bytefile.Head(ctx, file, o.reading())
 }
 
-// inspect inspects a file. One that was taken for JSON Lines since others of its name's ending are must be that: where it is JSON, lines are no records.
+// inspect inspects a file. One that was taken for JSON Lines since others of
+// its name's ending are must be that: where it is JSON, lines are no records.
 func (o Options) inspect(ctx context.Context, r reading.RecordReader, file *blocks.File) error {
 	if f, _ := formatOf(file.Source); f.name == "json" && file.Format == "jsonl" && o.Format == "" {
 		head, err := bytefile.Head(ctx, file, o.reading())
@@ -241,8 +242,8 @@ func (o Options) inspect(ctx context.Context, r reading.RecordReader, file *bloc
 	return r.Inspect(ctx, file, ranked)
 }
 
-// mainKind returns the kind of data that is read of a folder; "": all that has a format is. It is preferred if there is data of other
-// kinds, and none was asked for.
+// mainKind returns the kind of data that is read of a folder; "": all that has a format is. It is preferred if there is
+// data of other kinds, and none was asked for.
 func (o Options) mainKind(arg string, entries []storage.Entry, found map[string]*kind) (name string, preferred bool, err error) {
 	total := int64(0)
 	for _, e := range entries {

@@ -10,7 +10,8 @@ import (
 	"github.com/neardup/neardup/io/reading/parquetfile"
 )
 
-// Columns returns the columns of a document's file or, where each record has its own, of its record; none where there are none.
+// Columns returns the columns of a document's file or, where each
+// record has its own, of its record; none where there are none.
 func (d *Seen) Columns(ctx context.Context, o Options) ([]codec.Column, error) {
 	f, err := formatNamed(d.File.Format)
 	if err != nil {

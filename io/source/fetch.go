@@ -32,9 +32,10 @@ var (
 //
 //	KV<split, members> → blocks of documents, each with its component and rank, as Read's
 //
-// A document that has copies becomes a component if it is in none, or in one of its copies only. What makes a document a copy overrules its
-// component, and of several documents that it is a copy of the first counts: so a copy of a copy in the same
-// split becomes one of the first document. One GroupByKey by split; its members are held in memory, 32 bytes each.
+// A document that has copies becomes a component if it is in none, or in one of its copies
+// only. What makes a document a copy overrules its component, and of several documents that
+// it is a copy of the first counts: so a copy of a copy in the same split becomes one of the
+// first document. One GroupByKey by split; its members are held in memory, 32 bytes each.
 func Fetch(s beam.Scope, members flow.Members, p Params) flow.Fetched {
 	s = s.Scope("source.Fetch")
 	return flow.Fetched(beam.ParDo(s, &fetchFn{Params: p}, beam.GroupByKey(s, beam.PCollection(members))))

@@ -16,8 +16,8 @@ import (
 	"github.com/neardup/neardup/io/storage"
 )
 
-// Inputs are blocks.Inputs whose files can be opened. The launcher holds the details of all files; who loads shared inputs gets those of
-// a file when it opens that, from a file beside them that has 4096 (blocks.DetailsFiles).
+// Inputs are blocks.Inputs whose files can be opened. The launcher holds the details of all files; who loads shared
+// inputs gets those of a file when it opens that, from a file beside them that has 4096 (blocks.DetailsFiles).
 type Inputs struct {
 	*blocks.Inputs
 	// LargeCompressed: a file of more than a split is compressed. Only the launcher knows.
@@ -95,8 +95,8 @@ func (in *Inputs) MayBeCompressed(ctx context.Context, file int) (bool, error) {
 	return bytefile.TrimEnding(name) != name || path.Ext(name) == ".tgz", nil
 }
 
-// open returns a file as its reader needs it: this is where files are inspected that the planner has not. What is found is kept for who
-// reads it again in this process.
+// open returns a file as its reader needs it: this is where files are inspected that the planner has not. What is found
+// is kept for who reads it again in this process.
 func (in *Inputs) open(ctx context.Context, file int, o Options) (*blocks.File, reading.RecordReader, error) {
 	f, inspected, err := in.Listed(ctx, file)
 	if err != nil {
@@ -120,8 +120,8 @@ func (in *Inputs) open(ctx context.Context, file int, o Options) (*blocks.File, 
 	return f, r, nil
 }
 
-// inOrder calls begin with the numbers below n, about width at a time, and end with what it returns, in ascending order, until one fails. Begin is
-// told when nobody waits for it any more.
+// inOrder calls begin with the numbers below n, about width at a time, and end with what it returns, in ascending
+// order, until one fails. Begin is told when nobody waits for it any more.
 func inOrder[T any](ctx context.Context, n, width int, begin func(ctx context.Context, i int) (T, error), end func(T) error) error {
 	type result struct {
 		value T
@@ -180,7 +180,8 @@ func inFlight(path string) int {
 	return flights
 }
 
-// each calls do with the numbers below n in ascending order, so many at a time, until one fails. The error is that of the lowest number.
+// each calls do with the numbers below n in ascending order, so many
+// at a time, until one fails. The error is that of the lowest number.
 func each(ctx context.Context, n, width int, do func(i int) error) error {
 	var next, failed atomic.Int64
 	failed.Store(int64(n))

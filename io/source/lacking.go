@@ -26,7 +26,8 @@ type lackingColumns struct {
 	columns string
 }
 
-// Add adds documents of a file, in any order, of which some are without a text column; columns are those of one of these, at key.
+// Add adds documents of a file, in any order, of which some are
+// without a text column; columns are those of one of these, at key.
 func (l *Lacking) Add(key blocks.Key, documents, without int64, columns string) {
 	file := key.File()
 	if more := file + 1 - len(l.files); more > 0 {
@@ -63,8 +64,8 @@ func (l *Lacking) AddFact(in *blocks.Inputs, fact blocks.Fact) error {
 	return nil
 }
 
-// Sources returns the sources with documents that have no text column, as records.Run lists them, and how many documents those sources have of
-// which no document has one. Files of one document are taken together by their folders.
+// Sources returns the sources with documents that have no text column, as records.Run lists them, and how many
+// documents those sources have of which no document has one. Files of one document are taken together by their folders.
 func (l *Lacking) Sources(in *blocks.Inputs) (sources []records.NoColumn, whole int64) {
 	folders := map[string]*lackingFile{}
 	for file, f := range l.files {

@@ -21,8 +21,8 @@ var (
 // meterStep is how many bytes are counted at a time.
 const meterStep = 64 << 10
 
-// meter counts the bytes of a span that a read has gone through, during the read: a split of a compressed file may take minutes.
-// Skipped bytes count, too, so the counts of all spans add up to the listed size of the files.
+// meter counts the bytes of a span that a read has gone through, during the read: a split of a compressed file may take
+// minutes. Skipped bytes count, too, so the counts of all spans add up to the listed size of the files.
 type meter struct {
 	counter beam.Counter
 	file    *blocks.File
@@ -58,7 +58,8 @@ func (m *meter) fetched() int64 {
 	return int64(float64(m.reached.Load())*m.unit) - m.file.OffsetAt(m.span.Start)
 }
 
-// countTo raises the count to n listed bytes of the span. It waits until meterStep are new, and reports whether they were.
+// countTo raises the count to n listed bytes of the span. It waits
+// until meterStep are new, and reports whether they were.
 func (m *meter) countTo(ctx context.Context, n int64) bool {
 	if n = min(n, m.all); n-m.counted < meterStep {
 		return false

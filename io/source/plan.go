@@ -40,9 +40,11 @@ type Options struct {
 	MaxID int64
 	// MaxWindow is the size in bytes above which the window of a compressed file is refused; 0: there is none.
 	MaxWindow int64
-	// Room is how many bytes all who read in a process may hold at a time; 0: there is no bound. Results do not depend on it.
+	// Room is how many bytes all who read in a process may hold at a
+	// time; 0: there is no bound. Results do not depend on it.
 	Room int64
-	// SplitBytes is the size of a split of a file that can be split; 0: the usual, or less where the input has few of those.
+	// SplitBytes is the size of a split of a file that can be split; 0:
+	// the usual, or less where the input has few of those.
 	SplitBytes int64
 	// AllowEmpty: folders and patterns may have no file to read.
 	AllowEmpty bool
@@ -93,8 +95,9 @@ func (o Options) reading() reading.Options {
 	return reading.Options{Fields: o.Fields, Encoding: o.Encoding, MaxRecord: o.MaxRecord(), MaxWindow: o.MaxWindow, Room: o.Room}
 }
 
-// ranked are those of a read of file that has the column to rank by, unless partition is its value in all of the file: the
-// path goes through a folder with the column's name. In Parquet files the column goes before that, and their reader sees to it.
+// ranked are those of a read of file that has the column to rank by, unless partition
+// is its value in all of the file: the path goes through a folder with the column's
+// name. In Parquet files the column goes before that, and their reader sees to it.
 func (o Options) ranked(file *blocks.File) (ranked reading.Options, partition *codec.Value) {
 	ranked = o.reading()
 	if o.Rank.Column == "" {
@@ -132,8 +135,9 @@ type listed struct {
 	source                string // "": it follows from path and the root
 }
 
-// Plan lists the files that args name, in input order: the order of args, then by path. It cuts the input into splits and pieces,
-// and looks into those files only that are large enough to be cut: the others are inspected by who reads them.
+// Plan lists the files that args name, in input order: the order of args, then by
+// path. It cuts the input into splits and pieces, and looks into those files only
+// that are large enough to be cut: the others are inspected by who reads them.
 func Plan(ctx context.Context, args []string, o Options) (*Listing, error) {
 	listing := &Listing{}
 	var files []listed
@@ -327,8 +331,8 @@ func (f *listed) file() (*blocks.File, format, error) {
 	}, format, err
 }
 
-// inspect inspects the files, by number, of which the plan needs to know more than the listing says: they may be cut, or they are of rows and
-// do not lie in one of the shards, so that only their rows tell where a record is.
+// inspect inspects the files, by number, of which the plan needs to know more than the listing says: they may be cut,
+// or they are of rows and do not lie in one of the shards, so that only their rows tell where a record is.
 func inspect(ctx context.Context, files []listed, total int64, shards int, o Options) (map[int]*blocks.File, error) {
 	var numbers []int
 	var offset int64

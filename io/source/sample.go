@@ -18,9 +18,9 @@ import (
 	"github.com/neardup/neardup/records"
 )
 
-// The sample of the planner: this many windows of so many bytes, at even distances over the listed bytes, for each begun
-// GiB of up to 16; beyond 4 GiB the windows are larger and no more. It depends on the input alone. Windows are many and
-// small, since documents that lie side by side are often alike, and say less of all.
+// The sample of the planner: this many windows of so many bytes, at even distances over the listed bytes, for each
+// begun GiB of up to 16; beyond 4 GiB the windows are larger and no more. It depends on the input alone. Windows are
+// many and small, since documents that lie side by side are often alike, and say less of all.
 const (
 	sampleWindows = 256
 	sampleBytes   = 16 << 10
@@ -63,8 +63,9 @@ type Sampled struct {
 }
 
 // Sample calls see with the texts of a sample of the input: the readable documents that begin
-// in one of 256 windows of 16 KiB (1024 of a large input, of up to 64 KiB), which of a small one are all there are. A file that can only
-// be read from its start has its windows there. Text, and where its columns end, are valid only during the call.
+// in one of 256 windows of 16 KiB (1024 of a large input, of up to 64 KiB), which of
+// a small one are all there are. A file that can only be read from its start has its
+// windows there. Text, and where its columns end, are valid only during the call.
 func Sample(ctx context.Context, in *Inputs, o Options, see func(text, ends []byte)) (Sampled, error) {
 	return (&sampler{in: in, options: o, cut: usualCut(in.Bytes()), see: func(d *Seen) { see(d.Text, d.Ends) }}).sample(ctx)
 }
@@ -150,7 +151,8 @@ type part struct {
 }
 
 const (
-	// unitBytes bounds what is held of a unit, since many are at a time, and heldRecord is about what a record takes besides its bytes.
+	// unitBytes bounds what is held of a unit, since many are at a time,
+	// and heldRecord is about what a record takes besides its bytes.
 	unitBytes  = 2 << 20
 	heldRecord = 256
 	// Records and their texts take so many times their window, short ones more.
@@ -227,7 +229,8 @@ func (c cut) spans(number int, file *blocks.File, total int64) windows {
 	return w
 }
 
-// units returns those of all files, in input order. Where a read is a request, large files have several, which are read at once.
+// units returns those of all files, in input order. Where a read is a
+// request, large files have several, which are read at once.
 func (s *sampler) units(ctx context.Context) (units []unit, err error) {
 	var offset int64
 	for i := range s.in.Len() {
@@ -263,8 +266,8 @@ func (s *sampler) units(ctx context.Context) (units []unit, err error) {
 	return units, nil
 }
 
-// hold reads a unit where a read is a request, and holds what it has; else it only inspects the file. It never waits for another unit:
-// what it reads with may be bounded.
+// hold reads a unit where a read is a request, and holds what it has; else it only inspects the file. It never waits
+// for another unit: what it reads with may be bounded.
 func (s *sampler) hold(ctx context.Context, u unit) (*heldUnit, error) {
 	held := &heldUnit{unit: u}
 	if storage.IsLocal(s.in.Root) {
@@ -413,8 +416,8 @@ func isASCII(text []byte) bool {
 	return true
 }
 
-// estimate estimates the number of records: a file of one document has one, and others have as many for each listed byte as
-// in their windows.
+// estimate estimates the number of records: a file of one document has
+// one, and others have as many for each listed byte as in their windows.
 func (s *sampler) estimate() {
 	var ones, bytes int64
 	for i := range s.in.Len() {
@@ -440,8 +443,8 @@ func (s *sampler) propose(ctx context.Context) error {
 	return err
 }
 
-// judgedBy is how many records, if not all, say that a source has no text column: of one where a record in twenty has it, they have none
-// in one sample of 170.
+// judgedBy is how many records, if not all, say that a source has no text column:
+// of one where a record in twenty has it, they have none in one sample of 170.
 const judgedBy = 100
 
 // columns notes which text columns a record of file has.

@@ -106,14 +106,14 @@ type readFn struct {
 // A sequential file larger than this is worth spreading its blocks.
 const spreadBytes = 1 << 20
 
-// spreads reports whether the blocks of a sequential file of so many bytes are reshuffled. Otherwise the file uses at most two
-// cores, decompressor and consumer, and nothing moves.
+// spreads reports whether the blocks of a sequential file of so many bytes are reshuffled. Otherwise the file uses at
+// most two cores, decompressor and consumer, and nothing moves.
 func spreads(in *blocks.Inputs, size int64, workers int) bool {
 	return size > max(spreadBytes, 2*in.Bytes()/int64(max(1, workers)))
 }
 
-// MaySpread reports whether there may be a file whose blocks are to be spread, if so many bundles are worked on at a time. Only the
-// launcher asks.
+// MaySpread reports whether there may be a file whose blocks are to be
+// spread, if so many bundles are worked on at a time. Only the launcher asks.
 func (in *Inputs) MaySpread(workers int) bool {
 	for i := range in.Len() {
 		if !spreads(in.Inputs, in.Size(i), workers) {

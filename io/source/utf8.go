@@ -60,8 +60,8 @@ func wrong(file *blocks.File, record *reading.Record) string {
 	return detail
 }
 
-// Text returns the text that a file which is no input holds, decoded as those are. The error says what is wrong with one that is
-// unreadable, and what to do about it.
+// Text returns the text that a file which is no input holds, decoded as those are. The error says what is wrong with
+// one that is unreadable, and what to do about it.
 func (o Options) Text(content []byte) (text []byte, err error) {
 	if compression, _ := bytefile.CompressionOf(bytes.NewReader(content)); compression != "" {
 		return nil, fmt.Errorf("it is %s: unpack it first", compression)

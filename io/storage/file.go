@@ -52,8 +52,8 @@ type once struct {
 
 type onceKey struct{}
 
-// Once returns a context with which Open opens each version of an object once, until done is called: who opens it again finds
-// what was fetched before.
+// Once returns a context with which Open opens each version of an object once,
+// until done is called: who opens it again finds what was fetched before.
 func Once(ctx context.Context) (opening context.Context, done func()) {
 	o := &once{}
 	return context.WithValue(ctx, onceKey{}, o), func() {
@@ -63,7 +63,8 @@ func Once(ctx context.Context) (opening context.Context, done func()) {
 	}
 }
 
-// Keep keeps what was made of a version of an object, for Kept with the same context of Once; with another there is nobody to use it.
+// Keep keeps what was made of a version of an object, for Kept with
+// the same context of Once; with another there is nobody to use it.
 func Keep(ctx context.Context, path, version string, made any) {
 	o, ok := ctx.Value(onceKey{}).(*once)
 	if !ok {
@@ -128,8 +129,8 @@ func Open(ctx context.Context, path, version string) (*File, error) {
 	return file, nil
 }
 
-// openVersion opens what is at path if it has version. Of a store that is not Versioned, File.Unchanged tells whether it still had that
-// when it was read.
+// openVersion opens what is at path if it has version. Of a store that is not
+// Versioned, File.Unchanged tells whether it still had that when it was read.
 func openVersion(ctx context.Context, store Store, path, version string) (Reader, error) {
 	if store, ok := store.(Versioned); ok {
 		return store.OpenVersion(ctx, path, version)
@@ -203,7 +204,8 @@ func (f *File) ReadAt(p []byte, at int64) (n int, err error) {
 	}
 }
 
-// Ahead says that bytes from to to are about to be read in order. Where a read is a request, what is near is fetched with it.
+// Ahead says that bytes from to to are about to be read in order.
+// Where a read is a request, what is near is fetched with it.
 func (f *File) Ahead(from, to int64) {
 	if r, ok := f.Reader.(fetching); ok {
 		r.Ahead(from, to)
@@ -331,7 +333,8 @@ func Begin(ctx context.Context, folder string, private bool) error {
 	return begin(ctx, folder)
 }
 
-// BeginIn is Begin of a folder in that of a run. If the run has ended, which its folder is removed by, it fails with fs.ErrNotExist.
+// BeginIn is Begin of a folder in that of a run. If the run has ended,
+// which its folder is removed by, it fails with fs.ErrNotExist.
 func BeginIn(ctx context.Context, run, name string, private bool) error {
 	folder := Join(run, name)
 	if IsLocal(folder) {
@@ -351,15 +354,15 @@ func begin(ctx context.Context, folder string) error {
 func nothing(io.Writer) error { return nil }
 
 // WriteBelow is WriteFile for workers: it fails with fs.ErrNotExist if the run of the folder root, one
-// above path, has ended before the file is whole. Whoever still works for it must not leave anything. An object store is asked by a
-// process once in some seconds, not for each file: there a late file can be anyway, and the next run removes it. The file is as private
-// as root.
+// above path, has ended before the file is whole. Whoever still works for it must not leave anything. An object store
+// is asked by a process once in some seconds, not for each file: there a late file can be anyway, and the next run
+// removes it. The file is as private as root.
 func WriteBelow(ctx context.Context, root, path string, write func(io.Writer) error) (Info, error) {
 	return writeBelow(ctx, path, If{Root: root}, write)
 }
 
-// WriteStaged is WriteBelow for the files of an output, which nobody looks at before all are written and counted: If.Unseen. On a disk
-// that saves a rename, a tenth of the cost of a small file.
+// WriteStaged is WriteBelow for the files of an output, which nobody looks at before all are written and counted:
+// If.Unseen. On a disk that saves a rename, a tenth of the cost of a small file.
 func WriteStaged(ctx context.Context, root, path string, write func(io.Writer) error) (Info, error) {
 	return writeBelow(ctx, path, If{Root: root, Unseen: true}, write)
 }

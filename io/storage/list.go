@@ -40,8 +40,8 @@ func List(ctx context.Context, arg string) (entries []Entry, err error) {
 	return w.found, nil
 }
 
-// FoldersRead returns the local folders, without links, that List finds the files below for arg: that itself, those that match
-// it, and those that links below them lead to.
+// FoldersRead returns the local folders, without links, that List finds the files below for arg: that itself, those
+// that match it, and those that links below them lead to.
 func FoldersRead(ctx context.Context, arg string) ([]string, error) {
 	if !IsLocal(arg) {
 		return nil, nil

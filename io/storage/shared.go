@@ -11,7 +11,8 @@ import (
 	"time"
 )
 
-// WriteShared writes value as a small file for Shared to load, in the folder of a run that lasts: as JSON, unless it has a binary form.
+// WriteShared writes value as a small file for Shared to load, in the
+// folder of a run that lasts: as JSON, unless it has a binary form.
 func WriteShared(ctx context.Context, path string, value any) error {
 	_, err := WriteBelow(ctx, Dir(path), path, func(w io.Writer) error {
 		binary, ok := value.(encoding.BinaryMarshaler)
@@ -39,7 +40,8 @@ var shared struct {
 
 // Shared returns the value of type T that the small file path holds, loaded once per process:
 // this is how all workers come to know what the launcher decided. Callers must not change it. It
-// fails when the file is gone, as after the run, on an object store within some seconds: a worker of a cancelled job then ends.
+// fails when the file is gone, as after the run, on an object store
+// within some seconds: a worker of a cancelled job then ends.
 func Shared[T any](ctx context.Context, path string) (*T, error) {
 	return Loaded(ctx, path, func(value *T) (*T, error) { return value, nil })
 }
@@ -90,7 +92,8 @@ func gone(path string) {
 	})
 }
 
-// SharedBeside is Shared of a file that was written with another, which Shared has just returned: it is not asked whether it is still there.
+// SharedBeside is Shared of a file that was written with another, which
+// Shared has just returned: it is not asked whether it is still there.
 func SharedBeside[T any](ctx context.Context, path string) (*T, error) {
 	return loaded(ctx, path, func(value *T) (*T, error) { return value, nil })
 }

@@ -50,8 +50,8 @@ type Store interface {
 	// RemoveAll removes the object at path and all below the folder path; neither need be there.
 	RemoveAll(ctx context.Context, path string) error
 	// Move gives an object, or all below a folder, another path. It replaces an object there, but a
-	// folder must not be there yet, or be empty. It works by path, also while the source is open. The error is fs.ErrNotExist if the source is missing,
-	// and only then. Objects of a folder may move one after another.
+	// folder must not be there yet, or be empty. It works by path, also while the source is open. The error is
+	// fs.ErrNotExist if the source is missing, and only then. Objects of a folder may move one after another.
 	Move(ctx context.Context, from, to string) error
 }
 
@@ -77,8 +77,9 @@ type If struct {
 	// fs.ErrNotExist. What is made below it is as private as it is. It means nothing to Remove, and to
 	// stores without folders.
 	Root string
-	// Unseen: nobody looks at the path before Create has returned, and whoever else writes it writes the same. Below a Root, if nothing is
-	// there, a Store may fill the file in its place; a process that is killed may then leave it incomplete.
+	// Unseen: nobody looks at the path before Create has returned, and whoever else
+	// writes it writes the same. Below a Root, if nothing is there, a Store may fill
+	// the file in its place; a process that is killed may then leave it incomplete.
 	Unseen bool
 	// Until is the time, by the store's clock, after which Remove does nothing any more, also if the request is under
 	// way. The zero Until is never. It means nothing to other methods, and to stores whose versions never come back.
@@ -87,8 +88,8 @@ type If struct {
 
 // Late is a Store in which requests of a process that has lost its lock may still take effect.
 type Late interface {
-	// Abort ends the uploads to paths below folder that nobody has finished, so that nobody can. The error is an *UnlistedError
-	// if the store does not tell which these are.
+	// Abort ends the uploads to paths below folder that nobody has finished, so that nobody can. The error is an
+	// *UnlistedError if the store does not tell which these are.
 	Abort(ctx context.Context, folder string) error
 	// Within is how long a Remove with Until may take effect after the last proof of a lock; 0: its version will do.
 	Within() time.Duration
@@ -153,8 +154,8 @@ func At(path string) (Store, error) {
 	return s, nil
 }
 
-// Outlive returns a context with the values of ctx that ends some time after it, and not before: for what must be ended in good order,
-// and not last for ever. Call it before ctx ends, and done at the end.
+// Outlive returns a context with the values of ctx that ends some time after it, and not before: for what must be ended
+// in good order, and not last for ever. Call it before ctx ends, and done at the end.
 func Outlive(ctx context.Context, by time.Duration) (longer context.Context, done context.CancelFunc) {
 	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() {
@@ -168,8 +169,9 @@ func Outlive(ctx context.Context, by time.Duration) (longer context.Context, don
 	}
 }
 
-// Failed reports whether a store could not do what it was asked: a disk that cannot be read, a file that the user may not read, a
-// service that refuses or does not answer. A path that names nothing, or what is no folder, is not its failure.
+// Failed reports whether a store could not do what it was asked: a disk that cannot
+// be read, a file that the user may not read, a service that refuses or does not
+// answer. A path that names nothing, or what is no folder, is not its failure.
 func Failed(err error) bool {
 	var disk *fs.PathError
 	if errors.As(err, &disk) {

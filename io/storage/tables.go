@@ -50,8 +50,8 @@ func (w *walker) see(name string) {
 	}
 }
 
-// inTables gives the files found their tables. If there may be data of one, which is Parquet in all formats, the folders above those that were
-// listed are looked at, too.
+// inTables gives the files found their tables. If there may be data of one, which is Parquet in all formats, the
+// folders above those that were listed are looked at, too.
 func (w *walker) inTables() error {
 	parquet := false
 	for i := range w.found {
@@ -93,8 +93,8 @@ func (w *walker) inTables() error {
 	return nil
 }
 
-// above returns the table that a folder is in, by the names in its path and, if look is set, by what lies beside those, as far as that may be
-// listed.
+// above returns the table that a folder is in, by the names in its path and,
+// if look is set, by what lies beside those, as far as that may be listed.
 func (w *walker) above(folder string, look bool, looked map[string]*Table) (*Table, error) {
 	for at := folder; ; {
 		if t := tableOf(at); t != nil {
@@ -121,7 +121,8 @@ func (w *walker) above(folder string, look bool, looked map[string]*Table) (*Tab
 	}
 }
 
-// tableAt returns the table that a folder is, nil if it is none or may not be listed. On a store that is three requests at once.
+// tableAt returns the table that a folder is, nil if it is none or may
+// not be listed. On a store that is three requests at once.
 func (w *walker) tableAt(folder string) (*Table, error) {
 	logs := []string{deltaLog, hudiLog, icebergMetadata}
 	found, errs := make([]*Table, len(logs)), make([]error, len(logs))

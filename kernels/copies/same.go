@@ -36,14 +36,14 @@ type Reader struct {
 	symbols  []byte
 }
 
-// NewReader returns a Reader of texts that become shingles so, and their features: shingle.Set, or those of a verifier, which may
-// use the shingles' storage.
+// NewReader returns a Reader of texts that become shingles so, and their features:
+// shingle.Set, or those of a verifier, which may use the shingles' storage.
 func NewReader(spec shingle.Spec, features func(shingles []uint64) []uint64) *Reader {
 	return &Reader{shingler: spec.New(), features: features}
 }
 
-// Key returns the hash that two texts, whose columns end at ends, have in common if they are copies, and otherwise with a probability
-// of about 2^-128; false for a text without a token, which is no copy of any. Of bytes each is a token.
+// Key returns the hash that two texts, whose columns end at ends, have in common if they are copies, and otherwise with
+// a probability of about 2^-128; false for a text without a token, which is no copy of any. Of bytes each is a token.
 func (r *Reader) Key(same Same, text, ends []byte) (hash.Sum128, bool) {
 	if same == Bytes {
 		return textHash(text, ends), len(text) > 0

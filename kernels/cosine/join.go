@@ -21,9 +21,9 @@ const directLimit = 32
 // For if f is the first that they share, only the components from f on enter the dot product, which is at
 // most the product of what these components are long, |a from f|·|b from f| (Cauchy and Schwarz). That must be at least
 // t·|a|·|b|, and so |a from f| ≥ t·|a| and |b from f| ≥ t·|b|. The order is by frequency in the group, rare
-// first; an index of the features of each vector for which the last holds yields the candidates, and those for which the
-// product is too small are passed over (Bayardo et al. 2007; Anastasiu and Karypis 2014). An index allocates some 60
-// bytes per component of the vectors, which have fewer than 2^31 together.
+// first; an index of the features of each vector for which the last holds yields the candidates, and those for which
+// the product is too small are passed over (Bayardo et al. 2007; Anastasiu and Karypis 2014). An index allocates some
+// 60 bytes per component of the vectors, which have fewer than 2^31 together.
 func SelfJoin(vectors []vector.Vector, t setsim.Threshold, emit func(i, j int, dot uint64) bool) {
 	join(vectors, 0, t, emit)
 }
@@ -51,7 +51,8 @@ func join(vectors []vector.Vector, border int, t setsim.Threshold, emit func(i, 
 	}
 }
 
-// directJoin joins by comparing each vector with all it may be joined with. It takes squared lengths, as indexJoin does.
+// directJoin joins by comparing each vector with all it may be joined
+// with. It takes squared lengths, as indexJoin does.
 func directJoin(vectors []vector.Vector, lengths []uint64, border int, t setsim.Threshold, emit func(i, j int, dot uint64) bool) {
 	for j := border; j < len(vectors); j++ {
 		partners := j
@@ -151,8 +152,8 @@ func (p prefixes) shares(dst []uint32, list []component, length uint64) []uint32
 	return dst
 }
 
-// suffice reports whether vectors may reach the threshold of which no more than these shares matter. Shares are rounded up,
-// so it errs on this side only.
+// suffice reports whether vectors may reach the threshold of which no more than
+// these shares matter. Shares are rounded up, so it errs on this side only.
 func (p prefixes) suffice(a, b uint32) bool { return uint64(a)*uint64(b) >= p.need }
 
 // A component is the weight of a feature, known by its rank.

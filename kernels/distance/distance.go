@@ -1,9 +1,9 @@
-// Package distance measures how far apart two documents are, by the distances of Leskovec, Rajaraman and Ullman, Mining of
-// Massive Datasets, 3.5.
+// Package distance measures how far apart two documents are, by the distances
+// of Leskovec, Rajaraman and Ullman, Mining of Massive Datasets, 3.5.
 //
-// A metric is never negative, is 0 of equal documents and of no others, is the same in both directions, and is no longer than any
-// way round (the triangle inequality). All here are metrics but Containment. Sets are sorted slices of distinct elements, and
-// texts are sequences of tokens. The Hamming distance is in package hamming.
+// A metric is never negative, is 0 of equal documents and of no others, is the same in both directions, and is no
+// longer than any way round (the triangle inequality). All here are metrics but Containment. Sets are sorted slices of
+// distinct elements, and texts are sequences of tokens. The Hamming distance is in package hamming.
 package distance
 
 import (
@@ -24,8 +24,8 @@ func Jaccard(a, b []uint64) float64 {
 	return float64(union-shared) / float64(union)
 }
 
-// Containment returns |A∩B| / |A|, from 0 to 1: the share of a that b has (Broder 1997). It is 1 of an empty a. It is a similarity,
-// is 1 of different sets if b has all of a, and is another one the other way round.
+// Containment returns |A∩B| / |A|, from 0 to 1: the share of a that b has (Broder 1997). It is 1 of an empty a. It is a
+// similarity, is 1 of different sets if b has all of a, and is another one the other way round.
 func Containment(a, b []uint64) float64 {
 	if len(a) == 0 {
 		return 1
@@ -33,8 +33,8 @@ func Containment(a, b []uint64) float64 {
 	return float64(setsim.Overlap(a, b)) / float64(len(a))
 }
 
-// Angle returns the angle between two vectors in degrees, from 0 to 90, as weights are positive. It is a metric of directions: 0
-// if one vector is a multiple of the other. It is 0 of two vectors without features, and 90 of one.
+// Angle returns the angle between two vectors in degrees, from 0 to 90, as weights are positive. It is a metric of
+// directions: 0 if one vector is a multiple of the other. It is 0 of two vectors without features, and 90 of one.
 //
 // The sine of the half angle is used, ½·|a/|a| − b/|b||: near 0 the arc cosine loses half of the digits.
 func Angle(a, b vector.Vector) float64 {
@@ -100,9 +100,9 @@ func pairs(a, b vector.Vector) func(yield func(x, y uint32) bool) {
 	}
 }
 
-// Edit returns the least number of tokens to insert or to delete that makes a of b: |a| + |b| − 2·LCS(a, b), where LCS is the
-// length of their longest common subsequence (MMDS 3.5.5). It takes |a|·|b| steps, less what both begin and end with, and
-// 8·min(|a|, |b|) bytes.
+// Edit returns the least number of tokens to insert or to delete that makes a of b: |a| + |b|
+// − 2·LCS(a, b), where LCS is the length of their longest common subsequence (MMDS 3.5.5). It
+// takes |a|·|b| steps, less what both begin and end with, and 8·min(|a|, |b|) bytes.
 func Edit(a, b []uint64) int {
 	for len(a) > 0 && len(b) > 0 && a[0] == b[0] {
 		a, b = a[1:], b[1:]

@@ -3,8 +3,8 @@ package edit
 
 import "iter"
 
-// Nearest returns which of names wanted was meant for: that of the least distance, of these the first in the order of bytes; "" if
-// it resembles none, by more than half of its bytes.
+// Nearest returns which of names wanted was meant for: that of the least distance, of these the first in the order of
+// bytes; "" if it resembles none, by more than half of its bytes.
 func Nearest(wanted string, names iter.Seq[string]) (nearest string) {
 	distance := len(wanted)/2 + 1
 	for name := range names {

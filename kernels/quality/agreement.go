@@ -18,8 +18,8 @@ func (a Agreement) Recall() float64 { return share(a.Both, a.True) }
 // F1 returns the harmonic mean of precision and recall, 2·Both / (Found + True), and 1 without any pair.
 func (a Agreement) F1() float64 { return share(2*a.Both, a.Found+a.True) }
 
-// AdjustedRand returns the adjusted Rand index (Hubert and Arabie 1985): 1 of the same clusterings, about 0 of random ones, and
-// 1 where both are the only ones there could be.
+// AdjustedRand returns the adjusted Rand index (Hubert and Arabie 1985): 1 of the same clusterings, about 0 of random
+// ones, and 1 where both are the only ones there could be.
 func (a Agreement) AdjustedRand() float64 {
 	expected := 0.
 	if a.All > 0 {
@@ -32,8 +32,9 @@ func (a Agreement) AdjustedRand() float64 {
 	return (a.Both - expected) / (most - expected)
 }
 
-// F1Interval returns the two-sided interval of F1, as Interval does: that of the share 2·Both of all Found + True. A unit is what one draw
-// brought, such as the pairs of documents that pairs of either kind connect; its All does not count.
+// F1Interval returns the two-sided interval of F1, as Interval does: that of the
+// share 2·Both of all Found + True. A unit is what one draw brought, such as the
+// pairs of documents that pairs of either kind connect; its All does not count.
 func F1Interval(units []Agreement, confidence float64) (low, high float64, ok bool) {
 	var shares []Unit
 	for _, u := range units {
@@ -42,8 +43,8 @@ func F1Interval(units []Agreement, confidence float64) (low, high float64, ok bo
 	return Interval(shares, confidence)
 }
 
-// RandInterval returns the interval of the adjusted Rand index of an agreement, of which the units are parts: that of F1, adjusted for
-// the pairs that chance would join. It takes their number as known.
+// RandInterval returns the interval of the adjusted Rand index of an agreement, of which the units are parts: that of
+// F1, adjusted for the pairs that chance would join. It takes their number as known.
 func (a Agreement) RandInterval(units []Agreement, confidence float64) (low, high float64, ok bool) {
 	low, high, ok = F1Interval(units, confidence)
 	adjusted := func(f1 float64) float64 {

@@ -36,8 +36,8 @@ func (s Slots) Shared(key uint64) int {
 	return int(s[key/slotsPerWord&uint64(len(s)-1)] >> (key%slotsPerWord*2 + 1) & 1)
 }
 
-// Repeated leaves out, in place, most of the entries whose key no other entry has, and none of the others. The slots, which count them,
-// must be empty.
+// Repeated leaves out, in place, most of the entries whose key no other entry
+// has, and none of the others. The slots, which count them, must be empty.
 func Repeated[E ~struct {
 	Key      uint64
 	Document D

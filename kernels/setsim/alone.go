@@ -16,8 +16,8 @@ const (
 	mostSlots   = 26 // 16 MB
 )
 
-// NewAlone returns a sketch for sets of so many elements in all, or of the first of so many equal parts of them: the sketch
-// is as much smaller, and an element of another part counts as shared.
+// NewAlone returns a sketch for sets of so many elements in all, or of the first of so many equal parts of them: the
+// sketch is as much smaller, and an element of another part counts as shared.
 func NewAlone(elements, parts int) *Alone {
 	width := fewestSlots
 	for width < mostSlots && 1<<width < 2*elements/parts {
@@ -30,8 +30,8 @@ func newAlone(width, parts int) *Alone {
 	return &Alone{slots: make([]uint64, 2<<width/64), scale: uint64(parts) << width}
 }
 
-// Parts returns how many parts there may be for one of them to tell most sets that have nothing in common with others: it has
-// twice the elements that must be alone.
+// Parts returns how many parts there may be for one of them to tell most sets that have nothing in common with others:
+// it has twice the elements that must be alone.
 func (t Threshold) Parts() int {
 	const most = 4 // of more, small sets have too few elements in one
 	return int(max(1, min(t.Den/(2*max(1, t.Den-t.Num)), most)))

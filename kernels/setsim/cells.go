@@ -6,9 +6,9 @@ type Cell struct {
 	Elements          int // of all
 }
 
-// CellPairs calls join for every two cells i ≤ j that may hold similar sets, each with itself included. The cells are in the order of
-// the sets' sizes, and minSize returns the least size of a set that may be similar to one of a size, as Threshold.MinSize does: so joining
-// these pairs finds what one join of all sets does.
+// CellPairs calls join for every two cells i ≤ j that may hold similar sets, each with itself included. The cells are
+// in the order of the sets' sizes, and minSize returns the least size of a set that may be similar to one of a size, as
+// Threshold.MinSize does: so joining these pairs finds what one join of all sets does.
 func CellPairs(cells []Cell, minSize func(size int) int, join func(i, j int)) {
 	first := 0
 	for j := range cells {

@@ -22,8 +22,8 @@ const hubs = 8
 // Two sets that links connect already are not compared. In a crowd of similar
 // sets, most are compared once. What costs as many comparisons as SelfJoin makes
 // is sets that have their rarest shared elements in common and still are not
-// similar; the core form makes each comparison cheap. An index allocates what SelfJoin's does and 4 bytes per posting; if
-// the sets are connected without, there is none.
+// similar; the core form makes each comparison cheap. An index allocates what SelfJoin's does and 4 bytes per posting;
+// if the sets are connected without, there is none.
 func Connect(sets [][]uint64, t Threshold, tree []uint32, apart []bool, link func(i, j int)) {
 	order, ordered := bySize(sets)
 	f := newForest(ordered, t, func(x int) uint32 { return tree[order[x]] }, func(x, y int) {

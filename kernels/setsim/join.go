@@ -10,8 +10,8 @@ import (
 // members.
 const directLimit = 64
 
-// parityLeast is the size of a group from which most of its pairs are not similar, and its sets' parities cost less than
-// they save.
+// parityLeast is the size of a group from which most of its pairs are
+// not similar, and its sets' parities cost less than they save.
 const parityLeast = 6
 
 // SelfJoin calls emit once for every pair i < j of sets, by their indexes in

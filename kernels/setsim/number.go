@@ -176,8 +176,8 @@ type elementSorter struct {
 	slots       radix.Slots
 }
 
-// newElementSorter returns one of so many sorters, which sort a portion together. Where so many visits allow portions that the
-// cache holds, they are no larger.
+// newElementSorter returns one of so many sorters, which sort a portion together.
+// Where so many visits allow portions that the cache holds, they are no larger.
 func newElementSorter(total, portion, ranges int) *elementSorter {
 	portion = max(1, min(portion/ranges, max(leastPortion, total/visits+1)))
 	s := &elementSorter{ranges: ranges, portionBits: max(bits.Len(uint(total/portion)), bits.Len(uint(ranges-1)))}
@@ -208,9 +208,10 @@ func (s *elementSorter) gather(set []uint64, number uint32, first int) (n int) {
 	return n
 }
 
-// gatherShared gathers those elements of portion p, from the cursors on, that share a slot, and sets ends to where the portion ends in each
-// set. So it makes no entries for most elements that only one set has, which radix.Repeated drops from entries that were made. It visits all
-// sets twice, which pays only where gather would visit them for each portion, too: in stretches of one portion.
+// gatherShared gathers those elements of portion p, from the cursors on, that share a slot, and sets ends to where the
+// portion ends in each set. So it makes no entries for most elements that only one set has, which radix.Repeated drops
+// from entries that were made. It visits all sets twice, which pays only where gather would visit them for each
+// portion, too: in stretches of one portion.
 func (s *elementSorter) gatherShared(sets [][]uint64, cursors, ends []int, p int) {
 	clear(s.slots)
 	slots, all, again := s.slots, 0, 0 // elements, and those whose slot another had before

@@ -25,8 +25,8 @@ type Prefixes struct {
 	order  []uint64 // of a set's elements, kept for the next one
 }
 
-// NewPrefixes returns prefixes for Jaccard similarities of at least t among sets of these sizes. What is common and the sizes
-// must not change any more.
+// NewPrefixes returns prefixes for Jaccard similarities of at least t among
+// sets of these sizes. What is common and the sizes must not change any more.
 func NewPrefixes(t Threshold, common *Frequencies, sizes *Sizes) *Prefixes {
 	return &Prefixes{t: t, common: common, sizes: sizes}
 }
@@ -160,8 +160,8 @@ func newRareLists(postings []RarePosting, t Threshold) *rareLists {
 // rareSample is how many hashes there are for one whose postings a RareSample keeps.
 const rareSample = 64
 
-// frequent is how many sets have an element that is too heavy to be sampled: a few such elements decide, and a sample has all
-// or none of them.
+// frequent is how many sets have an element that is too heavy to be sampled:
+// a few such elements decide, and a sample has all or none of them.
 const frequent = 512
 
 // A RareSample tells what finding the candidates of sets comes to.
@@ -189,8 +189,8 @@ func (s *RareSample) Add(p *Prefixes, number uint32, set []uint64) {
 	})
 }
 
-// Work estimates the work for the sets that were added. It counts no more candidates than about most. Add must not be called
-// any more.
+// Work estimates the work for the sets that were added. It counts no
+// more candidates than about most. Add must not be called any more.
 func (s *RareSample) Work(t Threshold, most int64) RareWork {
 	w := RareWork{Postings: s.frequent + rareSample*int64(len(s.postings)), Candidates: s.met / 2}
 	if w.Candidates <= most {

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// A Sieve tells how much a text can share with one set, before a set is made of its shingles. It is not safe for concurrent
-// use.
+// A Sieve tells how much a text can share with one set, before a set
+// is made of its shingles. It is not safe for concurrent use.
 type Sieve struct {
 	set []uint64
 	// The bit of a hash, by its top bits, is set if an element may be it.
@@ -33,7 +33,8 @@ func NewSieve(set []uint64) *Sieve {
 	return s
 }
 
-// Count returns how many shingles, which may repeat, are elements: no fewer than the set shares with that of the shingles.
+// Count returns how many shingles, which may repeat, are elements: no
+// fewer than the set shares with that of the shingles.
 func (s *Sieve) Count(shingles []uint64) (n int) {
 	for _, e := range shingles {
 		if i := e >> s.shift; s.bits[i/64]>>(i%64)&1 == 0 {
@@ -46,7 +47,8 @@ func (s *Sieve) Count(shingles []uint64) (n int) {
 	return n
 }
 
-// AtMost returns a bound of the Jaccard similarity of the set and that of the shingles, of which Count has counted so many.
+// AtMost returns a bound of the Jaccard similarity of the set and that
+// of the shingles, of which Count has counted so many.
 func (s *Sieve) AtMost(count int, shingles []uint64) float64 {
 	shared := min(count, len(s.set))
 	return Similarity(shared, len(s.set), max(shared, s.distinct(shingles)))

@@ -17,7 +17,8 @@ func (s *Sizes) Add(size int) {
 	}
 }
 
-// from returns the smallest size that was added and is no less than least. It is least itself if that is large, or if there is none.
+// from returns the smallest size that was added and is no less than
+// least. It is least itself if that is large, or if there is none.
 func (s *Sizes) from(least int) int {
 	for size := least; s != nil && size < mostSizes; {
 		if word := s.has[size/64] >> (size % 64); word != 0 {
@@ -28,6 +29,6 @@ func (s *Sizes) from(least int) int {
 	return least
 }
 
-// LeastOverlap returns how many elements a set of n shares at least with any similar one of these sizes, which n is among.
-// That is more than MinSize where others are no smaller.
+// LeastOverlap returns how many elements a set of n shares at least with any similar one of these sizes, which n is
+// among. That is more than MinSize where others are no smaller.
 func (s *Sizes) LeastOverlap(n int, t Threshold) int { return t.MinOverlap(n, s.from(t.MinSize(n))) }

@@ -2,8 +2,8 @@ package shingle
 
 import "github.com/neardup/neardup/kernels/hash"
 
-// hashWindowsPlain sets dst[i] to the hash of the k tokens from tokens[i] on, for any processor: of len(dst)+k−1 tokens. Dst may begin
-// where tokens do: each hash is written after the token that stands there has been read.
+// hashWindowsPlain sets dst[i] to the hash of the k tokens from tokens[i] on, for any processor: of len(dst)+k−1
+// tokens. Dst may begin where tokens do: each hash is written after the token that stands there has been read.
 func hashWindowsPlain(dst, tokens []uint64, k int) {
 	power := uint64(1) // what a token has grown to when it leaves
 	for range k {

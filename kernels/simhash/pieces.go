@@ -205,8 +205,8 @@ func (in Input) background(r int) float64 {
 const negligible = 1e-18
 
 // Background returns, for r from 0 to the number of bits, the mean over pairs of different sets of the probability
-// that r given bits of their signatures agree: Agree(c)^r where their cosine c is below limit, else 0, for those are not unrelated.
-// Shingles weigh 1. Without a pair it is empty. It is the same to the last bit on every platform.
+// that r given bits of their signatures agree: Agree(c)^r where their cosine c is below limit, else 0, for those are
+// not unrelated. Shingles weigh 1. Without a pair it is empty. It is the same to the last bit on every platform.
 func Background(sets [][]uint64, limit float64, bits int) []float64 {
 	if len(sets) < 2 {
 		return nil

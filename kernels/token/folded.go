@@ -84,8 +84,8 @@ func classify(block *[blockBytes]byte) (in, wide uint64) {
 	return in, wide
 }
 
-// alphanumerics returns the eight ASCII bytes of w with the top bit set in those that are letters or digits; the other bits mean
-// nothing.
+// alphanumerics returns the eight ASCII bytes of w with the top bit set
+// in those that are letters or digits; the other bits mean nothing.
 func alphanumerics(w uint64) uint64 {
 	// In 7 bits no sum carries into the next byte.
 	letter := w | ones*0x20

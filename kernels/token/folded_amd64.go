@@ -20,8 +20,8 @@ var (
 // Assembly cannot be preempted: it returns after as many words, some microseconds.
 const wordsAtOnce = 1 << 12
 
-// foldedFast is FoldedASCII for a prefix of text, of n bytes; n is 0 without AVX2. No word crosses the end of the prefix. foldedPlain
-// takes what follows: the first byte that is not ASCII, and some words before it.
+// foldedFast is FoldedASCII for a prefix of text, of n bytes; n is 0 without AVX2. No word crosses the end of the
+// prefix. foldedPlain takes what follows: the first byte that is not ASCII, and some words before it.
 func foldedFast(dst []uint64, text []byte) (tokens []uint64, n int) {
 	if !hasAVX2 || len(text) == 0 { // what has no bytes may have no address to count from
 		return dst, 0
@@ -30,7 +30,8 @@ func foldedFast(dst []uint64, text []byte) (tokens []uint64, n int) {
 	if hasAVX512 {
 		return dst, n
 	}
-	// AVX2 takes whole blocks with 8 bytes behind them. A copy of the last bytes, with zeros behind them, makes whole blocks.
+	// AVX2 takes whole blocks with 8 bytes behind them. A copy of the
+	// last bytes, with zeros behind them, makes whole blocks.
 	if rest := text[n:]; len(rest) < 2*blockBytes {
 		var tail [2*blockBytes + 8]byte
 		whole := (copy(tail[:], rest) + blockBytes) / blockBytes * blockBytes // a zero ends the last word
@@ -69,8 +70,8 @@ func foldedBlocks(dst []uint64, text []byte) (tokens []uint64, n int) {
 
 // foldedWords writes to dst, with room for blockWords or more, the hashes of the words that text begins with. It takes
 // blocks while they are ASCII and dst has room for the words of one; it stops at a word of more
-// than 16 bytes. What it took ends where the first word begins that it did not write, or behind a byte that is in none, or with the
-// text. AVX2 takes only whole blocks that 8 bytes follow.
+// than 16 bytes. What it took ends where the first word begins that it did not write, or behind a byte that is in none,
+// or with the text. AVX2 takes only whole blocks that 8 bytes follow.
 func foldedWords(dst []uint64, text []byte) (words, taken int) {
 	if hasAVX512 {
 		return foldedAVX512(dst, text)

@@ -39,8 +39,8 @@ func Symbols(dst, text []byte) []byte {
 	return dst
 }
 
-// symbolsPlain returns which bytes of a block are symbols, before the first that is not ASCII, and which are not ASCII. Symbols are all
-// that are visible but letters and digits.
+// symbolsPlain returns which bytes of a block are symbols, before the first that is not ASCII, and which are not ASCII.
+// Symbols are all that are visible but letters and digits.
 func symbolsPlain(block *[blockBytes]byte) (symbols, wide uint64) {
 	for i := 0; i < blockBytes; i += 8 {
 		w := binary.LittleEndian.Uint64(block[i:])

@@ -10,9 +10,9 @@ import (
 	"github.com/neardup/neardup/kernels/vector"
 )
 
-// ofVectors compares vectors by their cosine. The features are the shingles in ascending order and, unless each weighs 1, their
-// weights behind them, two to a word. The size is the squared length, and the score the dot product: both are below
-// 2^64, and an int has their bits.
+// ofVectors compares vectors by their cosine. The features are the shingles in ascending order
+// and, unless each weighs 1, their weights behind them, two to a word. The size is the squared
+// length, and the score the dot product: both are below 2^64, and an int has their bits.
 type ofVectors struct {
 	t        setsim.Threshold
 	weighted bool
@@ -110,8 +110,8 @@ func (v ofVectors) Similarity(score, a, b int) float64 {
 	return cosine.Similarity(uint64(score), uint64(a), uint64(b))
 }
 
-// MinWords returns ⌈t²·words⌉: sets of a and b shingles, a ≤ b, share a at most, so their cosine is at most √(a/b). Weights know no
-// such bound.
+// MinWords returns ⌈t²·words⌉: sets of a and b shingles, a ≤ b, share a
+// at most, so their cosine is at most √(a/b). Weights know no such bound.
 func (v ofVectors) MinWords(words int) int {
 	if v.weighted {
 		return 0

@@ -22,8 +22,8 @@ type Index interface {
 	Bytes() int
 }
 
-// A Finder finds documents in an Index. Finders of one index may be used concurrently as long as no document is added; a Finder
-// is not safe for concurrent use.
+// A Finder finds documents in an Index. Finders of one index may be used concurrently
+// as long as no document is added; a Finder is not safe for concurrent use.
 type Finder interface {
 	// Similar is that of the index, of the documents whose number is at least first.
 	Similar(features []uint64, first int, found func(i, score int))
@@ -32,8 +32,8 @@ type Finder interface {
 	Bytes() int
 }
 
-// NewIndex returns an index without documents: a setsim.Index of sets, and otherwise one that compares each document with
-// every added one. What is common decides the speed of the former, not what it finds.
+// NewIndex returns an index without documents: a setsim.Index of sets, and otherwise one that compares each document
+// with every added one. What is common decides the speed of the former, not what it finds.
 func NewIndex(v Verifier, common *setsim.Frequencies) Index {
 	if sets, ok := v.(Sets); ok {
 		return setIndex{setsim.NewIndex(sets.Jaccard(), common)}
@@ -85,9 +85,9 @@ func (l *list) Bytes() int {
 	return header*cap(l.features) + word*l.words
 }
 
-// Connect calls link for pairs i < j of similar documents: those that connect the trees which the documents are of as all
-// such pairs would, so fewer than there are trees. It is setsim.Connect of sets, and otherwise compares all
-// documents of different trees.
+// Connect calls link for pairs i < j of similar documents: those that connect the trees
+// which the documents are of as all such pairs would, so fewer than there are trees. It
+// is setsim.Connect of sets, and otherwise compares all documents of different trees.
 //
 // tree is a number of each document's tree, and no two documents that are apart are similar, as the caller knows.
 func Connect(v Verifier, features [][]uint64, tree []uint32, apart []bool, link func(i, j int)) {

@@ -1,9 +1,9 @@
 // Package verifier compares documents by a similarity that is named, and not built in.
 //
-// A Verifier says of documents, by what is known of them, their features, which are similar. A Spec names one, and what makes the
-// features; Register adds more. Features are words: for Jaccard the shingle set, for others what they need, such as each
-// shingle with its weight. What compares documents in a way that only sets allow asks for Sets; NewIndex and
-// Connect do so, and compare all pairs of other features.
+// A Verifier says of documents, by what is known of them, their features, which are similar. A Spec names one, and what
+// makes the features; Register adds more. Features are words: for Jaccard the shingle set, for others what they need,
+// such as each shingle with its weight. What compares documents in a way that only sets allow asks for Sets; NewIndex
+// and Connect do so, and compare all pairs of other features.
 package verifier
 
 import (
@@ -20,20 +20,21 @@ type Verifier interface {
 	// Size returns the size of a document, which Similarity takes.
 	Size(features []uint64) int
 
-	// Len returns what a document of so many words counts: its shingles, or the bits of its signature. Words returns how many words
-	// the features of so many different shingles have.
+	// Len returns what a document of so many words counts: its shingles, or the bits of its signature. Words returns how
+	// many words the features of so many different shingles have.
 	Len(words int) int
 	Words(shingles int) int
 
-	// Shared returns how many of these, as Len counts them, two similar documents share, by their score and features. It is at
-	// most the score.
+	// Shared returns how many of these, as Len counts them, two similar
+	// documents share, by their score and features. It is at most the score.
 	Shared(score int, a, b []uint64) int
 
 	// Similarity returns that of two documents, from 0 to 1, by the score of the pair and their sizes. It is for display
 	// and ranking; what is similar, Compare and the joins decide. The score of a document with itself is its size.
 	Similarity(score, a, b int) float64
 
-	// MinWords returns the least number of words that features have which are similar to features of so many words; 0 is no bound.
+	// MinWords returns the least number of words that features have which
+	// are similar to features of so many words; 0 is no bound.
 	MinWords(words int) int
 
 	// Compare returns the score of two documents, or false if they are not similar.
@@ -48,8 +49,8 @@ type Verifier interface {
 	CrossJoin(small, large [][]uint64, emit func(i, j, score int) bool)
 }
 
-// Sets is a Verifier whose features are sets, and whose similar documents are those that reach a Jaccard similarity. What package
-// setsim has for such sets serves it.
+// Sets is a Verifier whose features are sets, and whose similar documents are those that reach a Jaccard similarity.
+// What package setsim has for such sets serves it.
 type Sets interface {
 	Verifier
 	Jaccard() setsim.Threshold
@@ -70,7 +71,8 @@ type Spec struct {
 	Measure   string
 	Threshold setsim.Threshold // the least similarity of similar documents
 
-	// Weights are those of the vectors' features, for Cosine and Overlap. Frequencies names the file of the document frequencies, for tf-idf.
+	// Weights are those of the vectors' features, for Cosine and Overlap.
+	// Frequencies names the file of the document frequencies, for tf-idf.
 	Weights     vector.Weights `json:",omitempty"`
 	Frequencies string         `json:",omitempty"`
 
@@ -83,9 +85,9 @@ type Spec struct {
 // New returns the Verifier. It panics if the measure is not known.
 func (s Spec) New() Verifier { return s.measure().New(s) }
 
-// Features returns what makes the features of a document of its shingles, in any order. It may use their storage; without shingles there
-// are no features. Documents with equal features are copies. idf is the inverse document frequency of a shingle, in units of
-// 2^-vector.FractionBits, for tf-idf only. It panics if the measure is not known.
+// Features returns what makes the features of a document of its shingles, in any order. It may use their storage;
+// without shingles there are no features. Documents with equal features are copies. idf is the inverse document
+// frequency of a shingle, in units of 2^-vector.FractionBits, for tf-idf only. It panics if the measure is not known.
 func (s Spec) Features(idf func(shingle uint64) uint32) func(shingles []uint64) []uint64 {
 	return s.measure().Features(s, idf)
 }

@@ -41,8 +41,8 @@ const steps = 100
 
 // Of returns the curve. The error is a *job.UsageError.
 //
-// A band of r rows is an AND of r MinHash functions, and b bands an OR of these (Leskovec, Rajaraman and Ullman, Mining of Massive
-// Datasets, 3.4 and 3.6): a (d1, d2, 1−d1, 1−d2)-sensitive family becomes a (d1, d2, p1, p2)-sensitive one.
+// A band of r rows is an AND of r MinHash functions, and b bands an OR of these (Leskovec, Rajaraman and Ullman, Mining
+// of Massive Datasets, 3.4 and 3.6): a (d1, d2, 1−d1, 1−d2)-sensitive family becomes a (d1, d2, p1, p2)-sensitive one.
 func Of(c Config) (*records.Curve, error) {
 	if err := c.validate(); err != nil {
 		return nil, err

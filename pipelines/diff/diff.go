@@ -55,7 +55,8 @@ func Vars() map[string]string {
 	return vars
 }
 
-// mostTokens is how many tokens a text may have for its edit distance, which takes their product: at most about two seconds.
+// mostTokens is how many tokens a text may have for its edit distance,
+// which takes their product: at most about two seconds.
 const mostTokens = 50_000
 
 // byIDs reports whether documents are named by ids in an input.

@@ -12,7 +12,8 @@ import (
 
 const confidence = .95
 
-// agree says how found pairs agree with true ones. Pairs of one unit may be found or missed together, so intervals are those of units drawn.
+// agree says how found pairs agree with true ones. Pairs of one unit may
+// be found or missed together, so intervals are those of units drawn.
 func agree(a quality.Agreement, units []quality.Agreement) records.Agreement {
 	var ofFound, ofTruth []quality.Unit
 	for _, u := range units {

@@ -1,4 +1,5 @@
-// Package eval compares the clusters of a finished output with known ones, or with an exact join of a sample of its documents.
+// Package eval compares the clusters of a finished output with known
+// ones, or with an exact join of a sample of its documents.
 package eval
 
 import (
@@ -244,7 +245,8 @@ func (c *Config) upTo(pairs [][2]string, a, b string) [][2]string {
 	return pairs
 }
 
-// joined counts the pairs of a group, and those of one label; apart is called with the first of the group and the first of each other label.
+// joined counts the pairs of a group, and those of one label; apart is
+// called with the first of the group and the first of each other label.
 func joined[L comparable](group []int, label func(i int) L, apart func(a, b int)) (all, ofOne float64) {
 	sizes := map[L]int{}
 	for _, i := range group {

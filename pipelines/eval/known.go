@@ -20,8 +20,8 @@ type Known struct {
 	Warnings []string
 }
 
-// Read reads a truth file, by the name that --truth gives it, and finds its documents in the input of a plan. An id that no document has
-// counts as a document of which no pair is found. At most so many pairs are held.
+// Read reads a truth file, by the name that --truth gives it, and finds its documents in the input of a plan. An id
+// that no document has counts as a document of which no pair is found. At most so many pairs are held.
 func Read(ctx context.Context, r io.Reader, name string, plan *job.Plan, most int) (*Known, error) {
 	t, err := readTruth(job.Patient(ctx, r), name)
 	if err != nil {

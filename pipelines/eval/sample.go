@@ -17,11 +17,12 @@ import (
 	"github.com/neardup/neardup/transforms/recall"
 )
 
-// mostPairs limits what is held in memory to some GB: the pairs of the documents drawn, and the documents in their clusters.
+// mostPairs limits what is held in memory to some GB: the pairs of the
+// documents drawn, and the documents in their clusters.
 var mostPairs = 10_000_000 // a variable for tests
 
-// bySample compares pairs of a sample of distinct documents with what an exact join of these with all others finds. As in pairs/, copies are
-// left out: the first document of each set of features stands for them.
+// bySample compares pairs of a sample of distinct documents with what an exact join of these with all others finds. As
+// in pairs/, copies are left out: the first document of each set of features stands for them.
 func (e *evaluation) bySample(ctx context.Context) error {
 	for _, table := range []output.Part{output.Clusters, output.Pairs} {
 		if err := e.need(table); err != nil {
@@ -67,7 +68,8 @@ func (e *evaluation) bySample(ctx context.Context) error {
 	})
 }
 
-// again plans the run's input again, and calls do with what workers need in the folder temp. The pipelines of do have these reads.
+// again plans the run's input again, and calls do with what workers
+// need in the folder temp. The pipelines of do have these reads.
 func (e *evaluation) again(ctx context.Context, pipelines [][]job.Read, do func(plan *job.Plan, temp string) error) error {
 	return job.InTempFolder(ctx, e.TempDir, func(temp string) error {
 		plan, err := dedup.Again(ctx, e.f, e.Running, temp)
@@ -207,8 +209,8 @@ func (s *sample) join(truth []blocks.Edge) {
 	}
 }
 
-// tell says how the pairs found agree with those that are similar. A unit is a document drawn, with all its pairs, those with another
-// one in halves. documents is the number of distinct ones.
+// tell says how the pairs found agree with those that are similar. A unit is a document drawn, with all its pairs,
+// those with another one in halves. documents is the number of distinct ones.
 func (e *evaluation) tell(ctx context.Context, s *sample, documents int64, plan *job.Plan, temp string) error {
 	units := map[blocks.Key]*[2]quality.Agreement{}
 	for _, key := range s.drawn {

@@ -87,8 +87,8 @@ func listed(field reflect.Value) string {
 	return string(text)
 }
 
-// guarded puts an apostrophe before what a spreadsheet takes for a formula (OWASP, CSV injection), also behind white space
-// and in full-width characters, so that it is text.
+// guarded puts an apostrophe before what a spreadsheet takes for a formula (OWASP, CSV injection), also behind white
+// space and in full-width characters, so that it is text.
 func guarded(s string) string {
 	if strings.IndexAny(strings.TrimLeft(s, " \u00a0\u3000\ufeff"), "=+-@\t\r\n＝＋－＠") == 0 {
 		return "'" + s

@@ -1,5 +1,5 @@
-// Package query finds the documents nearest to one: of all, by comparing its shingle set, vector or SimHash signature with that of
-// each, or, as textbooks do, of those that share a bucket with it.
+// Package query finds the documents nearest to one: of all, by comparing its shingle set, vector or SimHash signature
+// with that of each, or, as textbooks do, of those that share a bucket with it.
 package query
 
 import (
@@ -65,7 +65,8 @@ type Buckets struct {
 // asked reports whether buckets of bands are.
 func (b *Buckets) asked() bool { return b.Signature != nil || b.Bands != 0 || b.Rows != 0 }
 
-// checkIdle returns a *job.UsageError for what would do nothing where all documents are compared. A seed decides signatures that are.
+// checkIdle returns a *job.UsageError for what would do nothing where
+// all documents are compared. A seed decides signatures that are.
 func (b *Buckets) checkIdle(signed bool) error {
 	const instead = "is for the search by buckets, and all documents are compared"
 	switch {

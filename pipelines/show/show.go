@@ -198,8 +198,9 @@ func (s *show) inPlace(ctx context.Context) error {
 	return nil
 }
 
-// similarities adds those to the document in question. The table has one row for a copy, with its representative, and else
-// pairs of representatives: copies are as similar as these. It is read twice, and of it are held as many pairs as there are members.
+// similarities adds those to the document in question. The table has one row for a copy,
+// with its representative, and else pairs of representatives: copies are as similar as
+// these. It is read twice, and of it are held as many pairs as there are members.
 func (s *show) similarities(ctx context.Context) error {
 	if !s.has(output.Pairs) {
 		return nil
@@ -302,7 +303,8 @@ func (s *show) text(ctx context.Context, at place) (string, error) {
 	return dedup.Text(ctx, s.f, at.source, at.position)
 }
 
-// wasRead reports whether the run read a file, as far as the output tells: its corpus has a file, or pieces, of the same name.
+// wasRead reports whether the run read a file, as far as the output
+// tells: its corpus has a file, or pieces, of the same name.
 func (s *show) wasRead(source string) bool {
 	if !s.has(output.Corpus) {
 		return true
@@ -349,7 +351,8 @@ func (s *show) rejected(ctx context.Context) (found bool, err error) {
 	return true, nil
 }
 
-// inCorpus looks for the id in the corpus, whose documents are all that is left, or for the place in the input, as positions are those there.
+// inCorpus looks for the id in the corpus, whose documents are all that
+// is left, or for the place in the input, as positions are those there.
 func (s *show) inCorpus(ctx context.Context) error {
 	if at, ok := parse(s.Document); ok && s.wasRead(at.source) {
 		if _, err := s.text(ctx, at); err == nil {

@@ -111,7 +111,8 @@ func characteristic(shingles []*counted) (rows []records.MatrixShingle) {
 	return rows
 }
 
-// weighted returns words with the weights that dedup gives features (vector.TFIDF). Documents without a word do not count.
+// weighted returns words with the weights that dedup gives features
+// (vector.TFIDF). Documents without a word do not count.
 func weighted(words []*counted) (all []records.MatrixWord) {
 	var documents uint64
 	if len(words) > 0 {
@@ -147,7 +148,8 @@ func written(s *classic.Signer, n, shingles int) (functions []records.MatrixFunc
 	return functions
 }
 
-// sign fills in the signatures by their definition, from the characteristic matrix and the functions, and what follows from them.
+// sign fills in the signatures by their definition, from the
+// characteristic matrix and the functions, and what follows from them.
 func sign(m *records.StudyMatrices) {
 	banding := lsh.Banding{Signature: len(m.Functions), Bands: len(m.Functions) / m.Rows, Rows: m.Rows, AsText: true}
 	for column := range m.Documents {

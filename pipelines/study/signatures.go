@@ -14,8 +14,8 @@ import (
 	"github.com/neardup/neardup/transforms/signature"
 )
 
-// sign signs the documents by the first setting, with the largest number of values that is asked for: any of the values are
-// a shorter signature.
+// sign signs the documents by the first setting, with the largest number
+// of values that is asked for: any of the values are a shorter signature.
 func (r *run) sign(ctx context.Context) (all []signatureError, err error) {
 	if len(r.config.Signatures) == 0 {
 		return nil, nil

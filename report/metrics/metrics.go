@@ -18,8 +18,8 @@ import (
 	"github.com/neardup/neardup/records"
 )
 
-// Write writes what is known of a run that has ended, well or not, to a file, which is whole at any time. All metrics are
-// gauges of the last run, and have the name of the job as a label. Counts are those of a run that has come to them.
+// Write writes what is known of a run that has ended, well or not, to a file, which is whole at any time. All metrics
+// are gauges of the last run, and have the name of the job as a label. Counts are those of a run that has come to them.
 func Write(path, name string, run *records.Run, ended time.Time) error {
 	job := label("job_name", strings.ToValidUTF8(cmp.Or(name, "neardup"), "\uFFFD"))
 	var families []*dto.MetricFamily

@@ -52,7 +52,8 @@ func (c *canvas) escape(text string) {
 	_ = xml.EscapeText(c, []byte(text)) // a builder takes all
 }
 
-// How series differ: by hue, and by pattern, dash and marker, whose number has no factor in common with that of the hues.
+// How series differ: by hue, and by pattern, dash and marker, whose
+// number has no factor in common with that of the hues.
 const (
 	hues   = 6
 	shapes = 7

@@ -1,8 +1,8 @@
 // Package plot draws charts as SVG: values in, one self-contained picture out.
 //
-// The picture needs no script, font or file. It is dark where the reader's screen is, and its series differ in pattern, dash
-// and marker as well as in colour. It may stand alone or inside a page, also beside others: what they define by the same
-// name is the same.
+// The picture needs no script, font or file. It is dark where the reader's screen is, and
+// its series differ in pattern, dash and marker as well as in colour. It may stand alone
+// or inside a page, also beside others: what they define by the same name is the same.
 package plot
 
 import (
@@ -34,7 +34,8 @@ type Axis struct {
 type Series struct {
 	Name   string
 	Values []float64
-	// Low and High are the ends of error bars, as long as Values; or nil. A value has none where one of its ends has no place.
+	// Low and High are the ends of error bars, as long as Values; or nil.
+	// A value has none where one of its ends has no place.
 	Low, High []float64
 }
 
@@ -49,8 +50,8 @@ func (s Series) at(i int) (value, low, high float64) {
 	return get(s.Values), get(s.Low), get(s.High)
 }
 
-// Bars is a chart of groups of bars, each with a bar of every series. Bars begin at zero, or at the lower end of a logarithmic
-// axis. The more there are, the wider is the figure.
+// Bars is a chart of groups of bars, each with a bar of every series. Bars begin at zero, or at the lower end of a
+// logarithmic axis. The more there are, the wider is the figure.
 type Bars struct {
 	Title  string
 	Groups []string
@@ -82,7 +83,8 @@ type Lines struct {
 	Marks  []Mark
 }
 
-// Line is a series with the places of its values: Values[i] stands at X[i]. The line is interrupted where a value has no place.
+// Line is a series with the places of its values: Values[i] stands at
+// X[i]. The line is interrupted where a value has no place.
 type Line struct {
 	X []float64
 	Series
@@ -103,7 +105,8 @@ const (
 //go:embed style.css
 var style string
 
-// SVG draws f. The bytes follow from f alone, and are well-formed whatever its texts and values are; the errors are those of w.
+// SVG draws f. The bytes follow from f alone, and are well-formed
+// whatever its texts and values are; the errors are those of w.
 func SVG(w io.Writer, f Figure) error {
 	var panels []panel
 	left, inner, series := 0.0, narrowest, 0

@@ -55,8 +55,8 @@ func (s scale) has(v float64) bool {
 	return math.Abs(v) <= largest && (!s.log || v >= smallest) // false if v is no number
 }
 
-// place returns where v stands: of a value of the scale between 0, the lower end, and 1. What is not above zero is at the
-// lower end of a logarithmic scale, and has no place.
+// place returns where v stands: of a value of the scale between 0, the lower end, and 1. What is not above zero is at
+// the lower end of a logarithmic scale, and has no place.
 func (s scale) place(v float64) (at float64, ok bool) {
 	if !s.has(v) {
 		return 0, false
@@ -67,7 +67,8 @@ func (s scale) place(v float64) (at float64, ok bool) {
 	return min(max((v-s.lo)/(s.hi-s.lo), 0), 1), true
 }
 
-// decades rounds the scale to powers of ten. The smallest bar is to be seen, so bars begin a power below it where it is one.
+// decades rounds the scale to powers of ten. The smallest bar is to be
+// seen, so bars begin a power below it where it is one.
 func (s *scale) decades(count int, bars bool) {
 	if s.lo > s.hi {
 		s.lo, s.hi = 1, 10

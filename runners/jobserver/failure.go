@@ -35,8 +35,8 @@ var (
 	buffers    = regexp.MustCompile(`(?i)Insufficient number of network buffers: required (\d+), but only (\d+) available\. The total number of network buffers is currently set to (\d+) of (\d+) bytes each`)
 )
 
-// fewBuffers advises how much network memory to set: twice what is missing in addition, and at least twice what there is, since steps
-// that have not begun need buffers too.
+// fewBuffers advises how much network memory to set: twice what is missing in addition, and at least twice what there
+// is, since steps that have not begun need buffers too.
 func fewBuffers(said []string) string {
 	n := make([]int, len(said))
 	for i := range said[1:] {

@@ -40,8 +40,8 @@ type Options struct {
 
 	// Runner are options of the runner by name, as in execution_mode_for_batch. The server must know them.
 	Runner map[string]string
-	// REST is the address of Flink's REST interface, host:port or a URL, which tells what a job server does not; "": at port 8081 of the
-	// job server's machine, if a Flink answers there.
+	// REST is the address of Flink's REST interface, host:port or a URL, which tells what a job server does not; "": at
+	// port 8081 of the job server's machine, if a Flink answers there.
 	REST string
 
 	Experiments      []string
@@ -175,8 +175,8 @@ func (s *Server) Execute(ctx context.Context, p *beam.Pipeline) (_ *Result, err 
 	return j.wait(ctx)
 }
 
-// readNames makes the names of steps such as a web UI shows read well: that of a generic DoFn ends with what is left of its type's
-// argument, as in sink.Table.pairs/records.Pair].
+// readNames makes the names of steps such as a web UI shows read well: that of a generic DoFn ends with what is left of
+// its type's argument, as in sink.Table.pairs/records.Pair].
 func readNames(model *pipepb.Pipeline) {
 	taken := map[string]bool{}
 	for _, t := range model.GetComponents().GetTransforms() {

@@ -17,7 +17,8 @@ import (
 // optionURN is the name of a pipeline option as a server is told it.
 func optionURN(name string) string { return "beam:option:" + name + ":v1" }
 
-// optionName is an option's name as servers have it, however it is written: execution-mode-for-batch, executionModeForBatch.
+// optionName is an option's name as servers have it, however it is
+// written: execution-mode-for-batch, executionModeForBatch.
 func optionName(name string) string {
 	var b strings.Builder
 	for _, r := range name {
@@ -34,7 +35,8 @@ func optionName(name string) string {
 	return b.String()
 }
 
-// checkOptions converts the runner's options to their types, and refuses those that the server does not know: it would ignore them in silence.
+// checkOptions converts the runner's options to their types, and refuses
+// those that the server does not know: it would ignore them in silence.
 func (s *Server) checkOptions(ctx context.Context) error {
 	if len(s.options.Runner) == 0 {
 		return nil

@@ -91,8 +91,8 @@ func (r *rest) taskManagers(ctx context.Context) ([]taskManager, error) {
 	return all.TaskManagers, err
 }
 
-// neardup warns if a task manager has fewer MiB per slot. Three million copies ran with the first (docs/flink.md); the second is a guess at
-// what the buffers of a hundred steps take.
+// neardup warns if a task manager has fewer MiB per slot. Three million copies ran with the first (docs/flink.md); the
+// second is a guess at what the buffers of a hundred steps take.
 const (
 	managedPerSlot = 128
 	networkPerSlot = 64
@@ -112,14 +112,15 @@ func (r *rest) cluster(ctx context.Context) (has overview, managers []taskManage
 	return has, managers, settings, err
 }
 
-// onDemand reports whether Kubernetes or YARN starts task managers when a job needs them: the slots there are say nothing then.
+// onDemand reports whether Kubernetes or YARN starts task managers
+// when a job needs them: the slots there are say nothing then.
 func onDemand(settings map[string]string) bool {
 	target := settings["execution.target"]
 	return strings.HasPrefix(target, "kubernetes-") || strings.HasPrefix(target, "yarn-")
 }
 
-// checkCluster returns an error if the cluster has fewer slots than the job needs, and warns of memory that may be too small. It asks
-// Flink's REST interface. If that was not given and does not answer, nothing is checked.
+// checkCluster returns an error if the cluster has fewer slots than the job needs, and warns of memory that may be too
+// small. It asks Flink's REST interface. If that was not given and does not answer, nothing is checked.
 func (s *Server) checkCluster(ctx context.Context) error {
 	r := newREST(s.options.REST, s.options.Address)
 	has, managers, settings, err := r.cluster(ctx)
@@ -145,7 +146,8 @@ func (s *Server) checkCluster(ctx context.Context) error {
 	return nil
 }
 
-// tight returns a warning for each setting of a task manager that may be too small for a job of a parallelism, with a value that is not.
+// tight returns a warning for each setting of a task manager that may
+// be too small for a job of a parallelism, with a value that is not.
 func tight(managers []taskManager, parallelism int) (warnings []string) {
 	for _, m := range managers {
 		if need := managedPerSlot * m.Slots; m.Total.Managed < need {
@@ -158,7 +160,8 @@ func tight(managers []taskManager, parallelism int) (warnings []string) {
 	return warnings
 }
 
-// tasks returns how many tasks of a job have ended, and of how many. Flink knows the job by its name, which begins the job server's id.
+// tasks returns how many tasks of a job have ended, and of how many.
+// Flink knows the job by its name, which begins the job server's id.
 func (r *rest) tasks(ctx context.Context, job string) (ended, of int) {
 	var all struct {
 		Jobs []struct {

@@ -15,8 +15,8 @@ import (
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/util/grpcx"
 )
 
-// pipelineOptions are what the server is told of a job. The SDK's own type has no field for the name that is shown and the last
-// two, and they are no flags of Beam's.
+// pipelineOptions are what the server is told of a job. The SDK's own type has no field for the name that is shown and
+// the last two, and they are no flags of Beam's.
 type pipelineOptions struct {
 	Options          runtime.RawOptions `json:"beam:option:go_options:v1"`
 	Name             string             `json:"beam:option:app_name:v1"`

@@ -31,8 +31,9 @@ func init() {
 	beam.RegisterFunction(noPairs)
 }
 
-// bareFn is the sink of a bare collection. The SDK's data sink encodes each element into a new buffer, which costs more than all that
-// the store does. Beam's DoFns may not change what they have emitted, so the store keeps a large value without a copy.
+// bareFn is the sink of a bare collection. The SDK's data sink encodes each element
+// into a new buffer, which costs more than all that the store does. Beam's DoFns may
+// not change what they have emitted, so the store keeps a large value without a copy.
 type bareFn struct {
 	job     *job
 	to      *collection
@@ -63,8 +64,8 @@ func (f *bareFn) FinishBundle() {
 	f.writer.Park()
 }
 
-// bareGroupsFn is the source of a bare collection. The SDK's data source decodes each value into a new buffer, from a message that the
-// runner would have copied it to.
+// bareGroupsFn is the source of a bare collection. The SDK's data source decodes each value into a new buffer, from a
+// message that the runner would have copied it to.
 type bareGroupsFn struct{}
 
 // ProcessElement reads the groups of a partition.
@@ -95,7 +96,8 @@ func (*bareGroupsFn) ProcessElement(ctx context.Context, partition int64, emit f
 	return i.failed(groups.Err())
 }
 
-// failed makes an error of reading the job's, with the stage's name. That of a DoFn, which the SDK has named, stays as it is.
+// failed makes an error of reading the job's, with the stage's name.
+// That of a DoFn, which the SDK has named, stays as it is.
 func (i *instance) failed(err error) error {
 	if err == nil || doFnFailed.MatchString(err.Error()) {
 		return err
@@ -198,8 +200,8 @@ var (
 	})
 )
 
-// specify returns the specification of a transform that is added to s. The SDK's own marshaller writes it, in a pipeline that is good
-// for nothing else.
+// specify returns the specification of a transform that is added to s. The
+// SDK's own marshaller writes it, in a pipeline that is good for nothing else.
 func specify(add func(s, root beam.Scope)) *pipepb.FunctionSpec {
 	p, root := beam.NewPipelineWithRoot()
 	add(root.Scope("bare"), root)

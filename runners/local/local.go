@@ -35,8 +35,8 @@ type Options struct {
 	// Workers is how many bundles are executed at a time; 0 means one for each core.
 	Workers int
 	// Memory bounds the whole process, in bytes: half of it is for data between stages, and the
-	// garbage collector is told of nine tenths, unless it is told of less. 0 means half of what the machine, or the control
-	// group, has, and tells the garbage collector of no limit.
+	// garbage collector is told of nine tenths, unless it is told of less. 0 means half of what the machine, or the
+	// control group, has, and tells the garbage collector of no limit.
 	Memory int64
 	// TempDir is where data is spilled to, in a folder of its own; empty means the system's
 	// folder for temporary files.
@@ -59,7 +59,8 @@ func WithOptions(ctx context.Context, o Options) context.Context {
 	return context.WithValue(ctx, optionsKey{}, o)
 }
 
-// InForce is how many bundles are executed at a time with these options, and to how many bytes of memory the process is kept.
+// InForce is how many bundles are executed at a time with these
+// options, and to how many bytes of memory the process is kept.
 func (o Options) InForce() (workers int, bytes int64) {
 	workers, bytes = o.Workers, o.Memory
 	if workers == 0 {

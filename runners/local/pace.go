@@ -12,10 +12,10 @@ import (
 // leastGrowth is the minimum growth of the heap between two collections.
 const leastGrowth = 40 << 20
 
-// pacer keeps the heap small while a job holds much data between stages. The collector usually lets the heap double, since
-// the work of a collection is in proportion to what lives. Data between stages costs it no work, as it has no pointers, so
-// it earns no room: the heap grows to twice the rest. It always grows by a tenth, lest a growing heap is collected all the
-// time.
+// pacer keeps the heap small while a job holds much data between stages. The collector usually
+// lets the heap double, since the work of a collection is in proportion to what lives. Data
+// between stages costs it no work, as it has no pointers, so it earns no room: the heap grows
+// to twice the rest. It always grows by a tenth, lest a growing heap is collected all the time.
 type pacer struct {
 	mu    sync.Mutex
 	jobs  map[*shuffle.Memory]struct{} // that run
@@ -85,8 +85,8 @@ func (p *pacer) inForce() int {
 	return int(gogc[0].Value.Uint64())
 }
 
-// percent is by how much the heap may grow if held bytes of those that live lie between stages. It is 0 only if that is usual: the
-// collector would run without a pause.
+// percent is by how much the heap may grow if held bytes of those that live lie between stages. It is 0 only if that is
+// usual: the collector would run without a pause.
 func percent(usual int, live, held int64) int {
 	if live == 0 {
 		return usual

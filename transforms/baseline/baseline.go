@@ -59,9 +59,8 @@ func Sets(s beam.Scope, docs flow.Documents, text shingle.Spec, v verifier.Spec)
 	return Features(beam.ParDo(s, &setsFn{Text: text, Verifier: v}, beam.PCollection(docs)))
 }
 
-// BruteForce compares the features of all documents, and writes the pairs that reach the threshold to a file. CountsOf tells how many
-// were compared.
-// Two GroupByKeys.
+// BruteForce compares the features of all documents, and writes the pairs that reach the threshold to a file. CountsOf
+// tells how many were compared. Two GroupByKeys.
 //
 //	features → nothing
 func BruteForce(s beam.Scope, features Features, p Params) {

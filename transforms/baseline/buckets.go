@@ -47,7 +47,8 @@ const namespace = "baseline"
 // Candidates are KV<pair of cells, edges>: documents that share a bucket, each pair once.
 type Candidates beam.PCollection
 
-// Counts are what Buckets or, if it is Compared, BruteForce did. They are those of Beam's counters, so they hold where no bundle is tried again.
+// Counts are what Buckets or, if it is Compared, BruteForce did. They are
+// those of Beam's counters, so they hold where no bundle is tried again.
 type Counts struct {
 	// BucketPairs are the pairs of documents of all buckets, and Candidates the distinct ones.
 	BucketPairs, Candidates int64
@@ -80,7 +81,8 @@ func CountsOf(result beam.PipelineResult) (c Counts) {
 //	→ KV<pair of cells, features>, KV<pair of cells, edges> │ CoGroupByKey │ compared
 //	→ KV<gather.Key, edges> │ GroupByKey │ written
 //
-// It returns the distinct pairs of documents that share a bucket. A document's features travel to the cells of the documents that it shares a bucket with, and to no other.
+// It returns the distinct pairs of documents that share a bucket. A document's features travel to the cells of the
+// documents that it shares a bucket with, and to no other.
 func Buckets(s beam.Scope, signed flow.Signatures, features Features, signing signature.Params, p Params) Candidates {
 	keyed := beam.ParDo(s.Scope(KeysScope), &keysFn{Signing: signing}, beam.PCollection(signed))
 	byDocument := beam.ParDo(s.Scope("baseline.ByDocument"), &byDocumentFn{}, beam.PCollection(features))

@@ -118,7 +118,8 @@ func (c *chunk) setIndex(index verifier.Index) {
 	}
 }
 
-// aheadPerCore is up to how many sets each core compares with those that are kept before it is known which of these are.
+// aheadPerCore is up to how many sets each core compares with those
+// that are kept before it is known which of these are.
 const aheadPerCore = 16
 
 // hit is a kept set of a chunk that is similar.
@@ -126,8 +127,8 @@ type hit struct{ kept, score int }
 
 const hitBytes = 16
 
-// similar yields the hits of each set, of some sets at a time with the index of the first of them: those in the chunk when
-// these are compared.
+// similar yields the hits of each set, of some sets at a time with the
+// index of the first of them: those in the chunk when these are compared.
 func (c *chunk) similar(sets [][]uint64, mostHits int) iter.Seq2[int, [][]hit] {
 	return func(yield func(int, [][]hit) bool) {
 		for start := 0; start < len(sets); {
@@ -140,8 +141,8 @@ func (c *chunk) similar(sets [][]uint64, mostHits int) iter.Seq2[int, [][]hit] {
 	}
 }
 
-// compare returns the hits of the first sets, of all unless there are very many hits. All cores compare, and no core begins
-// with a set after so many hits.
+// compare returns the hits of the first sets, of all unless there are very many
+// hits. All cores compare, and no core begins with a set after so many hits.
 func (c *chunk) compare(sets [][]uint64, mostHits int) [][]hit {
 	hits := make([][]hit, len(sets))
 	var begun, found atomic.Int64

@@ -36,8 +36,8 @@ type Told struct {
 //
 //	KV<component, profiles>, KV<component, set part> → KV<document, turn> of crowds, and of others, KV<component shard, near pairs>, facts
 //
-// The sample is the sets of smallest hash. One CoGroupByKey, which holds about a hundred bytes for each different set of
-// a component, and its sample.
+// The sample is the sets of smallest hash. One CoGroupByKey, which holds about
+// a hundred bytes for each different set of a component, and its sample.
 func Tell(s beam.Scope, profiles flow.LargeProfiles, samples flow.Samples, p Params) Told {
 	s = s.Scope("crowds.Tell")
 	crowds, others, pairs, estimates, named := beam.ParDo5(s, &tellFn{Params: p}, beam.CoGroupByKey(s, beam.PCollection(profiles), beam.PCollection(samples)))
@@ -132,8 +132,8 @@ func giveTurns(component blocks.Key, order []sets.Representative, bytes, batch i
 // pair is two sets of a sample, and its score.
 type pair struct{ i, j, score int }
 
-// crowded reports whether a component of so many sets has more pairs than the budget, as a sample of them tells. If it has not, found
-// are the pairs of the sample.
+// crowded reports whether a component of so many sets has more pairs than the budget, as a sample of them tells. If it
+// has not, found are the pairs of the sample.
 func (p *Params) crowded(sample [][]uint64, of int) (found []pair, crowded bool) {
 	n := len(sample)
 	if n < 2 {
@@ -151,9 +151,9 @@ func (p *Params) crowded(sample [][]uint64, of int) (found []pair, crowded bool)
 	return found, float64(len(found)) > limit
 }
 
-// smallest assembles those of the sets that are sampled of so many documents, up to a number of bytes: the ones of smallest
-// hash, each with the key of its first document. Which they are does not depend on the order of their parts, nor on what else
-// was sent.
+// smallest assembles those of the sets that are sampled of so many documents, up to a
+// number of bytes: the ones of smallest hash, each with the key of its first document.
+// Which they are does not depend on the order of their parts, nor on what else was sent.
 func smallest(parts func(*[]byte) bool, documents, bytes int) (blocks.Sets, error) {
 	type sampled struct {
 		hash  blocks.Hash

@@ -74,8 +74,8 @@ const pairIDs = 256
 // Survivors decides which documents are kept, in the order of preference: by the preference of the
 // file, then rank, then input order. A document is kept unless a kept one is similar to it: so no
 // pair has both its documents kept, and each removed document is similar to the kept one that its row
-// names. Or, with OnePerCluster, only the first of each cluster is kept. Protected documents are kept in any case; they are
-// first in that order, and what is similar to one of them falls to it.
+// names. Or, with OnePerCluster, only the first of each cluster is kept. Protected documents are kept in any case; they
+// are first in that order, and what is similar to one of them falls to it.
 //
 //	KV<component shard, profiles>, KV<component shard, near pairs>, KV<component shard, links>, KV<copy shard, copies> →
 //	KV<table shard, rows> for each table, KV<corpus batch, keys>, facts
@@ -84,8 +84,8 @@ const pairIDs = 256
 // no rows. A copy group, the documents of one set, is visited at its preferred document, which is kept if the group
 // is. Documents with the same tokens share a profile; a second step makes the rows of their group.
 //
-// A cluster whose near pairs have more bytes of ids than p.PairBudget has room for lists only those of a document with the one kept
-// in its place: else a few documents of long ids would make gigabytes of rows. Facts name these clusters.
+// A cluster whose near pairs have more bytes of ids than p.PairBudget has room for lists only those of a document with
+// the one kept in its place: else a few documents of long ids would make gigabytes of rows. Facts name these clusters.
 //
 // Two CoGroupByKeys. The first holds the profiles and pairs of a shard in memory: for each profile about 230 bytes and
 // what it takes packed, 72 for each pair. It fails if a pair names a document that is no representative. Counters:
@@ -264,8 +264,8 @@ func (c *shard) similarity(n nearPair) float64 {
 	return c.verifier.Similarity(n.score, c.docs[n.i].Size, c.docs[n.j].Size)
 }
 
-// inOrder puts the representatives in the order of preference, by the best documents of their groups: order[i] is the one
-// visited as number i, number[r] when r is, and best[r] the best of its group, with its copies.
+// inOrder puts the representatives in the order of preference, by the best documents of their groups: order[i] is the
+// one visited as number i, number[r] when r is, and best[r] the best of its group, with its copies.
 func (c *shard) inOrder(in *blocks.Inputs) (best, order, number []int32) {
 	best, number = make([]int32, len(c.docs)), make([]int32, len(c.docs))
 	preferred := func(i, j int32) int { return in.Preferred(c.docs[i].Preferred(), c.docs[j].Preferred()) }
@@ -285,8 +285,8 @@ func (c *shard) inOrder(in *blocks.Inputs) (best, order, number []int32) {
 	return best, order, number
 }
 
-// decide yields a verdict for each document that is in a cluster; it is valid until the next. What is near afterwards is to be listed,
-// and of the clusters returned it is not all.
+// decide yields a verdict for each document that is in a cluster; it is valid until the next. What is near afterwards
+// is to be listed, and of the clusters returned it is not all.
 func (c *shard) decide(in *blocks.Inputs, p *Params, yield func(*blocks.Profile, *blocks.Verdict)) (partial []blocks.Key) {
 	best, order, number := c.inOrder(in)
 	var forest unionfind.Forest
@@ -335,8 +335,8 @@ func (c *shard) decide(in *blocks.Inputs, p *Params, yield func(*blocks.Profile,
 	return c.cut(in, p.PairBudget, cluster, func(r int32) int32 { return order[choices[number[r]].By] })
 }
 
-// cut leaves, of clusters whose near pairs have too many bytes of ids, those of a document with the one kept in its place. It returns
-// the clusters by their first documents.
+// cut leaves, of clusters whose near pairs have too many bytes of ids, those of a document with the one kept in its
+// place. It returns the clusters by their first documents.
 func (c *shard) cut(in *blocks.Inputs, budget int, cluster []int32, keptFor func(r int32) int32) (partial []blocks.Key) {
 	ids := func(i int32) int {
 		if doc := &c.docs[i]; doc.HasID {

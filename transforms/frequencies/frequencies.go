@@ -46,11 +46,13 @@ type total struct {
 
 func rangeFile(path string, number int64) string { return fmt.Sprintf("%s-%05d", path, number) }
 
-// Build writes the frequencies of the shingles of documents. It is a job of its own, before the one whose features they weigh.
+// Build writes the frequencies of the shingles of documents. It is a
+// job of its own, before the one whose features they weigh.
 //
 //	blocks of documents → nothing
 //
-// Documents without a shingle do not count. Two GroupByKeys: of the counts of each bundle by range, and of what is known of all.
+// Documents without a shingle do not count. Two GroupByKeys: of the
+// counts of each bundle by range, and of what is known of all.
 func (f File) Build(s beam.Scope, text shingle.Spec, docs flow.Documents) {
 	s = s.Scope("frequencies.Build")
 	counts, documents := beam.ParDo2(s, &countFn{File: f, Text: text}, beam.PCollection(docs))
@@ -135,8 +137,8 @@ func runs(hashes []uint64) func(yield func(count) bool) {
 	}
 }
 
-// writeRangeFn adds up the counts of a range, and writes those of shingles that two documents or more have. It holds the different
-// shingles of the range.
+// writeRangeFn adds up the counts of a range, and writes those of shingles that
+// two documents or more have. It holds the different shingles of the range.
 //
 //	KV<range, counts> → KV<gather.Key, range>
 type writeRangeFn struct{ File File }
@@ -217,8 +219,9 @@ func (t *table) of(shingle uint64) uint32 {
 	return t.once
 }
 
-// Features returns what makes the features of documents that a verifier compares, as verifier.Spec says. It loads the frequencies
-// that Build wrote, if features are weighed by them, once for each process: 12 bytes for each shingle that two documents or more have.
+// Features returns what makes the features of documents that a verifier compares, as
+// verifier.Spec says. It loads the frequencies that Build wrote, if features are weighed by
+// them, once for each process: 12 bytes for each shingle that two documents or more have.
 func Features(ctx context.Context, s verifier.Spec) (func(shingles []uint64) []uint64, error) {
 	if s.Weights != vector.TFIDF {
 		return s.Features(nil), nil

@@ -146,7 +146,8 @@ func (f *similarFn) Setup(ctx context.Context) (err error) {
 	return nil
 }
 
-// passed reports whether a document of these shingles need not be compared, for a set of its own is far or would not be listed.
+// passed reports whether a document of these shingles need not be
+// compared, for a set of its own is far or would not be listed.
 func (f *similarFn) passed(shingles []uint64) bool {
 	if f.sieve == nil {
 		return false

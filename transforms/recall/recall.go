@@ -51,7 +51,8 @@ type Params struct {
 	Seed   uint64
 	// Temp is the folder for the sample and its true pairs.
 	Temp string
-	// MostPairs is the number of true pairs above which Join fails, as one step holds them all. 0: there may be any number.
+	// MostPairs is the number of true pairs above which Join fails, as
+	// one step holds them all. 0: there may be any number.
 	MostPairs int
 }
 

@@ -46,7 +46,8 @@ type Params struct {
 	Family Family
 	// Banding is its length and how it becomes band keys.
 	Banding lsh.Banding
-	// SimHash says how signatures of the family SimHash are made, as those whose overlap is compared, and Pieces how they become keys.
+	// SimHash says how signatures of the family SimHash are made, as
+	// those whose overlap is compared, and Pieces how they become keys.
 	SimHash verifier.Spec
 	Pieces  simhash.Pieces
 	Seed    uint64
@@ -66,8 +67,9 @@ type Params struct {
 //	KV<table shard, rejected rows>
 //
 // Two documents of similarity s share a bucket with probability 1−(1−s^r)^b (Leskovec, Rajaraman
-// and Ullman, Mining of Massive Datasets, §3.4); pieces of SimHash signatures are bands, too. Of documents of one block with the same tokens, only the first
-// is signed; the members say that the others are copies of it. Documents without a token are rejected.
+// and Ullman, Mining of Massive Datasets, §3.4); pieces of SimHash signatures are bands,
+// too. Of documents of one block with the same tokens, only the first is signed; the
+// members say that the others are copies of it. Documents without a token are rejected.
 func sign(s beam.Scope, docs flow.Documents, p Params) Signed {
 	s = s.Scope("signature.Sign")
 	bands, firsts, copies, rejected := beam.ParDo4(s, &signFn{Params: p}, beam.PCollection(docs))

@@ -112,8 +112,8 @@ func (p *Params) signer(ctx context.Context) (s *signer, err error) {
 	return s, err
 }
 
-// Signer returns what signs texts, of a family other than Classic: with a signature of length 0 if a text has no token. A signature is
-// valid until the next call; it serves one goroutine.
+// Signer returns what signs texts, of a family other than Classic: with a signature of length 0 if a text has no token.
+// A signature is valid until the next call; it serves one goroutine.
 func (p *Params) Signer(ctx context.Context) (func(text []byte) []uint64, error) {
 	signer, err := p.signer(ctx)
 	if err != nil {

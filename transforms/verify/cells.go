@@ -39,8 +39,8 @@ var (
 //	KV<component, batches> → KV<component shard, near pairs>, facts
 //
 // One call for each component lets the sets go that can have no partner, and cuts the others into cells. One for each
-// pair of cells that may hold similar sets joins it or, where that takes less, compares its candidates by rare shingles. Four
-// GroupByKeys: the sets stay in files.
+// pair of cells that may hold similar sets joins it or, where that takes less, compares its candidates by rare
+// shingles. Four GroupByKeys: the sets stay in files.
 func Large(s beam.Scope, batches flow.Batches, p Params) Found {
 	s = s.Scope("verify.Large")
 	pairs, estimates := beam.ParDo2(s, &cellPairFn{Params: p}, pairsOfCells(s, batches, p))
@@ -147,7 +147,8 @@ func (c *cells) each(ctx context.Context, do func(blocks.Sets) error) error {
 const worthARound = 10
 
 // peel lets the sets go that have too few shingles in common with all others together, in rounds: who leaves may
-// leave others alone. The first round looks at a part of the shingles only, which mostly is enough. Features that are no sets stay.
+// leave others alone. The first round looks at a part of the shingles
+// only, which mostly is enough. Features that are no sets stay.
 func (c *cells) peel(ctx context.Context) error {
 	v, ok := c.verifier.(verifier.Sets)
 	tooLarge := func() bool { return blocks.ShingleBytes*c.shingles() > c.PeelBytes }
@@ -300,7 +301,8 @@ func (f *cellPairFn) ProcessElement(ctx context.Context, _ int64, values func(*[
 	return eachPair(values, func(c cellPair, candidates []candidate) error { return f.join(ctx, c, candidates, emit, estimates) })
 }
 
-// eachPair calls do for each pair of cells of a group, with its candidates in the order of the second; without any, all sets are to be compared.
+// eachPair calls do for each pair of cells of a group, with its candidates
+// in the order of the second; without any, all sets are to be compared.
 func eachPair(values func(*[]byte) bool, do func(cellPair, []candidate) error) error {
 	pairs := map[cellPair][]candidate{} // more than one only if hashes collide
 	var read []candidate
@@ -364,8 +366,8 @@ func (f *cellPairFn) join(ctx context.Context, c cellPair, candidates []candidat
 	return nil
 }
 
-// sets reads the sets of a pair of cells or, if there are candidates, theirs. Those of a cell with itself come as the second cell's, and as the
-// first's only for candidates.
+// sets reads the sets of a pair of cells or, if there are candidates, theirs. Those of a cell with itself come as the
+// second cell's, and as the first's only for candidates.
 func (p *Params) sets(ctx context.Context, c cellPair, candidates []candidate) (first, second blocks.Sets, err error) {
 	var ofFirst, ofSecond []int
 	for _, pair := range candidates {

@@ -15,7 +15,8 @@ import (
 
 func init() { dofn.Register[connectFn]() }
 
-// Connect finds edges that connect sets as all pairs would, without finding all of these. The sets are in files, as those that Large joins.
+// Connect finds edges that connect sets as all pairs would, without
+// finding all of these. The sets are in files, as those that Large joins.
 //
 //	KV<component, batches> → [] edges
 //

@@ -36,8 +36,8 @@ const (
 )
 
 // rare sends the postings of the sets' rare shingles, if finding candidates by these takes less than joining cells.
-// That is told by a sample of shingles, and by cells of the usual size: it follows from the input alone. Features that are no
-// sets are joined in cells.
+// That is told by a sample of shingles, and by cells of the usual size: it
+// follows from the input alone. Features that are no sets are joined in cells.
 func (c *cells) rare(ctx context.Context, emit func(int64, []byte)) (bool, error) {
 	usual := c.usual()
 	v, ok := c.verifier.(verifier.Sets)

@@ -105,7 +105,8 @@ func (c *table) names(header []byte) (names []string, err error) {
 	return names, row.err
 }
 
-// Columns returns those of a header of a file whose values are separated by fields.Delimiter, none if that is not the header of a table.
+// Columns returns those of a header of a file whose values are separated
+// by fields.Delimiter, none if that is not the header of a table.
 func Columns(header []byte, fields codec.Fields, csv bool) (columns []codec.Column) {
 	delimiter := byte('\t')
 	if csv {

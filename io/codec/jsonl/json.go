@@ -10,8 +10,8 @@ import (
 // as many lines as they like. Columns are those of New.
 //
 // A value that is no object is an unreadable record. What stands between records is not checked, but that an array
-// ends with its bracket. Brackets and quotes alone tell where a record ends, so one whose brackets do not match reaches to
-// the end of the file, and is Unclosed.
+// ends with its bracket. Brackets and quotes alone tell where a record ends, so
+// one whose brackets do not match reaches to the end of the file, and is Unclosed.
 func NewJSON(fields codec.Fields) codec.Codec { return objects{jsonl: newJSONL(fields)} }
 
 type objects struct {
@@ -73,7 +73,8 @@ const (
 	placeBits = 3
 )
 
-// End finds the end of a value: its last bracket, or what stands before a blank, a comma or a bracket that closes the array.
+// End finds the end of a value: its last bracket, or what stands
+// before a blank, a comma or a bracket that closes the array.
 func (objects) End(data []byte, state codec.State, atEOF bool) (n int, next codec.State, ok bool) {
 	place, depth := state&(1<<placeBits-1), state>>placeBits
 	for i, b := range data {

@@ -172,8 +172,8 @@ func (s *scanner) str(v *value) error {
 }
 
 // plainWords returns how many bytes of a string b begins with that stand for themselves: all but a quote, a
-// backslash and control characters. wide says that some of them are not ASCII. Most bytes of a corpus pass here, so it takes eight at a
-// time; of each test below only the lowest bit set is exact, and only that one is used.
+// backslash and control characters. wide says that some of them are not ASCII. Most bytes of a corpus pass here, so it
+// takes eight at a time; of each test below only the lowest bit set is exact, and only that one is used.
 func plainWords(b []byte) (n int, wide bool) {
 	const ones, highs = 0x0101010101010101, 0x8080808080808080
 	all := uint64(0)

@@ -26,9 +26,9 @@ func setOf(names ...string) map[string]bool {
 }
 
 // appendHTML appends the text of an HTML page, which is UTF-8, to dst. There are neither tags nor comments, and no
-// content of dropped elements. Lines end where elements of breaks begin and end; there are no empty ones. Cells of a table are a blank
-// apart. Runs of white space are a blank, and none at the ends of lines, but in pre all of it stands.
-// References are decoded.
+// content of dropped elements. Lines end where elements of breaks begin and end; there
+// are no empty ones. Cells of a table are a blank apart. Runs of white space are a blank,
+// and none at the ends of lines, but in pre all of it stands. References are decoded.
 func appendHTML(dst, page []byte) []byte {
 	w := lineWriter{dst: dst, begin: len(dst)}
 	z := html.NewTokenizer(bytes.NewReader(page))

@@ -173,7 +173,8 @@ func unpack(encoding string, body []byte) ([]byte, error) {
 }
 
 // decoded returns text as UTF-8, from the character set of its byte order mark, its Content-Type or a meta element;
-// without one, or with one that browsers refuse, it is UTF-8 if that is valid, else windows-1252. What cannot be decoded becomes U+FFFD.
+// without one, or with one that browsers refuse, it is UTF-8 if that
+// is valid, else windows-1252. What cannot be decoded becomes U+FFFD.
 func decoded(text []byte, contentType string) []byte {
 	encoding, name, certain := charset.DetermineEncoding(text, contentType)
 	if name == "replacement" { // the Encoding Standard's for ISO-2022-KR and others, which makes one U+FFFD of any text

@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// taken returns where in a record's content, which is all but the line ends at its end, others begin that its length has
-// taken: whole ones, one behind another up to the end.
+// taken returns where in a record's content, which is all but the line ends at its end, others begin that its length
+// has taken: whole ones, one behind another up to the end.
 //
 // A page may quote records, or be a file of them. It is believed if a digest, or the length of an HTTP body, confirms
 // it, or if line ends follow as behind a record, and more of them than the last record in it takes.

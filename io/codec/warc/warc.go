@@ -1,9 +1,9 @@
 // Package warc reads the records of WARC/1.0 and 1.1 (ISO 28500), of which WET files consist too.
 //
 // A record runs from the line "WARC/1.…" to the next one: its header, as much content as Content-Length says, and
-// line ends. If something else stands there, or the header is broken, the record is unreadable and ends before the first
-// line behind its own that begins with "WARC/1.": a length that is too large takes no other record. One that ends where
-// another record does is told from a page that quotes a record by what else says how long it is (see taken).
+// line ends. If something else stands there, or the header is broken, the record is unreadable and ends before the
+// first line behind its own that begins with "WARC/1.": a length that is too large takes no other record. One that ends
+// where another record does is told from a page that quotes a record by what else says how long it is (see taken).
 //
 // Records of type response, resource and conversion are documents. All others (see Besides) go with the file.
 package warc
@@ -115,8 +115,8 @@ func (*records) End(data []byte, state codec.State, atEOF bool) (n int, next cod
 	return search(data, n, atEOF)
 }
 
-// wrong goes on behind data[:n], which shows that the length of its record is wrong: from the record's beginning, if its
-// content holds what looks like records.
+// wrong goes on behind data[:n], which shows that the length of its record is wrong: from the record's beginning, if
+// its content holds what looks like records.
 func wrong(data []byte, n int, held codec.State, atEOF bool) (int, codec.State, bool) {
 	if held != 0 {
 		return ^n, searching, false
@@ -185,7 +185,8 @@ func Length(data []byte) (length int64, ok bool) {
 	return int64(len(h)) + n, whole && ok
 }
 
-// CheckVersion returns an error if the file that begins with head is of a version before 1.0, in which headers are others.
+// CheckVersion returns an error if the file that begins with head is
+// of a version before 1.0, in which headers are others.
 func CheckVersion(head []byte) error {
 	head = head[lineEnds(head):]
 	if !bytes.HasPrefix(head, []byte("WARC/0.")) {
@@ -289,8 +290,9 @@ func broken(format string, args ...any) error {
 // header is that of a record or of an HTTP message: a first line, fields, and an empty line.
 type header []byte
 
-// headOf returns the header that data begins with, and whether its empty line is there. A record's ends where a line begins
-// another record, so that however many follow one another, each byte is in one header; it is then without its line end.
+// headOf returns the header that data begins with, and whether its empty line is
+// there. A record's ends where a line begins another record, so that however many
+// follow one another, each byte is in one header; it is then without its line end.
 func headOf(data []byte) (header, bool) {
 	data = data[:min(len(data), codec.MaxHead)]
 	record := bytes.HasPrefix(data, []byte(version))

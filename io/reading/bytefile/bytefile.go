@@ -1,5 +1,6 @@
 // Package bytefile reads files that are a stream of bytes, compressed or not, in which a codec finds
-// records: all formats but Parquet, and but WARC whose records are compressed one by one. A position is a byte offset in the decompressed content.
+// records: all formats but Parquet, and but WARC whose records are compressed
+// one by one. A position is a byte offset in the decompressed content.
 //
 // Compression is known here and nowhere else: gzip and zstd are told by content, unpacked in each
 // read or once into a spool, and a corpus is written back as the source was, frame by frame where
@@ -175,8 +176,8 @@ func (f Reader) readSequential(ctx context.Context, file *blocks.File, span bloc
 	return progress, err
 }
 
-// read reads spans with one cursor, several only of a file that is not Sequential. It copies the plain bytes that it reads to
-// spool, unless that is nil.
+// read reads spans with one cursor, several only of a file that is not Sequential.
+// It copies the plain bytes that it reads to spool, unless that is nil.
 func (f Reader) read(ctx context.Context, file *blocks.File, spans []blocks.Span, o reading.Options, see func(*reading.Record) error, spool io.Writer) (progress reading.Progress, err error) {
 	c, err := f.openSpan(ctx, file, spans[0], o, nil, spool)
 	if err != nil {
@@ -404,8 +405,8 @@ func writeKept(w io.Writer) func(raw []byte, dropped bool, next int64) error {
 	}
 }
 
-// follower copies a compressed file as it stands, not far behind where it is being read: what was fetched for the one need not
-// be for the other.
+// follower copies a compressed file as it stands, not far behind where it
+// is being read: what was fetched for the one need not be for the other.
 type follower struct {
 	w      io.Writer
 	packed io.ReaderAt

@@ -34,7 +34,8 @@ const (
 )
 
 const (
-	// largeCost is about how many times its bytes a large text takes when it is seen: itself, its block, and 8 bytes for each character.
+	// largeCost is about how many times its bytes a large text takes when
+	// it is seen: itself, its block, and 8 bytes for each character.
 	largeCost = 10
 )
 
@@ -93,7 +94,8 @@ type piece struct {
 
 // openSpan opens a span for reading. Records of more than o.MaxRecord bytes come in parts: those and
 // no others, wherever the span begins, since what becomes of them is seen in the output. The plain
-// bytes that are read are copied to spool, unless that is nil. Of the span only the records at some positions are read; nil: all.
+// bytes that are read are copied to spool, unless that is nil. Of the
+// span only the records at some positions are read; nil: all.
 func (f Reader) openSpan(ctx context.Context, file *blocks.File, span blocks.Span, o reading.Options, some []int64, spool io.Writer) (*cursor, error) {
 	// The sample, which does not read to the end, asks how much was read.
 	found, err := f.codecOf(file, o.Fields)
@@ -143,8 +145,8 @@ func (f Reader) open(ctx context.Context, file *blocks.File, found codec.Codec, 
 	return f.openOn(ctx, opened, file, compression, found, o, ahead)
 }
 
-// openOn is open for a file whose bytes opened gives: the file itself, in its compression, or its spool, in none. If it fails, it closes
-// opened.
+// openOn is open for a file whose bytes opened gives: the file itself, in
+// its compression, or its spool, in none. If it fails, it closes opened.
 func (f Reader) openOn(ctx context.Context, opened *storage.File, file *blocks.File, compression string, found codec.Codec, o reading.Options, ahead bool) (c *cursor, err error) {
 	c = &cursor{
 		file: opened, src: fromStart(opened), codec: found, besides: f.Besides, path: file.Path, compression: compression,
@@ -472,7 +474,8 @@ func (c *cursor) shrink() {
 	}
 }
 
-// Show calls decode, which decodes and uses a record of so many bytes, of large ones only when there is room for what becomes of them.
+// Show calls decode, which decodes and uses a record of so many bytes,
+// of large ones only when there is room for what becomes of them.
 func Show(ctx context.Context, bytes int, claim *memory.Claim, decode func() error) error {
 	if bytes < memory.Large {
 		return decode()

@@ -16,8 +16,8 @@ import (
 	"github.com/neardup/neardup/io/reading"
 )
 
-// encodingOf returns the encoding of a file as blocks.File has it: that of its byte order mark goes before the asked one,
-// unless that is UTF-8. A file that isUTF8 is in no other.
+// encodingOf returns the encoding of a file as blocks.File has it: that of its byte order mark goes before the asked
+// one, unless that is UTF-8. A file that isUTF8 is in no other.
 func (f Reader) encodingOf(file *blocks.File, asked string, head []byte, isUTF8 bool) (string, error) {
 	if f.Encoded && !f.Members {
 		return "", reading.OwnEncoding(file, asked)
@@ -43,8 +43,8 @@ func (f Reader) encodingOf(file *blocks.File, asked string, head []byte, isUTF8 
 	return e.Name, nil
 }
 
-// ofOthers reports whether an encoding is asked for that is only that of files that are not UTF-8. UTF-16 is not: its characters may look like
-// UTF-8.
+// ofOthers reports whether an encoding is asked for that is only that of files
+// that are not UTF-8. UTF-16 is not: its characters may look like UTF-8.
 func ofOthers(asked string) bool {
 	e, err := charset.Named(asked)
 	return err == nil && e != nil && e.Unit() == 1
@@ -79,7 +79,8 @@ func (f Reader) isUTF8(ctx context.Context, file *blocks.File, o reading.Options
 	}
 }
 
-// plain reports whether text is UTF-8 without NUL, and how much of it is looked at: unless atEOF, its last character may be cut.
+// plain reports whether text is UTF-8 without NUL, and how much of it
+// is looked at: unless atEOF, its last character may be cut.
 func plain(text []byte, atEOF bool) (n int, ok bool) {
 	n = len(text)
 	for i := 1; i < utf8.UTFMax && i <= len(text) && !atEOF; i++ {
@@ -93,8 +94,8 @@ func plain(text []byte, atEOF bool) (n int, ok bool) {
 	return n, utf8.Valid(text[:n]) && bytes.IndexByte(text[:n], 0) < 0
 }
 
-// Decode returns the content of a file that is one text, as UTF-8 and without its byte order mark, and the encoding that it
-// was in, as blocks.File has it, if Options.Encoding is asked.
+// Decode returns the content of a file that is one text, as UTF-8 and without its byte order mark, and the encoding
+// that it was in, as blocks.File has it, if Options.Encoding is asked.
 func Decode(content []byte, asked string) (text []byte, encoding string, err error) {
 	isUTF8 := false
 	if ofOthers(asked) {

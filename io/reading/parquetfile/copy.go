@@ -16,9 +16,9 @@ import (
 // maxGroup is the size in bytes above which a row group is written as several.
 const maxGroup = 64 << 20
 
-// CopyExcept writes the rows that are kept, in row groups as those of the file, the larger ones cut. Pages that nothing is
-// dropped of are copied as they are, and so is a file. Values, schema and metadata stay. Of statistics and page indexes stays
-// what is still true; Bloom filters of what was written anew are left out.
+// CopyExcept writes the rows that are kept, in row groups as those of the file, the larger ones cut. Pages that nothing
+// is dropped of are copied as they are, and so is a file. Values, schema and metadata stay. Of statistics and page
+// indexes stays what is still true; Bloom filters of what was written anew are left out.
 func (Reader) CopyExcept(ctx context.Context, w io.Writer, file *blocks.File, span blocks.Span, dropped []int64, o reading.Options) (kept int64, err error) {
 	err = with(ctx, file, func(f *storage.File, ft *footer) error {
 		end := min(span.End, ft.rows)
@@ -199,7 +199,8 @@ func (c *copier) fits(g *rowGroup, chunks []chunk, from, to int64) (bool, error)
 	return err == nil, err
 }
 
-// extent is a page of a column with the rows that it has entries of, a dictionary, or a column whose pages do not tell their rows.
+// extent is a page of a column with the rows that it has entries of, a
+// dictionary, or a column whose pages do not tell their rows.
 type extent struct{ first, rows, stored int64 }
 
 // sharesOf is what the rows from from to before to take, if those of an extent are equally long.

@@ -14,7 +14,8 @@ import (
 	"github.com/neardup/neardup/io/reading"
 )
 
-// What one file may claim to have, so that of a footer that lies 80 MB at most are held, besides its bytes and the names in it.
+// What one file may claim to have, so that of a footer that lies 80 MB
+// at most are held, besides its bytes and the names in it.
 const (
 	maxFooter  = 64 << 20
 	maxColumns = 100_000
@@ -184,7 +185,8 @@ var (
 // icebergDeletes is a key in the metadata of Iceberg's delete files.
 const icebergDeletes = "delete-type"
 
-// refuseDeletes refuses what is no data but says which rows of other files are deleted, by its metadata or by the columns that Iceberg gives it.
+// refuseDeletes refuses what is no data but says which rows of other files
+// are deleted, by its metadata or by the columns that Iceberg gives it.
 func (ft *footer) refuseDeletes(file *blocks.File) error {
 	names := ft.schema.names()
 	if positions := []string{"file_path", "pos"}; ft.deletes || slices.Equal(names, positions) || slices.Equal(names, append(positions, "row")) {

@@ -205,8 +205,8 @@ func (r *room) free() {
 // large reports whether the page whose header was read is.
 func (p *pages) large() bool { return p.header.stored+p.header.uncompressed > largePage }
 
-// need is what is held of pages like the one whose header was read, as stored and unpacked, and of the dictionary before them, with
-// where its words end; 0 if that is as little as of pages that are not large.
+// need is what is held of pages like the one whose header was read, as stored and unpacked, and of the dictionary
+// before them, with where its words end; 0 if that is as little as of pages that are not large.
 func (p *pages) need() int64 {
 	stored, unpacked := p.header.stored, p.header.uncompressed
 	if h := &p.wordHead; p.wordsAt > 0 {

@@ -327,7 +327,8 @@ func (r *rows) span(ctx context.Context, span blocks.Span, progress *reading.Pro
 // stretch are bytes of a file.
 type stretch struct{ from, to int64 }
 
-// stretches are those of the columns that have rows from from to before to of a group, in order. Small ones beside each other are one.
+// stretches are those of the columns that have rows from from to before
+// to of a group, in order. Small ones beside each other are one.
 func (r *rows) stretches(ctx context.Context, g *rowGroup, from, to int64) (all []stretch, err error) {
 	err = r.footer.chunks(r.file, g, func(i int, c *chunk) error {
 		if !slices.ContainsFunc(r.fields.all(), func(f field) bool { return f.leaf == i }) {

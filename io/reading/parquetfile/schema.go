@@ -197,8 +197,8 @@ func (s *schema) grow(rest *[]element, parent *node, depth, rep, def int) (*node
 	return n, nil
 }
 
-// find returns the number of the column called name, none if there is none: a top-level name that has dots in it, else a path. Lists need not be
-// spelled out in a path: tags is tags.list.element.
+// find returns the number of the column called name, none if there is none: a top-level name that has dots in it, else
+// a path. Lists need not be spelled out in a path: tags is tags.list.element.
 func (s *schema) find(name string) (int, error) {
 	n, err := find(s.root, name)
 	if n == nil || err != nil {

@@ -32,7 +32,8 @@ type Case struct {
 	IDIsSource bool   // the file is one document
 	Stored     []byte
 	Records    []codectest.Planted
-	// NeverKept: unreadable records are dropped from all copies, as in a run. What begins with one may be no file of the format.
+	// NeverKept: unreadable records are dropped from all copies, as in a
+	// run. What begins with one may be no file of the format.
 	NeverKept bool
 	// Without returns the content without the records at the positions dropped, which ascend.
 	Without func(dropped []int64) string

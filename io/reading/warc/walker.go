@@ -185,8 +185,8 @@ func (w *walker) begin(p int64) error {
 	return nil
 }
 
-// first returns the beginning of what the first member holds, and whether that is one record and line ends. It reads no more
-// than that record.
+// first returns the beginning of what the first member holds, and whether
+// that is one record and line ends. It reads no more than that record.
 func (w *walker) first() (head []byte, one, broken bool) {
 	if w.begin(0) != nil {
 		return nil, false, true
@@ -268,8 +268,8 @@ func (w *walker) search(p, limit int64) (int64, error) {
 	return limit, nil
 }
 
-// certain reports whether whole members with a record each begin at p, one after another, for more bytes than a stored block
-// has, or up to the end of the file.
+// certain reports whether whole members with a record each begin at p, one after
+// another, for more bytes than a stored block has, or up to the end of the file.
 func (w *walker) certain(p int64) (bool, error) {
 	const begin = "WARC/"
 	for from := p; p < w.size && p-from < storedBlock; {

@@ -1,8 +1,8 @@
 // Package warc reads WARC and WET files.
 //
 // A file of gzip members with one record each, as the standard has it (ISO 28500, annex D), is cut between members: a
-// position is the offset of a member in the stored file, and a copy has the bytes of the kept members. Any other file is
-// a stream of bytes to package bytefile: not compressed, zstd, or gzip with several records in a member.
+// position is the offset of a member in the stored file, and a copy has the bytes of the kept members. Any other file
+// is a stream of bytes to package bytefile: not compressed, zstd, or gzip with several records in a member.
 package warc
 
 import (

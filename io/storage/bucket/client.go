@@ -24,16 +24,17 @@ type Key struct{ Bucket, Name string }
 // fs.ErrPermission where the store says so, and for a missing bucket neither. An Info has a Path of Key.Name, which
 // Store completes.
 type Client interface {
-	// List returns a page of the objects whose names begin with at.Name and come after the name after ("" is before all), in
-	// order of their bytes. More is that of the page before, "" for the first.
+	// List returns a page of the objects whose names begin with at.Name and come after the name after ("" is before all),
+	// in order of their bytes. More is that of the page before, "" for the first.
 	List(ctx context.Context, at Key, after, more string) (Page, error)
 	// Stat tells of an object.
 	Stat(ctx context.Context, at Key) (storage.Info, error)
-	// Read returns bytes from to to of the stored object, as they are stored, and what the object is; to may lie behind its
-	// end. The error is io.EOF if from does, also in an empty object, and storage.ErrPrecondition if the object has another
-	// version; version "" is any. The stream may break: whoever reads it asks for the rest.
+	// Read returns bytes from to to of the stored object, as they are stored, and what the object is; to may lie behind
+	// its end. The error is io.EOF if from does, also in an empty object, and storage.ErrPrecondition if the object has
+	// another version; version "" is any. The stream may break: whoever reads it asks for the rest.
 	Read(ctx context.Context, at Key, version string, from, to int64) (io.ReadCloser, storage.Info, error)
-	// Create is storage.Store's. It streams: memory is bounded whatever is written. What failed leaves no unfinished upload.
+	// Create is storage.Store's. It streams: memory is bounded whatever
+	// is written. What failed leaves no unfinished upload.
 	Create(ctx context.Context, at Key, cond storage.If, write func(io.Writer) error) (storage.Info, error)
 	// Remove is storage.Store's.
 	Remove(ctx context.Context, at Key, cond storage.If) error
@@ -47,8 +48,8 @@ type Page struct {
 	More    string // what to ask the next page with, "" if there is none
 }
 
-// Unreached reports whether a request failed because there was no connection to the store: its name is not known, or nobody
-// answers at its address.
+// Unreached reports whether a request failed because there was no connection
+// to the store: its name is not known, or nobody answers at its address.
 func Unreached(err error) bool {
 	var unknown *net.DNSError
 	var broken *net.OpError
@@ -61,8 +62,8 @@ func Unknown(err error) bool {
 	return errors.As(err, &unknown) && unknown.IsNotFound
 }
 
-// Insecure says what to do about a connection that fails whenever it is tried, as its two ends do not agree on TLS; "" if that is not
-// so. The variable bundle names a file of certificates.
+// Insecure says what to do about a connection that fails whenever it is tried, as its two ends do not agree on TLS; ""
+// if that is not so. The variable bundle names a file of certificates.
 func Insecure(err error, bundle string) string {
 	var unknown x509.UnknownAuthorityError
 	var wrong *tls.CertificateVerificationError
@@ -78,8 +79,8 @@ func Insecure(err error, bundle string) string {
 	return ""
 }
 
-// A store that has never answered is tried a few times only, with short pauses: most likely its address is wrong. DialTime is how long
-// a connection may take, so that the tries end within 10 s.
+// A store that has never answered is tried a few times only, with short pauses: most likely its address is wrong.
+// DialTime is how long a connection may take, so that the tries end within 10 s.
 const (
 	FirstTries = 3
 	DialTime   = 2500 * time.Millisecond

@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	// aheadBytes is what one request fetches of a range that is read in order. The next is under way while it is read. Several
-	// such ranges share it.
+	// aheadBytes is what one request fetches of a range that is read in order.
+	// The next is under way while it is read. Several such ranges share it.
 	aheadBytes = 8 << 20
 	maxRanges  = 4
 	// jumpBytes is what one fetches elsewhere, and firstBytes where a range has ended: a request costs as much time as
@@ -52,7 +52,8 @@ func newReader(ctx context.Context, s *Store, at Key, info storage.Info) *reader
 	return &reader{client: s.client, at: at, path: info.Path, version: info.Version, ctx: ctx, cancel: cancel, info: info}
 }
 
-// Ahead says that bytes from to to are about to be read in order, beside what was said last, or in any order if they are few.
+// Ahead says that bytes from to to are about to be read in order,
+// beside what was said last, or in any order if they are few.
 func (r *reader) Ahead(from, to int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -159,7 +159,8 @@ func (s *Store) Open(ctx context.Context, path string) (storage.Reader, error) {
 	return r, nil
 }
 
-// OpenVersion opens a version of an object, without a request. Whether the object has that version shows when it is read.
+// OpenVersion opens a version of an object, without a request. Whether
+// the object has that version shows when it is read.
 func (s *Store) OpenVersion(ctx context.Context, path, version string) (storage.Reader, error) {
 	return newReader(ctx, s, s.key(path), storage.Info{Path: path, Size: -1, Version: version}), ctx.Err()
 }

@@ -29,7 +29,8 @@ import (
 
 // Options say how Google Cloud Storage is reached. The zero Options reach it with the credentials that gcloud uses.
 type Options struct {
-	// Endpoint is the URL of another server, or of another way to the same; "" is Google's, or that of STORAGE_EMULATOR_HOST.
+	// Endpoint is the URL of another server, or of another way to the
+	// same; "" is Google's, or that of STORAGE_EMULATOR_HOST.
 	Endpoint string
 	// Anonymous sends no credentials: for public buckets.
 	Anonymous bool
@@ -184,7 +185,8 @@ func infoOf(name string, size int64, updated time.Time, generation int64) storag
 	return storage.Info{Path: name, Size: size, Modified: updated.Truncate(time.Second), Version: strconv.FormatInt(generation, 10)}
 }
 
-// generation returns the generation that a version is, and whether it is one. 0 means to the store that there is no object.
+// generation returns the generation that a version is, and whether it
+// is one. 0 means to the store that there is no object.
 func generation(version string) (int64, bool) {
 	g, err := strconv.ParseInt(version, 10, 64)
 	return g, err == nil && g > 0
@@ -204,8 +206,8 @@ func (c *client) Stat(ctx context.Context, at bucket.Key) (storage.Info, error) 
 	return info(attrs), nil
 }
 
-// Read asks for a range of a generation, or of the last one. The download is the XML API's: that of the JSON API cannot be asked for
-// objects as they are stored.
+// Read asks for a range of a generation, or of the last one. The download is the
+// XML API's: that of the JSON API cannot be asked for objects as they are stored.
 func (c *client) Read(ctx context.Context, at bucket.Key, version string, from, to int64) (io.ReadCloser, storage.Info, error) {
 	o, err := c.object(ctx, at)
 	if err != nil {

@@ -18,7 +18,8 @@ import (
 
 const regionHeader = "X-Amz-Bucket-Region"
 
-// noCredentialsError: what would sign requests cannot be had. If that cannot be reached which has answered before, it may be again.
+// noCredentialsError: what would sign requests cannot be had. If that
+// cannot be reached which has answered before, it may be again.
 type noCredentialsError struct {
 	err    error
 	before bool // there were credentials

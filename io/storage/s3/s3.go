@@ -1,5 +1,5 @@
-// Package s3 sends requests to S3 and to stores that answer as it does. A version is an ETag, without its quotes; so two
-// states of the same bytes may have one version. Stamps are whole seconds.
+// Package s3 sends requests to S3 and to stores that answer as it does. A version is an ETag, without its quotes; so
+// two states of the same bytes may have one version. Stamps are whole seconds.
 package s3
 
 import (
@@ -26,8 +26,8 @@ import (
 	"github.com/neardup/neardup/io/storage/bucket"
 )
 
-// Options say where the store is, and how it is asked. What the environment (AWS_PROFILE, AWS_REGION, AWS_ENDPOINT_URL_S3,
-// AWS_CA_BUNDLE, credentials) or the files of a profile say holds where a field is empty.
+// Options say where the store is, and how it is asked. What the environment (AWS_PROFILE, AWS_REGION,
+// AWS_ENDPOINT_URL_S3, AWS_CA_BUNDLE, credentials) or the files of a profile say holds where a field is empty.
 type Options struct {
 	Endpoint      string // URL of a store that is not AWS
 	Region        string // of all buckets; if it is nowhere to be found, each bucket is asked for its own

@@ -23,8 +23,8 @@ import (
 // partBytes is the size of the first parts of an upload, and what an object is below that needs one request only.
 var partBytes = 8 << 20
 
-// partSize is the size of the part after n others. It doubles each 1,000 parts, so that the 10,000 that S3 takes hold the
-// 5 TB that it takes, and memory stays small: 8 MiB up to 8 GB, 64 MiB at 100 GB.
+// partSize is the size of the part after n others. It doubles each 1,000 parts, so that the 10,000 that S3 takes hold
+// the 5 TB that it takes, and memory stays small: 8 MiB up to 8 GB, 64 MiB at 100 GB.
 func partSize(n int) int { return partBytes << (n / 1000) }
 
 // abortTime is how long a failed upload is tried to be ended.

@@ -10,8 +10,8 @@ import (
 	"github.com/neardup/neardup/kernels/verifier"
 )
 
-// Cosine is the measure of occurrences: the features are each different shingle with the number of its occurrences, one after the
-// other, the size is the squared length of this vector, and the score the dot product. It is not Sets: its
+// Cosine is the measure of occurrences: the features are each different shingle with the number of its occurrences, one
+// after the other, the size is the squared length of this vector, and the score the dot product. It is not Sets: its
 // documents cannot leave a component, meet by rare shingles or be put in an index, and sizes bound nothing.
 const Cosine = "test-cosine"
 

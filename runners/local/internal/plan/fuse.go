@@ -19,8 +19,8 @@ const (
 	sourceID     = "source" // the one data source of a stage
 	partitionsID = "partitions"
 
-	// GroupsID is the transform of a stage with a bare input that makes groups of the numbers of partitions, which the source emits. The
-	// runner says how.
+	// GroupsID is the transform of a stage with a bare input that makes groups
+	// of the numbers of partitions, which the source emits. The runner says how.
 	GroupsID = "groups"
 )
 

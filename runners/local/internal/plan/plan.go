@@ -30,8 +30,8 @@ type Collection struct {
 	KeySize func(element []byte) int
 	// StripKey says that the key is length-prefixed here, but not for those who ask for it.
 	StripKey bool
-	// Bare says that keys are int64s and values bytes, in the global window, and that values are kept without the length that
-	// their coder writes before them.
+	// Bare says that keys are int64s and values bytes, in the global window, and
+	// that values are kept without the length that their coder writes before them.
 	Bare bool
 	// Interval says that windows are intervals rather than the global one.
 	Interval bool

@@ -83,7 +83,8 @@ func (w *Writer) Append(keyFirst, keySecond, value []byte) error {
 	return w.add(keyFirst, keySecond, value, nil)
 }
 
-// Keep adds a record as Append does. If its value is large, it keeps the value itself instead of a copy: nobody may write to it.
+// Keep adds a record as Append does. If its value is large, it keeps
+// the value itself instead of a copy: nobody may write to it.
 func (w *Writer) Keep(key, value []byte) error {
 	if len(value) < largeValue || cap(value) > len(value)+len(value)/4 { // or what lies behind it is kept, too
 		return w.add(nil, key, value, nil)
@@ -128,8 +129,8 @@ func (w *Writer) fits(need int) bool {
 	return last >= 0 && cap(w.run.chunks[last])-len(w.run.chunks[last]) >= need
 }
 
-// reserve makes room for need bytes in the run's last chunk, and takes as many as are kept from the budget, after a spill where that
-// asks for one.
+// reserve makes room for need bytes in the run's last chunk, and takes as
+// many as are kept from the budget, after a spill where that asks for one.
 func (w *Writer) reserve(need, kept int) error {
 	if kept == 0 && w.fits(need) {
 		return nil
