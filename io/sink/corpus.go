@@ -134,7 +134,7 @@ func (r *keyRun) advance() {
 func (f *corpusFn) keys(ctx context.Context, packed func(*[]byte) bool) (dropped keys, err error) {
 	defer dropped.pack()
 	if f.Rows {
-		rows, err := merged(ctx, f.Params.Temp, droppedRows, packed)
+		rows, err := merged(ctx, f.Params.Temp, droppedRows, f.Params.held(), packed)
 		if err != nil {
 			return dropped, err
 		}

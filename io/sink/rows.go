@@ -40,7 +40,7 @@ func runs(s beam.Scope, name string, slices int, p Params, rows beam.PCollection
 	if p.Pack {
 		sliced = beam.ParDo(s, packFn, sliced)
 	}
-	return beam.ParDo(s, &runFn{Temp: p.Temp, Name: name, Slices: int64(slices), Few: int(p.GroupRows) / slices, Packed: p.Pack}, beam.GroupByKey(s, sliced))
+	return beam.ParDo(s, &runFn{Temp: p.Temp, Name: name, Slices: int64(slices), Few: int(p.GroupRows) / slices, Held: p.held(), Packed: p.Pack}, beam.GroupByKey(s, sliced))
 }
 
 // sliceFn spreads the rows of a shard over its slices. A row's sort key alone says which is its own:
@@ -101,10 +101,11 @@ type runFn struct {
 	Temp, Name string // the run's temporary folder, and the table's name
 	Slices     int64
 	Few        int // how many bytes of rows go on
+	Held       int // and are held
 	Packed     bool
 }
 
-// shardRows is how many bytes of a group's rows are held in memory.
+// shardRows is how many bytes of a group's rows are held in memory where Params do not say.
 const shardRows = 16 << 20
 
 // inFile is the order of what names a file of rows.
@@ -115,7 +116,7 @@ func (f *runFn) ProcessElement(ctx context.Context, slice int64, packed func(*[]
 	if f.Packed {
 		packed = unpacked(packed, &broken)
 	}
-	files, all, size, err := collect(ctx, f.Temp, f.Name, packed)
+	files, all, size, err := collect(ctx, f.Temp, f.Name, f.Held, packed)
 	if broken != nil {
 		return broken
 	}
@@ -142,10 +143,10 @@ func (f *runFn) ProcessElement(ctx context.Context, slice int64, packed func(*[]
 	return nil
 }
 
-// collect returns the blocks of a group of rows of the table name, and how many bytes they are. Those that
-// are too many to be held go to files below the folder temp; files are these and those that marker rows
+// collect returns the blocks of a group of rows of the table name, and how many bytes they are. Those beyond
+// held bytes go to files below the folder temp; files are these and those that marker rows
 // name, for readRun.
-func collect(ctx context.Context, temp, name string, packed func(*[]byte) bool) (files, all [][]byte, size int, err error) {
+func collect(ctx context.Context, temp, name string, held int, packed func(*[]byte) bool) (files, all [][]byte, size int, err error) {
 	var block []byte
 	for packed(&block) {
 		if d := blocks.NewDecoder(block); !d.Done() {
@@ -155,7 +156,7 @@ func collect(ctx context.Context, temp, name string, packed func(*[]byte) bool) 
 				continue
 			}
 		}
-		if size > 0 && size+len(block) > shardRows {
+		if size > 0 && size+len(block) > held {
 			fields, err := sortToFile(ctx, temp, name, all, size)
 			if err != nil {
 				return nil, nil, 0, err
@@ -389,8 +390,8 @@ func noEOF(err error) error {
 
 // merged yields the whole rows of a shard of the table name in order: of those that came as they are, and
 // of files. A row is valid until the next.
-func merged(ctx context.Context, temp, name string, packed func(*[]byte) bool) (iter.Seq2[blocks.RowPart, error], error) {
-	files, all, size, err := collect(ctx, temp, name, packed)
+func merged(ctx context.Context, temp, name string, held int, packed func(*[]byte) bool) (iter.Seq2[blocks.RowPart, error], error) {
+	files, all, size, err := collect(ctx, temp, name, held, packed)
 	if err != nil {
 		return nil, err
 	}

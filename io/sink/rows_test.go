@@ -88,7 +88,7 @@ func TestSlices(t *testing.T) {
 					}
 				}
 				for slice, packed := range sliced {
-					f := &runFn{Temp: temp, Name: "rows", Slices: slices, Few: 512 << 10, Packed: compress}
+					f := &runFn{Temp: temp, Name: "rows", Slices: slices, Few: 512 << 10, Held: shardRows, Packed: compress}
 					if err := f.ProcessElement(t.Context(), slice, iterate(packed...), spread(sorted)); err != nil {
 						t.Fatal(err)
 					}
@@ -259,5 +259,24 @@ func TestBrokenPacked(t *testing.T) {
 	err := (&runFn{Temp: storagetest.RunFolder(t), Name: "rows", Slices: 2, Packed: true}).ProcessElement(t.Context(), 1, iterate([]byte("not packed")), emit)
 	if !errors.Is(err, s2.ErrCorrupt) {
 		t.Errorf("broken rows: error %v, want %v", err, s2.ErrCorrupt)
+	}
+}
+
+// TestHeldRows: of the rows of a group no more are held than the memory has room for.
+func TestHeldRows(t *testing.T) {
+	const block, all = 10_000, 100
+	for _, held := range []int{block, 10 * block, all * block} {
+		left := all
+		_, kept, size, err := collect(t.Context(), storagetest.RunFolder(t), "rows", Params{HeldRows: held}.held(), func(b *[]byte) bool {
+			if left--; left < 0 {
+				return false
+			}
+			row := blocks.RowPart{RowPlace: blocks.RowPlace{Order: blocks.Edge{A: blocks.Key(left)}}, Fields: make([]byte, block-100)}
+			*b = row.Append(nil)
+			return true
+		})
+		if err != nil || size > held || len(kept)*block > held {
+			t.Errorf("%d bytes in %d blocks are held of %d, error %v", size, len(kept), held, err)
+		}
 	}
 }

@@ -4,6 +4,7 @@
 package sink
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -46,6 +47,8 @@ type Params struct {
 	// these are not.
 	Temp      string
 	GroupRows int64
+	// HeldRows is how many bytes of rows each worker holds; 0: 16 MiB. Results do not depend on it.
+	HeldRows int
 	// Pack: rows are compressed on their way to slices.
 	Pack bool
 	// Write names the tables to be written.
@@ -53,6 +56,8 @@ type Params struct {
 	// Metadata are the key-value pairs that each Parquet file carries.
 	Metadata map[string]string
 }
+
+func (p Params) held() int { return cmp.Or(p.HeldRows, shardRows) }
 
 func (p Params) writes(table output.Part) bool { return slices.Contains(p.Write, table) }
 

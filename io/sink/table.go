@@ -63,7 +63,7 @@ func (f *tableFn[T]) ProcessElement(ctx context.Context, shard int64, packed fun
 	if err != nil {
 		return err
 	}
-	rows, err := merged(ctx, f.Params.Temp, string(f.Table), packed)
+	rows, err := merged(ctx, f.Params.Temp, string(f.Table), f.Params.held(), packed)
 	if err != nil {
 		return err
 	}

@@ -45,7 +45,7 @@ type Plan struct {
 // folder, where the shared inputs are; the ledger will be there when the job is complete.
 func Build(s beam.Scope, p *Plan, staged output.Folder, temp string) {
 	inputs, reading := job.Inputs(temp), p.Source(temp)
-	writing := sink.Params{Inputs: inputs, Output: staged, Sync: p.Config.Runner.Traits().OnCluster, Temp: temp, GroupRows: p.groupRows(), Pack: p.Request.GroupBytes > 0, Write: p.Request.Parts, Metadata: p.metadata()}
+	writing := sink.Params{Inputs: inputs, Output: staged, Sync: p.Config.Runner.Traits().OnCluster, Temp: temp, GroupRows: p.groupRows(), HeldRows: p.Config.heldRows(), Pack: p.Request.GroupBytes > 0, Write: p.Request.Parts, Metadata: p.metadata()}
 
 	docs, compared, rejected := p.Read(s, temp)
 	read := firstRead{Documents: docs, compared: compared, rejected: rejected}

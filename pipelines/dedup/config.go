@@ -113,12 +113,27 @@ const smallestCell = 1 << 20
 
 // cellBytes leaves each worker room for the sets of two cells, and their index.
 func (c *Config) cellBytes() int {
-	switch workers := cmp.Or(c.Workers, runtime.GOMAXPROCS(0)); {
+	step := c.step()
+	switch {
 	case c.CellBytes > 0:
 		return c.CellBytes
-	case c.Budget().Bytes > 0:
-		return max(smallestCell, min(int(c.Budget().Step(workers))/4, verify.DefaultCellBytes))
+	case step > 0:
+		return max(smallestCell, min(step/4, verify.DefaultCellBytes))
 	default:
 		return verify.DefaultCellBytes
 	}
 }
+
+// leastRows: the fewer rows are held, the more files there are of them.
+const leastRows = 1 << 20
+
+// heldRows leaves each worker room for rows and for what they are sorted by.
+func (c *Config) heldRows() int {
+	if step := c.step(); step > 0 {
+		return max(leastRows, min(step/2, usualSlice))
+	}
+	return 0
+}
+
+// step is each worker's share of the memory; 0: it is not known.
+func (c *Config) step() int { return int(c.Budget().Step(cmp.Or(c.Workers, runtime.GOMAXPROCS(0)))) }
