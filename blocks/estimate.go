@@ -53,5 +53,6 @@ func AppendEstimate(block []byte, e Estimate) []byte {
 
 // Estimate reads one estimate of a block.
 func (d *Decoder) Estimate() Estimate {
-	return Estimate{Component: d.Key(), Found: int64(d.Uint64()), Millionths: int64(d.Uint64()), Deviation: int64(d.Uint64())}
+	return Estimate{Component: d.Key(), Found: int64(d.Uint64()), Millionths: int64(d.Uint64()),
+		Deviation: int64(d.Uint64())}
 }

@@ -51,7 +51,8 @@ func (in *Inputs) MarshalBinary() ([]byte, error) {
 	n := in.Len()
 	data := make([]byte, 0, 64+len(in.Root)+n*13+12*(in.Splits.Len()+in.Pieces.Len())+len(in.names.data))
 	data = AppendBytes(append(data, inputsMagic...), in.Root)
-	for _, v := range []int{in.Shards, n, len(in.preferences), int(in.protected), len(in.rows), len(in.elsewhere), in.Splits.Len(), in.Pieces.Len(), len(in.names.data)} {
+	for _, v := range []int{in.Shards, n, len(in.preferences), int(in.protected), len(in.rows), len(in.elsewhere),
+		in.Splits.Len(), in.Pieces.Len(), len(in.names.data)} {
 		data = binary.AppendUvarint(data, uint64(v))
 	}
 	for _, end := range in.ends {
@@ -95,7 +96,8 @@ func (in *Inputs) decode(d *Decoder) error {
 	}
 	splits, pieces, names := d.count(maxCount), d.count(maxCount), d.count(math.MaxInt)
 	// What there is of each is known before there is room for it.
-	if d.Err() != nil || uint64(n)*9+uint64(preferences)*4+uint64(rows)*12+uint64(elsewhere)*5+uint64(splits+pieces)*12+16+uint64(names) > uint64(d.Left()) || in.Shards == 0 {
+	if d.Err() != nil || uint64(n)*9+uint64(preferences)*4+uint64(rows)*12+uint64(elsewhere)*5+uint64(splits+pieces)*12+16+
+		uint64(names) > uint64(d.Left()) || in.Shards == 0 {
 		return ErrCorrupt
 	}
 	in.ends = make([]int64, n)

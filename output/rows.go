@@ -58,7 +58,9 @@ func sound(read func() error) (err error) {
 
 // groupRows yields the rows of a row group, and reports whether to go
 // on. After an error it is the caller's to yield that.
-func groupRows[T any](schema *parquet.Schema, group parquet.RowGroup, yield func(T, error) bool) (goOn bool, err error) {
+func groupRows[T any](
+	schema *parquet.Schema, group parquet.RowGroup, yield func(T, error) bool,
+) (goOn bool, err error) {
 	var columns []*column
 	defer func() {
 		for _, c := range columns {
@@ -117,9 +119,11 @@ func columnsOf(rows reflect.Value, schema *parquet.Schema, group parquet.RowGrou
 		}
 		chunk := group.ColumnChunks()[stored.ColumnIndex]
 		if !lists && (stored.MaxRepetitionLevel > 0 || chunk.NumValues() != group.NumRows()) {
-			return columns, fmt.Errorf("column %s: %d values in %d rows, but each must have one", name, chunk.NumValues(), group.NumRows())
+			return columns, fmt.Errorf("column %s: %d values in %d rows, but each must have one", name,
+				chunk.NumValues(), group.NumRows())
 		}
-		columns = append(columns, &column{name: name, lists: lists, set: set, values: parquet.NewColumnChunkValueReader(chunk)})
+		columns = append(columns, &column{name: name, lists: lists, set: set,
+			values: parquet.NewColumnChunkValueReader(chunk)})
 	}
 	return columns, nil
 }
@@ -185,7 +189,9 @@ func (c *column) readLists(rows int) error {
 
 // setter returns a function that sets a field of rows from one on to
 // values of a kind or, of lists, adds values to that of one row.
-func setter(rows reflect.Value, field int, kind parquet.Kind, lists bool) (func(at int, values []parquet.Value), error) {
+func setter(
+	rows reflect.Value, field int, kind parquet.Kind, lists bool,
+) (func(at int, values []parquet.Value), error) {
 	of := rows.Type().Elem().Field(field).Type
 	stored := of
 	if of.Kind() == reflect.Pointer {

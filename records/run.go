@@ -108,7 +108,8 @@ func (r *Run) UnmarshalJSON(data []byte) error {
 
 // InForce is what the runner worked with, whether it was asked for or is the default.
 type InForce struct {
-	Workers int   `json:"workers,omitempty"`      // bundles at a time; not known of a cluster that was not asked for a number
+	// bundles at a time; not known of a cluster that was not asked for a number
+	Workers int   `json:"workers,omitempty"`
 	Memory  int64 `json:"memory_bytes,omitempty"` // that the process was kept to; the local runner alone has such a bound
 	// From says what Memory follows from, as in "set by --memory".
 	From string `json:"memory_from,omitempty"`

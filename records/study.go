@@ -77,11 +77,13 @@ type SignatureError struct {
 // are those of the first setting; x is the number of one, its place in Shingles.
 type StudyMatrices struct {
 	// Documents are those that were compared, by their numbers. They are the columns of all that follows.
-	Documents  []int            `json:"documents"`
-	Shingles   []MatrixShingle  `json:"shingles"`   // the dictionary; whether a document has one is the characteristic matrix
-	Functions  []MatrixFunction `json:"functions"`  // h, one for each value of a signature
-	Signatures [][]uint64       `json:"signatures"` // by document, the least value of each function; none without a shingle
-	Rows       int              `json:"rows"`       // of a band
+	Documents []int `json:"documents"`
+	// the dictionary; whether a document has one is the characteristic matrix
+	Shingles  []MatrixShingle  `json:"shingles"`
+	Functions []MatrixFunction `json:"functions"` // h, one for each value of a signature
+	// by document, the least value of each function; none without a shingle
+	Signatures [][]uint64 `json:"signatures"`
+	Rows       int        `json:"rows"` // of a band
 	// Labels are the values of a band, joined by _, and Buckets are their CRC-32, by document and band.
 	Labels  [][]string   `json:"labels"`
 	Buckets [][]string   `json:"buckets"`

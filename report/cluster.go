@@ -36,7 +36,8 @@ func Cluster(w io.Writer, width int, c *records.Cluster) error {
 		if m.Source == c.Source && m.Position == c.Position {
 			similarity, id = "this one", "* "+id
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%d\t%s\t%s@%d\n", similarity, fate, why(m.InPlace), m.Size, id, terminal.Mask(m.Source), m.Position)
+		fmt.Fprintf(table, "%s\t%s\t%s\t%d\t%s\t%s@%d\n", similarity, fate, why(m.InPlace), m.Size, id,
+			terminal.Mask(m.Source), m.Position)
 	}
 	if err := table.Flush(); err != nil {
 		return err
@@ -56,13 +57,17 @@ func Cluster(w io.Writer, width int, c *records.Cluster) error {
 func told(c *records.Cluster) string {
 	switch c.State {
 	case records.StateAlone:
-		return fmt.Sprintf("in %s: in no cluster. The run found no document at least %s similar to it, and kept it", terminal.Mask(c.Source), strconv.FormatFloat(c.Threshold, 'g', -1, 64))
+		return fmt.Sprintf("in %s: in no cluster. The run found no document at least %s similar to it, and kept it",
+			terminal.Mask(c.Source), strconv.FormatFloat(c.Threshold, 'g', -1, 64))
 	case records.StateNotCompared:
-		return fmt.Sprintf("at %s@%d: in no cluster, since it was not compared: %s", terminal.Mask(c.Source), c.Position, terminal.Mask(c.Reason))
+		return fmt.Sprintf("at %s@%d: in no cluster, since it was not compared: %s", terminal.Mask(c.Source),
+			c.Position, terminal.Mask(c.Reason))
 	case records.StateUnreadable:
-		return fmt.Sprintf("at %s@%d: the record is unreadable: %s", terminal.Mask(c.Source), c.Position, terminal.Mask(c.Reason))
+		return fmt.Sprintf("at %s@%d: the record is unreadable: %s", terminal.Mask(c.Source),
+			c.Position, terminal.Mask(c.Reason))
 	default:
-		return fmt.Sprintf("in a cluster of %s: %s kept, %s removed", plural(int(c.Documents), "document"), count(int64(c.Kept)), count(int64(c.Documents-c.Kept)))
+		return fmt.Sprintf("in a cluster of %s: %s kept, %s removed", plural(int(c.Documents), "document"),
+			count(int64(c.Kept)), count(int64(c.Documents-c.Kept)))
 	}
 }
 

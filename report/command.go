@@ -44,7 +44,8 @@ func Command(run *records.Run) string {
 			}
 		}
 	}
-	if len(inputs) > 0 && slices.ContainsFunc(inputs, func(in string) bool { return strings.HasPrefix(in, "-") && in != "-" }) {
+	if len(inputs) > 0 && slices.ContainsFunc(inputs,
+		func(in string) bool { return strings.HasPrefix(in, "-") && in != "-" }) {
 		command = append(command, "--")
 	}
 	for _, in := range inputs[:min(len(inputs), mostInputs)] {

@@ -22,7 +22,8 @@ func Comparison(w io.Writer, c *records.Comparison) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for i, m := range c.Methods {
 		if i == 0 || m.Measure != c.Methods[i-1].Measure {
-			fmt.Fprintf(table, "method, by %s\ttime\tCPU\tmemory\tcandidates\tsimilar pairs\tcommon with %s\trecall\tprecision\n", m.Measure, m.Name)
+			fmt.Fprintf(table, "method, by %s\ttime\tCPU\tmemory\tcandidates\tsimilar pairs\tcommon with "+
+				"%s\trecall\tprecision\n", m.Measure, m.Name)
 		}
 		memory, candidates := "-", "-"
 		if m.Peak != nil {
@@ -31,7 +32,8 @@ func Comparison(w io.Writer, c *records.Comparison) error {
 		if m.Candidates != nil {
 			candidates = count(*m.Candidates)
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", m.Name, seconds(m.Seconds), seconds(m.CPU), memory, candidates,
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", m.Name, seconds(m.Seconds),
+			seconds(m.CPU), memory, candidates,
 			count(int64(m.Pairs)), count(int64(m.Common)), share(m.Recall), share(m.Precision))
 	}
 	if err := table.Flush(); err != nil {
@@ -49,7 +51,8 @@ func byTruth(w io.Writer, methods []records.Method) error {
 		return nil
 	}
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(table, "\nby the truth, 95 %% intervals\tcommon of %s\trecall\tprecision\tF1\tadjusted Rand\n", plural(int(methods[0].Truth.True), "pair"))
+	fmt.Fprintf(table, "\nby the truth, 95 %% intervals\tcommon of %s\trecall\tprecision\tF1\tadjusted Rand\n",
+		plural(int(methods[0].Truth.True), "pair"))
 	for _, m := range methods {
 		cell := func(s records.EvaluatedShare) string {
 			if s.Low == nil || s.High == nil {
@@ -57,7 +60,8 @@ func byTruth(w io.Writer, methods []records.Method) error {
 			}
 			return fmt.Sprintf("%s (%.4f to %.4f)", index(s.Value), down(*s.Low), up(*s.High))
 		}
-		fmt.Fprintf(table, "%s, by %s\t%s\t%s\t%s\t%s\t%s\n", m.Name, m.Measure, count(int64(m.Truth.Both)), cell(m.Truth.Recall), cell(m.Truth.Precision), cell(m.Truth.F1), cell(m.Truth.Rand))
+		fmt.Fprintf(table, "%s, by %s\t%s\t%s\t%s\t%s\t%s\n", m.Name, m.Measure, count(int64(m.Truth.Both)),
+			cell(m.Truth.Recall), cell(m.Truth.Precision), cell(m.Truth.F1), cell(m.Truth.Rand))
 	}
 	return table.Flush()
 }
@@ -129,7 +133,8 @@ func ComparisonPlot(w io.Writer, c *records.Comparison) error {
 	}
 	f := plot.Figure{
 		Title: fmt.Sprintf("Pairs of documents at least %v similar, in %d ways", c.Threshold, len(methods)),
-		Description: fmt.Sprintf("Bar charts of the methods %s: their recall and precision, measured by %s, and the time, candidates and memory that each takes. Pairs are at least %v similar%s.",
+		Description: fmt.Sprintf("Bar charts of the methods %s: their recall and precision, measured by %s, and the time, "+
+			"candidates and memory that each takes. Pairs are at least %v similar%s.",
 			strings.Join(methods, ", "), strings.Join(truths, " and "), c.Threshold, signatures(c)),
 	}
 	for _, chart := range charts {
@@ -152,7 +157,8 @@ func buckets(w io.Writer, methods []records.Method) error {
 		if b.True != nil {
 			verified = count(*b.True)
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", m.Name, count(b.Pairs), count(b.Distinct), count(b.Compared), verified, count(b.Refuted), Size(b.ShuffledBytes))
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", m.Name, count(b.Pairs), count(b.Distinct), count(b.Compared),
+			verified, count(b.Refuted), Size(b.ShuffledBytes))
 	}
 	if err := table.Flush(); err != nil || methods[0].Buckets.CPU == nil {
 		return err
@@ -160,7 +166,8 @@ func buckets(w io.Writer, methods []records.Method) error {
 	fmt.Fprintln(table, "\nCPU time\tshingling\tsigning\tkeys\tgrouping\tverifying")
 	for _, m := range methods {
 		cpu := m.Buckets.CPU
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", m.Name, seconds(cpu.Shingling), seconds(cpu.Signing), seconds(cpu.Keys), seconds(cpu.Grouping), seconds(cpu.Verifying))
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", m.Name, seconds(cpu.Shingling), seconds(cpu.Signing),
+			seconds(cpu.Keys), seconds(cpu.Grouping), seconds(cpu.Verifying))
 	}
 	return table.Flush()
 }

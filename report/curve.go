@@ -19,7 +19,8 @@ func Curve(w io.Writer, width int, c *records.Curve) error {
 	out := &printer{w: w, width: width}
 	out.item("bands × rows", "%d × %d%s", c.Bands, c.Rows, steepest(c))
 	if s := c.Sensitive; s != nil {
-		out.item("sensitive", "(%s, %s, %s, %s): pairs at distance %[1]s or less are found with probability %[3]s or more, at %[2]s or more with %[4]s or less",
+		out.item("sensitive", "(%s, %s, %s, %s): pairs at distance %[1]s or less are found with probability %[3]s or more, "+
+			"at %[2]s or more with %[4]s or less",
 			decimal(s.D1), decimal(s.D2), probability(s.P1), probability(s.P2))
 	}
 	out.printf("\n")
@@ -106,16 +107,19 @@ func CurvePlot(w io.Writer, c *records.Curve) error {
 		line.X, line.Values = append(line.X, p.Similarity), append(line.Values, p.Probability)
 	}
 	series := []plot.Line{line}
-	description := fmt.Sprintf("A line: the probability that two documents share a bucket of %d bands of %d rows, by their Jaccard similarity%s.", c.Bands, c.Rows, steepest(c))
+	description := fmt.Sprintf("A line: the probability that two documents share a bucket of %d bands of %d rows, by "+
+		"their Jaccard similarity%s.", c.Bands, c.Rows, steepest(c))
 	if s := c.Sensitive; s != nil {
 		series = append(series,
 			plot.Line{X: []float64{1 - s.D1}, Series: plot.Series{Name: "d1 = " + decimal(s.D1), Values: []float64{s.P1}}},
 			plot.Line{X: []float64{1 - s.D2}, Series: plot.Series{Name: "d2 = " + decimal(s.D2), Values: []float64{s.P2}}})
-		description += fmt.Sprintf(" At distance %s it is %s, at distance %s %s.", decimal(s.D1), probability(s.P1), decimal(s.D2), probability(s.P2))
+		description += fmt.Sprintf(" At distance %s it is %s, at distance %s %s.", decimal(s.D1), probability(s.P1),
+			decimal(s.D2), probability(s.P2))
 	}
 	return plot.SVG(w, plot.Figure{
 		Title:       fmt.Sprintf("Finding a pair: %d bands of %d rows", c.Bands, c.Rows),
 		Description: description,
-		Charts:      []plot.Chart{plot.Lines{X: plot.Axis{Label: "Jaccard similarity", To: 1}, Y: plot.Axis{Label: "probability", To: 1}, Series: series}},
+		Charts: []plot.Chart{plot.Lines{X: plot.Axis{Label: "Jaccard similarity", To: 1},
+			Y: plot.Axis{Label: "probability", To: 1}, Series: series}},
 	})
 }

@@ -27,7 +27,8 @@ type word struct {
 }
 
 // unspaced are scripts whose words are not told by spaces.
-var unspaced = []*unicode.RangeTable{unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar}
+var unspaced = []*unicode.RangeTable{unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao,
+	unicode.Khmer, unicode.Myanmar}
 
 // firstMark is before all marks and all characters of unspaced scripts.
 const firstMark = '\u0300'

@@ -20,9 +20,11 @@ func Evaluation(w io.Writer, width int, e *records.Evaluation) error {
 		}
 		out.item("compared", "pairs of %s without copies, each compared with all others", drawn)
 	case records.TruthClusters:
-		out.item("compared", "pairs of documents in one cluster, of the documents that the truth names: %s", plural(int(e.Documents), "document"))
+		out.item("compared", "pairs of documents in one cluster, of the documents that the truth names: %s",
+			plural(int(e.Documents), "document"))
 	default:
-		out.item("compared", "pairs of documents in one cluster, of all documents of the run: %s", plural(int(e.Documents), "document"))
+		out.item("compared", "pairs of documents in one cluster, of all documents of the run: %s",
+			plural(int(e.Documents), "document"))
 	}
 	if e.Listed != nil {
 		out.printf("\nlisted in pairs/\n")

@@ -64,8 +64,10 @@ const launcherMemory = 1 << 30
 
 func find(ctx context.Context, f *output.Finished) (*findings, error) {
 	found := &findings{
-		sources: map[string]*tally{}, partitions: map[string]*tally{}, unreadable: map[string]int64{}, members: map[int32]int64{},
-		ladder:    newLadder(f.Run.Parameters.Threshold, cmp.Or(memory.Budget{Bytes: f.Run.InForce.Memory}.Exchange(), launcherMemory)),
+		sources: map[string]*tally{}, partitions: map[string]*tally{}, unreadable: map[string]int64{},
+		members: map[int32]int64{},
+		ladder: newLadder(f.Run.Parameters.Threshold,
+			cmp.Or(memory.Budget{Bytes: f.Run.InForce.Memory}.Exchange(), launcherMemory)),
 		removedOf: map[records.Place]bool{},
 	}
 	found.below = make([]int64, len(found.ladder.at))
@@ -169,7 +171,8 @@ func (found *findings) clustered(row records.Clustered) {
 	if row.Kept {
 		c.Kept++
 	}
-	if len(c.First) < mostMembers || row.Kept && !slices.ContainsFunc(c.First, func(r records.Clustered) bool { return r.Kept }) {
+	if len(c.First) < mostMembers || row.Kept &&
+		!slices.ContainsFunc(c.First, func(r records.Clustered) bool { return r.Kept }) {
 		c.First = append(c.First, row)
 	}
 }

@@ -18,10 +18,12 @@ const widestCurve = 80
 // sampledTexts prints facts about the texts of the sample.
 func sampledTexts(out *printer, f *records.Forecast) {
 	if !f.Whole {
-		out.item("sample", "%s with %s of text; what follows is extrapolated from them", plural(f.Sampled, "document"), Size(f.TextBytes))
+		out.item("sample", "%s with %s of text; what follows is extrapolated from them",
+			plural(f.Sampled, "document"), Size(f.TextBytes))
 	}
 	if len(f.Columns) > 0 {
-		out.item("columns", "%s", firstOf(f.Columns, func(c records.Column) string { return terminal.Mask(c.Name) + " (" + c.Type + ")" }))
+		out.item("columns", "%s", firstOf(f.Columns,
+			func(c records.Column) string { return terminal.Mask(c.Name) + " (" + c.Type + ")" }))
 	}
 	if len(f.Encodings) > 0 {
 		out.item("encodings", "%s", firstOf(f.Encodings, percent))
@@ -100,7 +102,8 @@ func forecast(out *printer, run *records.Run) {
 		if e.Low != e.High {
 			interval = fmt.Sprintf(", between %s and %s", count(e.Low), count(e.High))
 		}
-		out.item("candidates", "%s between neighbours in buckets%s; %s to be read again", plural(e.Expected, "edge"), interval, plural(f.ReadAgain, "document"))
+		out.item("candidates", "%s between neighbours in buckets%s; %s to be read again", plural(e.Expected, "edge"),
+			interval, plural(f.ReadAgain, "document"))
 	}
 	label := "shuffled"
 	for _, s := range f.Shuffled {
@@ -112,7 +115,8 @@ func forecast(out *printer, run *records.Run) {
 		label = ""
 	}
 	if f.Memory > 0 {
-		out.item("memory", "at most %s: the limit is %s (%s); up to %s flow between steps at one time, in files if that is more than half of the limit",
+		out.item("memory", "at most %s: the limit is %s (%s); up to %s flow between steps at one time, in files if that is "+
+			"more than half of the limit",
 			Size(f.Memory), Size(run.InForce.Memory), run.InForce.From, Size(f.Flowing))
 	}
 	out.item("cluster", "at least %s (docs/flink.md)", plural(f.Workers, "worker"))

@@ -87,15 +87,19 @@ func studyMatrices(s *records.Study) []matrix {
 		return matrix{Name: "matrix-" + name, Title: title, Note: note, Head: head}
 	}
 	of := func(head ...string) []string { return append(head, ids...) }
-	shingles := table("characteristic", "Dictionary and characteristic matrix", "x is the number of a shingle; 1 where a document has it", of("x", "shingle", "documents", "occurrences")...)
+	shingles := table("characteristic", "Dictionary and characteristic matrix",
+		"x is the number of a shingle; 1 where a document has it", of("x", "shingle", "documents", "occurrences")...)
 	permutations := table("permutations", "Permutations", "h(x) of each function; their order is that of the rows x", "x")
 	for x, row := range from.Shingles {
 		number := strconv.Itoa(x)
-		shingles.rows = append(shingles.rows, append([]string{number, row.Text, strconv.Itoa(row.Documents), strconv.Itoa(row.Occurrences)}, texts(row.In)...))
+		shingles.rows = append(shingles.rows, append(
+			[]string{number, row.Text, strconv.Itoa(row.Documents), strconv.Itoa(row.Occurrences)}, texts(row.In)...))
 		permutations.rows = append(permutations.rows, []string{number})
 	}
-	functions := table("functions", "Functions", "h(x) = (a·x + b) mod c, where c is the first prime above the number of shingles", "h", "a", "b", "c")
-	signatures := table("signatures", "Signature matrix", "the least h(x) of the rows x where a document has 1", of("h")...)
+	functions := table("functions", "Functions",
+		"h(x) = (a·x + b) mod c, where c is the first prime above the number of shingles", "h", "a", "b", "c")
+	signatures := table("signatures", "Signature matrix", "the least h(x) of the rows x where a document has 1",
+		of("h")...)
 	for i, f := range from.Functions {
 		name := fmt.Sprintf("h%d", i+1)
 		functions.rows = append(functions.rows, append([]string{name}, texts([]uint64{f.A, f.B, f.C})...))
@@ -106,14 +110,18 @@ func studyMatrices(s *records.Study) []matrix {
 		}
 	}
 	labels := table("labels", "Labels", "the values of each band, joined by _", of("band")...)
-	buckets := table("buckets", "Buckets", "the CRC-32 of each label; documents share a bucket if a row has it twice", of("band")...)
+	buckets := table("buckets", "Buckets", "the CRC-32 of each label; documents share a bucket if a row has it twice",
+		of("band")...)
 	for band := range len(from.Functions) / from.Rows {
 		number := strconv.Itoa(band + 1)
 		labels.rows = append(labels.rows, append([]string{number}, across(from.Labels, band)...))
 		buckets.rows = append(buckets.rows, append([]string{number}, across(from.Buckets, band)...))
 	}
-	tf := table("tf", "Documents × words, tf", "how often a document has each word; a row is a word", of("word", "documents")...)
-	tfIDF := table("tf-idf", "Documents × words, tf-idf", "tf · idf, where idf = log2(1 + documents / documents with the word), rounded down to 1/4096; a row is a word", of("word", "idf")...)
+	tf := table("tf", "Documents × words, tf", "how often a document has each word; a row is a word",
+		of("word", "documents")...)
+	tfIDF := table("tf-idf", "Documents × words, tf-idf",
+		"tf · idf, where idf = log2(1 + documents / documents with the word), rounded down to 1/4096; a row is a word",
+		of("word", "idf")...)
 	for _, word := range from.Words {
 		tf.rows = append(tf.rows, append([]string{word.Text, strconv.Itoa(word.Documents)}, texts(word.TF)...))
 		row := []string{word.Text, fmt.Sprintf("%.4f", word.IDF)}

@@ -40,7 +40,8 @@ func Neighbours(w io.Writer, a *records.Answer) error {
 		if n.Estimate != nil {
 			fmt.Fprintf(table, "%s\t", share(*n.Estimate))
 		}
-		fmt.Fprintf(table, "%s\t%d\t%d\t%s\t%s@%d\n", share(n.Similarity), n.Shared, n.Size, cmp.Or(terminal.Mask(n.ID), "-"), terminal.Mask(n.Source), n.Position)
+		fmt.Fprintf(table, "%s\t%d\t%d\t%s\t%s@%d\n", share(n.Similarity), n.Shared, n.Size, cmp.Or(terminal.Mask(n.ID), "-"),
+			terminal.Mask(n.Source), n.Position)
 	}
 	return table.Flush()
 }

@@ -61,7 +61,9 @@ func Page(ctx context.Context, w io.Writer, f *output.Finished, read Texts) erro
 		}
 	}
 	t, err := template.New("page").Funcs(template.FuncMap{
-		"number": func(n any) string { return count(asInt(n)) }, "plural": func(n any, noun string) string { return plural(asInt(n), noun) }, "size": Size, "seconds": seconds, "share": share, "percent": perCent, "short": short,
+		"number": func(n any) string { return count(asInt(n)) },
+		"plural": func(n any, noun string) string { return plural(asInt(n), noun) }, "size": Size, "seconds": seconds,
+		"share": share, "percent": perCent, "short": short,
 	}).Parse(styleTemplate + pageTemplate)
 	if err != nil {
 		return err
@@ -117,15 +119,18 @@ func draw(f plot.Figure, file string, table [][]string) (*drawing, error) {
 	if err := plot.SVG(&svg, f); err != nil {
 		return nil, err
 	}
-	return &drawing{f.Title, template.HTML(svg.String()), dataURL(table), file}, nil //nolint:gosec // plot escapes all texts
+	return &drawing{f.Title, template.HTML(svg.String()), dataURL(table), file},
+		nil //nolint:gosec // plot escapes all texts
 }
 
 // dataURL is a table as CSV in a link.
 func dataURL(table [][]string) template.URL {
 	var text bytes.Buffer
 	w := csv.NewWriter(&text)
-	_ = w.WriteAll(table)                                                                                        // a buffer takes all
-	return template.URL("data:text/csv;charset=utf-8;base64," + base64.StdEncoding.EncodeToString(text.Bytes())) //nolint:gosec // base64
+	// a buffer takes all
+	_ = w.WriteAll(table)
+	return template.URL("data:text/csv;charset=utf-8;base64," +
+		base64.StdEncoding.EncodeToString(text.Bytes())) //nolint:gosec // base64
 }
 
 // texts reads those of the pairs and clusters that are shown.
@@ -177,7 +182,8 @@ func (p *page) Removals() string {
 	}
 	text := fmt.Sprintf("%s of %s", count(n.Removed), plural(p.Documents(), "document"))
 	if p.Near() {
-		text += fmt.Sprintf(": %s of another document and %s", several(n.Removed-n.Near, "copy", "copies"), plural(n.Near, "near-duplicate"))
+		text += fmt.Sprintf(": %s of another document and %s", several(n.Removed-n.Near, "copy", "copies"),
+			plural(n.Near, "near-duplicate"))
 	}
 	return text + ". Each of them has a kept document in its cluster."
 }
@@ -194,9 +200,11 @@ func several(n int64, one, more string) string {
 func (p *page) Certainty() (texts []string) {
 	switch {
 	case !p.Near():
-		return []string{"Certain: copies are documents with the same " + p.Copied() + ". Documents that are only similar were not looked for."}
+		return []string{"Certain: copies are documents with the same " + p.Copied() +
+			". Documents that are only similar were not looked for."}
 	case p.Parameters.Compare == "overlap":
-		texts = append(texts, "The similarity of a pair is that of two SimHash signatures, which estimate the cosine of the texts.")
+		texts = append(texts, "The similarity of a pair is that of two SimHash signatures, which estimate the cosine of "+
+			"the texts.")
 	default:
 		texts = append(texts, "No near pair is a guess: the whole "+features(p.Run)+" of both documents was compared.")
 	}
@@ -205,7 +213,8 @@ func (p *page) Certainty() (texts []string) {
 		break // the others are in their section
 	}
 	if p.Counts.Chained > 0 {
-		texts = append(texts, plural(p.Counts.Chained, "near-duplicate")+" may be unlike the document that is kept: only a chain of others connects the two.")
+		texts = append(texts, plural(p.Counts.Chained, "near-duplicate")+
+			" may be unlike the document that is kept: only a chain of others connects the two.")
 	}
 	return texts
 }
@@ -217,22 +226,28 @@ type check struct{ Section, Name, Why string }
 func (p *page) Checks() (checks []check) {
 	n := p.Counts
 	if wiped := len(p.Wiped()); wiped > 0 {
-		checks = append(checks, check{"sources", "Sources", "hardly a document is left of " + several(int64(wiped), "source or partition", "sources or partitions") + "."})
+		checks = append(checks, check{"sources", "Sources",
+			"hardly a document is left of " + several(int64(wiped), "source or partition", "sources or partitions") + "."})
 	}
 	if shown := len(p.found.nearest); shown > 0 {
-		checks = append(checks, check{"nearest", "Pairs to check", fmt.Sprintf("those nearest to the threshold are the most doubtful; %s shown.", several(int64(shown), "is", "are"))})
+		checks = append(checks, check{"nearest", "Pairs to check",
+			fmt.Sprintf("those nearest to the threshold are the most doubtful; %s shown.", several(int64(shown), "is", "are"))})
 	}
 	if n.Clusters > 0 {
-		checks = append(checks, check{"clusters", "Clusters", "the largest may be pages of one template, which you may want to keep."})
+		checks = append(checks, check{"clusters", "Clusters",
+			"the largest may be pages of one template, which you may want to keep."})
 	}
 	if n.Unreadable > 0 {
-		checks = append(checks, check{"fates", "Documents", several(n.Unreadable, "record is", "records are") + " unreadable, and not in the corpus."})
+		checks = append(checks, check{"fates", "Documents",
+			several(n.Unreadable, "record is", "records are") + " unreadable, and not in the corpus."})
 	}
 	if n.NotCompared > 0 {
-		checks = append(checks, check{"fates", "Documents", several(n.NotCompared, "document was", "documents were") + " not compared with the others."})
+		checks = append(checks, check{"fates", "Documents",
+			several(n.NotCompared, "document was", "documents were") + " not compared with the others."})
 	}
 	if stated := len(p.Warnings) + len(p.Capped()); stated > 0 {
-		checks = append(checks, check{"capped", "Limits and warnings", several(int64(stated), "is", "are") + " stated there."})
+		checks = append(checks, check{"capped", "Limits and warnings",
+			several(int64(stated), "is", "are") + " stated there."})
 	}
 	return checks
 }
@@ -388,10 +403,12 @@ func (p *page) drawSimilarities() (err error) {
 	}
 	const pad = .05 // so that the mark stands inside
 	p.Similarities, err = draw(plot.Figure{
-		Title:       "Similarities of near pairs",
-		Description: fmt.Sprintf("A histogram of the similarities of near pairs from the threshold %s to 1. Copies are left out.", decimal(t)),
+		Title: "Similarities of near pairs",
+		Description: fmt.Sprintf("A histogram of the similarities of near pairs from the threshold %s to 1. Copies are "+
+			"left out.", decimal(t)),
 		Charts: []plot.Chart{plot.Histogram{
-			X: plot.Axis{Label: "similarity", From: t - pad*(1-t), To: 1}, Y: plot.Axis{Label: "near pairs", Log: most > 200*least},
+			X:     plot.Axis{Label: "similarity", From: t - pad*(1-t), To: 1},
+			Y:     plot.Axis{Label: "near pairs", Log: most > 200*least},
 			Edges: edges, Counts: counts, Marks: []plot.Mark{{At: t, Name: "threshold " + decimal(t)}},
 		}},
 	}, "similarities.csv", rows)
@@ -460,7 +477,8 @@ func (p *page) drawSizes() (err error) {
 	}
 	bars.Y.Log = most > 50*least
 	p.Sizes, err = draw(plot.Figure{
-		Title: "Sizes of clusters", Description: "Bars of how many clusters have how many documents.", Charts: []plot.Chart{bars},
+		Title: "Sizes of clusters", Description: "Bars of how many clusters have how many documents.",
+		Charts: []plot.Chart{bars},
 	}, "clusters.csv", rows)
 	return err
 }
@@ -520,10 +538,13 @@ func (p *page) drawCurve() (err error) {
 		}
 	}
 	p.Curve, err = draw(plot.Figure{
-		Title:       "How likely a pair is found",
-		Description: fmt.Sprintf("A curve that rises from 0 to 1 with the similarity of a pair: the probability that it is found, %.5f at the threshold %s. Level lines are the recall of all near pairs.", p.Chosen.ExpectedRecall, decimal(t)),
+		Title: "How likely a pair is found",
+		Description: fmt.Sprintf("A curve that rises from 0 to 1 with the similarity of a pair: the probability that it is "+
+			"found, %.5f at the threshold %s. Level lines are the recall of all near pairs.",
+			p.Chosen.ExpectedRecall, decimal(t)),
 		Charts: []plot.Chart{plot.Lines{
-			X: plot.Axis{Label: "similarity", From: 0, To: 1}, Y: plot.Axis{Label: "probability", From: 0, To: 1}, Series: lines, Marks: []plot.Mark{{At: t, Name: "threshold " + decimal(t)}},
+			X: plot.Axis{Label: "similarity", From: 0, To: 1}, Y: plot.Axis{Label: "probability", From: 0, To: 1}, Series: lines,
+			Marks: []plot.Mark{{At: t, Name: "threshold " + decimal(t)}},
 		}},
 	}, "recall.csv", rows)
 	return err
@@ -539,7 +560,8 @@ func curve(run *records.Run) func(similarity float64) float64 {
 				s = 1 - math.Acos(min(s, 1))/math.Pi
 			}
 			short, longer := c.Signature/c.Pieces, c.Signature%c.Pieces
-			return 1 - math.Pow(1-math.Pow(s, float64(short)), float64(c.Pieces-longer))*math.Pow(1-math.Pow(s, float64(short+1)), float64(longer))
+			return 1 - math.Pow(1-math.Pow(s, float64(short)),
+				float64(c.Pieces-longer))*math.Pow(1-math.Pow(s, float64(short+1)), float64(longer))
 		}
 	case c.Bands > 0 && c.Rows > 0:
 		return func(s float64) float64 { return 1 - math.Pow(1-math.Pow(s, float64(c.Rows)), float64(c.Bands)) }
@@ -554,16 +576,20 @@ func (p *page) drawStages() (err error) {
 	stages := slices.Clone(p.Stages)
 	slices.SortStableFunc(stages, func(a, b records.Stage) int { return cmp.Compare(b.CPU, a.CPU) })
 	rows := [][]string{{"stage", "cpu_seconds", "seconds", "elements", "bytes", "spilled_bytes"}}
-	bars := plot.Bars{X: "stage, by its first step", Y: plot.Axis{Label: "seconds"}, Series: []plot.Series{{Name: "CPU"}, {Name: "elapsed"}}}
+	bars := plot.Bars{X: "stage, by its first step", Y: plot.Axis{Label: "seconds"},
+		Series: []plot.Series{{Name: "CPU"}, {Name: "elapsed"}}}
 	for i, s := range stages {
 		if i < mostStages {
 			bars.Groups = append(bars.Groups, stageName(s))
-			bars.Series[0].Values, bars.Series[1].Values = append(bars.Series[0].Values, s.CPU), append(bars.Series[1].Values, s.Seconds)
+			bars.Series[0].Values, bars.Series[1].Values = append(bars.Series[0].Values, s.CPU),
+				append(bars.Series[1].Values, s.Seconds)
 		}
-		rows = append(rows, []string{s.Name, decimal(s.CPU), decimal(s.Seconds), strconv.FormatInt(s.Elements, 10), strconv.FormatInt(s.Bytes, 10), strconv.FormatInt(s.Spilled, 10)})
+		rows = append(rows, []string{s.Name, decimal(s.CPU), decimal(s.Seconds), strconv.FormatInt(s.Elements, 10),
+			strconv.FormatInt(s.Bytes, 10), strconv.FormatInt(s.Spilled, 10)})
 	}
 	p.Stage, err = draw(plot.Figure{
-		Title: "Time of stages", Description: "Bars of the CPU time and the time elapsed of the stages that took most.", Charts: []plot.Chart{bars},
+		Title: "Time of stages", Description: "Bars of the CPU time and the time elapsed of the stages that took most.",
+		Charts: []plot.Chart{bars},
 	}, "stages.csv", rows)
 	return err
 }
@@ -647,11 +673,14 @@ func (p *page) Capped() (all []string) {
 		}
 	}
 	n := p.Counts
-	add(n.PairsPartial, "%s over --pair-budget (%s pairs of up to 256 bytes of ids): of each document, pairs/ lists only those with some kept documents. Clusters and removals are not affected.",
+	add(n.PairsPartial, "%s over --pair-budget (%s pairs of up to 256 bytes of ids): of each document, pairs/ lists "+
+		"only those with some kept documents. Clusters and removals are not affected.",
 		plural(n.PairsPartial, "group"), count(int64(p.Parameters.PairBudget)))
 	add(p.Parameters.Limit, "Only the first %s were read (--limit).", plural(p.Parameters.Limit, "document"))
-	add(p.NotCompared[records.ReasonTooLarge], "%s with more than %s (--max-doc-bytes) not compared.", plural(p.NotCompared[records.ReasonTooLarge], "document"), Size(int64(p.Parameters.MaxDocBytes)))
-	add(p.NotCompared[records.ReasonLongID], "%s with an id of more than %s (--max-id-bytes) not compared.", plural(p.NotCompared[records.ReasonLongID], "document"), Size(int64(p.Parameters.MaxIDBytes)))
+	add(p.NotCompared[records.ReasonTooLarge], "%s with more than %s (--max-doc-bytes) not compared.",
+		plural(p.NotCompared[records.ReasonTooLarge], "document"), Size(int64(p.Parameters.MaxDocBytes)))
+	add(p.NotCompared[records.ReasonLongID], "%s with an id of more than %s (--max-id-bytes) not compared.",
+		plural(p.NotCompared[records.ReasonLongID], "document"), Size(int64(p.Parameters.MaxIDBytes)))
 	add(int64(p.Input.Skipped), "%s in the input folders skipped: of another format.", plural(p.Input.Skipped, "file"))
 	return all
 }

@@ -24,7 +24,8 @@ func sideBySide(out *printer, run *records.Run, e *records.Example) {
 	if run.Parameters.Compare == "overlap" {
 		of, what = e.Pair.SizeA, "bits equal"
 	}
-	for _, line := range terminal.Wrap(fmt.Sprintf("for example, %s similar (%d of %d %s):", share(e.Pair.Similarity), e.Pair.Shared, of, what), out.width) {
+	for _, line := range terminal.Wrap(fmt.Sprintf("for example, %s similar (%d of %d %s):", share(e.Pair.Similarity),
+		e.Pair.Shared, of, what), out.width) {
 		out.printf("%s\n", line)
 	}
 	out.printf("\n")
@@ -39,7 +40,8 @@ func columns(out *printer, e *records.Example) {
 	left, right := column(a, commonA, width), column(b, commonB, width)
 	row := func(left, right cell) {
 		pad := strings.Repeat(" ", max(0, width-left.width))
-		out.printf("%*s%s\n", margin, "", strings.TrimRight(left.text(out, onlyLeft)+pad+strings.Repeat(" ", margin)+right.text(out, onlyRight), " "))
+		out.printf("%*s%s\n", margin, "", strings.TrimRight(left.text(out, onlyLeft)+pad+strings.Repeat(" ", margin)+
+			right.text(out, onlyRight), " "))
 	}
 	row(plain(clip(e.Pair.IDA, width)), plain(clip(e.Pair.IDB, width)))
 	if e.FateA+e.FateB != "" {

@@ -50,7 +50,8 @@ type nodes struct {
 
 // newLadder returns a ladder that remembers as many documents as fit into some memory.
 func newLadder(threshold float64, memory int64) *ladder {
-	l := &ladder{sources: map[string]uint64{}, documents: map[uint64]uint32{}, most: min(memory/documentMemory, math.MaxUint32)}
+	l := &ladder{sources: map[string]uint64{}, documents: map[uint64]uint32{},
+		most: min(memory/documentMemory, math.MaxUint32)}
 	for i := range steps {
 		// Rounded, so that what is printed is what was counted; never below the run's own.
 		l.at = append(l.at, max(threshold, math.Round((threshold+float64((1-threshold)*float64(i)/steps))*1e6)/1e6))

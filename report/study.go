@@ -26,7 +26,8 @@ func Study(w io.Writer, s *records.Study) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(table, "similarity in per cent\tmean\tmedian\t99 of 100 below\tlargest\ttokens removed, %\t")
 	for _, setting := range s.Settings {
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t\n", setting.Name, perCent(setting.Mean), perCent(setting.Median), perCent(setting.Percentile), perCent(setting.Largest), perCent(setting.Removed))
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t\n", setting.Name, perCent(setting.Mean), perCent(setting.Median),
+			perCent(setting.Percentile), perCent(setting.Largest), perCent(setting.Removed))
 	}
 	if len(s.Errors) > 0 {
 		fmt.Fprintf(table, "\nvalues of a signature (%s)\tRMS error\texpected\tmean error\t\n", s.Signature)
@@ -132,9 +133,10 @@ type named struct {
 func studyFigures(s *records.Study) []named {
 	figures := []named{
 		{"steps", plot.Figure{
-			Title:       "Mean similarity against the size of shingles",
-			Description: "Bar charts of the mean similarity of all pairs for each size of shingles, with and without each step alone.",
-			Charts:      stepCharts(s),
+			Title: "Mean similarity against the size of shingles",
+			Description: "Bar charts of the mean similarity of all pairs for each size of shingles, with and without each " +
+				"step alone.",
+			Charts: stepCharts(s),
 		}},
 		{"pairs", plot.Figure{
 			Title:       "Similarity of each pair",
@@ -149,9 +151,10 @@ func studyFigures(s *records.Study) []named {
 	}
 	if len(s.Errors) > 0 {
 		figures = append(figures, named{"signatures", plot.Figure{
-			Title:       "Error of the similarity that signatures estimate",
-			Description: "Lines of the root mean squared error over all pairs against the number of values of a signature: measured, and expected.",
-			Charts:      []plot.Chart{errorChart(s)},
+			Title: "Error of the similarity that signatures estimate",
+			Description: "Lines of the root mean squared error over all pairs against the number of values of a signature: " +
+				"measured, and expected.",
+			Charts: []plot.Chart{errorChart(s)},
 		}})
 	}
 	return figures
@@ -226,7 +229,8 @@ var units = map[string]string{"char": "characters", "word": "words"}
 
 func pairChart(s *records.Study) plot.Chart {
 	pairs := mostSimilar(s.Listed)
-	lines := plot.Lines{X: plot.Axis{Label: "pair, from the most similar on", From: 1, To: float64(len(pairs))}, Y: plot.Axis{Label: "similarity, %", To: 1}}
+	lines := plot.Lines{X: plot.Axis{Label: "pair, from the most similar on", From: 1, To: float64(len(pairs))},
+		Y: plot.Axis{Label: "similarity, %", To: 1}}
 	for _, at := range plainSettings(s) {
 		line := plot.Line{Series: plot.Series{Name: fmt.Sprintf("%d %s", s.Settings[at].K, units[s.Unit])}}
 		for i, pair := range pairs {
@@ -255,13 +259,15 @@ func tokenChart(s *records.Study) plot.Chart {
 }
 
 func errorChart(s *records.Study) plot.Chart {
-	measured, expected := plot.Line{Series: plot.Series{Name: "measured"}}, plot.Line{Series: plot.Series{Name: "expected: √(J(1−J)/n)"}}
+	measured, expected := plot.Line{Series: plot.Series{Name: "measured"}},
+		plot.Line{Series: plot.Series{Name: "expected: √(J(1−J)/n)"}}
 	for _, e := range s.Errors {
 		measured.X, measured.Values = append(measured.X, float64(e.Values)), append(measured.Values, e.RMS)
 		expected.X, expected.Values = append(expected.X, float64(e.Values)), append(expected.Values, e.Expected)
 	}
 	return plot.Lines{
-		X: plot.Axis{Label: "values of a signature", Log: true}, Y: plot.Axis{Label: "RMS error", Log: true}, Series: []plot.Line{measured, expected},
+		X: plot.Axis{Label: "values of a signature", Log: true}, Y: plot.Axis{Label: "RMS error", Log: true},
+		Series: []plot.Line{measured, expected},
 	}
 }
 
@@ -283,7 +289,8 @@ func studyPage(w io.Writer, s *records.Study, figures []named) error {
 		if err := plot.SVG(&svg, f.figure); err != nil {
 			return err
 		}
-		pictures = append(pictures, picture{f.figure.Title, template.HTML(svg.String())}) //nolint:gosec // plot escapes all texts
+		pictures = append(pictures, picture{f.figure.Title,
+			template.HTML(svg.String())}) //nolint:gosec // plot escapes all texts
 	}
 	page, err := template.New("study").Funcs(template.FuncMap{
 		"percent": perCent,

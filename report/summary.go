@@ -28,7 +28,8 @@ func Plan(w io.Writer, width int, run *records.Run) error {
 	} else if f != nil {
 		documents = "about " + plural(f.Documents, "document")
 	}
-	out.item("input", "%s in %s, %s, below %s", Size(run.Input.Bytes), plural(run.Input.Files, "file"), documents, cmp.Or(terminal.Mask(run.Input.Root), "-"))
+	out.item("input", "%s in %s, %s, below %s", Size(run.Input.Bytes), plural(run.Input.Files, "file"), documents,
+		cmp.Or(terminal.Mask(run.Input.Root), "-"))
 	if f != nil {
 		sampledTexts(out, f)
 	}
@@ -39,7 +40,8 @@ func Plan(w io.Writer, width int, run *records.Run) error {
 		out.item("parameters", "%s", c.Reason)
 		out.item("", "the join moves about %s of sets at most", Size(c.JoinBytes))
 	case c.Pieces > 0:
-		out.item("parameters", "%d pieces of %d bits; a pair at the threshold is found with probability %.5f", c.Pieces, c.Signature, c.ExpectedRecall)
+		out.item("parameters", "%d pieces of %d bits; a pair at the threshold is found with probability %.5f", c.Pieces,
+			c.Signature, c.ExpectedRecall)
 		out.item("", "%s", c.Reason)
 	default:
 		out.item("parameters", "bands × rows %d × %d of %d values; a pair at the threshold is found with probability %.5f",
@@ -64,7 +66,8 @@ func Summary(w io.Writer, width int, run *records.Run, dir string, example *reco
 
 	out.item("read", "%s in %s, %s", plural(documents, "document"), plural(run.Input.Files, "file"), Size(run.Input.Bytes))
 	if decoded := run.Input.Decoded; decoded > 0 {
-		out.item("encoding", "%s of %s read as %s, or as the byte order mark says", count(decoded), plural(run.Input.Files, "file"), run.Parameters.Encoding)
+		out.item("encoding", "%s of %s read as %s, or as the byte order mark says", count(decoded),
+			plural(run.Input.Files, "file"), run.Parameters.Encoding)
 	}
 	if n.Unreadable > 0 {
 		out.item("unreadable", "%s", plural(n.Unreadable, "record"))
@@ -85,14 +88,17 @@ func Summary(w io.Writer, width int, run *records.Run, dir string, example *reco
 		out.item("compared", "%s, of %s in all", plural(n.ComparedPairs, "pair"), count(n.AllPairs))
 	}
 	if crowds := n.PairsPartial; crowds > 0 {
-		out.item("over budget", "%s with more pairs, or longer ids, than --pair-budget allows: only some pairs, with kept documents, are listed", plural(crowds, "group"))
+		out.item("over budget", "%s with more pairs, or longer ids, than --pair-budget allows: only some pairs, with kept "+
+			"documents, are listed", plural(crowds, "group"))
 	}
 	out.item("clusters", "%s", count(n.Clusters))
 	out.item("removed", "%s%s", plural(n.Removed, "document"), removed(run))
 	if n.Chained > 0 {
-		out.item("chains", "%s removed that only a chain of others connects with the kept one; --cluster star removes none of these", plural(n.Chained, "document"))
+		out.item("chains", "%s removed that only a chain of others connects with the kept one; --cluster star removes none "+
+			"of these", plural(n.Chained, "document"))
 	}
-	symbols(out, run, n.Symbols, n.Equal+n.SameSet, "document", "removed for having the same "+tokens(run)+" or shingles", "the kept one")
+	symbols(out, run, n.Symbols, n.Equal+n.SameSet, "document", "removed for having the same "+tokens(run)+" or shingles",
+		"the kept one")
 	still := ""
 	if n.NotCompared > 0 && !run.Parameters.DropNotCompared {
 		still = fmt.Sprintf(", %s of them not compared", count(n.NotCompared))
@@ -107,7 +113,8 @@ func Summary(w io.Writer, width int, run *records.Run, dir string, example *reco
 		sideBySide(out, run, example)
 	}
 	out.printf("\n")
-	for _, line := range terminal.Wrap(fmt.Sprintf("results in %s: %s", terminal.Mask(dir), strings.Join(written(run), ", ")), width) {
+	for _, line := range terminal.Wrap(fmt.Sprintf("results in %s: %s", terminal.Mask(dir),
+		strings.Join(written(run), ", ")), width) {
 		out.printf("%s\n", line)
 	}
 	if run.Page {
@@ -130,10 +137,12 @@ func recall(out *printer, run *records.Run) {
 		if low == high {
 			interval = low
 		}
-		out.item("recall", "estimated %s: found %s of about %s", interval, count(e.Found), plural(int64(math.Round(e.True)), "near pair"))
+		out.item("recall", "estimated %s: found %s of about %s", interval, count(e.Found),
+			plural(int64(math.Round(e.True)), "near pair"))
 	}
 	if m := r.Measured; m != nil && m.RecallInterval == nil {
-		out.item("recall", "not measured: no near pair in the comparison of %s drawn with all; a larger --measure-recall may have some", plural(m.Sample, "document"))
+		out.item("recall", "not measured: no near pair in the comparison of %s drawn with all; a larger --measure-recall "+
+			"may have some", plural(m.Sample, "document"))
 	} else if m != nil {
 		out.item("recall", "measured %s, 95 %% interval %.4f to %.4f: found %s of the %s of %s drawn and compared with all",
 			share(m.Recall), down(m.Low), up(m.High), count(m.Found), plural(m.True, "near pair"), plural(m.Sample, "document"))
@@ -217,7 +226,8 @@ func removed(run *records.Run) string {
 
 // notCompared says what documents are that were not compared for a reason.
 var notCompared = map[string]string{
-	records.ReasonNoText: "without text", records.ReasonNoColumn: "without a text column", records.ReasonNoToken: "without a token", records.ReasonTooShort: "with too few words",
+	records.ReasonNoText: "without text", records.ReasonNoColumn: "without a text column",
+	records.ReasonNoToken: "without a token", records.ReasonTooShort: "with too few words",
 	records.ReasonTooLarge: "too large", records.ReasonLongID: "with too long an id",
 }
 
@@ -244,7 +254,8 @@ func symbols(out *printer, run *records.Run, differ, copies int64, noun, which, 
 	if differ == 1 {
 		verb = "differs"
 	}
-	out.item("symbols", "%s of %s %s %s from %s in symbols, as a + b and a - b do; --normalize keep-symbols compares symbols too, --method exact removes exact duplicates only: docs/choosing.md",
+	out.item("symbols", "%s of %s %s %s from %s in symbols, as a + b and a - b do; --normalize keep-symbols compares "+
+		"symbols too, --method exact removes exact duplicates only: docs/choosing.md",
 		count(differ), plural(copies, noun), which, verb, other)
 }
 

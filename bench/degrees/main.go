@@ -76,7 +76,8 @@ func run(args []string) error {
 		whole := spearman(similarities[s], degree, all)
 		low, high := interval(correlations[s])
 		lower, higher := interval(difference)
-		fmt.Fprintf(out, "%s\t%.3f\t%.3f to %.3f\t%+.3f\t%+.3f to %+.3f\n", name, whole, low, high, whole-spearman(similarities[0], degree, all), lower, higher)
+		fmt.Fprintf(out, "%s\t%.3f\t%.3f to %.3f\t%+.3f\t%+.3f to %+.3f\n", name, whole, low, high,
+			whole-spearman(similarities[0], degree, all), lower, higher)
 	}
 	return out.Flush()
 }

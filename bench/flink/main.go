@@ -51,7 +51,8 @@ func (b *bench) run(w io.Writer, corpus string) (err error) {
 		return err
 	}
 	defer os.RemoveAll(b.folder)
-	once, fourfold, few := filepath.Join(b.folder, "1x.jsonl"), filepath.Join(b.folder, "4x.jsonl"), filepath.Join(b.folder, "few.jsonl")
+	once, fourfold, few := filepath.Join(b.folder, "1x.jsonl"), filepath.Join(b.folder, "4x.jsonl"),
+		filepath.Join(b.folder, "few.jsonl")
 	for path, size := range map[string]struct{ copies, documents int }{once: {1, 0}, fourfold: {4, 0}, few: {1, 10}} {
 		if err := repeat(path, corpus, size.copies, size.documents); err != nil {
 			return err
@@ -76,7 +77,8 @@ func (b *bench) run(w io.Writer, corpus string) (err error) {
 		}
 	}
 	local, flink := cpu["local"+fourfold]-cpu["local"+once], cpu["flink"+fourfold]-cpu["flink"+once]
-	fmt.Fprintf(w, "\nCPU of 4x − 1x: %.1f s on flink, %.1f s locally: %.2f times (goal ≤ 1.3); to start: %.1f s and %.1f s\n",
+	fmt.Fprintf(w, "\nCPU of 4x − 1x: %.1f s on flink, %.1f s locally: %.2f times (goal ≤ 1.3); to start: %.1f s and "+
+		"%.1f s\n",
 		flink, local, flink/local, cpu["flink"+few], cpu["local"+few])
 	return nil
 }

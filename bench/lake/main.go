@@ -73,7 +73,8 @@ func (l *lake) serve(ctx context.Context, s3Address, gsAddress string, puts []st
 		}
 		go func() { failed <- http.Serve(listener, store) }() //nolint:gosec // of this machine
 	}
-	fmt.Printf("AWS_ENDPOINT_URL_S3=http://%s AWS_ACCESS_KEY_ID=%s AWS_SECRET_ACCESS_KEY=%s AWS_REGION=%s STORAGE_EMULATOR_HOST=http://%s\n",
+	fmt.Printf("AWS_ENDPOINT_URL_S3=http://%s AWS_ACCESS_KEY_ID=%s AWS_SECRET_ACCESS_KEY=%s AWS_REGION=%s "+
+		"STORAGE_EMULATOR_HOST=http://%s\n",
 		s3Address, fakes3.AccessKey, fakes3.SecretKey, l.s3.Region, gsAddress)
 	select {
 	case err := <-failed:

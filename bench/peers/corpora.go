@@ -60,8 +60,10 @@ var corpora = []recipe{
 	{Name: "reuters21578", needs: reuters, write: writeReuters},
 	{Name: "bbc_news", needs: bbc, write: writeBBC},
 	{Name: "recombined", needs: recombiner, write: writeRecombined},
-	{Name: "generated", write: generate(corpusgen.Spec{Documents: 1_000_000, Seed: 1, Copies: 0.15, Near: 0.15, Edits: 0.015})},
-	{Name: crowd, write: generate(corpusgen.Spec{Documents: 10_000, Words: 250, Seed: 1, Crowd: 6_000, CrowdEdits: 0.005})},
+	{Name: "generated", write: generate(corpusgen.Spec{Documents: 1_000_000, Seed: 1,
+		Copies: 0.15, Near: 0.15, Edits: 0.015})},
+	{Name: crowd, write: generate(corpusgen.Spec{Documents: 10_000, Words: 250, Seed: 1,
+		Crowd: 6_000, CrowdEdits: 0.005})},
 	{Name: unrelated, write: generate(corpusgen.Spec{Documents: 10_000, Words: 250, Seed: 1})},
 }
 

@@ -33,14 +33,18 @@ func main() {
 	var o options
 	peerList := flag.String("peers", "daft,gaoya,rensa", "which peers, of "+strings.Join(names(peers), ", "))
 	corpusList := flag.String("corpora", "", "which corpora, of "+strings.Join(names(corpora), ", ")+" (default all)")
-	floor := flag.String("floor", "", "flags with which neardup dedup stops after what no run can do without; adds rows for it")
-	flag.StringVar(&o.beside, "beside", "", "another program that runs beside, as `NAME=COMMAND ARGUMENTS`; {corpus} stands for the file to read, {answer} for a path to write to. Its answer is not judged")
+	floor := flag.String("floor", "", "flags with which neardup dedup stops after what no run can do without; adds rows "+
+		"for it")
+	flag.StringVar(&o.beside, "beside", "",
+		"another program that runs beside, as `NAME=COMMAND ARGUMENTS`; {corpus} stands for the file to read, {answer} for "+
+			"a path to write to. Its answer is not judged")
 	flag.IntVar(&o.rounds, "rounds", 3, "how often each is run, in alternation")
 	flag.IntVar(&o.workers, "workers", 2, "threads of each tool")
 	flag.DurationVar(&o.patience, "patience", 15*time.Minute, "how long one run may take")
 	flag.BoolVar(&o.quick, "quick", false, "one round of a hundredth of the documents: to see that it works")
 	flag.StringVar(&o.json, "json", ".cache/bench/peers.json", "where the table is written as JSON")
-	apart := flag.Bool("measure", false, "only run the arguments, and print what they took (what the program calls itself with)")
+	apart := flag.Bool("measure", false, "only run the arguments, and print what they took (what the program calls "+
+		"itself with)")
 	flag.Parse()
 	o.peers, o.corpora, o.floor = list(*peerList), list(*corpusList), strings.Fields(*floor)
 	var err error
@@ -77,7 +81,8 @@ func run(o options) error {
 	if err != nil {
 		return err
 	}
-	t := table{Date: time.Now().Format(time.DateOnly), Machine: machine(), Workers: o.workers, Rounds: o.rounds, Tools: tools}
+	t := table{Date: time.Now().Format(time.DateOnly), Machine: machine(), Workers: o.workers,
+		Rounds: o.rounds, Tools: tools}
 	if err := t.writeHead(os.Stdout); err != nil {
 		return err
 	}

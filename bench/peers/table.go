@@ -54,7 +54,8 @@ func (t table) writeTail(w io.Writer) error {
 	if losses == "" {
 		losses = "Nowhere in this run.\n"
 	}
-	_, err := fmt.Fprintf(w, "\n### Ratios\n\nEach ratio compares the minimum over the rounds.\n\n%s\n### Where neardup loses\n\n%s", items(t.ratios()), losses)
+	_, err := fmt.Fprintf(w, "\n### Ratios\n\nEach ratio compares the minimum over the rounds.\n\n%s\n### Where neardup "+
+		"loses\n\n%s", items(t.ratios()), losses)
 	return err
 }
 
@@ -84,17 +85,21 @@ func (t table) failures() error {
 
 func (m measured) write(w io.Writer) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "\n### %s\n\n%d documents, %.1f MB of text in a file of %.1f MB.", m.Name, m.Documents, float64(m.TextBytes)/1e6, float64(m.FileBytes)/1e6)
-	b.WriteString("\n\n| tool | CPU s | median | per GB of text | wall s | median | peak MB | recall | of pairs below 0.9 | removed | rightly |\n|---|---|---|---|---|---|---|---|---|---|---|\n")
+	fmt.Fprintf(&b, "\n### %s\n\n%d documents, %.1f MB of text in a file of %.1f MB.", m.Name, m.Documents,
+		float64(m.TextBytes)/1e6, float64(m.FileBytes)/1e6)
+	b.WriteString("\n\n| tool | CPU s | median | per GB of text | wall s | median | peak MB | recall | of pairs below " +
+		"0.9 | removed | rightly |\n|---|---|---|---|---|---|---|---|---|---|---|\n")
 	for _, c := range m.Cells {
 		if c.Failed != "" {
-			fmt.Fprintf(&b, "| %s | %s | | | | | %.0f | | | | |\n", c.Tool, strings.ReplaceAll(c.Failed, "|", "\\|"), c.least(peak)/(1<<20))
+			fmt.Fprintf(&b, "| %s | %s | | | | | %.0f | | | | |\n", c.Tool, strings.ReplaceAll(c.Failed, "|", "\\|"),
+				c.least(peak)/(1<<20))
 			continue
 		}
 		fmt.Fprintf(&b, "| %s | %.2f | %.2f | %.1f | %.2f | %.2f | %.0f |", c.Tool, c.least(cpu), c.median(cpu),
 			c.least(cpu)/float64(m.TextBytes)*1e9, c.least(wall), c.median(wall), c.least(peak)/(1<<20))
 		if q := c.Quality; q != nil {
-			fmt.Fprintf(&b, " %s of %d | %s of %d | %d | %s |\n", share(q.PairsFound, q.Pairs), q.Pairs, share(q.NearFound, q.Near), q.Near,
+			fmt.Fprintf(&b, " %s of %d | %s of %d | %d | %s |\n", share(q.PairsFound, q.Pairs), q.Pairs,
+				share(q.NearFound, q.Near), q.Near,
 				q.Removed, share(q.RemovedRightly, q.Removed))
 		} else {
 			b.WriteString(" | | | |\n")
@@ -181,8 +186,10 @@ func (t table) losses() (lines []string) {
 		{"wall s", "%.2f", func(c cell) float64 { return c.least(wall) }},
 		{"peak MB", "%.0f", func(c cell) float64 { return c.least(peak) / (1 << 20) }},
 		{"share of pairs missed", "%.5f", func(c cell) float64 { return missed(c.Quality.PairsFound, c.Quality.Pairs) }},
-		{"share of pairs below 0.9 missed", "%.5f", func(c cell) float64 { return missed(c.Quality.NearFound, c.Quality.Near) }},
-		{"share of removed without a pair", "%.5f", func(c cell) float64 { return missed(c.Quality.RemovedRightly, c.Quality.Removed) }},
+		{"share of pairs below 0.9 missed", "%.5f",
+			func(c cell) float64 { return missed(c.Quality.NearFound, c.Quality.Near) }},
+		{"share of removed without a pair", "%.5f",
+			func(c cell) float64 { return missed(c.Quality.RemovedRightly, c.Quality.Removed) }},
 	}
 	for _, m := range t.Corpora {
 		ours, others := m.sides()
@@ -195,7 +202,8 @@ func (t table) losses() (lines []string) {
 					}
 				}
 				if len(better) > 0 {
-					lines = append(lines, fmt.Sprintf("%s, %s: %s "+f.show+"; %s", m.Name, f.name, we.Tool, f.of(we), strings.Join(better, ", ")))
+					lines = append(lines, fmt.Sprintf("%s, %s: %s "+f.show+"; %s", m.Name, f.name, we.Tool,
+						f.of(we), strings.Join(better, ", ")))
 				}
 			}
 		}

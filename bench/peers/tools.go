@@ -57,7 +57,8 @@ func install(o options, chosen []peer) ([]tool, error) {
 	if _, err := os.Stat(requirements); err != nil {
 		return nil, fmt.Errorf("run it at the top of the repository: %w", err)
 	}
-	if err := loud("go", "build", "-tags", "disable_grpc_modules", "-o", neardupBinary, "./cmd/neardup"); err != nil { // as run_local.sh does
+	// as run_local.sh does
+	if err := loud("go", "build", "-tags", "disable_grpc_modules", "-o", neardupBinary, "./cmd/neardup"); err != nil {
 		return nil, err
 	}
 	version, err := exec.Command("git", "describe", "--always", "--dirty").Output()
@@ -68,7 +69,8 @@ func install(o options, chosen []peer) ([]tool, error) {
 		return tool{Name: "neardup" + name, Version: strings.TrimSpace(string(version)), Parameters: parameters, ours: true,
 			command: func(corpus, answer string) *exec.Cmd {
 				workers := strconv.Itoa(o.workers)
-				c := exec.Command(neardupBinary, append([]string{"dedup", corpus, "--output", answer, "--overwrite", "--workers", workers}, flags...)...)
+				c := exec.Command(neardupBinary, append(
+					[]string{"dedup", corpus, "--output", answer, "--overwrite", "--workers", workers}, flags...)...)
 				c.Env = append(os.Environ(), "GOMAXPROCS="+workers)
 				return c
 			},
@@ -123,7 +125,8 @@ func besides(asked string) (tool, error) {
 
 func (p peer) tool(version string, workers int) tool {
 	script := func(arguments ...string) *exec.Cmd {
-		c := exec.Command(environment+"/bin/python", append([]string{filepath.Join(scripts, p.script+"_peer.py")}, arguments...)...)
+		c := exec.Command(environment+"/bin/python",
+			append([]string{filepath.Join(scripts, p.script+"_peer.py")}, arguments...)...)
 		c.Env = append(os.Environ(), fmt.Sprintf("WORKERS=%d", workers), "PYTHONDONTWRITEBYTECODE=1")
 		return c
 	}
@@ -157,7 +160,8 @@ func installPeers() (map[string]string, error) {
 		if err := loud("python3", "-m", "venv", environment); err != nil {
 			return nil, err
 		}
-		if err := loud(environment+"/bin/pip", "install", "--quiet", "--disable-pip-version-check", "--only-binary", ":all:", "-r", requirements); err != nil {
+		if err := loud(environment+"/bin/pip", "install", "--quiet", "--disable-pip-version-check", "--only-binary", ":all:",
+			"-r", requirements); err != nil {
 			return nil, err
 		}
 		if err := os.WriteFile(mark, wanted, 0o644); err != nil {

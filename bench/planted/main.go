@@ -157,12 +157,14 @@ func (b bug) plant() (outcome string, err error) {
 	if err := os.WriteFile(overlayFile, overlay, 0o666); err != nil {
 		return "", err
 	}
-	if out, err := exec.Command("go", append([]string{"build", "-overlay", overlayFile}, "./"+filepath.Dir(b.file))...).CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", append([]string{"build", "-overlay", overlayFile},
+		"./"+filepath.Dir(b.file))...).CombinedOutput(); err != nil {
 		fmt.Printf("%s", out)
 		return "broken", nil
 	}
 	// Vetting and symbols for debuggers would take as long as many a test.
-	arguments := append([]string{"test", "-failfast", "-vet=off", "-ldflags=-w", "-timeout", "10m", "-overlay", overlayFile}, b.packages...)
+	arguments := append([]string{"test", "-failfast", "-vet=off", "-ldflags=-w", "-timeout", "10m",
+		"-overlay", overlayFile}, b.packages...)
 	test := exec.Command("go", arguments...)
 	test.Env = append(os.Environ(), "RAPID_NOFAILFILE=true") // a failing input of rapid would be left in the tree
 	out, err := test.CombinedOutput()

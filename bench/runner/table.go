@@ -31,13 +31,16 @@ func table(w io.Writer, quick bool, neardup, corpus string) error {
 	t.goal("peak of local / prism", float64(ours.Peak)/float64(prism.Peak), 1.0/4)
 
 	const tight = 512 << 20
-	free := t.cell("8 M documents, 2.5 GB, in memory", cell{Work: "large", N: 8 * million / scale, Runner: "local", Memory: 16 << 30})
+	free := t.cell("8 M documents, 2.5 GB, in memory",
+		cell{Work: "large", N: 8 * million / scale, Runner: "local", Memory: 16 << 30})
 	spilling := t.cell("the same with 512 MB", cell{Work: "large", N: 8 * million / scale, Runner: "local", Memory: tight})
 	t.goal("CPU with 512 MB / in memory", spilling.CPU/free.CPU, 2)
 	t.goal("peak with 512 MB, MB", float64(spilling.Peak)/(1<<20), 612)
 
-	one := t.cell("8 M small elements, 1 worker, 1 core", cell{Work: "small", N: 8 * million / scale, Runner: "local", Workers: 1})
-	two := t.cell("8 M small elements, 2 workers, 2 cores", cell{Work: "small", N: 8 * million / scale, Runner: "local", Workers: 2})
+	one := t.cell("8 M small elements, 1 worker, 1 core",
+		cell{Work: "small", N: 8 * million / scale, Runner: "local", Workers: 1})
+	two := t.cell("8 M small elements, 2 workers, 2 cores",
+		cell{Work: "small", N: 8 * million / scale, Runner: "local", Workers: 2})
 	t.goal("wall of 2 workers / 1 (1.8 times as fast is 0.56)", two.Wall/one.Wall, 1/1.8)
 
 	chain := t.cell("20 empty stages", cell{Work: "chain", Runner: "local"})
@@ -95,7 +98,8 @@ func (p *printer) command(neardup, corpus string) {
 			return
 		}
 		var t taken
-		t.Taken, p.err = process.Measure(exec.Command(neardup, "dedup", corpus, "--runner="+runner, "--output", output, "--overwrite"), io.Discard)
+		t.Taken, p.err = process.Measure(exec.Command(neardup, "dedup", corpus, "--runner="+runner, "--output",
+			output, "--overwrite"), io.Discard)
 		p.row("neardup dedup", runner, t)
 		if err := os.RemoveAll(output); err != nil && p.err == nil {
 			p.err = err

@@ -52,7 +52,8 @@ func table(w io.Writer, neardup, only string, most, words int, memory string) er
 		return err
 	}
 	defer os.RemoveAll(folder)
-	fmt.Fprintf(w, "| corpus | documents | MB | CPU s | µs of CPU a document | peak MB | removed | pairs | crowds |\n|---|---|---|---|---|---|---|---|---|\n")
+	fmt.Fprintf(w, "| corpus | documents | MB | CPU s | µs of CPU a document | peak MB | removed | pairs | crowds "+
+		"|\n|---|---|---|---|---|---|---|---|---|\n")
 	for _, c := range corpora {
 		if only != "" && c.name != only {
 			continue
@@ -73,7 +74,9 @@ func table(w io.Writer, neardup, only string, most, words int, memory string) er
 }
 
 // measure generates a corpus and deduplicates it.
-func measure(folder, neardup, memory string, spec corpusgen.Spec) (size int64, t process.Taken, counts map[string]int64, err error) {
+func measure(
+	folder, neardup, memory string, spec corpusgen.Spec,
+) (size int64, t process.Taken, counts map[string]int64, err error) {
 	input, output := filepath.Join(folder, "corpus.jsonl"), filepath.Join(folder, "out")
 	f, err := os.Create(input)
 	if err != nil {

@@ -62,7 +62,9 @@ type (
 type Rows[T blocks.Row] beam.PCollection
 
 // Flatten returns the elements of all collections, which are of one type.
-func Flatten[C Documents | Bands | Edges | Facts | Members | NearPairs | Profiles | LargeSets | LargeProfiles](s beam.Scope, all ...C) C {
+func Flatten[C Documents | Bands | Edges | Facts | Members | NearPairs | Profiles | LargeSets | LargeProfiles](
+	s beam.Scope, all ...C,
+) C {
 	plain := make([]beam.PCollection, len(all))
 	for i, c := range all {
 		plain[i] = beam.PCollection(c)

@@ -19,7 +19,8 @@ func Cluster(o jobserver.Options) (jobserver.Options, error) {
 	case given["async"], given["execute_async"]:
 		return o, errors.New("beam option --async: neardup waits for the end of its job, to check it; leave it out")
 	case given["environment_type"]:
-		o.Environment = jobserver.Environment{Kind: strings.ToLower(*jobopts.EnvironmentType), Config: *jobopts.EnvironmentConfig}
+		o.Environment = jobserver.Environment{Kind: strings.ToLower(*jobopts.EnvironmentType),
+			Config: *jobopts.EnvironmentConfig}
 	case given["environment_config"]:
 		o.Environment.Config = *jobopts.EnvironmentConfig
 	}

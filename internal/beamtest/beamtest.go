@@ -27,7 +27,9 @@ func Main(m *testing.M) {
 }
 
 // Launch returns a dedup.Launch of a runner; options are those of the local one.
-func Launch(runner string, options local.Options) func(context.Context, *beam.Pipeline, string) (beam.PipelineResult, []records.Stage, error) {
+func Launch(
+	runner string, options local.Options,
+) func(context.Context, *beam.Pipeline, string) (beam.PipelineResult, []records.Stage, error) {
 	return func(ctx context.Context, p *beam.Pipeline, temp string) (beam.PipelineResult, []records.Stage, error) {
 		options.TempDir = temp
 		result, err := beam.Run(local.WithOptions(ctx, options), runner, p)

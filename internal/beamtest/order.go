@@ -169,7 +169,9 @@ func grouped(inputs []attempts, attempt int) (all []element) {
 }
 
 // parDo makes both attempts at a DoFn.
-func (o *Orders) parDo(ctx context.Context, random *rand.Rand, fn *graph.Fn, outputs int, in attempts) ([]attempts, error) {
+func (o *Orders) parDo(
+	ctx context.Context, random *rand.Rand, fn *graph.Fn, outputs int, in attempts,
+) ([]attempts, error) {
 	d, err := newDoFn(fn)
 	if err != nil {
 		return nil, err
@@ -238,7 +240,8 @@ func ordered(all []element) bool {
 		return false
 	}
 	impulse := all[0].groups == nil && len(all[0].value()) == 0
-	return len(all) > 1 || impulse || slices.ContainsFunc(all[0].groups, func(values [][]byte) bool { return len(values) > 1 })
+	return len(all) > 1 || impulse || slices.ContainsFunc(all[0].groups,
+		func(values [][]byte) bool { return len(values) > 1 })
 }
 
 // shuffled returns elements, and the values of each group, in another order.

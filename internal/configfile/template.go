@@ -92,7 +92,8 @@ func setting(flag *kong.Flag) (string, bool) {
 // isNumber reports whether a flag's default is a number that TOML has, as in 0.999.
 func isNumber(flag *kong.Flag) bool {
 	_, err := strconv.ParseFloat(flag.Default, 64)
-	return err == nil && strings.Trim(flag.Default, "0123456789.") == "" && !strings.HasPrefix(flag.Default, ".") && !strings.HasSuffix(flag.Default, ".")
+	return err == nil && strings.Trim(flag.Default, "0123456789.") == "" && !strings.HasPrefix(flag.Default, ".") &&
+		!strings.HasSuffix(flag.Default, ".")
 }
 
 // quoted is a string of TOML. Defaults are printable ASCII.

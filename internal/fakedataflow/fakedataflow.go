@@ -92,7 +92,8 @@ func (s *Server) Say(id, importance, text string) {
 
 func (j *job) say(importance, text string) {
 	j.messages = append(j.messages, &df.JobMessage{
-		Id: strconv.Itoa(len(j.messages)), Time: time.Now().UTC().Format(time.RFC3339Nano), MessageImportance: importance, MessageText: text,
+		Id: strconv.Itoa(len(j.messages)), Time: time.Now().UTC().Format(time.RFC3339Nano),
+		MessageImportance: importance, MessageText: text,
 	})
 }
 
@@ -179,7 +180,8 @@ func (s *Server) answer(r *http.Request, body []byte) (any, error) {
 	}
 	i := slices.IndexFunc(s.jobs, func(j *job) bool { return j.Id == id })
 	if i < 0 {
-		return nil, &refusal{http.StatusNotFound, "NOT_FOUND", fmt.Sprintf("(d0e1): Information about job %s could not be found in our system.", id)}
+		return nil, &refusal{http.StatusNotFound, "NOT_FOUND",
+			fmt.Sprintf("(d0e1): Information about job %s could not be found in our system.", id)}
 	}
 	j := s.jobs[i]
 	switch {
@@ -188,7 +190,8 @@ func (s *Server) answer(r *http.Request, body []byte) (any, error) {
 	case sub == "" && r.Method == http.MethodPut:
 		return refuse(known(), func() (any, error) { return j.update(body) })
 	case sub == "messages" && r.Method == http.MethodGet:
-		return refuse(known("minimumImportance", "startTime", "pageToken"), func() (any, error) { return s.listMessages(j, query) })
+		return refuse(known("minimumImportance", "startTime", "pageToken"),
+			func() (any, error) { return s.listMessages(j, query) })
 	case sub == "metrics" && r.Method == http.MethodGet:
 		return refuse(known(), func() (any, error) { return &df.JobMetrics{Metrics: j.metrics}, nil })
 	}
@@ -224,12 +227,16 @@ func (s *Server) create(body []byte) (any, error) {
 		return nil, invalid("(c3): job type %q", made.Type)
 	case e == nil || !strings.HasPrefix(e.TempStoragePrefix, "gs://"):
 		return nil, invalid("(c4): the workflow needs a temp location")
-	case len(e.WorkerPools) != 1 || e.WorkerPools[0].Kind != "harness" || len(e.WorkerPools[0].SdkHarnessContainerImages) != 1:
+	case len(e.WorkerPools) != 1 || e.WorkerPools[0].Kind != "harness" ||
+		len(e.WorkerPools[0].SdkHarnessContainerImages) != 1:
 		return nil, invalid("(c5): one pool of workers, of one image, is needed")
 	}
 	for _, j := range s.jobs {
-		if j.Name == made.Name && (!ended(j.CurrentState) || made.ClientRequestId != "" && j.ClientRequestId == made.ClientRequestId) {
-			return nil, &refusal{http.StatusConflict, "ALREADY_EXISTS", fmt.Sprintf("(c6): The workflow could not be created. Causes: (c7): There is already an active job named %s.", made.Name)}
+		if j.Name == made.Name && (!ended(j.CurrentState) ||
+			made.ClientRequestId != "" && j.ClientRequestId == made.ClientRequestId) {
+			return nil, &refusal{http.StatusConflict, "ALREADY_EXISTS",
+				fmt.Sprintf("(c6): The workflow could not be created. Causes: (c7): There is already an active job named %s.",
+					made.Name)}
 		}
 	}
 	made.Id = fmt.Sprintf("2026-11-22_00_00_%02d-%d", len(s.jobs), 1000+len(s.jobs))
@@ -275,7 +282,8 @@ func (s *Server) run(ctx context.Context, j *job, copied *df.Job) {
 }
 
 func ended(state string) bool {
-	return slices.Contains([]string{"JOB_STATE_DONE", "JOB_STATE_FAILED", "JOB_STATE_CANCELLED", "JOB_STATE_DRAINED", "JOB_STATE_UPDATED"}, state)
+	return slices.Contains([]string{"JOB_STATE_DONE", "JOB_STATE_FAILED", "JOB_STATE_CANCELLED",
+		"JOB_STATE_DRAINED", "JOB_STATE_UPDATED"}, state)
 }
 
 // update changes the state that a job is to have (projects.locations.jobs/update).
@@ -337,7 +345,8 @@ func (s *Server) list(query url.Values) (any, error) {
 	}
 	var found []*df.Job
 	for _, j := range slices.Backward(s.jobs) {
-		if n := query.Get("name"); n != "" && n != j.Name || filter == "ACTIVE" && ended(j.CurrentState) || filter == "TERMINATED" && !ended(j.CurrentState) {
+		if n := query.Get("name"); n != "" && n != j.Name || filter == "ACTIVE" && ended(j.CurrentState) ||
+			filter == "TERMINATED" && !ended(j.CurrentState) {
 			continue
 		}
 		found = append(found, j.summary())
@@ -347,7 +356,8 @@ func (s *Server) list(query url.Values) (any, error) {
 }
 
 // importances of messages, the least first (JobMessageImportance).
-var importances = []string{"", "JOB_MESSAGE_DEBUG", "JOB_MESSAGE_DETAILED", "JOB_MESSAGE_BASIC", "JOB_MESSAGE_WARNING", "JOB_MESSAGE_ERROR"}
+var importances = []string{"", "JOB_MESSAGE_DEBUG", "JOB_MESSAGE_DETAILED", "JOB_MESSAGE_BASIC",
+	"JOB_MESSAGE_WARNING", "JOB_MESSAGE_ERROR"}
 
 // listMessages lists messages, the earliest first (projects.locations.jobs.messages/list).
 func (s *Server) listMessages(j *job, query url.Values) (any, error) {

@@ -25,8 +25,9 @@ func Account(t testing.TB, project, tokens string) (file, key string) {
 	}
 	key = string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}))
 	text, err := json.Marshal(map[string]string{
-		"type": "service_account", "project_id": project, "private_key_id": "1", "client_email": "a@" + project + ".iam.gserviceaccount.com",
-		"client_id": "1", "private_key": key, "token_uri": tokens,
+		"type": "service_account", "project_id": project, "private_key_id": "1",
+		"client_email": "a@" + project + ".iam.gserviceaccount.com",
+		"client_id":    "1", "private_key": key, "token_uri": tokens,
 	})
 	if err != nil {
 		t.Fatal(err)

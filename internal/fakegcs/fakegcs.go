@@ -74,7 +74,8 @@ type Request struct {
 // New returns a store with empty buckets.
 func New(buckets ...string) *Server {
 	// Generations look like microseconds.
-	s := &Server{buckets: map[string]map[string]*object{}, sessions: map[string]*session{}, rewrites: map[string]int64{}, generation: 1.6e15}
+	s := &Server{buckets: map[string]map[string]*object{}, sessions: map[string]*session{},
+		rewrites: map[string]int64{}, generation: 1.6e15}
 	for _, name := range buckets {
 		s.buckets[name] = map[string]*object{}
 	}
@@ -113,7 +114,8 @@ func (s *Server) End() {
 func (s *Server) Put(bucket, name, encoding string, data []byte) int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.put(&object{bucket: bucket, name: name, data: data, encoding: encoding, contentType: "application/octet-stream"}).generation
+	return s.put(&object{bucket: bucket, name: name, data: data, encoding: encoding,
+		contentType: "application/octet-stream"}).generation
 }
 
 // Get returns what an object holds, and the key that encrypts it.
@@ -197,9 +199,11 @@ func noObject(bucket, name string) *refusal {
 }
 
 var (
-	noBucket    = &refusal{http.StatusNotFound, "notFound", "The specified bucket does not exist."}
-	notMet      = &refusal{http.StatusPreconditionFailed, "conditionNotMet", "At least one of the pre-conditions you specified did not hold."}
-	unsatisfied = &refusal{http.StatusRequestedRangeNotSatisfiable, "requestedRangeNotSatisfiable", "Request range not satisfiable"}
+	noBucket = &refusal{http.StatusNotFound, "notFound", "The specified bucket does not exist."}
+	notMet   = &refusal{http.StatusPreconditionFailed, "conditionNotMet",
+		"At least one of the pre-conditions you specified did not hold."}
+	unsatisfied = &refusal{http.StatusRequestedRangeNotSatisfiable, "requestedRangeNotSatisfiable",
+		"Request range not satisfiable"}
 )
 
 // ServeHTTP answers a request.
@@ -216,7 +220,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c.log = Request{Method: r.Method, Project: cmp.Or(c.query.Get("userProject"), r.Header.Get("X-Goog-User-Project"))}
 	s.mu.Lock()
 	a, err := s.route(c, body)
-	if bucket, _, _ := strings.Cut(c.log.Object, "/"); s.Changed != nil && r.Method != http.MethodGet && r.Method != http.MethodHead {
+	if bucket, _, _ := strings.Cut(c.log.Object, "/"); s.Changed != nil && r.Method != http.MethodGet &&
+		r.Method != http.MethodHead {
 		s.Changed(bucket, s.all(bucket))
 	}
 	s.mu.Unlock()
@@ -249,11 +254,14 @@ func Refuse(w http.ResponseWriter, r *http.Request, status int) {
 	case http.StatusUnauthorized:
 		reason, message = "authError", "Invalid Credentials"
 	case http.StatusForbidden:
-		reason, message = "forbidden", "someone@example.com does not have storage.objects.get access to the Google Cloud Storage object. Permission 'storage.objects.get' denied on resource (or it may not exist)."
+		reason, message = "forbidden", "someone@example.com does not have storage.objects.get access to the Google Cloud "+
+			"Storage object. Permission 'storage.objects.get' denied on resource (or it may not exist)."
 	case http.StatusGone:
 		reason, message = "gone", "The requested upload session is no longer available."
 	case http.StatusTooManyRequests:
-		reason, message = "rateLimitExceeded", "The object exceeded the rate limit for object mutation operations (create, update, and delete). Please reduce your request rate."
+		reason, message = "rateLimitExceeded",
+			"The object exceeded the rate limit for object mutation operations (create, update, and delete). Please reduce "+
+				"your request rate."
 	}
 	a := refuse(r, &refusal{status, reason, message})
 	maps.Copy(w.Header(), a.header)
@@ -301,7 +309,8 @@ func refuse(r *http.Request, e *refusal) *answer {
 	if err != nil {
 		panic(err)
 	}
-	return &answer{e.status, http.Header{"Content-Type": {"application/xml; charset=UTF-8"}}, append([]byte(xml.Header), body...), false}
+	return &answer{e.status, http.Header{"Content-Type": {"application/xml; charset=UTF-8"}},
+		append([]byte(xml.Header), body...), false}
 }
 
 func reply(status int, v any) *answer {
@@ -315,7 +324,8 @@ func reply(status int, v any) *answer {
 // known refuses parameters that the verb does not have, besides those of all verbs.
 func (c *call) known(names ...string) error {
 	for name, values := range c.query {
-		if !slices.Contains(append(names[:len(names):len(names)], "alt", "prettyPrint", "userProject"), name) || len(values) != 1 {
+		if !slices.Contains(append(names[:len(names):len(names)], "alt", "prettyPrint", "userProject"), name) ||
+			len(values) != 1 {
 			return invalid("%s: parameter %s", c.log.Verb, name)
 		}
 	}
@@ -444,7 +454,8 @@ func (s *Server) remove(c *call, bucket, name string) (*answer, error) {
 func (s *Server) list(c *call, bucket string) (*answer, error) {
 	q := c.query
 	c.log.Verb, c.log.Object = "list", bucket+"/"+q.Get("prefix")
-	if err := c.known("projection", "delimiter", "prefix", "startOffset", "endOffset", "versions", "includeTrailingDelimiter", "matchGlob",
+	if err := c.known("projection", "delimiter", "prefix", "startOffset", "endOffset", "versions",
+		"includeTrailingDelimiter", "matchGlob",
 		"includeFoldersAsPrefixes", "pageToken", "fields", "maxResults"); err != nil {
 		return nil, err
 	}
@@ -526,8 +537,10 @@ func (o *object) resource() map[string]any {
 	stamp := o.created.UTC().Format("2006-01-02T15:04:05.000Z")
 	digest := md5.Sum(o.data) //nolint:gosec // what the store tells
 	resource := map[string]any{
-		"kind": "storage#object", "id": fmt.Sprintf("%s/%s/%d", o.bucket, o.name, o.generation), "name": o.name, "bucket": o.bucket,
-		"generation": strconv.FormatInt(o.generation, 10), "metageneration": "1", "contentType": o.contentType, "storageClass": "STANDARD",
+		"kind": "storage#object", "id": fmt.Sprintf("%s/%s/%d", o.bucket, o.name, o.generation),
+		"name": o.name, "bucket": o.bucket,
+		"generation": strconv.FormatInt(o.generation, 10), "metageneration": "1",
+		"contentType": o.contentType, "storageClass": "STANDARD",
 		"size": strconv.Itoa(len(o.data)), "md5Hash": base64.StdEncoding.EncodeToString(digest[:]), "crc32c": crc(o.data),
 		"etag": "CAE=", "timeCreated": stamp, "updated": stamp,
 	}
@@ -580,7 +593,8 @@ func (s *Server) move(c *call, bucket, from, to string) (*answer, error) {
 // rewrite: json_api/v1/objects/rewrite. While it is not done the answer has the token to go on with.
 func (s *Server) rewrite(c *call, bucket, from, toBucket, to string) (*answer, error) {
 	c.log.Verb, c.log.Object = "rewrite", bucket+"/"+from
-	if err := c.known("projection", "rewriteToken", "sourceGeneration", "ifGenerationMatch", "ifSourceGenerationMatch", "destinationKmsKeyName"); err != nil {
+	if err := c.known("projection", "rewriteToken", "sourceGeneration", "ifGenerationMatch", "ifSourceGenerationMatch",
+		"destinationKmsKeyName"); err != nil {
 		return nil, err
 	}
 	source, err := s.find(c, "sourceGeneration", bucket, from)
@@ -604,11 +618,13 @@ func (s *Server) rewrite(c *call, bucket, from, toBucket, to string) (*answer, e
 	if copied += cmp.Or(s.RewriteBytes, size); copied < size {
 		token := fmt.Sprintf("rewrite-%d-%d", source.generation, copied)
 		s.rewrites[token] = copied
-		return reply(http.StatusOK, map[string]any{"kind": "storage#rewriteResponse", "done": false, "totalBytesRewritten": strconv.FormatInt(copied, 10),
-			"objectSize": strconv.FormatInt(size, 10), "rewriteToken": token}), nil
+		return reply(http.StatusOK, map[string]any{"kind": "storage#rewriteResponse", "done": false,
+			"totalBytesRewritten": strconv.FormatInt(copied, 10),
+			"objectSize":          strconv.FormatInt(size, 10), "rewriteToken": token}), nil
 	}
 	made := *source
 	made.bucket, made.name, made.kmsKey = toBucket, to, c.query.Get("destinationKmsKeyName")
-	return reply(http.StatusOK, map[string]any{"kind": "storage#rewriteResponse", "done": true, "totalBytesRewritten": strconv.FormatInt(size, 10),
-		"objectSize": strconv.FormatInt(size, 10), "resource": s.put(&made).resource()}), nil
+	return reply(http.StatusOK, map[string]any{"kind": "storage#rewriteResponse", "done": true,
+		"totalBytesRewritten": strconv.FormatInt(size, 10),
+		"objectSize":          strconv.FormatInt(size, 10), "resource": s.put(&made).resource()}), nil
 }

@@ -68,7 +68,8 @@ func described(c *call, bucket string, metadata []byte) (*object, string, error)
 		return nil, "", invalid("Required: a valid name; %q in %q", name, m.Bucket)
 	}
 	key := cmp.Or(c.query.Get("kmsKeyName"), m.KMSKeyName)
-	return &object{bucket: bucket, name: name, contentType: m.ContentType, encoding: m.ContentEncoding, kmsKey: key}, m.Crc32c, nil
+	return &object{bucket: bucket, name: name, contentType: m.ContentType, encoding: m.ContentEncoding, kmsKey: key},
+		m.Crc32c, nil
 }
 
 // finish makes an object visible, if the condition holds at this moment.
@@ -178,7 +179,8 @@ func (u *session) take(span, total string, body []byte) error {
 		return invalid("Content-Range %s of %d bytes", span, len(body))
 	}
 	if total == "*" && len(body)%chunkUnit != 0 {
-		return invalid("Invalid request. The number of bytes uploaded is required to be equal or greater than 262144, except for the final request.")
+		return invalid("Invalid request. The number of bytes uploaded is required to be equal or greater than 262144, " +
+			"except for the final request.")
 	}
 	if from > len(u.data) {
 		return invalid("Invalid request. Expected offset %d", len(u.data))

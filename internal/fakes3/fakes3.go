@@ -221,7 +221,8 @@ func (s *Server) refuse(w http.ResponseWriter, r *http.Request, status int) {
 		200: fail(200, "InternalError", "We encountered an internal error. Please try again."), // after the headers were sent
 		403: fail(403, "AccessDenied", "Access Denied"),
 		404: fail(404, "NoSuchUpload", "The specified multipart upload does not exist."), // as some stores list none
-		409: fail(409, "ConditionalRequestConflict", "The conditional request cannot succeed due to a conflicting operation against this resource."),
+		409: fail(409, "ConditionalRequestConflict",
+			"The conditional request cannot succeed due to a conflicting operation against this resource."),
 		429: fail(429, "TooManyRequests", "Please reduce your request rate."),
 		500: fail(500, "InternalError", "We encountered an internal error. Please try again."),
 		501: fail(501, "NotImplemented", "A header you provided implies functionality that is not implemented."),
@@ -376,7 +377,8 @@ func kept(r *http.Request) http.Header {
 	for key, values := range r.Header {
 		switch {
 		case strings.HasPrefix(key, "X-Amz-Meta-"), strings.HasPrefix(key, "X-Amz-Server-Side-Encryption"),
-			slices.Contains([]string{"Cache-Control", "Content-Disposition", "Content-Encoding", "Content-Language", "Content-Type"}, key):
+			slices.Contains([]string{"Cache-Control", "Content-Disposition", "Content-Encoding",
+				"Content-Language", "Content-Type"}, key):
 			h[key] = values
 		}
 	}
@@ -478,7 +480,8 @@ func (b bucket) copy(w http.ResponseWriter, r *http.Request, key string) *failur
 		return f
 	}
 	if int64(len(o.data)) > cmp.Or(b.MaxCopy, 5<<30) {
-		return fail(400, "InvalidRequest", "The specified copy source is larger than the maximum allowable size for a copy source: %d", b.MaxCopy)
+		return fail(400, "InvalidRequest", "The specified copy source is larger than the maximum allowable size for a copy "+
+			"source: %d", b.MaxCopy)
 	}
 	if r.Header.Get("X-Amz-Copy-Source") == b.name+"/"+key {
 		return fail(400, "InvalidRequest", "This copy request is illegal because it is trying to copy an object to itself")
@@ -520,7 +523,8 @@ func (b bucket) begin(w http.ResponseWriter, r *http.Request, key string) *failu
 func (b bucket) upload(r *http.Request, key string) (*upload, *failure) {
 	u, ok := b.uploads[r.URL.Query().Get("uploadId")]
 	if !ok || u.bucket != b.name || u.key != key {
-		return nil, fail(404, "NoSuchUpload", "The specified upload does not exist. The upload ID may be invalid, or the upload may have been aborted or completed.")
+		return nil, fail(404, "NoSuchUpload", "The specified upload does not exist. The upload ID may be invalid, or the "+
+			"upload may have been aborted or completed.")
 	}
 	return u, nil
 }
@@ -552,7 +556,8 @@ func (b bucket) part(w http.ResponseWriter, r *http.Request, key string, body []
 		data = data[from:to]
 	}
 	if int64(len(data)) > cmp.Or(b.MaxCopy, 5<<30) {
-		return fail(400, "InvalidRequest", "The specified copy source is larger than the maximum allowable size for a copy source: %d", b.MaxCopy)
+		return fail(400, "InvalidRequest", "The specified copy source is larger than the maximum allowable size for a copy "+
+			"source: %d", b.MaxCopy)
 	}
 	u.parts[number] = object{data: data, etag: etagOf(data)}
 	writeXML(w, http.StatusOK, struct {
@@ -575,7 +580,8 @@ func (b bucket) complete(w http.ResponseWriter, r *http.Request, key string, bod
 		}
 	}
 	if err := xml.Unmarshal(body, &list); err != nil || len(list.Part) == 0 {
-		return fail(400, "MalformedXML", "The XML you provided was not well-formed or did not validate against our published schema")
+		return fail(400, "MalformedXML", "The XML you provided was not well-formed or did not validate against our "+
+			"published schema")
 	}
 	var data, sums bytes.Buffer
 	for i, p := range list.Part {
@@ -635,7 +641,8 @@ type prefixes struct{ Prefix string }
 // list is ListObjectsV2.
 func (b bucket) list(w http.ResponseWriter, query url.Values) *failure {
 	for parameter := range query {
-		if !slices.Contains([]string{"list-type", "prefix", "delimiter", "start-after", "continuation-token", "encoding-type", "max-keys"}, parameter) {
+		if !slices.Contains([]string{"list-type", "prefix", "delimiter", "start-after", "continuation-token",
+			"encoding-type", "max-keys"}, parameter) {
 			return fail(501, "NotImplemented", "%s", parameter)
 		}
 	}
@@ -690,7 +697,8 @@ func (b bucket) list(w http.ResponseWriter, query url.Values) *failure {
 			continue
 		}
 		o := b.objects[key]
-		page.Contents = append(page.Contents, contents{encode(key, query), stamp(o.modified), o.etag, len(o.data), "STANDARD"})
+		page.Contents = append(page.Contents, contents{encode(key, query), stamp(o.modified),
+			o.etag, len(o.data), "STANDARD"})
 	}
 	writeXML(w, http.StatusOK, page)
 	return nil
@@ -714,7 +722,8 @@ func (b bucket) listUploads(w http.ResponseWriter, query url.Values) *failure {
 	})
 	key, id := query.Get("key-marker"), query.Get("upload-id-marker")
 	for _, u := range found {
-		if u.bucket != b.name || !strings.HasPrefix(u.key, query.Get("prefix")) || u.key < key || u.key == key && (id == "" || u.id <= id) {
+		if u.bucket != b.name || !strings.HasPrefix(u.key, query.Get("prefix")) || u.key < key ||
+			u.key == key && (id == "" || u.id <= id) {
 			continue
 		}
 		if len(page.Upload) == cmp.Or(b.PageSize, 1000) {

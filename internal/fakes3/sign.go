@@ -23,7 +23,8 @@ const (
 // presigned, in the query, and that it is neither too old nor of another body. It reports whether there is one.
 func (s *Server) verify(r *http.Request, body []byte) (signed bool, f *failure) {
 	query := r.URL.Query()
-	credential, names, signature, date := query.Get("X-Amz-Credential"), query.Get("X-Amz-SignedHeaders"), query.Get("X-Amz-Signature"), query.Get("X-Amz-Date")
+	credential, names, signature, date := query.Get("X-Amz-Credential"), query.Get("X-Amz-SignedHeaders"),
+		query.Get("X-Amz-Signature"), query.Get("X-Amz-Date")
 	presigned := signature != ""
 	if !presigned {
 		value := r.Header.Get("Authorization")
@@ -35,12 +36,14 @@ func (s *Server) verify(r *http.Request, body []byte) (signed bool, f *failure) 
 			name, value, _ := strings.Cut(strings.TrimSpace(field), "=")
 			fields[name] = value
 		}
-		credential, names, signature, date = fields["Credential"], fields["SignedHeaders"], fields["Signature"], r.Header.Get("X-Amz-Date")
+		credential, names, signature, date = fields["Credential"], fields["SignedHeaders"],
+			fields["Signature"], r.Header.Get("X-Amz-Date")
 	}
 	hash := cmp.Or(r.Header.Get("X-Amz-Content-Sha256"), unsigned)
 	if hash != unsigned {
 		if sum := sha256.Sum256(body); hash != hex.EncodeToString(sum[:]) {
-			return false, fail(400, "XAmzContentSHA256Mismatch", "The provided 'x-amz-content-sha256' header does not match what was computed.")
+			return false, fail(400, "XAmzContentSHA256Mismatch",
+				"The provided 'x-amz-content-sha256' header does not match what was computed.")
 		}
 	}
 	if f := s.inTime(date, query.Get("X-Amz-Expires"), presigned); f != nil {
@@ -54,7 +57,8 @@ func (s *Server) verify(r *http.Request, body []byte) (signed bool, f *failure) 
 		return false, fail(403, "InvalidAccessKeyId", "The AWS Access Key Id you provided does not exist in our records.")
 	}
 	if scope[2] != s.Region {
-		f := fail(400, "AuthorizationHeaderMalformed", "The authorization header is malformed; the region '%s' is wrong; expecting '%s'", scope[2], s.Region)
+		f := fail(400, "AuthorizationHeaderMalformed",
+			"The authorization header is malformed; the region '%s' is wrong; expecting '%s'", scope[2], s.Region)
 		f.Region = s.Region
 		return false, f
 	}
@@ -74,7 +78,8 @@ func (s *Server) verify(r *http.Request, body []byte) (signed bool, f *failure) 
 		key = mac.Sum(nil)
 	}
 	if hex.EncodeToString(key) != signature {
-		return false, fail(403, "SignatureDoesNotMatch", "The request signature we calculated does not match the signature you provided. Check your key and signing method.")
+		return false, fail(403, "SignatureDoesNotMatch",
+			"The request signature we calculated does not match the signature you provided. Check your key and signing method.")
 	}
 	return true, nil
 }
@@ -101,7 +106,8 @@ func (s *Server) inTime(date, expires string, presigned bool) *failure {
 func canonicalHeaders(r *http.Request, names []string) (string, *failure) {
 	for key := range r.Header {
 		lower := strings.ToLower(key)
-		if must := strings.HasPrefix(lower, "x-amz-") || strings.HasPrefix(lower, "if-") || lower == "range"; must && !slices.Contains(names, lower) {
+		if must := strings.HasPrefix(lower, "x-amz-") || strings.HasPrefix(lower, "if-") ||
+			lower == "range"; must && !slices.Contains(names, lower) {
 			return "", fail(403, "AccessDenied", "There were headers present in the request which were not signed: %s", lower)
 		}
 	}

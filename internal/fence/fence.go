@@ -16,7 +16,8 @@ func New(t testing.TB, size int) Memory {
 	t.Helper()
 	page := os.Getpagesize()
 	inside := (size + page - 1) / page * page
-	all, err := syscall.Mmap(-1, 0, page+inside+page, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_ANON|syscall.MAP_PRIVATE)
+	all, err := syscall.Mmap(-1, 0, page+inside+page, syscall.PROT_READ|syscall.PROT_WRITE,
+		syscall.MAP_ANON|syscall.MAP_PRIVATE)
 	if err != nil {
 		t.Fatal(err)
 	}

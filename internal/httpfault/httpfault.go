@@ -21,8 +21,9 @@ const (
 	Error      // refused with Status, without effect
 	Reset      // the connection is reset, without effect
 	Lost       // it takes effect, and the connection is reset instead of an answer
-	Cut        // it takes effect, and the connection closes after that many Bytes of the answer's body, less than its Content-Length
-	Stall      // the same, but the connection stays open without another byte
+	// it takes effect, and the connection closes after that many Bytes of the answer's body, less than its Content-Length
+	Cut
+	Stall // the same, but the connection stays open without another byte
 )
 
 // Fault is what happens to one request.

@@ -49,7 +49,8 @@ type Content struct {
 }
 
 func newContent(data []byte, modified time.Time) *Content {
-	return &Content{Bytes: data, modified: modified, Sum: sync.OnceValue(func() string { return fmt.Sprintf("%x", sha256.Sum256(data)) })}
+	return &Content{Bytes: data, modified: modified,
+		Sum: sync.OnceValue(func() string { return fmt.Sprintf("%x", sha256.Sum256(data)) })}
 }
 
 // ReadTree reads the folder dir into a Tree.

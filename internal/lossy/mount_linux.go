@@ -31,7 +31,8 @@ func Mount(t testing.TB, s *System, limit time.Duration) (folder string) {
 	}
 	if err != nil {
 		detach(folder) // if only the server failed
-		t.Skipf("this test mounts a file system by FUSE: give it /dev/fuse, and run it as root or install fusermount3 (package fuse3): %v", err)
+		t.Skipf("this test mounts a file system by FUSE: give it /dev/fuse, and run it as root or install fusermount3 "+
+			"(package fuse3): %v", err)
 	}
 	ended := make(chan struct{})
 	go func() {

@@ -51,7 +51,8 @@ _%[1]s() {
 			paths = append(paths, word+" "+under)
 		}
 	}
-	fmt.Fprintf(&b, "    %s) command=${command:+$command }${COMP_WORDS[i]} ;;\n    esac\n  done\n", "'"+strings.Join(paths, "' | '")+"'")
+	fmt.Fprintf(&b, "    %s) command=${command:+$command }${COMP_WORDS[i]} ;;\n    esac\n  done\n",
+		"'"+strings.Join(paths, "' | '")+"'")
 	b.WriteString("  case $command in\n")
 	for _, word := range first(app) {
 		under := second(app)[word]
@@ -76,7 +77,8 @@ _%[1]s() {
 			all = append(all, names(flag)...)
 			if takesValue(flag) {
 				if listed := values(flag.Value); listed != nil {
-					fmt.Fprintf(&b, "    %s) COMPREPLY=($(compgen -W '%s' -- \"$cur\")); return ;;\n", strings.Join(names(flag), " | "), strings.Join(listed, " "))
+					fmt.Fprintf(&b, "    %s) COMPREPLY=($(compgen -W '%s' -- \"$cur\")); return ;;\n",
+						strings.Join(names(flag), " | "), strings.Join(listed, " "))
 				} else {
 					fmt.Fprintf(&b, "    %s) return ;;\n", strings.Join(names(flag), " | "))
 				}
@@ -85,7 +87,8 @@ _%[1]s() {
 		fmt.Fprintf(&b, "    esac\n    flags='%s'", strings.Join(all, " "))
 		for _, arg := range c.Positional {
 			if listed := values(arg); listed != nil {
-				fmt.Fprintf(&b, "\n    if [[ $cur != -* ]]; then COMPREPLY=($(compgen -W '%s' -- \"$cur\")); return; fi", strings.Join(listed, " "))
+				fmt.Fprintf(&b, "\n    if [[ $cur != -* ]]; then COMPREPLY=($(compgen -W '%s' -- \"$cur\")); return; fi",
+					strings.Join(listed, " "))
 			}
 		}
 		b.WriteString(" ;;\n")
@@ -107,17 +110,20 @@ func zsh(app *kong.Application) string {
 	quote := func(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
 	// Brackets and colons part a specification.
 	escape := strings.NewReplacer(`\`, `\\`, "[", `\[`, "]", `\]`, ":", `\:`).Replace
-	fmt.Fprintf(&b, "#compdef %[1]s\n# Completion of %[1]s for zsh: source <(%[1]s completion zsh)\n_%[1]s() {\n  local command=$words[2]\n  local -a commands=(\n", app.Name)
+	fmt.Fprintf(&b, "#compdef %[1]s\n# Completion of %[1]s for zsh: source <(%[1]s completion zsh)\n_%[1]s() {\n  local "+
+		"command=$words[2]\n  local -a commands=(\n", app.Name)
 	for _, word := range first(app) {
 		fmt.Fprintf(&b, "    %s\n", quote(word+":"+brief(helpOf(app, word))))
 	}
-	b.WriteString("  )\n  if (( CURRENT == 2 )) && [[ $words[2] != -* ]]; then\n    _describe command commands\n    _files\n    return\n  fi\n")
+	b.WriteString("  )\n  if (( CURRENT == 2 )) && [[ $words[2] != -* ]]; then\n    _describe command commands\n    " +
+		"_files\n    return\n  fi\n")
 	for _, word := range first(app) {
 		under := second(app)[word]
 		if under == nil {
 			continue
 		}
-		fmt.Fprintf(&b, "  if [[ $command == %s ]]; then\n    if (( CURRENT == 3 )); then compadd %s; return; fi\n    command+=\" $words[3]\"; shift words; (( CURRENT-- ))\n  fi\n", word, strings.Join(under, " "))
+		fmt.Fprintf(&b, "  if [[ $command == %s ]]; then\n    if (( CURRENT == 3 )); then compadd %s; return; fi\n    "+
+			"command+=\" $words[3]\"; shift words; (( CURRENT-- ))\n  fi\n", word, strings.Join(under, " "))
 	}
 	b.WriteString("  case $command in\n")
 	var usual command
@@ -179,7 +185,8 @@ func fish(app *kong.Application) string {
 	words := strings.Join(first(app), " ")
 	fmt.Fprintf(&b, "# Completion of %[1]s for fish: %[1]s completion fish | source\n", app.Name)
 	for _, word := range first(app) {
-		fmt.Fprintf(&b, "complete -c %s -n __fish_use_subcommand -a %s -d %s\n", app.Name, word, quote(brief(helpOf(app, word))))
+		fmt.Fprintf(&b, "complete -c %s -n __fish_use_subcommand -a %s -d %s\n", app.Name, word,
+			quote(brief(helpOf(app, word))))
 	}
 	line := func(condition string, flag *kong.Flag) {
 		if flag.Hidden {
@@ -205,7 +212,8 @@ func fish(app *kong.Application) string {
 	for _, c := range commands(app) {
 		path := "__fish_seen_subcommand_from " + c.path
 		if above, word, ok := strings.Cut(c.path, " "); ok {
-			fmt.Fprintf(&b, "complete -c %s -n %s -a %s -d %s\n", app.Name, quote("__fish_seen_subcommand_from "+above), word, quote(brief(c.Help)))
+			fmt.Fprintf(&b, "complete -c %s -n %s -a %s -d %s\n", app.Name, quote("__fish_seen_subcommand_from "+above),
+				word, quote(brief(c.Help)))
 			path = "__fish_seen_subcommand_from " + word
 		}
 		if c.usual {

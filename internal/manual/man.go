@@ -43,7 +43,8 @@ func (p *page) flags(flags []*kong.Flag) {
 // Man returns the man page, section 1, of the program in a version.
 func Man(app *kong.Application, version string) string {
 	p := &page{}
-	fmt.Fprintf(p, ".TH %s 1 \"\" \"%s\" \"User Commands\"\n.SH NAME\n", strings.ToUpper(app.Name), roff.Replace(app.Name+" "+version))
+	fmt.Fprintf(p, ".TH %s 1 \"\" \"%s\" \"User Commands\"\n.SH NAME\n", strings.ToUpper(app.Name),
+		roff.Replace(app.Name+" "+version))
 	title, rest, _ := strings.Cut(app.Help, "\n\n")
 	what, more, _ := strings.Cut(title, ":")
 	p.text(app.Name + " - " + strings.ToLower(what[:1]) + what[1:])

@@ -38,7 +38,8 @@ var unsupported = []string{"iso-2022-jp", "replacement", "x-user-defined"}
 func Named(name string) (*Encoding, error) {
 	found, err := htmlindex.Get(name)
 	if err != nil {
-		return nil, fmt.Errorf("no encoding is called %q; name one of the Encoding Standard, such as windows-1252, shift_jis or utf-16le", name)
+		return nil, fmt.Errorf("no encoding is called %q; name one of the Encoding Standard, such as windows-1252, "+
+			"shift_jis or utf-16le", name)
 	}
 	canonical, err := htmlindex.Name(found)
 	if err != nil || slices.Contains(unsupported, canonical) {

@@ -110,14 +110,16 @@ func plausible(text []byte) bool {
 }
 
 // scripts are those whose letters are told apart.
-var scripts = []*unicode.RangeTable{unicode.Latin, unicode.Cyrillic, unicode.Greek, unicode.Han, unicode.Hangul, unicode.Katakana}
+var scripts = []*unicode.RangeTable{unicode.Latin, unicode.Cyrillic, unicode.Greek, unicode.Han,
+	unicode.Hangul, unicode.Katakana}
 
 // natural reports whether the words of a text look as words do: at most one in ten of those with letters that are not
 // ASCII mixes scripts, has a capital behind a small letter, or has a sign or
 // mostly accented letters in it, as a word read in a wrong encoding does.
 func natural(text []byte) bool {
 	words, odd := 0, 0
-	for _, word := range bytes.FieldsFunc(text, func(r rune) bool { return r < utf8.RuneSelf && !unicode.IsLetter(r) || unicode.IsSpace(r) }) {
+	for _, word := range bytes.FieldsFunc(text,
+		func(r rune) bool { return r < utf8.RuneSelf && !unicode.IsLetter(r) || unicode.IsSpace(r) }) {
 		foreign, isOdd := oddities(word)
 		if foreign {
 			words++
@@ -144,7 +146,8 @@ func oddities(word []byte) (foreign, odd bool) {
 			}
 			if i := slices.IndexFunc(scripts, func(s *unicode.RangeTable) bool { return unicode.Is(s, r) }); i >= 0 {
 				// Japanese has two, of which one is not looked at here.
-				odd = odd || script != nil && script != scripts[i] && (script == unicode.Latin || scripts[i] == unicode.Latin || script == unicode.Cyrillic)
+				odd = odd || script != nil && script != scripts[i] &&
+					(script == unicode.Latin || scripts[i] == unicode.Latin || script == unicode.Cyrillic)
 				script = scripts[i]
 			}
 			odd = odd || unicode.IsUpper(r) && unicode.IsLower(before)

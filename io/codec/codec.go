@@ -65,7 +65,8 @@ type Document struct {
 
 // Reset empties doc and keeps its memory. Decode begins with it.
 func (doc *Document) Reset() {
-	*doc = Document{ID: doc.ID[:0], Text: doc.Text[:0], Ends: doc.Ends[:0], Missing: doc.Missing[:0], Value: Value{Text: doc.Value.Text[:0]}}
+	*doc = Document{ID: doc.ID[:0], Text: doc.Text[:0], Ends: doc.Ends[:0], Missing: doc.Missing[:0],
+		Value: Value{Text: doc.Value.Text[:0]}}
 }
 
 // NextColumn ends a text column and begins another.

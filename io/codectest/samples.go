@@ -170,7 +170,8 @@ func warcSample() *Sample {
 	warc.Filler("\r\n")
 	warc.besides(WARC("warcinfo", "info", "application/warc-fields", "software: none\r\n"))
 	warc.Record(WARC("conversion", "a", "text/plain", "one\r\n\r\nWARC/1.0\r\n"), "a", "one\r\n\r\nWARC/1.0\r\n")
-	warc.Record(WARC("response", "b", "application/http", "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n<p>two <b>&amp;</b>"), "b", "two &")
+	warc.Record(WARC("response", "b", "application/http",
+		"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n<p>two <b>&amp;</b>"), "b", "two &")
 	warc.besides(WARC("request", "c", "application/http", "GET / HTTP/1.1\r\n\r\n"))
 	warc.unreadable("WARC/1.0\r\nWARC-Type: request\r\nContent-Length: 3\r\n\r\nfour\r\n\r\n")
 	warc.unreadable("WARC/1.1\r\nWARC-Type: conversion\r\n\r\nfive\r\n\r\n")
@@ -185,7 +186,8 @@ func WARC(kind, id, contentType, content string) string {
 	if id != "" {
 		head += "WARC-Record-ID: " + id + "\r\n"
 	}
-	return fmt.Sprintf("%sContent-Type: %s\r\nContent-Length: %d\r\n\r\n%s\r\n\r\n", head, contentType, len(content), content)
+	return fmt.Sprintf("%sContent-Type: %s\r\nContent-Length: %d\r\n\r\n%s\r\n\r\n", head,
+		contentType, len(content), content)
 }
 
 func tarSample() *Sample {
@@ -195,7 +197,8 @@ func tarSample() *Sample {
 	tar.besides(Tar("link", '2', ""))
 	tar.Record(Tar("././@LongLink", 'L', "../a/long/name\x00")+Tar("../a/lo", '0', ""), "../a/long/name", "")
 	tar.Filler(strings.Repeat("\x00", 1024))
-	tar.Record(Tar("pax", 'x', "14 path=./pax\n")+Tar("p", '0', strings.Repeat("two ", 200)), "./pax", strings.Repeat("two ", 200))
+	tar.Record(Tar("pax", 'x', "14 path=./pax\n")+Tar("p", '0', strings.Repeat("two ", 200)),
+		"./pax", strings.Repeat("two ", 200))
 	tar.unreadable(Tar("broken", '0', "three")[1:])
 	return tar
 }

@@ -78,12 +78,14 @@ type RecordReader interface {
 
 	// ReadSome calls see with the records of a span that are at positions, which ascend, and skips
 	// what lies between as far as the format allows. A position where no record begins is an error.
-	ReadSome(ctx context.Context, file *blocks.File, span blocks.Span, positions []int64, o Options, see func(*Record) error) error
+	ReadSome(ctx context.Context, file *blocks.File, span blocks.Span, positions []int64, o Options,
+		see func(*Record) error) error
 
 	// CopyExcept writes to w a file of the same format, with all records of a span, unchanged, but
 	// those at the positions dropped, which ascend, and returns how many it wrote. The copies of all
 	// spans of a file have each record once. A position where no record begins is an error.
-	CopyExcept(ctx context.Context, w io.Writer, file *blocks.File, span blocks.Span, dropped []int64, o Options) (kept int64, err error)
+	CopyExcept(ctx context.Context, w io.Writer, file *blocks.File, span blocks.Span, dropped []int64,
+		o Options) (kept int64, err error)
 }
 
 // ContentError says that the content of a file could not be read to its end: it is broken, or not

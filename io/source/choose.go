@@ -93,7 +93,9 @@ func matchesAny(patterns []string, e storage.Entry) (bool, error) {
 // the files of one format are read, the asked one or else the only one. If none is of the one asked for, the names say
 // nothing and all are taken. Data of another format is an error, or skipped if o says so; what is no data is skipped.
 // Only is the format that was preferred to others for its bytes, if one was.
-func (o Options) choose(ctx context.Context, arg string, entries []storage.Entry) (names, skipped []string, only string, err error) {
+func (o Options) choose(
+	ctx context.Context, arg string, entries []storage.Entry,
+) (names, skipped []string, only string, err error) {
 	slices.SortFunc(entries, func(a, b storage.Entry) int { return cmp.Compare(a.Path, b.Path) })
 	var asked format
 	if o.Format != "" {
@@ -144,7 +146,8 @@ func (o Options) choose(ctx context.Context, arg string, entries []storage.Entry
 			continue
 		}
 		if err != nil {
-			return nil, nil, "", fmt.Errorf("%s: cannot tell the format from the file name; give --format (%s)", e.Path, strings.Join(Formats(), ", "))
+			return nil, nil, "", fmt.Errorf("%s: cannot tell the format from the file name; give --format (%s)", e.Path,
+				strings.Join(Formats(), ", "))
 		}
 	}
 	return names, skipped, only, nil
@@ -235,7 +238,8 @@ func (o Options) inspect(ctx context.Context, r reading.RecordReader, file *bloc
 			return err
 		}
 		if len(bytes.TrimSpace(head)) > 0 && !jsonl.InLines(head) {
-			return fmt.Errorf("%s: JSON, and others that end in .json are JSON Lines: leave one kind out with --include or --exclude, or give --format", file.Path)
+			return fmt.Errorf("%s: JSON, and others that end in .json are JSON Lines: leave one kind out with --include or "+
+				"--exclude, or give --format", file.Path)
 		}
 	}
 	ranked, _ := o.ranked(file)
@@ -244,7 +248,9 @@ func (o Options) inspect(ctx context.Context, r reading.RecordReader, file *bloc
 
 // mainKind returns the kind of data that is read of a folder; "": all that has a format is. It is preferred if there is
 // data of other kinds, and none was asked for.
-func (o Options) mainKind(arg string, entries []storage.Entry, found map[string]*kind) (name string, preferred bool, err error) {
+func (o Options) mainKind(
+	arg string, entries []storage.Entry, found map[string]*kind,
+) (name string, preferred bool, err error) {
 	total := int64(0)
 	for _, e := range entries {
 		if e.Folder != "" {
@@ -276,7 +282,8 @@ func (o Options) mainKind(arg string, entries []storage.Entry, found map[string]
 				all = append(all, k.String())
 			}
 		}
-		return "", false, fmt.Errorf("%s: data of several formats: %s; choose with --include or --exclude, or read only %s with --skip-unknown",
+		return "", false, fmt.Errorf("%s: data of several formats: %s; choose with --include or --exclude, or read only %s "+
+			"with --skip-unknown",
 			arg, strings.Join(all, ", "), main.name)
 	case asked == nil && o.Format != "" && len(counting) <= 1:
 		return "", false, nil // its name says nothing

@@ -47,7 +47,9 @@ type fetchFn struct {
 	out blockWriter
 }
 
-func (f *fetchFn) ProcessElement(ctx context.Context, number int64, packed func(*[]byte) bool, emit func([]byte)) error {
+func (f *fetchFn) ProcessElement(
+	ctx context.Context, number int64, packed func(*[]byte) bool, emit func([]byte),
+) error {
 	in, err := Shared(ctx, f.Params.Inputs)
 	if err != nil {
 		return err
@@ -80,7 +82,8 @@ func resolve(members []blocks.Member) []blocks.Member {
 		}
 		switch last := members[n-1]; {
 		case m.IsCopy():
-			i, found := slices.BinarySearchFunc(all, m.Component, func(m blocks.Member, key blocks.Key) int { return cmp.Compare(m.Key, key) })
+			i, found := slices.BinarySearchFunc(all, m.Component,
+				func(m blocks.Member, key blocks.Key) int { return cmp.Compare(m.Key, key) })
 			if found && all[i].IsCopy() {
 				m.Component = all[i].Component
 			}
@@ -97,7 +100,9 @@ func resolve(members []blocks.Member) []blocks.Member {
 }
 
 // fetch emits the documents wanted of a split and returns how many have a value in the column to rank by.
-func (f *fetchFn) fetch(ctx context.Context, in *Inputs, split blocks.Span, wanted []blocks.Member, emit func([]byte)) (values int64, err error) {
+func (f *fetchFn) fetch(
+	ctx context.Context, in *Inputs, split blocks.Span, wanted []blocks.Member, emit func([]byte),
+) (values int64, err error) {
 	positions := make([]int64, len(wanted))
 	for i, m := range wanted {
 		positions[i] = m.Key.Position()

@@ -34,16 +34,23 @@ type format struct {
 
 // formats is the one list of what can be read.
 var formats = []format{
-	{name: "json", extensions: []string{".json"}, reader: bytefile.Reader{Codec: jsonl.NewJSON}, columns: jsonl.Columns, idColumns: jsonl.Columns},
-	{name: "jsonl", extensions: []string{".jsonl", ".ndjson", ".json"}, reader: bytefile.Reader{Codec: jsonl.New}, columns: jsonl.Columns, idColumns: jsonl.Columns},
+	{name: "json", extensions: []string{".json"}, reader: bytefile.Reader{Codec: jsonl.NewJSON},
+		columns: jsonl.Columns, idColumns: jsonl.Columns},
+	{name: "jsonl", extensions: []string{".jsonl", ".ndjson", ".json"}, reader: bytefile.Reader{Codec: jsonl.New},
+		columns: jsonl.Columns, idColumns: jsonl.Columns},
 	{name: "csv", extensions: []string{".csv"}, reader: bytefile.Reader{Codec: delimited.NewCSV}},
 	{name: "tsv", extensions: []string{".tsv", ".tab"}, reader: bytefile.Reader{Codec: delimited.NewTSV}},
-	{name: "lines", reader: bytefile.Reader{Codec: func(codec.Fields) codec.Codec { return plaintext.Lines() }, Plain: true}},
-	{name: "files", reader: bytefile.Reader{Codec: func(codec.Fields) codec.Codec { return plaintext.File() }, Plain: true}, idIsSource: true},
+	{name: "lines", reader: bytefile.Reader{Codec: func(codec.Fields) codec.Codec { return plaintext.Lines() },
+		Plain: true}},
+	{name: "files", reader: bytefile.Reader{Codec: func(codec.Fields) codec.Codec { return plaintext.File() },
+		Plain: true}, idIsSource: true},
 	{name: "parquet", extensions: []string{".parquet", ".pq", ".parq"}, reader: parquetfile.Reader{}, rows: true},
-	{name: "reuters", extensions: []string{".sgm", ".sgml"}, reader: bytefile.Reader{Codec: sgml.NewReuters, Encoded: true}, columns: sgml.Columns, idColumns: sgml.Attributes},
-	{name: "warc", extensions: []string{".warc", ".wet"}, reader: warc.Reader{}, columns: warccodec.Columns, idColumns: warccodec.Fields},
-	{name: "tar", extensions: []string{".tar", ".tgz"}, reader: bytefile.Reader{Codec: tar.New, Plain: true, Besides: tar.Besides, Encoded: true, Members: true}},
+	{name: "reuters", extensions: []string{".sgm", ".sgml"},
+		reader: bytefile.Reader{Codec: sgml.NewReuters, Encoded: true}, columns: sgml.Columns, idColumns: sgml.Attributes},
+	{name: "warc", extensions: []string{".warc", ".wet"}, reader: warc.Reader{}, columns: warccodec.Columns,
+		idColumns: warccodec.Fields},
+	{name: "tar", extensions: []string{".tar", ".tgz"},
+		reader: bytefile.Reader{Codec: tar.New, Plain: true, Besides: tar.Besides, Encoded: true, Members: true}},
 }
 
 // Formats lists the names that Options.Format may have.

@@ -122,7 +122,9 @@ func (in *Inputs) open(ctx context.Context, file int, o Options) (*blocks.File, 
 
 // inOrder calls begin with the numbers below n, about width at a time, and end with what it returns, in ascending
 // order, until one fails. Begin is told when nobody waits for it any more.
-func inOrder[T any](ctx context.Context, n, width int, begin func(ctx context.Context, i int) (T, error), end func(T) error) error {
+func inOrder[T any](
+	ctx context.Context, n, width int, begin func(ctx context.Context, i int) (T, error), end func(T) error,
+) error {
 	type result struct {
 		value T
 		err   error

@@ -38,7 +38,8 @@ func (l *Lacking) Add(key blocks.Key, documents, without int64, columns string) 
 	if without == 0 {
 		return
 	}
-	at, found := slices.BinarySearchFunc(l.columns, key, func(c lackingColumns, key blocks.Key) int { return cmp.Compare(c.key, key) })
+	at, found := slices.BinarySearchFunc(l.columns, key,
+		func(c lackingColumns, key blocks.Key) int { return cmp.Compare(c.key, key) })
 	if first := at > 0 && l.columns[at-1].key.File() == file; found || first || at == records.MostSources {
 		return // of each file the first count, and of files
 	}
@@ -60,7 +61,8 @@ func (l *Lacking) AddFact(in *blocks.Inputs, fact blocks.Fact) error {
 	}
 	span := in.Splits.At(split)
 	n := fact.Counts
-	l.Add(blocks.NewKey(span.File, span.Start), n[blocks.CountRecords]-n[blocks.CountUnreadable], n[blocks.CountNoColumn], fact.Columns)
+	l.Add(blocks.NewKey(span.File, span.Start), n[blocks.CountRecords]-n[blocks.CountUnreadable],
+		n[blocks.CountNoColumn], fact.Columns)
 	return nil
 }
 

@@ -23,7 +23,8 @@ func Lookup(ctx context.Context, in *Inputs, keys []blocks.Key, o Options, see f
 		}
 		span := in.Splits.At(split)
 		err := recordsAt(ctx, in, span, positions, o, func(record *reading.Record) error {
-			see(blocks.Document{Key: blocks.NewKey(span.File, record.Position), ID: record.Doc.ID, HasID: record.Doc.HasID, Text: record.Doc.Text})
+			see(blocks.Document{Key: blocks.NewKey(span.File, record.Position), ID: record.Doc.ID,
+				HasID: record.Doc.HasID, Text: record.Doc.Text})
 			return nil
 		})
 		if err != nil {

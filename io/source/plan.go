@@ -92,7 +92,8 @@ func (o Options) SplitSize() int64 { return cmp.Or(o.SplitBytes, usualSplit) }
 
 // reading are the options of a read.
 func (o Options) reading() reading.Options {
-	return reading.Options{Fields: o.Fields, Encoding: o.Encoding, MaxRecord: o.MaxRecord(), MaxWindow: o.MaxWindow, Room: o.Room}
+	return reading.Options{Fields: o.Fields, Encoding: o.Encoding, MaxRecord: o.MaxRecord(),
+		MaxWindow: o.MaxWindow, Room: o.Room}
 }
 
 // ranked are those of a read of file that has the column to rank by, unless partition
@@ -157,7 +158,8 @@ func Plan(ctx context.Context, args []string, o Options) (*Listing, error) {
 			continue
 		}
 		entries, err := storage.List(ctx, arg)
-		if errors.Is(err, fs.ErrNotExist) && o.AllowEmpty && (storage.IsPattern(arg) || !storage.IsLocal(arg)) { // a store has no empty folders
+		// a store has no empty folders
+		if errors.Is(err, fs.ErrNotExist) && o.AllowEmpty && (storage.IsPattern(arg) || !storage.IsLocal(arg)) {
 			continue
 		}
 		if errors.Is(err, fs.ErrNotExist) {
@@ -183,7 +185,8 @@ func Plan(ctx context.Context, args []string, o Options) (*Listing, error) {
 			return nil, err
 		}
 		if len(chosen) == len(skipped) && !o.AllowEmpty {
-			return nil, fmt.Errorf("%s: no file of a known format among %d; give --format (%s)", arg, len(entries), strings.Join(Formats(), ", "))
+			return nil, fmt.Errorf("%s: no file of a known format among %d; give --format (%s)", arg, len(entries),
+				strings.Join(Formats(), ", "))
 		}
 		listing.Skipped = append(listing.Skipped, skipped...)
 		if only != "" && !slices.Contains(listing.Only, only) {
@@ -233,7 +236,8 @@ func Plan(ctx context.Context, args []string, o Options) (*Listing, error) {
 func stdin(ctx context.Context, o Options) (listed, error) {
 	f, err := formatNamed(o.Format)
 	if err != nil {
-		return listed{}, fmt.Errorf("standard input has no name to tell its format; give --format (%s)", strings.Join(Formats(), ", "))
+		return listed{}, fmt.Errorf("standard input has no name to tell its format; give --format (%s)",
+			strings.Join(Formats(), ", "))
 	}
 	copied, err := storage.Stat(ctx, o.Stdin)
 	if err != nil {
@@ -277,7 +281,8 @@ func layOut(ctx context.Context, files []listed, root string, o Options) (*Input
 		if f.source == "" {
 			var ok bool
 			if f.source, ok = storage.Rel(root, f.path); !ok {
-				return nil, fmt.Errorf("%s: not in one folder with the other inputs, which the names of sources are relative to; read it in a run of its own", f.path)
+				return nil, fmt.Errorf("%s: not in one folder with the other inputs, which the names of sources are relative to; "+
+					"read it in a run of its own", f.path)
 			}
 		}
 		if !utf8.ValidString(f.path) {

@@ -18,7 +18,9 @@ func readerOf(file *blocks.File) (reading.RecordReader, error) {
 
 // Records reads all records of spans of one file and calls see with each, as reading.RecordReader.Read does. A text
 // that is not UTF-8 makes a record unreadable, here and below, unless o keeps it.
-func Records(ctx context.Context, in *Inputs, spans []blocks.Span, o Options, see func(*reading.Record) error) (reading.Progress, error) {
+func Records(
+	ctx context.Context, in *Inputs, spans []blocks.Span, o Options, see func(*reading.Record) error,
+) (reading.Progress, error) {
 	ctx, done := storage.Once(ctx)
 	defer done()
 	file, r, err := in.open(ctx, spans[0].File, o)
@@ -29,13 +31,18 @@ func Records(ctx context.Context, in *Inputs, spans []blocks.Span, o Options, se
 }
 
 // recordsOf is Records of an open file.
-func recordsOf(ctx context.Context, r reading.RecordReader, file *blocks.File, spans []blocks.Span, o Options, see func(*reading.Record) error) (reading.Progress, error) {
+func recordsOf(
+	ctx context.Context, r reading.RecordReader, file *blocks.File, spans []blocks.Span, o Options,
+	see func(*reading.Record) error,
+) (reading.Progress, error) {
 	return r.Read(ctx, file, spans, o.reading(), o.readable(file, see))
 }
 
 // recordsAt reads the records of a span at positions, which ascend, with the column to rank by. An
 // unreadable one is an error.
-func recordsAt(ctx context.Context, in *Inputs, span blocks.Span, positions []int64, o Options, see func(*reading.Record) error) error {
+func recordsAt(
+	ctx context.Context, in *Inputs, span blocks.Span, positions []int64, o Options, see func(*reading.Record) error,
+) error {
 	ctx, done := storage.Once(ctx)
 	defer done()
 	file, r, err := in.open(ctx, span.File, o)
@@ -44,19 +51,20 @@ func recordsAt(ctx context.Context, in *Inputs, span blocks.Span, positions []in
 	}
 	read, partition := o.ranked(file)
 	m := meter{counter: storedFetch}
-	err = r.ReadSome(m.begin(ctx, file, span), file, span, positions, read, o.readable(file, func(record *reading.Record) error {
-		m.atRecord(ctx, record.Position)
-		switch {
-		case record.Long:
-			return fmt.Errorf("%s: document at %d: larger than %d bytes", file.Path, record.Position, read.MaxRecord)
-		case record.Err != nil:
-			return fmt.Errorf("%s: document at %d: %w%s", file.Path, record.Position, record.Err, advice(file, record))
-		}
-		if partition != nil {
-			record.Doc.Value = *partition
-		}
-		return see(record)
-	}))
+	err = r.ReadSome(m.begin(ctx, file, span), file, span, positions, read,
+		o.readable(file, func(record *reading.Record) error {
+			m.atRecord(ctx, record.Position)
+			switch {
+			case record.Long:
+				return fmt.Errorf("%s: document at %d: larger than %d bytes", file.Path, record.Position, read.MaxRecord)
+			case record.Err != nil:
+				return fmt.Errorf("%s: document at %d: %w%s", file.Path, record.Position, record.Err, advice(file, record))
+			}
+			if partition != nil {
+				record.Doc.Value = *partition
+			}
+			return see(record)
+		}))
 	if err == nil {
 		m.end(ctx)
 	}
@@ -65,7 +73,9 @@ func recordsAt(ctx context.Context, in *Inputs, span blocks.Span, positions []in
 
 // CopyExcept writes a span of the input without the records at the positions dropped, which ascend,
 // and returns how many it wrote, as reading.RecordReader.CopyExcept does.
-func CopyExcept(ctx context.Context, w io.Writer, in *Inputs, span blocks.Span, dropped []int64, o Options) (kept int64, err error) {
+func CopyExcept(
+	ctx context.Context, w io.Writer, in *Inputs, span blocks.Span, dropped []int64, o Options,
+) (kept int64, err error) {
 	ctx, done := storage.Once(ctx)
 	defer done()
 	file, r, err := in.open(ctx, span.File, o)

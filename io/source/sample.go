@@ -67,7 +67,8 @@ type Sampled struct {
 // a small one are all there are. A file that can only be read from its start has its
 // windows there. Text, and where its columns end, are valid only during the call.
 func Sample(ctx context.Context, in *Inputs, o Options, see func(text, ends []byte)) (Sampled, error) {
-	return (&sampler{in: in, options: o, cut: usualCut(in.Bytes()), see: func(d *Seen) { see(d.Text, d.Ends) }}).sample(ctx)
+	return (&sampler{in: in, options: o, cut: usualCut(in.Bytes()), see: func(d *Seen) { see(d.Text, d.Ends) }}).sample(
+		ctx)
 }
 
 // Seen is a document of a survey, valid during the call that it is handed to.
@@ -79,7 +80,8 @@ type Seen struct {
 
 // Survey is Sample of about so many listed bytes, in 256 windows at even distances, and of all if they are no more.
 func Survey(ctx context.Context, in *Inputs, o Options, bytes int64, see func(*Seen)) (Sampled, error) {
-	return (&sampler{in: in, options: o, cut: cut{surveyWindows, max(1, (bytes+surveyWindows-1)/surveyWindows)}, see: see}).sample(ctx)
+	return (&sampler{in: in, options: o, cut: cut{surveyWindows, max(1, (bytes+surveyWindows-1)/surveyWindows)},
+		see: see}).sample(ctx)
 }
 
 func (s *sampler) sample(ctx context.Context) (Sampled, error) {
@@ -88,7 +90,8 @@ func (s *sampler) sample(ctx context.Context) (Sampled, error) {
 	if err != nil {
 		return Sampled{}, err
 	}
-	if err := inOrder(ctx, len(units), inFlight(s.in.Root), func(ctx context.Context, i int) (*heldUnit, error) { return s.hold(ctx, units[i]) },
+	if err := inOrder(ctx, len(units), inFlight(s.in.Root),
+		func(ctx context.Context, i int) (*heldUnit, error) { return s.hold(ctx, units[i]) },
 		func(held *heldUnit) error { return s.use(ctx, held) }); err != nil {
 		return Sampled{}, err
 	}
@@ -277,7 +280,8 @@ func (s *sampler) hold(ctx context.Context, u unit) (*heldUnit, error) {
 	held.whole = true
 	var err error
 	held.part, err = s.read(ctx, u, func(_ int, _ *blocks.File, record *reading.Record) error {
-		if held.bytes += heldRecord + len(record.Raw) + len(record.Doc.Text) + len(record.Doc.ID); int64(held.bytes) > max(unitBytes, heldTimes*s.cut.bytes) {
+		if held.bytes += heldRecord + len(record.Raw) + len(record.Doc.Text) +
+			len(record.Doc.ID); int64(held.bytes) > max(unitBytes, heldTimes*s.cut.bytes) {
 			held.whole, held.records = false, nil
 			return reading.ErrStop
 		}
@@ -290,7 +294,8 @@ func (s *sampler) hold(ctx context.Context, u unit) (*heldUnit, error) {
 // cloned is a record that stays valid, without the value to rank by.
 func cloned(record *reading.Record) reading.Record {
 	clone, doc := *record, *record.Doc
-	doc.ID, doc.Text, doc.Ends, doc.Missing = slices.Clone(doc.ID), slices.Clone(doc.Text), slices.Clone(doc.Ends), slices.Clone(doc.Missing)
+	doc.ID, doc.Text, doc.Ends, doc.Missing = slices.Clone(doc.ID), slices.Clone(doc.Text),
+		slices.Clone(doc.Ends), slices.Clone(doc.Missing)
 	doc.Value = codec.Value{}
 	clone.Doc, clone.Raw = &doc, slices.Clone(record.Raw)
 	return clone

@@ -128,7 +128,10 @@ func (in *Inputs) MaySpread(workers int) bool {
 	return false
 }
 
-func (f *readFn) ProcessElement(ctx context.Context, number int64, local, spread func([]byte), rejected, dropped func(int64, []byte), facts func([]byte)) error {
+func (f *readFn) ProcessElement(
+	ctx context.Context, number int64, local, spread func([]byte), rejected,
+	dropped func(int64, []byte), facts func([]byte),
+) error {
 	in, err := Shared(ctx, f.Params.Inputs)
 	if err != nil {
 		return err
@@ -152,27 +155,28 @@ func (f *readFn) ProcessElement(ctx context.Context, number int64, local, spread
 		fact.Counts[blocks.CountDecoded] = 1
 	}
 	m, counted := meter{counter: storedRead}, int64(0)
-	progress, err := recordsOf(m.begin(ctx, file, split), r, file, []blocks.Span{split}, f.Params.Options, func(record *reading.Record) error {
-		if records := fact.Counts[blocks.CountRecords]; m.atRecord(ctx, record.Position) {
-			recordsRead.Inc(ctx, records-counted)
-			counted = records
-		}
-		fact.Counts[blocks.CountRecords]++
-		if f.Params.Options.lacks(record) {
-			if fact.Counts[blocks.CountNoColumn]++; fact.Columns == "" {
-				fact.Columns = shown(file, record)
+	progress, err := recordsOf(m.begin(ctx, file, split), r, file, []blocks.Span{split}, f.Params.Options,
+		func(record *reading.Record) error {
+			if records := fact.Counts[blocks.CountRecords]; m.atRecord(ctx, record.Position) {
+				recordsRead.Inc(ctx, records-counted)
+				counted = records
 			}
-		}
-		key := blocks.NewKey(split.File, record.Position)
-		if !f.read(key, record, &rows) {
-			fact.Counts[blocks.CountUnreadable]++
-			if fact.Note == "" {
-				fact.Note = note(file, record)
+			fact.Counts[blocks.CountRecords]++
+			if f.Params.Options.lacks(record) {
+				if fact.Counts[blocks.CountNoColumn]++; fact.Columns == "" {
+					fact.Columns = shown(file, record)
+				}
 			}
-			drops.Add(in.Batch(key), func(block []byte) []byte { return blocks.AppendKey(block, key) }, dropped)
-		}
-		return nil
-	})
+			key := blocks.NewKey(split.File, record.Position)
+			if !f.read(key, record, &rows) {
+				fact.Counts[blocks.CountUnreadable]++
+				if fact.Note == "" {
+					fact.Note = note(file, record)
+				}
+				drops.Add(in.Batch(key), func(block []byte) []byte { return blocks.AppendKey(block, key) }, dropped)
+			}
+			return nil
+		})
 	if err != nil {
 		return err
 	}
@@ -200,7 +204,8 @@ func (f *readFn) read(key blocks.Key, record *reading.Record, rows *rejecter) bo
 	case record.Long:
 		rows.add(key, records.Rejected{
 			Reason: records.ReasonTooLarge,
-			Detail: fmt.Sprintf("the record is larger than %d bytes; raise --max-doc-bytes to compare it", f.Params.Options.MaxRecord()),
+			Detail: fmt.Sprintf("the record is larger than %d bytes; raise --max-doc-bytes to compare it",
+				f.Params.Options.MaxRecord()),
 		})
 	case record.Err != nil:
 		reason, detail := why(record)

@@ -128,7 +128,8 @@ func exchange(a, b string) error {
 	if err == nil {
 		return nil
 	}
-	for _, cannot := range []error{unix.EXDEV, unix.EBUSY, unix.EPERM, unix.EACCES, unix.EINVAL, unix.ENOSYS, unix.ENOTSUP} {
+	for _, cannot := range []error{unix.EXDEV, unix.EBUSY, unix.EPERM, unix.EACCES,
+		unix.EINVAL, unix.ENOSYS, unix.ENOTSUP} {
 		if errors.Is(err, cannot) {
 			return noExchange("%s and %s: %w", a, b, err)
 		}

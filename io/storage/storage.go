@@ -175,7 +175,8 @@ func Outlive(ctx context.Context, by time.Duration) (longer context.Context, don
 func Failed(err error) bool {
 	var disk *fs.PathError
 	if errors.As(err, &disk) {
-		return !slices.ContainsFunc([]error{fs.ErrNotExist, fs.ErrInvalid, syscall.ENOTDIR, syscall.EISDIR, syscall.ENAMETOOLONG, syscall.ELOOP}, func(path error) bool {
+		return !slices.ContainsFunc([]error{fs.ErrNotExist, fs.ErrInvalid, syscall.ENOTDIR, syscall.EISDIR,
+			syscall.ENAMETOOLONG, syscall.ELOOP}, func(path error) bool {
 			return errors.Is(disk, path)
 		})
 	}

@@ -53,7 +53,9 @@ func join(vectors []vector.Vector, border int, t setsim.Threshold, emit func(i, 
 
 // directJoin joins by comparing each vector with all it may be joined
 // with. It takes squared lengths, as indexJoin does.
-func directJoin(vectors []vector.Vector, lengths []uint64, border int, t setsim.Threshold, emit func(i, j int, dot uint64) bool) {
+func directJoin(
+	vectors []vector.Vector, lengths []uint64, border int, t setsim.Threshold, emit func(i, j int, dot uint64) bool,
+) {
 	for j := border; j < len(vectors); j++ {
 		partners := j
 		if border > 0 {
@@ -75,7 +77,9 @@ type posting struct{ vector, share uint32 }
 type candidate struct{ vector, at int }
 
 // indexJoin joins by means of an index of prefixes.
-func indexJoin(vectors []vector.Vector, lengths []uint64, border int, t setsim.Threshold, emit func(i, j int, dot uint64) bool) {
+func indexJoin(
+	vectors []vector.Vector, lengths []uint64, border int, t setsim.Threshold, emit func(i, j int, dot uint64) bool,
+) {
 	lists, features := rank(vectors)
 	prefixes := newPrefixes(t)
 	index := make([][]posting, features)

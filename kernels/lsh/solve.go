@@ -113,14 +113,18 @@ func Solve(in Input) (Choice, error) {
 	}
 	switch {
 	case selective.Bands == 0:
-		return Choice{}, fmt.Errorf("threshold %v, recall %v: no signature of up to %d values reaches this; lower the recall or raise the threshold",
+		return Choice{}, fmt.Errorf("threshold %v, recall %v: no signature of up to %d values reaches this; lower the "+
+			"recall or raise the threshold",
 			in.Threshold, in.Recall, MaxSignature)
 	case best.Bands == 0:
-		selective.Reason = fmt.Sprintf("no bands and rows that reach recall %v at threshold %v keep unrelated documents below %v edges each; these have the most rows. A higher threshold helps, and so do longer shingles where unrelated documents share phrases and not whole passages",
+		selective.Reason = fmt.Sprintf("no bands and rows that reach recall %v at threshold %v keep unrelated documents "+
+			"below %v edges each; these have the most rows. A higher threshold helps, and so do longer shingles where "+
+			"unrelated documents share phrases and not whole passages",
 			in.Recall, in.Threshold, MaxBackgroundEdges)
 		return selective, nil
 	}
-	best.Reason = fmt.Sprintf("about the minimum cost of all bands and rows that reach recall %v at threshold %v with at most %v edges per document to unrelated ones",
+	best.Reason = fmt.Sprintf("about the minimum cost of all bands and rows that reach recall %v at threshold %v with "+
+		"at most %v edges per document to unrelated ones",
 		in.Recall, in.Threshold, MaxBackgroundEdges)
 	return best, nil
 }
@@ -132,12 +136,14 @@ func Assess(in Input, bands, rows int) (Choice, error) {
 		return Choice{}, err
 	}
 	if bands < 1 || rows < 1 || bands > MaxSignature/rows {
-		return Choice{}, fmt.Errorf("%d bands of %d rows: must be at least 1 each, and at most %d values together", bands, rows, MaxSignature)
+		return Choice{}, fmt.Errorf("%d bands of %d rows: must be at least 1 each, and at most %d values together",
+			bands, rows, MaxSignature)
 	}
 	c := in.assess(bands, rows)
 	c.Reason = "bands and rows were given"
 	if c.Percolates {
-		c.Reason += fmt.Sprintf("; with them unrelated documents have more than %v edges each. More rows or fewer bands help, and so do longer shingles where unrelated documents share phrases and not whole passages", MaxBackgroundEdges)
+		c.Reason += fmt.Sprintf("; with them unrelated documents have more than %v edges each. More rows or fewer bands "+
+			"help, and so do longer shingles where unrelated documents share phrases and not whole passages", MaxBackgroundEdges)
 	}
 	return c, nil
 }
@@ -195,7 +201,8 @@ func (in Input) background(rows int) float64 {
 
 // compare is negative if c is better than d, where both cost about as much.
 func (c Choice) compare(d Choice) int {
-	return cmp.Or(cmp.Compare(c.BackgroundEdges, d.BackgroundEdges), cmp.Compare(c.cost(), d.cost()), cmp.Compare(d.Rows, c.Rows))
+	return cmp.Or(cmp.Compare(c.BackgroundEdges, d.BackgroundEdges), cmp.Compare(c.cost(), d.cost()),
+		cmp.Compare(d.Rows, c.Rows))
 }
 
 func (c Choice) cost() float64 {

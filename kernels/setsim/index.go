@@ -177,7 +177,8 @@ func (f *Finder) overlap(set []uint64, i, need int) (shared int, ok bool) {
 // Bytes returns about how many bytes the index holds, the sets included.
 func (x *Index) Bytes() int {
 	const header, word, perPosting, perHead = 24, 8, 16, 28
-	return header*(cap(x.sets)+cap(x.parities)) + word*x.words + perPosting*cap(x.postings) + perHead*len(x.heads) + x.finder.Bytes()
+	return header*(cap(x.sets)+cap(x.parities)) + word*x.words + perPosting*cap(x.postings) +
+		perHead*len(x.heads) + x.finder.Bytes()
 }
 
 // Bytes returns about how many bytes the finder holds beside the index.

@@ -109,7 +109,10 @@ func overlapsByParity(sets [][]uint64) func(x, y, need int) (shared int, ok bool
 
 // directJoin joins by comparing each set with all that are not too small for it. overlap returns the number of elements
 // that two sets share, or false if it is below need.
-func directJoin(sets [][]uint64, border int, t Threshold, overlap func(x, y, need int) (shared int, ok bool), emit func(x, y, shared int) bool) {
+func directJoin(
+	sets [][]uint64, border int, t Threshold, overlap func(x, y, need int) (shared int, ok bool),
+	emit func(x, y, shared int) bool,
+) {
 	first := 0
 	for x := border; x < len(sets); x++ {
 		size := len(sets[x])

@@ -145,7 +145,8 @@ func Choose(in Input, recall float64) (Choice, error) {
 			return in.assess(p), nil
 		}
 	}
-	return Choice{}, fmt.Errorf("recall %v: no pieces of %d bits reach this; lower the recall, or take more bits", recall, in.Bits)
+	return Choice{}, fmt.Errorf("recall %v: no pieces of %d bits reach this; lower the recall, or take more bits",
+		recall, in.Bits)
 }
 
 // Assess returns what a given number of pieces leads to.

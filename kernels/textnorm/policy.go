@@ -64,7 +64,8 @@ func Parse(s string) (Policy, error) {
 	for name := range strings.SplitSeq(s, ",") {
 		found, ok := lookup(strings.TrimSpace(name))
 		if !ok {
-			return Policy{}, fmt.Errorf("normalize %q: unknown step %q; use none, or a comma list of %s", s, name, strings.Join(Steps(), ", "))
+			return Policy{}, fmt.Errorf("normalize %q: unknown step %q; use none, or a comma list of %s", s,
+				name, strings.Join(Steps(), ", "))
 		}
 		steps |= found
 	}

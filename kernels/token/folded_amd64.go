@@ -14,7 +14,8 @@ const blockWords = blockBytes / 2
 
 var (
 	hasAVX2   = cpu.X86.HasAVX2 && cpu.X86.HasBMI1 && cpu.X86.HasBMI2
-	hasAVX512 = hasAVX2 && cpu.X86.HasPOPCNT && cpu.X86.HasAVX512F && cpu.X86.HasAVX512BW && cpu.X86.HasAVX512VBMI && cpu.X86.HasAVX512VBMI2
+	hasAVX512 = hasAVX2 && cpu.X86.HasPOPCNT && cpu.X86.HasAVX512F && cpu.X86.HasAVX512BW &&
+		cpu.X86.HasAVX512VBMI && cpu.X86.HasAVX512VBMI2
 )
 
 // Assembly cannot be preempted: it returns after as many words, some microseconds.

@@ -45,7 +45,9 @@ func appendAll(dst []uint64, text []byte, symbols bool) []uint64 {
 }
 
 // appendParts appends the tokens of a text with raw bytes, each of which is one.
-func appendParts(dst []uint64, text []byte, valid func(dst []uint64, part []byte) []uint64, one func(raw []byte) uint64) []uint64 {
+func appendParts(
+	dst []uint64, text []byte, valid func(dst []uint64, part []byte) []uint64, one func(raw []byte) uint64,
+) []uint64 {
 	for part, raw := range spans.Marked(text) {
 		if raw {
 			dst = append(dst, one(part))
@@ -189,7 +191,8 @@ func Runes(dst []uint64, text []byte) []uint64 {
 	if !spans.HasRaw(text) {
 		return appendRunes(dst, text)
 	}
-	return appendParts(dst, text, appendRunes, func(raw []byte) uint64 { return hash.Mix(unicode.MaxRune + 1 + uint64(raw[0])) })
+	return appendParts(dst, text, appendRunes,
+		func(raw []byte) uint64 { return hash.Mix(unicode.MaxRune + 1 + uint64(raw[0])) })
 }
 
 func appendRunes(dst []uint64, text []byte) []uint64 {

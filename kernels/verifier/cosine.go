@@ -132,7 +132,8 @@ func (v ofVectors) SelfJoin(features [][]uint64, emit func(i, j, score int) bool
 }
 
 func (v ofVectors) CrossJoin(small, large [][]uint64, emit func(i, j, score int) bool) {
-	cosine.CrossJoin(v.vectors(small), v.vectors(large), v.t, func(i, j int, dot uint64) bool { return emit(i, j, int(dot)) })
+	cosine.CrossJoin(v.vectors(small), v.vectors(large), v.t,
+		func(i, j int, dot uint64) bool { return emit(i, j, int(dot)) })
 }
 
 func (v ofVectors) vectors(features [][]uint64) []vector.Vector {

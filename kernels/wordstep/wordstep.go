@@ -43,7 +43,8 @@ func Parse(s string) (steps Steps, err error) {
 			set = &steps.Stem
 			_, err = stem.New(language)
 		default:
-			err = fmt.Errorf("unknown step %q; use none, or a comma list of %s:LANGUAGE and %s:LANGUAGE", name, stopName, stemName)
+			err = fmt.Errorf("unknown step %q; use none, or a comma list of %s:LANGUAGE and %s:LANGUAGE",
+				name, stopName, stemName)
 		}
 		if err == nil && *set != "" {
 			err = fmt.Errorf("%s is named twice", name)

@@ -54,7 +54,8 @@ func Of(c Config) (*records.Curve, error) {
 		curve.Points = append(curve.Points, records.CurvePoint{Similarity: s, Probability: lsh.SCurve(s, b, r)})
 	}
 	if c.D1 != nil {
-		curve.Sensitive = &records.Sensitive{D1: *c.D1, D2: *c.D2, P1: lsh.SCurve(1-*c.D1, b, r), P2: lsh.SCurve(1-*c.D2, b, r)}
+		curve.Sensitive = &records.Sensitive{D1: *c.D1, D2: *c.D2, P1: lsh.SCurve(1-*c.D1, b, r),
+			P2: lsh.SCurve(1-*c.D2, b, r)}
 	}
 	return curve, nil
 }

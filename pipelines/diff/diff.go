@@ -105,7 +105,8 @@ func (c *Config) file(ctx context.Context, asked *job.Asked, path string) ([]byt
 	options := asked.Decoding()
 	content, err := io.ReadAll(io.LimitReader(job.Patient(ctx, c.Content(path)), int64(c.MaxDocBytes)+1))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, job.Usage("%s: there is no such file; give two files with texts or, after two ids, the input that has the documents", path)
+		return nil, job.Usage("%s: there is no such file; give two files with texts or, after two ids, the input that has "+
+			"the documents", path)
 	}
 	if err != nil {
 		return nil, err
@@ -121,7 +122,9 @@ func (c *Config) file(ctx context.Context, asked *job.Asked, path string) ([]byt
 }
 
 // documents returns the texts of the two documents of the input. It reads this once, unless places name both.
-func (c *Config) documents(ctx context.Context, asked *job.Asked, launch job.Launch) (a, b []byte, warnings []string, err error) {
+func (c *Config) documents(
+	ctx context.Context, asked *job.Asked, launch job.Launch,
+) (a, b []byte, warnings []string, err error) {
 	err = job.InTempFolder(ctx, c.TempDir, func(temp string) error {
 		plan, err := job.NewPlan(ctx, job.Request{Asked: asked, Running: c.Running, Unsigned: true, Strict: true}, temp)
 		if err != nil {
@@ -181,7 +184,9 @@ func textAt(ctx context.Context, plan *job.Plan, key blocks.Key) (text []byte, e
 }
 
 // lookUp finds the documents that are named by their ids.
-func (c *Config) lookUp(ctx context.Context, plan *job.Plan, launch job.Launch, temp string, sought []int, texts *[2][]byte) error {
+func (c *Config) lookUp(
+	ctx context.Context, plan *job.Plan, launch job.Launch, temp string, sought []int, texts *[2][]byte,
+) error {
 	if len(sought) == 0 {
 		return nil
 	}
@@ -211,7 +216,8 @@ func (c *Config) compare(asked *job.Asked, a, b []byte) *records.Difference {
 	shingler := asked.Texts.New()
 	shinglesA, shinglesB := shingler.Shingles(nil, a), shingler.Shingles(nil, b)
 	weights := vector.Weights(c.Weights)
-	vectorA, vectorB := weights.Of(append([]uint64{}, shinglesA...), nil), weights.Of(append([]uint64{}, shinglesB...), nil)
+	vectorA, vectorB := weights.Of(append([]uint64{}, shinglesA...), nil),
+		weights.Of(append([]uint64{}, shinglesB...), nil)
 	setA, setB := shingle.Set(shinglesA), shingle.Set(shinglesB)
 	tokensA := append([]uint64{}, shingler.Tokenise(a)...)
 	tokensB := append([]uint64{}, shingler.Tokenise(b)...)
@@ -237,7 +243,8 @@ func (c *Config) compare(asked *job.Asked, a, b []byte) *records.Difference {
 	add("Jaccard distance", sets, true, distance.Jaccard(setA, setB))
 	add("containment, 1st in 2nd", sets, false, distance.Containment(setA, setB))
 	add("containment, 2nd in 1st", sets, false, distance.Containment(setB, setA))
-	add("cosine", vectors, false, cosine.Similarity(cosine.Dot(vectorA, vectorB), vectorA.SquaredLength(), vectorB.SquaredLength()))
+	add("cosine", vectors, false, cosine.Similarity(cosine.Dot(vectorA, vectorB),
+		vectorA.SquaredLength(), vectorB.SquaredLength()))
 	add("angle in degrees", vectors, true, distance.Angle(vectorA, vectorB))
 	add("L1 distance", vectors, true, float64(distance.L1(vectorA, vectorB)))
 	add("L2 distance", vectors, true, distance.L2(vectorA, vectorB))
@@ -249,7 +256,8 @@ func (c *Config) compare(asked *job.Asked, a, b []byte) *records.Difference {
 		add("Hamming distance", bits, true, float64(hamming.Distance(signer.Sign(nil, vectorA), signer.Sign(nil, vectorB))))
 	}
 	if longer := max(len(tokensA), len(tokensB)); longer > mostTokens {
-		refuse("edit distance", tokens, fmt.Sprintf("a text has %d tokens, and its time grows with their square; at most %d", longer, mostTokens))
+		refuse("edit distance", tokens, fmt.Sprintf("a text has %d tokens, and its time grows with their square; at most %d",
+			longer, mostTokens))
 	} else {
 		add("edit distance", tokens, true, float64(distance.Edit(tokensA, tokensB)))
 	}

@@ -37,7 +37,8 @@ const mostSampled = 100_000
 func (c *Config) validate() error {
 	switch {
 	case c.Truth == "" && c.Sample == 0:
-		return job.Usage("nothing to compare %s with: give --truth FILE, or --sample N for an exact join of N documents with all", c.Output)
+		return job.Usage("nothing to compare %s with: give --truth FILE, or --sample N for an exact join of N documents "+
+			"with all", c.Output)
 	case c.Truth != "" && c.Sample != 0:
 		return job.Usage("--truth and --sample exclude each other: give one")
 	case c.Sample < 0 || c.Sample > mostSampled:
@@ -112,13 +113,15 @@ func (e *evaluation) byTruth(ctx context.Context, known *truth) error {
 			return err
 		}
 		if _, again := found[row.ID]; again {
-			return job.Usage("several documents have the id %s: the truth cannot tell them apart; give unique ids by --id", row.ID)
+			return job.Usage("several documents have the id %s: the truth cannot tell them apart; give unique ids by --id",
+				row.ID)
 		}
 		found[row.ID], ids = row.Cluster, append(ids, row.ID)
 	}
 	e.result = records.Evaluation{Kind: known.kind, Missed: [][2]string{}, False: [][2]string{}}
 	if len(ids) > 0 {
-		e.result.Warnings = known.strange(e.Truth, string(output.Clusters)+"/", ids[0], func(id string) bool { _, ok := found[id]; return ok })
+		e.result.Warnings = known.strange(e.Truth, string(output.Clusters)+"/", ids[0],
+			func(id string) bool { _, ok := found[id]; return ok })
 	}
 	if known.kind == records.TruthPairs {
 		e.result.Documents = e.f.Run.Counts.Records - e.f.Run.Counts.Unreadable
@@ -131,7 +134,8 @@ func (e *evaluation) byTruth(ctx context.Context, known *truth) error {
 		return nil
 	}
 	err := e.textsOfIDs(ctx)
-	if unfit := (*job.UsageError)(nil); errors.As(err, &unfit) || errors.Is(err, fs.ErrNotExist) { // the input may have changed, or be gone
+	// the input may have changed, or be gone
+	if unfit := (*job.UsageError)(nil); errors.As(err, &unfit) || errors.Is(err, fs.ErrNotExist) {
 		e.result.Warnings = append(e.result.Warnings, fmt.Sprintf("cannot show texts: %v", err))
 		return nil
 	}
@@ -139,7 +143,9 @@ func (e *evaluation) byTruth(ctx context.Context, known *truth) error {
 }
 
 // pairs compares with pairs.
-func (c *Config) pairs(e *records.Evaluation, pairs [][2]string, found map[string]int64, ids []string) records.Agreement {
+func (c *Config) pairs(
+	e *records.Evaluation, pairs [][2]string, found map[string]int64, ids []string,
+) records.Agreement {
 	slices.SortFunc(pairs, func(a, b [2]string) int { return cmp.Or(cmp.Compare(a[0], b[0]), cmp.Compare(a[1], b[1])) })
 	pairs = slices.Compact(pairs)
 	groups := group(pairs)
@@ -231,7 +237,8 @@ func (c *Config) clusters(e *records.Evaluation, known *truth, found map[string]
 			units.add(int64(i), quality.Agreement{True: total, Both: both})
 		}
 		if group := byFound[name(i)]; group[0] == i {
-			total, _ := joined(group, func(i int) string { return known.label[known.ids[i]] }, func(a, b int) { e.False = c.upTo(e.False, known.ids[a], known.ids[b]) })
+			total, _ := joined(group, func(i int) string { return known.label[known.ids[i]] },
+				func(a, b int) { e.False = c.upTo(e.False, known.ids[a], known.ids[b]) })
 			units.add(int64(i), quality.Agreement{Found: total})
 		}
 	}

@@ -53,7 +53,8 @@ func Read(ctx context.Context, r io.Reader, name string, plan *job.Plan, most in
 		return nil, err
 	}
 	if again != "" {
-		return nil, job.Usage("several documents have the id %s: the truth cannot tell them apart; give unique ids by --id", again)
+		return nil, job.Usage("several documents have the id %s: the truth cannot tell them apart; give unique ids by --id",
+			again)
 	}
 	if first != "" {
 		k.Warnings = t.strange(name, "the input", first, func(id string) bool { return keys[id] >= 0 })
@@ -83,7 +84,8 @@ func Read(ctx context.Context, r io.Reader, name string, plan *job.Plan, most in
 // Agree says how found pairs, which are sorted, agree with the truth.
 func (k *Known) Agree(found []blocks.Edge) records.Agreement {
 	if k.named != nil {
-		found = slices.DeleteFunc(slices.Clone(found), func(pair blocks.Edge) bool { return !k.named[pair.A] || !k.named[pair.B] })
+		found = slices.DeleteFunc(slices.Clone(found),
+			func(pair blocks.Edge) bool { return !k.named[pair.A] || !k.named[pair.B] })
 	}
 	return ofPairs(found, k.pairs, k.documents)
 }

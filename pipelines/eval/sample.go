@@ -30,11 +30,13 @@ func (e *evaluation) bySample(ctx context.Context) error {
 		}
 	}
 	if e.f.Run.Parameters.Method == job.Exact {
-		return job.Usage("--sample: the run's --method exact looked for copies only, and found them all; --truth FILE compares it with what is known")
+		return job.Usage("--sample: the run's --method exact looked for copies only, and found them all; --truth FILE " +
+			"compares it with what is known")
 	}
 	return e.again(ctx, [][]job.Read{{job.First, job.Second}, {job.First}}, func(plan *job.Plan, temp string) error {
 		params := recall.Params{
-			Inputs: job.Inputs(temp), Text: plan.Spec, Verifier: plan.Verifier(temp), Sample: e.Sample, Seed: e.Seed, Temp: temp, MostPairs: mostPairs,
+			Inputs: job.Inputs(temp), Text: plan.Spec, Verifier: plan.Verifier(temp), Sample: e.Sample, Seed: e.Seed,
+			Temp: temp, MostPairs: mostPairs,
 		}
 		pipeline, scope := beam.NewPipelineWithRoot()
 		docs, _ := plan.ReadAlone(scope, temp)
@@ -70,7 +72,9 @@ func (e *evaluation) bySample(ctx context.Context) error {
 
 // again plans the run's input again, and calls do with what workers
 // need in the folder temp. The pipelines of do have these reads.
-func (e *evaluation) again(ctx context.Context, pipelines [][]job.Read, do func(plan *job.Plan, temp string) error) error {
+func (e *evaluation) again(
+	ctx context.Context, pipelines [][]job.Read, do func(plan *job.Plan, temp string) error,
+) error {
 	return job.InTempFolder(ctx, e.TempDir, func(temp string) error {
 		plan, err := dedup.Again(ctx, e.f, e.Running, temp)
 		if err != nil {
@@ -125,16 +129,20 @@ func (s *sample) set(pair blocks.Edge, to func(*state)) {
 // check returns a *job.UsageError if there is more than may be held.
 func (s *sample) check() error {
 	if len(s.pairs) > mostPairs {
-		return job.Usage("--sample %d: the documents drawn are in more than %d pairs that are similar, listed or in one cluster, too many to hold; draw fewer", len(s.drawn), mostPairs)
+		return job.Usage("--sample %d: the documents drawn are in more than %d pairs that are similar, listed or in one "+
+			"cluster, too many to hold; draw fewer", len(s.drawn), mostPairs)
 	}
 	if len(s.within) > mostPairs {
-		return job.Usage("--sample %d: the clusters of the documents drawn have more than %d documents, too many to hold; draw fewer", len(s.drawn), mostPairs)
+		return job.Usage("--sample %d: the clusters of the documents drawn have more than %d documents, too many to hold; "+
+			"draw fewer", len(s.drawn), mostPairs)
 	}
 	return nil
 }
 
 // find reads from the tables which pairs are in one cluster, and which are listed.
-func (s *sample) find(ctx context.Context, f *output.Finished, key func(source string, position int64) blocks.Key) error {
+func (s *sample) find(
+	ctx context.Context, f *output.Finished, key func(source string, position int64) blocks.Key,
+) error {
 	clusters := map[int64][]blocks.Key{} // of the documents drawn, with their members
 	for _, collect := range []bool{false, true} {
 		for row, err := range output.Rows[records.Clustered](ctx, f, output.Clusters) {
@@ -237,7 +245,8 @@ func (e *evaluation) tell(ctx context.Context, s *sample, documents int64, plan 
 	}
 	drawn := int64(len(s.drawn))
 	agreement := func(by int) records.Agreement {
-		a := quality.Agreement{All: quality.Pairs(int(documents)) - quality.Pairs(int(documents-drawn))} // that a document drawn has
+		// that a document drawn has
+		a := quality.Agreement{All: quality.Pairs(int(documents)) - quality.Pairs(int(documents-drawn))}
 		var all []quality.Agreement
 		for _, key := range s.drawn {
 			a, all = plus(a, units[key][by]), append(all, units[key][by])
@@ -246,7 +255,8 @@ func (e *evaluation) tell(ctx context.Context, s *sample, documents int64, plan 
 	}
 	listed := agreement(1)
 	e.result = records.Evaluation{
-		Kind: records.TruthSample, Documents: documents, Sample: drawn, Agreement: agreement(0), Listed: &listed, Crowds: e.f.Run.Counts.PairsPartial,
+		Kind: records.TruthSample, Documents: documents, Sample: drawn, Agreement: agreement(0), Listed: &listed,
+		Crowds: e.f.Run.Counts.PairsPartial,
 		Missed: [][2]string{}, False: [][2]string{},
 	}
 	return e.list(ctx, plan, temp, missed, apart)

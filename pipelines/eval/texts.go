@@ -75,7 +75,8 @@ func example(ctx context.Context, plan *job.Plan, temp string, pair blocks.Edge)
 
 // textsOfIDs shows the first pairs that are listed.
 func (e *evaluation) textsOfIDs(ctx context.Context) error {
-	missed, apart := e.result.Missed[:min(len(e.result.Missed), e.Texts)], e.result.False[:min(len(e.result.False), e.Texts)]
+	missed, apart := e.result.Missed[:min(len(e.result.Missed), e.Texts)],
+		e.result.False[:min(len(e.result.False), e.Texts)]
 	wanted := map[string]bool{}
 	for _, pairs := range [][][2]string{missed, apart} {
 		for _, pair := range pairs {
@@ -112,7 +113,8 @@ func (e *evaluation) textsOfIDs(ctx context.Context) error {
 				a, okA := found[pair[0]]
 				b, okB := found[pair[1]]
 				if !okA || !okB {
-					e.result.Warnings = append(e.result.Warnings, fmt.Sprintf("cannot show %s and %s: not both are in the input", pair[0], pair[1]))
+					e.result.Warnings = append(e.result.Warnings,
+						fmt.Sprintf("cannot show %s and %s: not both are in the input", pair[0], pair[1]))
 					continue
 				}
 				shown, err := example(ctx, plan, temp, blocks.Edge{A: a, B: b})
@@ -128,7 +130,9 @@ func (e *evaluation) textsOfIDs(ctx context.Context) error {
 
 // eachID calls see with the id of each document of the input, in order,
 // while see returns true. It returns the number of documents seen.
-func eachID(ctx context.Context, plan *job.Plan, see func(id string, key blocks.Key) (more bool)) (documents int64, err error) {
+func eachID(
+	ctx context.Context, plan *job.Plan, see func(id string, key blocks.Key) (more bool),
+) (documents int64, err error) {
 	in, more := plan.Listing.Inputs, true
 	for number := 0; number < in.Splits.Len() && more; number++ {
 		span := in.Splits.At(number)

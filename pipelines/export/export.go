@@ -131,7 +131,8 @@ func Export(ctx context.Context, c Config) (warnings []string, err error) {
 		return nil, err
 	}
 	if toStdout && c.Format != SQL && len(tables) != 1 {
-		return nil, job.Usage("--output -: the output has %d tables, and standard output takes one; give --table", len(tables))
+		return nil, job.Usage("--output -: the output has %d tables, and standard output takes one; give --table",
+			len(tables))
 	}
 	put := func(name string, write func(io.Writer) error) error {
 		if toStdout {
@@ -147,7 +148,8 @@ func Export(ctx context.Context, c Config) (warnings []string, err error) {
 		err = put(ViewsFile, func(w io.Writer) error { return views(w, finished, tables) })
 	} else {
 		for _, t := range tables {
-			if err = put(string(t.name)+"."+string(c.Format), func(w io.Writer) error { return c.write(ctx, w, finished, t) }); err != nil {
+			if err = put(string(t.name)+"."+string(c.Format),
+				func(w io.Writer) error { return c.write(ctx, w, finished, t) }); err != nil {
 				break
 			}
 			if c.Excel && t.count > excelRows {

@@ -71,9 +71,11 @@ func (b *Buckets) checkIdle(signed bool) error {
 	const instead = "is for the search by buckets, and all documents are compared"
 	switch {
 	case b.Threshold != nil:
-		return job.Usage("--threshold %[1]v %[2]s; give --min-similarity %[1]v to list only documents as similar as that, or --signature fss to search by buckets", *b.Threshold, instead)
+		return job.Usage("--threshold %[1]v %[2]s; give --min-similarity %[1]v to list only documents as similar as that, "+
+			"or --signature fss to search by buckets", *b.Threshold, instead)
 	case b.Recall != nil:
-		return job.Usage("--recall %v %s, so that none is missed; leave it out, or give --signature fss to search by buckets", *b.Recall, instead)
+		return job.Usage("--recall %v %s, so that none is missed; leave it out, or give --signature fss to search by buckets",
+			*b.Recall, instead)
 	case b.Seed != nil && !signed:
 		return job.Usage("--seed %d %s; leave it out, or give --signature fss to search by buckets", *b.Seed, instead)
 	}
@@ -126,13 +128,16 @@ func (c *Config) validate() (*job.Asked, error) {
 	case c.Most < 1:
 		return nil, job.Usage("--nearest %d: must be at least 1", c.Most)
 	case c.Sort == ByEstimate && !c.byBuckets():
-		return nil, job.Usage("--sort estimate: nothing is estimated where all documents are compared; give --signature, or leave it out")
+		return nil, job.Usage("--sort estimate: nothing is estimated where all documents are compared; give --signature, " +
+			"or leave it out")
 	case c.Sort == ByEstimate && c.MinSimilarity != nil:
 		return nil, job.Usage("--sort estimate excludes --min-similarity, which is exact: give one")
 	case c.Method == job.SimHash && c.Compare == job.Jaccard:
-		return nil, job.Usage("--compare jaccard: SimHash finds vectors of high cosine; give --compare cosine or overlap, or leave out --method")
+		return nil, job.Usage("--compare jaccard: SimHash finds vectors of high cosine; give --compare cosine or overlap, " +
+			"or leave out --method")
 	case c.asked() && (c.Method == job.SimHash || c.Compare != "" && c.Compare != job.Jaccard):
-		return nil, job.Usage("--signature, --bands and --rows are for sets: with --compare %s all documents are compared, or with --method simhash --pieces those that share one", cmp.Or(c.Compare, job.Overlap))
+		return nil, job.Usage("--signature, --bands and --rows are for sets: with --compare %s all documents are compared, "+
+			"or with --method simhash --pieces those that share one", cmp.Or(c.Compare, job.Overlap))
 	}
 	if c.MinSimilarity != nil {
 		if _, err := setsim.ParseThreshold(*c.MinSimilarity); err != nil {
@@ -205,7 +210,8 @@ func (j *Job) Run(ctx context.Context, launch job.Launch) (answer *records.Answe
 	}
 	err = job.InTempFolder(ctx, j.config.TempDir, func(temp string) (err error) {
 		r := &run{config: j.config, launch: launch, temp: temp}
-		if r.plan, err = job.NewPlan(ctx, job.Request{Asked: j.asked, Running: j.config.Running, Unsigned: !j.config.byBuckets(), Strict: true}, temp); err != nil {
+		if r.plan, err = job.NewPlan(ctx, job.Request{Asked: j.asked, Running: j.config.Running,
+			Unsigned: !j.config.byBuckets(), Strict: true}, temp); err != nil {
 			return err
 		}
 		if err := r.plan.Share(ctx, temp); err != nil {
@@ -303,7 +309,8 @@ func (r *run) readText(ctx context.Context) (text []byte, err error) {
 	}
 	if least := r.config.MinWords; least > 0 {
 		if words := shingle.NewWordCounter(r.plan.Spec).Words(text); words < least {
-			return nil, job.Usage("--file %s: the text is not compared: %s, %d words, --min-words is %d", r.config.File, records.ReasonTooShort, words, least)
+			return nil, job.Usage("--file %s: the text is not compared: %s, %d words, --min-words is %d", r.config.File,
+				records.ReasonTooShort, words, least)
 		}
 	}
 	_, err = storage.WriteBelow(ctx, r.temp, storage.Join(r.temp, textFile), func(w io.Writer) error {
@@ -351,7 +358,8 @@ func (r *run) prepare(ctx context.Context) error {
 
 // document returns the one document of the id.
 func (r *run) document(ctx context.Context) (blocks.Key, []byte, error) {
-	key, text, err := job.Document(ctx, r.plan, r.temp, storage.Join(r.temp, foundFile), "--of "+r.config.Of, "give the text of one by --file")
+	key, text, err := job.Document(ctx, r.plan, r.temp, storage.Join(r.temp, foundFile), "--of "+r.config.Of,
+		"give the text of one by --file")
 	if err == nil {
 		r.answer.Source, r.answer.Position = r.plan.Listing.Inputs.Source(key), key.Position()
 	}

@@ -54,7 +54,8 @@ func Cluster(ctx context.Context, c Config) (*records.Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &show{Config: c, f: finished, found: records.Cluster{Threshold: finished.Run.Parameters.Threshold, Members: []records.Member{}}}
+	s := &show{Config: c, f: finished, found: records.Cluster{Threshold: finished.Run.Parameters.Threshold,
+		Members: []records.Member{}}}
 	if !s.has(output.Clusters) {
 		return nil, job.Usage("%s has no table clusters: run dedup again, and have --write name it", c.Output)
 	}
@@ -107,9 +108,10 @@ func (s *show) look(ctx context.Context) error {
 
 // clustered returns the row of the document; nil if it is in no cluster.
 func (s *show) clustered(ctx context.Context) (*records.Clustered, error) {
-	return named(s, output.Rows[records.Clustered](ctx, s.f, output.Clusters), func(row *records.Clustered) (string, place) {
-		return row.ID, place{row.Source, row.Position}
-	})
+	return named(s, output.Rows[records.Clustered](ctx, s.f, output.Clusters),
+		func(row *records.Clustered) (string, place) {
+			return row.ID, place{row.Source, row.Position}
+		})
 }
 
 // named returns the row of a table that the document in question has; nil if it has none.
@@ -142,7 +144,8 @@ func (s *show) ambiguous(documents int, places []string) error {
 	if len(places) < documents {
 		first = ", the first"
 	}
-	return job.Usage("%d documents have the id %s%s: %s; give one of these instead of the id", documents, s.Document, first, strings.Join(places, ", "))
+	return job.Usage("%d documents have the id %s%s: %s; give one of these instead of the id", documents, s.Document,
+		first, strings.Join(places, ", "))
 }
 
 // members lists those of the cluster.
@@ -161,7 +164,8 @@ func (s *show) members(ctx context.Context) error {
 		asked := s.asked(row.Source, row.Position)
 		own = own || asked
 		if room := s.Most - len(s.found.Members); room > 1 || room == 1 && own || asked {
-			s.found.Members = append(s.found.Members, records.Member{ID: row.ID, Source: row.Source, Position: row.Position, Size: row.Size, Kept: row.Kept})
+			s.found.Members = append(s.found.Members,
+				records.Member{ID: row.ID, Source: row.Source, Position: row.Position, Size: row.Size, Kept: row.Kept})
 		}
 	}
 	return nil
@@ -192,7 +196,8 @@ func (s *show) inPlace(ctx context.Context) error {
 			return err
 		}
 		if m := members[place{row.Source, row.Position}]; m != nil && row.Cluster == s.found.Cluster {
-			m.InPlace = &records.InPlace{ID: row.KeptID, Source: row.KeptSource, Position: row.KeptPosition, Similarity: row.Similarity, Reason: row.Reason}
+			m.InPlace = &records.InPlace{ID: row.KeptID, Source: row.KeptSource, Position: row.KeptPosition,
+				Similarity: row.Similarity, Reason: row.Reason}
 		}
 	}
 	return nil
@@ -378,10 +383,12 @@ func (s *show) inCorpus(ctx context.Context) error {
 			nearest = nearer(s.Document, nearest, doc.id)
 		}
 		if found > 1 {
-			return job.Usage("%d documents have the id %s, and are in no cluster; they are in %s", found, s.Document, strings.Join(slices.Compact(files), ", "))
+			return job.Usage("%d documents have the id %s, and are in no cluster; they are in %s", found, s.Document,
+				strings.Join(slices.Compact(files), ", "))
 		}
 		if found == 1 {
-			s.found.ID, s.found.Source, s.found.Position, s.found.State = s.Document, strings.TrimPrefix(files[0], string(output.Corpus)+"/"), -1, records.StateAlone
+			s.found.ID, s.found.Source, s.found.Position, s.found.State = s.Document,
+				strings.TrimPrefix(files[0], string(output.Corpus)+"/"), -1, records.StateAlone
 			return nil
 		}
 	}
@@ -395,7 +402,8 @@ func (s *show) inCorpus(ctx context.Context) error {
 	if len(nearest) > 0 {
 		hint = "; the nearest is " + nearest[0]
 	}
-	return job.Usage("no document of %s is called %s%s; give an id, or a place SOURCE@POSITION, as the tables have it", searched, s.Document, hint)
+	return job.Usage("no document of %s is called %s%s; give an id, or a place SOURCE@POSITION, as the tables have it",
+		searched, s.Document, hint)
 }
 
 // nearer returns the nearest of the ids nearest, of which there is at most one, and id.

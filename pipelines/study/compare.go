@@ -25,7 +25,8 @@ func (r *run) describe() {
 	var order []blocks.Hash
 	for i, doc := range r.documents {
 		r.study.Documents = append(r.study.Documents, records.StudiedDocument{
-			ID: inputs.ID(doc.Key, doc.ID, doc.HasID), Source: inputs.Source(doc.Key), Position: doc.Key.Position(), Path: inputs.File(doc.Key.File()).Path,
+			ID: inputs.ID(doc.Key, doc.ID, doc.HasID), Source: inputs.Source(doc.Key), Position: doc.Key.Position(),
+			Path: inputs.File(doc.Key.File()).Path,
 		})
 		if doc.Tokens[0] == 0 {
 			continue // has no word that another could have too
@@ -149,7 +150,10 @@ func (l *shortlist) add(pair records.StudiedPair) {
 		return
 	}
 	l.cut = true
-	slices.SortStableFunc(l.pairs, func(a, b records.StudiedPair) int { return cmp.Compare(b.Similarities[0], a.Similarities[0]) })
+	slices.SortStableFunc(l.pairs, func(a, b records.StudiedPair) int {
+		return cmp.Compare(b.Similarities[0],
+			a.Similarities[0])
+	})
 	l.pairs = l.pairs[:mostListed]
 }
 
@@ -175,7 +179,8 @@ func (s *summary) describe(to *records.StudySetting) {
 		return
 	}
 	to.Mean, to.Largest = s.sum/float64(s.n), s.largest
-	to.Quartile1, to.Median, to.Quartile3, to.Percentile = s.quantile(.25), s.quantile(.5), s.quantile(.75), s.quantile(.99)
+	to.Quartile1, to.Median, to.Quartile3, to.Percentile = s.quantile(.25), s.quantile(.5),
+		s.quantile(.75), s.quantile(.99)
 }
 
 // quantile returns the least similarity that a share of all do not exceed, to half a ten-thousandth.

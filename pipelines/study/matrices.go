@@ -34,11 +34,13 @@ func (r *run) matrices(ctx context.Context) (*records.StudyMatrices, error) {
 		}
 	}
 	if len(compared) > mostColumns || shingles > mostShingles {
-		return nil, job.Usage("--show-matrices: the input has %d documents with %d shingles, and at most %d with %d are shown: give fewer documents, as with --limit %d, shorter ones, or --unit word",
+		return nil, job.Usage("--show-matrices: the input has %d documents with %d shingles, and at most %d with %d are "+
+			"shown: give fewer documents, as with --limit %d, shorter ones, or --unit word",
 			len(compared), shingles, mostColumns, mostShingles, mostColumns)
 	}
 	var texts [][]byte
-	err := source.Lookup(ctx, r.plan.Listing.Inputs, keys, r.plan.Reading(), func(doc blocks.Document) { texts = append(texts, slices.Clone(doc.Text)) })
+	err := source.Lookup(ctx, r.plan.Listing.Inputs, keys, r.plan.Reading(),
+		func(doc blocks.Document) { texts = append(texts, slices.Clone(doc.Text)) })
 	if err != nil {
 		return nil, err
 	}
@@ -51,7 +53,8 @@ func (r *run) matrices(ctx context.Context) (*records.StudyMatrices, error) {
 	}
 	functions, err := classic.New(r.config.Bands*r.config.Rows, uint64(len(m.Shingles)), r.plan.Request.Seed)
 	if err != nil {
-		return nil, job.Usage("--show-matrices with %d bands of %d rows: %w; give fewer --bands and --rows, or shorter shingles", r.config.Bands, r.config.Rows, err)
+		return nil, job.Usage("--show-matrices with %d bands of %d rows: %w; give fewer --bands and --rows, or shorter "+
+			"shingles", r.config.Bands, r.config.Rows, err)
 	}
 	m.Functions = written(functions, r.config.Bands*r.config.Rows, len(m.Shingles))
 	sign(m)
@@ -171,6 +174,7 @@ func sign(m *records.StudyMatrices) {
 				labels, buckets = append(labels, banding.Label(signature, band)), append(buckets, banding.Bucket(key))
 			}
 		}
-		m.Signatures, m.Labels, m.Buckets = append(m.Signatures, signature), append(m.Labels, labels), append(m.Buckets, buckets)
+		m.Signatures, m.Labels, m.Buckets = append(m.Signatures, signature),
+			append(m.Labels, labels), append(m.Buckets, buckets)
 	}
 }

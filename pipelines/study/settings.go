@@ -93,7 +93,8 @@ func (c *Config) features(s *records.StudySetting) (o overlap.Setting, err error
 	if !s.Spaces {
 		normalize += ",no-space"
 	}
-	o = overlap.Setting{Text: shingle.Spec{Shingle: shingle.Config{Kind: kind, K: s.K}, MaxBytes: int64(c.MaxDocBytes)}, Replicas: s.Replicas}
+	o = overlap.Setting{Text: shingle.Spec{Shingle: shingle.Config{Kind: kind, K: s.K}, MaxBytes: int64(c.MaxDocBytes)},
+		Replicas: s.Replicas}
 	if o.Text.Normalize, err = textnorm.Parse(normalize); err != nil {
 		return o, err
 	}

@@ -65,5 +65,6 @@ func (e *signatureError) add(a, b int, similarity float64) {
 
 func (e *signatureError) describe() records.SignatureError {
 	n := max(e.estimates, 1)
-	return records.SignatureError{Values: e.values, RMS: math.Sqrt(e.squares / n), Expected: math.Sqrt(e.expected / n), Bias: e.bias / n}
+	return records.SignatureError{Values: e.values, RMS: math.Sqrt(e.squares / n),
+		Expected: math.Sqrt(e.expected / n), Bias: e.bias / n}
 }

@@ -55,7 +55,8 @@ func (r *run) newTables(text, binary io.Writer) *tables {
 	var fields []reflect.StructField
 	line := pairColumns
 	column := func(name, tag string, of reflect.Type) {
-		fields = append(fields, reflect.StructField{Name: "C" + strconv.Itoa(len(fields)), Type: of, Tag: reflect.StructTag(`parquet:"` + name + tag + `"`)})
+		fields = append(fields, reflect.StructField{Name: "C" + strconv.Itoa(len(fields)), Type: of,
+			Tag: reflect.StructTag(`parquet:"` + name + tag + `"`)})
 	}
 	for _, name := range pairColumns {
 		column(name, ",dict", reflect.TypeFor[string]())
@@ -65,7 +66,8 @@ func (r *run) newTables(text, binary io.Writer) *tables {
 		line = append(line, s.Name)
 	}
 	schema := parquet.SchemaOf(reflect.New(reflect.StructOf(fields)).Interface())
-	metadata := map[string]string{"measure": verifier.Jaccard, "neardup.language": r.study.Language, "neardup.format.text": shingle.FormatID}
+	metadata := map[string]string{"measure": verifier.Jaccard, "neardup.language": r.study.Language,
+		"neardup.format.text": shingle.FormatID}
 	t := &tables{
 		documents: r.study.Documents, csv: csv.NewWriter(text), line: line,
 		parquet: parquet.NewGenericWriter[any](binary, append(output.WriterOptions(metadata), schema)...),

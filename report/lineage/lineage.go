@@ -64,8 +64,10 @@ type dataset struct {
 func (r *Run) Event(kind string, at time.Time, record *records.Run) Event {
 	e := Event{
 		Type: kind, Time: at.UTC(), Producer: producer, Schema: spec + "2-0-2/OpenLineage.json#/$defs/RunEvent",
-		Run:    subject{ID: r.ID, Facets: map[string]any{}},
-		Job:    subject{Namespace: r.Namespace, Name: r.Job, Facets: map[string]any{"jobType": facet("facets/2-0-4/JobTypeJobFacet.json#/$defs/JobTypeJobFacet", map[string]any{"processingType": "BATCH", "integration": "NEARDUP", "jobType": "JOB"})}},
+		Run: subject{ID: r.ID, Facets: map[string]any{}},
+		Job: subject{Namespace: r.Namespace, Name: r.Job,
+			Facets: map[string]any{"jobType": facet("facets/2-0-4/JobTypeJobFacet.json#/$defs/JobTypeJobFacet",
+				map[string]any{"processingType": "BATCH", "integration": "NEARDUP", "jobType": "JOB"})}},
 		Inputs: []dataset{}, Outputs: []dataset{},
 	}
 	for _, input := range r.Inputs {
@@ -80,18 +82,24 @@ func (r *Run) Event(kind string, at time.Time, record *records.Run) Event {
 		return e
 	}
 	if record.Version != "" {
-		e.Run.Facets["processing_engine"] = facet("facets/1-1-1/ProcessingEngineRunFacet.json#/$defs/ProcessingEngineRunFacet", map[string]any{"name": "neardup", "version": record.Version})
+		e.Run.Facets["processing_engine"] = facet(
+			"facets/1-1-1/ProcessingEngineRunFacet.json#/$defs/ProcessingEngineRunFacet",
+			map[string]any{"name": "neardup", "version": record.Version})
 	}
 	if kind == Fail {
-		e.Run.Facets["errorMessage"] = facet("facets/1-0-1/ErrorMessageRunFacet.json#/$defs/ErrorMessageRunFacet", map[string]any{"message": record.Error, "programmingLanguage": "Go"})
+		e.Run.Facets["errorMessage"] = facet("facets/1-0-1/ErrorMessageRunFacet.json#/$defs/ErrorMessageRunFacet",
+			map[string]any{"message": record.Error, "programmingLanguage": "Go"})
 	}
 	if n := record.Counts; kind == Complete {
 		if len(e.Inputs) == 1 { // counts are of all inputs together
-			e.Inputs[0].InputFacets = map[string]any{"inputStatistics": facet("facets/1-0-0/InputStatisticsInputDatasetFacet.json#/$defs/InputStatisticsInputDatasetFacet",
+			e.Inputs[0].InputFacets = map[string]any{"inputStatistics": facet(
+				"facets/1-0-0/InputStatisticsInputDatasetFacet.json#/$defs/InputStatisticsInputDatasetFacet",
 				map[string]any{"rowCount": n.Records, "size": record.Input.Bytes, "fileCount": record.Input.Files})}
 		}
 		for i := range e.Outputs {
-			e.Outputs[i].OutputFacets = map[string]any{"outputStatistics": facet("facets/1-0-2/OutputStatisticsOutputDatasetFacet.json#/$defs/OutputStatisticsOutputDatasetFacet", map[string]any{"rowCount": n.Corpus})}
+			e.Outputs[i].OutputFacets = map[string]any{"outputStatistics": facet(
+				"facets/1-0-2/OutputStatisticsOutputDatasetFacet.json#/$defs/OutputStatisticsOutputDatasetFacet",
+				map[string]any{"rowCount": n.Corpus})}
 		}
 	}
 	return e

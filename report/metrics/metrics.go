@@ -29,7 +29,8 @@ func Write(path, name string, run *records.Run, ended time.Time) error {
 		return f
 	}
 	add := func(f *dto.MetricFamily, value float64, labels ...*dto.LabelPair) {
-		f.Metric = append(f.Metric, &dto.Metric{Label: append([]*dto.LabelPair{job}, labels...), Gauge: &dto.Gauge{Value: &value}})
+		f.Metric = append(f.Metric, &dto.Metric{Label: append([]*dto.LabelPair{job}, labels...),
+			Gauge: &dto.Gauge{Value: &value}})
 	}
 	gauge := func(name, help string, value float64) { add(family(name, help), value) }
 	success := 0.

@@ -60,12 +60,14 @@ const (
 )
 
 // What is drawn over a tile of 8 by 8.
-var patterns = [shapes]string{"", "M-2 2L2-2M0 8L8 0M6 10L10 6", "M-2 6L2 10M0 0L8 8M6-2L10 2", "M0 4H8M4 0V8", "M0 4H8", "M4 0V8", "M2 2h1M6 6h1"}
+var patterns = [shapes]string{"", "M-2 2L2-2M0 8L8 0M6 10L10 6", "M-2 6L2 10M0 0L8 8M6-2L10 2", "M0 4H8M4 0V8",
+	"M0 4H8", "M4 0V8", "M2 2h1M6 6h1"}
 
 var dashes = [shapes]string{"none", "7 4", "2 3", "10 3 2 3", "5 2", "1 4", "12 4"}
 
 // Around 0 0, not more than 5 from it.
-var markers = [shapes]string{"M-4 0a4 4 0 1 0 8 0a4 4 0 1 0-8 0z", "M-3.5-3.5H3.5V3.5H-3.5z", "M0-4.5L4.5 3.5H-4.5z", "M0-5L5 0L0 5L-5 0z",
+var markers = [shapes]string{"M-4 0a4 4 0 1 0 8 0a4 4 0 1 0-8 0z", "M-3.5-3.5H3.5V3.5H-3.5z",
+	"M0-4.5L4.5 3.5H-4.5z", "M0-5L5 0L0 5L-5 0z",
 	"M-4.5-3.5H4.5L0 4.5z", "M-4 0H4M0-4V4", "M-3.5-3.5L3.5 3.5M-3.5 3.5L3.5-3.5"}
 
 // define draws the patterns of n series, and the markers.
@@ -96,7 +98,8 @@ func (c *canvas) line(series int, points []point) {
 }
 
 func (c *canvas) mark(series int, p point) {
-	c.printf(`<use class="mark k%d" href="#plot-m%d" x="%s" y="%s"/>`+"\n", series%hues, series%shapes, number(p.x), number(p.y))
+	c.printf(`<use class="mark k%d" href="#plot-m%d" x="%s" y="%s"/>`+"\n", series%hues,
+		series%shapes, number(p.x), number(p.y))
 }
 
 // errorBar draws an error bar at x.

@@ -35,7 +35,8 @@ func (b Bars) panel() panel {
 	}
 	y := newScale(b.Y, values, 5, true)
 	groups, series := float64(len(b.Groups)), float64(len(b.Series))
-	p := panel{title: b.Title, names: names(b.Series), width: groups * (series*4 + 4), xLabel: b.X, y: y, yLabel: b.Y.Label}
+	p := panel{title: b.Title, names: names(b.Series), width: groups * (series*4 + 4),
+		xLabel: b.X, y: y, yLabel: b.Y.Label}
 	for i, group := range b.Groups {
 		p.x = append(p.x, tick{at: (float64(i) + .5) / groups, label: group})
 	}
@@ -59,7 +60,8 @@ func (b Bars) panel() panel {
 		}
 	}
 	p.sample = func(c *canvas, i int, x, y float64) {
-		c.printf(`<rect class="bar k%d" fill="url(#plot-s%d)" x="%s" y="%s" width="22" height="12"/>`+"\n", i%hues, i, number(x), number(y))
+		c.printf(`<rect class="bar k%d" fill="url(#plot-s%d)" x="%s" y="%s" width="22" height="12"/>`+"\n",
+			i%hues, i, number(x), number(y))
 	}
 	return p
 }
@@ -211,7 +213,8 @@ func (p panel) draw(c *canvas, a area) (end float64) {
 		c.printf(`<path class="rule" d="M%s %sH%s"/>`+"\n", number(a.x), y, number(a.across(1)))
 		c.text(label{text: t.label, class: "soft", anchor: "end", x: a.x - 8, y: a.up(t.at) + 4})
 	}
-	c.text(label{text: fitting(p.yLabel, a.height, fontSize), anchor: "middle", x: margin + fontSize, y: a.up(.5), turn: -90})
+	c.text(label{text: fitting(p.yLabel, a.height, fontSize), anchor: "middle",
+		x: margin + fontSize, y: a.up(.5), turn: -90})
 	p.inside(c, a)
 	c.printf(`<path class="axis" d="M%s %sV%sH%s"/>`+"\n", number(a.x), number(a.y), number(a.up(0)), number(a.across(1)))
 	below := a.up(0) + p.below(c, a)

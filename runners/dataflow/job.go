@@ -37,7 +37,9 @@ const (
 const cancelPatience = 10 * time.Minute
 
 // ask does what asks the service, again if that may help, for as long as patience lasts.
-func (s *Service) ask(ctx context.Context, doing string, patience time.Duration, do func(ctx context.Context) error) error {
+func (s *Service) ask(
+	ctx context.Context, doing string, patience time.Duration, do func(ctx context.Context) error,
+) error {
 	begun := time.Now()
 	for pause := firstPoll; ; pause = min(2*pause, lastPoll) {
 		err := do(ctx)
@@ -61,7 +63,8 @@ func temporary(err error) bool {
 	}
 	var refused *googleapi.Error
 	if errors.As(err, &refused) {
-		return refused.Code >= http.StatusInternalServerError || refused.Code == http.StatusTooManyRequests || refused.Code == http.StatusRequestTimeout
+		return refused.Code >= http.StatusInternalServerError || refused.Code == http.StatusTooManyRequests ||
+			refused.Code == http.StatusRequestTimeout
 	}
 	var network interface{ Timeout() bool } // of net.Error, which *url.Error is
 	return errors.As(err, &network) || errors.Is(err, io.ErrUnexpectedEOF)
@@ -160,7 +163,8 @@ func (s *Service) find(ctx context.Context, of *Job) (found *df.Job, err error) 
 		found = named[0]
 	}
 	if err == nil && found == nil {
-		err = &RefusedError{Status: http.StatusNotFound, text: fmt.Sprintf("there is no Dataflow job named %s in %s; see %s", of.Name, of.Region, of.Show())}
+		err = &RefusedError{Status: http.StatusNotFound,
+			text: fmt.Sprintf("there is no Dataflow job named %s in %s; see %s", of.Name, of.Region, of.Show())}
 	}
 	return found, err
 }
@@ -190,7 +194,8 @@ func (j *job) wait(ctx context.Context) (*Result, error) {
 				return nil, &LeftError{Job: j.job, err: ctx.Err()}
 			}
 			err := j.cancel(following)
-			if refused := (*RefusedError)(nil); errors.As(err, &refused) && refused.Status == http.StatusBadRequest && j.look(following) == nil && terminal(j.state) {
+			if refused := (*RefusedError)(nil); errors.As(err, &refused) && refused.Status == http.StatusBadRequest &&
+				j.look(following) == nil && terminal(j.state) {
 				return j.ended(ctx) // there was nothing left to cancel
 			}
 			if err != nil {
@@ -207,7 +212,8 @@ func (j *job) wait(ctx context.Context) (*Result, error) {
 		case terminal(j.state):
 			return j.ended(ctx)
 		case !until.IsZero() && time.Now().After(until):
-			return nil, &LeftError{Job: j.job, err: fmt.Errorf("%w; the job did not end within %v of being cancelled", ctx.Err(), cancelPatience)}
+			return nil, &LeftError{Job: j.job, err: fmt.Errorf("%w; the job did not end within %v of being cancelled",
+				ctx.Err(), cancelPatience)}
 		}
 		j.report(false)
 		sleep(asking, pause) //nolint:errcheck // the loop looks at ctx
@@ -279,10 +285,11 @@ func (j *job) tell(m *df.JobMessage) {
 // count asks for the job's counters.
 func (j *job) count(ctx context.Context) error {
 	var counted *df.JobMetrics
-	err := j.service.ask(ctx, "asking for counters of job "+j.job.ID, followPatience, func(ctx context.Context) (err error) {
-		counted, err = j.service.jobs.GetMetrics(j.job.Project, j.job.Region, j.job.ID).Context(ctx).Do()
-		return err
-	})
+	err := j.service.ask(ctx, "asking for counters of job "+j.job.ID, followPatience,
+		func(ctx context.Context) (err error) {
+			counted, err = j.service.jobs.GetMetrics(j.job.Project, j.job.Region, j.job.ID).Context(ctx).Do()
+			return err
+		})
 	if err != nil {
 		return err
 	}
@@ -299,7 +306,8 @@ func (j *job) report(ended bool) {
 // cancel asks the service to cancel the job.
 func (j *job) cancel(ctx context.Context) error {
 	return j.service.ask(ctx, "cancelling job "+j.job.ID, startPatience, func(ctx context.Context) error {
-		_, err := j.service.jobs.Update(j.job.Project, j.job.Region, j.job.ID, &df.Job{RequestedState: "JOB_STATE_CANCELLED"}).Context(ctx).Do()
+		_, err := j.service.jobs.Update(j.job.Project, j.job.Region, j.job.ID,
+			&df.Job{RequestedState: "JOB_STATE_CANCELLED"}).Context(ctx).Do()
 		return err
 	})
 }
@@ -314,6 +322,7 @@ func (j *job) ended(ctx context.Context) (*Result, error) {
 	case j.state == "JOB_STATE_FAILED":
 		return nil, j.explain()
 	default:
-		return nil, fmt.Errorf("the Dataflow job %s was not run to its end: it is %s; see %s", j.job.ID, j.state, j.job.Show())
+		return nil, fmt.Errorf("the Dataflow job %s was not run to its end: it is %s; see %s",
+			j.job.ID, j.state, j.job.Show())
 	}
 }

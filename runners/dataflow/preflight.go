@@ -60,13 +60,17 @@ func Arch(machineType string) string {
 func (o *Options) Check() error {
 	switch {
 	case o.Project == "":
-		return errors.New("no project: give the id of the one that pays, as in --project my-project; gcloud config get project prints yours")
+		return errors.New("no project: give the id of the one that pays, as in --project my-project; gcloud config get " +
+			"project prints yours")
 	case o.Region == "":
-		return errors.New("no region: give one near the data, as in --region europe-west1; gcloud compute regions list prints all")
+		return errors.New("no region: give one near the data, as in --region europe-west1; gcloud compute regions list " +
+			"prints all")
 	case !regionName.MatchString(o.Region):
-		return fmt.Errorf("region %q: not the name of one, such as europe-west1; gcloud compute regions list prints all", o.Region)
+		return fmt.Errorf("region %q: not the name of one, such as europe-west1; gcloud compute regions list prints all",
+			o.Region)
 	case o.Staging == "":
-		return errors.New("no staging location: give a folder in a bucket, as in --staging-location gs://BUCKET/staging; gcloud storage buckets create gs://BUCKET --location " + o.Region + " makes one")
+		return errors.New("no staging location: give a folder in a bucket, as in --staging-location gs://BUCKET/staging; " +
+			"gcloud storage buckets create gs://BUCKET --location " + o.Region + " makes one")
 	case o.Name != "" && (!jobName.MatchString(o.Name) || len(o.Name) > 1024):
 		return fmt.Errorf("job name %q: lower-case letters, digits and hyphens, from a letter to a letter or digit", o.Name)
 	case o.Workers < 0 || o.MaxWorkers < 0 || o.Threads < 0 || o.DiskGB < 0:
@@ -81,7 +85,8 @@ func (o *Options) Check() error {
 	}
 	for key, value := range o.Labels {
 		if !isLabelKey(key) || !isLabel(value) {
-			return fmt.Errorf("label %s=%s: lower-case letters, digits, _ and - only, 63 at most, the key from a letter", key, value)
+			return fmt.Errorf("label %s=%s: lower-case letters, digits, _ and - only, 63 at most, the key from a letter",
+				key, value)
 		}
 	}
 	return nil
@@ -120,7 +125,8 @@ func dial(ctx context.Context, o Options) (*Service, error) {
 	if err != nil {
 		return nil, fmt.Errorf("no credentials for Google Cloud: %w; %s", err, login)
 	}
-	hc, err := httptransport.NewClient(&httptransport.Options{Credentials: found, DisableTelemetry: true, Headers: http.Header{"User-Agent": {"neardup"}}})
+	hc, err := httptransport.NewClient(&httptransport.Options{Credentials: found, DisableTelemetry: true,
+		Headers: http.Header{"User-Agent": {"neardup"}}})
 	if err != nil {
 		return nil, err
 	}
@@ -144,7 +150,8 @@ func (s *Service) probe(ctx context.Context) error {
 	}
 	if len(found) > 0 {
 		j := Job{Project: o.Project, Region: o.Region, Name: o.Name, ID: found[0].Id}
-		return fmt.Errorf("a job named %s runs already, %s, and Dataflow takes no second: wait for it, give another --job-name, or stop it: gcloud dataflow jobs cancel %s --project %s --region %s",
+		return fmt.Errorf("a job named %s runs already, %s, and Dataflow takes no second: wait for it, give another "+
+			"--job-name, or stop it: gcloud dataflow jobs cancel %s --project %s --region %s",
 			o.Name, j.ID, j.ID, j.Project, j.Region)
 	}
 	return nil
@@ -161,7 +168,9 @@ func tryBucket(ctx context.Context, o Options, folder string) error {
 		return err
 	}
 	bucket := bucketOf(folder)
-	return fmt.Errorf("bucket gs://%s cannot be written: %w. If it does not exist: gcloud storage buckets create gs://%s --project %s --location %s; if this account has no write permission: gcloud storage buckets add-iam-policy-binding gs://%s --member=user:YOU --role=roles/storage.objectAdmin",
+	return fmt.Errorf("bucket gs://%s cannot be written: %w. If it does not exist: gcloud storage buckets create "+
+		"gs://%s --project %s --location %s; if this account has no write permission: gcloud storage buckets "+
+		"add-iam-policy-binding gs://%s --member=user:YOU --role=roles/storage.objectAdmin",
 		bucket, err, bucket, o.Project, o.Region, bucket)
 }
 
@@ -170,7 +179,8 @@ func bucketOf(url string) string {
 	return bucket
 }
 
-const login = "log in with gcloud auth application-default login, or set GOOGLE_APPLICATION_CREDENTIALS to the key file of a service account"
+const login = "log in with gcloud auth application-default login, or set GOOGLE_APPLICATION_CREDENTIALS to the key " +
+	"file of a service account"
 
 // refusal is an error of the service with what to do about it.
 func (s *Service) refusal(doing string, err error) error {
@@ -183,15 +193,18 @@ func (s *Service) refusal(doing string, err error) error {
 	case !errors.As(err, &refused):
 		return fmt.Errorf("%s: %w", doing, err)
 	}
-	said := strings.TrimSuffix(strings.Join(strings.Fields(cmp.Or(refused.Message, http.StatusText(refused.Code))), " "), ".")
+	said := strings.TrimSuffix(strings.Join(strings.Fields(cmp.Or(refused.Message, http.StatusText(refused.Code))), " "),
+		".")
 	mend := ""
 	switch {
 	case refused.Code == http.StatusUnauthorized:
 		mend = login
-	case refused.Code == http.StatusForbidden && strings.Contains(said, "has not been used"), strings.Contains(said, "is disabled"):
+	case refused.Code == http.StatusForbidden &&
+		strings.Contains(said, "has not been used"), strings.Contains(said, "is disabled"):
 		mend = "enable it: gcloud services enable dataflow.googleapis.com --project " + project
 	case refused.Code == http.StatusForbidden:
-		mend = fmt.Sprintf("allow it: gcloud projects add-iam-policy-binding %s --member=user:YOU --role=roles/dataflow.developer", project)
+		mend = fmt.Sprintf("allow it: gcloud projects add-iam-policy-binding %s --member=user:YOU "+
+			"--role=roles/dataflow.developer", project)
 	case refused.Code == http.StatusNotFound:
 		mend = fmt.Sprintf("look at gcloud projects describe %s, and at gcloud compute regions list", project)
 	case refused.Code == http.StatusTooManyRequests:
@@ -200,7 +213,8 @@ func (s *Service) refusal(doing string, err error) error {
 	if mend != "" {
 		mend = "; " + mend
 	}
-	return &RefusedError{Status: refused.Code, text: fmt.Sprintf("%s: Dataflow says %d: %s%s", doing, refused.Code, said, mend)}
+	return &RefusedError{Status: refused.Code,
+		text: fmt.Sprintf("%s: Dataflow says %d: %s%s", doing, refused.Code, said, mend)}
 }
 
 // RefusedError says that the service refused a request.

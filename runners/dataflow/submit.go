@@ -105,7 +105,9 @@ func (s *Service) marshal(ctx context.Context, p *beam.Pipeline, workerURL, sum 
 }
 
 // request is the job as the service's API has it.
-func (s *Service) request(ctx context.Context, model *pipepb.Pipeline, workerURL, sum, modelURL string, encoded []byte) (*df.Job, error) {
+func (s *Service) request(
+	ctx context.Context, model *pipepb.Pipeline, workerURL, sum, modelURL string, encoded []byte,
+) (*df.Job, error) {
 	o := &s.options
 	experiments := slices.Clone(o.Experiments)
 	for _, e := range portable {

@@ -45,7 +45,8 @@ func ParseEnvironment(text string) (Environment, error) {
 		}
 		e.Config = string(command)
 	case kind == "process":
-		return e, fmt.Errorf("%q: give the boot program by its absolute path on the workers' machines, as in process:/opt/neardup/boot", text)
+		return e, fmt.Errorf("%q: give the boot program by its absolute path on the workers' machines, as in "+
+			"process:/opt/neardup/boot", text)
 	case kind == "external":
 		if _, _, err := net.SplitHostPort(config); err != nil {
 			return e, fmt.Errorf("%q: give the worker pool's address, as in external:localhost:50000", text)
@@ -91,7 +92,9 @@ func (e Environment) model(ctx context.Context) (*pipepb.Environment, error) {
 
 // start returns the environment with the files that a worker needs, and how to stop what it needs
 // here.
-func (e Environment) start(ctx context.Context, worker string) (environment *pipepb.Environment, stop func() error, err error) {
+func (e Environment) start(
+	ctx context.Context, worker string,
+) (environment *pipepb.Environment, stop func() error, err error) {
 	stop = func() error { return nil }
 	var files []*pipepb.ArtifactInformation
 	if e.Kind == Loopback {

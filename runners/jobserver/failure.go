@@ -44,14 +44,17 @@ func fewBuffers(said []string) string {
 	}
 	required, available, total, size := n[1], n[2], n[3], n[4]
 	mib := func(buffers int) int { return (buffers*size + 1<<20 - 1) >> 20 }
-	return fmt.Sprintf("a task manager has too little network memory: %d buffers of %d bytes are required and %d of %d are free; set taskmanager.memory.network.min and taskmanager.memory.network.max to %dm, or give fewer --workers (docs/flink.md)",
+	return fmt.Sprintf("a task manager has too little network memory: %d buffers of %d bytes are required and %d of %d "+
+		"are free; set taskmanager.memory.network.min and taskmanager.memory.network.max to %dm, or give fewer --workers "+
+		"(docs/flink.md)",
 		required, size, available, total, mib(max(2*total, total+2*(required-available))))
 }
 
 // Where a worker's own output lies, by environment.
 var outputs = map[string]string{
-	Loopback:   "it is this process, see above",
-	"process":  "it is what the boot program writes, on the machine of the task manager; Flink throws it away unless the command keeps it (docs/flink.md)",
+	Loopback: "it is this process, see above",
+	"process": "it is what the boot program writes, on the machine of the task manager; Flink throws it away unless " +
+		"the command keeps it (docs/flink.md)",
 	"external": "it is with the worker pool's",
 	"docker":   "docker logs shows it on the machine of the task manager, with -- --retain_docker_containers",
 }
@@ -73,17 +76,22 @@ func (j *job) explain(said string) error {
 	case panicked.MatchString(said):
 		f.cause = "a step panicked: " + panicked.FindStringSubmatch(said)[1]
 	case environment.Kind == "external" && strings.Contains(text, "Connection refused"):
-		f.cause = fmt.Sprintf("no worker pool answers at %s, as the task managers see it: %s; start boot --worker_pool there", environment.Config, text)
+		f.cause = fmt.Sprintf("no worker pool answers at %s, as the task managers see it: %s; start boot --worker_pool there",
+			environment.Config, text)
 	case broken.MatchString(text):
-		f.cause = fmt.Sprintf("a worker died without a word, as when memory runs out (%s); look at its output: %s", text, outputs[environment.Kind])
+		f.cause = fmt.Sprintf("a worker died without a word, as when memory runs out (%s); look at its output: %s",
+			text, outputs[environment.Kind])
 	case strings.HasPrefix(text, "Process died with exit code"):
-		f.cause = fmt.Sprintf("the worker's boot program did not start: %s; look at its output: %s", text, outputs[environment.Kind])
+		f.cause = fmt.Sprintf("the worker's boot program did not start: %s; look at its output: %s",
+			text, outputs[environment.Kind])
 	case sortBuffer.MatchString(said):
-		f.cause = fmt.Sprintf("Flink has too little memory to sort a group: %s; set taskmanager.memory.managed.size to at least twice its value, 512m per slot or more (docs/flink.md)", sortBuffer.FindString(said))
+		f.cause = fmt.Sprintf("Flink has too little memory to sort a group: %s; set taskmanager.memory.managed.size to at "+
+			"least twice its value, 512m per slot or more (docs/flink.md)", sortBuffer.FindString(said))
 	case buffers.MatchString(said):
 		f.cause = fewBuffers(buffers.FindStringSubmatch(said))
 	case strings.Contains(said, "NoResourceAvailableException"):
-		f.cause = "the cluster has too few free slots: give fewer --workers, or raise taskmanager.numberOfTaskSlots or the number of task managers"
+		f.cause = "the cluster has too few free slots: give fewer --workers, or raise taskmanager.numberOfTaskSlots or the " +
+			"number of task managers"
 	case text == "":
 		f.cause = fmt.Sprintf("job %s failed, and the server does not say why; its log may", j.id)
 	default:

@@ -145,7 +145,8 @@ func (j *job) follow(ctx context.Context, updates chan<- update) {
 		if s := response.GetStateResponse(); s != nil {
 			send(update{state: s.GetState()})
 		}
-		if m := response.GetMessageResponse(); m.GetImportance() >= jobpb.JobMessage_JOB_MESSAGE_ERROR && m.GetMessageText() != "" {
+		if m := response.GetMessageResponse(); m.GetImportance() >= jobpb.JobMessage_JOB_MESSAGE_ERROR &&
+			m.GetMessageText() != "" {
 			send(update{message: m.GetMessageText()})
 		}
 	}

@@ -107,7 +107,8 @@ func Connect(ctx context.Context, o Options) (*Server, error) {
 	}
 	s := &Server{options: o, conn: conn, client: jobpb.NewJobServiceClient(conn)}
 	if err := s.probe(ctx); err != nil {
-		return nil, errors.Join(fmt.Errorf("no job server answers at %s: %w; start it (docs/flink.md), or correct the address", o.Address, err), conn.Close())
+		return nil, errors.Join(fmt.Errorf("no job server answers at %s: %w; start it (docs/flink.md), or correct the "+
+			"address", o.Address, err), conn.Close())
 	}
 	for _, check := range []func(context.Context) error{s.checkOptions, s.checkCluster} {
 		if err := check(ctx); err != nil {

@@ -43,7 +43,8 @@ func (s *Server) checkOptions(ctx context.Context) error {
 	}
 	described, err := s.client.DescribePipelineOptions(ctx, &jobpb.DescribePipelineOptionsRequest{})
 	if err != nil {
-		return fmt.Errorf("the job server at %s does not say which options it has: %s", s.options.Address, status.Convert(err).Message())
+		return fmt.Errorf("the job server at %s does not say which options it has: %s", s.options.Address,
+			status.Convert(err).Message())
 	}
 	types := map[string]jobpb.PipelineOptionType_Enum{}
 	for _, o := range described.GetOptions() {
@@ -54,7 +55,8 @@ func (s *Server) checkOptions(ctx context.Context) error {
 		name := optionName(given)
 		kind, ok := types[name]
 		if !ok {
-			return fmt.Errorf("the job server at %s has no option %q; it has %s", s.options.Address, given, strings.Join(slices.Sorted(maps.Keys(types)), ", "))
+			return fmt.Errorf("the job server at %s has no option %q; it has %s", s.options.Address, given,
+				strings.Join(slices.Sorted(maps.Keys(types)), ", "))
 		}
 		if s.runner[name], err = optionValue(kind, text); err != nil {
 			return fmt.Errorf("option %s: %w", given, err)

@@ -99,7 +99,9 @@ const (
 )
 
 // cluster is what Flink tells of itself.
-func (r *rest) cluster(ctx context.Context) (has overview, managers []taskManager, settings map[string]string, err error) {
+func (r *rest) cluster(
+	ctx context.Context,
+) (has overview, managers []taskManager, settings map[string]string, err error) {
 	if err = r.get(ctx, "/overview", &has); err == nil && has.Version == "" {
 		err = errors.New("something else does")
 	}
@@ -136,7 +138,8 @@ func (s *Server) checkCluster(ctx context.Context) error {
 		parallelism, _ = strconv.Atoi(settings["parallelism.default"]) // 1 if it is not set
 	}
 	if parallelism > has.Slots && !onDemand(settings) {
-		return fmt.Errorf("the job needs %d slots, but the Flink at %s has %d: give --workers %d, or raise taskmanager.numberOfTaskSlots or the number of task managers", parallelism, r.url, has.Slots, max(1, has.Slots))
+		return fmt.Errorf("the job needs %d slots, but the Flink at %s has %d: give --workers %d, or raise "+
+			"taskmanager.numberOfTaskSlots or the number of task managers", parallelism, r.url, has.Slots, max(1, has.Slots))
 	}
 	if s.options.Warn != nil {
 		for _, warning := range tight(managers, max(parallelism, 1)) {
@@ -151,10 +154,15 @@ func (s *Server) checkCluster(ctx context.Context) error {
 func tight(managers []taskManager, parallelism int) (warnings []string) {
 	for _, m := range managers {
 		if need := managedPerSlot * m.Slots; m.Total.Managed < need {
-			warnings = append(warnings, fmt.Sprintf("task manager %s has %d MB of managed memory for %d slots: if sorts fail, set taskmanager.memory.managed.size to %dm or more", m.ID, m.Total.Managed, m.Slots, need))
+			warnings = append(warnings, fmt.Sprintf(
+				"task manager %s has %d MB of managed memory for %d slots: if sorts fail, set taskmanager.memory.managed.size to "+
+					"%dm or more", m.ID, m.Total.Managed, m.Slots, need))
 		}
 		if need := networkPerSlot * min(m.Slots, parallelism); m.Total.Network < need {
-			warnings = append(warnings, fmt.Sprintf("task manager %s has %d MB of network memory: if --workers %d needs more buffers, set taskmanager.memory.network.min and taskmanager.memory.network.max to %dm or more", m.ID, m.Total.Network, parallelism, need))
+			warnings = append(warnings, fmt.Sprintf(
+				"task manager %s has %d MB of network memory: if --workers %d needs more buffers, set "+
+					"taskmanager.memory.network.min and taskmanager.memory.network.max to %dm or more", m.ID,
+				m.Total.Network, parallelism, need))
 		}
 	}
 	return warnings

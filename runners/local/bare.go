@@ -177,7 +177,9 @@ type groupEmitter struct {
 }
 
 // Init takes the header of the element being processed. A group has the same.
-func (e *groupEmitter) Init(ctx context.Context, pane typex.PaneInfo, windows []typex.Window, at typex.EventTime) error {
+func (e *groupEmitter) Init(
+	ctx context.Context, pane typex.PaneInfo, windows []typex.Window, at typex.EventTime,
+) error {
 	e.ctx, e.group = ctx, exec.FullValue{Timestamp: at, Windows: windows, Pane: pane}
 	return nil
 }

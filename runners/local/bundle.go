@@ -120,12 +120,16 @@ func (b *bundle) OpenIterable(context.Context, exec.StreamID, []byte) (io.ReadCl
 }
 
 // OpenIterableSideInput reads a side input of a window.
-func (b *bundle) OpenIterableSideInput(_ context.Context, id exec.StreamID, input string, window []byte) (io.ReadCloser, error) {
+func (b *bundle) OpenIterableSideInput(
+	_ context.Context, id exec.StreamID, input string, window []byte,
+) (io.ReadCloser, error) {
 	return b.side(id, input, window)
 }
 
 // OpenMultiMapSideInput reads the values of a key of a side input of a window.
-func (b *bundle) OpenMultiMapSideInput(_ context.Context, id exec.StreamID, input string, key, window []byte) (io.ReadCloser, error) {
+func (b *bundle) OpenMultiMapSideInput(
+	_ context.Context, id exec.StreamID, input string, key, window []byte,
+) (io.ReadCloser, error) {
 	return b.side(id, input, append(window[:len(window):len(window)], key...))
 }
 

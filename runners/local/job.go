@@ -52,7 +52,8 @@ func run(ctx context.Context, p *plan.Plan, options Options) (*Result, error) {
 	stop()
 	err = cmp.Or(err, j.err) // of the last report
 	result := j.result(time.Since(begun))
-	slog.DebugContext(ctx, "local runner: ended", "seconds", result.report.Seconds, "spilled", result.report.Spilled, "error", err)
+	slog.DebugContext(ctx, "local runner: ended", "seconds", result.report.Seconds, "spilled",
+		result.report.Spilled, "error", err)
 	return result, err
 }
 

@@ -167,7 +167,8 @@ func refuseEdges(edges []*graph.MultiEdge) (refused []error, external bool) {
 			continue
 		}
 		if _, resumes := e.DoFn.ProcessElementFn().ProcessContinuation(); resumes {
-			refused = append(refused, fmt.Errorf("transform %q asks to be resumed later (a ProcessContinuation), which is not supported", name))
+			refused = append(refused, fmt.Errorf(
+				"transform %q asks to be resumed later (a ProcessContinuation), which is not supported", name))
 		}
 	}
 	return refused, external

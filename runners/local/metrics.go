@@ -38,7 +38,8 @@ func (c *collector) add(s *metrics.Store) {
 			if ok {
 				smallest, largest = min(d.Min, smallest), max(d.Max, largest)
 			}
-			c.distributions[c.key(l)] = metrics.DistributionValue{Count: d.Count + count, Sum: d.Sum + sum, Min: smallest, Max: largest}
+			c.distributions[c.key(l)] = metrics.DistributionValue{Count: d.Count + count,
+				Sum: d.Sum + sum, Min: smallest, Max: largest}
 		},
 		GaugeInt64: func(l metrics.Labels, v int64, at time.Time) {
 			if g, ok := c.gauges[c.key(l)]; !ok || at.After(g.Timestamp) {

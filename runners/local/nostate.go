@@ -29,35 +29,51 @@ func (noState) OpenBagUserStateClearer(context.Context, exec.StreamID, string, [
 	return nil, errState
 }
 
-func (noState) OpenMultimapUserStateReader(context.Context, exec.StreamID, string, []byte, []byte, []byte) (io.ReadCloser, error) {
+func (noState) OpenMultimapUserStateReader(
+	context.Context, exec.StreamID, string, []byte, []byte, []byte,
+) (io.ReadCloser, error) {
 	return nil, errState
 }
 
-func (noState) OpenMultimapUserStateAppender(context.Context, exec.StreamID, string, []byte, []byte, []byte) (io.Writer, error) {
+func (noState) OpenMultimapUserStateAppender(
+	context.Context, exec.StreamID, string, []byte, []byte, []byte,
+) (io.Writer, error) {
 	return nil, errState
 }
 
-func (noState) OpenMultimapUserStateClearer(context.Context, exec.StreamID, string, []byte, []byte, []byte) (io.Writer, error) {
+func (noState) OpenMultimapUserStateClearer(
+	context.Context, exec.StreamID, string, []byte, []byte, []byte,
+) (io.Writer, error) {
 	return nil, errState
 }
 
-func (noState) OpenMultimapKeysUserStateReader(context.Context, exec.StreamID, string, []byte, []byte) (io.ReadCloser, error) {
+func (noState) OpenMultimapKeysUserStateReader(
+	context.Context, exec.StreamID, string, []byte, []byte,
+) (io.ReadCloser, error) {
 	return nil, errState
 }
 
-func (noState) OpenMultimapKeysUserStateClearer(context.Context, exec.StreamID, string, []byte, []byte) (io.Writer, error) {
+func (noState) OpenMultimapKeysUserStateClearer(
+	context.Context, exec.StreamID, string, []byte, []byte,
+) (io.Writer, error) {
 	return nil, errState
 }
 
-func (noState) OpenOrderedListUserStateReader(context.Context, exec.StreamID, string, []byte, []byte, int64, int64) (io.ReadCloser, error) {
+func (noState) OpenOrderedListUserStateReader(
+	context.Context, exec.StreamID, string, []byte, []byte, int64, int64,
+) (io.ReadCloser, error) {
 	return nil, errState
 }
 
-func (noState) OpenOrderedListUserStateAppender(context.Context, exec.StreamID, string, []byte, []byte) (io.Writer, error) {
+func (noState) OpenOrderedListUserStateAppender(
+	context.Context, exec.StreamID, string, []byte, []byte,
+) (io.Writer, error) {
 	return nil, errState
 }
 
-func (noState) OpenOrderedListUserStateClearer(context.Context, exec.StreamID, string, []byte, []byte, int64, int64) (io.Writer, error) {
+func (noState) OpenOrderedListUserStateClearer(
+	context.Context, exec.StreamID, string, []byte, []byte, int64, int64,
+) (io.Writer, error) {
 	return nil, errState
 }
 

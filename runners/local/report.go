@@ -107,7 +107,8 @@ func (j *job) progress(elapsed time.Duration) Progress {
 			continue
 		}
 		taken, all := s.source.progress()
-		running := StageProgress{Name: s.Name, Elapsed: time.Since(s.begun), Elements: s.report.Elements, Fraction: float64(taken) / float64(max(all, 1))}
+		running := StageProgress{Name: s.Name, Elapsed: time.Since(s.begun), Elements: s.report.Elements,
+			Fraction: float64(taken) / float64(max(all, 1))}
 		for _, i := range s.all {
 			if i.busy {
 				running.Elements += s.read(i)

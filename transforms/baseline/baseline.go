@@ -140,7 +140,8 @@ func (f *foundPairs) compare(ctx context.Context, a, b *member) error {
 	if f.n++; f.n > f.params.Most {
 		return f.params.tooMany(ctx)
 	}
-	f.out.Add(gather.Key, func(block []byte) []byte { return blocks.AppendEdge(block, blocks.Edge{A: a.doc, B: b.doc}) }, f.emit)
+	f.out.Add(gather.Key, func(block []byte) []byte { return blocks.AppendEdge(block, blocks.Edge{A: a.doc, B: b.doc}) },
+		f.emit)
 	return nil
 }
 
@@ -223,7 +224,9 @@ func (f *sendFn) FinishBundle(emit func(int64, []byte)) { f.out.Flush(emit) }
 //	KV<pair of cells, features> → KV<gather.Key, edges>
 type bruteFn struct{ Params Params }
 
-func (f *bruteFn) ProcessElement(ctx context.Context, cells int64, packed func(*[]byte) bool, emit func(int64, []byte)) error {
+func (f *bruteFn) ProcessElement(
+	ctx context.Context, cells int64, packed func(*[]byte) bool, emit func(int64, []byte),
+) error {
 	members, err := f.Params.members(packed)
 	if err != nil {
 		return err

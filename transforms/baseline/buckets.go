@@ -132,7 +132,9 @@ func (f *keysFn) ProcessElement(ctx context.Context, block []byte, emit func(buc
 //	KV<(band, bucket), documents> → KV<document, others>
 type pairsFn struct{ Params Params }
 
-func (f *pairsFn) ProcessElement(ctx context.Context, _ []byte, packed func(*[]byte) bool, emit func(int64, []byte)) error {
+func (f *pairsFn) ProcessElement(
+	ctx context.Context, _ []byte, packed func(*[]byte) bool, emit func(int64, []byte),
+) error {
 	var bucket []byte
 	err := gather.Each(packed, func(d *blocks.Decoder) { bucket = blocks.AppendKey(bucket, d.Key()) })
 	if err != nil {
@@ -183,7 +185,9 @@ func (f *distinctFn) StartBundle(_, _ func(int64, []byte)) {
 	f.sets, f.edges = blocks.NewBuffers(), blocks.NewBuffers()
 }
 
-func (f *distinctFn) ProcessElement(ctx context.Context, document int64, features, packed func(*[]byte) bool, sets, edges func(int64, []byte)) error {
+func (f *distinctFn) ProcessElement(
+	ctx context.Context, document int64, features, packed func(*[]byte) bool, sets, edges func(int64, []byte),
+) error {
 	sets, edges = counted(ctx, setBytes, sets), counted(ctx, pairBytes, edges)
 	doc := blocks.Key(document)
 	own := f.Params.cellOf(doc)
@@ -197,7 +201,8 @@ func (f *distinctFn) ProcessElement(ctx context.Context, document int64, feature
 		cells[pair] = true
 		if doc < other {
 			candidates.Inc(ctx, 1)
-			f.edges.Add(pair, func(block []byte) []byte { return blocks.AppendEdge(block, blocks.Edge{A: doc, B: other}) }, edges)
+			f.edges.Add(pair, func(block []byte) []byte { return blocks.AppendEdge(block, blocks.Edge{A: doc, B: other}) },
+				edges)
 		}
 	}
 	to := slices.Sorted(maps.Keys(cells))
@@ -229,7 +234,9 @@ func counted(ctx context.Context, bytes beam.Counter, emit func(int64, []byte)) 
 //	KV<pair of cells, (features, edges)> → KV<gather.Key, edges>
 type verifyFn struct{ Params Params }
 
-func (f *verifyFn) ProcessElement(ctx context.Context, _ int64, features, edges func(*[]byte) bool, emit func(int64, []byte)) error {
+func (f *verifyFn) ProcessElement(
+	ctx context.Context, _ int64, features, edges func(*[]byte) bool, emit func(int64, []byte),
+) error {
 	members, err := f.Params.members(features)
 	if err != nil {
 		return err

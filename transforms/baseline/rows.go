@@ -96,7 +96,9 @@ type bucketRowsFn struct {
 
 func (f *bucketRowsFn) StartBundle(func(int64, []byte)) { f.rows = blocks.NewBuffers() }
 
-func (f *bucketRowsFn) ProcessElement(ctx context.Context, document int64, ids, signatures func(*[]byte) bool, emit func(int64, []byte)) error {
+func (f *bucketRowsFn) ProcessElement(
+	ctx context.Context, document int64, ids, signatures func(*[]byte) bool, emit func(int64, []byte),
+) error {
 	in, err := f.Tables.inputs(ctx)
 	if err != nil {
 		return err
@@ -160,7 +162,9 @@ type candidateRowsFn struct {
 
 func (f *candidateRowsFn) StartBundle(func(int64, []byte)) { f.rows = blocks.NewBuffers() }
 
-func (f *candidateRowsFn) ProcessElement(ctx context.Context, document int64, ids, firsts func(*[]byte) bool, emit func(int64, []byte)) error {
+func (f *candidateRowsFn) ProcessElement(
+	ctx context.Context, document int64, ids, firsts func(*[]byte) bool, emit func(int64, []byte),
+) error {
 	in, err := f.Tables.inputs(ctx)
 	if err != nil {
 		return err

@@ -182,7 +182,9 @@ func (s *sender) flush() int64 {
 //	KV<part, group of edges> → KV<part/FanIn, edges>
 type forestFn struct{}
 
-func (f *forestFn) ProcessElement(ctx context.Context, part int64, packed func(*[]byte) bool, emit func(int64, []byte)) error {
+func (f *forestFn) ProcessElement(
+	ctx context.Context, part int64, packed func(*[]byte) bool, emit func(int64, []byte),
+) error {
 	var forest unionfind.Forest
 	if err := connect(&forest, packed); err != nil {
 		return err
@@ -200,7 +202,9 @@ func (f *forestFn) ProcessElement(ctx context.Context, part int64, packed func(*
 //	KV<0, group of edges> → KV<split, members>
 type membersFn struct{ Inputs string }
 
-func (f *membersFn) ProcessElement(ctx context.Context, _ int64, packed func(*[]byte) bool, emit func(int64, []byte)) error {
+func (f *membersFn) ProcessElement(
+	ctx context.Context, _ int64, packed func(*[]byte) bool, emit func(int64, []byte),
+) error {
 	in, err := storage.Shared[blocks.Inputs](ctx, f.Inputs)
 	if err != nil {
 		return err

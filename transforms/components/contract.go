@@ -45,14 +45,18 @@ const lastParts = FanIn * FanIn
 func contracted(s beam.Scope, edges flow.Edges, p Params) flow.Members {
 	s = s.Scope("Contracted")
 	spread := beam.ParDo(s, &spreadFn{Parts: p.Parts, Roots: true}, beam.PCollection(edges))
-	left, labelled, questions := beam.ParDo3(s, &openFn{Parts: p.Parts, Next: contract.OrderOf(0)}, beam.GroupByKey(s, spread))
+	left, labelled, questions := beam.ParDo3(s, &openFn{Parts: p.Parts, Next: contract.OrderOf(0)},
+		beam.GroupByKey(s, spread))
 	n := contract.Rounds(p.Documents, p.Limit)
 	for round := range n {
 		s := s.Scope(fmt.Sprintf("Round%d", round+1))
 		answers := beam.ParDo(s, &hookFn{Order: contract.OrderOf(round)}, beam.GroupByKey(s, questions))
-		left, labelled, questions = beam.ParDo3(s, &contractFn{Parts: p.Parts, Next: contract.OrderOf(round + 1), Last: round == n-1}, beam.CoGroupByKey(s, left, labelled, answers))
+		left, labelled, questions = beam.ParDo3(s,
+			&contractFn{Parts: p.Parts, Next: contract.OrderOf(round + 1), Last: round == n-1},
+			beam.CoGroupByKey(s, left, labelled, answers))
 	}
-	roots := beam.ParDo(s, &rootsFn{Parts: p.Parts, Limit: p.Limit, Rounds: n}, beam.PCollection(tree(s, partEdges(left), lastParts)))
+	roots := beam.ParDo(s, &rootsFn{Parts: p.Parts, Limit: p.Limit, Rounds: n},
+		beam.PCollection(tree(s, partEdges(left), lastParts)))
 	answers := beam.ParDo(s, &resolveFn{}, beam.CoGroupByKey(s, questions, roots))
 	labelled, counts := beam.ParDo2(s, &countFn{Parts: p.Parts}, beam.CoGroupByKey(s, labelled, answers))
 	totals := beam.ParDo(s, &totalFn{}, beam.GroupByKey(s, counts))
@@ -133,7 +137,9 @@ type openFn struct {
 	Next  contract.Order // of the next round
 }
 
-func (f *openFn) ProcessElement(ctx context.Context, part int64, packed func(*[]byte) bool, edges, documents, questions func(int64, []byte)) error {
+func (f *openFn) ProcessElement(
+	ctx context.Context, part int64, packed func(*[]byte) bool, edges, documents, questions func(int64, []byte),
+) error {
 	out := newOutputs(part, f.Next, edges, documents, questions)
 	own := map[blocks.Key]bool{} // documents of this part: the later ones of edges
 	err := gather.Edges(packed, func(e blocks.Edge) {
@@ -155,7 +161,9 @@ func (f *openFn) ProcessElement(ctx context.Context, part int64, packed func(*[]
 //	KV<part, questions> → KV<asking part, answers>
 type hookFn struct{ Order contract.Order }
 
-func (f *hookFn) ProcessElement(ctx context.Context, _ int64, packed func(*[]byte) bool, emit func(int64, []byte)) error {
+func (f *hookFn) ProcessElement(
+	ctx context.Context, _ int64, packed func(*[]byte) bool, emit func(int64, []byte),
+) error {
 	var asked []question
 	now := contract.Labels{}
 	err := eachQuestion(packed, func(q question) {
@@ -185,7 +193,10 @@ type contractFn struct {
 	Last bool
 }
 
-func (f *contractFn) ProcessElement(ctx context.Context, at int64, packed, labelled, answers func(*[]byte) bool, edges, documents, questions func(int64, []byte)) error {
+func (f *contractFn) ProcessElement(
+	ctx context.Context, at int64, packed, labelled, answers func(*[]byte) bool, edges, documents,
+	questions func(int64, []byte),
+) error {
 	now, err := readAnswers(answers)
 	if err != nil {
 		return err
@@ -215,14 +226,18 @@ type rootsFn struct {
 	Rounds int
 }
 
-func (f *rootsFn) ProcessElement(ctx context.Context, _ int64, packed func(*[]byte) bool, emit func(int64, []byte)) error {
+func (f *rootsFn) ProcessElement(
+	ctx context.Context, _ int64, packed func(*[]byte) bool, emit func(int64, []byte),
+) error {
 	var forest unionfind.Forest
 	if err := connect(&forest, packed); err != nil {
 		return err
 	}
 	if n := int64(forest.Len()); n > f.Limit {
-		return fmt.Errorf("components: not converged: after %d rounds of contraction %d groups of candidates are still to be connected, and one worker takes %d; "+
-			"there are far more candidates than the sample led to expect. A higher --threshold or more --rows separate documents that are not alike; "+
+		return fmt.Errorf("components: not converged: after %d rounds of contraction %d groups of candidates are still to "+
+			"be connected, and one worker takes %d; "+
+			"there are far more candidates than the sample led to expect. A higher --threshold or more --rows separate "+
+			"documents that are not alike; "+
 			"of those that are, fewer are left once parts of the input are deduplicated",
 			f.Rounds, n, f.Limit)
 	}
@@ -239,7 +254,9 @@ func (f *rootsFn) ProcessElement(ctx context.Context, _ int64, packed func(*[]by
 //	KV<part, questions, answers> → KV<asking part, answers>
 type resolveFn struct{}
 
-func (f *resolveFn) ProcessElement(ctx context.Context, _ int64, questions, answers func(*[]byte) bool, emit func(int64, []byte)) error {
+func (f *resolveFn) ProcessElement(
+	ctx context.Context, _ int64, questions, answers func(*[]byte) bool, emit func(int64, []byte),
+) error {
 	now, err := readAnswers(answers)
 	if err != nil {
 		return err
@@ -281,7 +298,9 @@ func eachCount(packed func(*[]byte) bool, do func(count)) error {
 //	KV<part, labelled documents, answers> → KV<part, labelled documents>, KV<part, counts>
 type countFn struct{ Parts int }
 
-func (f *countFn) ProcessElement(ctx context.Context, at int64, labelled, answers func(*[]byte) bool, documents, counts func(int64, []byte)) error {
+func (f *countFn) ProcessElement(
+	ctx context.Context, at int64, labelled, answers func(*[]byte) bool, documents, counts func(int64, []byte),
+) error {
 	now, err := readAnswers(answers)
 	if err != nil {
 		return err
@@ -309,7 +328,9 @@ func (f *countFn) ProcessElement(ctx context.Context, at int64, labelled, answer
 //	KV<part, counts> → KV<asking part, counts>
 type totalFn struct{}
 
-func (f *totalFn) ProcessElement(ctx context.Context, _ int64, packed func(*[]byte) bool, emit func(int64, []byte)) error {
+func (f *totalFn) ProcessElement(
+	ctx context.Context, _ int64, packed func(*[]byte) bool, emit func(int64, []byte),
+) error {
 	var asked []count
 	sums := contract.Sizes{}
 	err := readCounts(packed, sums, func(c count) { asked = append(asked, c) })
@@ -333,7 +354,9 @@ func (f *totalFn) ProcessElement(ctx context.Context, _ int64, packed func(*[]by
 //	KV<part, labelled documents, counts> → KV<split, members>
 type labelledFn struct{ Inputs string }
 
-func (f *labelledFn) ProcessElement(ctx context.Context, _ int64, labelled, counts func(*[]byte) bool, emit func(int64, []byte)) error {
+func (f *labelledFn) ProcessElement(
+	ctx context.Context, _ int64, labelled, counts func(*[]byte) bool, emit func(int64, []byte),
+) error {
 	in, err := storage.Shared[blocks.Inputs](ctx, f.Inputs)
 	if err != nil {
 		return err

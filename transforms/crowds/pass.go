@@ -26,7 +26,9 @@ import (
 // connect trees also two chunks and their index.
 type passFn struct{ Params Params }
 
-func (f *passFn) ProcessElement(ctx context.Context, component int64, batches func(*[]byte) bool, pairs, links func(int64, []byte)) error {
+func (f *passFn) ProcessElement(
+	ctx context.Context, component int64, batches func(*[]byte) bool, pairs, links func(int64, []byte),
+) error {
 	var order []int
 	if err := gather.Each(batches, func(d *blocks.Decoder) { order = append(order, d.Batch().Number) }); err != nil {
 		return err
@@ -35,7 +37,8 @@ func (f *passFn) ProcessElement(ctx context.Context, component int64, batches fu
 		return cmp.Or(cmp.Compare(b/protectedBatches, a/protectedBatches), cmp.Compare(a, b))
 	})
 	crowd := blocks.Key(component)
-	p := pass{Params: f.Params, verifier: f.Params.Verifier.New(), crowd: crowd, batches: order, out: blocks.PairWriter{Key: f.Params.Shards.Shard(crowd), Emit: pairs}}
+	p := pass{Params: f.Params, verifier: f.Params.Verifier.New(), crowd: crowd, batches: order,
+		out: blocks.PairWriter{Key: f.Params.Shards.Shard(crowd), Emit: pairs}}
 	p.chunk = p.newChunk(blocks.Sets{})
 	err := p.each(ctx, func(batch int, g blocks.Sets) error { return p.batch(ctx, g, batch >= protectedBatches) })
 	if err == nil {
@@ -217,8 +220,10 @@ func (p *pass) batch(ctx context.Context, g blocks.Sets, protected bool) error {
 		}
 		// As survivors.Star decides: one that is protected before others, and of equals the earliest.
 		isProtected := before+k < p.protected
-		if s := p.verifier.Similarity(score, p.verifier.Size(c.kept.Sets[k]), p.verifier.Size(g.Sets[i])); s > m.similarity && (isProtected || !m.protected) {
-			*m = match{pairs: m.pairs, protected: isProtected, key: c.kept.Keys[k], score: score, shared: shared, similarity: s, unlisted: m.pairs > maxListed}
+		if s := p.verifier.Similarity(score, p.verifier.Size(c.kept.Sets[k]), p.verifier.Size(g.Sets[i])); s > m.similarity &&
+			(isProtected || !m.protected) {
+			*m = match{pairs: m.pairs, protected: isProtected, key: c.kept.Keys[k], score: score, shared: shared, similarity: s,
+				unlisted: m.pairs > maxListed}
 		}
 	}
 	// against adds what sets, from one on, have in a chunk to which none is added any more.
@@ -321,7 +326,8 @@ func (p *pass) unite(a, b uint32) {
 // remove puts a set aside that is similar to a kept one.
 func (p *pass) remove(ctx context.Context, number uint32, key blocks.Key, set []uint64) error {
 	r := &p.removed
-	r.sets.Keys, r.sets.Sets, r.numbers = append(r.sets.Keys, key), append(r.sets.Sets, slices.Clone(set)), append(r.numbers, number)
+	r.sets.Keys, r.sets.Sets, r.numbers = append(r.sets.Keys, key), append(r.sets.Sets, slices.Clone(set)),
+		append(r.numbers, number)
 	if r.bytes += blocks.ShingleBytes * len(set); r.bytes < p.ChunkBytes {
 		return nil
 	}

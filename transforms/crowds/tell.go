@@ -40,7 +40,8 @@ type Told struct {
 // a hundred bytes for each different set of a component, and its sample.
 func Tell(s beam.Scope, profiles flow.LargeProfiles, samples flow.Samples, p Params) Told {
 	s = s.Scope("crowds.Tell")
-	crowds, others, pairs, estimates, named := beam.ParDo5(s, &tellFn{Params: p}, beam.CoGroupByKey(s, beam.PCollection(profiles), beam.PCollection(samples)))
+	crowds, others, pairs, estimates, named := beam.ParDo5(s, &tellFn{Params: p},
+		beam.CoGroupByKey(s, beam.PCollection(profiles), beam.PCollection(samples)))
 	return Told{
 		Crowds: flow.Turns(crowds), Others: flow.Turns(others), Named: flow.Facts(named),
 		Found: verify.Found{Pairs: flow.NearPairs(pairs), Facts: flow.Facts(estimates)},
@@ -61,7 +62,10 @@ func (f *tellFn) Setup(ctx context.Context) (err error) {
 	return err
 }
 
-func (f *tellFn) ProcessElement(ctx context.Context, component int64, profiles, samples func(*[]byte) bool, crowds, others, pairs func(int64, []byte), estimates, named func([]byte)) error {
+func (f *tellFn) ProcessElement(
+	ctx context.Context, component int64, profiles, samples func(*[]byte) bool, crowds, others, pairs func(int64, []byte),
+	estimates, named func([]byte),
+) error {
 	all, documents, err := sets.Representatives(profiles, f.in.Preferred)
 	if err != nil {
 		return err
@@ -95,7 +99,10 @@ func (f *tellFn) ProcessElement(ctx context.Context, component int64, profiles, 
 }
 
 // emit emits the pairs of a component, and estimates how many there are.
-func (p *Params) emit(component blocks.Key, estimator *estimate.Estimator, of blocks.Sets, found []pair, emit func(int64, []byte), estimates func([]byte)) error {
+func (p *Params) emit(
+	component blocks.Key, estimator *estimate.Estimator, of blocks.Sets, found []pair,
+	emit func(int64, []byte), estimates func([]byte),
+) error {
 	out := blocks.PairWriter{Key: p.Shards.Shard(component), Emit: emit}
 	estimator.Begin(of.Sets)
 	v := p.Verifier.New()

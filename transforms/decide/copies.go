@@ -48,7 +48,8 @@ func (f *firstsFn) ProcessElement(ctx context.Context, _ int64, block []byte, em
 			Of: doc.Key, Tokens: doc.Traits.Tokens, Size: doc.Words,
 			First: doc, Kept: *doc.Preferred(), Cluster: doc.Key, Members: 1 + doc.Copies, Similarity: 1,
 		}
-		f.verdicts.Add(f.Params.Shards.Shard(doc.Key), func(block []byte) []byte { return blocks.AppendVerdict(block, &v) }, emit)
+		f.verdicts.Add(f.Params.Shards.Shard(doc.Key), func(block []byte) []byte { return blocks.AppendVerdict(block, &v) },
+			emit)
 		clustersFound.Inc(ctx, 1)
 	}
 	return d.Err()
@@ -63,7 +64,8 @@ func (f *firstsFn) FinishBundle(emit func(int64, []byte)) { f.verdicts.Flush(emi
 // One CoGroupByKey. The verdicts of a shard are held in memory, one for each group of copies; the copies stream by.
 func spread(s beam.Scope, verdicts flow.Verdicts, copied flow.Copies, p Params) (rows Rows) {
 	s = s.Scope("Copies")
-	rows.add(beam.ParDo5(s, &spreadFn{Params: p}, beam.CoGroupByKey(s, beam.PCollection(verdicts), beam.PCollection(copied))))
+	rows.add(beam.ParDo5(s, &spreadFn{Params: p},
+		beam.CoGroupByKey(s, beam.PCollection(verdicts), beam.PCollection(copied))))
 	return rows
 }
 
@@ -83,7 +85,10 @@ func (f *spreadFn) StartBundle(_, _, _, _ func(int64, []byte), _ func([]byte)) {
 	f.rows.start(f.Params.Clusters)
 }
 
-func (f *spreadFn) ProcessElement(ctx context.Context, shard int64, verdicts, copied func(*[]byte) bool, toPairs, toClusters, toRemoved, toDropped func(int64, []byte), facts func([]byte)) error {
+func (f *spreadFn) ProcessElement(
+	ctx context.Context, shard int64, verdicts, copied func(*[]byte) bool, toPairs, toClusters, toRemoved,
+	toDropped func(int64, []byte), facts func([]byte),
+) error {
 	all := map[blocks.Key]*verdict{}
 	err := gather.Each(verdicts, func(d *blocks.Decoder) {
 		v := d.Verdict()
@@ -113,6 +118,8 @@ func (f *spreadFn) ProcessElement(ctx context.Context, shard int64, verdicts, co
 	return f.rows.end(ctx, fmt.Sprint("copies ", shard), facts)
 }
 
-func (f *spreadFn) FinishBundle(ctx context.Context, toPairs, toClusters, toRemoved, toDropped func(int64, []byte), _ func([]byte)) {
+func (f *spreadFn) FinishBundle(
+	ctx context.Context, toPairs, toClusters, toRemoved, toDropped func(int64, []byte), _ func([]byte),
+) {
 	f.rows.flush(ctx, toPairs, toClusters, toRemoved, toDropped)
 }

@@ -90,7 +90,9 @@ const pairIDs = 256
 // Two CoGroupByKeys. The first holds the profiles and pairs of a shard in memory: for each profile about 230 bytes and
 // what it takes packed, 72 for each pair. It fails if a pair names a document that is no representative. Counters:
 // decide/clusters, decide/kept, decide/removed.
-func Survivors(s beam.Scope, profiles flow.Profiles, pairs flow.NearPairs, links flow.Links, copied flow.Copies, p Params) Rows {
+func Survivors(
+	s beam.Scope, profiles flow.Profiles, pairs flow.NearPairs, links flow.Links, copied flow.Copies, p Params,
+) Rows {
 	s = s.Scope("decide.Survivors")
 	near, clusters, removed, dropped, verdicts, facts := beam.ParDo6(s, &decideFn{Params: p},
 		beam.CoGroupByKey(s, beam.PCollection(profiles), beam.PCollection(pairs), beam.PCollection(links)))
@@ -119,7 +121,10 @@ func (f *decideFn) StartBundle(_, _, _, _, _ func(int64, []byte), _ func([]byte)
 	f.verdicts = blocks.NewBuffers()
 }
 
-func (f *decideFn) ProcessElement(ctx context.Context, number int64, profiles, pairs, links func(*[]byte) bool, toPairs, toClusters, toRemoved, toDropped, verdicts func(int64, []byte), facts func([]byte)) error {
+func (f *decideFn) ProcessElement(
+	ctx context.Context, number int64, profiles, pairs, links func(*[]byte) bool, toPairs, toClusters, toRemoved,
+	toDropped, verdicts func(int64, []byte), facts func([]byte),
+) error {
 	in, c := f.rows.in, &f.shard
 	if err := c.gather(profiles, pairs, links); err != nil {
 		return fmt.Errorf("components, shard %d: %w", number, err)
@@ -134,11 +139,13 @@ func (f *decideFn) ProcessElement(ctx context.Context, number int64, profiles, p
 			f.rows.document(&verdict{Verdict: *v}, doc)
 			return
 		}
-		f.verdicts.Add(f.Params.Shards.Shard(v.Of), func(block []byte) []byte { return blocks.AppendVerdict(block, v) }, verdicts)
+		f.verdicts.Add(f.Params.Shards.Shard(v.Of), func(block []byte) []byte { return blocks.AppendVerdict(block, v) },
+			verdicts)
 	})
 	for _, n := range c.near {
 		a, b := &c.docs[n.i], &c.docs[n.j]
-		f.rows.pair(a, b, in.ID(a.Key, a.ID, a.HasID), in.ID(b.Key, b.ID, b.HasID), nil, n.shared, c.similarity(n), c.verifier.Len(a.Words), c.verifier.Len(b.Words))
+		f.rows.pair(a, b, in.ID(a.Key, a.ID, a.HasID), in.ID(b.Key, b.ID, b.HasID), nil, n.shared, c.similarity(n),
+			c.verifier.Len(a.Words), c.verifier.Len(b.Words))
 	}
 	for _, cluster := range cut {
 		if err := (blocks.Fact{Kind: blocks.FactCut, Name: fmt.Sprint(int64(cluster))}).Emit(facts); err != nil {
@@ -148,7 +155,9 @@ func (f *decideFn) ProcessElement(ctx context.Context, number int64, profiles, p
 	return f.rows.end(ctx, fmt.Sprint(number), facts)
 }
 
-func (f *decideFn) FinishBundle(ctx context.Context, toPairs, toClusters, toRemoved, toDropped, verdicts func(int64, []byte), _ func([]byte)) {
+func (f *decideFn) FinishBundle(
+	ctx context.Context, toPairs, toClusters, toRemoved, toDropped, verdicts func(int64, []byte), _ func([]byte),
+) {
 	f.rows.flush(ctx, toPairs, toClusters, toRemoved, toDropped)
 	f.verdicts.Flush(verdicts)
 }
@@ -287,7 +296,9 @@ func (c *shard) inOrder(in *blocks.Inputs) (best, order, number []int32) {
 
 // decide yields a verdict for each document that is in a cluster; it is valid until the next. What is near afterwards
 // is to be listed, and of the clusters returned it is not all.
-func (c *shard) decide(in *blocks.Inputs, p *Params, yield func(*blocks.Profile, *blocks.Verdict)) (partial []blocks.Key) {
+func (c *shard) decide(
+	in *blocks.Inputs, p *Params, yield func(*blocks.Profile, *blocks.Verdict),
+) (partial []blocks.Key) {
 	best, order, number := c.inOrder(in)
 	var forest unionfind.Forest
 	all := make([]survivors.Pair, 0, len(c.links)+len(c.near))
@@ -337,7 +348,9 @@ func (c *shard) decide(in *blocks.Inputs, p *Params, yield func(*blocks.Profile,
 
 // cut leaves, of clusters whose near pairs have too many bytes of ids, those of a document with the one kept in its
 // place. It returns the clusters by their first documents.
-func (c *shard) cut(in *blocks.Inputs, budget int, cluster []int32, keptFor func(r int32) int32) (partial []blocks.Key) {
+func (c *shard) cut(
+	in *blocks.Inputs, budget int, cluster []int32, keptFor func(r int32) int32,
+) (partial []blocks.Key) {
 	ids := func(i int32) int {
 		if doc := &c.docs[i]; doc.HasID {
 			return len(doc.ID)

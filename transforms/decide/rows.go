@@ -43,7 +43,8 @@ type rowWriter struct {
 // start begins a bundle.
 func (w *rowWriter) start(clusters bool) {
 	w.clusters = clusters
-	w.pairRows, w.clusterRows, w.removedRows, w.dropped = blocks.NewBuffers(), blocks.NewBuffers(), blocks.NewBuffers(), blocks.NewBuffers()
+	w.pairRows, w.clusterRows, w.removedRows, w.dropped = blocks.NewBuffers(), blocks.NewBuffers(),
+		blocks.NewBuffers(), blocks.NewBuffers()
 }
 
 // begin begins a call.
@@ -83,7 +84,9 @@ func (w *rowWriter) source(doc blocks.Key) string {
 }
 
 // pair adds the row of a pair; same is nil of a near one.
-func (w *rowWriter) pair(a, b *blocks.Profile, idA, idB string, same *string, shared int, similarity float64, sizeA, sizeB int) {
+func (w *rowWriter) pair(
+	a, b *blocks.Profile, idA, idB string, same *string, shared int, similarity float64, sizeA, sizeB int,
+) {
 	w.pairRow = records.Pair{
 		IDA: idA, IDB: idB, SourceA: w.source(a.Key), SourceB: w.source(b.Key),
 		PositionA: a.Key.Position(), PositionB: b.Key.Position(),

@@ -143,7 +143,9 @@ func runs(hashes []uint64) func(yield func(count) bool) {
 //	KV<range, counts> → KV<gather.Key, range>
 type writeRangeFn struct{ File File }
 
-func (f *writeRangeFn) ProcessElement(ctx context.Context, number int64, packed func(*[]byte) bool, written func(int64, []byte)) error {
+func (f *writeRangeFn) ProcessElement(
+	ctx context.Context, number int64, packed func(*[]byte) bool, written func(int64, []byte),
+) error {
 	documents := map[uint64]uint64{}
 	err := gather.Each(packed, func(d *blocks.Decoder) {
 		hash := d.Uint64()

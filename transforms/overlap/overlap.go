@@ -91,7 +91,8 @@ func (f *featuresFn) Setup() {
 	for _, setting := range f.Params.Settings {
 		f.shinglers = append(f.shinglers, setting.Text.New())
 	}
-	plain := shingle.Spec{Shingle: shingle.Config{Kind: shingle.Word, K: 1}, Normalize: f.Params.Settings[0].Text.Normalize, MaxBytes: f.Params.Settings[0].Text.MaxBytes}
+	plain := shingle.Spec{Shingle: shingle.Config{Kind: shingle.Word, K: 1},
+		Normalize: f.Params.Settings[0].Text.Normalize, MaxBytes: f.Params.Settings[0].Text.MaxBytes}
 	f.reader = copies.NewReader(plain, shingle.Set)
 }
 
@@ -103,7 +104,8 @@ func (f *featuresFn) ProcessElement(block []byte, features, told func(int64, []b
 	d := blocks.NewDecoder(block)
 	for doc := range d.Documents() {
 		traits, _ := f.reader.Read(doc.Text, doc.Ends)
-		document := Document{Key: doc.Key, ID: doc.ID, HasID: doc.HasID, Text: blocks.Hash(traits.Text), Same: blocks.Hash(traits.Tokens)}
+		document := Document{Key: doc.Key, ID: doc.ID, HasID: doc.HasID, Text: blocks.Hash(traits.Text),
+			Same: blocks.Hash(traits.Tokens)}
 		for i, setting := range f.Params.Settings {
 			tokens := f.shinglers[i].Tokenise(doc.Text)
 			document.Tokens = append(document.Tokens, int64(len(tokens)))
@@ -121,7 +123,8 @@ func (f *featuresFn) ProcessElement(block []byte, features, told func(int64, []b
 // send sends the features of a document, which are sorted.
 func (f *featuresFn) send(setting int, doc blocks.Key, set []uint64, features func(int64, []byte)) {
 	for part := range f.Params.Ranges {
-		n, _ := slices.BinarySearchFunc(set, part+1, func(feature uint64, end int) int { return f.Params.rangeOf(feature) - end })
+		n, _ := slices.BinarySearchFunc(set, part+1,
+			func(feature uint64, end int) int { return f.Params.rangeOf(feature) - end })
 		for some := range slices.Chunk(set[:n], maxNumbers) {
 			f.out.Add(int64(setting*f.Params.Ranges+part), func(block []byte) []byte {
 				return blocks.AppendNumbers(block, doc, some)

@@ -74,7 +74,8 @@ func (p Params) truthFile() string  { return storage.Join(p.Temp, "recall-truth"
 // One GroupByKey, of at most Sample hashes from each bundle.
 func (p Params) Choose(s beam.Scope, docs flow.Documents) flow.Members {
 	s = s.Scope("recall.Choose")
-	return flow.Members(beam.ParDo(s, &chooseFn{p}, beam.GroupByKey(s, beam.ParDo(s, &smallestFn{Params: p}, beam.PCollection(docs)))))
+	return flow.Members(beam.ParDo(s, &chooseFn{p},
+		beam.GroupByKey(s, beam.ParDo(s, &smallestFn{Params: p}, beam.PCollection(docs)))))
 }
 
 // Keep writes the sets of the sample to a file, except those of crowds, of whose pairs a run lists only
@@ -194,7 +195,9 @@ func (f *smallestFn) FinishBundle(emit func(int64, []byte)) {
 //	KV<gather.Key, hashed documents> → KV<split, members>
 type chooseFn struct{ Params Params }
 
-func (f *chooseFn) ProcessElement(ctx context.Context, _ int64, packed func(*[]byte) bool, emit func(int64, []byte)) error {
+func (f *chooseFn) ProcessElement(
+	ctx context.Context, _ int64, packed func(*[]byte) bool, emit func(int64, []byte),
+) error {
 	in, err := storage.Shared[blocks.Inputs](ctx, f.Params.Inputs)
 	if err != nil {
 		return err
@@ -266,7 +269,9 @@ func (f *leaveOutFn) ProcessElement(_ int64, parts, turns func(*[]byte) bool, em
 //	KV<gather.Key, set parts> → facts
 type writeSampleFn struct{ Params Params }
 
-func (f *writeSampleFn) ProcessElement(ctx context.Context, _ int64, values func(*[]byte) bool, facts func([]byte)) error {
+func (f *writeSampleFn) ProcessElement(
+	ctx context.Context, _ int64, values func(*[]byte) bool, facts func([]byte),
+) error {
 	var parts [][]byte
 	crowded := 0
 	var part []byte

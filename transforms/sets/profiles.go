@@ -60,7 +60,8 @@ func (f *profilesFn) ProcessElement(ctx context.Context, block []byte, copied fu
 			continue
 		}
 		profile, _ := profileOf(f.reader, f.verifier, &doc, f.Same)
-		addCopy(f.copied, f.Params.Shards, blocks.Copy{Of: doc.Key, Profile: profile, Component: doc.Component, Documents: doc.Of}, copied)
+		addCopy(f.copied, f.Params.Shards, blocks.Copy{Of: doc.Key, Profile: profile,
+			Component: doc.Component, Documents: doc.Of}, copied)
 	}
 	f.reader.Trim()
 	setsMade.Inc(ctx, made)
@@ -73,7 +74,9 @@ func (f *profilesFn) FinishBundle(ctx context.Context, copied func(int64, []byte
 }
 
 // profileOf returns the profile of a document, and its features, which are valid until the next call.
-func profileOf(reader *copies.Reader, v verifier.Verifier, doc *blocks.Document, same copies.Same) (blocks.Profile, []uint64) {
+func profileOf(
+	reader *copies.Reader, v verifier.Verifier, doc *blocks.Document, same copies.Same,
+) (blocks.Profile, []uint64) {
 	traits, features := reader.Read(doc.Text, doc.Ends)
 	profile := own(doc, &traits)
 	profile.Hash, profile.Size, profile.Words = blocks.Hash(traits.Of(same)), v.Size(features), len(features)

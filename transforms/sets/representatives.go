@@ -18,7 +18,9 @@ type Representative struct {
 
 // Representatives returns those of a component, in no order, and how many documents it has, copies included; profiles
 // are the values of its group in flow.LargeProfiles. preferred compares documents as slices.SortFunc needs it.
-func Representatives(profiles func(*[]byte) bool, preferred func(a, b *blocks.Profile) int) (all []Representative, documents int, err error) {
+func Representatives(
+	profiles func(*[]byte) bool, preferred func(a, b *blocks.Profile) int,
+) (all []Representative, documents int, err error) {
 	byHash := map[blocks.Hash]int{} // their indexes
 	var best blocks.Profile
 	err = gather.Each(profiles, func(d *blocks.Decoder) {

@@ -75,7 +75,8 @@ func Make(s beam.Scope, docs flow.Fetched, p Params) Features {
 	sets, profiles, copied, largeSets, largeProfiles, samples := beam.ParDo6(s, &setsFn{Params: p}, beam.PCollection(docs))
 	copiedProfiles, copiedLarge := summarise(s, flow.Copies(copied), p)
 	return Features{
-		Sets: flow.Sets(sets), Profiles: flow.Flatten(s, flow.Profiles(profiles), copiedProfiles), Copies: flow.Copies(copied),
+		Sets: flow.Sets(sets), Profiles: flow.Flatten(s, flow.Profiles(profiles), copiedProfiles),
+		Copies:    flow.Copies(copied),
 		LargeSets: flow.LargeSets(largeSets), LargeProfiles: flow.Flatten(s, flow.LargeProfiles(largeProfiles), copiedLarge),
 		Samples: flow.Samples(samples),
 	}
@@ -119,7 +120,9 @@ func (f *setsFn) StartBundle(_, _, _, _, _, _ func(int64, []byte)) {
 	f.sets, f.profiles, f.copied = f.Params.Shards.Buffers(), newProfileWriter(&f.Params), f.Params.Shards.Buffers()
 }
 
-func (f *setsFn) ProcessElement(ctx context.Context, block []byte, sets, profiles, copied, largeSets, largeProfiles, samples func(int64, []byte)) error {
+func (f *setsFn) ProcessElement(
+	ctx context.Context, block []byte, sets, profiles, copied, largeSets, largeProfiles, samples func(int64, []byte),
+) error {
 	var made, copiesRead, shipped, bytes int64
 	profiles, copied = gather.Counted(ctx, profileBytes, profiles), gather.Counted(ctx, copyBytes, copied)
 	clear(f.sent)
@@ -133,7 +136,8 @@ func (f *setsFn) ProcessElement(ctx context.Context, block []byte, sets, profile
 		}
 		profile, set := profileOf(f.reader, f.verifier, &doc, copies.Set)
 		if doc.Copied {
-			addCopy(f.copied, f.Params.Shards, blocks.Copy{Of: doc.Key, Profile: profile, Component: doc.Component, Documents: doc.Of}, copied)
+			addCopy(f.copied, f.Params.Shards, blocks.Copy{Of: doc.Key, Profile: profile,
+				Component: doc.Component, Documents: doc.Of}, copied)
 		} else {
 			f.profiles.add(doc.Component, doc.Of, &profile, profiles, largeProfiles)
 		}
@@ -153,7 +157,8 @@ func (f *setsFn) ProcessElement(ctx context.Context, block []byte, sets, profile
 			})
 			continue
 		}
-		bytes += int64(blocks.AddSet(f.sets, f.Params.Shards.Shard(doc.Component), doc.Component, doc.Key, profile.Hash, set, sets))
+		bytes += int64(blocks.AddSet(f.sets, f.Params.Shards.Shard(doc.Component), doc.Component,
+			doc.Key, profile.Hash, set, sets))
 	}
 	f.reader.Trim()
 	setsMade.Inc(ctx, made)

@@ -47,7 +47,9 @@ type copyGroup struct {
 
 func (f *summariseFn) StartBundle(_, _ func(int64, []byte)) { f.profiles = newProfileWriter(&f.Params) }
 
-func (f *summariseFn) ProcessElement(ctx context.Context, _ int64, packed func(*[]byte) bool, all, large func(int64, []byte)) error {
+func (f *summariseFn) ProcessElement(
+	ctx context.Context, _ int64, packed func(*[]byte) bool, all, large func(int64, []byte),
+) error {
 	in, err := storage.Shared[blocks.Inputs](ctx, f.Params.Inputs)
 	if err != nil {
 		return err

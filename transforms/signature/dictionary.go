@@ -131,7 +131,9 @@ func (f *distinctFn) flush(emit func(int64, []byte)) {
 //	KV<range, hashes> → KV<gather.Key, (range, count)>
 type writeRangeFn struct{ Dictionary Dictionary }
 
-func (f *writeRangeFn) ProcessElement(ctx context.Context, number int64, packed func(*[]byte) bool, emit func(int64, []byte)) error {
+func (f *writeRangeFn) ProcessElement(
+	ctx context.Context, number int64, packed func(*[]byte) bool, emit func(int64, []byte),
+) error {
 	var hashes []uint64
 	compact := maxHashes
 	var block []byte
@@ -143,9 +145,10 @@ func (f *writeRangeFn) ProcessElement(ctx context.Context, number int64, packed 
 		}
 	}
 	hashes = shingle.Set(hashes)
-	_, err := storage.WriteBelow(ctx, storage.Dir(f.Dictionary.Path), f.Dictionary.rangeFile(number), func(w io.Writer) error {
-		return binary.Write(w, binary.LittleEndian, hashes)
-	})
+	_, err := storage.WriteBelow(ctx, storage.Dir(f.Dictionary.Path), f.Dictionary.rangeFile(number),
+		func(w io.Writer) error {
+			return binary.Write(w, binary.LittleEndian, hashes)
+		})
 	emit(gather.Key, binary.AppendUvarint(binary.AppendUvarint(nil, uint64(number)), uint64(len(hashes))))
 	return err
 }
@@ -254,7 +257,8 @@ func (p *Params) Check(ctx context.Context) error {
 func classicValues(s beam.Scope, docs flow.Documents, p Params) (flow.Signatures, flow.Rows[records.Rejected]) {
 	sought, rejected := beam.ParDo2(s, &lookupFn{Params: p}, beam.PCollection(docs))
 	numbered := beam.ParDo(s, &numberFn{p.Dictionary}, beam.GroupByKey(s, sought))
-	return flow.Signatures(beam.ParDo(s, &classicFn{Params: p}, beam.GroupByKey(s, numbered))), flow.Rows[records.Rejected](rejected)
+	return flow.Signatures(beam.ParDo(s, &classicFn{Params: p}, beam.GroupByKey(s, numbered))),
+		flow.Rows[records.Rejected](rejected)
 }
 
 // lookupFn sends the shingles of documents to their ranges.
@@ -319,7 +323,9 @@ func (f *lookupFn) FinishBundle(sought, rejected func(int64, []byte)) {
 //	KV<range, documents with hashes> → KV<group of documents, documents with numbers>
 type numberFn struct{ Dictionary Dictionary }
 
-func (f *numberFn) ProcessElement(ctx context.Context, number int64, packed func(*[]byte) bool, emit func(int64, []byte)) error {
+func (f *numberFn) ProcessElement(
+	ctx context.Context, number int64, packed func(*[]byte) bool, emit func(int64, []byte),
+) error {
 	offsets, err := f.Dictionary.offsets(ctx)
 	if err != nil {
 		return err

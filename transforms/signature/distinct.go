@@ -55,7 +55,9 @@ func (f *copiesFn) StartBundle(func([]byte), func(int64, []byte), func(int64, []
 	f.rejected = blocks.NewBuffers()
 }
 
-func (f *copiesFn) ProcessElement(ctx context.Context, block []byte, others func([]byte), firsts, found, rejected func(int64, []byte)) error {
+func (f *copiesFn) ProcessElement(
+	ctx context.Context, block []byte, others func([]byte), firsts, found, rejected func(int64, []byte),
+) error {
 	var out []byte
 	var hashed, equal, none int64
 	sign := f.Params.Same == ""

@@ -19,7 +19,9 @@ func init() {
 }
 
 // reject adds a row for a document that is not compared.
-func reject(rows *blocks.Buffers, in *blocks.Inputs, doc *blocks.Document, reason, detail string, emit func(int64, []byte)) {
+func reject(
+	rows *blocks.Buffers, in *blocks.Inputs, doc *blocks.Document, reason, detail string, emit func(int64, []byte),
+) {
 	id := in.ID(doc.Key, doc.ID, doc.HasID)
 	row := records.Rejected{
 		Source: in.Source(doc.Key), Position: doc.Key.Position(),
@@ -29,19 +31,25 @@ func reject(rows *blocks.Buffers, in *blocks.Inputs, doc *blocks.Document, reaso
 }
 
 // rejectEmpty adds a row for a document of which no token is made.
-func rejectEmpty(rows *blocks.Buffers, in *blocks.Inputs, doc *blocks.Document, text shingle.Spec, emit func(int64, []byte)) {
+func rejectEmpty(
+	rows *blocks.Buffers, in *blocks.Inputs, doc *blocks.Document, text shingle.Spec, emit func(int64, []byte),
+) {
 	if !text.TooLarge(doc.Text) {
 		reject(rows, in, doc, records.ReasonNoToken, "", emit)
 		return
 	}
-	reject(rows, in, doc, records.ReasonTooLarge, fmt.Sprintf("%d bytes of text take more when they are normalised, --max-doc-bytes is %d", len(doc.Text), text.MaxBytes), emit)
+	reject(rows, in, doc, records.ReasonTooLarge,
+		fmt.Sprintf("%d bytes of text take more when they are normalised, --max-doc-bytes is %d",
+			len(doc.Text), text.MaxBytes), emit)
 }
 
 // LongEnough passes on the documents whose normalised text has at least the given number of words; the
 // others are rejected. inputs is the path of the shared blocks.Inputs.
 //
 //	blocks of documents → blocks of documents, KV<table shard, rejected rows>
-func LongEnough(s beam.Scope, docs flow.Documents, inputs string, text shingle.Spec, words int) (flow.Documents, flow.Rows[records.Rejected]) {
+func LongEnough(
+	s beam.Scope, docs flow.Documents, inputs string, text shingle.Spec, words int,
+) (flow.Documents, flow.Rows[records.Rejected]) {
 	s = s.Scope("signature.LongEnough")
 	long, rejected := beam.ParDo2(s, &longEnoughFn{Inputs: inputs, Text: text, Least: words}, beam.PCollection(docs))
 	return flow.Documents(long), flow.Rows[records.Rejected](rejected)
@@ -75,7 +83,8 @@ func (f *longEnoughFn) ProcessElement(block []byte, long func([]byte), rejected 
 	for doc := range d.Documents() {
 		if words := f.counter.Words(doc.Text); words < f.Least && !f.Text.TooLarge(doc.Text) {
 			all = false
-			reject(f.rejected, f.inputs, &doc, records.ReasonTooShort, fmt.Sprintf("%d words, --min-words is %d", words, f.Least), rejected)
+			reject(f.rejected, f.inputs, &doc, records.ReasonTooShort,
+				fmt.Sprintf("%d words, --min-words is %d", words, f.Least), rejected)
 			continue
 		}
 		out = blocks.AppendDocument(out, &doc)

@@ -70,7 +70,9 @@ func (f *setsFn) StartBundle(_, _, _, _ func(int64, []byte)) {
 	f.sized, f.rejected = blocks.NewBuffers(), blocks.NewBuffers()
 }
 
-func (f *setsFn) ProcessElement(ctx context.Context, block []byte, sized, firsts, copies, rejected func(int64, []byte)) error {
+func (f *setsFn) ProcessElement(
+	ctx context.Context, block []byte, sized, firsts, copies, rejected func(int64, []byte),
+) error {
 	var made, equal, none, bytes int64
 	firsts = gather.Counted(ctx, firstBytes, firsts)
 	f.copies.begin()

@@ -108,7 +108,9 @@ func (f *signFn) StartBundle(_, _, _, _ func(int64, []byte)) {
 	f.rejected = blocks.NewBuffers()
 }
 
-func (f *signFn) ProcessElement(ctx context.Context, block []byte, bands, firsts, copies, rejected func(int64, []byte)) error {
+func (f *signFn) ProcessElement(
+	ctx context.Context, block []byte, bands, firsts, copies, rejected func(int64, []byte),
+) error {
 	var signed, equal, none int64
 	bands, firsts = gather.Counted(ctx, bandBytes, bands), gather.Counted(ctx, firstBytes, firsts)
 	f.copies.begin()

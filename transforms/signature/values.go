@@ -194,7 +194,9 @@ func (f *valuesFn) Setup(ctx context.Context) (err error) {
 
 func (f *valuesFn) StartBundle(func([]byte), func(int64, []byte)) { f.rejected = blocks.NewBuffers() }
 
-func (f *valuesFn) ProcessElement(ctx context.Context, block []byte, signed func([]byte), rejected func(int64, []byte)) error {
+func (f *valuesFn) ProcessElement(
+	ctx context.Context, block []byte, signed func([]byte), rejected func(int64, []byte),
+) error {
 	var out []byte
 	var made, none int64
 	d := blocks.NewDecoder(block)

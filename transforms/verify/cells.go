@@ -62,7 +62,9 @@ func pairsOfCells(s beam.Scope, batches flow.Batches, p Params) beam.PCollection
 // It holds a batch, a cell, and a sketch of at most 16 MB and its successor, or frequencies of at most 64 MB.
 type cutFn struct{ Params Params }
 
-func (f *cutFn) ProcessElement(ctx context.Context, component int64, batches func(*[]byte) bool, emit, postings func(int64, []byte)) error {
+func (f *cutFn) ProcessElement(
+	ctx context.Context, component int64, batches func(*[]byte) bool, emit, postings func(int64, []byte),
+) error {
 	c := cells{Params: &f.Params, verifier: f.Params.Verifier.New(), component: blocks.Key(component)}
 	if err := gather.Each(batches, func(d *blocks.Decoder) { c.cells = append(c.cells, d.Batch()) }); err != nil {
 		return err
@@ -211,7 +213,8 @@ func (c *cells) leave(ctx context.Context, leaves []bool) error {
 					return err
 				}
 			}
-			cell.Keys, cell.Sets = append(cell.Keys, g.Keys[i]), append(cell.Sets, slices.Clone(set)) // lest all of its cell is held
+			// lest all of its cell is held
+			cell.Keys, cell.Sets = append(cell.Keys, g.Keys[i]), append(cell.Sets, slices.Clone(set))
 			bytes += size
 		}
 		return nil
@@ -297,8 +300,13 @@ func (f *cellPairFn) Setup() { f.verifier, f.estimator = f.Params.Verifier.New()
 // mostCandidates are fewer than the sets of two cells have bytes. Of more, all pairs are compared.
 const mostCandidates = 1 << 20
 
-func (f *cellPairFn) ProcessElement(ctx context.Context, _ int64, values func(*[]byte) bool, emit, estimates func(int64, []byte)) error {
-	return eachPair(values, func(c cellPair, candidates []candidate) error { return f.join(ctx, c, candidates, emit, estimates) })
+func (f *cellPairFn) ProcessElement(
+	ctx context.Context, _ int64, values func(*[]byte) bool, emit, estimates func(int64, []byte),
+) error {
+	return eachPair(values, func(c cellPair, candidates []candidate) error {
+		return f.join(ctx, c,
+			candidates, emit, estimates)
+	})
 }
 
 // eachPair calls do for each pair of cells of a group, with its candidates
@@ -330,7 +338,9 @@ func eachPair(values func(*[]byte) bool, do func(cellPair, []candidate) error) e
 }
 
 // join joins the cells of a pair or, if there are candidates, compares these.
-func (f *cellPairFn) join(ctx context.Context, c cellPair, candidates []candidate, emit, estimates func(int64, []byte)) error {
+func (f *cellPairFn) join(
+	ctx context.Context, c cellPair, candidates []candidate, emit, estimates func(int64, []byte),
+) error {
 	first, second, err := f.Params.sets(ctx, c, candidates)
 	if err != nil {
 		return err

@@ -39,7 +39,8 @@ var (
 func Small(s beam.Scope, small flow.Sets, p Params) (Found, flow.LargeSets, flow.LargeProfiles) {
 	s = s.Scope("verify.Small")
 	pairs, large, profiles, facts := beam.ParDo4(s, &joinFn{Params: p}, beam.GroupByKey(s, beam.PCollection(small)))
-	return Found{Pairs: flow.NearPairs(pairs), Facts: flow.Facts(facts)}, flow.LargeSets(large), flow.LargeProfiles(profiles)
+	return Found{Pairs: flow.NearPairs(pairs), Facts: flow.Facts(facts)},
+		flow.LargeSets(large), flow.LargeProfiles(profiles)
 }
 
 // joinFn joins the components of a shard; see Small for the shapes.
@@ -60,7 +61,10 @@ type componentPart struct {
 	part           []byte
 }
 
-func (f *joinFn) ProcessElement(ctx context.Context, shard int64, packed func(*[]byte) bool, pairs, sets, profiles func(int64, []byte), facts func([]byte)) error {
+func (f *joinFn) ProcessElement(
+	ctx context.Context, shard int64, packed func(*[]byte) bool, pairs, sets,
+	profiles func(int64, []byte), facts func([]byte),
+) error {
 	if err := f.hold(packed, sets, profiles); err != nil {
 		return err
 	}

@@ -161,7 +161,9 @@ type rangeOf struct {
 	round     int
 }
 
-func (f *rareFn) ProcessElement(ctx context.Context, _ int64, values func(*[]byte) bool, emit func(int64, []byte)) error {
+func (f *rareFn) ProcessElement(
+	ctx context.Context, _ int64, values func(*[]byte) bool, emit func(int64, []byte),
+) error {
 	cells := map[rangeOf][]numberedCell{} // more than one only if hashes collide
 	postings := map[rangeOf][]setsim.RarePosting{}
 	var block []byte
@@ -177,7 +179,8 @@ func (f *rareFn) ProcessElement(ctx context.Context, _ int64, values func(*[]byt
 			cells[of] = all
 		}
 		for !d.Done() {
-			postings[of] = append(postings[of], setsim.RarePosting{Hash: d.Uint64(), Set: d.Uint32(), Size: d.Uint32(), Place: d.Uint32()})
+			postings[of] = append(postings[of], setsim.RarePosting{Hash: d.Uint64(), Set: d.Uint32(),
+				Size: d.Uint32(), Place: d.Uint32()})
 		}
 		if err := d.Err(); err != nil {
 			return err
@@ -228,7 +231,8 @@ func (c *candidatesOf) add(i, j uint32) bool {
 
 // cell returns the cell of a set.
 func (c *candidatesOf) cell(set uint32) numberedCell {
-	i, ok := slices.BinarySearchFunc(c.cells, set, func(c numberedCell, set uint32) int { return cmp.Compare(c.first, set) })
+	i, ok := slices.BinarySearchFunc(c.cells, set,
+		func(c numberedCell, set uint32) int { return cmp.Compare(c.first, set) })
 	if !ok {
 		i--
 	}

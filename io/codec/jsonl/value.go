@@ -26,10 +26,11 @@ func (k kind) String() string {
 // value is what was found for a column. It holds places, not slices, so that the compiler
 // sees that the values of a line can live on the stack.
 type value struct {
-	kind       kind
-	escaped    bool // a string with escapes
-	special    bool // a string with characters that are not ASCII, or with control characters, but those that white space has
-	begin, end int  // of a number, or of a string between its quotes, in the line
+	kind    kind
+	escaped bool // a string with escapes
+	// a string with characters that are not ASCII, or with control characters, but those that white space has
+	special    bool
+	begin, end int // of a number, or of a string between its quotes, in the line
 }
 
 // appendTo appends the text of a string or number of line to dst.

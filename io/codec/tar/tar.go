@@ -81,7 +81,8 @@ func (members) Decode(record []byte, doc *codec.Document) error {
 	}
 	doc.ID, doc.HasID = append(doc.ID, m.name...), m.name != ""
 	if there := int64(len(record) - m.head); there < m.stored {
-		return &codec.Error{Reason: codec.BrokenTar, Detail: fmt.Sprintf("the archive ends %d bytes before the end of the file", m.stored-there)}
+		return &codec.Error{Reason: codec.BrokenTar,
+			Detail: fmt.Sprintf("the archive ends %d bytes before the end of the file", m.stored-there)}
 	}
 	doc.Text = append(doc.Text, record[m.head:m.head+int(m.size)]...)
 	return nil

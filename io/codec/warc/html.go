@@ -9,9 +9,12 @@ import (
 
 // breaks are the elements that begin and end a line: those of display block, list-item and table-row in the HTML
 // standard's style sheet (§15.3), br, and controls of several lines.
-var breaks = setOf("address", "article", "aside", "blockquote", "body", "br", "caption", "center", "dd", "details", "dialog", "dir",
-	"div", "dl", "dt", "fieldset", "figcaption", "figure", "footer", "form", "frameset", "h1", "h2", "h3", "h4", "h5", "h6", "head", "header",
-	"hgroup", "hr", "html", "legend", "li", "listing", "main", "menu", "nav", "ol", "optgroup", "option", "p", "plaintext", "pre", "search",
+var breaks = setOf("address", "article", "aside", "blockquote", "body", "br", "caption", "center",
+	"dd", "details", "dialog", "dir",
+	"div", "dl", "dt", "fieldset", "figcaption", "figure", "footer", "form", "frameset", "h1", "h2", "h3", "h4",
+	"h5", "h6", "head", "header",
+	"hgroup", "hr", "html", "legend", "li", "listing", "main", "menu", "nav", "ol", "optgroup", "option", "p",
+	"plaintext", "pre", "search",
 	"section", "select", "summary", "table", "tbody", "textarea", "tfoot", "thead", "title", "tr", "ul", "xmp")
 
 // dropped are the elements whose content a browser does not show. Their content is no markup, so it is one token.

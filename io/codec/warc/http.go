@@ -73,7 +73,8 @@ func splitMessage(message []byte) (h header, body []byte, err error) {
 	}
 	h, whole := headOf(message)
 	if !whole && len(message) > len(h) {
-		return nil, nil, &codec.Error{Reason: codec.BrokenHTTP, Detail: fmt.Sprintf("the header has no end in %d bytes", len(h))}
+		return nil, nil, &codec.Error{Reason: codec.BrokenHTTP,
+			Detail: fmt.Sprintf("the header has no end in %d bytes", len(h))}
 	}
 	return h, message[len(h):], nil
 }
@@ -164,7 +165,8 @@ func unpack(encoding string, body []byte) ([]byte, error) {
 	switch {
 	case len(plain) > maxBody:
 		return nil, fmt.Errorf("the body has more than %d bytes", maxBody)
-	case err != nil && (encoding == "br" || encoding == "deflate") && !errors.Is(err, io.ErrUnexpectedEOF) && utf8.Valid(body):
+	case err != nil && (encoding == "br" || encoding == "deflate") && !errors.Is(err, io.ErrUnexpectedEOF) &&
+		utf8.Valid(body):
 		return body, nil
 	case err != nil:
 		return plain, fmt.Errorf("%s: %w", encoding, err)

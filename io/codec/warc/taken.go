@@ -85,5 +85,6 @@ func matches(digest, data []byte) bool {
 	default:
 		return false
 	}
-	return strings.EqualFold(value, fmt.Sprintf("%x", sum)) || strings.EqualFold(value, base32.StdEncoding.EncodeToString(sum))
+	return strings.EqualFold(value, fmt.Sprintf("%x", sum)) ||
+		strings.EqualFold(value, base32.StdEncoding.EncodeToString(sum))
 }

@@ -39,10 +39,12 @@ type Reader struct {
 // Inspect finds a file's compression and its header.
 func (f Reader) Inspect(ctx context.Context, file *blocks.File, o reading.Options) (err error) {
 	if f.Plain && o.Fields.Value != "" {
-		return fmt.Errorf("%s: format %s has no columns, and none is called %q; keep first, longest or prefer:GLOB", file.Path, file.Format, o.Fields.Value)
+		return fmt.Errorf("%s: format %s has no columns, and none is called %q; keep first, longest or prefer:GLOB",
+			file.Path, file.Format, o.Fields.Value)
 	}
 	if file.Size > blocks.MaxPosition {
-		return fmt.Errorf("%s: %d bytes, at most %d can be read; split the file", file.Path, file.Size, int64(blocks.MaxPosition))
+		return fmt.Errorf("%s: %d bytes, at most %d can be read; split the file", file.Path,
+			file.Size, int64(blocks.MaxPosition))
 	}
 	opened, err := storage.Open(ctx, file.Path, file.Version)
 	if err != nil {
@@ -50,7 +52,8 @@ func (f Reader) Inspect(ctx context.Context, file *blocks.File, o reading.Option
 	}
 	file.Compression, file.Window, err = inspectCompression(file.Path, opened)
 	if err == nil && o.MaxWindow > 0 && file.Window > o.MaxWindow {
-		err = fmt.Errorf("%s: to be read, it needs a window of %d bytes, --max-window is %d; raise that if there is the memory, or compress the file again with a smaller one", file.Path, file.Window, o.MaxWindow)
+		err = fmt.Errorf("%s: to be read, it needs a window of %d bytes, --max-window is %d; raise that if there is the "+
+			"memory, or compress the file again with a smaller one", file.Path, file.Window, o.MaxWindow)
 	}
 	if err != nil {
 		return errors.Join(err, opened.Close())
@@ -154,9 +157,14 @@ func (f Reader) Cut(file *blocks.File, size int64) (cuts []int64) {
 }
 
 // Read reads all records of spans. The first to read a compressed file to its end fills its spool.
-func (f Reader) Read(ctx context.Context, file *blocks.File, spans []blocks.Span, o reading.Options, see func(*reading.Record) error) (progress reading.Progress, err error) {
+func (f Reader) Read(
+	ctx context.Context, file *blocks.File, spans []blocks.Span, o reading.Options, see func(*reading.Record) error,
+) (progress reading.Progress, err error) {
 	if file.Sequential || len(spans) == 0 {
-		return reading.OneByOne(spans, func(span blocks.Span) (reading.Progress, error) { return f.readSequential(ctx, file, span, o, see) })
+		return reading.OneByOne(spans, func(span blocks.Span) (reading.Progress, error) {
+			return f.readSequential(ctx,
+				file, span, o, see)
+		})
 	}
 	if progress, err = f.read(ctx, file, spans, o, see, nil); errors.Is(err, reading.ErrStop) {
 		err = nil
@@ -164,7 +172,9 @@ func (f Reader) Read(ctx context.Context, file *blocks.File, spans []blocks.Span
 	return progress, err
 }
 
-func (f Reader) readSequential(ctx context.Context, file *blocks.File, span blocks.Span, o reading.Options, see func(*reading.Record) error) (progress reading.Progress, err error) {
+func (f Reader) readSequential(
+	ctx context.Context, file *blocks.File, span blocks.Span, o reading.Options, see func(*reading.Record) error,
+) (progress reading.Progress, err error) {
 	spans := []blocks.Span{span}
 	if _, ok := spooled(ctx, file); file.Spool == "" || ok || span.Start > 0 || span.End != blocks.End {
 		return f.read(ctx, file, spans, o, see, nil)
@@ -178,7 +188,10 @@ func (f Reader) readSequential(ctx context.Context, file *blocks.File, span bloc
 
 // read reads spans with one cursor, several only of a file that is not Sequential.
 // It copies the plain bytes that it reads to spool, unless that is nil.
-func (f Reader) read(ctx context.Context, file *blocks.File, spans []blocks.Span, o reading.Options, see func(*reading.Record) error, spool io.Writer) (progress reading.Progress, err error) {
+func (f Reader) read(
+	ctx context.Context, file *blocks.File, spans []blocks.Span, o reading.Options,
+	see func(*reading.Record) error, spool io.Writer,
+) (progress reading.Progress, err error) {
 	c, err := f.openSpan(ctx, file, spans[0], o, nil, spool)
 	if err != nil {
 		return progress, err
@@ -230,8 +243,12 @@ func (c *cursor) readSpan(record *reading.Record, see func(*reading.Record) erro
 }
 
 // ReadSome reads the records at positions.
-func (f Reader) ReadSome(ctx context.Context, file *blocks.File, span blocks.Span, positions []int64, o reading.Options, see func(*reading.Record) error) (err error) {
-	if !file.Sequential && len(positions) > 0 && positions[0]-int64(len(file.Header)) > nearBytes { // a record behind the header may not be found from where it begins
+func (f Reader) ReadSome(
+	ctx context.Context, file *blocks.File, span blocks.Span, positions []int64, o reading.Options,
+	see func(*reading.Record) error,
+) (err error) {
+	// a record behind the header may not be found from where it begins
+	if !file.Sequential && len(positions) > 0 && positions[0]-int64(len(file.Header)) > nearBytes {
 		span.Start = max(span.Start, positions[0])
 	}
 	c, err := f.openSpan(ctx, file, span, o, positions, nil)
@@ -274,7 +291,9 @@ func (c *cursor) decode(p piece, record *reading.Record) {
 // CopyExcept copies the bytes of a span, header and filler included, in the compression of the file.
 // A compressed file that nothing is dropped of is copied as it is, and so are frames of zstd that
 // tell their size. Filler that separates records goes with those that are dropped.
-func (f Reader) CopyExcept(ctx context.Context, w io.Writer, file *blocks.File, span blocks.Span, dropped []int64, o reading.Options) (kept int64, err error) {
+func (f Reader) CopyExcept(
+	ctx context.Context, w io.Writer, file *blocks.File, span blocks.Span, dropped []int64, o reading.Options,
+) (kept int64, err error) {
 	separated := f.Codec(o.Fields).Separated()
 	limit := span.End
 	if separated {
@@ -298,7 +317,8 @@ func (f Reader) CopyExcept(ctx context.Context, w io.Writer, file *blocks.File, 
 			put = func([]byte, bool, int64) error { return copied.follow() }
 			end = func() error { return copied.to(blocks.End) }
 		} else {
-			p := &repacker{w: w, packed: follower{w: w, packed: packed, read: c.read}, compression: file.Compression, anew: separated}
+			p := &repacker{w: w, packed: follower{w: w, packed: packed, read: c.read},
+				compression: file.Compression, anew: separated}
 			put, end = p.put, p.finish
 		}
 	}

@@ -45,7 +45,8 @@ func CompressionOf(r io.ReaderAt) (string, error) {
 	for _, m := range magics {
 		if bytes.HasPrefix(head[min(m.at, n):n], m.prefix) {
 			if m.unsupported != "" {
-				return "", fmt.Errorf("%s files cannot be read%s", m.unsupported, cmp.Or(m.instead, "; unpack or convert it first, or leave it out"))
+				return "", fmt.Errorf("%s files cannot be read%s", m.unsupported,
+					cmp.Or(m.instead, "; unpack or convert it first, or leave it out"))
 			}
 			return m.compression, nil
 		}

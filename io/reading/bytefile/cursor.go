@@ -46,11 +46,12 @@ var buffers sync.Pool
 // filler. Filler belongs to the record before it, or to the header: so the pieces of all spans of a
 // file, one after another, are the file less its header, whatever the spans.
 type cursor struct {
-	file        *storage.File
-	packed      *countingReader // nil: file is not compressed
-	plain       io.ReadCloser   // unpacks packed
-	claim       *memory.Claim   // for windows of files that are decompressed, large buffers, and what becomes of large documents
-	giveBack    func()          // gives back what plain takes of it
+	file   *storage.File
+	packed *countingReader // nil: file is not compressed
+	plain  io.ReadCloser   // unpacks packed
+	// for windows of files that are decompressed, large buffers, and what becomes of large documents
+	claim       *memory.Claim
+	giveBack    func() // gives back what plain takes of it
 	src         io.Reader
 	codec       codec.Codec
 	besides     func(record []byte) bool // nil: no record is filler
@@ -96,7 +97,9 @@ type piece struct {
 // no others, wherever the span begins, since what becomes of them is seen in the output. The plain
 // bytes that are read are copied to spool, unless that is nil. Of the
 // span only the records at some positions are read; nil: all.
-func (f Reader) openSpan(ctx context.Context, file *blocks.File, span blocks.Span, o reading.Options, some []int64, spool io.Writer) (*cursor, error) {
+func (f Reader) openSpan(
+	ctx context.Context, file *blocks.File, span blocks.Span, o reading.Options, some []int64, spool io.Writer,
+) (*cursor, error) {
 	// The sample, which does not read to the end, asks how much was read.
 	found, err := f.codecOf(file, o.Fields)
 	if err == nil {
@@ -133,7 +136,9 @@ func (f Reader) openSpan(ctx context.Context, file *blocks.File, span blocks.Spa
 
 // open opens file at its first byte, its header not yet passed. Ahead says whether to read more than
 // is asked for.
-func (f Reader) open(ctx context.Context, file *blocks.File, found codec.Codec, o reading.Options, ahead bool) (c *cursor, err error) {
+func (f Reader) open(
+	ctx context.Context, file *blocks.File, found codec.Codec, o reading.Options, ahead bool,
+) (c *cursor, err error) {
 	path, identity, compression := file.Path, file.Version, file.Compression
 	if spool, ok := spooled(ctx, file); ok {
 		path, identity, compression = spool.Path, spool.Version, ""
@@ -147,10 +152,14 @@ func (f Reader) open(ctx context.Context, file *blocks.File, found codec.Codec, 
 
 // openOn is open for a file whose bytes opened gives: the file itself, in
 // its compression, or its spool, in none. If it fails, it closes opened.
-func (f Reader) openOn(ctx context.Context, opened *storage.File, file *blocks.File, compression string, found codec.Codec, o reading.Options, ahead bool) (c *cursor, err error) {
+func (f Reader) openOn(
+	ctx context.Context, opened *storage.File, file *blocks.File, compression string, found codec.Codec,
+	o reading.Options, ahead bool,
+) (c *cursor, err error) {
 	c = &cursor{
 		file: opened, src: fromStart(opened), codec: found, besides: f.Besides, path: file.Path, compression: compression,
-		end: blocks.End, near: blocks.End, maxRecord: maxHeader, maxWindow: o.MaxWindow, one: file.IDIsSource, ctx: ctx, claim: reading.Claim(o),
+		end: blocks.End, near: blocks.End, maxRecord: maxHeader, maxWindow: o.MaxWindow, one: file.IDIsSource,
+		ctx: ctx, claim: reading.Claim(o),
 	}
 	c.buffer.Claim = c.claim
 	if unpacked, ok := storage.Kept(ctx, file.Path, file.Version).([]byte); ok && compression != "" {
@@ -402,12 +411,16 @@ func (c *cursor) checkEnd(tail []byte) error {
 	if c.record > 0 {
 		what += fmt.Sprintf("; the last record begins at byte %d and has %d", c.record, c.pos-c.record)
 	}
-	return &reading.ContentError{Err: fmt.Errorf("%s: at byte %d%s, its end: %s; fix the file, or fetch it again if it is truncated", c.path, c.pos+int64(len(tail)), c.ofContent(), what)}
+	return &reading.ContentError{Err: fmt.Errorf(
+		"%s: at byte %d%s, its end: %s; fix the file, or fetch it again if it is truncated", c.path,
+		c.pos+int64(len(tail)), c.ofContent(), what)}
 }
 
 // lost says why so many bytes are not read from the last record on.
 func (c *cursor) lost(why string, bytes int64) error {
-	return &reading.ContentError{Err: fmt.Errorf("%s: at byte %d%s: %s: %d bytes are not read; fix the file, or fetch it again if it is truncated", c.path, c.record, c.ofContent(), why, bytes)}
+	return &reading.ContentError{Err: fmt.Errorf(
+		"%s: at byte %d%s: %s: %d bytes are not read; fix the file, or fetch it again if it is truncated", c.path,
+		c.record, c.ofContent(), why, bytes)}
 }
 
 // ofContent tells positions in what a compressed file holds from those in the file.
@@ -503,11 +516,14 @@ func (c *cursor) failed(err error) error {
 	case c.compression == "":
 		err = fmt.Errorf("%s: %w", where, err)
 	case errors.Is(err, zstd.ErrWindowSizeExceeded) || errors.Is(err, zstd.ErrDecoderSizeExceeded):
-		err = fmt.Errorf("%s of its content: what follows needs a larger window than --max-window %d; raise that if there is the memory, or compress the file again with a smaller one", where, c.maxWindow)
+		err = fmt.Errorf("%s of its content: what follows needs a larger window than --max-window %d; raise that if there "+
+			"is the memory, or compress the file again with a smaller one", where, c.maxWindow)
 	case errors.Is(err, zstd.ErrUnknownDictionary):
-		err = fmt.Errorf("%s of its content: what follows is compressed with a zstd dictionary, which is not there; unpack the file (zstd -d -D DICTIONARY)", where)
+		err = fmt.Errorf("%s of its content: what follows is compressed with a zstd dictionary, which is not there; unpack "+
+			"the file (zstd -d -D DICTIONARY)", where)
 	case errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF):
-		err = fmt.Errorf("%s of its content: the compressed data ends early, or other bytes follow it; fetch the file again", where)
+		err = fmt.Errorf("%s of its content: the compressed data ends early, or other bytes follow it; fetch the file again",
+			where)
 	default:
 		err = fmt.Errorf("%s of its content: %w; fetch the file again, or leave it out", where, err)
 	}

@@ -24,7 +24,9 @@ type column struct {
 	at     int        // of the next page in the index
 }
 
-func newColumn(ctx context.Context, f io.ReaderAt, file *blocks.File, ft *footer, l *leaf, g *rowGroup, c *chunk, most int64) *column {
+func newColumn(
+	ctx context.Context, f io.ReaderAt, file *blocks.File, ft *footer, l *leaf, g *rowGroup, c *chunk, most int64,
+) *column {
 	return &column{pages: newPages(ctx, f, file, ft.end, l, g, c, most)}
 }
 

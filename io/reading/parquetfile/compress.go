@@ -34,7 +34,8 @@ var errSize = errors.New("a page does not unpack to the size that its header say
 const maxUnpacker = 128 << 20
 
 var unpackers = sync.Pool{New: func() any {
-	d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxMemory(maxUnpacker))
+	d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
+		zstd.WithDecoderMaxMemory(maxUnpacker))
 	if err != nil {
 		panic(err) // of constant options
 	}
@@ -109,7 +110,8 @@ func exactly(r io.Reader, dst []byte) error {
 // unpackZstd unpacks a page, at once if its frame tells the page's size, as almost all do.
 func unpackZstd(d *zstd.Decoder, dst, data []byte) ([]byte, error) {
 	var head zstd.Header
-	if err := head.Decode(data); err == nil && head.HasFCS && head.FrameContentSize == uint64(len(dst)) && len(dst) < maxUnpacker {
+	if err := head.Decode(data); err == nil && head.HasFCS && head.FrameContentSize == uint64(len(dst)) &&
+		len(dst) < maxUnpacker {
 		plain, err := d.DecodeAll(data, dst[:0])
 		if err == nil && len(plain) != len(dst) {
 			err = errSize

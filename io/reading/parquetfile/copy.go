@@ -19,7 +19,9 @@ const maxGroup = 64 << 20
 // CopyExcept writes the rows that are kept, in row groups as those of the file, the larger ones cut. Pages that nothing
 // is dropped of are copied as they are, and so is a file. Values, schema and metadata stay. Of statistics and page
 // indexes stays what is still true; Bloom filters of what was written anew are left out.
-func (Reader) CopyExcept(ctx context.Context, w io.Writer, file *blocks.File, span blocks.Span, dropped []int64, o reading.Options) (kept int64, err error) {
+func (Reader) CopyExcept(
+	ctx context.Context, w io.Writer, file *blocks.File, span blocks.Span, dropped []int64, o reading.Options,
+) (kept int64, err error) {
 	err = with(ctx, file, func(f *storage.File, ft *footer) error {
 		end := min(span.End, ft.rows)
 		for i, row := range dropped {
@@ -64,8 +66,12 @@ type copier struct {
 	stored, unpacked, gathered, block []byte
 }
 
-func newCopier(ctx context.Context, w io.Writer, f io.ReaderAt, file *blocks.File, ft *footer, dropped []int64, o reading.Options, largest int64) *copier {
-	return &copier{ctx: ctx, w: w, f: f, file: file, footer: ft, dropped: dropped, most: mostOf(o), room: room{claim: reading.Claim(o)}, largest: largest}
+func newCopier(
+	ctx context.Context, w io.Writer, f io.ReaderAt, file *blocks.File, ft *footer, dropped []int64,
+	o reading.Options, largest int64,
+) *copier {
+	return &copier{ctx: ctx, w: w, f: f, file: file, footer: ft, dropped: dropped, most: mostOf(o),
+		room: room{claim: reading.Claim(o)}, largest: largest}
 }
 
 func (c *copier) Write(p []byte) (int, error) {
@@ -339,7 +345,8 @@ func (c *copier) indexes() (groups [][]byte, err error) {
 				if index == nil || err != nil {
 					continue
 				}
-				column.raw = edit(column.raw, whole, integerField(half, thriftI64, c.at), integerField(half+1, thriftI32, len(index)))
+				column.raw = edit(column.raw, whole, integerField(half, thriftI64, c.at),
+					integerField(half+1, thriftI32, len(index)))
 				_, err = c.Write(index)
 			}
 		}
@@ -377,7 +384,8 @@ func (c *copier) column(g *rowGroup, chunk *chunk, l *leaf, from, to, kept int64
 	if err := c.room.take(c.ctx, need); err != nil {
 		return column, err
 	}
-	numbers, err := c.words(w, source, g, chunk, l, from, to, kept) // before a page is in the window that the dictionary is read by
+	// before a page is in the window that the dictionary is read by
+	numbers, err := c.words(w, source, g, chunk, l, from, to, kept)
 	if err != nil {
 		return column, err
 	}
@@ -400,7 +408,8 @@ func (c *copier) column(g *rowGroup, chunk *chunk, l *leaf, from, to, kept int64
 		valuesID, looseID, storedID, dataID, dictionaryID, statisticsID = 5, 6, 7, 9, 11, 12
 	)
 	edits := []thriftField{
-		integerField(valuesID, thriftI64, values), integerField(looseID, thriftI64, w.loose), integerField(storedID, thriftI64, c.at-begin),
+		integerField(valuesID, thriftI64, values), integerField(looseID, thriftI64, w.loose),
+		integerField(storedID, thriftI64, c.at-begin),
 		integerField(dataID, thriftI64, data),
 	}
 	if data > dictionary {
@@ -413,7 +422,8 @@ func (c *copier) column(g *rowGroup, chunk *chunk, l *leaf, from, to, kept int64
 	meta := edit(chunk.meta, func(id int16) bool {
 		return id <= 4 || id == 8 || whole && (id == statisticsID || id >= 16)
 	}, edits...)
-	column.raw = edit(chunk.raw, func(id int16) bool { return id > 7 }, integerField(2, thriftI64, 0), thriftField{3, thriftStruct, meta})
+	column.raw = edit(chunk.raw, func(id int16) bool { return id > 7 }, integerField(2, thriftI64, 0),
+		thriftField{3, thriftStruct, meta})
 	column.loose = w.loose
 	column.locations, column.bounds = w.index.encoded()
 	return column, nil
@@ -421,7 +431,9 @@ func (c *copier) column(g *rowGroup, chunk *chunk, l *leaf, from, to, kept int64
 
 // words writes the dictionary, if there is one: as it is, unless many of its words may have gone. Then it returns
 // the new numbers of those that are left.
-func (c *copier) words(w *pageWriter, source *column, g *rowGroup, chunk *chunk, l *leaf, from, to, kept int64) (numbers []uint32, err error) {
+func (c *copier) words(
+	w *pageWriter, source *column, g *rowGroup, chunk *chunk, l *leaf, from, to, kept int64,
+) (numbers []uint32, err error) {
 	if source.wordsAt == 0 {
 		return nil, nil
 	}
@@ -467,7 +479,9 @@ func (c *copier) words(w *pageWriter, source *column, g *rowGroup, chunk *chunk,
 }
 
 // kept calls see with each entry of the rows that are kept, and after with each of these rows.
-func (c *copier) kept(from, to int64, source *column, g *rowGroup, see func(rep, def int) error, after func() error) error {
+func (c *copier) kept(
+	from, to int64, source *column, g *rowGroup, see func(rep, def int) error, after func() error,
+) error {
 	dropped := c.dropped[sort.Search(len(c.dropped), func(i int) bool { return c.dropped[i] >= from }):]
 	for row := g.first + source.row; row < to; row = g.first + source.row {
 		if err := c.ctx.Err(); err != nil {
@@ -496,7 +510,9 @@ func (c *copier) kept(from, to int64, source *column, g *rowGroup, see func(rep,
 }
 
 // pages writes the data pages of the rows that are kept, and returns how many values, nulls among them, they have.
-func (c *copier) pages(w *pageWriter, source *column, numbers []uint32, g *rowGroup, from, to int64) (values int64, err error) {
+func (c *copier) pages(
+	w *pageWriter, source *column, numbers []uint32, g *rowGroup, from, to int64,
+) (values int64, err error) {
 	if from == g.first && to == g.first+g.rows && c.drops(from, to) == 0 {
 		return c.all(w, source)
 	}
@@ -554,7 +570,9 @@ func (c *copier) pages(w *pageWriter, source *column, numbers []uint32, g *rowGr
 }
 
 // whole copies pages as they are as long as nothing is dropped of them, and returns how many values they have.
-func (c *copier) whole(w *pageWriter, source *column, renumbered bool, g *rowGroup, to int64) (values int64, err error) {
+func (c *copier) whole(
+	w *pageWriter, source *column, renumbered bool, g *rowGroup, to int64,
+) (values int64, err error) {
 	for source.entries == 0 && !source.held && g.first+source.row < to {
 		ok, err := source.head(readAhead)
 		if err != nil || !ok {

@@ -299,7 +299,8 @@ func newDeltas(data []byte) (d deltas, err error) {
 	r := thriftReader{data: data} // it has the same integers
 	d.perBlock, d.miniblocks, d.remaining = r.uvarint(), r.uvarint(), r.uvarint()
 	d.value, d.first = r.varint(), true
-	if r.err != nil || d.perBlock == 0 || d.perBlock%128 != 0 || d.perBlock > 1<<20 || d.miniblocks == 0 || d.perBlock%d.miniblocks != 0 || d.perBlock/d.miniblocks%8 != 0 {
+	if r.err != nil || d.perBlock == 0 || d.perBlock%128 != 0 || d.perBlock > 1<<20 || d.miniblocks == 0 ||
+		d.perBlock%d.miniblocks != 0 || d.perBlock/d.miniblocks%8 != 0 {
 		return d, errValues
 	}
 	d.data = data[r.pos:]

@@ -80,8 +80,9 @@ type pageWriter struct {
 	rep, def []byte
 	rows     int
 	nulls    int
-	data     []byte   // values, not of a dictionary; those that vary in width as PLAIN has them, if it is their encoding
-	ends     []uint32 // of those that vary in width: where they begin, and where the last ends; in PLAIN, where the first begins
+	data     []byte // values, not of a dictionary; those that vary in width as PLAIN has them, if it is their encoding
+	// of those that vary in width: where they begin, and where the last ends; in PLAIN, where the first begins
+	ends     []uint32
 	words    []uint32
 	wordBits int
 }
@@ -123,7 +124,8 @@ func (w *pageWriter) fits(h *pageHeader, offset int64) bool {
 // maxEntries bounds a page that is not full before its last row, which is not cut. Six bytes are held of an entry.
 const maxEntries = 1 << 26
 
-var errEntries = fmt.Errorf("with a row of many entries, a page of the copy would have more than %d; leave the file out with --exclude", maxEntries)
+var errEntries = fmt.Errorf("with a row of many entries, a page of the copy would have more than %d; leave the file "+
+	"out with --exclude", maxEntries)
 
 func (w *pageWriter) entry(rep, def int) error {
 	if len(w.rep) == maxEntries {
@@ -207,7 +209,8 @@ func (w *pageWriter) flush() error {
 		}
 		head = thriftField{8, thriftStruct, appendStruct(nil, []thriftField{
 			integerField(1, thriftI32, n), integerField(2, thriftI32, w.nulls), integerField(3, thriftI32, w.rows),
-			integerField(4, thriftI32, w.like.encoding), integerField(5, thriftI32, defBytes), integerField(6, thriftI32, repBytes),
+			integerField(4, thriftI32, w.like.encoding), integerField(5, thriftI32, defBytes),
+			integerField(6, thriftI32, repBytes),
 			{7, compressed, nil},
 		})}
 	} else {
@@ -219,7 +222,8 @@ func (w *pageWriter) flush() error {
 	offset := w.begin + w.stored
 	err = w.write(kind, head, w.like.hasCRC, loosely, levels, packed)
 	w.count(offset, w.from, int64(w.rows), n, int64(w.nulls))
-	w.rep, w.def, w.data, w.ends, w.words, w.rows, w.nulls = w.rep[:0], w.def[:0], w.data[:0], w.ends[:0], w.words[:0], 0, 0
+	w.rep, w.def, w.data, w.ends, w.words, w.rows, w.nulls = w.rep[:0], w.def[:0], w.data[:0],
+		w.ends[:0], w.words[:0], 0, 0
 	return err
 }
 
@@ -234,9 +238,12 @@ func (w *pageWriter) count(offset, from, rows, entries, nulls int64) {
 }
 
 // write writes a page with the header of its type.
-func (w *pageWriter) write(kind format.PageType, head thriftField, crc bool, unpacked int, levels, packed []byte) error {
+func (w *pageWriter) write(
+	kind format.PageType, head thriftField, crc bool, unpacked int, levels, packed []byte,
+) error {
 	fields := []thriftField{
-		integerField(1, thriftI32, kind), integerField(2, thriftI32, unpacked), integerField(3, thriftI32, len(levels)+len(packed)),
+		integerField(1, thriftI32, kind), integerField(2, thriftI32, unpacked),
+		integerField(3, thriftI32, len(levels)+len(packed)),
 	}
 	if crc {
 		sum := crc32.Update(crc32.ChecksumIEEE(levels), crc32.IEEETable, packed)
@@ -275,7 +282,8 @@ func (w *pageWriter) dictionary(words *dictionary, like *pageHeader, used []bool
 	if err != nil {
 		return nil, err
 	}
-	head := thriftField{7, thriftStruct, appendStruct(nil, []thriftField{integerField(1, thriftI32, int64(n)), integerField(2, thriftI32, like.encoding)})}
+	head := thriftField{7, thriftStruct, appendStruct(nil,
+		[]thriftField{integerField(1, thriftI32, int64(n)), integerField(2, thriftI32, like.encoding)})}
 	w.wordBits = wordBits(int(n))
 	return numbers, w.write(format.DictionaryPage, head, like.hasCRC, len(body), nil, packed)
 }

@@ -89,14 +89,16 @@ func readFooter(f io.ReaderAt, file *blocks.File) (*footer, error) {
 	case !bytes.Equal(head, magic):
 		return nil, fmt.Errorf("%s: it does not begin as a Parquet file; is --format right?", file.Path)
 	case !bytes.Equal(tail[4:], magic):
-		return nil, broken(file, "it does not end as a Parquet file; it may be cut short; fetch it again, or leave it out with --exclude")
+		return nil, broken(file, "it does not end as a Parquet file; it may be cut short; fetch it again, or leave it out "+
+			"with --exclude")
 	}
 	length := int64(binary.LittleEndian.Uint32(tail))
 	if length > file.Size-int64(len(head)+len(tail)) {
 		return nil, broken(file, "a footer of %d bytes in a file of %d", length, file.Size)
 	}
 	if length > maxFooter {
-		return nil, fmt.Errorf("%s: a footer of %d bytes, at most %d can be read; write the columns needed to a file of their own", file.Path, length, maxFooter)
+		return nil, fmt.Errorf("%s: a footer of %d bytes, at most %d can be read; write the columns needed to a file of "+
+			"their own", file.Path, length, maxFooter)
 	}
 	ft := &footer{raw: make([]byte, length), end: file.Size - 8 - length, rows: -1}
 	if err := readFull(f, ft.raw, ft.end); err != nil {
@@ -189,8 +191,10 @@ const icebergDeletes = "delete-type"
 // are deleted, by its metadata or by the columns that Iceberg gives it.
 func (ft *footer) refuseDeletes(file *blocks.File) error {
 	names := ft.schema.names()
-	if positions := []string{"file_path", "pos"}; ft.deletes || slices.Equal(names, positions) || slices.Equal(names, append(positions, "row")) {
-		return fmt.Errorf("%s: an Iceberg delete file, which lists deleted rows of other files; rewrite the table without deletes, and list its files again", file.Path)
+	if positions := []string{"file_path", "pos"}; ft.deletes || slices.Equal(names, positions) ||
+		slices.Equal(names, append(positions, "row")) {
+		return fmt.Errorf("%s: an Iceberg delete file, which lists deleted rows of other files; rewrite the table without "+
+			"deletes, and list its files again", file.Path)
 	}
 	return nil
 }

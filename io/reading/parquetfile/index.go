@@ -65,7 +65,8 @@ func (c *column) columnIndex(locations []location) (*columnIndex, error) {
 			x.pages[i].nulls = none
 		}
 	}
-	if r.err != nil || n[1] != len(x.pages) || n[2] != len(x.pages) || n[3] != len(x.pages) || n[5] != 0 && n[5] != len(x.pages) {
+	if r.err != nil || n[1] != len(x.pages) || n[2] != len(x.pages) || n[3] != len(x.pages) ||
+		n[5] != 0 && n[5] != len(x.pages) {
 		return nil, nil
 	}
 	return x, nil
@@ -74,7 +75,8 @@ func (c *column) columnIndex(locations []location) (*columnIndex, error) {
 // append appends the index.
 func (x *columnIndex) append(dst []byte) []byte {
 	n := len(x.pages)
-	null, least, most, nulls := appendListHead(nil, n, thriftTrue), appendListHead(nil, n, thriftBinary), appendListHead(nil, n, thriftBinary), appendListHead(nil, n, thriftI64)
+	null, least, most, nulls := appendListHead(nil, n, thriftTrue), appendListHead(nil, n, thriftBinary),
+		appendListHead(nil, n, thriftBinary), appendListHead(nil, n, thriftI64)
 	counted := true
 	for _, p := range x.pages {
 		if p.null {
@@ -86,7 +88,8 @@ func (x *columnIndex) append(dst []byte) []byte {
 		nulls = appendVarint(nulls, p.nulls)
 		counted = counted && p.nulls != none
 	}
-	fields := []thriftField{{1, thriftList, null}, {2, thriftList, least}, {3, thriftList, most}, integerField(4, thriftI32, x.order)}
+	fields := []thriftField{{1, thriftList, null}, {2, thriftList, least}, {3, thriftList, most},
+		integerField(4, thriftI32, x.order)}
 	if counted {
 		fields = append(fields, thriftField{5, thriftList, nulls})
 	}
@@ -130,7 +133,8 @@ func newIndexer(source *column) (x indexer, err error) {
 
 // page returns the number of the source's page at offset, none if the index has no such page.
 func (x *indexer) page(offset int64) int {
-	i, ok := slices.BinarySearchFunc(x.source, offset, func(l location, offset int64) int { return cmp.Compare(l.offset, offset) })
+	i, ok := slices.BinarySearchFunc(x.source, offset,
+		func(l location, offset int64) int { return cmp.Compare(l.offset, offset) })
 	if !ok {
 		return none
 	}

@@ -156,7 +156,9 @@ type pages struct {
 	values   values
 }
 
-func newPages(ctx context.Context, f io.ReaderAt, file *blocks.File, end int64, l *leaf, g *rowGroup, c *chunk, most int64) *pages {
+func newPages(
+	ctx context.Context, f io.ReaderAt, file *blocks.File, end int64, l *leaf, g *rowGroup, c *chunk, most int64,
+) *pages {
 	return &pages{
 		ctx: ctx, file: file, leaf: l, chunk: *c, group: g, most: most,
 		window: window{f: f, end: end}, offset: c.start(), remaining: c.values,
@@ -281,7 +283,8 @@ func (p *pages) readHeader(ahead int64) error {
 // read returns the bytes of the page with the header h at offset, as stored.
 func (p *pages) read(h *pageHeader, offset int64) ([]byte, error) {
 	if h.uncompressed > p.most {
-		return nil, fmt.Errorf("it has %d bytes once it is unpacked, and --max-window is %d; raise that if there is the memory, or write the file again with smaller pages", h.uncompressed, p.most)
+		return nil, fmt.Errorf("it has %d bytes once it is unpacked, and --max-window is %d; raise that if there is the "+
+			"memory, or write the file again with smaller pages", h.uncompressed, p.most)
 	}
 	if h.stored > p.most {
 		return nil, fmt.Errorf("%d bytes unpack to %d", h.stored, h.uncompressed)

@@ -172,13 +172,15 @@ func bind(file *blocks.File, ft *footer, o codec.Fields) (b fields, err error) {
 			return b, err
 		}
 		if t.constant != nil {
-			return b, fmt.Errorf("%s: %q is a folder's name and no column; there are %s", file.Path, name, codec.Listed(ft.schema.names()))
+			return b, fmt.Errorf("%s: %q is a folder's name and no column; there are %s", file.Path, name,
+				codec.Listed(ft.schema.names()))
 		}
 		found = found || t.leaf != none
 		b.text = append(b.text, t)
 	}
 	if !found && len(o.Text) > 0 {
-		return b, fmt.Errorf("%s: text column: %w", file.Path, &codec.NoColumnError{Name: o.Text[0], Columns: ft.schema.names()})
+		return b, fmt.Errorf("%s: text column: %w", file.Path,
+			&codec.NoColumnError{Name: o.Text[0], Columns: ft.schema.names()})
 	}
 	if o.ID != "" {
 		if b.id, err = findField(file, ft, o.ID); err != nil {
@@ -204,7 +206,8 @@ func (b *fields) check(file *blocks.File, ft *footer) error {
 	leaves := ft.schema.leaves
 	for _, t := range b.text {
 		if t.leaf != none && leaves[t.leaf].render.foreign != "" {
-			return fmt.Errorf("%s: text column %q holds %s, and no text", file.Path, leaves[t.leaf].name(), leaves[t.leaf].render.foreign)
+			return fmt.Errorf("%s: text column %q holds %s, and no text", file.Path, leaves[t.leaf].name(),
+				leaves[t.leaf].render.foreign)
 		}
 	}
 	if b.id.leaf != none {
@@ -257,13 +260,16 @@ type rows struct {
 const maxPage = 1 << 30
 
 // read opens file, and calls do with what reads its rows.
-func read(ctx context.Context, file *blocks.File, o reading.Options, see func(*reading.Record) error, do func(*rows) error) error {
+func read(
+	ctx context.Context, file *blocks.File, o reading.Options, see func(*reading.Record) error, do func(*rows) error,
+) error {
 	err := with(ctx, file, func(f *storage.File, ft *footer) error {
 		b, err := bind(file, ft, o.Fields)
 		if err != nil {
 			return err
 		}
-		r := &rows{f: f, file: file, footer: ft, fields: b, o: o, see: see, most: mostOf(o), room: room{claim: reading.Claim(o)}}
+		r := &rows{f: f, file: file, footer: ft, fields: b, o: o, see: see, most: mostOf(o),
+			room: room{claim: reading.Claim(o)}}
 		defer func() {
 			r.columns = nil
 			r.room.free()
@@ -281,7 +287,9 @@ func read(ctx context.Context, file *blocks.File, o reading.Options, see func(*r
 func mostOf(o reading.Options) int64 { return cmp.Or(o.MaxWindow, maxPage) }
 
 // Read reads the rows of spans. A page that several of them have rows of is unpacked once.
-func (Reader) Read(ctx context.Context, file *blocks.File, spans []blocks.Span, o reading.Options, see func(*reading.Record) error) (progress reading.Progress, err error) {
+func (Reader) Read(
+	ctx context.Context, file *blocks.File, spans []blocks.Span, o reading.Options, see func(*reading.Record) error,
+) (progress reading.Progress, err error) {
 	err = read(ctx, file, o, see, func(r *rows) error {
 		for _, span := range spans {
 			if err := r.span(ctx, span, &progress); err != nil {
@@ -406,7 +414,10 @@ func share(n, part, all int64) int64 {
 }
 
 // ReadSome reads rows by number. Pages that have none of them are not unpacked.
-func (Reader) ReadSome(ctx context.Context, file *blocks.File, span blocks.Span, positions []int64, o reading.Options, see func(*reading.Record) error) error {
+func (Reader) ReadSome(
+	ctx context.Context, file *blocks.File, span blocks.Span, positions []int64, o reading.Options,
+	see func(*reading.Record) error,
+) error {
 	return read(ctx, file, o, see, func(r *rows) error {
 		for i, position := range positions {
 			if err := ctx.Err(); err != nil {

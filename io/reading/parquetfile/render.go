@@ -76,7 +76,8 @@ func renderingOf(e *element) rendering {
 		if bytes || fixed {
 			return text(asTheyStand)
 		}
-	case (e.logical == logicalDecimal || e.logical == 0 && e.converted == deprecated.Decimal) && (integers || bytes || fixed):
+	case (e.logical == logicalDecimal || e.logical == 0 && e.converted == deprecated.Decimal) &&
+		(integers || bytes || fixed):
 		return decimals(e)
 	case (e.logical == logicalDate || e.logical == 0 && e.converted == deprecated.Date) && e.kind == format.Int32:
 		return text(func(dst, v []byte) []byte { return appendDate(dst, integerOf(v)) })

@@ -177,8 +177,10 @@ func (s *schema) grow(rest *[]element, parent *node, depth, rep, def int) (*node
 	n := &node{element: e, parent: parent, leaf: none}
 	if e.typed {
 		n.leaf = len(s.leaves)
-		l := leaf{element: *e, node: n, maxRep: rep, maxDef: def, width: widthOf(e.kind, e.typeLength), render: renderingOf(e)}
-		if e.kind < 0 || e.kind > format.FixedLenByteArray || e.children != 0 || e.kind == format.FixedLenByteArray && (e.typeLength <= 0 || e.typeLength > 1<<20) {
+		l := leaf{element: *e, node: n, maxRep: rep, maxDef: def, width: widthOf(e.kind, e.typeLength),
+			render: renderingOf(e)}
+		if e.kind < 0 || e.kind > format.FixedLenByteArray || e.children != 0 ||
+			e.kind == format.FixedLenByteArray && (e.typeLength <= 0 || e.typeLength > 1<<20) {
 			return nil, fmt.Errorf("column %q has the unknown type %d of length %d", l.name(), e.kind, e.typeLength)
 		}
 		s.leaves = append(s.leaves, l)

@@ -246,7 +246,8 @@ func appendVarint(dst []byte, v int64) []byte { return binary.AppendVarint(dst, 
 
 // listField is a field that is a list of structs.
 func listField(id int16, structs [][]byte) thriftField {
-	return thriftField{id, thriftList, slices.Concat(appendListHead(nil, len(structs), thriftStruct), slices.Concat(structs...))}
+	return thriftField{id, thriftList, slices.Concat(appendListHead(nil, len(structs), thriftStruct),
+		slices.Concat(structs...))}
 }
 
 func appendListHead(dst []byte, n int, element byte) []byte {

@@ -133,7 +133,9 @@ func (Groups) Cut(file *blocks.File, size int64) (cuts []int64) {
 }
 
 // rows calls see with the groups that have rows in span, and with those rows.
-func (Groups) rows(ctx context.Context, file *blocks.File, span blocks.Span, see func(g group, first int64, rows []Row) error) error {
+func (Groups) rows(
+	ctx context.Context, file *blocks.File, span blocks.Span, see func(g group, first int64, rows []Row) error,
+) error {
 	return withFile(ctx, file, func(f io.ReaderAt) error {
 		for _, g := range groupsOf(file) {
 			from, to := max(span.Start, g.First), min(span.End, g.First+g.Rows)
@@ -160,11 +162,18 @@ func (Groups) rows(ctx context.Context, file *blocks.File, span blocks.Span, see
 }
 
 // Read reads the rows of spans.
-func (r Groups) Read(ctx context.Context, file *blocks.File, spans []blocks.Span, o reading.Options, see func(*reading.Record) error) (reading.Progress, error) {
-	return reading.OneByOne(spans, func(span blocks.Span) (reading.Progress, error) { return r.readSpan(ctx, file, span, o, see) })
+func (r Groups) Read(
+	ctx context.Context, file *blocks.File, spans []blocks.Span, o reading.Options, see func(*reading.Record) error,
+) (reading.Progress, error) {
+	return reading.OneByOne(spans, func(span blocks.Span) (reading.Progress, error) {
+		return r.readSpan(ctx,
+			file, span, o, see)
+	})
 }
 
-func (r Groups) readSpan(ctx context.Context, file *blocks.File, span blocks.Span, o reading.Options, see func(*reading.Record) error) (progress reading.Progress, err error) {
+func (r Groups) readSpan(
+	ctx context.Context, file *blocks.File, span blocks.Span, o reading.Options, see func(*reading.Record) error,
+) (progress reading.Progress, err error) {
 	var doc codec.Document
 	err = r.rows(ctx, file, span, func(g group, first int64, rows []Row) error {
 		for i, row := range rows {
@@ -190,7 +199,10 @@ func (r Groups) readSpan(ctx context.Context, file *blocks.File, span blocks.Spa
 }
 
 // ReadSome reads rows by number.
-func (r Groups) ReadSome(ctx context.Context, file *blocks.File, span blocks.Span, positions []int64, o reading.Options, see func(*reading.Record) error) error {
+func (r Groups) ReadSome(
+	ctx context.Context, file *blocks.File, span blocks.Span, positions []int64, o reading.Options,
+	see func(*reading.Record) error,
+) error {
 	_, err := r.Read(ctx, file, []blocks.Span{span}, o, func(record *reading.Record) error {
 		if len(positions) == 0 {
 			return reading.ErrStop
@@ -208,7 +220,9 @@ func (r Groups) ReadSome(ctx context.Context, file *blocks.File, span blocks.Spa
 }
 
 // CopyExcept writes the groups without the dropped rows.
-func (r Groups) CopyExcept(ctx context.Context, w io.Writer, file *blocks.File, span blocks.Span, dropped []int64, o reading.Options) (kept int64, err error) {
+func (r Groups) CopyExcept(
+	ctx context.Context, w io.Writer, file *blocks.File, span blocks.Span, dropped []int64, o reading.Options,
+) (kept int64, err error) {
 	err = withFile(ctx, file, func(io.ReaderAt) error {
 		var groups [][]Row
 		err := r.rows(ctx, file, span, func(_ group, first int64, rows []Row) error {

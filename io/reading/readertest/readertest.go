@@ -66,7 +66,8 @@ func plant(t testing.TB, r reading.RecordReader, format, path string, stored []b
 
 func write(t testing.TB, path string, stored []byte) {
 	t.Helper()
-	if _, err := storage.WriteFile(t.Context(), path, func(w io.Writer) error { _, err := w.Write(stored); return err }); err != nil {
+	if _, err := storage.WriteFile(t.Context(), path,
+		func(w io.Writer) error { _, err := w.Write(stored); return err }); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -103,7 +104,8 @@ var planted atomic.Int64 // in that store
 func Run(t *testing.T, r reading.RecordReader, c Case) {
 	t.Helper()
 	for name, check := range map[string]func(suite, *testing.T){
-		"spans": suite.spans, "long": suite.long, "some": suite.some, "copies": suite.copies, "ends": suite.ends, "changes": suite.changes,
+		"spans": suite.spans, "long": suite.long, "some": suite.some, "copies": suite.copies,
+		"ends": suite.ends, "changes": suite.changes,
 	} {
 		for _, store := range []string{"", objects} {
 			t.Run(store+name, func(t *testing.T) {
@@ -149,11 +151,13 @@ type found struct {
 
 func newFound(t *testing.T, record *reading.Record) found {
 	t.Helper()
-	f := found{codectest.Planted{Position: record.Position, ID: string(record.Doc.ID), Text: string(record.Doc.Text), Unreadable: record.Err != nil}, record.Long}
+	f := found{codectest.Planted{Position: record.Position, ID: string(record.Doc.ID), Text: string(record.Doc.Text),
+		Unreadable: record.Err != nil}, record.Long}
 	if record.Err != nil {
 		var e *codec.Error
 		if !errors.As(record.Err, &e) || e.Reason == "" || record.Long {
-			t.Errorf("record at %d, long %v: error %v, want a *codec.Error with a reason", record.Position, record.Long, record.Err)
+			t.Errorf("record at %d, long %v: error %v, want a *codec.Error with a reason",
+				record.Position, record.Long, record.Err)
 		}
 		f.Raw = string(record.Raw)
 		f.ID, f.Text = "", ""
@@ -178,15 +182,19 @@ func (s suite) want(most int) (want []found) {
 
 func (s suite) read(t *testing.T, most int, spans ...blocks.Span) (records []found, progress reading.Progress) {
 	t.Helper()
-	progress, err := s.r.Read(t.Context(), s.file, spans, reading.Options{Fields: Fields, MaxRecord: most}, func(record *reading.Record) error {
-		records = append(records, newFound(t, record))
-		return nil
-	})
+	progress, err := s.r.Read(t.Context(), s.file, spans, reading.Options{Fields: Fields, MaxRecord: most},
+		func(record *reading.Record) error {
+			records = append(records, newFound(t, record))
+			return nil
+		})
 	if err != nil {
 		t.Fatalf("spans %+v: %v", spans, err)
 	}
 	for _, r := range records {
-		if !slices.ContainsFunc(spans, func(span blocks.Span) bool { return span.Start <= r.Position && r.Position < span.End }) {
+		if !slices.ContainsFunc(spans, func(span blocks.Span) bool {
+			return span.Start <= r.Position &&
+				r.Position < span.End
+		}) {
 			t.Errorf("spans %+v have the record at %d", spans, r.Position)
 		}
 	}
@@ -300,7 +308,8 @@ func (s suite) some(t *testing.T) {
 			}
 		}
 	}
-	err := s.r.ReadSome(t.Context(), s.file, blocks.Span{End: blocks.End}, []int64{1 << 39}, o, func(*reading.Record) error { return nil })
+	err := s.r.ReadSome(t.Context(), s.file, blocks.Span{End: blocks.End}, []int64{1 << 39}, o,
+		func(*reading.Record) error { return nil })
 	if err == nil {
 		t.Error("a record where none is: no error")
 	}
@@ -314,7 +323,8 @@ func (s suite) copies(t *testing.T) {
 		if s.IDIsSource && len(dropped) > 0 {
 			continue // the file goes with its document
 		}
-		if s.NeverKept && slices.ContainsFunc(s.Records, func(r codectest.Planted) bool { return r.Unreadable && !slices.Contains(dropped, r.Position) }) {
+		if s.NeverKept && slices.ContainsFunc(s.Records,
+			func(r codectest.Planted) bool { return r.Unreadable && !slices.Contains(dropped, r.Position) }) {
 			continue
 		}
 		var want []found
@@ -354,7 +364,8 @@ func (s suite) copies(t *testing.T) {
 	if _, err := s.r.CopyExcept(t.Context(), io.Discard, s.file, whole, []int64{1 << 39}, o); err == nil {
 		t.Error("dropped what is not there: no error")
 	}
-	if _, err := s.r.CopyExcept(t.Context(), failing{}, s.file, whole, nil, o); len(s.Stored) > 0 && !errors.Is(err, errFull) {
+	if _, err := s.r.CopyExcept(t.Context(), failing{}, s.file, whole, nil, o); len(s.Stored) > 0 &&
+		!errors.Is(err, errFull) {
 		t.Errorf("nowhere to write: error %v", err)
 	}
 }
@@ -379,7 +390,8 @@ func (s suite) ends(t *testing.T) {
 		see := func(*reading.Record) error { calls++; return told }
 		_, err := s.r.Read(t.Context(), s.file, []blocks.Span{whole}, o, see)
 		again := s.r.ReadSome(t.Context(), s.file, whole, all, o, see)
-		if calls != 2 || errors.Is(told, oops) != errors.Is(err, oops) || errors.Is(told, oops) != errors.Is(again, oops) || errors.Is(told, reading.ErrStop) && errors.Join(err, again) != nil {
+		if calls != 2 || errors.Is(told, oops) != errors.Is(err, oops) || errors.Is(told, oops) != errors.Is(again, oops) ||
+			errors.Is(told, reading.ErrStop) && errors.Join(err, again) != nil {
 			t.Errorf("told %v: %d calls, errors %v and %v", told, calls, err, again)
 		}
 	}
@@ -388,7 +400,8 @@ func (s suite) ends(t *testing.T) {
 	see := func(*reading.Record) error { t.Error("a record after the end"); return nil }
 	_, read := s.r.Read(ctx, s.file, []blocks.Span{whole}, o, see)
 	_, copied := s.r.CopyExcept(ctx, io.Discard, s.file, whole, nil, o)
-	for name, err := range map[string]error{"Read": read, "ReadSome": s.r.ReadSome(ctx, s.file, whole, all, o, see), "CopyExcept": copied} {
+	for name, err := range map[string]error{"Read": read, "ReadSome": s.r.ReadSome(ctx, s.file, whole, all, o, see),
+		"CopyExcept": copied} {
 		if !errors.Is(err, context.Canceled) {
 			t.Errorf("%s when all has ended: %v", name, err)
 		}

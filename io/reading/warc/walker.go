@@ -60,7 +60,8 @@ type walker struct {
 }
 
 func newWalker(ctx context.Context, f *storage.File, file *blocks.File, o reading.Options) *walker {
-	w := &walker{ctx: ctx, file: f, path: file.Path, size: file.Size, o: o, claim: reading.Claim(o), chunk: make([]byte, 32<<10)}
+	w := &walker{ctx: ctx, file: f, path: file.Path, size: file.Size, o: o,
+		claim: reading.Claim(o), chunk: make([]byte, 32<<10)}
 	w.source.near, w.buffer.Claim = file.Size, w.claim
 	w.gzip, _ = inflaters.Get().(*gzip.Reader)
 	w.buffered = bufio.NewReaderSize(&w.source, int(min(readBytes, file.Size)))

@@ -77,7 +77,9 @@ func (Reader) Cut(file *blocks.File, size int64) (cuts []int64) {
 }
 
 // Read reads the members that begin in spans.
-func (Reader) Read(ctx context.Context, file *blocks.File, spans []blocks.Span, o reading.Options, see func(*reading.Record) error) (progress reading.Progress, err error) {
+func (Reader) Read(
+	ctx context.Context, file *blocks.File, spans []blocks.Span, o reading.Options, see func(*reading.Record) error,
+) (progress reading.Progress, err error) {
 	if file.Sequential {
 		return stream.Read(ctx, file, spans, o, see)
 	}
@@ -106,7 +108,10 @@ func (Reader) Read(ctx context.Context, file *blocks.File, spans []blocks.Span, 
 }
 
 // ReadSome reads the members at positions.
-func (Reader) ReadSome(ctx context.Context, file *blocks.File, span blocks.Span, positions []int64, o reading.Options, see func(*reading.Record) error) error {
+func (Reader) ReadSome(
+	ctx context.Context, file *blocks.File, span blocks.Span, positions []int64, o reading.Options,
+	see func(*reading.Record) error,
+) error {
 	if file.Sequential {
 		return stream.ReadSome(ctx, file, span, positions, o, see)
 	}
@@ -139,7 +144,9 @@ func (Reader) ReadSome(ctx context.Context, file *blocks.File, span blocks.Span,
 }
 
 // CopyExcept copies the bytes of the members that begin in a span, as they stand.
-func (Reader) CopyExcept(ctx context.Context, w io.Writer, file *blocks.File, span blocks.Span, dropped []int64, o reading.Options) (kept int64, err error) {
+func (Reader) CopyExcept(
+	ctx context.Context, w io.Writer, file *blocks.File, span blocks.Span, dropped []int64, o reading.Options,
+) (kept int64, err error) {
 	if file.Sequential {
 		return stream.CopyExcept(ctx, w, file, span, dropped, o)
 	}
@@ -210,7 +217,8 @@ func (w *walker) show(c codec.Codec, m member, record *reading.Record, see func(
 			record.Doc.Reset()
 		case m.broken != nil:
 			record.Doc.Reset()
-			record.Err, record.Raw = &codec.Error{Reason: codec.BrokenWARC, Detail: "in its gzip member: " + m.broken.Error()}, w.plain
+			record.Err, record.Raw = &codec.Error{Reason: codec.BrokenWARC, Detail: "in its gzip member: " + m.broken.Error()},
+				w.plain
 		default:
 			if record.Err = c.Decode(w.plain, record.Doc); record.Err != nil {
 				record.Raw = w.plain

@@ -27,7 +27,9 @@ func (SilentError) Temporary() bool { return true }
 
 // Send sends a request by way of do, and ends it when its connection is silent for wait: a time-out of the transport
 // would count the time of an upload, or end with the headers. The body of the answer is a *Body.
-func Send(req *http.Request, wait time.Duration, do func(*http.Request) (*http.Response, error)) (*http.Response, error) {
+func Send(
+	req *http.Request, wait time.Duration, do func(*http.Request) (*http.Response, error),
+) (*http.Response, error) {
 	ctx, cancel := context.WithCancelCause(req.Context())
 	tries := 0
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) {

@@ -166,7 +166,9 @@ func (s *Store) OpenVersion(ctx context.Context, path, version string) (storage.
 }
 
 // Create writes an object.
-func (s *Store) Create(ctx context.Context, path string, cond storage.If, write func(io.Writer) error) (storage.Info, error) {
+func (s *Store) Create(
+	ctx context.Context, path string, cond storage.If, write func(io.Writer) error,
+) (storage.Info, error) {
 	if err := ctx.Err(); err != nil {
 		return storage.Info{}, err
 	}

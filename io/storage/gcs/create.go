@@ -23,7 +23,9 @@ const (
 )
 
 // Create sends objects of less than chunkBytes in one request, and others by a resumable upload.
-func (c *client) Create(ctx context.Context, at bucket.Key, cond storage.If, write func(io.Writer) error) (storage.Info, error) {
+func (c *client) Create(
+	ctx context.Context, at bucket.Key, cond storage.If, write func(io.Writer) error,
+) (storage.Info, error) {
 	o, err := c.object(ctx, at)
 	if err != nil {
 		return storage.Info{}, c.failed(ctx, at, err)

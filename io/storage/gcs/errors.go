@@ -20,7 +20,8 @@ import (
 	"github.com/neardup/neardup/io/storage/bucket"
 )
 
-const login = "run `gcloud auth application-default login`, or set GOOGLE_APPLICATION_CREDENTIALS to the key file of a service account"
+const login = "run `gcloud auth application-default login`, or set GOOGLE_APPLICATION_CREDENTIALS to the key file of " +
+	"a service account"
 
 // noCredentials says that there are no credentials that can be used.
 type noCredentials struct{ err error }
@@ -50,13 +51,15 @@ func (c *client) failed(ctx context.Context, at bucket.Key, err error) error {
 	case bucket.Insecure(err, bundle) != "":
 		said, lasts = said+"; "+bucket.Insecure(err, bundle), true
 	default:
-		for _, kind := range []error{storage.ErrPrecondition, fs.ErrNotExist, bucket.SilentError{Wait: idle}, io.ErrUnexpectedEOF} {
+		for _, kind := range []error{storage.ErrPrecondition, fs.ErrNotExist,
+			bucket.SilentError{Wait: idle}, io.ErrUnexpectedEOF} {
 			if errors.Is(err, kind) {
 				is = kind
 			}
 		}
 	}
-	failed := &bucket.Failure{Text: at.Path(scheme) + ": " + said, Kind: is, Missing: refused != nil && refused.Code == http.StatusNotFound}
+	failed := &bucket.Failure{Text: at.Path(scheme) + ": " + said, Kind: is, Missing: refused != nil &&
+		refused.Code == http.StatusNotFound}
 	if lasts {
 		return bucket.Lasting(failed)
 	}

@@ -86,7 +86,8 @@ func (c *client) connect(ctx context.Context) (*gcs.Client, error) {
 	if c.options.Anonymous || os.Getenv("STORAGE_EMULATOR_HOST") != "" {
 		to.DisableAuthentication = true
 	} else {
-		found, err := credentials.DetectDefault(&credentials.DetectOptions{Scopes: []string{gcs.ScopeFullControl, cloudPlatform}})
+		found, err := credentials.DetectDefault(
+			&credentials.DetectOptions{Scopes: []string{gcs.ScopeFullControl, cloudPlatform}})
 		if err != nil {
 			return nil, &noCredentials{err}
 		}
@@ -97,7 +98,8 @@ func (c *client) connect(ctx context.Context) (*gcs.Client, error) {
 		return nil, err
 	}
 	// Without authentication of its own, the client does not look for credentials again.
-	options := []option.ClientOption{option.WithHTTPClient(hc), option.WithoutAuthentication(), gcs.WithDisabledClientMetrics()}
+	options := []option.ClientOption{option.WithHTTPClient(hc), option.WithoutAuthentication(),
+		gcs.WithDisabledClientMetrics()}
 	if c.options.Endpoint != "" {
 		options = append(options, option.WithEndpoint(strings.TrimSuffix(c.options.Endpoint, "/")+"/storage/v1/"))
 	}
@@ -182,7 +184,8 @@ func info(o *gcs.ObjectAttrs) storage.Info { return infoOf(o.Name, o.Size, o.Upd
 
 // infoOf is the same for all requests: a download tells of seconds only.
 func infoOf(name string, size int64, updated time.Time, generation int64) storage.Info {
-	return storage.Info{Path: name, Size: size, Modified: updated.Truncate(time.Second), Version: strconv.FormatInt(generation, 10)}
+	return storage.Info{Path: name, Size: size, Modified: updated.Truncate(time.Second),
+		Version: strconv.FormatInt(generation, 10)}
 }
 
 // generation returns the generation that a version is, and whether it
@@ -208,7 +211,9 @@ func (c *client) Stat(ctx context.Context, at bucket.Key) (storage.Info, error) 
 
 // Read asks for a range of a generation, or of the last one. The download is the
 // XML API's: that of the JSON API cannot be asked for objects as they are stored.
-func (c *client) Read(ctx context.Context, at bucket.Key, version string, from, to int64) (io.ReadCloser, storage.Info, error) {
+func (c *client) Read(
+	ctx context.Context, at bucket.Key, version string, from, to int64,
+) (io.ReadCloser, storage.Info, error) {
 	o, err := c.object(ctx, at)
 	if err != nil {
 		return nil, storage.Info{}, c.failed(ctx, at, err)
@@ -223,7 +228,8 @@ func (c *client) Read(ctx context.Context, at bucket.Key, version string, from, 
 	parent := ctx
 	ctx, cancel := context.WithCancelCause(ctx)
 	s := &stream{client: c, at: at, parent: parent, ctx: ctx, cancel: cancel}
-	s.r, err = o.ReadCompressed(true).NewRangeReader(context.WithValue(ctx, callKey{}, &call{broke: cancel}), from, to-from)
+	s.r, err = o.ReadCompressed(true).NewRangeReader(context.WithValue(ctx, callKey{}, &call{broke: cancel}),
+		from, to-from)
 	if err != nil {
 		failed := s.failed(err)
 		cancel(nil)

@@ -61,8 +61,10 @@ func operation(err error) string {
 
 // permissions are what the requests need, by their names.
 var permissions = map[string]string{
-	"ListObjectsV2": "s3:ListBucket", "HeadObject": "s3:GetObject", "GetObject": "s3:GetObject", "DeleteObject": "s3:DeleteObject",
-	"PutObject": "s3:PutObject", "CopyObject": "s3:GetObject and s3:PutObject", "UploadPartCopy": "s3:GetObject and s3:PutObject",
+	"ListObjectsV2": "s3:ListBucket", "HeadObject": "s3:GetObject", "GetObject": "s3:GetObject",
+	"DeleteObject": "s3:DeleteObject",
+	"PutObject":    "s3:PutObject", "CopyObject": "s3:GetObject and s3:PutObject",
+	"UploadPartCopy":        "s3:GetObject and s3:PutObject",
 	"CreateMultipartUpload": "s3:PutObject", "UploadPart": "s3:PutObject", "CompleteMultipartUpload": "s3:PutObject",
 	"ListMultipartUploads": "s3:ListBucketMultipartUploads", "AbortMultipartUpload": "s3:AbortMultipartUpload",
 }
@@ -102,7 +104,8 @@ func kind(err error, code string, status int) error {
 		return nil
 	case code == "NoSuchKey":
 		return fs.ErrNotExist
-	case status == http.StatusPreconditionFailed, code == "ConditionalRequestConflict", errors.Is(err, storage.ErrPrecondition):
+	case status == http.StatusPreconditionFailed, code == "ConditionalRequestConflict",
+		errors.Is(err, storage.ErrPrecondition):
 		return storage.ErrPrecondition
 	case status == http.StatusForbidden:
 		return fs.ErrPermission
@@ -119,7 +122,8 @@ func reason(err error, code string, status int) string {
 	text := err.Error()
 	switch {
 	case errors.As(err, &api) && status > 0:
-		text = fmt.Sprintf("%s: %s (HTTP %d to %s)", code, strings.TrimSuffix(api.ErrorMessage(), "."), status, operation(err))
+		text = fmt.Sprintf("%s: %s (HTTP %d to %s)", code, strings.TrimSuffix(api.ErrorMessage(), "."),
+			status, operation(err))
 	case errors.As(err, &api):
 		text = fmt.Sprintf("%s: %s", code, api.ErrorMessage())
 	case errors.As(err, &sent):
@@ -138,10 +142,12 @@ func advice(err error, code string, status int, header http.Header) (next string
 	case errors.As(err, &config):
 		return "check AWS_PROFILE, AWS_CA_BUNDLE, --s3-endpoint and AWS_ENDPOINT_URL_S3", true
 	case errors.As(err, &none):
-		const give = "there are no credentials: set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or sign in with aws sso login"
+		const give = "there are no credentials: set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or sign " +
+			"in with aws sso login"
 		return give, !none.before
 	case bucket.Unreached(err):
-		const check = "check the network, the region, and the endpoint (--s3-endpoint or AWS_ENDPOINT_URL_S3) if the store is not AWS"
+		const check = "check the network, the region, and the endpoint (--s3-endpoint or AWS_ENDPOINT_URL_S3) if the store " +
+			"is not AWS"
 		return check, bucket.Unknown(err)
 	}
 	if next = bucket.Insecure(err, "AWS_CA_BUNDLE"); next == "" {

@@ -127,7 +127,8 @@ func expires(until time.Time) func(*s3.Options) {
 			query := r.URL.Query()
 			query.Set("X-Amz-Expires", fmt.Sprint(int(valid/time.Second)))
 			r.URL.RawQuery = query.Encode()
-			signed, header, err := v4.NewSigner().PresignHTTP(ctx, credentials, r.Request, "UNSIGNED-PAYLOAD", "s3", o.Region, until.Add(-valid).UTC(),
+			signed, header, err := v4.NewSigner().PresignHTTP(ctx, credentials, r.Request, "UNSIGNED-PAYLOAD", "s3",
+				o.Region, until.Add(-valid).UTC(),
 				func(o *v4.SignerOptions) { o.DisableURIPathEscaping = true })
 			if err != nil {
 				return out, meta, err

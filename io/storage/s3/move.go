@@ -96,7 +96,8 @@ func (m *move) inParts(ctx context.Context) (err error) {
 	h := m.source
 	if err := u.begin(ctx, &s3.CreateMultipartUploadInput{
 		ContentType: h.ContentType, ContentEncoding: h.ContentEncoding, ContentLanguage: h.ContentLanguage,
-		ContentDisposition: h.ContentDisposition, CacheControl: h.CacheControl, Metadata: h.Metadata, StorageClass: h.StorageClass,
+		ContentDisposition: h.ContentDisposition, CacheControl: h.CacheControl, Metadata: h.Metadata,
+		StorageClass: h.StorageClass,
 	}); err != nil {
 		return err
 	}
@@ -132,7 +133,8 @@ func (m *move) parts(ctx context.Context, u *upload, step int64) error {
 				to := min(from+step, aws.ToInt64(m.source.ContentLength))
 				out, err := m.target.UploadPartCopy(ctx, &s3.UploadPartCopyInput{
 					Bucket: &m.to.Bucket, Key: &m.to.Name, UploadId: &u.id, PartNumber: aws.Int32(int32(i + 1)), RequestPayer: m.payer,
-					CopySource: m.name(), CopySourceIfMatch: m.source.ETag, CopySourceRange: aws.String(fmt.Sprintf("bytes=%d-%d", from, to-1)),
+					CopySource: m.name(), CopySourceIfMatch: m.source.ETag,
+					CopySourceRange: aws.String(fmt.Sprintf("bytes=%d-%d", from, to-1)),
 				})
 				if err == nil && out.CopyPartResult == nil {
 					err = errors.New("a part was copied without an answer")

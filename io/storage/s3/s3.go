@@ -152,7 +152,10 @@ func (c *Client) find(ctx context.Context, at bucket.Key) (*service, error) {
 // regionOf asks anybody's question, which the store answers for any bucket, whoever may read it.
 func regionOf(ctx context.Context, client *s3.Client, bucket string) (string, error) {
 	const first = "us-east-1" // it knows the others, and stores without regions take its name
-	anybody := s3.New(client.Options(), func(o *s3.Options) { o.Region, o.Credentials = first, aws.AnonymousCredentials{} })
+	anybody := s3.New(client.Options(), func(o *s3.Options) {
+		o.Region, o.Credentials = first,
+			aws.AnonymousCredentials{}
+	})
 	out, err := anybody.HeadBucket(ctx, &s3.HeadBucketInput{Bucket: &bucket})
 	if err == nil {
 		return cmp.Or(aws.ToString(out.BucketRegion), first), nil
@@ -203,12 +206,15 @@ func (c *Client) List(ctx context.Context, at bucket.Key, after, more string) (b
 			return bucket.Page{}, fail(ctx, at, err)
 		}
 		page.Objects = append(page.Objects, storage.Info{
-			Path: name, Size: aws.ToInt64(o.Size), Version: version(o.ETag), Modified: aws.ToTime(o.LastModified).Truncate(time.Second), // as HEAD tells it
+			// as HEAD tells it
+			Path: name, Size: aws.ToInt64(o.Size), Version: version(o.ETag),
+			Modified: aws.ToTime(o.LastModified).Truncate(time.Second),
 		})
 	}
 	if aws.ToBool(out.IsTruncated) {
 		if page.More = aws.ToString(out.NextContinuationToken); page.More == "" {
-			return bucket.Page{}, fail(ctx, at, errors.New("the listing is cut off, and the store does not say where it goes on"))
+			return bucket.Page{}, fail(ctx, at, errors.New(
+				"the listing is cut off, and the store does not say where it goes on"))
 		}
 	}
 	return page, nil
@@ -231,7 +237,8 @@ func (c *Client) Stat(ctx context.Context, at bucket.Key) (storage.Info, error) 
 	if err != nil {
 		return storage.Info{}, err
 	}
-	return storage.Info{Path: at.Name, Size: aws.ToInt64(out.ContentLength), Modified: aws.ToTime(out.LastModified), Version: version(out.ETag)}, nil
+	return storage.Info{Path: at.Name, Size: aws.ToInt64(out.ContentLength), Modified: aws.ToTime(out.LastModified),
+		Version: version(out.ETag)}, nil
 }
 
 func (c *Client) head(ctx context.Context, s *service, at bucket.Key) (*s3.HeadObjectOutput, error) {
@@ -245,7 +252,8 @@ func (c *Client) head(ctx context.Context, s *service, at bucket.Key) (*s3.HeadO
 	if status == http.StatusNotFound && s.there.Load() {
 		err = &types.NoSuchKey{Message: aws.String("there is no such object")}
 	} else if status >= 300 && status < 500 && status != http.StatusTooManyRequests {
-		got, why := s.GetObject(ctx, &s3.GetObjectInput{Bucket: &at.Bucket, Key: &at.Name, RequestPayer: c.payer, Range: aws.String("bytes=0-0")})
+		got, why := s.GetObject(ctx, &s3.GetObjectInput{Bucket: &at.Bucket, Key: &at.Name, RequestPayer: c.payer,
+			Range: aws.String("bytes=0-0")})
 		if why == nil {
 			why = err
 			got.Body.Close()
@@ -259,7 +267,9 @@ func (c *Client) head(ctx context.Context, s *service, at bucket.Key) (*s3.HeadO
 }
 
 // Read is GetObject of a range.
-func (c *Client) Read(ctx context.Context, at bucket.Key, want string, from, to int64) (io.ReadCloser, storage.Info, error) {
+func (c *Client) Read(
+	ctx context.Context, at bucket.Key, want string, from, to int64,
+) (io.ReadCloser, storage.Info, error) {
 	s, err := c.service(ctx, at)
 	if err != nil {
 		return nil, storage.Info{}, err
@@ -308,7 +318,8 @@ func sizeOf(out *s3.GetObjectOutput, from, to int64) (int64, error) {
 		return aws.ToInt64(out.ContentLength), nil // a store may answer with all of it
 	}
 	var first, last, size int64
-	if _, err := fmt.Sscanf(aws.ToString(out.ContentRange), "bytes %d-%d/%d", &first, &last, &size); err != nil || first != from || last != min(to, size)-1 {
+	if _, err := fmt.Sscanf(aws.ToString(out.ContentRange), "bytes %d-%d/%d", &first, &last, &size); err != nil ||
+		first != from || last != min(to, size)-1 {
 		return 0, fmt.Errorf("bytes %d-%d were asked for, the answer has %q", from, to-1, aws.ToString(out.ContentRange))
 	}
 	return size, nil
@@ -368,7 +379,8 @@ func (c *Client) Abort(ctx context.Context, at bucket.Key) error {
 	if err != nil {
 		return err
 	}
-	in := &s3.ListMultipartUploadsInput{Bucket: &at.Bucket, Prefix: &at.Name, RequestPayer: c.payer, EncodingType: types.EncodingTypeUrl}
+	in := &s3.ListMultipartUploadsInput{Bucket: &at.Bucket, Prefix: &at.Name, RequestPayer: c.payer,
+		EncodingType: types.EncodingTypeUrl}
 	for {
 		out, err := s.ListMultipartUploads(ctx, in)
 		if codeOf(err) == "NoSuchUpload" { // as some stores say that there is none

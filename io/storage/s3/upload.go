@@ -93,7 +93,8 @@ func (u *upload) etag() string {
 }
 
 func (u *upload) abort(ctx context.Context) error {
-	_, err := u.s.AbortMultipartUpload(ctx, &s3.AbortMultipartUploadInput{Bucket: &u.at.Bucket, Key: &u.at.Name, UploadId: &u.id, RequestPayer: u.payer})
+	_, err := u.s.AbortMultipartUpload(ctx,
+		&s3.AbortMultipartUploadInput{Bucket: &u.at.Bucket, Key: &u.at.Name, UploadId: &u.id, RequestPayer: u.payer})
 	if codeOf(err) == "NoSuchUpload" {
 		return nil
 	}
@@ -173,7 +174,8 @@ func (w *writer) send() error {
 	w.busy = make(chan error, 1)
 	go func() {
 		out, err := w.s.UploadPart(w.ctx, &s3.UploadPartInput{
-			Bucket: &w.at.Bucket, Key: &w.at.Name, UploadId: &w.id, PartNumber: number, RequestPayer: w.payer, Body: bytes.NewReader(data),
+			Bucket: &w.at.Bucket, Key: &w.at.Name, UploadId: &w.id, PartNumber: number,
+			RequestPayer: w.payer, Body: bytes.NewReader(data),
 		})
 		if err == nil {
 			to.ETag = out.ETag
@@ -194,7 +196,9 @@ func (w *writer) wait() error {
 }
 
 // Create sends small objects in one request, and others in parts.
-func (c *Client) Create(ctx context.Context, at bucket.Key, cond storage.If, write func(io.Writer) error) (info storage.Info, err error) {
+func (c *Client) Create(
+	ctx context.Context, at bucket.Key, cond storage.If, write func(io.Writer) error,
+) (info storage.Info, err error) {
 	s, err := c.service(ctx, at)
 	if err != nil {
 		return storage.Info{}, err

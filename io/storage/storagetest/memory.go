@@ -138,7 +138,9 @@ func (m *Memory) holds(path string, cond storage.If) bool {
 }
 
 // Create collects what is written and puts it there at once.
-func (m *Memory) Create(ctx context.Context, path string, cond storage.If, write func(io.Writer) error) (storage.Info, error) {
+func (m *Memory) Create(
+	ctx context.Context, path string, cond storage.If, write func(io.Writer) error,
+) (storage.Info, error) {
 	if err := ctx.Err(); err != nil {
 		return storage.Info{}, err
 	}

@@ -43,9 +43,11 @@ func Run(t *testing.T, folder string, lacks Lacks) {
 		name  string
 		check func(*suite, *testing.T)
 	}{
-		{"Create", (*suite).create}, {"WholeOrAbsent", (*suite).wholeOrAbsent}, {"Conditions", (*suite).conditions}, {"Root", (*suite).root},
+		{"Create", (*suite).create}, {"WholeOrAbsent", (*suite).wholeOrAbsent},
+		{"Conditions", (*suite).conditions}, {"Root", (*suite).root},
 		{"RaceToCreate", (*suite).raceToCreate}, {"RaceToReplace", (*suite).raceToReplace}, {"Counter", (*suite).counter},
-		{"Remove", (*suite).remove}, {"RaceToRemove", (*suite).raceToRemove}, {"Ranges", (*suite).ranges}, {"OpenStays", (*suite).openStays},
+		{"Remove", (*suite).remove}, {"RaceToRemove", (*suite).raceToRemove}, {"Ranges", (*suite).ranges},
+		{"OpenStays", (*suite).openStays},
 		{"List", (*suite).list}, {"Stat", (*suite).stat}, {"Names", (*suite).names}, {"Move", (*suite).move},
 		{"RemoveAll", (*suite).removeAll}, {"Cancelled", (*suite).cancelled},
 	} {
@@ -141,7 +143,8 @@ func (s *suite) create(t *testing.T) {
 		if err != nil || calls != 1 {
 			t.Fatalf("%d calls of write, %v", calls, err)
 		}
-		if there, err := s.Stat(t.Context(), path); err != nil || !same(there, info) || info.Size != int64(len(content)) || info.Path != path {
+		if there, err := s.Stat(t.Context(), path); err != nil || !same(there, info) ||
+			info.Size != int64(len(content)) || info.Path != path {
 			t.Errorf("Create returns %+v, Stat %+v, %v", info, there, err)
 		}
 		if got := s.get(t, path); got != content {
@@ -152,7 +155,8 @@ func (s *suite) create(t *testing.T) {
 }
 
 func same(a, b storage.Info) bool {
-	return a.Path == b.Path && a.Size == b.Size && a.Version == b.Version && a.Type == b.Type && a.Modified.Equal(b.Modified)
+	return a.Path == b.Path && a.Size == b.Size && a.Version == b.Version &&
+		a.Type == b.Type && a.Modified.Equal(b.Modified)
 }
 
 func (s *suite) wholeOrAbsent(t *testing.T) {
@@ -255,12 +259,14 @@ func (s *suite) root(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	second, err := s.Create(t.Context(), s.path("root", "a", "y"), storage.If{Version: first.Version, Root: root}, text("second"))
+	second, err := s.Create(t.Context(), s.path("root", "a", "y"), storage.If{Version: first.Version, Root: root},
+		text("second"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, cond := range []storage.If{{Absent: true, Root: root}, {Version: first.Version, Root: root}} {
-		if _, err := s.Create(t.Context(), s.path("root", "a", "y"), cond, text("refused")); !errors.Is(err, storage.ErrPrecondition) {
+		if _, err := s.Create(t.Context(), s.path("root", "a", "y"), cond, text("refused")); !errors.Is(err,
+			storage.ErrPrecondition) {
 			t.Errorf("%+v: error %v, want ErrPrecondition", cond, err)
 		}
 	}
@@ -322,7 +328,8 @@ func (s *suite) raceToReplace(t *testing.T) {
 		var mu sync.Mutex
 		next := info
 		won := race(t, func(i int) error {
-			made, err := s.Create(t.Context(), path, storage.If{Version: info.Version}, text(fmt.Sprint(round, " ", i))) // versions may follow from the text
+			// versions may follow from the text
+			made, err := s.Create(t.Context(), path, storage.If{Version: info.Version}, text(fmt.Sprint(round, " ", i)))
 			if err == nil {
 				mu.Lock()
 				defer mu.Unlock()
@@ -410,7 +417,10 @@ func (s *suite) raceToRemove(t *testing.T) {
 	path := s.path("x")
 	for range 20 {
 		info := s.put(t, path, "x")
-		if won := race(t, func(int) error { return s.Remove(t.Context(), path, storage.If{Version: info.Version}) }); won != 1 {
+		if won := race(t, func(int) error {
+			return s.Remove(t.Context(), path,
+				storage.If{Version: info.Version})
+		}); won != 1 {
 			t.Fatalf("%d removed it", won)
 		}
 	}
@@ -429,7 +439,8 @@ func (s *suite) ranges(t *testing.T) {
 			got := make([]byte, length)
 			n, err := r.ReadAt(got, int64(offset))
 			want := content[min(offset, len(content)):min(offset+length, len(content))]
-			if string(got[:n]) != want || n < length && !errors.Is(err, io.EOF) || n == length && err != nil && (!errors.Is(err, io.EOF) || offset+length < len(content)) {
+			if string(got[:n]) != want || n < length && !errors.Is(err, io.EOF) ||
+				n == length && err != nil && (!errors.Is(err, io.EOF) || offset+length < len(content)) {
 				t.Errorf("ReadAt(%d bytes, %d) = %q, %v, want %q", length, offset, got[:n], err, want)
 			}
 		}
@@ -530,7 +541,8 @@ func (s *suite) stat(t *testing.T) {
 
 func (s *suite) names(t *testing.T) {
 	names := []string{
-		"[1]", "a*b?", "a b", " c ", "ü 文書 ﷺ", "e\u0301", "é", "%41+&#", "quote'\"", "{a,b}", "back\\slash", "new\nline", "dot.", "~",
+		"[1]", "a*b?", "a b", " c ", "ü 文書 ﷺ", "e\u0301", "é", "%41+&#", "quote'\"", "{a,b}",
+		"back\\slash", "new\nline", "dot.", "~",
 		strings.Repeat("n", 200) + ".jsonl", strings.Repeat("文", 60),
 	}
 	if s.lacks.LineBreaks {

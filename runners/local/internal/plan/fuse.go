@@ -41,12 +41,14 @@ type sideKey struct {
 }
 
 func newFuser(g *graph) *fuser {
-	return &fuser{graph: g, homes: map[string][]*Stage{}, inputs: map[string]*Collection{}, sides: map[sideKey]*Collection{}}
+	return &fuser{graph: g, homes: map[string][]*Stage{}, inputs: map[string]*Collection{},
+		sides: map[sideKey]*Collection{}}
 }
 
 func (f *fuser) add(n *node) error {
 	urn := n.GetSpec().GetUrn()
-	if barrier := urn == urnGroupByKey || urn == urnReshuffle || urn == urnFlatten; barrier && f.consumers[n.outputs[0]] == 0 {
+	if barrier := urn == urnGroupByKey || urn == urnReshuffle ||
+		urn == urnFlatten; barrier && f.consumers[n.outputs[0]] == 0 {
 		return nil
 	}
 	switch urn {
@@ -67,7 +69,8 @@ func (f *fuser) add(n *node) error {
 // open begins a stage that reads input and emits it as a collection. So may further stages.
 func (f *fuser) open(pcollection string, input *Collection) *Stage {
 	f.inputs[pcollection] = input
-	s := &Stage{Input: input, source: pcollection, Outputs: map[string]*Collection{}, Sides: map[SideInput]*Collection{}, After: map[*Stage]bool{}, same: map[string]string{}}
+	s := &Stage{Input: input, source: pcollection, Outputs: map[string]*Collection{}, Sides: map[SideInput]*Collection{},
+		After: map[*Stage]bool{}, same: map[string]string{}}
 	if input != nil {
 		input.Readers = append(input.Readers, s)
 		for _, w := range input.Writers {
