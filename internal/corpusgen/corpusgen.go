@@ -29,8 +29,8 @@ type Spec struct {
 	CrowdEdits float64
 }
 
-// Vocabulary is the number of different words, which are drawn with Zipf's frequencies.
-const Vocabulary = 50_000
+// vocabulary is the number of different words, which are drawn with Zipf's frequencies.
+const vocabulary = 50_000
 
 const defaultWords = 100
 
@@ -45,7 +45,7 @@ func Write(w io.Writer, s Spec) error {
 		s.Words = defaultWords
 	}
 	r := rand.New(rand.NewPCG(s.Seed, 0x6e656172647570))
-	g := &generator{spec: s, random: r, zipf: rand.NewZipf(r, 1.07, 8, Vocabulary-1)}
+	g := &generator{spec: s, random: r, zipf: rand.NewZipf(r, 1.07, 8, vocabulary-1)}
 	out := bufio.NewWriterSize(w, 1<<20)
 	for i := range s.Documents {
 		g.document(i)

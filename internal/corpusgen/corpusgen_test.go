@@ -88,7 +88,7 @@ func TestSameBytes(t *testing.T) {
 
 func TestWordsAreDifferent(t *testing.T) {
 	seen := map[string]uint32{}
-	for w := range uint32(Vocabulary) {
+	for w := range uint32(vocabulary) {
 		text := string(appendWord(nil, w))
 		if other, ok := seen[text]; ok {
 			t.Fatalf("words %d and %d are both %q", other, w, text)

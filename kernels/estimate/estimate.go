@@ -23,13 +23,6 @@ type Sum struct {
 	Deviation  int64 // a bound of its standard deviation, times 10⁶
 }
 
-// Add adds another sum.
-func (s *Sum) Add(o Sum) {
-	s.Found += o.Found
-	s.Millionths += o.Millionths
-	s.Deviation += o.Deviation
-}
-
 // An Estimator makes sums of the pairs of groups of sets, one group after another. It is not safe
 // for concurrent use.
 type Estimator struct {

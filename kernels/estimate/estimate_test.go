@@ -129,17 +129,6 @@ func TestUnbiased(t *testing.T) {
 	t.Logf("%d pairs, estimated %.1f ± %.1f", found, mean, deviation)
 }
 
-// Sums are the same whichever way they are added up.
-func TestAdd(t *testing.T) {
-	var all Sum
-	for _, s := range []Sum{{1, 2_000_000, 5}, {}, {3, 1, 6}} {
-		all.Add(s)
-	}
-	if want := (Sum{4, 2_000_001, 11}); all != want {
-		t.Errorf("got %v, want %v", all, want)
-	}
-}
-
 // A pair of hardly any chance counts much, but not without bound.
 func TestLeastProbability(t *testing.T) {
 	e := New(lsh.Banding{Bands: 1, Rows: 64}, func(_, _ []uint64) []uint64 { return make([]uint64, 64) }, jaccard)

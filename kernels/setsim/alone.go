@@ -52,7 +52,7 @@ func (a *Alone) Count(set []uint64) {
 
 // Lonely reports whether a counted set shares too few elements with all others together to be similar to one of them.
 func (a *Alone) Lonely(set []uint64, t Threshold) bool {
-	least, may := a.sizes.LeastOverlap(len(set), t), len(set) // be shared
+	least, may := a.sizes.leastOverlap(len(set), t), len(set) // be shared
 	for i := 0; i < len(set) && may >= least; i++ {
 		may -= 1 - a.shared(set[i])
 	}

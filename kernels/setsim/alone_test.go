@@ -125,9 +125,9 @@ func TestLonely(t *testing.T) {
 				for i := range shared { // each of some other set
 					alone.Count(append(all[i:i+1:i+1], all[10:10+smallest-1]...))
 				}
-				need := threshold.MinOverlap(10, 10) // with one of its own size
+				need := threshold.minOverlap(10, 10) // with one of its own size
 				if smallest <= 10 && shared > 0 && smallest >= threshold.MinSize(10) {
-					need = threshold.MinOverlap(10, smallest)
+					need = threshold.minOverlap(10, smallest)
 				}
 				if got, want := alone.Lonely(all[:10], threshold), shared < need; got != want {
 					t.Errorf("a set of 10 that shares %d with sets of %d is lonely at %v: %v", shared, smallest, threshold, got)

@@ -92,7 +92,7 @@ func (f *forest) compare(x, y int) bool {
 	if f.apart(x, y) || f.parents.Root(uint32(x)) == f.parents.Root(uint32(y)) {
 		return false
 	}
-	_, ok := f.overlap(x, y, f.t.MinOverlap(len(f.sets[x]), len(f.sets[y])))
+	_, ok := f.overlap(x, y, f.t.minOverlap(len(f.sets[x]), len(f.sets[y])))
 	if ok {
 		f.join(x, y)
 	}
@@ -181,7 +181,7 @@ func (f *forest) connectByIndex(index *prefixLists) {
 				}
 				metBy[p.set] = uint32(x) + 1
 				partner := len(sets[p.set])
-				need := t.MinOverlap(size, partner)
+				need := t.minOverlap(size, partner)
 				if min(size-(single+i), partner-int(p.pos)) < need {
 					continue
 				}

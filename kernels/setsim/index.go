@@ -124,7 +124,7 @@ func (f *Finder) Similar(set []uint64, first int, found func(i, shared int)) {
 			f.metBy[p.set] = f.queries
 			unmet--
 			partner := x.sets[p.set]
-			need := x.prefixes.t.MinOverlap(len(set), len(partner))
+			need := x.prefixes.t.minOverlap(len(set), len(partner))
 			if min(len(set)-place, len(partner)-int(p.place)) < need {
 				continue
 			}
@@ -154,7 +154,7 @@ func (f *Finder) similarToEach(set []uint64, first int, found func(i, shared int
 	x := f.index
 	for i := first; i < len(x.sets); i++ {
 		other := x.sets[i]
-		need := x.prefixes.t.MinOverlap(len(set), len(other))
+		need := x.prefixes.t.minOverlap(len(set), len(other))
 		if need > min(len(set), len(other)) {
 			continue
 		}

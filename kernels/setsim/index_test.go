@@ -216,7 +216,7 @@ func BenchmarkIndex(b *testing.B) {
 				hits = 0
 				for _, s := range c.queries {
 					for _, other := range c.kept {
-						_, ok := overlapAtLeast(s, other, th.MinOverlap(len(s), len(other)))
+						_, ok := overlapAtLeast(s, other, th.minOverlap(len(s), len(other)))
 						hits += one(ok)
 					}
 				}

@@ -126,7 +126,7 @@ func directJoin(
 		partner, need := -1, 0
 		for y := first; y < end; y++ {
 			if n := len(sets[y]); n != partner {
-				partner, need = n, t.MinOverlap(size, n)
+				partner, need = n, t.minOverlap(size, n)
 			}
 			shared, ok := overlap(x, y, need)
 			if ok && !emit(x, y, shared) {
@@ -208,7 +208,7 @@ func (p *prefixLists) meetMost(border int) bool {
 // itself.
 func (p *prefixLists) indexed(x int) []uint32 {
 	size := len(p.sets[x])
-	return prefix(p.lists[x], size, p.t.MinOverlap(size, size))
+	return prefix(p.lists[x], size, p.t.minOverlap(size, size))
 }
 
 // probed returns the prefix by which x looks for smaller sets.
@@ -258,7 +258,7 @@ func (p *prefixLists) join(border int, emit func(x, y, shared int) bool) {
 				}
 				partner := len(sets[q.set])
 				if c.need == 0 {
-					c.need = int32(t.MinOverlap(size, partner))
+					c.need = int32(t.minOverlap(size, partner))
 					met = append(met, q.set)
 				}
 				behind := min(size-(single+i), partner-int(q.pos))

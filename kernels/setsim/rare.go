@@ -52,7 +52,7 @@ func (p *Prefixes) rarest(set []uint64) []uint64 {
 		p.order = append(p.order, uint64(p.common.count(hash))<<32|uint64(at))
 	}
 	slices.Sort(p.order)
-	return p.order[:max(0, len(set)-p.sizes.LeastOverlap(len(set), p.t)+1)]
+	return p.order[:max(0, len(set)-p.sizes.leastOverlap(len(set), p.t)+1)]
 }
 
 // Candidates calls emit once for each two sets that may be similar and that these postings name: all
@@ -90,7 +90,7 @@ func Candidates(postings []RarePosting, t Threshold, emit func(i, j uint32) bool
 					continue
 				}
 				if y.size != partner {
-					partner, need = y.size, t.MinOverlap(size, int(y.size))
+					partner, need = y.size, t.minOverlap(size, int(y.size))
 				}
 				// Similar sets pass at the rarest element that they share; what they share is not before it.
 				if min(behind, int(y.behind)) >= need {
@@ -149,7 +149,7 @@ func newRareLists(postings []RarePosting, t Threshold) *rareLists {
 		p := postings[e.Document]
 		// A larger set needs the overlap of two sets of this size at least.
 		size := int(p.Size)
-		if int(p.Place) < size-t.MinOverlap(size, size)+1 {
+		if int(p.Place) < size-t.minOverlap(size, size)+1 {
 			g.indexed = append(g.indexed, rareSet{rank: ranks[e.Document], size: p.Size, behind: p.Size - p.Place})
 			g.lists[list].end++
 		}

@@ -88,8 +88,8 @@ func candidatesByDefinition(postings []RarePosting, t Threshold) (pairs [][2]uin
 		for _, q := range postings {
 			larger := cmp.Or(cmp.Compare(p.Size, q.Size), cmp.Compare(p.Set, q.Set)) > 0
 			a, b := int(q.Size), int(p.Size)
-			if p.Hash == q.Hash && larger && a >= t.MinSize(b) && int(q.Place) <= a-t.MinOverlap(a, a) &&
-				min(a-int(q.Place), b-int(p.Place)) >= t.MinOverlap(a, b) {
+			if p.Hash == q.Hash && larger && a >= t.MinSize(b) && int(q.Place) <= a-t.minOverlap(a, a) &&
+				min(a-int(q.Place), b-int(p.Place)) >= t.minOverlap(a, b) {
 				pairs = append(pairs, [2]uint32{q.Set, p.Set})
 			}
 		}

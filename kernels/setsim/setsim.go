@@ -66,7 +66,7 @@ func overlapAtLeast[T uint32 | uint64](a, b []T, need int) (shared int, ok bool)
 // Similar reports whether the Jaccard similarity of a and b is at least t, and how many elements
 // they share if it is.
 func Similar(a, b []uint64, t Threshold) (shared int, ok bool) {
-	return overlapAtLeast(a, b, t.MinOverlap(len(a), len(b)))
+	return overlapAtLeast(a, b, t.minOverlap(len(a), len(b)))
 }
 
 // Similarity returns the Jaccard similarity of sets of a and b elements that

@@ -404,7 +404,7 @@ func BenchmarkOverlap(b *testing.B) {
 			}
 		})
 		b.Run(fmt.Sprintf("atLeast/shared=%d", both), func(b *testing.B) {
-			need := Threshold{4, 5}.MinOverlap(500, 500)
+			need := Threshold{4, 5}.minOverlap(500, 500)
 			for i := 0; b.Loop(); i++ {
 				overlapAtLeast(as[i%256], bs[i%256], need)
 			}

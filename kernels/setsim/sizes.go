@@ -29,6 +29,6 @@ func (s *Sizes) from(least int) int {
 	return least
 }
 
-// LeastOverlap returns how many elements a set of n shares at least with any similar one of these sizes, which n is
+// leastOverlap returns how many elements a set of n shares at least with any similar one of these sizes, which n is
 // among. That is more than MinSize where others are no smaller.
-func (s *Sizes) LeastOverlap(n int, t Threshold) int { return t.MinOverlap(n, s.from(t.MinSize(n))) }
+func (s *Sizes) leastOverlap(n int, t Threshold) int { return t.minOverlap(n, s.from(t.MinSize(n))) }

@@ -33,11 +33,11 @@ func TestLeastOverlap(t *testing.T) {
 		n := all[0]
 		want := n
 		for _, other := range all {
-			if need := threshold.MinOverlap(n, other); need <= min(n, other) {
+			if need := threshold.minOverlap(n, other); need <= min(n, other) {
 				want = min(want, need)
 			}
 		}
-		if got := sizes.LeastOverlap(n, threshold); got != want {
+		if got := sizes.leastOverlap(n, threshold); got != want {
 			t.Errorf("%d of %d, want %d", got, n, want)
 		}
 	})

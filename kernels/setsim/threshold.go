@@ -37,10 +37,10 @@ func ParseThreshold(t float64) (Threshold, error) {
 // Float is the threshold as it was written: the nearest floating-point number.
 func (t Threshold) Float() float64 { return float64(t.Num) / float64(t.Den) }
 
-// MinOverlap returns the least number of shared elements with which sets of a
+// minOverlap returns the least number of shared elements with which sets of a
 // and b elements reach t: ⌈t(a+b)/(1+t)⌉. It is 1 for two empty sets, which
 // resemble nothing.
-func (t Threshold) MinOverlap(a, b int) int {
+func (t Threshold) minOverlap(a, b int) int {
 	return max(1, ceilDiv(t.Num*uint64(a+b), t.Num+t.Den))
 }
 
@@ -53,7 +53,7 @@ func (t Threshold) MinSize(n int) int {
 // Reached reports whether sets of a and b elements that share so many have a
 // Jaccard similarity of at least t.
 func (t Threshold) Reached(shared, a, b int) bool {
-	return shared >= t.MinOverlap(a, b)
+	return shared >= t.minOverlap(a, b)
 }
 
 func ceilDiv(a, b uint64) int { return int((a + b - 1) / b) }

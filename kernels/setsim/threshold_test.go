@@ -74,12 +74,12 @@ func TestBounds(t *testing.T) {
 			t.Fatalf("Reached(%d, %d, %d) = %v", shared, a, b, got)
 		}
 		// Around the bound itself a random number of shared elements seldom falls.
-		need := th.MinOverlap(a, b)
+		need := th.minOverlap(a, b)
 		if need <= most && !reaches(need, a, b) {
-			t.Fatalf("MinOverlap(%d, %d) = %d does not reach %v", a, b, need, th)
+			t.Fatalf("minOverlap(%d, %d) = %d does not reach %v", a, b, need, th)
 		}
 		if need-1 <= most && reaches(need-1, a, b) {
-			t.Fatalf("MinOverlap(%d, %d) = %d, but one less reaches %v", a, b, need, th)
+			t.Fatalf("minOverlap(%d, %d) = %d, but one less reaches %v", a, b, need, th)
 		}
 		smallest := th.MinSize(a)
 		if a > 0 && !reaches(smallest, smallest, a) {
