@@ -7,6 +7,7 @@ import (
 	"math"
 	"sort"
 
+	"github.com/parquet-go/parquet-go/encoding/thrift"
 	"github.com/parquet-go/parquet-go/format"
 
 	"github.com/neardup/neardup/blocks"
@@ -285,13 +286,13 @@ func (c *column) readIndex() ([]location, error) {
 	}
 	var index []location
 	r := thriftReader{data: data}
-	r.fields(func(id int16, kind byte) {
+	r.fields(func(id int16, kind thrift.Type) {
 		if id != 1 {
 			return
 		}
-		r.list(kind, thriftStruct, func() {
+		r.list(kind, thrift.STRUCT, func() {
 			l := location{-1, -1, -1}
-			r.fields(func(id int16, kind byte) {
+			r.fields(func(id int16, kind thrift.Type) {
 				switch id {
 				case 1:
 					l.offset = r.integer(kind)

@@ -8,6 +8,8 @@ import (
 	"io"
 	"sort"
 
+	"github.com/parquet-go/parquet-go/encoding/thrift"
+
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/io/reading"
 	"github.com/neardup/neardup/io/storage"
@@ -115,7 +117,7 @@ func (c *copier) copy(start, end, kept int64) error {
 		return fmt.Errorf("%s: %d rows were written of %d that are kept", c.file.Path, rows, kept)
 	}
 	footer := edit(c.footer.raw, func(id int16) bool { return id != 3 && id != 4 },
-		integerField(3, thriftI64, kept), listField(4, groups))
+		integerField(3, thrift.I64, kept), listField(4, groups))
 	footer = binary.LittleEndian.AppendUint32(footer, uint32(len(footer)))
 	_, err = c.Write(append(footer, magic...))
 	return err
@@ -302,11 +304,11 @@ func (c *copier) part(g *rowGroup, chunks []chunk, from, to int64) error {
 		loose += column.loose
 	}
 	edits := []thriftField{
-		integerField(totalID, thriftI64, loose), integerField(rowsID, thriftI64, kept),
-		integerField(offsetID, thriftI64, begin), integerField(storedID, thriftI64, c.at-begin),
+		integerField(totalID, thrift.I64, loose), integerField(rowsID, thrift.I64, kept),
+		integerField(offsetID, thrift.I64, begin), integerField(storedID, thrift.I64, c.at-begin),
 	}
 	if n := len(c.groups); n < 1<<15 {
-		edits = append(edits, integerField(ordinalID, thriftI16, n))
+		edits = append(edits, integerField(ordinalID, thrift.I16, n))
 	}
 	raw := edit(g.raw, func(id int16) bool { return id > ordinalID || id == 4 }, edits...)
 	c.groups = append(c.groups, writtenGroup{raw, kept, columns})
@@ -345,8 +347,8 @@ func (c *copier) indexes() (groups [][]byte, err error) {
 				if index == nil || err != nil {
 					continue
 				}
-				column.raw = edit(column.raw, whole, integerField(half, thriftI64, c.at),
-					integerField(half+1, thriftI32, len(index)))
+				column.raw = edit(column.raw, whole, integerField(half, thrift.I64, c.at),
+					integerField(half+1, thrift.I32, len(index)))
 				_, err = c.Write(index)
 			}
 		}
@@ -408,22 +410,22 @@ func (c *copier) column(g *rowGroup, chunk *chunk, l *leaf, from, to, kept int64
 		valuesID, looseID, storedID, dataID, dictionaryID, statisticsID = 5, 6, 7, 9, 11, 12
 	)
 	edits := []thriftField{
-		integerField(valuesID, thriftI64, values), integerField(looseID, thriftI64, w.loose),
-		integerField(storedID, thriftI64, c.at-begin),
-		integerField(dataID, thriftI64, data),
+		integerField(valuesID, thrift.I64, values), integerField(looseID, thrift.I64, w.loose),
+		integerField(storedID, thrift.I64, c.at-begin),
+		integerField(dataID, thrift.I64, data),
 	}
 	if data > dictionary {
-		edits = append(edits, integerField(dictionaryID, thriftI64, dictionary))
+		edits = append(edits, integerField(dictionaryID, thrift.I64, dictionary))
 	}
 	whole := kept == g.rows // then its statistics are as true as they were
 	if !whole && chunk.statistics != nil {
-		edits = append(edits, thriftField{statisticsID, thriftStruct, stillTrue(chunk.statistics, values, w.nullsWritten)})
+		edits = append(edits, thriftField{statisticsID, thrift.STRUCT, stillTrue(chunk.statistics, values, w.nullsWritten)})
 	}
 	meta := edit(chunk.meta, func(id int16) bool {
 		return id <= 4 || id == 8 || whole && (id == statisticsID || id >= 16)
 	}, edits...)
-	column.raw = edit(chunk.raw, func(id int16) bool { return id > 7 }, integerField(2, thriftI64, 0),
-		thriftField{3, thriftStruct, meta})
+	column.raw = edit(chunk.raw, func(id int16) bool { return id > 7 }, integerField(2, thrift.I64, 0),
+		thriftField{3, thrift.STRUCT, meta})
 	column.loose = w.loose
 	column.locations, column.bounds = w.index.encoded()
 	return column, nil

@@ -18,6 +18,7 @@ import (
 	"github.com/parquet-go/parquet-go/compress"
 	"github.com/parquet-go/parquet-go/compress/brotli"
 	"github.com/parquet-go/parquet-go/compress/zstd"
+	"github.com/parquet-go/parquet-go/encoding/thrift"
 	"pgregory.net/rapid"
 
 	"github.com/neardup/neardup/blocks"
@@ -31,7 +32,7 @@ func footerOf(t *testing.T, content []byte) (fields []thriftField) {
 	t.Helper()
 	length := int(binary.LittleEndian.Uint32(content[len(content)-8:]))
 	r := thriftReader{data: content[len(content)-8-length : len(content)-8]}
-	r.fields(func(id int16, kind byte) {
+	r.fields(func(id int16, kind thrift.Type) {
 		begin := r.pos
 		r.skip(kind, 0)
 		fields = append(fields, thriftField{id, kind, bytes.Clone(r.data[begin:r.pos])})
@@ -61,7 +62,7 @@ func TestMetadata(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := append(footerOf(t, content), thriftField{30, thriftBinary, []byte("\x03new")})
+	want := append(footerOf(t, content), thriftField{30, thrift.BINARY, []byte("\x03new")})
 	content = withFooter(content, want)
 	file := readertest.Plant(t, Reader{}, "parquet", content)
 	copied := copyOf(t, file, blocks.Span{End: blocks.End}, []int64{50})
@@ -293,12 +294,12 @@ func TestMoreRows(t *testing.T) {
 	for i, f := range fields {
 		switch f.id {
 		case 3:
-			fields[i] = integerField(3, thriftI64, 8)
+			fields[i] = integerField(3, thrift.I64, 8)
 		case 4:
 			r := thriftReader{data: f.value}
 			var groups [][]byte
-			r.list(thriftList, thriftStruct, func() {
-				groups = append(groups, edit(r.structure(thriftStruct), func(id int16) bool { return id != 3 }, integerField(3, thriftI64, 8)))
+			r.list(thrift.LIST, thrift.STRUCT, func() {
+				groups = append(groups, edit(r.structure(thrift.STRUCT), func(id int16) bool { return id != 3 }, integerField(3, thrift.I64, 8)))
 			})
 			fields[i] = listField(4, groups)
 		}

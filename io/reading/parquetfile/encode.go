@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/parquet-go/parquet-go/encoding/delta"
+	"github.com/parquet-go/parquet-go/encoding/thrift"
 	"github.com/parquet-go/parquet-go/format"
 )
 
@@ -203,20 +204,20 @@ func (w *pageWriter) flush() error {
 	kind := format.DataPage
 	if second {
 		kind = format.DataPageV2
-		compressed := byte(thriftTrue)
+		compressed := thrift.TRUE
 		if loose {
-			compressed = thriftFalse
+			compressed = thrift.FALSE
 		}
-		head = thriftField{8, thriftStruct, appendStruct(nil, []thriftField{
-			integerField(1, thriftI32, n), integerField(2, thriftI32, w.nulls), integerField(3, thriftI32, w.rows),
-			integerField(4, thriftI32, w.like.encoding), integerField(5, thriftI32, defBytes),
-			integerField(6, thriftI32, repBytes),
+		head = thriftField{8, thrift.STRUCT, appendStruct(nil, []thriftField{
+			integerField(1, thrift.I32, n), integerField(2, thrift.I32, w.nulls), integerField(3, thrift.I32, w.rows),
+			integerField(4, thrift.I32, w.like.encoding), integerField(5, thrift.I32, defBytes),
+			integerField(6, thrift.I32, repBytes),
 			{7, compressed, nil},
 		})}
 	} else {
-		head = thriftField{5, thriftStruct, appendStruct(nil, []thriftField{
-			integerField(1, thriftI32, n), integerField(2, thriftI32, w.like.encoding),
-			integerField(3, thriftI32, format.RLE), integerField(4, thriftI32, format.RLE),
+		head = thriftField{5, thrift.STRUCT, appendStruct(nil, []thriftField{
+			integerField(1, thrift.I32, n), integerField(2, thrift.I32, w.like.encoding),
+			integerField(3, thrift.I32, format.RLE), integerField(4, thrift.I32, format.RLE),
 		})}
 	}
 	offset := w.begin + w.stored
@@ -242,12 +243,12 @@ func (w *pageWriter) write(
 	kind format.PageType, head thriftField, crc bool, unpacked int, levels, packed []byte,
 ) error {
 	fields := []thriftField{
-		integerField(1, thriftI32, kind), integerField(2, thriftI32, unpacked),
-		integerField(3, thriftI32, len(levels)+len(packed)),
+		integerField(1, thrift.I32, kind), integerField(2, thrift.I32, unpacked),
+		integerField(3, thrift.I32, len(levels)+len(packed)),
 	}
 	if crc {
 		sum := crc32.Update(crc32.ChecksumIEEE(levels), crc32.IEEETable, packed)
-		fields = append(fields, integerField(4, thriftI32, int32(sum)))
+		fields = append(fields, integerField(4, thrift.I32, int32(sum)))
 	}
 	header := appendStruct(nil, append(fields, head))
 	w.gathered += int64(unpacked)
@@ -282,8 +283,8 @@ func (w *pageWriter) dictionary(words *dictionary, like *pageHeader, used []bool
 	if err != nil {
 		return nil, err
 	}
-	head := thriftField{7, thriftStruct, appendStruct(nil,
-		[]thriftField{integerField(1, thriftI32, int64(n)), integerField(2, thriftI32, like.encoding)})}
+	head := thriftField{7, thrift.STRUCT, appendStruct(nil,
+		[]thriftField{integerField(1, thrift.I32, int64(n)), integerField(2, thrift.I32, like.encoding)})}
 	w.wordBits = wordBits(int(n))
 	return numbers, w.write(format.DictionaryPage, head, like.hasCRC, len(body), nil, packed)
 }

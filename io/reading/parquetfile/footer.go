@@ -8,6 +8,7 @@ import (
 	"io"
 	"slices"
 
+	"github.com/parquet-go/parquet-go/encoding/thrift"
 	"github.com/parquet-go/parquet-go/format"
 
 	"github.com/neardup/neardup/blocks"
@@ -123,10 +124,10 @@ func (ft *footer) parse(file *blocks.File) error {
 	var elements []element
 	encrypted := false
 	first := int64(0)
-	r.fields(func(id int16, kind byte) {
+	r.fields(func(id int16, kind thrift.Type) {
 		switch id {
 		case 2:
-			r.list(kind, thriftStruct, func() {
+			r.list(kind, thrift.STRUCT, func() {
 				if len(elements) > maxColumns {
 					r.fail(errTooWide)
 					return
@@ -136,7 +137,7 @@ func (ft *footer) parse(file *blocks.File) error {
 		case 3:
 			ft.rows = r.integer(kind)
 		case 4:
-			r.list(kind, thriftStruct, func() {
+			r.list(kind, thrift.STRUCT, func() {
 				if len(ft.groups) == maxGroups {
 					r.fail(errTooMany)
 					return
@@ -151,8 +152,8 @@ func (ft *footer) parse(file *blocks.File) error {
 				ft.groups = append(ft.groups, g)
 			})
 		case 5:
-			r.list(kind, thriftStruct, func() {
-				r.fields(func(id int16, kind byte) {
+			r.list(kind, thrift.STRUCT, func() {
+				r.fields(func(id int16, kind thrift.Type) {
 					if id == 1 && string(r.binary(kind)) == icebergDeletes {
 						ft.deletes = true
 					}
@@ -202,7 +203,7 @@ func (ft *footer) refuseDeletes(file *blocks.File) error {
 func readGroup(r *thriftReader) (g rowGroup) {
 	begin := r.pos
 	g.rows = -1
-	r.fields(func(id int16, kind byte) {
+	r.fields(func(id int16, kind thrift.Type) {
 		if id == 3 {
 			g.rows = r.integer(kind)
 		}
@@ -216,12 +217,12 @@ func (ft *footer) chunks(file *blocks.File, g *rowGroup, see func(column int, c 
 	r := thriftReader{data: g.raw}
 	column := 0
 	var refused error
-	r.fields(func(id int16, kind byte) {
+	r.fields(func(id int16, kind thrift.Type) {
 		if id != 1 {
 			return
 		}
-		r.list(kind, thriftStruct, func() {
-			raw := r.structure(thriftStruct)
+		r.list(kind, thrift.STRUCT, func() {
+			raw := r.structure(thrift.STRUCT)
 			if r.err != nil {
 				return
 			}
@@ -259,7 +260,7 @@ func (ft *footer) chunk(raw []byte, column int, g *rowGroup) (c chunk, err error
 	c = chunk{raw: raw, kind: -1, codec: -1, values: -1, uncompressed: -1, compressed: -1, dataOffset: -1, nulls: none}
 	r := thriftReader{data: raw}
 	elsewhere, encrypted := false, false
-	r.fields(func(id int16, kind byte) {
+	r.fields(func(id int16, kind thrift.Type) {
 		switch id {
 		case 1:
 			elsewhere = len(r.binary(kind)) > 0
@@ -286,7 +287,7 @@ func (ft *footer) chunk(raw []byte, column int, g *rowGroup) (c chunk, err error
 		return c, fmt.Errorf("column %q is in another file, which is not read", leaf.name())
 	}
 	r = thriftReader{data: c.meta}
-	r.fields(func(id int16, kind byte) {
+	r.fields(func(id int16, kind thrift.Type) {
 		switch id {
 		case 1:
 			c.kind = enum[format.Type](&r, kind)

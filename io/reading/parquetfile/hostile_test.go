@@ -18,6 +18,7 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 	"github.com/parquet-go/parquet-go/deprecated"
+	"github.com/parquet-go/parquet-go/encoding/thrift"
 	"github.com/parquet-go/parquet-go/format"
 
 	"github.com/neardup/neardup/blocks"
@@ -135,27 +136,27 @@ func footed(fields ...thriftField) []byte {
 
 func schemaElement(name string, fields ...thriftField) []byte {
 	all := append([]thriftField{}, fields...)
-	all = append(all, thriftField{4, thriftBinary, append(binary.AppendUvarint(nil, uint64(len(name))), name...)})
+	all = append(all, thriftField{4, thrift.BINARY, append(binary.AppendUvarint(nil, uint64(len(name))), name...)})
 	return edit([]byte{0}, func(int16) bool { return true }, all...)
 }
 
 // TestLies: what a footer claims is checked before it is believed.
 func TestLies(t *testing.T) {
-	root := func(children int64) []byte { return schemaElement("root", integerField(5, thriftI32, children)) }
+	root := func(children int64) []byte { return schemaElement("root", integerField(5, thrift.I32, children)) }
 	column := func(kind int64, more ...thriftField) []byte {
-		return schemaElement("text", append([]thriftField{integerField(1, thriftI32, kind)}, more...)...)
+		return schemaElement("text", append([]thriftField{integerField(1, thrift.I32, kind)}, more...)...)
 	}
 	schema := listField(2, [][]byte{root(1), column(6)})
-	rows := func(n int64) thriftField { return integerField(3, thriftI64, n) }
+	rows := func(n int64) thriftField { return integerField(3, thrift.I64, n) }
 	group := func(n int64, columns ...[]byte) []byte {
-		return appendStruct(nil, []thriftField{listField(1, columns), integerField(3, thriftI64, n)})
+		return appendStruct(nil, []thriftField{listField(1, columns), integerField(3, thrift.I64, n)})
 	}
 	chunk := func(values, stored, at int64) []byte {
 		meta := appendStruct(nil, []thriftField{
-			integerField(1, thriftI32, 6), integerField(4, thriftI32, 0), integerField(5, thriftI64, values),
-			integerField(6, thriftI64, stored), integerField(7, thriftI64, stored), integerField(9, thriftI64, at),
+			integerField(1, thrift.I32, 6), integerField(4, thrift.I32, 0), integerField(5, thrift.I64, values),
+			integerField(6, thrift.I64, stored), integerField(7, thrift.I64, stored), integerField(9, thrift.I64, at),
 		})
-		return appendStruct(nil, []thriftField{{3, thriftStruct, meta}})
+		return appendStruct(nil, []thriftField{{3, thrift.STRUCT, meta}})
 	}
 	wide := make([][]byte, maxColumns+2)
 	for i := range wide {
@@ -178,7 +179,7 @@ func TestLies(t *testing.T) {
 		"text":                 {[]byte(strings.Repeat("text ", 9)), "does not begin as a Parquet file; is --format right?"},
 		"cut short":            {footed(schema, rows(0))[:20], "it may be cut short; fetch it again, or leave it out with --exclude"},
 		"encrypted":            {append([]byte("PARE1234"), "1234PARE"...), "is encrypted"},
-		"signed":               {footed(schema, rows(0), thriftField{8, thriftStruct, []byte{0}}), "is encrypted"},
+		"signed":               {footed(schema, rows(0), thriftField{8, thrift.STRUCT, []byte{0}}), "is encrypted"},
 		"a long footer":        {long, "a footer of 2147483648 bytes"},
 		"a long list":          {append(append(bytes.Clone(magic), lists...), append(binary.LittleEndian.AppendUint32(nil, uint32(len(lists))), magic...)...), "it ends early"},
 		"no schema":            {footed(rows(0)), "schema: it ends early"},
@@ -188,7 +189,7 @@ func TestLies(t *testing.T) {
 		"width":                {footed(listField(2, wide), rows(0)), "more than 100000 columns"},
 		"a type":               {footed(listField(2, [][]byte{root(1), column(9)}), rows(0)), "unknown type 9"},
 		"an array of nothing":  {footed(listField(2, [][]byte{root(1), column(7)}), rows(0)), "unknown type 7 of length 0"},
-		"a repetition":         {footed(listField(2, [][]byte{root(1), column(6, integerField(3, thriftI32, 3))}), rows(0)), "repetition type 3"},
+		"a repetition":         {footed(listField(2, [][]byte{root(1), column(6, integerField(3, thrift.I32, 3))}), rows(0)), "repetition type 3"},
 		"rows":                 {footed(schema, rows(7), listField(4, nil)), "there are 7 rows, and 0 in row groups"},
 		"rows below none":      {footed(schema, rows(-1), listField(4, [][]byte{group(-1)})), "its metadata is broken"},
 		"too many rows":        {footed(schema, rows(1<<41), listField(4, [][]byte{group(1 << 41)})), "its metadata is broken"},
@@ -214,17 +215,17 @@ func TestLies(t *testing.T) {
 // TestWide: a file of a million columns is refused by name, and takes no more memory than its footer and a little.
 func TestWide(t *testing.T) {
 	const columns = 1_000_000
-	elements := [][]byte{schemaElement("root", integerField(5, thriftI32, columns))}
+	elements := [][]byte{schemaElement("root", integerField(5, thrift.I32, columns))}
 	chunks := make([][]byte, columns)
 	for i := range columns {
-		elements = append(elements, schemaElement(fmt.Sprint("column", i), integerField(1, thriftI32, format.Int32), integerField(3, thriftI32, format.Optional)))
-		chunks[i] = appendStruct(nil, []thriftField{{3, thriftStruct, appendStruct(nil, []thriftField{
-			integerField(1, thriftI32, format.Int32), integerField(4, thriftI32, 0), integerField(5, thriftI64, 0),
-			integerField(6, thriftI64, 0), integerField(7, thriftI64, 0), integerField(9, thriftI64, 4),
+		elements = append(elements, schemaElement(fmt.Sprint("column", i), integerField(1, thrift.I32, format.Int32), integerField(3, thrift.I32, format.Optional)))
+		chunks[i] = appendStruct(nil, []thriftField{{3, thrift.STRUCT, appendStruct(nil, []thriftField{
+			integerField(1, thrift.I32, format.Int32), integerField(4, thrift.I32, 0), integerField(5, thrift.I64, 0),
+			integerField(6, thrift.I64, 0), integerField(7, thrift.I64, 0), integerField(9, thrift.I64, 4),
 		})}})
 	}
-	group := appendStruct(nil, []thriftField{listField(1, chunks), integerField(3, thriftI64, 0)})
-	content := footed(listField(2, elements), integerField(3, thriftI64, 0), listField(4, [][]byte{group}))
+	group := appendStruct(nil, []thriftField{listField(1, chunks), integerField(3, thrift.I64, 0)})
+	content := footed(listField(2, elements), integerField(3, thrift.I64, 0), listField(4, [][]byte{group}))
 	var err error
 	took := allocated(func() {
 		_, err = readFooter(bytes.NewReader(content), &blocks.File{Path: "wide.parquet", Size: int64(len(content))})
@@ -240,22 +241,22 @@ func TestWide(t *testing.T) {
 
 // TestLargeFooters: columns deep in the schema, and row groups of nothing, take little memory.
 func TestLargeFooters(t *testing.T) {
-	deep := [][]byte{schemaElement("root", integerField(5, thriftI32, 1))}
+	deep := [][]byte{schemaElement("root", integerField(5, thrift.I32, 1))}
 	for range maxDepth - 2 {
-		deep = append(deep, schemaElement("a", integerField(5, thriftI32, 1)))
+		deep = append(deep, schemaElement("a", integerField(5, thrift.I32, 1)))
 	}
 	const columns = maxColumns - maxDepth
-	deep = append(deep, schemaElement("b", integerField(5, thriftI32, columns)))
-	deep = append(deep, slices.Repeat([][]byte{schemaElement("c", integerField(1, thriftI32, format.Int32))}, columns)...)
-	none := appendStruct(nil, []thriftField{integerField(3, thriftI64, 0)})
-	schema := listField(2, [][]byte{schemaElement("root", integerField(5, thriftI32, 1)), schemaElement("c", integerField(1, thriftI32, format.Int32))})
+	deep = append(deep, schemaElement("b", integerField(5, thrift.I32, columns)))
+	deep = append(deep, slices.Repeat([][]byte{schemaElement("c", integerField(1, thrift.I32, format.Int32))}, columns)...)
+	none := appendStruct(nil, []thriftField{integerField(3, thrift.I64, 0)})
+	schema := listField(2, [][]byte{schemaElement("root", integerField(5, thrift.I32, 1)), schemaElement("c", integerField(1, thrift.I32, format.Int32))})
 	for name, c := range map[string]struct {
 		content []byte
 		says    string
 		most    uint64 // bytes of memory, with those that append copies
 	}{
-		"columns":    {footed(listField(2, deep), integerField(3, thriftI64, 0)), "", 96 << 20},
-		"row groups": {footed(schema, integerField(3, thriftI64, 0), listField(4, slices.Repeat([][]byte{none}, 8*maxGroups))), "f: more than 1048576 row groups", 256 << 20},
+		"columns":    {footed(listField(2, deep), integerField(3, thrift.I64, 0)), "", 96 << 20},
+		"row groups": {footed(schema, integerField(3, thrift.I64, 0), listField(4, slices.Repeat([][]byte{none}, 8*maxGroups))), "f: more than 1048576 row groups", 256 << 20},
 	} {
 		t.Run(name, func(t *testing.T) {
 			took := allocated(func() {
@@ -287,33 +288,33 @@ func texts(rows, entries int64, rep, def, values, dictionary []byte, more ...thr
 	e := format.Plain
 	if len(dictionary) > 0 {
 		e = format.RLEDictionary
-		head := thriftField{7, thriftStruct, appendStruct(nil, []thriftField{integerField(1, thriftI32, 1), integerField(2, thriftI32, format.Plain)})}
+		head := thriftField{7, thrift.STRUCT, appendStruct(nil, []thriftField{integerField(1, thrift.I32, 1), integerField(2, thrift.I32, format.Plain)})}
 		content = appendPage(content, format.DictionaryPage, head, dictionary)
 	}
 	at := int64(len(content))
-	head := thriftField{8, thriftStruct, appendStruct(nil, []thriftField{
-		integerField(1, thriftI64, entries), integerField(2, thriftI64, 0), integerField(3, thriftI64, rows), integerField(4, thriftI32, e),
-		integerField(5, thriftI32, len(def)), integerField(6, thriftI32, len(rep)), {7, thriftFalse, nil},
+	head := thriftField{8, thrift.STRUCT, appendStruct(nil, []thriftField{
+		integerField(1, thrift.I64, entries), integerField(2, thrift.I64, 0), integerField(3, thrift.I64, rows), integerField(4, thrift.I32, e),
+		integerField(5, thrift.I32, len(def)), integerField(6, thrift.I32, len(rep)), {7, thrift.FALSE, nil},
 	})}
 	content = appendPage(content, format.DataPageV2, head, slices.Concat(rep, def, values))
 	size := int64(len(content) - len(magic))
 	meta := []thriftField{
-		integerField(1, thriftI32, format.ByteArray), integerField(4, thriftI32, 0), integerField(5, thriftI64, entries),
-		integerField(6, thriftI64, size), integerField(7, thriftI64, size), integerField(9, thriftI64, at),
+		integerField(1, thrift.I32, format.ByteArray), integerField(4, thrift.I32, 0), integerField(5, thrift.I64, entries),
+		integerField(6, thrift.I64, size), integerField(7, thrift.I64, size), integerField(9, thrift.I64, at),
 	}
 	if len(dictionary) > 0 {
-		meta = append(meta, integerField(11, thriftI64, len(magic)))
+		meta = append(meta, integerField(11, thrift.I64, len(magic)))
 	}
-	chunk := appendStruct(nil, []thriftField{{3, thriftStruct, appendStruct(nil, meta)}})
-	group := appendStruct(nil, []thriftField{listField(1, [][]byte{chunk}), integerField(3, thriftI64, rows)})
-	column := schemaElement("text", append([]thriftField{integerField(1, thriftI32, format.ByteArray), integerField(3, thriftI32, format.Repeated)}, more...)...)
-	footer := footed(listField(2, [][]byte{schemaElement("root", integerField(5, thriftI32, 1)), column}), integerField(3, thriftI64, rows), listField(4, [][]byte{group}))
+	chunk := appendStruct(nil, []thriftField{{3, thrift.STRUCT, appendStruct(nil, meta)}})
+	group := appendStruct(nil, []thriftField{listField(1, [][]byte{chunk}), integerField(3, thrift.I64, rows)})
+	column := schemaElement("text", append([]thriftField{integerField(1, thrift.I32, format.ByteArray), integerField(3, thrift.I32, format.Repeated)}, more...)...)
+	footer := footed(listField(2, [][]byte{schemaElement("root", integerField(5, thrift.I32, 1)), column}), integerField(3, thrift.I64, rows), listField(4, [][]byte{group}))
 	return append(content, footer[len(magic):]...)
 }
 
 func appendPage(dst []byte, kind format.PageType, head thriftField, data []byte) []byte {
 	size := int64(len(data))
-	return append(appendStruct(dst, []thriftField{integerField(1, thriftI32, kind), integerField(2, thriftI32, size), integerField(3, thriftI32, size), head}), data...)
+	return append(appendStruct(dst, []thriftField{integerField(1, thrift.I32, kind), integerField(2, thrift.I32, size), integerField(3, thrift.I32, size), head}), data...)
 }
 
 // run appends a run of n numbers of one bit.
@@ -398,7 +399,7 @@ func TestLongRowIsNotCopied(t *testing.T) {
 func TestLongDecimals(t *testing.T) {
 	for _, n := range []int{maxDecimal, maxDecimal + 1} {
 		values := appendPrefixed(nil, bytes.Repeat([]byte{1}, n))
-		file := readertest.Plant(t, Reader{}, "parquet", texts(1, 1, run(nil, 1, 0), run(nil, 1, 1), values, nil, integerField(6, thriftI32, deprecated.Decimal)))
+		file := readertest.Plant(t, Reader{}, "parquet", texts(1, 1, run(nil, 1, 0), run(nil, 1, 1), values, nil, integerField(6, thrift.I32, deprecated.Decimal)))
 		o := reading.Options{Fields: codec.Fields{Text: []string{"text"}}, MaxRecord: 1 << 16}
 		_, err := Reader{}.Read(t.Context(), file, []blocks.Span{{End: blocks.End}}, o, func(*reading.Record) error { return nil })
 		if n == maxDecimal && err != nil || n > maxDecimal && (err == nil || !strings.Contains(err.Error(), "a value of 65 bytes, where at most 64 make sense")) {

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"encoding/binary"
 	"slices"
+
+	"github.com/parquet-go/parquet-go/encoding/thrift"
 )
 
 // bounds is what a ColumnIndex says of a page.
@@ -28,8 +30,8 @@ func (c *column) columnIndex(locations []location) (*columnIndex, error) {
 	x := &columnIndex{pages: make([]bounds, len(locations))}
 	var n [6]int // elements of the list that is the field
 	r := thriftReader{data: data}
-	r.fields(func(id int16, kind byte) {
-		element := map[int16]byte{1: thriftTrue, 2: thriftBinary, 3: thriftBinary, 5: thriftI64}[id]
+	r.fields(func(id int16, kind thrift.Type) {
+		element := map[int16]thrift.Type{1: thrift.TRUE, 2: thrift.BINARY, 3: thrift.BINARY, 5: thrift.I64}[id]
 		switch id {
 		case 4:
 			x.order = r.integer(kind)
@@ -38,8 +40,8 @@ func (c *column) columnIndex(locations []location) (*columnIndex, error) {
 		default:
 			return
 		}
-		if id == 1 && r.pos < len(data) && data[r.pos]&15 == thriftFalse {
-			element = thriftFalse // writers differ
+		if id == 1 && r.pos < len(data) && thrift.Type(data[r.pos]&15) == thrift.FALSE {
+			element = thrift.FALSE // writers differ
 		}
 		r.list(kind, element, func() {
 			if n[id] == len(x.pages) {
@@ -50,13 +52,13 @@ func (c *column) columnIndex(locations []location) (*columnIndex, error) {
 			n[id]++
 			switch id {
 			case 1:
-				p.null = r.byte() == thriftTrue
+				p.null = thrift.Type(r.byte()) == thrift.TRUE
 			case 2:
-				p.least = r.binary(thriftBinary)
+				p.least = r.binary(thrift.BINARY)
 			case 3:
-				p.most = r.binary(thriftBinary)
+				p.most = r.binary(thrift.BINARY)
 			case 5:
-				p.nulls = r.integer(thriftI64)
+				p.nulls = r.integer(thrift.I64)
 			}
 		})
 	})
@@ -75,23 +77,23 @@ func (c *column) columnIndex(locations []location) (*columnIndex, error) {
 // append appends the index.
 func (x *columnIndex) append(dst []byte) []byte {
 	n := len(x.pages)
-	null, least, most, nulls := appendListHead(nil, n, thriftTrue), appendListHead(nil, n, thriftBinary),
-		appendListHead(nil, n, thriftBinary), appendListHead(nil, n, thriftI64)
+	null, least, most, nulls := appendListHead(nil, n, thrift.TRUE), appendListHead(nil, n, thrift.BINARY),
+		appendListHead(nil, n, thrift.BINARY), appendListHead(nil, n, thrift.I64)
 	counted := true
 	for _, p := range x.pages {
 		if p.null {
-			null = append(null, thriftTrue)
+			null = append(null, byte(thrift.TRUE))
 		} else {
-			null = append(null, thriftFalse)
+			null = append(null, byte(thrift.FALSE))
 		}
 		least, most = appendBinary(least, p.least), appendBinary(most, p.most)
 		nulls = appendVarint(nulls, p.nulls)
 		counted = counted && p.nulls != none
 	}
-	fields := []thriftField{{1, thriftList, null}, {2, thriftList, least}, {3, thriftList, most},
-		integerField(4, thriftI32, x.order)}
+	fields := []thriftField{{1, thrift.LIST, null}, {2, thrift.LIST, least}, {3, thrift.LIST, most},
+		integerField(4, thrift.I32, x.order)}
 	if counted {
-		fields = append(fields, thriftField{5, thriftList, nulls})
+		fields = append(fields, thriftField{5, thrift.LIST, nulls})
 	}
 	return appendStruct(dst, fields)
 }
@@ -105,7 +107,7 @@ func appendLocations(dst []byte, locations []location) []byte {
 	var pages [][]byte
 	for _, l := range locations {
 		pages = append(pages, appendStruct(nil, []thriftField{
-			integerField(1, thriftI64, l.offset), integerField(2, thriftI32, l.stored), integerField(3, thriftI64, l.row),
+			integerField(1, thrift.I64, l.offset), integerField(2, thrift.I32, l.stored), integerField(3, thrift.I64, l.row),
 		}))
 	}
 	return appendStruct(dst, []thriftField{listField(1, pages)})
@@ -207,7 +209,7 @@ const (
 func nullsOf(statistics []byte) int64 {
 	nulls := int64(none)
 	r := thriftReader{data: statistics}
-	r.fields(func(id int16, kind byte) {
+	r.fields(func(id int16, kind thrift.Type) {
 		if id == nullsID {
 			nulls = r.integer(kind)
 		}
@@ -220,13 +222,13 @@ func nullsOf(statistics []byte) int64 {
 func stillTrue(statistics []byte, values, nulls int64) []byte {
 	var edits []thriftField
 	if nulls != none {
-		edits = append(edits, integerField(nullsID, thriftI64, nulls))
+		edits = append(edits, integerField(nullsID, thrift.I64, nulls))
 	}
 	bounded := func(id int16) bool { return (id == mostID || id == leastID) && nulls < values }
 	r := thriftReader{data: statistics}
-	r.fields(func(id int16, _ byte) {
+	r.fields(func(id int16, _ thrift.Type) {
 		if bounded(id) {
-			edits = append(edits, thriftField{id + mostExactID - mostID, thriftFalse, nil})
+			edits = append(edits, thriftField{id + mostExactID - mostID, thrift.FALSE, nil})
 		}
 	})
 	slices.SortFunc(edits, func(a, b thriftField) int { return int(a.id) - int(b.id) })

@@ -13,6 +13,7 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/deprecated"
+	"github.com/parquet-go/parquet-go/encoding/thrift"
 	"github.com/parquet-go/parquet-go/format"
 	"pgregory.net/rapid"
 
@@ -149,7 +150,7 @@ func (all *told) chunk(t *testing.T, name string, c *chunk, l *leaf, rows [][]ce
 	var least, most string
 	has := false
 	r := thriftReader{data: c.statistics}
-	r.fields(func(id int16, kind byte) {
+	r.fields(func(id int16, kind thrift.Type) {
 		switch id {
 		case 4:
 			t.Errorf("%s: a number of distinct values", name)
@@ -159,7 +160,7 @@ func (all *told) chunk(t *testing.T, name string, c *chunk, l *leaf, rows [][]ce
 		case leastID:
 			least = string(r.binary(kind))
 		case mostExactID:
-			if kind == thriftFalse {
+			if kind == thrift.FALSE {
 				all.inexact++
 			}
 		}

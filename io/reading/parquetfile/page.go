@@ -8,6 +8,7 @@ import (
 	"io"
 	"slices"
 
+	"github.com/parquet-go/parquet-go/encoding/thrift"
 	"github.com/parquet-go/parquet-go/format"
 
 	"github.com/neardup/neardup/blocks"
@@ -35,7 +36,7 @@ type pageHeader struct {
 func readPageHeader(data []byte) (h pageHeader, err error) {
 	h = pageHeader{kind: -1, uncompressed: -1, stored: -1, values: -1, nulls: none, encoding: -1, rows: -1}
 	r := thriftReader{data: data}
-	r.fields(func(id int16, kind byte) {
+	r.fields(func(id int16, kind thrift.Type) {
 		switch id {
 		case 1:
 			h.kind = enum[format.PageType](&r, kind)
@@ -46,7 +47,7 @@ func readPageHeader(data []byte) (h pageHeader, err error) {
 		case 4:
 			h.crc, h.hasCRC = r.integer(kind), true
 		case 5, 7, 8:
-			if kind != thriftStruct {
+			if kind != thrift.STRUCT {
 				r.fail(errMetadata)
 				return
 			}
@@ -67,7 +68,7 @@ func readPageHeader(data []byte) (h pageHeader, err error) {
 
 // read reads the header of a type of page: field 5 is that of version 1, 7 of a dictionary, 8 of version 2.
 func (h *pageHeader) read(r *thriftReader, header int16) {
-	r.fields(func(id int16, kind byte) {
+	r.fields(func(id int16, kind thrift.Type) {
 		switch {
 		case id == 1:
 			h.values = r.integer(kind)
@@ -77,7 +78,7 @@ func (h *pageHeader) read(r *thriftReader, header int16) {
 			h.defEncoding = enum[format.Encoding](r, kind)
 		case header == 5 && id == 4:
 			h.repEncoding = enum[format.Encoding](r, kind)
-		case header == 5 && id == 5 && kind == thriftStruct:
+		case header == 5 && id == 5 && kind == thrift.STRUCT:
 			h.nulls = nullsOf(r.structure(kind))
 		case header == 8 && id == 2:
 			h.nulls = r.integer(kind)
@@ -90,7 +91,7 @@ func (h *pageHeader) read(r *thriftReader, header int16) {
 		case header == 8 && id == 6:
 			h.repBytes = r.integer(kind)
 		case header == 8 && id == 7:
-			h.plain = kind == thriftFalse
+			h.plain = kind == thrift.FALSE
 		}
 	})
 }

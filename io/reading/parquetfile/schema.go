@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/parquet-go/parquet-go/deprecated"
+	"github.com/parquet-go/parquet-go/encoding/thrift"
 	"github.com/parquet-go/parquet-go/format"
 
 	"github.com/neardup/neardup/io/codec"
@@ -50,7 +51,7 @@ const none = -1
 
 func readElement(r *thriftReader) (e element) {
 	e.converted = none
-	r.fields(func(id int16, kind byte) {
+	r.fields(func(id int16, kind thrift.Type) {
 		switch id {
 		case 1:
 			e.kind, e.typed = enum[format.Type](r, kind), true
@@ -74,28 +75,28 @@ func readElement(r *thriftReader) (e element) {
 }
 
 // readLogical reads the union LogicalType.
-func (e *element) readLogical(r *thriftReader, kind byte) {
-	if kind != thriftStruct {
+func (e *element) readLogical(r *thriftReader, kind thrift.Type) {
+	if kind != thrift.STRUCT {
 		r.fail(errMetadata)
 		return
 	}
-	r.fields(func(id int16, kind byte) {
+	r.fields(func(id int16, kind thrift.Type) {
 		e.logical = id
 		switch id {
 		case logicalDecimal, logicalTime, logicalTimestamp, logicalInteger:
 		default:
 			return
 		}
-		r.fields(func(field int16, kind byte) {
+		r.fields(func(field int16, kind thrift.Type) {
 			switch {
 			case id == logicalDecimal && field == 1:
 				e.scale = int(r.integer(kind))
 			case id == logicalInteger && field == 1:
 				e.bits = int(r.integer(kind))
 			case id == logicalInteger && field == 2:
-				e.unsigned = kind == thriftFalse
-			case id != logicalInteger && field == 2 && kind == thriftStruct:
-				r.fields(func(unit int16, _ byte) { e.unit = unit })
+				e.unsigned = kind == thrift.FALSE
+			case id != logicalInteger && field == 2 && kind == thrift.STRUCT:
+				r.fields(func(unit int16, _ thrift.Type) { e.unit = unit })
 			}
 		})
 	})

@@ -4,23 +4,8 @@ import (
 	"encoding/binary"
 	"errors"
 	"slices"
-)
 
-// Types of the Thrift compact protocol. A boolean field is its type.
-const (
-	thriftTrue   = 1
-	thriftFalse  = 2
-	thriftByte   = 3
-	thriftI16    = 4
-	thriftI32    = 5
-	thriftI64    = 6
-	thriftDouble = 7
-	thriftBinary = 8
-	thriftList   = 9
-	thriftSet    = 10
-	thriftMap    = 11
-	thriftStruct = 12
-	thriftUUID   = 13
+	"github.com/parquet-go/parquet-go/encoding/thrift"
 )
 
 var (
@@ -86,7 +71,7 @@ func (r *thriftReader) varint() int64 {
 }
 
 // fields calls see with the fields of a struct. What see does not read is skipped.
-func (r *thriftReader) fields(see func(id int16, kind byte)) {
+func (r *thriftReader) fields(see func(id int16, kind thrift.Type)) {
 	id := int16(0)
 	for r.err == nil {
 		head := r.byte()
@@ -98,7 +83,7 @@ func (r *thriftReader) fields(see func(id int16, kind byte)) {
 		} else {
 			id = int16(r.varint())
 		}
-		begin, kind := r.pos, head&15
+		begin, kind := r.pos, thrift.Type(head&15)
 		see(id, kind)
 		if r.pos == begin {
 			r.skip(kind, 0)
@@ -107,11 +92,11 @@ func (r *thriftReader) fields(see func(id int16, kind byte)) {
 }
 
 // integer reads an integer field.
-func (r *thriftReader) integer(kind byte) int64 {
+func (r *thriftReader) integer(kind thrift.Type) int64 {
 	switch kind {
-	case thriftByte:
+	case thrift.I8:
 		return int64(int8(r.byte()))
-	case thriftI16, thriftI32, thriftI64:
+	case thrift.I16, thrift.I32, thrift.I64:
 		return r.varint()
 	default:
 		r.fail(errMetadata)
@@ -120,7 +105,7 @@ func (r *thriftReader) integer(kind byte) int64 {
 }
 
 // enum reads the number of an enumeration.
-func enum[E ~int32](r *thriftReader, kind byte) E {
+func enum[E ~int32](r *thriftReader, kind thrift.Type) E {
 	v := r.integer(kind)
 	if v != int64(int32(v)) {
 		r.fail(errMetadata)
@@ -129,8 +114,8 @@ func enum[E ~int32](r *thriftReader, kind byte) E {
 }
 
 // binary reads a string field, which shares memory with the input.
-func (r *thriftReader) binary(kind byte) []byte {
-	if kind != thriftBinary {
+func (r *thriftReader) binary(kind thrift.Type) []byte {
+	if kind != thrift.BINARY {
 		r.fail(errMetadata)
 		return nil
 	}
@@ -143,8 +128,8 @@ func (r *thriftReader) binary(kind byte) []byte {
 }
 
 // list calls see for each element of a list field.
-func (r *thriftReader) list(kind, element byte, see func()) {
-	if kind != thriftList {
+func (r *thriftReader) list(kind, element thrift.Type, see func()) {
+	if kind != thrift.LIST {
 		r.fail(errMetadata)
 		return
 	}
@@ -157,57 +142,57 @@ func (r *thriftReader) list(kind, element byte, see func()) {
 	}
 }
 
-func (r *thriftReader) listHead() (n uint64, element byte) {
+func (r *thriftReader) listHead() (n uint64, element thrift.Type) {
 	head := r.byte()
 	if n = uint64(head >> 4); n == 15 {
 		n = r.uvarint()
 	}
-	return n, head & 15
+	return n, thrift.Type(head & 15)
 }
 
 // structure returns the bytes of a struct field, or of an element of a list.
-func (r *thriftReader) structure(kind byte) []byte {
-	if kind != thriftStruct {
+func (r *thriftReader) structure(kind thrift.Type) []byte {
+	if kind != thrift.STRUCT {
 		r.fail(errMetadata)
 	}
 	begin := r.pos
-	r.skip(thriftStruct, 0)
+	r.skip(thrift.STRUCT, 0)
 	return r.data[begin:r.pos]
 }
 
-func (r *thriftReader) skip(kind byte, depth int) {
+func (r *thriftReader) skip(kind thrift.Type, depth int) {
 	if depth > maxThriftDepth {
 		r.fail(errMetadata)
 		return
 	}
 	switch kind {
-	case thriftTrue, thriftFalse:
-	case thriftByte:
+	case thrift.TRUE, thrift.FALSE:
+	case thrift.I8:
 		r.next(1)
-	case thriftI16, thriftI32, thriftI64:
+	case thrift.I16, thrift.I32, thrift.I64:
 		r.uvarint()
-	case thriftDouble:
+	case thrift.DOUBLE:
 		r.next(8)
-	case thriftUUID:
+	case thrift.UUID:
 		r.next(16)
-	case thriftBinary:
+	case thrift.BINARY:
 		r.binary(kind)
-	case thriftList, thriftSet:
+	case thrift.LIST, thrift.SET:
 		n, element := r.listHead()
 		for ; n > 0 && r.err == nil; n-- {
 			r.skipElement(element, depth+1)
 		}
-	case thriftMap:
+	case thrift.MAP:
 		n := r.uvarint()
 		if n == 0 {
 			return
 		}
 		kinds := r.byte()
 		for ; n > 0 && r.err == nil; n-- {
-			r.skipElement(kinds>>4, depth+1)
-			r.skipElement(kinds&15, depth+1)
+			r.skipElement(thrift.Type(kinds>>4), depth+1)
+			r.skipElement(thrift.Type(kinds&15), depth+1)
 		}
-	case thriftStruct:
+	case thrift.STRUCT:
 		for r.err == nil {
 			head := r.byte()
 			if head == 0 {
@@ -216,7 +201,7 @@ func (r *thriftReader) skip(kind byte, depth int) {
 			if head>>4 == 0 {
 				r.varint()
 			}
-			r.skip(head&15, depth+1)
+			r.skip(thrift.Type(head&15), depth+1)
 		}
 	default:
 		r.fail(errMetadata)
@@ -224,9 +209,9 @@ func (r *thriftReader) skip(kind byte, depth int) {
 }
 
 // skipElement skips what is in a list or a map, where a boolean is a byte.
-func (r *thriftReader) skipElement(kind byte, depth int) {
-	if kind == thriftTrue || kind == thriftFalse {
-		kind = thriftByte
+func (r *thriftReader) skipElement(kind thrift.Type, depth int) {
+	if kind == thrift.TRUE || kind == thrift.FALSE {
+		kind = thrift.I8
 	}
 	r.skip(kind, depth)
 }
@@ -234,11 +219,11 @@ func (r *thriftReader) skipElement(kind byte, depth int) {
 // thriftField is a field of a struct to be written: its value as it stands behind the field's head.
 type thriftField struct {
 	id    int16
-	kind  byte
+	kind  thrift.Type
 	value []byte
 }
 
-func integerField[N ~int | ~int32 | ~int64](id int16, kind byte, v N) thriftField {
+func integerField[N ~int | ~int32 | ~int64](id int16, kind thrift.Type, v N) thriftField {
 	return thriftField{id, kind, appendVarint(nil, int64(v))}
 }
 
@@ -246,15 +231,15 @@ func appendVarint(dst []byte, v int64) []byte { return binary.AppendVarint(dst, 
 
 // listField is a field that is a list of structs.
 func listField(id int16, structs [][]byte) thriftField {
-	return thriftField{id, thriftList, slices.Concat(appendListHead(nil, len(structs), thriftStruct),
+	return thriftField{id, thrift.LIST, slices.Concat(appendListHead(nil, len(structs), thrift.STRUCT),
 		slices.Concat(structs...))}
 }
 
-func appendListHead(dst []byte, n int, element byte) []byte {
+func appendListHead(dst []byte, n int, element thrift.Type) []byte {
 	if n < 15 {
-		return append(dst, byte(n)<<4|element)
+		return append(dst, byte(n)<<4|byte(element))
 	}
-	return binary.AppendUvarint(append(dst, 0xf0|element), uint64(n))
+	return binary.AppendUvarint(append(dst, 0xf0|byte(element)), uint64(n))
 }
 
 // appendStruct appends a struct of fields, which ascend by id.
@@ -262,9 +247,9 @@ func appendStruct(dst []byte, fields []thriftField) []byte {
 	last := int16(0)
 	for _, f := range fields {
 		if delta := f.id - last; 0 < delta && delta < 16 {
-			dst = append(dst, byte(delta)<<4|f.kind)
+			dst = append(dst, byte(delta)<<4|byte(f.kind))
 		} else {
-			dst = appendVarint(append(dst, f.kind), int64(f.id))
+			dst = appendVarint(append(dst, byte(f.kind)), int64(f.id))
 		}
 		last = f.id
 		dst = append(dst, f.value...)
@@ -277,7 +262,7 @@ func appendStruct(dst []byte, fields []thriftField) []byte {
 func edit(structure []byte, keep func(id int16) bool, edits ...thriftField) []byte {
 	r := thriftReader{data: structure}
 	var all []thriftField
-	r.fields(func(id int16, kind byte) {
+	r.fields(func(id int16, kind thrift.Type) {
 		begin := r.pos
 		r.skip(kind, 0)
 		if keep(id) {
