@@ -29,6 +29,7 @@ const (
 	FactRead    FactKind = "read"    // a split was read: counts of its records
 	FactTable   FactKind = "table"   // a shard of a table was written
 	FactCorpus  FactKind = "corpus"  // a corpus file was written
+	FactKept    FactKind = "kept"    // a file was written for a later job of the run
 	FactCrowd   FactKind = "crowd"   // a component has more pairs than the budget
 	FactCut     FactKind = "cut"     // the pairs of a cluster have more bytes of ids than the budget
 	FactSample  FactKind = "sample"  // documents were drawn to measure the recall

@@ -35,6 +35,8 @@ type Forecast struct {
 	Flowing int64 `json:"flowing_bytes"`
 	// Workers are those that the job needs on a cluster.
 	Workers int64 `json:"cluster_workers"`
+	// Kept: what the run has done stays if it fails, in so many bytes at most, for the same command to continue.
+	Kept int64 `json:"kept_bytes,omitempty"`
 	// Seconds follow from the time that one core took for the sample.
 	Seconds float64 `json:"seconds"`
 }

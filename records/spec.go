@@ -3,6 +3,7 @@ package records
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math/big"
 	"reflect"
 	"regexp"
@@ -131,6 +132,21 @@ func Fields(of any) map[string]reflect.Value {
 		}
 	}
 	return fields
+}
+
+// Phases are the phases of the fields of a Spec, by their names as JSON.
+func Phases() map[string]string { return phases(reflect.TypeFor[Spec]()) }
+
+func phases(of reflect.Type) map[string]string {
+	all := map[string]string{}
+	for field := range of.Fields() {
+		if field.Anonymous {
+			maps.Copy(all, phases(field.Type))
+		} else {
+			all[field.Tag.Get("json")] = field.Tag.Get("phase")
+		}
+	}
+	return all
 }
 
 // DefaultVars are the fields of Default as flags are written, which tags refer to by d_ and the field's name.

@@ -119,6 +119,10 @@ func forecast(out *printer, run *records.Run) {
 			"more than half of the limit",
 			Size(f.Memory), Size(run.InForce.Memory), run.InForce.From, Size(f.Flowing))
 	}
+	if f.Kept > 0 {
+		const stays = "what is done stays, and the same command continues with it (--resume); about %s beside the output"
+		out.item("if it fails", stays, Size(f.Kept))
+	}
 	out.item("cluster", "at least %s (docs/flink.md)", plural(f.Workers, "worker"))
 	out.item("time", "%s, estimated from the time that the plan took", roughly(f.Seconds))
 }

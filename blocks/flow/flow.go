@@ -24,6 +24,8 @@ type (
 	Firsts beam.PCollection
 	// Members are KV<split, members>: the documents to be read again.
 	Members beam.PCollection
+	// Drawn are KV<gather.Key, hashed documents>: the documents that a sample is drawn of.
+	Drawn beam.PCollection
 	// Dropped are KV<corpus batch, keys>: records that do not go into the corpus.
 	Dropped beam.PCollection
 	// Facts are facts for the ledger, as JSON.

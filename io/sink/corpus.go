@@ -21,17 +21,18 @@ import (
 func init() {
 	dofn.Register[keyRowsFn]()
 	dofn.Register[corpusFn]()
+	dofn.Register[everyBatchFn]()
 	dofn.Register[listedFn]()
 }
 
-// Corpus reads the input a third time and writes it to Output/corpus without the dropped
+// Corpus reads the input a third time and writes some batches of it to Output/corpus without the dropped
 // records, as source.CopyExcept does.
 //
 //	KV<batch, keys of dropped records> → facts
 //
 // One GroupByKey by batch of pieces. Where a batch's keys may be too many for one group, there are several slices of it, as
 // of a shard of a Table.
-func Corpus(s beam.Scope, slices int, p Params, options source.Options, dropped ...flow.Dropped) flow.Facts {
+func Corpus(s beam.Scope, slices int, p Params, options source.Options, some blocks.Range, dropped ...flow.Dropped) flow.Facts {
 	s = s.Scope("sink.Corpus")
 	var all []beam.PCollection
 	for _, d := range dropped {
@@ -40,8 +41,28 @@ func Corpus(s beam.Scope, slices int, p Params, options source.Options, dropped 
 	if slices > 1 {
 		all = []beam.PCollection{runs(s, droppedRows, slices, p, beam.ParDo(s, &keyRowsFn{}, beam.Flatten(s, all...)))}
 	}
-	batches := beam.GroupByKey(s, beam.Flatten(s, append(all, everyShard(s, p.Inputs, true))...))
+	all = append(all, beam.ParDo(s, &everyBatchFn{p.Inputs, some}, beam.Impulse(s)))
+	batches := beam.GroupByKey(s, beam.Flatten(s, all...))
 	return flow.Facts(beam.ParDo(s, &corpusFn{Params: p, Options: options, Rows: slices > 1}, batches))
+}
+
+// everyBatchFn emits an empty block for each batch, so that its files are written even if no record of it is dropped.
+type everyBatchFn struct {
+	Inputs string
+	Some   blocks.Range
+}
+
+func (f *everyBatchFn) ProcessElement(ctx context.Context, _ []byte, emit func(int64, []byte)) error {
+	in, err := storage.Shared[blocks.Inputs](ctx, f.Inputs)
+	if err != nil {
+		return err
+	}
+	for batch := range in.Batches() {
+		if f.Some.Has(batch) {
+			emit(batch, []byte{})
+		}
+	}
+	return nil
 }
 
 // droppedRows names the rows that keyRowsFn makes.

@@ -64,28 +64,13 @@ func (p Params) writes(table output.Part) bool { return slices.Contains(p.Write,
 // underOneKey gives each value the key 0.
 func underOneKey(value []byte, emit func(int64, []byte)) { emit(0, value) }
 
-// everyShard emits an empty block for each number, so that a file is written for it even if no row
-// has that key.
-func everyShard(s beam.Scope, inputs string, corpus bool) beam.PCollection {
-	return beam.ParDo(s, &everyShardFn{Inputs: inputs, Corpus: corpus}, beam.Impulse(s))
-}
-
-// everyShardFn lists the table shards, or the batches of the corpus.
-type everyShardFn struct {
-	Inputs string
-	Corpus bool
-}
+// everyShardFn emits an empty block for each table shard, so that a file is written for it even if no row has that key.
+type everyShardFn struct{ Inputs string }
 
 func (f *everyShardFn) ProcessElement(ctx context.Context, _ []byte, emit func(int64, []byte)) error {
 	in, err := storage.Shared[blocks.Inputs](ctx, f.Inputs)
 	if err != nil {
 		return err
-	}
-	if f.Corpus {
-		for batch := range in.Batches() {
-			emit(batch, []byte{})
-		}
-		return nil
 	}
 	for i := range in.Shards {
 		emit(int64(i), []byte{})
@@ -209,6 +194,33 @@ type Limit struct {
 	Percent float64
 }
 
+// Exceeded reports whether more than that are.
+func (l Limit) Exceeded(t ReadTotals) bool {
+	n := t.Unreadable + t.Whole
+	return n > l.Records && float64(n) > l.Percent/100*float64(t.Records)
+}
+
+// Totals adds facts up to ReadTotals with the sources that lack a text column.
+type Totals struct {
+	in      *blocks.Inputs
+	sum     ReadTotals
+	lacking source.Lacking
+}
+
+// NewTotals are those of no fact.
+func NewTotals(in *blocks.Inputs) *Totals { return &Totals{in: in} }
+
+// Add adds a fact, in any order.
+func (t *Totals) Add(fact blocks.Fact) error {
+	return errors.Join(t.sum.Add(fact), t.lacking.AddFact(t.in, fact))
+}
+
+// Sum is what all come to.
+func (t *Totals) Sum() ReadTotals {
+	t.sum.NoColumn, t.sum.Whole = t.lacking.Sources(t.in)
+	return t.sum
+}
+
 // errUnreadable ends a job that has too many unreadable records.
 var errUnreadable = errors.New("too many unreadable records")
 
@@ -230,20 +242,19 @@ func (f *failOnUnreadableFn) ProcessElement(ctx context.Context, _ int64, facts 
 	if err != nil {
 		return err
 	}
-	var sum ReadTotals
-	var lacking source.Lacking
+	totals := Totals{in: in}
 	var line []byte
 	for facts(&line) {
 		var fact blocks.Fact
 		if err := json.Unmarshal(line, &fact); err != nil {
 			return err
 		}
-		if err := errors.Join(sum.Add(fact), lacking.AddFact(in, fact)); err != nil {
+		if err := totals.Add(fact); err != nil {
 			return err
 		}
 	}
-	sum.NoColumn, sum.Whole = lacking.Sources(in)
-	if n := sum.Unreadable + sum.Whole; n <= f.Limit.Records || float64(n) <= f.Limit.Percent/100*float64(sum.Records) {
+	sum := totals.Sum()
+	if !f.Limit.Exceeded(sum) {
 		return nil
 	}
 	if err := storage.WriteShared(ctx, f.Path, sum); err != nil {

@@ -48,7 +48,8 @@ func Table[T blocks.Row](s beam.Scope, table output.Part, slices int, p Params, 
 		all = []beam.PCollection{runs(s, string(table), slices, p, beam.Flatten(s, all...))}
 	}
 	if p.writes(table) {
-		all = append(all, everyShard(s, p.Inputs, false)) // a list of its own: one for all would tie the tables together on Flink
+		// A list of its own: one for all would tie the tables together on Flink.
+		all = append(all, beam.ParDo(s, &everyShardFn{p.Inputs}, beam.Impulse(s)))
 	}
 	return flow.Facts(beam.ParDo(s, &tableFn[T]{Table: table, Params: p}, beam.GroupByKey(s, beam.Flatten(s, all...))))
 }

@@ -2,6 +2,7 @@ package sink
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -328,17 +329,28 @@ func TestTableCorruptBlocks(t *testing.T) {
 func TestMarks(t *testing.T) {
 	in := shards(2)
 	in.Add(&blocks.File{Source: "b", Size: 1 << 20}, nil, []int64{5})
-	for corpus, want := range map[bool][]int64{false: {0, 1}, true: slices.Collect(in.Batches())} {
+	batches := slices.Collect(in.Batches())
+	all := share(t, in)
+	for _, of := range []struct {
+		fn interface {
+			ProcessElement(ctx context.Context, impulse []byte, emit func(int64, []byte)) error
+		}
+		want []int64
+	}{
+		{&everyShardFn{all}, []int64{0, 1}},
+		{&everyBatchFn{all, blocks.Range{}}, batches},
+		{&everyBatchFn{all, blocks.Range{First: batches[1], End: blocks.End}}, batches[1:]},
+		{&everyBatchFn{all, blocks.Range{First: 0, End: batches[1]}}, batches[:1]},
+	} {
 		var got []int64
-		f := &everyShardFn{Inputs: share(t, in), Corpus: corpus}
-		err := f.ProcessElement(t.Context(), nil, func(i int64, block []byte) {
+		err := of.fn.ProcessElement(t.Context(), nil, func(i int64, block []byte) {
 			if len(block) != 0 {
 				t.Errorf("mark %d has %d bytes", i, len(block))
 			}
 			got = append(got, i)
 		})
-		if err != nil || !slices.Equal(got, want) {
-			t.Errorf("marks %v, %v, want %v", got, err, want)
+		if err != nil || !slices.Equal(got, of.want) {
+			t.Errorf("marks %v, %v, want %v", got, err, of.want)
 		}
 	}
 }

@@ -61,7 +61,7 @@ func TestCorpusOfGroups(t *testing.T) {
 
 	p, s := beam.NewPipelineWithRoot()
 	docs := source.Read(s, source.Params{Inputs: shared, Options: o, Workers: 2, Spread: true})
-	written := sink.Corpus(s, 1, sink.Params{Inputs: shared, Output: output.Folder{Dir: folder}}, o, docs.Dropped)
+	written := sink.Corpus(s, 1, sink.Params{Inputs: shared, Output: output.Folder{Dir: folder}}, o, blocks.Range{}, docs.Dropped)
 	sink.Ledger(s, ledger, docs.Facts, written)
 	if _, _, err := beamtest.Launch("local", local.Options{Workers: 2})(t.Context(), p, storagetest.RunFolder(t)); err != nil {
 		t.Fatal(err)

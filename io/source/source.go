@@ -5,6 +5,7 @@
 package source
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -45,6 +46,8 @@ type Params struct {
 	Options Options
 	// Workers is about how many bundles are worked on at a time.
 	Workers int
+	// Splits are the numbers of those that Read reads.
+	Splits blocks.Range
 	// Spread: there may be a file whose blocks are to be spread.
 	Spread bool
 }
@@ -57,7 +60,7 @@ type Documents struct {
 	Facts    flow.Facts   // one for each split
 }
 
-// Read reads all documents.
+// Read reads all documents of splits.
 //
 //	Impulse → Documents
 //
@@ -67,7 +70,7 @@ type Documents struct {
 // others stay where they were read.
 func Read(s beam.Scope, p Params) Documents {
 	s = s.Scope("source.Read")
-	splits := beam.Reshuffle(s, beam.ParDo(s, &splitsFn{Inputs: p.Inputs}, beam.Impulse(s)))
+	splits := beam.Reshuffle(s, beam.ParDo(s, &splitsFn{Inputs: p.Inputs, Splits: p.Splits}, beam.Impulse(s)))
 	local, spread, rejected, dropped, facts := beam.ParDo5(s, &readFn{Params: p}, splits)
 	if p.Spread {
 		local = beam.Flatten(s, local, beam.ParDo(s, identity, beam.Reshuffle(s, spread)))
@@ -83,15 +86,18 @@ func Read(s beam.Scope, p Params) Documents {
 func identity(block []byte) []byte { return block }
 
 // splitsFn lists the splits' numbers.
-type splitsFn struct{ Inputs string }
+type splitsFn struct {
+	Inputs string
+	Splits blocks.Range
+}
 
 func (f *splitsFn) ProcessElement(ctx context.Context, _ []byte, emit func(int64)) error {
 	in, err := storage.Shared[blocks.Inputs](ctx, f.Inputs)
 	if err != nil {
 		return err
 	}
-	for i := range in.Splits.Len() {
-		emit(int64(i))
+	for i := f.Splits.First; i < min(cmp.Or(f.Splits.End, blocks.End), int64(in.Splits.Len())); i++ {
+		emit(i)
 	}
 	return nil
 }

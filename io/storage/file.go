@@ -322,6 +322,9 @@ func create(ctx context.Context, path string, cond If, write func(io.Writer) err
 // mark is in each folder of a run that lasts.
 const mark = ".running"
 
+// Marks reports whether a file of that path is the mark of its folder.
+func Marks(path string) bool { return relative(Dir(path), path) == mark }
+
 // Begin makes a folder and marks it as that of a run, which lasts until the folder is removed. On a disk only the
 // user may look into a private one, which must not be there yet; the folders above it are as any.
 func Begin(ctx context.Context, folder string, private bool) error {

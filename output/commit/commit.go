@@ -46,7 +46,9 @@ type Options struct {
 	Temp string
 	// Private keeps all that is not yet published from other users, also from workers that are other users.
 	Private bool
-	Lock    storage.LockOptions
+	// Continue: parts that earlier runs have done are taken over, and those of this one stay for the next if it ends badly.
+	Continue bool
+	Lock     storage.LockOptions
 	// Warn is told of what does the output no harm.
 	Warn func(format string, args ...any)
 }
@@ -81,6 +83,9 @@ type Commit struct {
 	// seen is the output as it was when the run began, stale are seals that could not be carried out.
 	seen  *survey
 	stale []*seal
+	// parts are done, by this run or by former ones.
+	parts  map[string]Part
+	former []leftover
 	// recovered is the seal of an earlier run whose publishing this one finished.
 	recovered *seal
 	// sealed: what is staged is the output, whoever publishes it.
@@ -187,7 +192,10 @@ func (c *Commit) begin(ctx context.Context) (err error) {
 	if err := c.seen.refuse(c.o.Overwrite || c.recovered != nil); err != nil {
 		return err
 	}
-	return c.stage(ctx)
+	if err := c.stage(ctx); err != nil {
+		return err
+	}
+	return c.takeOverAll(ctx)
 }
 
 // Recovered reports whether an earlier run of this fingerprint was killed while it published, and is
@@ -450,10 +458,11 @@ func FailedDir(dir string) string { return dir + ".failed" }
 // ended with: err, or a *storage.FencedError if that is because the output is another run's by now. Once the run has
 // published, nothing that goes wrong is more than a warning.
 func (c *Commit) Close(ctx context.Context, err error) error {
-	if fenced := (*storage.FencedError)(nil); err != nil && errors.As(c.lock.Prove(ctx), &fenced) {
+	fenced := (*storage.FencedError)(nil)
+	if err != nil && errors.As(c.lock.Prove(ctx), &fenced) {
 		err = fenced
 	}
-	switch left := c.close(ctx); {
+	switch left := c.close(ctx, fenced != nil); {
 	case left != nil && c.committed:
 		c.o.Warn("the output is complete, but cleaning up failed: %v", left)
 	case left != nil && err != nil && ctx.Err() != nil:
@@ -464,13 +473,15 @@ func (c *Commit) Close(ctx context.Context, err error) error {
 	return err
 }
 
-func (c *Commit) close(ctx context.Context) error {
+func (c *Commit) close(ctx context.Context, fenced bool) error {
 	var errs []error
 	if c.syncing != nil {
 		errs = append(errs, c.syncing.Close())
 	}
 	switch {
-	case c.staging == "":
+	case c.staging == "", fenced && c.o.Continue: // who has fenced it off takes its parts over, and removes it
+	case c.o.Continue && len(c.parts) > 0 && !c.committed && !c.sealed:
+		errs = append(errs, c.leaveParts(ctx))
 	case c.Pending():
 		// Whoever has the lock next needs what is staged.
 		errs = append(errs, storage.RemoveAll(ctx, c.Temporary()))

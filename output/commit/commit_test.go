@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -60,7 +61,54 @@ func (e edition) run(ctx context.Context, o commit.Options) error {
 	if err != nil {
 		return err
 	}
+	if o.Continue {
+		if err := e.inParts(ctx, c); err != nil {
+			return c.Close(context.WithoutCancel(ctx), err)
+		}
+	}
 	return c.Close(context.WithoutCancel(ctx), e.build(ctx, c, o.Run))
+}
+
+// takenOver counts the parts of other runs that were gone on with.
+var takenOver atomic.Int64
+
+// inParts writes each file as a part of its own, with a file that no output has, unless a former run has done it.
+func (e edition) inParts(ctx context.Context, c *commit.Commit) error {
+	if done, err := c.Recovered(e.fingerprint()); done || err != nil {
+		return err
+	}
+	if err := c.BeginParts(ctx); err != nil {
+		return err
+	}
+	if _, err := c.Retain(ctx, func(p commit.Part) bool { return p.Fingerprint == e.fingerprint() }); err != nil {
+		return err
+	}
+	staged := c.Staged()
+	for i, name := range slices.Sorted(maps.Keys(e)) {
+		part := fmt.Sprintf("part-%d", i)
+		kept := storage.Join(c.Kept(), part+".kept")
+		if _, done := c.Parts()[part]; done {
+			takenOver.Add(1)
+			for path, want := range map[string]string{kept: e[name], staged.Path(name): e[name]} {
+				if data, err := storage.ReadFile(ctx, path); err != nil || string(data) != want {
+					return fmt.Errorf("a part that is done: %s holds %q: %w", path, data, err)
+				}
+			}
+			continue
+		}
+		if _, err := storage.WriteBelow(ctx, c.Kept(), kept, text(e[name])); err != nil {
+			return err
+		}
+		if _, err := storage.WriteBelow(ctx, staged.Dir, staged.Path(name), text(e[name])); err != nil {
+			return err
+		}
+		size := int64(len(e[name]))
+		files := []commit.PartFile{{In: commit.InOutput, Name: name, Bytes: size}, {In: commit.InKept, Name: part + ".kept", Bytes: size}}
+		if err := c.Keep(ctx, commit.Part{Name: part, Fingerprint: e.fingerprint(), Files: files, State: json.RawMessage("{}")}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 var errFailed = errors.New("the job failed")
@@ -70,7 +118,10 @@ func (e edition) build(ctx context.Context, c *commit.Commit, run string) error 
 		return err
 	}
 	staged := c.Staged()
-	for _, name := range slices.Sorted(maps.Keys(e)) {
+	for i, name := range slices.Sorted(maps.Keys(e)) {
+		if _, done := c.Parts()[fmt.Sprintf("part-%d", i)]; done {
+			continue
+		}
 		if _, err := storage.WriteBelow(ctx, staged.Dir, staged.Path(name), text(e[name])); err != nil {
 			return err
 		}
@@ -136,6 +187,7 @@ type lake struct {
 	storagetest.Memory
 	t     *testing.T
 	dir   string
+	parts bool // runs work in parts
 	mu    sync.Mutex
 	clock time.Time
 	// unwatched: what looks finished may not be whole after a request.
@@ -165,7 +217,7 @@ func (l *lake) later() {
 func (l *lake) process(name string, before func(request string) error) commit.Options {
 	scheme := name + "://"
 	storage.Register(scheme, &process{lake: l, scheme: scheme, before: before})
-	return commit.Options{Dir: scheme + l.dir, Overwrite: true}
+	return commit.Options{Dir: scheme + l.dir, Overwrite: true, Continue: l.parts}
 }
 
 // whole fails the test if what looks finished is not.
@@ -302,38 +354,78 @@ func (l *lake) prepare(editions []edition) {
 // if it was killed once more.
 func TestKilled(t *testing.T) {
 	for name, editions := range prepared {
-		t.Run(name, func(t *testing.T) {
-			for n, ended := 0, false; !ended; n++ {
-				again := 0 // the request at which the second is killed; -1: it is not
-				for step := steps(n); ; again += step {
-					l := newLake(t)
-					l.prepare(editions)
-					var once, twice bool
-					err := second.run(t.Context(), l.process("one", killedAt(n, &once)))
-					if once && err != nil {
-						t.Fatal(err)
-					}
-					ended = once
-					l.later()
-					err = second.run(t.Context(), l.process("two", killedAt(again, &twice)))
-					if twice && err != nil {
-						t.Fatalf("killed at %d: the same command fails: %v", n, err)
-					}
-					l.later()
-					if !twice {
-						if err := second.run(t.Context(), l.process("three", lives)); err != nil {
-							t.Fatalf("killed at %d and %d: the same command fails: %v", n, again, err)
-						}
-					}
-					when := fmt.Sprintf("killed at %d and %d", n, again)
-					l.whole(when, second)
-					l.clean(when)
-					if twice || once {
-						break
-					}
+		t.Run(name, func(t *testing.T) { killed(t, editions, false) })
+	}
+}
+
+// TestKilledInParts: so it is with runs that work in parts, which go on with what is done.
+func TestKilledInParts(t *testing.T) {
+	takenOver.Store(0)
+	for name, editions := range prepared {
+		t.Run(name, func(t *testing.T) { killed(t, editions, true) })
+	}
+	if n := takenOver.Load(); n < 100 {
+		t.Errorf("%d parts were taken over", n)
+	}
+}
+
+func killed(t *testing.T, editions []edition, parts bool) {
+	for n, ended := 0, false; !ended; n++ {
+		again := 0 // the request at which the second is killed; -1: it is not
+		for step := steps(n); ; again += step {
+			l := newLake(t)
+			l.prepare(editions)
+			l.parts = parts
+			var once, twice bool
+			err := second.run(t.Context(), l.process("one", killedAt(n, &once)))
+			if once && err != nil {
+				t.Fatal(err)
+			}
+			ended = once
+			l.later()
+			err = second.run(t.Context(), l.process("two", killedAt(again, &twice)))
+			if twice && err != nil {
+				t.Fatalf("killed at %d: the same command fails: %v", n, err)
+			}
+			l.later()
+			if !twice {
+				if err := second.run(t.Context(), l.process("three", lives)); err != nil {
+					t.Fatalf("killed at %d and %d: the same command fails: %v", n, again, err)
 				}
 			}
-		})
+			when := fmt.Sprintf("killed at %d and %d", n, again)
+			l.whole(when, second)
+			l.clean(when)
+			if twice || once {
+				break
+			}
+		}
+	}
+}
+
+// TestFencedKeepsParts: what a run has done that was fenced off, and ends before its successor has taken that over, is
+// there for it.
+func TestFencedKeepsParts(t *testing.T) {
+	l := newLake(t)
+	l.parts = true
+	for where, dir := range map[string]string{"store": "lake://" + l.dir, "disk": folder(t, "fill")} {
+		o := commit.Options{Dir: dir, Overwrite: true, Continue: true, Run: commit.NewRun(), Warn: func(string, ...any) {}}
+		c, err := commit.Begin(t.Context(), o)
+		ok(t, err)
+		ok(t, second.inParts(t.Context(), c))
+		force := storage.LockOptions{Force: true}
+		_, _, err = storage.Acquire(t.Context(), storage.Join(dir, output.LockFile), commit.NewRun(), force)
+		ok(t, err)
+		if err := c.Close(t.Context(), errFailed); !errors.As(err, new(*storage.FencedError)) {
+			t.Errorf("%s: error %v", where, err)
+		}
+		takenOver.Store(0)
+		o.Lock.Force = true
+		ok(t, second.run(t.Context(), o))
+		if n := takenOver.Load(); n != int64(len(second)) {
+			t.Errorf("%s: %d parts of %d were taken over", where, n, len(second))
+		}
+		ok(t, check(t.Context(), dir, second))
 	}
 }
 
@@ -345,8 +437,8 @@ func steps(n int) int {
 	return 23 + n%17
 }
 
-// paused runs an edition that stands still before its request of number n, from 0 on, until another has done something. It returns
-// that request, "" if the run ended before.
+// paused runs an edition that stands still before its request of number n, from 0 on, until another has done something.
+// It returns that request, "" if the run ended before.
 func paused(e edition, n int, process func(before func(string) error) commit.Options, other func()) (at string, err error) {
 	arrived, goOn, done := make(chan string, 1), make(chan bool), make(chan error, 1)
 	one := process(func(request string) error {
@@ -375,29 +467,45 @@ func paused(e edition, n int, process func(before func(string) error) commit.Opt
 // TestPaused: a run that stands still while another takes the output over does it no harm when it goes on.
 func TestPaused(t *testing.T) {
 	for name, editions := range prepared {
-		t.Run(name, func(t *testing.T) {
-			for n, ended := 0, false; !ended; n++ {
-				l := newLake(t)
-				l.prepare(editions)
-				two := l.process("two", lives)
-				at, err := paused(second, n, func(before func(string) error) commit.Options { return l.process("one", before) }, func() {
-					l.later()
-					if err := third.run(t.Context(), two); err != nil {
-						t.Fatalf("paused at %d: the other: %v", n, err)
-					}
-				})
-				ended = at == ""
-				when := fmt.Sprintf("paused at %d, %v", n, err)
-				if fenced := (*storage.FencedError)(nil); err != nil && !errors.As(err, &fenced) && !errors.As(err, new(*storage.LockedError)) {
-					t.Errorf("%s: the error does not tell", when)
-				}
-				if err == nil { // it went on before or after the other
-					l.whole(when, nil)
-				} else {
-					l.whole(when, third)
-				}
+		t.Run(name, func(t *testing.T) { pausedAtEach(t, editions, third, false) })
+	}
+}
+
+// TestPausedInParts: nor where runs work in parts, and the other goes on with those that are done.
+func TestPausedInParts(t *testing.T) {
+	takenOver.Store(0)
+	for name, editions := range prepared {
+		for _, other := range []edition{second, third} {
+			t.Run(name, func(t *testing.T) { pausedAtEach(t, editions, other, true) })
+		}
+	}
+	if n := takenOver.Load(); n < 10 {
+		t.Errorf("%d parts were taken over", n)
+	}
+}
+
+func pausedAtEach(t *testing.T, editions []edition, other edition, parts bool) {
+	for n, ended := 0, false; !ended; n++ {
+		l := newLake(t)
+		l.prepare(editions)
+		l.parts = parts
+		two := l.process("two", lives)
+		at, err := paused(second, n, func(before func(string) error) commit.Options { return l.process("one", before) }, func() {
+			l.later()
+			if err := other.run(t.Context(), two); err != nil {
+				t.Fatalf("paused at %d: the other: %v", n, err)
 			}
 		})
+		ended = at == ""
+		when := fmt.Sprintf("paused at %d, %v", n, err)
+		if fenced := (*storage.FencedError)(nil); err != nil && !errors.As(err, &fenced) && !errors.As(err, new(*storage.LockedError)) {
+			t.Errorf("%s: the error does not tell", when)
+		}
+		if err == nil { // it went on before or after the other
+			l.whole(when, nil)
+		} else {
+			l.whole(when, other)
+		}
 	}
 }
 

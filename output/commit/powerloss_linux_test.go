@@ -29,12 +29,17 @@ func TestPowerLoss(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, options := range map[string]lossy.Options{
+		"parts, new, exchange": {}, "parts, overwrite, no exchange": {Holds: old, NoFlags: true},
 		"new, exchange": {}, "new, no exchange": {NoFlags: true}, "new, the exchange fails": {Busy: true},
 		"overwrite, exchange": {Holds: old}, "overwrite, no exchange": {Holds: old, NoFlags: true}, "overwrite, the exchange fails": {Holds: old, Busy: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			moments := lose(t, options)
+			flags := "few"
+			if strings.HasPrefix(name, "parts") {
+				flags = "few parts"
+			}
+			moments := lose(t, options, flags)
 			every := max(1, len(moments)/6)
 			if os.Getenv("NEARDUP_NIGHTLY") != "" {
 				every = 1
@@ -45,7 +50,7 @@ func TestPowerLoss(t *testing.T) {
 					continue
 				}
 				options.Holds = m.left
-				if lose(t, options); t.Failed() {
+				if lose(t, options, flags); t.Failed() {
 					t.Fatalf("so it is if the power has failed before after %s, with %s", m.operation, m.names)
 				}
 			}
@@ -61,7 +66,7 @@ type moment struct {
 }
 
 // lose runs an edition once on such a file system, and returns each state that a loss of power could leave.
-func lose(t *testing.T, options lossy.Options) (moments []moment) {
+func lose(t *testing.T, options lossy.Options, flags string) (moments []moment) {
 	t.Helper()
 	had, _ := finished(options.Holds)
 	last := map[lossy.Names]lossy.Tree{lossy.Synced: options.Holds, lossy.All: options.Holds}
@@ -83,7 +88,7 @@ func lose(t *testing.T, options lossy.Options) (moments []moment) {
 		}
 	}
 	system := lossy.New(options)
-	if got := status(start(t, filepath.Join(lossy.Mount(t, system, time.Minute), deep), "new", "few")); got != exitCommitted {
+	if got := status(start(t, filepath.Join(lossy.Mount(t, system, time.Minute), deep), "new", flags)); got != exitCommitted {
 		t.Errorf("it ended with %d", got)
 	}
 	for _, names := range []lossy.Names{lossy.Synced, lossy.All} {

@@ -52,7 +52,7 @@ func child(dir, name, flags string) int {
 				fmt.Fprintf(os.Stderr, format+"\n", args...)
 			}
 		}}
-		options.Lock.Force = strings.Contains(flags, "force")
+		options.Lock.Force, options.Continue = strings.Contains(flags, "force"), strings.Contains(flags, "parts")
 		if strings.Contains(flags, "wait") {
 			options.Lock.Wait = time.Minute
 		}
@@ -139,7 +139,7 @@ func duration() time.Duration {
 // TestProcesses: four processes that replace one output over and over, and are killed at any moment, leave it whole at
 // every moment; if their folders swap places, it is also there at every moment.
 func TestProcesses(t *testing.T) {
-	for _, way := range []string{"swap", "fill"} {
+	for _, way := range []string{"swap", "fill", "swap parts", "fill parts"} {
 		t.Run(way, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "out")
 			ends(t, dir, "first", way)
@@ -166,7 +166,7 @@ func TestProcesses(t *testing.T) {
 				if err := check(t.Context(), dir, nil); err != nil {
 					t.Error(err)
 				}
-				if _, err := os.Stat(filepath.Join(dir, "_SUCCESS")); err != nil && way == "swap" {
+				if _, err := os.Stat(filepath.Join(dir, "_SUCCESS")); err != nil && strings.HasPrefix(way, "swap") {
 					t.Error(err)
 				}
 			}
@@ -187,7 +187,7 @@ func TestStopped(t *testing.T) {
 	if os.Getenv("NEARDUP_NIGHTLY") != "" {
 		rounds = 500
 	}
-	for _, way := range []string{"swap", "fill"} {
+	for _, way := range []string{"swap", "fill", "swap parts", "fill parts"} {
 		t.Run(way, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "out")
 			began := time.Now()

@@ -148,6 +148,14 @@ func (c *Commit) recover(ctx context.Context) (err error) {
 			c.o.Warn("finished publishing the output of run %s, which was interrupted", seal.Run)
 			c.recovered = seal
 		}
+		if c.o.Continue && seal == nil {
+			if names, err := namesIn(ctx, storage.Join(l.folder, keptDir)); err != nil {
+				return err
+			} else if len(names) > 0 {
+				c.former = append(c.former, l)
+				continue
+			}
+		}
 		if err := c.discard(ctx, l); err != nil {
 			return err
 		}
@@ -176,16 +184,8 @@ func (c *Commit) discard(ctx context.Context, l leftover) error {
 		c.o.Warn("%s does not say which run it belongs to and was kept; delete it if it is not yours", l.folder)
 		return nil
 	}
-	if storage.IsLocal(l.folder) && !l.removing() {
-		// Its run can do nothing more: not even let it take the output's place while it is looked at.
-		err := c.store.Move(ctx, l.folder, l.folder+storage.Removing)
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		l.folder += storage.Removing
+	if l, err = c.fence(ctx, l); err != nil {
+		return err
 	}
 	if note.Temp != "" && path.Base(note.Temp) == tempPrefix+l.run {
 		if err := errors.Join(storage.RemoveAll(ctx, note.Temp), storage.RemoveAll(ctx, note.Temp+storage.Removing)); err != nil {
@@ -210,6 +210,20 @@ func (c *Commit) discard(ctx context.Context, l leftover) error {
 		return err
 	}
 	return storage.RemoveAll(ctx, l.folder)
+}
+
+// fence takes a staging folder from its run on a disk, which can do nothing more: not even let it take the output's place while it is
+// looked at. On a store it has lost the lock, and finds its files gone.
+func (c *Commit) fence(ctx context.Context, l leftover) (leftover, error) {
+	if !storage.IsLocal(l.folder) || l.removing() {
+		return l, nil
+	}
+	err := c.store.Move(ctx, l.folder, l.folder+storage.Removing)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return l, err
+	}
+	l.folder += storage.Removing
+	return l, nil
 }
 
 // readNote returns the note in a staging folder. A folder without one is a run's if it holds nothing else, or is

@@ -3,6 +3,7 @@ package dedup
 import (
 	"cmp"
 	"math"
+	"slices"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 
@@ -20,11 +21,11 @@ import (
 	"github.com/neardup/neardup/transforms/components"
 	"github.com/neardup/neardup/transforms/crowds"
 	"github.com/neardup/neardup/transforms/decide"
+	"github.com/neardup/neardup/transforms/exchange"
 	"github.com/neardup/neardup/transforms/recall"
 	"github.com/neardup/neardup/transforms/sets"
 	"github.com/neardup/neardup/transforms/signature"
 	"github.com/neardup/neardup/transforms/spool"
-	"github.com/neardup/neardup/transforms/together"
 	"github.com/neardup/neardup/transforms/verify"
 )
 
@@ -44,86 +45,228 @@ type Plan struct {
 // Build builds the pipeline, as docs/architecture.md draws it. temp is the run's temporary
 // folder, where the shared inputs are; the ledger will be there when the job is complete.
 func Build(s beam.Scope, p *Plan, staged output.Folder, temp string) {
-	inputs, reading := job.Inputs(temp), p.Source(temp)
-	writing := sink.Params{Inputs: inputs, Output: staged, Sync: p.Config.Runner.Traits().OnCluster, Temp: temp, GroupRows: p.groupRows(), HeldRows: p.Config.heldRows(), Pack: p.Request.GroupBytes > 0, Write: p.Request.Parts, Metadata: p.metadata()}
-
-	docs, compared, rejected := p.Read(s, temp)
-	read := firstRead{Documents: docs, compared: compared, rejected: rejected}
-	var rows decide.Rows
-	var facts []flow.Facts
-	switch p.Request.Method {
-	case job.Exact:
-		read.sign(signature.Sign(s, compared, p.Signature(temp)))
-		copies := candidates.Copies(s, together.Alone(s.Scope("candidates.Copies"), read.signed.Firsts), candidates.Params{Inputs: inputs})
-		profiles, copied := sets.Profiles(s, source.Fetch(s, flow.Flatten(s, read.signed.Copies, copies), reading), p.Request.Same, p.sets(temp))
-		rows = decide.Copies(s, profiles, copied, p.decide(temp))
-	case job.MinHash, job.SimHash, job.Complete:
-		edges, copies := p.edges(s, &read, temp)
-		connected := components.Connect(s, edges, p.components(inputs))
-		features := sets.Make(s, source.Fetch(s, flow.Flatten(s, copies, connected), reading), p.sets(temp))
-		small, tooLarge, tooLargeProfiles := verify.Small(s, features.Sets, p.verify(temp))
-		large := p.joinLarge(s, features, flow.Flatten(s, features.LargeSets, tooLarge), flow.Flatten(s, features.LargeProfiles, tooLargeProfiles), temp)
-		rows = decide.Survivors(s, features.Profiles, flow.Flatten(s, small.Pairs, large.pairs), large.links, features.Copies, p.decide(temp))
-		facts = append(large.facts, small.Facts)
-		if p.Request.MeasureRecall > 0 {
-			measuring := p.measuring(temp)
-			sample := source.Fetch(s, measuring.Choose(s, compared), reading)
-			facts = append(facts, measuring.Keep(s, sample, large.crowds))
-		}
+	keys := p.read(s, temp, blocks.Range{})
+	if p.together() {
+		keys = p.grouped(s, keys)
 	}
+	found := p.compare(s, &keys, temp)
+	rows := p.decide(s, &found, temp)
+	written := p.tables(s, &keys, &rows, staged, temp)
+	if p.Request.Writes(output.Corpus) {
+		written.facts = append(written.facts, p.corpus(s, written.dropped, staged, temp, blocks.Range{}))
+	}
+	sink.FailOnUnreadable(s, job.Inputs(temp), storage.Join(temp, exceededFile), p.Request.MaxRejected, keys.facts, written.rejected)
+	sink.Ledger(s, storage.Join(temp, ledgerFile), slices.Concat([]flow.Facts{keys.facts}, found.facts, written.facts)...)
+}
 
-	rejectedFacts := sink.Table(s, output.Rejected, p.rejectedSlices(), writing, read.rejected...)
-	facts = append(append(facts, rows.Facts...),
-		read.Facts,
-		rejectedFacts,
+// keys is what the first read leaves: the collections of the first seam.
+type keys struct {
+	bands    exchange.Groups
+	firsts   exchange.Groups
+	signed   signature.Signed // its Bands and Firsts are those before they are grouped
+	drawn    flow.Drawn       // if the recall is measured
+	rejected []flow.Rows[records.Rejected]
+	dropped  flow.Dropped // unreadable records
+	facts    flow.Facts
+}
+
+// The lanes of the seams. The numbers are in files of runs that continue.
+const (
+	bandsLane exchange.Lane = iota + 1
+	firstsLane
+	sizedLane
+	copiesLane
+	drawnLane
+	rejectedLane
+	droppedLane
+	factsLane
+	profilesLane
+	pairsLane
+	linksLane
+	copiedLane
+)
+
+// read reads the documents of splits, and makes their keys or, if all are compared, their sets.
+func (p *Plan) read(s beam.Scope, temp string, splits blocks.Range) keys {
+	docs, compared, rejected := p.Read(s, temp, splits)
+	k := keys{rejected: rejected, dropped: docs.Dropped, facts: docs.Facts}
+	if p.Complete {
+		k.signed = signature.Sets(s, compared, p.Signature(temp), p.ofAll(temp))
+	} else {
+		k.signed = signature.Sign(s, compared, p.Signature(temp))
+	}
+	k.rejected = append(k.rejected, k.signed.Rejected...)
+	if p.Request.MeasureRecall > 0 {
+		k.drawn = p.measuring(temp).Draw(s, compared)
+	}
+	return k
+}
+
+// enter has what documents are compared by enter its lanes.
+func (k *keys) enter(s beam.Scope) *exchange.Lanes {
+	lanes := exchange.New(s)
+	exchange.Enter(lanes, bandsLane, k.signed.Bands)
+	exchange.Enter(lanes, firstsLane, k.signed.Firsts)
+	exchange.Enter(lanes, sizedLane, k.signed.Sized)
+	exchange.Enter(lanes, copiesLane, k.signed.Copies)
+	exchange.Enter(lanes, drawnLane, k.drawn)
+	return lanes
+}
+
+// leave returns what has entered, and gone through an exchange.
+func (p *Plan) leave(s beam.Scope, all exchange.Arrived) (k keys) {
+	switch {
+	case p.Complete:
+		k.signed.Sized = exchange.Leave[flow.Sized](s, all, sizedLane)
+	case p.Request.Same != "":
+	case all.Grouped:
+		k.bands = exchange.Of[flow.Bands](s, all, bandsLane)
+	default:
+		k.signed.Bands = exchange.Leave[flow.Bands](s, all, bandsLane)
+	}
+	k.firsts = exchange.Of[flow.Firsts](s, all, firstsLane)
+	k.signed.Copies = exchange.Leave[flow.Members](s, all, copiesLane)
+	if p.Request.MeasureRecall > 0 {
+		k.drawn = exchange.Leave[flow.Drawn](s, all, drawnLane)
+	}
+	return k
+}
+
+// grouped has all that the first read leaves go through one GroupByKey.
+func (p *Plan) grouped(s beam.Scope, k keys) keys {
+	lanes := k.enter(s)
+	exchange.Enter(lanes, rejectedLane, k.rejected...)
+	exchange.Enter(lanes, droppedLane, k.dropped)
+	lanes.EnterFacts(factsLane, k.facts)
+	all := lanes.Group()
+	g := p.leave(s, all)
+	g.rejected = []flow.Rows[records.Rejected]{exchange.Leave[flow.Rows[records.Rejected]](s, all, rejectedLane)}
+	g.dropped, g.facts = exchange.Leave[flow.Dropped](s, all, droppedLane), exchange.LeaveFacts(s, all, factsLane)
+	return g
+}
+
+// found is what is known of documents that are similar: the collections of the second seam.
+type found struct {
+	profiles flow.Profiles
+	pairs    flow.NearPairs
+	links    flow.Links
+	copies   flow.Copies
+	facts    []flow.Facts
+}
+
+// compare finds the documents that are to be compared, and compares them.
+func (p *Plan) compare(s beam.Scope, k *keys, temp string) (f found) {
+	reading := p.Source(temp)
+	if p.Request.Method == job.Exact {
+		copies := candidates.Copies(s, k.groupedFirsts(s), candidates.Params{Inputs: job.Inputs(temp)})
+		f.profiles, f.copies = sets.Profiles(s, source.Fetch(s, flow.Flatten(s, k.signed.Copies, copies), reading), p.Request.Same, p.sets(temp))
+		return f
+	}
+	edges, copies := p.edges(s, k, temp)
+	connected := components.Connect(s, edges, p.components(job.Inputs(temp)))
+	features := sets.Make(s, source.Fetch(s, flow.Flatten(s, copies, connected), reading), p.sets(temp))
+	small, tooLarge, tooLargeProfiles := verify.Small(s, features.Sets, p.verify(temp))
+	large := p.joinLarge(s, features, flow.Flatten(s, features.LargeSets, tooLarge), flow.Flatten(s, features.LargeProfiles, tooLargeProfiles), temp)
+	f = found{
+		profiles: features.Profiles, pairs: flow.Flatten(s, small.Pairs, large.pairs), links: large.links, copies: features.Copies,
+		facts: append(large.facts, small.Facts),
+	}
+	if p.Request.MeasureRecall > 0 {
+		measuring := p.measuring(temp)
+		sample := source.Fetch(s, measuring.Choose(s, k.drawn), reading)
+		f.facts = append(f.facts, measuring.Keep(s, sample, large.crowds))
+	}
+	return f
+}
+
+// groupedFirsts are the groups of firsts.
+func (k *keys) groupedFirsts(s beam.Scope) exchange.Groups {
+	if k.firsts.All.IsValid() {
+		return k.firsts
+	}
+	return exchange.Alone(s.Scope("candidates.Copies"), k.signed.Firsts)
+}
+
+// edges finds which documents are to be compared: those that share a band key or, if all are compared, that have a
+// pair. And it finds the copies.
+func (p *Plan) edges(s beam.Scope, k *keys, temp string) (flow.Edges, flow.Members) {
+	params := p.candidates(temp)
+	copies := candidates.Copies(s, k.groupedFirsts(s), params)
+	all := flow.Flatten(s, k.signed.Copies, copies)
+	if p.Complete {
+		batches, same := spool.All(s, k.signed.Sized, temp)
+		return flow.Flatten(s, same, verify.Connect(s, batches, p.verify(temp))), all
+	}
+	if !k.bands.All.IsValid() {
+		bands := k.signed.Bands
+		if params.List != "" {
+			bands = candidates.List(s, bands, copies, params)
+		}
+		k.bands = exchange.Alone(s.Scope("candidates.Buckets"), bands)
+	}
+	return candidates.Buckets(s, k.bands, params), all
+}
+
+// enter has what is known of documents enter its lanes.
+func (f *found) enter(s beam.Scope) *exchange.Lanes {
+	lanes := exchange.New(s)
+	exchange.Enter(lanes, profilesLane, f.profiles)
+	exchange.Enter(lanes, pairsLane, f.pairs)
+	exchange.Enter(lanes, linksLane, f.links)
+	exchange.Enter(lanes, copiedLane, f.copies)
+	return lanes
+}
+
+// leaveFound returns what has entered, and gone through an exchange.
+func (p *Plan) leaveFound(s beam.Scope, all exchange.Arrived) (f found) {
+	f.profiles, f.copies = exchange.Leave[flow.Profiles](s, all, profilesLane), exchange.Leave[flow.Copies](s, all, copiedLane)
+	if p.Request.Method != job.Exact {
+		f.pairs, f.links = exchange.Leave[flow.NearPairs](s, all, pairsLane), exchange.Leave[flow.Links](s, all, linksLane)
+	}
+	return f
+}
+
+// decide decides which documents are kept.
+func (p *Plan) decide(s beam.Scope, f *found, temp string) decide.Rows {
+	if p.Request.Method == job.Exact {
+		return decide.Copies(s, f.profiles, f.copies, p.deciding(temp))
+	}
+	return decide.Survivors(s, f.profiles, f.pairs, f.links, f.copies, p.deciding(temp))
+}
+
+// written is what writing the tables leaves.
+type written struct {
+	dropped  []flow.Dropped // what does not go into the corpus
+	rejected flow.Facts     // of that table
+	facts    []flow.Facts
+}
+
+// tables writes the tables.
+func (p *Plan) tables(s beam.Scope, k *keys, rows *decide.Rows, staged output.Folder, temp string) written {
+	writing := p.writing(staged, temp)
+	w := written{dropped: append(rows.Dropped, k.dropped), rejected: sink.Table(s, output.Rejected, p.rejectedSlices(), writing, k.rejected...)}
+	w.facts = append(rows.Facts,
+		w.rejected,
 		sink.Table(s, output.Pairs, p.slices(p.pairsPerDocument()), writing, rows.Pairs...),
 		sink.Table(s, output.Clusters, p.slices(1), writing, rows.Clusters...),
 		sink.Table(s, output.Removed, p.slices(1), writing, rows.Removed...),
 	)
-	if p.Request.DropNotCompared {
-		read.Dropped = sink.Listed(s, inputs, read.rejected...)
+	if p.Request.DropNotCompared { // which are more than the unreadable
+		w.dropped[len(w.dropped)-1] = sink.Listed(s, job.Inputs(temp), k.rejected...)
 	}
-	if p.Request.Writes(output.Corpus) {
-		facts = append(facts, sink.Corpus(s, p.corpusSlices(), writing, p.Reading(), append(rows.Dropped, read.Dropped)...))
-	}
-	sink.FailOnUnreadable(s, inputs, storage.Join(temp, exceededFile), p.Request.MaxRejected, read.Facts, rejectedFacts)
-	sink.Ledger(s, storage.Join(temp, ledgerFile), facts...)
+	return w
 }
 
-// firstRead is what the first read leaves.
-type firstRead struct {
-	source.Documents
-	compared flow.Documents
-	rejected []flow.Rows[records.Rejected]
-	signed   signature.Signed
+// corpus writes batches of the corpus.
+func (p *Plan) corpus(s beam.Scope, dropped []flow.Dropped, staged output.Folder, temp string, batches blocks.Range) flow.Facts {
+	return sink.Corpus(s, p.corpusSlices(), p.writing(staged, temp), p.Reading(), batches, dropped...)
 }
 
-func (r *firstRead) sign(signed signature.Signed) {
-	r.signed = signed
-	r.rejected = append(r.rejected, signed.Rejected...)
-}
-
-// edges finds which documents are to be compared: those that share a band key or, if all are compared, that have a pair. And it finds
-// the copies.
-func (p *Plan) edges(s beam.Scope, r *firstRead, temp string) (flow.Edges, flow.Members) {
-	if p.Complete {
-		sized, signed := signature.Sets(s, r.compared, p.Signature(temp), p.ofAll(temp))
-		r.sign(signed)
-		batches, same := spool.All(s, sized, temp)
-		copies := candidates.Copies(s, together.Alone(s.Scope("candidates.Copies"), signed.Firsts), candidates.Params{Inputs: job.Inputs(temp)})
-		return flow.Flatten(s, same, verify.Connect(s, batches, p.verify(temp))), flow.Flatten(s, signed.Copies, copies)
+func (p *Plan) writing(staged output.Folder, temp string) sink.Params {
+	return sink.Params{
+		Inputs: job.Inputs(temp), Output: staged, Sync: p.Config.Runner.Traits().OnCluster, Temp: temp,
+		GroupRows: p.groupRows(), HeldRows: p.Config.heldRows(), Pack: p.Request.GroupBytes > 0, Write: p.Request.Parts, Metadata: p.metadata(),
 	}
-	r.sign(signature.Sign(s, r.compared, p.Signature(temp)))
-	params := p.candidates(temp)
-	if p.together() {
-		bands, firsts := r.together(s)
-		return candidates.Buckets(s, bands, params), flow.Flatten(s, r.signed.Copies, candidates.Copies(s, firsts, params))
-	}
-	bands, copies := r.signed.Bands, candidates.Copies(s, together.Alone(s.Scope("candidates.Copies"), r.signed.Firsts), params)
-	if params.List != "" {
-		bands = candidates.List(s, bands, copies, params)
-	}
-	return candidates.Buckets(s, together.Alone(s.Scope("candidates.Buckets"), bands), params), flow.Flatten(s, r.signed.Copies, copies)
 }
 
 // together reports whether all that the first read leaves is grouped by one GroupByKey.
@@ -143,7 +286,8 @@ func expected(task int64) int64 { return task * 3 / 4 }
 // clusterWorkers is the minimum number of workers of a job on a cluster, of which Flink has the narrowest tasks.
 func (p *Plan) clusterWorkers() int64 { return p.sent()/expected(job.Flink.Traits().TaskBytes) + 1 }
 
-// checkTasks refuses a job with so many workers, 0 for an unknown number, of which a task would send more than its runner can hold.
+// checkTasks refuses a job with so many workers, 0 for an unknown number, of which a task would send more than its
+// runner can hold.
 func (p *Plan) checkTasks(workers int) error {
 	in, sent, most := p.Listing.Inputs, p.sent(), p.Config.Runner.Traits().TaskBytes
 	if most == 0 || sent <= expected(most) {
@@ -162,25 +306,6 @@ func (p *Plan) checkTasks(workers int) error {
 			workers, sent>>20, most>>20, least)
 	}
 	return nil
-}
-
-// together has all that the read leaves go through one GroupByKey, and returns the groups of band entries and of firsts.
-func (r *firstRead) together(s beam.Scope) (bands, firsts together.Groups) {
-	shuffle := together.New(s)
-	bands.Lane, firsts.Lane = together.Add(shuffle, r.signed.Bands), together.Add(shuffle, r.signed.Firsts)
-	copies, dropped, facts := together.Add(shuffle, r.signed.Copies), together.Add(shuffle, r.Dropped), shuffle.AddFacts(r.Facts)
-	rejected := make([]together.Lane, len(r.rejected))
-	for i, rows := range r.rejected {
-		rejected[i] = together.Add(shuffle, rows)
-	}
-	all := shuffle.Done()
-	bands.All, firsts.All = all, all
-	r.signed.Copies = together.Leave[flow.Members](s, all, copies)
-	r.Dropped, r.Facts = together.Leave[flow.Dropped](s, all, dropped), together.LeaveFacts(s, all, facts)
-	for i, lane := range rejected {
-		r.rejected[i] = together.Leave[flow.Rows[records.Rejected]](s, all, lane)
-	}
-	return bands, firsts
 }
 
 // joined is what is known of large components.
@@ -235,7 +360,8 @@ func (p *Plan) batchBytes(cell int) int {
 	return max(cell, int(p.featureBytes()/job.MostGroups))
 }
 
-// joinBytes is about how many bytes of sets are sent and read at most if all documents are compared, in cells of the usual size.
+// joinBytes is about how many bytes of sets are sent and read at most if all documents are compared, in cells of the
+// usual size.
 func (p *Plan) joinBytes() int64 {
 	if !p.Complete {
 		return 0
@@ -255,7 +381,8 @@ func (p *Plan) joinBytes() int64 {
 	return p.featureBytes() + blocks.ShingleBytes*setsim.CellCost(cells, p.Verifier("").New().MinWords)
 }
 
-// Reads are those of all pipelines of a run that is asked so; the plan, be it for the run or for another, is of the same input.
+// Reads are those of all pipelines of a run that is asked so; the plan, be it for the run or for another, is of the
+// same input.
 func Reads(asked *job.Asked, p *job.Plan) (pipelines [][]job.Read) {
 	if asked.Prepares() {
 		pipelines = append(pipelines, p.Reads(job.First))
@@ -276,22 +403,22 @@ func Reads(asked *job.Asked, p *job.Plan) (pipelines [][]job.Read) {
 // buildMeasurement builds the pipeline that compares the sample, which that of Build has written,
 // with all documents.
 func buildMeasurement(s beam.Scope, p *Plan, temp string) {
-	_, compared, _ := p.Read(s, temp)
+	_, compared, _ := p.Read(s, temp, blocks.Range{})
 	p.measuring(temp).Join(s, compared)
 }
 
 func (p *Plan) measuring(temp string) recall.Params {
 	return recall.Params{
 		Inputs: job.Inputs(temp), Text: p.Spec, Verifier: p.Verifier(temp),
-		Sample: p.Request.MeasureRecall, Seed: p.Request.Seed, Temp: temp,
+		Sample: p.Request.MeasureRecall, Seed: p.Request.Seed, Temp: p.KeptIn(temp),
 	}
 }
 
-// candidates lists copies unless they may be too many for each process to hold, 8 bytes for each document, or are found at the same time
-// as buckets.
+// candidates lists copies unless they may be too many for each process to hold, 8 bytes for each document, or are found
+// at the same time as buckets.
 func (p *Plan) candidates(temp string) candidates.Params {
 	params := candidates.Params{Inputs: job.Inputs(temp)}
-	if p.Documents <= 2*p.connectDocuments() && !p.together() {
+	if p.Documents <= 2*p.connectDocuments() && !p.together() && !p.Complete {
 		params.List = storage.Join(temp, copiesFile)
 	}
 	return params
@@ -323,7 +450,7 @@ func (p *Plan) verify(temp string) verify.Params {
 	}
 }
 
-func (p *Plan) decide(temp string) decide.Params {
+func (p *Plan) deciding(temp string) decide.Params {
 	return decide.Params{
 		Inputs: job.Inputs(temp), Shards: p.componentShards(), OnePerCluster: p.Request.Cluster == job.Components, Clusters: p.Request.Writes(output.Clusters),
 		Verifier: p.Verifier(temp), PairBudget: p.Request.PairBudget,
@@ -391,8 +518,8 @@ func (p *Plan) groupRows() int64 {
 	return cmp.Or(p.Request.GroupBytes, usualGroupRows)
 }
 
-// corpusSlices is the number of groups that the keys of a corpus batch's dropped records are spread over: one, unless groups are to be
-// small.
+// corpusSlices is the number of groups that the keys of a corpus batch's dropped records are spread over: one, unless
+// groups are to be small.
 func (p *Plan) corpusSlices() int {
 	if p.Request.GroupBytes == 0 {
 		return 1

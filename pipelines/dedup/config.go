@@ -9,6 +9,7 @@ import (
 	"cmp"
 	"context"
 	"runtime"
+	"slices"
 
 	"github.com/neardup/neardup/io/sink"
 	"github.com/neardup/neardup/pipelines/job"
@@ -80,6 +81,10 @@ func (c *Config) checkRunner(asked *job.Asked) error {
 		return job.Usage("--environment-config: add --environment-type, PROCESS, EXTERNAL or DOCKER")
 	case !runner.REST && (len(c.FlinkOption) > 0 || c.FlinkREST != ""):
 		return job.Usage("--flink-option and --flink-rest are for jobs on Flink: add --runner flink")
+	case c.Resume == job.ResumeAlways && (runner.OnlyBuckets || c.Detach):
+		return job.Usage("--resume always: a job on Dataflow goes on without neardup; drop it")
+	case c.Resume == job.ResumeAlways && slices.Contains(c.Inputs, "-"):
+		return job.Usage("--resume always: standard input is gone when a run fails; give a file, or drop it")
 	case !runner.OnlyBuckets:
 		return c.CheckUnused()
 	case c.JobServer+c.Environment != "":

@@ -22,8 +22,7 @@ const estimateTolerance = 4
 
 // account records what the pipeline came to and checks that nothing is lost. It returns the files that
 // were written.
-func (r *run) account(ctx context.Context, launch job.Launch, ended job.Outcome) (*records.Manifest, error) {
-	r.record.Steps = counters(ended.Result)
+func (r *run) account(ctx context.Context, launch job.Launch) (*records.Manifest, error) {
 	if len(r.record.Steps) == 0 {
 		r.warn("the runner returned no counters, so run.json has no steps")
 	}
@@ -123,6 +122,9 @@ func (r *run) checkCompared(facts []blocks.Fact) error {
 	return nil
 }
 
+// mostSuffix ends the name of the largest value of a distribution.
+const mostSuffix = "_max"
+
 // counters are the runner's, summed over transforms.
 func counters(result beam.PipelineResult) map[string]int64 {
 	steps := map[string]int64{}
@@ -133,7 +135,7 @@ func counters(result beam.PipelineResult) map[string]int64 {
 		steps[c.Key.Namespace+"/"+c.Key.Name] += c.Result()
 	}
 	for _, d := range result.Metrics().AllMetrics().Distributions() {
-		name := d.Key.Namespace + "/" + d.Key.Name + "_max"
+		name := d.Key.Namespace + "/" + d.Key.Name + mostSuffix
 		steps[name] = max(steps[name], d.Result().Max)
 	}
 	return steps

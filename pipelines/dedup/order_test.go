@@ -160,6 +160,7 @@ var wires = func() map[string][]wire {
 var combines = map[string]string{
 	"signature.distinctFn": "a shingle has one key; how often it gets there does not matter",
 	"frequencies.countFn":  "counts; their sums are the same",
+	"exchange.writeFn":     "files; what is in them is the same",
 	"recall.smallestFn":    "one key; the smallest of the smallest are the smallest of all",
 	"nearest.similarFn":    "one key; the nearest of the nearest are the nearest of all",
 	"nearest.estimateFn":   "one key; the same",
@@ -172,13 +173,16 @@ var combines = map[string]string{
 func TestOrderDecidesNothing(t *testing.T) {
 	orders := &beamtest.Orders{
 		Records: func(fn string, output int, value []byte) ([]string, error) {
+			if bytes.Contains(value, []byte(`{"kind":"kept"`)) {
+				return nil, nil // what it names depends on bundles, what is in that is compared where it is read
+			}
 			if of := wires[fn]; of != nil && of[output] != nil {
 				return of[output](value)
 			}
 			return []string{string(value)}, nil
 		},
 		Combines: func(fn string) bool { return combines[fn] != "" },
-		Passes:   func(fn string) bool { return strings.HasPrefix(fn, "together.") },
+		Passes:   func(fn string) bool { return strings.HasPrefix(fn, "exchange.") && fn != "exchange.writeFn" },
 		Differs:  func(fn string, err error) { t.Errorf("%s: %v", fn, err) },
 	}
 	usual := beamtest.Launch("local", local.Options{})
@@ -207,6 +211,7 @@ func TestOrderDecidesNothing(t *testing.T) {
 		},
 		{[]string{pages, packed, broken, "--max-rejected=10", "--min-words=4", "--runner=flink"}, func(c *dedup.Config) { c.GroupBytes = 5000 }},
 		{[]string{pages, "--bands=10", "--rows=4"}, func(c *dedup.Config) { c.CellBytes = 2000 }},
+		{[]string{pages, packed, broken, "--max-rejected=10", "--resume=always"}, func(*dedup.Config) {}},
 		{[]string{pages, "--method=exact"}, func(*dedup.Config) {}},
 		{[]string{pages, packed, broken, "--method=complete", "--drop-not-compared", "--max-rejected=10", "--shingle=char:5", "--threshold=.6"}, func(c *dedup.Config) { c.CellBytes = 2000 }},
 		{[]string{pages, packed, "--method=complete", "--shingle=char:5", "--threshold=.5", "--keep=longest", "--pair-budget=100"}, func(*dedup.Config) {}},

@@ -19,6 +19,7 @@ import (
 
 	"github.com/neardup/neardup/internal/usage"
 	"github.com/neardup/neardup/io/sink"
+	"github.com/neardup/neardup/io/source"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/output"
 	"github.com/neardup/neardup/output/commit"
@@ -201,6 +202,7 @@ func (r *run) open(ctx context.Context) (err error) {
 	r.commit, err = commit.Begin(ctx, commit.Options{
 		Dir: r.output, Run: r.record.Job, Overwrite: r.config.Replaces(), Weak: r.config.WeakOverwrite,
 		Temp: temp, Private: !r.config.Runner.Traits().OnCluster, Lock: r.config.lock(), Warn: r.warn,
+		Continue: r.config.Resume != job.ResumeNever,
 	})
 	if err != nil {
 		return job.Refused(err)
@@ -224,7 +226,14 @@ func (r *run) warn(format string, args ...any) {
 
 // makePlan plans and records what was chosen.
 func (r *run) makePlan(ctx context.Context) error {
-	plan, err := job.NewPlan(ctx, r.config.request(r.asked), r.temp)
+	request := r.config.request(r.asked)
+	if r.commit != nil { // it is no dry run
+		var err error
+		if request.Layout, err = r.earlier(); err != nil {
+			return err
+		}
+	}
+	plan, err := job.NewPlan(ctx, request, r.temp)
 	if err != nil {
 		return err
 	}
@@ -288,6 +297,15 @@ func (r *run) do(ctx context.Context, launch job.Launch) (err error) {
 		return err
 	}
 	defer r.plan.Forget(r.temp)
+	if r.plan.phased() {
+		if err := r.inPhases(ctx, launch); err != nil {
+			return r.cause(ctx, err)
+		}
+		return r.end(ctx, launch)
+	}
+	if _, err := r.commit.Retain(ctx, func(commit.Part) bool { return false }); err != nil {
+		return err
+	}
 	r.config.Tell(Reads(r.asked, r.plan.Plan)...)
 	if r.record.Stages, err = r.plan.Prepare(ctx, launch, r.temp); err != nil {
 		return r.cause(ctx, err)
@@ -303,7 +321,13 @@ func (r *run) complete(ctx context.Context, launch job.Launch, pipeline *beam.Pi
 	if errors.As(err, &r.left) || err != nil {
 		return err
 	}
-	files, err := r.account(ctx, launch, ended)
+	r.record.Steps = counters(ended.Result)
+	return r.end(ctx, launch)
+}
+
+// end checks the facts of a run whose jobs are complete, and commits.
+func (r *run) end(ctx context.Context, launch job.Launch) error {
+	files, err := r.account(ctx, launch)
 	if err != nil {
 		return err
 	}
@@ -343,15 +367,20 @@ func (r *run) identify(ctx context.Context) (string, error) {
 	hash := sha256.New()
 	encoder := json.NewEncoder(hash)
 	_ = encoder.Encode([]any{r.record.Parameters, r.record.Given, r.record.Formats, r.record.Version}) // a hash never fails
-	in := r.plan.Listing.Inputs
+	err := eachFile(ctx, r.plan.Listing.Inputs, func(file ...any) { _ = encoder.Encode(file) })
+	return hex.EncodeToString(hash.Sum(nil)), err
+}
+
+// eachFile calls do with what tells a file from others of its path.
+func eachFile(ctx context.Context, in *source.Inputs, do func(file ...any)) error {
 	for i := range in.Len() {
 		f, _, err := in.Listed(ctx, i)
 		if err != nil {
-			return "", err
+			return err
 		}
-		_ = encoder.Encode([]any{f.Path, f.Size, f.Version})
+		do(f.Path, f.Size, f.Version)
 	}
-	return hex.EncodeToString(hash.Sum(nil)), nil
+	return nil
 }
 
 func (r *run) execute(ctx context.Context, launch job.Launch, pipeline *beam.Pipeline) (job.Outcome, error) {

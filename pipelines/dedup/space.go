@@ -12,6 +12,9 @@ import (
 func (r *run) checkSpace() error {
 	free, known := storage.FreeSpace(r.output)
 	need := r.plan.Listing.Inputs.Bytes()
+	if r.plan.phased() {
+		need += r.plan.KeyBytes()
+	}
 	if known && r.asked.Writes(output.Corpus) && need > free {
 		return fmt.Errorf("corpus/ may take %d bytes and %s has %d free; make room, choose another --output, or --write pairs,clusters,removed,rejected", need, r.output, free)
 	}

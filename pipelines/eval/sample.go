@@ -40,7 +40,7 @@ func (e *evaluation) bySample(ctx context.Context) error {
 		}
 		pipeline, scope := beam.NewPipelineWithRoot()
 		docs, _ := plan.ReadAlone(scope, temp)
-		params.KeepAll(scope, source.Fetch(scope, params.Choose(scope, docs), plan.Source(temp)))
+		params.KeepAll(scope, source.Fetch(scope, params.Choose(scope, params.Draw(scope, docs)), plan.Source(temp)))
 		if _, err := e.Execute(ctx, e.launch, pipeline, temp); err != nil {
 			return err
 		}

@@ -35,6 +35,7 @@ type How struct {
 	DryRun bool `help:"Print the plan and exit: what the run is expected to read, send and need. Reads the input up to 256 MB, and a sample of a larger one." group:"Run"`
 	Replacing
 	WaitLock    time.Duration `default:"0s" placeholder:"DURATION" help:"Time to wait for another run's lock on the output, as in 90s or 2h (default: ${default})." group:"Run"`
+	Resume      Resume        `default:"auto" enum:"${resumes}" help:"Whether what a run has done stays if it fails, for the same command to continue: always, never (what an earlier run left is removed) or auto, for input that takes minutes (default: ${default})." group:"Run"`
 	ForceUnlock bool          `help:"Take the output from the run that holds it; that run then stops at its next step with status 3." group:"Run"`
 }
 
@@ -47,7 +48,17 @@ type Replacing struct {
 // Replaces reports whether it is.
 func (r Replacing) Replaces() bool { return r.Overwrite || r.WeakOverwrite }
 
-// Record is How as run.json has it: the flags that are set, by their names with _ for -.
+// Resume says whether a run is done in phases, which another continues.
+type Resume string
+
+// The ways to resume.
+const (
+	ResumeAuto   Resume = "auto"
+	ResumeAlways Resume = "always"
+	ResumeNever  Resume = "never"
+)
+
+// Record is How as run.json has it: the flags that are not at their default, by their names with _ for -.
 func (h How) Record() json.RawMessage {
 	set := map[string]any{}
 	note(set, reflect.ValueOf(h))
@@ -64,7 +75,7 @@ func note(set map[string]any, of reflect.Value) {
 		switch {
 		case field.Anonymous:
 			note(set, value)
-		case hidden || field.Tag.Get("kong") == "-" || value.IsZero():
+		case hidden || field.Tag.Get("kong") == "-" || value.IsZero() || fmt.Sprint(value) == field.Tag.Get("default"):
 		case field.Type == reflect.TypeFor[time.Duration]():
 			set[flagName(field)] = value.Interface().(time.Duration).String()
 		default:
@@ -199,6 +210,7 @@ func Vars() map[string]string {
 		"clusters":       Names(choices["cluster"]...),
 		"normalizations": Listed(textnorm.Steps()...),
 		"runners":        Names(runnerNames()...),
+		"resumes":        Names(ResumeAuto, ResumeAlways, ResumeNever),
 	})
 	return vars
 }

@@ -37,6 +37,8 @@ type Request struct {
 	Running
 	// Unsigned: documents are not signed, and no bands and rows are chosen.
 	Unsigned bool
+	// Layout is that of an earlier run which this one is to continue; nil: the plan chooses it.
+	Layout *Layout
 	// Strict: a plan of input that is most likely in another encoding than it is read by is an error.
 	Strict bool
 }
@@ -48,6 +50,13 @@ func (r *Request) Reading(stdin string) source.Options {
 	o.Include, o.Exclude, o.Before, o.SkipUnknown = r.Include, r.Exclude, r.ModifiedBefore, r.SkipUnknown
 	o.AllowEmpty, o.Limit, o.Stdin = r.AllowEmpty, r.Limit, stdin
 	return o
+}
+
+// Layout says where what documents send goes: who continues with it must send the rest to the same places.
+type Layout struct {
+	SplitBytes int64 `json:"split_bytes"` // 0: the usual
+	ShardBits  int   `json:"shard_bits"`  // each band's entries are spread over 1<<ShardBits groups
+	HashShards int   `json:"hash_shards"` // groups that the hashes of documents are spread over
 }
 
 // Plan is a Request and what follows from it and the input, before any of it is read in earnest.
@@ -84,6 +93,11 @@ type Plan struct {
 	// Sampled says how many records of the sample are unreadable, and what is wrong with the first; "" if
 	// none is.
 	Sampled string
+
+	Layout Layout
+
+	// Kept is the folder of what outlasts the run if it fails; "": nothing does.
+	Kept string
 
 	reading source.Options
 	// A warning of text columns that the sample does not have, "" for none.
@@ -182,7 +196,7 @@ func makePlan(ctx context.Context, r Request, stdin string) (*Plan, error) {
 		p.UnreadableRecords, p.UnreadableBytes = whole(sampled.Unreadable), whole(sampled.UnreadableBytes)
 	}
 	p.Documents = max(p.Documents, sampled.Documents, 1)
-	if err := p.cutSmaller(ctx); err != nil {
+	if err := p.lay(ctx); err != nil {
 		return nil, err
 	}
 	if in := p.Listing.Inputs.Inputs; in.Len() > 0 { // of no file, no pattern is at fault
@@ -412,14 +426,25 @@ const (
 // GroupBytes is about how large a group is.
 func (p *Plan) GroupBytes() int64 { return cmp.Or(p.Request.GroupBytes, usualGroup) }
 
-// cutSmaller lists the inputs anew, in smaller splits, if the documents of one may be more than a group can tell of. A file of a few bytes may
-// have millions of rows.
-func (p *Plan) cutSmaller(ctx context.Context) (err error) {
+// lay chooses the layout. The inputs are listed anew, in smaller splits, if the documents of one may be more than a group can tell of: a file
+// of a few bytes may have millions of rows. An earlier layout is followed unless its groups are too large here.
+func (p *Plan) lay(ctx context.Context) (err error) {
+	sent := p.Documents
+	if limit := p.Request.Limit; limit > 0 {
+		sent = min(sent, limit)
+	}
+	p.Layout = Layout{SplitBytes: p.reading.SplitBytes, ShardBits: p.shardBits(sent), HashShards: p.hashShards(sent)}
 	split := p.Listing.Inputs.Bytes() / (p.Documents*memberBytes/cmp.Or(p.Request.GroupBytes, mostMembers) + 1)
-	if split >= p.reading.SplitSize() {
+	if split < p.reading.SplitSize() {
+		p.Layout.SplitBytes = max(split, 1)
+	}
+	if earlier := p.Request.Layout; earlier != nil && (p.Request.GroupBytes == 0 || earlier.ShardBits+1 >= p.Layout.ShardBits) {
+		p.Layout = *earlier
+	}
+	if p.Layout.SplitBytes == p.reading.SplitBytes {
 		return nil
 	}
-	p.reading.SplitBytes = max(split, 1)
+	p.reading.SplitBytes = p.Layout.SplitBytes
 	p.Listing, err = source.Plan(ctx, p.Request.Inputs, p.reading)
 	return err
 }
@@ -429,15 +454,15 @@ func (p *Plan) KeyBytes() int64 {
 	return p.Documents * (int64(p.Choice.Bands+p.Pieces.Count)*entryBytes + firstBytes)
 }
 
-// shardBits: each band's entries are spread over 1<<shardBits groups.
-func (p *Plan) shardBits() int {
-	groups := p.Documents * entryBytes / p.GroupBytes()
+// shardBits are those of so many documents.
+func (p *Plan) shardBits(documents int64) int {
+	groups := documents * entryBytes / p.GroupBytes()
 	return min(bits.Len64(uint64(groups)), maxShardBits)
 }
 
 // hashShards is the number of groups that the hashes of documents are spread over.
-func (p *Plan) hashShards() int {
-	return int(max(LeastGroups, min(p.Documents*firstBytes/p.GroupBytes(), MostGroups)))
+func (p *Plan) hashShards(documents int64) int {
+	return int(max(LeastGroups, min(documents*firstBytes/p.GroupBytes(), MostGroups)))
 }
 
 // dictionaryGroups is the number of groups that shingles are spread over, by hash and by document.

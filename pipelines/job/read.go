@@ -46,6 +46,9 @@ func (p *Plan) Share(ctx context.Context, temp string) error {
 	return p.Listing.Inputs.Share(ctx, Inputs(temp))
 }
 
+// KeptIn is the folder of files that one pipeline leaves for the next.
+func (p *Plan) KeptIn(temp string) string { return cmp.Or(p.Kept, temp) }
+
 // Forget drops what this process keeps of what workers need to know.
 func (p *Plan) Forget(temp string) {
 	p.Listing.Inputs.Forget(Inputs(temp))
@@ -65,9 +68,11 @@ func (p *Plan) Source(temp string) source.Params {
 	return source.Params{Inputs: Inputs(temp), Options: p.reading, Workers: workers, Spread: p.Listing.Inputs.MaySpread(workers)}
 }
 
-// Read reads all documents. Compared are those that are to be compared, rejected the rows of others.
-func (p *Plan) Read(s beam.Scope, temp string) (docs source.Documents, compared flow.Documents, rejected []flow.Rows[records.Rejected]) {
-	docs = source.Read(s, p.Source(temp))
+// Read reads the documents of splits. Compared are those that are to be compared, rejected the rows of others.
+func (p *Plan) Read(s beam.Scope, temp string, splits blocks.Range) (docs source.Documents, compared flow.Documents, rejected []flow.Rows[records.Rejected]) {
+	params := p.Source(temp)
+	params.Splits = splits
+	docs = source.Read(s, params)
 	rejected = []flow.Rows[records.Rejected]{docs.Rejected}
 	if p.Request.MinWords == 0 {
 		return docs, docs.Blocks, rejected
@@ -79,7 +84,7 @@ func (p *Plan) Read(s beam.Scope, temp string) (docs source.Documents, compared 
 // ReadAlone is Read of a pipeline that has no ledger: when it is complete, Unreadable says what could
 // not be read.
 func (p *Plan) ReadAlone(s beam.Scope, temp string) (compared flow.Documents, rejected []flow.Rows[records.Rejected]) {
-	docs, compared, rejected := p.Read(s, temp)
+	docs, compared, rejected := p.Read(s, temp, blocks.Range{})
 	sink.Ledger(s, storage.Join(temp, readFile), docs.Facts)
 	return compared, rejected
 }
@@ -147,14 +152,14 @@ func (p *Plan) Signature(temp string) signature.Params {
 	return signature.Params{
 		SimHash: p.simHash(temp), Pieces: p.Pieces,
 		Inputs: Inputs(temp), Text: p.Spec, Family: p.Request.Family, Dictionary: p.Dictionary(temp),
-		Banding: banding, Seed: p.Request.Seed, Same: p.Request.Same, ShardBits: p.shardBits(), HashShards: p.hashShards(),
+		Banding: banding, Seed: p.Request.Seed, Same: p.Request.Same, ShardBits: p.Layout.ShardBits, HashShards: p.Layout.HashShards,
 	}
 }
 
 // Dictionary is where the signature classic finds the numbers of shingles.
 func (p *Plan) Dictionary(temp string) signature.Dictionary {
 	groups := p.dictionaryGroups()
-	return signature.Dictionary{Path: storage.Join(temp, dictionaryFile), Ranges: groups, Groups: groups}
+	return signature.Dictionary{Path: storage.Join(p.KeptIn(temp), dictionaryFile), Ranges: groups, Groups: groups}
 }
 
 // Prepare goes through all documents in a pipeline of its own, if they cannot be signed or compared before: it builds their dictionary, or
@@ -164,7 +169,7 @@ func (p *Plan) Prepare(ctx context.Context, launch Launch, temp string) ([]recor
 		return nil, nil
 	}
 	pipeline, scope := beam.NewPipelineWithRoot()
-	_, compared, _ := p.Read(scope, temp)
+	_, compared, _ := p.Read(scope, temp, blocks.Range{})
 	if p.Request.NeedsDictionary() {
 		p.Dictionary(temp).Build(scope, p.Spec, compared)
 	} else {
@@ -191,7 +196,7 @@ func (p *Plan) CheckDictionary(ctx context.Context, temp string) error {
 
 // Frequencies is where the weights tf-idf find how many documents have a shingle.
 func (p *Plan) Frequencies(temp string) frequencies.File {
-	return frequencies.File{Path: storage.Join(temp, frequenciesFile), Ranges: p.dictionaryGroups()}
+	return frequencies.File{Path: storage.Join(p.KeptIn(temp), frequenciesFile), Ranges: p.dictionaryGroups()}
 }
 
 // Formats are the ids of what decides output bytes.

@@ -12,7 +12,7 @@ import (
 	"github.com/neardup/neardup/internal/dofn"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/kernels/radix"
-	"github.com/neardup/neardup/transforms/together"
+	"github.com/neardup/neardup/transforms/exchange"
 )
 
 func init() {
@@ -47,7 +47,7 @@ type Params struct {
 // With Params.List the copies that List has listed are in no chain: the first of each is in all its buckets,
 // and connects what the copy would. Counters: buckets/entries (without listed copies), buckets/buckets, buckets/edges,
 // buckets/size.
-func Buckets(s beam.Scope, bands together.Groups, p Params) flow.Edges {
+func Buckets(s beam.Scope, bands exchange.Groups, p Params) flow.Edges {
 	s = s.Scope("candidates.Buckets")
 	return flow.Edges(beam.ParDo(s, &bucketsFn{List: p.List, Lane: bands.Lane}, bands.All))
 }
@@ -55,7 +55,7 @@ func Buckets(s beam.Scope, bands together.Groups, p Params) flow.Edges {
 // bucketsFn chains the buckets of a band's shard; see Buckets for the shapes.
 type bucketsFn struct {
 	List string
-	Lane together.Lane
+	Lane exchange.Lane
 
 	copies  *list
 	entries []blocks.BandEntry

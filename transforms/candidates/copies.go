@@ -12,7 +12,7 @@ import (
 	"github.com/neardup/neardup/internal/dofn"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/kernels/radix"
-	"github.com/neardup/neardup/transforms/together"
+	"github.com/neardup/neardup/transforms/exchange"
 )
 
 func init() { dofn.Register[copiesFn]() }
@@ -28,7 +28,7 @@ var (
 //	KV<hash shard, group of firsts> → KV<split, members>
 //
 // The firsts of a shard are held in memory, 56 bytes each. Counters: copies/firsts, copies/found.
-func Copies(s beam.Scope, firsts together.Groups, p Params) flow.Members {
+func Copies(s beam.Scope, firsts exchange.Groups, p Params) flow.Members {
 	s = s.Scope("candidates.Copies")
 	return flow.Members(beam.ParDo(s, &copiesFn{Params: p, Lane: firsts.Lane}, firsts.All))
 }
@@ -36,7 +36,7 @@ func Copies(s beam.Scope, firsts together.Groups, p Params) flow.Members {
 // copiesFn finds the copies of a shard; see Copies for the shapes.
 type copiesFn struct {
 	Params Params
-	Lane   together.Lane
+	Lane   exchange.Lane
 
 	in     *blocks.Inputs
 	firsts []blocks.First

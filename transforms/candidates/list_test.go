@@ -15,7 +15,7 @@ import (
 	"github.com/neardup/neardup/blocks/flow"
 	"github.com/neardup/neardup/internal/beamtest"
 	"github.com/neardup/neardup/io/storage/storagetest"
-	"github.com/neardup/neardup/transforms/together"
+	"github.com/neardup/neardup/transforms/exchange"
 )
 
 func TestMain(m *testing.M) { beamtest.Main(m) }
@@ -92,7 +92,7 @@ func TestBucketsWithoutListedCopies(t *testing.T) {
 		if way.list {
 			bands = List(s, bands, flow.Members(beam.ParDo(s, underKey, beam.CreateList(s, way.copies))), params)
 		}
-		passert.Equals(s, beam.ParDo(s, spell, beam.PCollection(Buckets(s, together.Alone(s, bands), params))), way.want...)
+		passert.Equals(s, beam.ParDo(s, spell, beam.PCollection(Buckets(s, exchange.Alone(s, bands), params))), way.want...)
 		if err := ptest.Run(p); err != nil {
 			t.Errorf("%d bytes of copies, list %v: %v", len(way.copies[0]), way.list, err)
 		}

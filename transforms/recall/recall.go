@@ -67,15 +67,19 @@ func (p Params) check(pairs int) error {
 func (p Params) sampleFile() string { return storage.Join(p.Temp, "recall-sample") }
 func (p Params) truthFile() string  { return storage.Join(p.Temp, "recall-truth") }
 
-// Choose draws the sample: the first document of each set drawn, as a component of its own.
+// Draw draws documents of each bundle, at most Sample.
 //
-//	blocks of documents → KV<split, members>
+//	blocks of documents → KV<gather.Key, hashed documents>
+func (p Params) Draw(s beam.Scope, docs flow.Documents) flow.Drawn {
+	return flow.Drawn(beam.ParDo(s.Scope("recall.Draw"), &smallestFn{Params: p}, beam.PCollection(docs)))
+}
+
+// Choose draws the sample of those: the first document of each set drawn, as a component of its own. One GroupByKey.
 //
-// One GroupByKey, of at most Sample hashes from each bundle.
-func (p Params) Choose(s beam.Scope, docs flow.Documents) flow.Members {
+//	KV<gather.Key, hashed documents> → KV<split, members>
+func (p Params) Choose(s beam.Scope, drawn flow.Drawn) flow.Members {
 	s = s.Scope("recall.Choose")
-	return flow.Members(beam.ParDo(s, &chooseFn{p},
-		beam.GroupByKey(s, beam.ParDo(s, &smallestFn{Params: p}, beam.PCollection(docs)))))
+	return flow.Members(beam.ParDo(s, &chooseFn{p}, beam.GroupByKey(s, beam.PCollection(drawn))))
 }
 
 // Keep writes the sets of the sample to a file, except those of crowds, of whose pairs a run lists only

@@ -165,7 +165,7 @@ func TestChooseDrawsTheSetsOfSmallestHash(t *testing.T) {
 			}
 			slices.SortFunc(want, blocks.Member.Compare)
 			run(t, func(s beam.Scope) {
-				members := p.Choose(s, flow.Documents(beam.Reshuffle(s, beam.CreateList(s, packed(seed, docs)))))
+				members := p.Choose(s, p.Draw(s, flow.Documents(beam.Reshuffle(s, beam.CreateList(s, packed(seed, docs))))))
 				beam.ParDo0(s, &membersFn{}, beam.PCollection(members))
 			})
 			slices.SortFunc(collected.members, blocks.Member.Compare)

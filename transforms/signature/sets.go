@@ -31,11 +31,11 @@ type SetsParams struct {
 //	blocks of documents → KV<batch, set parts>, KV<hash shard, firsts>, KV<split, members>, KV<table shard, rejected rows>
 //
 // Counters: sign/documents, sign/collapsed, sign/no_token, shuffled/sets in bytes.
-func Sets(s beam.Scope, docs flow.Documents, p Params, to SetsParams) (flow.Sized, Signed) {
+func Sets(s beam.Scope, docs flow.Documents, p Params, to SetsParams) Signed {
 	s = s.Scope("signature.Sets")
 	sized, firsts, copies, rejected := beam.ParDo4(s, &setsFn{Params: p, To: to}, beam.PCollection(docs))
-	return flow.Sized(sized), Signed{
-		Firsts: flow.Firsts(firsts), Copies: flow.Members(copies),
+	return Signed{
+		Sized: flow.Sized(sized), Firsts: flow.Firsts(firsts), Copies: flow.Members(copies),
 		Rejected: []flow.Rows[records.Rejected]{flow.Rows[records.Rejected](rejected)},
 	}
 }

@@ -44,6 +44,8 @@ func Families() []Family { return []Family{FSS, Classic, Salted} }
 type Signed struct {
 	// Bands are those of signatures; nothing if only copies are sought.
 	Bands flow.Bands
+	// Sized are the sets of documents all of which are compared, of Sets alone.
+	Sized flow.Sized
 	// Firsts are the documents of which copies in other blocks may be found, and Copies tell those in their own.
 	Firsts flow.Firsts
 	Copies flow.Members

@@ -1,4 +1,4 @@
-package together
+package exchange
 
 import (
 	"bytes"
@@ -56,14 +56,19 @@ func TestShuffle(t *testing.T) {
 		return beam.CreateList(s, all)
 	}
 	blocks := func(values ...string) beam.PCollection { return beam.ParDo(s, underLength, list(values...)) }
-	shuffle := New(s)
-	bands := Add(shuffle, flow.Bands(blocks("a", "b", "cc", "dd")))
-	firsts := Add(shuffle, flow.Firsts(blocks("e", "ff", "gg")))
-	facts := shuffle.AddFacts(flow.Facts(list("fact", "another")))
-	members := Add(shuffle, flow.Members(blocks("h", "i", "jj")))
-	all := shuffle.Done()
-	passert.Equals(s, beam.ParDo(s, &joinFn{bands}, all), "a+b", "cc+dd")
-	passert.Equals(s, beam.ParDo(s, &joinFn{firsts}, all), "e", "ff+gg")
+	const bands, firsts, facts, members Lane = 1, 2, 3, 4
+	lanes := New(s)
+	Enter(lanes, bands, flow.Bands(blocks("a", "b")), flow.Bands{}, flow.Bands(blocks("cc", "dd")))
+	Enter(lanes, firsts, flow.Firsts(blocks("e", "ff", "gg")))
+	lanes.EnterFacts(facts, flow.Facts(list("fact", "another")))
+	Enter(lanes, members, flow.Members(blocks("h", "i", "jj")))
+	all := lanes.Group()
+	for _, lane := range []struct {
+		groups Groups
+		want   []any
+	}{{Of[flow.Bands](s, all, bands), []any{"a+b", "cc+dd"}}, {Of[flow.Firsts](s, all, firsts), []any{"e", "ff+gg"}}} {
+		passert.Equals(s, beam.ParDo(s, &joinFn{lane.groups.Lane}, lane.groups.All), lane.want...)
+	}
 	passert.Equals(s, beam.ParDo(s, spell, beam.PCollection(Leave[flow.Members](s, all, members))), "h", "i", "jj")
 	passert.Equals(s, beam.ParDo(s, spellFact, beam.PCollection(LeaveFacts(s, all, facts))), "fact", "another")
 	alone := Alone(s, flow.Bands(blocks("a", "b", "cc")))

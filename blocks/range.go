@@ -1,0 +1,68 @@
+package blocks
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Range is a range of numbers, from First to before End. The zero Range is all numbers.
+type Range struct{ First, End int64 }
+
+// Has reports whether a number is in the range.
+func (r Range) Has(n int64) bool { return r == (Range{}) || n >= r.First && n < r.End }
+
+// weighed is a number and its weight.
+type weighed struct{ number, weight int64 }
+
+// perCall is what a split or a batch weighs besides its bytes: small ones cost a request, or a file, each.
+const perCall = 16 << 10
+
+// SplitWaves cuts the numbers of all splits into at most n ranges of about the same weight.
+func (in *Inputs) SplitWaves(n int) []Range {
+	all := make([]weighed, in.Splits.Len())
+	for i := range all {
+		all[i] = weighed{int64(i), in.bytesOf(in.Splits.At(i))}
+	}
+	return waves(n, all)
+}
+
+// BatchWaves cuts the numbers of all batches in the same way.
+func (in *Inputs) BatchWaves(n int) []Range {
+	var all []weighed
+	for batch := range in.Batches() {
+		w := weighed{number: batch}
+		for piece := range in.Batched(batch) {
+			w.weight += in.bytesOf(in.Pieces.At(piece))
+		}
+		all = append(all, w)
+	}
+	slices.SortFunc(all, func(a, b weighed) int { return cmp.Compare(a.number, b.number) })
+	return waves(n, all)
+}
+
+// bytesOf is about how large a span is, as listed.
+func (in *Inputs) bytesOf(span Span) int64 {
+	file := in.File(span.File)
+	return file.OffsetAt(span.End) - file.OffsetAt(span.Start)
+}
+
+// waves cuts ascending numbers into ranges. The first begins at 0, and the last has no end.
+func waves(n int, all []weighed) (ranges []Range) {
+	var total, before int64
+	for _, w := range all {
+		total += w.weight + perCall
+	}
+	for _, w := range all {
+		if int64(len(ranges))*total <= before*int64(n) {
+			if last := len(ranges) - 1; last >= 0 {
+				ranges[last].End = w.number
+			}
+			ranges = append(ranges, Range{First: w.number, End: End})
+		}
+		before += w.weight + perCall
+	}
+	if len(ranges) > 0 {
+		ranges[0].First = 0
+	}
+	return ranges
+}

@@ -1,0 +1,270 @@
+package commit
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/neardup/neardup/io/storage"
+)
+
+// A run may do its work in parts, and keep each that is done: a run that ends badly leaves its staging folder then, and
+// who gets the lock next takes the parts over, moves them to a folder of its own and goes on. A part is done once its
+// record is there; the files of a record are safe before it is.
+
+// keptDir is the folder in a staging folder for the records of parts, and for files that no output has.
+const keptDir = "kept"
+
+// recordSuffix ends the name of a record: not in .json, as who reads **/*.json in an output would read it.
+const recordSuffix = ".part"
+
+// Part is a part of a run that is done.
+type Part struct {
+	Name string `json:"name"`
+	// Fingerprint tells of what the part follows from: one of another may not be gone on with.
+	Fingerprint string     `json:"fingerprint"`
+	Files       []PartFile `json:"files"`
+	// State is what the run has to know of it.
+	State json.RawMessage `json:"state"`
+	// Opaque: files of the output have other names where they are staged.
+	Opaque bool `json:"opaque"`
+}
+
+// PartFile is a file of a part: of the output, by its name there, or below Kept or Temporary.
+type PartFile struct {
+	In    In     `json:"in"`
+	Name  string `json:"name"`
+	Bytes int64  `json:"bytes"`
+}
+
+// In says where a file of a part is.
+type In string
+
+// Where files of parts are.
+const (
+	InOutput    In = "output"
+	InKept      In = "kept"
+	InTemporary In = "temporary"
+)
+
+// Kept is the folder for records of parts, and for files that one part leaves for others.
+func (c *Commit) Kept() string { return storage.Join(c.staging, keptDir) }
+
+// Parts are those that are done, by this run or by those that it takes over, by name.
+func (c *Commit) Parts() map[string]Part { return c.parts }
+
+// Keep makes the files of a part safe, and then its record: from then on the part is done, whatever becomes of the run.
+func (c *Commit) Keep(ctx context.Context, p Part) error {
+	if err := c.lock.Prove(ctx); err != nil {
+		return err
+	}
+	var paths []string
+	folders := map[string]bool{}
+	for _, f := range p.Files {
+		path := c.pathOf(f)
+		paths = append(paths, path)
+		folders[storage.Dir(path)] = true
+	}
+	err := c.each(ctx, len(paths), func(i int) error {
+		info, err := storage.Stat(ctx, paths[i])
+		if err == nil && info.Size != p.Files[i].Bytes {
+			err = fmt.Errorf("%s has %d bytes, but %d were written; something else changed it. Run again", paths[i], info.Size, p.Files[i].Bytes)
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if err := c.syncing.Sync(ctx, append(paths, slices.Sorted(maps.Keys(folders))...)...); err != nil {
+		return err
+	}
+	p.Opaque = c.Staged().Opaque
+	record := storage.Join(c.Kept(), p.Name+recordSuffix)
+	if err := storage.WriteShared(ctx, record, p); err != nil {
+		return err
+	}
+	if err := c.syncing.Sync(ctx, append([]string{record, c.Kept()}, andAbove(c.staging)...)...); err != nil {
+		return err
+	}
+	c.parts[p.Name] = p
+	return nil
+}
+
+func (c *Commit) pathOf(f PartFile) string {
+	switch f.In {
+	case InOutput:
+		return c.Staged().Path(f.Name)
+	case InTemporary:
+		return storage.Join(c.Temporary(), f.Name)
+	default:
+		return storage.Join(c.Kept(), f.Name)
+	}
+}
+
+// Retain forgets the parts that fits does not say yes to, with all files that were taken over and are of no part which
+// it does. It returns how large the files of the others are.
+func (c *Commit) Retain(ctx context.Context, fits func(Part) bool) (bytes int64, err error) {
+	if len(c.former) == 0 {
+		return 0, nil
+	}
+	keep := map[string]bool{}
+	for name, p := range c.parts {
+		record := storage.Join(c.Kept(), name+recordSuffix)
+		if fits(p) {
+			keep[record] = true
+			bytes += c.mark(keep, p)
+			continue
+		}
+		// Without its record it is no part.
+		if err := c.store.Remove(ctx, record, storage.If{}); err != nil {
+			return 0, err
+		}
+		delete(c.parts, name)
+		for _, f := range p.Files {
+			if f.In == InTemporary {
+				if err := storage.RemoveAll(ctx, c.pathOf(f)); err != nil {
+					return 0, err
+				}
+			}
+		}
+	}
+	return bytes, errors.Join(c.clear(ctx, c.Kept(), keep), c.clear(ctx, c.Staged().Dir, keep))
+}
+
+// mark adds the paths of a part's files, and returns how large they are.
+func (c *Commit) mark(paths map[string]bool, p Part) (bytes int64) {
+	for _, f := range p.Files {
+		paths[c.pathOf(f)] = true
+		bytes += f.Bytes
+	}
+	return bytes
+}
+
+// clear removes the files of a folder of the run but those to keep.
+func (c *Commit) clear(ctx context.Context, folder string, keep map[string]bool) error {
+	there, err := list(ctx, folder)
+	if err != nil {
+		return err
+	}
+	for _, info := range there.files {
+		if keep[info.Path] || storage.Marks(info.Path) {
+			continue
+		}
+		if err := c.store.Remove(ctx, info.Path, storage.If{}); err != nil {
+			return err
+		}
+	}
+	return there.tidy(ctx)
+}
+
+// leaveParts leaves the parts of a run that ends badly, without its other temporary files.
+func (c *Commit) leaveParts(ctx context.Context) error {
+	keep := map[string]bool{}
+	var bytes int64
+	for _, p := range c.parts {
+		bytes += c.mark(keep, p)
+	}
+	c.o.Warn("%d MB of what the run has done are kept in %s; the same command continues with it, and --resume never removes it", bytes/1e6, c.staging)
+	return c.clear(ctx, c.Temporary(), keep)
+}
+
+// BeginParts makes the folder of parts, unless some were taken over.
+func (c *Commit) BeginParts(ctx context.Context) error {
+	if c.parts != nil {
+		return nil
+	}
+	c.parts = map[string]Part{}
+	return storage.BeginIn(ctx, c.staging, keptDir, c.o.Private)
+}
+
+// takeOverAll takes the parts of former runs over, and removes these.
+func (c *Commit) takeOverAll(ctx context.Context) error {
+	for _, l := range c.former {
+		note, ours, err := c.readNote(ctx, l)
+		if err != nil {
+			return err
+		}
+		if ours {
+			if l, err = c.fence(ctx, l); err != nil {
+				return err
+			}
+			if err := errors.Join(c.BeginParts(ctx), c.takeOver(ctx, l, note.Temp)); err != nil {
+				return err
+			}
+		}
+		if err := c.discard(ctx, l); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// takeOver moves the parts of an earlier run here, files first: a record is moved when all its files are.
+func (c *Commit) takeOver(ctx context.Context, l leftover, temp string) error {
+	from := &Commit{o: Options{Dir: c.o.Dir, Temp: temp}, staging: l.folder}
+	there, err := list(ctx, from.Kept())
+	if err != nil {
+		return err
+	}
+	for _, name := range there.names() {
+		data, _, ok, err := readSmall(ctx, storage.Join(from.Kept(), name), maxRecord)
+		if err != nil {
+			return err
+		}
+		var p Part
+		if !ok || !strings.HasSuffix(name, recordSuffix) || json.Unmarshal(data, &p) != nil || p.Name+recordSuffix != name || !p.sound() {
+			continue
+		}
+		if _, done := c.parts[p.Name]; done {
+			continue // of another former run, which was taking over this one's
+		}
+		from.swaps = !p.Opaque
+		if p.Opaque != c.Staged().Opaque {
+			continue // its files have names that they could not have here
+		}
+		whole, err := c.moveFiles(ctx, from, p)
+		if err != nil {
+			return err
+		}
+		if !whole {
+			continue
+		}
+		if err := c.Keep(ctx, p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// moveFiles moves the files of a part here, and reports whether all are.
+func (c *Commit) moveFiles(ctx context.Context, from *Commit, p Part) (whole bool, err error) {
+	err = c.each(ctx, len(p.Files), func(i int) error {
+		to := c.pathOf(p.Files[i])
+		info, err := storage.Stat(ctx, to) // a run that was killed may have moved it
+		if errors.Is(err, fs.ErrNotExist) {
+			if err = c.carry(ctx, from.pathOf(p.Files[i]), to); err == nil {
+				info, err = storage.Stat(ctx, to)
+			}
+		}
+		if err == nil && info.Size != p.Files[i].Bytes {
+			err = fs.ErrNotExist
+		}
+		return err
+	})
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// sound reports whether all names of a part are such as a run gives.
+func (p *Part) sound() bool {
+	return p.Name != "" && !strings.Contains(p.Name, "/") && !slices.ContainsFunc(p.Files, func(f PartFile) bool {
+		return !fs.ValidPath(f.Name) || f.Name == "." || !slices.Contains([]In{InOutput, InKept, InTemporary}, f.In)
+	})
+}

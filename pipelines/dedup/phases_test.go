@@ -1,0 +1,253 @@
+package dedup_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/apache/beam/sdks/v2/go/pkg/beam"
+
+	"github.com/neardup/neardup/internal/beamtest"
+	"github.com/neardup/neardup/output"
+	"github.com/neardup/neardup/pipelines/dedup"
+	"github.com/neardup/neardup/pipelines/job"
+	"github.com/neardup/neardup/records"
+	"github.com/neardup/neardup/runners/local"
+)
+
+// inParts is a folder of files that are read and written in several waves: some compressed, one with records that are
+// rejected.
+func inParts(t *testing.T) string {
+	t.Helper()
+	pages, packed, broken, _ := orderedInputs(t)
+	root := t.TempDir()
+	for _, from := range []string{pages, packed, broken} {
+		if err := os.Rename(from, filepath.Join(root, filepath.Base(from))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return root
+}
+
+// asked are ways to ask for a run that has every kind of phase.
+var askedInPhases = [][]string{
+	{"--max-rejected=10"},
+	{"--max-rejected=10", "--min-words=4", "--shingle=char:5", "--threshold=.6", "--keep=longest", "--measure-recall=300", "--drop-not-compared"},
+	{"--max-rejected=10", "--method=exact"},
+	{"--max-rejected=10", "--method=complete", "--threshold=.6"},
+	{"--max-rejected=10", "--method=simhash", "--pieces=19", "--compare=cosine", "--weights=tf-idf"},
+	{"--max-rejected=10", "--signature=classic", "--bands=10", "--rows=4"},
+	{"--max-rejected=10", "--write=pairs,removed"},
+}
+
+// phasedRun runs a job to its end with a launch, and returns what it promises.
+func phasedRun(t *testing.T, config dedup.Config, launch job.Launch) map[string]string {
+	t.Helper()
+	if _, err := runJob(t.Context(), config, launch); err != nil {
+		t.Fatal(err)
+	}
+	finished, err := output.Open(t.Context(), config.Output)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return promised(t, finished)
+}
+
+// A run in phases comes to the same bytes and counts as one job.
+func TestSameBytesInPhases(t *testing.T) {
+	in := inParts(t)
+	usual := beamtest.Launch("local", local.Options{})
+	for _, flags := range askedInPhases {
+		flags = append([]string{in}, flags...)
+		fused := ask(t, flags...)
+		fused.SplitBytes = 30_000
+		want := phasedRun(t, fused, usual)
+		for _, runner := range []string{"local", "flink"} { // which is sent the same graphs to
+			config := ask(t, append(flags, "--resume=always", "--runner="+runner)...)
+			config.SplitBytes = 30_000
+			sameOutput(t, fmt.Sprint(runner, flags), want, phasedRun(t, config, usual))
+			one, other := opened(t, fused.Output).Run, opened(t, config.Output).Run
+			if one.Counts.ComparedPairs = other.Counts.ComparedPairs; one.Counts != other.Counts || !maps.Equal(one.NotCompared, other.NotCompared) {
+				t.Errorf("%s %v: counts %+v, and were %+v", runner, flags, other.Counts, one.Counts)
+			}
+		}
+	}
+}
+
+// errKilled is that of a job that does not end.
+var errKilled = errors.New("killed")
+
+// dying is a launch that fails before, or after, its job number n.
+func dying(n int, after bool, launched *int) job.Launch {
+	usual := beamtest.Launch("local", local.Options{})
+	return func(ctx context.Context, p *beam.Pipeline, temp string) (beam.PipelineResult, []records.Stage, error) {
+		*launched++
+		if n--; n == 0 && !after {
+			return nil, nil, errKilled
+		}
+		result, stages, err := usual(ctx, p, temp)
+		if n == 0 {
+			return nil, nil, errors.Join(err, errKilled)
+		}
+		return result, stages, err
+	}
+}
+
+// A run that fails at any job is continued by the same command: it launches the jobs that are left, and comes to the
+// same bytes.
+func TestContinued(t *testing.T) {
+	in := inParts(t)
+	flags := []string{in, "--max-rejected=10", "--measure-recall=100", "--weights=tf-idf", "--method=simhash", "--pieces=19", "--compare=cosine", "--resume=always"}
+	ask := func() dedup.Config {
+		config := ask(t, flags...)
+		config.SplitBytes = 60_000
+		return config
+	}
+	all := 0
+	want := phasedRun(t, ask(), dying(0, false, &all))
+	if all < 10 {
+		t.Fatalf("%d jobs", all)
+	}
+	for n := 1; n <= all; n += 1 + rand.IntN(3) {
+		for _, after := range []bool{false, true} {
+			config, launched := ask(), 0
+			if _, err := runJob(t.Context(), config, dying(n, after, &launched)); !errors.Is(err, errKilled) {
+				t.Fatalf("job %d: %v", n, err)
+			}
+			launched = 0
+			sameOutput(t, fmt.Sprintf("job %d, after it: %t", n, after), want, phasedRun(t, config, dying(0, false, &launched)))
+			if want := all - n + 1; launched != want {
+				t.Errorf("job %d: %d jobs were launched, %d are left", n, launched, want)
+			}
+			if left := leftBeside(t, config.Output); len(left) > 0 {
+				t.Errorf("job %d: left are %v", n, left)
+			}
+		}
+	}
+}
+
+// leftBeside are hidden files beside an output and in it.
+func leftBeside(t *testing.T, dir string) (left []string) {
+	t.Helper()
+	for _, pattern := range []string{filepath.Join(filepath.Dir(dir), ".*"), filepath.Join(dir, ".*")} {
+		names, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		left = append(left, names...)
+	}
+	return left
+}
+
+// A run that is asked for something else than the one that failed comes to what it would have come to alone.
+func TestChangedMeanwhile(t *testing.T) {
+	in := inParts(t)
+	base := []string{in, "--max-rejected=10", "--resume=always"}
+	changes := [][]string{
+		{"--threshold=.7"}, {"--shingle=word:3"}, {"--keep=longest"}, {"--cluster=components"}, {"--protect=pages"}, {"--pair-budget=10"},
+		{"--write=removed,corpus"}, {"--drop-not-compared"}, {"--min-words=5"}, {"--method=exact"}, {"--limit=100"}, {"--exclude=*.gz"},
+		{"--seed=2"}, {"--recall=.9"}, {"--normalize=keep-case"}, {"--max-doc-bytes=1000"}, {"--id="},
+	}
+	all := 0
+	first := ask(t, base...)
+	first.SplitBytes = 60_000
+	phasedRun(t, first, dying(0, false, &all))
+	for i, change := range changes {
+		alone := ask(t, append(slices.Clone(base), change...)...)
+		alone.SplitBytes = 60_000
+		want := phasedRun(t, alone, dying(0, false, new(int)))
+		failed := first
+		failed.Output = filepath.Join(t.TempDir(), "out")
+		if _, err := runJob(t.Context(), failed, dying(all-i%4, i%8 < 4, new(int))); !errors.Is(err, errKilled) {
+			t.Fatal(err)
+		}
+		alone.Output = failed.Output
+		sameOutput(t, strings.Join(change, " "), want, phasedRun(t, alone, dying(0, false, new(int))))
+		if left := leftBeside(t, alone.Output); len(left) > 0 {
+			t.Errorf("%v: left are %v", change, left)
+		}
+	}
+}
+
+// What a run has left goes with the next that does not continue.
+func TestNotContinued(t *testing.T) {
+	in := inParts(t)
+	for _, resume := range []string{"never", "auto"} {
+		config := ask(t, in, "--max-rejected=10", "--resume=always")
+		if _, err := runJob(t.Context(), config, dying(5, false, new(int))); !errors.Is(err, errKilled) {
+			t.Fatal(err)
+		}
+		if left := leftBeside(t, config.Output); len(left) == 0 {
+			t.Fatal("nothing is left")
+		}
+		config.Resume = job.Resume(resume)
+		phasedRun(t, config, dying(0, false, new(int)))
+		if left := leftBeside(t, config.Output); len(left) > 0 {
+			t.Errorf("--resume %s: left are %v", resume, left)
+		}
+	}
+}
+
+// A kept file that is damaged ends the run, and says what to do.
+func TestDamagedPart(t *testing.T) {
+	in := inParts(t)
+	config := ask(t, in, "--max-rejected=10", "--resume=always")
+	config.SplitBytes = 60_000
+	const keysRead = 16 + 1
+	if _, err := runJob(t.Context(), config, dying(keysRead, false, new(int))); !errors.Is(err, errKilled) {
+		t.Fatal(err)
+	}
+	files, err := filepath.Glob(filepath.Join(filepath.Dir(config.Output), ".*", "kept", "keys-0000-*"))
+	if err != nil || len(files) == 0 {
+		t.Fatal(files, err)
+	}
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		data[len(data)/2] ^= 1
+		if err := os.WriteFile(file, data, 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := runJob(t.Context(), config, dying(0, false, new(int))); err == nil || !strings.Contains(err.Error(), "is damaged; run again with --resume never") {
+		t.Errorf("a damaged file: %v", err)
+	}
+	config.Resume = job.ResumeNever
+	phasedRun(t, config, dying(0, false, new(int)))
+}
+
+// A run that has read more unreadable records than it accepts shows them all, and continues where it was once it
+// accepts them.
+func TestMoreAccepted(t *testing.T) {
+	config := ask(t, inParts(t), "--resume=always")
+	config.SplitBytes = 60_000
+	launched := 0
+	exceeded := (*dedup.TooManyUnreadableError)(nil)
+	if _, err := runJob(t.Context(), config, dying(0, false, &launched)); !errors.As(err, &exceeded) || exceeded.Unreadable == 0 {
+		t.Fatalf("error %v", err)
+	}
+	if files, err := filepath.Glob(filepath.Join(exceeded.Rejected, "*.parquet")); len(files) == 0 || err != nil {
+		t.Errorf("rejected is %v, %v", files, err)
+	}
+	keys := launched - 1 // and the table
+	if keys < 10 {
+		t.Fatalf("%d jobs", launched)
+	}
+	alone, all := ask(t, append([]string{}, config.Inputs[0], "--max-rejected=10", "--resume=always")...), 0
+	alone.SplitBytes = config.SplitBytes
+	want := phasedRun(t, alone, dying(0, false, &all))
+	config.MaxRejected, launched = "10", 0
+	sameOutput(t, "accepted", want, phasedRun(t, config, dying(0, false, &launched)))
+	if launched != all-keys {
+		t.Errorf("%d jobs, %d are left of %d", launched, all-keys, all)
+	}
+}

@@ -1,0 +1,172 @@
+// Package exchange carries the collections that one part of a pipeline leaves for the next: each in a lane of its own,
+// in one collection. That goes through one GroupByKey, or through files that outlast the job.
+//
+// Flink's runner writes every element of a fused stage once for each output of the stage, be it the output's own or
+// not: a stage of one output writes it once.
+package exchange
+
+import (
+	"github.com/apache/beam/sdks/v2/go/pkg/beam"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
+
+	"github.com/neardup/neardup/blocks/flow"
+	"github.com/neardup/neardup/internal/dofn"
+	"github.com/neardup/neardup/records"
+)
+
+func init() {
+	dofn.Register[enterFn]()
+	dofn.Register[enterFactFn]()
+	dofn.Register[leaveFn]()
+	dofn.Register[leaveGroupFn]()
+	dofn.Register[leaveFactFn]()
+	register.Emitter1[[]byte]()
+	register.Emitter2[int64, []byte]()
+	register.Iter1[[]byte]()
+}
+
+// exchanged are the collections of blocks under a key that can share one collection.
+type exchanged interface {
+	flow.Bands | flow.Firsts | flow.Sized | flow.Drawn | flow.Members | flow.Dropped | flow.Rows[records.Rejected] |
+		flow.Profiles | flow.NearPairs | flow.Links | flow.Copies
+}
+
+// Lane says of which collection a block is. The zero Lane is that of a collection by itself.
+type Lane int64
+
+// laneBits are the upper bits of a key that has a lane; the key itself is not negative, and smaller.
+const laneBits = 48
+
+// Has reports whether a block, or a group, is of the lane, by its key.
+func (l Lane) Has(key int64) bool { return l == 0 || Lane(key>>laneBits) == l }
+
+func (l Lane) enter(key int64) int64 { return int64(l)<<laneBits | key }
+
+func (l Lane) leave(key int64) int64 { return key &^ (int64(l) << laneBits) }
+
+// Groups are those of one collection: of All, those that its lane has.
+type Groups struct {
+	All  beam.PCollection
+	Lane Lane
+}
+
+// Alone groups a collection by itself. One GroupByKey.
+//
+//	KV<key, block> → KV<key, group of blocks>
+func Alone[C exchanged](s beam.Scope, c C) Groups {
+	return Groups{All: beam.GroupByKey(s, beam.PCollection(c))}
+}
+
+// Lanes are collections that have entered their lanes.
+type Lanes struct {
+	scope beam.Scope
+	in    []beam.PCollection
+}
+
+// New begins with no collection.
+func New(s beam.Scope) *Lanes { return &Lanes{scope: s.Scope("exchange")} }
+
+func (l *Lanes) add(fn any, c beam.PCollection) { l.in = append(l.in, beam.ParDo(l.scope, fn, c)) }
+
+// Enter adds collections to a lane. A zero collection has nothing to add.
+//
+//	KV<key, block> → KV<lane and key, block>
+func Enter[C exchanged](l *Lanes, lane Lane, cs ...C) {
+	for _, c := range cs {
+		if plain := beam.PCollection(c); plain.IsValid() {
+			l.add(&enterFn{lane}, plain)
+		}
+	}
+}
+
+// EnterFacts adds facts, which are one group.
+//
+//	facts → KV<lane, fact>
+func (l *Lanes) EnterFacts(lane Lane, facts flow.Facts) {
+	l.add(&enterFactFn{lane}, beam.PCollection(facts))
+}
+
+func (l *Lanes) all() beam.PCollection { return beam.Flatten(l.scope, l.in...) }
+
+// Group groups what has entered. One GroupByKey.
+//
+//	KV<lane and key, block> → KV<lane and key, group of blocks>
+func (l *Lanes) Group() Arrived {
+	return Arrived{All: beam.GroupByKey(l.scope, l.all()), Grouped: true}
+}
+
+// Arrived is what went through an exchange: KV<lane and key, block>, or KV<lane and key, group of blocks>.
+type Arrived struct {
+	All     beam.PCollection
+	Grouped bool
+}
+
+// Of returns the groups of a lane. One GroupByKey, unless all are grouped.
+func Of[C exchanged](s beam.Scope, a Arrived, lane Lane) Groups {
+	if a.Grouped {
+		return Groups{a.All, lane}
+	}
+	return Alone(s, Leave[C](s, a, lane))
+}
+
+// Leave returns what entered a lane, for those who do not want it grouped.
+//
+//	KV<lane and key, block or group> → KV<key, block>
+func Leave[C exchanged](s beam.Scope, a Arrived, lane Lane) C {
+	s = s.Scope("exchange")
+	if a.Grouped {
+		return C(beam.ParDo(s, &leaveGroupFn{lane}, a.All))
+	}
+	return C(beam.ParDo(s, &leaveFn{lane}, a.All))
+}
+
+// LeaveFacts returns the facts that entered a lane, of groups.
+//
+//	KV<lane, group of facts> → facts
+func LeaveFacts(s beam.Scope, a Arrived, lane Lane) flow.Facts {
+	return flow.Facts(beam.ParDo(s.Scope("exchange"), &leaveFactFn{lane}, a.All))
+}
+
+type enterFn struct{ Lane Lane }
+
+func (f *enterFn) ProcessElement(key int64, block []byte, emit func(int64, []byte)) {
+	emit(f.Lane.enter(key), block)
+}
+
+type enterFactFn struct{ Lane Lane }
+
+func (f *enterFactFn) ProcessElement(fact []byte, emit func(int64, []byte)) {
+	emit(f.Lane.enter(0), fact)
+}
+
+type leaveFn struct{ Lane Lane }
+
+func (f *leaveFn) ProcessElement(key int64, block []byte, emit func(int64, []byte)) {
+	if f.Lane.Has(key) {
+		emit(f.Lane.leave(key), block)
+	}
+}
+
+type leaveGroupFn struct{ Lane Lane }
+
+func (f *leaveGroupFn) ProcessElement(key int64, group func(*[]byte) bool, emit func(int64, []byte)) {
+	if !f.Lane.Has(key) {
+		return
+	}
+	var block []byte
+	for group(&block) {
+		emit(f.Lane.leave(key), block)
+	}
+}
+
+type leaveFactFn struct{ Lane Lane }
+
+func (f *leaveFactFn) ProcessElement(key int64, group func(*[]byte) bool, emit func([]byte)) {
+	if !f.Lane.Has(key) {
+		return
+	}
+	var fact []byte
+	for group(&fact) {
+		emit(fact)
+	}
+}
