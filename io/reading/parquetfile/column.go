@@ -1,16 +1,12 @@
 package parquetfile
 
 import (
-	"context"
 	"errors"
-	"io"
 	"math"
 	"sort"
 
 	"github.com/parquet-go/parquet-go/encoding/thrift"
 	"github.com/parquet-go/parquet-go/format"
-
-	"github.com/neardup/neardup/blocks"
 )
 
 // column reads one column of a row group, row by row.
@@ -25,10 +21,9 @@ type column struct {
 	at     int        // of the next page in the index
 }
 
-func newColumn(
-	ctx context.Context, f io.ReaderAt, file *blocks.File, ft *footer, l *leaf, g *rowGroup, c *chunk, most int64,
-) *column {
-	return &column{pages: newPages(ctx, f, file, ft.end, l, g, c, most)}
+// column returns a column of a row group, at its first row.
+func (s *source) column(l *leaf, g *rowGroup, c *chunk) *column {
+	return &column{pages: s.pages(l, g, c)}
 }
 
 // reuse takes over the buffers of a column that is not read any more; nil has none.

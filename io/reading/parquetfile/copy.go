@@ -36,7 +36,10 @@ func (Reader) CopyExcept(
 			_, err := io.Copy(w, io.NewSectionReader(f, 0, file.Size))
 			return err
 		}
-		c := newCopier(ctx, w, f, file, ft, dropped, o, maxGroup)
+		c := &copier{
+			source: &source{ctx, f, file, ft, mostOf(o)}, w: w, dropped: dropped, largest: maxGroup,
+			room: room{claim: reading.Claim(o)},
+		}
 		defer func() {
 			c.stored, c.unpacked, c.gathered, c.block = nil, nil, nil, nil
 			c.room.free()
@@ -48,14 +51,10 @@ func (Reader) CopyExcept(
 
 // copier writes a file without some of its rows.
 type copier struct {
-	ctx     context.Context
+	*source
 	w       io.Writer
-	f       io.ReaderAt
-	file    *blocks.File
-	footer  *footer
 	dropped []int64 // rows, ascending
-	most    int64
-	largest int64 // bytes of a row group
+	largest int64   // bytes of a row group
 
 	stop int64 // Write fails beyond it; 0: it does not
 	// Bytes of the pages that were gathered, and about what they would take if the source's writer had packed them.
@@ -66,14 +65,6 @@ type copier struct {
 	room   room
 	// Buffers that columns hand on: of the file, of a page of it, of the page that is gathered, and of that compressed.
 	stored, unpacked, gathered, block []byte
-}
-
-func newCopier(
-	ctx context.Context, w io.Writer, f io.ReaderAt, file *blocks.File, ft *footer, dropped []int64,
-	o reading.Options, largest int64,
-) *copier {
-	return &copier{ctx: ctx, w: w, f: f, file: file, footer: ft, dropped: dropped, most: mostOf(o),
-		room: room{claim: reading.Claim(o)}, largest: largest}
 }
 
 func (c *copier) Write(p []byte) (int, error) {
@@ -235,7 +226,7 @@ func wholesOf(extents []extent, from, to int64) (bytes int64) {
 func (c *copier) extents(g *rowGroup, chunks []chunk) (all []extent, err error) {
 	for i := range chunks {
 		before := len(all)
-		p := newPages(c.ctx, c.f, c.file, c.footer.end, &c.footer.schema.leaves[i], g, &chunks[i], c.most)
+		p := c.source.pages(&c.footer.schema.leaves[i], g, &chunks[i])
 		for first := g.first; ; {
 			ok, err := p.find(skipAhead)
 			if err != nil {
@@ -369,7 +360,7 @@ func (c *copier) indexes() (groups [][]byte, err error) {
 func (c *copier) column(g *rowGroup, chunk *chunk, l *leaf, from, to, kept int64) (column writtenColumn, err error) {
 	begin := c.at
 	w := &pageWriter{w: c, leaf: l, codec: chunk.codec, block: c.block, begin: begin}
-	source := newColumn(c.ctx, c.f, c.file, c.footer, l, g, chunk, c.most)
+	source := c.source.column(l, g, chunk)
 	source.window.data, source.unpacked, w.data = c.stored[:0], c.unpacked, c.gathered[:0]
 	c.stored, c.unpacked, c.gathered = nil, nil, nil
 	defer func() {
@@ -387,7 +378,7 @@ func (c *copier) column(g *rowGroup, chunk *chunk, l *leaf, from, to, kept int64
 		return column, err
 	}
 	// before a page is in the window that the dictionary is read by
-	numbers, err := c.words(w, source, g, chunk, l, from, to, kept)
+	numbers, err := c.words(w, source, from, to, kept)
 	if err != nil {
 		return column, err
 	}
@@ -398,7 +389,7 @@ func (c *copier) column(g *rowGroup, chunk *chunk, l *leaf, from, to, kept int64
 		return column, err
 	}
 	dictionary, data := begin, c.at
-	values, err := c.pages(w, source, numbers, g, from, to)
+	values, err := c.pages(w, source, numbers, from, to)
 	if err != nil {
 		return column, err
 	}
@@ -433,9 +424,7 @@ func (c *copier) column(g *rowGroup, chunk *chunk, l *leaf, from, to, kept int64
 
 // words writes the dictionary, if there is one: as it is, unless many of its words may have gone. Then it returns
 // the new numbers of those that are left.
-func (c *copier) words(
-	w *pageWriter, source *column, g *rowGroup, chunk *chunk, l *leaf, from, to, kept int64,
-) (numbers []uint32, err error) {
+func (c *copier) words(w *pageWriter, source *column, from, to, kept int64) (numbers []uint32, err error) {
 	if source.wordsAt == 0 {
 		return nil, nil
 	}
@@ -443,7 +432,7 @@ func (c *copier) words(
 		return nil, source.broken(err)
 	}
 	// With one row in 25 gone, a dictionary that is kept whole is within 5 % of its share.
-	if 25*kept >= 24*g.rows {
+	if 25*kept >= 24*source.group.rows {
 		w.wordBits = wordBits(source.words.n)
 		head := &source.wordHead
 		size := int64(len(head.bytes)) + head.stored
@@ -453,13 +442,13 @@ func (c *copier) words(
 		return nil, err
 	}
 	used := make([]bool, source.words.n)
-	other := newColumn(c.ctx, c.f, c.file, c.footer, l, g, chunk, c.most)
+	other := c.source.column(source.leaf, source.group, &source.chunk)
 	other.words = source.words
-	if err := other.seek(from - g.first); err != nil {
+	if err := other.seek(from - source.group.first); err != nil {
 		return nil, err
 	}
-	err = c.kept(from, to, other, g, func(_, def int) error {
-		if def < l.maxDef {
+	err = c.kept(from, to, other, func(_, def int) error {
+		if def < other.leaf.maxDef {
 			return nil
 		}
 		v, ok := other.values.(*wordValues)
@@ -481,9 +470,8 @@ func (c *copier) words(
 }
 
 // kept calls see with each entry of the rows that are kept, and after with each of these rows.
-func (c *copier) kept(
-	from, to int64, source *column, g *rowGroup, see func(rep, def int) error, after func() error,
-) error {
+func (c *copier) kept(from, to int64, source *column, see func(rep, def int) error, after func() error) error {
+	g := source.group
 	dropped := c.dropped[sort.Search(len(c.dropped), func(i int) bool { return c.dropped[i] >= from }):]
 	for row := g.first + source.row; row < to; row = g.first + source.row {
 		if err := c.ctx.Err(); err != nil {
@@ -512,21 +500,19 @@ func (c *copier) kept(
 }
 
 // pages writes the data pages of the rows that are kept, and returns how many values, nulls among them, they have.
-func (c *copier) pages(
-	w *pageWriter, source *column, numbers []uint32, g *rowGroup, from, to int64,
-) (values int64, err error) {
-	if from == g.first && to == g.first+g.rows && c.drops(from, to) == 0 {
+func (c *copier) pages(w *pageWriter, source *column, numbers []uint32, from, to int64) (values int64, err error) {
+	if g := source.group; from == g.first && to == g.first+g.rows && c.drops(from, to) == 0 {
 		return c.all(w, source)
 	}
 	wholes := func() error {
-		n, err := c.whole(w, source, numbers != nil, g, to)
+		n, err := c.whole(w, source, numbers != nil, to)
 		values += n
 		return err
 	}
 	if err := wholes(); err != nil {
 		return 0, err
 	}
-	err = c.kept(from, to, source, g, func(rep, def int) error {
+	err = c.kept(from, to, source, func(rep, def int) error {
 		if !w.fits(&source.header, source.offset) {
 			if err := w.flush(); err != nil {
 				return err
@@ -572,9 +558,8 @@ func (c *copier) pages(
 }
 
 // whole copies pages as they are as long as nothing is dropped of them, and returns how many values they have.
-func (c *copier) whole(
-	w *pageWriter, source *column, renumbered bool, g *rowGroup, to int64,
-) (values int64, err error) {
+func (c *copier) whole(w *pageWriter, source *column, renumbered bool, to int64) (values int64, err error) {
+	g := source.group
 	for source.entries == 0 && !source.held && g.first+source.row < to {
 		ok, err := source.head(readAhead)
 		if err != nil || !ok {

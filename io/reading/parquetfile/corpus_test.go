@@ -224,7 +224,7 @@ func copyIn(t rapid.TB, content []byte, dropped []int64, largest int64) []byte {
 		t.Fatal(err)
 	}
 	var out bytes.Buffer
-	c := newCopier(context.Background(), &out, f, file, ft, dropped, reading.Options{}, largest)
+	c := &copier{source: &source{context.Background(), f, file, ft, maxPage}, w: &out, dropped: dropped, largest: largest}
 	if err := c.copy(0, ft.rows, ft.rows-int64(len(dropped))); err != nil {
 		t.Fatal(err)
 	}
@@ -317,7 +317,7 @@ func TestMoreRows(t *testing.T) {
 	g.rows = 9 // so that flat columns, whose values are counted, pass
 	err = ft.chunks(file, g, func(i int, c *chunk) error {
 		g := &rowGroup{first: 0, rows: 8}
-		column := newColumn(context.Background(), f, file, ft, &ft.schema.leaves[i], g, c, maxPage)
+		column := (&source{context.Background(), f, file, ft, maxPage}).column(&ft.schema.leaves[i], g, c)
 		for range 8 {
 			if err := column.skip(); err != nil {
 				return err
@@ -360,7 +360,7 @@ func TestStoreFailsAtTheEnd(t *testing.T) {
 			return nil
 		}
 		g := &rowGroup{rows: 99}
-		column := newColumn(t.Context(), f, file, ft, &ft.schema.leaves[i], g, c, maxPage)
+		column := (&source{t.Context(), f, file, ft, maxPage}).column(&ft.schema.leaves[i], g, c)
 		for column.row == 0 || column.entries > 0 && column.row < 99 {
 			if err := column.skip(); err != nil {
 				return err
@@ -392,7 +392,9 @@ func TestRowsAreCounted(t *testing.T) {
 		t.Fatal(err)
 	}
 	for kept, want := range map[int64]string{17: "", 18: "file: 17 rows were written of 18 that are kept"} {
-		err := newCopier(t.Context(), io.Discard, f, file, ft, []int64{10}, reading.Options{}, maxGroup).copy(0, 18, kept)
+		err := (&copier{
+			source: &source{t.Context(), f, file, ft, maxPage}, w: io.Discard, dropped: []int64{10}, largest: maxGroup,
+		}).copy(0, 18, kept)
 		if want == "" && err != nil || want != "" && (err == nil || err.Error() != want) {
 			t.Errorf("%d rows: error %v, want %q", kept, err, want)
 		}

@@ -197,7 +197,7 @@ func TestSeek(t *testing.T) {
 			err := ft.chunks(file, g, func(i int, chunk *chunk) error {
 				l := &ft.schema.leaves[i]
 				for _, step := range []int64{2, 9, 30, g.rows} {
-					c := newColumn(context.Background(), f, file, ft, l, g, chunk, maxPage)
+					c := (&source{context.Background(), f, file, ft, maxPage}).column(l, g, chunk)
 					for row := random.Int64N(step); row < g.rows; row += 1 + random.Int64N(step) {
 						var got []cell
 						if err := c.seek(row); err != nil {

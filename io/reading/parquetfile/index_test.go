@@ -85,7 +85,7 @@ func truth(t *testing.T, what string, content []byte) (all told) {
 			l := &ft.schema.leaves[i]
 			name := what + ": column " + l.name()
 			rows := table[l.name()][g.first : g.first+g.rows]
-			column := newColumn(context.Background(), f, file, ft, l, g, c, maxPage)
+			column := (&source{context.Background(), f, file, ft, maxPage}).column(l, g, c)
 			all.chunk(t, name, c, l, rows)
 			locations, err := column.readIndex()
 			if err != nil || locations == nil {
@@ -271,7 +271,7 @@ func TestStretches(t *testing.T) {
 					want.to = pages.Offset(i) + pages.CompressedPageSize(i)
 				}
 			}
-			got, err := r.stretches(context.Background(), &r.footer.groups[0], from, to)
+			got, err := r.stretches(&r.footer.groups[0], from, to)
 			if err != nil || len(got) != 1 || got[0] != want {
 				t.Fatalf("rows from %d to before %d: %v, error %v, want %v", from, to, got, err, want)
 			}

@@ -69,7 +69,7 @@ func ours(t rapid.TB, content []byte) table {
 		g := &ft.groups[i]
 		err := ft.chunks(file, g, func(i int, c *chunk) error {
 			l := &ft.schema.leaves[i]
-			column := newColumn(context.Background(), f, file, ft, l, g, c, maxPage)
+			column := (&source{context.Background(), f, file, ft, maxPage}).column(l, g, c)
 			for range g.rows {
 				var row []cell
 				err := column.nextEntries(func(rep, def int) error {

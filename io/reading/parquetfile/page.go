@@ -132,14 +132,21 @@ const (
 	maxHeader = 16 << 20 // a page header may have a long least and largest value
 )
 
+// source is a file that is read.
+type source struct {
+	ctx    context.Context
+	f      io.ReaderAt
+	file   *blocks.File
+	footer *footer
+	most   int64 // bytes that a page may unpack to
+}
+
 // pages reads the pages of one column of a row group.
 type pages struct {
-	ctx   context.Context
-	file  *blocks.File
+	*source
 	leaf  *leaf
 	chunk chunk
 	group *rowGroup
-	most  int64 // bytes that a page may unpack to
 
 	window    window
 	offset    int64       // of the next page
@@ -157,12 +164,10 @@ type pages struct {
 	values   values
 }
 
-func newPages(
-	ctx context.Context, f io.ReaderAt, file *blocks.File, end int64, l *leaf, g *rowGroup, c *chunk, most int64,
-) *pages {
+func (s *source) pages(l *leaf, g *rowGroup, c *chunk) *pages {
 	return &pages{
-		ctx: ctx, file: file, leaf: l, chunk: *c, group: g, most: most,
-		window: window{f: f, end: end}, offset: c.start(), remaining: c.values,
+		source: s, leaf: l, chunk: *c, group: g,
+		window: window{f: s.f, end: s.footer.end}, offset: c.start(), remaining: c.values,
 	}
 }
 

@@ -39,6 +39,7 @@ func (Reader) Inspect(ctx context.Context, file *blocks.File, o reading.Options)
 		if _, err := bind(file, ft, o.Fields); err != nil {
 			return err
 		}
+		source := &source{ctx, f, file, ft, mostOf(o)}
 		file.Positions = ft.rows
 		file.Header = nil
 		for i := range ft.groups {
@@ -56,7 +57,7 @@ func (Reader) Inspect(ctx context.Context, file *blocks.File, o reading.Options)
 					return nil
 				}
 				// To begin inside a large page takes as long as to begin before it.
-				p := newColumn(ctx, f, file, ft, &ft.schema.leaves[column], g, c, mostOf(o))
+				p := source.column(&ft.schema.leaves[column], g, c)
 				if _, err := p.head(skipAhead); err != nil {
 					return err
 				}
@@ -241,13 +242,11 @@ func findField(file *blocks.File, ft *footer, name string) (field, error) {
 
 // rows reads rows of a file, in ascending order.
 type rows struct {
+	*source
 	f      *storage.File
-	file   *blocks.File
-	footer *footer
 	fields fields
 	o      reading.Options
 	see    func(*reading.Record) error
-	most   int64
 
 	group   *rowGroup // that is read
 	columns []*column // of it, one for each of the fields; nil: there is none
@@ -268,7 +267,7 @@ func read(
 		if err != nil {
 			return err
 		}
-		r := &rows{f: f, file: file, footer: ft, fields: b, o: o, see: see, most: mostOf(o),
+		r := &rows{source: &source{ctx, f, file, ft, mostOf(o)}, f: f, fields: b, o: o, see: see,
 			room: room{claim: reading.Claim(o)}}
 		defer func() {
 			r.columns = nil
@@ -292,7 +291,7 @@ func (Reader) Read(
 ) (progress reading.Progress, err error) {
 	err = read(ctx, file, o, see, func(r *rows) error {
 		for _, span := range spans {
-			if err := r.span(ctx, span, &progress); err != nil {
+			if err := r.span(span, &progress); err != nil {
 				return err
 			}
 		}
@@ -302,20 +301,20 @@ func (Reader) Read(
 }
 
 // span reads the rows of a span, and adds to progress what they take.
-func (r *rows) span(ctx context.Context, span blocks.Span, progress *reading.Progress) error {
+func (r *rows) span(span blocks.Span, progress *reading.Progress) error {
 	at, end := span.Start, min(span.End, r.footer.rows)
 	defer func() { progress.Stored += r.file.OffsetAt(at) - r.file.OffsetAt(span.Start) }()
 	for at < end {
 		g := r.footer.group(at)
 		to := min(end, g.first+g.rows)
-		if err := r.ahead(ctx, g, at, to); err != nil {
+		if err := r.ahead(g, at, to); err != nil {
 			return err
 		}
-		if err := r.open(ctx, g); err != nil {
+		if err := r.open(g); err != nil {
 			return err
 		}
 		for at < to {
-			if err := ctx.Err(); err != nil {
+			if err := r.ctx.Err(); err != nil {
 				return err
 			}
 			at++
@@ -337,14 +336,14 @@ type stretch struct{ from, to int64 }
 
 // stretches are those of the columns that have rows from from to before
 // to of a group, in order. Small ones beside each other are one.
-func (r *rows) stretches(ctx context.Context, g *rowGroup, from, to int64) (all []stretch, err error) {
+func (r *rows) stretches(g *rowGroup, from, to int64) (all []stretch, err error) {
 	err = r.footer.chunks(r.file, g, func(i int, c *chunk) error {
 		if !slices.ContainsFunc(r.fields.all(), func(f field) bool { return f.leaf == i }) {
 			return nil
 		}
 		e := stretch{c.start(), c.start() + c.compressed}
 		if from > g.first || to < g.first+g.rows {
-			index, err := newColumn(ctx, r.f, r.file, r.footer, &r.footer.schema.leaves[i], g, c, r.most).readIndex()
+			index, err := r.column(&r.footer.schema.leaves[i], g, c).readIndex()
 			if err != nil {
 				return err
 			}
@@ -374,11 +373,11 @@ func (r *rows) stretches(ctx context.Context, g *rowGroup, from, to int64) (all 
 }
 
 // ahead says that rows from from to before to of a group are read in order.
-func (r *rows) ahead(ctx context.Context, g *rowGroup, from, to int64) error {
+func (r *rows) ahead(g *rowGroup, from, to int64) error {
 	if !r.f.Fetches() {
 		return nil
 	}
-	stretches, err := r.stretches(ctx, g, from, to)
+	stretches, err := r.stretches(g, from, to)
 	for _, e := range stretches {
 		r.f.Ahead(e.from, e.to)
 	}
@@ -386,13 +385,13 @@ func (r *rows) ahead(ctx context.Context, g *rowGroup, from, to int64) error {
 }
 
 // aheadSome says so of those between the positions in a group, if these are many.
-func (r *rows) aheadSome(ctx context.Context, g *rowGroup, positions []int64) error {
+func (r *rows) aheadSome(g *rowGroup, positions []int64) error {
 	if !r.f.Fetches() {
 		return nil
 	}
 	n, _ := slices.BinarySearch(positions, g.first+g.rows)
 	from, to := positions[0], positions[n-1]+1
-	stretches, err := r.stretches(ctx, g, from, to)
+	stretches, err := r.stretches(g, from, to)
 	bytes := int64(0)
 	for _, e := range stretches {
 		bytes += e.to - e.from
@@ -428,11 +427,11 @@ func (Reader) ReadSome(
 				return fmt.Errorf("%s: document at %d: there are %d rows", file.Path, position, r.footer.rows)
 			}
 			if g != r.group {
-				if err := r.aheadSome(ctx, g, positions[i:]); err != nil {
+				if err := r.aheadSome(g, positions[i:]); err != nil {
 					return err
 				}
 			}
-			if err := r.open(ctx, g); err != nil {
+			if err := r.open(g); err != nil {
 				return err
 			}
 			if err := r.row(position, g); err != nil {
@@ -453,7 +452,7 @@ func (ft *footer) group(row int64) *rowGroup {
 }
 
 // open opens the columns of a row group, unless they are open.
-func (r *rows) open(ctx context.Context, g *rowGroup) error {
+func (r *rows) open(g *rowGroup) error {
 	if g == r.group {
 		return nil
 	}
@@ -468,7 +467,7 @@ func (r *rows) open(ctx context.Context, g *rowGroup) error {
 	err := r.footer.chunks(r.file, g, func(i int, c *chunk) error {
 		for j, field := range all {
 			if field.leaf == i {
-				r.columns[j] = newColumn(ctx, r.f, r.file, r.footer, &r.footer.schema.leaves[i], g, c, r.most)
+				r.columns[j] = r.column(&r.footer.schema.leaves[i], g, c)
 				r.columns[j].reuse(old[j])
 				if _, err := r.columns[j].head(skipAhead); err != nil {
 					return err
@@ -490,7 +489,7 @@ func (r *rows) open(ctx context.Context, g *rowGroup) error {
 		}
 	}
 	// For all at once: who holds one page and waits for room for another could wait for ever.
-	return r.room.take(ctx, need)
+	return r.room.take(r.ctx, need)
 }
 
 // done checks that the rows of a group that were read are all there are, if they are its last.
