@@ -293,14 +293,14 @@ type before struct {
 
 var replace = []string{"--overwrite", "--write=corpus,pairs,removed"}
 
-// replaced runs the command undisturbed.
-func replaced(t *testing.T, scheme string, large bool) before {
+// replaced runs the command undisturbed, with flags besides.
+func replaced(t *testing.T, scheme string, large bool, flags ...string) before {
 	t.Helper()
 	c := clouds[scheme](t, inputs(t, large))
 	c.ends(c.dedup("--threshold=0.5", "--write=corpus,pairs,clusters"), 0)
 	old := c.all()
 	c.disturbed(nil)
-	c.ends(c.dedup(replace...), 0)
+	c.ends(c.dedup(append(flags, replace...)...), 0)
 	manifest, err := finished(c.all())
 	if err != nil || manifest == old[out+output.ManifestFile] {
 		t.Fatalf("%v, or the output is as it was", err)

@@ -28,19 +28,23 @@ const (
 // with the same bytes, and nothing else is left. At no moment does _SUCCESS stand beside other files than its manifest's. A
 // request that is under way for longer than the lock lasts does no more than leave an object with a name of its own run.
 func TestKilled(t *testing.T) {
-	small, large := 6, 1
+	small, large, inPhases := 6, 1, 6
 	if os.Getenv("NEARDUP_NIGHTLY") != "" {
-		small, large = 600, 60
+		small, large, inPhases = 600, 60, 50
 	}
 	for scheme := range clouds {
-		for name, n := range map[string]int{"small": small, "large": large} {
+		for name, n := range map[string]int{"small": small, "large": large, "small, in phases": small} {
 			t.Run(scheme+" "+name, func(t *testing.T) {
 				t.Parallel()
-				before := replaced(t, scheme, name == "large")
+				flags, most := []string{"--resume=never"}, 2
+				if strings.HasSuffix(name, "in phases") {
+					flags, most = []string{"--resume=always"}, inPhases
+				}
+				before := replaced(t, scheme, name == "large", flags...)
 				for seed := range n {
 					t.Run(fmt.Sprint(seed), func(t *testing.T) {
 						t.Parallel()
-						killed(t, scheme, before, rand.New(rand.NewPCG(uint64(seed), 0)))
+						killed(t, scheme, before, flags, most, rand.New(rand.NewPCG(uint64(seed), 0)))
 					})
 				}
 			})
@@ -48,12 +52,14 @@ func TestKilled(t *testing.T) {
 	}
 }
 
-func killed(t *testing.T, scheme string, before before, random *rand.Rand) {
+// killed kills at most so many runs.
+func killed(t *testing.T, scheme string, before before, flags []string, most int, random *rand.Rand) {
+	replace := append(flags, replace...)
 	c := clouds[scheme](t, before.objects)
 	var held sync.WaitGroup
 	another := make(chan bool)
 	after := false // a request takes effect after the runs
-	for range 1 + random.IntN(2) {
+	for range 1 + random.IntN(most) {
 		p, at, fate := c.dedup(replace...), 1+random.IntN(before.requests), random.IntN(fates)
 		c.disturbed(func(w http.ResponseWriter, r *http.Request, n int) {
 			switch {
