@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -37,6 +38,56 @@ func TestUnfitOutput(t *testing.T) {
 		}
 		if stderr, status := p.start().ended(); status.ExitStatus() == 0 || !strings.Contains(stderr, want) {
 			t.Errorf("%s: exit status %d: %s", out, status.ExitStatus(), stderr)
+		}
+	}
+}
+
+// Where no temporary files can be, the error says so, and nothing is left.
+func TestUnfitTemp(t *testing.T) {
+	for temp, want := range map[string]string{
+		"in.jsonl":   "--temp-dir in.jsonl: not a directory; give another folder",
+		"in.jsonl/x": "--temp-dir in.jsonl/x: not a directory; give another folder",
+		"loop":       "--temp-dir loop: loop: a link in it leads back to itself; give another folder",
+	} {
+		p := prepare(t, "neardup", "dedup", "in.jsonl", "-o", "out", "--temp-dir", temp)
+		write(t, filepath.Join(p.Dir, "in.jsonl"), similar)
+		if err := os.Symlink("loop", filepath.Join(p.Dir, "loop")); err != nil {
+			t.Fatal(err)
+		}
+		stderr, status := p.start().ended()
+		if left := p.left(); status.ExitStatus() != 2 || !strings.Contains(stderr, want) || len(left) > 0 {
+			t.Errorf("%s: exit status %d, leaves %q: %s", temp, status.ExitStatus(), left, stderr)
+		}
+	}
+}
+
+// Of folders that a run makes for its temporary files nothing is left, whether it fails or not.
+func TestNewTempFolder(t *testing.T) {
+	for text, want := range map[string]int{similar: 0, "{": 4} {
+		p := prepare(t, "neardup", "dedup", "in.jsonl", "-o", "out", "--temp-dir", "new/x")
+		write(t, filepath.Join(p.Dir, "in.jsonl"), text)
+		if stderr, status := p.start().ended(); status.ExitStatus() != want {
+			t.Errorf("exit status %d: %s", status.ExitStatus(), stderr)
+		}
+		if _, err := os.Stat(filepath.Join(p.Dir, "new")); !os.IsNotExist(err) {
+			t.Errorf("exit status %d leaves new: %v", want, err)
+		}
+	}
+}
+
+// Without descriptors a run fails, and still removes what it has begun.
+func TestFewDescriptors(t *testing.T) {
+	for most := 10; most < 14; most++ {
+		p := prepare(t, "sh", "-c", fmt.Sprintf("ulimit -n %d; exec neardup dedup in -o out", most))
+		if err := os.Mkdir(filepath.Join(p.Dir, "in"), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		for i := range 4 {
+			write(t, filepath.Join(p.Dir, "in", fmt.Sprint(i)+".jsonl"), similar)
+		}
+		stderr, status := p.start().ended()
+		if left := p.left(); status.ExitStatus() > 1 || status.ExitStatus() == 1 && len(left) > 0 {
+			t.Errorf("%d descriptors: exit status %d, leaves %q: %s", most, status.ExitStatus(), left, stderr)
 		}
 	}
 }

@@ -29,6 +29,7 @@ import (
 )
 
 func main() {
+	abortFatal()
 	reserve := make([]byte, heapReserve)
 	status := run(os.Args[1:], os.Stdin, terminal.Output(os.Stdout), os.Stderr)
 	runtime.KeepAlive(reserve)

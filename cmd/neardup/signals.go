@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"runtime/pprof"
 	"syscall"
 
@@ -42,5 +43,18 @@ func interruptWorker() {
 	case s := <-interrupt.Caught:
 		os.Exit(interruption(s).Status())
 	default:
+	}
+}
+
+// abortFatal lets the process end by SIGABRT where Go's runtime gives up, as without memory or threads: its own status would
+// be 2, which says that a person must act. No core is dumped, as that would hold texts. Who sets GOTRACEBACK wants another end.
+func abortFatal() {
+	var core syscall.Rlimit
+	if os.Getenv("GOTRACEBACK") != "" || syscall.Getrlimit(syscall.RLIMIT_CORE, &core) != nil {
+		return
+	}
+	core.Cur = 0
+	if syscall.Setrlimit(syscall.RLIMIT_CORE, &core) == nil {
+		debug.SetTraceback("crash")
 	}
 }

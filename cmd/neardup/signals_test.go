@@ -206,6 +206,17 @@ func TestInterruptedEarly(t *testing.T) {
 	}
 }
 
+// Signals are caught before most packages are initialised, which takes longer than all that is before.
+func TestCaughtFirst(t *testing.T) {
+	p := prepare(t, "neardup", "version")
+	p.Env = append(p.Env, "GODEBUG=inittrace=1")
+	stderr, _ := p.start().ended()
+	before, after, found := strings.Cut(stderr, "\ninit github.com/neardup/neardup/internal/interrupt ")
+	if !found || 4*strings.Count(before, "\ninit ") > strings.Count(after, "\ninit ") {
+		t.Errorf("signals are caught late:\n%s", stderr)
+	}
+}
+
 // A second signal ends the process at once, here one that waits for whoever reads its JSON.
 func TestInterruptedTwice(t *testing.T) {
 	for s, exit := range signals {

@@ -330,6 +330,9 @@ func TestResolve(t *testing.T) {
 		if _, err := storage.Resolve(path); !errors.Is(err, fs.ErrInvalid) || !strings.Contains(err.Error(), path+": a link in it leads back to itself") {
 			t.Errorf("Resolve(%s): error %v", path, err)
 		}
+		if _, err := storage.Stat(t.Context(), path); err == nil || !strings.Contains(err.Error(), path+": a link in it leads back to itself; remove") {
+			t.Errorf("Stat(%s): error %v", path, err)
+		}
 	}
 	for _, path := range []string{".", "none/at/all"} {
 		if n, ok := storage.FreeSpace(path); !ok || n <= 0 {

@@ -140,6 +140,9 @@ func (local) Stat(ctx context.Context, path string) (Info, error) {
 	if errors.Is(err, syscall.ENOTDIR) {
 		err = &fs.PathError{Op: "stat", Path: path, Err: notFolderError{}}
 	}
+	if errors.Is(err, syscall.ELOOP) {
+		err = fmt.Errorf("%w; remove the link, or give another path", leadsBack(path))
+	}
 	if err != nil {
 		return Info{}, err
 	}
@@ -418,7 +421,7 @@ func (local) RemoveAll(ctx context.Context, path string) error {
 		return err
 	}
 	info, err := os.Lstat(path)
-	if errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) { // below a file nothing is
 		return nil
 	}
 	if err != nil {
@@ -439,10 +442,11 @@ func (local) RemoveAll(ctx context.Context, path string) error {
 	}
 }
 
-// removeAll is os.RemoveAll, also of a folder in one that may not be listed.
+// removeAll is os.RemoveAll, also of a folder in one that may not be listed, and with one descriptor to spare: that has one open
+// for each level.
 func removeAll(path string) error {
 	err := os.RemoveAll(path)
-	if !errors.Is(err, fs.ErrPermission) {
+	if !errors.Is(err, fs.ErrPermission) && !errors.Is(err, syscall.EMFILE) && !errors.Is(err, syscall.ENFILE) {
 		return err
 	}
 	entries, readErr := os.ReadDir(path)
@@ -450,7 +454,11 @@ func removeAll(path string) error {
 		return err
 	}
 	for _, e := range entries {
-		if err := os.RemoveAll(filepath.Join(path, e.Name())); err != nil {
+		remove := os.RemoveAll
+		if e.IsDir() { // a link is not followed
+			remove = removeAll
+		}
+		if err := remove(filepath.Join(path, e.Name())); err != nil {
 			return err
 		}
 	}
@@ -512,6 +520,10 @@ func (e pathError) Unwrap() error { return e.error }
 
 func (pathError) Is(target error) bool { return target == fs.ErrInvalid }
 
+func leadsBack(path string) error {
+	return pathError{fmt.Errorf("%s: a link in it leads back to itself", path)}
+}
+
 // Resolve returns path absolute and without links, as far as it exists. A URL has none. The error is fs.ErrInvalid if
 // nothing can have the path.
 func Resolve(path string) (string, error) {
@@ -536,7 +548,7 @@ func Resolve(path string) (string, error) {
 			return "", pathError{err}
 		}
 		if named := (*fs.PathError)(nil); !errors.As(err, &named) { // too many links
-			return "", pathError{fmt.Errorf("%s: a link in it leads back to itself", given)}
+			return "", leadsBack(given)
 		}
 		if !errors.Is(err, fs.ErrNotExist) {
 			return "", err

@@ -161,7 +161,7 @@ func Begin(ctx context.Context, o Options) (*Commit, error) {
 	c := &Commit{o: o, store: store, made: missing(ctx, o.Dir)}
 	lock, former, err := storage.Acquire(ctx, storage.Join(o.Dir, output.LockFile), o.Run, o.Lock)
 	if err != nil {
-		c.removeMade()
+		removeEmpty(c.made)
 		return nil, err
 	}
 	c.lock = lock
@@ -497,7 +497,7 @@ func (c *Commit) close(ctx context.Context, fenced bool) error {
 	if err := c.lock.Release(ctx, c.cut); !errors.As(err, new(*storage.FencedError)) {
 		errs = append(errs, err)
 	}
-	c.removeMade()
+	removeEmpty(c.made)
 	return errors.Join(errs...)
 }
 
@@ -513,9 +513,9 @@ func missing(ctx context.Context, folder string) (folders []string) {
 	return folders
 }
 
-// removeMade removes the folders that the run has made, as far as nothing is in them: all is then as it was.
-func (c *Commit) removeMade() {
-	for _, folder := range c.made {
+// removeEmpty removes folders that a run has made, as far as nothing is in them: all is then as it was.
+func removeEmpty(made []string) {
+	for _, folder := range made {
 		storage.RemoveEmpty(folder)
 	}
 }
@@ -569,9 +569,28 @@ func (c *Commit) stage(ctx context.Context) (err error) {
 		}
 	}
 	if c.o.Temp != "" {
-		return storage.Begin(ctx, c.o.Temp, c.o.Private)
+		return c.makeTemp(ctx)
 	}
 	return storage.BeginIn(ctx, c.staging, tempDir, c.o.Private)
+}
+
+// TempError says why the run's folder for temporary files cannot be made.
+type TempError struct{ Err error }
+
+func (e *TempError) Error() string { return e.Err.Error() }
+
+func (e *TempError) Unwrap() error { return e.Err }
+
+// makeTemp makes the folder for temporary files that is not in the staging folder.
+func (c *Commit) makeTemp(ctx context.Context) error {
+	err := storage.Begin(ctx, c.o.Temp, c.o.Private)
+	if err == nil {
+		return nil
+	}
+	if errors.Is(err, fs.ErrPermission) { // and who may not make it may not look for it when the run is removed
+		err = errors.Join(err, c.writeNote(ctx, note{Run: c.o.Run}))
+	}
+	return &TempError{err}
 }
 
 // maxName is how long a name can be on a disk.
@@ -583,8 +602,16 @@ func (c *Commit) makeStaging(ctx context.Context, folder string) error {
 	if err := storage.Begin(ctx, folder, c.o.Private); err != nil {
 		return err
 	}
-	path := storage.Join(folder, noteFile)
-	if err := storage.WriteShared(ctx, path, note{c.o.Run, c.o.Temp}); err != nil {
+	n := note{Run: c.o.Run, Temp: c.o.Temp}
+	if n.Temp != "" {
+		n.Made = missing(ctx, storage.Dir(n.Temp))
+	}
+	return c.writeNote(ctx, n)
+}
+
+func (c *Commit) writeNote(ctx context.Context, n note) error {
+	path := storage.Join(c.staging, noteFile)
+	if err := storage.WriteShared(ctx, path, n); err != nil {
 		return err
 	}
 	return storage.Sync(ctx, path)

@@ -461,7 +461,8 @@ func TestFoldersOfOthers(t *testing.T) {
 func TestTempIsRemoved(t *testing.T) {
 	for _, way := range []string{"swap", "fill"} {
 		dir := folder(t, way)
-		temp := commit.TempFolder(t.TempDir(), "20260102-030405-0a1b2c3d")
+		root := t.TempDir()
+		temp := commit.TempFolder(filepath.Join(root, "new", "x"), "20260102-030405-0a1b2c3d")
 		c, err := commit.Begin(t.Context(), commit.Options{Dir: dir, Run: "20260102-030405-0a1b2c3d", Temp: temp, Warn: t.Logf, Private: true})
 		if err != nil {
 			t.Fatal(err)
@@ -478,9 +479,7 @@ func TestTempIsRemoved(t *testing.T) {
 		if err := second.run(t.Context(), o); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := os.Stat(temp); !errors.Is(err, fs.ErrNotExist) {
-			t.Errorf("%s: %v", way, err)
-		}
+		same(t, "where temporary files were", tree(t, root), map[string]string{"./": ""})
 		fenced := (*storage.FencedError)(nil)
 		err = publish(t, c, first)
 		if err == nil {

@@ -199,13 +199,13 @@ func (r *run) open(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	r.commit, err = commit.Begin(ctx, commit.Options{
+	r.commit, err = job.Begin(ctx, r.config.TempDir, commit.Options{
 		Dir: r.output, Run: r.record.Job, Overwrite: r.config.Replaces(), Weak: r.config.WeakOverwrite,
 		Temp: temp, Private: !r.config.Runner.Traits().OnCluster, Lock: r.config.lock(), Warn: r.warn,
 		Continue: r.config.Resume != job.ResumeNever,
 	})
 	if err != nil {
-		return job.Refused(err)
+		return err
 	}
 	r.temp = r.commit.Temporary()
 	return nil
@@ -215,7 +215,7 @@ func (r *run) open(ctx context.Context) (err error) {
 func (r *run) tempOutside() (string, error) {
 	// A runner in this process spills to a disk, whatever store the output is on.
 	if r.config.TempDir != "" || !storage.IsLocal(r.output) && !r.config.Runner.Traits().OnCluster {
-		return storage.Abs(commit.TempFolder(storage.TempParent(r.config.TempDir), r.record.Job))
+		return job.RunTemp(r.config.TempDir, r.record.Job)
 	}
 	return "", nil
 }

@@ -154,10 +154,38 @@ func noTemp(parent string, err error) error {
 	if parent == "" {
 		return fmt.Errorf("temporary files in %s: %w; give a folder by --temp-dir", storage.TempParent(""), err)
 	}
-	if failed {
-		return fmt.Errorf("--temp-dir %s: %w", parent, err)
+	switch {
+	case failed:
+		return fmt.Errorf("--temp-dir %s: %w; give another folder", parent, err)
+	case errors.Is(err, fs.ErrNotExist):
+		return Usage("--temp-dir %s: %w; make the folder, or give another", parent, err)
+	default:
+		return Usage("--temp-dir %s: %w; give another folder", parent, err)
 	}
-	return Usage("--temp-dir %s: %w; make the folder, or give another", parent, err)
+}
+
+// RunTemp is the folder for the temporary files of a run below parent, "" for the system's.
+func RunTemp(parent, run string) (string, error) {
+	folder, err := storage.Resolve(storage.TempParent(parent))
+	if err != nil {
+		return "", noTemp(parent, err)
+	}
+	return commit.TempFolder(folder, run), nil
+}
+
+// Begin makes an output the run's to commit. Parent is the folder that was asked for as that of temporary files.
+func Begin(ctx context.Context, parent string, o commit.Options) (*commit.Commit, error) {
+	c, err := commit.Begin(ctx, o)
+	if err == nil {
+		return c, nil
+	}
+	if temp := (*commit.TempError)(nil); errors.As(err, &temp) {
+		return nil, noTemp(parent, err)
+	}
+	if errors.Is(err, errors.ErrUnsupported) {
+		return nil, &UsageError{Reason: err}
+	}
+	return nil, Refused(err)
 }
 
 // InTempFolder calls do with a folder for temporary files below parent, "" for the system's, and removes

@@ -31,18 +31,18 @@ func (p Publishing) Publish(ctx context.Context, record *records.Run, fill func(
 		return nil, err
 	}
 	record.Job, record.Started = commit.NewRun(), time.Now().UTC()
-	temp, err := storage.Abs(commit.TempFolder(storage.TempParent(p.TempDir), record.Job))
+	temp, err := RunTemp(p.TempDir, record.Job)
 	if err != nil {
 		return nil, err
 	}
 	ending, done := commit.Ending(ctx)
 	defer done()
-	c, err := commit.Begin(ctx, commit.Options{
+	c, err := Begin(ctx, p.TempDir, commit.Options{
 		Dir: dir, Run: record.Job, Overwrite: p.Replaces(), Weak: p.WeakOverwrite, Temp: temp, Private: true,
 		Warn: func(format string, args ...any) { warnings = append(warnings, fmt.Sprintf(format, args...)) },
 	})
 	if err != nil {
-		return nil, Refused(err)
+		return nil, err
 	}
 	err = p.publish(ctx, c, record, fill)
 	return warnings, Refused(c.Close(ending, Cause(ctx, err)))
