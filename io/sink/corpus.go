@@ -30,9 +30,11 @@ func init() {
 //
 //	KV<batch, keys of dropped records> → facts
 //
-// One GroupByKey by batch of pieces. Where a batch's keys may be too many for one group, there are several slices of it, as
-// of a shard of a Table.
-func Corpus(s beam.Scope, slices int, p Params, options source.Options, some blocks.Range, dropped ...flow.Dropped) flow.Facts {
+// One GroupByKey by batch of pieces. Where a batch's keys may be too many
+// for one group, there are several slices of it, as of a shard of a Table.
+func Corpus(
+	s beam.Scope, slices int, p Params, options source.Options, some blocks.Range, dropped ...flow.Dropped,
+) flow.Facts {
 	s = s.Scope("sink.Corpus")
 	var all []beam.PCollection
 	for _, d := range dropped {
@@ -93,7 +95,8 @@ type corpusFn struct {
 	Rows    bool // keys come as rows
 }
 
-// keys are those of dropped records, of which there may be millions: but for the ones that came last, each is its distance from the one before.
+// keys are those of dropped records, of which there may be millions: but
+// for the ones that came last, each is its distance from the one before.
 type keys struct {
 	last []int64
 	runs []keyRun
@@ -138,7 +141,8 @@ func (k *keys) pack() {
 func (k *keys) take(piece blocks.Span) []int64 {
 	positions := make([]int64, 0, k.of[piece.File])
 	for i := range k.runs {
-		for r := &k.runs[i]; !r.ended && blocks.Key(r.first).File() == piece.File && blocks.Key(r.first).Position() < piece.End; r.advance() {
+		for r := &k.runs[i]; !r.ended && blocks.Key(r.first).File() == piece.File &&
+			blocks.Key(r.first).Position() < piece.End; r.advance() {
 			positions = append(positions, blocks.Key(r.first).Position())
 		}
 	}
@@ -180,7 +184,9 @@ func (f *corpusFn) keys(ctx context.Context, packed func(*[]byte) bool) (dropped
 	return dropped, nil
 }
 
-func (f *corpusFn) ProcessElement(ctx context.Context, batch int64, packed func(*[]byte) bool, facts func([]byte)) error {
+func (f *corpusFn) ProcessElement(
+	ctx context.Context, batch int64, packed func(*[]byte) bool, facts func([]byte),
+) error {
 	in, err := source.Shared(ctx, f.Params.Inputs)
 	if err != nil {
 		return err
@@ -197,14 +203,17 @@ func (f *corpusFn) ProcessElement(ctx context.Context, batch int64, packed func(
 	}
 	for _, r := range dropped.runs {
 		if key := blocks.Key(r.first); !r.ended {
-			return fmt.Errorf("a record was removed at %d of file %d, which batch %d of the corpus does not have", key.Position(), key.File(), batch)
+			return fmt.Errorf("a record was removed at %d of file %d, which batch %d of the corpus does not have",
+				key.Position(), key.File(), batch)
 		}
 	}
 	return nil
 }
 
 // write writes a piece without the records at the positions dropped, which ascend.
-func (f *corpusFn) write(ctx context.Context, in *source.Inputs, number int, piece blocks.Span, dropped []int64, facts func([]byte)) error {
+func (f *corpusFn) write(
+	ctx context.Context, in *source.Inputs, number int, piece blocks.Span, dropped []int64, facts func([]byte),
+) error {
 	if in.OneDocument(piece.File) && len(dropped) > 0 {
 		return nil // the file was the document
 	}

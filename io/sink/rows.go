@@ -40,7 +40,8 @@ func runs(s beam.Scope, name string, slices int, p Params, rows beam.PCollection
 	if p.Pack {
 		sliced = beam.ParDo(s, packFn, sliced)
 	}
-	return beam.ParDo(s, &runFn{Temp: p.Temp, Name: name, Slices: int64(slices), Few: int(p.GroupRows) / slices, Held: p.held(), Packed: p.Pack}, beam.GroupByKey(s, sliced))
+	return beam.ParDo(s, &runFn{Temp: p.Temp, Name: name, Slices: int64(slices), Few: int(p.GroupRows) / slices,
+		Held: p.held(), Packed: p.Pack}, beam.GroupByKey(s, sliced))
 }
 
 // sliceFn spreads the rows of a shard over its slices. A row's sort key alone says which is its own:
@@ -111,7 +112,9 @@ const shardRows = 16 << 20
 // inFile is the order of what names a file of rows.
 var inFile = blocks.Edge{A: -1, B: -1}
 
-func (f *runFn) ProcessElement(ctx context.Context, slice int64, packed func(*[]byte) bool, emit func(int64, []byte)) error {
+func (f *runFn) ProcessElement(
+	ctx context.Context, slice int64, packed func(*[]byte) bool, emit func(int64, []byte),
+) error {
 	var broken error
 	if f.Packed {
 		packed = unpacked(packed, &broken)
@@ -146,7 +149,9 @@ func (f *runFn) ProcessElement(ctx context.Context, slice int64, packed func(*[]
 // collect returns the blocks of a group of rows of the table name, and how many bytes they are. Those beyond
 // held bytes go to files below the folder temp; files are these and those that marker rows
 // name, for readRun.
-func collect(ctx context.Context, temp, name string, held int, packed func(*[]byte) bool) (files, all [][]byte, size int, err error) {
+func collect(
+	ctx context.Context, temp, name string, held int, packed func(*[]byte) bool,
+) (files, all [][]byte, size int, err error) {
 	var block []byte
 	for packed(&block) {
 		if d := blocks.NewDecoder(block); !d.Done() {
@@ -231,7 +236,8 @@ func sort(packed [][]byte, size int) (*sorted, error) {
 	return s, nil
 }
 
-// order sorts refs. Documents lie evenly in a shard, so that one pass by the rows' own documents leaves runs of a few refs.
+// order sorts refs. Documents lie evenly in a shard, so that one pass
+// by the rows' own documents leaves runs of a few refs.
 func order(refs []ref) {
 	if len(refs) == 0 {
 		return
@@ -268,7 +274,8 @@ func order(refs []ref) {
 	}
 }
 
-// readAhead is how many parts are read at once. They lie all over the blocks, and a core waits for several of them in the time of one.
+// readAhead is how many parts are read at once. They lie all over the
+// blocks, and a core waits for several of them in the time of one.
 const readAhead = 64
 
 // next returns the first part and takes it out, or io.EOF behind the last.
@@ -290,8 +297,8 @@ func (s *sorted) next() (blocks.RowPart, error) {
 	return part, nil
 }
 
-// writeRun writes parts to a file below the folder temp, each with its length before it. next returns one after another,
-// and io.EOF behind the last.
+// writeRun writes parts to a file below the folder temp, each with its length
+// before it. next returns one after another, and io.EOF behind the last.
 func writeRun(ctx context.Context, temp, name string, next func() (blocks.RowPart, error)) error {
 	_, err := storage.WriteBelow(ctx, temp, name, func(w io.Writer) error {
 		var part, length []byte
@@ -390,7 +397,9 @@ func noEOF(err error) error {
 
 // merged yields the whole rows of a shard of the table name in order: of those that came as they are, and
 // of files. A row is valid until the next.
-func merged(ctx context.Context, temp, name string, held int, packed func(*[]byte) bool) (iter.Seq2[blocks.RowPart, error], error) {
+func merged(
+	ctx context.Context, temp, name string, held int, packed func(*[]byte) bool,
+) (iter.Seq2[blocks.RowPart, error], error) {
 	files, all, size, err := collect(ctx, temp, name, held, packed)
 	if err != nil {
 		return nil, err

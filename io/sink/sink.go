@@ -109,8 +109,8 @@ func (f *ledgerFn) ProcessElement(ctx context.Context, _ int64, facts func(*[]by
 	return err
 }
 
-// ReadLedger returns the facts that Ledger wrote, by kind and name. Those of reading, which may be millions, are added up to one, of the name
-// and the note of the first split that has a note.
+// ReadLedger returns the facts that Ledger wrote, by kind and name. Those of reading, which may be millions, are added
+// up to one, of the name and the note of the first split that has a note.
 func ReadLedger(r io.Reader) (facts []blocks.Fact, err error) {
 	read := blocks.Fact{Kind: blocks.FactRead, Counts: map[string]int64{}}
 	var totals ReadTotals
@@ -161,7 +161,8 @@ type ReadTotals struct {
 
 	Without int64 // documents without any of the text columns
 
-	// NoColumn are sources with such documents, and Whole is how many documents those have of which none has a text column.
+	// NoColumn are sources with such documents, and Whole is how many
+	// documents those have of which none has a text column.
 	NoColumn []records.NoColumn `json:",omitempty"`
 	Whole    int64              `json:",omitempty"`
 
@@ -187,8 +188,8 @@ func (t *ReadTotals) Add(fact blocks.Fact) error {
 	return err
 }
 
-// Limit is how many records are accepted that are unreadable, or of a source without a text column: Records, or Percent of all, whichever
-// is more.
+// Limit is how many records are accepted that are unreadable, or of a source
+// without a text column: Records, or Percent of all, whichever is more.
 type Limit struct {
 	Records int64
 	Percent float64
@@ -225,11 +226,13 @@ func (t *Totals) Sum() ReadTotals {
 var errUnreadable = errors.New("too many unreadable records")
 
 // FailOnUnreadable ends the job with errUnreadable once everything is read, and the rejected rows are
-// written, if more records than limit are unreadable or of sources without a text column. The ReadTotals are then in the file
-// path. inputs is the path of the shared blocks.Inputs, read are the facts of source.Read, written those of the table rejected.
+// written, if more records than limit are unreadable or of sources without a text
+// column. The ReadTotals are then in the file path. inputs is the path of the shared
+// blocks.Inputs, read are the facts of source.Read, written those of the table rejected.
 func FailOnUnreadable(s beam.Scope, inputs, path string, limit Limit, read, written flow.Facts) {
 	s = s.Scope("sink.FailOnUnreadable")
-	beam.ParDo0(s, &failOnUnreadableFn{Inputs: inputs, Path: path, Limit: limit}, gatherAll(s, []flow.Facts{read, written}))
+	beam.ParDo0(s, &failOnUnreadableFn{Inputs: inputs, Path: path, Limit: limit},
+		gatherAll(s, []flow.Facts{read, written}))
 }
 
 type failOnUnreadableFn struct {

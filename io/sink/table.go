@@ -59,7 +59,9 @@ type tableFn[T blocks.Row] struct {
 	Params Params
 }
 
-func (f *tableFn[T]) ProcessElement(ctx context.Context, shard int64, packed func(*[]byte) bool, facts func([]byte)) error {
+func (f *tableFn[T]) ProcessElement(
+	ctx context.Context, shard int64, packed func(*[]byte) bool, facts func([]byte),
+) error {
 	in, err := storage.Shared[blocks.Inputs](ctx, f.Params.Inputs)
 	if err != nil {
 		return err
@@ -96,7 +98,8 @@ const (
 )
 
 func (f *tableFn[T]) write(w io.Writer, rows iter.Seq2[blocks.RowPart, error], counts map[string]int64) error {
-	out := parquet.NewGenericWriter[T](w, append(output.WriterOptions(f.Params.Metadata), parquet.MaxRowsPerRowGroup(rowGroups))...)
+	out := parquet.NewGenericWriter[T](w, append(output.WriterOptions(f.Params.Metadata),
+		parquet.MaxRowsPerRowGroup(rowGroups))...)
 	batch := make([]T, 0, rowBatch)
 	var row T
 	inBatch, beyondUsual := 0, 0 // bytes
