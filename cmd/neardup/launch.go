@@ -17,16 +17,11 @@ import (
 
 // here returns how a runner in this process is started.
 func here(running job.Running, shown *display) (job.Launch, error) {
-	switch {
-	case running.Runner.Traits().Bounded:
+	if running.Runner.Traits().Bounded {
 		return logged(running.Runner, locally(running, shown)), nil
-	case running.Runner == job.Prism && !prismLinked:
-		return nil, job.Usage("--runner prism: this binary is built without it; build one with go build -tags prism ./cmd/neardup, or leave the flag out")
 	}
-	return logged(running.Runner, func(ctx context.Context, p *beam.Pipeline, _ string) (beam.PipelineResult, []records.Stage, error) {
-		result, err := beam.Run(ctx, string(running.Runner), p)
-		return result, nil, err
-	}), nil
+	launch, err := byBeam(running.Runner)
+	return logged(running.Runner, launch), err
 }
 
 // inForce is what the runner works with, be it asked for or the default.

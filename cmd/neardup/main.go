@@ -16,7 +16,6 @@ import (
 
 	"github.com/alecthomas/kong"
 
-	_ "github.com/apache/beam/sdks/v2/go/pkg/beam/runners/direct" //nolint:staticcheck // deprecated, but a second runner to compare with
 
 	"github.com/neardup/neardup/internal/beamcli"
 	_ "github.com/neardup/neardup/internal/collector"

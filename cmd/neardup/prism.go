@@ -2,8 +2,10 @@
 
 package main
 
-import _ "github.com/apache/beam/sdks/v2/go/pkg/beam/runners/prism" // a third runner to compare with
+import (
+	_ "github.com/apache/beam/sdks/v2/go/pkg/beam/runners/prism" // 45 packages, a container client among them
 
-// prismLinked reports whether the binary has Beam's prism runner: 45 packages, a container client among
-// them, that nobody needs who does not compare runners.
-const prismLinked = true
+	"github.com/neardup/neardup/pipelines/job"
+)
+
+func init() { beams[job.Prism] = true }

@@ -1,0 +1,27 @@
+package main
+
+import (
+	"context"
+
+	"github.com/apache/beam/sdks/v2/go/pkg/beam"
+	_ "github.com/apache/beam/sdks/v2/go/pkg/beam/runners/direct" //nolint:staticcheck // deprecated, but a second runner to compare with
+
+	"github.com/neardup/neardup/pipelines/job"
+	"github.com/neardup/neardup/records"
+)
+
+// beams are Beam's own runners in this binary, to compare the local one with. Prism is in those built with the tag prism.
+var beams = map[job.Runner]bool{job.Direct: true}
+
+// byBeam returns how one of Beam's own runners is started.
+func byBeam(runner job.Runner) (job.Launch, error) {
+	if !beams[runner] {
+		const build = "--runner %s: this binary is built without it; build one with go build -tags %[1]s ./cmd/neardup, " +
+			"or leave the flag out"
+		return nil, job.Usage(build, runner)
+	}
+	return func(ctx context.Context, p *beam.Pipeline, _ string) (beam.PipelineResult, []records.Stage, error) {
+		result, err := beam.Run(ctx, string(runner), p)
+		return result, nil, err
+	}, nil
+}

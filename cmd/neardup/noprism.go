@@ -1,6 +1,0 @@
-//go:build !prism
-
-package main
-
-// prismLinked: see prism.go.
-const prismLinked = false
