@@ -16,7 +16,6 @@ import (
 
 	"github.com/alecthomas/kong"
 
-
 	"github.com/neardup/neardup/internal/beamcli"
 	_ "github.com/neardup/neardup/internal/collector"
 	"github.com/neardup/neardup/internal/configfile"

@@ -75,7 +75,7 @@ func (f *bucketsFn) ProcessElement(ctx context.Context, key int64, packed func(*
 	}
 	f.entries = f.entries[:0]
 	var block []byte
-	for packed(&block) {
+	for packed(&block) { // one may be empty: that of List
 		if f.entries, err = blocks.DecodeBands(f.entries, block); err != nil {
 			return err
 		}
