@@ -39,6 +39,8 @@ const (
 	verified = "verified"
 	tabled   = "tables"
 	copied   = "corpus" // waves of batches
+
+	rejected = "rejected" // files of rejected rows and unreadable records, of parts of keys
 )
 
 // Input of fewer bytes and documents is done in one job, if --resume is auto: it takes minutes.
@@ -168,82 +170,79 @@ func (r *run) inPhases(ctx context.Context, launch job.Launch) error {
 			r.done(keyed), len(splits), r.done(copied), len(batches), kept/1e6))
 	}
 	r.tell(splits, batches)
-	if err := r.prepare(ctx, launch, prints[prepared]); err != nil {
-		return err
-	}
-	for i, wave := range splits {
-		name := wavePart(keyed, i)
-		err := r.part(ctx, launch, name, prints[keyed], func(s beam.Scope) []flow.Facts {
-			k := p.read(s, r.temp, wave)
-			rest := exchange.New(s)
-			exchange.Enter(rest, rejectedLane, k.rejected...)
-			exchange.Enter(rest, droppedLane, k.dropped)
-			return []flow.Facts{k.facts, r.keep(k.enter(s), name), r.keep(rest, name+restOf)}
-		})
-		if err == nil {
-			err = r.keepPlain(ctx, wavePart(plain, i), prints[plain])
-		}
-		if err != nil {
-			return err
-		}
-	}
-	if err := r.checkRead(ctx, launch, prints[keyed]); err != nil {
-		return err
-	}
-	err = r.part(ctx, launch, verified, prints[verified], func(s beam.Scope) []flow.Facts {
-		all := r.reading(s, keysList, blocks.Range{})
-		if p.together() {
-			all = all.Group(s)
-		}
-		k := p.leave(s, all)
-		found := p.compare(s, &k, r.temp)
-		return append(found.facts, r.keep(found.enter(s), verified+"-"))
-	}, r.shared(keysList, func(name string) bool { return strings.HasPrefix(name, keyed) && !strings.Contains(name, restOf) }))
-	if err != nil {
-		return err
-	}
-	rest := r.shared(restList, func(name string) bool { return strings.Contains(name, restOf) })
-	err = r.part(ctx, launch, tabled, prints[tabled], func(s beam.Scope) []flow.Facts {
-		left := r.reading(s, restList, blocks.Range{})
-		k := keys{
-			rejected: []flow.Rows[records.Rejected]{exchange.Leave[flow.Rows[records.Rejected]](s, left, rejectedLane)},
-			dropped:  exchange.Leave[flow.Dropped](s, left, droppedLane),
-		}
-		found := p.leaveFound(s, r.reading(s, foundList, blocks.Range{}))
-		rows := p.decide(s, &found, r.temp)
-		written := p.tables(s, &k, &rows, r.commit.Staged(), r.temp)
-		lanes := exchange.New(s)
-		exchange.Enter(lanes, droppedLane, written.dropped...)
-		return append(written.facts, r.keep(lanes, tabled+"-"))
-	}, rest, r.shared(foundList, func(name string) bool { return strings.HasPrefix(name, verified) }))
-	if err != nil {
-		return err
-	}
-	for i, wave := range batches {
-		err := r.part(ctx, launch, wavePart(copied, i), prints[copied], func(s beam.Scope) []flow.Facts {
-			dropped := exchange.Leave[flow.Dropped](s, r.reading(s, droppedList, wave), droppedLane)
-			return []flow.Facts{p.corpus(s, []flow.Dropped{dropped}, r.commit.Staged(), r.temp, wave)}
-		}, r.shared(droppedList, func(name string) bool { return strings.HasPrefix(name, tabled) }))
-		if err != nil {
+	for _, phase := range []func() error{
+		func() error { return r.prepare(ctx, launch, prints[prepared]) },
+		func() error { return r.readWaves(ctx, launch, prints, splits) },
+		func() error { return r.checkRead(ctx, launch, prints[keyed]) },
+		func() error { return r.part(ctx, launch, verified, prints[verified], r.verify) },
+		func() error { return r.part(ctx, launch, tabled, prints[tabled], r.tables) },
+		func() error { return r.writeWaves(ctx, launch, prints[copied], batches) },
+	} {
+		if err := phase(); err != nil {
 			return err
 		}
 	}
 	return r.gather(ctx)
 }
 
-// wavePart names a wave of a phase.
-func wavePart(phase string, i int) string { return fmt.Sprintf("%s-%04d", phase, i) }
+func (r *run) readWaves(ctx context.Context, launch job.Launch, prints fingerprints, splits []blocks.Range) error {
+	for i, wave := range splits {
+		err := r.part(ctx, launch, waveOf(keyed, i), prints[keyed], func(b *builder) []flow.Facts {
+			k := r.plan.read(b.scope, r.temp, wave)
+			rest := exchange.New(b.scope)
+			exchange.Enter(rest, rejectedLane, k.rejected...)
+			exchange.Enter(rest, droppedLane, k.dropped)
+			return []flow.Facts{k.facts, b.keep(k.enter(b.scope), waveOf(keyed, i)), b.keep(rest, waveOf(rejected, i))}
+		})
+		if err == nil {
+			err = r.keepPlain(ctx, waveOf(plain, i), prints[plain])
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
-// restOf is in the names of files of what the first read leaves for the tables.
-const restOf = "-rest-"
+func (r *run) verify(b *builder) []flow.Facts {
+	all := b.files(keyed, blocks.Range{})
+	if r.plan.together() {
+		all = all.Group(b.scope)
+	}
+	k := r.plan.leave(b.scope, all)
+	found := r.plan.compare(b.scope, &k, r.temp)
+	return append(found.facts, b.keep(found.enter(b.scope), verified))
+}
 
-// Lists of files, in the run's temporary folder.
-const (
-	keysList    = "files-keys"
-	restList    = "files-rest"
-	foundList   = "files-found"
-	droppedList = "files-dropped"
-)
+func (r *run) tables(b *builder) []flow.Facts {
+	rest := b.files(rejected, blocks.Range{})
+	k := keys{
+		rejected: []flow.Rows[records.Rejected]{exchange.Leave[flow.Rows[records.Rejected]](b.scope, rest, rejectedLane)},
+		dropped:  exchange.Leave[flow.Dropped](b.scope, rest, droppedLane),
+	}
+	found := r.plan.leaveFound(b.scope, b.files(verified, blocks.Range{}))
+	rows := r.plan.decide(b.scope, &found, r.temp)
+	written := r.plan.tables(b.scope, &k, &rows, r.commit.Staged(), r.temp)
+	lanes := exchange.New(b.scope)
+	exchange.Enter(lanes, droppedLane, written.dropped...)
+	return append(written.facts, b.keep(lanes, tabled))
+}
+
+func (r *run) writeWaves(ctx context.Context, launch job.Launch, fingerprint string, batches []blocks.Range) error {
+	for i, wave := range batches {
+		err := r.part(ctx, launch, waveOf(copied, i), fingerprint, func(b *builder) []flow.Facts {
+			dropped := exchange.Leave[flow.Dropped](b.scope, b.files(tabled, wave), droppedLane)
+			return []flow.Facts{r.plan.corpus(b.scope, []flow.Dropped{dropped}, r.commit.Staged(), r.temp, wave)}
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// waveOf names a wave of a phase.
+func waveOf(phase string, i int) string { return fmt.Sprintf("%s-%04d", phase, i) }
 
 // done is how many waves of a phase are.
 func (r *run) done(phase string) (n int) {
@@ -268,12 +267,12 @@ func (r *run) tell(splits, batches []blocks.Range) {
 		add(prepared, job.First, 1)
 	}
 	for i := range splits {
-		add(wavePart(keyed, i), job.First, 1/float64(len(splits)))
+		add(waveOf(keyed, i), job.First, 1/float64(len(splits)))
 	}
 	add(verified, job.Second, 1)
 	add(tabled, job.Second, 0)
 	for i := range batches {
-		add(wavePart(copied, i), job.Third, 1/float64(len(batches)))
+		add(waveOf(copied, i), job.Third, 1/float64(len(batches)))
 	}
 	if r.asked.MeasureRecall > 0 {
 		pipelines = append(pipelines, r.plan.Reads(job.First))
@@ -281,48 +280,50 @@ func (r *run) tell(splits, batches []blocks.Range) {
 	r.config.Tell(pipelines...)
 }
 
-// keep has what has entered lanes kept in files.
-func (r *run) keep(lanes *exchange.Lanes, prefix string) flow.Facts {
-	return lanes.Write(r.commit.Kept(), prefix, r.config.Runner.Traits().OnCluster)
+// builder builds the job of a part.
+type builder struct {
+	run    *run
+	ctx    context.Context
+	scope  beam.Scope
+	failed error
 }
 
-// reading reads kept files of a list.
-func (r *run) reading(s beam.Scope, list string, some blocks.Range) exchange.Arrived {
-	return exchange.Read(s, storage.Join(r.temp, list), some)
+// keep has what has entered lanes kept in files, of names that begin with that of the part.
+func (b *builder) keep(lanes *exchange.Lanes, name string) flow.Facts {
+	return lanes.Write(b.run.commit.Kept(), name+"-", b.run.config.Runner.Traits().OnCluster)
 }
 
-// shared returns what shares the list of those kept files that are wanted.
-func (r *run) shared(list string, wanted func(name string) bool) func(ctx context.Context) error {
-	return func(ctx context.Context) error {
-		paths := []string{}
-		for _, p := range r.commit.Parts() {
-			for _, f := range p.Files {
-				if f.In == commit.InKept && wanted(f.Name) && !strings.HasSuffix(f.Name, factsSuffix) {
-					paths = append(paths, storage.Join(r.commit.Kept(), f.Name))
-				}
+// files reads the kept files of a phase, of keys in a range.
+func (b *builder) files(phase string, some blocks.Range) exchange.Arrived {
+	paths := []string{}
+	for _, p := range b.run.commit.Parts() {
+		for _, f := range p.Files {
+			if f.In == commit.InKept && strings.HasPrefix(f.Name, phase+"-") && !strings.HasSuffix(f.Name, factsSuffix) {
+				paths = append(paths, storage.Join(b.run.commit.Kept(), f.Name))
 			}
 		}
-		slices.Sort(paths)
-		return storage.WriteShared(ctx, storage.Join(r.temp, list), paths)
 	}
+	slices.Sort(paths)
+	list := storage.Join(b.run.temp, "files-"+phase)
+	b.failed = cmp.Or(b.failed, storage.WriteShared(b.ctx, list, paths))
+	return exchange.Read(b.scope, list, some)
 }
 
 // factsSuffix ends the name of the file of a part's facts.
 const factsSuffix = ".facts"
 
 // part does a part of the run, unless it is done: a job of what build builds, whose facts say what it has written.
-func (r *run) part(ctx context.Context, launch job.Launch, name, fingerprint string, build func(beam.Scope) []flow.Facts, before ...func(context.Context) error) error {
+func (r *run) part(ctx context.Context, launch job.Launch, name, fingerprint string, build func(*builder) []flow.Facts) error {
 	if _, done := r.commit.Parts()[name]; done {
 		return nil
 	}
-	for _, share := range before {
-		if err := share(ctx); err != nil {
-			return err
-		}
-	}
 	pipeline, scope := beam.NewPipelineWithRoot()
 	ledger := storage.Join(r.commit.Kept(), name+factsSuffix)
-	sink.Ledger(scope, ledger, build(scope)...)
+	b := &builder{run: r, ctx: ctx, scope: scope}
+	sink.Ledger(scope, ledger, build(b)...)
+	if b.failed != nil {
+		return b.failed
+	}
 	ended, err := r.config.Execute(ctx, launch, pipeline, r.temp)
 	if err != nil {
 		return err
@@ -439,11 +440,12 @@ func (r *run) checkRead(ctx context.Context, launch job.Launch, fingerprint stri
 	if !r.asked.MaxRejected.Exceeded(sum) {
 		return nil
 	}
-	err := r.part(ctx, launch, "rejected", fingerprint, func(s beam.Scope) []flow.Facts {
-		left := r.reading(s, restList, blocks.Range{})
-		rows := exchange.Leave[flow.Rows[records.Rejected]](s, left, rejectedLane)
-		return []flow.Facts{sink.Table(s, output.Rejected, r.plan.rejectedSlices(), r.plan.writing(r.commit.Staged(), r.temp), rows)}
-	}, r.shared(restList, func(name string) bool { return strings.Contains(name, restOf) }))
+	err := r.part(ctx, launch, "unreadable", fingerprint, func(b *builder) []flow.Facts {
+		rest := b.files(rejected, blocks.Range{})
+		rows := exchange.Leave[flow.Rows[records.Rejected]](b.scope, rest, rejectedLane)
+		writing := r.plan.writing(r.commit.Staged(), r.temp)
+		return []flow.Facts{sink.Table(b.scope, output.Rejected, r.plan.rejectedSlices(), writing, rows)}
+	})
 	return cmp.Or(err, error(&TooManyUnreadableError{ReadTotals: sum}))
 }
 
