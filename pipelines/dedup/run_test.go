@@ -105,23 +105,7 @@ func TestFingerprint(t *testing.T) {
 	differs("a default that was named", true, func(r *run) { r.record.Given = []string{"recall"} })
 	for name := range records.Fields(records.Spec{}) {
 		differs("--"+name, true, func(r *run) {
-			field := fieldOf(reflect.ValueOf(&r.record.Parameters).Elem(), name)
-			switch field.Kind() {
-			case reflect.Bool:
-				field.SetBool(true)
-			case reflect.Int, reflect.Int64:
-				field.SetInt(1)
-			case reflect.Uint64:
-				field.SetUint(1)
-			case reflect.Float64:
-				field.SetFloat(1)
-			case reflect.String:
-				field.SetString("x")
-			case reflect.Slice:
-				field.Set(reflect.ValueOf([]string{"x"}))
-			default:
-				t.Fatalf("%s is a %v", name, field.Kind())
-			}
+			another(t, fieldOf(reflect.ValueOf(&r.record.Parameters).Elem(), name))
 		})
 	}
 }
