@@ -21,11 +21,11 @@ type Spec struct {
 	MaxRejected string `json:"max_rejected" phase:"check" default:"${d_max_rejected}" placeholder:"N|P%" help:"Unreadable records, and documents of sources without the text column, to accept, as a number or a percentage; with more, the run ends with status 4 (default: ${default})." group:"Input"`
 	AllowEmpty  bool   `json:"allow_empty" phase:"check" help:"Succeed with empty tables if there is no input file or no document to compare. A local path that does not exist still fails, unless it is a pattern." group:"Input"`
 	Similarity
-	Method string `json:"method" phase:"keys" default:"${d_method}" enum:"${methods}" help:"minhash (near-duplicates, found by signatures), simhash (near-duplicates, found by SimHash signatures), complete (all near-duplicates: every document is compared) or exact (copies only, as --same defines them; ignores --threshold)." group:"Search"`
-	Same   string `json:"same" phase:"keys" placeholder:"WHAT" help:"Definition of a copy for --method exact: bytes (the text as decoded; the default), tokens (the same words, characters or bytes in the same order after --normalize) or set (the same shingles)." group:"Search"`
+	Method string `json:"method" phase:"keys" default:"${d_method}" enum:"${methods}" help:"minhash (near-duplicates, found by signatures), simhash (near-duplicates, found by SimHash signatures), complete (all near-duplicates: every document is compared) or exact (copies only, as --same defines them; ignores --threshold)." group:"Similarity"`
+	Same   string `json:"same" phase:"keys" placeholder:"WHAT" help:"Definition of a copy for --method exact: bytes (the text as decoded; the default), tokens (the same words, characters or bytes in the same order after --normalize) or set (the same shingles)." group:"Similarity"`
 	Search
 	Comparing
-	MeasureRecall int `json:"measure_recall" phase:"keys" placeholder:"N" help:"Measure the recall: read the input again and compare N documents, drawn by --seed, with all others. The summary has the share of their near pairs that the run found." group:"Search"`
+	MeasureRecall int `json:"measure_recall" phase:"keys" placeholder:"N" help:"Measure the recall: read the input again and compare N documents, drawn by --seed, with all others. The summary has the share of their near pairs that the run found." group:"Similarity"`
 	Decision
 	Writing
 }
@@ -40,18 +40,18 @@ type Input struct {
 	Exclude        []string `json:"exclude" phase:"plan" sep:"none" placeholder:"GLOB" help:"Skip files that match, or are in a folder that matches; patterns as for --include." group:"Input"`
 	ModifiedBefore string   `json:"modified_before" phase:"plan" placeholder:"TIME" help:"Read only files last modified before a time: 2026-11-20 (midnight UTC) or 2026-11-20T06:00:00Z. Standard input has none." group:"Input"`
 	Format         string   `json:"format" phase:"plan" help:"Format of the input: ${formats} (default: by file name)." placeholder:"NAME" group:"Input"`
-	Text           []string `json:"text" phase:"plan" default:"${d_text}" sep:"none" placeholder:"COLUMN" help:"Text column; repeat to join several columns with a space. Dotted paths reach nested fields (default: ${default})." group:"Input"`
-	ID             string   `json:"id" phase:"plan" default:"${d_id}" placeholder:"COLUMN" help:"Id column; documents without one are named source@position (default: ${default})." group:"Input"`
-	Encoding       string   `json:"encoding" phase:"plan" default:"${d_encoding}" placeholder:"NAME" help:"Encoding of those JSON, CSV, TSV and text files, and members of tar, that are not UTF-8, by its name in the Encoding Standard: windows-1251, latin1, shift_jis, gbk, koi8-r and so on; utf-16le and utf-16be are for all of them. A byte order mark overrides every name except utf-8; auto follows the mark and, without one, takes UTF-8 (default: ${default})." group:"Input"`
+	Text           []string `json:"text" phase:"plan" default:"${d_text}" sep:"none" placeholder:"COLUMN" help:"Text column; repeat to join several columns with a space. Dotted paths reach nested fields (default: ${default})." group:"Text"`
+	ID             string   `json:"id" phase:"plan" default:"${d_id}" placeholder:"COLUMN" help:"Id column; documents without one are named source@position (default: ${default})." group:"Text"`
+	Encoding       string   `json:"encoding" phase:"plan" default:"${d_encoding}" placeholder:"NAME" help:"Encoding of those JSON, CSV, TSV and text files, and members of tar, that are not UTF-8, by its name in the Encoding Standard: windows-1251, latin1, shift_jis, gbk, koi8-r and so on; utf-16le and utf-16be are for all of them. A byte order mark overrides every name except utf-8; auto follows the mark and, without one, takes UTF-8 (default: ${default})." group:"Text"`
 	SkipUnknown    bool     `json:"skip_unknown" phase:"plan" help:"If a folder has data of several formats, read the format that --format names, or the one with the most bytes, and skip the rest." group:"Input"`
 	Delimiter      string   `json:"delimiter" phase:"plan" default:"${d_delimiter}" placeholder:"CHARACTER" help:"Separator of CSV values: an ASCII character, or tab (default: ${default})." group:"Input"`
 	NoHeader       bool     `json:"no_header" phase:"plan" help:"The first line of CSV and TSV is data; --text and --id are column numbers, from 1." group:"Input"`
 	Limit          int64    `json:"limit" phase:"plan" placeholder:"N" help:"Read only the first N readable documents." group:"Input"`
-	MaxDocBytes    Bytes    `json:"max_doc_bytes" phase:"plan" default:"${d_max_doc_bytes}" placeholder:"SIZE" help:"Do not compare documents whose text is larger, or becomes larger than this and than twice its size when it is normalised; they stay in the corpus (default: ${default})." group:"Input"`
-	MaxIDBytes     Bytes    `json:"max_id_bytes" phase:"plan" default:"${d_max_id_bytes}" placeholder:"SIZE" help:"Do not compare documents with a longer id; they stay in the corpus (default: ${default})." group:"Input"`
+	MaxDocBytes    Bytes    `json:"max_doc_bytes" phase:"plan" default:"${d_max_doc_bytes}" placeholder:"SIZE" help:"Do not compare documents whose text is larger, or becomes larger than this and than twice its size when it is normalised; they stay in the corpus (default: ${default})." group:"Text"`
+	MaxIDBytes     Bytes    `json:"max_id_bytes" phase:"plan" default:"${d_max_id_bytes}" placeholder:"SIZE" help:"Do not compare documents with a longer id; they stay in the corpus (default: ${default})." group:"Text"`
 	MaxWindow      Bytes    `json:"max_window" phase:"plan" default:"${d_max_window}" placeholder:"SIZE" help:"Refuse compressed files with a larger window and Parquet files with larger pages, because reading holds that much in memory (default: ${default})." group:"Input"`
-	InvalidUTF8    string   `json:"invalid_utf8" phase:"plan" name:"invalid-utf8" default:"${d_invalid_utf8}" enum:"${invalid}" help:"Treatment of a text that is not UTF-8, or begins like UTF-16: reject (the record is unreadable) or keep (compare it unchanged, invalid parts byte by byte; char:9 suits such texts better than words) (default: ${default})." group:"Input"`
-	MinWords       int      `json:"min_words" phase:"keys" placeholder:"N" help:"Do not compare documents with fewer words after normalising; they stay in the corpus." group:"Input"`
+	InvalidUTF8    string   `json:"invalid_utf8" phase:"plan" name:"invalid-utf8" default:"${d_invalid_utf8}" enum:"${invalid}" help:"Treatment of a text that is not UTF-8, or begins like UTF-16: reject (the record is unreadable) or keep (compare it unchanged, invalid parts byte by byte; char:9 suits such texts better than words) (default: ${default})." group:"Text"`
+	MinWords       int      `json:"min_words" phase:"keys" placeholder:"N" help:"Do not compare documents with fewer words after normalising; they stay in the corpus." group:"Text"`
 }
 
 // Similarity says which documents are similar.
@@ -63,26 +63,26 @@ type Similarity struct {
 // Shingles says what of documents is compared.
 type Shingles struct {
 	Shingle   string `json:"shingle" phase:"keys" default:"${d_shingle}" placeholder:"KIND:K" help:"Shingles (n-grams) to compare: K consecutive words, characters or bytes, as in word:5, char:9, byte:13. char32:9 cuts their hashes to 32 bits. stopword:3 (stopword:3:it for Italian) takes only shingles that begin with a stop word (default: ${default})." group:"Similarity"`
-	Normalize string `json:"normalize" phase:"keys" default:"${d_normalize}" placeholder:"STEPS" help:"none, or a comma list of ${normalizations}. default is NFKC and lower case, without punctuation, symbols, layout and invisible characters (byte:K keeps the last two); keep-symbols also compares punctuation and symbols, and keep-case capitals; other steps are those of default, unless you list some." group:"Similarity"`
-	Tokens    string `json:"tokens" phase:"keys" default:"${d_tokens}" placeholder:"STEPS" help:"Changes to words before shingling, for shingles of words or characters: none, or a comma list of no-stop-words:LANGUAGE and stem:LANGUAGE (Snowball), as in no-stop-words:en,stem:en (default: ${default})." group:"Similarity"`
+	Normalize string `json:"normalize" phase:"keys" default:"${d_normalize}" placeholder:"STEPS" help:"none, or a comma list of ${normalizations}. default is NFKC and lower case, without punctuation, symbols, layout and invisible characters (byte:K keeps the last two); keep-symbols also compares punctuation and symbols, and keep-case capitals; other steps are those of default, unless you list some." group:"Text"`
+	Tokens    string `json:"tokens" phase:"keys" default:"${d_tokens}" placeholder:"STEPS" help:"Changes to words before shingling, for shingles of words or characters: none, or a comma list of no-stop-words:LANGUAGE and stem:LANGUAGE (Snowball), as in no-stop-words:en,stem:en (default: ${default})." group:"Text"`
 }
 
 // Search says how similar documents are searched for.
 type Search struct {
-	Recall    float64 `json:"recall" phase:"keys" default:"${d_recall}" help:"Minimum probability of finding a pair of exactly threshold similarity; more similar pairs have a higher one." group:"Search"`
-	Bands     int     `json:"bands" phase:"keys" placeholder:"B" help:"Number of bands, with --rows, instead of what --recall would choose." group:"Search"`
-	Rows      int     `json:"rows" phase:"keys" placeholder:"R" help:"Rows of a band, with --bands." group:"Search"`
-	Signature string  `json:"signature" phase:"keys" default:"${d_signature}" enum:"${signatures}" help:"Kind of signature: fss (Fast Similarity Sketching) or, from textbooks and slower, classic (universal hashing of the shingles' numbers in a dictionary, which takes one more read) or salted (SHA-1 of the shingles' text)." group:"Search"`
-	Seed      uint64  `json:"seed" phase:"keys" default:"${d_seed}" help:"Seed of the signature." group:"Search"`
+	Recall    float64 `json:"recall" phase:"keys" default:"${d_recall}" help:"Minimum probability of finding a pair of exactly threshold similarity; more similar pairs have a higher one." group:"Similarity"`
+	Bands     int     `json:"bands" phase:"keys" placeholder:"B" help:"Number of bands, with --rows, instead of what --recall would choose." group:"Similarity"`
+	Rows      int     `json:"rows" phase:"keys" placeholder:"R" help:"Rows of a band, with --bands." group:"Similarity"`
+	Signature string  `json:"signature" phase:"keys" default:"${d_signature}" enum:"${signatures}" help:"Kind of signature: fss (Fast Similarity Sketching) or, from textbooks and slower, classic (universal hashing of the shingles' numbers in a dictionary, which takes one more read) or salted (SHA-1 of the shingles' text)." group:"Similarity"`
+	Seed      uint64  `json:"seed" phase:"keys" default:"${d_seed}" help:"Seed of the signature." group:"Similarity"`
 }
 
 // Comparing says by what documents are compared, if not by their sets, and how SimHash signatures are made.
 type Comparing struct {
 	Compare string `json:"compare" phase:"keys" placeholder:"MEASURE" help:"Measure of similarity: jaccard (of the documents' sets), cosine (of their vectors) or overlap (the share of equal bits of their SimHash signatures). SimHash finds documents by cosine or overlap, its default (default otherwise: jaccard)." group:"Similarity"`
 	Weights string `json:"weights" phase:"keys" default:"${d_weights}" enum:"${weights}" help:"Weight of a shingle in a document's vector, for cosine and overlap: 1, tf (the number of its occurrences) or tf-idf (that times log2(1 + N/n), if n of N documents have it; this takes one more read) (default: ${default})." group:"Similarity"`
-	Bits    int    `json:"bits" phase:"keys" default:"${d_bits}" placeholder:"M" help:"Bits of a SimHash signature, from 1 to 1024 (default: ${default})." group:"Search"`
-	Pieces  int    `json:"pieces" phase:"keys" placeholder:"P" help:"Number of pieces of a SimHash signature; documents that share one at its position are compared (default: dedup follows --recall if it is given, else takes 32, or compares all documents if chance would connect most of them; query compares all documents)." group:"Search"`
-	Vectors string `json:"vectors" phase:"keys" default:"${d_vectors}" enum:"${vectors}" help:"Random vectors of SimHash: normal (normally distributed entries, which satisfy --recall) or sign (entries 1 and -1, as in most programs, which do not guarantee it for cosine) (default: ${default})." group:"Search"`
+	Bits    int    `json:"bits" phase:"keys" default:"${d_bits}" placeholder:"M" help:"Bits of a SimHash signature, from 1 to 1024 (default: ${default})." group:"Similarity"`
+	Pieces  int    `json:"pieces" phase:"keys" placeholder:"P" help:"Number of pieces of a SimHash signature; documents that share one at its position are compared (default: dedup follows --recall if it is given, else takes 32, or compares all documents if chance would connect most of them; query compares all documents)." group:"Similarity"`
+	Vectors string `json:"vectors" phase:"keys" default:"${d_vectors}" enum:"${vectors}" help:"Random vectors of SimHash: normal (normally distributed entries, which satisfy --recall) or sign (entries 1 and -1, as in most programs, which do not guarantee it for cosine) (default: ${default})." group:"Similarity"`
 }
 
 // Decision says which of similar documents are removed.

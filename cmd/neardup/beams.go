@@ -13,9 +13,9 @@ import (
 // beams are Beam's own runners in this binary, to compare the local one with. Prism is in those built with the tag prism.
 var beams = map[job.Runner]bool{job.Direct: true}
 
-// byBeam returns how one of Beam's own runners is started.
+// byBeam returns how one of Beam's own runners is started. A plan is made for those of clusters, too, and starts nothing.
 func byBeam(runner job.Runner) (job.Launch, error) {
-	if !beams[runner] {
+	if !beams[runner] && !runner.Traits().OnCluster {
 		const build = "--runner %s: this binary is built without it; build one with go build -tags %[1]s ./cmd/neardup, " +
 			"or leave the flag out"
 		return nil, job.Usage(build, runner)

@@ -46,22 +46,22 @@ func (*globals) BeforeResolve(ctx *kong.Context) error {
 type commands struct {
 	globals
 
-	Dedup      dedupCmd      `cmd:"" default:"withargs" help:"Find near-duplicate documents and write a deduplicated corpus. This is the default command."`
-	Plan       planCmd       `cmd:"" help:"Forecast a run of dedup from a sample of its input: what it reads, which parameters it chooses, and what it sends and needs."`
-	Finish     finishCmd     `cmd:"" help:"Wait for a Dataflow job that dedup left running, and publish its output."`
-	Query      queryCmd      `cmd:"" help:"Find the documents nearest to one, by its id or its text."`
-	Report     reportCmd     `cmd:"" help:"Draw report.html of a finished dedup output again."`
-	Study      studyCmd      `cmd:"" help:"Measure what preprocessing does to similarity: every pair of a small collection, with and without spaces, stop words and endings."`
-	Compare    compareCmd    `cmd:"" help:"Find the similar pairs of a small collection in several ways, and print how they agree."`
-	Show       showCmd       `cmd:"" help:"Show the cluster of a document of a finished output: who is in it, and why each was kept or removed."`
-	Export     exportCmd     `cmd:"" help:"Write the tables of a finished output as CSV, as JSON Lines or as SQL views."`
-	Curve      curveCmd      `cmd:"" help:"Draw how likely bands and rows are to find a pair, by its similarity."`
-	Diff       diffCmd       `cmd:"" help:"Compare two documents: the words that differ and, with --measures, every similarity and distance."`
-	Eval       evalCmd       `cmd:"" help:"Measure a finished output by a truth file, or by an exact join of a sample: precision, recall, F1 and adjusted Rand index."`
-	Config     configCmd     `cmd:"" help:"Job files."`
-	Completion completionCmd `cmd:"" help:"Print a script for completion of commands, flags and values in a shell."`
-	Man        manCmd        `cmd:"" help:"Print the man page."`
-	Version    versionCmd    `cmd:"" help:"Print the version and the ids of the formats it writes."`
+	Dedup      dedupCmd      `cmd:"" group:"Find duplicates" default:"withargs" help:"Find near-duplicate documents and write a deduplicated corpus. This is the default command."`
+	Plan       planCmd       `cmd:"" group:"Find duplicates" help:"Forecast a run of dedup from a sample of its input: what it reads, which parameters it chooses, and what it sends and needs."`
+	Show       showCmd       `cmd:"" group:"Look at an output" help:"Show the cluster of a document of a finished output: who is in it, and why each was kept or removed."`
+	Report     reportCmd     `cmd:"" group:"Look at an output" help:"Draw report.html of a finished dedup output again."`
+	Export     exportCmd     `cmd:"" group:"Look at an output" help:"Write the tables of a finished output as CSV, as JSON Lines or as SQL views."`
+	Eval       evalCmd       `cmd:"" group:"Look at an output" help:"Measure a finished output by a truth file, or by an exact join of a sample: precision, recall, F1 and adjusted Rand index."`
+	Query      queryCmd      `cmd:"" group:"Look at documents" help:"Find the documents nearest to one, by its id or its text."`
+	Diff       diffCmd       `cmd:"" group:"Look at documents" help:"Compare two documents: the words that differ and, with --measures, every similarity and distance."`
+	Study      studyCmd      `cmd:"" group:"Try methods on a small collection" help:"Measure what preprocessing does to similarity: every pair of a small collection, with and without spaces, stop words and endings."`
+	Compare    compareCmd    `cmd:"" group:"Try methods on a small collection" help:"Find the similar pairs of a small collection in several ways, and print how they agree."`
+	Curve      curveCmd      `cmd:"" group:"Try methods on a small collection" help:"Draw how likely bands and rows are to find a pair, by its similarity."`
+	Config     configCmd     `cmd:"" group:"About neardup" help:"Job files."`
+	Completion completionCmd `cmd:"" group:"About neardup" help:"Print a script for completion of commands, flags and values in a shell."`
+	Man        manCmd        `cmd:"" group:"About neardup" help:"Print the man page."`
+	Version    versionCmd    `cmd:"" group:"About neardup" help:"Print the version and the ids of the formats it writes."`
+	Finish     finishCmd     `cmd:"" group:"On clouds" help:"Wait for a Dataflow job that dedup left running, and publish its output."`
 }
 
 // alone returns the one command that args begin with, for a parser that knows no other: for dedup, that takes a quarter of the time to make.
@@ -86,7 +86,7 @@ func newParser(cli *commands, args []string, stdout, stderr io.Writer) (*kong.Ko
 		expanded(job.Vars(), compare.Vars(), query.Vars(), study.Vars(), export.Vars(), diff.Vars(), map[string]string{"shells": strings.Join(manual.Shells(), ",")}),
 		kong.Vars{"version": "neardup " + dedup.Version()},
 		kong.Writers(stdout, stderr),
-		kong.PostBuild(planFlags),
+		kong.PostBuild(hideFlags),
 		kong.Help(helpHere),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, FlagsLast: true, WrapUpperBound: 100}),
 	}

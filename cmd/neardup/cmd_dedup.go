@@ -27,7 +27,7 @@ import (
 
 type dedupCmd struct {
 	dedup.Config
-	Job      configfile.Flag `name:"config" placeholder:"FILE" help:"TOML file with values for flags, by their names; the command line wins." group:"Run"`
+	Job      configfile.Flag `name:"config" placeholder:"FILE" help:"TOML file with values for flags, by their names; the command line wins." group:"Running"`
 	JSON     bool            `name:"json" help:"Print run.json instead of the summary." group:"Output"`
 	Watching watching        `embed:""`
 	Profiles profiles        `embed:""`
@@ -39,7 +39,8 @@ type dedupCmd struct {
 
 // Help is an example.
 func (dedupCmd) Help() string {
-	return example("neardup news/ -o out", "neardup dedup 'crawl/*.jsonl.gz' --text body --threshold 0.7 -o s3://bucket/out")
+	return example("neardup news/ -o out", "neardup news/*.csv --text title --text body --keep longest --dry-run",
+		"neardup dedup 'crawl/*.jsonl.gz' --text body --threshold 0.7 -o s3://bucket/out")
 }
 
 // AfterApply notes the name of the command, and which flags the command line or the job file has.

@@ -12,7 +12,7 @@ import (
 
 type diffCmd struct {
 	diff.Config
-	Job  configfile.Flag `name:"config" placeholder:"FILE" help:"TOML file with values for flags, by their names; the command line wins." group:"Run"`
+	Job  configfile.Flag `name:"config" placeholder:"FILE" help:"TOML file with values for flags, by their names; the command line wins." group:"Running"`
 	JSON bool            `name:"json" help:"Print the result for machines instead of as a table." group:"Diff"`
 }
 

@@ -20,7 +20,7 @@ import (
 type finishCmd struct {
 	Output string `arg:"" help:"Output of a run of dedup that left its job running: with --detach, or when interrupted."`
 	job.Following
-	WaitLock time.Duration `default:"0s" placeholder:"DURATION" help:"Time to wait for another process that is finishing the run (default: ${default})." group:"Run"`
+	WaitLock time.Duration `default:"0s" placeholder:"DURATION" help:"Time to wait for another process that is finishing the run (default: ${default})." group:"Running"`
 	JSON     bool          `name:"json" help:"Print run.json instead of the summary." group:"Output"`
 }
 

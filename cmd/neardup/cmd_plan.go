@@ -1,11 +1,6 @@
 package main
 
-import (
-	"context"
-	"slices"
-
-	"github.com/alecthomas/kong"
-)
+import "context"
 
 // planCmd is dedup --dry-run: it takes the flags of dedup, so that a command line or a job file can be planned as it is.
 type planCmd struct{ dedupCmd }
@@ -19,18 +14,4 @@ func (planCmd) Help() string {
 func (c *planCmd) Run(ctx context.Context, s streams) error {
 	c.DryRun = true
 	return c.dedupCmd.Run(ctx, s)
-}
-
-// planFlags hides those flags of plan that say what becomes of a job or of its results.
-func planFlags(k *kong.Kong) error {
-	idle := []string{"output", "write", "no-text", "dry-run", "overwrite", "weak-overwrite", "wait-lock", "force-unlock", "metrics-file", "lineage-file", "detach", "cancel-on-interrupt"}
-	for _, command := range k.Model.Children {
-		if command.Name != "plan" {
-			continue
-		}
-		for _, flag := range command.Flags {
-			flag.Hidden = flag.Hidden || slices.Contains(idle, flag.Name)
-		}
-	}
-	return nil
 }

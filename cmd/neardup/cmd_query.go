@@ -14,7 +14,7 @@ import (
 
 type queryCmd struct {
 	query.Config
-	Job  configfile.Flag `name:"config" placeholder:"FILE" help:"TOML file with values for flags, by their names; the command line wins." group:"Run"`
+	Job  configfile.Flag `name:"config" placeholder:"FILE" help:"TOML file with values for flags, by their names; the command line wins." group:"Running"`
 	JSON bool            `name:"json" help:"Print the result for machines instead of as a table." group:"Query"`
 }
 

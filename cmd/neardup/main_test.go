@@ -119,18 +119,23 @@ func reference(t *testing.T) []byte {
 		}
 		groups := map[string][]*kong.Flag{}
 		var titles []string
-		for _, flags := range command.AllFlags(true) {
+		for _, flags := range command.AllFlags(false) {
 			for _, f := range flags {
-				if slices.Contains(parser.Model.Flags, f) {
+				left := f.Hidden && slices.Contains(rare, f.Name)
+				if f.Hidden && !left || slices.Contains(parser.Model.Flags, f) {
 					continue // of all commands
 				}
 				title := groupTitle(f)
+				if left {
+					title = "Not in `--help`"
+				}
 				if groups[title] == nil {
 					titles = append(titles, title)
 				}
 				groups[title] = append(groups[title], f)
 			}
 		}
+		slices.SortStableFunc(titles, func(a, b string) int { return strings.Index(a, "`") - strings.Index(b, "`") })
 		for _, title := range titles {
 			fmt.Fprintf(&page, "\n**%s**\n\n", title)
 			writeFlags(&page, groups[title])

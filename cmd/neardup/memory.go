@@ -6,7 +6,6 @@ import (
 	"math"
 	"os"
 	"runtime/debug"
-	"strings"
 
 	"github.com/alecthomas/kong"
 
@@ -53,15 +52,4 @@ func limitWorker() {
 		has, _ := memory.Available(machine)
 		debug.SetMemoryLimit(has / 10 * 7)
 	}
-}
-
-// helpHere prints help, with the memory that this process would be kept to: unlike what else it says, that depends on the machine.
-func helpHere(options kong.HelpOptions, c *kong.Context) error {
-	for _, flag := range c.Flags() {
-		if rule, _, found := strings.Cut(flag.Help, " (default: "); found && flag.Name == "memory" {
-			usual := memory.Usual(machine, goMemLimit)
-			flag.Help = fmt.Sprintf("%s (default: %d MB, %s).", rule, usual.Bytes/1e6, usual.From)
-		}
-	}
-	return kong.DefaultHelpPrinter(options, c)
 }

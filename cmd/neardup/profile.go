@@ -17,9 +17,9 @@ import (
 
 // profiles are files for Go's own tools.
 type profiles struct {
-	CPU    string `name:"cpuprofile" placeholder:"FILE" help:"Write a CPU profile, for go tool pprof; the file must not exist." group:"Profiles"`
-	Memory string `name:"memprofile" placeholder:"FILE" help:"Write a profile of all allocations, for go tool pprof; the file must not exist." group:"Profiles"`
-	Trace  string `name:"trace" placeholder:"FILE" help:"Write an execution trace, for go tool trace; the file must not exist." group:"Profiles"`
+	CPU    string `name:"cpuprofile" placeholder:"FILE" help:"Write a CPU profile, for go tool pprof; the file must not exist." group:"Running"`
+	Memory string `name:"memprofile" placeholder:"FILE" help:"Write a profile of all allocations, for go tool pprof; the file must not exist." group:"Running"`
+	Trace  string `name:"trace" placeholder:"FILE" help:"Write an execution trace, for go tool trace; the file must not exist." group:"Running"`
 }
 
 // profile is one of them.

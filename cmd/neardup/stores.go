@@ -11,16 +11,16 @@ import (
 // storeFlags say how object stores are reached. What they leave open, and who asks, each client finds as its
 // own tools do.
 type storeFlags struct {
-	S3Endpoint      string `name:"s3-endpoint" placeholder:"URL" help:"S3 store that is not AWS (default: AWS_ENDPOINT_URL_S3, or AWS)." group:"Object stores"`
-	S3Region        string `name:"s3-region" placeholder:"NAME" help:"Region of the buckets (default: AWS_REGION or the profile's, or what each bucket says)." group:"Object stores"`
-	S3PathStyle     *bool  `name:"s3-path-style" negatable:"" help:"Name the bucket in the path of a request and not in its host (default: with an endpoint)." group:"Object stores"`
-	S3Anonymous     bool   `name:"s3-anonymous" help:"Read public buckets without credentials." group:"Object stores"`
-	S3RequesterPays bool   `name:"s3-requester-pays" help:"Pay for requests to buckets whose requester pays." group:"Object stores"`
-	S3KMSKey        string `name:"s3-kms-key" placeholder:"KEY" help:"Encrypt what is written with this KMS key (SSE-KMS)." group:"Object stores"`
-	GSEndpoint      string `name:"gs-endpoint" placeholder:"URL" help:"Google Cloud Storage at another address (default: STORAGE_EMULATOR_HOST, or Google's)." group:"Object stores"`
-	GSAnonymous     bool   `name:"gs-anonymous" help:"Read public buckets without credentials." group:"Object stores"`
-	GSUserProject   string `name:"gs-user-project" placeholder:"PROJECT" help:"Project that pays for requests to buckets whose requester pays." group:"Object stores"`
-	GSKMSKey        string `name:"gs-kms-key" placeholder:"KEY" help:"Encrypt what is written with this KMS key." group:"Object stores"`
+	S3Endpoint      string `name:"s3-endpoint" placeholder:"URL" help:"S3 store that is not AWS (default: AWS_ENDPOINT_URL_S3, or AWS)." group:"Stores"`
+	S3Region        string `name:"s3-region" placeholder:"NAME" help:"Region of the buckets (default: AWS_REGION or the profile's, or what each bucket says)." group:"Stores"`
+	S3PathStyle     *bool  `name:"s3-path-style" negatable:"" help:"Name the bucket in the path of a request and not in its host (default: with an endpoint)." group:"Stores"`
+	S3Anonymous     bool   `name:"s3-anonymous" help:"Read public buckets without credentials." group:"Stores"`
+	S3RequesterPays bool   `name:"s3-requester-pays" help:"Pay for requests to buckets whose requester pays." group:"Stores"`
+	S3KMSKey        string `name:"s3-kms-key" placeholder:"KEY" help:"Encrypt what is written with this KMS key (SSE-KMS)." group:"Stores"`
+	GSEndpoint      string `name:"gs-endpoint" placeholder:"URL" help:"Google Cloud Storage at another address (default: STORAGE_EMULATOR_HOST, or Google's)." group:"Stores"`
+	GSAnonymous     bool   `name:"gs-anonymous" help:"Read public buckets without credentials." group:"Stores"`
+	GSUserProject   string `name:"gs-user-project" placeholder:"PROJECT" help:"Project that pays for requests to buckets whose requester pays." group:"Stores"`
+	GSKMSKey        string `name:"gs-kms-key" placeholder:"KEY" help:"Encrypt what is written with this KMS key." group:"Stores"`
 }
 
 // register makes the stores of this process those of the flags. A client looks for credentials when it is first used.

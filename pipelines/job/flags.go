@@ -32,17 +32,17 @@ type How struct {
 	Remote
 	Cloud
 	Scheduled
-	DryRun bool `help:"Print the plan and exit: what the run is expected to read, send and need. Reads the input up to 256 MB, and a sample of a larger one." group:"Run"`
+	DryRun bool `help:"Print the plan and exit: what the run is expected to read, send and need. Reads the input up to 256 MB, and a sample of a larger one." group:"Running"`
 	Replacing
-	WaitLock    time.Duration `default:"0s" placeholder:"DURATION" help:"Time to wait for another run's lock on the output, as in 90s or 2h (default: ${default})." group:"Run"`
-	Resume      Resume        `default:"auto" enum:"${resumes}" help:"Whether what a run has done stays if it fails, for the same command to continue: always, never (what an earlier run left is removed) or auto, for input that takes minutes (default: ${default})." group:"Run"`
-	ForceUnlock bool          `help:"Take the output from the run that holds it; that run then stops at its next step with status 3." group:"Run"`
+	WaitLock    time.Duration `default:"0s" placeholder:"DURATION" help:"Time to wait for another run's lock on the output, as in 90s or 2h (default: ${default})." group:"Running"`
+	Resume      Resume        `default:"auto" enum:"${resumes}" help:"Whether what a run has done stays if it fails, for the same command to continue: always, never (what an earlier run left is removed) or auto, for input that takes minutes (default: ${default})." group:"Running"`
+	ForceUnlock bool          `help:"Take the output from the run that holds it; that run then stops at its next step with status 3." group:"Running"`
 }
 
 // Replacing says whether a finished output is replaced.
 type Replacing struct {
-	Overwrite     bool `help:"Replace a finished output once the new one is whole; until then the old one stays." group:"Run"`
-	WeakOverwrite bool `help:"Like --overwrite, also on an object store without conditional DELETE, such as MinIO. No other program may write to the output meanwhile." group:"Run"`
+	Overwrite     bool `help:"Replace a finished output once the new one is whole; until then the old one stays." group:"Output"`
+	WeakOverwrite bool `help:"Like --overwrite, also on an object store without conditional DELETE, such as MinIO. No other program may write to the output meanwhile." group:"Output"`
 }
 
 // Replaces reports whether it is.
@@ -101,10 +101,10 @@ func flagName(field reflect.StructField) string {
 
 // Running says how a job is run.
 type Running struct {
-	Runner  Runner        `default:"local" enum:"${runners}" help:"Beam runner. In this process: local (all cores, bounded memory) or Beam's direct (and prism, in a binary built with the tag prism). On a cluster, for dedup: dataflow, or flink, spark and portable through --job-server. Beam's class names work too; DirectRunner means local." group:"Run"`
-	Workers int           `aliases:"parallelism" placeholder:"N" help:"Number of parallel workers: of the local runner (default: one per core), or of a job on a cluster (default: the cluster's setting); also --parallelism." group:"Run"`
-	Memory  records.Bytes `placeholder:"SIZE" help:"Memory limit of the process with the local runner, at least 256MB (default: half of the container's limit or, without one, of this machine's memory)." group:"Run"`
-	TempDir string        `placeholder:"DIR" help:"Folder for temporary files (default: a hidden one beside or in an output folder, else the system's)." group:"Run"`
+	Runner  Runner        `default:"local" enum:"${runners}" help:"Beam runner. In this process: local (all cores, bounded memory) or Beam's direct (and prism, in a binary built with the tag prism). On a cluster, for dedup: dataflow, or flink, spark and portable through --job-server. Beam's class names work too; DirectRunner means local." group:"Running"`
+	Workers int           `aliases:"parallelism" placeholder:"N" help:"Number of parallel workers: of the local runner (default: one per core), or of a job on a cluster (default: the cluster's setting); also --parallelism." group:"Running"`
+	Memory  records.Bytes `placeholder:"SIZE" help:"Memory limit of the process with the local runner, at least 256MB (default: half of the container's limit or, without one, of this machine's memory)." group:"Running"`
+	TempDir string        `placeholder:"DIR" help:"Folder for temporary files (default: a hidden one beside or in an output folder, else the system's)." group:"Running"`
 
 	// SplitBytes is the size of the ranges that large files are read in; results do not depend
 	// on it. 0: the usual.
@@ -139,15 +139,15 @@ func (r *Running) KeepTo(usual memory.Budget) (memory.Budget, Runner) {
 
 // Remote says where and how a job on a cluster is run.
 type Remote struct {
-	JobServer   string `aliases:"job-endpoint,flink-job-server" placeholder:"HOST:PORT" help:"Beam job server of the cluster, for --runner flink, spark or portable; also --job-endpoint." group:"Run"`
-	Environment string `placeholder:"KIND[:CONFIG]" help:"Environment for the steps of a job on a cluster: loopback (this process), process:COMMAND (a boot program on the workers' machines), external:HOST:PORT (a worker pool there) or docker:IMAGE (default: loopback, if the job server is on this machine)." group:"Run"`
+	JobServer   string `aliases:"job-endpoint,flink-job-server" placeholder:"HOST:PORT" help:"Beam job server of the cluster, for --runner flink, spark or portable; also --job-endpoint." group:"Cluster"`
+	Environment string `placeholder:"KIND[:CONFIG]" help:"Environment for the steps of a job on a cluster: loopback (this process), process:COMMAND (a boot program on the workers' machines), external:HOST:PORT (a worker pool there) or docker:IMAGE (default: loopback, if the job server is on this machine)." group:"Cluster"`
 	// The environment by the names, and in the notation, that Beam has for it.
-	EnvironmentType   string `placeholder:"KIND" help:"Kind of --environment by itself: LOOPBACK, PROCESS, EXTERNAL or DOCKER." group:"Run"`
-	EnvironmentConfig string `placeholder:"CONFIG" help:"Configuration for --environment-type: JSON for PROCESS, as in '{\"command\":\"/opt/neardup/boot\"}'; host:port for EXTERNAL; an image for DOCKER." group:"Run"`
+	EnvironmentType   string `placeholder:"KIND" help:"Kind of --environment by itself: LOOPBACK, PROCESS, EXTERNAL or DOCKER." group:"Cluster"`
+	EnvironmentConfig string `placeholder:"CONFIG" help:"Configuration for --environment-type: JSON for PROCESS, as in '{\"command\":\"/opt/neardup/boot\"}'; host:port for EXTERNAL; an image for DOCKER." group:"Cluster"`
 
-	FlinkOption map[string]string `mapsep:"none" placeholder:"NAME=VALUE" help:"Option for the cluster's Beam runner, as in execution_mode_for_batch=BATCH_FORCED; repeat for several. The job server must know it." group:"Run"`
-	FlinkREST   string            `name:"flink-rest" placeholder:"HOST:PORT" help:"Flink's REST interface, which serves the web UI. neardup checks the cluster's settings before the job starts, and shows progress (default: port 8081 of the job server's machine, if a Flink answers there)." group:"Run"`
-	WorkerBin   string            `name:"worker-binary" placeholder:"FILE" help:"neardup as a static Linux binary to send to the workers (default: the running binary, if it is one). Runners in this process ignore it." group:"Run"`
+	FlinkOption map[string]string `mapsep:"none" placeholder:"NAME=VALUE" help:"Option for the cluster's Beam runner, as in execution_mode_for_batch=BATCH_FORCED; repeat for several. The job server must know it." group:"Cluster"`
+	FlinkREST   string            `name:"flink-rest" placeholder:"HOST:PORT" help:"Flink's REST interface, which serves the web UI. neardup checks the cluster's settings before the job starts, and shows progress (default: port 8081 of the job server's machine, if a Flink answers there)." group:"Cluster"`
+	WorkerBin   string            `name:"worker-binary" placeholder:"FILE" help:"neardup as a static Linux binary to send to the workers (default: the running binary, if it is one). Runners in this process ignore it." group:"Cluster"`
 }
 
 // The ways to search.

@@ -1,0 +1,73 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/alecthomas/kong"
+
+	"github.com/neardup/neardup/internal/memory"
+)
+
+var (
+	// most are the flags of dedup that -h shows.
+	most = []string{
+		"text", "id", "threshold", "recall", "shingle", "method", "keep", "output", "overwrite", "dry-run", "workers", "memory",
+	}
+	// rare are flags of dedup that only docs/reference.md shows: of methods in textbooks, and of Go's own tools.
+	rare = []string{
+		"tokens", "signature", "compare", "weights", "bits", "pieces", "vectors", "cpuprofile", "memprofile", "trace",
+	}
+	// idle are the flags of dedup that say what becomes of a job or of its results, which plan does not heed.
+	idle = []string{
+		"output", "write", "no-text", "dry-run", "overwrite", "weak-overwrite", "wait-lock", "force-unlock", "metrics-file",
+		"lineage-file", "detach", "cancel-on-interrupt",
+	}
+	// pure are the commands that read no corpus and no output: they reach no store, and have nothing to log.
+	pure = []string{"curve", "init", "completion", "man", "version"}
+)
+
+// hideFlags hides what the help of dedup and plan does not show.
+func hideFlags(k *kong.Kong) error {
+	hidden := map[string][]string{"dedup": rare, "plan": slices.Concat(rare, idle)}
+	for _, command := range k.Model.Children {
+		for _, flag := range command.Flags {
+			flag.Hidden = flag.Hidden || slices.Contains(hidden[command.Name], flag.Name)
+		}
+	}
+	return nil
+}
+
+// helpHere prints help: of dedup and plan after -h the flags that most runs need, and else those that the command heeds,
+// those of stores last. It says how much memory this process would be kept to: that depends on the machine.
+func helpHere(options kong.HelpOptions, c *kong.Context) error {
+	command, common := c.Selected(), c.Model.Flags
+	if command == nil {
+		command = c.Model.Node
+	}
+	own := command.Flags
+	defer func() { c.Model.Flags, command.Flags = common, own }() // which kong goes through after help, too
+	short := (command.Name == "dedup" || command.Name == "plan") && !slices.Contains(c.Args, "--help")
+	for _, flag := range c.Flags() {
+		if rule, _, found := strings.Cut(flag.Help, " (default: "); found && flag.Name == "memory" {
+			usual := memory.Usual(machine, goMemLimit)
+			flag.Help = fmt.Sprintf("%s (default: %d MB, %s).", rule, usual.Bytes/1e6, usual.From)
+		}
+		far := isStores(flag) || flag.Name == "verbose" || flag.Name == "quiet"
+		flag.Hidden = flag.Hidden || far && slices.Contains(pure, command.Name) || short && !slices.Contains(most, flag.Name)
+	}
+	c.Model.Flags = slices.DeleteFunc(slices.Clone(common), isStores)
+	if command != c.Model.Node { // whose commands show the flags of stores, each
+		stores := slices.DeleteFunc(slices.Clone(common), func(flag *kong.Flag) bool { return !isStores(flag) })
+		command.Flags = slices.Concat(own, stores)
+	}
+	if err := kong.DefaultHelpPrinter(options, c); err != nil || !short {
+		return err
+	}
+	_, err := fmt.Fprintf(c.Stdout, "\nAll flags: %s --help\n", command.FullPath())
+	return err
+}
+
+// isStores reports whether a flag says how stores are reached.
+func isStores(flag *kong.Flag) bool { return flag.Group != nil && flag.Group.Title == "Stores" }

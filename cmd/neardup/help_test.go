@@ -1,0 +1,85 @@
+package main
+
+import (
+	"bytes"
+	"io"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// helpOf is what neardup prints for help.
+func helpOf(t *testing.T, line string) string {
+	t.Helper()
+	var out, errs bytes.Buffer
+	if status := run(strings.Fields(line), nil, &out, &errs); status != 0 {
+		t.Fatalf("%s: status %d: %s", line, status, &errs)
+	}
+	return out.String()
+}
+
+var inHelp = regexp.MustCompile(`(?m)^ +(?:-\w, )?--(?:\[no-\])?([a-z0-9-]+)`)
+
+// flagsIn are the flags that a help lists.
+func flagsIn(help string) (names []string) {
+	for _, flag := range inHelp.FindAllStringSubmatch(help, -1) {
+		names = append(names, flag[1])
+	}
+	return names
+}
+
+func TestHelp(t *testing.T) {
+	noVariables(t)
+	short, whole := helpOf(t, "dedup -h"), helpOf(t, "dedup --help")
+	if got := flagsIn(short); !slices.Equal(slices.Sorted(slices.Values(got)), slices.Sorted(slices.Values(most))) {
+		t.Errorf("-h shows %q, want %q", got, most)
+	}
+	if n := strings.Count(short, "\n    neardup "); n != 3 || !strings.HasSuffix(short, "\nAll flags: neardup dedup --help\n") {
+		t.Errorf("%d examples:\n%s", n, short)
+	}
+	var titles []string
+	for _, title := range regexp.MustCompile(`(?m)^[A-Z]\w+$`).FindAllString(whole, -1) {
+		titles = append(titles, title)
+	}
+	if want := strings.Fields("Input Text Similarity Decision Output Running Cluster Stores"); !slices.Equal(titles, want) {
+		t.Errorf("groups %q, want %q", titles, want)
+	}
+	for command, heeds := range map[string]bool{"dedup": true, "show": true, "finish": true, "curve": false, "config init": false, "version": false} {
+		for _, flag := range []string{"s3-anonymous", "gs-kms-key", "quiet"} {
+			if shown := slices.Contains(flagsIn(helpOf(t, command+" --help")), flag); shown != heeds {
+				t.Errorf("%s --help shows --%s: %t", command, flag, shown)
+			}
+		}
+	}
+	commands := helpOf(t, "--help")
+	if strings.Index(commands, "\n  finish ") < strings.Index(commands, "\n  version ") || slices.Contains(flagsIn(commands), "s3-anonymous") {
+		t.Errorf("clouds are not last:\n%s", commands)
+	}
+}
+
+// TestNamesInHelp: the lists have flags and commands that there are.
+func TestNamesInHelp(t *testing.T) {
+	var cli commands
+	parser, err := newParser(&cli, nil, io.Discard, io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	flags, names := map[string]bool{}, map[string]bool{}
+	for _, command := range parser.Model.Leaves(false) {
+		names[command.Name] = true
+		for _, flag := range command.Flags {
+			flags[flag.Name] = flags[flag.Name] || command.Name == "dedup"
+		}
+	}
+	for _, name := range slices.Concat(most, rare, idle) {
+		if !flags[name] {
+			t.Errorf("dedup has no --%s", name)
+		}
+	}
+	for _, name := range pure {
+		if !names[name] {
+			t.Errorf("there is no command %s", name)
+		}
+	}
+}
