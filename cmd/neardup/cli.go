@@ -61,7 +61,7 @@ type commands struct {
 	Completion completionCmd `cmd:"" group:"About neardup" help:"Print a script for completion of commands, flags and values in a shell."`
 	Man        manCmd        `cmd:"" group:"About neardup" help:"Print the man page."`
 	Version    versionCmd    `cmd:"" group:"About neardup" help:"Print the version and the ids of the formats it writes."`
-	Finish     finishCmd     `cmd:"" group:"On clouds" help:"Wait for a Dataflow job that dedup left running, and publish its output."`
+	Finish     finishCmd     `cmd:"" group:"On a cloud" help:"Wait for a Dataflow job that dedup left running, and publish its output."`
 }
 
 // alone returns the one command that args begin with, for a parser that knows no other: for dedup, that takes a quarter of the time to make.

@@ -38,10 +38,7 @@ func TestHelp(t *testing.T) {
 	if n := strings.Count(short, "\n    neardup "); n != 3 || !strings.HasSuffix(short, "\nAll flags: neardup dedup --help\n") {
 		t.Errorf("%d examples:\n%s", n, short)
 	}
-	var titles []string
-	for _, title := range regexp.MustCompile(`(?m)^[A-Z]\w+$`).FindAllString(whole, -1) {
-		titles = append(titles, title)
-	}
+	titles := regexp.MustCompile(`(?m)^[A-Z]\w+$`).FindAllString(whole, -1)
 	if want := strings.Fields("Input Text Similarity Decision Output Running Cluster Stores"); !slices.Equal(titles, want) {
 		t.Errorf("groups %q, want %q", titles, want)
 	}
