@@ -37,7 +37,7 @@ func (c *compareCmd) Run(ctx context.Context, s streams) error {
 	if err := c.Plot.check("--plot", "compare"); err != nil {
 		return err
 	}
-	launch, err := here(c.Running, s.Progress)
+	launch, err := inProcess(c.Running, s.Progress)
 	if err != nil {
 		return err
 	}

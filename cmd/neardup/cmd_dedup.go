@@ -182,7 +182,7 @@ func (c *dedupCmd) print(ctx context.Context, w io.Writer, run *records.Run) err
 func (c *dedupCmd) launch(ctx context.Context, task *dedup.Job, s streams) (job.Launch, error) {
 	switch runner := c.Runner.Traits(); {
 	case c.DryRun || !runner.OnCluster:
-		return here(c.Running, s.Progress)
+		return inProcess(c.Running, s.Progress)
 	case runner.JobServer:
 		return onCluster(ctx, c.Config, s.Progress)
 	default:

@@ -33,7 +33,7 @@ func (c *diffCmd) Run(ctx context.Context, s streams) error {
 		return &lateFile{ctx: ctx, flag: "file", path: path}
 	}
 	c.Planned = s.Progress.plan
-	launch, err := here(c.Running, s.Progress)
+	launch, err := inProcess(c.Running, s.Progress)
 	if err != nil {
 		return err
 	}

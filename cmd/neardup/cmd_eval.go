@@ -26,7 +26,7 @@ func (c *evalCmd) Run(ctx context.Context, s streams) error {
 		c.Content = &lateFile{ctx: ctx, flag: "--truth", path: c.Truth}
 	}
 	c.Planned = s.Progress.plan
-	launch, err := here(c.Running, s.Progress)
+	launch, err := inProcess(c.Running, s.Progress)
 	if err != nil {
 		return err
 	}

@@ -36,7 +36,7 @@ func (c *queryCmd) Run(ctx context.Context, s streams) error {
 	if err != nil {
 		return withHelp(err, "query")
 	}
-	launch, err := here(c.Running, s.Progress)
+	launch, err := inProcess(c.Running, s.Progress)
 	if err != nil {
 		return err
 	}

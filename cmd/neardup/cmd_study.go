@@ -42,7 +42,7 @@ func (c *studyCmd) Run(ctx context.Context, s streams) error {
 	if _, err := os.Lstat(c.GroupInto); c.GroupInto != "" && !errors.Is(err, fs.ErrNotExist) {
 		return &job.OutputExistsError{Reason: c.GroupInto + " is there already; give another --group-into"}
 	}
-	launch, err := here(c.Running, s.Progress)
+	launch, err := inProcess(c.Running, s.Progress)
 	if err != nil {
 		return err
 	}

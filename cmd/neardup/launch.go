@@ -10,13 +10,14 @@ import (
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 
+	"github.com/neardup/neardup/internal/here"
 	"github.com/neardup/neardup/pipelines/job"
 	"github.com/neardup/neardup/records"
 	"github.com/neardup/neardup/runners/local"
 )
 
-// here returns how a runner in this process is started.
-func here(running job.Running, shown *display) (job.Launch, error) {
+// inProcess returns how a runner in this process is started.
+func inProcess(running job.Running, shown *display) (job.Launch, error) {
 	if running.Runner.Traits().Bounded {
 		return logged(running.Runner, locally(running, shown)), nil
 	}
@@ -32,8 +33,7 @@ func inForce(running job.Running, remote job.Remote) records.InForce {
 	case !runner.Bounded:
 		return records.InForce{Workers: running.Workers}
 	}
-	workers, bytes := local.Options{Workers: running.Workers, Memory: running.Budget().Bytes}.InForce()
-	return records.InForce{Workers: workers, Memory: bytes, From: running.Budget().From}
+	return here.InForce(running)
 }
 
 // logged logs when a pipeline starts and ends.
@@ -52,17 +52,7 @@ func locally(running job.Running, shown *display) job.Launch {
 	if running.Workers > 0 { // some steps use all cores that the process may
 		runtime.GOMAXPROCS(min(running.Workers, runtime.GOMAXPROCS(0)))
 	}
-	return func(ctx context.Context, p *beam.Pipeline, temp string) (beam.PipelineResult, []records.Stage, error) {
-		ctx = local.WithOptions(ctx, local.Options{
-			Workers: running.Workers, Memory: running.Budget().Bytes, TempDir: temp,
-			Progress: func(p local.Progress) { shown.show(seen(p)) },
-		})
-		result, err := local.Execute(ctx, p)
-		if err != nil {
-			return nil, nil, err
-		}
-		return result, stages(result), nil
-	}
+	return here.Launch(running, func(p local.Progress) { shown.show(seen(p)) })
 }
 
 // warn logs what a run warns of.
@@ -91,18 +81,4 @@ func seen(p local.Progress) sight {
 		}
 	}
 	return s
-}
-
-func stages(result beam.PipelineResult) (all []records.Stage) {
-	r, ok := result.(*local.Result)
-	if !ok {
-		return nil
-	}
-	for _, s := range r.Report().Stages {
-		all = append(all, records.Stage{
-			Name: s.Name, Elements: s.Elements, Written: s.Written, Bytes: s.Bytes, Element: s.Element, Group: s.Group,
-			Spilled: s.Spilled, CPU: s.CPU, Seconds: s.Seconds,
-		})
-	}
-	return all
 }

@@ -258,6 +258,20 @@ var layers = []layer{
 		why:      "tests of what reads an output run the job that writes it",
 	},
 	{
+		packages: []string{"neardup"},
+		may: []string{
+			module + "pipelines/dedup", module + "pipelines/job", module + "records", module + "output", module + "report", module + "io/storage",
+			module + "internal/beamcli", module + "internal/here", module + "internal/memory",
+		},
+		not: []string{"flag", "os/exec", "os/signal", "log/slog"},
+		why: "one door for programs, which sets nothing of the process that is not asked for",
+	},
+	{
+		packages: []string{"internal/here"},
+		may:      []string{beamPath + "go/pkg/beam", module + "records", module + "pipelines/job", module + "runners/local"},
+		why:      "the program and the library start pipelines in one way",
+	},
+	{
 		packages: []string{"internal/..."},
 		may:      []string{beamPath + "...", module + "records", module + "internal/...", module + "runners/...", "google.golang.org/grpc/grpclog"},
 		why:      "internal packages serve the others",
@@ -274,7 +288,13 @@ type goPackage struct {
 	Deps       []string
 }
 
-func (p goPackage) name() string { return strings.TrimPrefix(p.ImportPath, module) }
+// name is its path below the module, "neardup" of the root.
+func (p goPackage) name() string {
+	if p.ImportPath+"/" == module {
+		return "neardup"
+	}
+	return strings.TrimPrefix(p.ImportPath, module)
+}
 
 // TestLayers holds every package to its layer.
 func TestLayers(t *testing.T) {
@@ -567,7 +587,7 @@ func list(t *testing.T) (ours []goPackage, standard map[string]bool) {
 		if p.Standard {
 			standard[p.ImportPath] = true
 		}
-		if strings.HasPrefix(p.ImportPath, module) {
+		if strings.HasPrefix(p.ImportPath+"/", module) {
 			ours = append(ours, p)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
@@ -66,11 +67,24 @@ func Init(options []string) error {
 	if err := parse(options); err != nil {
 		return err
 	}
+	initialise()
+	logGRPC()
+	return nil
+}
+
+// Ready initialises Beam for launching pipelines, unless that is done. It reads no options.
+func Ready() {
+	if !beam.Initialized() {
+		once.Do(initialise)
+	}
+}
+
+var once sync.Once
+
+func initialise() {
 	logger := slog.Default()
 	beam.Init() // sets a default of its own
 	slog.SetDefault(logger)
-	logGRPC()
-	return nil
 }
 
 // logGRPC has gRPC, which the runners talk by, log its errors as all else does. They come back as errors

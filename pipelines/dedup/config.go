@@ -1,4 +1,5 @@
 // Package dedup is the main job: documents in, verified near-duplicates and a clean corpus out.
+// It is the program's own: the root package is stable.
 //
 // A Config says what is asked (it is at once the command line's flags and the keys of a job file),
 // New checks it, Build makes the pipeline of a plan, and Run does the whole job: plan, lock, build,

@@ -15,7 +15,6 @@ import (
 	"math"
 	"os"
 	"runtime"
-	"runtime/debug"
 	"strings"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
@@ -126,8 +125,7 @@ func runPlan(ctx context.Context, stages *plan.Plan) (beam.PipelineResult, error
 	}
 	beam.PipelineOptions.LoadOptionsFromFlags(nil) // DoFns may ask for them
 	if options.Memory > 0 {
-		heap := memory.Budget{Bytes: options.Memory}.Heap()
-		defer debug.SetMemoryLimit(debug.SetMemoryLimit(min(heap, debug.SetMemoryLimit(-1))))
+		defer limits.begin(memory.Budget{Bytes: options.Memory}.Heap())()
 	}
 	return run(ctx, stages, options)
 }

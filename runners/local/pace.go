@@ -78,6 +78,33 @@ func (p *pacer) collected(m *shuffle.Memory) {
 	p.watch(m)
 }
 
+// limiter lowers the memory limit while jobs run.
+type limiter struct {
+	mu    sync.Mutex
+	jobs  int
+	usual int64 // as others set it
+}
+
+// limits are those of this process.
+var limits limiter
+
+// begin lowers the limit until stop is called, and all others of the same time have stopped.
+func (l *limiter) begin(limit int64) (stop func()) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.jobs++; l.jobs == 1 {
+		l.usual = debug.SetMemoryLimit(-1)
+	}
+	debug.SetMemoryLimit(min(limit, debug.SetMemoryLimit(-1)))
+	return func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if l.jobs--; l.jobs == 0 {
+			debug.SetMemoryLimit(l.usual)
+		}
+	}
+}
+
 // inForce is the percent in force, whoever set it.
 func (p *pacer) inForce() int {
 	gogc := []metrics.Sample{{Name: "/gc/gogc:percent"}}

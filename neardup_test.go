@@ -1,0 +1,178 @@
+package neardup_test
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"os"
+	"path/filepath"
+	"runtime"
+	"runtime/debug"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/neardup/neardup"
+	"github.com/neardup/neardup/output"
+)
+
+// pages asks for the bundled corpus.
+func pages(t *testing.T) (neardup.Spec, neardup.How) {
+	spec := neardup.Default()
+	spec.Inputs = []string{"testdata/tldr"}
+	return spec, neardup.How{Output: filepath.Join(t.TempDir(), "out")}
+}
+
+func manifest(t *testing.T, dir string) string {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(dir, output.ManifestFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+// Several runs at once, in any way that How has, come to the same bytes, and leave the process as it was.
+func TestRuns(t *testing.T) {
+	procs, limit := runtime.GOMAXPROCS(0), debug.SetMemoryLimit(-1)
+	var all sync.WaitGroup
+	spec, first := pages(t)
+	hows := []neardup.How{first}
+	for _, how := range []neardup.How{{Workers: 1, Memory: 256e6}, {Resume: "always", TempDir: t.TempDir()}} {
+		_, out := pages(t)
+		how.Output = out.Output
+		hows = append(hows, how)
+	}
+	results := make([]*neardup.Result, len(hows))
+	for i, how := range hows {
+		all.Go(func() {
+			var err error
+			if results[i], err = neardup.Run(t.Context(), spec, how); err != nil {
+				t.Errorf("%+v: %v", how, err)
+			}
+		})
+	}
+	all.Wait()
+	if t.Failed() {
+		return
+	}
+	want := manifest(t, first.Output)
+	for i, how := range hows {
+		if got := manifest(t, how.Output); got != want {
+			t.Errorf("%+v: another manifest:\n%s", how, cmp.Diff(want, got))
+		}
+		counts := results[i].Record.Counts
+		rows := [...]int64{
+			count(t, results[i].Pairs(t.Context())), count(t, results[i].Removed(t.Context())), count(t, results[i].Rejected(t.Context())),
+		}
+		if rows != [...]int64{counts.Pairs, counts.Removed, counts.NotCompared + counts.Unreadable} || counts.Pairs == 0 {
+			t.Errorf("%+v: %v rows, and run.json has %+v", how, rows, counts)
+		}
+		if n := count(t, results[i].Clusters(t.Context())); n < 2*counts.Clusters {
+			t.Errorf("%+v: %d documents in %d clusters", how, n, counts.Clusters)
+		}
+	}
+	if runtime.GOMAXPROCS(0) != procs || debug.SetMemoryLimit(-1) != limit {
+		t.Error("the process is not as it was")
+	}
+}
+
+func count[T any](t *testing.T, rows iter.Seq2[T, error]) (n int64) {
+	t.Helper()
+	for _, err := range rows {
+		if err != nil {
+			t.Fatal(err)
+		}
+		n++
+	}
+	return n
+}
+
+// What has the process kept to a limit has it so.
+func TestProcess(t *testing.T) {
+	procs, limit := runtime.GOMAXPROCS(0), debug.SetMemoryLimit(-1)
+	defer func() {
+		runtime.GOMAXPROCS(procs)
+		debug.SetMemoryLimit(limit)
+	}()
+	spec, how := pages(t)
+	how.Process, how.Workers, how.Memory = true, 1, 300e6
+	if _, err := neardup.Run(t.Context(), spec, how); err != nil {
+		t.Fatal(err)
+	}
+	if n, set := runtime.GOMAXPROCS(0), debug.SetMemoryLimit(-1); n != 1 || set >= 300e6 || set < 200e6 {
+		t.Errorf("GOMAXPROCS is %d, the memory limit %d", n, set)
+	}
+}
+
+// A field that cannot be meant is an error with its name, and of status 2; nothing is written.
+func TestWrongSpec(t *testing.T) {
+	spec, how := pages(t)
+	spec.Shingle = "word:0"
+	for name, do := range map[string]func() error{
+		"Run":  func() error { _, err := neardup.Run(t.Context(), spec, how); return err },
+		"Plan": func() error { _, err := neardup.Plan(t.Context(), spec, how); return err },
+	} {
+		var status interface{ Status() int }
+		if err := do(); !errors.As(err, &status) || status.Status() != 2 {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, err := os.Stat(how.Output); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("something is written: %v", err)
+	}
+}
+
+// A run whose context ends, ends with its cause, and leaves nothing.
+func TestCancelled(t *testing.T) {
+	because := errors.New("the user has gone home")
+	spec, how := pages(t)
+	ctx, cancel := context.WithCancelCause(t.Context())
+	n := 0
+	spec.Inputs = nil
+	_, err := neardup.RunDocuments(ctx, spec, how, func(yield func(neardup.Document, error) bool) {
+		for yield(neardup.Document{ID: "x", Text: "a text"}, nil) {
+			if n++; n == 3 {
+				cancel(because)
+			}
+		}
+	})
+	if !errors.Is(err, because) {
+		t.Errorf("error %v", err)
+	}
+	spec, how = pages(t)
+	if _, err := neardup.Run(ctx, spec, how); !errors.Is(err, because) {
+		t.Errorf("error %v", err)
+	}
+	if left, err := os.ReadDir(filepath.Dir(how.Output)); len(left) > 0 || err != nil {
+		t.Errorf("left are %v, %v", left, err)
+	}
+}
+
+// An error of the documents is that of the run.
+func TestBrokenDocuments(t *testing.T) {
+	broken := errors.New("the database has gone")
+	_, how := pages(t)
+	_, err := neardup.RunDocuments(t.Context(), neardup.Default(), how, func(yield func(neardup.Document, error) bool) {
+		_ = yield(neardup.Document{ID: "1", Text: "a text"}, nil) && yield(neardup.Document{}, broken)
+	})
+	if !errors.Is(err, broken) {
+		t.Errorf("error %v", err)
+	}
+}
+
+// A plan tells what a run would do, and writes nothing.
+func TestPlan(t *testing.T) {
+	spec, how := pages(t)
+	planned, err := neardup.Plan(t.Context(), spec, how)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f := planned.Forecast; f == nil || f.Documents < 1000 || planned.Chosen.Bands == 0 {
+		t.Errorf("planned is %+v", planned)
+	}
+	if _, err := os.Stat(how.Output); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("something is written: %v", err)
+	}
+}
