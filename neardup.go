@@ -42,10 +42,14 @@ type Record = records.Run
 
 // Rows of the tables (docs/formats.md).
 type (
-	Pair      = records.Pair
+	// Pair is two similar documents.
+	Pair = records.Pair
+	// Clustered is a document of a cluster.
 	Clustered = records.Clustered
-	Removed   = records.Removed
-	Rejected  = records.Rejected
+	// Removed is a document that is not in the corpus, with the kept one in its place.
+	Removed = records.Removed
+	// Rejected is a record that was not compared.
+	Rejected = records.Rejected
 )
 
 // Default is the Spec of a command line without flags.
