@@ -21,8 +21,9 @@ type SetPart struct {
 	Values []byte
 }
 
-// setPart is the number of shingles above which a set travels in parts: 512 KB.
-const setPart = 64 << 10
+// setPart is the number of shingles above which a set travels in parts, of 64 KB: who merges what has travelled
+// holds one of each run.
+const setPart = 8 << 10
 
 // SetParts calls emit with the encoded parts of a document's set, made in buffer as far as it has
 // room: with none, each is an element of its own.
@@ -170,7 +171,15 @@ func (s Sets) Write(w io.Writer) error {
 		if _, err := w.Write(buffer); err != nil {
 			return err
 		}
-		buffer = appendShingles(buffer[:0], set)
+		buffer = buffer[:0]
+		for some := range slices.Chunk(set, setPart) {
+			if len(buffer) > 0 { // the set is large
+				if _, err := w.Write(buffer); err != nil {
+					return err
+				}
+			}
+			buffer = appendShingles(buffer[:0], some)
+		}
 	}
 	_, err := w.Write(buffer)
 	return err
@@ -221,14 +230,18 @@ func PickSets(r io.ReaderAt, wanted []int) (s Sets, err error) {
 			}
 			last++
 		}
-		size := ShingleBytes * (ends[wanted[last]+1] - ends[first])
-		data = slices.Grow(data[:0], size)[:size]
-		if _, err := readAt(r, int64(4+len(head)+ShingleBytes*ends[first]), data); err != nil {
-			return Sets{}, err
-		}
-		values := make([]uint64, len(data)/ShingleBytes)
-		for i := range values {
-			values[i] = binary.LittleEndian.Uint64(data[ShingleBytes*i:])
+		values := make([]uint64, ends[wanted[last]+1]-ends[first])
+		at := int64(4 + len(head) + ShingleBytes*ends[first])
+		for some := range slices.Chunk(values, atOnce/ShingleBytes) { // a large set's bytes are not held, too
+			size := ShingleBytes * len(some)
+			data = slices.Grow(data[:0], size)[:size]
+			if _, err := readAt(r, at, data); err != nil {
+				return Sets{}, err
+			}
+			for i := range some {
+				some[i] = binary.LittleEndian.Uint64(data[ShingleBytes*i:])
+			}
+			at += int64(size)
 		}
 		for _, i := range wanted[:last+1] {
 			s.Sets[i] = values[ends[i]-ends[first] : ends[i+1]-ends[first] : ends[i+1]-ends[first]]

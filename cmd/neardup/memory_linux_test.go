@@ -41,6 +41,7 @@ func TestMemory(t *testing.T) {
 		{"large records", largeRecords(3), nil, false},
 		{"texts of many words", lettersOnly(3, 8_000_000), nil, false},
 		{"large texts, many workers", largeTexts(24), []string{"--workers=16"}, false},
+		{"large near-duplicates, many workers", nearTexts(16), []string{"--workers=16"}, false},
 		{"a text of 45 MB", tokens(5_000_000), []string{"--max-doc-bytes=64MiB"}, false},
 		{"texts of many characters", lettersOnly(3, 8_000_000), []string{"--shingle=char:9"}, true},
 		{"copies of one line", copiesOfALine(3_000_000), nil, true},
@@ -271,6 +272,25 @@ func largeTexts(n int) func(*testing.T, *bufio.Writer) {
 			fmt.Fprintf(w, "{\"id\":%d,\"text\":\"", i)
 			for range 1_650_000 {
 				w.WriteString(words[rng.IntN(len(words))])
+			}
+			io.WriteString(w, "\"}\n")
+		}
+	}
+}
+
+// nearTexts are texts of 14 MB, each with some words of its own.
+func nearTexts(n int) func(*testing.T, *bufio.Writer) {
+	return func(_ *testing.T, w *bufio.Writer) {
+		const words, others = 1_300_000, 1000
+		for i := range n {
+			rng, own := mathrand.New(mathrand.NewPCG(1, 4)), mathrand.New(mathrand.NewPCG(uint64(i), 5))
+			fmt.Fprintf(w, "{\"id\":%d,\"text\":\"", i)
+			for range words {
+				word := rng.IntN(200_000)
+				if own.IntN(words) < others {
+					word = own.IntN(200_000)
+				}
+				fmt.Fprintf(w, "word%d ", word)
 			}
 			io.WriteString(w, "\"}\n")
 		}

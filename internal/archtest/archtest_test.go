@@ -131,7 +131,7 @@ var layers = []layer{
 	},
 	{
 		packages: []string{"io/source", "io/sink"},
-		may: []string{beamPath + "...", module + "io/...", module + "records", module + "blocks/...", module + "output", module + "internal/dofn", module + "internal/parallel", "github.com/klauspost/compress/s2",
+		may: []string{beamPath + "...", module + "io/...", module + "records", module + "blocks/...", module + "output", module + "internal/dofn", module + "internal/memory", module + "internal/parallel", "github.com/klauspost/compress/s2",
 			"github.com/parquet-go/parquet-go", "github.com/klauspost/compress/s2"},
 		not:   []string{"os/...", "path/filepath", "syscall/..."},
 		never: []string{module + "kernels/...", module + "transforms/...", module + "pipelines/..."},
@@ -139,7 +139,7 @@ var layers = []layer{
 	},
 	{
 		packages: []string{"transforms/..."},
-		may:      []string{beamPath + "...", module + "transforms/...", module + "kernels/...", module + "records", module + "blocks/...", module + "io/storage", module + "internal/dofn", module + "internal/parallel"},
+		may:      []string{beamPath + "...", module + "transforms/...", module + "kernels/...", module + "records", module + "blocks/...", module + "io/storage", module + "internal/dofn", module + "internal/memory", module + "internal/parallel"},
 		not:      slices.Concat(world, chance),
 		never: []string{module + "io/source", module + "io/sink", module + "io/codec/...", module + "io/reading/...",
 			module + "pipelines/..."},

@@ -7,7 +7,7 @@ import (
 	"sync"
 )
 
-// Room bounds what all readers of this process hold at a time. The zero value is ready.
+// Room bounds what all readers of this process hold at a time, or all steps of a job. The zero value is ready.
 //
 // A reader may take more while it holds some: a window, then a buffer for a large record, then what becomes of its
 // text. So readers may come to wait for each other. Then one of them gets what it waits for, and again until it has
@@ -21,7 +21,7 @@ type Room struct {
 	waiting []*taker // in the order in which they came
 }
 
-// Claim is what one reader holds of a room. It is for one goroutine.
+// Claim is what one reader or worker holds of a room. It is for one goroutine.
 type Claim struct {
 	room *Room
 	all  int64
@@ -41,8 +41,15 @@ func (r *Room) Claim(all int64) *Claim { return &Claim{room: r, all: all} }
 // Take waits until there is room for n more, or the claim is alone. It
 // returns what gives them back, which may be called again.
 func (c *Claim) Take(ctx context.Context, n int64) (giveBack func(), err error) {
+	if err := c.take(ctx, n); err != nil {
+		return nil, err
+	}
+	return sync.OnceFunc(func() { c.giveBack(n) }), nil
+}
+
+func (c *Claim) take(ctx context.Context, n int64) error {
 	if c.all == 0 || n == 0 {
-		return func() {}, nil
+		return nil
 	}
 	r := c.room
 	t := &taker{claim: c, n: n, taken: make(chan struct{})}
@@ -60,16 +67,22 @@ func (c *Claim) Take(ctx context.Context, n int64) (giveBack func(), err error) 
 			r.waiting = slices.Delete(r.waiting, i, i+1)
 			r.count(c, -1)
 			r.grant()
-			return nil, ctx.Err()
+			return ctx.Err()
 		}
 	}
-	return sync.OnceFunc(func() {
-		c.Collect(n)
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		r.change(c, -n)
-		r.grant()
-	}), nil
+	return nil
+}
+
+func (c *Claim) giveBack(n int64) {
+	if c.all == 0 || n == 0 {
+		return
+	}
+	c.Collect(n)
+	r := c.room
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.change(c, -n)
+	r.grant()
 }
 
 // Collect frees what is no longer used if n bytes of it are much of

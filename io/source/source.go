@@ -18,8 +18,10 @@ import (
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/blocks/flow"
 	"github.com/neardup/neardup/internal/dofn"
+	"github.com/neardup/neardup/internal/memory"
 	"github.com/neardup/neardup/io/codec"
 	"github.com/neardup/neardup/io/reading"
+	"github.com/neardup/neardup/io/reading/bytefile"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/records"
 )
@@ -27,7 +29,7 @@ import (
 func init() {
 	dofn.Register[splitsFn]()
 	dofn.Register[readFn]()
-	beam.RegisterFunction(identity)
+	dofn.Register[spreadFn]()
 	register.Emitter1[int64]()
 	register.Emitter1[[]byte]()
 	register.Emitter2[int64, []byte]()
@@ -73,7 +75,7 @@ func Read(s beam.Scope, p Params) Documents {
 	splits := beam.Reshuffle(s, beam.ParDo(s, &splitsFn{Inputs: p.Inputs, Splits: p.Splits}, beam.Impulse(s)))
 	local, spread, rejected, dropped, facts := beam.ParDo5(s, &readFn{Params: p}, splits)
 	if p.Spread {
-		local = beam.Flatten(s, local, beam.ParDo(s, identity, beam.Reshuffle(s, spread)))
+		local = beam.Flatten(s, local, beam.ParDo(s, &spreadFn{Room: p.Options.Room}, beam.Reshuffle(s, spread)))
 	}
 	return Documents{
 		Blocks:   flow.Documents(local),
@@ -81,9 +83,23 @@ func Read(s beam.Scope, p Params) Documents {
 	}
 }
 
-// identity stands between a Reshuffle and a Flatten. Flink's runner refuses a Flatten of what a step
+// spreadFn stands between a Reshuffle and a Flatten. Flink's runner refuses a Flatten of what a step
 // wrote and what the cluster itself did ("consumed but never produced").
-func identity(block []byte) []byte { return block }
+// Large blocks have the room of those that are read in their place.
+type spreadFn struct {
+	Room int64
+
+	claim *memory.Claim
+}
+
+func (f *spreadFn) Setup() { f.claim = reading.Claim(reading.Options{Room: f.Room}) }
+
+func (f *spreadFn) ProcessElement(ctx context.Context, block []byte, emit func([]byte)) error {
+	return bytefile.Show(ctx, len(block), f.claim, func() error {
+		emit(block)
+		return nil
+	})
+}
 
 // splitsFn lists the splits' numbers.
 type splitsFn struct {

@@ -44,7 +44,7 @@ func New(keys lsh.Keyer, sign func(dst, set []uint64) []uint64, v verifier.Verif
 	return &Estimator{keys: keys, sign: sign, verifier: v}
 }
 
-// Begin begins a group. The sets must not change until the next one.
+// Begin begins a group. The sets must not change until its end.
 func (e *Estimator) Begin(sets [][]uint64) {
 	e.sets, e.sum, e.cut = sets, Sum{}, e.cut[:0]
 	if cap(e.offsets) < len(sets) {
@@ -72,8 +72,11 @@ func (e *Estimator) Pair(i, j, score int) {
 	}
 }
 
-// Sum returns the sum of the pairs of the group.
-func (e *Estimator) Sum() Sum { return e.sum }
+// End ends the group, lets its sets go, and returns the sum of its pairs.
+func (e *Estimator) End() Sum {
+	e.sets = nil
+	return e.sum
+}
 
 // keysOf returns the upper halves of the band keys of a set, which tell buckets apart: those that its
 // document had. A set is signed when it is first in a pair.

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/neardup/neardup/internal/memory"
 	"github.com/neardup/neardup/runners/local/internal/plan"
 	"github.com/neardup/neardup/runners/local/internal/shuffle"
 	"github.com/neardup/neardup/runners/local/internal/spill"
@@ -20,6 +21,7 @@ type job struct {
 	options Options
 	names   map[string]string
 	mem     *shuffle.Memory
+	steps   memory.Room
 	dir     *spill.Dir
 	meter   *meter
 	metrics *collector

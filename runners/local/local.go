@@ -44,6 +44,8 @@ type Options struct {
 	// pipeline has ended.
 	Progress func(Progress)
 
+	steps int64 // bytes for what the steps of all workers hold
+
 	// For tests: bytes for data between stages, instead of half of Memory, about how many are fed
 	// to a bundle at a time, and what is put between the runner and its files.
 	buffers int64
@@ -83,8 +85,10 @@ func (o Options) resolve() (Options, error) {
 		return o, fmt.Errorf("%d bytes of memory are too few; give at least %d (256 MB)", o.Memory, memory.Least)
 	}
 	workers, bytes := o.InForce()
-	if o.Workers = workers; o.buffers == 0 {
-		o.buffers = memory.Budget{Bytes: bytes}.Exchange()
+	budget := memory.Budget{Bytes: bytes}
+	o.Workers, o.steps = workers, budget.Step(1)
+	if o.buffers == 0 {
+		o.buffers = budget.Exchange()
 	}
 	if o.message == 0 {
 		o.message = messageSize

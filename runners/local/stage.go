@@ -10,6 +10,7 @@ import (
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/core/metrics"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/core/runtime/exec"
 
+	"github.com/neardup/neardup/internal/memory"
 	"github.com/neardup/neardup/runners/local/internal/plan"
 )
 
@@ -59,9 +60,11 @@ func (j *job) instance(s *stage) (*instance, error) {
 	return i, nil
 }
 
-// counting returns a context that holds the counters of a bundle, and tells DoFns of the runner's who executes them.
+// counting returns a context that holds the counters of a bundle, and tells DoFns who executes them: those of the
+// runner the instance, and others what they may hold.
 func (j *job) counting(s *stage, i *instance) context.Context {
-	return metrics.SetBundleID(context.WithValue(j.ctx, instanceKey{}, i), s.Descriptor.GetId())
+	ctx := memory.Worker(context.WithValue(j.ctx, instanceKey{}, i), j.steps.Claim(j.options.steps))
+	return metrics.SetBundleID(ctx, s.Descriptor.GetId())
 }
 
 // bundle executes a bundle of a stage that begins with a task, and takes further tasks.

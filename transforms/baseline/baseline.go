@@ -155,7 +155,6 @@ type setsFn struct {
 	sets     bool
 	features func(shingles []uint64) []uint64
 	shingler *shingle.Shingler
-	shingles []uint64
 }
 
 func (f *setsFn) Setup(ctx context.Context) (err error) {
@@ -168,8 +167,8 @@ func (f *setsFn) ProcessElement(block []byte, emit func([]byte)) error {
 	var out []byte
 	d := blocks.NewDecoder(block)
 	for doc := range d.Documents() {
-		f.shingles = f.shingler.Shingles(f.shingles[:0], doc.Text)
-		features := f.features(f.shingles)
+		f.shingler.Tokenise(doc.Text)
+		features := f.features(f.shingler.InPlace())
 		most := max(1, len(features))
 		if f.sets {
 			most = maxNumbers

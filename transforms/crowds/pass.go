@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 
 	"github.com/neardup/neardup/blocks"
+	"github.com/neardup/neardup/internal/memory"
 	"github.com/neardup/neardup/internal/parallel"
 	"github.com/neardup/neardup/kernels/setsim"
 	"github.com/neardup/neardup/kernels/unionfind"
@@ -30,7 +31,19 @@ func (f *passFn) ProcessElement(
 	ctx context.Context, component int64, batches func(*[]byte) bool, pairs, links func(int64, []byte),
 ) error {
 	var order []int
-	if err := gather.Each(batches, func(d *blocks.Decoder) { order = append(order, d.Batch().Number) }); err != nil {
+	all, largest := 0, 0 // shingles
+	err := gather.Each(batches, func(d *blocks.Decoder) {
+		b := d.Batch()
+		order, all, largest = append(order, b.Number), all+b.Shingles, max(largest, b.Largest)
+	})
+	if err != nil {
+		return err
+	}
+	hold := memory.NewHold(ctx)
+	defer hold.Free()
+	const held = 4 // a batch, two chunks and an index
+	chunk := min(blocks.ShingleBytes*all, f.Params.ChunkBytes+blocks.ShingleBytes*largest)
+	if err := hold.Add(ctx, held*int64(chunk)); err != nil {
 		return err
 	}
 	slices.SortFunc(order, func(a, b int) int {
@@ -40,7 +53,7 @@ func (f *passFn) ProcessElement(
 	p := pass{Params: f.Params, verifier: f.Params.Verifier.New(), crowd: crowd, batches: order,
 		out: blocks.PairWriter{Key: f.Params.Shards.Shard(crowd), Emit: pairs}}
 	p.chunk = p.newChunk(blocks.Sets{})
-	err := p.each(ctx, func(batch int, g blocks.Sets) error { return p.batch(ctx, g, batch >= protectedBatches) })
+	err = p.each(ctx, func(batch int, g blocks.Sets) error { return p.batch(ctx, g, batch >= protectedBatches) })
 	if err == nil {
 		err = p.connect(ctx)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/blocks/flow"
 	"github.com/neardup/neardup/internal/dofn"
+	"github.com/neardup/neardup/internal/memory"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/kernels/estimate"
 	"github.com/neardup/neardup/transforms/sets"
@@ -68,6 +69,15 @@ func (f *tellFn) ProcessElement(
 ) error {
 	all, documents, err := sets.Representatives(profiles, f.in.Preferred)
 	if err != nil {
+		return err
+	}
+	words := 0
+	for _, r := range all {
+		words += r.Words
+	}
+	hold := memory.NewHold(ctx)
+	defer hold.Free()
+	if err := hold.Add(ctx, 2*int64(min(blocks.ShingleBytes*words, sampleBytes))); err != nil { // in parts, and assembled
 		return err
 	}
 	sample, err := smallest(samples, documents, sampleBytes)

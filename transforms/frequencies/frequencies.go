@@ -111,7 +111,9 @@ func (f *countFn) flush(emit func(int64, []byte)) {
 		high, _ := bits.Mul64(c.hash, uint64(f.File.Ranges))
 		f.out.Add(int64(high), func(block []byte) []byte { return c.append(block) }, emit)
 	}
-	f.hashes = f.hashes[:0]
+	if f.hashes = f.hashes[:0]; cap(f.hashes) > 2*maxHashes { // of a large text
+		f.hashes = nil
+	}
 }
 
 // count is in how many documents a shingle occurs.

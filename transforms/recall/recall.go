@@ -161,7 +161,6 @@ type smallestFn struct {
 
 	features func(shingles []uint64) []uint64
 	shingler *shingle.Shingler
-	shingles []uint64
 	smallest *sample.Smallest[blocks.Key]
 }
 
@@ -178,11 +177,12 @@ func (f *smallestFn) StartBundle(func(int64, []byte)) {
 func (f *smallestFn) ProcessElement(block []byte, _ func(int64, []byte)) error {
 	d := blocks.NewDecoder(block)
 	for doc := range d.Documents() {
-		f.shingles = f.shingler.Shingles(f.shingles[:0], doc.Text)
-		if len(f.shingles) > 0 {
-			f.smallest.Add(hash.Sequence(f.features(f.shingles)), doc.Key)
+		f.shingler.Tokenise(doc.Text)
+		if shingles := f.shingler.InPlace(); len(shingles) > 0 {
+			f.smallest.Add(hash.Sequence(f.features(shingles)), doc.Key)
 		}
 	}
+	f.shingler.Trim()
 	return d.Err()
 }
 
@@ -243,9 +243,11 @@ func (f *sampleFn) ProcessElement(block []byte, emit func(int64, []byte)) error 
 		if f.Gathered {
 			key = gather.Key
 		}
-		set := f.features(f.shingler.Shingles(nil, doc.Text))
+		f.shingler.Tokenise(doc.Text)
+		set := f.features(f.shingler.InPlace())
 		blocks.SetParts(nil, doc.Key, blocks.Hash(hash.Sequence(set)), set, func(part []byte) { emit(key, part) })
 	}
+	f.shingler.Trim()
 	return d.Err()
 }
 
@@ -306,7 +308,6 @@ type probeFn struct {
 
 	features func(shingles []uint64) []uint64
 	shingler *shingle.Shingler
-	shingles []uint64
 	sample   blocks.Sets
 	index    verifier.Index       // not safe for concurrent use, so each worker has one
 	first    map[match]blocks.Key // of documents with the set, in a block
@@ -349,11 +350,12 @@ func (f *probeFn) StartBundle(func(int64, []byte)) {
 func (f *probeFn) ProcessElement(block []byte, emit func(int64, []byte)) error {
 	d := blocks.NewDecoder(block)
 	for doc := range d.Documents() {
-		f.shingles = f.shingler.Shingles(f.shingles[:0], doc.Text)
-		if len(f.shingles) == 0 {
+		f.shingler.Tokenise(doc.Text)
+		shingles := f.shingler.InPlace()
+		if len(shingles) == 0 {
 			continue
 		}
-		set := f.features(f.shingles)
+		set := f.features(shingles)
 		var sum blocks.Hash
 		f.index.Similar(set, func(i, _ int) {
 			if slices.Equal(set, f.sample.Sets[i]) {
@@ -371,6 +373,7 @@ func (f *probeFn) ProcessElement(block []byte, emit func(int64, []byte)) error {
 			}
 		})
 	}
+	f.shingler.Trim()
 	f.pass(emit)
 	return d.Err()
 }

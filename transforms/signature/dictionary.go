@@ -15,6 +15,7 @@ import (
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/blocks/flow"
 	"github.com/neardup/neardup/internal/dofn"
+	"github.com/neardup/neardup/internal/memory"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/kernels/hash"
 	"github.com/neardup/neardup/kernels/minhash/classic"
@@ -111,6 +112,7 @@ func (f *distinctFn) ProcessElement(block []byte, emit func(int64, []byte)) erro
 			f.flush(emit)
 		}
 	}
+	f.shingler.Trim()
 	return d.Err()
 }
 
@@ -123,7 +125,9 @@ func (f *distinctFn) flush(emit func(int64, []byte)) {
 	for _, h := range shingle.Set(f.hashes) {
 		f.out.Add(f.Dictionary.rangeOf(h), func(block []byte) []byte { return blocks.AppendUint64(block, h) }, emit)
 	}
-	f.hashes = f.hashes[:0]
+	if f.hashes = f.hashes[:0]; cap(f.hashes) > 2*maxHashes { // of a large text
+		f.hashes = nil
+	}
 }
 
 // writeRangeFn writes the distinct shingles of a range, and counts them.
@@ -269,7 +273,6 @@ type lookupFn struct {
 
 	inputs        *blocks.Inputs
 	shingler      *shingle.Shingler
-	shingles      []uint64
 	out, rejected *blocks.Buffers
 }
 
@@ -290,14 +293,15 @@ func (f *lookupFn) ProcessElement(ctx context.Context, block []byte, sought, rej
 	var some, none int64
 	d := blocks.NewDecoder(block)
 	for doc := range d.Documents() {
-		f.shingles = shingle.Set(f.shingler.Shingles(f.shingles[:0], doc.Text))
-		if len(f.shingles) == 0 {
+		f.shingler.Tokenise(doc.Text)
+		shingles := shingle.Set(f.shingler.InPlace())
+		if len(shingles) == 0 {
 			none++
 			rejectEmpty(f.rejected, f.inputs, &doc, f.Params.Text, rejected)
 			continue
 		}
 		some++
-		err := f.Params.Dictionary.eachRange(f.shingles, func(number int64, shingles []uint64) error {
+		err := f.Params.Dictionary.eachRange(shingles, func(number int64, shingles []uint64) error {
 			for some := range slices.Chunk(shingles, maxNumbers) {
 				f.out.Add(number, func(block []byte) []byte { return blocks.AppendNumbers(block, doc.Key, some) }, sought)
 			}
@@ -307,6 +311,7 @@ func (f *lookupFn) ProcessElement(ctx context.Context, block []byte, sought, rej
 			return err
 		}
 	}
+	f.shingler.Trim()
 	documents.Inc(ctx, some)
 	noToken.Inc(ctx, none)
 	return d.Err()
@@ -370,12 +375,23 @@ func (f *classicFn) Setup(ctx context.Context) (err error) {
 	return err
 }
 
-func (f *classicFn) ProcessElement(_ int64, packed func(*[]byte) bool, signed func([]byte)) error {
+func (f *classicFn) ProcessElement(
+	ctx context.Context, _ int64, packed func(*[]byte) bool, signed func([]byte),
+) error {
+	hold := memory.NewHold(ctx)
+	defer hold.Free()
 	numbers := map[blocks.Key][]uint64{}
+	var full error
 	err := gather.Each(packed, func(d *blocks.Decoder) {
 		key, some := d.Numbers(nil)
-		numbers[key] = append(numbers[key], some...)
+		if full == nil {
+			full = hold.Add(ctx, 2*8*int64(len(some))) // of slices that grow
+			numbers[key] = append(numbers[key], some...)
+		}
 	})
+	if full != nil {
+		return full
+	}
 	if err != nil {
 		return err
 	}

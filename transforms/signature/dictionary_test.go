@@ -97,7 +97,7 @@ func signClassic(t *testing.T, p Params, bundles ...[]byte) (signatures map[bloc
 	}
 	ranked.each(t, func(key int64, packed func(*[]byte) bool) error {
 		last := blocks.Key(-1)
-		return f.ProcessElement(key, packed, func(block []byte) {
+		return f.ProcessElement(t.Context(), key, packed, func(block []byte) {
 			for d := blocks.NewDecoder(block); !d.Done(); {
 				key, values := d.Numbers(nil)
 				if key <= last {

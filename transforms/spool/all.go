@@ -12,6 +12,7 @@ import (
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/blocks/flow"
 	"github.com/neardup/neardup/internal/dofn"
+	"github.com/neardup/neardup/internal/memory"
 	"github.com/neardup/neardup/transforms/gather"
 )
 
@@ -75,22 +76,24 @@ func All(s beam.Scope, sized flow.Sized, temp string) (flow.Batches, flow.Edges)
 }
 
 // allFn writes a batch; see All for the shapes.
-type allFn struct {
-	Temp string
-
-	assembler blocks.SetAssembler
-}
+type allFn struct{ Temp string }
 
 func (f *allFn) ProcessElement(ctx context.Context, batch int64, values func(*[]byte) bool, emit func(int64, []byte), same func([]byte)) error {
 	var parts [][]byte
 	first := map[blocks.Hash]blocks.Key{} // of the documents with a set
 	var docs []document
+	hold := memory.NewHold(ctx)
+	defer hold.Free()
 	var unread error
 	err := gather.Each(values, func(d *blocks.Decoder) {
 		data := d.Bytes()
 		of := blocks.NewDecoder(data)
 		part := of.SetPart()
-		if unread = cmp.Or(unread, d.Err(), of.Err()); unread != nil {
+		unread = cmp.Or(unread, d.Err(), of.Err())
+		if unread == nil {
+			unread = assembles(ctx, hold, &part)
+		}
+		if unread != nil {
 			return
 		}
 		parts = append(parts, data)
@@ -114,7 +117,7 @@ func (f *allFn) ProcessElement(ctx context.Context, batch int64, values func(*[]
 		}
 	}
 	edges.Flush()
-	sets, err := f.assembler.Assemble(parts)
+	sets, err := blocks.AssembleSets(parts)
 	if err != nil {
 		return err
 	}

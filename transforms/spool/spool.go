@@ -14,6 +14,7 @@ import (
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/blocks/flow"
 	"github.com/neardup/neardup/internal/dofn"
+	"github.com/neardup/neardup/internal/memory"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/kernels/hash"
 )
@@ -75,21 +76,26 @@ func (f *batchFn) ProcessElement(ctx context.Context, _ int64, values func(*[]by
 		numbers map[blocks.Key]int // of the turns
 	}
 	contents := map[blocks.Turn]*content{} // of number 0; more than one only if hashes collide
+	hold := memory.NewHold(ctx)
+	defer hold.Free()
 	var value []byte
 	for values(&value) {
 		d := blocks.NewDecoder(value)
 		t := d.Turn()
-		part := value[len(value)-d.Left():]
-		key := d.SetPart().Key
+		encoded := value[len(value)-d.Left():]
+		part := d.SetPart()
 		if err := d.Err(); err != nil {
+			return err
+		}
+		if err := assembles(ctx, hold, &part); err != nil {
 			return err
 		}
 		of := blocks.Turn{Component: t.Component, Batch: t.Batch}
 		if contents[of] == nil {
 			contents[of] = &content{numbers: map[blocks.Key]int{}}
 		}
-		contents[of].parts = append(contents[of].parts, part)
-		contents[of].numbers[key] = t.Number
+		contents[of].parts = append(contents[of].parts, encoded)
+		contents[of].numbers[part.Key] = t.Number
 		value = nil
 	}
 	for of, c := range contents {
@@ -112,6 +118,14 @@ func (f *batchFn) ProcessElement(ctx context.Context, _ int64, values func(*[]by
 		emit(int64(of.Component), blocks.AppendBatch(nil, Describe(of.Batch, ordered)))
 	}
 	return nil
+}
+
+// assembles adds to hold what the set of a part takes with its parts, when the first comes.
+func assembles(ctx context.Context, hold *memory.Hold, part *blocks.SetPart) error {
+	if part.First > 0 {
+		return nil
+	}
+	return hold.Add(ctx, 2*blocks.ShingleBytes*int64(part.Total))
 }
 
 // Describe returns the batch of that number that has these sets.
@@ -143,15 +157,20 @@ func Write(ctx context.Context, temp, name string, sets blocks.Sets) error {
 }
 
 // Read reads what Write wrote.
-func Read(ctx context.Context, name string) (blocks.Sets, error) { return Pick(ctx, name, nil) }
+func Read(ctx context.Context, name string) (blocks.Sets, error) {
+	return Pick(ctx, name, nil, nil)
+}
 
-// Pick is Read of the sets of some indexes, which ascend, with the keys of all.
-func Pick(ctx context.Context, name string, wanted []int) (blocks.Sets, error) {
+// Pick is Read of the sets of some indexes, which ascend, with the keys of all. It adds what the file takes to hold.
+func Pick(ctx context.Context, name string, wanted []int, hold *memory.Hold) (blocks.Sets, error) {
 	file, err := storage.OpenFile(ctx, name)
 	if err != nil {
 		return blocks.Sets{}, err
 	}
 	defer file.Close()
+	if err := hold.Add(ctx, file.Size()); err != nil {
+		return blocks.Sets{}, err
+	}
 	sets, err := blocks.PickSets(file, wanted)
 	if err != nil {
 		return blocks.Sets{}, fmt.Errorf("%s: %w", name, err)

@@ -11,6 +11,7 @@ import (
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/blocks/flow"
 	"github.com/neardup/neardup/internal/dofn"
+	"github.com/neardup/neardup/internal/memory"
 	"github.com/neardup/neardup/kernels/estimate"
 	"github.com/neardup/neardup/kernels/hash"
 	"github.com/neardup/neardup/kernels/setsim"
@@ -65,7 +66,9 @@ type cutFn struct{ Params Params }
 func (f *cutFn) ProcessElement(
 	ctx context.Context, component int64, batches func(*[]byte) bool, emit, postings func(int64, []byte),
 ) error {
-	c := cells{Params: &f.Params, verifier: f.Params.Verifier.New(), component: blocks.Key(component)}
+	tables := memory.NewHold(ctx)
+	defer tables.Free()
+	c := cells{Params: &f.Params, verifier: f.Params.Verifier.New(), component: blocks.Key(component), tables: tables}
 	if err := gather.Each(batches, func(d *blocks.Decoder) { c.cells = append(c.cells, d.Batch()) }); err != nil {
 		return err
 	}
@@ -104,6 +107,7 @@ type cells struct {
 	component blocks.Key
 	round     int // how often sets have left
 	cells     []blocks.Batch
+	tables    *memory.Hold
 }
 
 // file is that of a cell, after so many rounds.
@@ -134,15 +138,21 @@ func (c *cells) each(ctx context.Context, do func(blocks.Sets) error) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		sets, err := spool.Read(ctx, c.file(c.component, c.round, cell.Number))
-		if err == nil {
-			err = do(sets)
-		}
-		if err != nil {
+		if err := c.visit(ctx, cell.Number, do); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+func (c *cells) visit(ctx context.Context, cell int, do func(blocks.Sets) error) error {
+	hold := memory.NewHold(ctx)
+	defer hold.Free()
+	sets, err := spool.Pick(ctx, c.file(c.component, c.round, cell), nil, hold)
+	if err != nil {
+		return err
+	}
+	return do(sets)
 }
 
 // worthARound is the share of sets that leave, as 1 of so many, below which there is no further round.
@@ -157,7 +167,7 @@ func (c *cells) peel(ctx context.Context) error {
 	if !ok || !tooLarge() {
 		return nil
 	}
-	var err error
+	err := c.tables.Add(ctx, 2*min(int64(c.shingles()), 16<<20))
 	for parts := v.Jaccard().Parts(); err == nil && tooLarge(); parts = 1 {
 		alone := setsim.NewAlone(c.shingles(), parts)
 		err = c.each(ctx, func(g blocks.Sets) error {
@@ -194,6 +204,9 @@ func (c *cells) peel(ctx context.Context) error {
 func (c *cells) leave(ctx context.Context, leaves []bool) error {
 	var cells []blocks.Batch
 	var cell blocks.Sets
+	staying, reading := memory.NewHold(ctx), memory.NewHold(ctx)
+	defer staying.Free()
+	defer reading.Free()
 	bytes := 0
 	write := func() error {
 		if len(cell.Sets) == 0 {
@@ -202,6 +215,7 @@ func (c *cells) leave(ctx context.Context, leaves []bool) error {
 		full := cell
 		b := spool.Describe(len(cells), full)
 		cells, cell, bytes = append(cells, b), blocks.Sets{}, 0
+		defer staying.Free()
 		return spool.Write(ctx, c.Temp, c.file(c.component, c.round+1, b.Number), full)
 	}
 	stay := func(g blocks.Sets, wanted []int) error {
@@ -212,6 +226,9 @@ func (c *cells) leave(ctx context.Context, leaves []bool) error {
 				if err := write(); err != nil {
 					return err
 				}
+			}
+			if err := staying.Add(ctx, int64(size)); err != nil {
+				return err
 			}
 			// lest all of its cell is held
 			cell.Keys, cell.Sets = append(cell.Keys, g.Keys[i]), append(cell.Sets, slices.Clone(set))
@@ -232,9 +249,10 @@ func (c *cells) leave(ctx context.Context, leaves []bool) error {
 			break
 		}
 		var g blocks.Sets
-		if g, err = spool.Pick(ctx, c.file(c.component, c.round, of.Number), wanted); err == nil {
+		if g, err = spool.Pick(ctx, c.file(c.component, c.round, of.Number), wanted, reading); err == nil {
 			err = stay(g, wanted)
 		}
+		reading.Free()
 		if err != nil {
 			break
 		}
@@ -341,7 +359,9 @@ func eachPair(values func(*[]byte) bool, do func(cellPair, []candidate) error) e
 func (f *cellPairFn) join(
 	ctx context.Context, c cellPair, candidates []candidate, emit, estimates func(int64, []byte),
 ) error {
-	first, second, err := f.Params.sets(ctx, c, candidates)
+	hold := memory.NewHold(ctx)
+	defer hold.Free()
+	first, second, err := f.Params.sets(ctx, c, candidates, hold)
 	if err != nil {
 		return err
 	}
@@ -378,14 +398,16 @@ func (f *cellPairFn) join(
 
 // sets reads the sets of a pair of cells or, if there are candidates, theirs. Those of a cell with itself come as the
 // second cell's, and as the first's only for candidates.
-func (p *Params) sets(ctx context.Context, c cellPair, candidates []candidate) (first, second blocks.Sets, err error) {
+func (p *Params) sets(
+	ctx context.Context, c cellPair, candidates []candidate, hold *memory.Hold,
+) (first, second blocks.Sets, err error) {
 	var ofFirst, ofSecond []int
 	for _, pair := range candidates {
 		ofFirst, ofSecond = append(ofFirst, int(pair.i)), append(ofSecond, int(pair.j))
 	}
 	read := func(cell int, wanted []int) (blocks.Sets, error) {
 		slices.Sort(wanted)
-		return spool.Pick(ctx, p.file(c.component, c.round, cell), slices.Compact(wanted))
+		return spool.Pick(ctx, p.file(c.component, c.round, cell), slices.Compact(wanted), hold)
 	}
 	if second, err = read(c.second, ofSecond); err == nil && (c.first != c.second || len(candidates) > 0) {
 		first, err = read(c.first, ofFirst)

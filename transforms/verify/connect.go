@@ -9,6 +9,7 @@ import (
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/blocks/flow"
 	"github.com/neardup/neardup/internal/dofn"
+	"github.com/neardup/neardup/internal/memory"
 	"github.com/neardup/neardup/kernels/unionfind"
 	"github.com/neardup/neardup/kernels/verifier"
 )
@@ -35,7 +36,9 @@ func (f *connectFn) ProcessElement(ctx context.Context, _ int64, values func(*[]
 	v := f.Params.Verifier.New()
 	edges := blocks.EdgeWriter{Emit: emit}
 	err := eachPair(values, func(c cellPair, candidates []candidate) error {
-		first, second, err := f.Params.sets(ctx, c, candidates)
+		hold := memory.NewHold(ctx)
+		defer hold.Free()
+		first, second, err := f.Params.sets(ctx, c, candidates, hold)
 		if err != nil {
 			return err
 		}

@@ -159,7 +159,7 @@ func (f *joinFn) join(component blocks.Key, g blocks.Sets, out *blocks.PairWrite
 
 // EstimateOf returns the estimate of a component whose pairs the estimator has seen.
 func EstimateOf(component blocks.Key, e *estimate.Estimator) blocks.Estimate {
-	sum := e.Sum()
+	sum := e.End()
 	return blocks.Estimate{Component: component, Found: sum.Found, Millionths: sum.Millionths, Deviation: sum.Deviation}
 }
 

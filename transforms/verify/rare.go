@@ -10,6 +10,7 @@ import (
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/internal/dofn"
+	"github.com/neardup/neardup/internal/memory"
 	"github.com/neardup/neardup/kernels/hash"
 	"github.com/neardup/neardup/kernels/setsim"
 	"github.com/neardup/neardup/kernels/verifier"
@@ -25,6 +26,7 @@ var (
 const (
 	candidateBytes = 8
 	postingBytes   = 20
+	heldPosting    = 80 // bytes of one that is ordered
 	// A byte of a posting, which is made, sent and ordered, takes as much as some bytes of sets that are joined; and some
 	// bytes of sets that are only read for their candidates as much as one.
 	postingWeight = 8
@@ -43,6 +45,9 @@ func (c *cells) rare(ctx context.Context, emit func(int64, []byte)) (bool, error
 	v, ok := c.verifier.(verifier.Sets)
 	if !ok || c.Way == Cells || c.Way == "" && len(usual) <= fewCells {
 		return false, nil
+	}
+	if err := c.tables.Add(ctx, min(6*int64(c.shingles()), 64<<20)); err != nil {
+		return false, err
 	}
 	common, sizes := setsim.NewFrequencies(c.shingles()), new(setsim.Sizes)
 	err := c.numbered(ctx, func(_ uint32, set []uint64) {
@@ -152,7 +157,7 @@ func (c *cells) header(kind byte) []byte {
 //
 //	KV<range's hash, postings> → KV<cell pair's hash, cell pair and candidates>
 //
-// It holds the postings of a range, with 80 bytes for each, and some candidates.
+// It holds the postings of a range, and some candidates.
 type rareFn struct{ Params Params }
 
 // rangeOf names the sets of a component after so many rounds.
@@ -166,8 +171,13 @@ func (f *rareFn) ProcessElement(
 ) error {
 	cells := map[rangeOf][]numberedCell{} // more than one only if hashes collide
 	postings := map[rangeOf][]setsim.RarePosting{}
+	hold := memory.NewHold(ctx)
+	defer hold.Free()
 	var block []byte
 	for values(&block) {
+		if err := hold.Add(ctx, heldPosting/postingBytes*int64(len(block))); err != nil {
+			return err
+		}
 		d := blocks.NewDecoder(block)
 		kind := d.Fixed(1)
 		of := rangeOf{component: d.Key(), round: int(d.Uint32())}
