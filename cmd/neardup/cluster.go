@@ -75,11 +75,6 @@ func clusterOptions(running job.Running, remote job.Remote, name string) (o jobs
 			return o, fmt.Errorf("--environment %w", err)
 		}
 	}
-	if remote.EnvironmentType != "" {
-		if o.Environment, err = jobserver.BeamEnvironment(remote.EnvironmentType, remote.EnvironmentConfig); err != nil {
-			return o, fmt.Errorf("--environment-type %w", err)
-		}
-	}
 	if o, err = beamcli.Cluster(o); err != nil {
 		return o, err
 	}

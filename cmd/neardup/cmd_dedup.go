@@ -23,6 +23,7 @@ import (
 	"github.com/neardup/neardup/pipelines/job"
 	"github.com/neardup/neardup/records"
 	"github.com/neardup/neardup/report"
+	"github.com/neardup/neardup/runners/dataflow"
 )
 
 type dedupCmd struct {
@@ -31,6 +32,7 @@ type dedupCmd struct {
 	JSON     bool            `name:"json" help:"Print run.json instead of the summary." group:"Output"`
 	Watching watching        `embed:""`
 	Profiles profiles        `embed:""`
+	Beam     beamNames       `embed:""`
 	Floor    bool            `hidden:"" help:"Stop after the shingles: what is left is the minimum that reading costs."`
 
 	// Named is the command as it was called.
@@ -43,7 +45,7 @@ func (dedupCmd) Help() string {
 		"neardup dedup 'crawl/*.jsonl.gz' --text body --threshold 0.7 -o s3://bucket/out")
 }
 
-// AfterApply notes the name of the command, and which flags the command line or the job file has.
+// AfterApply notes the name of the command and which flags the command line or the job file has, and reads Beam's names.
 func (c *dedupCmd) AfterApply(command *kong.Context) error {
 	c.Named = subcommand(command)
 	for _, path := range command.Path {
@@ -51,7 +53,7 @@ func (c *dedupCmd) AfterApply(command *kong.Context) error {
 			c.Given = append(c.Given, strings.ReplaceAll(path.Flag.Name, "-", "_"))
 		}
 	}
-	return nil
+	return c.Beam.translate(&c.Config)
 }
 
 // Run runs the job and prints what it found.
@@ -79,6 +81,9 @@ func (c *dedupCmd) do(ctx context.Context, s streams) (found *records.Run, err e
 	}
 	c.InForce, c.Draw = inForce(c.Running, c.Remote), report.Page
 	c.Ended, c.Planned = jobEnded(c.DataflowEndpoint), s.Progress.plan
+	if err := setNamed(&dataflow.Options{}, c.DataflowOption); err != nil {
+		return nil, withHelp(err, c.Named)
+	}
 	task, err := dedup.New(c.Config)
 	if err != nil {
 		return nil, withHelp(err, c.Named)
@@ -95,15 +100,15 @@ func (c *dedupCmd) do(ctx context.Context, s streams) (found *records.Run, err e
 // relocate makes Beam's folder for temporary files that of --temp-dir. Beam makes it if need be. On Dataflow it is the
 // service's.
 func (c *dedupCmd) relocate() error {
-	if c.TempLocation == "" || c.TempDir != "" || c.DryRun || c.Runner.Traits().OnlyBuckets {
+	if c.Beam.TempLocation == "" || c.TempDir != "" || c.DryRun || c.Runner.Traits().OnlyBuckets {
 		return nil
 	}
-	if !strings.Contains(c.TempLocation, "://") {
-		if err := os.MkdirAll(c.TempLocation, 0o777); err != nil {
+	if !strings.Contains(c.Beam.TempLocation, "://") {
+		if err := os.MkdirAll(c.Beam.TempLocation, 0o777); err != nil {
 			return job.Usage("--temp-location %w", err)
 		}
 	}
-	c.TempDir = c.TempLocation
+	c.TempDir = c.Beam.TempLocation
 	return nil
 }
 

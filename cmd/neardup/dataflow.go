@@ -2,11 +2,12 @@ package main
 
 import (
 	"bufio"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -22,16 +23,11 @@ import (
 // onDataflow returns how a job is started on Dataflow, which has answered, as have the buckets that are written to.
 func onDataflow(ctx context.Context, c dedup.Config, task *dedup.Job, s streams) (job.Launch, error) {
 	options := dataflow.Options{
-		Project: c.Project, Region: c.Region, Staging: c.StagingLocation, Temp: c.TempLocation, Name: c.JobName,
-		Worker: c.WorkerBin, Image: c.Image, MachineType: c.MachineType,
-		Workers: cmp.Or(c.NumWorkers, int64(c.Workers)), MaxWorkers: c.MaxNumWorkers, Threads: c.Threads,
-		DiskGB: c.DiskSizeGB, DiskType: c.DiskType, Zone: c.WorkerZone,
-		Network: c.Network, Subnetwork: c.Subnetwork, PrivateIPs: c.NoPublicIPs,
-		ServiceAccount: c.ServiceAccount, KMSKey: c.KMSKey, Labels: c.Labels,
-		Template: c.TemplateLocation, Detach: c.Detach,
+		Project: c.Project, Region: c.Region, Staging: c.StagingLocation, Name: c.JobName, Worker: c.WorkerBin,
+		MachineType: c.MachineType, Workers: int64(c.Workers), Labels: c.Labels, Template: c.TemplateLocation, Detach: c.Detach,
 	}
-	if c.ServiceOptions != "" {
-		options.ServiceOptions = strings.Split(c.ServiceOptions, ",")
+	if err := setNamed(&options, c.DataflowOption); err != nil {
+		return nil, err
 	}
 	follow(&options, c.Following, s)
 	if task.SeveralJobs() {
@@ -58,6 +54,16 @@ func onDataflow(ctx context.Context, c dedup.Config, task *dedup.Job, s streams)
 		}
 		return result, nil, nil
 	}, nil
+}
+
+// setNamed sets the options that --dataflow-option names.
+func setNamed(o *dataflow.Options, named map[string]string) error {
+	for _, name := range slices.Sorted(maps.Keys(named)) {
+		if err := o.Set(name, named[name]); err != nil {
+			return job.Usage("--dataflow-option %w", err)
+		}
+	}
+	return nil
 }
 
 // follow sets how a job is followed.

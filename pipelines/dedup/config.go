@@ -74,12 +74,8 @@ func (c *Config) checkOutput() error {
 // checkRunner returns a *job.UsageError for flags that the runner does not heed.
 func (c *Config) checkRunner(asked *job.Asked) error {
 	switch runner := c.Runner.Traits(); {
-	case !runner.OnCluster && c.JobServer+c.Environment+c.EnvironmentType+c.EnvironmentConfig != "":
+	case !runner.OnCluster && c.JobServer+c.Environment != "":
 		return job.Usage("--job-server and --environment are for jobs on a cluster: add --runner flink")
-	case c.Environment != "" && c.EnvironmentType != "":
-		return job.Usage("--environment and --environment-type say the same; drop one of the two")
-	case c.EnvironmentConfig != "" && c.EnvironmentType == "":
-		return job.Usage("--environment-config: add --environment-type, PROCESS, EXTERNAL or DOCKER")
 	case !runner.REST && (len(c.FlinkOption) > 0 || c.FlinkREST != ""):
 		return job.Usage("--flink-option and --flink-rest are for jobs on Flink: add --runner flink")
 	case c.Resume == job.ResumeAlways && (runner.OnlyBuckets || c.Detach):

@@ -12,19 +12,8 @@ type Cloud struct {
 	Region          string `placeholder:"NAME" help:"Region of its workers, as in europe-west1." group:"Cluster"`
 	StagingLocation string `placeholder:"gs://DIR" help:"Folder for the worker binary and the pipeline." group:"Cluster"`
 	MachineType     string `name:"worker-machine-type" aliases:"machine-type" placeholder:"TYPE" help:"Machines of the workers, as in n2-standard-4; t2a and c4a have Arm processors (default: Dataflow's)." group:"Cluster"`
-	NumWorkers      int64  `placeholder:"N" help:"Workers at the beginning (default: --workers, or Dataflow's)." group:"Cluster"`
-	MaxNumWorkers   int64  `placeholder:"N" help:"Workers at most (default: Dataflow's)." group:"Cluster"`
-	Threads         int64  `name:"number-of-worker-harness-threads" placeholder:"N" help:"Number of parallel threads of a worker; with fewer, each has more memory (default: Dataflow's)." group:"Cluster"`
-	DiskSizeGB      int64  `name:"disk-size-gb" placeholder:"N" help:"Disk of a worker, in GB (default: Dataflow's)." group:"Cluster"`
-	DiskType        string `name:"worker-disk-type" aliases:"disk-type" placeholder:"TYPE" help:"Its type, as in pd-ssd (default: Dataflow's)." group:"Cluster"`
-	WorkerZone      string `placeholder:"NAME" help:"Zone of the workers (default: Dataflow's choice)." group:"Cluster"`
-	Network         string `placeholder:"NAME" help:"Network of the workers (default: default)." group:"Cluster"`
-	Subnetwork      string `placeholder:"NAME" help:"Its subnetwork, as in regions/REGION/subnetworks/NAME; of a shared network by its URL." group:"Cluster"`
-	NoPublicIPs     bool   `name:"no-use-public-ips" help:"Workers have private addresses only; the subnetwork must have Private Google Access." group:"Cluster"`
-	ServiceAccount  string `name:"service-account-email" placeholder:"EMAIL" help:"Account that workers are (default: the project's Compute Engine account)." group:"Cluster"`
-	KMSKey          string `name:"dataflow-kms-key" placeholder:"KEY" help:"Encrypt what Dataflow keeps with this KMS key." group:"Cluster"`
-	Image           string `name:"sdk-container-image" placeholder:"IMAGE" help:"Container that the workers run in (default: Beam's, of this version)." group:"Cluster"`
-	ServiceOptions  string `name:"dataflow-service-options" placeholder:"LIST" help:"Options of the service, with commas between them." group:"Cluster"`
+	// DataflowOption has the rest, for people who know Dataflow.
+	DataflowOption map[string]string `mapsep:"none" placeholder:"NAME=VALUE" help:"Another of Dataflow's options by Beam's name, as in max-num-workers=20; repeat for several. docs/dataflow.md lists them; --max-num-workers 20 is understood, too." group:"Cluster"`
 	Following
 	// Detach is what the launcher of a flex template needs, and a scheduler that follows jobs itself.
 	Detach           bool   `aliases:"execute-async,async" help:"End once the job is submitted; neardup finish DIR publishes its output." group:"Cluster"`

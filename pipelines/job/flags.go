@@ -104,7 +104,7 @@ type Running struct {
 	Runner  Runner        `default:"local" enum:"${runners}" help:"Beam runner. In this process: local (all cores, bounded memory) or Beam's direct (and prism, in a binary built with the tag prism). On a cluster, for dedup: dataflow, or flink, spark and portable through --job-server. Beam's class names work too; DirectRunner means local." group:"Running"`
 	Workers int           `aliases:"parallelism" placeholder:"N" help:"Number of parallel workers: of the local runner (default: one per core), or of a job on a cluster (default: the cluster's setting); also --parallelism." group:"Running"`
 	Memory  records.Bytes `placeholder:"SIZE" help:"Memory limit of the process with the local runner, at least 256MB (default: half of the container's limit or, without one, of this machine's memory)." group:"Running"`
-	TempDir string        `placeholder:"DIR" help:"Folder for temporary files (default: a hidden one beside or in an output folder, else the system's)." group:"Running"`
+	TempDir string        `placeholder:"DIR" help:"Folder for temporary files (default: a hidden one beside or in an output folder, else the system's); also --temp-location, which makes the folder, except on Dataflow." group:"Running"`
 
 	// SplitBytes is the size of the ranges that large files are read in; results do not depend
 	// on it. 0: the usual.
@@ -141,9 +141,6 @@ func (r *Running) KeepTo(usual memory.Budget) (memory.Budget, Runner) {
 type Remote struct {
 	JobServer   string `aliases:"job-endpoint,flink-job-server" placeholder:"HOST:PORT" help:"Beam job server of the cluster, for --runner flink, spark or portable; also --job-endpoint." group:"Cluster"`
 	Environment string `placeholder:"KIND[:CONFIG]" help:"Environment for the steps of a job on a cluster: loopback (this process), process:COMMAND (a boot program on the workers' machines), external:HOST:PORT (a worker pool there) or docker:IMAGE (default: loopback, if the job server is on this machine)." group:"Cluster"`
-	// The environment by the names, and in the notation, that Beam has for it.
-	EnvironmentType   string `placeholder:"KIND" help:"Kind of --environment by itself: LOOPBACK, PROCESS, EXTERNAL or DOCKER." group:"Cluster"`
-	EnvironmentConfig string `placeholder:"CONFIG" help:"Configuration for --environment-type: JSON for PROCESS, as in '{\"command\":\"/opt/neardup/boot\"}'; host:port for EXTERNAL; an image for DOCKER." group:"Cluster"`
 
 	FlinkOption map[string]string `mapsep:"none" placeholder:"NAME=VALUE" help:"Option for the cluster's Beam runner, as in execution_mode_for_batch=BATCH_FORCED; repeat for several. The job server must know it." group:"Cluster"`
 	FlinkREST   string            `name:"flink-rest" placeholder:"HOST:PORT" help:"Flink's REST interface, which serves the web UI. neardup checks the cluster's settings before the job starts, and shows progress (default: port 8081 of the job server's machine, if a Flink answers there)." group:"Cluster"`

@@ -59,7 +59,7 @@ var runners = []struct {
 	{Spark, Traits{Class: "SparkRunner", OnCluster: true, Stops: true, JobServer: true, WorkerMemory: onCluster}},
 	{Dataflow, Traits{
 		Class: "DataflowRunner", OnCluster: true, Stops: true, OnlyBuckets: true,
-		WorkerMemory: "give --worker-machine-type, as in n2-highmem-8, or fewer --number-of-worker-harness-threads (docs/dataflow.md)",
+		WorkerMemory: "give --worker-machine-type, as in n2-highmem-8, or fewer threads (docs/dataflow.md)",
 	}},
 	{Portable, Traits{Class: "PortableRunner", OnCluster: true, Stops: true, JobServer: true, WorkerMemory: onCluster}},
 	{Prism, Traits{Class: "PrismRunner"}},

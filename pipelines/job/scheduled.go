@@ -7,9 +7,8 @@ import (
 
 // Scheduled is what schedulers say of a job, whatever runs it.
 type Scheduled struct {
-	JobName      string `placeholder:"NAME" help:"Name of the job, for a cluster and for --lineage-file (default: neardup, on Dataflow with random letters); Dataflow's have lower-case letters, digits and hyphens." group:"Running"`
-	Labels       Labels `placeholder:"JSON" help:"Labels of the job, for run.json and Dataflow, as in '{\"team\":\"data\"}'." group:"Running"`
-	TempLocation string `placeholder:"DIR" help:"Beam's name for --temp-dir, which takes precedence; neardup makes the folder. On Dataflow: its own temporary files (default: tmp in the staging location)." group:"Running"`
+	JobName string `placeholder:"NAME" help:"Name of the job, for a cluster and for --lineage-file (default: neardup, on Dataflow with random letters); Dataflow's have lower-case letters, digits and hyphens." group:"Running"`
+	Labels  Labels `placeholder:"JSON" help:"Labels of the job, for run.json and Dataflow, as in '{\"team\":\"data\"}'." group:"Running"`
 }
 
 // Labels are those of a job.

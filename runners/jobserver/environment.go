@@ -30,10 +30,12 @@ type Environment struct {
 // Loopback is the environment of which the worker is this process.
 const Loopback = "loopback"
 
-// ParseEnvironment reads loopback, process:COMMAND, external:HOST:PORT or docker:IMAGE.
+// ParseEnvironment reads loopback, process:COMMAND, external:HOST:PORT or docker:IMAGE. COMMAND may be JSON, as Beam
+// writes it.
 func ParseEnvironment(text string) (Environment, error) {
 	kind, config, _ := strings.Cut(text, ":")
 	e := Environment{Kind: kind, Config: config}
+	var process struct{ Command string }
 	switch {
 	case kind == Loopback && config == "":
 	case kind == "docker":
@@ -44,9 +46,10 @@ func ParseEnvironment(text string) (Environment, error) {
 			return e, err
 		}
 		e.Config = string(command)
+	case kind == "process" && json.Unmarshal([]byte(config), &process) == nil && process.Command != "":
 	case kind == "process":
 		return e, fmt.Errorf("%q: give the boot program by its absolute path on the workers' machines, as in "+
-			"process:/opt/neardup/boot", text)
+			"process:/opt/neardup/boot, or as JSON such as {\"command\":\"/opt/neardup/boot\"}", text)
 	case kind == "external":
 		if _, _, err := net.SplitHostPort(config); err != nil {
 			return e, fmt.Errorf("%q: give the worker pool's address, as in external:localhost:50000", text)
@@ -55,22 +58,6 @@ func ParseEnvironment(text string) (Environment, error) {
 		return e, fmt.Errorf("%q is unknown; use loopback, process:COMMAND, external:HOST:PORT or docker:IMAGE", text)
 	}
 	return e, nil
-}
-
-// BeamEnvironment reads a kind and its config as Beam's options have them.
-func BeamEnvironment(kind, config string) (Environment, error) {
-	switch e := (Environment{Kind: strings.ToLower(kind), Config: config}); e.Kind {
-	case "process":
-		var process struct{ Command string }
-		if err := json.Unmarshal([]byte(config), &process); err != nil || process.Command == "" {
-			return e, fmt.Errorf(`%s: config %q is not JSON such as {"command":"/opt/neardup/boot"}`, kind, config)
-		}
-		return e, nil
-	case Loopback, "external", "docker":
-		return ParseEnvironment(strings.TrimSuffix(e.Kind+":"+config, ":"))
-	default:
-		return e, fmt.Errorf("%q is unknown; use LOOPBACK, PROCESS, EXTERNAL or DOCKER", kind)
-	}
 }
 
 // urns are Beam's names of the kinds. Loopback is an external worker that happens to be here.

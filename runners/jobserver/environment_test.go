@@ -16,6 +16,7 @@ func TestParseEnvironment(t *testing.T) {
 	for text, want := range map[string]Environment{
 		"loopback":                 {Loopback, ""},
 		`process:/opt/a "b"/boot`:  {"process", `{"command":"/opt/a \"b\"/boot"}`},
+		`process:{"command":"/b"}`: {"process", `{"command":"/b"}`},
 		"external:localhost:50000": {"external", "localhost:50000"},
 		"docker":                   {"docker", core.DefaultDockerImage},
 		"docker:repo/image:1.2":    {"docker", "repo/image:1.2"},
@@ -31,6 +32,7 @@ func TestParseEnvironment(t *testing.T) {
 		"loopback:x":         "use loopback",
 		"process":            "absolute path",
 		"process:./boot":     "absolute path",
+		`process:{"x":"/b"}`: "or as JSON",
 		"external":           "external:localhost:50000",
 		"external:localhost": "external:localhost:50000",
 	} {

@@ -1,0 +1,68 @@
+package dataflow
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// named are the options that a name and a value set, by the names that Beam has for them.
+var named = map[string]func(o *Options, value string) error{
+	"num-workers":                      whole(func(o *Options) *int64 { return &o.Workers }),
+	"max-num-workers":                  whole(func(o *Options) *int64 { return &o.MaxWorkers }),
+	"number-of-worker-harness-threads": whole(func(o *Options) *int64 { return &o.Threads }),
+	"disk-size-gb":                     whole(func(o *Options) *int64 { return &o.DiskGB }),
+	"worker-disk-type":                 text(func(o *Options) *string { return &o.DiskType }),
+	"worker-zone":                      text(func(o *Options) *string { return &o.Zone }),
+	"network":                          text(func(o *Options) *string { return &o.Network }),
+	"subnetwork":                       text(func(o *Options) *string { return &o.Subnetwork }),
+	"service-account-email":            text(func(o *Options) *string { return &o.ServiceAccount }),
+	"dataflow-kms-key":                 text(func(o *Options) *string { return &o.KMSKey }),
+	"sdk-container-image":              text(func(o *Options) *string { return &o.Image }),
+	"temp-location":                    text(func(o *Options) *string { return &o.Temp }),
+	"no-use-public-ips": func(o *Options, value string) (err error) {
+		if o.PrivateIPs, err = strconv.ParseBool(value); err != nil {
+			return fmt.Errorf("must be true or false, not %q", value)
+		}
+		return nil
+	},
+	"dataflow-service-options": func(o *Options, value string) error {
+		o.ServiceOptions = strings.Split(value, ",")
+		return nil
+	},
+}
+
+func text(field func(*Options) *string) func(*Options, string) error {
+	return func(o *Options, value string) error {
+		*field(o) = value
+		return nil
+	}
+}
+
+func whole(field func(*Options) *int64) func(*Options, string) error {
+	return func(o *Options, value string) error {
+		n, err := strconv.ParseInt(value, 10, 64)
+		if err != nil || n < 1 {
+			return fmt.Errorf("must be a whole number of at least 1, not %q", value)
+		}
+		*field(o) = n
+		return nil
+	}
+}
+
+// Names are the names that Set knows.
+func Names() []string { return slices.Sorted(maps.Keys(named)) }
+
+// Set sets the option of a name, in which an underscore is a hyphen.
+func (o *Options) Set(name, value string) error {
+	set := named[strings.ReplaceAll(name, "_", "-")]
+	if set == nil {
+		return fmt.Errorf("%s is unknown; use one of %s", name, strings.Join(Names(), ", "))
+	}
+	if err := set(o, value); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return nil
+}
