@@ -17,9 +17,10 @@ func Example() {
 	}
 	defer os.RemoveAll(dir)
 	ctx := context.Background()
+	out := filepath.Join(dir, "out")
 	spec := neardup.Default()
 	spec.Inputs = []string{"testdata/tldr"}
-	result, err := neardup.Run(ctx, spec, neardup.How{Output: filepath.Join(dir, "out")})
+	result, err := neardup.Run(ctx, spec, neardup.How{Output: out})
 	if err != nil {
 		log.Fatal(err)
 	}

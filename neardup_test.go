@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"runtime/debug"
+	"strings"
 	"sync"
 	"testing"
 
@@ -174,5 +175,30 @@ func TestPlan(t *testing.T) {
 	}
 	if _, err := os.Stat(how.Output); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("something is written: %v", err)
+	}
+}
+
+// The page From Go shows lines of the example, which runs.
+func TestPage(t *testing.T) {
+	page, err := os.ReadFile("docs/from-go.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	example, err := os.ReadFile("example_test.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, code, _ := strings.Cut(string(page), "```go\n")
+	code, _, found := strings.Cut(code, "```")
+	lines := strings.Split(strings.TrimSpace(code), "\n")
+	if !found || len(lines) < 8 {
+		t.Fatalf("the page shows %q", code)
+	}
+	left := string(example)
+	for _, line := range lines {
+		var there bool
+		if _, left, there = strings.Cut(left, strings.TrimSpace(line)+"\n"); !there {
+			t.Errorf("%q is not in the example, or not in this order", line)
+		}
 	}
 }
