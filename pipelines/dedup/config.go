@@ -137,5 +137,19 @@ func (c *Config) heldRows() int {
 	return 0
 }
 
+// Files for a later job are about so large: a worker holds one.
+const (
+	leastKept = 1 << 20
+	usualKept = 8 << 20
+)
+
+// keptBytes leaves each worker room for a file that it writes.
+func (c *Config) keptBytes() int {
+	if step := c.step(); step > 0 {
+		return max(leastKept, min(step/2, usualKept))
+	}
+	return usualKept
+}
+
 // step is each worker's share of the memory; 0: it is not known.
 func (c *Config) step() int { return int(c.Budget().Step(cmp.Or(c.Workers, runtime.GOMAXPROCS(0)))) }

@@ -290,7 +290,10 @@ type builder struct {
 
 // keep has what has entered lanes kept in files, of names that begin with that of the part.
 func (b *builder) keep(lanes *exchange.Lanes, name string) flow.Facts {
-	return lanes.Write(b.run.commit.Kept(), name+"-", b.run.config.Runner.Traits().OnCluster)
+	return lanes.Write(exchange.Files{
+		Folder: b.run.commit.Kept(), Prefix: name + "-",
+		Bytes: b.run.config.keptBytes(), Sync: b.run.config.Runner.Traits().OnCluster,
+	})
 }
 
 // files reads the kept files of a phase, of keys in a range.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+	"slices"
 	"sync"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
@@ -26,29 +27,34 @@ func init() {
 	register.Emitter2[int64, []byte]()
 }
 
-// fileBytes is about how large a file is: a worker holds one.
-const fileBytes = 8 << 20
+// Files say where and how what has entered is written.
+type Files struct {
+	// Folder is that of a run that lasts, and Prefix begins the names.
+	Folder, Prefix string
+	// Bytes is about how large a file is: each worker holds one, and who reads it another.
+	Bytes int
+	// Sync: the files are synced.
+	Sync bool
+}
 
-// Write writes what has entered to files in a folder of a run that lasts, of names that begin with prefix. Each bundle
-// writes its own, so what is whole is what the facts of a job name: an attempt that failed may have left others. They
-// are synced if sync is set.
+// Write writes what has entered to files. Each bundle writes its own, so what is whole is what the facts of a job name: an
+// attempt that failed may have left others.
 //
 //	KV<lane and key, block> → facts
-func (l *Lanes) Write(folder, prefix string, sync bool) flow.Facts {
-	return flow.Facts(beam.ParDo(l.scope, &writeFn{Folder: folder, Prefix: prefix, Sync: sync}, l.all()))
+func (l *Lanes) Write(files Files) flow.Facts {
+	return flow.Facts(beam.ParDo(l.scope, &writeFn{Files: files}, l.all()))
 }
 
 // writeFn holds the frames of a file until that is written.
 type writeFn struct {
-	Folder, Prefix string
-	Sync           bool
+	Files Files
 
 	buffer *[]byte
 	frames []byte // in the buffer
 }
 
 // buffers are those of files: each job has new DoFns.
-var buffers = sync.Pool{New: func() any { return new(make([]byte, 0, fileBytes+blocks.BlockBytes+frameBytes)) }}
+var buffers = sync.Pool{New: func() any { return new([]byte) }}
 
 // frameBytes are those before a block: its key and length, little-endian, and the CRC-32C of these and of the block.
 const frameBytes = 8 + 4 + 4
@@ -62,13 +68,13 @@ func checksum(head, block []byte) uint32 {
 func (f *writeFn) ProcessElement(ctx context.Context, key int64, block []byte, facts func([]byte)) error {
 	if f.frames == nil {
 		f.buffer = buffers.Get().(*[]byte)
-		f.frames = (*f.buffer)[:0]
+		f.frames = slices.Grow((*f.buffer)[:0], f.Files.Bytes+frameBytes+blocks.BlockBytes)
 	}
 	start := len(f.frames)
 	f.frames = binary.LittleEndian.AppendUint64(f.frames, uint64(key))
 	f.frames = binary.LittleEndian.AppendUint32(f.frames, uint32(len(block)))
 	f.frames = binary.LittleEndian.AppendUint32(f.frames, checksum(f.frames[start:], block))
-	if f.frames = append(f.frames, block...); len(f.frames) < fileBytes {
+	if f.frames = append(f.frames, block...); len(f.frames) < f.Files.Bytes {
 		return nil
 	}
 	return f.FinishBundle(ctx, facts)
@@ -80,13 +86,13 @@ func (f *writeFn) FinishBundle(ctx context.Context, facts func([]byte)) error {
 		return nil
 	}
 	sum := hash.Text(f.frames) // of the same blocks it is the same file
-	name := fmt.Sprintf("%s%016x%016x", f.Prefix, sum.Hi, sum.Lo)
-	path := storage.Join(f.Folder, name)
-	info, err := storage.WriteBelow(ctx, f.Folder, path, func(w io.Writer) error {
+	name := fmt.Sprintf("%s%016x%016x", f.Files.Prefix, sum.Hi, sum.Lo)
+	path := storage.Join(f.Files.Folder, name)
+	info, err := storage.WriteBelow(ctx, f.Files.Folder, path, func(w io.Writer) error {
 		_, err := w.Write(f.frames)
 		return err
 	})
-	if err == nil && f.Sync {
+	if err == nil && f.Files.Sync {
 		err = storage.Sync(ctx, path)
 	}
 	if err != nil {
