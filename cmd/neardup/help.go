@@ -15,9 +15,15 @@ var (
 	most = []string{
 		"text", "id", "threshold", "recall", "shingle", "method", "keep", "output", "overwrite", "dry-run", "workers", "memory",
 	}
-	// rare are flags of dedup that only docs/reference.md shows: of methods in textbooks, and of Go's own tools.
+	// rare are flags of dedup that --help only names, and docs/reference.md explains: of methods in textbooks; that override
+	// what --recall chooses; limits and ways that a message proposes to those who need them; by which schedulers call, or
+	// tests; and of Go's own tools.
 	rare = []string{
-		"tokens", "signature", "compare", "weights", "bits", "pieces", "vectors", "cpuprofile", "memprofile", "trace",
+		"tokens", "signature", "compare", "weights", "bits", "pieces", "vectors",
+		"bands", "rows", "seed", "pair-budget",
+		"max-window", "max-id-bytes", "weak-overwrite", "skip-unknown", "allow-empty", "worker-binary", "flink-rest",
+		"input", "labels", "dataflow-endpoint",
+		"cpuprofile", "memprofile", "trace",
 	}
 	// idle are the flags of dedup that say what becomes of a job or of its results, which plan does not heed.
 	idle = []string{
@@ -48,7 +54,8 @@ func helpHere(options kong.HelpOptions, c *kong.Context) error {
 	}
 	own := command.Flags
 	defer func() { c.Model.Flags, command.Flags = common, own }() // which kong goes through after help, too
-	short := (command.Name == "dedup" || command.Name == "plan") && !slices.Contains(c.Args, "--help")
+	ours := command.Name == "dedup" || command.Name == "plan"
+	short := ours && !slices.Contains(c.Args, "--help")
 	for _, flag := range c.Flags() {
 		if rule, _, found := strings.Cut(flag.Help, " (default: "); found && flag.Name == "memory" {
 			usual := memory.Usual(machine, goMemLimit)
@@ -62,10 +69,20 @@ func helpHere(options kong.HelpOptions, c *kong.Context) error {
 		stores := slices.DeleteFunc(slices.Clone(common), func(flag *kong.Flag) bool { return !isStores(flag) })
 		command.Flags = slices.Concat(own, stores)
 	}
-	if err := kong.DefaultHelpPrinter(options, c); err != nil || !short {
+	if err := kong.DefaultHelpPrinter(options, c); err != nil || !ours {
 		return err
 	}
-	_, err := fmt.Fprintf(c.Stdout, "\nAll flags: %s --help\n", command.FullPath())
+	more := fmt.Sprintf("All flags: %s --help", command.FullPath())
+	if !short {
+		more = "Flags that are rarely needed, which docs/reference.md explains:"
+		for i, name := range rare {
+			if i%5 == 0 {
+				more += "\n "
+			}
+			more += " " + name
+		}
+	}
+	_, err := fmt.Fprintf(c.Stdout, "\n%s\n", more)
 	return err
 }
 

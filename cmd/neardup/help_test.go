@@ -38,6 +38,14 @@ func TestHelp(t *testing.T) {
 	if n := strings.Count(short, "\n    neardup "); n != 3 || !strings.HasSuffix(short, "\nAll flags: neardup dedup --help\n") {
 		t.Errorf("%d examples:\n%s", n, short)
 	}
+	if n := len(flagsIn(whole)); n > 72 {
+		t.Errorf("--help has %d flags: which of them does a user decide on? See rare", n)
+	}
+	for _, name := range rare {
+		if slices.Contains(flagsIn(whole), name) || !strings.Contains(whole, " "+name) {
+			t.Errorf("--%s is not only named", name)
+		}
+	}
 	titles := regexp.MustCompile(`(?m)^[A-Z]\w+$`).FindAllString(whole, -1)
 	if want := strings.Fields("Input Text Similarity Decision Output Running Cluster Stores"); !slices.Equal(titles, want) {
 		t.Errorf("groups %q, want %q", titles, want)
