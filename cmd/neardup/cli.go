@@ -25,6 +25,7 @@ import (
 type globals struct {
 	Log    logging.Flags `embed:""`
 	Stores storeFlags    `embed:""`
+	Gone   goneFlags     `embed:""`
 
 	PrintVersion kong.VersionFlag `name:"version" help:"Print the version."`
 }

@@ -117,7 +117,7 @@ func s3Cloud(t *testing.T, objects map[string]string, more ...func(*fakes3.Serve
 	for _, f := range more {
 		f(fake, nil)
 	}
-	return c.serve(objects, "--s3-endpoint", "--s3-region=us-east-1")
+	return c.serve(objects, "--s3-endpoint")
 }
 
 func gsCloud(t *testing.T, objects map[string]string, more ...func(*fakes3.Server, *fakegcs.Server)) *cloud {
@@ -154,7 +154,7 @@ func (c *cloud) command(args ...string) *process {
 	c.t.Helper()
 	p := prepare(c.t, "neardup", append(args, c.flags...)...)
 	p.Env = append(os.Environ(), "TMPDIR="+c.temp, "AWS_ACCESS_KEY_ID="+fakes3.AccessKey, "AWS_SECRET_ACCESS_KEY="+fakes3.SecretKey,
-		"AWS_CONFIG_FILE="+os.DevNull, "AWS_SHARED_CREDENTIALS_FILE="+os.DevNull)
+		"AWS_CONFIG_FILE="+os.DevNull, "AWS_SHARED_CREDENTIALS_FILE="+os.DevNull, "AWS_REGION=us-east-1")
 	return p
 }
 

@@ -147,6 +147,9 @@ func reference(t *testing.T) []byte {
 func writeFlags(page *bytes.Buffer, flags []*kong.Flag) {
 	page.WriteString("| flag | default | meaning |\n|---|---|---|\n")
 	for _, f := range flags {
+		if f.Hidden && f.Tag.Has("instead") {
+			continue // it is gone
+		}
 		fmt.Fprintf(page, "| %s | %s | %s |\n", flagName(f), defaultOf(f), strings.ReplaceAll(f.Help, "|", `\|`))
 	}
 }

@@ -113,7 +113,7 @@ func foreign(t *testing.T, scheme, server, bucket string, objects map[string]str
 	if scheme == "gs" {
 		return c.serve(objects, "--gs-endpoint", "--gs-anonymous")
 	}
-	return c.serve(objects, "--s3-endpoint", "--s3-region=us-east-1")
+	return c.serve(objects, "--s3-endpoint")
 }
 
 // objects are all there are at this moment.

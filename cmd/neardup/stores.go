@@ -1,7 +1,9 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
+	"os"
 
 	"github.com/neardup/neardup/internal/beamcli"
 	"github.com/neardup/neardup/io/storage/gcs"
@@ -12,7 +14,7 @@ import (
 // own tools do.
 type storeFlags struct {
 	S3Endpoint      string `name:"s3-endpoint" placeholder:"URL" help:"S3 store that is not AWS (default: AWS_ENDPOINT_URL_S3, or AWS)." group:"Stores"`
-	S3Region        string `name:"s3-region" placeholder:"NAME" help:"Region of the buckets (default: AWS_REGION or the profile's, or what each bucket says)." group:"Stores"`
+	S3Region        string `kong:"-"` // that of the environment, which workers may not have
 	S3PathStyle     *bool  `name:"s3-path-style" negatable:"" help:"Name the bucket in the path of a request and not in its host (default: with an endpoint)." group:"Stores"`
 	S3Anonymous     bool   `name:"s3-anonymous" help:"Read public buckets without credentials." group:"Stores"`
 	S3RequesterPays bool   `name:"s3-requester-pays" help:"Pay for requests to buckets whose requester pays." group:"Stores"`
@@ -46,6 +48,7 @@ var tellStores = beamcli.Teller("neardup-stores", func(text string) error {
 
 // use makes the stores those of the flags, here and in workers.
 func (f storeFlags) use() error {
+	f.S3Region = cmp.Or(os.Getenv("AWS_REGION"), os.Getenv("AWS_DEFAULT_REGION"))
 	if f == (storeFlags{}) {
 		return nil
 	}

@@ -1,0 +1,30 @@
+package main
+
+import (
+	"strings"
+	"testing"
+)
+
+// Workers hear of the region that the launcher's environment names, which theirs may not.
+func TestRegionTold(t *testing.T) {
+	told, tell := "", tellStores
+	tellStores = func(text string) error {
+		told = text
+		return nil
+	}
+	t.Cleanup(func() {
+		tellStores = tell
+		storeFlags{}.register()
+	})
+	for _, name := range []string{"AWS_REGION", "AWS_DEFAULT_REGION"} {
+		t.Setenv("AWS_REGION", "")
+		t.Setenv("AWS_DEFAULT_REGION", "")
+		if told = ""; (storeFlags{}).use() != nil || told != "" {
+			t.Errorf("without a region they hear %q", told)
+		}
+		t.Setenv(name, "eu-west-1")
+		if err := (storeFlags{}).use(); err != nil || !strings.Contains(told, `"S3Region":"eu-west-1"`) {
+			t.Errorf("%s: they hear %q, %v", name, told, err)
+		}
+	}
+}
