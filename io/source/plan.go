@@ -46,6 +46,8 @@ type Options struct {
 	// SplitBytes is the size of a split of a file that can be split; 0:
 	// the usual, or less where the input has few of those.
 	SplitBytes int64
+	// SplitRows is how many rows a split of a file of rows has at most, or a few more; 0: there is no bound.
+	SplitRows int64
 	// AllowEmpty: folders and patterns may have no file to read.
 	AllowEmpty bool
 	// Limit ends the input after that many readable documents; 0: no limit.
@@ -311,7 +313,7 @@ func layOut(ctx context.Context, files []listed, root string, o Options) (*Input
 			if err != nil {
 				return nil, err
 			}
-			splits, pieces = r.Cut(file, o.SplitSize()), r.Cut(file, PieceBytes)
+			splits, pieces = r.Cut(file, o.splitSize(file)), r.Cut(file, PieceBytes)
 		}
 		in.Add(file, splits, pieces)
 		in.LargeCompressed = in.LargeCompressed || file.Compression != "" && file.Size > large
@@ -328,6 +330,14 @@ func layOut(ctx context.Context, files []listed, root string, o Options) (*Input
 	return in, checkPieceNames(in.Inputs)
 }
 
+// splitSize is SplitSize of a file: one of a few bytes may have millions of rows.
+func (o Options) splitSize(file *blocks.File) int64 {
+	if o.SplitRows == 0 || file.Positions <= o.SplitRows {
+		return o.SplitSize()
+	}
+	return min(o.SplitSize(), max(1, file.Size/(file.Positions/o.SplitRows+1)))
+}
+
 // file is what the listing says of a file, and its format.
 func (f *listed) file() (*blocks.File, format, error) {
 	format, err := formatNamed(f.format)
@@ -336,26 +346,33 @@ func (f *listed) file() (*blocks.File, format, error) {
 	}, format, err
 }
 
+// fewRowFiles is up to how many files of rows are inspected here, and else by who reads them.
+const fewRowFiles = 1000
+
 // inspect inspects the files, by number, of which the plan needs to know more than the listing says: they may be cut,
 // or they are of rows and do not lie in one of the shards, so that only their rows tell where a record is.
 func inspect(ctx context.Context, files []listed, total int64, shards int, o Options) (map[int]*blocks.File, error) {
-	var numbers []int
+	var numbers, ofRows []int
 	var offset int64
 	for i := range files {
 		size := files[i].size
 		crosses := blocks.ShardAt(offset, total, shards) != blocks.ShardAt(offset+max(size-1, 0), total, shards)
 		offset += size
-		if size > o.SplitSize() {
+		f, err := formatNamed(files[i].format)
+		switch {
+		case size > o.SplitSize():
 			numbers = append(numbers, i)
-		} else if crosses {
-			f, err := formatNamed(files[i].format)
-			if err != nil {
-				return nil, err
-			}
-			if f.rows {
-				numbers = append(numbers, i)
-			}
+		case err != nil:
+			return nil, err
+		case f.rows && crosses:
+			numbers = append(numbers, i)
+		case f.rows:
+			ofRows = append(ofRows, i)
 		}
+	}
+	if len(ofRows) <= fewRowFiles && o.SplitRows > 0 {
+		numbers = append(numbers, ofRows...)
+		slices.Sort(numbers)
 	}
 	if len(numbers) == 0 {
 		return nil, nil

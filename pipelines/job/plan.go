@@ -47,6 +47,7 @@ type Request struct {
 func (r *Request) Reading(stdin string) source.Options {
 	o := r.Decoding()
 	o.Rank, o.MaxID, o.Room, o.SplitBytes = r.Rank, int64(r.MaxIDBytes), r.Budget().Reading(), r.SplitBytes
+	o.SplitRows = cmp.Or(r.GroupBytes, mostMembers) / memberBytes
 	o.Include, o.Exclude, o.Before, o.SkipUnknown = r.Include, r.Exclude, r.ModifiedBefore, r.SkipUnknown
 	o.AllowEmpty, o.Limit, o.Stdin = r.AllowEmpty, r.Limit, stdin
 	return o
@@ -55,6 +56,7 @@ func (r *Request) Reading(stdin string) source.Options {
 // Layout says where what documents send goes: who continues with it must send the rest to the same places.
 type Layout struct {
 	SplitBytes int64 `json:"split_bytes"` // 0: the usual
+	SplitRows  int64 `json:"split_rows"`
 	ShardBits  int   `json:"shard_bits"`  // each band's entries are spread over 1<<ShardBits groups
 	HashShards int   `json:"hash_shards"` // groups that the hashes of documents are spread over
 }
@@ -433,7 +435,7 @@ func (p *Plan) lay(ctx context.Context) (err error) {
 	if limit := p.Request.Limit; limit > 0 {
 		sent = min(sent, limit)
 	}
-	p.Layout = Layout{SplitBytes: p.reading.SplitBytes, ShardBits: p.shardBits(sent), HashShards: p.hashShards(sent)}
+	p.Layout = Layout{SplitBytes: p.reading.SplitBytes, SplitRows: p.reading.SplitRows, ShardBits: p.shardBits(sent), HashShards: p.hashShards(sent)}
 	split := p.Listing.Inputs.Bytes() / (p.Documents*memberBytes/cmp.Or(p.Request.GroupBytes, mostMembers) + 1)
 	if split < p.reading.SplitSize() {
 		p.Layout.SplitBytes = max(split, 1)
@@ -441,10 +443,10 @@ func (p *Plan) lay(ctx context.Context) (err error) {
 	if earlier := p.Request.Layout; earlier != nil && (p.Request.GroupBytes == 0 || earlier.ShardBits+1 >= p.Layout.ShardBits) {
 		p.Layout = *earlier
 	}
-	if p.Layout.SplitBytes == p.reading.SplitBytes {
+	if p.Layout.SplitBytes == p.reading.SplitBytes && p.Layout.SplitRows == p.reading.SplitRows {
 		return nil
 	}
-	p.reading.SplitBytes = p.Layout.SplitBytes
+	p.reading.SplitBytes, p.reading.SplitRows = p.Layout.SplitBytes, p.Layout.SplitRows
 	p.Listing, err = source.Plan(ctx, p.Request.Inputs, p.reading)
 	return err
 }

@@ -1,8 +1,10 @@
 package job
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/parquet-go/parquet-go"
@@ -37,14 +39,23 @@ func TestManyRowsInFewBytes(t *testing.T) {
 	if err := f.Close(); err != nil {
 		t.Fatal(err)
 	}
-	plan, err := NewPlan(t.Context(), requestOf(records.Input{Inputs: []string{file}, Text: []string{"text"}}), t.TempDir())
-	if err != nil {
+	// So it is beside a file of many bytes and few rows.
+	large := filepath.Join(filepath.Dir(file), "large.jsonl")
+	line := []byte(`{"text":"` + strings.Repeat("other words ", 10_000) + "\"}\n")
+	if err := os.WriteFile(large, bytes.Repeat(line, 100), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	splits := plan.Listing.Inputs.Splits
-	for i := range splits.Len() {
-		if span := splits.At(i); min(span.End, rows)-span.Start > 3*mostMembers/memberBytes/2 {
-			t.Errorf("rows %d to %d of %d bytes are one split", span.Start, span.End, plan.Listing.Inputs.Bytes())
+	for _, inputs := range [][]string{{file}, {file, large}} {
+		plan, err := NewPlan(t.Context(), requestOf(records.Input{Inputs: inputs, Text: []string{"text"}}), t.TempDir())
+		if err != nil {
+			t.Fatal(err)
+		}
+		in := plan.Listing.Inputs
+		for i := range in.Splits.Len() {
+			span := in.Splits.At(i)
+			if in.Name(span.File) == "equal.parquet" && min(span.End, rows)-span.Start > 3*mostMembers/memberBytes/2 {
+				t.Errorf("%d inputs: rows %d to %d of %d bytes are one split", len(inputs), span.Start, span.End, in.Size(span.File))
+			}
 		}
 	}
 }
