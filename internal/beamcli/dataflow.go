@@ -16,7 +16,8 @@ func Dataflow(o dataflow.Options) (dataflow.Options, error) {
 	given := map[string]bool{}
 	flag.Visit(func(f *flag.Flag) { given[f.Name] = true })
 	if given["environment_type"] || given["environment_config"] {
-		return o, errors.New("beam option --environment_type: Dataflow runs containers; give --dataflow-option sdk-container-image=IMAGE")
+		return o, errors.New("beam option --environment_type: Dataflow runs containers; " +
+			"give --dataflow-option sdk-container-image=IMAGE")
 	}
 	if given["project"] {
 		o.Project = *gcpopts.Project
