@@ -15,14 +15,12 @@ var (
 	most = []string{
 		"text", "id", "threshold", "recall", "shingle", "method", "keep", "output", "overwrite", "dry-run", "workers", "memory",
 	}
-	// rare are flags of dedup that --help only names, and docs/reference.md explains: of methods in textbooks; that override
-	// what --recall chooses; limits and ways that a message proposes to those who need them; by which schedulers call, or
+	// rare are flags of dedup that --help only names, and docs/reference.md explains: of methods in textbooks; limits and ways that a message proposes to those who need them; by which schedulers call, or
 	// tests; and of Go's own tools.
 	rare = []string{
-		"tokens", "signature", "compare", "weights", "bits", "pieces", "vectors",
-		"bands", "rows", "seed", "pair-budget",
+		"tokens", "compare", "weights", "bits", "pieces", "vectors",
 		"max-window", "max-id-bytes", "weak-overwrite", "skip-unknown", "allow-empty", "worker-binary", "flink-rest",
-		"input", "labels", "dataflow-endpoint",
+		"input", "labels", "job-name", "modified-before", "no-text", "cancel-on-interrupt", "dataflow-endpoint",
 		"cpuprofile", "memprofile", "trace",
 	}
 	// idle are the flags of dedup that say what becomes of a job or of its results, which plan does not heed.
