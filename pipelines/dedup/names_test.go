@@ -29,6 +29,9 @@ func TestBracketsInNames(t *testing.T) {
 		t.Fatalf("%v, %v", info, err)
 	}
 	temp := filepath.Join(root, "tmp[x]")
+	if err := os.Mkdir(temp, 0o777); err != nil {
+		t.Fatal(err)
+	}
 	config := ask(t, path, "--temp-dir", temp, "--overwrite")
 	config.Output = filepath.Join(root, "out[1]")
 	const left = ".out[1].neardup-20260102-030405-0a1b2c3d" // by a run that was killed
