@@ -17,11 +17,6 @@ import (
 	"github.com/neardup/neardup/io/storage"
 )
 
-// dataEndings are those of data in formats that are not read, or whose names tell no format.
-var dataEndings = []string{
-	".7z", ".arrow", ".avro", ".db", ".doc", ".docx", ".feather", ".orc", ".pdf", ".txt", ".xlsx", ".xml", ".zip",
-}
-
 // besides are kinds of data that also stand beside others, as notes and lists do.
 var besides = []string{"csv", "txt", "xml"}
 
@@ -146,8 +141,7 @@ func (o Options) choose(
 			continue
 		}
 		if err != nil {
-			return nil, nil, "", fmt.Errorf("%s: cannot tell the format from the file name; give --format (%s)", e.Path,
-				strings.Join(Formats(), ", "))
+			return nil, nil, "", unread(e.Path, e.Path)
 		}
 	}
 	return names, skipped, only, nil
@@ -161,10 +155,7 @@ func (o Options) kindOf(e storage.Entry, asked format) (name string, read bool) 
 	}
 	f, ok := formatOf(e.Path)
 	if !ok {
-		if ending := path.Ext(bytefile.TrimEnding(strings.ToLower(e.Path))); slices.Contains(dataEndings, ending) {
-			name = ending[1:]
-		}
-		return name, false
+		return foreignOf(e.Path).ending, false
 	}
 	return f.name, true
 }

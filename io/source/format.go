@@ -78,9 +78,20 @@ func decoded(file *blocks.File) bool {
 func formatNamed(name string) (format, error) {
 	i := slices.IndexFunc(formats, func(f format) bool { return f.name == name })
 	if i < 0 {
-		return format{}, fmt.Errorf("format %q is not one of %s", name, strings.Join(Formats(), ", "))
+		return format{}, CheckFormat(name)
 	}
 	return formats[i], nil
+}
+
+// CheckFormat returns an error that says what to give if name is not a name of Formats.
+func CheckFormat(name string) error {
+	if slices.Contains(Formats(), name) {
+		return nil
+	}
+	if kind := foreignOf("." + name); kind != (foreign{}) {
+		return fmt.Errorf("%q is not a format; %s", name, kind.advice("FILE"))
+	}
+	return fmt.Errorf("%q is not one of %s", name, strings.Join(Formats(), ", "))
 }
 
 // named tells whether a file is called as those of the format are, the endings of compression aside.

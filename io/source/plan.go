@@ -187,8 +187,7 @@ func Plan(ctx context.Context, args []string, o Options) (*Listing, error) {
 			return nil, err
 		}
 		if len(chosen) == len(skipped) && !o.AllowEmpty {
-			return nil, fmt.Errorf("%s: no file of a known format among %d; give --format (%s)", arg, len(entries),
-				strings.Join(Formats(), ", "))
+			return nil, unread(arg, skipped...)
 		}
 		listing.Skipped = append(listing.Skipped, skipped...)
 		if only != "" && !slices.Contains(listing.Only, only) {

@@ -75,9 +75,13 @@ func find(ctx context.Context, store Store, arg string) (w *walker, err error) {
 	return w, err
 }
 
-// hidden names are what users and data lakes keep beside their data: those that begin with a dot,
-// or with an underscore and have no ending (_SUCCESS, _temporary, but not __init__.py).
+// hidden names are what users, systems and data lakes keep beside their data: those that begin with a dot,
+// or with an underscore and have no ending (_SUCCESS, _temporary, but not __init__.py), and those of Windows.
 func hidden(name string) bool {
+	switch strings.ToLower(name) {
+	case "desktop.ini", "ehthumbs.db", "thumbs.db":
+		return true
+	}
 	return strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_") && path.Ext(name) == ""
 }
 

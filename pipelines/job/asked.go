@@ -78,7 +78,11 @@ func (a *Asked) parse(given []string) (err error) {
 		}
 		for _, word := range words {
 			if !slices.Contains(choices[field], word) && (several || word != defaults[field].String() || slices.Contains(given, field)) {
-				fail(&err, field, word, fmt.Errorf("%q is not one of %s", word, Listed(choices[field]...)))
+				reason := fmt.Errorf("%q is not one of %s", word, Listed(choices[field]...))
+				if field == "format" {
+					reason = source.CheckFormat(word)
+				}
+				fail(&err, field, word, reason)
 			}
 		}
 	}

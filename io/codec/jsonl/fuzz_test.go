@@ -39,6 +39,7 @@ func FuzzDecode(f *testing.F) {
 	for _, line := range []string{
 		`{"text":"a","id":1,"m":{"t":-0.5e+3,"x":[true,false,null,{}]},"m.t":"b"}`,
 		`{"text":"\ud83d\ude00\ud83d\n\u0041","text":"\\\"","m":{"t":"a"},"m":{}}`,
+		`{"text":["a",null,[1,"b"]],"m":[{"t":"c"},{"t":["d"],"t":"e"},3,[{"t":[]}]],"m.t":[]}`,
 		`{"te\u0078t":"0123456789abcdef","id":{"a":[[]]}}`,
 		" \t[1, 2.0E-1,\"\x7F\xFF\"]\r", `"a`, `{"":0e}`, `nul`, `-`, "",
 	} {
@@ -111,15 +112,10 @@ func plain(line []byte, fields codec.Fields) (doc codec.Document, reason string)
 		if v, ok := top[name]; ok {
 			return v
 		}
-		var v any = top
-		for key := range strings.SplitSeq(name, ".") {
-			object, _ := v.(map[string]any)
-			v = object[key]
-		}
-		return v
+		return follow(top, strings.Split(name, "."))
 	}
 	switch id := find(fields.ID).(type) {
-	case nil:
+	case nil, spread:
 	case string:
 		doc.ID, doc.HasID = []byte(id), true
 	case json.Number:
@@ -130,21 +126,63 @@ func plain(line []byte, fields codec.Fields) (doc codec.Document, reason string)
 	var texts []string
 	doc.NoText = true
 	for _, name := range fields.Text {
-		switch text := find(name).(type) {
-		case nil:
-			texts = append(texts, "")
-			continue
-		case string:
-			texts = append(texts, text)
-		case json.Number:
-			texts = append(texts, text.String())
-		default:
-			return doc, codec.TextNotString
+		var joined []string
+		for _, v := range flat(find(name)) {
+			switch text := v.(type) {
+			case nil:
+				continue
+			case string:
+				joined = append(joined, text)
+			case json.Number:
+				joined = append(joined, text.String())
+			default:
+				return doc, codec.TextNotString
+			}
+			doc.NoText = false
 		}
-		doc.NoText = false
+		texts = append(texts, strings.Join(joined, " "))
 	}
 	if !doc.NoText {
 		doc.Text = []byte(strings.Join(texts, " "))
 	}
 	return doc, ""
+}
+
+// spread are the values that a path leads to through arrays.
+type spread []any
+
+// follow returns the value at path below v, nil if there is none.
+func follow(v any, path []string) any {
+	if len(path) == 0 {
+		return v
+	}
+	switch v := v.(type) {
+	case map[string]any:
+		return follow(v[path[0]], path[1:])
+	case []any:
+		found := spread{}
+		for _, element := range v {
+			found = append(found, follow(element, path))
+		}
+		return found
+	}
+	return nil
+}
+
+// flat returns the values in v, which is an array or no array.
+func flat(v any) []any {
+	var elements []any
+	switch v := v.(type) {
+	case []any:
+		elements = v
+	case spread:
+		elements = v
+	default:
+		return []any{v}
+	}
+	var all []any
+	for _, element := range elements {
+		all = append(all, flat(element)...)
+	}
+	return all
 }

@@ -19,7 +19,8 @@ import (
 // New returns the codec that takes the given columns out of each object.
 //
 // A column is a key of the object, or a dotted path: "meta.title" is the key "meta.title" of
-// the object or else the key "title" of the object under "meta". A string is taken unescaped,
+// the object or else the key "title" of the object under "meta". A path that leads into an array
+// leads into each of its elements: spaces join what it finds there. A string is taken unescaped,
 // with bytes that are not UTF-8 as they stand and a lone surrogate as the three bytes that UTF-8
 // would have for it, which are not UTF-8 either; a number is taken as it is written. A text column
 // that is null or missing is empty, and if all are there is no text; one of another type makes the
@@ -109,14 +110,15 @@ func (c *jsonl) Decode(record []byte, doc *codec.Document) error {
 		found = make([]value, c.slots)
 	}
 	line := codec.TrimNewline(record)
-	s := scanner{data: line, found: found}
+	var more []listed
+	s := scanner{data: line, found: found, more: &more}
 	if err := s.line(&c.root); err != nil {
 		return err
 	}
 	if c.hasID {
-		v := c.id.pick(found)
+		v := found[c.id.pick(found)]
 		switch v.kind {
-		case absent:
+		case absent, spread:
 			doc.MissingID = true
 		case null:
 		case str, number:
@@ -131,29 +133,55 @@ func (c *jsonl) Decode(record []byte, doc *codec.Document) error {
 		if i > 0 {
 			doc.NextColumn()
 		}
-		v := column.pick(found)
-		switch v.kind {
-		case absent:
+		slot := column.pick(found)
+		v := found[slot]
+		if v.kind == absent {
 			doc.Missing = append(doc.Missing, i)
-		case null:
-		case str, number:
-			doc.NoText = false
-			doc.Plain = doc.Plain && !v.special
-			doc.Text = v.appendTo(doc.Text, line)
-		default:
-			return &codec.Error{Reason: codec.TextNotString, Detail: fmt.Sprintf("%q is %v", c.names[i], v.kind)}
+		}
+		if v.kind != array && v.kind != spread {
+			if err := c.addText(doc, i, v, line); err != nil {
+				return err
+			}
+			continue
+		}
+		first := true
+		for _, l := range more {
+			if l.slot != slot || l.kind == null {
+				continue
+			}
+			if !first {
+				doc.Text = append(doc.Text, ' ')
+			}
+			first = false
+			if err := c.addText(doc, i, l.value, line); err != nil {
+				return err
+			}
 		}
 	}
 	if doc.NoText {
 		doc.Text, doc.Ends = doc.Text[:0], doc.Ends[:0]
 	}
 	if c.hasValue {
-		switch v := c.value.pick(found); v.kind {
+		switch v := found[c.value.pick(found)]; v.kind {
 		case number:
 			doc.Value = codec.Value{Kind: codec.NumberValue, Text: v.appendTo(doc.Value.Text, line)}
 		case str:
 			doc.Value = codec.Value{Kind: codec.StringValue, Text: v.appendTo(doc.Value.Text, line)}
 		}
+	}
+	return nil
+}
+
+// addText appends a value of the i-th text column to the text of doc.
+func (c *jsonl) addText(doc *codec.Document, i int, v value, line []byte) error {
+	switch v.kind {
+	case absent, null:
+	case str, number:
+		doc.NoText = false
+		doc.Plain = doc.Plain && !v.special
+		doc.Text = v.appendTo(doc.Text, line)
+	default:
+		return &codec.Error{Reason: codec.TextNotString, Detail: fmt.Sprintf("%q is %v", c.names[i], v.kind)}
 	}
 	return nil
 }
@@ -187,9 +215,10 @@ func Typed(record []byte) (columns []codec.Column) {
 	return columns
 }
 
-func (c column) pick(found []value) value {
-	if v := found[c.key]; v.kind != absent {
-		return v
+// pick returns the slot that the value of a column is in.
+func (c column) pick(found []value) int {
+	if found[c.key].kind != absent {
+		return c.key
 	}
-	return found[c.path]
+	return c.path
 }

@@ -1,5 +1,7 @@
 package jsonl
 
+import "slices"
+
 // node is a place in the objects of a file that leads to a column, a trie over their keys.
 // All other places are a nil node, and their values are checked but not looked at.
 type node struct {
@@ -48,13 +50,17 @@ func (n *node) lookup(quoted []byte, escaped bool) *node {
 	return nil
 }
 
-// forget empties the slots at and below n: an earlier value of a key met again is void, with
-// all that was found inside it.
-func (n *node) forget(found []value) {
+// fill gives v to the slots at and below n.
+func (n *node) fill(found []value, v value) {
 	if n.slot != none {
-		found[n.slot] = value{}
+		found[n.slot] = v
 	}
 	for _, c := range n.children {
-		c.forget(found)
+		c.fill(found, v)
 	}
+}
+
+// has reports whether slot is at or below n.
+func (n *node) has(slot int) bool {
+	return n.slot == slot || slices.ContainsFunc(n.children, func(c *node) bool { return c.has(slot) })
 }

@@ -18,6 +18,15 @@ type scanner struct {
 	pos   int
 	depth int
 	found []value
+	lists int // how many arrays with columns pos is in
+	// The values in arrays, whose slots say array or spread. Behind a pointer, so that found stays on the stack.
+	more *[]listed
+}
+
+// listed is a value in an array for the column of a slot.
+type listed struct {
+	slot int
+	value
 }
 
 // line scans the whole line, which must be one object.
@@ -49,7 +58,7 @@ func (s *scanner) value(n *node) (value, error) {
 	case b == '{':
 		return value{kind: object}, s.object(n)
 	case b == '[':
-		return value{kind: array}, s.array()
+		return value{kind: array}, s.array(n)
 	case b == '-', isDigit(b):
 		err := s.number()
 		return value{kind: number, begin: begin, end: s.pos}, err
@@ -69,6 +78,7 @@ func (s *scanner) object(n *node) error {
 	if err := s.enter(); err != nil {
 		return err
 	}
+	before := len(*s.more)
 	s.blanks()
 	if s.take('}') {
 		s.depth--
@@ -90,15 +100,13 @@ func (s *scanner) object(n *node) error {
 		s.blanks()
 		child := n.lookup(s.data[key.begin:key.end], key.escaped)
 		if child != nil {
-			child.forget(s.found)
+			s.forget(child, before)
 		}
 		v, err := s.value(child)
 		if err != nil {
 			return err
 		}
-		if child != nil && child.slot != none {
-			s.found[child.slot] = v
-		}
+		s.note(child, v)
 		s.blanks()
 		if s.take('}') {
 			s.depth--
@@ -111,8 +119,43 @@ func (s *scanner) object(n *node) error {
 	}
 }
 
-// array scans the array that begins at pos. No path leads into an array.
-func (s *scanner) array() error {
+// note keeps the value at n, beside those before it if it is in an array.
+func (s *scanner) note(n *node, v value) {
+	switch {
+	case n == nil || n.slot == none:
+	case s.lists == 0:
+		s.found[n.slot] = v
+	case v.kind != array: // its elements are noted
+		*s.more = append(*s.more, listed{n.slot, v})
+	}
+}
+
+// forget drops what was found at and below n since more had so many values: an earlier value of a key met again is
+// void, with all that was found inside it.
+func (s *scanner) forget(n *node, before int) {
+	if s.lists == 0 {
+		n.fill(s.found, value{})
+	}
+	for i, l := range (*s.more)[before:] {
+		if n.has(l.slot) {
+			(*s.more)[before+i].kind = null
+		}
+	}
+}
+
+// array scans the array that begins at pos. Its elements, or what is in them, are for the columns at and below n.
+func (s *scanner) array(n *node) error {
+	if n == nil {
+		return s.elements(nil)
+	}
+	n.fill(s.found, value{kind: spread})
+	s.lists++
+	err := s.elements(n)
+	s.lists--
+	return err
+}
+
+func (s *scanner) elements(n *node) error {
 	if err := s.enter(); err != nil {
 		return err
 	}
@@ -122,9 +165,11 @@ func (s *scanner) array() error {
 		return nil
 	}
 	for {
-		if _, err := s.value(nil); err != nil {
+		v, err := s.value(n)
+		if err != nil {
 			return err
 		}
+		s.note(n, v)
 		s.blanks()
 		if s.take(']') {
 			s.depth--

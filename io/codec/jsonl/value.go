@@ -17,10 +17,11 @@ const (
 	str
 	array
 	object
+	spread // the values, if any, are in an array above
 )
 
 func (k kind) String() string {
-	return [...]string{"missing", "null", "a boolean", "a number", "a string", "an array", "an object"}[k]
+	return [...]string{"missing", "null", "a boolean", "a number", "a string", "an array", "an object", "in an array"}[k]
 }
 
 // value is what was found for a column. It holds places, not slices, so that the compiler

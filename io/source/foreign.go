@@ -1,0 +1,85 @@
+package source
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/neardup/neardup/io/reading/bytefile"
+)
+
+// foreign is a kind of data that is not read, or whose name tells no format.
+type foreign struct {
+	ending string // of its files' names, without the dot
+	name   string // plural
+	way    string // to a file that is read; FILE stands for the path
+}
+
+var foreigners = []foreign{
+	{"txt", "", "one document per file is --format files, one per line is --format lines"},
+	{"text", "", "one document per file is --format files, one per line is --format lines"},
+	{"7z", "7-Zip archives", "7z x FILE"},
+	{"arc", "ARC files", "warcio recompress FILE FILE.warc.gz"},
+	{"arrow", "Arrow files", `python -c 'import polars; polars.read_ipc("FILE").write_parquet("FILE.parquet")'`},
+	{"avro", "Avro files", `python -c 'import polars; polars.read_avro("FILE").write_parquet("FILE.parquet")'`},
+	{"bz2", "files compressed by bzip2", "bunzip2 --keep FILE"},
+	{"db", "SQLite databases", "sqlite3 -header -csv FILE 'SELECT …' > FILE.csv"},
+	{"doc", "Word documents", "soffice --headless --convert-to txt FILE"},
+	{"docx", "Word documents", "pandoc FILE --to plain --output FILE.txt"},
+	{"feather", "Arrow files", `python -c 'import polars; polars.read_ipc("FILE").write_parquet("FILE.parquet")'`},
+	{"lz4", "files compressed by LZ4", "unlz4 FILE"},
+	{"odt", "OpenDocument texts", "pandoc FILE --to plain --output FILE.txt"},
+	{"orc", "ORC files", `python -c 'import pandas; pandas.read_orc("FILE").to_parquet("FILE.parquet")'`},
+	{"pdf", "PDF files", "pdftotext FILE"},
+	{"rar", "RAR archives", "unrar x FILE"},
+	{"xlsx", "Excel workbooks", `python -c 'import pandas; pandas.read_excel("FILE").to_csv("FILE.csv", index=False)'`},
+	{"xml", "XML files", "one document per file, with its markup, is --format files"},
+	{"xz", "files compressed by xz", "unxz --keep FILE"},
+	{"zip", "ZIP archives", "unzip FILE"},
+}
+
+// foreignOf returns the kind of a file by its name, the zero kind if that tells none.
+func foreignOf(name string) foreign {
+	ending := strings.TrimPrefix(path.Ext(bytefile.TrimEnding(strings.ToLower(name))), ".")
+	i := slices.IndexFunc(foreigners, func(k foreign) bool { return ending != "" && k.ending == ending })
+	if i < 0 {
+		return foreign{}
+	}
+	return foreigners[i]
+}
+
+// advice tells how the file at path, which is of kind k, is read.
+func (k foreign) advice(path string) string {
+	way := k.way
+	if !strings.ContainsAny(path, " \t\"'$`\\*?[") { // a shell takes it as it is
+		way = strings.ReplaceAll(way, "FILE", path)
+	}
+	switch {
+	case k.ending == "":
+		return "give --format (" + strings.Join(Formats(), ", ") + ")"
+	case strings.Contains(way, "--format"):
+		return way
+	}
+	return fmt.Sprintf("neardup does not read %s; convert it, as this does: %s", k.name, way)
+}
+
+// unread says that no file of arg is read, and what to do about those of the commonest kind.
+func unread(arg string, files ...string) error {
+	count, first := map[foreign]int{}, map[foreign]string{}
+	var most foreign
+	for _, file := range files {
+		kind := foreignOf(file)
+		if count[kind]++; count[kind] == 1 {
+			first[kind] = file
+		}
+		if count[kind] > count[most] {
+			most = kind
+		}
+	}
+	what := fmt.Sprintf("no file of a known format among %d", len(files))
+	if len(files) == 1 && files[0] == arg {
+		what = "cannot tell the format from the file name"
+	}
+	return fmt.Errorf("%s: %s; %s", arg, what, most.advice(first[most]))
+}
