@@ -58,7 +58,9 @@ func (c *dedupCmd) AfterApply(command *kong.Context) error {
 
 // Run runs the job and prints what it found.
 func (c *dedupCmd) Run(ctx context.Context, s streams) error {
-	signal.Ignore(syscall.SIGPIPE) // a reader that is gone does not end the run: the write fails
+	if !c.DryRun {
+		signal.Ignore(syscall.SIGPIPE) // a reader that is gone does not end the run: the write fails
+	}
 	if err := readFrom(ctx, &c.Input, &c.Running, s); err != nil {
 		return withHelp(err, c.Named)
 	}

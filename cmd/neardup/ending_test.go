@@ -89,7 +89,8 @@ func TestStdoutWithoutCommit(t *testing.T) {
 		status  int
 		signal  syscall.Signal
 	}{
-		{"dedup in.jsonl --dry-run", broken, 1, -1},
+		{"dedup in.jsonl --dry-run", broken, -1, syscall.SIGPIPE},
+		{"plan in.jsonl", broken, -1, syscall.SIGPIPE},
 		{"dedup in.jsonl --dry-run --json", full, 1, -1},
 		{"query in.jsonl --of a", full, 1, -1},
 		{"query in.jsonl --of a", broken, -1, syscall.SIGPIPE},

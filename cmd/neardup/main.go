@@ -63,7 +63,7 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	if misspelt(own) {
 		parser.Model.DefaultCmd = nil
 	}
-	own = configfile.Args(parser, own)
+	own = inputsFirst(parser.Model, configfile.Args(parser, own))
 	command, status, err := parse(parser, own)
 	if err == nil || cli.Log.JSON() { // which a job file may say, too
 		slog.SetDefault(cli.Log.Logger(stderr))

@@ -95,6 +95,9 @@ func (f *file) read() error {
 	return f.parse(data)
 }
 
+// unquoted is a line with a value of text that lacks its quotes.
+var unquoted = regexp.MustCompile(`^\s*([\w-]+)\s*=\s*([^\s"'\[{#][^"'#]*[^\s"'#])\s*(?:#.*)?$`)
+
 func (f *file) parse(data []byte) error {
 	if json.Valid(data) {
 		return f.parseRun(data)
@@ -104,6 +107,9 @@ func (f *file) parse(data []byte) error {
 		var mistake *toml.DecodeError
 		if errors.As(err, &mistake) {
 			line, _ := mistake.Position()
+			if bare := unquoted.FindStringSubmatch(strings.Split(string(data), "\n")[line-1]); bare != nil {
+				return fmt.Errorf("%s:%d: put text in quotes: %s = %q", f.path, line, bare[1], bare[2])
+			}
 			return fmt.Errorf("%s:%d: %s", f.path, line, strings.TrimPrefix(mistake.Error(), "toml: "))
 		}
 		return fmt.Errorf("%s: %w", f.path, err)

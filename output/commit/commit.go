@@ -602,11 +602,7 @@ func (c *Commit) makeStaging(ctx context.Context, folder string) error {
 	if err := storage.Begin(ctx, folder, c.o.Private); err != nil {
 		return err
 	}
-	n := note{Run: c.o.Run, Temp: c.o.Temp}
-	if n.Temp != "" {
-		n.Made = missing(ctx, storage.Dir(n.Temp))
-	}
-	return c.writeNote(ctx, n)
+	return c.writeNote(ctx, note{c.o.Run, c.o.Temp})
 }
 
 func (c *Commit) writeNote(ctx context.Context, n note) error {

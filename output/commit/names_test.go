@@ -462,7 +462,7 @@ func TestTempIsRemoved(t *testing.T) {
 	for _, way := range []string{"swap", "fill"} {
 		dir := folder(t, way)
 		root := t.TempDir()
-		temp := commit.TempFolder(filepath.Join(root, "new", "x"), "20260102-030405-0a1b2c3d")
+		temp := commit.TempFolder(root, "20260102-030405-0a1b2c3d")
 		c, err := commit.Begin(t.Context(), commit.Options{Dir: dir, Run: "20260102-030405-0a1b2c3d", Temp: temp, Warn: t.Logf, Private: true})
 		if err != nil {
 			t.Fatal(err)

@@ -38,9 +38,8 @@ const (
 
 // note says whose a staging folder is, and where the run's temporary files are, if elsewhere.
 type note struct {
-	Run  string   `json:"run"`
-	Temp string   `json:"temp,omitempty"`
-	Made []string `json:"made,omitempty"` // folders above Temp that the run makes, the deepest first
+	Run  string `json:"run"`
+	Temp string `json:"temp,omitempty"`
 }
 
 // tempPrefix begins the name of a run's folder for temporary files that is elsewhere.
@@ -192,7 +191,6 @@ func (c *Commit) discard(ctx context.Context, l leftover) error {
 		if err := errors.Join(storage.RemoveAll(ctx, note.Temp), storage.RemoveAll(ctx, note.Temp+storage.Removing)); err != nil {
 			return err
 		}
-		removeEmpty(note.Made)
 	}
 	old, err := look(ctx, storage.Join(l.folder, outDir), c.stale...)
 	if err != nil {

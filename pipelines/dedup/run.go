@@ -56,7 +56,7 @@ func (j *Job) Run(ctx context.Context, launch job.Launch) (*records.Run, error) 
 	ending, done := commit.Ending(ctx)
 	defer done()
 	if err := r.open(ctx); err != nil {
-		return &r.record, err
+		return &r.record, r.besides(ctx, err)
 	}
 	err = r.do(ctx, launch)
 	if left := r.leave(ctx, err); left != nil {
@@ -195,7 +195,7 @@ func (r *run) open(ctx context.Context) (err error) {
 	if err := r.checkOutput(ctx); err != nil {
 		return err
 	}
-	temp, err := r.tempOutside()
+	temp, err := r.tempOutside(ctx)
 	if err != nil {
 		return err
 	}
@@ -212,16 +212,31 @@ func (r *run) open(ctx context.Context) (err error) {
 }
 
 // tempOutside is the folder for temporary files, if it is not to be in the staging folder.
-func (r *run) tempOutside() (string, error) {
+func (r *run) tempOutside(ctx context.Context) (string, error) {
 	// A runner in this process spills to a disk, whatever store the output is on.
 	if r.config.TempDir != "" || !storage.IsLocal(r.output) && !r.config.Runner.Traits().OnCluster {
-		return job.RunTemp(r.config.TempDir, r.record.Job)
+		return job.RunTemp(ctx, r.config.TempDir, r.record.Job)
 	}
 	return "", nil
 }
 
 func (r *run) warn(format string, args ...any) {
 	r.record.Warnings = append(r.record.Warnings, fmt.Sprintf(format, args...))
+}
+
+// besides adds to the error that an output exists what is wrong with the input, so that it need not be met next.
+func (r *run) besides(ctx context.Context, exists error) error {
+	if job.Status(exists) != 3 || slices.Contains(r.config.Inputs, "-") {
+		return exists
+	}
+	err := job.InTempFolder(ctx, r.config.TempDir, func(temp string) error {
+		r.temp = temp
+		return r.makePlan(ctx)
+	})
+	if job.Status(err) != 2 {
+		return exists
+	}
+	return fmt.Errorf("%w; and %w", err, exists)
 }
 
 // makePlan plans and records what was chosen.

@@ -165,8 +165,11 @@ func noTemp(parent string, err error) error {
 }
 
 // RunTemp is the folder for the temporary files of a run below parent, "" for the system's.
-func RunTemp(parent, run string) (string, error) {
+func RunTemp(ctx context.Context, parent, run string) (string, error) {
 	folder, err := storage.Resolve(storage.TempParent(parent))
+	if exists, unknown := storage.Exists(ctx, folder); err == nil && unknown == nil && storage.IsLocal(folder) && !exists {
+		err = fs.ErrNotExist // a mistyped one is not made
+	}
 	if err != nil {
 		return "", noTemp(parent, err)
 	}

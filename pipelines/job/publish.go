@@ -31,7 +31,7 @@ func (p Publishing) Publish(ctx context.Context, record *records.Run, fill func(
 		return nil, err
 	}
 	record.Job, record.Started = commit.NewRun(), time.Now().UTC()
-	temp, err := RunTemp(p.TempDir, record.Job)
+	temp, err := RunTemp(ctx, p.TempDir, record.Job)
 	if err != nil {
 		return nil, err
 	}
