@@ -68,7 +68,7 @@ type commands struct {
 // alone returns the one command that args begin with, for a parser that knows no other: for dedup, that takes a quarter of the time to make.
 // It returns nil if the parser needs all commands: to choose among them, to print them, or to know which have a key of a job file or a variable.
 func (c *commands) alone(args []string) kong.Option {
-	if len(args) == 0 || slices.Contains([]string{"config", "completion", "man"}, args[0]) || configfile.Used(args) {
+	if len(args) == 0 || slices.Contains([]string{"config", manual.CompleteWord, "man"}, args[0]) || configfile.Used(args) {
 		return nil
 	}
 	for field, command := range reflect.ValueOf(c).Elem().Fields() {
@@ -84,7 +84,7 @@ func newParser(cli *commands, args []string, stdout, stderr io.Writer) (*kong.Ko
 	options := []kong.Option{
 		kong.Name("neardup"),
 		kong.Description("Finds near-duplicate documents: every reported pair is verified exactly, and the recall is yours to choose.\n\nExit status: 0 done, 1 failed (running it again may help), 2 a person must act: wrong usage, or a store that refuses. 3 output exists or is locked, 4 too many unreadable records or no document to compare, 5 more would be removed than --max-removed allows, 129, 130, 131 or 143 interrupted.\n\nEach flag may also come from the environment, --threshold as NEARDUP_THRESHOLD, or from a --config file; the command line overrides the environment, which overrides the file. Underscores in flags are hyphens."),
-		expanded(job.Vars(), compare.Vars(), query.Vars(), study.Vars(), export.Vars(), diff.Vars(), map[string]string{"shells": strings.Join(manual.Shells(), ",")}),
+		expanded(job.Vars(), compare.Vars(), query.Vars(), study.Vars(), export.Vars(), diff.Vars()),
 		kong.Vars{"version": "neardup " + dedup.Version()},
 		kong.Writers(stdout, stderr),
 		kong.PostBuild(hideFlags),

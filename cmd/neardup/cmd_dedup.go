@@ -72,7 +72,7 @@ func (c *dedupCmd) Run(ctx context.Context, s streams) error {
 	if left := (*job.LeftError)(nil); errors.As(err, &left) { // nothing has ended
 		return c.left(s.Out, left, found)
 	}
-	w.end(found, job.Cause(ctx, err))
+	w.end(context.WithoutCancel(ctx), found, job.Cause(ctx, err))
 	return err
 }
 

@@ -20,6 +20,7 @@ import (
 	_ "github.com/neardup/neardup/internal/collector"
 	"github.com/neardup/neardup/internal/configfile"
 	"github.com/neardup/neardup/internal/logging"
+	"github.com/neardup/neardup/internal/manual"
 	_ "github.com/neardup/neardup/internal/nobody"
 	"github.com/neardup/neardup/internal/terminal"
 	"github.com/neardup/neardup/pipelines/job"
@@ -59,6 +60,12 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	parser, err := newParser(&cli, own, stdout, stderr)
 	if err != nil {
 		return exit(err)
+	}
+	if len(own) > 0 && own[0] == manual.CompleteWord {
+		for _, line := range manual.Complete(parser.Model, own[1:]) {
+			fmt.Fprintln(stdout, line)
+		}
+		return 0
 	}
 	if misspelt(own) {
 		parser.Model.DefaultCmd = nil

@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -73,7 +74,7 @@ func absolute(path string) string {
 }
 
 // end tells how the run ended. What cannot be told is warned of: the run may be committed.
-func (w *watch) end(run *records.Run, err error) {
+func (w *watch) end(ctx context.Context, run *records.Run, err error) {
 	told := records.Run{Version: dedup.Version(), Started: w.started, Parameters: w.config.Spec, Running: w.config.Record()}
 	if run != nil {
 		told = *run
@@ -91,7 +92,7 @@ func (w *watch) end(run *records.Run, err error) {
 	}
 	if w.MetricsFile != "" {
 		told.Started = w.started // that of a run that was recovered is of another process
-		if err := metrics.Write(w.MetricsFile, w.config.JobName, &told, ended); err != nil {
+		if err := metrics.Write(ctx, w.MetricsFile, w.config.JobName, &told, ended); err != nil {
 			slog.Warn(fmt.Sprintf("--metrics-file: %v", err))
 		}
 	}

@@ -2,7 +2,7 @@
 package manual
 
 import (
-	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/alecthomas/kong"
@@ -11,8 +11,7 @@ import (
 // A command is a subcommand that does something, by its words.
 type command struct {
 	*kong.Node
-	path  string // config init
-	usual bool   // what is done without a subcommand
+	path string // config init
 }
 
 // commands returns the subcommands, in order.
@@ -22,34 +21,25 @@ func commands(app *kong.Application) (all []command) {
 		for above := node.Parent; above.Parent != nil; above = above.Parent {
 			path = above.Name + " " + path
 		}
-		all = append(all, command{node, path, node.Tag.Default != ""})
+		all = append(all, command{node, path})
 	}
 	return all
 }
 
 // own returns the flags of a command that are not of all.
 func (c command) own() (flags []*kong.Flag) {
+	root := c.Node
+	for root.Parent != nil {
+		root = root.Parent
+	}
 	for _, group := range c.AllFlags(true) {
 		for _, flag := range group {
-			if !common(c.Node, flag) {
+			if !slices.Contains(root.Flags, flag) {
 				flags = append(flags, flag)
 			}
 		}
 	}
 	return flags
-}
-
-// common reports whether a flag is one of all commands.
-func common(node *kong.Node, flag *kong.Flag) bool {
-	for node.Parent != nil {
-		node = node.Parent
-	}
-	for _, f := range node.Flags {
-		if f == flag {
-			return true
-		}
-	}
-	return false
 }
 
 // takesValue reports whether a flag has a value.
@@ -85,20 +75,4 @@ func brief(help string) string {
 		help = help[:strings.LastIndexByte(help[:most], ' ')] + " ..."
 	}
 	return help
-}
-
-// Shells are those that Completion writes for.
-func Shells() []string { return []string{"bash", "zsh", "fish"} }
-
-// Completion returns the script by which a shell completes the command line.
-func Completion(app *kong.Application, shell string) (script string, err error) {
-	switch shell {
-	case "bash":
-		return bash(app), nil
-	case "zsh":
-		return zsh(app), nil
-	case "fish":
-		return fish(app), nil
-	}
-	return "", fmt.Errorf("no completion for %q; the shells are %s", shell, strings.Join(Shells(), ", "))
 }

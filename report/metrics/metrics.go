@@ -2,37 +2,44 @@
 package metrics
 
 import (
-	"bytes"
 	"cmp"
-	"errors"
-	"os"
-	"path/filepath"
+	"context"
+	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"time"
 
-	dto "github.com/prometheus/client_model/go"
-	"github.com/prometheus/common/expfmt"
-	"google.golang.org/protobuf/proto"
-
+	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/records"
 )
 
 // Write writes what is known of a run that has ended, well or not, to a file, which is whole at any time. All metrics
 // are gauges of the last run, and have the name of the job as a label. Counts are those of a run that has come to them.
-func Write(path, name string, run *records.Run, ended time.Time) error {
-	job := label("job_name", strings.ToValidUTF8(cmp.Or(name, "neardup"), "\uFFFD"))
-	var families []*dto.MetricFamily
-	family := func(name, help string) *dto.MetricFamily {
-		f := &dto.MetricFamily{Name: proto.String("neardup_" + name), Help: &help, Type: dto.MetricType_GAUGE.Enum()}
-		families = append(families, f)
-		return f
+func Write(ctx context.Context, path, name string, run *records.Run, ended time.Time) error {
+	_, err := storage.WriteFile(ctx, path, func(w io.Writer) error {
+		_, err := io.WriteString(w, text(name, run, ended))
+		return err
+	})
+	return err
+}
+
+// escape writes the value of a label as Prometheus' text format has it.
+var escape = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`).Replace
+
+func text(name string, run *records.Run, ended time.Time) string {
+	job := `job_name="` + escape(strings.ToValidUTF8(cmp.Or(name, "neardup"), "\uFFFD")) + `"`
+	var families []string
+	family := func(name, help string) {
+		families = append(families, fmt.Sprintf("# HELP neardup_%s %s\n# TYPE neardup_%[1]s gauge\n", name, help))
 	}
-	add := func(f *dto.MetricFamily, value float64, labels ...*dto.LabelPair) {
-		f.Metric = append(f.Metric, &dto.Metric{Label: append([]*dto.LabelPair{job}, labels...),
-			Gauge: &dto.Gauge{Value: &value}})
+	add := func(name, labels string, value float64) {
+		families[len(families)-1] += fmt.Sprintf("neardup_%s{%s} %v\n", name, labels, value)
 	}
-	gauge := func(name, help string, value float64) { add(family(name, help), value) }
+	gauge := func(name, help string, value float64) {
+		family(name, help)
+		add(name, job, value)
+	}
 	success := 0.
 	if run.Exit == 0 {
 		success = 1
@@ -52,11 +59,16 @@ func Write(path, name string, run *records.Run, ended time.Time) error {
 		gauge("near_pairs", "Pairs of near-duplicates.", float64(n.NearPairs))
 		gauge("clusters", "Clusters of similar documents.", float64(n.Clusters))
 		gauge("corpus_records", "Records in the corpus that is left.", float64(n.Corpus))
-		removed := family("documents_removed", "Documents removed, by reason.")
-		add(removed, float64(n.Equal), label("reason", records.ReasonEqual))
-		add(removed, float64(n.Identical), label("reason", records.ReasonIdentical))
-		add(removed, float64(n.Near), label("reason", records.ReasonNear))
-		add(removed, float64(n.SameSet), label("reason", records.ReasonSameSet))
+		family("documents_removed", "Documents removed, by reason.")
+		for _, removed := range []struct {
+			reason string
+			count  int64
+		}{
+			{records.ReasonEqual, n.Equal}, {records.ReasonIdentical, n.Identical},
+			{records.ReasonNear, n.Near}, {records.ReasonSameSet, n.SameSet},
+		} {
+			add("documents_removed", job+`,reason="`+removed.reason+`"`, float64(removed.count))
+		}
 	}
 	if run.Recall != nil && run.Recall.Estimated != nil && run.Recall.Estimated.RecallInterval != nil {
 		gauge("recall_estimate_ratio", "The estimated share of the near pairs that was found.", run.Recall.Estimated.Recall)
@@ -65,33 +77,8 @@ func Write(path, name string, run *records.Run, ended time.Time) error {
 		gauge("cpu_seconds", "CPU time of the last run's process.", run.CPU)
 		gauge("peak_memory_bytes", "Peak memory of the last run's process.", float64(run.Peak))
 	}
-	slices.SortFunc(families, func(a, b *dto.MetricFamily) int { return cmp.Compare(a.GetName(), b.GetName()) })
-	var text bytes.Buffer
-	for _, f := range families {
-		if _, err := expfmt.MetricFamilyToText(&text, f); err != nil {
-			return err
-		}
-	}
-	return replace(path, text.Bytes())
+	slices.Sort(families)
+	return strings.Join(families, "")
 }
-
-func label(name, value string) *dto.LabelPair { return &dto.LabelPair{Name: &name, Value: &value} }
 
 func seconds(t time.Time) float64 { return float64(t.UnixNano()) / 1e9 }
-
-// replace writes a file, whose earlier content can be read until all of the new one can.
-func replace(path string, content []byte) error {
-	file, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path))
-	if err != nil {
-		return err
-	}
-	_, err = file.Write(content)
-	err = errors.Join(err, file.Chmod(0o644), file.Close())
-	if err == nil {
-		err = os.Rename(file.Name(), path)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(file.Name()))
-	}
-	return nil
-}

@@ -15,7 +15,7 @@ import (
 func written(t *testing.T, name string, run *records.Run) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "neardup.prom")
-	if err := Write(path, name, run, run.Started.Add(90*time.Second)); err != nil {
+	if err := Write(t.Context(), path, name, run, run.Started.Add(90*time.Second)); err != nil {
 		t.Fatal(err)
 	}
 	text, err := os.ReadFile(path)
@@ -75,7 +75,7 @@ func TestWhole(t *testing.T) {
 	if err := os.WriteFile(path, []byte(strings.Repeat("before ", 1000)), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := Write(path, "", &records.Run{}, time.Now()); err != nil {
+	if err := Write(t.Context(), path, "", &records.Run{}, time.Now()); err != nil {
 		t.Fatal(err)
 	}
 	text, err := os.ReadFile(path)
@@ -85,7 +85,7 @@ func TestWhole(t *testing.T) {
 	if info, err := os.Stat(path); err != nil || info.Mode() != 0o644 {
 		t.Errorf("%v, %v", err, info.Mode())
 	}
-	if err := Write(folder, "", &records.Run{}, time.Now()); err == nil {
+	if err := Write(t.Context(), folder, "", &records.Run{}, time.Now()); err == nil {
 		t.Error("a folder is replaced")
 	}
 	if left, err := filepath.Glob(folder + "*"); err != nil || len(left) != 1 {
