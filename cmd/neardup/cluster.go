@@ -47,7 +47,7 @@ func onCluster(ctx context.Context, c dedup.Config, shown *display) (job.Launch,
 		return nil, err
 	}
 	return func(ctx context.Context, p *beam.Pipeline, _ string) (beam.PipelineResult, []records.Stage, error) {
-		result, err := server.Execute(ctx, p)
+		result, err := server.Execute(ctx, p, job.PartOf(ctx))
 		if err != nil && ctx.Err() != nil && err.Error() != ctx.Err().Error() {
 			slog.Error(err.Error()) // an interrupted run looks no further
 		}

@@ -49,7 +49,7 @@ func Build(s beam.Scope, p *Plan, staged output.Folder, temp string) {
 	if p.together() {
 		keys = p.grouped(s, keys)
 	}
-	found := p.compare(s, &keys, temp)
+	found := p.compare(s, p.connect(s, &keys, temp), keys.drawn, temp)
 	rows := p.decide(s, &found, temp)
 	written := p.tables(s, &keys, &rows, staged, temp)
 	if p.Request.Writes(output.Corpus) {
@@ -84,6 +84,10 @@ const (
 	pairsLane
 	linksLane
 	copiedLane
+	membersLane
+	pairRowsLane
+	clusterRowsLane
+	removedRowsLane
 )
 
 // read reads the documents of splits, and makes their keys or, if all are compared, their sets.
@@ -145,7 +149,16 @@ func (p *Plan) grouped(s beam.Scope, k keys) keys {
 	return g
 }
 
-// found is what is known of documents that are similar: the collections of the second seam.
+// connect finds the documents that are to be compared, each with its component, and the copies: the second seam.
+func (p *Plan) connect(s beam.Scope, k *keys, temp string) flow.Members {
+	if p.Request.Method == job.Exact {
+		return flow.Flatten(s, k.signed.Copies, candidates.Copies(s, k.groupedFirsts(s), candidates.Params{Inputs: job.Inputs(temp)}))
+	}
+	edges, copies := p.edges(s, k, temp)
+	return flow.Flatten(s, copies, components.Connect(s, edges, p.components(job.Inputs(temp))))
+}
+
+// found is what is known of documents that are similar: the collections of the third seam.
 type found struct {
 	profiles flow.Profiles
 	pairs    flow.NearPairs
@@ -154,17 +167,15 @@ type found struct {
 	facts    []flow.Facts
 }
 
-// compare finds the documents that are to be compared, and compares them.
-func (p *Plan) compare(s beam.Scope, k *keys, temp string) (f found) {
+// compare compares documents. Drawn are those whose recall is measured.
+func (p *Plan) compare(s beam.Scope, members flow.Members, drawn flow.Drawn, temp string) (f found) {
 	reading := p.Source(temp)
+	fetched := source.Fetch(s, members, reading)
 	if p.Request.Method == job.Exact {
-		copies := candidates.Copies(s, k.groupedFirsts(s), candidates.Params{Inputs: job.Inputs(temp)})
-		f.profiles, f.copies = sets.Profiles(s, source.Fetch(s, flow.Flatten(s, k.signed.Copies, copies), reading), p.Request.Same, p.sets(temp))
+		f.profiles, f.copies = sets.Profiles(s, fetched, p.Request.Same, p.sets(temp))
 		return f
 	}
-	edges, copies := p.edges(s, k, temp)
-	connected := components.Connect(s, edges, p.components(job.Inputs(temp)))
-	features := sets.Make(s, source.Fetch(s, flow.Flatten(s, copies, connected), reading), p.sets(temp))
+	features := sets.Make(s, fetched, p.sets(temp))
 	small, tooLarge, tooLargeProfiles := verify.Small(s, features.Sets, p.verify(temp))
 	large := p.joinLarge(s, features, flow.Flatten(s, features.LargeSets, tooLarge), flow.Flatten(s, features.LargeProfiles, tooLargeProfiles), temp)
 	f = found{
@@ -173,7 +184,7 @@ func (p *Plan) compare(s beam.Scope, k *keys, temp string) (f found) {
 	}
 	if p.Request.MeasureRecall > 0 {
 		measuring := p.measuring(temp)
-		sample := source.Fetch(s, measuring.Choose(s, k.drawn), reading)
+		sample := source.Fetch(s, measuring.Choose(s, drawn), reading)
 		f.facts = append(f.facts, measuring.Keep(s, sample, large.crowds))
 	}
 	return f

@@ -24,6 +24,7 @@ import (
 	"github.com/neardup/neardup/output/commit"
 	"github.com/neardup/neardup/pipelines/job"
 	"github.com/neardup/neardup/records"
+	"github.com/neardup/neardup/transforms/decide"
 	"github.com/neardup/neardup/transforms/exchange"
 )
 
@@ -33,12 +34,14 @@ import (
 
 // The phases.
 const (
-	prepared = "prepared" // the dictionary, or the frequencies of shingles
-	keyed    = "keys"     // waves of splits
-	plain    = "plain"    // plain bytes of compressed files, by the waves that left them
-	verified = "verified"
-	tabled   = "tables"
-	copied   = "corpus" // waves of batches
+	prepared  = "prepared" // the dictionary, or the frequencies of shingles
+	keyed     = "keys"     // waves of splits
+	plain     = "plain"    // plain bytes of compressed files, by the waves that left them
+	connected = "members"
+	verified  = "verified"
+	decided   = "rows" // of tables
+	tabled    = "tables"
+	copied    = "corpus" // waves of batches
 
 	rejected = "rejected" // files of rejected rows and unreadable records, of parts of keys
 )
@@ -66,11 +69,14 @@ const (
 	waveBytes  = 4 << 30
 	leastWaves = 16
 	mostWaves  = 256
+
+	shingleBytes = 5 // of text
 )
 
-// waves is how many waves a read of the input has.
+// waves is how many waves a read of the input has at most: each has the text of a usual split, or more.
 func (p *Plan) waves() int {
-	return int(min(max(leastWaves, p.KeyBytes()/waveBytes), mostWaves))
+	splits := shingleBytes * p.Shingles / p.Reading().SplitSize()
+	return int(min(max(leastWaves, p.KeyBytes()/waveBytes), mostWaves, max(1, splits)))
 }
 
 // part is what a run has to know of a part that is done.
@@ -132,10 +138,13 @@ func (r *run) fingerprints(ctx context.Context) (fingerprints, error) {
 	}
 	ending("plan", plain)
 	encode(p.Choice.Banding, p.Pieces, p.Complete, p.Layout)
-	ending("keys", prepared, keyed)
+	if p.Complete { // members follow from it
+		encode(p.Threshold)
+	}
+	ending("keys", prepared, keyed, connected)
 	encode(p.Threshold, p.componentShards())
 	ending("verify", verified)
-	ending("decide", tabled, copied)
+	ending("decide", decided, tabled, copied)
 	return all, nil
 }
 
@@ -174,7 +183,9 @@ func (r *run) inPhases(ctx context.Context, launch job.Launch) error {
 		func() error { return r.prepare(ctx, launch, prints[prepared]) },
 		func() error { return r.readWaves(ctx, launch, prints, splits) },
 		func() error { return r.checkRead(ctx, launch, prints[keyed]) },
+		func() error { return r.part(ctx, launch, connected, prints[connected], r.connect) },
 		func() error { return r.part(ctx, launch, verified, prints[verified], r.verify) },
+		func() error { return r.part(ctx, launch, decided, prints[decided], r.decide) },
 		func() error { return r.part(ctx, launch, tabled, prints[tabled], r.tables) },
 		func() error { return r.writeWaves(ctx, launch, prints[copied], batches) },
 	} {
@@ -204,24 +215,48 @@ func (r *run) readWaves(ctx context.Context, launch job.Launch, prints fingerpri
 	return nil
 }
 
-func (r *run) verify(b *builder) []flow.Facts {
+func (r *run) connect(b *builder) []flow.Facts {
 	all := b.files(keyed, blocks.Range{})
 	if r.plan.together() {
 		all = all.Group(b.scope)
 	}
 	k := r.plan.leave(b.scope, all)
-	found := r.plan.compare(b.scope, &k, r.temp)
+	lanes := exchange.New(b.scope)
+	exchange.Enter(lanes, membersLane, r.plan.connect(b.scope, &k, r.temp))
+	exchange.Enter(lanes, drawnLane, k.drawn)
+	return []flow.Facts{b.keep(lanes, connected)}
+}
+
+func (r *run) verify(b *builder) []flow.Facts {
+	all := b.files(connected, blocks.Range{})
+	members := exchange.Leave[flow.Members](b.scope, all, membersLane)
+	found := r.plan.compare(b.scope, members, exchange.Leave[flow.Drawn](b.scope, all, drawnLane), r.temp)
 	return append(found.facts, b.keep(found.enter(b.scope), verified))
 }
 
+func (r *run) decide(b *builder) []flow.Facts {
+	found := r.plan.leaveFound(b.scope, b.files(verified, blocks.Range{}))
+	rows := r.plan.decide(b.scope, &found, r.temp)
+	lanes := exchange.New(b.scope)
+	exchange.Enter(lanes, pairRowsLane, rows.Pairs...)
+	exchange.Enter(lanes, clusterRowsLane, rows.Clusters...)
+	exchange.Enter(lanes, removedRowsLane, rows.Removed...)
+	exchange.Enter(lanes, droppedLane, rows.Dropped...)
+	return append(rows.Facts, b.keep(lanes, decided))
+}
+
 func (r *run) tables(b *builder) []flow.Facts {
-	rest := b.files(rejected, blocks.Range{})
+	rest, all := b.files(rejected, blocks.Range{}), b.files(decided, blocks.Range{})
 	k := keys{
 		rejected: []flow.Rows[records.Rejected]{exchange.Leave[flow.Rows[records.Rejected]](b.scope, rest, rejectedLane)},
 		dropped:  exchange.Leave[flow.Dropped](b.scope, rest, droppedLane),
 	}
-	found := r.plan.leaveFound(b.scope, b.files(verified, blocks.Range{}))
-	rows := r.plan.decide(b.scope, &found, r.temp)
+	rows := decide.Rows{
+		Pairs:    []flow.Rows[records.Pair]{exchange.Leave[flow.Rows[records.Pair]](b.scope, all, pairRowsLane)},
+		Clusters: []flow.Rows[records.Clustered]{exchange.Leave[flow.Rows[records.Clustered]](b.scope, all, clusterRowsLane)},
+		Removed:  []flow.Rows[records.Removed]{exchange.Leave[flow.Rows[records.Removed]](b.scope, all, removedRowsLane)},
+		Dropped:  []flow.Dropped{exchange.Leave[flow.Dropped](b.scope, all, droppedLane)},
+	}
 	written := r.plan.tables(b.scope, &k, &rows, r.commit.Staged(), r.temp)
 	lanes := exchange.New(b.scope)
 	exchange.Enter(lanes, droppedLane, written.dropped...)
@@ -269,7 +304,9 @@ func (r *run) tell(splits, batches []blocks.Range) {
 	for i := range splits {
 		add(waveOf(keyed, i), job.First, 1/float64(len(splits)))
 	}
+	add(connected, job.Second, 0)
 	add(verified, job.Second, 1)
+	add(decided, job.Second, 0)
 	add(tabled, job.Second, 0)
 	for i := range batches {
 		add(waveOf(copied, i), job.Third, 1/float64(len(batches)))
@@ -327,7 +364,7 @@ func (r *run) part(ctx context.Context, launch job.Launch, name, fingerprint str
 	if b.failed != nil {
 		return b.failed
 	}
-	ended, err := r.config.Execute(ctx, launch, pipeline, r.temp)
+	ended, err := r.config.Execute(job.WithPart(ctx, name), launch, pipeline, r.temp)
 	if err != nil {
 		return err
 	}
@@ -376,7 +413,7 @@ func (r *run) prepare(ctx context.Context, launch job.Launch, fingerprint string
 	if _, done := r.commit.Parts()[prepared]; done || !r.asked.Prepares() {
 		return nil
 	}
-	stages, err := r.plan.Prepare(ctx, launch, r.temp)
+	stages, err := r.plan.Prepare(job.WithPart(ctx, prepared), launch, r.temp)
 	if err != nil {
 		return r.cause(ctx, err)
 	}

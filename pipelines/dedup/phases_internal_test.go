@@ -22,7 +22,7 @@ func TestFingerprintsOfFields(t *testing.T) {
 		return of
 	}
 	order := []string{"plan", "keys", "verify", "decide", "check"}
-	of := map[string]string{plain: "plan", prepared: "keys", keyed: "keys", verified: "verify", tabled: "decide", copied: "decide"}
+	of := map[string]string{plain: "plan", prepared: "keys", keyed: "keys", connected: "keys", verified: "verify", decided: "decide", tabled: "decide", copied: "decide"}
 	r.asked = &job.Asked{Spec: records.Default()}
 	before := prints()
 	if len(before) != len(of) {

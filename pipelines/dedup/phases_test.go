@@ -110,10 +110,14 @@ func TestContinued(t *testing.T) {
 		config.SplitBytes = 60_000
 		return config
 	}
-	all := 0
-	want := phasedRun(t, ask(), dying(0, false, &all))
-	if all < 10 {
-		t.Fatalf("%d jobs", all)
+	all, parts := 0, map[string]bool{}
+	usual := dying(0, false, &all)
+	want := phasedRun(t, ask(), func(ctx context.Context, p *beam.Pipeline, temp string) (beam.PipelineResult, []records.Stage, error) {
+		parts[job.PartOf(ctx)] = true
+		return usual(ctx, p, temp)
+	})
+	if all < 10 || len(parts) != all {
+		t.Fatalf("%d jobs, named for %v", all, slices.Collect(maps.Keys(parts)))
 	}
 	for n := 1; n <= all; n += 1 + rand.IntN(3) {
 		for _, after := range []bool{false, true} {

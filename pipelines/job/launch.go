@@ -23,6 +23,19 @@ import (
 // files, "" if that is not on a disk. Stages are what the runner tells of its work, if it does.
 type Launch func(ctx context.Context, p *beam.Pipeline, temp string) (result beam.PipelineResult, stages []records.Stage, err error)
 
+type partKey struct{}
+
+// WithPart is the context of a job that does a part of a run.
+func WithPart(ctx context.Context, part string) context.Context {
+	return context.WithValue(ctx, partKey{}, part)
+}
+
+// PartOf is the part of a run that a job does, for the job's name; "": all of it.
+func PartOf(ctx context.Context) string {
+	part, _ := ctx.Value(partKey{}).(string)
+	return part
+}
+
 // Outcome is what became of a pipeline.
 type Outcome struct {
 	Result beam.PipelineResult

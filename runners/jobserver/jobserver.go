@@ -145,8 +145,9 @@ func dial(address string) (*grpc.ClientConn, error) {
 // close ends the connection.
 func (s *Server) close() error { return s.conn.Close() }
 
-// Execute runs a pipeline and returns when it has ended. When ctx ends, the job is cancelled.
-func (s *Server) Execute(ctx context.Context, p *beam.Pipeline) (_ *Result, err error) {
+// Execute runs a pipeline and returns when it has ended. When ctx ends, the job is cancelled. If the pipeline is a part
+// of what the options name, that ends the job's name.
+func (s *Server) Execute(ctx context.Context, p *beam.Pipeline, part string) (_ *Result, err error) {
 	if !beam.Initialized() {
 		return nil, errors.New("job server: beam.Init must be called first")
 	}
@@ -168,7 +169,7 @@ func (s *Server) Execute(ctx context.Context, p *beam.Pipeline) (_ *Result, err 
 		return nil, err
 	}
 	readNames(model)
-	id, err := s.submit(ctx, model)
+	id, err := s.submit(ctx, model, part)
 	if err != nil {
 		return nil, err
 	}

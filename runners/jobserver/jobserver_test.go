@@ -85,7 +85,7 @@ func TestExecute(t *testing.T) {
 				ended++
 			}
 		},
-	}).Execute(context.Background(), pipeline("hello"))
+	}).Execute(context.Background(), pipeline("hello"), "keys-0003")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,7 +105,7 @@ func TestExecute(t *testing.T) {
 	options := f.asked.GetPipelineOptions().AsMap()
 	for name, want := range map[string]string{
 		"parallelism": "3", "app_name": "a-name", "experiments": "[beam_fn_api one]",
-		"environment_cache_millis": "10000", "faster_copy": "true", "job_name": "a-name",
+		"environment_cache_millis": "10000", "faster_copy": "true", "job_name": "a-name-keys-0003",
 		"execution_mode_for_batch": "BATCH_FORCED", "number_of_execution_retries": "4", "object_reuse": "true",
 	} {
 		if got := fmt.Sprint(options["beam:option:"+name+":v1"]); got != want {
@@ -140,7 +140,7 @@ func TestEnds(t *testing.T) {
 		"no end":           {[]*jobpb.JobMessagesResponse{running}, "lost sight of job job-1"},
 	} {
 		f := serve(t, c.script...)
-		_, err := connect(t, Options{Address: f.address, Environment: Environment{Kind: Loopback}}).Execute(context.Background(), pipeline(""))
+		_, err := connect(t, Options{Address: f.address, Environment: Environment{Kind: Loopback}}).Execute(context.Background(), pipeline(""), "")
 		if f := (*failure)(nil); errors.As(err, &f) {
 			err = errors.New(f.Cause())
 		}
@@ -158,7 +158,7 @@ func TestCancel(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	f := serve(t, running, nil, state(jobpb.JobState_CANCELLED))
 	s := connect(t, Options{Address: f.address, Environment: Environment{Kind: Loopback}, Submitted: func(string) { cancel() }})
-	_, err := s.Execute(ctx, pipeline(""))
+	_, err := s.Execute(ctx, pipeline(""), "")
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("the error is %v", err)
 	}
@@ -221,7 +221,7 @@ func TestPrism(t *testing.T) {
 	}
 	s := connect(t, Options{Address: fmt.Sprintf("localhost:%d", port), Name: "test", Environment: Environment{Kind: Loopback}})
 
-	result, err := s.Execute(context.Background(), pipeline("hello"))
+	result, err := s.Execute(context.Background(), pipeline("hello"), "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -232,7 +232,7 @@ func TestPrism(t *testing.T) {
 		"fail":  "in.jsonl: it changed\nwhile it was read",
 		"panic": "a step panicked: the sky falls",
 	} {
-		_, err := s.Execute(context.Background(), pipeline(say))
+		_, err := s.Execute(context.Background(), pipeline(say), "")
 		var f *failure
 		if !errors.As(err, &f) || f.Cause() != want {
 			t.Errorf("%s: the cause is %v, want %q", say, err, want)

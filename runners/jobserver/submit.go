@@ -37,9 +37,9 @@ const idleWorker = 10_000
 const startup = 2 * time.Minute
 
 // submit hands the server a job and the files it needs, and returns the job's id.
-func (s *Server) submit(ctx context.Context, model *pipepb.Pipeline) (id string, err error) {
+func (s *Server) submit(ctx context.Context, model *pipepb.Pipeline, part string) (id string, err error) {
 	address := s.options.Address
-	request, err := s.request(model)
+	request, err := s.request(model, part)
 	if err != nil {
 		return "", err
 	}
@@ -64,8 +64,12 @@ func (s *Server) submit(ctx context.Context, model *pipepb.Pipeline) (id string,
 }
 
 // request is the first thing that the server is told.
-func (s *Server) request(model *pipepb.Pipeline) (*jobpb.PrepareJobRequest, error) {
+func (s *Server) request(model *pipepb.Pipeline, part string) (*jobpb.PrepareJobRequest, error) {
 	o := &s.options
+	name := o.Name
+	if part != "" {
+		name += "-" + part
+	}
 	hooks.SerializeHooksToOptions()
 	beam.PipelineOptions.LoadOptionsFromFlags(nil)
 	parallelism := o.Parallelism
@@ -73,7 +77,7 @@ func (s *Server) request(model *pipepb.Pipeline) (*jobpb.PrepareJobRequest, erro
 		parallelism = -1 // Beam's word for what the cluster is set to
 	}
 	options, err := tools.OptionsToProto(pipelineOptions{
-		Options: beam.PipelineOptions.Export(), Name: o.Name, JobName: o.Name, RetainContainers: o.RetainContainers,
+		Options: beam.PipelineOptions.Export(), Name: o.Name, JobName: name, RetainContainers: o.RetainContainers,
 		Experiments: append([]string{"beam_fn_api"}, o.Experiments...), Parallelism: parallelism,
 		EnvironmentCache: idleWorker, FasterCopy: true,
 	})
@@ -83,7 +87,7 @@ func (s *Server) request(model *pipepb.Pipeline) (*jobpb.PrepareJobRequest, erro
 	for name, value := range s.runner {
 		options.Fields[optionURN(name)] = value
 	}
-	return &jobpb.PrepareJobRequest{Pipeline: model, PipelineOptions: options, JobName: o.Name}, nil
+	return &jobpb.PrepareJobRequest{Pipeline: model, PipelineOptions: options, JobName: name}, nil
 }
 
 // stage sends the files that the job depends on. The server asks for them, also if there are none.

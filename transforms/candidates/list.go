@@ -76,7 +76,10 @@ func (f *writeListFn) ProcessElement(ctx context.Context, _ int64, packed func(*
 // list is sorted keys as blocks.AppendKey writes them; as bytes, they are a short string of JSON.
 type list []byte
 
-const keyBytes = 8
+const (
+	keyBytes = 8
+	far      = 32 // keys: about what a look-up costs
+)
 
 // newList returns the list of keys, which it sorts.
 func newList(keys []blocks.Key) list {
@@ -92,8 +95,8 @@ func (l list) len() int { return len(l) / keyBytes }
 
 func (l list) at(i int) blocks.Key { return blocks.Key(binary.LittleEndian.Uint64(l[keyBytes*i:])) }
 
-// others removes the entries of listed documents. It goes through the list beside them, and looks up where to begin
-// only at an entry that is not in input order: those of a block mostly are.
+// others removes the entries of listed documents. It goes through the list beside them, and looks up where to go on
+// only at an entry that is not in input order, or far from the last: those of a block mostly are neither.
 func (l list) others(entries []blocks.BandEntry) []blocks.BandEntry {
 	if l.len() == 0 {
 		return entries
@@ -101,7 +104,7 @@ func (l list) others(entries []blocks.BandEntry) []blocks.BandEntry {
 	others := entries[:0]
 	next, last := 0, blocks.Key(math.MaxInt64)
 	for _, e := range entries {
-		if e.Document < last {
+		if e.Document < last || next+far < l.len() && l.at(next+far) < e.Document {
 			next = sort.Search(l.len(), func(i int) bool { return l.at(i) >= e.Document })
 		}
 		last = e.Document

@@ -28,7 +28,8 @@ func init() {
 // exchanged are the collections of blocks under a key that can share one collection.
 type exchanged interface {
 	flow.Bands | flow.Firsts | flow.Sized | flow.Drawn | flow.Members | flow.Dropped | flow.Rows[records.Rejected] |
-		flow.Profiles | flow.NearPairs | flow.Links | flow.Copies
+		flow.Profiles | flow.NearPairs | flow.Links | flow.Copies |
+		flow.Rows[records.Pair] | flow.Rows[records.Clustered] | flow.Rows[records.Removed]
 }
 
 // Lane says of which collection a block is. The zero Lane is that of a collection by itself.

@@ -1,13 +1,11 @@
 package exchange
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"fmt"
-	"hash/crc32"
 	"io"
-	"slices"
-	"sync"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
@@ -45,36 +43,27 @@ func (l *Lanes) Write(files Files) flow.Facts {
 	return flow.Facts(beam.ParDo(l.scope, &writeFn{Files: files}, l.all()))
 }
 
-// writeFn holds the frames of a file until that is written.
+// writeFn holds the blocks of a file until that is written: nobody changes what was emitted.
 type writeFn struct {
 	Files Files
 
-	buffer *[]byte
-	frames []byte // in the buffer
+	heads  []byte // of the blocks
+	blocks [][]byte
+	bytes  int // of both
 }
 
-// buffers are those of files: each job has new DoFns.
-var buffers = sync.Pool{New: func() any { return new([]byte) }}
+// frameBytes are those before a block: its key, its length and the checksum, little-endian.
+const frameBytes = 8 + 4 + 8
 
-// frameBytes are those before a block: its key and length, little-endian, and the CRC-32C of these and of the block.
-const frameBytes = 8 + 4 + 4
-
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
-
-func checksum(head, block []byte) uint32 {
-	return crc32.Update(crc32.Checksum(head, castagnoli), castagnoli, block)
-}
+// checksum is that of a block, which tells of its length, and of its key.
+func checksum(key uint64, block []byte) uint64 { return hash.Mix(key) ^ hash.Text(block).Lo }
 
 func (f *writeFn) ProcessElement(ctx context.Context, key int64, block []byte, facts func([]byte)) error {
-	if f.frames == nil {
-		f.buffer = buffers.Get().(*[]byte)
-		f.frames = slices.Grow((*f.buffer)[:0], f.Files.Bytes+frameBytes+blocks.BlockBytes)
-	}
-	start := len(f.frames)
-	f.frames = binary.LittleEndian.AppendUint64(f.frames, uint64(key))
-	f.frames = binary.LittleEndian.AppendUint32(f.frames, uint32(len(block)))
-	f.frames = binary.LittleEndian.AppendUint32(f.frames, checksum(f.frames[start:], block))
-	if f.frames = append(f.frames, block...); len(f.frames) < f.Files.Bytes {
+	f.heads = binary.LittleEndian.AppendUint64(f.heads, uint64(key))
+	f.heads = binary.LittleEndian.AppendUint32(f.heads, uint32(len(block)))
+	f.heads = binary.LittleEndian.AppendUint64(f.heads, checksum(uint64(key), block))
+	f.blocks = append(f.blocks, block)
+	if f.bytes += frameBytes + len(block); f.bytes < f.Files.Bytes {
 		return nil
 	}
 	return f.FinishBundle(ctx, facts)
@@ -82,14 +71,18 @@ func (f *writeFn) ProcessElement(ctx context.Context, key int64, block []byte, f
 
 // FinishBundle writes what is held.
 func (f *writeFn) FinishBundle(ctx context.Context, facts func([]byte)) error {
-	if len(f.frames) == 0 {
+	if len(f.blocks) == 0 {
 		return nil
 	}
-	sum := hash.Text(f.frames) // of the same blocks it is the same file
+	sum := hash.Text(f.heads) // of the same blocks it is the same file
 	name := fmt.Sprintf("%s%016x%016x", f.Files.Prefix, sum.Hi, sum.Lo)
 	path := storage.Join(f.Files.Folder, name)
-	info, err := storage.WriteBelow(ctx, f.Files.Folder, path, func(w io.Writer) error {
-		_, err := w.Write(f.frames)
+	info, err := storage.WriteStaged(ctx, f.Files.Folder, path, func(w io.Writer) (err error) {
+		for i, block := range f.blocks {
+			_, wrong := w.Write(f.heads[i*frameBytes:][:frameBytes])
+			_, failed := w.Write(block)
+			err = cmp.Or(err, wrong, failed)
+		}
 		return err
 	})
 	if err == nil && f.Files.Sync {
@@ -98,8 +91,8 @@ func (f *writeFn) FinishBundle(ctx context.Context, facts func([]byte)) error {
 	if err != nil {
 		return err
 	}
-	*f.buffer, f.frames = f.frames, nil
-	buffers.Put(f.buffer)
+	clear(f.blocks)
+	f.heads, f.blocks, f.bytes = f.heads[:0], f.blocks[:0], 0
 	return blocks.Fact{Kind: blocks.FactKept, Name: name, Bytes: info.Size}.Emit(facts)
 }
 
@@ -144,16 +137,15 @@ func (f *readFn) ProcessElement(ctx context.Context, file []byte, emit func(int6
 		if len(data) < frameBytes {
 			return damaged(file)
 		}
-		head, rest := data[:frameBytes-4], data[frameBytes:]
-		key, n := int64(binary.LittleEndian.Uint64(head)), binary.LittleEndian.Uint32(head[8:])
+		key, n, rest := binary.LittleEndian.Uint64(data), binary.LittleEndian.Uint32(data[8:]), data[frameBytes:]
 		if uint64(n) > uint64(len(rest)) {
 			return damaged(file)
 		}
 		block := rest[:n:n]
-		if checksum(head, block) != binary.LittleEndian.Uint32(data[len(head):]) {
+		if checksum(key, block) != binary.LittleEndian.Uint64(data[12:]) {
 			return damaged(file)
 		}
-		if f.Keys.Has(key & (1<<laneBits - 1)) {
+		if key := int64(key); f.Keys.Has(key & (1<<laneBits - 1)) {
 			emit(key, block)
 		}
 		data = rest[n:]
