@@ -23,13 +23,14 @@ var (
 	fish string
 )
 
-// Complete returns what the last of words may become, a line for each way: the word, a tab and what that means. Words are those
-// of a command line after the program's name. No way: it is a file, or anything.
+// Complete returns what the last of words may become, a line for each way: the word, a tab and what that means. Words
+// are those of a command line after the program's name. No way: it is a file, or anything.
 func Complete(app *kong.Application, words []string) (lines []string) {
-	words = slices.DeleteFunc(slices.Clone(words), func(word string) bool { return word == "=" }) // bash parts words at it
-	if len(words) == 0 {
-		words = []string{""}
+	words = slices.Clone(words)
+	if len(words) == 0 || words[len(words)-1] == "=" {
+		words = append(words, "")
 	}
+	words = slices.DeleteFunc(words, func(word string) bool { return word == "=" }) // bash parts words at it
 	last := words[len(words)-1]
 	add := func(help string, ways ...string) {
 		for _, way := range ways {
