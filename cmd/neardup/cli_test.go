@@ -27,7 +27,7 @@ func TestNotAlone(t *testing.T) {
 	if cli.alone([]string{"dedup", "a"}) == nil {
 		t.Error("dedup a: not alone")
 	}
-	for _, line := range [][]string{{}, {"a"}, {"-q", "dedup", "a"}, {"config", "init", "dedup"}, {"completion", "bash"}, {"man"}, {"dedup", "a", "--config=b"}} {
+	for _, line := range [][]string{{}, {"a"}, {"-q", "dedup", "a"}, {"config", "init", "dedup"}, {"__complete", "query", ""}, {"man"}, {"dedup", "a", "--config=b"}} {
 		if cli.alone(line) != nil {
 			t.Errorf("%q: alone", line)
 		}

@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 
 	"github.com/neardup/neardup/internal/configfile"
-	"github.com/neardup/neardup/pipelines/job"
 	"github.com/neardup/neardup/pipelines/study"
 	"github.com/neardup/neardup/records"
 	"github.com/neardup/neardup/report"
@@ -36,11 +35,8 @@ func (c *studyCmd) Run(ctx context.Context, s streams) error {
 	if err != nil {
 		return withHelp(err, "study")
 	}
-	if err := job.CheckPath("--group-into", c.GroupInto); err != nil {
-		return withHelp(err, "study")
-	}
-	if _, err := os.Lstat(c.GroupInto); c.GroupInto != "" && !errors.Is(err, fs.ErrNotExist) {
-		return &job.OutputExistsError{Reason: c.GroupInto + " is there already; give another --group-into"}
+	if err := checkNew(c.GroupInto, "--group-into", "study"); err != nil {
+		return err
 	}
 	launch, err := inProcess(c.Running, s.Progress)
 	if err != nil {

@@ -24,11 +24,16 @@ func (p picture) check(flag, subcommand string) error {
 	if !strings.EqualFold(filepath.Ext(string(p)), ".svg") {
 		return withHelp(job.Usage("%s %s: the picture is SVG; give a name that ends in .svg", flag, p), subcommand)
 	}
-	if err := job.CheckPath(flag, string(p)); err != nil {
+	return checkNew(string(p), flag, subcommand)
+}
+
+// checkNew returns an error if nothing new can be made at the path of a flag of a subcommand; "" is none.
+func checkNew(path, flag, subcommand string) error {
+	if err := job.CheckPath(flag, path); err != nil {
 		return withHelp(err, subcommand)
 	}
-	if _, err := os.Lstat(string(p)); !errors.Is(err, fs.ErrNotExist) {
-		return &job.OutputExistsError{Reason: fmt.Sprintf("%s is there already; give another %s", p, flag)}
+	if _, err := os.Lstat(path); path != "" && !errors.Is(err, fs.ErrNotExist) {
+		return &job.OutputExistsError{Reason: fmt.Sprintf("%s is there already; give another %s", path, flag)}
 	}
 	return nil
 }

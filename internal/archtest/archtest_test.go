@@ -213,9 +213,10 @@ var layers = []layer{
 	},
 	{
 		packages: []string{"internal/configfile"},
-		may:      []string{module + "kernels/edit", module + "records", "github.com/alecthomas/kong", "github.com/pelletier/go-toml/v2/..."},
-		never:    []string{beamPath + "...", module + "pipelines/..."},
-		why:      "a job file sets flags, of whatever job",
+		may: []string{module + "kernels/edit", module + "records", module + "internal/terminal",
+			"github.com/alecthomas/kong", "github.com/pelletier/go-toml/v2/..."},
+		never: []string{beamPath + "...", module + "pipelines/..."},
+		why:   "a job file sets flags, of whatever job",
 	},
 	{
 		packages: []string{"internal/manual"},

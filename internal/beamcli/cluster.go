@@ -5,39 +5,59 @@ import (
 	"flag"
 	"strings"
 
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/options/gcpopts"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/options/jobopts"
 
+	"github.com/neardup/neardup/runners/dataflow"
 	"github.com/neardup/neardup/runners/jobserver"
 )
+
+// given reports whether one of Beam's options is on the command line.
+func given(name string) (found bool) {
+	flag.Visit(func(f *flag.Flag) { found = found || f.Name == name })
+	return found
+}
+
+// take sets what one of Beam's options says, if it is given.
+func take[T any](to *T, name string, value *T) {
+	if given(name) {
+		*to = *value
+	}
+}
 
 // Cluster returns how a job server is to run a job: as Beam's options say, and as o does where they
 // are not given. Init must have parsed them.
 func Cluster(o jobserver.Options) (jobserver.Options, error) {
-	given := map[string]bool{}
-	flag.Visit(func(f *flag.Flag) { given[f.Name] = true })
-	switch {
-	case given["async"], given["execute_async"]:
+	if given("async") || given("execute_async") {
 		return o, errors.New("beam option --async: neardup waits for the end of its job, to check it; leave it out")
-	case given["environment_type"]:
-		o.Environment = jobserver.Environment{Kind: strings.ToLower(*jobopts.EnvironmentType),
-			Config: *jobopts.EnvironmentConfig}
-	case given["environment_config"]:
-		o.Environment.Config = *jobopts.EnvironmentConfig
 	}
-	if given["endpoint"] {
-		o.Address = *jobopts.Endpoint
+	if given("environment_type") {
+		o.Environment = jobserver.Environment{Kind: strings.ToLower(*jobopts.EnvironmentType)}
 	}
-	if given["worker_binary"] {
-		o.Worker = *jobopts.WorkerBinary
-	}
-	if given["parallelism"] {
-		o.Parallelism = *jobopts.Parallelism
-	}
-	if given["job_name"] {
-		o.Name = *jobopts.JobName
-	}
+	take(&o.Environment.Config, "environment_config", jobopts.EnvironmentConfig)
+	take(&o.Address, "endpoint", jobopts.Endpoint)
+	take(&o.Worker, "worker_binary", jobopts.WorkerBinary)
+	take(&o.Parallelism, "parallelism", jobopts.Parallelism)
+	take(&o.Name, "job_name", jobopts.JobName)
 	o.Experiments = jobopts.GetExperiments()
 	o.RetainContainers = *jobopts.RetainDockerContainers
+	o.ResourceHints = jobopts.GetPipelineResourceHints()
+	return o, nil
+}
+
+// Dataflow returns how Dataflow is to run a job: as Beam's options say, and as o does where they are not given. Init
+// must have parsed them.
+func Dataflow(o dataflow.Options) (dataflow.Options, error) {
+	if given("environment_type") || given("environment_config") {
+		return o, errors.New("beam option --environment_type: Dataflow runs containers; " +
+			"give --dataflow-option sdk-container-image=IMAGE")
+	}
+	take(&o.Project, "project", gcpopts.Project)
+	take(&o.Region, "region", gcpopts.Region)
+	take(&o.Worker, "worker_binary", jobopts.WorkerBinary)
+	take(&o.Name, "job_name", jobopts.JobName)
+	o.Detach = o.Detach || *jobopts.Async
+	o.Experiments = jobopts.GetExperiments()
 	o.ResourceHints = jobopts.GetPipelineResourceHints()
 	return o, nil
 }

@@ -107,7 +107,8 @@ func (f *file) parse(data []byte) error {
 		var mistake *toml.DecodeError
 		if errors.As(err, &mistake) {
 			line, _ := mistake.Position()
-			if bare := unquoted.FindStringSubmatch(strings.Split(string(data), "\n")[line-1]); bare != nil {
+			bare := unquoted.FindStringSubmatch(strings.Split(string(data), "\n")[line-1])
+			if bare != nil && toml.Unmarshal([]byte("value = "+bare[2]), &values) != nil { // else the key is wrong
 				return fmt.Errorf("%s:%d: put text in quotes: %s = %q", f.path, line, bare[1], bare[2])
 			}
 			return fmt.Errorf("%s:%d: %s", f.path, line, strings.TrimPrefix(mistake.Error(), "toml: "))
@@ -223,18 +224,19 @@ func (f *file) check(app *kong.Application, command *kong.Node) error {
 // ones of a group are among them: the job file of dedup serves plan, too.
 func flagsOf(command *kong.Node) map[string]*kong.Flag {
 	flags := map[string]*kong.Flag{}
-	for _, group := range command.AllFlags(false) {
-		for _, flag := range group {
-			if flag.Hidden && flag.Group == nil {
-				continue
-			}
-			if flag.Name != "help" && flag.Name != "version" && flag.Target.Type() != reflect.TypeFor[Flag]() {
-				flags[flag.Name] = flag
-			}
+	for _, flag := range slices.Concat(command.AllFlags(false)...) {
+		if flag.Hidden && flag.Group == nil {
+			continue
+		}
+		if flag.Name != "help" && flag.Name != "version" && !namesFile(flag) {
+			flags[flag.Name] = flag
 		}
 	}
 	return flags
 }
+
+// namesFile reports whether a flag is the one that names the job file.
+func namesFile(flag *kong.Flag) bool { return flag.Target.Type() == reflect.TypeFor[Flag]() }
 
 // unknown says what may have been meant by a key that is none of the command.
 func unknown(app *kong.Application, command *kong.Node, key string) string {

@@ -5,7 +5,6 @@ import (
 	"log/slog"
 	"maps"
 	"os"
-	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -45,15 +44,11 @@ func Args(parser *kong.Kong, args []string) []string {
 	if err != nil || trace.Error != nil || trace.Selected() == nil {
 		return args
 	}
-	for _, group := range trace.Selected().AllFlags(true) {
-		for _, flag := range group {
-			given := slices.ContainsFunc(trace.Path, func(p *kong.Path) bool { return p.Flag == flag })
-			if flag.Target.Type() == reflect.TypeFor[Flag]() && !given {
-				return append(slices.Clip(args), "--config="+path)
-			}
-		}
+	named := slices.ContainsFunc(trace.Path, func(p *kong.Path) bool { return p.Flag != nil && namesFile(p.Flag) })
+	if named || !Takes(trace.Selected()) {
+		return args
 	}
-	return args
+	return append(slices.Clip(args), "--config="+path)
 }
 
 // Environment has kong take flags that the command line does not set from the environment, which goes before a job

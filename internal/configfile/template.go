@@ -3,14 +3,17 @@ package configfile
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/alecthomas/kong"
+
+	"github.com/neardup/neardup/internal/terminal"
 )
 
-// templateWidth is that of comments.
-const templateWidth = 80
+// width is that of comments.
+const width = 80
 
 // Template returns a job file of a command, in which all is commented: each flag with its help and, behind # without a
 // space, its default. It is a usage error of the caller if the command takes no job file.
@@ -19,22 +22,22 @@ func Template(app *kong.Application, command *kong.Node) string {
 	fmt.Fprintf(&b, "# Job file of %s %s. Take away the # before a key to set it.\n", app.Name, command.Name)
 	title := ""
 	settable := flagsOf(command)
-	for _, group := range command.AllFlags(true) {
-		for _, flag := range group {
-			if settable[flag.Name] != flag {
-				continue
-			}
-			if flag.Group != nil && flag.Group.Title != title {
-				title = flag.Group.Title
-				fmt.Fprintf(&b, "\n## %s\n", title)
-			}
-			b.WriteString("\n")
-			comment(&b, flag.Help)
-			if value, ok := setting(flag); ok {
-				fmt.Fprintf(&b, "#%s = %s\n", flag.Name, value)
-			} else {
-				fmt.Fprintf(&b, "# %s = %s (no default)\n", flag.Name, flag.FormatPlaceHolder())
-			}
+	for _, flag := range slices.Concat(command.AllFlags(true)...) {
+		if settable[flag.Name] != flag {
+			continue
+		}
+		if flag.Group != nil && flag.Group.Title != title {
+			title = flag.Group.Title
+			fmt.Fprintf(&b, "\n## %s\n", title)
+		}
+		b.WriteString("\n")
+		for _, line := range terminal.Wrap(flag.Help, width-len("# ")) {
+			fmt.Fprintf(&b, "# %s\n", line)
+		}
+		if value, ok := setting(flag); ok {
+			fmt.Fprintf(&b, "#%s = %s\n", flag.Name, value)
+		} else {
+			fmt.Fprintf(&b, "# %s = %s (no default)\n", flag.Name, flag.FormatPlaceHolder())
 		}
 	}
 	return b.String()
@@ -42,26 +45,7 @@ func Template(app *kong.Application, command *kong.Node) string {
 
 // Takes reports whether a command takes a job file.
 func Takes(command *kong.Node) bool {
-	for _, group := range command.AllFlags(true) {
-		for _, flag := range group {
-			if flag.Target.Type() == reflect.TypeFor[Flag]() {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-func comment(b *strings.Builder, text string) {
-	line := "#"
-	for _, word := range strings.Fields(text) {
-		if len(line)+1+len(word) > templateWidth && line != "#" {
-			b.WriteString(line + "\n")
-			line = "#"
-		}
-		line += " " + word
-	}
-	b.WriteString(line + "\n")
+	return slices.ContainsFunc(slices.Concat(command.AllFlags(true)...), namesFile)
 }
 
 // setting returns the default of a flag as TOML; false if it has none.

@@ -27,19 +27,14 @@ func commands(app *kong.Application) (all []command) {
 }
 
 // own returns the flags of a command that are not of all.
-func (c command) own() (flags []*kong.Flag) {
+func (c command) own() []*kong.Flag {
 	root := c.Node
 	for root.Parent != nil {
 		root = root.Parent
 	}
-	for _, group := range c.AllFlags(true) {
-		for _, flag := range group {
-			if !slices.Contains(root.Flags, flag) {
-				flags = append(flags, flag)
-			}
-		}
-	}
-	return flags
+	return slices.DeleteFunc(slices.Concat(c.AllFlags(true)...), func(flag *kong.Flag) bool {
+		return slices.Contains(root.Flags, flag)
+	})
 }
 
 // takesValue reports whether a flag has a value.

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"golang.org/x/sys/unix"
 )
 
 // Widths in columns: usual is the maximum, and the width of what is no
@@ -45,8 +47,8 @@ func Width(w io.Writer) int { return max(Columns(w), least) }
 // over: it must not wrap, however narrow the terminal is.
 func Columns(w io.Writer) int {
 	if f, ok := w.(file); ok {
-		if n := columns(f); n > 0 {
-			return min(n, usual)
+		if size, err := unix.IoctlGetWinsize(int(f.Fd()), unix.TIOCGWINSZ); err == nil && size.Col > 0 {
+			return min(int(size.Col), usual)
 		}
 	}
 	return usual
