@@ -44,6 +44,11 @@ func TestOthersAgainstSlice(t *testing.T) {
 			return blocks.NewKey(rapid.IntRange(0, 2).Draw(t, "file"), rapid.Int64Range(0, 20).Draw(t, "position"))
 		})
 		copies := rapid.SliceOfDistinct(document, rapid.ID).Draw(t, "copies")
+		for position := range rapid.Int64Range(0, 100).Draw(t, "many") {
+			if key := blocks.NewKey(1, position); position > 20 {
+				copies = append(copies, key) // far from one another are those before and behind
+			}
+		}
 		documents := rapid.SliceOf(document).Draw(t, "documents")
 		if rapid.Bool().Draw(t, "in order") {
 			slices.Sort(documents)
