@@ -10,6 +10,7 @@ import (
 	"io"
 	"log/slog"
 	"maps"
+	"runtime"
 	"slices"
 	"strings"
 
@@ -192,6 +193,7 @@ func (r *run) inPhases(ctx context.Context, launch job.Launch) error {
 		if err := phase(); err != nil {
 			return err
 		}
+		runtime.GC() // else the next job's data comes on top of this one's
 	}
 	return r.gather(ctx)
 }
