@@ -1,0 +1,1 @@
+"""Find near-duplicate documents."""
