@@ -5,13 +5,12 @@ import (
 	"fmt"
 	"io"
 	"strconv"
-	"text/tabwriter"
 
 	"github.com/neardup/neardup/internal/terminal"
 	"github.com/neardup/neardup/records"
 )
 
-// Cluster prints what a finished output knows of one document, in lines of at most width characters but for the table.
+// Cluster prints what a finished output knows of one document, in lines of at most width characters.
 func Cluster(w io.Writer, width int, c *records.Cluster) error {
 	out := &printer{w: w, width: width, colors: terminal.Colours(w)}
 	said := terminal.Mask(c.ID) + ", " + told(c)
@@ -22,8 +21,8 @@ func Cluster(w io.Writer, width int, c *records.Cluster) error {
 		return out.err
 	}
 	out.printf("\n")
-	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "similarity\t\twhy\tsize\tid\tplace")
+	members := table{key: 4}
+	members.head("similarity", "", "why", "size", "id", "place")
 	for _, m := range c.Members {
 		similarity, fate := "-", "kept"
 		if m.Similarity != nil {
@@ -36,12 +35,10 @@ func Cluster(w io.Writer, width int, c *records.Cluster) error {
 		if m.Source == c.Source && m.Position == c.Position {
 			similarity, id = "this one", "* "+id
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%d\t%s\t%s@%d\n", similarity, fate, why(m.InPlace), m.Size, id,
-			terminal.Mask(m.Source), m.Position)
+		members.row(similarity, fate, why(m.InPlace), fmt.Sprint(m.Size), id,
+			fmt.Sprintf("%s@%d", terminal.Mask(m.Source), m.Position))
 	}
-	if err := table.Flush(); err != nil {
-		return err
-	}
+	members.print(out)
 	if more := int(c.Documents) - len(c.Members); more > 0 {
 		out.printf("and %s more; --members lists more\n", plural(more, "document"))
 	}

@@ -6,7 +6,6 @@ import (
 	"math"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/neardup/neardup/records"
 	"github.com/neardup/neardup/report/plot"
@@ -15,15 +14,13 @@ import (
 // Comparison prints how several ways to find pairs agree, and what each took.
 func Comparison(w io.Writer, c *records.Comparison) error {
 	out := &printer{w: w}
-	out.printf("pairs of documents at least %v similar%s\n\n", c.Threshold, signatures(c))
-	if out.err != nil {
-		return out.err
-	}
-	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	out.text("pairs of documents at least %v similar%s", c.Threshold, signatures(c))
+	out.printf("\n")
+	found := table{}
 	for i, m := range c.Methods {
 		if i == 0 || m.Measure != c.Methods[i-1].Measure {
-			fmt.Fprintf(table, "method, by %s\ttime\tCPU\tmemory\tcandidates\tsimilar pairs\tcommon with "+
-				"%s\trecall\tprecision\n", m.Measure, m.Name)
+			found.head("method, by "+m.Measure, "time", "CPU", "memory", "candidates", "similar pairs",
+				"common with "+m.Name, "recall", "precision")
 		}
 		memory, candidates := "-", "-"
 		if m.Peak != nil {
@@ -32,27 +29,24 @@ func Comparison(w io.Writer, c *records.Comparison) error {
 		if m.Candidates != nil {
 			candidates = count(*m.Candidates)
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", m.Name, seconds(m.Seconds),
-			seconds(m.CPU), memory, candidates,
+		found.row(m.Name, seconds(m.Seconds), seconds(m.CPU), memory, candidates,
 			count(int64(m.Pairs)), count(int64(m.Common)), share(m.Recall), share(m.Precision))
 	}
-	if err := table.Flush(); err != nil {
-		return err
-	}
-	if err := byTruth(w, c.Methods); err != nil {
-		return err
-	}
-	return buckets(w, c.Methods)
+	found.print(out)
+	byTruth(out, c.Methods)
+	buckets(out, c.Methods)
+	return out.err
 }
 
 // byTruth prints how the methods' pairs agree with known ones, if there are any.
-func byTruth(w io.Writer, methods []records.Method) error {
+func byTruth(out *printer, methods []records.Method) {
 	if methods[0].Truth == nil {
-		return nil
+		return
 	}
-	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(table, "\nby the truth, 95 %% intervals\tcommon of %s\trecall\tprecision\tF1\tadjusted Rand\n",
-		plural(int(methods[0].Truth.True), "pair"))
+	out.printf("\n")
+	known := table{}
+	known.head("by the truth, 95 % intervals", "common of "+plural(int(methods[0].Truth.True), "pair"), "recall", "precision",
+		"F1", "adjusted Rand")
 	for _, m := range methods {
 		cell := func(s records.EvaluatedShare) string {
 			if s.Low == nil || s.High == nil {
@@ -60,10 +54,10 @@ func byTruth(w io.Writer, methods []records.Method) error {
 			}
 			return fmt.Sprintf("%s (%.4f to %.4f)", index(s.Value), down(*s.Low), up(*s.High))
 		}
-		fmt.Fprintf(table, "%s, by %s\t%s\t%s\t%s\t%s\t%s\n", m.Name, m.Measure, count(int64(m.Truth.Both)),
+		known.row(m.Name+", by "+m.Measure, count(int64(m.Truth.Both)),
 			cell(m.Truth.Recall), cell(m.Truth.Precision), cell(m.Truth.F1), cell(m.Truth.Rand))
 	}
-	return table.Flush()
+	known.print(out)
 }
 
 // Measures, as tables name them.
@@ -145,29 +139,33 @@ func ComparisonPlot(w io.Writer, c *records.Comparison) error {
 }
 
 // buckets prints what became of buckets, if a method lists their pairs.
-func buckets(w io.Writer, methods []records.Method) error {
+func buckets(out *printer, methods []records.Method) {
 	methods = slices.DeleteFunc(slices.Clone(methods), func(m records.Method) bool { return m.Buckets == nil })
 	if len(methods) == 0 {
-		return nil
+		return
 	}
-	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "\nmethod\tpairs in buckets\tdistinct\tcompared\ttrue\trefuted\tshuffled")
+	out.printf("\n")
+	pairs := table{}
+	pairs.head("method", "pairs in buckets", "distinct", "compared", "true", "refuted", "shuffled")
 	for _, m := range methods {
 		b, verified := m.Buckets, "-"
 		if b.True != nil {
 			verified = count(*b.True)
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", m.Name, count(b.Pairs), count(b.Distinct), count(b.Compared),
-			verified, count(b.Refuted), Size(b.ShuffledBytes))
+		pairs.row(m.Name, count(b.Pairs), count(b.Distinct), count(b.Compared), verified, count(b.Refuted),
+			Size(b.ShuffledBytes))
 	}
-	if err := table.Flush(); err != nil || methods[0].Buckets.CPU == nil {
-		return err
+	pairs.print(out)
+	if methods[0].Buckets.CPU == nil {
+		return
 	}
-	fmt.Fprintln(table, "\nCPU time\tshingling\tsigning\tkeys\tgrouping\tverifying")
+	out.printf("\n")
+	times := table{}
+	times.head("CPU time", "shingling", "signing", "keys", "grouping", "verifying")
 	for _, m := range methods {
 		cpu := m.Buckets.CPU
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", m.Name, seconds(cpu.Shingling), seconds(cpu.Signing),
-			seconds(cpu.Keys), seconds(cpu.Grouping), seconds(cpu.Verifying))
+		times.row(m.Name, seconds(cpu.Shingling), seconds(cpu.Signing), seconds(cpu.Keys), seconds(cpu.Grouping),
+			seconds(cpu.Verifying))
 	}
-	return table.Flush()
+	times.print(out)
 }

@@ -6,7 +6,6 @@ import (
 	"io"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 	"unicode"
 
 	"github.com/neardup/neardup/internal/terminal"
@@ -55,18 +54,17 @@ func (m matrix) csv(w io.Writer) error {
 
 func printMatrices(out *printer, all []matrix) {
 	for _, m := range all {
-		out.printf("\n%s: %s\n", m.Title, m.Note)
-		if out.err != nil {
-			return
-		}
-		table := tabwriter.NewWriter(out.w, 0, 0, 2, ' ', tabwriter.AlignRight)
+		out.printf("\n")
+		out.text("%s: %s", m.Title, m.Note)
+		rows := table{right: true}
 		for _, row := range append([][]string{m.Head}, m.Shown()...) {
+			var cells []string
 			for _, cell := range row {
-				fmt.Fprint(table, terminal.Mask(cell), "\t")
+				cells = append(cells, terminal.Mask(cell))
 			}
-			fmt.Fprintln(table)
+			rows.row(cells...)
 		}
-		out.err = table.Flush()
+		rows.print(out)
 		if n := m.More(); n > 0 {
 			out.printf("  and %s; %s.csv in the folder --output has all\n", plural(n, "more row"), m.Name)
 		}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"strconv"
-	"text/tabwriter"
 
 	"github.com/neardup/neardup/internal/terminal"
 	"github.com/neardup/neardup/records"
@@ -22,28 +21,27 @@ func Neighbours(w io.Writer, a *records.Answer) error {
 	if byOverlap(a) {
 		unit = "bit"
 	}
-	out.printf("%s, %s: %s\n", of, plural(int(a.Size), unit), shares(a))
+	out.text("%s, %s: %s", of, plural(int(a.Size), unit), shares(a))
 	if len(a.Neighbours) == 0 {
 		return out.err
 	}
 	out.printf("\n")
-	if out.err != nil {
-		return out.err
-	}
-	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	columns := "similarity\tshared\tsize\tid\tsource"
+	nearest := table{key: 3}
+	first := []string(nil)
 	if a.Buckets {
-		columns = "estimate\t" + columns
+		first, nearest.key = []string{"estimate"}, 4
 	}
-	fmt.Fprintln(table, columns)
+	nearest.head(append(first, "similarity", "shared", "size", "id", "source")...)
 	for _, n := range a.Neighbours {
+		first := []string(nil)
 		if n.Estimate != nil {
-			fmt.Fprintf(table, "%s\t", share(*n.Estimate))
+			first = []string{share(*n.Estimate)}
 		}
-		fmt.Fprintf(table, "%s\t%d\t%d\t%s\t%s@%d\n", share(n.Similarity), n.Shared, n.Size, cmp.Or(terminal.Mask(n.ID), "-"),
-			terminal.Mask(n.Source), n.Position)
+		nearest.row(append(first, share(n.Similarity), fmt.Sprint(n.Shared), fmt.Sprint(n.Size),
+			cmp.Or(terminal.Mask(n.ID), "-"), fmt.Sprintf("%s@%d", terminal.Mask(n.Source), n.Position))...)
 	}
-	return table.Flush()
+	nearest.print(out)
+	return out.err
 }
 
 // byOverlap reports whether signatures are compared.

@@ -9,7 +9,7 @@ import (
 	"math"
 	"slices"
 	"strings"
-	"text/tabwriter"
+	"unicode/utf8"
 
 	"github.com/neardup/neardup/internal/terminal"
 	"github.com/neardup/neardup/records"
@@ -20,23 +20,22 @@ import (
 func Study(w io.Writer, s *records.Study) error {
 	out := &printer{w: w}
 	out.printf("%s, %s\n\n", plural(len(s.Documents), "document"), plural(s.Pairs, "pair"))
-	if out.err != nil {
-		return out.err
-	}
-	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(table, "similarity in per cent\tmean\tmedian\t99 of 100 below\tlargest\ttokens removed, %\t")
+	similarity := table{right: true}
+	similarity.head("similarity in per cent", "mean", "median", "99 of 100 below", "largest", "tokens removed, %")
 	for _, setting := range s.Settings {
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t\n", setting.Name, perCent(setting.Mean), perCent(setting.Median),
+		similarity.row(setting.Name, perCent(setting.Mean), perCent(setting.Median),
 			perCent(setting.Percentile), perCent(setting.Largest), perCent(setting.Removed))
 	}
+	similarity.print(out)
 	if len(s.Errors) > 0 {
-		fmt.Fprintf(table, "\nvalues of a signature (%s)\tRMS error\texpected\tmean error\t\n", s.Signature)
+		out.printf("\n")
+		deviation := table{right: true}
+		deviation.head("values of a signature ("+s.Signature+")", "RMS error", "expected", "mean error")
 		for _, e := range s.Errors {
-			fmt.Fprintf(table, "%d\t%.4f\t%.4f\t%+.4f\t\n", e.Values, e.RMS, e.Expected, e.Bias)
+			deviation.row(fmt.Sprint(e.Values), fmt.Sprintf("%.4f", e.RMS), fmt.Sprintf("%.4f", e.Expected),
+				fmt.Sprintf("%+.4f", e.Bias))
 		}
-	}
-	if err := table.Flush(); err != nil {
-		return err
+		deviation.print(out)
 	}
 	listed(out, s)
 	together(out, "copies", s, s.Copies)
@@ -54,11 +53,12 @@ func listed(out *printer, s *records.Study) {
 		return
 	}
 	plain := plainSettings(s)
-	out.printf("\nmost similar under %s", s.Settings[0].Name)
+	under := "most similar under " + s.Settings[0].Name
 	for _, at := range plain[1:] {
-		out.printf(", and under %s", s.Settings[at].Name)
+		under += ", and under " + s.Settings[at].Name
 	}
-	out.printf(", in per cent\n")
+	out.printf("\n")
+	out.text("%s, in per cent", under)
 	for _, pair := range mostSimilar(s.Listed)[:min(printed, len(s.Listed))] {
 		for _, at := range plain {
 			out.printf("%7s", perCent(pair.Similarities[at]))
@@ -88,13 +88,21 @@ func together(out *printer, what string, s *records.Study, groups [][]int) {
 	}
 	out.printf("\n%s: %s\n", what, plural(len(groups), "group"))
 	for _, group := range groups[:min(printed, len(groups))] {
+		line := ""
+		add := func(word string) {
+			if line != "" && utf8.RuneCountInString(line+word)+gap > out.limit() {
+				out.printf("%s\n", line)
+				line = "  "
+			}
+			line += "  " + word
+		}
 		for _, i := range group[:min(printed, len(group))] {
-			out.printf("  %s", terminal.Mask(s.Documents[i].ID))
+			add(terminal.Mask(s.Documents[i].ID))
 		}
 		if more := len(group) - printed; more > 0 {
-			out.printf("  and %d more", more)
+			add(fmt.Sprintf("and %d more", more))
 		}
-		out.printf("\n")
+		out.printf("%s\n", line)
 	}
 	if more := len(groups) - printed; more > 0 {
 		out.printf("  and %s\n", plural(more, "more group"))

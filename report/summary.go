@@ -290,6 +290,19 @@ func (p *printer) item(label, format string, args ...any) {
 	}
 }
 
+// text prints a sentence, which is wrapped on a terminal.
+func (p *printer) text(format string, args ...any) {
+	p.printf("%s\n", strings.Join(terminal.Wrap(fmt.Sprintf(format, args...), p.limit()), "\n"))
+}
+
+// limit is how many characters a line has that need not be whole: those of a terminal; files and other programs get all.
+func (p *printer) limit() int {
+	if terminal.Watched(p.w) {
+		return terminal.Width(p.w)
+	}
+	return math.MaxInt
+}
+
 func (p *printer) printf(format string, args ...any) {
 	if p.err == nil {
 		_, p.err = fmt.Fprintf(p.w, format, args...)

@@ -42,7 +42,7 @@ type dedupCmd struct {
 // Help is an example.
 func (dedupCmd) Help() string {
 	return example("neardup news/ -o out", "neardup news/*.csv --text title --text body --keep longest --dry-run",
-		"neardup dedup 'crawl/*.jsonl.gz' --text body --threshold 0.7 -o s3://bucket/out")
+		"neardup 'crawl/*.jsonl.gz' --text body --threshold 0.7 -o s3://bucket/out")
 }
 
 // AfterApply notes the name of the command and which flags the command line or the job file has, and reads Beam's names.

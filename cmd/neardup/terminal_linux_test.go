@@ -146,6 +146,41 @@ func TestHostileNames(t *testing.T) {
 	}
 }
 
+// TestFits: whatever a command prints on a terminal of 80 columns has lines of at most 80, and no word is cut.
+func TestFits(t *testing.T) {
+	corpus, err := filepath.Abs("../../testdata/tldr")
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := filepath.Join(t.TempDir(), "out")
+	for _, args := range [][]string{
+		{corpus, "-o", out}, {"show", out, "osx/as"}, {"show", out, "freebsd/chsh"}, {"query", corpus, "--of", "osx/as"}, {"plan", corpus}, {"version"},
+		{"compare", corpus, "--limit", "500", "--methods", "brute-force,minhash,bands,pieces"}, {"study", corpus, "--limit", "5", "--show-matrices"},
+		{"diff", "linux/as", "osx/as", corpus, "--measures"}, {"curve", "--bands", "20", "--rows", "5"}, {"eval", out, "--sample", "100"},
+		{"plan", corpus, "--text", "body"}, {"compare", corpus, "--methods", "some"}, {"plan", "nowhere.txt"}, {"dedup", "--help"}, {"--help"},
+	} {
+		t.Run(args[0], func(t *testing.T) {
+			p := prepare(t, "neardup", args...)
+			p.Env = append(p.Env, "NO_COLOR=1", "TERM=xterm")
+			screen := onTerminal(t, p, 80)
+			_ = p.Wait()
+			<-screen.closed
+			lines := 0
+			for line := range strings.Lines(screen.shown.String()) {
+				line = strings.TrimSuffix(line, "\r\n")
+				line = line[strings.LastIndex(line, "\r")+1:]
+				if len([]rune(line)) > 80 && strings.Contains(line, " ") {
+					t.Errorf("%q has %d columns", line, len([]rune(line)))
+				}
+				lines++
+			}
+			if lines == 0 {
+				t.Error("nothing is printed")
+			}
+		})
+	}
+}
+
 // TestProgressOnTerminal: the bar of a run fits the screen, reaches its end, never goes back and leaves a clean line.
 func TestProgressOnTerminal(t *testing.T) {
 	percent := regexp.MustCompile(`^(?:\[=*>? *\] +)?(\d+) %`)

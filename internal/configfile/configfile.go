@@ -95,8 +95,28 @@ func (f *file) read() error {
 	return f.parse(data)
 }
 
-// unquoted is a line with a value of text that lacks its quotes.
-var unquoted = regexp.MustCompile(`^\s*([\w-]+)\s*=\s*([^\s"'\[{#][^"'#]*[^\s"'#])\s*(?:#.*)?$`)
+// unquoted is a line with a value, or an array of them, that may be text without its quotes.
+var unquoted = regexp.MustCompile(`^\s*([\w-]+)\s*=\s*(\[?)([^"'\[\]{}#]*[^\s"'\[\]{}#])\s*(\]?)\s*(?:#.*)?$`)
+
+// inQuotes returns how a line is to be written if it lacks the quotes of text; "" if something else is wrong with it.
+func inQuotes(line string) string {
+	bare := unquoted.FindStringSubmatch(line)
+	if bare == nil || (bare[2] == "") != (bare[4] == "") {
+		return ""
+	}
+	var values map[string]any
+	if toml.Unmarshal([]byte("value = "+bare[2]+bare[3]+bare[4]), &values) == nil { // the key is wrong
+		return ""
+	}
+	words := []string{bare[3]}
+	if bare[2] != "" {
+		words = strings.Split(bare[3], ",")
+	}
+	for i, word := range words {
+		words[i] = strconv.Quote(strings.Trim(word, " \t“”‘’"))
+	}
+	return bare[1] + " = " + bare[2] + strings.Join(words, ", ") + bare[4]
+}
 
 func (f *file) parse(data []byte) error {
 	if json.Valid(data) {
@@ -107,9 +127,8 @@ func (f *file) parse(data []byte) error {
 		var mistake *toml.DecodeError
 		if errors.As(err, &mistake) {
 			line, _ := mistake.Position()
-			bare := unquoted.FindStringSubmatch(strings.Split(string(data), "\n")[line-1])
-			if bare != nil && toml.Unmarshal([]byte("value = "+bare[2]), &values) != nil { // else the key is wrong
-				return fmt.Errorf("%s:%d: put text in quotes: %s = %q", f.path, line, bare[1], bare[2])
+			if right := inQuotes(strings.Split(string(data), "\n")[line-1]); right != "" {
+				return fmt.Errorf("%s:%d: put text in quotes: %s", f.path, line, right)
 			}
 			return fmt.Errorf("%s:%d: %s", f.path, line, strings.TrimPrefix(mistake.Error(), "toml: "))
 		}
@@ -369,11 +388,18 @@ func kindOf(value any) string {
 // Validate has nothing to do: BeforeResolve has seen all.
 func (*file) Validate(*kong.Application) error { return nil }
 
-// Resolve returns the file's value for a flag that neither the command line nor the environment sets.
-func (f *file) Resolve(_ *kong.Context, _ *kong.Path, flag *kong.Flag) (any, error) {
+// Resolve returns the file's value for a flag that neither the command line nor the environment sets, as is the case
+// with one that excludes it.
+func (f *file) Resolve(ctx *kong.Context, _ *kong.Path, flag *kong.Flag) (any, error) {
 	value, ok := f.values[flag.Name]
 	if _, set := lookup(flag.Name); set || !ok {
 		return nil, nil
+	}
+	for _, given := range ctx.Path {
+		excludes := func(group string) bool { return slices.Contains(given.Flag.Xor, group) }
+		if given.Flag != nil && !given.Resolved && given.Flag != flag && slices.ContainsFunc(flag.Xor, excludes) {
+			return nil, nil
+		}
 	}
 	f.used[flag.Name] = true
 	given, _ := argument(flag, value)

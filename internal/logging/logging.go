@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"unicode/utf8"
 
 	"github.com/neardup/neardup/internal/terminal"
 )
@@ -66,6 +67,7 @@ func (f Flags) Logger(w io.Writer) *slog.Logger {
 	out := &lines{w: w}
 	if terminal.Watched(w) {
 		out.erase = func() string { return terminal.Erase(w) }
+		out.width = terminal.Width(w)
 	}
 	return slog.New(quietBeam{newText(out, least), least})
 }
@@ -100,16 +102,14 @@ type lines struct {
 	mu    sync.Mutex
 	line  bytes.Buffer
 	w     io.Writer
-	erase func() string // what takes the line of progress away; nil: there is none
+	width int           // of the terminal, on which lines break between words; 0: w is none
+	erase func() string // what takes its line of progress away
 }
 
 func (t text) Handle(ctx context.Context, r slog.Record) error {
 	t.out.mu.Lock()
 	defer t.out.mu.Unlock()
 	t.out.line.Reset()
-	if t.out.erase != nil {
-		t.out.line.WriteString(t.out.erase()) // the line of progress gives way, and comes again below
-	}
 	t.out.line.WriteString("neardup: ")
 	if r.Level == slog.LevelWarn {
 		t.out.line.WriteString("warning: ")
@@ -125,6 +125,17 @@ func (t text) Handle(ctx context.Context, r slog.Record) error {
 	line := t.out.line.Bytes()
 	if len(line) > message+1 { // there are attributes
 		line = slices.Insert(line, message, ' ')
+	}
+	if t.out.width > 0 {
+		var fitting strings.Builder
+		fitting.WriteString(t.out.erase()) // the line of progress gives way, and comes again below
+		for part := range strings.Lines(string(line)) {
+			if utf8.RuneCountInString(part) > t.out.width {
+				part = strings.Join(terminal.Wrap(part, t.out.width), "\n") + "\n"
+			}
+			fitting.WriteString(part)
+		}
+		line = []byte(fitting.String())
 	}
 	_, err := t.out.w.Write(line)
 	return err

@@ -43,11 +43,11 @@ func TestText(t *testing.T) {
 	}
 }
 
-// On a terminal a line takes the place of the line of progress.
+// On a terminal a line takes the place of the line of progress, and breaks between words.
 func TestTerminal(t *testing.T) {
 	var out strings.Builder
-	slog.New(newText(&lines{w: &out, erase: func() string { return "\r\x1b[K" }}, notice)).Warn("late")
-	if want := "\r\x1b[Kneardup: warning: late\n"; out.String() != want {
+	slog.New(newText(&lines{w: &out, width: 30, erase: func() string { return "\r\x1b[K" }}, notice)).Warn("in/long.jsonl.gz is  late\nand the second")
+	if want := "\r\x1b[Kneardup: warning:\nin/long.jsonl.gz is late\nand the second\n"; out.String() != want {
 		t.Errorf("%q, want %q", out.String(), want)
 	}
 }

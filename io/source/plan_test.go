@@ -305,6 +305,7 @@ func TestPlanErrors(t *testing.T) {
 	write(t, "", "old.tsv", []byte("gr\xF6\xDFe\tf\xFCr alle Stra\xDFen der Stadt\n"))
 	write(t, "", "utf8.tsv", []byte("größe\tfür alle Straßen der Stadt\n"))
 	write(t, "", "date.tsv", []byte("id\ttext\n"))
+	write(t, "", "mac.csv", []byte("id,text\r"+strings.Repeat("1,an old Mac\r", 1<<17)))
 	write(t, "", "long.tsv", []byte(strings.Repeat("column\t", 1<<20)))
 	for name, content := range map[string]string{
 		"zip": "PK\x03\x04....", "xz": "\xfd7zXZ\x00..", "parquet": "PAR1....", "bzip2": "BZh91AY&SY....", "lz4": "\x04\x22\x4d\x18....",
@@ -327,6 +328,7 @@ func TestPlanErrors(t *testing.T) {
 		{"wide.tsv", "", []string{"/wide.tsv: it may be UTF-16: read it with --encoding UTF-16: text column: no column"}},
 		{"old.tsv", "", []string{"/old.tsv: it may be windows-1252: read it with --encoding windows-1252: text column: no column"}},
 		{"utf8.tsv", "", []string{"/utf8.tsv: text column: no column"}},
+		{"mac.csv", "", []string{"/mac.csv: lines end with CR alone, as on old Macs; convert it, as this does: tr '\\r' '\\n'"}},
 		{"long.tsv", "", []string{"/long.tsv: no end of its header", "is it a tsv file?"}},
 		{"caf*", "", []string{`caf\xe9.jsonl": the name is not UTF-8`, "rename it"}},
 		{"zip.jsonl", "", []string{"/zip.jsonl: zip files cannot be read; unpack"}},

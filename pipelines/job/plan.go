@@ -231,8 +231,12 @@ func unfit(err error) error {
 
 // meant is the column that name was meant for, "" if none resembles it.
 func meant(name string, columns []string) string {
-	if i := slices.IndexFunc(columns, func(column string) bool { return strings.EqualFold(column, name) }); i >= 0 {
-		return columns[i]
+	alike := func(column string) bool { return strings.EqualFold(column, name) }
+	below := func(column string) bool { return strings.HasSuffix(column, "."+name) }
+	for _, is := range []func(string) bool{alike, below} {
+		if i := slices.IndexFunc(columns, is); i >= 0 {
+			return columns[i]
+		}
 	}
 	return edit.Nearest(name, slices.Values(columns))
 }

@@ -82,6 +82,8 @@ func TestMissingColumns(t *testing.T) {
 		{`{"id":1,"body":"a"}`, "text", `--text text: no record of the sample has such a column; the first has ["id" "body"]; name one that it has`, ""},
 		{`{"id":1,"body":"a"}`, "bdoy", `["id" "body"]; did you mean "body"?`, ""},
 		{`{"id":1,"CONTENT":"a"}`, "content", `["id" "CONTENT"]; did you mean "CONTENT"?`, ""},
+		{`{"id":1,"message":{"body":"a"}}`, "content", `the first has ["id" "message.body"]; name one that it has`, ""},
+		{`{"id":1,"message":{"body":"a"}}`, "body", `["id" "message.body"]; did you mean "message.body"?`, ""},
 		{`{"id":1,"body":"a"}`, "text title", `--text text, --text title: no record of the sample has such a column; the first has ["id" "body"]; name one that it has`, ""},
 		{`{"id":1,"body":"a"}`, "title body", "", `--text title: no record of the sample has such a column; the first has ["id" "body"]; texts are compared without it`},
 		{"{" + wide.String()[1:] + "}", "text", `"c18" "c19"] and 5 more; name one`, ""},

@@ -69,7 +69,8 @@ func TestOtherDelimiter(t *testing.T) {
 		{0, "\xEF\xBB\xBFid\ttext\n", `["id\ttext"]; values may be separated by '\t': give --delimiter tab`},
 		{0, "a, b| text\n", `["a" " b| text"]; values may be separated by '|': give --delimiter '|'`},
 		{';', "id,text\n", `["id,text"]; values may be separated by ',': give --delimiter ','`},
-		{0, "id;body\n", `["id;body"]`},
+		{0, "id;body\n", `["id;body"]; values may be separated by ';': give --delimiter ';'`},
+		{0, "id;name,body\n", `["id;name" "body"]`},
 		{0, "id;\"te\"xt\n", `["id;\"te\"xt"]`},
 		{0, "'text',id\n", `["'text'" "id"]`},
 		{0, strings.Repeat("long name ", 99) + strings.Repeat(",", 30), `["` + strings.Repeat("long name ", 10) + `"` + strings.Repeat(` ""`, 19) + `] and 11 more`},
@@ -81,6 +82,26 @@ func TestOtherDelimiter(t *testing.T) {
 		// Where flags are proposed, no column that resembles the name is.
 		if none := (*codec.NoColumnError)(nil); errors.As(err, &none) == strings.Contains(c.want, "give") {
 			t.Errorf("%q: %T", c.header, err)
+		}
+	}
+}
+
+// TestCR: a file whose lines end with CR alone is called that, unless the CR is in quotes or before the end of the line.
+func TestCR(t *testing.T) {
+	for header, cr := range map[string]bool{
+		"id,text\r1,a\r2,b\r": true, "text,id\r1,a": true, "\xEF\xBB\xBF\"id\",\"text\"\r\"1\",\"a\"\r": true,
+		"id,text\r\n": false, "id,text\r": false, "id,\"two\rlines\",text\n": false, "id,text\r\r\n": false,
+	} {
+		for _, c := range []codec.Codec{
+			delimited.NewCSV(codec.Fields{Text: []string{"#1"}}), delimited.NewTSV(codec.Fields{Text: []string{"#1"}}),
+		} {
+			if _, ok := c.Header([]byte(header), false); ok != cr && !strings.Contains(header, "\n") {
+				t.Errorf("%q: the header is whole: %t", header, ok)
+			}
+			if _, err := c.WithHeader([]byte(header)); err != nil != cr && !strings.Contains(header, "two") ||
+				cr && !strings.Contains(err.Error(), "lines end with CR alone") {
+				t.Errorf("%q: error %v, want one: %t", header, err, cr)
+			}
 		}
 	}
 }

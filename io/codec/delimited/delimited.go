@@ -59,14 +59,14 @@ type table struct {
 	value   int
 }
 
-// Header is the first line, a byte order mark included, or that alone.
+// Header is the first line, a byte order mark included, or that alone; of a file without LF what there is of it.
 func (c *table) Header(data []byte, atEOF bool) (int, bool) {
 	bom, ok := codec.BOM(data, atEOF)
 	if !ok || c.fields.NoHeader {
 		return bom, ok
 	}
 	n, _, ok := c.End(data[bom:], 0, atEOF)
-	return bom + n, ok
+	return bom + n, ok || c.endsInCR(data)
 }
 
 func (c *table) WithHeader(header []byte) (codec.Codec, error) {
@@ -76,6 +76,9 @@ func (c *table) WithHeader(header []byte) (codec.Codec, error) {
 	}
 	if len(header) == 0 {
 		return c, nil
+	}
+	if c.endsInCR(header) {
+		return nil, errors.New("lines end with CR alone, as on old Macs; convert it, as this does: tr '\\r' '\\n' < OLD > NEW")
 	}
 	names, err := c.names(header)
 	if err != nil {
@@ -93,6 +96,25 @@ func (c *table) WithHeader(header []byte) (codec.Codec, error) {
 		}
 		return none, missing
 	})
+}
+
+// endsInCR tells whether a CR ends the first line of what a file begins with, and no LF follows it.
+func (c *table) endsInCR(data []byte) bool {
+	bom, _ := codec.BOM(data, true)
+	for at, state := bom, atValue; ; {
+		i := bytes.IndexByte(data[at:], '\r')
+		if i < 0 || at+i+1 == len(data) {
+			return false
+		}
+		_, next, ended := c.End(data[at:at+i+1], state, false)
+		at, state = at+i+1, next
+		if ended {
+			return false
+		}
+		if state != inQuotes && data[at] != '\n' && data[at] != '\r' {
+			return true
+		}
+	}
 }
 
 // names returns the columns' names in a header.
@@ -122,11 +144,13 @@ func Columns(header []byte, fields codec.Fields, csv bool) (columns []codec.Colu
 	return columns
 }
 
-// delimiterOf says which flags make a header one that has the column called name; "" if none do.
+// delimiterOf says which flags make a header one that has the column called name or,
+// if it is one column as it is, some columns; "" if none do.
 func (c *table) delimiterOf(header []byte, name string) string {
+	alone := !bytes.ContainsRune(header, rune(c.delimiter))
 	for _, delimiter := range []byte(";\t|,") {
 		names, err := (&table{delimiter: delimiter, quoted: true}).names(header)
-		if delimiter == c.delimiter || err != nil || len(names) == 1 || !has(names, name) {
+		if delimiter == c.delimiter || err != nil || len(names) == 1 || !alone && !has(names, name) {
 			continue
 		}
 		flags := fmt.Sprintf("--delimiter %q", delimiter)

@@ -186,12 +186,28 @@ func (c *jsonl) addText(doc *codec.Document, i int, v value, line []byte) error 
 	return nil
 }
 
-// Columns returns the keys of the object that a record is, in their order.
-func Columns(record []byte) (names []string) {
-	for _, column := range Typed(record) {
-		names = append(names, column.Name)
+// Columns returns the paths to the values of the object that a record is, in their order.
+func Columns(record []byte) (paths []string) {
+	for _, key := range eachKey(record) {
+		paths = appendPaths(paths, key.name, key.value, 3)
 	}
-	return names
+	return paths
+}
+
+// appendPaths appends those below path, at which value is. Further down than depth objects are values, too.
+func appendPaths(paths []string, path string, value json.RawMessage, depth int) []string {
+	var elements []json.RawMessage
+	if bytes.HasPrefix(value, []byte("[")) && json.Unmarshal(value, &elements) == nil && len(elements) > 0 {
+		value = elements[0]
+	}
+	columns := eachKey(value)
+	if len(columns) == 0 || depth == 0 {
+		return append(paths, path)
+	}
+	for _, column := range columns {
+		paths = appendPaths(paths, path+"."+column.name, column.value, depth-1)
+	}
+	return paths
 }
 
 // types are those of JSON (RFC 8259, section 3) by the first byte of a value; others are numbers.
@@ -199,20 +215,33 @@ var types = map[byte]string{'"': "string", '{': "object", '[': "array", 't': "bo
 
 // Typed returns the keys of the object that a record is, in their order, with the types of their values.
 func Typed(record []byte) (columns []codec.Column) {
-	decoder := json.NewDecoder(bytes.NewReader(record))
-	if _, err := decoder.Token(); err != nil { // the brace
+	for _, key := range eachKey(record) {
+		columns = append(columns, codec.Column{Name: key.name, Type: cmp.Or(types[key.value[0]], "number")})
+	}
+	return columns
+}
+
+type key struct {
+	name  string
+	value json.RawMessage
+}
+
+// eachKey returns the keys of an object, as far as it can be read; none of another value.
+func eachKey(object []byte) (keys []key) {
+	decoder := json.NewDecoder(bytes.NewReader(object))
+	if brace, err := decoder.Token(); err != nil || brace != json.Delim('{') {
 		return nil
 	}
 	for decoder.More() {
-		key, _ := decoder.Token()
-		name, ok := key.(string)
+		word, _ := decoder.Token()
+		name, ok := word.(string)
 		var value json.RawMessage
 		if err := decoder.Decode(&value); err != nil || !ok {
-			return columns
+			return keys
 		}
-		columns = append(columns, codec.Column{Name: name, Type: cmp.Or(types[value[0]], "number")})
+		keys = append(keys, key{name, value})
 	}
-	return columns
+	return keys
 }
 
 // pick returns the slot that the value of a column is in.

@@ -192,7 +192,9 @@ func TestNoText(t *testing.T) {
 
 func TestKeys(t *testing.T) {
 	for line, want := range map[string][]string{
-		`{"id":1,"text":{"a":"b"},"m\u0041":[{"x":null}]}` + "\n": {"id", "text", "mA"},
+		`{"id":1,"text":{"a":"b"},"m\u0041":[{"x":null}]}` + "\n":        {"id", "text.a", "mA.x"},
+		`{"a":{},"b":[],"c":[[1],{"x":1}],"d":{"e":{"f":{"g":{"h":1}}}}`: {"a", "b", "c", "d.e.f.g"},
+		"{": nil, "": nil, "[1]": nil,
 		`{}`: nil,
 	} {
 		if got := jsonl.Columns([]byte(line)); !slices.Equal(got, want) {

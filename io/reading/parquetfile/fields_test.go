@@ -101,10 +101,10 @@ func TestFields(t *testing.T) {
 		{"text=de", codec.Fields{Text: []string{"text"}}, `"text" is a folder's name and no column`},
 		{"", codec.Fields{Text: []string{"absent"}}, `text column: no column "absent"; there are ["`},
 		{"", codec.Fields{Text: []string{"tags"}, ID: "absent"}, `id column: no column "absent"; there are`},
-		{"", codec.Fields{Text: []string{"tags"}, Value: "absent"}, `no column "absent" to keep by; there are ["meta" "`},
-		{"dt=2026-11-19/%C3%A9=1/dt=2026-11-20", codec.Fields{Text: []string{"tags"}, ID: "absent"}, `id column: no column "absent"; there are ["dt" "é" "meta" "`},
-		{"dt=2026-11-20", codec.Fields{Text: []string{"tags"}, Value: "absent"}, `no column "absent" to keep by; there are ["dt" "meta" "`},
-		{"dt=2026-11-20", codec.Fields{Text: []string{"absent"}}, `text column: no column "absent"; there are ["meta" "`},
+		{"", codec.Fields{Text: []string{"tags"}, Value: "absent"}, `no column "absent" to keep by; there are ["meta.`},
+		{"dt=2026-11-19/%C3%A9=1/dt=2026-11-20", codec.Fields{Text: []string{"tags"}, ID: "absent"}, `id column: no column "absent"; there are ["dt" "é" "meta.`},
+		{"dt=2026-11-20", codec.Fields{Text: []string{"tags"}, Value: "absent"}, `no column "absent" to keep by; there are ["dt" "meta.`},
+		{"dt=2026-11-20", codec.Fields{Text: []string{"absent"}}, `text column: no column "absent"; there are ["meta.`},
 		{"", codec.Fields{Text: []string{"turns"}}, `column "turns" is a group; name one of ["turns.role" "turns.text"]`},
 		{"", codec.Fields{Text: []string{"meta"}}, `column "meta" is a group; name one of ["meta.`},
 		{"", codec.Fields{Text: []string{"flag"}}, `text column "flag" holds booleans, and no text`},
@@ -120,6 +120,34 @@ func TestFields(t *testing.T) {
 		}
 		if got := described(t, file, c.o); len(got) != 1 || got[0] != c.want {
 			t.Errorf("%s %+v:\n%s, want\n%s", c.folders, c.o, got, c.want)
+		}
+	}
+}
+
+// TestColumnTypes: a column's type is what its values are for people, times above all.
+func TestColumnTypes(t *testing.T) {
+	type row struct {
+		Text  string    `parquet:"text"`
+		When  time.Time `parquet:"when,timestamp(microsecond)"`
+		Day   int32     `parquet:"day,date"`
+		At    int64     `parquet:"at,time(microsecond)"`
+		Price int64     `parquet:"price,decimal(2:9)"`
+		Key   [16]byte  `parquet:"key,uuid"`
+		N     int64     `parquet:"n"`
+	}
+	file, err := planted(t, "", codec.Fields{Text: []string{"text"}}, row{Text: "one"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	columns, err := Columns(t.Context(), file)
+	want := "[{text string} {when timestamp} {day date} {at time} {price decimal} {key uuid} {n int64}]"
+	if got := fmt.Sprint(columns); got != want || err != nil {
+		t.Errorf("columns %s, error %v; want %s", got, err, want)
+	}
+	for converted, want := range convertedKinds { // as old writers have it
+		s := schema{root: &node{children: []*node{{element: &element{converted: converted}, leaf: 0}}}}
+		if got := s.columns(); got[0].Type != want {
+			t.Errorf("%v: %s, want %s", converted, got[0].Type, want)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package parquetfile
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -215,24 +216,47 @@ func (s *schema) find(name string) (int, error) {
 		n = inner
 	}
 	if n.leaf == none {
-		var names []string
-		for _, c := range n.children {
-			names = append(names, name+"."+c.name)
-		}
-		return none, fmt.Errorf("column %q is a group; name one of %s", name, codec.Listed(names))
+		return none, fmt.Errorf("column %q is a group; name one of %s", name, codec.Listed(n.appendNames(nil, name)))
 	}
 	return n.leaf, nil
 }
 
-// names are those of the top-level columns.
+// names are those of the columns, by which find finds them.
 func (s *schema) names() (names []string) {
 	for _, c := range s.root.children {
-		names = append(names, c.name)
+		names = c.appendNames(names, c.name)
 	}
 	return names
 }
 
-// columns are the top-level columns with their types: physical ones, but for strings, lists and groups.
+// appendNames appends the names of the columns of n, whose own is name.
+func (n *node) appendNames(names []string, name string) []string {
+	for inner := inside(n); inner != nil; inner = inside(n) {
+		n = inner
+	}
+	if n.leaf != none {
+		return append(names, name)
+	}
+	for _, c := range n.children {
+		names = c.appendNames(names, name+"."+c.name)
+	}
+	return names
+}
+
+// Types that say more than the physical ones.
+var (
+	logicalKinds = map[int16]string{
+		logicalString: "string", logicalDecimal: "decimal", logicalDate: "date", logicalTime: "time",
+		logicalTimestamp: "timestamp", logicalUUID: "uuid",
+	}
+	convertedKinds = map[deprecated.ConvertedType]string{
+		deprecated.UTF8: "string", deprecated.Decimal: "decimal", deprecated.Date: "date",
+		deprecated.TimeMillis: "time", deprecated.TimeMicros: "time",
+		deprecated.TimestampMillis: "timestamp", deprecated.TimestampMicros: "timestamp",
+	}
+)
+
+// columns are the top-level columns with their types: physical ones, but for strings, times, lists and groups.
 func (s *schema) columns() (columns []codec.Column) {
 	for _, c := range s.root.children {
 		kind := "group"
@@ -240,10 +264,8 @@ func (s *schema) columns() (columns []codec.Column) {
 		case inside(c) != nil || c.repetition == format.Repeated:
 			kind = "list"
 		case c.leaf == none:
-		case c.logical == logicalString || c.converted == deprecated.UTF8:
-			kind = "string"
 		default:
-			kind = strings.ToLower(c.kind.String())
+			kind = cmp.Or(logicalKinds[c.logical], convertedKinds[c.converted], strings.ToLower(c.kind.String()))
 		}
 		columns = append(columns, codec.Column{Name: c.name, Type: kind})
 	}
