@@ -1,4 +1,4 @@
-# What .ci/flink and .ci/spark share; they source it, from the top of the tree. They run neardup on a
+# What .ci/flink, .ci/spark and others share; they source it, from the top of the tree. They run neardup on a
 # real cluster and hold its output to the local runner's. What they start ends with them, by its
 # process id; ports are free ones; the logs of a run that failed stay in .cache/cluster-logs.
 

@@ -107,17 +107,19 @@ func s3Cloud(t *testing.T, objects map[string]string, more ...func(*fakes3.Serve
 	fake.Now, fake.Changed = c.now, c.changed
 	c.put = func(name, content string) { fake.Put("b", name, content, nil) }
 	c.all = func() map[string]string { return fake.All("b") }
-	c.refuse = func(w http.ResponseWriter, r *http.Request, status int) {
-		refusing := fakes3.New()
-		refusing.Fault = func(*http.Request, int) httpfault.Fault {
-			return httpfault.Fault{Kind: httpfault.Error, Status: status}
-		}
-		refusing.ServeHTTP(w, r)
-	}
+	c.refuse = refuseS3
 	for _, f := range more {
 		f(fake, nil)
 	}
 	return c.serve(objects, "--s3-endpoint")
+}
+
+func refuseS3(w http.ResponseWriter, r *http.Request, status int) {
+	refusing := fakes3.New()
+	refusing.Fault = func(*http.Request, int) httpfault.Fault {
+		return httpfault.Fault{Kind: httpfault.Error, Status: status}
+	}
+	refusing.ServeHTTP(w, r)
 }
 
 func gsCloud(t *testing.T, objects map[string]string, more ...func(*fakes3.Server, *fakegcs.Server)) *cloud {

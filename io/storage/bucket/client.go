@@ -10,6 +10,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/neardup/neardup/io/storage"
@@ -46,6 +47,17 @@ type Client interface {
 type Page struct {
 	Objects []storage.Info
 	More    string // what to ask the next page with, "" if there is none
+}
+
+// ContentType is what a store tells browsers of an object.
+func ContentType(name string) string {
+	switch {
+	case strings.HasSuffix(name, ".html"):
+		return "text/html; charset=utf-8"
+	case strings.HasSuffix(name, ".json"):
+		return "application/json"
+	}
+	return "application/octet-stream"
 }
 
 // Unreached reports whether a request failed because there was no connection

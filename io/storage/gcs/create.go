@@ -73,7 +73,7 @@ func (u *upload) open(chunk int) error {
 	u.w = u.object.NewWriter(u.ctx)
 	u.w.ChunkSize = chunk
 	u.w.ChunkRetryDeadline = time.Hour // tries are counted
-	u.w.ContentType = "application/octet-stream"
+	u.w.ContentType = bucket.ContentType(u.at.Name)
 	u.w.KMSKeyName = u.client.options.KMSKey
 	held := u.held
 	u.held = nil

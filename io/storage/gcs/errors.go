@@ -23,6 +23,9 @@ import (
 const login = "run `gcloud auth application-default login`, or set GOOGLE_APPLICATION_CREDENTIALS to the key file of " +
 	"a service account"
 
+var errNoGeneration = errors.New(
+	"the store does not say which generation of an object it sends, so one could change unnoticed; choose another store")
+
 // noCredentials says that there are no credentials that can be used.
 type noCredentials struct{ err error }
 
@@ -50,6 +53,8 @@ func (c *client) failed(ctx context.Context, at bucket.Key, err error) error {
 		lasts = bucket.Unknown(err)
 	case bucket.Insecure(err, bundle) != "":
 		said, lasts = said+"; "+bucket.Insecure(err, bundle), true
+	case errors.Is(err, errNoGeneration):
+		lasts = true
 	default:
 		for _, kind := range []error{storage.ErrPrecondition, fs.ErrNotExist,
 			bucket.SilentError{Wait: idle}, io.ErrUnexpectedEOF} {

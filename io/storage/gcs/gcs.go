@@ -244,7 +244,9 @@ func (c *client) Read(
 	a := s.r.Attrs
 	s.remaining = min(to, a.Size) - from
 	switch {
-	case a.Decompressed || a.Generation <= 0 || s.r.Remain() < 0 || a.StartOffset != from:
+	case a.Generation <= 0:
+		err = errNoGeneration
+	case a.Decompressed || s.r.Remain() < 0 || a.StartOffset != from:
 		err = errors.New("the store sends other bytes than those of the object that were asked for")
 	case s.remaining <= 0:
 		err = io.EOF

@@ -9,6 +9,7 @@ import (
 	"io"
 	"io/fs"
 	"log"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -391,6 +392,44 @@ func TestUnpacked(t *testing.T) {
 			t.Errorf("%s: read %q", name, data)
 		}
 		server.Close()
+	}
+}
+
+// TestNoGeneration: a store that does not say what it sends, as gcp-storage-emulator does not, is refused by name.
+func TestNoGeneration(t *testing.T) {
+	fake := fakegcs.New("b")
+	fake.Put("b", "folder/x", "", pattern(50))
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		answer := httptest.NewRecorder()
+		fake.ServeHTTP(answer, r)
+		answer.Header().Del("X-Goog-Generation")
+		maps.Copy(w.Header(), answer.Header())
+		w.WriteHeader(answer.Code)
+		_, _ = answer.Body.WriteTo(w)
+	}))
+	t.Cleanup(server.Close)
+	c := New(Options{Endpoint: server.URL, Anonymous: true}).(*client) //nolint:forcetypeassert // it is one
+	_, _, err := read(t.Context(), c, x, "", 0, 50)
+	if lasting := (bucket.LastingError{}); !errors.As(err, &lasting) || !strings.Contains(err.Error(), "which generation") {
+		t.Errorf("error %v", err)
+	}
+}
+
+// TestContentType: browsers show pages and JSON.
+func TestContentType(t *testing.T) {
+	c := serve(t, fakegcs.New("b"), nil, Options{})
+	for name, want := range map[string]string{
+		"report.html": "text/html; charset=utf-8", "run.json": "application/json", "_SUCCESS": "application/octet-stream",
+	} {
+		at := bucket.Key{Bucket: "b", Name: "folder/" + name}
+		create(t, c, at, pattern(50))
+		o, err := c.object(t.Context(), at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if attrs, err := o.Attrs(t.Context()); err != nil || attrs.ContentType != want {
+			t.Errorf("%s: %+v, %v", name, attrs, err)
+		}
 	}
 }
 

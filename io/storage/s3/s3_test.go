@@ -815,6 +815,27 @@ func lasts(err error) bool {
 	return errors.As(err, &stated) && stated.Status() == 2
 }
 
+// TestContentType: browsers show pages and JSON, sent and moved in one request or in parts.
+func TestContentType(t *testing.T) {
+	fake, c := serve(t)
+	for name, want := range map[string]string{
+		"report.html": "text/html; charset=utf-8", "run.json": "application/json", "_SUCCESS": "application/octet-stream",
+	} {
+		for _, size := range []int{50, 10 * part} {
+			from, to := bucket.Key{Bucket: "b", Name: "new/" + name}, bucket.Key{Bucket: "b", Name: "old/" + name}
+			if _, err := c.Create(t.Context(), from, storage.If{}, text(long(size))); err != nil {
+				t.Fatal(err)
+			}
+			if err := c.Move(t.Context(), from, to); err != nil {
+				t.Fatal(err)
+			}
+			if _, header, _ := fake.Get("b", to.Name); header.Get("Content-Type") != want {
+				t.Errorf("%s of %d bytes: %q, want %q", name, size, header.Get("Content-Type"), want)
+			}
+		}
+	}
+}
+
 // TestLasting: what no further try mends is tried once, says what to do, and is told from what may pass.
 func TestLasting(t *testing.T) {
 	secure := httptest.NewUnstartedServer(nil)

@@ -123,6 +123,8 @@ func absent(cond storage.If) *string {
 	return aws.String("*")
 }
 
+func (u *upload) contentType() *string { return aws.String(bucket.ContentType(u.at.Name)) }
+
 // dateOf is the store's time of an answer: what is written has no other stamp.
 func dateOf(answer middleware.Metadata) time.Time {
 	date, _ := awsmiddleware.GetServerTime(answer)
@@ -158,7 +160,7 @@ func (w *writer) Write(p []byte) (n int, err error) {
 // send sets the part on its way, once the one before has arrived.
 func (w *writer) send() error {
 	if w.id == "" {
-		if err := w.begin(w.ctx, &s3.CreateMultipartUploadInput{}); err != nil {
+		if err := w.begin(w.ctx, &s3.CreateMultipartUploadInput{ContentType: w.contentType()}); err != nil {
 			return err
 		}
 	}
@@ -241,6 +243,7 @@ func (w *writer) finish(cond storage.If) (storage.Info, error) {
 			Bucket: &w.at.Bucket, Key: &w.at.Name, RequestPayer: w.payer, Body: bytes.NewReader(w.part),
 			IfMatch: quoted(cond.Version), IfNoneMatch: absent(cond),
 		}
+		in.ContentType = w.contentType()
 		in.ServerSideEncryption, in.SSEKMSKeyId = w.encryption()
 		out, err := w.s.PutObject(w.ctx, in)
 		if err != nil {
