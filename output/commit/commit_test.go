@@ -12,6 +12,7 @@ import (
 	"iter"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -426,6 +427,71 @@ func TestFencedKeepsParts(t *testing.T) {
 			t.Errorf("%s: %d parts of %d were taken over", where, n, len(second))
 		}
 		ok(t, check(t.Context(), dir, second))
+	}
+}
+
+// TestReadyPartsAreKept: parts of a run that was killed when it was about to publish, on a disk, are there for the
+// next. What a run has replaced is not of its parts, whatever its files are called.
+func TestReadyPartsAreKept(t *testing.T) {
+	for _, c := range []struct {
+		way, ready string
+		mark       bool // of the run that was killed
+		want       int
+	}{
+		{"swap", "out", true, len(second)}, {"swap", "out", false, 0},
+		{"swap", "ready", true, len(second)}, {"fill", "ready", true, len(second)},
+	} {
+		dir := folder(t, c.way)
+		o := commit.Options{Dir: dir, Overwrite: true, Continue: true, Run: commit.NewRun(), Warn: func(string, ...any) {}}
+		killed, err := commit.Begin(t.Context(), o)
+		ok(t, err)
+		ok(t, second.inParts(t.Context(), killed))
+		work, mark := killed.Staged().Dir, commit.NewRun()
+		if c.mark {
+			mark = o.Run
+		}
+		plant(t, filepath.Join(work, killed.Staged().Name(output.SuccessFile)), fmt.Sprintf(`{"run":%q,"manifest":"x"}`, mark))
+		ok(t, os.Rename(work, filepath.Join(filepath.Dir(work), c.ready)))
+		takenOver.Store(0)
+		next := o
+		next.Lock.Force = true
+		ok(t, second.run(t.Context(), next))
+		if n := takenOver.Load(); n != int64(c.want) {
+			t.Errorf("%+v: %d parts were taken over", c, n)
+		}
+		ok(t, check(t.Context(), dir, second))
+		if err := killed.Close(t.Context(), errFailed); !errors.As(err, new(*storage.FencedError)) {
+			t.Errorf("error %v", err)
+		}
+		ok(t, check(t.Context(), dir, second))
+	}
+}
+
+// TestForgedPart: a part moves files out of the folders of its run only, whatever its record and its note say.
+func TestForgedPart(t *testing.T) {
+	dir := folder(t, "swap")
+	secret := filepath.Join(t.TempDir(), "secret")
+	plant(t, secret, "secret")
+	forged := filepath.Join(filepath.Dir(dir), ".out.neardup-20260102-030405-0a1b2c3d")
+	above, err := filepath.Rel(filepath.Join(forged, "kept"), secret)
+	ok(t, err)
+	plant(t, filepath.Join(forged, "run"), fmt.Sprintf(`{"run":"20260102-030405-0a1b2c3d","temp":%q}`, filepath.Dir(secret)))
+	for name, file := range map[string]commit.PartFile{
+		"temp": {In: commit.InTemporary, Name: "secret", Bytes: 6}, "above": {In: commit.InKept, Name: above, Bytes: 6},
+		"root": {In: commit.InKept, Name: secret, Bytes: 6}, "kind": {In: "x", Name: "a", Bytes: 6},
+	} {
+		data, err := json.Marshal(commit.Part{Name: name, Files: []commit.PartFile{file}})
+		ok(t, err)
+		plant(t, filepath.Join(forged, "kept", name+".part"), string(data))
+	}
+	c, err := commit.Begin(t.Context(), commit.Options{Dir: dir, Continue: true, Run: commit.NewRun(), Warn: t.Logf})
+	ok(t, err)
+	if len(c.Parts()) > 0 {
+		t.Errorf("parts are %v", c.Parts())
+	}
+	ok(t, c.Close(t.Context(), nil))
+	if data, err := os.ReadFile(secret); string(data) != "secret" {
+		t.Errorf("%q, %v", data, err)
 	}
 }
 

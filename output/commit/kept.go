@@ -35,6 +35,14 @@ type Part struct {
 	Opaque bool `json:"opaque"`
 }
 
+// Bytes is how large its files are.
+func (p *Part) Bytes() (n int64) {
+	for _, f := range p.Files {
+		n += f.Bytes
+	}
+	return n
+}
+
 // PartFile is a file of a part: of the output, by its name there, or below Kept or Temporary.
 type PartFile struct {
 	In    In     `json:"in"`
@@ -117,7 +125,8 @@ func (c *Commit) Retain(ctx context.Context, fits func(Part) bool) (bytes int64,
 		record := storage.Join(c.Kept(), name+recordSuffix)
 		if fits(p) {
 			keep[record] = true
-			bytes += c.mark(keep, p)
+			bytes += p.Bytes()
+			c.mark(keep, p)
 			continue
 		}
 		// Without its record it is no part.
@@ -136,13 +145,11 @@ func (c *Commit) Retain(ctx context.Context, fits func(Part) bool) (bytes int64,
 	return bytes, errors.Join(c.clear(ctx, c.Kept(), keep), c.clear(ctx, c.Staged().Dir, keep))
 }
 
-// mark adds the paths of a part's files, and returns how large they are.
-func (c *Commit) mark(paths map[string]bool, p Part) (bytes int64) {
+// mark adds the paths of a part's files.
+func (c *Commit) mark(paths map[string]bool, p Part) {
 	for _, f := range p.Files {
 		paths[c.pathOf(f)] = true
-		bytes += f.Bytes
 	}
-	return bytes
 }
 
 // clear removes the files of a folder of the run but those to keep.
@@ -167,7 +174,8 @@ func (c *Commit) leaveParts(ctx context.Context) error {
 	keep := map[string]bool{}
 	var bytes int64
 	for _, p := range c.parts {
-		bytes += c.mark(keep, p)
+		bytes += p.Bytes()
+		c.mark(keep, p)
 	}
 	c.o.Warn("%d MB of what the run has done are kept in %s; the same command continues with it, and --resume never removes it", bytes/1e6, c.staging)
 	return c.clear(ctx, c.Temporary(), keep)
@@ -207,17 +215,23 @@ func (c *Commit) takeOverAll(ctx context.Context) error {
 // takeOver moves the parts of an earlier run here, files first: a record is moved when all its files are.
 func (c *Commit) takeOver(ctx context.Context, l leftover, temp string) error {
 	from := &Commit{o: Options{Dir: c.o.Dir, Temp: temp}, staging: l.folder}
+	if err := c.reopen(ctx, l); err != nil {
+		return err
+	}
 	there, err := list(ctx, from.Kept())
 	if err != nil {
 		return err
 	}
 	for _, name := range there.names() {
+		if !strings.HasSuffix(name, recordSuffix) {
+			continue
+		}
 		data, _, ok, err := readSmall(ctx, storage.Join(from.Kept(), name), maxRecord)
 		if err != nil {
 			return err
 		}
 		var p Part
-		if !ok || !strings.HasSuffix(name, recordSuffix) || json.Unmarshal(data, &p) != nil || p.Name+recordSuffix != name || !p.sound() {
+		if !ok || json.Unmarshal(data, &p) != nil || p.Name+recordSuffix != name || !p.sound() {
 			continue
 		}
 		if _, done := c.parts[p.Name]; done {
@@ -239,6 +253,26 @@ func (c *Commit) takeOver(ctx context.Context, l leftover, temp string) error {
 		}
 	}
 	return nil
+}
+
+// reopen gives the folder of what an earlier run has written on a disk the name again that it had before that run
+// was about to publish it.
+func (c *Commit) reopen(ctx context.Context, l leftover) error {
+	if !storage.IsLocal(l.folder) {
+		return nil
+	}
+	from := readyDir
+	out := storage.Join(l.folder, outDir)
+	if mark, _, err := readSuccess(ctx, out); err != nil {
+		return err
+	} else if mark.Run == l.run { // else it is what the run has replaced
+		from = outDir
+	}
+	err := c.store.Move(ctx, storage.Join(l.folder, from), storage.Join(l.folder, workDir))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
 }
 
 // moveFiles moves the files of a part here, and reports whether all are.

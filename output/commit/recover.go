@@ -187,7 +187,7 @@ func (c *Commit) discard(ctx context.Context, l leftover) error {
 	if l, err = c.fence(ctx, l); err != nil {
 		return err
 	}
-	if note.Temp != "" && path.Base(note.Temp) == tempPrefix+l.run {
+	if note.Temp != "" {
 		if err := errors.Join(storage.RemoveAll(ctx, note.Temp), storage.RemoveAll(ctx, note.Temp+storage.Removing)); err != nil {
 			return err
 		}
@@ -234,6 +234,9 @@ func (c *Commit) readNote(ctx context.Context, l leftover) (n note, ours bool, e
 		return note{}, false, err
 	}
 	if ok && json.Unmarshal(data, &n) == nil {
+		if path.Base(n.Temp) != tempPrefix+l.run {
+			n.Temp = "" // which is no run's, whatever the note says
+		}
 		return n, n.Run == l.run, nil
 	}
 	// It was being made or removed, or the note was lost with the power.
