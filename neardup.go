@@ -8,19 +8,23 @@
 // A run reads files and writes a folder: tables as Parquet, the corpus without what was removed, and run.json. It works
 // in this process, on local files. Import io/storage/s3 or io/storage/gcs for paths in buckets.
 //
-// This package is stable. The packages below it are the program's own, and change with it.
+// Runs log by slog's default logger. This package is stable, with the types that it names. The packages below it are
+// the program's own, and change with it.
 package neardup
 
 import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"iter"
 	"math"
 	"os"
 	"runtime"
 	"runtime/debug"
+	"slices"
+	"unicode/utf8"
 
 	"github.com/neardup/neardup/internal/beamcli"
 	"github.com/neardup/neardup/internal/here"
@@ -34,7 +38,7 @@ import (
 )
 
 // Spec is what is asked: a field for each flag of neardup dedup that decides what is found. docs/reference.md says what
-// each means.
+// each means. Begin with Default, or with the Parameters of a Record: the zero Spec asks for nothing that can be meant.
 type Spec = records.Spec
 
 // Record is run.json.
@@ -76,7 +80,14 @@ type How struct {
 }
 
 // config is How with what is asked.
-func (h How) config(s Spec) dedup.Config {
+func (h How) config(s Spec) (dedup.Config, error) {
+	s.Inputs, s.NamedInputs = slices.Concat(s.Inputs, s.NamedInputs), nil
+	switch {
+	case slices.Contains(s.Inputs, "-"):
+		return dedup.Config{}, job.Usage("standard input is read by the program only; give files, or call RunDocuments")
+	case len(s.Inputs) == 0 && s.InputsFrom != "":
+		return dedup.Config{}, job.Usage("a list of inputs is read by the program only; give the paths as Inputs")
+	}
 	c := dedup.Config{Spec: s, Draw: report.Page}
 	c.Output, c.Overwrite, c.Resume = h.Output, h.Overwrite, job.Resume(h.Resume)
 	c.Runner, c.Workers, c.Memory, c.TempDir = job.Local, h.Workers, records.Bytes(h.Memory), h.TempDir
@@ -92,14 +103,17 @@ func (h How) config(s Spec) dedup.Config {
 		}
 	}
 	c.InForce = here.InForce(c.Running)
-	return c
+	return c, nil
 }
 
 // Run removes near-duplicates as a Spec asks, and returns what it has written. An error has a method Status if it has
 // an exit status of the program other than 1: 2 for what a person must change, 3 for an output that exists or is
 // locked, 4 for too many unreadable records, 5 for a guard. If ctx ends, so does the run, with the cause of ctx.
 func Run(ctx context.Context, s Spec, h How) (*Result, error) {
-	c := h.config(s)
+	c, err := h.config(s)
+	if err != nil {
+		return nil, err
+	}
 	task, err := dedup.New(c)
 	if err != nil {
 		return nil, err
@@ -114,7 +128,10 @@ func Run(ctx context.Context, s Spec, h How) (*Result, error) {
 // Plan returns the record of a run that has not begun: what it would choose, and in Record.Forecast what it is expected
 // to read, send and need.
 func Plan(ctx context.Context, s Spec, h How) (*Record, error) {
-	c := h.config(s)
+	c, err := h.config(s)
+	if err != nil {
+		return nil, err
+	}
 	c.DryRun = true
 	task, err := dedup.New(c)
 	if err != nil {
@@ -135,20 +152,20 @@ func cause(ctx context.Context, err error) error {
 	return err
 }
 
-// Document is a document of RunDocuments. Each needs an ID of its own.
+// Document is a document of RunDocuments. Each needs an ID of its own, and a text that is UTF-8.
 type Document struct {
 	ID   string `json:"id"`
 	Text string `json:"text"`
 }
 
 // RunDocuments is Run of documents instead of files: they are written to a temporary file first, as JSON Lines, for
-// they are read more than once. The corpus is that file without what was removed. An error of the documents ends the
-// run.
+// they are read more than once. The corpus is that file without what was removed. What the Spec says of the form of
+// files, such as Format, Text and ID, is that of this file. An error of the documents ends the run.
 func RunDocuments(
 	ctx context.Context, s Spec, h How, documents iter.Seq2[Document, error],
 ) (result *Result, err error) {
-	if len(s.Inputs) > 0 {
-		return nil, job.Usage("the documents are given: leave Inputs empty")
+	if len(s.Inputs)+len(s.NamedInputs)+len(s.Include)+len(s.Exclude) > 0 || s.InputsFrom+s.ModifiedBefore != "" {
+		return nil, job.Usage("the documents are given; leave the fields empty that choose files")
 	}
 	err = job.InTempFolder(ctx, h.TempDir, func(temp string) error {
 		file := storage.Join(temp, "documents.jsonl")
@@ -156,6 +173,9 @@ func RunDocuments(
 			encoder := json.NewEncoder(w)
 			encoder.SetEscapeHTML(false)
 			for document, err := range documents {
+				if err == nil && !(utf8.ValidString(document.ID) && utf8.ValidString(document.Text)) {
+					err = fmt.Errorf("document %q is not UTF-8", document.ID) // JSON would change it
+				}
 				if err == nil {
 					err = errors.Join(ctx.Err(), encoder.Encode(document))
 				}
@@ -168,7 +188,9 @@ func RunDocuments(
 		if err != nil {
 			return cause(ctx, err)
 		}
-		s.Inputs, h.Resume = []string{file}, string(job.ResumeNever)
+		usual := records.Default()
+		s.Inputs, s.Format, s.Text, s.ID, s.Encoding = []string{file}, "jsonl", usual.Text, usual.ID, usual.Encoding
+		s.Delimiter, s.NoHeader, h.Resume = usual.Delimiter, false, string(job.ResumeNever)
 		result, err = Run(ctx, s, h)
 		return err
 	})
@@ -192,7 +214,8 @@ func Open(ctx context.Context, dir string) (*Result, error) {
 	return &Result{finished.Run, finished}, nil
 }
 
-// Pairs are the pairs of similar documents. Each iteration reads the files of the table again, in their order.
+// Pairs are the pairs of similar documents. Each iteration reads the files of the table again, in their order, and an
+// error ends it. There are no rows of a table that Spec.Write leaves out.
 func (r *Result) Pairs(ctx context.Context) iter.Seq2[Pair, error] {
 	return output.Rows[Pair](ctx, r.finished, output.Pairs)
 }

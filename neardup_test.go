@@ -163,6 +163,63 @@ func TestBrokenDocuments(t *testing.T) {
 	}
 }
 
+// Documents are read as they were given, whatever the Spec says of files; what they cannot be is an error.
+func TestDocumentsAsGiven(t *testing.T) {
+	given := func(ids ...string) iter.Seq2[neardup.Document, error] {
+		return func(yield func(neardup.Document, error) bool) {
+			for _, id := range ids {
+				if !yield(neardup.Document{ID: id, Text: "<a text> of é, and of " + id[:1]}, nil) {
+					return
+				}
+			}
+		}
+	}
+	spec, how := neardup.Default(), neardup.How{Output: filepath.Join(t.TempDir(), "out")}
+	spec.Format, spec.Text, spec.ID, spec.Encoding, spec.NoHeader = "csv", []string{"body"}, "key", "utf-16le", true
+	result, err := neardup.RunDocuments(t.Context(), spec, how, given("a1", "a2", "b"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for removed, err := range result.Removed(t.Context()) {
+		if err != nil || removed.ID != "a2" || removed.KeptID != "a1" {
+			t.Errorf("%+v, %v", removed, err)
+		}
+	}
+	if n := result.Record.Counts; n.Records != 3 || n.Removed != 1 {
+		t.Errorf("counts %+v", n)
+	}
+	_, how = pages(t)
+	if _, err := neardup.RunDocuments(t.Context(), neardup.Default(), how, given("a", "b\xff")); err == nil ||
+		!strings.Contains(err.Error(), `"b\xff" is not UTF-8`) {
+		t.Errorf("error %v", err)
+	}
+	spec = neardup.Default()
+	spec.Include = []string{"*.txt"}
+	if _, err := neardup.RunDocuments(t.Context(), spec, how, given("a")); err == nil {
+		t.Error("patterns of files are taken")
+	}
+}
+
+// What only the program reads is an error.
+func TestInputs(t *testing.T) {
+	for _, change := range []func(*neardup.Spec){
+		func(s *neardup.Spec) { s.Inputs = []string{"-"} },
+		func(s *neardup.Spec) { s.Inputs, s.InputsFrom = nil, "list" },
+	} {
+		spec, how := pages(t)
+		change(&spec)
+		var status interface{ Status() int }
+		if _, err := neardup.Run(t.Context(), spec, how); !errors.As(err, &status) || status.Status() != 2 {
+			t.Errorf("%v", err)
+		}
+	}
+	spec, how := pages(t)
+	spec.Inputs, spec.NamedInputs = nil, spec.Inputs
+	if planned, err := neardup.Plan(t.Context(), spec, how); err != nil || planned.Forecast.Documents < 1000 {
+		t.Errorf("%+v, %v", planned, err)
+	}
+}
+
 // A plan tells what a run would do, and writes nothing.
 func TestPlan(t *testing.T) {
 	spec, how := pages(t)
